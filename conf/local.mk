@@ -1,0 +1,1 @@
+# see the top Makefile.am

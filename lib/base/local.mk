@@ -1,0 +1,28 @@
+noinst_LTLIBRARIES += lib/libbase.la
+lib_libbase_la_SOURCES = \
+	lib/base/span.h \
+	lib/base/list.h \
+	lib/base/idtable.c lib/base/idtable.h \
+	lib/base/timerq.c lib/base/timerq.h \
+	lib/base/pages.c lib/base/pages.h \
+	lib/base/rng.c lib/base/rng.h
+
+if HAVE_CHECK
+check_UNIT += \
+	tests/unit/check_span \
+	tests/unit/check_idtable \
+	tests/unit/check_timerq \
+	tests/unit/check_pages
+tests_unit_check_span_SOURCES = tests/unit/check_span.c tests/unit/unit.h
+tests_unit_check_span_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_span_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_idtable_SOURCES = tests/unit/check_idtable.c tests/unit/unit.h
+tests_unit_check_idtable_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_idtable_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_timerq_SOURCES = tests/unit/check_timerq.c tests/unit/unit.h
+tests_unit_check_timerq_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_timerq_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_pages_SOURCES = tests/unit/check_pages.c tests/unit/unit.h
+tests_unit_check_pages_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_pages_LDADD = lib/libbase.la $(UNIT_LIBS)
+endif

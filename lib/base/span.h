@@ -1,0 +1,156 @@
+/*
+ * Bounded cursors over byte buffers. A reader or writer that would cross its
+ * end sets `failed`, returns zeros (or writes nothing) and stays failed, so
+ * that a codec reads straight through and checks once. Integers on the wire
+ * are big-endian (network order). Owns nothing; used by every codec.
+ */
+#ifndef SMCRD_BASE_SPAN_H
+#define SMCRD_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A view of bytes that somebody else owns. */
+struct span {
+	const uint8_t *ptr;
+	size_t len;
+};
+
+struct rcur {
+	const uint8_t *p;
+	const uint8_t *end;
+	bool failed;
+};
+
+struct wcur {
+	uint8_t *p;
+	uint8_t *end;
+	bool failed;
+};
+
+static inline struct rcur
+rcur_make(const void *buf, size_t len)
+{
+	return (struct rcur){ .p = buf, .end = (const uint8_t *)buf + len };
+}
+
+static inline size_t
+rcur_left(const struct rcur *r)
+{
+	return r->failed ? 0 : (size_t)(r->end - r->p);
+}
+
+/* Takes n bytes: their address, or NULL when fewer are left. */
+static inline const uint8_t *
+rcur_take(struct rcur *r, size_t n)
+{
+	const uint8_t *at = r->p;
+
+	if (r->failed || (size_t)(r->end - r->p) < n) {
+		r->failed = true;
+		return NULL;
+	}
+	r->p += n;
+	return at;
+}
+
+static inline void
+rcur_skip(struct rcur *r, size_t n)
+{
+	(void)rcur_take(r, n);
+}
+
+/* A reader of the next n bytes alone; the parent moves past them. */
+static inline struct rcur
+rcur_sub(struct rcur *r, size_t n)
+{
+	const uint8_t *at = rcur_take(r, n);
+
+	if (at == NULL)
+		return (struct rcur){ .failed = true };
+	return rcur_make(at, n);
+}
+
+static inline void
+rcur_bytes(struct rcur *r, void *dst, size_t n)
+{
+	const uint8_t *at = rcur_take(r, n);
+
+	if (at != NULL)
+		memcpy(dst, at, n);
+	else
+		memset(dst, 0, n);
+}
+
+static inline uint64_t
+rcur_be(struct rcur *r, unsigned n)
+{
+	const uint8_t *at = rcur_take(r, n);
+	uint64_t v = 0;
+
+	for (unsigned i = 0; at != NULL && i < n; i++)
+		v = v << 8 | at[i];
+	return v;
+}
+
+static inline uint8_t rcur_u8(struct rcur *r) { return (uint8_t)rcur_be(r, 1); }
+static inline uint16_t rcur_be16(struct rcur *r) { return (uint16_t)rcur_be(r, 2); }
+static inline uint32_t rcur_be24(struct rcur *r) { return (uint32_t)rcur_be(r, 3); }
+static inline uint32_t rcur_be32(struct rcur *r) { return (uint32_t)rcur_be(r, 4); }
+static inline uint64_t rcur_be64(struct rcur *r) { return rcur_be(r, 8); }
+
+static inline struct wcur
+wcur_make(void *buf, size_t len)
+{
+	return (struct wcur){ .p = buf, .end = (uint8_t *)buf + len };
+}
+
+static inline uint8_t *
+wcur_take(struct wcur *w, size_t n)
+{
+	uint8_t *at = w->p;
+
+	if (w->failed || (size_t)(w->end - w->p) < n) {
+		w->failed = true;
+		return NULL;
+	}
+	w->p += n;
+	return at;
+}
+
+static inline void
+wcur_bytes(struct wcur *w, const void *src, size_t n)
+{
+	uint8_t *at = wcur_take(w, n);
+
+	if (at != NULL && n > 0)
+		memcpy(at, src, n);
+}
+
+static inline void
+wcur_zero(struct wcur *w, size_t n)
+{
+	uint8_t *at = wcur_take(w, n);
+
+	if (at != NULL && n > 0)
+		memset(at, 0, n);
+}
+
+static inline void
+wcur_be(struct wcur *w, uint64_t v, unsigned n)
+{
+	uint8_t *at = wcur_take(w, n);
+
+	for (unsigned i = 0; at != NULL && i < n; i++)
+		at[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
+}
+
+static inline void wcur_u8(struct wcur *w, uint8_t v) { wcur_be(w, v, 1); }
+static inline void wcur_be16(struct wcur *w, uint16_t v) { wcur_be(w, v, 2); }
+static inline void wcur_be24(struct wcur *w, uint32_t v) { wcur_be(w, v, 3); }
+static inline void wcur_be32(struct wcur *w, uint32_t v) { wcur_be(w, v, 4); }
+static inline void wcur_be64(struct wcur *w, uint64_t v) { wcur_be(w, v, 8); }
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * Timers ordered by deadline: a binary heap of embedded timers. Reads no
+ * clock: its user asks for the next deadline and hands in the time. Arming
+ * reserves heap space and may fail, so each owner reserves at its own birth.
+ */
+#ifndef SMCRD_BASE_TIMERQ_H
+#define SMCRD_BASE_TIMERQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIMERQ_NEVER INT64_MAX
+
+struct timer {
+	int64_t at_ns;
+	size_t pos;		/* place in the heap + 1; 0 = not armed */
+	void (*fire)(struct timer *, int64_t now_ns);
+};
+
+struct timerq {
+	struct timer **heap;
+	size_t len;
+	size_t cap;
+	size_t reserved;	/* timers that exist, armed or not */
+};
+
+void timerq_init(struct timerq *q);
+void timerq_fini(struct timerq *q);
+
+/* Makes room for n more timers: 0 or -ENOMEM. Each is given back with unreserve. */
+int timerq_reserve(struct timerq *q, size_t n);
+void timerq_unreserve(struct timerq *q, size_t n);
+
+/* fire is called once when the time comes; it may arm the timer again. */
+void timer_init(struct timer *t, void (*fire)(struct timer *, int64_t now_ns));
+/* Arms, or moves an armed timer. Cannot fail: space was reserved. */
+void timer_arm(struct timerq *q, struct timer *t, int64_t at_ns);
+void timer_cancel(struct timerq *q, struct timer *t);
+static inline bool timer_armed(const struct timer *t) { return t->pos != 0; }
+
+/* Earliest deadline, or TIMERQ_NEVER. */
+int64_t timerq_next(const struct timerq *q);
+/* Fires all timers whose time has come, earliest first; those armed meanwhile for now or before wait for the next call. */
+void timerq_run(struct timerq *q, int64_t now_ns);
+
+#endif
