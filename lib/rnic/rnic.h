@@ -1,0 +1,284 @@
+/*
+ * The RNIC contract: what the SMC-R engine may ask of a device, shaped like
+ * verbs. Devices (soft iWARP, verbs, sim) implement struct rnic_ops; the
+ * engine sees this header and no device.
+ *
+ * Objects: device -> protection domain -> memory region and queue pair. The
+ * caller frees what it made, in reverse order. All calls come from one thread,
+ * never from inside a device's callback; no call blocks.
+ *
+ * Work requests
+ *   - wr_id is the caller's; a device reports it back and does not look at it.
+ *   - Requests of one QP take effect in the order posted.
+ *   - Success: only RNIC_SIGNALED requests and receives yield a completion,
+ *     in the order posted; the completion of request n says that all requests
+ *     posted before n are complete too.
+ *   - A completed write or send means that the peer's RNIC has the data
+ *     (RFC 5040 gives less; a device over iWARP confirms with a Read).
+ *   - Failure: the first failed request reports its error, every request still
+ *     outstanding, signaled or not, follows as RNIC_WC_FLUSHED, receives too.
+ *     So each request ends exactly once.
+ *   - Buffers under a request belong to the device until the request is
+ *     complete. RNIC_INLINE takes a copy, up to info.max_inline bytes.
+ *
+ * Receives: a Send that arrives takes the oldest posted receive. A device that
+ * has none holds the sender back (RNR retry, or it stops reading); over iWARP
+ * the ends exchange recv_depth at connect and `room` says how many Sends may go.
+ */
+#ifndef SMCRD_RNIC_H
+#define SMCRD_RNIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RNIC_NAME_MAX 32
+#define RNIC_SGE_MAX 4
+
+enum rnic_transport {
+	RNIC_TRANSPORT_ROCE,
+	RNIC_TRANSPORT_IWARP,
+};
+
+enum rnic_port_state {
+	RNIC_PORT_DOWN,
+	RNIC_PORT_UP,
+};
+
+struct rnic_gid {
+	uint8_t b[16];		/* an IPv6 address; IPv4 as ::ffff:a.b.c.d */
+};
+
+struct rnic_info {
+	char name[RNIC_NAME_MAX];
+	char provider[RNIC_NAME_MAX];
+	enum rnic_transport transport;
+	enum rnic_port_state port;
+	struct rnic_gid gid;
+	uint8_t mac[6];
+	uint8_t mtu_code;	/* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
+	uint16_t mpa_port;	/* iWARP: where the device accepts MPA connections, 0 otherwise */
+	uint32_t max_qp;
+	uint32_t max_mr;
+	uint32_t max_sq;	/* work requests a QP */
+	uint32_t max_rq;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	/* in use now */
+	uint32_t qp_cnt;
+	uint32_t mr_cnt;
+	uint64_t mr_bytes;
+};
+
+struct rnic_dev;
+struct rnic_ops;
+
+/* Each device embeds these as the first member of its own struct. */
+struct rnic_dev {
+	const struct rnic_ops *ops;
+	void *ctx;		/* the engine's */
+};
+
+struct rnic_pd {
+	struct rnic_dev *dev;
+};
+
+enum {
+	RNIC_ACCESS_LOCAL = 0,
+	RNIC_ACCESS_REMOTE_WRITE = 1 << 0,
+	RNIC_ACCESS_REMOTE_READ = 1 << 1,
+};
+
+struct rnic_mr {
+	struct rnic_pd *pd;
+	uint8_t *buf;
+	size_t len;
+	uint32_t lkey;
+	uint32_t rkey;		/* secret: never logged */
+	uint64_t addr;		/* what the peer uses as address of buf[0]; soft devices: not the process address */
+};
+
+struct rnic_qp_attr {
+	void *ctx;		/* the engine's, kept in struct rnic_qp */
+	uint32_t sq_depth;	/* send queue: requests outstanding at most */
+	uint32_t rq_depth;	/* receives posted at most; told to an iWARP peer as receive depth */
+	uint64_t token;		/* iWARP: secret of the link group that the peer has to show (0 elsewhere) */
+};
+
+struct rnic_qp {
+	struct rnic_dev *dev;
+	void *ctx;
+	uint32_t qpn;		/* 24 bits */
+	uint32_t psn;		/* 24 bits, random: the first one we send */
+};
+
+/* The far end of a QP, as learned from CLC or ADD LINK. */
+struct rnic_remote {
+	struct rnic_gid gid;
+	uint8_t mac[6];
+	uint32_t qpn;
+	uint32_t psn;
+	uint8_t mtu_code;	/* of the path */
+	uint16_t mpa_port;	/* iWARP, active side only */
+};
+
+enum rnic_side {
+	RNIC_ACTIVE,		/* SMC client: opens the MPA connection; RoCE: RTR only, RTS by qp_rts */
+	RNIC_PASSIVE,		/* SMC server: RoCE: RTR and RTS */
+};
+
+enum {
+	RNIC_SIGNALED = 1 << 0,
+	RNIC_SOLICITED = 1 << 1,
+	RNIC_INLINE = 1 << 2,
+};
+
+enum rnic_wr_op {
+	RNIC_WR_SEND,
+	RNIC_WR_WRITE,
+};
+
+struct rnic_sge {
+	struct rnic_mr *mr;	/* NULL with RNIC_INLINE */
+	const uint8_t *ptr;	/* inside mr, except with RNIC_INLINE */
+	uint32_t len;
+};
+
+struct rnic_send_wr {
+	uint64_t wr_id;
+	enum rnic_wr_op op;
+	unsigned flags;
+	unsigned sge_cnt;	/* <= RNIC_SGE_MAX */
+	struct rnic_sge sge[RNIC_SGE_MAX];
+	uint64_t raddr;		/* write only */
+	uint32_t rkey;		/* write only */
+};
+
+struct rnic_recv_wr {
+	uint64_t wr_id;
+	struct rnic_mr *mr;
+	uint8_t *ptr;
+	uint32_t len;
+};
+
+enum rnic_wc_status {
+	RNIC_WC_OK,
+	RNIC_WC_FLUSHED,	/* QP went to error before this request was done */
+	RNIC_WC_REMOTE_ERR,	/* the peer refused it (access, no receive, ...) */
+	RNIC_WC_LOCAL_ERR,
+	RNIC_WC_RETRY_EXC,	/* the peer did not answer */
+};
+
+enum rnic_wc_op {
+	RNIC_WC_SEND,
+	RNIC_WC_WRITE,
+	RNIC_WC_RECV,
+};
+
+struct rnic_wc {
+	uint64_t wr_id;
+	struct rnic_qp *qp;
+	enum rnic_wc_op op;
+	enum rnic_wc_status status;
+	uint32_t len;		/* receives: bytes */
+};
+
+enum rnic_event_type {
+	RNIC_EV_CONNECTED,	/* qp may be used (RoCE passive: at once) */
+	RNIC_EV_CONNECT_FAILED,	/* qp is of no use any more */
+	RNIC_EV_QP_ERROR,	/* a connected qp broke; flushed completions are ready to be polled */
+	RNIC_EV_ROOM,		/* qp had no room (struct rnic_room) and has some again */
+	RNIC_EV_PORT_UP,
+	RNIC_EV_PORT_DOWN,
+	RNIC_EV_DEV_GONE,
+};
+
+struct rnic_event {
+	enum rnic_event_type type;
+	struct rnic_qp *qp;	/* NULL for port and device events */
+	const char *why;	/* static text for people; NULL when nothing is to be said */
+};
+
+/* What may be posted on a QP now. */
+struct rnic_room {
+	uint32_t wrs;		/* free send queue entries */
+	uint32_t sends;		/* Sends the peer has receives for (<= wrs) */
+	size_t bytes;		/* payload bytes that are worth queueing now; more would only delay others */
+};
+
+struct rnic_ops {
+	/* Fills *info, in-use figures included. */
+	void (*query)(struct rnic_dev *, struct rnic_info *info);
+
+	/* All return 0 or a negative errno; outputs are set on success only. */
+	int (*pd_alloc)(struct rnic_dev *, struct rnic_pd **);
+	void (*pd_free)(struct rnic_pd *);
+	int (*mr_reg)(struct rnic_pd *, void *buf, size_t len, unsigned access, struct rnic_mr **);
+	void (*mr_dereg)(struct rnic_mr *);
+	int (*qp_create)(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
+	/* Passive side, before our QPN and PSN are told to the peer: from now on the peer may come. */
+	int (*qp_expect)(struct rnic_qp *);
+	/* Asynchronous: ends with RNIC_EV_CONNECTED or RNIC_EV_CONNECT_FAILED. */
+	int (*qp_connect)(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
+	/* RoCE active side: to RTS, when the peer's CONFIRM LINK came. A no-op elsewhere. */
+	int (*qp_rts)(struct rnic_qp *);
+	/* Breaks the connection now (iWARP: `graceful` sends all that was posted, then FIN; otherwise reset).
+	 * Outstanding requests are flushed; nothing that still arrives is placed. No RNIC_EV_QP_ERROR follows. */
+	void (*qp_disconnect)(struct rnic_qp *, bool graceful);
+	/* Frees the QP; completions and events of it that were not polled are dropped. */
+	void (*qp_destroy)(struct rnic_qp *);
+
+	/* 0; -ENOBUFS no room; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
+	int (*post_send)(struct rnic_qp *, const struct rnic_send_wr *);
+	/* Posts all n or none. Allowed from creation on. */
+	int (*post_recv)(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
+	void (*room)(const struct rnic_qp *, struct rnic_room *);
+	/* Wants completions of everything posted so far soon: iWARP devices send their confirming Read. */
+	void (*confirm)(struct rnic_qp *);
+
+	/* Up to max completions of all QPs of the device: how many. */
+	unsigned (*poll)(struct rnic_dev *, struct rnic_wc *wc, unsigned max);
+	/* One event into *ev: true, or false when there is none. */
+	bool (*poll_event)(struct rnic_dev *, struct rnic_event *ev);
+
+	/* What follows is for devices that need the event loop; any of it may be NULL. */
+
+	/* End of a loop turn: transmit what was posted, one system call a link. */
+	void (*flush)(struct rnic_dev *);
+	/* Next time progress has to be called, or INT64_MAX. "Now or earlier" = unfinished work. */
+	int64_t (*deadline)(const struct rnic_dev *);
+	void (*progress)(struct rnic_dev *, int64_t now_ns);
+	/* Frees the device; all its QPs, MRs and PDs are gone before. */
+	void (*free)(struct rnic_dev *);
+};
+
+/*
+ * What the event loop offers to a device: edge-triggered readiness of a file
+ * descriptor (read, write, hang-up at once). The callback only notes or reads;
+ * it may not call the engine. now_ns is the time of this loop turn.
+ */
+enum {
+	RNIC_IO_READ = 1 << 0,
+	RNIC_IO_WRITE = 1 << 1,
+	RNIC_IO_HUP = 1 << 2,
+};
+
+typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events, int64_t now_ns);
+
+struct rnic_loop {
+	void *ctx;
+	/* 0 or -errno. unwatch before close; no callback comes after it. */
+	int (*watch)(void *ctx, int fd, rnic_io_cb cb, void *arg);
+	void (*unwatch)(void *ctx, int fd);
+};
+
+static inline struct rnic_info
+rnic_query(struct rnic_dev *dev)
+{
+	struct rnic_info info;
+
+	dev->ops->query(dev, &info);
+	return info;
+}
+
+#endif
