@@ -1,0 +1,341 @@
+/*
+ * The SMC-R engine (RFC 7609): peers, link groups, links, RMBs, connections.
+ *
+ * It does no I/O and reads no clock. Its user (the daemon, or a test) hands in
+ * the time, bytes from TCP connections and RNIC devices, and pulls out what
+ * happened: there are no callbacks, so nothing re-enters. One engine belongs
+ * to one thread (worker); nothing is shared between engines.
+ *
+ * One turn of the user's loop:
+ *	smcr_poll(eng, now)			completions, device events, timers
+ *	while ((c = smcr_next_event(eng, &ev)))	react: read, write, close ...
+ *	smcr_flush(eng)				post what is due, flush the devices
+ *	sleep until smcr_deadline(eng) or readiness
+ *
+ * One proxied connection ("middle" = its SMC-R TCP connection):
+ *	smcr_open, then move CLC bytes by smcr_clc_want/_input/_output until
+ *	SMCR_EV_ESTABLISHED or SMCR_EV_FALLBACK; data by smcr_tx_* and
+ *	smcr_rx_*; end by smcr_shutdown_wr, smcr_close or smcr_abort; after
+ *	SMCR_EV_CLOSED (or FALLBACK) smcr_release. A struct smcr_conn is valid
+ *	until smcr_release, whatever happens to it.
+ */
+#ifndef SMCRD_SMCR_H
+#define SMCRD_SMCR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/rng.h"
+#include "rnic/rnic.h"
+#include "wire/clc.h"
+
+struct smcr;
+struct smcr_conn;
+
+#define SMCR_LINKS_MAX 8		/* symmetric links a group; one asymmetric beside them */
+#define SMCR_CONNS_PER_GROUP 255	/* RFC 7609 2.1 */
+#define SMCR_RMBS_PER_GROUP 255
+#define SMCR_ELEM_MIN (16u * 1024)
+#define SMCR_ELEM_MAX (512u * 1024)	/* A.2.3: size codes 0..5 */
+
+enum smcr_role {
+	SMCR_CLIENT,
+	SMCR_SERVER,
+};
+
+struct smcr_config {
+	uint32_t conns_max;		/* connections of this engine */
+	uint32_t conns_per_group;	/* 1..255 */
+	uint32_t rmb_elems;		/* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
+	uint32_t links_max;		/* link limit told in CONFIRM LINK; 1 until more are supported */
+	uint32_t sndbuf_size;		/* bytes of a send ring */
+	uint32_t sq_depth;		/* per link */
+	uint32_t rq_depth;
+	bool rfc_cursors;		/* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
+	/* All in milliseconds. */
+	uint32_t clc_ms;		/* each CLC message awaited (C.5) */
+	uint32_t llc_ms;		/* each LLC response awaited (C.7) */
+	uint32_t confirm_link_ms;	/* client: first CONFIRM LINK awaited */
+	uint32_t add_link_ms;		/* client: ADD LINK awaited after first contact */
+	uint32_t keepalive_ms;		/* TEST LINK when idle this long (4.5.3); 0 = off */
+	uint32_t keepalive_answer_ms;
+	uint32_t group_idle_ms;		/* server ends a group without connections (3.5.4); the client waits 10 s longer */
+	uint32_t rmb_idle_ms;		/* RMB without elements in use is deleted */
+	uint32_t close_ms;		/* PeerCloseWait1/2 after both sides closed, PeerFinCloseWait (4.8.1) */
+	uint32_t abort_ms;		/* PeerAbortWait (4.8.2) */
+	uint32_t fin_grace_ms;		/* FIN on the middle before C or A */
+	uint32_t holdoff_ms;		/* first back-off after a failed first contact, doubles */
+	uint32_t holdoff_max_ms;
+};
+
+void smcr_config_init(struct smcr_config *);
+
+/* rng is kept, not owned. NULL when memory is out. */
+struct smcr *smcr_new(const struct smcr_config *, struct rng *rng, int64_t now_ns);
+/* Ends everything at once, without messages; all connections are to be released before. */
+void smcr_free(struct smcr *);
+/* Takes new timer values and limits; what runs is not disturbed. */
+void smcr_reconfigure(struct smcr *, const struct smcr_config *);
+
+/* The device stays the caller's; it must outlive the engine or be removed. -ENOSPC beyond SMCR_LINKS_MAX. */
+int smcr_add_device(struct smcr *, struct rnic_dev *);
+/* Its links go down at once; then the caller may free it. */
+void smcr_remove_device(struct smcr *, struct rnic_dev *);
+
+/* -- the turn -- */
+
+void smcr_poll(struct smcr *, int64_t now_ns);
+
+enum {
+	SMCR_EV_CLC_OUT = 1 << 0,	/* smcr_clc_output has bytes for the middle */
+	SMCR_EV_CLC_WANT = 1 << 1,	/* smcr_clc_want changed: read the middle again */
+	SMCR_EV_PROPOSAL = 1 << 2,	/* server: a valid Proposal is in; answer by smcr_admit or smcr_abort */
+	SMCR_EV_ESTABLISHED = 1 << 3,	/* data may flow on SMC-R */
+	SMCR_EV_FALLBACK = 1 << 4,	/* the middle carries the data now (after pending CLC output); see smcr_fallback */
+	SMCR_EV_READABLE = 1 << 5,	/* new bytes, an urgent byte, or the end of the peer's data */
+	SMCR_EV_WRITABLE = 1 << 6,	/* smcr_tx_space was 0 and has room again */
+	SMCR_EV_CLOSED = 1 << 7,	/* ended: see smcr_closed; reset means RST on every TCP leg */
+};
+
+/* The next connection with news, its SMCR_EV_ bits in *events; NULL when there is none. */
+struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
+/* LLC first, then data and CDC round robin over connections, bounded a turn; then flushes the devices and
+ * frees what was released. True when work is left that needs another turn at once. */
+bool smcr_flush(struct smcr *);
+/* When smcr_poll has to be called at the latest; INT64_MAX for never. */
+int64_t smcr_deadline(const struct smcr *);
+
+/* -- connections -- */
+
+#define SMCR_PREFIXES_MAX 8
+
+/* The network that the middle runs over, for the subnet check of 3.5.1.2. */
+struct smcr_subnet {
+	bool v6;
+	uint8_t addr[16];		/* network address; IPv4 in the first 4 bytes */
+	uint8_t prefix_len;
+};
+
+struct smcr_open {
+	enum smcr_role role;
+	void *app;			/* the user's; smcr_app() gives it back */
+	uint32_t elem_size;		/* RMB element: power of two, SMCR_ELEM_MIN..MAX */
+	/* Client: names the peer for first contact, e.g. its address and port; connections with the same
+	 * key wait for one another's first contact. NUL-terminated, copied. */
+	char peer_key[64];
+	struct smcr_subnet subnet[SMCR_PREFIXES_MAX];
+	unsigned subnet_cnt;
+	struct rnic_gid local_addr;	/* of the middle: its device is preferred */
+};
+
+/* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the
+ * start (no device, peer held off), the connection comes back at once with SMCR_EV_FALLBACK. */
+struct smcr_conn *smcr_open(struct smcr *, const struct smcr_open *, int *err);
+void *smcr_app(const struct smcr_conn *);
+uint32_t smcr_conn_id(const struct smcr_conn *);
+
+/* How many bytes to read from the middle now and hand to smcr_clc_input: never more than the message at hand
+ * has left, so nothing behind it is swallowed. 0 = do not read. */
+size_t smcr_clc_want(const struct smcr_conn *);
+void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
+/* Takes up to cap bytes to be written to the middle, in order: how many. */
+size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
+
+/* Server: the server leg is connected, the Accept may go. To refuse: smcr_abort. */
+void smcr_admit(struct smcr_conn *);
+
+struct smcr_diag {
+	uint32_t local;			/* enum clc_diag: our reason, 0 = none */
+	uint32_t peer;			/* the peer's Decline, 0 = none */
+	bool out_of_sync;		/* a Decline carried the S bit (C.4): trying again at once makes sense */
+	bool held_off;			/* the peer is held off after repeated failures */
+};
+
+/* After SMCR_EV_FALLBACK: why. */
+void smcr_fallback(const struct smcr_conn *, struct smcr_diag *);
+
+/* Free space of the send ring: up to two pieces to read() into; total bytes (0: wait for SMCR_EV_WRITABLE). */
+size_t smcr_tx_space(struct smcr_conn *, struct iovec iov[2]);
+/* len bytes were put there; with urgent the last of them is urgent data. */
+void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
+
+/* Received bytes in place: up to two pieces, total bytes. They stop before an urgent byte; when the next byte
+ * is urgent, it comes alone with *urgent set. */
+size_t smcr_rx_data(struct smcr_conn *, struct iovec iov[2], bool *urgent);
+/* len of them were passed on. */
+void smcr_rx_consume(struct smcr_conn *, size_t len);
+/* The peer is done sending and every byte was consumed. */
+bool smcr_rx_eof(const struct smcr_conn *);
+
+/* No more data from us: D follows when all is written (never C). */
+void smcr_shutdown_wr(struct smcr_conn *);
+/* Done both ways: C when all is written. With unread data this aborts (4.8.1). */
+void smcr_close(struct smcr_conn *);
+
+enum smcr_reason {
+	SMCR_OK,			/* normal end */
+	SMCR_R_APP_RESET,		/* RST or error on the app leg */
+	SMCR_R_TCP_RESET,		/* RST on the middle */
+	SMCR_R_TCP_FIN,			/* FIN on the middle, no C or A within the grace */
+	SMCR_R_PEER_ABORT,		/* A from the peer */
+	SMCR_R_LINK_LOST,		/* no link left in the group */
+	SMCR_R_GROUP_DELETED,		/* DELETE LINK for all */
+	SMCR_R_PROTOCOL,		/* the peer broke the protocol on this connection */
+	SMCR_R_CLC_TIMEOUT,
+	SMCR_R_LLC_TIMEOUT,
+	SMCR_R_CLOSE_TIMEOUT,		/* peer never finished closing */
+	SMCR_R_ELEM_CONFLICT,		/* the peer gave our element's peer away (4.4.2) */
+	SMCR_R_NO_MEMORY,
+	SMCR_R_REFUSED,			/* the server leg could not be connected */
+	SMCR_R_TIMEOUT,			/* an idle or other limit of the user */
+	SMCR_R_SHUTDOWN,		/* the daemon ends */
+};
+const char *smcr_reason_str(enum smcr_reason);
+
+/* Abort: A to the peer when established (4.8.2); before that the middle is to be reset. SMCR_EV_CLOSED follows. */
+void smcr_abort(struct smcr_conn *, enum smcr_reason);
+
+/* After SMCR_EV_CLOSED: why; *detail, when not NULL, a static text that says more or "". */
+enum smcr_reason smcr_closed(const struct smcr_conn *, const char **detail);
+
+enum smcr_tcp_event {
+	SMCR_TCP_FIN,
+	SMCR_TCP_RST,
+};
+/* Something happened to the middle of a connection that is not fallen back. */
+void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
+
+/* The user is done with the connection: aborted when not ended. No event of it comes any more. */
+void smcr_release(struct smcr_conn *);
+
+/* -- groups, by the operator -- */
+
+/* Client: makes a link group to this peer ahead of the first connection; it takes a middle like any connection,
+ * and ends with SMCR_EV_CLOSED (SMCR_OK) or SMCR_EV_FALLBACK. Same rules as smcr_open. */
+struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
+/* Stops offering groups and ends each one in the orderly way once it has no connections. */
+void smcr_drain(struct smcr *);
+/* True when no group is left. */
+bool smcr_idle(const struct smcr *);
+
+/* -- looking inside: what smcrctl shows -- */
+
+struct smcr_counters {
+	uint64_t conns_client, conns_server;		/* opened */
+	uint64_t established_client, established_server;
+	uint64_t fallback_local, fallback_peer, fallback_held_off;
+	uint64_t closed_ok, closed_reset;
+	uint64_t bytes_sent, bytes_received;
+	uint64_t writes, cdc_sent, cdc_received, llc_sent, llc_received, clc_sent, clc_received;
+	uint64_t urgent_sent, urgent_received;
+	uint64_t first_contacts, first_contacts_failed, groups_deleted;
+	uint64_t links_up, links_down;
+	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elem_conflicts;
+	uint64_t bad_clc, bad_llc, bad_cdc, llc_ignored, llc_timeouts, clc_timeouts;
+	uint64_t writer_blocked, sndbuf_full, sndbuf_short;	/* times */
+	uint64_t test_links, out_of_sync;
+	uint64_t refused_conns_max, refused_memory;
+};
+const struct smcr_counters *smcr_counters(const struct smcr *);
+
+struct smcr_group_info {
+	uint32_t id;
+	enum smcr_role role;
+	uint8_t peer_id[8];
+	char peer_key[64];		/* client side: what it was opened for */
+	const char *state;
+	const char *type;		/* "single", "symmetric", "asymmetric local", "asymmetric peer" */
+	bool rfc_cursors;
+	uint32_t conn_cnt, link_cnt, rmb_cnt, peer_rmb_cnt;
+	uint64_t rmb_bytes, sndbuf_bytes;
+	int64_t age_ns;
+};
+
+struct smcr_link_info {
+	uint32_t group_id;
+	uint8_t number;
+	uint32_t user_id, peer_user_id;
+	const char *state;
+	char device[RNIC_NAME_MAX];
+	struct rnic_gid gid, peer_gid;
+	uint8_t mac[6], peer_mac[6];
+	uint32_t qpn, peer_qpn;
+	uint8_t mtu_code;
+	uint32_t conn_cnt;
+	int64_t idle_ns;		/* since something was received */
+	int64_t rtt_ns;			/* of the last TEST LINK; -1 = none yet */
+};
+
+struct smcr_rmb_info {
+	uint32_t group_id;
+	uint32_t number;		/* within the group, from 1 */
+	bool remote;			/* the peer's */
+	uint32_t elem_size;
+	uint32_t elem_cnt, used, quarantined;
+	const char *state;
+};
+
+struct smcr_conn_info {
+	uint32_t id;			/* = our alert token */
+	void *app;
+	enum smcr_role role;
+	uint32_t group_id;		/* 0 = none (yet) */
+	uint8_t link;
+	const char *state;		/* RFC 7609 4.8 names, or the step of the rendezvous */
+	uint32_t peer_token;
+	uint32_t elem_size, peer_elem_size, sndbuf_size;
+	uint8_t elem_idx, peer_elem_idx;
+	/* in bytes since the start of the connection */
+	uint64_t tx_written, tx_sent, tx_consumed, rx_produced, rx_consumed;
+	bool writer_blocked, peer_blocked;
+	int64_t age_ns;
+};
+
+/* Walks: *pos starts at 0; false at the end. The set may change between two turns, not between two calls of one. */
+bool smcr_group_next(const struct smcr *, uint32_t *pos, struct smcr_group_info *);
+bool smcr_link_next(const struct smcr *, uint32_t *pos, struct smcr_link_info *);
+bool smcr_rmb_next(const struct smcr *, uint32_t *pos, struct smcr_rmb_info *);
+bool smcr_conn_next(const struct smcr *, uint32_t *pos, struct smcr_conn_info *);
+void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
+
+/* Lifecycle of groups and links, for the log: pulled like connection events, bounded (oldest kept, the rest counted). */
+enum smcr_log_type {
+	SMCR_LOG_GROUP_UP,
+	SMCR_LOG_GROUP_DOWN,
+	SMCR_LOG_LINK_UP,
+	SMCR_LOG_LINK_DOWN,
+	SMCR_LOG_HELD_OFF,
+	SMCR_LOG_PROTOCOL,		/* the peer broke the protocol; text says how */
+	SMCR_LOG_OVERRUN,		/* value = lines that were lost */
+};
+struct smcr_log {
+	enum smcr_log_type type;
+	uint32_t group_id;
+	uint8_t link;
+	char peer[64];			/* peer id in hex, or the peer key */
+	uint64_t value;
+	const char *text;		/* static; "" when there is nothing to add */
+};
+bool smcr_next_log(struct smcr *, struct smcr_log *);
+
+/* Trace of protocol messages: called with each CLC, LLC and CDC message while set; must not call the engine. */
+enum smcr_trace_kind {
+	SMCR_TRACE_CLC,
+	SMCR_TRACE_LLC,
+	SMCR_TRACE_CDC,
+};
+struct smcr_trace {
+	enum smcr_trace_kind kind;
+	bool sent;
+	uint32_t group_id;		/* 0 = not known yet */
+	uint8_t link;
+	uint32_t conn_id;		/* CLC and CDC */
+	const uint8_t *msg;
+	size_t len;
+};
+void smcr_set_trace(struct smcr *, void (*fn)(void *ctx, const struct smcr_trace *), void *ctx);
+
+
+#endif
