@@ -1,0 +1,108 @@
+/*
+ * The configuration as the daemon uses it: parsed and checked, never changed
+ * after config_load. A reload builds a new one beside the old, compares, and
+ * swaps (or keeps the old one on any error). Owner: main; freed by config_free.
+ */
+#ifndef SMCRD_CONFIG_H
+#define SMCRD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "rnic/rnic.h"
+#include "rnic/siw.h"
+#include "smcr/smcr.h"
+
+#define CONFIG_NAME_MAX 64
+#define CONFIG_HOST_MAX 256
+
+enum config_fallback {
+	CONFIG_FALLBACK_TCP,
+	CONFIG_FALLBACK_REFUSE,
+};
+
+enum config_proxy {
+	CONFIG_PROXY_OFF,
+	CONFIG_PROXY_V1,
+	CONFIG_PROXY_V2,
+};
+
+enum config_kind {
+	CONFIG_INGRESS,		/* plain TCP in, SMC-R out to `to` */
+	CONFIG_EGRESS,		/* SMC-R in, plain TCP out to `to` */
+};
+
+/* An address block of an allow list, IPv4 as IPv6-mapped. */
+struct config_net {
+	uint8_t addr[16];
+	uint8_t prefix_len;	/* of 128 */
+};
+
+/* host:port as written, and the addresses it stood for when the configuration was loaded. */
+struct config_target {
+	char host[CONFIG_HOST_MAX];
+	uint16_t port;
+	struct sockaddr_storage *addrs;	/* at least one; tried in order */
+	unsigned addr_cnt;
+};
+
+/* One ingress mapping or egress service. */
+struct config_service {
+	enum config_kind kind;
+	char name[CONFIG_NAME_MAX];	/* unique over all services */
+	struct sockaddr_storage listen;
+	struct config_target to;
+	struct config_net *allow;	/* who may connect; empty = everybody */
+	unsigned allow_cnt;
+	uint32_t max_connections;
+	uint32_t connect_ms;		/* to the peer (ingress) or the server (egress) */
+	uint32_t idle_ms;		/* 0 = never */
+	enum config_fallback fallback;
+	uint32_t elem_size;		/* RMB element */
+	bool prewarm;			/* ingress: make the link group at start */
+	enum config_proxy proxy_protocol;	/* ingress */
+};
+
+enum config_device_type {
+	CONFIG_DEVICE_SIW,
+	CONFIG_DEVICE_VERBS,	/* later */
+};
+
+struct config_device {
+	enum config_device_type type;
+	struct siw_config siw;
+};
+
+struct config_keepalive {
+	bool enabled;
+	uint32_t idle_s;	/* never below the configured minimum */
+	uint32_t interval_s;
+	uint32_t probes;
+};
+
+struct config {
+	char path[CONFIG_HOST_MAX];
+	struct config_service *services;
+	unsigned service_cnt;
+	struct config_device *devices;	/* empty in the file: one soft iWARP device on each service's middle address */
+	unsigned device_cnt;
+	struct smcr_config smcr;
+	struct config_keepalive keepalive;	/* TCP keepalive of every TCP leg */
+	char control_path[108];
+	uint32_t control_mode;		/* file mode of the control socket */
+	uint32_t drain_ms;		/* SIGTERM waits this long for connections */
+	int log_level;			/* enum log_level */
+};
+
+/*
+ * Reads and checks the file. 0, or negative with messages "FILE:LINE: what" printed to err, all that were found.
+ * Names are resolved here: blocking, at start and on reload only.
+ */
+int config_load(const char *path, FILE *err, struct config **out);
+void config_free(struct config *);
+/* Canonical form, with every default written out; parses again to the same configuration (-T). */
+void config_print(const struct config *, FILE *out);
+
+#endif

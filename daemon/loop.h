@@ -1,0 +1,51 @@
+/*
+ * The event loop: the only file that knows libevent. One nested epoll
+ * descriptor watches all sockets edge-triggered (read, write, urgent, hang-up,
+ * error), paused or not, so that a reset is never missed and pausing costs no
+ * system call; libevent runs that descriptor, signals and timers.
+ */
+#ifndef SMCRD_LOOP_H
+#define SMCRD_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loop;
+
+enum {
+	LOOP_READ = 1 << 0,
+	LOOP_WRITE = 1 << 1,
+	LOOP_URGENT = 1 << 2,
+	LOOP_RDHUP = 1 << 3,
+	LOOP_HUP = 1 << 4,
+	LOOP_ERR = 1 << 5,
+};
+
+/* A watched descriptor; embedded in its owner. */
+struct loop_io {
+	int fd;
+	void (*cb)(struct loop_io *, unsigned events);
+};
+
+struct loop *loop_new(void);
+void loop_free(struct loop *);
+
+/* Edge-triggered for everything at once: 0 or -errno. */
+int loop_add(struct loop *, struct loop_io *);
+/* Before close(fd); no callback comes after it, even one already pending in this turn. */
+void loop_del(struct loop *, struct loop_io *);
+
+/* Signal handlers run in the loop. */
+int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
+
+/* Each turn: callbacks of ready descriptors and signals, then every turn function in the order added. A turn
+ * function returns when it wants to run again at the latest (INT64_MIN: at once, INT64_MAX: never). */
+int loop_add_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
+
+/* Monotonic time, read once per turn. */
+int64_t loop_now(const struct loop *);
+/* Runs until loop_stop; 0 or -errno. */
+int loop_run(struct loop *);
+void loop_stop(struct loop *);
+
+#endif

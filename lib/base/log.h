@@ -1,0 +1,36 @@
+/*
+ * Log lines: a fixed phrase, then key=value. To journald or a terminal by way
+ * of stderr with a <priority> prefix when journald reads it. Only owners log;
+ * protocol code reports upward.
+ */
+#ifndef SMCRD_BASE_LOG_H
+#define SMCRD_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level {
+	LOG_LVL_ERROR,
+	LOG_LVL_WARNING,
+	LOG_LVL_NOTICE,		/* lifecycle */
+	LOG_LVL_INFO,		/* one per connection */
+	LOG_LVL_DEBUG,
+};
+
+/* Lines above the level are dropped. Time stamps are added only when stderr is not journald. */
+void log_init(enum log_level level);
+void log_set_level(enum log_level level);
+void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* For lines that a peer can trigger: at most `burst` per `interval_ms`; says how many were left out. */
+struct log_limit {
+	uint32_t burst;
+	uint32_t interval_ms;
+	int64_t since_ns;
+	uint32_t cnt;
+	uint64_t dropped;
+};
+void log_limited(struct log_limit *, int64_t now_ns, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif
