@@ -1,0 +1,186 @@
+/*
+ * A connection: one SMC-R TCP connection's stream in both directions. Born by
+ * smcr_open; its rendezvous is in rendezvous.c, its data path in tx.c and
+ * rx.c, its end in close.c. Lives until the user has released it *and* the
+ * protocol is through with it; freed at the end of the turn.
+ *
+ * Positions are byte counts since the start of the stream (cursor.h).
+ */
+#ifndef SMCRD_SMCR_CONN_H
+#define SMCRD_SMCR_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/timerq.h"
+#include "smcr/cursor.h"
+#include "smcr/lgr.h"
+#include "smcr/smcr.h"
+#include "wire/cdc.h"
+#include "wire/clc.h"
+
+enum conn_state {
+	CONN_RENDEZVOUS,	/* see enum rdv_step */
+	CONN_FALLBACK,		/* the middle carries the data: nothing of ours any more */
+	/* RFC 7609 Figure 22 */
+	CONN_ACTIVE,
+	CONN_PEER_CLOSE_WAIT1,
+	CONN_PEER_CLOSE_WAIT2,
+	CONN_APP_FIN_CLOSE_WAIT,
+	CONN_APP_CLOSE_WAIT1,
+	CONN_APP_CLOSE_WAIT2,
+	CONN_PEER_FIN_CLOSE_WAIT,
+	/* Figure 23 */
+	CONN_PEER_ABORT_WAIT,
+	CONN_PROCESS_ABORT,
+	CONN_CLOSED,
+	CONN_STATE_CNT,
+};
+
+/* Where the rendezvous stands (rendezvous.c). */
+enum rdv_step {
+	RDV_NONE,
+	/* client */
+	RDV_WAIT_TURN,		/* another connection makes the group to this peer */
+	RDV_WAIT_ACCEPT,
+	RDV_CONNECTING,		/* first contact: QP is being connected */
+	RDV_WAIT_RKEY,		/* new RMB is being confirmed, then Confirm goes */
+	RDV_WAIT_GROUP,		/* first contact: Confirm is out, LLC goes on */
+	/* server */
+	RDV_WAIT_PROPOSAL,
+	RDV_WAIT_ADMIT,		/* PROPOSAL told to the user */
+	RDV_WAIT_PEER_GROUP,	/* another connection of this peer makes the group */
+	RDV_WAIT_SRV_RKEY,
+	RDV_WAIT_CONFIRM,
+	RDV_WAIT_LINK,		/* first contact: Confirm is in, QP and LLC go on */
+};
+
+#define CLC_OUT_MAX 192		/* a Proposal with 8 prefixes is 228: see CLC_BUF_MAX */
+#define CLC_BUF_MAX 256
+
+/* Only while the rendezvous lasts; malloced apart so that an idle connection stays small. */
+struct rdv {
+	enum rdv_step step;
+	struct smcr_open open;
+	struct timer timer;
+	uint8_t in[2048];	/* the message being read */
+	size_t in_len, in_want;
+	uint8_t out[CLC_BUF_MAX];
+	size_t out_len;
+	struct clc_proposal proposal;	/* server: the peer's */
+	struct clc_accept peer;		/* the peer's Accept or Confirm */
+	bool admitted;
+	bool prewarm;
+	bool first_contact;
+	struct list_node wait;	/* peer's waiting list, or lgr->wait_rmb */
+	struct peer *peer_ent;	/* whose first contact this is or waits for */
+};
+
+/* An urgent byte's place in the stream that we send: at most two are remembered, as TCP remembers one. */
+struct smcr_conn {
+	struct smcr *eng;
+	void *app;
+	uint32_t id;		/* our alert token */
+	enum smcr_role role;
+	enum conn_state state;
+	enum smcr_reason reason;
+	const char *detail;	/* static */
+	unsigned events;	/* SMCR_EV_ not yet taken */
+	bool released;		/* by the user */
+	bool established;	/* SMCR_EV_ESTABLISHED was raised */
+	struct rdv *rdv;
+	struct smcr_diag diag;
+	int64_t born_ns;
+	struct list_node event_node;	/* engine's list of connections with events, or of those to be freed */
+	struct list_node lgr_node;
+	struct list_node ready_node;	/* link->ready */
+	struct timer timer;	/* close_ms, abort_ms, fin_grace_ms */
+
+	struct lgr *lgr;	/* NULL before the group is chosen and after the elements are given back */
+	struct link *link;	/* over which we send */
+	struct rmb *rmb;
+	uint8_t elem_idx;
+	struct remote_rmb *peer_rmb;
+	uint8_t peer_elem_idx;
+	uint32_t peer_elem_size;
+	uint32_t peer_token;
+	struct cursor_space rx_space;	/* of our element */
+	struct cursor_space tx_space;	/* of the peer's */
+
+	/* send direction: head >= sent >= done, acked */
+	struct sndbuf *sndbuf;	/* NULL while nothing is in flight */
+	uint64_t ring_base;	/* stream position at offset 0 of the send ring */
+	uint64_t tx_head;	/* committed by the user */
+	uint64_t tx_sent;	/* posted: write and CDC */
+	uint64_t tx_done;	/* complete: the peer's RNIC has it */
+	uint64_t tx_acked;	/* the peer's consumer cursor */
+	uint64_t tx_urgent[2];	/* positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first */
+	uint16_t tx_seq;	/* sequence of the last CDC posted */
+	uint16_t tx_done_seq;	/* of the last CDC complete */
+	bool tx_pending;	/* a CDC is owed even without data */
+	bool tx_full;		/* smcr_tx_space answered 0: raise WRITABLE */
+	bool tx_blocked;	/* B is set in our last CDC */
+	bool tx_urgent_told;	/* P was sent for tx_urgent[0] */
+
+	/* receive direction */
+	uint64_t rx_head;	/* the peer's producer cursor */
+	uint64_t rx_tail;	/* consumed by the user */
+	uint64_t rx_told;	/* consumer cursor in our last CDC */
+	uint64_t rx_urgent;	/* position one past the urgent byte, 0 = none */
+	uint16_t rx_seq;	/* of the last CDC received */
+	bool rx_any;		/* a CDC came */
+	bool rx_blocked;	/* B in the peer's last CDC */
+	bool rx_update_req;	/* R in the peer's last CDC */
+
+	/* closing */
+	bool shut_wr;		/* the user sends no more */
+	bool want_close;	/* smcr_close was called */
+	bool want_abort;	/* A is owed */
+	uint8_t tx_flags;	/* conn flags already sent: D, C, A */
+	uint8_t rx_flags;	/* conn flags received */
+	bool tcp_fin;		/* FIN seen on the middle */
+};
+
+/* -- conn.c -- */
+const char *conn_state_str(const struct smcr_conn *);
+/* The only place where state changes: legality, timers, counters. */
+void conn_set_state(struct smcr_conn *, enum conn_state);
+void conn_raise(struct smcr_conn *, unsigned events);
+/* Rendezvous is over: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
+void conn_establish(struct smcr_conn *);
+/* Takes elements into use: both are set in conn->rmb/elem_idx and peer_*; cursors at their start. From now on CDC
+ * messages are accepted (they may overtake the Confirm, 3.5.2.4). */
+void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
+/* Gives the elements back (quarantined when the peer did not acknowledge) and leaves the group. */
+void conn_detach(struct smcr_conn *, bool quarantine);
+/* The end: state CLOSED, CLOSED raised, elements given back. */
+void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool quarantine);
+
+/* -- tx.c -- */
+/* Puts the connection on its link's ready list. */
+void conn_tx_schedule(struct smcr_conn *);
+/* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
+bool conn_tx_post(struct smcr_conn *, struct rnic_room *room);
+/* A CDC and the writes before it are complete. */
+void conn_wr_done(struct smcr_conn *, uint64_t tx_end, uint16_t seq);
+
+/* -- rx.c -- */
+void conn_rx_cdc(struct link *, const uint8_t *buf, size_t len);
+
+/* -- close.c -- */
+enum close_event {
+	CLOSE_APP_SHUTDOWN,	/* smcr_shutdown_wr: D is sent */
+	CLOSE_APP_CLOSE,	/* smcr_close: C is sent */
+	CLOSE_PEER_DONE,	/* D received */
+	CLOSE_PEER_CLOSED,	/* C received */
+	CLOSE_PEER_ABORT,	/* A received */
+	CLOSE_LOCAL_ABORT,	/* A is sent */
+	CLOSE_TIMEOUT,
+	CLOSE_EVENT_CNT,
+};
+void close_event(struct smcr_conn *, enum close_event);
+/* The group or its last link is gone: no message can be sent. */
+void conn_link_lost(struct smcr_conn *, enum smcr_reason, const char *detail);
+
+#endif

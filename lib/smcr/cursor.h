@@ -1,0 +1,45 @@
+/*
+ * RMBE cursors (RFC 7609 4.3, A.4): a position in a connection's stream counted
+ * in bytes (64 bits, never wraps) against the wire's wrap count and offset.
+ * Two readings exist: Linux starts at 0 and wraps at the element's size; the
+ * RFC skips a 4-byte eye catcher, so offsets run from 4. Pure.
+ */
+#ifndef SMCRD_SMCR_CURSOR_H
+#define SMCRD_SMCR_CURSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/cdc.h"
+
+/* How positions map into one RMB element. */
+struct cursor_space {
+	uint32_t base;		/* 0, or 4 with eye catchers */
+	uint32_t usable;	/* bytes of data the element holds: size - base */
+};
+
+static inline struct cursor_space
+cursor_space(uint32_t elem_size, bool eye_catcher)
+{
+	return eye_catcher ? (struct cursor_space){ 4, elem_size - 4 }
+	    : (struct cursor_space){ 0, elem_size };
+}
+
+/* Offset in the element of stream position pos. */
+static inline uint32_t
+cursor_offset(struct cursor_space s, uint64_t pos)
+{
+	return s.base + (uint32_t)(pos % s.usable);
+}
+
+/* Position -> wire form. */
+struct cdc_cursor cursor_encode(struct cursor_space s, uint64_t pos);
+
+/*
+ * Wire form -> position, which must lie in [low, high] (high - low <= usable).
+ * 0 and *pos on success; -ESTALE when the cursor is behind low (an old message: ignore it);
+ * -EPROTO when the offset is outside the element or the position beyond high.
+ */
+int cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t high, uint64_t *pos);
+
+#endif

@@ -1,0 +1,55 @@
+/* The engine's own state: what hangs together all groups, connections and devices of one worker. */
+#ifndef SMCRD_SMCR_ENGINE_H
+#define SMCRD_SMCR_ENGINE_H
+
+#include "base/idtable.h"
+#include "base/list.h"
+#include "base/rng.h"
+#include "base/timerq.h"
+#include "smcr/conn.h"
+#include "smcr/lgr.h"
+#include "smcr/smcr.h"
+
+#define SMCR_DEVS_MAX 16
+#define SMCR_LOG_MAX 64
+
+struct smcr {
+	struct smcr_config cfg;
+	struct rng *rng;
+	int64_t now_ns;
+	struct timerq timers;
+	uint8_t peer_id[8];		/* ours: 2 random bytes and a MAC (A.2.1) */
+	uint8_t mac[6];			/* random, for devices without one */
+	struct rnic_dev *devs[SMCR_DEVS_MAX];
+	unsigned dev_cnt;
+	struct idtable conns;		/* by alert token */
+	struct list_node lgrs;
+	struct list_node dead_lgrs;	/* freed at the end of the turn */
+	uint32_t lgr_next_id;
+	struct list_node peers;		/* first contact going on, failed or held off */
+	struct list_node events;	/* connections with SMCR_EV_ */
+	struct list_node dead_conns;
+	struct list_node busy_links;	/* with something to post */
+	struct list_node repost_links;
+	struct smcr_counters ctr;
+	struct smcr_log log[SMCR_LOG_MAX];
+	unsigned log_first, log_cnt;
+	uint64_t log_lost;
+	bool draining;
+	void (*trace)(void *ctx, const struct smcr_trace *);
+	void *trace_ctx;
+};
+
+#define MS 1000000LL
+
+static inline void
+engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)
+{
+	timer_arm(&eng->timers, t, eng->now_ns + ms * MS);
+}
+
+void engine_log(struct smcr *, enum smcr_log_type, const struct lgr *, const struct link *, const char *text);
+void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
+    const uint8_t *msg, size_t len);
+
+#endif

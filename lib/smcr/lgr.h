@@ -1,0 +1,99 @@
+/*
+ * A link group (RFC 7609 2.2): links, RMBs of both sides, connections, and the
+ * LLC exchanges that change its configuration. Owned by the engine; freed at
+ * the end of a turn after lgr_down.
+ */
+#ifndef SMCRD_SMCR_LGR_H
+#define SMCRD_SMCR_LGR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/timerq.h"
+#include "smcr/link.h"
+#include "smcr/llc.h"
+#include "smcr/rmb.h"
+#include "smcr/smcr.h"
+
+enum lgr_state {
+	LGR_FORMING,		/* first contact goes on */
+	LGR_ACTIVE,
+	LGR_DELETING,		/* never offered; ends when DELETE LINK is through */
+	LGR_DEAD,		/* freed at the end of the turn */
+};
+
+/* Send rings: slabs of buffers registered on every link, lent to connections while bytes are in flight. */
+struct sndbuf_slab;
+
+struct lgr {
+	struct list_node node;	/* engine's groups */
+	struct smcr *eng;
+	uint32_t id;
+	enum smcr_role role;
+	enum lgr_state state;
+	const char *down_why;
+	unsigned version;	/* SMC version: 1 */
+	bool eye_catcher;	/* RFC cursors: the peer's CONFIRM LINK lacked the flags */
+	uint8_t peer_id[8];
+	char peer_key[64];	/* client */
+	uint64_t token;		/* iWARP: secret that MPA connections of this group show */
+	uint16_t peer_mpa_port;
+	int64_t born_ns;
+
+	struct link links[LINK_SLOTS];
+	unsigned link_cnt;	/* not LINK_FREE */
+	unsigned active_cnt;
+	uint8_t next_link_number;
+	uint8_t links_limit;	/* the smaller of both sides' */
+
+	struct list_node rmbs;
+	uint32_t rmb_cnt, rmb_next_number;
+	struct list_node remote_rmbs;
+	uint32_t remote_rmb_cnt, remote_next_number;
+
+	struct list_node sndbuf_slabs;
+	struct list_node sndbuf_free;	/* last in, first out: warm pages first */
+	uint64_t sndbuf_bytes;
+
+	struct list_node conns;	/* all connections that hold elements of the group */
+	uint32_t conn_cnt;
+	struct smcr_conn *first_conn;	/* whose rendezvous makes the group, while LGR_FORMING */
+
+	struct list_node wait_rmb;	/* connections that wait for a new RMB to be confirmed */
+	struct llc_flow flow[LLC_FLOW_CNT];
+	struct timer idle;
+	struct timer rmb_idle;
+};
+
+/* The address of element idx of the peer's RMB on a link. */
+uint64_t lgr_remote_addr(const struct remote_rmb *, const struct link *, uint32_t elem_size, uint8_t idx);
+
+struct lgr *lgr_new(struct smcr *, enum smcr_role, const uint8_t peer_id[8]);
+/* Every connection is reset with the reason, every link goes down, no messages. Idempotent. */
+void lgr_down(struct lgr *, enum smcr_reason, const char *why);
+void lgr_free(struct lgr *);
+/* An active link for a connection's sending: the one with the fewest connections; NULL when there is none. */
+struct link *lgr_pick_link(struct lgr *);
+/* Called by link_down. */
+void lgr_link_down(struct lgr *, struct link *);
+/* A connection of the group is through and gave back its elements: idle timer, waiting connections. */
+void lgr_conn_gone(struct lgr *);
+
+/* -- sndbuf.c -- */
+
+/* A send ring, registered on all links; NULL when memory is out. */
+struct sndbuf *sndbuf_get(struct lgr *);
+void sndbuf_put(struct lgr *, struct sndbuf *);
+struct rnic_mr *sndbuf_mr(const struct sndbuf *, const struct link *);
+int sndbuf_register_all(struct lgr *, struct link *);
+void sndbuf_deregister_all(struct lgr *, struct link *);
+void sndbuf_free_all(struct lgr *);
+
+struct sndbuf {
+	struct list_node node;	/* lgr->sndbuf_free while not lent */
+	struct sndbuf_slab *slab;
+	uint8_t *buf;		/* eng->cfg.sndbuf_size bytes */
+};
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * A link: one queue pair between two RNICs, with its own protection domain, in
+ * a link group (RFC 7609 2.2). Owned by its group, in a fixed slot; freed with
+ * lgr_link_free once the device has given back every request.
+ *
+ * Sending (link_tx.c): link_post hands work requests to the device in order,
+ * one behind, so that the last one of a burst can be signaled; wr_id is a
+ * running number into a ring that remembers what each request was.
+ */
+#ifndef SMCRD_SMCR_LINK_H
+#define SMCRD_SMCR_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/timerq.h"
+#include "rnic/rnic.h"
+#include "smcr/smcr.h"
+#include "wire/llc.h"
+
+#define LINK_MSG_LEN 44		/* every LLC and CDC message (RFC 7609 A.3, A.4) */
+#define LINK_LLC_QUEUE 16	/* LLC messages waiting to be posted */
+#define LINK_SIGNAL_EVERY 64	/* at least one request in so many is signaled */
+
+struct lgr;
+struct smcr_conn;
+
+enum link_state {
+	LINK_FREE,		/* slot not in use */
+	LINK_CONNECTING,	/* QP made, not connected */
+	LINK_CONFIRMING,	/* connected, CONFIRM LINK exchange not done */
+	LINK_ACTIVE,
+	LINK_DOWN,		/* no more posts; waits to be freed at the end of the turn */
+};
+
+enum link_wr_kind {
+	LINK_WR_WRITE,
+	LINK_WR_CDC,
+	LINK_WR_LLC,
+};
+
+/* What a posted request was, by wr_id. */
+struct link_wr {
+	enum link_wr_kind kind;
+	uint32_t conn_id;	/* write, CDC */
+	uint64_t tx_end;	/* CDC: stream position up to which its writes reach */
+	uint16_t seq;		/* CDC: its sequence number */
+	enum llc_type llc;	/* LLC */
+	bool llc_response;
+};
+
+struct link {
+	struct lgr *lgr;
+	unsigned slot;		/* index in lgr->links */
+	enum link_state state;
+	const char *down_why;	/* static text */
+	uint8_t number;		/* link number of the peers, never 0 */
+	uint32_t user_id, peer_user_id;
+
+	struct rnic_dev *dev;
+	struct rnic_info info;	/* of the device, when the link was made */
+	struct rnic_pd *pd;
+	struct rnic_qp *qp;	/* qp->ctx is this link */
+	bool connected;
+	struct rnic_remote remote;	/* valid from CLC or ADD LINK on */
+	uint8_t mtu_code;	/* of the path: the smaller of both */
+
+	/* receive */
+	uint8_t *recv_buf;	/* rq_depth buffers of RECV_LEN */
+	struct rnic_mr *recv_mr;
+	uint32_t recv_repost[64];	/* buffers to be posted again, in batches */
+	unsigned recv_repost_cnt;
+	int64_t last_rx_ns;	/* activity is something received (4.5.3) */
+
+	/* send */
+	struct link_wr *wr;	/* ring of sq_depth + 1 entries, by wr_id % wr_cap */
+	uint32_t wr_cap;
+	uint64_t wr_head;	/* next wr_id */
+	uint64_t wr_tail;	/* oldest not complete */
+	struct rnic_send_wr held;	/* handed in, not yet posted: see link_post */
+	bool has_held;
+	uint8_t held_msg[LINK_MSG_LEN];
+	uint32_t unsignaled;	/* posted since the last signaled one */
+
+	uint8_t llc_queue[LINK_LLC_QUEUE][LINK_MSG_LEN];
+	unsigned llc_first, llc_cnt;
+
+	struct list_node ready;	/* conns with something to send, round robin */
+	struct list_node eng_node;	/* engine's list of links with work (ready, LLC or held) */
+	uint32_t conn_cnt;	/* connections that send over this link */
+
+	/* TEST LINK (4.5.3) */
+	struct timer keepalive;
+	bool test_pending;
+	uint8_t test_data[16];
+	int64_t test_sent_ns;
+	int64_t rtt_ns;		/* -1 = none yet */
+};
+
+/* -- link_tx.c: used by tx.c, llc.c and the engine's flush -- */
+
+/* Room for one data step of a connection: how many work requests, and payload bytes worth queueing. */
+void link_room(const struct link *, struct rnic_room *);
+/* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied.
+ * 0 or -ENOBUFS/-ENOTCONN; the caller looked at link_room before, so an error means a broken link. */
+int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, const struct link_wr *what);
+/* End of a burst: posts what is held, signaled. */
+void link_post_end(struct link *);
+/* Queues an LLC message; it goes out before any data. -ENOBUFS when LINK_LLC_QUEUE are waiting. */
+int link_send_llc(struct link *, const struct llc_msg *);
+/* A send-side completion of this link: hands each request up to wr_id to its owner (conn_wr_done, llc_sent). */
+void link_wc(struct link *, const struct rnic_wc *);
+/* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
+bool link_flush(struct link *);
+/* Registers that this link has work for the next flush. */
+void link_kick(struct link *);
+
+/* -- link.c: set-up and end -- */
+
+/* Takes a free slot, makes PD, QP, receive buffers; registers all RMBs and send buffers of the group. */
+int link_new(struct lgr *, struct rnic_dev *, struct link **);
+/* The link is of no use any more: state DOWN, tells the group (lgr_link_down), which decides about its
+ * connections. Safe to call twice. */
+void link_down(struct link *, const char *why);
+/* Frees QP, PD, registrations; the slot is free again. */
+void link_free(struct link *);
+int link_recv_fill(struct link *);
+/* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. */
+void link_recv(struct link *, const struct rnic_wc *);
+void link_recv_repost(struct link *);
+
+#endif

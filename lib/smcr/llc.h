@@ -1,0 +1,52 @@
+/*
+ * LLC exchanges of a link group (RFC 7609 3.3, 3.5.5, C.7): which may run
+ * together, their timers and recovery.
+ */
+#ifndef SMCRD_SMCR_LLC_H
+#define SMCRD_SMCR_LLC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/timerq.h"
+#include "wire/llc.h"
+
+struct lgr;
+struct link;
+struct rmb;
+
+/* At most one exchange of each kind runs in a group. */
+enum llc_flow_kind {
+	LLC_FLOW_LINK,		/* CONFIRM LINK / ADD LINK / DELETE LINK: changes the links; exclusive */
+	LLC_FLOW_RKEY,		/* our CONFIRM RKEY or DELETE RKEY; the peer's may overlap */
+	LLC_FLOW_CNT,
+};
+
+enum llc_step {
+	LLC_IDLE,
+	/* LLC_FLOW_LINK */
+	LLC_WAIT_CONFIRM_LINK,		/* client, first contact: CONFIRM LINK request awaited */
+	LLC_WAIT_CONFIRM_LINK_RSP,	/* server */
+	LLC_WAIT_ADD_LINK,		/* client, first contact */
+	LLC_WAIT_ADD_LINK_RSP,		/* server */
+	LLC_WAIT_DELETE_LINK_SENT,	/* DELETE LINK for all is out: its completion awaited */
+	LLC_WAIT_DELETE_LINK,		/* client asked for the end of the group: the server's DELETE LINK awaited */
+	/* LLC_FLOW_RKEY */
+	LLC_WAIT_CONFIRM_RKEY_RSP,
+	LLC_WAIT_DELETE_RKEY_RSP,
+};
+
+struct llc_flow {
+	enum llc_step step;
+	struct lgr *lgr;
+	struct link *link;	/* over which it runs */
+	struct rmb *rmb;	/* LLC_FLOW_RKEY */
+	struct timer timer;
+};
+
+/* One LLC message from the peer, 44 bytes, not CDC. */
+void llc_recv(struct link *, const uint8_t *buf, size_t len);
+/* A posted LLC message is complete (delivered), or failed when !ok. */
+void llc_sent(struct link *, enum llc_type, bool response, bool ok);
+
+#endif

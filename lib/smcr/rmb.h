@@ -1,0 +1,95 @@
+/*
+ * RMBs: the memory that a peer may write (RFC 7609 2.1, 4). A local RMB holds
+ * up to 255 elements of one size and is registered on every link of its group;
+ * a remote RMB is what we know of the peer's. Both belong to their link group.
+ */
+#ifndef SMCRD_SMCR_RMB_H
+#define SMCRD_SMCR_RMB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "rnic/rnic.h"
+#include "smcr/smcr.h"
+
+/* Link slots of a group: the symmetric links and one asymmetric. */
+#define LINK_SLOTS (SMCR_LINKS_MAX + 1)
+
+struct lgr;
+struct link;
+
+enum rmb_state {
+	RMB_NEW,		/* made; the peer has not been told on all links */
+	RMB_CONFIRMED,		/* elements may be used */
+	RMB_DELETING,		/* DELETE RKEY is out: elements may not be used */
+};
+
+enum rmb_elem_state {
+	RMB_ELEM_FREE,
+	RMB_ELEM_USED,
+	RMB_ELEM_QUARANTINED,	/* the peer never said it is done: kept until the group ends (4.4.2) */
+};
+
+struct rmb_elem {
+	enum rmb_elem_state state;
+	uint32_t dirty;		/* bytes from the start of the element that may be non-zero */
+	bool reused;		/* was used before */
+};
+
+struct rmb {
+	struct list_node node;	/* lgr->rmbs */
+	struct lgr *lgr;
+	uint32_t number;	/* within the group, from 1 */
+	enum rmb_state state;
+	uint32_t elem_size;
+	uint32_t elem_cnt;	/* 1..255 */
+	uint32_t used;		/* elements not free, quarantined included */
+	uint32_t quarantined;
+	uint8_t *buf;		/* elem_size * elem_cnt bytes */
+	struct rnic_mr *mr[LINK_SLOTS];	/* by link slot */
+	int64_t idle_since_ns;	/* when used became 0 */
+	struct rmb_elem elem[];
+};
+
+/* Makes an RMB and registers it on every link of the group that is set up. NULL when memory is out. */
+struct rmb *rmb_new(struct lgr *, uint32_t elem_size, uint32_t elem_cnt);
+/* Deregisters everywhere and frees; no element is in use or the group ends. */
+void rmb_free(struct rmb *);
+int rmb_register(struct rmb *, struct link *);
+void rmb_deregister(struct rmb *, struct link *);
+
+/* A free element of this size in a confirmed RMB of the group: its index from 1, zeroed, with eye catcher when
+ * the group uses them; 0 when there is none. */
+uint8_t rmb_elem_get(struct lgr *, uint32_t elem_size, struct rmb **);
+/* A free element of this very RMB, confirmed or not (first contact confirms the first RMB implicitly). */
+uint8_t rmb_elem_get_from(struct rmb *);
+/* Gives it back: zeroed before its next use. With quarantine it stays out of use until the group ends. */
+void rmb_elem_put(struct rmb *, uint8_t idx, bool quarantine, int64_t now_ns);
+/* First byte of element idx (1..elem_cnt). */
+uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
+/* Notes that the first `len` bytes of the element may have been written. */
+void rmb_elem_dirty(struct rmb *, uint8_t idx, uint32_t len);
+/* The eye catcher is still there (4.4.1); always true in groups without. */
+bool rmb_elem_intact(const struct rmb *, uint8_t idx);
+
+/* The peer's RMB: RToken (rkey and address) on each link. */
+struct remote_rmb {
+	struct list_node node;	/* lgr->remote_rmbs */
+	uint32_t number;
+	uint32_t elem_size;	/* as told in CLC; 0 until first used */
+	struct {
+		bool known;
+		uint32_t rkey;
+		uint64_t addr;
+	} on[LINK_SLOTS];
+	uint32_t conn_id[256];	/* by element index: our connection that uses it, 0 = free */
+	uint32_t used;
+};
+
+struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey);
+/* Adds, or finds the one with this very RToken. NULL when the group has its 255 already or memory is out. */
+struct remote_rmb *remote_rmb_add(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
+void remote_rmb_free(struct lgr *, struct remote_rmb *);
+
+#endif
