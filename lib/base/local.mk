@@ -5,14 +5,16 @@ lib_libbase_la_SOURCES = \
 	lib/base/idtable.c lib/base/idtable.h \
 	lib/base/timerq.c lib/base/timerq.h \
 	lib/base/pages.c lib/base/pages.h \
-	lib/base/rng.c lib/base/rng.h
+	lib/base/rng.c lib/base/rng.h \
+	lib/base/tally.c lib/base/tally.h
 
 if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_span \
 	tests/unit/check_idtable \
 	tests/unit/check_timerq \
-	tests/unit/check_pages
+	tests/unit/check_pages \
+	tests/unit/check_tally
 tests_unit_check_span_SOURCES = tests/unit/check_span.c tests/unit/unit.h
 tests_unit_check_span_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_span_LDADD = lib/libbase.la $(UNIT_LIBS)
@@ -25,4 +27,7 @@ tests_unit_check_timerq_LDADD = lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_pages_SOURCES = tests/unit/check_pages.c tests/unit/unit.h
 tests_unit_check_pages_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_pages_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_tally_SOURCES = tests/unit/check_tally.c tests/unit/unit.h
+tests_unit_check_tally_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_tally_LDADD = lib/libbase.la $(UNIT_LIBS)
 endif

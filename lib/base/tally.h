@@ -1,0 +1,29 @@
+/*
+ * Counts by key in bounded memory, for keys that a peer may choose (reason
+ * codes of Declines). The first TALLY_KEYS different keys get a count each, all
+ * others share one, so nobody can make it grow. Embedded in its owner; zeroed
+ * memory is an empty tally.
+ */
+#ifndef SMCRD_BASE_TALLY_H
+#define SMCRD_BASE_TALLY_H
+
+#include <stdint.h>
+
+#define TALLY_KEYS 64
+
+struct tally_entry {
+	uint32_t key;
+	uint64_t cnt;
+};
+
+struct tally {
+	struct tally_entry e[TALLY_KEYS];
+	unsigned used;
+	uint64_t other_cnt;
+};
+
+void tally_count(struct tally *t, uint32_t key);
+/* The up to max largest counts, largest first, equal ones by key: how many were written. */
+unsigned tally_top(const struct tally *t, struct tally_entry *out, unsigned max);
+
+#endif

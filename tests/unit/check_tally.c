@@ -1,0 +1,45 @@
+#include "base/tally.h"
+#include "unit.h"
+
+START_TEST(largest_come_first_equal_ones_by_key)
+{
+	struct tally t = { 0 };
+	struct tally_entry top[8];
+
+	ck_assert_uint_eq(tally_top(&t, top, 8), 0);
+	tally_count(&t, 9);
+	tally_count(&t, 7);
+	for (int i = 0; i < 3; i++)
+		tally_count(&t, 5);
+	ck_assert_uint_eq(tally_top(&t, top, 8), 3);
+	ck_assert_uint_eq(top[0].key, 5);
+	ck_assert_uint_eq(top[0].cnt, 3);
+	ck_assert_uint_eq(top[1].key, 7);
+	ck_assert_uint_eq(top[2].key, 9);
+	ck_assert_uint_eq(tally_top(&t, top, 2), 2);
+}
+END_TEST
+
+START_TEST(more_keys_than_room_share_one_count)
+{
+	struct tally t = { 0 };
+	struct tally_entry top[TALLY_KEYS + 1];
+
+	for (uint32_t k = 0; k < TALLY_KEYS + 10; k++)
+		tally_count(&t, k);
+	tally_count(&t, 0);
+	ck_assert_uint_eq(tally_top(&t, top, TALLY_KEYS + 1), TALLY_KEYS);
+	ck_assert_uint_eq(t.other_cnt, 10);
+	ck_assert_uint_eq(top[0].key, 0);
+	ck_assert_uint_eq(top[0].cnt, 2);
+}
+END_TEST
+
+static void
+tally_case(TCase *tc)
+{
+	tcase_add_test(tc, largest_come_first_equal_ones_by_key);
+	tcase_add_test(tc, more_keys_than_room_share_one_count);
+}
+
+UNIT_MAIN("tally", tally_case)
