@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "base/tally.h"
 #include "daemon/config.h"
 #include "daemon/loop.h"
 #include "smcr/smcr.h"
@@ -76,7 +77,15 @@ bool worker_session_next(const struct worker *, uint32_t *pos, struct session_in
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 void worker_stats(const struct worker *, struct worker_stats *);
 
-/* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict. */
+/* Why sessions went to TCP: struct smcr_diag's codes, each counted when it is not 0. */
+struct worker_fallbacks {
+	struct tally local;
+	struct tally peer;
+};
+const struct worker_fallbacks *worker_fallbacks(const struct worker *);
+
+/* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict, never before
+ * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
 struct check_result {
 	bool possible;
 	char text[256];				/* in words: yes, or what failed and whose reason */

@@ -1,0 +1,39 @@
+/*
+ * The control socket: a Unix stream socket on which smcrctl (or any program)
+ * asks and gets JSON; doc/json-schema.md is its reference. Who may ask is
+ * decided by the file mode of the socket. Bounded in clients, input, output
+ * and work per loop turn, so that no client can disturb the data path.
+ * Owner: main, which frees it when the loop has stopped.
+ */
+#ifndef SMCRD_CONTROL_H
+#define SMCRD_CONTROL_H
+
+#include <stdio.h>
+
+#include "daemon/config.h"
+#include "daemon/loop.h"
+#include "daemon/worker.h"
+
+struct control;
+
+/* What the daemon does on request of an operator. Called from the control socket's turn function. */
+struct control_hooks {
+	void *arg;
+	/* Reads the configuration file again: 0 when the new one is in force; negative when all is as before, and
+	 * err says why. Warnings may go to err too. */
+	int (*reload)(void *arg, FILE *err);
+	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while
+	 * that runs: nothing. */
+	void (*drain)(void *arg);
+};
+
+/*
+ * Listens at cfg->control_path with cfg->control_mode; a socket that a dead daemon left behind is replaced, a live
+ * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks.
+ */
+int control_new(struct loop *, struct worker *, const struct config *cfg, const struct control_hooks *, FILE *err,
+    struct control **out);
+/* Before worker_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
+void control_free(struct control *);
+
+#endif
