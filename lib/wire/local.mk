@@ -1,1 +1,15 @@
-# see the top Makefile.am
+noinst_LTLIBRARIES += lib/libwire.la
+lib_libwire_la_CFLAGS = $(AM_CFLAGS) -Wconversion
+lib_libwire_la_LIBADD = lib/libbase.la
+lib_libwire_la_SOURCES = \
+	lib/wire/clc.c lib/wire/clc.h \
+	lib/wire/clc_diag.c lib/wire/clc_diag.h
+
+if HAVE_CHECK
+check_UNIT += \
+	tests/unit/check_clc
+EXTRA_DIST += tests/unit/vectors/smc.txt
+tests_unit_check_clc_SOURCES = tests/unit/check_clc.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
+tests_unit_check_clc_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_clc_LDADD = lib/libwire.la $(UNIT_LIBS)
+endif
