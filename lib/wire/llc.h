@@ -1,0 +1,151 @@
+/*
+ * LLC messages: link control, 44 bytes each, by RDMA Send on a link (RFC 7609
+ * A.3). Bytes <-> host structs; pure. Layouts are version 1 as Linux has them;
+ * the version is an argument because version 2 has other type bytes and lengths.
+ */
+#ifndef SMCRD_WIRE_LLC_H
+#define SMCRD_WIRE_LLC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+#define LLC_LEN 44
+#define LLC_VERSION 1
+#define LLC_MAX_LINKS 8		/* in a link group, RFC 7609 A.3.5 */
+#define LLC_PAIRS_PER_CONT 2	/* ADD LINK CONTINUATION */
+#define LLC_LINKS_INLINE 2	/* CONFIRM RKEY, besides the link it arrives on */
+#define LLC_LINKS_PER_CONT 3	/* CONFIRM RKEY CONTINUATION */
+#define LLC_MAX_DELETE_RKEYS 8
+#define LLC_TEST_LEN 16
+
+enum llc_type {
+	LLC_CONFIRM_LINK = 1,
+	LLC_ADD_LINK = 2,
+	LLC_ADD_LINK_CONT = 3,
+	LLC_DELETE_LINK = 4,
+	LLC_CONFIRM_RKEY = 6,
+	LLC_TEST_LINK = 7,
+	LLC_CONFIRM_RKEY_CONT = 8,
+	LLC_DELETE_RKEY = 9,
+};
+
+/* ADD LINK reject reasons, A.3.2. */
+#define LLC_REJECT_NO_ALT_PATH 1
+#define LLC_REJECT_BAD_MTU 2
+
+/* DELETE LINK reasons, A.3.4; the last two come in responses. */
+#define LLC_DELETE_LOST_PATH 0x00010000u
+#define LLC_DELETE_OPERATOR 0x00020000u
+#define LLC_DELETE_PROGRAM 0x00030000u		/* link inactivity */
+#define LLC_DELETE_PROTOCOL 0x00040000u
+#define LLC_DELETE_ASYM_NOT_NEEDED 0x00050000u
+#define LLC_DELETE_UNKNOWN_LINK 0x00100000u
+#define LLC_DELETE_UNKNOWN_GROUP 0x00200000u	/* Linux */
+
+struct llc_confirm_link {
+	uint8_t mac[6];
+	uint8_t gid[16];
+	uint32_t qpn;		/* 24 bits */
+	uint8_t link_num;
+	uint32_t link_uid;	/* for display alone */
+	uint8_t max_links;
+	bool no_eyecatcher;	/* cursors start at 0, no eye catcher in RMB elements (Linux, flags 0x03) */
+};
+
+struct llc_add_link {
+	uint8_t mac[6];
+	uint8_t gid[16];
+	uint32_t qpn;		/* 24 bits */
+	uint8_t link_num;
+	uint8_t mtu_code;	/* 4 bits, unchecked: a bad one earns a reject, see clc_mtu_bytes() */
+	uint32_t psn;		/* 24 bits */
+	bool rejected;		/* in a response */
+	uint8_t reject_reason;	/* 4 bits, LLC_REJECT_ */
+};
+
+/* An RMB by its rkey on the link of the message, and where the new link has it. */
+struct llc_rkey_pair {
+	uint32_t old_rkey;
+	uint32_t new_rkey;
+	uint64_t new_vaddr;
+};
+
+struct llc_add_link_cont {
+	uint8_t link_num;
+	uint8_t left_cnt;	/* pairs still to come, those in this message included; may be 0 */
+	struct llc_rkey_pair pairs[LLC_PAIRS_PER_CONT];	/* min(left_cnt, 2) of them */
+};
+
+struct llc_delete_link {
+	uint8_t link_num;	/* 0 with all */
+	uint32_t reason;
+	bool all;
+	bool orderly;
+};
+
+struct llc_link_rkey {
+	uint8_t link_num;
+	uint32_t rkey;
+	uint64_t vaddr;
+};
+
+struct llc_confirm_rkey {
+	uint32_t rkey;		/* on the link of the message */
+	uint64_t vaddr;
+	uint8_t other_cnt;	/* further links in all, 0..7; more than 2 go on in CONTs */
+	struct llc_link_rkey others[LLC_LINKS_INLINE];	/* min(other_cnt, 2) of them */
+	bool negative;		/* in a response */
+	bool retry;		/* with negative: again after the current configuration change */
+};
+
+struct llc_confirm_rkey_cont {
+	uint8_t left_cnt;	/* links still to come, those in this message included, 1..7 */
+	struct llc_link_rkey others[LLC_LINKS_PER_CONT];	/* min(left_cnt, 3) of them */
+	bool negative;
+};
+
+struct llc_delete_rkey {
+	uint8_t cnt;		/* 1..8 */
+	uint8_t error_mask;	/* with negative: 0x80 is rkeys[0] and so on */
+	uint32_t rkeys[LLC_MAX_DELETE_RKEYS];
+	bool negative;
+};
+
+struct llc_test_link {
+	uint8_t user_data[LLC_TEST_LEN];
+};
+
+struct llc_msg {
+	enum llc_type type;
+	bool response;
+	union {
+		struct llc_confirm_link confirm_link;
+		struct llc_add_link add_link;
+		struct llc_add_link_cont add_link_cont;
+		struct llc_delete_link delete_link;
+		struct llc_confirm_rkey confirm_rkey;
+		struct llc_confirm_rkey_cont confirm_rkey_cont;
+		struct llc_delete_rkey delete_rkey;
+		struct llc_test_link test_link;
+	};
+};
+
+/*
+ * > 0: bytes used, *out is filled. -EBADMSG: malformed (`in` is one received
+ * Send, whole). -EOPNOTSUPP: an unknown type that asks to be ignored (two high
+ * bits 10). -EPROTO: any other unknown type, a protocol error (A.3), and CDC.
+ * -ENOTSUP: this codec does not speak `version`; the same number as
+ * -EOPNOTSUPP on Linux, so pass LLC_VERSION. *out is untouched unless > 0.
+ */
+int llc_decode(struct span in, unsigned version, struct llc_msg *out)
+	__attribute__((warn_unused_result));
+
+/* Bytes written (always LLC_LEN); -EINVAL for a value out of range, -ENOSPC,
+ * -ENOTSUP; buf is untouched on failure. */
+int llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap)
+	__attribute__((warn_unused_result));
+
+#endif
