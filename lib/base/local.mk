@@ -2,6 +2,7 @@ noinst_LTLIBRARIES += lib/libbase.la
 lib_libbase_la_SOURCES = \
 	lib/base/span.h \
 	lib/base/list.h \
+	lib/base/addr.c lib/base/addr.h \
 	lib/base/idtable.c lib/base/idtable.h \
 	lib/base/timerq.c lib/base/timerq.h \
 	lib/base/pages.c lib/base/pages.h \
@@ -10,11 +11,15 @@ lib_libbase_la_SOURCES = \
 
 if HAVE_CHECK
 check_UNIT += \
+	tests/unit/check_addr \
 	tests/unit/check_span \
 	tests/unit/check_idtable \
 	tests/unit/check_timerq \
 	tests/unit/check_pages \
 	tests/unit/check_tally
+tests_unit_check_addr_SOURCES = tests/unit/check_addr.c tests/unit/unit.h
+tests_unit_check_addr_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_addr_LDADD = lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_span_SOURCES = tests/unit/check_span.c tests/unit/unit.h
 tests_unit_check_span_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_span_LDADD = lib/libbase.la $(UNIT_LIBS)

@@ -1,0 +1,245 @@
+/* Socket addresses as text: see addr.h. Used by the configuration, the log lines and the control socket. */
+#include "base/addr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Only digits, no sign, no blank; at most max. */
+static int
+parse_number(const char *text, unsigned long max, unsigned long *out)
+{
+	unsigned long v = 0;
+
+	if (*text == '\0')
+		return -EINVAL;
+	for (; *text != '\0'; text++) {
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		v = v * 10 + (unsigned long)(*text - '0');
+		if (v > max)
+			return -EINVAL;
+	}
+	*out = v;
+	return 0;
+}
+
+static int
+parse_scope(const char *text, uint32_t *out)
+{
+	unsigned long v = if_nametoindex(text);
+
+	if (v == 0 && parse_number(text, UINT32_MAX, &v) != 0)
+		return -EINVAL;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static void
+set_v4(struct sockaddr_storage *out, const void *addr)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+
+	memcpy(&sin.sin_addr, addr, sizeof(sin.sin_addr));
+	memset(out, 0, sizeof(*out));
+	memcpy(out, &sin, sizeof(sin));
+}
+
+static int
+parse_v6(const char *text, size_t len, struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	char buf[ADDR_STR_MAX];
+	char *scope;
+
+	if (len >= sizeof(buf))
+		return -EINVAL;
+	memcpy(buf, text, len);
+	buf[len] = '\0';
+	scope = strchr(buf, '%');
+	if (scope != NULL)
+		*scope++ = '\0';
+	if (inet_pton(AF_INET6, buf, &sin6.sin6_addr) != 1)
+		return -EINVAL;
+	if (scope != NULL && parse_scope(scope, &sin6.sin6_scope_id) != 0)
+		return -EINVAL;
+	if (IN6_IS_ADDR_V4MAPPED(&sin6.sin6_addr)) {
+		set_v4(out, &sin6.sin6_addr.s6_addr[12]);
+		return 0;
+	}
+	memset(out, 0, sizeof(*out));
+	memcpy(out, &sin6, sizeof(sin6));
+	return 0;
+}
+
+int
+addr_parse(const char *text, struct sockaddr_storage *out)
+{
+	size_t len = strlen(text);
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, text, &in) == 1) {
+		set_v4(out, &in);
+		return 0;
+	}
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
+		return parse_v6(text + 1, len - 2, out);
+	return parse_v6(text, len, out);
+}
+
+int
+addr_split(const char *text, char *host, size_t host_cap, uint16_t *port)
+{
+	const char *colon = strrchr(text, ':');
+	size_t len;
+	unsigned long v;
+
+	if (colon == NULL || parse_number(colon + 1, UINT16_MAX, &v) != 0 || v == 0)
+		return -EINVAL;
+	len = (size_t)(colon - text);
+	if (len == 0 || len >= host_cap)
+		return -EINVAL;
+	/* More colons are an IPv6 address, which has to be in brackets. */
+	if (memchr(text, ':', len) != NULL && (text[0] != '[' || text[len - 1] != ']'))
+		return -EINVAL;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	*port = (uint16_t)v;
+	return 0;
+}
+
+int
+addr_parse_port(const char *text, struct sockaddr_storage *out)
+{
+	char host[ADDR_STR_MAX];
+	uint16_t port;
+
+	if (addr_split(text, host, sizeof(host), &port) != 0 || addr_parse(host, out) != 0)
+		return -EINVAL;
+	addr_set_port(out, port);
+	return 0;
+}
+
+static const struct sockaddr_in *
+as_v4(const struct sockaddr_storage *ss)
+{
+	return (const struct sockaddr_in *)(const void *)ss;
+}
+
+static const struct sockaddr_in6 *
+as_v6(const struct sockaddr_storage *ss)
+{
+	return (const struct sockaddr_in6 *)(const void *)ss;
+}
+
+static void
+format_v6(const struct sockaddr_in6 *sin6, char *buf, size_t cap)
+{
+	char addr[INET6_ADDRSTRLEN], ifname[IF_NAMESIZE];
+
+	inet_ntop(AF_INET6, &sin6->sin6_addr, addr, sizeof(addr));
+	if (sin6->sin6_scope_id == 0)
+		snprintf(buf, cap, "%s", addr);
+	else if (if_indextoname(sin6->sin6_scope_id, ifname) != NULL)
+		snprintf(buf, cap, "%s%%%s", addr, ifname);
+	else
+		snprintf(buf, cap, "%s%%%u", addr, sin6->sin6_scope_id);
+}
+
+char *
+addr_format(const struct sockaddr_storage *ss, char *buf, size_t cap)
+{
+	char tmp[INET_ADDRSTRLEN];
+
+	if (ss->ss_family == AF_INET)
+		snprintf(buf, cap, "%s", inet_ntop(AF_INET, &as_v4(ss)->sin_addr, tmp, sizeof(tmp)));
+	else if (ss->ss_family == AF_INET6)
+		format_v6(as_v6(ss), buf, cap);
+	else
+		snprintf(buf, cap, "?");
+	return buf;
+}
+
+char *
+addr_format_port(const struct sockaddr_storage *ss, char *buf, size_t cap)
+{
+	char host[ADDR_STR_MAX];
+
+	addr_format(ss, host, sizeof(host));
+	if (ss->ss_family == AF_INET6)
+		snprintf(buf, cap, "[%s]:%u", host, addr_port(ss));
+	else
+		snprintf(buf, cap, "%s:%u", host, addr_port(ss));
+	return buf;
+}
+
+uint16_t
+addr_port(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		return ntohs(as_v4(ss)->sin_port);
+	if (ss->ss_family == AF_INET6)
+		return ntohs(as_v6(ss)->sin6_port);
+	return 0;
+}
+
+void
+addr_set_port(struct sockaddr_storage *ss, uint16_t port)
+{
+	if (ss->ss_family == AF_INET)
+		((struct sockaddr_in *)(void *)ss)->sin_port = htons(port);
+	else if (ss->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)(void *)ss)->sin6_port = htons(port);
+}
+
+socklen_t
+addr_len(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+bool
+addr_is_any(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		return as_v4(ss)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&as_v6(ss)->sin6_addr);
+}
+
+bool
+addr_is_loopback(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		return ntohl(as_v4(ss)->sin_addr.s_addr) >> 24 == 127;
+	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&as_v6(ss)->sin6_addr);
+}
+
+bool
+addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	uint8_t va[16], vb[16];
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6 && as_v6(a)->sin6_scope_id != as_v6(b)->sin6_scope_id)
+		return false;
+	addr_to_v6(a, va);
+	addr_to_v6(b, vb);
+	return memcmp(va, vb, sizeof(va)) == 0;
+}
+
+void
+addr_to_v6(const struct sockaddr_storage *ss, uint8_t out[16])
+{
+	memset(out, 0, 16);
+	if (ss->ss_family == AF_INET) {
+		out[10] = out[11] = 0xff;
+		memcpy(out + 12, &as_v4(ss)->sin_addr, 4);
+	} else if (ss->ss_family == AF_INET6) {
+		memcpy(out, &as_v6(ss)->sin6_addr, 16);
+	}
+}

@@ -1,0 +1,37 @@
+/*
+ * Socket addresses as people write them: "192.0.2.1:80", "[2001:db8::1]:80",
+ * "[fe80::1%eth0]:80". Numeric only, no name resolution, no I/O but the lookup
+ * of an interface name. An IPv4-mapped IPv6 address becomes IPv4.
+ */
+#ifndef SMCRD_BASE_ADDR_H
+#define SMCRD_BASE_ADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define ADDR_STR_MAX 80		/* any address with port, and its NUL */
+
+/* An address without port (IPv6 with or without brackets). 0 or -EINVAL. */
+int addr_parse(const char *text, struct sockaddr_storage *out);
+/* Splits at the last colon: "host:port", "[v6]:port". 0 or -EINVAL; host_cap includes the NUL, port is 1..65535. */
+int addr_split(const char *text, char *host, size_t host_cap, uint16_t *port);
+/* "address:port". 0 or -EINVAL. */
+int addr_parse_port(const char *text, struct sockaddr_storage *out);
+
+/* Both return buf; "?" for another family than IPv4 and IPv6. */
+char *addr_format(const struct sockaddr_storage *, char *buf, size_t cap);		/* address alone, no brackets */
+char *addr_format_port(const struct sockaddr_storage *, char *buf, size_t cap);	/* with port */
+
+uint16_t addr_port(const struct sockaddr_storage *);
+void addr_set_port(struct sockaddr_storage *, uint16_t port);
+socklen_t addr_len(const struct sockaddr_storage *);
+bool addr_is_any(const struct sockaddr_storage *);
+bool addr_is_loopback(const struct sockaddr_storage *);
+/* Same family and address (and scope); the port is not looked at. */
+bool addr_same_host(const struct sockaddr_storage *, const struct sockaddr_storage *);
+/* As IPv6 in network order; IPv4 mapped. */
+void addr_to_v6(const struct sockaddr_storage *, uint8_t out[16]);
+
+#endif

@@ -1,0 +1,104 @@
+#include <errno.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "unit.h"
+
+static const struct {
+	const char *text;
+	const char *canonical;	/* NULL = has to be refused */
+} with_port[] = {
+	{ "127.0.0.1:80", "127.0.0.1:80" },
+	{ "0.0.0.0:65535", "0.0.0.0:65535" },
+	{ "[::]:1", "[::]:1" },
+	{ "[2001:DB8:0::1]:443", "[2001:db8::1]:443" },
+	{ "[::ffff:192.0.2.1]:80", "192.0.2.1:80" },
+	{ "[fe80::1%lo]:80", "[fe80::1%lo]:80" },
+	{ "[fe80::1%4294967295]:80", "[fe80::1%4294967295]:80" },
+	{ "[127.0.0.1]:80", NULL },
+	{ "127.0.0.1", NULL },
+	{ "127.0.0.1:", NULL },
+	{ "127.0.0.1:0", NULL },
+	{ "127.0.0.1:65536", NULL },
+	{ "127.0.0.1:99999999999999999999", NULL },
+	{ "127.0.0.1:+80", NULL },
+	{ "127.0.0.1: 80", NULL },
+	{ "127.0.0.1:80 ", NULL },
+	{ "127.1:80", NULL },
+	{ "0x7f.0.0.1:80", NULL },
+	{ "256.0.0.1:80", NULL },
+	{ "::1:80", NULL },
+	{ "[::1:80", NULL },
+	{ "::1]:80", NULL },
+	{ "[]:80", NULL },
+	{ "[::1%]:80", NULL },
+	{ "[::1%nosuchif]:80", NULL },
+	{ "[::1%4294967296]:80", NULL },
+	{ ":80", NULL },
+	{ ":", NULL },
+	{ "", NULL },
+	{ "localhost:80", NULL },
+	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", NULL },
+};
+
+START_TEST(parses_and_formats)
+{
+	struct sockaddr_storage ss, untouched;
+	char buf[ADDR_STR_MAX];
+
+	memset(&untouched, 0xaa, sizeof(untouched));
+	ss = untouched;
+	if (with_port[_i].canonical == NULL) {
+		ck_assert_int_eq(addr_parse_port(with_port[_i].text, &ss), -EINVAL);
+		return;
+	}
+	ck_assert_int_eq(addr_parse_port(with_port[_i].text, &ss), 0);
+	ck_assert_str_eq(addr_format_port(&ss, buf, sizeof(buf)), with_port[_i].canonical);
+}
+END_TEST
+
+START_TEST(splits_names)
+{
+	char host[16];
+	uint16_t port = 7;
+
+	ck_assert_int_eq(addr_split("db.example:5432", host, sizeof(host), &port), 0);
+	ck_assert_str_eq(host, "db.example");
+	ck_assert_uint_eq(port, 5432);
+	ck_assert_int_eq(addr_split("a-name-that-is-too-long:1", host, sizeof(host), &port), -EINVAL);
+	ck_assert_str_eq(host, "db.example");
+	ck_assert_uint_eq(port, 5432);
+}
+END_TEST
+
+START_TEST(compares)
+{
+	struct sockaddr_storage a, b;
+	uint8_t v6[16];
+
+	ck_assert_int_eq(addr_parse("127.0.0.1", &a), 0);
+	ck_assert_int_eq(addr_parse("::ffff:127.0.0.1", &b), 0);
+	addr_set_port(&b, 9);
+	ck_assert(addr_same_host(&a, &b));
+	ck_assert(addr_is_loopback(&a) && !addr_is_any(&a));
+	addr_to_v6(&b, v6);
+	ck_assert_mem_eq(v6, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
+	ck_assert_int_eq(addr_parse("[::]", &b), 0);
+	ck_assert(addr_is_any(&b) && !addr_same_host(&a, &b));
+	ck_assert_int_eq(addr_parse("::1", &b), 0);
+	ck_assert(addr_is_loopback(&b));
+	ck_assert_int_eq(addr_parse("fe80::1%1", &a), 0);
+	ck_assert_int_eq(addr_parse("fe80::1%2", &b), 0);
+	ck_assert(!addr_same_host(&a, &b));
+}
+END_TEST
+
+static void
+addr_case(TCase *tc)
+{
+	tcase_add_loop_test(tc, parses_and_formats, 0, sizeof(with_port) / sizeof(with_port[0]));
+	tcase_add_test(tc, splits_names);
+	tcase_add_test(tc, compares);
+}
+
+UNIT_MAIN("addr", addr_case)
