@@ -1,1 +1,2 @@
 # see the top Makefile.am
+include tests/fuzz/local.mk

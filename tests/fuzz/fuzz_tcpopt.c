@@ -1,0 +1,23 @@
+#include <errno.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "wire/tcpopt.h"
+
+/* An options area without an end mark finds the option that we append to it. */
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	uint8_t b[64 + TCPOPT_SMCR_PADDED_LEN];
+	int found = tcpopt_find_smcr((struct span){ data, len });
+
+	FUZZ_CHECK(found == 0 || found == 1 || found == -EBADMSG);
+	if (found == 1)
+		FUZZ_CHECK(len >= TCPOPT_SMCR_LEN);
+	if (found != 0 || len > 64 || memchr(data, 0, len) != NULL)
+		return 0;
+	memcpy(b, data, len);
+	FUZZ_CHECK(tcpopt_encode_smcr(b + len, sizeof(b) - len) == TCPOPT_SMCR_PADDED_LEN);
+	FUZZ_CHECK(tcpopt_find_smcr((struct span){ b, len + TCPOPT_SMCR_PADDED_LEN }) == 1);
+	return 0;
+}

@@ -1,0 +1,36 @@
+# To add a target: tests/fuzz/fuzz_NAME.c with LLVMFuzzerTestOneInput(), seeds in tests/fuzz/corpus/fuzz_NAME/
+# (at least one file), one line in FUZZ_TARGETS and three like those at the end of this file.
+# Normal builds run the corpus and mutations of it in "make check". For real fuzzing:
+#	configure CC=clang --enable-fuzzing && make
+#	tests/fuzz/fuzz_NAME /tmp/new ../tests/fuzz/corpus/fuzz_NAME
+# A fixed crash's input becomes a file of the corpus.
+FUZZ_TARGETS = \
+	tests/fuzz/fuzz_clc \
+	tests/fuzz/fuzz_llc \
+	tests/fuzz/fuzz_cdc \
+	tests/fuzz/fuzz_tcpopt
+
+if FUZZING
+noinst_PROGRAMS += $(FUZZ_TARGETS)
+FUZZ_MAIN = tests/fuzz/fuzz.h
+else
+check_UNIT += $(FUZZ_TARGETS)
+FUZZ_MAIN = tests/fuzz/fuzz.h tests/fuzz/replay.c
+endif
+EXTRA_DIST += tests/fuzz/corpus
+
+tests_fuzz_fuzz_clc_SOURCES = tests/fuzz/fuzz_clc.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_clc_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_clc_LDADD = lib/libwire.la
+
+tests_fuzz_fuzz_llc_SOURCES = tests/fuzz/fuzz_llc.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_llc_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_llc_LDADD = lib/libwire.la
+
+tests_fuzz_fuzz_cdc_SOURCES = tests/fuzz/fuzz_cdc.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_cdc_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_cdc_LDADD = lib/libwire.la
+
+tests_fuzz_fuzz_tcpopt_SOURCES = tests/fuzz/fuzz_tcpopt.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_tcpopt_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_tcpopt_LDADD = lib/libwire.la
