@@ -7,7 +7,8 @@ lib_libbase_la_SOURCES = \
 	lib/base/timerq.c lib/base/timerq.h \
 	lib/base/pages.c lib/base/pages.h \
 	lib/base/rng.c lib/base/rng.h \
-	lib/base/tally.c lib/base/tally.h
+	lib/base/tally.c lib/base/tally.h \
+	lib/base/log.c lib/base/log.h
 
 if HAVE_CHECK
 check_UNIT += \
@@ -16,7 +17,8 @@ check_UNIT += \
 	tests/unit/check_idtable \
 	tests/unit/check_timerq \
 	tests/unit/check_pages \
-	tests/unit/check_tally
+	tests/unit/check_tally \
+	tests/unit/check_log
 tests_unit_check_addr_SOURCES = tests/unit/check_addr.c tests/unit/unit.h
 tests_unit_check_addr_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_addr_LDADD = lib/libbase.la $(UNIT_LIBS)
@@ -35,4 +37,7 @@ tests_unit_check_pages_LDADD = lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_tally_SOURCES = tests/unit/check_tally.c tests/unit/unit.h
 tests_unit_check_tally_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_tally_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_log_SOURCES = tests/unit/check_log.c tests/unit/unit.h
+tests_unit_check_log_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_log_LDADD = lib/libbase.la $(UNIT_LIBS)
 endif

@@ -1,0 +1,131 @@
+/*
+ * Log lines to stderr, one write(2) each, so that lines of several threads or
+ * processes never mix. See log.h. The level and the kind of stderr belong to
+ * the process and are set once at start (the level again on reload).
+ */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_LEN 1024
+
+static enum log_level log_max = LOG_LVL_INFO;
+static bool to_journal;
+
+/* journald tells the device and inode of its socket: compare, since stderr may have been redirected since. */
+static bool
+stderr_is_journal(void)
+{
+	const char *env = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return env != NULL && sscanf(env, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+	    st.st_dev == dev && st.st_ino == ino;
+}
+
+void
+log_init(enum log_level level)
+{
+	log_max = level;
+	to_journal = stderr_is_journal();
+}
+
+void
+log_set_level(enum log_level level)
+{
+	log_max = level;
+}
+
+/* <syslog priority> for journald, time and word for people. */
+static size_t
+put_prefix(char *line, size_t cap, enum log_level level)
+{
+	static const struct {
+		int prio;
+		const char *word;
+	} levels[] = {
+		[LOG_LVL_ERROR] = { 3, "error" },
+		[LOG_LVL_WARNING] = { 4, "warning" },
+		[LOG_LVL_NOTICE] = { 5, "notice" },
+		[LOG_LVL_INFO] = { 6, "info" },
+		[LOG_LVL_DEBUG] = { 7, "debug" },
+	};
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	if (to_journal)
+		return (size_t)snprintf(line, cap, "<%d>", levels[level].prio);
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	(void)localtime_r(&ts.tv_sec, &tm);
+	n = strftime(line, cap, "%Y-%m-%d %H:%M:%S", &tm);
+	n += (size_t)snprintf(line + n, cap - n, ".%03ld %s: ", ts.tv_nsec / 1000000, levels[level].word);
+	return n;
+}
+
+static void
+log_line(enum log_level level, const char *fmt, va_list ap)
+{
+	char line[LINE_MAX_LEN];
+	size_t at = put_prefix(line, sizeof(line), level);
+	int len = vsnprintf(line + at, sizeof(line) - at, fmt, ap);
+	size_t end;
+
+	if (len < 0)
+		return;
+	end = at + (size_t)len;
+	if (end > sizeof(line) - 1) {
+		end = sizeof(line) - 1;
+		line[end - 1] = line[end - 2] = line[end - 3] = '.';
+	}
+	for (size_t i = at; i < end; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	line[end] = '\n';
+	/* Where should a failure to log be logged? */
+	if (write(STDERR_FILENO, line, end + 1) < 0)
+		return;
+}
+
+void
+log_msg(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > log_max)
+		return;
+	va_start(ap, fmt);
+	log_line(level, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_limited(struct log_limit *l, int64_t now_ns, enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > log_max)
+		return;
+	if (l->cnt == 0 || now_ns - l->since_ns >= (int64_t)l->interval_ms * 1000000) {
+		if (l->dropped > 0)
+			log_msg(level, "lines like the next left out, too many: count=%llu",
+			    (unsigned long long)l->dropped);
+		l->since_ns = now_ns;
+		l->cnt = 0;
+		l->dropped = 0;
+	}
+	if (l->cnt >= l->burst) {
+		l->dropped++;
+		return;
+	}
+	l->cnt++;
+	va_start(ap, fmt);
+	log_line(level, fmt, ap);
+	va_end(ap);
+}
