@@ -41,6 +41,8 @@ int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 /* Each turn: callbacks of ready descriptors and signals, then every turn function in the order added. A turn
  * function returns when it wants to run again at the latest (INT64_MIN: at once, INT64_MAX: never). */
 int loop_add_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
+/* The function is not called any more. May be called by a turn function. */
+void loop_del_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
 
 /* Monotonic time, read once per turn. */
 int64_t loop_now(const struct loop *);

@@ -1,0 +1,374 @@
+/* The event loop on real sockets: first of all the traps that were measured with libevent's own socket events. */
+#include "daemon/loop.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#define MS 1000000LL
+#define DEADLINE (5000 * MS)	/* a test that waits longer has failed */
+
+static struct loop *lp;
+static int64_t stop_at;			/* absolute */
+static unsigned turns;
+static bool (*until)(void);
+
+/* Ends the run when the condition holds, or at stop_at. */
+static int64_t
+test_turn(void *arg, int64_t now_ns)
+{
+	(void)arg;
+	turns++;
+	if (now_ns >= stop_at || (until != NULL && until())) {
+		loop_stop(lp);
+		return INT64_MAX;
+	}
+	return stop_at;
+}
+
+static void
+setup(void)
+{
+	lp = loop_new();
+	ck_assert_ptr_nonnull(lp);
+	turns = 0;
+	until = NULL;
+	ck_assert_int_eq(loop_add_turn(lp, test_turn, NULL), 0);
+}
+
+static void
+teardown(void)
+{
+	loop_free(lp);
+}
+
+static void
+run_for(int64_t ns)
+{
+	until = NULL;
+	stop_at = loop_now(lp) + ns;
+	ck_assert_int_eq(loop_run(lp), 0);
+}
+
+static void
+run_until(bool (*cond)(void))
+{
+	until = cond;
+	stop_at = loop_now(lp) + DEADLINE;
+	ck_assert_int_eq(loop_run(lp), 0);
+	ck_assert_msg(cond(), "the condition never came true");
+}
+
+static void
+tcp_pair(int sv[2])
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+	int ls = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(ls, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	ck_assert_int_eq(listen(ls, 1), 0);
+	ck_assert_int_eq(getsockname(ls, (struct sockaddr *)&sin, &len), 0);
+	sv[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(sv[0], (struct sockaddr *)&sin, sizeof(sin)), 0);
+	sv[1] = accept4(ls, NULL, NULL, SOCK_NONBLOCK);
+	ck_assert_int_ge(sv[1], 0);
+	close(ls);
+}
+
+static void
+reset(int fd)
+{
+	struct linger l = { .l_onoff = 1 };
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+	close(fd);
+}
+
+/* A watched socket that only remembers what it was told. */
+struct watched {
+	struct loop_io io;
+	unsigned seen;
+	unsigned calls;
+};
+
+static struct watched w[2];
+
+static void
+note(struct loop_io *io, unsigned events)
+{
+	struct watched *me = (struct watched *)io;
+
+	me->seen |= events;
+	me->calls++;
+}
+
+static void
+watch(struct watched *me, int fd, void (*cb)(struct loop_io *, unsigned))
+{
+	*me = (struct watched){ .io = { .fd = fd, .cb = cb } };
+	ck_assert_int_eq(loop_add(lp, &me->io), 0);
+}
+
+static bool saw_err(void) { return (w[0].seen & LOOP_ERR) != 0; }
+static bool saw_urgent(void) { return (w[0].seen & LOOP_URGENT) != 0; }
+static bool saw_read(void) { return (w[0].seen & LOOP_READ) != 0; }
+
+START_TEST(a_reset_of_a_paused_socket_is_seen)
+{
+	int sv[2];
+
+	/* Paused: bytes are waiting and nobody reads them. */
+	tcp_pair(sv);
+	ck_assert_int_eq(send(sv[0], "abc", 3, 0), 3);
+	watch(&w[0], sv[1], note);
+	run_until(saw_read);
+	reset(sv[0]);
+	run_until(saw_err);
+	ck_assert_uint_eq(w[0].seen & LOOP_HUP, LOOP_HUP);
+	loop_del(lp, &w[0].io);
+	close(sv[1]);
+}
+END_TEST
+
+START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
+{
+	int sv[2][2];
+
+	tcp_pair(sv[0]);
+	tcp_pair(sv[1]);
+	watch(&w[0], sv[0][1], note);
+	watch(&w[1], sv[1][1], note);
+	ck_assert_int_eq(send(sv[1][0], "abc", 3, 0), 3);
+	shutdown(sv[1][0], SHUT_WR);
+	reset(sv[0][0]);
+	run_until(saw_err);
+	turns = 0;
+	run_for(50 * MS);
+	ck_assert_uint_le(turns, 5);
+	for (int i = 0; i < 2; i++) {
+		loop_del(lp, &w[i].io);
+		close(sv[i][1]);
+	}
+	close(sv[1][0]);
+}
+END_TEST
+
+START_TEST(a_lone_urgent_byte_is_seen)
+{
+	int sv[2], on = _i;
+
+	tcp_pair(sv);
+	ck_assert_int_eq(setsockopt(sv[1], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
+	watch(&w[0], sv[1], note);
+	ck_assert_int_eq(send(sv[0], "!", 1, MSG_OOB), 1);
+	run_until(saw_urgent);
+	/* The second one in a row too, though the first was not read. */
+	w[0].seen = 0;
+	ck_assert_int_eq(send(sv[0], "?", 1, MSG_OOB), 1);
+	run_until(saw_urgent);
+	loop_del(lp, &w[0].io);
+	close(sv[0]);
+	close(sv[1]);
+}
+END_TEST
+
+static unsigned pongs, flushes, pongs_at_flush;
+
+/* Keeps its peer readable for ever. */
+static void
+ping_pong(struct loop_io *io, unsigned events)
+{
+	char c;
+
+	if ((events & LOOP_READ) != 0 && recv(io->fd, &c, 1, 0) == 1) {
+		pongs++;
+		ck_assert_int_eq(send(io->fd, &c, 1, 0), 1);
+	}
+}
+
+static int64_t
+flush_turn(void *arg, int64_t now_ns)
+{
+	(void)arg;
+	(void)now_ns;
+	flushes++;
+	ck_assert_uint_le(pongs - pongs_at_flush, 2);
+	pongs_at_flush = pongs;
+	return INT64_MAX;
+}
+
+static bool many_pongs(void) { return pongs >= 1000; }
+
+START_TEST(busy_sockets_do_not_starve_the_turn_functions)
+{
+	int sv[2];
+
+	tcp_pair(sv);
+	watch(&w[0], sv[0], ping_pong);
+	watch(&w[1], sv[1], ping_pong);
+	ck_assert_int_eq(loop_add_turn(lp, flush_turn, NULL), 0);
+	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
+	run_until(many_pongs);
+	ck_assert_uint_ge(flushes, 500);
+	loop_del(lp, &w[0].io);
+	loop_del(lp, &w[1].io);
+	close(sv[0]);
+	close(sv[1]);
+}
+END_TEST
+
+static struct watched *victim[2];
+static unsigned survivors;
+
+/* Whoever comes first removes both; the other's event of this turn must not arrive. */
+static void
+remove_both(struct loop_io *io, unsigned events)
+{
+	(void)io;
+	(void)events;
+	survivors++;
+	for (int i = 0; i < 2; i++) {
+		loop_del(lp, &victim[i]->io);
+		close(victim[i]->io.fd);
+		memset(victim[i], 0xee, sizeof(*victim[i]));
+		free(victim[i]);
+	}
+}
+
+static bool one_survivor(void) { return survivors > 0; }
+
+START_TEST(no_event_arrives_after_loop_del_in_the_same_turn)
+{
+	int sv[2][2];
+
+	for (int i = 0; i < 2; i++) {
+		tcp_pair(sv[i]);
+		ck_assert_int_eq(send(sv[i][0], "x", 1, 0), 1);
+		victim[i] = malloc(sizeof(*victim[i]));
+		watch(victim[i], sv[i][1], remove_both);
+	}
+	run_until(one_survivor);
+	run_for(20 * MS);
+	ck_assert_uint_eq(survivors, 1);
+	close(sv[0][0]);
+	close(sv[1][0]);
+}
+END_TEST
+
+static unsigned arrived;
+
+static void
+count_first(struct loop_io *io, unsigned events)
+{
+	(void)io;
+	(void)events;
+	arrived++;
+}
+
+enum { CROWD = 700 };
+static bool all_arrived(void) { return arrived >= CROWD; }
+
+START_TEST(more_ready_sockets_than_a_batch_are_all_served)
+{
+	static struct loop_io io[CROWD];
+
+	for (int i = 0; i < CROWD; i++) {
+		io[i] = (struct loop_io){ .fd = socket(AF_INET, SOCK_DGRAM, 0), .cb = count_first };
+		ck_assert_int_eq(loop_add(lp, &io[i]), 0);
+	}
+	run_until(all_arrived);
+	ck_assert_uint_eq(arrived, CROWD);
+	for (int i = 0; i < CROWD; i++) {
+		loop_del(lp, &io[i]);
+		close(io[i].fd);
+	}
+}
+END_TEST
+
+static unsigned signals;
+static void on_usr1(void *arg) { signals += *(unsigned *)arg; }
+static bool one_signal(void) { return signals >= 1; }
+static bool two_signals(void) { return signals >= 2; }
+
+START_TEST(signals_arrive_in_the_loop)
+{
+	unsigned one = 1;
+
+	ck_assert_int_eq(loop_signal(lp, SIGUSR1, on_usr1, &one), 0);
+	kill(getpid(), SIGUSR1);
+	run_until(one_signal);
+	kill(getpid(), SIGUSR1);
+	run_until(two_signals);
+}
+END_TEST
+
+static unsigned at_once;
+
+static int64_t
+busy_turn(void *arg, int64_t now_ns)
+{
+	(void)arg;
+	(void)now_ns;
+	return ++at_once <= 100 ? INT64_MIN : INT64_MAX;
+}
+
+static bool busy_done(void) { return at_once >= 100; }
+
+START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
+{
+	int64_t from;
+
+	ck_assert_int_eq(loop_add_turn(lp, busy_turn, NULL), 0);
+	from = loop_now(lp);
+	run_until(busy_done);
+	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
+	from = loop_now(lp);
+	run_for(30 * MS);
+	ck_assert_int_ge(loop_now(lp) - from, 30 * MS);
+	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
+}
+END_TEST
+
+static int64_t
+vanishing_turn(void *arg, int64_t now_ns)
+{
+	(void)now_ns;
+	++*(unsigned *)arg;
+	loop_del_turn(lp, vanishing_turn, arg);
+	return INT64_MIN;
+}
+
+START_TEST(a_turn_function_may_remove_itself)
+{
+	unsigned calls = 0;
+
+	ck_assert_int_eq(loop_add_turn(lp, vanishing_turn, &calls), 0);
+	run_for(5 * MS);
+	run_for(5 * MS);
+	ck_assert_uint_eq(calls, 1);
+}
+END_TEST
+
+static void
+loop_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_reset_of_a_paused_socket_is_seen);
+	tcase_add_test(tc, neither_reset_nor_fin_nor_bytes_left_unread_spin);
+	tcase_add_loop_test(tc, a_lone_urgent_byte_is_seen, 0, 2);
+	tcase_add_test(tc, busy_sockets_do_not_starve_the_turn_functions);
+	tcase_add_test(tc, no_event_arrives_after_loop_del_in_the_same_turn);
+	tcase_add_test(tc, more_ready_sockets_than_a_batch_are_all_served);
+	tcase_add_test(tc, signals_arrive_in_the_loop);
+	tcase_add_test(tc, a_turn_function_may_run_again_at_once_or_at_a_time);
+	tcase_add_test(tc, a_turn_function_may_remove_itself);
+}
+
+UNIT_MAIN("loop", loop_case)
