@@ -308,7 +308,7 @@ proposal_is_valid(const struct clc_proposal *p, unsigned version)
 		if (p->ipv6[i].len > 128)
 			return false;
 	return p->ipv4_len <= 32 && p->ipv6_cnt <= CLC_MAX_IPV6 &&
-		p->growth_len <= CLC_GROWTH_LEN && ext_is_valid(&p->ext);
+		(p->ext.present || p->growth_len <= CLC_GROWTH_LEN) && ext_is_valid(&p->ext);
 }
 
 static bool

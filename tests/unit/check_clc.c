@@ -461,6 +461,8 @@ START_TEST(extension_in_a_proposal)
 	check_ext(&m.proposal.ext);
 	check_again(&in, &m);
 	check_truncations(&in);
+	m.proposal.growth_len = 50;	/* as from a peer that has more; ours is always 40 */
+	check_again(&in, &m);
 }
 END_TEST
 
