@@ -6,14 +6,16 @@ lib_libwire_la_SOURCES = \
 	lib/wire/clc_diag.c lib/wire/clc_diag.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \
-	lib/wire/tcpopt.c lib/wire/tcpopt.h
+	lib/wire/tcpopt.c lib/wire/tcpopt.h \
+	lib/wire/describe.c lib/wire/describe.h
 
 if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_clc \
 	tests/unit/check_llc \
 	tests/unit/check_cdc \
-	tests/unit/check_tcpopt
+	tests/unit/check_tcpopt \
+	tests/unit/check_describe
 EXTRA_DIST += tests/unit/vectors/smc.txt
 tests_unit_check_clc_SOURCES = tests/unit/check_clc.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
 tests_unit_check_clc_CFLAGS = $(UNIT_CFLAGS)
@@ -27,4 +29,7 @@ tests_unit_check_cdc_LDADD = lib/libwire.la $(UNIT_LIBS)
 tests_unit_check_tcpopt_SOURCES = tests/unit/check_tcpopt.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
 tests_unit_check_tcpopt_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_tcpopt_LDADD = lib/libwire.la $(UNIT_LIBS)
+tests_unit_check_describe_SOURCES = tests/unit/check_describe.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
+tests_unit_check_describe_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_describe_LDADD = lib/libwire.la $(UNIT_LIBS)
 endif

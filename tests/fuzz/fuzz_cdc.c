@@ -3,6 +3,18 @@
 
 #include "fuzz.h"
 #include "wire/cdc.h"
+#include "wire/describe.h"
+
+static void
+describe(struct span in)
+{
+	char line[WIRE_DESCRIBE_LEN];
+	int n = wire_describe_cdc(in, line, sizeof(line));
+
+	FUZZ_CHECK(n > 0 && (size_t)n == strlen(line) && (size_t)n < sizeof(line) - 1);
+	n = wire_describe_cdc(in, line, 1 + in.len % 80);
+	FUZZ_CHECK(n >= 0 && (size_t)n == strlen(line) && (size_t)n <= in.len % 80);
+}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -11,6 +23,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct cdc_msg msg, again;
 	int n = cdc_decode((struct span){ data, len }, &msg);
 
+	describe((struct span){ data, len });
 	if (n <= 0) {
 		FUZZ_CHECK(n == -EBADMSG);
 		return 0;

@@ -3,6 +3,7 @@
 
 #include "fuzz.h"
 #include "wire/clc.h"
+#include "wire/describe.h"
 
 /* What decodes but is beyond what we send. */
 static int
@@ -16,6 +17,17 @@ is_not_ours(const struct clc_msg *m)
 	return m->accept.size_code > CLC_MAX_SIZE_CODE_SENT || clc_mtu_bytes(m->accept.mtu_code) == 0;
 }
 
+static void
+describe(struct span in)
+{
+	char line[WIRE_DESCRIBE_LEN];
+	int n = wire_describe_clc(in, line, sizeof(line));
+
+	FUZZ_CHECK(n > 0 && (size_t)n == strlen(line) && (size_t)n < sizeof(line) - 1);
+	n = wire_describe_clc(in, line, 1 + in.len % 80);
+	FUZZ_CHECK(n >= 0 && (size_t)n == strlen(line) && (size_t)n <= in.len % 80);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -25,6 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct clc_msg msg, again;
 	int n = clc_decode(in, &msg);
 
+	describe((struct span){ data, len });
 	if (n <= 0) {
 		FUZZ_CHECK(n == -EBADMSG || n == -EPROTO || (n == 0 && (size_t)total * (total > 0) > len) ||
 			(n == 0 && total == 0 && len < CLC_HDR_LEN));

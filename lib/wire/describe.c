@@ -1,0 +1,335 @@
+/* One line per SMC message; see describe.h. */
+#include "wire/describe.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "wire/cdc.h"
+#include "wire/clc.h"
+#include "wire/llc.h"
+
+struct line {
+	char *buf;
+	size_t cap;
+	size_t len;
+};
+
+struct word {
+	uint32_t value;
+	const char *text;
+};
+
+#define N_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct line
+line_make(char *buf, size_t cap)
+{
+	buf[0] = '\0';
+	return (struct line){ buf, cap, 0 };
+}
+
+static void __attribute__((format(printf, 2, 3)))
+add(struct line *l, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(l->buf + l->len, l->cap - l->len, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		l->len = (size_t)n < l->cap - l->len ? l->len + (size_t)n : l->cap - 1;
+}
+
+static void
+add_hex(struct line *l, const char *key, const uint8_t *bytes, size_t len)
+{
+	add(l, " %s=", key);
+	for (size_t i = 0; i < len; i++)
+		add(l, "%02x", bytes[i]);
+}
+
+static void
+add_rnic(struct line *l, const uint8_t gid[16], const uint8_t mac[6])
+{
+	char text[INET6_ADDRSTRLEN];
+
+	add(l, " gid=%s mac=%02x:%02x:%02x:%02x:%02x:%02x",
+		inet_ntop(AF_INET6, gid, text, sizeof(text)),
+		mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
+static void
+add_flag(struct line *l, bool on, const char *word)
+{
+	if (on)
+		add(l, " %s", word);
+}
+
+static const char *
+word_of(const struct word *words, size_t cnt, uint32_t value)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (words[i].value == value)
+			return words[i].text;
+	return "unknown";
+}
+
+static void
+add_ext(struct line *l, const struct clc_smcrd_ext *ext)
+{
+	if (!ext->present)
+		return;
+	add(l, " smcrd=v%u%s%s mpa-port=%u recv-depth=%u", ext->version,
+		ext->transports & CLC_TRANSPORT_ROCE ? ",roce" : "",
+		ext->transports & CLC_TRANSPORT_IWARP ? ",iwarp" : "",
+		ext->mpa_port, ext->recv_depth);
+}
+
+static void
+add_proposal(struct line *l, const struct clc_proposal *p)
+{
+	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
+	char text[INET6_ADDRSTRLEN];
+
+	add(l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
+	add_hex(l, "peer", p->peer_id, sizeof(p->peer_id));
+	add_rnic(l, p->gid, p->mac);
+	add(l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24,
+		p->ipv4_subnet >> 16 & 0xff, p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff,
+		p->ipv4_len);
+	for (unsigned i = 0; i < p->ipv6_cnt; i++)
+		add(l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)),
+			p->ipv6[i].len);
+	add_ext(l, &p->ext);
+}
+
+static void
+add_accept(struct line *l, const struct clc_accept *a)
+{
+	add_flag(l, a->first_contact, "first-contact");
+	add_hex(l, "peer", a->peer_id, sizeof(a->peer_id));
+	add_rnic(l, a->gid, a->mac);
+	add(l, " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32
+		" vaddr=%016" PRIx64 " psn=%06" PRIx32, a->qpn, a->rmbe_idx, a->alert_token,
+		clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code), a->vaddr, a->psn);
+	add_ext(l, &a->ext);
+}
+
+static void
+add_decline(struct line *l, const struct clc_decline *d)
+{
+	add_flag(l, d->out_of_sync, "out-of-sync");
+	add_hex(l, "peer", d->peer_id, sizeof(d->peer_id));
+	add(l, " diag=%08" PRIx32 " (%s) os=%u", d->diag, clc_diag_str(d->diag), d->os);
+}
+
+/* What went wrong with bytes that do not decode. The bytes themselves may hold an rkey. */
+static int
+describe_failure(struct line *l, const char *layer, struct span in, int err)
+{
+	static const struct word words[] = {
+		{ 0, "incomplete" }, { EBADMSG, "malformed" }, { EPROTO, "unknown type or value" },
+		{ EOPNOTSUPP, "unknown type, to be ignored" },
+	};
+
+	add(l, "%s %s len=%zu", layer, word_of(words, N_OF(words), (uint32_t)-err), in.len);
+	return (int)l->len;
+}
+
+int
+wire_describe_clc(struct span in, char *buf, size_t cap)
+{
+	static const char *const names[] = { "", "Proposal", "Accept", "Confirm", "Decline" };
+	struct line l = line_make(buf, cap);
+	struct clc_msg m;
+	int n = clc_decode(in, &m);
+
+	if (n <= 0)
+		return describe_failure(&l, "CLC", in, n);
+	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
+	if (m.type == CLC_PROPOSAL)
+		add_proposal(&l, &m.proposal);
+	else if (m.type == CLC_DECLINE)
+		add_decline(&l, &m.decline);
+	else
+		add_accept(&l, &m.accept);
+	return (int)l.len;
+}
+
+static void
+add_confirm_link(struct line *l, const struct llc_confirm_link *m)
+{
+	add(l, " link=%u", m->link_num);
+	add_rnic(l, m->gid, m->mac);
+	add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->qpn, m->link_uid,
+		m->max_links);
+	add_flag(l, m->no_eyecatcher, "no-eyecatcher");
+}
+
+static void
+add_add_link(struct line *l, const struct llc_add_link *m)
+{
+	static const struct word reasons[] = {
+		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" }, { LLC_REJECT_BAD_MTU, "invalid MTU" },
+	};
+
+	if (m->rejected)
+		add(l, " rejected=%u (%s)", m->reject_reason,
+			word_of(reasons, N_OF(reasons), m->reject_reason));
+	add(l, " link=%u", m->link_num);
+	add_rnic(l, m->gid, m->mac);
+	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn,
+		clc_mtu_bytes(m->mtu_code), m->psn);
+}
+
+static void
+add_add_link_cont(struct line *l, const struct llc_add_link_cont *m)
+{
+	add(l, " link=%u left=%u", m->link_num, m->left_cnt);
+	for (unsigned i = 0; i < m->left_cnt && i < LLC_PAIRS_PER_CONT; i++)
+		add(l, " new-vaddr=%016" PRIx64, m->pairs[i].new_vaddr);
+}
+
+static void
+add_delete_link(struct line *l, const struct llc_delete_link *m)
+{
+	static const struct word reasons[] = {
+		{ 0, "none" },
+		{ LLC_DELETE_LOST_PATH, "lost path" },
+		{ LLC_DELETE_OPERATOR, "operator" },
+		{ LLC_DELETE_PROGRAM, "program or inactivity" },
+		{ LLC_DELETE_PROTOCOL, "protocol violation" },
+		{ LLC_DELETE_ASYM_NOT_NEEDED, "asymmetric link not needed" },
+		{ LLC_DELETE_UNKNOWN_LINK, "unknown link" },
+		{ LLC_DELETE_UNKNOWN_GROUP, "unknown link group" },
+	};
+
+	add_flag(l, m->all, "all");
+	add_flag(l, m->orderly, "orderly");
+	add(l, " link=%u reason=%08" PRIx32 " (%s)", m->link_num, m->reason,
+		word_of(reasons, N_OF(reasons), m->reason));
+}
+
+static void
+add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		add(l, " link=%u vaddr=%016" PRIx64, links[i].link_num, links[i].vaddr);
+}
+
+static void
+add_confirm_rkey(struct line *l, const struct llc_confirm_rkey *m)
+{
+	unsigned cnt = m->other_cnt < LLC_LINKS_INLINE ? m->other_cnt : LLC_LINKS_INLINE;
+
+	add_flag(l, m->negative, "negative");
+	add_flag(l, m->retry, "retry");
+	add(l, " vaddr=%016" PRIx64 " others=%u", m->vaddr, m->other_cnt);
+	add_link_rkeys(l, m->others, cnt);
+}
+
+static void
+add_confirm_rkey_cont(struct line *l, const struct llc_confirm_rkey_cont *m)
+{
+	unsigned cnt = m->left_cnt < LLC_LINKS_PER_CONT ? m->left_cnt : LLC_LINKS_PER_CONT;
+
+	add_flag(l, m->negative, "negative");
+	add(l, " left=%u", m->left_cnt);
+	add_link_rkeys(l, m->others, cnt);
+}
+
+static void
+add_delete_rkey(struct line *l, const struct llc_delete_rkey *m)
+{
+	add_flag(l, m->negative, "negative");
+	add(l, " count=%u errors=%02x", m->cnt, m->error_mask);
+}
+
+static void
+add_llc_body(struct line *l, const struct llc_msg *m)
+{
+	switch (m->type) {
+	case LLC_CONFIRM_LINK:
+		add_confirm_link(l, &m->confirm_link);
+		break;
+	case LLC_ADD_LINK:
+		add_add_link(l, &m->add_link);
+		break;
+	case LLC_ADD_LINK_CONT:
+		add_add_link_cont(l, &m->add_link_cont);
+		break;
+	case LLC_DELETE_LINK:
+		add_delete_link(l, &m->delete_link);
+		break;
+	case LLC_CONFIRM_RKEY:
+		add_confirm_rkey(l, &m->confirm_rkey);
+		break;
+	case LLC_TEST_LINK:
+		add_hex(l, "data", m->test_link.user_data, LLC_TEST_LEN);
+		break;
+	case LLC_CONFIRM_RKEY_CONT:
+		add_confirm_rkey_cont(l, &m->confirm_rkey_cont);
+		break;
+	case LLC_DELETE_RKEY:
+		add_delete_rkey(l, &m->delete_rkey);
+		break;
+	}
+}
+
+int
+wire_describe_llc(struct span in, char *buf, size_t cap)
+{
+	static const struct word names[] = {
+		{ LLC_CONFIRM_LINK, "CONFIRM LINK" },
+		{ LLC_ADD_LINK, "ADD LINK" },
+		{ LLC_ADD_LINK_CONT, "ADD LINK CONTINUATION" },
+		{ LLC_DELETE_LINK, "DELETE LINK" },
+		{ LLC_CONFIRM_RKEY, "CONFIRM RKEY" },
+		{ LLC_TEST_LINK, "TEST LINK" },
+		{ LLC_CONFIRM_RKEY_CONT, "CONFIRM RKEY CONTINUATION" },
+		{ LLC_DELETE_RKEY, "DELETE RKEY" },
+	};
+	struct line l = line_make(buf, cap);
+	struct llc_msg m;
+	int n = llc_decode(in, LLC_VERSION, &m);
+
+	if (n <= 0) {
+		describe_failure(&l, "LLC", in, n);
+		if (in.len > 0)
+			add(&l, " type=%02x", in.ptr[0]);
+		return (int)l.len;
+	}
+	add(&l, "LLC %s %s", word_of(names, N_OF(names), m.type), m.response ? "response" : "request");
+	add_llc_body(&l, &m);
+	return (int)l.len;
+}
+
+int
+wire_describe_cdc(struct span in, char *buf, size_t cap)
+{
+	static const struct word prod[] = {
+		{ CDC_WRITE_BLOCKED, "write-blocked" }, { CDC_URGENT_PENDING, "urgent-pending" },
+		{ CDC_URGENT_PRESENT, "urgent-present" }, { CDC_UPDATE_REQUESTED, "update-requested" },
+		{ CDC_FAILOVER, "failover" },
+	};
+	static const struct word conn[] = {
+		{ CDC_SENDING_DONE, "sending-done" }, { CDC_CLOSED, "closed" }, { CDC_ABORT, "abort" },
+	};
+	struct line l = line_make(buf, cap);
+	struct cdc_msg m;
+	int n = cdc_decode(in, &m);
+
+	if (n <= 0)
+		return describe_failure(&l, "CDC", in, n);
+	add(&l, "CDC seq=%u token=%08" PRIx32 " prod=%u/%" PRIu32 " cons=%u/%" PRIu32, m.seq,
+		m.token, m.prod.wrap, m.prod.count, m.cons.wrap, m.cons.count);
+	for (size_t i = 0; i < N_OF(prod); i++)
+		add_flag(&l, (m.prod_flags & prod[i].value) != 0, prod[i].text);
+	for (size_t i = 0; i < N_OF(conn); i++)
+		add_flag(&l, (m.conn_flags & conn[i].value) != 0, conn[i].text);
+	return (int)l.len;
+}
