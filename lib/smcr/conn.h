@@ -56,28 +56,31 @@ enum rdv_step {
 	RDV_WAIT_LINK,		/* first contact: Confirm is in, QP and LLC go on */
 };
 
-#define CLC_OUT_MAX 192		/* a Proposal with 8 prefixes is 228: see CLC_BUF_MAX */
-#define CLC_BUF_MAX 256
+#define RDV_OUT_MAX (2 * CLC_MAX_SENT_LEN)	/* a message and a Decline behind it */
 
-/* Only while the rendezvous lasts; malloced apart so that an idle connection stays small. */
+/* Only while the rendezvous lasts; malloced apart so that an idle connection stays small. Freed when it is over and
+ * the last CLC bytes were taken. */
 struct rdv {
+	struct smcr_conn *conn;
 	enum rdv_step step;
 	struct smcr_open open;
 	struct timer timer;
-	uint8_t in[2048];	/* the message being read */
+	uint8_t in[CLC_MAX_LEN];	/* the message being read */
 	size_t in_len, in_want;
-	uint8_t out[CLC_BUF_MAX];
+	uint8_t out[RDV_OUT_MAX];
 	size_t out_len;
 	struct clc_proposal proposal;	/* server: the peer's */
 	struct clc_accept peer;		/* the peer's Accept or Confirm */
-	bool admitted;
-	bool prewarm;
-	bool first_contact;
-	struct list_node wait;	/* peer's waiting list, or lgr->wait_rmb */
-	struct peer *peer_ent;	/* whose first contact this is or waits for */
+	bool prewarm;			/* no application behind: made for the group alone */
+	bool confirm_in;		/* server: the Confirm has arrived */
+	bool confirm_link_out;		/* first contact: our CONFIRM LINK is sent: no Decline of ours any more (C.2) */
+	uint32_t failed;		/* server, first contact: decline with this when the Confirm comes */
+	struct lgr *lgr;		/* the group being formed, or whose new RMB is awaited */
+	struct link *link;
+	struct list_node wait;		/* peer->waiting or lgr->wait_rmb */
+	struct peer *peer_ent;		/* whose first contact this leads or waits for */
 };
 
-/* An urgent byte's place in the stream that we send: at most two are remembered, as TCP remembers one. */
 struct smcr_conn {
 	struct smcr *eng;
 	void *app;
@@ -143,16 +146,24 @@ struct smcr_conn {
 };
 
 /* -- conn.c -- */
+/* A connection in state RENDEZVOUS with an id; rdv is NULL. NULL with *err = -EMFILE or -ENOMEM (both counted). */
+struct smcr_conn *conn_new(struct smcr *, const struct smcr_open *, int *err);
+/* Frees it (and conn->rdv by rdv_free); it is in no list of events, links or groups any more. */
+void conn_free(struct smcr_conn *);
 const char *conn_state_str(const struct smcr_conn *);
 /* The only place where state changes: legality, timers, counters. */
 void conn_set_state(struct smcr_conn *, enum conn_state);
 void conn_raise(struct smcr_conn *, unsigned events);
 /* Rendezvous is over: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
-/* Takes elements into use: both are set in conn->rmb/elem_idx and peer_*; cursors at their start. From now on CDC
- * messages are accepted (they may overtake the Confirm, 3.5.2.4). */
+/* Joins the group with the element in conn->rmb/elem_idx, to send over link; receive cursors at their start, eye
+ * catcher written when the group uses them (only now is that known). From now on CDC messages are accepted (they may
+ * overtake the Confirm, 3.5.2.4). */
 void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
-/* Gives the elements back (quarantined when the peer did not acknowledge) and leaves the group. */
+/* Takes the peer's element into use: conn->peer_rmb, peer_elem_idx, peer_elem_size, peer_token are set. */
+void conn_attach_peer(struct smcr_conn *);
+/* Gives the elements back (ours quarantined when the peer did not acknowledge) and leaves the group (lgr_conn_gone).
+ * Also for a connection that has no element of the peer yet. */
 void conn_detach(struct smcr_conn *, bool quarantine);
 /* The end: state CLOSED, CLOSED raised, elements given back. */
 void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool quarantine);

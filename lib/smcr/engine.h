@@ -30,7 +30,7 @@ struct smcr {
 	struct list_node events;	/* connections with SMCR_EV_ */
 	struct list_node dead_conns;
 	struct list_node busy_links;	/* with something to post */
-	struct list_node repost_links;
+	bool links_to_free;
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;
@@ -49,6 +49,9 @@ engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)
 }
 
 void engine_log(struct smcr *, enum smcr_log_type, const struct lgr *, const struct link *, const char *text);
+void engine_log_peer(struct smcr *, enum smcr_log_type, const char *peer, uint64_t value, const char *text);
+/* 8 bytes as 16 hex digits and a NUL. */
+void engine_hex_id(const uint8_t id[8], char *buf);
 void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
     const uint8_t *msg, size_t len);
 

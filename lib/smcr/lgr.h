@@ -60,7 +60,7 @@ struct lgr {
 	uint32_t conn_cnt;
 	struct smcr_conn *first_conn;	/* whose rendezvous makes the group, while LGR_FORMING */
 
-	struct list_node wait_rmb;	/* connections that wait for a new RMB to be confirmed */
+	struct list_node wait_rmb;	/* rdv->wait of connections that wait for a new RMB to be confirmed */
 	struct llc_flow flow[LLC_FLOW_CNT];
 	struct timer idle;
 	struct timer rmb_idle;
@@ -79,6 +79,15 @@ struct link *lgr_pick_link(struct lgr *);
 void lgr_link_down(struct lgr *, struct link *);
 /* A connection of the group is through and gave back its elements: idle timer, waiting connections. */
 void lgr_conn_gone(struct lgr *);
+/* First contact is through. */
+void lgr_set_active(struct lgr *);
+/* No connections, and none waits for an RMB. */
+bool lgr_unused(const struct lgr *);
+/* Orderly end of a group without connections: DELETE LINK for all (3.5.4). reason: LLC_DELETE_. */
+void lgr_delete(struct lgr *, uint32_t reason);
+/* Frees links that went down, at the end of the turn. */
+void lgr_sweep(struct smcr *);
+void lgr_peer_name(const struct lgr *, char *buf, size_t cap);
 
 /* -- sndbuf.c -- */
 

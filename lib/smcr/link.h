@@ -125,6 +125,8 @@ int link_new(struct lgr *, struct rnic_dev *, struct link **);
 void link_down(struct link *, const char *why);
 /* Frees QP, PD, registrations; the slot is free again. */
 void link_free(struct link *);
+/* RNIC_EV_CONNECTED. */
+void link_connected(struct link *);
 int link_recv_fill(struct link *);
 /* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. */
 void link_recv(struct link *, const struct rnic_wc *);

@@ -44,6 +44,20 @@ struct llc_flow {
 	struct timer timer;
 };
 
+void llc_init(struct lgr *);
+void llc_fini(struct lgr *);
+/* The first link is connected and both CLC messages are through: CONFIRM LINK, then the ADD LINK attempt. */
+void llc_first_contact(struct link *);
+/* Makes an RMB of this element size and tells the peer; ends with rdv_rmb_ready. When one of that size is under way
+ * already, that one counts. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS, -ENOTCONN. */
+int llc_add_rmb(struct lgr *, uint32_t elem_size);
+/* Deletes RMBs that were idle for rmb_idle_ms. */
+void llc_delete_idle_rmb(struct lgr *);
+/* DELETE LINK for all links; the group goes down when it is through. */
+void llc_delete_group(struct lgr *, uint32_t reason);
+/* Starts and stops the link's TEST LINK timer (4.5.3). */
+void llc_keepalive_start(struct link *);
+void llc_keepalive_stop(struct link *);
 /* One LLC message from the peer, 44 bytes, not CDC. */
 void llc_recv(struct link *, const uint8_t *buf, size_t len);
 /* A posted LLC message is complete (delivered), or failed when !ok. */

@@ -59,6 +59,8 @@ void rmb_free(struct rmb *);
 int rmb_register(struct rmb *, struct link *);
 void rmb_deregister(struct rmb *, struct link *);
 
+/* How many elements the group's next RMB of this size should have: the first is small, later ones grow. */
+uint32_t rmb_next_cnt(const struct lgr *, uint32_t elem_size);
 /* A free element of this size in a confirmed RMB of the group: its index from 1, zeroed, with eye catcher when
  * the group uses them; 0 when there is none. */
 uint8_t rmb_elem_get(struct lgr *, uint32_t elem_size, struct rmb **);
