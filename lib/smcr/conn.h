@@ -91,6 +91,7 @@ struct smcr_conn {
 	const char *detail;	/* static */
 	unsigned events;	/* SMCR_EV_ not yet taken */
 	bool released;		/* by the user */
+	bool told;		/* SMCR_EV_CLOSED was raised, or would have been */
 	bool established;	/* SMCR_EV_ESTABLISHED was raised */
 	struct rdv *rdv;
 	struct smcr_diag diag;
@@ -111,20 +112,24 @@ struct smcr_conn {
 	struct cursor_space rx_space;	/* of our element */
 	struct cursor_space tx_space;	/* of the peer's */
 
-	/* send direction: head >= sent >= done, acked */
+	/* Send direction: head >= sent >= done, acked. What is behind the later of done and acked is released: its
+	 * place in the ring may be used again, and it is never written again. */
 	struct sndbuf *sndbuf;	/* NULL while nothing is in flight */
 	uint64_t ring_base;	/* stream position at offset 0 of the send ring */
 	uint64_t tx_head;	/* committed by the user */
 	uint64_t tx_sent;	/* posted: write and CDC */
 	uint64_t tx_done;	/* complete: the peer's RNIC has it */
 	uint64_t tx_acked;	/* the peer's consumer cursor */
-	uint64_t tx_urgent[2];	/* positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first */
+	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
+	 * smcr_tx_space has no room. */
+	uint64_t tx_urgent[2];
 	uint16_t tx_seq;	/* sequence of the last CDC posted */
 	uint16_t tx_done_seq;	/* of the last CDC complete */
 	bool tx_pending;	/* a CDC is owed even without data */
 	bool tx_full;		/* smcr_tx_space answered 0: raise WRITABLE */
+	bool tx_ring_short;	/* tx_full because the group had no ring to lend */
 	bool tx_blocked;	/* B is set in our last CDC */
-	bool tx_urgent_told;	/* P was sent for tx_urgent[0] */
+	bool tx_urgent_told;	/* P is set in our last CDC */
 
 	/* receive direction */
 	uint64_t rx_head;	/* the peer's producer cursor */
@@ -154,6 +159,10 @@ const char *conn_state_str(const struct smcr_conn *);
 /* The only place where state changes: legality, timers, counters. */
 void conn_set_state(struct smcr_conn *, enum conn_state);
 void conn_raise(struct smcr_conn *, unsigned events);
+/* CLOSED is raised, once, with this reason; the protocol may go on behind. */
+void conn_tell(struct smcr_conn *, enum smcr_reason, const char *detail);
+/* The connection is established and not ended: its data path is alive. */
+bool conn_is_open(const struct smcr_conn *);
 /* Rendezvous is over: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link; receive cursors at their start, eye
@@ -173,11 +182,22 @@ void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool qua
 void conn_tx_schedule(struct smcr_conn *);
 /* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
 bool conn_tx_post(struct smcr_conn *, struct rnic_room *room);
+static inline uint64_t
+conn_tx_released(const struct smcr_conn *conn)
+{
+	return conn->tx_done > conn->tx_acked ? conn->tx_done : conn->tx_acked;
+}
+/* The peer's consumer cursor moved. */
+void conn_tx_acked(struct smcr_conn *, uint64_t pos);
+/* The ring goes back to the group, at once or when the device is done with it; what was not sent is dropped. */
+void conn_tx_drop(struct smcr_conn *);
 /* A CDC and the writes before it are complete. */
 void conn_wr_done(struct smcr_conn *, uint64_t tx_end, uint16_t seq);
 
 /* -- rx.c -- */
 void conn_rx_cdc(struct link *, const uint8_t *buf, size_t len);
+/* The peer is to be told what was consumed, by the rules of 4.5.1. */
+bool conn_rx_update_due(const struct smcr_conn *);
 
 /* -- close.c -- */
 enum close_event {
@@ -186,11 +206,22 @@ enum close_event {
 	CLOSE_PEER_DONE,	/* D received */
 	CLOSE_PEER_CLOSED,	/* C received */
 	CLOSE_PEER_ABORT,	/* A received */
-	CLOSE_LOCAL_ABORT,	/* A is sent */
+	CLOSE_LOCAL_ABORT,	/* A is owed */
+	CLOSE_ABORT_SENT,	/* our A is complete */
 	CLOSE_TIMEOUT,
 	CLOSE_EVENT_CNT,
 };
 void close_event(struct smcr_conn *, enum close_event);
+/* Resets an established connection: the user is told at once, A follows where it may (4.8.2). */
+void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);
+/* Flags of a CDC message, or those that came before the connection was established. */
+void conn_peer_flags(struct smcr_conn *, uint8_t conn_flags);
+/* The flags that the next CDC message carries when everything up to `end` is written by then. */
+uint8_t conn_due_flags(const struct smcr_conn *, uint64_t end);
+/* A CDC message with these flags is posted. */
+void conn_flags_posted(struct smcr_conn *, uint8_t conn_flags);
+/* Closing got further (data complete, consumed): its timer starts anew. */
+void conn_close_progress(struct smcr_conn *);
 /* The group or its last link is gone: no message can be sent. */
 void conn_link_lost(struct smcr_conn *, enum smcr_reason, const char *detail);
 

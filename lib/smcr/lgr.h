@@ -53,8 +53,10 @@ struct lgr {
 	uint32_t remote_rmb_cnt, remote_next_number;
 
 	struct list_node sndbuf_slabs;
-	struct list_node sndbuf_free;	/* last in, first out: warm pages first */
+	struct list_node sndbuf_free;	/* last in, first out: warm pages first; at its end those parked */
 	uint64_t sndbuf_bytes;
+	uint32_t sndbuf_lent;
+	uint32_t sndbuf_waiting;	/* connections with tx_ring_short */
 
 	struct list_node conns;	/* all connections that hold elements of the group */
 	uint32_t conn_cnt;
@@ -94,6 +96,8 @@ void lgr_peer_name(const struct lgr *, char *buf, size_t cap);
 /* A send ring, registered on all links; NULL when memory is out. */
 struct sndbuf *sndbuf_get(struct lgr *);
 void sndbuf_put(struct lgr *, struct sndbuf *);
+/* The same, but the device may still read from it: lent again when the request wr_id of the link is complete. */
+void sndbuf_park(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
 struct rnic_mr *sndbuf_mr(const struct sndbuf *, const struct link *);
 int sndbuf_register_all(struct lgr *, struct link *);
 void sndbuf_deregister_all(struct lgr *, struct link *);
@@ -102,7 +106,10 @@ void sndbuf_free_all(struct lgr *);
 struct sndbuf {
 	struct list_node node;	/* lgr->sndbuf_free while not lent */
 	struct sndbuf_slab *slab;
-	uint8_t *buf;		/* eng->cfg.sndbuf_size bytes */
+	uint8_t *buf;
+	uint32_t size;
+	const struct link *parked_on;	/* NULL when it may be lent */
+	uint64_t parked_until;		/* request */
 };
 
 #endif

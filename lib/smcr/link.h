@@ -40,7 +40,7 @@ enum link_wr_kind {
 	LINK_WR_LLC,
 };
 
-/* What a posted request was, by wr_id. */
+/* What a posted request was, by wr_id. 24 bytes: sq_depth of them make the ring of each link. */
 struct link_wr {
 	enum link_wr_kind kind;
 	uint32_t conn_id;	/* write, CDC */
@@ -48,6 +48,13 @@ struct link_wr {
 	uint16_t seq;		/* CDC: its sequence number */
 	enum llc_type llc;	/* LLC */
 	bool llc_response;
+};
+
+/* An LLC message that waits to be posted. */
+struct link_llc {
+	uint8_t msg[LINK_MSG_LEN];
+	enum llc_type type;
+	bool response;
 };
 
 struct link {
@@ -83,7 +90,11 @@ struct link {
 	uint8_t held_msg[LINK_MSG_LEN];
 	uint32_t unsignaled;	/* posted since the last signaled one */
 
-	uint8_t llc_queue[LINK_LLC_QUEUE][LINK_MSG_LEN];
+	uint32_t sends_max;	/* most Sends that the device ever had room for */
+	bool want_confirm;	/* somebody waits for completions */
+	uint64_t confirm_head;	/* wr_head when they were last asked for */
+
+	struct link_llc llc_queue[LINK_LLC_QUEUE];
 	unsigned llc_first, llc_cnt;
 
 	struct list_node ready;	/* conns with something to send, round robin */
@@ -113,6 +124,8 @@ int link_send_llc(struct link *, const struct llc_msg *);
 void link_wc(struct link *, const struct rnic_wc *);
 /* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
 bool link_flush(struct link *);
+/* Somebody waits for the completion of what is posted until the next flush ends. */
+void link_want_confirm(struct link *);
 /* Registers that this link has work for the next flush. */
 void link_kick(struct link *);
 

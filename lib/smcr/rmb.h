@@ -44,6 +44,7 @@ struct rmb {
 	enum rmb_state state;
 	uint32_t elem_size;
 	uint32_t elem_cnt;	/* 1..255 */
+	uint64_t free_map[4];	/* bit idx - 1 */
 	uint32_t used;		/* elements not free, quarantined included */
 	uint32_t quarantined;
 	uint8_t *buf;		/* elem_size * elem_cnt bytes */
@@ -61,8 +62,7 @@ void rmb_deregister(struct rmb *, struct link *);
 
 /* How many elements the group's next RMB of this size should have: the first is small, later ones grow. */
 uint32_t rmb_next_cnt(const struct lgr *, uint32_t elem_size);
-/* A free element of this size in a confirmed RMB of the group: its index from 1, zeroed, with eye catcher when
- * the group uses them; 0 when there is none. */
+/* A free element of this size in a confirmed RMB of the group: its index from 1, zeroed; 0 when there is none. */
 uint8_t rmb_elem_get(struct lgr *, uint32_t elem_size, struct rmb **);
 /* A free element of this very RMB, confirmed or not (first contact confirms the first RMB implicitly). */
 uint8_t rmb_elem_get_from(struct rmb *);
@@ -72,6 +72,8 @@ void rmb_elem_put(struct rmb *, uint8_t idx, bool quarantine, int64_t now_ns);
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
 /* Notes that the first `len` bytes of the element may have been written. */
 void rmb_elem_dirty(struct rmb *, uint8_t idx, uint32_t len);
+/* Writes the eye catcher (4.2), in groups that use them: before the peer may know of the element. */
+void rmb_elem_mark(struct rmb *, uint8_t idx);
 /* The eye catcher is still there (4.4.1); always true in groups without. */
 bool rmb_elem_intact(const struct rmb *, uint8_t idx);
 
@@ -93,5 +95,10 @@ struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t r
 /* Adds, or finds the one with this very RToken. NULL when the group has its 255 already or memory is out. */
 struct remote_rmb *remote_rmb_add(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
 void remote_rmb_free(struct lgr *, struct remote_rmb *);
+/* Our connection that uses the element, 0 = none. */
+uint32_t remote_rmb_user(const struct remote_rmb *, uint8_t idx);
+void remote_rmb_claim(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
+/* No more writes into the element by this connection; a no-op when another one has claimed it since. */
+void remote_rmb_release(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
 
 #endif

@@ -156,9 +156,10 @@ struct smcr_diag {
 /* After SMCR_EV_FALLBACK: why. */
 void smcr_fallback(const struct smcr_conn *, struct smcr_diag *);
 
-/* Free space of the send ring: up to two pieces to read() into; total bytes (0: wait for SMCR_EV_WRITABLE). */
+/* Free space of the send ring: up to two pieces to read() into; total bytes (0: wait for SMCR_EV_WRITABLE). Valid
+ * until smcr_poll or smcr_flush. */
 size_t smcr_tx_space(struct smcr_conn *, struct iovec iov[2]);
-/* len bytes were put there; with urgent the last of them is urgent data. */
+/* len bytes were put there, maybe 0; with urgent the last of them is urgent data. */
 void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
 
 /* Received bytes in place: up to two pieces, total bytes. They stop before an urgent byte; when the next byte
@@ -180,6 +181,7 @@ enum smcr_reason {
 	SMCR_R_TCP_RESET,		/* RST on the middle */
 	SMCR_R_TCP_FIN,			/* FIN on the middle, no C or A within the grace */
 	SMCR_R_PEER_ABORT,		/* A from the peer */
+	SMCR_R_PEER_CLOSED,		/* C from the peer, which so did not take all of our data */
 	SMCR_R_LINK_LOST,		/* no link left in the group */
 	SMCR_R_GROUP_DELETED,		/* DELETE LINK for all */
 	SMCR_R_PROTOCOL,		/* the peer broke the protocol on this connection */
@@ -233,7 +235,7 @@ struct smcr_counters {
 	uint64_t first_contacts, first_contacts_failed, groups_deleted;
 	uint64_t links_up, links_down;
 	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elem_conflicts;
-	uint64_t bad_clc, bad_llc, bad_cdc, llc_ignored, llc_timeouts, clc_timeouts;
+	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short;	/* times */
 	uint64_t test_links, out_of_sync;
 	uint64_t refused_conns_max, refused_memory;
