@@ -77,7 +77,7 @@ struct config_device {
 
 struct config_keepalive {
 	bool enabled;
-	uint32_t idle_s;	/* never below the configured minimum */
+	uint32_t idle_s;
 	uint32_t interval_s;
 	uint32_t probes;
 };
@@ -86,8 +86,9 @@ struct config {
 	char path[CONFIG_HOST_MAX];
 	struct config_service *services;
 	unsigned service_cnt;
-	struct config_device *devices;	/* empty in the file: one soft iWARP device on each service's middle address */
+	struct config_device *devices;	/* none in the file: a soft iWARP device on each service's middle address */
 	unsigned device_cnt;
+	bool devices_default;		/* the file names none */
 	struct smcr_config smcr;
 	struct config_keepalive keepalive;	/* TCP keepalive of every TCP leg */
 	char control_path[108];
@@ -98,6 +99,7 @@ struct config {
 
 /*
  * Reads and checks the file. 0, or negative with messages "FILE:LINE: what" printed to err, all that were found.
+ * Lines "FILE:LINE: warning: what" may come with success too.
  * Names are resolved here: blocking, at start and on reload only.
  */
 int config_load(const char *path, FILE *err, struct config **out);

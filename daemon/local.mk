@@ -1,13 +1,24 @@
 # All of the daemon but main(), so that tests link the real code.
 noinst_LTLIBRARIES += daemon/libsmcrd.la
 daemon_libsmcrd_la_SOURCES = \
+	daemon/config.c daemon/config.h daemon/config_int.h \
+	daemon/config_keys.c daemon/config_keys.h \
+	daemon/config_value.c daemon/config_value.h \
+	daemon/config_scan.c \
+	daemon/config_check.c \
+	daemon/config_devices.c \
+	daemon/config_print.c \
 	daemon/loop.c daemon/loop.h
-daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS)
-daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS)
+daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS)
+daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS)
 
 if HAVE_CHECK
 check_UNIT += \
+	tests/unit/check_config \
 	tests/unit/check_loop
+tests_unit_check_config_SOURCES = tests/unit/check_config.c tests/unit/unit.h
+tests_unit_check_config_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
 tests_unit_check_loop_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_loop_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

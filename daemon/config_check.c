@@ -1,0 +1,129 @@
+/* Rules that look at more than one setting. Called by config.c after all settings are stored; a setting that
+ * failed on its own is zero here and skipped. */
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/config_int.h"
+
+static const char *
+kind_name(enum config_kind kind)
+{
+	return kind == CONFIG_INGRESS ? "ingress" : "egress";
+}
+
+static void
+check_name(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = b->cfg->services;
+
+	for (unsigned j = 0; j < i; j++) {
+		if (svc[i].name[0] == '\0' || strcmp(svc[i].name, svc[j].name) != 0)
+			continue;
+		config_error(b->rep, config_line(b->service_src[i], "name"),
+		    "%s.name \"%s\" is already used in line %u", kind_name(svc[i].kind), svc[i].name,
+		    config_line(b->service_src[j], "name"));
+		return;
+	}
+}
+
+/* Would the kernel refuse the second bind, or would it take connections away from the first? A wildcard IPv6
+ * socket is taken as dual-stack, so [::] overlaps IPv4 addresses too. */
+static bool
+listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (addr_port(a) != addr_port(b))
+		return false;
+	if (addr_same_host(a, b))
+		return true;
+	if (a->ss_family == AF_INET6 && addr_is_any(a))
+		return true;
+	if (b->ss_family == AF_INET6 && addr_is_any(b))
+		return true;
+	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
+}
+
+static void
+check_listen(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = b->cfg->services;
+	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
+
+	if (svc[i].listen.ss_family == 0)
+		return;
+	addr_format_port(&svc[i].listen, mine, sizeof(mine));
+	for (unsigned j = 0; j < i; j++) {
+		if (svc[j].listen.ss_family == 0 || !listen_overlaps(&svc[i].listen, &svc[j].listen))
+			continue;
+		addr_format_port(&svc[j].listen, other, sizeof(other));
+		config_error(b->rep, config_line(b->service_src[i], "listen"),
+		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u" :
+		    "%s.listen %s overlaps %s of \"%s\" in line %u",
+		    kind_name(svc[i].kind), mine, other, svc[j].name, config_line(b->service_src[j], "listen"));
+		return;
+	}
+}
+
+/* A service that connects to itself would eat all connections at the first one. */
+static void
+check_self(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = &b->cfg->services[i];
+
+	if (svc->to.addr_cnt == 0 || svc->listen.ss_family == 0 || svc->to.port != addr_port(&svc->listen))
+		return;
+	if (addr_same_host(&svc->to.addrs[0], &svc->listen) ||
+	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0])))
+		config_error(b->rep, config_line(b->service_src[i], "to"),
+		    "%s.to is the service's own listen address", kind_name(svc->kind));
+}
+
+static void
+check_device(struct config_build *b, unsigned i)
+{
+	const struct config_device *dev = b->cfg->devices;
+	unsigned line = config_line(b->device_src[i], "address");
+
+	if (dev[i].siw.addr.ss_family != 0 && addr_is_any(&dev[i].siw.addr))
+		config_error(b->rep, line, "devices.address must be one local address, not a wildcard");
+	for (unsigned j = 0; j < i; j++) {
+		if (strcmp(dev[i].siw.name, dev[j].siw.name) == 0)
+			config_error(b->rep, config_line(b->device_src[i], "name"),
+			    "devices.name \"%s\" is already used in line %u", dev[i].siw.name,
+			    config_line(b->device_src[j], "name"));
+		if (dev[i].siw.addr.ss_family != 0 && addr_same_host(&dev[i].siw.addr, &dev[j].siw.addr))
+			config_error(b->rep, line, "devices.address is already used in line %u",
+			    config_line(b->device_src[j], "address"));
+	}
+}
+
+static void
+check_limits(struct config_build *b)
+{
+	const struct smcr_config *smcr = &b->cfg->smcr;
+	const void *src = config_member(b->top_src, "smcr");
+
+	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
+		config_error(b->rep, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		const struct config_service *svc = &b->cfg->services[i];
+
+		if (smcr->conns_max != 0 && svc->max_connections > smcr->conns_max &&
+		    config_member(b->service_src[i], "max_connections") != NULL)
+			config_warning(b->rep, config_line(b->service_src[i], "max_connections"),
+			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
+			    kind_name(svc->kind), svc->max_connections, smcr->conns_max);
+	}
+}
+
+void
+config_check(struct config_build *b)
+{
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		check_name(b, i);
+		check_listen(b, i);
+		check_self(b, i);
+	}
+	for (unsigned i = 0; i < b->cfg->device_cnt; i++)
+		check_device(b, i);
+	check_limits(b);
+}

@@ -1,0 +1,166 @@
+/* The table of settings: see config_keys.h. Defaults of smcr and devices equal those of smcr_config_init and
+ * siw_config_init, which a test compares. */
+#include "daemon/config_keys.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/config.h"
+
+static const struct config_word log_words[] = {
+	{ "error", LOG_LVL_ERROR },
+	{ "warning", LOG_LVL_WARNING },
+	{ "notice", LOG_LVL_NOTICE },
+	{ "info", LOG_LVL_INFO },
+	{ "debug", LOG_LVL_DEBUG },
+	{ NULL, 0 },
+};
+
+static const struct config_word fallback_words[] = {
+	{ "tcp", CONFIG_FALLBACK_TCP },
+	{ "refuse", CONFIG_FALLBACK_REFUSE },
+	{ NULL, 0 },
+};
+
+static const struct config_word proxy_words[] = {
+	{ "off", CONFIG_PROXY_OFF },
+	{ "v1", CONFIG_PROXY_V1 },
+	{ "v2", CONFIG_PROXY_V2 },
+	{ NULL, 0 },
+};
+
+static const struct config_word device_words[] = {
+	{ "siw", CONFIG_DEVICE_SIW },
+	{ NULL, 0 },
+};
+
+static const struct config_word rtr_words[] = {
+	{ "send", SIW_RTR_SEND },
+	{ "write", SIW_RTR_WRITE },
+	{ "read", SIW_RTR_READ },
+	{ NULL, 0 },
+};
+
+/* Places, as short as the table needs them. */
+enum {
+	TOP = CONFIG_AT_TOP,
+	CONTROL = CONFIG_AT_CONTROL,
+	ALIVE = CONFIG_AT_KEEPALIVE,
+	SMCR = CONFIG_AT_SMCR,
+	DEV = CONFIG_AT_DEVICE,
+	IN = CONFIG_AT_INGRESS,
+	SVC = CONFIG_AT_INGRESS | CONFIG_AT_EGRESS,
+	REQ = CONFIG_REQUIRED,
+	LIVE = CONFIG_RELOAD,
+	ZERO = CONFIG_OR_ZERO,
+	POW2 = CONFIG_POW2,
+};
+
+#define DAY_MS (24u * 3600 * 1000)
+
+#define CFG(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
+#define OF_SVC(member) offsetof(struct config_service, member), sizeof(((struct config_service *)NULL)->member)
+#define OF_DEV(member) offsetof(struct config_device, member), sizeof(((struct config_device *)NULL)->member)
+
+const struct config_key config_keys[] = {
+	/* name, where, type, flags, min, max, default, place in memory, words */
+	{ "log_level", TOP, CONFIG_T_WORD, LIVE, 0, 0, "notice", CFG(log_level), log_words },
+	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
+
+	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
+	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
+
+	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
+	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 10, 32767, "10m", CFG(keepalive.idle_s), NULL },
+	{ "interval", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.interval_s), NULL },
+	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "5", CFG(keepalive.probes), NULL },
+
+	{ "max_connections", SMCR, CONFIG_T_UINT, LIVE, 1, 1048576, "16384", CFG(smcr.conns_max), NULL },
+	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255",
+	    CFG(smcr.conns_per_group), NULL },
+	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "64", CFG(smcr.rmb_elems), NULL },
+	{ "send_buffer", SMCR, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, 4u << 20, "128K",
+	    CFG(smcr.sndbuf_size), NULL },
+	{ "send_queue", SMCR, CONFIG_T_UINT, LIVE, 16, 16384, "256", CFG(smcr.sq_depth), NULL },
+	{ "receive_queue", SMCR, CONFIG_T_UINT, LIVE, 16, 16384, "256", CFG(smcr.rq_depth), NULL },
+	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
+	{ "clc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "6s", CFG(smcr.clc_ms), NULL },
+	{ "llc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.llc_ms), NULL },
+	{ "confirm_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "4s", CFG(smcr.confirm_link_ms), NULL },
+	{ "add_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.add_link_ms), NULL },
+	{ "test_link_interval", SMCR, CONFIG_T_MS, LIVE | ZERO, 100, DAY_MS, "30s", CFG(smcr.keepalive_ms), NULL },
+	{ "test_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.keepalive_answer_ms), NULL },
+	{ "group_idle", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "10m", CFG(smcr.group_idle_ms), NULL },
+	{ "rmb_idle", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.rmb_idle_ms), NULL },
+	{ "close_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.close_ms), NULL },
+	{ "abort_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "10s", CFG(smcr.abort_ms), NULL },
+	{ "fin_grace", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "2s", CFG(smcr.fin_grace_ms), NULL },
+	{ "hold_off", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "1s", CFG(smcr.holdoff_ms), NULL },
+	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
+
+	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
+	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(siw.name), NULL },	/* default: type and number */
+	{ "address", DEV, CONFIG_T_ADDR, REQ, 0, 0, NULL, OF_DEV(siw.addr), NULL },
+	{ "mpa_ports", DEV, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570",
+	    offsetof(struct config_device, siw.port_min), 2 * sizeof(uint16_t), NULL },
+	{ "crc", DEV, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
+	{ "markers", DEV, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },
+	{ "rtr", DEV, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr), rtr_words },
+	/* RFC 6581 section 4: 14 bits, all ones = not negotiated. */
+	{ "ird", DEV, CONFIG_T_UINT, 0, 1, 0x3ffe, "1", OF_DEV(siw.ird), NULL },
+	{ "ord", DEV, CONFIG_T_UINT, 0, 1, 0x3ffe, "1", OF_DEV(siw.ord), NULL },
+	{ "fpdu_max", DEV, CONFIG_T_SIZE, ZERO, 512, 65535, "0", OF_DEV(siw.fpdu_max), NULL },
+	{ "connect_timeout", DEV, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(siw.connect_ms), NULL },
+	{ "answer_timeout", DEV, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(siw.answer_ms), NULL },
+	{ "confirm_delay", DEV, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(siw.confirm_ms), NULL },
+	{ "max_qp", DEV, CONFIG_T_UINT, 0, 1, 65536, "1024", OF_DEV(siw.max_qp), NULL },
+
+	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
+	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
+	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
+	{ "allow", SVC, CONFIG_T_NETS, LIVE, 0, 0, NULL, OF_SVC(allow), NULL },
+	{ "max_connections", SVC, CONFIG_T_UINT, LIVE, 1, 1048576, "4096", OF_SVC(max_connections), NULL },
+	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
+	{ "idle_timeout", SVC, CONFIG_T_MS, LIVE | ZERO, 1000, 7 * DAY_MS, "0", OF_SVC(idle_ms), NULL },
+	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback), fallback_words },
+	{ "rmb_element", SVC, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, SMCR_ELEM_MAX, "64K",
+	    OF_SVC(elem_size), NULL },
+	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
+	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol), proxy_words },
+	{ .name = NULL },
+};
+
+/* The two halves that the table and the values treat as one. */
+_Static_assert(offsetof(struct siw_config, port_max) == offsetof(struct siw_config, port_min) + sizeof(uint16_t),
+    "mpa_ports");
+_Static_assert(offsetof(struct config_service, allow_cnt) ==
+    offsetof(struct config_service, allow) + sizeof(struct config_net *), "allow");
+
+const struct config_section config_sections[] = {
+	{ "", CONFIG_AT_TOP, 0 },
+	{ "control", CONFIG_AT_CONTROL, 0 },
+	{ "keepalive", CONFIG_AT_KEEPALIVE, 0 },
+	{ "smcr", CONFIG_AT_SMCR, 0 },
+	{ "devices", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
+	{ "ingress", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
+	{ "egress", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },
+	{ NULL, 0, 0 },
+};
+
+const struct config_key *
+config_key_find(enum config_place place, const char *name)
+{
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & place) != 0 && strcmp(k->name, name) == 0)
+			return k;
+	return NULL;
+}
+
+const struct config_section *
+config_section_find(const char *name)
+{
+	for (const struct config_section *s = config_sections + 1; s->name != NULL; s++)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}

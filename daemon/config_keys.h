@@ -1,0 +1,82 @@
+/*
+ * The one table of settings: name, place, type, range, default, whether a
+ * reload can change it, and where it lives in struct config. Parser, printer,
+ * reload plan and tests walk it; a new setting is one line here plus its
+ * paragraph in smcrd.conf.5 (a test looks for it).
+ */
+#ifndef SMCRD_CONFIG_KEYS_H
+#define SMCRD_CONFIG_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where a setting may stand; also the bits of config_key.where. */
+enum config_place {
+	CONFIG_AT_TOP = 1 << 0,
+	CONFIG_AT_CONTROL = 1 << 1,
+	CONFIG_AT_KEEPALIVE = 1 << 2,
+	CONFIG_AT_SMCR = 1 << 3,
+	CONFIG_AT_DEVICE = 1 << 4,
+	CONFIG_AT_INGRESS = 1 << 5,
+	CONFIG_AT_EGRESS = 1 << 6,
+};
+
+/* What is written in the file, and what it becomes. Base = the struct that config_key.off counts from. */
+enum config_type {
+	CONFIG_T_BOOL,		/* true, false -> bool */
+	CONFIG_T_UINT,		/* integer -> uint16_t or uint32_t */
+	CONFIG_T_SIZE,		/* integer (bytes) or "64K", "1M" -> uint32_t */
+	CONFIG_T_MS,		/* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
+	CONFIG_T_SECONDS,	/* the same, whole seconds only -> uint32_t seconds */
+	CONFIG_T_WORD,		/* string, one of words -> an enum or int */
+	CONFIG_T_WORDS,		/* list of strings, each of words -> unsigned, bits or-ed */
+	CONFIG_T_NAME,		/* string of letters, digits, '.', '_', '-' -> char[len] */
+	CONFIG_T_PATH,		/* string, absolute path -> char[len] */
+	CONFIG_T_MODE,		/* string, octal -> uint32_t */
+	CONFIG_T_ADDR,		/* string, address without port -> struct sockaddr_storage */
+	CONFIG_T_LISTEN,	/* string, address:port -> struct sockaddr_storage */
+	CONFIG_T_TARGET,	/* string, host:port -> struct config_target, not resolved */
+	CONFIG_T_NETS,		/* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
+	CONFIG_T_PORTS,		/* integer or "first-last" -> two uint16_t */
+};
+
+enum {
+	CONFIG_REQUIRED = 1 << 0,
+	CONFIG_RELOAD = 1 << 1,		/* a reload can change it */
+	CONFIG_OR_ZERO = 1 << 2,	/* 0 is allowed beside min..max */
+	CONFIG_POW2 = 1 << 3,
+};
+
+struct config_word {
+	const char *text;
+	unsigned value;
+};
+
+struct config_key {
+	const char *name;
+	unsigned where;			/* CONFIG_AT_ bits */
+	enum config_type type;
+	unsigned flags;
+	uint64_t min, max;		/* numbers, in the unit of the stored value */
+	const char *def;		/* as written in the file; lists separated by commas; NULL = nothing to set */
+	size_t off, len;
+	const struct config_word *words;	/* ends with text == NULL */
+};
+
+extern const struct config_key config_keys[];	/* ends with name == NULL */
+
+/* How a group of settings appears in the file. */
+struct config_section {
+	const char *name;		/* "" = top level */
+	enum config_place place;
+	unsigned list_max;		/* 0 = one group, otherwise ( { ... }, { ... } ) with at most this many */
+};
+
+extern const struct config_section config_sections[];	/* ends with name == NULL; the top level is first */
+
+const struct config_key *config_key_find(enum config_place, const char *name);
+const struct config_section *config_section_find(const char *name);
+#define CONFIG_SERVICES_MAX 1024
+#define CONFIG_NETS_MAX 1024
+
+#endif

@@ -1,0 +1,665 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/config.h"
+#include "daemon/config_int.h"
+#include "daemon/config_keys.h"
+#include "daemon/config_value.h"
+#include "unit.h"
+
+static char *msgs;	/* of the last parse() */
+
+static struct config *
+parse(const char *text)
+{
+	struct config *cfg = NULL;
+	size_t len;
+	FILE *err;
+	int rc;
+
+	free(msgs);
+	err = open_memstream(&msgs, &len);
+	rc = config_parse("t.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
+	fclose(err);
+	ck_assert_msg((rc == 0) == (cfg != NULL), "rc %d but cfg %p", rc, (void *)cfg);
+	ck_assert_msg((rc != 0) <= (msgs[0] != '\0'), "failed without a message: %s", text);
+	return cfg;
+}
+
+static struct config *
+parse_ok(const char *text)
+{
+	struct config *cfg = parse(text);
+
+	ck_assert_msg(cfg != NULL, "%s\nfor:\n%s", msgs, text);
+	return cfg;
+}
+
+static void
+parse_bad(const char *text, const char *msg)
+{
+	struct config *cfg = parse(text);
+
+	ck_assert_msg(cfg == NULL, "accepted:\n%s", text);
+	ck_assert_msg(strstr(msgs, msg) != NULL, "expected \"%s\" in:\n%s\nfor:\n%s", msg, msgs, text);
+}
+
+static char *
+print(const struct config *cfg)
+{
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	config_print(cfg, f);
+	fclose(f);
+	return text;
+}
+
+/* -- each setting of the table -- */
+
+#define SETTING_LINE 5
+
+/* A file that is right but for `setting`, which stands in line SETTING_LINE. */
+static void
+make_file(char *buf, size_t cap, const struct config_section *sec, const char *name, const char *setting)
+{
+	const char *base[3] = { "", "", "" };
+
+	if (sec->place == CONFIG_AT_DEVICE) {
+		base[0] = strcmp(name, "type") != 0 ? "type = \"siw\";" : "";
+		base[1] = strcmp(name, "address") != 0 ? "address = \"::1\";" : "";
+	} else if (sec->list_max > 0) {
+		base[0] = strcmp(name, "name") != 0 ? "name = \"a\";" : "";
+		base[1] = strcmp(name, "listen") != 0 ? "listen = \"127.0.0.1:1\";" : "";
+		base[2] = strcmp(name, "to") != 0 ? "to = \"127.0.0.1:2\";" : "";
+	}
+	snprintf(buf, cap, "%s%s%s\n%s\n%s\n%s\n%s\n%s\n", sec->name, sec->name[0] == '\0' ? "" : " = ",
+	    sec->list_max > 0 ? "( {" : sec->name[0] == '\0' ? "" : "{", base[0], base[1], base[2], setting,
+	    sec->list_max > 0 ? "} );" : sec->name[0] == '\0' ? "" : "};");
+}
+
+static void
+try_setting(const struct config_section *sec, const struct config_key *key, const char *value, const char *why)
+{
+	char text[1024], setting[512], msg[512];
+	struct config *cfg;
+
+	snprintf(setting, sizeof(setting), "%s = %s;", key->name, value);
+	make_file(text, sizeof(text), sec, key->name, setting);
+	if (why == NULL) {
+		cfg = parse_ok(text);
+		config_free(cfg);
+		return;
+	}
+	snprintf(msg, sizeof(msg), "t.conf:%d: %s%s%s %s", SETTING_LINE, sec->name, sec->name[0] != '\0' ? "." : "",
+	    key->name, why);
+	parse_bad(text, msg);
+}
+
+/* Every key in every section that has it. */
+static void
+each_key(void (*fn)(const struct config_section *, const struct config_key *))
+{
+	for (const struct config_section *s = config_sections; s->name != NULL; s++)
+		for (const struct config_key *k = config_keys; k->name != NULL; k++)
+			if ((k->where & s->place) != 0)
+				fn(s, k);
+}
+
+static void
+wrong_types(const struct config_section *sec, const struct config_key *key)
+{
+	static const char *const values[] = {
+		"true", "7", "7L", "1.5", "\"~\"", "[ 1 ]", "[ 1.5 ]", "[ \"~\" ]", "( \"~\", 1 )", "( ( ) )",
+		"{ x = 1; }", "\"\"",
+	};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		bool is_int = values[i][0] == '7', is_bool = values[i][0] == 't';
+
+		if (key->type == CONFIG_T_BOOL && is_bool)
+			continue;
+		if (key->type == CONFIG_T_UINT && is_int) {
+			if (key->min <= 7)
+				continue;
+			try_setting(sec, key, values[i], "must be from ");
+			continue;
+		}
+		if ((key->type == CONFIG_T_SIZE || key->type == CONFIG_T_MS || key->type == CONFIG_T_SECONDS ||
+		    key->type == CONFIG_T_PORTS) && is_int)
+			continue;
+		try_setting(sec, key, values[i], "");
+	}
+}
+
+START_TEST(refuses_wrong_types_for_every_key)
+{
+	each_key(wrong_types);
+}
+END_TEST
+
+static bool
+has_range(const struct config_key *key)
+{
+	return key->type == CONFIG_T_UINT || key->type == CONFIG_T_SIZE || key->type == CONFIG_T_MS ||
+	    key->type == CONFIG_T_SECONDS;
+}
+
+static void
+try_number(const struct config_section *sec, const struct config_key *key, unsigned long long n, const char *why)
+{
+	char value[64];
+
+	snprintf(value, sizeof(value), key->type == CONFIG_T_MS ? "\"%llums\"" :
+	    key->type == CONFIG_T_SECONDS ? "\"%llus\"" : "%llu", n);
+	try_setting(sec, key, value, why);
+}
+
+static void
+ranges(const struct config_section *sec, const struct config_key *key)
+{
+	if (!has_range(key))
+		return;
+	ck_assert_msg(key->max <= (key->len == 2 ? UINT16_MAX : UINT32_MAX), "%s", key->name);
+	try_number(sec, key, key->min, NULL);
+	if ((key->flags & CONFIG_POW2) == 0 && key->max > key->min)
+		try_number(sec, key, key->min + 1, NULL);
+	else
+		try_number(sec, key, key->min + 1, "must be a power of two");
+	try_number(sec, key, key->max, NULL);
+	try_number(sec, key, key->max + 1, "must be ");
+	if ((key->flags & CONFIG_OR_ZERO) != 0 || key->min == 0)
+		try_number(sec, key, 0, NULL);
+	else
+		try_number(sec, key, key->min - 1, "must be ");
+	try_setting(sec, key, "-1", "must be ");
+	try_setting(sec, key, "9223372036854775807L", "must be ");
+	if (key->type != CONFIG_T_UINT) {
+		try_setting(sec, key, "\"99999999999999999999999999\"", "must be ");
+		try_setting(sec, key, "\"-1\"", "must be ");
+		try_setting(sec, key, "\"1x\"", "must be ");
+		try_setting(sec, key, "\"K\"", "must be ");
+		try_setting(sec, key, "\" 1\"", "must be ");
+	}
+}
+
+START_TEST(keeps_ranges_of_every_key)
+{
+	each_key(ranges);
+}
+END_TEST
+
+START_TEST(refuses_unknown_keys_everywhere)
+{
+	char text[1024], msg[128];
+
+	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
+		make_file(text, sizeof(text), s, "nope", "nope = 1;");
+		snprintf(msg, sizeof(msg), "t.conf:%d: unknown key %s%snope", SETTING_LINE, s->name,
+		    s->name[0] != '\0' ? "." : "");
+		parse_bad(text, msg);
+	}
+}
+END_TEST
+
+static void
+missing(const struct config_section *sec, const struct config_key *key)
+{
+	char text[1024], msg[128];
+
+	if ((key->flags & CONFIG_REQUIRED) == 0)
+		return;
+	make_file(text, sizeof(text), sec, key->name, "");
+	snprintf(msg, sizeof(msg), "t.conf:1: %s.%s is missing", sec->name, key->name);
+	parse_bad(text, msg);
+}
+
+START_TEST(names_every_missing_key)
+{
+	each_key(missing);
+}
+END_TEST
+
+static void
+default_is_valid(const struct config_section *sec, const struct config_key *key)
+{
+	struct config whole;
+	struct config_service svc;
+	struct config_device dev;
+	void *base = sec->place == CONFIG_AT_DEVICE ? (void *)&dev : sec->list_max > 0 ? (void *)&svc : (void *)&whole;
+
+	memset(&whole, 0, sizeof(whole));
+	memset(&svc, 0, sizeof(svc));
+	memset(&dev, 0, sizeof(dev));
+	ck_assert_msg(config_value_set_default(key, base) == 0, "%s.%s", sec->name, key->name);
+	ck_assert_msg((key->flags & CONFIG_REQUIRED) == 0 || key->def == NULL, "%s.%s", sec->name, key->name);
+}
+
+START_TEST(every_default_is_valid)
+{
+	each_key(default_is_valid);
+}
+END_TEST
+
+/* -- errors with their places -- */
+
+#define WEB(listen, to) "name = \"web\"; listen = \"" listen "\"; to = \"" to "\";"
+
+static const struct {
+	const char *text;
+	const char *msg;
+} errors[] = {
+	{ "ingress = (\n{ name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; },\n"
+	    "{\nname = \"a\"; listen = \"127.0.0.1:81\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:4: ingress.name \"a\" is already used in line 2" },
+	{ "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );\n"
+	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:81\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:2: egress.name \"a\" is already used in line 1" },
+	{ "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );\n"
+	    "egress = ( { name = \"b\";\nlisten = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:3: egress.listen 127.0.0.1:80 is the same as 127.0.0.1:80 of \"a\" in line 1" },
+	{ "ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.2:1\"; },\n"
+	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:2: ingress.listen 127.0.0.1:80 overlaps 0.0.0.0:80 of \"a\" in line 1" },
+	{ "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; },\n"
+	    "{ name = \"b\"; listen = \"[::]:80\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:2: ingress.listen [::]:80 overlaps 127.0.0.1:80 of \"a\" in line 1" },
+	{ "ingress = ( { name = \"a\"; listen = \"[::ffff:127.0.0.1]:80\"; to = \"127.0.0.2:1\"; },\n"
+	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:2: ingress.listen 127.0.0.1:80 is the same as " },
+	{ "ingress = ( { name = \"a\"; listen = \"[::1]:80\"; to = \"127.0.0.2:1\"; },\n"
+	    "{ name = \"b\"; listen = \"[::]:80\"; to = \"127.0.0.2:1\"; } );", "t.conf:2: ingress.listen [::]:80 overlaps" },
+	{ "egress = ( { name = \"a\"; listen = \"0.0.0.0:80\";\n to = \"127.0.0.1:80\"; } );",
+	    "t.conf:2: egress.to is the service's own listen address" },
+	{ "ingress = ( {\n" WEB("127.0.0.1", "b:1") "} );", "t.conf:2: ingress.listen must be a string \"address:port\"" },
+	{ "ingress = ( {\n" WEB("localhost:80", "b:1") "} );", "t.conf:2: ingress.listen must be" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b") "} );", "t.conf:2: ingress.to must be a string \"host:port\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "10.0.0.300:80") "} );", "t.conf:2: ingress.to must be" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "a b:80") "} );", "t.conf:2: ingress.to must be" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "::1:80") "} );", "t.conf:2: ingress.to must be" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "[::1:80") "} );", "t.conf:2: ingress.to must be" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "0.0.0.0:80") "} );", "t.conf:2: ingress.to must name a host" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"10.0.0.1/8\" ]; } );",
+	    "t.conf:3: ingress.allow has \"10.0.0.1/8\", which has address bits behind its prefix" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"10.0.0.0/33\" ]; } );",
+	    "t.conf:3: ingress.allow has \"10.0.0.0/33\", whose prefix is not 0..32" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::/129\" ]; } );", "whose prefix is not 0..128" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::/\" ]; } );", "whose prefix is not 0..128" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"host\" ]; } );", "which is no address" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::ffff:10.0.0.0/104\" ]; } );",
+	    "write it as an IPv4 address" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ ]; } );", "t.conf:3: ingress.allow is empty" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nrmb_element = \"48K\"; } );",
+	    "t.conf:3: ingress.rmb_element must be a power of two, not \"48K\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nrmb_element = \"1M\"; } );",
+	    "t.conf:3: ingress.rmb_element must be from 16K to 512K, not \"1M\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nfallback = \"udp\"; } );",
+	    "t.conf:3: ingress.fallback must be one of \"tcp\", \"refuse\", not \"udp\"" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprewarm = true; } );", "t.conf:3: unknown key egress.prewarm" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nproxy_protocol = \"v1\"; } );",
+	    "t.conf:3: unknown key egress.proxy_protocol" },
+	{ "ingress = ( {\nname = \"a b\"; listen = \"127.0.0.1:80\"; to = \"b:80\"; } );", "t.conf:2: ingress.name must be" },
+	{ "ingress = ( {\nname = \"a123456789a123456789a123456789a123456789a123456789a123456789a123\"; } );",
+	    "t.conf:2: ingress.name is longer than 63 characters" },
+	{ "\ningress = { };", "t.conf:2: ingress must be a list" },
+	{ "ingress = {\n" WEB("127.0.0.1:80", "b:80") "};", "t.conf:1: ingress must be a list" },
+	{ "\ningress = 1;", "t.conf:2: ingress must be a list" },
+	{ "ingress = (\n1 );", "t.conf:2: ingress must have only groups" },
+	{ "\nsmcr = ( );", "t.conf:2: smcr must be a group" },
+	{ "\nsmcr = 5;", "t.conf:2: smcr must be a group" },
+	{ "\nsmcr = { hold_off = \"10s\";\nhold_off_max = \"5s\"; };", "t.conf:2: smcr.hold_off is larger than" },
+	{ "devices = ( { type = \"siw\";\naddress = \"127.0.0.1:80\"; } );", "t.conf:2: devices.address must be" },
+	{ "devices = ( { type = \"siw\";\naddress = \"0.0.0.0\"; } );", "t.conf:2: devices.address must be one local" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\"; },\n { type = \"siw\"; address = \"::1\"; } );",
+	    "t.conf:2: devices.address is already used in line 1" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\"; name = \"siw1\"; },\n { type = \"siw\"; address = \"::2\"; } );",
+	    "t.conf:2: devices.name \"siw1\" is already used in line 1" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"80-70\"; } );",
+	    "t.conf:2: devices.mpa_ports must have the lower port first" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"0-70\"; } );", "t.conf:2: devices.mpa_ports must" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"1-65536\"; } );", "t.conf:2: devices.mpa_ports" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = 65536; } );", "t.conf:2: devices.mpa_ports" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nrtr = [ ]; } );", "t.conf:2: devices.rtr must not be empty" },
+	{ "devices = ( { type = \"verbs\"; address = \"::1\"; } );", "devices.type must be one of \"siw\"" },
+	{ "control = {\npath = \"relative\"; };", "t.conf:2: control.path must be a string, an absolute path" },
+	{ "control = {\npath = \"/a\\nb\"; };", "t.conf:2: control.path has a control character" },
+	{ "control = {\nmode = \"0888\"; };", "t.conf:2: control.mode must be a string of octal digits" },
+	{ "control = {\nmode = \"07777\"; };", "t.conf:2: control.mode must be from 0000 to 0777" },
+	{ "keepalive = {\nidle = \"10500ms\"; };", "t.conf:2: keepalive.idle must be whole seconds" },
+	/* libconfig's own */
+	{ "log_level = \"info\";\nlog_level = \"info\";", "t.conf:2: duplicate setting name" },
+	{ "a = 1;\nb = = 2;", "t.conf:2: syntax error" },
+	{ "a = [ 1,\n\"x\" ];", "t.conf:2: mismatched element type in array" },
+	/* what libconfig would let pass */
+	{ "\nsmcr = { max_connections = 4294967297; };", "t.conf:2: number out of range: 4294967297" },
+	{ "\nsmcr = { max_connections = 0x100000001; };", "t.conf:2: number out of range: 0x100000001" },
+	{ "\nsmcr = { max_connections = 99999999999999999999L; };", "t.conf:2: number out of range" },
+	{ "\nlog_level = \"info", "t.conf:2: string without end" },
+	{ "\n/* ...\n\n", "t.conf:2: comment without end" },
+	{ "\n@include \"other.conf\"\n", "t.conf:2: @include is not supported" },
+	{ "\na = ((((((((((1))))))))));", "t.conf:2: nested deeper than" },
+};
+
+START_TEST(says_file_line_and_what)
+{
+	parse_bad(errors[_i].text, errors[_i].msg);
+}
+END_TEST
+
+START_TEST(reports_all_errors_at_once)
+{
+	parse_bad("log_level = 7;\n"
+	    "smcr = { nope = 1; clc_timeout = \"1h\"; };\n"
+	    "ingress = (\n"
+	    "{ listen = \"127.0.0.1\"; },\n"
+	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"x:1\"; },\n"
+	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"x:1\"; } );\n", "t.conf:1: log_level must be");
+	ck_assert_str_eq(msgs,
+	    "t.conf:1: log_level must be a string, not 7\n"
+	    "t.conf:2: unknown key smcr.nope\n"
+	    "t.conf:2: smcr.clc_timeout must be from 100ms to 1m, not \"1h\"\n"
+	    "t.conf:4: ingress.name is missing\n"
+	    "t.conf:4: ingress.listen must be a string \"address:port\" or \"[IPv6 address]:port\", "
+	    "not \"127.0.0.1\"\n"
+	    "t.conf:4: ingress.to is missing\n"
+	    "t.conf:6: ingress.name \"b\" is already used in line 5\n"
+	    "t.conf:6: ingress.listen 127.0.0.1:80 is the same as 127.0.0.1:80 of \"b\" in line 5\n");
+}
+END_TEST
+
+START_TEST(refuses_text_with_nul)
+{
+	static const char text[] = "log_level = \"info\";\0 nope = 1;";
+	struct config *cfg = NULL;
+	FILE *err = fopen("/dev/null", "w");
+
+	ck_assert_int_lt(config_parse("t.conf", text, sizeof(text) - 1, CONFIG_NO_LOOKUP, err, &cfg), 0);
+	ck_assert_ptr_null(cfg);
+	fclose(err);
+}
+END_TEST
+
+/* -- what gets through -- */
+
+static const char full[] =
+    "# comment with \"quotes\" and 99999999999\n"
+    "log_level = \"debug\"; drain_timeout = \"1500ms\";\n"
+    "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
+    "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; };\n"
+    "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0; };\n"
+    "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
+    "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
+    "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; } );\n"
+    "ingress = ( { name = \"web\"; listen = \"[::]:8080\"; to = \"web.example:80\";\n"
+    "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
+    "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
+    "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
+    "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; } );\n";
+
+START_TEST(stores_what_is_written)
+{
+	struct config *cfg = parse_ok(full);
+	const struct config_service *web = &cfg->services[0], *db = &cfg->services[1];
+	const struct siw_config *dev = &cfg->devices[0].siw;
+
+	ck_assert_str_eq(cfg->path, "t.conf");
+	ck_assert_int_eq(cfg->log_level, 4);
+	ck_assert_uint_eq(cfg->drain_ms, 1500);
+	ck_assert_str_eq(cfg->control_path, "/run/a \"b\\");
+	ck_assert_uint_eq(cfg->control_mode, 0600);
+	ck_assert(!cfg->keepalive.enabled);
+	ck_assert_uint_eq(cfg->keepalive.idle_s, 7200);
+	ck_assert_uint_eq(cfg->keepalive.interval_s, 75);
+	ck_assert_uint_eq(cfg->keepalive.probes, 9);
+	ck_assert_uint_eq(cfg->smcr.conns_max, 256);
+	ck_assert(cfg->smcr.rfc_cursors);
+	ck_assert_uint_eq(cfg->smcr.keepalive_ms, 0);
+	ck_assert_uint_eq(cfg->device_cnt, 2);
+	ck_assert(!cfg->devices_default);
+	ck_assert_str_eq(dev->name, "siw0");
+	ck_assert_str_eq(cfg->devices[1].siw.name, "second");
+	ck_assert(!dev->crc && dev->markers);
+	ck_assert_uint_eq(dev->rtr, SIW_RTR_WRITE);
+	ck_assert_uint_eq(dev->ird, 16);
+	ck_assert_uint_eq(dev->port_min, 7000);
+	ck_assert_uint_eq(dev->port_max, 7000);
+	ck_assert_uint_eq(dev->fpdu_max, 16384);
+	ck_assert_uint_eq(cfg->devices[1].siw.port_max, 0);
+	ck_assert_uint_eq(cfg->service_cnt, 2);
+	ck_assert_int_eq(web->kind, CONFIG_INGRESS);
+	ck_assert_str_eq(web->name, "web");
+	ck_assert_str_eq(web->to.host, "web.example");
+	ck_assert_uint_eq(web->to.port, 80);
+	ck_assert_uint_eq(web->allow_cnt, 5);
+	ck_assert_uint_eq(web->allow[0].prefix_len, 104);
+	ck_assert_uint_eq(web->allow[1].prefix_len, 128);
+	ck_assert_uint_eq(web->allow[2].prefix_len, 32);
+	ck_assert_uint_eq(web->allow[4].prefix_len, 96);
+	ck_assert_uint_eq(web->max_connections, 5);
+	ck_assert_uint_eq(web->connect_ms, 500);
+	ck_assert_uint_eq(web->idle_ms, 300000);
+	ck_assert_int_eq(web->fallback, CONFIG_FALLBACK_REFUSE);
+	ck_assert_uint_eq(web->elem_size, 131072);
+	ck_assert(web->prewarm);
+	ck_assert_int_eq(web->proxy_protocol, CONFIG_PROXY_V2);
+	ck_assert_int_eq(db->kind, CONFIG_EGRESS);
+	ck_assert_str_eq(db->to.host, "::1");
+	ck_assert_uint_eq(db->to.addr_cnt, 1);
+	ck_assert_uint_eq(db->elem_size, 65536);
+	config_free(cfg);
+}
+END_TEST
+
+static bool
+same_group(enum config_place place, const void *a, const void *b)
+{
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & place) != 0 && !config_value_equal(k, a, b))
+			return false;
+	return true;
+}
+
+static void
+round_trip(const char *text)
+{
+	struct config *a = parse_ok(text), *b;
+	char *once = print(a), *twice;
+
+	b = parse_ok(once);
+	twice = print(b);
+	ck_assert_str_eq(once, twice);
+	ck_assert(same_group(CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR, a, b));
+	ck_assert_uint_eq(a->service_cnt, b->service_cnt);
+	for (unsigned i = 0; i < a->service_cnt; i++)
+		ck_assert(same_group(CONFIG_AT_INGRESS, &a->services[i], &b->services[i]) &&
+		    a->services[i].kind == b->services[i].kind);
+	ck_assert_uint_eq(a->device_cnt, b->device_cnt);
+	for (unsigned i = 0; i < a->device_cnt; i++)
+		ck_assert(same_group(CONFIG_AT_DEVICE, &a->devices[i], &b->devices[i]));
+	free(once);
+	free(twice);
+	config_free(a);
+	config_free(b);
+}
+
+static void
+name_is_printed(const struct config_section *sec, const struct config_key *key)
+{
+	struct config *cfg = parse_ok(full);
+	char *text = print(cfg), setting[128];
+
+	snprintf(setting, sizeof(setting), "\t%s = ", key->name);
+	ck_assert_msg(strstr(text, sec->name[0] != '\0' ? setting : setting + 1) != NULL, "%s", key->name);
+	free(text);
+	config_free(cfg);
+}
+
+START_TEST(prints_canonical_form_that_parses_to_the_same)
+{
+	round_trip("");
+	round_trip(full);
+	each_key(name_is_printed);
+}
+END_TEST
+
+START_TEST(an_empty_file_is_all_defaults)
+{
+	struct config *cfg = parse_ok("");
+
+	ck_assert_uint_eq(cfg->service_cnt, 0);
+	ck_assert_uint_eq(cfg->device_cnt, 0);
+	ck_assert_str_eq(cfg->control_path, RUNSTATEDIR "/smcrd/control");
+	ck_assert_uint_eq(cfg->drain_ms, 30000);
+	ck_assert(cfg->keepalive.enabled);
+	config_free(cfg);
+}
+END_TEST
+
+START_TEST(different_addresses_may_share_a_port)
+{
+	config_free(parse_ok("ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:80\"; },\n"
+	    "{ name = \"b\"; listen = \"127.0.0.2:80\"; to = \"127.0.0.3:80\"; },\n"
+	    "{ name = \"c\"; listen = \"[::1]:80\"; to = \"127.0.0.3:80\"; } );"));
+	config_free(parse_ok("ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.2:81\"; },\n"
+	    "{ name = \"b\"; listen = \"[::1]:80\"; to = \"127.0.0.3:81\"; } );"));
+}
+END_TEST
+
+START_TEST(warns_without_failing)
+{
+	config_free(parse_ok("smcr = { max_connections = 10; };\n"
+	    "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"b:80\";\nmax_connections = 11; } );"));
+	ck_assert_str_eq(msgs, "t.conf:3: warning: ingress.max_connections 11 will not be reached: "
+	    "smcr.max_connections is 10\n");
+}
+END_TEST
+
+/* -- files and default devices -- */
+
+static int
+load_file(const char *text, struct config **cfg)
+{
+	char path[] = "/tmp/check_config.XXXXXX";
+	int fd = mkstemp(path), rc;
+	size_t len;
+	FILE *err;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	free(msgs);
+	err = open_memstream(&msgs, &len);
+	rc = config_load(path, err, cfg);
+	fclose(err);
+	unlink(path);
+	return rc;
+}
+
+START_TEST(one_default_device_for_each_local_address)
+{
+	struct config *cfg;
+	char buf[ADDR_STR_MAX], *text;
+
+	ck_assert_msg(load_file("ingress = ( { name = \"a\"; listen = \"0.0.0.0:1080\"; to = \"127.0.0.9:80\"; } );\n"
+	    "egress = ( { name = \"b\"; listen = \"127.0.0.1:80\"; to = \"localhost:81\"; },\n"
+	    "{ name = \"c\"; listen = \"127.0.0.5:80\"; to = \"127.0.0.1:81\"; } );", &cfg) == 0, "%s", msgs);
+	ck_assert_uint_eq(cfg->device_cnt, 2);
+	ck_assert(cfg->devices_default);
+	ck_assert_str_eq(addr_format(&cfg->devices[0].siw.addr, buf, sizeof(buf)), "127.0.0.1");
+	ck_assert_str_eq(addr_format(&cfg->devices[1].siw.addr, buf, sizeof(buf)), "127.0.0.5");
+	ck_assert_str_eq(cfg->devices[0].siw.name, "siw0");
+	ck_assert_str_eq(cfg->devices[1].siw.name, "siw1");
+	ck_assert_uint_eq(cfg->devices[1].siw.port_min, 7471);
+	ck_assert_uint_ge(cfg->services[1].to.addr_cnt, 1);
+	ck_assert_uint_eq(addr_port(&cfg->services[1].to.addrs[0]), 81);
+	text = print(cfg);
+	config_free(cfg);
+	cfg = parse_ok(text);
+	ck_assert_uint_eq(cfg->device_cnt, 2);
+	ck_assert(!cfg->devices_default);
+	config_free(cfg);
+	free(text);
+}
+END_TEST
+
+START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
+{
+	struct config *cfg;
+	unsigned loopbacks = 0;
+
+	ck_assert_msg(load_file("egress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.1:81\"; } );",
+	    &cfg) == 0, "%s", msgs);
+	ck_assert_uint_ge(cfg->device_cnt, 1);
+	ck_assert_uint_le(cfg->device_cnt, SMCR_LINKS_MAX);
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
+		ck_assert_int_eq(cfg->devices[i].siw.addr.ss_family, AF_INET);
+		loopbacks += addr_is_loopback(&cfg->devices[i].siw.addr);
+	}
+	ck_assert(loopbacks > 0 || cfg->device_cnt == SMCR_LINKS_MAX);
+	config_free(cfg);
+}
+END_TEST
+
+START_TEST(default_devices_are_bounded)
+{
+	char text[4096] = "egress = (\n", svc[128];
+	struct config *cfg;
+
+	for (unsigned i = 0; i < SMCR_LINKS_MAX + 3; i++) {
+		snprintf(svc, sizeof(svc), "%s{ name = \"s%u\"; listen = \"127.0.1.%u:80\"; to = \"127.0.0.1:81\"; }\n",
+		    i > 0 ? "," : "", i, i);
+		strcat(text, svc);
+	}
+	strcat(text, ");");
+	ck_assert_msg(load_file(text, &cfg) == 0, "%s", msgs);
+	ck_assert_uint_eq(cfg->device_cnt, SMCR_LINKS_MAX);
+	ck_assert_msg(strstr(msgs, "warning: no device for 127.0.1.8 ") != NULL, "%s", msgs);
+	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
+	config_free(cfg);
+}
+END_TEST
+
+START_TEST(says_why_a_file_cannot_be_read)
+{
+	struct config *cfg = NULL;
+	size_t len;
+	FILE *err;
+
+	free(msgs);
+	err = open_memstream(&msgs, &len);
+	ck_assert_int_lt(config_load("/nonexistent/smcrd.conf", err, &cfg), 0);
+	ck_assert_int_lt(config_load("/tmp", err, &cfg), 0);
+	ck_assert_int_lt(config_load("/dev/zero", err, &cfg), 0);
+	fclose(err);
+	ck_assert_ptr_null(cfg);
+	ck_assert_str_eq(msgs, "/nonexistent/smcrd.conf: cannot be read: No such file or directory\n"
+	    "/tmp: cannot be read: is a directory\n/dev/zero: cannot be read: larger than 1 MiB\n");
+}
+END_TEST
+
+static void
+config_case(TCase *tc)
+{
+	tcase_add_test(tc, refuses_wrong_types_for_every_key);
+	tcase_add_test(tc, keeps_ranges_of_every_key);
+	tcase_add_test(tc, refuses_unknown_keys_everywhere);
+	tcase_add_test(tc, names_every_missing_key);
+	tcase_add_test(tc, every_default_is_valid);
+	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
+	tcase_add_test(tc, reports_all_errors_at_once);
+	tcase_add_test(tc, refuses_text_with_nul);
+	tcase_add_test(tc, stores_what_is_written);
+	tcase_add_test(tc, prints_canonical_form_that_parses_to_the_same);
+	tcase_add_test(tc, an_empty_file_is_all_defaults);
+	tcase_add_test(tc, different_addresses_may_share_a_port);
+	tcase_add_test(tc, warns_without_failing);
+	tcase_add_test(tc, one_default_device_for_each_local_address);
+	tcase_add_test(tc, a_wildcard_takes_the_addresses_of_interfaces);
+	tcase_add_test(tc, default_devices_are_bounded);
+	tcase_add_test(tc, says_why_a_file_cannot_be_read);
+}
+
+UNIT_MAIN("config", config_case)
