@@ -33,6 +33,7 @@ struct lgr {
 	enum smcr_role role;
 	enum lgr_state state;
 	const char *down_why;
+	const char *delete_why;
 	unsigned version;	/* SMC version: 1 */
 	bool eye_catcher;	/* RFC cursors: the peer's CONFIRM LINK lacked the flags */
 	uint8_t peer_id[8];
@@ -64,6 +65,8 @@ struct lgr {
 
 	struct list_node wait_rmb;	/* rdv->wait of connections that wait for a new RMB to be confirmed */
 	struct llc_flow flow[LLC_FLOW_CNT];
+	struct remote_rmb *cont_rmb;	/* the peer's CONFIRM RKEY that goes on in CONTINUATIONs */
+	uint8_t cont_left;
 	struct timer idle;
 	struct timer rmb_idle;
 };
@@ -83,6 +86,8 @@ void lgr_link_down(struct lgr *, struct link *);
 void lgr_conn_gone(struct lgr *);
 /* First contact is through. */
 void lgr_set_active(struct lgr *);
+/* Has, or can make, a free element of this size. */
+bool lgr_has_place(const struct lgr *, uint32_t elem_size);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);
 /* Orderly end of a group without connections: DELETE LINK for all (3.5.4). reason: LLC_DELETE_. */

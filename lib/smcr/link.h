@@ -140,6 +140,14 @@ void link_down(struct link *, const char *why);
 void link_free(struct link *);
 /* RNIC_EV_CONNECTED. */
 void link_connected(struct link *);
+/* The far end, as Accept or Confirm has it; lowers the path's MTU. */
+void link_set_remote(struct link *, const struct clc_accept *);
+/* Is this active link the one whose far end the message names? */
+bool link_is_remote(const struct link *, const struct clc_accept *);
+/* CONFIRM LINK is through. */
+void link_set_active(struct link *);
+/* Like link_down, but the group is not told; graceful sends what was posted first. */
+void link_stop(struct link *, const char *why, bool graceful);
 int link_recv_fill(struct link *);
 /* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. */
 void link_recv(struct link *, const struct rnic_wc *);

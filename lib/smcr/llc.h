@@ -29,6 +29,7 @@ enum llc_step {
 	LLC_WAIT_CONFIRM_LINK_RSP,	/* server */
 	LLC_WAIT_ADD_LINK,		/* client, first contact */
 	LLC_WAIT_ADD_LINK_RSP,		/* server */
+	LLC_WAIT_DELETE_LINK_RSP,	/* server: one link is taken back */
 	LLC_WAIT_DELETE_LINK_SENT,	/* DELETE LINK for all is out: its completion awaited */
 	LLC_WAIT_DELETE_LINK,		/* client asked for the end of the group: the server's DELETE LINK awaited */
 	/* LLC_FLOW_RKEY */
@@ -40,7 +41,10 @@ struct llc_flow {
 	enum llc_step step;
 	struct lgr *lgr;
 	struct link *link;	/* over which it runs */
+	struct link *new_link;	/* LLC_FLOW_LINK: the one offered by ADD LINK */
 	struct rmb *rmb;	/* LLC_FLOW_RKEY */
+	unsigned next_slot;	/* CONFIRM RKEY: links not told yet start here */
+	uint8_t left;		/* and are so many */
 	struct timer timer;
 };
 

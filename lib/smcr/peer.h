@@ -26,6 +26,7 @@ struct peer {
 	unsigned attempts;		/* leaders that failed while others waited */
 	unsigned failures;		/* rounds that failed in a row */
 	int64_t hold_until_ns;
+	bool busy;			/* peer_done is at work: not to be freed */
 };
 
 /* Finds or makes; NULL when memory is out or the peers that failed are too many to remember. */

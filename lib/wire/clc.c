@@ -104,7 +104,7 @@ decode_ext(struct rcur *r, struct clc_smcrd_ext *ext)
 {
 	ext->present = true;
 	ext->version = rcur_u8(r);
-	ext->transports = rcur_u8(r) & (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP);
+	ext->transports = rcur_u8(r) & CLC_TRANSPORT_KNOWN;
 	rcur_skip(r, 1);
 	ext->mpa_port = rcur_be16(r);
 	ext->recv_depth = rcur_be16(r);
@@ -280,7 +280,7 @@ static bool
 ext_is_valid(const struct clc_smcrd_ext *ext)
 {
 	return !ext->present || (ext->version >= 1 &&
-		(ext->transports & ~(CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP)) == 0);
+		(ext->transports & ~CLC_TRANSPORT_KNOWN) == 0);
 }
 
 static void

@@ -40,6 +40,8 @@ enum clc_path {
 
 #define CLC_TRANSPORT_ROCE 0x01
 #define CLC_TRANSPORT_IWARP 0x02
+#define CLC_TRANSPORT_PREWARM 0x80	/* Proposal: for the link group alone, no application is behind it */
+#define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP | CLC_TRANSPORT_PREWARM)
 #define CLC_SMCRD_EXT_VERSION 1
 
 /*

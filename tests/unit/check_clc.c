@@ -484,7 +484,7 @@ START_TEST(foreign_growth_areas_are_no_extension)
 	ck_assert(!expect_ok(&in).proposal.ext.present);
 	in.b[57] = 9;
 	in.b[58] = 0xff;	/* transports of the future */
-	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, 3);
+	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, CLC_TRANSPORT_KNOWN);
 }
 END_TEST
 

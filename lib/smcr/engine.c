@@ -1,0 +1,382 @@
+/*
+ * The engine: one turn (poll, events, flush), its devices, log lines and trace.
+ * What the turn meets is handled in link.c, llc.c, rendezvous.c and conn.c.
+ */
+#include "smcr/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smcr/peer.h"
+#include "smcr/rendezvous.h"
+
+#define WC_BATCH 64
+#define WC_BUDGET 8192		/* completions handled in one poll, per device */
+
+void
+smcr_config_init(struct smcr_config *cfg)
+{
+	*cfg = (struct smcr_config){
+		.conns_max = 65536,
+		.conns_per_group = SMCR_CONNS_PER_GROUP,
+		.rmb_elems = 255,
+		.links_max = 1,
+		.sndbuf_size = 64 * 1024,
+		.sq_depth = 1024,
+		.rq_depth = 1024,
+		.clc_ms = 6000,
+		.llc_ms = 2000,
+		.confirm_link_ms = 4000,
+		.add_link_ms = 2000,
+		.keepalive_ms = 30000,
+		.keepalive_answer_ms = 2000,
+		.group_idle_ms = 600000,
+		.rmb_idle_ms = 60000,
+		.close_ms = 60000,
+		.abort_ms = 10000,
+		.fin_grace_ms = 2000,
+		.holdoff_ms = 1000,
+		.holdoff_max_ms = 60000,
+	};
+}
+
+struct smcr *
+smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
+{
+	struct smcr *eng = calloc(1, sizeof(*eng));
+
+	if (eng == NULL)
+		return NULL;
+	eng->cfg = *cfg;
+	eng->rng = rng;
+	eng->now_ns = now_ns;
+	timerq_init(&eng->timers);
+	idtable_init(&eng->conns, cfg->conns_max < IDTABLE_MAX ? cfg->conns_max : IDTABLE_MAX);
+	list_init(&eng->lgrs);
+	list_init(&eng->dead_lgrs);
+	list_init(&eng->peers);
+	list_init(&eng->events);
+	list_init(&eng->dead_conns);
+	list_init(&eng->busy_links);
+	/* A MAC of our own, locally administered, for devices without one; and with it the peer id: an
+	 * instance number and a MAC (A.2.1). */
+	rng->fill(rng, eng->mac, sizeof(eng->mac));
+	eng->mac[0] = (uint8_t)((eng->mac[0] & 0xfc) | 0x02);
+	rng->fill(rng, eng->peer_id, 2);
+	memcpy(eng->peer_id + 2, eng->mac, sizeof(eng->mac));
+	return eng;
+}
+
+static void
+free_dead(struct smcr *eng)
+{
+	struct list_node *n;
+
+	while ((n = list_pop(&eng->dead_conns)) != NULL)
+		conn_free(CONTAINER_OF(n, struct smcr_conn, event_node));
+	while ((n = list_pop(&eng->dead_lgrs)) != NULL)
+		lgr_free(CONTAINER_OF(n, struct lgr, node));
+}
+
+void
+smcr_free(struct smcr *eng)
+{
+	struct list_node *n;
+	struct smcr_conn *conn;
+	uint32_t pos = 0;
+
+	if (eng == NULL)
+		return;
+	while ((n = list_first(&eng->lgrs)) != NULL)
+		lgr_down(CONTAINER_OF(n, struct lgr, node), SMCR_R_SHUTDOWN, "the engine ends");
+	while ((conn = idtable_next(&eng->conns, &pos)) != NULL)
+		smcr_release(conn);
+	free_dead(eng);
+	peer_free_all(eng);
+	timerq_fini(&eng->timers);
+	idtable_fini(&eng->conns);
+	free(eng);
+}
+
+void
+smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
+{
+	struct smcr_config old = eng->cfg;
+
+	eng->cfg = *cfg;
+	/* What live groups were built on stays. */
+	eng->cfg.conns_max = old.conns_max;
+	eng->cfg.sndbuf_size = old.sndbuf_size;
+	eng->cfg.sq_depth = old.sq_depth;
+	eng->cfg.rq_depth = old.rq_depth;
+}
+
+int
+smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	if (eng->dev_cnt == SMCR_DEVS_MAX)
+		return -ENOSPC;
+	eng->devs[eng->dev_cnt++] = dev;
+	dev->ctx = eng;
+	return 0;
+}
+
+static void
+device_links_down(struct smcr *eng, const struct rnic_dev *dev, const char *why)
+{
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		for (unsigned i = 0; i < LINK_SLOTS; i++)
+			if (lgr->links[i].state != LINK_FREE && lgr->links[i].dev == dev)
+				link_down(&lgr->links[i], why);
+	}
+}
+
+void
+smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	device_links_down(eng, dev, "device removed");
+	lgr_sweep(eng);
+	free_dead(eng);
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev) {
+			eng->devs[i] = eng->devs[--eng->dev_cnt];
+			return;
+		}
+}
+
+/* -- the turn -- */
+
+static void
+device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
+{
+	struct link *link = ev->qp != NULL ? ev->qp->ctx : NULL;
+
+	switch (ev->type) {
+	case RNIC_EV_CONNECTED:
+		link_connected(link);
+		break;
+	case RNIC_EV_CONNECT_FAILED:
+		link_down(link, ev->why != NULL ? ev->why : "queue pair could not be connected");
+		break;
+	case RNIC_EV_QP_ERROR:
+		link_down(link, ev->why != NULL ? ev->why : "queue pair error");
+		break;
+	case RNIC_EV_ROOM:
+		link_kick(link);
+		break;
+	case RNIC_EV_PORT_DOWN:
+		device_links_down(eng, dev, "port down");
+		break;
+	case RNIC_EV_DEV_GONE:
+		device_links_down(eng, dev, "device gone");
+		break;
+	case RNIC_EV_PORT_UP:
+		break;
+	}
+}
+
+static void
+device_completions(struct rnic_dev *dev)
+{
+	struct rnic_wc wc[WC_BATCH];
+	unsigned n, total = 0;
+
+	do {
+		n = dev->ops->poll(dev, wc, WC_BATCH);
+		for (unsigned i = 0; i < n; i++) {
+			struct link *link = wc[i].qp->ctx;
+
+			if (wc[i].op == RNIC_WC_RECV)
+				link_recv(link, &wc[i]);
+			else
+				link_wc(link, &wc[i]);
+		}
+		total += n;
+	} while (n == WC_BATCH && total < WC_BUDGET);
+}
+
+void
+smcr_poll(struct smcr *eng, int64_t now_ns)
+{
+	struct rnic_event ev;
+
+	eng->now_ns = now_ns;
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		struct rnic_dev *dev = eng->devs[i];
+
+		if (dev->ops->progress != NULL)
+			dev->ops->progress(dev, now_ns);
+		/* Completions first: what arrived before a QP broke still counts. */
+		device_completions(dev);
+		while (dev->ops->poll_event(dev, &ev))
+			device_event(eng, dev, &ev);
+	}
+	timerq_run(&eng->timers, now_ns);
+}
+
+struct smcr_conn *
+smcr_next_event(struct smcr *eng, unsigned *events)
+{
+	struct list_node *n = list_pop(&eng->events);
+	struct smcr_conn *conn;
+
+	if (n == NULL)
+		return NULL;
+	conn = CONTAINER_OF(n, struct smcr_conn, event_node);
+	*events = conn->events;
+	conn->events = 0;
+	return conn;
+}
+
+bool
+smcr_flush(struct smcr *eng)
+{
+	struct list_node *n;
+	struct list_node again;
+	bool more = false;
+
+	list_init(&again);
+	while ((n = list_pop(&eng->busy_links)) != NULL) {
+		struct link *link = CONTAINER_OF(n, struct link, eng_node);
+
+		link_recv_repost(link);
+		if (link_flush(link)) {
+			list_push(&again, n);
+			more = true;
+		}
+	}
+	while ((n = list_pop(&again)) != NULL)
+		list_push(&eng->busy_links, n);
+	lgr_sweep(eng);
+	free_dead(eng);
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i]->ops->flush != NULL)
+			eng->devs[i]->ops->flush(eng->devs[i]);
+	return more || !list_empty(&eng->events);
+}
+
+int64_t
+smcr_deadline(const struct smcr *eng)
+{
+	int64_t at = timerq_next(&eng->timers);
+
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		const struct rnic_dev *dev = eng->devs[i];
+		int64_t dev_at = dev->ops->deadline != NULL ? dev->ops->deadline(dev) : INT64_MAX;
+
+		if (dev_at < at)
+			at = dev_at;
+	}
+	return at;
+}
+
+/* -- log and trace -- */
+
+void
+engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *peer, uint64_t value, const char *text)
+{
+	struct smcr_log *l;
+
+	if (eng->log_cnt == SMCR_LOG_MAX) {
+		eng->log_lost++;
+		return;
+	}
+	l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
+	*l = (struct smcr_log){ .type = type, .value = value, .text = text != NULL ? text : "" };
+	snprintf(l->peer, sizeof(l->peer), "%s", peer);
+}
+
+void
+engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link,
+    const char *text)
+{
+	unsigned at = (eng->log_first + eng->log_cnt) % SMCR_LOG_MAX;
+	bool full = eng->log_cnt == SMCR_LOG_MAX;
+	char peer[sizeof(eng->log[0].peer)] = "";
+
+	if (lgr != NULL)
+		lgr_peer_name(lgr, peer, sizeof(peer));
+	engine_log_peer(eng, type, peer, 0, text);
+	if (full)
+		return;
+	eng->log[at].group_id = lgr != NULL ? lgr->id : 0;
+	eng->log[at].link = link != NULL ? link->number : 0;
+}
+
+void
+engine_hex_id(const uint8_t id[8], char *buf)
+{
+	for (unsigned i = 0; i < 8; i++)
+		snprintf(buf + 2 * i, 3, "%02x", id[i]);
+}
+
+bool
+smcr_next_log(struct smcr *eng, struct smcr_log *out)
+{
+	if (eng->log_cnt == 0 && eng->log_lost > 0) {
+		*out = (struct smcr_log){ .type = SMCR_LOG_OVERRUN, .value = eng->log_lost, .text = "" };
+		eng->log_lost = 0;
+		return true;
+	}
+	if (eng->log_cnt == 0)
+		return false;
+	*out = eng->log[eng->log_first];
+	eng->log_first = (eng->log_first + 1) % SMCR_LOG_MAX;
+	eng->log_cnt--;
+	return true;
+}
+
+void
+smcr_set_trace(struct smcr *eng, void (*fn)(void *ctx, const struct smcr_trace *), void *ctx)
+{
+	eng->trace = fn;
+	eng->trace_ctx = ctx;
+}
+
+void
+engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struct link *link, uint32_t conn_id,
+    const uint8_t *msg, size_t len)
+{
+	struct smcr_trace t;
+
+	if (eng->trace == NULL)
+		return;
+	t = (struct smcr_trace){
+		.kind = kind,
+		.sent = sent,
+		.group_id = link != NULL ? link->lgr->id : 0,
+		.link = link != NULL ? link->number : 0,
+		.conn_id = conn_id,
+		.msg = msg,
+		.len = len,
+	};
+	eng->trace(eng->trace_ctx, &t);
+}
+
+const struct smcr_counters *
+smcr_counters(const struct smcr *eng)
+{
+	return &eng->ctr;
+}
+
+void
+smcr_drain(struct smcr *eng)
+{
+	eng->draining = true;
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->state == LGR_ACTIVE && lgr_unused(lgr))
+			lgr_delete(lgr, LLC_DELETE_OPERATOR);
+	}
+}
+
+bool
+smcr_idle(const struct smcr *eng)
+{
+	return list_empty(&eng->lgrs) && list_empty(&eng->dead_lgrs);
+}

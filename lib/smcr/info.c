@@ -1,0 +1,215 @@
+/* What smcrctl shows of the engine: walks over groups, links, RMBs and connections. */
+#include <string.h>
+
+#include "smcr/engine.h"
+
+static const char *
+lgr_state_str(enum lgr_state s)
+{
+	switch (s) {
+	case LGR_FORMING:
+		return "forming";
+	case LGR_ACTIVE:
+		return "active";
+	case LGR_DELETING:
+		return "deleting";
+	case LGR_DEAD:
+		return "dead";
+	}
+	return "?";
+}
+
+static const char *
+link_state_str(enum link_state s)
+{
+	switch (s) {
+	case LINK_FREE:
+		return "free";
+	case LINK_CONNECTING:
+		return "connecting";
+	case LINK_CONFIRMING:
+		return "confirming";
+	case LINK_ACTIVE:
+		return "active";
+	case LINK_DOWN:
+		return "down";
+	}
+	return "?";
+}
+
+static const char *
+rmb_state_str(enum rmb_state s)
+{
+	switch (s) {
+	case RMB_NEW:
+		return "being confirmed";
+	case RMB_CONFIRMED:
+		return "confirmed";
+	case RMB_DELETING:
+		return "being deleted";
+	}
+	return "?";
+}
+
+/* The i-th node of a list, or NULL. */
+static struct list_node *
+nth(const struct list_node *head, uint32_t i)
+{
+	struct list_node *n = head->next;
+
+	while (n != head && i-- > 0)
+		n = n->next;
+	return n != head ? n : NULL;
+}
+
+bool
+smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *out)
+{
+	struct list_node *n = nth(&eng->lgrs, *pos);
+	const struct lgr *lgr;
+
+	if (n == NULL)
+		return false;
+	lgr = CONTAINER_OF(n, struct lgr, node);
+	(*pos)++;
+	*out = (struct smcr_group_info){
+		.id = lgr->id,
+		.role = lgr->role,
+		.state = lgr_state_str(lgr->state),
+		.type = "single",
+		.rfc_cursors = lgr->eye_catcher,
+		.conn_cnt = lgr->conn_cnt,
+		.link_cnt = lgr->active_cnt,
+		.rmb_cnt = lgr->rmb_cnt,
+		.peer_rmb_cnt = lgr->remote_rmb_cnt,
+		.sndbuf_bytes = lgr->sndbuf_bytes,
+		.age_ns = eng->now_ns - lgr->born_ns,
+	};
+	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
+	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
+	LIST_FOREACH(m, &lgr->rmbs) {
+		const struct rmb *rmb = CONTAINER_OF(m, struct rmb, node);
+
+		out->rmb_bytes += (uint64_t)rmb->elem_size * rmb->elem_cnt;
+	}
+	return true;
+}
+
+/* Two-level walks keep the group's place in the upper bits of *pos and the place within it in the lower 12. */
+#define INNER_BITS 12u
+#define INNER_MASK ((1u << INNER_BITS) - 1)
+
+static const struct lgr *
+group_at(const struct smcr *eng, uint32_t pos)
+{
+	struct list_node *n = nth(&eng->lgrs, pos >> INNER_BITS);
+
+	return n != NULL ? CONTAINER_OF(n, struct lgr, node) : NULL;
+}
+
+static void
+link_info(const struct smcr *eng, const struct link *l, struct smcr_link_info *out)
+{
+	*out = (struct smcr_link_info){
+		.group_id = l->lgr->id,
+		.number = l->number,
+		.user_id = l->user_id,
+		.peer_user_id = l->peer_user_id,
+		.state = link_state_str(l->state),
+		.gid = l->info.gid,
+		.peer_gid = l->remote.gid,
+		.qpn = l->qp->qpn,
+		.peer_qpn = l->remote.qpn,
+		.mtu_code = l->mtu_code,
+		.conn_cnt = l->conn_cnt,
+		.idle_ns = eng->now_ns - l->last_rx_ns,
+		.rtt_ns = l->rtt_ns,
+	};
+	memcpy(out->device, l->info.name, sizeof(out->device));
+	memcpy(out->mac, l->info.mac, sizeof(out->mac));
+	memcpy(out->peer_mac, l->remote.mac, sizeof(out->peer_mac));
+}
+
+bool
+smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out)
+{
+	const struct lgr *lgr;
+
+	for (; (lgr = group_at(eng, *pos)) != NULL; *pos = ((*pos >> INNER_BITS) + 1) << INNER_BITS)
+		for (; (*pos & INNER_MASK) < LINK_SLOTS; (*pos)++) {
+			const struct link *l = &lgr->links[*pos & INNER_MASK];
+
+			if (l->state == LINK_FREE)
+				continue;
+			link_info(eng, l, out);
+			(*pos)++;
+			return true;
+		}
+	return false;
+}
+
+bool
+smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
+{
+	const struct lgr *lgr;
+
+	for (; (lgr = group_at(eng, *pos)) != NULL; *pos = ((*pos >> INNER_BITS) + 1) << INNER_BITS) {
+		uint32_t i = *pos & INNER_MASK;
+		struct list_node *n = nth(&lgr->rmbs, i);
+
+		if (n != NULL) {
+			const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+			*out = (struct smcr_rmb_info){ lgr->id, rmb->number, false, rmb->elem_size, rmb->elem_cnt,
+				rmb->used, rmb->quarantined, rmb_state_str(rmb->state) };
+		} else if ((n = nth(&lgr->remote_rmbs, i - lgr->rmb_cnt)) != NULL) {
+			const struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
+
+			*out = (struct smcr_rmb_info){ lgr->id, rr->number, true, rr->elem_size, 0, rr->used, 0,
+				"confirmed" };
+		} else {
+			continue;
+		}
+		(*pos)++;
+		return true;
+	}
+	return false;
+}
+
+void
+smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
+{
+	*out = (struct smcr_conn_info){
+		.id = c->id,
+		.app = c->app,
+		.role = c->role,
+		.group_id = c->lgr != NULL ? c->lgr->id : 0,
+		.link = c->link != NULL ? c->link->number : 0,
+		.state = conn_state_str(c),
+		.peer_token = c->peer_token,
+		.elem_size = c->rmb != NULL ? c->rmb->elem_size : 0,
+		.peer_elem_size = c->peer_elem_size,
+		.sndbuf_size = c->eng->cfg.sndbuf_size,
+		.elem_idx = c->elem_idx,
+		.peer_elem_idx = c->peer_elem_idx,
+		.tx_written = c->tx_head,
+		.tx_sent = c->tx_sent,
+		.tx_consumed = c->tx_acked,
+		.rx_produced = c->rx_head,
+		.rx_consumed = c->rx_tail,
+		.writer_blocked = c->tx_blocked,
+		.peer_blocked = c->rx_blocked,
+		.age_ns = c->eng->now_ns - c->born_ns,
+	};
+}
+
+bool
+smcr_conn_next(const struct smcr *eng, uint32_t *pos, struct smcr_conn_info *out)
+{
+	const struct smcr_conn *c = idtable_next(&eng->conns, pos);
+
+	if (c == NULL)
+		return false;
+	smcr_conn_info(c, out);
+	return true;
+}

@@ -1,0 +1,234 @@
+/* Link groups: birth, choice of links, idle end, death. See lgr.h. */
+#include "smcr/lgr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smcr/engine.h"
+#include "smcr/rendezvous.h"
+
+#define CLIENT_EXTRA_MS 10000	/* the server ends an idle group; the client only if it does not (3.5.4) */
+#define LGR_TIMERS (2 + LLC_FLOW_CNT + LINK_SLOTS)
+
+static void
+idle_fired(struct timer *t, int64_t now_ns)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, idle);
+
+	(void)now_ns;
+	if (lgr->state == LGR_ACTIVE && lgr_unused(lgr))
+		lgr_delete(lgr, LLC_DELETE_PROGRAM);
+}
+
+static void
+rmb_idle_fired(struct timer *t, int64_t now_ns)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
+
+	(void)now_ns;
+	llc_delete_idle_rmb(lgr);
+	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
+}
+
+struct lgr *
+lgr_new(struct smcr *eng, enum smcr_role role, const uint8_t peer_id[8])
+{
+	struct lgr *lgr = calloc(1, sizeof(*lgr));
+
+	if (lgr == NULL || timerq_reserve(&eng->timers, LGR_TIMERS) < 0) {
+		free(lgr);
+		return NULL;
+	}
+	lgr->eng = eng;
+	lgr->id = ++eng->lgr_next_id;
+	lgr->role = role;
+	lgr->version = LLC_VERSION;
+	lgr->born_ns = eng->now_ns;
+	lgr->next_link_number = 1;
+	memcpy(lgr->peer_id, peer_id, sizeof(lgr->peer_id));
+	list_init(&lgr->rmbs);
+	list_init(&lgr->remote_rmbs);
+	list_init(&lgr->sndbuf_slabs);
+	list_init(&lgr->sndbuf_free);
+	list_init(&lgr->conns);
+	list_init(&lgr->wait_rmb);
+	timer_init(&lgr->idle, idle_fired);
+	timer_init(&lgr->rmb_idle, rmb_idle_fired);
+	llc_init(lgr);
+	list_push(&eng->lgrs, &lgr->node);
+	return lgr;
+}
+
+void
+lgr_set_active(struct lgr *lgr)
+{
+	lgr->state = LGR_ACTIVE;
+	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
+	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
+}
+
+void
+lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
+{
+	struct list_node *n;
+	bool was_active = lgr->state != LGR_FORMING;
+	bool graceful = lgr->state == LGR_DELETING;
+
+	if (lgr->state == LGR_DEAD)
+		return;
+	lgr->state = LGR_DEAD;
+	lgr->down_why = why;
+	timer_cancel(&lgr->eng->timers, &lgr->idle);
+	timer_cancel(&lgr->eng->timers, &lgr->rmb_idle);
+	llc_fini(lgr);
+	/* Freed at the end of the turn. */
+	list_remove(&lgr->node);
+	list_push(&lgr->eng->dead_lgrs, &lgr->node);
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state != LINK_FREE)
+			link_stop(&lgr->links[i], why, graceful);
+	if (lgr->first_conn != NULL)
+		rdv_end(lgr->first_conn, reason, why);
+	while ((n = list_first(&lgr->conns)) != NULL) {
+		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+
+		if (conn->state == CONN_RENDEZVOUS)
+			rdv_end(conn, reason, why);	/* past our Accept: nothing else is left (C.1) */
+		else
+			conn_link_lost(conn, reason, why);
+	}
+	rdv_rmb_ready(lgr, false);
+	if (was_active) {
+		lgr->eng->ctr.groups_deleted++;
+		engine_log(lgr->eng, SMCR_LOG_GROUP_DOWN, lgr, NULL, why);
+	}
+}
+
+void
+lgr_free(struct lgr *lgr)
+{
+	struct list_node *n;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state != LINK_FREE)
+			link_free(&lgr->links[i]);
+	while ((n = list_first(&lgr->rmbs)) != NULL)
+		rmb_free(CONTAINER_OF(n, struct rmb, node));
+	while ((n = list_first(&lgr->remote_rmbs)) != NULL)
+		remote_rmb_free(lgr, CONTAINER_OF(n, struct remote_rmb, node));
+	sndbuf_free_all(lgr);
+	list_remove(&lgr->node);
+	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
+	free(lgr);
+}
+
+struct link *
+lgr_pick_link(struct lgr *lgr)
+{
+	struct link *best = NULL;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *l = &lgr->links[i];
+
+		if (l->state == LINK_ACTIVE && (best == NULL || l->conn_cnt < best->conn_cnt))
+			best = l;
+	}
+	return best;
+}
+
+void
+lgr_link_down(struct lgr *lgr, struct link *link)
+{
+	if (lgr->state == LGR_DEAD)
+		return;
+	if (lgr->state == LGR_FORMING) {
+		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
+		return;
+	}
+	if (lgr_pick_link(lgr) == NULL) {
+		lgr_down(lgr, SMCR_R_LINK_LOST, link->down_why);
+		return;
+	}
+	/* Moving connections to another link is not there yet: those of the lost one end. */
+	LIST_FOREACH(n, &lgr->conns) {
+		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+
+		if (conn->link == link && conn->state != CONN_RENDEZVOUS)
+			conn_link_lost(conn, SMCR_R_LINK_LOST, link->down_why);
+	}
+}
+
+void
+lgr_sweep(struct smcr *eng)
+{
+	if (!eng->links_to_free)
+		return;
+	eng->links_to_free = false;
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		for (unsigned i = 0; i < LINK_SLOTS; i++)
+			if (lgr->links[i].state == LINK_DOWN)
+				link_free(&lgr->links[i]);
+	}
+}
+
+bool
+lgr_unused(const struct lgr *lgr)
+{
+	return lgr->conn_cnt == 0 && list_empty(&lgr->wait_rmb) && lgr->first_conn == NULL;
+}
+
+bool
+lgr_has_place(const struct lgr *lgr, uint32_t elem_size)
+{
+	if (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP)
+		return true;
+	LIST_FOREACH(n, &lgr->rmbs) {
+		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt)
+			return true;
+	}
+	return false;
+}
+
+void
+lgr_conn_gone(struct lgr *lgr)
+{
+	struct smcr *eng = lgr->eng;
+
+	if (lgr->state != LGR_ACTIVE || !lgr_unused(lgr))
+		return;
+	if (eng->draining)
+		lgr_delete(lgr, LLC_DELETE_OPERATOR);
+	else
+		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));
+}
+
+void
+lgr_delete(struct lgr *lgr, uint32_t reason)
+{
+	lgr->state = LGR_DELETING;
+	llc_delete_group(lgr, reason);
+}
+
+uint64_t
+lgr_remote_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
+{
+	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
+}
+
+void
+lgr_peer_name(const struct lgr *lgr, char *buf, size_t cap)
+{
+	char id[17];
+
+	engine_hex_id(lgr->peer_id, id);
+	if (lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0')
+		snprintf(buf, cap, "%s", lgr->peer_key);
+	else
+		snprintf(buf, cap, "%s", id);
+}

@@ -1,0 +1,256 @@
+/* Links: set-up, receiving, end. Sending is in link_tx.c. See link.h. */
+#include "smcr/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "smcr/engine.h"
+#include "smcr/rendezvous.h"
+
+#define RECV_LEN 64		/* a message has 44 bytes; 64 keeps buffers on cache lines */
+#define REPOST_MAX (sizeof(((struct link *)0)->recv_repost) / sizeof(uint32_t))
+
+static size_t
+recv_bytes(const struct link *link)
+{
+	return (size_t)link->lgr->eng->cfg.rq_depth * RECV_LEN;
+}
+
+/* Frees whatever of the link is there. */
+void
+link_free(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+
+	llc_keepalive_stop(link);
+	list_remove(&link->eng_node);
+	if (link->qp != NULL)
+		link->dev->ops->qp_destroy(link->qp);
+	LIST_FOREACH(n, &lgr->rmbs)
+		rmb_deregister(CONTAINER_OF(n, struct rmb, node), link);
+	sndbuf_deregister_all(lgr, link);
+	LIST_FOREACH(n, &lgr->remote_rmbs)
+		CONTAINER_OF(n, struct remote_rmb, node)->on[link->slot].known = false;
+	if (link->recv_mr != NULL)
+		link->dev->ops->mr_dereg(link->recv_mr);
+	if (link->pd != NULL)
+		link->dev->ops->pd_free(link->pd);
+	pages_free(link->recv_buf, recv_bytes(link));
+	free(link->wr);
+	link->state = LINK_FREE;
+	lgr->link_cnt--;
+}
+
+static int
+link_setup(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct rnic_dev *dev = link->dev;
+	struct rnic_qp_attr attr = {
+		.ctx = link,
+		.sq_depth = eng->cfg.sq_depth,
+		.rq_depth = eng->cfg.rq_depth,
+		.token = link->lgr->token,
+	};
+	int err = dev->ops->pd_alloc(dev, &link->pd);
+
+	if (err == 0)
+		err = dev->ops->qp_create(link->pd, &attr, &link->qp);
+	if (err < 0)
+		return err;
+	link->wr_cap = eng->cfg.sq_depth + 1;
+	link->wr = calloc(link->wr_cap, sizeof(*link->wr));
+	link->recv_buf = pages_alloc(recv_bytes(link));
+	if (link->wr == NULL || link->recv_buf == NULL)
+		return -ENOMEM;
+	err = dev->ops->mr_reg(link->pd, link->recv_buf, recv_bytes(link), RNIC_ACCESS_LOCAL, &link->recv_mr);
+	if (err == 0)
+		err = link_recv_fill(link);
+	if (err == 0)
+		err = sndbuf_register_all(link->lgr, link);
+	LIST_FOREACH(n, &link->lgr->rmbs)
+		if (err == 0)
+			err = rmb_register(CONTAINER_OF(n, struct rmb, node), link);
+	return err;
+}
+
+int
+link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
+{
+	struct link *link = NULL;
+	int err;
+
+	for (unsigned i = 0; i < LINK_SLOTS && link == NULL; i++)
+		if (lgr->links[i].state == LINK_FREE)
+			link = &lgr->links[i];
+	if (link == NULL)
+		return -ENOSPC;
+	*link = (struct link){
+		.lgr = lgr,
+		.slot = (unsigned)(link - lgr->links),
+		.state = LINK_CONNECTING,
+		.dev = dev,
+		.rtt_ns = -1,
+		.last_rx_ns = lgr->eng->now_ns,
+		.user_id = (uint32_t)rng_u64(lgr->eng->rng),
+	};
+	list_init(&link->ready);
+	list_init(&link->eng_node);
+	lgr->link_cnt++;
+	dev->ops->query(dev, &link->info);
+	/* A device without a MAC has ours (loopback, tunnels). */
+	static const uint8_t none[6];
+	if (memcmp(link->info.mac, none, sizeof(none)) == 0)
+		memcpy(link->info.mac, lgr->eng->mac, sizeof(none));
+	link->mtu_code = link->info.mtu_code;
+	err = link_setup(link);
+	if (err < 0) {
+		link_free(link);
+		return err;
+	}
+	*out = link;
+	return 0;
+}
+
+void
+link_set_remote(struct link *link, const struct clc_accept *a)
+{
+	struct rnic_remote *r = &link->remote;
+
+	memcpy(r->gid.b, a->gid, sizeof(r->gid.b));
+	memcpy(r->mac, a->mac, sizeof(r->mac));
+	r->qpn = a->qpn;
+	r->psn = a->psn;
+	r->mpa_port = a->ext.present ? a->ext.mpa_port : 0;
+	if (a->mtu_code < link->mtu_code)
+		link->mtu_code = a->mtu_code;
+	r->mtu_code = link->mtu_code;
+}
+
+bool
+link_is_remote(const struct link *link, const struct clc_accept *a)
+{
+	return link->state == LINK_ACTIVE && link->remote.qpn == a->qpn &&
+	    memcmp(link->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
+	    memcmp(link->remote.mac, a->mac, sizeof(a->mac)) == 0;
+}
+
+void
+link_connected(struct link *link)
+{
+	if (link->state != LINK_CONNECTING)
+		return;
+	link->connected = true;
+	link->state = LINK_CONFIRMING;
+	link->last_rx_ns = link->lgr->eng->now_ns;
+	rdv_link_connected(link->lgr);
+}
+
+void
+link_set_active(struct link *link)
+{
+	link->state = LINK_ACTIVE;
+	link->lgr->active_cnt++;
+	link->lgr->eng->ctr.links_up++;
+	llc_keepalive_start(link);
+	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
+}
+
+/* No more posts, nothing is placed any more; the memory goes at the end of the turn. */
+void
+link_stop(struct link *link, const char *why, bool graceful)
+{
+	struct smcr *eng = link->lgr->eng;
+
+	if (link->state == LINK_DOWN)
+		return;
+	if (link->state == LINK_ACTIVE) {
+		link->lgr->active_cnt--;
+		eng->ctr.links_down++;
+		engine_log(eng, SMCR_LOG_LINK_DOWN, link->lgr, link, why);
+	}
+	if (graceful)
+		link_post_end(link);
+	link->state = LINK_DOWN;
+	link->down_why = why;
+	link->llc_cnt = 0;
+	llc_keepalive_stop(link);
+	list_remove(&link->eng_node);
+	link->dev->ops->qp_disconnect(link->qp, graceful);
+	eng->links_to_free = true;
+}
+
+void
+link_down(struct link *link, const char *why)
+{
+	if (link->state == LINK_FREE || link->state == LINK_DOWN)
+		return;
+	link_stop(link, why, false);
+	lgr_link_down(link->lgr, link);
+}
+
+/* -- receiving -- */
+
+static int
+post(struct link *link, const uint32_t *buf, unsigned n)
+{
+	struct rnic_recv_wr wr[REPOST_MAX];
+
+	for (unsigned i = 0; i < n; i++)
+		wr[i] = (struct rnic_recv_wr){
+			.wr_id = buf[i],
+			.mr = link->recv_mr,
+			.ptr = link->recv_buf + (size_t)buf[i] * RECV_LEN,
+			.len = RECV_LEN,
+		};
+	return link->dev->ops->post_recv(link->qp, wr, n);
+}
+
+int
+link_recv_fill(struct link *link)
+{
+	uint32_t depth = link->lgr->eng->cfg.rq_depth;
+	uint32_t buf[REPOST_MAX];
+	unsigned n = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < depth && err == 0; i++) {
+		buf[n++] = i;
+		if (n == REPOST_MAX || i + 1 == depth) {
+			err = post(link, buf, n);
+			n = 0;
+		}
+	}
+	return err;
+}
+
+void
+link_recv_repost(struct link *link)
+{
+	unsigned n = link->recv_repost_cnt;
+
+	link->recv_repost_cnt = 0;
+	if (n > 0 && link->state != LINK_DOWN)
+		(void)post(link, link->recv_repost, n);	/* a broken QP reports itself */
+}
+
+void
+link_recv(struct link *link, const struct rnic_wc *wc)
+{
+	const uint8_t *buf = link->recv_buf + (size_t)wc->wr_id * RECV_LEN;
+
+	if (wc->status != RNIC_WC_OK || link->state == LINK_DOWN)
+		return;
+	link->last_rx_ns = link->lgr->eng->now_ns;
+	if (wc->len > 0 && buf[0] == CDC_TYPE)
+		conn_rx_cdc(link, buf, wc->len);
+	else
+		llc_recv(link, buf, wc->len);
+	link->recv_repost[link->recv_repost_cnt++] = (uint32_t)wc->wr_id;
+	if (link->recv_repost_cnt == REPOST_MAX)
+		link_recv_repost(link);
+	else
+		link_kick(link);	/* reposted by the next flush at the latest */
+}

@@ -1,0 +1,80 @@
+/* TEST LINK: is the link alive (RFC 7609 4.5.3)? Links without connections are tested too. */
+#include <string.h>
+
+#include "smcr/llc_impl.h"
+
+/*
+ * A connection's idle time is never shorter than its link's, and a link is
+ * tested only when both are longer than the interval: so the link's counts.
+ */
+static void
+keepalive_fired(struct timer *t, int64_t now_ns)
+{
+	struct link *link = CONTAINER_OF(t, struct link, keepalive);
+	struct smcr *eng = link->lgr->eng;
+	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
+	struct llc_msg msg = { .type = LLC_TEST_LINK };
+
+	if (link->test_pending) {
+		link_down(link, "TEST LINK without an answer");
+		return;
+	}
+	if (due > now_ns) {
+		timer_arm(&eng->timers, t, due);
+		return;
+	}
+	eng->rng->fill(eng->rng, link->test_data, sizeof(link->test_data));
+	memcpy(msg.test_link.user_data, link->test_data, sizeof(link->test_data));
+	if (link_send_llc(link, &msg) < 0) {
+		link_down(link, "TEST LINK could not be sent");
+		return;
+	}
+	eng->ctr.test_links++;
+	link->test_pending = true;
+	link->test_sent_ns = now_ns;
+	engine_arm(eng, t, eng->cfg.keepalive_answer_ms);
+}
+
+void
+llc_keepalive_start(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+
+	timer_init(&link->keepalive, keepalive_fired);
+	link->test_pending = false;
+	if (eng->cfg.keepalive_ms > 0)
+		engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
+}
+
+void
+llc_keepalive_stop(struct link *link)
+{
+	timer_cancel(&link->lgr->eng->timers, &link->keepalive);
+}
+
+void
+llc_test_link_req(struct link *link, const struct llc_msg *msg)
+{
+	struct llc_msg rsp = *msg;
+
+	rsp.response = true;
+	(void)link_send_llc(link, &rsp);
+}
+
+void
+llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
+{
+	struct smcr *eng = link->lgr->eng;
+
+	if (!link->test_pending) {
+		llc_protocol_error(link, "TEST LINK response that was not asked for");
+		return;
+	}
+	if (memcmp(msg->test_link.user_data, link->test_data, sizeof(link->test_data)) != 0) {
+		llc_protocol_error(link, "TEST LINK response with other data");
+		return;
+	}
+	link->test_pending = false;
+	link->rtt_ns = eng->now_ns - link->test_sent_ns;
+	engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
+}

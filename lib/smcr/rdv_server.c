@@ -1,0 +1,238 @@
+/* The server's steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2, 3.5.3). */
+#include <string.h>
+
+#include "smcr/engine.h"
+#include "smcr/rendezvous.h"
+
+/* On the same network as the proposing client (3.5.1.2)? */
+static bool
+same_subnet(const struct smcr_conn *conn)
+{
+	const struct clc_proposal *p = &conn->rdv->proposal;
+	const struct smcr_open *o = &conn->rdv->open;
+
+	for (unsigned i = 0; i < o->subnet_cnt; i++) {
+		const struct smcr_subnet *s = &o->subnet[i];
+		struct rcur r = rcur_make(s->addr, 4);
+
+		if (!s->v6 && p->ipv4_len != 0 && s->prefix_len == p->ipv4_len && rcur_be32(&r) == p->ipv4_subnet)
+			return true;
+		for (unsigned k = 0; s->v6 && k < p->ipv6_cnt; k++)
+			if (s->prefix_len == p->ipv6[k].len && memcmp(s->addr, p->ipv6[k].addr, 16) == 0)
+				return true;
+	}
+	return false;
+}
+
+static uint8_t
+transports_of(const struct smcr_conn *conn)
+{
+	const struct clc_proposal *p = &conn->rdv->proposal;
+	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
+
+	/* RoCE stays within a subnet; iWARP is routed. */
+	return same_subnet(conn) ? bits : bits & CLC_TRANSPORT_IWARP;
+}
+
+/* 0 or the reason to decline for. */
+static uint32_t
+check_proposal(const struct smcr_conn *conn)
+{
+	const struct clc_proposal *p = &conn->rdv->proposal;
+	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
+
+	if (conn->eng->draining)
+		return CLC_DIAG_CONFIG;
+	if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
+		return CLC_DIAG_MODE_MISMATCH;
+	if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
+		return CLC_DIAG_NO_DEVICE;
+	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL)
+		return CLC_DIAG_PREFIX_MISMATCH;
+	return 0;
+}
+
+static void
+proposed(struct smcr_conn *conn, const struct clc_proposal *p)
+{
+	uint32_t diag;
+
+	conn->rdv->proposal = *p;
+	diag = check_proposal(conn);
+	if (diag != 0) {
+		rdv_decline(conn, diag);
+		return;
+	}
+	conn->rdv->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
+	rdv_step(conn, RDV_WAIT_ADMIT, 0);	/* the user bounds its connect */
+	if (conn->rdv->prewarm)
+		rdv_server_choose(conn);
+	else
+		conn_raise(conn, SMCR_EV_PROPOSAL);
+}
+
+/* A group of this client with a place: the fullest first, so that old groups can run empty. */
+static struct lgr *
+find_group(const struct smcr_conn *conn)
+{
+	const struct smcr *eng = conn->eng;
+	struct lgr *best = NULL;
+
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && lgr_pick_link(lgr) != NULL &&
+		    memcmp(lgr->peer_id, conn->rdv->proposal.peer_id, sizeof(lgr->peer_id)) == 0 &&
+		    lgr->conn_cnt < eng->cfg.conns_per_group && lgr_has_place(lgr, conn->rdv->open.elem_size) &&
+		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
+			best = lgr;
+	}
+	return best;
+}
+
+static void
+subsequent(struct smcr_conn *conn, struct lgr *lgr)
+{
+	struct link *link = lgr_pick_link(lgr);
+
+	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
+	if (conn->elem_idx == 0) {
+		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
+		return;
+	}
+	conn_attach(conn, lgr, link);
+	rdv_send_accept(conn, CLC_ACCEPT, link, false);
+	rdv_step(conn, RDV_WAIT_CONFIRM, conn->eng->cfg.clc_ms);
+	rdv_read(conn);
+}
+
+static void
+first_contact(struct smcr_conn *conn)
+{
+	uint8_t bits = transports_of(conn);
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, bits, &conn->rdv->open.local_addr);
+	struct link *link;
+	uint32_t diag;
+
+	if (dev == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
+		return;
+	}
+	diag = rdv_form_group(conn, conn->rdv->proposal.peer_id, dev, rng_u64(conn->eng->rng));
+	link = conn->rdv->link;
+	if (diag == 0 && dev->ops->qp_expect(link->qp) < 0)
+		diag = CLC_DIAG_READY_LINK;
+	if (diag != 0) {
+		rdv_decline(conn, diag);
+		return;
+	}
+	rdv_send_accept(conn, CLC_ACCEPT, link, true);
+	rdv_step(conn, RDV_WAIT_CONFIRM, conn->eng->cfg.clc_ms);
+	rdv_read(conn);
+}
+
+/* Admitted, or may go on: an existing group, a turn to wait for, or first contact. */
+void
+rdv_server_choose(struct smcr_conn *conn)
+{
+	struct smcr *eng = conn->eng;
+	struct lgr *lgr = find_group(conn);
+	struct peer *p;
+
+	if (lgr != NULL) {
+		subsequent(conn, lgr);
+		return;
+	}
+	p = peer_get(eng, SMCR_SERVER, NULL, conn->rdv->proposal.peer_id);
+	if (p == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+	} else if (peer_held_off(eng, p)) {
+		rdv_give_up(conn);
+	} else if (p->leader != NULL) {
+		peer_wait(p, conn);
+		rdv_step(conn, RDV_WAIT_PEER_GROUP, 3 * eng->cfg.clc_ms);
+	} else {
+		peer_lead(p, conn);
+		first_contact(conn);
+	}
+}
+
+/* First contact goes on when the Confirm is in and the queue pair is connected, in either order. */
+static void
+contact(struct smcr_conn *conn)
+{
+	if (!conn->rdv->confirm_in || !conn->rdv->link->connected || conn->rdv->step != RDV_WAIT_LINK)
+		return;
+	rdv_step(conn, RDV_WAIT_LINK, 0);	/* the LLC timers watch from here on */
+	llc_first_contact(conn->rdv->link);
+}
+
+void
+rdv_server_connected(struct smcr_conn *conn)
+{
+	contact(conn);
+}
+
+static void
+confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
+{
+	struct link *link = conn->rdv->link;
+	uint32_t diag = conn->rdv->failed;
+
+	if (diag == 0 && clc_mtu_bytes(a->mtu_code) == 0)
+		diag = CLC_DIAG_CONFIG;
+	if (diag == 0) {
+		link_set_remote(link, a);
+		diag = rdv_take_peer_elem(conn, conn->rdv->lgr, link, a);
+	}
+	if (diag != 0) {
+		rdv_decline(conn, diag);
+		return;
+	}
+	conn->rdv->confirm_in = true;
+	rdv_step(conn, RDV_WAIT_LINK, conn->eng->cfg.llc_ms);
+	rdv_read(conn);		/* the client may still decline */
+	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0)
+		rdv_decline(conn, CLC_DIAG_READY_LINK);
+	else
+		contact(conn);
+}
+
+static void
+confirmed_subsequent(struct smcr_conn *conn, const struct clc_accept *a)
+{
+	struct lgr *lgr = conn->lgr;
+	struct link *via = NULL;
+
+	for (unsigned i = 0; i < LINK_SLOTS && via == NULL; i++)
+		if (link_is_remote(&lgr->links[i], a))
+			via = &lgr->links[i];
+	/* Past our Accept nothing can be declined (C.1): broken off. */
+	if (via == NULL)
+		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm names a link that is not in the group");
+	else if (rdv_take_peer_elem(conn, lgr, via, a) != 0)
+		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm names an RMB that was never confirmed");
+	else
+		rdv_finish(conn, lgr, conn->link);
+}
+
+void
+rdv_server_msg(struct smcr_conn *conn, const struct clc_msg *msg)
+{
+	bool contact_now = conn->rdv->lgr != NULL && conn->rdv->lgr->first_conn == conn;
+
+	if (conn->rdv->step == RDV_WAIT_PROPOSAL && msg->type == CLC_PROPOSAL) {
+		proposed(conn, &msg->proposal);
+	} else if (conn->rdv->step == RDV_WAIT_CONFIRM && msg->type == CLC_CONFIRM &&
+	    memcmp(msg->accept.peer_id, conn->rdv->proposal.peer_id, sizeof(msg->accept.peer_id)) == 0) {
+		rdv_step(conn, RDV_NONE, 0);
+		conn->rdv->peer = msg->accept;
+		if (contact_now)
+			confirmed_first(conn, &msg->accept);
+		else
+			confirmed_subsequent(conn, &msg->accept);
+	} else {
+		conn->eng->ctr.bad_clc++;
+		rdv_end(conn, SMCR_R_PROTOCOL, "unexpected CLC message");
+	}
+}

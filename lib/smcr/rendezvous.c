@@ -1,0 +1,629 @@
+/*
+ * What both roles of the rendezvous share: CLC bytes in and out, waiting,
+ * falling back, ending; and the entry points of smcr.h for it.
+ */
+#include "smcr/rendezvous.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smcr/engine.h"
+
+/* -- groups and waiting lists that a connection in rendezvous hangs on -- */
+
+/* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
+static void
+rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why)
+{
+	struct rdv *r = conn->rdv;
+	struct peer *p = r->peer_ent;
+	struct lgr *lgr = r->lgr;
+
+	r->lgr = NULL;
+	r->link = NULL;
+	if (lgr != NULL && lgr->first_conn == conn)
+		lgr->first_conn = NULL;
+	else
+		lgr = NULL;
+	if (conn->lgr != NULL)
+		conn_detach(conn, false);
+	conn->rmb = NULL;
+	conn->peer_rmb = NULL;
+	if (lgr != NULL)
+		lgr_down(lgr, reason, why);
+	if (p != NULL && p->leader == conn)
+		peer_done(conn->eng, p, outcome);
+	else if (p != NULL)
+		peer_leave(conn->eng, p, conn);
+	else if (!list_empty(&r->wait))
+		list_remove(&r->wait);
+}
+
+void
+rdv_free(struct smcr_conn *conn)
+{
+	struct rdv *r = conn->rdv;
+
+	if (r == NULL)
+		return;
+	timer_cancel(&conn->eng->timers, &r->timer);
+	timerq_unreserve(&conn->eng->timers, 1);
+	free(r);
+	conn->rdv = NULL;
+}
+
+/* The rendezvous is over; its memory goes when the last bytes were taken. */
+static void
+rdv_over(struct smcr_conn *conn)
+{
+	rdv_step(conn, RDV_NONE, 0);
+	if (conn->rdv->out_len == 0)
+		rdv_free(conn);
+}
+
+void
+rdv_step(struct smcr_conn *conn, enum rdv_step step, uint32_t timeout_ms)
+{
+	struct rdv *r = conn->rdv;
+
+	r->step = step;
+	if (timeout_ms == 0)
+		timer_cancel(&conn->eng->timers, &r->timer);
+	else
+		engine_arm(conn->eng, &r->timer, timeout_ms);
+}
+
+/* -- ends -- */
+
+static void
+rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
+{
+	rdv_leave(conn, outcome, SMCR_R_LINK_LOST, "first contact failed");
+	conn_set_state(conn, CONN_FALLBACK);
+	conn_raise(conn, SMCR_EV_FALLBACK);
+	rdv_over(conn);
+}
+
+void
+rdv_decline(struct smcr_conn *conn, uint32_t diag)
+{
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+	struct rdv *r = conn->rdv;
+	bool contact = r->lgr != NULL && r->lgr->first_conn == conn;
+
+	msg.decline.diag = diag;
+	msg.decline.out_of_sync = diag == CLC_DIAG_SYNC;
+	memcpy(msg.decline.peer_id, conn->eng->peer_id, sizeof(msg.decline.peer_id));
+	rdv_send(conn, &msg);
+	conn->diag.local = diag;
+	conn->diag.out_of_sync = msg.decline.out_of_sync;
+	conn->eng->ctr.fallback_local++;
+	conn->eng->ctr.out_of_sync += msg.decline.out_of_sync;
+	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
+}
+
+void
+rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
+{
+	struct rdv *r = conn->rdv;
+	bool contact = r->lgr != NULL && r->lgr->first_conn == conn;
+	struct lgr *lgr = conn->lgr;
+
+	conn->diag.peer = d->diag;
+	conn->diag.out_of_sync = d->out_of_sync;
+	conn->eng->ctr.fallback_peer++;
+	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
+	/* The peer does not know the group that we offered (C.4, A.2.5). */
+	if (d->out_of_sync && lgr != NULL) {
+		lgr->eng->ctr.out_of_sync++;
+		lgr_down(lgr, SMCR_R_LINK_LOST, "the peer does not know the link group (out of sync)");
+	}
+}
+
+void
+rdv_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+{
+	bool contact = conn->rdv->lgr != NULL && conn->rdv->lgr->first_conn == conn;
+	bool void_end = reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
+	    reason == SMCR_R_TIMEOUT;
+
+	rdv_leave(conn, contact && !void_end ? PEER_FAILED : PEER_VOID, reason, detail);
+	rdv_over(conn);
+	conn_end(conn, reason, detail, false);
+}
+
+void
+rdv_give_up(struct smcr_conn *conn)
+{
+	conn->diag.held_off = true;
+	conn->eng->ctr.fallback_held_off++;
+	rdv_decline(conn, CLC_DIAG_NO_ACTIVE_LINK);
+}
+
+void
+rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
+{
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_end(conn, reason, "");
+}
+
+void
+rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
+{
+	if (conn->state != CONN_RENDEZVOUS)
+		return;
+	if (ev == SMCR_TCP_RST)
+		rdv_end(conn, SMCR_R_TCP_RESET, "during the rendezvous");
+	else
+		rdv_end(conn, SMCR_R_TCP_FIN, "during the rendezvous");
+}
+
+/* -- timer -- */
+
+static void
+rdv_timeout(struct timer *t, int64_t now_ns)
+{
+	struct smcr_conn *conn = CONTAINER_OF(t, struct rdv, timer)->conn;
+
+	(void)now_ns;
+	switch (conn->rdv->step) {
+	case RDV_WAIT_TURN:
+	case RDV_WAIT_PEER_GROUP:
+	case RDV_CONNECTING:
+		rdv_decline(conn, CLC_DIAG_READY_LINK);
+		break;
+	case RDV_WAIT_RKEY:
+	case RDV_WAIT_SRV_RKEY:
+		rdv_decline(conn, CLC_DIAG_RTOKEN);
+		break;
+	case RDV_WAIT_LINK:
+		if (!conn->rdv->confirm_link_out && conn->rdv->link != NULL && !conn->rdv->link->connected) {
+			rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK);
+			break;
+		}
+		/* fall through */
+	case RDV_WAIT_GROUP:
+		conn->eng->ctr.llc_timeouts++;
+		rdv_end(conn, SMCR_R_LLC_TIMEOUT, "first contact was not finished");
+		break;
+	case RDV_WAIT_ACCEPT:
+	case RDV_WAIT_PROPOSAL:
+	case RDV_WAIT_CONFIRM:
+	case RDV_WAIT_ADMIT:
+	case RDV_NONE:
+		conn->eng->ctr.clc_timeouts++;
+		rdv_end(conn, SMCR_R_CLC_TIMEOUT, "");
+		break;
+	}
+}
+
+/* -- CLC bytes -- */
+
+void
+rdv_read(struct smcr_conn *conn)
+{
+	conn->rdv->in_len = 0;
+	conn->rdv->in_want = CLC_HDR_LEN;
+	conn_raise(conn, SMCR_EV_CLC_WANT);
+}
+
+void
+rdv_send(struct smcr_conn *conn, const struct clc_msg *msg)
+{
+	struct rdv *r = conn->rdv;
+	int n = clc_encode(msg, r->out + r->out_len, sizeof(r->out) - r->out_len);
+
+	assert(n > 0);		/* our own values, and room for two messages */
+	engine_trace(conn->eng, SMCR_TRACE_CLC, true, r->link, conn->id, r->out + r->out_len, (size_t)n);
+	conn->eng->ctr.clc_sent++;
+	r->out_len += (size_t)n;
+	conn_raise(conn, SMCR_EV_CLC_OUT);
+}
+
+static bool
+reads(enum rdv_step step)
+{
+	switch (step) {
+	case RDV_WAIT_ACCEPT:
+	case RDV_WAIT_GROUP:
+	case RDV_WAIT_PROPOSAL:
+	case RDV_WAIT_CONFIRM:
+	case RDV_WAIT_LINK:
+		return true;
+	case RDV_NONE:
+	case RDV_WAIT_TURN:
+	case RDV_CONNECTING:
+	case RDV_WAIT_RKEY:
+	case RDV_WAIT_ADMIT:
+	case RDV_WAIT_PEER_GROUP:
+	case RDV_WAIT_SRV_RKEY:
+		break;
+	}
+	return false;
+}
+
+size_t
+smcr_clc_want(const struct smcr_conn *conn)
+{
+	const struct rdv *r = conn->rdv;
+
+	return r != NULL && reads(r->step) ? r->in_want - r->in_len : 0;
+}
+
+size_t
+smcr_clc_output(struct smcr_conn *conn, void *buf, size_t cap)
+{
+	struct rdv *r = conn->rdv;
+	size_t n;
+
+	if (r == NULL)
+		return 0;
+	n = r->out_len < cap ? r->out_len : cap;
+	memcpy(buf, r->out, n);
+	memmove(r->out, r->out + n, r->out_len - n);
+	r->out_len -= n;
+	if (r->out_len == 0 && r->step == RDV_NONE)
+		rdv_free(conn);
+	return n;
+}
+
+/* One whole message is in. */
+static void
+rdv_message(struct smcr_conn *conn)
+{
+	struct rdv *r = conn->rdv;
+	struct span in = { r->in, r->in_len };
+	struct clc_msg msg;
+	int n = clc_decode(in, &msg);
+
+	engine_trace(conn->eng, SMCR_TRACE_CLC, false, r->link, conn->id, r->in, r->in_len);
+	conn->eng->ctr.clc_received++;
+	/* A reserved value where we may still decline (C.6); a Confirm's peer waits for CONFIRM LINK instead. */
+	if (n == -EPROTO && r->step != RDV_WAIT_GROUP && r->step != RDV_WAIT_LINK) {
+		conn->eng->ctr.bad_clc++;
+		rdv_decline(conn, clc_bad_value_diag(in));
+		return;
+	}
+	if (n <= 0 || (size_t)n != r->in_len) {
+		conn->eng->ctr.bad_clc++;
+		rdv_end(conn, SMCR_R_PROTOCOL, "malformed CLC message");
+		return;
+	}
+	if (msg.type == CLC_DECLINE)
+		rdv_declined(conn, &msg.decline);
+	else if (conn->role == SMCR_CLIENT)
+		rdv_client_msg(conn, &msg);
+	else
+		rdv_server_msg(conn, &msg);
+}
+
+void
+smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
+{
+	struct rdv *r = conn->rdv;
+	int total;
+
+	assert(len <= smcr_clc_want(conn));
+	if (len == 0)
+		return;
+	memcpy(r->in + r->in_len, buf, len);
+	r->in_len += len;
+	/* Not even the beginning of a message: no need to wait for a whole header. */
+	total = clc_peek_len((struct span){ r->in, r->in_len });
+	if (total < 0 || total > (int)sizeof(r->in)) {
+		conn->eng->ctr.bad_clc++;
+		rdv_end(conn, SMCR_R_PROTOCOL, "no CLC message where one was expected");
+		return;
+	}
+	if (total > 0)
+		r->in_want = (size_t)total;
+	if (r->in_len < r->in_want || r->in_want == CLC_HDR_LEN)
+		return;
+	rdv_message(conn);
+}
+
+void
+rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *link, bool first_contact)
+{
+	struct clc_msg msg = { .type = type, .version = 1 };
+	struct clc_accept *a = &msg.accept;
+	const struct rnic_mr *mr = conn->rmb->mr[link->slot];
+
+	a->first_contact = first_contact;
+	memcpy(a->peer_id, conn->eng->peer_id, sizeof(a->peer_id));
+	memcpy(a->gid, link->info.gid.b, sizeof(a->gid));
+	memcpy(a->mac, link->info.mac, sizeof(a->mac));
+	a->qpn = link->qp->qpn;
+	a->rkey = mr->rkey;
+	a->rmbe_idx = conn->elem_idx;
+	a->alert_token = conn->id;
+	a->size_code = (uint8_t)clc_size_code(conn->rmb->elem_size);
+	a->mtu_code = link->mtu_code;
+	a->vaddr = mr->addr;
+	a->psn = link->qp->psn;
+	if (type == CLC_ACCEPT ? conn->rdv->proposal.ext.present : conn->rdv->peer.ext.present) {
+		a->ext.present = true;
+		a->ext.version = CLC_SMCRD_EXT_VERSION;
+		a->ext.transports = link->info.transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP
+		    : CLC_TRANSPORT_ROCE;
+		a->ext.mpa_port = link->info.mpa_port;
+		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
+		a->ext.token = type == CLC_ACCEPT && first_contact ? link->lgr->token : 0;
+	}
+	rdv_send(conn, &msg);
+}
+
+/* -- what both roles do with groups and elements -- */
+
+uint8_t
+rdv_transports(const struct smcr *eng)
+{
+	uint8_t bits = 0;
+
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		bits |= rnic_query(eng->devs[i]).transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP
+		    : CLC_TRANSPORT_ROCE;
+	return bits;
+}
+
+struct rnic_dev *
+rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gid *want)
+{
+	struct rnic_dev *found = NULL;
+
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		struct rnic_info info = rnic_query(eng->devs[i]);
+		uint8_t bit = info.transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP : CLC_TRANSPORT_ROCE;
+
+		if (info.port != RNIC_PORT_UP || (transports & bit) == 0)
+			continue;
+		if (want != NULL && memcmp(&info.gid, want, sizeof(*want)) == 0)
+			return eng->devs[i];
+		if (found == NULL)
+			found = eng->devs[i];
+	}
+	return found;
+}
+
+uint32_t
+rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev *dev, uint64_t token)
+{
+	struct lgr *lgr = lgr_new(conn->eng, conn->role, peer_id);
+	struct rmb *rmb;
+
+	if (lgr == NULL)
+		return CLC_DIAG_NO_MEMORY;
+	lgr->token = token;
+	lgr->first_conn = conn;
+	memcpy(lgr->peer_key, conn->rdv->open.peer_key, sizeof(lgr->peer_key));
+	conn->rdv->lgr = lgr;
+	conn->eng->ctr.first_contacts++;
+	if (link_new(lgr, dev, &conn->rdv->link) < 0)
+		return CLC_DIAG_READY_LINK;
+	rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
+	if (rmb == NULL)
+		return CLC_DIAG_REG_BUFFER;
+	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */
+	conn->rmb = rmb;
+	conn->elem_idx = rmb_elem_get_from(rmb);
+	return 0;
+}
+
+uint32_t
+rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, const struct clc_accept *a)
+{
+	bool fresh = lgr->state == LGR_FORMING;
+	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
+	    : remote_rmb_find(lgr, via, a->rkey);
+	uint32_t size = clc_size_bytes(a->size_code);
+	struct smcr_conn *old;
+
+	if (rr == NULL)
+		return CLC_DIAG_RTOKEN;
+	/* All elements of an RMB have one size (2.1). */
+	if (rr->elem_size == 0)
+		rr->elem_size = size;
+	if (rr->elem_size != size)
+		return CLC_DIAG_RTOKEN;
+	old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
+	if (old != NULL) {
+		conn->eng->ctr.elem_conflicts++;
+		conn_link_lost(old, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection");
+	}
+	conn->peer_rmb = rr;
+	conn->peer_elem_idx = a->rmbe_idx;
+	conn->peer_elem_size = size;
+	conn->peer_token = a->alert_token;
+	return 0;
+}
+
+void
+rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
+{
+	conn->rdv->lgr = lgr;
+	list_push(&lgr->wait_rmb, &conn->rdv->wait);
+	rdv_step(conn, step, 2 * conn->eng->cfg.llc_ms);
+	if (llc_add_rmb(lgr, conn->rdv->open.elem_size) < 0) {
+		list_remove(&conn->rdv->wait);
+		rdv_decline(conn, CLC_DIAG_RTOKEN);
+	}
+}
+
+void
+rdv_rmb_ready(struct lgr *lgr, bool ok)
+{
+	struct list_node todo, *n;
+
+	list_init(&todo);
+	while ((n = list_pop(&lgr->wait_rmb)) != NULL)
+		list_push(&todo, n);
+	while ((n = list_pop(&todo)) != NULL) {
+		struct smcr_conn *conn = CONTAINER_OF(n, struct rdv, wait)->conn;
+
+		conn->rdv->lgr = NULL;
+		if (!ok)
+			rdv_decline(conn, CLC_DIAG_RTOKEN);
+		else if (conn->role == SMCR_CLIENT)
+			rdv_client_rmb_ready(conn);
+		else
+			rdv_server_choose(conn);
+	}
+}
+
+void
+rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
+{
+	bool prewarm = conn->rdv->prewarm;
+
+	if (conn->lgr == NULL)
+		conn_attach(conn, lgr, link);
+	conn_attach_peer(conn);
+	rdv_over(conn);
+	conn_establish(conn);
+	if (prewarm) {
+		conn->events &= ~(unsigned)SMCR_EV_ESTABLISHED;
+		smcr_close(conn);
+	}
+}
+
+/* -- first contact, as the link and the LLC exchanges see it -- */
+
+void
+rdv_link_connected(struct lgr *lgr)
+{
+	if (lgr->first_conn == NULL)
+		return;
+	if (lgr->role == SMCR_CLIENT)
+		rdv_client_connected(lgr->first_conn);
+	else
+		rdv_server_connected(lgr->first_conn);
+}
+
+void
+rdv_group_ready(struct lgr *lgr)
+{
+	struct smcr_conn *conn = lgr->first_conn;
+	struct peer *p = conn->rdv->peer_ent;
+	struct link *link = conn->rdv->link;
+
+	lgr_set_active(lgr);
+	conn->rmb->state = RMB_CONFIRMED;
+	lgr->first_conn = NULL;
+	conn->rdv->lgr = NULL;
+	conn->rdv->peer_ent = NULL;
+	rdv_finish(conn, lgr, link);
+	if (p != NULL)
+		peer_done(lgr->eng, p, PEER_OK);
+}
+
+void
+rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const char *why)
+{
+	struct smcr_conn *conn = lgr->first_conn;
+
+	lgr->eng->ctr.first_contacts_failed++;
+	if (conn == NULL) {
+		lgr_down(lgr, reason, why);
+		return;
+	}
+	switch (conn->rdv->step) {
+	case RDV_WAIT_CONFIRM:
+		/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up,
+		 * and declines itself. */
+		conn->rdv->failed = diag;
+		return;
+	case RDV_CONNECTING:
+		rdv_decline(conn, diag);
+		return;
+	case RDV_WAIT_GROUP:
+	case RDV_WAIT_LINK:
+		if (!conn->rdv->confirm_link_out)
+			rdv_decline(conn, diag);
+		else if (conn->role == SMCR_CLIENT)
+			rdv_end(conn, reason, why);
+		/* else the client's own failure to answer brings its Decline, or our timer ends it (C.7). */
+		return;
+	case RDV_NONE:
+	case RDV_WAIT_TURN:
+	case RDV_WAIT_ACCEPT:
+	case RDV_WAIT_RKEY:
+	case RDV_WAIT_PROPOSAL:
+	case RDV_WAIT_ADMIT:
+	case RDV_WAIT_PEER_GROUP:
+	case RDV_WAIT_SRV_RKEY:
+		rdv_end(conn, reason, why);
+		return;
+	}
+}
+
+void
+rdv_go_on(struct smcr_conn *conn, struct peer *p)
+{
+	if (conn->role == SMCR_CLIENT)
+		rdv_client_go_on(conn, p);
+	else
+		rdv_server_choose(conn);
+}
+
+/* -- entry points -- */
+
+static struct smcr_conn *
+rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
+{
+	struct smcr_conn *conn = conn_new(eng, open, err);
+	struct rdv *r;
+
+	if (conn == NULL)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL || timerq_reserve(&eng->timers, 1) < 0) {
+		free(r);
+		conn_free(conn);
+		eng->ctr.refused_memory++;
+		*err = -ENOMEM;
+		return NULL;
+	}
+	r->conn = conn;
+	r->open = *open;
+	r->open.peer_key[sizeof(r->open.peer_key) - 1] = '\0';
+	r->prewarm = prewarm;
+	list_init(&r->wait);
+	timer_init(&r->timer, rdv_timeout);
+	conn->rdv = r;
+	if (open->role == SMCR_CLIENT) {
+		eng->ctr.conns_client++;
+		rdv_client_start(conn);
+	} else {
+		eng->ctr.conns_server++;
+		rdv_step(conn, RDV_WAIT_PROPOSAL, eng->cfg.clc_ms);
+		rdv_read(conn);
+	}
+	return conn;
+}
+
+struct smcr_conn *
+smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
+{
+	return rdv_open(eng, open, false, err);
+}
+
+struct smcr_conn *
+smcr_prewarm(struct smcr *eng, const struct smcr_open *open, int *err)
+{
+	return rdv_open(eng, open, true, err);
+}
+
+void
+smcr_admit(struct smcr_conn *conn)
+{
+	if (conn->rdv != NULL && conn->rdv->step == RDV_WAIT_ADMIT)
+		rdv_server_choose(conn);
+}
+
+void
+smcr_fallback(const struct smcr_conn *conn, struct smcr_diag *diag)
+{
+	*diag = conn->diag;
+}
