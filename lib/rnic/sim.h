@@ -1,0 +1,108 @@
+/*
+ * The sim device: an RNIC in memory with virtual time and faults, for tests.
+ * Implements rnic.h strictly: it is the referee, and reports each breach of
+ * the contract by the device's user instead of forgiving it.
+ *
+ * A fabric joins the devices of several engines. Nothing happens between two
+ * calls of sim_run: posts, connects and breaks take effect when virtual time
+ * reaches them, each delay drawn from the seed, so that a run is repeated
+ * exactly by the same seed and the same calls. The devices have no deadline
+ * and no progress function: like a completion channel, sim_ready says when
+ * the user of a device has something to poll.
+ */
+#ifndef SMCRD_RNIC_SIM_H
+#define SMCRD_RNIC_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rnic/rnic.h"
+
+struct sim_fabric;
+
+/* What a message meets on its way. */
+enum sim_fate {
+	SIM_DELIVER,
+	SIM_LOSE,		/* the link breaks before it */
+	SIM_TEAR,		/* the link breaks after a part of a write was placed */
+	SIM_UNACKED,		/* delivered, then the link breaks: no successful completion of it */
+};
+
+/* How a link breaks. */
+enum sim_cut {
+	SIM_CUT_RESET,		/* both ends notice soon; nothing on the way arrives */
+	SIM_CUT_LATE,		/* an end that has not noticed yet still gets what is on the way to it */
+	SIM_CUT_SILENT,		/* nothing passes; an end notices when a request of its own is not answered */
+};
+
+/* A message about to arrive, for the filter. */
+struct sim_msg {
+	struct rnic_dev *from;
+	struct rnic_dev *to;
+	enum rnic_wr_op op;
+	const uint8_t *data;
+	size_t len;
+	uint64_t nr;		/* of the fabric, from 1 */
+};
+
+struct sim_config {
+	uint64_t seed;
+	int64_t delay_min_ns;	/* one way, drawn for each message */
+	int64_t delay_max_ns;
+	int64_t ack_max_ns;	/* a completion comes up to this much later than it could */
+	int64_t confirm_ns;	/* completions wait this long for rnic_ops.confirm (iWARP); 0 = they need none */
+	int64_t retry_ns;	/* a request fails when not answered this long */
+	int64_t connect_ns;	/* iWARP: connecting fails after */
+	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
+	size_t room_bytes;	/* payload on the way that rnic_ops.room allows a QP */
+	bool need_flush;	/* posts leave at rnic_ops.flush only */
+	unsigned tear_percent;	/* writes that are placed in two steps */
+	unsigned enomem_per_mille;	/* registrations and creations that fail with -ENOMEM */
+	enum sim_cut cut;	/* of links that break by fate or by sim_break */
+
+	void *ctx;		/* of what follows; each may be NULL */
+	/* Without it a breach is printed and aborts. */
+	void (*breach)(void *ctx, const struct rnic_dev *, const char *what);
+	enum sim_fate (*filter)(void *ctx, const struct sim_msg *);
+	/* One line for each thing that happens on the fabric. */
+	void (*log)(void *ctx, int64_t now_ns, const char *line);
+};
+
+/* Short delays, no faults. */
+void sim_config_init(struct sim_config *);
+
+struct sim_fabric *sim_fabric_new(const struct sim_config *);
+/* All devices were freed before. */
+void sim_fabric_free(struct sim_fabric *);
+/* Everything up to now_ns happens. Time never goes back. */
+void sim_run(struct sim_fabric *, int64_t now_ns);
+/* When the next thing happens; INT64_MAX for never. */
+int64_t sim_next(const struct sim_fabric *);
+uint64_t sim_breaches(const struct sim_fabric *);
+
+/* name and gid are to be unique in the fabric. NULL when memory is out. */
+struct rnic_dev *sim_dev_new(struct sim_fabric *, const char *name, enum rnic_transport,
+    const struct rnic_gid *, const uint8_t mac[6]);
+/* Completions or events wait to be polled. */
+bool sim_ready(const struct rnic_dev *);
+
+/* Objects that exist, over all devices: to find leaks. */
+struct sim_live {
+	uint32_t pd, mr, qp, links;
+	uint64_t mr_bytes;
+};
+void sim_live(const struct sim_fabric *, struct sim_live *);
+
+/* -- faults -- */
+
+/* Breaks the n-th (modulo their number) connected link of the fabric: false when there is none. */
+bool sim_break(struct sim_fabric *, uint32_t n, enum sim_cut);
+void sim_port(struct rnic_dev *, enum rnic_port_state);
+/* The device answers nothing any more, and does not know it. */
+void sim_freeze(struct rnic_dev *, bool frozen);
+/* The device is unplugged. */
+void sim_gone(struct rnic_dev *);
+/* iWARP: a firewall drops every MPA connection to this device. */
+void sim_block_connect(struct rnic_dev *, bool blocked);
+
+#endif
