@@ -543,7 +543,7 @@ config_value_set_default(const struct config_key *key, void *base)
 {
 	struct config_value v = { .kind = CONFIG_V_TEXT, .text = key->def };
 	const char *items[8];
-	char why[CONFIG_WHY_MAX], copy[64];
+	char why[CONFIG_WHY_MAX], copy[64], *save = NULL;
 
 	if (key->def == NULL)
 		return 0;
@@ -557,7 +557,8 @@ config_value_set_default(const struct config_key *key, void *base)
 		v.kind = CONFIG_V_LIST;
 		v.items = items;
 		snprintf(copy, sizeof(copy), "%s", key->def);
-		for (char *p = strtok(copy, ", "); p != NULL && v.item_cnt < 8; p = strtok(NULL, ", "))
+		for (char *p = strtok_r(copy, ", ", &save); p != NULL && v.item_cnt < 8;
+		    p = strtok_r(NULL, ", ", &save))
 			items[v.item_cnt++] = p;
 	}
 	return config_value_set(key, base, &v, why);

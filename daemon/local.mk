@@ -8,6 +8,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/config_check.c \
 	daemon/config_devices.c \
 	daemon/config_print.c \
+	daemon/config_plan.c daemon/config_plan.h \
 	daemon/loop.c daemon/loop.h
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS)
 daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS)
@@ -15,10 +16,14 @@ daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS)
 if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_config \
+	tests/unit/check_config_plan \
 	tests/unit/check_loop
 tests_unit_check_config_SOURCES = tests/unit/check_config.c tests/unit/unit.h
 tests_unit_check_config_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_config_plan_SOURCES = tests/unit/check_config_plan.c tests/unit/unit.h
+tests_unit_check_config_plan_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_config_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
 tests_unit_check_loop_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_loop_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

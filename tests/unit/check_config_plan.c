@@ -1,0 +1,156 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/config_int.h"
+#include "daemon/config_plan.h"
+#include "daemon/config_value.h"
+#include "unit.h"
+
+static char *told;
+
+static struct config *
+parse(const char *text)
+{
+	struct config *cfg;
+
+	ck_assert_msg(config_parse("t.conf", text, strlen(text), CONFIG_NO_LOOKUP, stderr, &cfg) == 0, "%s", text);
+	return cfg;
+}
+
+static struct config_plan
+plan(const struct config *old, const struct config *next)
+{
+	struct config_plan p;
+	size_t len;
+	FILE *f;
+
+	free(told);
+	f = open_memstream(&told, &len);
+	config_plan(old, next, &p, f);
+	fclose(f);
+	return p;
+}
+
+#define SVC(name, port, more) "{ name = \"" name "\"; listen = \"127.0.0.1:" port "\"; to = \"b:80\"; " more " }"
+
+START_TEST(nothing_changed)
+{
+	static const char text[] = "ingress = ( " SVC("a", "80", "allow = [ \"::1\" ];") " );\n"
+	    "devices = ( { type = \"siw\"; address = \"::1\"; } );";
+	struct config *old = parse(text), *next = parse(text);
+	struct config_plan p = plan(old, next);
+
+	ck_assert_str_eq(told, "");
+	ck_assert(p.added + p.removed + p.changed + p.settings + p.fixed == 0);
+	config_free(old);
+	config_free(next);
+}
+END_TEST
+
+START_TEST(names_what_changed)
+{
+	struct config *old = parse("smcr = { clc_timeout = \"1s\"; };\n"
+	    "ingress = ( " SVC("keep", "80", "") "," SVC("gone", "81", "") "," SVC("moved", "82", "") " );\n"
+	    "egress = ( " SVC("turned", "83", "") " );");
+	struct config *next = parse("drain_timeout = 5;\n"
+	    "ingress = ( " SVC("new", "81", "") "," SVC("moved", "85", "allow = [ \"::1\" ]; prewarm = true;") ","
+	    SVC("keep", "80", "") "," SVC("turned", "83", "") " );");
+	struct config_plan p = plan(old, next);
+
+	ck_assert_str_eq(told,
+	    "service new added\n"
+	    "service moved changed: listen, allow, prewarm\n"
+	    "service turned changed: from egress to ingress\n"
+	    "service gone removed\n"
+	    "setting drain_timeout changed\n"
+	    "setting smcr.clc_timeout changed\n");
+	ck_assert_uint_eq(p.added, 1);
+	ck_assert_uint_eq(p.removed, 1);
+	ck_assert_uint_eq(p.changed, 2);
+	ck_assert_uint_eq(p.settings, 2);
+	ck_assert_uint_eq(p.fixed, 0);
+	config_free(old);
+	config_free(next);
+}
+END_TEST
+
+START_TEST(what_needs_a_restart_is_named_and_stays)
+{
+	struct config *old = parse("control = { path = \"/old\"; };\n"
+	    "devices = ( { type = \"siw\"; address = \"::1\"; } );");
+	struct config *next = parse("control = { path = \"/new\"; mode = \"0600\"; }; drain_timeout = 5;\n"
+	    "devices = ( { type = \"siw\"; address = \"::1\"; crc = false; }, { type = \"siw\"; address = \"::2\"; } );");
+	struct config_plan p = plan(old, next);
+
+	ck_assert_str_eq(told,
+	    "setting drain_timeout changed\n"
+	    "warning: control.path cannot be changed by a reload: restart smcrd\n"
+	    "warning: control.mode cannot be changed by a reload: restart smcrd\n"
+	    "warning: devices cannot be changed by a reload: restart smcrd\n");
+	ck_assert_uint_eq(p.fixed, 3);
+	ck_assert_int_eq(config_keep_fixed(old, next), 0);
+	ck_assert_str_eq(next->control_path, "/old");
+	ck_assert_uint_eq(next->control_mode, 0660);
+	ck_assert_uint_eq(next->drain_ms, 5000);
+	ck_assert_uint_eq(next->device_cnt, 1);
+	ck_assert(next->devices[0].siw.crc);
+	p = plan(old, next);
+	ck_assert_uint_eq(p.fixed, 0);
+	config_free(old);
+	config_free(next);
+}
+END_TEST
+
+/* Every key is either applied by a reload (plan says changed) or named as one that needs a restart. */
+START_TEST(no_key_is_forgotten)
+{
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		struct config *old, *next;
+		struct config_plan p;
+
+		if ((k->where & (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR)) == 0)
+			continue;
+		old = parse("");
+		next = parse("");
+		*((unsigned char *)next + k->off) ^= 1;
+		p = plan(old, next);
+		ck_assert_msg(strstr(told, k->name) != NULL, "%s not in: %s", k->name, told);
+		ck_assert_uint_eq(p.settings, (k->flags & CONFIG_RELOAD) != 0);
+		ck_assert_uint_eq(p.fixed, (k->flags & CONFIG_RELOAD) == 0);
+		config_free(old);
+		config_free(next);
+	}
+}
+END_TEST
+
+START_TEST(default_devices_warn_only_of_new_addresses)
+{
+	struct config *old = parse("devices = ( { type = \"siw\"; address = \"::1\"; }, { type = \"siw\"; address = \"::2\"; } );");
+	struct config *next = parse("devices = ( { type = \"siw\"; address = \"::2\"; } );");
+	struct config_plan p;
+
+	old->devices_default = next->devices_default = true;
+	p = plan(old, next);
+	ck_assert_str_eq(told, "");
+	p = plan(next, old);
+	ck_assert_str_eq(told, "warning: ::1 has no device until smcrd is restarted\n");
+	ck_assert_uint_eq(p.fixed, 1);
+	old->devices_default = false;
+	p = plan(old, next);
+	ck_assert_uint_eq(p.fixed, 1);
+	config_free(old);
+	config_free(next);
+}
+END_TEST
+
+static void
+config_plan_case(TCase *tc)
+{
+	tcase_add_test(tc, nothing_changed);
+	tcase_add_test(tc, names_what_changed);
+	tcase_add_test(tc, what_needs_a_restart_is_named_and_stays);
+	tcase_add_test(tc, no_key_is_forgotten);
+	tcase_add_test(tc, default_devices_warn_only_of_new_addresses);
+}
+
+UNIT_MAIN("config_plan", config_plan_case)
