@@ -1,13 +1,16 @@
 noinst_LTLIBRARIES += lib/libwire.la
 lib_libwire_la_CFLAGS = $(AM_CFLAGS) -Wconversion
-lib_libwire_la_LIBADD = lib/libbase.la
+lib_libwire_la_LIBADD = lib/libbase.la $(ISAL_LIBS)
 lib_libwire_la_SOURCES = \
 	lib/wire/clc.c lib/wire/clc.h \
 	lib/wire/clc_diag.c lib/wire/clc_diag.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \
 	lib/wire/tcpopt.c lib/wire/tcpopt.h \
-	lib/wire/describe.c lib/wire/describe.h
+	lib/wire/describe.c lib/wire/describe.h \
+	lib/wire/mpa.c lib/wire/mpa.h \
+	lib/wire/ddp.c lib/wire/ddp.h \
+	lib/wire/rdmap.c lib/wire/rdmap.h
 
 if HAVE_CHECK
 check_UNIT += \

@@ -1,0 +1,135 @@
+/* MPA start-up frames, FPDU arithmetic and CRC; see mpa.h. */
+#include "wire/mpa.h"
+
+#include <errno.h>
+#include <isa-l/crc.h>
+
+static const char keys[][MPA_KEY_LEN + 1] = {
+	[MPA_REQUEST] = "MPA ID Req Frame",
+	[MPA_REPLY] = "MPA ID Rep Frame",
+};
+
+#define DEPTH_MASK 0x3fffu
+#define HIGH_BIT 0x8000u
+#define LOW_BIT 0x4000u
+#define FLAGS_KNOWN (MPA_MARKERS | MPA_CRC | MPA_REJECT | MPA_ENHANCED)
+
+static void
+enhanced_decode(struct rcur *r, struct mpa_frame *f)
+{
+	uint16_t ird = rcur_be16(r);
+	uint16_t ord = rcur_be16(r);
+
+	f->ird = ird & DEPTH_MASK;
+	f->ord = ord & DEPTH_MASK;
+	f->model = (ird & HIGH_BIT ? MPA_P2P : 0u) | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
+	    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
+	if (!(f->model & MPA_P2P))
+		f->model = 0;	/* RFC 6581 9.2: B, C and D are ignored then */
+}
+
+int
+mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
+{
+	struct rcur r = rcur_make(in.ptr, in.len);
+	struct mpa_frame f = { .kind = kind };
+	size_t pd_len, key_len = in.len < MPA_KEY_LEN ? in.len : MPA_KEY_LEN;
+
+	if (key_len > 0 && memcmp(in.ptr, keys[kind], key_len) != 0)
+		return -EPROTO;
+	if (in.len < MPA_HDR_LEN)
+		return 0;
+	rcur_skip(&r, MPA_KEY_LEN);
+	f.flags = rcur_u8(&r) & FLAGS_KNOWN;
+	f.rev = rcur_u8(&r);
+	pd_len = rcur_be16(&r);
+	if (f.rev < 2)
+		f.flags &= ~(unsigned)MPA_ENHANCED;
+	if (pd_len > MPA_PD_MAX || (f.flags & MPA_ENHANCED && pd_len < MPA_ENHANCED_LEN))
+		return -EPROTO;
+	r = rcur_sub(&r, pd_len);
+	if (r.failed)
+		return 0;
+	if (f.flags & MPA_ENHANCED)
+		enhanced_decode(&r, &f);
+	f.pd = (struct span){ .ptr = r.p, .len = rcur_left(&r) };
+	*out = f;
+	return (int)(MPA_HDR_LEN + pd_len);
+}
+
+static bool
+encodable(const struct mpa_frame *f, size_t pd_len)
+{
+	if (f->flags & ~(unsigned)FLAGS_KNOWN || pd_len > MPA_PD_MAX)
+		return false;
+	if (!(f->flags & MPA_ENHANCED))
+		return true;
+	return f->rev >= 2 && f->ird <= DEPTH_MASK && f->ord <= DEPTH_MASK &&
+	    (f->model == 0 || f->model & MPA_P2P);
+}
+
+int
+mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
+{
+	struct wcur w = wcur_make(buf, cap);
+	size_t pd_len = f->pd.len + (f->flags & MPA_ENHANCED ? MPA_ENHANCED_LEN : 0);
+
+	if (!encodable(f, pd_len))
+		return -EINVAL;
+	if (cap < MPA_HDR_LEN + pd_len)
+		return -ENOSPC;
+	wcur_bytes(&w, keys[f->kind], MPA_KEY_LEN);
+	wcur_u8(&w, (uint8_t)f->flags);
+	wcur_u8(&w, f->rev);
+	wcur_be16(&w, (uint16_t)pd_len);
+	if (f->flags & MPA_ENHANCED) {
+		wcur_be16(&w, (uint16_t)(f->ird | (f->model & MPA_P2P ? HIGH_BIT : 0) |
+		    (f->model & MPA_RTR_SEND ? LOW_BIT : 0)));
+		wcur_be16(&w, (uint16_t)(f->ord | (f->model & MPA_RTR_WRITE ? HIGH_BIT : 0) |
+		    (f->model & MPA_RTR_READ ? LOW_BIT : 0)));
+	}
+	wcur_bytes(&w, f->pd.ptr, f->pd.len);
+	return (int)(MPA_HDR_LEN + pd_len);
+}
+
+size_t
+mpa_marker_cnt(uint32_t pos, size_t fpdu_len)
+{
+	size_t before = -pos % MPA_MARKER_STEP;	/* bytes up to the next marker */
+
+	if (fpdu_len <= before)
+		return 0;
+	return 1 + (fpdu_len - before - 1) / (MPA_MARKER_STEP - MPA_MARKER_LEN);
+}
+
+size_t
+mpa_mulpdu(size_t emss, bool markers)
+{
+	size_t over = MPA_LEN_LEN + MPA_CRC_LEN + emss % 4;
+
+	if (markers)
+		over += MPA_MARKER_LEN * ((emss + MPA_MARKER_STEP - 1) / MPA_MARKER_STEP);
+	if (emss < over + 128)
+		return 128;
+	return emss - over < MPA_ULPDU_MAX ? emss - over : MPA_ULPDU_MAX;
+}
+
+uint32_t
+mpa_crc_update(uint32_t crc, const void *buf, size_t len)
+{
+	/* ISA-L leaves initial value and final inversion to its caller; it does not write to the buffer. */
+	return crc32_iscsi((unsigned char *)(uintptr_t)buf, (int)len, crc);
+}
+
+void
+mpa_crc_put(uint8_t at[MPA_CRC_LEN], uint32_t value)
+{
+	for (unsigned i = 0; i < MPA_CRC_LEN; i++)
+		at[i] = (uint8_t)(value >> (8 * i));
+}
+
+uint32_t
+mpa_crc_get(const uint8_t at[MPA_CRC_LEN])
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}

@@ -1,0 +1,110 @@
+/*
+ * MPA on the wire (RFC 5044, RFC 6581): the start-up frames, the arithmetic of
+ * FPDUs and markers, and the CRC. Pure; used by lib/iwarp.
+ */
+#ifndef SMCRD_WIRE_MPA_H
+#define SMCRD_WIRE_MPA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+#define MPA_KEY_LEN 16
+#define MPA_HDR_LEN 20			/* RFC 5044 7.1.1 */
+#define MPA_ENHANCED_LEN 4		/* RFC 6581 9 */
+#define MPA_PD_MAX 512			/* enhanced block included */
+#define MPA_FRAME_MAX (MPA_HDR_LEN + MPA_PD_MAX)
+
+#define MPA_LEN_LEN 2			/* ULPDU_Length */
+#define MPA_CRC_LEN 4
+#define MPA_ULPDU_MAX 64768		/* RFC 5044 4.1 */
+#define MPA_MARKER_LEN 4
+#define MPA_MARKER_STEP 512		/* from marker to marker, the marker included */
+/* Bytes of the longest FPDU there can be, markers included. */
+#define MPA_FPDU_MAX \
+	(MPA_LEN_LEN + MPA_ULPDU_MAX + 3 + MPA_CRC_LEN + 129 * MPA_MARKER_LEN)
+
+#define MPA_DEPTH_NONE 0x3fff		/* IRD, ORD: not negotiated here (RFC 6581 9.1) */
+
+enum mpa_kind {
+	MPA_REQUEST,
+	MPA_REPLY,
+};
+
+/* Flags of a start-up frame. */
+enum {
+	MPA_MARKERS = 0x80,		/* the sender wants markers in what it receives */
+	MPA_CRC = 0x40,
+	MPA_REJECT = 0x20,
+	MPA_ENHANCED = 0x10,
+};
+
+/* Control flags of the enhanced block: model and RTR kinds. */
+enum {
+	MPA_P2P = 1 << 0,		/* A */
+	MPA_RTR_SEND = 1 << 1,		/* B */
+	MPA_RTR_WRITE = 1 << 2,		/* C */
+	MPA_RTR_READ = 1 << 3,		/* D */
+	MPA_RTR_ANY = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
+};
+
+struct mpa_frame {
+	enum mpa_kind kind;
+	unsigned flags;
+	uint8_t rev;
+	/* with MPA_ENHANCED */
+	unsigned model;			/* MPA_P2P, MPA_RTR_* */
+	uint16_t ird;			/* 14 bits */
+	uint16_t ord;
+	struct span pd;			/* the ULP's private data, behind the enhanced block */
+};
+
+/*
+ * > 0: bytes used, *out is set and out->pd points into the input; 0: need
+ * more; -EPROTO: no frame of this kind, told at the first wrong byte. The
+ * revision is not judged. With revision 1 the S bit is a reserved one.
+ */
+int mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out);
+/* Bytes written to buf, or -EINVAL (a value out of range) or -ENOSPC. */
+int mpa_frame_encode(const struct mpa_frame *, void *buf, size_t cap);
+
+/* Zero bytes behind an ULPDU of this length. */
+static inline size_t
+mpa_pad(size_t ulpdu_len)
+{
+	return -(MPA_LEN_LEN + ulpdu_len) & 3;
+}
+
+/* Length field, ULPDU, padding and CRC; no markers. */
+static inline size_t
+mpa_fpdu_len(size_t ulpdu_len)
+{
+	return MPA_LEN_LEN + ulpdu_len + mpa_pad(ulpdu_len) + MPA_CRC_LEN;
+}
+
+/*
+ * Markers that go out with an FPDU of fpdu_len bytes (no markers counted)
+ * when pos bytes of the stream were sent before it. One that falls right
+ * behind it belongs to the next FPDU.
+ */
+size_t mpa_marker_cnt(uint32_t pos, size_t fpdu_len);
+
+/* The largest ULPDU for a TCP segment size (RFC 5044 4.5), within 128..MPA_ULPDU_MAX. */
+size_t mpa_mulpdu(size_t emss, bool markers);
+
+/* CRC32C, to be continued over pieces: start with MPA_CRC_INIT, end with mpa_crc_value(). */
+#define MPA_CRC_INIT 0xffffffffu
+uint32_t mpa_crc_update(uint32_t crc, const void *buf, size_t len);
+static inline uint32_t
+mpa_crc_value(uint32_t crc)
+{
+	return ~crc;
+}
+
+/* The check value goes least significant byte first, unlike all else in MPA. */
+void mpa_crc_put(uint8_t at[MPA_CRC_LEN], uint32_t value);
+uint32_t mpa_crc_get(const uint8_t at[MPA_CRC_LEN]);
+
+#endif
