@@ -1,1 +1,8 @@
-# see the top Makefile.am
+noinst_LTLIBRARIES += lib/libiwarp.la
+lib_libiwarp_la_SOURCES = \
+	lib/iwarp/negotiate.c lib/iwarp/negotiate.h \
+	lib/iwarp/fpdu.c lib/iwarp/fpdu.h \
+	lib/iwarp/txq.c lib/iwarp/txq.h \
+	lib/iwarp/stag.c lib/iwarp/stag.h \
+	lib/iwarp/stream.c lib/iwarp/stream.h
+lib_libiwarp_la_LIBADD = lib/libwire.la lib/libbase.la

@@ -1,0 +1,117 @@
+/* FPDU decoder; see fpdu.h. */
+#include "iwarp/fpdu.h"
+
+void
+fpdu_rx_init(struct fpdu_rx *rx, bool crc, bool markers)
+{
+	*rx = (struct fpdu_rx){ .crc = crc, .markers = markers };
+}
+
+static size_t
+be16(const uint8_t *p)
+{
+	return (size_t)p[0] << 8 | p[1];
+}
+
+int
+fpdu_rx_peek(const uint8_t *buf)
+{
+	size_t n = be16(buf);
+
+	return n == 0 || n > MPA_ULPDU_MAX ? FPDU_BAD_LENGTH : (int)n;
+}
+
+void
+fpdu_rx_skip(struct fpdu_rx *rx, size_t fpdu_len)
+{
+	rx->pos += (uint32_t)fpdu_len;
+}
+
+static bool
+crc_ok(const uint8_t *buf, size_t covered)
+{
+	return mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, buf, covered)) == mpa_crc_get(buf + covered);
+}
+
+/*
+ * Takes the markers out of an FPDU that is complete in buf: the bytes behind
+ * each move up. False when one does not point to the length field. The CRC is
+ * not needed any more and stays behind.
+ */
+static bool
+strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)
+{
+	size_t at = -rx->pos % MPA_MARKER_STEP;		/* of the next marker */
+	size_t base = at == 0 ? MPA_MARKER_LEN : 0;	/* of the length field */
+	uint8_t *dst = buf + base;
+	size_t from = base;
+	bool good = true;
+
+	*start = dst;
+	for (; at < total; at += MPA_MARKER_STEP) {
+		size_t want = at < base ? 0 : at - base;
+
+		good = good && be16(buf + at + 2) == want;
+		if (at > from) {
+			memmove(dst, buf + from, at - from);
+			dst += at - from;
+		}
+		from = at + MPA_MARKER_LEN;
+	}
+	if (total > from)
+		memmove(dst, buf + from, total - from);
+	return good;
+}
+
+static ssize_t
+next_with_markers(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, size_t *need)
+{
+	size_t lead = rx->pos % MPA_MARKER_STEP == 0 ? MPA_MARKER_LEN : 0;
+	size_t total;
+	uint8_t *start;
+	int n;
+
+	*need = lead + 4;
+	if (len < *need)
+		return 0;
+	n = fpdu_rx_peek(buf + lead);
+	if (n < 0)
+		return n;
+	total = mpa_fpdu_len((size_t)n);
+	total += MPA_MARKER_LEN * mpa_marker_cnt(rx->pos, total);
+	*need = total;
+	if (len < total)
+		return 0;
+	if (rx->crc && !crc_ok(buf, total - MPA_CRC_LEN))
+		return FPDU_BAD_CRC;
+	if (!strip_markers(rx, buf, total, &start))
+		return FPDU_BAD_LENGTH;
+	*ulpdu = (struct span){ .ptr = start + MPA_LEN_LEN, .len = (size_t)n };
+	rx->pos += (uint32_t)total;
+	return (ssize_t)total;
+}
+
+ssize_t
+fpdu_rx_next(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, size_t *need)
+{
+	size_t total;
+	int n;
+
+	if (rx->markers)
+		return next_with_markers(rx, buf, len, ulpdu, need);
+	*need = 4;
+	if (len < *need)
+		return 0;
+	n = fpdu_rx_peek(buf);
+	if (n < 0)
+		return n;
+	total = mpa_fpdu_len((size_t)n);
+	*need = total;
+	if (len < total)
+		return 0;
+	if (rx->crc && !crc_ok(buf, total - MPA_CRC_LEN))
+		return FPDU_BAD_CRC;
+	*ulpdu = (struct span){ .ptr = buf + MPA_LEN_LEN, .len = (size_t)n };
+	rx->pos += (uint32_t)total;
+	return (ssize_t)total;
+}

@@ -1,0 +1,217 @@
+/* MPA start-up negotiation; see negotiate.h. */
+#include "iwarp/negotiate.h"
+
+#include <assert.h>
+
+enum {
+	TERM_CATASTROPHIC = 5,	/* RFC 6581 8 */
+	TERM_IRD = 6,
+	TERM_RTR = 7,
+};
+
+static enum neg_state
+neg_fail(struct neg *n, const char *why, uint8_t term_code)
+{
+	n->why = why;
+	n->term_code = term_code;
+	return n->state = NEG_FAILED;
+}
+
+static uint16_t
+min16(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint16_t
+max16(uint16_t a, uint16_t b)
+{
+	return a > b ? a : b;
+}
+
+void
+neg_init(struct neg *n, const struct neg_config *cfg)
+{
+	assert(cfg->rtr != 0 && (cfg->rtr & ~(unsigned)MPA_RTR_ANY) == 0);
+	*n = (struct neg){ .cfg = *cfg };
+	n->res.ird = cfg->ird;
+	n->res.ord = cfg->ord;
+	n->res.peer_ird = n->res.peer_ord = MPA_DEPTH_NONE;
+}
+
+static unsigned
+wanted_flags(const struct neg_config *cfg)
+{
+	return (cfg->crc ? MPA_CRC : 0u) | (cfg->markers ? MPA_MARKERS : 0u);
+}
+
+/* -- initiator -- */
+
+void
+neg_request(struct neg *n, struct mpa_frame *out)
+{
+	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = wanted_flags(&n->cfg) };
+
+	assert(n->state == NEG_IDLE);
+	if (n->cfg.enhanced) {
+		f.rev = 2;
+		f.flags |= MPA_ENHANCED;
+		f.ird = n->cfg.ird;
+		f.ord = n->cfg.ord;
+		f.model = n->cfg.p2p ? MPA_P2P | n->cfg.rtr : 0;
+	}
+	n->request = f;
+	n->state = NEG_REQUESTED;
+	*out = f;
+}
+
+/*
+ * Which RTR to send. The Write first: it costs the peer neither a receive nor
+ * a place in its Read queue.
+ */
+static unsigned
+choose_rtr(unsigned common)
+{
+	static const unsigned order[] = { MPA_RTR_WRITE, MPA_RTR_READ, MPA_RTR_SEND };
+
+	for (unsigned i = 0; i < 3; i++)
+		if (common & order[i])
+			return order[i];
+	return 0;
+}
+
+/* RFC 6581 9.1, the initiator's part. False: our IRD cannot be what the responder's ORD needs. */
+static bool
+adopt_depths(struct neg *n, const struct mpa_frame *f)
+{
+	if (f->ord != MPA_DEPTH_NONE && n->cfg.ird != MPA_DEPTH_NONE) {
+		if (f->ord > n->cfg.ird_max)
+			return false;
+		n->res.ird = max16(n->cfg.ird, f->ord);
+	}
+	if (f->ird != MPA_DEPTH_NONE && n->cfg.ord != MPA_DEPTH_NONE)
+		n->res.ord = min16(n->cfg.ord, f->ird);
+	return true;
+}
+
+static enum neg_state
+reply_enhanced(struct neg *n, const struct mpa_frame *f)
+{
+	n->res.enhanced = true;
+	if (!adopt_depths(n, f))
+		return neg_fail(n, "the peer's ORD is more than we can serve", TERM_IRD);
+	if (n->res.ord < n->cfg.ord_min)
+		return neg_fail(n, "the peer's IRD is too small", TERM_IRD);
+	n->res.p2p = n->cfg.p2p;
+	if (n->cfg.p2p) {
+		/* A responder that answers another model cannot be told what the RTR will be. */
+		n->res.rtr = choose_rtr(f->model & n->cfg.rtr);
+		if (n->res.rtr == 0)
+			return neg_fail(n, "no RTR kind in common", TERM_RTR);
+		if (n->res.rtr == MPA_RTR_READ && n->res.ord == 0)
+			n->res.ord = 1;
+	}
+	return n->state = NEG_DONE;
+}
+
+enum neg_state
+neg_reply_in(struct neg *n, const struct mpa_frame *f)
+{
+	bool enhanced = (f->flags & MPA_ENHANCED) != 0;
+
+	assert(n->state == NEG_REQUESTED);
+	if (f->rev < 1 || f->rev > 2 || f->rev > n->request.rev)
+		return neg_fail(n, "MPA revision not supported", 0);
+	if (enhanced) {
+		n->res.peer_ird = f->ird;
+		n->res.peer_ord = f->ord;
+	}
+	if (f->flags & MPA_REJECT) {
+		n->why = "rejected by the peer";
+		return n->state = NEG_REJECTED;
+	}
+	if (enhanced != n->cfg.enhanced)
+		return neg_fail(n, "MPA Reply does not match the Request (enhanced block)", 0);
+	n->res.crc = n->cfg.crc || f->flags & MPA_CRC;
+	n->res.markers_rx = n->cfg.markers;
+	n->res.markers_tx = (f->flags & MPA_MARKERS) != 0;
+	if (enhanced)
+		return reply_enhanced(n, f);
+	return n->state = NEG_DONE;
+}
+
+/* -- responder -- */
+
+/* RFC 6581 9.1, the responder's part. */
+static void
+answer_depths(struct neg *n, const struct mpa_frame *f)
+{
+	bool read_rtr = f->model & MPA_P2P && n->res.rtr & MPA_RTR_READ;
+
+	if (f->ord != MPA_DEPTH_NONE && n->cfg.ird != MPA_DEPTH_NONE) {
+		n->res.ird = min16(f->ord, n->cfg.ird_max);
+		if (n->res.ird == 0 && read_rtr)
+			n->res.ird = 1;
+	}
+	if (f->ird != MPA_DEPTH_NONE && n->cfg.ord != MPA_DEPTH_NONE)
+		n->res.ord = min16(n->cfg.ord, f->ird);
+}
+
+enum neg_state
+neg_request_in(struct neg *n, const struct mpa_frame *f, struct mpa_frame *reject)
+{
+	assert(n->state == NEG_IDLE);
+	if (f->rev < 1 || f->rev > 2)
+		return neg_fail(n, "MPA revision not supported", 0);
+	n->request = *f;
+	n->request.pd = (struct span){ 0 };
+	n->res.crc = n->cfg.crc || f->flags & MPA_CRC;
+	n->res.markers_rx = n->cfg.markers;
+	n->res.markers_tx = (f->flags & MPA_MARKERS) != 0;
+	n->res.enhanced = (f->flags & MPA_ENHANCED) != 0;
+	n->state = NEG_CHECKED;
+	if (!n->res.enhanced)
+		return n->state;
+	n->res.peer_ird = f->ird;
+	n->res.peer_ord = f->ord;
+	n->res.p2p = (f->model & MPA_P2P) != 0;
+	if (n->res.p2p)
+		n->res.rtr = f->model & n->cfg.rtr ? f->model & n->cfg.rtr : n->cfg.rtr;
+	answer_depths(n, f);
+	if (n->res.ord < n->cfg.ord_min) {
+		n->why = "the peer's IRD is too small";
+		neg_reject(n, reject);
+	}
+	return n->state;
+}
+
+static void
+reply_frame(const struct neg *n, struct mpa_frame *out)
+{
+	*out = (struct mpa_frame){ .kind = MPA_REPLY, .rev = n->request.rev, .flags = wanted_flags(&n->cfg) };
+	if (!n->res.enhanced)
+		return;
+	out->flags |= MPA_ENHANCED;
+	out->model = n->res.p2p ? MPA_P2P | n->res.rtr : 0;
+	out->ird = n->request.ord == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ird;
+	out->ord = n->request.ird == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ord;
+}
+
+void
+neg_accept(struct neg *n, struct mpa_frame *out)
+{
+	assert(n->state == NEG_CHECKED);
+	reply_frame(n, out);
+	n->state = NEG_DONE;
+}
+
+void
+neg_reject(struct neg *n, struct mpa_frame *out)
+{
+	assert(n->state == NEG_CHECKED);
+	reply_frame(n, out);
+	out->flags |= MPA_REJECT;
+	if (n->res.enhanced && n->res.ord < n->cfg.ord_min)
+		out->ord = n->cfg.ord_min;	/* 9.1: the ORD that we would need */
+	n->state = NEG_REJECTED;
+}

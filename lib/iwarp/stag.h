@@ -1,0 +1,62 @@
+/*
+ * STags: which memory a peer may reach (RFC 5040 8.1.1, RFC 5041 8). A region
+ * is an exact range of bytes with rights, bound to a protection domain. STag
+ * and base address are random, spread over their whole range, and say nothing
+ * about the process. What is removed is unreachable from that moment.
+ */
+#ifndef SMCRD_IWARP_STAG_H
+#define SMCRD_IWARP_STAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+
+enum {
+	STAG_WRITE = 1 << 0,		/* remote write */
+	STAG_READ = 1 << 1,		/* remote read */
+	STAG_INVALIDATE = 1 << 2,	/* the peer may invalidate it (only a region of a single stream) */
+};
+
+/* Embedded in its owner's object; the table links it and owns nothing. */
+struct stag_region {
+	struct stag_region *next;	/* of the same bucket */
+	uint32_t stag;			/* 0: in no table */
+	unsigned access;
+	uint64_t base;			/* address of buf[0] as the peer sees it */
+	uint8_t *buf;
+	size_t len;
+	const void *pd;
+};
+
+struct stag_table {
+	struct stag_region **buckets;
+	uint32_t mask;
+	uint32_t cnt;
+};
+
+/* buckets: a power of two. 0 or -ENOMEM. */
+int stag_table_init(struct stag_table *, uint32_t buckets);
+void stag_table_fini(struct stag_table *);
+
+/* buf, len (> 0), access and pd are set; gets its STag and base here. */
+void stag_add(struct stag_table *, struct stag_region *, struct rng *);
+void stag_remove(struct stag_table *, struct stag_region *);
+struct stag_region *stag_find(const struct stag_table *, uint32_t stag);
+
+/* In the order in which they are checked. */
+enum stag_verdict {
+	STAG_OK,
+	STAG_INVALID,		/* unknown or revoked */
+	STAG_WRONG_PD,
+	STAG_NO_ACCESS,
+	STAG_WRAP,		/* TO + length beyond 64 bits */
+	STAG_BOUNDS,
+};
+
+/* May a stream of pd do `access` to len bytes at `to`? STAG_OK with their address in *at. */
+enum stag_verdict stag_check(const struct stag_table *, const void *pd, unsigned access,
+    uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);
+
+#endif

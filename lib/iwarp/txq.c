@@ -1,0 +1,290 @@
+/* FPDU encoder and send queue; see txq.h. */
+#include "iwarp/txq.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Length field, DDP header, padding, CRC: what an FPDU has beside its payload, at most. */
+#define OVERHEAD (MPA_LEN_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN)
+
+int
+txq_init(struct txq *q, uint32_t size)
+{
+	*q = (struct txq){ .size = size };
+	q->ring = malloc(size);
+	return q->ring == NULL ? -ENOMEM : 0;
+}
+
+void
+txq_fini(struct txq *q)
+{
+	free(q->ring);
+	q->ring = NULL;
+	q->size = 0;
+}
+
+void
+txq_start(struct txq *q, bool crc, bool markers)
+{
+	assert(txq_empty(q));
+	q->crc = crc;
+	q->markers = markers;
+	q->pos = 0;
+}
+
+/* With markers everything goes through the ring. */
+static size_t
+ring_need(const struct txq *q, size_t payload_len)
+{
+	size_t n = OVERHEAD + (payload_len <= TXQ_COPY_MAX || q->markers ? payload_len : 0);
+
+	return q->markers ? n + MPA_MARKER_LEN * (2 + n / (MPA_MARKER_STEP - MPA_MARKER_LEN)) : n;
+}
+
+size_t
+txq_ulpdu_max(const struct txq *q)
+{
+	size_t max = MPA_ULPDU_MAX;
+
+	/* A quarter, so that one FPDU can be written while the next are built. */
+	if (q->markers && max > q->size / 4)
+		max = q->size / 4;
+	return max;
+}
+
+bool
+txq_room(const struct txq *q, size_t payload_len)
+{
+	size_t need = ring_need(q, payload_len);
+
+	if (q->seg_head - q->seg_tail > TXQ_SEGS - (TXQ_PIECES_MAX + 2))
+		return false;
+	if (txq_empty(q))
+		return need < q->size;
+	if (q->head >= q->tail)
+		return q->size - q->head >= need || q->tail > need;
+	return q->tail - q->head > need;
+}
+
+/* n bytes in one run. Where the end of the ring is too near they start over at its beginning. */
+static uint8_t *
+ring_take(struct txq *q, size_t n)
+{
+	uint8_t *at;
+
+	if (txq_empty(q))
+		q->head = q->tail = 0;
+	if (q->head >= q->tail && q->size - q->head < n)
+		q->head = 0;
+	at = q->ring + q->head;
+	q->head += (uint32_t)n;
+	return at;
+}
+
+static void
+seg_put(struct txq *q, const uint8_t *ptr, size_t len, bool in_ring)
+{
+	struct txq_seg *last = &q->segs[(q->seg_head - 1) % TXQ_SEGS];
+
+	q->bytes += len;
+	if (in_ring && !txq_empty(q) && last->in_ring && last->ptr + last->len == ptr) {
+		last->len += (uint32_t)len;
+		last->ring_end = q->head;
+		return;
+	}
+	q->segs[q->seg_head % TXQ_SEGS] = (struct txq_seg){
+		.ptr = ptr, .len = (uint32_t)len, .in_ring = in_ring, .ring_end = q->head,
+	};
+	q->seg_head++;
+}
+
+static size_t
+put_header(uint8_t *at, const struct ddp_hdr *h, size_t payload_len)
+{
+	size_t n = ddp_encode(h, at + MPA_LEN_LEN);
+	size_t ulpdu_len = n + payload_len;
+
+	at[0] = (uint8_t)(ulpdu_len >> 8);
+	at[1] = (uint8_t)ulpdu_len;
+	return MPA_LEN_LEN + n;
+}
+
+static uint8_t *
+put_payload(uint8_t *at, const struct txq_payload *p)
+{
+	for (unsigned i = 0; i < p->cnt; i++) {
+		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
+		at += p->v[i].iov_len;
+	}
+	return at;
+}
+
+static void
+put_crc(const struct txq *q, uint8_t *at, uint32_t crc)
+{
+	if (q->crc)
+		mpa_crc_put(at, mpa_crc_value(crc));
+	else
+		memset(at, 0, MPA_CRC_LEN);
+}
+
+/* The whole FPDU in one run. */
+static void
+put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	size_t hdr_len = MPA_LEN_LEN + (h->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
+	size_t pad = mpa_pad(hdr_len - MPA_LEN_LEN + p->len);
+	size_t len = hdr_len + p->len + pad + MPA_CRC_LEN;
+	uint8_t *fpdu = ring_take(q, len);
+	uint8_t *at;
+
+	(void)put_header(fpdu, h, p->len);
+	at = put_payload(fpdu + hdr_len, p);
+	memset(at, 0, pad);
+	at += pad;
+	put_crc(q, at, q->crc ? mpa_crc_update(MPA_CRC_INIT, fpdu, len - MPA_CRC_LEN) : 0);
+	q->pos += (uint32_t)len;
+	seg_put(q, fpdu, len, true);
+}
+
+/* Payload stays where it is: header, payload pieces, trailer. */
+static void
+put_gathered(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	size_t hdr_len = MPA_LEN_LEN + (h->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
+	size_t pad = mpa_pad(hdr_len - MPA_LEN_LEN + p->len);
+	uint32_t crc = MPA_CRC_INIT;
+	uint8_t *at = ring_take(q, hdr_len);
+
+	(void)put_header(at, h, p->len);
+	seg_put(q, at, hdr_len, true);
+	if (q->crc)
+		crc = mpa_crc_update(crc, at, hdr_len);
+	for (unsigned i = 0; i < p->cnt; i++) {
+		if (q->crc)
+			crc = mpa_crc_update(crc, p->v[i].iov_base, p->v[i].iov_len);
+		seg_put(q, p->v[i].iov_base, p->v[i].iov_len, false);
+	}
+	at = ring_take(q, pad + MPA_CRC_LEN);
+	memset(at, 0, pad);
+	if (q->crc)
+		crc = mpa_crc_update(crc, at, pad);
+	put_crc(q, at + pad, crc);
+	seg_put(q, at, pad + MPA_CRC_LEN, true);
+	q->pos += (uint32_t)(hdr_len + p->len + pad + MPA_CRC_LEN);
+}
+
+/* -- with markers -- */
+
+struct marked {
+	uint8_t *at;
+	uint32_t pos;		/* in the stream, of *at */
+	uint32_t len_pos;	/* of the length field */
+	bool started;		/* the length field is behind us */
+};
+
+static void
+marked_marker(struct marked *m)
+{
+	uint32_t ptr;
+
+	if (m->pos % MPA_MARKER_STEP != 0)
+		return;
+	ptr = m->started ? m->pos - m->len_pos : 0;
+	m->at[0] = m->at[1] = 0;
+	m->at[2] = (uint8_t)(ptr >> 8);
+	m->at[3] = (uint8_t)ptr;
+	m->at += MPA_MARKER_LEN;
+	m->pos += MPA_MARKER_LEN;
+}
+
+static void
+marked_bytes(struct marked *m, const uint8_t *src, size_t len)
+{
+	while (len > 0) {
+		size_t n;
+
+		marked_marker(m);
+		if (!m->started) {
+			m->started = true;
+			m->len_pos = m->pos;
+		}
+		n = MPA_MARKER_STEP - m->pos % MPA_MARKER_STEP;
+		if (n > len)
+			n = len;
+		memcpy(m->at, src, n);
+		m->at += n;
+		m->pos += (uint32_t)n;
+		src += n;
+		len -= n;
+	}
+}
+
+static void
+put_marked(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	static const uint8_t zeroes[4];
+	uint8_t hdr[MPA_LEN_LEN + DDP_HDR_MAX];
+	size_t hdr_len = put_header(hdr, h, p->len);
+	size_t len = mpa_fpdu_len(hdr_len - MPA_LEN_LEN + p->len);
+	size_t total = len + MPA_MARKER_LEN * mpa_marker_cnt(q->pos, len);
+	uint8_t *fpdu = ring_take(q, total);
+	struct marked m = { .at = fpdu, .pos = q->pos };
+
+	marked_bytes(&m, hdr, hdr_len);
+	for (unsigned i = 0; i < p->cnt; i++)
+		marked_bytes(&m, p->v[i].iov_base, p->v[i].iov_len);
+	marked_bytes(&m, zeroes, mpa_pad(hdr_len - MPA_LEN_LEN + p->len));
+	marked_marker(&m);	/* between padding and CRC: covered by it */
+	put_crc(q, m.at, q->crc ? mpa_crc_update(MPA_CRC_INIT, fpdu, total - MPA_CRC_LEN) : 0);
+	q->pos += (uint32_t)total;
+	seg_put(q, fpdu, total, true);
+}
+
+void
+txq_put(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	assert(p->cnt <= TXQ_PIECES_MAX);
+	if (q->markers)
+		put_marked(q, h, p);
+	else if (p->len <= TXQ_COPY_MAX)
+		put_packed(q, h, p);
+	else
+		put_gathered(q, h, p);
+}
+
+unsigned
+txq_gather(const struct txq *q, struct iovec *iov, unsigned max)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = q->seg_tail; i != q->seg_head && n < max; i++, n++) {
+		const struct txq_seg *s = &q->segs[i % TXQ_SEGS];
+
+		iov[n].iov_base = (void *)(uintptr_t)s->ptr;
+		iov[n].iov_len = s->len;
+	}
+	return n;
+}
+
+void
+txq_sent(struct txq *q, size_t n)
+{
+	assert(n <= q->bytes);
+	q->bytes -= n;
+	while (n > 0) {
+		struct txq_seg *s = &q->segs[q->seg_tail % TXQ_SEGS];
+
+		if (n < s->len) {
+			s->ptr += n;
+			s->len -= (uint32_t)n;
+			return;
+		}
+		n -= s->len;
+		if (s->in_ring)
+			q->tail = s->ring_end;
+		q->seg_tail++;
+	}
+}
