@@ -12,3 +12,22 @@ tests_unit_check_sim_SOURCES = tests/unit/check_sim.c tests/unit/unit.h
 tests_unit_check_sim_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_sim_LDADD = lib/libsim.la lib/libbase.la $(UNIT_LIBS)
 endif
+
+noinst_LTLIBRARIES += lib/libsiw.la
+lib_libsiw_la_SOURCES = \
+	lib/rnic/rnic.h \
+	lib/rnic/siw.c lib/rnic/siw.h lib/rnic/siw_int.h \
+	lib/rnic/siw_cm.c \
+	lib/rnic/siw_io.c \
+	lib/rnic/siw_linger.c \
+	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
+	lib/rnic/siw_qp.c
+lib_libsiw_la_LIBADD = lib/libiwarp.la
+
+if HAVE_CHECK
+check_UNIT += \
+	tests/unit/check_siw
+tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_siw_LDADD = lib/libsiw.la $(UNIT_LIBS)
+endif

@@ -27,9 +27,10 @@ struct siw_config {
 	bool crc;			/* ask for CRC (on unless both ends say off) */
 	bool markers;			/* ask for markers in what we receive */
 	unsigned rtr;			/* SIW_RTR_*: kinds offered and accepted */
+	uint8_t mpa_rev;		/* of our Requests: 2 (RFC 6581), or 1 for a peer that knows no more */
 	uint16_t ird;			/* inbound Read depth offered, >= 1 */
 	uint16_t ord;			/* outbound Read depth wanted, >= 1 */
-	uint32_t fpdu_max;		/* largest ULPDU to a software peer; 0 = MULPDU from the TCP MSS */
+	uint32_t fpdu_max;		/* largest ULPDU from and to a software peer; 0 = MULPDU from the TCP MSS */
 	uint32_t connect_ms;		/* TCP connect + MPA negotiation, active and passive */
 	uint32_t answer_ms;		/* confirming Read unanswered this long = link failure */
 	uint32_t confirm_ms;		/* a confirming Read goes out at the latest this long after a signaled request */
@@ -57,6 +58,7 @@ struct siw_stats {
 	uint64_t terminates_sent, terminates_received;
 	uint64_t crc_errors;
 	uint64_t recv_stalls;		/* reading stopped: no receive posted */
+	uint64_t accept_pauses;		/* out of descriptors: accepting stopped for a while */
 };
 void siw_stats(const struct rnic_dev *, struct siw_stats *);
 

@@ -1,0 +1,292 @@
+/*
+ * What the files of the soft iWARP device share. siw.c: the device, its
+ * memory and its list of calls; siw_qp.c: queue pairs, work requests,
+ * completions and events; siw_io.c: the established stream; siw_cm.c:
+ * connection set-up; siw_linger.c: sockets that have only a last word to say.
+ */
+#ifndef SMCRD_RNIC_SIW_INT_H
+#define SMCRD_RNIC_SIW_INT_H
+
+#include "base/list.h"
+#include "base/timerq.h"
+#include "iwarp/fpdu.h"
+#include "iwarp/negotiate.h"
+#include "iwarp/stag.h"
+#include "iwarp/stream.h"
+#include "iwarp/txq.h"
+#include "rnic/siw.h"
+#include "rnic/siw_pdata.h"
+
+#define SIW_MAX_INLINE 64
+#define SIW_MAX_SQ 8192
+#define SIW_MAX_RQ 8192
+#define SIW_MAX_MR (1u << 20)
+#define SIW_SLOT_BITS 12		/* of a QPN: index; the rest is random */
+#define SIW_MAX_QP ((1u << SIW_SLOT_BITS) - 2)
+#define SIW_RX_BUF (256u * 1024)	/* staging read; also holds the FPDU that is not complete */
+#define SIW_TX_RING (128u * 1024)
+#define SIW_TX_BUDGET (1024u * 1024)	/* bytes a QP and turn */
+#define SIW_TX_QUEUED (256u * 1024)	/* payload worth queueing, struct rnic_room */
+#define SIW_IOV 256
+#define SIW_PARKED_MAX 64
+#define SIW_PARKED_MS 1000
+#define SIW_PENDING_MAX 128		/* MPA requests that are being read, parked ones included */
+#define SIW_LINGER_MAX 64
+#define SIW_LINGER_MS 2000
+
+struct siw_dev {
+	struct rnic_dev dev;
+	struct siw_config cfg;
+	struct rnic_loop loop;
+	struct rng *rng;
+	int64_t now_ns;			/* of the last call that told */
+	struct timerq timers;
+	struct stag_table stags;
+	struct siw_qp **slots;		/* by index in the QPN */
+	uint32_t qp_cnt;
+	uint32_t next_slot;
+	uint32_t pd_cnt;
+	uint64_t mr_bytes;
+	uint8_t mac[6];
+	uint8_t mtu_code;
+	uint16_t port;
+	int listen_fd;
+	bool accept_more;		/* connections may wait on listen_fd */
+	struct timer accept_timer;	/* out of descriptors: accepting pauses */
+	struct list_node pending;	/* siw_pend being read, oldest first */
+	struct list_node parked;	/* siw_pend complete, no QP expects them yet */
+	unsigned pending_cnt;
+	unsigned parked_cnt;
+	struct list_node lingering;
+	unsigned linger_cnt;
+	struct list_node rx_list;	/* siw_qp with bytes to read or to decode */
+	struct list_node tx_list;	/* siw_qp with something to send */
+	struct list_node cq_list;	/* siw_qp with completions */
+	struct list_node ev_list;	/* siw_qp with events */
+	struct list_node stamp_list;	/* siw_qp whose timers were armed at a time that may be old */
+	struct siw_stats stats;
+};
+
+struct siw_pd {
+	struct rnic_pd pd;
+	uint32_t refs;
+};
+
+struct siw_mr {
+	struct rnic_mr mr;
+	struct stag_region region;
+};
+
+/* A posted request. */
+struct siw_wr {
+	uint64_t wr_id;
+	uint64_t raddr;
+	uint32_t rkey;
+	uint32_t len;
+	enum rnic_wr_op op;
+	uint16_t flags;
+	uint16_t sge_cnt;
+	union {
+		struct iovec sge[RNIC_SGE_MAX];
+		uint8_t bytes[SIW_MAX_INLINE];
+	} u;
+};
+
+/* A completion that waits to be polled. */
+struct siw_cqe {
+	uint64_t wr_id;
+	enum rnic_wc_op op;
+	enum rnic_wc_status status;
+	uint32_t len;
+};
+
+enum siw_state {
+	SIW_IDLE,		/* created */
+	SIW_EXPECTING,		/* passive: the peer may come */
+	SIW_CONNECTING,		/* active: TCP */
+	SIW_REQUESTED,		/* active: MPA Reply awaited */
+	SIW_RTR_WAIT,		/* passive: replied, first FPDU awaited */
+	SIW_RTS,
+	SIW_BROKEN,		/* all requests flushed */
+	SIW_CLOSED,		/* by qp_disconnect */
+};
+
+/* Bits of siw_qp.starved: what struct rnic_room has none of. */
+enum {
+	SIW_NO_WRS = 1 << 0,
+	SIW_NO_SENDS = 1 << 1,
+	SIW_NO_BYTES = 1 << 2,
+};
+
+/* Timers armed by calls that are not told the time. */
+enum {
+	SIW_STAMP_CONNECT = 1 << 0,
+	SIW_STAMP_CONFIRM = 1 << 1,
+	SIW_STAMP_ANSWER = 1 << 2,
+};
+
+struct siw_qp {
+	struct rnic_qp qp;
+	struct siw_dev *dev;
+	struct siw_pd *pd;
+	enum siw_state state;
+	uint64_t token;
+	uint32_t sq_depth;
+	uint32_t rq_depth;
+	const char *why;		/* BROKEN: for people */
+	/* set-up */
+	enum rnic_side side;
+	bool claimed;			/* qp_connect was called */
+	bool connected;			/* RNIC_EV_CONNECTED was given out */
+	struct rnic_remote remote;
+	uint32_t peer_qpn;		/* as the peer's private data says */
+	struct timer connect_timer;
+	struct neg neg;
+	/* stream */
+	int fd;
+	bool crc;
+	size_t ulpdu_max;		/* of what we send */
+	struct stream stream;
+	struct fpdu_rx fpdu;
+	uint8_t *rx_buf;
+	size_t rx_off;			/* first byte not decoded */
+	size_t rx_len;			/* bytes in the buffer */
+	bool rx_stalled;		/* rx_held waits for a receive */
+	bool rx_hup;			/* the peer closed its side: read to the end */
+	struct span rx_held;
+	uint8_t *rx_place;		/* rest of a Write that is read straight into place (CRC off) */
+	size_t rx_place_len;
+	size_t rx_place_tail;		/* padding and CRC behind it */
+	struct txq txq;
+	bool tx_blocked;		/* the socket is full */
+	/* send queue: counters of requests, ever growing */
+	struct siw_wr *sq;
+	uint32_t sq_mask;
+	uint32_t sq_head;		/* posted */
+	uint32_t sq_enc;		/* wholly turned into FPDUs */
+	uint32_t sq_done;		/* complete */
+	uint32_t sq_sig;		/* behind the last signaled one */
+	uint32_t enc_off;		/* bytes done of request sq_enc */
+	size_t sq_bytes;		/* payload posted, not yet turned into FPDUs */
+	uint32_t sends_out;		/* Sends not confirmed */
+	uint32_t peer_depth;		/* receives the peer has */
+	unsigned starved;
+	/* confirming Read */
+	bool read_out;
+	uint32_t read_pos;		/* it confirms the requests before this one */
+	uint32_t want_pos;		/* confirmation is wanted up to here */
+	struct timer confirm_timer;
+	struct timer answer_timer;
+	/* completions */
+	struct siw_cqe *cq;
+	uint32_t cq_mask;
+	uint32_t cq_head;
+	uint32_t cq_tail;
+	uint32_t cq_sends;		/* of requests, not polled */
+	uint32_t cq_recvs;
+	unsigned events;		/* bits of enum rnic_event_type */
+	struct list_node rx_node;
+	struct list_node tx_node;
+	struct list_node cq_node;
+	struct list_node ev_node;
+	struct list_node stamp_node;
+	unsigned stamps;		/* SIW_STAMP_* */
+};
+
+static inline struct siw_dev *
+siw_dev(struct rnic_dev *d)
+{
+	return CONTAINER_OF(d, struct siw_dev, dev);
+}
+
+static inline struct siw_qp *
+siw_qp(struct rnic_qp *q)
+{
+	return CONTAINER_OF(q, struct siw_qp, qp);
+}
+
+static inline int64_t
+siw_ms(uint32_t ms)
+{
+	return (int64_t)ms * 1000000;
+}
+
+/* -- siw.c -- */
+
+/* The time was told: timers armed since the last time get it. */
+void siw_set_now(struct siw_dev *, int64_t now_ns);
+
+/* -- siw_qp.c -- */
+
+int siw_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
+void siw_qp_destroy(struct rnic_qp *);
+void siw_qp_disconnect(struct rnic_qp *, bool graceful);
+int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
+int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
+void siw_room(const struct rnic_qp *, struct rnic_room *);
+void siw_confirm(struct rnic_qp *);
+unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
+bool siw_poll_event(struct rnic_dev *, struct rnic_event *);
+
+struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
+void siw_qp_set_state(struct siw_qp *, enum siw_state);
+void siw_event(struct siw_qp *, enum rnic_event_type);
+void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
+/* All requests before pos are done. */
+void siw_complete_sends(struct siw_qp *, uint32_t pos);
+/* Gives RNIC_EV_ROOM when something that was used up is there again. */
+void siw_room_changed(struct siw_qp *);
+/* Arms the timers in bits (SIW_STAMP_*): from the last time told, put right as soon as the next one is. */
+void siw_qp_arm(struct siw_qp *, unsigned bits);
+/* Arms the timer that asks for confirmation, when there is something to confirm. */
+void siw_confirm_arm(struct siw_qp *);
+
+/*
+ * The connection is lost, or never came about: closes the socket, flushes,
+ * reports. status: of the oldest request. term (may be NULL): a Terminate to
+ * be sent first, if the socket takes it.
+ */
+void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
+
+/* -- siw_io.c -- */
+
+/* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
+int siw_stream_start(struct siw_qp *, const struct siw_pdata *peer);
+void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
+/* One bounded turn of reading and decoding. */
+void siw_rx_turn(struct siw_qp *);
+/* Something may be there to be read or decoded. */
+void siw_rx_mark(struct siw_qp *);
+/* Something is to be sent. */
+void siw_tx_mark(struct siw_qp *);
+void siw_flush(struct rnic_dev *);
+/* Queues the first FPDU of the active side. */
+void siw_tx_rtr(struct siw_qp *);
+/* Queues a Terminate. */
+void siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
+/* Turns requests into FPDUs as far as there is room. */
+void siw_tx_fill(struct siw_qp *);
+
+/* -- siw_cm.c -- */
+
+int siw_listen(struct siw_dev *, const char **err);
+void siw_listen_close(struct siw_dev *);
+void siw_accept_more(struct siw_dev *);
+int siw_qp_expect(struct rnic_qp *);
+int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
+/* CONNECTED once the stream runs and the user asked for it. */
+void siw_cm_check_connected(struct siw_qp *);
+void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
+
+/* -- siw_linger.c -- */
+
+/*
+ * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
+ * for a while and closes. The descriptor is not watched any more by others.
+ */
+void siw_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
+/* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
+void siw_linger_qp(struct siw_qp *, int fd);
+void siw_linger_close_all(struct siw_dev *);
+
+#endif

@@ -1,0 +1,466 @@
+/* Soft iWARP: the established stream, both directions; see siw_int.h. */
+#include "rnic/siw_int.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* -- start -- */
+
+static size_t
+mss_of(int fd)
+{
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0 ? (size_t)mss : 536;
+}
+
+/* Software takes FPDUs larger than a segment; others get what RFC 5044 says. */
+static size_t
+choose_ulpdu_max(const struct siw_qp *qp, const struct siw_pdata *peer)
+{
+	size_t max = mpa_mulpdu(mss_of(qp->fd), qp->neg.res.markers_tx);
+
+	if (peer->ulpdu_max != 0 && qp->dev->cfg.fpdu_max != 0) {
+		max = peer->ulpdu_max < qp->dev->cfg.fpdu_max ? peer->ulpdu_max : qp->dev->cfg.fpdu_max;
+		if (max < 128)
+			max = 128;
+	}
+	if (max > txq_ulpdu_max(&qp->txq))
+		max = txq_ulpdu_max(&qp->txq);
+	return max;
+}
+
+int
+siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
+{
+	const struct neg_result *res = &qp->neg.res;
+
+	qp->peer_depth = peer->recv_depth;
+	qp->peer_qpn = peer->from_qpn;
+	qp->crc = res->crc;
+	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
+	txq_start(&qp->txq, res->crc, res->markers_tx);
+	qp->ulpdu_max = choose_ulpdu_max(qp, peer);
+	stream_start(&qp->stream, res->ird, res->ord, res->p2p && (res->rtr & MPA_RTR_SEND) != 0);
+	qp->rx_off = qp->rx_len = 0;
+	return qp->dev->loop.watch(qp->dev->loop.ctx, qp->fd, siw_stream_io, qp);
+}
+
+/* -- receiving -- */
+
+void
+siw_rx_mark(struct siw_qp *qp)
+{
+	if (list_empty(&qp->rx_node))
+		list_push(&qp->dev->rx_list, &qp->rx_node);
+}
+
+static void
+read_answered(struct siw_qp *qp)
+{
+	qp->read_out = false;
+	timer_cancel(&qp->dev->timers, &qp->answer_timer);
+	siw_complete_sends(qp, qp->read_pos);
+	siw_room_changed(qp);
+	siw_confirm_arm(qp);
+	siw_tx_mark(qp);
+}
+
+/* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). */
+static void
+peer_started(struct siw_qp *qp)
+{
+	siw_qp_set_state(qp, SIW_RTS);
+	siw_cm_check_connected(qp);
+	siw_tx_mark(qp);
+}
+
+/* False: stop decoding. */
+static bool
+rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
+{
+	struct siw_dev *dev = qp->dev;
+	struct stream_ev ev;
+
+	switch (stream_ulpdu(&qp->stream, ulpdu, &ev)) {
+	case STREAM_RX_NONE:
+		break;
+	case STREAM_RX_RECV:
+		siw_complete(qp, ev.wr_id, RNIC_WC_RECV, RNIC_WC_OK, ev.len);
+		break;
+	case STREAM_RX_READ_REQ:
+		siw_tx_mark(qp);
+		break;
+	case STREAM_RX_READ_DONE:
+		read_answered(qp);
+		break;
+	case STREAM_RX_NO_RECV:
+		qp->rx_stalled = true;
+		qp->rx_held = ulpdu;
+		dev->stats.recv_stalls++;
+		return false;
+	case STREAM_RX_TERMINATED:
+		dev->stats.terminates_received++;
+		siw_qp_break(qp, rdmap_term_str(ev.term.layer, ev.term.etype, ev.term.code),
+		    RNIC_WC_REMOTE_ERR, NULL);
+		return false;
+	case STREAM_RX_ERROR:
+		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &ev.term);
+		return false;
+	}
+	if (qp->state == SIW_RTR_WAIT)
+		peer_started(qp);
+	return true;
+}
+
+static void
+rx_bad_fpdu(struct siw_qp *qp, int err)
+{
+	struct rdmap_term term;
+
+	if (err == FPDU_BAD_CRC)
+		qp->dev->stats.crc_errors++;
+	stream_fail_llp(&qp->stream, (uint8_t)-err, &term);
+	siw_qp_break(qp, err == FPDU_BAD_CRC ? "CRC error" : "the peer's FPDU framing is broken",
+	    RNIC_WC_LOCAL_ERR, &term);
+}
+
+/* Decodes what is in the buffer. False: broken, or stalled. */
+static bool
+rx_decode(struct siw_qp *qp)
+{
+	struct span ulpdu;
+	size_t need;
+
+	while (qp->rx_off < qp->rx_len) {
+		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off,
+		    &ulpdu, &need);
+
+		if (used < 0) {
+			rx_bad_fpdu(qp, (int)used);
+			return false;
+		}
+		if (used == 0)
+			break;
+		qp->rx_off += (size_t)used;
+		qp->dev->stats.fpdus_received++;
+		if (!rx_ulpdu(qp, ulpdu))
+			return false;
+	}
+	if (qp->rx_off == qp->rx_len) {
+		qp->rx_off = qp->rx_len = 0;
+	} else if (qp->rx_off > 0) {
+		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
+		qp->rx_len -= qp->rx_off;
+		qp->rx_off = 0;
+	}
+	return true;
+}
+
+/* A Send waited for a receive: again. */
+static bool
+rx_resume(struct siw_qp *qp)
+{
+	if (!qp->rx_stalled)
+		return true;
+	if (stream_recv_cnt(&qp->stream) == 0)
+		return false;
+	qp->rx_stalled = false;
+	return rx_ulpdu(qp, qp->rx_held) && rx_decode(qp);
+}
+
+static void
+rx_lost(struct siw_qp *qp, int err)
+{
+	const char *why = err == 0 ? "the peer closed the connection" :
+	    err == ECONNRESET ? "the peer reset the connection" :
+	    err == ETIMEDOUT ? "the connection timed out" : "the connection is lost";
+
+	siw_qp_break(qp, why, RNIC_WC_RETRY_EXC, NULL);
+}
+
+void
+siw_rx_turn(struct siw_qp *qp)
+{
+	size_t space;
+	ssize_t n;
+
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return;
+	if (!rx_resume(qp))
+		return;
+	space = SIW_RX_BUF - qp->rx_len;
+	n = recv(qp->fd, qp->rx_buf + qp->rx_len, space, MSG_DONTWAIT);
+	if (n < 0 && errno == EINTR)
+		siw_rx_mark(qp);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		rx_lost(qp, n == 0 ? 0 : errno);
+		return;
+	}
+	qp->rx_len += (size_t)n;
+	qp->dev->stats.bytes_received += (size_t)n;
+	/* A full buffer, or a FIN behind the data: no new edge will tell. */
+	if ((size_t)n == space || qp->rx_hup)
+		siw_rx_mark(qp);
+	(void)rx_decode(qp);
+}
+
+void
+siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_qp *qp = arg;
+
+	(void)fd;
+	siw_set_now(qp->dev, now_ns);
+	if (events & RNIC_IO_WRITE) {
+		qp->tx_blocked = false;
+		siw_tx_mark(qp);
+	}
+	if (events & RNIC_IO_HUP)
+		qp->rx_hup = true;
+	if (events & (RNIC_IO_READ | RNIC_IO_HUP)) {
+		list_remove(&qp->rx_node);
+		siw_rx_turn(qp);
+	}
+}
+
+/* -- sending -- */
+
+void
+siw_tx_mark(struct siw_qp *qp)
+{
+	if (!qp->tx_blocked && qp->state == SIW_RTS && list_empty(&qp->tx_node))
+		list_push(&qp->dev->tx_list, &qp->tx_node);
+}
+
+static void
+put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	txq_put(&qp->txq, h, p);
+	qp->dev->stats.fpdus_sent++;
+}
+
+static void
+put_bytes(struct siw_qp *qp, const struct ddp_hdr *h, const void *bytes, size_t len)
+{
+	put(qp, h, &(struct txq_payload){
+		.cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
+}
+
+/* Posts the Read that confirms all requests turned into FPDUs so far. */
+static void
+put_confirm(struct siw_qp *qp)
+{
+	/* Zero length: nobody looks at the STags; 1 because some dislike 0. */
+	const struct stream_read r = { .stag = 1 };
+	struct ddp_hdr h;
+	uint8_t body[RDMAP_READ_LEN];
+
+	stream_read_hdr(&qp->stream, &r, 1, 0, &h, body);
+	put_bytes(qp, &h, body, sizeof(body));
+	qp->read_out = true;
+	qp->read_pos = qp->sq_enc;
+	qp->dev->stats.reads_sent++;
+	siw_qp_arm(qp, SIW_STAMP_ANSWER);
+}
+
+static bool
+confirm_due(const struct siw_qp *qp)
+{
+	uint32_t sent = qp->sq_enc - qp->sq_done;
+
+	if (qp->read_out || sent == 0 || stream_reads_out(&qp->stream) >= qp->stream.ord)
+		return false;
+	if ((int32_t)(qp->want_pos - qp->sq_done) > 0 && (int32_t)(qp->sq_enc - qp->want_pos) >= 0)
+		return true;
+	/* Pressure: half of the queue, or of the peer's receives, is used up. */
+	if ((qp->sq_head - qp->sq_done) * 2 <= qp->sq_depth && qp->sends_out * 2 <= qp->peer_depth)
+		return false;
+	return qp->sq_enc == qp->sq_head || sent > qp->sq_depth / 4;
+}
+
+static void
+payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload *p)
+{
+	p->cnt = 0;
+	p->len = len;
+	if (wr->flags & RNIC_INLINE) {
+		p->v[p->cnt++] = (struct iovec){
+			.iov_base = (void *)(uintptr_t)(wr->u.bytes + off), .iov_len = len };
+		return;
+	}
+	for (unsigned i = 0; i < wr->sge_cnt && len > 0; i++) {
+		const struct iovec *v = &wr->u.sge[i];
+		size_t n;
+
+		if (off >= v->iov_len) {
+			off -= (uint32_t)v->iov_len;
+			continue;
+		}
+		n = v->iov_len - off < len ? v->iov_len - off : len;
+		p->v[p->cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
+		len -= n;
+		off = 0;
+	}
+}
+
+/* The next segment of the oldest request that is not wholly on its way. False: no room. */
+static bool
+put_request(struct siw_qp *qp)
+{
+	const struct siw_wr *wr = &qp->sq[qp->sq_enc & qp->sq_mask];
+	size_t max = qp->ulpdu_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
+	size_t len = wr->len - qp->enc_off < max ? wr->len - qp->enc_off : max;
+	bool last = qp->enc_off + len == wr->len;
+	struct txq_payload p;
+	struct ddp_hdr h;
+
+	if (!txq_room(&qp->txq, len))
+		return false;
+	payload_of(wr, qp->enc_off, len, &p);
+	if (wr->op == RNIC_WR_WRITE)
+		stream_write_hdr(wr->rkey, wr->raddr + qp->enc_off, last, &h);
+	else
+		stream_send_hdr(&qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, 0,
+		    qp->enc_off, last, &h);
+	put(qp, &h, &p);
+	qp->sq_bytes -= len;
+	qp->enc_off += (uint32_t)len;
+	if (last) {
+		qp->enc_off = 0;
+		qp->sq_enc++;
+	}
+	return true;
+}
+
+/*
+ * A segment of an answer to the peer's Read. It is copied: the region may go
+ * away before the socket took it. False: no room, or the QP is broken.
+ */
+static bool
+put_response(struct siw_qp *qp)
+{
+	size_t max = qp->ulpdu_max - DDP_TAGGED_LEN < TXQ_COPY_MAX ? qp->ulpdu_max - DDP_TAGGED_LEN : TXQ_COPY_MAX;
+	struct rdmap_term term;
+	struct ddp_hdr h;
+	struct span from;
+
+	if (!txq_room(&qp->txq, max))
+		return false;
+	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
+		siw_qp_break(qp, "the peer reads memory that is gone", RNIC_WC_LOCAL_ERR, &term);
+		return false;
+	}
+	put_bytes(qp, &h, from.ptr, from.len);
+	if (h.last)
+		qp->dev->stats.reads_served++;
+	return true;
+}
+
+void
+siw_tx_fill(struct siw_qp *qp)
+{
+	while (qp->state == SIW_RTS && txq_room(&qp->txq, RDMAP_READ_LEN)) {
+		/* Tagged messages may not be mixed: an answer goes between requests, and is finished first. */
+		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
+			if (!put_response(qp))
+				return;
+		} else if (qp->enc_off == 0 && confirm_due(qp)) {
+			put_confirm(qp);
+		} else if (qp->sq_enc == qp->sq_head || !put_request(qp)) {
+			return;
+		}
+	}
+}
+
+void
+siw_tx_rtr(struct siw_qp *qp)
+{
+	struct ddp_hdr h;
+
+	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_READ) {
+		put_confirm(qp);
+		return;
+	}
+	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_SEND)
+		stream_send_hdr(&qp->stream, RDMAP_SEND, 0, 0, true, &h);
+	else
+		stream_write_hdr(1, 0, true, &h);	/* also where there is no RTR: the first FPDU has to be ours */
+	put_bytes(qp, &h, "", 0);
+}
+
+void
+siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
+{
+	uint8_t body[RDMAP_TERM_MAX];
+	int len = rdmap_term_encode(term, body);
+	struct ddp_hdr h;
+
+	/* No FPDU may be sent before the initiator's first one: then there is nothing to say. */
+	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
+		return;
+	stream_term_hdr(&qp->stream, &h);
+	put_bytes(qp, &h, body, (size_t)len);
+}
+
+/* One gathered write. False: nothing more to do now. */
+static bool
+tx_write(struct siw_qp *qp, size_t *sent)
+{
+	struct iovec iov[SIW_IOV];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
+	ssize_t n = sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n < 0 && errno == EAGAIN) {
+		qp->tx_blocked = true;
+		return false;
+	}
+	if (n < 0) {
+		rx_lost(qp, errno);
+		return false;
+	}
+	txq_sent(&qp->txq, (size_t)n);
+	qp->dev->stats.bytes_sent += (size_t)n;
+	*sent += (size_t)n;
+	return true;
+}
+
+static void
+tx_turn(struct siw_qp *qp)
+{
+	size_t sent = 0;
+
+	do {
+		siw_tx_fill(qp);
+		if (qp->state != SIW_RTS || txq_empty(&qp->txq))
+			break;
+	} while (tx_write(qp, &sent) && sent < SIW_TX_BUDGET);
+	if (qp->state != SIW_RTS)
+		return;
+	if (sent >= SIW_TX_BUDGET)
+		siw_tx_mark(qp);
+	siw_room_changed(qp);
+}
+
+void
+siw_flush(struct rnic_dev *rdev)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+	struct list_node turn, *n;
+
+	/* Those that are not done mark themselves for the next turn. */
+	list_init(&turn);
+	while ((n = list_pop(&dev->tx_list)) != NULL)
+		list_push(&turn, n);
+	while ((n = list_pop(&turn)) != NULL)
+		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));
+}

@@ -1,0 +1,54 @@
+/*
+ * The MPA private data of soft iWARP devices: who is meant, who asks, and what
+ * each side can take. 32 bytes, big-endian; a receiver takes longer ones and
+ * skips what it does not know. Internal to lib/rnic/siw*.
+ *
+ *	 0  "SMCr"
+ *	 4  version (1)
+ *	 5  verdict: 0, or why the Reply rejects (enum siw_verdict)
+ *	 6  receives posted (16): most Sends that may be on their way at once
+ *	 8  QPN and
+ *	12  PSN of the QP that is meant: the passive one in the Request
+ *	16  token (64); 0 in the Reply
+ *	24  QPN of the sender
+ *	28  largest ULPDU the sender takes; 0 = by the MSS (RFC 5044 4.5)
+ */
+#ifndef SMCRD_RNIC_SIW_PDATA_H
+#define SMCRD_RNIC_SIW_PDATA_H
+
+#include <stdint.h>
+
+#include "base/span.h"
+
+#define SIW_PDATA_LEN 32
+#define SIW_PDATA_VERSION 1
+
+enum siw_verdict {
+	SIW_ACCEPTED,
+	SIW_STRANGER,		/* no private data of ours */
+	SIW_BAD_TOKEN,		/* QP known, PSN or token wrong */
+	SIW_USED,		/* this QP has its connection already */
+	SIW_NOT_EXPECTED,	/* nobody claimed the request in time */
+	SIW_BUSY,		/* too many requests that nobody claimed */
+	SIW_READ_DEPTH,		/* IRD 0: writes could not be confirmed */
+	SIW_GONE,		/* the QP went away meanwhile */
+	SIW_VERDICT_CNT,
+};
+
+struct siw_pdata {
+	uint8_t verdict;
+	uint16_t recv_depth;
+	uint32_t qpn;
+	uint32_t psn;
+	uint64_t token;
+	uint32_t from_qpn;
+	uint32_t ulpdu_max;
+};
+
+/* 0; -EPROTO: not ours, or a version we do not know. */
+int siw_pdata_decode(struct span, struct siw_pdata *out);
+void siw_pdata_encode(const struct siw_pdata *, uint8_t out[SIW_PDATA_LEN]);
+/* For people, as the side that was rejected says it. */
+const char *siw_verdict_str(unsigned verdict);
+
+#endif

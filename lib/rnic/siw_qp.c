@@ -1,0 +1,592 @@
+/* Soft iWARP: queue pairs, work requests, completions, events; see siw_int.h. */
+#include "rnic/siw_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/pages.h"
+
+static uint32_t
+round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* -- numbers -- */
+
+struct siw_qp *
+siw_qp_find(struct siw_dev *dev, uint32_t qpn)
+{
+	struct siw_qp *qp = dev->slots[qpn & ((1u << SIW_SLOT_BITS) - 1)];
+
+	return qp != NULL && qp->qp.qpn == qpn ? qp : NULL;
+}
+
+/* A free slot, the longest unused first; 0 when there is none. Slots 0 and 1 stay free: so do QPN 0 and 1. */
+static uint32_t
+slot_take(struct siw_dev *dev)
+{
+	for (uint32_t i = 0; i < SIW_MAX_QP; i++) {
+		uint32_t slot = 2 + (dev->next_slot + i) % SIW_MAX_QP;
+
+		if (dev->slots[slot] == NULL) {
+			dev->next_slot = (dev->next_slot + i + 1) % SIW_MAX_QP;
+			return slot;
+		}
+	}
+	return 0;
+}
+
+/* -- birth and death -- */
+
+static void confirm_timeout(struct timer *, int64_t now_ns);
+static void answer_timeout(struct timer *, int64_t now_ns);
+
+static void
+qp_free(struct siw_qp *qp)
+{
+	stream_fini(&qp->stream);
+	txq_fini(&qp->txq);
+	free(qp->sq);
+	free(qp->cq);
+	if (qp->rx_buf != NULL)
+		pages_free(qp->rx_buf, SIW_RX_BUF);
+	free(qp);
+}
+
+static int
+qp_alloc_queues(struct siw_qp *qp)
+{
+	const struct stream_config cfg = {
+		.stags = &qp->dev->stags,
+		.pd = qp->pd,
+		.rq_depth = qp->rq_depth,
+		.ird_max = qp->dev->cfg.ird,
+		.ord_max = qp->dev->cfg.ord,
+	};
+
+	qp->sq_mask = round_up_pow2(qp->sq_depth) - 1;
+	qp->cq_mask = round_up_pow2(qp->sq_depth + qp->rq_depth) - 1;
+	qp->sq = calloc(qp->sq_mask + 1, sizeof(*qp->sq));
+	qp->cq = calloc(qp->cq_mask + 1, sizeof(*qp->cq));
+	qp->rx_buf = pages_alloc(SIW_RX_BUF);
+	if (qp->sq == NULL || qp->cq == NULL || qp->rx_buf == NULL ||
+	    txq_init(&qp->txq, SIW_TX_RING) < 0 || stream_init(&qp->stream, &cfg) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int
+siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_qp **out)
+{
+	struct siw_dev *dev = siw_dev(pd->dev);
+	struct siw_qp *qp;
+	uint32_t slot;
+
+	if (attr->sq_depth == 0 || attr->sq_depth > SIW_MAX_SQ || attr->rq_depth == 0 ||
+	    attr->rq_depth > SIW_MAX_RQ)
+		return -EINVAL;
+	if (dev->qp_cnt >= dev->cfg.max_qp || (slot = slot_take(dev)) == 0)
+		return -ENOSPC;
+	qp = calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return -ENOMEM;
+	qp->dev = dev;
+	qp->pd = CONTAINER_OF(pd, struct siw_pd, pd);
+	qp->fd = -1;
+	qp->token = attr->token;
+	qp->sq_depth = attr->sq_depth;
+	qp->rq_depth = attr->rq_depth;
+	if (qp_alloc_queues(qp) < 0 || timerq_reserve(&dev->timers, 3) < 0) {
+		qp_free(qp);
+		return -ENOMEM;
+	}
+	qp->qp = (struct rnic_qp){
+		.dev = &dev->dev, .ctx = attr->ctx,
+		.qpn = slot | rng_below(dev->rng, 1u << (24 - SIW_SLOT_BITS)) << SIW_SLOT_BITS,
+		.psn = rng_below(dev->rng, 1u << 24),
+	};
+	timer_init(&qp->connect_timer, siw_cm_connect_timeout);
+	timer_init(&qp->confirm_timer, confirm_timeout);
+	timer_init(&qp->answer_timer, answer_timeout);
+	list_init(&qp->rx_node);
+	list_init(&qp->tx_node);
+	list_init(&qp->cq_node);
+	list_init(&qp->ev_node);
+	list_init(&qp->stamp_node);
+	dev->slots[slot] = qp;
+	dev->qp_cnt++;
+	qp->pd->refs++;
+	*out = &qp->qp;
+	return 0;
+}
+
+void
+siw_qp_destroy(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp;
+	struct siw_dev *dev;
+
+	if (rqp == NULL)
+		return;
+	qp = siw_qp(rqp);
+	dev = qp->dev;
+	siw_qp_disconnect(rqp, false);
+	list_remove(&qp->cq_node);
+	list_remove(&qp->ev_node);
+	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;
+	dev->qp_cnt--;
+	qp->pd->refs--;
+	timerq_unreserve(&dev->timers, 3);
+	qp_free(qp);
+}
+
+void
+siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
+{
+	assert(qp->state != SIW_CLOSED);
+	assert(to > qp->state);
+	qp->state = to;
+}
+
+/* -- completions and events -- */
+
+void
+siw_event(struct siw_qp *qp, enum rnic_event_type type)
+{
+	qp->events |= 1u << type;
+	if (list_empty(&qp->ev_node))
+		list_push(&qp->dev->ev_list, &qp->ev_node);
+}
+
+bool
+siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
+{
+	static const enum rnic_event_type order[] = {
+		RNIC_EV_CONNECTED, RNIC_EV_CONNECT_FAILED, RNIC_EV_ROOM, RNIC_EV_QP_ERROR,
+	};
+	struct siw_dev *dev = siw_dev(rdev);
+	struct list_node *n = list_first(&dev->ev_list);
+	struct siw_qp *qp;
+
+	if (n == NULL)
+		return false;
+	qp = CONTAINER_OF(n, struct siw_qp, ev_node);
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (!(qp->events & 1u << order[i]))
+			continue;
+		qp->events &= ~(1u << order[i]);
+		*ev = (struct rnic_event){ .type = order[i], .qp = &qp->qp };
+		if (order[i] == RNIC_EV_QP_ERROR || order[i] == RNIC_EV_CONNECT_FAILED)
+			ev->why = qp->why;
+		break;
+	}
+	list_remove(&qp->ev_node);
+	if (qp->events != 0)
+		list_push(&dev->ev_list, &qp->ev_node);
+	return true;
+}
+
+void
+siw_complete(struct siw_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status,
+    uint32_t len)
+{
+	assert(qp->cq_head - qp->cq_tail <= qp->cq_mask);
+	qp->cq[qp->cq_head++ & qp->cq_mask] = (struct siw_cqe){
+		.wr_id = wr_id, .op = op, .status = status, .len = len,
+	};
+	if (op == RNIC_WC_RECV)
+		qp->cq_recvs++;
+	else
+		qp->cq_sends++;
+	if (list_empty(&qp->cq_node))
+		list_push(&qp->dev->cq_list, &qp->cq_node);
+}
+
+static unsigned
+poll_qp(struct siw_qp *qp, struct rnic_wc *wc, unsigned max)
+{
+	unsigned n = 0;
+
+	while (n < max && qp->cq_tail != qp->cq_head) {
+		const struct siw_cqe *e = &qp->cq[qp->cq_tail++ & qp->cq_mask];
+
+		if (e->op == RNIC_WC_RECV)
+			qp->cq_recvs--;
+		else
+			qp->cq_sends--;
+		wc[n++] = (struct rnic_wc){
+			.wr_id = e->wr_id, .qp = &qp->qp, .op = e->op, .status = e->status, .len = e->len,
+		};
+	}
+	return n;
+}
+
+unsigned
+siw_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+	unsigned n = 0;
+
+	while (n < max && !list_empty(&dev->cq_list)) {
+		struct siw_qp *qp = CONTAINER_OF(list_first(&dev->cq_list), struct siw_qp, cq_node);
+
+		n += poll_qp(qp, wc + n, max - n);
+		list_remove(&qp->cq_node);
+		if (qp->cq_tail != qp->cq_head)
+			list_push(&dev->cq_list, &qp->cq_node);
+		siw_room_changed(qp);
+	}
+	return n;
+}
+
+static enum rnic_wc_op
+wc_op(enum rnic_wr_op op)
+{
+	return op == RNIC_WR_SEND ? RNIC_WC_SEND : RNIC_WC_WRITE;
+}
+
+void
+siw_complete_sends(struct siw_qp *qp, uint32_t pos)
+{
+	for (; qp->sq_done != pos; qp->sq_done++) {
+		const struct siw_wr *wr = &qp->sq[qp->sq_done & qp->sq_mask];
+
+		if (wr->op == RNIC_WR_SEND)
+			qp->sends_out--;
+		if (wr->flags & RNIC_SIGNALED)
+			siw_complete(qp, wr->wr_id, wc_op(wr->op), RNIC_WC_OK, 0);
+	}
+}
+
+static void
+flush_all(struct siw_qp *qp, enum rnic_wc_status first)
+{
+	struct stream_recv r;
+
+	for (; qp->sq_done != qp->sq_head; qp->sq_done++, first = RNIC_WC_FLUSHED) {
+		const struct siw_wr *wr = &qp->sq[qp->sq_done & qp->sq_mask];
+
+		siw_complete(qp, wr->wr_id, wc_op(wr->op), first, 0);
+	}
+	while (stream_flush_recv(&qp->stream, &r))
+		siw_complete(qp, r.wr_id, RNIC_WC_RECV, RNIC_WC_FLUSHED, 0);
+	qp->sends_out = 0;
+	qp->sq_bytes = 0;
+}
+
+/* -- room and confirmation -- */
+
+void
+siw_room(const struct rnic_qp *rqp, struct rnic_room *out)
+{
+	const struct siw_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct siw_qp, qp);
+	size_t queued = qp->sq_bytes + qp->txq.bytes;
+
+	*out = (struct rnic_room){ 0 };
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return;
+	out->wrs = qp->sq_depth - (qp->sq_head - qp->sq_done) - qp->cq_sends;
+	out->sends = qp->peer_depth - qp->sends_out;
+	if (out->sends > out->wrs)
+		out->sends = out->wrs;
+	out->bytes = queued < SIW_TX_QUEUED ? SIW_TX_QUEUED - queued : 0;
+}
+
+static unsigned
+starved_now(const struct siw_qp *qp)
+{
+	struct rnic_room room;
+
+	siw_room(&qp->qp, &room);
+	return (room.wrs == 0 ? SIW_NO_WRS : 0u) | (room.sends == 0 ? SIW_NO_SENDS : 0u) |
+	    /* Half of it has to be free again, or the user would be woken for crumbs. */
+	    (room.bytes == 0 || (qp->starved & SIW_NO_BYTES && room.bytes < SIW_TX_QUEUED / 2) ?
+	    SIW_NO_BYTES : 0u);
+}
+
+void
+siw_room_changed(struct siw_qp *qp)
+{
+	unsigned now;
+
+	if (qp->state != SIW_RTS || qp->starved == 0)
+		return;
+	now = starved_now(qp);
+	if (qp->starved & ~now)
+		siw_event(qp, RNIC_EV_ROOM);
+	qp->starved = now;
+}
+
+static void
+arm_one(struct siw_qp *qp, struct timer *t, uint32_t ms)
+{
+	timer_arm(&qp->dev->timers, t, qp->dev->now_ns + siw_ms(ms));
+}
+
+static void
+arm(struct siw_qp *qp, unsigned bits)
+{
+	const struct siw_config *cfg = &qp->dev->cfg;
+
+	if (bits & SIW_STAMP_CONNECT)
+		arm_one(qp, &qp->connect_timer, cfg->connect_ms);
+	if (bits & SIW_STAMP_CONFIRM)
+		arm_one(qp, &qp->confirm_timer, cfg->confirm_ms);
+	if (bits & SIW_STAMP_ANSWER)
+		arm_one(qp, &qp->answer_timer, cfg->answer_ms);
+}
+
+void
+siw_qp_arm(struct siw_qp *qp, unsigned bits)
+{
+	arm(qp, bits);
+	qp->stamps |= bits;
+	if (list_empty(&qp->stamp_node))
+		list_push(&qp->dev->stamp_list, &qp->stamp_node);
+}
+
+void
+siw_set_now(struct siw_dev *dev, int64_t now_ns)
+{
+	struct list_node *n;
+
+	dev->now_ns = now_ns;
+	while ((n = list_pop(&dev->stamp_list)) != NULL) {
+		struct siw_qp *qp = CONTAINER_OF(n, struct siw_qp, stamp_node);
+		unsigned bits = (timer_armed(&qp->connect_timer) ? SIW_STAMP_CONNECT : 0u) |
+		    (timer_armed(&qp->confirm_timer) ? SIW_STAMP_CONFIRM : 0u) |
+		    (timer_armed(&qp->answer_timer) ? SIW_STAMP_ANSWER : 0u);
+
+		arm(qp, qp->stamps & bits);
+		qp->stamps = 0;
+	}
+}
+
+void
+siw_confirm_arm(struct siw_qp *qp)
+{
+	uint32_t covered = qp->read_out ? qp->read_pos : qp->sq_done;
+
+	/* Positions only grow; the difference is right over the wrap. */
+	if ((int32_t)(qp->sq_sig - covered) <= 0 || (int32_t)(qp->want_pos - qp->sq_sig) >= 0 ||
+	    timer_armed(&qp->confirm_timer))
+		return;
+	siw_qp_arm(qp, SIW_STAMP_CONFIRM);
+}
+
+static void
+want_confirm(struct siw_qp *qp)
+{
+	qp->want_pos = qp->sq_head;
+	timer_cancel(&qp->dev->timers, &qp->confirm_timer);
+	siw_tx_mark(qp);
+}
+
+static void
+confirm_timeout(struct timer *t, int64_t now_ns)
+{
+	(void)now_ns;
+	want_confirm(CONTAINER_OF(t, struct siw_qp, confirm_timer));
+}
+
+static void
+answer_timeout(struct timer *t, int64_t now_ns)
+{
+	(void)now_ns;
+	siw_qp_break(CONTAINER_OF(t, struct siw_qp, answer_timer), "the peer does not answer",
+	    RNIC_WC_RETRY_EXC, NULL);
+}
+
+void
+siw_confirm(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if ((qp->state == SIW_RTS || qp->state == SIW_RTR_WAIT) && qp->sq_head != qp->sq_done)
+		want_confirm(qp);
+}
+
+/* -- posting -- */
+
+static bool
+sge_ok(const struct siw_qp *qp, const struct rnic_mr *mr, const uint8_t *ptr, size_t len)
+{
+	uintptr_t base, at = (uintptr_t)ptr;
+
+	if (mr == NULL || mr->pd != &qp->pd->pd)
+		return false;
+	base = (uintptr_t)mr->buf;
+	return at >= base && at - base <= mr->len && len <= mr->len - (at - base);
+}
+
+static int
+check_send(const struct siw_qp *qp, const struct rnic_send_wr *wr, size_t *len)
+{
+	size_t sum = 0;
+
+	if (wr->sge_cnt > RNIC_SGE_MAX || (wr->op != RNIC_WR_SEND && wr->op != RNIC_WR_WRITE))
+		return -EINVAL;
+	for (unsigned i = 0; i < wr->sge_cnt; i++) {
+		const struct rnic_sge *s = &wr->sge[i];
+
+		if (!(wr->flags & RNIC_INLINE) && !sge_ok(qp, s->mr, s->ptr, s->len))
+			return -EINVAL;
+		sum += s->len;
+	}
+	if (sum > INT32_MAX || (wr->flags & RNIC_INLINE && sum > SIW_MAX_INLINE))
+		return -EINVAL;
+	*len = sum;
+	return 0;
+}
+
+static void
+wr_take(struct siw_wr *to, const struct rnic_send_wr *wr, size_t len)
+{
+	uint8_t *at = to->u.bytes;
+
+	to->wr_id = wr->wr_id;
+	to->raddr = wr->raddr;
+	to->rkey = wr->rkey;
+	to->len = (uint32_t)len;
+	to->op = wr->op;
+	to->flags = (uint16_t)wr->flags;
+	to->sge_cnt = (uint16_t)wr->sge_cnt;
+	for (unsigned i = 0; i < wr->sge_cnt; i++) {
+		const struct rnic_sge *s = &wr->sge[i];
+
+		if (wr->flags & RNIC_INLINE) {
+			if (s->len > 0)
+				memcpy(at, s->ptr, s->len);
+			at += s->len;
+		} else {
+			to->u.sge[i].iov_base = (void *)(uintptr_t)s->ptr;
+			to->u.sge[i].iov_len = s->len;
+		}
+	}
+}
+
+int
+siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+	struct rnic_room room;
+	size_t len;
+	int rc;
+
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return -ENOTCONN;
+	rc = check_send(qp, wr, &len);
+	if (rc < 0)
+		return rc;
+	siw_room(rqp, &room);
+	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
+		qp->starved |= starved_now(qp);
+		return -ENOBUFS;
+	}
+	wr_take(&qp->sq[qp->sq_head++ & qp->sq_mask], wr, len);
+	qp->sq_bytes += len;
+	if (wr->op == RNIC_WR_SEND)
+		qp->sends_out++;
+	if (wr->flags & RNIC_SIGNALED) {
+		qp->sq_sig = qp->sq_head;
+		siw_confirm_arm(qp);
+	}
+	qp->starved |= starved_now(qp);
+	siw_tx_mark(qp);
+	return 0;
+}
+
+int
+siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state >= SIW_BROKEN)
+		return -ENOTCONN;
+	if (n > qp->rq_depth - stream_recv_cnt(&qp->stream) - qp->cq_recvs)
+		return -ENOBUFS;
+	for (unsigned i = 0; i < n; i++)
+		if (!sge_ok(qp, wr[i].mr, wr[i].ptr, wr[i].len))
+			return -EINVAL;
+	for (unsigned i = 0; i < n; i++)
+		stream_post_recv(&qp->stream, &(struct stream_recv){
+			.wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
+	if (n > 0 && qp->rx_stalled)
+		siw_rx_mark(qp);
+	return 0;
+}
+
+/* -- the end -- */
+
+/* Off the socket and all lists but those of completions and events. */
+static void
+qp_detach(struct siw_qp *qp, bool last_word)
+{
+	struct siw_dev *dev = qp->dev;
+	const struct linger now = { .l_onoff = 1 };
+	int fd = qp->fd;
+
+	timer_cancel(&dev->timers, &qp->connect_timer);
+	timer_cancel(&dev->timers, &qp->confirm_timer);
+	timer_cancel(&dev->timers, &qp->answer_timer);
+	list_remove(&qp->rx_node);
+	list_remove(&qp->stamp_node);
+	qp->fd = -1;
+	if (fd >= 0) {
+		dev->loop.unwatch(dev->loop.ctx, fd);
+		if (last_word) {
+			siw_linger_qp(qp, fd);
+		} else {
+			/* Reset: what is still on its way must not be placed, nor the peer wait for more. */
+			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+			close(fd);
+		}
+	}
+	list_remove(&qp->tx_node);
+}
+
+void
+siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status,
+    const struct rdmap_term *term)
+{
+	if (qp->state >= SIW_BROKEN)
+		return;
+	qp->why = why;
+	if (term != NULL) {
+		siw_tx_terminate(qp, term);
+		qp->dev->stats.terminates_sent++;
+	}
+	/* From here on siw_tx_fill() takes no more requests. */
+	siw_qp_set_state(qp, SIW_BROKEN);
+	qp_detach(qp, term != NULL);
+	flush_all(qp, status);
+	if (qp->connected)
+		siw_event(qp, RNIC_EV_QP_ERROR);
+	else if (qp->claimed)
+		siw_event(qp, RNIC_EV_CONNECT_FAILED);
+}
+
+void
+siw_qp_disconnect(struct rnic_qp *rqp, bool graceful)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state < SIW_BROKEN) {
+		/* May break the QP, when the peer reads memory that is gone. */
+		qp_detach(qp, graceful && qp->state == SIW_RTS);
+		flush_all(qp, RNIC_WC_FLUSHED);
+	}
+	if (qp->state != SIW_CLOSED)
+		siw_qp_set_state(qp, SIW_CLOSED);
+	qp->events = 0;
+	list_remove(&qp->ev_node);
+}
