@@ -1,2 +1,3 @@
 # see the top Makefile.am
 include tests/fuzz/local.mk
+include tests/unit/local.mk

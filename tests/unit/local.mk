@@ -1,0 +1,3 @@
+# Checks of the tree itself; the unit tests are listed in the fragments of the folders that they test.
+check_TAP += tests/unit/check_layers.sh
+EXTRA_DIST += tests/unit/check_layers.sh
