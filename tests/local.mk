@@ -1,3 +1,4 @@
 # see the top Makefile.am
 include tests/fuzz/local.mk
 include tests/unit/local.mk
+EXTRA_DIST += test.sh tests/tools/packages.sh
