@@ -2,3 +2,4 @@
 include tests/fuzz/local.mk
 include tests/unit/local.mk
 EXTRA_DIST += test.sh tests/tools/packages.sh
+include tests/bench/local.mk
