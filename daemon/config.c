@@ -23,7 +23,7 @@
 
 /* -- messages -- */
 
-static void __attribute__((format(printf, 4, 0)))
+static void
 report(struct config_report *rep, unsigned line, const char *kind, const char *fmt, va_list ap)
 {
 	if (line > 0)
@@ -281,6 +281,7 @@ lookup_target(struct config_build *b, unsigned line, struct config_target *t)
 	int rc = getaddrinfo(t->host, NULL, &hints, &list);
 
 	if (rc != 0) {
+		b->rep->again += rc == EAI_AGAIN;
 		config_error(b->rep, line, "cannot resolve %s: %s", t->host,
 		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 		return;
@@ -372,7 +373,7 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		parse_text(&b, text, flags);
 	if (rep.errors > 0) {
 		config_free(b.cfg);
-		return -EINVAL;
+		return rep.again == rep.errors ? -EAGAIN : -EINVAL;
 	}
 	*out = b.cfg;
 	return 0;

@@ -100,6 +100,7 @@ struct config {
 /*
  * Reads and checks the file. 0, or negative with messages "FILE:LINE: what" printed to err, all that were found.
  * Lines "FILE:LINE: warning: what" may come with success too.
+ * -EAGAIN when nothing is wrong but that the name service did not answer.
  * Names are resolved here: blocking, at start and on reload only.
  */
 int config_load(const char *path, FILE *err, struct config **out);

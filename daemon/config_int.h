@@ -19,6 +19,7 @@ struct config_report {
 	FILE *err;
 	const char *path;
 	unsigned errors;
+	unsigned again;		/* of these, those that may go away by themselves */
 };
 
 /* "PATH:LINE: ..."; line 0 = about the file as a whole, "PATH: ...". */

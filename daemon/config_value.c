@@ -146,32 +146,28 @@ format_number(const struct config_key *key, uint64_t n, char *buf, size_t cap)
 static uint64_t
 load_number(const struct config_key *key, const void *base)
 {
-	const char *p = (const char *)base + key->off;
-	uint16_t n16;
-	uint32_t n32;
+	const void *p = (const char *)base + key->off;
 
 	if (key->type == CONFIG_T_BOOL)
-		return *(const bool *)(const void *)p;
-	if (key->len == sizeof(n16)) {
-		memcpy(&n16, p, sizeof(n16));
-		return n16;
+		return *(const bool *)p;
+	switch (key->len) {
+	case sizeof(uint8_t): return *(const uint8_t *)p;
+	case sizeof(uint16_t): return *(const uint16_t *)p;
+	default: return *(const uint32_t *)p;
 	}
-	memcpy(&n32, p, sizeof(n32));
-	return n32;
 }
 
 /* n is in range, so it fits. */
 static void
 store_number(const struct config_key *key, void *base, uint64_t n)
 {
-	char *p = (char *)base + key->off;
-	uint16_t n16 = (uint16_t)n;
-	uint32_t n32 = (uint32_t)n;
+	void *p = (char *)base + key->off;
 
-	if (key->len == sizeof(n16))
-		memcpy(p, &n16, sizeof(n16));
-	else
-		memcpy(p, &n32, sizeof(n32));
+	switch (key->len) {
+	case sizeof(uint8_t): *(uint8_t *)p = (uint8_t)n; break;
+	case sizeof(uint16_t): *(uint16_t *)p = (uint16_t)n; break;
+	default: *(uint32_t *)p = (uint32_t)n; break;
+	}
 }
 
 static int

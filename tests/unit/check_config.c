@@ -123,7 +123,7 @@ wrong_types(const struct config_section *sec, const struct config_key *key)
 		if (key->type == CONFIG_T_BOOL && is_bool)
 			continue;
 		if (key->type == CONFIG_T_UINT && is_int) {
-			if (key->min <= 7)
+			if (key->min <= 7 && key->max >= 7)
 				continue;
 			try_setting(sec, key, values[i], "must be from ");
 			continue;
@@ -163,12 +163,13 @@ ranges(const struct config_section *sec, const struct config_key *key)
 {
 	if (!has_range(key))
 		return;
-	ck_assert_msg(key->max <= (key->len == 2 ? UINT16_MAX : UINT32_MAX), "%s", key->name);
+	ck_assert_msg(key->max <= (key->len == 1 ? UINT8_MAX : key->len == 2 ? UINT16_MAX : UINT32_MAX), "%s",
+	    key->name);
 	try_number(sec, key, key->min, NULL);
-	if ((key->flags & CONFIG_POW2) == 0 && key->max > key->min)
-		try_number(sec, key, key->min + 1, NULL);
-	else
+	if ((key->flags & CONFIG_POW2) != 0)
 		try_number(sec, key, key->min + 1, "must be a power of two");
+	else if (key->max > key->min)
+		try_number(sec, key, key->min + 1, NULL);
 	try_number(sec, key, key->max, NULL);
 	try_number(sec, key, key->max + 1, "must be ");
 	if ((key->flags & CONFIG_OR_ZERO) != 0 || key->min == 0)
@@ -237,6 +238,24 @@ default_is_valid(const struct config_section *sec, const struct config_key *key)
 	ck_assert_msg(config_value_set_default(key, base) == 0, "%s.%s", sec->name, key->name);
 	ck_assert_msg((key->flags & CONFIG_REQUIRED) == 0 || key->def == NULL, "%s.%s", sec->name, key->name);
 }
+
+/* Of struct siw_config every field has a key, so the device's own defaults can be compared field by field. */
+START_TEST(device_defaults_are_those_of_the_device)
+{
+	struct config *cfg = parse_ok("devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
+	struct config_device own = { .type = CONFIG_DEVICE_SIW };
+
+	siw_config_init(&own.siw);
+	own.siw.addr = cfg->devices[0].siw.addr;
+	/* It takes any port; the daemon a range that a firewall can open. */
+	own.siw.port_min = cfg->devices[0].siw.port_min;
+	own.siw.port_max = cfg->devices[0].siw.port_max;
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_DEVICE) != 0)
+			ck_assert_msg(config_value_equal(k, &own, &cfg->devices[0]), "%s", k->name);
+	config_free(cfg);
+}
+END_TEST
 
 START_TEST(every_default_is_valid)
 {
@@ -648,6 +667,7 @@ config_case(TCase *tc)
 	tcase_add_test(tc, refuses_unknown_keys_everywhere);
 	tcase_add_test(tc, names_every_missing_key);
 	tcase_add_test(tc, every_default_is_valid);
+	tcase_add_test(tc, device_defaults_are_those_of_the_device);
 	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
 	tcase_add_test(tc, reports_all_errors_at_once);
 	tcase_add_test(tc, refuses_text_with_nul);
