@@ -22,8 +22,8 @@ struct control_hooks {
 	/*
 	 * Reads the configuration file again, in the background because names are resolved. 0, and later, never before
 	 * this returned, done(done_arg, rc, msgs) once: rc 0 when the new configuration is in force, negative when all
-	 * is as before; msgs are the lines to show, errors or warnings, "" for none. -EBUSY when a reload is going on
-	 * already or the daemon is draining; then done is not called. No done comes after control_free.
+	 * is as before; msgs are the lines to show, errors or warnings, "" for none. Or -errno, -EBUSY when a reload
+	 * is going on already or the daemon is draining; then done is not called. No done comes after control_free.
 	 */
 	int (*reload)(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
 	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while

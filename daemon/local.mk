@@ -9,21 +9,30 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/config_devices.c \
 	daemon/config_print.c \
 	daemon/config_plan.c daemon/config_plan.h \
+	daemon/smcrd.c daemon/smcrd.h \
+	daemon/options.c daemon/options.h \
+	daemon/loader.c daemon/loader.h \
+	daemon/notify.c daemon/notify.h \
+	daemon/fdlimit.c daemon/fdlimit.h \
 	daemon/loop.c daemon/loop.h
-daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS)
-daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS)
+daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
+daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS)
 
 if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_config \
 	tests/unit/check_config_plan \
+	tests/unit/check_smcrd \
 	tests/unit/check_loop
 tests_unit_check_config_SOURCES = tests/unit/check_config.c tests/unit/unit.h
 tests_unit_check_config_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libsiw.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_config_plan_SOURCES = tests/unit/check_config_plan.c tests/unit/unit.h
 tests_unit_check_config_plan_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_config_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c tests/unit/unit.h
+tests_unit_check_smcrd_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_smcrd_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
 tests_unit_check_loop_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_loop_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

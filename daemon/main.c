@@ -1,5 +1,7 @@
+#include "daemon/smcrd.h"
+
 int
-main(void)
+main(int argc, char **argv)
 {
-	return 0;
+	return smcrd_main(argc, argv);
 }

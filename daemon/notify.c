@@ -1,0 +1,88 @@
+/* What systemd is told: see notify.h. */
+#include "daemon/notify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#define STATUS_INTERVAL_NS (5 * 1000000000LL)
+#define STOP_MARGIN_MS 10000u
+
+void
+notify_init(struct notify *n, int64_t now_ns)
+{
+	uint64_t usec;
+
+	*n = (struct notify){ .enabled = getenv("NOTIFY_SOCKET") != NULL };
+	if (sd_watchdog_enabled(0, &usec) > 0 && usec < INT64_MAX / 1000)
+		n->watchdog_ns = (int64_t)usec * 1000 / 2;
+	n->watchdog_at_ns = n->status_at_ns = now_ns;
+}
+
+void
+notify_ready(const struct notify *n)
+{
+	if (n->enabled)
+		(void)sd_notify(0, "READY=1");
+}
+
+void
+notify_reloading(const struct notify *n)
+{
+	struct timespec ts;
+
+	if (!n->enabled)
+		return;
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+	    (unsigned long long)ts.tv_sec * 1000000 + (unsigned long long)ts.tv_nsec / 1000);
+}
+
+void
+notify_stopping(const struct notify *n, uint32_t stop_ms)
+{
+	if (n->enabled)
+		(void)sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+		    ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
+}
+
+static void
+send_status(struct notify *n, void (*describe)(void *arg, char *buf, size_t cap), void *arg)
+{
+	char status[NOTIFY_STATUS_MAX] = "";
+
+	describe(arg, status, sizeof(status));
+	for (char *p = status; *p != '\0'; p++)
+		if (*p == '\n')
+			*p = ' ';
+	if (strcmp(status, n->status) == 0)
+		return;
+	strcpy(n->status, status);
+	(void)sd_notifyf(0, "STATUS=%s", status);
+}
+
+int64_t
+notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg)
+{
+	if (!n->enabled)
+		return INT64_MAX;
+	if (now_ns >= n->status_at_ns) {
+		send_status(n, describe, arg);
+		n->status_at_ns = now_ns + STATUS_INTERVAL_NS;
+	}
+	if (n->watchdog_ns == 0)
+		return n->status_at_ns;
+	if (now_ns >= n->watchdog_at_ns) {
+		(void)sd_notify(0, "WATCHDOG=1");
+		n->watchdog_at_ns = now_ns + n->watchdog_ns;
+	}
+	return n->watchdog_at_ns < n->status_at_ns ? n->watchdog_at_ns : n->status_at_ns;
+}
+
+void
+notify_hurry(struct notify *n)
+{
+	n->status_at_ns = INT64_MIN;
+}

@@ -1,0 +1,36 @@
+/*
+ * What systemd is told (sd_notify(3)): ready, reloading, stopping, a status
+ * line, and that the loop still turns (watchdog). Does nothing when the daemon
+ * was not started by systemd. Owner: smcrd.c.
+ */
+#ifndef SMCRD_NOTIFY_H
+#define SMCRD_NOTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NOTIFY_STATUS_MAX 256
+
+struct notify {
+	bool enabled;
+	int64_t watchdog_ns;		/* half of what systemd waits; 0 = no watchdog */
+	int64_t watchdog_at_ns;
+	int64_t status_at_ns;		/* not sent again before */
+	char status[NOTIFY_STATUS_MAX];	/* as sent last */
+};
+
+void notify_init(struct notify *, int64_t now_ns);
+void notify_ready(const struct notify *);
+/* Before the new configuration is loaded; notify_ready ends it, whether that worked or not. */
+void notify_reloading(const struct notify *);
+/* May take up to stop_ms from now. */
+void notify_stopping(const struct notify *, uint32_t stop_ms);
+
+/* Each turn of the loop: the watchdog's sign of life and, every few seconds, the status if it changed.
+ * Returns when it wants to be called again at the latest. */
+int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
+/* The status changed in a way that is worth telling at once. */
+void notify_hurry(struct notify *);
+
+#endif

@@ -1,0 +1,89 @@
+/* The command line of smcrd: see options.h. */
+#include "daemon/options.h"
+
+#include <config.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/config_keys.h"
+
+enum {
+	OPT_HELP = 256,
+	OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void
+print_help(FILE *out)
+{
+	fputs("usage: smcrd [-f FILE] [-t | -T] [-d LEVEL]\n"
+	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
+	    "  -f FILE     configuration file (" SYSCONFDIR "/smcrd/smcrd.conf)\n"
+	    "  -t          check the configuration and exit\n"
+	    "  -T          check it, print it with every default written out, and exit\n"
+	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
+	    "  --version   print the version and exit\n"
+	    "  --help      print this and exit\n\n"
+	    "Signals: HUP reloads, TERM or INT drains and ends, a second one ends at once.\n", out);
+}
+
+static int
+find_level(const char *text)
+{
+	const struct config_key *key = config_key_find(CONFIG_AT_TOP, "log_level");
+
+	for (const struct config_word *w = key->words; w->text != NULL; w++)
+		if (strcmp(w->text, text) == 0)
+			return (int)w->value;
+	fprintf(stderr, "smcrd: unknown log level %s\n", text);
+	return -1;
+}
+
+enum options_action
+options_parse(int argc, char **argv, struct options *out)
+{
+	enum options_action action = OPTIONS_RUN;
+	struct options o = { .path = SYSCONFDIR "/smcrd/smcrd.conf", .log_level = -1 };
+	int c;
+
+	optind = 0;	/* glibc: start anew, for tests that call twice */
+	while ((c = getopt_long(argc, argv, "f:tTd:", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			o.path = optarg;
+			break;
+		case 't':
+			action = OPTIONS_TEST;
+			break;
+		case 'T':
+			action = OPTIONS_PRINT;
+			break;
+		case 'd':
+			o.log_level = find_level(optarg);
+			if (o.log_level < 0)
+				return OPTIONS_BAD;
+			break;
+		case OPT_HELP:
+			print_help(stdout);
+			return OPTIONS_DONE;
+		case OPT_VERSION:
+			puts("smcrd " PACKAGE_VERSION);
+			return OPTIONS_DONE;
+		default:
+			fputs("Try smcrd --help.\n", stderr);
+			return OPTIONS_BAD;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "smcrd: unexpected argument %s\nTry smcrd --help.\n", argv[optind]);
+		return OPTIONS_BAD;
+	}
+	*out = o;
+	return action;
+}

@@ -1,0 +1,442 @@
+/*
+ * The daemon's life: start, reload, drain, end. Owns the loop, the
+ * configuration in force, the worker and the control socket; the traffic
+ * itself is the worker's. Called by main.
+ */
+#include "daemon/smcrd.h"
+
+#include <config.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/config.h"
+#include "daemon/config_keys.h"
+#include "daemon/config_plan.h"
+#include "daemon/control.h"
+#include "daemon/fdlimit.h"
+#include "daemon/loader.h"
+#include "daemon/loop.h"
+#include "daemon/notify.h"
+#include "daemon/options.h"
+#include "daemon/worker.h"
+
+#define NOTE_MAX 160
+
+struct daemon {
+	struct options opt;
+	struct loop *loop;
+	struct config *cfg;		/* in force */
+	struct worker *worker;
+	struct control *control;
+	struct notify notify;
+	bool draining;
+
+	struct loader *loader;		/* while a reload is going on */
+	bool reload_again;		/* SIGHUP came meanwhile */
+	void (*reload_done)(void *arg, int rc, const char *msgs);	/* the control socket's, or NULL */
+	void *reload_arg;
+	char note[NOTE_MAX];		/* of the last reload when it failed, for the status */
+};
+
+/* -- messages -- */
+
+static void
+log_lines(const char *text, enum log_level level)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		if (len > 0)
+			log_msg(memmem(text, len, "warning: ", 9) != NULL ? LOG_LVL_WARNING : level, "%.*s",
+			    (int)(len < 900 ? len : 900), text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+/* The first line that is not a warning: what to show where there is room for one line. */
+static const char *
+first_error(const char *text, int *len)
+{
+	const char *line = text;
+
+	for (const char *p = text; *p != '\0'; p += strcspn(p, "\n"), p += *p == '\n') {
+		line = p;
+		if (memmem(p, strcspn(p, "\n"), "warning: ", 9) == NULL)
+			break;
+	}
+	*len = (int)strcspn(line, "\n");
+	return line;
+}
+
+static void
+describe(void *arg, char *buf, size_t cap)
+{
+	const struct daemon *d = arg;
+	struct smcr_group_info group;
+	struct worker_stats ws;
+	unsigned groups = 0;
+
+	worker_stats(d->worker, &ws);
+	for (uint32_t pos = 0; smcr_group_next(worker_engine(d->worker), &pos, &group);)
+		groups++;
+	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "",
+	    (unsigned long long)(ws.sessions_opened - ws.sessions_closed), groups,
+	    d->note[0] != '\0' ? "; " : "", d->note);
+}
+
+static int64_t
+daemon_turn(void *arg, int64_t now_ns)
+{
+	struct daemon *d = arg;
+
+	return notify_turn(&d->notify, now_ns, describe, d);
+}
+
+/* -- reload -- */
+
+static void
+set_level(const struct daemon *d)
+{
+	log_set_level((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
+}
+
+/* The worker takes next over, or all stays as before and why is in text; changes in words go there only after
+ * success. */
+static int
+switch_config(struct daemon *d, struct config *next, FILE *text)
+{
+	struct config_plan plan;
+	char *changes = NULL;
+	size_t len;
+	FILE *f = open_memstream(&changes, &len);
+	int rc = -ENOMEM;
+
+	if (f != NULL) {
+		config_plan(d->cfg, next, &plan, f);
+		if (fclose(f) == 0)
+			rc = config_keep_fixed(d->cfg, next);
+	}
+	if (rc != 0)
+		fputs("out of memory\n", text);
+	else
+		rc = worker_reload(d->worker, next, text);
+	if (rc == 0)
+		fputs(changes, text);
+	free(changes);
+	return rc;
+}
+
+/* Takes next over, or frees it. */
+static int
+apply(struct daemon *d, struct config *next, FILE *text)
+{
+	int rc = switch_config(d, next, text);
+
+	if (rc != 0) {
+		config_free(next);
+		return rc;
+	}
+	config_free(d->cfg);
+	d->cfg = next;
+	set_level(d);
+	fdlimit_check(next);
+	return 0;
+}
+
+static void start_reload_again(struct daemon *);
+
+/* Tells everyone how the reload ended: the log, systemd, and who asked. */
+static void
+finish_reload(struct daemon *d, int rc, const char *text)
+{
+	void (*done)(void *arg, int rc, const char *msgs) = d->reload_done;
+	int len;
+	const char *line = first_error(text, &len);
+
+	d->reload_done = NULL;
+	d->note[0] = '\0';
+	log_lines(text, rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
+	if (rc == 0) {
+		log_msg(LOG_LVL_NOTICE, "configuration reloaded file=%s", d->cfg->path);
+	} else {
+		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force file=%s", d->opt.path);
+		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s", len, line);
+	}
+	notify_ready(&d->notify);
+	notify_hurry(&d->notify);
+	if (done != NULL)
+		done(d->reload_arg, rc, text);
+	if (d->reload_again)
+		start_reload_again(d);
+}
+
+static void
+on_loaded(void *arg, int rc, struct config *next, const char *msgs)
+{
+	struct daemon *d = arg;
+	char *text = NULL;
+	size_t len;
+	FILE *f;
+
+	d->loader = NULL;
+	if (rc != 0) {
+		finish_reload(d, rc, msgs);
+		return;
+	}
+	f = open_memstream(&text, &len);
+	if (f == NULL) {
+		config_free(next);
+		finish_reload(d, -ENOMEM, "out of memory\n");
+		return;
+	}
+	fputs(msgs, f);
+	rc = apply(d, next, f);
+	fclose(f);
+	finish_reload(d, rc, text != NULL ? text : "");
+	free(text);
+}
+
+/* 0, or -errno and nothing was started. */
+static int
+start_reload(struct daemon *d)
+{
+	int rc = loader_start(d->loop, d->opt.path, on_loaded, d, &d->loader);
+
+	if (rc != 0)
+		log_msg(LOG_LVL_ERROR, "reload cannot start error=%s", strerror(-rc));
+	else
+		notify_reloading(&d->notify);
+	return rc;
+}
+
+static void
+start_reload_again(struct daemon *d)
+{
+	d->reload_again = false;
+	(void)start_reload(d);
+}
+
+static void
+on_hup(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->draining)
+		log_msg(LOG_LVL_WARNING, "no reload while draining");
+	else if (d->loader != NULL)
+		d->reload_again = true;
+	else
+		(void)start_reload(d);
+}
+
+static int
+reload_for_control(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg)
+{
+	struct daemon *d = arg;
+	int rc;
+
+	if (d->loader != NULL || d->draining)
+		return -EBUSY;
+	rc = start_reload(d);
+	if (rc != 0)
+		return rc;
+	d->reload_done = done;
+	d->reload_arg = done_arg;
+	return 0;
+}
+
+/* -- end -- */
+
+static void
+on_drained(void *arg)
+{
+	struct daemon *d = arg;
+
+	log_msg(LOG_LVL_NOTICE, "drained");
+	loop_stop(d->loop);
+}
+
+static void
+stop_reload(struct daemon *d)
+{
+	void (*done)(void *arg, int rc, const char *msgs) = d->reload_done;
+
+	loader_cancel(d->loader);
+	d->loader = NULL;
+	d->reload_again = false;
+	d->reload_done = NULL;
+	if (done != NULL)
+		done(d->reload_arg, -ECANCELED, "the daemon is ending\n");
+}
+
+static void
+drain(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->draining)
+		return;
+	d->draining = true;
+	stop_reload(d);
+	notify_stopping(&d->notify, d->cfg->drain_ms);
+	notify_hurry(&d->notify);
+	log_msg(LOG_LVL_NOTICE, "draining timeout_ms=%u", d->cfg->drain_ms);
+	worker_drain(d->worker, d->cfg->drain_ms, on_drained, d);
+}
+
+static void
+on_term(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->draining) {
+		log_msg(LOG_LVL_NOTICE, "ending at once");
+		loop_stop(d->loop);
+	} else {
+		drain(d);
+	}
+}
+
+/* -- start -- */
+
+static int
+watch_signals(struct daemon *d)
+{
+	int rc;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	rc = loop_signal(d->loop, SIGTERM, on_term, d);
+	if (rc == 0)
+		rc = loop_signal(d->loop, SIGINT, on_term, d);
+	if (rc == 0)
+		rc = loop_signal(d->loop, SIGHUP, on_hup, d);
+	if (rc != 0)
+		log_msg(LOG_LVL_ERROR, "cannot handle signals error=%s", strerror(-rc));
+	return rc;
+}
+
+static int
+start_worker(struct daemon *d, FILE *err)
+{
+	const struct control_hooks hooks = { .arg = d, .reload = reload_for_control, .drain = drain };
+	int fds[CONFIG_SERVICES_MAX], n, rc;
+
+	n = sd_listen_fds(1);
+	if (n < 0 || n > CONFIG_SERVICES_MAX) {
+		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
+		return -EINVAL;
+	}
+	for (int i = 0; i < n; i++)
+		fds[i] = SD_LISTEN_FDS_START + i;
+	rc = worker_new(d->loop, d->cfg, fds, (unsigned)n, err, &d->worker);
+	if (rc == 0)
+		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
+	return rc;
+}
+
+static int
+start(struct daemon *d)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *err;
+	int rc;
+
+	d->loop = loop_new();
+	if (d->loop == NULL) {
+		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
+		return -ENOMEM;
+	}
+	rc = watch_signals(d);
+	if (rc != 0)
+		return rc;
+	err = open_memstream(&text, &len);
+	if (err == NULL)
+		return -ENOMEM;
+	rc = start_worker(d, err);
+	fclose(err);
+	log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
+	free(text);
+	if (rc == 0)
+		rc = loop_add_turn(d->loop, daemon_turn, d);
+	return rc;
+}
+
+/* Also of a daemon that did not start completely. */
+static void
+end(struct daemon *d)
+{
+	if (d->loop != NULL)
+		stop_reload(d);
+	control_free(d->control);
+	if (d->worker != NULL)
+		worker_free(d->worker);
+	if (d->loop != NULL)
+		loop_free(d->loop);
+	config_free(d->cfg);
+}
+
+static int
+run(struct daemon *d)
+{
+	int rc;
+
+	log_init((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
+	log_msg(LOG_LVL_NOTICE, "smcrd starts version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
+	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
+	if (d->cfg->service_cnt == 0)
+		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
+	fdlimit_raise();
+	fdlimit_check(d->cfg);
+	rc = start(d);
+	if (rc == 0) {
+		notify_init(&d->notify, loop_now(d->loop));
+		notify_ready(&d->notify);
+		log_msg(LOG_LVL_NOTICE, "ready");
+		rc = loop_run(d->loop);
+		if (rc != 0)
+			log_msg(LOG_LVL_ERROR, "the event loop failed error=%s", strerror(-rc));
+	}
+	end(d);
+	if (rc == 0)
+		log_msg(LOG_LVL_NOTICE, "smcrd ends");
+	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
+}
+
+static int
+load_first(struct daemon *d)
+{
+	int rc = config_load(d->opt.path, stderr, &d->cfg);
+
+	if (rc == 0)
+		return SMCRD_EXIT_OK;
+	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
+	return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
+}
+
+int
+smcrd_main(int argc, char **argv)
+{
+	struct daemon d = { 0 };
+	enum options_action action = options_parse(argc, argv, &d.opt);
+	int rc;
+
+	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
+		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
+	rc = load_first(&d);
+	if (rc != SMCRD_EXIT_OK)
+		return rc;
+	if (action == OPTIONS_RUN)
+		return run(&d);
+	if (action == OPTIONS_PRINT)
+		config_print(d.cfg, stdout);
+	else
+		printf("%s: ok, %u services, %u devices\n", d.cfg->path, d.cfg->service_cnt, d.cfg->device_cnt);
+	config_free(d.cfg);
+	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
+}

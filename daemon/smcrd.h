@@ -1,0 +1,15 @@
+/* The daemon as a function, so that tests can run it. */
+#ifndef SMCRD_SMCRD_H
+#define SMCRD_SMCRD_H
+
+enum {
+	SMCRD_EXIT_OK = 0,
+	SMCRD_EXIT_FAILURE = 1,		/* start or run failed; trying again may help */
+	SMCRD_EXIT_USAGE = 64,		/* sysexits.h: EX_USAGE */
+	SMCRD_EXIT_CONFIG = 78,		/* EX_CONFIG: the configuration is wrong; trying again does not help */
+};
+
+/* main() without the process around it: the exit code. */
+int smcrd_main(int argc, char **argv);
+
+#endif

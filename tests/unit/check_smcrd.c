@@ -1,0 +1,548 @@
+/*
+ * The daemon's life with a worker and a control socket that are made up here:
+ * what systemd, the log and the control client are told, and how it ends. The
+ * daemon runs in a child process; this process plays systemd.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/config_plan.h"
+#include "daemon/control.h"
+#include "daemon/fdlimit.h"
+#include "daemon/smcrd.h"
+#include "daemon/worker.h"
+#include "unit.h"
+
+/* -- the worker: refuses services named "refused", never drains with one named "busy" -- */
+
+struct worker {
+	const struct config *cfg;
+	void (*drained)(void *arg);
+	void *drained_arg;
+	struct loop *loop;
+};
+
+static struct worker the_worker;
+
+int
+worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
+{
+	(void)fds;
+	if (config_find_service(cfg, "refused") != NULL) {
+		fprintf(err, "cannot listen\n");
+		return -EADDRINUSE;
+	}
+	log_msg(LOG_LVL_NOTICE, "worker fds=%u", fd_cnt);
+	the_worker.cfg = cfg;
+	the_worker.loop = loop;
+	*out = &the_worker;
+	return 0;
+}
+
+int
+worker_reload(struct worker *w, const struct config *next, FILE *err)
+{
+	if (config_find_service(next, "refused") != NULL) {
+		fprintf(err, "cannot listen\n");
+		return -EADDRINUSE;
+	}
+	log_msg(LOG_LVL_NOTICE, "worker reload services=%u", next->service_cnt);
+	w->cfg = next;
+	return 0;
+}
+
+static int64_t
+say_drained(void *arg, int64_t now_ns)
+{
+	struct worker *w = arg;
+
+	(void)now_ns;
+	loop_del_turn(w->loop, say_drained, w);
+	w->drained(w->drained_arg);
+	return INT64_MAX;
+}
+
+void
+worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
+{
+	(void)deadline_ms;
+	w->drained = done;
+	w->drained_arg = arg;
+	if (config_find_service(w->cfg, "busy") == NULL)
+		loop_add_turn(w->loop, say_drained, w);
+}
+
+void
+worker_free(struct worker *w)
+{
+	(void)w;
+	log_msg(LOG_LVL_NOTICE, "worker freed");
+}
+
+struct smcr *
+worker_engine(struct worker *w)
+{
+	(void)w;
+	return NULL;
+}
+
+void
+worker_stats(const struct worker *w, struct worker_stats *out)
+{
+	(void)w;
+	*out = (struct worker_stats){ .sessions_opened = 7, .sessions_closed = 4 };
+}
+
+bool
+smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
+{
+	(void)eng;
+	(void)info;
+	return (*pos)++ < 2;
+}
+
+/* -- the control socket: SIGUSR1 is a client's "reload", SIGUSR2 its "drain" -- */
+
+static struct control_hooks hooks;
+
+static void
+reloaded(void *arg, int rc, const char *msgs)
+{
+	(void)arg;
+	log_msg(LOG_LVL_NOTICE, "client told rc=%d msgs=%.*s", rc, (int)strcspn(msgs, "\n"), msgs);
+}
+
+static void
+on_usr1(void *arg)
+{
+	int rc = hooks.reload(hooks.arg, reloaded, arg);
+
+	if (rc != 0)
+		log_msg(LOG_LVL_NOTICE, "client refused rc=%d", rc);
+}
+
+static void
+on_usr2(void *arg)
+{
+	(void)arg;
+	hooks.drain(hooks.arg);
+}
+
+int
+control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *h, FILE *err,
+    struct control **out)
+{
+	(void)w;
+	if (config_find_service(cfg, "nocontrol") != NULL) {
+		fprintf(err, "no control socket\n");
+		return -EACCES;
+	}
+	hooks = *h;
+	ck_assert_int_eq(loop_signal(loop, SIGUSR1, on_usr1, NULL), 0);
+	ck_assert_int_eq(loop_signal(loop, SIGUSR2, on_usr2, NULL), 0);
+	*out = NULL;
+	return 0;
+}
+
+void
+control_free(struct control *c)
+{
+	(void)c;
+}
+
+/* -- systemd -- */
+
+#define WAIT_MS 20000
+#define TEXT_MAX 65536
+
+static char conf[64], logfile[64];
+static pid_t child;
+static int notify_fd;
+static char heard[TEXT_MAX];	/* all notifications, in order */
+
+static void
+write_file(const char *text)
+{
+	FILE *f = fopen(conf, "w");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void
+setup(void)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(sa_family_t);
+
+	snprintf(conf, sizeof(conf), "/tmp/check_smcrd.%d.conf", (int)getpid());
+	snprintf(logfile, sizeof(logfile), "/tmp/check_smcrd.%d.log", (int)getpid());
+	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(notify_fd, 0);
+	/* An address of the kernel's choice in the abstract name space. */
+	ck_assert_int_eq(bind(notify_fd, (struct sockaddr *)&un, len), 0);
+	len = sizeof(un);
+	ck_assert_int_eq(getsockname(notify_fd, (struct sockaddr *)&un, &len), 0);
+	un.sun_path[0] = '@';
+	un.sun_path[len - offsetof(struct sockaddr_un, sun_path)] = '\0';
+	setenv("NOTIFY_SOCKET", un.sun_path, 1);
+	heard[0] = '\0';
+	child = 0;
+}
+
+static void
+teardown(void)
+{
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	close(notify_fd);
+	unlink(conf);
+	unlink(logfile);
+}
+
+static void
+run_daemon(int argc, char **argv, int passed_fd)
+{
+	char pid[16];
+	int fd, rc;
+
+	fflush(NULL);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child != 0)
+		return;
+	fd = open(logfile, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(99);
+	if (passed_fd >= 0) {
+		snprintf(pid, sizeof(pid), "%d", (int)getpid());
+		setenv("LISTEN_PID", pid, 1);
+		setenv("LISTEN_FDS", "1", 1);
+		if (dup2(passed_fd, 3) < 0)
+			_exit(99);
+	}
+	rc = smcrd_main(argc, argv);
+	fflush(NULL);
+	_exit(rc);
+}
+
+static void
+start_daemon(const char *const *args)
+{
+	char *argv[16] = { (char *)"smcrd", (char *)"-f", conf };
+	int argc = 3;
+
+	for (; args != NULL && *args != NULL; args++)
+		argv[argc++] = (char *)*args;
+	run_daemon(argc, argv, -1);
+}
+
+/* Waits until `text` has been heard `times` times. */
+static void
+hear(const char *text, int times)
+{
+	size_t len = strlen(heard);
+
+	for (;;) {
+		struct pollfd p = { .fd = notify_fd, .events = POLLIN };
+		int cnt = 0;
+		ssize_t n;
+
+		for (const char *at = heard; (at = strstr(at, text)) != NULL; at++)
+			cnt++;
+		if (cnt >= times)
+			return;
+		ck_assert_msg(poll(&p, 1, WAIT_MS) == 1, "\"%s\" not heard %d times in:\n%s", text, times, heard);
+		n = recv(notify_fd, heard + len, sizeof(heard) - len - 2, 0);
+		ck_assert_int_gt(n, 0);
+		len += (size_t)n;
+		heard[len++] = '\n';
+		heard[len] = '\0';
+	}
+}
+
+static int
+exit_code(void)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	child = 0;
+	ck_assert_msg(WIFEXITED(status), "status %x", (unsigned)status);
+	return WEXITSTATUS(status);
+}
+
+static const char *
+log_text(void)
+{
+	static char text[TEXT_MAX];
+	FILE *f = fopen(logfile, "r");
+	size_t n;
+
+	ck_assert_ptr_nonnull(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	return text;
+}
+
+static void
+in_log(const char *text)
+{
+	ck_assert_msg(strstr(log_text(), text) != NULL, "\"%s\" not in:\n%s", text, log_text());
+}
+
+/* Something that the daemon does without telling systemd. */
+static void
+wait_for_log(const char *text)
+{
+	for (int ms = 0; strstr(log_text(), text) == NULL; ms += 10) {
+		ck_assert_msg(ms < WAIT_MS, "\"%s\" not in:\n%s", text, log_text());
+		usleep(10000);
+	}
+}
+
+#define SVC(name, port) "{ name = \"" name "\"; listen = \"127.0.0.1:" port "\"; to = \"127.0.0.1:1\"; }"
+
+START_TEST(starts_and_ends)
+{
+	write_file("egress = ( " SVC("a", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	hear("STATUS=3 connections, 2 link groups\n", 1);
+	kill(child, SIGTERM);
+	hear("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000", 1);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("drained");
+	in_log("worker freed");
+	ck_assert_ptr_null(strstr(heard, "RELOADING"));
+}
+END_TEST
+
+START_TEST(second_signal_ends_at_once)
+{
+	write_file("egress = ( " SVC("busy", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	kill(child, SIGTERM);
+	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
+	kill(child, SIGHUP);
+	wait_for_log("no reload while draining");
+	kill(child, SIGUSR1);
+	wait_for_log("client refused rc=-16");
+	kill(child, SIGINT);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("ending at once");
+}
+END_TEST
+
+START_TEST(reloads)
+{
+	write_file("egress = ( " SVC("a", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	write_file("control = { path = \"/x\"; };\negress = ( " SVC("a", "3") "," SVC("b", "4") " );");
+	kill(child, SIGHUP);
+	hear("READY=1", 2);
+	ck_assert_ptr_nonnull(strstr(heard, "RELOADING=1\nMONOTONIC_USEC="));
+	ck_assert_ptr_nonnull(strstr(strstr(heard, "RELOADING=1"), "READY=1"));
+	in_log("worker reload services=2");
+	in_log("notice: service a changed: listen");
+	in_log("notice: service b added");
+	in_log("warning: control.path cannot be changed by a reload");
+	in_log("configuration reloaded");
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+END_TEST
+
+static void
+fail_reload(const char *text, const char *why)
+{
+	char status[256];
+
+	write_file("egress = ( " SVC("a", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	write_file(text);
+	kill(child, SIGHUP);
+	hear("READY=1", 2);
+	snprintf(status, sizeof(status), "STATUS=3 connections, 2 link groups; "
+	    "reload failed, old configuration in force: %s", why);
+	hear(status, 1);
+	in_log("reload failed, the old configuration stays in force");
+	in_log(why);
+	ck_assert_ptr_null(strstr(log_text(), "configuration reloaded"));
+	ck_assert_ptr_null(strstr(log_text(), "service refused added"));
+	/* and it can be mended */
+	write_file("egress = ( " SVC("c", "2") " );");
+	kill(child, SIGHUP);
+	hear("READY=1", 3);
+	wait_for_log("configuration reloaded");
+	in_log("service a removed");
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+
+START_TEST(keeps_the_old_configuration_when_the_file_is_wrong)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "%s:2: unknown key nope", conf);
+	fail_reload("log_level = \"debug\";\nnope = 1;", why);
+}
+END_TEST
+
+START_TEST(keeps_the_old_configuration_when_the_worker_refuses)
+{
+	fail_reload("egress = ( " SVC("refused", "2") " );", "cannot listen");
+}
+END_TEST
+
+START_TEST(tells_the_control_client)
+{
+	char why[128];
+
+	write_file("egress = ( " SVC("a", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	write_file("nope = 1;");
+	kill(child, SIGUSR1);
+	snprintf(why, sizeof(why), "client told rc=-22 msgs=%s:1: unknown key nope", conf);
+	wait_for_log(why);
+	write_file("egress = ( " SVC("b", "2") " );");
+	kill(child, SIGUSR1);
+	wait_for_log("client told rc=0 msgs=service b added");
+	kill(child, SIGUSR2);
+	hear("STOPPING=1", 1);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+END_TEST
+
+START_TEST(feeds_the_watchdog)
+{
+	write_file("");
+	setenv("WATCHDOG_USEC", "100000", 1);
+	unsetenv("WATCHDOG_PID");
+	start_daemon(NULL);
+	hear("WATCHDOG=1", 3);
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("no ingress and no egress");
+}
+END_TEST
+
+START_TEST(does_not_say_ready_when_the_start_fails)
+{
+	write_file(_i == 0 ? "egress = ( " SVC("refused", "2") " );" : "egress = ( " SVC("nocontrol", "2") " );");
+	start_daemon(NULL);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_FAILURE);
+	in_log(_i == 0 ? "error: cannot listen" : "error: no control socket");
+	ck_assert_int_eq(recv(notify_fd, heard, sizeof(heard), MSG_DONTWAIT), -1);
+	if (_i == 1)
+		in_log("worker freed");
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	const char *args[3];
+	int code;
+	const char *says;
+} runs[] = {
+	{ "nope = 1;", { NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
+	{ "nope = 1;", { "-t", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
+	{ "nope = 1;", { "-T", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
+	{ "egress = ( " SVC("a", "2") " );", { "-t", NULL }, SMCRD_EXIT_OK, ": ok, 1 services, 1 devices" },
+	{ "", { "-T", NULL }, SMCRD_EXIT_OK, "drain_timeout = \"30s\";" },
+	{ "", { "-x", NULL }, SMCRD_EXIT_USAGE, "smcrd --help" },
+	{ "", { "-f", NULL }, SMCRD_EXIT_USAGE, "smcrd --help" },
+	{ "", { "-d", "loud", NULL }, SMCRD_EXIT_USAGE, "unknown log level loud" },
+	{ "", { "more", NULL }, SMCRD_EXIT_USAGE, "unexpected argument more" },
+	{ "", { "--version", NULL }, SMCRD_EXIT_OK, "smcrd 0." },
+	{ "", { "--help", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
+};
+
+START_TEST(options_and_exit_codes)
+{
+	write_file(runs[_i].text);
+	start_daemon(runs[_i].args);
+	ck_assert_int_eq(exit_code(), runs[_i].code);
+	in_log(runs[_i].says);
+}
+END_TEST
+
+START_TEST(the_command_line_level_wins_over_the_file)
+{
+	static const char *const args[] = { "-d", "error", NULL };
+
+	write_file("log_level = \"debug\"; egress = ( " SVC("a", "2") " );");
+	start_daemon(args);
+	hear("READY=1", 1);
+	kill(child, SIGHUP);
+	hear("READY=1", 2);
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	ck_assert_str_eq(log_text(), "");
+}
+END_TEST
+
+START_TEST(says_when_descriptors_will_not_do)
+{
+	struct rlimit lim = { 512, 1000 };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	write_file("egress = ( " SVC("a", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	in_log("limit=1000 needed=8289 enough_for_connections=451");
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+END_TEST
+
+START_TEST(passes_sockets_of_systemd_on)
+{
+	char *argv[] = { (char *)"smcrd", (char *)"-f", conf, NULL };
+
+	write_file("");
+	run_daemon(3, argv, notify_fd);
+	hear("READY=1", 1);
+	in_log("worker fds=1");
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+END_TEST
+
+static void
+smcrd_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, starts_and_ends);
+	tcase_add_test(tc, second_signal_ends_at_once);
+	tcase_add_test(tc, reloads);
+	tcase_add_test(tc, keeps_the_old_configuration_when_the_file_is_wrong);
+	tcase_add_test(tc, keeps_the_old_configuration_when_the_worker_refuses);
+	tcase_add_test(tc, tells_the_control_client);
+	tcase_add_test(tc, feeds_the_watchdog);
+	tcase_add_loop_test(tc, does_not_say_ready_when_the_start_fails, 0, 2);
+	tcase_add_loop_test(tc, options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]));
+	tcase_add_test(tc, the_command_line_level_wins_over_the_file);
+	tcase_add_test(tc, says_when_descriptors_will_not_do);
+	tcase_add_test(tc, passes_sockets_of_systemd_on);
+}
+
+UNIT_MAIN("smcrd", smcrd_case)
