@@ -57,7 +57,7 @@ struct lgr {
 	struct list_node sndbuf_free;	/* last in, first out: warm pages first; at its end those parked */
 	uint64_t sndbuf_bytes;
 	uint32_t sndbuf_lent;
-	uint32_t sndbuf_waiting;	/* connections with tx_ring_short */
+	bool sndbuf_waiting;	/* there may be connections with tx_ring_short */
 
 	struct list_node conns;	/* all connections that hold elements of the group */
 	uint32_t conn_cnt;
@@ -103,6 +103,8 @@ struct sndbuf *sndbuf_get(struct lgr *);
 void sndbuf_put(struct lgr *, struct sndbuf *);
 /* The same, but the device may still read from it: lent again when the request wr_id of the link is complete. */
 void sndbuf_park(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
+/* A ring may be free again: connections that found none get SMCR_EV_WRITABLE. */
+void sndbuf_wake(struct lgr *);
 struct rnic_mr *sndbuf_mr(const struct sndbuf *, const struct link *);
 int sndbuf_register_all(struct lgr *, struct link *);
 void sndbuf_deregister_all(struct lgr *, struct link *);

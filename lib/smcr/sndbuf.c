@@ -1,0 +1,199 @@
+/*
+ * Send rings: buffers of one group, registered on all its links, lent to a
+ * connection while bytes of it are in flight (tx.c). They come in slabs, the
+ * first one small, and stay until the group ends.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/pages.h"
+#include "smcr/engine.h"
+
+#define SLAB_FIRST 4		/* rings of the first slab; each further one has twice as many */
+#define SLAB_MAX 64
+
+struct sndbuf_slab {
+	struct list_node node;
+	uint8_t *buf;
+	size_t len;
+	struct rnic_mr *mr[LINK_SLOTS];
+	uint32_t cnt;
+	struct sndbuf ring[];
+};
+
+static int
+slab_register(struct sndbuf_slab *s, struct link *link)
+{
+	if (s->mr[link->slot] != NULL)
+		return 0;
+	return link->dev->ops->mr_reg(link->pd, s->buf, s->len, RNIC_ACCESS_LOCAL, &s->mr[link->slot]);
+}
+
+static void
+slab_deregister(struct sndbuf_slab *s, struct link *link)
+{
+	if (s->mr[link->slot] == NULL)
+		return;
+	link->dev->ops->mr_dereg(s->mr[link->slot]);
+	s->mr[link->slot] = NULL;
+}
+
+/* Frees whatever of it is there. */
+static void
+slab_free(struct lgr *lgr, struct sndbuf_slab *s)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		slab_deregister(s, &lgr->links[i]);
+	pages_free(s->buf, s->len);
+	free(s);
+}
+
+static uint32_t
+slab_next_cnt(const struct lgr *lgr)
+{
+	uint32_t cnt = SLAB_FIRST;
+
+	LIST_FOREACH(n, &lgr->sndbuf_slabs)
+		cnt = cnt < SLAB_MAX ? cnt * 2 : cnt;
+	return cnt;
+}
+
+static int
+slab_new(struct lgr *lgr)
+{
+	uint32_t cnt = slab_next_cnt(lgr), size = lgr->eng->cfg.sndbuf_size;
+	struct sndbuf_slab *s = calloc(1, sizeof(*s) + cnt * sizeof(s->ring[0]));
+	int err = 0;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->cnt = cnt;
+	s->len = (size_t)cnt * size;
+	s->buf = pages_alloc(s->len);
+	if (s->buf == NULL)
+		err = -ENOMEM;
+	for (unsigned i = 0; i < LINK_SLOTS && err == 0; i++)
+		if (lgr->links[i].state != LINK_FREE && lgr->links[i].state != LINK_DOWN)
+			err = slab_register(s, &lgr->links[i]);
+	if (err < 0) {
+		slab_free(lgr, s);
+		return err;
+	}
+	list_push(&lgr->sndbuf_slabs, &s->node);
+	lgr->sndbuf_bytes += s->len;
+	for (uint32_t i = cnt; i-- > 0;) {
+		struct sndbuf *sb = &s->ring[i];
+
+		*sb = (struct sndbuf){ .slab = s, .buf = s->buf + (size_t)i * size, .size = size };
+		list_push_front(&lgr->sndbuf_free, &sb->node);
+	}
+	return 0;
+}
+
+/* The device has nothing to do with the ring any more. */
+static bool
+is_free(const struct sndbuf *sb)
+{
+	return sb->parked_on == NULL || sb->parked_on->wr_tail > sb->parked_until;
+}
+
+static struct sndbuf *
+pop_free(struct lgr *lgr)
+{
+	struct list_node *n = list_first(&lgr->sndbuf_free);
+	struct sndbuf *sb = n != NULL ? CONTAINER_OF(n, struct sndbuf, node) : NULL;
+
+	if (sb == NULL || !is_free(sb))
+		return NULL;
+	list_remove(n);
+	sb->parked_on = NULL;
+	return sb;
+}
+
+struct sndbuf *
+sndbuf_get(struct lgr *lgr)
+{
+	struct sndbuf *sb = pop_free(lgr);
+
+	if (sb == NULL && slab_new(lgr) == 0)
+		sb = pop_free(lgr);
+	if (sb != NULL)
+		lgr->sndbuf_lent++;
+	return sb;
+}
+
+/* All of them: the first may have nothing to send any more. */
+void
+sndbuf_wake(struct lgr *lgr)
+{
+	if (!lgr->sndbuf_waiting)
+		return;
+	LIST_FOREACH(n, &lgr->conns) {
+		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+
+		if (!conn->tx_ring_short)
+			continue;
+		conn->tx_ring_short = conn->tx_full = false;
+		conn_raise(conn, SMCR_EV_WRITABLE);
+	}
+	lgr->sndbuf_waiting = false;
+}
+
+void
+sndbuf_put(struct lgr *lgr, struct sndbuf *sb)
+{
+	lgr->sndbuf_lent--;
+	list_push_front(&lgr->sndbuf_free, &sb->node);
+	sndbuf_wake(lgr);
+}
+
+void
+sndbuf_park(struct lgr *lgr, struct sndbuf *sb, const struct link *link, uint64_t wr_id)
+{
+	sb->parked_on = link;
+	sb->parked_until = wr_id;
+	lgr->sndbuf_lent--;
+	list_push(&lgr->sndbuf_free, &sb->node);
+}
+
+struct rnic_mr *
+sndbuf_mr(const struct sndbuf *sb, const struct link *link)
+{
+	return sb->slab->mr[link->slot];
+}
+
+int
+sndbuf_register_all(struct lgr *lgr, struct link *link)
+{
+	LIST_FOREACH(n, &lgr->sndbuf_slabs) {
+		int err = slab_register(CONTAINER_OF(n, struct sndbuf_slab, node), link);
+
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+void
+sndbuf_deregister_all(struct lgr *lgr, struct link *link)
+{
+	LIST_FOREACH(n, &lgr->sndbuf_slabs) {
+		struct sndbuf_slab *s = CONTAINER_OF(n, struct sndbuf_slab, node);
+
+		slab_deregister(s, link);
+		for (uint32_t i = 0; i < s->cnt; i++)
+			if (s->ring[i].parked_on == link)
+				s->ring[i].parked_on = NULL;
+	}
+}
+
+void
+sndbuf_free_all(struct lgr *lgr)
+{
+	struct list_node *n;
+
+	list_init(&lgr->sndbuf_free);
+	lgr->sndbuf_bytes = 0;
+	while ((n = list_pop(&lgr->sndbuf_slabs)) != NULL)
+		slab_free(lgr, CONTAINER_OF(n, struct sndbuf_slab, node));
+}
