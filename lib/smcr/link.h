@@ -40,7 +40,7 @@ enum link_wr_kind {
 	LINK_WR_LLC,
 };
 
-/* What a posted request was, by wr_id. 24 bytes: sq_depth of them make the ring of each link. */
+/* What a posted request was, by wr_id. */
 struct link_wr {
 	enum link_wr_kind kind;
 	uint32_t conn_id;	/* write, CDC */
