@@ -218,10 +218,13 @@ void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);
 void conn_peer_flags(struct smcr_conn *, uint8_t conn_flags);
 /* The flags that the next CDC message carries when everything up to `end` is written by then. */
 uint8_t conn_due_flags(const struct smcr_conn *, uint64_t end);
-/* A CDC message with these flags is posted. */
+/* A CDC message with these flags is posted. May end the connection. */
 void conn_flags_posted(struct smcr_conn *, uint8_t conn_flags);
 /* Closing got further (data complete, consumed): its timer starts anew. */
 void conn_close_progress(struct smcr_conn *);
+void conn_timer_fired(struct timer *, int64_t now_ns);
+/* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
+void conn_fin_seen(struct smcr_conn *);
 /* The group or its last link is gone: no message can be sent. */
 void conn_link_lost(struct smcr_conn *, enum smcr_reason, const char *detail);
 

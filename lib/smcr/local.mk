@@ -13,3 +13,16 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/llc_rkey.c \
 	lib/smcr/llc_test.c \
 	lib/smcr/info.c
+lib_libsmcr_la_LIBADD = lib/libsmcr_data.la
+
+# The data path, apart so that its tests can put something else in the control path's place.
+noinst_LTLIBRARIES += lib/libsmcr_data.la
+lib_libsmcr_data_la_SOURCES = \
+	lib/smcr/cursor.c lib/smcr/cursor.h \
+	lib/smcr/rmb.c lib/smcr/rmb.h \
+	lib/smcr/sndbuf.c \
+	lib/smcr/link_tx.c \
+	lib/smcr/conn.c lib/smcr/conn.h \
+	lib/smcr/tx.c \
+	lib/smcr/rx.c \
+	lib/smcr/close.c lib/smcr/close.h

@@ -65,7 +65,7 @@ struct smcr_config {
 	uint32_t rmb_idle_ms;		/* RMB without elements in use is deleted */
 	uint32_t close_ms;		/* PeerCloseWait1/2 after both sides closed, PeerFinCloseWait (4.8.1) */
 	uint32_t abort_ms;		/* PeerAbortWait (4.8.2) */
-	uint32_t fin_grace_ms;		/* FIN on the middle before C or A */
+	uint32_t fin_grace_ms;		/* FIN on the middle before D, C or A */
 	uint32_t holdoff_ms;		/* first back-off after a failed first contact, doubles */
 	uint32_t holdoff_max_ms;
 };
@@ -179,7 +179,7 @@ enum smcr_reason {
 	SMCR_OK,			/* normal end */
 	SMCR_R_APP_RESET,		/* RST or error on the app leg */
 	SMCR_R_TCP_RESET,		/* RST on the middle */
-	SMCR_R_TCP_FIN,			/* FIN on the middle, no C or A within the grace */
+	SMCR_R_TCP_FIN,			/* FIN on the middle, no D, C or A within the grace */
 	SMCR_R_PEER_ABORT,		/* A from the peer */
 	SMCR_R_PEER_CLOSED,		/* C from the peer, which so did not take all of our data */
 	SMCR_R_LINK_LOST,		/* no link left in the group */

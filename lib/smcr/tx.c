@@ -1,0 +1,403 @@
+/*
+ * The send direction of a connection: the user fills a borrowed ring; a step
+ * gathers from it into the peer's RMB element by one or two RDMA writes and
+ * tells the peer by one CDC message (RFC 7609 4.5, 4.7). Steps are taken by
+ * link_tx.c, connection after connection.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "smcr/engine.h"
+
+#define TX_QUANTUM (64u * 1024)	/* data of one step: a bulk connection leaves room to the others */
+#define DATA_WRS 3		/* two writes and the CDC message */
+
+/* -- the ring -- */
+
+static uint32_t
+ring_used(const struct smcr_conn *conn)
+{
+	return (uint32_t)(conn->tx_head - conn_tx_released(conn));
+}
+
+static uint32_t
+ring_offset(const struct smcr_conn *conn, uint64_t pos)
+{
+	return (uint32_t)((pos - conn->ring_base) % conn->sndbuf->size);
+}
+
+static void
+ring_give_back(struct smcr_conn *conn)
+{
+	struct sndbuf *sb = conn->sndbuf;
+
+	conn->sndbuf = NULL;
+	sndbuf_put(conn->lgr, sb);
+}
+
+static bool
+ring_borrow(struct smcr_conn *conn)
+{
+	struct lgr *lgr = conn->lgr;
+
+	if (conn->sndbuf != NULL)
+		return true;
+	conn->sndbuf = sndbuf_get(lgr);
+	if (conn->sndbuf != NULL) {
+		conn->tx_ring_short = false;
+		conn_tx_schedule(conn);		/* the flush takes back what was not used */
+		return true;
+	}
+	conn->eng->ctr.sndbuf_short++;
+	if (lgr->sndbuf_lent == 0 && list_empty(&lgr->sndbuf_free)) {
+		/* Nobody will give one back. */
+		conn_abort(conn, SMCR_R_NO_MEMORY, "no memory for a send ring");
+		return false;
+	}
+	conn->tx_full = conn->tx_ring_short = true;
+	lgr->sndbuf_waiting = true;
+	return false;
+}
+
+void
+conn_tx_drop(struct smcr_conn *conn)
+{
+	struct sndbuf *sb = conn->sndbuf;
+
+	conn->tx_head = conn->tx_sent;
+	conn->sndbuf = NULL;
+	conn->tx_ring_short = false;
+	if (sb == NULL)
+		return;
+	if (conn_tx_released(conn) == conn->tx_sent)
+		sndbuf_put(conn->lgr, sb);
+	else
+		sndbuf_park(conn->lgr, sb, conn->link, conn->link->wr_head - 1);
+}
+
+/* -- the user's side -- */
+
+size_t
+smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
+{
+	uint32_t off, room, first;
+
+	iov[0] = iov[1] = (struct iovec){ 0 };
+	if (!conn_is_open(conn) || conn->shut_wr || conn->want_close)
+		return 0;
+	if (conn->tx_urgent[1] != 0) {
+		conn->tx_full = true;
+		return 0;
+	}
+	if (!ring_borrow(conn))
+		return 0;
+	if (ring_used(conn) == 0)
+		conn->ring_base = conn->tx_head;	/* from the start: one piece, and warm */
+	room = conn->sndbuf->size - ring_used(conn);
+	if (room == 0) {
+		conn->tx_full = true;
+		conn->eng->ctr.sndbuf_full++;
+		return 0;
+	}
+	off = ring_offset(conn, conn->tx_head);
+	first = conn->sndbuf->size - off;
+	iov[0] = (struct iovec){ conn->sndbuf->buf + off, first < room ? first : room };
+	if (first < room)
+		iov[1] = (struct iovec){ conn->sndbuf->buf, room - first };
+	return room;
+}
+
+void
+smcr_tx_commit(struct smcr_conn *conn, size_t len, bool urgent)
+{
+	if (len == 0 || conn->sndbuf == NULL || !conn_is_open(conn))
+		return;
+	assert(len <= conn->sndbuf->size - ring_used(conn));
+	if ((conn->rx_flags & CDC_CLOSED) != 0) {
+		conn_abort(conn, SMCR_R_PEER_CLOSED, "data for a peer that has closed");
+		return;
+	}
+	conn->tx_head += len;
+	if (urgent)
+		conn->tx_urgent[conn->tx_urgent[0] == 0 ? 0 : 1] = conn->tx_head;
+	conn_tx_schedule(conn);
+}
+
+/* -- what goes next -- */
+
+struct tx_step {
+	uint64_t end;		/* stream position that it reaches */
+	uint8_t prod_flags;
+	uint8_t conn_flags;
+	bool cdc;		/* a message goes, with data or without */
+};
+
+/* How far data may go now: to the end of the window, and no further than an urgent byte that the peer has not
+ * consumed (4.7.5). */
+static uint64_t
+may_send_to(const struct smcr_conn *conn, uint64_t most)
+{
+	uint64_t end = conn->tx_acked + conn->tx_space.usable;
+
+	if (end > conn->tx_head)
+		end = conn->tx_head;
+	if (conn->tx_urgent[0] != 0 && end > conn->tx_urgent[0])
+		end = conn->tx_urgent[0];
+	if (end - conn->tx_sent > most)
+		end = conn->tx_sent + most;
+	return end;
+}
+
+static bool
+window_closed(const struct smcr_conn *conn, uint64_t at)
+{
+	return at == conn->tx_acked + conn->tx_space.usable;
+}
+
+static uint8_t
+prod_flags_at(const struct smcr_conn *conn, uint64_t end)
+{
+	uint8_t flags = 0;
+
+	if (conn->want_abort)
+		return 0;
+	if (conn->tx_head > end && window_closed(conn, end))
+		flags |= CDC_WRITE_BLOCKED;
+	if (conn->tx_urgent[0] != 0)
+		flags |= CDC_URGENT_PENDING;
+	if (conn->tx_urgent[0] == end && end != 0)
+		flags |= CDC_URGENT_PRESENT;
+	return flags;
+}
+
+/* B and P are worth a message of their own when the window is closed: the peer is to hurry. */
+static bool
+flags_due(const struct smcr_conn *conn, uint8_t prod_flags)
+{
+	if ((prod_flags & CDC_WRITE_BLOCKED) == 0)
+		return false;
+	return !conn->tx_blocked || ((prod_flags & CDC_URGENT_PENDING) != 0 && !conn->tx_urgent_told);
+}
+
+static void
+plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step *step)
+{
+	uint64_t most = room->bytes < TX_QUANTUM ? room->bytes : TX_QUANTUM;
+
+	if (room->wrs < DATA_WRS)
+		most = 0;
+	step->end = conn->want_abort ? conn->tx_sent : may_send_to(conn, most);
+	step->prod_flags = prod_flags_at(conn, step->end);
+	step->conn_flags = conn_due_flags(conn, step->end);
+	step->cdc = step->end > conn->tx_sent || step->conn_flags != conn->tx_flags || conn->tx_pending ||
+	    conn_rx_update_due(conn) || flags_due(conn, step->prod_flags);
+}
+
+/* -- posting -- */
+
+static unsigned
+gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge sge[2])
+{
+	const struct sndbuf *sb = conn->sndbuf;
+	struct rnic_mr *mr = sndbuf_mr(sb, conn->link);
+	uint32_t off = ring_offset(conn, pos), first = sb->size - off;
+
+	if (first >= len) {
+		sge[0] = (struct rnic_sge){ mr, sb->buf + off, len };
+		return 1;
+	}
+	sge[0] = (struct rnic_sge){ mr, sb->buf + off, first };
+	sge[1] = (struct rnic_sge){ mr, sb->buf, len - first };
+	return 2;
+}
+
+/* Writes [tx_sent, end): two requests when it passes the end of the element. */
+static int
+post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
+{
+	const struct cursor_space *space = &conn->tx_space;
+	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
+	uint64_t elem = lgr_remote_addr(conn->peer_rmb, conn->link, conn->peer_elem_size, conn->peer_elem_idx);
+
+	for (uint64_t pos = conn->tx_sent; pos < end;) {
+		uint32_t off = cursor_offset(*space, pos), len = space->base + space->usable - off;
+		struct rnic_send_wr wr = {
+			.op = RNIC_WR_WRITE,
+			.raddr = elem + off,
+			.rkey = conn->peer_rmb->on[conn->link->slot].rkey,
+		};
+		int err;
+
+		if (len > end - pos)
+			len = (uint32_t)(end - pos);
+		wr.sge_cnt = gather(conn, pos, len, wr.sge);
+		err = link_post(conn->link, &wr, NULL, &what);
+		if (err < 0)
+			return err;
+		pos += len;
+		room->wrs--;
+		conn->eng->ctr.writes++;
+	}
+	return 0;
+}
+
+static int
+post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
+{
+	struct cdc_msg msg = {
+		.seq = (uint16_t)(conn->tx_seq + 1),
+		.token = conn->peer_token,
+		.prod = cursor_encode(conn->tx_space, step->end),
+		.cons = cursor_encode(conn->rx_space, conn->rx_tail),
+		.prod_flags = step->prod_flags,
+		.conn_flags = step->conn_flags,
+	};
+	struct link_wr what = {
+		.kind = LINK_WR_CDC,
+		.conn_id = conn->id,
+		.tx_end = step->end,
+		.seq = msg.seq,
+	};
+	uint8_t buf[CDC_LEN];
+	int err = cdc_encode(&msg, buf, sizeof(buf));
+
+	if (err > 0)
+		err = link_post(conn->link, NULL, buf, &what);
+	if (err < 0)
+		return err;
+	room->wrs--;
+	room->sends--;
+	conn->tx_seq = msg.seq;
+	conn->eng->ctr.cdc_sent++;
+	engine_trace(conn->eng, SMCR_TRACE_CDC, true, conn->link, conn->id, buf, sizeof(buf));
+	return 0;
+}
+
+/* The step is posted: what we told the peer is what we said last. */
+static void
+step_posted(struct smcr_conn *conn, const struct tx_step *step)
+{
+	struct smcr_counters *ctr = &conn->eng->ctr;
+	bool blocked = (step->prod_flags & CDC_WRITE_BLOCKED) != 0;
+
+	if (step->end > conn->tx_sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
+		ctr->urgent_sent++;
+	if (blocked && !conn->tx_blocked)
+		ctr->writer_blocked++;
+	ctr->bytes_sent += step->end - conn->tx_sent;
+	conn->tx_sent = step->end;
+	conn->tx_blocked = blocked;
+	conn->tx_urgent_told = (step->prod_flags & CDC_URGENT_PENDING) != 0;
+	conn->tx_pending = false;
+	conn->rx_told = conn->rx_tail;
+	if (step->conn_flags != conn->tx_flags)
+		conn_flags_posted(conn, step->conn_flags);
+}
+
+static int
+post_step(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
+{
+	int err = post_writes(conn, step->end, room);
+
+	if (err == 0)
+		err = post_cdc(conn, step, room);
+	return err;
+}
+
+/* Completions are worth asking for: somebody waits for them and nothing more will be posted that brings them along. */
+static bool
+wants_confirm(const struct smcr_conn *conn)
+{
+	if (conn->state == CONN_PROCESS_ABORT)
+		return (conn->tx_flags & CDC_ABORT) != 0;
+	if (conn->sndbuf == NULL || conn->tx_head > conn->tx_sent)
+		return false;
+	return conn->want_close || ring_used(conn) > conn->sndbuf->size / 2;
+}
+
+bool
+conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
+{
+	struct tx_step step;
+	uint32_t bytes;
+
+	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS || (conn->tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
+		return false;
+	plan(conn, room, &step);
+	bytes = (uint32_t)(step.end - conn->tx_sent);
+	if (step.cdc) {
+		if (room->wrs == 0 || room->sends == 0)
+			return true;
+		if (bytes > 0 && !conn->peer_rmb->on[conn->link->slot].known) {
+			conn_abort(conn, SMCR_R_PROTOCOL, "the peer took back the RMB of a live connection");
+			return true;
+		}
+		if (post_step(conn, &step, room) < 0) {
+			*room = (struct rnic_room){ 0 };	/* the link is broken, or full against its word */
+			return true;
+		}
+		room->bytes -= bytes;
+		step_posted(conn, &step);
+	}
+	if (conn->lgr == NULL)
+		return false;		/* that was its last message */
+	if (conn->sndbuf != NULL && ring_used(conn) == 0)
+		ring_give_back(conn);
+	if (wants_confirm(conn))
+		conn->link->want_confirm = true;
+	return !conn->want_abort && may_send_to(conn, UINT64_MAX) > conn->tx_sent;
+}
+
+void
+conn_tx_schedule(struct smcr_conn *conn)
+{
+	if (conn->link == NULL)
+		return;
+	if (list_empty(&conn->ready_node))
+		list_push(&conn->link->ready, &conn->ready_node);
+	link_kick(conn->link);
+}
+
+/* -- what comes back -- */
+
+/* The ring has more room, or none of it is in use. */
+static void
+released(struct smcr_conn *conn)
+{
+	bool room = conn->sndbuf == NULL || ring_used(conn) <= conn->sndbuf->size / 4 * 3;
+
+	if (conn->tx_full && !conn->tx_ring_short && conn->tx_urgent[1] == 0 && room && conn_is_open(conn)) {
+		conn->tx_full = false;
+		conn_raise(conn, SMCR_EV_WRITABLE);
+	}
+	if (conn->sndbuf != NULL && ring_used(conn) == 0)
+		ring_give_back(conn);
+	conn_close_progress(conn);
+	if (may_send_to(conn, UINT64_MAX) > conn->tx_sent || conn_due_flags(conn, conn->tx_sent) != conn->tx_flags)
+		conn_tx_schedule(conn);
+}
+
+void
+conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
+{
+	conn->tx_acked = pos;
+	while (conn->tx_urgent[0] != 0 && pos >= conn->tx_urgent[0]) {
+		conn->tx_urgent[0] = conn->tx_urgent[1];
+		conn->tx_urgent[1] = 0;
+	}
+	released(conn);
+}
+
+void
+conn_wr_done(struct smcr_conn *conn, uint64_t tx_end, uint16_t seq)
+{
+	if (tx_end > conn->tx_done)
+		conn->tx_done = tx_end;
+	conn->tx_done_seq = seq;
+	if ((conn->tx_flags & CDC_ABORT) != 0) {
+		if (seq == conn->tx_seq)
+			close_event(conn, CLOSE_ABORT_SENT);
+		return;
+	}
+	released(conn);
+}
