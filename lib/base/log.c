@@ -69,7 +69,7 @@ put_prefix(char *line, size_t cap, enum log_level level)
 	return n;
 }
 
-static void
+static void __attribute__((format(printf, 2, 0)))
 log_line(enum log_level level, const char *fmt, va_list ap)
 {
 	char line[LINE_MAX_LEN];

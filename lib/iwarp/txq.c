@@ -115,6 +115,8 @@ static uint8_t *
 put_payload(uint8_t *at, const struct txq_payload *p)
 {
 	for (unsigned i = 0; i < p->cnt; i++) {
+		if (p->v[i].iov_len == 0)
+			continue;	/* its base may be NULL, which memcpy must not see */
 		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
 		at += p->v[i].iov_len;
 	}

@@ -1,0 +1,90 @@
+#!/bin/bash
+# Everything that can be checked, from a clean clone, with one command: installs what is missing (as root), builds with
+# gcc and -Werror, runs all tests; the same with ASan and UBSan; builds with clang without a warning. The last line is
+# "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
+#
+# Usage: ./test.sh [gcc] [sanitizers] [clang]	without arguments: all three
+set -u
+cd "$(dirname "$0")" || exit 1
+. tests/tools/packages.sh
+
+passed=0 failed=0 skipped=0
+jobs=$(nproc)
+stages=${*:-gcc sanitizers clang}
+
+say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
+
+finish() {
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	exit
+}
+
+# build DIR CONFIGURE-ARGUMENT...: configures and makes everything, tests included, in a directory of its own.
+build() {
+	local dir=$1; shift
+	mkdir -p "$dir"
+	if ! ( cd "$dir" && ../configure -q "$@" && make -s -j"$jobs" all && make -s -j"$jobs" check TESTS= ) \
+		> "$dir/build.log" 2>&1; then
+		grep -nE -A4 'error|warning' "$dir/build.log" | head -n 60 || tail -n 40 "$dir/build.log"
+		echo "FAILED: build in $dir, see $dir/build.log"
+		failed=$((failed + 1))
+		return 1
+	fi
+	passed=$((passed + 1))
+}
+
+count() { sed -n "s/^# $2: *//p" "$1" | head -n 1; }
+
+# suite DIR: runs the tests there and adds up what they say.
+suite() {
+	local dir=$1 log=$1/test-suite.log n
+	rm -f "$log"
+	( cd "$dir" && timeout -k 60 2400 make -s -j"$jobs" -k check ) > "$dir/check.log" 2>&1 < /dev/null
+	grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log"
+	if [ ! -f "$log" ]; then
+		tail -n 40 "$dir/check.log"
+		echo "FAILED: no result of the tests in $dir, see $dir/check.log"
+		failed=$((failed + 1))
+		return
+	fi
+	n=$(( $(count "$log" FAIL) + $(count "$log" ERROR) + $(count "$log" XPASS) ))
+	if [ "$n" -gt 0 ]; then
+		sed -n '/^\(FAIL\|ERROR\): tests/,$p' "$log" | head -n 400
+	fi
+	grep -h '# SKIP' "$dir"/tests/*/*.trs "$dir"/tests/*/*.log 2>/dev/null | sort -u | sed 's/^/skipped: /' | head -n 20
+	failed=$((failed + n))
+	passed=$((passed + $(count "$log" PASS) + $(count "$log" XFAIL)))
+	skipped=$((skipped + $(count "$log" SKIP)))
+	echo "$dir: $(count "$log" PASS) passed, $n failed, $(count "$log" SKIP) skipped"
+}
+
+say packages
+packages_install $PACKAGES_BUILD $PACKAGES_TEST || { failed=1; finish; }
+
+say configure
+if ! ./autogen.sh > autogen.log 2>&1; then
+	cat autogen.log
+	failed=1
+	finish
+fi
+rm -f autogen.log
+
+for stage in $stages; do
+	case $stage in
+	gcc)
+		say "gcc, -Werror"
+		build build-gcc CC=gcc --enable-werror && say "tests" && suite build-gcc ;;
+	sanitizers)
+		say "ASan and UBSan"
+		build build-sanitizers CC=gcc --enable-sanitizers && say "tests with ASan and UBSan" && suite build-sanitizers ;;
+	clang)
+		say "clang, -Werror"
+		build build-clang CC=clang --enable-werror ;;
+	*)
+		echo "unknown stage $stage"
+		failed=$((failed + 1)) ;;
+	esac
+done
+say "done"
+finish

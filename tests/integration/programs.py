@@ -1,0 +1,190 @@
+"""
+Servers that nobody here wrote, each started privately: own directory, own port on the test's address, ended with the
+case. Used by the integration tests and the benchmark.
+"""
+import glob
+import json
+import os
+import pwd
+import shutil
+import socket
+
+from harness import Failure, Skip, need, wait_until
+
+
+def listens(host, port):
+    """Is there a listener? Asks the kernel, so the program sees no connection."""
+    family, table = (socket.AF_INET6, "/proc/net/tcp6") if ":" in host else (socket.AF_INET, "/proc/net/tcp")
+    raw = socket.inet_pton(family, host)
+    words = [raw[i:i + 4][::-1] for i in range(0, len(raw), 4)]
+    want = {f"{b''.join(words).hex().upper()}:{port:04X}", f"{'0' * len(raw) * 2}:{port:04X}"}
+    with open(table) as f:
+        return any(fields[1] in want and fields[3] == "0A" for fields in (line.split() for line in f))
+
+
+def wait_port(proc, host, port):
+    def up():
+        if not proc.alive():
+            raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")
+        return listens(host, port)
+    wait_until(up, f"{proc.name} listens on {host}:{port}", 20)
+
+
+class Redis:
+    def __init__(self, t, host=None, extra=()):
+        server = need("redis-server")
+        self.host, self.port = host or t.addr, t.port()
+        self.dir = t.path(f"redis{self.port}")
+        os.mkdir(self.dir)
+        self.proc = t.spawn([server, "--bind", self.host, "--port", str(self.port), "--dir", self.dir,
+                             "--save", "", "--appendonly", "no", "--maxclients", "10000",
+                             "--protected-mode", "no", *extra])
+        wait_port(self.proc, self.host, self.port)
+
+
+class Postgres:
+    def __init__(self, t, host=None):
+        bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        if not bins:
+            raise Skip("postgresql is not installed")
+        self.bin = bins[-1]
+        self.host, self.port = host or t.addr, t.port()
+        self.dir = t.path("pgdata")
+        os.mkdir(self.dir)
+        self.kw = {}
+        if os.getuid() == 0:		# PostgreSQL refuses to run as root
+            try:
+                user = pwd.getpwnam("postgres")
+            except KeyError:
+                raise Skip("no user postgres to run PostgreSQL as") from None
+            os.chown(self.dir, user.pw_uid, user.pw_gid)
+            self.kw = dict(user=user.pw_uid, group=user.pw_gid, extra_groups=[])
+        env = dict(os.environ, LC_ALL="C")
+        t.run([f"{self.bin}/initdb", "-D", self.dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+              env=env, cwd="/", timeout=120, **self.kw)
+        self.proc = t.spawn([f"{self.bin}/postgres", "-D", self.dir, "-h", self.host, "-p", str(self.port),
+                             "-k", "", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=4GB",
+                             "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
+                            cwd="/", env=env, **self.kw)
+        psql = need("psql")
+        wait_until(lambda: self.proc.alive() and self.ready(t, psql), "PostgreSQL answers", 30)
+
+    def ready(self, t, psql):
+        try:
+            t.run([psql, "-h", self.host, "-p", str(self.port), "-U", "postgres", "-Atc", "select 1"])
+            return True
+        except Failure:
+            return False
+
+
+class Nginx:
+    """Serves self.root; put files there."""
+
+    def __init__(self, t, host=None, extra_server="", listen_extra="", proxy_protocol=False, workers=1):
+        nginx = need("nginx")
+        self.host, self.port = host or t.addr, t.port()
+        self.dir = t.path(f"nginx{self.port}")
+        self.root = os.path.join(self.dir, "root")
+        os.makedirs(self.root)
+        os.chmod(self.dir, 0o755)
+        self.access_log = os.path.join(self.dir, "access.log")
+        conf = os.path.join(self.dir, "nginx.conf")
+        listen = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        user = "user root;" if os.getuid() == 0 else ""
+        with open(conf, "w") as f:
+            f.write(f"""
+{user}
+daemon off;
+worker_processes {workers};
+pid {self.dir}/pid;
+error_log {self.dir}/error.log;
+worker_rlimit_nofile 20000;
+events {{ worker_connections 8000; }}
+http {{
+  log_format peers '$proxy_protocol_addr $remote_addr $request $status $body_bytes_sent';
+  access_log {self.access_log if proxy_protocol else 'off'} {'peers' if proxy_protocol else ''};
+  client_body_temp_path {self.dir}/body; proxy_temp_path {self.dir}/proxy; fastcgi_temp_path {self.dir}/fcgi;
+  uwsgi_temp_path {self.dir}/uwsgi; scgi_temp_path {self.dir}/scgi;
+  sendfile on; keepalive_requests 1000000; client_max_body_size 1g;
+  server {{
+    listen {listen} reuseport backlog=4096 {'proxy_protocol' if proxy_protocol else ''};
+    {listen_extra}
+    root {self.root};
+    location = /small {{ return 200 "hello from nginx\\n"; }}
+    location /put/ {{ root {self.root}; dav_methods PUT DELETE; create_full_put_path on; }}
+    {extra_server}
+  }}
+}}
+""")
+        self.proc = t.spawn([nginx, "-p", self.dir, "-e", f"{self.dir}/error.log", "-c", conf])
+        wait_port(self.proc, self.host, self.port)
+
+    def file(self, name, data):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+        return path
+
+
+class Iperf3:
+    """Takes one test at a time, as iperf3 does."""
+
+    def __init__(self, t, host=None):
+        self.host, self.port = host or t.addr, t.port()
+        self.proc = t.spawn([need("iperf3"), "-s", "-B", self.host, "-p", str(self.port)])
+        wait_port(self.proc, self.host, self.port)
+
+
+def iperf3(t, host, port, seconds=2, streams=1, reverse=False, extra=(), timeout=30):
+    """Runs a client: its JSON. The server may still be busy with what a port probe left; tried again for a while."""
+    argv = [need("iperf3"), "-c", host, "-p", str(port), "-t", str(seconds), "-P", str(streams), "-J", *extra]
+    if reverse:
+        argv.append("-R")
+
+    def once():
+        out = json.loads(t.run(argv, timeout=seconds + timeout, status=None) or b"{}")
+        if "busy" in out.get("error", ""):
+            return None
+        return out
+    out = wait_until(once, "iperf3's server takes a test", 20)
+    if "error" in out:
+        raise Failure(f"iperf3: {out['error']}")
+    return out
+
+
+class HaproxyPair:
+    """client -> haproxy -> haproxy -> server, what smcrd is measured against."""
+
+    def __init__(self, t, targets, splice=False):
+        """targets: name -> (host, port) of the server. Gives ports: name -> port of the near haproxy."""
+        haproxy = need("haproxy")
+        self.ports, middle = {}, {}
+        for name in targets:
+            self.ports[name], middle[name] = t.port(), t.port()
+        self.confs, self.procs = [], []
+        sides = (("near", self.ports, {n: (t.addr, p) for n, p in middle.items()}), ("far", middle, targets))
+        for side, listen, to in sides:
+            text = ["global", "  nbthread 1", "  maxconn 6000",
+                    "defaults", "  mode tcp", "  maxconn 6000", "  timeout connect 10s", "  timeout client 1h",
+                    "  timeout server 1h", "  option splice-auto" if splice else ""]
+            for name, (host, port) in to.items():
+                text += [f"listen {name}", f"  bind {t.addr}:{listen[name]} backlog 4096", f"  server s {host}:{port}"]
+            text = "\n".join(line for line in text if line) + "\n"
+            path = t.path(f"haproxy-{side}-{'splice' if splice else 'copy'}.cfg")
+            with open(path, "w") as f:
+                f.write(text)
+            self.confs.append(text)
+            self.procs.append(t.spawn([haproxy, "-db", "-f", path], f"haproxy-{side}"))
+        for name, port in self.ports.items():
+            wait_port(self.procs[0], t.addr, port)
+        for name, port in middle.items():
+            wait_port(self.procs[1], t.addr, port)
+
+
+def postgres_bin(name):
+    """A client program of PostgreSQL."""
+    found = shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))), None)
+    if not found:
+        raise Skip(f"{name} is not installed")
+    return found

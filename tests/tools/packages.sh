@@ -1,0 +1,42 @@
+# Sourced by demo.sh and test.sh: Debian packages that are needed to build, to demonstrate and to test.
+
+PACKAGES_BUILD="gcc libc6-dev make autoconf automake libtool pkg-config python3 libevent-dev libconfig-dev
+	libsystemd-dev libjansson-dev libisal-dev"
+PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
+PACKAGES_TEST="check clang libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
+	postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2"
+
+# Those of "$@" that are not installed.
+packages_missing() {
+	for p in "$@"; do
+		dpkg-query -W -f '${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' || echo "$p"
+	done
+}
+
+# packages_install PACKAGE...: as root; servers that come along are kept from starting by themselves.
+packages_install() {
+	missing=$(packages_missing "$@" | tr '\n' ' ')
+	[ -n "$missing" ] || return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "These packages are missing: $missing" >&2
+		echo "Run this as root to have them installed, or: sudo apt-get install $missing" >&2
+		return 1
+	fi
+	echo "installing: $missing"
+	policy=
+	if [ ! -e /usr/sbin/policy-rc.d ]; then
+		policy=/usr/sbin/policy-rc.d
+		printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy
+	fi
+	log=$(mktemp)
+	if ! { apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+		-o Dpkg::Options::=--force-confold install $missing; } > "$log" 2>&1 < /dev/null; then
+		tail -n 30 "$log" >&2
+		failed=1
+	else
+		failed=0
+	fi
+	rm -f "$log"
+	[ -z "$policy" ] || rm -f "$policy"
+	return $failed
+}
