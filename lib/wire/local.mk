@@ -18,8 +18,11 @@ check_UNIT += \
 	tests/unit/check_llc \
 	tests/unit/check_cdc \
 	tests/unit/check_tcpopt \
-	tests/unit/check_describe
-EXTRA_DIST += tests/unit/vectors/smc.txt
+	tests/unit/check_describe \
+	tests/unit/check_mpa \
+	tests/unit/check_ddp \
+	tests/unit/check_rdmap
+EXTRA_DIST += tests/unit/vectors/smc.txt tests/unit/vectors/iwarp.txt
 tests_unit_check_clc_SOURCES = tests/unit/check_clc.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
 tests_unit_check_clc_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_clc_LDADD = lib/libwire.la $(UNIT_LIBS)
@@ -35,4 +38,13 @@ tests_unit_check_tcpopt_LDADD = lib/libwire.la $(UNIT_LIBS)
 tests_unit_check_describe_SOURCES = tests/unit/check_describe.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
 tests_unit_check_describe_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_describe_LDADD = lib/libwire.la $(UNIT_LIBS)
+tests_unit_check_mpa_SOURCES = tests/unit/check_mpa.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
+tests_unit_check_mpa_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_mpa_LDADD = lib/libwire.la $(UNIT_LIBS)
+tests_unit_check_ddp_SOURCES = tests/unit/check_ddp.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
+tests_unit_check_ddp_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_ddp_LDADD = lib/libwire.la $(UNIT_LIBS)
+tests_unit_check_rdmap_SOURCES = tests/unit/check_rdmap.c tests/unit/unit.h tests/unit/hex.h tests/unit/vectors.h
+tests_unit_check_rdmap_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_rdmap_LDADD = lib/libwire.la $(UNIT_LIBS)
 endif

@@ -1,4 +1,4 @@
-/* Golden vectors: lines "kind name hex" of tests/unit/vectors/smc.txt. */
+/* Golden vectors: lines "kind name hex" of a file in tests/unit/vectors. */
 #ifndef SMCRD_TESTS_VECTORS_H
 #define SMCRD_TESTS_VECTORS_H
 
@@ -14,7 +14,7 @@ typedef void (*vector_fn)(const char *name, struct span bytes);
 /* Calls fn for every vector of that kind and returns how many there were; 0
  * also when the file cannot be read. */
 static inline unsigned
-vectors_each(const char *kind, vector_fn fn)
+vectors_each_in(const char *file, const char *kind, vector_fn fn)
 {
 	const char *top = getenv("top_srcdir");
 	char path[512], line[1024], k[16], name[128], hex[VECTOR_MAX_LEN * 2 + 1];
@@ -22,7 +22,7 @@ vectors_each(const char *kind, vector_fn fn)
 	unsigned cnt = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/tests/unit/vectors/smc.txt", top != NULL ? top : ".");
+	snprintf(path, sizeof(path), "%s/tests/unit/vectors/%s", top != NULL ? top : ".", file);
 	f = fopen(path, "r");
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		if (sscanf(line, "%15s %127s %512s", k, name, hex) != 3 || strcmp(k, kind) != 0)
@@ -33,6 +33,12 @@ vectors_each(const char *kind, vector_fn fn)
 	if (f != NULL)
 		fclose(f);
 	return cnt;
+}
+
+static inline unsigned
+vectors_each(const char *kind, vector_fn fn)
+{
+	return vectors_each_in("smc.txt", kind, fn);
 }
 
 #endif
