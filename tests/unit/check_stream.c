@@ -1,0 +1,661 @@
+#include "iwarp/stream.h"
+
+#include <string.h>
+
+#include "unit.h"
+
+#define RQ 4
+#define IRD 2
+
+static struct rng rng;
+static struct stag_table stags;
+static struct stag_region rw, ro, foreign, inv;
+static uint8_t mem[4096], romem[4096], rbuf[RQ][256];
+static int my_pd, other_pd;
+static struct stream s;
+static struct stream_ev ev;
+
+static void
+setup(void)
+{
+	const struct stream_config cfg = {
+		.stags = &stags, .pd = &my_pd, .rq_depth = RQ, .ird_max = IRD, .ord_max = 2,
+	};
+
+	rng_init_seeded(&rng, 1);
+	stag_table_init(&stags, 16);
+	rw = (struct stag_region){ .buf = mem, .len = sizeof(mem), .access = STAG_WRITE, .pd = &my_pd };
+	ro = (struct stag_region){ .buf = romem, .len = sizeof(romem), .access = STAG_READ, .pd = &my_pd };
+	foreign = (struct stag_region){ .buf = mem, .len = 16, .access = STAG_WRITE | STAG_READ, .pd = &other_pd };
+	inv = (struct stag_region){ .buf = mem, .len = 16, .access = STAG_WRITE | STAG_INVALIDATE, .pd = &my_pd };
+	stag_add(&stags, &rw, &rng);
+	stag_add(&stags, &ro, &rng);
+	stag_add(&stags, &foreign, &rng);
+	stag_add(&stags, &inv, &rng);
+	memset(mem, 0, sizeof(mem));
+	for (unsigned i = 0; i < sizeof(romem); i++)
+		romem[i] = (uint8_t)i;
+	ck_assert_int_eq(stream_init(&s, &cfg), 0);
+	stream_start(&s, IRD, 2, false);
+}
+
+static void
+teardown(void)
+{
+	stream_fini(&s);
+	stag_remove(&stags, &rw);
+	stag_remove(&stags, &ro);
+	stag_remove(&stags, &foreign);
+	stag_remove(&stags, &inv);
+	stag_table_fini(&stags);
+}
+
+static void
+recvs(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		stream_post_recv(&s, &(struct stream_recv){ .wr_id = 100 + i, .ptr = rbuf[i], .len = 256 });
+}
+
+static enum stream_rx
+give(const struct ddp_hdr *h, const void *payload, size_t len)
+{
+	uint8_t ulpdu[1024];
+	size_t n = ddp_encode(h, ulpdu);
+
+	ulpdu[0] = (uint8_t)((ulpdu[0] & ~3u) | h->version);
+	if (len > 0)
+		memcpy(ulpdu + n, payload, len);
+	return stream_ulpdu(&s, (struct span){ ulpdu, n + len }, &ev);
+}
+
+static struct ddp_hdr
+send_hdr(uint32_t msn, uint32_t mo, bool last)
+{
+	return (struct ddp_hdr){ .version = 1, .last = last, .ulp_ctrl = rdmap_ctrl(RDMAP_SEND), .msn = msn, .mo = mo };
+}
+
+static struct ddp_hdr
+tagged_hdr(enum rdmap_op op, uint32_t stag, uint64_t to)
+{
+	return (struct ddp_hdr){ .version = 1, .tagged = true, .last = true, .ulp_ctrl = rdmap_ctrl(op), .stag = stag, .to = to };
+}
+
+static enum stream_rx
+give_read(uint32_t msn, uint32_t size, uint32_t stag, uint64_t to)
+{
+	const struct ddp_hdr h = {
+		.version = 1, .last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ), .qn = 1, .msn = msn,
+	};
+	const struct rdmap_read r = { .sink_stag = 0x77, .sink_to = 0x8000, .size = size, .src_stag = stag, .src_to = to };
+	uint8_t body[RDMAP_READ_LEN];
+
+	rdmap_read_encode(&r, body);
+	return give(&h, body, sizeof(body));
+}
+
+static void
+expect_term(enum stream_rx rc, uint8_t layer, uint8_t etype, uint8_t code)
+{
+	ck_assert_int_eq(rc, STREAM_RX_ERROR);
+	ck_assert_msg(ev.term.layer == layer && ev.term.etype == etype && ev.term.code == code,
+	    "%u/%u/%u", ev.term.layer, ev.term.etype, ev.term.code);
+	ck_assert(s.dead);
+	/* what goes with it (RFC 5040 4.8) */
+	ck_assert_int_eq(ev.term.has_ddp, layer != RDMAP_LAYER_LLP);
+	ck_assert_int_eq(ev.term.has_len, layer != RDMAP_LAYER_LLP);
+	ck_assert_int_eq(ev.term.has_read, layer == 0 && etype == 1 && ev.term.ddp.qn == 1);
+}
+
+/* -- what is right -- */
+
+START_TEST(send_in_segments)
+{
+	struct ddp_hdr h;
+
+	recvs(2);
+	h = send_hdr(1, 0, false);
+	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NONE);
+	h = send_hdr(1, 3, false);
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_NONE);
+	/* a tagged message in between is no offence */
+	h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base + 8);
+	ck_assert_int_eq(give(&h, "xy", 2), STREAM_RX_NONE);
+	ck_assert_mem_eq(mem + 8, "xy", 2);
+	h = send_hdr(1, 3, true);
+	ck_assert_int_eq(give(&h, "de", 2), STREAM_RX_RECV);
+	ck_assert_uint_eq(ev.wr_id, 100);
+	ck_assert_uint_eq(ev.len, 5);
+	ck_assert(!ev.solicited);
+	ck_assert_mem_eq(rbuf[0], "abcde", 5);
+	h = send_hdr(2, 0, true);
+	h.ulp_ctrl = rdmap_ctrl(RDMAP_SEND_SE);
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
+	ck_assert_uint_eq(ev.wr_id, 101);
+	ck_assert_uint_eq(ev.len, 0);
+	ck_assert(ev.solicited);
+	ck_assert_uint_eq(stream_recv_cnt(&s), 0);
+}
+END_TEST
+
+START_TEST(send_without_a_receive_can_come_again)
+{
+	struct ddp_hdr h = send_hdr(1, 0, true);
+
+	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NO_RECV);
+	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NO_RECV);
+	ck_assert(!s.dead && !s.started);
+	recvs(1);
+	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_RECV);
+	ck_assert(s.started);
+}
+END_TEST
+
+START_TEST(invalidate)
+{
+	struct ddp_hdr h = send_hdr(1, 0, true);
+	uint8_t *at;
+
+	recvs(2);
+	h.ulp_ctrl = rdmap_ctrl(RDMAP_SEND_SE_INV);
+	h.ulp_word = inv.stag;
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
+	ck_assert_uint_eq(ev.invalidated, inv.stag);
+	ck_assert(ev.solicited);
+	ck_assert_int_eq(stag_check(&stags, &my_pd, STAG_WRITE, inv.stag, inv.base, 1, &at), STAG_NO_ACCESS);
+	/* again, and one that no peer may invalidate */
+	h.msn = 2;
+	expect_term(give(&h, "", 0), 0, 1, 9);
+}
+END_TEST
+
+START_TEST(invalidate_of_a_shared_region)
+{
+	struct ddp_hdr h = send_hdr(1, 0, true);
+	uint8_t *at;
+
+	recvs(1);
+	h.ulp_ctrl = rdmap_ctrl(RDMAP_SEND_INV);
+	h.ulp_word = rw.stag;
+	expect_term(give(&h, "", 0), 0, 1, 9);
+	ck_assert_int_eq(stag_check(&stags, &my_pd, STAG_WRITE, rw.stag, rw.base, 1, &at), STAG_OK);
+}
+END_TEST
+
+START_TEST(zero_length_tagged_is_not_checked)
+{
+	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, 1, 0);
+
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_NONE);
+	ck_assert(s.started);
+	ck_assert_int_eq(give_read(1, 0, 1, 0), STREAM_RX_READ_REQ);
+}
+END_TEST
+
+START_TEST(rtr_send_takes_no_receive)
+{
+	struct ddp_hdr h = send_hdr(1, 0, true);
+
+	s.rtr_send = true;
+	recvs(1);
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_NONE);
+	ck_assert_uint_eq(stream_recv_cnt(&s), 1);
+	/* only the very first */
+	h.msn = 2;
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
+}
+END_TEST
+
+START_TEST(a_first_send_with_payload_is_no_rtr)
+{
+	struct ddp_hdr h = send_hdr(1, 0, true);
+
+	s.rtr_send = true;
+	recvs(1);
+	ck_assert_int_eq(give(&h, "x", 1), STREAM_RX_RECV);
+}
+END_TEST
+
+START_TEST(reads_are_served_in_order_and_in_segments)
+{
+	struct ddp_hdr h;
+	struct span from;
+	struct rdmap_term term;
+
+	ck_assert_int_eq(give_read(1, 250, ro.stag, ro.base + 10), STREAM_RX_READ_REQ);
+	ck_assert_int_eq(give_read(2, 0, 0, 0), STREAM_RX_READ_REQ);
+	ck_assert(stream_must_serve(&s));
+	for (unsigned off = 0; off < 250; off += 100) {
+		ck_assert(stream_serve(&s, 100, &h, &from, &term));
+		ck_assert_uint_eq(h.stag, 0x77);
+		ck_assert_uint_eq(h.to, 0x8000 + off);
+		ck_assert_uint_eq(h.ulp_ctrl, 0x42);
+		ck_assert(h.tagged);
+		ck_assert_uint_eq(from.len, off == 200 ? 50 : 100);
+		ck_assert_ptr_eq(from.ptr, romem + 10 + off);
+		ck_assert_int_eq(h.last, off == 200);
+	}
+	ck_assert(stream_serve(&s, 100, &h, &from, &term));
+	ck_assert(h.last);
+	ck_assert_uint_eq(from.len, 0);
+	ck_assert(!stream_must_serve(&s));
+	/* and their places are free again */
+	ck_assert_int_eq(give_read(3, 1, ro.stag, ro.base), STREAM_RX_READ_REQ);
+	ck_assert_int_eq(give_read(4, 1, ro.stag, ro.base), STREAM_RX_READ_REQ);
+}
+END_TEST
+
+START_TEST(a_region_that_goes_away_while_it_is_read)
+{
+	struct ddp_hdr h;
+	struct span from;
+	struct rdmap_term term;
+	uint32_t stag = ro.stag;
+	uint64_t base = ro.base;
+
+	ck_assert_int_eq(give_read(1, 250, ro.stag, ro.base), STREAM_RX_READ_REQ);
+	ck_assert_int_eq(give_read(2, 1, ro.stag, ro.base), STREAM_RX_READ_REQ);
+	ck_assert(stream_serve(&s, 100, &h, &from, &term));
+	stag_remove(&stags, &ro);
+	ck_assert(!stream_serve(&s, 100, &h, &from, &term));
+	ck_assert_uint_eq(term.layer, 0);
+	ck_assert_uint_eq(term.etype, 1);
+	ck_assert_uint_eq(term.code, 0);
+	ck_assert(term.has_read && term.has_ddp && term.has_len);
+	ck_assert_uint_eq(term.ddp.msn, 1);
+	/* moved on by what was sent */
+	ck_assert_uint_eq(term.read.size, 150);
+	ck_assert_uint_eq(term.read.sink_to, 0x8000 + 100);
+	ck_assert_uint_eq(term.read.src_to, base + 100);
+	ck_assert_uint_eq(term.read.src_stag, stag);
+}
+END_TEST
+
+static void
+issue_read(uint32_t size, uint64_t cookie)
+{
+	const struct stream_read r = { .cookie = cookie, .stag = rw.stag, .to = rw.base + 64, .size = size };
+	struct ddp_hdr h;
+	uint8_t body[RDMAP_READ_LEN];
+	struct rdmap_read back;
+
+	stream_read_hdr(&s, &r, 0x55, 0x9000, &h, body);
+	ck_assert_uint_eq(h.qn, 1);
+	ck_assert_int_eq(rdmap_read_decode((struct span){ body, sizeof(body) }, &back), RDMAP_READ_LEN);
+	ck_assert_uint_eq(back.size, size);
+	ck_assert_uint_eq(back.src_stag, 0x55);
+	ck_assert_uint_eq(back.sink_to, r.to);
+}
+
+START_TEST(our_reads_are_answered)
+{
+	struct ddp_hdr h;
+
+	issue_read(0, 1);
+	issue_read(5, 2);
+	ck_assert_uint_eq(stream_reads_out(&s), 2);
+	h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99);	/* not looked at, it is empty */
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_READ_DONE);
+	ck_assert_uint_eq(ev.wr_id, 1);
+	h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
+	h.last = false;
+	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NONE);
+	h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 67);
+	ck_assert_int_eq(give(&h, "de", 2), STREAM_RX_READ_DONE);
+	ck_assert_uint_eq(ev.wr_id, 2);
+	ck_assert_uint_eq(ev.len, 5);
+	ck_assert_mem_eq(mem + 64, "abcde", 5);
+	ck_assert_uint_eq(stream_reads_out(&s), 0);
+}
+END_TEST
+
+START_TEST(message_numbers_wrap)
+{
+	struct ddp_hdr h;
+
+	recvs(2);
+	s.rx_msn[0] = 0xffffffff;
+	h = send_hdr(0xffffffff, 0, true);
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
+	h = send_hdr(0, 0, true);
+	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
+	s.tx_msn[0] = 0xffffffff;
+	stream_send_hdr(&s, RDMAP_SEND, 0, 0, false, &h);
+	ck_assert_uint_eq(h.msn, 0xffffffff);
+	stream_send_hdr(&s, RDMAP_SEND, 0, 5, true, &h);
+	ck_assert_uint_eq(h.msn, 0xffffffff);
+	ck_assert_uint_eq(h.mo, 5);
+	stream_send_hdr(&s, RDMAP_SEND, 0, 0, true, &h);
+	ck_assert_uint_eq(h.msn, 0);
+}
+END_TEST
+
+START_TEST(early_placement)
+{
+	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base + 4);
+	uint8_t *at = NULL;
+
+	ck_assert(stream_place_early(&s, &h, 100, &at));
+	ck_assert_ptr_eq(at, mem + 4);
+	ck_assert(!stream_place_early(&s, &h, sizeof(mem), &at));
+	ck_assert(!stream_place_early(&s, &h, 0, &at));
+	h.version = 0;
+	ck_assert(!stream_place_early(&s, &h, 100, &at));
+	h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 4);
+	ck_assert(!stream_place_early(&s, &h, 100, &at));
+	h = tagged_hdr(RDMAP_WRITE, ro.stag, ro.base);
+	ck_assert(!stream_place_early(&s, &h, 100, &at));
+	ck_assert(!s.dead);
+}
+END_TEST
+
+/* -- Terminate: each code of layers, RFC 5040 7 and RFC 5041 7 -- */
+
+struct header_row {
+	const char *what;
+	struct ddp_hdr h;
+	const char *payload;
+	uint8_t layer, etype, code;
+};
+
+static const struct header_row header_rows[] = {
+	{ "version 0, tagged",
+	    { .tagged = true, .last = true, .version = 0, .ulp_ctrl = 0x40 }, "", 1, 1, 4 },
+	{ "version 3, tagged",
+	    { .tagged = true, .last = true, .version = 3, .ulp_ctrl = 0x40 }, "", 1, 1, 4 },
+	{ "version 2, untagged",
+	    { .last = true, .version = 2, .ulp_ctrl = 0x43, .msn = 1 }, "", 1, 2, 6 },
+	{ "version before QN",
+	    { .last = true, .version = 2, .ulp_ctrl = 0x43, .qn = 9, .msn = 1 }, "", 1, 2, 6 },
+	{ "queue 3",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .qn = 3, .msn = 1 }, "", 1, 2, 1 },
+	{ "queue all ones",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 0xffffffff, .msn = 1 }, "", 1, 2, 1 },
+	{ "RDMAP version 0",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x03, .msn = 1 }, "", 0, 2, 5 },
+	{ "RDMAP version 2",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x80 }, "", 0, 2, 5 },
+	{ "RDMAP version 3",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0xc0 }, "", 0, 2, 5 },
+	{ "opcode 8",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x48, .msn = 1 }, "", 0, 2, 6 },
+	{ "opcode 15",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x4f }, "", 0, 2, 6 },
+	{ "untagged Write",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x40, .msn = 1 }, "", 0, 2, 6 },
+	{ "untagged Read Response",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x42, .msn = 1 }, "", 0, 2, 6 },
+	{ "tagged Send",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x43 }, "", 0, 2, 6 },
+	{ "tagged Read Request",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x41 }, "", 0, 2, 6 },
+	{ "tagged Terminate",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x47 }, "", 0, 2, 6 },
+	{ "Send on queue 1",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .qn = 1, .msn = 1 }, "", 0, 2, 6 },
+	{ "Send on queue 2",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x46, .qn = 2, .msn = 1 }, "", 0, 2, 6 },
+	{ "Read Request on queue 0",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 0, .msn = 1 }, "", 0, 2, 6 },
+	{ "Terminate on queue 0",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 0, .msn = 1 }, "", 0, 2, 6 },
+	{ "Send, MSN 0",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 0 }, "", 1, 2, 3 },
+	{ "Send, MSN 2",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 2 }, "", 1, 2, 3 },
+	{ "Send, MSN all ones",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 0xffffffff }, "", 1, 2, 3 },
+	{ "Read Request, MSN 2",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 2 }, "", 1, 2, 3 },
+	{ "Terminate, MSN 2",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 2 }, "", 1, 2, 3 },
+	{ "Send, MO 1",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .mo = 1, .msn = 1 }, "", 1, 2, 4 },
+	{ "Send, MO all ones",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .mo = 0xffffffff, .msn = 1 }, "", 1, 2, 4 },
+	{ "Read Request, MO 1",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .mo = 1, .msn = 1 }, "", 1, 2, 4 },
+	{ "Read Request, empty",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "", 0, 2, 0xff },
+	{ "Read Request, 27 bytes",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "abcdefghijklmnopqrstuvwxyz.", 0, 2, 0xff },
+	{ "Read Request, 29 bytes",
+	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "abcdefghijklmnopqrstuvwxyz...", 1, 2, 5 },
+	{ "Read Request, not last",
+	    { .version = 1, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "abcdefghijklmnopqrstuvwxyz..", 0, 2, 0xff },
+	{ "Read Response, none asked",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x42 }, "", 0, 2, 6 },
+	{ "Read Response with data, none asked",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x42 }, "x", 0, 2, 6 },
+	{ "Write, unknown STag",
+	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = 5 }, "x", 1, 1, 0 },
+};
+
+START_TEST(header_errors)
+{
+	const struct header_row *r = &header_rows[_i];
+
+	recvs(1);
+	expect_term(give(&r->h, r->payload, strlen(r->payload)), r->layer, r->etype, r->code);
+	ck_assert_uint_eq(ev.term.ddp.ulp_ctrl, r->h.ulp_ctrl);
+	ck_assert_uint_eq(ev.term.seg_len, (r->h.tagged ? 14 : 18) + strlen(r->payload));
+}
+END_TEST
+
+START_TEST(too_short_for_a_header)
+{
+	static const uint8_t bytes[18] = { 0xc1, 0x40 };
+
+	expect_term(stream_ulpdu(&s, (struct span){ bytes, (size_t)_i }, &ev), 2, 0, 3);
+}
+END_TEST
+
+START_TEST(send_too_long)
+{
+	uint8_t big[257] = { 0 };
+	struct ddp_hdr h;
+
+	recvs(1);
+	if (_i == 0) {
+		h = send_hdr(1, 0, true);
+		expect_term(give(&h, big, 257), 1, 2, 5);
+		return;
+	}
+	h = send_hdr(1, 0, false);
+	ck_assert_int_eq(give(&h, big, 256), STREAM_RX_NONE);
+	h = send_hdr(1, 256, true);
+	expect_term(give(&h, big, 1), 1, 2, 5);
+}
+END_TEST
+
+START_TEST(send_that_is_given_up)
+{
+	uint8_t ulpdu[DDP_HDR_MAX];
+	struct ddp_hdr h = send_hdr(1, 0, true);
+	size_t n = ddp_encode(&h, ulpdu);
+
+	ck_assert_int_eq(stream_ulpdu(&s, (struct span){ ulpdu, n }, &ev), STREAM_RX_NO_RECV);
+	stream_fail_no_recv(&s, (struct span){ ulpdu, n }, &ev.term);
+	expect_term(STREAM_RX_ERROR, 1, 2, 2);
+}
+END_TEST
+
+START_TEST(write_protection)
+{
+	struct ddp_hdr h;
+	enum stream_rx rc;
+
+	switch (_i) {
+	case 0:
+		h = tagged_hdr(RDMAP_WRITE, foreign.stag, foreign.base);
+		expect_term(give(&h, "x", 1), 1, 1, 2);
+		break;
+	case 1:
+		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base + sizeof(mem));
+		expect_term(give(&h, "x", 1), 1, 1, 1);
+		break;
+	case 2:
+		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base - 1);
+		expect_term(give(&h, "x", 1), 1, 1, 1);
+		break;
+	case 3:
+		h = tagged_hdr(RDMAP_WRITE, rw.stag, UINT64_MAX);
+		expect_term(give(&h, "xy", 2), 1, 1, 3);
+		break;
+	case 4:
+		h = tagged_hdr(RDMAP_WRITE, ro.stag, ro.base);
+		rc = give(&h, "\xee", 1);
+		expect_term(rc, 1, 1, 0);
+		ck_assert_uint_eq(romem[0], 0);
+		break;
+	default:
+		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base);
+		stag_remove(&stags, &rw);
+		expect_term(give(&h, "\xee", 1), 1, 1, 0);
+		ck_assert_uint_eq(mem[0], 0);
+		break;
+	}
+}
+END_TEST
+
+START_TEST(read_protection)
+{
+	switch (_i) {
+	case 0:
+		expect_term(give_read(1, 1, 5, 0), 0, 1, 0);
+		break;
+	case 1:
+		expect_term(give_read(1, 1, ro.stag, ro.base + sizeof(romem)), 0, 1, 1);
+		break;
+	case 2:
+		expect_term(give_read(1, sizeof(romem) + 1, ro.stag, ro.base), 0, 1, 1);
+		break;
+	case 3:
+		expect_term(give_read(1, 1, rw.stag, rw.base), 0, 1, 2);
+		break;
+	case 4:
+		expect_term(give_read(1, 1, foreign.stag, foreign.base), 0, 1, 3);
+		break;
+	case 5:
+		expect_term(give_read(1, 2, ro.stag, UINT64_MAX), 0, 1, 4);
+		break;
+	default:
+		expect_term(give_read(1, UINT32_MAX, ro.stag, ro.base), 0, 1, 1);
+		break;
+	}
+	ck_assert_uint_eq(ev.term.read.sink_stag, 0x77);
+	ck_assert_uint_eq(ev.term.seg_len, 46);
+}
+END_TEST
+
+START_TEST(more_reads_than_ird)
+{
+	ck_assert_int_eq(give_read(1, 0, 0, 0), STREAM_RX_READ_REQ);
+	ck_assert_int_eq(give_read(2, 0, 0, 0), STREAM_RX_READ_REQ);
+	expect_term(give_read(3, 0, 0, 0), 1, 2, 2);
+}
+END_TEST
+
+START_TEST(wrong_read_responses)
+{
+	struct ddp_hdr h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
+
+	issue_read(5, 1);
+	switch (_i) {
+	case 0:		/* another STag */
+		h.stag = inv.stag;
+		h.to = inv.base;
+		expect_term(give(&h, "abcde", 5), 1, 1, 0);
+		break;
+	case 1:		/* another place */
+		h.to++;
+		expect_term(give(&h, "abcde", 5), 1, 1, 1);
+		break;
+	case 2:		/* too much */
+		expect_term(give(&h, "abcdef", 6), 1, 1, 1);
+		break;
+	case 3:		/* too little */
+		expect_term(give(&h, "abcd", 4), 0, 2, 0xff);
+		break;
+	case 4:		/* nothing at all */
+		expect_term(give(&h, "", 0), 0, 2, 0xff);
+		break;
+	default:	/* the sink is gone */
+		stag_remove(&stags, &rw);
+		h.stag = s.out_reads[0].stag;
+		expect_term(give(&h, "abcde", 5), 1, 1, 0);
+		break;
+	}
+}
+END_TEST
+
+START_TEST(peers_terminate)
+{
+	static const uint8_t crc[] = { 0x20, 0x02, 0x00, 0x00 };
+	const struct ddp_hdr h = { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 1 };
+
+	if (_i == 0) {
+		ck_assert_int_eq(give(&h, crc, sizeof(crc)), STREAM_RX_TERMINATED);
+		ck_assert_uint_eq(ev.term.layer, 2);
+		ck_assert_uint_eq(ev.term.code, 2);
+	} else {
+		/* cut off: it ends the stream all the same */
+		ck_assert_int_eq(give(&h, crc, 3), STREAM_RX_TERMINATED);
+		ck_assert_uint_eq(ev.term.code, 0xff);
+	}
+	ck_assert(s.dead);
+}
+END_TEST
+
+START_TEST(llp_errors)
+{
+	stream_fail_llp(&s, 2, &ev.term);
+	expect_term(STREAM_RX_ERROR, 2, 0, 2);
+}
+END_TEST
+
+START_TEST(receives_are_given_back)
+{
+	struct stream_recv r;
+	struct ddp_hdr h = send_hdr(1, 0, false);
+
+	recvs(2);
+	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NONE);
+	ck_assert(stream_flush_recv(&s, &r));
+	ck_assert_uint_eq(r.wr_id, 100);
+	ck_assert(stream_flush_recv(&s, &r));
+	ck_assert_uint_eq(r.wr_id, 101);
+	ck_assert(!stream_flush_recv(&s, &r));
+}
+END_TEST
+
+static void
+stream_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, send_in_segments);
+	tcase_add_test(tc, send_without_a_receive_can_come_again);
+	tcase_add_test(tc, invalidate);
+	tcase_add_test(tc, invalidate_of_a_shared_region);
+	tcase_add_test(tc, zero_length_tagged_is_not_checked);
+	tcase_add_test(tc, rtr_send_takes_no_receive);
+	tcase_add_test(tc, a_first_send_with_payload_is_no_rtr);
+	tcase_add_test(tc, reads_are_served_in_order_and_in_segments);
+	tcase_add_test(tc, a_region_that_goes_away_while_it_is_read);
+	tcase_add_test(tc, our_reads_are_answered);
+	tcase_add_test(tc, message_numbers_wrap);
+	tcase_add_test(tc, early_placement);
+	tcase_add_loop_test(tc, header_errors, 0, sizeof(header_rows) / sizeof(header_rows[0]));
+	tcase_add_loop_test(tc, too_short_for_a_header, 0, 14);
+	tcase_add_loop_test(tc, send_too_long, 0, 2);
+	tcase_add_test(tc, send_that_is_given_up);
+	tcase_add_loop_test(tc, write_protection, 0, 6);
+	tcase_add_loop_test(tc, read_protection, 0, 7);
+	tcase_add_test(tc, more_reads_than_ird);
+	tcase_add_loop_test(tc, wrong_read_responses, 0, 6);
+	tcase_add_loop_test(tc, peers_terminate, 0, 2);
+	tcase_add_test(tc, llp_errors);
+	tcase_add_test(tc, receives_are_given_back);
+}
+
+UNIT_MAIN("stream", stream_case)
