@@ -403,7 +403,7 @@ class Daemon(Proc):
         env = dict(os.environ, **(self.env or {}))
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
-        Proc.__init__(self, self.t, [SMCRD, "-f", "-c", self.conf_path], self.name, log=self.log_path, env=env)
+        Proc.__init__(self, self.t, [SMCRD, "-f", self.conf_path], self.name, log=self.log_path, env=env)
         if ready:
             wait_until(self._ready, f"daemon {self.name} answers on its control socket", 15)
         return self
