@@ -196,8 +196,6 @@ void conn_wr_done(struct smcr_conn *, uint64_t tx_end, uint16_t seq);
 
 /* -- rx.c -- */
 void conn_rx_cdc(struct link *, const uint8_t *buf, size_t len);
-/* The peer is to be told what was consumed, by the rules of 4.5.1. */
-bool conn_rx_update_due(const struct smcr_conn *);
 
 /* -- close.c -- */
 enum close_event {

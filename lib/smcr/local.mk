@@ -26,3 +26,17 @@ lib_libsmcr_data_la_SOURCES = \
 	lib/smcr/tx.c \
 	lib/smcr/rx.c \
 	lib/smcr/close.c lib/smcr/close.h
+
+if HAVE_CHECK
+HOST_SOURCES = tests/unit/host.c tests/unit/host.h tests/unit/fake_rnic.c tests/unit/fake_rnic.h tests/unit/unit.h
+HOST_LIBS = lib/libsmcr_data.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
+check_UNIT += \
+	tests/unit/check_cursor \
+	tests/unit/check_scenarios
+tests_unit_check_cursor_SOURCES = tests/unit/check_cursor.c tests/unit/unit.h
+tests_unit_check_cursor_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_cursor_LDADD = lib/libsmcr_data.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_scenarios_SOURCES = tests/unit/check_scenarios.c $(HOST_SOURCES)
+tests_unit_check_scenarios_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_scenarios_LDADD = $(HOST_LIBS)
+endif

@@ -10,6 +10,30 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
+/* -- what we owe the peer -- */
+
+/*
+ * 4.5.1: after consumption the peer is told when it is blocked or has asked; else when its window is below half and
+ * what we say wins at least a tenth. Any other message carries the cursor anyway.
+ */
+static bool
+update_due(const struct smcr_conn *conn)
+{
+	uint64_t usable = conn->rx_space.usable, gain = conn->rx_tail - conn->rx_told;
+	uint64_t window = usable - (conn->rx_head - conn->rx_told);	/* as the peer knows it */
+
+	if (conn->rx_blocked || conn->rx_update_req)
+		return gain > 0;
+	return window * 2 < usable && gain * 10 >= usable;
+}
+
+static void
+owe_update(struct smcr_conn *conn)
+{
+	conn->tx_pending = true;
+	conn_tx_schedule(conn);
+}
+
 /* -- a message from the peer -- */
 
 /* The peer broke the protocol on this connection: reset it, and nothing else. */
@@ -111,8 +135,9 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 	conn_peer_flags(conn, msg->conn_flags);
 	if (conn->want_close && (conn->tx_flags & CDC_CLOSED) == 0 && conn->rx_head > conn->rx_tail)
 		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
-	if (conn_rx_update_due(conn))
-		conn_tx_schedule(conn);
+	/* Blocked, or asking, and what it was told last is stale. */
+	if ((conn->rx_blocked || conn->rx_update_req) && conn->rx_tail > conn->rx_told)
+		owe_update(conn);
 }
 
 /* After A only the peer's answer counts (4.8.2). */
@@ -179,21 +204,6 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 	return len;
 }
 
-/*
- * 4.5.1: the peer is told when it is blocked or has asked; else when its window is below half and what we say wins at
- * least a tenth. Any other message carries the cursor anyway.
- */
-bool
-conn_rx_update_due(const struct smcr_conn *conn)
-{
-	uint64_t usable = conn->rx_space.usable, gain = conn->rx_tail - conn->rx_told;
-	uint64_t window = usable - (conn->rx_head - conn->rx_told);	/* as the peer knows it */
-
-	if (gain == 0)
-		return false;
-	return conn->rx_blocked || conn->rx_update_req || (window * 2 < usable && gain * 10 >= usable);
-}
-
 void
 smcr_rx_consume(struct smcr_conn *conn, size_t len)
 {
@@ -201,13 +211,12 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 		return;
 	assert(len <= conn->rx_head - conn->rx_tail);
 	conn->rx_tail += len;
-	/* The peer waits for the urgent byte to be consumed (4.7.5). */
 	if (conn->rx_urgent != 0 && conn->rx_tail >= conn->rx_urgent) {
 		conn->rx_urgent = 0;
-		conn->tx_pending = true;
+		owe_update(conn);	/* the peer waits for it, whatever its window (4.7.5) */
+	} else if (update_due(conn)) {
+		owe_update(conn);
 	}
-	if (conn->tx_pending || conn_rx_update_due(conn))
-		conn_tx_schedule(conn);
 }
 
 bool

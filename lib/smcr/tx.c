@@ -190,7 +190,7 @@ plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step 
 	step->prod_flags = prod_flags_at(conn, step->end);
 	step->conn_flags = conn_due_flags(conn, step->end);
 	step->cdc = step->end > conn->tx_sent || step->conn_flags != conn->tx_flags || conn->tx_pending ||
-	    conn_rx_update_due(conn) || flags_due(conn, step->prod_flags);
+	    flags_due(conn, step->prod_flags);
 }
 
 /* -- posting -- */

@@ -1,0 +1,437 @@
+/* See host.h. */
+#include "host.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "smcr/rendezvous.h"
+
+static struct host *
+host_of(const struct smcr *eng)
+{
+	return (struct host *)(uintptr_t)eng;	/* first member */
+}
+
+/* -- the control path's stand-ins -- */
+
+void
+engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
+{
+	(void)type, (void)lgr, (void)link;
+	host_of(eng)->logs++;
+	host_of(eng)->last_log = text;
+}
+
+void
+engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struct link *link, uint32_t conn_id,
+    const uint8_t *msg, size_t len)
+{
+	(void)eng, (void)kind, (void)sent, (void)link, (void)conn_id, (void)msg, (void)len;
+}
+
+void
+rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
+{
+	host_of(conn->eng)->rdv_aborts++;
+	host_of(conn->eng)->rdv_reason = reason;
+	conn_end(conn, reason, "", false);
+}
+
+void
+rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
+{
+	if (ev == SMCR_TCP_RST)
+		rdv_abort(conn, SMCR_R_TCP_RESET);
+	else
+		conn->tcp_fin = true;
+}
+
+void
+rdv_free(struct smcr_conn *conn)
+{
+	(void)conn;
+}
+
+void
+lgr_conn_gone(struct lgr *lgr)
+{
+	host_of(lgr->eng)->conns_gone++;
+}
+
+uint64_t
+lgr_remote_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
+{
+	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
+}
+
+void
+link_down(struct link *link, const char *why)
+{
+	link->down_why = why;
+	link->state = LINK_DOWN;
+	host_of(link->lgr->eng)->link_downs++;
+}
+
+void
+link_recv_repost(struct link *link)
+{
+	(void)link;
+}
+
+void
+llc_sent(struct link *link, enum llc_type type, bool response, bool ok)
+{
+	(void)type, (void)response;
+	if (ok)
+		host_of(link->lgr->eng)->llc_ok++;
+	else
+		host_of(link->lgr->eng)->llc_failed++;
+}
+
+/* -- hosts -- */
+
+static void
+init_engine(struct host *h)
+{
+	struct smcr *eng = &h->eng;
+
+	eng->cfg = (struct smcr_config){
+		.conns_max = 1000,
+		.conns_per_group = 255,
+		.rmb_elems = 255,
+		.sndbuf_size = 64 * 1024,
+		.sq_depth = 255,
+		.close_ms = 60000,
+		.abort_ms = 10000,
+		.fin_grace_ms = 2000,
+	};
+	rng_init_seeded(&h->rng, 1);
+	eng->rng = &h->rng;
+	eng->now_ns = 1000 * MS;
+	timerq_init(&eng->timers);
+	idtable_init(&eng->conns, eng->cfg.conns_max);
+	list_init(&eng->lgrs);
+	list_init(&eng->events);
+	list_init(&eng->dead_conns);
+	list_init(&eng->busy_links);
+}
+
+static void
+init_link(struct host *h)
+{
+	struct link *link = &h->lgr.links[0];
+
+	link->lgr = &h->lgr;
+	link->state = LINK_ACTIVE;
+	link->number = 1;
+	link->dev = &h->dev.dev;
+	link->pd = &h->dev.pd;
+	link->qp = &h->dev.qp;
+	link->connected = true;
+	link->wr_cap = h->eng.cfg.sq_depth + 1;
+	link->wr = calloc(link->wr_cap, sizeof(*link->wr));
+	list_init(&link->ready);
+	list_init(&link->eng_node);
+	h->dev.qp.ctx = link;
+	h->link = link;
+}
+
+void
+host_init(struct host *h, bool eye_catcher)
+{
+	memset(h, 0, sizeof(*h));
+	init_engine(h);
+	fake_init(&h->dev);
+	h->lgr.eng = &h->eng;
+	h->lgr.state = LGR_ACTIVE;
+	h->lgr.version = 1;
+	h->lgr.eye_catcher = eye_catcher;
+	list_init(&h->lgr.rmbs);
+	list_init(&h->lgr.remote_rmbs);
+	list_init(&h->lgr.sndbuf_slabs);
+	list_init(&h->lgr.sndbuf_free);
+	list_init(&h->lgr.conns);
+	init_link(h);
+}
+
+static void
+free_dead(struct host *h)
+{
+	struct list_node *n;
+
+	while ((n = list_pop(&h->eng.dead_conns)) != NULL)
+		conn_free(CONTAINER_OF(n, struct smcr_conn, event_node));
+}
+
+void
+host_fini(struct host *h)
+{
+	struct list_node *n;
+	struct smcr_conn *conn;
+	uint32_t pos = 0;
+
+	while ((n = list_first(&h->lgr.conns)) != NULL)
+		conn_link_lost(CONTAINER_OF(n, struct smcr_conn, lgr_node), SMCR_R_LINK_LOST, "");
+	while ((conn = idtable_next(&h->eng.conns, &pos)) != NULL)
+		smcr_release(conn);
+	free_dead(h);
+	ck_assert_uint_eq(h->eng.conns.used, 0);
+	ck_assert_uint_eq(h->lgr.conn_cnt, 0);
+	ck_assert_uint_eq(h->link->conn_cnt, 0);
+	ck_assert_uint_eq(h->lgr.sndbuf_lent, 0);
+	ck_assert(list_empty(&h->link->ready));
+	while ((n = list_first(&h->lgr.rmbs)) != NULL)
+		rmb_free(CONTAINER_OF(n, struct rmb, node));
+	while ((n = list_first(&h->lgr.remote_rmbs)) != NULL)
+		remote_rmb_free(&h->lgr, CONTAINER_OF(n, struct remote_rmb, node));
+	sndbuf_free_all(&h->lgr);
+	free(h->link->wr);
+	ck_assert_uint_eq(h->eng.timers.reserved, 0);
+	timerq_fini(&h->eng.timers);
+	idtable_fini(&h->eng.conns);
+	fake_fini(&h->dev);
+}
+
+struct smcr_conn *
+host_conn(struct host *h, uint32_t elem_size, uint32_t cnt)
+{
+	struct smcr_open open = { .role = SMCR_CLIENT, .elem_size = elem_size };
+	int err = 0;
+	struct smcr_conn *conn = conn_new(&h->eng, &open, &err);
+
+	ck_assert_ptr_nonnull(conn);
+	conn->elem_idx = rmb_elem_get(&h->lgr, elem_size, &conn->rmb);
+	if (conn->elem_idx == 0) {
+		conn->rmb = rmb_new(&h->lgr, elem_size, cnt);
+		ck_assert_ptr_nonnull(conn->rmb);
+		conn->rmb->state = RMB_CONFIRMED;
+		conn->elem_idx = rmb_elem_get_from(conn->rmb);
+	}
+	conn_attach(conn, &h->lgr, h->link);
+	return conn;
+}
+
+static void
+tell_peer(struct host *h, struct smcr_conn *conn, const struct smcr_conn *peer)
+{
+	const struct rnic_mr *mr = peer->rmb->mr[0];
+
+	conn->peer_rmb = remote_rmb_add(&h->lgr, h->link, mr->rkey, mr->addr);
+	conn->peer_elem_idx = peer->elem_idx;
+	conn->peer_elem_size = peer->rmb->elem_size;
+	conn->peer_token = peer->id;
+	conn_attach_peer(conn);
+}
+
+void
+hosts_join(struct host *a, struct smcr_conn *ca, struct host *b, struct smcr_conn *cb)
+{
+	tell_peer(a, ca, cb);
+	tell_peer(b, cb, ca);
+}
+
+void
+hosts_pair(struct host *a, struct host *b, uint32_t elem_size, struct smcr_conn **ca, struct smcr_conn **cb)
+{
+	*ca = host_conn(a, elem_size, 4);
+	*cb = host_conn(b, elem_size, 4);
+	hosts_join(a, *ca, b, *cb);
+	conn_establish(*ca);
+	conn_establish(*cb);
+	ck_assert_uint_eq(host_events(*ca), SMCR_EV_ESTABLISHED);
+	ck_assert_uint_eq(host_events(*cb), SMCR_EV_ESTABLISHED);
+}
+
+/* -- carrying -- */
+
+void
+host_flush(struct host *h)
+{
+	struct list_node *n;
+	unsigned rounds = 0;
+
+	while ((n = list_pop(&h->eng.busy_links)) != NULL) {
+		struct link *link = CONTAINER_OF(n, struct link, eng_node);
+
+		if (link_flush(link))
+			link_kick(link);
+		ck_assert_uint_lt(rounds++, 1000);
+	}
+	free_dead(h);
+}
+
+static void
+describe_cdc(const uint8_t *buf, char *out, size_t cap)
+{
+	static const struct {
+		uint8_t flag;
+		char name;
+	} prod[] = { { CDC_WRITE_BLOCKED, 'B' }, { CDC_URGENT_PENDING, 'P' }, { CDC_URGENT_PRESENT, 'U' },
+		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' } },
+	  conn[] = { { CDC_SENDING_DONE, 'D' }, { CDC_CLOSED, 'C' }, { CDC_ABORT, 'A' } };
+	char flags[10] = " ";
+	size_t n = 1;
+	struct cdc_msg m;
+
+	ck_assert_int_eq(cdc_decode((struct span){ buf, CDC_LEN }, &m), CDC_LEN);
+	for (size_t i = 0; i < sizeof(prod) / sizeof(prod[0]); i++)
+		if ((m.prod_flags & prod[i].flag) != 0)
+			flags[n++] = prod[i].name;
+	for (size_t i = 0; i < sizeof(conn) / sizeof(conn[0]); i++)
+		if ((m.conn_flags & conn[i].flag) != 0)
+			flags[n++] = conn[i].name;
+	flags[n == 1 ? 0 : n] = '\0';
+	snprintf(out, cap, "C prod=%u/%u cons=%u/%u%s", m.prod.wrap, m.prod.count, m.cons.wrap, m.cons.count, flags);
+}
+
+/* Writes are described by their place in the element, as the figures of RFC 7609 do. */
+static void
+describe_write(struct host *to, const struct fake_wr *w, char *out, size_t cap)
+{
+	const uint8_t *at = fake_at(&to->dev, w->wr.rkey, w->wr.raddr, w->len);
+	size_t off = 0;
+
+	LIST_FOREACH(n, &to->lgr.rmbs) {
+		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (at >= rmb->buf && at < rmb->buf + (size_t)rmb->elem_size * rmb->elem_cnt)
+			off = (size_t)(at - rmb->buf) % rmb->elem_size;
+	}
+	snprintf(out, cap, "W %zu:%zu", off, off + w->len - 1);
+}
+
+bool
+host_carry_one(struct host *from, struct host *to)
+{
+	struct fake_wr *w;
+	char *text = from->step[from->steps];
+
+	host_flush(from);
+	if (from->carried == from->dev.cnt)
+		return false;
+	w = &from->dev.posted[from->carried++];
+	if (w->wr.op == RNIC_WR_WRITE) {
+		describe_write(to, w, text, sizeof(from->step[0]));
+		memcpy(fake_at(&to->dev, w->wr.rkey, w->wr.raddr, w->len), w->data, w->len);
+	} else if (w->data[0] == CDC_TYPE) {
+		describe_cdc(w->data, text, sizeof(from->step[0]));
+		conn_rx_cdc(to->link, w->data, w->len);
+	} else {
+		snprintf(text, sizeof(from->step[0]), "L %u", w->data[0]);
+	}
+	from->steps = (from->steps + 1) % HOST_STEPS;
+	return true;
+}
+
+void
+hosts_carry(struct host *a, struct host *b)
+{
+	for (bool more = true; more;) {
+		more = false;
+		while (host_carry_one(a, b))
+			more = true;
+		while (host_carry_one(b, a))
+			more = true;
+	}
+}
+
+void
+host_complete(struct host *h)
+{
+	for (; h->completed < h->dev.cnt; h->completed++) {
+		const struct rnic_send_wr *wr = &h->dev.posted[h->completed].wr;
+		struct rnic_wc wc = { .wr_id = wr->wr_id, .qp = &h->dev.qp, .status = RNIC_WC_OK };
+
+		if ((wr->flags & RNIC_SIGNALED) != 0)
+			link_wc(h->link, &wc);
+	}
+}
+
+void
+host_forget(struct host *h)
+{
+	h->steps = 0;
+}
+
+unsigned
+host_events(struct smcr_conn *conn)
+{
+	unsigned events = conn->events;
+
+	conn->events = 0;
+	list_remove(&conn->event_node);
+	return events;
+}
+
+void
+host_advance(struct host *h, int64_t ms)
+{
+	h->eng.now_ns += ms * MS;
+	timerq_run(&h->eng.timers, h->eng.now_ns);
+}
+
+/* -- the daemon's part -- */
+
+static uint8_t
+byte_at(uint64_t pos)
+{
+	return (uint8_t)(pos * 31 + (pos >> 8) * 7 + (pos >> 16));
+}
+
+size_t
+host_write(struct smcr_conn *conn, size_t len, bool urgent)
+{
+	struct iovec iov[2];
+	size_t room = smcr_tx_space(conn, iov), done = 0;
+	uint64_t pos = conn->tx_head;
+
+	ck_assert_uint_eq(room, iov[0].iov_len + iov[1].iov_len);
+	if (len > room)
+		len = room;
+	for (unsigned i = 0; i < 2; i++)
+		for (size_t k = 0; k < iov[i].iov_len && done < len; k++, done++)
+			((uint8_t *)iov[i].iov_base)[k] = byte_at(pos++);
+	smcr_tx_commit(conn, done, urgent && done > 0);
+	return done;
+}
+
+size_t
+host_read(struct smcr_conn *conn, size_t len, unsigned *urgents)
+{
+	struct iovec iov[2];
+	size_t done = 0, n;
+	bool urgent;
+
+	while (done < len && (n = smcr_rx_data(conn, iov, &urgent)) > 0) {
+		uint64_t pos = conn->rx_tail;
+
+		ck_assert_uint_eq(n, iov[0].iov_len + iov[1].iov_len);
+		if (urgent) {
+			ck_assert_uint_eq(n, 1);
+			ck_assert_ptr_nonnull(urgents);
+			(*urgents)++;
+		}
+		for (unsigned i = 0; i < 2; i++)
+			for (size_t k = 0; k < iov[i].iov_len; k++)
+				ck_assert_uint_eq(((uint8_t *)iov[i].iov_base)[k], byte_at(pos++));
+		if (n > len - done)
+			n = len - done;
+		smcr_rx_consume(conn, n);
+		done += n;
+	}
+	return done;
+}
+
+void
+host_rx(struct host *h, struct smcr_conn *conn, const struct cdc_msg *msg)
+{
+	struct cdc_msg m = *msg;
+	uint8_t buf[CDC_LEN];
+
+	if (m.token == 0)
+		m.token = conn->id;
+	ck_assert_int_eq(cdc_encode(&m, buf, sizeof(buf)), CDC_LEN);
+	conn_rx_cdc(h->link, buf, sizeof(buf));
+}

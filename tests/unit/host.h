@@ -1,0 +1,62 @@
+/*
+ * One SMC host for tests of the data path: an engine, a link group with one
+ * link over a fake device, and stand-ins for the control path. Two of them make
+ * a pair; what one posts is carried to the other by the test, step by step,
+ * and written down as text ("W 4:1003", "C prod=0/1004 cons=0/4").
+ */
+#ifndef SMCRD_TESTS_HOST_H
+#define SMCRD_TESTS_HOST_H
+
+#include "fake_rnic.h"
+#include "smcr/engine.h"
+
+#define HOST_STEPS 512
+
+struct host {
+	struct smcr eng;
+	struct rng rng;
+	struct lgr lgr;
+	struct link *link;
+	struct fake_rnic dev;
+	unsigned carried;		/* posted requests that the other side has seen */
+	unsigned completed;
+	char step[HOST_STEPS][96];	/* what was carried from here, since host_forget */
+	unsigned steps;
+	/* what the stand-ins saw */
+	unsigned logs, link_downs, rdv_aborts, conns_gone, llc_ok, llc_failed;
+	const char *last_log;
+	enum smcr_reason rdv_reason;
+};
+
+void host_init(struct host *, bool eye_catcher);
+void host_fini(struct host *);
+/* A connection in rendezvous, attached, with an element of this size in an RMB of cnt elements. */
+struct smcr_conn *host_conn(struct host *, uint32_t elem_size, uint32_t cnt);
+/* Tells each the other's element. */
+void hosts_join(struct host *, struct smcr_conn *, struct host *, struct smcr_conn *);
+/* Two established connections, elements of this size, events taken. */
+void hosts_pair(struct host *, struct host *, uint32_t elem_size, struct smcr_conn **, struct smcr_conn **);
+
+/* Flushes `from` and carries the next step (one posted request) to the other; false when there is none. */
+bool host_carry_one(struct host *from, struct host *to);
+/* All of them, until neither side has any. */
+void hosts_carry(struct host *, struct host *);
+/* Completes everything that was posted. */
+void host_complete(struct host *);
+void host_flush(struct host *);
+void host_forget(struct host *);
+/* The next step from here was exactly this. */
+#define host_saw(h, i, text) ck_assert_str_eq((i) < (h)->steps ? (h)->step[i] : "(nothing)", text)
+
+/* Events of the connection, taken. */
+unsigned host_events(struct smcr_conn *);
+void host_advance(struct host *, int64_t ms);
+
+/* The daemon's part: bytes numbered by their position in the stream. */
+size_t host_write(struct smcr_conn *, size_t len, bool urgent);
+/* Reads and checks up to len bytes; *urgent when the last piece was an urgent byte. */
+size_t host_read(struct smcr_conn *, size_t len, unsigned *urgent);
+/* A CDC message as if it came from the peer. */
+void host_rx(struct host *, struct smcr_conn *, const struct cdc_msg *);
+
+#endif
