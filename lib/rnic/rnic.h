@@ -245,7 +245,8 @@ struct rnic_ops {
 
 	/* End of a loop turn: transmit what was posted, one system call a link. */
 	void (*flush)(struct rnic_dev *);
-	/* Next time progress has to be called, or INT64_MAX. "Now or earlier" = unfinished work. */
+	/* Next time progress has to be called, or INT64_MAX. "Now or earlier" = unfinished work, or completions
+	 * or events wait to be polled. */
 	int64_t (*deadline)(const struct rnic_dev *);
 	void (*progress)(struct rnic_dev *, int64_t now_ns);
 	/* Frees the device; all its QPs, MRs and PDs are gone before. */

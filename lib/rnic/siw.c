@@ -218,7 +218,8 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
 
-	if (dev->accept_more || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list))
+	if (dev->accept_more || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
+	    !list_empty(&dev->cq_list) || !list_empty(&dev->ev_list))
 		return dev->now_ns;
 	return timerq_next(&dev->timers);
 }
