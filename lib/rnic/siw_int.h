@@ -24,6 +24,7 @@
 #define SIW_SLOT_BITS 12		/* of a QPN: index; the rest is random */
 #define SIW_MAX_QP ((1u << SIW_SLOT_BITS) - 2)
 #define SIW_RX_BUF (256u * 1024)	/* staging read; also holds the FPDU that is not complete */
+#define SIW_PLACE_MIN 2048u		/* rest of a Write worth reading straight into place */
 #define SIW_TX_RING (128u * 1024)
 #define SIW_TX_BUDGET (1024u * 1024)	/* bytes a QP and turn */
 #define SIW_TX_QUEUED (256u * 1024)	/* payload worth queueing, struct rnic_room */
@@ -154,9 +155,10 @@ struct siw_qp {
 	bool rx_stalled;		/* rx_held waits for a receive */
 	bool rx_hup;			/* the peer closed its side: read to the end */
 	struct span rx_held;
-	uint8_t *rx_place;		/* rest of a Write that is read straight into place (CRC off) */
-	size_t rx_place_len;
-	size_t rx_place_tail;		/* padding and CRC behind it */
+	struct ddp_hdr rx_place;	/* rest of a Write that is read straight into place (CRC off) */
+	size_t rx_place_len;		/* its bytes to come; 0 = there is none */
+	size_t rx_place_tail;		/* padding and CRC behind it, to be skipped */
+	size_t rx_place_fpdu;		/* length of its FPDU */
 	struct txq txq;
 	bool tx_blocked;		/* the socket is full */
 	/* send queue: counters of requests, ever growing */

@@ -48,6 +48,7 @@ siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
 	qp->ulpdu_max = choose_ulpdu_max(qp, peer);
 	stream_start(&qp->stream, res->ird, res->ord, res->p2p && (res->rtr & MPA_RTR_SEND) != 0);
 	qp->rx_off = qp->rx_len = 0;
+	qp->rx_place_len = qp->rx_place_tail = 0;
 	return qp->dev->loop.watch(qp->dev->loop.ctx, qp->fd, siw_stream_io, qp);
 }
 
@@ -130,6 +131,53 @@ rx_bad_fpdu(struct siw_qp *qp, int err)
 	    RNIC_WC_LOCAL_ERR, &term);
 }
 
+/*
+ * CRC and markers off: when the FPDU that is not complete is a large Write,
+ * what is there of it is placed, and the rest will be read into place.
+ */
+static bool
+rx_begin_place(struct siw_qp *qp)
+{
+	uint8_t *buf = qp->rx_buf + qp->rx_off, *at;
+	size_t have = qp->rx_len - qp->rx_off, payload_len;
+	struct ddp_hdr h;
+	int len;
+
+	if (qp->fpdu.crc || qp->fpdu.markers || have < MPA_LEN_LEN + DDP_TAGGED_LEN)
+		return false;
+	len = fpdu_rx_peek(buf);
+	buf += MPA_LEN_LEN;
+	have -= MPA_LEN_LEN;
+	if (len < DDP_TAGGED_LEN || (size_t)len < have + SIW_PLACE_MIN ||
+	    ddp_decode((struct span){ .ptr = buf, .len = have }, &h) != DDP_TAGGED_LEN)
+		return false;
+	buf += DDP_TAGGED_LEN;
+	have -= DDP_TAGGED_LEN;
+	payload_len = (size_t)len - DDP_TAGGED_LEN;
+	if (!stream_place_early(&qp->stream, &h, payload_len, &at))
+		return false;	/* the usual way finds what is wrong */
+	memcpy(at, buf, have);
+	h.to += have;
+	qp->rx_place = h;
+	qp->rx_place_len = payload_len - have;
+	qp->rx_place_fpdu = mpa_fpdu_len((size_t)len);
+	qp->rx_place_tail = mpa_pad((size_t)len) + MPA_CRC_LEN;
+	qp->rx_off = qp->rx_len = 0;
+	return true;
+}
+
+static void
+rx_compact(struct siw_qp *qp)
+{
+	if (qp->rx_off == qp->rx_len) {
+		qp->rx_off = qp->rx_len = 0;
+	} else if (qp->rx_off > 0) {
+		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
+		qp->rx_len -= qp->rx_off;
+		qp->rx_off = 0;
+	}
+}
+
 /* Decodes what is in the buffer. False: broken, or stalled. */
 static bool
 rx_decode(struct siw_qp *qp)
@@ -145,6 +193,8 @@ rx_decode(struct siw_qp *qp)
 			rx_bad_fpdu(qp, (int)used);
 			return false;
 		}
+		if (used == 0 && rx_begin_place(qp))
+			return true;
 		if (used == 0)
 			break;
 		qp->rx_off += (size_t)used;
@@ -152,14 +202,64 @@ rx_decode(struct siw_qp *qp)
 		if (!rx_ulpdu(qp, ulpdu))
 			return false;
 	}
-	if (qp->rx_off == qp->rx_len) {
-		qp->rx_off = qp->rx_len = 0;
-	} else if (qp->rx_off > 0) {
-		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
-		qp->rx_len -= qp->rx_off;
-		qp->rx_off = 0;
-	}
+	rx_compact(qp);
 	return true;
+}
+
+/* The bytes of a Write that was read straight into place are all there; what follows is in the buffer. */
+static bool
+rx_end_place(struct siw_qp *qp)
+{
+	if (qp->rx_len < qp->rx_place_tail)
+		return true;
+	qp->rx_off = qp->rx_place_tail;
+	qp->rx_place_tail = 0;
+	fpdu_rx_skip(&qp->fpdu, qp->rx_place_fpdu);
+	stream_placed(&qp->stream);
+	qp->dev->stats.fpdus_received++;
+	if (qp->state == SIW_RTR_WAIT)
+		peer_started(qp);
+	return rx_decode(qp);
+}
+
+/* Where the next bytes belong: straight into memory, then the buffer. False: broken. */
+static bool
+rx_where(struct siw_qp *qp, struct iovec iov[2], int *cnt)
+{
+	uint8_t *at;
+
+	*cnt = 0;
+	if (qp->rx_place_len > 0) {
+		/* Each time: the region may be gone meanwhile. */
+		if (!stream_place_early(&qp->stream, &qp->rx_place, qp->rx_place_len, &at)) {
+			uint8_t ulpdu[DDP_HDR_MAX + 1] = { 0 };
+			size_t n = ddp_encode(&qp->rx_place, ulpdu);
+
+			(void)rx_ulpdu(qp, (struct span){ .ptr = ulpdu, .len = n + 1 });
+			return false;
+		}
+		iov[(*cnt)++] = (struct iovec){ .iov_base = at, .iov_len = qp->rx_place_len };
+	}
+	iov[(*cnt)++] = (struct iovec){ .iov_base = qp->rx_buf + qp->rx_len, .iov_len = SIW_RX_BUF - qp->rx_len };
+	return true;
+}
+
+/* n bytes were read to where rx_where() said. */
+static void
+rx_took(struct siw_qp *qp, size_t n)
+{
+	size_t placed = n < qp->rx_place_len ? n : qp->rx_place_len;
+
+	qp->dev->stats.bytes_received += n;
+	qp->rx_place.to += placed;
+	qp->rx_place_len -= placed;
+	qp->rx_len += n - placed;
+	if (qp->rx_place_len > 0)
+		return;
+	if (qp->rx_place_tail > 0)
+		(void)rx_end_place(qp);
+	else
+		(void)rx_decode(qp);
 }
 
 /* A Send waited for a receive: again. */
@@ -187,15 +287,19 @@ rx_lost(struct siw_qp *qp, int err)
 void
 siw_rx_turn(struct siw_qp *qp)
 {
+	struct iovec iov[2];
+	struct msghdr msg = { .msg_iov = iov };
 	size_t space;
 	ssize_t n;
+	int cnt;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
-	if (!rx_resume(qp))
+	if (!rx_resume(qp) || !rx_where(qp, iov, &cnt))
 		return;
-	space = SIW_RX_BUF - qp->rx_len;
-	n = recv(qp->fd, qp->rx_buf + qp->rx_len, space, MSG_DONTWAIT);
+	msg.msg_iovlen = (size_t)cnt;
+	space = iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);
+	n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
 	if (n < 0 && errno == EINTR)
 		siw_rx_mark(qp);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -204,12 +308,10 @@ siw_rx_turn(struct siw_qp *qp)
 		rx_lost(qp, n == 0 ? 0 : errno);
 		return;
 	}
-	qp->rx_len += (size_t)n;
-	qp->dev->stats.bytes_received += (size_t)n;
-	/* A full buffer, or a FIN behind the data: no new edge will tell. */
+	/* All the space filled, or a FIN behind the data: no new edge will tell. */
 	if ((size_t)n == space || qp->rx_hup)
 		siw_rx_mark(qp);
-	(void)rx_decode(qp);
+	rx_took(qp, (size_t)n);
 }
 
 void
