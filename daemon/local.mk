@@ -37,3 +37,19 @@ tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
 tests_unit_check_loop_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_loop_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 endif
+
+# The control socket and what it reports; a library of its own, so that its tests can bring a worker of their own.
+noinst_LTLIBRARIES += daemon/libcontrol.la
+daemon_libcontrol_la_SOURCES = \
+	daemon/outbuf.c daemon/outbuf.h \
+	daemon/json_writer.c daemon/json_writer.h
+daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)
+
+if HAVE_CHECK
+check_UNIT += \
+	tests/unit/check_json_writer
+tests_unit_check_json_writer_SOURCES = tests/unit/check_json_writer.c tests/unit/unit.h
+tests_unit_check_json_writer_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_check_json_writer_LDADD = daemon/libcontrol.la $(UNIT_LIBS)
+endif

@@ -1,0 +1,36 @@
+/*
+ * Bytes on their way to a control client: one block of fixed size, filled at
+ * the end and emptied at the front. Whoever fills it asks for room first; what
+ * does not fit is not written and marks the buffer as overflown.
+ */
+#ifndef SMCRD_OUTBUF_H
+#define SMCRD_OUTBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct outbuf {
+	char *p;
+	size_t start;
+	size_t len;		/* bytes from start on */
+	size_t cap;
+	bool overflow;
+};
+
+/* 0 or -ENOMEM. */
+int outbuf_init(struct outbuf *, size_t cap) __attribute__((warn_unused_result));
+void outbuf_fini(struct outbuf *);
+/* Makes it empty and not overflown. */
+void outbuf_reset(struct outbuf *);
+
+size_t outbuf_room(const struct outbuf *);
+/* All of it or nothing (overflow). */
+void outbuf_put(struct outbuf *, const void *, size_t len);
+void outbuf_putc(struct outbuf *, char);
+
+/* What waits to be sent: address and *len. */
+const char *outbuf_data(const struct outbuf *, size_t *len);
+/* The first len bytes are gone. */
+void outbuf_consume(struct outbuf *, size_t len);
+
+#endif
