@@ -8,7 +8,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_clc \
 	tests/fuzz/fuzz_llc \
 	tests/fuzz/fuzz_cdc \
-	tests/fuzz/fuzz_tcpopt
+	tests/fuzz/fuzz_tcpopt \
+	tests/fuzz/fuzz_control
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
@@ -34,3 +35,7 @@ tests_fuzz_fuzz_cdc_LDADD = lib/libwire.la
 tests_fuzz_fuzz_tcpopt_SOURCES = tests/fuzz/fuzz_tcpopt.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_tcpopt_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tcpopt_LDADD = lib/libwire.la
+
+tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_control_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_control_LDADD = daemon/libcontrol.la lib/libbase.la
