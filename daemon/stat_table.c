@@ -1,0 +1,101 @@
+/* All counters by name; see stat_table.h. */
+#include "daemon/stat_table.h"
+
+#include <string.h>
+
+#define S(field) { #field, STAT_SMCR, offsetof(struct smcr_counters, field) }
+#define W(field) { #field, STAT_WORKER, offsetof(struct worker_stats, field) }
+#define C(field) { "control_" #field, STAT_CONTROL, offsetof(struct control_stats, field) }
+
+static const struct stat_desc stats[] = {
+	W(sessions_opened),
+	W(sessions_closed),
+	W(sessions_reset),
+	W(tcp_bytes),
+
+	S(conns_client),
+	S(conns_server),
+	S(established_client),
+	S(established_server),
+	S(fallback_local),
+	S(fallback_peer),
+	S(fallback_held_off),
+	S(first_contacts),
+	S(first_contacts_failed),
+	S(out_of_sync),
+
+	S(bytes_sent),
+	S(bytes_received),
+	S(writes),
+	S(urgent_sent),
+	S(urgent_received),
+	S(writer_blocked),
+	S(sndbuf_full),
+	S(sndbuf_short),
+	S(closed_ok),
+	S(closed_reset),
+
+	S(groups_deleted),
+	S(links_up),
+	S(links_down),
+	S(rmbs_made),
+	S(rmbs_deleted),
+	S(elems_reused),
+	S(elems_quarantined),
+	S(elem_conflicts),
+
+	S(clc_sent),
+	S(clc_received),
+	S(llc_sent),
+	S(llc_received),
+	S(cdc_sent),
+	S(cdc_received),
+	S(test_links),
+
+	S(bad_clc),
+	S(bad_llc),
+	S(bad_cdc),
+	S(cdc_unknown),
+	S(cdc_stale),
+	S(llc_ignored),
+	S(clc_timeouts),
+	S(llc_timeouts),
+	S(refused_conns_max),
+	S(refused_memory),
+	W(accept_pauses),
+
+	W(turns),
+	C(clients),
+	C(clients_refused),
+	C(clients_timed_out),
+	C(requests),
+	C(requests_bad),
+	C(trace_sent),
+	C(trace_dropped),
+};
+
+unsigned
+stat_cnt(void)
+{
+	return sizeof(stats) / sizeof(stats[0]);
+}
+
+const struct stat_desc *
+stat_at(unsigned i)
+{
+	return &stats[i];
+}
+
+uint64_t
+stat_value(const struct stat_desc *d, const struct stat_sources *src)
+{
+	const void *base[] = {
+		[STAT_SMCR] = src->smcr,
+		[STAT_WORKER] = src->worker,
+		[STAT_CONTROL] = src->control,
+	};
+	uint64_t v;
+
+	memcpy(&v, (const char *)base[d->source] + d->off, sizeof(v));
+	return v;
+}

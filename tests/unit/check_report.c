@@ -1,0 +1,247 @@
+/* Every report of a fixed worker, compared with golden files. check_ctl_show.c goes on from there to text. */
+#include <jansson.h>
+#include <string.h>
+
+#include "daemon/report.h"
+#include "daemon/stat_table.h"
+#include "fake_worker.h"
+#include "golden.h"
+#include "unit.h"
+#include "wire/clc_diag.h"
+
+static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606, 607 };
+
+/* One line of JSON, to be freed. */
+static char *
+run_report(struct worker *w, const char *request)
+{
+	struct report_source src = { .worker = w, .control = &control_stats, .version = "1.2.3",
+		.wall_ms = 1763719200123, .pid = 4711, .rss_bytes = 12 << 20 };
+	struct control_request req;
+	struct control_error err;
+	struct report r;
+	struct outbuf out;
+	size_t len, before;
+	char *text;
+	bool more;
+
+	ck_assert_int_eq(outbuf_init(&out, 1 << 20), 0);
+	ck_assert_int_eq(control_request_parse(request, strlen(request), &req, &err), 0);
+	report_start(&r, &src, &req, &out);
+	do {
+		before = out.len;
+		fake_worker_looked_at(w);
+		more = report_step(&r);
+		ck_assert_uint_le(out.len - before, REPORT_STEP_BYTES);
+		ck_assert_uint_le(fake_worker_looked_at(w), REPORT_STEP_ITEMS);
+	} while (more);
+	ck_assert(!out.overflow);
+	text = strndup(outbuf_data(&out, &len), out.len);
+	ck_assert_uint_eq(strlen(text), len);
+	ck_assert_ptr_eq(strchr(text, '\n'), text + len - 1);
+	outbuf_fini(&out);
+	return text;
+}
+
+static json_t *
+load(const char *text)
+{
+	json_error_t err;
+	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &err);
+
+	ck_assert_msg(root != NULL, "%s: %s", err.text, text);
+	return root;
+}
+
+static void
+compare(struct worker *w, const char *request, const char *golden)
+{
+	char *line = run_report(w, request), *pretty;
+	json_t *root = load(line);
+
+	pretty = json_dumps(root, JSON_INDENT(2));
+	golden_compare(golden, pretty);
+	free(pretty);
+	json_decref(root);
+	free(line);
+}
+
+static const struct {
+	const char *request, *golden;
+} reports[] = {
+	{ "{\"command\":\"status\"}", "control/status.json" },
+	{ "{\"command\":\"devices\"}", "control/devices.json" },
+	{ "{\"command\":\"groups\"}", "control/groups.json" },
+	{ "{\"command\":\"links\"}", "control/links.json" },
+	{ "{\"command\":\"links\",\"group\":2}", "control/links-group2.json" },
+	{ "{\"command\":\"connections\"}", "control/connections.json" },
+	{ "{\"command\":\"connections\",\"mode\":\"tcp\",\"service\":\"web\"}", "control/connections-tcp-web.json" },
+	{ "{\"command\":\"connections\",\"group\":2}", "control/connections-group2.json" },
+	{ "{\"command\":\"rmbs\"}", "control/rmbs.json" },
+	{ "{\"command\":\"stats\"}", "control/stats.json" },
+	{ "{\"command\":\"drain\"}", "control/drain.json" },
+};
+
+START_TEST(reports_are_as_always)
+{
+	struct worker *w = fake_worker_new();
+
+	compare(w, reports[_i].request, reports[_i].golden);
+	fake_worker_free(w);
+}
+END_TEST
+
+START_TEST(an_idle_daemon_reports_the_same_shape)
+{
+	static const char *const golden[] = { "status", "devices", "groups", "links", "connections", "rmbs", "stats",
+		"drain" };
+	struct worker *w = fake_worker_new_empty();
+
+	for (unsigned i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
+		char request[64], name[64];
+
+		snprintf(request, sizeof(request), "{\"command\":\"%s\"}", golden[i]);
+		snprintf(name, sizeof(name), "control/%s-idle.json", golden[i]);
+		compare(w, request, name);
+	}
+	fake_worker_free(w);
+}
+END_TEST
+
+/* Same keys in the same order and of the same type, at every level that both have. */
+static void
+same_shape(json_t *a, json_t *b)
+{
+	void *ia = json_object_iter(a), *ib = json_object_iter(b);
+
+	ck_assert_int_eq(json_is_boolean(a) ? JSON_TRUE : json_typeof(a), json_is_boolean(b) ? JSON_TRUE : json_typeof(b));
+	for (; ia != NULL && ib != NULL; ia = json_object_iter_next(a, ia), ib = json_object_iter_next(b, ib)) {
+		ck_assert_str_eq(json_object_iter_key(ia), json_object_iter_key(ib));
+		same_shape(json_object_iter_value(ia), json_object_iter_value(ib));
+	}
+	ck_assert(ia == NULL && ib == NULL);
+}
+
+START_TEST(objects_of_a_list_have_one_shape)
+{
+	static const char *const lists[] = { "devices", "groups", "links", "connections", "rmbs" };
+	struct worker *w = fake_worker_new();
+
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		char request[64];
+		char *line;
+		json_t *root, *list;
+
+		snprintf(request, sizeof(request), "{\"command\":\"%s\"}", lists[i]);
+		line = run_report(w, request);
+		root = load(line);
+		list = json_object_get(json_object_get(root, "data"), lists[i]);
+		ck_assert_uint_gt(json_array_size(list), 1);
+		for (size_t k = 1; k < json_array_size(list); k++)
+			same_shape(json_array_get(list, 0), json_array_get(list, k));
+		json_decref(root);
+		free(line);
+	}
+	fake_worker_free(w);
+}
+END_TEST
+
+START_TEST(five_thousand_connections_come_whole_in_small_steps)
+{
+	struct worker *w = fake_worker_new();
+	struct report_source src = { .worker = w, .control = &control_stats, .version = "", .wall_ms = 1 };
+	struct control_request req = { .command = CONTROL_CONNECTIONS, .modes = ~0u };
+	struct report r;
+	struct outbuf out;
+	char *all;
+	size_t len, total = 0;
+	bool more = true;
+	json_t *root, *list;
+
+	/* Through a buffer of the size that a client has. */
+	all = malloc(8 << 20);
+	ck_assert_int_eq(outbuf_init(&out, 65536), 0);
+	fake_worker_set_sessions(w, 5000);
+	report_start(&r, &src, &req, &out);
+	while (more) {
+		while (more && outbuf_room(&out) >= REPORT_STEP_BYTES)
+			more = report_step(&r);
+		ck_assert(!out.overflow);
+		memcpy(all + total, outbuf_data(&out, &len), out.len);
+		total += len;
+		outbuf_consume(&out, len);
+	}
+	all[total] = '\0';
+	root = load(all);
+	list = json_object_get(json_object_get(root, "data"), "connections");
+	ck_assert_uint_eq(json_array_size(list), 5000);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 4999), "id")), 5000);
+	json_decref(root);
+	outbuf_fini(&out);
+	free(all);
+	fake_worker_free(w);
+}
+END_TEST
+
+START_TEST(no_answer_holds_an_rkey)
+{
+	struct worker *w = fake_worker_new();
+
+	for (unsigned i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		char *line = run_report(w, reports[i].request);
+
+		ck_assert_ptr_null(strcasestr(line, "rkey"));
+		free(line);
+	}
+	fake_worker_free(w);
+}
+END_TEST
+
+START_TEST(errors_keep_the_frame)
+{
+	struct outbuf out;
+	size_t len;
+
+	ck_assert_int_eq(outbuf_init(&out, 512), 0);
+	report_error(&out, "reload", 12, "reload-failed", "line 1\nline 2");
+	outbuf_putc(&out, '\0');
+	ck_assert_str_eq(outbuf_data(&out, &len), "{\"schema\":1,\"command\":\"reload\",\"time_ms\":12,\"error\":"
+	    "{\"code\":\"reload-failed\",\"text\":\"line 1\\u000aline 2\"},\"data\":null}\n");
+	outbuf_fini(&out);
+}
+END_TEST
+
+/* Every field of the three structs is in the table once, so nothing that is counted stays unseen. */
+START_TEST(the_table_has_every_counter_once)
+{
+	unsigned by_source[3] = { 0 };
+
+	for (unsigned i = 0; i < stat_cnt(); i++) {
+		by_source[stat_at(i)->source]++;
+		for (unsigned k = 0; k < i; k++) {
+			ck_assert_str_ne(stat_at(i)->key, stat_at(k)->key);
+			ck_assert(stat_at(i)->source != stat_at(k)->source || stat_at(i)->off != stat_at(k)->off);
+		}
+	}
+	ck_assert_msg(by_source[STAT_SMCR] == sizeof(struct smcr_counters) / sizeof(uint64_t),
+	    "a counter was added or removed: change daemon/stat_table.c, ctl/stat_words.c and doc/json-schema.md, "
+	    "then run this test and check_ctl_show with UPDATE_GOLDEN=1");
+	ck_assert_uint_eq(by_source[STAT_CONTROL], sizeof(struct control_stats) / sizeof(uint64_t));
+	/* Without draining and started_ns, which `status` shows. */
+	ck_assert_uint_eq(by_source[STAT_WORKER], offsetof(struct worker_stats, draining) / sizeof(uint64_t));
+}
+END_TEST
+
+static void
+report_case(TCase *tc)
+{
+	tcase_add_loop_test(tc, reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]));
+	tcase_add_test(tc, an_idle_daemon_reports_the_same_shape);
+	tcase_add_test(tc, objects_of_a_list_have_one_shape);
+	tcase_add_test(tc, five_thousand_connections_come_whole_in_small_steps);
+	tcase_add_test(tc, no_answer_holds_an_rkey);
+	tcase_add_test(tc, errors_keep_the_frame);
+	tcase_add_test(tc, the_table_has_every_counter_once);
+}
+
+UNIT_MAIN("report", report_case)

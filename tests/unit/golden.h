@@ -1,0 +1,52 @@
+/* Compares a text with a file kept in tests/unit/golden; UPDATE_GOLDEN=1 writes the file instead. */
+#ifndef SMCRD_TESTS_GOLDEN_H
+#define SMCRD_TESTS_GOLDEN_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline void
+golden_path(char *buf, size_t cap, const char *name)
+{
+	const char *top = getenv("top_srcdir");
+
+	snprintf(buf, cap, "%s/tests/unit/golden/%s", top != NULL ? top : "..", name);
+}
+
+/* The file as a string, to be freed. */
+static inline char *
+golden_read(const char *name)
+{
+	char path[1024];
+	char *text = calloc(1, 1 << 20);
+	FILE *f;
+
+	golden_path(path, sizeof(path), name);
+	f = fopen(path, "re");
+	ck_assert_msg(f != NULL, "cannot open %s", path);
+	ck_assert_uint_lt(fread(text, 1, (1 << 20) - 1, f), (1 << 20) - 1);
+	fclose(f);
+	return text;
+}
+
+static inline void
+golden_compare(const char *name, const char *text)
+{
+	char path[1024];
+	char *want;
+	FILE *f;
+
+	if (getenv("UPDATE_GOLDEN") != NULL) {
+		golden_path(path, sizeof(path), name);
+		f = fopen(path, "we");
+		ck_assert_msg(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
+		return;
+	}
+	want = golden_read(name);
+	ck_assert_msg(strcmp(want, text) == 0, "differs from golden/%s; now it is\n%s", name, text);
+	free(want);
+}
+
+#endif
