@@ -33,7 +33,8 @@ struct control_hooks {
 
 /*
  * Listens at cfg->control_path with cfg->control_mode; a socket that a dead daemon left behind is replaced, a live
- * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks.
+ * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks. After worker_new,
+ * so that its turn comes behind the worker's and what that left is sent at once.
  */
 int control_new(struct loop *, struct worker *, const struct config *cfg, const struct control_hooks *, FILE *err,
     struct control **out);

@@ -16,7 +16,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/fdlimit.c daemon/fdlimit.h \
 	daemon/loop.c daemon/loop.h
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
-daemon_libsmcrd_la_LIBADD = $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS)
+daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS)
 
 if HAVE_CHECK
 check_UNIT += \
@@ -47,7 +47,12 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/report.c daemon/report.h daemon/report_parts.h \
 	daemon/report_lists.c \
 	daemon/report_status.c \
-	daemon/stat_table.c daemon/stat_table.h
+	daemon/stat_table.c daemon/stat_table.h \
+	daemon/control_listen.c daemon/control_listen.h \
+	daemon/control_client.c daemon/control_parts.h \
+	daemon/control_command.c \
+	daemon/control_trace.c \
+	daemon/control.c daemon/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)
 
@@ -55,7 +60,8 @@ if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_json_writer \
 	tests/unit/check_control_request \
-	tests/unit/check_report
+	tests/unit/check_report \
+	tests/unit/check_control
 tests_unit_check_json_writer_SOURCES = tests/unit/check_json_writer.c tests/unit/unit.h
 tests_unit_check_json_writer_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_check_json_writer_LDADD = daemon/libcontrol.la $(UNIT_LIBS)
@@ -66,5 +72,9 @@ tests_unit_check_report_SOURCES = tests/unit/check_report.c tests/unit/unit.h te
 	tests/unit/fake_worker.c tests/unit/fake_worker.h
 tests_unit_check_report_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_check_report_LDADD = daemon/libcontrol.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_control_SOURCES = tests/unit/check_control.c tests/unit/unit.h \
+	tests/unit/fake_worker.c tests/unit/fake_worker.h tests/unit/fake_loop.c tests/unit/fake_loop.h
+tests_unit_check_control_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_check_control_LDADD = daemon/libcontrol.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 endif
 EXTRA_DIST += tests/unit/golden

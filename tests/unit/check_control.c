@@ -1,0 +1,797 @@
+/* The control socket with a fake worker and a loop turned by hand; the clients are real sockets. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/control_parts.h"
+#include "fake_loop.h"
+#include "fake_worker.h"
+#include "unit.h"
+
+#define S INT64_C(1000000000)
+#define TURNS_MAX 20000
+
+static struct loop *loop;
+static struct worker *worker;
+static struct control *ctl;
+static char dir[64], path[80];
+static unsigned reloads, drains;
+static int reload_rc;
+static void (*reload_done)(void *, int, const char *);
+static void *reload_done_arg;
+
+static int
+on_reload(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg)
+{
+	ck_assert_ptr_eq(arg, &reloads);
+	if (reload_rc != 0)
+		return reload_rc;
+	reloads++;
+	reload_done = done;
+	reload_done_arg = done_arg;
+	return 0;
+}
+
+static void
+on_drain(void *arg)
+{
+	ck_assert_ptr_eq(arg, &reloads);
+	drains++;
+}
+
+static int
+try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **out)
+{
+	static const struct control_hooks hooks = { .arg = &reloads, .reload = on_reload, .drain = on_drain };
+	struct config cfg = { .control_mode = mode };
+	FILE *err = fmemopen(text, cap, "w");
+	int rc;
+
+	snprintf(cfg.control_path, sizeof(cfg.control_path), "%s", at);
+	rc = control_new(loop, worker, &cfg, &hooks, err, out);
+	fclose(err);
+	return rc;
+}
+
+static void
+setup(void)
+{
+	char text[256] = "";
+
+	log_init(LOG_LVL_ERROR);
+	strcpy(dir, "/tmp/check_control.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/control", dir);
+	loop = loop_new();
+	worker = fake_worker_new();
+	ck_assert_msg(try_new(path, 0640, text, sizeof(text), &ctl) == 0, "%s", text);
+	reloads = drains = 0;
+	reload_rc = 0;
+}
+
+static void
+teardown(void)
+{
+	control_free(ctl);
+	fake_worker_free(worker);
+	loop_free(loop);
+	unlink(path);
+	rmdir(dir);
+}
+
+static int
+dial(const char *at)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	strcpy(sun.sun_path, at);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	return fd;
+}
+
+static void
+say(int fd, const char *text)
+{
+	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void
+turns(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		fake_loop_turn(loop);
+}
+
+/* The next line with its end, byte by byte, turning the loop; NULL when the daemon closed. To be freed. */
+static char *
+hear(int fd)
+{
+	size_t cap = 8 << 20, len = 0;
+	char *line = malloc(cap);
+
+	for (unsigned i = 0; i < TURNS_MAX; ) {
+		ssize_t n = recv(fd, line + len, 1, 0);
+
+		ck_assert_uint_lt(len + 2, cap);
+		if (n == 1 && line[len++] == '\n') {
+			line[len] = '\0';
+			return line;
+		}
+		if (n == 0 || (n < 0 && errno != EAGAIN)) {
+			free(line);
+			return NULL;
+		}
+		if (n < 0) {
+			fake_loop_turn(loop);
+			i++;
+		}
+	}
+	ck_abort_msg("no answer");
+	return NULL;
+}
+
+static json_t *
+hear_json(int fd)
+{
+	char *line = hear(fd);
+	json_error_t err;
+	json_t *root;
+
+	ck_assert_ptr_nonnull(line);
+	root = json_loads(line, 0, &err);
+	ck_assert_msg(root != NULL, "%s: %s", err.text, line);
+	free(line);
+	return root;
+}
+
+/* The next answer is of this command and well. */
+static void
+hear_ok(int fd, const char *command)
+{
+	json_t *root = hear_json(fd);
+
+	ck_assert_int_eq(json_integer_value(json_object_get(root, "schema")), 1);
+	ck_assert_str_eq(json_string_value(json_object_get(root, "command")), command);
+	ck_assert(json_is_null(json_object_get(root, "error")));
+	ck_assert(json_is_object(json_object_get(root, "data")));
+	json_decref(root);
+}
+
+static void
+hear_error(int fd, const char *command, const char *code, const char *text)
+{
+	json_t *root = hear_json(fd);
+	json_t *err = json_object_get(root, "error");
+
+	ck_assert_str_eq(json_string_value(json_object_get(root, "command")), command);
+	ck_assert(json_is_null(json_object_get(root, "data")));
+	ck_assert_str_eq(json_string_value(json_object_get(err, "code")), code);
+	ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(err, "text")), text));
+	json_decref(root);
+}
+
+static void
+hear_close(int fd)
+{
+	ck_assert_ptr_null(hear(fd));
+	close(fd);
+}
+
+static uint64_t
+counter(const char *key)
+{
+	int fd = dial(path);
+	json_t *root;
+	uint64_t v;
+
+	say(fd, "{\"command\":\"stats\"}\n");
+	root = hear_json(fd);
+	v = (uint64_t)json_integer_value(json_object_get(json_object_get(json_object_get(root, "data"), "counters"), key));
+	json_decref(root);
+	close(fd);
+	return v;
+}
+
+/* -- requests -- */
+
+START_TEST(answers_requests_one_after_another)
+{
+	int fd = dial(path);
+
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	say(fd, "{\"command\":\"groups\"}\n{\"command\":\"links\"}\n{\"comm");
+	hear_ok(fd, "groups");
+	hear_ok(fd, "links");
+	turns(3);
+	say(fd, "and\":\"rmbs\"}\n");
+	hear_ok(fd, "rmbs");
+	shutdown(fd, SHUT_WR);
+	hear_close(fd);
+}
+END_TEST
+
+START_TEST(the_last_line_needs_no_line_end)
+{
+	int fd = dial(path);
+
+	say(fd, "{\"command\":\"devices\"}\n{\"command\":\"connections\"}");
+	shutdown(fd, SHUT_WR);
+	hear_ok(fd, "devices");
+	hear_ok(fd, "connections");
+	hear_close(fd);
+}
+END_TEST
+
+START_TEST(bad_lines_are_answered_and_forgotten)
+{
+	char deep[2001];
+	int fd = dial(path);
+
+	say(fd, "\n");
+	hear_error(fd, "", "bad-json", "");
+	say(fd, "{\"command\":\"stat\n");
+	hear_error(fd, "", "bad-json", "");
+	say(fd, "{\"command\":\"format\"}\n");
+	hear_error(fd, "", "unknown-command", "format");
+	say(fd, "\x16\x03\x01\x02\x01\x01\xfc\x03\x03\n");
+	hear_error(fd, "", "bad-json", "");
+	ck_assert_int_eq(send(fd, "\0\0\0{}\n", 6, 0), 6);
+	hear_error(fd, "", "bad-json", "");
+	memset(deep, '[', 2000);
+	deep[2000] = '\0';
+	say(fd, deep);
+	say(fd, "\n");
+	hear_error(fd, "", "bad-json", "");
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+	ck_assert_uint_eq(counter("control_requests_bad"), 6);
+}
+END_TEST
+
+START_TEST(a_line_without_end_is_cut_off)
+{
+	char huge[20000];
+	int fd = dial(path), other = dial(path);
+
+	memset(huge, 'x', sizeof(huge));
+	ck_assert_int_eq(send(fd, huge, sizeof(huge), 0), (ssize_t)sizeof(huge));
+	hear_error(fd, "", "too-long", "4096");
+	hear_close(fd);
+	say(other, "{\"command\":\"status\"}\n");
+	hear_ok(other, "status");
+	close(other);
+}
+END_TEST
+
+START_TEST(the_longest_line_is_taken)
+{
+	char line[CONTROL_LINE_MAX + 1];
+	int fd = dial(path);
+
+	memset(line, ' ', sizeof(line));
+	memcpy(line, "{\"command\":\"status\"}", 20);
+	line[CONTROL_LINE_MAX - 1] = '\n';
+	line[CONTROL_LINE_MAX] = '\0';
+	say(fd, line);
+	hear_ok(fd, "status");
+	close(fd);
+}
+END_TEST
+
+/* -- limits -- */
+
+START_TEST(too_many_clients_are_told_so)
+{
+	int fds[CONTROL_CLIENTS_MAX], fd;
+
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		fds[i] = dial(path);
+	turns(10);
+	fd = dial(path);
+	hear_error(fd, "", "busy", "too many");
+	hear_close(fd);
+	close(fds[3]);
+	turns(2);
+	fd = dial(path);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (i != 3)
+			close(fds[i]);
+	turns(2);
+	ck_assert_uint_eq(counter("control_clients_refused"), 1);
+}
+END_TEST
+
+START_TEST(clients_wait_while_descriptors_are_out)
+{
+	struct rlimit old, none;
+	int fd = dial(path);
+
+	say(fd, "{\"command\":\"status\"}\n");
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert(!fake_loop_turn(loop));	/* no spinning */
+	ck_assert_int_eq(fake_loop_next(loop), loop_now(loop) + S / 10);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	fake_loop_advance(loop, S / 10);
+	hear_ok(fd, "status");
+	close(fd);
+}
+END_TEST
+
+START_TEST(silent_and_dripping_clients_are_given_up)
+{
+	int silent = dial(path), dripping = dial(path), asking = dial(path);
+
+	for (int i = 0; i < 29; i++) {
+		say(dripping, "{");
+		if (i % 10 == 0) {
+			say(asking, "{\"command\":\"status\"}\n");
+			hear_ok(asking, "status");
+		}
+		fake_loop_turn(loop);
+		ck_assert_int_le(fake_loop_next(loop), 31 * S);
+		fake_loop_advance(loop, S);
+	}
+	ck_assert_int_eq(recv(silent, &(char){ 0 }, 1, 0), -1);
+	fake_loop_advance(loop, S);
+	fake_loop_turn(loop);
+	hear_close(silent);
+	hear_close(dripping);
+	say(asking, "{\"command\":\"status\"}\n");
+	hear_ok(asking, "status");
+	close(asking);
+	ck_assert_uint_eq(counter("control_clients_timed_out"), 2);
+}
+END_TEST
+
+START_TEST(a_reader_that_stops_is_given_up_one_that_is_slow_is_not)
+{
+	int stopped = dial(path), slow = dial(path);
+	static char buf[65536];
+
+	fake_worker_set_sessions(worker, 5000);
+	say(stopped, "{\"command\":\"connections\"}\n");
+	say(slow, "{\"command\":\"connections\"}\n");
+	for (int i = 0; i < 40; i++) {
+		turns(20);
+		ck_assert_int_gt(recv(slow, buf, sizeof(buf), 0), 0);
+		fake_loop_advance(loop, S);
+	}
+	while (recv(stopped, buf, sizeof(buf), 0) > 0)
+		;
+	ck_assert_int_eq(recv(stopped, buf, 1, 0), 0);
+	close(stopped);
+	ck_assert_int_ne(recv(slow, buf, sizeof(buf), 0), 0);
+	close(slow);
+	turns(2);
+	ck_assert_uint_eq(counter("control_clients_timed_out"), 1);
+}
+END_TEST
+
+START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
+{
+	int fds[4];
+	unsigned most = 0;
+
+	fake_worker_set_sessions(worker, 5000);
+	for (unsigned i = 0; i < 4; i++) {
+		fds[i] = dial(path);
+		say(fds[i], i % 2 != 0 ? "{\"command\":\"status\"}\n" : "{\"command\":\"connections\"}\n");
+	}
+	fake_worker_looked_at(worker);
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned n;
+
+		fake_loop_turn(loop);
+		n = fake_worker_looked_at(worker);
+		most = n > most ? n : most;
+	}
+	ck_assert_uint_gt(most, 0);
+	ck_assert_uint_le(most, CONTROL_STEPS_PER_TURN * REPORT_STEP_ITEMS);
+	for (unsigned i = 0; i < 4; i++) {
+		hear_ok(fds[i], i % 2 != 0 ? "status" : "connections");
+		close(fds[i]);
+	}
+}
+END_TEST
+
+START_TEST(a_client_may_go_at_any_time)
+{
+	int other = dial(path);
+
+	fake_worker_set_sessions(worker, 1000);
+	for (unsigned i = 0; i < 30; i++) {
+		int fd = dial(path);
+
+		say(fd, i % 3 == 0 ? "{\"command\":\"trace\"}\n" : i % 3 == 1 ? "{\"command\":\"conn" :
+		    "{\"command\":\"connections\"}\n");
+		turns(i % 4);
+		close(fd);
+		turns(i % 2);
+	}
+	turns(3);
+	ck_assert_uint_eq(ctl->client_cnt, 1);
+	say(other, "{\"command\":\"status\"}\n");
+	hear_ok(other, "status");
+	close(other);
+}
+END_TEST
+
+/* -- the socket file -- */
+
+START_TEST(the_file_has_its_mode_and_goes_with_the_daemon)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert(S_ISSOCK(st.st_mode));
+	ck_assert_uint_eq(st.st_mode & 0777, 0640);
+	control_free(ctl);
+	ctl = NULL;
+	ck_assert_int_ne(stat(path, &st), 0);
+}
+END_TEST
+
+START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct control *second = NULL;
+	char text[256] = "";
+	int fd;
+
+	ck_assert_int_eq(try_new(path, 0600, text, sizeof(text), &second), -EADDRINUSE);
+	ck_assert_ptr_null(second);
+	ck_assert_ptr_nonnull(strstr(text, "a running daemon"));
+	fd = dial(path);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/dead", dir);
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	close(fd);
+	ck_assert_int_eq(try_new(sun.sun_path, 0600, text, sizeof(text), &second), 0);
+	fd = dial(sun.sun_path);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+	control_free(second);
+	ck_assert_int_ne(access(sun.sun_path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(other_files_are_left_alone)
+{
+	struct control *second = NULL;
+	char text[256] = "", other[96];
+	int fd;
+
+	snprintf(other, sizeof(other), "%s/file", dir);
+	fd = open(other, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(try_new(other, 0600, text, sizeof(text), &second), -EEXIST);
+	ck_assert_ptr_nonnull(strstr(text, "no socket"));
+	ck_assert_int_eq(access(other, F_OK), 0);
+	ck_assert_int_eq(unlink(other), 0);
+
+	snprintf(other, sizeof(other), "%s/none/control", dir);
+	ck_assert_int_eq(try_new(other, 0600, text, sizeof(text), &second), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(text, "directory"));
+
+	/* Somebody else's by now. */
+	ck_assert_int_eq(unlink(path), 0);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	control_free(ctl);
+	ctl = NULL;
+	ck_assert_int_eq(access(path, F_OK), 0);
+}
+END_TEST
+
+/* -- commands that act -- */
+
+START_TEST(reload_passes_on_what_the_daemon_says)
+{
+	static const char msgs[] = "smcrd.conf:3: \"lisen\" is not known\nsmcrd.conf:9: second\n";
+	int fd = dial(path);
+	json_t *root;
+
+	say(fd, "{\"command\":\"reload\"}\n");
+	turns(3);
+	ck_assert_uint_eq(reloads, 1);
+	fake_loop_advance(loop, 100 * S);	/* the resolver is slow */
+	turns(3);
+	reload_done(reload_done_arg, 0, msgs);
+	root = hear_json(fd);
+	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(root, "data"), "messages")), msgs);
+	json_decref(root);
+	say(fd, "{\"command\":\"reload\"}\n");
+	turns(3);
+	reload_done(reload_done_arg, -EINVAL, msgs);
+	hear_error(fd, "reload", "reload-failed", "smcrd.conf:3: \"lisen\"");
+	ck_assert_uint_eq(reloads, 2);
+	close(fd);
+}
+END_TEST
+
+START_TEST(reload_outlives_its_client_and_one_at_a_time)
+{
+	static char huge[100000];
+	int fd = dial(path);
+
+	say(fd, "{\"command\":\"reload\"}\n");
+	turns(3);
+	close(fd);
+	turns(3);
+	reload_done(reload_done_arg, 0, "");
+	fd = dial(path);
+	reload_rc = -EBUSY;
+	say(fd, "{\"command\":\"reload\"}\n");
+	hear_error(fd, "reload", "busy", "draining");
+	reload_rc = 0;
+	say(fd, "{\"command\":\"reload\"}\n");
+	turns(3);
+	memset(huge, '\n', sizeof(huge) - 1);
+	reload_done(reload_done_arg, -EINVAL, huge);
+	hear_error(fd, "reload", "reload-failed", "\n\n\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
+{
+	int fd = dial(path);
+
+	/* More connections than are counted in one turn. */
+	fake_worker_set_sessions(worker, CONTROL_STEPS_PER_TURN * REPORT_STEP_ITEMS + 100);
+	say(fd, "{\"command\":\"drain\"}\n");
+	turns(1);
+	control_free(ctl);
+	ctl = NULL;
+	ck_assert_uint_eq(drains, 1);
+	hear_ok(fd, "drain");
+	hear_close(fd);
+}
+END_TEST
+
+static const char check_line[] = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\"}\n";
+
+START_TEST(check_is_answered_when_the_worker_knows)
+{
+	static const struct check_result no = { .text = "peer declined: no RDMA device",
+		.diag = { .local = 0x05000000, .peer = 0x03030000 } };
+	int fd = dial(path);
+	json_t *root, *data;
+
+	say(fd, check_line);
+	turns(5);
+	ck_assert_uint_eq(fake_worker_checks(worker), 1);
+	fake_loop_advance(loop, 50 * S);	/* it has its own limit of time */
+	turns(2);
+	ck_assert_int_eq(fake_loop_next(loop), INT64_MAX);
+	fake_worker_end_check(worker, &no);
+	root = hear_json(fd);
+	data = json_object_get(root, "data");
+	ck_assert_str_eq(json_string_value(json_object_get(data, "peer")), "192.0.2.1:80");
+	ck_assert(json_is_false(json_object_get(data, "possible")));
+	ck_assert_str_eq(json_string_value(json_object_get(data, "text")), no.text);
+	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(data, "reason"), "peer_text")),
+	    "no RDMA device");
+	json_decref(root);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+}
+END_TEST
+
+START_TEST(check_outlives_its_client_and_the_control_socket)
+{
+	static const struct check_result yes = { .possible = true, .text = "yes" };
+	int gone = dial(path), stays = dial(path);
+
+	say(gone, check_line);
+	say(stays, check_line);
+	turns(3);
+	ck_assert_uint_eq(fake_worker_checks(worker), 2);
+	close(gone);
+	turns(3);
+	ck_assert_uint_eq(ctl->client_cnt, 1);
+	fake_worker_end_check(worker, &yes);	/* of the one that is gone */
+	control_free(ctl);
+	ctl = NULL;
+	fake_worker_end_check(worker, &yes);
+	hear_close(stays);
+}
+END_TEST
+
+START_TEST(checks_are_bounded_and_failures_told)
+{
+	static const struct check_result yes = { .possible = true, .text = "yes" };
+	int fds[CONTROL_CHECKS_MAX], fd = dial(path);
+
+	fake_worker_set_check_rc(worker, -ENOBUFS);
+	say(fd, check_line);
+	hear_error(fd, "check", "failed", strerror(ENOBUFS));
+	fake_worker_set_check_rc(worker, 0);
+	for (unsigned i = 0; i < CONTROL_CHECKS_MAX; i++) {
+		fds[i] = dial(path);
+		say(fds[i], check_line);
+		turns(3);
+	}
+	say(fd, check_line);
+	hear_error(fd, "check", "busy", "too many checks");
+	for (unsigned i = 0; i < CONTROL_CHECKS_MAX; i++) {
+		fake_worker_end_check(worker, &yes);
+		hear_ok(fds[i], "check");
+		close(fds[i]);
+	}
+	close(fd);
+}
+END_TEST
+
+/* -- trace -- */
+
+/* A TEST LINK request: type 7, length 44. */
+static const uint8_t test_link[44] = { 7, 44, 0, 0, 1, 2, 3 };
+
+static struct smcr_trace
+message(enum smcr_trace_kind kind, uint32_t group, uint32_t token)
+{
+	return (struct smcr_trace){ .kind = kind, .sent = true, .group_id = group, .link = 1, .conn_id = token,
+		.msg = test_link, .len = sizeof(test_link) };
+}
+
+START_TEST(trace_runs_only_while_somebody_listens)
+{
+	struct smcr_trace t = message(SMCR_TRACE_LLC, 3, 0);
+	int fd = dial(path);
+	json_t *root;
+
+	ck_assert(!fake_worker_trace(worker, &t));
+	say(fd, "{\"command\":\"trace\"}\n");
+	hear_ok(fd, "trace");
+	ck_assert(fake_worker_trace(worker, &t));
+	root = hear_json(fd);
+	ck_assert_str_eq(json_string_value(json_object_get(root, "event")), "message");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "kind")), "llc");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "direction")), "sent");
+	ck_assert_int_eq(json_integer_value(json_object_get(root, "group")), 3);
+	ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(root, "text")), "TEST LINK"));
+	json_decref(root);
+	fake_loop_advance(loop, 1000 * S);	/* silence is no reason to end it */
+	turns(2);
+	ck_assert(fake_worker_trace(worker, &t));
+	close(fd);
+	turns(2);
+	ck_assert(!fake_worker_trace(worker, &t));
+}
+END_TEST
+
+START_TEST(trace_is_filtered_for_each_client)
+{
+	struct smcr_trace llc = message(SMCR_TRACE_LLC, 1, 0), cdc = message(SMCR_TRACE_CDC, 2, 77);
+	int a = dial(path), b = dial(path), c = dial(path);
+
+	say(a, "{\"command\":\"trace\",\"kinds\":[\"cdc\"]}\n");
+	say(b, "{\"command\":\"trace\",\"group\":1}\n");
+	say(c, "{\"command\":\"trace\",\"token\":77}\n");
+	hear_ok(a, "trace");
+	hear_ok(b, "trace");
+	hear_ok(c, "trace");
+	for (int i = 0; i < 3; i++)
+		fake_worker_trace(worker, &llc);
+	fake_worker_trace(worker, &cdc);
+	turns(2);
+	for (int i = 0; i < 3; i++)
+		json_decref(hear_json(b));
+	json_decref(hear_json(a));
+	json_decref(hear_json(c));
+	ck_assert_int_eq(recv(a, &(char){ 0 }, 1, 0), -1);
+	ck_assert_int_eq(recv(b, &(char){ 0 }, 1, 0), -1);
+	ck_assert_int_eq(recv(c, &(char){ 0 }, 1, 0), -1);
+	ck_assert_uint_eq(counter("control_trace_sent"), 5);
+	close(a);
+	close(b);
+	close(c);
+}
+END_TEST
+
+START_TEST(trace_lines_that_find_no_room_are_counted)
+{
+	struct smcr_trace t = message(SMCR_TRACE_LLC, 1, 0);
+	int fd = dial(path);
+	uint64_t lines = 0, dropped = 0, n = 10000;
+
+	say(fd, "{\"command\":\"trace\"}\n");
+	hear_ok(fd, "trace");
+	for (uint64_t i = 0; i < n; i++) {
+		fake_worker_trace(worker, &t);
+		if (i % 100 == 0)
+			turns(1);
+	}
+	/* What was left out before a line is told with it, the rest by a line of its own. */
+	while (lines + dropped < n) {
+		json_t *root = hear_json(fd);
+
+		if (strcmp(json_string_value(json_object_get(root, "event")), "message") == 0)
+			lines++;
+		dropped += (uint64_t)json_integer_value(json_object_get(root, "dropped"));
+		json_decref(root);
+	}
+	ck_assert_uint_eq(lines + dropped, n);
+	ck_assert_uint_gt(lines, 100);
+	ck_assert_uint_gt(dropped, 100);
+	close(fd);
+	turns(2);
+	ck_assert_uint_eq(counter("control_trace_dropped"), dropped);
+}
+END_TEST
+
+START_TEST(a_trace_that_nobody_reads_ends)
+{
+	struct smcr_trace t = message(SMCR_TRACE_LLC, 1, 0);
+	int fd = dial(path);
+
+	say(fd, "{\"command\":\"trace\"}\n");
+	hear_ok(fd, "trace");
+	for (int i = 0; i < 40; i++) {
+		for (int k = 0; k < 500; k++)
+			fake_worker_trace(worker, &t);
+		turns(2);
+		fake_loop_advance(loop, S);
+	}
+	ck_assert(!fake_worker_trace(worker, &t));
+	close(fd);
+}
+END_TEST
+
+static void
+control_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, answers_requests_one_after_another);
+	tcase_add_test(tc, the_last_line_needs_no_line_end);
+	tcase_add_test(tc, bad_lines_are_answered_and_forgotten);
+	tcase_add_test(tc, a_line_without_end_is_cut_off);
+	tcase_add_test(tc, the_longest_line_is_taken);
+	tcase_add_test(tc, too_many_clients_are_told_so);
+	tcase_add_test(tc, clients_wait_while_descriptors_are_out);
+	tcase_add_test(tc, silent_and_dripping_clients_are_given_up);
+	tcase_add_test(tc, a_reader_that_stops_is_given_up_one_that_is_slow_is_not);
+	tcase_add_test(tc, a_turn_looks_at_few_connections_however_many_there_are);
+	tcase_add_test(tc, a_client_may_go_at_any_time);
+	tcase_add_test(tc, the_file_has_its_mode_and_goes_with_the_daemon);
+	tcase_add_test(tc, a_live_socket_is_refused_a_dead_one_replaced);
+	tcase_add_test(tc, other_files_are_left_alone);
+	tcase_add_test(tc, reload_passes_on_what_the_daemon_says);
+	tcase_add_test(tc, reload_outlives_its_client_and_one_at_a_time);
+	tcase_add_test(tc, drain_is_answered_even_by_a_daemon_that_ends_at_once);
+	tcase_add_test(tc, check_is_answered_when_the_worker_knows);
+	tcase_add_test(tc, check_outlives_its_client_and_the_control_socket);
+	tcase_add_test(tc, checks_are_bounded_and_failures_told);
+	tcase_add_test(tc, trace_runs_only_while_somebody_listens);
+	tcase_add_test(tc, trace_is_filtered_for_each_client);
+	tcase_add_test(tc, trace_lines_that_find_no_room_are_counted);
+	tcase_add_test(tc, a_trace_that_nobody_reads_ends);
+}
+
+UNIT_MAIN("control", control_case)

@@ -1,0 +1,13 @@
+/* A loop for tests: real descriptors, but turned by hand and in virtual time. Implements daemon/loop.h. */
+#ifndef SMCRD_TESTS_FAKE_LOOP_H
+#define SMCRD_TESTS_FAKE_LOOP_H
+
+#include "daemon/loop.h"
+
+/* One turn at once, without waiting: true when a turn function wants another one now. */
+bool fake_loop_turn(struct loop *);
+void fake_loop_advance(struct loop *, int64_t ns);
+/* When the turn functions of the last turn want to run again. */
+int64_t fake_loop_next(const struct loop *);
+
+#endif
