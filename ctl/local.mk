@@ -1,1 +1,34 @@
-# see the top Makefile.am
+# smcrctl; all of it but main() in a library, so that tests link the real code.
+noinst_LTLIBRARIES += ctl/libsmcrctl.la
+ctl_libsmcrctl_la_SOURCES = \
+	ctl/ask.c ctl/ask.h \
+	ctl/human.c ctl/human.h \
+	ctl/options.c ctl/options.h \
+	ctl/run.c ctl/run.h \
+	ctl/show.c ctl/show.h ctl/show_parts.h \
+	ctl/show_lists.c \
+	ctl/show_summary.c \
+	ctl/stat_words.c ctl/stat_words.h \
+	ctl/table.c ctl/table.h
+ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)
+
+sbin_PROGRAMS += ctl/smcrctl
+ctl_smcrctl_SOURCES = ctl/smcrctl.c
+ctl_smcrctl_LDADD = ctl/libsmcrctl.la
+
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = ctl/completion/smcrctl
+EXTRA_DIST += doc/json-schema.md
+
+if HAVE_CHECK
+check_UNIT += \
+	tests/unit/check_ctl_show \
+	tests/unit/check_ctl_options
+tests_unit_check_ctl_show_SOURCES = tests/unit/check_ctl_show.c tests/unit/unit.h tests/unit/golden.h
+tests_unit_check_ctl_show_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_check_ctl_show_LDADD = ctl/libsmcrctl.la $(UNIT_LIBS)
+tests_unit_check_ctl_options_SOURCES = tests/unit/check_ctl_options.c tests/unit/unit.h
+tests_unit_check_ctl_options_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_ctl_options_LDADD = ctl/libsmcrctl.la $(UNIT_LIBS)
+endif

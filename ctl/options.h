@@ -1,0 +1,39 @@
+/* The command line of smcrctl, and the requests that it stands for. */
+#ifndef SMCRD_CTL_OPTIONS_H
+#define SMCRD_CTL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define OPTIONS_HOST_MAX 256
+
+struct options {
+	const char *socket;
+	const char *command;
+	bool json;
+	bool detail;
+	int64_t watch_ms;		/* 0 = once */
+	/* filters; 0 or NULL = none */
+	const char *service;
+	const char *mode;		/* as in a request */
+	uint32_t group;
+	uint32_t token;
+	bool clc, llc, cdc;
+	/* check */
+	char host[OPTIONS_HOST_MAX];
+	uint16_t port;
+	uint32_t timeout_ms;
+};
+
+enum options_result {
+	OPTIONS_RUN,
+	OPTIONS_DONE,			/* --help and --version: shown on out */
+	OPTIONS_WRONG,			/* told on err */
+};
+
+enum options_result options_parse(int argc, char **argv, struct options *, FILE *out, FILE *err);
+/* The request as a line of JSON without its end, to be freed; peer is for `check` alone. NULL when memory is out. */
+char *options_request(const struct options *, const char *peer);
+
+#endif

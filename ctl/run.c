@@ -1,0 +1,240 @@
+/* Asks the daemon and prints, once or again and again; see run.h. */
+#include "ctl/run.h"
+
+#include <jansson.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "ctl/ask.h"
+#include "ctl/show.h"
+#include "ctl/table.h"
+
+#define ANSWER_MS 15000			/* without a byte from the daemon */
+#define RELOAD_MS 180000		/* it resolves names */
+
+static unsigned
+patience(const struct options *o)
+{
+	if (strcmp(o->command, "reload") == 0)
+		return RELOAD_MS;
+	if (strcmp(o->command, "check") == 0)
+		return ANSWER_MS + o->timeout_ms;
+	return ANSWER_MS;
+}
+
+/* A line of the daemon as an object, or NULL (told). */
+static json_t *
+parse_line(const char *line)
+{
+	json_error_t jerr;
+	json_t *root = json_loads(line, JSON_REJECT_DUPLICATES, &jerr);
+
+	if (json_is_object(root))
+		return root;
+	fprintf(stderr, "smcrctl: cannot understand the answer: %s\n", root == NULL ? jerr.text : "no object");
+	json_decref(root);
+	return NULL;
+}
+
+/* The daemon's error in words; its exit status. */
+static int
+tell_error(const json_t *error)
+{
+	const char *code = json_string_value(json_object_get(error, "code"));
+	const char *text = json_string_value(json_object_get(error, "text"));
+	bool refused = code != NULL && strcmp(code, "reload-failed") == 0;
+
+	if (refused)
+		fputs("smcrctl: the new configuration was refused, the old one stays in force:\n", stderr);
+	else
+		fputs("smcrctl: smcrd says: ", stderr);
+	print_clean(stderr, text != NULL ? text : "nothing");
+	if (text == NULL || text[0] == '\0' || text[strlen(text) - 1] != '\n')
+		fputc('\n', stderr);
+	return refused ? EXIT_NO : EXIT_TROUBLE;
+}
+
+/* Prints an answer one way or the other: exit status. */
+static int
+print_answer(const struct options *o, const char *line, const json_t *root)
+{
+	const json_t *error = json_object_get(root, "error"), *data = json_object_get(root, "data");
+
+	if (o->json)
+		puts(line);
+	if (json_is_object(error))
+		return tell_error(error);
+	if (!json_is_object(data)) {
+		fprintf(stderr, "smcrctl: cannot understand the answer: no data\n");
+		return EXIT_TROUBLE;
+	}
+	if (!o->json)
+		show_answer(stdout, o->command, data, o->detail);
+	if (strcmp(o->command, "check") == 0 && !json_is_true(json_object_get(data, "possible")))
+		return EXIT_NO;
+	return EXIT_WELL;
+}
+
+/* Trace lines until the daemon or the reader of our output goes. */
+static int
+follow_trace(const struct options *o, struct ask *a)
+{
+	const char *line;
+
+	ask_set_timeout(a, 0);
+	while ((line = ask_line(a, stderr)) != NULL) {
+		json_t *ev = parse_line(line);
+
+		if (ev == NULL)
+			return EXIT_TROUBLE;
+		if (o->json)
+			puts(line);
+		else
+			show_trace(stdout, ev);
+		json_decref(ev);
+		if (fflush(stdout) != 0)
+			return EXIT_TROUBLE;
+	}
+	return EXIT_TROUBLE;
+}
+
+static int
+ask_and_print(const struct options *o, struct ask *a, const char *request)
+{
+	const char *line;
+	json_t *root;
+	int status;
+
+	if (ask_send(a, request, stderr) != 0 || (line = ask_line(a, stderr)) == NULL)
+		return EXIT_TROUBLE;
+	root = parse_line(line);
+	if (root == NULL)
+		return EXIT_TROUBLE;
+	if (strcmp(o->command, "trace") == 0 && json_is_null(json_object_get(root, "error")))
+		status = follow_trace(o, a);
+	else
+		status = print_answer(o, line, root);
+	json_decref(root);
+	return status;
+}
+
+/* One request and its answer; peer is for `check`. */
+static int
+run_request(const struct options *o, const char *peer, FILE *err)
+{
+	char *request = options_request(o, peer);
+	int status = EXIT_TROUBLE;
+	struct ask a;
+
+	if (request == NULL) {
+		fprintf(err, "smcrctl: out of memory\n");
+	} else if (ask_open(&a, o->socket, patience(o), err) == 0) {
+		status = ask_and_print(o, &a, request);
+		ask_close(&a);
+	}
+	free(request);
+	return status;
+}
+
+/* Every address of the peer in turn, as a client would do, until one is found to be well. */
+static int
+run_check(const struct options *o, FILE *err)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG }, *list;
+	char port[8], text[ADDR_STR_MAX];
+	int rc, status = EXIT_NO;
+
+	snprintf(port, sizeof(port), "%u", (unsigned)o->port);
+	rc = getaddrinfo(o->host, port, &hints, &list);
+	if (rc != 0) {
+		fprintf(err, "smcrctl: no address for %s: %s\n", o->host, gai_strerror(rc));
+		return EXIT_TROUBLE;
+	}
+	for (struct addrinfo *ai = list; ai != NULL && status == EXIT_NO; ai = ai->ai_next) {
+		struct sockaddr_storage ss = { 0 };
+
+		memcpy(&ss, ai->ai_addr, ai->ai_addrlen);
+		status = run_request(o, addr_format_port(&ss, text, sizeof(text)), err);
+	}
+	freeaddrinfo(list);
+	return status;
+}
+
+static int
+run_once(const struct options *o, FILE *err)
+{
+	return strcmp(o->command, "check") == 0 ? run_check(o, err) : run_request(o, NULL, err);
+}
+
+static void
+watch_heading(const struct options *o)
+{
+	time_t now = time(NULL);
+	char text[64] = "";
+	struct tm tm;
+
+	if (o->json)
+		return;
+	if (localtime_r(&now, &tm) != NULL)
+		strftime(text, sizeof(text), "%F %T", &tm);
+	if (isatty(STDOUT_FILENO))
+		fputs("\033[H\033[2J", stdout);
+	printf("smcrctl %s, every %.1fs: %s\n", o->command, (double)o->watch_ms / 1000, text);
+}
+
+/* True when a daemon is there. Says nothing. */
+static bool
+daemon_runs(const struct options *o)
+{
+	FILE *null = fopen("/dev/null", "we");
+	struct ask a;
+	bool runs = null == NULL || ask_open(&a, o->socket, ANSWER_MS, null) == 0;
+
+	if (null != NULL) {
+		if (runs)
+			ask_close(&a);
+		fclose(null);
+	}
+	return runs;
+}
+
+/* The first failure ends it; a later one is shown and waited over, as a daemon may be restarted. */
+static int
+run_watch(const struct options *o)
+{
+	struct timespec pause = { .tv_sec = o->watch_ms / 1000, .tv_nsec = o->watch_ms % 1000 * 1000000 };
+	bool drain = strcmp(o->command, "drain") == 0;
+
+	for (bool first = true; ; first = false) {
+		int status;
+
+		if (!first && drain && !daemon_runs(o)) {
+			if (!o->json)
+				puts("drained: smcrd has ended");
+			return EXIT_WELL;
+		}
+		watch_heading(o);
+		status = run_once(o, stderr);
+		if (status == EXIT_TROUBLE && first)
+			return status;
+		if (fflush(stdout) != 0)
+			return EXIT_TROUBLE;
+		nanosleep(&pause, NULL);
+	}
+}
+
+int
+run(const struct options *o)
+{
+	int status = o->watch_ms != 0 ? run_watch(o) : run_once(o, stderr);
+
+	if (fflush(stdout) != 0) {
+		fprintf(stderr, "smcrctl: cannot write the output\n");
+		return EXIT_TROUBLE;
+	}
+	return status;
+}

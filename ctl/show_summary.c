@@ -1,0 +1,167 @@
+/* Summaries and answers of commands as text. */
+#include <string.h>
+
+#include "ctl/human.h"
+#include "ctl/show_parts.h"
+#include "ctl/stat_words.h"
+#include "ctl/table.h"
+
+static int64_t
+conn_total(const json_t *c)
+{
+	return get_int(c, "smcr") + get_int(c, "tcp") + get_int(c, "setup");
+}
+
+static void
+print_conn_counts(FILE *f, const json_t *c)
+{
+	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", conn_total(c),
+	    get_int(c, "smcr"), get_int(c, "tcp"), get_int(c, "setup"));
+}
+
+static void
+refused_cell(const json_t *s, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%" PRId64 "/%" PRId64 "/%" PRId64, get_int(s, "refused_allow"), get_int(s, "refused_max"),
+	    get_int(s, "refused_connect"));
+}
+
+static void
+show_services(FILE *f, const json_t *list, bool detail)
+{
+	static const struct column columns[] = {
+		{ .heading = "SERVICE", .key = "name" },
+		{ .heading = "KIND", .key = "kind" },
+		{ .heading = "LISTEN", .key = "listen" },
+		{ .heading = "TO", .key = "to" },
+		{ .heading = "CONNS/MAX", .kind = COLUMN_PAIR, .key = "connections", .key2 = "connections_max" },
+		{ .heading = "ACCEPTED", .kind = COLUMN_NUMBER, .key = "accepted" },
+		{ .heading = "FALLBACKS", .kind = COLUMN_NUMBER, .key = "fallbacks" },
+		{ .heading = "RESETS", .kind = COLUMN_NUMBER, .key = "resets" },
+		{ .heading = "REFUSED-ALLOW/MAX/CONNECT", .kind = COLUMN_CALL, .call = refused_cell, .right = true },
+		{ 0 },
+	};
+
+	show_list(f, list, columns, detail);
+}
+
+void
+show_status(FILE *f, const json_t *d, bool detail)
+{
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+
+	fprintf(f, "smcrd %s, pid %" PRId64 ", up %s%s\n", get_string(d, "version"), get_int(d, "pid"),
+	    human_duration(a, get_int(d, "uptime_ms")), get_bool(d, "draining") ? ", DRAINING" : "");
+	fputs("Connections  ", f);
+	print_conn_counts(f, json_object_get(d, "connections"));
+	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));
+	fprintf(f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
+	fprintf(f, "Memory       %s resident; RMBs %s, send buffers %s\n", human_bytes(a, (uint64_t)get_int(d, "rss_bytes")),
+	    human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")), human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
+	fputc('\n', f);
+	show_services(f, json_object_get(d, "services"), detail);
+}
+
+static void
+print_stat(FILE *f, const json_t *value, const char *words)
+{
+	char num[HUMAN_MAX];
+
+	fprintf(f, "%16s  %s\n", human_count(num, (uint64_t)json_integer_value(value)), words);
+}
+
+static void
+print_reasons(FILE *f, const char *heading, const json_t *list)
+{
+	char num[HUMAN_MAX];
+
+	if (json_array_size(list) == 0)
+		return;
+	fprintf(f, "%s\n", heading);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *r = json_array_get(list, i);
+
+		fprintf(f, "%16s  %s %s\n", human_count(num, (uint64_t)get_int(r, "count")), get_string(r, "code"),
+		    get_string(r, "text"));
+	}
+}
+
+static bool
+has_words(const char *key)
+{
+	for (unsigned i = 0; i < stat_words_cnt(); i++)
+		if (strcmp(stat_words_at(i)->key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Counters of a newer daemon, by their bare names. */
+static void
+print_other_stats(FILE *f, json_t *counters)
+{
+	const char *key;
+	bool first = true;
+	json_t *v;
+
+	json_object_foreach(counters, key, v) {
+		if (has_words(key))
+			continue;
+		if (first)
+			fputs("Other\n", f);
+		first = false;
+		print_stat(f, v, key);
+	}
+}
+
+void
+show_stats(FILE *f, const json_t *d, bool detail)
+{
+	json_t *counters = json_object_get(d, "counters");
+	const char *heading = "";
+
+	(void)detail;
+	for (unsigned i = 0; i < stat_words_cnt(); i++) {
+		const struct stat_words *w = stat_words_at(i);
+		const json_t *v = json_object_get(counters, w->key);
+
+		if (v == NULL)		/* an older daemon */
+			continue;
+		if (strcmp(heading, w->heading) != 0)
+			fprintf(f, "%s\n", w->heading);
+		heading = w->heading;
+		print_stat(f, v, w->words);
+	}
+	print_other_stats(f, counters);
+	print_reasons(f, "Most frequent reasons for TCP, ours", json_object_get(d, "fallback_reasons_local"));
+	print_reasons(f, "Most frequent reasons for TCP, the peers'", json_object_get(d, "fallback_reasons_peer"));
+}
+
+void
+show_drain(FILE *f, const json_t *d, bool detail)
+{
+	(void)detail;
+	fputs("draining; connections left ", f);
+	print_conn_counts(f, json_object_get(d, "connections"));
+}
+
+void
+show_reload(FILE *f, const json_t *d, bool detail)
+{
+	(void)detail;
+	fputs("the configuration was reloaded\n", f);
+	print_clean(f, get_string(d, "messages"));
+}
+
+void
+show_check(FILE *f, const json_t *d, bool detail)
+{
+	char reason[CELL_MAX];
+
+	(void)detail;
+	fprintf(f, "%s: SMC-R is %s: ", get_string(d, "peer"), get_bool(d, "possible") ? "possible" : "not possible");
+	print_clean(f, get_string(d, "text"));
+	reason_text(json_object_get(d, "reason"), reason, sizeof(reason));
+	if (reason[0] != '\0')
+		fprintf(f, " [%s]", reason);
+	fputc('\n', f);
+}

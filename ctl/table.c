@@ -1,0 +1,145 @@
+/* Text tables; see table.h. */
+#include "ctl/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+table_init(struct table *t)
+{
+	*t = (struct table){ 0 };
+}
+
+void
+table_fini(struct table *t)
+{
+	for (size_t i = 0; i < t->cell_cnt; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	*t = (struct table){ 0 };
+}
+
+/* Columns that UTF-8 text takes, one for each code point. */
+static size_t
+text_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			n++;
+	return n;
+}
+
+/* ASCII control characters, and the first byte of those from U+0080 to U+009F. */
+static bool
+is_control(const char *s)
+{
+	unsigned char c = (unsigned char)s[0];
+
+	return c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0);
+}
+
+/* In place; two bytes of one control character become one '?'. */
+static void
+clean(char *s)
+{
+	char *to = s;
+
+	for (; *s != '\0'; s++) {
+		if (!is_control(s)) {
+			*to++ = *s;
+			continue;
+		}
+		if ((unsigned char)*s == 0xc2)
+			s++;
+		*to++ = '?';
+	}
+	*to = '\0';
+}
+
+static void
+add(struct table *t, const char *text)
+{
+	unsigned col = (unsigned)(t->cell_cnt % t->columns);
+	char *copy;
+	size_t w;
+
+	if (t->cell_cnt == t->cell_cap) {
+		size_t cap = t->cell_cap > 0 ? 2 * t->cell_cap : 256;
+		char **cells = reallocarray(t->cells, cap, sizeof(*cells));
+
+		if (cells == NULL) {
+			t->failed = true;
+			return;
+		}
+		t->cells = cells;
+		t->cell_cap = cap;
+	}
+	copy = strdup(text);
+	if (copy == NULL) {
+		t->failed = true;
+		return;
+	}
+	clean(copy);
+	w = text_width(copy);
+	if (w > t->width[col])
+		t->width[col] = w;
+	t->cells[t->cell_cnt++] = copy;
+}
+
+void
+table_column(struct table *t, const char *heading, bool right)
+{
+	assert(t->cell_cnt == t->columns && t->columns < TABLE_COLUMNS_MAX);
+	t->right[t->columns++] = right;
+	add(t, heading);
+}
+
+void
+table_cell(struct table *t, const char *text)
+{
+	if (!t->failed)
+		add(t, text[0] != '\0' ? text : "-");
+}
+
+static void
+print_pad(FILE *f, size_t n)
+{
+	while (n-- > 0)
+		fputc(' ', f);
+}
+
+void
+table_print(const struct table *t, FILE *f)
+{
+	for (size_t i = 0; i < t->cell_cnt; i++) {
+		unsigned col = (unsigned)(i % t->columns);
+		size_t pad = t->width[col] - text_width(t->cells[i]);
+		bool last = col + 1 == t->columns;
+
+		if (t->right[col])
+			print_pad(f, pad);
+		fputs(t->cells[i], f);
+		if (!t->right[col] && !last)
+			print_pad(f, pad);
+		fputs(last ? "\n" : "  ", f);
+	}
+	if (t->failed)
+		fputs("(out of memory: the table is cut short)\n", f);
+}
+
+void
+print_clean(FILE *f, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\n' || !is_control(text)) {
+			fputc(*text, f);
+			continue;
+		}
+		fputc('?', f);
+		if ((unsigned char)*text == 0xc2)
+			text++;
+	}
+}

@@ -1,0 +1,120 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/options.h"
+#include "unit.h"
+
+static struct options o;
+static char said[4096];		/* on out and err */
+
+/* Parses a command line given as one text with single blanks. */
+static enum options_result
+parse(const char *line)
+{
+	static char copy[512];
+	char *argv[16] = { "smcrctl" };
+	enum options_result r;
+	int argc = 1;
+	FILE *f = fmemopen(said, sizeof(said), "w");
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *w = strtok(copy, " "); w != NULL; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	/* getopt itself talks to stderr */
+	r = options_parse(argc, argv, &o, f, f);
+	fclose(f);
+	return r;
+}
+
+static void
+requests(const char *line, const char *want)
+{
+	char *text;
+
+	ck_assert_msg(parse(line) == OPTIONS_RUN, "%s: %s", line, said);
+	text = options_request(&o, strncmp(line, "check", 5) == 0 ? "192.0.2.1:80" : NULL);
+	ck_assert_str_eq(text, want);
+	free(text);
+}
+
+START_TEST(command_lines_become_requests)
+{
+	requests("status", "{\"command\":\"status\",\"version\":1}");
+	requests("connections --service web --tcp --group 0x10",
+	    "{\"command\":\"connections\",\"version\":1,\"service\":\"web\",\"mode\":\"tcp\",\"group\":16}");
+	requests("--smcr connections", "{\"command\":\"connections\",\"version\":1,\"mode\":\"smcr\"}");
+	requests("connections --setup", "{\"command\":\"connections\",\"version\":1,\"mode\":\"setup\"}");
+	requests("trace --clc --cdc --token=0x0001000a",
+	    "{\"command\":\"trace\",\"version\":1,\"token\":65546,\"kinds\":[\"clc\",\"cdc\"]}");
+	requests("trace", "{\"command\":\"trace\",\"version\":1}");
+	requests("check host.example:80 --timeout 2.5",
+	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":2500}");
+}
+END_TEST
+
+START_TEST(options_of_all_commands)
+{
+	ck_assert_int_eq(parse("-j -d -w -s /tmp/x stats"), OPTIONS_RUN);
+	ck_assert(o.json && o.detail);
+	ck_assert_int_eq(o.watch_ms, 2000);
+	ck_assert_str_eq(o.socket, "/tmp/x");
+	ck_assert_int_eq(parse("links --watch=0.5"), OPTIONS_RUN);
+	ck_assert_int_eq(o.watch_ms, 500);
+	ck_assert(!o.json);
+	ck_assert_int_eq(parse("check [2001:db8::1]:443"), OPTIONS_RUN);
+	ck_assert_str_eq(o.host, "2001:db8::1");
+	ck_assert_uint_eq(o.port, 443);
+	ck_assert_int_eq(parse("--help nonsense"), OPTIONS_DONE);
+	ck_assert_ptr_nonnull(strstr(said, "Usage: smcrctl"));
+	ck_assert_int_eq(parse("--version"), OPTIONS_DONE);
+	ck_assert_ptr_eq(strstr(said, "smcrctl "), said);
+}
+END_TEST
+
+static const char *const wrong[] = {
+	"",
+	"dance",
+	"status status",
+	"status --tcp",
+	"links --service web",
+	"groups --group 1",
+	"connections --group 0",
+	"connections --group x",
+	"connections --group -1",
+	"connections --group 4294967296",
+	"connections --smcr --tcp",
+	"connections --token 1",
+	"trace --token zz",
+	"trace --watch",
+	"reload --watch=3",
+	"status --watch=0",
+	"status --watch=never",
+	"status --watch=nan",
+	"status --watch=99999999",
+	"check",
+	"check host",
+	"check host:0",
+	"check host:80 --timeout 0",
+	"check host:80 --timeout 61",
+	"check 2001:db8::1",
+	"check host:80 more",
+	"status --bogus",
+	"--socket",
+};
+
+START_TEST(wrong_command_lines_are_told)
+{
+	ck_assert_msg(parse(wrong[_i]) == OPTIONS_WRONG, "%s", wrong[_i]);
+	ck_assert_ptr_nonnull(strstr(said, "--help"));
+}
+END_TEST
+
+static void
+options_case(TCase *tc)
+{
+	tcase_add_test(tc, command_lines_become_requests);
+	tcase_add_test(tc, options_of_all_commands);
+	tcase_add_loop_test(tc, wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]));
+}
+
+UNIT_MAIN("ctl_options", options_case)

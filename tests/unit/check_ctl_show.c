@@ -1,0 +1,226 @@
+/* Text out of the very JSON that check_report.c holds the daemon to. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ctl/human.h"
+#include "ctl/show.h"
+#include "ctl/stat_words.h"
+#include "ctl/table.h"
+#include "golden.h"
+#include "unit.h"
+
+static json_t *
+load(const char *golden)
+{
+	char *text = golden_read(golden);
+	json_error_t err;
+	json_t *root = json_loads(text, 0, &err);
+
+	ck_assert_msg(root != NULL, "%s: %s", golden, err.text);
+	free(text);
+	return root;
+}
+
+static void
+compare(const char *command, const json_t *data, bool detail, const char *golden)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	ck_assert(show_answer(f, command, data, detail));
+	fclose(f);
+	golden_compare(golden, text);
+	free(text);
+}
+
+static const struct {
+	const char *json, *command, *text, *detail;
+} shown[] = {
+	{ "control/status.json", "status", "control/status.txt", NULL },
+	{ "control/status-idle.json", "status", "control/status-idle.txt", NULL },
+	{ "control/devices.json", "devices", "control/devices.txt", "control/devices-detail.txt" },
+	{ "control/groups.json", "groups", "control/groups.txt", "control/groups-detail.txt" },
+	{ "control/links.json", "links", "control/links.txt", "control/links-detail.txt" },
+	{ "control/connections.json", "connections", "control/connections.txt", "control/connections-detail.txt" },
+	{ "control/connections-idle.json", "connections", "control/connections-idle.txt", NULL },
+	{ "control/rmbs.json", "rmbs", "control/rmbs.txt", NULL },
+	{ "control/stats.json", "stats", "control/stats.txt", NULL },
+	{ "control/stats-idle.json", "stats", "control/stats-idle.txt", NULL },
+	{ "control/drain.json", "drain", "control/drain.txt", NULL },
+};
+
+START_TEST(text_is_as_always)
+{
+	json_t *root = load(shown[_i].json), *data = json_object_get(root, "data");
+
+	compare(shown[_i].command, data, false, shown[_i].text);
+	if (shown[_i].detail != NULL)
+		compare(shown[_i].command, data, true, shown[_i].detail);
+	json_decref(root);
+}
+END_TEST
+
+static void
+prints(const char *command, const char *json, const char *want)
+{
+	json_t *data = json_loads(json, 0, NULL);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	ck_assert_ptr_nonnull(data);
+	if (strcmp(command, "trace") == 0)
+		show_trace(f, data);
+	else
+		ck_assert(show_answer(f, command, data, false));
+	fclose(f);
+	ck_assert_str_eq(text, want);
+	free(text);
+	json_decref(data);
+}
+
+START_TEST(answers_of_commands)
+{
+	prints("reload", "{\"messages\":\"\"}", "the configuration was reloaded\n");
+	prints("reload", "{\"messages\":\"a.conf:1: odd\\u001b[2J\\n\"}",
+	    "the configuration was reloaded\na.conf:1: odd?[2J\n");
+	prints("check", "{\"peer\":\"192.0.2.1:80\",\"possible\":true,\"text\":\"yes\",\"reason\":{\"local_code\":"
+	    "\"0x00000000\",\"local_text\":\"\",\"peer_code\":\"0x00000000\",\"peer_text\":\"\",\"out_of_sync\":false,"
+	    "\"held_off\":false}}", "192.0.2.1:80: SMC-R is possible: yes\n");
+	prints("check", "{\"peer\":\"192.0.2.1:80\",\"possible\":false,\"text\":\"declined\",\"reason\":{\"local_code\":"
+	    "\"0x05000000\",\"local_text\":\"peer declined\",\"peer_code\":\"0x03030000\",\"peer_text\":"
+	    "\"no RDMA device\",\"out_of_sync\":false,\"held_off\":false}}",
+	    "192.0.2.1:80: SMC-R is not possible: declined "
+	    "[0x05000000/0x03030000 peer declined; peer: no RDMA device]\n");
+	ck_assert(!show_answer(stdout, "dance", NULL, false));
+}
+END_TEST
+
+START_TEST(trace_lines)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+	prints("trace", "{\"event\":\"message\",\"time_us\":1763719200000123,\"dropped\":0,\"direction\":\"sent\","
+	    "\"kind\":\"llc\",\"group\":1,\"link\":2,\"token\":\"0x00000000\",\"bytes\":44,\"text\":\"TEST LINK\"}",
+	    "10:00:00.000123 > llc 1/2: TEST LINK\n");
+	prints("trace", "{\"event\":\"message\",\"time_us\":1763719200999999,\"dropped\":3,\"direction\":\"received\","
+	    "\"kind\":\"clc\",\"group\":0,\"link\":0,\"token\":\"0x0000002a\",\"bytes\":44,\"text\":\"Decline\\nx\"}",
+	    "10:00:00.999999 -- 3 messages left out, the reader is too slow\n"
+	    "10:00:00.999999 < clc 0x0000002a: Decline\nx\n");
+	prints("trace", "{\"event\":\"dropped\",\"time_us\":1763719200000000,\"dropped\":7,\"text\":\"\"}",
+	    "10:00:00.000000 -- 7 messages left out, the reader is too slow\n");
+}
+END_TEST
+
+START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
+{
+	prints("connections", "{\"connections\":[{\"id\":1,\"new\":[1]}]}",
+	    "ID  SERVICE  ROLE  APPLICATION  PEER  MODE  STATE  GROUP/LINK  FROM-APP  TO-APP  AGE  REASON (LOCAL/PEER)\n"
+	    " 1  -        -     -            -     -     -      -                  -       -    -  -\n");
+	prints("rmbs", "{}", "GROUP  RMB  SIDE  STATE  ELEMENT  ELEMENTS  USED  QUARANTINED\n");
+	prints("stats", "{\"counters\":{\"turns\":1234567,\"warp_cores\":2}}",
+	    "Daemon\n       1,234,567  turns of the event loop\nOther\n               2  warp_cores\n");
+}
+END_TEST
+
+/* Whatever the daemon counts has words here, and nothing has that it does not count. */
+START_TEST(every_counter_has_words)
+{
+	json_t *root = load("control/stats.json");
+	json_t *counters = json_object_get(json_object_get(root, "data"), "counters");
+	const char *key;
+	json_t *v;
+
+	ck_assert_uint_eq(json_object_size(counters), stat_words_cnt());
+	for (unsigned i = 0; i < stat_words_cnt(); i++)
+		ck_assert_msg(json_object_get(counters, stat_words_at(i)->key) != NULL, "%s", stat_words_at(i)->key);
+	json_object_foreach(counters, key, v)
+		ck_assert(json_is_integer(v));
+	json_decref(root);
+}
+END_TEST
+
+START_TEST(every_counter_is_documented)
+{
+	char *doc = golden_read("../../../doc/json-schema.md");
+	char quoted[80];
+
+	for (unsigned i = 0; i < stat_words_cnt(); i++) {
+		snprintf(quoted, sizeof(quoted), "`%s`", stat_words_at(i)->key);
+		ck_assert_msg(strstr(doc, quoted) != NULL, "doc/json-schema.md does not have %s", stat_words_at(i)->key);
+	}
+	free(doc);
+}
+END_TEST
+
+START_TEST(numbers_for_people)
+{
+	char b[HUMAN_MAX];
+
+	ck_assert_str_eq(human_bytes(b, 0), "0");
+	ck_assert_str_eq(human_bytes(b, 1023), "1023");
+	ck_assert_str_eq(human_bytes(b, 1024), "1K");
+	ck_assert_str_eq(human_bytes(b, 1536), "1.5K");
+	ck_assert_str_eq(human_bytes(b, 65536), "64K");
+	ck_assert_str_eq(human_bytes(b, 10 << 20), "10M");
+	ck_assert_str_eq(human_bytes(b, UINT64_MAX), "15E");
+	ck_assert_str_eq(human_duration(b, -1), "-");
+	ck_assert_str_eq(human_duration(b, 0), "0ms");
+	ck_assert_str_eq(human_duration(b, 59999), "59.9s");
+	ck_assert_str_eq(human_duration(b, 60000), "1m00s");
+	ck_assert_str_eq(human_duration(b, 3599999), "59m59s");
+	ck_assert_str_eq(human_duration(b, 86399999), "23h59m");
+	ck_assert_str_eq(human_duration(b, 90061000), "1d01h");
+	ck_assert_str_eq(human_duration(b, INT64_MAX), "106751991167d07h");
+	ck_assert_str_eq(human_us(b, -1), "-");
+	ck_assert_str_eq(human_us(b, 12), "12us");
+	ck_assert_str_eq(human_us(b, 2500), "2.5ms");
+	ck_assert_str_eq(human_us(b, 1200000), "1.2s");
+	ck_assert_str_eq(human_count(b, 0), "0");
+	ck_assert_str_eq(human_count(b, 999), "999");
+	ck_assert_str_eq(human_count(b, 1000), "1,000");
+	ck_assert_str_eq(human_count(b, UINT64_MAX), "18,446,744,073,709,551,615");
+}
+END_TEST
+
+START_TEST(tables_align_utf8_and_hide_control_characters)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	struct table t;
+
+	table_init(&t);
+	table_column(&t, "NAME", false);
+	table_column(&t, "N", true);
+	table_column(&t, "LAST", false);
+	table_cell(&t, "é€");
+	table_cell(&t, "1");
+	table_cell(&t, "");
+	table_cell(&t, "\x1b]0;x\x07\x7f\xc2\x9b");
+	table_cell(&t, "100");
+	table_cell(&t, "end");
+	table_print(&t, f);
+	fclose(f);
+	ck_assert_str_eq(text, "NAME        N  LAST\né€          1  -\n?]0;x???  100  end\n");
+	free(text);
+	table_fini(&t);
+}
+END_TEST
+
+static void
+show_case(TCase *tc)
+{
+	tcase_add_loop_test(tc, text_is_as_always, 0, sizeof(shown) / sizeof(shown[0]));
+	tcase_add_test(tc, answers_of_commands);
+	tcase_add_test(tc, trace_lines);
+	tcase_add_test(tc, another_version_of_the_daemon_is_shown_as_far_as_known);
+	tcase_add_test(tc, every_counter_has_words);
+	tcase_add_test(tc, every_counter_is_documented);
+	tcase_add_test(tc, numbers_for_people);
+	tcase_add_test(tc, tables_align_utf8_and_hide_control_characters);
+}
+
+UNIT_MAIN("ctl_show", show_case)
