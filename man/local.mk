@@ -1,1 +1,1 @@
-# see the top Makefile.am
+dist_man_MANS += man/smcrctl.8
