@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/idtable.h"
 #include "base/log.h"
 #include "daemon/config.h"
 
@@ -75,14 +76,13 @@ const struct config_key config_keys[] = {
 	{ "interval", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.interval_s), NULL },
 	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "5", CFG(keepalive.probes), NULL },
 
-	{ "max_connections", SMCR, CONFIG_T_UINT, LIVE, 1, 1048576, "16384", CFG(smcr.conns_max), NULL },
+	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },
 	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255",
 	    CFG(smcr.conns_per_group), NULL },
-	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "64", CFG(smcr.rmb_elems), NULL },
-	{ "send_buffer", SMCR, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, 4u << 20, "128K",
-	    CFG(smcr.sndbuf_size), NULL },
-	{ "send_queue", SMCR, CONFIG_T_UINT, LIVE, 16, 16384, "256", CFG(smcr.sq_depth), NULL },
-	{ "receive_queue", SMCR, CONFIG_T_UINT, LIVE, 16, 16384, "256", CFG(smcr.rq_depth), NULL },
+	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "255", CFG(smcr.rmb_elems), NULL },
+	{ "send_buffer", SMCR, CONFIG_T_SIZE, POW2, SMCR_ELEM_MIN, 4u << 20, "64K", CFG(smcr.sndbuf_size), NULL },
+	{ "send_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.sq_depth), NULL },
+	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },
 	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
 	{ "clc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "6s", CFG(smcr.clc_ms), NULL },
 	{ "llc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.llc_ms), NULL },

@@ -239,7 +239,35 @@ default_is_valid(const struct config_section *sec, const struct config_key *key)
 	ck_assert_msg((key->flags & CONFIG_REQUIRED) == 0 || key->def == NULL, "%s.%s", sec->name, key->name);
 }
 
-/* Of struct siw_config every field has a key, so the device's own defaults can be compared field by field. */
+/* No gap of 4 bytes (more than padding) between the settings of `place` that lie in from..to: a field that somebody
+ * adds to a struct must not stay 0 unnoticed. */
+static void
+every_field_has_a_key(enum config_place place, size_t from, size_t to, size_t known)
+{
+	unsigned gap = 0;
+
+	for (size_t at = from; at < to; at++) {
+		bool covered = at >= known && at < known + 4;
+
+		for (const struct config_key *k = config_keys; k->name != NULL; k++)
+			if ((k->where & place) != 0 && at >= k->off && at < k->off + k->len)
+				covered = true;
+		gap = covered ? 0 : gap + 1;
+		ck_assert_msg(gap < 4, "no key for the field at %zu", at - from);
+	}
+}
+
+START_TEST(every_field_of_engine_and_device_has_a_key)
+{
+	size_t smcr = offsetof(struct config, smcr), siw = offsetof(struct config_device, siw);
+
+	/* links_max is not a setting yet. */
+	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + sizeof(struct smcr_config),
+	    smcr + offsetof(struct smcr_config, links_max));
+	every_field_has_a_key(CONFIG_AT_DEVICE, siw, siw + sizeof(struct siw_config), 0);
+}
+END_TEST
+
 START_TEST(device_defaults_are_those_of_the_device)
 {
 	struct config *cfg = parse_ok("devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
@@ -253,6 +281,20 @@ START_TEST(device_defaults_are_those_of_the_device)
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
 		if ((k->where & CONFIG_AT_DEVICE) != 0)
 			ck_assert_msg(config_value_equal(k, &own, &cfg->devices[0]), "%s", k->name);
+	config_free(cfg);
+}
+END_TEST
+
+START_TEST(engine_defaults_are_those_of_the_engine)
+{
+	struct config *cfg = parse_ok(""), own;
+
+	memset(&own, 0, sizeof(own));
+	smcr_config_init(&own.smcr);
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_SMCR) != 0)
+			ck_assert_msg(config_value_equal(k, &own, cfg), "%s", k->name);
+	ck_assert_uint_eq(cfg->smcr.links_max, own.smcr.links_max);
 	config_free(cfg);
 }
 END_TEST
@@ -667,7 +709,9 @@ config_case(TCase *tc)
 	tcase_add_test(tc, refuses_unknown_keys_everywhere);
 	tcase_add_test(tc, names_every_missing_key);
 	tcase_add_test(tc, every_default_is_valid);
+	tcase_add_test(tc, every_field_of_engine_and_device_has_a_key);
 	tcase_add_test(tc, device_defaults_are_those_of_the_device);
+	tcase_add_test(tc, engine_defaults_are_those_of_the_engine);
 	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
 	tcase_add_test(tc, reports_all_errors_at_once);
 	tcase_add_test(tc, refuses_text_with_nul);
