@@ -1,1 +1,2 @@
-# see the top Makefile.am
+confdir = $(sysconfdir)/smcrd
+dist_conf_DATA = conf/smcrd.conf.example

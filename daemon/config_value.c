@@ -125,9 +125,8 @@ format_scaled(uint64_t n, const struct unit *units, char *buf, size_t cap)
 	snprintf(buf, cap, "%llu%s", (unsigned long long)(n / units->factor), units->text);
 }
 
-/* A number in the stored unit as the file would have it. */
-static void
-format_number(const struct config_key *key, uint64_t n, char *buf, size_t cap)
+void
+config_number_format(const struct config_key *key, uint64_t n, char *buf, size_t cap)
 {
 	if (key->type == CONFIG_T_MODE)
 		snprintf(buf, cap, "%04llo", (unsigned long long)n);
@@ -175,8 +174,8 @@ out_of_range(const struct config_key *key, const struct config_value *v, char wh
 {
 	char min[32], max[32], buf[72];
 
-	format_number(key, key->min, min, sizeof(min));
-	format_number(key, key->max, max, sizeof(max));
+	config_number_format(key, key->min, min, sizeof(min));
+	config_number_format(key, key->max, max, sizeof(max));
 	return bad(why, "must be %sfrom %s to %s, not %s", (key->flags & CONFIG_OR_ZERO) != 0 ? "0 or " : "",
 	    min, max, show(v, buf));
 }
@@ -580,7 +579,7 @@ print_number(const struct config_key *key, const void *base, FILE *out)
 	uint64_t n = load_number(key, base);
 	char buf[32];
 
-	format_number(key, n, buf, sizeof(buf));
+	config_number_format(key, n, buf, sizeof(buf));
 	/* With a unit it is a string. */
 	if (key->type == CONFIG_T_MODE || buf[strspn(buf, "0123456789")] != '\0')
 		fprintf(out, "\"%s\"", buf);

@@ -33,6 +33,8 @@ int config_value_set(const struct config_key *, void *base, const struct config_
 int config_value_set_default(const struct config_key *, void *base);
 /* As the file would have it, without name and semicolon. */
 void config_value_print(const struct config_key *, const void *base, FILE *out);
+/* A number in the stored unit as the file would have it. */
+void config_number_format(const struct config_key *, uint64_t n, char *buf, size_t cap);
 /* A list without entries (it has no written form). */
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);

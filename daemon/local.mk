@@ -22,6 +22,7 @@ if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_config \
 	tests/unit/check_config_plan \
+	tests/unit/check_config_doc \
 	tests/unit/check_smcrd \
 	tests/unit/check_loop
 tests_unit_check_config_SOURCES = tests/unit/check_config.c tests/unit/unit.h
@@ -30,6 +31,9 @@ tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la 
 tests_unit_check_config_plan_SOURCES = tests/unit/check_config_plan.c tests/unit/unit.h
 tests_unit_check_config_plan_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_config_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_config_doc_SOURCES = tests/unit/check_config_doc.c tests/unit/unit.h
+tests_unit_check_config_doc_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_config_doc_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c tests/unit/unit.h
 tests_unit_check_smcrd_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_smcrd_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

@@ -1,0 +1,209 @@
+/*
+ * smcrd.conf.5 says of every setting what the table says: the page has each
+ * key below its section's heading, followed by a line of facts (type, range,
+ * default, whether it needs a restart) that is made from the table here.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/config.h"
+#include "daemon/config_int.h"
+#include "daemon/config_keys.h"
+#include "daemon/config_value.h"
+#include "unit.h"
+
+static char *
+read_source(const char *name)
+{
+	const char *top = getenv("top_srcdir");
+	char path[512], *text = malloc(1 << 20);
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", top != NULL ? top : "..", name);
+	f = fopen(path, "r");
+	ck_assert_msg(f != NULL && text != NULL, "%s", path);
+	n = fread(text, 1, (1 << 20) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	return text;
+}
+
+static const char *
+type_facts(const struct config_key *k, char *buf, size_t cap)
+{
+	const char *what = "Integer", *sep = "";
+	char min[32], max[32];
+	size_t n;
+
+	switch (k->type) {
+	case CONFIG_T_BOOL: return "true or false";
+	case CONFIG_T_NAME: return "Name";
+	case CONFIG_T_PATH: return "Absolute path";
+	case CONFIG_T_ADDR: return "Address";
+	case CONFIG_T_LISTEN: return "Address and port";
+	case CONFIG_T_TARGET: return "Host and port";
+	case CONFIG_T_NETS: return "List of addresses and networks";
+	case CONFIG_T_PORTS: return "Port or range of ports";
+	case CONFIG_T_WORD:
+	case CONFIG_T_WORDS:
+		n = (size_t)snprintf(buf, cap, k->type == CONFIG_T_WORD ? "One of " : "List of ");
+		for (const struct config_word *w = k->words; w->text != NULL; w++, sep = ", ")
+			n += (size_t)snprintf(buf + n, cap - n, "%s%s", sep, w->text);
+		return buf;
+	case CONFIG_T_SIZE:
+		what = "Size";
+		break;
+	case CONFIG_T_MS:
+	case CONFIG_T_SECONDS:
+		what = "Time";
+		break;
+	case CONFIG_T_MODE:
+		what = "Octal string";
+		break;
+	case CONFIG_T_UINT:
+		break;
+	}
+	config_number_format(k, k->min, min, sizeof(min));
+	config_number_format(k, k->max, max, sizeof(max));
+	snprintf(buf, cap, "%s%s from %s to %s", what, (k->flags & CONFIG_OR_ZERO) != 0 ? ", 0 or" : "", min, max);
+	return buf;
+}
+
+/* The text that has to follow the heading of a key. */
+static void
+facts(const struct config_key *k, char *buf, size_t cap)
+{
+	const char *def = k->def, *restart = (k->flags & CONFIG_RELOAD) != 0 ? "" : "Needs a restart.\n";
+	char type[256];
+
+	/* The page shows the usual directory. */
+	if (def != NULL && strncmp(def, RUNSTATEDIR "/", sizeof(RUNSTATEDIR)) == 0)
+		snprintf(buf, cap, ".It Ic %s\n%s; default /run%s.\n%s", k->name, type_facts(k, type, sizeof(type)),
+		    def + strlen(RUNSTATEDIR), restart);
+	else if (def != NULL)
+		snprintf(buf, cap, ".It Ic %s\n%s; default %s.\n%s", k->name, type_facts(k, type, sizeof(type)), def,
+		    restart);
+	else
+		snprintf(buf, cap, ".It Ic %s\n%s%s.\n%s", k->name, type_facts(k, type, sizeof(type)),
+		    (k->flags & CONFIG_REQUIRED) != 0 ? "; required" : "", restart);
+}
+
+/* The part of the page about one section: to the next heading. NULL when there is none. */
+static char *
+section_text(const char *page, const char *heading)
+{
+	char line[64];
+	const char *from;
+	char *text;
+
+	snprintf(line, sizeof(line), "\n.Ss %s\n", heading);
+	from = strstr(page, line);
+	if (from == NULL)
+		return NULL;
+	text = strdup(from + 1);
+	for (char *p = text; (p = strstr(p, "\n.S")) != NULL; p++)
+		if (p[3] == 's' || p[3] == 'h')
+			*p = '\0';
+	return text;
+}
+
+static const char *
+heading_of(const struct config_section *sec)
+{
+	return sec->name[0] == '\0' ? "Top level" :
+	    (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0 ? "ingress and egress" : sec->name;
+}
+
+START_TEST(every_key_is_documented)
+{
+	char *page = read_source("man/smcrd.conf.5"), expected[512];
+	unsigned missing = 0;
+
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		char *text = section_text(page, heading_of(sec));
+
+		ck_assert_msg(text != NULL, "no heading %s", heading_of(sec));
+		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+			if ((k->where & sec->place) == 0)
+				continue;
+			facts(k, expected, sizeof(expected));
+			if (strstr(text, expected) == NULL) {
+				printf("# smcrd.conf.5, %s, lacks:\n%s", heading_of(sec), expected);
+				missing++;
+			}
+		}
+		free(text);
+	}
+	ck_assert_uint_eq(missing, 0);
+	free(page);
+}
+END_TEST
+
+START_TEST(every_documented_key_exists)
+{
+	char *page = read_source("man/smcrd.conf.5");
+
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		char *text = section_text(page, heading_of(sec)), name[64];
+
+		for (const char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++) {
+			bool service = (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0;
+
+			ck_assert_int_eq(sscanf(p, "\n.It Ic %63s", name), 1);
+			ck_assert_msg(config_key_find(service ? CONFIG_AT_INGRESS : sec->place, name) != NULL, "%s.%s",
+			    sec->name, name);
+		}
+		free(text);
+	}
+	free(page);
+}
+END_TEST
+
+/* Of a file that is shipped: parses, and shows every section. */
+START_TEST(the_example_is_right)
+{
+	char *text = read_source("conf/smcrd.conf.example");
+	struct config *cfg;
+
+	ck_assert_int_eq(config_parse("smcrd.conf.example", text, strlen(text), CONFIG_NO_LOOKUP, stdout, &cfg), 0);
+	ck_assert_uint_ge(cfg->service_cnt, 2);
+	for (const struct config_section *sec = config_sections + 1; sec->name != NULL; sec++)
+		ck_assert_msg(strstr(text, sec->name) != NULL, "%s", sec->name);
+	config_free(cfg);
+	free(text);
+}
+END_TEST
+
+/* Examples of the page, between .Bd -literal and .Ed, where they are whole sections. */
+START_TEST(the_examples_of_the_page_are_right)
+{
+	char *page = read_source("man/smcrd.conf.5");
+	unsigned cnt = 0;
+
+	for (char *p = strstr(page, "\n.Sh EXAMPLES\n"); p != NULL && (p = strstr(p, "\n.Bd -literal")) != NULL;) {
+		char *from = strchr(p + 1, '\n') + 1, *to = strstr(from, "\n.Ed\n");
+		struct config *cfg;
+
+		ck_assert_ptr_nonnull(to);
+		to[1] = '\0';
+		ck_assert_msg(config_parse("example", from, strlen(from), CONFIG_NO_LOOKUP, stdout, &cfg) == 0, "%s", from);
+		config_free(cfg);
+		cnt++;
+		p = to + 2;
+	}
+	ck_assert_uint_ge(cnt, 2);
+	free(page);
+}
+END_TEST
+
+static void
+config_doc_case(TCase *tc)
+{
+	tcase_add_test(tc, every_key_is_documented);
+	tcase_add_test(tc, every_documented_key_exists);
+	tcase_add_test(tc, the_example_is_right);
+	tcase_add_test(tc, the_examples_of_the_page_are_right);
+}
+
+UNIT_MAIN("config_doc", config_doc_case)
