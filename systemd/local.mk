@@ -1,0 +1,24 @@
+# Under systemd/ the snippets have other names than installed: sysusers.d/smcrd.conf and tmpfiles.d/smcrd.conf.
+systemdsystemunit_DATA = systemd/smcrd.service
+CLEANFILES += systemd/smcrd.service
+EXTRA_DIST += systemd/smcrd.service.in systemd/sysusers.conf systemd/tmpfiles.conf
+
+systemd/smcrd.service: $(top_srcdir)/systemd/smcrd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) systemd && \
+	sed -e 's,@sbindir\@,$(sbindir),g' -e 's,@sysconfdir\@,$(sysconfdir),g' \
+	    $(top_srcdir)/systemd/smcrd.service.in > $@
+
+install-data-local: install-snippets
+install-snippets:
+	$(MKDIR_P) $(DESTDIR)$(sysusersdir) $(DESTDIR)$(tmpfilesdir)
+	$(INSTALL_DATA) $(top_srcdir)/systemd/sysusers.conf $(DESTDIR)$(sysusersdir)/smcrd.conf
+	$(INSTALL_DATA) $(top_srcdir)/systemd/tmpfiles.conf $(DESTDIR)$(tmpfilesdir)/smcrd.conf
+uninstall-local: uninstall-snippets
+uninstall-snippets:
+	rm -f $(DESTDIR)$(sysusersdir)/smcrd.conf $(DESTDIR)$(tmpfilesdir)/smcrd.conf
+.PHONY: install-snippets uninstall-snippets
+
+AM_DISTCHECK_CONFIGURE_FLAGS = --with-systemdsystemunitdir='$${prefix}/lib/systemd/system'
+
+check_TAP += tests/unit/check_systemd.sh
+EXTRA_DIST += tests/unit/check_systemd.sh
