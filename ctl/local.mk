@@ -13,7 +13,7 @@ ctl_libsmcrctl_la_SOURCES = \
 ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)
 
-sbin_PROGRAMS += ctl/smcrctl
+bin_PROGRAMS += ctl/smcrctl
 ctl_smcrctl_SOURCES = ctl/smcrctl.c
 ctl_smcrctl_LDADD = ctl/libsmcrctl.la
 
