@@ -318,15 +318,23 @@ void
 siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
 {
 	struct siw_qp *qp = arg;
+	int err = 0;
+	socklen_t len = sizeof(err);
 
-	(void)fd;
 	siw_set_now(qp->dev, now_ns);
 	if (events & RNIC_IO_WRITE) {
 		qp->tx_blocked = false;
 		siw_tx_mark(qp);
 	}
-	if (events & RNIC_IO_HUP)
+	if (events & RNIC_IO_HUP) {
+		/* After a reset nothing is placed any more, not even what the kernel still holds: the peer
+		 * may have moved on to another link meanwhile, and written newer bytes there. */
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			rx_lost(qp, err != 0 ? err : errno);
+			return;
+		}
 		qp->rx_hup = true;
+	}
 	if (events & (RNIC_IO_READ | RNIC_IO_HUP)) {
 		list_remove(&qp->rx_node);
 		siw_rx_turn(qp);
@@ -373,19 +381,19 @@ put_confirm(struct siw_qp *qp)
 	siw_qp_arm(qp, SIW_STAMP_ANSWER);
 }
 
+/* full: no more requests can be turned into FPDUs now. */
 static bool
-confirm_due(const struct siw_qp *qp)
+confirm_due(const struct siw_qp *qp, bool full)
 {
-	uint32_t sent = qp->sq_enc - qp->sq_done;
-
-	if (qp->read_out || sent == 0 || stream_reads_out(&qp->stream) >= qp->stream.ord)
+	if (qp->enc_off != 0 || qp->read_out || qp->sq_enc == qp->sq_done ||
+	    stream_reads_out(&qp->stream) >= qp->stream.ord)
 		return false;
 	if ((int32_t)(qp->want_pos - qp->sq_done) > 0 && (int32_t)(qp->sq_enc - qp->want_pos) >= 0)
 		return true;
-	/* Pressure: half of the queue, or of the peer's receives, is used up. */
-	if ((qp->sq_head - qp->sq_done) * 2 <= qp->sq_depth && qp->sends_out * 2 <= qp->peer_depth)
+	/* Pressure: half of the queue, or of the peer's receives, is used up. One Read for as many as can be. */
+	if (!full && qp->sq_enc != qp->sq_head)
 		return false;
-	return qp->sq_enc == qp->sq_head || sent > qp->sq_depth / 4;
+	return (qp->sq_head - qp->sq_done) * 2 > qp->sq_depth || qp->sends_out * 2 > qp->peer_depth;
 }
 
 static void
@@ -474,9 +482,13 @@ siw_tx_fill(struct siw_qp *qp)
 		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
 			if (!put_response(qp))
 				return;
-		} else if (qp->enc_off == 0 && confirm_due(qp)) {
+		} else if (confirm_due(qp, false)) {
 			put_confirm(qp);
-		} else if (qp->sq_enc == qp->sq_head || !put_request(qp)) {
+		} else if (qp->sq_enc == qp->sq_head) {
+			return;
+		} else if (!put_request(qp)) {
+			if (confirm_due(qp, true))
+				put_confirm(qp);
 			return;
 		}
 	}
