@@ -39,4 +39,16 @@ tests_unit_check_cursor_LDADD = lib/libsmcr_data.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_scenarios_SOURCES = tests/unit/check_scenarios.c $(HOST_SOURCES)
 tests_unit_check_scenarios_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_scenarios_LDADD = $(HOST_LIBS)
+
+DUO_SOURCES = tests/unit/duo.c tests/unit/duo.h tests/unit/unit.h
+DUO_LIBS = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
+check_UNIT += \
+	tests/unit/check_llc_flow \
+	tests/unit/check_rendezvous
+tests_unit_check_llc_flow_SOURCES = tests/unit/check_llc_flow.c $(DUO_SOURCES)
+tests_unit_check_llc_flow_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_llc_flow_LDADD = $(DUO_LIBS)
+tests_unit_check_rendezvous_SOURCES = tests/unit/check_rendezvous.c $(DUO_SOURCES)
+tests_unit_check_rendezvous_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_rendezvous_LDADD = $(DUO_LIBS)
 endif

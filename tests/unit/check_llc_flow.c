@@ -1,0 +1,433 @@
+/* LLC exchanges of two engines: RFC 7609 3.5.4, 3.5.5, 4.5.3, C.7. Messages of a wrong peer are put in by hand. */
+#include "duo.h"
+#include "smcr/llc_impl.h"
+#include "unit.h"
+
+#include <string.h>
+
+static struct duo d;
+static struct duo_end c[300], s[300];
+
+#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
+
+static void
+begin(void (*change)(struct smcr_config *))
+{
+	duo_init(&d, true, true, change);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+}
+
+static void
+end(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 100);
+	duo_fini(&d);
+}
+
+/* A message from the other host, as it would arrive on this host's link. */
+static void
+inject(unsigned host, const struct llc_msg *msg)
+{
+	uint8_t buf[LLC_LEN];
+
+	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
+	llc_recv(duo_link(&d, host), buf, sizeof(buf));
+}
+
+/* -- who may send what -- */
+
+struct row {
+	enum llc_type type;
+	bool response;
+	bool survives[2];	/* link of A (client), of B (server), with no exchange under way */
+};
+
+static const struct row rows[] = {
+	{ LLC_CONFIRM_LINK, false, { false, false } },
+	{ LLC_CONFIRM_LINK, true, { false, false } },
+	{ LLC_ADD_LINK, false, { true, true } },	/* rejected by the client, a hint to the server */
+	{ LLC_ADD_LINK, true, { false, true } },	/* a late one is ignored */
+	{ LLC_ADD_LINK_CONT, false, { false, false } },
+	{ LLC_ADD_LINK_CONT, true, { false, false } },
+	{ LLC_DELETE_LINK, false, { true, true } },	/* of a link that does not exist */
+	{ LLC_DELETE_LINK, true, { true, true } },
+	{ LLC_CONFIRM_RKEY, false, { true, true } },
+	{ LLC_CONFIRM_RKEY, true, { false, false } },
+	{ LLC_CONFIRM_RKEY_CONT, false, { false, false } },
+	{ LLC_CONFIRM_RKEY_CONT, true, { false, false } },
+	{ LLC_DELETE_RKEY, false, { true, true } },
+	{ LLC_DELETE_RKEY, true, { false, false } },
+	{ LLC_TEST_LINK, false, { true, true } },
+	{ LLC_TEST_LINK, true, { false, false } },
+};
+
+START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
+{
+	const struct row *r = &rows[_i / 2];
+	unsigned host = (unsigned)_i % 2;
+	struct llc_msg msg = { .type = r->type, .response = r->response };
+
+	begin(NULL);
+	switch (msg.type) {
+	case LLC_CONFIRM_LINK:
+		msg.confirm_link.link_num = 1;
+		msg.confirm_link.max_links = 2;
+		break;
+	case LLC_ADD_LINK:
+		msg.add_link.link_num = 9;
+		msg.add_link.mtu_code = 3;
+		break;
+	case LLC_DELETE_LINK:
+		msg.delete_link.link_num = 77;
+		msg.delete_link.reason = LLC_DELETE_OPERATOR;
+		break;
+	case LLC_CONFIRM_RKEY_CONT:
+		msg.confirm_rkey_cont.left_cnt = 1;
+		break;
+	case LLC_DELETE_RKEY:
+		msg.delete_rkey.cnt = 1;
+		msg.delete_rkey.rkeys[0] = 0x12345;
+		break;
+	case LLC_CONFIRM_RKEY:
+	case LLC_TEST_LINK:
+	case LLC_ADD_LINK_CONT:
+		break;
+	}
+	inject(host, &msg);
+	/* At once: the other host, which is innocent, breaks off when it gets an answer to what it never asked. */
+	ck_assert_msg((duo_lgr(&d, host) != NULL) == r->survives[host], "type %d response %d at %c",
+	    msg.type, msg.response, "AB"[host]);
+	duo_run(&d, 50);
+	if (!r->survives[host]) {
+		ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+		ck_assert_uint_ge(smcr_counters(d.eng[host])->bad_llc, 1);
+		ck_assert_int_eq(host == A ? c[0].reason : s[0].reason, SMCR_R_LINK_LOST);
+	}
+	end(1);
+}
+END_TEST
+
+START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
+{
+	uint8_t buf[LLC_LEN] = { 0 };
+	bool optional = (_i & 0xc0) == 0x80;
+
+	buf[0] = (uint8_t)_i;
+	buf[1] = LLC_LEN;
+	begin(NULL);
+	llc_recv(duo_link(&d, A), buf, sizeof(buf));
+	duo_run(&d, 50);
+	ck_assert((duo_lgr(&d, A) != NULL) == optional);
+	if (optional)
+		ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_ignored, 1);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_message_of_wrong_length_takes_the_link_down)
+{
+	uint8_t buf[LLC_LEN] = { LLC_TEST_LINK, LLC_LEN };
+
+	begin(NULL);
+	llc_recv(duo_link(&d, A), buf, (size_t)_i);
+	duo_run(&d, 50);
+	ck_assert_ptr_null(duo_lgr(&d, A));
+	end(1);
+}
+END_TEST
+
+/* -- RMBs -- */
+
+static void
+two_elements(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 2;
+	cfg->rmb_idle_ms = 1000;
+}
+
+START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
+{
+	begin(two_elements);
+	for (unsigned i = 1; i < 7; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 20);
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+	}
+	for (unsigned h = 0; h < 2; h++) {
+		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, 4);
+		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, 4);
+		ck_assert_uint_eq(duo_count(&d, h, "CONFIRM RKEY"), 3);
+		ck_assert_uint_eq(duo_count(&d, h, "CONFIRM RKEY response"), 3);
+	}
+	for (unsigned i = 1; i < 7; i++) {
+		smcr_close(c[i].conn);
+		smcr_close(s[i].conn);
+	}
+	duo_run(&d, 100);
+	for (unsigned i = 1; i < 7; i++) {
+		ck_assert(IS(c[i], CLOSED) && c[i].reason == SMCR_OK);
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 10000);
+	for (unsigned h = 0; h < 2; h++) {
+		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, 1);
+		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, 1);
+		ck_assert_uint_eq(duo_count(&d, h, "DELETE RKEY"), 3);
+	}
+	/* And grows again. */
+	for (unsigned i = 1; i < 5; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 100);
+	for (unsigned i = 1; i < 5; i++)
+		ck_assert(IS(c[i], ESTABLISHED));
+	end(7);
+}
+END_TEST
+
+START_TEST(many_connections_at_once_wait_for_the_same_rmb)
+{
+	begin(two_elements);
+	for (unsigned i = 1; i < 40; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 300);
+	for (unsigned i = 1; i < 40; i++)
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr(&d, A)->rmb_cnt, 20);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
+	end(40);
+}
+END_TEST
+
+START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .response = true };
+	struct lgr *lgr;
+
+	begin(two_elements);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 20);
+	duo_open(&d, &c[2], &s[2]);
+	duo_until(&d, B, "CONFIRM RKEY");
+	lgr = duo_lgr(&d, B);
+	ck_assert_ptr_nonnull(lgr->flow[LLC_FLOW_RKEY].rmb);
+	msg.confirm_rkey.rkey = lgr->flow[LLC_FLOW_RKEY].rmb->mr[lgr->flow[LLC_FLOW_RKEY].link->slot]->rkey;
+	msg.confirm_rkey.negative = true;
+	inject(B, &msg);
+	ck_assert_uint_eq(lgr->rmb_cnt, 1);
+	ck_assert_uint_eq(s[2].conn->diag.local, CLC_DIAG_RTOKEN);
+	end(3);
+}
+END_TEST
+
+/* -- TEST LINK -- */
+
+static void
+keepalive(struct smcr_config *cfg)
+{
+	cfg->keepalive_ms = 1000;
+	cfg->keepalive_answer_ms = 200;
+}
+
+START_TEST(idle_links_are_tested_with_and_without_connections)
+{
+	begin(keepalive);
+	ck_assert_uint_eq(duo_count(&d, A, "TEST LINK"), 0);
+	duo_run(&d, 1500);
+	/* What one side sends is activity to the other: together they test once an interval, not twice. */
+	ck_assert_uint_ge(duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK"), 1);
+	smcr_close(c[0].conn);
+	smcr_close(s[0].conn);
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 0);
+	d.seen_cnt = 0;
+	duo_run(&d, 5000);
+	ck_assert_uint_ge(duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK"), 4);
+	ck_assert_ptr_nonnull(duo_lgr(&d, A));
+	ck_assert_int_ge(duo_link(&d, A)->rtt_ns >= 0 || duo_link(&d, B)->rtt_ns >= 0, 1);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_dead_peer_is_noticed_within_interval_and_answer_time)
+{
+	begin(keepalive);
+	sim_freeze(d.dev[B], true);
+	duo_run(&d, 1000 + 200 + 50);
+	ck_assert(IS(c[0], CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
+	ck_assert_ptr_null(duo_lgr(&d, A));
+	sim_freeze(d.dev[B], false);
+	duo_run(&d, 5000);
+	ck_assert(IS(s[0], CLOSED));
+	end(1);
+}
+END_TEST
+
+START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
+{
+	struct llc_msg msg = { .type = LLC_TEST_LINK, .response = true };
+
+	begin(keepalive);
+	while (!duo_link(&d, A)->test_pending && !duo_link(&d, B)->test_pending)
+		ck_assert(d.now_ns < 5000 * DUO_MS), duo_until(&d, A, "TEST LINK");
+	inject(duo_link(&d, A)->test_pending ? A : B, &msg);
+	duo_run(&d, 50);
+	ck_assert_ptr_null(duo_lgr(&d, A));
+	end(1);
+}
+END_TEST
+
+/* -- the end of groups -- */
+
+static void
+short_idle(struct smcr_config *cfg)
+{
+	cfg->group_idle_ms = 500;
+}
+
+START_TEST(an_idle_group_is_ended_by_the_server)
+{
+	begin(short_idle);
+	duo_run(&d, 2000);
+	ck_assert_ptr_nonnull(duo_lgr(&d, A));	/* not while it has a connection */
+	smcr_close(c[0].conn);
+	smcr_close(s[0].conn);
+	duo_run(&d, 400);
+	ck_assert_ptr_nonnull(duo_lgr(&d, A));
+	duo_run(&d, 300);
+	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK"), 0);
+	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[1], ESTABLISHED));
+	end(2);
+}
+END_TEST
+
+START_TEST(a_new_connection_stops_the_idle_timer)
+{
+	begin(short_idle);
+	smcr_close(c[0].conn);
+	smcr_close(s[0].conn);
+	duo_run(&d, 400);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 1000);
+	ck_assert(IS(c[1], ESTABLISHED) && !IS(c[1], CLOSED));
+	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 0);
+	end(2);
+}
+END_TEST
+
+START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	unsigned host = (unsigned)_i;	/* that receives it */
+
+	begin(NULL);
+	msg.delete_link.all = true;
+	msg.delete_link.reason = LLC_DELETE_OPERATOR;
+	inject(host, &msg);
+	duo_run(&d, 1000);
+	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
+	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	ck_assert_int_ne(c[0].reason, SMCR_OK);
+	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), host == B ? 1 : 0);
+	end(1);
+}
+END_TEST
+
+START_TEST(a_group_that_is_being_deleted_is_never_offered)
+{
+	begin(short_idle);
+	smcr_close(c[0].conn);
+	smcr_close(s[0].conn);
+	duo_run(&d, 10);
+	lgr_delete(duo_lgr(&d, B), LLC_DELETE_OPERATOR);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
+	end(2);
+}
+END_TEST
+
+START_TEST(delete_link_of_an_unknown_link_is_answered_with_the_reason)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	unsigned host = (unsigned)_i;
+
+	begin(NULL);
+	msg.delete_link.link_num = 200;
+	msg.delete_link.reason = LLC_DELETE_LOST_PATH;
+	inject(host, &msg);
+	duo_run(&d, 20);
+	ck_assert_uint_eq(duo_count(&d, host, "DELETE LINK response"), 1);
+	ck_assert_ptr_nonnull(duo_lgr(&d, host));
+	end(1);
+}
+END_TEST
+
+START_TEST(a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group)
+{
+	begin(NULL);
+	ck_assert(sim_break(d.fab, 0, SIM_CUT_RESET));
+	duo_run(&d, 5000);
+	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
+	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	end(2);
+}
+END_TEST
+
+/* RFC cursors on one side are enough: both follow (facts F.8). */
+static void
+rfc(struct smcr_config *cfg)
+{
+	cfg->rfc_cursors = true;
+}
+
+START_TEST(eye_catchers_are_a_property_of_the_group)
+{
+	begin(_i == 0 ? NULL : rfc);
+	ck_assert(duo_lgr(&d, A)->eye_catcher == (_i == 1));
+	ck_assert(duo_lgr(&d, B)->eye_catcher == (_i == 1));
+	ck_assert_uint_eq(c[0].conn->tx_space.base, _i == 1 ? 4 : 0);
+	ck_assert_uint_eq(s[0].conn->rx_space.base, _i == 1 ? 4 : 0);
+	end(1);
+}
+END_TEST
+
+static void
+llc_case(TCase *tc)
+{
+	tcase_add_loop_test(tc, each_message_out_of_place_takes_the_link_down_or_is_harmless, 0,
+	    (int)(2 * sizeof(rows) / sizeof(rows[0])));
+	tcase_add_loop_test(tc, optional_unknown_types_are_ignored_others_take_the_link_down, 0x0a, 0xfe);
+	tcase_add_loop_test(tc, a_message_of_wrong_length_takes_the_link_down, 0, LLC_LEN);
+	tcase_add_test(tc, new_rmbs_are_confirmed_and_idle_ones_deleted);
+	tcase_add_test(tc, many_connections_at_once_wait_for_the_same_rmb);
+	tcase_add_test(tc, a_negative_confirm_rkey_declines_those_who_wait);
+	tcase_add_test(tc, idle_links_are_tested_with_and_without_connections);
+	tcase_add_test(tc, a_dead_peer_is_noticed_within_interval_and_answer_time);
+	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
+	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
+	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
+	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
+	tcase_add_test(tc, a_group_that_is_being_deleted_is_never_offered);
+	tcase_add_loop_test(tc, delete_link_of_an_unknown_link_is_answered_with_the_reason, 0, 2);
+	tcase_add_test(tc, a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group);
+	tcase_add_loop_test(tc, eye_catchers_are_a_property_of_the_group, 0, 2);
+}
+
+UNIT_MAIN("llc flows", llc_case)

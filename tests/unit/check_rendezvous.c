@@ -1,0 +1,578 @@
+/* Rendezvous of two engines: RFC 7609 3.5 and Appendix C. */
+#include "duo.h"
+#include "unit.h"
+
+#include <string.h>
+
+static struct duo d;
+static struct duo_end c[16], s[16];
+
+#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
+
+START_TEST(first_contact_then_subsequent)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	duo_expect(&d, 0, A, "PROPOSAL");
+	duo_expect(&d, 1, B, "ACCEPT first contact");
+	duo_expect(&d, 2, A, "CONFIRM");
+	duo_expect(&d, 3, B, "CONFIRM LINK");
+	duo_expect(&d, 4, A, "CONFIRM LINK response");
+	duo_expect(&d, 5, B, "ADD LINK");
+	duo_expect(&d, 6, A, "ADD LINK response");
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	duo_expect(&d, 7, A, "PROPOSAL");
+	duo_expect(&d, 8, B, "ACCEPT");
+	duo_expect(&d, 9, A, "CONFIRM");
+	ck_assert_uint_eq(d.seen_cnt, 10);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 1);
+	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(simultaneous_first_contacts_make_one_group)
+{
+	duo_init(&d, true, true, NULL);
+	for (unsigned i = 0; i < 8; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	for (unsigned i = 0; i < 8; i++) {
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 1);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
+	duo_fini(&d);
+}
+END_TEST
+
+static void
+small_groups(struct smcr_config *cfg)
+{
+	cfg->conns_per_group = 2;
+}
+
+START_TEST(full_groups_get_parallel_ones)
+{
+	duo_init(&d, true, true, small_groups);
+	for (unsigned i = 0; i < 5; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 1000);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 3);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 3);
+	for (unsigned i = 0; i < 5; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+/* -- Decline -- */
+
+START_TEST(server_without_device_declines)
+{
+	duo_init(&d, true, false, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
+	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
+	ck_assert(!IS(s[0], PROPOSAL));
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(client_without_device_declines_in_place_of_the_proposal)
+{
+	duo_init(&d, false, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	duo_expect(&d, 0, A, "DECLINE");
+	ck_assert_uint_eq(d.seen_cnt, 1);
+	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(a_proposal_for_another_mode_is_declined)
+{
+	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 2 };
+
+	duo_init(&d, true, true, NULL);
+	duo_open_one(&d, &s[0], SMCR_SERVER, false);
+	msg.proposal.typev1 = CLC_PATH_D;
+	msg.proposal.typev2 = CLC_PATH_NONE;
+	duo_feed_msg(&s[0], &msg);
+	duo_run(&d, 10);
+	ck_assert(IS(s[0], FALLBACK));
+	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_MODE_MISMATCH);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(a_foreign_peer_finds_no_iwarp_device)
+{
+	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
+
+	duo_init(&d, true, true, NULL);
+	duo_open_one(&d, &s[0], SMCR_SERVER, false);
+	duo_feed_msg(&s[0], &msg);	/* no extension: RoCE only */
+	duo_run(&d, 10);
+	ck_assert(IS(s[0], FALLBACK));
+	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+END_TEST
+
+/* C.4: the server offers a group that the client has lost. */
+START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	duo_lgr(&d, A)->peer_id[0] ^= 1;	/* the client knows the group under another name */
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_count(&d, A, "DECLINE out of sync"), 1);
+	ck_assert(IS(c[1], FALLBACK) && c[1].diag.out_of_sync);
+	ck_assert(IS(s[1], FALLBACK) && s[1].diag.out_of_sync);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
+	ck_assert(IS(s[0], CLOSED));
+	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+/* -- first contact that fails -- */
+
+static void
+short_hold(struct smcr_config *cfg)
+{
+	cfg->holdoff_ms = 2000;
+	cfg->holdoff_max_ms = 3000;
+}
+
+/* 8 connections at once: one leads, fails; one more tries for the others; then all fall back together. */
+START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
+{
+	duo_init(&d, true, true, short_hold);
+	sim_block_connect(d.dev[B], true);
+	for (unsigned i = 0; i < 8; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 30000);
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert_msg(IS(c[i], FALLBACK) && IS(s[i], FALLBACK), "%u: events %x and %x, reasons %d %d", i, c[i].events, s[i].events, c[i].reason, s[i].reason);
+	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
+{
+	unsigned proposals;
+
+	duo_init(&d, true, true, short_hold);
+	sim_block_connect(d.dev[B], true);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 12000);
+		ck_assert(IS(c[i], FALLBACK) && !c[i].diag.held_off);
+		if (i == 0)
+			continue;
+		proposals = duo_count(&d, A, "PROPOSAL");
+	}
+	/* The second failure was followed by 12 s, more than the hold: fail once more to be held off now. */
+	duo_open(&d, &c[2], &s[2]);
+	while (!IS(c[2], FALLBACK))
+		duo_run(&d, 10);
+	proposals = duo_count(&d, A, "PROPOSAL");
+	duo_open(&d, &c[3], &s[3]);
+	duo_run(&d, 1);
+	ck_assert(IS(c[3], FALLBACK) && c[3].diag.held_off);
+	ck_assert_uint_eq(duo_count(&d, A, "PROPOSAL"), proposals);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->fallback_held_off, 1);
+	/* Over, and the peer works again. */
+	sim_block_connect(d.dev[B], false);
+	duo_run(&d, 4000);
+	duo_open(&d, &c[4], &s[4]);
+	duo_run(&d, 500);
+	ck_assert(IS(c[4], ESTABLISHED) && IS(s[4], ESTABLISHED));
+	ck_assert(list_empty(&d.eng[A]->peers));
+	for (unsigned i = 0; i < 5; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
+{
+	duo_init(&d, true, true, NULL);
+	c[0].hold = false;
+	duo_open(&d, &c[0], &s[0]);
+	s[0].refuse = true;		/* its server leg never connects: the leader hangs */
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 50);
+	ck_assert(!IS(c[1], ESTABLISHED));
+	smcr_abort(c[0].conn, SMCR_R_APP_RESET);
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], CLOSED));
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+/* C.7: the CONFIRM LINK never comes through; both break the TCP connection. */
+START_TEST(silence_during_llc_resets_both)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, A, "CONFIRM");
+	sim_freeze(d.dev[A], true);
+	duo_run(&d, 5000);
+	ck_assert(IS(s[0], CLOSED) || IS(s[0], FALLBACK));
+	ck_assert(IS(c[0], CLOSED) || IS(c[0], FALLBACK));
+	ck_assert(!IS(c[0], ESTABLISHED) && !IS(s[0], ESTABLISHED));
+	sim_freeze(d.dev[A], false);
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_run(&d, 5000);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
+	duo_fini(&d);
+}
+END_TEST
+
+/* -- CLC: bad input and silence at each step -- */
+
+enum step { WAIT_PROPOSAL, WAIT_ACCEPT, WAIT_CONFIRM, STEP_CNT };
+
+/* Brings one end to the step; the test plays the other. */
+static struct duo_end *
+bring_to(enum step step)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	if (step == WAIT_PROPOSAL) {
+		c[0].hold = true;
+		duo_run(&d, 5);
+		return &s[0];
+	}
+	if (step == WAIT_ACCEPT) {
+		s[0].hold = true;
+		duo_run(&d, 5);
+		return &c[0];
+	}
+	duo_until(&d, B, "ACCEPT first contact");
+	c[0].hold = true;
+	duo_run(&d, 5);
+	return &s[0];
+}
+
+static void
+end_step(void)
+{
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_run(&d, 5000);
+	duo_fini(&d);
+}
+
+START_TEST(garbage_ends_the_connection_at_every_step)
+{
+	struct duo_end *e = bring_to((enum step)_i);
+
+	duo_feed(e, "GET / HTTP/1.1\r\n", 16);
+	duo_run(&d, 5);
+	ck_assert(IS(*e, CLOSED) && !IS(*e, FALLBACK));
+	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
+	end_step();
+}
+END_TEST
+
+START_TEST(silence_ends_the_connection_at_every_step)
+{
+	struct duo_end *e = bring_to((enum step)_i);
+
+	duo_run(&d, 9000);
+	ck_assert(IS(*e, CLOSED) && !IS(*e, FALLBACK));
+	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
+	end_step();
+}
+END_TEST
+
+START_TEST(a_message_cut_short_waits_and_times_out)
+{
+	struct duo_end *e = bring_to((enum step)_i);
+	static const uint8_t part[] = { 0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 52, 0x10, 0 };
+
+	duo_feed(e, part, sizeof(part));
+	duo_run(&d, 5);
+	ck_assert(!IS(*e, CLOSED));
+	duo_run(&d, 9000);
+	ck_assert(IS(*e, CLOSED));
+	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
+	end_step();
+}
+END_TEST
+
+START_TEST(a_decline_is_honoured_at_every_step)
+{
+	struct duo_end *e = bring_to((enum step)_i);
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+
+	msg.decline.diag = CLC_DIAG_IPSEC;
+	duo_feed_msg(e, &msg);
+	duo_run(&d, 5);
+	ck_assert(IS(*e, FALLBACK) && !IS(*e, CLOSED));
+	ck_assert_uint_eq(e->diag.peer, CLC_DIAG_IPSEC);
+	ck_assert_uint_eq(e->diag.local, 0);
+	end_step();
+}
+END_TEST
+
+START_TEST(a_message_out_of_place_ends_the_connection)
+{
+	/* by step: what may not come there */
+	static const enum clc_type wrong[STEP_CNT] = { CLC_CONFIRM, CLC_PROPOSAL, CLC_ACCEPT };
+	struct duo_end *e = bring_to((enum step)_i);
+	struct clc_msg msg = { .type = wrong[_i], .version = 1 };
+
+	if (msg.type != CLC_PROPOSAL) {
+		msg.accept.rmbe_idx = 1;
+		msg.accept.mtu_code = 3;
+	}
+	duo_feed_msg(e, &msg);
+	duo_run(&d, 5);
+	ck_assert(IS(*e, CLOSED));
+	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
+	end_step();
+}
+END_TEST
+
+START_TEST(the_middle_ending_ends_the_rendezvous)
+{
+	struct duo_end *e = bring_to((enum step)_i);
+
+	smcr_tcp_event(e->conn, SMCR_TCP_RST);
+	duo_run(&d, 5);
+	ck_assert(IS(*e, CLOSED));
+	ck_assert_int_eq(e->reason, SMCR_R_TCP_RESET);
+	end_step();
+}
+END_TEST
+
+/* C.6: a reserved MTU in the Accept is a Decline, not an end. */
+START_TEST(a_reserved_value_is_declined)
+{
+	struct duo_end *e = bring_to(WAIT_ACCEPT);
+
+	ck_assert_uint_ge(s[0].out_len, 68);
+	s[0].out[50] = (uint8_t)((s[0].out[50] & 0xf0) | 0x0f);
+	duo_feed(e, s[0].out, s[0].out_len);
+	duo_run(&d, 5);
+	ck_assert(IS(*e, FALLBACK));
+	ck_assert_uint_ne(e->diag.local, 0);
+	end_step();
+}
+END_TEST
+
+START_TEST(clc_input_never_takes_what_follows)
+{
+	struct duo_end *e = bring_to(WAIT_ACCEPT);
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+	uint8_t buf[64];
+	int n;
+	size_t at = 0;
+
+	msg.decline.diag = CLC_DIAG_CONFIG;
+	n = clc_encode(&msg, buf, sizeof(buf));
+	while (smcr_clc_want(e->conn) > 0) {
+		size_t want = smcr_clc_want(e->conn);
+
+		ck_assert_uint_le(at + want, (size_t)n);
+		smcr_clc_input(e->conn, buf + at, want);
+		at += want;
+	}
+	ck_assert_uint_eq(at, (size_t)n);
+	duo_run(&d, 5);
+	ck_assert(IS(*e, FALLBACK));
+	end_step();
+}
+END_TEST
+
+/* -- Confirm that does not fit (subsequent contact): past the Accept only a reset is left (C.1) -- */
+
+START_TEST(a_confirm_that_names_something_else_ends_the_connection)
+{
+	size_t where[] = { 38, 41, 16 };	/* QPN, RKey, GID */
+
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	duo_open(&d, &c[1], &s[1]);
+	c[1].hold = true;
+	duo_run(&d, 0);
+	/* The Proposal is held too: let it through, then hold the Confirm. */
+	duo_feed(&s[1], c[1].out, c[1].out_len);
+	c[1].out_len = 0;
+	duo_run(&d, 50);
+	ck_assert_uint_gt(c[1].out_len, 0);
+	c[1].out[where[_i]] ^= 0x55;
+	duo_feed(&s[1], c[1].out, c[1].out_len);
+	duo_run(&d, 5);
+	ck_assert(IS(s[1], CLOSED) && !IS(s[1], ESTABLISHED));
+	ck_assert_int_eq(s[1].reason, SMCR_R_PROTOCOL);
+	ck_assert(!IS(s[0], CLOSED));		/* nobody else is disturbed */
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 100);
+	duo_fini(&d);
+}
+END_TEST
+
+/* 4.4.2: the server gives an element to a new connection that the client believes in use: the old one is aborted. */
+START_TEST(an_element_conflict_aborts_the_old_connection)
+{
+	struct remote_rmb *rr;
+
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	/* Server side: pretend that the element is free again. */
+	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
+	rr = c[0].conn->peer_rmb;
+	ck_assert_uint_eq(remote_rmb_user(rr, 1), c[0].conn->id);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_R_ELEM_CONFLICT);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	ck_assert_uint_eq(remote_rmb_user(rr, 1), c[1].conn->id);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+/* -- prewarm, drain, idle -- */
+
+START_TEST(prewarm_makes_a_group_without_an_application)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open_one(&d, &s[0], SMCR_SERVER, false);
+	duo_open_one(&d, &c[0], SMCR_CLIENT, true);
+	c[0].peer = &s[0];
+	s[0].peer = &c[0];
+	duo_run(&d, 500);
+	ck_assert(!IS(s[0], PROPOSAL) && !IS(s[0], ESTABLISHED) && !IS(c[0], ESTABLISHED));
+	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_OK);
+	ck_assert_int_eq(s[0].reason, SMCR_OK);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
+	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 0);
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[1], ESTABLISHED));
+	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 1);
+	duo_close(&d, &c[1]);
+	duo_close(&d, &s[1]);
+	duo_fini(&d);
+}
+END_TEST
+
+START_TEST(a_draining_server_declines_and_ends_its_groups)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	smcr_drain(d.eng[B]);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[1], FALLBACK));
+	ck_assert(!IS(c[0], CLOSED) && !smcr_idle(d.eng[B]));
+	smcr_close(c[0].conn);
+	smcr_close(s[0].conn);
+	duo_run(&d, 1000);
+	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_OK);
+	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
+	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+static void
+rendezvous_case(TCase *tc)
+{
+	tcase_add_test(tc, first_contact_then_subsequent);
+	tcase_add_test(tc, simultaneous_first_contacts_make_one_group);
+	tcase_add_test(tc, full_groups_get_parallel_ones);
+	tcase_add_test(tc, server_without_device_declines);
+	tcase_add_test(tc, client_without_device_declines_in_place_of_the_proposal);
+	tcase_add_test(tc, a_proposal_for_another_mode_is_declined);
+	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
+	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
+	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
+	tcase_add_test(tc, a_peer_that_fails_repeatedly_is_held_off_for_a_while);
+	tcase_add_test(tc, a_leader_that_goes_away_hands_over_and_is_no_failure);
+	tcase_add_test(tc, silence_during_llc_resets_both);
+	tcase_add_loop_test(tc, garbage_ends_the_connection_at_every_step, 0, STEP_CNT);
+	tcase_add_loop_test(tc, silence_ends_the_connection_at_every_step, 0, STEP_CNT);
+	tcase_add_loop_test(tc, a_message_cut_short_waits_and_times_out, 0, 1);
+	tcase_add_loop_test(tc, a_decline_is_honoured_at_every_step, 0, STEP_CNT);
+	tcase_add_loop_test(tc, a_message_out_of_place_ends_the_connection, 0, STEP_CNT);
+	tcase_add_loop_test(tc, the_middle_ending_ends_the_rendezvous, 0, STEP_CNT);
+	tcase_add_test(tc, a_reserved_value_is_declined);
+	tcase_add_test(tc, clc_input_never_takes_what_follows);
+	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 3);
+	tcase_add_test(tc, an_element_conflict_aborts_the_old_connection);
+	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
+	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
+}
+
+UNIT_MAIN("rendezvous", rendezvous_case)

@@ -1,0 +1,78 @@
+/*
+ * Two engines joined by a sim fabric, in virtual time, for tests of the
+ * control path: rendezvous, link groups, LLC. CLC bytes go from a connection
+ * to its counterpart by themselves; a test can hold them back, change them, or
+ * play one side alone.
+ */
+#ifndef SMCRD_TESTS_DUO_H
+#define SMCRD_TESTS_DUO_H
+
+#include <check.h>
+
+#include "rnic/sim.h"
+#include "smcr/engine.h"
+
+#define DUO_MS 1000000LL
+#define DUO_SEEN 512
+
+enum { A, B };		/* A is the client's host, B the server's */
+
+struct duo_end {
+	struct smcr_conn *conn;	/* NULL after release */
+	struct duo_end *peer;
+	unsigned host;
+	unsigned events;	/* all that were raised */
+	bool hold;		/* CLC output stays in `out` */
+	bool refuse;		/* server: does not admit */
+	uint8_t out[4096];
+	size_t out_len;
+	struct smcr_diag diag;	/* when fallen back */
+	enum smcr_reason reason;	/* when closed */
+};
+
+/* A message that went over the wire, as host A's or B's trace saw it sent. */
+struct duo_seen {
+	unsigned host;
+	enum smcr_trace_kind kind;
+	char text[64];		/* its type, "CONFIRM LINK response" */
+};
+
+struct duo {
+	struct sim_fabric *fab;
+	struct sim_config sim;
+	struct rnic_dev *dev[2];
+	struct smcr *eng[2];
+	struct rng rng[2];
+	int64_t now_ns;
+	unsigned breaches;
+	struct duo_seen seen[DUO_SEEN];
+	unsigned seen_cnt;
+};
+
+/* Two engines with small timers, one iWARP-like device each (with device = false: none on that host). */
+void duo_init(struct duo *, bool device_a, bool device_b, void (*change)(struct smcr_config *));
+/* Checks that nothing is left behind. */
+void duo_fini(struct duo *);
+/* A connection of both sides; CLC flows between them. */
+void duo_open(struct duo *, struct duo_end *client, struct duo_end *server);
+/* Client or server alone: the test is the other side. */
+void duo_open_one(struct duo *, struct duo_end *, enum smcr_role, bool prewarm);
+/* Releases what is still there. */
+void duo_close(struct duo *, struct duo_end *);
+/* Virtual time passes. */
+void duo_run(struct duo *, int64_t ms);
+/* Until the host has sent this message. */
+void duo_until(struct duo *, unsigned host, const char *text);
+/* Bytes for the end as if they came from the middle; whole messages or parts. */
+void duo_feed(struct duo_end *, const void *buf, size_t len);
+void duo_feed_msg(struct duo_end *, const struct clc_msg *);
+/* The first group of a host; NULL when there is none. */
+struct lgr *duo_lgr(struct duo *, unsigned host);
+unsigned duo_lgr_cnt(struct duo *, unsigned host);
+/* The active link of that group. */
+struct link *duo_link(struct duo *, unsigned host);
+/* The n-th message seen so far was sent by this host and is called this. */
+void duo_expect(struct duo *, unsigned n, unsigned host, const char *text);
+unsigned duo_count(const struct duo *, unsigned host, const char *text);
+
+#endif
