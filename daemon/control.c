@@ -195,6 +195,7 @@ control_free(struct control *ctl)
 		CONTAINER_OF(n, struct control_check, node)->ctl = NULL;
 		list_remove(n);
 	}
+	loop_del_turn(ctl->loop, control_turn, ctl);
 	loop_del(ctl->loop, &ctl->io);
 	control_listen_close(&ctl->listen);
 	free(ctl);

@@ -71,6 +71,17 @@ loop_add_turn(struct loop *l, int64_t (*fn)(void *arg, int64_t now_ns), void *ar
 	return 0;
 }
 
+void
+loop_del_turn(struct loop *l, int64_t (*fn)(void *arg, int64_t now_ns), void *arg)
+{
+	for (unsigned i = 0; i < l->turn_cnt; i++) {
+		if (l->turns[i].fn == fn && l->turns[i].arg == arg) {
+			l->turns[i] = l->turns[--l->turn_cnt];
+			return;
+		}
+	}
+}
+
 int64_t
 loop_now(const struct loop *l)
 {
