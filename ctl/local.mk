@@ -13,9 +13,9 @@ ctl_libsmcrctl_la_SOURCES = \
 ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)
 
-bin_PROGRAMS += ctl/smcrctl
-ctl_smcrctl_SOURCES = ctl/smcrctl.c
-ctl_smcrctl_LDADD = ctl/libsmcrctl.la
+bin_PROGRAMS += smcrctl
+smcrctl_SOURCES = ctl/smcrctl.c
+smcrctl_LDADD = ctl/libsmcrctl.la
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = ctl/completion/smcrctl
@@ -31,4 +31,11 @@ tests_unit_check_ctl_show_LDADD = ctl/libsmcrctl.la $(UNIT_LIBS)
 tests_unit_check_ctl_options_SOURCES = tests/unit/check_ctl_options.c tests/unit/unit.h
 tests_unit_check_ctl_options_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_ctl_options_LDADD = ctl/libsmcrctl.la $(UNIT_LIBS)
+
+# smcrctl itself against the real control socket in front of a worker of fixed data.
+check_PROGRAMS += tests/unit/fake_smcrd
+tests_unit_fake_smcrd_SOURCES = tests/unit/fake_smcrd.c tests/unit/fake_worker.c tests/unit/fake_worker.h
+tests_unit_fake_smcrd_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la
+check_TAP += tests/unit/check_smcrctl.sh
 endif
+EXTRA_DIST += tests/unit/check_smcrctl.sh

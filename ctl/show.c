@@ -138,13 +138,12 @@ show_trace(FILE *f, const json_t *ev)
 		    dropped);
 	if (strcmp(get_string(ev, "event"), "message") != 0)
 		return;
-	fprintf(f, "%s.%06d %c %s", clock, (int)(us % 1000000),
-	    strcmp(get_string(ev, "direction"), "sent") == 0 ? '>' : '<', get_string(ev, "kind"));
+	fprintf(f, "%s.%06d %c", clock, (int)(us % 1000000), strcmp(get_string(ev, "direction"), "sent") == 0 ? '>' : '<');
 	if (get_int(ev, "group") != 0)
 		fprintf(f, " %" PRId64 "/%" PRId64, get_int(ev, "group"), get_int(ev, "link"));
 	if (strtoul(token, NULL, 0) != 0)
 		fprintf(f, " %s", token);
-	fputs(": ", f);
+	fputc(' ', f);
 	print_clean(f, get_string(ev, "text"));
 	fputc('\n', f);
 }

@@ -103,12 +103,12 @@ START_TEST(trace_lines)
 	setenv("TZ", "UTC", 1);
 	tzset();
 	prints("trace", "{\"event\":\"message\",\"time_us\":1763719200000123,\"dropped\":0,\"direction\":\"sent\","
-	    "\"kind\":\"llc\",\"group\":1,\"link\":2,\"token\":\"0x00000000\",\"bytes\":44,\"text\":\"TEST LINK\"}",
-	    "10:00:00.000123 > llc 1/2: TEST LINK\n");
+	    "\"kind\":\"llc\",\"group\":1,\"link\":2,\"token\":\"0x00000000\",\"bytes\":44,\"text\":\"LLC TEST LINK\"}",
+	    "10:00:00.000123 > 1/2 LLC TEST LINK\n");
 	prints("trace", "{\"event\":\"message\",\"time_us\":1763719200999999,\"dropped\":3,\"direction\":\"received\","
-	    "\"kind\":\"clc\",\"group\":0,\"link\":0,\"token\":\"0x0000002a\",\"bytes\":44,\"text\":\"Decline\\nx\"}",
+	    "\"kind\":\"clc\",\"group\":0,\"link\":0,\"token\":\"0x0000002a\",\"bytes\":44,\"text\":\"CLC Decline\\u001bx\"}",
 	    "10:00:00.999999 -- 3 messages left out, the reader is too slow\n"
-	    "10:00:00.999999 < clc 0x0000002a: Decline\nx\n");
+	    "10:00:00.999999 < 0x0000002a CLC Decline?x\n");
 	prints("trace", "{\"event\":\"dropped\",\"time_us\":1763719200000000,\"dropped\":7,\"text\":\"\"}",
 	    "10:00:00.000000 -- 7 messages left out, the reader is too slow\n");
 }

@@ -1,6 +1,7 @@
 /* A worker of fixed data; see fake_worker.h. */
 #include "fake_worker.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ struct worker {
 	struct {
 		void (*done)(void *, const struct check_result *);
 		void *arg;
+		uint16_t port;
 	} checks[CHECKS_MAX];
 	unsigned check_cnt;
 };
@@ -323,9 +325,12 @@ int
 worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms,
     void (*done)(void *arg, const struct check_result *), void *arg)
 {
-	if (w->check_rc != 0 || w->check_cnt == CHECKS_MAX || peer->ss_family == AF_UNSPEC || timeout_ms == 0)
-		return w->check_rc;
+	if (peer->ss_family == AF_UNSPEC || timeout_ms == 0)
+		abort();
+	if (w->check_rc != 0 || w->check_cnt == CHECKS_MAX)
+		return w->check_rc != 0 ? w->check_rc : -EBUSY;
 	w->checks[w->check_cnt].done = done;
+	w->checks[w->check_cnt].port = addr_port(peer);
 	w->checks[w->check_cnt++].arg = arg;
 	return 0;
 }
@@ -340,6 +345,12 @@ unsigned
 fake_worker_checks(const struct worker *w)
 {
 	return w->check_cnt;
+}
+
+uint16_t
+fake_worker_check_port(const struct worker *w)
+{
+	return w->checks[0].port;
 }
 
 void

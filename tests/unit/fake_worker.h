@@ -23,6 +23,8 @@ unsigned fake_worker_looked_at(struct worker *);
 /* What worker_check returns from now on. */
 void fake_worker_set_check_rc(struct worker *, int rc);
 unsigned fake_worker_checks(const struct worker *);
+/* Port of the oldest check. */
+uint16_t fake_worker_check_port(const struct worker *);
 /* Ends the oldest check. */
 void fake_worker_end_check(struct worker *, const struct check_result *);
 

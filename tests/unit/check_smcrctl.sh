@@ -1,0 +1,172 @@
+#!/bin/bash
+# smcrctl as people and scripts use it: output, errors, exit status. A fake smcrd answers.
+set -u
+builddir=${top_builddir:-.}
+ctl=$builddir/smcrctl
+dir=$(mktemp -d /tmp/check_smcrctl.XXXXXX) || exit 1
+sock=$dir/control
+daemon=
+export TZ=UTC LC_ALL=C
+n=0
+
+cleanup() {
+	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+
+# wait_for COMMAND...: until it succeeds, 10 s at most
+wait_for() {
+	for _ in $(seq 500); do
+		"$@" && return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+start() {
+	"$builddir/tests/unit/fake_smcrd" "$sock" 2>"$dir/daemon.err" &
+	daemon=$!
+	wait_for test -S "$sock"
+}
+
+# run STATUS ARGUMENT...: runs smcrctl, output in $dir/out and $dir/err
+run() {
+	local want=$1
+	shift
+	timeout 20 "$ctl" --socket "$sock" "$@" >"$dir/out" 2>"$dir/err"
+	status=$?
+	[ "$status" -eq "$want" ]
+}
+
+# result NAME STATUS
+result() {
+	n=$((n + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n - $1"
+	else
+		echo "not ok $n - $1"
+		sed 's/^/# out: /' "$dir/out" | head -20
+		sed 's/^/# err: /' "$dir/err" | head -20
+	fi
+}
+
+: >"$dir/out"
+: >"$dir/err"
+
+run 2 status && grep -q 'smcrd does not run' "$dir/err" && grep -q -- '--socket' "$dir/err" && [ ! -s "$dir/out" ]
+result "no daemon: said how to start it" $?
+
+run 2 dance && grep -q 'unknown command: dance' "$dir/err" && grep -q -- --help "$dir/err"
+result "wrong usage" $?
+
+run 0 --help && grep -q '^Usage' "$dir/out" && run 0 --version && grep -q '^smcrctl [0-9]' "$dir/out"
+result "help and version need no daemon" $?
+
+start
+result "the fake daemon listens" $?
+
+ok=0
+for c in status connections groups links rmbs devices stats; do
+	run 0 "$c" && [ -s "$dir/out" ] && [ ! -s "$dir/err" ] || ok=1
+done
+result "every look prints something and ends well" $ok
+
+run 0 connections --tcp && [ "$(wc -l <"$dir/out")" -eq 3 ] && ! grep -q 'SMC-R' "$dir/out" &&
+	grep -q '0x05000000/0x03030000 peer declined; peer: no RDMA device' "$dir/out"
+result "a filter, and a reason in words" $?
+
+run 0 --json groups && [ "$(wc -l <"$dir/out")" -eq 1 ] && grep -q '^{"schema":1,"command":"groups",.*}$' "$dir/out"
+result "JSON is one line, as the daemon wrote it" $?
+
+run 0 check 127.0.0.1:1 && grep -q '127.0.0.1:1: SMC-R is possible' "$dir/out" &&
+	run 0 check '[::1]:1' && grep -q '\[::1\]:1: ' "$dir/out"
+result "check: possible is 0" $?
+
+run 1 check 127.0.0.1:2 && grep -q 'not possible: declined by the peer' "$dir/out" && run 1 check 127.0.0.1:2 --json
+result "check: not possible is 1" $?
+
+run 2 check no-such-host.invalid:80 && grep -q 'no address for no-such-host.invalid' "$dir/err"
+result "check: a name without address is 2" $?
+
+run 0 reload && grep -q reloaded "$dir/out" && run 1 reload && grep -q 'smcrd.conf:3: wrong' "$dir/err" &&
+	grep -q 'old one stays' "$dir/err" && [ ! -s "$dir/out" ]
+result "reload: well is 0, refused is 1 with the reason" $?
+
+"$ctl" --socket "$sock" trace --llc >"$dir/out" 2>"$dir/err" &
+pid=$!
+wait_for grep -q ' > 3/1 LLC TEST LINK' "$dir/out"
+status=$?
+kill "$pid"
+wait "$pid" 2>/dev/null
+result "trace prints as it comes" $status
+
+"$ctl" --socket "$sock" trace --json --group 3 | head -n 4 >"$dir/out" 2>"$dir/err"
+[ "$(grep -c '"event":"message"' "$dir/out")" -eq 4 ]
+result "trace as JSON, into a reader that goes" $?
+
+"$ctl" --socket "$sock" --watch=0.1 status >"$dir/out" 2>"$dir/err" &
+pid=$!
+wait_for eval '[ "$(grep -c "^smcrd " "$dir/out")" -ge 3 ]'
+status=$?
+kill "$pid"
+wait "$pid" 2>/dev/null
+result "watch shows again and again" $status
+
+"$ctl" --socket "$sock" status >/dev/full 2>"$dir/err"
+[ $? -eq 2 ] && grep -q 'cannot write' "$dir/err"
+result "output that cannot be written is an error" $?
+
+kill -STOP "$daemon"
+"$ctl" --socket "$sock" --watch=0.1 links >"$dir/out" 2>"$dir/err" &
+pid=$!
+kill -CONT "$daemon"
+wait_for test -s "$dir/out"
+kill "$daemon"
+wait "$daemon"
+daemon=
+wait_for grep -q 'does not run' "$dir/err" && start && : >"$dir/out" && wait_for grep -q siw0 "$dir/out"
+status=$?
+kill "$pid"
+wait "$pid" 2>/dev/null
+result "watch waits over a restart of the daemon" $status
+
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$dir"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$ctl" --socket "$sock" status >"$dir/out" 2>"$dir/err"
+	[ $? -eq 2 ] && grep -q 'permission denied' "$dir/err" && grep -q 'control.mode' "$dir/err"
+	result "no permission: said what to do" $?
+else
+	n=$((n + 1))
+	echo "ok $n - no permission: said what to do # SKIP needs root and setpriv"
+fi
+
+run 0 drain --watch=0.1 && grep -q 'connections left 5' "$dir/out" && grep -q '^drained: smcrd has ended' "$dir/out"
+result "drain is watched until the daemon has ended" $?
+wait "$daemon"
+status=$?
+daemon=
+[ ! -e "$sock" ] && [ "$status" -eq 0 ]
+result "the socket is gone with it" $?
+
+# A daemon that says nonsense, or nothing.
+if command -v socat >/dev/null; then
+	socat UNIX-LISTEN:"$sock" SYSTEM:'read x; echo nonsense' &
+	pid=$!
+	wait_for test -S "$sock" && run 2 status && grep -q 'cannot understand' "$dir/err"
+	result "nonsense for an answer" $?
+	wait "$pid" 2>/dev/null
+	rm -f "$sock"
+	socat UNIX-LISTEN:"$sock" SYSTEM:'read x' &
+	pid=$!
+	wait_for test -S "$sock" && run 2 status && grep -q 'closed the connection' "$dir/err"
+	result "no answer at all" $?
+	wait "$pid" 2>/dev/null
+else
+	for what in "nonsense for an answer" "no answer at all"; do
+		n=$((n + 1))
+		echo "ok $n - $what # SKIP needs socat"
+	done
+fi
+
+echo "1..$n"
