@@ -9,7 +9,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_llc \
 	tests/fuzz/fuzz_cdc \
 	tests/fuzz/fuzz_tcpopt \
-	tests/fuzz/fuzz_control
+	tests/fuzz/fuzz_control \
+	tests/fuzz/fuzz_config
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
@@ -39,3 +40,7 @@ tests_fuzz_fuzz_tcpopt_LDADD = lib/libwire.la
 tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_control_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_control_LDADD = daemon/libcontrol.la lib/libbase.la
+
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_config_LDADD = daemon/libsmcrd.la lib/libbase.la
