@@ -40,6 +40,7 @@ struct daemon {
 	bool reload_again;		/* SIGHUP came meanwhile */
 	void (*reload_done)(void *arg, int rc, const char *msgs);	/* the control socket's, or NULL */
 	void *reload_arg;
+	struct config_plan plan;	/* of the last reload */
 	char note[NOTE_MAX];		/* of the last reload when it failed, for the status */
 };
 
@@ -110,14 +111,13 @@ set_level(const struct daemon *d)
 static int
 switch_config(struct daemon *d, struct config *next, FILE *text)
 {
-	struct config_plan plan;
 	char *changes = NULL;
 	size_t len;
 	FILE *f = open_memstream(&changes, &len);
 	int rc = -ENOMEM;
 
 	if (f != NULL) {
-		config_plan(d->cfg, next, &plan, f);
+		config_plan(d->cfg, next, &d->plan, f);
 		if (fclose(f) == 0)
 			rc = config_keep_fixed(d->cfg, next);
 	}
@@ -160,9 +160,12 @@ finish_reload(struct daemon *d, int rc, const char *text)
 
 	d->reload_done = NULL;
 	d->note[0] = '\0';
-	log_lines(text, rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
+	/* The worker logs services at notice as it changes them. */
+	log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 	if (rc == 0) {
-		log_msg(LOG_LVL_NOTICE, "configuration reloaded file=%s", d->cfg->path);
+		log_msg(LOG_LVL_NOTICE, "configuration reloaded file=%s added=%u changed=%u removed=%u settings=%u "
+		    "restart_needed_for=%u", d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed,
+		    d->plan.settings, d->plan.fixed);
 	} else {
 		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force file=%s", d->opt.path);
 		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s", len, line);

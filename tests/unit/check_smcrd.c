@@ -351,8 +351,10 @@ END_TEST
 
 START_TEST(reloads)
 {
+	static const char *const args[] = { "-d", "info", NULL };
+
 	write_file("egress = ( " SVC("a", "2") " );");
-	start_daemon(NULL);
+	start_daemon(args);
 	hear("READY=1", 1);
 	write_file("control = { path = \"/x\"; };\negress = ( " SVC("a", "3") "," SVC("b", "4") " );");
 	kill(child, SIGHUP);
@@ -360,10 +362,11 @@ START_TEST(reloads)
 	ck_assert_ptr_nonnull(strstr(heard, "RELOADING=1\nMONOTONIC_USEC="));
 	ck_assert_ptr_nonnull(strstr(strstr(heard, "RELOADING=1"), "READY=1"));
 	in_log("worker reload services=2");
-	in_log("notice: service a changed: listen");
-	in_log("notice: service b added");
+	in_log("info: service a changed: listen");
+	in_log("info: service b added");
 	in_log("warning: control.path cannot be changed by a reload");
 	in_log("configuration reloaded");
+	in_log("added=1 changed=1 removed=0 settings=0 restart_needed_for=1");
 	kill(child, SIGTERM);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
@@ -392,7 +395,7 @@ fail_reload(const char *text, const char *why)
 	kill(child, SIGHUP);
 	hear("READY=1", 3);
 	wait_for_log("configuration reloaded");
-	in_log("service a removed");
+	in_log("added=1 changed=0 removed=1 settings=0 restart_needed_for=0");
 	kill(child, SIGTERM);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
