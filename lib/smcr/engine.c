@@ -200,11 +200,17 @@ device_completions(struct rnic_dev *dev)
 }
 
 void
+smcr_set_now(struct smcr *eng, int64_t now_ns)
+{
+	eng->now_ns = now_ns;
+}
+
+void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
 	struct rnic_event ev;
 
-	eng->now_ns = now_ns;
+	smcr_set_now(eng, now_ns);
 	for (unsigned i = 0; i < eng->dev_cnt; i++) {
 		struct rnic_dev *dev = eng->devs[i];
 

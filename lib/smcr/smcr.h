@@ -7,6 +7,7 @@
  * to one thread (worker); nothing is shared between engines.
  *
  * One turn of the user's loop:
+ *	smcr_set_now(eng, now)			before any other call of this turn: bytes, FINs, new connections
  *	smcr_poll(eng, now)			completions, device events, timers
  *	while ((c = smcr_next_event(eng, &ev)))	react: read, write, close ...
  *	smcr_flush(eng)				post what is due, flush the devices
@@ -86,6 +87,10 @@ void smcr_remove_device(struct smcr *, struct rnic_dev *);
 
 /* -- the turn -- */
 
+/* A new turn begins: the time that waiting counts from until the next smcr_set_now or smcr_poll. A user that opens
+ * connections or hands in bytes before smcr_poll calls this first; with the time of its last turn, long ago, new
+ * timers would have fired already. */
+void smcr_set_now(struct smcr *, int64_t now_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 
 enum {
