@@ -144,6 +144,14 @@ buffers_sum(const struct rnic_send_wr *req, uint8_t *copy)
 	return sum;
 }
 
+void
+sim_check_buffers(struct sim_wr *wr)
+{
+	if ((wr->req.flags & RNIC_INLINE) == 0 && buffers_sum(&wr->req, NULL) != wr->sum)
+		sim_breach(wr->qp->dev, "qp %06x: a buffer was changed under request %llu", wr->qp->base.qpn,
+		    (unsigned long long)wr->req.wr_id);
+}
+
 /* The request is over for the device; wr is freed. */
 void
 sim_wr_finish(struct sim_wr *wr, enum rnic_wc_status status)
@@ -151,9 +159,8 @@ sim_wr_finish(struct sim_wr *wr, enum rnic_wc_status status)
 	struct sim_qp *qp = wr->qp;
 	bool write = wr->req.op == RNIC_WR_WRITE;
 
-	if ((wr->req.flags & RNIC_INLINE) == 0 && buffers_sum(&wr->req, NULL) != wr->sum)
-		sim_breach(qp->dev, "qp %06x: a buffer was changed under request %llu", qp->base.qpn,
-		    (unsigned long long)wr->req.wr_id);
+	if (wr->state == SIM_WR_SENT)
+		sim_check_buffers(wr);
 	release_buffers(wr);
 	if (!write)
 		qp->sends_open--;

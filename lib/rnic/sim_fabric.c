@@ -433,6 +433,7 @@ answer(struct sim_wr *wr)
 
 	if (wr->seq > qp->confirm_seq)
 		at += fab->cfg.confirm_ns;
+	sim_check_buffers(wr);
 	wr->state = SIM_WR_ARRIVED;
 	wr->answer_ns = at;
 	wr->parcel = NULL;

@@ -87,7 +87,6 @@ struct sim_parcel {
 enum sim_wr_state {
 	SIM_WR_SENT,		/* on its way */
 	SIM_WR_ARRIVED,		/* answer on its way */
-	SIM_WR_DONE,		/* complete for the device; completions behind free its slot */
 };
 
 struct sim_wr {
@@ -160,6 +159,8 @@ void sim_dev_note(struct sim_dev *, enum rnic_event_type, const char *why);
 /* Outstanding requests end; the first unfinished one of the send queue with `first`. */
 void sim_qp_flush(struct sim_qp *, enum rnic_wc_status first);
 void sim_wr_finish(struct sim_wr *, enum rnic_wc_status);
+/* Until its data have arrived a request's buffers must not change: what is in them later, nobody will see. */
+void sim_check_buffers(struct sim_wr *);
 void sim_recv_finish(struct sim_qp *, struct sim_recv *, enum rnic_wc_status, uint32_t len);
 void sim_check_room(struct sim_qp *);
 uint32_t sim_sum(const uint8_t *p, size_t len);
