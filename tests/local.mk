@@ -1,6 +1,7 @@
 # see the top Makefile.am
 include tests/fuzz/local.mk
 include tests/unit/local.mk
+include tests/scenario/local.mk
 include tests/interop/local.mk
 EXTRA_DIST += test.sh tests/tools/packages.sh
 include tests/bench/local.mk

@@ -1,0 +1,16 @@
+/* What has to be true when a run, or its connections, are over. */
+#ifndef SMCRD_SCENARIO_CHECK_H
+#define SMCRD_SCENARIO_CHECK_H
+
+#include "tests/scenario/host.h"
+
+/* One connection after its end: exact bytes or resets on both sides, with a reason. */
+void check_flow(const struct flow *);
+/* All connections are gone and nothing is on its way: the engines agree about groups, links and RMBs. */
+void check_quiet(const struct host *hosts, unsigned cnt);
+/* After freeing all: nothing is left. */
+void check_memory(struct world *, const struct sim_fabric *);
+/* The connections that did not reach their end. */
+void check_stuck(struct world *, const struct flow *, unsigned cnt, const struct host *);
+
+#endif

@@ -1,0 +1,292 @@
+/* A daemon process in virtual time; see host.h. */
+#include "tests/scenario/host.h"
+
+#include <string.h>
+
+#include "tests/scenario/session.h"
+#include "tests/scenario/trace.h"
+
+#define ROUNDS_MAX 64		/* of events in one turn */
+#define SPIN_MAX 20000		/* turns without a pause in virtual time */
+
+void
+host_wake(struct host *h)
+{
+	int64_t at = h->w->now_ns + world_draw(h->w, 0, h->plan->jitter_us) * US;
+
+	if (world_chance(h->w, h->plan->stall_per_mille))
+		at += world_draw(h->w, 0, h->plan->stall_us) * US;
+	if (at < h->stalled_until_ns)
+		at = h->stalled_until_ns;
+	if (!timer_armed(&h->turn) || h->turn.at_ns > at)
+		world_arm(h->w, &h->turn, at);
+}
+
+void
+host_check_device(struct host *h)
+{
+	if (h->dev != NULL && sim_ready(h->dev))
+		host_wake(h);
+}
+
+void
+host_stall(struct host *h, int64_t until_ns)
+{
+	h->stalled_until_ns = until_ns;
+	world_arm(h->w, &h->turn, until_ns);
+}
+
+static void
+run_sessions(struct host *h)
+{
+	struct list_node now, *n;
+
+	/* Those that become dirty meanwhile wait for the next turn. */
+	list_init(&now);
+	while ((n = list_pop(&h->dirty)) != NULL)
+		list_push(&now, n);
+	while ((n = list_pop(&now)) != NULL)
+		session_io(CONTAINER_OF(n, struct session, dirty));
+}
+
+static void
+run_events(struct host *h)
+{
+	struct smcr_conn *c;
+	unsigned events;
+
+	for (int i = 0; i < ROUNDS_MAX * PLAN_FLOWS_MAX && (c = smcr_next_event(h->eng, &events)) != NULL; i++)
+		session_event(smcr_app(c), events);
+}
+
+static void
+drain_log(struct host *h)
+{
+	static const char *const names[] = { "group up", "group down", "link up", "link down", "held off", "protocol",
+	    "log overrun" };
+	struct smcr_log l;
+
+	while (smcr_next_log(h->eng, &l)) {
+		world_log(h->w, "host%u engine: %s, group %u link %u peer %s %s", h->nr, names[l.type], l.group_id,
+		    l.link, l.peer, l.text);
+		if (l.type == SMCR_LOG_PROTOCOL)
+			world_fail(h->w, "host%u: the engine calls its peer's message a protocol error: %s", h->nr, l.text);
+	}
+}
+
+static void
+free_dead(struct host *h)
+{
+	LIST_FOREACH(n, &h->sessions) {
+		struct session *s = CONTAINER_OF(n, struct session, node);
+
+		if (s->mode == SESSION_DEAD)
+			session_free(s);
+	}
+}
+
+/* When the next turn has to be. */
+static void
+plan_turn(struct host *h, bool more)
+{
+	int64_t now = h->w->now_ns, at = smcr_deadline(h->eng);
+
+	h->quiet = !more && list_empty(&h->dirty) && (h->dev == NULL || !sim_ready(h->dev));
+	h->idle_turns = at > now && h->quiet ? 0 : h->idle_turns + 1;
+	if (h->idle_turns == SPIN_MAX)
+		world_fail(h->w, "host%u: the engine spins: deadline %lld ns from now, more %d", h->nr,
+		    (long long)(at - now), more);
+	if (more || !list_empty(&h->dirty) || at <= now)
+		at = now + US;
+	if (h->dev != NULL && sim_ready(h->dev))
+		host_wake(h);
+	if (at != INT64_MAX && (!timer_armed(&h->turn) || h->turn.at_ns > at))
+		world_arm(h->w, &h->turn, at);
+}
+
+static void
+turn_fire(struct timer *t, int64_t now_ns)
+{
+	struct host *h = CONTAINER_OF(t, struct host, turn);
+	bool more;
+
+	if (now_ns < h->stalled_until_ns) {
+		world_arm(h->w, t, h->stalled_until_ns);
+		return;
+	}
+	h->turns++;
+	smcr_set_now(h->eng, now_ns);
+	trace_turn(h->trace, h->nr);
+	if (world_chance(h->w, 500))
+		run_sessions(h);
+	smcr_poll(h->eng, now_ns);
+	run_events(h);
+	run_sessions(h);
+	run_events(h);
+	more = smcr_flush(h->eng);
+	drain_log(h);
+	free_dead(h);
+	plan_turn(h, more);
+}
+
+/* -- devices -- */
+
+static void
+plug(struct host *h)
+{
+	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(h->nr + 1) } };
+	uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)h->dev_cnt, (uint8_t)(h->nr + 1) };
+	char name[16];
+
+	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_cnt);
+	gid.b[14] = (uint8_t)h->dev_cnt++;
+	h->dev = sim_dev_new(h->fab, name, h->plan->iwarp != 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
+	if (h->dev == NULL || smcr_add_device(h->eng, h->dev) != 0)
+		world_fail(h->w, "host%u: no device", h->nr);
+}
+
+static void
+dev_fire(struct timer *t, int64_t now_ns)
+{
+	struct host *h = CONTAINER_OF(t, struct host, dev_timer);
+
+	(void)now_ns;
+	plug(h);
+	host_wake(h);
+}
+
+static void
+unplug(struct host *h)
+{
+	if (h->dev == NULL)
+		return;
+	smcr_set_now(h->eng, h->w->now_ns);
+	smcr_remove_device(h->eng, h->dev);
+	h->dev->ops->free(h->dev);
+	h->dev = NULL;
+	host_wake(h);
+}
+
+void
+host_unplug(struct host *h, int64_t back_ns)
+{
+	if (h->dev == NULL)
+		return;
+	if (world_chance(h->w, 500))
+		sim_gone(h->dev);
+	unplug(h);
+	if (back_ns != INT64_MAX)
+		world_arm(h->w, &h->dev_timer, back_ns);
+}
+
+/* -- listeners -- */
+
+static bool
+ingress_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
+{
+	*user = (struct stcp_user){ .wake = session_wake, .arg = session_ingress(arg, tag, e) };
+	return true;
+}
+
+static bool
+egress_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
+{
+	*user = (struct stcp_user){ .wake = session_wake, .arg = session_egress(arg, tag, e) };
+	return true;
+}
+
+/* The server application of the flow. */
+static bool
+server_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
+{
+	struct flow *f = tag;
+
+	(void)arg;
+	if (f->refuse)
+		return false;
+	app_connect(&f->server_app, e);
+	*user = (struct stcp_user){ .wake = app_wake, .arg = &f->server_app };
+	return true;
+}
+
+struct stcp_end *
+host_client(struct host *h, struct flow *f, struct stcp_user user)
+{
+	return stcp_connect(h->w, &h->app_net, &h->ingress, f, user);
+}
+
+void
+host_prewarm(struct host *h, struct flow *f)
+{
+	session_ingress(h, f, NULL);
+}
+
+/* -- set-up -- */
+
+static void
+engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
+{
+	smcr_config_init(cfg);
+	cfg->conns_max = p->conns_max;
+	cfg->conns_per_group = p->conns_per_group;
+	cfg->rmb_elems = p->rmb_elems;
+	cfg->sndbuf_size = p->sndbuf_kb * 1024;
+	cfg->sq_depth = p->sq_depth;
+	cfg->rq_depth = p->rq_depth;
+	cfg->rfc_cursors = (p->rfc_cursors >> nr & 1) != 0;
+#define COPY(name) cfg->name = p->name
+	COPY(clc_ms);
+	COPY(llc_ms);
+	COPY(confirm_link_ms);
+	COPY(add_link_ms);
+	COPY(keepalive_ms);
+	COPY(keepalive_answer_ms);
+	COPY(group_idle_ms);
+	COPY(rmb_idle_ms);
+	COPY(close_ms);
+	COPY(abort_ms);
+	COPY(fin_grace_ms);
+	COPY(holdoff_ms);
+	COPY(holdoff_max_ms);
+#undef COPY
+}
+
+void
+host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabric *fab, struct host *all,
+    unsigned nr)
+{
+	struct smcr_config cfg;
+
+	*h = (struct host){ .w = w, .plan = p, .fab = fab, .all = all, .nr = nr };
+	rng_init_seeded(&h->rng, rng_u64(&w->rng));
+	engine_config(p, nr, &cfg);
+	h->eng = smcr_new(&cfg, &h->rng, w->now_ns);
+	list_init(&h->sessions);
+	list_init(&h->dirty);
+	world_timer_init(w, &h->turn, turn_fire);
+	world_timer_init(w, &h->dev_timer, dev_fire);
+	h->ingress = (struct stcp_listener){ .accept = ingress_accept, .arg = h };
+	h->egress = (struct stcp_listener){ .accept = egress_accept, .arg = h };
+	h->server = (struct stcp_listener){ .accept = server_accept, .arg = h };
+	h->mid_net = (struct stcp_net){ .delay_min_ns = p->tcp_delay_us * US,
+	    .delay_max_ns = (p->tcp_delay_us + p->tcp_spread_us) * US, .window = p->tcp_window_kb * 1024,
+	    .segment = p->tcp_segment, .rst_discards = p->rst_discards != 0 };
+	h->app_net = h->mid_net;
+	h->app_net.delay_min_ns /= 4;
+	h->app_net.delay_max_ns /= 4;
+	if ((p->no_device >> nr & 1) == 0)
+		plug(h);
+}
+
+void
+host_fini(struct host *h)
+{
+	LIST_FOREACH(n, &h->sessions)
+		session_free(CONTAINER_OF(n, struct session, node));
+	smcr_free(h->eng);
+	h->eng = NULL;
+	if (h->dev != NULL)
+		h->dev->ops->free(h->dev);
+	world_timer_fini(h->w, &h->turn);
+	world_timer_fini(h->w, &h->dev_timer);
+}

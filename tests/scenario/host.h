@@ -1,0 +1,54 @@
+/*
+ * A host: one daemon process with its engine and device, modelled on the real
+ * one. Its loop turns when something happened on a socket, at the device, or
+ * when the engine's deadline comes, with the delays of a busy machine.
+ */
+#ifndef SMCRD_SCENARIO_HOST_H
+#define SMCRD_SCENARIO_HOST_H
+
+#include "base/list.h"
+#include "rnic/sim.h"
+#include "smcr/smcr.h"
+#include "tests/scenario/flow.h"
+#include "tests/scenario/stcp.h"
+
+struct trace;
+
+struct host {
+	struct world *w;
+	const struct plan *plan;
+	struct sim_fabric *fab;
+	struct trace *trace;
+	struct host *all;		/* every host of the run, by number */
+	unsigned nr;
+	struct rng rng;			/* the engine's */
+	struct smcr *eng;
+	struct rnic_dev *dev;		/* NULL: none (any more) */
+	unsigned dev_cnt;		/* devices so far, for their names */
+	struct list_node sessions;
+	struct list_node dirty;
+	struct timer turn;
+	int64_t stalled_until_ns;
+	struct timer dev_timer;		/* a device comes back */
+	uint64_t turns, idle_turns;
+	bool quiet;			/* nothing was left to do at the last turn */
+	struct stcp_listener ingress, egress, server;
+	struct stcp_net app_net, mid_net;
+};
+
+void host_init(struct host *, struct world *, const struct plan *, struct sim_fabric *, struct host *all,
+    unsigned nr);
+/* Ends all sessions and frees engine and device. */
+void host_fini(struct host *);
+/* Something is to be done: a turn comes soon. */
+void host_wake(struct host *);
+/* Called after the fabric ran. */
+void host_check_device(struct host *);
+void host_stall(struct host *, int64_t until_ns);
+/* Unplugs the device; a new one comes at back_ns (INT64_MAX: never). */
+void host_unplug(struct host *, int64_t back_ns);
+/* A client connects to this host's ingress. */
+struct stcp_end *host_client(struct host *, struct flow *, struct stcp_user);
+void host_prewarm(struct host *, struct flow *);
+
+#endif

@@ -1,0 +1,14 @@
+# Deterministic runs of whole engines in virtual time; see run.c for how to use it by hand.
+check_PROGRAMS += tests/scenario/run
+tests_scenario_run_SOURCES = \
+	tests/scenario/run.c \
+	tests/scenario/scenario.c tests/scenario/scenario.h \
+	tests/scenario/check.c tests/scenario/check.h \
+	tests/scenario/trace.c tests/scenario/trace.h \
+	tests/scenario/host.c tests/scenario/host.h \
+	tests/scenario/session.c tests/scenario/session.h \
+	tests/scenario/flow.c tests/scenario/flow.h \
+	tests/scenario/plan.c tests/scenario/plan.h \
+	tests/scenario/stcp.c tests/scenario/stcp.h \
+	tests/scenario/world.c tests/scenario/world.h
+tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la

@@ -1,0 +1,276 @@
+/* Drawing, setting and printing plans; see plan.h. */
+#include "tests/scenario/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+struct field {
+	const char *name;
+	size_t off;
+	uint32_t least, most;
+};
+
+static const struct field fields[] = {
+#define X(name, least, most) { #name, offsetof(struct plan, name), least, most },
+	PLAN_FIELDS(X)
+#undef X
+};
+
+static const char *const fault_names[FAULT_KIND_CNT] = {
+	[FAULT_NONE] = "none",
+	[FAULT_BREAK] = "break",
+	[FAULT_FATE] = "fate",
+	[FAULT_PORT] = "port",
+	[FAULT_FREEZE] = "freeze",
+	[FAULT_GONE] = "gone",
+	[FAULT_STALL] = "stall",
+	[FAULT_KILL] = "kill",
+	[FAULT_BLOCK] = "block",
+	[FAULT_DRAIN] = "drain",
+};
+
+const char *
+plan_fault_str(enum fault_kind kind)
+{
+	return fault_names[kind];
+}
+
+/* One of from..to, small ones as likely as large ones. */
+static uint32_t
+scale(struct rng *r, uint32_t from, uint32_t to)
+{
+	uint32_t span = to - from + 1, bits = 0;
+
+	while (bits < 31 && span >> bits > 1)
+		bits++;
+	span = rng_below(r, (bits == 31 ? span : 1u << rng_below(r, bits + 1)));
+	return from + (span > to - from ? to - from : span);
+}
+
+static uint32_t
+even(struct rng *r, uint32_t from, uint32_t to)
+{
+	return from + rng_below(r, to - from + 1);
+}
+
+static bool
+chance(struct rng *r, unsigned percent)
+{
+	return rng_below(r, 100) < percent;
+}
+
+static void
+draw_network(struct plan *p, struct rng *r)
+{
+	p->hosts = chance(r, 80) ? 2 : even(r, 3, PLAN_HOSTS_MAX);
+	p->two_way = chance(r, 30);
+	p->iwarp = chance(r, 50);
+	p->no_device = chance(r, 4) ? 1u << rng_below(r, p->hosts) : 0;
+	p->other_subnet = chance(r, 3) ? 1u << rng_below(r, p->hosts) : 0;
+	p->rdma_delay_us = scale(r, 1, 2000);
+	p->rdma_spread_us = scale(r, 0, 4000);
+	p->ack_us = scale(r, 0, 5000);
+	p->confirm_ms = p->iwarp ? scale(r, 0, 50) : 0;
+	p->retry_ms = even(r, 200, 2000);
+	p->connect_ms = 2000;
+	p->room_kb = chance(r, 30) ? scale(r, 1, 32) : 1024;
+	p->tear_percent = chance(r, 50) ? even(r, 0, 100) : 0;
+	p->late_cut = even(r, 0, 2);
+	p->tcp_delay_us = scale(r, 1, 3000);
+	p->tcp_spread_us = scale(r, 0, 5000);
+	p->tcp_window_kb = scale(r, 2, 256);
+	p->tcp_segment = chance(r, 30) ? scale(r, 1, 100) : scale(r, 100, 64000);
+	p->rst_discards = chance(r, 70);
+	p->jitter_us = scale(r, 0, 500);
+	p->stall_per_mille = chance(r, 30) ? even(r, 1, 50) : 0;
+	p->stall_us = scale(r, 1, 50000);
+	p->read_budget_kb = scale(r, 1, 256);
+}
+
+static void
+draw_engines(struct plan *p, struct rng *r)
+{
+	p->conns_max = chance(r, 4) ? scale(r, 1, 60) : 4096;
+	p->conns_per_group = chance(r, 25) ? scale(r, 1, 40) : 255;
+	p->rmb_elems = chance(r, 50) ? scale(r, 1, 16) : even(r, 1, 255);
+	p->elem_code_min = chance(r, 70) ? 0 : even(r, 0, 3);
+	p->elem_code_max = p->elem_code_min + even(r, 0, 2);
+	p->sndbuf_kb = 1u << even(r, 2, 8);
+	p->sq_depth = chance(r, 40) ? scale(r, 8, 64) : 512;
+	p->rq_depth = chance(r, 40) ? scale(r, 4, 64) : 512;
+	p->rfc_cursors = chance(r, 25) ? (chance(r, 70) ? 15 : even(r, 0, 15)) : 0;
+	p->clc_ms = 6000;
+	p->llc_ms = even(r, 500, 5000);
+	p->confirm_link_ms = even(r, 2000, 5000);
+	p->add_link_ms = even(r, 100, 2000);
+	p->keepalive_ms = chance(r, 60) ? scale(r, 20, 30000) : 0;
+	p->keepalive_answer_ms = even(r, 500, 3000);
+	p->group_idle_ms = chance(r, 50) ? scale(r, 1, 3000) : even(r, 1000, 600000);
+	p->rmb_idle_ms = chance(r, 50) ? scale(r, 1, 2000) : even(r, 1000, 600000);
+	p->close_ms = even(r, 20000, 60000);
+	p->abort_ms = even(r, 1000, 10000);
+	p->fin_grace_ms = even(r, 200, 10000);
+	p->holdoff_ms = scale(r, 10, 2000);
+	p->holdoff_max_ms = p->holdoff_ms * 16;
+}
+
+static void
+draw_flows(struct plan *p, struct rng *r)
+{
+	p->flows = chance(r, 8) ? even(r, 100, 320) : chance(r, 50) ? even(r, 1, 8) : scale(r, 1, 80);
+	p->spread_ms = scale(r, 0, 2000);
+	p->burst_per_mille = chance(r, 50) ? even(r, 0, 1000) : 0;
+	p->wave_ms = chance(r, 40) ? scale(r, 1, 15000) : 0;
+	p->prewarm = chance(r, 15);
+	p->kinds = chance(r, 60) ? 63 : 1u << rng_below(r, 6);
+	p->bytes_max = scale(r, 0, p->flows > 60 ? 20000 : p->flows > 10 ? 100000 : 1000000);
+	p->chunk_max = scale(r, 1, 100000);
+	if (p->bytes_max / p->chunk_max > 300)
+		p->chunk_max = p->bytes_max / 300;
+	p->pause_us = chance(r, 50) ? scale(r, 0, 20000) : 0;
+	p->slow_per_mille = chance(r, 40) ? even(r, 1, 500) : 0;
+	p->slow_us = scale(r, 100, 20000);
+	p->urgent_per_mille = chance(r, 25) ? scale(r, 1, 200) : 0;
+	p->abort_per_mille = chance(r, 40) ? scale(r, 1, 500) : 0;
+	p->early_close_per_mille = chance(r, 30) ? scale(r, 1, 300) : 0;
+	p->refuse_per_mille = chance(r, 15) ? scale(r, 1, 300) : 0;
+	p->drain = chance(r, 85);
+	p->limit_ms = 600000;
+}
+
+static void
+draw_fault(struct plan *p, struct rng *r)
+{
+	struct plan_fault *f = &p->fault[p->fault_cnt++];
+
+	f->kind = (enum fault_kind)even(r, FAULT_BREAK, FAULT_DRAIN);
+	f->at_ms = scale(r, 0, p->spread_ms + p->wave_ms + 500);
+	f->host = rng_below(r, p->hosts);
+	f->for_ms = scale(r, 1, 5000);
+	if (f->kind == FAULT_BREAK)
+		f->arg = even(r, 0, 2);
+	else if (f->kind == FAULT_KILL)
+		f->arg = rng_below(r, p->flows);
+	else if (f->kind == FAULT_FATE) {
+		f->arg = scale(r, 1, 3000);
+		f->for_ms = even(r, 1, 3);
+	}
+}
+
+uint64_t
+plan_mix(uint64_t seed)
+{
+	uint64_t z = (seed + 1) * 0xd6e8feb86659fd93u;
+
+	z = (z ^ z >> 32) * 0xd6e8feb86659fd93u;
+	return z ^ z >> 32;
+}
+
+void
+plan_draw(struct plan *p, uint64_t seed)
+{
+	struct rng r;
+
+	*p = (struct plan){ .seed = seed };
+	rng_init_seeded(&r, plan_mix(seed));
+	draw_network(p, &r);
+	draw_engines(p, &r);
+	draw_flows(p, &r);
+	if (chance(&r, 3))
+		p->enomem_per_mille = scale(&r, 1, 100);
+	if (chance(&r, 35))
+		for (uint32_t n = scale(&r, 1, 6); n > 0; n--)
+			draw_fault(p, &r);
+}
+
+static int
+set_fault(struct plan *p, const char *text)
+{
+	struct plan_fault f = { 0 };
+	char name[16];
+
+	if (p->fault_cnt == PLAN_FAULTS_MAX || sscanf(text, "%15[a-z],%u,%u,%u,%u", name, &f.at_ms, &f.host,
+	    &f.arg, &f.for_ms) != 5 || f.host >= PLAN_HOSTS_MAX)
+		return -EINVAL;
+	for (int k = FAULT_BREAK; k < FAULT_KIND_CNT; k++)
+		if (strcmp(name, fault_names[k]) == 0)
+			f.kind = (enum fault_kind)k;
+	if (f.kind == FAULT_NONE)
+		return -EINVAL;
+	p->fault[p->fault_cnt++] = f;
+	return 0;
+}
+
+int
+plan_set(struct plan *p, const char *text)
+{
+	const char *eq = strchr(text, '=');
+	char *end;
+	unsigned long v;
+
+	if (eq == NULL)
+		return -EINVAL;
+	if (strncmp(text, "fault=", 6) == 0)
+		return set_fault(p, text + 6);
+	if (strcmp(text, "faults=0") == 0) {
+		p->fault_cnt = 0;
+		return 0;
+	}
+	v = strtoul(eq + 1, &end, 0);
+	if (end == eq + 1 || *end != '\0')
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (strlen(fields[i].name) != (size_t)(eq - text) ||
+		    strncmp(fields[i].name, text, (size_t)(eq - text)) != 0)
+			continue;
+		if (v < fields[i].least || v > fields[i].most)
+			return -EINVAL;
+		*(uint32_t *)(void *)((char *)p + fields[i].off) = (uint32_t)v;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int
+plan_load(struct plan *p, FILE *in)
+{
+	char line[256];
+
+	for (int nr = 1; fgets(line, sizeof(line), in) != NULL; nr++) {
+		char *s = line + strspn(line, " \t");
+
+		s[strcspn(s, "#\n")] = '\0';
+		for (size_t n = strlen(s); n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t'); n--)
+			s[n - 1] = '\0';
+		if (*s != '\0' && plan_set(p, s) != 0)
+			return nr;
+	}
+	return 0;
+}
+
+void
+plan_print(const struct plan *p, FILE *out)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		fprintf(out, "%s=%u%s", fields[i].name,
+		    *(const uint32_t *)(const void *)((const char *)p + fields[i].off), i % 8 == 7 ? "\n" : " ");
+	fputc('\n', out);
+	for (unsigned i = 0; i < p->fault_cnt; i++)
+		fprintf(out, "fault=%s,%u,%u,%u,%u\n", fault_names[p->fault[i].kind], p->fault[i].at_ms,
+		    p->fault[i].host, p->fault[i].arg, p->fault[i].for_ms);
+}
+
+bool
+plan_faulty(const struct plan *p)
+{
+	return p->fault_cnt > 0 || p->enomem_per_mille > 0 || p->conns_max < PLAN_FLOWS_MAX;
+}
+
+bool
+plan_may_fall_back(const struct plan *p)
+{
+	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0;
+}

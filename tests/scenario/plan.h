@@ -1,0 +1,107 @@
+/*
+ * What a run is to be: numbers with names, drawn from the seed, any of which
+ * may be set by hand (run --set name=value, or a scenario file), and faults at
+ * given times. Times are virtual.
+ */
+#ifndef SMCRD_SCENARIO_PLAN_H
+#define SMCRD_SCENARIO_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PLAN_HOSTS_MAX 4
+#define PLAN_FAULTS_MAX 16
+#define PLAN_FLOWS_MAX 1000
+
+enum fault_kind {
+	FAULT_NONE,
+	FAULT_BREAK,		/* a link breaks: arg = how (enum sim_cut) */
+	FAULT_FATE,		/* message number arg breaks its link: for_ms = enum sim_fate */
+	FAULT_PORT,		/* host's port is down for for_ms */
+	FAULT_FREEZE,		/* host's device answers nothing for for_ms */
+	FAULT_GONE,		/* host's device is unplugged; a new one comes after for_ms */
+	FAULT_STALL,		/* host's process does not run for for_ms */
+	FAULT_KILL,		/* the middle of flow arg gets RST from the network */
+	FAULT_BLOCK,		/* iWARP: no MPA connection to host for for_ms */
+	FAULT_DRAIN,		/* host stops offering groups */
+	FAULT_KIND_CNT,
+};
+
+struct plan_fault {
+	enum fault_kind kind;
+	uint32_t at_ms;
+	uint32_t host;
+	uint32_t arg;
+	uint32_t for_ms;
+};
+
+/* X(name, least, most) */
+#define PLAN_FIELDS(X) \
+	/* topology and network */ \
+	X(hosts, 2, PLAN_HOSTS_MAX)	/* host 0 is the egress of all, others ingress; both if two_way */ \
+	X(two_way, 0, 1) \
+	X(iwarp, 0, 1) \
+	X(no_device, 0, 15)		/* bit per host */ \
+	X(other_subnet, 0, 15) \
+	X(rdma_delay_us, 1, 100000) X(rdma_spread_us, 0, 100000) X(ack_us, 0, 100000) \
+	X(confirm_ms, 0, 1000)		/* completions wait for rnic confirm */ \
+	X(retry_ms, 1, 60000) X(connect_ms, 1, 60000) \
+	X(room_kb, 1, 65536) X(tear_percent, 0, 100) X(enomem_per_mille, 0, 1000) \
+	X(late_cut, 0, 2)		/* enum sim_cut of FAULT_FATE */ \
+	X(tcp_delay_us, 1, 1000000) X(tcp_spread_us, 0, 1000000) X(tcp_window_kb, 1, 4096) \
+	X(tcp_segment, 1, 1000000) X(rst_discards, 0, 1) \
+	/* processes */ \
+	X(jitter_us, 0, 1000000) X(stall_per_mille, 0, 1000) X(stall_us, 0, 10000000) \
+	X(read_budget_kb, 1, 4096)	/* a connection and turn */ \
+	/* engines */ \
+	X(conns_max, 1, 100000) X(conns_per_group, 1, 255) X(rmb_elems, 1, 255) \
+	X(elem_code_min, 0, 5) X(elem_code_max, 0, 5) \
+	X(sndbuf_kb, 1, 1024) X(sq_depth, 4, 4096) X(rq_depth, 2, 4096) \
+	X(rfc_cursors, 0, 15)		/* bit per host */ \
+	X(clc_ms, 1, 600000) X(llc_ms, 1, 600000) X(confirm_link_ms, 1, 600000) X(add_link_ms, 1, 600000) \
+	X(keepalive_ms, 0, 600000) X(keepalive_answer_ms, 1, 600000) \
+	X(group_idle_ms, 1, 600000) X(rmb_idle_ms, 1, 600000) \
+	X(close_ms, 1, 600000) X(abort_ms, 1, 600000) X(fin_grace_ms, 1, 600000) \
+	X(holdoff_ms, 1, 600000) X(holdoff_max_ms, 1, 600000) \
+	/* connections */ \
+	X(flows, 1, PLAN_FLOWS_MAX) \
+	X(spread_ms, 0, 600000)		/* they start within */ \
+	X(burst_per_mille, 0, 1000)	/* so many of them at once, at the start */ \
+	X(wave_ms, 0, 600000)		/* half of them start this much later; 0 = no second wave */ \
+	X(prewarm, 0, 1) \
+	X(kinds, 1, 63)			/* bit per enum flow_kind */ \
+	X(bytes_max, 0, 16000000)	/* a direction */ \
+	X(chunk_max, 1, 1000000) X(pause_us, 0, 10000000) \
+	X(slow_per_mille, 0, 1000) X(slow_us, 0, 10000000) \
+	X(urgent_per_mille, 0, 1000)	/* of the chunks */ \
+	X(abort_per_mille, 0, 1000) X(early_close_per_mille, 0, 1000) X(refuse_per_mille, 0, 1000) \
+	/* the end */ \
+	X(drain, 0, 1)			/* groups end in the orderly way; 0: engines are freed at once */ \
+	X(limit_ms, 1, 100000000)	/* all connections have ended by then */
+
+struct plan {
+	uint64_t seed;
+#define X(name, least, most) uint32_t name;
+	PLAN_FIELDS(X)
+#undef X
+	struct plan_fault fault[PLAN_FAULTS_MAX];
+	unsigned fault_cnt;
+};
+
+/* Neighbouring seeds start generators that have nothing in common. */
+uint64_t plan_mix(uint64_t seed);
+/* Draws everything from the seed. */
+void plan_draw(struct plan *, uint64_t seed);
+/* "name=value" or "fault=KIND,at_ms,host,arg,for_ms" ("faults=0" removes all): 0 or -EINVAL. */
+int plan_set(struct plan *, const char *text);
+/* A scenario file: one setting a line, # starts a comment. 0, or the number of the bad line. */
+int plan_load(struct plan *, FILE *);
+void plan_print(const struct plan *, FILE *);
+const char *plan_fault_str(enum fault_kind);
+/* Something may reset connections that their applications did not ask for. */
+bool plan_faulty(const struct plan *);
+/* Some connections may end up on TCP. */
+bool plan_may_fall_back(const struct plan *);
+
+#endif

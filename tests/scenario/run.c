@@ -1,0 +1,252 @@
+/*
+ * run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]
+ *	one run; the same seed and settings repeat it exactly
+ * run --soak COUNT [--first N] [--jobs N]
+ *	many seeds, each in a process of its own
+ * run --tap
+ *	the fixed seeds and some random ones, as TAP
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/scenario/scenario.h"
+
+#define SETTINGS_MAX 64
+#define RUN_SECONDS 120		/* of real time: a run that takes longer hangs */
+#define TAP_FIXED 40
+#define TAP_RANDOM 200
+
+struct options {
+	uint64_t seed;
+	const char *set[SETTINGS_MAX];
+	unsigned set_cnt;
+	const char *file;
+	bool verbose, plan, tap;
+	uint32_t soak, jobs;
+};
+
+static int
+make_plan(const struct options *o, uint64_t seed, struct plan *p)
+{
+	plan_draw(p, seed);
+	if (o->file != NULL) {
+		FILE *in = fopen(o->file, "r");
+		int line = in == NULL ? -1 : plan_load(p, in);
+
+		if (in != NULL)
+			fclose(in);
+		if (line != 0) {
+			fprintf(stderr, "%s:%d: cannot be read\n", o->file, line);
+			return -EINVAL;
+		}
+	}
+	for (unsigned i = 0; i < o->set_cnt; i++)
+		if (plan_set(p, o->set[i]) != 0) {
+			fprintf(stderr, "bad setting: %s\n", o->set[i]);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int
+run_one(const struct options *o, uint64_t seed, char *text, size_t cap)
+{
+	struct plan p;
+	struct scenario_stats st;
+	unsigned fails;
+
+	if (make_plan(o, seed, &p) != 0)
+		return 2;
+	if (o->plan)
+		plan_print(&p, stdout);
+	fails = scenario_run(&p, o->verbose ? stdout : NULL, text, cap, &st);
+	if (o->soak == 0 && !o->tap)
+		printf("seed %llu: %u flows: %u well, %u reset; %u on SMC-R, %u fallen back; %llu groups, %llu RMBs, "
+		    "%llu writes, %llu CDC, %llu LLC, %llu turns, %.1f s virtual: %s%s\n", (unsigned long long)seed, st.flows,
+		    st.ok, st.reset, st.smcr, st.fallback, (unsigned long long)st.groups, (unsigned long long)st.rmbs,
+		    (unsigned long long)st.writes, (unsigned long long)st.cdc, (unsigned long long)st.llc,
+		    (unsigned long long)st.turns, (double)st.virtual_ms / 1000, fails == 0 ? "ok" : "FAILED ", text);
+	return fails == 0 ? 0 : 1;
+}
+
+/* -- many runs -- */
+
+struct job {
+	pid_t pid;
+	uint64_t seed;
+	unsigned nr;
+	int out;		/* what it has to say */
+};
+
+static void
+job_start(const struct options *o, struct job *j, uint64_t seed, unsigned nr)
+{
+	int fd[2];
+	char text[512] = "";
+	int rc;
+
+	if (pipe(fd) != 0)
+		abort();
+	fflush(stdout);
+	*j = (struct job){ .seed = seed, .nr = nr, .out = fd[0] };
+	j->pid = fork();
+	if (j->pid < 0)
+		abort();
+	if (j->pid > 0) {
+		close(fd[1]);
+		return;
+	}
+	close(fd[0]);
+	alarm(RUN_SECONDS);
+	if (dup2(fd[1], STDERR_FILENO) < 0)
+		_exit(3);
+	rc = run_one(o, seed, text, sizeof(text));
+	if (rc != 0)
+		dprintf(fd[1], "%s", text);
+	fflush(stdout);
+	exit(rc);
+}
+
+static void
+job_end(struct job *j, int status, char *text, size_t cap)
+{
+	char buf[4096];
+	ssize_t n;
+	size_t len = 0;
+
+	while ((n = read(j->out, buf + len, sizeof(buf) - 1 - len)) > 0)
+		len += (size_t)n;
+	buf[len] = '\0';
+	close(j->out);
+	j->pid = 0;
+	if (WIFSIGNALED(status))
+		snprintf(text, cap, "%s: %.2000s", WTERMSIG(status) == SIGALRM ? "takes too long" :
+		    strsignal(WTERMSIG(status)), buf);
+	else
+		snprintf(text, cap, "%.2000s", buf);
+}
+
+static void
+tap_line(const struct job *j, bool ok, const char *text)
+{
+	printf("%s %u - seed %llu\n", ok ? "ok" : "not ok", j->nr, (unsigned long long)j->seed);
+	if (!ok)
+		printf("# repeat it: tests/scenario/run --seed %llu --verbose\n# %.400s\n", (unsigned long long)j->seed,
+		    text);
+}
+
+static unsigned
+job_wait(const struct options *o, struct job *jobs, uint32_t cnt)
+{
+	char text[2200];
+	int status;
+	pid_t pid = wait(&status);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		struct job *j = &jobs[i];
+
+		if (j->pid != pid)
+			continue;
+		job_end(j, status, text, sizeof(text));
+		for (char *c = text; *c != '\0'; c++)
+			if (*c == '\n')
+				*c = '|';
+		if (o->tap)
+			tap_line(j, ok, text);
+		else if (!ok)
+			printf("seed %llu: %s\n", (unsigned long long)j->seed, text);
+		return ok ? 0 : 1;
+	}
+	return 0;
+}
+
+static uint64_t
+next_seed(const struct options *o, unsigned nr, uint64_t random)
+{
+	return !o->tap ? o->seed + nr - 1 : nr <= TAP_FIXED ? nr : random + nr;
+}
+
+static int
+run_many(const struct options *o)
+{
+	struct job jobs[64] = { { 0 } };
+	uint32_t cnt = o->jobs < 1 ? 1 : o->jobs > 64 ? 64 : o->jobs, busy = 0;
+	unsigned total = o->tap ? TAP_FIXED + TAP_RANDOM : o->soak, failed = 0;
+	uint64_t random = (uint64_t)time(NULL) * 1000;
+
+	if (o->tap)
+		printf("1..%u\n", total);
+	for (unsigned nr = 1; nr <= total || busy > 0;) {
+		if (nr > total || busy == cnt) {
+			failed += job_wait(o, jobs, cnt);
+			busy--;
+			continue;
+		}
+		for (uint32_t i = 0; i < cnt; i++)
+			if (jobs[i].pid == 0) {
+				job_start(o, &jobs[i], next_seed(o, nr, random), nr);
+				break;
+			}
+		nr++;
+		busy++;
+	}
+	if (!o->tap)
+		printf("%u runs, %u failures (seeds %llu to %llu)\n", total, failed, (unsigned long long)o->seed,
+		    (unsigned long long)(o->seed + total - 1));
+	return failed == 0 || o->tap ? 0 : 1;
+}
+
+static int
+usage(void)
+{
+	fprintf(stderr, "usage: run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]\n"
+	    "       run --soak COUNT [--seed FIRST] [--jobs N] [--set NAME=VALUE]...\n"
+	    "       run --tap [--jobs N]\n");
+	return 2;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option opts[] = {
+		{ "seed", required_argument, NULL, 's' }, { "set", required_argument, NULL, 'S' },
+		{ "file", required_argument, NULL, 'f' }, { "verbose", no_argument, NULL, 'v' },
+		{ "plan", no_argument, NULL, 'p' }, { "soak", required_argument, NULL, 'k' },
+		{ "jobs", required_argument, NULL, 'j' }, { "tap", no_argument, NULL, 't' }, { 0 },
+	};
+	struct options o = { .seed = 1, .jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) };
+	char text[512];
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", opts, NULL)) != -1) {
+		if (c == 's')
+			o.seed = strtoull(optarg, NULL, 0);
+		else if (c == 'S' && o.set_cnt < SETTINGS_MAX)
+			o.set[o.set_cnt++] = optarg;
+		else if (c == 'f')
+			o.file = optarg;
+		else if (c == 'v')
+			o.verbose = true;
+		else if (c == 'p')
+			o.plan = true;
+		else if (c == 'k')
+			o.soak = (uint32_t)strtoul(optarg, NULL, 0);
+		else if (c == 'j')
+			o.jobs = (uint32_t)strtoul(optarg, NULL, 0);
+		else if (c == 't')
+			o.tap = true;
+		else
+			return usage();
+	}
+	if (optind < argc)
+		return usage();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return o.tap || o.soak > 0 ? run_many(&o) : run_one(&o, o.seed, text, sizeof(text));
+}

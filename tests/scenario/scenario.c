@@ -1,0 +1,389 @@
+/* Runs a plan; see scenario.h. */
+#include "tests/scenario/scenario.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/scenario/check.h"
+#include "tests/scenario/host.h"
+#include "tests/scenario/trace.h"
+
+struct fault_timer {
+	struct timer timer;
+	struct scenario *s;
+	struct plan_fault f;
+	bool undo;		/* it is on: the timer ends it */
+};
+
+struct scenario {
+	const struct plan *plan;
+	struct world w;
+	struct sim_fabric *fab;
+	struct trace *trace;
+	struct host host[PLAN_HOSTS_MAX];
+	struct flow *flow;		/* flows, then one prewarm a client host */
+	unsigned flow_cnt;
+	struct fault_timer fault[PLAN_FAULTS_MAX];
+	uint64_t messages;
+};
+
+/* -- fabric hooks -- */
+
+static void
+on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
+{
+	struct scenario *s = ctx;
+
+	world_fail(&s->w, "%s: breach of the device contract: %s", rnic_query((struct rnic_dev *)dev).name, what);
+}
+
+static enum sim_fate
+on_message(void *ctx, const struct sim_msg *msg)
+{
+	struct scenario *s = ctx;
+
+	s->messages = msg->nr;
+	for (unsigned i = 0; i < s->plan->fault_cnt; i++)
+		if (s->plan->fault[i].kind == FAULT_FATE && s->plan->fault[i].arg == msg->nr)
+			return (enum sim_fate)s->plan->fault[i].for_ms;
+	return SIM_DELIVER;
+}
+
+static void
+on_sim_log(void *ctx, int64_t now_ns, const char *line)
+{
+	struct scenario *s = ctx;
+
+	(void)now_ns;
+	world_log(&s->w, "  sim %s", line);
+}
+
+static struct sim_fabric *
+make_fabric(struct scenario *s)
+{
+	const struct plan *p = s->plan;
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	cfg.seed = rng_u64(&s->w.rng);
+	cfg.delay_min_ns = p->rdma_delay_us * US;
+	cfg.delay_max_ns = (p->rdma_delay_us + p->rdma_spread_us) * US;
+	cfg.ack_max_ns = p->ack_us * US;
+	cfg.confirm_ns = p->confirm_ms * MS;
+	cfg.retry_ns = p->retry_ms * MS;
+	cfg.connect_ns = p->connect_ms * MS;
+	cfg.room_bytes = p->room_kb * 1024;
+	cfg.tear_percent = p->tear_percent;
+	cfg.enomem_per_mille = p->enomem_per_mille;
+	cfg.cut = (enum sim_cut)p->late_cut;
+	cfg.ctx = s;
+	cfg.breach = on_breach;
+	cfg.filter = on_message;
+	cfg.log = on_sim_log;
+	return sim_fabric_new(&cfg);
+}
+
+/* -- faults -- */
+
+static void
+fault_start(struct scenario *s, const struct plan_fault *f)
+{
+	struct host *h = &s->host[f->host % s->plan->hosts];
+	struct flow *victim = &s->flow[f->arg % s->plan->flows];
+
+	world_log(&s->w, "fault %s host%u arg %u for %u ms", plan_fault_str(f->kind), h->nr, f->arg, f->for_ms);
+	switch (f->kind) {
+	case FAULT_BREAK:
+		(void)sim_break(s->fab, (uint32_t)world_draw(&s->w, 0, 1000), (enum sim_cut)(f->arg % 3));
+		break;
+	case FAULT_PORT:
+		if (h->dev != NULL)
+			sim_port(h->dev, RNIC_PORT_DOWN);
+		break;
+	case FAULT_FREEZE:
+		if (h->dev != NULL)
+			sim_freeze(h->dev, true);
+		break;
+	case FAULT_GONE:
+		host_unplug(h, s->w.now_ns + f->for_ms * MS);
+		break;
+	case FAULT_STALL:
+		host_stall(h, s->w.now_ns + f->for_ms * MS);
+		break;
+	case FAULT_KILL:
+		if (victim->middle != NULL && stcp_state(victim->middle) == STCP_OPEN) {
+			victim->killed = true;
+			stcp_kill(victim->middle);
+		}
+		break;
+	case FAULT_BLOCK:
+		if (h->dev != NULL)
+			sim_block_connect(h->dev, true);
+		break;
+	case FAULT_DRAIN:
+		smcr_set_now(h->eng, s->w.now_ns);
+		smcr_drain(h->eng);
+		host_wake(h);
+		break;
+	case FAULT_NONE:
+	case FAULT_FATE:
+	case FAULT_KIND_CNT:
+		break;
+	}
+}
+
+static void
+fault_stop(struct scenario *s, const struct plan_fault *f)
+{
+	struct host *h = &s->host[f->host % s->plan->hosts];
+
+	if (h->dev == NULL)
+		return;
+	if (f->kind == FAULT_PORT)
+		sim_port(h->dev, RNIC_PORT_UP);
+	else if (f->kind == FAULT_FREEZE)
+		sim_freeze(h->dev, false);
+	else if (f->kind == FAULT_BLOCK)
+		sim_block_connect(h->dev, false);
+}
+
+static void
+fault_fire(struct timer *t, int64_t now_ns)
+{
+	struct fault_timer *ft = CONTAINER_OF(t, struct fault_timer, timer);
+
+	if (ft->undo) {
+		fault_stop(ft->s, &ft->f);
+		return;
+	}
+	ft->undo = true;
+	fault_start(ft->s, &ft->f);
+	world_arm(&ft->s->w, t, now_ns + ft->f.for_ms * MS);
+}
+
+static void
+arm_faults(struct scenario *s)
+{
+	for (unsigned i = 0; i < s->plan->fault_cnt; i++) {
+		struct fault_timer *ft = &s->fault[i];
+
+		ft->s = s;
+		ft->f = s->plan->fault[i];
+		world_timer_init(&s->w, &ft->timer, fault_fire);
+		if (ft->f.kind != FAULT_FATE)
+			world_arm(&s->w, &ft->timer, ft->f.at_ms * MS);
+	}
+}
+
+/* -- flows -- */
+
+static void
+start_flow(struct flow *f)
+{
+	struct scenario *s = f->owner;
+	struct host *h = &s->host[f->from];
+
+	if (f->prewarm)
+		host_prewarm(h, f);
+	else
+		app_connect(&f->client, host_client(h, f, (struct stcp_user){ .wake = app_wake, .arg = &f->client }));
+}
+
+static void
+make_flows(struct scenario *s)
+{
+	const struct plan *p = s->plan;
+	unsigned extra = p->prewarm != 0 ? p->hosts - 1 : 0;
+
+	s->flow = must_calloc(p->flows + extra, sizeof(*s->flow));
+	s->flow_cnt = p->flows + extra;
+	for (unsigned i = 0; i < s->flow_cnt; i++) {
+		struct flow *f = &s->flow[i];
+
+		flow_init(f, &s->w, p, i);
+		f->start = start_flow;
+		f->owner = s;
+		if (i >= p->flows) {
+			f->prewarm = true;
+			f->start_ns = 0;
+			f->to = 0;
+			f->from = 1 + i - p->flows;
+		}
+		world_arm(&s->w, &f->timer, f->start_ns);
+	}
+}
+
+static bool
+half_over(const struct flow *f, int i)
+{
+	return f->half[i].ended || !f->half[i].opened;
+}
+
+static bool
+all_over(const struct scenario *s)
+{
+	for (unsigned i = 0; i < s->flow_cnt; i++)
+		if (!flow_over(&s->flow[i]) || !half_over(&s->flow[i], 0) || !half_over(&s->flow[i], 1))
+			return false;
+	return true;
+}
+
+/* -- the run -- */
+
+/* One step of virtual time: false when nothing is left to happen before until_ns. */
+static bool
+step(struct scenario *s, int64_t until_ns)
+{
+	int64_t a = timerq_next(&s->w.timers), b = sim_next(s->fab), at = a < b ? a : b;
+
+	if (at > until_ns) {
+		s->w.now_ns = until_ns;
+		return false;
+	}
+	s->w.now_ns = at;
+	sim_run(s->fab, at);
+	timerq_run(&s->w.timers, at);
+	for (unsigned i = 0; i < s->plan->hosts; i++)
+		host_check_device(&s->host[i]);
+	return true;
+}
+
+static void
+run_for(struct scenario *s, int64_t ns)
+{
+	int64_t until = s->w.now_ns + ns;
+
+	while (s->w.fail_cnt < 50 && step(s, until))
+		;
+}
+
+static void
+run_flows(struct scenario *s)
+{
+	int64_t limit = s->plan->limit_ms * MS;
+	unsigned n = 0;
+
+	while (s->w.fail_cnt < 50 && step(s, limit))
+		if (++n % 16 == 0 && all_over(s))
+			break;
+	if (!all_over(s))
+		check_stuck(&s->w, s->flow, s->flow_cnt, s->host);
+}
+
+/* Connections may be waiting for their peer's last word after the TCP legs are closed. */
+static int64_t
+settle_ns(const struct plan *p)
+{
+	uint32_t ms = p->close_ms > p->abort_ms ? p->close_ms : p->abort_ms;
+
+	return (ms + p->llc_ms * 2 + p->retry_ms + p->keepalive_answer_ms + 1000) * MS;
+}
+
+static bool
+all_idle(const struct scenario *s)
+{
+	for (unsigned i = 0; i < s->plan->hosts; i++)
+		if (!smcr_idle(s->host[i].eng))
+			return false;
+	return true;
+}
+
+static void
+drain(struct scenario *s)
+{
+	int64_t until;
+
+	for (unsigned i = 0; i < s->plan->hosts; i++) {
+		smcr_set_now(s->host[i].eng, s->w.now_ns);
+		smcr_drain(s->host[i].eng);
+		host_wake(&s->host[i]);
+	}
+	until = s->w.now_ns + settle_ns(s->plan) + (s->plan->group_idle_ms + 20000) * MS;
+	while (!all_idle(s) && s->w.fail_cnt < 50 && step(s, until))
+		;
+	for (unsigned i = 0; i < s->plan->hosts; i++)
+		if (!smcr_idle(s->host[i].eng))
+			world_fail(&s->w, "host%u is not idle after draining", i);
+}
+
+static void
+collect(const struct scenario *s, struct scenario_stats *st)
+{
+	*st = (struct scenario_stats){ .flows = s->plan->flows, .messages = s->messages,
+	    .virtual_ms = (uint64_t)(s->w.now_ns / MS) };
+	for (unsigned i = 0; i < s->plan->flows; i++) {
+		const struct flow *f = &s->flow[i];
+		bool ok = f->client.state == APP_DONE && f->server_app.state == APP_DONE;
+
+		st->ok += ok;
+		st->reset += !ok;
+		st->smcr += f->half[0].established;
+		st->fallback += f->half[0].fallback;
+	}
+	for (unsigned i = 0; i < s->plan->hosts; i++) {
+		const struct smcr_counters *c = smcr_counters(s->host[i].eng);
+
+		st->turns += s->host[i].turns;
+		st->groups += c->first_contacts;
+		st->rmbs += c->rmbs_made;
+		st->writes += c->writes;
+		st->cdc += c->cdc_sent;
+		st->llc += c->llc_sent;
+	}
+}
+
+static void
+judge(struct scenario *s)
+{
+	for (unsigned i = 0; i < s->flow_cnt; i++)
+		check_flow(&s->flow[i]);
+	if (s->w.fail_cnt > 0)
+		return;
+	run_for(s, settle_ns(s->plan));
+	check_quiet(s->host, s->plan->hosts);
+	if (s->plan->drain != 0)
+		drain(s);
+}
+
+static void
+scenario_fini(struct scenario *s)
+{
+	for (unsigned i = 0; i < s->plan->hosts; i++)
+		host_fini(&s->host[i]);
+	check_memory(&s->w, s->fab);
+	for (unsigned i = 0; i < s->flow_cnt; i++)
+		flow_fini(&s->flow[i]);
+	for (unsigned i = 0; i < s->plan->fault_cnt; i++)
+		world_timer_fini(&s->w, &s->fault[i].timer);
+	free(s->flow);
+	sim_fabric_free(s->fab);
+	trace_free(s->trace);
+	world_fini(&s->w);
+}
+
+unsigned
+scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct scenario_stats *st)
+{
+	struct scenario *s = must_calloc(1, sizeof(*s));
+	unsigned fails;
+
+	s->plan = p;
+	world_init(&s->w, plan_mix(~p->seed), log);
+	s->fab = make_fabric(s);
+	s->trace = trace_new(&s->w);
+	for (unsigned i = 0; i < p->hosts; i++) {
+		host_init(&s->host[i], &s->w, p, s->fab, s->host, i);
+		s->host[i].trace = s->trace;
+		trace_attach(s->trace, i, s->host[i].eng);
+	}
+	make_flows(s);
+	arm_faults(s);
+	run_flows(s);
+	judge(s);
+	collect(s, st);
+	scenario_fini(s);
+	fails = s->w.fail_cnt;
+	snprintf(text, cap, "%s", s->w.first_fail);
+	free(s);
+	return fails;
+}

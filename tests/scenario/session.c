@@ -1,0 +1,444 @@
+/* The gateway's half of a flow; see session.h. */
+#include "tests/scenario/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY_MAX 65536
+
+static struct flow_half *
+half(const struct session *s)
+{
+	return &s->f->half[s->role == SMCR_SERVER];
+}
+
+static const char *
+side(const struct session *s)
+{
+	return s->role == SMCR_SERVER ? "egress" : "ingress";
+}
+
+void
+session_wake(void *arg)
+{
+	struct session *s = arg;
+
+	if (list_empty(&s->dirty))
+		list_push(&s->h->dirty, &s->dirty);
+	host_wake(s->h);
+}
+
+static struct session *
+session_new(struct host *h, struct flow *f, enum smcr_role role)
+{
+	struct session *s = must_calloc(1, sizeof(*s));
+
+	s->h = h;
+	s->f = f;
+	s->role = role;
+	list_init(&s->dirty);
+	list_push(&h->sessions, &s->node);
+	return s;
+}
+
+struct session *
+session_ingress(struct host *h, struct flow *f, struct stcp_end *app)
+{
+	struct session *s = session_new(h, f, SMCR_CLIENT);
+
+	s->app = app;
+	s->mode = SESSION_CONNECT;
+	s->mid = stcp_connect(h->w, &h->mid_net, &h->all[f->to].egress, f,
+	    (struct stcp_user){ .wake = session_wake, .arg = s });
+	f->middle = s->mid;
+	return s;
+}
+
+static void
+session_end(struct session *s, bool reset)
+{
+	world_log(s->h->w, "flow %u %s ends%s", s->f->nr, side(s), reset ? " with a reset" : "");
+	if (s->conn != NULL)
+		smcr_release(s->conn);
+	s->conn = NULL;
+	if (s->app != NULL)
+		reset ? stcp_abort(s->app) : stcp_close(s->app);
+	if (s->role == SMCR_CLIENT)
+		s->f->middle = NULL;
+	if (s->mid != NULL)
+		reset ? stcp_abort(s->mid) : stcp_close(s->mid);
+	s->app = s->mid = NULL;
+	s->mode = SESSION_DEAD;
+	half(s)->ended = true;
+	half(s)->reset = reset;
+	session_wake(s);
+}
+
+static void
+open_conn(struct session *s)
+{
+	struct flow *f = s->f;
+	struct smcr_open o = { .role = s->role, .app = s, .elem_size = f->elem_size };
+	int err = 0;
+
+	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
+	o.subnet_cnt = 1;
+	o.subnet[0] = (struct smcr_subnet){ .addr = { 10, 0, (uint8_t)(s->h->plan->other_subnet >> s->h->nr & 1), 0 },
+	    .prefix_len = 24 };
+	if (s->h->dev != NULL)
+		o.local_addr = rnic_query(s->h->dev).gid;
+	s->mode = SESSION_SETUP;
+	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err) :
+	    smcr_open(s->h->eng, &o, &err);
+	half(s)->opened = s->conn != NULL;
+	if (s->conn == NULL)
+		session_end(s, true);
+}
+
+struct session *
+session_egress(struct host *h, struct flow *f, struct stcp_end *mid)
+{
+	struct session *s = session_new(h, f, SMCR_SERVER);
+
+	s->mid = mid;
+	s->mode = SESSION_CONNECT;
+	return s;
+}
+
+/* -- rendezvous -- */
+
+static void
+clc_out(struct session *s)
+{
+	size_t sent;
+
+	do {
+		s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
+		sent = stcp_send(s->mid, s->out, s->out_len, false);
+		memmove(s->out, s->out + sent, s->out_len - sent);
+		s->out_len -= sent;
+	} while (sent > 0);
+}
+
+static void
+clc_in(struct session *s)
+{
+	uint8_t buf[COPY_MAX];
+	bool urgent;
+	size_t want, n;
+
+	while ((want = smcr_clc_want(s->conn)) > 0) {
+		n = stcp_recv(s->mid, buf, want < sizeof(buf) ? want : sizeof(buf), &urgent);
+		if (n == 0)
+			return;
+		smcr_clc_input(s->conn, buf, n);
+	}
+}
+
+/* FIN and RST of the middle, which the engine is to hear about. */
+static void
+watch_middle(struct session *s)
+{
+	if (!s->rst_told && stcp_state(s->mid) == STCP_RESET) {
+		s->rst_told = true;
+		world_log(s->h->w, "flow %u %s: middle RST", s->f->nr, side(s));
+		smcr_tcp_event(s->conn, SMCR_TCP_RST);
+	} else if (!s->fin_told && stcp_eof(s->mid)) {
+		s->fin_told = true;
+		world_log(s->h->w, "flow %u %s: middle FIN", s->f->nr, side(s));
+		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+	}
+}
+
+static void
+want_server(struct session *s)
+{
+	if (s->role != SMCR_SERVER || s->app_wanted || s->app != NULL)
+		return;
+	s->app_wanted = true;
+	s->app = stcp_connect(s->h->w, &s->h->app_net, &s->h->server, s->f,
+	    (struct stcp_user){ .wake = session_wake, .arg = s });
+}
+
+/* The application leg while it may still be connecting: true when it is open. */
+static bool
+app_ready(struct session *s)
+{
+	if (s->app == NULL)
+		return false;
+	switch (stcp_state(s->app)) {
+	case STCP_CONNECTING:
+		return false;
+	case STCP_OPEN:
+		return true;
+	case STCP_REFUSED:
+	case STCP_RESET:
+		break;
+	}
+	if (s->mode == SESSION_TCP) {
+		session_end(s, true);
+	} else if (!s->aborted) {
+		s->aborted = true;
+		smcr_abort(s->conn, stcp_state(s->app) == STCP_RESET ? SMCR_R_APP_RESET : SMCR_R_REFUSED);
+	}
+	return false;
+}
+
+static void
+setup_io(struct session *s)
+{
+	if (stcp_state(s->mid) == STCP_OPEN) {
+		clc_in(s);
+		clc_out(s);
+	}
+	watch_middle(s);
+	if (app_ready(s) && s->admit) {
+		s->admit = false;
+		smcr_admit(s->conn);
+		clc_out(s);
+	}
+}
+
+/* -- data over SMC-R -- */
+
+/* Reads a piece of the application's data into the ring: false when there is nothing to read or no room. */
+static bool
+app_to_ring(struct session *s, size_t *budget)
+{
+	struct iovec iov[2] = { { 0 } };
+	size_t room = smcr_tx_space(s->conn, iov), n;
+	bool urgent = false;
+
+	if (room == 0)
+		return false;
+	if (iov[0].iov_len + iov[1].iov_len != room || iov[0].iov_len == 0)
+		world_fail(s->h->w, "flow %u: tx_space says %zu and gives %zu + %zu", s->f->nr, room, iov[0].iov_len,
+		    iov[1].iov_len);
+	n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
+	smcr_tx_commit(s->conn, n, urgent);
+	*budget -= n < *budget ? n : *budget;
+	return n > 0;
+}
+
+static void
+app_to_engine(struct session *s)
+{
+	size_t budget = s->h->plan->read_budget_kb * 1024;
+
+	while (budget > 0 && app_to_ring(s, &budget))
+		;
+	if (budget == 0)
+		session_wake(s);
+	if (stcp_eof(s->app) && !s->closing)
+		smcr_shutdown_wr(s->conn);
+}
+
+/* Writes a piece of received data to the application: false when there is none or no room. */
+static bool
+element_to_app(struct session *s)
+{
+	struct iovec iov[2] = { { 0 } };
+	bool urgent = false;
+	size_t len, n, room = stcp_space(s->app);
+
+	len = smcr_rx_data(s->conn, iov, &urgent);
+	if (len == 0 || room == 0)
+		return false;
+	if (iov[0].iov_len + iov[1].iov_len != len || iov[0].iov_len == 0 || (urgent && len != 1))
+		world_fail(s->h->w, "flow %u: rx_data says %zu and gives %zu + %zu", s->f->nr, len, iov[0].iov_len,
+		    iov[1].iov_len);
+	n = stcp_send(s->app, iov[0].iov_base, iov[0].iov_len, urgent);
+	smcr_rx_consume(s->conn, n);
+	return n > 0;
+}
+
+static void
+engine_to_app(struct session *s)
+{
+	if (stcp_is_shut(s->app))
+		return;
+	while (element_to_app(s))
+		;
+	if (smcr_rx_eof(s->conn))
+		stcp_shutdown(s->app);
+}
+
+static void
+smcr_io(struct session *s)
+{
+	bool urgent;
+	uint8_t c;
+
+	watch_middle(s);
+	if (stcp_unread(s->mid) > 0 && stcp_recv(s->mid, &c, 1, &urgent) > 0)
+		world_fail(s->h->w, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
+	if (!app_ready(s))
+		return;
+	app_to_engine(s);
+	engine_to_app(s);
+	if (stcp_eof(s->app) && stcp_is_shut(s->app) && !s->closing) {
+		s->closing = true;
+		smcr_close(s->conn);
+	}
+}
+
+/* -- data over TCP -- */
+
+static void
+copy(struct session *s, struct stcp_end *from, struct stcp_end *to)
+{
+	uint8_t buf[COPY_MAX];
+	size_t budget = s->h->plan->read_budget_kb * 1024, room, n;
+	bool urgent;
+
+	while (budget > 0 && (room = stcp_space(to)) > 0) {
+		n = stcp_recv(from, buf, room < sizeof(buf) ? room : sizeof(buf), &urgent);
+		if (n == 0)
+			break;
+		stcp_send(to, buf, n, urgent);
+		budget -= n < budget ? n : budget;
+	}
+	if (budget == 0)
+		session_wake(s);
+	if (stcp_eof(from) && !stcp_is_shut(to))
+		stcp_shutdown(to);
+}
+
+static void
+tcp_io(struct session *s)
+{
+	size_t sent;
+
+	if (stcp_state(s->mid) != STCP_OPEN) {
+		session_end(s, true);
+		return;
+	}
+	if (s->out_len > 0) {
+		sent = stcp_send(s->mid, s->out, s->out_len, false);
+		memmove(s->out, s->out + sent, s->out_len - sent);
+		s->out_len -= sent;
+	}
+	if (s->f->prewarm) {
+		if (s->out_len == 0)
+			session_end(s, false);
+		return;
+	}
+	want_server(s);
+	if (s->out_len > 0 || !app_ready(s))
+		return;
+	copy(s, s->app, s->mid);
+	copy(s, s->mid, s->app);
+	if (stcp_eof(s->app) && stcp_eof(s->mid) && stcp_is_shut(s->app) && stcp_is_shut(s->mid))
+		session_end(s, false);
+}
+
+/* -- what the host calls -- */
+
+static void
+connect_io(struct session *s)
+{
+	switch (stcp_state(s->mid)) {
+	case STCP_CONNECTING:
+		break;
+	case STCP_OPEN:
+		open_conn(s);
+		break;
+	case STCP_REFUSED:
+	case STCP_RESET:
+		session_end(s, true);
+		break;
+	}
+}
+
+void
+session_io(struct session *s)
+{
+	switch (s->mode) {
+	case SESSION_CONNECT:
+		connect_io(s);
+		break;
+	case SESSION_SETUP:
+		setup_io(s);
+		break;
+	case SESSION_SMCR:
+		smcr_io(s);
+		break;
+	case SESSION_TCP:
+		tcp_io(s);
+		break;
+	case SESSION_DEAD:
+		break;
+	}
+}
+
+static void
+fell_back(struct session *s)
+{
+	struct flow_half *h = half(s);
+
+	smcr_fallback(s->conn, &h->diag);
+	h->fallback = true;
+	world_log(s->h->w, "flow %u %s falls back, local %08x peer %08x%s%s", s->f->nr, side(s), h->diag.local,
+	    h->diag.peer, h->diag.out_of_sync ? " out of sync" : "", h->diag.held_off ? " held off" : "");
+	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off)
+		world_fail(s->h->w, "flow %u %s falls back without a reason", s->f->nr, side(s));
+	if (!plan_may_fall_back(s->h->plan))
+		world_fail(s->h->w, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s", s->f->nr,
+		    side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
+	if (h->established)
+		world_fail(s->h->w, "flow %u %s falls back after it was established", s->f->nr, side(s));
+	s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
+	h->closed = true;
+	smcr_release(s->conn);
+	s->conn = NULL;
+	s->mode = SESSION_TCP;
+	session_wake(s);
+}
+
+static void
+was_closed(struct session *s)
+{
+	struct flow_half *h = half(s);
+
+	h->reason = smcr_closed(s->conn, &h->detail);
+	h->closed = true;
+	world_log(s->h->w, "flow %u %s closed: %s%s%s", s->f->nr, side(s), smcr_reason_str(h->reason),
+	    *h->detail != '\0' ? ", " : "", h->detail);
+	session_end(s, h->reason != SMCR_OK);
+}
+
+void
+session_event(struct session *s, unsigned events)
+{
+	if (s->mode == SESSION_DEAD)
+		world_fail(s->h->w, "flow %u %s: event %x after release", s->f->nr, side(s), events);
+	if (s->mode == SESSION_DEAD)
+		return;
+	if ((events & SMCR_EV_PROPOSAL) != 0) {
+		s->admit = true;
+		want_server(s);
+	}
+	if ((events & SMCR_EV_ESTABLISHED) != 0) {
+		world_log(s->h->w, "flow %u %s established", s->f->nr, side(s));
+		half(s)->established = true;
+		clc_out(s);
+		if (s->out_len > 0)
+			world_fail(s->h->w, "flow %u %s: CLC does not fit the window", s->f->nr, side(s));
+		s->mode = SESSION_SMCR;
+	}
+	if ((events & SMCR_EV_CLOSED) != 0)
+		was_closed(s);
+	else if ((events & SMCR_EV_FALLBACK) != 0)
+		fell_back(s);
+	session_io(s);
+}
+
+void
+session_free(struct session *s)
+{
+	if (s->mode != SESSION_DEAD)
+		session_end(s, true);
+	list_remove(&s->node);
+	list_remove(&s->dirty);
+	free(s);
+}

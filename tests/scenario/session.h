@@ -1,0 +1,51 @@
+/*
+ * A session: one daemon's half of a flow. An application leg, a middle, and the
+ * engine's connection; the table of the three TCP legs as the real daemon has
+ * it: EOF becomes D, D becomes a shutdown, D both ways becomes C, a reset
+ * anywhere becomes a reset everywhere. Owned by its host.
+ */
+#ifndef SMCRD_SCENARIO_SESSION_H
+#define SMCRD_SCENARIO_SESSION_H
+
+#include "tests/scenario/host.h"
+
+enum session_mode {
+	SESSION_CONNECT,	/* the middle is being connected, or was accepted and the process has not looked yet */
+	SESSION_SETUP,
+	SESSION_SMCR,
+	SESSION_TCP,		/* fallen back */
+	SESSION_DEAD,		/* freed at the end of the turn */
+};
+
+struct session {
+	struct host *h;
+	struct flow *f;
+	enum smcr_role role;
+	struct list_node node;		/* host's sessions */
+	struct list_node dirty;
+	enum session_mode mode;
+	struct smcr_conn *conn;
+	struct stcp_end *app, *mid;	/* NULL when closed or not connected yet */
+	bool app_wanted;		/* egress: the server leg was asked for */
+	bool admit;			/* egress: the engine waits for smcr_admit */
+	bool closing;			/* smcr_close was called */
+	bool aborted;			/* smcr_abort was called */
+	bool fin_told, rst_told;	/* of the middle, to the engine */
+	uint8_t out[512];		/* CLC bytes for the middle */
+	size_t out_len;
+};
+
+/* Client side of a flow: the application's leg is connected (NULL for prewarm), the middle starts. */
+struct session *session_ingress(struct host *, struct flow *, struct stcp_end *app);
+/* Server side: a middle came in. */
+struct session *session_egress(struct host *, struct flow *, struct stcp_end *mid);
+/* struct stcp_user.wake */
+void session_wake(void *session);
+/* Moves what can be moved. */
+void session_io(struct session *);
+/* News of the engine. */
+void session_event(struct session *, unsigned events);
+/* Both legs are reset, the connection released; freed. */
+void session_free(struct session *);
+
+#endif
