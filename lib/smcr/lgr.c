@@ -143,6 +143,10 @@ lgr_link_down(struct lgr *lgr, struct link *link)
 {
 	if (lgr->state == LGR_DEAD)
 		return;
+	if (lgr->state == LGR_DELETING) {
+		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
+		return;
+	}
 	if (lgr->state == LGR_FORMING) {
 		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
 		return;

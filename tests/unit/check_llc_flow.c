@@ -292,6 +292,18 @@ short_idle(struct smcr_config *cfg)
 	cfg->group_idle_ms = 500;
 }
 
+static const char *
+group_down_reason(unsigned host)
+{
+	struct smcr_log l;
+	const char *why = "";
+
+	while (smcr_next_log(d.eng[host], &l))
+		if (l.type == SMCR_LOG_GROUP_DOWN)
+			why = l.text;
+	return why;
+}
+
 START_TEST(an_idle_group_is_ended_by_the_server)
 {
 	begin(short_idle);
@@ -305,6 +317,8 @@ START_TEST(an_idle_group_is_ended_by_the_server)
 	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
 	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK"), 0);
 	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
+	for (unsigned h = 0; h < 2; h++)
+		ck_assert_str_eq(group_down_reason(h), "DELETE LINK: idle");
 	duo_open(&d, &c[1], &s[1]);
 	duo_run(&d, 100);
 	ck_assert(IS(c[1], ESTABLISHED));
