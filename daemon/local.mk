@@ -3,7 +3,9 @@ noinst_LTLIBRARIES += daemon/libsmcrd.la
 daemon_libsmcrd_la_SOURCES = \
 	daemon/config.c daemon/config.h daemon/config_int.h \
 	daemon/config_keys.c daemon/config_keys.h \
-	daemon/config_value.c daemon/config_value.h \
+	daemon/config_value.c daemon/config_value.h daemon/config_value_int.h \
+	daemon/config_value_net.c \
+	daemon/config_value_out.c \
 	daemon/config_scan.c \
 	daemon/config_check.c \
 	daemon/config_devices.c \
