@@ -245,7 +245,7 @@ flush_data(struct link *link)
 	if (list_empty(&link->ready))
 		return false;
 	/* Left for lack of room: completions and RNIC_EV_ROOM bring us back. Left because the turn is used up: */
-	if (offered < TURN_BYTES || room.bytes > 0 || !usable(link))
+	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
 		return false;
 	data_room(link, TURN_BYTES, &room);
 	return room.wrs >= STEP_WRS && room.sends > 0 && room.bytes > 0;

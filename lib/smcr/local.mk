@@ -32,13 +32,33 @@ HOST_SOURCES = tests/unit/host.c tests/unit/host.h tests/unit/fake_rnic.c tests/
 HOST_LIBS = lib/libsmcr_data.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 check_UNIT += \
 	tests/unit/check_cursor \
-	tests/unit/check_scenarios
+	tests/unit/check_rmb \
+	tests/unit/check_link_tx \
+	tests/unit/check_tx \
+	tests/unit/check_rx \
+	tests/unit/check_scenarios \
+	tests/unit/check_close
 tests_unit_check_cursor_SOURCES = tests/unit/check_cursor.c tests/unit/unit.h
 tests_unit_check_cursor_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_cursor_LDADD = lib/libsmcr_data.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_rmb_SOURCES = tests/unit/check_rmb.c $(HOST_SOURCES)
+tests_unit_check_rmb_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_rmb_LDADD = $(HOST_LIBS)
+tests_unit_check_link_tx_SOURCES = tests/unit/check_link_tx.c $(HOST_SOURCES)
+tests_unit_check_link_tx_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_link_tx_LDADD = $(HOST_LIBS)
+tests_unit_check_tx_SOURCES = tests/unit/check_tx.c $(HOST_SOURCES)
+tests_unit_check_tx_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_tx_LDADD = $(HOST_LIBS)
+tests_unit_check_rx_SOURCES = tests/unit/check_rx.c $(HOST_SOURCES)
+tests_unit_check_rx_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_rx_LDADD = $(HOST_LIBS)
 tests_unit_check_scenarios_SOURCES = tests/unit/check_scenarios.c $(HOST_SOURCES)
 tests_unit_check_scenarios_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_scenarios_LDADD = $(HOST_LIBS)
+tests_unit_check_close_SOURCES = tests/unit/check_close.c $(HOST_SOURCES)
+tests_unit_check_close_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_close_LDADD = $(HOST_LIBS)
 
 DUO_SOURCES = tests/unit/duo.c tests/unit/duo.h tests/unit/unit.h
 DUO_LIBS = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)

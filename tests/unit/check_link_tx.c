@@ -1,0 +1,305 @@
+/* Posting on a link: the request that is held back, signals, turns, completions. */
+#include <errno.h>
+
+#include "host.h"
+#include "unit.h"
+
+#define ELEM 65536u
+
+static struct host a, b;
+static struct smcr_conn *ca, *cb;
+
+static void
+setup(void)
+{
+	host_init(&a, false);
+	host_init(&b, false);
+	hosts_pair(&a, &b, ELEM, &ca, &cb);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&a);
+	host_fini(&b);
+}
+
+static struct llc_msg
+test_link(bool response)
+{
+	return (struct llc_msg){ .type = LLC_TEST_LINK, .response = response };
+}
+
+static int
+send_llc(bool response)
+{
+	struct llc_msg msg = test_link(response);
+
+	return link_send_llc(a.link, &msg);
+}
+
+static bool
+signaled(unsigned i)
+{
+	return (a.dev.posted[i].wr.flags & RNIC_SIGNALED) != 0;
+}
+
+static void
+wc(uint64_t id, enum rnic_wc_status status)
+{
+	link_wc(a.link, &(struct rnic_wc){ .wr_id = id, .qp = &a.dev.qp, .status = status });
+}
+
+START_TEST(the_last_of_a_burst_is_signaled)
+{
+	host_write(ca, 100, false);
+	ck_assert_int_eq(send_llc(false), 0);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(a.dev.posted[i].wr.wr_id, i);
+		ck_assert_int_eq(signaled(i), i == 2);
+	}
+	/* LLC first. */
+	ck_assert_uint_eq(a.dev.posted[0].data[0], LLC_TEST_LINK);
+	ck_assert_uint_eq(a.dev.posted[0].wr.flags, RNIC_INLINE | RNIC_SOLICITED);
+	ck_assert(!a.link->has_held);
+}
+END_TEST
+
+START_TEST(at_least_every_64th_is_signaled)
+{
+	struct link_wr what = { .kind = LINK_WR_WRITE };
+	struct rnic_send_wr wr = { .op = RNIC_WR_WRITE };
+	unsigned run = 0;
+
+	for (int i = 0; i < 200; i++)
+		ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), 0);
+	ck_assert_uint_eq(a.dev.cnt, 199);
+	for (unsigned i = 0; i < a.dev.cnt; i++) {
+		run = signaled(i) ? 0 : run + 1;
+		ck_assert_uint_lt(run, LINK_SIGNAL_EVERY);
+	}
+	link_post_end(a.link);
+	ck_assert(signaled(199));
+	link_post_end(a.link);
+	ck_assert_uint_eq(a.dev.cnt, 200);
+	/* One completion speaks for all before it. */
+	wc(150, RNIC_WC_OK);
+	ck_assert_uint_eq(a.link->wr_tail, 151);
+	wc(199, RNIC_WC_OK);
+	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
+}
+END_TEST
+
+START_TEST(no_more_is_posted_than_is_remembered)
+{
+	struct link_wr what = { .kind = LINK_WR_WRITE };
+	struct rnic_send_wr wr = { .op = RNIC_WR_WRITE };
+	struct rnic_room room;
+
+	for (uint32_t i = 0; i < a.link->wr_cap; i++) {
+		link_room(a.link, &room);
+		ck_assert_uint_eq(room.wrs, a.link->wr_cap - i);
+		ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), 0);
+	}
+	link_room(a.link, &room);
+	ck_assert_uint_eq(room.wrs, 0);
+	ck_assert_uint_eq(room.sends, 0);
+	ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), -ENOBUFS);
+	wc(0, RNIC_WC_OK);
+	ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), 0);
+}
+END_TEST
+
+START_TEST(room_counts_what_is_held)
+{
+	struct rnic_room room;
+	struct link_wr what = { .kind = LINK_WR_LLC, .llc = LLC_TEST_LINK };
+	uint8_t msg[LINK_MSG_LEN] = { 7 };
+
+	a.dev.room = (struct rnic_room){ 10, 5, 100 };
+	ck_assert_int_eq(link_post(a.link, NULL, msg, &what), 0);
+	link_room(a.link, &room);
+	ck_assert_uint_eq(room.wrs, 9);
+	ck_assert_uint_eq(room.sends, 4);
+	ck_assert_uint_eq(room.bytes, 100);
+	a.link->state = LINK_DOWN;
+	link_room(a.link, &room);
+	ck_assert_uint_eq(room.wrs + room.sends, 0);
+	ck_assert_int_eq(link_post(a.link, NULL, msg, &what), -ENOTCONN);
+	ck_assert_int_eq(send_llc(false), -ENOTCONN);
+	ck_assert(!link_flush(a.link));
+	ck_assert_uint_eq(a.dev.cnt, 0);
+}
+END_TEST
+
+START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
+{
+	a.dev.room.sends = 0;
+	for (int i = 0; i < LINK_LLC_QUEUE; i++)
+		ck_assert_int_eq(send_llc(i % 2 == 1), 0);
+	ck_assert_int_eq(send_llc(false), -ENOBUFS);
+	host_write(ca, 10, false);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 0);
+	/* As long as LLC waits, data do not pass it. */
+	a.dev.room = (struct rnic_room){ 6, 6, 1000 };
+	link_kick(a.link);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 6);
+	ck_assert_uint_eq(a.link->llc_cnt, LINK_LLC_QUEUE - 6);
+	a.dev.room = (struct rnic_room){ 100, 100, 1000 };
+	link_kick(a.link);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, LINK_LLC_QUEUE + 2);
+	ck_assert_uint_eq(a.eng.ctr.llc_sent, LINK_LLC_QUEUE);
+	host_complete(&a);
+	ck_assert_uint_eq(a.llc_ok, LINK_LLC_QUEUE);
+}
+END_TEST
+
+START_TEST(data_leave_room_for_llc)
+{
+	host_write(ca, 1000, false);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 2);
+	/* Something is outstanding, so a completion will come: the last entries are not for data. */
+	host_write(ca, 1000, false);
+	a.dev.room = (struct rnic_room){ 4, 4, 1000000 };
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 2);
+	ck_assert_int_eq(send_llc(true), 0);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 3);
+	/* Nothing outstanding: the little there is has to do. */
+	host_complete(&a);
+	a.dev.room = (struct rnic_room){ 3, 1, 1000000 };
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 5);
+}
+END_TEST
+
+START_TEST(one_turn_is_bounded)
+{
+	static struct smcr_conn *c[20], *d[20];
+	size_t bytes = 0;
+
+	for (int i = 0; i < 20; i++) {
+		c[i] = host_conn(&a, ELEM, 32);
+		d[i] = host_conn(&b, ELEM, 32);
+		hosts_join(&a, c[i], &b, d[i]);
+		conn_establish(c[i]);
+		host_write(c[i], ELEM, false);
+	}
+	list_remove(&a.link->eng_node);
+	ck_assert(link_flush(a.link));
+	for (unsigned i = 0; i < a.dev.cnt; i++)
+		if (a.dev.posted[i].wr.op == RNIC_WR_WRITE)
+			bytes += a.dev.posted[i].len;
+	ck_assert_uint_eq(bytes, 1024 * 1024);
+	ck_assert(!link_flush(a.link));
+	ck_assert(list_empty(&a.link->ready));
+	/* When the device had enough, it says itself when to come back. */
+	host_write(ca, 10000, false);
+	a.dev.room.bytes = 100;
+	ck_assert(!link_flush(a.link));
+	ck_assert(!list_empty(&a.link->ready));
+}
+END_TEST
+
+START_TEST(completions_bring_back_who_waits_for_room)
+{
+	host_write(ca, 100, false);
+	host_flush(&a);
+	a.dev.room.wrs = 0;
+	host_write(ca, 100, false);
+	host_flush(&a);
+	ck_assert(list_empty(&a.link->eng_node));
+	ck_assert_uint_eq(a.dev.confirms, 1);	/* and they are asked for */
+	a.dev.room.wrs = 100;
+	host_complete(&a);
+	ck_assert(!list_empty(&a.link->eng_node));
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 200);
+}
+END_TEST
+
+START_TEST(few_sends_left_ask_for_completions)
+{
+	host_write(ca, 10, false);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.confirms, 0);
+	ck_assert_uint_eq(a.link->sends_max, 255 + 1 - 2);
+	a.dev.room.sends = 60;
+	host_write(ca, 10, false);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.confirms, 1);
+	/* Not again for the same requests. */
+	link_kick(a.link);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.confirms, 1);
+	/* Nothing outstanding, nothing to ask for. */
+	host_complete(&a);
+	link_want_confirm(a.link);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.confirms, 1);
+}
+END_TEST
+
+START_TEST(a_failed_request_takes_the_link_down)
+{
+	host_write(ca, 100, false);
+	ck_assert_int_eq(send_llc(true), 0);
+	host_flush(&a);
+	wc(1, RNIC_WC_RETRY_EXC);
+	ck_assert_uint_eq(a.link_downs, 1);
+	ck_assert_uint_eq(a.llc_ok, 1);		/* it was before the failed one */
+	ck_assert_uint_eq(ca->tx_done, 0);
+	wc(2, RNIC_WC_FLUSHED);
+	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
+	ck_assert_uint_eq(ca->tx_done, 0);
+}
+END_TEST
+
+START_TEST(flushed_llc_is_told)
+{
+	ck_assert_int_eq(send_llc(false), 0);
+	host_flush(&a);
+	wc(0, RNIC_WC_FLUSHED);
+	ck_assert_uint_eq(a.llc_failed, 1);
+	ck_assert_uint_eq(a.llc_ok, 0);
+}
+END_TEST
+
+START_TEST(completions_of_connections_that_are_gone)
+{
+	host_write(ca, 100, false);
+	host_flush(&a);
+	conn_link_lost(ca, SMCR_R_ELEM_CONFLICT, "");
+	smcr_release(ca);
+	host_flush(&a);
+	host_complete(&a);
+	ck_assert_uint_eq(a.link->wr_tail, 2);
+}
+END_TEST
+
+static void
+link_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, the_last_of_a_burst_is_signaled);
+	tcase_add_test(tc, at_least_every_64th_is_signaled);
+	tcase_add_test(tc, no_more_is_posted_than_is_remembered);
+	tcase_add_test(tc, room_counts_what_is_held);
+	tcase_add_test(tc, the_llc_queue_is_bounded_and_waits_for_room);
+	tcase_add_test(tc, data_leave_room_for_llc);
+	tcase_add_test(tc, one_turn_is_bounded);
+	tcase_add_test(tc, completions_bring_back_who_waits_for_room);
+	tcase_add_test(tc, few_sends_left_ask_for_completions);
+	tcase_add_test(tc, a_failed_request_takes_the_link_down);
+	tcase_add_test(tc, flushed_llc_is_told);
+	tcase_add_test(tc, completions_of_connections_that_are_gone);
+}
+
+UNIT_MAIN("link_tx", link_case)

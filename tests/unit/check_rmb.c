@@ -1,0 +1,224 @@
+/* RMBs and their elements; what is known of the peer's. */
+#include <errno.h>
+#include <string.h>
+
+#include "host.h"
+#include "unit.h"
+
+#define ELEM 16384u
+
+static struct host h;
+
+static void
+setup_linux(void)
+{
+	host_init(&h, false);
+}
+
+static void
+setup_rfc(void)
+{
+	host_init(&h, true);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&h);
+}
+
+START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
+{
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 255), *from = NULL;
+	bool seen[256] = { false };
+
+	ck_assert_ptr_nonnull(rmb);
+	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0);	/* not confirmed yet */
+	rmb->state = RMB_CONFIRMED;
+	for (int i = 0; i < 255; i++) {
+		uint8_t idx = rmb_elem_get(&h.lgr, ELEM, &from);
+
+		ck_assert_uint_ge(idx, 1);
+		ck_assert(!seen[idx]);
+		ck_assert_ptr_eq(rmb_elem_ptr(rmb, idx), rmb->buf + (size_t)(idx - 1) * ELEM);
+		seen[idx] = true;
+	}
+	ck_assert_ptr_eq(from, rmb);
+	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0);
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), 0);
+	ck_assert_uint_eq(rmb_elem_get(&h.lgr, 2 * ELEM, &from), 0);
+	rmb_elem_put(rmb, 200, false, 5);
+	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 200);
+	ck_assert_uint_eq(h.eng.ctr.elems_reused, 1);
+	for (int i = 1; i <= 255; i++)
+		rmb_elem_put(rmb, (uint8_t)i, false, 7);
+	ck_assert_uint_eq(rmb->used, 0);
+	ck_assert_int_eq(rmb->idle_since_ns, 7);
+}
+END_TEST
+
+START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
+{
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 2);
+	uint8_t idx = rmb_elem_get_from(rmb), *p = rmb_elem_ptr(rmb, idx);
+
+	memset(p, 0xaa, ELEM);
+	rmb_elem_dirty(rmb, idx, 100);
+	rmb_elem_dirty(rmb, idx, 50);
+	rmb_elem_put(rmb, idx, false, 0);
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
+	for (uint32_t i = 0; i < ELEM; i++)
+		ck_assert_uint_eq(p[i], i < 100 ? 0 : 0xaa);
+	ck_assert_uint_eq(rmb->elem[idx - 1].dirty, 0);
+}
+END_TEST
+
+START_TEST(quarantine_lasts)
+{
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
+	uint8_t idx = rmb_elem_get_from(rmb);
+
+	rmb_elem_put(rmb, idx, true, 0);
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), 0);
+	ck_assert_uint_eq(rmb->used, 1);
+	ck_assert_uint_eq(rmb->quarantined, 1);
+	ck_assert_uint_eq(h.eng.ctr.elems_quarantined, 1);
+}
+END_TEST
+
+START_TEST(the_first_is_small_and_later_ones_grow)
+{
+	static const uint32_t want[] = { 8, 32, 128, 87, 1, 1 };
+
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), want[i]);
+		ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, want[i]));
+		if (i == 3)
+			h.eng.cfg.rmb_elems = 1;	/* all 255 connections have their place: what more comes is small */
+	}
+	h.eng.cfg.rmb_elems = 20;
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 8);
+	rmb_new(&h.lgr, 2 * ELEM, 8);
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 20);
+	h.eng.cfg.rmb_elems = 3;
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 4 * ELEM), 3);
+}
+END_TEST
+
+START_TEST(memory_and_regions_that_cannot_be_had)
+{
+	h.dev.reg_err = -ENOMEM;
+	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 8));
+	ck_assert_uint_eq(h.lgr.rmb_cnt, 0);
+	ck_assert_uint_eq(h.eng.ctr.refused_memory, 1);
+	h.dev.reg_err = 0;
+	h.lgr.rmb_cnt = SMCR_RMBS_PER_GROUP;
+	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
+	h.lgr.rmb_cnt = 0;
+}
+END_TEST
+
+START_TEST(a_link_is_registered_once)
+{
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
+	unsigned before = h.dev.mr_cnt;
+
+	ck_assert_ptr_nonnull(rmb->mr[0]);
+	ck_assert_int_eq(rmb_register(rmb, h.link), 0);
+	ck_assert_uint_eq(h.dev.mr_cnt, before);
+	rmb_deregister(rmb, h.link);
+	rmb_deregister(rmb, h.link);
+	ck_assert_uint_eq(h.dev.mr_cnt, before - 1);
+}
+END_TEST
+
+START_TEST(eye_catchers_only_where_the_group_has_them)
+{
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
+	uint8_t idx = rmb_elem_get_from(rmb), *p = rmb_elem_ptr(rmb, idx);
+
+	rmb_elem_mark(rmb, idx);
+	if (!h.lgr.eye_catcher) {
+		ck_assert_uint_eq(p[0] | p[1] | p[2] | p[3], 0);
+		p[0] = 1;
+		ck_assert(rmb_elem_intact(rmb, idx));
+		return;
+	}
+	ck_assert_int_eq(memcmp(p, "\xd9\xd4\xc2\xc5", 4), 0);
+	ck_assert(rmb_elem_intact(rmb, idx));
+	p[3] ^= 1;
+	ck_assert(!rmb_elem_intact(rmb, idx));
+}
+END_TEST
+
+/* -- the peer's -- */
+
+START_TEST(remote_rmbs_are_found_by_their_rtoken)
+{
+	struct remote_rmb *one = remote_rmb_add(&h.lgr, h.link, 0x10, 0x1000);
+	struct remote_rmb *two = remote_rmb_add(&h.lgr, h.link, 0x20, 0x1000);
+
+	ck_assert_ptr_eq(remote_rmb_add(&h.lgr, h.link, 0x10, 0x1000), one);
+	ck_assert_ptr_eq(remote_rmb_find(&h.lgr, h.link, 0x20), two);
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 0x30));
+	/* One region may hold several RMBs. */
+	ck_assert_ptr_ne(remote_rmb_add(&h.lgr, h.link, 0x10, 0x2000), one);
+	/* rkeys count on their link alone. */
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, &(struct link){ .slot = 1 }, 0x10));
+	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 3);
+	remote_rmb_free(&h.lgr, one);
+	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 2);
+}
+END_TEST
+
+START_TEST(a_group_has_255_remote_rmbs_at_most)
+{
+	for (uint32_t i = 0; i < 255; i++)
+		ck_assert_ptr_nonnull(remote_rmb_add(&h.lgr, h.link, i, 0));
+	ck_assert_ptr_null(remote_rmb_add(&h.lgr, h.link, 255, 0));
+	ck_assert_ptr_nonnull(remote_rmb_add(&h.lgr, h.link, 254, 0));
+}
+END_TEST
+
+START_TEST(claimed_elements)
+{
+	struct remote_rmb *rr = remote_rmb_add(&h.lgr, h.link, 1, 0);
+
+	remote_rmb_claim(rr, 255, 77);
+	ck_assert_uint_eq(remote_rmb_user(rr, 255), 77);
+	ck_assert_uint_eq(rr->used, 1);
+	/* The peer gave it to another connection (4.4.2): the first one lets go without harm. */
+	remote_rmb_claim(rr, 255, 78);
+	remote_rmb_release(rr, 255, 77);
+	ck_assert_uint_eq(remote_rmb_user(rr, 255), 78);
+	ck_assert_uint_eq(rr->used, 1);
+	remote_rmb_release(rr, 255, 78);
+	remote_rmb_release(rr, 255, 78);
+	ck_assert_uint_eq(rr->used, 0);
+}
+END_TEST
+
+static void
+linux_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup_linux, teardown);
+	tcase_add_test(tc, indexes_start_at_1_and_all_of_255_are_used_once);
+	tcase_add_test(tc, only_what_was_written_is_zeroed_but_all_of_that);
+	tcase_add_test(tc, quarantine_lasts);
+	tcase_add_test(tc, the_first_is_small_and_later_ones_grow);
+	tcase_add_test(tc, memory_and_regions_that_cannot_be_had);
+	tcase_add_test(tc, a_link_is_registered_once);
+	tcase_add_test(tc, eye_catchers_only_where_the_group_has_them);
+	tcase_add_test(tc, remote_rmbs_are_found_by_their_rtoken);
+	tcase_add_test(tc, a_group_has_255_remote_rmbs_at_most);
+	tcase_add_test(tc, claimed_elements);
+}
+
+static void
+rfc_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup_rfc, teardown);
+	tcase_add_test(tc, eye_catchers_only_where_the_group_has_them);
+}
+
+UNIT_MAIN("rmb", linux_case, rfc_case)

@@ -1,0 +1,523 @@
+/* The receive direction: what a peer may claim, reading in place, window updates. */
+#include <string.h>
+
+#include "host.h"
+#include "unit.h"
+
+#define ELEM 16384u
+
+static struct host a, b;
+static struct smcr_conn *ca, *cb;
+
+static void
+setup(void)
+{
+	host_init(&a, false);
+	host_init(&b, false);
+	hosts_pair(&a, &b, ELEM, &ca, &cb);
+}
+
+static void
+setup_rfc(void)
+{
+	host_init(&a, true);
+	host_init(&b, true);
+	hosts_pair(&a, &b, ELEM, &ca, &cb);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&a);
+	host_fini(&b);
+}
+
+static struct cdc_msg
+msg(uint16_t seq, uint32_t prod, uint32_t cons)
+{
+	return (struct cdc_msg){
+		.seq = seq,
+		.prod = { (uint16_t)(prod / ELEM), prod % ELEM },
+		.cons = { (uint16_t)(cons / ELEM), cons % ELEM },
+	};
+}
+
+static void
+rx(uint16_t seq, uint32_t prod, uint32_t cons, uint8_t prod_flags, uint8_t conn_flags)
+{
+	struct cdc_msg m = msg(seq, prod, cons);
+
+	m.prod_flags = prod_flags;
+	m.conn_flags = conn_flags;
+	host_rx(&a, ca, &m);
+}
+
+static void
+expect_protocol_error(const char *why)
+{
+	const char *detail;
+
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_CLOSED);
+	ck_assert_int_eq(smcr_closed(ca, &detail), SMCR_R_PROTOCOL);
+	ck_assert_str_eq(detail, why);
+	ck_assert_str_eq(a.last_log, why);
+	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 1);
+	ck_assert_int_eq(ca->state, CONN_PEER_ABORT_WAIT);
+	ck_assert_uint_eq(ca->rmb->elem[ca->elem_idx - 1].dirty, ELEM);
+	/* Nothing else suffers. */
+	ck_assert_uint_eq(a.link_downs, 0);
+	ck_assert_int_eq(a.link->state, LINK_ACTIVE);
+}
+
+/* -- what a message may not say -- */
+
+START_TEST(producer_beyond_the_window)
+{
+	rx(1, ELEM + 1, 0, 0, 0);
+	expect_protocol_error("producer cursor outside the window");
+	ck_assert_uint_eq(ca->rx_head, 0);
+}
+END_TEST
+
+START_TEST(producer_beyond_what_we_told_though_it_is_consumed)
+{
+	rx(1, 1000, 0, 0, 0);
+	memset(rmb_elem_ptr(ca->rmb, ca->elem_idx), 0, 1000);
+	smcr_rx_consume(ca, 1000);	/* not worth an update */
+	ck_assert_uint_eq(ca->rx_told, 0);
+	host_events(ca);
+	rx(2, ELEM + 1, 0, 0, 0);
+	expect_protocol_error("producer cursor outside the window");
+}
+END_TEST
+
+START_TEST(producer_outside_the_element)
+{
+	struct cdc_msg m = msg(1, 0, 0);
+
+	m.prod.count = ELEM;
+	host_rx(&a, ca, &m);
+	expect_protocol_error("producer cursor outside the window");
+}
+END_TEST
+
+START_TEST(consumer_beyond_what_was_sent)
+{
+	host_write(ca, 100, false);
+	host_flush(&a);
+	rx(1, 50, 101, 0, 0);
+	expect_protocol_error("consumer cursor beyond what was sent");
+	ck_assert_uint_eq(ca->rx_head, 0);	/* nothing of such a message counts */
+}
+END_TEST
+
+START_TEST(consumer_of_what_was_written_but_not_posted)
+{
+	host_write(ca, 100, false);
+	rx(1, 0, 100, 0, 0);
+	expect_protocol_error("consumer cursor beyond what was sent");
+}
+END_TEST
+
+START_TEST(data_after_the_end_of_data)
+{
+	rx(1, 10, 0, 0, CDC_SENDING_DONE);
+	host_events(ca);
+	rx(2, 10, 0, 0, CDC_SENDING_DONE);
+	ck_assert_uint_eq(host_events(ca), 0);
+	rx(3, 11, 0, 0, CDC_SENDING_DONE);
+	expect_protocol_error("data after the end of data");
+}
+END_TEST
+
+START_TEST(rfc_offsets_skip_the_eye_catcher)
+{
+	struct cdc_msg m = { .seq = 1, .prod = { 0, 3 }, .cons = { 0, 4 } };
+
+	host_rx(&a, ca, &m);
+	expect_protocol_error("producer cursor outside the window");
+}
+END_TEST
+
+START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
+{
+	struct cdc_msg m = { .seq = 1, .prod = { 0, 14 }, .cons = { 0, 4 } };
+
+	rmb_elem_ptr(ca->rmb, ca->elem_idx)[2] = 0;
+	host_rx(&a, ca, &m);
+	expect_protocol_error("eye catcher of the RMB element overwritten");
+}
+END_TEST
+
+START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
+{
+	struct cdc_msg m = { .seq = 1, .prod = { 0, 14 }, .cons = { 0, 4 } };
+	struct iovec iov[2];
+	bool urgent;
+
+	host_rx(&a, ca, &m);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 10);
+	rmb_elem_ptr(ca->rmb, ca->elem_idx)[0] = 0;
+	host_events(ca);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 0);
+	expect_protocol_error("eye catcher of the RMB element overwritten");
+}
+END_TEST
+
+START_TEST(a_protocol_error_before_establishment_ends_the_rendezvous)
+{
+	struct smcr_conn *c = host_conn(&a, ELEM, 4);
+	struct cdc_msg m = msg(1, 0, 0);
+
+	m.prod.count = 0xffffffff;
+	host_rx(&a, c, &m);
+	ck_assert_uint_eq(a.rdv_aborts, 1);
+	ck_assert_int_eq(a.rdv_reason, SMCR_R_PROTOCOL);
+	ck_assert_int_eq(c->state, CONN_CLOSED);
+}
+END_TEST
+
+/* -- messages that are not for us -- */
+
+START_TEST(old_messages_are_ignored)
+{
+	rx(5, 100, 0, 0, 0);
+	host_events(ca);
+	rx(4, 300, 0, 0, CDC_ABORT);
+	ck_assert_uint_eq(ca->rx_head, 100);
+	ck_assert_uint_eq(host_events(ca), 0);
+	ck_assert_uint_eq(a.eng.ctr.cdc_stale, 1);
+	/* The same number again is processed (Linux), cursors that go backwards are not. */
+	rx(5, 50, 0, 0, 0);
+	ck_assert_uint_eq(ca->rx_head, 100);
+	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 0);
+	/* The number wraps through 0. */
+	rx(32772, 101, 0, 0, 0);
+	rx(65535, 102, 0, 0, 0);
+	rx(0, 103, 0, 0, 0);
+	rx(65535, 104, 0, 0, 0);
+	ck_assert_uint_eq(ca->rx_head, 103);
+	ck_assert_uint_eq(a.eng.ctr.cdc_stale, 2);
+}
+END_TEST
+
+START_TEST(unknown_tokens_and_other_groups_connections)
+{
+	struct lgr other = { .eng = &a.eng };
+	struct link link = { .lgr = &other };
+	struct cdc_msg m = msg(1, 100, 0);
+	uint8_t buf[CDC_LEN];
+
+	m.token = ca->id ^ 1;
+	host_rx(&a, ca, &m);
+	m.token = ca->id;
+	m.conn_flags = CDC_ABORT;
+	ck_assert_int_eq(cdc_encode(&m, buf, sizeof(buf)), CDC_LEN);
+	conn_rx_cdc(&link, buf, sizeof(buf));
+	ck_assert_uint_eq(a.eng.ctr.cdc_unknown, 2);
+	ck_assert_uint_eq(ca->rx_head, 0);
+	ck_assert_uint_eq(host_events(ca), 0);
+	/* Shorter or longer than a CDC message. */
+	conn_rx_cdc(a.link, buf, sizeof(buf) - 1);
+	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 1);
+	ck_assert_uint_eq(ca->rx_head, 0);
+}
+END_TEST
+
+START_TEST(failover_validation_asks_for_the_sequence_alone)
+{
+	rx(7, 100, 0, 0, 0);
+	host_events(ca);
+	rx(7, 0, 0, CDC_FAILOVER, 0);
+	rx(6, 0, 0, CDC_FAILOVER, 0);
+	ck_assert_uint_eq(host_events(ca), 0);
+	rx(8, 0, 0, CDC_FAILOVER, 0);
+	expect_protocol_error("data lost in a failover");
+}
+END_TEST
+
+START_TEST(what_overtakes_the_confirm_waits)
+{
+	struct smcr_conn *c = host_conn(&a, ELEM, 4);
+	struct cdc_msg m = msg(1, 10, 0);
+	struct iovec iov[2];
+	bool urgent;
+
+	m.conn_flags = CDC_SENDING_DONE;
+	host_rx(&a, c, &m);
+	ck_assert_uint_eq(host_events(c), 0);
+	ck_assert_uint_eq(smcr_rx_data(c, iov, &urgent), 0);
+	ck_assert(!smcr_rx_eof(c));
+	hosts_join(&a, c, &b, cb);
+	conn_establish(c);
+	ck_assert_uint_eq(host_events(c), SMCR_EV_ESTABLISHED | SMCR_EV_READABLE);
+	ck_assert_int_eq(c->state, CONN_APP_CLOSE_WAIT1);
+	ck_assert_uint_eq(smcr_rx_data(c, iov, &urgent), 10);
+	smcr_rx_consume(c, 10);
+	ck_assert(smcr_rx_eof(c));
+}
+END_TEST
+
+START_TEST(an_abort_that_overtakes_the_confirm)
+{
+	struct smcr_conn *c = host_conn(&a, ELEM, 4);
+	struct cdc_msg m = msg(1, 0, 0);
+
+	m.conn_flags = CDC_ABORT;
+	host_rx(&a, c, &m);
+	ck_assert_int_eq(c->state, CONN_RENDEZVOUS);
+	hosts_join(&a, c, &b, cb);
+	conn_establish(c);
+	ck_assert_uint_eq(host_events(c), SMCR_EV_ESTABLISHED | SMCR_EV_CLOSED);
+	ck_assert_int_eq(c->state, CONN_PROCESS_ABORT);
+	ck_assert_int_eq(smcr_closed(c, NULL), SMCR_R_PEER_ABORT);
+}
+END_TEST
+
+/* -- reading -- */
+
+START_TEST(data_that_pass_the_end_come_in_two_pieces)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	rx(1, ELEM - 100, 0, 0, 0);
+	smcr_rx_consume(ca, ELEM - 100);
+	host_flush(&a);
+	rx(2, ELEM + 200, 0, 0, 0);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 300);
+	ck_assert_uint_eq(iov[0].iov_len, 100);
+	ck_assert_ptr_eq(iov[0].iov_base, rmb_elem_ptr(ca->rmb, ca->elem_idx) + ELEM - 100);
+	ck_assert_uint_eq(iov[1].iov_len, 200);
+	ck_assert_ptr_eq(iov[1].iov_base, rmb_elem_ptr(ca->rmb, ca->elem_idx));
+	smcr_rx_consume(ca, 150);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 150);
+	ck_assert_uint_eq(iov[0].iov_len, 150);
+	ck_assert_uint_eq(iov[1].iov_len, 0);
+}
+END_TEST
+
+START_TEST(the_dirty_mark_follows_the_producer)
+{
+	struct rmb_elem *e = &ca->rmb->elem[ca->elem_idx - 1];
+
+	ck_assert_uint_eq(e->dirty, 0);
+	rx(1, 100, 0, 0, 0);
+	ck_assert_uint_eq(e->dirty, 100);
+	rx(2, 150, 0, 0, 0);
+	ck_assert_uint_eq(e->dirty, 150);
+	smcr_rx_consume(ca, 150);
+	rx(3, ELEM, 0, 0, 0);
+	ck_assert_uint_eq(e->dirty, ELEM);
+}
+END_TEST
+
+START_TEST(urgent_bytes_come_alone)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	rx(1, 11, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_READABLE);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 10);
+	ck_assert(!urgent);
+	smcr_rx_consume(ca, 10);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 1);
+	ck_assert(urgent);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 0);
+	ck_assert(!urgent);
+	/* The flags stay on until the peer writes on: no second urgent byte. */
+	rx(2, 11, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
+	ck_assert_uint_eq(host_events(ca), 0);
+	ck_assert_uint_eq(a.eng.ctr.urgent_received, 1);
+	/* Its position may come behind the data (then they were not consumed past it). */
+	rx(3, 20, 0, 0, 0);
+	rx(4, 20, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 8);
+	ck_assert_uint_eq(a.eng.ctr.urgent_received, 2);
+}
+END_TEST
+
+START_TEST(a_newer_urgent_byte_takes_the_olders_place)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	/* A peer that does not wait for us: as TCP does, the older one becomes an ordinary byte. */
+	rx(1, 11, 0, CDC_URGENT_PRESENT, 0);
+	rx(2, 20, 0, CDC_URGENT_PRESENT, 0);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 19);
+	smcr_rx_consume(ca, 19);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 1);
+	ck_assert(urgent);
+}
+END_TEST
+
+START_TEST(pending_without_the_byte_is_nothing_yet)
+{
+	rx(1, 0, 0, CDC_URGENT_PENDING, 0);
+	rx(2, 0, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);	/* a byte before the first one */
+	ck_assert_uint_eq(host_events(ca), 0);
+	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 0);
+}
+END_TEST
+
+/* -- window updates (4.5.1); elements of 16,384 bytes: half is 8,192, a tenth 1,638.4 -- */
+
+static unsigned
+updates(void)
+{
+	unsigned before = a.dev.cnt;
+
+	host_flush(&a);
+	return a.dev.cnt - before;
+}
+
+START_TEST(no_update_while_half_is_open)
+{
+	rx(1, 8192, 0, 0, 0);
+	smcr_rx_consume(ca, 8192);
+	ck_assert_uint_eq(updates(), 0);
+}
+END_TEST
+
+START_TEST(no_update_for_less_than_a_tenth)
+{
+	rx(1, 9000, 0, 0, 0);
+	smcr_rx_consume(ca, 1638);
+	ck_assert_uint_eq(updates(), 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 1);
+	ck_assert_uint_eq(ca->rx_told, 1639);
+	/* The window is open by more than half now. */
+	smcr_rx_consume(ca, 7361);
+	ck_assert_uint_eq(updates(), 0);
+}
+END_TEST
+
+START_TEST(arrival_alone_earns_no_update)
+{
+	rx(1, 8000, 0, 0, 0);
+	smcr_rx_consume(ca, 8000);
+	rx(2, 16000, 0, 0, 0);
+	ck_assert_uint_eq(updates(), 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 1);
+}
+END_TEST
+
+START_TEST(a_blocked_writer_hears_of_every_byte)
+{
+	rx(1, ELEM, 0, CDC_WRITE_BLOCKED, 0);
+	ck_assert_uint_eq(updates(), 0);
+	for (int i = 0; i < 3; i++) {
+		smcr_rx_consume(ca, 1);
+		ck_assert_uint_eq(updates(), 1);
+	}
+	rx(2, ELEM, 0, 0, 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 0);
+}
+END_TEST
+
+START_TEST(a_writer_that_blocks_hears_what_it_does_not_know_yet)
+{
+	rx(1, ELEM, 0, 0, 0);
+	smcr_rx_consume(ca, 5);
+	ck_assert_uint_eq(updates(), 0);
+	rx(2, ELEM, 0, CDC_WRITE_BLOCKED, 0);
+	ck_assert_uint_eq(updates(), 1);
+	ck_assert_uint_eq(ca->rx_told, 5);
+}
+END_TEST
+
+START_TEST(update_requests_are_answered)
+{
+	rx(1, 100, 0, CDC_UPDATE_REQUESTED, 0);
+	ck_assert_uint_eq(updates(), 0);	/* it knows all there is to know */
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 1);
+	rx(2, 100, 0, 0, 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 0);
+	rx(3, 100, 0, CDC_UPDATE_REQUESTED, 0);
+	ck_assert_uint_eq(updates(), 1);
+	ck_assert_uint_eq(ca->rx_told, 2);
+}
+END_TEST
+
+START_TEST(every_message_carries_the_cursor)
+{
+	rx(1, 100, 0, 0, 0);
+	smcr_rx_consume(ca, 100);
+	host_write(ca, 1, false);
+	host_carry_one(&a, &b);
+	host_carry_one(&a, &b);
+	host_saw(&a, 1, "C prod=0/1 cons=0/100");
+}
+END_TEST
+
+START_TEST(the_urgent_byte_always_earns_an_update)
+{
+	rx(1, 11, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
+	smcr_rx_consume(ca, 10);
+	ck_assert_uint_eq(updates(), 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 1);
+}
+END_TEST
+
+START_TEST(data_after_our_close_and_its_c_are_nobodys)
+{
+	smcr_close(ca);
+	host_flush(&a);
+	rx(1, 10, 0, 0, 0);
+	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
+	smcr_rx_consume(ca, 10);
+	ck_assert_uint_eq(updates(), 0);	/* nothing may follow C */
+}
+END_TEST
+
+static void
+rx_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, producer_beyond_the_window);
+	tcase_add_test(tc, producer_beyond_what_we_told_though_it_is_consumed);
+	tcase_add_test(tc, producer_outside_the_element);
+	tcase_add_test(tc, consumer_beyond_what_was_sent);
+	tcase_add_test(tc, consumer_of_what_was_written_but_not_posted);
+	tcase_add_test(tc, data_after_the_end_of_data);
+	tcase_add_test(tc, a_protocol_error_before_establishment_ends_the_rendezvous);
+	tcase_add_test(tc, old_messages_are_ignored);
+	tcase_add_test(tc, unknown_tokens_and_other_groups_connections);
+	tcase_add_test(tc, failover_validation_asks_for_the_sequence_alone);
+	tcase_add_test(tc, what_overtakes_the_confirm_waits);
+	tcase_add_test(tc, an_abort_that_overtakes_the_confirm);
+	tcase_add_test(tc, data_that_pass_the_end_come_in_two_pieces);
+	tcase_add_test(tc, the_dirty_mark_follows_the_producer);
+	tcase_add_test(tc, urgent_bytes_come_alone);
+	tcase_add_test(tc, a_newer_urgent_byte_takes_the_olders_place);
+	tcase_add_test(tc, pending_without_the_byte_is_nothing_yet);
+	tcase_add_test(tc, no_update_while_half_is_open);
+	tcase_add_test(tc, no_update_for_less_than_a_tenth);
+	tcase_add_test(tc, arrival_alone_earns_no_update);
+	tcase_add_test(tc, a_blocked_writer_hears_of_every_byte);
+	tcase_add_test(tc, a_writer_that_blocks_hears_what_it_does_not_know_yet);
+	tcase_add_test(tc, update_requests_are_answered);
+	tcase_add_test(tc, every_message_carries_the_cursor);
+	tcase_add_test(tc, the_urgent_byte_always_earns_an_update);
+	tcase_add_test(tc, data_after_our_close_and_its_c_are_nobodys);
+}
+
+static void
+rfc_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup_rfc, teardown);
+	tcase_add_test(tc, rfc_offsets_skip_the_eye_catcher);
+	tcase_add_test(tc, an_overwritten_eye_catcher_is_noticed_with_the_next_message);
+	tcase_add_test(tc, an_overwritten_eye_catcher_is_noticed_when_reading);
+}
+
+UNIT_MAIN("rx", rx_case, rfc_case)

@@ -1,0 +1,485 @@
+/* The send direction: rings, steps, what is released when, urgent data; the scenarios of 4.7 are in check_scenarios. */
+#include <errno.h>
+#include <string.h>
+
+#include "host.h"
+#include "unit.h"
+
+#define ELEM 65536u
+
+static struct host a, b;
+static struct smcr_conn *ca, *cb;
+
+static void
+setup(void)
+{
+	host_init(&a, false);
+	host_init(&b, false);
+	hosts_pair(&a, &b, ELEM, &ca, &cb);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&a);
+	host_fini(&b);
+}
+
+static const struct rnic_send_wr *
+posted(unsigned i)
+{
+	ck_assert_uint_lt(i, a.dev.cnt);
+	return &a.dev.posted[i].wr;
+}
+
+/* -- rings -- */
+
+START_TEST(a_ring_is_lent_while_bytes_are_in_flight)
+{
+	struct iovec iov[2];
+
+	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_uint_eq(host_write(ca, 100, false), 100);
+	ck_assert_ptr_nonnull(ca->sndbuf);
+	ck_assert_uint_eq(a.lgr.sndbuf_lent, 1);
+	hosts_carry(&a, &b);
+	ck_assert_ptr_nonnull(ca->sndbuf);	/* sent is not delivered */
+	host_complete(&a);
+	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_uint_eq(a.lgr.sndbuf_lent, 0);
+	/* Last in, first out, from its start, in one piece. */
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
+	ck_assert_uint_eq(iov[0].iov_len, 65536);
+	ck_assert_ptr_eq(iov[0].iov_base, ca->sndbuf->buf);
+	host_flush(&a);
+}
+END_TEST
+
+START_TEST(a_ring_that_was_not_used_goes_back_with_the_turn)
+{
+	struct iovec iov[2];
+
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
+	smcr_tx_commit(ca, 0, false);
+	host_flush(&a);
+	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_uint_eq(a.dev.cnt, 0);
+}
+END_TEST
+
+START_TEST(the_peers_cursor_releases_as_well)
+{
+	host_write(ca, 40000, false);
+	hosts_carry(&a, &b);
+	host_read(cb, ELEM, NULL);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(ca->tx_done, 0);
+	ck_assert_ptr_null(ca->sndbuf);
+}
+END_TEST
+
+START_TEST(nothing_is_overwritten_before_it_is_released)
+{
+	struct iovec iov[2];
+
+	ck_assert_uint_eq(host_write(ca, 65536, false), 65536);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert_uint_eq(a.eng.ctr.sndbuf_full, 1);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert_uint_eq(a.dev.confirms, 1);
+	ck_assert_uint_eq(host_events(ca), 0);
+	host_complete(&a);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
+	host_flush(&a);
+}
+END_TEST
+
+START_TEST(room_is_told_again_when_a_quarter_is_free)
+{
+	struct iovec iov[2];
+
+	host_write(ca, 65536, false);
+	smcr_tx_space(ca, iov);
+	hosts_carry(&a, &b);
+	host_rx(&a, ca, &(struct cdc_msg){ .seq = 1, .cons = { 0, 16383 } });
+	ck_assert_uint_eq(host_events(ca), 0);
+	host_rx(&a, ca, &(struct cdc_msg){ .seq = 2, .cons = { 0, 16384 } });
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	/* The free part wraps. */
+	host_rx(&a, ca, &(struct cdc_msg){ .seq = 3, .cons = { 0, 20000 } });
+	host_write(ca, 10000, false);
+	host_rx(&a, ca, &(struct cdc_msg){ .seq = 4, .cons = { 0, 20001 } });
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 10001);
+	ck_assert_ptr_eq(iov[0].iov_base, ca->sndbuf->buf + 10000);
+}
+END_TEST
+
+START_TEST(no_memory_for_a_ring_while_others_have_one)
+{
+	struct smcr_conn *c[5], *d[5];
+	struct iovec iov[2];
+
+	for (int i = 0; i < 5; i++) {
+		c[i] = host_conn(&a, ELEM, 8);
+		d[i] = host_conn(&b, ELEM, 8);
+		hosts_join(&a, c[i], &b, d[i]);
+		conn_establish(c[i]);
+		conn_establish(d[i]);
+		host_events(c[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		host_write(c[i], 10, false);
+	a.dev.reg_err = -ENOMEM;
+	ck_assert_uint_eq(smcr_tx_space(c[4], iov), 0);
+	ck_assert_uint_eq(a.eng.ctr.sndbuf_short, 1);
+	ck_assert_uint_eq(host_events(c[4]), 0);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	ck_assert_uint_eq(host_events(c[4]), SMCR_EV_WRITABLE);
+	ck_assert_uint_eq(smcr_tx_space(c[4], iov), 65536);
+	a.dev.reg_err = 0;
+	host_flush(&a);
+}
+END_TEST
+
+START_TEST(no_memory_for_the_only_ring_ends_the_connection)
+{
+	struct iovec iov[2];
+
+	a.dev.reg_err = -ENOMEM;
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_CLOSED);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_NO_MEMORY);
+	a.dev.reg_err = 0;
+}
+END_TEST
+
+START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
+{
+	struct iovec iov[2];
+	struct sndbuf *sb;
+
+	host_write(ca, 100, false);
+	sb = ca->sndbuf;
+	host_flush(&a);
+	smcr_abort(ca, SMCR_R_APP_RESET);
+	ck_assert_ptr_eq(sb->parked_on, a.link);
+	hosts_carry(&a, &b);
+	for (int i = 0; i < 4; i++) {
+		struct smcr_conn *c = host_conn(&a, ELEM, 8), *d = host_conn(&b, ELEM, 8);
+
+		hosts_join(&a, c, &b, d);
+		conn_establish(c);
+		smcr_tx_space(c, iov);
+		ck_assert_ptr_ne(c->sndbuf, sb);
+		smcr_tx_commit(c, 1, false);
+	}
+	host_flush(&a);
+	host_complete(&a);
+	ck_assert_uint_gt(sb->parked_on->wr_tail, sb->parked_until);
+}
+END_TEST
+
+/* -- steps -- */
+
+START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
+{
+	uint32_t at;
+
+	/* The ring starts anew with each burst, the element goes on: bring them out of step. */
+	host_write(ca, 60000, false);
+	hosts_carry(&a, &b);
+	host_read(cb, ELEM, NULL);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	host_write(ca, 40000, false);
+	hosts_carry(&a, &b);
+	host_read(cb, 30000, NULL);
+	cb->tx_pending = true;
+	conn_tx_schedule(cb);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(ca->tx_acked, 90000);
+	at = a.dev.cnt;
+	ck_assert_uint_eq(host_write(ca, 50000, false), 50000);
+	hosts_carry(&a, &b);
+	/* Element: 100,000 % 65,536 = 34,464; ring: 40,000. */
+	ck_assert_uint_eq(posted(at)->op, RNIC_WR_WRITE);
+	ck_assert_uint_eq(posted(at)->sge_cnt, 2);
+	ck_assert_uint_eq(posted(at)->sge[0].len, 25536);
+	ck_assert_uint_eq(posted(at)->sge[1].len, 31072 - 25536);
+	ck_assert_uint_eq(posted(at + 1)->sge_cnt, 1);
+	ck_assert_uint_eq(posted(at + 1)->sge[0].len, 50000 - 31072);
+	ck_assert_uint_eq(posted(at + 2)->op, RNIC_WR_SEND);
+	ck_assert_uint_eq(posted(at + 2)->flags & RNIC_SOLICITED, RNIC_SOLICITED);
+	ck_assert_uint_eq(a.dev.cnt, at + 3);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 60000);
+}
+END_TEST
+
+START_TEST(a_blocked_writer_says_so_once)
+{
+	host_write(ca, 65536, false);
+	hosts_carry(&a, &b);
+	host_saw(&a, 1, "C prod=1/0 cons=0/0");
+	host_complete(&a);
+	host_write(ca, 10, false);
+	hosts_carry(&a, &b);
+	host_saw(&a, 2, "C prod=1/0 cons=0/0 B");
+	host_write(ca, 10, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 3);
+	ck_assert_uint_eq(a.eng.ctr.writer_blocked, 1);
+	host_read(cb, 15, NULL);
+	hosts_carry(&a, &b);
+	host_saw(&b, 0, "C prod=0/0 cons=0/15");
+	host_saw(&a, 3, "W 0:14");
+	host_saw(&a, 4, "C prod=1/15 cons=0/0 B");
+}
+END_TEST
+
+START_TEST(no_room_for_payload_does_not_hold_back_messages)
+{
+	struct smcr_conn *c2 = host_conn(&a, ELEM, 4), *d2 = host_conn(&b, ELEM, 4);
+
+	hosts_join(&a, c2, &b, d2);
+	conn_establish(c2);
+	conn_establish(d2);
+	host_write(ca, 1000, false);
+	smcr_shutdown_wr(c2);
+	a.dev.room.bytes = 0;
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "C prod=0/0 cons=0/0 D");
+	ck_assert_uint_eq(a.steps, 1);
+	a.dev.room.bytes = 600;
+	link_kick(a.link);
+	host_carry_one(&a, &b);
+	host_saw(&a, 1, "W 0:599");
+	a.dev.room.bytes = 10000;
+	link_kick(a.link);
+	hosts_carry(&a, &b);
+	host_saw(&a, 2, "C prod=0/600 cons=0/0");
+	host_saw(&a, 3, "W 600:999");
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
+}
+END_TEST
+
+START_TEST(little_room_for_requests)
+{
+	host_write(ca, 1000, false);
+	a.dev.room = (struct rnic_room){ 2, 2, 1 << 20 };
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 0);	/* a step may need three */
+	smcr_rx_consume(ca, 0);
+	ca->tx_pending = true;
+	link_kick(a.link);
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "C prod=0/0 cons=0/0");
+	a.dev.room = (struct rnic_room){ 5, 0, 1 << 20 };
+	link_kick(a.link);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 1);
+	a.dev.room = (struct rnic_room){ 5, 5, 1 << 20 };
+	link_kick(a.link);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
+}
+END_TEST
+
+START_TEST(bulk_takes_turns_with_others)
+{
+	struct smcr_conn *c[3], *d[3];
+	static const char *const order[] = { "W 0:65535", "C prod=1/0 cons=0/0 B", "W 0:9", "C prod=0/10 cons=0/0" };
+
+	teardown();
+	host_init(&a, false);
+	host_init(&b, false);
+	a.eng.cfg.sndbuf_size = 256 * 1024;
+	for (int i = 0; i < 3; i++) {
+		c[i] = host_conn(&a, 4 * ELEM, 8);
+		d[i] = host_conn(&b, 4 * ELEM, 8);
+		hosts_join(&a, c[i], &b, d[i]);
+		conn_establish(c[i]);
+		conn_establish(d[i]);
+	}
+	host_write(c[0], 4 * ELEM, false);
+	host_write(c[1], 10, false);
+	host_write(c[2], 10, false);
+	for (int i = 0; i < 4; i++)
+		host_carry_one(&a, &b);
+	host_saw(&a, 0, order[0]);
+	host_saw(&a, 1, "C prod=0/65536 cons=0/0");
+	host_saw(&a, 2, order[2]);
+	host_saw(&a, 3, order[3]);
+	hosts_carry(&a, &b);
+	/* Two for each small one, four steps of 64 KiB for the large one. */
+	ck_assert_uint_eq(a.steps, 2 + 2 + 8);
+	ca = c[0];
+	cb = d[0];
+}
+END_TEST
+
+START_TEST(a_post_that_fails_changes_nothing)
+{
+	host_write(ca, 1000, false);
+	a.dev.post_err = -ENOTCONN;
+	host_flush(&a);
+	ck_assert_uint_eq(ca->tx_sent, 0);
+	ck_assert_uint_eq(ca->tx_seq, 0);
+	ck_assert(!list_empty(&a.link->ready));
+	a.dev.post_err = 0;
+	link_kick(a.link);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
+}
+END_TEST
+
+START_TEST(an_rmb_that_the_peer_took_back)
+{
+	host_write(ca, 1000, false);
+	ca->peer_rmb->on[0].known = false;
+	host_flush(&a);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_CLOSED);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_PROTOCOL);
+	for (unsigned i = 0; i < a.dev.cnt; i++)
+		ck_assert_int_eq(posted(i)->op, RNIC_WR_SEND);
+}
+END_TEST
+
+/* -- urgent data -- */
+
+START_TEST(two_urgent_bytes_both_arrive_as_urgent)
+{
+	struct iovec iov[2];
+	unsigned urgent = 0;
+
+	host_write(ca, 1, true);
+	host_write(ca, 1, true);
+	/* Two are remembered; a third has to wait. */
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "W 0:0");
+	host_saw(&a, 1, "C prod=0/1 cons=0/0 PU");
+	ck_assert_uint_eq(a.steps, 2);
+	ck_assert_uint_eq(host_read(cb, 10, &urgent), 1);
+	hosts_carry(&a, &b);
+	host_saw(&a, 2, "W 1:1");
+	host_saw(&a, 3, "C prod=0/2 cons=0/0 PU");
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	host_write(ca, 5, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 4);
+	ck_assert_uint_eq(host_read(cb, 10, &urgent), 1);
+	ck_assert_uint_eq(urgent, 2);
+	hosts_carry(&a, &b);
+	host_saw(&a, 5, "C prod=0/7 cons=0/0");
+	ck_assert_uint_eq(host_read(cb, 10, &urgent), 5);
+	ck_assert_uint_eq(urgent, 2);
+	ck_assert_uint_eq(a.eng.ctr.urgent_sent, 2);
+	ck_assert_uint_eq(b.eng.ctr.urgent_received, 2);
+}
+END_TEST
+
+START_TEST(a_message_of_our_own_keeps_the_urgent_flags)
+{
+	host_write(ca, 3, true);
+	hosts_carry(&a, &b);
+	ca->tx_pending = true;
+	conn_tx_schedule(ca);
+	hosts_carry(&a, &b);
+	host_saw(&a, 2, "C prod=0/3 cons=0/0 PU");
+	ck_assert_uint_eq(b.eng.ctr.urgent_received, 1);
+}
+END_TEST
+
+START_TEST(urgent_bytes_beyond_a_step)
+{
+	unsigned urgent = 0;
+
+	/* 50,000 fit, the urgent byte ends the step after them; P is told from the start. */
+	a.dev.room.bytes = 50000;
+	host_write(ca, 60000, true);
+	host_flush(&a);
+	a.dev.room.bytes = 1 << 20;
+	link_kick(a.link);
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "W 0:49999");
+	host_saw(&a, 1, "C prod=0/50000 cons=0/0 P");
+	host_saw(&a, 2, "W 50000:59999");
+	host_saw(&a, 3, "C prod=0/60000 cons=0/0 PU");
+	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 60000);
+	ck_assert_uint_eq(urgent, 1);
+}
+END_TEST
+
+START_TEST(d_waits_for_the_urgent_byte_before_it)
+{
+	unsigned urgent = 0;
+
+	host_write(ca, 1, true);
+	host_write(ca, 10, false);
+	smcr_shutdown_wr(ca);
+	hosts_carry(&a, &b);
+	ck_assert_int_eq(ca->state, CONN_ACTIVE);
+	host_read(cb, 1, &urgent);
+	hosts_carry(&a, &b);
+	host_saw(&a, 3, "C prod=0/11 cons=0/0 D");
+}
+END_TEST
+
+/* -- when completions are asked for -- */
+
+START_TEST(small_exchanges_ask_for_nothing)
+{
+	for (int i = 0; i < 10; i++) {
+		host_write(ca, 100, false);
+		hosts_carry(&a, &b);
+		host_read(cb, 100, NULL);
+	}
+	ck_assert_uint_eq(a.dev.confirms, 0);
+}
+END_TEST
+
+START_TEST(a_ring_more_than_half_full_asks_once)
+{
+	host_write(ca, 30000, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.dev.confirms, 0);
+	host_write(ca, 10000, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.dev.confirms, 1);
+	link_kick(a.link);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.confirms, 1);
+}
+END_TEST
+
+static void
+tx_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_ring_is_lent_while_bytes_are_in_flight);
+	tcase_add_test(tc, a_ring_that_was_not_used_goes_back_with_the_turn);
+	tcase_add_test(tc, the_peers_cursor_releases_as_well);
+	tcase_add_test(tc, nothing_is_overwritten_before_it_is_released);
+	tcase_add_test(tc, room_is_told_again_when_a_quarter_is_free);
+	tcase_add_test(tc, no_memory_for_a_ring_while_others_have_one);
+	tcase_add_test(tc, no_memory_for_the_only_ring_ends_the_connection);
+	tcase_add_test(tc, the_ring_of_an_aborted_connection_waits_for_the_device);
+	tcase_add_test(tc, a_write_that_passes_both_ends_has_two_requests_and_two_pieces);
+	tcase_add_test(tc, a_blocked_writer_says_so_once);
+	tcase_add_test(tc, no_room_for_payload_does_not_hold_back_messages);
+	tcase_add_test(tc, little_room_for_requests);
+	tcase_add_test(tc, bulk_takes_turns_with_others);
+	tcase_add_test(tc, a_post_that_fails_changes_nothing);
+	tcase_add_test(tc, an_rmb_that_the_peer_took_back);
+	tcase_add_test(tc, two_urgent_bytes_both_arrive_as_urgent);
+	tcase_add_test(tc, a_message_of_our_own_keeps_the_urgent_flags);
+	tcase_add_test(tc, urgent_bytes_beyond_a_step);
+	tcase_add_test(tc, d_waits_for_the_urgent_byte_before_it);
+	tcase_add_test(tc, small_exchanges_ask_for_nothing);
+	tcase_add_test(tc, a_ring_more_than_half_full_asks_once);
+}
+
+UNIT_MAIN("tx", tx_case)
