@@ -23,7 +23,7 @@
 
 /* -- messages -- */
 
-static void
+static void __attribute__((format(printf, 4, 0)))
 report(struct config_report *rep, unsigned line, const char *kind, const char *fmt, va_list ap)
 {
 	if (line > 0)
