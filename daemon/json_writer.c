@@ -50,29 +50,55 @@ is_control(uint32_t cp)
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
 }
 
+/* Length of the start of s that needs no escape and no second look: what nearly all text consists of. */
+static size_t
+plain_len(const unsigned char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
+/* One character that is not plain; how many bytes of s it takes. */
+static unsigned
+put_special(struct json_writer *w, const unsigned char *s)
+{
+	uint32_t cp = 0;
+	unsigned n = utf8_len(s, &cp);
+	char esc[8];
+
+	if (n == 0) {
+		put_str(w, "\\ufffd");
+		return 1;
+	}
+	if (cp == '"' || cp == '\\') {
+		outbuf_putc(w->out, '\\');
+		outbuf_putc(w->out, (char)cp);
+	} else if (is_control(cp)) {
+		snprintf(esc, sizeof(esc), "\\u%04x", (unsigned)cp);
+		put_str(w, esc);
+	} else {
+		outbuf_put(w->out, s, n);
+	}
+	return n;
+}
+
 static void
 put_quoted(struct json_writer *w, const char *val)
 {
 	const unsigned char *s = (const unsigned char *)val;
-	char esc[8];
 
 	outbuf_putc(w->out, '"');
-	while (*s != '\0') {
-		uint32_t cp = 0;
-		unsigned n = utf8_len(s, &cp);
+	for (;;) {
+		size_t n = plain_len(s);
 
-		if (n == 0) {
-			put_str(w, "\\ufffd");
-		} else if (cp == '"' || cp == '\\') {
-			outbuf_putc(w->out, '\\');
-			outbuf_putc(w->out, (char)cp);
-		} else if (is_control(cp)) {
-			snprintf(esc, sizeof(esc), "\\u%04x", (unsigned)cp);
-			put_str(w, esc);
-		} else {
-			outbuf_put(w->out, s, n);
-		}
-		s += n > 0 ? n : 1;
+		outbuf_put(w->out, s, n);
+		s += n;
+		if (*s == '\0')
+			break;
+		s += put_special(w, s);
 	}
 	outbuf_putc(w->out, '"');
 }
