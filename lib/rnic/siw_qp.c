@@ -535,11 +535,6 @@ qp_detach(struct siw_qp *qp, bool last_word)
 	const struct linger now = { .l_onoff = 1 };
 	int fd = qp->fd;
 
-	timer_cancel(&dev->timers, &qp->connect_timer);
-	timer_cancel(&dev->timers, &qp->confirm_timer);
-	timer_cancel(&dev->timers, &qp->answer_timer);
-	list_remove(&qp->rx_node);
-	list_remove(&qp->stamp_node);
 	qp->fd = -1;
 	if (fd >= 0) {
 		dev->loop.unwatch(dev->loop.ctx, fd);
@@ -551,7 +546,13 @@ qp_detach(struct siw_qp *qp, bool last_word)
 			close(fd);
 		}
 	}
+	/* Last: filling the send queue a last time may have armed and listed it again. */
+	timer_cancel(&dev->timers, &qp->connect_timer);
+	timer_cancel(&dev->timers, &qp->confirm_timer);
+	timer_cancel(&dev->timers, &qp->answer_timer);
+	list_remove(&qp->rx_node);
 	list_remove(&qp->tx_node);
+	list_remove(&qp->stamp_node);
 }
 
 void

@@ -1,0 +1,791 @@
+/* Soft iWARP against a peer made by hand: old, careless and hostile ones. */
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+
+#include "iwarp/fpdu.h"
+#include "iwarp/txq.h"
+#include "rnic/siw_pdata.h"
+#include "siw_ends.h"
+#include "wire/rdmap.h"
+
+static struct raw {
+	int fd;
+	uint8_t in[300000];
+	size_t len;
+	struct fpdu_rx rx;
+	struct txq txq;
+	bool eof;
+} raw;
+
+static void
+raw_init(int fd)
+{
+	raw.fd = fd;
+	raw.len = 0;
+	raw.eof = false;
+	fpdu_rx_init(&raw.rx, true, false);
+	ck_assert_int_eq(txq_init(&raw.txq, 200000), 0);
+	txq_start(&raw.txq, true, false);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+static void
+raw_close(void)
+{
+	close(raw.fd);
+	txq_fini(&raw.txq);
+}
+
+static void
+raw_open(const struct end *to, int mss)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_port = htons(rnic_query(to->dev).mpa_port),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (mss > 0)
+		ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	raw_init(fd);
+}
+
+static void
+raw_send(const void *bytes, size_t len)
+{
+	ck_assert_int_eq(send(raw.fd, bytes, len, MSG_NOSIGNAL), (ssize_t)len);
+}
+
+static void
+raw_read(void)
+{
+	ssize_t n = recv(raw.fd, raw.in + raw.len, sizeof(raw.in) - raw.len, 0);
+
+	if (n > 0)
+		raw.len += (size_t)n;
+	else if (n == 0 || errno != EAGAIN)
+		raw.eof = true;
+}
+
+static void
+raw_take(size_t n)
+{
+	memmove(raw.in, raw.in + n, raw.len - n);
+	raw.len -= n;
+}
+
+/* A Request with private data for b's QP, as a device sends it but for what the test changes. */
+static struct siw_pdata
+raw_pdata(void)
+{
+	return (struct siw_pdata){
+		.recv_depth = 8, .qpn = b.qp->qpn, .psn = b.qp->psn, .token = TOKEN, .from_qpn = 77,
+		.ulpdu_max = 16384,
+	};
+}
+
+static struct mpa_frame
+raw_frame(enum mpa_kind kind)
+{
+	return (struct mpa_frame){
+		.kind = kind, .rev = 2, .flags = MPA_ENHANCED | MPA_CRC,
+		.model = MPA_P2P | MPA_RTR_ANY, .ird = 4, .ord = 4,
+	};
+}
+
+static void
+raw_send_frame(struct mpa_frame f, const struct siw_pdata *d)
+{
+	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	int len;
+
+	if (d != NULL) {
+		siw_pdata_encode(d, pd);
+		f.pd = (struct span){ pd, sizeof(pd) };
+	}
+	len = mpa_frame_encode(&f, out, sizeof(out));
+	ck_assert_int_gt(len, 0);
+	raw_send(out, (size_t)len);
+}
+
+static bool
+raw_has_frame(enum mpa_kind kind, struct mpa_frame *f)
+{
+	raw_read();
+	return mpa_frame_decode((struct span){ raw.in, raw.len }, kind, f) > 0;
+}
+
+/* Awaits the Reply; its private data is in *d when it is one of ours. */
+static struct mpa_frame
+raw_reply(struct siw_pdata *d)
+{
+	struct mpa_frame f;
+
+	UNTIL(raw_has_frame(MPA_REPLY, &f));
+	if (siw_pdata_decode(f.pd, d) < 0)
+		memset(d, 0xff, sizeof(*d));
+	raw_take(MPA_HDR_LEN + f.pd.len + (f.flags & MPA_ENHANCED ? MPA_ENHANCED_LEN : 0));
+	return f;
+}
+
+static void
+raw_fpdu(const struct ddp_hdr *h, const void *bytes, size_t len)
+{
+	struct iovec iov[8];
+	struct txq_payload p = { .cnt = 1, .len = len, .v = { { (void *)(uintptr_t)bytes, len } } };
+
+	txq_put(&raw.txq, h, &p);
+	ck_assert_uint_eq(txq_gather(&raw.txq, iov, 8), 1);
+	raw_send(iov[0].iov_base, iov[0].iov_len);
+	txq_sent(&raw.txq, iov[0].iov_len);
+}
+
+static const struct ddp_hdr rtr_write = { .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = 1 };
+
+static struct span raw_ulpdu;
+
+static bool
+raw_has_fpdu(void)
+{
+	size_t need;
+
+	raw_read();
+	return fpdu_rx_next(&raw.rx, raw.in, raw.len, &raw_ulpdu, &need) > 0;
+}
+
+/* Awaits an FPDU; its header, and its payload in raw_ulpdu. */
+static struct ddp_hdr
+raw_next(void)
+{
+	struct ddp_hdr h;
+	int n;
+
+	UNTIL(raw_has_fpdu());
+	n = ddp_decode(raw_ulpdu, &h);
+	ck_assert_int_gt(n, 0);
+	raw_ulpdu.ptr += n;
+	raw_ulpdu.len -= (size_t)n;
+	return h;
+}
+
+static void
+raw_drop(void)
+{
+	raw_take(mpa_fpdu_len((size_t)raw.in[0] << 8 | raw.in[1]));
+}
+
+static void
+expect_terminate(uint8_t layer, uint8_t etype, uint8_t code)
+{
+	struct ddp_hdr h = raw_next();
+	struct rdmap_term t;
+
+	ck_assert_uint_eq(h.ulp_ctrl, 0x47);
+	ck_assert_uint_eq(h.qn, 2);
+	ck_assert_uint_eq(h.msn, 1);
+	ck_assert_int_gt(rdmap_term_decode(raw_ulpdu, &t), 0);
+	ck_assert_msg(t.layer == layer && t.etype == etype && t.code == code, "%u/%u/%u", t.layer, t.etype, t.code);
+	raw_drop();
+	/* a graceful end, so that it arrives */
+	UNTIL(raw_read(), raw.eof);
+	ck_assert_uint_eq(raw.len, 0);
+}
+
+static void
+open_for_raw(const struct siw_config *c)
+{
+	struct rnic_remote r = { .qpn = 77 };
+
+	open_both(c, c);
+	end_qp(&b, 16, 8, TOKEN);
+	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
+	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &r), 0);
+}
+
+/* The raw peer connects to b as a well-behaved initiator. */
+static void
+raw_connect(const struct siw_config *c, int mss, uint32_t ulpdu_max)
+{
+	struct siw_pdata d;
+
+	open_for_raw(c);
+	raw_open(&b, mss);
+	d = raw_pdata();
+	d.ulpdu_max = ulpdu_max;
+	raw_send_frame(raw_frame(MPA_REQUEST), &d);
+	ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
+	raw_fpdu(&rtr_write, "", 0);
+	UNTIL(b.connected == 1);
+}
+
+START_TEST(passive_side_answers_as_the_rfc_wants)
+{
+	struct siw_config c = config();
+	struct mpa_frame f;
+	struct siw_pdata d;
+
+	c.ird = 6;
+	c.ord = 2;
+	c.rtr = SIW_RTR_WRITE | SIW_RTR_READ;
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	raw_send_frame(raw_frame(MPA_REQUEST), &d);
+	f = raw_reply(&d);
+	ck_assert_uint_eq(f.rev, 2);
+	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC);
+	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_WRITE | MPA_RTR_READ);
+	ck_assert_uint_eq(f.ird, 4);
+	ck_assert_uint_eq(f.ord, 2);
+	ck_assert_uint_eq(d.verdict, SIW_ACCEPTED);
+	ck_assert_uint_eq(d.from_qpn, b.qp->qpn);
+	ck_assert_uint_eq(d.qpn, 77);
+	ck_assert_uint_eq(d.recv_depth, 8);
+	ck_assert_uint_eq(d.token, 0);
+	ck_assert_uint_eq(b.connected, 0);
+	raw_close();
+	UNTIL(b.failed == 1);
+	close_both();
+}
+END_TEST
+
+/* Initiator first: also with a peer that knows no RTR (RFC 5044 7.1.2, rule 4). */
+START_TEST(passive_side_waits_for_the_first_fpdu)
+{
+	struct siw_config c = config();
+	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = MPA_CRC };
+	struct siw_pdata d;
+	uint8_t small = 1;
+
+	c.confirm_ms = 1;
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	raw_send_frame(_i == 0 ? f : raw_frame(MPA_REQUEST), &d);
+	f = raw_reply(&d);
+	ck_assert_uint_eq(f.rev, _i == 0 ? 1 : 2);
+	ck_assert_uint_eq(f.flags, _i == 0 ? MPA_CRC : MPA_CRC | MPA_ENHANCED);
+	/* not connected yet; what is posted all the same has to wait */
+	(void)try_post(&b, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 10, &b, 0);
+	run_ms(50);
+	raw_read();
+	ck_assert_uint_eq(raw.len, 0);
+	ck_assert_uint_eq(b.connected, 0);
+	raw_fpdu(&(struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = b.mr->rkey,
+	    .to = b.mr->addr }, &small, 1);
+	UNTIL(b.connected == 1);
+	ck_assert_uint_eq(b.buf[0], 1);
+	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x43);
+	raw_close();
+	UNTIL(b.errors == 1);
+	close_both();
+}
+END_TEST
+
+START_TEST(initiator_with_ird_0_is_rejected)
+{
+	struct siw_config c = config();
+	struct mpa_frame f;
+	struct siw_pdata d;
+
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	f = raw_frame(MPA_REQUEST);
+	f.ird = 0;
+	d = raw_pdata();
+	raw_send_frame(f, &d);
+	f = raw_reply(&d);
+	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC | MPA_REJECT);
+	ck_assert_uint_eq(f.ord, 1);
+	ck_assert_uint_eq(d.verdict, SIW_READ_DEPTH);
+	UNTIL(raw_read(), raw.eof);
+	UNTIL(b.failed == 1);
+	ck_assert_str_eq(b.why, "the peer's IRD is too small");
+	raw_close();
+	close_both();
+}
+END_TEST
+
+START_TEST(strangers_are_refused)
+{
+	struct siw_config c = config();
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
+	struct siw_pdata d;
+	static const uint8_t other[40] = "rping";
+
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	if (_i == 0)
+		f.pd = (struct span){ other, sizeof(other) };
+	if (_i == 2)
+		f = (struct mpa_frame){ .kind = MPA_REQUEST, .rev = 1 };
+	raw_send_frame(f, NULL);
+	f = raw_reply(&d);
+	ck_assert_uint_eq(f.flags, _i == 2 ? MPA_REJECT : MPA_REJECT | MPA_ENHANCED);
+	ck_assert_uint_eq(f.rev, _i == 2 ? 1 : 2);
+	ck_assert_uint_eq(d.verdict, SIW_STRANGER);
+	ck_assert_uint_eq(d.from_qpn, 0);
+	UNTIL(raw_read(), raw.eof);
+	ck_assert_uint_eq(stats(&b).mpa_refused_token, 1);
+	ck_assert_uint_eq(b.failed + b.connected, 0);
+	raw_close();
+	close_both();
+}
+END_TEST
+
+START_TEST(malformed_requests_are_dropped)
+{
+	struct siw_config c = config();
+	uint8_t buf[MPA_FRAME_MAX + 10] = "MPA ID Req Frame\x40\x01";
+	size_t len = 20;
+
+	c.connect_ms = 200;
+	open_both(&c, &c);
+	end_qp(&b, 8, 8, TOKEN);
+	switch (_i) {
+	case 0:
+		buf[0] = 'm';
+		len = 1;
+		break;
+	case 1:		/* an initiator meets an initiator's peer: a Reply */
+		memcpy(buf, "MPA ID Rep Frame", 16);
+		break;
+	case 2:		/* private data too long */
+		buf[18] = 2;
+		buf[19] = 1;
+		break;
+	case 3:		/* a byte behind the frame */
+		len = 21;
+		break;
+	case 4:
+		buf[17] = 3;
+		break;
+	case 5:
+		buf[17] = 0;
+		break;
+	case 6:		/* never complete */
+		len = 19;
+		break;
+	default:	/* nothing at all */
+		len = 0;
+		break;
+	}
+	raw_open(&b, 0);
+	raw_send(buf, len);
+	UNTIL(raw_read(), raw.eof);
+	ck_assert_uint_eq(raw.len, 0);
+	ck_assert_uint_eq(stats(&b).mpa_bad, 1);
+	raw_close();
+	close_both();
+}
+END_TEST
+
+START_TEST(silent_connections_do_not_keep_others_out)
+{
+	struct siw_config c = config();
+	int fds[140];
+
+	open_both(&c, &c);
+	for (unsigned i = 0; i < 140; i++) {
+		raw_open(&b, 0);
+		fds[i] = raw.fd;
+		txq_fini(&raw.txq);
+		turn();
+	}
+	UNTIL(stats(&b).mpa_bad == 12);
+	connect_ends();
+	ck_assert_uint_eq(b.connected, 1);
+	for (unsigned i = 0; i < 140; i++)
+		close(fds[i]);
+	close_both();
+}
+END_TEST
+
+START_TEST(a_crc_error_is_told_and_ends_the_link)
+{
+	struct siw_config c = config();
+	struct siw_stats st;
+	static const uint8_t bad[] = {
+		0x00, 0x12, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd', 1, 2, 3, 4,
+	};
+
+	raw_connect(&c, 0, 16384);
+	post_recv(&b, 5, 0, 10);
+	post(&b, RNIC_WR_WRITE, 6, 0, 0, 0, &b, 0);
+	raw_send(bad, sizeof(bad));
+	while (raw_next().ulp_ctrl != 0x47)
+		raw_drop();
+	raw.rx.pos -= (uint32_t)mpa_fpdu_len((size_t)raw.in[0] << 8 | raw.in[1]);
+	expect_terminate(2, 0, 2);
+	UNTIL(b.errors == 1);
+	ck_assert_str_eq(b.why, "CRC error");
+	check_wc(&b, 0, 6, RNIC_WC_WRITE, RNIC_WC_LOCAL_ERR);
+	check_wc(&b, 1, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);
+	st = stats(&b);
+	ck_assert_uint_eq(st.crc_errors, 1);
+	ck_assert_uint_eq(st.terminates_sent, 1);
+	raw_close();
+	close_both();
+}
+END_TEST
+
+START_TEST(protocol_errors_are_told)
+{
+	struct siw_config c = config();
+	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 1 };
+
+	raw_connect(&c, 0, 16384);
+	post_recv(&b, 5, 0, 10);
+	switch (_i) {
+	case 0:
+		raw_fpdu(&h, "0123456789a", 11);
+		expect_terminate(1, 2, 5);
+		break;
+	case 1:
+		h.msn = 2;
+		raw_fpdu(&h, "", 0);
+		expect_terminate(1, 2, 3);
+		break;
+	case 2:
+		h.ulp_ctrl = 0x48;
+		raw_fpdu(&h, "", 0);
+		expect_terminate(0, 2, 6);
+		break;
+	default:
+		h.qn = 3;
+		raw_fpdu(&h, "", 0);
+		expect_terminate(1, 2, 1);
+		break;
+	}
+	UNTIL(b.errors == 1);
+	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
+	raw_close();
+	close_both();
+}
+END_TEST
+
+/* A Read of our memory, larger than one segment, and the confirming Read of b in between. */
+START_TEST(reads_are_served)
+{
+	struct siw_config c = config();
+	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 };
+	struct rdmap_read r = { .sink_stag = 9, .sink_to = 1000, .size = 5000 };
+	uint8_t body[RDMAP_READ_LEN];
+	size_t got = 0;
+
+	c.fpdu_max = 600;
+	raw_connect(&c, 0, 16384);
+	fill(b.buf, BUF, 1);
+	r.src_stag = b.mr->rkey;
+	r.src_to = b.mr->addr + 17;
+	rdmap_read_encode(&r, body);
+	raw_fpdu(&h, body, sizeof(body));
+	while (got < 5000) {
+		h = raw_next();
+		ck_assert_uint_eq(h.ulp_ctrl, 0x42);
+		ck_assert_uint_eq(h.stag, 9);
+		ck_assert_uint_eq(h.to, 1000 + got);
+		ck_assert_uint_le(raw_ulpdu.len + DDP_TAGGED_LEN, 600);
+		ck_assert_mem_eq(raw_ulpdu.ptr, b.buf + 17 + got, raw_ulpdu.len);
+		got += raw_ulpdu.len;
+		ck_assert_int_eq(h.last, got == 5000);
+		raw_drop();
+	}
+	ck_assert_uint_eq(got, 5000);
+	ck_assert_uint_eq(stats(&b).reads_served, 1);
+	/* memory that is no more: RDMAP says so */
+	r.src_stag ^= 0x10;
+	rdmap_read_encode(&r, body);
+	raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 2 }, body, sizeof(body));
+	expect_terminate(0, 1, 0);
+	raw_close();
+	close_both();
+}
+END_TEST
+
+/* A peer that names no FPDU size gets what fits a TCP segment. */
+START_TEST(mulpdu_from_the_mss)
+{
+	struct siw_config c = config();
+	int mss;
+	socklen_t len = sizeof(mss);
+	size_t total = 0;
+
+	raw_connect(&c, 1400, 0);
+	ck_assert_int_eq(getsockopt(raw.fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len), 0);
+	post(&b, RNIC_WR_WRITE, 1, 0, 0, 20000, &b, 0);
+	while (total < 20000) {
+		struct ddp_hdr h = raw_next();
+
+		ck_assert_uint_eq(h.ulp_ctrl, 0x40);
+		ck_assert_uint_le(mpa_fpdu_len(raw_ulpdu.len + DDP_TAGGED_LEN), (size_t)mss);
+		ck_assert(h.last || raw_ulpdu.len > 1000);
+		total += raw_ulpdu.len;
+		raw_drop();
+	}
+	raw_close();
+	close_both();
+}
+END_TEST
+
+/* One byte at a time. */
+START_TEST(any_segmentation_is_taken)
+{
+	struct siw_config c = config();
+	uint8_t data[100], out[400];
+	struct iovec iov[8];
+	struct txq_payload p = { .cnt = 1, .len = sizeof(data), .v = { { data, sizeof(data) } } };
+	size_t len = 0;
+
+	raw_connect(&c, 0, 16384);
+	post_recv(&b, 5, 0, 200);
+	fill(data, sizeof(data), 6);
+	txq_put(&raw.txq, &(struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x40,
+	    .stag = b.mr->rkey, .to = b.mr->addr + 500 }, &p);
+	txq_put(&raw.txq, &(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x43, .msn = 1 }, &p);
+	for (unsigned i = 0, n = txq_gather(&raw.txq, iov, 8); i < n; i++) {
+		memcpy(out + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	for (size_t i = 0; i < len; i++) {
+		raw_send(out + i, 1);
+		turn_one(&b, 0);
+	}
+	UNTIL(b.wc_cnt == 1);
+	ck_assert_uint_eq(b.wc[0].len, 100);
+	ck_assert_mem_eq(b.buf, data, 100);
+	ck_assert_mem_eq(b.buf + 500, data, 100);
+	raw_close();
+	close_both();
+}
+END_TEST
+
+/* -- the raw peer as responder -- */
+
+static int listener;
+
+static struct rnic_remote
+raw_listen(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	ck_assert_int_eq(listen(listener, 5), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&sin, &len), 0);
+	return (struct rnic_remote){
+		.gid = rnic_query(a.dev).gid, .qpn = 55, .psn = 66, .mpa_port = ntohs(sin.sin_port),
+	};
+}
+
+static bool
+raw_accepts(void)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	raw_init(fd);
+	return true;
+}
+
+/* a sends its Request to the raw peer. */
+static struct siw_pdata
+raw_serve(const struct siw_config *c)
+{
+	struct rnic_remote r;
+	struct mpa_frame f;
+	struct siw_pdata d;
+
+	open_both(c, c);
+	end_qp(&a, 16, 8, TOKEN);
+	r = raw_listen();
+	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
+	UNTIL(raw_accepts());
+	UNTIL(raw_has_frame(MPA_REQUEST, &f));
+	ck_assert_uint_eq(f.rev, 2);
+	ck_assert_uint_eq(f.flags & MPA_ENHANCED, MPA_ENHANCED);
+	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
+	ck_assert_uint_eq(f.ird, c->ird);
+	ck_assert_uint_eq(f.ord, c->ord);
+	ck_assert_int_eq(siw_pdata_decode(f.pd, &d), 0);
+	ck_assert_uint_eq(d.qpn, 55);
+	ck_assert_uint_eq(d.psn, 66);
+	ck_assert_uint_eq(d.token, TOKEN);
+	ck_assert_uint_eq(d.from_qpn, a.qp->qpn);
+	raw_take(raw.len);
+	return (struct siw_pdata){ .recv_depth = 8, .qpn = d.from_qpn, .from_qpn = 55, .ulpdu_max = 16384 };
+}
+
+static void
+raw_serve_end(const char *why)
+{
+	UNTIL(a.failed == 1);
+	ck_assert_str_eq(a.why, why);
+	ck_assert_uint_eq(a.connected, 0);
+	raw_close();
+	close(listener);
+	close_both();
+}
+
+START_TEST(responder_with_ird_0_is_told_terminate_6)
+{
+	struct siw_config c = config();
+	struct siw_pdata d = raw_serve(&c);
+	struct mpa_frame f = raw_frame(MPA_REPLY);
+
+	if (_i == 0)
+		f.ird = 0;
+	else
+		f.ord = (uint16_t)(c.ird + 1);
+	raw_send_frame(f, &d);
+	expect_terminate(2, 0, 6);
+	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
+}
+END_TEST
+
+START_TEST(bad_replies)
+{
+	struct siw_config c = config();
+	const char *why;
+	struct siw_pdata d;
+	struct mpa_frame f = raw_frame(MPA_REPLY);
+
+	c.connect_ms = 300;
+	d = raw_serve(&c);
+	switch (_i) {
+	case 0:
+		raw_send_frame(raw_frame(MPA_REQUEST), &d);
+		why = "malformed MPA Reply";
+		break;
+	case 1:
+		raw_send_frame(f, &d);
+		raw_send("x", 1);
+		why = "malformed MPA Reply";
+		break;
+	case 2:
+		f.rev = 3;
+		raw_send_frame(f, &d);
+		why = "MPA revision not supported";
+		break;
+	case 3:
+		f.flags = MPA_CRC;
+		raw_send_frame(f, &d);
+		why = "MPA Reply does not match the Request (enhanced block)";
+		break;
+	case 4:
+		raw_send_frame(f, NULL);
+		why = "the MPA Reply is not from the peer's link";
+		break;
+	case 5:
+		d.qpn ^= 1;
+		raw_send_frame(f, &d);
+		why = "the MPA Reply is not from the peer's link";
+		break;
+	case 6:
+		d.from_qpn ^= 1;
+		raw_send_frame(f, &d);
+		why = "the MPA Reply is not from the peer's link";
+		break;
+	case 7:
+		shutdown(raw.fd, SHUT_WR);
+		why = "the peer closed its MPA port's connection without an answer";
+		break;
+	case 8:
+		f.flags |= MPA_REJECT;
+		raw_send_frame(f, NULL);
+		why = "rejected by the peer";
+		break;
+	case 9:
+		raw_send("MPA ID Rep Frame", 16);
+		why = "the peer did not answer the MPA Request in time";
+		break;
+	default:
+		why = "the peer did not answer the MPA Request in time";
+		break;
+	}
+	raw_serve_end(why);
+}
+END_TEST
+
+/* Reply and first bytes of ours: the RTR is the first FPDU, then what was posted. */
+START_TEST(initiator_speaks_first)
+{
+	struct siw_config c = config();
+	struct siw_pdata d = raw_serve(&c);
+	struct mpa_frame f = raw_frame(MPA_REPLY);
+	struct ddp_hdr h;
+
+	f.model = MPA_P2P | (_i == 0 ? MPA_RTR_WRITE : _i == 1 ? MPA_RTR_READ : MPA_RTR_SEND);
+	raw_send_frame(f, &d);
+	UNTIL(a.connected == 1);
+	post(&a, RNIC_WR_SEND, 1, RNIC_SOLICITED, 0, 10, &a, 0);
+	h = raw_next();
+	ck_assert_uint_eq(h.ulp_ctrl, _i == 0 ? 0x40 : _i == 1 ? 0x41 : 0x43);
+	ck_assert(h.last);
+	if (_i == 2)
+		ck_assert_uint_eq(h.msn, 1);
+	ck_assert_uint_eq(raw_ulpdu.len, _i == 1 ? RDMAP_READ_LEN : 0);
+	raw_drop();
+	h = raw_next();
+	ck_assert_uint_eq(h.ulp_ctrl, 0x45);
+	ck_assert_uint_eq(h.msn, _i == 2 ? 2 : 1);
+	raw_close();
+	close(listener);
+	close_both();
+}
+END_TEST
+
+/* An accept queue that is full of descriptors does not lose the connection. */
+START_TEST(out_of_descriptors)
+{
+	struct siw_config c = config();
+	struct rlimit old, tight;
+	int spare = dup(0);
+
+	open_for_raw(&c);
+	ck_assert_int_ge(spare, 0);
+	raw_open(&b, 0);
+	getrlimit(RLIMIT_NOFILE, &old);
+	tight = old;
+	tight.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &tight);
+	UNTIL(stats(&b).accept_pauses >= 2);
+	setrlimit(RLIMIT_NOFILE, &old);
+	{
+		struct siw_pdata d = raw_pdata();
+
+		raw_send_frame(raw_frame(MPA_REQUEST), &d);
+		ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
+	}
+	close(spare);
+	raw_close();
+	close_both();
+}
+END_TEST
+
+static void
+siw_raw_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, passive_side_answers_as_the_rfc_wants);
+	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
+	tcase_add_test(tc, initiator_with_ird_0_is_rejected);
+	tcase_add_loop_test(tc, strangers_are_refused, 0, 3);
+	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
+	tcase_add_test(tc, silent_connections_do_not_keep_others_out);
+	tcase_add_test(tc, a_crc_error_is_told_and_ends_the_link);
+	tcase_add_loop_test(tc, protocol_errors_are_told, 0, 4);
+	tcase_add_test(tc, reads_are_served);
+	tcase_add_test(tc, mulpdu_from_the_mss);
+	tcase_add_test(tc, any_segmentation_is_taken);
+	tcase_add_loop_test(tc, responder_with_ird_0_is_told_terminate_6, 0, 2);
+	tcase_add_loop_test(tc, bad_replies, 0, 11);
+	tcase_add_loop_test(tc, initiator_speaks_first, 0, 3);
+	tcase_add_test(tc, out_of_descriptors);
+}
+
+UNIT_MAIN("siw_raw", siw_raw_case)
