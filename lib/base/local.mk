@@ -8,7 +8,8 @@ lib_libbase_la_SOURCES = \
 	lib/base/pages.c lib/base/pages.h \
 	lib/base/rng.c lib/base/rng.h \
 	lib/base/tally.c lib/base/tally.h \
-	lib/base/log.c lib/base/log.h
+	lib/base/log.c lib/base/log.h \
+	lib/base/slab.c lib/base/slab.h
 
 if HAVE_CHECK
 check_UNIT += \
@@ -18,7 +19,8 @@ check_UNIT += \
 	tests/unit/check_timerq \
 	tests/unit/check_pages \
 	tests/unit/check_tally \
-	tests/unit/check_log
+	tests/unit/check_log \
+	tests/unit/check_slab
 tests_unit_check_addr_SOURCES = tests/unit/check_addr.c tests/unit/unit.h
 tests_unit_check_addr_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_addr_LDADD = lib/libbase.la $(UNIT_LIBS)
@@ -40,4 +42,7 @@ tests_unit_check_tally_LDADD = lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_log_SOURCES = tests/unit/check_log.c tests/unit/unit.h
 tests_unit_check_log_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_log_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_slab_SOURCES = tests/unit/check_slab.c tests/unit/unit.h
+tests_unit_check_slab_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_slab_LDADD = lib/libbase.la $(UNIT_LIBS)
 endif
