@@ -20,6 +20,8 @@ daemon_libsmcrd_la_SOURCES = \
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS)
 
+include daemon/gateway.mk
+
 if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_config \
@@ -39,7 +41,7 @@ tests_unit_check_config_doc_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIB
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c tests/unit/unit.h
 tests_unit_check_smcrd_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_smcrd_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/unit.h
+tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/tcp_pair.h tests/unit/unit.h
 tests_unit_check_loop_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_loop_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 endif

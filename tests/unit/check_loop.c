@@ -2,13 +2,12 @@
 #include "daemon/loop.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tcp_pair.h"
 #include "unit.h"
 
 #define MS 1000000LL
@@ -63,23 +62,6 @@ run_until(bool (*cond)(void))
 	stop_at = loop_now(lp) + DEADLINE;
 	ck_assert_int_eq(loop_run(lp), 0);
 	ck_assert_msg(cond(), "the condition never came true");
-}
-
-static void
-tcp_pair(int sv[2])
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(sin);
-	int ls = socket(AF_INET, SOCK_STREAM, 0);
-
-	ck_assert_int_eq(bind(ls, (struct sockaddr *)&sin, sizeof(sin)), 0);
-	ck_assert_int_eq(listen(ls, 1), 0);
-	ck_assert_int_eq(getsockname(ls, (struct sockaddr *)&sin, &len), 0);
-	sv[0] = socket(AF_INET, SOCK_STREAM, 0);
-	ck_assert_int_eq(connect(sv[0], (struct sockaddr *)&sin, sizeof(sin)), 0);
-	sv[1] = accept4(ls, NULL, NULL, SOCK_NONBLOCK);
-	ck_assert_int_ge(sv[1], 0);
-	close(ls);
 }
 
 static void

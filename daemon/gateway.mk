@@ -1,0 +1,12 @@
+# Sockets, sessions and the worker; part of daemon/libsmcrd.la.
+daemon_libsmcrd_la_SOURCES += \
+	daemon/net.c daemon/net.h \
+	daemon/leg.c daemon/leg.h
+
+if HAVE_CHECK
+check_UNIT += \
+	tests/unit/check_leg
+tests_unit_check_leg_SOURCES = tests/unit/check_leg.c tests/unit/tcp_pair.h tests/unit/unit.h
+tests_unit_check_leg_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_leg_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+endif

@@ -1,0 +1,55 @@
+/*
+ * A TCP leg: one socket of a session, watched by the loop. Latches what the
+ * edges tell, so that no system call is spent on asking, and keeps urgent bytes
+ * apart. Embedded in its owner, whose callback has to call leg_latch().
+ */
+#ifndef SMCRD_DAEMON_LEG_H
+#define SMCRD_DAEMON_LEG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "daemon/loop.h"
+
+enum {
+	LEG_READABLE = 1 << 0,	/* a read may find something */
+	LEG_FRESH = 1 << 1,	/* an edge came since the last read: ordinary bytes stand first */
+	LEG_WRITABLE = 1 << 2,
+	LEG_URGENT = 1 << 3,	/* an urgent byte is on its way or waits */
+	LEG_RDHUP = 1 << 4,	/* FIN came; bytes may stand before it */
+	LEG_HUP = 1 << 5,
+	LEG_ERROR = 1 << 6,	/* look at leg_broken() */
+	LEG_EOF = 1 << 7,	/* FIN was read */
+	LEG_SHUT = 1 << 8,	/* we sent FIN */
+};
+
+struct leg {
+	struct loop_io io;	/* io.fd < 0: closed */
+	unsigned flags;
+};
+
+/* A closed leg. */
+void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
+/* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. */
+int leg_open(struct leg *, struct loop *, int fd);
+static inline bool leg_is_open(const struct leg *leg) { return leg->io.fd >= 0; }
+/* To be called with the events of the loop. */
+void leg_latch(struct leg *, unsigned events);
+/* True once when the leg was reset or failed otherwise: an errno, 0 when it was not. */
+int leg_broken(struct leg *);
+
+/*
+ * Reads into the pieces. > 0: bytes, with *urgent when it is one urgent byte.
+ * 0: nothing now, or end of data (LEG_EOF is set then). < 0: -errno, broken.
+ */
+ssize_t leg_read(struct leg *, const struct iovec *iov, int cnt, bool *urgent);
+/* Writes the pieces; with urgent they are one byte. >= 0: bytes taken (short: LEG_WRITABLE is cleared). < 0: -errno. */
+ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
+/* No more bytes from us: FIN. */
+void leg_shut(struct leg *);
+/* Closes, by RST or FIN. Harmless when closed. */
+void leg_close(struct leg *, struct loop *, bool reset);
+
+#endif

@@ -1,0 +1,140 @@
+/* Socket helpers; see net.h. */
+#include "daemon/net.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+
+#define BACKLOG 4096
+
+void
+net_addr_set(union net_addr *a, const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in6 *in6 = (const void *)ss;
+
+	memset(a, 0, sizeof(*a));
+	if (ss->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		a->in4.sin_family = AF_INET;
+		a->in4.sin_port = in6->sin6_port;
+		memcpy(&a->in4.sin_addr, &in6->sin6_addr.s6_addr[12], 4);
+	} else if (ss->ss_family == AF_INET6) {
+		a->in6 = *in6;
+	} else if (ss->ss_family == AF_INET) {
+		memcpy(&a->in4, ss, sizeof(a->in4));
+	}
+}
+
+void
+net_addr_get(const union net_addr *a, struct sockaddr_storage *ss)
+{
+	memset(ss, 0, sizeof(*ss));
+	memcpy(ss, a, sizeof(*a));
+}
+
+char *
+net_addr_str(const union net_addr *a, char *buf, size_t cap)
+{
+	struct sockaddr_storage ss;
+
+	net_addr_get(a, &ss);
+	return addr_format_port(&ss, buf, cap);
+}
+
+static void
+set_int(int fd, int level, int name, int value)
+{
+	/* Of no consequence when refused (Unix sockets of systemd, odd kernels). */
+	(void)setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+int
+net_listen(const struct sockaddr_storage *ss)
+{
+	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (ss->ss_family == AF_INET6)
+		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, BACKLOG) != 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int
+net_connect(const struct sockaddr_storage *ss, const struct config_keepalive *ka)
+{
+	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	net_tune(fd, ka);
+	if (connect(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 && errno != EINPROGRESS) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+void
+net_tune(int fd, const struct config_keepalive *ka)
+{
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, ka->enabled);
+	if (!ka->enabled)
+		return;
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->idle_s);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)ka->interval_s);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
+}
+
+int
+net_error(int fd)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == 0 ? err : errno;
+}
+
+void
+net_reset(int fd)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(fd);
+}
+
+static bool
+in_block(const struct config_net *net, const uint8_t addr[16])
+{
+	unsigned whole = net->prefix_len / 8, bits = net->prefix_len % 8;
+
+	if (memcmp(net->addr, addr, whole) != 0)
+		return false;
+	return bits == 0 || ((net->addr[whole] ^ addr[whole]) & (0xff << (8 - bits)) & 0xff) == 0;
+}
+
+bool
+net_allowed(const struct config_net *nets, unsigned cnt, const struct sockaddr_storage *ss)
+{
+	uint8_t addr[16];
+
+	if (cnt == 0)
+		return true;
+	addr_to_v6(ss, addr);
+	for (unsigned i = 0; i < cnt; i++)
+		if (in_block(&nets[i], addr))
+			return true;
+	return false;
+}

@@ -1,0 +1,40 @@
+/*
+ * Socket helpers for TCP: what the daemon's listeners, dials and sessions have
+ * in common. No state. Addresses of connections are kept as union net_addr, 28
+ * bytes instead of sockaddr_storage's 128.
+ */
+#ifndef SMCRD_DAEMON_NET_H
+#define SMCRD_DAEMON_NET_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "daemon/config.h"
+
+union net_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in4;
+	struct sockaddr_in6 in6;
+};
+
+/* An IPv4-mapped IPv6 address, as a dual-stack listener gives it, becomes IPv4. */
+void net_addr_set(union net_addr *, const struct sockaddr_storage *);
+void net_addr_get(const union net_addr *, struct sockaddr_storage *);
+/* "address:port" of at least ADDR_STR_MAX bytes; returns buf. */
+char *net_addr_str(const union net_addr *, char *buf, size_t cap);
+
+/* A non-blocking listener: the descriptor or -errno. IPv6 listeners take IPv6 only. */
+int net_listen(const struct sockaddr_storage *);
+/* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. */
+int net_connect(const struct sockaddr_storage *, const struct config_keepalive *);
+/* Options of every leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */
+void net_tune(int fd, const struct config_keepalive *);
+/* The pending error of a socket, cleared by asking: 0 or an errno. */
+int net_error(int fd);
+/* Close with RST instead of FIN. */
+void net_reset(int fd);
+/* Is the address in one of the blocks? True when there are none. */
+bool net_allowed(const struct config_net *, unsigned cnt, const struct sockaddr_storage *);
+
+#endif

@@ -1,0 +1,309 @@
+/* A leg on a real TCP connection: drained reads, urgent bytes at any place, end and reset. */
+#include "daemon/leg.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/net.h"
+#include "tcp_pair.h"
+#include "unit.h"
+
+#define MS 1000000LL
+
+static struct loop *lp;
+static struct leg leg;
+static int peer;
+static unsigned seen;
+
+static void
+on_leg(struct loop_io *io, unsigned events)
+{
+	ck_assert_ptr_eq(io, &leg.io);
+	seen |= events;
+	leg_latch(&leg, events);
+}
+
+static unsigned want;
+static int64_t give_up;
+
+static int64_t
+stop_turn(void *arg, int64_t now_ns)
+{
+	(void)arg;
+	if ((seen & want) == want || now_ns > give_up)
+		loop_stop(lp);
+	return give_up;
+}
+
+/* Runs the loop until these events were seen. */
+static void
+await(unsigned events)
+{
+	seen = 0;
+	want = events;
+	give_up = loop_now(lp) + 5000 * MS;
+	ck_assert_int_eq(loop_run(lp), 0);
+	ck_assert_uint_eq(seen & want, want);
+}
+
+static void
+setup(void)
+{
+	struct config_keepalive ka = { .enabled = true, .idle_s = 60, .interval_s = 10, .probes = 3 };
+	int sv[2];
+
+	tcp_pair(sv);
+	peer = sv[0];
+	net_tune(sv[1], &ka);
+	lp = loop_new();
+	ck_assert_ptr_nonnull(lp);
+	ck_assert_int_eq(loop_add_turn(lp, stop_turn, NULL), 0);
+	leg_init(&leg, on_leg);
+	ck_assert(!leg_is_open(&leg));
+	ck_assert_int_eq(leg_open(&leg, lp, sv[1]), 0);
+	await(LOOP_WRITE);
+}
+
+static void
+teardown(void)
+{
+	leg_close(&leg, lp, false);
+	loop_free(lp);
+	if (peer >= 0)
+		close(peer);
+}
+
+static ssize_t
+get(char *buf, size_t cap, bool *urgent)
+{
+	struct iovec iov = { buf, cap };
+
+	return leg_read(&leg, &iov, 1, urgent);
+}
+
+static void
+say(const char *text, int flags)
+{
+	ck_assert_int_eq(send(peer, text, strlen(text), flags), (ssize_t)strlen(text));
+}
+
+START_TEST(a_short_read_means_drained)
+{
+	char buf[16];
+	bool urgent;
+
+	say("abc", 0);
+	await(LOOP_READ);
+	ck_assert_int_eq(get(buf, 2, &urgent), 2);
+	ck_assert_uint_ne(leg.flags & LEG_READABLE, 0);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 1);
+	ck_assert_uint_eq(leg.flags & LEG_READABLE, 0);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 0);
+	ck_assert_uint_eq(leg.flags & LEG_EOF, 0);
+}
+END_TEST
+
+START_TEST(two_pieces_are_filled_in_order)
+{
+	char a[2], b[8];
+	struct iovec iov[2] = { { a, sizeof(a) }, { b, sizeof(b) } };
+	bool urgent;
+
+	say("abcde", 0);
+	await(LOOP_READ);
+	ck_assert_int_eq(leg_read(&leg, iov, 2, &urgent), 5);
+	ck_assert_mem_eq(a, "ab", 2);
+	ck_assert_mem_eq(b, "cde", 3);
+}
+END_TEST
+
+/* Everything that arrives, urgent bytes in brackets. */
+static void
+collect(char *text)
+{
+	char buf[64];
+	bool urgent;
+	ssize_t n;
+
+	while ((n = get(buf, sizeof(buf), &urgent)) > 0) {
+		ck_assert(!urgent || n == 1);
+		sprintf(text + strlen(text), urgent ? "[%.*s]" : "%.*s", (int)n, buf);
+	}
+	ck_assert_int_eq(n, 0);
+}
+
+static const struct {
+	const char *before, *urgent, *after;
+	const char *result;
+} urgent_cases[] = {
+	{ "", "!", "", "[!]" },
+	{ "abc", "!", "", "abc[!]" },
+	{ "", "!", "def", "[!]def" },
+	{ "abc", "!", "def", "abc[!]def" },
+};
+
+START_TEST(an_urgent_byte_comes_alone)
+{
+	char text[256] = "";
+
+	say(urgent_cases[_i].before, 0);
+	say(urgent_cases[_i].urgent, MSG_OOB);
+	say(urgent_cases[_i].after, 0);
+	await(LOOP_URGENT);
+	collect(text);
+	ck_assert_str_eq(text, urgent_cases[_i].result);
+	ck_assert_uint_eq(leg.flags & LEG_URGENT, 0);
+}
+END_TEST
+
+START_TEST(a_second_urgent_byte_comes_alone_too)
+{
+	char text[256] = "";
+
+	say("a", 0);
+	say("1", MSG_OOB);
+	await(LOOP_URGENT);
+	collect(text);
+	say("2", MSG_OOB);
+	await(LOOP_URGENT);
+	collect(text);
+	say("b", 0);
+	await(LOOP_READ);
+	collect(text);
+	say("3", MSG_OOB);
+	await(LOOP_URGENT);
+	collect(text);
+	ck_assert_str_eq(text, "a[1][2]b[3]");
+}
+END_TEST
+
+START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
+{
+	char buf[3], text[64] = "";
+	bool urgent;
+
+	/* Paused after a full read; the urgent byte arrives without an edge being seen. */
+	say("abc", 0);
+	await(LOOP_READ);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 3);
+	say("!", MSG_OOB);
+	say("d", 0);
+	while (recv(leg.io.fd, text, sizeof(text), MSG_PEEK) < 2)
+		;
+	memset(text, 0, sizeof(text));
+	collect(text);
+	ck_assert_str_eq(text, "[!]d");
+}
+END_TEST
+
+START_TEST(fin_is_read_behind_the_last_byte)
+{
+	char buf[16];
+	bool urgent;
+
+	say("abc", 0);
+	shutdown(peer, SHUT_WR);
+	await(LOOP_RDHUP);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 3);
+	ck_assert_uint_eq(leg.flags & LEG_EOF, 0);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 0);
+	ck_assert_uint_eq(leg.flags & LEG_EOF, LEG_EOF);
+	ck_assert_int_eq(leg_broken(&leg), 0);
+}
+END_TEST
+
+START_TEST(a_reset_is_told_once)
+{
+	net_reset(peer);
+	peer = -1;
+	await(LOOP_ERR);
+	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
+	ck_assert_int_eq(leg_broken(&leg), 0);
+}
+END_TEST
+
+START_TEST(a_reset_behind_unread_bytes_is_told_at_once)
+{
+	say("abc", 0);
+	await(LOOP_READ);
+	net_reset(peer);
+	peer = -1;
+	await(LOOP_ERR);
+	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
+}
+END_TEST
+
+START_TEST(a_full_socket_is_not_written_until_it_has_room)
+{
+	static char big[1 << 22];
+	struct iovec iov = { big, sizeof(big) };
+	ssize_t n = leg_write(&leg, &iov, 1, false);
+	size_t left;
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_lt(n, (ssize_t)sizeof(big));
+	ck_assert_uint_eq(leg.flags & LEG_WRITABLE, 0);
+	ck_assert_int_eq(leg_write(&leg, &iov, 1, false), 0);
+	for (left = (size_t)n; left > 0; left -= (size_t)n)
+		n = recv(peer, big, sizeof(big), 0);
+	await(LOOP_WRITE);
+	ck_assert_uint_eq(leg.flags & LEG_WRITABLE, LEG_WRITABLE);
+}
+END_TEST
+
+START_TEST(an_urgent_byte_is_written_as_one)
+{
+	struct iovec iov = { (char[]){ "!" }, 1 };
+	char c;
+
+	ck_assert_int_eq(leg_write(&leg, &iov, 1, true), 1);
+	while (recv(peer, &c, 1, MSG_OOB) != 1)
+		ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_eq(c, '!');
+}
+END_TEST
+
+START_TEST(writing_to_a_reset_leg_fails)
+{
+	struct iovec iov = { (char[]){ "x" }, 1 };
+
+	net_reset(peer);
+	peer = -1;
+	await(LOOP_ERR);
+	ck_assert_int_ne(leg_broken(&leg), 0);
+	ck_assert_int_lt(leg_write(&leg, &iov, 1, false), 0);
+}
+END_TEST
+
+START_TEST(closing_sends_rst_or_fin)
+{
+	char c;
+
+	leg_close(&leg, lp, _i == 1);
+	ck_assert_int_eq(recv(peer, &c, 1, 0), _i == 1 ? -1 : 0);
+	ck_assert(_i == 0 || errno == ECONNRESET);
+	leg_close(&leg, lp, false);
+}
+END_TEST
+
+static void
+leg_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_short_read_means_drained);
+	tcase_add_test(tc, two_pieces_are_filled_in_order);
+	tcase_add_loop_test(tc, an_urgent_byte_comes_alone, 0, 4);
+	tcase_add_test(tc, a_second_urgent_byte_comes_alone_too);
+	tcase_add_test(tc, the_mark_is_found_by_a_reader_that_comes_late);
+	tcase_add_test(tc, fin_is_read_behind_the_last_byte);
+	tcase_add_test(tc, a_reset_is_told_once);
+	tcase_add_test(tc, a_reset_behind_unread_bytes_is_told_at_once);
+	tcase_add_test(tc, a_full_socket_is_not_written_until_it_has_room);
+	tcase_add_test(tc, an_urgent_byte_is_written_as_one);
+	tcase_add_test(tc, writing_to_a_reset_leg_fails);
+	tcase_add_loop_test(tc, closing_sends_rst_or_fin, 0, 2);
+}
+
+UNIT_MAIN("leg", leg_case)

@@ -1,0 +1,28 @@
+/* Two connected TCP sockets on loopback for unit tests; the second one does not block. */
+#ifndef SMCRD_TESTS_TCP_PAIR_H
+#define SMCRD_TESTS_TCP_PAIR_H
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static inline void
+tcp_pair(int sv[2])
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+	int ls = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(ls, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	ck_assert_int_eq(listen(ls, 1), 0);
+	ck_assert_int_eq(getsockname(ls, (struct sockaddr *)&sin, &len), 0);
+	sv[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(sv[0], (struct sockaddr *)&sin, sizeof(sin)), 0);
+	sv[1] = accept4(ls, NULL, NULL, SOCK_NONBLOCK);
+	ck_assert_int_ge(sv[1], 0);
+	close(ls);
+}
+
+#endif
