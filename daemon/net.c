@@ -59,7 +59,7 @@ net_listen(const struct sockaddr_storage *ss)
 		return -errno;
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (ss->ss_family == AF_INET6)
-		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, BACKLOG) != 0) {
 		err = -errno;
 		close(fd);

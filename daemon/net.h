@@ -24,7 +24,7 @@ void net_addr_get(const union net_addr *, struct sockaddr_storage *);
 /* "address:port" of at least ADDR_STR_MAX bytes; returns buf. */
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
 
-/* A non-blocking listener: the descriptor or -errno. IPv6 listeners take IPv6 only. */
+/* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default. */
 int net_listen(const struct sockaddr_storage *);
 /* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. */
 int net_connect(const struct sockaddr_storage *, const struct config_keepalive *);
