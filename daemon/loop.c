@@ -45,6 +45,7 @@ struct loop {
 	struct loop_sig *sigs;
 	int ep;
 	bool stop;
+	bool again;
 	bool ticked;			/* now_ns was read in this turn */
 	int64_t now_ns;
 	int64_t timer_at;		/* what the timer is armed for; INT64_MAX = not armed */
@@ -267,6 +268,9 @@ run_turns(struct loop *l)
 			l->turns[kept++] = l->turns[i];
 	l->turn_cnt = kept;
 	l->ticked = false;
+	if (l->again)
+		next = INT64_MIN;
+	l->again = false;
 	return next;
 }
 
@@ -290,6 +294,12 @@ loop_run(struct loop *l)
 	}
 	l->stop = false;
 	return 0;
+}
+
+void
+loop_again(struct loop *l)
+{
+	l->again = true;
 }
 
 void

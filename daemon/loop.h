@@ -44,6 +44,9 @@ int loop_add_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void 
 /* The function is not called any more. May be called by a turn function. */
 void loop_del_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
 
+/* Another turn at once, for work that a turn function made for one before it. */
+void loop_again(struct loop *);
+
 /* Monotonic time, read once per turn. */
 int64_t loop_now(const struct loop *);
 /* Runs until loop_stop; 0 or -errno. */

@@ -67,6 +67,18 @@ list_pop(struct list_node *head)
 	return n;
 }
 
+/* All nodes of `from` in their order into the empty list `to`. */
+static inline void
+list_move_all(struct list_node *to, struct list_node *from)
+{
+	list_init(to);
+	if (list_empty(from))
+		return;
+	*to = *from;
+	to->next->prev = to->prev->next = to;
+	list_init(from);
+}
+
 /* The body may remove the current element, no other one. */
 #define LIST_FOREACH(n, head) \
 	for (struct list_node *n = (head)->next, *n##_next = n->next; n != (head); \

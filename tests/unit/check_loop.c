@@ -318,6 +318,31 @@ START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 }
 END_TEST
 
+static unsigned asked;
+
+/* Comes after test_turn, which has to see it at once nevertheless. */
+static int64_t
+asking_turn(void *arg, int64_t now_ns)
+{
+	(void)arg;
+	(void)now_ns;
+	if (asked++ == 0)
+		loop_again(lp);
+	return INT64_MAX;
+}
+
+static bool asked_once(void) { return asked > 0; }
+
+START_TEST(another_turn_can_be_asked_for)
+{
+	int64_t from = loop_now(lp);
+
+	ck_assert_int_eq(loop_add_turn(lp, asking_turn, NULL), 0);
+	run_until(asked_once);
+	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
+}
+END_TEST
+
 static int64_t
 vanishing_turn(void *arg, int64_t now_ns)
 {
@@ -350,6 +375,7 @@ loop_case(TCase *tc)
 	tcase_add_test(tc, more_ready_sockets_than_a_batch_are_all_served);
 	tcase_add_test(tc, signals_arrive_in_the_loop);
 	tcase_add_test(tc, a_turn_function_may_run_again_at_once_or_at_a_time);
+	tcase_add_test(tc, another_turn_can_be_asked_for);
 	tcase_add_test(tc, a_turn_function_may_remove_itself);
 }
 
