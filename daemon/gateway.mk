@@ -5,16 +5,38 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/dial.c daemon/dial.h \
 	daemon/subnet.c daemon/subnet.h \
 	daemon/proxy.c daemon/proxy.h \
-	daemon/bufpool.c daemon/bufpool.h
+	daemon/bufpool.c daemon/bufpool.h \
+	daemon/legs.c daemon/legs.h \
+	daemon/middle.c daemon/middle.h \
+	daemon/session.c daemon/session.h \
+	daemon/session_setup.c \
+	daemon/session_pump.c \
+	daemon/fallback.c \
+	daemon/service.c daemon/service.h \
+	daemon/listener.c daemon/listener.h \
+	daemon/probe.c daemon/probe.h \
+	daemon/prewarm.c daemon/prewarm.h \
+	daemon/check.c \
+	daemon/devices.c daemon/devices.h \
+	daemon/reload.c daemon/reload.h \
+	daemon/worker.c daemon/worker.h daemon/worker_priv.h \
+	daemon/worker_info.c
 
 if HAVE_CHECK
+# The daemon with a stand-in for engine and device.
+GATEWAY_TEST_SOURCES = tests/unit/gateway.h tests/unit/fake_smcr.c tests/unit/fake_smcr.h tests/unit/unit.h
+GATEWAY_TEST_LIBS = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 check_UNIT += \
 	tests/unit/check_leg \
-	tests/unit/check_proxy
+	tests/unit/check_proxy \
+	tests/unit/check_legs
 tests_unit_check_leg_SOURCES = tests/unit/check_leg.c tests/unit/tcp_pair.h tests/unit/unit.h
 tests_unit_check_leg_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_leg_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_proxy_SOURCES = tests/unit/check_proxy.c tests/unit/unit.h
 tests_unit_check_proxy_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_proxy_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(GATEWAY_TEST_SOURCES)
+tests_unit_check_legs_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
 endif

@@ -1,0 +1,40 @@
+/*
+ * The middle, the SMC-R TCP connection, while the rendezvous lasts: what
+ * sessions and probes have in common. CLC bytes move between the engine and the
+ * socket; what leaves the engine waits here when the socket is full.
+ */
+#ifndef SMCRD_DAEMON_MIDDLE_H
+#define SMCRD_DAEMON_MIDDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/leg.h"
+#include "daemon/net.h"
+#include "daemon/subnet.h"
+#include "smcr/smcr.h"
+
+/* Fills in what the engine wants to know of a connected middle: networks, local address, the peer's name. */
+void middle_describe(const struct leg *mid, const struct subnets *, const struct sockaddr_storage *peer,
+    struct smcr_open *);
+
+/* Two messages of any kind that the engine sends. */
+struct clc_out {
+	uint16_t len;
+	uint8_t buf[2 * CLC_MAX_SENT_LEN];
+};
+
+enum clc_pump {
+	CLC_PUMP_OK,
+	CLC_PUMP_EOF,		/* FIN was read where a message was wanted */
+	CLC_PUMP_BROKEN,	/* the socket failed */
+};
+
+/* Writes what the engine has and reads what it wants, as far as both go now. */
+enum clc_pump clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
+/* Takes from the engine what it still has to say, before smcr_release(). */
+void clc_out_take(struct clc_out *, struct smcr_conn *);
+/* Writes what waits: 0, or -errno when the socket failed. Empty afterwards: out->len == 0. */
+int clc_out_flush(struct clc_out *, struct leg *mid);
+
+#endif

@@ -1,0 +1,262 @@
+/* Before data flows: connecting, rendezvous, the beginning of a fallback; see session.h. */
+#include "daemon/session.h"
+
+#include <errno.h>
+
+#include "base/addr.h"
+#include "wire/clc_diag.h"
+
+bool
+setup_dialing(const struct session *s)
+{
+	return s->setup != NULL && s->setup->dial.busy;
+}
+
+/* -- connecting -- */
+
+/* The next address: why is the errno that ended the attempt before, 0 when the dial knows. */
+static void
+dial_on(struct session *s, int why)
+{
+	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	int err = dial_next(&s->setup->dial, s->w->loop, &s->w->keepalive, why);
+
+	net_addr_set(ingress ? &s->mid_peer : &s->app_peer, dial_addr(&s->setup->dial));
+	if (err == 0) {
+		worker_arm(s->w, &s->timer, s->settings->cfg.connect_ms);
+		return;
+	}
+	s->settings->svc->refused_connect++;
+	session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", -err);
+	session_event(s, SEV_CONNECT_FAILED);
+}
+
+static void
+dial_start(struct session *s)
+{
+	const struct config_target *to = &s->settings->cfg.to;
+
+	dial_init(&s->setup->dial, session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app, to->addrs, to->addr_cnt);
+	dial_on(s, 0);
+}
+
+/* True once, when the leg is connected. */
+static bool
+dial_done(struct session *s)
+{
+	int r;
+
+	if (!s->setup->dial.busy)
+		return false;
+	r = dial_check(&s->setup->dial);
+	if (r < 0)
+		dial_on(s, 0);
+	if (r > 0)
+		timer_cancel(&s->w->timers, &s->timer);
+	return r > 0;
+}
+
+void
+setup_timeout(struct session *s)
+{
+	dial_on(s, ETIMEDOUT);
+}
+
+/* -- rendezvous -- */
+
+static void
+open_engine_conn(struct session *s)
+{
+	struct smcr_open o = {
+		.role = session_kind(s) == CONFIG_INGRESS ? SMCR_CLIENT : SMCR_SERVER,
+		.app = &s->owner,
+		.elem_size = s->settings->cfg.elem_size,
+	};
+	struct sockaddr_storage peer;
+	int err;
+
+	net_addr_get(&s->mid_peer, &peer);
+	middle_describe(&s->mid, &s->w->subnets, &peer, &o);
+	s->conn = smcr_open(s->w->eng, &o, &err);
+	if (s->conn == NULL) {
+		session_blame(s, "no SMC-R connection is free", -err);
+		session_event(s, SEV_REFUSED);
+	}
+}
+
+void
+setup_begin(struct session *s)
+{
+	if (session_kind(s) == CONFIG_INGRESS)
+		dial_start(s);
+	else
+		open_engine_conn(s);
+	session_kick(s);
+}
+
+static void
+establish(struct session *s)
+{
+	s->flags |= SF_ESTABLISHED;
+	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+		s->flags |= SF_HEADER_OWED;
+	clc_out_take(&s->setup->out, s->conn);
+	session_set_state(s, SES_SMCR);
+}
+
+/* -- fallback -- */
+
+static void
+note_fallback(struct session *s)
+{
+	struct worker *w = s->w;
+	char peer[ADDR_STR_MAX];
+
+	smcr_fallback(s->conn, &s->diag);
+	s->flags |= SF_FELL_BACK;
+	s->settings->svc->fallbacks++;
+	if (s->diag.local != 0)
+		tally_count(&w->fallbacks.local, s->diag.local);
+	if (s->diag.peer != 0)
+		tally_count(&w->fallbacks.peer, s->diag.peer);
+	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE,
+	    "no SMC-R: id=%u service=%s peer=%s local=0x%08x \"%s\" peer=0x%08x \"%s\"%s%s", s->id,
+	    s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), s->diag.local,
+	    s->diag.local != 0 ? clc_diag_str(s->diag.local) : "", s->diag.peer,
+	    s->diag.peer != 0 ? clc_diag_str(s->diag.peer) : "", s->diag.out_of_sync ? " out_of_sync=yes" : "",
+	    s->diag.held_off ? " held_off=yes" : "");
+}
+
+/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
+static void
+retry(struct session *s)
+{
+	s->flags |= SF_RETRIED;
+	s->flags &= ~(unsigned)(SF_FELL_BACK | SF_MID_FIN_TOLD);
+	s->news = 0;
+	/* FIN, not RST, which could overtake the Decline. */
+	leg_close(&s->mid, s->w->loop, false);
+	s->setup->out.len = 0;
+	session_set_state(s, SES_CONNECT);
+	dial_start(s);
+}
+
+static void
+fall_back(struct session *s)
+{
+	bool ingress = session_kind(s) == CONFIG_INGRESS;
+
+	note_fallback(s);
+	clc_out_take(&s->setup->out, s->conn);
+	smcr_release(s->conn);
+	s->conn = NULL;
+	if (clc_out_flush(&s->setup->out, &s->mid) != 0) {
+		session_event(s, SEV_MID_RESET);
+		return;
+	}
+	if (s->settings->cfg.fallback == CONFIG_FALLBACK_REFUSE) {
+		if (ingress && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0) {
+			retry(s);
+			return;
+		}
+		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
+		session_event(s, SEV_REFUSED);
+		return;
+	}
+	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+		s->flags |= SF_HEADER_OWED;
+	if (ingress || (s->flags & SF_APP_READY) != 0) {
+		session_set_state(s, SES_TCP);
+		return;
+	}
+	session_set_state(s, SES_TCP_CONNECT);
+	if (!s->setup->dial.busy)
+		dial_start(s);
+}
+
+bool
+setup_finish(struct session *s)
+{
+	if (s->setup == NULL)
+		return true;
+	if (clc_out_flush(&s->setup->out, &s->mid) != 0) {
+		session_event(s, SEV_MID_RESET);
+		return false;
+	}
+	if (s->setup->out.len > 0)
+		return false;
+	slab_put(&s->w->setup_slab, s->setup);
+	s->setup = NULL;
+	return true;
+}
+
+/* -- the turn -- */
+
+static void
+pump_clc(struct session *s)
+{
+	switch (clc_pump(&s->mid, s->conn, &s->setup->out)) {
+	case CLC_PUMP_OK:
+		break;
+	case CLC_PUMP_EOF:
+		if ((s->flags & SF_MID_FIN_TOLD) == 0) {
+			s->flags |= SF_MID_FIN_TOLD;
+			session_event(s, SEV_MID_EOF);
+		}
+		break;
+	case CLC_PUMP_BROKEN:
+		session_event(s, SEV_MID_RESET);
+		break;
+	}
+}
+
+static void
+pump_rendezvous(struct session *s)
+{
+	unsigned news = s->news;
+
+	s->news = 0;
+	if (dial_done(s)) {
+		s->flags |= SF_APP_READY;
+		smcr_admit(s->conn);
+	}
+	if (s->state == SES_RENDEZVOUS)
+		pump_clc(s);
+	if (s->state != SES_RENDEZVOUS)
+		return;
+	if ((news & SMCR_EV_FALLBACK) != 0)
+		fall_back(s);
+	else if ((news & SMCR_EV_ESTABLISHED) != 0)
+		establish(s);
+	else if ((news & SMCR_EV_PROPOSAL) != 0)
+		dial_start(s);
+}
+
+void
+setup_pump(struct session *s)
+{
+	switch (s->state) {
+	case SES_CONNECT:
+		if (dial_done(s)) {
+			session_set_state(s, SES_RENDEZVOUS);
+			open_engine_conn(s);
+		}
+		break;
+	case SES_RENDEZVOUS:
+		pump_rendezvous(s);
+		break;
+	case SES_TCP_CONNECT:
+		if (dial_done(s)) {
+			s->flags |= SF_APP_READY;
+			session_set_state(s, SES_TCP);
+		}
+		break;
+	case SES_SMCR:
+	case SES_CLOSING:
+	case SES_ABORTING:
+	case SES_TCP:
+	case SES_DEAD:
+	case SES_STATE_CNT:
+		break;
+	}
+}

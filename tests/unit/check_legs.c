@@ -1,0 +1,555 @@
+/*
+ * The three TCP legs. First the table itself, cell by cell against a second
+ * list; then its cells on real sockets: a client, a gateway pair in this
+ * process, a server, the engine being the stand-in of fake_smcr.c.
+ */
+#include "daemon/legs.h"
+
+#include "fake_smcr.h"
+#include "gateway.h"
+#include "unit.h"
+
+/* -- the table -- */
+
+static const struct {
+	enum session_state state;
+	enum session_event event;
+	unsigned act;
+} cells[] = {
+	{ SES_CONNECT, SEV_APP_EOF, ACT_IGNORE },
+	{ SES_CONNECT, SEV_APP_RESET, ACT_END_RESET },
+	{ SES_CONNECT, SEV_CONNECT_FAILED, ACT_END_RESET },
+	{ SES_CONNECT, SEV_REFUSED, ACT_END_RESET },
+	{ SES_CONNECT, SEV_TIMEOUT, ACT_END_RESET },
+	{ SES_CONNECT, SEV_STOP, ACT_END_RESET },
+	{ SES_RENDEZVOUS, SEV_APP_EOF, ACT_IGNORE },
+	{ SES_RENDEZVOUS, SEV_APP_RESET, ACT_ABORT | ACT_RESET_APP },
+	{ SES_RENDEZVOUS, SEV_MID_EOF, ACT_TELL_FIN },
+	{ SES_RENDEZVOUS, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_RENDEZVOUS, SEV_CONNECT_FAILED, ACT_ABORT | ACT_RESET_APP },
+	{ SES_RENDEZVOUS, SEV_REFUSED, ACT_END_RESET },
+	{ SES_RENDEZVOUS, SEV_TIMEOUT, ACT_ABORT | ACT_RESET_APP },
+	{ SES_RENDEZVOUS, SEV_STOP, ACT_ABORT | ACT_RESET_APP },
+	{ SES_RENDEZVOUS, SEV_ENGINE_OK, ACT_END },
+	{ SES_RENDEZVOUS, SEV_ENGINE_RESET, ACT_END_RESET },
+	{ SES_SMCR, SEV_APP_EOF, ACT_SEND_DONE },
+	{ SES_SMCR, SEV_APP_RESET, ACT_ABORT | ACT_RESET_APP },
+	{ SES_SMCR, SEV_MID_EOF, ACT_TELL_FIN },
+	{ SES_SMCR, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_SMCR, SEV_PEER_DONE, ACT_FIN_APP },
+	{ SES_SMCR, SEV_BOTH_DONE, ACT_SEND_CLOSED | ACT_CLOSE_APP },
+	{ SES_SMCR, SEV_TIMEOUT, ACT_ABORT | ACT_RESET_APP },
+	{ SES_SMCR, SEV_STOP, ACT_ABORT | ACT_RESET_APP },
+	{ SES_SMCR, SEV_ENGINE_OK, ACT_END_RESET },
+	{ SES_SMCR, SEV_ENGINE_RESET, ACT_END_RESET },
+	{ SES_CLOSING, SEV_MID_EOF, ACT_TELL_FIN },
+	{ SES_CLOSING, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_CLOSING, SEV_TIMEOUT, ACT_IGNORE },
+	{ SES_CLOSING, SEV_STOP, ACT_ABORT },
+	{ SES_CLOSING, SEV_ENGINE_OK, ACT_END },
+	{ SES_CLOSING, SEV_ENGINE_RESET, ACT_END_RESET },
+	{ SES_ABORTING, SEV_MID_EOF, ACT_TELL_FIN },
+	{ SES_ABORTING, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_ABORTING, SEV_TIMEOUT, ACT_IGNORE },
+	{ SES_ABORTING, SEV_STOP, ACT_END_RESET },
+	{ SES_ABORTING, SEV_ENGINE_OK, ACT_END_RESET },
+	{ SES_ABORTING, SEV_ENGINE_RESET, ACT_END_RESET },
+	{ SES_TCP_CONNECT, SEV_APP_RESET, ACT_END_RESET },
+	{ SES_TCP_CONNECT, SEV_MID_EOF, ACT_IGNORE },
+	{ SES_TCP_CONNECT, SEV_MID_RESET, ACT_END_RESET },
+	{ SES_TCP_CONNECT, SEV_CONNECT_FAILED, ACT_END_RESET },
+	{ SES_TCP_CONNECT, SEV_REFUSED, ACT_END_RESET },
+	{ SES_TCP_CONNECT, SEV_TIMEOUT, ACT_END_RESET },
+	{ SES_TCP_CONNECT, SEV_STOP, ACT_END_RESET },
+	{ SES_TCP, SEV_APP_EOF, ACT_FIN_MID },
+	{ SES_TCP, SEV_APP_RESET, ACT_END_RESET },
+	{ SES_TCP, SEV_MID_EOF, ACT_FIN_APP },
+	{ SES_TCP, SEV_MID_RESET, ACT_END_RESET },
+	{ SES_TCP, SEV_BOTH_DONE, ACT_END },
+	{ SES_TCP, SEV_TIMEOUT, ACT_END_RESET },
+	{ SES_TCP, SEV_STOP, ACT_END_RESET },
+};
+
+START_TEST(every_cell_is_what_the_design_says)
+{
+	for (int st = 0; st < SES_STATE_CNT; st++)
+		for (int ev = 0; ev < SEV_EVENT_CNT; ev++) {
+			unsigned want = 0;
+
+			for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+				if ((int)cells[i].state == st && (int)cells[i].event == ev)
+					want = cells[i].act;
+			ck_assert_msg(legs_actions((enum session_state)st, (enum session_event)ev) == want,
+			    "state \"%s\", event \"%s\"", session_state_str((enum session_state)st),
+			    session_event_str((enum session_event)ev));
+		}
+}
+END_TEST
+
+START_TEST(eof_is_never_told_as_closed)
+{
+	for (int st = 0; st < SES_STATE_CNT; st++)
+		ck_assert_uint_eq(legs_actions((enum session_state)st, SEV_APP_EOF) & ACT_SEND_CLOSED, 0);
+}
+END_TEST
+
+/* -- on sockets; _i is the mode: data on SMC-R, or on TCP after a fallback -- */
+
+enum { ON_SMCR, ON_TCP, MODES };
+
+static int client, server;
+
+static void
+setup(void)
+{
+	memset(&fake, 0, sizeof(fake));
+	memset(&fake_seen, 0, sizeof(fake_seen));
+	log_init(LOG_LVL_ERROR);
+	gw_init();
+	client = server = -1;
+}
+
+static void
+teardown(void)
+{
+	if (client >= 0)
+		close(client);
+	if (server >= 0)
+		close(server);
+	gw_stop();
+}
+
+static void
+start(int mode)
+{
+	if (mode == ON_TCP)
+		fake.server_declines = 0x03030000;
+	gw_start();
+}
+
+/* Both app legs are connected and data may flow. */
+static void
+connected(int mode)
+{
+	enum session_state data = mode == ON_TCP ? SES_TCP : SES_SMCR;
+
+	start(mode);
+	client = gw_client();
+	server = gw_accept();
+	UNTIL(gw_in_state(GW_IN, data) && gw_in_state(GW_OUT, data));
+}
+
+static void
+all_gone(bool reset)
+{
+	UNTIL(gw_sessions() == 0);
+	ck_assert_uint_eq(gw.w->stats.sessions_opened, gw.w->stats.sessions_closed);
+	ck_assert(reset || gw.w->stats.sessions_reset == 0);
+	ck_assert(!reset || gw.w->stats.sessions_reset > 0);
+	ck_assert_uint_eq(gw_info(GW_IN).connections, 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).connections, 0);
+	ck_assert_uint_eq(gw.w->bufs.lent, 0);
+	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
+	ck_assert_uint_eq(gw.w->session_slab.used, 0);
+}
+
+START_TEST(bytes_go_both_ways)
+{
+	connected(_i);
+	gw_say(client, "hello");
+	gw_expect(server, "hello", GW_OPEN);
+	gw_say(server, "world");
+	gw_expect(client, "world", GW_OPEN);
+	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_FROM_APP], 5);
+	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_TO_APP], 5);
+	ck_assert_int_eq(gw.w->stats.tcp_bytes, _i == ON_TCP ? 20 : 0);
+}
+END_TEST
+
+/* Two ways at once, each side slower at times: everything arrives, in order. */
+START_TEST(bulk_goes_both_ways)
+{
+	enum { TOTAL = 2 << 20 };
+	static uint8_t chunk[30000];
+	size_t sent[2] = { 0 }, got[2] = { 0 };
+	uint32_t out[2] = { 1, 2 }, in[2] = { 1, 2 };
+
+	connected(_i);
+	int fd[2] = { client, server };
+
+	gw.give_up = loop_now(gw.loop) + 30000 * MS;
+	while (got[0] < TOTAL || got[1] < TOTAL) {
+		ck_assert_int_lt(loop_now(gw.loop), gw.give_up);
+		for (int side = 0; side < 2; side++) {
+			size_t want = TOTAL - sent[side] < sizeof(chunk) ? TOTAL - sent[side] : sizeof(chunk);
+			uint32_t x = out[side];
+			ssize_t n;
+
+			for (size_t i = 0; i < want; i++)
+				chunk[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+			n = send(fd[side], chunk, want, MSG_NOSIGNAL);
+			for (ssize_t i = 0; i < n; i++)
+				out[side] = out[side] * 1664525 + 1013904223;
+			sent[side] += n > 0 ? (size_t)n : 0;
+			n = recv(fd[!side], chunk, 1 + (got[side] * 7919) % sizeof(chunk), 0);
+			for (ssize_t i = 0; i < n; i++)
+				ck_assert_uint_eq(chunk[i], (uint8_t)((in[side] = in[side] * 1664525 + 1013904223) >> 24));
+			got[side] += n > 0 ? (size_t)n : 0;
+		}
+		gw_once();
+	}
+}
+END_TEST
+
+START_TEST(a_reader_that_stops_stops_the_writer)
+{
+	static char block[65536];
+	size_t sent = 0, got = 0;
+	ssize_t n;
+
+	connected(_i);
+	for (int idle = 0; idle < 20; ) {
+		n = send(client, block, sizeof(block), MSG_NOSIGNAL);
+		sent += n > 0 ? (size_t)n : 0;
+		idle = n > 0 ? 0 : idle + 1;
+		gw_once();
+		ck_assert_uint_lt(sent, 64u << 20);
+	}
+	UNTIL((n = recv(server, block, sizeof(block), 0), got += n > 0 ? (size_t)n : 0, got) == sent);
+}
+END_TEST
+
+START_TEST(half_close_by_the_client)
+{
+	connected(_i);
+	gw_say(client, "question");
+	shutdown(client, SHUT_WR);
+	gw_expect(server, "question", GW_EOF);
+	gw_run_ms(20);
+	ck_assert_uint_eq(gw_sessions(), 2);
+	gw_say(server, "answer");
+	close(server);
+	server = -1;
+	gw_expect(client, "answer", GW_EOF);
+	all_gone(false);
+	ck_assert_uint_eq(fake_seen.closes, _i == ON_SMCR ? 2 : 0);
+}
+END_TEST
+
+START_TEST(half_close_by_the_server)
+{
+	connected(_i);
+	gw_say(server, "banner");
+	shutdown(server, SHUT_WR);
+	gw_expect(client, "banner", GW_EOF);
+	gw_say(client, "more");
+	gw_expect(server, "more", GW_OPEN);
+	close(client);
+	client = -1;
+	gw_expect_eof(server);
+	all_gone(false);
+}
+END_TEST
+
+START_TEST(a_client_that_closes_at_once_still_sends_all)
+{
+	start(_i);
+	client = gw_client();
+	gw_say(client, "one-shot");
+	close(client);
+	client = -1;
+	server = gw_accept();
+	gw_expect(server, "one-shot", GW_EOF);
+	close(server);
+	server = -1;
+	all_gone(false);
+}
+END_TEST
+
+START_TEST(rst_by_the_client_reaches_the_server)
+{
+	connected(_i);
+	gw_say(client, "abc");
+	gw_expect(server, "abc", GW_OPEN);
+	net_reset(client);
+	client = -1;
+	gw_expect_reset(server);
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(rst_by_the_server_reaches_the_client)
+{
+	connected(_i);
+	net_reset(server);
+	server = -1;
+	gw_expect_reset(client);
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(rst_is_seen_though_reading_is_paused)
+{
+	static char block[65536];
+
+	/* The server does not read: everything on the way is full, then the client resets. */
+	connected(_i);
+	for (int idle = 0; idle < 20; gw_once())
+		idle = send(client, block, sizeof(block), MSG_NOSIGNAL) > 0 ? 0 : idle + 1;
+	net_reset(client);
+	client = -1;
+	UNTIL(gw_sessions() == 0);
+	while (recv(server, block, sizeof(block), 0) > 0)
+		;
+	ck_assert_int_eq(errno, ECONNRESET);
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(a_reset_after_both_ends_were_read_is_no_error)
+{
+	connected(_i);
+	shutdown(client, SHUT_WR);
+	gw_expect_eof(server);
+	shutdown(server, SHUT_WR);
+	gw_expect_eof(client);
+	all_gone(false);
+}
+END_TEST
+
+START_TEST(rst_on_the_middle_resets_both_app_legs)
+{
+	connected(_i);
+	gw_break(gw_session(GW_IN)->mid.io.fd);
+	gw_expect_reset(server);
+	gw_expect_reset(client);
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(fin_on_the_middle_alone_gets_a_grace)
+{
+	connected(ON_SMCR);
+	shutdown(gw_session(GW_IN)->mid.io.fd, SHUT_WR);
+	UNTIL(fake_seen.fins_told == 1);
+	/* The link is served meanwhile. */
+	gw_say(client, "still");
+	gw_expect(server, "still", GW_OPEN);
+	gw_expect_reset(server);
+	gw_expect_reset(client);
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(an_idle_connection_is_ended_by_rst)
+{
+	gw.svc[GW_OUT].idle_ms = 60;
+	connected(_i);
+	for (int i = 0; i < 5; i++) {
+		gw_run_ms(20);
+		gw_say(client, "x");
+		gw_expect(server, "x", GW_OPEN);
+	}
+	gw_expect_reset(server);
+	gw_expect_reset(client);
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(the_end_of_the_daemon_resets_both_app_legs)
+{
+	connected(_i);
+	worker_free(gw.w);
+	gw.w = NULL;
+	gw_expect_reset(client);
+	gw_expect_reset(server);
+	ck_assert_uint_eq(fake_seen.aborts, _i == ON_SMCR ? 2 : 0);
+}
+END_TEST
+
+/* -- urgent bytes -- */
+
+START_TEST(urgent_bytes_stay_urgent)
+{
+	connected(_i);
+	gw_say(client, "ab");
+	gw_urgent(client, '!');
+	gw_say(client, "cd");
+	gw_expect(server, "ab[!]cd", GW_OPEN);
+	gw_urgent(client, '1');
+	gw_expect(server, "[1]", GW_OPEN);
+	gw_urgent(client, '2');
+	gw_expect(server, "[2]", GW_OPEN);
+	gw_urgent(server, '3');
+	gw_say(server, "z");
+	gw_expect(client, "[3]z", GW_OPEN);
+}
+END_TEST
+
+START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
+{
+	start(_i);
+	client = gw_client();
+	gw_say(client, "ab");
+	gw_urgent(client, '!');
+	server = gw_accept();
+	gw_expect(server, "ab[!]", GW_OPEN);
+}
+END_TEST
+
+/* -- connecting -- */
+
+START_TEST(a_peer_that_is_not_there_is_a_reset)
+{
+	gw_free_addr(&gw.peer_addrs[0]);
+	start(ON_SMCR);
+	client = gw_client();
+	gw_expect_reset(client);
+	all_gone(true);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
+	ck_assert_uint_eq(fake_seen.opens, 0);
+}
+END_TEST
+
+START_TEST(a_server_that_is_not_there_is_a_reset)
+{
+	close(gw.listener);
+	gw.listener = -1;
+	start(_i);
+	client = gw_client();
+	gw_expect_reset(client);
+	all_gone(true);
+	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
+}
+END_TEST
+
+START_TEST(addresses_are_tried_in_order)
+{
+	gw.peer_addrs[2] = gw.peer_addrs[0];
+	gw.server_addrs[1] = gw.server_addrs[0];
+	gw_free_addr(&gw.peer_addrs[0]);
+	gw_black_hole(&gw.peer_addrs[1]);
+	gw_free_addr(&gw.server_addrs[0]);
+	gw.svc[GW_IN].to.addr_cnt = 3;
+	gw.svc[GW_OUT].to.addr_cnt = 2;
+	gw.svc[GW_IN].connect_ms = 50;
+	connected(_i);
+	gw_say(client, "hello");
+	gw_expect(server, "hello", GW_OPEN);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
+}
+END_TEST
+
+START_TEST(connecting_to_the_peer_takes_too_long)
+{
+	gw_black_hole(&gw.peer_addrs[0]);
+	gw.svc[GW_IN].connect_ms = 50;
+	start(ON_SMCR);
+	client = gw_client();
+	gw_expect_reset(client);
+	all_gone(true);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
+}
+END_TEST
+
+START_TEST(connecting_to_the_server_takes_too_long)
+{
+	gw_black_hole(&gw.server_addrs[0]);
+	gw.svc[GW_OUT].connect_ms = 50;
+	start(_i);
+	client = gw_client();
+	gw_expect_reset(client);
+	all_gone(true);
+	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
+}
+END_TEST
+
+START_TEST(a_client_that_resets_while_the_peer_is_being_connected)
+{
+	gw_black_hole(&gw.peer_addrs[0]);
+	start(ON_SMCR);
+	client = gw_client();
+	UNTIL(gw_in_state(GW_IN, SES_CONNECT));
+	net_reset(client);
+	client = -1;
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(a_client_that_resets_while_the_server_is_being_connected)
+{
+	gw_black_hole(&gw.server_addrs[0]);
+	start(_i);
+	client = gw_client();
+	UNTIL(gw_in_state(GW_OUT, _i == ON_TCP ? SES_TCP_CONNECT : SES_RENDEZVOUS) &&
+	    setup_dialing(gw_session(GW_OUT)));
+	net_reset(client);
+	client = -1;
+	all_gone(true);
+}
+END_TEST
+
+START_TEST(half_close_before_data_may_flow_is_kept)
+{
+	start(_i);
+	client = gw_client();
+	shutdown(client, SHUT_WR);
+	server = gw_accept();
+	gw_expect_eof(server);
+	gw_say(server, "late");
+	gw_expect(client, "late", GW_OPEN);
+}
+END_TEST
+
+START_TEST(the_daemon_ends_while_connecting)
+{
+	gw_black_hole(_i == 0 ? &gw.peer_addrs[0] : &gw.server_addrs[0]);
+	start(_i == 2 ? ON_TCP : ON_SMCR);
+	client = gw_client();
+	UNTIL(gw_session(_i == 0 ? GW_IN : GW_OUT) != NULL && setup_dialing(gw_session(_i == 0 ? GW_IN : GW_OUT)));
+	worker_free(gw.w);
+	gw.w = NULL;
+	gw_expect_reset(client);
+}
+END_TEST
+
+static void
+legs_case(TCase *tc)
+{
+	tcase_add_test(tc, every_cell_is_what_the_design_says);
+	tcase_add_test(tc, eof_is_never_told_as_closed);
+}
+
+static void
+socket_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, bytes_go_both_ways, 0, MODES);
+	tcase_add_loop_test(tc, bulk_goes_both_ways, 0, MODES);
+	tcase_add_loop_test(tc, a_reader_that_stops_stops_the_writer, 0, MODES);
+	tcase_add_loop_test(tc, half_close_by_the_client, 0, MODES);
+	tcase_add_loop_test(tc, half_close_by_the_server, 0, MODES);
+	tcase_add_loop_test(tc, a_client_that_closes_at_once_still_sends_all, 0, MODES);
+	tcase_add_loop_test(tc, rst_by_the_client_reaches_the_server, 0, MODES);
+	tcase_add_loop_test(tc, rst_by_the_server_reaches_the_client, 0, MODES);
+	tcase_add_loop_test(tc, rst_is_seen_though_reading_is_paused, 0, MODES);
+	tcase_add_loop_test(tc, a_reset_after_both_ends_were_read_is_no_error, 0, MODES);
+	tcase_add_loop_test(tc, rst_on_the_middle_resets_both_app_legs, 0, MODES);
+	tcase_add_test(tc, fin_on_the_middle_alone_gets_a_grace);
+	tcase_add_loop_test(tc, an_idle_connection_is_ended_by_rst, 0, MODES);
+	tcase_add_loop_test(tc, the_end_of_the_daemon_resets_both_app_legs, 0, MODES);
+	tcase_add_loop_test(tc, urgent_bytes_stay_urgent, 0, MODES);
+	tcase_add_loop_test(tc, an_urgent_byte_sent_before_data_may_flow_stays_urgent, 0, MODES);
+	tcase_add_test(tc, a_peer_that_is_not_there_is_a_reset);
+	tcase_add_loop_test(tc, a_server_that_is_not_there_is_a_reset, 0, MODES);
+	tcase_add_loop_test(tc, addresses_are_tried_in_order, 0, MODES);
+	tcase_add_test(tc, connecting_to_the_peer_takes_too_long);
+	tcase_add_loop_test(tc, connecting_to_the_server_takes_too_long, 0, MODES);
+	tcase_add_test(tc, a_client_that_resets_while_the_peer_is_being_connected);
+	tcase_add_loop_test(tc, a_client_that_resets_while_the_server_is_being_connected, 0, MODES);
+	tcase_add_loop_test(tc, half_close_before_data_may_flow_is_kept, 0, MODES);
+	tcase_add_loop_test(tc, the_daemon_ends_while_connecting, 0, 3);
+}
+
+UNIT_MAIN("legs", legs_case, socket_case)

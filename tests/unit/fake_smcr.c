@@ -1,0 +1,597 @@
+/* The engine's stand-in; see fake_smcr.h. */
+#include "fake_smcr.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "rnic/siw.h"
+#include "smcr/smcr.h"
+
+#define MS 1000000LL
+#define NONE INT64_MAX
+#define RING_DEFAULT (64u * 1024)
+
+struct fake_knobs fake;
+struct fake_seen fake_seen;
+
+/* One direction of one connection: positions in bytes since its start. */
+struct stream {
+	uint8_t *ring;
+	uint64_t head;		/* committed by the writer */
+	uint64_t sent;		/* flushed: the reader sees it */
+	uint64_t tail;		/* consumed by the reader */
+	uint64_t urgent;	/* one past an urgent byte, 0 = none */
+	bool done, done_sent;	/* D */
+	bool closed, closed_sent;	/* C */
+	bool full;		/* the writer waits for room */
+};
+
+enum step {
+	WAIT_TURN,		/* server: to be admitted */
+	WAIT_MSG,
+	OPEN,
+	OVER,			/* closed or fallen back */
+};
+
+struct smcr_conn {
+	struct list_node node;
+	struct list_node ev_node;
+	struct smcr *eng;
+	struct smcr_open o;
+	uint32_t id;
+	enum step step;
+	bool prewarm, released, prewarmed_by_peer;
+	unsigned events;
+	uint8_t in[FAKE_MSG_LEN], out[4 * FAKE_MSG_LEN];
+	size_t in_len, out_len;
+	struct smcr_conn *peer;
+	uint32_t peer_id;
+	struct stream tx;
+	struct smcr_diag diag;
+	enum smcr_reason reason;
+	int64_t deadline;	/* CLC, or grace after FIN */
+	bool fin_grace;
+};
+
+struct smcr {
+	struct smcr_config cfg;
+	struct list_node conns;
+	struct list_node events;
+	uint32_t next_id;
+	int64_t now_ns;
+	struct smcr_counters ctr;
+	bool draining;
+};
+
+static struct smcr *the_engine;
+
+void
+fake_encode(uint8_t msg[FAKE_MSG_LEN], enum fake_msg type, uint8_t flags, uint32_t value)
+{
+	memset(msg, 0, FAKE_MSG_LEN);
+	memcpy(msg, "FAKE", 4);
+	msg[4] = (uint8_t)type;
+	msg[5] = flags;
+	memcpy(msg + 8, &value, 4);
+}
+
+void
+smcr_config_init(struct smcr_config *cfg)
+{
+	*cfg = (struct smcr_config){ .conns_max = 100000, .clc_ms = 200, .fin_grace_ms = 100 };
+}
+
+struct smcr *
+smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
+{
+	struct smcr *eng = calloc(1, sizeof(*eng));
+
+	(void)rng;
+	assert(the_engine == NULL);
+	eng->cfg = *cfg;
+	eng->now_ns = now_ns;
+	eng->next_id = 1;
+	list_init(&eng->conns);
+	list_init(&eng->events);
+	return the_engine = eng;
+}
+
+static void
+conn_free(struct smcr_conn *c)
+{
+	if (c->peer != NULL)
+		c->peer->peer = NULL;
+	list_remove(&c->node);
+	list_remove(&c->ev_node);
+	free(c->tx.ring);
+	free(c);
+}
+
+void
+smcr_free(struct smcr *eng)
+{
+	if (eng == NULL)
+		return;
+	LIST_FOREACH(n, &eng->conns)
+		conn_free(CONTAINER_OF(n, struct smcr_conn, node));
+	free(eng);
+	the_engine = NULL;
+}
+
+void
+smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
+{
+	eng->cfg = *cfg;
+}
+
+int smcr_add_device(struct smcr *eng, struct rnic_dev *dev) { (void)eng; (void)dev; return 0; }
+void smcr_remove_device(struct smcr *eng, struct rnic_dev *dev) { (void)eng; (void)dev; }
+
+static void
+raise_event(struct smcr_conn *c, unsigned events)
+{
+	if (c->released)
+		return;
+	c->events |= events;
+	if (list_empty(&c->ev_node))
+		list_push(&c->eng->events, &c->ev_node);
+}
+
+static void
+end(struct smcr_conn *c, enum smcr_reason reason)
+{
+	if (c->step == OVER)
+		return;
+	c->step = OVER;
+	c->reason = reason;
+	c->deadline = NONE;
+	raise_event(c, SMCR_EV_CLOSED);
+}
+
+static void
+send_msg(struct smcr_conn *c, enum fake_msg type, uint8_t flags, uint32_t value)
+{
+	assert(c->out_len + FAKE_MSG_LEN <= sizeof(c->out));
+	fake_encode(c->out + c->out_len, type, flags, value);
+	c->out_len += FAKE_MSG_LEN;
+	raise_event(c, SMCR_EV_CLC_OUT);
+}
+
+static void
+fall_back(struct smcr_conn *c)
+{
+	c->step = OVER;
+	c->deadline = NONE;
+	raise_event(c, SMCR_EV_FALLBACK);
+}
+
+/* The knob's Decline, if it applies still. */
+static bool
+decline(struct smcr_conn *c, uint32_t diag)
+{
+	if (diag == 0 || (fake.decline_cnt != 0 && fake_seen.declines >= fake.decline_cnt))
+		return false;
+	fake_seen.declines++;
+	c->diag.local = diag;
+	c->diag.out_of_sync = fake.out_of_sync;
+	send_msg(c, FAKE_DECLINE, fake.out_of_sync ? FAKE_F_SYNC : 0, diag);
+	fall_back(c);
+	return true;
+}
+
+static void
+wait_msg(struct smcr_conn *c)
+{
+	c->step = WAIT_MSG;
+	c->deadline = c->eng->now_ns + c->eng->cfg.clc_ms * MS;
+	raise_event(c, SMCR_EV_CLC_WANT);
+}
+
+static struct smcr_conn *
+open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
+{
+	struct smcr_conn *c;
+
+	fake_seen.opens++;
+	if (fake.open_fails) {
+		*err = -EMFILE;
+		return NULL;
+	}
+	c = calloc(1, sizeof(*c));
+	c->eng = eng;
+	c->o = *o;
+	c->id = eng->next_id++;
+	c->prewarm = prewarm;
+	c->tx.ring = malloc(fake.ring_size != 0 ? fake.ring_size : RING_DEFAULT);
+	list_push(&eng->conns, &c->node);
+	list_init(&c->ev_node);
+	if (o->role == SMCR_CLIENT) {
+		if (decline(c, fake.client_declines))
+			return c;
+		send_msg(c, FAKE_PROPOSAL, prewarm ? FAKE_F_PREWARM : 0, c->id);
+	}
+	wait_msg(c);
+	return c;
+}
+
+struct smcr_conn *
+smcr_open(struct smcr *eng, const struct smcr_open *o, int *err)
+{
+	return open_conn(eng, o, false, err);
+}
+
+struct smcr_conn *
+smcr_prewarm(struct smcr *eng, const struct smcr_open *o, int *err)
+{
+	return open_conn(eng, o, true, err);
+}
+
+void *smcr_app(const struct smcr_conn *c) { return c->o.app; }
+uint32_t smcr_conn_id(const struct smcr_conn *c) { return c->id; }
+
+size_t
+smcr_clc_want(const struct smcr_conn *c)
+{
+	return c->step == WAIT_MSG ? FAKE_MSG_LEN - c->in_len : 0;
+}
+
+size_t
+smcr_clc_output(struct smcr_conn *c, void *buf, size_t cap)
+{
+	size_t n = c->out_len < cap ? c->out_len : cap;
+
+	memcpy(buf, c->out, n);
+	memmove(c->out, c->out + n, c->out_len - n);
+	c->out_len -= n;
+	return n;
+}
+
+static struct smcr_conn *
+find(struct smcr *eng, uint32_t id)
+{
+	LIST_FOREACH(n, &eng->conns) {
+		struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
+
+		if (c->id == id)
+			return c;
+	}
+	return NULL;
+}
+
+static void
+establish(struct smcr_conn *c)
+{
+	c->deadline = NONE;
+	if (c->prewarm || c->prewarmed_by_peer) {
+		end(c, SMCR_OK);
+		return;
+	}
+	c->peer = find(c->eng, c->peer_id);
+	c->step = OPEN;
+	raise_event(c, SMCR_EV_ESTABLISHED);
+}
+
+static void
+message(struct smcr_conn *c)
+{
+	uint32_t value;
+
+	memcpy(&value, c->in + 8, 4);
+	c->in_len = 0;
+	if (c->in[4] == FAKE_DECLINE) {
+		c->diag.peer = value;
+		c->diag.out_of_sync = c->in[5] & FAKE_F_SYNC;
+		fall_back(c);
+	} else if (c->o.role == SMCR_SERVER && c->in[4] == FAKE_PROPOSAL) {
+		c->peer_id = value;
+		c->prewarmed_by_peer = c->in[5] & FAKE_F_PREWARM;
+		if (decline(c, fake.server_declines))
+			return;
+		c->step = WAIT_TURN;
+		c->deadline = NONE;
+		if (c->prewarmed_by_peer)
+			smcr_admit(c);
+		else
+			raise_event(c, SMCR_EV_PROPOSAL);
+	} else if (c->o.role == SMCR_SERVER && c->in[4] == FAKE_CONFIRM) {
+		establish(c);
+	} else if (c->o.role == SMCR_CLIENT && c->in[4] == FAKE_ACCEPT) {
+		c->peer_id = value;
+		send_msg(c, FAKE_CONFIRM, 0, c->id);
+		establish(c);
+	} else {
+		end(c, SMCR_R_PROTOCOL);
+	}
+}
+
+void
+smcr_clc_input(struct smcr_conn *c, const void *buf, size_t len)
+{
+	size_t cmp;
+
+	assert(len <= smcr_clc_want(c));
+	memcpy(c->in + c->in_len, buf, len);
+	c->in_len += len;
+	cmp = c->in_len < 4 ? c->in_len : 4;
+	if (memcmp(c->in, "FAKE", cmp) != 0)
+		end(c, SMCR_R_PROTOCOL);
+	else if (c->in_len == FAKE_MSG_LEN)
+		message(c);
+}
+
+void
+smcr_admit(struct smcr_conn *c)
+{
+	if (c->step != WAIT_TURN)
+		return;
+	send_msg(c, FAKE_ACCEPT, 0, c->id);
+	wait_msg(c);
+}
+
+void smcr_fallback(const struct smcr_conn *c, struct smcr_diag *d) { *d = c->diag; }
+
+static uint32_t
+ring_size(void)
+{
+	return fake.ring_size != 0 ? fake.ring_size : RING_DEFAULT;
+}
+
+static size_t
+pieces(const struct stream *s, uint64_t from, size_t len, struct iovec iov[2])
+{
+	size_t at = from % ring_size(), first = ring_size() - at < len ? ring_size() - at : len;
+
+	iov[0] = (struct iovec){ s->ring + at, first };
+	iov[1] = (struct iovec){ s->ring, len - first };
+	return len;
+}
+
+size_t
+smcr_tx_space(struct smcr_conn *c, struct iovec iov[2])
+{
+	size_t room;
+
+	if (c->step != OPEN || c->tx.done)
+		return 0;
+	room = ring_size() - (size_t)(c->tx.head - c->tx.tail);
+	/* One urgent byte at a time. */
+	if (c->tx.urgent > c->tx.tail)
+		room = 0;
+	c->tx.full = room == 0;
+	return pieces(&c->tx, c->tx.head, room, iov);
+}
+
+void
+smcr_tx_commit(struct smcr_conn *c, size_t len, bool urgent)
+{
+	assert(!urgent || len == 1);
+	c->tx.head += len;
+	if (urgent)
+		c->tx.urgent = c->tx.head;
+}
+
+static struct stream *
+rx(const struct smcr_conn *c)
+{
+	return c->peer != NULL ? &c->peer->tx : NULL;
+}
+
+size_t
+smcr_rx_data(struct smcr_conn *c, struct iovec iov[2], bool *urgent)
+{
+	struct stream *s = rx(c);
+	size_t len;
+
+	*urgent = false;
+	if (s == NULL || c->step != OPEN)
+		return 0;
+	len = (size_t)(s->sent - s->tail);
+	if (s->urgent > s->tail && s->urgent <= s->sent) {
+		len = (size_t)(s->urgent - 1 - s->tail);
+		if (len == 0) {
+			*urgent = true;
+			len = 1;
+		}
+	}
+	return pieces(s, s->tail, len, iov);
+}
+
+void
+smcr_rx_consume(struct smcr_conn *c, size_t len)
+{
+	struct stream *s = rx(c);
+
+	s->tail += len;
+	assert(s->tail <= s->sent);
+	if (s->full && len > 0) {
+		s->full = false;
+		raise_event(c->peer, SMCR_EV_WRITABLE);
+	}
+}
+
+bool
+smcr_rx_eof(const struct smcr_conn *c)
+{
+	const struct stream *s = rx(c);
+
+	return s != NULL && (s->done_sent || s->closed_sent) && s->tail == s->head;
+}
+
+void
+smcr_shutdown_wr(struct smcr_conn *c)
+{
+	c->tx.done = true;
+}
+
+void
+smcr_close(struct smcr_conn *c)
+{
+	fake_seen.closes++;
+	if (rx(c) != NULL && rx(c)->sent != rx(c)->tail) {
+		smcr_abort(c, SMCR_R_APP_RESET);
+		return;
+	}
+	c->tx.done = c->tx.closed = true;
+}
+
+const char *
+smcr_reason_str(enum smcr_reason r)
+{
+	return r == SMCR_OK ? "ok" : r == SMCR_R_PROTOCOL ? "protocol" : "some reason";
+}
+
+void
+smcr_abort(struct smcr_conn *c, enum smcr_reason reason)
+{
+	fake_seen.aborts++;
+	if (c->step == OVER)
+		return;
+	if (c->peer != NULL)
+		end(c->peer, SMCR_R_PEER_ABORT);
+	end(c, reason);
+}
+
+enum smcr_reason
+smcr_closed(const struct smcr_conn *c, const char **detail)
+{
+	if (detail != NULL)
+		*detail = "";
+	return c->reason;
+}
+
+void
+smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
+{
+	if (ev == SMCR_TCP_RST) {
+		fake_seen.rsts_told++;
+		if (c->peer != NULL)
+			end(c->peer, SMCR_R_PEER_ABORT);
+		end(c, SMCR_R_TCP_RESET);
+		return;
+	}
+	fake_seen.fins_told++;
+	if (c->step != OPEN) {
+		end(c, SMCR_R_TCP_FIN);
+		return;
+	}
+	c->fin_grace = true;
+	c->deadline = c->eng->now_ns + c->eng->cfg.fin_grace_ms * MS;
+}
+
+void
+smcr_release(struct smcr_conn *c)
+{
+	if (c->step == OPEN)
+		smcr_abort(c, SMCR_R_APP_RESET);
+	list_remove(&c->ev_node);
+	c->released = true;
+}
+
+void
+smcr_poll(struct smcr *eng, int64_t now_ns)
+{
+	eng->now_ns = now_ns;
+	LIST_FOREACH(n, &eng->conns) {
+		struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
+
+		if (c->step == OVER || c->deadline > now_ns)
+			continue;
+		if (c->fin_grace && c->peer != NULL)
+			end(c->peer, SMCR_R_PEER_ABORT);
+		end(c, c->fin_grace ? SMCR_R_TCP_FIN : SMCR_R_CLC_TIMEOUT);
+	}
+}
+
+struct smcr_conn *
+smcr_next_event(struct smcr *eng, unsigned *events)
+{
+	struct list_node *n = list_pop(&eng->events);
+	struct smcr_conn *c;
+
+	if (n == NULL)
+		return NULL;
+	c = CONTAINER_OF(n, struct smcr_conn, ev_node);
+	*events = c->events;
+	c->events = 0;
+	return c;
+}
+
+static void
+flush_conn(struct smcr_conn *c)
+{
+	struct stream *s = &c->tx;
+	bool news = s->sent != s->head || s->done != s->done_sent || s->closed != s->closed_sent;
+
+	if (c->step != OPEN || c->peer == NULL)
+		return;
+	s->sent = s->head;
+	s->done_sent = s->done;
+	s->closed_sent = s->closed;
+	if (news)
+		raise_event(c->peer, SMCR_EV_READABLE);
+	if (s->closed_sent && c->peer->tx.closed_sent) {
+		end(c->peer, SMCR_OK);
+		end(c, SMCR_OK);
+	}
+}
+
+bool
+smcr_flush(struct smcr *eng)
+{
+	LIST_FOREACH(n, &eng->conns) {
+		struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
+
+		flush_conn(c);
+		if (c->released)
+			conn_free(c);
+	}
+	return !list_empty(&eng->events);
+}
+
+int64_t
+smcr_deadline(const struct smcr *eng)
+{
+	int64_t at = NONE;
+
+	LIST_FOREACH(n, &eng->conns) {
+		const struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
+
+		if (c->step != OVER && c->deadline < at)
+			at = c->deadline;
+	}
+	return at;
+}
+
+void smcr_drain(struct smcr *eng) { eng->draining = true; }
+bool smcr_idle(const struct smcr *eng) { (void)eng; return !fake.busy; }
+const struct smcr_counters *smcr_counters(const struct smcr *eng) { return &eng->ctr; }
+bool smcr_next_log(struct smcr *eng, struct smcr_log *l) { (void)eng; (void)l; return false; }
+
+/* -- the device -- */
+
+static void dev_free(struct rnic_dev *dev) { free(dev); }
+static const struct rnic_ops dev_ops = { .free = dev_free };
+
+void
+siw_config_init(struct siw_config *cfg)
+{
+	*cfg = (struct siw_config){ 0 };
+}
+
+int
+siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev,
+    const char **err)
+{
+	(void)loop;
+	(void)rng;
+	if (strcmp(cfg->name, "broken") == 0) {
+		*err = "addr";
+		return -EADDRNOTAVAIL;
+	}
+	*dev = calloc(1, sizeof(**dev));
+	(*dev)->ops = &dev_ops;
+	return 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * A stand-in for the SMC-R engine (smcr.h) and the soft iWARP device: two
+ * connections of one process find each other by 16-byte messages on the middle
+ * and share memory. Lets the daemon be tested apart from the protocol, and
+ * makes every turn of the rendezvous available on request. Protocol timers are
+ * short. One engine at a time.
+ *
+ * Message: "FAKE", type, flags, 2 x 0, connection id or diagnosis (4), 4 x 0.
+ */
+#ifndef SMCRD_TESTS_FAKE_SMCR_H
+#define SMCRD_TESTS_FAKE_SMCR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAKE_MSG_LEN 16
+
+enum fake_msg {
+	FAKE_PROPOSAL = 1,
+	FAKE_ACCEPT,
+	FAKE_CONFIRM,
+	FAKE_DECLINE,
+};
+
+enum {
+	FAKE_F_PREWARM = 1,
+	FAKE_F_SYNC = 1,	/* of a Decline */
+};
+
+/* What the engine is to do; zero is the ordinary life. */
+struct fake_knobs {
+	uint32_t client_declines;	/* diagnosis of a Decline sent in place of the Proposal */
+	uint32_t server_declines;	/* in place of the Accept */
+	unsigned decline_cnt;		/* so often, 0 = always */
+	bool out_of_sync;		/* these Declines say so */
+	bool open_fails;		/* smcr_open: no connection is free */
+	bool busy;			/* smcr_idle is never true */
+	uint32_t ring_size;		/* 0 = 64 KiB */
+};
+extern struct fake_knobs fake;
+
+/* What was seen. */
+struct fake_seen {
+	unsigned opens, aborts, fins_told, rsts_told, closes, declines;
+};
+extern struct fake_seen fake_seen;
+
+/* A message as it stands on the middle, for a test that plays the other gateway. */
+void fake_encode(uint8_t msg[FAKE_MSG_LEN], enum fake_msg, uint8_t flags, uint32_t value);
+
+#endif

@@ -1,0 +1,305 @@
+/*
+ * A gateway pair in one process for tests of the daemon: one worker with an
+ * ingress and an egress on loopback, the egress being the ingress's peer, and a
+ * server's listening socket. The test plays client and server with its own
+ * sockets and turns the loop until what it waits for is there.
+ */
+#ifndef SMCRD_TESTS_GATEWAY_H
+#define SMCRD_TESTS_GATEWAY_H
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/net.h"
+#include "daemon/session.h"
+#include "daemon/worker_priv.h"
+
+#define MS 1000000LL
+#define GW_DEADLINE (10000 * MS)
+
+enum { GW_IN, GW_OUT, GW_SERVICES };
+
+struct gateway {
+	struct loop *loop;
+	struct worker *w;
+	struct config cfg;
+	struct config_service svc[GW_SERVICES];
+	struct sockaddr_storage peer_addrs[4], server_addrs[4];
+	int listener;		/* the server's; -1 = nobody listens */
+	int64_t give_up;
+	unsigned turns;
+	char err[1024];
+};
+
+static struct gateway gw;
+
+static inline int64_t
+gw_turn(void *arg, int64_t now_ns)
+{
+	(void)arg;
+	/* loop_run begins with a turn that has waited for nothing. */
+	if (++gw.turns == 2)
+		loop_stop(gw.loop);
+	return now_ns + 5 * MS;
+}
+
+static inline void
+gw_once(void)
+{
+	gw.turns = 0;
+	ck_assert_int_eq(loop_run(gw.loop), 0);
+}
+
+/* Turns the loop until the expression holds. */
+#define UNTIL(expr) \
+	do { \
+		gw.give_up = loop_now(gw.loop) + GW_DEADLINE; \
+		while (!(expr)) { \
+			ck_assert_msg(loop_now(gw.loop) < gw.give_up, "never came true: %s", #expr); \
+			gw_once(); \
+		} \
+	} while (0)
+
+/* Turns the loop for a while: for what must not happen. */
+static inline void
+gw_run_ms(int ms)
+{
+	int64_t until = loop_now(gw.loop) + ms * MS;
+
+	while (loop_now(gw.loop) < until)
+		gw_once();
+}
+
+/* A listening socket on a free port of loopback. */
+static inline int
+gw_listen(struct sockaddr_storage *addr)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	ck_assert_int_eq(listen(fd, 64), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &sin, sizeof(sin));
+	return fd;
+}
+
+/* An address where nobody listens. */
+static inline void
+gw_free_addr(struct sockaddr_storage *addr)
+{
+	close(gw_listen(addr));
+}
+
+/* An address where connecting takes for ever: a listener whose backlog is full. */
+static inline void
+gw_black_hole(struct sockaddr_storage *addr)
+{
+	int fd = gw_listen(addr);
+
+	ck_assert_int_eq(listen(fd, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		int c = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+		(void)connect(c, (struct sockaddr *)addr, sizeof(struct sockaddr_in));
+	}
+}
+
+/* Fills in gw; the test may change gw.cfg and gw.svc before gw_start. */
+static inline void
+gw_init(void)
+{
+	memset(&gw, 0, sizeof(gw));
+	gw.listener = gw_listen(&gw.server_addrs[0]);
+	gw_free_addr(&gw.peer_addrs[0]);
+	gw.svc[GW_IN] = (struct config_service){
+		.kind = CONFIG_INGRESS, .name = "in",
+		.to = { .host = "peer", .addrs = gw.peer_addrs, .addr_cnt = 1 },
+		.max_connections = 1000, .connect_ms = 5000, .elem_size = 65536,
+	};
+	gw_free_addr(&gw.svc[GW_IN].listen);
+	gw.svc[GW_OUT] = (struct config_service){
+		.kind = CONFIG_EGRESS, .name = "out", .listen = gw.peer_addrs[0],
+		.to = { .host = "server", .addrs = gw.server_addrs, .addr_cnt = 1 },
+		.max_connections = 1000, .connect_ms = 5000, .elem_size = 65536,
+	};
+	smcr_config_init(&gw.cfg.smcr);
+	gw.cfg.services = gw.svc;
+	gw.cfg.service_cnt = GW_SERVICES;
+	gw.loop = loop_new();
+	ck_assert_ptr_nonnull(gw.loop);
+}
+
+static inline int
+gw_try_start(const int *fds, unsigned fd_cnt)
+{
+	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
+	int rc = worker_new(gw.loop, &gw.cfg, fds, fd_cnt, err, &gw.w);
+
+	fclose(err);
+	return rc;
+}
+
+static inline void
+gw_start(void)
+{
+	ck_assert_msg(gw_try_start(NULL, 0) == 0, "%s", gw.err);
+	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
+}
+
+static inline int
+gw_reload(void)
+{
+	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
+	int rc = worker_reload(gw.w, &gw.cfg, err);
+
+	fclose(err);
+	return rc;
+}
+
+static inline void
+gw_stop(void)
+{
+	worker_free(gw.w);
+	loop_free(gw.loop);
+	if (gw.listener >= 0)
+		close(gw.listener);
+}
+
+static inline int
+gw_dial(const struct sockaddr_storage *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	ck_assert_int_eq(connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
+	ck_assert_int_eq(ioctl(fd, FIONBIO, &on), 0);
+	return fd;
+}
+
+static inline int gw_client(void) { return gw_dial(&gw.svc[GW_IN].listen); }
+
+/* The server's side of a proxied connection. */
+static inline int
+gw_accept(void)
+{
+	int fd, on = 1;
+
+	UNTIL((fd = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK)) >= 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
+	return fd;
+}
+
+static inline void
+gw_say(int fd, const char *text)
+{
+	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static inline void
+gw_urgent(int fd, char c)
+{
+	ck_assert_int_eq(send(fd, &c, 1, MSG_OOB), 1);
+}
+
+enum gw_end { GW_OPEN, GW_EOF, GW_RESET };
+
+/* Reads what has arrived into text (urgent bytes in brackets) and tells whether the end came. */
+static inline enum gw_end
+gw_read(int fd, char *text, size_t cap)
+{
+	for (;;) {
+		size_t have = strlen(text);
+		char buf[2048];
+		int mark = 0;
+		ssize_t n;
+
+		ck_assert_int_lt(have + 4, cap);
+		(void)ioctl(fd, SIOCATMARK, &mark);
+		n = recv(fd, buf, mark ? 1 : cap - have - 4 < sizeof(buf) ? cap - have - 4 : sizeof(buf), 0);
+		if (n == 0)
+			return GW_EOF;
+		if (n < 0)
+			return errno == EAGAIN ? GW_OPEN : GW_RESET;
+		snprintf(text + have, cap - have, mark ? "[%.*s]" : "%.*s", (int)n, buf);
+	}
+}
+
+/* Until exactly this text has arrived and the connection is in this state. */
+static inline void
+gw_expect(int fd, const char *want, enum gw_end end)
+{
+	char text[4096] = "";
+	enum gw_end got = GW_OPEN;
+
+	gw.give_up = loop_now(gw.loop) + GW_DEADLINE;
+	while (strcmp(text, want) != 0 || got != end) {
+		if (got == GW_OPEN)
+			got = gw_read(fd, text, sizeof(text));
+		if (strcmp(text, want) == 0 && got == end)
+			break;
+		ck_assert_msg(got == GW_OPEN && loop_now(gw.loop) < gw.give_up, "got \"%s\" end %d, want \"%s\" end %d",
+		    text, got, want, end);
+		gw_once();
+	}
+}
+
+static inline void gw_expect_reset(int fd) { gw_expect(fd, "", GW_RESET); }
+static inline void gw_expect_eof(int fd) { gw_expect(fd, "", GW_EOF); }
+
+/* The session of a service, NULL when there is none. */
+static inline struct session *
+gw_session(int service)
+{
+	uint32_t pos = 0;
+	struct session *s;
+
+	while ((s = idtable_next(&gw.w->sessions, &pos)) != NULL)
+		if (strcmp(s->settings->cfg.name, gw.svc[service].name) == 0)
+			return s;
+	return NULL;
+}
+
+static inline bool
+gw_in_state(int service, enum session_state state)
+{
+	const struct session *s = gw_session(service);
+
+	return s != NULL && s->state == state;
+}
+
+static inline struct service_info
+gw_info(int service)
+{
+	struct service_info info;
+	uint32_t pos = 0;
+
+	while (worker_service_next(gw.w, &pos, &info))
+		if (strcmp(info.cfg->name, gw.svc[service].name) == 0)
+			return info;
+	ck_abort_msg("no such service");
+}
+
+static inline unsigned gw_sessions(void) { return gw.w->sessions.used; }
+
+/* Breaks a connection from this end: the far end gets RST, our own end of it is dead. */
+static inline void
+gw_break(int fd)
+{
+	struct sockaddr sa = { .sa_family = AF_UNSPEC };
+
+	ck_assert_int_eq(connect(fd, &sa, sizeof(sa)), 0);
+}
+
+#endif
