@@ -141,7 +141,7 @@ lgr_pick_link(struct lgr *lgr)
 void
 lgr_link_down(struct lgr *lgr, struct link *link)
 {
-	if (lgr->state == LGR_DEAD)
+	if (lgr->state == LGR_DEAD || llc_link_lost(link))
 		return;
 	if (lgr->state == LGR_DELETING) {
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);

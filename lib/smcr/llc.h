@@ -57,6 +57,8 @@ void llc_first_contact(struct link *);
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
 /* Deletes RMBs that were idle for rmb_idle_ms. */
 void llc_delete_idle_rmb(struct lgr *);
+/* The link is down. True when it was but an offered second link: the group goes on without it. */
+bool llc_link_lost(struct link *);
 /* DELETE LINK for all links; the group goes down when it is through. */
 void llc_delete_group(struct lgr *, uint32_t reason);
 /* Starts and stops the link's TEST LINK timer (4.5.3). */

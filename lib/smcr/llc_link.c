@@ -192,6 +192,28 @@ add_link_failed(struct lgr *lgr)
 		rdv_group_ready(lgr);
 }
 
+bool
+llc_link_lost(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (f->new_link == link) {
+		f->new_link = NULL;
+		add_link_failed(lgr);
+		return true;
+	}
+	if (f->link != link || f->new_link == NULL)
+		return false;
+	/* The first link is lost while a second one is on offer: nothing to go on with. A client that was not through
+	 * declines (C.2); the timer ends the wait for that. */
+	link_stop(f->new_link, "the first link was lost", false);
+	f->new_link = NULL;
+	f->link = NULL;
+	f->step = LLC_WAIT_CONFIRM_LINK_RSP;
+	return false;
+}
+
 void
 llc_add_link_rsp(struct link *link, const struct llc_msg *msg)
 {
