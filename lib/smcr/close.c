@@ -289,6 +289,21 @@ conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 		peer_closed(conn);
 }
 
+void
+conn_elem_taken(struct smcr_conn *conn)
+{
+	/* Our C (or A) is out, so the peer may use its element again as soon as it has sent its own, which comes over
+	 * the link while the new use comes over TCP and may be faster. That it has sent it is all we wait for. */
+	if (conn_is_open(conn) && (conn->tx_flags & CDC_CLOSED) != 0) {
+		conn_tx_acked(conn, conn->tx_head);
+		conn_peer_flags(conn, CDC_CLOSED);
+	}
+	if (conn->state == CONN_CLOSED)
+		return;
+	conn->eng->ctr.elem_conflicts += !conn->told;
+	conn_link_lost(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection");
+}
+
 /* -- the user's side -- */
 
 void

@@ -223,6 +223,8 @@ void conn_close_progress(struct smcr_conn *);
 void conn_timer_fired(struct timer *, int64_t now_ns);
 /* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
 void conn_fin_seen(struct smcr_conn *);
+/* The peer gives its element to another connection (4.4.2). */
+void conn_elem_taken(struct smcr_conn *);
 /* The group or its last link is gone: no message can be sent. */
 void conn_link_lost(struct smcr_conn *, enum smcr_reason, const char *detail);
 

@@ -428,10 +428,8 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	if (rr->elem_size != size)
 		return CLC_DIAG_RTOKEN;
 	old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
-	if (old != NULL) {
-		conn->eng->ctr.elem_conflicts++;
-		conn_link_lost(old, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection");
-	}
+	if (old != NULL)
+		conn_elem_taken(old);
 	conn->peer_rmb = rr;
 	conn->peer_elem_idx = a->rmbe_idx;
 	conn->peer_elem_size = size;
