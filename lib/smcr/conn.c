@@ -306,6 +306,8 @@ smcr_release(struct smcr_conn *conn)
 		return;
 	if (!conn->told && conn->state != CONN_FALLBACK)
 		smcr_abort(conn, SMCR_R_APP_RESET);
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_abort(conn, SMCR_R_APP_RESET);	/* nobody is left to read the Confirm */
 	conn->released = true;
 	conn->events = 0;
 	list_remove(&conn->event_node);

@@ -74,6 +74,7 @@ struct rdv {
 	bool prewarm;			/* no application behind: made for the group alone */
 	bool confirm_in;		/* server: the Confirm has arrived */
 	bool confirm_link_out;		/* first contact: our CONFIRM LINK is sent: no Decline of ours any more (C.2) */
+	enum smcr_reason abort;		/* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;		/* server, first contact: decline with this when the Confirm comes */
 	struct lgr *lgr;		/* the group being formed, or whose new RMB is awaited */
 	struct link *link;

@@ -15,7 +15,8 @@
 
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
 static void
-rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why)
+rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why,
+    bool quarantine)
 {
 	struct rdv *r = conn->rdv;
 	struct peer *p = r->peer_ent;
@@ -28,7 +29,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	else
 		lgr = NULL;
 	if (conn->lgr != NULL)
-		conn_detach(conn, false);
+		conn_detach(conn, quarantine);
 	conn->rmb = NULL;
 	conn->peer_rmb = NULL;
 	if (lgr != NULL)
@@ -80,10 +81,19 @@ rdv_step(struct smcr_conn *conn, enum rdv_step step, uint32_t timeout_ms)
 static void
 rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
 {
-	rdv_leave(conn, outcome, SMCR_R_LINK_LOST, "first contact failed");
+	rdv_leave(conn, outcome, SMCR_R_LINK_LOST, "first contact failed", false);
 	conn_set_state(conn, CONN_FALLBACK);
 	conn_raise(conn, SMCR_EV_FALLBACK);
 	rdv_over(conn);
+}
+
+static void
+rdv_quit(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *detail,
+    bool quarantine)
+{
+	rdv_leave(conn, outcome, reason, detail, quarantine);
+	rdv_over(conn);
+	conn_end(conn, reason, detail, false);
 }
 
 void
@@ -111,6 +121,10 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	bool contact = r->lgr != NULL && r->lgr->first_conn == conn;
 	struct lgr *lgr = conn->lgr;
 
+	if (r->abort != SMCR_OK) {
+		rdv_quit(conn, PEER_VOID, r->abort, "", false);
+		return;
+	}
 	conn->diag.peer = d->diag;
 	conn->diag.out_of_sync = d->out_of_sync;
 	conn->eng->ctr.fallback_peer++;
@@ -122,16 +136,25 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	}
 }
 
+/* Our Accept is out on a group that lives on: the client may use our element, unless it has broken off itself. */
+static bool
+elem_is_out(const struct smcr_conn *conn, enum smcr_reason reason)
+{
+	return conn->role == SMCR_SERVER && conn->lgr != NULL && conn->lgr->state == LGR_ACTIVE &&
+	    reason != SMCR_R_TCP_RESET && reason != SMCR_R_TCP_FIN;
+}
+
 void
 rdv_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 {
 	bool contact = conn->rdv->lgr != NULL && conn->rdv->lgr->first_conn == conn;
 	bool void_end = reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
 	    reason == SMCR_R_TIMEOUT;
+	bool quarantine = elem_is_out(conn, reason);
 
-	rdv_leave(conn, contact && !void_end ? PEER_FAILED : PEER_VOID, reason, detail);
-	rdv_over(conn);
-	conn_end(conn, reason, detail, false);
+	if (conn->rdv->abort != SMCR_OK)
+		reason = conn->rdv->abort;
+	rdv_quit(conn, contact && !void_end ? PEER_FAILED : PEER_VOID, reason, detail, quarantine);
 }
 
 void
@@ -145,7 +168,13 @@ rdv_give_up(struct smcr_conn *conn)
 void
 rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
 {
-	if (conn->state == CONN_RENDEZVOUS)
+	if (conn->state != CONN_RENDEZVOUS)
+		return;
+	/* The Accept cannot be taken back (C.1): the Confirm is awaited, then both sides know that the connection is
+	 * aborted and may use their elements again. A second abort does not wait. */
+	if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
+		conn->rdv->abort = reason;
+	else
 		rdv_end(conn, reason, "");
 }
 
@@ -474,16 +503,19 @@ void
 rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 {
 	bool prewarm = conn->rdv->prewarm;
+	enum smcr_reason abort = conn->rdv->abort;
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
 	conn_attach_peer(conn);
 	rdv_over(conn);
 	conn_establish(conn);
-	if (prewarm) {
+	if (prewarm || abort != SMCR_OK)
 		conn->events &= ~(unsigned)SMCR_EV_ESTABLISHED;
+	if (abort != SMCR_OK)
+		smcr_abort(conn, abort);
+	else if (prewarm)
 		smcr_close(conn);
-	}
 }
 
 /* -- first contact, as the link and the LLC exchanges see it -- */

@@ -201,7 +201,8 @@ enum smcr_reason {
 };
 const char *smcr_reason_str(enum smcr_reason);
 
-/* Abort: A to the peer when established (4.8.2); before that the middle is to be reset. SMCR_EV_CLOSED follows. */
+/* Abort: A to the peer when established (4.8.2); before that the middle is to be reset. SMCR_EV_CLOSED follows; on a
+ * server that has sent its Accept only when the Confirm is in: CLC bytes are to be moved until then. */
 void smcr_abort(struct smcr_conn *, enum smcr_reason);
 
 /* After SMCR_EV_CLOSED: why; *detail, when not NULL, a static text that says more or "". */

@@ -167,7 +167,7 @@ check_host(const struct host *h)
 		if (g.conn_cnt != 0)
 			world_fail(h->w, "host%u: group %u still has %u connections", h->nr, g.id, g.conn_cnt);
 	for (uint32_t pos = 0; smcr_rmb_next(h->eng, &pos, &r);)
-		if (r.used != r.quarantined || (r.quarantined > 0 && !plan_faulty(h->plan)))
+		if (r.used != r.quarantined || (r.quarantined > 0 && !plan_aborts(h->plan)))
 			world_fail(h->w, "host%u: %s RMB %u of group %u has %u elements in use, %u quarantined", h->nr,
 			    r.remote ? "remote" : "local", r.number, r.group_id, r.used, r.quarantined);
 	for (uint32_t pos = 0; smcr_conn_next(h->eng, &pos, &c);)

@@ -270,6 +270,12 @@ plan_faulty(const struct plan *p)
 }
 
 bool
+plan_aborts(const struct plan *p)
+{
+	return plan_faulty(p) || p->abort_per_mille > 0;
+}
+
+bool
 plan_may_fall_back(const struct plan *p)
 {
 	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0;

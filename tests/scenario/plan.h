@@ -101,6 +101,8 @@ void plan_print(const struct plan *, FILE *);
 const char *plan_fault_str(enum fault_kind);
 /* Something may reset connections that their applications did not ask for. */
 bool plan_faulty(const struct plan *);
+/* Some connections are aborted, so that an element may stay without its peer's acknowledgement. */
+bool plan_aborts(const struct plan *);
 /* Some connections may end up on TCP. */
 bool plan_may_fall_back(const struct plan *);
 
