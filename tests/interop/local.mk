@@ -2,3 +2,8 @@
 # An independent peer in Python against the C code: see pyiwarp.py and pysmc.py.
 check_TAP += tests/interop/test_self.py
 EXTRA_DIST += tests/interop/pyiwarp.py tests/interop/pysmc.py tests/interop/test_self.py tests/interop/siw-rping.txt
+
+# One soft iWARP device, driven by the scripts here.
+check_PROGRAMS += tests/interop/siw_host
+tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/poll_loop.h
+tests_interop_siw_host_LDADD = lib/libsiw.la

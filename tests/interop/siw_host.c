@@ -1,0 +1,641 @@
+/*
+ * A host with one soft iWARP device, driven by lines on stdin, so that a
+ * script which shares no code with it can play the other end of the wire.
+ *
+ *	siw_host [KEY=VALUE ...]
+ *
+ * Settings: addr (127.0.0.1), port_min, port_max, crc (1), markers (0),
+ * rtr (any of the letters s w r: Send, Write, Read; swr), rev (2), ird, ord,
+ * fpdu_max, connect_ms, answer_ms, confirm_ms, max_qp.
+ *
+ * Numbers are decimal or 0x hex, memory is hex. NAME is a word of the
+ * script's choice. Each command is answered by one line, "ok [KEY=VALUE ...]"
+ * or "error TEXT"; commands:
+ *
+ *	info				ok port= gid= mac= qps= mrs=
+ *	stats				ok, every counter of struct siw_stats
+ *	mr NAME LEN [w|r|rw]		ok rkey= addr=; zeroed memory with these remote rights
+ *	dereg NAME
+ *	set MR OFF HEX			changes memory
+ *	get MR OFF LEN			ok HEX
+ *	qp NAME SQ RQ TOKEN		ok qpn= psn=
+ *	expect QP
+ *	connect QP active|passive GID QPN PSN PORT	GID: 32 hex digits, as info gives it, or an IPv4 address
+ *	recv QP ID MR OFF LEN
+ *	send QP ID MR OFF LEN [FLAGS]	FLAGS: letters s (signaled), e (solicited event), i (inline)
+ *	write QP ID MR OFF LEN RKEY ADDR [FLAGS]
+ *	confirm QP
+ *	room QP				ok wrs= sends= bytes=
+ *	disconnect QP [graceful]
+ *	destroy QP
+ *	pause MS			the host stands still: nothing is read or sent
+ *	quit
+ *
+ * In between, as things happen:
+ *
+ *	event QP connected|connect_failed|qp_error|room [WHY]
+ *	wc QP ID send|write|recv ok|flushed|remote_err|local_err|retry_exc LEN
+ *
+ * The first line is "ready port=N". End of stdin is quit.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rnic/siw.h"
+#include "tests/poll_loop.h"
+
+#define NAMES_MAX 256
+#define ARGS_MAX 12
+#define LINE_MAX_LEN (4 * 1024 * 1024)
+
+struct named {
+	char name[32];
+	void *obj;		/* NULL: free */
+};
+
+static struct poll_loop loop;
+static struct rng rng;
+static struct rnic_dev *dev;
+static struct rnic_pd *pd;
+static struct named mrs[NAMES_MAX], qps[NAMES_MAX];
+static bool stdin_open = true;
+
+/* -- words -- */
+
+__attribute__((format(printf, 1, 2))) static void
+say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static uint64_t
+num(const char *s)
+{
+	return s == NULL ? 0 : strtoull(s, NULL, 0);
+}
+
+static size_t
+unhex(const char *s, uint8_t *out, size_t cap)
+{
+	size_t n = 0;
+	unsigned v;
+
+	for (; n < cap && sscanf(s, "%2x", &v) == 1 && s[0] != 0 && s[1] != 0; s += 2)
+		out[n++] = (uint8_t)v;
+	return n;
+}
+
+static void *
+find(struct named *t, const char *name)
+{
+	for (unsigned i = 0; name != NULL && i < NAMES_MAX; i++)
+		if (t[i].obj != NULL && strcmp(t[i].name, name) == 0)
+			return t[i].obj;
+	return NULL;
+}
+
+static const char *
+name_of(const struct named *t, const void *obj)
+{
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (t[i].obj == obj)
+			return t[i].name;
+	return "?";
+}
+
+static bool
+add(struct named *t, const char *name, void *obj)
+{
+	for (unsigned i = 0; i < NAMES_MAX; i++) {
+		if (t[i].obj != NULL)
+			continue;
+		snprintf(t[i].name, sizeof(t[i].name), "%s", name);
+		t[i].obj = obj;
+		return true;
+	}
+	return false;
+}
+
+static void
+forget(struct named *t, const void *obj)
+{
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (t[i].obj == obj)
+			t[i].obj = NULL;
+}
+
+static void
+answer(int rc)
+{
+	if (rc < 0)
+		say("error %s", strerror(-rc));
+	else
+		say("ok");
+}
+
+/* -- commands; arguments beyond the last are NULL -- */
+
+static void
+cmd_info(char **arg)
+{
+	struct rnic_info i = rnic_query(dev);
+	char gid[33], mac[13];
+
+	(void)arg;
+	for (unsigned k = 0; k < 16; k++)
+		snprintf(gid + 2 * k, 3, "%02x", i.gid.b[k]);
+	for (unsigned k = 0; k < 6; k++)
+		snprintf(mac + 2 * k, 3, "%02x", i.mac[k]);
+	say("ok port=%u gid=%s mac=%s qps=%u mrs=%u", i.mpa_port, gid, mac, i.qp_cnt, i.mr_cnt);
+}
+
+static void
+cmd_stats(char **arg)
+{
+	struct siw_stats s;
+
+	(void)arg;
+	siw_stats(dev, &s);
+#define U(f) (unsigned long long)s.f
+	say("ok fpdus_sent=%llu fpdus_received=%llu bytes_sent=%llu bytes_received=%llu reads_sent=%llu "
+	    "reads_served=%llu mpa_refused_token=%llu mpa_refused_parked=%llu mpa_bad=%llu terminates_sent=%llu "
+	    "terminates_received=%llu crc_errors=%llu recv_stalls=%llu accept_pauses=%llu",
+	    U(fpdus_sent), U(fpdus_received), U(bytes_sent), U(bytes_received), U(reads_sent),
+	    U(reads_served), U(mpa_refused_token), U(mpa_refused_parked), U(mpa_bad), U(terminates_sent),
+	    U(terminates_received), U(crc_errors), U(recv_stalls), U(accept_pauses));
+#undef U
+}
+
+static void
+cmd_mr(char **arg)
+{
+	const char *rights = arg[2] != NULL ? arg[2] : "";
+	unsigned access = (strchr(rights, 'w') != NULL ? RNIC_ACCESS_REMOTE_WRITE : 0u) |
+	    (strchr(rights, 'r') != NULL ? RNIC_ACCESS_REMOTE_READ : 0u);
+	size_t len = num(arg[1]);
+	struct rnic_mr *mr;
+	void *buf = calloc(1, len ? len : 1);
+	int rc = buf == NULL || arg[0] == NULL ? -EINVAL : dev->ops->mr_reg(pd, buf, len, access, &mr);
+
+	if (rc < 0) {
+		free(buf);
+		answer(rc);
+		return;
+	}
+	if (!add(mrs, arg[0], mr)) {
+		dev->ops->mr_dereg(mr);
+		free(buf);
+		answer(-ENOSPC);
+		return;
+	}
+	say("ok rkey=%u addr=%llu", mr->rkey, (unsigned long long)mr->addr);
+}
+
+static void
+mr_drop(struct rnic_mr *mr)
+{
+	void *buf = mr->buf;
+
+	forget(mrs, mr);
+	dev->ops->mr_dereg(mr);
+	free(buf);
+}
+
+static void
+cmd_dereg(char **arg)
+{
+	struct rnic_mr *mr = find(mrs, arg[0]);
+
+	if (mr != NULL)
+		mr_drop(mr);
+	answer(mr != NULL ? 0 : -ENOENT);
+}
+
+/* Room behind an offset. */
+static size_t
+mr_left(const struct rnic_mr *mr, uint64_t off)
+{
+	return mr == NULL || off > mr->len ? 0 : mr->len - off;
+}
+
+static void
+cmd_set(char **arg)
+{
+	struct rnic_mr *mr = find(mrs, arg[0]);
+	uint64_t off = num(arg[1]);
+
+	if (mr == NULL || arg[2] == NULL || mr_left(mr, off) < strlen(arg[2]) / 2) {
+		answer(-EINVAL);
+		return;
+	}
+	unhex(arg[2], mr->buf + off, mr_left(mr, off));
+	answer(0);
+}
+
+static void
+cmd_get(char **arg)
+{
+	struct rnic_mr *mr = find(mrs, arg[0]);
+	uint64_t off = num(arg[1]), len = num(arg[2]);
+
+	if (mr_left(mr, off) < len) {
+		answer(-EINVAL);
+		return;
+	}
+	fputs("ok ", stdout);
+	for (uint64_t i = 0; i < len; i++)
+		printf("%02x", mr->buf[off + i]);
+	say("%s", "");
+}
+
+static void
+cmd_qp(char **arg)
+{
+	const struct rnic_qp_attr attr = {
+		.sq_depth = (uint32_t)num(arg[1]), .rq_depth = (uint32_t)num(arg[2]), .token = num(arg[3]),
+	};
+	struct rnic_qp *qp;
+	int rc = arg[0] == NULL ? -EINVAL : dev->ops->qp_create(pd, &attr, &qp);
+
+	if (rc == 0 && !add(qps, arg[0], qp)) {
+		dev->ops->qp_destroy(qp);
+		rc = -ENOSPC;
+	}
+	if (rc < 0)
+		answer(rc);
+	else
+		say("ok qpn=%u psn=%u", qp->qpn, qp->psn);
+}
+
+static void
+cmd_expect(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+
+	answer(qp == NULL ? -ENOENT : dev->ops->qp_expect(qp));
+}
+
+static void
+cmd_connect(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+	struct rnic_remote r = {
+		.qpn = (uint32_t)num(arg[3]), .psn = (uint32_t)num(arg[4]), .mtu_code = 5,
+		.mpa_port = (uint16_t)num(arg[5]),
+	};
+	struct in_addr v4;
+
+	if (qp == NULL || arg[4] == NULL) {
+		answer(qp == NULL ? -ENOENT : -EINVAL);
+		return;
+	}
+	if (inet_pton(AF_INET, arg[2], &v4) == 1) {
+		r.gid.b[10] = r.gid.b[11] = 0xff;
+		memcpy(r.gid.b + 12, &v4, 4);
+	} else {
+		unhex(arg[2], r.gid.b, 16);
+	}
+	answer(dev->ops->qp_connect(qp, arg[1][0] == 'a' ? RNIC_ACTIVE : RNIC_PASSIVE, &r));
+}
+
+static void
+cmd_recv(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+	struct rnic_mr *mr = find(mrs, arg[2]);
+	uint64_t off = num(arg[3]);
+	struct rnic_recv_wr wr = { .wr_id = num(arg[1]), .mr = mr, .len = (uint32_t)num(arg[4]) };
+
+	if (qp == NULL || mr == NULL || off > mr->len) {
+		answer(-EINVAL);
+		return;
+	}
+	wr.ptr = mr->buf + off;
+	answer(dev->ops->post_recv(qp, &wr, 1));
+}
+
+static void
+post(char **arg, enum rnic_wr_op op, const char *flags)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+	struct rnic_mr *mr = find(mrs, arg[2]);
+	uint64_t off = num(arg[3]);
+	struct rnic_send_wr wr = { .wr_id = num(arg[1]), .op = op, .sge_cnt = 1 };
+
+	if (qp == NULL || mr == NULL || mr_left(mr, off) < num(arg[4])) {
+		answer(-EINVAL);
+		return;
+	}
+	wr.sge[0] = (struct rnic_sge){ .mr = mr, .ptr = mr->buf + off, .len = (uint32_t)num(arg[4]) };
+	if (op == RNIC_WR_WRITE) {
+		wr.rkey = (uint32_t)num(arg[5]);
+		wr.raddr = num(arg[6]);
+	}
+	if (flags != NULL)
+		wr.flags = (strchr(flags, 's') != NULL ? RNIC_SIGNALED : 0u) |
+		    (strchr(flags, 'e') != NULL ? RNIC_SOLICITED : 0u) |
+		    (strchr(flags, 'i') != NULL ? RNIC_INLINE : 0u);
+	answer(dev->ops->post_send(qp, &wr));
+}
+
+static void
+cmd_send(char **arg)
+{
+	post(arg, RNIC_WR_SEND, arg[5]);
+}
+
+static void
+cmd_write(char **arg)
+{
+	post(arg, RNIC_WR_WRITE, arg[7]);
+}
+
+static void
+cmd_confirm(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+
+	if (qp != NULL)
+		dev->ops->confirm(qp);
+	answer(qp != NULL ? 0 : -ENOENT);
+}
+
+static void
+cmd_room(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+	struct rnic_room r;
+
+	if (qp == NULL) {
+		answer(-ENOENT);
+		return;
+	}
+	dev->ops->room(qp, &r);
+	say("ok wrs=%u sends=%u bytes=%zu", r.wrs, r.sends, r.bytes);
+}
+
+static void
+cmd_disconnect(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+
+	if (qp != NULL)
+		dev->ops->qp_disconnect(qp, arg[1] != NULL && strcmp(arg[1], "graceful") == 0);
+	answer(qp != NULL ? 0 : -ENOENT);
+}
+
+static void
+cmd_destroy(char **arg)
+{
+	struct rnic_qp *qp = find(qps, arg[0]);
+
+	if (qp != NULL) {
+		forget(qps, qp);
+		dev->ops->qp_destroy(qp);
+	}
+	answer(qp != NULL ? 0 : -ENOENT);
+}
+
+static void
+cmd_pause(char **arg)
+{
+	usleep((useconds_t)num(arg[0]) * 1000);
+	answer(0);
+}
+
+static void
+cmd_quit(char **arg)
+{
+	(void)arg;
+	stdin_open = false;
+	answer(0);
+}
+
+static const struct command {
+	const char *name;
+	void (*run)(char **arg);
+} commands[] = {
+	{ "info", cmd_info },
+	{ "stats", cmd_stats },
+	{ "mr", cmd_mr },
+	{ "dereg", cmd_dereg },
+	{ "set", cmd_set },
+	{ "get", cmd_get },
+	{ "qp", cmd_qp },
+	{ "expect", cmd_expect },
+	{ "connect", cmd_connect },
+	{ "recv", cmd_recv },
+	{ "send", cmd_send },
+	{ "write", cmd_write },
+	{ "confirm", cmd_confirm },
+	{ "room", cmd_room },
+	{ "disconnect", cmd_disconnect },
+	{ "destroy", cmd_destroy },
+	{ "pause", cmd_pause },
+	{ "quit", cmd_quit },
+};
+
+static void
+run_line(char *line)
+{
+	char *arg[ARGS_MAX + 1] = { NULL }, *save = NULL, *word = strtok_r(line, " \t\r", &save);
+
+	if (word == NULL)
+		return;
+	for (unsigned i = 0; i < ARGS_MAX && (arg[i] = strtok_r(NULL, " \t\r", &save)) != NULL; i++)
+		;
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(commands[i].name, word) == 0) {
+			commands[i].run(arg);
+			return;
+		}
+	}
+	say("error no such command: %s", word);
+}
+
+/* Reads what stdin has and runs the lines that are complete. */
+static void
+stdin_ready(void *unused, int fd, unsigned events, int64_t now_ns)
+{
+	static char buf[LINE_MAX_LEN + 1];
+	static size_t len;
+	ssize_t n;
+	char *nl;
+
+	(void)unused;
+	(void)events;
+	(void)now_ns;
+	while ((n = read(fd, buf + len, LINE_MAX_LEN - len)) > 0) {
+		len += (size_t)n;
+		buf[len] = 0;
+		while ((nl = strchr(buf, '\n')) != NULL && stdin_open) {
+			size_t used = (size_t)(nl + 1 - buf);
+
+			*nl = 0;
+			run_line(buf);
+			memmove(buf, nl + 1, len - used + 1);
+			len -= used;
+		}
+		if (len == LINE_MAX_LEN)
+			stdin_open = false;
+	}
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		stdin_open = false;
+}
+
+/* -- what happens -- */
+
+static void
+report(void)
+{
+	static const char *const ev_names[] = {
+		[RNIC_EV_CONNECTED] = "connected", [RNIC_EV_CONNECT_FAILED] = "connect_failed",
+		[RNIC_EV_QP_ERROR] = "qp_error", [RNIC_EV_ROOM] = "room", [RNIC_EV_PORT_UP] = "port_up",
+		[RNIC_EV_PORT_DOWN] = "port_down", [RNIC_EV_DEV_GONE] = "dev_gone",
+	};
+	static const char *const ops[] = {
+		[RNIC_WC_SEND] = "send", [RNIC_WC_WRITE] = "write", [RNIC_WC_RECV] = "recv",
+	};
+	static const char *const states[] = {
+		[RNIC_WC_OK] = "ok", [RNIC_WC_FLUSHED] = "flushed", [RNIC_WC_REMOTE_ERR] = "remote_err",
+		[RNIC_WC_LOCAL_ERR] = "local_err", [RNIC_WC_RETRY_EXC] = "retry_exc",
+	};
+	struct rnic_event ev;
+	struct rnic_wc wc[64];
+	unsigned n;
+
+	while (dev->ops->poll_event(dev, &ev))
+		say("event %s %s%s%s", name_of(qps, ev.qp), ev_names[ev.type], ev.why ? " " : "", ev.why ? ev.why : "");
+	while ((n = dev->ops->poll(dev, wc, 64)) > 0)
+		for (unsigned i = 0; i < n; i++)
+			say("wc %s %llu %s %s %u", name_of(qps, wc[i].qp), (unsigned long long)wc[i].wr_id,
+			    ops[wc[i].op], states[wc[i].status], wc[i].len);
+}
+
+/* -- settings -- */
+
+static unsigned
+rtr_bits(const char *v)
+{
+	return (strchr(v, 's') != NULL ? SIW_RTR_SEND : 0u) | (strchr(v, 'w') != NULL ? SIW_RTR_WRITE : 0u) |
+	    (strchr(v, 'r') != NULL ? SIW_RTR_READ : 0u);
+}
+
+static bool
+setting(struct siw_config *c, const char *key, const char *v)
+{
+	uint32_t n = (uint32_t)num(v);
+
+	if (strcmp(key, "addr") == 0)
+		return inet_pton(AF_INET, v, &((struct sockaddr_in *)(void *)&c->addr)->sin_addr) == 1;
+	else if (strcmp(key, "port_min") == 0)
+		c->port_min = (uint16_t)n;
+	else if (strcmp(key, "port_max") == 0)
+		c->port_max = (uint16_t)n;
+	else if (strcmp(key, "crc") == 0)
+		c->crc = n != 0;
+	else if (strcmp(key, "markers") == 0)
+		c->markers = n != 0;
+	else if (strcmp(key, "rtr") == 0)
+		c->rtr = rtr_bits(v);
+	else if (strcmp(key, "rev") == 0)
+		c->mpa_rev = (uint8_t)n;
+	else if (strcmp(key, "ird") == 0)
+		c->ird = (uint16_t)n;
+	else if (strcmp(key, "ord") == 0)
+		c->ord = (uint16_t)n;
+	else if (strcmp(key, "fpdu_max") == 0)
+		c->fpdu_max = n;
+	else if (strcmp(key, "connect_ms") == 0)
+		c->connect_ms = n;
+	else if (strcmp(key, "answer_ms") == 0)
+		c->answer_ms = n;
+	else if (strcmp(key, "confirm_ms") == 0)
+		c->confirm_ms = n;
+	else if (strcmp(key, "max_qp") == 0)
+		c->max_qp = n;
+	else
+		return false;
+	return true;
+}
+
+static int
+configure(struct siw_config *c, int argc, char **argv)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)(void *)&c->addr;
+
+	siw_config_init(c);
+	sin->sin_family = AF_INET;
+	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 1; i < argc; i++) {
+		char *v = strchr(argv[i], '=');
+
+		if (v != NULL)
+			*v++ = 0;
+		if (v == NULL || !setting(c, argv[i], v)) {
+			fprintf(stderr, "siw_host: bad setting: %s\n", argv[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void
+clean_up(void)
+{
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (qps[i].obj != NULL)
+			dev->ops->qp_destroy(qps[i].obj);
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (mrs[i].obj != NULL)
+			mr_drop(mrs[i].obj);
+	dev->ops->pd_free(pd);
+	dev->ops->free(dev);
+	poll_loop_fini(&loop);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct siw_config c;
+	struct rnic_loop l;
+	const char *err;
+	int rc;
+
+	if (configure(&c, argc, argv) < 0)
+		return 2;
+	rng_init_kernel(&rng);
+	poll_loop_init(&loop);
+	l = poll_loop_rnic(&loop);
+	rc = siw_open(&c, &l, &rng, &dev, &err);
+	if (rc < 0) {
+		fprintf(stderr, "siw_host: %s: %s\n", err, strerror(-rc));
+		return 1;
+	}
+	if (dev->ops->pd_alloc(dev, &pd) < 0)
+		return 1;
+	fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+	rc = poll_loop_watch(&loop, STDIN_FILENO, stdin_ready, NULL);
+	if (rc < 0) {
+		fprintf(stderr, "siw_host: stdin: %s\n", strerror(-rc));
+		return 1;
+	}
+	say("ready port=%u", rnic_query(dev).mpa_port);
+	while (stdin_open) {
+		poll_loop_turn(&loop, &dev, 1, 1000);
+		report();
+	}
+	clean_up();
+	return 0;
+}
