@@ -22,6 +22,10 @@ daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LI
 
 include daemon/gateway.mk
 
+sbin_PROGRAMS += smcrd
+smcrd_SOURCES = daemon/main.c
+smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libiwarp.la lib/libwire.la lib/libbase.la
+
 if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_config \
