@@ -37,6 +37,7 @@ check_UNIT += \
 	tests/unit/check_tx \
 	tests/unit/check_rx \
 	tests/unit/check_scenarios \
+	tests/unit/check_traffic \
 	tests/unit/check_close
 tests_unit_check_cursor_SOURCES = tests/unit/check_cursor.c tests/unit/unit.h
 tests_unit_check_cursor_CFLAGS = $(UNIT_CFLAGS)
@@ -56,6 +57,9 @@ tests_unit_check_rx_LDADD = $(HOST_LIBS)
 tests_unit_check_scenarios_SOURCES = tests/unit/check_scenarios.c $(HOST_SOURCES)
 tests_unit_check_scenarios_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_scenarios_LDADD = $(HOST_LIBS)
+tests_unit_check_traffic_SOURCES = tests/unit/check_traffic.c $(HOST_SOURCES)
+tests_unit_check_traffic_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_traffic_LDADD = $(HOST_LIBS)
 tests_unit_check_close_SOURCES = tests/unit/check_close.c $(HOST_SOURCES)
 tests_unit_check_close_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_close_LDADD = $(HOST_LIBS)
