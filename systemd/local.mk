@@ -20,5 +20,5 @@ uninstall-snippets:
 
 AM_DISTCHECK_CONFIGURE_FLAGS = --with-systemdsystemunitdir='$${prefix}/lib/systemd/system'
 
-check_TAP += tests/unit/check_systemd.sh
-EXTRA_DIST += tests/unit/check_systemd.sh
+check_TAP += tests/unit/check_systemd.sh tests/unit/check_install.sh
+EXTRA_DIST += tests/unit/check_systemd.sh tests/unit/check_install.sh
