@@ -4,9 +4,11 @@
 #include "ctl/human.h"
 #include "ctl/show_parts.h"
 
-void
-reason_text(const json_t *r, char *buf, size_t cap)
+/* Both reasons of a fallback, codes and words; nothing when there are none. */
+static void
+reason_cell(const json_t *c, char *buf, size_t cap)
 {
+	const json_t *r = json_object_get(c, "reason");
 	const char *local = get_string(r, "local_code"), *peer = get_string(r, "peer_code");
 	const char *local_text = get_string(r, "local_text"), *peer_text = get_string(r, "peer_text");
 	bool both = local_text[0] != '\0' && peer_text[0] != '\0';
@@ -47,12 +49,6 @@ group_link_cell(const json_t *c, char *buf, size_t cap)
 }
 
 static void
-reason_cell(const json_t *c, char *buf, size_t cap)
-{
-	reason_text(json_object_get(c, "reason"), buf, cap);
-}
-
-static void
 blocked_cell(const json_t *c, char *buf, size_t cap)
 {
 	bool we = get_bool(c, "writer_blocked"), peer = get_bool(c, "peer_blocked");
@@ -66,6 +62,19 @@ tx_cell(const json_t *c, char *buf, size_t cap)
 {
 	snprintf(buf, cap, "%" PRId64 "/%" PRId64 "/%" PRId64, get_int(c, "tx_written"), get_int(c, "tx_sent"),
 	    get_int(c, "tx_consumed"));
+}
+
+/* As a trace and other tools write queue pair numbers. */
+static void
+qpn_cell(const json_t *l, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)get_int(l, "qpn"));
+}
+
+static void
+peer_qpn_cell(const json_t *l, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)get_int(l, "peer_qpn"));
 }
 
 static void
@@ -153,8 +162,8 @@ show_links(FILE *f, const json_t *data, bool detail)
 		{ .heading = "PEER-GID", .key = "peer_gid" },
 		{ .heading = "MAC", .key = "mac", .detail = true },
 		{ .heading = "PEER-MAC", .key = "peer_mac", .detail = true },
-		{ .heading = "QPN", .kind = COLUMN_NUMBER, .key = "qpn" },
-		{ .heading = "PEER-QPN", .kind = COLUMN_NUMBER, .key = "peer_qpn" },
+		{ .heading = "QPN", .kind = COLUMN_CALL, .call = qpn_cell },
+		{ .heading = "PEER-QPN", .kind = COLUMN_CALL, .call = peer_qpn_cell },
 		{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
 		{ .heading = "CONNS", .kind = COLUMN_NUMBER, .key = "connections" },
 		{ .heading = "IDLE", .kind = COLUMN_AGE, .key = "idle_ms" },

@@ -48,7 +48,4 @@ void show_drain(FILE *, const json_t *data, bool detail);
 void show_reload(FILE *, const json_t *data, bool detail);
 void show_check(FILE *, const json_t *data, bool detail);
 
-/* Both reasons of a fallback, codes and words; "" when there are none. */
-void reason_text(const json_t *reason, char *buf, size_t cap);
-
 #endif

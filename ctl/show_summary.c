@@ -152,16 +152,11 @@ show_reload(FILE *f, const json_t *d, bool detail)
 	print_clean(f, get_string(d, "messages"));
 }
 
+/* The daemon's sentence says it all: yes or no, the peer, whose reason, its code. */
 void
 show_check(FILE *f, const json_t *d, bool detail)
 {
-	char reason[CELL_MAX];
-
 	(void)detail;
-	fprintf(f, "%s: SMC-R is %s: ", get_string(d, "peer"), get_bool(d, "possible") ? "possible" : "not possible");
 	print_clean(f, get_string(d, "text"));
-	reason_text(json_object_get(d, "reason"), reason, sizeof(reason));
-	if (reason[0] != '\0')
-		fprintf(f, " [%s]", reason);
 	fputc('\n', f);
 }

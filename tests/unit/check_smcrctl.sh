@@ -79,11 +79,11 @@ result "a filter, and a reason in words" $?
 run 0 --json groups && [ "$(wc -l <"$dir/out")" -eq 1 ] && grep -q '^{"schema":1,"command":"groups",.*}$' "$dir/out"
 result "JSON is one line, as the daemon wrote it" $?
 
-run 0 check 127.0.0.1:1 && grep -q '127.0.0.1:1: SMC-R is possible' "$dir/out" &&
-	run 0 check '[::1]:1' && grep -q '\[::1\]:1: ' "$dir/out"
+run 0 check 127.0.0.1:1 && grep -q '^yes: SMC-R works$' "$dir/out" &&
+	run 0 --json check '[::1]:1' && grep -q '"peer":"\[::1\]:1"' "$dir/out"
 result "check: possible is 0" $?
 
-run 1 check 127.0.0.1:2 && grep -q 'not possible: declined by the peer' "$dir/out" && run 1 check 127.0.0.1:2 --json
+run 1 check 127.0.0.1:2 && grep -q '^no: declined: no RDMA device' "$dir/out" && run 1 check 127.0.0.1:2 --json
 result "check: not possible is 1" $?
 
 run 2 check no-such-host.invalid:80 && grep -q 'no address for no-such-host.invalid' "$dir/err"

@@ -59,8 +59,8 @@ say_something(void)
 static int64_t
 turn(void *arg, int64_t now_ns)
 {
-	static const struct check_result yes = { .possible = true, .text = "link group made" };
-	static const struct check_result no = { .text = "declined by the peer",
+	static const struct check_result yes = { .possible = true, .text = "yes: SMC-R works" };
+	static const struct check_result no = { .text = "no: declined: no RDMA device (0x03030000)",
 		.diag = { .local = 0x05000000, .peer = 0x03030000 } };
 
 	(void)arg;
