@@ -10,7 +10,9 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_cdc \
 	tests/fuzz/fuzz_tcpopt \
 	tests/fuzz/fuzz_control \
-	tests/fuzz/fuzz_config
+	tests/fuzz/fuzz_config \
+	tests/fuzz/fuzz_mpa \
+	tests/fuzz/fuzz_stream
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
@@ -44,3 +46,11 @@ tests_fuzz_fuzz_control_LDADD = daemon/libcontrol.la lib/libbase.la
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_config_LDADD = daemon/libsmcrd.la lib/libbase.la
+
+tests_fuzz_fuzz_mpa_SOURCES = tests/fuzz/fuzz_mpa.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_mpa_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_mpa_LDADD = lib/libiwarp.la
+
+tests_fuzz_fuzz_stream_SOURCES = tests/fuzz/fuzz_stream.c $(FUZZ_MAIN)
+tests_fuzz_fuzz_stream_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_stream_LDADD = lib/libiwarp.la
