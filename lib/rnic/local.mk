@@ -28,6 +28,7 @@ if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
+	tests/unit/check_siw_pdata \
 	tests/unit/check_siw_raw
 tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_CFLAGS = $(UNIT_CFLAGS)
@@ -35,6 +36,9 @@ tests_unit_check_siw_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_link_SOURCES = tests/unit/check_siw_link.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_link_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_link_LDADD = lib/libsiw.la $(UNIT_LIBS)
+tests_unit_check_siw_pdata_SOURCES = tests/unit/check_siw_pdata.c tests/unit/unit.h tests/unit/hex.h
+tests_unit_check_siw_pdata_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_raw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_raw_LDADD = lib/libsiw.la $(UNIT_LIBS)

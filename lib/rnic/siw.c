@@ -1,6 +1,7 @@
 /* Soft iWARP: the device, its memory, its table of calls; see siw.h and siw_int.h. */
 #include "rnic/siw.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
@@ -162,6 +163,7 @@ pd_free(struct rnic_pd *pd)
 {
 	if (pd == NULL)
 		return;
+	assert(CONTAINER_OF(pd, struct siw_pd, pd)->refs == 0);
 	siw_dev(pd->dev)->pd_cnt--;
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }

@@ -77,6 +77,7 @@ static void
 peer_started(struct siw_qp *qp)
 {
 	siw_qp_set_state(qp, SIW_RTS);
+	timer_cancel(&qp->dev->timers, &qp->connect_timer);	/* a QP not claimed yet is its user's to give up */
 	siw_cm_check_connected(qp);
 	siw_tx_mark(qp);
 }
@@ -324,6 +325,8 @@ siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	siw_set_now(qp->dev, now_ns);
 	if (events & RNIC_IO_WRITE) {
 		qp->tx_blocked = false;
+		if (!qp->read_out)
+			timer_cancel(&qp->dev->timers, &qp->answer_timer);
 		siw_tx_mark(qp);
 	}
 	if (events & RNIC_IO_HUP) {
@@ -535,7 +538,11 @@ tx_write(struct siw_qp *qp, size_t *sent)
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n < 0 && errno == EAGAIN) {
+		/* A peer that takes nothing is as silent as one that does not answer, and there may be no
+		 * room for a Read to find out. */
 		qp->tx_blocked = true;
+		if (!timer_armed(&qp->answer_timer))
+			siw_qp_arm(qp, SIW_STAMP_ANSWER);
 		return false;
 	}
 	if (n < 0) {

@@ -292,7 +292,7 @@ siw_room(const struct rnic_qp *rqp, struct rnic_room *out)
 	size_t queued = qp->sq_bytes + qp->txq.bytes;
 
 	*out = (struct rnic_room){ 0 };
-	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+	if (qp->state != SIW_RTS || !qp->connected)
 		return;
 	out->wrs = qp->sq_depth - (qp->sq_head - qp->sq_done) - qp->cq_sends;
 	out->sends = qp->peer_depth - qp->sends_out;
@@ -411,7 +411,7 @@ siw_confirm(struct rnic_qp *rqp)
 {
 	struct siw_qp *qp = siw_qp(rqp);
 
-	if ((qp->state == SIW_RTS || qp->state == SIW_RTR_WAIT) && qp->sq_head != qp->sq_done)
+	if (qp->state == SIW_RTS && qp->sq_head != qp->sq_done)
 		want_confirm(qp);
 }
 
@@ -482,7 +482,7 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	size_t len;
 	int rc;
 
-	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+	if (qp->state != SIW_RTS || !qp->connected)
 		return -ENOTCONN;
 	rc = check_send(qp, wr, &len);
 	if (rc < 0)

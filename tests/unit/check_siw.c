@@ -101,6 +101,30 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 }
 END_TEST
 
+/* So much is on its way that there is no place for a Read: the silence counts all the same. */
+START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
+{
+	struct siw_config c = config();
+
+	c.answer_ms = 300;
+	c.confirm_ms = 60000;
+	open_both(&c, &c);
+	end_qp(&a, 8000, 16, TOKEN);
+	connect_ends();
+	run_b = NULL;
+	while (a.errors == 0) {
+		while (room(&a).wrs > 4001 && room(&a).bytes > 0)
+			post(&a, RNIC_WR_WRITE, 1, 0, 0, 4000, &b, 0);
+		turn();
+	}
+	ck_assert_uint_eq(stats(&a).reads_sent, 0);
+	ck_assert_str_eq(a.why, "the peer does not answer");
+	run_b = &b;
+	UNTIL(b.errors == 1);
+	close_both();
+}
+END_TEST
+
 START_TEST(confirmation_on_request_only)
 {
 	struct siw_config c = config();
@@ -660,6 +684,7 @@ siw_case(TCase *tc)
 	tcase_add_test(tc, query_tells_the_device);
 	tcase_add_test(tc, no_completion_while_the_peer_does_not_read);
 	tcase_add_test(tc, a_peer_that_does_not_answer_breaks_the_qp);
+	tcase_add_test(tc, a_peer_that_takes_nothing_breaks_the_qp);
 	tcase_add_test(tc, confirmation_on_request_only);
 	tcase_add_test(tc, confirmation_after_confirm_ms);
 	tcase_add_test(tc, confirmation_under_pressure);

@@ -267,8 +267,8 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.rev, _i == 0 ? 1 : 2);
 	ck_assert_uint_eq(f.flags, _i == 0 ? MPA_CRC : MPA_CRC | MPA_ENHANCED);
-	/* not connected yet; what is posted all the same has to wait */
-	(void)try_post(&b, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 10, &b, 0);
+	ck_assert_int_eq(try_post(&b, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 10, &b, 0), -ENOTCONN);
+	ck_assert_uint_eq(room(&b).wrs, 0);
 	run_ms(50);
 	raw_read();
 	ck_assert_uint_eq(raw.len, 0);
@@ -277,6 +277,7 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	    .to = b.mr->addr }, &small, 1);
 	UNTIL(b.connected == 1);
 	ck_assert_uint_eq(b.buf[0], 1);
+	post(&b, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x43);
 	raw_close();
 	UNTIL(b.errors == 1);
