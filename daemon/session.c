@@ -253,8 +253,9 @@ session_event(struct session *s, enum session_event event)
 		    session_state_str(s->state), session_event_str(event));
 		act = ACT_END_RESET;
 	}
-	/* The engine is through with a connection that fell back; the pump would have seen it next. */
-	if ((s->news & SMCR_EV_FALLBACK) != 0 && (act & (ACT_ABORT | ACT_TELL_FIN | ACT_TELL_RST)) != 0)
+	/* The engine is through with a connection that fell back: released, or the pump would have seen it next. */
+	if ((s->conn == NULL || (s->news & SMCR_EV_FALLBACK) != 0) &&
+	    (act & (ACT_ABORT | ACT_TELL_FIN | ACT_TELL_RST)) != 0)
 		act = (act & ACT_TELL_FIN) != 0 ? ACT_IGNORE : ACT_END_RESET;
 	if ((act & (ACT_ABORT | ACT_END_RESET)) != 0)
 		blame_event(s, event);
