@@ -5,3 +5,4 @@ include tests/scenario/local.mk
 include tests/interop/local.mk
 EXTRA_DIST += test.sh tests/tools/packages.sh
 include tests/bench/local.mk
+include tests/integration/local.mk

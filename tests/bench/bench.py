@@ -226,8 +226,8 @@ def table(results):
             lines.append((heading, unit, *(number(mid[w]) if w in mid else "-"
                                            for w in ("direct", "haproxy", "splice", "smcrd")), ratio, verdict))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join("  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
-                     for line in lines)
+    return "\n".join("  ".join(cell.ljust(w) if i < 2 else cell.rjust(w)
+                               for i, (cell, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
 
 
 def version(argv):

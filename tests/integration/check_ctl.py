@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""smcrctl against live daemons: check, trace, what text and JSON say, who may ask."""
+import json
+import os
+import re
+
+from harness import (Pair, Server, case, check, echo, equal, hostport, main, pattern, recv_exact,
+                     unlinkable_pair, wait_until, SMCRCTL)
+
+
+@case("check: a good peer, one that cannot link, one that speaks no SMC, and nobody", timeout=90)
+def _(t):
+    server = Server(t, echo)
+    good, bad = Pair(t, {"x": server.at}), unlinkable_pair(t, {"x": server.at})
+
+    def ask(d, at):
+        out = t.run([SMCRCTL, "--socket", d.control, "--json", "check", hostport(*at)], status=None)
+        data = json.loads(out)["data"]
+        t.note(f"{at}: {data['possible']}, {data['text']}")
+        return data
+    equal(ask(good.a, (t.addr, good.middle["x"]))["possible"], True, "a good peer")
+    equal(ask(bad.a, (t.addr, bad.middle["x"]))["possible"], False, "a peer that cannot link")
+    for what, at in (("a plain TCP server", server.at), ("nobody", (t.addr, t.port()))):
+        data = ask(good.a, at)
+        equal(data["possible"], False, what)
+        check(len(data["text"]) > 10, f"{what}: {data['text']}")
+    for port, status in ((good.middle["x"], 0), (1, 1)):
+        argv = [SMCRCTL, "--socket", good.a.control, "check", hostport(t.addr, port)]
+        equal(t.exit_status(argv), status, f"exit status of check for port {port}")
+    equal(good.b.connections(), [], "check leaves no connection, and asked no server")
+
+
+@case("trace shows CLC, LLC and CDC of a connection, and no data")
+def _(t):
+    server = Server(t, echo)
+    pair = Pair(t, {"x": server.at})
+    trace = t.spawn([SMCRCTL, "--socket", pair.a.control, "trace"], "trace")
+    wait_until(lambda: pair.a.counters()["control_clients"] >= 1 and trace.alive(), "trace runs")
+
+    def seen():
+        c = pair.connect()
+        c.sendall(b"TOPSECRET" * 10)
+        recv_exact(c, 90)
+        c.close()
+        text = trace.log()
+        return all(word in text for word in ("CLC", "CDC")) and text
+    text = wait_until(seen, "messages in the trace")
+    check("TOPSECRET" not in text, "no data in the trace")
+    check(re.search("(?i)proposal", text) or re.search("(?i)accept", text), f"words: {text[:500]}")
+    trace.stop()
+
+
+@case("text and JSON agree with what runs; the socket is for its group only")
+def _(t):
+    server = Server(t, echo)
+    pair = Pair(t, {"x": server.at})
+    socks = [pair.connect() for _ in range(3)]
+    for s in socks:
+        s.sendall(pattern(100000))
+        recv_exact(s, 100000)
+    for d in (pair.a, pair.b):
+        status = d.status()
+        equal(status["connections"], {"smcr": 3, "tcp": 0, "setup": 0}, f"status of daemon {d.name}")
+        equal(status["groups"], 1, "groups")
+        equal(len(d.ctl("links")["links"]), 1, "links")
+        rmbs = d.ctl("rmbs")["rmbs"]
+        equal(sum(r["used"] for r in rmbs if r["side"] == "local"), 3, "elements in use")
+        for c in d.connections():
+            equal((c["mode"], c["bytes_from_app"], c["bytes_to_app"]), ("smcr", 100000, 100000), f"{c}")
+        for command in ("status", "connections", "groups", "links", "rmbs", "devices", "stats"):
+            text = d.ctl_text(command)
+            check(len(text) > 20, f"{command}: {text}")
+        equal(oct(os.stat(d.control).st_mode & 0o777), "0o660", "mode of the socket")
+    peers = {c["app"] for c in pair.a.connections()}
+    equal(peers, {hostport(*s.getsockname()) for s in socks}, "addresses of the clients")
+
+
+main()

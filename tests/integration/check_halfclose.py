@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The ends of connections: half close both ways, with data still to come; the server speaks first; nothing at all."""
+import hashlib
+import socket
+
+from harness import (Pair, Server, case, check, equal, main, need, pattern, recv_all, recv_exact, same_bytes, in_thread,
+                     wait_until, SHRINK)
+from programs import wait_port
+
+BIG = (20 << 20) // SHRINK
+
+
+@case("client is done first: 20 MiB out, then 20 MiB back")
+def _(t):
+    request, answer = pattern(BIG, 1), pattern(BIG, 2)
+
+    def serve(s):
+        same_bytes(recv_all(s), request, "request at the server")
+        s.sendall(answer)
+    server = Server(t, serve)
+    pair = Pair(t, {"x": server.at})
+    c = pair.connect()
+    c.sendall(request)
+    c.shutdown(socket.SHUT_WR)
+    same_bytes(recv_all(c), answer, "answer")
+    c.close()
+    pair.quiet()
+    server.ok()
+    pair.only_smcr()
+
+
+@case("server is done first and goes on reading")
+def _(t):
+    request, answer = pattern(BIG, 3), pattern(70000, 4)
+    got = []
+
+    def serve(s):
+        s.sendall(answer)
+        s.shutdown(socket.SHUT_WR)
+        got.append(recv_all(s))
+    server = Server(t, serve)
+    pair = Pair(t, {"x": server.at})
+    c = pair.connect()
+    same_bytes(recv_all(c), answer, "answer")
+    c.sendall(request)
+    c.close()
+    wait_until(lambda: got, "the server has seen the end", 30)
+    same_bytes(got[0], request, "request at the server")
+    pair.quiet()
+    server.ok()
+    pair.only_smcr()
+
+
+@case("both directions full at once, then closed crosswise")
+def _(t):
+    up, down = pattern(BIG, 5), pattern(BIG, 6)
+
+    def serve(s):
+        reader = in_thread(recv_all, s)
+        s.sendall(down)
+        s.shutdown(socket.SHUT_WR)
+        same_bytes(reader.result(), up, "at the server")
+    server = Server(t, serve)
+    pair = Pair(t, {"x": server.at})
+    socks = [pair.connect() for _ in range(4)]
+    readers = [in_thread(recv_all, c) for c in socks]
+
+    def write(c):
+        c.sendall(up)
+        c.shutdown(socket.SHUT_WR)
+    writers = [in_thread(write, c) for c in socks]
+    for task in writers:
+        task.result()
+    for task in readers:
+        same_bytes(task.result(), down, "at the client")
+    for c in socks:
+        c.close()
+    pair.quiet()
+    server.ok()
+    pair.only_smcr(4)
+
+
+@case("server speaks first; client only listens")
+def _(t):
+    banner = b"220 ready\r\n"
+
+    def serve(s):
+        s.sendall(banner)
+        s.sendall(recv_exact(s, 4).upper())
+    server = Server(t, serve)
+    pair = Pair(t, {"x": server.at})
+    for _ in range(50):
+        c = pair.connect()
+        same_bytes(recv_exact(c, len(banner)), banner, "banner")
+        c.sendall(b"quit")
+        same_bytes(recv_all(c), b"QUIT", "answer")
+        c.close()
+    pair.quiet()
+    server.ok()
+    pair.only_smcr(50)
+
+
+@case("connections without a byte, closed by either side")
+def _(t):
+    held = []
+    server = Server(t, lambda s: held.append(s.recv(1)))
+    hangup = Server(t, lambda s: None)
+    pair = Pair(t, {"x": server.at, "y": hangup.at})
+    for _ in range(20):
+        c = pair.connect("x")
+        c.shutdown(socket.SHUT_WR)
+        same_bytes(recv_all(c), b"", "at the client")
+        c.close()
+        c = pair.connect("y")
+        same_bytes(recv_all(c), b"", "at the client")
+        c.close()
+    wait_until(lambda: len(held) == 20, "every connection reached the server")
+    equal(held, [b""] * 20, "what the server read")
+    pair.quiet()
+    pair.only_smcr(40)
+
+
+@case("one byte at a time, each answered")
+def _(t):
+    def serve(s):
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := s.recv(100):
+            s.sendall(data)
+    server = Server(t, serve)
+    pair = Pair(t, {"x": server.at})
+    c = pair.connect()
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for i in range(3000 // SHRINK):
+        c.sendall(bytes([i & 255]))
+        equal(c.recv(10), bytes([i & 255]), f"byte {i}")
+    pair.only_smcr()
+
+
+@case("socat: a file through sha256sum, half closed by the client")
+def _(t):
+    socat = need("socat")
+    data = pattern(BIG, 7)
+    with open(t.path("data"), "wb") as f:
+        f.write(data)
+    port = t.port()
+    proc = t.spawn([socat, f"TCP-LISTEN:{port},bind={t.addr},fork,reuseaddr", "EXEC:sha256sum"])
+    wait_port(proc, t.addr, port)
+    pair = Pair(t, {"x": (t.addr, port)})
+    with open(t.path("data"), "rb") as f:
+        out = t.run([socat, "-t", "60", "-", f"TCP:{pair.host}:{pair.port['x']}"], stdin=f)
+    equal(out.split()[:1], [hashlib.sha256(data).hexdigest().encode()], "checksum from the far side")
+    pair.quiet()
+    pair.only_smcr()
+
+
+@case("nc -N to nc -l -N: both ends close in turn")
+def _(t):
+    nc = need("nc")
+    usage = t.run([nc, "-h"], status=None)
+    check(usage is not None, "nc -h")
+    up, down = pattern(BIG, 8), pattern(BIG, 9)
+    for name, data in (("up", up), ("down", down)):
+        with open(t.path(name), "wb") as f:
+            f.write(data)
+    port = t.port()
+    with open(t.path("down"), "rb") as i, open(t.path("got"), "wb") as o:
+        far = t.spawn([nc, "-l", "-N", t.addr, str(port)], stdin=i, stdout=o)
+        wait_port(far, t.addr, port)
+    pair = Pair(t, {"x": (t.addr, port)})
+    with open(t.path("up"), "rb") as i:
+        same_bytes(t.run([nc, "-N", pair.host, str(pair.port["x"])], stdin=i), down, "at the client")
+    equal(far.wait(), 0, "exit status of the far nc")
+    with open(t.path("got"), "rb") as f:
+        same_bytes(f.read(), up, "at the server")
+    pair.quiet()
+    pair.only_smcr()
+
+
+main()

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Start, drain, second SIGTERM, reload with live connections, bad configurations."""
+import os
+import re
+import signal
+import subprocess
+
+from harness import (Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, pattern, recv_exact,
+                     same_bytes, wait_until, SMCRCTL, SMCRD)
+
+
+def works(s, seed=0, n=30000):
+    data = pattern(n, seed)
+    task = in_thread(s.sendall, data)
+    same_bytes(recv_exact(s, n), data, "echo")
+    task.result()
+
+
+def echo_pair(t, **kw):
+    server = Server(t, echo)
+    return Pair(t, {"x": server.at}, **kw)
+
+
+@case("SIGTERM drains: what runs goes on, nothing new is taken, the daemon ends with the last connection")
+def _(t):
+    for side in ("a", "b"):
+        pair = echo_pair(t)
+        old = pair.connect()
+        works(old, 1)
+        d = getattr(pair, side)
+        d.expect_dead = True
+        d.send_signal(signal.SIGTERM)
+        wait_until(lambda: d.status()["draining"], f"daemon {side} drains")
+        check(pair.turned_away(), "a new connection while draining")
+        works(old, 2, 3000000)
+        check(d.alive(), "the daemon waits for its connection")
+        old.close()
+        equal(d.wait(), 0, "exit status")
+
+
+@case("a second SIGTERM ends at once: clients are reset")
+def _(t):
+    for side in ("a", "b"):
+        pair = echo_pair(t)
+        old = pair.connect()
+        works(old)
+        d = getattr(pair, side)
+        d.expect_dead = True
+        d.send_signal(signal.SIGTERM)
+        wait_until(lambda: d.status()["draining"], f"daemon {side} drains")
+        d.send_signal(signal.SIGTERM)
+        equal(d.wait(5), 0, "exit status")
+        try:
+            equal(old.recv(1), None, "a reset")
+        except ConnectionResetError:
+            pass
+
+
+@case("drain_timeout ends what does not end by itself")
+def _(t):
+    pair = echo_pair(t, a={"drain_timeout": "500ms"})
+    old = pair.connect()
+    works(old)
+    pair.a.expect_dead = True
+    pair.a.send_signal(signal.SIGTERM)
+    equal(pair.a.wait(5), 0, "exit status")
+    try:
+        equal(old.recv(1), None, "a reset")
+    except ConnectionResetError:
+        pass
+
+
+@case("idle daemons end at once, start again on the same ports, and take over a dead one's control socket")
+def _(t):
+    pair = echo_pair(t)
+    for _ in range(3):
+        c = pair.connect()
+        works(c)
+        c.close()
+        pair.quiet()
+        for d in (pair.a, pair.b):
+            equal(d.stop(timeout=5), 0, f"exit status of daemon {d.name}")
+            check(not os.path.exists(d.control), f"daemon {d.name} removed its control socket")
+        pair.b.start()
+        pair.a.start()
+    pair.b.kill()
+    check(os.path.exists(pair.b.control), "a killed daemon leaves its socket")
+    pair.b.start()
+    c = pair.connect()
+    works(c)
+
+
+@case("SIGHUP adds and removes services; live connections go on")
+def _(t):
+    first, second = Server(t, echo), Server(t, echo)
+    pair = Pair(t, {"one": first.at, "two": second.at})
+    confs = {"a": pair.conf_a, "b": pair.conf_b}
+    keys = {"a": "ingress", "b": "egress"}
+
+    def reload(keep):
+        for d in (pair.b, pair.a):
+            conf = confs[d.name]
+            key = keys[d.name]
+            d.write_conf(dict(conf, **{key: [s for s in conf[key] if s["name"] in keep]}))
+            d.send_signal(signal.SIGHUP)
+            wait_until(lambda d=d: {s["name"] for s in d.services()} == set(keep),
+                       f"daemon {d.name} has services {keep}")
+    one, two = pair.connect("one"), pair.connect("two")
+    works(one, 1)
+    works(two, 2)
+    reload(["one"])
+    works(two, 3)
+    check(pair.turned_away("two"), "a new connection to a removed service")
+    works(pair.connect("one"), 4)
+    reload(["one", "two"])
+    works(pair.connect("two"), 5)
+    works(two, 6)
+    works(one, 7)
+    pair.only_smcr(3)
+
+
+@case("a broken configuration on reload: an error that says where, and all goes on as before")
+def _(t):
+    pair = echo_pair(t)
+    c = pair.connect()
+    works(c)
+    with open(pair.a.conf_path) as f:
+        good = f.read()
+    with open(pair.a.conf_path, "w") as f:
+        f.write(good + "nonsense = 5;\n")
+    out = t.run([SMCRCTL, "--socket", pair.a.control, "reload"], status=None, stderr=subprocess.STDOUT).decode()
+    line = good.count("\n") + 1
+    check(re.search(rf"smcrd\.conf:{line}\b.*nonsense", out), f"smcrctl reload says: {out}")
+    works(c, 1)
+    works(pair.connect(), 2)
+    pair.a.send_signal(signal.SIGHUP)
+    wait_until(lambda: re.search(r"nonsense", pair.a.log()), "the log says why the reload failed")
+    works(c, 3)
+    pair.only_smcr(2)
+
+
+@case("a reload changes the allow list and the limits of a service that is in use")
+def _(t):
+    pair = echo_pair(t)
+    c = pair.connect()
+    works(c)
+    conf = dict(pair.conf_a)
+    conf["ingress"] = [dict(conf["ingress"][0], allow=["127.99.99.99"])]
+    pair.a.write_conf(conf)
+    pair.a.ctl_text("reload")
+    check(pair.turned_away(), "a client that is no longer allowed")
+    works(c, 1)
+    conf["ingress"] = [dict(conf["ingress"][0], allow=["127.0.0.0/8"], max_connections=2)]
+    pair.a.write_conf(conf)
+    pair.a.ctl_text("reload")
+    second = pair.connect()
+    works(second, 2)
+    check(pair.turned_away(), "a third connection where two are allowed")
+    pair.only_smcr(2)
+
+
+@case("smcrd -t finds every mistake and names its line; -T prints what parses again")
+def _(t):
+    pair = echo_pair(t)
+    path = t.path("bad.conf")
+    with open(path, "w") as f:
+        f.write('log_level = "loud";\n'
+                'ingress = ( { name = "x"; listen = "nowhere"; to = "127.0.0.1:1"; colour = "red"; } );\n')
+    out = t.run([SMCRD, "-t", "-f", path], status=None, stderr=subprocess.STDOUT).decode()
+    for want in (r":1:.*log_level", r":2:.*listen", r":2:.*colour"):
+        check(re.search(want, out), f"{want} in {out}")
+    check(t.exit_status([SMCRD, "-t", "-f", path]) != 0, "exit status for a bad file")
+    equal(t.exit_status([SMCRD, "-t", "-f", pair.a.conf_path]), 0, "exit status for a good file")
+    canonical = t.run([SMCRD, "-T", "-f", pair.a.conf_path])
+    with open(t.path("canonical.conf"), "wb") as f:
+        f.write(canonical)
+    equal(t.run([SMCRD, "-T", "-f", t.path("canonical.conf")]), canonical, "canonical form of the canonical form")
+
+
+@case("a port that is taken: the start fails and says which")
+def _(t):
+    taken = Server(t, echo)
+    conf = {"devices": [{"type": "siw", "address": t.addr}],
+            "egress": [{"name": "x", "listen": hostport(*taken.at), "to": hostport(t.addr, 9)}]}
+    d = Daemon(t, "c", conf, start=False)
+    d.start(ready=False)
+    d.expect_dead = True
+    check(d.wait() != 0, "exit status")
+    check(str(taken.port) in d.log(), f"the log names the port: {d.log()}")
+
+
+main()

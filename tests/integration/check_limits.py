@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Settings that bound or shape: allow list, connection limits, idle time, prewarm, IPv6, several RMBs and groups,
+element sizes, the RFC's cursors, and the variants of MPA."""
+import socket
+import time
+
+from harness import (Pair, Server, case, check, echo, equal, in_thread, main, pattern, recv_all, recv_exact,
+                     same_bytes, wait_until, SHRINK)
+
+
+def works(s, seed=0, n=300000):
+    data = pattern(n, seed)
+    writer = in_thread(s.sendall, data)
+    same_bytes(recv_exact(s, n), data, "echo")
+    writer.result()
+
+
+def outcome(s):
+    try:
+        return recv_all(s)
+    except ConnectionResetError:
+        return "reset"
+
+
+def echo_pair(t, **kw):
+    return Pair(t, {"x": Server(t, echo, kw.get("host")).at}, **kw)
+
+
+@case("allow list of an ingress: who is not on it is turned away, and counted")
+def _(t):
+    pair = echo_pair(t, ingress={"allow": ["127.0.0.7", "127.3.0.0/16"]})
+    at = (pair.host, pair.port["x"])
+    for source, allowed in (("127.0.0.7", True), ("127.0.0.8", False), ("127.3.200.1", True), ("127.4.0.0", False)):
+        try:
+            s = socket.create_connection(at, 20, (source, 0))
+            s.sendall(b"hello")
+            got = outcome(s) if not allowed else recv_exact(s, 5)
+        except ConnectionError:
+            got = "reset"
+        check(got == b"hello" if allowed else got in ("reset", b""), f"from {source}: {got}")
+    equal(pair.a.services()[0]["refused_allow"], 2, "refused by the allow list")
+    pair.only_smcr(2)
+
+
+@case("allow list of an egress: the peer that is not on it gets nothing through")
+def _(t):
+    pair = echo_pair(t, egress={"allow": ["127.99.0.0/16"]})
+    check(pair.turned_away(), "at the client")
+    check(pair.b.services()[0]["refused_allow"] >= 1, "counted")
+
+
+@case("max_connections: the one too many is turned away; there is room again when one ends")
+def _(t):
+    pair = echo_pair(t, ingress={"max_connections": 5})
+    socks = [pair.connect() for _ in range(5)]
+    for i, s in enumerate(socks):
+        works(s, i)
+    for _ in range(3):
+        check(pair.turned_away(), "a sixth connection")
+    equal(pair.a.services()[0]["refused_max"], 3, "refused by the limit")
+    socks[0].close()
+    wait_until(lambda: len(pair.a.connections()) == 4, "one has ended")
+    works(pair.connect(), 9)
+    for i, s in enumerate(socks[1:]):
+        works(s, i)
+    pair.only_smcr(6)
+
+
+@case("max_connections of the whole daemon")
+def _(t):
+    pair = echo_pair(t, b={"smcr": {"max_connections": 4}}, ingress={"fallback": "refuse"})
+    socks = [pair.connect() for _ in range(4)]
+    for i, s in enumerate(socks):
+        works(s, i)
+    check(pair.turned_away(), "a fifth connection")
+    for i, s in enumerate(socks):
+        works(s, i + 10)
+
+
+@case("idle_timeout: a silent connection ends, one that speaks lives on")
+def _(t):
+    pair = echo_pair(t, ingress={"idle_timeout": "1s"})
+    silent, busy = pair.connect(), pair.connect()
+    works(silent)
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        works(busy, 0, 100)
+        time.sleep(0.2)		# to be idle, but never for long
+    check(outcome(silent) in ("reset", b""), "the silent connection has ended")
+    works(busy)
+    wait_until(lambda: len(pair.a.connections()) == 1, "one connection is left")
+    pair.only_smcr(2)
+
+
+@case("prewarm: the link group is there before the first client")
+def _(t):
+    pair = echo_pair(t, ingress={"prewarm": True})
+    wait_until(lambda: len(pair.a.groups()) == 1, "a group without connections")
+    equal(len(pair.a.connections()), 0, "connections")
+    works(pair.connect())
+    equal(len(pair.a.groups()), 1, "groups: the first client took the one that was there")
+    pair.only_smcr()
+
+
+@case("IPv6 throughout")
+def _(t):
+    pair = echo_pair(t, host="::1")
+    socks = [pair.connect() for _ in range(5)]
+    for i, s in enumerate(socks):
+        works(s, i, 2000000)
+    pair.only_smcr(5)
+    check("::1" in str(pair.a.connections()), "smcrctl shows the address")
+
+
+@case("several RMBs in a group, several groups")
+def _(t):
+    pair = echo_pair(t, a={"smcr": {"rmb_elements": 4, "connections_per_group": 10}},
+                     b={"smcr": {"rmb_elements": 4, "connections_per_group": 10}})
+    socks = [pair.connect() for _ in range(35)]
+    tasks = [in_thread(works, s, i, 1000000 // SHRINK) for i, s in enumerate(socks)]
+    for task in tasks:
+        task.result()
+    for d in (pair.a, pair.b):
+        groups = d.groups()
+        check(len(groups) >= 4, f"daemon {d.name}: {len(groups)} groups")
+        check(max(g["rmbs"] for g in groups) >= 3, f"daemon {d.name}: RMBs of the groups: {groups}")
+    for s in socks:
+        s.close()
+    pair.quiet()
+    works(pair.connect())
+    pair.only_smcr(36)
+
+
+def bulk(t, pair, count=4):
+    socks = [pair.connect() for _ in range(count)]
+    tasks = [in_thread(works, s, i, (6 << 20) // SHRINK) for i, s in enumerate(socks)]
+    for task in tasks:
+        task.result()
+    for s in socks:
+        s.shutdown(socket.SHUT_WR)
+        same_bytes(recv_all(s), b"", "after half close")
+    pair.quiet()
+    pair.only_smcr(count)
+
+
+@case("elements of 16 KiB at one end and 512 KiB at the other")
+def _(t):
+    bulk(t, echo_pair(t, ingress={"rmb_element": "16K"}, egress={"rmb_element": "512K"}))
+    bulk(t, echo_pair(t, ingress={"rmb_element": "512K"}, egress={"rmb_element": "16K"}))
+
+
+@case("rfc_cursors at both ends, at one end")
+def _(t):
+    rfc = {"smcr": {"rfc_cursors": True}}
+    for a, b in ((rfc, rfc), (rfc, {}), ({}, rfc)):
+        pair = echo_pair(t, a=a, b=b)
+        bulk(t, pair)
+        c = pair.connect()
+        works(c)
+        shown = [g["rfc_cursors"] for d in (pair.a, pair.b) for g in d.groups()]
+        check(shown and all(shown), f"groups use the RFC's cursors when either end wants them: {shown}")
+
+
+@case("a small send buffer, small queues")
+def _(t):
+    small = {"smcr": {"send_buffer": "16K", "send_queue": 16, "receive_queue": 16}}
+    bulk(t, echo_pair(t, a=small, b=small), 12)
+    bulk(t, echo_pair(t, a=small), 12)
+
+
+def device(t, **kw):
+    return {"devices": [dict({"type": "siw", "address": t.addr}, **kw)]}
+
+
+@case("MPA variants: CRC off, markers, each RTR message, small FPDUs", timeout=120)
+def _(t):
+    for a, b in ((dict(crc=False), dict(crc=False)), (dict(crc=False), {}), (dict(markers=True), dict(markers=True)),
+                 (dict(markers=True), {}), ({}, dict(markers=True)), (dict(rtr=["send"]), dict(rtr=["send"])),
+                 (dict(rtr=["write"]), {}), ({}, dict(rtr=["read"])), (dict(fpdu_max=512), dict(fpdu_max=1000))):
+        try:
+            pair = echo_pair(t, a=device(t, **a), b=device(t, **b))
+            bulk(t, pair, 2)
+            pair.a.finish()
+            pair.b.finish()
+        except Exception:
+            t.note(f"with a {a}, b {b}")
+            raise
+
+
+main()

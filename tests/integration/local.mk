@@ -1,0 +1,25 @@
+# Through two daemons with programs that nobody here wrote. Each script is a TAP test; it can be run by itself too:
+#	top_builddir=build tests/integration/check_redis.py
+check_INTEGRATION = \
+	tests/integration/check_redis.py \
+	tests/integration/check_postgres.py \
+	tests/integration/check_http.py \
+	tests/integration/check_iperf3.py \
+	tests/integration/check_halfclose.py \
+	tests/integration/check_urgent.py \
+	tests/integration/check_reset.py \
+	tests/integration/check_slow.py \
+	tests/integration/check_lifecycle.py \
+	tests/integration/check_limits.py \
+	tests/integration/check_proxy.py \
+	tests/integration/check_fallback.py \
+	tests/integration/check_ctl.py \
+	tests/integration/check_hostile.py \
+	tests/integration/check_capture.py \
+	tests/integration/check_many.py
+check_TAP += $(check_INTEGRATION)
+EXTRA_DIST += $(check_INTEGRATION) \
+	tests/integration/harness.py \
+	tests/integration/programs.py \
+	tests/integration/clc.py \
+	tests/integration/many.py
