@@ -36,6 +36,7 @@ check_UNIT += \
 	tests/unit/check_link_tx \
 	tests/unit/check_tx \
 	tests/unit/check_rx \
+	tests/unit/check_conn \
 	tests/unit/check_scenarios \
 	tests/unit/check_traffic \
 	tests/unit/check_close
@@ -60,6 +61,9 @@ tests_unit_check_scenarios_LDADD = $(HOST_LIBS)
 tests_unit_check_traffic_SOURCES = tests/unit/check_traffic.c $(HOST_SOURCES)
 tests_unit_check_traffic_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_traffic_LDADD = $(HOST_LIBS)
+tests_unit_check_conn_SOURCES = tests/unit/check_conn.c $(HOST_SOURCES)
+tests_unit_check_conn_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_conn_LDADD = $(HOST_LIBS)
 tests_unit_check_close_SOURCES = tests/unit/check_close.c $(HOST_SOURCES)
 tests_unit_check_close_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_close_LDADD = $(HOST_LIBS)

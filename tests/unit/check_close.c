@@ -486,6 +486,24 @@ START_TEST(closing_that_cannot_send_ends_by_timer)
 }
 END_TEST
 
+START_TEST(progress_prolongs_a_pending_close)
+{
+	host_write(ca, 60000, false);
+	smcr_close(ca);
+	hosts_carry(&a, &b);
+	for (int i = 0; i < 5; i++) {
+		host_advance(&a, 50000);
+		ck_assert_uint_eq(host_events(ca), 0);
+		host_read(cb, 10000, NULL);
+		cb->tx_pending = true;
+		conn_tx_schedule(cb);
+		hosts_carry(&a, &b);
+	}
+	host_advance(&a, 60000);
+	expect_closed(ca, SMCR_R_CLOSE_TIMEOUT);
+}
+END_TEST
+
 START_TEST(half_closed_connections_have_no_timer)
 {
 	smcr_shutdown_wr(ca);
@@ -663,6 +681,7 @@ close_case(TCase *tc)
 	tcase_add_test(tc, an_answer_that_cannot_be_sent_does_not_wait_for_ever);
 	tcase_add_test(tc, closing_that_stalls_ends_by_timer);
 	tcase_add_test(tc, closing_that_cannot_send_ends_by_timer);
+	tcase_add_test(tc, progress_prolongs_a_pending_close);
 	tcase_add_test(tc, half_closed_connections_have_no_timer);
 	tcase_add_test(tc, fin_may_overtake_the_close);
 	tcase_add_test(tc, fin_alone_is_a_dead_peer);

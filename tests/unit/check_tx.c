@@ -335,6 +335,34 @@ START_TEST(a_post_that_fails_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_post_that_fails_half_way_is_repeated)
+{
+	unsigned ok;
+
+	host_write(ca, 60000, false);
+	hosts_carry(&a, &b);
+	host_read(cb, ELEM, NULL);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	/* Two writes and a message; the post of each fails once. */
+	for (ok = 0; ok < 3; ok++) {
+		host_write(ca, 10000, false);
+		a.dev.post_err = -ENOBUFS;
+		a.dev.post_ok = ok;
+		host_flush(&a);
+		a.dev.post_err = 0;
+		link_kick(a.link);
+		hosts_carry(&a, &b);
+		ck_assert_uint_eq(host_read(cb, ELEM, NULL), 10000);
+		hosts_carry(&a, &b);
+		host_complete(&a);
+		ck_assert_ptr_null(ca->sndbuf);
+		ca->tx_head = ca->tx_sent = ca->tx_done = ca->tx_acked = 60000;
+		cb->rx_head = cb->rx_tail = cb->rx_told = 60000;
+	}
+}
+END_TEST
+
 START_TEST(an_rmb_that_the_peer_took_back)
 {
 	host_write(ca, 1000, false);
@@ -473,6 +501,7 @@ tx_case(TCase *tc)
 	tcase_add_test(tc, little_room_for_requests);
 	tcase_add_test(tc, bulk_takes_turns_with_others);
 	tcase_add_test(tc, a_post_that_fails_changes_nothing);
+	tcase_add_test(tc, a_post_that_fails_half_way_is_repeated);
 	tcase_add_test(tc, an_rmb_that_the_peer_took_back);
 	tcase_add_test(tc, two_urgent_bytes_both_arrive_as_urgent);
 	tcase_add_test(tc, a_message_of_our_own_keeps_the_urgent_flags);

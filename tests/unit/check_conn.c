@@ -1,0 +1,265 @@
+/* Connections: birth, limits, establishing, elements that the peer gives away, release; and send rings of a group. */
+#include <errno.h>
+#include <string.h>
+
+#include "host.h"
+#include "unit.h"
+
+#define ELEM 65536u
+
+static struct host a, b;
+static struct smcr_conn *ca, *cb;
+
+static void
+setup(void)
+{
+	host_init(&a, false);
+	host_init(&b, false);
+	hosts_pair(&a, &b, ELEM, &ca, &cb);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&a);
+	host_fini(&b);
+}
+
+START_TEST(an_idle_connection_is_small)
+{
+	ck_assert_uint_le(sizeof(struct smcr_conn), 600);
+	ck_assert_ptr_null(ca->sndbuf);
+}
+END_TEST
+
+START_TEST(no_more_than_conns_max)
+{
+	struct smcr_open open = { .role = SMCR_SERVER, .app = &open };
+	struct smcr_conn *c;
+	int err = 0;
+
+	a.eng.conns.max = 2;
+	c = conn_new(&a.eng, &open, &err);
+	ck_assert_ptr_nonnull(c);
+	ck_assert_ptr_eq(smcr_app(c), &open);
+	ck_assert_uint_ne(smcr_conn_id(c), smcr_conn_id(ca));
+	ck_assert_str_eq(conn_state_str(c), "Rendezvous");
+	ck_assert_ptr_null(conn_new(&a.eng, &open, &err));
+	ck_assert_int_eq(err, -EMFILE);
+	ck_assert_uint_eq(a.eng.ctr.refused_conns_max, 1);
+}
+END_TEST
+
+START_TEST(states_steps_and_reasons_have_names)
+{
+	struct rdv rdv = { .step = RDV_NONE };
+
+	for (int s = 0; s < CONN_STATE_CNT; s++) {
+		struct smcr_conn c = { .state = (enum conn_state)s };
+
+		ck_assert_ptr_nonnull(conn_state_str(&c));
+	}
+	for (int s = RDV_NONE; s <= RDV_WAIT_LINK; s++) {
+		struct smcr_conn c = { .state = CONN_RENDEZVOUS, .rdv = &rdv };
+
+		rdv.step = (enum rdv_step)s;
+		ck_assert_ptr_nonnull(conn_state_str(&c));
+	}
+	for (int r = SMCR_OK; r <= SMCR_R_SHUTDOWN; r++)
+		ck_assert_ptr_nonnull(smcr_reason_str((enum smcr_reason)r));
+}
+END_TEST
+
+START_TEST(what_the_user_did_before_it_was_established)
+{
+	struct smcr_conn *c = host_conn(&a, ELEM, 4), *d = host_conn(&b, ELEM, 4);
+
+	hosts_join(&a, c, &b, d);
+	smcr_shutdown_wr(c);
+	smcr_tcp_event(c, SMCR_TCP_FIN);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 0);
+	conn_establish(c);
+	conn_establish(d);
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "C prod=0/0 cons=0/0 D");
+	host_events(c);
+	host_advance(&a, 2000);
+	ck_assert_int_eq(smcr_closed(c, NULL), SMCR_R_TCP_FIN);
+}
+END_TEST
+
+START_TEST(ends_before_establishment_are_the_rendezvous_business)
+{
+	struct smcr_conn *c[4];
+
+	for (int i = 0; i < 4; i++)
+		c[i] = host_conn(&a, ELEM, 8);
+	smcr_abort(c[0], SMCR_R_REFUSED);
+	ck_assert_int_eq(a.rdv_reason, SMCR_R_REFUSED);
+	smcr_close(c[1]);
+	ck_assert_int_eq(a.rdv_reason, SMCR_R_APP_RESET);
+	smcr_tcp_event(c[2], SMCR_TCP_RST);
+	ck_assert_int_eq(a.rdv_reason, SMCR_R_TCP_RESET);
+	conn_link_lost(c[3], SMCR_R_LINK_LOST, "");
+	ck_assert_int_eq(a.rdv_reason, SMCR_R_LINK_LOST);
+	ck_assert_uint_eq(a.rdv_aborts, 4);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(c[i]->state, CONN_CLOSED);
+}
+END_TEST
+
+START_TEST(a_fallen_back_connection_is_left_alone)
+{
+	struct smcr_open open = { .role = SMCR_CLIENT };
+	struct iovec iov[2];
+	int err = 0;
+	struct smcr_conn *c = conn_new(&a.eng, &open, &err);
+
+	conn_set_state(c, CONN_FALLBACK);
+	smcr_abort(c, SMCR_R_APP_RESET);
+	smcr_close(c);
+	smcr_tcp_event(c, SMCR_TCP_RST);
+	ck_assert_uint_eq(smcr_tx_space(c, iov), 0);
+	ck_assert_uint_eq(host_events(c), 0);
+	smcr_release(c);
+	host_flush(&a);
+	ck_assert_uint_eq(a.eng.conns.used, 1);
+}
+END_TEST
+
+/* -- the peer gives its element to another connection (4.4.2) -- */
+
+START_TEST(an_element_given_away_ends_the_connection_without_a_word)
+{
+	struct rmb *rmb = ca->rmb;
+
+	host_write(ca, 100, false);
+	conn_elem_taken(ca);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_ELEM_CONFLICT);
+	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 1);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 0);
+	ck_assert_uint_eq(rmb->used, 0);
+}
+END_TEST
+
+START_TEST(after_our_c_it_stands_for_the_peers)
+{
+	smcr_close(ca);
+	host_flush(&a);
+	conn_elem_taken(ca);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_OK);
+	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+}
+END_TEST
+
+START_TEST(after_our_a_it_ends_the_wait)
+{
+	smcr_abort(ca, SMCR_R_APP_RESET);
+	host_flush(&a);
+	conn_elem_taken(ca);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_APP_RESET);
+	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
+	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
+}
+END_TEST
+
+/* -- send rings of a group -- */
+
+START_TEST(slabs_grow_and_are_lent_last_in_first_out)
+{
+	struct sndbuf *sb[60];
+
+	for (int i = 0; i < 60; i++) {
+		sb[i] = sndbuf_get(&a.lgr);
+		ck_assert_ptr_nonnull(sb[i]);
+		memset(sb[i]->buf, i, sb[i]->size);
+	}
+	/* 4 + 8 + 16 + 32 */
+	ck_assert_uint_eq(a.lgr.sndbuf_bytes, 60u * 65536);
+	ck_assert_uint_eq(a.lgr.sndbuf_lent, 60);
+	for (int i = 0; i < 60; i++)
+		ck_assert_uint_eq(sb[i]->buf[65535], i);
+	for (int i = 0; i < 60; i++)
+		sndbuf_put(&a.lgr, sb[i]);
+	ck_assert_ptr_eq(sndbuf_get(&a.lgr), sb[59]);
+	sndbuf_put(&a.lgr, sb[59]);
+}
+END_TEST
+
+START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
+{
+	struct link *second = &a.lgr.links[1];
+	struct sndbuf *sb = sndbuf_get(&a.lgr);
+	unsigned regions = a.dev.mr_cnt;
+
+	*second = (struct link){ .lgr = &a.lgr, .slot = 1, .dev = a.link->dev, .pd = a.link->pd };
+	second->state = LINK_CONNECTING;
+	ck_assert_int_eq(sndbuf_register_all(&a.lgr, second), 0);
+	ck_assert_int_eq(sndbuf_register_all(&a.lgr, second), 0);
+	ck_assert_uint_eq(a.dev.mr_cnt, regions + 1);
+	ck_assert_ptr_nonnull(sndbuf_mr(sb, second));
+	ck_assert_ptr_ne(sndbuf_mr(sb, second), sndbuf_mr(sb, a.link));
+	second->wr_tail = 10;
+	sndbuf_park(&a.lgr, sb, second, 10);
+	ck_assert_ptr_ne(sndbuf_get(&a.lgr), sb);
+	for (int i = 0; i < 2; i++)
+		ck_assert_ptr_ne(sndbuf_get(&a.lgr), sb);
+	sndbuf_deregister_all(&a.lgr, second);
+	ck_assert_uint_eq(a.dev.mr_cnt, regions);
+	ck_assert_ptr_eq(sndbuf_get(&a.lgr), sb);
+	second->state = LINK_FREE;
+	a.lgr.sndbuf_lent = 0;
+}
+END_TEST
+
+START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
+{
+	struct iovec iov[2];
+
+	/* One ring in all, and it is parked. */
+	host_write(ca, 100, false);
+	host_flush(&a);
+	for (int i = 0; i < 3; i++)
+		(void)sndbuf_get(&a.lgr);
+	a.lgr.sndbuf_lent = 1;
+	a.dev.reg_err = -ENOMEM;
+	smcr_abort(ca, SMCR_R_APP_RESET);
+	host_flush(&a);
+	ca = host_conn(&a, ELEM, 4);
+	cb = host_conn(&b, ELEM, 4);
+	hosts_join(&a, ca, &b, cb);
+	conn_establish(ca);
+	host_events(ca);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert_uint_eq(host_events(ca), 0);
+	host_complete(&a);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
+	a.dev.reg_err = 0;
+	host_flush(&a);
+}
+END_TEST
+
+static void
+conn_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, an_idle_connection_is_small);
+	tcase_add_test(tc, no_more_than_conns_max);
+	tcase_add_test(tc, states_steps_and_reasons_have_names);
+	tcase_add_test(tc, what_the_user_did_before_it_was_established);
+	tcase_add_test(tc, ends_before_establishment_are_the_rendezvous_business);
+	tcase_add_test(tc, a_fallen_back_connection_is_left_alone);
+	tcase_add_test(tc, an_element_given_away_ends_the_connection_without_a_word);
+	tcase_add_test(tc, after_our_c_it_stands_for_the_peers);
+	tcase_add_test(tc, after_our_a_it_ends_the_wait);
+	tcase_add_test(tc, slabs_grow_and_are_lent_last_in_first_out);
+	tcase_add_test(tc, a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked);
+	tcase_add_test(tc, who_waits_for_a_ring_is_woken_when_a_parked_one_is_free);
+}
+
+UNIT_MAIN("conn", conn_case)
