@@ -130,7 +130,7 @@ fail(struct stream *s, const struct seg *g, uint8_t layer, uint8_t etype, uint8_
 	/* RFC 5040 4.8: the Read Request's own header goes with protection errors. */
 	if (layer == RDMAP_LAYER_RDMA && etype == RDMA_PROTECTION && t.has_ddp && !g->h.tagged &&
 	    g->h.qn == RDMAP_QN_READ)
-		t.has_read = rdmap_read_decode((struct span){ .ptr = g->payload, .len = g->len }, &t.read) > 0;
+		t.has_read = rdmap_read_decode((struct span){ g->payload, g->len }, &t.read) > 0;
 	s->dead = true;
 	*out = t;
 	return STREAM_RX_ERROR;
@@ -318,7 +318,9 @@ static enum stream_rx
 rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
-		ev->term = (struct rdmap_term){ .layer = RDMAP_LAYER_RDMA, .etype = RDMA_OPERATION, .code = RDMA_UNSPECIFIED };
+		ev->term = (struct rdmap_term){
+			.layer = RDMAP_LAYER_RDMA, .etype = RDMA_OPERATION, .code = RDMA_UNSPECIFIED,
+		};
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
 }

@@ -17,11 +17,15 @@ noinst_LTLIBRARIES += lib/libsiw.la
 lib_libsiw_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/siw.c lib/rnic/siw.h lib/rnic/siw_int.h \
+	lib/rnic/siw_active.c \
 	lib/rnic/siw_cm.c \
-	lib/rnic/siw_io.c \
 	lib/rnic/siw_linger.c \
+	lib/rnic/siw_passive.c \
 	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
-	lib/rnic/siw_qp.c
+	lib/rnic/siw_qp.c \
+	lib/rnic/siw_rx.c \
+	lib/rnic/siw_tx.c \
+	lib/rnic/siw_wr.c
 lib_libsiw_la_LIBADD = lib/libiwarp.la
 
 if HAVE_CHECK

@@ -27,13 +27,13 @@ struct siw_config {
 	bool crc;			/* ask for CRC (on unless both ends say off) */
 	bool markers;			/* ask for markers in what we receive */
 	unsigned rtr;			/* SIW_RTR_*: kinds offered and accepted */
-	uint8_t mpa_rev;		/* of our Requests: 2 (RFC 6581), or 1 for a peer that knows no more */
+	uint8_t mpa_rev;		/* of our Requests: 2 (RFC 6581); 1 for a peer that knows no more */
 	uint16_t ird;			/* inbound Read depth offered, >= 1 */
 	uint16_t ord;			/* outbound Read depth wanted, >= 1 */
-	uint32_t fpdu_max;		/* largest ULPDU from and to a software peer; 0 = MULPDU from the TCP MSS */
+	uint32_t fpdu_max;		/* largest ULPDU with a software peer; 0 = MULPDU from the MSS */
 	uint32_t connect_ms;		/* TCP connect + MPA negotiation, active and passive */
 	uint32_t answer_ms;		/* confirming Read unanswered this long = link failure */
-	uint32_t confirm_ms;		/* a confirming Read goes out at the latest this long after a signaled request */
+	uint32_t confirm_ms;		/* a confirming Read follows a signaled request after this, at the latest */
 	uint32_t max_qp;
 };
 

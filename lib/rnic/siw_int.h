@@ -1,8 +1,9 @@
 /*
  * What the files of the soft iWARP device share. siw.c: the device, its
- * memory and its list of calls; siw_qp.c: queue pairs, work requests,
- * completions and events; siw_io.c: the established stream; siw_cm.c:
- * connection set-up; siw_linger.c: sockets that have only a last word to say.
+ * memory and its list of calls; siw_qp.c: queue pairs and their events;
+ * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
+ * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
+ * stream; siw_linger.c: sockets that have only a last word to say.
  */
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
@@ -213,35 +214,20 @@ siw_ms(uint32_t ms)
 	return (int64_t)ms * 1000000;
 }
 
-/* -- siw.c -- */
-
-/* The time was told: timers armed since the last time get it. */
-void siw_set_now(struct siw_dev *, int64_t now_ns);
-
 /* -- siw_qp.c -- */
 
 int siw_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
 void siw_qp_destroy(struct rnic_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
-int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
-int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-void siw_room(const struct rnic_qp *, struct rnic_room *);
-void siw_confirm(struct rnic_qp *);
-unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 bool siw_poll_event(struct rnic_dev *, struct rnic_event *);
 
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 void siw_event(struct siw_qp *, enum rnic_event_type);
-void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
-/* All requests before pos are done. */
-void siw_complete_sends(struct siw_qp *, uint32_t pos);
-/* Gives RNIC_EV_ROOM when something that was used up is there again. */
-void siw_room_changed(struct siw_qp *);
+/* The time was told: timers armed since the last time get it. */
+void siw_set_now(struct siw_dev *, int64_t now_ns);
 /* Arms the timers in bits (SIW_STAMP_*): from the last time told, put right as soon as the next one is. */
 void siw_qp_arm(struct siw_qp *, unsigned bits);
-/* Arms the timer that asks for confirmation, when there is something to confirm. */
-void siw_confirm_arm(struct siw_qp *);
 
 /*
  * The connection is lost, or never came about: closes the socket, flushes,
@@ -250,15 +236,40 @@ void siw_confirm_arm(struct siw_qp *);
  */
 void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
 
-/* -- siw_io.c -- */
+/* -- siw_wr.c -- */
+
+int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
+int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
+void siw_room(const struct rnic_qp *, struct rnic_room *);
+void siw_confirm(struct rnic_qp *);
+unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
+
+void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
+/* All requests before pos are done. */
+void siw_complete_sends(struct siw_qp *, uint32_t pos);
+/* All requests end, receives too: the oldest with this status, the others as flushed. */
+void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
+/* Gives RNIC_EV_ROOM when something that was used up is there again. */
+void siw_room_changed(struct siw_qp *);
+/* Arms the timer that asks for confirmation, when there is something to confirm. */
+void siw_confirm_arm(struct siw_qp *);
+void siw_confirm_timeout(struct timer *, int64_t now_ns);
+void siw_answer_timeout(struct timer *, int64_t now_ns);
+
+/* -- siw_rx.c -- */
 
 /* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
 int siw_stream_start(struct siw_qp *, const struct siw_pdata *peer);
 void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
+/* The socket gave this error, 0 = end of file. */
+void siw_stream_lost(struct siw_qp *, int err);
 /* One bounded turn of reading and decoding. */
 void siw_rx_turn(struct siw_qp *);
 /* Something may be there to be read or decoded. */
 void siw_rx_mark(struct siw_qp *);
+
+/* -- siw_tx.c -- */
+
 /* Something is to be sent. */
 void siw_tx_mark(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
@@ -271,14 +282,27 @@ void siw_tx_fill(struct siw_qp *);
 
 /* -- siw_cm.c -- */
 
+void siw_tune_socket(int fd);
+void siw_neg_start(struct siw_qp *);
+/* Our private data; with the token where we have to show it (to != NULL). */
+void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct siw_pdata *out);
+void siw_set_port(struct sockaddr_storage *, uint16_t port);
+socklen_t siw_addr_len(const struct sockaddr_storage *);
+/* CONNECTED once the stream runs and the user asked for it. */
+void siw_cm_check_connected(struct siw_qp *);
+void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
+
+/* -- siw_passive.c -- */
+
 int siw_listen(struct siw_dev *, const char **err);
 void siw_listen_close(struct siw_dev *);
 void siw_accept_more(struct siw_dev *);
 int siw_qp_expect(struct rnic_qp *);
+
+/* -- siw_active.c -- */
+
+/* Both sides' qp_connect: the passive one only says whom it wants. */
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-/* CONNECTED once the stream runs and the user asked for it. */
-void siw_cm_check_connected(struct siw_qp *);
-void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
 
 /* -- siw_linger.c -- */
 

@@ -108,7 +108,8 @@ rdmap_term_encode(const struct rdmap_term *t, uint8_t out[RDMAP_TERM_MAX])
 		uint8_t hdr[DDP_HDR_MAX];
 		size_t n = ddp_encode(&t->ddp, hdr);
 
-		hdr[0] = (uint8_t)((hdr[0] & ~3u) | (t->ddp.version & 3u));	/* the wrong one is to be seen */
+		/* A wrong version is to be seen as it came. */
+		hdr[0] = (uint8_t)((hdr[0] & ~3u) | (t->ddp.version & 3u));
 		wcur_bytes(&w, hdr, n);
 	}
 	if (t->has_read) {
@@ -170,5 +171,6 @@ rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code)
 		if (n->layer == layer && n->etype == etype && n->code == code)
 			return n->str;
 	}
-	return layer == 0 ? "RDMAP error" : layer == 1 ? "DDP error" : layer == 2 ? "MPA error" : "unknown error";
+	return layer == RDMAP_LAYER_RDMA ? "RDMAP error" : layer == RDMAP_LAYER_DDP ? "DDP error" :
+	    layer == RDMAP_LAYER_LLP ? "MPA error" : "unknown error";
 }

@@ -68,7 +68,7 @@ struct rdmap_term {
 	bool has_len;			/* M */
 	bool has_ddp;			/* D; needs M */
 	bool has_read;			/* R; needs D */
-	bool swapped;			/* decoded only: nibbles and flags were in the order of Linux siw on little-endian machines */
+	bool swapped;			/* decoded only: nibbles and flags as little-endian Linux siw puts them */
 	uint16_t seg_len;
 	struct ddp_hdr ddp;		/* of the segment at fault */
 	struct rdmap_read read;

@@ -1,0 +1,387 @@
+/*
+ * Soft iWARP: the passive side of connection set-up (MPA, RFC 5044 and 6581);
+ * see siw_int.h. A request is read on its own, then goes to the QP that its
+ * private data names, waits for one a little (parked), or is refused.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rnic/siw_int.h"
+
+#define ACCEPT_BUDGET 64
+#define ACCEPT_RETRY_MS 100
+
+/* A connection whose MPA Request is being read, or waits for its QP. */
+struct siw_pend {
+	struct list_node node;
+	struct siw_dev *dev;
+	struct timer timer;
+	int fd;
+	bool parked;
+	size_t len;
+	uint8_t buf[MPA_FRAME_MAX + 1];	/* one more, to see bytes behind the frame */
+	struct mpa_frame frame;
+	struct siw_pdata pdata;
+};
+
+/* -- requests -- */
+
+/* Out of its list; the descriptor stays open. */
+static void
+pend_free(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+
+	dev->loop.unwatch(dev->loop.ctx, p->fd);
+	timer_cancel(&dev->timers, &p->timer);
+	timerq_unreserve(&dev->timers, 1);
+	list_remove(&p->node);
+	dev->pending_cnt--;
+	if (p->parked)
+		dev->parked_cnt--;
+	free(p);
+}
+
+static void
+pend_close(struct siw_pend *p)
+{
+	int fd = p->fd;
+
+	pend_free(p);
+	close(fd);
+}
+
+/* Sends the Reply `f` with our verdict and closes. */
+static void
+pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verdict)
+{
+	struct siw_dev *dev = p->dev;
+	struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
+	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	int fd = p->fd, len;
+
+	siw_pdata_encode(&d, pd);
+	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	len = mpa_frame_encode(f, out, sizeof(out));
+	pend_free(p);
+	if (len > 0)
+		siw_linger_bytes(dev, fd, out, (size_t)len);
+	else
+		close(fd);
+}
+
+/* Refuses a request before any QP had a say. */
+static void
+pend_reject(struct siw_pend *p, enum siw_verdict verdict)
+{
+	struct mpa_frame f = {
+		.kind = MPA_REPLY,
+		.rev = p->frame.rev,
+		.flags = MPA_REJECT | (p->frame.flags & MPA_ENHANCED),
+		.model = p->frame.model,
+		.ird = p->dev->cfg.ird,
+		.ord = p->dev->cfg.ord,
+	};
+
+	if (f.model & MPA_P2P)
+		f.model = MPA_P2P | p->dev->cfg.rtr << 1;
+	pend_reject_frame(p, &f, verdict);
+}
+
+/* The QP takes over the descriptor and answers. */
+static void
+pend_adopt(struct siw_pend *p, struct siw_qp *qp)
+{
+	struct siw_pdata peer = p->pdata, own;
+	struct mpa_frame f;
+	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	int len;
+
+	siw_neg_start(qp);
+	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
+		const char *why = qp->neg.why;
+
+		if (qp->neg.state == NEG_REJECTED)
+			pend_reject_frame(p, &f, SIW_READ_DEPTH);
+		else
+			pend_close(p);
+		siw_qp_break(qp, why, RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	neg_accept(&qp->neg, &f);
+	qp->fd = p->fd;
+	pend_free(p);
+	qp->peer_qpn = peer.from_qpn;
+	siw_own_pdata(qp, NULL, &own);
+	siw_pdata_encode(&own, pd);
+	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	len = mpa_frame_encode(&f, out, sizeof(out));
+	siw_qp_set_state(qp, SIW_RTR_WAIT);
+	siw_qp_arm(qp, SIW_STAMP_CONNECT);
+	/* The first bytes on a new connection: always taken whole, or it is broken. */
+	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len ||
+	    siw_stream_start(qp, &peer) < 0)
+		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
+}
+
+static void
+pend_timeout(struct timer *t, int64_t now_ns)
+{
+	struct siw_pend *p = CONTAINER_OF(t, struct siw_pend, timer);
+
+	(void)now_ns;
+	if (p->parked) {
+		p->dev->stats.mpa_refused_parked++;
+		pend_reject(p, SIW_NOT_EXPECTED);
+	} else {
+		p->dev->stats.mpa_bad++;
+		pend_close(p);
+	}
+}
+
+static void
+pend_park(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+
+	if (dev->parked_cnt >= SIW_PARKED_MAX) {
+		dev->stats.mpa_refused_parked++;
+		pend_reject(p, SIW_BUSY);
+		return;
+	}
+	p->parked = true;
+	dev->parked_cnt++;
+	list_remove(&p->node);
+	list_push(&dev->parked, &p->node);
+	timer_arm(&dev->timers, &p->timer, dev->now_ns + siw_ms(SIW_PARKED_MS));
+}
+
+/* The request is complete: to whom? */
+static void
+pend_dispatch(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+	struct siw_qp *qp;
+
+	if (siw_pdata_decode(p->frame.pd, &p->pdata) < 0) {
+		dev->stats.mpa_refused_token++;
+		pend_reject(p, SIW_STRANGER);
+		return;
+	}
+	qp = siw_qp_find(dev, p->pdata.qpn);
+	if (qp == NULL) {
+		pend_park(p);
+		return;
+	}
+	if (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token) {
+		dev->stats.mpa_refused_token++;
+		pend_reject(p, SIW_BAD_TOKEN);
+	} else if (qp->state == SIW_IDLE) {
+		pend_park(p);
+	} else if (qp->state != SIW_EXPECTING) {
+		dev->stats.mpa_refused_token++;
+		pend_reject(p, qp->state >= SIW_BROKEN ? SIW_GONE : SIW_USED);
+	} else {
+		pend_adopt(p, qp);
+	}
+}
+
+/* Has the whole Request arrived, and nothing else? */
+static void
+pend_decode(struct siw_pend *p)
+{
+	struct span in = { .ptr = p->buf, .len = p->len };
+	int used = mpa_frame_decode(in, MPA_REQUEST, &p->frame);
+
+	if (used == 0)
+		return;
+	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
+		p->dev->stats.mpa_bad++;
+		pend_close(p);
+		return;
+	}
+	pend_dispatch(p);
+}
+
+static void
+pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_pend *p = arg;
+	ssize_t n;
+
+	(void)events;
+	siw_set_now(p->dev, now_ns);
+	n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || p->parked) {
+		/* Gone, or it talks before it was answered. */
+		if (n > 0 || !p->parked)
+			p->dev->stats.mpa_bad++;
+		pend_close(p);
+		return;
+	}
+	p->len += (size_t)n;
+	pend_decode(p);
+}
+
+static void
+pend_new(struct siw_dev *dev, int fd)
+{
+	struct siw_pend *p;
+
+	/* A place for the newcomer: slow ones are the last to have a claim. */
+	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
+		dev->stats.mpa_bad++;
+		pend_close(CONTAINER_OF(list_first(&dev->pending), struct siw_pend, node));
+	}
+	p = calloc(1, sizeof(*p));
+	if (p == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		free(p);
+		close(fd);
+		return;
+	}
+	p->dev = dev;
+	p->fd = fd;
+	timer_init(&p->timer, pend_timeout);
+	list_init(&p->node);
+	list_push(&dev->pending, &p->node);
+	dev->pending_cnt++;
+	timer_arm(&dev->timers, &p->timer, dev->now_ns + siw_ms(dev->cfg.connect_ms));
+	siw_tune_socket(fd);
+	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, p) < 0)
+		pend_close(p);
+}
+
+/* -- listening -- */
+
+void
+siw_accept_more(struct siw_dev *dev)
+{
+	dev->accept_more = false;
+	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
+		int fd = accept4(dev->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			pend_new(dev, fd);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return;
+		if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO)
+			continue;
+		/* Out of descriptors or memory: the connection stays in the queue, nothing will wake us. */
+		dev->stats.accept_pauses++;
+		timer_arm(&dev->timers, &dev->accept_timer, dev->now_ns + siw_ms(ACCEPT_RETRY_MS));
+		return;
+	}
+	dev->accept_more = true;
+}
+
+static void
+accept_retry(struct timer *t, int64_t now_ns)
+{
+	(void)now_ns;
+	siw_accept_more(CONTAINER_OF(t, struct siw_dev, accept_timer));
+}
+
+static void
+listen_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_dev *dev = arg;
+
+	(void)fd;
+	(void)events;
+	siw_set_now(dev, now_ns);
+	siw_accept_more(dev);
+}
+
+/* The first free port of the range. */
+static int
+listen_bind(struct siw_dev *dev)
+{
+	struct sockaddr_storage ss = dev->cfg.addr;
+	uint32_t port = dev->cfg.port_min;
+	int rc;
+
+	do {
+		siw_set_port(&ss, (uint16_t)port);
+		rc = bind(dev->listen_fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) < 0 ||
+		    listen(dev->listen_fd, 256) < 0 ? -errno : 0;
+	} while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
+	return rc;
+}
+
+int
+siw_listen(struct siw_dev *dev, const char **err)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	const int on = 1;
+	int rc;
+
+	timer_init(&dev->accept_timer, accept_retry);
+	dev->listen_fd = socket(dev->cfg.addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (dev->listen_fd < 0) {
+		*err = "address";
+		return -errno;
+	}
+	/* With a range, a port in TIME_WAIT is as good as another. */
+	if (dev->cfg.port_min != 0)
+		(void)setsockopt(dev->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	rc = listen_bind(dev);
+	if (rc < 0) {
+		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
+	} else if (getsockname(dev->listen_fd, (struct sockaddr *)&ss, &len) < 0) {
+		rc = -errno;
+		*err = "address";
+	} else {
+		dev->port = ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port :
+		    ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
+		rc = dev->loop.watch(dev->loop.ctx, dev->listen_fd, listen_io, dev);
+		*err = "event loop";
+	}
+	if (rc < 0) {
+		close(dev->listen_fd);
+		dev->listen_fd = -1;
+	}
+	return rc;
+}
+
+void
+siw_listen_close(struct siw_dev *dev)
+{
+	struct list_node *n;
+
+	while ((n = list_first(&dev->pending)) != NULL || (n = list_first(&dev->parked)) != NULL)
+		pend_close(CONTAINER_OF(n, struct siw_pend, node));
+	timer_cancel(&dev->timers, &dev->accept_timer);
+	if (dev->listen_fd < 0)
+		return;
+	dev->loop.unwatch(dev->loop.ctx, dev->listen_fd);
+	close(dev->listen_fd);
+	dev->listen_fd = -1;
+}
+
+int
+siw_qp_expect(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state != SIW_IDLE)
+		return -EINVAL;
+	siw_qp_set_state(qp, SIW_EXPECTING);
+	LIST_FOREACH(n, &qp->dev->parked) {
+		struct siw_pend *p = CONTAINER_OF(n, struct siw_pend, node);
+
+		if (p->pdata.qpn != qp->qp.qpn)
+			continue;
+		pend_dispatch(p);
+		if (qp->state != SIW_EXPECTING)
+			break;
+	}
+	return 0;
+}
