@@ -275,8 +275,8 @@ void siw_tx_mark(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
 /* Queues the first FPDU of the active side. */
 void siw_tx_rtr(struct siw_qp *);
-/* Queues a Terminate. */
-void siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
+/* Queues a Terminate: false when it may not be sent. */
+bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
 /* Turns requests into FPDUs as far as there is room. */
 void siw_tx_fill(struct siw_qp *);
 

@@ -269,16 +269,15 @@ void
 siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status,
     const struct rdmap_term *term)
 {
+	bool last_word;
+
 	if (qp->state >= SIW_BROKEN)
 		return;
 	qp->why = why;
-	if (term != NULL) {
-		siw_tx_terminate(qp, term);
-		qp->dev->stats.terminates_sent++;
-	}
+	last_word = term != NULL && siw_tx_terminate(qp, term);
 	/* From here on siw_tx_fill() takes no more requests. */
 	siw_qp_set_state(qp, SIW_BROKEN);
-	qp_detach(qp, term != NULL);
+	qp_detach(qp, last_word);
 	siw_flush_all(qp, status);
 	if (qp->connected)
 		siw_event(qp, RNIC_EV_QP_ERROR);

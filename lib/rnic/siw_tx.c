@@ -175,7 +175,7 @@ siw_tx_rtr(struct siw_qp *qp)
 	put_bytes(qp, &h, "", 0);
 }
 
-void
+bool
 siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 {
 	uint8_t body[RDMAP_TERM_MAX];
@@ -185,9 +185,11 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	/* No FPDU may be sent before the initiator's first one: then there is nothing to say. */
 	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) ||
 	    (qp->state == SIW_RTR_WAIT && !qp->stream.started))
-		return;
+		return false;
 	stream_term_hdr(&qp->stream, &h);
 	put_bytes(qp, &h, body, (size_t)len);
+	qp->dev->stats.terminates_sent++;
+	return true;
 }
 
 /* One gathered write. False: nothing more to do now. */

@@ -432,6 +432,29 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 }
 END_TEST
 
+/* Nothing may be said before the initiator's first good FPDU, not even that it was a bad one. */
+START_TEST(a_bad_first_fpdu_gets_no_answer)
+{
+	struct siw_config c = config();
+	struct siw_pdata d;
+	static const uint8_t bad[20] = { 0x00, 0x0e, 0xc1, 0x40 };
+
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	raw_send_frame(raw_frame(MPA_REQUEST), &d);
+	raw_reply(&d);
+	raw_send(bad, sizeof(bad));
+	UNTIL(raw_read(), raw.eof);
+	ck_assert_uint_eq(raw.len, 0);
+	UNTIL(b.failed == 1);
+	ck_assert_str_eq(b.why, "CRC error");
+	ck_assert_uint_eq(stats(&b).terminates_sent, 0);
+	raw_close();
+	close_both();
+}
+END_TEST
+
 START_TEST(protocol_errors_are_told)
 {
 	struct siw_config c = config();
@@ -779,6 +802,7 @@ siw_raw_case(TCase *tc)
 	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
 	tcase_add_test(tc, silent_connections_do_not_keep_others_out);
 	tcase_add_test(tc, a_crc_error_is_told_and_ends_the_link);
+	tcase_add_test(tc, a_bad_first_fpdu_gets_no_answer);
 	tcase_add_loop_test(tc, protocol_errors_are_told, 0, 4);
 	tcase_add_test(tc, reads_are_served);
 	tcase_add_test(tc, mulpdu_from_the_mss);
