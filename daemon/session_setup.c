@@ -2,6 +2,7 @@
 #include "daemon/session.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/addr.h"
 #include "wire/clc_diag.h"
@@ -141,12 +142,38 @@ retry(struct session *s)
 	dial_start(s);
 }
 
+/* Bytes of the peer's data that the engine had to read to see that they are no Decline. */
+static bool
+take_leftover(struct session *s)
+{
+	uint8_t bytes[SMCR_LEFTOVER_MAX];
+	size_t n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
+	struct buf *b;
+
+	if (n == 0)
+		return true;
+	b = bufpool_get(&s->w->bufs);
+	if (b == NULL)
+		return false;
+	memcpy(b->data, bytes, n);
+	b->len = (uint32_t)n;
+	s->held[WAY_TO_APP] = b;
+	s->bytes[WAY_TO_APP] += n;
+	s->w->stats.tcp_bytes += n;
+	return true;
+}
+
 static void
 fall_back(struct session *s)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
 
 	note_fallback(s);
+	if (!take_leftover(s)) {
+		session_blame(s, "out of memory", 0);
+		session_event(s, SEV_MID_RESET);
+		return;
+	}
 	clc_out_take(&s->setup->out, s->conn);
 	smcr_release(s->conn);
 	s->conn = NULL;

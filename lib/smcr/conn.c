@@ -56,6 +56,7 @@ static const char *const step_names[] = {
 	[RDV_CONNECTING] = "connects the queue pair",
 	[RDV_WAIT_RKEY] = "confirms an RMB",
 	[RDV_WAIT_GROUP] = "first contact",
+	[RDV_LATE_DECLINE] = "falls back",
 	[RDV_WAIT_PROPOSAL] = "waits for Proposal",
 	[RDV_WAIT_ADMIT] = "waits for the server leg",
 	[RDV_WAIT_PEER_GROUP] = "waits for another first contact",

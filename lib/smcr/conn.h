@@ -47,6 +47,8 @@ enum rdv_step {
 	RDV_CONNECTING,		/* first contact: QP is being connected */
 	RDV_WAIT_RKEY,		/* new RMB is being confirmed, then Confirm goes */
 	RDV_WAIT_GROUP,		/* first contact: Confirm is out, LLC goes on */
+	/* both */
+	RDV_LATE_DECLINE,	/* we declined; the peer's Decline may have crossed ours */
 	/* server */
 	RDV_WAIT_PROPOSAL,
 	RDV_WAIT_ADMIT,		/* PROPOSAL told to the user */
@@ -67,12 +69,13 @@ struct rdv {
 	struct timer timer;
 	uint8_t in[CLC_MAX_LEN];	/* the message being read */
 	size_t in_len, in_want;
+	size_t left_len;		/* bytes of `in` that are data (smcr_clc_leftover) */
 	uint8_t out[RDV_OUT_MAX];
 	size_t out_len;
 	struct clc_proposal proposal;	/* server: the peer's */
 	struct clc_accept peer;		/* the peer's Accept or Confirm */
 	bool prewarm;			/* no application behind: made for the group alone */
-	bool confirm_in;		/* server: the Confirm has arrived */
+	bool confirm_in;		/* server: the Confirm of a first contact has arrived */
 	bool confirm_link_out;		/* first contact: our CONFIRM LINK is sent: no Decline of ours any more (C.2) */
 	enum smcr_reason abort;		/* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;		/* server, first contact: decline with this when the Confirm comes */

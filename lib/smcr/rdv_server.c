@@ -179,6 +179,7 @@ confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 	struct link *link = conn->rdv->link;
 	uint32_t diag = conn->rdv->failed;
 
+	conn->rdv->confirm_in = true;
 	if (diag == 0 && clc_mtu_bytes(a->mtu_code) == 0)
 		diag = CLC_DIAG_CONFIG;
 	if (diag == 0) {
@@ -189,7 +190,6 @@ confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 		rdv_decline(conn, diag);
 		return;
 	}
-	conn->rdv->confirm_in = true;
 	rdv_step(conn, RDV_WAIT_LINK, conn->eng->cfg.llc_ms);
 	rdv_read(conn);		/* the client may still decline */
 	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0)

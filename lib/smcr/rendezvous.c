@@ -11,6 +11,8 @@
 
 #include "smcr/engine.h"
 
+#define LATE_DECLINE_MS 1000	/* as Linux waits */
+
 /* -- groups and waiting lists that a connection in rendezvous hangs on -- */
 
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
@@ -60,7 +62,7 @@ static void
 rdv_over(struct smcr_conn *conn)
 {
 	rdv_step(conn, RDV_NONE, 0);
-	if (conn->rdv->out_len == 0)
+	if (conn->rdv->out_len == 0 && conn->rdv->left_len == 0)
 		rdv_free(conn);
 }
 
@@ -87,6 +89,71 @@ rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
 	rdv_over(conn);
 }
 
+/* The peer did not decline: what was read is its data. */
+static void
+no_late_decline(struct smcr_conn *conn)
+{
+	conn->rdv->left_len = conn->rdv->in_len;
+	rdv_fall_back(conn, PEER_VOID);
+}
+
+/* As far as it has been read: can this be a Decline? */
+static bool
+may_be_decline(struct span in)
+{
+	int total = clc_peek_len(in);
+
+	return total >= 0 && total <= SMCR_LEFTOVER_MAX && (in.len < 5 || in.ptr[4] == CLC_DECLINE);
+}
+
+static void
+late_decline_input(struct smcr_conn *conn)
+{
+	struct rdv *r = conn->rdv;
+	struct span in = { r->in, r->in_len };
+	struct clc_msg msg;
+	int n;
+
+	if (!may_be_decline(in)) {
+		no_late_decline(conn);
+		return;
+	}
+	n = clc_peek_len(in);
+	if (n > 0)
+		r->in_want = (size_t)n;
+	if (r->in_len < r->in_want)
+		return;
+	if (clc_decode(in, &msg) <= 0 || msg.type != CLC_DECLINE) {
+		no_late_decline(conn);
+		return;
+	}
+	engine_trace(conn->eng, SMCR_TRACE_CLC, false, NULL, conn->id, r->in, r->in_len);
+	conn->eng->ctr.clc_received++;
+	conn->diag.peer = msg.decline.diag;
+	rdv_fall_back(conn, PEER_VOID);
+}
+
+/* At first contact both sides may decline at any moment between Confirm and CONFIRM LINK (C.2), so the Declines may
+ * cross: what comes first then is not data yet. */
+static bool
+declines_may_cross(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
+}
+
+static void
+await_late_decline(struct smcr_conn *conn)
+{
+	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
+	rdv_step(conn, RDV_LATE_DECLINE, LATE_DECLINE_MS);
+	/* A header may be in part already. */
+	conn->rdv->in_want = CLC_HDR_LEN;
+	if (conn->rdv->in_len > 0)
+		late_decline_input(conn);
+	else
+		conn_raise(conn, SMCR_EV_CLC_WANT);
+}
+
 static void
 rdv_quit(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *detail,
     bool quarantine)
@@ -111,7 +178,10 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 	conn->diag.out_of_sync = msg.decline.out_of_sync;
 	conn->eng->ctr.fallback_local++;
 	conn->eng->ctr.out_of_sync += msg.decline.out_of_sync;
-	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
+	if (contact && declines_may_cross(conn))
+		await_late_decline(conn);
+	else
+		rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
 }
 
 void
@@ -183,7 +253,9 @@ rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
 {
 	if (conn->state != CONN_RENDEZVOUS)
 		return;
-	if (ev == SMCR_TCP_RST)
+	if (ev == SMCR_TCP_FIN && conn->rdv->step == RDV_LATE_DECLINE)
+		no_late_decline(conn);
+	else if (ev == SMCR_TCP_RST)
 		rdv_end(conn, SMCR_R_TCP_RESET, "during the rendezvous");
 	else
 		rdv_end(conn, SMCR_R_TCP_FIN, "during the rendezvous");
@@ -216,6 +288,9 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 	case RDV_WAIT_GROUP:
 		conn->eng->ctr.llc_timeouts++;
 		rdv_end(conn, SMCR_R_LLC_TIMEOUT, "first contact was not finished");
+		break;
+	case RDV_LATE_DECLINE:
+		no_late_decline(conn);
 		break;
 	case RDV_WAIT_ACCEPT:
 	case RDV_WAIT_PROPOSAL:
@@ -260,6 +335,7 @@ reads(enum rdv_step step)
 	case RDV_WAIT_PROPOSAL:
 	case RDV_WAIT_CONFIRM:
 	case RDV_WAIT_LINK:
+	case RDV_LATE_DECLINE:
 		return true;
 	case RDV_NONE:
 	case RDV_WAIT_TURN:
@@ -293,8 +369,24 @@ smcr_clc_output(struct smcr_conn *conn, void *buf, size_t cap)
 	memcpy(buf, r->out, n);
 	memmove(r->out, r->out + n, r->out_len - n);
 	r->out_len -= n;
-	if (r->out_len == 0 && r->step == RDV_NONE)
-		rdv_free(conn);
+	if (r->step == RDV_NONE)
+		rdv_over(conn);
+	return n;
+}
+
+size_t
+smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
+{
+	struct rdv *r = conn->rdv;
+	size_t n;
+
+	if (r == NULL || r->left_len == 0)
+		return 0;
+	assert(cap >= r->left_len);
+	n = r->left_len;
+	memcpy(buf, r->in, n);
+	r->left_len = 0;
+	rdv_over(conn);
 	return n;
 }
 
@@ -309,13 +401,14 @@ rdv_message(struct smcr_conn *conn)
 
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, r->link, conn->id, r->in, r->in_len);
 	conn->eng->ctr.clc_received++;
+	r->in_len = 0;
 	/* A reserved value where we may still decline (C.6); a Confirm's peer waits for CONFIRM LINK instead. */
 	if (n == -EPROTO && r->step != RDV_WAIT_GROUP && r->step != RDV_WAIT_LINK) {
 		conn->eng->ctr.bad_clc++;
 		rdv_decline(conn, clc_bad_value_diag(in));
 		return;
 	}
-	if (n <= 0 || (size_t)n != r->in_len) {
+	if (n <= 0 || (size_t)n != in.len) {
 		conn->eng->ctr.bad_clc++;
 		rdv_end(conn, SMCR_R_PROTOCOL, "malformed CLC message");
 		return;
@@ -339,6 +432,10 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 		return;
 	memcpy(r->in + r->in_len, buf, len);
 	r->in_len += len;
+	if (r->step == RDV_LATE_DECLINE) {
+		late_decline_input(conn);
+		return;
+	}
 	/* Not even the beginning of a message: no need to wait for a whole header. */
 	total = clc_peek_len((struct span){ r->in, r->in_len });
 	if (total < 0 || total > (int)sizeof(r->in)) {
@@ -576,6 +673,7 @@ rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const 
 		/* else the client's own failure to answer brings its Decline, or our timer ends it (C.7). */
 		return;
 	case RDV_NONE:
+	case RDV_LATE_DECLINE:
 	case RDV_WAIT_TURN:
 	case RDV_WAIT_ACCEPT:
 	case RDV_WAIT_RKEY:

@@ -148,6 +148,11 @@ void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
 /* Takes up to cap bytes to be written to the middle, in order: how many. */
 size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
+/* After SMCR_EV_FALLBACK: bytes that were read as CLC but are the peer's data, to be passed on before anything that
+ * is read from the middle. At most SMCR_LEFTOVER_MAX; they are given once. */
+#define SMCR_LEFTOVER_MAX 44
+size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
+
 /* Server: the server leg is connected, the Accept may go. To refuse: smcr_abort. */
 void smcr_admit(struct smcr_conn *);
 

@@ -327,7 +327,12 @@ tcp_io(struct session *s)
 	if (s->out_len > 0 || !app_ready(s))
 		return;
 	copy(s, s->app, s->mid);
-	copy(s, s->mid, s->app);
+	if (s->left_len > 0 && stcp_space(s->app) >= s->left_len) {
+		stcp_send(s->app, s->left, s->left_len, false);
+		s->left_len = 0;
+	}
+	if (s->left_len == 0)
+		copy(s, s->mid, s->app);
 	if (stcp_eof(s->app) && stcp_eof(s->mid) && stcp_is_shut(s->app) && stcp_is_shut(s->mid))
 		session_end(s, false);
 }
@@ -388,6 +393,7 @@ fell_back(struct session *s)
 	if (h->established)
 		world_fail(s->h->w, "flow %u %s falls back after it was established", s->f->nr, side(s));
 	s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
+	s->left_len = smcr_clc_leftover(s->conn, s->left, sizeof(s->left));
 	h->closed = true;
 	smcr_release(s->conn);
 	s->conn = NULL;

@@ -33,6 +33,8 @@ struct session {
 	bool fin_told, rst_told;	/* of the middle, to the engine */
 	uint8_t out[512];		/* CLC bytes for the middle */
 	size_t out_len;
+	uint8_t left[SMCR_LEFTOVER_MAX];	/* of the engine, for the application */
+	size_t left_len;
 };
 
 /* Client side of a flow: the application's leg is connected (NULL for prewarm), the middle starts. */

@@ -1,5 +1,6 @@
 /* Rendezvous of two engines: RFC 7609 3.5 and Appendix C. */
 #include "duo.h"
+#include "smcr/rendezvous.h"
 #include "unit.h"
 
 #include <string.h>
@@ -494,6 +495,71 @@ START_TEST(an_element_conflict_aborts_the_old_connection)
 }
 END_TEST
 
+/* C.2: both sides decline at the same moment, after the Confirm: neither takes the other's Decline for data, and data
+ * that begins like a Decline is not swallowed. */
+static void
+both_in_first_contact(void)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, A, "CONFIRM");
+	c[0].hold = s[0].hold = true;
+	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
+	duo_run(&d, 5);
+	ck_assert(!IS(c[0], FALLBACK));
+}
+
+START_TEST(declines_that_cross_are_not_taken_for_data)
+{
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+
+	both_in_first_contact();
+	msg.decline.diag = CLC_DIAG_IPSEC;
+	duo_feed_msg(&c[0], &msg);
+	duo_run(&d, 1);
+	ck_assert(IS(c[0], FALLBACK));
+	ck_assert_uint_eq(c[0].diag.local, CLC_DIAG_READY_LINK);
+	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_IPSEC);
+	ck_assert_uint_eq(c[0].left_len, 0);
+	end_step();
+}
+END_TEST
+
+START_TEST(data_after_our_decline_is_data)
+{
+	static const char *const data[] = { "x", "GET / HTTP/1.1", "\xe2\xd4\xc3\xd9\x04\x00\x1c\x10 no Decline is this!",
+	    "\xe2\xd4\xc3\xd9\x01\x00\x34\x10" };
+	size_t len = _i == 2 ? 28 : _i == 3 ? 8 : strlen(data[_i]);
+
+	both_in_first_contact();
+	for (size_t i = 0; i < len && smcr_clc_want(c[0].conn) > 0; i++) {
+		smcr_clc_input(c[0].conn, data[_i] + i, 1);
+		c[0].left_len++;
+	}
+	len = c[0].left_len;
+	c[0].left_len = 0;
+	duo_run(&d, 1);
+	ck_assert(IS(c[0], FALLBACK));
+	ck_assert_uint_eq(c[0].left_len, len);
+	ck_assert_mem_eq(c[0].left, data[_i], len);
+	end_step();
+}
+END_TEST
+
+START_TEST(a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second)
+{
+	both_in_first_contact();
+	smcr_clc_input(c[0].conn, "\xe2", 1);
+	duo_run(&d, 900);
+	ck_assert(!IS(c[0], FALLBACK));
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], FALLBACK));
+	ck_assert_uint_eq(c[0].left_len, 1);
+	ck_assert_uint_eq(c[0].left[0], 0xe2);
+	end_step();
+}
+END_TEST
+
 /* -- prewarm, drain, idle -- */
 
 START_TEST(prewarm_makes_a_group_without_an_application)
@@ -571,6 +637,9 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, clc_input_never_takes_what_follows);
 	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 3);
 	tcase_add_test(tc, an_element_conflict_aborts_the_old_connection);
+	tcase_add_test(tc, declines_that_cross_are_not_taken_for_data);
+	tcase_add_loop_test(tc, data_after_our_decline_is_data, 0, 4);
+	tcase_add_test(tc, a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
 }

@@ -202,6 +202,13 @@ pass_on(struct duo_end *e)
 }
 
 static void
+after_fallback(struct duo_end *e)
+{
+	smcr_fallback(e->conn, &e->diag);
+	e->left_len = smcr_clc_leftover(e->conn, e->left, sizeof(e->left));
+}
+
+static void
 handle(struct duo_end *e, unsigned ev)
 {
 	e->events |= ev;
@@ -209,7 +216,7 @@ handle(struct duo_end *e, unsigned ev)
 	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)
 		smcr_admit(e->conn);
 	if ((ev & SMCR_EV_FALLBACK) != 0)
-		smcr_fallback(e->conn, &e->diag);
+		after_fallback(e);
 	if ((ev & SMCR_EV_CLOSED) != 0)
 		e->reason = smcr_closed(e->conn, NULL);
 }

@@ -27,6 +27,8 @@ struct duo_end {
 	uint8_t out[4096];
 	size_t out_len;
 	struct smcr_diag diag;	/* when fallen back */
+	uint8_t left[SMCR_LEFTOVER_MAX];
+	size_t left_len;
 	enum smcr_reason reason;	/* when closed */
 };
 

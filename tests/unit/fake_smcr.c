@@ -239,6 +239,15 @@ smcr_clc_want(const struct smcr_conn *c)
 }
 
 size_t
+smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
+{
+	(void)conn;
+	(void)buf;
+	(void)cap;
+	return 0;
+}
+
+size_t
 smcr_clc_output(struct smcr_conn *c, void *buf, size_t cap)
 {
 	size_t n = c->out_len < cap ? c->out_len : cap;
