@@ -29,7 +29,15 @@ GATEWAY_TEST_LIBS = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS
 check_UNIT += \
 	tests/unit/check_leg \
 	tests/unit/check_proxy \
-	tests/unit/check_legs
+	tests/unit/check_legs \
+	tests/unit/check_session \
+	tests/unit/check_worker
+tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
+tests_unit_check_worker_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_worker_LDADD = $(GATEWAY_TEST_LIBS)
+tests_unit_check_session_SOURCES = tests/unit/check_session.c $(GATEWAY_TEST_SOURCES)
+tests_unit_check_session_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_session_LDADD = $(GATEWAY_TEST_LIBS)
 tests_unit_check_leg_SOURCES = tests/unit/check_leg.c tests/unit/tcp_pair.h tests/unit/unit.h
 tests_unit_check_leg_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_leg_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

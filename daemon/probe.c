@@ -94,12 +94,11 @@ verdict_fallback(struct probe *p)
 
 	smcr_fallback(p->conn, &r.diag);
 	if (r.diag.peer != 0)
-		(void)snprintf(r.text, sizeof(r.text), "no: %s declined: %s (0x%08x)", peer_str(p, peer, sizeof(peer)),
+		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, peer, sizeof(peer)),
 		    clc_diag_str(r.diag.peer), r.diag.peer);
 	else
-		(void)snprintf(r.text, sizeof(r.text), "no: %s to %s: %s (0x%08x)%s", "this side declines SMC-R",
-		    peer_str(p, peer, sizeof(peer)), clc_diag_str(r.diag.local), r.diag.local,
-		    r.diag.held_off ? ", held off after failures" : "");
+		(void)snprintf(r.text, sizeof(r.text), "declined by this side: %s (0x%08x)%s",
+		    clc_diag_str(r.diag.local), r.diag.local, r.diag.held_off ? ", held off after failures" : "");
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
 	verdict(p, &r);
@@ -114,11 +113,11 @@ verdict_closed(struct probe *p)
 	enum smcr_reason reason = smcr_closed(p->conn, &detail);
 
 	if (reason != SMCR_OK) {
-		verdict_no(p, "no: %s: %s%s%s", peer_str(p, peer, sizeof(peer)), smcr_reason_str(reason),
+		verdict_no(p, "%s: %s%s%s", peer_str(p, peer, sizeof(peer)), smcr_reason_str(reason),
 		    detail[0] != '\0' ? ": " : "", detail);
 		return;
 	}
-	(void)snprintf(r.text, sizeof(r.text), "yes: SMC-R to %s works", peer_str(p, peer, sizeof(peer)));
+	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer_str(p, peer, sizeof(peer)));
 	verdict(p, &r);
 }
 
@@ -131,7 +130,7 @@ dial_on(struct probe *p)
 	char peer[ADDR_STR_MAX];
 
 	if (err != 0)
-		verdict_no(p, "no: cannot connect to %s: %s", peer_str(p, peer, sizeof(peer)), strerror(-err));
+		verdict_no(p, "cannot connect to %s: %s", peer_str(p, peer, sizeof(peer)), strerror(-err));
 }
 
 static void
@@ -143,7 +142,7 @@ open_engine_conn(struct probe *p)
 	middle_describe(&p->mid, &p->w->subnets, dial_addr(&p->dial), &o);
 	p->conn = smcr_prewarm(p->w->eng, &o, &err);
 	if (p->conn == NULL)
-		verdict_no(p, "no: no SMC-R connection is free: %s", strerror(-err));
+		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));
 }
 
 static void
@@ -204,7 +203,7 @@ on_timeout(struct timer *t, int64_t now_ns)
 	char peer[ADDR_STR_MAX];
 
 	(void)now_ns;
-	verdict_no(p, "no: %s %s within %u ms", peer_str(p, peer, sizeof(peer)),
+	verdict_no(p, "%s %s within %u ms", peer_str(p, peer, sizeof(peer)),
 	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->timeout_ms);
 }
 
@@ -258,7 +257,7 @@ probes_stop(struct worker *w)
 	struct list_node *n;
 
 	while ((n = list_first(&w->probes)) != NULL)
-		verdict_no(CONTAINER_OF(n, struct probe, node), "no: the daemon ends");
+		verdict_no(CONTAINER_OF(n, struct probe, node), "the daemon ends");
 }
 
 void

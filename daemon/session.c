@@ -177,12 +177,15 @@ blame_event(struct session *s, enum session_event event)
 	case SEV_ENGINE_RESET:
 		blame_engine(s);
 		break;
+	case SEV_ENGINE_OK:
+		if (s->state == SES_RENDEZVOUS)
+			session_blame(s, "link group made ahead for the peer", 0);
+		break;
 	case SEV_REFUSED:
 	case SEV_APP_EOF:
 	case SEV_MID_EOF:
 	case SEV_PEER_DONE:
 	case SEV_BOTH_DONE:
-	case SEV_ENGINE_OK:
 	case SEV_EVENT_CNT:
 		break;
 	}
@@ -257,7 +260,7 @@ session_event(struct session *s, enum session_event event)
 	if ((s->conn == NULL || (s->news & SMCR_EV_FALLBACK) != 0) &&
 	    (act & (ACT_ABORT | ACT_TELL_FIN | ACT_TELL_RST)) != 0)
 		act = (act & ACT_TELL_FIN) != 0 ? ACT_IGNORE : ACT_END_RESET;
-	if ((act & (ACT_ABORT | ACT_END_RESET)) != 0)
+	if ((act & (ACT_ABORT | ACT_END | ACT_END_RESET)) != 0)
 		blame_event(s, event);
 	engine_actions(s, event, act);
 	leg_actions(s, act);

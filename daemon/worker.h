@@ -88,7 +88,7 @@ const struct worker_fallbacks *worker_fallbacks(const struct worker *);
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
 struct check_result {
 	bool possible;
-	char text[256];				/* in words: yes, or what failed and whose reason */
+	char text[256];				/* in words: what was done, or what failed and whose reason */
 	struct smcr_diag diag;
 };
 int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms,

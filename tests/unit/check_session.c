@@ -1,0 +1,482 @@
+/*
+ * What a gateway does around its connections: fallback and refusal, PROXY
+ * headers, who may come and how many, hostile first bytes, descriptors that run
+ * out. Engine and device are the stand-in of fake_smcr.c.
+ */
+#include "daemon/session.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include "daemon/proxy.h"
+#include "fake_smcr.h"
+#include "gateway.h"
+#include "unit.h"
+
+#define DIAG 0x03030000u
+
+static int client, server;
+
+static unsigned
+open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static unsigned fds_before;
+
+static void
+setup(void)
+{
+	memset(&fake, 0, sizeof(fake));
+	memset(&fake_seen, 0, sizeof(fake_seen));
+	log_init(LOG_LVL_ERROR);
+	fds_before = open_fds();
+	gw_init();
+	client = server = -1;
+}
+
+/* Whatever a test did: nothing leaks. */
+static void
+teardown(void)
+{
+	if (client >= 0)
+		close(client);
+	if (server >= 0)
+		close(server);
+	UNTIL(gw_sessions() == 0);
+	ck_assert_uint_eq(gw.w->bufs.lent, 0);
+	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
+	ck_assert_uint_eq(gw.w->session_slab.used, 0);
+	gw_stop();
+	ck_assert_uint_eq(open_fds(), fds_before);
+}
+
+static void
+close_client(void)
+{
+	close(client);
+	client = -1;
+}
+
+static void
+echo_works(void)
+{
+	gw_say(client, "ping");
+	gw_expect(server, "ping", GW_OPEN);
+	gw_say(server, "pong");
+	gw_expect(client, "pong", GW_OPEN);
+}
+
+/* -- fallback -- */
+
+START_TEST(a_fallback_is_counted_and_says_why)
+{
+	struct session_info info;
+	uint32_t pos = 0;
+
+	if (_i == 0)
+		fake.server_declines = DIAG;
+	else
+		fake.client_declines = DIAG;
+	gw_start();
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	while (worker_session_next(gw.w, &pos, &info)) {
+		bool local = (info.kind == CONFIG_EGRESS) == (_i == 0);
+
+		ck_assert_int_eq(info.mode, SESSION_TCP);
+		ck_assert_ptr_null(info.conn);
+		ck_assert_uint_eq(info.diag.local, local ? DIAG : 0);
+		ck_assert_uint_eq(info.diag.peer, local ? 0 : DIAG);
+		ck_assert_uint_eq(info.bytes_from_app, 4);
+		ck_assert_uint_eq(info.bytes_to_app, 4);
+	}
+	ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 1);
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 1);
+	ck_assert_uint_eq(worker_fallbacks(gw.w)->local.e[0].key, DIAG);
+	ck_assert_uint_eq(worker_fallbacks(gw.w)->local.e[0].cnt, 1);
+	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, 1);
+}
+END_TEST
+
+START_TEST(refuse_means_no_tcp)
+{
+	gw.svc[_i].fallback = CONFIG_FALLBACK_REFUSE;
+	fake.server_declines = DIAG;
+	gw_start();
+	client = gw_client();
+	gw_expect_reset(client);
+	ck_assert_uint_eq(gw_info(_i).fallbacks, 1);
+	ck_assert_uint_eq(gw_info(_i).resets, 1);
+}
+END_TEST
+
+START_TEST(out_of_sync_is_tried_once_more)
+{
+	gw.svc[GW_IN].fallback = CONFIG_FALLBACK_REFUSE;
+	fake.server_declines = DIAG;
+	fake.out_of_sync = true;
+	fake.decline_cnt = 1 + (unsigned)_i;
+	gw_start();
+	client = gw_client();
+	/* The egress went on with the declined one on TCP, and learns that nobody is there. */
+	int declined = gw_accept();
+
+	gw_expect_eof(declined);
+	close(declined);
+	if (_i == 0) {
+		server = gw_accept();
+		echo_works();
+		ck_assert(gw_in_state(GW_IN, SES_SMCR));
+	} else {
+		gw_expect_reset(client);
+	}
+	ck_assert_uint_eq(fake_seen.declines, 1 + (unsigned)_i);
+	ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 1 + (unsigned)_i);
+}
+END_TEST
+
+START_TEST(no_free_connection_in_the_engine_is_a_reset)
+{
+	fake.open_fails = true;
+	gw_start();
+	client = gw_client();
+	gw_expect_reset(client);
+	ck_assert_uint_eq(gw.w->stats.sessions_reset, _i == 0 ? 2 : 1);
+}
+END_TEST
+
+/* -- PROXY header -- */
+
+static const enum config_proxy proxies[] = { CONFIG_PROXY_V1, CONFIG_PROXY_V2 };
+
+START_TEST(the_proxy_header_comes_first)
+{
+	bool tcp = _i / 2 == 1;
+	union net_addr src, dst;
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	uint8_t want[PROXY_HEADER_MAX + 5], got[256];
+	size_t hdr, have = 0;
+
+	gw.svc[GW_IN].proxy_protocol = proxies[_i % 2];
+	fake.server_declines = tcp ? DIAG : 0;
+	gw_start();
+	client = gw_client();
+	gw_say(client, "hello");
+	ck_assert_int_eq(getsockname(client, (struct sockaddr *)&ss, &len), 0);
+	net_addr_set(&src, &ss);
+	net_addr_set(&dst, &gw.svc[GW_IN].listen);
+	hdr = proxy_header(proxies[_i % 2], &src, &dst, want);
+	memcpy(want + hdr, "hello", 5);
+	server = gw_accept();
+	while (have < hdr + 5) {
+		ssize_t n = recv(server, got + have, sizeof(got) - have, 0);
+
+		have += n > 0 ? (size_t)n : 0;
+		gw_once();
+	}
+	ck_assert_uint_eq(have, hdr + 5);
+	ck_assert_mem_eq(got, want, have);
+	gw_say(server, "world");
+	gw_expect(client, "world", GW_OPEN);
+}
+END_TEST
+
+START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
+{
+	char text[256] = "";
+
+	gw.svc[GW_IN].proxy_protocol = CONFIG_PROXY_V1;
+	fake.server_declines = _i == 1 ? DIAG : 0;
+	gw_start();
+	client = gw_client();
+	server = gw_accept();
+	UNTIL(gw_read(server, text, sizeof(text)) == GW_OPEN && strstr(text, "\r\n") != NULL);
+	ck_assert_int_eq(strncmp(text, "PROXY TCP4 127.0.0.1 127.0.0.1 ", 31), 0);
+}
+END_TEST
+
+/* -- who may come, and how many -- */
+
+START_TEST(the_allow_list_is_obeyed)
+{
+	struct config_net nets[2] = {
+		{ .addr = { [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2 }, .prefix_len = 120 },
+		{ .addr = { [10] = 0xff, [11] = 0xff, [12] = 127 }, .prefix_len = 104 },
+	};
+
+	gw.svc[_i].allow = nets;
+	gw.svc[_i].allow_cnt = 1;
+	gw_start();
+	client = gw_client();
+	gw_expect_reset(client);
+	close_client();
+	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
+	ck_assert_uint_eq(gw_info(_i).connections, 0);
+	gw.svc[_i].allow_cnt = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
+}
+END_TEST
+
+START_TEST(no_more_than_max_connections)
+{
+	int extra;
+
+	gw.svc[_i].max_connections = 1;
+	gw_start();
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	extra = gw_client();
+	gw_expect_reset(extra);
+	close(extra);
+	ck_assert_uint_eq(gw_info(_i).refused_max, 1);
+	echo_works();
+	close_client();
+	close(server);
+	UNTIL(gw_sessions() == 0);
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+}
+END_TEST
+
+START_TEST(accepting_goes_on_after_descriptors_ran_out)
+{
+	struct rlimit lim = { .rlim_cur = 0 }, old;
+	int waiting[8];
+
+	gw_start();
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	for (int i = 0; i < 8; i++)
+		waiting[i] = gw_client();
+	getrlimit(RLIMIT_NOFILE, &old);
+	lim.rlim_max = old.rlim_max;
+	lim.rlim_cur = (rlim_t)dup(0);
+	close((int)lim.rlim_cur);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	UNTIL(gw.w->stats.accept_pauses > 0);
+	echo_works();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	UNTIL(gw_info(GW_IN).accepted == 9);
+	for (int i = 0; i < 8; i++)
+		close(waiting[i]);
+	for (int fd, i = 0; i < 8; i += fd >= 0)
+		if ((fd = accept4(gw.listener, NULL, NULL, 0)) >= 0)
+			close(fd);
+		else
+			gw_once();
+	echo_works();
+}
+END_TEST
+
+/* -- hostile peers, on the egress's port -- */
+
+static const char *const garbage[] = { "GET / HTTP/1.0\r\n\r\n", "F", "FAK\n", "FAKE1234567890123456789" };
+
+START_TEST(first_bytes_that_are_no_clc_end_the_connection)
+{
+	gw_start();
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	gw_say(client, garbage[_i]);
+	gw_expect_reset(client);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
+	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+}
+END_TEST
+
+/* Speaks so many messages, then nothing more. */
+static void
+stop_after(int step)
+{
+	uint8_t msg[FAKE_MSG_LEN], reply[FAKE_MSG_LEN];
+
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	if (step == 0)
+		return;
+	fake_encode(msg, FAKE_PROPOSAL, 0, 12345);
+	ck_assert_int_eq(send(client, msg, step == 1 ? 7 : sizeof(msg), 0), step == 1 ? 7 : FAKE_MSG_LEN);
+	if (step < 3)
+		return;
+	UNTIL(recv(client, reply, sizeof(reply), 0) == FAKE_MSG_LEN);
+	ck_assert_int_eq(reply[4], FAKE_ACCEPT);
+	fake_encode(msg, FAKE_CONFIRM, 0, 12345);
+	ck_assert_int_eq(send(client, msg, 7, 0), 7);
+}
+
+START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
+{
+	gw_start();
+	stop_after(_i);
+	if (_i >= 2)
+		server = gw_accept();
+	/* Others are not disturbed. */
+	int other = gw_client(), other_server = gw_accept();
+
+	gw_say(other, "ping");
+	gw_expect(other_server, "ping", GW_OPEN);
+	UNTIL(gw_info(GW_OUT).connections == 1);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
+	gw_say(other, "more");
+	gw_expect(other_server, "more", GW_OPEN);
+	close(other);
+	close(other_server);
+}
+END_TEST
+
+START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
+{
+	gw_start();
+	stop_after(_i / 2);
+	UNTIL(gw_info(GW_OUT).connections == 1);
+	if (_i % 2 == 1)
+		net_reset(client);
+	else
+		close(client);
+	client = -1;
+	UNTIL(gw_sessions() == 0);
+	server = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK);
+	if (server >= 0)
+		gw_expect_reset(server);
+}
+END_TEST
+
+/* The test is the peer of the ingress. */
+START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
+{
+	int ls = gw_listen(&gw.peer_addrs[0]), peer;
+
+	gw.cfg.service_cnt = 1;
+	gw_start();
+	client = gw_client();
+	UNTIL((peer = accept4(ls, NULL, NULL, 0)) >= 0);
+	switch (_i) {
+	case 0:
+		net_reset(peer);
+		break;
+	case 1:
+		close(peer);
+		break;
+	case 2:
+		gw_say(peer, "220 mail.example ESMTP\r\n");
+		break;
+	default:
+		break;		/* says nothing */
+	}
+	gw_expect_reset(client);
+	if (_i >= 2)
+		close(peer);
+	close(ls);
+	ck_assert_uint_eq(gw_info(GW_IN).resets, 1);
+}
+END_TEST
+
+START_TEST(a_client_that_resets_during_the_rendezvous)
+{
+	int ls = gw_listen(&gw.peer_addrs[0]), peer;
+	char buf[64];
+
+	gw.cfg.service_cnt = 1;
+	gw_start();
+	client = gw_client();
+	UNTIL((peer = accept4(ls, NULL, NULL, SOCK_NONBLOCK)) >= 0);
+	UNTIL(gw_in_state(GW_IN, SES_RENDEZVOUS));
+	net_reset(client);
+	client = -1;
+	UNTIL(recv(peer, buf, sizeof(buf), 0) < 0 && errno == ECONNRESET);
+	ck_assert_uint_eq(fake_seen.aborts, 1);
+	close(peer);
+	close(ls);
+}
+END_TEST
+
+START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
+{
+	uint8_t msg[FAKE_MSG_LEN];
+
+	gw_start();
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	fake_encode(msg, FAKE_PROPOSAL, FAKE_F_PREWARM, 12345);
+	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	UNTIL(recv(client, msg, sizeof(msg), 0) == FAKE_MSG_LEN);
+	fake_encode(msg, FAKE_CONFIRM, 0, 12345);
+	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	gw_expect_eof(client);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
+	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+}
+END_TEST
+
+START_TEST(idle_fallen_back_connections_hold_no_buffer)
+{
+	enum { N = 50 };
+	int c[N], s[N];
+
+	fake.server_declines = DIAG;
+	gw_start();
+	for (int i = 0; i < N; i++) {
+		c[i] = gw_client();
+		s[i] = gw_accept();
+		gw_say(c[i], "x");
+		gw_expect(s[i], "x", GW_OPEN);
+	}
+	ck_assert_uint_eq(gw.w->bufs.lent, 0);
+	ck_assert_uint_le(gw.w->bufs.free_cnt, 2);
+	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
+	for (int i = 0; i < N; i++) {
+		close(c[i]);
+		close(s[i]);
+	}
+}
+END_TEST
+
+START_TEST(a_session_is_small)
+{
+	ck_assert_uint_le(sizeof(struct session), 448);
+}
+END_TEST
+
+static void
+session_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, a_fallback_is_counted_and_says_why, 0, 2);
+	tcase_add_loop_test(tc, refuse_means_no_tcp, 0, 2);
+	tcase_add_loop_test(tc, out_of_sync_is_tried_once_more, 0, 2);
+	tcase_add_test(tc, no_free_connection_in_the_engine_is_a_reset);
+	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);
+	tcase_add_loop_test(tc, the_proxy_header_comes_without_a_word_of_the_client, 0, 2);
+	tcase_add_loop_test(tc, the_allow_list_is_obeyed, 0, 2);
+	tcase_add_loop_test(tc, no_more_than_max_connections, 0, 2);
+	tcase_add_test(tc, accepting_goes_on_after_descriptors_ran_out);
+	tcase_add_loop_test(tc, first_bytes_that_are_no_clc_end_the_connection, 0, 4);
+	tcase_add_loop_test(tc, a_peer_that_stops_at_any_step_is_cut_off, 0, 4);
+	tcase_add_loop_test(tc, a_peer_that_goes_away_at_any_step_leaves_nothing, 0, 8);
+	tcase_add_loop_test(tc, a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4);
+	tcase_add_test(tc, a_client_that_resets_during_the_rendezvous);
+	tcase_add_test(tc, a_peer_that_makes_a_group_ahead_needs_no_server);
+	tcase_add_test(tc, idle_fallen_back_connections_hold_no_buffer);
+}
+
+static void
+size_case(TCase *tc)
+{
+	tcase_add_test(tc, a_session_is_small);
+}
+
+UNIT_MAIN("session", session_case, size_case)

@@ -1,0 +1,438 @@
+/*
+ * The worker as main and the control socket use it: start, reload, drain, end,
+ * passed sockets, prewarm, check, what it tells about itself. Engine and device
+ * are the stand-in of fake_smcr.c.
+ */
+#include "daemon/worker.h"
+
+#include <fcntl.h>
+
+#include "fake_smcr.h"
+#include "gateway.h"
+#include "unit.h"
+
+static int client, server;
+
+static void
+setup(void)
+{
+	memset(&fake, 0, sizeof(fake));
+	memset(&fake_seen, 0, sizeof(fake_seen));
+	log_init(LOG_LVL_ERROR);
+	gw_init();
+	client = server = -1;
+}
+
+static void
+teardown(void)
+{
+	if (client >= 0)
+		close(client);
+	if (server >= 0)
+		close(server);
+	gw_stop();
+}
+
+static void
+connected(void)
+{
+	client = gw_client();
+	server = gw_accept();
+	gw_say(client, "ping");
+	gw_expect(server, "ping", GW_OPEN);
+}
+
+static void
+still_works(void)
+{
+	gw_say(client, "more");
+	gw_expect(server, "more", GW_OPEN);
+	gw_say(server, "back");
+	gw_expect(client, "back", GW_OPEN);
+}
+
+static bool
+refuses(const struct sockaddr_storage *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool refused = connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)) != 0 && errno == ECONNREFUSED;
+
+	close(fd);
+	return refused;
+}
+
+/* -- start -- */
+
+START_TEST(a_port_in_use_is_told_and_nothing_is_left)
+{
+	int taken = gw_listen(&gw.svc[GW_OUT].listen);
+
+	ck_assert_int_eq(gw_try_start(NULL, 0), -EADDRINUSE);
+	ck_assert_ptr_nonnull(strstr(gw.err, "out"));
+	ck_assert_ptr_nonnull(strstr(gw.err, "127.0.0.1:"));
+	ck_assert_ptr_null(gw.w);
+	ck_assert(refuses(&gw.svc[GW_IN].listen));
+	close(taken);
+	gw.svc[GW_OUT].listen = gw.peer_addrs[0];
+	gw_start();
+	connected();
+}
+END_TEST
+
+START_TEST(a_device_that_does_not_open_is_told)
+{
+	struct config_device devs[2] = { { .siw.name = "siw0" }, { .siw.name = "broken" } };
+
+	gw.cfg.devices = devs;
+	gw.cfg.device_cnt = 2;
+	ck_assert_int_eq(gw_try_start(NULL, 0), -EADDRNOTAVAIL);
+	ck_assert_ptr_nonnull(strstr(gw.err, "broken"));
+	gw.cfg.device_cnt = 1;
+	gw_start();
+	ck_assert_ptr_nonnull(worker_device(gw.w, 0));
+	ck_assert_ptr_null(worker_device(gw.w, 1));
+	gw.cfg.device_cnt = 0;
+}
+END_TEST
+
+START_TEST(passed_sockets_are_used_where_they_fit)
+{
+	struct sockaddr_storage odd;
+	int fds[2] = { gw_listen(&gw.svc[GW_IN].listen), gw_listen(&odd) };
+
+	ck_assert_int_eq(fcntl(fds[0], F_SETFL, 0), 0);
+	log_init(LOG_LVL_ERROR);
+	ck_assert_msg(gw_try_start(fds, 2) == 0, "%s", gw.err);
+	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
+	connected();
+	ck_assert_int_ne(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
+	ck_assert_int_ne(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, 0);
+	ck_assert(refuses(&odd));
+}
+END_TEST
+
+/* -- reload -- */
+
+START_TEST(a_reload_without_changes_changes_nothing)
+{
+	gw_start();
+	connected();
+	ck_assert_int_eq(gw_reload(), 0);
+	still_works();
+	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
+	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
+}
+END_TEST
+
+START_TEST(a_changed_service_keeps_its_connections_and_counters)
+{
+	struct sockaddr_storage old = gw.svc[GW_IN].listen;
+	int other;
+
+	gw_start();
+	connected();
+	gw_free_addr(&gw.svc[GW_IN].listen);
+	gw.svc[GW_IN].max_connections = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(refuses(&old));
+	still_works();
+	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
+	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
+	other = gw_client();
+	UNTIL(gw_info(GW_IN).connections == 2);
+	close(other);
+	other = gw_accept();
+	close(other);
+	UNTIL(gw_info(GW_IN).connections == 1);
+}
+END_TEST
+
+START_TEST(a_removed_service_lets_its_connections_live)
+{
+	gw_start();
+	connected();
+	gw.cfg.services = &gw.svc[GW_OUT];
+	gw.cfg.service_cnt = 1;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(refuses(&gw.svc[GW_IN].listen));
+	still_works();
+	close(client);
+	client = -1;
+	gw_expect_eof(server);
+	close(server);
+	server = -1;
+	UNTIL(gw_sessions() == 0);
+	ck_assert(list_empty(&gw.w->old_services));
+}
+END_TEST
+
+START_TEST(a_new_service_listens)
+{
+	gw.cfg.services = &gw.svc[GW_OUT];
+	gw.cfg.service_cnt = 1;
+	gw_start();
+	ck_assert(refuses(&gw.svc[GW_IN].listen));
+	gw.cfg.services = gw.svc;
+	gw.cfg.service_cnt = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	connected();
+}
+END_TEST
+
+START_TEST(a_renamed_service_takes_the_socket_over)
+{
+	int waiting;
+
+	gw_start();
+	connected();
+	/* In the backlog while the reload happens: not lost. */
+	waiting = gw_client();
+	snprintf(gw.svc[GW_IN].name, sizeof(gw.svc[GW_IN].name), "renamed");
+	ck_assert_int_eq(gw_reload(), 0);
+	still_works();
+	UNTIL(gw_info(GW_IN).accepted == 1);
+	gw_say(waiting, "hello");
+	close(server);
+	server = gw_accept();
+	gw_expect(server, "hello", GW_OPEN);
+	close(waiting);
+}
+END_TEST
+
+START_TEST(two_services_may_swap_their_sockets)
+{
+	struct sockaddr_storage in = gw.svc[GW_IN].listen, out = gw.svc[GW_OUT].listen;
+
+	gw_start();
+	connected();
+	gw.svc[GW_IN].listen = out;
+	gw.svc[GW_OUT].listen = in;
+	gw.peer_addrs[0] = in;
+	ck_assert_int_eq(gw_reload(), 0);
+	still_works();
+	close(client);
+	close(server);
+	connected();
+}
+END_TEST
+
+START_TEST(a_reload_that_fails_changes_nothing)
+{
+	struct sockaddr_storage taken_addr, old = gw.svc[GW_IN].listen;
+	int taken = gw_listen(&taken_addr);
+
+	gw_start();
+	connected();
+	gw.svc[GW_IN].listen = taken_addr;
+	gw.svc[GW_OUT].max_connections = 1;
+	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
+	ck_assert_ptr_nonnull(strstr(gw.err, "in"));
+	ck_assert_uint_eq(gw_info(GW_OUT).cfg->max_connections, 1000);
+	still_works();
+	gw.svc[GW_IN].listen = old;
+	close(client);
+	close(server);
+	connected();
+	close(taken);
+}
+END_TEST
+
+/* -- the end -- */
+
+static unsigned drained;
+static void on_drained(void *arg) { drained += *(unsigned *)arg; }
+
+START_TEST(a_drain_waits_for_the_last_connection)
+{
+	unsigned one = 1;
+
+	gw_start();
+	connected();
+	drained = 0;
+	worker_drain(gw.w, 10000, on_drained, &one);
+	ck_assert(refuses(&gw.svc[GW_IN].listen));
+	gw_run_ms(20);
+	ck_assert_uint_eq(drained, 0);
+	still_works();
+	close(client);
+	close(server);
+	client = server = -1;
+	UNTIL(drained == 1);
+	gw_run_ms(20);
+	ck_assert_uint_eq(drained, 1);
+	ck_assert_int_lt(gw_reload(), 0);
+}
+END_TEST
+
+START_TEST(a_drain_does_not_wait_for_ever)
+{
+	unsigned one = 1;
+	int64_t from;
+
+	fake.busy = _i == 1;
+	gw_start();
+	if (_i == 0)
+		connected();
+	drained = 0;
+	from = loop_now(gw.loop);
+	worker_drain(gw.w, 50, on_drained, &one);
+	UNTIL(drained == 1);
+	ck_assert_int_ge(loop_now(gw.loop) - from, 45 * MS);
+	gw_run_ms(100);
+	ck_assert_uint_eq(drained, 1);
+}
+END_TEST
+
+/* -- prewarm and check -- */
+
+static struct check_result result;
+static unsigned results;
+
+static void
+on_result(void *arg, const struct check_result *r)
+{
+	ck_assert_ptr_eq(arg, &result);
+	result = *r;
+	results++;
+}
+
+static void
+check(const struct sockaddr_storage *peer, uint32_t timeout_ms)
+{
+	results = 0;
+	ck_assert_int_eq(worker_check(gw.w, peer, timeout_ms, on_result, &result), 0);
+	ck_assert_uint_eq(results, 0);
+	UNTIL(results == 1);
+	gw_once();
+	ck_assert(list_empty(&gw.w->probes) && list_empty(&gw.w->dead_probes));
+}
+
+START_TEST(a_check_says_yes)
+{
+	gw_start();
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert_msg(result.possible, "%s", result.text);
+	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+}
+END_TEST
+
+START_TEST(a_check_says_no_and_why)
+{
+	struct sockaddr_storage nobody, hole;
+	int silent;
+
+	gw_start();
+	gw_free_addr(&nobody);
+	check(&nobody, 5000);
+	ck_assert(!result.possible);
+	ck_assert_ptr_nonnull(strstr(result.text, "Connection refused"));
+	gw_black_hole(&hole);
+	check(&hole, 50);
+	ck_assert(!result.possible);
+	ck_assert_ptr_nonnull(strstr(result.text, "50 ms"));
+	silent = gw_listen(&nobody);
+	check(&nobody, 50);
+	ck_assert(!result.possible);
+	ck_assert_ptr_nonnull(strstr(result.text, "rendezvous"));
+	close(silent);
+	fake.server_declines = 0x03030000;
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert(!result.possible);
+	ck_assert_uint_eq(result.diag.peer, 0x03030000);
+	fake.server_declines = 0;
+	fake.client_declines = 0x03070000;
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert(!result.possible);
+	ck_assert_uint_eq(result.diag.local, 0x03070000);
+	fake.client_declines = 0;
+	fake.open_fails = true;
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert(!result.possible);
+}
+END_TEST
+
+START_TEST(a_check_is_answered_when_the_worker_ends)
+{
+	struct sockaddr_storage hole;
+
+	gw_start();
+	gw_black_hole(&hole);
+	results = 0;
+	ck_assert_int_eq(worker_check(gw.w, &hole, 5000, on_result, &result), 0);
+	gw_once();
+	worker_free(gw.w);
+	gw.w = NULL;
+	ck_assert_uint_eq(results, 1);
+	ck_assert(!result.possible);
+}
+END_TEST
+
+START_TEST(checks_are_bounded)
+{
+	struct sockaddr_storage hole;
+	int rc = 0;
+
+	gw_start();
+	gw_black_hole(&hole);
+	for (int i = 0; i < 100 && rc == 0; i++)
+		rc = worker_check(gw.w, &hole, 50, on_result, &result);
+	ck_assert_int_eq(rc, -EBUSY);
+	UNTIL(list_empty(&gw.w->probes));
+}
+END_TEST
+
+START_TEST(prewarm_waits_for_the_peer)
+{
+	gw.svc[GW_IN].prewarm = true;
+	gw.cfg.service_cnt = 1;
+	gw_start();
+	UNTIL(!list_empty(&gw.w->probes));
+	UNTIL(list_empty(&gw.w->probes));
+	ck_assert_uint_eq(fake_seen.opens, 0);
+	/* Now the peer comes up. */
+	gw.cfg.service_cnt = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	UNTIL(gw_info(GW_OUT).accepted == 1 && gw_sessions() == 0);
+	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+	gw_run_ms(50);
+	ck_assert(list_empty(&gw.w->probes));
+}
+END_TEST
+
+START_TEST(the_worker_ends_while_prewarming)
+{
+	gw.svc[GW_IN].prewarm = true;
+	if (_i == 0)
+		gw_black_hole(&gw.peer_addrs[0]);
+	else
+		gw_free_addr(&gw.peer_addrs[0]);
+	gw_start();
+	gw_run_ms(30);
+}
+END_TEST
+
+static void
+worker_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
+	tcase_add_test(tc, a_device_that_does_not_open_is_told);
+	tcase_add_test(tc, passed_sockets_are_used_where_they_fit);
+	tcase_add_test(tc, a_reload_without_changes_changes_nothing);
+	tcase_add_test(tc, a_changed_service_keeps_its_connections_and_counters);
+	tcase_add_test(tc, a_removed_service_lets_its_connections_live);
+	tcase_add_test(tc, a_new_service_listens);
+	tcase_add_test(tc, a_renamed_service_takes_the_socket_over);
+	tcase_add_test(tc, two_services_may_swap_their_sockets);
+	tcase_add_test(tc, a_reload_that_fails_changes_nothing);
+	tcase_add_test(tc, a_drain_waits_for_the_last_connection);
+	tcase_add_loop_test(tc, a_drain_does_not_wait_for_ever, 0, 2);
+	tcase_add_test(tc, a_check_says_yes);
+	tcase_add_test(tc, a_check_says_no_and_why);
+	tcase_add_test(tc, a_check_is_answered_when_the_worker_ends);
+	tcase_add_test(tc, checks_are_bounded);
+	tcase_add_test(tc, prewarm_waits_for_the_peer);
+	tcase_add_loop_test(tc, the_worker_ends_while_prewarming, 0, 2);
+}
+
+UNIT_MAIN("worker", worker_case)
