@@ -5,7 +5,7 @@ lib_libiwarp_la_SOURCES = \
 	lib/iwarp/txq.c lib/iwarp/txq.h \
 	lib/iwarp/stag.c lib/iwarp/stag.h \
 	lib/iwarp/stream.c lib/iwarp/stream.h
-lib_libiwarp_la_LIBADD = lib/libwire.la lib/libbase.la
+lib_libiwarp_la_LIBADD = lib/libwire.la
 
 if HAVE_CHECK
 check_UNIT += \
