@@ -3,12 +3,6 @@
 
 #include <assert.h>
 
-enum {
-	TERM_CATASTROPHIC = 5,	/* RFC 6581 8 */
-	TERM_IRD = 6,
-	TERM_RTR = 7,
-};
-
 static enum neg_state
 neg_fail(struct neg *n, const char *why, uint8_t term_code)
 {
@@ -99,15 +93,15 @@ reply_enhanced(struct neg *n, const struct mpa_frame *f)
 {
 	n->res.enhanced = true;
 	if (!adopt_depths(n, f))
-		return neg_fail(n, "the peer's ORD is more than we can serve", TERM_IRD);
+		return neg_fail(n, "the peer's ORD is more than we can serve", NEG_TERM_IRD);
 	if (n->res.ord < n->cfg.ord_min)
-		return neg_fail(n, "the peer's IRD is too small", TERM_IRD);
+		return neg_fail(n, "the peer's IRD is too small", NEG_TERM_IRD);
 	n->res.p2p = n->cfg.p2p;
 	if (n->cfg.p2p) {
 		/* A responder that answers another model cannot be told what the RTR will be. */
 		n->res.rtr = choose_rtr(f->model & n->cfg.rtr);
 		if (n->res.rtr == 0)
-			return neg_fail(n, "no RTR kind in common", TERM_RTR);
+			return neg_fail(n, "no RTR kind in common", NEG_TERM_RTR);
 		if (n->res.rtr == MPA_RTR_READ && n->res.ord == 0)
 			n->res.ord = 1;
 	}

@@ -15,6 +15,13 @@
 
 #include "wire/mpa.h"
 
+/* Codes of the Terminate (layer 2, type 0) that ends a start-up, RFC 6581 8. */
+enum {
+	NEG_TERM_LOCAL = 5,	/* anything that has no code of its own */
+	NEG_TERM_IRD = 6,
+	NEG_TERM_RTR = 7,
+};
+
 enum neg_state {
 	NEG_IDLE,
 	NEG_REQUESTED,		/* initiator: Request made, Reply awaited */
@@ -55,7 +62,7 @@ struct neg {
 	struct neg_result res;
 	struct mpa_frame request;	/* as sent or received, without private data */
 	const char *why;		/* NEG_FAILED: for people */
-	uint8_t term_code;		/* NEG_FAILED, initiator: Terminate 2/0/this first; 0 = just close */
+	uint8_t term_code;		/* NEG_FAILED: NEG_TERM_*, or 0 = just close */
 };
 
 void neg_init(struct neg *, const struct neg_config *);

@@ -17,17 +17,15 @@ reply_rejected(struct siw_qp *qp, const struct mpa_frame *f)
 	siw_qp_break(qp, siw_verdict_str(ours ? d.verdict : SIW_ACCEPTED), RNIC_WC_FLUSHED, NULL);
 }
 
+/* Not to be: with the Terminate of this code as our only FPDU, or none when it is 0. */
 static void
-negotiation_failed(struct siw_qp *qp)
+give_up(struct siw_qp *qp, const char *why, uint8_t code)
 {
-	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = qp->neg.term_code };
+	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = code };
 
-	if (term.code == 0) {
-		siw_qp_break(qp, qp->neg.why, RNIC_WC_FLUSHED, NULL);
-		return;
-	}
-	txq_start(&qp->txq, qp->neg.res.crc, qp->neg.res.markers_tx);
-	siw_qp_break(qp, qp->neg.why, RNIC_WC_FLUSHED, &term);
+	if (code != 0)
+		txq_start(&qp->txq, qp->neg.res.crc, qp->neg.res.markers_tx);
+	siw_qp_break(qp, why, RNIC_WC_FLUSHED, code != 0 ? &term : NULL);
 }
 
 static void
@@ -40,7 +38,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 		reply_rejected(qp, f);
 		return;
 	case NEG_FAILED:
-		negotiation_failed(qp);
+		give_up(qp, qp->neg.why, qp->neg.term_code);
 		return;
 	case NEG_DONE:
 		break;
@@ -51,13 +49,13 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 	}
 	if (siw_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn ||
 	    peer.from_qpn != qp->remote.qpn) {
-		siw_qp_break(qp, "the MPA Reply is not from the peer's link", RNIC_WC_FLUSHED, NULL);
+		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
 		return;
 	}
 	qp->dev->loop.unwatch(qp->dev->loop.ctx, qp->fd);
 	siw_qp_set_state(qp, SIW_RTS);
 	if (siw_stream_start(qp, &peer) < 0) {
-		siw_qp_break(qp, "out of resources", RNIC_WC_LOCAL_ERR, NULL);
+		give_up(qp, "out of resources", NEG_TERM_LOCAL);
 		return;
 	}
 	siw_tx_rtr(qp);

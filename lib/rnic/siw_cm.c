@@ -73,7 +73,9 @@ siw_cm_check_connected(struct siw_qp *qp)
 	if (qp->state != SIW_RTS || !qp->claimed || qp->connected)
 		return;
 	if (qp->peer_qpn != qp->remote.qpn) {
-		siw_qp_break(qp, "the link was taken by another QP of the peer", RNIC_WC_LOCAL_ERR, NULL);
+		const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = NEG_TERM_LOCAL };
+
+		siw_qp_break(qp, "the link was taken by another QP of the peer", RNIC_WC_LOCAL_ERR, &term);
 		return;
 	}
 	timer_cancel(&qp->dev->timers, &qp->connect_timer);

@@ -12,6 +12,7 @@
 #include "rnic/siw_int.h"
 
 #define ACCEPT_BUDGET 64
+#define LISTEN_BACKLOG 256
 #define ACCEPT_RETRY_MS 100
 
 /* A connection whose MPA Request is being read, or waits for its QP. */
@@ -299,52 +300,58 @@ listen_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	siw_accept_more(dev);
 }
 
-/* The first free port of the range. */
+/* A socket that listens on this port, or a negative errno. */
 static int
-listen_bind(struct siw_dev *dev)
+listen_on(const struct siw_config *cfg, uint16_t port)
 {
-	struct sockaddr_storage ss = dev->cfg.addr;
-	uint32_t port = dev->cfg.port_min;
-	int rc;
+	struct sockaddr_storage ss = cfg->addr;
+	const int on = 1;
+	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
-	do {
-		siw_set_port(&ss, (uint16_t)port);
-		rc = bind(dev->listen_fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) < 0 ||
-		    listen(dev->listen_fd, 256) < 0 ? -errno : 0;
-	} while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
-	return rc;
+	if (fd < 0)
+		return -errno;
+	/* Of a range, a port in TIME_WAIT is as good as another. */
+	if (port != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	siw_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+static uint16_t
+port_of(int fd)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return 0;
+	return ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port :
+	    ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
 }
 
 int
 siw_listen(struct siw_dev *dev, const char **err)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	const int on = 1;
+	uint32_t port = dev->cfg.port_min;
 	int rc;
 
 	timer_init(&dev->accept_timer, accept_retry);
-	dev->listen_fd = socket(dev->cfg.addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (dev->listen_fd < 0) {
-		*err = "address";
-		return -errno;
-	}
-	/* With a range, a port in TIME_WAIT is as good as another. */
-	if (dev->cfg.port_min != 0)
-		(void)setsockopt(dev->listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	rc = listen_bind(dev);
+	do
+		rc = listen_on(&dev->cfg, (uint16_t)port);
+	while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
 	if (rc < 0) {
 		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
-	} else if (getsockname(dev->listen_fd, (struct sockaddr *)&ss, &len) < 0) {
-		rc = -errno;
-		*err = "address";
-	} else {
-		dev->port = ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port :
-		    ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
-		rc = dev->loop.watch(dev->loop.ctx, dev->listen_fd, listen_io, dev);
-		*err = "event loop";
+		return rc;
 	}
+	dev->listen_fd = rc;
+	dev->port = port_of(rc);
+	rc = dev->loop.watch(dev->loop.ctx, dev->listen_fd, listen_io, dev);
 	if (rc < 0) {
+		*err = "event loop";
 		close(dev->listen_fd);
 		dev->listen_fd = -1;
 	}

@@ -315,6 +315,7 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &r), 0);
 	UNTIL(b.failed == 1 && a.errors == 1);
 	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
+	ck_assert_str_eq(a.why, "MPA: local catastrophic error");
 	close_both();
 }
 END_TEST
@@ -416,6 +417,10 @@ START_TEST(ports_come_from_the_range)
 	end_open(&b, &c);
 	ck_assert_uint_gt(rnic_query(b.dev).mpa_port, port);
 	ck_assert_uint_le(rnic_query(b.dev).mpa_port, port + 20);
+	/* two that both take from a range */
+	end_close(&a);
+	end_open(&a, &c);
+	ck_assert_uint_ne(rnic_query(b.dev).mpa_port, rnic_query(a.dev).mpa_port);
 	close_both();
 }
 END_TEST

@@ -702,16 +702,19 @@ START_TEST(bad_replies)
 		break;
 	case 4:
 		raw_send_frame(f, NULL);
+		expect_terminate(2, 0, 5);
 		why = "the MPA Reply is not from the peer's link";
 		break;
 	case 5:
 		d.qpn ^= 1;
 		raw_send_frame(f, &d);
+		expect_terminate(2, 0, 5);
 		why = "the MPA Reply is not from the peer's link";
 		break;
 	case 6:
 		d.from_qpn ^= 1;
 		raw_send_frame(f, &d);
+		expect_terminate(2, 0, 5);
 		why = "the MPA Reply is not from the peer's link";
 		break;
 	case 7:
