@@ -358,7 +358,13 @@ llc_link_timeout(struct lgr *lgr, enum llc_step step)
 		add_link_failed(lgr);
 		break;
 	case LLC_WAIT_DELETE_LINK_RSP:
-		link_down(lgr->flow[LLC_FLOW_LINK].link, "DELETE LINK without an answer");
+		/* The client has taken the second link, so it cannot decline any more (C.3): nothing to wait for. */
+		if (lgr->first_conn != NULL) {
+			lgr->eng->ctr.first_contacts_failed++;
+			rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
+		} else {
+			link_down(lgr->flow[LLC_FLOW_LINK].link, "DELETE LINK without an answer");
+		}
 		break;
 	case LLC_WAIT_DELETE_LINK_SENT:
 	case LLC_WAIT_DELETE_LINK:
