@@ -191,6 +191,16 @@ link_down(struct link *link, const char *why)
 	lgr_link_down(link->lgr, link);
 }
 
+void
+link_retire(struct link *link, const char *why)
+{
+	if (link->state == LINK_FREE || link->state == LINK_DOWN)
+		return;
+	(void)link_flush(link);
+	link_stop(link, why, true);
+	lgr_link_down(link->lgr, link);
+}
+
 /* -- receiving -- */
 
 static int

@@ -136,6 +136,8 @@ int link_new(struct lgr *, struct rnic_dev *, struct link **);
 /* The link is of no use any more: state DOWN, tells the group (lgr_link_down), which decides about its
  * connections. Safe to call twice. */
 void link_down(struct link *, const char *why);
+/* The same in the orderly way: what is queued for the peer still goes out. */
+void link_retire(struct link *, const char *why);
 /* Frees QP, PD, registrations; the slot is free again. */
 void link_free(struct link *);
 /* RNIC_EV_CONNECTED. */

@@ -302,7 +302,10 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 	}
 	gone = llc_link_by_number(lgr, m->link_num);
 	answer_delete(link, msg, gone == NULL ? LLC_DELETE_UNKNOWN_LINK : m->reason);
-	if (gone != NULL)
+	/* The answer goes out though it may travel on the very link that ends (3.5.5.1.3). */
+	if (gone == link)
+		link_retire(gone, reason_text(m->reason));
+	else if (gone != NULL)
 		link_down(gone, reason_text(m->reason));
 }
 
