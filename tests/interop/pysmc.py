@@ -382,17 +382,19 @@ class Link:
 
     def _run(self):
         try:
+            data = b""
             while not self.closing:
-                if not self.ep.stream.rx and not select.select([self.ep.sock], [], [], 0.1)[0]:
-                    continue
-                data = self.ep.sock.recv(1 << 18)
                 with self.cond:
-                    if not data:
-                        raise iw.Closed(False)
                     self.ep.stream.rx += data
                     while (ulpdu := self.ep.stream.pop()) is not None:
                         self._event(self.ep.take(ulpdu))
                     self.cond.notify_all()
+                if select.select([self.ep.sock], [], [], 0.1)[0]:
+                    data = self.ep.sock.recv(1 << 18)
+                    if not data:
+                        raise iw.Closed(False)
+                else:
+                    data = b""
         except (OSError, ValueError, iw.Error, SmcError) as e:
             with self.cond:
                 if isinstance(e, ConnectionError):
@@ -668,6 +670,8 @@ class Conn:
                 self.link.wait(f"{n} bytes, {len(out)} are there", ready, timeout)
                 data = self.peek()[:n - len(out)]
                 if not data:
+                    if not self.peer_state:
+                        raise SmcError(f"{len(out)} of {n} bytes came, then the link ended: {self.link.ended!r}")
                     break
                 out += data
                 self.tail += len(data)
@@ -805,6 +809,12 @@ class Server:
         sock, _ = self.sock.accept()
         sock.settimeout(timeout)
         return Serving(self, sock)
+
+    def forget(self):
+        """Drops connections that nobody accepted."""
+        for sock in (self.sock, self.mpa.sock):
+            while select.select([sock], [], [], 0)[0]:
+                sock.accept()[0].close()
 
     def run(self, timeout=5.0):
         """A Conn, by first contact or on the link that is there."""

@@ -1,0 +1,631 @@
+#!/usr/bin/env python3
+"""A real smcrd's ingress service and a server written in Python: first the correct server, then every wrong one."""
+import os
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import pyiwarp as iw
+import pysmc as smc
+from smc_scene import MS, SOON, Scene, how_it_ends
+from harness import (Failure, case, check, equal, in_thread, main, pattern, recv_exact, same_bytes, set_reset_on_close,
+                     wait_until)
+
+
+def talk(app, conn, n=3000):
+    """n bytes each way between the application and the strange server."""
+    data = pattern(n, n)
+    app.settimeout(SOON)
+    task = in_thread(lambda: app.sendall(data))
+    same_bytes(conn.recv(n, SOON), data, "from the client")
+    task.result()
+    task = in_thread(lambda: conn.send(data, SOON))
+    same_bytes(recv_exact(app, n), data, "from the server")
+    task.result()
+    check(conn.link.ended is None, f"the link ended: {conn.link.ended}")
+
+
+def tcp_talk(app, sock):
+    """By TCP, after a fallback: nothing lost, nothing added."""
+    app.settimeout(SOON)
+    app.sendall(b"hello")
+    equal(smc._read_exact(sock, 5, SOON), b"hello", "from the client")
+    sock.sendall(b"world")
+    same_bytes(recv_exact(app, 5), b"world", "from the server")
+
+
+# -- correct --
+
+
+@case("a correct server: data both ways, more connections on the group, half close, close, abort")
+def _(t):
+    s = Scene(t)
+    for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
+                     ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
+        s.run(name, correct, kw)
+    for markers in (False, True):
+        for crc in (False, True):
+            for rtr in ("send", "write", "read"):
+                s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
+    s.finish()
+
+
+def correct(s, kw):
+    s.fresh_server(**kw)
+    app, first = s.served()
+    talk(app, first, 100000)
+    pairs = [s.served() for _ in range(2)]
+    equal({c.link for _, c in pairs}, {first.link}, "one group")
+    for a, c in pairs:
+        talk(a, c, 30000)
+    (a1, half), (a2, closing) = pairs
+    a1.sendall(b"last words")
+    a1.shutdown(socket.SHUT_WR)
+    half.wait_state(smc.DONE, SOON)
+    same_bytes(half.recv(100), b"last words", "before D")
+    half.send(b"answer")
+    half.shutdown()
+    same_bytes(recv_exact(a1, 100), b"answer", "after D")
+    half.close()
+    closing.shutdown()
+    equal(a2.recv(1), b"", "end at the client")
+    a2.close()
+    closing.close()
+    a3, c = s.served()
+    c.abort()
+    equal(how_it_ends(a3), ("reset", b""), "the client")
+    c.wait_state(smc.ABORT, SOON)
+    a4, c = s.served()
+    talk(a4, c, 10)
+    set_reset_on_close(a4)
+    a4.close()
+    c.wait_state(smc.ABORT, SOON)
+    c.abort()
+    talk(app, first, 10)
+
+
+def mpa_kind(s, markers, crc, rtr):
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept()
+    v.accept_mpa(markers=markers, crc=crc, rtr={rtr})
+    v.read_confirm()
+    v.link.server_llc()
+    talk(app, v.finish(), 40000)
+    equal(bool(v.link.ep.stream.markers_seen), markers, "markers")
+
+
+# -- servers that stop, go away or decline --
+
+STEPS = ("nothing", "half an accept", "accept", "mpa tcp", "mpa", "confirm", "confirm link", "add link")
+
+
+@case("a server that stops, goes away or declines at each step")
+def _(t):
+    s = Scene(t)
+    for step in STEPS:
+        for way in ("stop", "fin", "rst", "decline", "out of sync"):
+            # C.1: no Decline may chase an Accept; and none comes in the middle of a message, or after C.3's point.
+            if way in ("decline", "out of sync") and step in ("accept", "mpa tcp", "half an accept", "mpa", "add link"):
+                continue
+            s.run(f"{step}: {way}", leave, step, way)
+    s.finish()
+
+
+@case("out of sync, and no fallback allowed: the client starts afresh, once (C.4)")
+def _(t):
+    s = Scene(t, service={"fallback": "refuse"})
+    s.run("once", afresh, 1)
+    s.run("again and again", afresh, 2)
+    s.run("another Decline", refused)
+    s.finish()
+
+
+def afresh(s, times):
+    app, v = s.serving()
+    for turn in range(times):
+        v.read_proposal()
+        v.decline(out_of_sync=True)
+        equal(how_it_ends(v.sock)[0], "closed" if turn == 0 else "reset", "the middle")
+        if turn == 0:
+            v = s.next_serving()
+    if times == 1:
+        talk(app, v.run())
+    else:
+        equal(how_it_ends(app), ("reset", b""), "the client")
+
+
+def refused(s):
+    app, v = s.serving()
+    v.read_proposal()
+    v.decline()
+    equal(how_it_ends(app), ("reset", b""), "the client")
+
+
+def advance(s, v, step):
+    def reach(name):
+        return STEPS.index(step) >= STEPS.index(name)
+    v.read_proposal()
+    v.mpa_sock = None
+    if step == "nothing":
+        return
+    if step == "half an accept":
+        v.conn = v.link.new_conn(v.sock)
+        v.sock.sendall(v.accept_msg()[:30])
+        return
+    v.send_accept()
+    if step == "mpa tcp":
+        v.mpa_sock = v.server.mpa.accept_tcp()
+        return
+    if reach("mpa"):
+        v.accept_mpa()
+    if reach("confirm"):
+        v.read_confirm()
+    if reach("confirm link"):
+        v.link.number = 1
+        v.link.send(v.link.confirm_link_msg(False))
+        v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
+    if reach("add link"):
+        v.link.send(smc.llc_add_link(v.peer.mac, v.peer.gid, v.link.qpn, 2, v.peer.mtu_code, v.link.psn))
+        check(v.link.next_llc(smc.ADD_LINK).rejected, "second link not rejected")
+
+
+def leave(s, step, way):
+    app, v = s.serving()
+    advance(s, v, step)
+    if way == "stop":
+        stopped(s, app, v, step)
+    elif way in ("fin", "rst"):
+        if way == "rst":
+            set_reset_on_close(v.sock)
+        v.sock.close()
+        how, data = how_it_ends(app)
+        # While MPA is being connected the middle is not read.
+        check(how == "reset" or (how == "closed" and step in ("accept", "mpa tcp")), f"the client: {how}")
+        equal(data, b"", "bytes at the client")
+    else:
+        v.decline(out_of_sync=way == "out of sync")
+        tcp_talk(app, v.sock)
+        s.wait_log(s.a, "peer=0x03030000")
+        if way == "out of sync":
+            s.wait_log(s.a, "out_of_sync=yes")
+    if v.mpa_sock:
+        v.mpa_sock.close()
+
+
+def stopped(s, app, v, step):
+    if step in ("accept", "mpa tcp"):
+        # The client's own connect times out: that is a clean Decline.
+        declined_by_client(s, app, v, 0x09990002)
+        return
+    if step == "confirm link":
+        # No ADD LINK: goes on with one link.
+        talk(app, v.finish())
+        return
+    if step == "add link":
+        talk(app, v.finish())
+        return
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    equal(how_it_ends(v.sock)[0], "reset", "the middle")
+
+
+def declined_by_client(s, app, v, diag):
+    try:
+        m = smc.clc_read(v.sock, SOON)
+    except smc.Declined as e:
+        equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
+        tcp_talk(app, v.sock)
+        s.wait_log(s.a, f"local={diag:#010x}")
+        return
+    raise Failure(f"{m} for a Decline")
+
+
+# -- Accepts --
+
+
+@case("wrong Accepts")
+def _(t):
+    s = Scene(t)
+    malformed = "malformed CLC message"
+    for name, over, why in (
+            ("no eye catcher in front", {"eye": b"SMCR"}, "no CLC message"), ("no eye catcher at the end", {"tail": b"SMCR"}, malformed),
+            ("length 67", {"length": 67}, "no CLC message"), ("length 0", {"length": 0}, "no CLC message"),
+            ("length 65535", {"length": 65535}, "no CLC message"), ("type Confirm", {"type": smc.CONFIRM}, "unexpected CLC message"),
+            ("type Proposal", {"type": smc.PROPOSAL}, malformed), ("type 7", {"type": 7}, "no CLC message"),
+            ("element 0", {"idx": 0}, malformed)):
+        s.run(name, wrong_accept, over, why)
+    s.run("application data", other_bytes, b"220 mail.example.com ESMTP\r\n")
+    s.run("HTTP", other_bytes, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    s.run("an MPA reply", other_bytes, iw.MpaFrame(True).encode())
+    for name, over, diag in (
+            ("MTU code 0", {"mtu_code": 0}, 0x03000000), ("MTU code 6", {"mtu_code": 6}, 0x03000000),
+            ("without the extension: RoCE", {"ext": None}, 0x03030000),
+            ("RoCE in the extension", {"ext": smc.Ext(transports=smc.ROCE)}, 0x03030000),
+            ("no MPA port", {"ext": smc.Ext(mpa_port=0)}, 0x09990002),
+            ("a closed MPA port", {"ext": smc.Ext(mpa_port=1)}, 0x09990002),
+            ("version 3", {"version": 3}, 0x030c0000), ("an existing group that is not there", {"first": False}, smc.SYNC)):
+        s.run(name, accept_declined, over, diag)
+    s.run("byte by byte", slow_accept)
+    s.finish()
+
+
+def wrong_accept(s, over, why):
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept(**over)
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    equal(how_it_ends(v.sock), ("reset", b""), "the middle")
+    if why:
+        s.wait_log(s.a, why)
+
+
+def other_bytes(s, data):
+    app, v = s.serving()
+    v.read_proposal()
+    v.sock.sendall(data)
+    equal(how_it_ends(app), ("reset", b""), "the client sees nothing of it")
+    s.wait_log(s.a, "no CLC message")
+
+
+def accept_declined(s, over, diag):
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept(**over)
+    try:
+        m = smc.clc_read(v.sock, SOON)
+    except smc.Declined as e:
+        equal((f"{e.diag:#010x}", e.out_of_sync), (f"{diag:#010x}", diag == smc.SYNC), "diagnosis")
+        tcp_talk(app, v.sock)
+        return
+    raise Failure(f"{m} for a Decline")
+
+
+def slow_accept(s):
+    app, v = s.serving()
+    v.read_proposal()
+    v.conn = v.link.new_conn(v.sock)
+    for byte in v.accept_msg():
+        v.sock.sendall(bytes((byte,)))
+    v.accept_mpa()
+    v.read_confirm()
+    v.link.server_llc()
+    talk(app, v.finish())
+
+
+# -- MPA --
+
+
+@case("MPA replies that cannot be: a clean Decline, data by TCP")
+def _(t):
+    s = Scene(t)
+    reply = iw.MpaFrame(True, enhanced=iw.Enhanced(), private=smc.Pdata().encode())
+    for name, data in (
+            ("garbage", b"HTTP/1.1 400 Bad Request\r\n\r\n"), ("a Request", iw.MpaFrame(enhanced=iw.Enhanced()).encode()),
+            ("revision 0", reply.encode()[:17] + b"\0" + reply.encode()[18:]),
+            ("revision 3", reply.encode()[:17] + b"\3" + reply.encode()[18:]),
+            ("unenhanced", iw.MpaFrame(True, private=reply.private).encode()),
+            ("PD_Length 513", reply.encode(pd_length=513)), ("PD_Length 0, S set", reply.encode(pd_length=0)[:20]),
+            ("rejected", iw.MpaFrame(True, reject=True, enhanced=iw.Enhanced(), private=smc.Pdata(verdict=2).encode()).encode()),
+            ("rejected without a word", iw.MpaFrame(True, reject=True, enhanced=iw.Enhanced()).encode()),
+            ("nothing", None), ("reset", False), ("half a reply", reply.encode()[:30]),
+            ("no peer-to-peer mode", iw.MpaFrame(True, enhanced=iw.Enhanced(p2p=False, rtr=()), private=reply.private).encode()),
+            ("IRD 0", iw.MpaFrame(True, enhanced=iw.Enhanced(ird=0), private=reply.private).encode()),
+            ("no private data", iw.MpaFrame(True, enhanced=iw.Enhanced()).encode())):
+        s.run(name, bad_mpa, data)
+    s.finish()
+
+
+def bad_mpa(s, data):
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept()
+    sock, _ = v.server.mpa.accept(SOON)
+    try:
+        if data is False:
+            set_reset_on_close(sock)
+            sock.close()
+        elif data is None:
+            sock.close()
+        else:
+            sock.sendall(data)
+        declined_by_client(s, app, v, 0x09990002)
+    finally:
+        sock.close()
+
+
+# -- LLC --
+
+LINK = (bytes(6), bytes(16), 1, 1)
+
+
+@case("LLC at first contact")
+def _(t):
+    s = Scene(t)
+    for name, over in (("QPN", {"qpn": 0x777}), ("GID", {"gid": bytes(16)}), ("MAC", {"mac": bytes(6)}),
+                       ("number 0", {"number": 0})):
+        s.run(f"CONFIRM LINK names another link: {name}", wrong_confirm_link, over)
+    s.run("unknown message for CONFIRM LINK", early, smc.llc(0x11))
+    s.run("TEST LINK response for CONFIRM LINK", early, smc.llc_test_link(response=True))
+    s.run("CONFIRM LINK response for the request", early, smc.llc_confirm_link(*LINK, 1, response=True))
+    s.run("Terminate for CONFIRM LINK", early, None)
+    s.run("link lost before CONFIRM LINK", early, False)
+    s.run("link lost before CONFIRM LINK, and a Decline", crossing)
+    s.run("link lost behind CONFIRM LINK", lost_in_contact, "confirm link")
+    s.run("link lost behind ADD LINK", lost_in_contact, "add link")
+    s.run("ADD LINK with an unknown MTU", bad_mtu)
+    s.run("ADD LINK of a device that is not there", add_link_late)
+    s.finish()
+
+
+def at_confirm(s):
+    app, v = s.serving()
+    advance(s, v, "confirm")
+    return app, v
+
+
+def wrong_confirm_link(s, over):
+    app, v = at_confirm(s)
+    v.link.number = 1
+    v.link.send(v.link.confirm_link_msg(False, **over))
+    declined_by_client(s, app, v, 0x030b0000)
+
+
+def early(s, msg):
+    """Before our own CONFIRM LINK is out, any failure of the link is a Decline (C.2)."""
+    app, v = at_confirm(s)
+    if msg is False:
+        v.link.close(reset=True)
+    elif msg is None:
+        v.link.ep.terminate(0, 0, 0)
+    else:
+        v.link.send(msg)
+    try:
+        smc.clc_read(v.sock, SOON)
+    except smc.Declined:
+        tcp_talk(app, v.sock)
+        return
+    raise Failure("not declined")
+
+
+def crossing(s):
+    """Both sides see the link's end and may decline: a Decline that crosses ours is no data, for nobody."""
+    app, v = at_confirm(s)
+    v.link.close(reset=True)
+    v.decline()
+    try:
+        smc.clc_read(v.sock, 0.2)
+    except (smc.Declined, iw.Timeout):
+        pass
+    tcp_talk(app, v.sock)
+
+
+def lost_in_contact(s, step):
+    """Behind its own CONFIRM LINK the client cannot fall back any more (C.2)."""
+    app, v = s.serving()
+    advance(s, v, step)
+    v.link.close(reset=True)
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    equal(how_it_ends(v.sock), ("reset", b""), "the middle")
+
+
+def bad_mtu(s):
+    app, v = s.serving()
+    advance(s, v, "confirm link")
+    v.link.send(smc.llc_add_link(v.peer.mac, v.peer.gid, v.link.qpn, 2, 0, v.link.psn))
+    m = v.link.next_llc(smc.ADD_LINK)
+    equal((m.rejected, m.low), (True, 2), "answer")
+    talk(app, v.finish())
+
+
+def add_link_late(s):
+    app, conn = s.served()
+    conn.link.send(smc.llc_add_link(conn.link.peer.mac, conn.link.peer.gid, 77, 3, 3, 99))
+    m = conn.link.wait_llc(smc.ADD_LINK, True, 1, SOON)
+    check(m.rejected, f"{m}: not rejected")
+    talk(app, conn)
+
+
+def broken_link(s, act, why):
+    app, c = s.served()
+    talk(app, c, 10)
+    app2, other = s.served()
+    talk(app2, other, 10)
+    act(c)
+    c.link.wait_ended(SOON)
+    for a in (app, app2):
+        equal(how_it_ends(a), ("reset", b""), "the client")
+    for x in (c, other):
+        equal(how_it_ends(x.middle), ("reset", b""), "the middle")
+    if why:
+        s.wait_log(s.a, why)
+
+
+def harmless(s, act):
+    app, c = s.served()
+    talk(app, c, 10)
+    act(c)
+    c.link.send(smc.llc_test_link(b"0123456789abcdef"))
+    equal(c.link.wait_llc(smc.TEST_LINK, True, timeout=SOON).data, b"0123456789abcdef", "answer to TEST LINK")
+    talk(app, c)
+    talk(*s.served())
+
+
+def sends(*msgs):
+    return lambda c: [c.link.send(m) for m in msgs]
+
+
+@case("LLC on an established link, from the server")
+def _(t):
+    s = Scene(t)
+    s.run("unknown type", broken_link, sends(smc.llc(0x0a)), "unknown LLC message type")
+    s.run("type that asks to be ignored", harmless, sends(smc.llc(0x8a), smc.llc(0xbf)))
+    s.run("bad length", broken_link, sends(smc.llc(smc.TEST_LINK, length=40)), "malformed LLC message")
+    s.run("43 bytes", broken_link, sends(smc.llc(smc.TEST_LINK, size=43)), "malformed LLC message")
+    s.run("CONFIRM LINK again", broken_link, lambda c: c.link.send(c.link.confirm_link_msg(False)),
+          "unexpected CONFIRM LINK")
+    s.run("CONFIRM LINK response", broken_link, sends(smc.llc_confirm_link(*LINK, 1, response=True)), "wrong side")
+    s.run("ADD LINK response", broken_link, sends(smc.llc_add_link(*LINK, 3, 0, smc.RESPONSE)), "wrong side")
+    s.run("ADD LINK CONTINUATION", broken_link, sends(smc.llc(smc.ADD_LINK_CONT)), "wrong side")
+    s.run("TEST LINK response to nothing", broken_link, sends(smc.llc_test_link(response=True)), "not asked for")
+    s.run("DELETE LINK all", broken_link, sends_and_closes(smc.llc_delete_link(all=True)), "DELETE LINK: operator")
+    s.run("DELETE LINK of the last link", delete_last)
+    s.run("DELETE LINK of an unknown link", harmless, delete_unknown)
+    s.run("CONFIRM RKEY not answered", rkey_exchange, None)
+    s.run("CONFIRM RKEY answered no", rkey_exchange, lambda link, m: link.send(
+        m.raw[:3] + bytes((smc.RESPONSE | smc.NEGATIVE,)) + m.raw[4:]))
+    s.run("CONFIRM RKEY answered for another RMB", rkey_exchange, lambda link, m: link.send(
+        m.raw[:3] + bytes((smc.RESPONSE,)) + m.raw[4:8] + b"\xee" + m.raw[9:]))
+    s.finish()
+
+
+def sends_and_closes(msg):
+    def act(c):
+        c.link.send(msg)
+    return act
+
+
+def delete_last(s):
+    app, c = s.served()
+    talk(app, c, 10)
+    c.link.send(smc.llc_delete_link(1))
+    m = c.link.wait_llc(smc.DELETE_LINK, True, timeout=SOON)
+    equal((m.number, m.reason), (1, smc.OPERATOR), "answer")
+    equal(how_it_ends(app), ("reset", b""), "the client")
+
+
+def delete_unknown(c):
+    c.link.send(smc.llc_delete_link(77))
+    m = c.link.wait_llc(smc.DELETE_LINK, True, timeout=SOON)
+    equal((m.number, m.reason), (77, smc.UNKNOWN_LINK), "answer")
+
+
+def rkey_exchange(s, answer):
+    """The client needs a second RMB: more connections than its first one has elements."""
+    s.fresh_server(elems=40)
+    app, first = s.served()
+    talk(app, first, 10)
+    first.link.answers[smc.CONFIRM_RKEY] = answer
+    conns = [(app, first)]
+    for _ in range(20):
+        a, v = s.serving()
+        v.read_proposal()
+        v.send_accept()
+        try:
+            v.read_confirm()
+        except (smc.Declined, iw.Closed):
+            break
+        conns.append((a, v.finish()))
+        check(len(first.link.free) > 0, "the client never asked for a second RMB")
+    else:
+        raise Failure("the client never asked for a second RMB")
+    first.link.wait_llc(smc.CONFIRM_RKEY, False, timeout=SOON)
+    if answer and first.link.ended is None:
+        time.sleep(0.05)
+        if first.link.ended is None:
+            talk(app, first)	# a refusal is no broken link
+            return
+    equal(how_it_ends(app), ("reset", b""), "connections of the broken link")
+
+
+# -- data path --
+
+
+@case("CDC messages that lie end their connection and no other")
+def _(t):
+    s = Scene(t)
+    for name, over, why in (
+            ("producer beyond the window", {"prod": lambda c: c.tx.cursor(c.sent + c.tx.usable + 1)}, "producer"),
+            ("producer offset of all ones", {"prod": (0, 0xffffffff)}, "producer"),
+            ("consumer beyond what was sent", {"cons": lambda c: c.rx.cursor(c.tail + 1)}, "consumer"),
+            ("consumer offset of all ones", {"cons": (0, 0xffffffff)}, "consumer")):
+        s.run(name, aborted, over, why)
+    s.run("write outside", bad_write)
+    s.run("unknown token", harmless, lambda c: c.link.send(smc.Cdc(1, 0x31337).encode()))
+    s.run("an element that is in use (4.4.2)", conflict)
+    s.run("wrong rkey on an existing group", wrong_subsequent, {"rkey": 0x777})
+    s.run("wrong QPN on an existing group", wrong_subsequent, {"qpn": 0x777})
+    s.run("FIN on the middle, nothing else", middle_ends, False)
+    s.run("RST on the middle", middle_ends, True)
+    s.run("a link that is silent: the Read behind the writes is not answered", silent_link)
+    s.finish()
+
+
+def aborted(s, over, why):
+    app, c = s.served()
+    talk(app, c, 10)
+    app2, other = s.served()
+    with c.link.cond:
+        c.send_cdc(**{k: v(c) if callable(v) else v for k, v in over.items()})
+    c.wait_state(smc.ABORT, SOON)
+    c.abort()
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    s.wait_log(s.a, why)
+    talk(app2, other)
+
+
+def bad_write(s):
+    def act(c):
+        with c.link.cond:
+            c.write_at(1 << 30, b"x")
+        end = c.link.wait_ended(SOON)
+        check(isinstance(end, iw.Term) and end.why == (1, 1, 1), f"{end}")
+    broken_link(s, act, None)
+
+
+def conflict(s):
+    app, old = s.served()
+    talk(app, old, 10)
+    a, v = s.serving()
+    v.read_proposal()
+    v.conn = v.link.new_conn(v.sock)
+    v.conn.idx, v.conn.elem_at = old.idx, old.elem_at
+    v.send_accept()
+    v.read_confirm()
+    conn = v.finish()
+    equal(how_it_ends(app), ("reset", b""), "the old client")
+    s.wait_log(s.a, "gave the element to another connection")
+    talk(a, conn)
+
+
+def wrong_subsequent(s, over):
+    app, first = s.served()
+    a, v = s.serving()
+    v.read_proposal()
+    v.send_accept(**over)
+    try:
+        smc.clc_read(v.sock, SOON)
+    except smc.Declined as e:
+        if "qpn" in over:
+            equal((e.diag, e.out_of_sync), (smc.SYNC, True), "diagnosis")
+        tcp_talk(a, v.sock)
+    else:
+        raise Failure("not declined")
+    talk(app, first)
+
+
+def middle_ends(s, reset):
+    app, c = s.served()
+    talk(app, c, 10)
+    if reset:
+        set_reset_on_close(c.middle)
+    c.middle.close()
+    c.wait_state(smc.ABORT, SOON)
+    c.abort()
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    talk(*s.served())
+
+
+def silent_link(s):
+    app, c = s.served()
+    talk(app, c, 10)
+    c.link.ep.answer_reads = False
+    app.sendall(b"does it arrive?")
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    equal(how_it_ends(c.middle), ("reset", b""), "the middle")
+
+
+if __name__ == "__main__":
+    main()
