@@ -48,7 +48,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 		assert(0);
 	}
 	if (siw_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn ||
-	    peer.from_qpn != qp->remote.qpn) {
+	    peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
 		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
 		return;
 	}

@@ -167,7 +167,8 @@ pend_dispatch(struct siw_pend *p)
 	struct siw_dev *dev = p->dev;
 	struct siw_qp *qp;
 
-	if (siw_pdata_decode(p->frame.pd, &p->pdata) < 0) {
+	/* Without receives there it could never be told anything. */
+	if (siw_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;
 		pend_reject(p, SIW_STRANGER);
 		return;

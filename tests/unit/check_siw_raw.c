@@ -315,9 +315,15 @@ START_TEST(strangers_are_refused)
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	struct siw_pdata d;
 	static const uint8_t other[40] = "rping";
+	uint8_t pd[SIW_PDATA_LEN];
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
+	d = raw_pdata();
+	d.recv_depth = 0;
+	siw_pdata_encode(&d, pd);
+	if (_i == 3)
+		f.pd = (struct span){ pd, sizeof(pd) };
 	if (_i == 0)
 		f.pd = (struct span){ other, sizeof(other) };
 	if (_i == 2)
@@ -328,6 +334,7 @@ START_TEST(strangers_are_refused)
 	ck_assert_uint_eq(f.rev, _i == 2 ? 1 : 2);
 	ck_assert_uint_eq(d.verdict, SIW_STRANGER);
 	ck_assert_uint_eq(d.from_qpn, 0);
+	ck_assert_uint_eq(d.token, 0);
 	UNTIL(raw_read(), raw.eof);
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 1);
 	ck_assert_uint_eq(b.failed + b.connected, 0);
@@ -717,6 +724,12 @@ START_TEST(bad_replies)
 		expect_terminate(2, 0, 5);
 		why = "the MPA Reply is not from the peer's link";
 		break;
+	case 11:
+		d.recv_depth = 0;
+		raw_send_frame(f, &d);
+		expect_terminate(2, 0, 5);
+		why = "the MPA Reply is not from the peer's link";
+		break;
 	case 7:
 		shutdown(raw.fd, SHUT_WR);
 		why = "the peer closed its MPA port's connection without an answer";
@@ -801,7 +814,7 @@ siw_raw_case(TCase *tc)
 	tcase_add_test(tc, passive_side_answers_as_the_rfc_wants);
 	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
 	tcase_add_test(tc, initiator_with_ird_0_is_rejected);
-	tcase_add_loop_test(tc, strangers_are_refused, 0, 3);
+	tcase_add_loop_test(tc, strangers_are_refused, 0, 4);
 	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
 	tcase_add_test(tc, silent_connections_do_not_keep_others_out);
 	tcase_add_test(tc, a_crc_error_is_told_and_ends_the_link);
@@ -811,7 +824,7 @@ siw_raw_case(TCase *tc)
 	tcase_add_test(tc, mulpdu_from_the_mss);
 	tcase_add_test(tc, any_segmentation_is_taken);
 	tcase_add_loop_test(tc, responder_with_ird_0_is_told_terminate_6, 0, 2);
-	tcase_add_loop_test(tc, bad_replies, 0, 11);
+	tcase_add_loop_test(tc, bad_replies, 0, 12);
 	tcase_add_loop_test(tc, initiator_speaks_first, 0, 3);
 	tcase_add_test(tc, out_of_descriptors);
 }
