@@ -30,6 +30,7 @@ check_UNIT += \
 	tests/unit/check_leg \
 	tests/unit/check_proxy \
 	tests/unit/check_legs \
+	tests/unit/check_legs_real \
 	tests/unit/check_session \
 	tests/unit/check_worker
 tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
@@ -47,4 +48,9 @@ tests_unit_check_proxy_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(GATEWAY_TEST_SOURCES)
 tests_unit_check_legs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
+# The same with the real engine and device.
+tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c tests/unit/gateway.h tests/unit/unit.h
+tests_unit_check_legs_real_CFLAGS = $(UNIT_CFLAGS) -DGATEWAY_REAL
+tests_unit_check_legs_real_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libiwarp.la lib/libwire.la \
+	lib/libbase.la $(UNIT_LIBS)
 endif

@@ -1,11 +1,14 @@
 /*
  * The three TCP legs. First the table itself, cell by cell against a second
  * list; then its cells on real sockets: a client, a gateway pair in this
- * process, a server, the engine being the stand-in of fake_smcr.c.
+ * process, a server. Built twice: check_legs has the stand-in of fake_smcr.c
+ * for an engine, check_legs_real (GATEWAY_REAL) the real one over soft iWARP.
  */
 #include "daemon/legs.h"
 
+#ifndef GATEWAY_REAL
 #include "fake_smcr.h"
+#endif
 #include "gateway.h"
 #include "unit.h"
 
@@ -102,8 +105,10 @@ static int client, server;
 static void
 setup(void)
 {
+#ifndef GATEWAY_REAL
 	memset(&fake, 0, sizeof(fake));
 	memset(&fake_seen, 0, sizeof(fake_seen));
+#endif
 	log_init(LOG_LVL_ERROR);
 	gw_init();
 	client = server = -1;
@@ -122,8 +127,13 @@ teardown(void)
 static void
 start(int mode)
 {
+#ifdef GATEWAY_REAL
+	if (mode == ON_TCP)
+		gw.cfg.device_cnt = 0;
+#else
 	if (mode == ON_TCP)
 		fake.server_declines = 0x03030000;
+#endif
 	gw_start();
 }
 
@@ -139,18 +149,26 @@ connected(int mode)
 	UNTIL(gw_in_state(GW_IN, data) && gw_in_state(GW_OUT, data));
 }
 
+static uint64_t
+nothing_left(const struct worker *w)
+{
+	ck_assert_uint_eq(w->stats.sessions_opened, w->stats.sessions_closed);
+	ck_assert_uint_eq(w->bufs.lent, 0);
+	ck_assert_uint_eq(w->setup_slab.used, 0);
+	ck_assert_uint_eq(w->session_slab.used, 0);
+	return w->stats.sessions_reset;
+}
+
 static void
 all_gone(bool reset)
 {
+	uint64_t resets;
+
 	UNTIL(gw_sessions() == 0);
-	ck_assert_uint_eq(gw.w->stats.sessions_opened, gw.w->stats.sessions_closed);
-	ck_assert(reset || gw.w->stats.sessions_reset == 0);
-	ck_assert(!reset || gw.w->stats.sessions_reset > 0);
+	resets = nothing_left(gw.w) + (gw.w2 != NULL ? nothing_left(gw.w2) : 0);
+	ck_assert_int_eq(resets > 0, reset);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).connections, 0);
-	ck_assert_uint_eq(gw.w->bufs.lent, 0);
-	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
-	ck_assert_uint_eq(gw.w->session_slab.used, 0);
 }
 
 START_TEST(bytes_go_both_ways)
@@ -162,7 +180,7 @@ START_TEST(bytes_go_both_ways)
 	gw_expect(client, "world", GW_OPEN);
 	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_FROM_APP], 5);
 	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_TO_APP], 5);
-	ck_assert_int_eq(gw.w->stats.tcp_bytes, _i == ON_TCP ? 20 : 0);
+	ck_assert_uint_eq(gw.w->stats.tcp_bytes, _i != ON_TCP ? 0 : 20 / GW_WORKERS);
 }
 END_TEST
 
@@ -232,7 +250,9 @@ START_TEST(half_close_by_the_client)
 	server = -1;
 	gw_expect(client, "answer", GW_EOF);
 	all_gone(false);
+#ifndef GATEWAY_REAL
 	ck_assert_uint_eq(fake_seen.closes, _i == ON_SMCR ? 2 : 0);
+#endif
 }
 END_TEST
 
@@ -331,7 +351,7 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 {
 	connected(ON_SMCR);
 	shutdown(gw_session(GW_IN)->mid.io.fd, SHUT_WR);
-	UNTIL(fake_seen.fins_told == 1);
+	UNTIL((gw_session(GW_OUT)->flags & SF_MID_FIN_TOLD) != 0);
 	/* The link is served meanwhile. */
 	gw_say(client, "still");
 	gw_expect(server, "still", GW_OPEN);
@@ -359,11 +379,9 @@ END_TEST
 START_TEST(the_end_of_the_daemon_resets_both_app_legs)
 {
 	connected(_i);
-	worker_free(gw.w);
-	gw.w = NULL;
+	gw_free_workers();
 	gw_expect_reset(client);
 	gw_expect_reset(server);
-	ck_assert_uint_eq(fake_seen.aborts, _i == ON_SMCR ? 2 : 0);
 }
 END_TEST
 
@@ -407,7 +425,6 @@ START_TEST(a_peer_that_is_not_there_is_a_reset)
 	gw_expect_reset(client);
 	all_gone(true);
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
-	ck_assert_uint_eq(fake_seen.opens, 0);
 }
 END_TEST
 
@@ -508,8 +525,7 @@ START_TEST(the_daemon_ends_while_connecting)
 	start(_i == 2 ? ON_TCP : ON_SMCR);
 	client = gw_client();
 	UNTIL(gw_session(_i == 0 ? GW_IN : GW_OUT) != NULL && setup_dialing(gw_session(_i == 0 ? GW_IN : GW_OUT)));
-	worker_free(gw.w);
-	gw.w = NULL;
+	gw_free_workers();
 	gw_expect_reset(client);
 }
 END_TEST
@@ -552,4 +568,9 @@ socket_case(TCase *tc)
 	tcase_add_loop_test(tc, the_daemon_ends_while_connecting, 0, 3);
 }
 
-UNIT_MAIN("legs", legs_case, socket_case)
+#ifdef GATEWAY_REAL
+#define NAME "legs_real"
+#else
+#define NAME "legs"
+#endif
+UNIT_MAIN(NAME, legs_case, socket_case)

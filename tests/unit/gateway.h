@@ -1,8 +1,12 @@
 /*
- * A gateway pair in one process for tests of the daemon: one worker with an
- * ingress and an egress on loopback, the egress being the ingress's peer, and a
- * server's listening socket. The test plays client and server with its own
- * sockets and turns the loop until what it waits for is there.
+ * A gateway pair in one process for tests of the daemon: an ingress and an
+ * egress on loopback, the egress being the ingress's peer, and a server's
+ * listening socket. The test plays client and server with its own sockets and
+ * turns the loop until what it waits for is there.
+ *
+ * With the engine's stand-in (fake_smcr.h) one worker has both services. With
+ * GATEWAY_REAL each service has a worker of its own, with the real engine and a
+ * soft iWARP device.
  */
 #ifndef SMCRD_TESTS_GATEWAY_H
 #define SMCRD_TESTS_GATEWAY_H
@@ -27,11 +31,19 @@
 
 enum { GW_IN, GW_OUT, GW_SERVICES };
 
+#ifdef GATEWAY_REAL
+#define GW_WORKERS 2
+#else
+#define GW_WORKERS 1
+#endif
+
 struct gateway {
 	struct loop *loop;
-	struct worker *w;
+	struct worker *w;		/* the only one, or the ingress's */
+	struct worker *w2;		/* the egress's; NULL with the stand-in */
 	struct config cfg;
 	struct config_service svc[GW_SERVICES];
+	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
 	int listener;		/* the server's; -1 = nobody listens */
 	int64_t give_up;
@@ -139,6 +151,14 @@ gw_init(void)
 	gw.cfg.service_cnt = GW_SERVICES;
 	gw.loop = loop_new();
 	ck_assert_ptr_nonnull(gw.loop);
+#ifdef GATEWAY_REAL
+	siw_config_init(&gw.device.siw);
+	gw.device.siw.addr = gw.server_addrs[0];
+	gw.cfg.devices = &gw.device;
+	gw.cfg.device_cnt = 1;
+	gw.cfg.service_cnt = 1;
+	gw.cfg.smcr.fin_grace_ms = 100;
+#endif
 }
 
 static inline int
@@ -155,7 +175,20 @@ static inline void
 gw_start(void)
 {
 	ck_assert_msg(gw_try_start(NULL, 0) == 0, "%s", gw.err);
+#ifdef GATEWAY_REAL
+	struct config egress = gw.cfg;
+
+	egress.services = &gw.svc[GW_OUT];
+	ck_assert_int_eq(worker_new(gw.loop, &egress, NULL, 0, stderr, &gw.w2), 0);
+#endif
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
+}
+
+/* Whose service this is. */
+static inline struct worker *
+gw_worker(int service)
+{
+	return service == GW_OUT && gw.w2 != NULL ? gw.w2 : gw.w;
 }
 
 static inline int
@@ -169,9 +202,17 @@ gw_reload(void)
 }
 
 static inline void
-gw_stop(void)
+gw_free_workers(void)
 {
 	worker_free(gw.w);
+	worker_free(gw.w2);
+	gw.w = gw.w2 = NULL;
+}
+
+static inline void
+gw_stop(void)
+{
+	gw_free_workers();
 	loop_free(gw.loop);
 	if (gw.listener >= 0)
 		close(gw.listener);
@@ -265,7 +306,7 @@ gw_session(int service)
 	uint32_t pos = 0;
 	struct session *s;
 
-	while ((s = idtable_next(&gw.w->sessions, &pos)) != NULL)
+	while ((s = idtable_next(&gw_worker(service)->sessions, &pos)) != NULL)
 		if (strcmp(s->settings->cfg.name, gw.svc[service].name) == 0)
 			return s;
 	return NULL;
@@ -285,13 +326,17 @@ gw_info(int service)
 	struct service_info info;
 	uint32_t pos = 0;
 
-	while (worker_service_next(gw.w, &pos, &info))
+	while (worker_service_next(gw_worker(service), &pos, &info))
 		if (strcmp(info.cfg->name, gw.svc[service].name) == 0)
 			return info;
 	ck_abort_msg("no such service");
 }
 
-static inline unsigned gw_sessions(void) { return gw.w->sessions.used; }
+static inline unsigned
+gw_sessions(void)
+{
+	return gw.w->sessions.used + (gw.w2 != NULL ? gw.w2->sessions.used : 0);
+}
 
 /* Breaks a connection from this end: the far end gets RST, our own end of it is dead. */
 static inline void
