@@ -7,6 +7,8 @@
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
+trap packages_cleanup EXIT
+trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)

@@ -13,6 +13,14 @@ packages_missing() {
 	done
 }
 
+packages_policy=
+
+# Undoes what packages_install changes for as long as it runs; also for the caller's trap.
+packages_cleanup() {
+	[ -z "$packages_policy" ] || rm -f "$packages_policy"
+	packages_policy=
+}
+
 # packages_install PACKAGE...: as root; servers that come along are kept from starting by themselves.
 packages_install() {
 	missing=$(packages_missing "$@" | tr '\n' ' ')
@@ -23,10 +31,9 @@ packages_install() {
 		return 1
 	fi
 	echo "installing: $missing"
-	policy=
 	if [ ! -e /usr/sbin/policy-rc.d ]; then
-		policy=/usr/sbin/policy-rc.d
-		printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy
+		packages_policy=/usr/sbin/policy-rc.d
+		printf '#!/bin/sh\nexit 101\n' > $packages_policy && chmod 755 $packages_policy
 	fi
 	log=$(mktemp)
 	if ! { apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
@@ -37,6 +44,6 @@ packages_install() {
 		failed=0
 	fi
 	rm -f "$log"
-	[ -z "$policy" ] || rm -f "$policy"
+	packages_cleanup
 	return $failed
 }
