@@ -41,8 +41,9 @@ class Capture:
         self.t.note("; ".join(dropped) or "dumpcap says nothing of dropped packets")
 
     def tshark(self, *args):
-        out = self.t.run([need("tshark"), "-r", self.file, "-n", "-o", "tcp.check_checksum:FALSE", *args], status=None,
-                         timeout=120)
+        # Heuristics first: a client's port may be one that tshark knows as something else.
+        out = self.t.run([need("tshark"), "-r", self.file, "-n", "-o", "tcp.try_heuristic_first:TRUE", *args],
+                         status=None, timeout=120)
         return out.decode(errors="replace").rstrip("\n").split("\n") if out.strip() else []
 
 
