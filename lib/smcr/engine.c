@@ -292,8 +292,9 @@ engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *peer, uin
 		return;
 	}
 	l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
-	*l = (struct smcr_log){ .type = type, .value = value, .text = text != NULL ? text : "" };
+	*l = (struct smcr_log){ .type = type, .value = value };
 	snprintf(l->peer, sizeof(l->peer), "%s", peer);
+	snprintf(l->text, sizeof(l->text), "%s", text != NULL ? text : "");
 }
 
 void
@@ -324,7 +325,7 @@ bool
 smcr_next_log(struct smcr *eng, struct smcr_log *out)
 {
 	if (eng->log_cnt == 0 && eng->log_lost > 0) {
-		*out = (struct smcr_log){ .type = SMCR_LOG_OVERRUN, .value = eng->log_lost, .text = "" };
+		*out = (struct smcr_log){ .type = SMCR_LOG_OVERRUN, .value = eng->log_lost };
 		eng->log_lost = 0;
 		return true;
 	}

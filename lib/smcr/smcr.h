@@ -329,7 +329,7 @@ struct smcr_log {
 	uint8_t link;
 	char peer[64];			/* peer id in hex, or the peer key */
 	uint64_t value;
-	const char *text;		/* static; "" when there is nothing to add */
+	char text[96];			/* "" when there is nothing to add */
 };
 bool smcr_next_log(struct smcr *, struct smcr_log *);
 

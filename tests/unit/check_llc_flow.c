@@ -295,13 +295,14 @@ short_idle(struct smcr_config *cfg)
 static const char *
 group_down_reason(unsigned host)
 {
+	static struct smcr_log down;
 	struct smcr_log l;
-	const char *why = "";
 
+	down.text[0] = '\0';
 	while (smcr_next_log(d.eng[host], &l))
 		if (l.type == SMCR_LOG_GROUP_DOWN)
-			why = l.text;
-	return why;
+			down = l;
+	return down.text;
 }
 
 START_TEST(an_idle_group_is_ended_by_the_server)
