@@ -121,6 +121,10 @@ void
 smcr_pump(struct session *s)
 {
 	s->news = 0;
+	if (smcr_clc_want(s->conn) > 0) {
+		setup_pump(s);		/* aborted behind the Accept: the Confirm is still to be read (smcr_abort) */
+		return;
+	}
 	if (s->setup != NULL)
 		(void)setup_finish(s);
 	if (s->state != SES_DEAD && (s->mid.flags & LEG_RDHUP) != 0 && (s->flags & SF_MID_FIN_TOLD) == 0) {

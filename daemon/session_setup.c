@@ -278,9 +278,11 @@ setup_pump(struct session *s)
 			session_set_state(s, SES_TCP);
 		}
 		break;
+	case SES_ABORTING:
+		pump_clc(s);
+		break;
 	case SES_SMCR:
 	case SES_CLOSING:
-	case SES_ABORTING:
 	case SES_TCP:
 	case SES_DEAD:
 	case SES_STATE_CNT:
