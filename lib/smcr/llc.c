@@ -140,8 +140,9 @@ llc_sent(struct link *link, enum llc_type type, bool response, bool ok)
 {
 	struct lgr *lgr = link->lgr;
 
+	if (type == LLC_CONFIRM_LINK && !response && ok && lgr->first_conn != NULL)
+		lgr->first_conn->rdv->confirm_link_in = true;
 	/* Delivered, or the client was so quick to comply that our link is gone already. */
-	(void)ok;
 	if (type == LLC_DELETE_LINK && !response &&
 	    lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);

@@ -79,6 +79,7 @@ llc_confirm_link_req(struct link *link, const struct llc_msg *msg)
 		llc_protocol_error(link, "unexpected CONFIRM LINK");
 		return;
 	}
+	lgr->first_conn->rdv->confirm_link_in = true;
 	if (!confirm_link_fits(link, &msg->confirm_link)) {
 		lgr->eng->ctr.bad_llc++;
 		rdv_group_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
@@ -138,6 +139,7 @@ llc_confirm_link_rsp(struct link *link, const struct llc_msg *msg)
 		llc_protocol_error(link, "CONFIRM LINK response names another link");
 		return;
 	}
+	lgr->first_conn->rdv->confirm_link_in = true;
 	first_link_up(link);
 	/* Data waits for the attempt at a second link (3.5.1.6); without one it has failed already (C.8). */
 	if (!offer_link(link)) {

@@ -665,11 +665,16 @@ rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const 
 		rdv_decline(conn, diag);
 		return;
 	case RDV_WAIT_GROUP:
-	case RDV_WAIT_LINK:
-		if (!conn->rdv->confirm_link_out)
-			rdv_decline(conn, diag);
-		else if (conn->role == SMCR_CLIENT)
+		/* Two Declines that cross would be taken for data by both sides. So a client speaks only when it knows
+		 * that the server does not: before CONFIRM LINK has come, the server notices too and declines. */
+		if (conn->rdv->confirm_link_out)
 			rdv_end(conn, reason, why);
+		else if (conn->rdv->confirm_link_in)
+			rdv_decline(conn, diag);
+		return;
+	case RDV_WAIT_LINK:
+		if (!conn->rdv->confirm_link_out || !conn->rdv->confirm_link_in)
+			rdv_decline(conn, diag);
 		/* else the client's own failure to answer brings its Decline, or our timer ends it (C.7). */
 		return;
 	case RDV_NONE:
