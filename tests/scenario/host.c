@@ -116,7 +116,6 @@ turn_fire(struct timer *t, int64_t now_ns)
 	}
 	h->turns++;
 	smcr_set_now(h->eng, now_ns);
-	trace_turn(h->trace, h->nr);
 	if (world_chance(h->w, 500))
 		run_sessions(h);
 	smcr_poll(h->eng, now_ns);

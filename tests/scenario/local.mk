@@ -1,10 +1,15 @@
 # Deterministic runs of whole engines in virtual time; see run.c for how to use it by hand.
 check_PROGRAMS += tests/scenario/run
+check_TAP += tests/scenario/check_seeds.sh
+EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak
 tests_scenario_run_SOURCES = \
 	tests/scenario/run.c \
 	tests/scenario/scenario.c tests/scenario/scenario.h \
 	tests/scenario/check.c tests/scenario/check.h \
-	tests/scenario/trace.c tests/scenario/trace.h \
+	tests/scenario/trace.c tests/scenario/trace.h tests/scenario/trace_int.h \
+	tests/scenario/trace_clc.c \
+	tests/scenario/trace_cdc.c \
+	tests/scenario/trace_llc.c \
 	tests/scenario/host.c tests/scenario/host.h \
 	tests/scenario/session.c tests/scenario/session.h \
 	tests/scenario/flow.c tests/scenario/flow.h \

@@ -139,6 +139,11 @@ draw_flows(struct plan *p, struct rng *r)
 	p->refuse_per_mille = chance(r, 15) ? scale(r, 1, 300) : 0;
 	p->drain = chance(r, 85);
 	p->limit_ms = 600000;
+	/* A crowd of groups that all test their links and look for idle RMBs would only take time. */
+	if (p->flows / p->conns_per_group > 4) {
+		p->keepalive_ms += p->keepalive_ms > 0 && p->keepalive_ms < 2000 ? 2000 : 0;
+		p->rmb_idle_ms += p->rmb_idle_ms < 1000 ? 1000 : 0;
+	}
 }
 
 static void

@@ -19,8 +19,8 @@
 
 #define SETTINGS_MAX 64
 #define RUN_SECONDS 120		/* of real time: a run that takes longer hangs */
-#define TAP_FIXED 40
-#define TAP_RANDOM 200
+#define TAP_FIXED 100
+#define TAP_RANDOM 400
 
 struct options {
 	uint64_t seed;

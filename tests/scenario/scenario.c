@@ -370,11 +370,11 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 	s->plan = p;
 	world_init(&s->w, plan_mix(~p->seed), log);
 	s->fab = make_fabric(s);
-	s->trace = trace_new(&s->w);
+	s->trace = trace_new(&s->w, plan_faulty(p));
 	for (unsigned i = 0; i < p->hosts; i++) {
 		host_init(&s->host[i], &s->w, p, s->fab, s->host, i);
 		s->host[i].trace = s->trace;
-		trace_attach(s->trace, i, s->host[i].eng);
+		trace_attach(s->trace, i, s->host[i].eng, (p->rfc_cursors >> i & 1) != 0);
 	}
 	make_flows(s);
 	arm_faults(s);

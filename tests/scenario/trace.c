@@ -1,40 +1,101 @@
-/* Checks of protocol messages; see trace.h. */
+/* Takes messages from the engines' traces and finds what they belong to; see trace.h. */
 #include "tests/scenario/trace.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/list.h"
-#include "tests/scenario/plan.h"
+#include "tests/scenario/trace_int.h"
 #include "wire/describe.h"
 
-struct watcher {
-	struct trace *t;
-	unsigned host;
-};
-
-struct trace {
-	struct world *w;
-	struct watcher watcher[PLAN_HOSTS_MAX];
-};
-
 struct trace *
-trace_new(struct world *w)
+trace_new(struct world *w, bool faulty)
 {
 	struct trace *t = must_calloc(1, sizeof(*t));
 
 	t->w = w;
+	t->faulty = faulty;
+	list_init(&t->groups);
+	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
+		list_init(&t->conns[i]);
 	return t;
 }
 
 void
 trace_free(struct trace *t)
 {
+	struct list_node *n;
+
+	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
+		while ((n = list_pop(&t->conns[i])) != NULL)
+			free(CONTAINER_OF(n, struct tconn, node));
+	while ((n = list_pop(&t->groups)) != NULL)
+		free(CONTAINER_OF(n, struct tgroup, node));
 	free(t);
 }
 
+void
+trace_bad(const struct watcher *wr, const struct tconn *c, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	world_fail(wr->t->w, "host%u conn %08x: %s", wr->host, c != NULL ? c->id : 0, text);
+}
+
+struct tconn *
+trace_conn(const struct watcher *wr, uint32_t id, bool make)
+{
+	struct list_node *bucket = &wr->t->conns[(id ^ id >> 20) % TRACE_BUCKETS];
+	struct tconn *c;
+
+	LIST_FOREACH(n, bucket) {
+		c = CONTAINER_OF(n, struct tconn, node);
+		if (c->id == id && c->host == wr->host)
+			return c;
+	}
+	if (!make)
+		return NULL;
+	c = must_calloc(1, sizeof(*c));
+	c->id = id;
+	c->host = wr->host;
+	list_push(bucket, &c->node);
+	return c;
+}
+
+struct tgroup *
+trace_group(const struct watcher *wr, uint32_t id)
+{
+	struct tgroup *g;
+
+	LIST_FOREACH(n, &wr->t->groups) {
+		g = CONTAINER_OF(n, struct tgroup, node);
+		if (g->id == id && g->host == wr->host)
+			return g;
+	}
+	g = must_calloc(1, sizeof(*g));
+	g->id = id;
+	g->host = wr->host;
+	list_push(&wr->t->groups, &g->node);
+	return g;
+}
+
+bool
+trace_conn_over(const struct tconn *c)
+{
+	const uint8_t end = CDC_CLOSED | CDC_ABORT;
+
+	if (c->declined || c->peer_reused)
+		return true;		/* 4.4.2 */
+	if (c->middle_ended && !c->confirm)
+		return true;
+	return (c->out.conn_flags & end) != 0 && (c->in.conn_flags & end) != 0;
+}
+
 static void
-log_msg_line(struct watcher *wr, const struct smcr_trace *m)
+show(const struct watcher *wr, const struct smcr_trace *m)
 {
 	char line[WIRE_DESCRIBE_LEN];
 	struct span in = { m->msg, m->len };
@@ -59,21 +120,36 @@ log_msg_line(struct watcher *wr, const struct smcr_trace *m)
 static void
 on_msg(void *ctx, const struct smcr_trace *m)
 {
-	struct watcher *wr = ctx;
+	const struct watcher *wr = ctx;
 
-	log_msg_line(wr, m);
+	show(wr, m);
+	switch (m->kind) {
+	case SMCR_TRACE_CLC:
+		trace_clc(wr, m, trace_conn(wr, m->conn_id, true));
+		break;
+	case SMCR_TRACE_LLC:
+		trace_llc(wr, m, trace_group(wr, m->group_id));
+		break;
+	case SMCR_TRACE_CDC:
+		trace_group(wr, m->group_id)->cdc = true;
+		if (m->conn_id != 0)	/* 0: came for a connection that is gone */
+			trace_cdc(wr, m, trace_conn(wr, m->conn_id, true));
+		break;
+	}
 }
 
 void
-trace_attach(struct trace *t, unsigned host, struct smcr *eng)
+trace_attach(struct trace *t, unsigned host, struct smcr *eng, bool rfc_cursors)
 {
-	t->watcher[host] = (struct watcher){ .t = t, .host = host };
+	t->watcher[host] = (struct watcher){ .t = t, .eng = eng, .host = host, .rfc_cursors = rfc_cursors };
 	smcr_set_trace(eng, on_msg, &t->watcher[host]);
 }
 
 void
-trace_turn(struct trace *t, unsigned host)
+trace_middle_ended(struct trace *t, unsigned host, uint32_t conn_id)
 {
-	(void)t;
-	(void)host;
+	struct tconn *c = trace_conn(&t->watcher[host], conn_id, false);
+
+	if (c != NULL)
+		c->middle_ended = true;
 }

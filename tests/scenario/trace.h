@@ -1,7 +1,7 @@
 /*
- * Legality of every CLC, LLC and CDC message that an engine sends, from its
- * trace alone: what may follow what, on which connection, in which order, and
- * that no RMB element is given out while a connection still has it.
+ * Legality of every CLC, LLC and CDC message that an engine sends, judged from
+ * its trace: what may follow what, on which connection and group, and that no
+ * RMB element is given out while its last user's peer may still write to it.
  */
 #ifndef SMCRD_SCENARIO_TRACE_H
 #define SMCRD_SCENARIO_TRACE_H
@@ -11,11 +11,11 @@
 
 struct trace;
 
-struct trace *trace_new(struct world *);
+struct trace *trace_new(struct world *, bool faulty);
 void trace_free(struct trace *);
 /* Messages of this engine are watched from now on. */
-void trace_attach(struct trace *, unsigned host, struct smcr *);
-/* A turn of the host begins. */
-void trace_turn(struct trace *, unsigned host);
+void trace_attach(struct trace *, unsigned host, struct smcr *, bool rfc_cursors);
+/* The middle of a connection was ended by the other side: what was not confirmed by then never will be. */
+void trace_middle_ended(struct trace *, unsigned host, uint32_t conn_id);
 
 #endif

@@ -1,0 +1,132 @@
+/* Which CDC message may go when, and what its cursors and flags may say (RFC 7609 4.5, 4.8, A.4). */
+#include "tests/scenario/trace_int.h"
+
+/* How cursors count in an element of this size on this connection's group. */
+static uint32_t
+base_of(const struct watcher *wr, const struct smcr_trace *m)
+{
+	const struct tgroup *g = trace_group(wr, m->group_id);
+
+	return g->no_eyecatcher_in && g->no_eyecatcher_out ? 0 : 4;
+}
+
+/* The position that a cursor means, not below `from`. */
+static bool
+position(const struct cdc_cursor *c, uint32_t size, uint32_t base, uint64_t from, uint64_t *pos)
+{
+	uint32_t usable = size - base;
+	uint64_t wrap = from / usable;
+
+	if (c->count < base || c->count >= size)
+		return false;
+	wrap += (uint16_t)(c->wrap - (uint16_t)wrap);
+	*pos = wrap * usable + (c->count - base);
+	return *pos >= from;
+}
+
+/* A consumer cursor alone moves only for a reason (4.5.1), which a message that has come meanwhile may have ended. */
+static void
+check_update(const struct watcher *wr, const struct tconn *c, uint64_t cons, uint32_t usable)
+{
+	uint64_t gain = cons - c->out.cons, window = usable - (c->in.prod - c->out.cons);
+
+	if ((c->asked & (CDC_WRITE_BLOCKED | CDC_UPDATE_REQUESTED | CDC_URGENT_PENDING |
+	    CDC_URGENT_PRESENT)) != 0)
+		return;
+	if (gain == 0)
+		trace_bad(wr, c, "CDC message that says nothing new");
+	else if (window * 2 >= usable || gain * 10 < usable)
+		trace_bad(wr, c, "needless consumer update: gains %llu of %u, window %llu", (unsigned long long)gain, usable,
+		    (unsigned long long)window);
+}
+
+static void
+check_flags(const struct watcher *wr, const struct tconn *c, const struct cdc_msg *msg, uint64_t prod, uint32_t usable)
+{
+	if ((c->out.conn_flags & ~msg->conn_flags & CDC_CONN_FLAGS) != 0)
+		trace_bad(wr, c, "flags %02x taken back, now %02x", c->out.conn_flags, msg->conn_flags);
+	if ((c->out.conn_flags & CDC_SENDING_DONE) != 0 && prod > c->out.prod)
+		trace_bad(wr, c, "data behind D");
+	if ((msg->prod_flags & CDC_WRITE_BLOCKED) != 0 && prod - c->in.cons != usable)
+		trace_bad(wr, c, "B while the window has %llu bytes", (unsigned long long)(usable - (prod - c->in.cons)));
+	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && (msg->prod_flags & CDC_URGENT_PENDING) == 0)
+		trace_bad(wr, c, "U without P");
+}
+
+static void
+check_start(const struct watcher *wr, const struct smcr_trace *m, const struct tconn *c, const struct cdc_msg *msg)
+{
+	const struct tgroup *g = trace_group(wr, m->group_id);
+
+	if (!c->confirm || c->declined || !c->mine.known || !c->peers.known)
+		trace_bad(wr, c, "CDC message before the connection is established");
+	if (c->first_contact && g->rsp_out[LLC_CONFIRM_LINK] + g->rsp_in[LLC_CONFIRM_LINK] == 0)
+		trace_bad(wr, c, "CDC message before the link is confirmed");
+	if (msg->seq != 1)
+		trace_bad(wr, c, "first CDC message has sequence %u", msg->seq);
+}
+
+static void
+sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct cdc_msg *msg)
+{
+	uint32_t base = base_of(wr, m), tx = c->peers.size - base, rx = c->mine.size - base;
+	uint64_t prod, cons;
+
+	if (!c->out.any)
+		check_start(wr, m, c, msg);
+	else if (msg->seq != (uint16_t)(c->out.seq + 1))
+		trace_bad(wr, c, "sequence %u behind %u", msg->seq, c->out.seq);
+	if ((c->out.conn_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
+		trace_bad(wr, c, "CDC message behind C or A");
+	if (!c->peers.known || !c->mine.known)
+		return;
+	if (msg->token != c->peers.token)
+		trace_bad(wr, c, "CDC message for token %08x, not %08x", msg->token, c->peers.token);
+	if (!position(&msg->prod, c->peers.size, base, c->out.prod, &prod) || prod - c->in.cons > tx)
+		trace_bad(wr, c, "producer cursor %u/%u", msg->prod.wrap, msg->prod.count);
+	else if (!position(&msg->cons, c->mine.size, base, c->out.cons, &cons) || cons > c->in.prod)
+		trace_bad(wr, c, "consumer cursor %u/%u", msg->cons.wrap, msg->cons.count);
+	else {
+		check_flags(wr, c, msg, prod, tx);
+		if (c->out.any && prod == c->out.prod && msg->prod_flags == c->out.prod_flags &&
+		    msg->conn_flags == c->out.conn_flags)
+			check_update(wr, c, cons, rx);
+		c->out.prod = prod;
+		c->out.cons = cons;
+	}
+	c->out.any = true;
+	c->out.seq = msg->seq;
+	c->out.prod_flags = msg->prod_flags;
+	c->out.conn_flags = msg->conn_flags;
+	c->asked = c->in.prod_flags;
+}
+
+/* What the engine heard; whether it was right is its peer's trace's business. */
+static void
+received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct cdc_msg *msg)
+{
+	uint32_t base = base_of(wr, m);
+
+	c->in.any = true;
+	c->in.seq = msg->seq;
+	c->in.prod_flags = msg->prod_flags;
+	c->asked |= msg->prod_flags;
+	c->in.conn_flags |= msg->conn_flags;
+	if (c->mine.known)
+		(void)position(&msg->prod, c->mine.size, base, c->in.prod, &c->in.prod);
+	if (c->peers.known)
+		(void)position(&msg->cons, c->peers.size, base, c->in.cons, &c->in.cons);
+}
+
+void
+trace_cdc(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c)
+{
+	struct cdc_msg msg;
+
+	if (cdc_decode((struct span){ m->msg, m->len }, &msg) != CDC_LEN)
+		trace_bad(wr, c, "CDC message cannot be decoded");
+	else if (m->sent)
+		sent(wr, m, c, &msg);
+	else
+		received(wr, m, c, &msg);
+}
