@@ -234,6 +234,7 @@ app_fire(struct timer *t, int64_t now_ns)
 {
 	struct app *a = CONTAINER_OF(t, struct app, timer);
 	int budget = STEP_MAX;
+	bool moved = true;
 
 	(void)now_ns;
 	if (a->sock == NULL)
@@ -252,8 +253,11 @@ app_fire(struct timer *t, int64_t now_ns)
 	case STCP_OPEN:
 		break;
 	}
-	while (budget-- > 0 && (read_some(a) | write_some(a)))
-		;
+	while (moved && budget-- > 0) {
+		moved = read_some(a);
+		if (write_some(a))
+			moved = true;
+	}
 	if (!ended(a))
 		rearm(a);
 }
