@@ -5,6 +5,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/dial.c daemon/dial.h \
 	daemon/subnet.c daemon/subnet.h \
 	daemon/proxy.c daemon/proxy.h \
+	daemon/log_text.c daemon/log_text.h \
 	daemon/bufpool.c daemon/bufpool.h \
 	daemon/legs.c daemon/legs.h \
 	daemon/middle.c daemon/middle.h \
@@ -29,6 +30,7 @@ GATEWAY_TEST_LIBS = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS
 check_UNIT += \
 	tests/unit/check_leg \
 	tests/unit/check_proxy \
+	tests/unit/check_log_text \
 	tests/unit/check_legs \
 	tests/unit/check_legs_real \
 	tests/unit/check_session \
@@ -45,6 +47,9 @@ tests_unit_check_leg_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_proxy_SOURCES = tests/unit/check_proxy.c tests/unit/unit.h
 tests_unit_check_proxy_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_proxy_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_log_text_SOURCES = tests/unit/check_log_text.c tests/unit/unit.h
+tests_unit_check_log_text_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_log_text_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(GATEWAY_TEST_SOURCES)
 tests_unit_check_legs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)

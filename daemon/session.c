@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "daemon/log_text.h"
 #include "daemon/proxy.h"
-#include "wire/clc_diag.h"
 
 /* -- small things the session files share -- */
 
@@ -72,21 +72,20 @@ app_word(const struct session *s)
 static void
 put_mode(const struct session *s, char *buf, size_t cap)
 {
+	char why[LOG_TEXT_MAX];
+
 	if ((s->flags & SF_ESTABLISHED) != 0)
 		(void)snprintf(buf, cap, "SMC-R");
 	else if ((s->flags & SF_FELL_BACK) == 0)
 		(void)snprintf(buf, cap, "none");
 	else
-		(void)snprintf(buf, cap, "TCP local=0x%08x \"%s\" peer=0x%08x \"%s\"%s", s->diag.local,
-		    s->diag.local != 0 ? clc_diag_str(s->diag.local) : "", s->diag.peer,
-		    s->diag.peer != 0 ? clc_diag_str(s->diag.peer) : "",
-		    s->diag.held_off ? " held_off=yes" : "");
+		(void)snprintf(buf, cap, "TCP%s", log_text_diag(&s->diag, why, sizeof(why)));
 }
 
 static void
 log_end(struct session *s)
 {
-	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], mode[200];
+	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], mode[LOG_TEXT_MAX + 8];
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
 

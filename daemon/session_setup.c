@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "wire/clc_diag.h"
+#include "daemon/log_text.h"
 
 bool
 setup_dialing(const struct session *s)
@@ -111,7 +111,7 @@ static void
 note_fallback(struct session *s)
 {
 	struct worker *w = s->w;
-	char peer[ADDR_STR_MAX];
+	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
 	smcr_fallback(s->conn, &s->diag);
 	s->flags |= SF_FELL_BACK;
@@ -120,12 +120,10 @@ note_fallback(struct session *s)
 		tally_count(&w->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
 		tally_count(&w->fallbacks.peer, s->diag.peer);
-	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE,
-	    "no SMC-R: id=%u service=%s peer=%s local=0x%08x \"%s\" peer=0x%08x \"%s\"%s%s", s->id,
-	    s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), s->diag.local,
-	    s->diag.local != 0 ? clc_diag_str(s->diag.local) : "", s->diag.peer,
-	    s->diag.peer != 0 ? clc_diag_str(s->diag.peer) : "", s->diag.out_of_sync ? " out_of_sync=yes" : "",
-	    s->diag.held_off ? " held_off=yes" : "");
+	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id,
+	    s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)),
+	    s->settings->cfg.fallback == CONFIG_FALLBACK_REFUSE ? "refuse" : "tcp",
+	    log_text_diag(&s->diag, why, sizeof(why)));
 }
 
 /* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */

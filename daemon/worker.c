@@ -12,6 +12,7 @@
 
 #include "daemon/devices.h"
 #include "daemon/listener.h"
+#include "daemon/log_text.h"
 #include "daemon/prewarm.h"
 #include "daemon/probe.h"
 #include "daemon/reload.h"
@@ -61,24 +62,14 @@ reap(struct worker *w)
 static void
 log_engine(struct worker *w)
 {
-	static const struct {
-		enum log_level level;
-		const char *phrase;
-	} lines[] = {
-		[SMCR_LOG_GROUP_UP] = { LOG_LVL_NOTICE, "link group up" },
-		[SMCR_LOG_GROUP_DOWN] = { LOG_LVL_NOTICE, "link group down" },
-		[SMCR_LOG_LINK_UP] = { LOG_LVL_NOTICE, "link up" },
-		[SMCR_LOG_LINK_DOWN] = { LOG_LVL_WARNING, "link down" },
-		[SMCR_LOG_HELD_OFF] = { LOG_LVL_WARNING, "peer held off" },
-		[SMCR_LOG_PROTOCOL] = { LOG_LVL_WARNING, "protocol violation by the peer" },
-		[SMCR_LOG_OVERRUN] = { LOG_LVL_WARNING, "engine log lines lost" },
-	};
 	struct smcr_log l;
+	char text[LOG_TEXT_MAX];
 
-	while (smcr_next_log(w->eng, &l))
-		log_limited(&w->lim_engine, w->now_ns, lines[l.type].level,
-		    "%s: group=%u link=%u peer=%s value=%llu reason=\"%s\"", lines[l.type].phrase, l.group_id,
-		    l.link, l.peer, (unsigned long long)l.value, l.text);
+	while (smcr_next_log(w->eng, &l)) {
+		enum log_level level = log_text_engine(&l, text, sizeof(text));
+
+		log_limited(&w->lim_engine[l.type], w->now_ns, level, "%s", text);
+	}
 }
 
 static bool
@@ -160,7 +151,8 @@ worker_alloc(struct loop *loop, const struct config *cfg)
 	list_init(&w->dead_probes);
 	w->lim_refused = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
 	w->lim_failed = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
-	w->lim_engine = (struct log_limit){ .burst = 100, .interval_ms = 1000 };
+	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
+		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
 	timer_init(&w->drain.timer, on_drain_timeout);
 	return w;
 }

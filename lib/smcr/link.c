@@ -169,7 +169,7 @@ link_stop(struct link *link, const char *why, bool graceful)
 	if (link->state == LINK_ACTIVE) {
 		link->lgr->active_cnt--;
 		eng->ctr.links_down++;
-		engine_log(eng, SMCR_LOG_LINK_DOWN, link->lgr, link, why);
+		engine_log(eng, graceful ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, link->lgr, link, why);
 	}
 	if (graceful)
 		link_post_end(link);

@@ -315,13 +315,15 @@ void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
 
 /* Lifecycle of groups and links, for the log: pulled like connection events, bounded (oldest kept, the rest counted). */
 enum smcr_log_type {
-	SMCR_LOG_GROUP_UP,
+	SMCR_LOG_GROUP_UP,		/* text = our role */
 	SMCR_LOG_GROUP_DOWN,
-	SMCR_LOG_LINK_UP,
+	SMCR_LOG_LINK_UP,		/* text = device */
+	SMCR_LOG_LINK_ENDED,		/* in order: its group was not needed any more */
 	SMCR_LOG_LINK_DOWN,
-	SMCR_LOG_HELD_OFF,
+	SMCR_LOG_HELD_OFF,		/* value = ms */
 	SMCR_LOG_PROTOCOL,		/* the peer broke the protocol; text says how */
 	SMCR_LOG_OVERRUN,		/* value = lines that were lost */
+	SMCR_LOG_TYPE_CNT
 };
 struct smcr_log {
 	enum smcr_log_type type;

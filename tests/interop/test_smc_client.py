@@ -108,7 +108,7 @@ def declined(s, c, diag):
     else:
         raise Failure("not declined")
     s.tcp_echoes(c.sock)
-    s.wait_log(s.b, f"local={diag:#010x}")
+    s.wait_log(s.b, f"local_code={diag:#010x}")
     equal([x["mode"] for x in s.b.connections()].count("tcp"), 1, "mode of the connection")
 
 
@@ -307,7 +307,7 @@ def after_decline(s, c, step):
         except smc.Declined:
             raise Failure("declined back") from None
     s.tcp_echoes(c.sock)
-    s.wait_log(s.b, "peer=0x03030000")
+    s.wait_log(s.b, "peer_code=0x03030000")
 
 
 # -- MPA --

@@ -189,7 +189,7 @@ def leave(s, step, way):
     else:
         v.decline(out_of_sync=way == "out of sync")
         tcp_talk(app, v.sock)
-        s.wait_log(s.a, "peer=0x03030000")
+        s.wait_log(s.a, "peer_code=0x03030000")
         if way == "out of sync":
             s.wait_log(s.a, "out_of_sync=yes")
     if v.mpa_sock:
@@ -218,7 +218,7 @@ def declined_by_client(s, app, v, diag):
     except smc.Declined as e:
         equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
         tcp_talk(app, v.sock)
-        s.wait_log(s.a, f"local={diag:#010x}")
+        s.wait_log(s.a, f"local_code={diag:#010x}")
         return
     raise Failure(f"{m} for a Decline")
 

@@ -62,7 +62,7 @@ run_events(struct host *h)
 static void
 drain_log(struct host *h)
 {
-	static const char *const names[] = { "group up", "group down", "link up", "link down", "held off", "protocol",
+	static const char *const names[] = { "group up", "group down", "link up", "link ended", "link down", "held off", "protocol",
 	    "log overrun" };
 	struct smcr_log l;
 

@@ -1,0 +1,69 @@
+/* Wording of the log lines about the engine; see log_text.h. */
+#include "daemon/log_text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/clc_diag.h"
+
+/* Behind what is there already; cut off where the buffer ends. */
+static void __attribute__((format(printf, 3, 4)))
+add(char *buf, size_t cap, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(buf + len, cap - len, fmt, ap);
+	va_end(ap);
+}
+
+enum log_level
+log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
+{
+	static const struct {
+		enum log_level level;
+		const char *phrase;
+		const char *text_key;
+		const char *value_key;	/* NULL: the value means nothing */
+	} kinds[] = {
+		[SMCR_LOG_GROUP_UP] = { LOG_LVL_NOTICE, "link group up", "role", NULL },
+		[SMCR_LOG_GROUP_DOWN] = { LOG_LVL_NOTICE, "link group down", "reason", NULL },
+		[SMCR_LOG_LINK_UP] = { LOG_LVL_NOTICE, "link up", "device", NULL },
+		[SMCR_LOG_LINK_ENDED] = { LOG_LVL_NOTICE, "link ended", "reason", NULL },
+		[SMCR_LOG_LINK_DOWN] = { LOG_LVL_WARNING, "link down", "reason", NULL },
+		[SMCR_LOG_HELD_OFF] = { LOG_LVL_WARNING, "peer held off", "reason", "for_ms" },
+		[SMCR_LOG_PROTOCOL] = { LOG_LVL_WARNING, "protocol violation by the peer", "what", NULL },
+		[SMCR_LOG_OVERRUN] = { LOG_LVL_WARNING, "engine log lines lost", "reason", "count" },
+	};
+
+	buf[0] = '\0';
+	add(buf, cap, "%s:", kinds[l->type].phrase);
+	if (l->group_id != 0)
+		add(buf, cap, " group=%u", l->group_id);
+	if (l->link != 0)
+		add(buf, cap, " link=%u", l->link);
+	if (l->peer[0] != '\0')
+		add(buf, cap, " peer=%s", l->peer);
+	if (kinds[l->type].value_key != NULL)
+		add(buf, cap, " %s=%llu", kinds[l->type].value_key, (unsigned long long)l->value);
+	if (l->text[0] != '\0')
+		add(buf, cap, strchr(l->text, ' ') != NULL ? " %s=\"%s\"" : " %s=%s", kinds[l->type].text_key, l->text);
+	return kinds[l->type].level;
+}
+
+const char *
+log_text_diag(const struct smcr_diag *diag, char *buf, size_t cap)
+{
+	buf[0] = '\0';
+	if (diag->local != 0)
+		add(buf, cap, " local_code=0x%08x local_reason=\"%s\"", diag->local, clc_diag_str(diag->local));
+	if (diag->peer != 0)
+		add(buf, cap, " peer_code=0x%08x peer_reason=\"%s\"", diag->peer, clc_diag_str(diag->peer));
+	if (diag->out_of_sync)
+		add(buf, cap, " out_of_sync=yes");
+	if (diag->held_off)
+		add(buf, cap, " held_off=yes");
+	return buf;
+}

@@ -1,0 +1,21 @@
+/*
+ * Log lines about what the engine tells: a fixed phrase, then only the keys
+ * that mean something for that kind of line. Used by worker.c and session*.c.
+ */
+#ifndef SMCRD_DAEMON_LOG_TEXT_H
+#define SMCRD_DAEMON_LOG_TEXT_H
+
+#include <stddef.h>
+
+#include "base/log.h"
+#include "smcr/smcr.h"
+
+#define LOG_TEXT_MAX 320
+
+/* The line for an entry of the engine's log, and how important it is. */
+enum log_level log_text_engine(const struct smcr_log *, char *buf, size_t cap);
+
+/* Why a connection is not on SMC-R, as keys with a space before each; "" when nobody gave a reason. */
+const char *log_text_diag(const struct smcr_diag *, char *buf, size_t cap);
+
+#endif

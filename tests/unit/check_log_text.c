@@ -1,0 +1,84 @@
+/* How the log speaks of groups, links and fallbacks: each kind of line as a whole. */
+#include "daemon/log_text.h"
+
+#include "unit.h"
+
+#define PEER "8847e2aa0a2bde65"
+
+static const struct {
+	struct smcr_log entry;
+	enum log_level level;
+	const char *line;
+} lines[] = {
+	{ { .type = SMCR_LOG_GROUP_UP, .group_id = 1, .peer = PEER, .text = "server" }, LOG_LVL_NOTICE,
+	    "link group up: group=1 peer=" PEER " role=server" },
+	{ { .type = SMCR_LOG_GROUP_DOWN, .group_id = 1, .peer = PEER, .text = "no link left" }, LOG_LVL_NOTICE,
+	    "link group down: group=1 peer=" PEER " reason=\"no link left\"" },
+	{ { .type = SMCR_LOG_LINK_UP, .group_id = 1, .link = 2, .peer = PEER, .text = "siw0" }, LOG_LVL_NOTICE,
+	    "link up: group=1 link=2 peer=" PEER " device=siw0" },
+	{ { .type = SMCR_LOG_LINK_ENDED, .group_id = 1, .link = 2, .peer = PEER, .text = "group deleted" },
+	    LOG_LVL_NOTICE, "link ended: group=1 link=2 peer=" PEER " reason=\"group deleted\"" },
+	{ { .type = SMCR_LOG_LINK_DOWN, .group_id = 1, .link = 2, .peer = "192.0.2.1:15432", .text = "timed out" },
+	    LOG_LVL_WARNING, "link down: group=1 link=2 peer=192.0.2.1:15432 reason=\"timed out\"" },
+	{ { .type = SMCR_LOG_HELD_OFF, .peer = "[2001:db8::1]:80", .value = 2000, .text = "it failed" },
+	    LOG_LVL_WARNING, "peer held off: peer=[2001:db8::1]:80 for_ms=2000 reason=\"it failed\"" },
+	{ { .type = SMCR_LOG_PROTOCOL, .group_id = 3, .link = 1, .peer = PEER, .text = "malformed CDC message" },
+	    LOG_LVL_WARNING,
+	    "protocol violation by the peer: group=3 link=1 peer=" PEER " what=\"malformed CDC message\"" },
+	{ { .type = SMCR_LOG_OVERRUN, .value = 12 }, LOG_LVL_WARNING, "engine log lines lost: count=12" },
+};
+
+START_TEST(each_kind_of_line_has_what_belongs_to_it)
+{
+	char buf[LOG_TEXT_MAX];
+
+	ck_assert_int_eq(log_text_engine(&lines[_i].entry, buf, sizeof(buf)), lines[_i].level);
+	ck_assert_str_eq(buf, lines[_i].line);
+}
+END_TEST
+
+START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
+{
+	struct smcr_log l = { .type = SMCR_LOG_PROTOCOL, .group_id = UINT32_MAX, .link = 255, .value = UINT64_MAX };
+	char buf[LOG_TEXT_MAX], small[8];
+
+	memset(l.peer, 'p', sizeof(l.peer) - 1);
+	memset(l.text, 't', sizeof(l.text) - 1);
+	l.text[3] = ' ';
+	(void)log_text_engine(&l, buf, sizeof(buf));
+	ck_assert_int_eq(buf[strlen(buf) - 1], '"');
+	(void)log_text_engine(&l, small, sizeof(small));
+	ck_assert_str_eq(small, "protoco");
+}
+END_TEST
+
+START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
+{
+	static const struct {
+		struct smcr_diag diag;
+		const char *text;
+	} cases[] = {
+		{ { 0 }, "" },
+		{ { .local = 0x03030000 }, " local_code=0x03030000 local_reason=\"no RDMA device\"" },
+		{ { .peer = 0x03030000 }, " peer_code=0x03030000 peer_reason=\"no RDMA device\"" },
+		{ { .peer = 0x04000000, .out_of_sync = true },
+		    " peer_code=0x04000000 peer_reason=\"the two ends disagree about the link group\" out_of_sync=yes" },
+		{ { .local = 0x030a0000, .held_off = true },
+		    " local_code=0x030a0000 local_reason=\"no active link in the link group\" held_off=yes" },
+	};
+	char buf[LOG_TEXT_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_str_eq(log_text_diag(&cases[i].diag, buf, sizeof(buf)), cases[i].text);
+}
+END_TEST
+
+static void
+log_text_case(TCase *tc)
+{
+	tcase_add_loop_test(tc, each_kind_of_line_has_what_belongs_to_it, 0, sizeof(lines) / sizeof(lines[0]));
+	tcase_add_test(tc, the_longest_line_fits_and_a_short_buffer_holds);
+	tcase_add_test(tc, a_fallback_tells_who_and_why_and_nothing_else);
+}
+
+UNIT_MAIN("log_text", log_text_case)
