@@ -76,8 +76,14 @@ class Bench:
         limit = {"max_connections": 6000} 	# of a service; its default is below the idle row's number
         pair = Pair(self.t, self.servers, ingress=limit, egress=limit,
                     a={"log_level": "notice"}, b={"log_level": "notice"})
-        self.pair = pair
         return Way("smcrd", pair.host, pair.port, [pair.a, pair.b])
+
+    def look_for_fallbacks(self, way):
+        """A figure that is not SMC-R's is worth a note."""
+        if way.name == "smcrd":
+            fallen = sum(s["fallbacks"] for d in way.procs for s in d.services())
+            if fallen:
+                self.notes.append(f"{fallen} connections of smcrd fell back to TCP: figures are not SMC-R's alone")
 
     # -- single measurements; each gives a dict of figures --
 
@@ -159,6 +165,7 @@ class Bench:
             after = fresh.rss()
             for s in socks + [one]:
                 s.close()
+            self.look_for_fallbacks(fresh)
             return {"bytes": (after - before) / self.idle / 1024}
         finally:
             for p in fresh.procs:
@@ -269,9 +276,7 @@ def main():
                 print(f"{row[0]} ", end="", file=sys.stderr, flush=True)
                 results[row[0]] = measure(bench, row, args.rounds)
                 print(file=sys.stderr)
-        fallen = sum(s["fallbacks"] for d in (bench.pair.a, bench.pair.b) for s in d.services())
-        if fallen:
-            bench.notes.append(f"{fallen} connections of smcrd fell back to TCP: the figures are not SMC-R's")
+        bench.look_for_fallbacks(bench.smcrd)
         machine = {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(),
                    "kernel": platform.release(), "haproxy": version([need("haproxy"), "-v"])}
         print(f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['haproxy']}; median of {args.rounds} "
