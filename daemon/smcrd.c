@@ -35,6 +35,7 @@ struct daemon {
 	struct control *control;
 	struct notify notify;
 	bool draining;
+	bool term_seen;			/* the drain may be a control client's: the first signal does not cut it short */
 
 	struct loader *loader;		/* while a reload is going on */
 	bool reload_again;		/* SIGHUP came meanwhile */
@@ -297,12 +298,16 @@ on_term(void *arg)
 {
 	struct daemon *d = arg;
 
-	if (d->draining) {
+	if (d->term_seen) {
 		log_msg(LOG_LVL_NOTICE, "ending at once");
 		loop_stop(d->loop);
-	} else {
-		drain(d);
+		return;
 	}
+	d->term_seen = true;
+	if (d->draining)
+		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
+	else
+		drain(d);
 }
 
 /* -- start -- */

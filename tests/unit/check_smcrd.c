@@ -349,6 +349,23 @@ START_TEST(second_signal_ends_at_once)
 }
 END_TEST
 
+/* "smcrctl drain" and then "systemctl stop": the connections keep their time. */
+START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
+{
+	write_file("egress = ( " SVC("busy", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	kill(child, SIGUSR2);
+	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
+	kill(child, SIGTERM);
+	wait_for_log("draining already");
+	ck_assert_int_eq(waitpid(child, NULL, WNOHANG), 0);
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("ending at once");
+}
+END_TEST
+
 START_TEST(reloads)
 {
 	static const char *const args[] = { "-d", "info", NULL };
@@ -536,6 +553,7 @@ smcrd_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, starts_and_ends);
 	tcase_add_test(tc, second_signal_ends_at_once);
+	tcase_add_test(tc, the_first_signal_does_not_cut_a_clients_drain_short);
 	tcase_add_test(tc, reloads);
 	tcase_add_test(tc, keeps_the_old_configuration_when_the_file_is_wrong);
 	tcase_add_test(tc, keeps_the_old_configuration_when_the_worker_refuses);
