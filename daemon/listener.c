@@ -99,11 +99,27 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *peer)
 		session_start(svc, fd, peer);
 }
 
-/* Out of descriptors or memory: they come back when connections end, which brings no edge here. */
+/* An error of the connection that accept4() would have returned (accept(2)): it is gone, the next one may be well. */
 static bool
-is_shortage(int err)
+is_of_connection(int err)
 {
-	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+	switch (err) {
+	case ECONNABORTED:
+	case EINTR:
+	case EPERM:
+	case EPROTO:
+	case ENOPROTOOPT:
+	case EOPNOTSUPP:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ENONET:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* True when more may be waiting. */
@@ -119,16 +135,17 @@ accept_batch(struct service *svc)
 
 		if (fd >= 0) {
 			admit(svc, fd, &peer);
-		} else if (is_shortage(errno)) {
+		} else if (errno == EAGAIN) {
+			return false;
+		} else if (!is_of_connection(errno)) {
+			/* Out of descriptors or memory, mostly: they come back when connections end, which brings no
+			 * edge here. Whatever else it is, it must not keep the loop from sleeping. */
 			log_limited(&w->lim_refused, w->now_ns, LOG_LVL_WARNING, "accepting paused: service=%s why=\"%s\"",
 			    svc->settings->cfg.name, strerror(errno));
 			w->stats.accept_pauses++;
 			worker_arm(w, &svc->listener.pause, PAUSE_MS);
 			return false;
-		} else if (errno == EAGAIN) {
-			return false;
 		}
-		/* Anything else is an error of that connection: it is gone. */
 	}
 	return true;
 }

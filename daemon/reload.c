@@ -63,6 +63,17 @@ find_listener(const struct worker *w, const struct sockaddr_storage *addr)
 	return NULL;
 }
 
+/* A socket unit may have ListenDatagram= or Accept=yes. */
+static bool
+is_listening(int fd)
+{
+	int type = 0, on = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM &&
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0;
+}
+
 /* A socket of systemd's that listens there, or -1. */
 static int
 take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
@@ -72,7 +83,8 @@ take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
 		socklen_t len = sizeof(ss);
 		int fd = p->fds[i];
 
-		if (fd < 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 || !same_place(&ss, addr))
+		if (fd < 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 || !same_place(&ss, addr) ||
+		    !is_listening(fd))
 			continue;
 		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -219,7 +231,7 @@ close_unused(struct plan *p)
 		if (p->fds[i] < 0)
 			continue;
 		(void)getsockname(p->fds[i], (struct sockaddr *)&ss, &len);
-		log_msg(LOG_LVL_WARNING, "passed socket fits no service, closed: listen=%s",
+		log_msg(LOG_LVL_WARNING, "passed socket is no TCP listener of a service, closed: address=%s",
 		    addr_format_port(&ss, text, sizeof(text)));
 		close(p->fds[i]);
 	}

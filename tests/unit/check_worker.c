@@ -111,6 +111,19 @@ START_TEST(passed_sockets_are_used_where_they_fit)
 }
 END_TEST
 
+/* ListenDatagram= in the socket unit: accepting from it would fail for ever. */
+START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
+{
+	const struct sockaddr_storage *addr = &gw.svc[GW_IN].listen;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
+	ck_assert_msg(gw_try_start(&fd, 1) == 0, "%s", gw.err);
+	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
+	connected();
+}
+END_TEST
+
 /* -- reload -- */
 
 START_TEST(a_reload_without_changes_changes_nothing)
@@ -418,6 +431,7 @@ worker_case(TCase *tc)
 	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
 	tcase_add_test(tc, a_device_that_does_not_open_is_told);
 	tcase_add_test(tc, passed_sockets_are_used_where_they_fit);
+	tcase_add_test(tc, a_passed_socket_that_does_not_listen_is_not_used);
 	tcase_add_test(tc, a_reload_without_changes_changes_nothing);
 	tcase_add_test(tc, a_changed_service_keeps_its_connections_and_counters);
 	tcase_add_test(tc, a_removed_service_lets_its_connections_live);
