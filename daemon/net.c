@@ -50,14 +50,22 @@ set_int(int fd, int level, int name, int value)
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+void
+net_share_port(int fd, bool on)
+{
+	set_int(fd, SOL_SOCKET, SO_REUSEPORT, on);
+}
+
 int
-net_listen(const struct sockaddr_storage *ss)
+net_listen(const struct sockaddr_storage *ss, bool share)
 {
 	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (share)
+		net_share_port(fd, true);
 	if (ss->ss_family == AF_INET6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, BACKLOG) != 0) {

@@ -24,8 +24,11 @@ void net_addr_get(const union net_addr *, struct sockaddr_storage *);
 /* "address:port" of at least ADDR_STR_MAX bytes; returns buf. */
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
 
-/* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default. */
-int net_listen(const struct sockaddr_storage *);
+/* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.
+ * share: beside sockets for which net_share_port() is on. */
+int net_listen(const struct sockaddr_storage *, bool share);
+/* May another socket of this user listen on an address that covers this one's? */
+void net_share_port(int fd, bool on);
 /* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. */
 int net_connect(const struct sockaddr_storage *, const struct config_keepalive *);
 /* Options of every leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */

@@ -96,6 +96,41 @@ take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
 
 /* -- what can fail -- */
 
+static unsigned
+share_port(const struct worker *w, uint16_t port, bool on)
+{
+	unsigned cnt = 0;
+
+	LIST_FOREACH(n, &w->services) {
+		struct service *svc = CONTAINER_OF(n, struct service, node);
+
+		if (svc->listener.io.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
+			continue;
+		net_share_port(svc->listener.io.fd, on);
+		cnt++;
+	}
+	return cnt;
+}
+
+/*
+ * A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one is in the
+ * way, and may be closed only when nothing can fail any more: so they share the
+ * port until then. Checked configurations have no overlap, so the old one goes.
+ */
+static int
+listen_anew(const struct worker *w, const struct sockaddr_storage *addr)
+{
+	int fd = net_listen(addr, false);
+
+	if (fd != -EADDRINUSE || share_port(w, addr_port(addr), true) == 0)
+		return fd;
+	fd = net_listen(addr, true);
+	(void)share_port(w, addr_port(addr), false);
+	if (fd >= 0)
+		net_share_port(fd, false);
+	return fd;
+}
+
 static int
 prepare_socket(struct plan *p, struct step *st)
 {
@@ -107,7 +142,7 @@ prepare_socket(struct plan *p, struct step *st)
 		return 0;
 	st->fd = take_passed_fd(p, addr);
 	if (st->fd < 0)
-		st->fd = net_listen(addr);
+		st->fd = listen_anew(p->w, addr);
 	if (st->fd >= 0)
 		return 0;
 	fprintf(p->err, "service %s: cannot listen on %s: %s\n", st->cfg->name, addr_format_port(addr, text, sizeof(text)),

@@ -212,6 +212,47 @@ START_TEST(a_renamed_service_takes_the_socket_over)
 }
 END_TEST
 
+/* And back: the addresses cover each other, so the sockets are in each other's way. */
+START_TEST(a_service_may_go_from_one_address_to_all)
+{
+	const struct sockaddr_storage one = gw.svc[GW_IN].listen;
+	struct sockaddr_storage all = one;
+	int other;
+
+	((struct sockaddr_in *)(void *)&all)->sin_addr.s_addr = htonl(INADDR_ANY);
+	gw_start();
+	connected();
+	for (int i = 0; i < 4; i++) {
+		gw.svc[GW_IN].listen = i % 2 == 0 ? all : one;
+		ck_assert_msg(gw_reload() == 0, "%s", gw.err);
+		still_works();
+		other = net_listen(&all, false);
+		ck_assert_int_eq(other, -EADDRINUSE);
+		close(client);
+		close(server);
+		/* gw_client() connects to the address of the configuration. */
+		connected();
+	}
+}
+END_TEST
+
+/* The address is somebody else's: as before. */
+START_TEST(a_covering_address_of_another_process_is_in_use)
+{
+	struct sockaddr_storage all, one = gw.svc[GW_IN].listen, taken_addr;
+	int taken = gw_listen(&taken_addr);
+
+	all = taken_addr;
+	((struct sockaddr_in *)(void *)&all)->sin_addr.s_addr = htonl(INADDR_ANY);
+	gw_start();
+	gw.svc[GW_IN].listen = all;
+	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
+	gw.svc[GW_IN].listen = one;
+	connected();
+	close(taken);
+}
+END_TEST
+
 START_TEST(two_services_may_swap_their_sockets)
 {
 	struct sockaddr_storage in = gw.svc[GW_IN].listen, out = gw.svc[GW_OUT].listen;
@@ -437,6 +478,8 @@ worker_case(TCase *tc)
 	tcase_add_test(tc, a_removed_service_lets_its_connections_live);
 	tcase_add_test(tc, a_new_service_listens);
 	tcase_add_test(tc, a_renamed_service_takes_the_socket_over);
+	tcase_add_test(tc, a_service_may_go_from_one_address_to_all);
+	tcase_add_test(tc, a_covering_address_of_another_process_is_in_use);
 	tcase_add_test(tc, two_services_may_swap_their_sockets);
 	tcase_add_test(tc, a_reload_that_fails_changes_nothing);
 	tcase_add_test(tc, a_drain_waits_for_the_last_connection);
