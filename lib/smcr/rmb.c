@@ -280,6 +280,8 @@ remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t
 void
 remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 {
+	if (lgr->cont_rmb == rr)
+		lgr->cont_rmb = NULL;
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	free(rr);

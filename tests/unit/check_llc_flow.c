@@ -284,6 +284,60 @@ START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
 }
 END_TEST
 
+/* The peer deletes an RMB whose confirmation it has not finished: nothing of it is left to go on with. */
+START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+	unsigned host = (unsigned)_i;
+	struct link *link;
+
+	begin(NULL);
+	link = duo_link(&d, host);
+	msg.confirm_rkey.rkey = 0x4711;
+	msg.confirm_rkey.vaddr = 0x1000;
+	msg.confirm_rkey.other_cnt = 3;
+	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
+	inject(host, &msg);
+	ck_assert_ptr_nonnull(remote_rmb_find(link->lgr, link, 0x4711));
+	msg = (struct llc_msg){ .type = LLC_DELETE_RKEY };
+	msg.delete_rkey.cnt = 1;
+	msg.delete_rkey.rkeys[0] = 0x4711;
+	inject(host, &msg);
+	ck_assert_ptr_null(remote_rmb_find(link->lgr, link, 0x4711));
+	msg = (struct llc_msg){ .type = LLC_CONFIRM_RKEY_CONT };
+	msg.confirm_rkey_cont.left_cnt = 1;
+	msg.confirm_rkey_cont.others[0].link_num = link->number;
+	inject(host, &msg);
+	ck_assert_ptr_null(duo_lgr(&d, host));
+	ck_assert_uint_eq(smcr_counters(d.eng[host])->bad_llc, 1);
+	end(1);
+}
+END_TEST
+
+/* The first connection has the peer's element before it is established: its RMB stays. */
+START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
+	unsigned host = (unsigned)_i;
+
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, B, "ADD LINK");
+	if (host == A)
+		duo_until(&d, A, "CONFIRM LINK response");
+	msg.delete_rkey.cnt = 1;
+	msg.delete_rkey.rkeys[0] = host == A ? c[0].conn->rdv->peer.rkey : s[0].conn->rdv->peer.rkey;
+	ck_assert_int_eq(duo_lgr(&d, host)->state, LGR_FORMING);
+	inject(host, &msg);
+	ck_assert_uint_eq(duo_lgr(&d, host)->remote_rmb_cnt, 1);
+	/* The answer to what it never asked for would take the other's link down. */
+	duo_link(&d, host)->llc_cnt--;
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	end(1);
+}
+END_TEST
+
 /* -- the end of groups -- */
 
 static void
@@ -436,6 +490,8 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, idle_links_are_tested_with_and_without_connections);
 	tcase_add_test(tc, a_dead_peer_is_noticed_within_interval_and_answer_time);
 	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
+	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
+	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
