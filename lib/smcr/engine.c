@@ -100,6 +100,19 @@ smcr_free(struct smcr *eng)
 	free(eng);
 }
 
+/* Links that live are tested at the new interval, or not any more. */
+static void
+keepalive_anew(struct smcr *eng)
+{
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		for (unsigned i = 0; i < LINK_SLOTS; i++)
+			if (lgr->links[i].state == LINK_ACTIVE)
+				llc_keepalive_arm(&lgr->links[i]);
+	}
+}
+
 void
 smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 {
@@ -111,6 +124,8 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	eng->cfg.sndbuf_size = old.sndbuf_size;
 	eng->cfg.sq_depth = old.sq_depth;
 	eng->cfg.rq_depth = old.rq_depth;
+	if (eng->cfg.keepalive_ms != old.keepalive_ms)
+		keepalive_anew(eng);
 }
 
 int

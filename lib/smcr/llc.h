@@ -63,6 +63,8 @@ bool llc_link_lost(struct link *);
 void llc_delete_group(struct lgr *, uint32_t reason);
 /* Starts and stops the link's TEST LINK timer (4.5.3). */
 void llc_keepalive_start(struct link *);
+/* The interval anew, as it is configured now: an active link whose test is not under way. */
+void llc_keepalive_arm(struct link *);
 void llc_keepalive_stop(struct link *);
 /* One LLC message from the peer, 44 bytes, not CDC. */
 void llc_recv(struct link *, const uint8_t *buf, size_t len);

@@ -19,6 +19,8 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 		link_down(link, "TEST LINK without an answer");
 		return;
 	}
+	if (eng->cfg.keepalive_ms == 0)
+		return;		/* switched off meanwhile */
 	if (due > now_ns) {
 		timer_arm(&eng->timers, t, due);
 		return;
@@ -36,14 +38,24 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 }
 
 void
-llc_keepalive_start(struct link *link)
+llc_keepalive_arm(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
 
-	timer_init(&link->keepalive, keepalive_fired);
-	link->test_pending = false;
+	if (link->test_pending)
+		return;		/* the answer's time runs */
 	if (eng->cfg.keepalive_ms > 0)
 		engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
+	else
+		timer_cancel(&eng->timers, &link->keepalive);
+}
+
+void
+llc_keepalive_start(struct link *link)
+{
+	timer_init(&link->keepalive, keepalive_fired);
+	link->test_pending = false;
+	llc_keepalive_arm(link);
 }
 
 void
@@ -76,5 +88,5 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	}
 	link->test_pending = false;
 	link->rtt_ns = eng->now_ns - link->test_sent_ns;
-	engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
+	llc_keepalive_arm(link);
 }

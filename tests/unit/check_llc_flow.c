@@ -338,6 +338,35 @@ START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
 }
 END_TEST
 
+static void
+set_keepalive(unsigned host, uint32_t ms)
+{
+	struct smcr_config cfg = d.eng[host]->cfg;
+
+	cfg.keepalive_ms = ms;
+	cfg.keepalive_answer_ms = 200;
+	smcr_reconfigure(d.eng[host], &cfg);
+}
+
+START_TEST(keepalive_can_be_switched_off_and_on_while_links_live)
+{
+	unsigned tests;
+
+	begin(keepalive);
+	duo_run(&d, 2500);
+	set_keepalive(A, 0);
+	set_keepalive(B, 0);
+	tests = duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK");
+	duo_run(&d, 20000);
+	ck_assert_uint_eq(duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK"), tests);
+	set_keepalive(B, 1000);
+	duo_run(&d, 3500);
+	ck_assert_uint_ge(duo_count(&d, B, "TEST LINK"), 2);
+	ck_assert(!IS(c[0], CLOSED));
+	end(1);
+}
+END_TEST
+
 /* -- the end of groups -- */
 
 static void
@@ -492,6 +521,7 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
 	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
+	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
