@@ -219,7 +219,7 @@ client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
 		enum step s = client_step(c, now_ns, budget);
 
 		if (c->out.overflow) {
-			log_msg(LOG_LVL_ERROR, "control answer does not fit its buffer command=%s",
+			log_msg(LOG_LVL_ERROR, "control answer does not fit its buffer: command=%s",
 			    control_command_str(c->req.command));
 			c->dead = true;
 		}

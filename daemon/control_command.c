@@ -35,7 +35,7 @@ log_request(const struct control_client *c, const char *what)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
-		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket uid=%u pid=%d", what,
+		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d", what,
 		    (unsigned)cred.uid, (int)cred.pid);
 }
 

@@ -20,7 +20,7 @@ fdlimit_raise(void)
 		return;
 	lim.rlim_cur = lim.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &lim) != 0)
-		log_msg(LOG_LVL_WARNING, "cannot raise the limit of open files error=%s", strerror(errno));
+		log_msg(LOG_LVL_WARNING, "cannot raise the limit of open files: error=\"%s\"", strerror(errno));
 }
 
 static uint64_t
@@ -47,8 +47,8 @@ fdlimit_check(const struct config *cfg)
 
 	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
 		return;
-	log_msg(LOG_LVL_WARNING, "the limit of open files is too low for max_connections of all services: "
-	    "accepting pauses when it is reached limit=%llu needed=%llu enough_for_connections=%llu",
+	log_msg(LOG_LVL_WARNING, "the limit of open files is too low for max_connections of all services, "
+	    "accepting pauses when it is reached: limit=%llu needed=%llu enough_for_connections=%llu",
 	    (unsigned long long)lim.rlim_cur, (unsigned long long)needed,
 	    (unsigned long long)(lim.rlim_cur > other ? (lim.rlim_cur - other) / FDS_PER_CONNECTION : 0));
 }

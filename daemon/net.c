@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,6 +40,10 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 {
 	struct sockaddr_storage ss;
 
+	if (a->sa.sa_family == AF_UNSPEC) {
+		(void)snprintf(buf, cap, "none");
+		return buf;
+	}
 	net_addr_get(a, &ss);
 	return addr_format_port(&ss, buf, cap);
 }

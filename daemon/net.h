@@ -21,7 +21,7 @@ union net_addr {
 /* An IPv4-mapped IPv6 address, as a dual-stack listener gives it, becomes IPv4. */
 void net_addr_set(union net_addr *, const struct sockaddr_storage *);
 void net_addr_get(const union net_addr *, struct sockaddr_storage *);
-/* "address:port" of at least ADDR_STR_MAX bytes; returns buf. */
+/* "address:port", or "none" of an address that was never set, of at least ADDR_STR_MAX bytes; returns buf. */
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
 
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.

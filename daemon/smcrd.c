@@ -75,19 +75,26 @@ first_error(const char *text, int *len)
 	return line;
 }
 
+static unsigned long long
+connections_left(const struct daemon *d)
+{
+	struct worker_stats ws;
+
+	worker_stats(d->worker, &ws);
+	return ws.sessions_opened - ws.sessions_closed;
+}
+
 static void
 describe(void *arg, char *buf, size_t cap)
 {
 	const struct daemon *d = arg;
 	struct smcr_group_info group;
-	struct worker_stats ws;
 	unsigned groups = 0;
 
-	worker_stats(d->worker, &ws);
 	for (uint32_t pos = 0; smcr_group_next(worker_engine(d->worker), &pos, &group);)
 		groups++;
 	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "",
-	    (unsigned long long)(ws.sessions_opened - ws.sessions_closed), groups,
+	    connections_left(d), groups,
 	    d->note[0] != '\0' ? "; " : "", d->note);
 }
 
@@ -164,11 +171,11 @@ finish_reload(struct daemon *d, int rc, const char *text)
 	/* The worker logs services at notice as it changes them. */
 	log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 	if (rc == 0) {
-		log_msg(LOG_LVL_NOTICE, "configuration reloaded file=%s added=%u changed=%u removed=%u settings=%u "
+		log_msg(LOG_LVL_NOTICE, "configuration reloaded: file=%s added=%u changed=%u removed=%u settings=%u "
 		    "restart_needed_for=%u", d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed,
 		    d->plan.settings, d->plan.fixed);
 	} else {
-		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force file=%s", d->opt.path);
+		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force: file=%s", d->opt.path);
 		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s", len, line);
 	}
 	notify_ready(&d->notify);
@@ -212,7 +219,7 @@ start_reload(struct daemon *d)
 	int rc = loader_start(d->loop, d->opt.path, on_loaded, d, &d->loader);
 
 	if (rc != 0)
-		log_msg(LOG_LVL_ERROR, "reload cannot start error=%s", strerror(-rc));
+		log_msg(LOG_LVL_ERROR, "reload cannot start: error=\"%s\"", strerror(-rc));
 	else
 		notify_reloading(&d->notify);
 	return rc;
@@ -260,8 +267,12 @@ static void
 on_drained(void *arg)
 {
 	struct daemon *d = arg;
+	unsigned long long left = connections_left(d);
 
-	log_msg(LOG_LVL_NOTICE, "drained");
+	if (left > 0)
+		log_msg(LOG_LVL_WARNING, "drain_timeout is over, connections are reset: connections=%llu", left);
+	else
+		log_msg(LOG_LVL_NOTICE, "drained");
 	loop_stop(d->loop);
 }
 
@@ -289,7 +300,7 @@ drain(void *arg)
 	stop_reload(d);
 	notify_stopping(&d->notify, d->cfg->drain_ms);
 	notify_hurry(&d->notify);
-	log_msg(LOG_LVL_NOTICE, "draining timeout_ms=%u", d->cfg->drain_ms);
+	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", connections_left(d), d->cfg->drain_ms);
 	worker_drain(d->worker, d->cfg->drain_ms, on_drained, d);
 }
 
@@ -324,7 +335,7 @@ watch_signals(struct daemon *d)
 	if (rc == 0)
 		rc = loop_signal(d->loop, SIGHUP, on_hup, d);
 	if (rc != 0)
-		log_msg(LOG_LVL_ERROR, "cannot handle signals error=%s", strerror(-rc));
+		log_msg(LOG_LVL_ERROR, "cannot handle signals: error=\"%s\"", strerror(-rc));
 	return rc;
 }
 
@@ -395,7 +406,7 @@ run(struct daemon *d)
 	int rc;
 
 	log_init((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
-	log_msg(LOG_LVL_NOTICE, "smcrd starts version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
+	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
@@ -408,7 +419,7 @@ run(struct daemon *d)
 		log_msg(LOG_LVL_NOTICE, "ready");
 		rc = loop_run(d->loop);
 		if (rc != 0)
-			log_msg(LOG_LVL_ERROR, "the event loop failed error=%s", strerror(-rc));
+			log_msg(LOG_LVL_ERROR, "the event loop failed: error=\"%s\"", strerror(-rc));
 	}
 	end(d);
 	if (rc == 0)

@@ -211,7 +211,7 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 	smcr_reconfigure(w->eng, &next->smcr);
 	rc = subnets_refresh(&w->subnets);
 	if (rc != 0)
-		log_msg(LOG_LVL_WARNING, "cannot list the network interfaces anew: reason=\"%s\"", strerror(-rc));
+		log_msg(LOG_LVL_WARNING, "cannot list the network interfaces anew: error=\"%s\"", strerror(-rc));
 	loop_again(w->loop);
 	return 0;
 }

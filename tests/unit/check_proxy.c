@@ -91,6 +91,15 @@ START_TEST(off_is_nothing)
 }
 END_TEST
 
+START_TEST(an_address_that_was_never_set_is_none)
+{
+	const union net_addr unset = { 0 };
+	char buf[ADDR_STR_MAX];
+
+	ck_assert_str_eq(net_addr_str(&unset, buf, sizeof(buf)), "none");
+}
+END_TEST
+
 static void
 proxy_case(TCase *tc)
 {
@@ -99,6 +108,7 @@ proxy_case(TCase *tc)
 	tcase_add_test(tc, version_2_is_binary_ipv6);
 	tcase_add_test(tc, a_mapped_address_is_ipv4);
 	tcase_add_test(tc, off_is_nothing);
+	tcase_add_test(tc, an_address_that_was_never_set_is_none);
 }
 
 UNIT_MAIN("proxy", proxy_case)

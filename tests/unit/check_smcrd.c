@@ -23,13 +23,14 @@
 #include "daemon/worker.h"
 #include "unit.h"
 
-/* -- the worker: refuses services named "refused", never drains with one named "busy" -- */
+/* -- the worker: refuses services named "refused"; never drains with one named "busy", in vain with "slow" -- */
 
 struct worker {
 	const struct config *cfg;
 	void (*drained)(void *arg);
 	void *drained_arg;
 	struct loop *loop;
+	bool empty;
 };
 
 static struct worker the_worker;
@@ -68,6 +69,7 @@ say_drained(void *arg, int64_t now_ns)
 
 	(void)now_ns;
 	loop_del_turn(w->loop, say_drained, w);
+	w->empty = config_find_service(w->cfg, "slow") == NULL;
 	w->drained(w->drained_arg);
 	return INT64_MAX;
 }
@@ -99,8 +101,7 @@ worker_engine(struct worker *w)
 void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
-	(void)w;
-	*out = (struct worker_stats){ .sessions_opened = 7, .sessions_closed = 4 };
+	*out = (struct worker_stats){ .sessions_opened = 7, .sessions_closed = w->empty ? 7 : 4 };
 }
 
 bool
@@ -326,9 +327,22 @@ START_TEST(starts_and_ends)
 	kill(child, SIGTERM);
 	hear("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000", 1);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("draining: connections=3 timeout_ms=30000");
 	in_log("drained");
 	in_log("worker freed");
 	ck_assert_ptr_null(strstr(heard, "RELOADING"));
+}
+END_TEST
+
+START_TEST(says_when_a_drain_was_cut_off)
+{
+	write_file("egress = ( " SVC("slow", "2") " );");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	kill(child, SIGTERM);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("warning: drain_timeout is over, connections are reset: connections=3");
+	ck_assert_ptr_null(strstr(log_text(), "drained"));
 }
 END_TEST
 
@@ -552,6 +566,7 @@ smcrd_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, starts_and_ends);
+	tcase_add_test(tc, says_when_a_drain_was_cut_off);
 	tcase_add_test(tc, second_signal_ends_at_once);
 	tcase_add_test(tc, the_first_signal_does_not_cut_a_clients_drain_short);
 	tcase_add_test(tc, reloads);
