@@ -2,6 +2,7 @@
 # An independent peer in Python against the C code: see pyiwarp.py and pysmc.py.
 INTEROP_TESTS = \
 	tests/interop/test_self.py \
+	tests/interop/test_iwarp.py \
 	tests/interop/test_smc_client.py \
 	tests/interop/test_smc_server.py
 check_TAP += $(INTEROP_TESTS)

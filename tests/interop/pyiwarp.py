@@ -765,8 +765,10 @@ class Listener:
         return MpaFrame(True, request.rev, markers, crc or request.crc, reject, enhanced, private)
 
     def serve(self, timeout=5.0, wait_rtr=True, **answer):
-        """Accepts a connection and, in peer-to-peer mode, its RTR."""
+        """Accepts a connection and, in peer-to-peer mode, its RTR. private: bytes, or what makes them of the Request."""
         sock, request = self.accept(timeout)
+        if callable(answer.get("private")):
+            answer["private"] = answer["private"](request)
         reply = self.answer(request, **answer)
         sock.sendall(reply.encode())
         if reply.reject:

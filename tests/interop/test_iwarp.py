@@ -1,0 +1,1119 @@
+#!/usr/bin/env python3
+"""The soft iWARP device (siw_host) and the initiator and responder written in Python: every way to connect, then data
+and completions, then everything that a peer can do wrong."""
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
+                os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "integration")]
+
+import pyiwarp as iw
+from pysmc import Pdata
+from harness import PATIENCE, TOP_BUILD, Failure, case, check, equal, main, pattern, same_bytes, set_reset_on_close
+
+SIW_HOST = os.path.join(TOP_BUILD, "tests", "interop", "siw_host")
+SOON = 5 * PATIENCE
+MS = int(250 * PATIENCE)		# the device's patience
+
+
+class Host:
+    """A siw_host: commands by cmd(), what happens by wait()."""
+
+    def __init__(self, t, **settings):
+        settings = {"addr": t.addr, "connect_ms": MS, "answer_ms": MS, "confirm_ms": 5, **settings}
+        self.t = t
+        self.proc = t.spawn([SIW_HOST] + [f"{k}={v}" for k, v in settings.items()], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+        self.cond = threading.Condition()
+        self.answers, self.news, self.seen = [], [], []
+        self.ended = False
+        threading.Thread(target=self._read, daemon=True).start()
+        self.addr = settings["addr"]
+        self.ord = settings.get("ord", 1)
+        self.names = 0
+        with self.cond:
+            self._until(lambda: self.answers, "ready")
+            self.port = int(self.answers.pop(0).split("port=")[1])
+        t.later(self.quit)
+
+    def _read(self):
+        for line in self.proc.popen.stdout:
+            line = line.decode().rstrip("\n")
+            with self.cond:
+                (self.news if line.startswith(("event ", "wc ")) else self.answers).append(line)
+                self.cond.notify_all()
+        with self.cond:
+            self.ended = True
+            self.cond.notify_all()
+
+    def _until(self, fn, what, timeout=SOON):
+        end = time.monotonic() + timeout
+        while True:
+            got = fn()
+            if got:
+                return got
+            left = end - time.monotonic()
+            if left <= 0 or self.ended:
+                raise Failure(f"{what}: {'siw_host ended' if self.ended else 'not in time'}; it said {self.news[-10:]}")
+            self.cond.wait(left)
+
+    def cmd(self, line):
+        """The answer's values by key, or its text."""
+        with self.cond:
+            self.proc.popen.stdin.write(line.encode() + b"\n")
+            self.proc.popen.stdin.flush()
+            self._until(lambda: self.answers, line)
+            text = self.answers.pop(0)
+        if not text.startswith("ok"):
+            raise Failure(f"{line[:80]}: {text}")
+        words = text.split()[1:]
+        if all("=" in w for w in words):
+            return {k: v if k in ("gid", "mac") else int(v) for k, v in (w.split("=") for w in words)}
+        return " ".join(words)
+
+    def wait(self, start, timeout=SOON):
+        """The first piece of news that begins so; it counts once."""
+        with self.cond:
+            def found():
+                return next((x for x in self.news if x.startswith(start)), None)
+            line = self._until(found, f'"{start}"', timeout)
+            self.news.remove(line)
+            return line
+
+    def quiet(self, start, seconds=0.15):
+        """Nothing of that kind happens for a while."""
+        time.sleep(seconds)
+        with self.cond:
+            got = [x for x in self.news if x.startswith(start)]
+        check(not got, f"{got}, nothing was expected")
+
+    def stats(self):
+        return self.cmd("stats")
+
+    def wait_stat(self, key, at_least, timeout=SOON):
+        end = time.monotonic() + timeout
+        while self.stats()[key] < at_least:
+            if time.monotonic() > end:
+                raise Failure(f"{key} is {self.stats()[key]}, expected {at_least}")
+            time.sleep(0.01)
+
+    def quit(self):
+        if not self.ended:
+            try:
+                self.proc.popen.stdin.write(b"quit\n")
+                self.proc.popen.stdin.flush()
+            except BrokenPipeError:
+                pass
+        self.proc.wait(10)
+
+    def check_end(self):
+        """Ends it; nothing leaked (the sanitizers tell by the status)."""
+        self.quit()
+        equal(self.proc.popen.returncode, 0, "exit status of siw_host")
+        text = self.proc.log()
+        check("ERROR" not in text and "runtime error" not in text, f"siw_host said: {text}")
+
+    # -- things on it --
+
+    def name(self, kind):
+        self.names += 1
+        return f"{kind}{self.names}"
+
+    def mr(self, size, rights=""):
+        return Mr(self, size, rights)
+
+    def qp(self, sq=64, rq=64):
+        return Qp(self, sq, rq)
+
+
+class Mr:
+    def __init__(self, host, size, rights):
+        self.host, self.size, self.id = host, size, host.name("m")
+        got = host.cmd(f"mr {self.id} {size} {rights}")
+        self.rkey, self.addr = got["rkey"], got["addr"]
+
+    def get(self, at, n):
+        return bytes.fromhex(self.host.cmd(f"get {self.id} {at} {n}")) if n else b""
+
+    def set(self, at, data):
+        for i in range(0, len(data), 8192):
+            self.host.cmd(f"set {self.id} {at + i} {data[i:i + 8192].hex()}")
+
+
+class Qp:
+    def __init__(self, host, sq, rq):
+        self.host, self.id = host, host.name("q")
+        self.token = int.from_bytes(os.urandom(8), "big")
+        got = host.cmd(f"qp {self.id} {sq} {rq} {self.token}")
+        self.qpn, self.psn = got["qpn"], got["psn"]
+        self.buf = host.mr(rq * 1024)
+        self.rq = rq
+        self.wr = 100
+        self.recvs = 0
+
+    def expect(self):
+        self.host.cmd(f"expect {self.id}")
+
+    def pdata(self, **over):
+        fields = {"qpn": self.qpn, "psn": self.psn, "token": self.token, "from_qpn": 0x4242, "recv_depth": 64}
+        fields.update(over)
+        return Pdata(**fields).encode()
+
+    def claim(self):
+        """The engine's side of the passive set-up: the peer is known now."""
+        self.host.cmd(f"connect {self.id} passive {self.host.addr} {0x4242} 1 0")
+
+    def recv(self, n=1, size=1024):
+        for _ in range(n):
+            self.host.cmd(f"recv {self.id} {self.recvs} {self.buf.id} {self.recvs % self.rq * 1024} {size}")
+            self.recvs += 1
+
+    def received(self, i):
+        """Data of receive number i, which has completed."""
+        line = self.host.wait(f"wc {self.id} {i} recv").split()
+        equal(line[4], "ok", f"receive {i}")
+        return self.buf.get(i % self.rq * 1024, int(line[5]))
+
+    def send(self, mr, at, n, flags="s"):
+        self.wr += 1
+        self.host.cmd(f"send {self.id} {self.wr} {mr.id} {at} {n} {flags}")
+        return self.wr
+
+    def write(self, mr, at, n, rkey, addr, flags="s"):
+        self.wr += 1
+        self.host.cmd(f"write {self.id} {self.wr} {mr.id} {at} {n} {rkey} {addr} {flags}")
+        return self.wr
+
+    def done(self, wr, status="ok"):
+        line = self.host.wait(f"wc {self.id} {wr} ")
+        equal(line.split()[4], status, f"completion of request {wr}")
+
+    def event(self, kind, why=None):
+        line = self.host.wait(f"event {self.id} ")
+        equal(line.split()[2], kind, f"event of {self.id}: {line}")
+        if why:
+            check(why in line, f'"{why}" in "{line}"')
+        return line
+
+    def destroy(self):
+        self.host.cmd(f"destroy {self.id}")
+        self.host.cmd(f"dereg {self.buf.id}")
+
+
+def to_host(host, request=None, rtr=None, recvs=4, size=1024, **over):
+    """Python initiates: (Qp, Endpoint)."""
+    qp = host.qp()
+    qp.recv(recvs, size)
+    qp.expect()
+    request = request or iw.MpaFrame(enhanced=iw.Enhanced())
+    request.private = qp.pdata(**over)
+    ep = iw.connect((host.addr, host.port), request, rtr=rtr, timeout=SOON)
+    host.t.later(ep.close)
+    qp.claim()
+    qp.event("connected")
+    # The RTR is no business of whoever tests what comes after it.
+    while ep.reads_out:
+        ep.expect(iw.READ_RESP, SOON)
+    qp.first = 0	# an RTR takes no receive
+    return qp, ep
+
+
+def from_host(host, t, recvs=4, **answer):
+    """The device initiates: (Qp, Endpoint); its request is ep.request."""
+    lst = iw.Listener(t.addr)
+    t.later(lst.close)
+    qp = host.qp()
+    qp.recv(recvs)
+    start_active(host, qp, lst)
+    ep = lst.serve(SOON, private=pd_reply, **answer)
+    t.later(ep.close)
+    qp.event("connected")
+    qp.first = 0
+    return qp, ep
+
+
+FAR = (0x99, 0x77)	# QPN and PSN of our end where the device connects
+
+
+def start_active(host, qp, lst):
+    host.cmd(f"connect {qp.id} active {host.addr} {FAR[0]} {FAR[1]} {lst.at[1]}")
+
+
+def pd_reply(request, **over):
+    """Private data for the Reply: to the QP that asks, from the one it meant."""
+    fields = {"qpn": Pdata.decode(request.private).from_qpn, "from_qpn": FAR[0], "recv_depth": 64}
+    fields.update(over)
+    return Pdata(**fields).encode()
+
+
+def exchange(host, qp, ep, reads=True):
+    """Sends, Writes and Reads of sizes around segments and markers, both ways."""
+    n = qp.recvs
+    sizes = (0, 1, 3, 4, 487, 488, 489, 490, 508, 512, 1000, 1024)
+    for size in sizes:
+        qp.recv()
+        ep.send(pattern(size, size))
+    for i, size in enumerate(sizes):
+        # What receives were posted before, but for one that an RTR by Send took, come first.
+        same_bytes(qp.received(qp.first + i), pattern(size, size), f"Send of {size} bytes to the device")
+    qp.first += len(sizes)
+    mr = host.mr(20000, "w")
+    data = pattern(15000, 5)
+    qp.recv()
+    ep.write(mr.rkey, mr.addr + 77, data)
+    ep.write(mr.rkey, mr.addr, b"")
+    ep.send(b"written")
+    same_bytes(qp.received(qp.first), b"written", "Send behind the Write")
+    qp.first += 1
+    same_bytes(mr.get(77, 15000), data, "Write to the device")
+    equal(mr.get(0, 77) + mr.get(15077, 20000 - 15077), bytes(5000), "what is beside it")
+
+    src = host.mr(20000)
+    src.set(0, pattern(20000, 9))
+    region = ep.register(32000)
+    wrs = []
+    for size in sizes:
+        wrs.append(qp.send(src, 3, size))
+        same_bytes(ep.recv(SOON), pattern(20000, 9)[3:3 + size], f"Send of {size} bytes from the device")
+    wrs.append(qp.write(src, 7, 16000, region.stag, region.base + 111))
+    wrs.append(qp.send(src, 0, 10))
+    same_bytes(ep.recv(SOON), pattern(20000, 9)[:10], "Send behind the Write")
+    same_bytes(region.bytes(region.base + 111, 16000), pattern(20000, 9)[7:16007], "Write from the device")
+    equal(ep.placed, 16000, "bytes written")
+    confirm_all(ep, qp, wrs)
+    if reads:
+        shown = host.mr(9000, "r")
+        shown.set(0, pattern(9000, 3))
+        for size in (1, 1386, 4000):
+            sink = ep.register(5000)
+            ep.read(sink.stag, sink.base + 9, size, shown.rkey, shown.addr + 11)
+            while ep.reads_out:
+                ep.expect(iw.READ_RESP, SOON)
+            same_bytes(sink.bytes(sink.base + 9, size), pattern(9000, 3)[11:11 + size], f"Read of {size} bytes")
+
+
+def confirm_all(ep, qp, wrs):
+    """Answers the device's confirming Reads until these requests are complete."""
+    end = time.monotonic() + SOON
+    while not any(x.startswith(f"wc {qp.id} {wrs[-1]} ") for x in list(qp.host.news)) and time.monotonic() < end:
+        try:
+            ep.next(0.01)
+        except iw.Timeout:
+            pass
+    for wr in wrs:
+        qp.done(wr)
+
+
+def take_all(ep, seconds):
+    """Reads until nothing comes for that long."""
+    try:
+        while True:
+            ep.next(seconds)
+    except iw.Timeout:
+        pass
+
+
+# -- ways to connect --
+
+
+@case("the device as responder: every RTR kind, markers in each direction, CRC on and off", timeout=60)
+def _(t):
+    for host_crc, host_markers in ((1, 0), (0, 1)):
+        host = Host(t, crc=host_crc, markers=host_markers)
+        for rtr in ("send", "write", "read"):
+            for markers in (False, True):
+                for crc in (True, False):
+                    request = iw.MpaFrame(markers=markers, crc=crc, enhanced=iw.Enhanced(rtr={rtr}))
+                    qp, ep = to_host(host, request, rtr=rtr, recvs=0)
+                    reply = ep.peer_frame
+                    equal((reply.rev, reply.markers, reply.crc or crc), (2, bool(host_markers), bool(host_crc or crc)),
+                          "reply")
+                    check(reply.enhanced.p2p and rtr in reply.enhanced.rtr, f"{reply}")
+                    exchange(host, qp, ep)
+                    equal(bool(ep.stream.markers_seen), markers, "markers in what the device sent")
+                    ep.close()
+                    qp.event("qp_error")
+                    qp.destroy()
+        host.check_end()
+
+
+@case("the device as initiator: every RTR kind, markers in each direction, CRC on and off", timeout=60)
+def _(t):
+    for rtr in ("send", "write", "read"):
+        for host_crc, host_markers in ((1, 0), (0, 1)):
+            host = Host(t, crc=host_crc, markers=host_markers, rtr="swr")
+            for markers in (False, True):
+                for crc in (True, False):
+                    qp, ep = from_host(host, t, recvs=0, markers=markers, crc=crc, rtr={rtr})
+                    equal((ep.request.rev, ep.request.markers, ep.request.crc, ep.request.enhanced.p2p),
+                          (2, bool(host_markers), bool(host_crc), True), "request")
+                    equal(ep.rtr_seen.kind, {"send": iw.SEND, "write": iw.WRITE, "read": iw.READ_REQ}[rtr], "RTR")
+                    if rtr == "send":
+                        equal(ep.rtr_seen.data, b"", "RTR")
+                    exchange(host, qp, ep)
+                    equal(bool(ep.stream.markers_seen), markers, "markers in what the device sent")
+                    ep.close()
+                    qp.event("qp_error")
+                    qp.destroy()
+            host.check_end()
+
+
+@case("revision 1, and revision 2 without the enhanced block")
+def _(t):
+    host = Host(t)
+    for rev in (1, 2):
+        # Without an RTR the initiator speaks first.
+        qp = host.qp()
+        qp.recv(4)
+        qp.expect()
+        ep = iw.connect((host.addr, host.port), iw.MpaFrame(rev=rev, private=qp.pdata()), timeout=SOON)
+        equal((ep.peer_frame.rev, ep.peer_frame.enhanced), (rev, None), "reply")
+        check(Pdata.decode(ep.peer_frame.private).recv_depth > 0, "private data of the reply")
+        qp.claim()
+        ep.send(b"first")
+        same_bytes(qp.received(0), b"first", "first Send")
+        qp.event("connected")
+        qp.first = 1
+        exchange(host, qp, ep)
+        ep.close()
+    host.check_end()
+    host = Host(t, rev=1)
+    lst = iw.Listener(t.addr)
+    qp = host.qp()
+    qp.recv(4)
+    start_active(host, qp, lst)
+    sock, request = lst.accept(SOON)
+    equal((request.rev, request.enhanced), (1, None), "request")
+    reply = lst.answer(request, private=pd_reply(request))
+    sock.sendall(reply.encode())
+    ep = iw.full_operation(sock, reply, request)
+    # The first FPDU is the initiator's, whatever it is.
+    ep.next(SOON)
+    qp.event("connected")
+    qp.first = 0
+    exchange(host, qp, ep)
+    ep.close()
+    lst.close()
+    host.check_end()
+
+
+@case("IRD and ORD by RFC 6581 9.1")
+def _(t):
+    none = iw.NOT_NEGOTIATED
+    host = Host(t, ird=5, ord=3)
+    for ird, ord in ((1, 1), (2, 5), (8, 8), (200, 200), (none, 1), (1, none), (none, none), (4, 0)):
+        request = iw.MpaFrame(enhanced=iw.Enhanced(ird, ord, True, {"write"}))
+        qp, ep = to_host(host, request, rtr="write")
+        got = ep.peer_frame.enhanced
+        what = f"IRD {ird}, ORD {ord} answered by {got}"
+        check(got.ord == none if ird == none else got.ord <= ird, what)
+        # As many as were asked for, or as the device has: the initiator then asks for no more (9.1).
+        check(got.ird == none if ord == none else got.ird >= min(ord, 5), what)
+        ep.close()
+    # Writes could never be confirmed.
+    qp = host.qp()
+    qp.expect()
+    request = iw.MpaFrame(enhanced=iw.Enhanced(0, 1), private=qp.pdata())
+    refused(host, request, "IRD 0")
+    host.check_end()
+    host = Host(t, ird=2, ord=2)
+    failed_active(host, t, "no Reads towards us", lambda r: lst_reply(r, ird=0, ord=1), (2, 0, 6))
+    failed_active(host, t, "more Reads than we take", lambda r: lst_reply(r, ird=4, ord=0x3ffe), (2, 0, 6))
+    failed_active(host, t, "no RTR in common", lambda r: lst_reply(r, rtr=()), (2, 0, 7))
+    host.check_end()
+    host = Host(t, rtr="w")
+    failed_active(host, t, "no RTR in common", lambda r: lst_reply(r, rtr={"send"}), (2, 0, 7))
+    qp, ep = from_host(host, t, rtr={"send", "write"})
+    equal(ep.rtr_seen.kind, iw.WRITE, "RTR in common")
+    exchange(host, qp, ep)
+    ep.close()
+    # As responder it names what it can when nothing is in common; the initiator then gives up.
+    qp = host.qp()
+    qp.expect()
+    try:
+        iw.connect((host.addr, host.port), iw.MpaFrame(enhanced=iw.Enhanced(rtr={"send"}), private=qp.pdata()),
+                   timeout=SOON)
+    except iw.Rejected:
+        pass
+    except iw.Error as e:
+        check("in common" in str(e), f"{e}")
+    else:
+        raise Failure("connected without an RTR in common")
+    host.check_end()
+
+
+def lst_reply(request, ird=8, ord=1, rtr=iw.RTR_ALL):
+    return iw.MpaFrame(True, request.rev, enhanced=iw.Enhanced(ird, ord, True, rtr), private=pd_reply(request))
+
+
+def failed_active(host, t, what, answer, term):
+    """The device initiates; after this answer it gives up, with this Terminate or none."""
+    lst = iw.Listener(t.addr)
+    qp = host.qp()
+    start_active(host, qp, lst)
+    sock, request = lst.accept(SOON)
+    reply = answer(request)
+    if isinstance(reply, bytes):
+        sock.sendall(reply)
+    elif reply is not None:
+        sock.sendall(reply.encode())
+    line = qp.event("connect_failed")
+    check(len(line.split()) > 3, f"{what}: no reason: {line}")
+    if isinstance(reply, iw.MpaFrame) and not reply.reject:
+        ep = iw.full_operation(sock, reply, request)
+        try:
+            got = ep.expect(iw.TERMINATE, SOON, skip=(iw.WRITE, iw.READ_REQ, iw.SEND)).term.why
+        except iw.Closed:
+            got = None
+        equal(got, term, f"{what}: Terminate")
+    sock.close()
+    lst.close()
+    qp.destroy()
+    return line
+
+
+def refused(host, request, what):
+    """A request that is rejected or cut off."""
+    try:
+        ep = iw.connect((host.addr, host.port), request, timeout=SOON)
+    except iw.Rejected as e:
+        return e.reply
+    except iw.Closed:
+        return None
+    ep.close()
+    raise Failure(f"{what}: accepted")
+
+
+@case("requests that are rejected, with a reason in the private data; and our own being rejected")
+def _(t):
+    host = Host(t)
+    qp, other = host.qp(), host.qp()
+    for q in (qp, other):
+        q.recv(4)
+        q.expect()
+    for what, over, verdict in (("wrong token", {"token": qp.token ^ 1}, 2), ("wrong PSN", {"psn": qp.psn ^ 1}, 2),
+                                ("token of another link", {"token": other.token}, 2),
+                                ("QPN of another link", {"qpn": other.qpn}, 2), ("no receives", {"recv_depth": 0}, None),
+                                ("unknown QPN", {"qpn": 0xfffff1}, 4), ("version 7", {"version": 7}, 1)):
+        reply = refused(host, iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata(**over)), what)
+        check(reply and reply.reject and reply.enhanced, f"{what}: {reply}")
+        if verdict is not None:
+            equal(Pdata.decode(reply.private).verdict, verdict, f"{what}: verdict")
+        equal(Pdata.decode(reply.private).token, 0, "token in a reply")
+    for what, private in (("no private data", b""), ("foreign private data", b"hello".ljust(40)),
+                          ("short private data", qp.pdata()[:-1])):
+        reply = refused(host, iw.MpaFrame(enhanced=iw.Enhanced(), private=private), what)
+        check(reply is None or reply.reject, f"{what}: {reply}")
+    equal(host.stats()["mpa_refused_token"] > 0, True, "counted")
+    # All that did not use up the QP; longer private data of a newer peer are taken.
+    ep = iw.connect((host.addr, host.port), iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata() + b"and more"),
+                    rtr="write", timeout=SOON)
+    qp.claim()
+    qp.event("connected")
+    reply = refused(host, iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata()), "used token")
+    equal(Pdata.decode(reply.private).verdict, 3, "used token: verdict")
+    qp.first = 0
+    exchange(host, qp, ep)
+    ep.close()
+    reply = refused(host, iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata()), "used token, link gone")
+    check(reply is None or reply.reject, "used token, link gone")
+    for verdict in (0, 1, 2, 3, 4, 5, 6, 7, 8, 255):
+        failed_active(host, t, f"verdict {verdict}", lambda r, v=verdict: iw.MpaFrame(
+            True, reject=True, enhanced=iw.Enhanced(), private=pd_reply(r, verdict=v)), None)
+    failed_active(host, t, "rejected without private data",
+                  lambda r: iw.MpaFrame(True, reject=True, enhanced=iw.Enhanced()), None)
+    failed_active(host, t, "rejected unenhanced", lambda r: iw.MpaFrame(True, reject=True, private=b"no"), None)
+    host.check_end()
+
+
+@case("malformed, slow and stalled MPA requests")
+def _(t):
+    host = Host(t)
+    qp = host.qp()
+    qp.recv(4)
+    qp.expect()
+    good = iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata())
+    data = good.encode()
+    bad = 0
+    for what, request in (
+            ("garbage", os.urandom(64)), ("zeroes", bytes(64)), ("HTTP", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("one wrong letter", data[:3] + b"x" + data[4:]), ("a Reply's key", iw.KEY_REP + data[16:]),
+            ("revision 0", data[:17] + b"\0" + data[18:]), ("revision 3", data[:17] + b"\3" + data[18:]),
+            ("revision 255", data[:17] + b"\xff" + data[18:]), ("revision 1 with S", data[:17] + b"\1" + data[18:]),
+            ("PD_Length 513", good.encode(pd_length=513) + bytes(513)), ("PD_Length 65535", good.encode(pd_length=65535)),
+            ("S with 3 bytes", good.encode(pd_length=3)[:23]), ("S with none", good.encode(pd_length=0)[:20]),
+            ("bytes behind the request", data + b"too early")):
+        sock = iw.tcp_connect((host.addr, host.port), SOON)
+        sock.sendall(request)
+        stream = iw.Stream(sock)
+        try:
+            stream.at_end(SOON)
+        except iw.Error as e:
+            reply = iw.MpaFrame.decode(bytes(stream.rx))
+            check(reply.reject, f"{what}: {e}")
+        sock.close()
+        bad += 1
+    check(host.stats()["mpa_bad"] >= bad - 3, f"{host.stats()['mpa_bad']} bad requests counted of {bad}")
+    start = time.monotonic()
+    stalled = []
+    for n in (0, 1, 15, 16, 19, 20, 23, len(data) - 1):
+        sock = iw.tcp_connect((host.addr, host.port), SOON)
+        sock.sendall(data[:n])
+        stalled.append(sock)
+    for sock in stalled:
+        iw.Stream(sock).at_end(SOON)
+        sock.close()
+    check(time.monotonic() - start < MS / 1000 * 3, f"stalled requests were let for {time.monotonic() - start:.1f} s")
+    # A byte at a time is slow, not wrong; slower than the device's patience is.
+    sock = iw.tcp_connect((host.addr, host.port), SOON)
+    try:
+        for byte in data:
+            sock.sendall(bytes((byte,)))
+            time.sleep(MS / 1000 / 20)
+        iw.Stream(sock).at_end(SOON)
+    except OSError:
+        pass
+    sock.close()
+    sock = iw.tcp_connect((host.addr, host.port), SOON)
+    for byte in data:
+        sock.sendall(bytes((byte,)))
+        time.sleep(0.0005)
+    reply = iw.read_mpa(sock, SOON)
+    check(not reply.reject, "byte at a time")
+    ep = iw.full_operation(sock, good, reply)
+    ep.rtr("write")
+    qp.claim()
+    qp.event("connected")
+    qp.first = 0
+    exchange(host, qp, ep)
+    ep.close()
+    for what, answer in (
+            ("garbage", lambda r: os.urandom(64)), ("a Request", lambda r: data),
+            ("revision 3", lambda r: lst_raw(r, rev=3)), ("revision 1", lambda r: lst_raw(r, rev=1)),
+            ("unenhanced", lambda r: iw.MpaFrame(True, private=pd_reply(r)).encode()),
+            ("PD_Length 600", lambda r: lst_raw(r, pd_length=600)),
+            ("S with 2 bytes", lambda r: lst_raw(r, pd_length=2)[:22]),
+            ("half", lambda r: lst_raw(r)[:30]), ("nothing", lambda r: b"")):
+        failed_active(host, t, what, answer, None)
+    for what, over in (("from another QP", {"from_qpn": 5}), ("to another QP", {"qpn": 5}), ("version 9", {"version": 9})):
+        failed_active(host, t, what, lambda r, o=over: iw.MpaFrame(
+            True, enhanced=iw.Enhanced(), private=pd_reply(r, **o)).encode(), None)
+    host.check_end()
+
+
+def lst_raw(request, rev=2, pd_length=None):
+    return iw.MpaFrame(True, rev, enhanced=iw.Enhanced(), private=pd_reply(request)).encode(pd_length=pd_length)
+
+
+@case("the initiator's side of set-up: nobody there, closed, reset")
+def _(t):
+    host = Host(t)
+    qp = host.qp()
+    dead = iw.Listener(t.addr)
+    dead.close()
+    host.cmd(f"connect {qp.id} active {t.addr} 1 2 {dead.at[1]}")
+    qp.event("connect_failed")
+    for how in ("close", "reset"):
+        lst = iw.Listener(t.addr)
+        q = host.qp()
+        start_active(host, q, lst)
+        sock, _ = lst.accept(SOON)
+        if how == "reset":
+            set_reset_on_close(sock)
+        sock.close()
+        q.event("connect_failed")
+        lst.close()
+    # The responder may send nothing before the first FPDU of the initiator; the device keeps to that.
+    q = host.qp()
+    q.recv(2)
+    q.expect()
+    ep = iw.connect((host.addr, host.port), iw.MpaFrame(enhanced=iw.Enhanced(), private=q.pdata()), rtr="none",
+                    timeout=SOON)
+    q.claim()
+    src = host.mr(100)
+    try:
+        q.send(src, 0, 44)
+    except Failure:
+        pass
+    try:
+        event = ep.next(0.2)
+    except iw.Timeout:
+        pass
+    except iw.Closed:
+        pass
+    else:
+        raise Failure(f"{event} before our first FPDU")
+    ep.close()
+    host.check_end()
+
+
+# -- data and completions --
+
+
+@case("FPDUs in pieces: cut at every byte, with and without markers")
+def _(t):
+    host = Host(t, markers=1)
+    qp, ep = to_host(host, iw.MpaFrame(enhanced=iw.Enhanced()), rtr="write", recvs=0)
+    mr = host.mr(4096, "w")
+
+    def two(i):
+        return ep.stream.encode(iw.tagged(iw.WRITE, mr.rkey, mr.addr + i, pattern(60, i))) \
+            + ep.stream.encode(ep.segments_of_send(pattern(30, i))[0])
+    cuts = 150		# more than two FPDUs with a marker have
+    for i in range(cuts):
+        qp.recv()
+        data = two(i)
+        ep.stream.send_raw(data[:i])
+        time.sleep(0.001)
+        ep.stream.send_raw(data[i:])
+        same_bytes(qp.received(i), pattern(30, i), f"Send, cut at {i}")
+        same_bytes(mr.get(i, 60), pattern(60, i), f"Write, cut at {i}")
+    seed = int.from_bytes(os.urandom(4), "big")
+    t.note(f"seed {seed}")
+    rnd = random.Random(seed)
+    big = pattern(1000, 1)
+    for turn in range(20):
+        qp.recv(8)
+        sizes = [rnd.randrange(1000) for _ in range(8)]
+        data = b"".join(ep.stream.encode(ep.segments_of_send(big[:n])[0]) for n in sizes)
+        while data:
+            n = rnd.randrange(1, 700)
+            ep.stream.send_raw(data[:n])
+            data = data[n:]
+        for i, n in enumerate(sizes):
+            same_bytes(qp.received(cuts + turn * 8 + i), big[:n], "Sends in random pieces")
+    ep.close()
+    host.check_end()
+    host = Host(t)
+    qp, ep = to_host(host, rtr="write", recvs=0)
+    for i in range(64):
+        qp.recv()
+        data = ep.stream.encode(ep.segments_of_send(pattern(40, i))[0])
+        ep.stream.send_raw(data[:i])
+        time.sleep(0.001)
+        ep.stream.send_raw(data[i:])
+        same_bytes(qp.received(i), pattern(40, i), f"Send, cut at {i}")
+    # Many messages in one piece, a message in many segments.
+    qp.recv(30)
+    ep.stream.send_raw(b"".join(ep.stream.encode(ep.segments_of_send(pattern(20, i))[0]) for i in range(29)))
+    ep.mulpdu = 18 + 7
+    ep.send(pattern(1024, 77))
+    for i in range(29):
+        same_bytes(qp.received(64 + i), pattern(20, i), "in one piece")
+    same_bytes(qp.received(93), pattern(1024, 77), "in 147 segments")
+    host.check_end()
+
+
+@case("a completion says that the peer has the data")
+def _(t):
+    host = Host(t, answer_ms=60000)
+    qp, ep = to_host(host, rtr="write")
+    ep.answer_reads = False
+    src = host.mr(1 << 20)
+    src.set(0, pattern(1 << 20, 4))
+    region = ep.register(1 << 20)
+    # All is received, nothing is confirmed: no completion, and no more than one Read at a time.
+    wrs = [qp.write(src, i * 1000, 1000, region.stag, region.base + i * 1000) for i in range(10)] + [qp.send(src, 0, 44)]
+    ep.recv(SOON)
+    while not ep.reads_held:
+        ep.next(SOON)
+    equal(ep.reads_held[0][2], 0, "size of the confirming Read")
+    host.quiet(f"wc {qp.id}")
+    try:
+        event = ep.next(0.1)
+        raise Failure(f"{event} though a Read is out")
+    except iw.Timeout:
+        pass
+    ep.answer_held()
+    ep.answer_reads = True
+    confirm_all(ep, qp, wrs)
+    ep.answer_reads = False
+    same_bytes(region.bytes(region.base, 10000), pattern(1 << 20, 4)[:10000], "Writes")
+    # The peer does not even read: none completes, however much the kernel has taken.
+    wr = qp.write(src, 0, 1 << 20, region.stag, region.base)
+    host.cmd(f"confirm {qp.id}")
+    host.quiet(f"wc {qp.id} {wr}")
+    ep.answer_reads = True
+    confirm_all(ep, qp, [wr])
+    same_bytes(bytes(region.buf), pattern(1 << 20, 4), "1 MiB by Write")
+    # The peer's receives are the limit for Sends.
+    room = host.cmd(f"room {qp.id}")
+    check(room["sends"] <= 64, f"room for {room['sends']} Sends")
+    ep.close()
+    host.check_end()
+
+
+@case("a peer that never confirms, or takes nothing, is a link failure")
+def _(t):
+    host = Host(t)
+    for read in (True, False):
+        qp, ep = to_host(host, rtr="write")
+        ep.answer_reads = False
+        src = host.mr(1 << 20)
+        region = ep.register(1 << 20)
+        n = 100 if read else 1 << 20
+        wr = qp.write(src, 0, n, region.stag, region.base)
+        later = qp.write(src, 0, 10, region.stag, region.base)
+        if read:
+            ep.expect(iw.READ_REQ, SOON, skip=(iw.WRITE,))
+        line = host.wait(f"wc {qp.id} {wr} ")
+        check(line.split()[4] in ("retry_exc", "remote_err"), line)
+        qp.done(later, "flushed")
+        qp.event("qp_error")
+        ep.close()
+        qp.destroy()
+    host.check_end()
+
+
+@case("more Sends than receives: held back, not lost")
+def _(t):
+    host = Host(t)
+    qp, ep = to_host(host, rtr="write", recvs=3)
+    mr = host.mr(100, "w")
+    for i in range(10):
+        ep.send(pattern(50, i))
+    ep.write(mr.rkey, mr.addr, b"behind the Sends")
+    for i in range(3):
+        same_bytes(qp.received(i), pattern(50, i), f"Send {i}")
+    host.quiet(f"wc {qp.id}")
+    same_bytes(mr.get(0, 16), bytes(16), "Write that waits behind a Send")
+    check(host.stats()["recv_stalls"] >= 1, "stall not counted")
+    qp.recv(7)
+    for i in range(3, 10):
+        same_bytes(qp.received(i), pattern(50, i), f"Send {i}")
+    ep.read(1, 0, 0, 1, 0)
+    ep.expect(iw.READ_RESP, SOON)
+    same_bytes(mr.get(0, 16), b"behind the Sends", "Write")
+    qp.recv()
+    ep.send(b"and on")
+    same_bytes(qp.received(10), b"and on", "Send after the stall")
+    ep.close()
+    host.check_end()
+
+
+@case("the ends: graceful, reset, by either side; requests are flushed")
+def _(t):
+    host = Host(t)
+    src = host.mr(5000)
+    src.set(0, pattern(5000, 1))
+    for how in ("", "graceful"):
+        qp, ep = to_host(host, rtr="write")
+        region = ep.register(5000)
+        qp.write(src, 0, 5000, region.stag, region.base)
+        host.cmd(f"disconnect {qp.id} {how}")
+        try:
+            while True:
+                ep.next(SOON)
+        except iw.Closed as e:
+            if how:
+                same_bytes(bytes(region.buf), pattern(5000, 1), "data before the graceful end")
+                check(not e.reset, "reset for a graceful end")
+        for i in range(4):
+            qp.done(i, "flushed")
+        ep.close()
+        qp.destroy()
+    for how in ("fin", "rst", "terminate"):
+        qp, ep = to_host(host, rtr="write")
+        ep.answer_reads = False
+        region = ep.register(5000)
+        wr = qp.write(src, 0, 5000, region.stag, region.base)
+        take_all(ep, 0.05)
+        if how == "fin":
+            ep.sock.shutdown(socket.SHUT_WR)
+        elif how == "rst":
+            ep.reset()
+        else:
+            ep.terminate(0, 2, 7)
+        line = qp.event("qp_error")
+        check(len(line.split()) > 3, f"{how}: no reason: {line}")
+        line = host.wait(f"wc {qp.id} {wr} ")
+        check(line.split()[4] != "ok", line)
+        for i in range(4):
+            qp.done(i, "flushed")
+        ep.close()
+        qp.destroy()
+    equal(host.stats()["terminates_received"], 1, "Terminates received")
+    host.check_end()
+
+
+# -- errors --
+
+
+class Bad:
+    """A connection to the device on which something wrong is sent; the Terminate that is due comes back."""
+
+    def __init__(self, t, **settings):
+        self.t = t
+        self.host = Host(t, **settings)
+        self.failures = []
+        self.more = []
+        self.terms = 0
+
+    def connect(self, **kw):
+        self.qp, self.ep = to_host(self.host, iw.MpaFrame(crc=kw.pop("crc", True), enhanced=iw.Enhanced(ord=1)),
+                                   rtr="write", recvs=2, size=100)
+        self.mr = self.host.mr(1000, "w")
+        self.ro = self.host.mr(1000, "r")
+        self.gone = self.host.mr(1000, "rw")
+        self.host.cmd(f"dereg {self.gone.id}")
+
+    def run(self, name, whys, act, headers=None):
+        """act(self) does it; whys: the Terminate, or several that are right."""
+        try:
+            self._run(name, whys if isinstance(whys, list) else [whys], act, headers)
+        except (Failure, iw.Error) as e:
+            self.failures.append(f"{name}: {type(e).__name__}: {e}")
+
+    def _run(self, name, whys, act, headers):
+        self.connect()
+        act(self)
+        term = self.ep.expect(iw.TERMINATE, SOON, skip=(iw.READ_RESP, iw.READ_REQ)).term
+        if term.why not in whys:
+            raise Failure(f"Terminate {term.why}, expected {whys}")
+        layer, etype, _ = term.why
+        if layer == 1:
+            check(term.flags & 0xc0 == 0xc0, f"flags {term.flags:#x}: DDP errors name the segment")
+        if (layer, etype) == (0, 1):
+            request = term.ddp_header[1] & 15 == iw.READ_REQ
+            equal(term.flags & 0xe0, 0xe0 if request else 0xc0, "flags: Read Requests with their RDMAP header")
+        if layer == 2:
+            equal(term.flags & 0xe0, 0, "flags")
+        if headers:
+            want = headers(self)
+            same_bytes(term.ddp_header, want[:14 if want[0] & 0x80 else 18], "terminated DDP header")
+            equal(term.length, len(want), "length of the terminated segment")
+        try:
+            self.ep.next(SOON)
+        except iw.Closed as e:
+            check(not e.reset, "reset behind the Terminate")
+        else:
+            raise Failure("something behind the Terminate")
+        self.terms += 1
+        self.ep.close()
+        self.qp.event("qp_error")
+        self.qp.done(1, "flushed")
+        same_bytes(self.mr.get(0, 1000), bytes(1000), "memory of the device")
+        self.qp.destroy()
+        for mr in (self.mr, self.ro, *self.more):
+            self.host.cmd(f"dereg {mr.id}")
+        self.more.clear()
+
+    def finish(self):
+        self.t.note(f"{self.terms} errors")
+        check(not self.failures, f"{len(self.failures)} errors were not answered right:\n" + "\n".join(self.failures))
+        stats = self.host.stats()
+        equal(stats["terminates_sent"], self.terms, "Terminates sent")
+        info = self.host.cmd("info")
+        equal((info["qps"], info["mrs"]), (0, 0), "QPs and MRs left")
+        self.host.check_end()
+
+
+def segment(make):
+    """Sends one ULPDU, and expects its header back in the Terminate."""
+    def act(b):
+        b.ep.send_ulpdu(make(b))
+    return act, make
+
+
+@case("every error on an established stream has its Terminate", timeout=60)
+def _(t):
+    b = Bad(t)
+
+    def run(name, whys, make):
+        act, headers = segment(make)
+        single = whys if not isinstance(whys, list) else whys[0]
+        b.run(name, whys, act, headers if single[0] == 1 else None)
+    run("unknown STag", (1, 1, 0), lambda b: iw.tagged(iw.WRITE, b.mr.rkey ^ 0xff00, b.mr.addr, b"x"))
+    run("STag 0", (1, 1, 0), lambda b: iw.tagged(iw.WRITE, 0, b.mr.addr, b"x"))
+    run("STag with another key byte", (1, 1, 0), lambda b: iw.tagged(iw.WRITE, b.mr.rkey ^ 1, b.mr.addr, b"x"))
+    run("revoked STag", (1, 1, 0), lambda b: iw.tagged(iw.WRITE, b.gone.rkey, b.gone.addr, b"x"))
+    run("STag without the right to write", (1, 1, 0), lambda b: iw.tagged(iw.WRITE, b.ro.rkey, b.ro.addr, b"x"))
+    run("STag of receives", (1, 1, 0), lambda b: iw.tagged(iw.WRITE, b.qp.buf.rkey, b.qp.buf.addr, b"x"))
+    run("one byte behind", (1, 1, 1), lambda b: iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr + 990, b"x" * 11))
+    run("behind", (1, 1, 1), lambda b: iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr + 1000, b"x"))
+    run("before", (1, 1, 1), lambda b: iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr - 1, b"xx"))
+    run("far away", (1, 1, 1), lambda b: iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr ^ 1 << 62, b"x"))
+    run("TO wraps", (1, 1, 3), lambda b: iw.tagged(iw.WRITE, b.mr.rkey, (1 << 64) - 1, b"xx"))
+    for dv in (0, 2, 3):
+        run(f"DDP version {dv}, tagged", (1, 1, 4), lambda b: iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, b"x", dv=dv))
+        run(f"DDP version {dv}, untagged", (1, 2, 6), lambda b: iw.untagged(iw.SEND, 0, 1, 0, b"x", dv=dv))
+    for rv in (0, 2, 3):
+        run(f"RDMAP version {rv}", (0, 2, 5), lambda b: iw.untagged(iw.SEND, 0, 1, 0, b"x", rv=rv))
+    for opcode in range(8, 16):
+        run(f"opcode {opcode}", (0, 2, 6), lambda b: iw.untagged(opcode, 0, 1, 0, b"x" * 8))
+    for opcode in (iw.READ_REQ, iw.SEND, iw.TERMINATE, 9):
+        run(f"opcode {opcode}, tagged", (0, 2, 6), lambda b: iw.tagged(opcode, b.mr.rkey, b.mr.addr, b"x"))
+    for opcode in (iw.WRITE, iw.READ_RESP):
+        run(f"opcode {opcode}, untagged", (0, 2, 6), lambda b: iw.untagged(opcode, 0, 1, 0, b"x"))
+    run("Send on QN 1", [(0, 2, 6), (1, 2, 1)], lambda b: iw.untagged(iw.SEND, 1, 1, 0, b"x"))
+    run("Send on QN 3", (1, 2, 1), lambda b: iw.untagged(iw.SEND, 3, 1, 0, b"x"))
+    run("Send on QN of all ones", (1, 2, 1), lambda b: iw.untagged(iw.SEND, 0xffffffff, 1, 0, b"x"))
+    run("Read Request on QN 0", [(0, 2, 6), (1, 2, 1)], lambda b: iw.untagged(iw.READ_REQ, 0, 1, 0, bytes(28)))
+    for msn in (0, 2, 0xffffffff):
+        run(f"MSN {msn}", (1, 2, 3), lambda b: iw.untagged(iw.SEND, 0, msn, 0, b"x"))
+    run("MO 1 at the start", (1, 2, 4), lambda b: iw.untagged(iw.SEND, 0, 1, 1, b"x"))
+    run("MO of all ones", (1, 2, 4), lambda b: iw.untagged(iw.SEND, 0, 1, 0xffffffff, b"x"))
+    run("Send one byte too long", (1, 2, 5), lambda b: iw.untagged(iw.SEND, 0, 1, 0, bytes(101)))
+    run("Read Response to nothing", [(0, 2, 6), (0, 2, 0xff), (1, 1, 0)], lambda b: iw.tagged(iw.READ_RESP, 1, 0))
+    run("Send with Invalidate", [(0, 1, 9), (0, 2, 9)], lambda b: iw.untagged(iw.SEND_INV, 0, 1, 0, b"x", inv=b.mr.rkey ^ 1))
+    read = lambda b, **kw: iw.read_request(kw.pop("msn", 1), 7, 0, kw.pop("size", 8), kw.pop("stag", b.ro.rkey),
+                                          kw.pop("to", b.ro.addr), **kw)
+    run("Read of an unknown STag", (0, 1, 0), lambda b: read(b, stag=b.ro.rkey ^ 0xff00))
+    run("Read without the right", (0, 1, 2), lambda b: read(b, stag=b.mr.rkey, to=b.mr.addr))
+    run("Read beyond the end", (0, 1, 1), lambda b: read(b, size=1001))
+    run("Read before the start", (0, 1, 1), lambda b: read(b, to=b.ro.addr - 1))
+    run("Read whose TO wraps", (0, 1, 4), lambda b: read(b, to=(1 << 64) - 1))
+    run("Read of 4 GiB", (0, 1, 1), lambda b: read(b, size=0xffffffff))
+    run("Read Request MSN 2", (1, 2, 3), lambda b: read(b, msn=2))
+    run("Read Request MO 4", (1, 2, 4), lambda b: iw.untagged(iw.READ_REQ, 1, 1, 4, bytes(28)))
+    run("Read Request one byte too long", (1, 2, 5), lambda b: iw.untagged(iw.READ_REQ, 1, 1, 0, bytes(29)))
+    run("Read Request one byte too short", [(1, 2, 5), (2, 0, 3), (0, 2, 0xff), (0, 2, 7), (0, 2, 6)],
+        lambda b: iw.untagged(iw.READ_REQ, 1, 1, 0, bytes(27)))
+    for n in (0, 1, 2, 13):
+        run(f"ULPDU of {n} bytes", [(2, 0, 3), (0, 2, 0xff), (0, 2, 7)], lambda b: iw.tagged(iw.WRITE, 1, 0)[:n])
+    run("untagged ULPDU of 17 bytes", [(2, 0, 3), (0, 2, 0xff), (0, 2, 7)], lambda b: iw.untagged(iw.SEND, 0, 1)[:17])
+    b.run("two segments with a gap", (1, 2, 4), lambda b: [b.ep.send_ulpdu(u) for u in (
+        iw.untagged(iw.SEND, 0, 1, 0, bytes(10), last=False), iw.untagged(iw.SEND, 0, 1, 20, bytes(10)))])
+    b.run("another MSN in the middle of a message", (1, 2, 3), lambda b: [b.ep.send_ulpdu(u) for u in (
+        iw.untagged(iw.SEND, 0, 1, 0, bytes(10), last=False), iw.untagged(iw.SEND, 0, 2, 0, bytes(10)))])
+    b.run("second segment too long", (1, 2, 5), lambda b: [b.ep.send_ulpdu(u) for u in (
+        iw.untagged(iw.SEND, 0, 1, 0, bytes(60), last=False), iw.untagged(iw.SEND, 0, 1, 60, bytes(41)))])
+    b.run("CRC", (2, 0, 2), lambda b: b.ep.send_ulpdu(iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, b"xyz"), crc_xor=1 << 31))
+    b.run("payload that the CRC does not fit", (2, 0, 2), damaged_payload)
+    b.run("more Reads than IRD", (1, 2, 2), reads_beyond_ird)
+    # The first error is the one that is told.
+    b.run("two errors", (1, 1, 0), lambda b: [b.ep.send_ulpdu(u) for u in (
+        iw.tagged(iw.WRITE, 9, 9, b"x"), iw.untagged(iw.SEND, 0, 7, 0, b"x"))])
+    b.finish()
+
+
+def damaged_payload(b):
+    """A wrong byte on the way: nothing of it is placed."""
+    data = bytearray(b.ep.stream.encode(iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, b"payload")))
+    data[18] ^= 0x10
+    b.ep.stream.send_raw(data)
+
+
+def reads_beyond_ird(b):
+    """All in one piece, and large, so that none is through when the last one comes."""
+    ird = b.ep.peer_frame.enhanced.ird
+    b.ep.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    big = b.host.mr(8 << 20, "r")
+    b.ep.stream.send_raw(b"".join(b.ep.stream.encode(iw.read_request(i + 1, 1 << 8, 0, 8 << 20, big.rkey, big.addr))
+                                  for i in range(ird + 1)))
+    sink = b.ep.register(8 << 20, base=0, stag=1 << 8)
+    b.ep.reads_out = [[sink.stag, 0, 8 << 20] for _ in range(ird)]
+    b.more.append(big)
+
+
+@case("errors where markers are on: 2/0/3, and damage at every byte of an FPDU is seen", timeout=60)
+def _(t):
+    b = Bad(t, markers=1)
+    b.run("FPDUPTR", (2, 0, 3), lambda b: b.ep.send_ulpdu(iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, bytes(600)), marker_xor=4))
+    b.run("FPDUPTR of the first marker in a second FPDU", (2, 0, 3), lambda b: [
+        b.ep.send_ulpdu(iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, bytes(300))),
+        b.ep.send_ulpdu(iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, bytes(300)), marker_xor=512)])
+    b.finish()
+    host = Host(t, markers=0)
+    ulpdu_len = len(iw.Stream(None).encode(iw.tagged(iw.WRITE, 1, 0, b"payload!")))
+    for at in range(2, ulpdu_len):
+        qp, ep = to_host(host, rtr="write", recvs=1)
+        mr = host.mr(100, "w")
+        data = bytearray(ep.stream.encode(iw.tagged(iw.WRITE, mr.rkey, mr.addr, b"payload!")))
+        data[at] ^= 1 << at % 8
+        ep.stream.send_raw(data)
+        equal(ep.expect(iw.TERMINATE, SOON).term.why, (2, 0, 2), f"damage at byte {at}")
+        same_bytes(mr.get(0, 100), bytes(100), f"damage at byte {at}: memory")
+        ep.close()
+        qp.event("qp_error")
+        qp.destroy()
+        host.cmd(f"dereg {mr.id}")
+    equal(host.stats()["crc_errors"], ulpdu_len - 2, "CRC errors counted")
+    host.check_end()
+
+
+@case("what looks wrong and is not")
+def _(t):
+    host = Host(t)
+    qp, ep = to_host(host, rtr="write", recvs=0)
+    mr = host.mr(1000, "w")
+    # Reserved bits are not looked at; zero-length Writes and Reads name no memory.
+    qp.recv(3)
+    ulpdu = bytearray(iw.untagged(iw.SEND, 0, ep._next_msn(0), 0, b"reserved bits"))
+    ulpdu[0] |= 0x3c
+    ulpdu[1] |= 0x30
+    ep.send_ulpdu(bytes(ulpdu))
+    same_bytes(qp.received(0), b"reserved bits", "Send")
+    ep.send_ulpdu(iw.tagged(iw.WRITE, 0xdead, 0xffffffffffffffff))
+    ep.read(1, 2, 0, 0xdead, 0xffffffffffffffff)
+    ep.expect(iw.READ_RESP, SOON)
+    # Between the segments of a Send, segments of a Write.
+    msn = ep._next_msn(0)
+    ep.send_ulpdu(iw.untagged(iw.SEND_SE, 0, msn, 0, b"one ", last=False))
+    ep.send_ulpdu(iw.tagged(iw.WRITE, mr.rkey, mr.addr, b"between"))
+    ep.send_ulpdu(iw.untagged(iw.SEND_SE, 0, msn, 4, b"two"))
+    same_bytes(qp.received(1), b"one two", "Send in two segments")
+    same_bytes(mr.get(0, 7), b"between", "Write")
+    # The ends of the region.
+    ep.write(mr.rkey, mr.addr + 999, b"z")
+    ep.write(mr.rkey, mr.addr, b"a")
+    # The last segment may be empty.
+    msn = ep._next_msn(0)
+    ep.send_ulpdu(iw.untagged(iw.SEND, 0, msn, 0, b"empty end", last=False))
+    ep.send_ulpdu(iw.untagged(iw.SEND, 0, msn, 9, b""))
+    same_bytes(qp.received(2), b"empty end", "Send with an empty last segment")
+    equal((mr.get(0, 1), mr.get(999, 1)), (b"a", b"z"), "ends of the region")
+    qp.first = 3
+    exchange(host, qp, ep)
+    ep.close()
+    host.check_end()
+
+
+@case("garbage instead of FPDUs: never a crash, never a hang")
+def _(t):
+    host = Host(t, crc=0)
+    seed = int.from_bytes(os.urandom(4), "big")
+    t.note(f"seed {seed}")
+    rnd = random.Random(seed)
+    for turn in range(60):
+        request = iw.MpaFrame(crc=False, enhanced=iw.Enhanced())
+        qp, ep = to_host(host, request, rtr="write", recvs=2)
+        mr = host.mr(500, "w")
+        try:
+            for _ in range(rnd.randrange(1, 6)):
+                kind = rnd.randrange(3)
+                if kind == 0:
+                    ep.stream.send_raw(rnd.randbytes(rnd.randrange(1, 300)))
+                elif kind == 1:
+                    ulpdu = bytearray(iw.tagged(iw.WRITE, mr.rkey, mr.addr + rnd.randrange(500), rnd.randbytes(20)))
+                    ulpdu[rnd.randrange(14)] = rnd.randrange(256)
+                    ep.send_ulpdu(bytes(ulpdu))
+                else:
+                    ulpdu = bytearray(iw.untagged(rnd.randrange(8), rnd.randrange(3), 1, 0, rnd.randbytes(rnd.randrange(40))))
+                    ulpdu[rnd.randrange(18)] = rnd.randrange(256)
+                    ep.send_ulpdu(bytes(ulpdu))
+            ep.sock.shutdown(socket.SHUT_WR)
+            while True:
+                ep.stream.recv_ulpdu(SOON)
+        except iw.Timeout:
+            raise Failure("the device does not end a stream whose peer has ended") from None
+        except (iw.Error, OSError):
+            pass
+        ep.close()
+        qp.event("qp_error")
+        qp.destroy()
+        host.cmd(f"dereg {mr.id}")
+    qp, ep = to_host(host, rtr="write", recvs=0)
+    exchange(host, qp, ep)
+    ep.close()
+    host.check_end()
+
+
+if __name__ == "__main__":
+    main()
