@@ -82,6 +82,12 @@ put_mode(const struct session *s, char *buf, size_t cap)
 		(void)snprintf(buf, cap, "TCP%s", log_text_diag(&s->diag, why, sizeof(why)));
 }
 
+static const char *
+put_addr(const union net_addr *a, char *buf, size_t cap)
+{
+	return a->sa.sa_family == AF_UNSPEC ? "none" : net_addr_str(a, buf, cap);
+}
+
 static void
 log_end(struct session *s)
 {
@@ -93,7 +99,7 @@ log_end(struct session *s)
 	log_limited(quiet ? &s->w->lim_failed : &unlimited, s->w->now_ns, LOG_LVL_INFO,
 	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"", s->id, s->settings->cfg.name, app_word(s),
-	    net_addr_str(&s->app_peer, app, sizeof(app)), net_addr_str(&s->mid_peer, mid, sizeof(mid)), mode,
+	    put_addr(&s->app_peer, app, sizeof(app)), put_addr(&s->mid_peer, mid, sizeof(mid)), mode,
 	    app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP], app_word(s),
 	    (unsigned long long)s->bytes[WAY_TO_APP], (long long)((s->w->now_ns - s->born_ns) / NS_PER_MS),
 	    s->why != NULL ? s->why : "normal end", s->why_detail != NULL ? ": " : "",
