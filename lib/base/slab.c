@@ -1,9 +1,10 @@
-/* Chunks and a free list threaded through the free objects; see slab.h. */
+/* Chunks with a free list each, threaded through the free objects; see slab.h. */
 #include "base/slab.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/pages.h"
 
 #if defined(__has_include)
 #if __has_include(<sanitizer/asan_interface.h>)
@@ -17,77 +18,124 @@
 
 #define ALIGN _Alignof(max_align_t)
 
-struct slab_free {
-	struct slab_free *next;
+/* Stands before each object, used or free. */
+struct slab_head {
+	struct slab_chunk *chunk;
+	struct slab_head *next_free;
 };
 
 struct slab_chunk {
-	struct slab_chunk *next;
+	struct list_node node;		/* slab->partial or full */
+	struct slab_head *free;
+	size_t used;
+	size_t len;			/* of the whole chunk */
 	max_align_t objs[];
 };
+
+static size_t
+body_len(const struct slab *s)
+{
+	return s->obj_size - sizeof(struct slab_head);
+}
 
 void
 slab_init(struct slab *s, size_t obj_size, size_t per_chunk)
 {
-	*s = (struct slab){ .obj_size = (obj_size + ALIGN - 1) / ALIGN * ALIGN, .per_chunk = per_chunk };
+	static_assert(sizeof(struct slab_head) % ALIGN == 0, "objects would not be aligned");
+	*s = (struct slab){
+		.obj_size = sizeof(struct slab_head) + (obj_size + ALIGN - 1) / ALIGN * ALIGN,
+		.per_chunk = per_chunk,
+	};
+	list_init(&s->partial);
+	list_init(&s->full);
+}
+
+static void
+chunk_free(struct slab *s, struct slab_chunk *c)
+{
+	list_remove(&c->node);
+	s->chunk_cnt--;
+	ASAN_UNPOISON_MEMORY_REGION(c, c->len);
+	pages_free(c, c->len);
 }
 
 void
 slab_fini(struct slab *s)
 {
-	struct slab_chunk *next;
-
-	for (struct slab_chunk *c = s->chunks; c != NULL; c = next) {
-		next = c->next;
-		ASAN_UNPOISON_MEMORY_REGION(c->objs, s->obj_size * s->per_chunk);
-		free(c);
-	}
-	slab_init(s, s->obj_size, s->per_chunk);
+	LIST_FOREACH(n, &s->partial)
+		chunk_free(s, CONTAINER_OF(n, struct slab_chunk, node));
+	LIST_FOREACH(n, &s->full)
+		chunk_free(s, CONTAINER_OF(n, struct slab_chunk, node));
+	s->used = 0;
+	s->empty = NULL;
 }
 
 static void
-push_free(struct slab *s, void *obj)
+push_free(const struct slab *s, struct slab_chunk *c, struct slab_head *h)
 {
-	struct slab_free *f = obj;
-
-	f->next = s->free;
-	s->free = f;
-	ASAN_POISON_MEMORY_REGION(obj, s->obj_size);
+	h->chunk = c;
+	h->next_free = c->free;
+	c->free = h;
+	ASAN_POISON_MEMORY_REGION(h + 1, body_len(s));
 }
 
-static int
-grow(struct slab *s)
+static struct slab_chunk *
+chunk_new(struct slab *s)
 {
-	struct slab_chunk *c = malloc(sizeof(*c) + s->obj_size * s->per_chunk);
+	size_t len = sizeof(struct slab_chunk) + s->obj_size * s->per_chunk;
+	struct slab_chunk *c = pages_alloc(len);
 
 	if (c == NULL)
-		return -1;
-	c->next = s->chunks;
-	s->chunks = c;
+		return NULL;
+	c->len = len;
 	for (size_t i = s->per_chunk; i > 0; i--)
-		push_free(s, (char *)c->objs + (i - 1) * s->obj_size);
-	return 0;
+		push_free(s, c, (struct slab_head *)(void *)((char *)c->objs + (i - 1) * s->obj_size));
+	list_push(&s->partial, &c->node);
+	s->chunk_cnt++;
+	return c;
 }
 
 void *
 slab_get(struct slab *s)
 {
-	struct slab_free *f;
+	struct list_node *n = list_first(&s->partial);
+	struct slab_chunk *c = n != NULL ? CONTAINER_OF(n, struct slab_chunk, node) : chunk_new(s);
+	struct slab_head *h;
 
-	if (s->free == NULL && grow(s) != 0)
+	if (c == NULL)
 		return NULL;
-	f = s->free;
-	ASAN_UNPOISON_MEMORY_REGION(f, s->obj_size);
-	s->free = f->next;
+	if (c == s->empty)
+		s->empty = NULL;
+	h = c->free;
+	c->free = h->next_free;
+	c->used++;
 	s->used++;
-	memset(f, 0, s->obj_size);
-	return f;
+	if (c->free == NULL) {
+		list_remove(&c->node);
+		list_push(&s->full, &c->node);
+	}
+	ASAN_UNPOISON_MEMORY_REGION(h + 1, body_len(s));
+	memset(h + 1, 0, body_len(s));
+	return h + 1;
 }
 
 void
 slab_put(struct slab *s, void *obj)
 {
-	assert(s->used > 0);
+	struct slab_head *h = (struct slab_head *)obj - 1;
+	struct slab_chunk *c = h->chunk;
+
+	assert(s->used > 0 && c->used > 0);
 	s->used--;
-	push_free(s, obj);
+	c->used--;
+	push_free(s, c, h);
+	list_remove(&c->node);
+	if (c->used > 0) {
+		list_push_front(&s->partial, &c->node);
+		return;
+	}
+	list_push(&s->partial, &c->node);
+	if (s->empty != NULL)
+		chunk_free(s, s->empty);
+	s->empty = c;
 }

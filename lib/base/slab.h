@@ -1,24 +1,29 @@
 /*
- * Objects of one size from chunks, with a free list: last freed, first given
- * out. Chunks go back only with slab_fini, so memory follows the largest number
- * of objects ever in use. Under ASan a freed object is poisoned.
+ * Objects of one size in chunks from the kernel. A chunk goes back when its
+ * last object is freed (one empty chunk is kept), so that a burst leaves
+ * nothing behind; last freed, first given out again. Under ASan a free object
+ * is poisoned.
  */
 #ifndef SMCRD_BASE_SLAB_H
 #define SMCRD_BASE_SLAB_H
 
 #include <stddef.h>
 
+#include "base/list.h"
+
 struct slab_chunk;
-struct slab_free;
 
 struct slab {
-	size_t obj_size;
+	size_t obj_size;		/* with what stands before it */
 	size_t per_chunk;
-	size_t used;
-	struct slab_chunk *chunks;
-	struct slab_free *free;
+	size_t used;			/* objects */
+	size_t chunk_cnt;
+	struct list_node partial;	/* chunks with free objects, the empty one last */
+	struct list_node full;
+	struct slab_chunk *empty;	/* at most one, kept; NULL */
 };
 
+/* Not to be moved afterwards. */
 void slab_init(struct slab *, size_t obj_size, size_t per_chunk);
 /* All objects are free, or of no interest any more. */
 void slab_fini(struct slab *);

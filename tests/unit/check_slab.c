@@ -48,11 +48,59 @@ START_TEST(the_last_one_freed_is_the_first_one_given)
 }
 END_TEST
 
+START_TEST(a_burst_leaves_nothing_behind)
+{
+	enum { N = 100 };
+	struct slab s;
+	void *p[N];
+
+	slab_init(&s, 100, 8);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < N; i++)
+			p[i] = slab_get(&s);
+		ck_assert_uint_eq(s.chunk_cnt, (N + 7) / 8);
+		/* In no order of chunks. */
+		for (int i = 0; i < N; i++)
+			slab_put(&s, p[i * 37 % N]);
+		ck_assert_uint_eq(s.chunk_cnt, 1);
+	}
+	/* Coming and going at the edge of a chunk costs nothing. */
+	for (int i = 0; i < 8; i++)
+		p[i] = slab_get(&s);
+	for (int i = 0; i < 10; i++) {
+		slab_put(&s, slab_get(&s));
+		ck_assert_uint_eq(s.chunk_cnt, 2);
+	}
+	slab_fini(&s);
+	ck_assert_uint_eq(s.chunk_cnt, 0);
+}
+END_TEST
+
+START_TEST(full_chunks_come_first)
+{
+	struct slab s;
+	void *p[8];
+
+	/* A chunk that is nearly empty is left alone while another has room, so that it may run empty. */
+	slab_init(&s, 64, 4);
+	for (int i = 0; i < 8; i++)
+		p[i] = slab_get(&s);
+	for (int i = 0; i < 4; i++)
+		slab_put(&s, p[i]);
+	slab_put(&s, p[4]);
+	ck_assert_ptr_eq(slab_get(&s), p[4]);
+	ck_assert_uint_eq(s.chunk_cnt, 2);
+	slab_fini(&s);
+}
+END_TEST
+
 static void
 slab_case(TCase *tc)
 {
 	tcase_add_test(tc, objects_are_apart_aligned_and_zeroed);
 	tcase_add_test(tc, the_last_one_freed_is_the_first_one_given);
+	tcase_add_test(tc, a_burst_leaves_nothing_behind);
+	tcase_add_test(tc, full_chunks_come_first);
 }
 
 UNIT_MAIN("slab", slab_case)
