@@ -18,10 +18,10 @@
 void middle_describe(const struct leg *mid, const struct subnets *, const struct sockaddr_storage *peer,
     struct smcr_open *);
 
-/* Two messages of any kind that the engine sends. */
+/* The longest message that the engine sends and a Decline behind it; more stays with the engine until there is room. */
 struct clc_out {
 	uint16_t len;
-	uint8_t buf[2 * CLC_MAX_SENT_LEN];
+	uint8_t buf[CLC_MAX_SENT_LEN + 28];
 };
 
 enum clc_pump {

@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
@@ -111,7 +110,7 @@ conn_new(struct smcr *eng, const struct smcr_open *open, int *err)
 		*err = -EMFILE;
 		return NULL;
 	}
-	conn = calloc(1, sizeof(*conn));
+	conn = slab_get(&eng->conn_slab);
 	if (conn == NULL || timerq_reserve(&eng->timers, 1) < 0)
 		goto no_memory;
 	conn->id = idtable_add(&eng->conns, conn);
@@ -131,7 +130,8 @@ conn_new(struct smcr *eng, const struct smcr_open *open, int *err)
 	timer_init(&conn->timer, conn_timer_fired);
 	return conn;
 no_memory:
-	free(conn);
+	if (conn != NULL)
+		slab_put(&eng->conn_slab, conn);
 	eng->ctr.refused_memory++;
 	*err = -ENOMEM;
 	return NULL;
@@ -146,7 +146,7 @@ conn_free(struct smcr_conn *conn)
 	timer_cancel(&eng->timers, &conn->timer);
 	timerq_unreserve(&eng->timers, 1);
 	idtable_del(&eng->conns, conn->id);
-	free(conn);
+	slab_put(&eng->conn_slab, conn);
 }
 
 /* -- state and events -- */

@@ -12,6 +12,8 @@
 #include "smcr/peer.h"
 #include "smcr/rendezvous.h"
 
+#define CONNS_PER_CHUNK 64
+#define RDVS_PER_CHUNK 16
 #define WC_BATCH 64
 #define WC_BUDGET 8192		/* completions handled in one poll, per device */
 
@@ -54,6 +56,8 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	eng->now_ns = now_ns;
 	timerq_init(&eng->timers);
 	idtable_init(&eng->conns, cfg->conns_max < IDTABLE_MAX ? cfg->conns_max : IDTABLE_MAX);
+	slab_init(&eng->conn_slab, sizeof(struct smcr_conn), CONNS_PER_CHUNK);
+	slab_init(&eng->rdv_slab, sizeof(struct rdv), RDVS_PER_CHUNK);
 	list_init(&eng->lgrs);
 	list_init(&eng->dead_lgrs);
 	list_init(&eng->peers);
@@ -97,6 +101,8 @@ smcr_free(struct smcr *eng)
 	peer_free_all(eng);
 	timerq_fini(&eng->timers);
 	idtable_fini(&eng->conns);
+	slab_fini(&eng->conn_slab);
+	slab_fini(&eng->rdv_slab);
 	free(eng);
 }
 

@@ -5,6 +5,7 @@
 #include "base/idtable.h"
 #include "base/list.h"
 #include "base/rng.h"
+#include "base/slab.h"
 #include "base/timerq.h"
 #include "smcr/conn.h"
 #include "smcr/lgr.h"
@@ -23,6 +24,8 @@ struct smcr {
 	struct rnic_dev *devs[SMCR_DEVS_MAX];
 	unsigned dev_cnt;
 	struct idtable conns;		/* by alert token */
+	struct slab conn_slab;
+	struct slab rdv_slab;		/* apart, so that after a burst of rendezvous the memory goes back */
 	struct list_node lgrs;
 	struct list_node dead_lgrs;	/* freed at the end of the turn */
 	uint32_t lgr_next_id;

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "smcr/engine.h"
@@ -53,7 +52,7 @@ rdv_free(struct smcr_conn *conn)
 		return;
 	timer_cancel(&conn->eng->timers, &r->timer);
 	timerq_unreserve(&conn->eng->timers, 1);
-	free(r);
+	slab_put(&conn->eng->rdv_slab, r);
 	conn->rdv = NULL;
 }
 
@@ -710,9 +709,10 @@ rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
 
 	if (conn == NULL)
 		return NULL;
-	r = calloc(1, sizeof(*r));
+	r = slab_get(&eng->rdv_slab);
 	if (r == NULL || timerq_reserve(&eng->timers, 1) < 0) {
-		free(r);
+		if (r != NULL)
+			slab_put(&eng->rdv_slab, r);
 		conn_free(conn);
 		eng->ctr.refused_memory++;
 		*err = -ENOMEM;

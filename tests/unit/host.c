@@ -112,6 +112,7 @@ init_engine(struct host *h)
 	eng->now_ns = 1000 * MS;
 	timerq_init(&eng->timers);
 	idtable_init(&eng->conns, eng->cfg.conns_max);
+	slab_init(&eng->conn_slab, sizeof(struct smcr_conn), 4);
 	list_init(&eng->lgrs);
 	list_init(&eng->events);
 	list_init(&eng->dead_conns);
@@ -191,6 +192,7 @@ host_fini(struct host *h)
 	ck_assert_uint_eq(h->eng.timers.reserved, 0);
 	timerq_fini(&h->eng.timers);
 	idtable_fini(&h->eng.conns);
+	slab_fini(&h->eng.conn_slab);
 	fake_fini(&h->dev);
 }
 
