@@ -57,6 +57,8 @@ void llc_first_contact(struct link *);
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
 /* Deletes RMBs that were idle for rmb_idle_ms. */
 void llc_delete_idle_rmb(struct lgr *);
+/* Client, first contact: nothing comes of the ADD LINK that is awaited; the group is ready. */
+void llc_add_link_over(struct lgr *);
 /* The link is down. True when it was but an offered second link: the group goes on without it. */
 bool llc_link_lost(struct link *);
 /* DELETE LINK for all links; the group goes down when it is through. */

@@ -194,6 +194,13 @@ add_link_failed(struct lgr *lgr)
 		rdv_group_ready(lgr);
 }
 
+void
+llc_add_link_over(struct lgr *lgr)
+{
+	if (lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)
+		add_link_failed(lgr);
+}
+
 bool
 llc_link_lost(struct link *link)
 {

@@ -43,7 +43,7 @@ make_place(struct smcr *eng)
 		struct peer *p = CONTAINER_OF(n, struct peer, node);
 
 		cnt++;
-		if (oldest == NULL && !peer_in_use(p))
+		if (oldest == NULL && !peer_in_use(p) && !p->busy)
 			oldest = p;
 	}
 	if (cnt < PEERS_MAX)
@@ -76,6 +76,29 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const uint8_t p
 	return p;
 }
 
+void
+peer_learn(struct smcr *eng, const char *key, const uint8_t peer_id[8])
+{
+	struct peer *p = peer_get(eng, SMCR_CLIENT, key, NULL);
+
+	if (p == NULL)
+		return;		/* they join one after the other, as long as memory is out */
+	p->id_known = true;
+	memcpy(p->peer_id, peer_id, sizeof(p->peer_id));
+}
+
+const uint8_t *
+peer_known_id(const struct smcr *eng, const char *key)
+{
+	LIST_FOREACH(n, &eng->peers) {
+		const struct peer *p = CONTAINER_OF(n, struct peer, node);
+
+		if (p->id_known && peer_is(p, SMCR_CLIENT, key, NULL))
+			return p->peer_id;
+	}
+	return NULL;
+}
+
 bool
 peer_held_off(const struct smcr *eng, const struct peer *p)
 {
@@ -100,7 +123,7 @@ peer_wait(struct peer *p, struct smcr_conn *conn)
 static void
 peer_settle(struct peer *p)
 {
-	if (!peer_in_use(p) && !p->busy && p->failures == 0)
+	if (!peer_in_use(p) && !p->busy && p->failures == 0 && !p->id_known)
 		peer_free(p);
 }
 

@@ -20,7 +20,8 @@ struct peer {
 	struct list_node node;		/* eng->peers */
 	enum smcr_role role;
 	char key[64];			/* client */
-	uint8_t peer_id[8];		/* server */
+	uint8_t peer_id[8];		/* server; client: what the key names, when id_known */
+	bool id_known;			/* client: a group made under another key leads there too */
 	struct smcr_conn *leader;
 	struct list_node waiting;	/* rdv->wait */
 	unsigned attempts;		/* leaders that failed while others waited */
@@ -31,6 +32,10 @@ struct peer {
 
 /* Finds or makes; NULL when memory is out or the peers that failed are too many to remember. */
 struct peer *peer_get(struct smcr *, enum smcr_role, const char *key, const uint8_t peer_id[8]);
+/* Client: connections by this key join a group that was made under another one (two ports of one peer). */
+void peer_learn(struct smcr *, const char *key, const uint8_t peer_id[8]);
+/* Client: the peer id that was learned for the key, NULL when none was. */
+const uint8_t *peer_known_id(const struct smcr *, const char *key);
 bool peer_held_off(const struct smcr *, const struct peer *);
 void peer_lead(struct peer *, struct smcr_conn *);
 void peer_wait(struct peer *, struct smcr_conn *);

@@ -53,11 +53,14 @@ send_proposal(struct smcr_conn *conn)
 static bool
 has_group(const struct smcr *eng, const char *key)
 {
+	const uint8_t *id = peer_known_id(eng, key);
+
 	LIST_FOREACH(n, &eng->lgrs) {
 		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < eng->cfg.conns_per_group &&
-		    strcmp(lgr->peer_key, key) == 0)
+		    (strcmp(lgr->peer_key, key) == 0 ||
+		    (id != NULL && memcmp(lgr->peer_id, id, sizeof(lgr->peer_id)) == 0)))
 			return true;
 	}
 	return false;
@@ -102,7 +105,7 @@ find_link(const struct smcr *eng, const struct clc_accept *a)
 	LIST_FOREACH(n, &eng->lgrs) {
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
-		if (lgr->role != SMCR_CLIENT || lgr->state != LGR_ACTIVE ||
+		if (lgr->role != SMCR_CLIENT || (lgr->state != LGR_ACTIVE && lgr->state != LGR_FORMING) ||
 		    memcmp(lgr->peer_id, a->peer_id, sizeof(lgr->peer_id)) != 0)
 			continue;
 		for (unsigned i = 0; i < LINK_SLOTS; i++)
@@ -195,6 +198,21 @@ rdv_client_rmb_ready(struct smcr_conn *conn)
 	subsequent(conn);
 }
 
+/* A group that the server offers is ready there, and its attempt at a second link over, though ours may still wait for
+ * ADD LINK. */
+static void
+offered(struct smcr_conn *conn)
+{
+	struct link *via = find_link(conn->eng, &conn->rdv->peer);
+
+	if (via == NULL)
+		return;
+	if (strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
+		peer_learn(conn->eng, conn->rdv->open.peer_key, via->lgr->peer_id);
+	if (via->lgr->state == LGR_FORMING)
+		llc_add_link_over(via->lgr);
+}
+
 static void
 lead_is_over(struct smcr_conn *conn)
 {
@@ -218,6 +236,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 		first_contact(conn, &msg->accept);
 		return;
 	}
+	offered(conn);
 	/* There was a group after all: who waited may use it too. */
 	lead_is_over(conn);
 	subsequent(conn);

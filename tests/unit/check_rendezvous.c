@@ -612,6 +612,88 @@ START_TEST(a_draining_server_declines_and_ends_its_groups)
 }
 END_TEST
 
+/* Two mappings to one peer: the client names the peer by two keys, the server knows it by one id. */
+static void
+open_keyed(struct duo_end *client, struct duo_end *server, const char *key)
+{
+	struct smcr_open open = { .role = SMCR_CLIENT, .app = client, .elem_size = SMCR_ELEM_MIN };
+	int err;
+
+	duo_open_one(&d, server, SMCR_SERVER, false);
+	*client = (struct duo_end){ .host = A, .peer = server };
+	server->peer = client;
+	memcpy(open.peer_key, key, strlen(key) + 1);
+	client->conn = smcr_open(d.eng[A], &open, &err);
+	ck_assert_ptr_nonnull(client->conn);
+}
+
+START_TEST(a_second_name_of_a_peer_is_remembered)
+{
+	duo_init(&d, true, true, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		open_keyed(&c[i], &s[i], i == 0 ? "server:1" : "server:2");
+		duo_run(&d, 100);
+		ck_assert(IS(c[i], ESTABLISHED));
+	}
+	/* None waits for another whose server leg hangs. */
+	for (unsigned i = 2; i < 6; i++) {
+		open_keyed(&c[i], &s[i], "server:2");
+		s[i].refuse = i == 2;
+	}
+	duo_run(&d, 100);
+	for (unsigned i = 3; i < 6; i++)
+		ck_assert(IS(c[i], ESTABLISHED));
+	ck_assert(!IS(c[2], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
+	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 1);
+	/* Without the group the name means nothing: one makes a new one. */
+	lgr_down(duo_lgr(&d, A), SMCR_R_LINK_LOST, "test");
+	lgr_down(duo_lgr(&d, B), SMCR_R_LINK_LOST, "test");
+	for (unsigned i = 0; i < 6; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 100);
+	for (unsigned i = 6; i < 10; i++)
+		open_keyed(&c[i], &s[i], "server:2");
+	duo_run(&d, 200);
+	for (unsigned i = 6; i < 10; i++) {
+		ck_assert(IS(c[i], ESTABLISHED));
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
+	duo_fini(&d);
+}
+END_TEST
+
+/* The server had no second link to offer, so its group is ready while the client still waits for ADD LINK. */
+START_TEST(a_group_that_the_server_offers_is_ready)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, A, "CONFIRM LINK response");
+	ck_assert_int_eq(duo_lgr(&d, A)->state, LGR_FORMING);
+	/* The server's ADD LINK is lost, and it goes on without. */
+	for (unsigned i = 0; i < SMCR_LINKS_MAX; i++)
+		duo_lgr(&d, B)->links[i + 1].state = LINK_CONNECTING;
+	while (duo_lgr(&d, B)->state == LGR_FORMING)
+		duo_run(&d, 1);
+	for (unsigned i = 0; i < SMCR_LINKS_MAX; i++)
+		duo_lgr(&d, B)->links[i + 1].state = LINK_FREE;
+	ck_assert(IS(s[0], ESTABLISHED) && !IS(c[0], ESTABLISHED));
+	open_keyed(&c[1], &s[1], "server:2");
+	duo_run(&d, 50);
+	ck_assert_uint_eq(duo_count(&d, A, "DECLINE out of sync"), 0);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
 static void
 rendezvous_case(TCase *tc)
 {
@@ -642,6 +724,8 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
+	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
+	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
 }
 
 UNIT_MAIN("rendezvous", rendezvous_case)
