@@ -361,7 +361,6 @@ llc_link_timeout(struct lgr *lgr, enum llc_step step)
 	case LLC_WAIT_CONFIRM_LINK:
 	case LLC_WAIT_CONFIRM_LINK_RSP:
 		/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
-		lgr->eng->ctr.first_contacts_failed++;
 		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 		break;
 	case LLC_WAIT_ADD_LINK:
@@ -372,7 +371,6 @@ llc_link_timeout(struct lgr *lgr, enum llc_step step)
 	case LLC_WAIT_DELETE_LINK_RSP:
 		/* The client has taken the second link, so it cannot decline any more (C.3): nothing to wait for. */
 		if (lgr->first_conn != NULL) {
-			lgr->eng->ctr.first_contacts_failed++;
 			rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
 		} else {
 			link_down(lgr->flow[LLC_FLOW_LINK].link, "DELETE LINK without an answer");

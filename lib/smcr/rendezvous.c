@@ -33,6 +33,8 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 		conn_detach(conn, quarantine);
 	conn->rmb = NULL;
 	conn->peer_rmb = NULL;
+	if (lgr != NULL && outcome == PEER_FAILED)
+		lgr->eng->ctr.first_contacts_failed++;
 	if (lgr != NULL)
 		lgr_down(lgr, reason, why);
 	if (p != NULL && p->leader == conn)
@@ -213,17 +215,29 @@ elem_is_out(const struct smcr_conn *conn, enum smcr_reason reason)
 	    reason != SMCR_R_TCP_RESET && reason != SMCR_R_TCP_FIN;
 }
 
+/* Does the end count as a failed first contact, or has it nothing to do with that? */
+static bool
+end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
+{
+	const struct rdv *r = conn->rdv;
+
+	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN || reason == SMCR_R_TIMEOUT)
+		return false;
+	if (r->lgr != NULL && r->lgr->first_conn == conn)
+		return true;
+	/* A peer that is silent, or no SMC peer at all, would let one after the other wait for as long. */
+	return r->step == RDV_WAIT_ACCEPT && (reason == SMCR_R_CLC_TIMEOUT || reason == SMCR_R_PROTOCOL);
+}
+
 void
 rdv_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 {
-	bool contact = conn->rdv->lgr != NULL && conn->rdv->lgr->first_conn == conn;
-	bool void_end = reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
-	    reason == SMCR_R_TIMEOUT;
+	enum peer_outcome outcome = end_is_failure(conn, reason) ? PEER_FAILED : PEER_VOID;
 	bool quarantine = elem_is_out(conn, reason);
 
 	if (conn->rdv->abort != SMCR_OK)
 		reason = conn->rdv->abort;
-	rdv_quit(conn, contact && !void_end ? PEER_FAILED : PEER_VOID, reason, detail, quarantine);
+	rdv_quit(conn, outcome, reason, detail, quarantine);
 }
 
 void
@@ -649,7 +663,6 @@ rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const 
 {
 	struct smcr_conn *conn = lgr->first_conn;
 
-	lgr->eng->ctr.first_contacts_failed++;
 	if (conn == NULL) {
 		lgr_down(lgr, reason, why);
 		return;

@@ -694,6 +694,35 @@ START_TEST(a_group_that_the_server_offers_is_ready)
 }
 END_TEST
 
+/* A peer that takes the TCP connection and says nothing: two timeouts, not one for each that waits; then it is held off. */
+START_TEST(a_silent_peer_is_a_failed_first_contact)
+{
+	duo_init(&d, true, true, short_hold);
+	for (unsigned i = 0; i < 8; i++)
+		duo_open_one(&d, &c[i], SMCR_CLIENT, false);
+	duo_run(&d, 12100);
+	for (unsigned i = 0; i < 8; i++) {
+		ck_assert(IS(c[i], CLOSED) || IS(c[i], FALLBACK));
+		if (i < 2)
+			ck_assert_int_eq(c[i].reason, SMCR_R_CLC_TIMEOUT);
+		else
+			ck_assert(c[i].diag.held_off);
+		duo_close(&d, &c[i]);
+	}
+	ck_assert_uint_eq(duo_count(&d, A, "PROPOSAL"), 2);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 2);
+	duo_open_one(&d, &c[0], SMCR_CLIENT, false);
+	duo_run(&d, 6100);
+	ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
+	duo_open_one(&d, &c[1], SMCR_CLIENT, false);
+	duo_run(&d, 1);
+	ck_assert(IS(c[1], FALLBACK) && c[1].diag.held_off);
+	duo_close(&d, &c[0]);
+	duo_close(&d, &c[1]);
+	duo_fini(&d);
+}
+END_TEST
+
 static void
 rendezvous_case(TCase *tc)
 {
@@ -726,6 +755,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
 	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
+	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
 }
 
 UNIT_MAIN("rendezvous", rendezvous_case)
