@@ -145,7 +145,8 @@ link_connected(struct link *link)
 	link->connected = true;
 	link->state = LINK_CONFIRMING;
 	link->last_rx_ns = link->lgr->eng->now_ns;
-	rdv_link_connected(link->lgr);
+	if (link->lgr->active_cnt == 0)
+		rdv_link_connected(link->lgr);	/* not a second one that is on offer */
 }
 
 void

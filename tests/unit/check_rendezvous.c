@@ -723,6 +723,39 @@ START_TEST(a_silent_peer_is_a_failed_first_contact)
 }
 END_TEST
 
+/* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
+START_TEST(nobody_follows_on_a_device_that_is_removed)
+{
+	unsigned host = (unsigned)_i;
+
+	duo_init(&d, true, true, NULL);
+	for (unsigned i = 0; i < 4; i++) {
+		open_keyed(&c[i], &s[i], i == 0 ? "server:1" : i == 1 ? "server:2" : i == 2 ? "server:3" : "server:4");
+		if (i == 0)
+			duo_until(&d, A, "CONFIRM");
+	}
+	/* The others have proposed and wait for the group. */
+	for (unsigned i = 0; i < 4; i++)
+		c[i].hold = i == 0;
+	duo_run(&d, 0);
+	smcr_remove_device(d.eng[host], d.dev[host]);
+	d.dev[host]->ops->free(d.dev[host]);
+	d.dev[host] = NULL;
+	for (unsigned i = 0; i < 4; i++)
+		c[i].hold = false;
+	duo_run(&d, 30000);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert(IS(c[i], FALLBACK) || IS(c[i], CLOSED));
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
+	duo_fini(&d);
+}
+END_TEST
+
 static void
 rendezvous_case(TCase *tc)
 {
@@ -756,6 +789,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
 	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
 	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
+	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
 }
 
 UNIT_MAIN("rendezvous", rendezvous_case)
