@@ -82,7 +82,8 @@ void lgr_free(struct lgr *);
 struct link *lgr_pick_link(struct lgr *);
 /* Called by link_down. */
 void lgr_link_down(struct lgr *, struct link *);
-/* A connection of the group is through and gave back its elements: idle timer, waiting connections. */
+/* A connection of the group is through and gave back its elements, or does not wait for any longer: the group may be
+ * unused now (idle timer, drain). */
 void lgr_conn_gone(struct lgr *);
 /* First contact is through. */
 void lgr_set_active(struct lgr *);

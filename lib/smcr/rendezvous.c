@@ -21,14 +21,16 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 {
 	struct rdv *r = conn->rdv;
 	struct peer *p = r->peer_ent;
-	struct lgr *lgr = r->lgr;
+	struct lgr *lgr = r->lgr, *waited = NULL;
 
 	r->lgr = NULL;
 	r->link = NULL;
 	if (lgr != NULL && lgr->first_conn == conn)
 		lgr->first_conn = NULL;
-	else
+	else {
+		waited = lgr;		/* for an RMB */
 		lgr = NULL;
+	}
 	if (conn->lgr != NULL)
 		conn_detach(conn, quarantine);
 	conn->rmb = NULL;
@@ -43,6 +45,8 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 		peer_leave(conn->eng, p, conn);
 	else if (!list_empty(&r->wait))
 		list_remove(&r->wait);
+	if (waited != NULL)
+		lgr_conn_gone(waited);
 }
 
 void
@@ -607,6 +611,7 @@ rdv_rmb_ready(struct lgr *lgr, bool ok)
 		else
 			rdv_server_choose(conn);
 	}
+	lgr_conn_gone(lgr);
 }
 
 void

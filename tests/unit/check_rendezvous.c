@@ -757,6 +757,42 @@ START_TEST(nobody_follows_on_a_device_that_is_removed)
 END_TEST
 
 static void
+one_element(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 1;
+	cfg->group_idle_ms = 1000;
+}
+
+/* The last that waits for an RMB leaves without one: the group is as unused as when a connection ends. */
+START_TEST(a_group_ends_though_its_last_user_only_waited)
+{
+	struct lgr *lgr;
+
+	duo_init(&d, true, true, one_element);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	lgr = duo_lgr(&d, B);
+	duo_open(&d, &c[1], &s[1]);
+	duo_until(&d, B, "CONFIRM RKEY");
+	ck_assert(!list_empty(&lgr->wait_rmb));
+	if (_i == 1)
+		smcr_drain(d.eng[B]);
+	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", true);
+	ck_assert_uint_eq(lgr->conn_cnt, 0);
+	rdv_rmb_ready(lgr, false);
+	duo_run(&d, 2000);
+	ck_assert(IS(s[1], FALLBACK));
+	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+END_TEST
+
+static void
 rendezvous_case(TCase *tc)
 {
 	tcase_add_test(tc, first_contact_then_subsequent);
@@ -790,6 +826,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
 	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
 	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
+	tcase_add_loop_test(tc, a_group_ends_though_its_last_user_only_waited, 0, 2);
 }
 
 UNIT_MAIN("rendezvous", rendezvous_case)
