@@ -45,6 +45,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const uint8_t peer_id[8])
 	lgr->id = ++eng->lgr_next_id;
 	lgr->role = role;
 	lgr->version = LLC_VERSION;
+	lgr->rfc_cursors = eng->cfg.rfc_cursors;
 	lgr->born_ns = eng->now_ns;
 	lgr->next_link_number = 1;
 	memcpy(lgr->peer_id, peer_id, sizeof(lgr->peer_id));

@@ -35,6 +35,7 @@ struct lgr {
 	const char *down_why;
 	const char *delete_why;
 	unsigned version;	/* SMC version: 1 */
+	bool rfc_cursors;	/* what we say in CONFIRM LINK: the configuration when the group was made */
 	bool eye_catcher;	/* RFC cursors: the peer's CONFIRM LINK lacked the flags */
 	uint8_t peer_id[8];
 	char peer_key[64];	/* client */

@@ -19,7 +19,7 @@ send_confirm_link(struct link *link, bool response)
 	m->link_num = link->number;
 	m->link_uid = link->user_id;
 	m->max_links = (uint8_t)eng->cfg.links_max;
-	m->no_eyecatcher = !eng->cfg.rfc_cursors;
+	m->no_eyecatcher = !link->lgr->rfc_cursors;
 	return link_send_llc(link, &msg);
 }
 
@@ -36,7 +36,7 @@ confirm_link_fits(struct link *link, const struct llc_confirm_link *m)
 	link->peer_user_id = m->link_uid;
 	lgr->links_limit = m->max_links < lgr->eng->cfg.links_max ? m->max_links : (uint8_t)lgr->eng->cfg.links_max;
 	/* Who lacks Linux's flags reads RFC 7609: then the group has eye catchers and cursors from 4. */
-	lgr->eye_catcher = lgr->eng->cfg.rfc_cursors || !m->no_eyecatcher;
+	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
 	return true;
 }
 

@@ -793,6 +793,31 @@ START_TEST(a_group_ends_though_its_last_user_only_waited)
 END_TEST
 
 static void
+on_rfc(void)
+{
+	struct smcr_config cfg = d.eng[B]->cfg;
+
+	cfg.rfc_cursors = true;
+	smcr_reconfigure(d.eng[B], &cfg);
+}
+
+/* A reload amid first contact: both sides still agree on the cursors. */
+START_TEST(cursors_are_agreed_in_one_first_contact)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, B, "CONFIRM LINK");
+	on_rfc();
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	ck_assert(duo_lgr(&d, A)->eye_catcher == duo_lgr(&d, B)->eye_catcher);
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+END_TEST
+
+static void
 rendezvous_case(TCase *tc)
 {
 	tcase_add_test(tc, first_contact_then_subsequent);
@@ -827,6 +852,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
 	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
 	tcase_add_loop_test(tc, a_group_ends_though_its_last_user_only_waited, 0, 2);
+	tcase_add_test(tc, cursors_are_agreed_in_one_first_contact);
 }
 
 UNIT_MAIN("rendezvous", rendezvous_case)
