@@ -102,6 +102,16 @@ def _(t):
     pair.only_smcr()
 
 
+@case("no devices in the file: one is made for each address that is used")
+def _(t):
+    for host in (None, "::1"):
+        pair = echo_pair(t, host=host, a={"devices": None}, b={"devices": None})
+        works(pair.connect())
+        pair.only_smcr()
+        for d in (pair.a, pair.b):
+            equal([x["port"] for x in d.ctl("devices")["devices"]], ["up"], f"devices of daemon {d.name}")
+
+
 @case("IPv6 throughout")
 def _(t):
     pair = echo_pair(t, host="::1")
