@@ -61,6 +61,7 @@ static const struct stat_desc stats[] = {
 	S(clc_timeouts),
 	S(llc_timeouts),
 	S(refused_conns_max),
+	S(refused_peers_max),
 	S(refused_memory),
 	W(accept_pauses),
 

@@ -48,8 +48,10 @@ make_place(struct smcr *eng)
 	}
 	if (cnt < PEERS_MAX)
 		return true;
-	if (oldest == NULL)
+	if (oldest == NULL) {
+		eng->ctr.refused_peers_max++;
 		return false;
+	}
 	peer_free(oldest);
 	return true;
 }

@@ -30,7 +30,7 @@ struct peer {
 	bool busy;			/* peer_done is at work: not to be freed */
 };
 
-/* Finds or makes; NULL when memory is out or the peers that failed are too many to remember. */
+/* Finds or makes; NULL when memory is out or first contact goes on with too many peers. */
 struct peer *peer_get(struct smcr *, enum smcr_role, const char *key, const uint8_t peer_id[8]);
 /* Client: connections by this key join a group that was made under another one (two ports of one peer). */
 void peer_learn(struct smcr *, const char *key, const uint8_t peer_id[8]);

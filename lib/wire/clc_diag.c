@@ -7,7 +7,7 @@ static const struct {
 	enum clc_diag diag;
 	const char *words;
 } diags[] = {
-	{ CLC_DIAG_NO_MEMORY, "out of memory" },
+	{ CLC_DIAG_NO_MEMORY, "out of memory or of another resource" },
 	{ CLC_DIAG_TIMEOUT_CONFIRM_LINK, "no answer to CONFIRM LINK in time" },
 	{ CLC_DIAG_TIMEOUT_ADD_LINK, "no answer to ADD LINK in time" },
 	{ CLC_DIAG_CONFIG, "configuration error" },

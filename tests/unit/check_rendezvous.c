@@ -3,6 +3,7 @@
 #include "smcr/rendezvous.h"
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct duo d;
@@ -194,6 +195,37 @@ START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
 		duo_close(&d, &c[i]);
 		duo_close(&d, &s[i]);
 	}
+	duo_fini(&d);
+}
+END_TEST
+
+/* Who names a new peer with each Proposal takes places, not memory without end. */
+START_TEST(first_contacts_at_once_are_bounded_and_counted)
+{
+	struct smcr_conn *conn[1025];
+	struct smcr_diag diag;
+	unsigned events;
+	int err;
+
+	duo_init(&d, true, true, NULL);
+	for (unsigned i = 0; i < 1025; i++) {
+		struct smcr_open o = { .role = SMCR_CLIENT, .app = &d, .elem_size = SMCR_ELEM_MIN };
+
+		ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_peers_max, 0);
+		snprintf(o.peer_key, sizeof(o.peer_key), "server:%u", i);
+		conn[i] = smcr_open(d.eng[A], &o, &err);
+		ck_assert_ptr_nonnull(conn[i]);
+	}
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_peers_max, 1);
+	smcr_fallback(conn[1024], &diag);
+	ck_assert_uint_eq(diag.local, CLC_DIAG_NO_MEMORY);
+	smcr_fallback(conn[1023], &diag);
+	ck_assert_uint_eq(diag.local, 0);
+	while (smcr_next_event(d.eng[A], &events) != NULL)
+		;
+	for (unsigned i = 0; i < 1025; i++)
+		smcr_release(conn[i]);
+	(void)smcr_flush(d.eng[A]);
 	duo_fini(&d);
 }
 END_TEST
@@ -829,6 +861,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
 	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
+	tcase_add_test(tc, first_contacts_at_once_are_bounded_and_counted);
 	tcase_add_test(tc, a_peer_that_fails_repeatedly_is_held_off_for_a_while);
 	tcase_add_test(tc, a_leader_that_goes_away_hands_over_and_is_no_failure);
 	tcase_add_test(tc, silence_during_llc_resets_both);
