@@ -17,7 +17,7 @@ unit_run(const char *name, const unit_case *cases, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		TCase *tc = tcase_create(name);
 
-		tcase_set_timeout(tc, 60);
+		tcase_set_timeout(tc, 300);	/* sanitizers on a loaded machine */
 		cases[i](tc);
 		suite_add_tcase(s, tc);
 	}
