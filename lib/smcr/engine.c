@@ -199,6 +199,20 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 	}
 }
 
+/* Links whose requests failed and whose device did not say why. */
+static void
+failed_links_down(struct smcr *eng)
+{
+	eng->links_failed = false;
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		for (unsigned i = 0; i < LINK_SLOTS; i++)
+			if (lgr->links[i].state != LINK_FREE && lgr->links[i].failed)
+				link_down(&lgr->links[i], "a work request failed");
+	}
+}
+
 static void
 device_completions(struct rnic_dev *dev)
 {
@@ -241,6 +255,8 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 		while (dev->ops->poll_event(dev, &ev))
 			device_event(eng, dev, &ev);
 	}
+	if (eng->links_failed)
+		failed_links_down(eng);
 	timerq_run(&eng->timers, now_ns);
 }
 

@@ -34,6 +34,7 @@ struct smcr {
 	struct list_node dead_conns;
 	struct list_node busy_links;	/* with something to post */
 	bool links_to_free;
+	bool links_failed;	/* some link has `failed` */
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;

@@ -70,6 +70,7 @@ struct link {
 	struct rnic_pd *pd;
 	struct rnic_qp *qp;	/* qp->ctx is this link */
 	bool connected;
+	bool failed;		/* a request did: down by the end of this smcr_poll */
 	struct rnic_remote remote;	/* valid from CLC or ADD LINK on */
 	uint8_t mtu_code;	/* of the path: the smaller of both */
 

@@ -308,7 +308,9 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 		hand_back(link, true);
 	hand_back(link, wc->status == RNIC_WC_OK);
 	if (wc->status != RNIC_WC_OK) {
-		link_down(link, "a work request failed");
+		/* The device's event, which follows, says why; without one the end of this poll does. */
+		link->failed = true;
+		link->lgr->eng->links_failed = true;
 		return;
 	}
 	if (link->lgr->sndbuf_waiting)
