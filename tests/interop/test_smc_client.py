@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A real smcrd's egress service and a client written in Python: first the correct client, then every wrong one."""
 import os
+import socket
 import struct
 import sys
 import time
@@ -332,7 +333,7 @@ def _(t):
                   decline)
     s.run("MPA closed when established", mpa_gone, False)
     s.run("MPA reset when established", mpa_gone, True)
-    s.run("Terminate when established", lambda s: broken_link(s, lambda c: c.link.ep.terminate(0, 0, 0), None))
+    s.run("Terminate when established", lambda s: broken_link(s, lambda c: c.link.ep.terminate(0, 0, 0), "RDMAP error"))
     s.finish()
 
 
@@ -422,29 +423,33 @@ def mpa_gone_early(s):
 
 
 def lost_in_contact(s, step, decline):
-    """The client may still decline (C.2); else the server breaks the connection off (C.7)."""
+    """The client may still decline (C.2); else the server breaks the connection off (C.7). A server that misses the CONFIRM
+    LINK response declines at once."""
     c = reached(s, step)
     c.link.close(reset=True)
-    if decline:
-        try:
-            smc.clc_read(c.sock, 0.1)	# a server whose CONFIRM LINK was not out declines at once
-        except smc.Declined:
-            pass
-        except iw.Timeout:
-            c.decline()
-        s.tcp_echoes(c.sock)
-    else:
-        equal(how_it_ends(c.sock)[0], "reset", "the middle")
+    try:
+        smc.clc_read(c.sock, 0.1 if decline else SOON)
+    except smc.Declined:
+        check(step != "add link", "a Decline behind ADD LINK (C.3)")
+    except iw.Timeout:
+        c.decline()
+    except iw.Closed as e:
+        check(e.reset and not decline, f"the middle: {e}")
+        return
+    s.tcp_echoes(c.sock)
 
 
 def mpa_gone(s, reset):
     c = s.connected()
     s.echoes(c, 10)
     ends = len(s.echo.ends)
-    c.link.close(reset=reset)
+    if reset:
+        c.link.close(reset=True)
+    else:
+        c.link.ep.sock.shutdown(socket.SHUT_WR)
     equal(how_it_ends(c.middle), ("reset", b""), "the middle")
     wait_until(lambda: s.echo.ends[ends:] == ["reset"], "the server sees a reset")
-    s.wait_log(s.b, "link down")
+    s.wait_log(s.b, "the peer reset the connection" if reset else "the peer closed the connection")
 
 
 # -- LLC on an established link --
