@@ -6,6 +6,8 @@
 #include "daemon/session.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 
 #include "daemon/proxy.h"
@@ -422,6 +424,96 @@ START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
 }
 END_TEST
 
+static int
+option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	ck_assert_int_eq(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+START_TEST(every_leg_has_its_options)
+{
+	gw.cfg.keepalive = (struct config_keepalive){ .enabled = true, .idle_s = 77, .interval_s = 7, .probes = 5 };
+	gw_start();
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	for (int i = 0; i < 4; i++) {
+		const struct session *s = gw_session(i / 2 == 0 ? GW_IN : GW_OUT);
+		int fd = i % 2 == 0 ? s->app.io.fd : s->mid.io.fd;
+
+		ck_assert_int_ne(option(fd, IPPROTO_TCP, TCP_NODELAY), 0);
+		ck_assert_int_ne(option(fd, SOL_SOCKET, SO_OOBINLINE), 0);
+		ck_assert_int_ne(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+		ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 77);
+		ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 7);
+		ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 5);
+		ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+		ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+	}
+}
+END_TEST
+
+/* stderr goes to a file until it is read: the lines with this phrase. */
+static char *
+logged(FILE *f, const char *phrase, char *buf, size_t cap)
+{
+	char line[2048];
+
+	rewind(f);
+	buf[0] = '\0';
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, phrase) != NULL && strlen(buf) + strlen(line) < cap)
+			strcat(buf, line);
+	return buf;
+}
+
+START_TEST(a_closed_connection_is_one_line_that_says_all)
+{
+	static const char *const want[] = { "service=in client=127.0.0.1:", " peer=127.0.0.1:", " from_client=4 to_client=4 ",
+	    "service=out server=127.0.0.1:", " from_server=4 to_server=4 ", " duration_ms=" };
+	FILE *f = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	char text[8192];
+
+	fake.server_declines = _i == 1 ? DIAG : 0;
+	gw_start();
+	dup2(fileno(f), STDERR_FILENO);
+	log_init(LOG_LVL_INFO);
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	if (_i == 2)
+		net_reset(client);
+	else
+		close(client);
+	client = -1;
+	if (_i < 2)
+		gw_expect_eof(server);
+	close(server);
+	server = -1;
+	UNTIL(gw_sessions() == 0);
+	log_init(LOG_LVL_ERROR);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	logged(f, "connection closed", text, sizeof(text));
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		ck_assert_msg(strstr(text, want[i]) != NULL, "no \"%s\" in: %s", want[i], text);
+	if (_i == 2)
+		ck_assert_ptr_nonnull(strstr(text, "reason=\"client reset the connection\""));
+	else
+		ck_assert_ptr_nonnull(strstr(text, "reason=\"normal end\""));
+	ck_assert_ptr_nonnull(strstr(text, _i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R "));
+	ck_assert(_i != 1 || strstr(text, "mode=TCP peer_code=0x03030000 ") != NULL);
+	ck_assert_ptr_nonnull(strchr(text, '\n'));
+	ck_assert_ptr_eq(strchr(strchr(text, '\n') + 1, '\n') + 1, text + strlen(text));
+	fclose(f);
+}
+END_TEST
+
 START_TEST(idle_fallen_back_connections_hold_no_buffer)
 {
 	enum { N = 50 };
@@ -470,6 +562,8 @@ session_case(TCase *tc)
 	tcase_add_loop_test(tc, a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4);
 	tcase_add_test(tc, a_client_that_resets_during_the_rendezvous);
 	tcase_add_test(tc, a_peer_that_makes_a_group_ahead_needs_no_server);
+	tcase_add_test(tc, every_leg_has_its_options);
+	tcase_add_loop_test(tc, a_closed_connection_is_one_line_that_says_all, 0, 3);
 	tcase_add_test(tc, idle_fallen_back_connections_hold_no_buffer);
 }
 
