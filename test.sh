@@ -1,9 +1,10 @@
 #!/bin/bash
 # Everything that can be checked, from a clean clone, with one command: installs what is missing (as root), builds with
-# gcc and -Werror, runs all tests; the same with ASan and UBSan; builds with clang without a warning. The last line is
-# "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
+# gcc and -Werror, runs all tests; the same with ASan and UBSan; builds with clang without a warning; lets each fuzzer
+# look for new inputs for a few seconds. The last line is "N passed, N failed, N skipped" over all suites; the exit status
+# is non-zero when anything failed.
 #
-# Usage: ./test.sh [gcc] [sanitizers] [clang]	without arguments: all three
+# Usage: ./test.sh [gcc] [sanitizers] [clang] [fuzz]	without arguments: all four
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
@@ -12,7 +13,8 @@ trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
-stages=${*:-gcc sanitizers clang}
+stages=${*:-gcc sanitizers clang fuzz}
+fuzz_seconds=5
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
 
@@ -54,11 +56,29 @@ suite() {
 	if [ "$n" -gt 0 ]; then
 		sed -n '/^\(FAIL\|ERROR\): tests/,$p' "$log" | head -n 400
 	fi
-	grep -h '# SKIP' "$dir"/tests/*/*.trs "$dir"/tests/*/*.log 2>/dev/null | sort -u | sed 's/^/skipped: /' | head -n 20
+	grep -h '^ok .*# SKIP' "$dir"/tests/*/*.log 2>/dev/null | sort -u | sed 's/^ok [0-9]* - /skipped: /' | head -n 20
 	failed=$((failed + n))
 	passed=$((passed + $(count "$log" PASS) + $(count "$log" XFAIL)))
 	skipped=$((skipped + $(count "$log" SKIP)))
 	echo "$dir: $(count "$log" PASS) passed, $n failed, $(count "$log" SKIP) skipped"
+}
+
+# fuzz DIR: what was found stays in DIR/found.
+fuzz() {
+	local dir=$1 target name
+	for target in "$dir"/tests/fuzz/fuzz_*; do
+		name=${target##*/}
+		[ -f "$target" ] && [ -x "$target" ] && [ "$name" = "${name%.*}" ] || continue
+		mkdir -p "$dir/new/$name" "$dir/found/$name"
+		if "$target" -max_total_time=$fuzz_seconds -artifact_prefix="$dir/found/$name/" "$dir/new/$name" \
+			"tests/fuzz/corpus/$name" > "$dir/$name.log" 2>&1 < /dev/null; then
+			passed=$((passed + 1))
+		else
+			failed=$((failed + 1))
+			echo "FAILED: $name"
+			tail -n 30 "$dir/$name.log"
+		fi
+	done
 }
 
 say packages
@@ -83,6 +103,9 @@ for stage in $stages; do
 	clang)
 		say "clang, -Werror"
 		build build-clang CC=clang --enable-werror ;;
+	fuzz)
+		say "fuzzers"
+		build build-fuzz CC=clang --enable-fuzzing && fuzz build-fuzz ;;
 	*)
 		echo "unknown stage $stage"
 		failed=$((failed + 1)) ;;
