@@ -77,7 +77,7 @@ struct rdv {
 	bool prewarm;			/* no application behind: made for the group alone */
 	bool confirm_in;		/* server: the Confirm of a first contact has arrived */
 	bool confirm_link_out;		/* first contact: our CONFIRM LINK is sent: no Decline of ours any more (C.2) */
-	bool confirm_link_in;		/* client: the server's has come; server: ours has arrived at the client */
+	bool confirm_link_in;		/* server: our CONFIRM LINK has arrived at the client */
 	enum smcr_reason abort;		/* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;		/* server, first contact: decline with this when the Confirm comes */
 	struct lgr *lgr;		/* the group being formed, or whose new RMB is awaited */

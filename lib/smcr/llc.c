@@ -116,6 +116,9 @@ llc_recv(struct link *link, const uint8_t *buf, size_t len)
 
 	engine_trace(eng, SMCR_TRACE_LLC, false, link, 0, buf, len);
 	eng->ctr.llc_received++;
+	/* Whatever it is: a client speaks only after it has heard our CONFIRM LINK (3.5.1.5). */
+	if (!client && link->lgr->first_conn != NULL && link->lgr->first_conn->rdv->confirm_link_out)
+		link->lgr->first_conn->rdv->confirm_link_in = true;
 	if (n == -EOPNOTSUPP) {
 		/* Optional messages of newer peers have type bits 10 (A.3): discarded. */
 		eng->ctr.llc_ignored++;

@@ -79,7 +79,6 @@ llc_confirm_link_req(struct link *link, const struct llc_msg *msg)
 		llc_protocol_error(link, "unexpected CONFIRM LINK");
 		return;
 	}
-	lgr->first_conn->rdv->confirm_link_in = true;
 	if (!confirm_link_fits(link, &msg->confirm_link)) {
 		lgr->eng->ctr.bad_llc++;
 		rdv_group_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");

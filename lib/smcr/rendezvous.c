@@ -682,14 +682,13 @@ rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const 
 		rdv_decline(conn, diag);
 		return;
 	case RDV_WAIT_GROUP:
-		/* Two Declines that cross would be taken for data by both sides. So a client speaks only when it knows
-		 * that the server does not: before CONFIRM LINK has come, the server notices too and declines. */
 		if (conn->rdv->confirm_link_out)
 			rdv_end(conn, reason, why);
-		else if (conn->rdv->confirm_link_in)
-			rdv_decline(conn, diag);
+		else
+			rdv_decline(conn, diag);	/* the server's may cross it: RDV_LATE_DECLINE */
 		return;
 	case RDV_WAIT_LINK:
+		/* A CONFIRM LINK that never reached the client is not sent (C.2). */
 		if (!conn->rdv->confirm_link_out || !conn->rdv->confirm_link_in)
 			rdv_decline(conn, diag);
 		/* else the client's own failure to answer brings its Decline, or our timer ends it (C.7). */
