@@ -37,15 +37,15 @@ copy_to(const struct iovec iov[2], const uint8_t *src, size_t len)
 		memcpy(iov[1].iov_base, src + first, len - first);
 }
 
-/* False while the ring has no room for it: SMCR_EV_WRITABLE will come. */
+/* False while there is no ring to lend: SMCR_EV_WRITABLE will come. An empty one has room for any header. */
 static bool
 put_header(struct session *s)
 {
 	uint8_t hdr[PROXY_HEADER_MAX];
 	struct iovec iov[2] = { { 0 } };
-	size_t len, room = smcr_tx_space(s->conn, iov);
+	size_t len;
 
-	if (room == 0)
+	if (smcr_tx_space(s->conn, iov) < sizeof(hdr))
 		return false;
 	len = session_header(s, hdr);
 	copy_to(iov, hdr, len);
