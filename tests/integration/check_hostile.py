@@ -16,6 +16,16 @@ QUICK = {"smcr": {"clc_timeout": "500ms", "llc_timeout": "500ms", "confirm_link_
                   "fin_grace": "200ms", "hold_off": "10ms", "hold_off_max": "1s"}}
 
 
+def fd_names(daemon):
+    names = []
+    for fd in os.listdir(f"/proc/{daemon.pid}/fd"):
+        try:
+            names.append(os.readlink(f"/proc/{daemon.pid}/fd/{fd}"))
+        except OSError:
+            pass
+    return " ".join(sorted(names))
+
+
 class Witness:
     """An echo connection through the pair that is used all the time from a thread of its own."""
 
@@ -64,7 +74,12 @@ class Scene:
         def back():
             return all(len(d.connections()) == 1 and d.fds() <= n + 1
                        for d, n in zip((self.pair.a, self.pair.b), self.fds))
-        wait_until(back, f"both daemons are back to one connection and {self.fds} descriptors", 30)
+        try:
+            wait_until(back, f"both daemons are back to one connection and {self.fds} descriptors", 80)
+        except Exception:
+            for d in (self.pair.a, self.pair.b):
+                self.t.note(f"{d.name} holds {d.fds()} descriptors: {fd_names(d)}")
+            raise
         self.witness.finish(self.t)
         c = self.pair.connect("good")
         c.sendall(b"still here")
