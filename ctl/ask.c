@@ -10,20 +10,23 @@
 #include <unistd.h>
 
 #define READ_BYTES 65536
-#define LINE_MAX_BYTES ((size_t)1 << 28)	/* far above what any daemon answers */
+#define LINE_MAX_BYTES ((size_t)1 << 28) /* far above what any daemon answers */
 
 /* What to do about it: the commonest trouble of all. */
 static void
 explain_connect(FILE *err, const char *path, int error)
 {
 	if (error == ENOENT || error == ECONNREFUSED)
-		fprintf(err, "smcrctl: smcrd does not run, or listens elsewhere: no daemon at %s\n"
+		fprintf(err,
+		    "smcrctl: smcrd does not run, or listens elsewhere: no daemon at %s\n"
 		    "Start it (systemctl start smcrd), or name its socket with --socket (control.path in smcrd.conf).\n",
 		    path);
 	else if (error == EACCES || error == EPERM)
-		fprintf(err, "smcrctl: permission denied for %s\n"
+		fprintf(err,
+		    "smcrctl: permission denied for %s\n"
 		    "Only those may talk to smcrd whom the socket's owner, group and mode let in (control.mode in\n"
-		    "smcrd.conf): become root, or join the group that owns it (ls -l %s).\n", path, path);
+		    "smcrd.conf): become root, or join the group that owns it (ls -l %s).\n",
+		    path, path);
 	else if (error == EAGAIN)
 		fprintf(err, "smcrctl: smcrd at %s does not accept connections: busy or stopped\n", path);
 	else

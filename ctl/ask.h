@@ -10,7 +10,7 @@ struct ask {
 	const char *path;
 	int fd;
 	char *buf;
-	size_t len, cap;	/* bytes received; the first `used` of them are the line handed out last */
+	size_t len, cap; /* bytes received; the first `used` of them are the line handed out last */
 	size_t used;
 };
 

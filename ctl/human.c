@@ -19,7 +19,7 @@ human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
 	}
 	if (u == 0)
 		snprintf(buf, HUMAN_MAX, "%" PRIu64, whole);
-	else if (whole < 10 && rest >= 103)	/* a tenth */
+	else if (whole < 10 && rest >= 103) /* a tenth */
 		snprintf(buf, HUMAN_MAX, "%" PRIu64 ".%" PRIu64 "%c", whole, rest * 10 / 1024, units[u - 1]);
 	else
 		snprintf(buf, HUMAN_MAX, "%" PRIu64 "%c", whole, units[u - 1]);

@@ -52,10 +52,10 @@ static const struct option longs[] = {
 
 /* What a command takes besides the options of all. */
 enum {
-	TAKES_CONN_FILTER = 1 << 0,	/* --service, --smcr, --tcp, --setup */
+	TAKES_CONN_FILTER = 1 << 0, /* --service, --smcr, --tcp, --setup */
 	TAKES_GROUP = 1 << 1,
-	TAKES_TRACE_FILTER = 1 << 2,	/* --token, --clc, --llc, --cdc */
-	TAKES_PEER = 1 << 3,		/* HOST:PORT and --timeout */
+	TAKES_TRACE_FILTER = 1 << 2, /* --token, --clc, --llc, --cdc */
+	TAKES_PEER = 1 << 3,         /* HOST:PORT and --timeout */
 	NO_WATCH = 1 << 4,
 };
 
@@ -98,7 +98,8 @@ static const char help[] =
     "  -d, --detail            more columns\n"
     "  -w, --watch[=SECONDS]   again and again, every 2 seconds if not said\n"
     "  -s, --socket PATH       control socket of the daemon\n"
-    "                          (" DEFAULT_SOCKET ")\n"
+    "                          (" DEFAULT_SOCKET
+    ")\n"
     "  -h, --help              this text\n"
     "  -V, --version           the version\n"
     "\n"
@@ -211,7 +212,7 @@ take_option(int opt, struct options *o, unsigned *needs, FILE *err)
 		}
 		fprintf(err, "smcrctl: --timeout takes seconds, up to 60: %s\n", optarg);
 		return -EINVAL;
-	default:	/* getopt has said what is wrong */
+	default: /* getopt has said what is wrong */
 		return -EINVAL;
 	}
 }
@@ -280,7 +281,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 	int opt, rc = 0;
 
 	*o = (struct options){ .socket = DEFAULT_SOCKET, .timeout_ms = CHECK_DEFAULT_MS };
-	optind = 0;	/* tests call this more than once */
+	optind = 0; /* tests call this more than once */
 	while (rc == 0 && (opt = getopt_long(argc, argv, "s:jdw::hV", longs, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, out);

@@ -13,10 +13,10 @@ struct options {
 	const char *command;
 	bool json;
 	bool detail;
-	int64_t watch_ms;		/* 0 = once */
+	int64_t watch_ms; /* 0 = once */
 	/* filters; 0 or NULL = none */
 	const char *service;
-	const char *mode;		/* as in a request */
+	const char *mode; /* as in a request */
 	uint32_t group;
 	uint32_t token;
 	bool clc, llc, cdc;
@@ -28,8 +28,8 @@ struct options {
 
 enum options_result {
 	OPTIONS_RUN,
-	OPTIONS_DONE,			/* --help and --version: shown on out */
-	OPTIONS_WRONG,			/* told on err */
+	OPTIONS_DONE,  /* --help and --version: shown on out */
+	OPTIONS_WRONG, /* told on err */
 };
 
 enum options_result options_parse(int argc, char **argv, struct options *, FILE *out, FILE *err);

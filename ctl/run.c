@@ -13,8 +13,8 @@
 #include "ctl/show.h"
 #include "ctl/table.h"
 
-#define ANSWER_MS 15000			/* without a byte from the daemon */
-#define RELOAD_MS 180000		/* it resolves names */
+#define ANSWER_MS 15000  /* without a byte from the daemon */
+#define RELOAD_MS 180000 /* it resolves names */
 
 static unsigned
 patience(const struct options *o)
@@ -209,7 +209,7 @@ run_watch(const struct options *o)
 	struct timespec pause = { .tv_sec = o->watch_ms / 1000, .tv_nsec = o->watch_ms % 1000 * 1000000 };
 	bool drain = strcmp(o->command, "drain") == 0;
 
-	for (bool first = true; ; first = false) {
+	for (bool first = true;; first = false) {
 		int status;
 
 		if (!first && drain && !daemon_runs(o)) {

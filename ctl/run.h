@@ -6,8 +6,8 @@
 
 enum {
 	EXIT_WELL = 0,
-	EXIT_NO = 1,		/* the daemon answered, and the answer is no */
-	EXIT_TROUBLE = 2,	/* usage, no daemon, no permission, broken answer */
+	EXIT_NO = 1,      /* the daemon answered, and the answer is no */
+	EXIT_TROUBLE = 2, /* usage, no daemon, no permission, broken answer */
 };
 
 /* The exit status of the program. */

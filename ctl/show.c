@@ -66,7 +66,7 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 		c->call(item, buf, cap);
 		return;
 	}
-	if (json_object_get(item, c->key) == NULL) {	/* another version of the daemon */
+	if (json_object_get(item, c->key) == NULL) { /* another version of the daemon */
 		snprintf(buf, cap, "-");
 		return;
 	}
@@ -134,11 +134,12 @@ show_trace(FILE *f, const json_t *ev)
 	if (localtime_r(&sec, &tm) != NULL)
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	if (dropped > 0)
-		fprintf(f, "%s.%06d -- %" PRId64 " messages left out, the reader is too slow\n", clock, (int)(us % 1000000),
-		    dropped);
+		fprintf(f, "%s.%06d -- %" PRId64 " messages left out, the reader is too slow\n", clock,
+		    (int)(us % 1000000), dropped);
 	if (strcmp(get_string(ev, "event"), "message") != 0)
 		return;
-	fprintf(f, "%s.%06d %c", clock, (int)(us % 1000000), strcmp(get_string(ev, "direction"), "sent") == 0 ? '>' : '<');
+	fprintf(
+	    f, "%s.%06d %c", clock, (int)(us % 1000000), strcmp(get_string(ev, "direction"), "sent") == 0 ? '>' : '<');
 	if (get_int(ev, "group") != 0)
 		fprintf(f, " %" PRId64 "/%" PRId64, get_int(ev, "group"), get_int(ev, "link"));
 	if (strtoul(token, NULL, 0) != 0)

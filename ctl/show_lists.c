@@ -26,8 +26,13 @@ mode_cell(const json_t *c, char *buf, size_t cap)
 {
 	const char *mode = get_string(c, "mode");
 
-	snprintf(buf, cap, "%s", strcmp(mode, "smcr") == 0 ? "SMC-R" : strcmp(mode, "tcp") == 0 ? "TCP" :
-	    strcmp(mode, "setup") == 0 ? "set-up" : mode);
+	if (strcmp(mode, "smcr") == 0)
+		mode = "SMC-R";
+	else if (strcmp(mode, "tcp") == 0)
+		mode = "TCP";
+	else if (strcmp(mode, "setup") == 0)
+		mode = "set-up";
+	snprintf(buf, cap, "%s", mode);
 }
 
 /* On SMC-R the state of RFC 7609, otherwise the proxied connection's. */
@@ -108,8 +113,15 @@ show_connections(FILE *f, const json_t *data, bool detail)
 		{ .heading = "SNDBUF", .kind = COLUMN_BYTES, .key = "sndbuf_bytes", .detail = true },
 		{ .heading = "RMBE", .kind = COLUMN_BYTES, .key = "rmbe_bytes", .detail = true },
 		{ .heading = "PEER-RMBE", .kind = COLUMN_BYTES, .key = "peer_rmbe_bytes", .detail = true },
-		{ .heading = "TX-WRITTEN/SENT/CONSUMED", .kind = COLUMN_CALL, .call = tx_cell, .right = true, .detail = true },
-		{ .heading = "RX-PRODUCED/CONSUMED", .kind = COLUMN_PAIR, .key = "rx_produced", .key2 = "rx_consumed",
+		{ .heading = "TX-WRITTEN/SENT/CONSUMED",
+		    .kind = COLUMN_CALL,
+		    .call = tx_cell,
+		    .right = true,
+		    .detail = true },
+		{ .heading = "RX-PRODUCED/CONSUMED",
+		    .kind = COLUMN_PAIR,
+		    .key = "rx_produced",
+		    .key2 = "rx_consumed",
 		    .detail = true },
 		{ .heading = "BLOCKED", .kind = COLUMN_CALL, .call = blocked_cell, .detail = true },
 		{ .heading = "FROM-APP", .kind = COLUMN_BYTES, .key = "bytes_from_app" },

@@ -17,10 +17,10 @@ bool get_bool(const json_t *, const char *key);
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_NUMBER,
-	COLUMN_PAIR,		/* two numbers: "3/255" */
+	COLUMN_PAIR, /* two numbers: "3/255" */
 	COLUMN_BYTES,
-	COLUMN_AGE,		/* milliseconds */
-	COLUMN_MICRO,		/* microseconds */
+	COLUMN_AGE,   /* milliseconds */
+	COLUMN_MICRO, /* microseconds */
 	COLUMN_CALL,
 };
 
@@ -28,10 +28,10 @@ struct column {
 	const char *heading;
 	enum column_kind kind;
 	const char *key, *key2;
-	bool detail;		/* only with --detail */
+	bool detail; /* only with --detail */
 	/* COLUMN_CALL: writes the cell. */
 	void (*call)(const json_t *item, char *buf, size_t cap);
-	bool right;		/* COLUMN_CALL: aligned to the right */
+	bool right; /* COLUMN_CALL: aligned to the right */
 };
 
 /* One line for each item of the list; a column without heading ends columns. */

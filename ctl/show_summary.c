@@ -55,9 +55,11 @@ show_status(FILE *f, const json_t *d, bool detail)
 	fputs("Connections  ", f);
 	print_conn_counts(f, json_object_get(d, "connections"));
 	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));
-	fprintf(f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
-	fprintf(f, "Memory       %s resident; RMBs %s, send buffers %s\n", human_bytes(a, (uint64_t)get_int(d, "rss_bytes")),
-	    human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")), human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
+	fprintf(
+	    f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
+	fprintf(f, "Memory       %s resident; RMBs %s, send buffers %s\n",
+	    human_bytes(a, (uint64_t)get_int(d, "rss_bytes")), human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")),
+	    human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
 	fputc('\n', f);
 	show_services(f, json_object_get(d, "services"), detail);
 }
@@ -103,7 +105,8 @@ print_other_stats(FILE *f, json_t *counters)
 	bool first = true;
 	json_t *v;
 
-	json_object_foreach(counters, key, v) {
+	json_object_foreach(counters, key, v)
+	{
 		if (has_words(key))
 			continue;
 		if (first)
@@ -124,7 +127,7 @@ show_stats(FILE *f, const json_t *d, bool detail)
 		const struct stat_words *w = stat_words_at(i);
 		const json_t *v = json_object_get(counters, w->key);
 
-		if (v == NULL)		/* an older daemon */
+		if (v == NULL) /* an older daemon */
 			continue;
 		if (strcmp(heading, w->heading) != 0)
 			fprintf(f, "%s\n", w->heading);

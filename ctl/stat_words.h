@@ -3,7 +3,7 @@
 #define SMCRD_CTL_STAT_WORDS_H
 
 struct stat_words {
-	const char *key;	/* in the JSON answer to "stats" */
+	const char *key; /* in the JSON answer to "stats" */
 	const char *heading;
 	const char *words;
 };

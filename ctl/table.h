@@ -13,11 +13,11 @@
 
 struct table {
 	unsigned columns;
-	bool right[TABLE_COLUMNS_MAX];		/* aligned to the right */
+	bool right[TABLE_COLUMNS_MAX]; /* aligned to the right */
 	size_t width[TABLE_COLUMNS_MAX];
-	char **cells;				/* row by row */
+	char **cells; /* row by row */
 	size_t cell_cnt, cell_cap;
-	bool failed;				/* out of memory: cells are missing */
+	bool failed; /* out of memory: cells are missing */
 };
 
 void table_init(struct table *);

@@ -13,17 +13,17 @@
 #define BUF_SIZE (32u * 1024)
 
 struct buf {
-	struct buf *next;	/* the pool's */
-	uint32_t off;		/* first byte not yet passed on */
-	uint32_t len;		/* bytes in it, passed on or not */
-	bool urgent;		/* one urgent byte */
+	struct buf *next; /* the pool's */
+	uint32_t off;     /* first byte not yet passed on */
+	uint32_t len;     /* bytes in it, passed on or not */
+	bool urgent;      /* one urgent byte */
 	uint8_t data[BUF_SIZE];
 };
 
 struct bufpool {
 	struct buf *free;
 	unsigned free_cnt;
-	unsigned keep;		/* free ones kept at most */
+	unsigned keep; /* free ones kept at most */
 	unsigned lent;
 };
 

@@ -125,8 +125,8 @@ read_value(const config_setting_t *s, struct config_value *v)
 }
 
 static void
-load_setting(struct config_build *b, const struct config_key *key, const config_setting_t *s, const char *group,
-    void *base)
+load_setting(
+    struct config_build *b, const struct config_key *key, const config_setting_t *s, const char *group, void *base)
 {
 	const char *dot = group[0] != '\0' ? "." : "";
 	char why[CONFIG_WHY_MAX];
@@ -207,20 +207,21 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 
 	/* libconfig takes [] for an empty array, which is as good as an empty list. */
 	if (type != CONFIG_TYPE_LIST && !(type == CONFIG_TYPE_ARRAY && cnt == 0)) {
-		config_error(b->rep, config_setting_source_line(list), "%s must be a list, ( { ... }, ... )", sec->name);
+		config_error(
+		    b->rep, config_setting_source_line(list), "%s must be a list, ( { ... }, ... )", sec->name);
 		return;
 	}
 	if ((unsigned)cnt > sec->list_max) {
-		config_error(b->rep, config_setting_source_line(list), "%s has more than %u entries", sec->name,
-		    sec->list_max);
+		config_error(
+		    b->rep, config_setting_source_line(list), "%s has more than %u entries", sec->name, sec->list_max);
 		return;
 	}
 	for (int i = 0; i < cnt; i++) {
 		const config_setting_t *s = config_setting_get_elem(list, (unsigned)i);
 
 		if (!config_setting_is_group(s)) {
-			config_error(b->rep, config_setting_source_line(s), "%s must have only groups, { ... }",
-			    sec->name);
+			config_error(
+			    b->rep, config_setting_source_line(s), "%s must have only groups, { ... }", sec->name);
 			continue;
 		}
 		find_unknown(b, sec, s);
@@ -364,7 +365,7 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		config_error(&rep, 0, "out of memory");
 		return -ENOMEM;
 	}
-	b.cfg->smcr.links_max = 1;	/* no setting until more links are supported */
+	b.cfg->smcr.links_max = 1; /* no setting until more links are supported */
 	if (strlen(path) >= sizeof(b.cfg->path))
 		config_error(&rep, 0, "the path is longer than %zu characters", sizeof(b.cfg->path) - 1);
 	else

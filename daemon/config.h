@@ -30,44 +30,44 @@ enum config_proxy {
 };
 
 enum config_kind {
-	CONFIG_INGRESS,		/* plain TCP in, SMC-R out to `to` */
-	CONFIG_EGRESS,		/* SMC-R in, plain TCP out to `to` */
+	CONFIG_INGRESS, /* plain TCP in, SMC-R out to `to` */
+	CONFIG_EGRESS,  /* SMC-R in, plain TCP out to `to` */
 };
 
 /* An address block of an allow list, IPv4 as IPv6-mapped. */
 struct config_net {
 	uint8_t addr[16];
-	uint8_t prefix_len;	/* of 128 */
+	uint8_t prefix_len; /* of 128 */
 };
 
 /* host:port as written, and the addresses it stood for when the configuration was loaded. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
-	struct sockaddr_storage *addrs;	/* at least one; tried in order */
+	struct sockaddr_storage *addrs; /* at least one; tried in order */
 	unsigned addr_cnt;
 };
 
 /* One ingress mapping or egress service. */
 struct config_service {
 	enum config_kind kind;
-	char name[CONFIG_NAME_MAX];	/* unique over all services */
+	char name[CONFIG_NAME_MAX]; /* unique over all services */
 	struct sockaddr_storage listen;
 	struct config_target to;
-	struct config_net *allow;	/* who may connect; empty = everybody */
+	struct config_net *allow; /* who may connect; empty = everybody */
 	unsigned allow_cnt;
 	uint32_t max_connections;
-	uint32_t connect_ms;		/* to the peer (ingress) or the server (egress) */
-	uint32_t idle_ms;		/* 0 = never */
+	uint32_t connect_ms; /* to the peer (ingress) or the server (egress) */
+	uint32_t idle_ms;    /* 0 = never */
 	enum config_fallback fallback;
-	uint32_t elem_size;		/* RMB element */
-	bool prewarm;			/* ingress: make the link group at start */
-	enum config_proxy proxy_protocol;	/* ingress */
+	uint32_t elem_size;               /* RMB element */
+	bool prewarm;                     /* ingress: make the link group at start */
+	enum config_proxy proxy_protocol; /* ingress */
 };
 
 enum config_device_type {
 	CONFIG_DEVICE_SIW,
-	CONFIG_DEVICE_VERBS,	/* later */
+	CONFIG_DEVICE_VERBS, /* later */
 };
 
 struct config_device {
@@ -86,15 +86,15 @@ struct config {
 	char path[CONFIG_HOST_MAX];
 	struct config_service *services;
 	unsigned service_cnt;
-	struct config_device *devices;	/* none in the file: a soft iWARP device on each service's middle address */
+	struct config_device *devices; /* none in the file: a soft iWARP device on each service's middle address */
 	unsigned device_cnt;
-	bool devices_default;		/* the file names none */
+	bool devices_default; /* the file names none */
 	struct smcr_config smcr;
-	struct config_keepalive keepalive;	/* TCP keepalive of every TCP leg */
+	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
-	uint32_t control_mode;		/* file mode of the control socket */
-	uint32_t drain_ms;		/* SIGTERM waits this long for connections */
-	int log_level;			/* enum log_level */
+	uint32_t control_mode; /* file mode of the control socket */
+	uint32_t drain_ms;     /* SIGTERM waits this long for connections */
+	int log_level;         /* enum log_level */
 };
 
 /*

@@ -56,8 +56,8 @@ check_listen(struct config_build *b, unsigned i)
 			continue;
 		addr_format_port(&svc[j].listen, other, sizeof(other));
 		config_error(b->rep, config_line(b->service_src[i], "listen"),
-		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u" :
-		    "%s.listen %s overlaps %s of \"%s\" in line %u",
+		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
+		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
 		    kind_name(svc[i].kind), mine, other, svc[j].name, config_line(b->service_src[j], "listen"));
 		return;
 	}
@@ -73,8 +73,8 @@ check_self(struct config_build *b, unsigned i)
 		return;
 	if (addr_same_host(&svc->to.addrs[0], &svc->listen) ||
 	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0])))
-		config_error(b->rep, config_line(b->service_src[i], "to"),
-		    "%s.to is the service's own listen address", kind_name(svc->kind));
+		config_error(b->rep, config_line(b->service_src[i], "to"), "%s.to is the service's own listen address",
+		    kind_name(svc->kind));
 }
 
 static void

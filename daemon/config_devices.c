@@ -42,7 +42,8 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 			return;
 	++*wanted;
 	if (*wanted == SMCR_LINKS_MAX + 1)
-		config_warning(b->rep, 0, "no device for %s (and maybe more): at most %d; name those to be used in devices",
+		config_warning(b->rep, 0,
+		    "no device for %s (and maybe more): at most %d; name those to be used in devices",
 		    addr_format(addr, buf, sizeof(buf)), SMCR_LINKS_MAX);
 	if (cfg->device_cnt == SMCR_LINKS_MAX)
 		return;
@@ -86,8 +87,8 @@ device_for_ingress(struct config_build *b, unsigned *wanted, unsigned i)
 			return;
 		}
 	}
-	config_warning(b->rep, config_line(b->service_src[i], "to"),
-	    "no route to %s now: no default device for \"%s\"", svc->to.host, svc->name);
+	config_warning(b->rep, config_line(b->service_src[i], "to"), "no route to %s now: no default device for \"%s\"",
+	    svc->to.host, svc->name);
 }
 
 static bool
@@ -115,8 +116,8 @@ devices_of_family(struct config_build *b, unsigned *wanted, const struct ifaddrs
 		if (!usable(ifa, family, loopback))
 			continue;
 		memset(&ss, 0, sizeof(ss));
-		memcpy(&ss, ifa->ifa_addr,
-		    family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		memcpy(
+		    &ss, ifa->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 		want_device(b, wanted, &ss);
 	}
 }

@@ -19,14 +19,12 @@ struct config_report {
 	FILE *err;
 	const char *path;
 	unsigned errors;
-	unsigned again;		/* of these, those that may go away by themselves */
+	unsigned again; /* of these, those that may go away by themselves */
 };
 
 /* "PATH:LINE: ..."; line 0 = about the file as a whole, "PATH: ...". */
-void config_error(struct config_report *, unsigned line, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void config_warning(struct config_report *, unsigned line, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void config_error(struct config_report *, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void config_warning(struct config_report *, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* What libconfig (1.5) swallows or reports without a place: numbers beyond 32 bits that it wraps, strings and
  * comments without end, deep nesting, NUL bytes, @include. True when libconfig may parse the text. */
@@ -36,8 +34,8 @@ bool config_scan(struct config_report *, const char *text, size_t len);
 struct config_build {
 	struct config *cfg;
 	struct config_report *rep;
-	const void **service_src;	/* [service_cnt]: where it stands, for config_line */
-	const void **device_src;	/* [device_cnt] */
+	const void **service_src; /* [service_cnt]: where it stands, for config_line */
+	const void **device_src;  /* [device_cnt] */
 	const void *top_src;
 };
 
@@ -53,7 +51,7 @@ void config_check(struct config_build *);
 void config_default_devices(struct config_build *);
 
 enum {
-	CONFIG_NO_LOOKUP = 1 << 0,	/* resolve no names, look at no interfaces: for tests and fuzzing */
+	CONFIG_NO_LOOKUP = 1 << 0, /* resolve no names, look at no interfaces: for tests and fuzzing */
 };
 
 /* config_load for a text in memory; path is used in messages. The text ends with a NUL at text[len]. */

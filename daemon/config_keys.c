@@ -77,8 +77,8 @@ const struct config_key config_keys[] = {
 	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "5", CFG(keepalive.probes), NULL },
 
 	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },
-	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255",
-	    CFG(smcr.conns_per_group), NULL },
+	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255", CFG(smcr.conns_per_group),
+	    NULL },
 	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "255", CFG(smcr.rmb_elems), NULL },
 	{ "send_buffer", SMCR, CONFIG_T_SIZE, POW2, SMCR_ELEM_MIN, 4u << 20, "64K", CFG(smcr.sndbuf_size), NULL },
 	{ "send_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.sq_depth), NULL },
@@ -99,10 +99,10 @@ const struct config_key config_keys[] = {
 	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
 
 	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
-	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(siw.name), NULL },	/* default: type and number */
+	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(siw.name), NULL }, /* default: type and number */
 	{ "address", DEV, CONFIG_T_ADDR, REQ, 0, 0, NULL, OF_DEV(siw.addr), NULL },
-	{ "mpa_ports", DEV, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570",
-	    offsetof(struct config_device, siw.port_min), 2 * sizeof(uint16_t), NULL },
+	{ "mpa_ports", DEV, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
+	    2 * sizeof(uint16_t), NULL },
 	{ "crc", DEV, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
 	{ "markers", DEV, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },
 	{ "rtr", DEV, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr), rtr_words },
@@ -124,18 +124,19 @@ const struct config_key config_keys[] = {
 	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
 	{ "idle_timeout", SVC, CONFIG_T_MS, LIVE | ZERO, 1000, 7 * DAY_MS, "0", OF_SVC(idle_ms), NULL },
 	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback), fallback_words },
-	{ "rmb_element", SVC, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, SMCR_ELEM_MAX, "64K",
-	    OF_SVC(elem_size), NULL },
+	{ "rmb_element", SVC, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, SMCR_ELEM_MAX, "64K", OF_SVC(elem_size),
+	    NULL },
 	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
 	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol), proxy_words },
 	{ .name = NULL },
 };
 
 /* The two halves that the table and the values treat as one. */
-_Static_assert(offsetof(struct siw_config, port_max) == offsetof(struct siw_config, port_min) + sizeof(uint16_t),
-    "mpa_ports");
-_Static_assert(offsetof(struct config_service, allow_cnt) ==
-    offsetof(struct config_service, allow) + sizeof(struct config_net *), "allow");
+_Static_assert(
+    offsetof(struct siw_config, port_max) == offsetof(struct siw_config, port_min) + sizeof(uint16_t), "mpa_ports");
+_Static_assert(
+    offsetof(struct config_service, allow_cnt) == offsetof(struct config_service, allow) + sizeof(struct config_net *),
+    "allow");
 
 const struct config_section config_sections[] = {
 	{ "", CONFIG_AT_TOP, 0 },

@@ -23,27 +23,27 @@ enum config_place {
 
 /* What is written in the file, and what it becomes. Base = the struct that config_key.off counts from. */
 enum config_type {
-	CONFIG_T_BOOL,		/* true, false -> bool */
-	CONFIG_T_UINT,		/* integer -> uint16_t or uint32_t */
-	CONFIG_T_SIZE,		/* integer (bytes) or "64K", "1M" -> uint32_t */
-	CONFIG_T_MS,		/* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
-	CONFIG_T_SECONDS,	/* the same, whole seconds only -> uint32_t seconds */
-	CONFIG_T_WORD,		/* string, one of words -> an enum or int */
-	CONFIG_T_WORDS,		/* list of strings, each of words -> unsigned, bits or-ed */
-	CONFIG_T_NAME,		/* string of letters, digits, '.', '_', '-' -> char[len] */
-	CONFIG_T_PATH,		/* string, absolute path -> char[len] */
-	CONFIG_T_MODE,		/* string, octal -> uint32_t */
-	CONFIG_T_ADDR,		/* string, address without port -> struct sockaddr_storage */
-	CONFIG_T_LISTEN,	/* string, address:port -> struct sockaddr_storage */
-	CONFIG_T_TARGET,	/* string, host:port -> struct config_target, not resolved */
-	CONFIG_T_NETS,		/* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
-	CONFIG_T_PORTS,		/* integer or "first-last" -> two uint16_t */
+	CONFIG_T_BOOL,    /* true, false -> bool */
+	CONFIG_T_UINT,    /* integer -> uint16_t or uint32_t */
+	CONFIG_T_SIZE,    /* integer (bytes) or "64K", "1M" -> uint32_t */
+	CONFIG_T_MS,      /* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
+	CONFIG_T_SECONDS, /* the same, whole seconds only -> uint32_t seconds */
+	CONFIG_T_WORD,    /* string, one of words -> an enum or int */
+	CONFIG_T_WORDS,   /* list of strings, each of words -> unsigned, bits or-ed */
+	CONFIG_T_NAME,    /* string of letters, digits, '.', '_', '-' -> char[len] */
+	CONFIG_T_PATH,    /* string, absolute path -> char[len] */
+	CONFIG_T_MODE,    /* string, octal -> uint32_t */
+	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
+	CONFIG_T_LISTEN,  /* string, address:port -> struct sockaddr_storage */
+	CONFIG_T_TARGET,  /* string, host:port -> struct config_target, not resolved */
+	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
+	CONFIG_T_PORTS,   /* integer or "first-last" -> two uint16_t */
 };
 
 enum {
 	CONFIG_REQUIRED = 1 << 0,
-	CONFIG_RELOAD = 1 << 1,		/* a reload can change it */
-	CONFIG_OR_ZERO = 1 << 2,	/* 0 is allowed beside min..max */
+	CONFIG_RELOAD = 1 << 1,  /* a reload can change it */
+	CONFIG_OR_ZERO = 1 << 2, /* 0 is allowed beside min..max */
 	CONFIG_POW2 = 1 << 3,
 };
 
@@ -54,25 +54,25 @@ struct config_word {
 
 struct config_key {
 	const char *name;
-	unsigned where;			/* CONFIG_AT_ bits */
+	unsigned where; /* CONFIG_AT_ bits */
 	enum config_type type;
 	unsigned flags;
-	uint64_t min, max;		/* numbers, in the unit of the stored value */
-	const char *def;		/* as written in the file; lists separated by commas; NULL = nothing to set */
+	uint64_t min, max; /* numbers, in the unit of the stored value */
+	const char *def;   /* as written in the file; lists separated by commas; NULL = nothing to set */
 	size_t off, len;
-	const struct config_word *words;	/* ends with text == NULL */
+	const struct config_word *words; /* ends with text == NULL */
 };
 
-extern const struct config_key config_keys[];	/* ends with name == NULL */
+extern const struct config_key config_keys[]; /* ends with name == NULL */
 
 /* How a group of settings appears in the file. */
 struct config_section {
-	const char *name;		/* "" = top level */
+	const char *name; /* "" = top level */
 	enum config_place place;
-	unsigned list_max;		/* 0 = one group, otherwise ( { ... }, { ... } ) with at most this many */
+	unsigned list_max; /* 0 = one group, otherwise ( { ... }, { ... } ) with at most this many */
 };
 
-extern const struct config_section config_sections[];	/* ends with name == NULL; the top level is first */
+extern const struct config_section config_sections[]; /* ends with name == NULL; the top level is first */
 
 const struct config_key *config_key_find(enum config_place, const char *name);
 const struct config_section *config_section_find(const char *name);

@@ -110,8 +110,8 @@ plan_default_devices(const struct config *old, const struct config *next, struct
 		if (find_device(old, addr) != NULL)
 			continue;
 		plan->fixed++;
-		fprintf(text, "warning: %s has no device until smcrd is restarted\n",
-		    addr_format(addr, buf, sizeof(buf)));
+		fprintf(
+		    text, "warning: %s has no device until smcrd is restarted\n", addr_format(addr, buf, sizeof(buf)));
 	}
 }
 

@@ -12,9 +12,9 @@
 #include "daemon/config.h"
 
 struct config_plan {
-	unsigned added, removed, changed;	/* services */
-	unsigned settings;			/* settings outside services */
-	unsigned fixed;				/* settings that differ but count only after a restart */
+	unsigned added, removed, changed; /* services */
+	unsigned settings;                /* settings outside services */
+	unsigned fixed;                   /* settings that differ but count only after a restart */
 };
 
 /* The service of this name; NULL when there is none. */

@@ -9,7 +9,7 @@
 #include "daemon/config_int.h"
 
 #define DEPTH_MAX 8
-#define LINES_MAX 65000		/* libconfig counts lines in 16 bits */
+#define LINES_MAX 65000 /* libconfig counts lines in 16 bits */
 
 struct scan {
 	struct config_report *rep;
@@ -96,12 +96,12 @@ scan_number(struct scan *s)
 	if (s->p < s->end && (*s->p == '.' || *s->p == 'e' || *s->p == 'E')) {
 		while (s->p < s->end && (isalnum((unsigned char)*s->p) || strchr(".+-", *s->p) != NULL))
 			s->p++;
-		return;		/* a fraction: wrong type everywhere */
+		return; /* a fraction: wrong type everywhere */
 	}
 	is_long = s->p < s->end && *s->p == 'L';
 	if (errno == ERANGE || n > (is_long ? (unsigned long long)LLONG_MAX : INT_MAX))
-		config_error(s->rep, s->line, "number out of range: %.*s", (int)(s->p - from < 40 ? s->p - from : 40),
-		    from);
+		config_error(
+		    s->rep, s->line, "number out of range: %.*s", (int)(s->p - from < 40 ? s->p - from : 40), from);
 }
 
 static void

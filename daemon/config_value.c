@@ -11,13 +11,22 @@
 #include "daemon/config_value_int.h"
 
 const struct value_unit value_size_units[] = {
-	{ "G", 1u << 30 }, { "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 }, { NULL, 0 },
+	{ "G", 1u << 30 },
+	{ "M", 1u << 20 },
+	{ "K", 1u << 10 },
+	{ "", 1 },
+	{ NULL, 0 },
 };
 const struct value_unit value_time_units[] = {
-	{ "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 }, { NULL, 0 },
+	{ "h", 3600000 },
+	{ "m", 60000 },
+	{ "s", 1000 },
+	{ "ms", 1 },
+	{ NULL, 0 },
 };
 static const struct value_unit no_units[] = {
-	{ "", 1 }, { NULL, 0 },
+	{ "", 1 },
+	{ NULL, 0 },
 };
 
 int
@@ -60,21 +69,36 @@ const char *
 config_type_words(enum config_type type)
 {
 	switch (type) {
-	case CONFIG_T_BOOL: return "true or false";
-	case CONFIG_T_UINT: return "an integer";
-	case CONFIG_T_SIZE: return "bytes as an integer, or a string like \"64K\"";
-	case CONFIG_T_MS: return "seconds as an integer, or a string like \"500ms\" or \"30s\"";
-	case CONFIG_T_SECONDS: return "seconds as an integer, or a string like \"30s\" or \"10m\"";
-	case CONFIG_T_WORD: return "a string";
-	case CONFIG_T_WORDS: return "a list of strings, [ \"...\", ... ]";
-	case CONFIG_T_NAME: return "a string of letters, digits, '.', '_' and '-'";
-	case CONFIG_T_PATH: return "a string, an absolute path";
-	case CONFIG_T_MODE: return "a string of octal digits like \"0660\"";
-	case CONFIG_T_ADDR: return "a string, an IPv4 or IPv6 address";
-	case CONFIG_T_LISTEN: return "a string \"address:port\" or \"[IPv6 address]:port\"";
-	case CONFIG_T_TARGET: return "a string \"host:port\" or \"[IPv6 address]:port\"";
-	case CONFIG_T_NETS: return "a list of strings, [ \"address/prefix\", ... ]";
-	case CONFIG_T_PORTS: return "a port or a string \"first-last\"";
+	case CONFIG_T_BOOL:
+		return "true or false";
+	case CONFIG_T_UINT:
+		return "an integer";
+	case CONFIG_T_SIZE:
+		return "bytes as an integer, or a string like \"64K\"";
+	case CONFIG_T_MS:
+		return "seconds as an integer, or a string like \"500ms\" or \"30s\"";
+	case CONFIG_T_SECONDS:
+		return "seconds as an integer, or a string like \"30s\" or \"10m\"";
+	case CONFIG_T_WORD:
+		return "a string";
+	case CONFIG_T_WORDS:
+		return "a list of strings, [ \"...\", ... ]";
+	case CONFIG_T_NAME:
+		return "a string of letters, digits, '.', '_' and '-'";
+	case CONFIG_T_PATH:
+		return "a string, an absolute path";
+	case CONFIG_T_MODE:
+		return "a string of octal digits like \"0660\"";
+	case CONFIG_T_ADDR:
+		return "a string, an IPv4 or IPv6 address";
+	case CONFIG_T_LISTEN:
+		return "a string \"address:port\" or \"[IPv6 address]:port\"";
+	case CONFIG_T_TARGET:
+		return "a string \"host:port\" or \"[IPv6 address]:port\"";
+	case CONFIG_T_NETS:
+		return "a list of strings, [ \"address/prefix\", ... ]";
+	case CONFIG_T_PORTS:
+		return "a port or a string \"first-last\"";
 	}
 	return "?";
 }
@@ -124,9 +148,15 @@ store_number(const struct config_key *key, void *base, uint64_t n)
 	void *p = (char *)base + key->off;
 
 	switch (key->len) {
-	case sizeof(uint8_t): *(uint8_t *)p = (uint8_t)n; break;
-	case sizeof(uint16_t): *(uint16_t *)p = (uint16_t)n; break;
-	default: *(uint32_t *)p = (uint32_t)n; break;
+	case sizeof(uint8_t):
+		*(uint8_t *)p = (uint8_t)n;
+		break;
+	case sizeof(uint16_t):
+		*(uint16_t *)p = (uint16_t)n;
+		break;
+	default:
+		*(uint32_t *)p = (uint32_t)n;
+		break;
 	}
 }
 
@@ -137,13 +167,13 @@ value_bad_range(const struct config_key *key, const struct config_value *v, char
 
 	config_number_format(key, key->min, min, sizeof(min));
 	config_number_format(key, key->max, max, sizeof(max));
-	return value_bad(why, "must be %sfrom %s to %s, not %s", (key->flags & CONFIG_OR_ZERO) != 0 ? "0 or " : "",
-	    min, max, value_show(v, buf));
+	return value_bad(why, "must be %sfrom %s to %s, not %s", (key->flags & CONFIG_OR_ZERO) != 0 ? "0 or " : "", min,
+	    max, value_show(v, buf));
 }
 
 static int
-set_checked(const struct config_key *key, void *base, uint64_t n, const struct config_value *v,
-    char why[CONFIG_WHY_MAX])
+set_checked(
+    const struct config_key *key, void *base, uint64_t n, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	char buf[VALUE_SHOW_MAX];
 
@@ -307,21 +337,33 @@ int
 config_value_set(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	switch (key->type) {
-	case CONFIG_T_BOOL: return set_bool(key, base, v, why);
+	case CONFIG_T_BOOL:
+		return set_bool(key, base, v, why);
 	case CONFIG_T_UINT:
 	case CONFIG_T_SIZE:
 	case CONFIG_T_MS:
-	case CONFIG_T_SECONDS: return set_number(key, base, v, why);
-	case CONFIG_T_WORD: return set_word(key, base, v, why);
-	case CONFIG_T_WORDS: return set_words(key, base, v, why);
-	case CONFIG_T_NAME: return set_name(key, base, v, why);
-	case CONFIG_T_PATH: return set_path(key, base, v, why);
-	case CONFIG_T_MODE: return set_mode(key, base, v, why);
-	case CONFIG_T_ADDR: return value_set_addr(key, base, v, why);
-	case CONFIG_T_LISTEN: return value_set_listen(key, base, v, why);
-	case CONFIG_T_TARGET: return value_set_target(key, base, v, why);
-	case CONFIG_T_NETS: return value_set_nets(key, base, v, why);
-	case CONFIG_T_PORTS: return value_set_ports(key, base, v, why);
+	case CONFIG_T_SECONDS:
+		return set_number(key, base, v, why);
+	case CONFIG_T_WORD:
+		return set_word(key, base, v, why);
+	case CONFIG_T_WORDS:
+		return set_words(key, base, v, why);
+	case CONFIG_T_NAME:
+		return set_name(key, base, v, why);
+	case CONFIG_T_PATH:
+		return set_path(key, base, v, why);
+	case CONFIG_T_MODE:
+		return set_mode(key, base, v, why);
+	case CONFIG_T_ADDR:
+		return value_set_addr(key, base, v, why);
+	case CONFIG_T_LISTEN:
+		return value_set_listen(key, base, v, why);
+	case CONFIG_T_TARGET:
+		return value_set_target(key, base, v, why);
+	case CONFIG_T_NETS:
+		return value_set_nets(key, base, v, why);
+	case CONFIG_T_PORTS:
+		return value_set_ports(key, base, v, why);
 	}
 	return value_bad(why, "has an unknown type");
 }
@@ -346,9 +388,8 @@ config_value_set_default(const struct config_key *key, void *base)
 		v.items = items;
 		snprintf(copy, sizeof(copy), "%s", key->def);
 		for (char *p = strtok_r(copy, ", ", &save); p != NULL && v.item_cnt < 8;
-		    p = strtok_r(NULL, ", ", &save))
+		     p = strtok_r(NULL, ", ", &save))
 			items[v.item_cnt++] = p;
 	}
 	return config_value_set(key, base, &v, why);
 }
-

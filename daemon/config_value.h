@@ -18,12 +18,13 @@ struct config_value {
 		CONFIG_V_BOOL,
 		CONFIG_V_INT,
 		CONFIG_V_TEXT,
-		CONFIG_V_LIST,		/* of strings */
-		CONFIG_V_OTHER,		/* groups, fractions, lists of something else */
+		CONFIG_V_LIST,  /* of strings */
+		CONFIG_V_OTHER, /* groups, fractions, lists of something else */
 	} kind;
-	long long num;			/* BOOL, INT */
-	const char *text;		/* TEXT */
-	const char *const *items;	/* LIST */
+
+	long long num;            /* BOOL, INT */
+	const char *text;         /* TEXT */
+	const char *const *items; /* LIST */
 	unsigned item_cnt;
 };
 

@@ -172,4 +172,3 @@ value_set_ports(const struct config_key *key, void *base, const struct config_va
 	memcpy((char *)base + key->off, range, sizeof(range));
 	return 0;
 }
-

@@ -14,9 +14,12 @@ load_number(const struct config_key *key, const void *base)
 	if (key->type == CONFIG_T_BOOL)
 		return *(const bool *)p;
 	switch (key->len) {
-	case sizeof(uint8_t): return *(const uint8_t *)p;
-	case sizeof(uint16_t): return *(const uint16_t *)p;
-	default: return *(const uint32_t *)p;
+	case sizeof(uint8_t):
+		return *(const uint8_t *)p;
+	case sizeof(uint16_t):
+		return *(const uint16_t *)p;
+	default:
+		return *(const uint32_t *)p;
 	}
 }
 

@@ -65,7 +65,7 @@ accept_clients(struct control *ctl, int64_t now_ns)
 			ctl->acceptable = false;
 			return;
 		}
-		if (fd < 0) {	/* out of descriptors: they wait in the backlog */
+		if (fd < 0) { /* out of descriptors: they wait in the backlog */
 			ctl->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
@@ -148,8 +148,8 @@ watch_listener(struct control *ctl, FILE *err)
 }
 
 int
-control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *hooks,
-    FILE *err, struct control **out)
+control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *hooks, FILE *err,
+    struct control **out)
 {
 	struct control *ctl = calloc(1, sizeof(*ctl));
 	int rc;

@@ -13,9 +13,9 @@
 #include "daemon/control_parts.h"
 
 enum step {
-	STEP_MOVED,	/* go on */
-	STEP_BLOCKED,	/* until the socket or somebody else moves */
-	STEP_BUDGET,	/* more to do, but not in this turn */
+	STEP_MOVED,   /* go on */
+	STEP_BLOCKED, /* until the socket or somebody else moves */
+	STEP_BUDGET,  /* more to do, but not in this turn */
 };
 
 void
@@ -126,7 +126,7 @@ step_reading(struct control_client *c, int64_t now_ns)
 {
 	const char *nl = memchr(c->in, '\n', c->in_len);
 
-	if (c->out.len > 0)		/* one answer at a time */
+	if (c->out.len > 0) /* one answer at a time */
 		return STEP_BLOCKED;
 	if (nl != NULL) {
 		take_line(c, (size_t)(nl - c->in), 1, now_ns);

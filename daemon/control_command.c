@@ -9,7 +9,7 @@
 #include "daemon/control_parts.h"
 #include "daemon/report_parts.h"
 
-#define MESSAGES_MAX 6144	/* bytes of a reload's messages that are passed on */
+#define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 
 void
 client_answer_error(struct control_client *c, const char *command, const char *code, const char *text)
@@ -35,8 +35,8 @@ log_request(const struct control_client *c, const char *what)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
-		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d", what,
-		    (unsigned)cred.uid, (int)cred.pid);
+		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d", what, (unsigned)cred.uid,
+		    (int)cred.pid);
 }
 
 /* What the client waited for is here. */

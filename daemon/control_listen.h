@@ -9,7 +9,7 @@
 
 /* A listening socket with a name in the file system, and which file is ours. */
 struct control_listen {
-	int fd;				/* -1 = none */
+	int fd; /* -1 = none */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	dev_t dev;
 	ino_t ino;

@@ -13,12 +13,12 @@
 #include "daemon/report.h"
 
 #define CONTROL_CLIENTS_MAX 16
-#define CONTROL_CHECKS_MAX 8		/* running at once */
-#define CONTROL_LINE_MAX 4096		/* bytes of a request */
-#define CONTROL_OUT_BYTES 65536		/* buffered for a client */
-#define CONTROL_TRACE_BYTES 8192	/* room that a trace line needs */
-#define CONTROL_STEPS_PER_TURN 64	/* report steps of all clients together */
-#define CONTROL_TIMEOUT_NS (30 * INT64_C(1000000000))	/* without a complete request or a byte taken */
+#define CONTROL_CHECKS_MAX 8                          /* running at once */
+#define CONTROL_LINE_MAX 4096                         /* bytes of a request */
+#define CONTROL_OUT_BYTES 65536                       /* buffered for a client */
+#define CONTROL_TRACE_BYTES 8192                      /* room that a trace line needs */
+#define CONTROL_STEPS_PER_TURN 64                     /* report steps of all clients together */
+#define CONTROL_TIMEOUT_NS (30 * INT64_C(1000000000)) /* without a complete request or a byte taken */
 
 struct control {
 	struct loop *loop;
@@ -26,23 +26,23 @@ struct control {
 	struct control_hooks hooks;
 	struct control_listen listen;
 	struct loop_io io;
-	bool acceptable;		/* the listener may have clients waiting */
-	int64_t accept_at_ns;		/* not before: out of descriptors */
-	struct list_node clients;	/* struct control_client.node */
+	bool acceptable;          /* the listener may have clients waiting */
+	int64_t accept_at_ns;     /* not before: out of descriptors */
+	struct list_node clients; /* struct control_client.node */
 	unsigned client_cnt;
-	struct list_node checks;	/* struct control_check.node */
+	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
-	struct control_client *reloader;	/* waits for the end of a reload; NULL = nobody */
-	unsigned trace_kinds;		/* what the engine is asked to trace: 1 << enum smcr_trace_kind */
+	struct control_client *reloader; /* waits for the end of a reload; NULL = nobody */
+	unsigned trace_kinds;            /* what the engine is asked to trace: 1 << enum smcr_trace_kind */
 	struct control_stats stats;
 };
 
 enum client_state {
-	CLIENT_READING,			/* waits for a request */
-	CLIENT_REPORTING,		/* an answer is being made */
-	CLIENT_WAITING,			/* for a check or a reload */
-	CLIENT_TRACING,			/* gets trace lines until it goes */
-	CLIENT_CLOSING,			/* closed when the last byte is sent */
+	CLIENT_READING,   /* waits for a request */
+	CLIENT_REPORTING, /* an answer is being made */
+	CLIENT_WAITING,   /* for a check or a reload */
+	CLIENT_TRACING,   /* gets trace lines until it goes */
+	CLIENT_CLOSING,   /* closed when the last byte is sent */
 };
 
 /* One client. Owner: the list of struct control. */
@@ -51,25 +51,25 @@ struct control_client {
 	struct control *ctl;
 	struct loop_io io;
 	enum client_state state;
-	bool can_read, can_write;	/* the socket, as far as known */
-	bool eof;			/* the client sends nothing more */
-	bool hup;			/* the client is gone */
-	bool dead;			/* to be freed by control.c */
+	bool can_read, can_write; /* the socket, as far as known */
+	bool eof;                 /* the client sends nothing more */
+	bool hup;                 /* the client is gone */
+	bool dead;                /* to be freed by control.c */
 	int64_t active_ns;
 	char in[CONTROL_LINE_MAX];
 	size_t in_len;
 	struct outbuf out;
 	struct report report;
-	struct control_request req;	/* of a trace: its filter */
+	struct control_request req; /* of a trace: its filter */
 	struct control_check *check;
-	uint64_t dropped;		/* trace lines since the last one delivered */
+	uint64_t dropped; /* trace lines since the last one delivered */
 };
 
 /* A check that runs in the worker; it may outlive its client and the control socket. Freed when it is done. */
 struct control_check {
 	struct list_node node;
-	struct control *ctl;		/* NULL when the control socket is gone */
-	struct control_client *client;	/* NULL when the client is gone */
+	struct control *ctl;           /* NULL when the control socket is gone */
+	struct control_client *client; /* NULL when the client is gone */
 	struct sockaddr_storage peer;
 };
 

@@ -15,7 +15,7 @@
 #include "base/addr.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define SHOWN_MAX 40			/* of a client's text in an error message */
+#define SHOWN_MAX 40 /* of a client's text in an error message */
 
 static const char *const commands[] = {
 	[CONTROL_STATUS] = "status",
@@ -158,7 +158,8 @@ take_peer(const json_t *v, struct control_request *req, struct control_error *er
 	const char *s = json_string_value(v);
 
 	if (s == NULL || addr_parse_port(s, &req->peer) != 0)
-		return bad_value(err, "peer", "an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
+		return bad_value(
+		    err, "peer", "an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
 	return 0;
 }
 
@@ -177,7 +178,7 @@ take_nothing(const json_t *v, struct control_request *req, struct control_error 
 
 static const struct field {
 	const char *name;
-	unsigned commands;		/* that take it */
+	unsigned commands; /* that take it */
 	int (*take)(const json_t *, struct control_request *, struct control_error *);
 } fields[] = {
 	{ "command", ALL_COMMANDS, take_nothing },
@@ -237,12 +238,13 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 	const char *name;
 	json_t *v;
 
-	json_object_foreach(root, name, v) {
+	json_object_foreach(root, name, v)
+	{
 		const struct field *f = find_field(name);
 
 		if (f == NULL || (f->commands & 1u << req->command) == 0) {
-			control_error_set(err, "unknown-field", "\"%s\" does not take \"%.*s\"",
-			    commands[req->command], SHOWN_MAX, name);
+			control_error_set(err, "unknown-field", "\"%s\" does not take \"%.*s\"", commands[req->command],
+			    SHOWN_MAX, name);
 			return -EINVAL;
 		}
 		if (f->take(v, req, err) != 0)

@@ -12,8 +12,8 @@
 #include "daemon/config.h"
 #include "daemon/worker.h"
 
-#define CONTROL_VERSION 1		/* of requests */
-#define CONTROL_CHECK_MS 10000		/* a check takes at most this long when the request does not say */
+#define CONTROL_VERSION 1      /* of requests */
+#define CONTROL_CHECK_MS 10000 /* a check takes at most this long when the request does not say */
 #define CONTROL_CHECK_MAX_MS 60000
 
 enum control_command {
@@ -35,9 +35,9 @@ struct control_request {
 	/* Filters; what is not asked for is 0 or "". */
 	char service[CONFIG_NAME_MAX];
 	uint32_t group;
-	uint32_t token;				/* of a connection */
-	unsigned modes;				/* 1 << enum session_mode; never 0 */
-	unsigned kinds;				/* 1 << enum smcr_trace_kind; never 0 */
+	uint32_t token; /* of a connection */
+	unsigned modes; /* 1 << enum session_mode; never 0 */
+	unsigned kinds; /* 1 << enum smcr_trace_kind; never 0 */
 	/* check */
 	struct sockaddr_storage peer;
 	uint32_t timeout_ms;

@@ -50,7 +50,7 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	struct json_writer jw;
 
 	if (c->out.len == 0)
-		c->active_ns = loop_now(c->ctl->loop);	/* from now on it has something to read */
+		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
 	jw_init(&jw, &c->out);
 	jw_object(&jw, NULL);
 	jw_int(&jw, "schema", REPORT_SCHEMA);
@@ -73,8 +73,7 @@ static bool
 is_wanted(const struct control_client *c, const struct smcr_trace *t)
 {
 	return c->state == CLIENT_TRACING && (c->req.kinds & 1u << t->kind) != 0 &&
-	    (c->req.group == 0 || c->req.group == t->group_id) &&
-	    (c->req.token == 0 || c->req.token == t->conn_id);
+	    (c->req.group == 0 || c->req.group == t->group_id) && (c->req.token == 0 || c->req.token == t->conn_id);
 }
 
 /* Called by the engine with every message. */

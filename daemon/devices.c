@@ -17,7 +17,7 @@ struct watch {
 
 struct devices {
 	struct worker *w;
-	struct watch **watches;		/* by descriptor */
+	struct watch **watches; /* by descriptor */
 	int watch_cap;
 	struct rnic_dev **devs;
 	unsigned cnt;

@@ -10,11 +10,11 @@
 
 struct dial {
 	struct leg *leg;
-	const struct sockaddr_storage *addrs;	/* somebody else's, outlives the dial */
+	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
 	unsigned cnt;
-	unsigned next;		/* which address comes next */
-	int err;		/* of the last attempt, an errno; 0 = none failed yet */
-	bool busy;		/* an attempt runs */
+	unsigned next; /* which address comes next */
+	int err;       /* of the last attempt, an errno; 0 = none failed yet */
+	bool busy;     /* an attempt runs */
 };
 
 /* Ready to try the first of cnt addresses. */

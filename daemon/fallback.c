@@ -15,7 +15,7 @@ struct way {
 	struct leg *from, *to;
 	struct buf **held;
 	uint64_t *bytes;
-	unsigned done;			/* SF_ flag of its end */
+	unsigned done; /* SF_ flag of its end */
 	enum session_event end;
 };
 
@@ -112,10 +112,20 @@ void
 tcp_pump(struct session *s)
 {
 	const struct way from_app = {
-		&s->app, &s->mid, &s->held[WAY_FROM_APP], &s->bytes[WAY_FROM_APP], SF_APP_DONE, SEV_APP_EOF,
+		&s->app,
+		&s->mid,
+		&s->held[WAY_FROM_APP],
+		&s->bytes[WAY_FROM_APP],
+		SF_APP_DONE,
+		SEV_APP_EOF,
 	};
 	const struct way to_app = {
-		&s->mid, &s->app, &s->held[WAY_TO_APP], &s->bytes[WAY_TO_APP], SF_PEER_DONE, SEV_MID_EOF,
+		&s->mid,
+		&s->app,
+		&s->held[WAY_TO_APP],
+		&s->bytes[WAY_TO_APP],
+		SF_PEER_DONE,
+		SEV_MID_EOF,
 	};
 
 	/* A Decline goes before the data. */

@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 
-#define FDS_PER_CONNECTION 2	/* client and middle, or middle and server */
-#define FDS_PER_DEVICE 32	/* listener and some links */
-#define FDS_OTHER 64		/* standard streams, loop, control clients, log */
+#define FDS_PER_CONNECTION 2 /* client and middle, or middle and server */
+#define FDS_PER_DEVICE 32    /* listener and some links */
+#define FDS_OTHER 64         /* standard streams, loop, control clients, log */
 
 void
 fdlimit_raise(void)
@@ -47,7 +47,8 @@ fdlimit_check(const struct config *cfg)
 
 	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
 		return;
-	log_msg(LOG_LVL_WARNING, "the limit of open files is too low for max_connections of all services, "
+	log_msg(LOG_LVL_WARNING,
+	    "the limit of open files is too low for max_connections of all services, "
 	    "accepting pauses when it is reached: limit=%llu needed=%llu enough_for_connections=%llu",
 	    (unsigned long long)lim.rlim_cur, (unsigned long long)needed,
 	    (unsigned long long)(lim.rlim_cur > other ? (lim.rlim_cur - other) / FDS_PER_CONNECTION : 0));

@@ -34,7 +34,7 @@ utf8_len(const unsigned char *s, uint32_t *cp)
 		return 0;
 	*cp = s[0] & (0x7fu >> n);
 	for (unsigned i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)	/* also the end of the string */
+		if ((s[i] & 0xc0) != 0x80) /* also the end of the string */
 			return 0;
 		*cp = *cp << 6 | (s[i] & 0x3f);
 	}

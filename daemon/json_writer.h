@@ -18,8 +18,9 @@
 struct json_writer {
 	struct outbuf *out;
 	unsigned depth;
+
 	struct {
-		char kind;	/* '{' or '[' */
+		char kind; /* '{' or '[' */
 		bool first;
 	} level[JSON_WRITER_DEPTH];
 };

@@ -14,19 +14,19 @@
 #include "daemon/loop.h"
 
 enum {
-	LEG_READABLE = 1 << 0,	/* a read may find something */
-	LEG_FRESH = 1 << 1,	/* an edge came since the last read: ordinary bytes stand first */
+	LEG_READABLE = 1 << 0, /* a read may find something */
+	LEG_FRESH = 1 << 1,    /* an edge came since the last read: ordinary bytes stand first */
 	LEG_WRITABLE = 1 << 2,
-	LEG_URGENT = 1 << 3,	/* an urgent byte is on its way or waits */
-	LEG_RDHUP = 1 << 4,	/* FIN came; bytes may stand before it */
+	LEG_URGENT = 1 << 3, /* an urgent byte is on its way or waits */
+	LEG_RDHUP = 1 << 4,  /* FIN came; bytes may stand before it */
 	LEG_HUP = 1 << 5,
-	LEG_ERROR = 1 << 6,	/* look at leg_broken() */
-	LEG_EOF = 1 << 7,	/* FIN was read */
-	LEG_SHUT = 1 << 8,	/* we sent FIN */
+	LEG_ERROR = 1 << 6, /* look at leg_broken() */
+	LEG_EOF = 1 << 7,   /* FIN was read */
+	LEG_SHUT = 1 << 8,  /* we sent FIN */
 };
 
 struct leg {
-	struct loop_io io;	/* io.fd < 0: closed */
+	struct loop_io io; /* io.fd < 0: closed */
 	unsigned flags;
 };
 
@@ -34,7 +34,13 @@ struct leg {
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
 /* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. */
 int leg_open(struct leg *, struct loop *, int fd);
-static inline bool leg_is_open(const struct leg *leg) { return leg->io.fd >= 0; }
+
+static inline bool
+leg_is_open(const struct leg *leg)
+{
+	return leg->io.fd >= 0;
+}
+
 /* To be called with the events of the loop. */
 void leg_latch(struct leg *, unsigned events);
 /* True once when the leg was reset or failed otherwise: an errno, 0 when it was not. */

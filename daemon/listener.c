@@ -9,7 +9,7 @@
 #include "daemon/net.h"
 #include "daemon/session.h"
 
-#define ACCEPT_BATCH 64		/* a listener and turn */
+#define ACCEPT_BATCH 64 /* a listener and turn */
 #define PAUSE_MS 100
 
 static void
@@ -80,8 +80,9 @@ refuse(struct service *svc, int fd, const struct sockaddr_storage *peer, const c
 	char addr[ADDR_STR_MAX];
 
 	++*counter;
-	log_limited(&svc->w->lim_refused, svc->w->now_ns, LOG_LVL_NOTICE, "connection refused: service=%s from=%s why=\"%s\"",
-	    svc->settings->cfg.name, addr_format_port(peer, addr, sizeof(addr)), why);
+	log_limited(&svc->w->lim_refused, svc->w->now_ns, LOG_LVL_NOTICE,
+	    "connection refused: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
+	    addr_format_port(peer, addr, sizeof(addr)), why);
 	net_reset(fd);
 }
 
@@ -140,8 +141,8 @@ accept_batch(struct service *svc)
 		} else if (!is_of_connection(errno)) {
 			/* Out of descriptors or memory, mostly: they come back when connections end, which brings no
 			 * edge here. Whatever else it is, it must not keep the loop from sleeping. */
-			log_limited(&w->lim_refused, w->now_ns, LOG_LVL_WARNING, "accepting paused: service=%s why=\"%s\"",
-			    svc->settings->cfg.name, strerror(errno));
+			log_limited(&w->lim_refused, w->now_ns, LOG_LVL_WARNING,
+			    "accepting paused: service=%s why=\"%s\"", svc->settings->cfg.name, strerror(errno));
 			w->stats.accept_pauses++;
 			worker_arm(w, &svc->listener.pause, PAUSE_MS);
 			return false;

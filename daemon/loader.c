@@ -15,7 +15,7 @@
 /* Shared by the loop and the thread: the last one frees it, so that the daemon need not wait for the resolver. */
 struct loader {
 	atomic_int refs;
-	struct loop_io io;		/* readable when the thread is done */
+	struct loop_io io; /* readable when the thread is done */
 	struct loop *loop;
 	loader_done done;
 	void *arg;

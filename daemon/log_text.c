@@ -8,8 +8,7 @@
 #include "wire/clc_diag.h"
 
 /* Behind what is there already; cut off where the buffer ends. */
-static void __attribute__((format(printf, 3, 4)))
-add(char *buf, size_t cap, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t cap, const char *fmt, ...)
 {
 	size_t len = strlen(buf);
 	va_list ap;
@@ -26,7 +25,7 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 		enum log_level level;
 		const char *phrase;
 		const char *text_key;
-		const char *value_key;	/* NULL: the value means nothing */
+		const char *value_key; /* NULL: the value means nothing */
 	} kinds[] = {
 		[SMCR_LOG_GROUP_UP] = { LOG_LVL_NOTICE, "link group up", "role", NULL },
 		[SMCR_LOG_GROUP_DOWN] = { LOG_LVL_NOTICE, "link group down", "reason", NULL },

@@ -20,7 +20,7 @@
 
 #include <event2/event.h>
 
-#define BATCH 256	/* epoll events taken a turn; more wait for the next turn */
+#define BATCH 256 /* epoll events taken a turn; more wait for the next turn */
 #define TURNS_MAX 8
 #define NS_PER_US 1000
 #define US_PER_S 1000000
@@ -46,9 +46,9 @@ struct loop {
 	int ep;
 	bool stop;
 	bool again;
-	bool ticked;			/* now_ns was read in this turn */
+	bool ticked; /* now_ns was read in this turn */
 	int64_t now_ns;
-	int64_t timer_at;		/* what the timer is armed for; INT64_MAX = not armed */
+	int64_t timer_at; /* what the timer is armed for; INT64_MAX = not armed */
 	struct turn turns[TURNS_MAX];
 	unsigned turn_cnt;
 	/* The events being delivered: loop_del() blanks those of its descriptor. */
@@ -77,9 +77,8 @@ tick(struct loop *l)
 static unsigned
 from_epoll(uint32_t ev)
 {
-	return (ev & EPOLLIN ? LOOP_READ : 0) | (ev & EPOLLOUT ? LOOP_WRITE : 0) |
-	    (ev & EPOLLPRI ? LOOP_URGENT : 0) | (ev & EPOLLRDHUP ? LOOP_RDHUP : 0) |
-	    (ev & EPOLLHUP ? LOOP_HUP : 0) | (ev & EPOLLERR ? LOOP_ERR : 0);
+	return (ev & EPOLLIN ? LOOP_READ : 0) | (ev & EPOLLOUT ? LOOP_WRITE : 0) | (ev & EPOLLPRI ? LOOP_URGENT : 0) |
+	    (ev & EPOLLRDHUP ? LOOP_RDHUP : 0) | (ev & EPOLLHUP ? LOOP_HUP : 0) | (ev & EPOLLERR ? LOOP_ERR : 0);
 }
 
 static void
@@ -93,7 +92,7 @@ on_epoll(evutil_socket_t fd, short what, void *arg)
 	tick(l);
 	n = epoll_wait(l->ep, l->batch, BATCH, 0);
 	l->batch_len = n > 0 ? (unsigned)n : 0;
-	for (l->batch_pos = 0; l->batch_pos < l->batch_len; ) {
+	for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
 		struct epoll_event *ev = &l->batch[l->batch_pos++];
 		struct loop_io *io = ev->data.ptr;
 

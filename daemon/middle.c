@@ -9,8 +9,8 @@
 #define READ_MAX 512
 
 void
-middle_describe(const struct leg *mid, const struct subnets *nets, const struct sockaddr_storage *peer,
-    struct smcr_open *o)
+middle_describe(
+    const struct leg *mid, const struct subnets *nets, const struct sockaddr_storage *peer, struct smcr_open *o)
 {
 	struct sockaddr_storage local = { 0 };
 	socklen_t len = sizeof(local);

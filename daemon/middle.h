@@ -15,8 +15,8 @@
 #include "smcr/smcr.h"
 
 /* Fills in what the engine wants to know of a connected middle: networks, local address, the peer's name. */
-void middle_describe(const struct leg *mid, const struct subnets *, const struct sockaddr_storage *peer,
-    struct smcr_open *);
+void middle_describe(
+    const struct leg *mid, const struct subnets *, const struct sockaddr_storage *peer, struct smcr_open *);
 
 /* The longest message that the engine sends and a Decline behind it; more stays with the engine until there is room. */
 struct clc_out {
@@ -26,8 +26,8 @@ struct clc_out {
 
 enum clc_pump {
 	CLC_PUMP_OK,
-	CLC_PUMP_EOF,		/* FIN was read where a message was wanted */
-	CLC_PUMP_BROKEN,	/* the socket failed */
+	CLC_PUMP_EOF,    /* FIN was read where a message was wanted */
+	CLC_PUMP_BROKEN, /* the socket failed */
 };
 
 /* Writes what the engine has and reads what it wants, as far as both go now. */

@@ -44,8 +44,8 @@ void
 notify_stopping(const struct notify *n, uint32_t stop_ms)
 {
 	if (n->enabled)
-		(void)sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
-		    ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
+		(void)sd_notifyf(
+		    0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
 }
 
 static void

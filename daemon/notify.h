@@ -14,10 +14,10 @@
 
 struct notify {
 	bool enabled;
-	int64_t watchdog_ns;		/* half of what systemd waits; 0 = no watchdog */
+	int64_t watchdog_ns; /* half of what systemd waits; 0 = no watchdog */
 	int64_t watchdog_at_ns;
-	int64_t status_at_ns;		/* not sent again before */
-	char status[NOTIFY_STATUS_MAX];	/* as sent last */
+	int64_t status_at_ns;           /* not sent again before */
+	char status[NOTIFY_STATUS_MAX]; /* as sent last */
 };
 
 void notify_init(struct notify *, int64_t now_ns);

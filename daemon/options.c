@@ -22,15 +22,18 @@ static const struct option long_options[] = {
 static void
 print_help(FILE *out)
 {
-	fputs("usage: smcrd [-f FILE] [-t | -T] [-d LEVEL]\n"
+	fputs(
+	    "usage: smcrd [-f FILE] [-t | -T] [-d LEVEL]\n"
 	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
-	    "  -f FILE     configuration file (" SYSCONFDIR "/smcrd/smcrd.conf)\n"
+	    "  -f FILE     configuration file (" SYSCONFDIR
+	    "/smcrd/smcrd.conf)\n"
 	    "  -t          check the configuration and exit\n"
 	    "  -T          check it, print it with every default written out, and exit\n"
 	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
 	    "  --version   print the version and exit\n"
 	    "  --help      print this and exit\n\n"
-	    "Signals: HUP reloads, TERM or INT drains and ends, a second one ends at once.\n", out);
+	    "Signals: HUP reloads, TERM or INT drains and ends, a second one ends at once.\n",
+	    out);
 }
 
 static int
@@ -52,7 +55,7 @@ options_parse(int argc, char **argv, struct options *out)
 	struct options o = { .path = SYSCONFDIR "/smcrd/smcrd.conf", .log_level = -1 };
 	int c;
 
-	optind = 0;	/* glibc: start anew, for tests that call twice */
+	optind = 0; /* glibc: start anew, for tests that call twice */
 	while ((c = getopt_long(argc, argv, "f:tTd:", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'f':

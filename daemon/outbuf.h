@@ -12,7 +12,7 @@
 struct outbuf {
 	char *p;
 	size_t start;
-	size_t len;		/* bytes from start on */
+	size_t len; /* bytes from start on */
 	size_t cap;
 	bool overflow;
 };

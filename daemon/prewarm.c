@@ -12,8 +12,8 @@
 
 struct prewarm {
 	struct service *svc;
-	struct probe *probe;	/* NULL while pausing and when done */
-	struct timer timer;	/* the pause */
+	struct probe *probe; /* NULL while pausing and when done */
+	struct timer timer;  /* the pause */
 	uint32_t pause_ms;
 };
 

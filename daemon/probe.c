@@ -13,14 +13,14 @@
 
 struct probe {
 	struct conn_owner owner;
-	struct list_node node;		/* worker->probes or dead_probes */
+	struct list_node node; /* worker->probes or dead_probes */
 	struct worker *w;
 	struct leg mid;
 	struct dial dial;
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned news;			/* SMCR_EV_ */
+	unsigned news; /* SMCR_EV_ */
 	bool fin_told;
 	bool over;
 	uint32_t elem_size;
@@ -210,8 +210,8 @@ on_timeout(struct timer *t, int64_t now_ns)
 /* -- what prewarm and check call -- */
 
 struct probe *
-probe_start(struct worker *w, const struct probe_target *t, void (*done)(void *arg, const struct check_result *),
-    void *arg)
+probe_start(
+    struct worker *w, const struct probe_target *t, void (*done)(void *arg, const struct check_result *), void *arg)
 {
 	struct probe *p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
 

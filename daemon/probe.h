@@ -10,15 +10,15 @@
 struct probe;
 
 struct probe_target {
-	const struct sockaddr_storage *addrs;	/* tried in order; copied */
+	const struct sockaddr_storage *addrs; /* tried in order; copied */
 	unsigned addr_cnt;
 	uint32_t elem_size;
-	uint32_t timeout_ms;			/* for everything together */
+	uint32_t timeout_ms; /* for everything together */
 };
 
 /* done is called once, later, from the worker's turn; NULL when memory is out. */
-struct probe *probe_start(struct worker *, const struct probe_target *,
-    void (*done)(void *arg, const struct check_result *), void *arg);
+struct probe *probe_start(
+    struct worker *, const struct probe_target *, void (*done)(void *arg, const struct check_result *), void *arg);
 /* Ends it without calling done. */
 void probe_cancel(struct probe *);
 

@@ -8,7 +8,7 @@
 #include "base/addr.h"
 #include "base/span.h"
 
-#define V2_PROXY_STREAM 0x21	/* version 2, command PROXY */
+#define V2_PROXY_STREAM 0x21 /* version 2, command PROXY */
 #define V2_TCP4 0x11
 #define V2_TCP6 0x21
 #define V2_LEN4 12
@@ -42,8 +42,8 @@ header_v1(bool v4, const struct end *src, const struct end *dst, uint8_t *buf)
 
 	inet_ntop(family, src->v6 + skip, s, sizeof(s));
 	inet_ntop(family, dst->v6 + skip, d, sizeof(d));
-	len = snprintf(line, sizeof(line), "PROXY %s %s %s %u %u\r\n", v4 ? "TCP4" : "TCP6", s, d, src->port,
-	    dst->port);
+	len = snprintf(
+	    line, sizeof(line), "PROXY %s %s %s %u %u\r\n", v4 ? "TCP4" : "TCP6", s, d, src->port, dst->port);
 	memcpy(buf, line, (size_t)len);
 	return (size_t)len;
 }

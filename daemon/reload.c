@@ -16,19 +16,19 @@
 /* What becomes of one configured service. */
 struct step {
 	const struct config_service *cfg;
-	struct service *svc;		/* the old one of that name, or a new one */
+	struct service *svc; /* the old one of that name, or a new one */
 	bool is_new;
-	bool changed;			/* an old one that gets new settings */
-	bool moves;			/* needs another listening socket than it has */
-	struct service *from;		/* whose socket it takes over */
-	int fd;				/* or this one, opened for it */
+	bool changed;         /* an old one that gets new settings */
+	bool moves;           /* needs another listening socket than it has */
+	struct service *from; /* whose socket it takes over */
+	int fd;               /* or this one, opened for it */
 };
 
 struct plan {
 	struct worker *w;
 	struct step *steps;
 	unsigned cnt;
-	int *fds;			/* from systemd; -1 = used */
+	int *fds; /* from systemd; -1 = used */
 	unsigned fd_cnt;
 	FILE *err;
 };
@@ -145,8 +145,8 @@ prepare_socket(struct plan *p, struct step *st)
 		st->fd = listen_anew(p->w, addr);
 	if (st->fd >= 0)
 		return 0;
-	fprintf(p->err, "service %s: cannot listen on %s: %s\n", st->cfg->name, addr_format_port(addr, text, sizeof(text)),
-	    strerror(-st->fd));
+	fprintf(p->err, "service %s: cannot listen on %s: %s\n", st->cfg->name,
+	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd));
 	return st->fd;
 }
 

@@ -15,7 +15,7 @@
 #include "wire/clc_diag.h"
 
 enum {
-	PHASE_FRAME,		/* the frame is not yet written; the maker's phases follow */
+	PHASE_FRAME, /* the frame is not yet written; the maker's phases follow */
 	PHASE_FIRST,
 };
 

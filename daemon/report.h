@@ -16,9 +16,9 @@
 #include "daemon/outbuf.h"
 #include "daemon/worker.h"
 
-#define REPORT_SCHEMA 1			/* version of everything written here */
-#define REPORT_STEP_BYTES 8192		/* room that a step needs */
-#define REPORT_STEP_ITEMS 64		/* objects that a step looks at */
+#define REPORT_SCHEMA 1        /* version of everything written here */
+#define REPORT_STEP_BYTES 8192 /* room that a step needs */
+#define REPORT_STEP_ITEMS 64   /* objects that a step looks at */
 
 /* What the control socket counts itself. */
 struct control_stats {
@@ -32,7 +32,7 @@ struct report_source {
 	struct worker *worker;
 	const struct control_stats *control;
 	const char *version;
-	int64_t wall_ms;		/* time of day, since 1970 */
+	int64_t wall_ms; /* time of day, since 1970 */
 	uint32_t pid;
 	uint64_t rss_bytes;
 };
@@ -42,9 +42,10 @@ struct report {
 	struct control_request req;
 	struct json_writer jw;
 	unsigned phase;
-	uint32_t pos;			/* of the walk of this phase */
+	uint32_t pos; /* of the walk of this phase */
+
 	struct {
-		uint64_t conns[3];	/* by enum session_mode */
+		uint64_t conns[3]; /* by enum session_mode */
 		uint64_t groups, links, rmb_bytes, sndbuf_bytes;
 	} sum;
 };

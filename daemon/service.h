@@ -17,24 +17,24 @@ struct service;
 
 /* The settings of a service at one time. */
 struct settings {
-	struct config_service cfg;	/* a deep copy */
+	struct config_service cfg; /* a deep copy */
 	struct service *svc;
 	unsigned refs;
 };
 
 struct listener {
-	struct loop_io io;		/* fd < 0: closed */
-	struct list_node accepting;	/* worker->accepting while connections wait */
-	struct timer pause;		/* after EMFILE */
+	struct loop_io io;          /* fd < 0: closed */
+	struct list_node accepting; /* worker->accepting while connections wait */
+	struct timer pause;         /* after EMFILE */
 };
 
 struct service {
-	struct list_node node;		/* worker->services or old_services */
+	struct list_node node; /* worker->services or old_services */
 	struct worker *w;
-	struct settings *settings;	/* for new sessions */
-	unsigned refs;			/* settings in use, and one while configured */
+	struct settings *settings; /* for new sessions */
+	unsigned refs;             /* settings in use, and one while configured */
 	struct listener listener;
-	struct prewarm *prewarm;	/* while the settings want one */
+	struct prewarm *prewarm; /* while the settings want one */
 	uint32_t connections;
 	uint64_t accepted, refused_allow, refused_max, refused_connect, fallbacks, resets;
 };

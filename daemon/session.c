@@ -98,13 +98,12 @@ log_end(struct session *s)
 	put_mode(s, mode, sizeof(mode));
 	log_limited(quiet ? &s->w->lim_failed : &unlimited, s->w->now_ns, LOG_LVL_INFO,
 	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
-	    "reason=\"%s%s%s%s%s\"", s->id, s->settings->cfg.name, app_word(s),
-	    put_addr(&s->app_peer, app, sizeof(app)), put_addr(&s->mid_peer, mid, sizeof(mid)), mode,
-	    app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP], app_word(s),
-	    (unsigned long long)s->bytes[WAY_TO_APP], (long long)((s->w->now_ns - s->born_ns) / NS_PER_MS),
+	    "reason=\"%s%s%s%s%s\"",
+	    s->id, s->settings->cfg.name, app_word(s), put_addr(&s->app_peer, app, sizeof(app)),
+	    put_addr(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
+	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP], (long long)((s->w->now_ns - s->born_ns) / NS_PER_MS),
 	    s->why != NULL ? s->why : "normal end", s->why_detail != NULL ? ": " : "",
-	    s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
-	    s->err != 0 ? strerror(s->err) : "");
+	    s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
 }
 
 static void

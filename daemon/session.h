@@ -25,14 +25,14 @@
 #include "daemon/worker_priv.h"
 
 enum {
-	SF_HEADER_OWED = 1 << 0,	/* the PROXY header goes before the client's first byte */
-	SF_APP_DONE = 1 << 1,		/* end of the app leg's data was passed on */
-	SF_PEER_DONE = 1 << 2,		/* end of the other side's data was passed on */
-	SF_MID_FIN_TOLD = 1 << 3,	/* the engine knows of the FIN on the middle */
-	SF_APP_READY = 1 << 4,		/* the app leg is connected */
-	SF_RETRIED = 1 << 5,		/* the one retry after an out-of-sync Decline was made */
+	SF_HEADER_OWED = 1 << 0,  /* the PROXY header goes before the client's first byte */
+	SF_APP_DONE = 1 << 1,     /* end of the app leg's data was passed on */
+	SF_PEER_DONE = 1 << 2,    /* end of the other side's data was passed on */
+	SF_MID_FIN_TOLD = 1 << 3, /* the engine knows of the FIN on the middle */
+	SF_APP_READY = 1 << 4,    /* the app leg is connected */
+	SF_RETRIED = 1 << 5,      /* the one retry after an out-of-sync Decline was made */
 	SF_FELL_BACK = 1 << 6,
-	SF_ESTABLISHED = 1 << 7,	/* on SMC-R, once */
+	SF_ESTABLISHED = 1 << 7, /* on SMC-R, once */
 };
 
 enum {
@@ -43,33 +43,33 @@ enum {
 
 /* Only until data flows. */
 struct setup {
-	struct dial dial;	/* ingress: the middle; egress: the app leg */
+	struct dial dial; /* ingress: the middle; egress: the app leg */
 	struct clc_out out;
 };
 
 struct session {
 	struct conn_owner owner;
-	struct leg app;			/* fd < 0 until connected and after it was closed early */
+	struct leg app; /* fd < 0 until connected and after it was closed early */
 	struct leg mid;
-	struct list_node node;		/* worker->dirty or dead; in none otherwise */
+	struct list_node node; /* worker->dirty or dead; in none otherwise */
 	struct worker *w;
-	struct settings *settings;	/* counted */
-	struct smcr_conn *conn;		/* ours until released; NULL on TCP */
+	struct settings *settings; /* counted */
+	struct smcr_conn *conn;    /* ours until released; NULL on TCP */
 	struct setup *setup;
-	struct buf *held[WAY_CNT];	/* on TCP: bytes read and not yet written */
-	struct timer timer;		/* connecting, then idling */
+	struct buf *held[WAY_CNT]; /* on TCP: bytes read and not yet written */
+	struct timer timer;        /* connecting, then idling */
 	uint64_t bytes[WAY_CNT];
 	int64_t born_ns;
-	int64_t active_ns;		/* data moved last */
-	const char *why;		/* static: why it ended; the first cause counts */
-	const char *why_detail;		/* static, or NULL */
-	int err;			/* errno that goes with why, or 0 */
-	struct smcr_diag diag;		/* of the fallback */
+	int64_t active_ns;      /* data moved last */
+	const char *why;        /* static: why it ended; the first cause counts */
+	const char *why_detail; /* static, or NULL */
+	int err;                /* errno that goes with why, or 0 */
+	struct smcr_diag diag;  /* of the fallback */
 	uint32_t id;
 	enum session_state state;
-	unsigned news;			/* SMCR_EV_ not yet looked at */
-	unsigned flags;			/* SF_ */
-	union net_addr app_peer;	/* family 0 until known */
+	unsigned news;           /* SMCR_EV_ not yet looked at */
+	unsigned flags;          /* SF_ */
+	union net_addr app_peer; /* family 0 until known */
 	union net_addr mid_peer;
 };
 
@@ -86,7 +86,11 @@ void session_info(const struct session *, struct session_info *);
 
 /* -- among the session files -- */
 
-static inline enum config_kind session_kind(const struct session *s) { return s->settings->cfg.kind; }
+static inline enum config_kind
+session_kind(const struct session *s)
+{
+	return s->settings->cfg.kind;
+}
 
 void session_set_state(struct session *, enum session_state);
 /* Puts it on the dirty list. */

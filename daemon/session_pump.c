@@ -122,7 +122,7 @@ smcr_pump(struct session *s)
 {
 	s->news = 0;
 	if (smcr_clc_want(s->conn) > 0) {
-		setup_pump(s);		/* aborted behind the Accept: the Confirm is still to be read (smcr_abort) */
+		setup_pump(s); /* aborted behind the Accept: the Confirm is still to be read (smcr_abort) */
 		return;
 	}
 	if (s->setup != NULL)

@@ -120,8 +120,8 @@ note_fallback(struct session *s)
 		tally_count(&w->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
 		tally_count(&w->fallbacks.peer, s->diag.peer);
-	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id,
-	    s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)),
+	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s",
+	    s->id, s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)),
 	    s->settings->cfg.fallback == CONFIG_FALLBACK_REFUSE ? "refuse" : "tcp",
 	    log_text_diag(&s->diag, why, sizeof(why)));
 }

@@ -30,19 +30,19 @@
 struct daemon {
 	struct options opt;
 	struct loop *loop;
-	struct config *cfg;		/* in force */
+	struct config *cfg; /* in force */
 	struct worker *worker;
 	struct control *control;
 	struct notify notify;
 	bool draining;
-	bool term_seen;			/* the drain may be a control client's: the first signal does not cut it short */
+	bool term_seen; /* the drain may be a control client's: the first signal does not cut it short */
 
-	struct loader *loader;		/* while a reload is going on */
-	bool reload_again;		/* SIGHUP came meanwhile */
-	void (*reload_done)(void *arg, int rc, const char *msgs);	/* the control socket's, or NULL */
+	struct loader *loader;                                    /* while a reload is going on */
+	bool reload_again;                                        /* SIGHUP came meanwhile */
+	void (*reload_done)(void *arg, int rc, const char *msgs); /* the control socket's, or NULL */
 	void *reload_arg;
-	struct config_plan plan;	/* of the last reload */
-	char note[NOTE_MAX];		/* of the last reload when it failed, for the status */
+	struct config_plan plan; /* of the last reload */
+	char note[NOTE_MAX];     /* of the last reload when it failed, for the status */
 };
 
 /* -- messages -- */
@@ -94,8 +94,7 @@ describe(void *arg, char *buf, size_t cap)
 	for (uint32_t pos = 0; smcr_group_next(worker_engine(d->worker), &pos, &group);)
 		groups++;
 	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "",
-	    connections_left(d), groups,
-	    d->note[0] != '\0' ? "; " : "", d->note);
+	    connections_left(d), groups, d->note[0] != '\0' ? "; " : "", d->note);
 }
 
 static int64_t
@@ -171,9 +170,10 @@ finish_reload(struct daemon *d, int rc, const char *text)
 	/* The worker logs services at notice as it changes them. */
 	log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 	if (rc == 0) {
-		log_msg(LOG_LVL_NOTICE, "configuration reloaded: file=%s added=%u changed=%u removed=%u settings=%u "
-		    "restart_needed_for=%u", d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed,
-		    d->plan.settings, d->plan.fixed);
+		log_msg(LOG_LVL_NOTICE,
+		    "configuration reloaded: file=%s added=%u changed=%u removed=%u settings=%u "
+		    "restart_needed_for=%u",
+		    d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed, d->plan.settings, d->plan.fixed);
 	} else {
 		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force: file=%s", d->opt.path);
 		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s", len, line);

@@ -4,9 +4,9 @@
 
 enum {
 	SMCRD_EXIT_OK = 0,
-	SMCRD_EXIT_FAILURE = 1,		/* start or run failed; trying again may help */
-	SMCRD_EXIT_USAGE = 64,		/* sysexits.h: EX_USAGE */
-	SMCRD_EXIT_CONFIG = 78,		/* EX_CONFIG: the configuration is wrong; trying again does not help */
+	SMCRD_EXIT_FAILURE = 1, /* start or run failed; trying again may help */
+	SMCRD_EXIT_USAGE = 64,  /* sysexits.h: EX_USAGE */
+	SMCRD_EXIT_CONFIG = 78, /* EX_CONFIG: the configuration is wrong; trying again does not help */
 };
 
 /* main() without the process around it: the exit code. */

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+/* clang-format off */
 #define S(field) { #field, STAT_SMCR, offsetof(struct smcr_counters, field) }
 #define W(field) { #field, STAT_WORKER, offsetof(struct worker_stats, field) }
 #define C(field) { "control_" #field, STAT_CONTROL, offsetof(struct control_stats, field) }
+/* clang-format on */
 
 static const struct stat_desc stats[] = {
 	W(sessions_opened),

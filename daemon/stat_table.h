@@ -19,7 +19,7 @@ enum stat_source {
 struct stat_desc {
 	const char *key;
 	enum stat_source source;
-	size_t off;			/* of a uint64_t in the source */
+	size_t off; /* of a uint64_t in the source */
 };
 
 struct stat_sources {

@@ -79,8 +79,8 @@ subnets_refresh(struct subnets *s)
 		if (!usable(i))
 			continue;
 		strncpy(ifs[cnt].name, i->ifa_name, IF_NAMESIZE - 1);
-		memcpy(&ifs[cnt].addr, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ?
-		    sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		memcpy(&ifs[cnt].addr, i->ifa_addr,
+		    i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 		ifs[cnt++].prefix_len = mask_len(i->ifa_netmask);
 	}
 	freeifaddrs(all);

@@ -21,7 +21,7 @@ void subnets_fini(struct subnets *);
 /* Reads the interfaces anew: 0, or -errno and the old copy stays. */
 int subnets_refresh(struct subnets *);
 /* The prefix of the local address, and with IPv6 the others of its interface: how many were written. */
-unsigned subnets_of(const struct subnets *, const struct sockaddr_storage *local,
-    struct smcr_subnet out[SMCR_PREFIXES_MAX]);
+unsigned subnets_of(
+    const struct subnets *, const struct sockaddr_storage *local, struct smcr_subnet out[SMCR_PREFIXES_MAX]);
 
 #endif

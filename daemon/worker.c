@@ -158,8 +158,7 @@ worker_alloc(struct loop *loop, const struct config *cfg)
 }
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err,
-    struct worker **out)
+worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = worker_alloc(loop, cfg);
 	int rc = -ENOMEM;

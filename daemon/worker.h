@@ -31,7 +31,7 @@ void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg)
 void worker_free(struct worker *);
 
 struct smcr *worker_engine(struct worker *);
-struct rnic_dev *worker_device(struct worker *, unsigned i);	/* NULL behind the last */
+struct rnic_dev *worker_device(struct worker *, unsigned i); /* NULL behind the last */
 int64_t worker_now_ns(const struct worker *);
 
 /* -- what smcrctl shows of sessions and services -- */
@@ -47,11 +47,11 @@ struct session_info {
 	const char *service;
 	enum config_kind kind;
 	enum session_mode mode;
-	const char *state;			/* words */
-	struct sockaddr_storage app_peer;	/* client of an ingress, server of an egress */
-	struct sockaddr_storage middle_peer;	/* the other daemon */
-	struct smcr_diag diag;			/* when mode is TCP: why */
-	struct smcr_conn *conn;			/* NULL when on TCP */
+	const char *state;                   /* words */
+	struct sockaddr_storage app_peer;    /* client of an ingress, server of an egress */
+	struct sockaddr_storage middle_peer; /* the other daemon */
+	struct smcr_diag diag;               /* when mode is TCP: why */
+	struct smcr_conn *conn;              /* NULL when on TCP */
 	uint64_t bytes_to_app, bytes_from_app;
 	int64_t age_ns;
 	int64_t idle_ns;
@@ -64,10 +64,10 @@ struct service_info {
 };
 
 struct worker_stats {
-	uint64_t accept_pauses;			/* EMFILE */
+	uint64_t accept_pauses; /* EMFILE */
 	uint64_t sessions_opened, sessions_closed, sessions_reset;
-	uint64_t tcp_bytes;			/* carried on fallen-back connections */
-	uint64_t turns;				/* of the loop */
+	uint64_t tcp_bytes; /* carried on fallen-back connections */
+	uint64_t turns;     /* of the loop */
 	bool draining;
 	int64_t started_ns;
 };
@@ -88,9 +88,10 @@ const struct worker_fallbacks *worker_fallbacks(const struct worker *);
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
 struct check_result {
 	bool possible;
-	char text[256];				/* in words: what was done, or what failed and whose reason */
+	char text[256]; /* in words: what was done, or what failed and whose reason */
 	struct smcr_diag diag;
 };
+
 int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms,
     void (*done)(void *arg, const struct check_result *), void *arg);
 

@@ -25,7 +25,7 @@ struct conn_owner {
 };
 
 struct drain {
-	void (*done)(void *arg);	/* NULL: not draining, or it was called */
+	void (*done)(void *arg); /* NULL: not draining, or it was called */
 	void *arg;
 	struct timer timer;
 };
@@ -42,20 +42,20 @@ struct worker {
 	struct bufpool bufs;
 	struct slab session_slab;
 	struct slab setup_slab;
-	struct idtable sessions;	/* by session id */
-	struct list_node services;	/* offered */
-	struct list_node old_services;	/* removed, with live sessions */
-	struct list_node accepting;	/* listeners with connections waiting */
-	struct list_node dirty;		/* sessions to be pumped */
-	struct list_node dead;		/* sessions to be freed at the end of the turn */
+	struct idtable sessions;       /* by session id */
+	struct list_node services;     /* offered */
+	struct list_node old_services; /* removed, with live sessions */
+	struct list_node accepting;    /* listeners with connections waiting */
+	struct list_node dirty;        /* sessions to be pumped */
+	struct list_node dead;         /* sessions to be freed at the end of the turn */
 	struct list_node probes;
 	struct list_node dead_probes;
-	unsigned checks;		/* probes that an operator waits for */
+	unsigned checks; /* probes that an operator waits for */
 	struct worker_stats stats;
 	struct worker_fallbacks fallbacks;
-	struct log_limit lim_refused;	/* lines about refused connections */
-	struct log_limit lim_failed;	/* about connections that never carried data */
-	struct log_limit lim_engine[SMCR_LOG_TYPE_CNT];	/* each on its own: a bad peer hides no link that goes down */
+	struct log_limit lim_refused;                   /* lines about refused connections */
+	struct log_limit lim_failed;                    /* about connections that never carried data */
+	struct log_limit lim_engine[SMCR_LOG_TYPE_CNT]; /* each on its own: a bad peer hides no link that goes down */
 	struct drain drain;
 };
 

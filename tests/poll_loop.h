@@ -18,10 +18,11 @@
 
 struct poll_loop {
 	int ep;
+
 	struct {
 		rnic_io_cb cb;
 		void *arg;
-	} fds[POLL_LOOP_FDS];	/* by descriptor */
+	} fds[POLL_LOOP_FDS]; /* by descriptor */
 };
 
 static inline int64_t

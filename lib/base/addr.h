@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define ADDR_STR_MAX 80		/* any address with port, and its NUL */
+#define ADDR_STR_MAX 80 /* any address with port, and its NUL */
 
 /* An address without port (IPv6 with or without brackets). 0 or -EINVAL. */
 int addr_parse(const char *text, struct sockaddr_storage *out);
@@ -21,8 +21,8 @@ int addr_split(const char *text, char *host, size_t host_cap, uint16_t *port);
 int addr_parse_port(const char *text, struct sockaddr_storage *out);
 
 /* Both return buf; "?" for another family than IPv4 and IPv6. */
-char *addr_format(const struct sockaddr_storage *, char *buf, size_t cap);		/* address alone, no brackets */
-char *addr_format_port(const struct sockaddr_storage *, char *buf, size_t cap);	/* with port */
+char *addr_format(const struct sockaddr_storage *, char *buf, size_t cap);      /* address alone, no brackets */
+char *addr_format_port(const struct sockaddr_storage *, char *buf, size_t cap); /* with port */
 
 uint16_t addr_port(const struct sockaddr_storage *);
 void addr_set_port(struct sockaddr_storage *, uint16_t port);

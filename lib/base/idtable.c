@@ -11,7 +11,7 @@
 
 struct idtable_slot {
 	void *obj;
-	uint32_t gen;		/* 1..4095, so that no id is 0 */
+	uint32_t gen; /* 1..4095, so that no id is 0 */
 	uint32_t next_free;
 };
 

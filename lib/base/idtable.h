@@ -12,8 +12,8 @@ struct idtable_slot;
 
 struct idtable {
 	struct idtable_slot *slots;
-	uint32_t cap;		/* slots allocated */
-	uint32_t max;		/* most objects at once */
+	uint32_t cap; /* slots allocated */
+	uint32_t max; /* most objects at once */
 	uint32_t used;
 	uint32_t free_head;
 	uint32_t free_tail;

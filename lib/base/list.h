@@ -13,8 +13,7 @@ struct list_node {
 	struct list_node *next;
 };
 
-#define CONTAINER_OF(ptr, type, member) \
-	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void
 list_init(struct list_node *n)
@@ -46,8 +45,17 @@ list_insert_before(struct list_node *at, struct list_node *n)
 	at->prev = n;
 }
 
-static inline void list_push(struct list_node *head, struct list_node *n) { list_insert_before(head, n); }
-static inline void list_push_front(struct list_node *head, struct list_node *n) { list_insert_before(head->next, n); }
+static inline void
+list_push(struct list_node *head, struct list_node *n)
+{
+	list_insert_before(head, n);
+}
+
+static inline void
+list_push_front(struct list_node *head, struct list_node *n)
+{
+	list_insert_before(head->next, n);
+}
 
 /* First node, or NULL when the list is empty. */
 static inline struct list_node *
@@ -81,7 +89,6 @@ list_move_all(struct list_node *to, struct list_node *from)
 
 /* The body may remove the current element, no other one. */
 #define LIST_FOREACH(n, head) \
-	for (struct list_node *n = (head)->next, *n##_next = n->next; n != (head); \
-	     n = n##_next, n##_next = n->next)
+	for (struct list_node *n = (head)->next, *n##_next = n->next; n != (head); n = n##_next, n##_next = n->next)
 
 #endif

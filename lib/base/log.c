@@ -69,8 +69,7 @@ put_prefix(char *line, size_t cap, enum log_level level)
 	return n;
 }
 
-static void __attribute__((format(printf, 2, 0)))
-log_line(enum log_level level, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 2, 0))) log_line(enum log_level level, const char *fmt, va_list ap)
 {
 	char line[LINE_MAX_LEN];
 	size_t at = put_prefix(line, sizeof(line), level);

@@ -12,8 +12,8 @@
 enum log_level {
 	LOG_LVL_ERROR,
 	LOG_LVL_WARNING,
-	LOG_LVL_NOTICE,		/* lifecycle */
-	LOG_LVL_INFO,		/* one per connection */
+	LOG_LVL_NOTICE, /* lifecycle */
+	LOG_LVL_INFO,   /* one per connection */
 	LOG_LVL_DEBUG,
 };
 
@@ -30,6 +30,7 @@ struct log_limit {
 	uint32_t cnt;
 	uint64_t dropped;
 };
+
 void log_limited(struct log_limit *, int64_t now_ns, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -30,8 +30,7 @@ pages_zero(void *p, size_t len)
 	uintptr_t from = ((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 	uintptr_t to = ((uintptr_t)p + len) & ~(uintptr_t)(PAGE - 1);
 
-	if (len < GIVE_BACK_MIN || to <= from ||
-	    madvise((void *)from, to - from, MADV_DONTNEED) != 0) {
+	if (len < GIVE_BACK_MIN || to <= from || madvise((void *)from, to - from, MADV_DONTNEED) != 0) {
 		memset(p, 0, len);
 		return;
 	}

@@ -7,7 +7,7 @@
 
 struct rng {
 	void (*fill)(struct rng *, void *dst, size_t len);
-	uint64_t state;		/* of a seeded generator */
+	uint64_t state; /* of a seeded generator */
 };
 
 /* Numbers from the kernel (getrandom), not predictable. */

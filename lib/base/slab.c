@@ -25,10 +25,10 @@ struct slab_head {
 };
 
 struct slab_chunk {
-	struct list_node node;		/* slab->partial or full */
+	struct list_node node; /* slab->partial or full */
 	struct slab_head *free;
 	size_t used;
-	size_t len;			/* of the whole chunk */
+	size_t len; /* of the whole chunk */
 	max_align_t objs[];
 };
 

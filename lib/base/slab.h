@@ -14,13 +14,13 @@
 struct slab_chunk;
 
 struct slab {
-	size_t obj_size;		/* with what stands before it */
+	size_t obj_size; /* with what stands before it */
 	size_t per_chunk;
-	size_t used;			/* objects */
+	size_t used; /* objects */
 	size_t chunk_cnt;
-	struct list_node partial;	/* chunks with free objects, the empty one last */
+	struct list_node partial; /* chunks with free objects, the empty one last */
 	struct list_node full;
-	struct slab_chunk *empty;	/* at most one, kept; NULL */
+	struct slab_chunk *empty; /* at most one, kept; NULL */
 };
 
 /* Not to be moved afterwards. */

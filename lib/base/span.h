@@ -95,11 +95,35 @@ rcur_be(struct rcur *r, unsigned n)
 	return v;
 }
 
-static inline uint8_t rcur_u8(struct rcur *r) { return (uint8_t)rcur_be(r, 1); }
-static inline uint16_t rcur_be16(struct rcur *r) { return (uint16_t)rcur_be(r, 2); }
-static inline uint32_t rcur_be24(struct rcur *r) { return (uint32_t)rcur_be(r, 3); }
-static inline uint32_t rcur_be32(struct rcur *r) { return (uint32_t)rcur_be(r, 4); }
-static inline uint64_t rcur_be64(struct rcur *r) { return rcur_be(r, 8); }
+static inline uint8_t
+rcur_u8(struct rcur *r)
+{
+	return (uint8_t)rcur_be(r, 1);
+}
+
+static inline uint16_t
+rcur_be16(struct rcur *r)
+{
+	return (uint16_t)rcur_be(r, 2);
+}
+
+static inline uint32_t
+rcur_be24(struct rcur *r)
+{
+	return (uint32_t)rcur_be(r, 3);
+}
+
+static inline uint32_t
+rcur_be32(struct rcur *r)
+{
+	return (uint32_t)rcur_be(r, 4);
+}
+
+static inline uint64_t
+rcur_be64(struct rcur *r)
+{
+	return rcur_be(r, 8);
+}
 
 static inline struct wcur
 wcur_make(void *buf, size_t len)
@@ -147,10 +171,34 @@ wcur_be(struct wcur *w, uint64_t v, unsigned n)
 		at[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
 }
 
-static inline void wcur_u8(struct wcur *w, uint8_t v) { wcur_be(w, v, 1); }
-static inline void wcur_be16(struct wcur *w, uint16_t v) { wcur_be(w, v, 2); }
-static inline void wcur_be24(struct wcur *w, uint32_t v) { wcur_be(w, v, 3); }
-static inline void wcur_be32(struct wcur *w, uint32_t v) { wcur_be(w, v, 4); }
-static inline void wcur_be64(struct wcur *w, uint64_t v) { wcur_be(w, v, 8); }
+static inline void
+wcur_u8(struct wcur *w, uint8_t v)
+{
+	wcur_be(w, v, 1);
+}
+
+static inline void
+wcur_be16(struct wcur *w, uint16_t v)
+{
+	wcur_be(w, v, 2);
+}
+
+static inline void
+wcur_be24(struct wcur *w, uint32_t v)
+{
+	wcur_be(w, v, 3);
+}
+
+static inline void
+wcur_be32(struct wcur *w, uint32_t v)
+{
+	wcur_be(w, v, 4);
+}
+
+static inline void
+wcur_be64(struct wcur *w, uint64_t v)
+{
+	wcur_be(w, v, 8);
+}
 
 #endif

@@ -14,7 +14,7 @@
 
 struct timer {
 	int64_t at_ns;
-	size_t pos;		/* place in the heap + 1; 0 = not armed */
+	size_t pos; /* place in the heap + 1; 0 = not armed */
 	void (*fire)(struct timer *, int64_t now_ns);
 };
 
@@ -22,7 +22,7 @@ struct timerq {
 	struct timer **heap;
 	size_t len;
 	size_t cap;
-	size_t reserved;	/* timers that exist, armed or not */
+	size_t reserved; /* timers that exist, armed or not */
 };
 
 void timerq_init(struct timerq *q);
@@ -37,7 +37,12 @@ void timer_init(struct timer *t, void (*fire)(struct timer *, int64_t now_ns));
 /* Arms, or moves an armed timer. Cannot fail: space was reserved. */
 void timer_arm(struct timerq *q, struct timer *t, int64_t at_ns);
 void timer_cancel(struct timerq *q, struct timer *t);
-static inline bool timer_armed(const struct timer *t) { return t->pos != 0; }
+
+static inline bool
+timer_armed(const struct timer *t)
+{
+	return t->pos != 0;
+}
 
 /* Earliest deadline, or TIMERQ_NEVER. */
 int64_t timerq_next(const struct timerq *q);

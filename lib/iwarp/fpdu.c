@@ -41,8 +41,8 @@ crc_ok(const uint8_t *buf, size_t covered)
 static bool
 strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)
 {
-	size_t at = -rx->pos % MPA_MARKER_STEP;		/* of the next marker */
-	size_t base = at == 0 ? MPA_MARKER_LEN : 0;	/* of the length field */
+	size_t at = -rx->pos % MPA_MARKER_STEP;     /* of the next marker */
+	size_t base = at == 0 ? MPA_MARKER_LEN : 0; /* of the length field */
 	uint8_t *dst = buf + base;
 	size_t from = base;
 	bool good = true;

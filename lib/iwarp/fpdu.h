@@ -16,13 +16,13 @@
 struct fpdu_rx {
 	bool crc;
 	bool markers;
-	uint32_t pos;		/* in the stream, of the first byte not used yet */
+	uint32_t pos; /* in the stream, of the first byte not used yet */
 };
 
 /* MPA error codes of a Terminate (layer 2, type 0), negated. */
 enum {
 	FPDU_BAD_CRC = -2,
-	FPDU_BAD_LENGTH = -3,	/* marker and length chain disagree, or a length that cannot be */
+	FPDU_BAD_LENGTH = -3, /* marker and length chain disagree, or a length that cannot be */
 };
 
 void fpdu_rx_init(struct fpdu_rx *, bool crc, bool markers);

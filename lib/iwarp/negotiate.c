@@ -206,6 +206,6 @@ neg_reject(struct neg *n, struct mpa_frame *out)
 	reply_frame(n, out);
 	out->flags |= MPA_REJECT;
 	if (n->res.enhanced && n->res.ord < n->cfg.ord_min)
-		out->ord = n->cfg.ord_min;	/* 9.1: the ORD that we would need */
+		out->ord = n->cfg.ord_min; /* 9.1: the ORD that we would need */
 	n->state = NEG_REJECTED;
 }

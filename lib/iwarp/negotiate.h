@@ -17,52 +17,52 @@
 
 /* Codes of the Terminate (layer 2, type 0) that ends a start-up, RFC 6581 8. */
 enum {
-	NEG_TERM_LOCAL = 5,	/* anything that has no code of its own */
+	NEG_TERM_LOCAL = 5, /* anything that has no code of its own */
 	NEG_TERM_IRD = 6,
 	NEG_TERM_RTR = 7,
 };
 
 enum neg_state {
 	NEG_IDLE,
-	NEG_REQUESTED,		/* initiator: Request made, Reply awaited */
-	NEG_CHECKED,		/* responder: Request is fine, the ULP decides */
-	NEG_DONE,		/* accepted: struct neg_result holds */
-	NEG_REJECTED,		/* by the responder's ULP; the TCP connection is the ULP's */
-	NEG_FAILED,		/* close TCP, after the Terminate if there is one */
+	NEG_REQUESTED, /* initiator: Request made, Reply awaited */
+	NEG_CHECKED,   /* responder: Request is fine, the ULP decides */
+	NEG_DONE,      /* accepted: struct neg_result holds */
+	NEG_REJECTED,  /* by the responder's ULP; the TCP connection is the ULP's */
+	NEG_FAILED,    /* close TCP, after the Terminate if there is one */
 };
 
 struct neg_config {
-	bool enhanced;		/* initiator: revision 2 with the enhanced block; otherwise revision 1 */
-	bool p2p;		/* initiator: peer-to-peer model, the first FPDU is an RTR */
-	unsigned rtr;		/* MPA_RTR_*: supported; not empty */
+	bool enhanced; /* initiator: revision 2 with the enhanced block; otherwise revision 1 */
+	bool p2p;      /* initiator: peer-to-peer model, the first FPDU is an RTR */
+	unsigned rtr;  /* MPA_RTR_*: supported; not empty */
 	bool crc;
-	bool markers;		/* in what we receive */
-	uint16_t ird;		/* offered; MPA_DEPTH_NONE = not to be negotiated */
-	uint16_t ird_max;	/* can be raised up to this (>= ird) */
-	uint16_t ord;		/* wanted */
-	uint16_t ord_min;	/* fail below this */
+	bool markers;     /* in what we receive */
+	uint16_t ird;     /* offered; MPA_DEPTH_NONE = not to be negotiated */
+	uint16_t ird_max; /* can be raised up to this (>= ird) */
+	uint16_t ord;     /* wanted */
+	uint16_t ord_min; /* fail below this */
 };
 
 struct neg_result {
 	bool enhanced;
-	bool crc;		/* both directions */
-	bool markers_rx;	/* in what we receive */
-	bool markers_tx;	/* in what we send */
-	uint16_t ird;		/* ours now */
+	bool crc;        /* both directions */
+	bool markers_rx; /* in what we receive */
+	bool markers_tx; /* in what we send */
+	uint16_t ird;    /* ours now */
 	uint16_t ord;
-	uint16_t peer_ird;	/* as the peer wrote them, for the ULP; MPA_DEPTH_NONE if unenhanced */
+	uint16_t peer_ird; /* as the peer wrote them, for the ULP; MPA_DEPTH_NONE if unenhanced */
 	uint16_t peer_ord;
 	bool p2p;
-	unsigned rtr;		/* initiator: the one to send; responder: those that may come */
+	unsigned rtr; /* initiator: the one to send; responder: those that may come */
 };
 
 struct neg {
 	enum neg_state state;
 	struct neg_config cfg;
 	struct neg_result res;
-	struct mpa_frame request;	/* as sent or received, without private data */
-	const char *why;		/* NEG_FAILED: for people */
-	uint8_t term_code;		/* NEG_FAILED: NEG_TERM_*, or 0 = just close */
+	struct mpa_frame request; /* as sent or received, without private data */
+	const char *why;          /* NEG_FAILED: for people */
+	uint8_t term_code;        /* NEG_FAILED: NEG_TERM_*, or 0 = just close */
 };
 
 void neg_init(struct neg *, const struct neg_config *);

@@ -64,8 +64,8 @@ stag_remove(struct stag_table *t, struct stag_region *r)
 }
 
 enum stag_verdict
-stag_check(const struct stag_table *t, const void *pd, unsigned access, uint32_t stag,
-    uint64_t to, uint64_t len, uint8_t **at)
+stag_check(
+    const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at)
 {
 	const struct stag_region *r = stag_find(t, stag);
 

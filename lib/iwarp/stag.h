@@ -14,17 +14,17 @@
 #include "base/rng.h"
 
 enum {
-	STAG_WRITE = 1 << 0,		/* remote write */
-	STAG_READ = 1 << 1,		/* remote read */
-	STAG_INVALIDATE = 1 << 2,	/* the peer may invalidate it (only a region of a single stream) */
+	STAG_WRITE = 1 << 0,      /* remote write */
+	STAG_READ = 1 << 1,       /* remote read */
+	STAG_INVALIDATE = 1 << 2, /* the peer may invalidate it (only a region of a single stream) */
 };
 
 /* Embedded in its owner's object; the table links it and owns nothing. */
 struct stag_region {
-	struct stag_region *next;	/* of the same bucket */
-	uint32_t stag;			/* 0: in no table */
+	struct stag_region *next; /* of the same bucket */
+	uint32_t stag;            /* 0: in no table */
 	unsigned access;
-	uint64_t base;			/* address of buf[0] as the peer sees it */
+	uint64_t base; /* address of buf[0] as the peer sees it */
 	uint8_t *buf;
 	size_t len;
 	const void *pd;
@@ -48,15 +48,15 @@ struct stag_region *stag_find(const struct stag_table *, uint32_t stag);
 /* In the order in which they are checked. */
 enum stag_verdict {
 	STAG_OK,
-	STAG_INVALID,		/* unknown or revoked */
+	STAG_INVALID, /* unknown or revoked */
 	STAG_WRONG_PD,
 	STAG_NO_ACCESS,
-	STAG_WRAP,		/* TO + length beyond 64 bits */
+	STAG_WRAP, /* TO + length beyond 64 bits */
 	STAG_BOUNDS,
 };
 
 /* May a stream of pd do `access` to len bytes at `to`? STAG_OK with their address in *at. */
-enum stag_verdict stag_check(const struct stag_table *, const void *pd, unsigned access,
-    uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);
+enum stag_verdict stag_check(
+    const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);
 
 #endif

@@ -44,7 +44,7 @@ enum {
 struct seg {
 	struct ddp_hdr h;
 	const uint8_t *payload;
-	uint32_t len;		/* of the payload */
+	uint32_t len; /* of the payload */
 	uint16_t ulpdu_len;
 };
 
@@ -74,7 +74,7 @@ stream_init(struct stream *s, const struct stream_config *cfg)
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < RDMAP_QN_CNT; i++)
-		s->rx_msn[i] = s->tx_msn[i] = 1;	/* RFC 5041 4 */
+		s->rx_msn[i] = s->tx_msn[i] = 1; /* RFC 5041 4 */
 	return 0;
 }
 
@@ -117,8 +117,7 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 /* -- errors -- */
 
 static enum stream_rx
-fail(struct stream *s, const struct seg *g, uint8_t layer, uint8_t etype, uint8_t code,
-    struct rdmap_term *out)
+fail(struct stream *s, const struct seg *g, uint8_t layer, uint8_t etype, uint8_t code, struct rdmap_term *out)
 {
 	struct rdmap_term t = { .layer = layer, .etype = etype, .code = code };
 
@@ -142,7 +141,7 @@ fail_tagged(struct stream *s, const struct seg *g, enum stag_verdict v, struct r
 	static const uint8_t codes[] = {
 		[STAG_INVALID] = DDP_BAD_STAG,
 		[STAG_WRONG_PD] = DDP_STAG_STREAM,
-		[STAG_NO_ACCESS] = DDP_BAD_STAG,	/* DDP knows no rights; as Linux does */
+		[STAG_NO_ACCESS] = DDP_BAD_STAG, /* DDP knows no rights; as Linux does */
 		[STAG_WRAP] = DDP_TO_WRAP,
 		[STAG_BOUNDS] = DDP_BOUNDS,
 	};
@@ -177,7 +176,7 @@ rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	enum stag_verdict v;
 
 	if (g->len == 0)
-		return STREAM_RX_NONE;	/* RFC 5041 5.3: STag and TO are not looked at */
+		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not looked at */
 	v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, g->h.stag, g->h.to, g->len, &at);
 	if (v != STAG_OK)
 		return fail_tagged(s, g, v, &ev->term);
@@ -319,7 +318,9 @@ rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
 		ev->term = (struct rdmap_term){
-			.layer = RDMAP_LAYER_RDMA, .etype = RDMA_OPERATION, .code = RDMA_UNSPECIFIED,
+			.layer = RDMAP_LAYER_RDMA,
+			.etype = RDMA_OPERATION,
+			.code = RDMA_UNSPECIFIED,
 		};
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
@@ -430,8 +431,7 @@ stream_fail_no_recv(struct stream *s, struct span ulpdu, struct rdmap_term *out)
 bool
 stream_place_early(struct stream *s, const struct ddp_hdr *h, size_t payload_len, uint8_t **at)
 {
-	return h->version == DDP_VERSION && h->tagged && h->ulp_ctrl == rdmap_ctrl(RDMAP_WRITE) &&
-	    payload_len > 0 &&
+	return h->version == DDP_VERSION && h->tagged && h->ulp_ctrl == rdmap_ctrl(RDMAP_WRITE) && payload_len > 0 &&
 	    stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, at) == STAG_OK;
 }
 
@@ -444,12 +444,15 @@ stream_placed(struct stream *s)
 /* -- what goes out -- */
 
 void
-stream_send_hdr(struct stream *s, enum rdmap_op op, uint32_t inv_stag, uint32_t mo, bool last,
-    struct ddp_hdr *out)
+stream_send_hdr(struct stream *s, enum rdmap_op op, uint32_t inv_stag, uint32_t mo, bool last, struct ddp_hdr *out)
 {
 	*out = (struct ddp_hdr){
-		.last = last, .ulp_ctrl = rdmap_ctrl(op), .ulp_word = inv_stag,
-		.qn = RDMAP_QN_SEND, .msn = s->tx_msn[RDMAP_QN_SEND], .mo = mo,
+		.last = last,
+		.ulp_ctrl = rdmap_ctrl(op),
+		.ulp_word = inv_stag,
+		.qn = RDMAP_QN_SEND,
+		.msn = s->tx_msn[RDMAP_QN_SEND],
+		.mo = mo,
 	};
 	if (last)
 		s->tx_msn[RDMAP_QN_SEND]++;
@@ -459,25 +462,34 @@ void
 stream_write_hdr(uint32_t stag, uint64_t to, bool last, struct ddp_hdr *out)
 {
 	*out = (struct ddp_hdr){
-		.tagged = true, .last = last, .ulp_ctrl = rdmap_ctrl(RDMAP_WRITE), .stag = stag, .to = to,
+		.tagged = true,
+		.last = last,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_WRITE),
+		.stag = stag,
+		.to = to,
 	};
 }
 
 void
-stream_read_hdr(struct stream *s, const struct stream_read *r, uint32_t src_stag, uint64_t src_to,
-    struct ddp_hdr *out, uint8_t body[RDMAP_READ_LEN])
+stream_read_hdr(struct stream *s, const struct stream_read *r, uint32_t src_stag, uint64_t src_to, struct ddp_hdr *out,
+    uint8_t body[RDMAP_READ_LEN])
 {
 	const struct rdmap_read rd = {
-		.sink_stag = r->stag, .sink_to = r->to, .size = r->size,
-		.src_stag = src_stag, .src_to = src_to,
+		.sink_stag = r->stag,
+		.sink_to = r->to,
+		.size = r->size,
+		.src_stag = src_stag,
+		.src_to = src_to,
 	};
 
 	assert(stream_reads_out(s) < s->ord);
 	s->out_reads[s->out_head & s->out_mask] = *r;
 	s->out_reads[s->out_head++ & s->out_mask].got = 0;
 	*out = (struct ddp_hdr){
-		.last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
-		.qn = RDMAP_QN_READ, .msn = s->tx_msn[RDMAP_QN_READ]++,
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
+		.qn = RDMAP_QN_READ,
+		.msn = s->tx_msn[RDMAP_QN_READ]++,
 	};
 	rdmap_read_encode(&rd, body);
 }
@@ -486,8 +498,10 @@ void
 stream_term_hdr(struct stream *s, struct ddp_hdr *out)
 {
 	*out = (struct ddp_hdr){
-		.last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_TERMINATE),
-		.qn = RDMAP_QN_TERM, .msn = s->tx_msn[RDMAP_QN_TERM]++,
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_TERMINATE),
+		.qn = RDMAP_QN_TERM,
+		.msn = s->tx_msn[RDMAP_QN_TERM]++,
 	};
 }
 
@@ -508,8 +522,7 @@ serve_failed(struct stream *s, const struct rdmap_read *rd, enum stag_verdict v,
 }
 
 bool
-stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *from,
-    struct rdmap_term *term)
+stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *from, struct rdmap_term *term)
 {
 	struct rdmap_read *rd = &s->in_reads[s->in_tail & s->in_mask];
 	size_t len = rd->size < max ? rd->size : max;
@@ -518,8 +531,8 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 	assert(stream_must_serve(s));
 	if (len > 0) {
 		/* Again for each segment: the region may be gone meanwhile. */
-		enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_READ, rd->src_stag,
-		    rd->src_to, rd->size, &at);
+		enum stag_verdict v = stag_check(
+		    s->cfg.stags, s->cfg.pd, STAG_READ, rd->src_stag, rd->src_to, rd->size, &at);
 
 		if (v != STAG_OK) {
 			serve_failed(s, rd, v, term);
@@ -527,8 +540,11 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 		}
 	}
 	*out = (struct ddp_hdr){
-		.tagged = true, .last = len == rd->size, .ulp_ctrl = rdmap_ctrl(RDMAP_READ_RESP),
-		.stag = rd->sink_stag, .to = rd->sink_to,
+		.tagged = true,
+		.last = len == rd->size,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_READ_RESP),
+		.stag = rd->sink_stag,
+		.to = rd->sink_to,
 	};
 	*from = (struct span){ .ptr = at, .len = len };
 	rd->size -= (uint32_t)len;
@@ -538,4 +554,3 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 		s->in_tail++;
 	return true;
 }
-

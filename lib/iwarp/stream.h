@@ -24,8 +24,8 @@ struct stream_recv {
 
 /* A Read that we issued. */
 struct stream_read {
-	uint64_t cookie;	/* the caller's */
-	uint32_t stag;		/* sink; not looked at when size is 0 */
+	uint64_t cookie; /* the caller's */
+	uint32_t stag;   /* sink; not looked at when size is 0 */
 	uint64_t to;
 	uint32_t size;
 	uint32_t got;
@@ -35,42 +35,42 @@ struct stream_config {
 	const struct stag_table *stags;
 	const void *pd;
 	uint32_t rq_depth;
-	uint16_t ird_max;	/* space for inbound Reads */
-	uint16_t ord_max;	/* space for outstanding Reads */
+	uint16_t ird_max; /* space for inbound Reads */
+	uint16_t ord_max; /* space for outstanding Reads */
 };
 
 enum stream_rx {
-	STREAM_RX_NONE,		/* placed or noted, nothing to report */
-	STREAM_RX_RECV,		/* a Send is complete: ev.wr_id, ev.len ... */
-	STREAM_RX_READ_REQ,	/* a Read Request was queued, see stream_serve() */
-	STREAM_RX_READ_DONE,	/* our oldest Read was answered: ev.wr_id is its cookie */
-	STREAM_RX_NO_RECV,	/* a Send, but no receive is posted: nothing was used, come again later */
-	STREAM_RX_TERMINATED,	/* the peer's Terminate is in ev.term */
-	STREAM_RX_ERROR,	/* the Terminate to send is in ev.term */
+	STREAM_RX_NONE,       /* placed or noted, nothing to report */
+	STREAM_RX_RECV,       /* a Send is complete: ev.wr_id, ev.len ... */
+	STREAM_RX_READ_REQ,   /* a Read Request was queued, see stream_serve() */
+	STREAM_RX_READ_DONE,  /* our oldest Read was answered: ev.wr_id is its cookie */
+	STREAM_RX_NO_RECV,    /* a Send, but no receive is posted: nothing was used, come again later */
+	STREAM_RX_TERMINATED, /* the peer's Terminate is in ev.term */
+	STREAM_RX_ERROR,      /* the Terminate to send is in ev.term */
 };
 
 struct stream_ev {
 	uint64_t wr_id;
 	uint32_t len;
 	bool solicited;
-	uint32_t invalidated;	/* STag that the peer invalidated, 0 = none */
+	uint32_t invalidated; /* STag that the peer invalidated, 0 = none */
 	struct rdmap_term term;
 };
 
 struct stream {
 	struct stream_config cfg;
-	uint16_t ird;		/* negotiated */
+	uint16_t ird; /* negotiated */
 	uint16_t ord;
-	bool rtr_send;		/* the first FPDU may be a zero-length Send that takes no receive */
-	bool started;		/* something was received */
-	bool dead;		/* an error was reported or a Terminate came: nothing more is taken */
+	bool rtr_send; /* the first FPDU may be a zero-length Send that takes no receive */
+	bool started;  /* something was received */
+	bool dead;     /* an error was reported or a Terminate came: nothing more is taken */
 	/* inbound */
 	uint32_t rx_msn[RDMAP_QN_CNT];
 	struct stream_recv *rq;
 	uint32_t rq_mask;
-	uint32_t rq_head;	/* counts posted */
-	uint32_t rq_tail;	/* counts used */
-	uint32_t rq_got;	/* bytes placed in the oldest receive */
+	uint32_t rq_head; /* counts posted */
+	uint32_t rq_tail; /* counts used */
+	uint32_t rq_got;  /* bytes placed in the oldest receive */
 	struct rdmap_read *in_reads;
 	uint32_t in_mask;
 	uint32_t in_head;
@@ -89,7 +89,12 @@ void stream_fini(struct stream *);
 /* Full operation starts; ird and ord within the space given. */
 void stream_start(struct stream *, uint16_t ird, uint16_t ord, bool rtr_send);
 
-static inline uint32_t stream_recv_cnt(const struct stream *s) { return s->rq_head - s->rq_tail; }
+static inline uint32_t
+stream_recv_cnt(const struct stream *s)
+{
+	return s->rq_head - s->rq_tail;
+}
+
 /* There is room (stream_recv_cnt() < rq_depth). */
 void stream_post_recv(struct stream *, const struct stream_recv *);
 /* Takes the oldest receive back: false when there is none. */
@@ -113,23 +118,31 @@ void stream_fail_no_recv(struct stream *, struct span ulpdu, struct rdmap_term *
 /* -- outbound headers; one segment each -- */
 
 /* A Send segment at offset `mo`; the message number moves on with the last one. */
-void stream_send_hdr(struct stream *, enum rdmap_op op, uint32_t inv_stag, uint32_t mo, bool last,
-    struct ddp_hdr *out);
+void stream_send_hdr(struct stream *, enum rdmap_op op, uint32_t inv_stag, uint32_t mo, bool last, struct ddp_hdr *out);
 void stream_write_hdr(uint32_t stag, uint64_t to, bool last, struct ddp_hdr *out);
 
-static inline uint32_t stream_reads_out(const struct stream *s) { return s->out_head - s->out_tail; }
+static inline uint32_t
+stream_reads_out(const struct stream *s)
+{
+	return s->out_head - s->out_tail;
+}
+
 /* There is room (stream_reads_out() < ord). Header and body of the Read Request. */
 void stream_read_hdr(struct stream *, const struct stream_read *, uint32_t src_stag, uint64_t src_to,
     struct ddp_hdr *out, uint8_t body[RDMAP_READ_LEN]);
 void stream_term_hdr(struct stream *, struct ddp_hdr *out);
 
-static inline bool stream_must_serve(const struct stream *s) { return s->in_head != s->in_tail; }
+static inline bool
+stream_must_serve(const struct stream *s)
+{
+	return s->in_head != s->in_tail;
+}
+
 /*
  * The next segment, of at most max payload bytes, of the answer to the oldest
  * inbound Read: its header and the memory it comes from. False: the source may
  * not be read (any more), *term is to be sent.
  */
-bool stream_serve(struct stream *, size_t max, struct ddp_hdr *out, struct span *from,
-    struct rdmap_term *term);
+bool stream_serve(struct stream *, size_t max, struct ddp_hdr *out, struct span *from, struct rdmap_term *term);
 
 #endif

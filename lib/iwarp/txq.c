@@ -95,7 +95,10 @@ seg_put(struct txq *q, const uint8_t *ptr, size_t len, bool in_ring)
 		return;
 	}
 	q->segs[q->seg_head % TXQ_SEGS] = (struct txq_seg){
-		.ptr = ptr, .len = (uint32_t)len, .in_ring = in_ring, .ring_end = q->head,
+		.ptr = ptr,
+		.len = (uint32_t)len,
+		.in_ring = in_ring,
+		.ring_end = q->head,
 	};
 	q->seg_head++;
 }
@@ -116,7 +119,7 @@ put_payload(uint8_t *at, const struct txq_payload *p)
 {
 	for (unsigned i = 0; i < p->cnt; i++) {
 		if (p->v[i].iov_len == 0)
-			continue;	/* its base may be NULL, which memcpy must not see */
+			continue; /* its base may be NULL, which memcpy must not see */
 		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
 		at += p->v[i].iov_len;
 	}
@@ -182,9 +185,9 @@ put_gathered(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p
 
 struct marked {
 	uint8_t *at;
-	uint32_t pos;		/* in the stream, of *at */
-	uint32_t len_pos;	/* of the length field */
-	bool started;		/* the length field is behind us */
+	uint32_t pos;     /* in the stream, of *at */
+	uint32_t len_pos; /* of the length field */
+	bool started;     /* the length field is behind us */
 };
 
 static void
@@ -239,7 +242,7 @@ put_marked(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	for (unsigned i = 0; i < p->cnt; i++)
 		marked_bytes(&m, p->v[i].iov_base, p->v[i].iov_len);
 	marked_bytes(&m, zeroes, mpa_pad(hdr_len - MPA_LEN_LEN + p->len));
-	marked_marker(&m);	/* between padding and CRC: covered by it */
+	marked_marker(&m); /* between padding and CRC: covered by it */
 	put_crc(q, m.at, q->crc ? mpa_crc_update(MPA_CRC_INIT, fpdu, total - MPA_CRC_LEN) : 0);
 	q->pos += (uint32_t)total;
 	seg_put(q, fpdu, total, true);

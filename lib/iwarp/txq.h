@@ -15,29 +15,29 @@
 #include "wire/ddp.h"
 #include "wire/mpa.h"
 
-#define TXQ_COPY_MAX 1024	/* payload up to this is copied */
-#define TXQ_PIECES_MAX 4	/* of one payload */
-#define TXQ_SEGS 256		/* a power of two */
+#define TXQ_COPY_MAX 1024 /* payload up to this is copied */
+#define TXQ_PIECES_MAX 4  /* of one payload */
+#define TXQ_SEGS 256      /* a power of two */
 
 struct txq_seg {
 	const uint8_t *ptr;
 	uint32_t len;
-	uint32_t ring_end;	/* end in the ring, for pieces that lie in it */
+	uint32_t ring_end; /* end in the ring, for pieces that lie in it */
 	bool in_ring;
 };
 
 struct txq {
 	uint8_t *ring;
 	uint32_t size;
-	uint32_t head;		/* next free byte of the ring */
-	uint32_t tail;		/* oldest byte in use */
-	uint32_t seg_head;	/* counts pieces put */
-	uint32_t seg_tail;	/* counts pieces sent */
+	uint32_t head;     /* next free byte of the ring */
+	uint32_t tail;     /* oldest byte in use */
+	uint32_t seg_head; /* counts pieces put */
+	uint32_t seg_tail; /* counts pieces sent */
 	struct txq_seg segs[TXQ_SEGS];
-	size_t bytes;		/* in the queue */
+	size_t bytes; /* in the queue */
 	bool crc;
 	bool markers;
-	uint32_t pos;		/* in the stream, of the next FPDU */
+	uint32_t pos; /* in the stream, of the next FPDU */
 };
 
 /* size: of the ring; with markers it has to take whole FPDUs. 0 or -ENOMEM. */

@@ -46,7 +46,7 @@ enum rnic_port_state {
 };
 
 struct rnic_gid {
-	uint8_t b[16];		/* an IPv6 address; IPv4 as ::ffff:a.b.c.d */
+	uint8_t b[16]; /* an IPv6 address; IPv4 as ::ffff:a.b.c.d */
 };
 
 struct rnic_info {
@@ -56,11 +56,11 @@ struct rnic_info {
 	enum rnic_port_state port;
 	struct rnic_gid gid;
 	uint8_t mac[6];
-	uint8_t mtu_code;	/* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
-	uint16_t mpa_port;	/* iWARP: where the device accepts MPA connections, 0 otherwise */
+	uint8_t mtu_code;  /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
+	uint16_t mpa_port; /* iWARP: where the device accepts MPA connections, 0 otherwise */
 	uint32_t max_qp;
 	uint32_t max_mr;
-	uint32_t max_sq;	/* work requests a QP */
+	uint32_t max_sq; /* work requests a QP */
 	uint32_t max_rq;
 	uint32_t max_sge;
 	uint32_t max_inline;
@@ -76,7 +76,7 @@ struct rnic_ops;
 /* Each device embeds these as the first member of its own struct. */
 struct rnic_dev {
 	const struct rnic_ops *ops;
-	void *ctx;		/* the engine's */
+	void *ctx; /* the engine's */
 };
 
 struct rnic_pd {
@@ -94,22 +94,22 @@ struct rnic_mr {
 	uint8_t *buf;
 	size_t len;
 	uint32_t lkey;
-	uint32_t rkey;		/* secret: never logged */
-	uint64_t addr;		/* what the peer uses as address of buf[0]; soft devices: not the process address */
+	uint32_t rkey; /* secret: never logged */
+	uint64_t addr; /* what the peer uses as address of buf[0]; soft devices: not the process address */
 };
 
 struct rnic_qp_attr {
-	void *ctx;		/* the engine's, kept in struct rnic_qp */
-	uint32_t sq_depth;	/* send queue: requests outstanding at most */
-	uint32_t rq_depth;	/* receives posted at most; told to an iWARP peer as receive depth */
-	uint64_t token;		/* iWARP: secret of the link group that the peer has to show (0 elsewhere) */
+	void *ctx;         /* the engine's, kept in struct rnic_qp */
+	uint32_t sq_depth; /* send queue: requests outstanding at most */
+	uint32_t rq_depth; /* receives posted at most; told to an iWARP peer as receive depth */
+	uint64_t token;    /* iWARP: secret of the link group that the peer has to show (0 elsewhere) */
 };
 
 struct rnic_qp {
 	struct rnic_dev *dev;
 	void *ctx;
-	uint32_t qpn;		/* 24 bits */
-	uint32_t psn;		/* 24 bits, random: the first one we send */
+	uint32_t qpn; /* 24 bits */
+	uint32_t psn; /* 24 bits, random: the first one we send */
 };
 
 /* The far end of a QP, as learned from CLC or ADD LINK. */
@@ -118,13 +118,13 @@ struct rnic_remote {
 	uint8_t mac[6];
 	uint32_t qpn;
 	uint32_t psn;
-	uint8_t mtu_code;	/* of the path */
-	uint16_t mpa_port;	/* iWARP, active side only */
+	uint8_t mtu_code;  /* of the path */
+	uint16_t mpa_port; /* iWARP, active side only */
 };
 
 enum rnic_side {
-	RNIC_ACTIVE,		/* SMC client: opens the MPA connection; RoCE: RTR only, RTS by qp_rts */
-	RNIC_PASSIVE,		/* SMC server: RoCE: RTR and RTS */
+	RNIC_ACTIVE,  /* SMC client: opens the MPA connection; RoCE: RTR only, RTS by qp_rts */
+	RNIC_PASSIVE, /* SMC server: RoCE: RTR and RTS */
 };
 
 enum {
@@ -139,8 +139,8 @@ enum rnic_wr_op {
 };
 
 struct rnic_sge {
-	struct rnic_mr *mr;	/* NULL with RNIC_INLINE */
-	const uint8_t *ptr;	/* inside mr, except with RNIC_INLINE */
+	struct rnic_mr *mr; /* NULL with RNIC_INLINE */
+	const uint8_t *ptr; /* inside mr, except with RNIC_INLINE */
 	uint32_t len;
 };
 
@@ -148,10 +148,10 @@ struct rnic_send_wr {
 	uint64_t wr_id;
 	enum rnic_wr_op op;
 	unsigned flags;
-	unsigned sge_cnt;	/* <= RNIC_SGE_MAX */
+	unsigned sge_cnt; /* <= RNIC_SGE_MAX */
 	struct rnic_sge sge[RNIC_SGE_MAX];
-	uint64_t raddr;		/* write only */
-	uint32_t rkey;		/* write only */
+	uint64_t raddr; /* write only */
+	uint32_t rkey;  /* write only */
 };
 
 struct rnic_recv_wr {
@@ -163,10 +163,10 @@ struct rnic_recv_wr {
 
 enum rnic_wc_status {
 	RNIC_WC_OK,
-	RNIC_WC_FLUSHED,	/* QP went to error before this request was done */
-	RNIC_WC_REMOTE_ERR,	/* the peer refused it (access, no receive, ...) */
+	RNIC_WC_FLUSHED,    /* QP went to error before this request was done */
+	RNIC_WC_REMOTE_ERR, /* the peer refused it (access, no receive, ...) */
 	RNIC_WC_LOCAL_ERR,
-	RNIC_WC_RETRY_EXC,	/* the peer did not answer */
+	RNIC_WC_RETRY_EXC, /* the peer did not answer */
 };
 
 enum rnic_wc_op {
@@ -180,14 +180,14 @@ struct rnic_wc {
 	struct rnic_qp *qp;
 	enum rnic_wc_op op;
 	enum rnic_wc_status status;
-	uint32_t len;		/* receives: bytes */
+	uint32_t len; /* receives: bytes */
 };
 
 enum rnic_event_type {
-	RNIC_EV_CONNECTED,	/* qp may be used (RoCE passive: at once) */
-	RNIC_EV_CONNECT_FAILED,	/* qp is of no use any more */
-	RNIC_EV_QP_ERROR,	/* a connected qp broke; flushed completions are ready to be polled */
-	RNIC_EV_ROOM,		/* qp had no room (struct rnic_room) and has some again */
+	RNIC_EV_CONNECTED,      /* qp may be used (RoCE passive: at once) */
+	RNIC_EV_CONNECT_FAILED, /* qp is of no use any more */
+	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions are ready to be polled */
+	RNIC_EV_ROOM,           /* qp had no room (struct rnic_room) and has some again */
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
@@ -195,15 +195,15 @@ enum rnic_event_type {
 
 struct rnic_event {
 	enum rnic_event_type type;
-	struct rnic_qp *qp;	/* NULL for port and device events */
-	const char *why;	/* static text for people; NULL when nothing is to be said */
+	struct rnic_qp *qp; /* NULL for port and device events */
+	const char *why;    /* static text for people; NULL when nothing is to be said */
 };
 
 /* What may be posted on a QP now. */
 struct rnic_room {
-	uint32_t wrs;		/* free send queue entries */
-	uint32_t sends;		/* Sends the peer has receives for (<= wrs) */
-	size_t bytes;		/* payload bytes that are worth queueing now; more would only delay others */
+	uint32_t wrs;   /* free send queue entries */
+	uint32_t sends; /* Sends the peer has receives for (<= wrs) */
+	size_t bytes;   /* payload bytes that are worth queueing now; more would only delay others */
 };
 
 struct rnic_ops {

@@ -60,8 +60,7 @@ sim_breach(struct sim_dev *dev, const char *fmt, ...)
 static bool
 out_of_memory(struct sim_dev *dev)
 {
-	return dev->fab->cfg.enomem_per_mille > 0 &&
-	    rng_below(&dev->fab->rng, 1000) < dev->fab->cfg.enomem_per_mille;
+	return dev->fab->cfg.enomem_per_mille > 0 && rng_below(&dev->fab->rng, 1000) < dev->fab->cfg.enomem_per_mille;
 }
 
 static void *
@@ -110,8 +109,7 @@ sim_note(struct sim_qp *qp, enum rnic_event_type type, const char *why)
 }
 
 static void
-push_done(struct sim_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status, uint32_t len,
-    uint64_t seq)
+push_done(struct sim_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status, uint32_t len, uint64_t seq)
 {
 	struct sim_done *d = must_alloc(sizeof(*d));
 
@@ -274,8 +272,12 @@ sim_mr_reg(struct rnic_pd *p, void *buf, size_t len, unsigned access, struct rni
 	if (dev->mr_cnt >= dev->info.max_mr || out_of_memory(dev))
 		return -ENOMEM;
 	mr = must_alloc(sizeof(*mr));
-	mr->base = (struct rnic_mr){ .pd = p, .buf = buf, .len = len, .lkey = new_key(dev),
-	    .rkey = new_key(dev), .addr = (rng_u64(&dev->fab->rng) >> 16 & ~0xfffull) | 0x1000 };
+	mr->base = (struct rnic_mr){ .pd = p,
+		.buf = buf,
+		.len = len,
+		.lkey = new_key(dev),
+		.rkey = new_key(dev),
+		.addr = (rng_u64(&dev->fab->rng) >> 16 & ~0xfffull) | 0x1000 };
 	mr->access = access;
 	list_push(&dev->mrs, &mr->node);
 	pd_of(p)->users++;
@@ -313,7 +315,7 @@ qpn_used(const struct sim_dev *dev, uint32_t qpn)
 	while ((qp = idtable_next(&dev->fab->qps, &pos)) != NULL)
 		if (qp->dev == dev && qp->base.qpn == qpn)
 			return true;
-	return qpn < 2;		/* 0 and 1 are special on InfiniBand */
+	return qpn < 2; /* 0 and 1 are special on InfiniBand */
 }
 
 static int
@@ -449,8 +451,8 @@ sim_qp_destroy(struct rnic_qp *q)
 static bool
 can_send(const struct sim_qp *qp)
 {
-	return qp->state == SIM_QP_READY && (qp->rts || qp->side == RNIC_PASSIVE ||
-	    qp->dev->info.transport == RNIC_TRANSPORT_IWARP);
+	return qp->state == SIM_QP_READY &&
+	    (qp->rts || qp->side == RNIC_PASSIVE || qp->dev->info.transport == RNIC_TRANSPORT_IWARP);
 }
 
 static void
@@ -576,10 +578,11 @@ static int
 not_connected(struct sim_qp *qp)
 {
 	if (qp->state == SIM_QP_BROKEN && !qp->told_error)
-		return -ENOTCONN;	/* its user cannot know yet */
+		return -ENOTCONN; /* its user cannot know yet */
 	sim_breach(qp->dev, "qp %06x: request posted %s", qp->base.qpn,
-	    qp->state == SIM_QP_READY ? "before qp_rts" :
-	    qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_CLOSED ? "after the end" : "before it is connected");
+	    qp->state == SIM_QP_READY                                      ? "before qp_rts"
+	        : qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_CLOSED ? "after the end"
+	                                                                   : "before it is connected");
 	return -ENOTCONN;
 }
 
@@ -762,8 +765,8 @@ static const struct rnic_ops sim_ops = {
 };
 
 struct rnic_dev *
-sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transport,
-    const struct rnic_gid *gid, const uint8_t mac[6])
+sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transport, const struct rnic_gid *gid,
+    const uint8_t mac[6])
 {
 	struct sim_dev *dev = calloc(1, sizeof(*dev));
 	const struct sim_config *cfg = &fab->cfg;
@@ -772,9 +775,17 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 		return NULL;
 	dev->base.ops = &sim_ops;
 	dev->fab = fab;
-	dev->info = (struct rnic_info){ .provider = "sim", .transport = transport, .port = RNIC_PORT_UP,
-	    .gid = *gid, .mtu_code = 5, .max_qp = cfg->max_qp, .max_mr = cfg->max_mr, .max_sq = cfg->max_sq,
-	    .max_rq = cfg->max_rq, .max_sge = cfg->max_sge, .max_inline = cfg->max_inline };
+	dev->info = (struct rnic_info){ .provider = "sim",
+		.transport = transport,
+		.port = RNIC_PORT_UP,
+		.gid = *gid,
+		.mtu_code = 5,
+		.max_qp = cfg->max_qp,
+		.max_mr = cfg->max_mr,
+		.max_sq = cfg->max_sq,
+		.max_rq = cfg->max_rq,
+		.max_sge = cfg->max_sge,
+		.max_inline = cfg->max_inline };
 	snprintf(dev->info.name, sizeof(dev->info.name), "%s", name);
 	memcpy(dev->info.mac, mac, sizeof(dev->info.mac));
 	if (transport == RNIC_TRANSPORT_IWARP)

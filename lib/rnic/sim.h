@@ -23,16 +23,16 @@ struct sim_fabric;
 /* What a message meets on its way. */
 enum sim_fate {
 	SIM_DELIVER,
-	SIM_LOSE,		/* the link breaks before it */
-	SIM_TEAR,		/* the link breaks after a part of a write was placed */
-	SIM_UNACKED,		/* delivered, then the link breaks: no successful completion of it */
+	SIM_LOSE,    /* the link breaks before it */
+	SIM_TEAR,    /* the link breaks after a part of a write was placed */
+	SIM_UNACKED, /* delivered, then the link breaks: no successful completion of it */
 };
 
 /* How a link breaks. */
 enum sim_cut {
-	SIM_CUT_RESET,		/* both ends notice soon; nothing on the way arrives */
-	SIM_CUT_LATE,		/* an end that has not noticed yet still gets what is on the way to it */
-	SIM_CUT_SILENT,		/* nothing passes; an end notices when a request of its own is not answered */
+	SIM_CUT_RESET,  /* both ends notice soon; nothing on the way arrives */
+	SIM_CUT_LATE,   /* an end that has not noticed yet still gets what is on the way to it */
+	SIM_CUT_SILENT, /* nothing passes; an end notices when a request of its own is not answered */
 };
 
 /* A message about to arrive, for the filter. */
@@ -42,25 +42,25 @@ struct sim_msg {
 	enum rnic_wr_op op;
 	const uint8_t *data;
 	size_t len;
-	uint64_t nr;		/* of the fabric, from 1 */
+	uint64_t nr; /* of the fabric, from 1 */
 };
 
 struct sim_config {
 	uint64_t seed;
-	int64_t delay_min_ns;	/* one way, drawn for each message */
+	int64_t delay_min_ns; /* one way, drawn for each message */
 	int64_t delay_max_ns;
-	int64_t ack_max_ns;	/* a completion comes up to this much later than it could */
-	int64_t confirm_ns;	/* completions wait this long for rnic_ops.confirm (iWARP); 0 = they need none */
-	int64_t retry_ns;	/* a request fails when not answered this long */
-	int64_t connect_ns;	/* iWARP: connecting fails after */
+	int64_t ack_max_ns; /* a completion comes up to this much later than it could */
+	int64_t confirm_ns; /* completions wait this long for rnic_ops.confirm (iWARP); 0 = they need none */
+	int64_t retry_ns;   /* a request fails when not answered this long */
+	int64_t connect_ns; /* iWARP: connecting fails after */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
-	size_t room_bytes;	/* payload on the way that rnic_ops.room allows a QP */
-	bool need_flush;	/* posts leave at rnic_ops.flush only */
-	unsigned tear_percent;	/* writes that are placed in two steps */
-	unsigned enomem_per_mille;	/* registrations and creations that fail with -ENOMEM */
-	enum sim_cut cut;	/* of links that break by fate or by sim_break */
+	size_t room_bytes;         /* payload on the way that rnic_ops.room allows a QP */
+	bool need_flush;           /* posts leave at rnic_ops.flush only */
+	unsigned tear_percent;     /* writes that are placed in two steps */
+	unsigned enomem_per_mille; /* registrations and creations that fail with -ENOMEM */
+	enum sim_cut cut;          /* of links that break by fate or by sim_break */
 
-	void *ctx;		/* of what follows; each may be NULL */
+	void *ctx; /* of what follows; each may be NULL */
 	/* Without it a breach is printed and aborts. */
 	void (*breach)(void *ctx, const struct rnic_dev *, const char *what);
 	enum sim_fate (*filter)(void *ctx, const struct sim_msg *);
@@ -81,8 +81,8 @@ int64_t sim_next(const struct sim_fabric *);
 uint64_t sim_breaches(const struct sim_fabric *);
 
 /* name and gid are to be unique in the fabric. NULL when memory is out. */
-struct rnic_dev *sim_dev_new(struct sim_fabric *, const char *name, enum rnic_transport,
-    const struct rnic_gid *, const uint8_t mac[6]);
+struct rnic_dev *sim_dev_new(
+    struct sim_fabric *, const char *name, enum rnic_transport, const struct rnic_gid *, const uint8_t mac[6]);
 /* Completions or events wait to be polled. */
 bool sim_ready(const struct rnic_dev *);
 
@@ -91,6 +91,7 @@ struct sim_live {
 	uint32_t pd, mr, qp, links;
 	uint64_t mr_bytes;
 };
+
 void sim_live(const struct sim_fabric *, struct sim_live *);
 
 /* -- faults -- */

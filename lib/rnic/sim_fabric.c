@@ -13,16 +13,26 @@
 #define US 1000LL
 #define MS 1000000LL
 #define QP_TIMERS 3
-#define WIRE_NS_PER_BYTE_DIV 8	/* 8 bytes a ns: long messages take longer */
+#define WIRE_NS_PER_BYTE_DIV 8 /* 8 bytes a ns: long messages take longer */
 
 void
 sim_config_init(struct sim_config *cfg)
 {
 	*cfg = (struct sim_config){
-		.seed = 1, .delay_min_ns = 2 * US, .delay_max_ns = 20 * US, .ack_max_ns = 5 * US,
-		.retry_ns = 1000 * MS, .connect_ns = 2000 * MS,
-		.max_sq = 4096, .max_rq = 4096, .max_sge = RNIC_SGE_MAX, .max_inline = 64,
-		.max_qp = 4096, .max_mr = 65536, .room_bytes = 1 << 20, .need_flush = true,
+		.seed = 1,
+		.delay_min_ns = 2 * US,
+		.delay_max_ns = 20 * US,
+		.ack_max_ns = 5 * US,
+		.retry_ns = 1000 * MS,
+		.connect_ns = 2000 * MS,
+		.max_sq = 4096,
+		.max_rq = 4096,
+		.max_sge = RNIC_SGE_MAX,
+		.max_inline = 64,
+		.max_qp = 4096,
+		.max_mr = 65536,
+		.room_bytes = 1 << 20,
+		.need_flush = true,
 		.cut = SIM_CUT_RESET,
 	};
 }
@@ -266,8 +276,7 @@ sim_qp_break(struct sim_qp *qp, enum rnic_wc_status first, const char *why)
 		sim_note(qp, RNIC_EV_QP_ERROR, why);
 	else if (qp->has_remote)
 		sim_note(qp, RNIC_EV_CONNECT_FAILED, why);
-	if (qp->chan != NULL && !qp->chan->dead && !qp->dev->gone &&
-	    qp->dev->info.transport == RNIC_TRANSPORT_IWARP)
+	if (qp->chan != NULL && !qp->chan->dead && !qp->dev->gone && qp->dev->info.transport == RNIC_TRANSPORT_IWARP)
 		chan_fin(qp->chan);
 }
 
@@ -358,8 +367,8 @@ cut_link(struct sim_fabric *fab, struct sim_qp *a, struct sim_qp *b, enum sim_cu
 	int64_t soon = delay(fab);
 	int64_t late = cut == SIM_CUT_LATE ? draw(fab, soon, fab->cfg.retry_ns) : delay(fab);
 
-	sim_log(fab, "link of qp %06x and %06x is cut (%d)", a != NULL ? a->base.qpn : 0,
-	    b != NULL ? b->base.qpn : 0, (int)cut);
+	sim_log(fab, "link of qp %06x and %06x is cut (%d)", a != NULL ? a->base.qpn : 0, b != NULL ? b->base.qpn : 0,
+	    (int)cut);
 	cut_end(swap ? b : a, cut, soon);
 	cut_end(swap ? a : b, cut, late);
 }
@@ -394,8 +403,9 @@ roce_target(struct sim_chan *chan)
 static struct sim_qp *
 chan_target(struct sim_chan *chan)
 {
-	return chan->to_dev != NULL && chan->to_dev->info.transport == RNIC_TRANSPORT_ROCE ?
-	    roce_target(chan) : sim_qp_get(chan->fab, chan->to);
+	return chan->to_dev != NULL && chan->to_dev->info.transport == RNIC_TRANSPORT_ROCE
+	    ? roce_target(chan)
+	    : sim_qp_get(chan->fab, chan->to);
 }
 
 static bool
@@ -473,8 +483,8 @@ write_target(const struct sim_qp *to, const struct sim_parcel *par)
 
 enum arrival {
 	ARRIVED,
-	HELD,		/* it stays the first one */
-	REFUSED,	/* the channel is dead, the message freed */
+	HELD,    /* it stays the first one */
+	REFUSED, /* the channel is dead, the message freed */
 };
 
 static enum arrival
@@ -508,8 +518,8 @@ send_arrives(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 	struct sim_recv *r = CONTAINER_OF(list_first(&to->rq), struct sim_recv, node);
 
 	if (par->len > r->req.len) {
-		sim_breach(to->dev, "qp %06x: a message of %u bytes meets a receive of %u", to->base.qpn,
-		    par->len, r->req.len);
+		sim_breach(to->dev, "qp %06x: a message of %u bytes meets a receive of %u", to->base.qpn, par->len,
+		    r->req.len);
 		refuse(chan, to, "message longer than the receive buffer");
 		return REFUSED;
 	}
@@ -522,8 +532,12 @@ static enum sim_fate
 fate(struct sim_chan *chan, const struct sim_parcel *par)
 {
 	struct sim_fabric *fab = chan->fab;
-	struct sim_msg msg = { .from = &chan->from_dev->base, .to = &chan->to_dev->base, .op = par->op,
-	    .data = par->data, .len = par->len, .nr = fab->msg_cnt + 1 };
+	struct sim_msg msg = { .from = &chan->from_dev->base,
+		.to = &chan->to_dev->base,
+		.op = par->op,
+		.data = par->data,
+		.len = par->len,
+		.nr = fab->msg_cnt + 1 };
 
 	if (par->half)
 		return SIM_DELIVER;
@@ -555,15 +569,15 @@ chan_lost(struct sim_chan *chan)
 
 	chan_die(chan);
 	if (from != NULL && !list_empty(&from->sq))
-		arm_fail(from, chan->fab->now_ns + chan->fab->cfg.retry_ns, RNIC_WC_RETRY_EXC,
-		    "the peer does not answer");
+		arm_fail(
+		    from, chan->fab->now_ns + chan->fab->cfg.retry_ns, RNIC_WC_RETRY_EXC, "the peer does not answer");
 }
 
 enum obstacle {
 	OBST_NONE,
-	OBST_WAIT,		/* may go away: retried until retry_ns */
-	OBST_RNR,		/* no receive posted */
-	OBST_LOST,		/* nothing passes any more */
+	OBST_WAIT, /* may go away: retried until retry_ns */
+	OBST_RNR,  /* no receive posted */
+	OBST_LOST, /* nothing passes any more */
 };
 
 static enum obstacle
@@ -768,8 +782,8 @@ conn_fire(struct timer *t, int64_t now_ns)
 		return;
 	}
 	if (to == NULL) {
-		timer_arm(&fab->timers, t, qp->side == RNIC_PASSIVE || now_ns + MS > qp->conn_until_ns ?
-		    qp->conn_until_ns : now_ns + MS);
+		timer_arm(&fab->timers, t,
+		    qp->side == RNIC_PASSIVE || now_ns + MS > qp->conn_until_ns ? qp->conn_until_ns : now_ns + MS);
 		return;
 	}
 	qp->peer = to->id;
@@ -811,8 +825,8 @@ sim_connect(struct sim_qp *qp)
 		return 0;
 	}
 	qp->conn_until_ns = fab->now_ns + fab->cfg.connect_ns;
-	timer_arm(&fab->timers, &qp->conn_timer,
-	    qp->side == RNIC_ACTIVE ? fab->now_ns + delay(fab) : qp->conn_until_ns);
+	timer_arm(
+	    &fab->timers, &qp->conn_timer, qp->side == RNIC_ACTIVE ? fab->now_ns + delay(fab) : qp->conn_until_ns);
 	passive_check(qp);
 	return 0;
 }

@@ -14,7 +14,7 @@ struct sim_fabric {
 	int64_t now_ns;
 	struct timerq timers;
 	struct list_node devs;
-	struct idtable qps;	/* by sim_qp.id */
+	struct idtable qps; /* by sim_qp.id */
 	struct list_node chans;
 	uint64_t msg_cnt;
 	uint64_t breach_cnt;
@@ -28,7 +28,7 @@ struct sim_dev {
 	struct rnic_info info;
 	bool frozen, gone, blocked;
 	struct list_node mrs;
-	struct list_node wcs;	/* struct sim_done */
+	struct list_node wcs; /* struct sim_done */
 	struct list_node events;
 	uint32_t pd_cnt, mr_cnt, qp_cnt;
 	uint64_t mr_bytes;
@@ -36,68 +36,68 @@ struct sim_dev {
 
 struct sim_pd {
 	struct rnic_pd base;
-	uint32_t users;		/* MRs and QPs */
+	uint32_t users; /* MRs and QPs */
 };
 
 struct sim_mr {
 	struct rnic_mr base;
 	struct list_node node;
 	unsigned access;
-	uint32_t users;		/* requests that the device has not completed */
+	uint32_t users; /* requests that the device has not completed */
 };
 
 enum sim_qp_state {
 	SIM_QP_NEW,
 	SIM_QP_CONNECTING,
-	SIM_QP_READY,		/* RoCE active: receives, sends after rts */
-	SIM_QP_BROKEN,		/* by the fabric */
-	SIM_QP_CLOSED,		/* by its user */
+	SIM_QP_READY,  /* RoCE active: receives, sends after rts */
+	SIM_QP_BROKEN, /* by the fabric */
+	SIM_QP_CLOSED, /* by its user */
 };
 
 /* One direction of a link: messages in order, taken over from the work requests so that they may outlive the QP. */
 struct sim_chan {
 	struct sim_fabric *fab;
 	struct list_node node;
-	uint32_t from, to;	/* QP ids; to = 0: not known (RoCE looks it up) */
+	uint32_t from, to; /* QP ids; to = 0: not known (RoCE looks it up) */
 	struct sim_dev *from_dev;
-	struct sim_dev *to_dev;	/* NULL: no such device */
+	struct sim_dev *to_dev; /* NULL: no such device */
 	struct list_node msgs;
-	struct timer timer;	/* arrival of the first one */
-	int64_t last_ns;	/* arrival of the last one */
-	int64_t held_ns;	/* since when the first one waits at a closed port; -1 = it does not */
-	size_t bytes;		/* payload on the way */
-	bool dead;		/* nothing more arrives */
-	bool orphan;		/* its QP is gone or closed: freed when empty */
+	struct timer timer; /* arrival of the first one */
+	int64_t last_ns;    /* arrival of the last one */
+	int64_t held_ns;    /* since when the first one waits at a closed port; -1 = it does not */
+	size_t bytes;       /* payload on the way */
+	bool dead;          /* nothing more arrives */
+	bool orphan;        /* its QP is gone or closed: freed when empty */
 };
 
 struct sim_parcel {
 	struct list_node node;
 	enum rnic_wr_op op;
-	bool fin;		/* no message: the far end is told that the link is closed */
-	bool left;		/* was flushed: at_ns is valid */
-	bool half;		/* a part of the write was placed */
+	bool fin;  /* no message: the far end is told that the link is closed */
+	bool left; /* was flushed: at_ns is valid */
+	bool half; /* a part of the write was placed */
 	int64_t at_ns;
 	uint64_t raddr;
 	uint32_t rkey;
-	struct sim_wr *wr;	/* NULL once the request was flushed */
+	struct sim_wr *wr; /* NULL once the request was flushed */
 	uint32_t len;
 	uint8_t data[];
 };
 
 enum sim_wr_state {
-	SIM_WR_SENT,		/* on its way */
-	SIM_WR_ARRIVED,		/* answer on its way */
+	SIM_WR_SENT,    /* on its way */
+	SIM_WR_ARRIVED, /* answer on its way */
 };
 
 struct sim_wr {
-	struct list_node node;	/* sim_qp.sq */
+	struct list_node node; /* sim_qp.sq */
 	struct sim_qp *qp;
 	enum sim_wr_state state;
 	uint64_t seq;
-	int64_t answer_ns;	/* when ARRIVED */
+	int64_t answer_ns; /* when ARRIVED */
 	struct rnic_send_wr req;
-	struct sim_parcel *parcel;	/* while SENT; its data are what the buffers held when posted */
-	uint32_t sum;		/* of the payload */
+	struct sim_parcel *parcel; /* while SENT; its data are what the buffers held when posted */
+	uint32_t sum;              /* of the payload */
 };
 
 struct sim_recv {
@@ -108,7 +108,7 @@ struct sim_recv {
 struct sim_done {
 	struct list_node node;
 	struct rnic_wc wc;
-	uint64_t seq;		/* send side: slots up to it are free when polled */
+	uint64_t seq; /* send side: slots up to it are free when polled */
 	bool recv;
 };
 
@@ -125,29 +125,29 @@ struct sim_qp {
 	struct rnic_qp_attr attr;
 	enum sim_qp_state state;
 	enum rnic_side side;
-	bool expecting;		/* iWARP passive */
+	bool expecting; /* iWARP passive */
 	bool rts;
-	bool told;		/* CONNECTED was polled */
+	bool told; /* CONNECTED was polled */
 	bool told_error;
 	bool has_remote;
 	struct rnic_remote remote;
-	uint32_t peer;		/* id of the paired QP (iWARP) */
-	uint32_t peer_rq;	/* its receive depth (iWARP) */
-	struct sim_chan *chan;	/* towards the peer */
+	uint32_t peer;         /* id of the paired QP (iWARP) */
+	uint32_t peer_rq;      /* its receive depth (iWARP) */
+	struct sim_chan *chan; /* towards the peer */
 
 	struct list_node sq;
-	uint64_t seq;		/* of the last request posted */
-	uint64_t freed_seq;	/* slots up to here are free */
-	uint64_t confirm_seq;	/* requests up to here were asked to be confirmed */
-	uint64_t sends_open;	/* Sends posted and not complete */
+	uint64_t seq;         /* of the last request posted */
+	uint64_t freed_seq;   /* slots up to here are free */
+	uint64_t confirm_seq; /* requests up to here were asked to be confirmed */
+	uint64_t sends_open;  /* Sends posted and not complete */
 	struct list_node rq;
-	uint32_t rq_used;	/* posted and not polled */
-	bool starved;		/* room was none: EV_ROOM is owed */
+	uint32_t rq_used; /* posted and not polled */
+	bool starved;     /* room was none: EV_ROOM is owed */
 
 	struct timer answer_timer;
 	struct timer conn_timer;
 	int64_t conn_until_ns;
-	struct timer fail_timer;	/* breaks the QP */
+	struct timer fail_timer; /* breaks the QP */
 	enum rnic_wc_status fail_status;
 	const char *fail_why;
 };

@@ -45,9 +45,9 @@ same_addr(const struct sockaddr *a, const struct sockaddr_storage *b)
 		return false;
 	if (a->sa_family == AF_INET)
 		return memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
-		    &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4) == 0;
+		           &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4) == 0;
 	return memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-	    &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
+	           &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
 }
 
 static const char *
@@ -65,8 +65,7 @@ if_mac(const struct ifaddrs *list, const char *name, uint8_t mac[6])
 	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
 		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
 
-		if (ll != NULL && ll->sll_family == AF_PACKET && strcmp(i->ifa_name, name) == 0 &&
-		    ll->sll_halen == 6)
+		if (ll != NULL && ll->sll_family == AF_PACKET && strcmp(i->ifa_name, name) == 0 && ll->sll_halen == 6)
 			memcpy(mac, ll->sll_addr, 6);
 	}
 }
@@ -107,7 +106,7 @@ learn_interface(struct siw_dev *dev)
 	freeifaddrs(list);
 	if (memcmp(dev->mac, none, 6) == 0) {
 		dev->rng->fill(dev->rng, dev->mac, 6);
-		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02);	/* locally administered, unicast */
+		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
 	}
 }
 
@@ -182,14 +181,20 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 	if (mr == NULL)
 		return -ENOMEM;
 	mr->region = (struct stag_region){
-		.buf = buf, .len = len, .pd = CONTAINER_OF(pd, struct siw_pd, pd),
+		.buf = buf,
+		.len = len,
+		.pd = CONTAINER_OF(pd, struct siw_pd, pd),
 		.access = (access & RNIC_ACCESS_REMOTE_WRITE ? STAG_WRITE : 0u) |
 		    (access & RNIC_ACCESS_REMOTE_READ ? STAG_READ : 0u),
 	};
 	stag_add(&dev->stags, &mr->region, dev->rng);
 	mr->mr = (struct rnic_mr){
-		.pd = pd, .buf = buf, .len = len,
-		.lkey = mr->region.stag, .rkey = mr->region.stag, .addr = mr->region.base,
+		.pd = pd,
+		.buf = buf,
+		.len = len,
+		.lkey = mr->region.stag,
+		.rkey = mr->region.stag,
+		.addr = mr->region.base,
 	};
 	dev->mr_bytes += len;
 	CONTAINER_OF(pd, struct siw_pd, pd)->refs++;
@@ -247,7 +252,7 @@ static int
 qp_rts(struct rnic_qp *qp)
 {
 	(void)qp;
-	return 0;	/* both sides may speak once connected */
+	return 0; /* both sides may speak once connected */
 }
 
 static void
@@ -315,8 +320,8 @@ check_config(const struct siw_config *c)
 }
 
 int
-siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng *rng,
-    struct rnic_dev **out, const char **err)
+siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **out,
+    const char **err)
 {
 	struct siw_dev *dev;
 	int rc;
@@ -329,7 +334,11 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	if (dev == NULL)
 		return -ENOMEM;
 	*dev = (struct siw_dev){
-		.dev = { .ops = &siw_ops }, .cfg = *cfg, .loop = *loop, .rng = rng, .listen_fd = -1,
+		.dev = { .ops = &siw_ops },
+		.cfg = *cfg,
+		.loop = *loop,
+		.rng = rng,
+		.listen_fd = -1,
 	};
 	timerq_init(&dev->timers);
 	list_init(&dev->pending);

@@ -20,20 +20,20 @@ enum {
 };
 
 struct siw_config {
-	char name[RNIC_NAME_MAX];	/* e.g. "siw0" */
-	struct sockaddr_storage addr;	/* the address of this device; its port is ignored */
-	uint16_t port_min;		/* MPA port: the first free one of the range; 0 = any */
+	char name[RNIC_NAME_MAX];     /* e.g. "siw0" */
+	struct sockaddr_storage addr; /* the address of this device; its port is ignored */
+	uint16_t port_min;            /* MPA port: the first free one of the range; 0 = any */
 	uint16_t port_max;
-	bool crc;			/* ask for CRC (on unless both ends say off) */
-	bool markers;			/* ask for markers in what we receive */
-	unsigned rtr;			/* SIW_RTR_*: kinds offered and accepted */
-	uint8_t mpa_rev;		/* of our Requests: 2 (RFC 6581); 1 for a peer that knows no more */
-	uint16_t ird;			/* inbound Read depth offered, >= 1 */
-	uint16_t ord;			/* outbound Read depth wanted, >= 1 */
-	uint32_t fpdu_max;		/* largest ULPDU with a software peer; 0 = MULPDU from the MSS */
-	uint32_t connect_ms;		/* TCP connect + MPA negotiation, active and passive */
-	uint32_t answer_ms;		/* confirming Read unanswered this long = link failure */
-	uint32_t confirm_ms;		/* a confirming Read follows a signaled request after this, at the latest */
+	bool crc;            /* ask for CRC (on unless both ends say off) */
+	bool markers;        /* ask for markers in what we receive */
+	unsigned rtr;        /* SIW_RTR_*: kinds offered and accepted */
+	uint8_t mpa_rev;     /* of our Requests: 2 (RFC 6581); 1 for a peer that knows no more */
+	uint16_t ird;        /* inbound Read depth offered, >= 1 */
+	uint16_t ord;        /* outbound Read depth wanted, >= 1 */
+	uint32_t fpdu_max;   /* largest ULPDU with a software peer; 0 = MULPDU from the MSS */
+	uint32_t connect_ms; /* TCP connect + MPA negotiation, active and passive */
+	uint32_t answer_ms;  /* confirming Read unanswered this long = link failure */
+	uint32_t confirm_ms; /* a confirming Read follows a signaled request after this, at the latest */
 	uint32_t max_qp;
 };
 
@@ -45,21 +45,22 @@ void siw_config_init(struct siw_config *);
  * come from rng (kept, not owned), readiness from loop (copied).
  * 0, or a negative errno with *err a static text that names the setting at fault.
  */
-int siw_open(const struct siw_config *, const struct rnic_loop *loop, struct rng *rng,
-    struct rnic_dev **dev, const char **err);
+int siw_open(
+    const struct siw_config *, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev, const char **err);
 
 /* Counters for `smcrctl devices` and the tests. */
 struct siw_stats {
 	uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;
 	uint64_t reads_sent, reads_served;
-	uint64_t mpa_refused_token;	/* stranger, used token, token for another link */
-	uint64_t mpa_refused_parked;	/* came early and was not claimed in time, or no place */
-	uint64_t mpa_bad;		/* malformed or too slow MPA request */
+	uint64_t mpa_refused_token;  /* stranger, used token, token for another link */
+	uint64_t mpa_refused_parked; /* came early and was not claimed in time, or no place */
+	uint64_t mpa_bad;            /* malformed or too slow MPA request */
 	uint64_t terminates_sent, terminates_received;
 	uint64_t crc_errors;
-	uint64_t recv_stalls;		/* reading stopped: no receive posted */
-	uint64_t accept_pauses;		/* out of descriptors: accepting stopped for a while */
+	uint64_t recv_stalls;   /* reading stopped: no receive posted */
+	uint64_t accept_pauses; /* out of descriptors: accepting stopped for a while */
 };
+
 void siw_stats(const struct rnic_dev *, struct siw_stats *);
 
 #endif

@@ -47,8 +47,8 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 	case NEG_CHECKED:
 		assert(0);
 	}
-	if (siw_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn ||
-	    peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
+	if (siw_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn ||
+	    peer.recv_depth == 0) {
 		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
 		return;
 	}
@@ -74,8 +74,7 @@ read_reply(struct siw_qp *qp)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		siw_qp_break(qp, "the peer closed its MPA port's connection without an answer",
-		    RNIC_WC_FLUSHED, NULL);
+		siw_qp_break(qp, "the peer closed its MPA port's connection without an answer", RNIC_WC_FLUSHED, NULL);
 		return;
 	}
 	qp->rx_len += (size_t)n;
@@ -144,7 +143,7 @@ connect_io(void *arg, int fd, unsigned events, int64_t now_ns)
 			return;
 		}
 		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
-			return;		/* not connected yet */
+			return; /* not connected yet */
 		send_request(qp);
 	}
 	if (qp->state == SIW_REQUESTED)
@@ -158,7 +157,7 @@ remote_addr(const struct siw_dev *dev, const struct rnic_remote *r, struct socka
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	bool v4 = memcmp(r->gid.b, mapped, sizeof(mapped)) == 0;
 
-	*ss = dev->cfg.addr;	/* family, and the scope of a link-local address */
+	*ss = dev->cfg.addr; /* family, and the scope of a link-local address */
 	if (v4 != (ss->ss_family == AF_INET))
 		return -EAFNOSUPPORT;
 	if (v4)
@@ -211,7 +210,7 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 	qp->claimed = true;
 	qp->remote = *remote;
 	if (qp->state == SIW_BROKEN) {
-		siw_event(qp, RNIC_EV_CONNECT_FAILED);	/* it came, and broke before we were asked */
+		siw_event(qp, RNIC_EV_CONNECT_FAILED); /* it came, and broke before we were asked */
 		return 0;
 	}
 	if (side == RNIC_PASSIVE) {
@@ -226,7 +225,8 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 	siw_qp_arm(qp, SIW_STAMP_CONNECT);
 	rc = start_connect(qp);
 	if (rc < 0)
-		siw_qp_break(qp, rc == -EAFNOSUPPORT ? "the peer's RNIC has an address of another family" :
-		    connect_error(-rc), RNIC_WC_FLUSHED, NULL);
+		siw_qp_break(qp,
+		    rc == -EAFNOSUPPORT ? "the peer's RNIC has an address of another family" : connect_error(-rc),
+		    RNIC_WC_FLUSHED, NULL);
 	return 0;
 }

@@ -24,15 +24,14 @@ siw_neg_start(struct siw_qp *qp)
 	const struct neg_config cfg = {
 		.enhanced = c->mpa_rev >= 2,
 		.p2p = true,
-		.rtr = (c->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) |
-		    (c->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
+		.rtr = (c->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) | (c->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
 		    (c->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
 		.crc = c->crc,
 		.markers = c->markers,
 		.ird = c->ird,
 		.ird_max = c->ird,
 		.ord = c->ord,
-		.ord_min = 1,		/* a write is complete when a Read behind it was answered */
+		.ord_min = 1, /* a write is complete when a Read behind it was answered */
 	};
 
 	neg_init(&qp->neg, &cfg);

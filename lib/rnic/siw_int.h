@@ -22,17 +22,17 @@
 #define SIW_MAX_SQ 8192
 #define SIW_MAX_RQ 8192
 #define SIW_MAX_MR (1u << 20)
-#define SIW_SLOT_BITS 12		/* of a QPN: index; the rest is random */
+#define SIW_SLOT_BITS 12 /* of a QPN: index; the rest is random */
 #define SIW_MAX_QP ((1u << SIW_SLOT_BITS) - 2)
-#define SIW_RX_BUF (256u * 1024)	/* staging read; also holds the FPDU that is not complete */
-#define SIW_PLACE_MIN 2048u		/* rest of a Write worth reading straight into place */
+#define SIW_RX_BUF (256u * 1024) /* staging read; also holds the FPDU that is not complete */
+#define SIW_PLACE_MIN 2048u      /* rest of a Write worth reading straight into place */
 #define SIW_TX_RING (128u * 1024)
-#define SIW_TX_BUDGET (1024u * 1024)	/* bytes a QP and turn */
-#define SIW_TX_QUEUED (256u * 1024)	/* payload worth queueing, struct rnic_room */
+#define SIW_TX_BUDGET (1024u * 1024) /* bytes a QP and turn */
+#define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_room */
 #define SIW_IOV 256
 #define SIW_PARKED_MAX 64
 #define SIW_PARKED_MS 1000
-#define SIW_PENDING_MAX 128		/* MPA requests that are being read, parked ones included */
+#define SIW_PENDING_MAX 128 /* MPA requests that are being read, parked ones included */
 #define SIW_LINGER_MAX 64
 #define SIW_LINGER_MS 2000
 
@@ -41,10 +41,10 @@ struct siw_dev {
 	struct siw_config cfg;
 	struct rnic_loop loop;
 	struct rng *rng;
-	int64_t now_ns;			/* of the last call that told */
+	int64_t now_ns; /* of the last call that told */
 	struct timerq timers;
 	struct stag_table stags;
-	struct siw_qp **slots;		/* by index in the QPN */
+	struct siw_qp **slots; /* by index in the QPN */
 	uint32_t qp_cnt;
 	uint32_t next_slot;
 	uint32_t pd_cnt;
@@ -53,19 +53,19 @@ struct siw_dev {
 	uint8_t mtu_code;
 	uint16_t port;
 	int listen_fd;
-	bool accept_more;		/* connections may wait on listen_fd */
-	struct timer accept_timer;	/* out of descriptors: accepting pauses */
-	struct list_node pending;	/* siw_pend being read, oldest first */
-	struct list_node parked;	/* siw_pend complete, no QP expects them yet */
+	bool accept_more;          /* connections may wait on listen_fd */
+	struct timer accept_timer; /* out of descriptors: accepting pauses */
+	struct list_node pending;  /* siw_pend being read, oldest first */
+	struct list_node parked;   /* siw_pend complete, no QP expects them yet */
 	unsigned pending_cnt;
 	unsigned parked_cnt;
 	struct list_node lingering;
 	unsigned linger_cnt;
-	struct list_node rx_list;	/* siw_qp with bytes to read or to decode */
-	struct list_node tx_list;	/* siw_qp with something to send */
-	struct list_node cq_list;	/* siw_qp with completions */
-	struct list_node ev_list;	/* siw_qp with events */
-	struct list_node stamp_list;	/* siw_qp whose timers were armed at a time that may be old */
+	struct list_node rx_list;    /* siw_qp with bytes to read or to decode */
+	struct list_node tx_list;    /* siw_qp with something to send */
+	struct list_node cq_list;    /* siw_qp with completions */
+	struct list_node ev_list;    /* siw_qp with events */
+	struct list_node stamp_list; /* siw_qp whose timers were armed at a time that may be old */
 	struct siw_stats stats;
 };
 
@@ -88,6 +88,7 @@ struct siw_wr {
 	enum rnic_wr_op op;
 	uint16_t flags;
 	uint16_t sge_cnt;
+
 	union {
 		struct iovec sge[RNIC_SGE_MAX];
 		uint8_t bytes[SIW_MAX_INLINE];
@@ -103,14 +104,14 @@ struct siw_cqe {
 };
 
 enum siw_state {
-	SIW_IDLE,		/* created */
-	SIW_EXPECTING,		/* passive: the peer may come */
-	SIW_CONNECTING,		/* active: TCP */
-	SIW_REQUESTED,		/* active: MPA Reply awaited */
-	SIW_RTR_WAIT,		/* passive: replied, first FPDU awaited */
+	SIW_IDLE,       /* created */
+	SIW_EXPECTING,  /* passive: the peer may come */
+	SIW_CONNECTING, /* active: TCP */
+	SIW_REQUESTED,  /* active: MPA Reply awaited */
+	SIW_RTR_WAIT,   /* passive: replied, first FPDU awaited */
 	SIW_RTS,
-	SIW_BROKEN,		/* all requests flushed */
-	SIW_CLOSED,		/* by qp_disconnect */
+	SIW_BROKEN, /* all requests flushed */
+	SIW_CLOSED, /* by qp_disconnect */
 };
 
 /* Bits of siw_qp.starved: what struct rnic_room has none of. */
@@ -135,49 +136,49 @@ struct siw_qp {
 	uint64_t token;
 	uint32_t sq_depth;
 	uint32_t rq_depth;
-	const char *why;		/* BROKEN: for people */
+	const char *why; /* BROKEN: for people */
 	/* set-up */
 	enum rnic_side side;
-	bool claimed;			/* qp_connect was called */
-	bool connected;			/* RNIC_EV_CONNECTED was given out */
+	bool claimed;   /* qp_connect was called */
+	bool connected; /* RNIC_EV_CONNECTED was given out */
 	struct rnic_remote remote;
-	uint32_t peer_qpn;		/* as the peer's private data says */
+	uint32_t peer_qpn; /* as the peer's private data says */
 	struct timer connect_timer;
 	struct neg neg;
 	/* stream */
 	int fd;
 	bool crc;
-	size_t ulpdu_max;		/* of what we send */
+	size_t ulpdu_max; /* of what we send */
 	struct stream stream;
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
-	size_t rx_off;			/* first byte not decoded */
-	size_t rx_len;			/* bytes in the buffer */
-	bool rx_stalled;		/* rx_held waits for a receive */
-	bool rx_hup;			/* the peer closed its side: read to the end */
+	size_t rx_off;   /* first byte not decoded */
+	size_t rx_len;   /* bytes in the buffer */
+	bool rx_stalled; /* rx_held waits for a receive */
+	bool rx_hup;     /* the peer closed its side: read to the end */
 	struct span rx_held;
-	struct ddp_hdr rx_place;	/* rest of a Write that is read straight into place (CRC off) */
-	size_t rx_place_len;		/* its bytes to come; 0 = there is none */
-	size_t rx_place_tail;		/* padding and CRC behind it, to be skipped */
-	size_t rx_place_fpdu;		/* length of its FPDU */
+	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
+	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
+	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
+	size_t rx_place_fpdu;    /* length of its FPDU */
 	struct txq txq;
-	bool tx_blocked;		/* the socket is full */
+	bool tx_blocked; /* the socket is full */
 	/* send queue: counters of requests, ever growing */
 	struct siw_wr *sq;
 	uint32_t sq_mask;
-	uint32_t sq_head;		/* posted */
-	uint32_t sq_enc;		/* wholly turned into FPDUs */
-	uint32_t sq_done;		/* complete */
-	uint32_t sq_sig;		/* behind the last signaled one */
-	uint32_t enc_off;		/* bytes done of request sq_enc */
-	size_t sq_bytes;		/* payload posted, not yet turned into FPDUs */
-	uint32_t sends_out;		/* Sends not confirmed */
-	uint32_t peer_depth;		/* receives the peer has */
+	uint32_t sq_head;    /* posted */
+	uint32_t sq_enc;     /* wholly turned into FPDUs */
+	uint32_t sq_done;    /* complete */
+	uint32_t sq_sig;     /* behind the last signaled one */
+	uint32_t enc_off;    /* bytes done of request sq_enc */
+	size_t sq_bytes;     /* payload posted, not yet turned into FPDUs */
+	uint32_t sends_out;  /* Sends not confirmed */
+	uint32_t peer_depth; /* receives the peer has */
 	unsigned starved;
 	/* confirming Read */
 	bool read_out;
-	uint32_t read_pos;		/* it confirms the requests before this one */
-	uint32_t want_pos;		/* confirmation is wanted up to here */
+	uint32_t read_pos; /* it confirms the requests before this one */
+	uint32_t want_pos; /* confirmation is wanted up to here */
 	struct timer confirm_timer;
 	struct timer answer_timer;
 	/* completions */
@@ -185,15 +186,15 @@ struct siw_qp {
 	uint32_t cq_mask;
 	uint32_t cq_head;
 	uint32_t cq_tail;
-	uint32_t cq_sends;		/* of requests, not polled */
+	uint32_t cq_sends; /* of requests, not polled */
 	uint32_t cq_recvs;
-	unsigned events;		/* bits of enum rnic_event_type */
+	unsigned events; /* bits of enum rnic_event_type */
 	struct list_node rx_node;
 	struct list_node tx_node;
 	struct list_node cq_node;
 	struct list_node ev_node;
 	struct list_node stamp_node;
-	unsigned stamps;		/* SIW_STAMP_* */
+	unsigned stamps; /* SIW_STAMP_* */
 };
 
 static inline struct siw_dev *

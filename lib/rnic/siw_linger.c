@@ -12,17 +12,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BYTES_MAX (1024u * 1024)	/* kept for a socket that does not take them now */
+#define BYTES_MAX (1024u * 1024) /* kept for a socket that does not take them now */
 
 struct siw_linger {
 	struct list_node node;
 	struct siw_dev *dev;
 	int fd;
 	struct timer timer;
-	uint8_t *buf;		/* unsent */
+	uint8_t *buf; /* unsent */
 	size_t len;
 	size_t off;
-	bool fin;		/* FIN sent */
+	bool fin; /* FIN sent */
 };
 
 static void
@@ -79,7 +79,7 @@ linger_drain(struct siw_linger *l)
 		if (n == 0)
 			return !l->fin;
 	}
-	return false;	/* who sends that much does not read */
+	return false; /* who sends that much does not read */
 }
 
 static void

@@ -23,7 +23,7 @@ struct siw_pend {
 	int fd;
 	bool parked;
 	size_t len;
-	uint8_t buf[MPA_FRAME_MAX + 1];	/* one more, to see bytes behind the frame */
+	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
 	struct mpa_frame frame;
 	struct siw_pdata pdata;
 };
@@ -330,8 +330,8 @@ port_of(int fd)
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
 		return 0;
-	return ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port :
-	    ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
+	return ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port
+	                                     : ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
 }
 
 int

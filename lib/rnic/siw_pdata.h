@@ -25,13 +25,13 @@
 
 enum siw_verdict {
 	SIW_ACCEPTED,
-	SIW_STRANGER,		/* no private data of ours */
-	SIW_BAD_TOKEN,		/* QP known, PSN or token wrong */
-	SIW_USED,		/* this QP has its connection already */
-	SIW_NOT_EXPECTED,	/* nobody claimed the request in time */
-	SIW_BUSY,		/* too many requests that nobody claimed */
-	SIW_READ_DEPTH,		/* IRD 0: writes could not be confirmed */
-	SIW_GONE,		/* the QP went away meanwhile */
+	SIW_STRANGER,     /* no private data of ours */
+	SIW_BAD_TOKEN,    /* QP known, PSN or token wrong */
+	SIW_USED,         /* this QP has its connection already */
+	SIW_NOT_EXPECTED, /* nobody claimed the request in time */
+	SIW_BUSY,         /* too many requests that nobody claimed */
+	SIW_READ_DEPTH,   /* IRD 0: writes could not be confirmed */
+	SIW_GONE,         /* the QP went away meanwhile */
 	SIW_VERDICT_CNT,
 };
 

@@ -73,8 +73,8 @@ qp_alloc_queues(struct siw_qp *qp)
 	qp->sq = calloc(qp->sq_mask + 1, sizeof(*qp->sq));
 	qp->cq = calloc(qp->cq_mask + 1, sizeof(*qp->cq));
 	qp->rx_buf = pages_alloc(SIW_RX_BUF);
-	if (qp->sq == NULL || qp->cq == NULL || qp->rx_buf == NULL ||
-	    txq_init(&qp->txq, SIW_TX_RING) < 0 || stream_init(&qp->stream, &cfg) < 0)
+	if (qp->sq == NULL || qp->cq == NULL || qp->rx_buf == NULL || txq_init(&qp->txq, SIW_TX_RING) < 0 ||
+	    stream_init(&qp->stream, &cfg) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -86,8 +86,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	struct siw_qp *qp;
 	uint32_t slot;
 
-	if (attr->sq_depth == 0 || attr->sq_depth > SIW_MAX_SQ || attr->rq_depth == 0 ||
-	    attr->rq_depth > SIW_MAX_RQ)
+	if (attr->sq_depth == 0 || attr->sq_depth > SIW_MAX_SQ || attr->rq_depth == 0 || attr->rq_depth > SIW_MAX_RQ)
 		return -EINVAL;
 	if (dev->qp_cnt >= dev->cfg.max_qp || (slot = slot_take(dev)) == 0)
 		return -ENOSPC;
@@ -105,7 +104,8 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 		return -ENOMEM;
 	}
 	qp->qp = (struct rnic_qp){
-		.dev = &dev->dev, .ctx = attr->ctx,
+		.dev = &dev->dev,
+		.ctx = attr->ctx,
 		.qpn = slot | rng_below(dev->rng, 1u << (24 - SIW_SLOT_BITS)) << SIW_SLOT_BITS,
 		.psn = rng_below(dev->rng, 1u << 24),
 	};
@@ -166,7 +166,10 @@ bool
 siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 {
 	static const enum rnic_event_type order[] = {
-		RNIC_EV_CONNECTED, RNIC_EV_CONNECT_FAILED, RNIC_EV_ROOM, RNIC_EV_QP_ERROR,
+		RNIC_EV_CONNECTED,
+		RNIC_EV_CONNECT_FAILED,
+		RNIC_EV_ROOM,
+		RNIC_EV_QP_ERROR,
 	};
 	struct siw_dev *dev = siw_dev(rdev);
 	struct list_node *n = list_first(&dev->ev_list);
@@ -266,8 +269,7 @@ qp_detach(struct siw_qp *qp, bool last_word)
 }
 
 void
-siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status,
-    const struct rdmap_term *term)
+siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status, const struct rdmap_term *term)
 {
 	bool last_word;
 

@@ -109,8 +109,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		return false;
 	case STREAM_RX_TERMINATED:
 		dev->stats.terminates_received++;
-		siw_qp_break(qp, rdmap_term_str(ev.term.layer, ev.term.etype, ev.term.code),
-		    RNIC_WC_REMOTE_ERR, NULL);
+		siw_qp_break(qp, rdmap_term_str(ev.term.layer, ev.term.etype, ev.term.code), RNIC_WC_REMOTE_ERR, NULL);
 		return false;
 	case STREAM_RX_ERROR:
 		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &ev.term);
@@ -129,8 +128,8 @@ rx_bad_fpdu(struct siw_qp *qp, int err)
 	if (err == FPDU_BAD_CRC)
 		qp->dev->stats.crc_errors++;
 	stream_fail_llp(&qp->stream, (uint8_t)-err, &term);
-	siw_qp_break(qp, err == FPDU_BAD_CRC ? "CRC error" : "the peer's FPDU framing is broken",
-	    RNIC_WC_LOCAL_ERR, &term);
+	siw_qp_break(
+	    qp, err == FPDU_BAD_CRC ? "CRC error" : "the peer's FPDU framing is broken", RNIC_WC_LOCAL_ERR, &term);
 }
 
 /*
@@ -157,7 +156,7 @@ rx_begin_place(struct siw_qp *qp)
 	have -= DDP_TAGGED_LEN;
 	payload_len = (size_t)len - DDP_TAGGED_LEN;
 	if (!stream_place_early(&qp->stream, &h, payload_len, &at))
-		return false;	/* the usual way finds what is wrong */
+		return false; /* the usual way finds what is wrong */
 	memcpy(at, buf, have);
 	h.to += have;
 	qp->rx_place = h;
@@ -188,8 +187,7 @@ rx_decode(struct siw_qp *qp)
 	size_t need;
 
 	while (qp->rx_off < qp->rx_len) {
-		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off,
-		    &ulpdu, &need);
+		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off, &ulpdu, &need);
 
 		if (used < 0) {
 			rx_bad_fpdu(qp, (int)used);
@@ -243,7 +241,8 @@ rx_where(struct siw_qp *qp, struct iovec iov[2], int *cnt)
 		iov[(*cnt)++] = (struct iovec){ .iov_base = at, .iov_len = qp->rx_place_len };
 	}
 	iov[(*cnt)++] = (struct iovec){
-		.iov_base = qp->rx_buf + qp->rx_len, .iov_len = SIW_RX_BUF - qp->rx_len,
+		.iov_base = qp->rx_buf + qp->rx_len,
+		.iov_len = SIW_RX_BUF - qp->rx_len,
 	};
 	return true;
 }
@@ -281,9 +280,10 @@ rx_resume(struct siw_qp *qp)
 void
 siw_stream_lost(struct siw_qp *qp, int err)
 {
-	const char *why = err == 0 ? "the peer closed the connection" :
-	    err == ECONNRESET ? "the peer reset the connection" :
-	    err == ETIMEDOUT ? "the connection timed out" : "the connection is lost";
+	const char *why = err == 0 ? "the peer closed the connection"
+	    : err == ECONNRESET    ? "the peer reset the connection"
+	    : err == ETIMEDOUT     ? "the connection timed out"
+	                           : "the connection is lost";
 
 	siw_qp_break(qp, why, RNIC_WC_RETRY_EXC, NULL);
 }

@@ -22,8 +22,9 @@ put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *p)
 static void
 put_bytes(struct siw_qp *qp, const struct ddp_hdr *h, const void *bytes, size_t len)
 {
-	put(qp, h, &(struct txq_payload){
-		.cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
+	put(qp, h,
+	    &(struct txq_payload){
+	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
 }
 
 /* Posts the Read that confirms all requests turned into FPDUs so far. */
@@ -65,8 +66,7 @@ payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload
 	p->cnt = 0;
 	p->len = len;
 	if (wr->flags & RNIC_INLINE) {
-		p->v[p->cnt++] = (struct iovec){
-			.iov_base = (void *)(uintptr_t)(wr->u.bytes + off), .iov_len = len };
+		p->v[p->cnt++] = (struct iovec){ .iov_base = (void *)(uintptr_t)(wr->u.bytes + off), .iov_len = len };
 		return;
 	}
 	for (unsigned i = 0; i < wr->sge_cnt && len > 0; i++) {
@@ -101,8 +101,8 @@ put_request(struct siw_qp *qp)
 	if (wr->op == RNIC_WR_WRITE)
 		stream_write_hdr(wr->rkey, wr->raddr + qp->enc_off, last, &h);
 	else
-		stream_send_hdr(&qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, 0,
-		    qp->enc_off, last, &h);
+		stream_send_hdr(
+		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, 0, qp->enc_off, last, &h);
 	put(qp, &h, &p);
 	qp->sq_bytes -= len;
 	qp->enc_off += (uint32_t)len;
@@ -171,7 +171,7 @@ siw_tx_rtr(struct siw_qp *qp)
 	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_SEND)
 		stream_send_hdr(&qp->stream, RDMAP_SEND, 0, 0, true, &h);
 	else
-		stream_write_hdr(1, 0, true, &h);	/* also without RTR: the first FPDU has to be ours */
+		stream_write_hdr(1, 0, true, &h); /* also without RTR: the first FPDU has to be ours */
 	put_bytes(qp, &h, "", 0);
 }
 
@@ -183,8 +183,7 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	struct ddp_hdr h;
 
 	/* No FPDU may be sent before the initiator's first one: then there is nothing to say. */
-	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) ||
-	    (qp->state == SIW_RTR_WAIT && !qp->stream.started))
+	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
 		return false;
 	stream_term_hdr(&qp->stream, &h);
 	put_bytes(qp, &h, body, (size_t)len);

@@ -8,12 +8,14 @@
 /* -- completions -- */
 
 void
-siw_complete(struct siw_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status,
-    uint32_t len)
+siw_complete(struct siw_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status, uint32_t len)
 {
 	assert(qp->cq_head - qp->cq_tail <= qp->cq_mask);
 	qp->cq[qp->cq_head++ & qp->cq_mask] = (struct siw_cqe){
-		.wr_id = wr_id, .op = op, .status = status, .len = len,
+		.wr_id = wr_id,
+		.op = op,
+		.status = status,
+		.len = len,
 	};
 	if (op == RNIC_WC_RECV)
 		qp->cq_recvs++;
@@ -36,7 +38,11 @@ poll_qp(struct siw_qp *qp, struct rnic_wc *wc, unsigned max)
 		else
 			qp->cq_sends--;
 		wc[n++] = (struct rnic_wc){
-			.wr_id = e->wr_id, .qp = &qp->qp, .op = e->op, .status = e->status, .len = e->len,
+			.wr_id = e->wr_id,
+			.qp = &qp->qp,
+			.op = e->op,
+			.status = e->status,
+			.len = e->len,
 		};
 	}
 	return n;
@@ -121,8 +127,7 @@ starved_now(const struct siw_qp *qp)
 	siw_room(&qp->qp, &room);
 	return (room.wrs == 0 ? SIW_NO_WRS : 0u) | (room.sends == 0 ? SIW_NO_SENDS : 0u) |
 	    /* Half of it has to be free again, or the user would be woken for crumbs. */
-	    (room.bytes == 0 || (qp->starved & SIW_NO_BYTES && room.bytes < SIW_TX_QUEUED / 2) ?
-	    SIW_NO_BYTES : 0u);
+	    (room.bytes == 0 || (qp->starved & SIW_NO_BYTES && room.bytes < SIW_TX_QUEUED / 2) ? SIW_NO_BYTES : 0u);
 }
 
 void
@@ -169,8 +174,7 @@ void
 siw_answer_timeout(struct timer *t, int64_t now_ns)
 {
 	(void)now_ns;
-	siw_qp_break(CONTAINER_OF(t, struct siw_qp, answer_timer), "the peer does not answer",
-	    RNIC_WC_RETRY_EXC, NULL);
+	siw_qp_break(CONTAINER_OF(t, struct siw_qp, answer_timer), "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
 }
 
 void
@@ -285,8 +289,8 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 		if (!sge_ok(qp, wr[i].mr, wr[i].ptr, wr[i].len))
 			return -EINVAL;
 	for (unsigned i = 0; i < n; i++)
-		stream_post_recv(&qp->stream, &(struct stream_recv){
-			.wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
+		stream_post_recv(
+		    &qp->stream, &(struct stream_recv){ .wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
 	if (n > 0 && qp->rx_stalled)
 		siw_rx_mark(qp);
 	return 0;

@@ -9,8 +9,10 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
+/* clang-format off */
 #define CELL(to, what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##to, CLOSE_ACT_IGNORE } }
 #define EITHER(to, what, alt_to, alt_what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##alt_to, CLOSE_ACT_##alt_what } }
+/* clang-format on */
 
 /* What is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
 const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
@@ -277,7 +279,7 @@ conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 
 	conn->rx_flags |= conn_flags;
 	if (conn->state == CONN_RENDEZVOUS)
-		return;		/* conn_establish comes back to them */
+		return; /* conn_establish comes back to them */
 	if ((news & CDC_ABORT) != 0) {
 		conn_tell(conn, SMCR_R_PEER_ABORT, "");
 		close_event(conn, CLOSE_PEER_ABORT);

@@ -8,11 +8,11 @@
 #include "smcr/conn.h"
 
 enum close_action {
-	CLOSE_ACT_IGNORE,	/* the event means nothing in this state */
-	CLOSE_ACT_NONE,		/* only the state changes */
-	CLOSE_ACT_EOF,		/* the user is to read to the end */
-	CLOSE_ACT_ABORT,	/* what is unsent or unread is dropped, A is owed */
-	CLOSE_ACT_END,		/* conn_end */
+	CLOSE_ACT_IGNORE, /* the event means nothing in this state */
+	CLOSE_ACT_NONE,   /* only the state changes */
+	CLOSE_ACT_EOF,    /* the user is to read to the end */
+	CLOSE_ACT_ABORT,  /* what is unsent or unread is dropped, A is owed */
+	CLOSE_ACT_END,    /* conn_end */
 };
 
 struct close_step {

@@ -21,8 +21,8 @@
 #include "wire/clc.h"
 
 enum conn_state {
-	CONN_RENDEZVOUS,	/* see enum rdv_step */
-	CONN_FALLBACK,		/* the middle carries the data: nothing of ours any more */
+	CONN_RENDEZVOUS, /* see enum rdv_step */
+	CONN_FALLBACK,   /* the middle carries the data: nothing of ours any more */
 	/* RFC 7609 Figure 22 */
 	CONN_ACTIVE,
 	CONN_PEER_CLOSE_WAIT1,
@@ -42,23 +42,23 @@ enum conn_state {
 enum rdv_step {
 	RDV_NONE,
 	/* client */
-	RDV_WAIT_TURN,		/* another connection makes the group to this peer */
+	RDV_WAIT_TURN, /* another connection makes the group to this peer */
 	RDV_WAIT_ACCEPT,
-	RDV_CONNECTING,		/* first contact: QP is being connected */
-	RDV_WAIT_RKEY,		/* new RMB is being confirmed, then Confirm goes */
-	RDV_WAIT_GROUP,		/* first contact: Confirm is out, LLC goes on */
+	RDV_CONNECTING, /* first contact: QP is being connected */
+	RDV_WAIT_RKEY,  /* new RMB is being confirmed, then Confirm goes */
+	RDV_WAIT_GROUP, /* first contact: Confirm is out, LLC goes on */
 	/* both */
-	RDV_LATE_DECLINE,	/* we declined; the peer's Decline may have crossed ours */
+	RDV_LATE_DECLINE, /* we declined; the peer's Decline may have crossed ours */
 	/* server */
 	RDV_WAIT_PROPOSAL,
-	RDV_WAIT_ADMIT,		/* PROPOSAL told to the user */
-	RDV_WAIT_PEER_GROUP,	/* another connection of this peer makes the group */
+	RDV_WAIT_ADMIT,      /* PROPOSAL told to the user */
+	RDV_WAIT_PEER_GROUP, /* another connection of this peer makes the group */
 	RDV_WAIT_SRV_RKEY,
 	RDV_WAIT_CONFIRM,
-	RDV_WAIT_LINK,		/* first contact: Confirm is in, QP and LLC go on */
+	RDV_WAIT_LINK, /* first contact: Confirm is in, QP and LLC go on */
 };
 
-#define RDV_OUT_MAX (2 * CLC_MAX_SENT_LEN)	/* a message and a Decline behind it */
+#define RDV_OUT_MAX (2 * CLC_MAX_SENT_LEN) /* a message and a Decline behind it */
 
 /* Only while the rendezvous lasts; malloced apart so that an idle connection stays small. Freed when it is over and
  * the last CLC bytes were taken. */
@@ -67,92 +67,92 @@ struct rdv {
 	enum rdv_step step;
 	struct smcr_open open;
 	struct timer timer;
-	uint8_t in[CLC_MAX_LEN];	/* the message being read */
+	uint8_t in[CLC_MAX_LEN]; /* the message being read */
 	size_t in_len, in_want;
-	size_t left_len;		/* bytes of `in` that are data (smcr_clc_leftover) */
+	size_t left_len; /* bytes of `in` that are data (smcr_clc_leftover) */
 	uint8_t out[RDV_OUT_MAX];
 	size_t out_len;
-	struct clc_proposal proposal;	/* server: the peer's */
-	struct clc_accept peer;		/* the peer's Accept or Confirm */
-	bool prewarm;			/* no application behind: made for the group alone */
-	bool confirm_in;		/* server: the Confirm of a first contact has arrived */
-	bool confirm_link_out;		/* first contact: our CONFIRM LINK is sent: no Decline of ours any more (C.2) */
-	bool confirm_link_in;		/* server: our CONFIRM LINK has arrived at the client */
-	enum smcr_reason abort;		/* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
-	uint32_t failed;		/* server, first contact: decline with this when the Confirm comes */
-	struct lgr *lgr;		/* the group being formed, or whose new RMB is awaited */
+	struct clc_proposal proposal; /* server: the peer's */
+	struct clc_accept peer;       /* the peer's Accept or Confirm */
+	bool prewarm;                 /* no application behind: made for the group alone */
+	bool confirm_in;              /* server: the Confirm of a first contact has arrived */
+	bool confirm_link_out;        /* first contact: our CONFIRM LINK is sent: no Decline of ours any more (C.2) */
+	bool confirm_link_in;         /* server: our CONFIRM LINK has arrived at the client */
+	enum smcr_reason abort;       /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
+	uint32_t failed;              /* server, first contact: decline with this when the Confirm comes */
+	struct lgr *lgr;              /* the group being formed, or whose new RMB is awaited */
 	struct link *link;
-	struct list_node wait;		/* peer->waiting or lgr->wait_rmb */
-	struct peer *peer_ent;		/* whose first contact this leads or waits for */
+	struct list_node wait; /* peer->waiting or lgr->wait_rmb */
+	struct peer *peer_ent; /* whose first contact this leads or waits for */
 };
 
 struct smcr_conn {
 	struct smcr *eng;
 	void *app;
-	uint32_t id;		/* our alert token */
+	uint32_t id; /* our alert token */
 	enum smcr_role role;
 	enum conn_state state;
 	enum smcr_reason reason;
-	const char *detail;	/* static */
-	unsigned events;	/* SMCR_EV_ not yet taken */
-	bool released;		/* by the user */
-	bool told;		/* SMCR_EV_CLOSED was raised, or would have been */
-	bool established;	/* SMCR_EV_ESTABLISHED was raised */
+	const char *detail; /* static */
+	unsigned events;    /* SMCR_EV_ not yet taken */
+	bool released;      /* by the user */
+	bool told;          /* SMCR_EV_CLOSED was raised, or would have been */
+	bool established;   /* SMCR_EV_ESTABLISHED was raised */
 	struct rdv *rdv;
 	struct smcr_diag diag;
 	int64_t born_ns;
-	struct list_node event_node;	/* engine's list of connections with events, or of those to be freed */
+	struct list_node event_node; /* engine's list of connections with events, or of those to be freed */
 	struct list_node lgr_node;
-	struct list_node ready_node;	/* link->ready */
-	struct timer timer;	/* close_ms, abort_ms, fin_grace_ms */
+	struct list_node ready_node; /* link->ready */
+	struct timer timer;          /* close_ms, abort_ms, fin_grace_ms */
 
-	struct lgr *lgr;	/* NULL before the group is chosen and after the elements are given back */
-	struct link *link;	/* over which we send */
+	struct lgr *lgr;   /* NULL before the group is chosen and after the elements are given back */
+	struct link *link; /* over which we send */
 	struct rmb *rmb;
 	uint8_t elem_idx;
 	struct remote_rmb *peer_rmb;
 	uint8_t peer_elem_idx;
 	uint32_t peer_elem_size;
 	uint32_t peer_token;
-	struct cursor_space rx_space;	/* of our element */
-	struct cursor_space tx_space;	/* of the peer's */
+	struct cursor_space rx_space; /* of our element */
+	struct cursor_space tx_space; /* of the peer's */
 
 	/* Send direction: head >= sent >= done, acked. What is behind the later of done and acked is released: its
 	 * place in the ring may be used again, and it is never written again. */
-	struct sndbuf *sndbuf;	/* NULL while nothing is in flight */
-	uint64_t ring_base;	/* stream position at offset 0 of the send ring */
-	uint64_t tx_head;	/* committed by the user */
-	uint64_t tx_sent;	/* posted: write and CDC */
-	uint64_t tx_done;	/* complete: the peer's RNIC has it */
-	uint64_t tx_acked;	/* the peer's consumer cursor */
+	struct sndbuf *sndbuf; /* NULL while nothing is in flight */
+	uint64_t ring_base;    /* stream position at offset 0 of the send ring */
+	uint64_t tx_head;      /* committed by the user */
+	uint64_t tx_sent;      /* posted: write and CDC */
+	uint64_t tx_done;      /* complete: the peer's RNIC has it */
+	uint64_t tx_acked;     /* the peer's consumer cursor */
 	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
 	 * smcr_tx_space has no room. */
 	uint64_t tx_urgent[2];
-	uint16_t tx_seq;	/* sequence of the last CDC posted */
-	uint16_t tx_done_seq;	/* of the last CDC complete */
-	bool tx_pending;	/* a CDC is owed even without data */
-	bool tx_full;		/* smcr_tx_space answered 0: raise WRITABLE */
-	bool tx_ring_short;	/* tx_full because the group had no ring to lend */
-	bool tx_blocked;	/* B is set in our last CDC */
-	bool tx_urgent_told;	/* P is set in our last CDC */
+	uint16_t tx_seq;      /* sequence of the last CDC posted */
+	uint16_t tx_done_seq; /* of the last CDC complete */
+	bool tx_pending;      /* a CDC is owed even without data */
+	bool tx_full;         /* smcr_tx_space answered 0: raise WRITABLE */
+	bool tx_ring_short;   /* tx_full because the group had no ring to lend */
+	bool tx_blocked;      /* B is set in our last CDC */
+	bool tx_urgent_told;  /* P is set in our last CDC */
 
 	/* receive direction */
-	uint64_t rx_head;	/* the peer's producer cursor */
-	uint64_t rx_tail;	/* consumed by the user */
-	uint64_t rx_told;	/* consumer cursor in our last CDC */
-	uint64_t rx_urgent;	/* position one past the urgent byte, 0 = none */
-	uint16_t rx_seq;	/* of the last CDC received */
-	bool rx_any;		/* a CDC came */
-	bool rx_blocked;	/* B in the peer's last CDC */
-	bool rx_update_req;	/* R in the peer's last CDC */
+	uint64_t rx_head;   /* the peer's producer cursor */
+	uint64_t rx_tail;   /* consumed by the user */
+	uint64_t rx_told;   /* consumer cursor in our last CDC */
+	uint64_t rx_urgent; /* position one past the urgent byte, 0 = none */
+	uint16_t rx_seq;    /* of the last CDC received */
+	bool rx_any;        /* a CDC came */
+	bool rx_blocked;    /* B in the peer's last CDC */
+	bool rx_update_req; /* R in the peer's last CDC */
 
 	/* closing */
-	bool shut_wr;		/* the user sends no more */
-	bool want_close;	/* smcr_close was called */
-	bool want_abort;	/* A is owed */
-	uint8_t tx_flags;	/* conn flags already sent: D, C, A */
-	uint8_t rx_flags;	/* conn flags received */
-	bool tcp_fin;		/* FIN seen on the middle */
+	bool shut_wr;     /* the user sends no more */
+	bool want_close;  /* smcr_close was called */
+	bool want_abort;  /* A is owed */
+	uint8_t tx_flags; /* conn flags already sent: D, C, A */
+	uint8_t rx_flags; /* conn flags received */
+	bool tcp_fin;     /* FIN seen on the middle */
 };
 
 /* -- conn.c -- */
@@ -187,11 +187,13 @@ void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool qua
 void conn_tx_schedule(struct smcr_conn *);
 /* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
 bool conn_tx_post(struct smcr_conn *, struct rnic_room *room);
+
 static inline uint64_t
 conn_tx_released(const struct smcr_conn *conn)
 {
 	return conn->tx_done > conn->tx_acked ? conn->tx_done : conn->tx_acked;
 }
+
 /* The peer's consumer cursor moved. */
 void conn_tx_acked(struct smcr_conn *, uint64_t pos);
 /* The ring goes back to the group, at once or when the device is done with it; what was not sent is dropped. */
@@ -204,16 +206,17 @@ void conn_rx_cdc(struct link *, const uint8_t *buf, size_t len);
 
 /* -- close.c -- */
 enum close_event {
-	CLOSE_APP_SHUTDOWN,	/* smcr_shutdown_wr: D is sent */
-	CLOSE_APP_CLOSE,	/* smcr_close: C is sent */
-	CLOSE_PEER_DONE,	/* D received */
-	CLOSE_PEER_CLOSED,	/* C received */
-	CLOSE_PEER_ABORT,	/* A received */
-	CLOSE_LOCAL_ABORT,	/* A is owed */
-	CLOSE_ABORT_SENT,	/* our A is complete */
+	CLOSE_APP_SHUTDOWN, /* smcr_shutdown_wr: D is sent */
+	CLOSE_APP_CLOSE,    /* smcr_close: C is sent */
+	CLOSE_PEER_DONE,    /* D received */
+	CLOSE_PEER_CLOSED,  /* C received */
+	CLOSE_PEER_ABORT,   /* A received */
+	CLOSE_LOCAL_ABORT,  /* A is owed */
+	CLOSE_ABORT_SENT,   /* our A is complete */
 	CLOSE_TIMEOUT,
 	CLOSE_EVENT_CNT,
 };
+
 void close_event(struct smcr_conn *, enum close_event);
 /* Resets an established connection: the user is told at once, A follows where it may (4.8.2). */
 void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);

@@ -14,15 +14,14 @@
 
 /* How positions map into one RMB element. */
 struct cursor_space {
-	uint32_t base;		/* 0, or 4 with eye catchers */
-	uint32_t usable;	/* bytes of data the element holds: size - base */
+	uint32_t base;   /* 0, or 4 with eye catchers */
+	uint32_t usable; /* bytes of data the element holds: size - base */
 };
 
 static inline struct cursor_space
 cursor_space(uint32_t elem_size, bool eye_catcher)
 {
-	return eye_catcher ? (struct cursor_space){ 4, elem_size - 4 }
-	    : (struct cursor_space){ 0, elem_size };
+	return eye_catcher ? (struct cursor_space){ 4, elem_size - 4 } : (struct cursor_space){ 0, elem_size };
 }
 
 /* Offset in the element of stream position pos. */

@@ -15,7 +15,7 @@
 #define CONNS_PER_CHUNK 64
 #define RDVS_PER_CHUNK 16
 #define WC_BATCH 64
-#define WC_BUDGET 8192		/* completions handled in one poll, per device */
+#define WC_BUDGET 8192 /* completions handled in one poll, per device */
 
 void
 smcr_config_init(struct smcr_config *cfg)
@@ -334,8 +334,7 @@ engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *peer, uin
 }
 
 void
-engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link,
-    const char *text)
+engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
 {
 	unsigned at = (eng->log_first + eng->log_cnt) % SMCR_LOG_MAX;
 	bool full = eng->log_cnt == SMCR_LOG_MAX;

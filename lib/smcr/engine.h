@@ -19,22 +19,22 @@ struct smcr {
 	struct rng *rng;
 	int64_t now_ns;
 	struct timerq timers;
-	uint8_t peer_id[8];		/* ours: 2 random bytes and a MAC (A.2.1) */
-	uint8_t mac[6];			/* random, for devices without one */
+	uint8_t peer_id[8]; /* ours: 2 random bytes and a MAC (A.2.1) */
+	uint8_t mac[6];     /* random, for devices without one */
 	struct rnic_dev *devs[SMCR_DEVS_MAX];
 	unsigned dev_cnt;
-	struct idtable conns;		/* by alert token */
+	struct idtable conns; /* by alert token */
 	struct slab conn_slab;
-	struct slab rdv_slab;		/* apart, so that after a burst of rendezvous the memory goes back */
+	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */
 	struct list_node lgrs;
-	struct list_node dead_lgrs;	/* freed at the end of the turn */
+	struct list_node dead_lgrs; /* freed at the end of the turn */
 	uint32_t lgr_next_id;
-	struct list_node peers;		/* first contact going on, failed or held off */
-	struct list_node events;	/* connections with SMCR_EV_ */
+	struct list_node peers;  /* first contact going on, failed or held off */
+	struct list_node events; /* connections with SMCR_EV_ */
 	struct list_node dead_conns;
-	struct list_node busy_links;	/* with something to post */
+	struct list_node busy_links; /* with something to post */
 	bool links_to_free;
-	bool links_failed;	/* some link has `failed` */
+	bool links_failed; /* some link has `failed` */
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;

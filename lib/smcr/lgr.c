@@ -9,7 +9,7 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
-#define CLIENT_EXTRA_MS 10000	/* the server ends an idle group; the client only if it does not (3.5.4) */
+#define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
 #define LGR_TIMERS (2 + LLC_FLOW_CNT + LINK_SLOTS)
 
 static void
@@ -96,7 +96,7 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
 
 		if (conn->state == CONN_RENDEZVOUS)
-			rdv_end(conn, reason, why);	/* past our Accept: nothing else is left (C.1) */
+			rdv_end(conn, reason, why); /* past our Accept: nothing else is left (C.1) */
 		else
 			conn_link_lost(conn, reason, why);
 	}

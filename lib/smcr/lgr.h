@@ -17,37 +17,37 @@
 #include "smcr/smcr.h"
 
 enum lgr_state {
-	LGR_FORMING,		/* first contact goes on */
+	LGR_FORMING, /* first contact goes on */
 	LGR_ACTIVE,
-	LGR_DELETING,		/* never offered; ends when DELETE LINK is through */
-	LGR_DEAD,		/* freed at the end of the turn */
+	LGR_DELETING, /* never offered; ends when DELETE LINK is through */
+	LGR_DEAD,     /* freed at the end of the turn */
 };
 
 /* Send rings: slabs of buffers registered on every link, lent to connections while bytes are in flight. */
 struct sndbuf_slab;
 
 struct lgr {
-	struct list_node node;	/* engine's groups */
+	struct list_node node; /* engine's groups */
 	struct smcr *eng;
 	uint32_t id;
 	enum smcr_role role;
 	enum lgr_state state;
 	const char *down_why;
 	const char *delete_why;
-	unsigned version;	/* SMC version: 1 */
-	bool rfc_cursors;	/* what we say in CONFIRM LINK: the configuration when the group was made */
-	bool eye_catcher;	/* RFC cursors: the peer's CONFIRM LINK lacked the flags */
+	unsigned version; /* SMC version: 1 */
+	bool rfc_cursors; /* what we say in CONFIRM LINK: the configuration when the group was made */
+	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */
 	uint8_t peer_id[8];
-	char peer_key[64];	/* client */
-	uint64_t token;		/* iWARP: secret that MPA connections of this group show */
+	char peer_key[64]; /* client */
+	uint64_t token;    /* iWARP: secret that MPA connections of this group show */
 	uint16_t peer_mpa_port;
 	int64_t born_ns;
 
 	struct link links[LINK_SLOTS];
-	unsigned link_cnt;	/* not LINK_FREE */
+	unsigned link_cnt; /* not LINK_FREE */
 	unsigned active_cnt;
 	uint8_t next_link_number;
-	uint8_t links_limit;	/* the smaller of both sides' */
+	uint8_t links_limit; /* the smaller of both sides' */
 
 	struct list_node rmbs;
 	uint32_t rmb_cnt, rmb_next_number;
@@ -55,18 +55,18 @@ struct lgr {
 	uint32_t remote_rmb_cnt, remote_next_number;
 
 	struct list_node sndbuf_slabs;
-	struct list_node sndbuf_free;	/* last in, first out: warm pages first; at its end those parked */
+	struct list_node sndbuf_free; /* last in, first out: warm pages first; at its end those parked */
 	uint64_t sndbuf_bytes;
 	uint32_t sndbuf_lent;
-	bool sndbuf_waiting;	/* there may be connections with tx_ring_short */
+	bool sndbuf_waiting; /* there may be connections with tx_ring_short */
 
-	struct list_node conns;	/* all connections that hold elements of the group */
+	struct list_node conns; /* all connections that hold elements of the group */
 	uint32_t conn_cnt;
-	struct smcr_conn *first_conn;	/* whose rendezvous makes the group, while LGR_FORMING */
+	struct smcr_conn *first_conn; /* whose rendezvous makes the group, while LGR_FORMING */
 
-	struct list_node wait_rmb;	/* rdv->wait of connections that wait for a new RMB to be confirmed */
+	struct list_node wait_rmb; /* rdv->wait of connections that wait for a new RMB to be confirmed */
 	struct llc_flow flow[LLC_FLOW_CNT];
-	struct remote_rmb *cont_rmb;	/* the peer's CONFIRM RKEY that goes on in CONTINUATIONs */
+	struct remote_rmb *cont_rmb; /* the peer's CONFIRM RKEY that goes on in CONTINUATIONs */
 	uint8_t cont_left;
 	struct timer idle;
 	struct timer rmb_idle;
@@ -113,12 +113,12 @@ void sndbuf_deregister_all(struct lgr *, struct link *);
 void sndbuf_free_all(struct lgr *);
 
 struct sndbuf {
-	struct list_node node;	/* lgr->sndbuf_free while not lent */
+	struct list_node node; /* lgr->sndbuf_free while not lent */
 	struct sndbuf_slab *slab;
 	uint8_t *buf;
 	uint32_t size;
-	const struct link *parked_on;	/* NULL when it may be lent */
-	uint64_t parked_until;		/* request */
+	const struct link *parked_on; /* NULL when it may be lent */
+	uint64_t parked_until;        /* request */
 };
 
 #endif

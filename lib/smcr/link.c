@@ -9,7 +9,7 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
-#define RECV_LEN 64		/* a message has 44 bytes; 64 keeps buffers on cache lines */
+#define RECV_LEN 64 /* a message has 44 bytes; 64 keeps buffers on cache lines */
 #define REPOST_MAX (sizeof(((struct link *)0)->recv_repost) / sizeof(uint32_t))
 
 static size_t
@@ -146,7 +146,7 @@ link_connected(struct link *link)
 	link->state = LINK_CONFIRMING;
 	link->last_rx_ns = link->lgr->eng->now_ns;
 	if (link->lgr->active_cnt == 0)
-		rdv_link_connected(link->lgr);	/* not a second one that is on offer */
+		rdv_link_connected(link->lgr); /* not a second one that is on offer */
 }
 
 void
@@ -244,7 +244,7 @@ link_recv_repost(struct link *link)
 
 	link->recv_repost_cnt = 0;
 	if (n > 0 && link->state != LINK_DOWN)
-		(void)post(link, link->recv_repost, n);	/* a broken QP reports itself */
+		(void)post(link, link->recv_repost, n); /* a broken QP reports itself */
 }
 
 void
@@ -263,5 +263,5 @@ link_recv(struct link *link, const struct rnic_wc *wc)
 	if (link->recv_repost_cnt == REPOST_MAX)
 		link_recv_repost(link);
 	else
-		link_kick(link);	/* reposted by the next flush at the latest */
+		link_kick(link); /* reposted by the next flush at the latest */
 }

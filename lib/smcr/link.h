@@ -19,19 +19,19 @@
 #include "smcr/smcr.h"
 #include "wire/llc.h"
 
-#define LINK_MSG_LEN 44		/* every LLC and CDC message (RFC 7609 A.3, A.4) */
-#define LINK_LLC_QUEUE 16	/* LLC messages waiting to be posted */
-#define LINK_SIGNAL_EVERY 64	/* at least one request in so many is signaled */
+#define LINK_MSG_LEN 44      /* every LLC and CDC message (RFC 7609 A.3, A.4) */
+#define LINK_LLC_QUEUE 16    /* LLC messages waiting to be posted */
+#define LINK_SIGNAL_EVERY 64 /* at least one request in so many is signaled */
 
 struct lgr;
 struct smcr_conn;
 
 enum link_state {
-	LINK_FREE,		/* slot not in use */
-	LINK_CONNECTING,	/* QP made, not connected */
-	LINK_CONFIRMING,	/* connected, CONFIRM LINK exchange not done */
+	LINK_FREE,       /* slot not in use */
+	LINK_CONNECTING, /* QP made, not connected */
+	LINK_CONFIRMING, /* connected, CONFIRM LINK exchange not done */
 	LINK_ACTIVE,
-	LINK_DOWN,		/* no more posts; waits to be freed at the end of the turn */
+	LINK_DOWN, /* no more posts; waits to be freed at the end of the turn */
 };
 
 enum link_wr_kind {
@@ -43,10 +43,10 @@ enum link_wr_kind {
 /* What a posted request was, by wr_id. */
 struct link_wr {
 	enum link_wr_kind kind;
-	uint32_t conn_id;	/* write, CDC */
-	uint64_t tx_end;	/* CDC: stream position up to which its writes reach */
-	uint16_t seq;		/* CDC: its sequence number */
-	enum llc_type llc;	/* LLC */
+	uint32_t conn_id;  /* write, CDC */
+	uint64_t tx_end;   /* CDC: stream position up to which its writes reach */
+	uint16_t seq;      /* CDC: its sequence number */
+	enum llc_type llc; /* LLC */
 	bool llc_response;
 };
 
@@ -59,55 +59,55 @@ struct link_llc {
 
 struct link {
 	struct lgr *lgr;
-	unsigned slot;		/* index in lgr->links */
+	unsigned slot; /* index in lgr->links */
 	enum link_state state;
-	const char *down_why;	/* static text */
-	uint8_t number;		/* link number of the peers, never 0 */
+	const char *down_why; /* static text */
+	uint8_t number;       /* link number of the peers, never 0 */
 	uint32_t user_id, peer_user_id;
 
 	struct rnic_dev *dev;
-	struct rnic_info info;	/* of the device, when the link was made */
+	struct rnic_info info; /* of the device, when the link was made */
 	struct rnic_pd *pd;
-	struct rnic_qp *qp;	/* qp->ctx is this link */
+	struct rnic_qp *qp; /* qp->ctx is this link */
 	bool connected;
-	bool failed;		/* a request did: down by the end of this smcr_poll */
-	struct rnic_remote remote;	/* valid from CLC or ADD LINK on */
-	uint8_t mtu_code;	/* of the path: the smaller of both */
+	bool failed;               /* a request did: down by the end of this smcr_poll */
+	struct rnic_remote remote; /* valid from CLC or ADD LINK on */
+	uint8_t mtu_code;          /* of the path: the smaller of both */
 
 	/* receive */
-	uint8_t *recv_buf;	/* rq_depth buffers of RECV_LEN */
+	uint8_t *recv_buf; /* rq_depth buffers of RECV_LEN */
 	struct rnic_mr *recv_mr;
-	uint32_t recv_repost[64];	/* buffers to be posted again, in batches */
+	uint32_t recv_repost[64]; /* buffers to be posted again, in batches */
 	unsigned recv_repost_cnt;
-	int64_t last_rx_ns;	/* activity is something received (4.5.3) */
+	int64_t last_rx_ns; /* activity is something received (4.5.3) */
 
 	/* send */
-	struct link_wr *wr;	/* ring of sq_depth + 1 entries, by wr_id % wr_cap */
+	struct link_wr *wr; /* ring of sq_depth + 1 entries, by wr_id % wr_cap */
 	uint32_t wr_cap;
-	uint64_t wr_head;	/* next wr_id */
-	uint64_t wr_tail;	/* oldest not complete */
-	struct rnic_send_wr held;	/* handed in, not yet posted: see link_post */
+	uint64_t wr_head;         /* next wr_id */
+	uint64_t wr_tail;         /* oldest not complete */
+	struct rnic_send_wr held; /* handed in, not yet posted: see link_post */
 	bool has_held;
 	uint8_t held_msg[LINK_MSG_LEN];
-	uint32_t unsignaled;	/* posted since the last signaled one */
+	uint32_t unsignaled; /* posted since the last signaled one */
 
-	uint32_t sends_max;	/* most Sends that the device ever had room for */
-	bool want_confirm;	/* somebody waits for completions */
-	uint64_t confirm_head;	/* wr_head when they were last asked for */
+	uint32_t sends_max;    /* most Sends that the device ever had room for */
+	bool want_confirm;     /* somebody waits for completions */
+	uint64_t confirm_head; /* wr_head when they were last asked for */
 
 	struct link_llc llc_queue[LINK_LLC_QUEUE];
 	unsigned llc_first, llc_cnt;
 
-	struct list_node ready;	/* conns with something to send, round robin */
-	struct list_node eng_node;	/* engine's list of links with work (ready, LLC or held) */
-	uint32_t conn_cnt;	/* connections that send over this link */
+	struct list_node ready;    /* conns with something to send, round robin */
+	struct list_node eng_node; /* engine's list of links with work (ready, LLC or held) */
+	uint32_t conn_cnt;         /* connections that send over this link */
 
 	/* TEST LINK (4.5.3) */
 	struct timer keepalive;
 	bool test_pending;
 	uint8_t test_data[16];
 	int64_t test_sent_ns;
-	int64_t rtt_ns;		/* -1 = none yet */
+	int64_t rtt_ns; /* -1 = none yet */
 };
 
 /* -- link_tx.c: used by tx.c, llc.c and the engine's flush -- */

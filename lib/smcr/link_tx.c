@@ -12,9 +12,9 @@
 
 #include "smcr/engine.h"
 
-#define LLC_RESERVE 2		/* send queue entries that data leaves while anything is outstanding */
-#define TURN_BYTES (1024u * 1024)	/* data posted in one flush at most */
-#define STEP_WRS 3		/* what a data step may need: two writes and the CDC message */
+#define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
+#define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
+#define STEP_WRS 3                /* what a data step may need: two writes and the CDC message */
 
 static bool
 usable(const struct link *link)
@@ -112,7 +112,7 @@ void
 link_post_end(struct link *link)
 {
 	if (usable(link))
-		(void)post_held(link, true);	/* no room: the next flush tries again; broken: the device says so */
+		(void)post_held(link, true); /* no room: the next flush tries again; broken: the device says so */
 }
 
 void
@@ -131,8 +131,7 @@ confirm(struct link *link)
 	link_room(link, &room);
 	if (room.sends > link->sends_max)
 		link->sends_max = room.sends;
-	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE ||
-	    room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
+	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE || room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
 		link->want_confirm = true;
 	if (!link->want_confirm || link->has_held)
 		return;
@@ -225,7 +224,7 @@ flush_conns(struct link *link, struct rnic_room *room)
 
 		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), room))
 			continue;
-		list_remove(n);		/* it may have scheduled itself */
+		list_remove(n); /* it may have scheduled itself */
 		list_push(room->wrs < wrs && room->bytes > 0 ? &link->ready : &later, n);
 	}
 	put_back(&link->ready, &later);
@@ -287,7 +286,7 @@ hand_back(struct link *link, bool ok)
 	link->wr_tail++;
 	switch (what.kind) {
 	case LINK_WR_WRITE:
-		break;		/* the CDC message behind it speaks for it */
+		break; /* the CDC message behind it speaks for it */
 	case LINK_WR_CDC:
 		conn = idtable_get(&eng->conns, what.conn_id);
 		if (ok && conn != NULL && conn->link == link)

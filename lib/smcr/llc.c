@@ -22,15 +22,13 @@ static const struct {
 	[LLC_CONFIRM_LINK] = { llc_confirm_link_req, NULL, NULL, llc_confirm_link_rsp },
 	[LLC_ADD_LINK] = { llc_add_link_req, NULL, llc_add_link_fyi, llc_add_link_rsp },
 	[LLC_ADD_LINK_CONT] = { NULL, NULL, NULL, NULL },
-	[LLC_DELETE_LINK] = { llc_delete_link_from_server, llc_delete_link_rsp,
-	    llc_delete_link_from_client, llc_delete_link_rsp },
-	[LLC_CONFIRM_RKEY] = { llc_confirm_rkey_req, llc_confirm_rkey_rsp,
-	    llc_confirm_rkey_req, llc_confirm_rkey_rsp },
+	[LLC_DELETE_LINK] = { llc_delete_link_from_server, llc_delete_link_rsp, llc_delete_link_from_client,
+	    llc_delete_link_rsp },
+	[LLC_CONFIRM_RKEY] = { llc_confirm_rkey_req, llc_confirm_rkey_rsp, llc_confirm_rkey_req, llc_confirm_rkey_rsp },
 	[LLC_TEST_LINK] = { llc_test_link_req, llc_test_link_rsp, llc_test_link_req, llc_test_link_rsp },
-	[LLC_CONFIRM_RKEY_CONT] = { llc_confirm_rkey_cont_req, llc_confirm_rkey_cont_rsp,
-	    llc_confirm_rkey_cont_req, llc_confirm_rkey_cont_rsp },
-	[LLC_DELETE_RKEY] = { llc_delete_rkey_req, llc_delete_rkey_rsp,
-	    llc_delete_rkey_req, llc_delete_rkey_rsp },
+	[LLC_CONFIRM_RKEY_CONT] = { llc_confirm_rkey_cont_req, llc_confirm_rkey_cont_rsp, llc_confirm_rkey_cont_req,
+	    llc_confirm_rkey_cont_rsp },
+	[LLC_DELETE_RKEY] = { llc_delete_rkey_req, llc_delete_rkey_rsp, llc_delete_rkey_req, llc_delete_rkey_rsp },
 };
 
 static void
@@ -146,7 +144,6 @@ llc_sent(struct link *link, enum llc_type type, bool response, bool ok)
 	if (type == LLC_CONFIRM_LINK && !response && ok && lgr->first_conn != NULL)
 		lgr->first_conn->rdv->confirm_link_in = true;
 	/* Delivered, or the client was so quick to comply that our link is gone already. */
-	if (type == LLC_DELETE_LINK && !response &&
-	    lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
+	if (type == LLC_DELETE_LINK && !response && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
 }

@@ -17,21 +17,21 @@ struct rmb;
 
 /* At most one exchange of each kind runs in a group. */
 enum llc_flow_kind {
-	LLC_FLOW_LINK,		/* CONFIRM LINK / ADD LINK / DELETE LINK: changes the links; exclusive */
-	LLC_FLOW_RKEY,		/* our CONFIRM RKEY or DELETE RKEY; the peer's may overlap */
+	LLC_FLOW_LINK, /* CONFIRM LINK / ADD LINK / DELETE LINK: changes the links; exclusive */
+	LLC_FLOW_RKEY, /* our CONFIRM RKEY or DELETE RKEY; the peer's may overlap */
 	LLC_FLOW_CNT,
 };
 
 enum llc_step {
 	LLC_IDLE,
 	/* LLC_FLOW_LINK */
-	LLC_WAIT_CONFIRM_LINK,		/* client, first contact: CONFIRM LINK request awaited */
-	LLC_WAIT_CONFIRM_LINK_RSP,	/* server */
-	LLC_WAIT_ADD_LINK,		/* client, first contact */
-	LLC_WAIT_ADD_LINK_RSP,		/* server */
-	LLC_WAIT_DELETE_LINK_RSP,	/* server: one link is taken back */
-	LLC_WAIT_DELETE_LINK_SENT,	/* DELETE LINK for all is out: its completion awaited */
-	LLC_WAIT_DELETE_LINK,		/* client asked for the end of the group: the server's DELETE LINK awaited */
+	LLC_WAIT_CONFIRM_LINK,     /* client, first contact: CONFIRM LINK request awaited */
+	LLC_WAIT_CONFIRM_LINK_RSP, /* server */
+	LLC_WAIT_ADD_LINK,         /* client, first contact */
+	LLC_WAIT_ADD_LINK_RSP,     /* server */
+	LLC_WAIT_DELETE_LINK_RSP,  /* server: one link is taken back */
+	LLC_WAIT_DELETE_LINK_SENT, /* DELETE LINK for all is out: its completion awaited */
+	LLC_WAIT_DELETE_LINK,      /* client asked for the end of the group: the server's DELETE LINK awaited */
 	/* LLC_FLOW_RKEY */
 	LLC_WAIT_CONFIRM_RKEY_RSP,
 	LLC_WAIT_DELETE_RKEY_RSP,
@@ -40,11 +40,11 @@ enum llc_step {
 struct llc_flow {
 	enum llc_step step;
 	struct lgr *lgr;
-	struct link *link;	/* over which it runs */
-	struct link *new_link;	/* LLC_FLOW_LINK: the one offered by ADD LINK */
-	struct rmb *rmb;	/* LLC_FLOW_RKEY */
-	unsigned next_slot;	/* CONFIRM RKEY: links not told yet start here */
-	uint8_t left;		/* and are so many */
+	struct link *link;     /* over which it runs */
+	struct link *new_link; /* LLC_FLOW_LINK: the one offered by ADD LINK */
+	struct rmb *rmb;       /* LLC_FLOW_RKEY */
+	unsigned next_slot;    /* CONFIRM RKEY: links not told yet start here */
+	uint8_t left;          /* and are so many */
 	struct timer timer;
 };
 

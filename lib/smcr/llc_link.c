@@ -29,8 +29,7 @@ confirm_link_fits(struct link *link, const struct llc_confirm_link *m)
 {
 	struct lgr *lgr = link->lgr;
 
-	if (m->qpn != link->remote.qpn || m->link_num == 0 ||
-	    memcmp(m->gid, link->remote.gid.b, sizeof(m->gid)) != 0 ||
+	if (m->qpn != link->remote.qpn || m->link_num == 0 || memcmp(m->gid, link->remote.gid.b, sizeof(m->gid)) != 0 ||
 	    memcmp(m->mac, link->remote.mac, sizeof(m->mac)) != 0)
 		return false;
 	link->peer_user_id = m->link_uid;
@@ -155,7 +154,7 @@ reject_add_link(struct link *link, const struct llc_msg *req, uint8_t reason)
 	msg.response = true;
 	msg.add_link.rejected = true;
 	msg.add_link.reject_reason = reason;
-	(void)link_send_llc(link, &msg);	/* a full queue is a broken link, which reports itself */
+	(void)link_send_llc(link, &msg); /* a full queue is a broken link, which reports itself */
 }
 
 void
@@ -231,7 +230,7 @@ llc_add_link_rsp(struct link *link, const struct llc_msg *msg)
 
 	if (f->step != LLC_WAIT_ADD_LINK_RSP || f->link != link || f->new_link == NULL ||
 	    msg->add_link.link_num != f->new_link->number) {
-		lgr->eng->ctr.llc_ignored++;	/* late: the exchange timed out meanwhile */
+		lgr->eng->ctr.llc_ignored++; /* late: the exchange timed out meanwhile */
 		return;
 	}
 	if (msg->add_link.rejected) {
@@ -283,8 +282,8 @@ llc_delete_group(struct lgr *lgr, uint32_t reason)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
 		return;
 	}
-	llc_start(lgr, LLC_FLOW_LINK, server ? LLC_WAIT_DELETE_LINK_SENT : LLC_WAIT_DELETE_LINK, link,
-	    lgr->eng->cfg.llc_ms);
+	llc_start(
+	    lgr, LLC_FLOW_LINK, server ? LLC_WAIT_DELETE_LINK_SENT : LLC_WAIT_DELETE_LINK, link, lgr->eng->cfg.llc_ms);
 }
 
 static void

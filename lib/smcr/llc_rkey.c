@@ -249,7 +249,7 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	llc_done(lgr, LLC_FLOW_RKEY);
 	if (msg->delete_rkey.negative)
-		rmb->state = RMB_CONFIRMED;	/* the peer still holds it: asked again after the idle time */
+		rmb->state = RMB_CONFIRMED; /* the peer still holds it: asked again after the idle time */
 	else
 		rmb_free(rmb);
 	/* Connections may have asked for an RMB meanwhile. */

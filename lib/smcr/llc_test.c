@@ -20,7 +20,7 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 		return;
 	}
 	if (eng->cfg.keepalive_ms == 0)
-		return;		/* switched off meanwhile */
+		return; /* switched off meanwhile */
 	if (due > now_ns) {
 		timer_arm(&eng->timers, t, due);
 		return;
@@ -43,7 +43,7 @@ llc_keepalive_arm(struct link *link)
 	struct smcr *eng = link->lgr->eng;
 
 	if (link->test_pending)
-		return;		/* the answer's time runs */
+		return; /* the answer's time runs */
 	if (eng->cfg.keepalive_ms > 0)
 		engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
 	else

@@ -7,9 +7,9 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
-#define PEERS_MAX 1024		/* remembered at once: peer ids come from strangers */
-#define ATTEMPTS_MAX 2		/* a failed first contact is tried once more for those who wait */
-#define HOLD_AFTER 2		/* failed rounds before the peer is held off */
+#define PEERS_MAX 1024 /* remembered at once: peer ids come from strangers */
+#define ATTEMPTS_MAX 2 /* a failed first contact is tried once more for those who wait */
+#define HOLD_AFTER 2   /* failed rounds before the peer is held off */
 
 static bool
 peer_is(const struct peer *p, enum smcr_role role, const char *key, const uint8_t peer_id[8])
@@ -84,7 +84,7 @@ peer_learn(struct smcr *eng, const char *key, const uint8_t peer_id[8])
 	struct peer *p = peer_get(eng, SMCR_CLIENT, key, NULL);
 
 	if (p == NULL)
-		return;		/* they join one after the other, as long as memory is out */
+		return; /* they join one after the other, as long as memory is out */
 	p->id_known = true;
 	memcpy(p->peer_id, peer_id, sizeof(p->peer_id));
 }
@@ -149,8 +149,7 @@ peer_failed(struct smcr *eng, struct peer *p)
 			memcpy(what, p->key, sizeof(what));
 		else
 			engine_hex_id(p->peer_id, what);
-		engine_log_peer(eng, SMCR_LOG_HELD_OFF, what, (uint64_t)(hold / MS),
-		    "first contact failed repeatedly");
+		engine_log_peer(eng, SMCR_LOG_HELD_OFF, what, (uint64_t)(hold / MS), "first contact failed repeatedly");
 	}
 	while ((n = list_pop(&p->waiting)) != NULL) {
 		struct smcr_conn *conn = CONTAINER_OF(n, struct rdv, wait)->conn;

@@ -17,17 +17,17 @@
 #include "smcr/smcr.h"
 
 struct peer {
-	struct list_node node;		/* eng->peers */
+	struct list_node node; /* eng->peers */
 	enum smcr_role role;
-	char key[64];			/* client */
-	uint8_t peer_id[8];		/* server; client: what the key names, when id_known */
-	bool id_known;			/* client: a group made under another key leads there too */
+	char key[64];       /* client */
+	uint8_t peer_id[8]; /* server; client: what the key names, when id_known */
+	bool id_known;      /* client: a group made under another key leads there too */
 	struct smcr_conn *leader;
-	struct list_node waiting;	/* rdv->wait */
-	unsigned attempts;		/* leaders that failed while others waited */
-	unsigned failures;		/* rounds that failed in a row */
+	struct list_node waiting; /* rdv->wait */
+	unsigned attempts;        /* leaders that failed while others waited */
+	unsigned failures;        /* rounds that failed in a row */
 	int64_t hold_until_ns;
-	bool busy;			/* peer_done is at work: not to be freed */
+	bool busy; /* peer_done is at work: not to be freed */
 };
 
 /* Finds or makes; NULL when memory is out or first contact goes on with too many peers. */
@@ -41,10 +41,11 @@ void peer_lead(struct peer *, struct smcr_conn *);
 void peer_wait(struct peer *, struct smcr_conn *);
 
 enum peer_outcome {
-	PEER_OK,		/* there is a group now */
-	PEER_FAILED,		/* first contact failed */
-	PEER_VOID,		/* the leader went away for reasons of its own, or was declined before first contact */
+	PEER_OK,     /* there is a group now */
+	PEER_FAILED, /* first contact failed */
+	PEER_VOID,   /* the leader went away for reasons of its own, or was declined before first contact */
 };
+
 /* The leader is through. Lets the waiting ones go on; may free the peer. */
 void peer_done(struct smcr *, struct peer *, enum peer_outcome);
 /* A waiting connection goes away. May free the peer. */

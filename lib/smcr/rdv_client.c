@@ -21,7 +21,7 @@ send_proposal(struct smcr_conn *conn)
 	}
 	info = rnic_query(dev);
 	p->typev1 = CLC_PATH_R;
-	p->typev2 = CLC_PATH_R;		/* version 1: both nibbles are zero */
+	p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
 	memcpy(p->peer_id, eng->peer_id, sizeof(p->peer_id));
 	memcpy(p->gid, info.gid.b, sizeof(p->gid));
 	memcpy(p->mac, info.mac, sizeof(p->mac));
@@ -60,7 +60,7 @@ has_group(const struct smcr *eng, const char *key)
 
 		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < eng->cfg.conns_per_group &&
 		    (strcmp(lgr->peer_key, key) == 0 ||
-		    (id != NULL && memcmp(lgr->peer_id, id, sizeof(lgr->peer_id)) == 0)))
+		        (id != NULL && memcmp(lgr->peer_id, id, sizeof(lgr->peer_id)) == 0)))
 			return true;
 	}
 	return false;
@@ -149,8 +149,8 @@ rdv_client_connected(struct smcr_conn *conn)
 	if (conn->rdv->step != RDV_CONNECTING)
 		return;
 	rdv_send_accept(conn, CLC_CONFIRM, conn->rdv->link, true);
-	rdv_step(conn, RDV_WAIT_GROUP, 0);	/* the LLC timers watch from here on */
-	rdv_read(conn);				/* the server may still decline */
+	rdv_step(conn, RDV_WAIT_GROUP, 0); /* the LLC timers watch from here on */
+	rdv_read(conn);                    /* the server may still decline */
 	llc_first_contact(conn->rdv->link);
 }
 

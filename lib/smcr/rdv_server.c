@@ -64,7 +64,7 @@ proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 		return;
 	}
 	conn->rdv->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
-	rdv_step(conn, RDV_WAIT_ADMIT, 0);	/* the user bounds its connect */
+	rdv_step(conn, RDV_WAIT_ADMIT, 0); /* the user bounds its connect */
 	if (conn->rdv->prewarm)
 		rdv_server_choose(conn);
 	else
@@ -163,7 +163,7 @@ contact(struct smcr_conn *conn)
 {
 	if (!conn->rdv->confirm_in || !conn->rdv->link->connected || conn->rdv->step != RDV_WAIT_LINK)
 		return;
-	rdv_step(conn, RDV_WAIT_LINK, 0);	/* the LLC timers watch from here on */
+	rdv_step(conn, RDV_WAIT_LINK, 0); /* the LLC timers watch from here on */
 	llc_first_contact(conn->rdv->link);
 }
 
@@ -191,7 +191,7 @@ confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 		return;
 	}
 	rdv_step(conn, RDV_WAIT_LINK, conn->eng->cfg.llc_ms);
-	rdv_read(conn);		/* the client may still decline */
+	rdv_read(conn); /* the client may still decline */
 	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0)
 		rdv_decline(conn, CLC_DIAG_READY_LINK);
 	else

@@ -10,14 +10,13 @@
 
 #include "smcr/engine.h"
 
-#define LATE_DECLINE_MS 1000	/* as Linux waits */
+#define LATE_DECLINE_MS 1000 /* as Linux waits */
 
 /* -- groups and waiting lists that a connection in rendezvous hangs on -- */
 
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
 static void
-rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why,
-    bool quarantine)
+rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why, bool quarantine)
 {
 	struct rdv *r = conn->rdv;
 	struct peer *p = r->peer_ent;
@@ -28,7 +27,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	if (lgr != NULL && lgr->first_conn == conn)
 		lgr->first_conn = NULL;
 	else {
-		waited = lgr;		/* for an RMB */
+		waited = lgr; /* for an RMB */
 		lgr = NULL;
 	}
 	if (conn->lgr != NULL)
@@ -160,8 +159,8 @@ await_late_decline(struct smcr_conn *conn)
 }
 
 static void
-rdv_quit(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *detail,
-    bool quarantine)
+rdv_quit(
+    struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *detail, bool quarantine)
 {
 	rdv_leave(conn, outcome, reason, detail, quarantine);
 	rdv_over(conn);
@@ -225,7 +224,8 @@ end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 {
 	const struct rdv *r = conn->rdv;
 
-	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN || reason == SMCR_R_TIMEOUT)
+	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
+	    reason == SMCR_R_TIMEOUT)
 		return false;
 	if (r->lgr != NULL && r->lgr->first_conn == conn)
 		return true;
@@ -336,7 +336,7 @@ rdv_send(struct smcr_conn *conn, const struct clc_msg *msg)
 	struct rdv *r = conn->rdv;
 	int n = clc_encode(msg, r->out + r->out_len, sizeof(r->out) - r->out_len);
 
-	assert(n > 0);		/* our own values, and room for two messages */
+	assert(n > 0); /* our own values, and room for two messages */
 	engine_trace(conn->eng, SMCR_TRACE_CLC, true, r->link, conn->id, r->out + r->out_len, (size_t)n);
 	conn->eng->ctr.clc_sent++;
 	r->out_len += (size_t)n;
@@ -490,7 +490,7 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 		a->ext.present = true;
 		a->ext.version = CLC_SMCRD_EXT_VERSION;
 		a->ext.transports = link->info.transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP
-		    : CLC_TRANSPORT_ROCE;
+		                                                                 : CLC_TRANSPORT_ROCE;
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
 		a->ext.token = type == CLC_ACCEPT && first_contact ? link->lgr->token : 0;
@@ -507,7 +507,7 @@ rdv_transports(const struct smcr *eng)
 
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		bits |= rnic_query(eng->devs[i]).transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP
-		    : CLC_TRANSPORT_ROCE;
+		                                                                   : CLC_TRANSPORT_ROCE;
 	return bits;
 }
 
@@ -559,7 +559,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 {
 	bool fresh = lgr->state == LGR_FORMING;
 	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
-	    : remote_rmb_find(lgr, via, a->rkey);
+	                              : remote_rmb_find(lgr, via, a->rkey);
 	uint32_t size = clc_size_bytes(a->size_code);
 	struct smcr_conn *old;
 
@@ -685,7 +685,7 @@ rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const 
 		if (conn->rdv->confirm_link_out)
 			rdv_end(conn, reason, why);
 		else
-			rdv_decline(conn, diag);	/* the server's may cross it: RDV_LATE_DECLINE */
+			rdv_decline(conn, diag); /* the server's may cross it: RDV_LATE_DECLINE */
 		return;
 	case RDV_WAIT_LINK:
 		/* A CONFIRM LINK that never reached the client is not sent (C.2). */

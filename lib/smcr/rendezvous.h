@@ -38,8 +38,8 @@ void rdv_rmb_ready(struct lgr *, bool ok);
 
 /* -- shared by rdv_client.c and rdv_server.c -- */
 
-void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms);	/* 0: no timer */
-void rdv_read(struct smcr_conn *);	/* the next CLC message is awaited */
+void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms); /* 0: no timer */
+void rdv_read(struct smcr_conn *);                                     /* the next CLC message is awaited */
 void rdv_send(struct smcr_conn *, const struct clc_msg *);
 /* Accept or Confirm, from conn->rmb, conn->elem_idx and the link. */
 void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);

@@ -13,7 +13,7 @@
 #include "base/pages.h"
 #include "smcr/engine.h"
 
-#define FIRST_CNT 8		/* elements of a group's first RMB of a size; each further one has four times as many */
+#define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
 
 /* "RMBE" in EBCDIC. The contents are the implementation's choice (4.2). */
 static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
@@ -50,8 +50,8 @@ rmb_register(struct rmb *rmb, struct link *link)
 {
 	if (rmb->mr[link->slot] != NULL)
 		return 0;
-	return link->dev->ops->mr_reg(link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE,
-	    &rmb->mr[link->slot]);
+	return link->dev->ops->mr_reg(
+	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
 }
 
 void
@@ -233,8 +233,7 @@ rmb_elem_mark(struct rmb *rmb, uint8_t idx)
 bool
 rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
 {
-	return !rmb->lgr->eye_catcher ||
-	    memcmp(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher)) == 0;
+	return !rmb->lgr->eye_catcher || memcmp(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher)) == 0;
 }
 
 /* -- the peer's RMBs -- */
@@ -259,8 +258,7 @@ remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t
 	/* Not by remote_rmb_find: a peer may register several RMBs as one region, with one rkey. */
 	LIST_FOREACH(n, &lgr->remote_rmbs) {
 		rr = CONTAINER_OF(n, struct remote_rmb, node);
-		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey &&
-		    rr->on[link->slot].addr == addr)
+		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey && rr->on[link->slot].addr == addr)
 			return rr;
 	}
 	if (lgr->remote_rmb_cnt == SMCR_RMBS_PER_GROUP)

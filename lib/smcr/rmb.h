@@ -20,36 +20,36 @@ struct lgr;
 struct link;
 
 enum rmb_state {
-	RMB_NEW,		/* made; the peer has not been told on all links */
-	RMB_CONFIRMED,		/* elements may be used */
-	RMB_DELETING,		/* DELETE RKEY is out: elements may not be used */
+	RMB_NEW,       /* made; the peer has not been told on all links */
+	RMB_CONFIRMED, /* elements may be used */
+	RMB_DELETING,  /* DELETE RKEY is out: elements may not be used */
 };
 
 enum rmb_elem_state {
 	RMB_ELEM_FREE,
 	RMB_ELEM_USED,
-	RMB_ELEM_QUARANTINED,	/* the peer never said it is done: kept until the group ends (4.4.2) */
+	RMB_ELEM_QUARANTINED, /* the peer never said it is done: kept until the group ends (4.4.2) */
 };
 
 struct rmb_elem {
 	enum rmb_elem_state state;
-	uint32_t dirty;		/* bytes from the start of the element that may be non-zero */
-	bool reused;		/* was used before */
+	uint32_t dirty; /* bytes from the start of the element that may be non-zero */
+	bool reused;    /* was used before */
 };
 
 struct rmb {
-	struct list_node node;	/* lgr->rmbs */
+	struct list_node node; /* lgr->rmbs */
 	struct lgr *lgr;
-	uint32_t number;	/* within the group, from 1 */
+	uint32_t number; /* within the group, from 1 */
 	enum rmb_state state;
 	uint32_t elem_size;
-	uint32_t elem_cnt;	/* 1..255 */
-	uint64_t free_map[4];	/* bit idx - 1 */
-	uint32_t used;		/* elements not free, quarantined included */
+	uint32_t elem_cnt;    /* 1..255 */
+	uint64_t free_map[4]; /* bit idx - 1 */
+	uint32_t used;        /* elements not free, quarantined included */
 	uint32_t quarantined;
-	uint8_t *buf;		/* elem_size * elem_cnt bytes */
-	struct rnic_mr *mr[LINK_SLOTS];	/* by link slot */
-	int64_t idle_since_ns;	/* when used became 0 */
+	uint8_t *buf;                   /* elem_size * elem_cnt bytes */
+	struct rnic_mr *mr[LINK_SLOTS]; /* by link slot */
+	int64_t idle_since_ns;          /* when used became 0 */
 	struct rmb_elem elem[];
 };
 
@@ -79,15 +79,17 @@ bool rmb_elem_intact(const struct rmb *, uint8_t idx);
 
 /* The peer's RMB: RToken (rkey and address) on each link. */
 struct remote_rmb {
-	struct list_node node;	/* lgr->remote_rmbs */
+	struct list_node node; /* lgr->remote_rmbs */
 	uint32_t number;
-	uint32_t elem_size;	/* as told in CLC; 0 until first used */
+	uint32_t elem_size; /* as told in CLC; 0 until first used */
+
 	struct {
 		bool known;
 		uint32_t rkey;
 		uint64_t addr;
 	} on[LINK_SLOTS];
-	uint32_t conn_id[256];	/* by element index: our connection that uses it, 0 = free */
+
+	uint32_t conn_id[256]; /* by element index: our connection that uses it, 0 = free */
 	uint32_t used;
 };
 

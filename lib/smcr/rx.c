@@ -20,7 +20,7 @@ static bool
 update_due(const struct smcr_conn *conn)
 {
 	uint64_t usable = conn->rx_space.usable, gain = conn->rx_tail - conn->rx_told;
-	uint64_t window = usable - (conn->rx_head - conn->rx_told);	/* as the peer knows it */
+	uint64_t window = usable - (conn->rx_head - conn->rx_told); /* as the peer knows it */
 
 	if (conn->rx_blocked || conn->rx_update_req)
 		return gain > 0;
@@ -80,8 +80,8 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 
 	if (news) {
 		conn->eng->ctr.bytes_received += prod - conn->rx_head;
-		rmb_elem_dirty(conn->rmb, conn->elem_idx,
-		    conn->rx_space.base + (prod < usable ? (uint32_t)prod : usable));
+		rmb_elem_dirty(
+		    conn->rmb, conn->elem_idx, conn->rx_space.base + (prod < usable ? (uint32_t)prod : usable));
 		conn->rx_head = prod;
 	}
 	conn->rx_blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
@@ -119,7 +119,7 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		return;
 	}
 	if ((msg->conn_flags & CDC_ABORT) != 0) {
-		conn_peer_flags(conn, CDC_ABORT);	/* nothing else counts any more */
+		conn_peer_flags(conn, CDC_ABORT); /* nothing else counts any more */
 		return;
 	}
 	wrong = decode_cursors(conn, msg, &prod, &cons);
@@ -161,7 +161,7 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len)
 	}
 	conn = idtable_get(&eng->conns, msg.token);
 	if (conn != NULL && conn->lgr != link->lgr)
-		conn = NULL;		/* another group's: none of this peer's business */
+		conn = NULL; /* another group's: none of this peer's business */
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
 	if (conn == NULL)
@@ -213,7 +213,7 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 	conn->rx_tail += len;
 	if (conn->rx_urgent != 0 && conn->rx_tail >= conn->rx_urgent) {
 		conn->rx_urgent = 0;
-		owe_update(conn);	/* the peer waits for it, whatever its window (4.7.5) */
+		owe_update(conn); /* the peer waits for it, whatever its window (4.7.5) */
 	} else if (update_due(conn)) {
 		owe_update(conn);
 	}

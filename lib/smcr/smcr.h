@@ -35,11 +35,11 @@
 struct smcr;
 struct smcr_conn;
 
-#define SMCR_LINKS_MAX 8		/* symmetric links a group; one asymmetric beside them */
-#define SMCR_CONNS_PER_GROUP 255	/* RFC 7609 2.1 */
+#define SMCR_LINKS_MAX 8         /* symmetric links a group; one asymmetric beside them */
+#define SMCR_CONNS_PER_GROUP 255 /* RFC 7609 2.1 */
 #define SMCR_RMBS_PER_GROUP 255
 #define SMCR_ELEM_MIN (16u * 1024)
-#define SMCR_ELEM_MAX (512u * 1024)	/* A.2.3: size codes 0..5 */
+#define SMCR_ELEM_MAX (512u * 1024) /* A.2.3: size codes 0..5 */
 
 enum smcr_role {
 	SMCR_CLIENT,
@@ -47,27 +47,27 @@ enum smcr_role {
 };
 
 struct smcr_config {
-	uint32_t conns_max;		/* connections of this engine */
-	uint32_t conns_per_group;	/* 1..255 */
-	uint32_t rmb_elems;		/* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
-	uint32_t links_max;		/* link limit told in CONFIRM LINK; 1 until more are supported */
-	uint32_t sndbuf_size;		/* bytes of a send ring */
-	uint32_t sq_depth;		/* per link */
+	uint32_t conns_max;       /* connections of this engine */
+	uint32_t conns_per_group; /* 1..255 */
+	uint32_t rmb_elems;       /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
+	uint32_t links_max;       /* link limit told in CONFIRM LINK; 1 until more are supported */
+	uint32_t sndbuf_size;     /* bytes of a send ring */
+	uint32_t sq_depth;        /* per link */
 	uint32_t rq_depth;
-	bool rfc_cursors;		/* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
+	bool rfc_cursors; /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
 	/* All in milliseconds. */
-	uint32_t clc_ms;		/* each CLC message awaited (C.5) */
-	uint32_t llc_ms;		/* each LLC response awaited (C.7) */
-	uint32_t confirm_link_ms;	/* client: first CONFIRM LINK awaited */
-	uint32_t add_link_ms;		/* client: ADD LINK awaited after first contact */
-	uint32_t keepalive_ms;		/* TEST LINK when idle this long (4.5.3); 0 = off */
+	uint32_t clc_ms;          /* each CLC message awaited (C.5) */
+	uint32_t llc_ms;          /* each LLC response awaited (C.7) */
+	uint32_t confirm_link_ms; /* client: first CONFIRM LINK awaited */
+	uint32_t add_link_ms;     /* client: ADD LINK awaited after first contact */
+	uint32_t keepalive_ms;    /* TEST LINK when idle this long (4.5.3); 0 = off */
 	uint32_t keepalive_answer_ms;
-	uint32_t group_idle_ms;		/* server ends a group without connections (3.5.4); the client waits 10 s longer */
-	uint32_t rmb_idle_ms;		/* RMB without elements in use is deleted */
-	uint32_t close_ms;		/* PeerCloseWait1/2 after both sides closed, PeerFinCloseWait (4.8.1) */
-	uint32_t abort_ms;		/* PeerAbortWait (4.8.2) */
-	uint32_t fin_grace_ms;		/* FIN on the middle before D, C or A */
-	uint32_t holdoff_ms;		/* first back-off after a failed first contact, doubles */
+	uint32_t group_idle_ms; /* server ends a group without connections (3.5.4); the client waits 10 s longer */
+	uint32_t rmb_idle_ms;   /* RMB without elements in use is deleted */
+	uint32_t close_ms;      /* PeerCloseWait1/2 after both sides closed, PeerFinCloseWait (4.8.1) */
+	uint32_t abort_ms;      /* PeerAbortWait (4.8.2) */
+	uint32_t fin_grace_ms;  /* FIN on the middle before D, C or A */
+	uint32_t holdoff_ms;    /* first back-off after a failed first contact, doubles */
 	uint32_t holdoff_max_ms;
 };
 
@@ -94,14 +94,14 @@ void smcr_set_now(struct smcr *, int64_t now_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 
 enum {
-	SMCR_EV_CLC_OUT = 1 << 0,	/* smcr_clc_output has bytes for the middle */
-	SMCR_EV_CLC_WANT = 1 << 1,	/* smcr_clc_want changed: read the middle again */
-	SMCR_EV_PROPOSAL = 1 << 2,	/* server: a valid Proposal is in; answer by smcr_admit or smcr_abort */
-	SMCR_EV_ESTABLISHED = 1 << 3,	/* data may flow on SMC-R */
-	SMCR_EV_FALLBACK = 1 << 4,	/* the middle carries the data now (after pending CLC output); see smcr_fallback */
-	SMCR_EV_READABLE = 1 << 5,	/* new bytes, an urgent byte, or the end of the peer's data */
-	SMCR_EV_WRITABLE = 1 << 6,	/* smcr_tx_space was 0 and has room again */
-	SMCR_EV_CLOSED = 1 << 7,	/* ended: see smcr_closed; reset means RST on every TCP leg */
+	SMCR_EV_CLC_OUT = 1 << 0,     /* smcr_clc_output has bytes for the middle */
+	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the middle again */
+	SMCR_EV_PROPOSAL = 1 << 2,    /* server: a valid Proposal is in; answer by smcr_admit or smcr_abort */
+	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R */
+	SMCR_EV_FALLBACK = 1 << 4, /* the middle carries the data now (after pending CLC output); see smcr_fallback */
+	SMCR_EV_READABLE = 1 << 5, /* new bytes, an urgent byte, or the end of the peer's data */
+	SMCR_EV_WRITABLE = 1 << 6, /* smcr_tx_space was 0 and has room again */
+	SMCR_EV_CLOSED = 1 << 7,   /* ended: see smcr_closed; reset means RST on every TCP leg */
 };
 
 /* The next connection with news, its SMCR_EV_ bits in *events; NULL when there is none. */
@@ -119,20 +119,20 @@ int64_t smcr_deadline(const struct smcr *);
 /* The network that the middle runs over, for the subnet check of 3.5.1.2. */
 struct smcr_subnet {
 	bool v6;
-	uint8_t addr[16];		/* network address; IPv4 in the first 4 bytes */
+	uint8_t addr[16]; /* network address; IPv4 in the first 4 bytes */
 	uint8_t prefix_len;
 };
 
 struct smcr_open {
 	enum smcr_role role;
-	void *app;			/* the user's; smcr_app() gives it back */
-	uint32_t elem_size;		/* RMB element: power of two, SMCR_ELEM_MIN..MAX */
+	void *app;          /* the user's; smcr_app() gives it back */
+	uint32_t elem_size; /* RMB element: power of two, SMCR_ELEM_MIN..MAX */
 	/* Client: names the peer for first contact, e.g. its address and port; connections with the same
 	 * key wait for one another's first contact. NUL-terminated, copied. */
 	char peer_key[64];
 	struct smcr_subnet subnet[SMCR_PREFIXES_MAX];
 	unsigned subnet_cnt;
-	struct rnic_gid local_addr;	/* of the middle: its device is preferred */
+	struct rnic_gid local_addr; /* of the middle: its device is preferred */
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the
@@ -157,10 +157,10 @@ size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 void smcr_admit(struct smcr_conn *);
 
 struct smcr_diag {
-	uint32_t local;			/* enum clc_diag: our reason, 0 = none */
-	uint32_t peer;			/* the peer's Decline, 0 = none */
-	bool out_of_sync;		/* a Decline carried the S bit (C.4): trying again at once makes sense */
-	bool held_off;			/* the peer is held off after repeated failures */
+	uint32_t local;   /* enum clc_diag: our reason, 0 = none */
+	uint32_t peer;    /* the peer's Decline, 0 = none */
+	bool out_of_sync; /* a Decline carried the S bit (C.4): trying again at once makes sense */
+	bool held_off;    /* the peer is held off after repeated failures */
 };
 
 /* After SMCR_EV_FALLBACK: why. */
@@ -186,24 +186,25 @@ void smcr_shutdown_wr(struct smcr_conn *);
 void smcr_close(struct smcr_conn *);
 
 enum smcr_reason {
-	SMCR_OK,			/* normal end */
-	SMCR_R_APP_RESET,		/* RST or error on the app leg */
-	SMCR_R_TCP_RESET,		/* RST on the middle */
-	SMCR_R_TCP_FIN,			/* FIN on the middle, no D, C or A within the grace */
-	SMCR_R_PEER_ABORT,		/* A from the peer */
-	SMCR_R_PEER_CLOSED,		/* C from the peer, which so did not take all of our data */
-	SMCR_R_LINK_LOST,		/* no link left in the group */
-	SMCR_R_GROUP_DELETED,		/* DELETE LINK for all */
-	SMCR_R_PROTOCOL,		/* the peer broke the protocol on this connection */
+	SMCR_OK,              /* normal end */
+	SMCR_R_APP_RESET,     /* RST or error on the app leg */
+	SMCR_R_TCP_RESET,     /* RST on the middle */
+	SMCR_R_TCP_FIN,       /* FIN on the middle, no D, C or A within the grace */
+	SMCR_R_PEER_ABORT,    /* A from the peer */
+	SMCR_R_PEER_CLOSED,   /* C from the peer, which so did not take all of our data */
+	SMCR_R_LINK_LOST,     /* no link left in the group */
+	SMCR_R_GROUP_DELETED, /* DELETE LINK for all */
+	SMCR_R_PROTOCOL,      /* the peer broke the protocol on this connection */
 	SMCR_R_CLC_TIMEOUT,
 	SMCR_R_LLC_TIMEOUT,
-	SMCR_R_CLOSE_TIMEOUT,		/* peer never finished closing */
-	SMCR_R_ELEM_CONFLICT,		/* the peer gave our element's peer away (4.4.2) */
+	SMCR_R_CLOSE_TIMEOUT, /* peer never finished closing */
+	SMCR_R_ELEM_CONFLICT, /* the peer gave our element's peer away (4.4.2) */
 	SMCR_R_NO_MEMORY,
-	SMCR_R_REFUSED,			/* the server leg could not be connected */
-	SMCR_R_TIMEOUT,			/* an idle or other limit of the user */
-	SMCR_R_SHUTDOWN,		/* the daemon ends */
+	SMCR_R_REFUSED,  /* the server leg could not be connected */
+	SMCR_R_TIMEOUT,  /* an idle or other limit of the user */
+	SMCR_R_SHUTDOWN, /* the daemon ends */
 };
+
 const char *smcr_reason_str(enum smcr_reason);
 
 /* Abort: A to the peer when established (4.8.2); before that the middle is to be reset. SMCR_EV_CLOSED follows; on a
@@ -217,6 +218,7 @@ enum smcr_tcp_event {
 	SMCR_TCP_FIN,
 	SMCR_TCP_RST,
 };
+
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 
@@ -236,7 +238,7 @@ bool smcr_idle(const struct smcr *);
 /* -- looking inside: what smcrctl shows -- */
 
 struct smcr_counters {
-	uint64_t conns_client, conns_server;		/* opened */
+	uint64_t conns_client, conns_server; /* opened */
 	uint64_t established_client, established_server;
 	uint64_t fallback_local, fallback_peer, fallback_held_off;
 	uint64_t closed_ok, closed_reset;
@@ -247,7 +249,7 @@ struct smcr_counters {
 	uint64_t links_up, links_down;
 	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elem_conflicts;
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_timeouts, clc_timeouts;
-	uint64_t writer_blocked, sndbuf_full, sndbuf_short;	/* times */
+	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
 	uint64_t test_links, out_of_sync;
 	uint64_t refused_conns_max, refused_peers_max, refused_memory;
 };
@@ -257,9 +259,9 @@ struct smcr_group_info {
 	uint32_t id;
 	enum smcr_role role;
 	uint8_t peer_id[8];
-	char peer_key[64];		/* client side: what it was opened for */
+	char peer_key[64]; /* client side: what it was opened for */
 	const char *state;
-	const char *type;		/* "single", "symmetric", "asymmetric local", "asymmetric peer" */
+	const char *type; /* "single", "symmetric", "asymmetric local", "asymmetric peer" */
 	bool rfc_cursors;
 	uint32_t conn_cnt, link_cnt, rmb_cnt, peer_rmb_cnt;
 	uint64_t rmb_bytes, sndbuf_bytes;
@@ -277,26 +279,26 @@ struct smcr_link_info {
 	uint32_t qpn, peer_qpn;
 	uint8_t mtu_code;
 	uint32_t conn_cnt;
-	int64_t idle_ns;		/* since something was received */
-	int64_t rtt_ns;			/* of the last TEST LINK; -1 = none yet */
+	int64_t idle_ns; /* since something was received */
+	int64_t rtt_ns;  /* of the last TEST LINK; -1 = none yet */
 };
 
 struct smcr_rmb_info {
 	uint32_t group_id;
-	uint32_t number;		/* within the group, from 1 */
-	bool remote;			/* the peer's */
+	uint32_t number; /* within the group, from 1 */
+	bool remote;     /* the peer's */
 	uint32_t elem_size;
 	uint32_t elem_cnt, used, quarantined;
 	const char *state;
 };
 
 struct smcr_conn_info {
-	uint32_t id;			/* = our alert token */
+	uint32_t id; /* = our alert token */
 	void *app;
 	enum smcr_role role;
-	uint32_t group_id;		/* 0 = none (yet) */
+	uint32_t group_id; /* 0 = none (yet) */
 	uint8_t link;
-	const char *state;		/* RFC 7609 4.8 names, or the step of the rendezvous */
+	const char *state; /* RFC 7609 4.8 names, or the step of the rendezvous */
 	uint32_t peer_token;
 	uint32_t elem_size, peer_elem_size, sndbuf_size;
 	uint8_t elem_idx, peer_elem_idx;
@@ -315,24 +317,26 @@ void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
 
 /* Lifecycle of groups and links, for the log: pulled like connection events, bounded (oldest kept, the rest counted). */
 enum smcr_log_type {
-	SMCR_LOG_GROUP_UP,		/* text = our role */
+	SMCR_LOG_GROUP_UP, /* text = our role */
 	SMCR_LOG_GROUP_DOWN,
-	SMCR_LOG_LINK_UP,		/* text = device */
-	SMCR_LOG_LINK_ENDED,		/* in order: its group was not needed any more */
+	SMCR_LOG_LINK_UP,    /* text = device */
+	SMCR_LOG_LINK_ENDED, /* in order: its group was not needed any more */
 	SMCR_LOG_LINK_DOWN,
-	SMCR_LOG_HELD_OFF,		/* value = ms */
-	SMCR_LOG_PROTOCOL,		/* the peer broke the protocol; text says how */
-	SMCR_LOG_OVERRUN,		/* value = lines that were lost */
+	SMCR_LOG_HELD_OFF, /* value = ms */
+	SMCR_LOG_PROTOCOL, /* the peer broke the protocol; text says how */
+	SMCR_LOG_OVERRUN,  /* value = lines that were lost */
 	SMCR_LOG_TYPE_CNT
 };
+
 struct smcr_log {
 	enum smcr_log_type type;
 	uint32_t group_id;
 	uint8_t link;
-	char peer[64];			/* peer id in hex, or the peer key */
+	char peer[64]; /* peer id in hex, or the peer key */
 	uint64_t value;
-	char text[96];			/* "" when there is nothing to add */
+	char text[96]; /* "" when there is nothing to add */
 };
+
 bool smcr_next_log(struct smcr *, struct smcr_log *);
 
 /* Trace of protocol messages: called with each CLC, LLC and CDC message while set; must not call the engine. */
@@ -341,16 +345,17 @@ enum smcr_trace_kind {
 	SMCR_TRACE_LLC,
 	SMCR_TRACE_CDC,
 };
+
 struct smcr_trace {
 	enum smcr_trace_kind kind;
 	bool sent;
-	uint32_t group_id;		/* 0 = not known yet */
+	uint32_t group_id; /* 0 = not known yet */
 	uint8_t link;
-	uint32_t conn_id;		/* CLC and CDC */
+	uint32_t conn_id; /* CLC and CDC */
 	const uint8_t *msg;
 	size_t len;
 };
-void smcr_set_trace(struct smcr *, void (*fn)(void *ctx, const struct smcr_trace *), void *ctx);
 
+void smcr_set_trace(struct smcr *, void (*fn)(void *ctx, const struct smcr_trace *), void *ctx);
 
 #endif

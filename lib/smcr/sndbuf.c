@@ -9,7 +9,7 @@
 #include "base/pages.h"
 #include "smcr/engine.h"
 
-#define SLAB_FIRST 4		/* rings of the first slab; each further one has twice as many */
+#define SLAB_FIRST 4 /* rings of the first slab; each further one has twice as many */
 #define SLAB_MAX 64
 
 struct sndbuf_slab {

@@ -9,8 +9,8 @@
 
 #include "smcr/engine.h"
 
-#define TX_QUANTUM (64u * 1024)	/* data of one step: a bulk connection leaves room to the others */
-#define DATA_WRS 3		/* two writes and the CDC message */
+#define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */
+#define DATA_WRS 3              /* two writes and the CDC message */
 
 /* -- the ring -- */
 
@@ -45,7 +45,7 @@ ring_borrow(struct smcr_conn *conn)
 	conn->sndbuf = sndbuf_get(lgr);
 	if (conn->sndbuf != NULL) {
 		conn->tx_ring_short = false;
-		conn_tx_schedule(conn);		/* the flush takes back what was not used */
+		conn_tx_schedule(conn); /* the flush takes back what was not used */
 		return true;
 	}
 	conn->eng->ctr.sndbuf_short++;
@@ -92,7 +92,7 @@ smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 	if (!ring_borrow(conn))
 		return 0;
 	if (ring_used(conn) == 0)
-		conn->ring_base = conn->tx_head;	/* from the start: one piece, and warm */
+		conn->ring_base = conn->tx_head; /* from the start: one piece, and warm */
 	room = conn->sndbuf->size - ring_used(conn);
 	if (room == 0) {
 		conn->tx_full = true;
@@ -126,10 +126,10 @@ smcr_tx_commit(struct smcr_conn *conn, size_t len, bool urgent)
 /* -- what goes next -- */
 
 struct tx_step {
-	uint64_t end;		/* stream position that it reaches */
+	uint64_t end; /* stream position that it reaches */
 	uint8_t prod_flags;
 	uint8_t conn_flags;
-	bool cdc;		/* a message goes, with data or without */
+	bool cdc; /* a message goes, with data or without */
 };
 
 /* How far data may go now: to the end of the window, and no further than an urgent byte that the peer has not
@@ -333,14 +333,14 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 			return true;
 		}
 		if (post_step(conn, &step, room) < 0) {
-			*room = (struct rnic_room){ 0 };	/* the link is broken, or full against its word */
+			*room = (struct rnic_room){ 0 }; /* the link is broken, or full against its word */
 			return true;
 		}
 		room->bytes -= bytes;
 		step_posted(conn, &step);
 	}
 	if (conn->lgr == NULL)
-		return false;		/* that was its last message */
+		return false; /* that was its last message */
 	if (conn->sndbuf != NULL && ring_used(conn) == 0)
 		ring_give_back(conn);
 	if (wants_confirm(conn))

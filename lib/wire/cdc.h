@@ -15,29 +15,29 @@
 #define CDC_TYPE 0xfe
 
 /* prod_flags */
-#define CDC_WRITE_BLOCKED 0x80		/* B: wants to hear when there is room */
-#define CDC_URGENT_PENDING 0x40		/* P */
-#define CDC_URGENT_PRESENT 0x20		/* U: prod points one past the urgent byte */
-#define CDC_UPDATE_REQUESTED 0x10	/* R: wants the consumer cursor now */
-#define CDC_FAILOVER 0x08		/* F: only token and seq count */
+#define CDC_WRITE_BLOCKED 0x80    /* B: wants to hear when there is room */
+#define CDC_URGENT_PENDING 0x40   /* P */
+#define CDC_URGENT_PRESENT 0x20   /* U: prod points one past the urgent byte */
+#define CDC_UPDATE_REQUESTED 0x10 /* R: wants the consumer cursor now */
+#define CDC_FAILOVER 0x08         /* F: only token and seq count */
 #define CDC_PROD_FLAGS 0xf8
 
 /* conn_flags */
-#define CDC_SENDING_DONE 0x80		/* D */
-#define CDC_CLOSED 0x40			/* C */
-#define CDC_ABORT 0x20			/* A */
+#define CDC_SENDING_DONE 0x80 /* D */
+#define CDC_CLOSED 0x40       /* C */
+#define CDC_ABORT 0x20        /* A */
 #define CDC_CONN_FLAGS 0xe0
 
 struct cdc_cursor {
-	uint16_t wrap;		/* how often the count has passed the end */
-	uint32_t count;		/* offset in the RMB element */
+	uint16_t wrap;  /* how often the count has passed the end */
+	uint32_t count; /* offset in the RMB element */
 };
 
 struct cdc_msg {
-	uint16_t seq;		/* the first is 1, wraps through 0 */
-	uint32_t token;		/* the receiver's alert token */
-	struct cdc_cursor prod;	/* in the receiver's element: where the next byte goes */
-	struct cdc_cursor cons;	/* in the sender's own element: read so far */
+	uint16_t seq;           /* the first is 1, wraps through 0 */
+	uint32_t token;         /* the receiver's alert token */
+	struct cdc_cursor prod; /* in the receiver's element: where the next byte goes */
+	struct cdc_cursor cons; /* in the sender's own element: read so far */
 	uint8_t prod_flags;
 	uint8_t conn_flags;
 };
@@ -48,7 +48,6 @@ struct cdc_msg {
 int cdc_decode(struct span in, struct cdc_msg *out) __attribute__((warn_unused_result));
 
 /* 44, -EINVAL for an unknown flag, -ENOSPC; buf is untouched on failure. */
-int cdc_encode(const struct cdc_msg *msg, uint8_t *buf, size_t cap)
-	__attribute__((warn_unused_result));
+int cdc_encode(const struct cdc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
 
 #endif

@@ -5,20 +5,20 @@
 #include <string.h>
 
 #define EYE_LEN 4
-#define PROPOSAL_MIN_LEN 52	/* RFC 7609 A.2.2, an IPv4 flow */
-#define ACCEPT_LEN 68		/* A.2.3, A.2.4 */
-#define DECLINE_LEN 28		/* A.2.5 */
-#define DECLINE_V2_LEN 44	/* Linux: four more diagnosis words */
+#define PROPOSAL_MIN_LEN 52 /* RFC 7609 A.2.2, an IPv4 flow */
+#define ACCEPT_LEN 68       /* A.2.3, A.2.4 */
+#define DECLINE_LEN 28      /* A.2.5 */
+#define DECLINE_V2_LEN 44   /* Linux: four more diagnosis words */
 #define FLAG_FIRST_CONTACT 0x08
 #define FLAG_OUT_OF_SYNC 0x08
 
-#define SMCD_AREA_LEN 12	/* ISM GID, CHID, v2 offset: the start of Linux's growth area */
+#define SMCD_AREA_LEN 12 /* ISM GID, CHID, v2 offset: the start of Linux's growth area */
 #define EXT_LEN 28
 #define MAX_24 0xffffffu
 #define MAX_MTU_CODE 5
 #define MAX_SIZE_CODE 15
 
-static const uint8_t eye[EYE_LEN] = { 0xe2, 0xd4, 0xc3, 0xd9 };	/* "SMCR" in EBCDIC */
+static const uint8_t eye[EYE_LEN] = { 0xe2, 0xd4, 0xc3, 0xd9 }; /* "SMCR" in EBCDIC */
 static const uint8_t ext_magic[] = { 's', 'm', 'r', 'd', EXT_LEN };
 
 int
@@ -157,7 +157,7 @@ decode_proposal(struct rcur *r, unsigned version, unsigned low, struct clc_propo
 	p->typev1 = version >= 2 ? (enum clc_path)(low & 0x03) : CLC_PATH_R;
 	p->typev2 = version >= 2 ? (enum clc_path)(low >> 2) : CLC_PATH_NONE;
 	if (p->typev1 == CLC_PATH_NONE)
-		return -EPROTO;	/* no version 1 offered: there is no IP area to read */
+		return -EPROTO; /* no version 1 offered: there is no IP area to read */
 	rcur_bytes(r, p->peer_id, sizeof(p->peer_id));
 	rcur_bytes(r, p->gid, sizeof(p->gid));
 	rcur_bytes(r, p->mac, sizeof(p->mac));
@@ -197,7 +197,7 @@ decode_accept(struct rcur *r, unsigned version, unsigned low, struct clc_accept 
 	uint8_t codes;
 
 	if (version != 1)
-		return -EPROTO;	/* we never ask for more */
+		return -EPROTO; /* we never ask for more */
 	a->first_contact = (low & FLAG_FIRST_CONTACT) != 0;
 	rcur_bytes(r, a->peer_id, sizeof(a->peer_id));
 	rcur_bytes(r, a->gid, sizeof(a->gid));
@@ -272,15 +272,13 @@ uint32_t
 clc_bad_value_diag(struct span in)
 {
 	/* A version 1 message can only have failed by its MTU. */
-	return in.len >= CLC_HDR_LEN && in.ptr[7] >> 4 == 1 ? CLC_DIAG_CONFIG
-		: CLC_DIAG_VERSION_MISMATCH;
+	return in.len >= CLC_HDR_LEN && in.ptr[7] >> 4 == 1 ? CLC_DIAG_CONFIG : CLC_DIAG_VERSION_MISMATCH;
 }
 
 static bool
 ext_is_valid(const struct clc_smcrd_ext *ext)
 {
-	return !ext->present || (ext->version >= 1 &&
-		(ext->transports & ~CLC_TRANSPORT_KNOWN) == 0);
+	return !ext->present || (ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0);
 }
 
 static void
@@ -301,22 +299,20 @@ proposal_is_valid(const struct clc_proposal *p, unsigned version)
 {
 	if (version != 1 && version != 2)
 		return false;
-	if (version == 2 && (p->typev1 == CLC_PATH_NONE || p->typev1 > CLC_PATH_BOTH ||
-	    p->typev2 > CLC_PATH_BOTH))
+	if (version == 2 && (p->typev1 == CLC_PATH_NONE || p->typev1 > CLC_PATH_BOTH || p->typev2 > CLC_PATH_BOTH))
 		return false;
 	for (unsigned i = 0; i < p->ipv6_cnt && i < CLC_MAX_IPV6; i++)
 		if (p->ipv6[i].len > 128)
 			return false;
 	return p->ipv4_len <= 32 && p->ipv6_cnt <= CLC_MAX_IPV6 &&
-		(p->ext.present || p->growth_len <= CLC_GROWTH_LEN) && ext_is_valid(&p->ext);
+	    (p->ext.present || p->growth_len <= CLC_GROWTH_LEN) && ext_is_valid(&p->ext);
 }
 
 static bool
 accept_is_valid(const struct clc_accept *a, unsigned version)
 {
 	return version == 1 && a->qpn <= MAX_24 && a->psn <= MAX_24 && a->rmbe_idx >= 1 &&
-		a->size_code <= CLC_MAX_SIZE_CODE_SENT && clc_mtu_bytes(a->mtu_code) != 0 &&
-		ext_is_valid(&a->ext);
+	    a->size_code <= CLC_MAX_SIZE_CODE_SENT && clc_mtu_bytes(a->mtu_code) != 0 && ext_is_valid(&a->ext);
 }
 
 static void
@@ -384,8 +380,7 @@ measure(const struct clc_msg *msg, unsigned *low)
 			return 0;
 		if (msg->version == 2)
 			*low = (unsigned)p->typev2 << 2 | (unsigned)p->typev1;
-		return PROPOSAL_MIN_LEN + 17u * p->ipv6_cnt +
-			(p->ext.present ? CLC_GROWTH_LEN : p->growth_len);
+		return PROPOSAL_MIN_LEN + 17u * p->ipv6_cnt + (p->ext.present ? CLC_GROWTH_LEN : p->growth_len);
 	case CLC_ACCEPT:
 	case CLC_CONFIRM:
 		*low = msg->accept.first_contact ? FLAG_FIRST_CONTACT : 0;

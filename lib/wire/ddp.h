@@ -16,13 +16,13 @@
 struct ddp_hdr {
 	bool tagged;
 	bool last;
-	uint8_t version;	/* as received; DDP_VERSION is sent */
-	uint8_t ulp_ctrl;	/* RsvdULP byte 0: the RDMAP control byte */
+	uint8_t version;  /* as received; DDP_VERSION is sent */
+	uint8_t ulp_ctrl; /* RsvdULP byte 0: the RDMAP control byte */
 	/* tagged */
 	uint32_t stag;
 	uint64_t to;
 	/* untagged */
-	uint32_t ulp_word;	/* RsvdULP bytes 1..4: Invalidate STag */
+	uint32_t ulp_word; /* RsvdULP bytes 1..4: Invalidate STag */
 	uint32_t qn;
 	uint32_t msn;
 	uint32_t mo;

@@ -31,8 +31,7 @@ line_make(char *buf, size_t cap)
 	return (struct line){ buf, cap, 0 };
 }
 
-static void __attribute__((format(printf, 2, 3)))
-add(struct line *l, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) add(struct line *l, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -57,9 +56,8 @@ add_rnic(struct line *l, const uint8_t gid[16], const uint8_t mac[6])
 {
 	char text[INET6_ADDRSTRLEN];
 
-	add(l, " gid=%s mac=%02x:%02x:%02x:%02x:%02x:%02x",
-		inet_ntop(AF_INET6, gid, text, sizeof(text)),
-		mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	add(l, " gid=%s mac=%02x:%02x:%02x:%02x:%02x:%02x", inet_ntop(AF_INET6, gid, text, sizeof(text)), mac[0],
+	    mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
 static void
@@ -84,9 +82,8 @@ add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 	if (!ext->present)
 		return;
 	add(l, " smcrd=v%u%s%s mpa-port=%u recv-depth=%u", ext->version,
-		ext->transports & CLC_TRANSPORT_ROCE ? ",roce" : "",
-		ext->transports & CLC_TRANSPORT_IWARP ? ",iwarp" : "",
-		ext->mpa_port, ext->recv_depth);
+	    ext->transports & CLC_TRANSPORT_ROCE ? ",roce" : "", ext->transports & CLC_TRANSPORT_IWARP ? ",iwarp" : "",
+	    ext->mpa_port, ext->recv_depth);
 }
 
 static void
@@ -98,12 +95,10 @@ add_proposal(struct line *l, const struct clc_proposal *p)
 	add(l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
 	add_hex(l, "peer", p->peer_id, sizeof(p->peer_id));
 	add_rnic(l, p->gid, p->mac);
-	add(l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24,
-		p->ipv4_subnet >> 16 & 0xff, p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff,
-		p->ipv4_len);
+	add(l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24, p->ipv4_subnet >> 16 & 0xff,
+	    p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
 	for (unsigned i = 0; i < p->ipv6_cnt; i++)
-		add(l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)),
-			p->ipv6[i].len);
+		add(l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)), p->ipv6[i].len);
 	add_ext(l, &p->ext);
 }
 
@@ -113,9 +108,11 @@ add_accept(struct line *l, const struct clc_accept *a)
 	add_flag(l, a->first_contact, "first-contact");
 	add_hex(l, "peer", a->peer_id, sizeof(a->peer_id));
 	add_rnic(l, a->gid, a->mac);
-	add(l, " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32
-		" vaddr=%016" PRIx64 " psn=%06" PRIx32, a->qpn, a->rmbe_idx, a->alert_token,
-		clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code), a->vaddr, a->psn);
+	add(l,
+	    " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32 " vaddr=%016" PRIx64
+	    " psn=%06" PRIx32,
+	    a->qpn, a->rmbe_idx, a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code), a->vaddr,
+	    a->psn);
 	add_ext(l, &a->ext);
 }
 
@@ -132,7 +129,9 @@ static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
 {
 	static const struct word words[] = {
-		{ 0, "incomplete" }, { EBADMSG, "malformed" }, { EPROTO, "unknown type or value" },
+		{ 0, "incomplete" },
+		{ EBADMSG, "malformed" },
+		{ EPROTO, "unknown type or value" },
 		{ EOPNOTSUPP, "unknown type, to be ignored" },
 	};
 
@@ -165,8 +164,7 @@ add_confirm_link(struct line *l, const struct llc_confirm_link *m)
 {
 	add(l, " link=%u", m->link_num);
 	add_rnic(l, m->gid, m->mac);
-	add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->qpn, m->link_uid,
-		m->max_links);
+	add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->qpn, m->link_uid, m->max_links);
 	add_flag(l, m->no_eyecatcher, "no-eyecatcher");
 }
 
@@ -174,16 +172,15 @@ static void
 add_add_link(struct line *l, const struct llc_add_link *m)
 {
 	static const struct word reasons[] = {
-		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" }, { LLC_REJECT_BAD_MTU, "invalid MTU" },
+		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
+		{ LLC_REJECT_BAD_MTU, "invalid MTU" },
 	};
 
 	if (m->rejected)
-		add(l, " rejected=%u (%s)", m->reject_reason,
-			word_of(reasons, N_OF(reasons), m->reject_reason));
+		add(l, " rejected=%u (%s)", m->reject_reason, word_of(reasons, N_OF(reasons), m->reject_reason));
 	add(l, " link=%u", m->link_num);
 	add_rnic(l, m->gid, m->mac);
-	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn,
-		clc_mtu_bytes(m->mtu_code), m->psn);
+	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn, clc_mtu_bytes(m->mtu_code), m->psn);
 }
 
 static void
@@ -211,7 +208,7 @@ add_delete_link(struct line *l, const struct llc_delete_link *m)
 	add_flag(l, m->all, "all");
 	add_flag(l, m->orderly, "orderly");
 	add(l, " link=%u reason=%08" PRIx32 " (%s)", m->link_num, m->reason,
-		word_of(reasons, N_OF(reasons), m->reason));
+	    word_of(reasons, N_OF(reasons), m->reason));
 }
 
 static void
@@ -312,12 +309,16 @@ int
 wire_describe_cdc(struct span in, char *buf, size_t cap)
 {
 	static const struct word prod[] = {
-		{ CDC_WRITE_BLOCKED, "write-blocked" }, { CDC_URGENT_PENDING, "urgent-pending" },
-		{ CDC_URGENT_PRESENT, "urgent-present" }, { CDC_UPDATE_REQUESTED, "update-requested" },
+		{ CDC_WRITE_BLOCKED, "write-blocked" },
+		{ CDC_URGENT_PENDING, "urgent-pending" },
+		{ CDC_URGENT_PRESENT, "urgent-present" },
+		{ CDC_UPDATE_REQUESTED, "update-requested" },
 		{ CDC_FAILOVER, "failover" },
 	};
 	static const struct word conn[] = {
-		{ CDC_SENDING_DONE, "sending-done" }, { CDC_CLOSED, "closed" }, { CDC_ABORT, "abort" },
+		{ CDC_SENDING_DONE, "sending-done" },
+		{ CDC_CLOSED, "closed" },
+		{ CDC_ABORT, "abort" },
 	};
 	struct line l = line_make(buf, cap);
 	struct cdc_msg m;
@@ -325,8 +326,8 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 
 	if (n <= 0)
 		return describe_failure(&l, "CDC", in, n);
-	add(&l, "CDC seq=%u token=%08" PRIx32 " prod=%u/%" PRIu32 " cons=%u/%" PRIu32, m.seq,
-		m.token, m.prod.wrap, m.prod.count, m.cons.wrap, m.cons.count);
+	add(&l, "CDC seq=%u token=%08" PRIx32 " prod=%u/%" PRIu32 " cons=%u/%" PRIu32, m.seq, m.token, m.prod.wrap,
+	    m.prod.count, m.cons.wrap, m.cons.count);
 	for (size_t i = 0; i < N_OF(prod); i++)
 		add_flag(&l, (m.prod_flags & prod[i].value) != 0, prod[i].text);
 	for (size_t i = 0; i < N_OF(conn); i++)

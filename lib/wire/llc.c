@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define FLAG_RESPONSE 0x80	/* all types */
-#define FLAG_NO_EYECATCHER 0x03	/* CONFIRM LINK; reserved in the RFC */
-#define FLAG_REJECTED 0x40	/* ADD LINK */
-#define FLAG_ALL 0x40		/* DELETE LINK */
+#define FLAG_RESPONSE 0x80      /* all types */
+#define FLAG_NO_EYECATCHER 0x03 /* CONFIRM LINK; reserved in the RFC */
+#define FLAG_REJECTED 0x40      /* ADD LINK */
+#define FLAG_ALL 0x40           /* DELETE LINK */
 #define FLAG_ORDERLY 0x20
-#define FLAG_NEGATIVE 0x20	/* CONFIRM RKEY, its CONT, DELETE RKEY */
-#define FLAG_RETRY 0x10		/* CONFIRM RKEY */
+#define FLAG_NEGATIVE 0x20 /* CONFIRM RKEY, its CONT, DELETE RKEY */
+#define FLAG_RETRY 0x10    /* CONFIRM RKEY */
 
 #define MAX_24 0xffffffu
 #define MAX_OTHER_LINKS (LLC_MAX_LINKS - 1)
@@ -271,7 +271,7 @@ llc_decode(struct span in, unsigned version, struct llc_msg *out)
 		return -EBADMSG;
 	err = check_type(type);
 	if (err < 0)
-		return err;	/* before the length: a type to be ignored may have any */
+		return err; /* before the length: a type to be ignored may have any */
 	if (in.len != LLC_LEN || len != LLC_LEN)
 		return -EBADMSG;
 	memset(&msg, 0, sizeof(msg));
@@ -291,8 +291,8 @@ msg_is_valid(const struct llc_msg *m)
 	case LLC_CONFIRM_LINK:
 		return m->confirm_link.qpn <= MAX_24;
 	case LLC_ADD_LINK:
-		return m->add_link.qpn <= MAX_24 && m->add_link.psn <= MAX_24 &&
-			m->add_link.mtu_code <= 15 && m->add_link.reject_reason <= 15;
+		return m->add_link.qpn <= MAX_24 && m->add_link.psn <= MAX_24 && m->add_link.mtu_code <= 15 &&
+		    m->add_link.reject_reason <= 15;
 	case LLC_ADD_LINK_CONT:
 	case LLC_DELETE_LINK:
 	case LLC_TEST_LINK:
@@ -300,11 +300,10 @@ msg_is_valid(const struct llc_msg *m)
 	case LLC_CONFIRM_RKEY:
 		return m->confirm_rkey.other_cnt <= MAX_OTHER_LINKS;
 	case LLC_CONFIRM_RKEY_CONT:
-		return m->confirm_rkey_cont.left_cnt >= 1 &&
-			m->confirm_rkey_cont.left_cnt <= MAX_OTHER_LINKS;
+		return m->confirm_rkey_cont.left_cnt >= 1 && m->confirm_rkey_cont.left_cnt <= MAX_OTHER_LINKS;
 	case LLC_DELETE_RKEY:
 		return m->delete_rkey.cnt >= 1 && m->delete_rkey.cnt <= LLC_MAX_DELETE_RKEYS &&
-			(m->delete_rkey.error_mask & ~error_bits(m->delete_rkey.cnt)) == 0;
+		    (m->delete_rkey.error_mask & ~error_bits(m->delete_rkey.cnt)) == 0;
 	}
 	return false;
 }
@@ -387,8 +386,7 @@ llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap
 	w = wcur_make(buf, LLC_LEN);
 	wcur_u8(&w, (uint8_t)msg->type);
 	wcur_u8(&w, LLC_LEN);
-	wcur_u8(&w, msg->type == LLC_ADD_LINK && msg->add_link.rejected ?
-		msg->add_link.reject_reason : 0);
+	wcur_u8(&w, msg->type == LLC_ADD_LINK && msg->add_link.rejected ? msg->add_link.reject_reason : 0);
 	wcur_u8(&w, flags_of(msg));
 	encode_body(&w, msg);
 	wcur_zero(&w, (size_t)(w.end - w.p));

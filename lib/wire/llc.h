@@ -14,10 +14,10 @@
 
 #define LLC_LEN 44
 #define LLC_VERSION 1
-#define LLC_MAX_LINKS 8		/* in a link group, RFC 7609 A.3.5 */
-#define LLC_PAIRS_PER_CONT 2	/* ADD LINK CONTINUATION */
-#define LLC_LINKS_INLINE 2	/* CONFIRM RKEY, besides the link it arrives on */
-#define LLC_LINKS_PER_CONT 3	/* CONFIRM RKEY CONTINUATION */
+#define LLC_MAX_LINKS 8      /* in a link group, RFC 7609 A.3.5 */
+#define LLC_PAIRS_PER_CONT 2 /* ADD LINK CONTINUATION */
+#define LLC_LINKS_INLINE 2   /* CONFIRM RKEY, besides the link it arrives on */
+#define LLC_LINKS_PER_CONT 3 /* CONFIRM RKEY CONTINUATION */
 #define LLC_MAX_DELETE_RKEYS 8
 #define LLC_TEST_LEN 16
 
@@ -39,31 +39,31 @@ enum llc_type {
 /* DELETE LINK reasons, A.3.4; the last two come in responses. */
 #define LLC_DELETE_LOST_PATH 0x00010000u
 #define LLC_DELETE_OPERATOR 0x00020000u
-#define LLC_DELETE_PROGRAM 0x00030000u		/* link inactivity */
+#define LLC_DELETE_PROGRAM 0x00030000u /* link inactivity */
 #define LLC_DELETE_PROTOCOL 0x00040000u
 #define LLC_DELETE_ASYM_NOT_NEEDED 0x00050000u
 #define LLC_DELETE_UNKNOWN_LINK 0x00100000u
-#define LLC_DELETE_UNKNOWN_GROUP 0x00200000u	/* Linux */
+#define LLC_DELETE_UNKNOWN_GROUP 0x00200000u /* Linux */
 
 struct llc_confirm_link {
 	uint8_t mac[6];
 	uint8_t gid[16];
-	uint32_t qpn;		/* 24 bits */
+	uint32_t qpn; /* 24 bits */
 	uint8_t link_num;
-	uint32_t link_uid;	/* for display alone */
+	uint32_t link_uid; /* for display alone */
 	uint8_t max_links;
-	bool no_eyecatcher;	/* cursors start at 0, no eye catcher in RMB elements (Linux, flags 0x03) */
+	bool no_eyecatcher; /* cursors start at 0, no eye catcher in RMB elements (Linux, flags 0x03) */
 };
 
 struct llc_add_link {
 	uint8_t mac[6];
 	uint8_t gid[16];
-	uint32_t qpn;		/* 24 bits */
+	uint32_t qpn; /* 24 bits */
 	uint8_t link_num;
-	uint8_t mtu_code;	/* 4 bits, unchecked: a bad one earns a reject, see clc_mtu_bytes() */
-	uint32_t psn;		/* 24 bits */
-	bool rejected;		/* in a response */
-	uint8_t reject_reason;	/* 4 bits, LLC_REJECT_ */
+	uint8_t mtu_code;      /* 4 bits, unchecked: a bad one earns a reject, see clc_mtu_bytes() */
+	uint32_t psn;          /* 24 bits */
+	bool rejected;         /* in a response */
+	uint8_t reject_reason; /* 4 bits, LLC_REJECT_ */
 };
 
 /* An RMB by its rkey on the link of the message, and where the new link has it. */
@@ -75,12 +75,12 @@ struct llc_rkey_pair {
 
 struct llc_add_link_cont {
 	uint8_t link_num;
-	uint8_t left_cnt;	/* pairs still to come, those in this message included; may be 0 */
-	struct llc_rkey_pair pairs[LLC_PAIRS_PER_CONT];	/* min(left_cnt, 2) of them */
+	uint8_t left_cnt; /* pairs still to come, those in this message included; may be 0 */
+	struct llc_rkey_pair pairs[LLC_PAIRS_PER_CONT]; /* min(left_cnt, 2) of them */
 };
 
 struct llc_delete_link {
-	uint8_t link_num;	/* 0 with all */
+	uint8_t link_num; /* 0 with all */
 	uint32_t reason;
 	bool all;
 	bool orderly;
@@ -93,23 +93,23 @@ struct llc_link_rkey {
 };
 
 struct llc_confirm_rkey {
-	uint32_t rkey;		/* on the link of the message */
+	uint32_t rkey; /* on the link of the message */
 	uint64_t vaddr;
-	uint8_t other_cnt;	/* further links in all, 0..7; more than 2 go on in CONTs */
-	struct llc_link_rkey others[LLC_LINKS_INLINE];	/* min(other_cnt, 2) of them */
-	bool negative;		/* in a response */
-	bool retry;		/* with negative: again after the current configuration change */
+	uint8_t other_cnt;                             /* further links in all, 0..7; more than 2 go on in CONTs */
+	struct llc_link_rkey others[LLC_LINKS_INLINE]; /* min(other_cnt, 2) of them */
+	bool negative;                                 /* in a response */
+	bool retry;                                    /* with negative: again after the current configuration change */
 };
 
 struct llc_confirm_rkey_cont {
-	uint8_t left_cnt;	/* links still to come, those in this message included, 1..7 */
-	struct llc_link_rkey others[LLC_LINKS_PER_CONT];	/* min(left_cnt, 3) of them */
+	uint8_t left_cnt;                                /* links still to come, those in this message included, 1..7 */
+	struct llc_link_rkey others[LLC_LINKS_PER_CONT]; /* min(left_cnt, 3) of them */
 	bool negative;
 };
 
 struct llc_delete_rkey {
-	uint8_t cnt;		/* 1..8 */
-	uint8_t error_mask;	/* with negative: 0x80 is rkeys[0] and so on */
+	uint8_t cnt;        /* 1..8 */
+	uint8_t error_mask; /* with negative: 0x80 is rkeys[0] and so on */
 	uint32_t rkeys[LLC_MAX_DELETE_RKEYS];
 	bool negative;
 };
@@ -121,6 +121,7 @@ struct llc_test_link {
 struct llc_msg {
 	enum llc_type type;
 	bool response;
+
 	union {
 		struct llc_confirm_link confirm_link;
 		struct llc_add_link add_link;
@@ -140,12 +141,11 @@ struct llc_msg {
  * -ENOTSUP: this codec does not speak `version`; the same number as
  * -EOPNOTSUPP on Linux, so pass LLC_VERSION. *out is untouched unless > 0.
  */
-int llc_decode(struct span in, unsigned version, struct llc_msg *out)
-	__attribute__((warn_unused_result));
+int llc_decode(struct span in, unsigned version, struct llc_msg *out) __attribute__((warn_unused_result));
 
 /* Bytes written (always LLC_LEN); -EINVAL for a value out of range, -ENOSPC,
  * -ENOTSUP; buf is untouched on failure. */
 int llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap)
-	__attribute__((warn_unused_result));
+    __attribute__((warn_unused_result));
 
 #endif

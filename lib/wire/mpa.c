@@ -25,7 +25,7 @@ enhanced_decode(struct rcur *r, struct mpa_frame *f)
 	f->model = (ird & HIGH_BIT ? MPA_P2P : 0u) | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
 	    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
 	if (!(f->model & MPA_P2P))
-		f->model = 0;	/* RFC 6581 9.2: B, C and D are ignored then */
+		f->model = 0; /* RFC 6581 9.2: B, C and D are ignored then */
 }
 
 int
@@ -64,8 +64,7 @@ encodable(const struct mpa_frame *f, size_t pd_len)
 		return false;
 	if (!(f->flags & MPA_ENHANCED))
 		return true;
-	return f->rev >= 2 && f->ird <= DEPTH_MASK && f->ord <= DEPTH_MASK &&
-	    (f->model == 0 || f->model & MPA_P2P);
+	return f->rev >= 2 && f->ird <= DEPTH_MASK && f->ord <= DEPTH_MASK && (f->model == 0 || f->model & MPA_P2P);
 }
 
 int
@@ -83,10 +82,11 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 	wcur_u8(&w, f->rev);
 	wcur_be16(&w, (uint16_t)pd_len);
 	if (f->flags & MPA_ENHANCED) {
-		wcur_be16(&w, (uint16_t)(f->ird | (f->model & MPA_P2P ? HIGH_BIT : 0) |
-		    (f->model & MPA_RTR_SEND ? LOW_BIT : 0)));
-		wcur_be16(&w, (uint16_t)(f->ord | (f->model & MPA_RTR_WRITE ? HIGH_BIT : 0) |
-		    (f->model & MPA_RTR_READ ? LOW_BIT : 0)));
+		wcur_be16(&w,
+		    (uint16_t)(f->ird | (f->model & MPA_P2P ? HIGH_BIT : 0) | (f->model & MPA_RTR_SEND ? LOW_BIT : 0)));
+		wcur_be16(&w,
+		    (uint16_t)(f->ord | (f->model & MPA_RTR_WRITE ? HIGH_BIT : 0) |
+		        (f->model & MPA_RTR_READ ? LOW_BIT : 0)));
 	}
 	wcur_bytes(&w, f->pd.ptr, f->pd.len);
 	return (int)(MPA_HDR_LEN + pd_len);
@@ -95,7 +95,7 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 size_t
 mpa_marker_cnt(uint32_t pos, size_t fpdu_len)
 {
-	size_t before = -pos % MPA_MARKER_STEP;	/* bytes up to the next marker */
+	size_t before = -pos % MPA_MARKER_STEP; /* bytes up to the next marker */
 
 	if (fpdu_len <= before)
 		return 0;

@@ -12,21 +12,20 @@
 #include "base/span.h"
 
 #define MPA_KEY_LEN 16
-#define MPA_HDR_LEN 20			/* RFC 5044 7.1.1 */
-#define MPA_ENHANCED_LEN 4		/* RFC 6581 9 */
-#define MPA_PD_MAX 512			/* enhanced block included */
+#define MPA_HDR_LEN 20     /* RFC 5044 7.1.1 */
+#define MPA_ENHANCED_LEN 4 /* RFC 6581 9 */
+#define MPA_PD_MAX 512     /* enhanced block included */
 #define MPA_FRAME_MAX (MPA_HDR_LEN + MPA_PD_MAX)
 
-#define MPA_LEN_LEN 2			/* ULPDU_Length */
+#define MPA_LEN_LEN 2 /* ULPDU_Length */
 #define MPA_CRC_LEN 4
-#define MPA_ULPDU_MAX 64768		/* RFC 5044 4.1 */
+#define MPA_ULPDU_MAX 64768 /* RFC 5044 4.1 */
 #define MPA_MARKER_LEN 4
-#define MPA_MARKER_STEP 512		/* from marker to marker, the marker included */
+#define MPA_MARKER_STEP 512 /* from marker to marker, the marker included */
 /* Bytes of the longest FPDU there can be, markers included. */
-#define MPA_FPDU_MAX \
-	(MPA_LEN_LEN + MPA_ULPDU_MAX + 3 + MPA_CRC_LEN + 129 * MPA_MARKER_LEN)
+#define MPA_FPDU_MAX (MPA_LEN_LEN + MPA_ULPDU_MAX + 3 + MPA_CRC_LEN + 129 * MPA_MARKER_LEN)
 
-#define MPA_DEPTH_NONE 0x3fff		/* IRD, ORD: not negotiated here (RFC 6581 9.1) */
+#define MPA_DEPTH_NONE 0x3fff /* IRD, ORD: not negotiated here (RFC 6581 9.1) */
 
 enum mpa_kind {
 	MPA_REQUEST,
@@ -35,7 +34,7 @@ enum mpa_kind {
 
 /* Flags of a start-up frame. */
 enum {
-	MPA_MARKERS = 0x80,		/* the sender wants markers in what it receives */
+	MPA_MARKERS = 0x80, /* the sender wants markers in what it receives */
 	MPA_CRC = 0x40,
 	MPA_REJECT = 0x20,
 	MPA_ENHANCED = 0x10,
@@ -43,10 +42,10 @@ enum {
 
 /* Control flags of the enhanced block: model and RTR kinds. */
 enum {
-	MPA_P2P = 1 << 0,		/* A */
-	MPA_RTR_SEND = 1 << 1,		/* B */
-	MPA_RTR_WRITE = 1 << 2,		/* C */
-	MPA_RTR_READ = 1 << 3,		/* D */
+	MPA_P2P = 1 << 0,       /* A */
+	MPA_RTR_SEND = 1 << 1,  /* B */
+	MPA_RTR_WRITE = 1 << 2, /* C */
+	MPA_RTR_READ = 1 << 3,  /* D */
 	MPA_RTR_ANY = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
 };
 
@@ -55,10 +54,10 @@ struct mpa_frame {
 	unsigned flags;
 	uint8_t rev;
 	/* with MPA_ENHANCED */
-	unsigned model;			/* MPA_P2P, MPA_RTR_* */
-	uint16_t ird;			/* 14 bits */
+	unsigned model; /* MPA_P2P, MPA_RTR_* */
+	uint16_t ird;   /* 14 bits */
 	uint16_t ord;
-	struct span pd;			/* the ULP's private data, behind the enhanced block */
+	struct span pd; /* the ULP's private data, behind the enhanced block */
 };
 
 /*
@@ -97,6 +96,7 @@ size_t mpa_mulpdu(size_t emss, bool markers);
 /* CRC32C, to be continued over pieces: start with MPA_CRC_INIT, end with mpa_crc_value(). */
 #define MPA_CRC_INIT 0xffffffffu
 uint32_t mpa_crc_update(uint32_t crc, const void *buf, size_t len);
+
 static inline uint32_t
 mpa_crc_value(uint32_t crc)
 {

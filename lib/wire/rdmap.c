@@ -99,8 +99,7 @@ rdmap_term_encode(const struct rdmap_term *t, uint8_t out[RDMAP_TERM_MAX])
 		return -EINVAL;
 	wcur_u8(&w, (uint8_t)(t->layer << 4 | t->etype));
 	wcur_u8(&w, t->code);
-	wcur_u8(&w, (uint8_t)((t->has_len ? TERM_M : 0) | (t->has_ddp ? TERM_D : 0) |
-	    (t->has_read ? TERM_R : 0)));
+	wcur_u8(&w, (uint8_t)((t->has_len ? TERM_M : 0) | (t->has_ddp ? TERM_D : 0) | (t->has_read ? TERM_R : 0)));
 	wcur_u8(&w, 0);
 	if (t->has_len)
 		wcur_be16(&w, t->seg_len);
@@ -171,6 +170,8 @@ rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code)
 		if (n->layer == layer && n->etype == etype && n->code == code)
 			return n->str;
 	}
-	return layer == RDMAP_LAYER_RDMA ? "RDMAP error" : layer == RDMAP_LAYER_DDP ? "DDP error" :
-	    layer == RDMAP_LAYER_LLP ? "MPA error" : "unknown error";
+	return layer == RDMAP_LAYER_RDMA ? "RDMAP error"
+	    : layer == RDMAP_LAYER_DDP   ? "DDP error"
+	    : layer == RDMAP_LAYER_LLP   ? "MPA error"
+	                                 : "unknown error";
 }

@@ -10,8 +10,8 @@
 #include "wire/ddp.h"
 
 #define RDMAP_VERSION 1
-#define RDMAP_READ_LEN 28		/* header of a Read Request, 4.4 */
-#define RDMAP_TERM_MAX (6 + DDP_HDR_MAX + RDMAP_READ_LEN)	/* 4.8 */
+#define RDMAP_READ_LEN 28                                 /* header of a Read Request, 4.4 */
+#define RDMAP_TERM_MAX (6 + DDP_HDR_MAX + RDMAP_READ_LEN) /* 4.8 */
 
 enum rdmap_op {
 	RDMAP_WRITE = 0,
@@ -39,8 +39,17 @@ rdmap_ctrl(enum rdmap_op op)
 	return (uint8_t)(RDMAP_VERSION << 6 | (unsigned)op);
 }
 
-static inline unsigned rdmap_ctrl_version(uint8_t ctrl) { return ctrl >> 6; }
-static inline unsigned rdmap_ctrl_op(uint8_t ctrl) { return ctrl & 0x0f; }
+static inline unsigned
+rdmap_ctrl_version(uint8_t ctrl)
+{
+	return ctrl >> 6;
+}
+
+static inline unsigned
+rdmap_ctrl_op(uint8_t ctrl)
+{
+	return ctrl & 0x0f;
+}
 
 struct rdmap_read {
 	uint32_t sink_stag;
@@ -62,15 +71,15 @@ enum {
 };
 
 struct rdmap_term {
-	uint8_t layer;			/* 4 bits */
-	uint8_t etype;			/* 4 bits */
+	uint8_t layer; /* 4 bits */
+	uint8_t etype; /* 4 bits */
 	uint8_t code;
-	bool has_len;			/* M */
-	bool has_ddp;			/* D; needs M */
-	bool has_read;			/* R; needs D */
-	bool swapped;			/* decoded only: nibbles and flags as little-endian Linux siw puts them */
+	bool has_len;  /* M */
+	bool has_ddp;  /* D; needs M */
+	bool has_read; /* R; needs D */
+	bool swapped;  /* decoded only: nibbles and flags as little-endian Linux siw puts them */
 	uint16_t seg_len;
-	struct ddp_hdr ddp;		/* of the segment at fault */
+	struct ddp_hdr ddp; /* of the segment at fault */
 	struct rdmap_read read;
 };
 

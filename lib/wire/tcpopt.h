@@ -12,7 +12,7 @@
 
 #define TCPOPT_SMCR_KIND 254
 #define TCPOPT_SMCR_LEN 6
-#define TCPOPT_SMCR_PADDED_LEN 8	/* with two NOPs in front, as Linux writes it */
+#define TCPOPT_SMCR_PADDED_LEN 8 /* with two NOPs in front, as Linux writes it */
 
 /* 1 when the options area (what follows the 20 bytes of the TCP header) has
  * the option, 0 when not, -EBADMSG when an option before it runs past the end. */

@@ -14,11 +14,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* What must hold for every input; not an assert, since it stays on with NDEBUG. */
-#define FUZZ_CHECK(cond) do { \
-	if (!(cond)) { \
-		fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #cond); \
-		abort(); \
-	} \
-} while (0)
+#define FUZZ_CHECK(cond)                                                                          \
+	do {                                                                                      \
+		if (!(cond)) {                                                                    \
+			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #cond); \
+			abort();                                                                  \
+		}                                                                                 \
+	} while (0)
 
 #endif

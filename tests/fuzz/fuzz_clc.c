@@ -10,8 +10,7 @@ static int
 is_not_ours(const struct clc_msg *m)
 {
 	if (m->type == CLC_PROPOSAL)
-		return m->version > 2 || (!m->proposal.ext.present &&
-			m->proposal.growth_len > CLC_GROWTH_LEN);
+		return m->version > 2 || (!m->proposal.ext.present && m->proposal.growth_len > CLC_GROWTH_LEN);
 	if (m->type == CLC_DECLINE)
 		return m->version > 2;
 	return m->accept.size_code > CLC_MAX_SIZE_CODE_SENT || clc_mtu_bytes(m->accept.mtu_code) == 0;
@@ -40,7 +39,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	describe((struct span){ data, len });
 	if (n <= 0) {
 		FUZZ_CHECK(n == -EBADMSG || n == -EPROTO || (n == 0 && (size_t)total * (total > 0) > len) ||
-			(n == 0 && total == 0 && len < CLC_HDR_LEN));
+		    (n == 0 && total == 0 && len < CLC_HDR_LEN));
 		FUZZ_CHECK(n != -EPROTO || clc_bad_value_diag(in) != 0);
 		return 0;
 	}

@@ -10,9 +10,15 @@ static struct neg_config
 settings(uint8_t b)
 {
 	return (struct neg_config){
-		.enhanced = b & 1, .p2p = b & 2, .crc = b & 4, .markers = b & 8,
+		.enhanced = b & 1,
+		.p2p = b & 2,
+		.crc = b & 4,
+		.markers = b & 8,
 		.rtr = (b >> 4 & 7) != 0 ? (b >> 4 & 7u) << 1 : MPA_RTR_ANY,
-		.ird = 16, .ird_max = 32, .ord = 8, .ord_min = b >> 7,
+		.ird = 16,
+		.ird_max = 32,
+		.ord = 8,
+		.ord_min = b >> 7,
 	};
 }
 

@@ -50,7 +50,11 @@ static void
 world_init(struct stream *s, uint8_t opts)
 {
 	const struct stream_config cfg = {
-		.stags = &stags, .pd = &my_pd, .rq_depth = RQ, .ird_max = 2, .ord_max = 2,
+		.stags = &stags,
+		.pd = &my_pd,
+		.rq_depth = RQ,
+		.ird_max = 2,
+		.ord_max = 2,
 	};
 	const struct stream_read zero = { .cookie = 1, .stag = 1 };
 	struct stream_read read = { .cookie = 2, .size = 100 };

@@ -145,13 +145,13 @@ mutate_once(uint8_t *b, size_t len)
 	case 3:
 		b[at] = (uint8_t)rnd(256);
 		return len;
-	case 4:			/* cut */
+	case 4: /* cut */
 		return at;
-	case 5:			/* the rest is another seed's */
+	case 5: /* the rest is another seed's */
 		n = other->len < MAX_LEN - at ? other->len : MAX_LEN - at;
 		memcpy(b + at, other->data, n);
 		return at + n;
-	default:		/* a part twice, with all lengths now wrong */
+	default: /* a part twice, with all lengths now wrong */
 		n = len - at;
 		if (n > MAX_LEN - len)
 			n = MAX_LEN - len;

@@ -55,7 +55,7 @@
 
 struct named {
 	char name[32];
-	void *obj;		/* NULL: free */
+	void *obj; /* NULL: free */
 };
 
 static struct poll_loop loop;
@@ -171,9 +171,9 @@ cmd_stats(char **arg)
 	say("ok fpdus_sent=%llu fpdus_received=%llu bytes_sent=%llu bytes_received=%llu reads_sent=%llu "
 	    "reads_served=%llu mpa_refused_token=%llu mpa_refused_parked=%llu mpa_bad=%llu terminates_sent=%llu "
 	    "terminates_received=%llu crc_errors=%llu recv_stalls=%llu accept_pauses=%llu",
-	    U(fpdus_sent), U(fpdus_received), U(bytes_sent), U(bytes_received), U(reads_sent),
-	    U(reads_served), U(mpa_refused_token), U(mpa_refused_parked), U(mpa_bad), U(terminates_sent),
-	    U(terminates_received), U(crc_errors), U(recv_stalls), U(accept_pauses));
+	    U(fpdus_sent), U(fpdus_received), U(bytes_sent), U(bytes_received), U(reads_sent), U(reads_served),
+	    U(mpa_refused_token), U(mpa_refused_parked), U(mpa_bad), U(terminates_sent), U(terminates_received),
+	    U(crc_errors), U(recv_stalls), U(accept_pauses));
 #undef U
 }
 
@@ -263,7 +263,9 @@ static void
 cmd_qp(char **arg)
 {
 	const struct rnic_qp_attr attr = {
-		.sq_depth = (uint32_t)num(arg[1]), .rq_depth = (uint32_t)num(arg[2]), .token = num(arg[3]),
+		.sq_depth = (uint32_t)num(arg[1]),
+		.rq_depth = (uint32_t)num(arg[2]),
+		.token = num(arg[3]),
 	};
 	struct rnic_qp *qp;
 	int rc = arg[0] == NULL ? -EINVAL : dev->ops->qp_create(pd, &attr, &qp);
@@ -291,7 +293,9 @@ cmd_connect(char **arg)
 {
 	struct rnic_qp *qp = find(qps, arg[0]);
 	struct rnic_remote r = {
-		.qpn = (uint32_t)num(arg[3]), .psn = (uint32_t)num(arg[4]), .mtu_code = 5,
+		.qpn = (uint32_t)num(arg[3]),
+		.psn = (uint32_t)num(arg[4]),
+		.mtu_code = 5,
 		.mpa_port = (uint16_t)num(arg[5]),
 	};
 	struct in_addr v4;
@@ -500,16 +504,25 @@ static void
 report(void)
 {
 	static const char *const ev_names[] = {
-		[RNIC_EV_CONNECTED] = "connected", [RNIC_EV_CONNECT_FAILED] = "connect_failed",
-		[RNIC_EV_QP_ERROR] = "qp_error", [RNIC_EV_ROOM] = "room", [RNIC_EV_PORT_UP] = "port_up",
-		[RNIC_EV_PORT_DOWN] = "port_down", [RNIC_EV_DEV_GONE] = "dev_gone",
+		[RNIC_EV_CONNECTED] = "connected",
+		[RNIC_EV_CONNECT_FAILED] = "connect_failed",
+		[RNIC_EV_QP_ERROR] = "qp_error",
+		[RNIC_EV_ROOM] = "room",
+		[RNIC_EV_PORT_UP] = "port_up",
+		[RNIC_EV_PORT_DOWN] = "port_down",
+		[RNIC_EV_DEV_GONE] = "dev_gone",
 	};
 	static const char *const ops[] = {
-		[RNIC_WC_SEND] = "send", [RNIC_WC_WRITE] = "write", [RNIC_WC_RECV] = "recv",
+		[RNIC_WC_SEND] = "send",
+		[RNIC_WC_WRITE] = "write",
+		[RNIC_WC_RECV] = "recv",
 	};
 	static const char *const states[] = {
-		[RNIC_WC_OK] = "ok", [RNIC_WC_FLUSHED] = "flushed", [RNIC_WC_REMOTE_ERR] = "remote_err",
-		[RNIC_WC_LOCAL_ERR] = "local_err", [RNIC_WC_RETRY_EXC] = "retry_exc",
+		[RNIC_WC_OK] = "ok",
+		[RNIC_WC_FLUSHED] = "flushed",
+		[RNIC_WC_REMOTE_ERR] = "remote_err",
+		[RNIC_WC_LOCAL_ERR] = "local_err",
+		[RNIC_WC_RETRY_EXC] = "retry_exc",
 	};
 	struct rnic_event ev;
 	struct rnic_wc wc[64];

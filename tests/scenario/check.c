@@ -16,8 +16,8 @@ check_well(const struct flow *f, const struct app *a)
 	const struct app *b = a->server ? &f->client : &f->server_app;
 
 	if (a->got != b->sent || b->sent != b->total)
-		world_fail(f->w, "flow %u: the %s is done with %llu of %llu bytes", f->nr, a->server ? "server" : "client",
-		    (unsigned long long)a->got, (unsigned long long)b->total);
+		world_fail(f->w, "flow %u: the %s is done with %llu of %llu bytes", f->nr,
+		    a->server ? "server" : "client", (unsigned long long)a->got, (unsigned long long)b->total);
 	if (b->urgent_cnt > 0 && a->urgent_last != b->urgent[b->urgent_cnt - 1] + 1)
 		world_fail(f->w, "flow %u: the last urgent byte, %llu, did not reach the %s as urgent", f->nr,
 		    (unsigned long long)b->urgent[b->urgent_cnt - 1], a->server ? "server" : "client");
@@ -63,15 +63,19 @@ check_flow(const struct flow *f)
 	if (c->state == APP_DONE && s->state == APP_DONE)
 		return;
 	if (!asked_for_it(f) && !plan_faulty(f->plan))
-		world_fail(f->w, "flow %u ended badly though nothing went wrong: client %s, server %s; ingress: %s (%s), "
-		    "egress: %s (%s)", f->nr, app_state_str(c->state), app_state_str(s->state),
-		    smcr_reason_str(f->half[0].reason), f->half[0].detail != NULL ? f->half[0].detail : "",
-		    smcr_reason_str(f->half[1].reason), f->half[1].detail != NULL ? f->half[1].detail : "");
+		world_fail(f->w,
+		    "flow %u ended badly though nothing went wrong: client %s, server %s; ingress: %s (%s), "
+		    "egress: %s (%s)",
+		    f->nr, app_state_str(c->state), app_state_str(s->state), smcr_reason_str(f->half[0].reason),
+		    f->half[0].detail != NULL ? f->half[0].detail : "", smcr_reason_str(f->half[1].reason),
+		    f->half[1].detail != NULL ? f->half[1].detail : "");
 	/* Who saw a good end saw all bytes (checked above); the other one must not believe so. */
 	if (c->state != APP_DONE && !was_cut(c))
-		world_fail(f->w, "flow %u: client %s, server %s", f->nr, app_state_str(c->state), app_state_str(s->state));
+		world_fail(
+		    f->w, "flow %u: client %s, server %s", f->nr, app_state_str(c->state), app_state_str(s->state));
 	if (s->state != APP_DONE && !was_cut(s))
-		world_fail(f->w, "flow %u: client %s, server %s", f->nr, app_state_str(c->state), app_state_str(s->state));
+		world_fail(
+		    f->w, "flow %u: client %s, server %s", f->nr, app_state_str(c->state), app_state_str(s->state));
 }
 
 void
@@ -80,22 +84,26 @@ check_stuck(struct world *w, const struct flow *flows, unsigned cnt, const struc
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct flow *f = &flows[i];
 
-		if (flow_over(f) && (f->half[0].ended || !f->half[0].opened) && (f->half[1].ended || !f->half[1].opened))
+		if (flow_over(f) && (f->half[0].ended || !f->half[0].opened) &&
+		    (f->half[1].ended || !f->half[1].opened))
 			continue;
-		world_fail(w, "flow %u is stuck: client %s (sent %llu of %llu, got %llu), server %s (sent %llu of %llu, "
-		    "got %llu), ingress %s, egress %s", f->nr, app_state_str(f->client.state),
-		    (unsigned long long)f->client.sent, (unsigned long long)f->client.total,
-		    (unsigned long long)f->client.got, app_state_str(f->server_app.state),
-		    (unsigned long long)f->server_app.sent, (unsigned long long)f->server_app.total,
-		    (unsigned long long)f->server_app.got, f->half[0].ended ? "ended" : "not ended",
-		    f->half[1].ended ? "ended" : "not ended");
+		world_fail(w,
+		    "flow %u is stuck: client %s (sent %llu of %llu, got %llu), server %s (sent %llu of %llu, "
+		    "got %llu), ingress %s, egress %s",
+		    f->nr, app_state_str(f->client.state), (unsigned long long)f->client.sent,
+		    (unsigned long long)f->client.total, (unsigned long long)f->client.got,
+		    app_state_str(f->server_app.state), (unsigned long long)f->server_app.sent,
+		    (unsigned long long)f->server_app.total, (unsigned long long)f->server_app.got,
+		    f->half[0].ended ? "ended" : "not ended", f->half[1].ended ? "ended" : "not ended");
 	}
 	for (unsigned h = 0; h < hosts[0].plan->hosts; h++) {
 		struct smcr_conn_info ci;
 
 		for (uint32_t pos = 0; smcr_conn_next(hosts[h].eng, &pos, &ci);)
-			world_log(w, "host%u conn %08x %s group %u: written %llu sent %llu consumed %llu, produced %llu "
-			    "consumed %llu%s%s", h, ci.id, ci.state, ci.group_id, (unsigned long long)ci.tx_written,
+			world_log(w,
+			    "host%u conn %08x %s group %u: written %llu sent %llu consumed %llu, produced %llu "
+			    "consumed %llu%s%s",
+			    h, ci.id, ci.state, ci.group_id, (unsigned long long)ci.tx_written,
 			    (unsigned long long)ci.tx_sent, (unsigned long long)ci.tx_consumed,
 			    (unsigned long long)ci.rx_produced, (unsigned long long)ci.rx_consumed,
 			    ci.writer_blocked ? " writer blocked" : "", ci.peer_blocked ? " peer blocked" : "");
@@ -142,8 +150,8 @@ check_link(const struct host *hosts, unsigned cnt, const struct host *h, const s
 	struct smcr_group_info g, pg;
 
 	if (p == NULL || !find_link(p, l->peer_qpn, &pl)) {
-		world_fail(h->w, "host%u: link %u of group %u (%s) is unknown to its peer", h->nr, l->number, l->group_id,
-		    l->state);
+		world_fail(h->w, "host%u: link %u of group %u (%s) is unknown to its peer", h->nr, l->number,
+		    l->group_id, l->state);
 		return;
 	}
 	if (pl.peer_qpn != l->qpn || pl.number != l->number || strcmp(pl.state, l->state) != 0 ||
@@ -152,11 +160,13 @@ check_link(const struct host *hosts, unsigned cnt, const struct host *h, const s
 		    l->number, l->state, l->mtu_code, l->group_id, pl.number, pl.state, pl.mtu_code, p->nr);
 	if (!find_group(h, l->group_id, &g) || !find_group(p, pl.group_id, &pg))
 		return;
-	if (g.role == pg.role || g.rfc_cursors != pg.rfc_cursors || g.link_cnt != pg.link_cnt || g.rmb_cnt !=
-	    pg.peer_rmb_cnt || g.peer_rmb_cnt != pg.rmb_cnt || strcmp(g.state, pg.state) != 0)
-		world_fail(h->w, "host%u group %u (%s, %u links, %u RMBs, %u of the peer) and host%u group %u (%s, %u links, "
-		    "%u RMBs, %u of the peer) differ", h->nr, g.id, g.state, g.link_cnt, g.rmb_cnt, g.peer_rmb_cnt, p->nr,
-		    pg.id, pg.state, pg.link_cnt, pg.rmb_cnt, pg.peer_rmb_cnt);
+	if (g.role == pg.role || g.rfc_cursors != pg.rfc_cursors || g.link_cnt != pg.link_cnt ||
+	    g.rmb_cnt != pg.peer_rmb_cnt || g.peer_rmb_cnt != pg.rmb_cnt || strcmp(g.state, pg.state) != 0)
+		world_fail(h->w,
+		    "host%u group %u (%s, %u links, %u RMBs, %u of the peer) and host%u group %u (%s, %u links, "
+		    "%u RMBs, %u of the peer) differ",
+		    h->nr, g.id, g.state, g.link_cnt, g.rmb_cnt, g.peer_rmb_cnt, p->nr, pg.id, pg.state, pg.link_cnt,
+		    pg.rmb_cnt, pg.peer_rmb_cnt);
 }
 
 static void

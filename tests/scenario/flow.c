@@ -4,11 +4,16 @@
 #include "base/list.h"
 
 #define CHUNK_MAX 65536
-#define STEP_MAX 16		/* reads and writes without a pause */
+#define STEP_MAX 16 /* reads and writes without a pause */
 
 static const char *const state_names[] = {
-	[APP_NONE] = "not connected", [APP_OPEN] = "open", [APP_DONE] = "done", [APP_RESET] = "reset",
-	[APP_REFUSED] = "refused", [APP_ABORTED] = "aborted", [APP_LEFT] = "left",
+	[APP_NONE] = "not connected",
+	[APP_OPEN] = "open",
+	[APP_DONE] = "done",
+	[APP_RESET] = "reset",
+	[APP_REFUSED] = "refused",
+	[APP_ABORTED] = "aborted",
+	[APP_LEFT] = "left",
 };
 
 const char *
@@ -196,7 +201,8 @@ ended(struct app *a)
 		if (!other(a)->shut || other(a)->sent != a->got)
 			world_fail(a->f->w, "flow %u: the %s saw the end after %llu bytes, the peer %s %llu", a->f->nr,
 			    a->server ? "server" : "client", (unsigned long long)a->got,
-			    other(a)->shut ? "ended after" : "did not end and sent", (unsigned long long)other(a)->sent);
+			    other(a)->shut ? "ended after" : "did not end and sent",
+			    (unsigned long long)other(a)->sent);
 	}
 	if (a->leaves && a->sent == a->total) {
 		a->shut = true;

@@ -13,23 +13,23 @@
 #define FLOW_URGENT_MAX 32
 
 enum flow_kind {
-	FLOW_DUPLEX,		/* both send all they have at once */
+	FLOW_DUPLEX, /* both send all they have at once */
 	FLOW_PINGPONG,
-	FLOW_SERVER_FIRST,	/* the client sends when it has everything */
-	FLOW_HALF_CLOSE,	/* the server answers when the client is done sending */
+	FLOW_SERVER_FIRST, /* the client sends when it has everything */
+	FLOW_HALF_CLOSE,   /* the server answers when the client is done sending */
 	FLOW_UPLOAD,
-	FLOW_IDLE,		/* long silence, then a little */
+	FLOW_IDLE, /* long silence, then a little */
 	FLOW_KIND_CNT,
 };
 
 enum app_state {
-	APP_NONE,		/* not connected yet */
+	APP_NONE, /* not connected yet */
 	APP_OPEN,
-	APP_DONE,		/* both directions ended in order */
-	APP_RESET,		/* saw a RST */
-	APP_REFUSED,		/* could not connect */
-	APP_ABORTED,		/* sent a RST on purpose */
-	APP_LEFT,		/* closed early on purpose */
+	APP_DONE,    /* both directions ended in order */
+	APP_RESET,   /* saw a RST */
+	APP_REFUSED, /* could not connect */
+	APP_ABORTED, /* sent a RST on purpose */
+	APP_LEFT,    /* closed early on purpose */
 };
 
 struct flow;
@@ -40,28 +40,28 @@ struct app {
 	enum app_state state;
 	struct stcp_end *sock;
 	struct timer timer;
-	uint64_t key;		/* of the bytes it sends */
-	uint64_t total;		/* it sends */
+	uint64_t key;   /* of the bytes it sends */
+	uint64_t total; /* it sends */
 	uint64_t sent, got;
 	int64_t next_write_ns, next_read_ns;
 	bool slow;
 	bool shut, eof;
-	uint64_t abort_at;	/* after so many bytes in both directions; UINT64_MAX = never */
-	bool leaves;		/* closes when all is sent */
-	uint64_t urgent[FLOW_URGENT_MAX];	/* positions of urgent bytes sent */
+	uint64_t abort_at;                /* after so many bytes in both directions; UINT64_MAX = never */
+	bool leaves;                      /* closes when all is sent */
+	uint64_t urgent[FLOW_URGENT_MAX]; /* positions of urgent bytes sent */
 	unsigned urgent_cnt;
 	unsigned urgent_got;
-	uint64_t urgent_last;	/* position of the last one received + 1 */
+	uint64_t urgent_last; /* position of the last one received + 1 */
 };
 
 /* What one daemon says about its half. */
 struct flow_half {
-	bool opened;		/* smcr_open succeeded */
+	bool opened; /* smcr_open succeeded */
 	bool established;
 	bool fallback;
-	bool closed;		/* CLOSED or FALLBACK seen and released */
-	bool ended;		/* its TCP legs are closed */
-	bool reset;		/* with RST */
+	bool closed; /* CLOSED or FALLBACK seen and released */
+	bool ended;  /* its TCP legs are closed */
+	bool reset;  /* with RST */
 	enum smcr_reason reason;
 	const char *detail;
 	struct smcr_diag diag;
@@ -71,21 +71,21 @@ struct flow {
 	struct world *w;
 	const struct plan *plan;
 	uint32_t nr;
-	unsigned from, to;	/* hosts */
+	unsigned from, to; /* hosts */
 	enum flow_kind kind;
-	bool prewarm;		/* no application behind it */
+	bool prewarm; /* no application behind it */
 	int64_t start_ns;
 	uint32_t elem_size;
-	uint32_t request, response;	/* bytes of a round (PINGPONG) */
-	bool refuse;		/* the server is not there */
-	struct timer timer;	/* start */
+	uint32_t request, response; /* bytes of a round (PINGPONG) */
+	bool refuse;                /* the server is not there */
+	struct timer timer;         /* start */
 	void (*start)(struct flow *);
 	void *owner;
 	struct app client, server_app;
-	struct flow_half half[2];	/* [0] ingress, [1] egress */
-	struct stcp_end *middle;	/* for FAULT_KILL: the ingress's end while it lives */
+	struct flow_half half[2]; /* [0] ingress, [1] egress */
+	struct stcp_end *middle;  /* for FAULT_KILL: the ingress's end while it lives */
 	bool killed;
-	int64_t end_ns;		/* both applications are through */
+	int64_t end_ns; /* both applications are through */
 };
 
 /* Draws what the flow does. start is called at its time. */

@@ -6,8 +6,8 @@
 #include "tests/scenario/session.h"
 #include "tests/scenario/trace.h"
 
-#define ROUNDS_MAX 64		/* of events in one turn */
-#define SPIN_MAX 20000		/* turns without a pause in virtual time */
+#define ROUNDS_MAX 64  /* of events in one turn */
+#define SPIN_MAX 20000 /* turns without a pause in virtual time */
 
 void
 host_wake(struct host *h)
@@ -62,15 +62,16 @@ run_events(struct host *h)
 static void
 drain_log(struct host *h)
 {
-	static const char *const names[] = { "group up", "group down", "link up", "link ended", "link down", "held off", "protocol",
-	    "log overrun" };
+	static const char *const names[] = { "group up", "group down", "link up", "link ended", "link down", "held off",
+		"protocol", "log overrun" };
 	struct smcr_log l;
 
 	while (smcr_next_log(h->eng, &l)) {
 		world_log(h->w, "host%u engine: %s, group %u link %u peer %s %s", h->nr, names[l.type], l.group_id,
 		    l.link, l.peer, l.text);
 		if (l.type == SMCR_LOG_PROTOCOL)
-			world_fail(h->w, "host%u: the engine calls its peer's message a protocol error: %s", h->nr, l.text);
+			world_fail(
+			    h->w, "host%u: the engine calls its peer's message a protocol error: %s", h->nr, l.text);
 	}
 }
 
@@ -251,8 +252,7 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 }
 
 void
-host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabric *fab, struct host *all,
-    unsigned nr)
+host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabric *fab, struct host *all, unsigned nr)
 {
 	struct smcr_config cfg;
 
@@ -268,8 +268,10 @@ host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabr
 	h->egress = (struct stcp_listener){ .accept = egress_accept, .arg = h };
 	h->server = (struct stcp_listener){ .accept = server_accept, .arg = h };
 	h->mid_net = (struct stcp_net){ .delay_min_ns = p->tcp_delay_us * US,
-	    .delay_max_ns = (p->tcp_delay_us + p->tcp_spread_us) * US, .window = p->tcp_window_kb * 1024,
-	    .segment = p->tcp_segment, .rst_discards = p->rst_discards != 0 };
+		.delay_max_ns = (p->tcp_delay_us + p->tcp_spread_us) * US,
+		.window = p->tcp_window_kb * 1024,
+		.segment = p->tcp_segment,
+		.rst_discards = p->rst_discards != 0 };
 	h->app_net = h->mid_net;
 	h->app_net.delay_min_ns /= 4;
 	h->app_net.delay_max_ns /= 4;

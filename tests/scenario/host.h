@@ -19,25 +19,24 @@ struct host {
 	const struct plan *plan;
 	struct sim_fabric *fab;
 	struct trace *trace;
-	struct host *all;		/* every host of the run, by number */
+	struct host *all; /* every host of the run, by number */
 	unsigned nr;
-	struct rng rng;			/* the engine's */
+	struct rng rng; /* the engine's */
 	struct smcr *eng;
-	struct rnic_dev *dev;		/* NULL: none (any more) */
-	unsigned dev_cnt;		/* devices so far, for their names */
+	struct rnic_dev *dev; /* NULL: none (any more) */
+	unsigned dev_cnt;     /* devices so far, for their names */
 	struct list_node sessions;
 	struct list_node dirty;
 	struct timer turn;
 	int64_t stalled_until_ns;
-	struct timer dev_timer;		/* a device comes back */
+	struct timer dev_timer; /* a device comes back */
 	uint64_t turns, idle_turns;
-	bool quiet;			/* nothing was left to do at the last turn */
+	bool quiet; /* nothing was left to do at the last turn */
 	struct stcp_listener ingress, egress, server;
 	struct stcp_net app_net, mid_net;
 };
 
-void host_init(struct host *, struct world *, const struct plan *, struct sim_fabric *, struct host *all,
-    unsigned nr);
+void host_init(struct host *, struct world *, const struct plan *, struct sim_fabric *, struct host *all, unsigned nr);
 /* Ends all sessions and frees engine and device. */
 void host_fini(struct host *);
 /* Something is to be done: a turn comes soon. */

@@ -197,8 +197,9 @@ set_fault(struct plan *p, const char *text)
 	struct plan_fault f = { 0 };
 	char name[16];
 
-	if (p->fault_cnt == PLAN_FAULTS_MAX || sscanf(text, "%15[a-z],%u,%u,%u,%u", name, &f.at_ms, &f.host,
-	    &f.arg, &f.for_ms) != 5 || f.host >= PLAN_HOSTS_MAX)
+	if (p->fault_cnt == PLAN_FAULTS_MAX ||
+	    sscanf(text, "%15[a-z],%u,%u,%u,%u", name, &f.at_ms, &f.host, &f.arg, &f.for_ms) != 5 ||
+	    f.host >= PLAN_HOSTS_MAX)
 		return -EINVAL;
 	for (int k = FAULT_BREAK; k < FAULT_KIND_CNT; k++)
 		if (strcmp(name, fault_names[k]) == 0)

@@ -16,15 +16,15 @@
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_BREAK,		/* a link breaks: arg = how (enum sim_cut) */
-	FAULT_FATE,		/* message number arg breaks its link: for_ms = enum sim_fate */
-	FAULT_PORT,		/* host's port is down for for_ms */
-	FAULT_FREEZE,		/* host's device answers nothing for for_ms */
-	FAULT_GONE,		/* host's device is unplugged; a new one comes after for_ms */
-	FAULT_STALL,		/* host's process does not run for for_ms */
-	FAULT_KILL,		/* the middle of flow arg gets RST from the network */
-	FAULT_BLOCK,		/* iWARP: no MPA connection to host for for_ms */
-	FAULT_DRAIN,		/* host stops offering groups */
+	FAULT_BREAK,  /* a link breaks: arg = how (enum sim_cut) */
+	FAULT_FATE,   /* message number arg breaks its link: for_ms = enum sim_fate */
+	FAULT_PORT,   /* host's port is down for for_ms */
+	FAULT_FREEZE, /* host's device answers nothing for for_ms */
+	FAULT_GONE,   /* host's device is unplugged; a new one comes after for_ms */
+	FAULT_STALL,  /* host's process does not run for for_ms */
+	FAULT_KILL,   /* the middle of flow arg gets RST from the network */
+	FAULT_BLOCK,  /* iWARP: no MPA connection to host for for_ms */
+	FAULT_DRAIN,  /* host stops offering groups */
 	FAULT_KIND_CNT,
 };
 
@@ -36,7 +36,8 @@ struct plan_fault {
 	uint32_t for_ms;
 };
 
-/* X(name, least, most) */
+/* X(name, least, most), one a line. */
+/* clang-format off */
 #define PLAN_FIELDS(X) \
 	/* topology and network */ \
 	X(hosts, 2, PLAN_HOSTS_MAX)	/* host 0 is the egress of all, others ingress; both if two_way */ \
@@ -79,6 +80,8 @@ struct plan_fault {
 	/* the end */ \
 	X(drain, 0, 1)			/* groups end in the orderly way; 0: engines are freed at once */ \
 	X(limit_ms, 1, 100000000)	/* all connections have ended by then */
+
+/* clang-format on */
 
 struct plan {
 	uint64_t seed;

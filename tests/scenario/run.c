@@ -18,7 +18,7 @@
 #include "tests/scenario/scenario.h"
 
 #define SETTINGS_MAX 64
-#define RUN_SECONDS 120		/* of real time: a run that takes longer hangs */
+#define RUN_SECONDS 120 /* of real time: a run that takes longer hangs */
 #define TAP_FIXED 100
 #define TAP_RANDOM 400
 
@@ -67,11 +67,13 @@ run_one(const struct options *o, uint64_t seed, char *text, size_t cap)
 		plan_print(&p, stdout);
 	fails = scenario_run(&p, o->verbose ? stdout : NULL, text, cap, &st);
 	if (o->soak == 0 && !o->tap)
-		printf("seed %llu: %u flows: %u well, %u reset; %u on SMC-R, %u fallen back; %llu groups, %llu RMBs, "
-		    "%llu writes, %llu CDC, %llu LLC, %llu turns, %.1f s virtual: %s%s\n", (unsigned long long)seed, st.flows,
-		    st.ok, st.reset, st.smcr, st.fallback, (unsigned long long)st.groups, (unsigned long long)st.rmbs,
-		    (unsigned long long)st.writes, (unsigned long long)st.cdc, (unsigned long long)st.llc,
-		    (unsigned long long)st.turns, (double)st.virtual_ms / 1000, fails == 0 ? "ok" : "FAILED ", text);
+		printf(
+		    "seed %llu: %u flows: %u well, %u reset; %u on SMC-R, %u fallen back; %llu groups, %llu RMBs, "
+		    "%llu writes, %llu CDC, %llu LLC, %llu turns, %.1f s virtual: %s%s\n",
+		    (unsigned long long)seed, st.flows, st.ok, st.reset, st.smcr, st.fallback,
+		    (unsigned long long)st.groups, (unsigned long long)st.rmbs, (unsigned long long)st.writes,
+		    (unsigned long long)st.cdc, (unsigned long long)st.llc, (unsigned long long)st.turns,
+		    (double)st.virtual_ms / 1000, fails == 0 ? "ok" : "FAILED ", text);
 	return fails == 0 ? 0 : 1;
 }
 
@@ -80,7 +82,7 @@ run_one(const struct options *o, uint64_t seed, char *text, size_t cap)
 struct job {
 	pid_t pid;
 	uint64_t seed;
-	int out;		/* what it has to say */
+	int out; /* what it has to say */
 };
 
 static void
@@ -125,8 +127,8 @@ job_end(struct job *j, int status, char *text, size_t cap)
 	close(j->out);
 	j->pid = 0;
 	if (WIFSIGNALED(status))
-		snprintf(text, cap, "%s: %.2000s", WTERMSIG(status) == SIGALRM ? "takes too long" :
-		    strsignal(WTERMSIG(status)), buf);
+		snprintf(text, cap, "%s: %.2000s",
+		    WTERMSIG(status) == SIGALRM ? "takes too long" : strsignal(WTERMSIG(status)), buf);
 	else
 		snprintf(text, cap, "%.2000s", buf);
 }
@@ -206,7 +208,8 @@ run_many(const struct options *o)
 static int
 usage(void)
 {
-	fprintf(stderr, "usage: run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]\n"
+	fprintf(stderr,
+	    "usage: run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]\n"
 	    "       run --soak COUNT [--seed FIRST] [--jobs N] [--set NAME=VALUE]...\n"
 	    "       run --tap [--jobs N]\n");
 	return 2;
@@ -216,10 +219,15 @@ int
 main(int argc, char **argv)
 {
 	static const struct option opts[] = {
-		{ "seed", required_argument, NULL, 's' }, { "set", required_argument, NULL, 'S' },
-		{ "file", required_argument, NULL, 'f' }, { "verbose", no_argument, NULL, 'v' },
-		{ "plan", no_argument, NULL, 'p' }, { "soak", required_argument, NULL, 'k' },
-		{ "jobs", required_argument, NULL, 'j' }, { "tap", no_argument, NULL, 't' }, { 0 },
+		{ "seed", required_argument, NULL, 's' },
+		{ "set", required_argument, NULL, 'S' },
+		{ "file", required_argument, NULL, 'f' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "plan", no_argument, NULL, 'p' },
+		{ "soak", required_argument, NULL, 'k' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "tap", no_argument, NULL, 't' },
+		{ 0 },
 	};
 	struct options o = { .seed = 1, .jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) };
 	char text[512];

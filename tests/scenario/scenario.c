@@ -12,7 +12,7 @@ struct fault_timer {
 	struct timer timer;
 	struct scenario *s;
 	struct plan_fault f;
-	bool undo;		/* it is on: the timer ends it */
+	bool undo; /* it is on: the timer ends it */
 };
 
 struct scenario {
@@ -21,7 +21,7 @@ struct scenario {
 	struct sim_fabric *fab;
 	struct trace *trace;
 	struct host host[PLAN_HOSTS_MAX];
-	struct flow *flow;		/* flows, then one prewarm a client host */
+	struct flow *flow; /* flows, then one prewarm a client host */
 	unsigned flow_cnt;
 	struct fault_timer fault[PLAN_FAULTS_MAX];
 	uint64_t messages;
@@ -309,8 +309,9 @@ drain(struct scenario *s)
 static void
 collect(const struct scenario *s, struct scenario_stats *st)
 {
-	*st = (struct scenario_stats){ .flows = s->plan->flows, .messages = s->messages,
-	    .virtual_ms = (uint64_t)(s->w.now_ns / MS) };
+	*st = (struct scenario_stats){
+		.flows = s->plan->flows, .messages = s->messages, .virtual_ms = (uint64_t)(s->w.now_ns / MS)
+	};
 	for (unsigned i = 0; i < s->plan->flows; i++) {
 		const struct flow *f = &s->flow[i];
 		bool ok = f->client.state == APP_DONE && f->server_app.state == APP_DONE;

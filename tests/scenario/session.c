@@ -50,8 +50,8 @@ session_ingress(struct host *h, struct flow *f, struct stcp_end *app)
 
 	s->app = app;
 	s->mode = SESSION_CONNECT;
-	s->mid = stcp_connect(h->w, &h->mid_net, &h->all[f->to].egress, f,
-	    (struct stcp_user){ .wake = session_wake, .arg = s });
+	s->mid = stcp_connect(
+	    h->w, &h->mid_net, &h->all[f->to].egress, f, (struct stcp_user){ .wake = session_wake, .arg = s });
 	f->middle = s->mid;
 	return s;
 }
@@ -86,12 +86,12 @@ open_conn(struct session *s)
 	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
 	o.subnet_cnt = 1;
 	o.subnet[0] = (struct smcr_subnet){ .addr = { 10, 0, (uint8_t)(s->h->plan->other_subnet >> s->h->nr & 1), 0 },
-	    .prefix_len = 24 };
+		.prefix_len = 24 };
 	if (s->h->dev != NULL)
 		o.local_addr = rnic_query(s->h->dev).gid;
 	s->mode = SESSION_SETUP;
-	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err) :
-	    smcr_open(s->h->eng, &o, &err);
+	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err)
+	                                               : smcr_open(s->h->eng, &o, &err);
 	half(s)->opened = s->conn != NULL;
 	if (s->conn == NULL)
 		session_end(s, true);
@@ -160,8 +160,8 @@ want_server(struct session *s)
 	if (s->role != SMCR_SERVER || s->app_wanted || s->app != NULL)
 		return;
 	s->app_wanted = true;
-	s->app = stcp_connect(s->h->w, &s->h->app_net, &s->h->server, s->f,
-	    (struct stcp_user){ .wake = session_wake, .arg = s });
+	s->app = stcp_connect(
+	    s->h->w, &s->h->app_net, &s->h->server, s->f, (struct stcp_user){ .wake = session_wake, .arg = s });
 }
 
 /* The application leg while it may still be connecting: true when it is open. */
@@ -276,7 +276,8 @@ smcr_io(struct session *s)
 	watch_middle(s);
 	/* Where a link broke late in first contact the server may have declined: it resets soon. */
 	if (!plan_faulty(s->h->plan) && stcp_unread(s->mid) > 0 && stcp_recv(s->mid, &c, 1, &urgent) > 0)
-		world_fail(s->h->w, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
+		world_fail(
+		    s->h->w, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
 	if (!app_ready(s))
 		return;
 	app_to_engine(s);
@@ -393,8 +394,8 @@ fell_back(struct session *s)
 	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off)
 		world_fail(s->h->w, "flow %u %s falls back without a reason", s->f->nr, side(s));
 	if (!plan_may_fall_back(s->h->plan))
-		world_fail(s->h->w, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s", s->f->nr,
-		    side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
+		world_fail(s->h->w, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s",
+		    s->f->nr, side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
 	if (h->established)
 		world_fail(s->h->w, "flow %u %s falls back after it was established", s->f->nr, side(s));
 	s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);

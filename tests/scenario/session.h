@@ -10,30 +10,30 @@
 #include "tests/scenario/host.h"
 
 enum session_mode {
-	SESSION_CONNECT,	/* the middle is being connected, or was accepted and the process has not looked yet */
+	SESSION_CONNECT, /* the middle is being connected, or was accepted and the process has not looked yet */
 	SESSION_SETUP,
 	SESSION_SMCR,
-	SESSION_TCP,		/* fallen back */
-	SESSION_DEAD,		/* freed at the end of the turn */
+	SESSION_TCP,  /* fallen back */
+	SESSION_DEAD, /* freed at the end of the turn */
 };
 
 struct session {
 	struct host *h;
 	struct flow *f;
 	enum smcr_role role;
-	struct list_node node;		/* host's sessions */
+	struct list_node node; /* host's sessions */
 	struct list_node dirty;
 	enum session_mode mode;
 	struct smcr_conn *conn;
-	struct stcp_end *app, *mid;	/* NULL when closed or not connected yet */
-	bool app_wanted;		/* egress: the server leg was asked for */
-	bool admit;			/* egress: the engine waits for smcr_admit */
-	bool closing;			/* smcr_close was called */
-	bool aborted;			/* smcr_abort was called */
-	bool fin_told, rst_told;	/* of the middle, to the engine */
-	uint8_t out[512];		/* CLC bytes for the middle */
+	struct stcp_end *app, *mid; /* NULL when closed or not connected yet */
+	bool app_wanted;            /* egress: the server leg was asked for */
+	bool admit;                 /* egress: the engine waits for smcr_admit */
+	bool closing;               /* smcr_close was called */
+	bool aborted;               /* smcr_abort was called */
+	bool fin_told, rst_told;    /* of the middle, to the engine */
+	uint8_t out[512];           /* CLC bytes for the middle */
 	size_t out_len;
-	uint8_t left[SMCR_LEFTOVER_MAX];	/* of the engine, for the application */
+	uint8_t left[SMCR_LEFTOVER_MAX]; /* of the engine, for the application */
 	size_t left_len;
 };
 

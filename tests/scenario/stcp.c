@@ -7,20 +7,20 @@
 
 #include "base/list.h"
 
-#define URGENT_MAX 64		/* urgent bytes remembered in one receive buffer */
+#define URGENT_MAX 64 /* urgent bytes remembered in one receive buffer */
 
 enum seg_kind {
 	SEG_DATA,
 	SEG_FIN,
 	SEG_RST,
-	SEG_OPEN,		/* the listener's answer */
+	SEG_OPEN, /* the listener's answer */
 };
 
 struct seg {
 	struct list_node node;
 	int64_t at_ns;
 	enum seg_kind kind;
-	bool urgent;		/* the last byte */
+	bool urgent; /* the last byte */
 	size_t len;
 	uint8_t data[];
 };
@@ -29,19 +29,19 @@ struct stcp_end {
 	struct stcp *s;
 	struct stcp_user user;
 	enum stcp_state state;
-	bool gone;		/* its user has closed it */
+	bool gone; /* its user has closed it */
 	bool shut;
-	bool starved;		/* send was cut short: wake when there is room */
+	bool starved; /* send was cut short: wake when there is room */
 
-	struct list_node flight;	/* to the peer */
+	struct list_node flight; /* to the peer */
 	struct timer timer;
 	int64_t last_ns;
 	size_t flight_len;
 
-	uint8_t *rx;		/* ring of net.window bytes */
+	uint8_t *rx; /* ring of net.window bytes */
 	size_t rx_head, rx_len;
-	uint64_t rx_pos;	/* stream position of rx_head */
-	uint64_t urgent[URGENT_MAX];	/* positions of urgent bytes not read yet */
+	uint64_t rx_pos;             /* stream position of rx_head */
+	uint64_t urgent[URGENT_MAX]; /* positions of urgent bytes not read yet */
 	unsigned urgent_cnt;
 	bool rx_fin;
 };
@@ -51,7 +51,7 @@ struct stcp {
 	struct stcp_net net;
 	struct stcp_listener listener;
 	void *tag;
-	struct stcp_end end[2];	/* [0] connected, [1] accepted */
+	struct stcp_end end[2]; /* [0] connected, [1] accepted */
 };
 
 static struct stcp_end *
@@ -141,7 +141,7 @@ rx_put(struct stcp_end *e, const struct seg *seg)
 	if (!seg->urgent)
 		return;
 	if (e->urgent_cnt == URGENT_MAX)
-		abort();	/* a scenario sends fewer */
+		abort(); /* a scenario sends fewer */
 	e->urgent[e->urgent_cnt++] = e->rx_pos + e->rx_len - 1;
 }
 
@@ -243,8 +243,8 @@ end_init(struct stcp *s, int i, void (*fire)(struct timer *, int64_t))
 }
 
 struct stcp_end *
-stcp_connect(struct world *w, const struct stcp_net *net, const struct stcp_listener *to, void *tag,
-    struct stcp_user user)
+stcp_connect(
+    struct world *w, const struct stcp_net *net, const struct stcp_listener *to, void *tag, struct stcp_user user)
 {
 	struct stcp *s = must_calloc(1, sizeof(*s));
 
@@ -298,7 +298,7 @@ stcp_send(struct stcp_end *e, const void *buf, size_t len, bool urgent)
 
 		n = (size_t)world_draw(e->s->w, 1, (int64_t)n);
 		if (left - n < 16)
-			n = left;	/* few small pieces */
+			n = left; /* few small pieces */
 		left -= n;
 		seg_push(e, SEG_DATA, p, n, urgent && take == len && left == 0);
 		p += n;

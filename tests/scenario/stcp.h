@@ -20,9 +20,9 @@ struct stcp_user {
 struct stcp_net {
 	int64_t delay_min_ns;
 	int64_t delay_max_ns;
-	uint32_t window;	/* receive buffer of an end */
-	uint32_t segment;	/* longest piece that travels at once */
-	bool rst_discards;	/* a RST throws away what its receiver has not read yet */
+	uint32_t window;   /* receive buffer of an end */
+	uint32_t segment;  /* longest piece that travels at once */
+	bool rst_discards; /* a RST throws away what its receiver has not read yet */
 };
 
 /* Who answers a connect: takes the end and returns its user's data in *user, or refuses. */
@@ -35,12 +35,12 @@ enum stcp_state {
 	STCP_CONNECTING,
 	STCP_OPEN,
 	STCP_REFUSED,
-	STCP_RESET,		/* RST came */
+	STCP_RESET, /* RST came */
 };
 
 /* Starts connecting; tag is handed to the listener and kept for stcp_tag of both ends. */
-struct stcp_end *stcp_connect(struct world *, const struct stcp_net *, const struct stcp_listener *, void *tag,
-    struct stcp_user);
+struct stcp_end *stcp_connect(
+    struct world *, const struct stcp_net *, const struct stcp_listener *, void *tag, struct stcp_user);
 void *stcp_tag(const struct stcp_end *);
 enum stcp_state stcp_state(const struct stcp_end *);
 

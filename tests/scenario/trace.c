@@ -88,7 +88,7 @@ trace_conn_over(const struct tconn *c)
 	const uint8_t end = CDC_CLOSED | CDC_ABORT;
 
 	if (c->declined || c->peer_reused)
-		return true;		/* 4.4.2 */
+		return true; /* 4.4.2 */
 	if (c->middle_ended && !c->confirm)
 		return true;
 	return (c->out.conn_flags & end) != 0 && (c->in.conn_flags & end) != 0;
@@ -132,7 +132,7 @@ on_msg(void *ctx, const struct smcr_trace *m)
 		break;
 	case SMCR_TRACE_CDC:
 		trace_group(wr, m->group_id)->cdc = true;
-		if (m->conn_id != 0)	/* 0: came for a connection that is gone */
+		if (m->conn_id != 0) /* 0: came for a connection that is gone */
 			trace_cdc(wr, m, trace_conn(wr, m->conn_id, true));
 		break;
 	}

@@ -30,14 +30,13 @@ check_update(const struct watcher *wr, const struct tconn *c, uint64_t cons, uin
 {
 	uint64_t gain = cons - c->out.cons, window = usable - (c->in.prod - c->out.cons);
 
-	if ((c->asked & (CDC_WRITE_BLOCKED | CDC_UPDATE_REQUESTED | CDC_URGENT_PENDING |
-	    CDC_URGENT_PRESENT)) != 0)
+	if ((c->asked & (CDC_WRITE_BLOCKED | CDC_UPDATE_REQUESTED | CDC_URGENT_PENDING | CDC_URGENT_PRESENT)) != 0)
 		return;
 	if (gain == 0)
 		trace_bad(wr, c, "CDC message that says nothing new");
 	else if (window * 2 >= usable || gain * 10 < usable)
-		trace_bad(wr, c, "needless consumer update: gains %llu of %u, window %llu", (unsigned long long)gain, usable,
-		    (unsigned long long)window);
+		trace_bad(wr, c, "needless consumer update: gains %llu of %u, window %llu", (unsigned long long)gain,
+		    usable, (unsigned long long)window);
 }
 
 static void
@@ -48,7 +47,8 @@ check_flags(const struct watcher *wr, const struct tconn *c, const struct cdc_ms
 	if ((c->out.conn_flags & CDC_SENDING_DONE) != 0 && prod > c->out.prod)
 		trace_bad(wr, c, "data behind D");
 	if ((msg->prod_flags & CDC_WRITE_BLOCKED) != 0 && prod - c->in.cons != usable)
-		trace_bad(wr, c, "B while the window has %llu bytes", (unsigned long long)(usable - (prod - c->in.cons)));
+		trace_bad(
+		    wr, c, "B while the window has %llu bytes", (unsigned long long)(usable - (prod - c->in.cons)));
 	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && (msg->prod_flags & CDC_URGENT_PENDING) == 0)
 		trace_bad(wr, c, "U without P");
 }

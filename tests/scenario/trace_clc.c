@@ -4,8 +4,12 @@
 static void
 take_elem(struct elem *e, const struct clc_accept *a)
 {
-	*e = (struct elem){ .known = true, .rkey = a->rkey, .vaddr = a->vaddr, .idx = a->rmbe_idx,
-	    .size = clc_size_bytes(a->size_code), .token = a->alert_token };
+	*e = (struct elem){ .known = true,
+		.rkey = a->rkey,
+		.vaddr = a->vaddr,
+		.idx = a->rmbe_idx,
+		.size = clc_size_bytes(a->size_code),
+		.token = a->alert_token };
 }
 
 static bool
@@ -25,7 +29,8 @@ check_mine(const struct watcher *wr, struct tconn *c)
 			if (o == c || o->host != wr->host || !same_elem(&o->mine, &c->mine))
 				continue;
 			if (!trace_conn_over(o))
-				trace_bad(wr, c, "element %u is given out, but connection %08x has it (sent %02x, got %02x)",
+				trace_bad(wr, c,
+				    "element %u is given out, but connection %08x has it (sent %02x, got %02x)",
 				    c->mine.idx, o->id, o->out.conn_flags, o->in.conn_flags);
 			o->mine.known = false;
 		}
@@ -49,8 +54,10 @@ note_peers(const struct watcher *wr, const struct tconn *c)
 static bool
 link_confirmed(const struct watcher *wr, const struct smcr_trace *m)
 {
-	return m->group_id != 0 && trace_group(wr, m->group_id)->rsp_out[LLC_CONFIRM_LINK] +
-	    trace_group(wr, m->group_id)->req_out[LLC_CONFIRM_LINK] > 0;
+	return m->group_id != 0 &&
+	    trace_group(wr, m->group_id)->rsp_out[LLC_CONFIRM_LINK] +
+	        trace_group(wr, m->group_id)->req_out[LLC_CONFIRM_LINK] >
+	    0;
 }
 
 /* A Decline in place of what was expected: it may not chase another message (C.1), except on first contact (C.2). */

@@ -21,7 +21,7 @@ struct watcher {
 
 struct trace {
 	struct world *w;
-	bool faulty;			/* links may break */
+	bool faulty; /* links may break */
 	struct watcher watcher[PLAN_HOSTS_MAX];
 	struct list_node conns[TRACE_BUCKETS];
 	struct list_node groups;
@@ -41,7 +41,7 @@ struct elem {
 struct cdc_seen {
 	bool any;
 	uint16_t seq;
-	uint64_t prod, cons;		/* as positions */
+	uint64_t prod, cons; /* as positions */
 	uint8_t prod_flags, conn_flags;
 };
 
@@ -51,13 +51,13 @@ struct tconn {
 	uint32_t id;
 	bool client;
 	bool first_contact;
-	bool proposal, accept, confirm;	/* went by, in their direction */
+	bool proposal, accept, confirm; /* went by, in their direction */
 	bool declined;
 	bool middle_ended;
-	bool peer_reused;		/* the peer gave its element to somebody else: it is through with us */
+	bool peer_reused; /* the peer gave its element to somebody else: it is through with us */
 	struct elem mine, peers;
 	struct cdc_seen out, in;
-	uint8_t asked;			/* producer flags of the peer since our last message, and at it */
+	uint8_t asked; /* producer flags of the peer since our last message, and at it */
 };
 
 /* A link group: one link so far. */
@@ -67,14 +67,14 @@ struct tgroup {
 	uint32_t id;
 	uint32_t req_in[TRACE_LLC_TYPES], rsp_in[TRACE_LLC_TYPES];
 	uint32_t req_out[TRACE_LLC_TYPES], rsp_out[TRACE_LLC_TYPES];
-	bool confirmed;			/* the CONFIRM LINK exchange is through */
+	bool confirmed; /* the CONFIRM LINK exchange is through */
 	bool no_eyecatcher_in, no_eyecatcher_out;
-	bool deleted;			/* DELETE LINK for all went out */
-	bool cdc;			/* a CDC message went by */
+	bool deleted; /* DELETE LINK for all went out */
+	bool cdc;     /* a CDC message went by */
 };
 
 void trace_bad(const struct watcher *, const struct tconn *, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 struct tconn *trace_conn(const struct watcher *, uint32_t id, bool make);
 struct tgroup *trace_group(const struct watcher *, uint32_t id);
 /* Both sides have said that they are through, or the connection never came to be. */

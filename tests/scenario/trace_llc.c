@@ -44,8 +44,8 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 		break;
 	case LLC_CONFIRM_RKEY:
 	case LLC_DELETE_RKEY:
-		if (g->req_out[LLC_CONFIRM_RKEY] + g->req_out[LLC_DELETE_RKEY] > g->rsp_in[LLC_CONFIRM_RKEY] +
-		    g->rsp_in[LLC_DELETE_RKEY])
+		if (g->req_out[LLC_CONFIRM_RKEY] + g->req_out[LLC_DELETE_RKEY] >
+		    g->rsp_in[LLC_CONFIRM_RKEY] + g->rsp_in[LLC_DELETE_RKEY])
 			bad(wr, g, msg, "another RKEY exchange of ours is not through");
 		if (msg->type == LLC_DELETE_RKEY)
 			check_delete_rkey(wr, g, msg);
@@ -75,7 +75,7 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg)
 	if (msg->type == LLC_CONFIRM_LINK)
 		g->no_eyecatcher_out = msg->confirm_link.no_eyecatcher;
 	if (msg->type == LLC_DELETE_LINK && !msg->response && msg->delete_link.all)
-		g->deleted = true;	/* a client asks for it: the server's may cross */
+		g->deleted = true; /* a client asks for it: the server's may cross */
 	(msg->response ? g->rsp_out : g->req_out)[msg->type]++;
 }
 

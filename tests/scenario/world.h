@@ -22,7 +22,7 @@ struct world {
 	struct rng rng;
 	int64_t now_ns;
 	struct timerq timers;
-	FILE *log;		/* NULL: quiet */
+	FILE *log; /* NULL: quiet */
 	unsigned fail_cnt;
 	char first_fail[512];
 };

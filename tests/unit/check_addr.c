@@ -6,7 +6,7 @@
 
 static const struct {
 	const char *text;
-	const char *canonical;	/* NULL = has to be refused */
+	const char *canonical; /* NULL = has to be refused */
 } with_port[] = {
 	{ "127.0.0.1:80", "127.0.0.1:80" },
 	{ "0.0.0.0:65535", "0.0.0.0:65535" },
@@ -55,6 +55,7 @@ START_TEST(parses_and_formats)
 	ck_assert_int_eq(addr_parse_port(with_port[_i].text, &ss), 0);
 	ck_assert_str_eq(addr_format_port(&ss, buf, sizeof(buf)), with_port[_i].canonical);
 }
+
 END_TEST
 
 START_TEST(splits_names)
@@ -69,6 +70,7 @@ START_TEST(splits_names)
 	ck_assert_str_eq(host, "db.example");
 	ck_assert_uint_eq(port, 5432);
 }
+
 END_TEST
 
 START_TEST(compares)
@@ -91,6 +93,7 @@ START_TEST(compares)
 	ck_assert_int_eq(addr_parse("fe80::1%2", &b), 0);
 	ck_assert(!addr_same_host(&a, &b));
 }
+
 END_TEST
 
 static void

@@ -42,15 +42,27 @@ START_TEST(vectors_decode_and_encode_to_the_same_bytes)
 {
 	ck_assert_uint_ge(vectors_each("cdc", check_vector), 40);
 }
+
 END_TEST
 
 static const struct cdc_msg all_fields = {
-	.seq = 0x0102, .token = 0x03040506, .prod = { 0x0708, 0x090a0b0c },
-	.cons = { 0x0d0e, 0x0f101112 }, .prod_flags = CDC_PROD_FLAGS, .conn_flags = CDC_CONN_FLAGS,
+	.seq = 0x0102,
+	.token = 0x03040506,
+	.prod = { 0x0708, 0x090a0b0c },
+	.cons = { 0x0d0e, 0x0f101112 },
+	.prod_flags = CDC_PROD_FLAGS,
+	.conn_flags = CDC_CONN_FLAGS,
 };
 
-static const char all_fields_hex[] = "fe2c0102" "03040506" "00000708" "090a0b0c" "00000d0e"
-	"0f101112" "f8e0" "000000000000000000000000000000000000";
+static const char all_fields_hex[] =
+    "fe2c0102"
+    "03040506"
+    "00000708"
+    "090a0b0c"
+    "00000d0e"
+    "0f101112"
+    "f8e0"
+    "000000000000000000000000000000000000";
 
 START_TEST(every_field_at_its_place)
 {
@@ -70,6 +82,7 @@ START_TEST(every_field_at_its_place)
 	ck_assert_uint_eq(m.prod_flags, CDC_PROD_FLAGS);
 	ck_assert_uint_eq(m.conn_flags, CDC_CONN_FLAGS);
 }
+
 END_TEST
 
 START_TEST(reserved_bits_are_ignored)
@@ -85,6 +98,7 @@ START_TEST(reserved_bits_are_ignored)
 	ck_assert_uint_eq(m.prod_flags, CDC_PROD_FLAGS);
 	ck_assert_uint_eq(m.conn_flags, CDC_CONN_FLAGS);
 }
+
 END_TEST
 
 START_TEST(wrong_length_or_type_is_malformed)
@@ -107,6 +121,7 @@ START_TEST(wrong_length_or_type_is_malformed)
 		expect(b, CDC_LEN, -EBADMSG);
 	}
 }
+
 END_TEST
 
 START_TEST(encoder_refuses_unknown_flags_and_small_buffers)
@@ -126,6 +141,7 @@ START_TEST(encoder_refuses_unknown_flags_and_small_buffers)
 			expect_encode_fails(&m, CDC_LEN, -EINVAL);
 	}
 }
+
 END_TEST
 
 static void

@@ -7,9 +7,11 @@
 #include "unit.h"
 #include "vectors.h"
 
-#define PROPOSAL_V1 "e2d4c3d901003410000102000000000100000000000000000000ffff0a000001" \
+#define PROPOSAL_V1                                                        \
+	"e2d4c3d901003410000102000000000100000000000000000000ffff0a000001" \
 	"02000000000100000a00000018000000e2d4c3d9"
-#define ACCEPT_V1 "e2d4c3d902004418000202000000000200000000000000000000ffff0a000002" \
+#define ACCEPT_V1                                                          \
+	"e2d4c3d902004418000202000000000200000000000000000000ffff0a000002" \
 	"02000000000200001100001a2b0100000100230000007f000000100000123456e2d4c3d9"
 #define DECLINE_V1 "e2d4c3d904001c1000010200000000010303000000000000e2d4c3d9"
 
@@ -102,8 +104,8 @@ check_truncations(const struct buf *in)
 
 	for (cut.len = 0; cut.len < in->len; cut.len++) {
 		expect(&cut, 0);
-		ck_assert_int_eq(clc_peek_len((struct span){ cut.b, cut.len }),
-			cut.len < CLC_HDR_LEN ? 0 : (int)in->len);
+		ck_assert_int_eq(
+		    clc_peek_len((struct span){ cut.b, cut.len }), cut.len < CLC_HDR_LEN ? 0 : (int)in->len);
 	}
 }
 
@@ -124,6 +126,7 @@ START_TEST(vectors_decode_and_encode_to_the_same_bytes)
 {
 	ck_assert_uint_ge(vectors_each("clc", check_vector), 15);
 }
+
 END_TEST
 
 START_TEST(proposal_fields)
@@ -144,6 +147,7 @@ START_TEST(proposal_fields)
 	ck_assert_uint_eq(m.proposal.ipv6_cnt, 0);
 	ck_assert(!m.proposal.ext.present);
 }
+
 END_TEST
 
 START_TEST(accept_fields)
@@ -163,6 +167,7 @@ START_TEST(accept_fields)
 	ck_assert_uint_eq(m.accept.psn, 0x123456);
 	ck_assert(!m.accept.ext.present);
 }
+
 END_TEST
 
 START_TEST(decline_fields)
@@ -178,6 +183,7 @@ START_TEST(decline_fields)
 	ck_assert(m.decline.out_of_sync);
 	check_again(&in, &m);
 }
+
 END_TEST
 
 /* What follows the message on the TCP stream is not its business. */
@@ -189,6 +195,7 @@ START_TEST(takes_only_its_own_bytes)
 	ck_assert_int_eq(clc_peek_len((struct span){ in.b, in.len }), 68);
 	ck_assert_int_eq(decode(&in, &m), 68);
 }
+
 END_TEST
 
 /* A foreign first byte is noticed without waiting for eight. */
@@ -213,6 +220,7 @@ START_TEST(peek_refuses_other_protocols_at_once)
 	in.b[7] = 0x00;
 	expect(&in, -EBADMSG);
 }
+
 END_TEST
 
 START_TEST(trailing_eye_catcher_is_checked)
@@ -227,6 +235,7 @@ START_TEST(trailing_eye_catcher_is_checked)
 			expect(&in, -EBADMSG);
 		}
 }
+
 END_TEST
 
 /* Room behind the message, so that a longer length is judged and not awaited. */
@@ -255,8 +264,9 @@ START_TEST(total_length_at_its_limits)
 	length_case(PROPOSAL_V1, 53, -EBADMSG);
 	length_case(ACCEPT_V1, 67, -EBADMSG);
 	length_case(DECLINE_V1, 29, -EBADMSG);
-	length_case(DECLINE_V1, 44, -EBADMSG);	/* version 2 alone has this form */
+	length_case(DECLINE_V1, 44, -EBADMSG); /* version 2 alone has this form */
 }
+
 END_TEST
 
 START_TEST(growth_offset_at_its_limits)
@@ -270,6 +280,7 @@ START_TEST(growth_offset_at_its_limits)
 		expect(&in, -EBADMSG);
 	}
 }
+
 END_TEST
 
 static struct clc_msg
@@ -304,6 +315,7 @@ START_TEST(long_growth_area_is_skipped)
 	ck_assert_uint_eq(m.proposal.ipv4_subnet, 0x0a630100);
 	expect_encode_fails(&m, CLC_MAX_SENT_LEN, -EINVAL);
 }
+
 END_TEST
 
 START_TEST(ipv6_prefixes)
@@ -326,10 +338,11 @@ START_TEST(ipv6_prefixes)
 		if (n > 0)
 			ck_assert_uint_eq(m.proposal.ipv6[n - 1].addr[15], n);
 		check_again(&in, &m);
-		in.b[47]++;	/* one prefix more than there are */
+		in.b[47]++; /* one prefix more than there are */
 		expect(&in, -EBADMSG);
 	}
 }
+
 END_TEST
 
 START_TEST(prefix_fields_out_of_range)
@@ -353,6 +366,7 @@ START_TEST(prefix_fields_out_of_range)
 	in.b[in.len - 5] = 129;
 	expect(&in, -EBADMSG);
 }
+
 END_TEST
 
 /* Version 2 with extensions behind the prefixes, and version 2 without version 1. */
@@ -370,25 +384,25 @@ START_TEST(version_2_proposals)
 	memcpy(in.b + in.len - 4 + 72, "\xe2\xd4\xc3\xd9", 4);
 	in.len += 72;
 	set_len(&in, (unsigned)in.len);
-	expect(&in, -EBADMSG);	/* 0x28 says that there is no version 2 part */
+	expect(&in, -EBADMSG); /* 0x28 says that there is no version 2 part */
 	in.b[7] = 0x2c;
 	m = expect_ok(&in);
 	ck_assert_int_eq(m.proposal.typev1, CLC_PATH_R);
 	ck_assert_int_eq(m.proposal.typev2, CLC_PATH_BOTH);
 	in.b[7] = 0x22;
 	expect(&in, -EPROTO);
-	ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }),
-		CLC_DIAG_VERSION_MISMATCH);
-	in.b[7] = 0x30;		/* a version of the future: the lowest common one counts */
+	ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }), CLC_DIAG_VERSION_MISMATCH);
+	in.b[7] = 0x30; /* a version of the future: the lowest common one counts */
 	ck_assert_uint_eq(expect_ok(&in).version, 3);
 }
+
 END_TEST
 
 START_TEST(accept_fields_out_of_range)
 {
 	struct buf in = from_hex(ACCEPT_V1);
 
-	in.b[45] = 0;		/* RMBE index */
+	in.b[45] = 0; /* RMBE index */
 	expect(&in, -EBADMSG);
 	in.b[45] = 255;
 	expect_ok(&in);
@@ -401,11 +415,12 @@ START_TEST(accept_fields_out_of_range)
 			expect(&in, -EPROTO);
 		else
 			ck_assert_uint_eq(expect_ok(&in).accept.size_code, code >> 4);
-		in.b[7] = 0x10;	/* not the first contact: not to be looked at */
+		in.b[7] = 0x10; /* not the first contact: not to be looked at */
 		ck_assert_uint_eq(expect_ok(&in).accept.mtu_code, mtu);
 	}
 	ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }), CLC_DIAG_CONFIG);
 }
+
 END_TEST
 
 START_TEST(version_2_accept_is_declined)
@@ -421,15 +436,19 @@ START_TEST(version_2_accept_is_declined)
 		set_len(&in, lens[i]);
 		in.b[7] = 0x28;
 		expect(&in, -EPROTO);
-		ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }),
-			CLC_DIAG_VERSION_MISMATCH);
+		ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }), CLC_DIAG_VERSION_MISMATCH);
 	}
 }
+
 END_TEST
 
 static const struct clc_smcrd_ext an_ext = {
-	.present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP, .mpa_port = 4791,
-	.recv_depth = 512, .token = 0x0123456789abcdef,
+	.present = true,
+	.version = 1,
+	.transports = CLC_TRANSPORT_IWARP,
+	.mpa_port = 4791,
+	.recv_depth = 512,
+	.token = 0x0123456789abcdef,
 };
 
 static void
@@ -445,8 +464,12 @@ check_ext(const struct clc_smcrd_ext *ext)
 
 START_TEST(extension_in_a_proposal)
 {
-	static const char golden[] = "000000000000000000000000" "736d72641c010200" "12b70200"
-		"0123456789abcdef" "0000000000000000";
+	static const char golden[] =
+	    "000000000000000000000000"
+	    "736d72641c010200"
+	    "12b70200"
+	    "0123456789abcdef"
+	    "0000000000000000";
 	struct clc_msg m = a_proposal();
 	uint8_t growth[CLC_GROWTH_LEN];
 	struct buf in;
@@ -461,15 +484,16 @@ START_TEST(extension_in_a_proposal)
 	check_ext(&m.proposal.ext);
 	check_again(&in, &m);
 	check_truncations(&in);
-	m.proposal.growth_len = 50;	/* as from a peer that has more; ours is always 40 */
+	m.proposal.growth_len = 50; /* as from a peer that has more; ours is always 40 */
 	check_again(&in, &m);
 }
+
 END_TEST
 
 /* Whatever is not ours to the letter is somebody else's and no error. */
 START_TEST(foreign_growth_areas_are_no_extension)
 {
-	static const uint8_t at[] = { 40, 51, 52, 55, 56 };	/* ISM GID, v2 offset, magic, length */
+	static const uint8_t at[] = { 40, 51, 52, 55, 56 }; /* ISM GID, v2 offset, magic, length */
 	struct clc_msg m = a_proposal();
 	struct buf in;
 
@@ -480,12 +504,13 @@ START_TEST(foreign_growth_areas_are_no_extension)
 		ck_assert(!expect_ok(&in).proposal.ext.present);
 	}
 	in = encoded(&m);
-	in.b[57] = 0;		/* extension version */
+	in.b[57] = 0; /* extension version */
 	ck_assert(!expect_ok(&in).proposal.ext.present);
 	in.b[57] = 9;
-	in.b[58] = 0xff;	/* transports of the future */
+	in.b[58] = 0xff; /* transports of the future */
 	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, CLC_TRANSPORT_KNOWN);
 }
+
 END_TEST
 
 START_TEST(extension_in_an_accept)
@@ -505,6 +530,7 @@ START_TEST(extension_in_an_accept)
 	m = expect_ok(&in);
 	check_ext(&m.accept.ext);
 }
+
 END_TEST
 
 START_TEST(extension_length_in_an_accept)
@@ -521,9 +547,9 @@ START_TEST(extension_length_in_an_accept)
 		expect(&in, -EBADMSG);
 	}
 	in.b[68] = 28;
-	in.b[69] = 0;		/* extension version */
+	in.b[69] = 0; /* extension version */
 	expect(&in, -EBADMSG);
-	in.b[69] = 2;		/* a later one, 6 bytes longer */
+	in.b[69] = 2; /* a later one, 6 bytes longer */
 	longer = in;
 	memset(longer.b + 92, 0x77, 6);
 	memcpy(longer.b + 98, in.b + 92, 4);
@@ -532,6 +558,7 @@ START_TEST(extension_length_in_an_accept)
 	set_len(&longer, (unsigned)longer.len);
 	ck_assert_uint_eq(expect_ok(&longer).accept.ext.mpa_port, 4791);
 }
+
 END_TEST
 
 START_TEST(unknown_content_in_an_accept_is_skipped)
@@ -546,13 +573,15 @@ START_TEST(unknown_content_in_an_accept_is_skipped)
 		ck_assert(!expect_ok(&in).accept.ext.present);
 	}
 }
+
 END_TEST
 
-#define REFUSE(base, field, value) do { \
-	struct clc_msg m_ = (base); \
-	m_.field = (value); \
-	expect_encode_fails(&m_, CLC_MAX_SENT_LEN, -EINVAL); \
-} while (0)
+#define REFUSE(base, field, value)                                   \
+	do {                                                         \
+		struct clc_msg m_ = (base);                          \
+		m_.field = (value);                                  \
+		expect_encode_fails(&m_, CLC_MAX_SENT_LEN, -EINVAL); \
+	} while (0)
 
 START_TEST(encoder_refuses_values_out_of_range)
 {
@@ -587,6 +616,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	REFUSE(dec, version, 3);
 	REFUSE(dec, decline.os, 16);
 }
+
 END_TEST
 
 /* The longest message we can build, and the bound on it. */
@@ -598,6 +628,7 @@ START_TEST(longest_message_fits_the_announced_bound)
 	m.proposal.ext = an_ext;
 	ck_assert_uint_eq(encoded(&m).len, CLC_MAX_SENT_LEN);
 }
+
 END_TEST
 
 START_TEST(size_and_mtu_codes)
@@ -619,6 +650,7 @@ START_TEST(size_and_mtu_codes)
 	ck_assert_int_eq(clc_mtu_code(1500), -EINVAL);
 	ck_assert_int_eq(clc_mtu_code(128), -EINVAL);
 }
+
 END_TEST
 
 START_TEST(diagnosis_in_words)
@@ -628,6 +660,7 @@ START_TEST(diagnosis_in_words)
 	ck_assert_str_eq(clc_diag_str(0), "unknown code");
 	ck_assert_str_eq(clc_diag_str(UINT32_MAX), "unknown code");
 }
+
 END_TEST
 
 static void

@@ -35,65 +35,65 @@ teardown(void)
  * A = an abort is owed, E = the end. */
 static const struct expect {
 	enum conn_state state;
-	int second;	/* -1: either */
+	int second; /* -1: either */
 	enum close_event ev;
 	enum conn_state next;
 	char does;
 } expected[] = {
-	{ S(ACTIVE), -1, E(APP_SHUTDOWN), S(PEER_CLOSE_WAIT1), 0 },			/* 3A */
-	{ S(ACTIVE), -1, E(APP_CLOSE), S(PEER_CLOSE_WAIT1), 0 },			/* 3A */
-	{ S(ACTIVE), -1, E(PEER_DONE), S(APP_CLOSE_WAIT1), 'R' },			/* 4A */
-	{ S(ACTIVE), -1, E(PEER_CLOSED), S(APP_CLOSE_WAIT1), 'R' },			/* 4A */
-	{ S(ACTIVE), -1, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },			/* 23: 2A */
-	{ S(ACTIVE), -1, E(LOCAL_ABORT), S(PEER_ABORT_WAIT), 'A' },			/* 23: 1A */
+	{ S(ACTIVE), -1, E(APP_SHUTDOWN), S(PEER_CLOSE_WAIT1), 0 }, /* 3A */
+	{ S(ACTIVE), -1, E(APP_CLOSE), S(PEER_CLOSE_WAIT1), 0 },    /* 3A */
+	{ S(ACTIVE), -1, E(PEER_DONE), S(APP_CLOSE_WAIT1), 'R' },   /* 4A */
+	{ S(ACTIVE), -1, E(PEER_CLOSED), S(APP_CLOSE_WAIT1), 'R' }, /* 4A */
+	{ S(ACTIVE), -1, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },    /* 23: 2A */
+	{ S(ACTIVE), -1, E(LOCAL_ABORT), S(PEER_ABORT_WAIT), 'A' }, /* 23: 1A */
 	{ S(ACTIVE), -1, E(TIMEOUT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(PEER_CLOSE_WAIT1), -1, E(APP_CLOSE), S(PEER_CLOSE_WAIT1), 0 },
-	{ S(PEER_CLOSE_WAIT1), -1, E(PEER_DONE), S(PEER_CLOSE_WAIT2), 'R' },		/* 3B */
-	{ S(PEER_CLOSE_WAIT1), 0, E(PEER_CLOSED), S(APP_FIN_CLOSE_WAIT), 'R' },		/* 3C, 3D */
-	{ S(PEER_CLOSE_WAIT1), 1, E(PEER_CLOSED), S(CLOSED), 'E' },			/* 3C */
+	{ S(PEER_CLOSE_WAIT1), -1, E(PEER_DONE), S(PEER_CLOSE_WAIT2), 'R' },    /* 3B */
+	{ S(PEER_CLOSE_WAIT1), 0, E(PEER_CLOSED), S(APP_FIN_CLOSE_WAIT), 'R' }, /* 3C, 3D */
+	{ S(PEER_CLOSE_WAIT1), 1, E(PEER_CLOSED), S(CLOSED), 'E' },             /* 3C */
 	{ S(PEER_CLOSE_WAIT1), 0, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(PEER_CLOSE_WAIT1), 1, E(PEER_ABORT), S(CLOSED), 'E' },
 	{ S(PEER_CLOSE_WAIT1), 0, E(LOCAL_ABORT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(PEER_CLOSE_WAIT1), 0, E(TIMEOUT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(PEER_CLOSE_WAIT1), 1, E(TIMEOUT), S(CLOSED), 'E' },
 	{ S(PEER_CLOSE_WAIT2), -1, E(APP_CLOSE), S(PEER_CLOSE_WAIT2), 0 },
-	{ S(PEER_CLOSE_WAIT2), 0, E(PEER_CLOSED), S(APP_FIN_CLOSE_WAIT), 'R' },		/* 3C, 3D */
-	{ S(PEER_CLOSE_WAIT2), 1, E(PEER_CLOSED), S(CLOSED), 'E' },			/* 3C */
+	{ S(PEER_CLOSE_WAIT2), 0, E(PEER_CLOSED), S(APP_FIN_CLOSE_WAIT), 'R' }, /* 3C, 3D */
+	{ S(PEER_CLOSE_WAIT2), 1, E(PEER_CLOSED), S(CLOSED), 'E' },             /* 3C */
 	{ S(PEER_CLOSE_WAIT2), 0, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(PEER_CLOSE_WAIT2), 1, E(PEER_ABORT), S(CLOSED), 'E' },
 	{ S(PEER_CLOSE_WAIT2), 0, E(LOCAL_ABORT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(PEER_CLOSE_WAIT2), 0, E(TIMEOUT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(PEER_CLOSE_WAIT2), 1, E(TIMEOUT), S(CLOSED), 'E' },
-	{ S(APP_FIN_CLOSE_WAIT), -1, E(APP_CLOSE), S(CLOSED), 'E' },			/* 3D */
+	{ S(APP_FIN_CLOSE_WAIT), -1, E(APP_CLOSE), S(CLOSED), 'E' }, /* 3D */
 	{ S(APP_FIN_CLOSE_WAIT), -1, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_FIN_CLOSE_WAIT), -1, E(LOCAL_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_FIN_CLOSE_WAIT), -1, E(TIMEOUT), S(PROCESS_ABORT), 'A' },
-	{ S(APP_CLOSE_WAIT1), -1, E(APP_SHUTDOWN), S(APP_CLOSE_WAIT2), 0 },		/* 4B */
-	{ S(APP_CLOSE_WAIT1), 0, E(APP_CLOSE), S(PEER_FIN_CLOSE_WAIT), 0 },		/* 4C */
-	{ S(APP_CLOSE_WAIT1), 1, E(APP_CLOSE), S(CLOSED), 'E' },			/* 4C */
+	{ S(APP_CLOSE_WAIT1), -1, E(APP_SHUTDOWN), S(APP_CLOSE_WAIT2), 0 }, /* 4B */
+	{ S(APP_CLOSE_WAIT1), 0, E(APP_CLOSE), S(PEER_FIN_CLOSE_WAIT), 0 }, /* 4C */
+	{ S(APP_CLOSE_WAIT1), 1, E(APP_CLOSE), S(CLOSED), 'E' },            /* 4C */
 	{ S(APP_CLOSE_WAIT1), -1, E(PEER_CLOSED), S(APP_CLOSE_WAIT1), 'R' },
 	{ S(APP_CLOSE_WAIT1), -1, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_CLOSE_WAIT1), 0, E(LOCAL_ABORT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(APP_CLOSE_WAIT1), 1, E(LOCAL_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_CLOSE_WAIT1), 0, E(TIMEOUT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(APP_CLOSE_WAIT1), 1, E(TIMEOUT), S(PROCESS_ABORT), 'A' },
-	{ S(APP_CLOSE_WAIT2), 0, E(APP_CLOSE), S(PEER_FIN_CLOSE_WAIT), 0 },		/* 4C */
-	{ S(APP_CLOSE_WAIT2), 1, E(APP_CLOSE), S(CLOSED), 'E' },			/* 4C */
+	{ S(APP_CLOSE_WAIT2), 0, E(APP_CLOSE), S(PEER_FIN_CLOSE_WAIT), 0 }, /* 4C */
+	{ S(APP_CLOSE_WAIT2), 1, E(APP_CLOSE), S(CLOSED), 'E' },            /* 4C */
 	{ S(APP_CLOSE_WAIT2), -1, E(PEER_CLOSED), S(APP_CLOSE_WAIT2), 'R' },
 	{ S(APP_CLOSE_WAIT2), -1, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_CLOSE_WAIT2), 0, E(LOCAL_ABORT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(APP_CLOSE_WAIT2), 1, E(LOCAL_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_CLOSE_WAIT2), 0, E(TIMEOUT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(APP_CLOSE_WAIT2), 1, E(TIMEOUT), S(PROCESS_ABORT), 'A' },
-	{ S(PEER_FIN_CLOSE_WAIT), -1, E(PEER_CLOSED), S(CLOSED), 'E' },			/* 4D */
+	{ S(PEER_FIN_CLOSE_WAIT), -1, E(PEER_CLOSED), S(CLOSED), 'E' }, /* 4D */
 	{ S(PEER_FIN_CLOSE_WAIT), -1, E(PEER_ABORT), S(CLOSED), 'E' },
 	{ S(PEER_FIN_CLOSE_WAIT), -1, E(TIMEOUT), S(CLOSED), 'E' },
 	{ S(PEER_ABORT_WAIT), 0, E(PEER_CLOSED), S(PROCESS_ABORT), 0 },
 	{ S(PEER_ABORT_WAIT), 1, E(PEER_CLOSED), S(CLOSED), 'E' },
 	{ S(PEER_ABORT_WAIT), 0, E(PEER_ABORT), S(PROCESS_ABORT), 0 },
-	{ S(PEER_ABORT_WAIT), 1, E(PEER_ABORT), S(CLOSED), 'E' },			/* 23: 1B */
-	{ S(PEER_ABORT_WAIT), -1, E(TIMEOUT), S(CLOSED), 'E' },				/* 23: 1B */
-	{ S(PROCESS_ABORT), -1, E(ABORT_SENT), S(CLOSED), 'E' },			/* 23: 2B */
+	{ S(PEER_ABORT_WAIT), 1, E(PEER_ABORT), S(CLOSED), 'E' }, /* 23: 1B */
+	{ S(PEER_ABORT_WAIT), -1, E(TIMEOUT), S(CLOSED), 'E' },   /* 23: 1B */
+	{ S(PROCESS_ABORT), -1, E(ABORT_SENT), S(CLOSED), 'E' },  /* 23: 2B */
 	{ S(PROCESS_ABORT), -1, E(TIMEOUT), S(CLOSED), 'E' },
 };
 
@@ -164,6 +164,7 @@ START_TEST(every_cell)
 			}
 	hosts_pair(&a, &b, ELEM, &ca, &cb);
 }
+
 END_TEST
 
 /* -- flows -- */
@@ -224,6 +225,7 @@ START_TEST(half_close_then_close)
 	ck_assert_uint_eq(a.eng.ctr.closed_ok, 1);
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
 }
+
 END_TEST
 
 START_TEST(both_close_at_once)
@@ -242,6 +244,7 @@ START_TEST(both_close_at_once)
 	ck_assert_uint_eq(a.steps, 1);
 	ck_assert_uint_eq(b.steps, 1);
 }
+
 END_TEST
 
 START_TEST(close_waits_until_every_write_is_complete)
@@ -251,7 +254,7 @@ START_TEST(close_waits_until_every_write_is_complete)
 	hosts_carry(&a, &b);
 	host_saw(&a, 1, "C prod=0/1000 cons=0/0");
 	ck_assert_int_eq(ca->state, CONN_ACTIVE);
-	ck_assert_uint_eq(a.dev.confirms, 1);	/* it asked for the completion */
+	ck_assert_uint_eq(a.dev.confirms, 1); /* it asked for the completion */
 	host_complete(&a);
 	hosts_carry(&a, &b);
 	host_saw(&a, 2, "C prod=0/1000 cons=0/0 C");
@@ -265,6 +268,7 @@ START_TEST(close_waits_until_every_write_is_complete)
 	expect_closed(ca, SMCR_OK);
 	expect_closed(cb, SMCR_OK);
 }
+
 END_TEST
 
 START_TEST(close_goes_when_the_peer_has_consumed_all)
@@ -278,6 +282,7 @@ START_TEST(close_goes_when_the_peer_has_consumed_all)
 	host_saw(&a, 2, "C prod=0/40000 cons=0/0 C");
 	ck_assert_uint_eq(a.completed, 0);
 }
+
 END_TEST
 
 START_TEST(data_after_our_close_abort)
@@ -292,6 +297,7 @@ START_TEST(data_after_our_close_abort)
 	expect_closed(ca, SMCR_R_APP_RESET);
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 }
+
 END_TEST
 
 START_TEST(close_with_unread_data_aborts)
@@ -308,6 +314,7 @@ START_TEST(close_with_unread_data_aborts)
 	host_saw(&a, 0, "C prod=0/0 cons=0/0 A");
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 }
+
 END_TEST
 
 START_TEST(peer_closes_before_it_took_all)
@@ -329,6 +336,7 @@ START_TEST(peer_closes_before_it_took_all)
 	expect_elems_free(&a);
 	expect_elems_free(&b);
 }
+
 END_TEST
 
 START_TEST(data_for_a_peer_that_has_closed)
@@ -344,6 +352,7 @@ START_TEST(data_for_a_peer_that_has_closed)
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 	expect_elems_free(&b);
 }
+
 END_TEST
 
 START_TEST(abort_is_answered_once)
@@ -354,14 +363,14 @@ START_TEST(abort_is_answered_once)
 	expect_closed(ca, SMCR_R_APP_RESET);
 	ck_assert_int_eq(ca->state, CONN_PEER_ABORT_WAIT);
 	ck_assert(host_carry_one(&a, &b));
-	host_saw(&a, 0, "C prod=0/0 cons=0/0 A");	/* unsent data are dropped */
+	host_saw(&a, 0, "C prod=0/0 cons=0/0 A"); /* unsent data are dropped */
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 	ck_assert_int_eq(cb->state, CONN_PROCESS_ABORT);
 	hosts_carry(&a, &b);
 	host_saw(&b, 0, "C prod=0/0 cons=0/0 A");
 	ck_assert_uint_eq(b.steps, 1);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
-	ck_assert_uint_eq(host_events(ca), 0);		/* CLOSED was told once */
+	ck_assert_uint_eq(host_events(ca), 0); /* CLOSED was told once */
 	/* B is through when its answer is complete; it asked for that. */
 	ck_assert_int_eq(cb->state, CONN_PROCESS_ABORT);
 	ck_assert_uint_ge(b.dev.confirms, 1);
@@ -372,6 +381,7 @@ START_TEST(abort_is_answered_once)
 	expect_elems_free(&b);
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined + b.eng.ctr.elems_quarantined, 0);
 }
+
 END_TEST
 
 START_TEST(both_abort_at_once)
@@ -389,6 +399,7 @@ START_TEST(both_abort_at_once)
 	expect_elems_free(&a);
 	expect_elems_free(&b);
 }
+
 END_TEST
 
 START_TEST(abort_of_the_peer_before_ours_is_posted)
@@ -404,6 +415,7 @@ START_TEST(abort_of_the_peer_before_ours_is_posted)
 	host_complete(&a);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
+
 END_TEST
 
 START_TEST(nothing_is_written_after_an_abort)
@@ -425,6 +437,7 @@ START_TEST(nothing_is_written_after_an_abort)
 	ck_assert_uint_eq(a.steps, 0);
 	ck_assert_uint_eq(a.eng.ctr.closed_reset, 1);
 }
+
 END_TEST
 
 START_TEST(a_peer_that_never_answers_costs_an_element)
@@ -440,6 +453,7 @@ START_TEST(a_peer_that_never_answers_costs_an_element)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.eng.ctr.cdc_unknown, 1);
 }
+
 END_TEST
 
 START_TEST(an_answer_that_cannot_be_sent_does_not_wait_for_ever)
@@ -454,6 +468,7 @@ START_TEST(an_answer_that_cannot_be_sent_does_not_wait_for_ever)
 	/* A is through with our element all the same. */
 	ck_assert_uint_eq(b.eng.ctr.elems_quarantined, 0);
 }
+
 END_TEST
 
 START_TEST(closing_that_stalls_ends_by_timer)
@@ -471,6 +486,7 @@ START_TEST(closing_that_stalls_ends_by_timer)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 1);
 }
+
 END_TEST
 
 START_TEST(closing_that_cannot_send_ends_by_timer)
@@ -484,6 +500,7 @@ START_TEST(closing_that_cannot_send_ends_by_timer)
 	hosts_carry(&a, &b);
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 }
+
 END_TEST
 
 START_TEST(progress_prolongs_a_pending_close)
@@ -502,6 +519,7 @@ START_TEST(progress_prolongs_a_pending_close)
 	host_advance(&a, 60000);
 	expect_closed(ca, SMCR_R_CLOSE_TIMEOUT);
 }
+
 END_TEST
 
 START_TEST(half_closed_connections_have_no_timer)
@@ -515,6 +533,7 @@ START_TEST(half_closed_connections_have_no_timer)
 	ck_assert_uint_eq(host_events(cb), 0);
 	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
 }
+
 END_TEST
 
 /* -- the middle -- */
@@ -525,7 +544,7 @@ START_TEST(fin_may_overtake_the_close)
 	smcr_tcp_event(cb, SMCR_TCP_FIN);
 	host_advance(&b, 1999);
 	hosts_carry(&a, &b);
-	ck_assert_uint_eq(host_read(cb, 2000, NULL), 1000);	/* the link is still served */
+	ck_assert_uint_eq(host_read(cb, 2000, NULL), 1000); /* the link is still served */
 	host_complete(&a);
 	smcr_close(ca);
 	hosts_carry(&a, &b);
@@ -534,6 +553,7 @@ START_TEST(fin_may_overtake_the_close)
 	ck_assert_uint_eq(host_events(cb), 0);
 	ck_assert_int_eq(cb->state, CONN_APP_CLOSE_WAIT1);
 }
+
 END_TEST
 
 START_TEST(fin_alone_is_a_dead_peer)
@@ -548,6 +568,7 @@ START_TEST(fin_alone_is_a_dead_peer)
 	expect_closed(cb, SMCR_R_TCP_FIN);
 	ck_assert_int_eq(cb->state, CONN_PEER_ABORT_WAIT);
 }
+
 END_TEST
 
 START_TEST(fin_behind_d_is_a_half_close)
@@ -563,6 +584,7 @@ START_TEST(fin_behind_d_is_a_half_close)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(ca, 100, NULL), 10);
 }
+
 END_TEST
 
 START_TEST(fin_then_d_in_time)
@@ -574,6 +596,7 @@ START_TEST(fin_then_d_in_time)
 	host_advance(&b, 1000000);
 	ck_assert_uint_eq(host_events(cb), 0);
 }
+
 END_TEST
 
 START_TEST(fin_shortens_a_pending_close)
@@ -585,6 +608,7 @@ START_TEST(fin_shortens_a_pending_close)
 	expect_closed(ca, SMCR_R_TCP_FIN);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
+
 END_TEST
 
 START_TEST(rst_is_an_abort)
@@ -597,6 +621,7 @@ START_TEST(rst_is_an_abort)
 	smcr_tcp_event(cb, SMCR_TCP_FIN);
 	ck_assert_uint_eq(host_events(cb), 0);
 }
+
 END_TEST
 
 START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
@@ -613,6 +638,7 @@ START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
 	/* Only our C was sent. */
 	ck_assert_uint_eq(a.steps, 1);
 }
+
 END_TEST
 
 /* -- release -- */
@@ -630,6 +656,7 @@ START_TEST(release_aborts_and_the_rest_goes_on_inside)
 	ck_assert_ptr_null(idtable_get(&a.eng.conns, id));
 	expect_elems_free(&a);
 }
+
 END_TEST
 
 START_TEST(release_after_the_end_frees_at_the_end_of_the_turn)
@@ -647,6 +674,7 @@ START_TEST(release_after_the_end_frees_at_the_end_of_the_turn)
 	host_flush(&a);
 	ck_assert_ptr_null(idtable_get(&a.eng.conns, id));
 }
+
 END_TEST
 
 START_TEST(a_lost_link_ends_it_at_once)
@@ -659,6 +687,7 @@ START_TEST(a_lost_link_ends_it_at_once)
 	conn_link_lost(ca, SMCR_R_LINK_LOST, "again");
 	ck_assert_uint_eq(host_events(ca), 0);
 }
+
 END_TEST
 
 static void

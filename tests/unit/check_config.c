@@ -9,7 +9,7 @@
 #include "daemon/config_value.h"
 #include "unit.h"
 
-static char *msgs;	/* of the last parse() */
+static char *msgs; /* of the last parse() */
 
 static struct config *
 parse(const char *text)
@@ -77,8 +77,13 @@ make_file(char *buf, size_t cap, const struct config_section *sec, const char *n
 		base[2] = strcmp(name, "to") != 0 ? "to = \"127.0.0.1:2\";" : "";
 	}
 	snprintf(buf, cap, "%s%s%s\n%s\n%s\n%s\n%s\n%s\n", sec->name, sec->name[0] == '\0' ? "" : " = ",
-	    sec->list_max > 0 ? "( {" : sec->name[0] == '\0' ? "" : "{", base[0], base[1], base[2], setting,
-	    sec->list_max > 0 ? "} );" : sec->name[0] == '\0' ? "" : "};");
+	    sec->list_max > 0          ? "( {"
+	        : sec->name[0] == '\0' ? ""
+	                               : "{",
+	    base[0], base[1], base[2], setting,
+	    sec->list_max > 0          ? "} );"
+	        : sec->name[0] == '\0' ? ""
+	                               : "};");
 }
 
 static void
@@ -113,8 +118,18 @@ static void
 wrong_types(const struct config_section *sec, const struct config_key *key)
 {
 	static const char *const values[] = {
-		"true", "7", "7L", "1.5", "\"~\"", "[ 1 ]", "[ 1.5 ]", "[ \"~\" ]", "( \"~\", 1 )", "( ( ) )",
-		"{ x = 1; }", "\"\"",
+		"true",
+		"7",
+		"7L",
+		"1.5",
+		"\"~\"",
+		"[ 1 ]",
+		"[ 1.5 ]",
+		"[ \"~\" ]",
+		"( \"~\", 1 )",
+		"( ( ) )",
+		"{ x = 1; }",
+		"\"\"",
 	};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -129,7 +144,8 @@ wrong_types(const struct config_section *sec, const struct config_key *key)
 			continue;
 		}
 		if ((key->type == CONFIG_T_SIZE || key->type == CONFIG_T_MS || key->type == CONFIG_T_SECONDS ||
-		    key->type == CONFIG_T_PORTS) && is_int)
+		        key->type == CONFIG_T_PORTS) &&
+		    is_int)
 			continue;
 		try_setting(sec, key, values[i], "");
 	}
@@ -139,6 +155,7 @@ START_TEST(refuses_wrong_types_for_every_key)
 {
 	each_key(wrong_types);
 }
+
 END_TEST
 
 static bool
@@ -153,8 +170,11 @@ try_number(const struct config_section *sec, const struct config_key *key, unsig
 {
 	char value[64];
 
-	snprintf(value, sizeof(value), key->type == CONFIG_T_MS ? "\"%llums\"" :
-	    key->type == CONFIG_T_SECONDS ? "\"%llus\"" : "%llu", n);
+	snprintf(value, sizeof(value),
+	    key->type == CONFIG_T_MS            ? "\"%llums\""
+	        : key->type == CONFIG_T_SECONDS ? "\"%llus\""
+	                                        : "%llu",
+	    n);
 	try_setting(sec, key, value, why);
 }
 
@@ -163,8 +183,10 @@ ranges(const struct config_section *sec, const struct config_key *key)
 {
 	if (!has_range(key))
 		return;
-	ck_assert_msg(key->max <= (key->len == 1 ? UINT8_MAX : key->len == 2 ? UINT16_MAX : UINT32_MAX), "%s",
-	    key->name);
+	ck_assert_msg(key->max <= (key->len == 1          ? UINT8_MAX
+	                                  : key->len == 2 ? UINT16_MAX
+	                                                  : UINT32_MAX),
+	    "%s", key->name);
 	try_number(sec, key, key->min, NULL);
 	if ((key->flags & CONFIG_POW2) != 0)
 		try_number(sec, key, key->min + 1, "must be a power of two");
@@ -191,6 +213,7 @@ START_TEST(keeps_ranges_of_every_key)
 {
 	each_key(ranges);
 }
+
 END_TEST
 
 START_TEST(refuses_unknown_keys_everywhere)
@@ -204,6 +227,7 @@ START_TEST(refuses_unknown_keys_everywhere)
 		parse_bad(text, msg);
 	}
 }
+
 END_TEST
 
 static void
@@ -222,6 +246,7 @@ START_TEST(names_every_missing_key)
 {
 	each_key(missing);
 }
+
 END_TEST
 
 static void
@@ -262,10 +287,11 @@ START_TEST(every_field_of_engine_and_device_has_a_key)
 	size_t smcr = offsetof(struct config, smcr), siw = offsetof(struct config_device, siw);
 
 	/* links_max is not a setting yet. */
-	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + sizeof(struct smcr_config),
-	    smcr + offsetof(struct smcr_config, links_max));
+	every_field_has_a_key(
+	    CONFIG_AT_SMCR, smcr, smcr + sizeof(struct smcr_config), smcr + offsetof(struct smcr_config, links_max));
 	every_field_has_a_key(CONFIG_AT_DEVICE, siw, siw + sizeof(struct siw_config), 0);
 }
+
 END_TEST
 
 START_TEST(device_defaults_are_those_of_the_device)
@@ -283,6 +309,7 @@ START_TEST(device_defaults_are_those_of_the_device)
 			ck_assert_msg(config_value_equal(k, &own, &cfg->devices[0]), "%s", k->name);
 	config_free(cfg);
 }
+
 END_TEST
 
 START_TEST(engine_defaults_are_those_of_the_engine)
@@ -297,12 +324,14 @@ START_TEST(engine_defaults_are_those_of_the_engine)
 	ck_assert_uint_eq(cfg->smcr.links_max, own.smcr.links_max);
 	config_free(cfg);
 }
+
 END_TEST
 
 START_TEST(every_default_is_valid)
 {
 	each_key(default_is_valid);
 }
+
 END_TEST
 
 /* -- errors with their places -- */
@@ -314,28 +343,30 @@ static const struct {
 	const char *msg;
 } errors[] = {
 	{ "ingress = (\n{ name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; },\n"
-	    "{\nname = \"a\"; listen = \"127.0.0.1:81\"; to = \"127.0.0.2:1\"; } );",
+	  "{\nname = \"a\"; listen = \"127.0.0.1:81\"; to = \"127.0.0.2:1\"; } );",
 	    "t.conf:4: ingress.name \"a\" is already used in line 2" },
 	{ "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );\n"
-	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:81\"; to = \"127.0.0.2:1\"; } );",
+	  "egress = ( { name = \"a\"; listen = \"127.0.0.1:81\"; to = \"127.0.0.2:1\"; } );",
 	    "t.conf:2: egress.name \"a\" is already used in line 1" },
 	{ "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );\n"
-	    "egress = ( { name = \"b\";\nlisten = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
+	  "egress = ( { name = \"b\";\nlisten = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
 	    "t.conf:3: egress.listen 127.0.0.1:80 is the same as 127.0.0.1:80 of \"a\" in line 1" },
 	{ "ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.2:1\"; },\n"
-	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
+	  "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
 	    "t.conf:2: ingress.listen 127.0.0.1:80 overlaps 0.0.0.0:80 of \"a\" in line 1" },
 	{ "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; },\n"
-	    "{ name = \"b\"; listen = \"[::]:80\"; to = \"127.0.0.2:1\"; } );",
+	  "{ name = \"b\"; listen = \"[::]:80\"; to = \"127.0.0.2:1\"; } );",
 	    "t.conf:2: ingress.listen [::]:80 overlaps 127.0.0.1:80 of \"a\" in line 1" },
 	{ "ingress = ( { name = \"a\"; listen = \"[::ffff:127.0.0.1]:80\"; to = \"127.0.0.2:1\"; },\n"
-	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
+	  "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:1\"; } );",
 	    "t.conf:2: ingress.listen 127.0.0.1:80 is the same as " },
 	{ "ingress = ( { name = \"a\"; listen = \"[::1]:80\"; to = \"127.0.0.2:1\"; },\n"
-	    "{ name = \"b\"; listen = \"[::]:80\"; to = \"127.0.0.2:1\"; } );", "t.conf:2: ingress.listen [::]:80 overlaps" },
+	  "{ name = \"b\"; listen = \"[::]:80\"; to = \"127.0.0.2:1\"; } );",
+	    "t.conf:2: ingress.listen [::]:80 overlaps" },
 	{ "egress = ( { name = \"a\"; listen = \"0.0.0.0:80\";\n to = \"127.0.0.1:80\"; } );",
 	    "t.conf:2: egress.to is the service's own listen address" },
-	{ "ingress = ( {\n" WEB("127.0.0.1", "b:1") "} );", "t.conf:2: ingress.listen must be a string \"address:port\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1", "b:1") "} );",
+	    "t.conf:2: ingress.listen must be a string \"address:port\"" },
 	{ "ingress = ( {\n" WEB("localhost:80", "b:1") "} );", "t.conf:2: ingress.listen must be" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b") "} );", "t.conf:2: ingress.to must be a string \"host:port\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "10.0.0.300:80") "} );", "t.conf:2: ingress.to must be" },
@@ -347,7 +378,8 @@ static const struct {
 	    "t.conf:3: ingress.allow has \"10.0.0.1/8\", which has address bits behind its prefix" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"10.0.0.0/33\" ]; } );",
 	    "t.conf:3: ingress.allow has \"10.0.0.0/33\", whose prefix is not 0..32" },
-	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::/129\" ]; } );", "whose prefix is not 0..128" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::/129\" ]; } );",
+	    "whose prefix is not 0..128" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::/\" ]; } );", "whose prefix is not 0..128" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"host\" ]; } );", "which is no address" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::ffff:10.0.0.0/104\" ]; } );",
@@ -359,10 +391,12 @@ static const struct {
 	    "t.conf:3: ingress.rmb_element must be from 16K to 512K, not \"1M\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nfallback = \"udp\"; } );",
 	    "t.conf:3: ingress.fallback must be one of \"tcp\", \"refuse\", not \"udp\"" },
-	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprewarm = true; } );", "t.conf:3: unknown key egress.prewarm" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprewarm = true; } );",
+	    "t.conf:3: unknown key egress.prewarm" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nproxy_protocol = \"v1\"; } );",
 	    "t.conf:3: unknown key egress.proxy_protocol" },
-	{ "ingress = ( {\nname = \"a b\"; listen = \"127.0.0.1:80\"; to = \"b:80\"; } );", "t.conf:2: ingress.name must be" },
+	{ "ingress = ( {\nname = \"a b\"; listen = \"127.0.0.1:80\"; to = \"b:80\"; } );",
+	    "t.conf:2: ingress.name must be" },
 	{ "ingress = ( {\nname = \"a123456789a123456789a123456789a123456789a123456789a123456789a123\"; } );",
 	    "t.conf:2: ingress.name is longer than 63 characters" },
 	{ "\ningress = { };", "t.conf:2: ingress must be a list" },
@@ -380,10 +414,13 @@ static const struct {
 	    "t.conf:2: devices.name \"siw1\" is already used in line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"80-70\"; } );",
 	    "t.conf:2: devices.mpa_ports must have the lower port first" },
-	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"0-70\"; } );", "t.conf:2: devices.mpa_ports must" },
-	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"1-65536\"; } );", "t.conf:2: devices.mpa_ports" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"0-70\"; } );",
+	    "t.conf:2: devices.mpa_ports must" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"1-65536\"; } );",
+	    "t.conf:2: devices.mpa_ports" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = 65536; } );", "t.conf:2: devices.mpa_ports" },
-	{ "devices = ( { type = \"siw\"; address = \"::1\";\nrtr = [ ]; } );", "t.conf:2: devices.rtr must not be empty" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nrtr = [ ]; } );",
+	    "t.conf:2: devices.rtr must not be empty" },
 	{ "devices = ( { type = \"verbs\"; address = \"::1\"; } );", "devices.type must be one of \"siw\"" },
 	{ "control = {\npath = \"relative\"; };", "t.conf:2: control.path must be a string, an absolute path" },
 	{ "control = {\npath = \"/a\\nb\"; };", "t.conf:2: control.path has a control character" },
@@ -408,16 +445,19 @@ START_TEST(says_file_line_and_what)
 {
 	parse_bad(errors[_i].text, errors[_i].msg);
 }
+
 END_TEST
 
 START_TEST(reports_all_errors_at_once)
 {
-	parse_bad("log_level = 7;\n"
+	parse_bad(
+	    "log_level = 7;\n"
 	    "smcr = { nope = 1; clc_timeout = \"1h\"; };\n"
 	    "ingress = (\n"
 	    "{ listen = \"127.0.0.1\"; },\n"
 	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"x:1\"; },\n"
-	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"x:1\"; } );\n", "t.conf:1: log_level must be");
+	    "{ name = \"b\"; listen = \"127.0.0.1:80\"; to = \"x:1\"; } );\n",
+	    "t.conf:1: log_level must be");
 	ck_assert_str_eq(msgs,
 	    "t.conf:1: log_level must be a string, not 7\n"
 	    "t.conf:2: unknown key smcr.nope\n"
@@ -429,6 +469,7 @@ START_TEST(reports_all_errors_at_once)
 	    "t.conf:6: ingress.name \"b\" is already used in line 5\n"
 	    "t.conf:6: ingress.listen 127.0.0.1:80 is the same as 127.0.0.1:80 of \"b\" in line 5\n");
 }
+
 END_TEST
 
 START_TEST(refuses_text_with_nul)
@@ -441,6 +482,7 @@ START_TEST(refuses_text_with_nul)
 	ck_assert_ptr_null(cfg);
 	fclose(err);
 }
+
 END_TEST
 
 /* -- what gets through -- */
@@ -512,6 +554,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(db->elem_size, 65536);
 	config_free(cfg);
 }
+
 END_TEST
 
 static bool
@@ -564,6 +607,7 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 	round_trip(full);
 	each_key(name_is_printed);
 }
+
 END_TEST
 
 START_TEST(an_empty_file_is_all_defaults)
@@ -577,25 +621,32 @@ START_TEST(an_empty_file_is_all_defaults)
 	ck_assert(cfg->keepalive.enabled);
 	config_free(cfg);
 }
+
 END_TEST
 
 START_TEST(different_addresses_may_share_a_port)
 {
-	config_free(parse_ok("ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:80\"; },\n"
-	    "{ name = \"b\"; listen = \"127.0.0.2:80\"; to = \"127.0.0.3:80\"; },\n"
-	    "{ name = \"c\"; listen = \"[::1]:80\"; to = \"127.0.0.3:80\"; } );"));
-	config_free(parse_ok("ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.2:81\"; },\n"
-	    "{ name = \"b\"; listen = \"[::1]:80\"; to = \"127.0.0.3:81\"; } );"));
+	config_free(
+	    parse_ok("ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"127.0.0.2:80\"; },\n"
+	             "{ name = \"b\"; listen = \"127.0.0.2:80\"; to = \"127.0.0.3:80\"; },\n"
+	             "{ name = \"c\"; listen = \"[::1]:80\"; to = \"127.0.0.3:80\"; } );"));
+	config_free(
+	    parse_ok("ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.2:81\"; },\n"
+	             "{ name = \"b\"; listen = \"[::1]:80\"; to = \"127.0.0.3:81\"; } );"));
 }
+
 END_TEST
 
 START_TEST(warns_without_failing)
 {
-	config_free(parse_ok("smcr = { max_connections = 10; };\n"
+	config_free(parse_ok(
+	    "smcr = { max_connections = 10; };\n"
 	    "ingress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"b:80\";\nmax_connections = 11; } );"));
-	ck_assert_str_eq(msgs, "t.conf:3: warning: ingress.max_connections 11 will not be reached: "
+	ck_assert_str_eq(msgs,
+	    "t.conf:3: warning: ingress.max_connections 11 will not be reached: "
 	    "smcr.max_connections is 10\n");
 }
+
 END_TEST
 
 /* -- files and default devices -- */
@@ -625,8 +676,10 @@ START_TEST(one_default_device_for_each_local_address)
 	char buf[ADDR_STR_MAX], *text;
 
 	ck_assert_msg(load_file("ingress = ( { name = \"a\"; listen = \"0.0.0.0:1080\"; to = \"127.0.0.9:80\"; } );\n"
-	    "egress = ( { name = \"b\"; listen = \"127.0.0.1:80\"; to = \"localhost:81\"; },\n"
-	    "{ name = \"c\"; listen = \"127.0.0.5:80\"; to = \"127.0.0.1:81\"; } );", &cfg) == 0, "%s", msgs);
+	                        "egress = ( { name = \"b\"; listen = \"127.0.0.1:80\"; to = \"localhost:81\"; },\n"
+	                        "{ name = \"c\"; listen = \"127.0.0.5:80\"; to = \"127.0.0.1:81\"; } );",
+	                  &cfg) == 0,
+	    "%s", msgs);
 	ck_assert_uint_eq(cfg->device_cnt, 2);
 	ck_assert(cfg->devices_default);
 	ck_assert_str_eq(addr_format(&cfg->devices[0].siw.addr, buf, sizeof(buf)), "127.0.0.1");
@@ -644,6 +697,7 @@ START_TEST(one_default_device_for_each_local_address)
 	config_free(cfg);
 	free(text);
 }
+
 END_TEST
 
 START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
@@ -651,8 +705,9 @@ START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
 	struct config *cfg;
 	unsigned loopbacks = 0;
 
-	ck_assert_msg(load_file("egress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.1:81\"; } );",
-	    &cfg) == 0, "%s", msgs);
+	ck_assert_msg(
+	    load_file("egress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.1:81\"; } );", &cfg) == 0,
+	    "%s", msgs);
 	ck_assert_uint_ge(cfg->device_cnt, 1);
 	ck_assert_uint_le(cfg->device_cnt, SMCR_LINKS_MAX);
 	for (unsigned i = 0; i < cfg->device_cnt; i++) {
@@ -662,6 +717,7 @@ START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
 	ck_assert(loopbacks > 0 || cfg->device_cnt == SMCR_LINKS_MAX);
 	config_free(cfg);
 }
+
 END_TEST
 
 START_TEST(default_devices_are_bounded)
@@ -681,6 +737,7 @@ START_TEST(default_devices_are_bounded)
 	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
 	config_free(cfg);
 }
+
 END_TEST
 
 START_TEST(says_why_a_file_cannot_be_read)
@@ -696,9 +753,11 @@ START_TEST(says_why_a_file_cannot_be_read)
 	ck_assert_int_lt(config_load("/dev/zero", err, &cfg), 0);
 	fclose(err);
 	ck_assert_ptr_null(cfg);
-	ck_assert_str_eq(msgs, "/nonexistent/smcrd.conf: cannot be read: No such file or directory\n"
+	ck_assert_str_eq(msgs,
+	    "/nonexistent/smcrd.conf: cannot be read: No such file or directory\n"
 	    "/tmp: cannot be read: is a directory\n/dev/zero: cannot be read: larger than 1 MiB\n");
 }
+
 END_TEST
 
 static void

@@ -37,14 +37,22 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	size_t n;
 
 	switch (k->type) {
-	case CONFIG_T_BOOL: return "true or false";
-	case CONFIG_T_NAME: return "Name";
-	case CONFIG_T_PATH: return "Absolute path";
-	case CONFIG_T_ADDR: return "Address";
-	case CONFIG_T_LISTEN: return "Address and port";
-	case CONFIG_T_TARGET: return "Host and port";
-	case CONFIG_T_NETS: return "List of addresses and networks";
-	case CONFIG_T_PORTS: return "Port or range of ports";
+	case CONFIG_T_BOOL:
+		return "true or false";
+	case CONFIG_T_NAME:
+		return "Name";
+	case CONFIG_T_PATH:
+		return "Absolute path";
+	case CONFIG_T_ADDR:
+		return "Address";
+	case CONFIG_T_LISTEN:
+		return "Address and port";
+	case CONFIG_T_TARGET:
+		return "Host and port";
+	case CONFIG_T_NETS:
+		return "List of addresses and networks";
+	case CONFIG_T_PORTS:
+		return "Port or range of ports";
 	case CONFIG_T_WORD:
 	case CONFIG_T_WORDS:
 		n = (size_t)snprintf(buf, cap, k->type == CONFIG_T_WORD ? "One of " : "List of ");
@@ -111,8 +119,9 @@ section_text(const char *page, const char *heading)
 static const char *
 heading_of(const struct config_section *sec)
 {
-	return sec->name[0] == '\0' ? "Top level" :
-	    (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0 ? "ingress and egress" : sec->name;
+	return sec->name[0] == '\0'                                      ? "Top level"
+	    : (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0 ? "ingress and egress"
+	                                                                 : sec->name;
 }
 
 START_TEST(every_key_is_documented)
@@ -138,6 +147,7 @@ START_TEST(every_key_is_documented)
 	ck_assert_uint_eq(missing, 0);
 	free(page);
 }
+
 END_TEST
 
 START_TEST(every_documented_key_exists)
@@ -158,6 +168,7 @@ START_TEST(every_documented_key_exists)
 	}
 	free(page);
 }
+
 END_TEST
 
 /* Of a file that is shipped: parses, and shows every section. */
@@ -173,6 +184,7 @@ START_TEST(the_example_is_right)
 	config_free(cfg);
 	free(text);
 }
+
 END_TEST
 
 /* Examples of the page, between .Bd -literal and .Ed, where they are whole sections. */
@@ -187,7 +199,8 @@ START_TEST(the_examples_of_the_page_are_right)
 
 		ck_assert_ptr_nonnull(to);
 		to[1] = '\0';
-		ck_assert_msg(config_parse("example", from, strlen(from), CONFIG_NO_LOOKUP, stdout, &cfg) == 0, "%s", from);
+		ck_assert_msg(
+		    config_parse("example", from, strlen(from), CONFIG_NO_LOOKUP, stdout, &cfg) == 0, "%s", from);
 		config_free(cfg);
 		cnt++;
 		p = to + 2;
@@ -195,6 +208,7 @@ START_TEST(the_examples_of_the_page_are_right)
 	ck_assert_uint_ge(cnt, 2);
 	free(page);
 }
+
 END_TEST
 
 static void

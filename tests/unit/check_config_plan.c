@@ -45,6 +45,7 @@ START_TEST(nothing_changed)
 	config_free(old);
 	config_free(next);
 }
+
 END_TEST
 
 START_TEST(names_what_changed)
@@ -52,9 +53,10 @@ START_TEST(names_what_changed)
 	struct config *old = parse("smcr = { clc_timeout = \"1s\"; };\n"
 	    "ingress = ( " SVC("keep", "80", "") "," SVC("gone", "81", "") "," SVC("moved", "82", "") " );\n"
 	    "egress = ( " SVC("turned", "83", "") " );");
-	struct config *next = parse("drain_timeout = 5;\n"
-	    "ingress = ( " SVC("new", "81", "") "," SVC("moved", "85", "allow = [ \"::1\" ]; prewarm = true;") ","
-	    SVC("keep", "80", "") "," SVC("turned", "83", "") " );");
+	struct config *next = parse(
+	    "drain_timeout = 5;\n"
+	    "ingress = ( " SVC("new", "81", "") "," SVC("moved", "85", "allow = [ \"::1\" ]; prewarm = true;") "," SVC(
+	        "keep", "80", "") "," SVC("turned", "83", "") " );");
 	struct config_plan p = plan(old, next);
 
 	ck_assert_str_eq(told,
@@ -72,13 +74,16 @@ START_TEST(names_what_changed)
 	config_free(old);
 	config_free(next);
 }
+
 END_TEST
 
 START_TEST(what_needs_a_restart_is_named_and_stays)
 {
-	struct config *old = parse("control = { path = \"/old\"; };\n"
+	struct config *old = parse(
+	    "control = { path = \"/old\"; };\n"
 	    "devices = ( { type = \"siw\"; address = \"::1\"; } );");
-	struct config *next = parse("control = { path = \"/new\"; mode = \"0600\"; }; drain_timeout = 5;\n"
+	struct config *next = parse(
+	    "control = { path = \"/new\"; mode = \"0600\"; }; drain_timeout = 5;\n"
 	    "devices = ( { type = \"siw\"; address = \"::1\"; crc = false; }, { type = \"siw\"; address = \"::2\"; } );");
 	struct config_plan p = plan(old, next);
 
@@ -99,6 +104,7 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 	config_free(old);
 	config_free(next);
 }
+
 END_TEST
 
 /* Every key is either applied by a reload (plan says changed) or named as one that needs a restart. */
@@ -121,11 +127,13 @@ START_TEST(no_key_is_forgotten)
 		config_free(next);
 	}
 }
+
 END_TEST
 
 START_TEST(default_devices_warn_only_of_new_addresses)
 {
-	struct config *old = parse("devices = ( { type = \"siw\"; address = \"::1\"; }, { type = \"siw\"; address = \"::2\"; } );");
+	struct config *old = parse(
+	    "devices = ( { type = \"siw\"; address = \"::1\"; }, { type = \"siw\"; address = \"::2\"; } );");
 	struct config *next = parse("devices = ( { type = \"siw\"; address = \"::2\"; } );");
 	struct config_plan p;
 
@@ -141,6 +149,7 @@ START_TEST(default_devices_warn_only_of_new_addresses)
 	config_free(old);
 	config_free(next);
 }
+
 END_TEST
 
 static void

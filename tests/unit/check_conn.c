@@ -30,6 +30,7 @@ START_TEST(an_idle_connection_is_small)
 	ck_assert_uint_le(sizeof(struct smcr_conn), 600);
 	ck_assert_ptr_null(ca->sndbuf);
 }
+
 END_TEST
 
 START_TEST(no_more_than_conns_max)
@@ -48,6 +49,7 @@ START_TEST(no_more_than_conns_max)
 	ck_assert_int_eq(err, -EMFILE);
 	ck_assert_uint_eq(a.eng.ctr.refused_conns_max, 1);
 }
+
 END_TEST
 
 START_TEST(states_steps_and_reasons_have_names)
@@ -68,6 +70,7 @@ START_TEST(states_steps_and_reasons_have_names)
 	for (int r = SMCR_OK; r <= SMCR_R_SHUTDOWN; r++)
 		ck_assert_ptr_nonnull(smcr_reason_str((enum smcr_reason)r));
 }
+
 END_TEST
 
 START_TEST(what_the_user_did_before_it_was_established)
@@ -87,6 +90,7 @@ START_TEST(what_the_user_did_before_it_was_established)
 	host_advance(&a, 2000);
 	ck_assert_int_eq(smcr_closed(c, NULL), SMCR_R_TCP_FIN);
 }
+
 END_TEST
 
 START_TEST(ends_before_establishment_are_the_rendezvous_business)
@@ -107,6 +111,7 @@ START_TEST(ends_before_establishment_are_the_rendezvous_business)
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(c[i]->state, CONN_CLOSED);
 }
+
 END_TEST
 
 START_TEST(a_fallen_back_connection_is_left_alone)
@@ -126,6 +131,7 @@ START_TEST(a_fallen_back_connection_is_left_alone)
 	host_flush(&a);
 	ck_assert_uint_eq(a.eng.conns.used, 1);
 }
+
 END_TEST
 
 /* -- the peer gives its element to another connection (4.4.2) -- */
@@ -142,6 +148,7 @@ START_TEST(an_element_given_away_ends_the_connection_without_a_word)
 	ck_assert_uint_eq(a.steps, 0);
 	ck_assert_uint_eq(rmb->used, 0);
 }
+
 END_TEST
 
 START_TEST(after_our_c_it_stands_for_the_peers)
@@ -153,6 +160,7 @@ START_TEST(after_our_c_it_stands_for_the_peers)
 	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
+
 END_TEST
 
 START_TEST(after_our_a_it_ends_the_wait)
@@ -165,6 +173,7 @@ START_TEST(after_our_a_it_ends_the_wait)
 	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
 }
+
 END_TEST
 
 /* -- send rings of a group -- */
@@ -188,6 +197,7 @@ START_TEST(slabs_grow_and_are_lent_last_in_first_out)
 	ck_assert_ptr_eq(sndbuf_get(&a.lgr), sb[59]);
 	sndbuf_put(&a.lgr, sb[59]);
 }
+
 END_TEST
 
 START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
@@ -214,6 +224,7 @@ START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 	second->state = LINK_FREE;
 	a.lgr.sndbuf_lent = 0;
 }
+
 END_TEST
 
 START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
@@ -242,6 +253,7 @@ START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
 	a.dev.reg_err = 0;
 	host_flush(&a);
 }
+
 END_TEST
 
 static void

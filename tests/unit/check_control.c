@@ -119,7 +119,7 @@ hear(int fd)
 	size_t cap = 8 << 20, len = 0;
 	char *line = malloc(cap);
 
-	for (unsigned i = 0; i < TURNS_MAX; ) {
+	for (unsigned i = 0; i < TURNS_MAX;) {
 		ssize_t n = recv(fd, line + len, 1, 0);
 
 		ck_assert_uint_lt(len + 2, cap);
@@ -196,7 +196,8 @@ counter(const char *key)
 
 	say(fd, "{\"command\":\"stats\"}\n");
 	root = hear_json(fd);
-	v = (uint64_t)json_integer_value(json_object_get(json_object_get(json_object_get(root, "data"), "counters"), key));
+	v = (uint64_t)json_integer_value(
+	    json_object_get(json_object_get(json_object_get(root, "data"), "counters"), key));
 	json_decref(root);
 	close(fd);
 	return v;
@@ -219,6 +220,7 @@ START_TEST(answers_requests_one_after_another)
 	shutdown(fd, SHUT_WR);
 	hear_close(fd);
 }
+
 END_TEST
 
 START_TEST(the_last_line_needs_no_line_end)
@@ -231,6 +233,7 @@ START_TEST(the_last_line_needs_no_line_end)
 	hear_ok(fd, "connections");
 	hear_close(fd);
 }
+
 END_TEST
 
 START_TEST(bad_lines_are_answered_and_forgotten)
@@ -258,6 +261,7 @@ START_TEST(bad_lines_are_answered_and_forgotten)
 	close(fd);
 	ck_assert_uint_eq(counter("control_requests_bad"), 6);
 }
+
 END_TEST
 
 START_TEST(a_line_without_end_is_cut_off)
@@ -273,6 +277,7 @@ START_TEST(a_line_without_end_is_cut_off)
 	hear_ok(other, "status");
 	close(other);
 }
+
 END_TEST
 
 START_TEST(the_longest_line_is_taken)
@@ -288,6 +293,7 @@ START_TEST(the_longest_line_is_taken)
 	hear_ok(fd, "status");
 	close(fd);
 }
+
 END_TEST
 
 /* -- limits -- */
@@ -314,6 +320,7 @@ START_TEST(too_many_clients_are_told_so)
 	turns(2);
 	ck_assert_uint_eq(counter("control_clients_refused"), 1);
 }
+
 END_TEST
 
 START_TEST(clients_wait_while_descriptors_are_out)
@@ -326,13 +333,14 @@ START_TEST(clients_wait_while_descriptors_are_out)
 	none = old;
 	none.rlim_cur = 3;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	ck_assert(!fake_loop_turn(loop));	/* no spinning */
+	ck_assert(!fake_loop_turn(loop)); /* no spinning */
 	ck_assert_int_eq(fake_loop_next(loop), loop_now(loop) + S / 10);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	fake_loop_advance(loop, S / 10);
 	hear_ok(fd, "status");
 	close(fd);
 }
+
 END_TEST
 
 START_TEST(silent_and_dripping_clients_are_given_up)
@@ -359,6 +367,7 @@ START_TEST(silent_and_dripping_clients_are_given_up)
 	close(asking);
 	ck_assert_uint_eq(counter("control_clients_timed_out"), 2);
 }
+
 END_TEST
 
 START_TEST(a_reader_that_stops_is_given_up_one_that_is_slow_is_not)
@@ -383,6 +392,7 @@ START_TEST(a_reader_that_stops_is_given_up_one_that_is_slow_is_not)
 	turns(2);
 	ck_assert_uint_eq(counter("control_clients_timed_out"), 1);
 }
+
 END_TEST
 
 START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
@@ -410,6 +420,7 @@ START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
 		close(fds[i]);
 	}
 }
+
 END_TEST
 
 START_TEST(a_client_may_go_at_any_time)
@@ -420,8 +431,10 @@ START_TEST(a_client_may_go_at_any_time)
 	for (unsigned i = 0; i < 30; i++) {
 		int fd = dial(path);
 
-		say(fd, i % 3 == 0 ? "{\"command\":\"trace\"}\n" : i % 3 == 1 ? "{\"command\":\"conn" :
-		    "{\"command\":\"connections\"}\n");
+		say(fd,
+		    i % 3 == 0       ? "{\"command\":\"trace\"}\n"
+		        : i % 3 == 1 ? "{\"command\":\"conn"
+		                     : "{\"command\":\"connections\"}\n");
 		turns(i % 4);
 		close(fd);
 		turns(i % 2);
@@ -432,6 +445,7 @@ START_TEST(a_client_may_go_at_any_time)
 	hear_ok(other, "status");
 	close(other);
 }
+
 END_TEST
 
 /* -- the socket file -- */
@@ -447,6 +461,7 @@ START_TEST(the_file_has_its_mode_and_goes_with_the_daemon)
 	ctl = NULL;
 	ck_assert_int_ne(stat(path, &st), 0);
 }
+
 END_TEST
 
 START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
@@ -476,6 +491,7 @@ START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 	control_free(second);
 	ck_assert_int_ne(access(sun.sun_path, F_OK), 0);
 }
+
 END_TEST
 
 START_TEST(other_files_are_left_alone)
@@ -505,6 +521,7 @@ START_TEST(other_files_are_left_alone)
 	ctl = NULL;
 	ck_assert_int_eq(access(path, F_OK), 0);
 }
+
 END_TEST
 
 /* -- commands that act -- */
@@ -518,7 +535,7 @@ START_TEST(reload_passes_on_what_the_daemon_says)
 	say(fd, "{\"command\":\"reload\"}\n");
 	turns(3);
 	ck_assert_uint_eq(reloads, 1);
-	fake_loop_advance(loop, 100 * S);	/* the resolver is slow */
+	fake_loop_advance(loop, 100 * S); /* the resolver is slow */
 	turns(3);
 	reload_done(reload_done_arg, 0, msgs);
 	root = hear_json(fd);
@@ -531,6 +548,7 @@ START_TEST(reload_passes_on_what_the_daemon_says)
 	ck_assert_uint_eq(reloads, 2);
 	close(fd);
 }
+
 END_TEST
 
 START_TEST(reload_outlives_its_client_and_one_at_a_time)
@@ -555,6 +573,7 @@ START_TEST(reload_outlives_its_client_and_one_at_a_time)
 	hear_error(fd, "reload", "reload-failed", "\n\n\n");
 	close(fd);
 }
+
 END_TEST
 
 START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
@@ -571,6 +590,7 @@ START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
 	hear_ok(fd, "drain");
 	hear_close(fd);
 }
+
 END_TEST
 
 static const char check_line[] = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\"}\n";
@@ -585,7 +605,7 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	say(fd, check_line);
 	turns(5);
 	ck_assert_uint_eq(fake_worker_checks(worker), 1);
-	fake_loop_advance(loop, 50 * S);	/* it has its own limit of time */
+	fake_loop_advance(loop, 50 * S); /* it has its own limit of time */
 	turns(2);
 	ck_assert_int_eq(fake_loop_next(loop), INT64_MAX);
 	fake_worker_end_check(worker, &no);
@@ -594,13 +614,14 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	ck_assert_str_eq(json_string_value(json_object_get(data, "peer")), "192.0.2.1:80");
 	ck_assert(json_is_false(json_object_get(data, "possible")));
 	ck_assert_str_eq(json_string_value(json_object_get(data, "text")), no.text);
-	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(data, "reason"), "peer_text")),
-	    "no RDMA device");
+	ck_assert_str_eq(
+	    json_string_value(json_object_get(json_object_get(data, "reason"), "peer_text")), "no RDMA device");
 	json_decref(root);
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");
 	close(fd);
 }
+
 END_TEST
 
 START_TEST(check_outlives_its_client_and_the_control_socket)
@@ -615,12 +636,13 @@ START_TEST(check_outlives_its_client_and_the_control_socket)
 	close(gone);
 	turns(3);
 	ck_assert_uint_eq(ctl->client_cnt, 1);
-	fake_worker_end_check(worker, &yes);	/* of the one that is gone */
+	fake_worker_end_check(worker, &yes); /* of the one that is gone */
 	control_free(ctl);
 	ctl = NULL;
 	fake_worker_end_check(worker, &yes);
 	hear_close(stays);
 }
+
 END_TEST
 
 START_TEST(checks_are_bounded_and_failures_told)
@@ -646,6 +668,7 @@ START_TEST(checks_are_bounded_and_failures_told)
 	}
 	close(fd);
 }
+
 END_TEST
 
 /* -- trace -- */
@@ -656,8 +679,13 @@ static const uint8_t test_link[44] = { 7, 44, 0, 0, 1, 2, 3 };
 static struct smcr_trace
 message(enum smcr_trace_kind kind, uint32_t group, uint32_t token)
 {
-	return (struct smcr_trace){ .kind = kind, .sent = true, .group_id = group, .link = 1, .conn_id = token,
-		.msg = test_link, .len = sizeof(test_link) };
+	return (struct smcr_trace){ .kind = kind,
+		.sent = true,
+		.group_id = group,
+		.link = 1,
+		.conn_id = token,
+		.msg = test_link,
+		.len = sizeof(test_link) };
 }
 
 START_TEST(trace_runs_only_while_somebody_listens)
@@ -677,13 +705,14 @@ START_TEST(trace_runs_only_while_somebody_listens)
 	ck_assert_int_eq(json_integer_value(json_object_get(root, "group")), 3);
 	ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(root, "text")), "TEST LINK"));
 	json_decref(root);
-	fake_loop_advance(loop, 1000 * S);	/* silence is no reason to end it */
+	fake_loop_advance(loop, 1000 * S); /* silence is no reason to end it */
 	turns(2);
 	ck_assert(fake_worker_trace(worker, &t));
 	close(fd);
 	turns(2);
 	ck_assert(!fake_worker_trace(worker, &t));
 }
+
 END_TEST
 
 START_TEST(trace_is_filtered_for_each_client)
@@ -713,6 +742,7 @@ START_TEST(trace_is_filtered_for_each_client)
 	close(b);
 	close(c);
 }
+
 END_TEST
 
 START_TEST(trace_lines_that_find_no_room_are_counted)
@@ -744,6 +774,7 @@ START_TEST(trace_lines_that_find_no_room_are_counted)
 	turns(2);
 	ck_assert_uint_eq(counter("control_trace_dropped"), dropped);
 }
+
 END_TEST
 
 START_TEST(a_trace_that_nobody_reads_ends)
@@ -762,6 +793,7 @@ START_TEST(a_trace_that_nobody_reads_ends)
 	ck_assert(!fake_worker_trace(worker, &t));
 	close(fd);
 }
+
 END_TEST
 
 static void

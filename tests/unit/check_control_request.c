@@ -31,12 +31,14 @@ START_TEST(every_command_is_known_by_its_name)
 		ck_assert_uint_eq(req.kinds, ~0u);
 	}
 }
+
 END_TEST
 
 START_TEST(filters_are_taken)
 {
 	ck_assert_int_eq(parse(" { \"mode\":\"tcp\", \"service\":\"a\\\"b\",\"group\":4294967295,"
-	    "\"version\":1,\"command\":\"connections\"}\r"), 0);
+	                       "\"version\":1,\"command\":\"connections\"}\r"),
+	    0);
 	ck_assert_uint_eq(req.modes, 1u << SESSION_TCP);
 	ck_assert_str_eq(req.service, "a\"b");
 	ck_assert_uint_eq(req.group, UINT32_MAX);
@@ -44,6 +46,7 @@ START_TEST(filters_are_taken)
 	ck_assert_uint_eq(req.kinds, 1u << SMCR_TRACE_LLC | 1u << SMCR_TRACE_CDC);
 	ck_assert_uint_eq(req.token, 17);
 }
+
 END_TEST
 
 START_TEST(check_takes_a_numeric_address)
@@ -56,6 +59,7 @@ START_TEST(check_takes_a_numeric_address)
 	ck_assert_int_eq(parse("{\"command\":\"check\",\"peer\":\"192.0.2.1:1\"}"), 0);
 	ck_assert_uint_eq(req.timeout_ms, CONTROL_CHECK_MS);
 }
+
 END_TEST
 
 static const struct {
@@ -89,7 +93,8 @@ static const struct {
 	{ "{\"command\":\"connections\",\"service\":\"\"}", "bad-request" },
 	{ "{\"command\":\"connections\",\"service\":1}", "bad-request" },
 	{ "{\"command\":\"connections\",\"service\":"
-	    "\"0123456789012345678901234567890123456789012345678901234567890123\"}", "bad-request" },
+	  "\"0123456789012345678901234567890123456789012345678901234567890123\"}",
+	    "bad-request" },
 	{ "{\"command\":\"connections\",\"mode\":\"rdma\"}", "bad-request" },
 	{ "{\"command\":\"connections\",\"mode\":{}}", "bad-request" },
 	{ "{\"command\":\"connections\",\"group\":0}", "bad-request" },
@@ -121,6 +126,7 @@ START_TEST(bad_requests_are_refused_with_a_reason)
 	memset(&before, 0xa5, sizeof(before));
 	ck_assert(memcmp(&req, &before, sizeof(req)) == 0);
 }
+
 END_TEST
 
 START_TEST(every_truncation_is_refused)
@@ -133,6 +139,7 @@ START_TEST(every_truncation_is_refused)
 	}
 	ck_assert_int_eq(parse(line), 0);
 }
+
 END_TEST
 
 START_TEST(nul_bytes_and_deep_nesting_are_refused)
@@ -147,6 +154,7 @@ START_TEST(nul_bytes_and_deep_nesting_are_refused)
 	memset(line, 0, sizeof(line));
 	ck_assert_int_lt(control_request_parse(line, sizeof(line), &req, &err), 0);
 }
+
 END_TEST
 
 static void

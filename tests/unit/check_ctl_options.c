@@ -5,7 +5,7 @@
 #include "unit.h"
 
 static struct options o;
-static char said[4096];		/* on out and err */
+static char said[4096]; /* on out and err */
 
 /* Parses a command line given as one text with single blanks. */
 static enum options_result
@@ -50,6 +50,7 @@ START_TEST(command_lines_become_requests)
 	requests("check host.example:80 --timeout 2.5",
 	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":2500}");
 }
+
 END_TEST
 
 START_TEST(options_of_all_commands)
@@ -69,6 +70,7 @@ START_TEST(options_of_all_commands)
 	ck_assert_int_eq(parse("--version"), OPTIONS_DONE);
 	ck_assert_ptr_eq(strstr(said, "smcrctl "), said);
 }
+
 END_TEST
 
 static const char *const wrong[] = {
@@ -107,6 +109,7 @@ START_TEST(wrong_command_lines_are_told)
 	ck_assert_msg(parse(wrong[_i]) == OPTIONS_WRONG, "%s", wrong[_i]);
 	ck_assert_ptr_nonnull(strstr(said, "--help"));
 }
+
 END_TEST
 
 static void

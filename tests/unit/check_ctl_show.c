@@ -60,6 +60,7 @@ START_TEST(text_is_as_always)
 		compare(shown[_i].command, data, true, shown[_i].detail);
 	json_decref(root);
 }
+
 END_TEST
 
 static void
@@ -90,22 +91,26 @@ START_TEST(answers_of_commands)
 	    "yes: SMC-R to 192.0.2.1:80 works\n");
 	ck_assert(!show_answer(stdout, "dance", NULL, false));
 }
+
 END_TEST
 
 START_TEST(trace_lines)
 {
 	setenv("TZ", "UTC", 1);
 	tzset();
-	prints("trace", "{\"event\":\"message\",\"time_us\":1763719200000123,\"dropped\":0,\"direction\":\"sent\","
+	prints("trace",
+	    "{\"event\":\"message\",\"time_us\":1763719200000123,\"dropped\":0,\"direction\":\"sent\","
 	    "\"kind\":\"llc\",\"group\":1,\"link\":2,\"token\":\"0x00000000\",\"bytes\":44,\"text\":\"LLC TEST LINK\"}",
 	    "10:00:00.000123 > 1/2 LLC TEST LINK\n");
-	prints("trace", "{\"event\":\"message\",\"time_us\":1763719200999999,\"dropped\":3,\"direction\":\"received\","
+	prints("trace",
+	    "{\"event\":\"message\",\"time_us\":1763719200999999,\"dropped\":3,\"direction\":\"received\","
 	    "\"kind\":\"clc\",\"group\":0,\"link\":0,\"token\":\"0x0000002a\",\"bytes\":44,\"text\":\"CLC Decline\\u001bx\"}",
 	    "10:00:00.999999 -- 3 messages left out, the reader is too slow\n"
 	    "10:00:00.999999 < 0x0000002a CLC Decline?x\n");
 	prints("trace", "{\"event\":\"dropped\",\"time_us\":1763719200000000,\"dropped\":7,\"text\":\"\"}",
 	    "10:00:00.000000 -- 7 messages left out, the reader is too slow\n");
 }
+
 END_TEST
 
 START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
@@ -117,6 +122,7 @@ START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
 	prints("stats", "{\"counters\":{\"turns\":1234567,\"warp_cores\":2}}",
 	    "Daemon\n       1,234,567  turns of the event loop\nOther\n               2  warp_cores\n");
 }
+
 END_TEST
 
 /* Whatever the daemon counts has words here, and nothing has that it does not count. */
@@ -130,10 +136,10 @@ START_TEST(every_counter_has_words)
 	ck_assert_uint_eq(json_object_size(counters), stat_words_cnt());
 	for (unsigned i = 0; i < stat_words_cnt(); i++)
 		ck_assert_msg(json_object_get(counters, stat_words_at(i)->key) != NULL, "%s", stat_words_at(i)->key);
-	json_object_foreach(counters, key, v)
-		ck_assert(json_is_integer(v));
+	json_object_foreach(counters, key, v) ck_assert(json_is_integer(v));
 	json_decref(root);
 }
+
 END_TEST
 
 START_TEST(every_counter_is_documented)
@@ -143,10 +149,12 @@ START_TEST(every_counter_is_documented)
 
 	for (unsigned i = 0; i < stat_words_cnt(); i++) {
 		snprintf(quoted, sizeof(quoted), "`%s`", stat_words_at(i)->key);
-		ck_assert_msg(strstr(doc, quoted) != NULL, "doc/json-schema.md does not have %s", stat_words_at(i)->key);
+		ck_assert_msg(
+		    strstr(doc, quoted) != NULL, "doc/json-schema.md does not have %s", stat_words_at(i)->key);
 	}
 	free(doc);
 }
+
 END_TEST
 
 START_TEST(numbers_for_people)
@@ -177,6 +185,7 @@ START_TEST(numbers_for_people)
 	ck_assert_str_eq(human_count(b, 1000), "1,000");
 	ck_assert_str_eq(human_count(b, UINT64_MAX), "18,446,744,073,709,551,615");
 }
+
 END_TEST
 
 START_TEST(tables_align_utf8_and_hide_control_characters)
@@ -202,6 +211,7 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	free(text);
 	table_fini(&t);
 }
+
 END_TEST
 
 static void

@@ -36,6 +36,7 @@ START_TEST(both_readings_of_the_start_and_of_the_wrap)
 	ck_assert_uint_eq(c.wrap, 1);
 	ck_assert_uint_eq(c.count, 1004);
 }
+
 END_TEST
 
 START_TEST(wrap_counts_are_modulo_65536)
@@ -50,6 +51,7 @@ START_TEST(wrap_counts_are_modulo_65536)
 	ck_assert_int_eq(cursor_decode(LINUX, cur(0, 10), at, at + 100, &pos), 0);
 	ck_assert_uint_eq(pos, at + 1);
 }
+
 END_TEST
 
 START_TEST(a_full_window_is_not_an_empty_one)
@@ -62,6 +64,7 @@ START_TEST(a_full_window_is_not_an_empty_one)
 	ck_assert_uint_eq(pos, 9996);
 	ck_assert_int_eq(cursor_decode(RFC, cur(1, 5), 0, 9996, &pos), -EPROTO);
 }
+
 END_TEST
 
 START_TEST(hostile_cursors_leave_the_output_alone)
@@ -71,9 +74,16 @@ START_TEST(hostile_cursors_leave_the_output_alone)
 		uint32_t count;
 		int err;
 	} bad[] = {
-		{ 0, 0, -EPROTO }, { 0, 3, -EPROTO }, { 0, 10000, -EPROTO }, { 0, 0xffffffff, -EPROTO },
-		{ 2, 4, -EPROTO }, { 32767, 4, -EPROTO }, { 0, 103, -ESTALE }, { 65535, 9999, -ESTALE },
-		{ 32769, 4, -ESTALE }, { 1, 105, -EPROTO },
+		{ 0, 0, -EPROTO },
+		{ 0, 3, -EPROTO },
+		{ 0, 10000, -EPROTO },
+		{ 0, 0xffffffff, -EPROTO },
+		{ 2, 4, -EPROTO },
+		{ 32767, 4, -EPROTO },
+		{ 0, 103, -ESTALE },
+		{ 65535, 9999, -ESTALE },
+		{ 32769, 4, -ESTALE },
+		{ 1, 105, -EPROTO },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -83,6 +93,7 @@ START_TEST(hostile_cursors_leave_the_output_alone)
 		ck_assert_uint_eq(pos, 12345);
 	}
 }
+
 END_TEST
 
 START_TEST(every_position_in_a_window_comes_back)
@@ -100,6 +111,7 @@ START_TEST(every_position_in_a_window_comes_back)
 		ck_assert_uint_eq(cursor_offset(s, at), cursor_encode(s, at).count);
 	}
 }
+
 END_TEST
 
 static void

@@ -31,6 +31,7 @@ START_TEST(golden_headers)
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-crc", check_vector), 30);
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-nocrc", check_vector), 20);
 }
+
 END_TEST
 
 START_TEST(fields)
@@ -57,6 +58,7 @@ START_TEST(fields)
 	ck_assert_uint_eq(h.msn, 0x090a0b0c);
 	ck_assert_uint_eq(h.mo, 0x0d0e0f10);
 }
+
 END_TEST
 
 static void

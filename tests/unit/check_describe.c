@@ -16,8 +16,7 @@ describe(describe_fn fn, const char *hex)
 {
 	uint8_t b[256] = { 0 };
 	size_t len = unhex(hex, b, sizeof(b));
-	int n = fn((struct span){ b, fn == wire_describe_clc || len == 0 ? len : 44 }, text,
-		sizeof(text));
+	int n = fn((struct span){ b, fn == wire_describe_clc || len == 0 ? len : 44 }, text, sizeof(text));
 
 	ck_assert_int_eq(n, (int)strlen(text));
 	return text;
@@ -25,74 +24,84 @@ describe(describe_fn fn, const char *hex)
 
 START_TEST(clc_lines)
 {
-	ck_assert_str_eq(describe(wire_describe_clc, "e2d4c3d902004418000202000000000200000000000"
-		"000000000ffff0a00000202000000000200001100001a2b0100000100230000007f00000010000012"
-		"3456e2d4c3d9"),
-		"CLC Accept v1 len=68 first-contact peer=0002020000000002 gid=::ffff:10.0.0.2 "
-		"mac=02:00:00:00:00:02 qpn=000011 idx=1 token=00000100 size=65536 mtu=1024 "
-		"vaddr=00007f0000001000 psn=123456");
-	ck_assert_str_eq(describe(wire_describe_clc, "e2d4c3d901003410000102000000000100000000000"
-		"000000000ffff0a00000102000000000100000a00000018000000e2d4c3d9"),
-		"CLC Proposal v1 len=52 offers=smc-r v2=none peer=0001020000000001 "
-		"gid=::ffff:10.0.0.1 mac=02:00:00:00:00:01 growth=0 subnet=10.0.0.0/24");
-	ck_assert_str_eq(describe(wire_describe_clc, "e2d4c3d904001c1800010200000000010303000000"
-		"000000e2d4c3d9"),
-		"CLC Decline v1 len=28 out-of-sync peer=0001020000000001 diag=03030000 "
-		"(no RDMA device) os=0");
+	ck_assert_str_eq(describe(wire_describe_clc,
+	                     "e2d4c3d902004418000202000000000200000000000"
+	                     "000000000ffff0a00000202000000000200001100001a2b0100000100230000007f00000010000012"
+	                     "3456e2d4c3d9"),
+	    "CLC Accept v1 len=68 first-contact peer=0002020000000002 gid=::ffff:10.0.0.2 "
+	    "mac=02:00:00:00:00:02 qpn=000011 idx=1 token=00000100 size=65536 mtu=1024 "
+	    "vaddr=00007f0000001000 psn=123456");
+	ck_assert_str_eq(describe(wire_describe_clc,
+	                     "e2d4c3d901003410000102000000000100000000000"
+	                     "000000000ffff0a00000102000000000100000a00000018000000e2d4c3d9"),
+	    "CLC Proposal v1 len=52 offers=smc-r v2=none peer=0001020000000001 "
+	    "gid=::ffff:10.0.0.1 mac=02:00:00:00:00:01 growth=0 subnet=10.0.0.0/24");
+	ck_assert_str_eq(describe(wire_describe_clc,
+	                     "e2d4c3d904001c1800010200000000010303000000"
+	                     "000000e2d4c3d9"),
+	    "CLC Decline v1 len=28 out-of-sync peer=0001020000000001 diag=03030000 "
+	    "(no RDMA device) os=0");
 }
+
 END_TEST
 
 START_TEST(llc_lines)
 {
-	ck_assert_str_eq(describe(wire_describe_llc, "012c008302000000000100000000000000000000fff"
-		"f0a0000010000120100000102020000"),
-		"LLC CONFIRM LINK response link=1 gid=::ffff:10.0.0.1 mac=02:00:00:00:00:01 "
-		"qpn=000012 uid=00000102 max-links=2 no-eyecatcher");
-	ck_assert_str_eq(describe(wire_describe_llc, "022c01c0 020000000001 0000 "
-		"00000000000000000000ffff0a000001 000012 02 03 abcdef"),
-		"LLC ADD LINK response rejected=1 (no alternate path) link=2 gid=::ffff:10.0.0.1 "
-		"mac=02:00:00:00:00:01 qpn=000012 mtu=1024 psn=abcdef");
-	ck_assert_str_eq(describe(wire_describe_llc, "032c0000 0201 0000 11111111 22222222 "
-		"0000000000003000"),
-		"LLC ADD LINK CONTINUATION request link=2 left=1 new-vaddr=0000000000003000");
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "012c008302000000000100000000000000000000fff"
+	                     "f0a0000010000120100000102020000"),
+	    "LLC CONFIRM LINK response link=1 gid=::ffff:10.0.0.1 mac=02:00:00:00:00:01 "
+	    "qpn=000012 uid=00000102 max-links=2 no-eyecatcher");
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "022c01c0 020000000001 0000 "
+	                     "00000000000000000000ffff0a000001 000012 02 03 abcdef"),
+	    "LLC ADD LINK response rejected=1 (no alternate path) link=2 gid=::ffff:10.0.0.1 "
+	    "mac=02:00:00:00:00:01 qpn=000012 mtu=1024 psn=abcdef");
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "032c0000 0201 0000 11111111 22222222 "
+	                     "0000000000003000"),
+	    "LLC ADD LINK CONTINUATION request link=2 left=1 new-vaddr=0000000000003000");
 	ck_assert_str_eq(describe(wire_describe_llc, "042c0060 00 00020000"),
-		"LLC DELETE LINK request all orderly link=0 reason=00020000 (operator)");
-	ck_assert_str_eq(describe(wire_describe_llc, "062c00b0 01 11111111 0000000000001000 "
-		"02 22222222 0000000000002000"),
-		"LLC CONFIRM RKEY response negative retry vaddr=0000000000001000 others=1 "
-		"link=2 vaddr=0000000000002000");
+	    "LLC DELETE LINK request all orderly link=0 reason=00020000 (operator)");
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "062c00b0 01 11111111 0000000000001000 "
+	                     "02 22222222 0000000000002000"),
+	    "LLC CONFIRM RKEY response negative retry vaddr=0000000000001000 others=1 "
+	    "link=2 vaddr=0000000000002000");
 	ck_assert_str_eq(describe(wire_describe_llc, "082c0020 01 02 22222222 0000000000002000"),
-		"LLC CONFIRM RKEY CONTINUATION request negative left=1 link=2 vaddr=0000000000002000");
+	    "LLC CONFIRM RKEY CONTINUATION request negative left=1 link=2 vaddr=0000000000002000");
 	ck_assert_str_eq(describe(wire_describe_llc, "092c00a0 02 40 0000 11111111 22222222"),
-		"LLC DELETE RKEY response negative count=2 errors=40");
+	    "LLC DELETE RKEY response negative count=2 errors=40");
 	ck_assert_str_eq(describe(wire_describe_llc, "072c0000 30313233343536373839616263646566"),
-		"LLC TEST LINK request data=30313233343536373839616263646566");
+	    "LLC TEST LINK request data=30313233343536373839616263646566");
 }
+
 END_TEST
 
 START_TEST(cdc_lines)
 {
-	ck_assert_str_eq(describe(wire_describe_cdc, "fe2c0102 00000100 0000 0002 00000005 "
-		"0000 0001 00000007 f8e0"),
-		"CDC seq=258 token=00000100 prod=2/5 cons=1/7 write-blocked urgent-pending "
-		"urgent-present update-requested failover sending-done closed abort");
-	ck_assert_str_eq(describe(wire_describe_cdc, "fe2c0001 00000100"),
-		"CDC seq=1 token=00000100 prod=0/0 cons=0/0");
+	ck_assert_str_eq(describe(wire_describe_cdc,
+	                     "fe2c0102 00000100 0000 0002 00000005 "
+	                     "0000 0001 00000007 f8e0"),
+	    "CDC seq=258 token=00000100 prod=2/5 cons=1/7 write-blocked urgent-pending "
+	    "urgent-present update-requested failover sending-done closed abort");
+	ck_assert_str_eq(
+	    describe(wire_describe_cdc, "fe2c0001 00000100"), "CDC seq=1 token=00000100 prod=0/0 cons=0/0");
 }
+
 END_TEST
 
 START_TEST(what_does_not_decode)
 {
 	ck_assert_str_eq(describe(wire_describe_clc, ""), "CLC incomplete len=0");
 	ck_assert_str_eq(describe(wire_describe_clc, "47455420"), "CLC malformed len=4");
-	ck_assert_str_eq(describe(wire_describe_llc, "812c"),
-		"LLC unknown type, to be ignored len=44 type=81");
-	ck_assert_str_eq(describe(wire_describe_llc, "222c"),
-		"LLC unknown type or value len=44 type=22");
+	ck_assert_str_eq(describe(wire_describe_llc, "812c"), "LLC unknown type, to be ignored len=44 type=81");
+	ck_assert_str_eq(describe(wire_describe_llc, "222c"), "LLC unknown type or value len=44 type=22");
 	ck_assert_str_eq(describe(wire_describe_llc, "0900"), "LLC malformed len=44 type=09");
 	ck_assert_str_eq(describe(wire_describe_llc, ""), "LLC malformed len=0");
 	ck_assert_str_eq(describe(wire_describe_cdc, "0100"), "CDC malformed len=44");
 }
+
 END_TEST
 
 /* Every byte of every rkey field is 0x5e here and nothing else is. */
@@ -105,10 +114,17 @@ START_TEST(rkeys_and_the_token_never_appear)
 		"092c0000 08 00 0000 5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e",
 		"0900 5e5e5e5e5e5e5e5e",
 	};
-	struct clc_msg m = { .type = CLC_ACCEPT, .version = 1, .accept = { .rkey = 0x5e5e5e5e,
-		.rmbe_idx = 1, .mtu_code = 3, .ext = { .present = true, .version = 1,
-		.transports = 3, .mpa_port = 5045, .recv_depth = 64,
-		.token = 0x5e5e5e5e5e5e5e5e } } };
+	struct clc_msg m = { .type = CLC_ACCEPT,
+		.version = 1,
+		.accept = { .rkey = 0x5e5e5e5e,
+		    .rmbe_idx = 1,
+		    .mtu_code = 3,
+		    .ext = { .present = true,
+		        .version = 1,
+		        .transports = 3,
+		        .mpa_port = 5045,
+		        .recv_depth = 64,
+		        .token = 0x5e5e5e5e5e5e5e5e } } };
 	uint8_t b[CLC_MAX_SENT_LEN];
 	int n = clc_encode(&m, b, sizeof(b));
 
@@ -119,15 +135,23 @@ START_TEST(rkeys_and_the_token_never_appear)
 	ck_assert_ptr_null(strstr(text, "5e"));
 	ck_assert_ptr_nonnull(strstr(text, "smcrd=v1,roce,iwarp mpa-port=5045 recv-depth=64"));
 }
+
 END_TEST
 
 /* The longest line fits the announced size; smaller buffers cut it cleanly. */
 START_TEST(cut_at_every_size)
 {
-	struct clc_msg m = { .type = CLC_PROPOSAL, .version = 2, .proposal = { .ipv4_len = 32,
-		.typev2 = CLC_PATH_BOTH, .ipv4_subnet = UINT32_MAX, .ipv6_cnt = CLC_MAX_IPV6,
-		.ext = { .present = true, .version = 255, .transports = 3, .mpa_port = UINT16_MAX,
-		.recv_depth = UINT16_MAX } } };
+	struct clc_msg m = { .type = CLC_PROPOSAL,
+		.version = 2,
+		.proposal = { .ipv4_len = 32,
+		    .typev2 = CLC_PATH_BOTH,
+		    .ipv4_subnet = UINT32_MAX,
+		    .ipv6_cnt = CLC_MAX_IPV6,
+		    .ext = { .present = true,
+		        .version = 255,
+		        .transports = 3,
+		        .mpa_port = UINT16_MAX,
+		        .recv_depth = UINT16_MAX } } };
 	char whole[WIRE_DESCRIBE_LEN];
 	uint8_t b[CLC_MAX_SENT_LEN];
 	int n, len;
@@ -144,13 +168,13 @@ START_TEST(cut_at_every_size)
 	ck_assert_ptr_nonnull(strstr(whole, "recv-depth=65535"));
 	for (size_t cap = 1; cap <= (size_t)len + 1; cap++) {
 		memset(text, 'x', sizeof(text));
-		ck_assert_int_eq(wire_describe_clc((struct span){ b, (size_t)n }, text, cap),
-			(int)cap - 1);
+		ck_assert_int_eq(wire_describe_clc((struct span){ b, (size_t)n }, text, cap), (int)cap - 1);
 		ck_assert_int_eq(memcmp(text, whole, cap - 1), 0);
 		ck_assert_int_eq(text[cap - 1], '\0');
 		ck_assert_int_eq(text[cap], 'x');
 	}
 }
+
 END_TEST
 
 static void
@@ -164,8 +188,7 @@ static void
 check_llc_vector(const char *name, struct span in)
 {
 	ck_assert_msg(wire_describe_llc(in, text, sizeof(text)) > 20, "%s: %s", name, text);
-	ck_assert_msg(strstr(text, "unknown") == NULL || strstr(text, "unknown link") != NULL,
-		"%s: %s", name, text);
+	ck_assert_msg(strstr(text, "unknown") == NULL || strstr(text, "unknown link") != NULL, "%s: %s", name, text);
 }
 
 static void
@@ -180,6 +203,7 @@ START_TEST(captured_messages)
 	ck_assert_uint_gt(vectors_each("llc", check_llc_vector), 0);
 	ck_assert_uint_gt(vectors_each("cdc", check_cdc_vector), 0);
 }
+
 END_TEST
 
 static void

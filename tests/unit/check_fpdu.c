@@ -4,16 +4,115 @@
 #include "unit.h"
 #include "vectors.h"
 
-static const uint8_t fig5[] = {	/* RFC 5044 4.4, figure 5 */
-	0, 0, 0, 0, 0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0x52, 0x23, 0x99, 0x83,
+static const uint8_t fig5[] = {
+	/* RFC 5044 4.4, figure 5 */
+	0,
+	0,
+	0,
+	0,
+	0x00,
+	0x2a,
+	0x41,
+	0x43,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	1,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0x52,
+	0x23,
+	0x99,
+	0x83,
 };
-static const uint8_t fig6[] = {	/* figure 6, at stream position 0x1ec */
-	0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0,
-	0x00, 0x00, 0x00, 0x14,
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	0x84, 0x92, 0x58, 0x98,
+static const uint8_t fig6[] = {
+	/* figure 6, at stream position 0x1ec */
+	0x00,
+	0x2a,
+	0x41,
+	0x43,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	2,
+	0,
+	0,
+	0,
+	0,
+	0x00,
+	0x00,
+	0x00,
+	0x14,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0x84,
+	0x92,
+	0x58,
+	0x98,
 };
 
 START_TEST(examples_of_rfc_5044)
@@ -36,6 +135,7 @@ START_TEST(examples_of_rfc_5044)
 	ck_assert_uint_eq(u.ptr[13], 2);
 	ck_assert_uint_eq(rx.pos, 0x1ec + sizeof(fig6));
 }
+
 END_TEST
 
 static bool with_crc;
@@ -75,6 +175,7 @@ START_TEST(golden_fpdus)
 	with_crc = false;
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-nocrc", check_vector), 20);
 }
+
 END_TEST
 
 START_TEST(length_field_at_its_limits)
@@ -106,6 +207,7 @@ START_TEST(length_field_at_its_limits)
 	memset(buf + 4, 0xff, 2);
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, 8, &u, &need), FPDU_BAD_LENGTH);
 }
+
 END_TEST
 
 /* The largest FPDU, at any place of the marker grid, fits MPA_FPDU_MAX. */
@@ -117,6 +219,7 @@ START_TEST(the_longest_fpdu_fits)
 		ck_assert_uint_le(len + 4 * mpa_marker_cnt(pos, len), MPA_FPDU_MAX);
 	}
 }
+
 END_TEST
 
 START_TEST(a_marker_that_points_elsewhere)
@@ -143,6 +246,7 @@ START_TEST(a_marker_that_points_elsewhere)
 	buf[20] = 0xaa;
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, sizeof(fig6), &u, &need), sizeof(fig6));
 }
+
 END_TEST
 
 /* -- a stream of many FPDUs, in pieces -- */
@@ -185,7 +289,8 @@ make_stream(bool crc, bool markers, size_t step, size_t max)
 	for (size_t len = 0; len <= max && made.len < STREAM_MAX / 2; len += step) {
 		struct ddp_hdr h = { .tagged = len & 1, .last = true, .stag = (uint32_t)len, .msn = (uint32_t)len };
 		struct txq_payload p = {
-			.cnt = 2, .len = len,
+			.cnt = 2,
+			.len = len,
 			.v = { { content, len / 3 }, { content + len / 3, len - len / 3 } },
 		};
 
@@ -249,6 +354,7 @@ START_TEST(any_segmentation)
 	for (unsigned i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		take_stream(crc, markers, pieces[i]);
 }
+
 END_TEST
 
 static void

@@ -20,6 +20,7 @@ START_TEST(finds_what_was_added_until_deleted)
 	ck_assert_ptr_null(idtable_get(&t, UINT32_MAX));
 	idtable_fini(&t);
 }
+
 END_TEST
 
 START_TEST(old_id_never_finds_a_new_object)
@@ -38,6 +39,7 @@ START_TEST(old_id_never_finds_a_new_object)
 	}
 	idtable_fini(&t);
 }
+
 END_TEST
 
 START_TEST(full_table_refuses)
@@ -52,6 +54,7 @@ START_TEST(full_table_refuses)
 	ck_assert_uint_eq(t.used, 20);
 	idtable_fini(&t);
 }
+
 END_TEST
 
 START_TEST(walk_meets_each_object_once)
@@ -70,6 +73,7 @@ START_TEST(walk_meets_each_object_once)
 	ck_assert_int_eq(met, 4);
 	idtable_fini(&t);
 }
+
 END_TEST
 
 static void

@@ -49,9 +49,11 @@ START_TEST(writes_every_type_in_objects_and_arrays)
 	jw_array_end(&jw);
 	jw_object_end(&jw);
 	jw_end(&jw);
-	ends_as("{\"s\":\"text\",\"none\":\"\",\"u\":18446744073709551615,\"i\":-9223372036854775808,\"t\":true,"
+	ends_as(
+	    "{\"s\":\"text\",\"none\":\"\",\"u\":18446744073709551615,\"i\":-9223372036854775808,\"t\":true,"
 	    "\"f\":false,\"n\":null,\"a\":[-1,\"\",{},[]]}\n");
 }
+
 END_TEST
 
 static const struct {
@@ -61,13 +63,15 @@ static const struct {
 	{ "\b\f\n\r\t\x01\x1f", "\"\\u0008\\u000c\\u000a\\u000d\\u0009\\u0001\\u001f\"" },
 	{ "\x7f\xc2\x80\xc2\x9b\xc2\xa0", "\"\\u007f\\u0080\\u009b\xc2\xa0\"" },
 	{ "é€😀", "\"é€😀\"" },
-	{ "a\xff" "b", "\"a\\ufffdb\"" },
-	{ "\xc3", "\"\\ufffd\"" },					/* cut short by the end */
+	{ "a\xff"
+	  "b",
+	    "\"a\\ufffdb\"" },
+	{ "\xc3", "\"\\ufffd\"" }, /* cut short by the end */
 	{ "\xe2\x82", "\"\\ufffd\\ufffd\"" },
-	{ "\xc0\x80", "\"\\ufffd\\ufffd\"" },				/* longer than needed */
+	{ "\xc0\x80", "\"\\ufffd\\ufffd\"" }, /* longer than needed */
 	{ "\xe0\x80\x80", "\"\\ufffd\\ufffd\\ufffd\"" },
-	{ "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },		/* a surrogate */
-	{ "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },	/* above 10FFFF */
+	{ "\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"" },            /* a surrogate */
+	{ "\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" }, /* above 10FFFF */
 	{ "\xf5", "\"\\ufffd\"" },
 };
 
@@ -77,6 +81,7 @@ START_TEST(escapes_strings)
 	jw_string(&jw, NULL, strings[_i].in);
 	ends_as(strings[_i].json);
 }
+
 END_TEST
 
 START_TEST(any_bytes_become_valid_json)
@@ -107,6 +112,7 @@ START_TEST(any_bytes_become_valid_json)
 		outbuf_fini(&out);
 	}
 }
+
 END_TEST
 
 START_TEST(a_full_buffer_is_noticed_and_not_crossed)
@@ -119,6 +125,7 @@ START_TEST(a_full_buffer_is_noticed_and_not_crossed)
 	ck_assert_uint_le(out.len, 16);
 	outbuf_fini(&out);
 }
+
 END_TEST
 
 START_TEST(depth_is_used_in_full)
@@ -131,6 +138,7 @@ START_TEST(depth_is_used_in_full)
 	jw_end(&jw);
 	ends_as("[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]\n");
 }
+
 END_TEST
 
 /* Each is a mistake of the caller and ends the program. */
@@ -138,15 +146,15 @@ START_TEST(wrong_nesting_is_asserted)
 {
 	start(64);
 	switch (_i) {
-	case 0:		/* a value in an object needs a key */
+	case 0: /* a value in an object needs a key */
 		jw_object(&jw, NULL);
 		jw_int(&jw, NULL, 1);
 		break;
-	case 1:		/* none in an array */
+	case 1: /* none in an array */
 		jw_array(&jw, NULL);
 		jw_int(&jw, "key", 1);
 		break;
-	case 2:		/* nor at the top */
+	case 2: /* nor at the top */
 		jw_int(&jw, "key", 1);
 		break;
 	case 3:
@@ -170,6 +178,7 @@ START_TEST(wrong_nesting_is_asserted)
 		break;
 	}
 }
+
 END_TEST
 
 START_TEST(outbuf_gives_back_in_order_and_moves_up)
@@ -188,6 +197,7 @@ START_TEST(outbuf_gives_back_in_order_and_moves_up)
 	ck_assert_uint_eq(outbuf_room(&out), 8);
 	outbuf_fini(&out);
 }
+
 END_TEST
 
 static void

@@ -103,6 +103,7 @@ START_TEST(a_short_read_means_drained)
 	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 0);
 	ck_assert_uint_eq(leg.flags & LEG_EOF, 0);
 }
+
 END_TEST
 
 START_TEST(two_pieces_are_filled_in_order)
@@ -117,6 +118,7 @@ START_TEST(two_pieces_are_filled_in_order)
 	ck_assert_mem_eq(a, "ab", 2);
 	ck_assert_mem_eq(b, "cde", 3);
 }
+
 END_TEST
 
 /* Everything that arrives, urgent bytes in brackets. */
@@ -156,6 +158,7 @@ START_TEST(an_urgent_byte_comes_alone)
 	ck_assert_str_eq(text, urgent_cases[_i].result);
 	ck_assert_uint_eq(leg.flags & LEG_URGENT, 0);
 }
+
 END_TEST
 
 START_TEST(a_second_urgent_byte_comes_alone_too)
@@ -177,6 +180,7 @@ START_TEST(a_second_urgent_byte_comes_alone_too)
 	collect(text);
 	ck_assert_str_eq(text, "a[1][2]b[3]");
 }
+
 END_TEST
 
 START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
@@ -196,6 +200,7 @@ START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
 	collect(text);
 	ck_assert_str_eq(text, "[!]d");
 }
+
 END_TEST
 
 START_TEST(fin_is_read_behind_the_last_byte)
@@ -212,6 +217,7 @@ START_TEST(fin_is_read_behind_the_last_byte)
 	ck_assert_uint_eq(leg.flags & LEG_EOF, LEG_EOF);
 	ck_assert_int_eq(leg_broken(&leg), 0);
 }
+
 END_TEST
 
 START_TEST(a_reset_is_told_once)
@@ -222,6 +228,7 @@ START_TEST(a_reset_is_told_once)
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
 	ck_assert_int_eq(leg_broken(&leg), 0);
 }
+
 END_TEST
 
 START_TEST(a_reset_behind_unread_bytes_is_told_at_once)
@@ -233,6 +240,7 @@ START_TEST(a_reset_behind_unread_bytes_is_told_at_once)
 	await(LOOP_ERR);
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
 }
+
 END_TEST
 
 START_TEST(a_full_socket_is_not_written_until_it_has_room)
@@ -251,6 +259,7 @@ START_TEST(a_full_socket_is_not_written_until_it_has_room)
 	await(LOOP_WRITE);
 	ck_assert_uint_eq(leg.flags & LEG_WRITABLE, LEG_WRITABLE);
 }
+
 END_TEST
 
 START_TEST(an_urgent_byte_is_written_as_one)
@@ -263,6 +272,7 @@ START_TEST(an_urgent_byte_is_written_as_one)
 		ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_int_eq(c, '!');
 }
+
 END_TEST
 
 START_TEST(writing_to_a_reset_leg_fails)
@@ -275,6 +285,7 @@ START_TEST(writing_to_a_reset_leg_fails)
 	ck_assert_int_ne(leg_broken(&leg), 0);
 	ck_assert_int_lt(leg_write(&leg, &iov, 1, false), 0);
 }
+
 END_TEST
 
 START_TEST(closing_sends_rst_or_fin)
@@ -286,6 +297,7 @@ START_TEST(closing_sends_rst_or_fin)
 	ck_assert(_i == 0 || errno == ECONNRESET);
 	leg_close(&leg, lp, false);
 }
+
 END_TEST
 
 static void

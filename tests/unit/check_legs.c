@@ -87,6 +87,7 @@ START_TEST(every_cell_is_what_the_design_says)
 			    session_event_str((enum session_event)ev));
 		}
 }
+
 END_TEST
 
 START_TEST(eof_is_never_told_as_closed)
@@ -94,6 +95,7 @@ START_TEST(eof_is_never_told_as_closed)
 	for (int st = 0; st < SES_STATE_CNT; st++)
 		ck_assert_uint_eq(legs_actions((enum session_state)st, SEV_APP_EOF) & ACT_SEND_CLOSED, 0);
 }
+
 END_TEST
 
 /* -- on sockets; _i is the mode: data on SMC-R, or on TCP after a fallback -- */
@@ -182,12 +184,14 @@ START_TEST(bytes_go_both_ways)
 	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_TO_APP], 5);
 	ck_assert_uint_eq(gw.w->stats.tcp_bytes, _i != ON_TCP ? 0 : 20 / GW_WORKERS);
 }
+
 END_TEST
 
 /* Two ways at once, each side slower at times: everything arrives, in order. */
 START_TEST(bulk_goes_both_ways)
 {
 	enum { TOTAL = 2 << 20 };
+
 	static uint8_t chunk[30000];
 	size_t sent[2] = { 0 }, got[2] = { 0 };
 	uint32_t out[2] = { 1, 2 }, in[2] = { 1, 2 };
@@ -211,12 +215,14 @@ START_TEST(bulk_goes_both_ways)
 			sent[side] += n > 0 ? (size_t)n : 0;
 			n = recv(fd[!side], chunk, 1 + (got[side] * 7919) % sizeof(chunk), 0);
 			for (ssize_t i = 0; i < n; i++)
-				ck_assert_uint_eq(chunk[i], (uint8_t)((in[side] = in[side] * 1664525 + 1013904223) >> 24));
+				ck_assert_uint_eq(
+				    chunk[i], (uint8_t)((in[side] = in[side] * 1664525 + 1013904223) >> 24));
 			got[side] += n > 0 ? (size_t)n : 0;
 		}
 		gw_once();
 	}
 }
+
 END_TEST
 
 START_TEST(a_reader_that_stops_stops_the_writer)
@@ -226,7 +232,7 @@ START_TEST(a_reader_that_stops_stops_the_writer)
 	ssize_t n;
 
 	connected(_i);
-	for (int idle = 0; idle < 20; ) {
+	for (int idle = 0; idle < 20;) {
 		n = send(client, block, sizeof(block), MSG_NOSIGNAL);
 		sent += n > 0 ? (size_t)n : 0;
 		idle = n > 0 ? 0 : idle + 1;
@@ -235,6 +241,7 @@ START_TEST(a_reader_that_stops_stops_the_writer)
 	}
 	UNTIL((n = recv(server, block, sizeof(block), 0), got += n > 0 ? (size_t)n : 0, got) == sent);
 }
+
 END_TEST
 
 START_TEST(half_close_by_the_client)
@@ -254,6 +261,7 @@ START_TEST(half_close_by_the_client)
 	ck_assert_uint_eq(fake_seen.closes, _i == ON_SMCR ? 2 : 0);
 #endif
 }
+
 END_TEST
 
 START_TEST(half_close_by_the_server)
@@ -269,6 +277,7 @@ START_TEST(half_close_by_the_server)
 	gw_expect_eof(server);
 	all_gone(false);
 }
+
 END_TEST
 
 START_TEST(a_client_that_closes_at_once_still_sends_all)
@@ -284,6 +293,7 @@ START_TEST(a_client_that_closes_at_once_still_sends_all)
 	server = -1;
 	all_gone(false);
 }
+
 END_TEST
 
 START_TEST(rst_by_the_client_reaches_the_server)
@@ -296,6 +306,7 @@ START_TEST(rst_by_the_client_reaches_the_server)
 	gw_expect_reset(server);
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(rst_by_the_server_reaches_the_client)
@@ -306,6 +317,7 @@ START_TEST(rst_by_the_server_reaches_the_client)
 	gw_expect_reset(client);
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(rst_is_seen_though_reading_is_paused)
@@ -324,6 +336,7 @@ START_TEST(rst_is_seen_though_reading_is_paused)
 	ck_assert_int_eq(errno, ECONNRESET);
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(a_reset_after_both_ends_were_read_is_no_error)
@@ -335,6 +348,7 @@ START_TEST(a_reset_after_both_ends_were_read_is_no_error)
 	gw_expect_eof(client);
 	all_gone(false);
 }
+
 END_TEST
 
 START_TEST(rst_on_the_middle_resets_both_app_legs)
@@ -345,6 +359,7 @@ START_TEST(rst_on_the_middle_resets_both_app_legs)
 	gw_expect_reset(client);
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(fin_on_the_middle_alone_gets_a_grace)
@@ -359,6 +374,7 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 	gw_expect_reset(client);
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(an_idle_connection_is_ended_by_rst)
@@ -374,6 +390,7 @@ START_TEST(an_idle_connection_is_ended_by_rst)
 	gw_expect_reset(client);
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(the_end_of_the_daemon_resets_both_app_legs)
@@ -383,6 +400,7 @@ START_TEST(the_end_of_the_daemon_resets_both_app_legs)
 	gw_expect_reset(client);
 	gw_expect_reset(server);
 }
+
 END_TEST
 
 /* -- urgent bytes -- */
@@ -402,6 +420,7 @@ START_TEST(urgent_bytes_stay_urgent)
 	gw_say(server, "z");
 	gw_expect(client, "[3]z", GW_OPEN);
 }
+
 END_TEST
 
 START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
@@ -413,6 +432,7 @@ START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
 	server = gw_accept();
 	gw_expect(server, "ab[!]", GW_OPEN);
 }
+
 END_TEST
 
 /* -- connecting -- */
@@ -426,6 +446,7 @@ START_TEST(a_peer_that_is_not_there_is_a_reset)
 	all_gone(true);
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
 }
+
 END_TEST
 
 START_TEST(a_server_that_is_not_there_is_a_reset)
@@ -439,6 +460,7 @@ START_TEST(a_server_that_is_not_there_is_a_reset)
 	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
 }
+
 END_TEST
 
 START_TEST(addresses_are_tried_in_order)
@@ -456,6 +478,7 @@ START_TEST(addresses_are_tried_in_order)
 	gw_expect(server, "hello", GW_OPEN);
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
 }
+
 END_TEST
 
 START_TEST(connecting_to_the_peer_takes_too_long)
@@ -468,6 +491,7 @@ START_TEST(connecting_to_the_peer_takes_too_long)
 	all_gone(true);
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
 }
+
 END_TEST
 
 START_TEST(connecting_to_the_server_takes_too_long)
@@ -480,6 +504,7 @@ START_TEST(connecting_to_the_server_takes_too_long)
 	all_gone(true);
 	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
 }
+
 END_TEST
 
 START_TEST(a_client_that_resets_while_the_peer_is_being_connected)
@@ -492,6 +517,7 @@ START_TEST(a_client_that_resets_while_the_peer_is_being_connected)
 	client = -1;
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(a_client_that_resets_while_the_server_is_being_connected)
@@ -499,12 +525,13 @@ START_TEST(a_client_that_resets_while_the_server_is_being_connected)
 	gw_black_hole(&gw.server_addrs[0]);
 	start(_i);
 	client = gw_client();
-	UNTIL(gw_in_state(GW_OUT, _i == ON_TCP ? SES_TCP_CONNECT : SES_RENDEZVOUS) &&
-	    setup_dialing(gw_session(GW_OUT)));
+	UNTIL(
+	    gw_in_state(GW_OUT, _i == ON_TCP ? SES_TCP_CONNECT : SES_RENDEZVOUS) && setup_dialing(gw_session(GW_OUT)));
 	net_reset(client);
 	client = -1;
 	all_gone(true);
 }
+
 END_TEST
 
 START_TEST(half_close_before_data_may_flow_is_kept)
@@ -517,6 +544,7 @@ START_TEST(half_close_before_data_may_flow_is_kept)
 	gw_say(server, "late");
 	gw_expect(client, "late", GW_OPEN);
 }
+
 END_TEST
 
 START_TEST(the_daemon_ends_while_connecting)
@@ -528,6 +556,7 @@ START_TEST(the_daemon_ends_while_connecting)
 	gw_free_workers();
 	gw_expect_reset(client);
 }
+
 END_TEST
 
 static void

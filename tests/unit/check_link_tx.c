@@ -65,6 +65,7 @@ START_TEST(the_last_of_a_burst_is_signaled)
 	ck_assert_uint_eq(a.dev.posted[0].wr.flags, RNIC_INLINE | RNIC_SOLICITED);
 	ck_assert(!a.link->has_held);
 }
+
 END_TEST
 
 START_TEST(at_least_every_64th_is_signaled)
@@ -90,6 +91,7 @@ START_TEST(at_least_every_64th_is_signaled)
 	wc(199, RNIC_WC_OK);
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
 }
+
 END_TEST
 
 START_TEST(no_more_is_posted_than_is_remembered)
@@ -110,6 +112,7 @@ START_TEST(no_more_is_posted_than_is_remembered)
 	wc(0, RNIC_WC_OK);
 	ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), 0);
 }
+
 END_TEST
 
 START_TEST(room_counts_what_is_held)
@@ -132,6 +135,7 @@ START_TEST(room_counts_what_is_held)
 	ck_assert(!link_flush(a.link));
 	ck_assert_uint_eq(a.dev.cnt, 0);
 }
+
 END_TEST
 
 START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
@@ -157,6 +161,7 @@ START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
 	host_complete(&a);
 	ck_assert_uint_eq(a.llc_ok, LINK_LLC_QUEUE);
 }
+
 END_TEST
 
 START_TEST(data_leave_room_for_llc)
@@ -178,6 +183,7 @@ START_TEST(data_leave_room_for_llc)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 5);
 }
+
 END_TEST
 
 START_TEST(one_turn_is_bounded)
@@ -206,6 +212,7 @@ START_TEST(one_turn_is_bounded)
 	ck_assert(!link_flush(a.link));
 	ck_assert(!list_empty(&a.link->ready));
 }
+
 END_TEST
 
 START_TEST(completions_bring_back_who_waits_for_room)
@@ -216,13 +223,14 @@ START_TEST(completions_bring_back_who_waits_for_room)
 	host_write(ca, 100, false);
 	host_flush(&a);
 	ck_assert(list_empty(&a.link->eng_node));
-	ck_assert_uint_eq(a.dev.confirms, 1);	/* and they are asked for */
+	ck_assert_uint_eq(a.dev.confirms, 1); /* and they are asked for */
 	a.dev.room.wrs = 100;
 	host_complete(&a);
 	ck_assert(!list_empty(&a.link->eng_node));
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 200);
 }
+
 END_TEST
 
 START_TEST(few_sends_left_ask_for_completions)
@@ -245,6 +253,7 @@ START_TEST(few_sends_left_ask_for_completions)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }
+
 END_TEST
 
 START_TEST(a_failed_request_marks_the_link)
@@ -258,12 +267,13 @@ START_TEST(a_failed_request_marks_the_link)
 	ck_assert(a.link->failed);
 	ck_assert(a.link->lgr->eng->links_failed);
 	ck_assert_uint_eq(a.link_downs, 0);
-	ck_assert_uint_eq(a.llc_ok, 1);		/* it was before the failed one */
+	ck_assert_uint_eq(a.llc_ok, 1); /* it was before the failed one */
 	ck_assert_uint_eq(ca->tx_done, 0);
 	wc(2, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
 	ck_assert_uint_eq(ca->tx_done, 0);
 }
+
 END_TEST
 
 START_TEST(flushed_llc_is_told)
@@ -274,6 +284,7 @@ START_TEST(flushed_llc_is_told)
 	ck_assert_uint_eq(a.llc_failed, 1);
 	ck_assert_uint_eq(a.llc_ok, 0);
 }
+
 END_TEST
 
 START_TEST(completions_of_connections_that_are_gone)
@@ -286,6 +297,7 @@ START_TEST(completions_of_connections_that_are_gone)
 	host_complete(&a);
 	ck_assert_uint_eq(a.link->wr_tail, 2);
 }
+
 END_TEST
 
 static void

@@ -6,8 +6,14 @@
 #include "vectors.h"
 
 static const enum llc_type types[] = {
-	LLC_CONFIRM_LINK, LLC_ADD_LINK, LLC_ADD_LINK_CONT, LLC_DELETE_LINK, LLC_CONFIRM_RKEY,
-	LLC_TEST_LINK, LLC_CONFIRM_RKEY_CONT, LLC_DELETE_RKEY,
+	LLC_CONFIRM_LINK,
+	LLC_ADD_LINK,
+	LLC_ADD_LINK_CONT,
+	LLC_DELETE_LINK,
+	LLC_CONFIRM_RKEY,
+	LLC_TEST_LINK,
+	LLC_CONFIRM_RKEY_CONT,
+	LLC_DELETE_RKEY,
 };
 
 #define N_TYPES (sizeof(types) / sizeof(types[0]))
@@ -85,49 +91,83 @@ START_TEST(vectors_decode_and_encode_to_the_same_bytes)
 {
 	ck_assert_uint_ge(vectors_each("llc", check_vector), 50);
 }
+
 END_TEST
 
 START_TEST(confirm_link)
 {
-	struct llc_msg m = { .type = LLC_CONFIRM_LINK, .response = true, .confirm_link = {
-		.qpn = 0x010203, .link_num = 4, .link_uid = 0x05060708, .max_links = 2,
-		.no_eyecatcher = true } };
+	struct llc_msg m = { .type = LLC_CONFIRM_LINK,
+		.response = true,
+		.confirm_link = {
+		    .qpn = 0x010203, .link_num = 4, .link_uid = 0x05060708, .max_links = 2, .no_eyecatcher = true } };
 	struct llc_confirm_link *l = &m.confirm_link;
 
 	memset(l->mac, 0xaa, sizeof(l->mac));
 	memset(l->gid, 0xbb, sizeof(l->gid));
-	check_golden(&m, "012c0083" "aaaaaaaaaaaa" "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" "010203" "04"
-		"05060708" "02");
+	check_golden(&m,
+	    "012c0083"
+	    "aaaaaaaaaaaa"
+	    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	    "010203"
+	    "04"
+	    "05060708"
+	    "02");
 	l->no_eyecatcher = m.response = false;
-	check_golden(&m, "012c0000" "aaaaaaaaaaaa" "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" "010203" "04"
-		"05060708" "02");
+	check_golden(&m,
+	    "012c0000"
+	    "aaaaaaaaaaaa"
+	    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	    "010203"
+	    "04"
+	    "05060708"
+	    "02");
 	m = expect_ok("012c0001");
 	ck_assert(m.confirm_link.no_eyecatcher);
 	m.confirm_link.qpn = 0x1000000;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
+
 END_TEST
 
 START_TEST(add_link)
 {
-	struct llc_msg m = { .type = LLC_ADD_LINK, .response = true, .add_link = {
-		.qpn = 0x010203, .link_num = 4, .mtu_code = 3, .psn = 0x050607, .rejected = true,
-		.reject_reason = LLC_REJECT_BAD_MTU } };
+	struct llc_msg m = { .type = LLC_ADD_LINK,
+		.response = true,
+		.add_link = { .qpn = 0x010203,
+		    .link_num = 4,
+		    .mtu_code = 3,
+		    .psn = 0x050607,
+		    .rejected = true,
+		    .reject_reason = LLC_REJECT_BAD_MTU } };
 	struct llc_add_link *a = &m.add_link;
 	struct llc_msg ok;
 
 	memset(a->mac, 0xaa, sizeof(a->mac));
 	memset(a->gid, 0xbb, sizeof(a->gid));
-	check_golden(&m, "022c02c0" "aaaaaaaaaaaa" "0000" "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-		"010203" "04" "03" "050607");
-	a->rejected = m.response = false;	/* then the reason is not sent */
-	check_golden(&m, "022c0000" "aaaaaaaaaaaa" "0000" "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-		"010203" "04" "03" "050607");
+	check_golden(&m,
+	    "022c02c0"
+	    "aaaaaaaaaaaa"
+	    "0000"
+	    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	    "010203"
+	    "04"
+	    "03"
+	    "050607");
+	a->rejected = m.response = false; /* then the reason is not sent */
+	check_golden(&m,
+	    "022c0000"
+	    "aaaaaaaaaaaa"
+	    "0000"
+	    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	    "010203"
+	    "04"
+	    "03"
+	    "050607");
 	ok = m;
 	m = expect_ok("022cf240 000000000000 ffff 00000000000000000000000000000000 000000 00 f9");
 	ck_assert(m.add_link.rejected);
 	ck_assert_uint_eq(m.add_link.reject_reason, 2);
-	ck_assert_uint_eq(m.add_link.mtu_code, 9);	/* for the engine to reject */
+	ck_assert_uint_eq(m.add_link.mtu_code, 9); /* for the engine to reject */
 	m = ok;
 	m.add_link.psn = 0x1000000;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
@@ -138,20 +178,29 @@ START_TEST(add_link)
 	m.add_link.reject_reason = 16;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
+
 END_TEST
 
 START_TEST(add_link_cont)
 {
-	static const char two[] = "00000001" "00000002" "0000000000000003"
-		"00000004" "00000005" "0000000000000006";
-	struct llc_msg m = { .type = LLC_ADD_LINK_CONT, .add_link_cont = { .link_num = 9,
-		.pairs = { { 1, 2, 3 }, { 4, 5, 6 } } } };
+	static const char two[] =
+	    "00000001"
+	    "00000002"
+	    "0000000000000003"
+	    "00000004"
+	    "00000005"
+	    "0000000000000006";
+	struct llc_msg m = { .type = LLC_ADD_LINK_CONT,
+		.add_link_cont = { .link_num = 9, .pairs = { { 1, 2, 3 }, { 4, 5, 6 } } } };
 	char hex[100];
 
 	for (unsigned left = 0; left < 256; left++) {
 		m.add_link_cont.left_cnt = (uint8_t)left;
-		snprintf(hex, sizeof(hex), "032c0000" "09%02x0000" "%.*s", left,
-			left >= 2 ? 64 : (int)left * 32, two);
+		snprintf(hex, sizeof(hex),
+		    "032c0000"
+		    "09%02x0000"
+		    "%.*s",
+		    left, left >= 2 ? 64 : (int)left * 32, two);
 		check_golden(&m, hex);
 	}
 	m.response = true;
@@ -161,12 +210,13 @@ START_TEST(add_link_cont)
 	ck_assert_uint_eq(m.add_link_cont.pairs[0].old_rkey, UINT32_MAX);
 	ck_assert_uint_eq(m.add_link_cont.pairs[1].old_rkey, 0);
 }
+
 END_TEST
 
 START_TEST(delete_link)
 {
-	struct llc_msg m = { .type = LLC_DELETE_LINK, .delete_link = { .link_num = 3,
-		.reason = LLC_DELETE_LOST_PATH } };
+	struct llc_msg m = { .type = LLC_DELETE_LINK,
+		.delete_link = { .link_num = 3, .reason = LLC_DELETE_LOST_PATH } };
 
 	check_golden(&m, "042c0000 03 00010000");
 	m.delete_link.orderly = true;
@@ -177,21 +227,32 @@ START_TEST(delete_link)
 	m.response = true;
 	check_golden(&m, "042c00e0 00 00200000");
 }
+
 END_TEST
 
 START_TEST(confirm_rkey)
 {
-	static const char others[] = "02" "00000003" "0000000000000004"
-		"05" "00000006" "0000000000000007";
-	struct llc_msg m = { .type = LLC_CONFIRM_RKEY, .confirm_rkey = { .rkey = 1, .vaddr = 2,
-		.others = { { 2, 3, 4 }, { 5, 6, 7 } } } };
+	static const char others[] =
+	    "02"
+	    "00000003"
+	    "0000000000000004"
+	    "05"
+	    "00000006"
+	    "0000000000000007";
+	struct llc_msg m = { .type = LLC_CONFIRM_RKEY,
+		.confirm_rkey = { .rkey = 1, .vaddr = 2, .others = { { 2, 3, 4 }, { 5, 6, 7 } } } };
 	uint8_t b[LLC_LEN];
 	char hex[100];
 
 	for (unsigned cnt = 0; cnt < 256; cnt++) {
 		m.confirm_rkey.other_cnt = (uint8_t)cnt;
-		snprintf(hex, sizeof(hex), "062c0000" "%02x" "00000001" "0000000000000002" "%.*s",
-			cnt, cnt >= 2 ? 52 : (int)cnt * 26, others);
+		snprintf(hex, sizeof(hex),
+		    "062c0000"
+		    "%02x"
+		    "00000001"
+		    "0000000000000002"
+		    "%.*s",
+		    cnt, cnt >= 2 ? 52 : (int)cnt * 26, others);
 		if (cnt < LLC_MAX_LINKS) {
 			check_golden(&m, hex);
 			continue;
@@ -207,21 +268,33 @@ START_TEST(confirm_rkey)
 	m.confirm_rkey.retry = true;
 	check_golden(&m, "062c00b0 00 00000001 0000000000000002");
 }
+
 END_TEST
 
 START_TEST(confirm_rkey_cont)
 {
-	static const char others[] = "02" "00000003" "0000000000000004"
-		"05" "00000006" "0000000000000007" "08" "00000009" "000000000000000a";
-	struct llc_msg m = { .type = LLC_CONFIRM_RKEY_CONT, .confirm_rkey_cont = {
-		.others = { { 2, 3, 4 }, { 5, 6, 7 }, { 8, 9, 10 } } } };
+	static const char others[] =
+	    "02"
+	    "00000003"
+	    "0000000000000004"
+	    "05"
+	    "00000006"
+	    "0000000000000007"
+	    "08"
+	    "00000009"
+	    "000000000000000a";
+	struct llc_msg m = { .type = LLC_CONFIRM_RKEY_CONT,
+		.confirm_rkey_cont = { .others = { { 2, 3, 4 }, { 5, 6, 7 }, { 8, 9, 10 } } } };
 	uint8_t b[LLC_LEN];
 	char hex[100];
 
 	for (unsigned left = 0; left < 256; left++) {
 		m.confirm_rkey_cont.left_cnt = (uint8_t)left;
-		snprintf(hex, sizeof(hex), "082c0000" "%02x" "%.*s", left,
-			left >= 3 ? 78 : (int)left * 26, others);
+		snprintf(hex, sizeof(hex),
+		    "082c0000"
+		    "%02x"
+		    "%.*s",
+		    left, left >= 3 ? 78 : (int)left * 26, others);
 		if (left >= 1 && left < LLC_MAX_LINKS) {
 			check_golden(&m, hex);
 			continue;
@@ -235,21 +308,31 @@ START_TEST(confirm_rkey_cont)
 	m.confirm_rkey_cont.negative = m.response = true;
 	check_golden(&m, "082c00a0 01 02 00000003 0000000000000004");
 }
+
 END_TEST
 
 START_TEST(delete_rkey)
 {
-	static const char keys[] = "00000001" "00000002" "00000003" "00000004"
-		"00000005" "00000006" "00000007" "00000008";
-	struct llc_msg m = { .type = LLC_DELETE_RKEY, .delete_rkey = {
-		.rkeys = { 1, 2, 3, 4, 5, 6, 7, 8 } } };
+	static const char keys[] =
+	    "00000001"
+	    "00000002"
+	    "00000003"
+	    "00000004"
+	    "00000005"
+	    "00000006"
+	    "00000007"
+	    "00000008";
+	struct llc_msg m = { .type = LLC_DELETE_RKEY, .delete_rkey = { .rkeys = { 1, 2, 3, 4, 5, 6, 7, 8 } } };
 	uint8_t b[LLC_LEN];
 	char hex[100];
 
 	for (unsigned cnt = 0; cnt < 256; cnt++) {
 		m.delete_rkey.cnt = (uint8_t)cnt;
-		snprintf(hex, sizeof(hex), "092c0000" "%02x000000" "%.*s", cnt,
-			cnt >= 8 ? 64 : (int)cnt * 8, keys);
+		snprintf(hex, sizeof(hex),
+		    "092c0000"
+		    "%02x000000"
+		    "%.*s",
+		    cnt, cnt >= 8 ? 64 : (int)cnt * 8, keys);
 		if (cnt >= 1 && cnt <= LLC_MAX_DELETE_RKEYS) {
 			check_golden(&m, hex);
 			continue;
@@ -263,13 +346,14 @@ START_TEST(delete_rkey)
 	m.delete_rkey.error_mask = 0x40;
 	m.delete_rkey.negative = m.response = true;
 	check_golden(&m, "092c00a0 02400000 0000000100000002");
-	m.delete_rkey.error_mask = 0x20;	/* the third of two */
+	m.delete_rkey.error_mask = 0x20; /* the third of two */
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 	m = expect_ok("092c00a0 02ff0000 0000000100000002");
 	ck_assert_uint_eq(m.delete_rkey.error_mask, 0xc0);
 	m = expect_ok("092c00a0 08ff0000 0000000100000002");
 	ck_assert_uint_eq(m.delete_rkey.error_mask, 0xff);
 }
+
 END_TEST
 
 START_TEST(test_link)
@@ -279,6 +363,7 @@ START_TEST(test_link)
 	memcpy(m.test_link.user_data, "0123456789abcdef", LLC_TEST_LEN);
 	check_golden(&m, "072c0080 30313233343536373839616263646566");
 }
+
 END_TEST
 
 START_TEST(wrong_length_is_malformed)
@@ -300,6 +385,7 @@ START_TEST(wrong_length_is_malformed)
 	}
 	expect(NULL, 0, -EBADMSG);
 }
+
 END_TEST
 
 static bool
@@ -324,6 +410,7 @@ START_TEST(unknown_types)
 		expect(b, 1, err);
 	}
 }
+
 END_TEST
 
 START_TEST(other_versions_are_not_spoken)
@@ -340,6 +427,7 @@ START_TEST(other_versions_are_not_spoken)
 	m.type = (enum llc_type)0xfe;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
+
 END_TEST
 
 static void

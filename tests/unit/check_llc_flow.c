@@ -45,17 +45,17 @@ inject(unsigned host, const struct llc_msg *msg)
 struct row {
 	enum llc_type type;
 	bool response;
-	bool survives[2];	/* link of A (client), of B (server), with no exchange under way */
+	bool survives[2]; /* link of A (client), of B (server), with no exchange under way */
 };
 
 static const struct row rows[] = {
 	{ LLC_CONFIRM_LINK, false, { false, false } },
 	{ LLC_CONFIRM_LINK, true, { false, false } },
-	{ LLC_ADD_LINK, false, { true, true } },	/* rejected by the client, a hint to the server */
-	{ LLC_ADD_LINK, true, { false, true } },	/* a late one is ignored */
+	{ LLC_ADD_LINK, false, { true, true } }, /* rejected by the client, a hint to the server */
+	{ LLC_ADD_LINK, true, { false, true } }, /* a late one is ignored */
 	{ LLC_ADD_LINK_CONT, false, { false, false } },
 	{ LLC_ADD_LINK_CONT, true, { false, false } },
-	{ LLC_DELETE_LINK, false, { true, true } },	/* of a link that does not exist */
+	{ LLC_DELETE_LINK, false, { true, true } }, /* of a link that does not exist */
 	{ LLC_DELETE_LINK, true, { true, true } },
 	{ LLC_CONFIRM_RKEY, false, { true, true } },
 	{ LLC_CONFIRM_RKEY, true, { false, false } },
@@ -101,8 +101,8 @@ START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
 	}
 	inject(host, &msg);
 	/* At once: the other host, which is innocent, breaks off when it gets an answer to what it never asked. */
-	ck_assert_msg((duo_lgr(&d, host) != NULL) == r->survives[host], "type %d response %d at %c",
-	    msg.type, msg.response, "AB"[host]);
+	ck_assert_msg((duo_lgr(&d, host) != NULL) == r->survives[host], "type %d response %d at %c", msg.type,
+	    msg.response, "AB"[host]);
 	duo_run(&d, 50);
 	if (!r->survives[host]) {
 		ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
@@ -111,6 +111,7 @@ START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
 	}
 	end(1);
 }
+
 END_TEST
 
 START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
@@ -128,6 +129,7 @@ START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
 		ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_ignored, 1);
 	end(1);
 }
+
 END_TEST
 
 START_TEST(a_message_of_wrong_length_takes_the_link_down)
@@ -140,6 +142,7 @@ START_TEST(a_message_of_wrong_length_takes_the_link_down)
 	ck_assert_ptr_null(duo_lgr(&d, A));
 	end(1);
 }
+
 END_TEST
 
 /* -- RMBs -- */
@@ -189,6 +192,7 @@ START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
 		ck_assert(IS(c[i], ESTABLISHED));
 	end(7);
 }
+
 END_TEST
 
 START_TEST(many_connections_at_once_wait_for_the_same_rmb)
@@ -203,6 +207,7 @@ START_TEST(many_connections_at_once_wait_for_the_same_rmb)
 	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
 	end(40);
 }
+
 END_TEST
 
 START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
@@ -224,6 +229,7 @@ START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 	ck_assert_uint_eq(s[2].conn->diag.local, CLC_DIAG_RTOKEN);
 	end(3);
 }
+
 END_TEST
 
 /* -- TEST LINK -- */
@@ -253,6 +259,7 @@ START_TEST(idle_links_are_tested_with_and_without_connections)
 	ck_assert_int_ge(duo_link(&d, A)->rtt_ns >= 0 || duo_link(&d, B)->rtt_ns >= 0, 1);
 	end(1);
 }
+
 END_TEST
 
 START_TEST(a_dead_peer_is_noticed_within_interval_and_answer_time)
@@ -268,6 +275,7 @@ START_TEST(a_dead_peer_is_noticed_within_interval_and_answer_time)
 	ck_assert(IS(s[0], CLOSED));
 	end(1);
 }
+
 END_TEST
 
 START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
@@ -282,6 +290,7 @@ START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
 	ck_assert_ptr_null(duo_lgr(&d, A));
 	end(1);
 }
+
 END_TEST
 
 /* The peer deletes an RMB whose confirmation it has not finished: nothing of it is left to go on with. */
@@ -312,6 +321,7 @@ START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
 	ck_assert_uint_eq(smcr_counters(d.eng[host])->bad_llc, 1);
 	end(1);
 }
+
 END_TEST
 
 /* The first connection has the peer's element before it is established: its RMB stays. */
@@ -336,6 +346,7 @@ START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
 	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
 	end(1);
 }
+
 END_TEST
 
 static void
@@ -365,6 +376,7 @@ START_TEST(keepalive_can_be_switched_off_and_on_while_links_live)
 	ck_assert(!IS(c[0], CLOSED));
 	end(1);
 }
+
 END_TEST
 
 /* -- the end of groups -- */
@@ -392,7 +404,7 @@ START_TEST(an_idle_group_is_ended_by_the_server)
 {
 	begin(short_idle);
 	duo_run(&d, 2000);
-	ck_assert_ptr_nonnull(duo_lgr(&d, A));	/* not while it has a connection */
+	ck_assert_ptr_nonnull(duo_lgr(&d, A)); /* not while it has a connection */
 	smcr_close(c[0].conn);
 	smcr_close(s[0].conn);
 	duo_run(&d, 400);
@@ -408,6 +420,7 @@ START_TEST(an_idle_group_is_ended_by_the_server)
 	ck_assert(IS(c[1], ESTABLISHED));
 	end(2);
 }
+
 END_TEST
 
 START_TEST(a_new_connection_stops_the_idle_timer)
@@ -422,12 +435,13 @@ START_TEST(a_new_connection_stops_the_idle_timer)
 	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 0);
 	end(2);
 }
+
 END_TEST
 
 START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
-	unsigned host = (unsigned)_i;	/* that receives it */
+	unsigned host = (unsigned)_i; /* that receives it */
 
 	begin(NULL);
 	msg.delete_link.all = true;
@@ -440,6 +454,7 @@ START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
 	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), host == B ? 1 : 0);
 	end(1);
 }
+
 END_TEST
 
 START_TEST(a_group_that_is_being_deleted_is_never_offered)
@@ -455,6 +470,7 @@ START_TEST(a_group_that_is_being_deleted_is_never_offered)
 	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
 	end(2);
 }
+
 END_TEST
 
 START_TEST(delete_link_of_an_unknown_link_is_answered_with_the_reason)
@@ -471,6 +487,7 @@ START_TEST(delete_link_of_an_unknown_link_is_answered_with_the_reason)
 	ck_assert_ptr_nonnull(duo_lgr(&d, host));
 	end(1);
 }
+
 END_TEST
 
 START_TEST(a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group)
@@ -486,6 +503,7 @@ START_TEST(a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_gr
 	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
 	end(2);
 }
+
 END_TEST
 
 /* RFC cursors on one side are enough: both follow (facts F.8). */
@@ -504,6 +522,7 @@ START_TEST(eye_catchers_are_a_property_of_the_group)
 	ck_assert_uint_eq(s[0].conn->rx_space.base, _i == 1 ? 4 : 0);
 	end(1);
 }
+
 END_TEST
 
 static void

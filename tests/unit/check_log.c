@@ -61,6 +61,7 @@ START_TEST(journald_gets_a_priority_and_no_time)
 	log_msg(LOG_LVL_DEBUG, "e");
 	ck_assert_str_eq(captured(), "<3>a=1\n<4>b\n<5>c\n<6>d\n");
 }
+
 END_TEST
 
 START_TEST(a_terminal_gets_time_and_word)
@@ -73,6 +74,7 @@ START_TEST(a_terminal_gets_time_and_word)
 	ck_assert_int_ge(year, 2020);
 	ck_assert_ptr_nonnull(strstr(text, " warning: disk=full\n"));
 }
+
 END_TEST
 
 START_TEST(the_level_can_be_changed)
@@ -83,6 +85,7 @@ START_TEST(the_level_can_be_changed)
 	log_msg(LOG_LVL_DEBUG, "after");
 	ck_assert_str_eq(captured(), "<7>after\n");
 }
+
 END_TEST
 
 START_TEST(a_value_cannot_forge_a_line)
@@ -91,6 +94,7 @@ START_TEST(a_value_cannot_forge_a_line)
 	log_msg(LOG_LVL_INFO, "name=%s", "x\n<0>forged\x1b[31m\x7f");
 	ck_assert_str_eq(captured(), "<6>name=x?<0>forged?[31m?\n");
 }
+
 END_TEST
 
 START_TEST(a_long_line_is_cut_and_says_so)
@@ -106,6 +110,7 @@ START_TEST(a_long_line_is_cut_and_says_so)
 	ck_assert_uint_eq(strlen(text), 1024);
 	ck_assert_str_eq(text + 1024 - 5, "a...\n");
 }
+
 END_TEST
 
 START_TEST(a_peer_cannot_flood_the_log)
@@ -121,6 +126,7 @@ START_TEST(a_peer_cannot_flood_the_log)
 	ck_assert_ptr_nonnull(strstr(text, "count=7\n<6>n=10\n"));
 	ck_assert_uint_eq(l.dropped, 0);
 }
+
 END_TEST
 
 static void

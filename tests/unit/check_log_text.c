@@ -35,6 +35,7 @@ START_TEST(each_kind_of_line_has_what_belongs_to_it)
 	ck_assert_int_eq(log_text_engine(&lines[_i].entry, buf, sizeof(buf)), lines[_i].level);
 	ck_assert_str_eq(buf, lines[_i].line);
 }
+
 END_TEST
 
 START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
@@ -50,6 +51,7 @@ START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
 	(void)log_text_engine(&l, small, sizeof(small));
 	ck_assert_str_eq(small, "protoco");
 }
+
 END_TEST
 
 START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
@@ -66,11 +68,13 @@ START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
 		{ { .local = 0x030a0000, .held_off = true },
 		    " local_code=0x030a0000 local_reason=\"no active link in the link group\" held_off=yes" },
 	};
+
 	char buf[LOG_TEXT_MAX];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_str_eq(log_text_diag(&cases[i].diag, buf, sizeof(buf)), cases[i].text);
 }
+
 END_TEST
 
 static void

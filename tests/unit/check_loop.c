@@ -11,10 +11,10 @@
 #include "unit.h"
 
 #define MS 1000000LL
-#define DEADLINE (5000 * MS)	/* a test that waits longer has failed */
+#define DEADLINE (5000 * MS) /* a test that waits longer has failed */
 
 static struct loop *lp;
-static int64_t stop_at;			/* absolute */
+static int64_t stop_at; /* absolute */
 static unsigned turns;
 static bool (*until)(void);
 
@@ -98,9 +98,23 @@ watch(struct watched *me, int fd, void (*cb)(struct loop_io *, unsigned))
 	ck_assert_int_eq(loop_add(lp, &me->io), 0);
 }
 
-static bool saw_err(void) { return (w[0].seen & LOOP_ERR) != 0; }
-static bool saw_urgent(void) { return (w[0].seen & LOOP_URGENT) != 0; }
-static bool saw_read(void) { return (w[0].seen & LOOP_READ) != 0; }
+static bool
+saw_err(void)
+{
+	return (w[0].seen & LOOP_ERR) != 0;
+}
+
+static bool
+saw_urgent(void)
+{
+	return (w[0].seen & LOOP_URGENT) != 0;
+}
+
+static bool
+saw_read(void)
+{
+	return (w[0].seen & LOOP_READ) != 0;
+}
 
 START_TEST(a_reset_of_a_paused_socket_is_seen)
 {
@@ -117,6 +131,7 @@ START_TEST(a_reset_of_a_paused_socket_is_seen)
 	loop_del(lp, &w[0].io);
 	close(sv[1]);
 }
+
 END_TEST
 
 START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
@@ -140,6 +155,7 @@ START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
 	}
 	close(sv[1][0]);
 }
+
 END_TEST
 
 START_TEST(a_lone_urgent_byte_is_seen)
@@ -159,6 +175,7 @@ START_TEST(a_lone_urgent_byte_is_seen)
 	close(sv[0]);
 	close(sv[1]);
 }
+
 END_TEST
 
 static unsigned pongs, flushes, pongs_at_flush;
@@ -186,7 +203,11 @@ flush_turn(void *arg, int64_t now_ns)
 	return INT64_MAX;
 }
 
-static bool many_pongs(void) { return pongs >= 1000; }
+static bool
+many_pongs(void)
+{
+	return pongs >= 1000;
+}
 
 START_TEST(busy_sockets_do_not_starve_the_turn_functions)
 {
@@ -204,6 +225,7 @@ START_TEST(busy_sockets_do_not_starve_the_turn_functions)
 	close(sv[0]);
 	close(sv[1]);
 }
+
 END_TEST
 
 static struct watched *victim[2];
@@ -224,7 +246,11 @@ remove_both(struct loop_io *io, unsigned events)
 	}
 }
 
-static bool one_survivor(void) { return survivors > 0; }
+static bool
+one_survivor(void)
+{
+	return survivors > 0;
+}
 
 START_TEST(no_event_arrives_after_loop_del_in_the_same_turn)
 {
@@ -242,6 +268,7 @@ START_TEST(no_event_arrives_after_loop_del_in_the_same_turn)
 	close(sv[0][0]);
 	close(sv[1][0]);
 }
+
 END_TEST
 
 static unsigned arrived;
@@ -255,7 +282,12 @@ count_first(struct loop_io *io, unsigned events)
 }
 
 enum { CROWD = 700 };
-static bool all_arrived(void) { return arrived >= CROWD; }
+
+static bool
+all_arrived(void)
+{
+	return arrived >= CROWD;
+}
 
 START_TEST(more_ready_sockets_than_a_batch_are_all_served)
 {
@@ -272,12 +304,28 @@ START_TEST(more_ready_sockets_than_a_batch_are_all_served)
 		close(io[i].fd);
 	}
 }
+
 END_TEST
 
 static unsigned signals;
-static void on_usr1(void *arg) { signals += *(unsigned *)arg; }
-static bool one_signal(void) { return signals >= 1; }
-static bool two_signals(void) { return signals >= 2; }
+
+static void
+on_usr1(void *arg)
+{
+	signals += *(unsigned *)arg;
+}
+
+static bool
+one_signal(void)
+{
+	return signals >= 1;
+}
+
+static bool
+two_signals(void)
+{
+	return signals >= 2;
+}
 
 START_TEST(signals_arrive_in_the_loop)
 {
@@ -289,6 +337,7 @@ START_TEST(signals_arrive_in_the_loop)
 	kill(getpid(), SIGUSR1);
 	run_until(two_signals);
 }
+
 END_TEST
 
 static unsigned at_once;
@@ -301,7 +350,11 @@ busy_turn(void *arg, int64_t now_ns)
 	return ++at_once <= 100 ? INT64_MIN : INT64_MAX;
 }
 
-static bool busy_done(void) { return at_once >= 100; }
+static bool
+busy_done(void)
+{
+	return at_once >= 100;
+}
 
 START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 {
@@ -316,6 +369,7 @@ START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 	ck_assert_int_ge(loop_now(lp) - from, 30 * MS);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 }
+
 END_TEST
 
 static unsigned asked;
@@ -331,7 +385,11 @@ asking_turn(void *arg, int64_t now_ns)
 	return INT64_MAX;
 }
 
-static bool asked_once(void) { return asked > 0; }
+static bool
+asked_once(void)
+{
+	return asked > 0;
+}
 
 START_TEST(another_turn_can_be_asked_for)
 {
@@ -341,6 +399,7 @@ START_TEST(another_turn_can_be_asked_for)
 	run_until(asked_once);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 }
+
 END_TEST
 
 static int64_t
@@ -361,6 +420,7 @@ START_TEST(a_turn_function_may_remove_itself)
 	run_for(5 * MS);
 	ck_assert_uint_eq(calls, 1);
 }
+
 END_TEST
 
 static void

@@ -44,6 +44,7 @@ START_TEST(golden_frames)
 	ck_assert_uint_eq(vectors_each_in("iwarp.txt", "mpa-req", check_request), 5);
 	ck_assert_uint_eq(vectors_each_in("iwarp.txt", "mpa-rep", check_reply), 5);
 }
+
 END_TEST
 
 static size_t
@@ -73,7 +74,7 @@ START_TEST(enhanced_block_is_read_by_its_bits)
 		for (unsigned i = 0; i < 4; i++)
 			buf[20 + i] = (uint8_t)(word >> (24 - 8 * i));
 		ck_assert_int_eq(mpa_frame_decode((struct span){ buf, len }, MPA_REQUEST, &f), (int)len);
-		ck_assert_uint_eq(f.model, model);	/* B, C, D without A are ignored (RFC 6581 9.2) */
+		ck_assert_uint_eq(f.model, model); /* B, C, D without A are ignored (RFC 6581 9.2) */
 		ck_assert_uint_eq(f.ird, bit >= 16 && bit < 30 ? 1u << (bit - 16) : 0);
 		ck_assert_uint_eq(f.ord, bit < 14 ? 1u << bit : 0);
 		ck_assert_uint_eq(f.pd.len, 2);
@@ -85,6 +86,7 @@ START_TEST(enhanced_block_is_read_by_its_bits)
 	ck_assert_uint_eq(f.ird, MPA_DEPTH_NONE);
 	ck_assert_uint_eq(f.ord, MPA_DEPTH_NONE);
 }
+
 END_TEST
 
 START_TEST(private_data_length_at_its_limits)
@@ -114,6 +116,7 @@ START_TEST(private_data_length_at_its_limits)
 	ck_assert_uint_eq(f.flags, 0);
 	ck_assert_uint_eq(f.pd.len, 3);
 }
+
 END_TEST
 
 START_TEST(a_wrong_key_is_told_at_its_first_wrong_byte)
@@ -129,6 +132,7 @@ START_TEST(a_wrong_key_is_told_at_its_first_wrong_byte)
 		ck_assert_int_eq(mpa_frame_decode((struct span){ buf, 20 }, MPA_REQUEST, &f), -EPROTO);
 	}
 }
+
 END_TEST
 
 START_TEST(encoder_refuses_values_out_of_range)
@@ -154,6 +158,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	f = (struct mpa_frame){ .kind = MPA_REPLY, .rev = 1, .pd = { pd, 513 } };
 	ck_assert_int_eq(mpa_frame_encode(&f, buf, sizeof(buf)), -EINVAL);
 }
+
 END_TEST
 
 /* -- FPDUs -- */
@@ -184,6 +189,7 @@ START_TEST(sizes)
 		}
 	}
 }
+
 END_TEST
 
 /* The number of markers against a walk byte by byte. */
@@ -206,6 +212,7 @@ START_TEST(marker_count)
 			ck_assert_uint_eq(mpa_marker_cnt(pos, len), cnt);
 		}
 }
+
 END_TEST
 
 struct crc_case {
@@ -240,6 +247,7 @@ START_TEST(crc)
 		ck_assert_uint_eq(mpa_crc_get(wire), cases[i].want);
 	}
 }
+
 END_TEST
 
 static void

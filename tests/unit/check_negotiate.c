@@ -6,8 +6,13 @@
 #include "unit.h"
 
 static const struct neg_config base = {
-	.enhanced = true, .p2p = true, .rtr = MPA_RTR_ANY, .crc = true,
-	.ird = 16, .ird_max = 32, .ord = 8,
+	.enhanced = true,
+	.p2p = true,
+	.rtr = MPA_RTR_ANY,
+	.crc = true,
+	.ird = 16,
+	.ird_max = 32,
+	.ord = 8,
 };
 
 static struct mpa_frame
@@ -23,8 +28,7 @@ request_of(const struct neg_config *cfg)
 
 /* Both ends; the Reply in *reply. */
 static void
-run(const struct neg_config *ci, const struct neg_config *cr, struct neg *i, struct neg *r,
-    struct mpa_frame *reply)
+run(const struct neg_config *ci, const struct neg_config *cr, struct neg *i, struct neg *r, struct mpa_frame *reply)
 {
 	struct mpa_frame req;
 
@@ -58,6 +62,7 @@ START_TEST(request_says_what_is_wanted)
 	ck_assert_uint_eq(f.rev, 1);
 	ck_assert_uint_eq(f.flags, MPA_MARKERS);
 }
+
 END_TEST
 
 /* CRC when either wants it, markers by each receiver's wish; all 16 combinations. */
@@ -83,16 +88,17 @@ START_TEST(crc_and_markers)
 		ck_assert_int_eq(r.res.markers_rx, cr.markers);
 	}
 }
+
 END_TEST
 
 /* -- RFC 6581 9.1 -- */
 
 struct depth_row {
-	uint16_t ird, ord;		/* in the Request */
-	uint16_t our_ird_max, our_ord;	/* responder */
+	uint16_t ird, ord;             /* in the Request */
+	uint16_t our_ird_max, our_ord; /* responder */
 	unsigned rtr;
 	uint16_t reply_ird, reply_ord;
-	uint16_t got_ird, got_ord;	/* the responder's own */
+	uint16_t got_ird, got_ord; /* the responder's own */
 };
 
 #define NONE MPA_DEPTH_NONE
@@ -133,18 +139,19 @@ START_TEST(responder_depths)
 		neg_init(&n, &c);
 		ck_assert_int_eq(neg_request_in(&n, &f, &reply), NEG_CHECKED);
 		neg_accept(&n, &reply);
-		ck_assert_msg(reply.ird == t->reply_ird && reply.ord == t->reply_ord, "row %u: %u %u", k,
-		    reply.ird, reply.ord);
-		ck_assert_msg(n.res.ird == t->got_ird && n.res.ord == t->got_ord, "row %u: %u %u", k,
-		    n.res.ird, n.res.ord);
+		ck_assert_msg(
+		    reply.ird == t->reply_ird && reply.ord == t->reply_ord, "row %u: %u %u", k, reply.ird, reply.ord);
+		ck_assert_msg(
+		    n.res.ird == t->got_ird && n.res.ord == t->got_ord, "row %u: %u %u", k, n.res.ird, n.res.ord);
 		ck_assert_uint_eq(n.res.peer_ird, t->ird);
 		ck_assert_uint_eq(n.res.peer_ord, t->ord);
 	}
 }
+
 END_TEST
 
 struct answer_row {
-	uint16_t ird, ord;	/* in the Reply */
+	uint16_t ird, ord; /* in the Reply */
 	enum neg_state state;
 	uint8_t term;
 	uint16_t got_ird, got_ord;
@@ -155,13 +162,13 @@ START_TEST(initiator_depths)
 	/* we offered IRD 16 (up to 32) and ORD 8, and need ORD 1 */
 	static const struct answer_row rows[] = {
 		{ 8, 16, NEG_DONE, 0, 16, 8 },
-		{ 4, 16, NEG_DONE, 0, 16, 4 },		/* it serves fewer than we want */
-		{ 20, 2, NEG_DONE, 0, 16, 8 },		/* our IRD is never lowered, our ORD never raised */
-		{ 8, 17, NEG_DONE, 0, 17, 8 },		/* it sends more than we offered: raised */
+		{ 4, 16, NEG_DONE, 0, 16, 4 }, /* it serves fewer than we want */
+		{ 20, 2, NEG_DONE, 0, 16, 8 }, /* our IRD is never lowered, our ORD never raised */
+		{ 8, 17, NEG_DONE, 0, 17, 8 }, /* it sends more than we offered: raised */
 		{ 8, 32, NEG_DONE, 0, 32, 8 },
-		{ 8, 33, NEG_FAILED, 6, 0, 0 },		/* beyond what we have */
+		{ 8, 33, NEG_FAILED, 6, 0, 0 }, /* beyond what we have */
 		{ 8, 0x3ffe, NEG_FAILED, 6, 0, 0 },
-		{ 0, 16, NEG_FAILED, 6, 0, 0 },		/* it serves no Reads: writes could not be confirmed */
+		{ 0, 16, NEG_FAILED, 6, 0, 0 }, /* it serves no Reads: writes could not be confirmed */
 		{ NONE, 16, NEG_DONE, 0, 16, 8 },
 		{ 8, NONE, NEG_DONE, 0, 16, 8 },
 		{ NONE, NONE, NEG_DONE, 0, 16, 8 },
@@ -170,10 +177,15 @@ START_TEST(initiator_depths)
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		const struct answer_row *t = &rows[k];
 		struct neg_config c = base;
-		struct mpa_frame req, f = {
-			.kind = MPA_REPLY, .rev = 2, .flags = MPA_ENHANCED,
-			.model = MPA_P2P | MPA_RTR_WRITE, .ird = t->ird, .ord = t->ord,
-		};
+		struct mpa_frame req,
+		    f = {
+			    .kind = MPA_REPLY,
+			    .rev = 2,
+			    .flags = MPA_ENHANCED,
+			    .model = MPA_P2P | MPA_RTR_WRITE,
+			    .ird = t->ird,
+			    .ord = t->ord,
+		    };
 		struct neg n;
 
 		c.ord_min = 1;
@@ -187,10 +199,11 @@ START_TEST(initiator_depths)
 			ck_assert_ptr_nonnull(n.why);
 			continue;
 		}
-		ck_assert_msg(n.res.ird == t->got_ird && n.res.ord == t->got_ord, "row %u: %u %u", k,
-		    n.res.ird, n.res.ord);
+		ck_assert_msg(
+		    n.res.ird == t->got_ird && n.res.ord == t->got_ord, "row %u: %u %u", k, n.res.ird, n.res.ord);
 	}
 }
+
 END_TEST
 
 START_TEST(our_depths_not_negotiated)
@@ -209,6 +222,7 @@ START_TEST(our_depths_not_negotiated)
 	ck_assert_uint_eq(r.res.ird, base.ird);
 	ck_assert_uint_eq(r.res.ord, base.ord);
 }
+
 END_TEST
 
 START_TEST(responder_rejects_ird_0)
@@ -223,9 +237,10 @@ START_TEST(responder_rejects_ird_0)
 	ck_assert_int_eq(r.state, NEG_REJECTED);
 	ck_assert_int_eq(i.state, NEG_REJECTED);
 	ck_assert_uint_eq(reply.flags, MPA_REJECT | MPA_ENHANCED | MPA_CRC);
-	ck_assert_uint_eq(reply.ord, 2);	/* the ORD that is needed */
+	ck_assert_uint_eq(reply.ord, 2); /* the ORD that is needed */
 	ck_assert_uint_eq(i.res.peer_ord, 2);
 }
+
 END_TEST
 
 /* -- RFC 6581 9.2 -- */
@@ -252,10 +267,13 @@ START_TEST(rtr_choice)
 			}
 			ck_assert_int_eq(i.state, NEG_DONE);
 			ck_assert_uint_eq(i.res.rtr & ~(common << 1), 0);
-			ck_assert_uint_eq(i.res.rtr, common << 1 & MPA_RTR_WRITE ? MPA_RTR_WRITE :
-			    common << 1 & MPA_RTR_READ ? MPA_RTR_READ : MPA_RTR_SEND);
+			ck_assert_uint_eq(i.res.rtr,
+			    common << 1 & MPA_RTR_WRITE      ? MPA_RTR_WRITE
+			        : common << 1 & MPA_RTR_READ ? MPA_RTR_READ
+			                                     : MPA_RTR_SEND);
 		}
 }
+
 END_TEST
 
 START_TEST(client_server_model)
@@ -271,6 +289,7 @@ START_TEST(client_server_model)
 	ck_assert(!r.res.p2p && !i.res.p2p);
 	ck_assert_uint_eq(r.res.rtr, 0);
 }
+
 END_TEST
 
 START_TEST(reply_without_the_model_asked_for)
@@ -283,6 +302,7 @@ START_TEST(reply_without_the_model_asked_for)
 	ck_assert_int_eq(neg_reply_in(&n, &f), NEG_FAILED);
 	ck_assert_uint_eq(n.term_code, 7);
 }
+
 END_TEST
 
 /* -- RFC 6581 10 -- */
@@ -304,6 +324,7 @@ START_TEST(unenhanced_is_answered_unenhanced)
 		ck_assert_uint_eq(n.res.peer_ird, NONE);
 	}
 }
+
 END_TEST
 
 START_TEST(unenhanced_initiator)
@@ -319,6 +340,7 @@ START_TEST(unenhanced_initiator)
 	ck_assert(!i.res.enhanced && !i.res.p2p);
 	ck_assert_uint_eq(i.res.ord, base.ord);
 }
+
 END_TEST
 
 START_TEST(reply_of_the_other_kind_fails)
@@ -338,6 +360,7 @@ START_TEST(reply_of_the_other_kind_fails)
 	neg_request(&n, &req);
 	ck_assert_int_eq(neg_reply_in(&n, &enhanced), NEG_FAILED);
 }
+
 END_TEST
 
 START_TEST(revisions)
@@ -356,14 +379,20 @@ START_TEST(revisions)
 		ck_assert_int_eq(neg_reply_in(&n, &f), NEG_FAILED);
 	}
 }
+
 END_TEST
 
 START_TEST(reject_wins_over_everything_else_in_the_reply)
 {
 	struct neg n;
-	struct mpa_frame req, f = {
-		.kind = MPA_REPLY, .rev = 2, .flags = MPA_ENHANCED | MPA_REJECT, .ird = 0, .ord = 0x3ffe,
-	};
+	struct mpa_frame req,
+	    f = {
+		    .kind = MPA_REPLY,
+		    .rev = 2,
+		    .flags = MPA_ENHANCED | MPA_REJECT,
+		    .ird = 0,
+		    .ord = 0x3ffe,
+	    };
 
 	neg_init(&n, &base);
 	neg_request(&n, &req);
@@ -375,6 +404,7 @@ START_TEST(reject_wins_over_everything_else_in_the_reply)
 	neg_request(&n, &req);
 	ck_assert_int_eq(neg_reply_in(&n, &f), NEG_REJECTED);
 }
+
 END_TEST
 
 START_TEST(the_ulp_rejects)
@@ -390,6 +420,7 @@ START_TEST(the_ulp_rejects)
 	ck_assert_uint_eq(reply.ird, 8);
 	ck_assert_uint_eq(reply.ord, 8);
 }
+
 END_TEST
 
 /* State by call: what is out of turn is a mistake of our own and stops the program. */
@@ -442,15 +473,15 @@ START_TEST(every_state_by_every_call)
 	}
 	ck_assert_int_eq(state, legal_in[call]);
 	ck_assert_int_ne(n.state, state);
-	abort();	/* so that all pairs end alike */
+	abort(); /* so that all pairs end alike */
 }
+
 END_TEST
 
 static void
 negotiate_case(TCase *tc)
 {
-	tcase_add_loop_test_raise_signal(tc, every_state_by_every_call, SIGABRT, 0,
-	    (NEG_FAILED + 1) * CALL_CNT);
+	tcase_add_loop_test_raise_signal(tc, every_state_by_every_call, SIGABRT, 0, (NEG_FAILED + 1) * CALL_CNT);
 	tcase_add_test(tc, request_says_what_is_wanted);
 	tcase_add_test(tc, crc_and_markers);
 	tcase_add_test(tc, responder_depths);

@@ -6,6 +6,7 @@
 START_TEST(zeroes_exactly_the_range)
 {
 	enum { LEN = 300000 };
+
 	static const size_t ranges[][2] = { { 0, 10 }, { 5, 4096 }, { 100, 200000 }, { 0, LEN }, { 4096, 65536 } };
 	unsigned char *p = pages_alloc(LEN);
 
@@ -21,6 +22,7 @@ START_TEST(zeroes_exactly_the_range)
 	}
 	pages_free(p, LEN);
 }
+
 END_TEST
 
 static void

@@ -66,14 +66,37 @@ START_TEST(golden_messages)
 	ck_assert_uint_ge(reads, 8);
 	ck_assert_uint_eq(terms, 4);
 }
+
 END_TEST
 
 /* Linux siw swaps nibbles and flags on little-endian machines. */
 START_TEST(terminate_of_siw_is_understood)
 {
 	static const uint8_t siw[] = {
-		0x21, 0x03, 0x03, 0x00, 0x00, 0x10,
-		0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0,
+		0x21,
+		0x03,
+		0x03,
+		0x00,
+		0x00,
+		0x10,
+		0x41,
+		0x43,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		7,
+		0,
+		0,
+		0,
+		0,
 	};
 	struct rdmap_term t;
 
@@ -85,6 +108,7 @@ START_TEST(terminate_of_siw_is_understood)
 	ck_assert_uint_eq(t.seg_len, 16);
 	ck_assert_uint_eq(t.ddp.msn, 7);
 }
+
 END_TEST
 
 START_TEST(terminate_encoder_refuses_what_cannot_be)
@@ -100,19 +124,25 @@ START_TEST(terminate_encoder_refuses_what_cannot_be)
 	t = (struct rdmap_term){ .has_len = true, .has_read = true };
 	ck_assert_int_eq(rdmap_term_encode(&t, out), -EINVAL);
 }
+
 END_TEST
 
 START_TEST(terminate_shows_the_wrong_version)
 {
 	uint8_t out[RDMAP_TERM_MAX];
 	struct rdmap_term t = {
-		.layer = 1, .etype = 1, .code = 4, .has_len = true, .has_ddp = true,
+		.layer = 1,
+		.etype = 1,
+		.code = 4,
+		.has_len = true,
+		.has_ddp = true,
 		.ddp = { .tagged = true, .version = 3 },
 	};
 
 	ck_assert_int_eq(rdmap_term_encode(&t, out), 20);
 	ck_assert_uint_eq(out[6], 0x83);
 }
+
 END_TEST
 
 START_TEST(every_code_has_words)
@@ -122,6 +152,7 @@ START_TEST(every_code_has_words)
 	ck_assert_str_eq(rdmap_term_str(0, 9, 9), "RDMAP error");
 	ck_assert_str_eq(rdmap_term_str(15, 15, 255), "unknown error");
 }
+
 END_TEST
 
 static void

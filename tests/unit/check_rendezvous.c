@@ -40,6 +40,7 @@ START_TEST(first_contact_then_subsequent)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(simultaneous_first_contacts_make_one_group)
@@ -57,6 +58,7 @@ START_TEST(simultaneous_first_contacts_make_one_group)
 	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
 	duo_fini(&d);
 }
+
 END_TEST
 
 static void
@@ -81,6 +83,7 @@ START_TEST(full_groups_get_parallel_ones)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* -- Decline -- */
@@ -98,6 +101,7 @@ START_TEST(server_without_device_declines)
 	duo_close(&d, &s[0]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(client_without_device_declines_in_place_of_the_proposal)
@@ -112,6 +116,7 @@ START_TEST(client_without_device_declines_in_place_of_the_proposal)
 	duo_close(&d, &s[0]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(a_proposal_for_another_mode_is_declined)
@@ -129,6 +134,7 @@ START_TEST(a_proposal_for_another_mode_is_declined)
 	duo_close(&d, &s[0]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(a_foreign_peer_finds_no_iwarp_device)
@@ -137,13 +143,14 @@ START_TEST(a_foreign_peer_finds_no_iwarp_device)
 
 	duo_init(&d, true, true, NULL);
 	duo_open_one(&d, &s[0], SMCR_SERVER, false);
-	duo_feed_msg(&s[0], &msg);	/* no extension: RoCE only */
+	duo_feed_msg(&s[0], &msg); /* no extension: RoCE only */
 	duo_run(&d, 10);
 	ck_assert(IS(s[0], FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
 	duo_close(&d, &s[0]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* C.4: the server offers a group that the client has lost. */
@@ -152,7 +159,7 @@ START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 	duo_init(&d, true, true, NULL);
 	duo_open(&d, &c[0], &s[0]);
 	duo_run(&d, 100);
-	duo_lgr(&d, A)->peer_id[0] ^= 1;	/* the client knows the group under another name */
+	duo_lgr(&d, A)->peer_id[0] ^= 1; /* the client knows the group under another name */
 	duo_open(&d, &c[1], &s[1]);
 	duo_run(&d, 100);
 	ck_assert_uint_eq(duo_count(&d, A, "DECLINE out of sync"), 1);
@@ -167,6 +174,7 @@ START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* -- first contact that fails -- */
@@ -187,7 +195,8 @@ START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
 		duo_open(&d, &c[i], &s[i]);
 	duo_run(&d, 30000);
 	for (unsigned i = 0; i < 8; i++)
-		ck_assert_msg(IS(c[i], FALLBACK) && IS(s[i], FALLBACK), "%u: events %x and %x, reasons %d %d", i, c[i].events, s[i].events, c[i].reason, s[i].reason);
+		ck_assert_msg(IS(c[i], FALLBACK) && IS(s[i], FALLBACK), "%u: events %x and %x, reasons %d %d", i,
+		    c[i].events, s[i].events, c[i].reason, s[i].reason);
 	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
 	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
 	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
@@ -197,6 +206,7 @@ START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* Who names a new peer with each Proposal takes places, not memory without end. */
@@ -228,6 +238,7 @@ START_TEST(first_contacts_at_once_are_bounded_and_counted)
 	(void)smcr_flush(d.eng[A]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
@@ -267,6 +278,7 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
@@ -274,7 +286,7 @@ START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
 	duo_init(&d, true, true, NULL);
 	c[0].hold = false;
 	duo_open(&d, &c[0], &s[0]);
-	s[0].refuse = true;		/* its server leg never connects: the leader hangs */
+	s[0].refuse = true; /* its server leg never connects: the leader hangs */
 	duo_open(&d, &c[1], &s[1]);
 	duo_run(&d, 50);
 	ck_assert(!IS(c[1], ESTABLISHED));
@@ -288,6 +300,7 @@ START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* C.7: the CONFIRM LINK never comes through; both break the TCP connection. */
@@ -309,6 +322,7 @@ START_TEST(silence_during_llc_resets_both)
 	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* -- CLC: bad input and silence at each step -- */
@@ -356,6 +370,7 @@ START_TEST(garbage_ends_the_connection_at_every_step)
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(silence_ends_the_connection_at_every_step)
@@ -367,6 +382,7 @@ START_TEST(silence_ends_the_connection_at_every_step)
 	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(a_message_cut_short_waits_and_times_out)
@@ -382,6 +398,7 @@ START_TEST(a_message_cut_short_waits_and_times_out)
 	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(a_decline_is_honoured_at_every_step)
@@ -397,6 +414,7 @@ START_TEST(a_decline_is_honoured_at_every_step)
 	ck_assert_uint_eq(e->diag.local, 0);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(a_message_out_of_place_ends_the_connection)
@@ -416,6 +434,7 @@ START_TEST(a_message_out_of_place_ends_the_connection)
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(the_middle_ending_ends_the_rendezvous)
@@ -428,6 +447,7 @@ START_TEST(the_middle_ending_ends_the_rendezvous)
 	ck_assert_int_eq(e->reason, SMCR_R_TCP_RESET);
 	end_step();
 }
+
 END_TEST
 
 /* C.6: a reserved MTU in the Accept is a Decline, not an end. */
@@ -443,6 +463,7 @@ START_TEST(a_reserved_value_is_declined)
 	ck_assert_uint_ne(e->diag.local, 0);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(clc_input_never_takes_what_follows)
@@ -467,13 +488,14 @@ START_TEST(clc_input_never_takes_what_follows)
 	ck_assert(IS(*e, FALLBACK));
 	end_step();
 }
+
 END_TEST
 
 /* -- Confirm that does not fit (subsequent contact): past the Accept only a reset is left (C.1) -- */
 
 START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 {
-	size_t where[] = { 38, 41, 16 };	/* QPN, RKey, GID */
+	size_t where[] = { 38, 41, 16 }; /* QPN, RKey, GID */
 
 	duo_init(&d, true, true, NULL);
 	duo_open(&d, &c[0], &s[0]);
@@ -491,7 +513,7 @@ START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 	duo_run(&d, 5);
 	ck_assert(IS(s[1], CLOSED) && !IS(s[1], ESTABLISHED));
 	ck_assert_int_eq(s[1].reason, SMCR_R_PROTOCOL);
-	ck_assert(!IS(s[0], CLOSED));		/* nobody else is disturbed */
+	ck_assert(!IS(s[0], CLOSED)); /* nobody else is disturbed */
 	for (unsigned i = 0; i < 2; i++) {
 		duo_close(&d, &c[i]);
 		duo_close(&d, &s[i]);
@@ -499,6 +521,7 @@ START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 	duo_run(&d, 100);
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* 4.4.2: the server gives an element to a new connection that the client believes in use: the old one is aborted. */
@@ -525,6 +548,7 @@ START_TEST(an_element_conflict_aborts_the_old_connection)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* C.2: both sides decline at the same moment, after the Confirm: neither takes the other's Decline for data, and data
@@ -555,12 +579,13 @@ START_TEST(declines_that_cross_are_not_taken_for_data)
 	ck_assert_uint_eq(c[0].left_len, 0);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(data_after_our_decline_is_data)
 {
-	static const char *const data[] = { "x", "GET / HTTP/1.1", "\xe2\xd4\xc3\xd9\x04\x00\x1c\x10 no Decline is this!",
-	    "\xe2\xd4\xc3\xd9\x01\x00\x34\x10" };
+	static const char *const data[] = { "x", "GET / HTTP/1.1",
+		"\xe2\xd4\xc3\xd9\x04\x00\x1c\x10 no Decline is this!", "\xe2\xd4\xc3\xd9\x01\x00\x34\x10" };
 	size_t len = _i == 2 ? 28 : _i == 3 ? 8 : strlen(data[_i]);
 
 	both_in_first_contact();
@@ -576,6 +601,7 @@ START_TEST(data_after_our_decline_is_data)
 	ck_assert_mem_eq(c[0].left, data[_i], len);
 	end_step();
 }
+
 END_TEST
 
 START_TEST(a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second)
@@ -590,6 +616,7 @@ START_TEST(a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_
 	ck_assert_uint_eq(c[0].left[0], 0xe2);
 	end_step();
 }
+
 END_TEST
 
 /* -- prewarm, drain, idle -- */
@@ -618,6 +645,7 @@ START_TEST(prewarm_makes_a_group_without_an_application)
 	duo_close(&d, &s[1]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 START_TEST(a_draining_server_declines_and_ends_its_groups)
@@ -642,6 +670,7 @@ START_TEST(a_draining_server_declines_and_ends_its_groups)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* Two mappings to one peer: the client names the peer by two keys, the server knows it by one id. */
@@ -697,6 +726,7 @@ START_TEST(a_second_name_of_a_peer_is_remembered)
 	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* The server had no second link to offer, so its group is ready while the client still waits for ADD LINK. */
@@ -724,6 +754,7 @@ START_TEST(a_group_that_the_server_offers_is_ready)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* A peer that takes the TCP connection and says nothing: two timeouts, not one for each that waits; then it is held off. */
@@ -753,6 +784,7 @@ START_TEST(a_silent_peer_is_a_failed_first_contact)
 	duo_close(&d, &c[1]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 /* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
@@ -786,6 +818,7 @@ START_TEST(nobody_follows_on_a_device_that_is_removed)
 	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
 	duo_fini(&d);
 }
+
 END_TEST
 
 static void
@@ -822,6 +855,7 @@ START_TEST(a_group_ends_though_its_last_user_only_waited)
 	}
 	duo_fini(&d);
 }
+
 END_TEST
 
 static void
@@ -847,6 +881,7 @@ START_TEST(cursors_are_agreed_in_one_first_contact)
 	duo_close(&d, &s[0]);
 	duo_fini(&d);
 }
+
 END_TEST
 
 static void

@@ -15,8 +15,12 @@ static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606
 static char *
 run_report(struct worker *w, const char *request)
 {
-	struct report_source src = { .worker = w, .control = &control_stats, .version = "1.2.3",
-		.wall_ms = 1763719200123, .pid = 4711, .rss_bytes = 12 << 20 };
+	struct report_source src = { .worker = w,
+		.control = &control_stats,
+		.version = "1.2.3",
+		.wall_ms = 1763719200123,
+		.pid = 4711,
+		.rss_bytes = 12 << 20 };
 	struct control_request req;
 	struct control_error err;
 	struct report r;
@@ -89,6 +93,7 @@ START_TEST(reports_are_as_always)
 	compare(w, reports[_i].request, reports[_i].golden);
 	fake_worker_free(w);
 }
+
 END_TEST
 
 START_TEST(an_idle_daemon_reports_the_same_shape)
@@ -106,6 +111,7 @@ START_TEST(an_idle_daemon_reports_the_same_shape)
 	}
 	fake_worker_free(w);
 }
+
 END_TEST
 
 /* Same keys in the same order and of the same type, at every level that both have. */
@@ -114,7 +120,8 @@ same_shape(json_t *a, json_t *b)
 {
 	void *ia = json_object_iter(a), *ib = json_object_iter(b);
 
-	ck_assert_int_eq(json_is_boolean(a) ? JSON_TRUE : json_typeof(a), json_is_boolean(b) ? JSON_TRUE : json_typeof(b));
+	ck_assert_int_eq(
+	    json_is_boolean(a) ? JSON_TRUE : json_typeof(a), json_is_boolean(b) ? JSON_TRUE : json_typeof(b));
 	for (; ia != NULL && ib != NULL; ia = json_object_iter_next(a, ia), ib = json_object_iter_next(b, ib)) {
 		ck_assert_str_eq(json_object_iter_key(ia), json_object_iter_key(ib));
 		same_shape(json_object_iter_value(ia), json_object_iter_value(ib));
@@ -144,6 +151,7 @@ START_TEST(objects_of_a_list_have_one_shape)
 	}
 	fake_worker_free(w);
 }
+
 END_TEST
 
 START_TEST(five_thousand_connections_come_whole_in_small_steps)
@@ -181,6 +189,7 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 	free(all);
 	fake_worker_free(w);
 }
+
 END_TEST
 
 START_TEST(no_answer_holds_an_rkey)
@@ -195,6 +204,7 @@ START_TEST(no_answer_holds_an_rkey)
 	}
 	fake_worker_free(w);
 }
+
 END_TEST
 
 START_TEST(errors_keep_the_frame)
@@ -205,10 +215,12 @@ START_TEST(errors_keep_the_frame)
 	ck_assert_int_eq(outbuf_init(&out, 512), 0);
 	report_error(&out, "reload", 12, "reload-failed", "line 1\nline 2");
 	outbuf_putc(&out, '\0');
-	ck_assert_str_eq(outbuf_data(&out, &len), "{\"schema\":1,\"command\":\"reload\",\"time_ms\":12,\"error\":"
+	ck_assert_str_eq(outbuf_data(&out, &len),
+	    "{\"schema\":1,\"command\":\"reload\",\"time_ms\":12,\"error\":"
 	    "{\"code\":\"reload-failed\",\"text\":\"line 1\\u000aline 2\"},\"data\":null}\n");
 	outbuf_fini(&out);
 }
+
 END_TEST
 
 /* Every field of the three structs is in the table once, so nothing that is counted stays unseen. */
@@ -230,6 +242,7 @@ START_TEST(the_table_has_every_counter_once)
 	/* Without draining and started_ns, which `status` shows. */
 	ck_assert_uint_eq(by_source[STAT_WORKER], offsetof(struct worker_stats, draining) / sizeof(uint64_t));
 }
+
 END_TEST
 
 static void

@@ -33,7 +33,7 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 	bool seen[256] = { false };
 
 	ck_assert_ptr_nonnull(rmb);
-	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0);	/* not confirmed yet */
+	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0); /* not confirmed yet */
 	rmb->state = RMB_CONFIRMED;
 	for (int i = 0; i < 255; i++) {
 		uint8_t idx = rmb_elem_get(&h.lgr, ELEM, &from);
@@ -55,6 +55,7 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 	ck_assert_uint_eq(rmb->used, 0);
 	ck_assert_int_eq(rmb->idle_since_ns, 7);
 }
+
 END_TEST
 
 START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
@@ -71,6 +72,7 @@ START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 		ck_assert_uint_eq(p[i], i < 100 ? 0 : 0xaa);
 	ck_assert_uint_eq(rmb->elem[idx - 1].dirty, 0);
 }
+
 END_TEST
 
 START_TEST(quarantine_lasts)
@@ -84,6 +86,7 @@ START_TEST(quarantine_lasts)
 	ck_assert_uint_eq(rmb->quarantined, 1);
 	ck_assert_uint_eq(h.eng.ctr.elems_quarantined, 1);
 }
+
 END_TEST
 
 START_TEST(the_first_is_small_and_later_ones_grow)
@@ -94,7 +97,7 @@ START_TEST(the_first_is_small_and_later_ones_grow)
 		ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), want[i]);
 		ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, want[i]));
 		if (i == 3)
-			h.eng.cfg.rmb_elems = 1;	/* all 255 connections have their place: what more comes is small */
+			h.eng.cfg.rmb_elems = 1; /* all 255 connections have their place: what more comes is small */
 	}
 	h.eng.cfg.rmb_elems = 20;
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 8);
@@ -103,6 +106,7 @@ START_TEST(the_first_is_small_and_later_ones_grow)
 	h.eng.cfg.rmb_elems = 3;
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 4 * ELEM), 3);
 }
+
 END_TEST
 
 START_TEST(memory_and_regions_that_cannot_be_had)
@@ -116,6 +120,7 @@ START_TEST(memory_and_regions_that_cannot_be_had)
 	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
 	h.lgr.rmb_cnt = 0;
 }
+
 END_TEST
 
 START_TEST(a_link_is_registered_once)
@@ -130,6 +135,7 @@ START_TEST(a_link_is_registered_once)
 	rmb_deregister(rmb, h.link);
 	ck_assert_uint_eq(h.dev.mr_cnt, before - 1);
 }
+
 END_TEST
 
 START_TEST(eye_catchers_only_where_the_group_has_them)
@@ -149,6 +155,7 @@ START_TEST(eye_catchers_only_where_the_group_has_them)
 	p[3] ^= 1;
 	ck_assert(!rmb_elem_intact(rmb, idx));
 }
+
 END_TEST
 
 /* -- the peer's -- */
@@ -169,6 +176,7 @@ START_TEST(remote_rmbs_are_found_by_their_rtoken)
 	remote_rmb_free(&h.lgr, one);
 	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 2);
 }
+
 END_TEST
 
 START_TEST(a_group_has_255_remote_rmbs_at_most)
@@ -178,6 +186,7 @@ START_TEST(a_group_has_255_remote_rmbs_at_most)
 	ck_assert_ptr_null(remote_rmb_add(&h.lgr, h.link, 255, 0));
 	ck_assert_ptr_nonnull(remote_rmb_add(&h.lgr, h.link, 254, 0));
 }
+
 END_TEST
 
 START_TEST(claimed_elements)
@@ -196,6 +205,7 @@ START_TEST(claimed_elements)
 	remote_rmb_release(rr, 255, 78);
 	ck_assert_uint_eq(rr->used, 0);
 }
+
 END_TEST
 
 static void

@@ -77,18 +77,20 @@ START_TEST(producer_beyond_the_window)
 	expect_protocol_error("producer cursor outside the window");
 	ck_assert_uint_eq(ca->rx_head, 0);
 }
+
 END_TEST
 
 START_TEST(producer_beyond_what_we_told_though_it_is_consumed)
 {
 	rx(1, 1000, 0, 0, 0);
 	memset(rmb_elem_ptr(ca->rmb, ca->elem_idx), 0, 1000);
-	smcr_rx_consume(ca, 1000);	/* not worth an update */
+	smcr_rx_consume(ca, 1000); /* not worth an update */
 	ck_assert_uint_eq(ca->rx_told, 0);
 	host_events(ca);
 	rx(2, ELEM + 1, 0, 0, 0);
 	expect_protocol_error("producer cursor outside the window");
 }
+
 END_TEST
 
 START_TEST(producer_outside_the_element)
@@ -99,6 +101,7 @@ START_TEST(producer_outside_the_element)
 	host_rx(&a, ca, &m);
 	expect_protocol_error("producer cursor outside the window");
 }
+
 END_TEST
 
 START_TEST(consumer_beyond_what_was_sent)
@@ -107,8 +110,9 @@ START_TEST(consumer_beyond_what_was_sent)
 	host_flush(&a);
 	rx(1, 50, 101, 0, 0);
 	expect_protocol_error("consumer cursor beyond what was sent");
-	ck_assert_uint_eq(ca->rx_head, 0);	/* nothing of such a message counts */
+	ck_assert_uint_eq(ca->rx_head, 0); /* nothing of such a message counts */
 }
+
 END_TEST
 
 START_TEST(consumer_of_what_was_written_but_not_posted)
@@ -117,6 +121,7 @@ START_TEST(consumer_of_what_was_written_but_not_posted)
 	rx(1, 0, 100, 0, 0);
 	expect_protocol_error("consumer cursor beyond what was sent");
 }
+
 END_TEST
 
 START_TEST(data_after_the_end_of_data)
@@ -128,6 +133,7 @@ START_TEST(data_after_the_end_of_data)
 	rx(3, 11, 0, 0, CDC_SENDING_DONE);
 	expect_protocol_error("data after the end of data");
 }
+
 END_TEST
 
 START_TEST(rfc_offsets_skip_the_eye_catcher)
@@ -137,6 +143,7 @@ START_TEST(rfc_offsets_skip_the_eye_catcher)
 	host_rx(&a, ca, &m);
 	expect_protocol_error("producer cursor outside the window");
 }
+
 END_TEST
 
 START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
@@ -147,6 +154,7 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
 	host_rx(&a, ca, &m);
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
+
 END_TEST
 
 START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
@@ -162,6 +170,7 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 0);
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
+
 END_TEST
 
 START_TEST(a_protocol_error_before_establishment_ends_the_rendezvous)
@@ -175,6 +184,7 @@ START_TEST(a_protocol_error_before_establishment_ends_the_rendezvous)
 	ck_assert_int_eq(a.rdv_reason, SMCR_R_PROTOCOL);
 	ck_assert_int_eq(c->state, CONN_CLOSED);
 }
+
 END_TEST
 
 /* -- messages that are not for us -- */
@@ -199,6 +209,7 @@ START_TEST(old_messages_are_ignored)
 	ck_assert_uint_eq(ca->rx_head, 103);
 	ck_assert_uint_eq(a.eng.ctr.cdc_stale, 2);
 }
+
 END_TEST
 
 START_TEST(unknown_tokens_and_other_groups_connections)
@@ -222,6 +233,7 @@ START_TEST(unknown_tokens_and_other_groups_connections)
 	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 1);
 	ck_assert_uint_eq(ca->rx_head, 0);
 }
+
 END_TEST
 
 START_TEST(failover_validation_asks_for_the_sequence_alone)
@@ -234,6 +246,7 @@ START_TEST(failover_validation_asks_for_the_sequence_alone)
 	rx(8, 0, 0, CDC_FAILOVER, 0);
 	expect_protocol_error("data lost in a failover");
 }
+
 END_TEST
 
 START_TEST(what_overtakes_the_confirm_waits)
@@ -256,6 +269,7 @@ START_TEST(what_overtakes_the_confirm_waits)
 	smcr_rx_consume(c, 10);
 	ck_assert(smcr_rx_eof(c));
 }
+
 END_TEST
 
 START_TEST(an_abort_that_overtakes_the_confirm)
@@ -272,6 +286,7 @@ START_TEST(an_abort_that_overtakes_the_confirm)
 	ck_assert_int_eq(c->state, CONN_PROCESS_ABORT);
 	ck_assert_int_eq(smcr_closed(c, NULL), SMCR_R_PEER_ABORT);
 }
+
 END_TEST
 
 /* -- reading -- */
@@ -295,6 +310,7 @@ START_TEST(data_that_pass_the_end_come_in_two_pieces)
 	ck_assert_uint_eq(iov[0].iov_len, 150);
 	ck_assert_uint_eq(iov[1].iov_len, 0);
 }
+
 END_TEST
 
 START_TEST(the_dirty_mark_follows_the_producer)
@@ -310,6 +326,7 @@ START_TEST(the_dirty_mark_follows_the_producer)
 	rx(3, ELEM, 0, 0, 0);
 	ck_assert_uint_eq(e->dirty, ELEM);
 }
+
 END_TEST
 
 START_TEST(urgent_bytes_come_alone)
@@ -337,6 +354,7 @@ START_TEST(urgent_bytes_come_alone)
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 8);
 	ck_assert_uint_eq(a.eng.ctr.urgent_received, 2);
 }
+
 END_TEST
 
 START_TEST(a_newer_urgent_byte_takes_the_olders_place)
@@ -352,15 +370,17 @@ START_TEST(a_newer_urgent_byte_takes_the_olders_place)
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 1);
 	ck_assert(urgent);
 }
+
 END_TEST
 
 START_TEST(pending_without_the_byte_is_nothing_yet)
 {
 	rx(1, 0, 0, CDC_URGENT_PENDING, 0);
-	rx(2, 0, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);	/* a byte before the first one */
+	rx(2, 0, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0); /* a byte before the first one */
 	ck_assert_uint_eq(host_events(ca), 0);
 	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 0);
 }
+
 END_TEST
 
 /* -- window updates (4.5.1); elements of 16,384 bytes: half is 8,192, a tenth 1,638.4 -- */
@@ -380,6 +400,7 @@ START_TEST(no_update_while_half_is_open)
 	smcr_rx_consume(ca, 8192);
 	ck_assert_uint_eq(updates(), 0);
 }
+
 END_TEST
 
 START_TEST(no_update_for_less_than_a_tenth)
@@ -394,6 +415,7 @@ START_TEST(no_update_for_less_than_a_tenth)
 	smcr_rx_consume(ca, 7361);
 	ck_assert_uint_eq(updates(), 0);
 }
+
 END_TEST
 
 START_TEST(arrival_alone_earns_no_update)
@@ -405,6 +427,7 @@ START_TEST(arrival_alone_earns_no_update)
 	smcr_rx_consume(ca, 1);
 	ck_assert_uint_eq(updates(), 1);
 }
+
 END_TEST
 
 START_TEST(a_blocked_writer_hears_of_every_byte)
@@ -419,6 +442,7 @@ START_TEST(a_blocked_writer_hears_of_every_byte)
 	smcr_rx_consume(ca, 1);
 	ck_assert_uint_eq(updates(), 0);
 }
+
 END_TEST
 
 START_TEST(a_writer_that_blocks_hears_what_it_does_not_know_yet)
@@ -430,12 +454,13 @@ START_TEST(a_writer_that_blocks_hears_what_it_does_not_know_yet)
 	ck_assert_uint_eq(updates(), 1);
 	ck_assert_uint_eq(ca->rx_told, 5);
 }
+
 END_TEST
 
 START_TEST(update_requests_are_answered)
 {
 	rx(1, 100, 0, CDC_UPDATE_REQUESTED, 0);
-	ck_assert_uint_eq(updates(), 0);	/* it knows all there is to know */
+	ck_assert_uint_eq(updates(), 0); /* it knows all there is to know */
 	smcr_rx_consume(ca, 1);
 	ck_assert_uint_eq(updates(), 1);
 	rx(2, 100, 0, 0, 0);
@@ -445,6 +470,7 @@ START_TEST(update_requests_are_answered)
 	ck_assert_uint_eq(updates(), 1);
 	ck_assert_uint_eq(ca->rx_told, 2);
 }
+
 END_TEST
 
 START_TEST(every_message_carries_the_cursor)
@@ -456,6 +482,7 @@ START_TEST(every_message_carries_the_cursor)
 	host_carry_one(&a, &b);
 	host_saw(&a, 1, "C prod=0/1 cons=0/100");
 }
+
 END_TEST
 
 START_TEST(the_urgent_byte_always_earns_an_update)
@@ -466,6 +493,7 @@ START_TEST(the_urgent_byte_always_earns_an_update)
 	smcr_rx_consume(ca, 1);
 	ck_assert_uint_eq(updates(), 1);
 }
+
 END_TEST
 
 START_TEST(data_after_our_close_and_its_c_are_nobodys)
@@ -475,8 +503,9 @@ START_TEST(data_after_our_close_and_its_c_are_nobodys)
 	rx(1, 10, 0, 0, 0);
 	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
 	smcr_rx_consume(ca, 10);
-	ck_assert_uint_eq(updates(), 0);	/* nothing may follow C */
+	ck_assert_uint_eq(updates(), 0); /* nothing may follow C */
 }
+
 END_TEST
 
 static void

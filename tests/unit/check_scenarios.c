@@ -60,7 +60,7 @@ START_TEST(scenario_1_send_unconstrained)
 	ck_assert_uint_eq(host_write(ca, 1000, false), 1000);
 	ck_assert(host_carry_one(&a, &b));
 	host_saw(&a, 0, "W 4:1003");
-	ck_assert_uint_eq(host_events(cb), 0);		/* a write alone tells nobody */
+	ck_assert_uint_eq(host_events(cb), 0); /* a write alone tells nobody */
 	carry(1, 0);
 	host_saw(&a, 1, "C prod=0/1004 cons=0/4");
 	ck_assert_uint_eq(host_events(cb), SMCR_EV_READABLE);
@@ -69,6 +69,7 @@ START_TEST(scenario_1_send_unconstrained)
 	carry(0, 0);
 	ck_assert_uint_eq(a.steps, 2);
 }
+
 END_TEST
 
 START_TEST(scenario_2_send_and_receive)
@@ -85,6 +86,7 @@ START_TEST(scenario_2_send_and_receive)
 	ck_assert_uint_eq(ca->tx_acked, 1000);
 	ck_assert_uint_eq(cb->rx_told, 1000);
 }
+
 END_TEST
 
 START_TEST(scenario_3_window_constrained)
@@ -104,6 +106,7 @@ START_TEST(scenario_3_window_constrained)
 	host_saw(&b, 0, "C prod=0/4 cons=0/7004");
 	ck_assert_uint_eq(ca->tx_acked, 7000);
 }
+
 END_TEST
 
 START_TEST(scenario_4_full_window_writes)
@@ -132,6 +135,7 @@ START_TEST(scenario_4_full_window_writes)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 8);
 	carry(0, 0);
 }
+
 END_TEST
 
 START_TEST(scenario_5_urgent_window_open)
@@ -160,6 +164,7 @@ START_TEST(scenario_5_urgent_window_open)
 	ck_assert_uint_eq(urgent, 1);
 	carry(0, 0);
 }
+
 END_TEST
 
 START_TEST(scenario_6_urgent_window_closed)
@@ -192,6 +197,7 @@ START_TEST(scenario_6_urgent_window_closed)
 	host_saw(&a, 4, "C prod=2/2500 cons=0/4");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 1000);
 }
+
 END_TEST
 
 static void

@@ -107,6 +107,7 @@ START_TEST(a_fallback_is_counted_and_says_why)
 	ck_assert_uint_eq(worker_fallbacks(gw.w)->local.e[0].cnt, 1);
 	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, 1);
 }
+
 END_TEST
 
 START_TEST(refuse_means_no_tcp)
@@ -119,6 +120,7 @@ START_TEST(refuse_means_no_tcp)
 	ck_assert_uint_eq(gw_info(_i).fallbacks, 1);
 	ck_assert_uint_eq(gw_info(_i).resets, 1);
 }
+
 END_TEST
 
 START_TEST(out_of_sync_is_tried_once_more)
@@ -144,6 +146,7 @@ START_TEST(out_of_sync_is_tried_once_more)
 	ck_assert_uint_eq(fake_seen.declines, 1 + (unsigned)_i);
 	ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 1 + (unsigned)_i);
 }
+
 END_TEST
 
 START_TEST(no_free_connection_in_the_engine_is_a_reset)
@@ -154,6 +157,7 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 	gw_expect_reset(client);
 	ck_assert_uint_eq(gw.w->stats.sessions_reset, _i == 0 ? 2 : 1);
 }
+
 END_TEST
 
 /* -- PROXY header -- */
@@ -191,6 +195,7 @@ START_TEST(the_proxy_header_comes_first)
 	gw_say(server, "world");
 	gw_expect(client, "world", GW_OPEN);
 }
+
 END_TEST
 
 START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
@@ -205,6 +210,7 @@ START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
 	UNTIL(gw_read(server, text, sizeof(text)) == GW_OPEN && strstr(text, "\r\n") != NULL);
 	ck_assert_int_eq(strncmp(text, "PROXY TCP4 127.0.0.1 127.0.0.1 ", 31), 0);
 }
+
 END_TEST
 
 /* -- who may come, and how many -- */
@@ -231,6 +237,7 @@ START_TEST(the_allow_list_is_obeyed)
 	echo_works();
 	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
 }
+
 END_TEST
 
 START_TEST(no_more_than_max_connections)
@@ -254,6 +261,7 @@ START_TEST(no_more_than_max_connections)
 	server = gw_accept();
 	echo_works();
 }
+
 END_TEST
 
 START_TEST(accepting_goes_on_after_descriptors_ran_out)
@@ -285,6 +293,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 			gw_once();
 	echo_works();
 }
+
 END_TEST
 
 /* -- hostile peers, on the egress's port -- */
@@ -300,6 +309,7 @@ START_TEST(first_bytes_that_are_no_clc_end_the_connection)
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
+
 END_TEST
 
 /* Speaks so many messages, then nothing more. */
@@ -339,6 +349,7 @@ START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
 	close(other);
 	close(other_server);
 }
+
 END_TEST
 
 START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
@@ -356,6 +367,7 @@ START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 	if (server >= 0)
 		gw_expect_reset(server);
 }
+
 END_TEST
 
 /* The test is the peer of the ingress. */
@@ -378,7 +390,7 @@ START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
 		gw_say(peer, "220 mail.example ESMTP\r\n");
 		break;
 	default:
-		break;		/* says nothing */
+		break; /* says nothing */
 	}
 	gw_expect_reset(client);
 	if (_i >= 2)
@@ -386,6 +398,7 @@ START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
 	close(ls);
 	ck_assert_uint_eq(gw_info(GW_IN).resets, 1);
 }
+
 END_TEST
 
 START_TEST(a_client_that_resets_during_the_rendezvous)
@@ -405,6 +418,7 @@ START_TEST(a_client_that_resets_during_the_rendezvous)
 	close(peer);
 	close(ls);
 }
+
 END_TEST
 
 START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
@@ -422,6 +436,7 @@ START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
+
 END_TEST
 
 static int
@@ -455,6 +470,7 @@ START_TEST(every_leg_has_its_options)
 		ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
 	}
 }
+
 END_TEST
 
 /* stderr goes to a file until it is read: the lines with this phrase. */
@@ -473,8 +489,9 @@ logged(FILE *f, const char *phrase, char *buf, size_t cap)
 
 START_TEST(a_closed_connection_is_one_line_that_says_all)
 {
-	static const char *const want[] = { "service=in client=127.0.0.1:", " peer=127.0.0.1:", " from_client=4 to_client=4 ",
-	    "service=out server=127.0.0.1:", " from_server=4 to_server=4 ", " duration_ms=" };
+	static const char *const want[] = { "service=in client=127.0.0.1:", " peer=127.0.0.1:",
+		" from_client=4 to_client=4 ", "service=out server=127.0.0.1:", " from_server=4 to_server=4 ",
+		" duration_ms=" };
 	FILE *f = tmpfile();
 	int saved = dup(STDERR_FILENO);
 	char text[8192];
@@ -512,11 +529,13 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 	ck_assert_ptr_eq(strchr(strchr(text, '\n') + 1, '\n') + 1, text + strlen(text));
 	fclose(f);
 }
+
 END_TEST
 
 START_TEST(idle_fallen_back_connections_hold_no_buffer)
 {
 	enum { N = 50 };
+
 	int c[N], s[N];
 
 	fake.server_declines = DIAG;
@@ -535,12 +554,14 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 		close(s[i]);
 	}
 }
+
 END_TEST
 
 START_TEST(a_session_is_small)
 {
 	ck_assert_uint_le(sizeof(struct session), 448);
 }
+
 END_TEST
 
 static void

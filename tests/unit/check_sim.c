@@ -14,7 +14,7 @@ enum { BUF = 4096, DEPTH = 8, MSG = 44 };
 struct end {
 	struct rnic_dev *dev;
 	struct rnic_pd *pd;
-	struct rnic_mr *mr;		/* buf */
+	struct rnic_mr *mr; /* buf */
 	struct rnic_qp *qp;
 	uint8_t buf[BUF];
 	unsigned wc_cnt, ev_cnt;
@@ -24,11 +24,11 @@ struct end {
 
 static struct {
 	struct sim_fabric *fab;
-	struct end a, b;		/* a is the active side */
+	struct end a, b; /* a is the active side */
 	int64_t now;
 	unsigned breaches;
 	char breach[256];
-	enum sim_fate fate;		/* of message fate_nr */
+	enum sim_fate fate; /* of message fate_nr */
 	uint64_t fate_nr;
 } w;
 
@@ -115,8 +115,9 @@ static struct rnic_remote
 remote_of(const struct end *e)
 {
 	struct rnic_info info = rnic_query(e->dev);
-	struct rnic_remote r = { .gid = info.gid, .qpn = e->qp->qpn, .psn = e->qp->psn, .mtu_code = 5,
-	    .mpa_port = info.mpa_port };
+	struct rnic_remote r = {
+		.gid = info.gid, .qpn = e->qp->qpn, .psn = e->qp->psn, .mtu_code = 5, .mpa_port = info.mpa_port
+	};
 
 	memcpy(r.mac, info.mac, 6);
 	return r;
@@ -144,8 +145,11 @@ static int
 send_msg(struct end *e, uint64_t id, unsigned flags)
 {
 	uint8_t msg[MSG] = { (uint8_t)id };
-	struct rnic_send_wr wr = { .wr_id = id, .op = RNIC_WR_SEND, .flags = flags | RNIC_INLINE, .sge_cnt = 1,
-	    .sge = { { .ptr = msg, .len = MSG } } };
+	struct rnic_send_wr wr = { .wr_id = id,
+		.op = RNIC_WR_SEND,
+		.flags = flags | RNIC_INLINE,
+		.sge_cnt = 1,
+		.sge = { { .ptr = msg, .len = MSG } } };
 
 	return e->dev->ops->post_send(e->qp, &wr);
 }
@@ -153,8 +157,13 @@ send_msg(struct end *e, uint64_t id, unsigned flags)
 static int
 write_at(struct end *e, uint64_t id, const struct end *to, uint64_t off, uint32_t len, unsigned flags)
 {
-	struct rnic_send_wr wr = { .wr_id = id, .op = RNIC_WR_WRITE, .flags = flags, .sge_cnt = 1,
-	    .sge = { { .mr = e->mr, .ptr = e->buf, .len = len } }, .raddr = to->mr->addr + off, .rkey = to->mr->rkey };
+	struct rnic_send_wr wr = { .wr_id = id,
+		.op = RNIC_WR_WRITE,
+		.flags = flags,
+		.sge_cnt = 1,
+		.sge = { { .mr = e->mr, .ptr = e->buf, .len = len } },
+		.raddr = to->mr->addr + off,
+		.rkey = to->mr->rkey };
 
 	return e->dev->ops->post_send(e->qp, &wr);
 }
@@ -204,7 +213,7 @@ START_TEST(data_and_message_arrive_in_order)
 	ck_assert_int_eq(write_at(&w.a, 1, &w.b, 500, 100, 0), 0);
 	ck_assert_int_eq(send_msg(&w.a, 2, RNIC_SIGNALED), 0);
 	sim_run(w.fab, w.now += 5 * MS);
-	ck_assert(!sim_ready(w.b.dev));		/* nothing leaves before the flush */
+	ck_assert(!sim_ready(w.b.dev)); /* nothing leaves before the flush */
 	run(5 * MS);
 	ck_assert_uint_eq(w.b.wc_cnt, 1);
 	ck_assert_int_eq(w.b.wc[0].op, RNIC_WC_RECV);
@@ -214,11 +223,12 @@ START_TEST(data_and_message_arrive_in_order)
 	ck_assert_uint_eq(w.b.buf[500], 'x');
 	ck_assert_uint_eq(w.b.buf[599], 'x');
 	ck_assert_uint_eq(w.b.buf[600], 0);
-	ck_assert_uint_eq(w.a.wc_cnt, 1);	/* the write was not signaled */
+	ck_assert_uint_eq(w.a.wc_cnt, 1); /* the write was not signaled */
 	ck_assert_uint_eq(w.a.wc[0].wr_id, 2);
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(break_flushes_everything_once)
@@ -251,6 +261,7 @@ START_TEST(break_flushes_everything_once)
 	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(wrong_key_and_range_are_refused)
@@ -275,6 +286,7 @@ START_TEST(wrong_key_and_range_are_refused)
 		teardown(0);
 	}
 }
+
 END_TEST
 
 START_TEST(sends_wait_for_receives)
@@ -293,6 +305,7 @@ START_TEST(sends_wait_for_receives)
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(room_ends_and_comes_back)
@@ -323,6 +336,7 @@ START_TEST(room_ends_and_comes_back)
 	ck_assert_uint_eq(room.bytes, 300);
 	teardown(1);
 }
+
 END_TEST
 
 START_TEST(completions_wait_for_confirm)
@@ -346,13 +360,13 @@ START_TEST(completions_wait_for_confirm)
 	ck_assert_uint_eq(w.a.wc_cnt, 2);
 	teardown(0);
 }
+
 END_TEST
 
 static void
 expect_breach(const char *part)
 {
-	ck_assert_msg(w.breaches == 1 && strstr(w.breach, part) != NULL, "%u breaches, last: %s", w.breaches,
-	    w.breach);
+	ck_assert_msg(w.breaches == 1 && strstr(w.breach, part) != NULL, "%u breaches, last: %s", w.breaches, w.breach);
 	w.breaches = 0;
 }
 
@@ -403,6 +417,7 @@ START_TEST(breaches_are_reported)
 	w.a.qp = NULL;
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(rts_is_needed_on_roce)
@@ -421,11 +436,12 @@ START_TEST(rts_is_needed_on_roce)
 	expect_breach("before qp_rts");
 	ck_assert_int_eq(w.b.dev->ops->qp_connect(w.b.qp, RNIC_PASSIVE, &ra), 0);
 	run(0);
-	ck_assert_int_eq(send_msg(&w.b, 1, 0), 0);	/* the passive side sends first */
+	ck_assert_int_eq(send_msg(&w.b, 1, 0), 0); /* the passive side sends first */
 	run(1 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(roce_needs_the_right_peer)
@@ -453,6 +469,7 @@ START_TEST(roce_needs_the_right_peer)
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_RETRY_EXC);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(mpa_connect_fails_in_time)
@@ -480,6 +497,7 @@ START_TEST(mpa_connect_fails_in_time)
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CONNECT_FAILED);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(mpa_early_connection_is_parked)
@@ -499,6 +517,7 @@ START_TEST(mpa_early_connection_is_parked)
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CONNECTED);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(silent_link_is_noticed_by_the_sender_only)
@@ -521,6 +540,7 @@ START_TEST(silent_link_is_noticed_by_the_sender_only)
 	ck_assert_uint_eq(w.b.wc_cnt, 0);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(port_down_and_up)
@@ -547,6 +567,7 @@ START_TEST(port_down_and_up)
 	ck_assert_int_eq(w.a.wc[1].status, RNIC_WC_RETRY_EXC);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(device_gone)
@@ -569,6 +590,7 @@ START_TEST(device_gone)
 	ck_assert_int_ne(w.a.wc[0].status, RNIC_WC_OK);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(graceful_disconnect_delivers)
@@ -589,6 +611,7 @@ START_TEST(graceful_disconnect_delivers)
 	ck_assert_uint_eq(w.a.ev_cnt, 0);
 	teardown(0);
 }
+
 END_TEST
 
 START_TEST(late_link_still_places)
@@ -614,6 +637,7 @@ START_TEST(late_link_still_places)
 	}
 	ck_assert_uint_gt(placed, 0);
 }
+
 END_TEST
 
 START_TEST(same_seed_same_run)
@@ -637,6 +661,7 @@ START_TEST(same_seed_same_run)
 	ck_assert_uint_eq(qpn[0], qpn[1]);
 	ck_assert_int_eq(next[0], next[1]);
 }
+
 END_TEST
 
 static void

@@ -29,6 +29,7 @@ START_TEST(connects_writes_sends_both_ways)
 	ck_assert_uint_eq(a.errors + b.errors, 0);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(query_tells_the_device)
@@ -44,7 +45,7 @@ START_TEST(query_tells_the_device)
 	ck_assert_int_eq(info.transport, RNIC_TRANSPORT_IWARP);
 	ck_assert_uint_ne(info.mpa_port, 0);
 	ck_assert_mem_eq(info.gid.b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
-	ck_assert_uint_eq(info.mac[0] & 3, 2);		/* the loopback has none: local, unicast */
+	ck_assert_uint_eq(info.mac[0] & 3, 2); /* the loopback has none: local, unicast */
 	ck_assert_uint_eq(info.qp_cnt, 1);
 	ck_assert_uint_eq(info.mr_cnt, 1);
 	ck_assert_uint_eq(info.mr_bytes, BUF);
@@ -54,6 +55,7 @@ START_TEST(query_tells_the_device)
 	ck_assert_uint_ne(a.mr->addr, (uintptr_t)a.buf);
 	close_both();
 }
+
 END_TEST
 
 /* The completion waits for the peer's RNIC, not for TCP: while the peer does not read there is none. */
@@ -65,7 +67,7 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 	run_b = NULL;
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	a.dev->ops->confirm(a.qp);
-	UNTIL(stats(&a).bytes_sent > 1000);	/* TCP has it */
+	UNTIL(stats(&a).bytes_sent > 1000); /* TCP has it */
 	run_ms(100);
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	run_b = &b;
@@ -73,6 +75,7 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
@@ -99,6 +102,7 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 	UNTIL(b.errors == 1);
 	close_both();
 }
+
 END_TEST
 
 /* So much is on its way that there is no place for a Read: the silence counts all the same. */
@@ -123,6 +127,7 @@ START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 	UNTIL(b.errors == 1);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(confirmation_on_request_only)
@@ -149,6 +154,7 @@ START_TEST(confirmation_on_request_only)
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(confirmation_after_confirm_ms)
@@ -158,7 +164,7 @@ START_TEST(confirmation_after_confirm_ms)
 
 	c.confirm_ms = 60;
 	open_connected(&c);
-	run_ms(100);	/* the time that the device was told last is old now */
+	run_ms(100); /* the time that the device was told last is old now */
 	start = poll_loop_now();
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	UNTIL(a.wc_cnt == 1);
@@ -169,6 +175,7 @@ START_TEST(confirmation_after_confirm_ms)
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(confirmation_under_pressure)
@@ -189,6 +196,7 @@ START_TEST(confirmation_under_pressure)
 	ck_assert_uint_eq(room(&a).wrs, 8);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(a_full_queue_is_refused_and_room_is_told)
@@ -209,9 +217,10 @@ START_TEST(a_full_queue_is_refused_and_room_is_told)
 	run_b = &b;
 	UNTIL(a.rooms == 1);
 	ck_assert_uint_eq(room(&a).wrs, 4);
-	ck_assert_uint_eq(a.wc_cnt, 0);		/* none was signaled */
+	ck_assert_uint_eq(a.wc_cnt, 0); /* none was signaled */
 	close_both();
 }
+
 END_TEST
 
 /* A signaled completion holds its place until it was polled: the completion queue cannot overflow. */
@@ -228,7 +237,7 @@ START_TEST(completions_not_polled_hold_their_place)
 		post(&a, RNIC_WR_WRITE, i, RNIC_SIGNALED, 0, 10, &b, 0);
 	end = poll_loop_now() + 200000000;
 	while (poll_loop_now() < end) {
-		poll_loop_turn(&a.loop, &a.dev, 1, 1);	/* without polling */
+		poll_loop_turn(&a.loop, &a.dev, 1, 1); /* without polling */
 		turn_one(&b, 1);
 	}
 	ck_assert_uint_eq(room(&a).wrs, 0);
@@ -240,6 +249,7 @@ START_TEST(completions_not_polled_hold_their_place)
 	ck_assert_uint_eq(a.rooms, 1);
 	close_both();
 }
+
 END_TEST
 
 /* -- receives -- */
@@ -261,7 +271,7 @@ START_TEST(sends_keep_to_the_peers_receive_depth)
 	ck_assert_uint_eq(room(&a).sends, 0);
 	ck_assert_uint_eq(room(&a).wrs, 61);
 	ck_assert_int_eq(try_post(&a, RNIC_WR_SEND, 9, 0, 0, 10, &b, 0), -ENOBUFS);
-	post(&a, RNIC_WR_WRITE, 3, RNIC_SIGNALED, 0, 10, &b, 0);	/* writes may go on */
+	post(&a, RNIC_WR_WRITE, 3, RNIC_SIGNALED, 0, 10, &b, 0); /* writes may go on */
 	run_ms(20);
 	run_b = &b;
 	UNTIL(a.wc_cnt == 4 && b.wc_cnt == 3);
@@ -270,6 +280,7 @@ START_TEST(sends_keep_to_the_peers_receive_depth)
 	ck_assert_uint_eq(stats(&b).recv_stalls, 0);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(a_send_without_a_receive_waits)
@@ -283,7 +294,7 @@ START_TEST(a_send_without_a_receive_waits)
 	UNTIL(stats(&b).recv_stalls == 1);
 	run_ms(50);
 	ck_assert_uint_eq(a.wc_cnt + b.wc_cnt, 0);
-	ck_assert_uint_eq(b.buf[5001], 0);	/* order: the write is behind it */
+	ck_assert_uint_eq(b.buf[5001], 0); /* order: the write is behind it */
 	post_recv(&b, 7, 100, 100);
 	UNTIL(a.wc_cnt == 2 && b.wc_cnt == 1);
 	check_wc(&b, 0, 7, RNIC_WC_RECV, RNIC_WC_OK);
@@ -292,6 +303,7 @@ START_TEST(a_send_without_a_receive_waits)
 	ck_assert_uint_eq(stats(&b).recv_stalls, 1);
 	close_both();
 }
+
 END_TEST
 
 /* Stalls with bytes behind the Send that no further edge announces. */
@@ -314,6 +326,7 @@ START_TEST(stalled_stream_goes_on_where_it_was)
 	ck_assert_mem_eq(b.buf, a.buf, 10000);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(receives_are_bounded_all_or_none)
@@ -339,6 +352,7 @@ START_TEST(receives_are_bounded_all_or_none)
 	ck_assert_int_eq(a.dev->ops->post_recv(a.qp, wr, 1), -ENOTCONN);
 	close_both();
 }
+
 END_TEST
 
 /* -- requests -- */
@@ -348,7 +362,10 @@ START_TEST(inline_data_is_copied)
 	struct siw_config c = config();
 	uint8_t bytes[64];
 	struct rnic_send_wr wr = {
-		.wr_id = 1, .op = RNIC_WR_WRITE, .flags = RNIC_SIGNALED | RNIC_INLINE, .sge_cnt = 2,
+		.wr_id = 1,
+		.op = RNIC_WR_WRITE,
+		.flags = RNIC_SIGNALED | RNIC_INLINE,
+		.sge_cnt = 2,
 		.sge = { { .ptr = bytes, .len = 30 }, { .ptr = bytes + 30, .len = 34 } },
 	};
 
@@ -365,6 +382,7 @@ START_TEST(inline_data_is_copied)
 	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), -EINVAL);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(four_pieces_are_gathered)
@@ -393,6 +411,7 @@ START_TEST(four_pieces_are_gathered)
 	free(want);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(buffers_have_to_be_inside_of_their_region)
@@ -418,6 +437,7 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 	ck_assert_int_eq(a.dev->ops->mr_reg(a.pd, a.buf, 0, 0, &mr), -EINVAL);
 	close_both();
 }
+
 END_TEST
 
 /* -- protection -- */
@@ -443,7 +463,7 @@ START_TEST(memory_is_protected)
 	struct rnic_mr *mr = NULL;
 	struct rnic_mr shown;
 
-	c.crc = _i < 5;		/* without CRC large writes take another way */
+	c.crc = _i < 5; /* without CRC large writes take another way */
 	open_connected(&c);
 	shown = *b.mr;
 	b.buf[0] = 0;
@@ -455,16 +475,16 @@ START_TEST(memory_is_protected)
 	case 1:
 		shown.addr += BUF - 99999;
 		break;
-	case 2:		/* another protection domain */
+	case 2: /* another protection domain */
 		ck_assert_int_eq(b.dev->ops->pd_alloc(b.dev, &pd), 0);
 		ck_assert_int_eq(b.dev->ops->mr_reg(pd, b.buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &mr), 0);
 		shown = *mr;
 		break;
-	case 3:		/* no right to write */
+	case 3: /* no right to write */
 		ck_assert_int_eq(b.dev->ops->mr_reg(b.pd, b.buf, BUF, RNIC_ACCESS_REMOTE_READ, &mr), 0);
 		shown = *mr;
 		break;
-	default:	/* gone */
+	default: /* gone */
 		ck_assert_int_eq(b.dev->ops->mr_reg(b.pd, b.buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &mr), 0);
 		shown = *mr;
 		b.dev->ops->mr_dereg(mr);
@@ -476,15 +496,16 @@ START_TEST(memory_is_protected)
 
 		post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 100000, &fake, 0);
 	}
-	refused(_i % 5 == 1 ? "DDP tagged buffer: base or bounds" :
-	    _i % 5 == 2 ? "DDP tagged buffer: STag not associated with the stream" :
-	    "DDP tagged buffer: invalid STag");
+	refused(_i % 5 == 1   ? "DDP tagged buffer: base or bounds"
+	        : _i % 5 == 2 ? "DDP tagged buffer: STag not associated with the stream"
+	                      : "DDP tagged buffer: invalid STag");
 	if (mr != NULL)
 		b.dev->ops->mr_dereg(mr);
 	if (pd != NULL)
 		b.dev->ops->pd_free(pd);
 	close_both();
 }
+
 END_TEST
 
 /* Revoked in the middle of a write: not a byte more is placed. */
@@ -513,6 +534,7 @@ START_TEST(revocation_in_the_middle_of_a_write)
 	ck_assert_uint_eq(placed, BUF);
 	close_both();
 }
+
 END_TEST
 
 /* -- the end of a link -- */
@@ -540,9 +562,10 @@ START_TEST(disconnect_flushes_everything_once)
 	run_b = &b;
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer reset the connection");
-	a.dev->ops->qp_disconnect(a.qp, true);	/* again: harmless */
+	a.dev->ops->qp_disconnect(a.qp, true); /* again: harmless */
 	close_both();
 }
+
 END_TEST
 
 /* Reset: bytes that wait in the peer's kernel are not placed any more. */
@@ -562,6 +585,7 @@ START_TEST(after_a_reset_nothing_is_placed)
 	ck_assert_uint_eq(b.buf[0], 0);
 	close_both();
 }
+
 END_TEST
 
 /* Graceful: all that was posted arrives, more than the kernel takes at once, and the buffers are free at once. */
@@ -593,6 +617,7 @@ START_TEST(graceful_disconnect_sends_what_was_posted)
 	ck_assert_mem_eq(b.buf, a.buf, n * 200000);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(destroy_drops_what_was_not_polled)
@@ -607,7 +632,7 @@ START_TEST(destroy_drops_what_was_not_polled)
 	b.qp = NULL;
 	for (unsigned i = 0; i < 50; i++)
 		poll_loop_turn(&a.loop, &a.dev, 1, 1);
-	ck_assert_int_le(a.dev->ops->deadline(a.dev), poll_loop_now());	/* something waits */
+	ck_assert_int_le(a.dev->ops->deadline(a.dev), poll_loop_now()); /* something waits */
 	a.dev->ops->qp_destroy(a.qp);
 	a.qp = NULL;
 	ck_assert_uint_eq(a.dev->ops->poll(a.dev, &wc, 1), 0);
@@ -615,6 +640,7 @@ START_TEST(destroy_drops_what_was_not_polled)
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 	close_both();
 }
+
 END_TEST
 
 /* Random requests and a break at a random moment: every request ends exactly once, in order. */
@@ -674,6 +700,7 @@ START_TEST(each_request_ends_exactly_once)
 	ck_assert_uint_eq(sends_seen, posted);
 	close_both();
 }
+
 END_TEST
 
 static void

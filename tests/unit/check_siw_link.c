@@ -72,6 +72,7 @@ START_TEST(every_option_carries_data)
 	soak(200, (unsigned)_i);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(every_rtr_kind)
@@ -100,6 +101,7 @@ START_TEST(every_rtr_kind)
 	soak(50, 3);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(no_rtr_kind_in_common)
@@ -118,6 +120,7 @@ START_TEST(no_rtr_kind_in_common)
 	ck_assert_uint_eq(b.connected, 0);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(revision_1_initiator)
@@ -132,6 +135,7 @@ START_TEST(revision_1_initiator)
 	soak(50, 3);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(ipv6)
@@ -148,6 +152,7 @@ START_TEST(ipv6)
 	soak(20, 4);
 	close_both();
 }
+
 END_TEST
 
 /* -- set-up: who may come -- */
@@ -171,6 +176,7 @@ START_TEST(nobody_listens)
 	end_close(&a);
 	run_b = &b;
 }
+
 END_TEST
 
 START_TEST(wrong_address_family)
@@ -186,6 +192,7 @@ START_TEST(wrong_address_family)
 	ck_assert_str_eq(a.why, "the peer's RNIC has an address of another family");
 	close_both();
 }
+
 END_TEST
 
 static void
@@ -229,6 +236,7 @@ START_TEST(token_binds_the_link)
 	}
 	close_both();
 }
+
 END_TEST
 
 START_TEST(early_request_waits_for_its_qp)
@@ -251,6 +259,7 @@ START_TEST(early_request_waits_for_its_qp)
 	UNTIL(b.connected == 1);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(early_request_waits_only_so_long)
@@ -268,6 +277,7 @@ START_TEST(early_request_waits_only_so_long)
 	ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(early_requests_are_bounded)
@@ -296,6 +306,7 @@ START_TEST(early_requests_are_bounded)
 	a.qp = NULL;
 	close_both();
 }
+
 END_TEST
 
 START_TEST(another_qp_of_the_peer_took_the_link)
@@ -311,13 +322,14 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
 	UNTIL(a.connected == 1);
 	r = remote(&a);
-	r.qpn ^= 1;		/* CLC says another one */
+	r.qpn ^= 1; /* CLC says another one */
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &r), 0);
 	UNTIL(b.failed == 1 && a.errors == 1);
 	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
 	ck_assert_str_eq(a.why, "MPA: local catastrophic error");
 	close_both();
 }
+
 END_TEST
 
 START_TEST(the_peer_never_comes)
@@ -336,6 +348,7 @@ START_TEST(the_peer_never_comes)
 	ck_assert_str_eq(b.why, "the peer did not open its MPA connection in time");
 	close_both();
 }
+
 END_TEST
 
 /* It came and went before CLC asked for it. */
@@ -361,6 +374,7 @@ START_TEST(the_peer_left_before_it_was_claimed)
 	ck_assert_str_eq(b.why, "the peer reset the connection");
 	close_both();
 }
+
 END_TEST
 
 START_TEST(bad_settings_are_named)
@@ -395,6 +409,7 @@ START_TEST(bad_settings_are_named)
 	ck_assert_str_eq(err, "address");
 	ck_assert_ptr_null(dev);
 }
+
 END_TEST
 
 START_TEST(ports_come_from_the_range)
@@ -423,6 +438,7 @@ START_TEST(ports_come_from_the_range)
 	ck_assert_uint_ne(rnic_query(b.dev).mpa_port, rnic_query(a.dev).mpa_port);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(qps_are_bounded)
@@ -446,6 +462,7 @@ START_TEST(qps_are_bounded)
 	a.dev->ops->qp_destroy(qp[1]);
 	close_both();
 }
+
 END_TEST
 
 static void

@@ -6,11 +6,15 @@
 #include "unit.h"
 
 static const struct siw_pdata sample = {
-	.verdict = SIW_USED, .recv_depth = 0x1234, .qpn = 0xabcdef, .psn = 0x010203,
-	.token = 0x1122334455667788, .from_qpn = 0x00fedc, .ulpdu_max = 16384,
+	.verdict = SIW_USED,
+	.recv_depth = 0x1234,
+	.qpn = 0xabcdef,
+	.psn = 0x010203,
+	.token = 0x1122334455667788,
+	.from_qpn = 0x00fedc,
+	.ulpdu_max = 16384,
 };
-static const char sample_hex[] =
-    "534d4372 01 03 1234 00abcdef 00010203 1122334455667788 0000fedc 00004000";
+static const char sample_hex[] = "534d4372 01 03 1234 00abcdef 00010203 1122334455667788 0000fedc 00004000";
 
 START_TEST(format)
 {
@@ -29,6 +33,7 @@ START_TEST(format)
 	ck_assert_uint_eq(d.from_qpn, sample.from_qpn);
 	ck_assert_uint_eq(d.ulpdu_max, sample.ulpdu_max);
 }
+
 END_TEST
 
 START_TEST(others_are_told_apart)
@@ -49,6 +54,7 @@ START_TEST(others_are_told_apart)
 	/* a later one may be longer */
 	ck_assert_int_eq(siw_pdata_decode((struct span){ buf, sizeof(buf) }, &d), 0);
 }
+
 END_TEST
 
 START_TEST(every_verdict_has_words)
@@ -57,6 +63,7 @@ START_TEST(every_verdict_has_words)
 		ck_assert_int_eq(strncmp(siw_verdict_str(v), "rejected by the peer", 20), 0);
 	ck_assert_str_eq(siw_verdict_str(SIW_BAD_TOKEN), "rejected by the peer: wrong token");
 }
+
 END_TEST
 
 static void

@@ -41,7 +41,8 @@ static void
 raw_open(const struct end *to, int mss)
 {
 	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons(rnic_query(to->dev).mpa_port),
 	};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -81,7 +82,11 @@ static struct siw_pdata
 raw_pdata(void)
 {
 	return (struct siw_pdata){
-		.recv_depth = 8, .qpn = b.qp->qpn, .psn = b.qp->psn, .token = TOKEN, .from_qpn = 77,
+		.recv_depth = 8,
+		.qpn = b.qp->qpn,
+		.psn = b.qp->psn,
+		.token = TOKEN,
+		.from_qpn = 77,
 		.ulpdu_max = 16384,
 	};
 }
@@ -90,8 +95,12 @@ static struct mpa_frame
 raw_frame(enum mpa_kind kind)
 {
 	return (struct mpa_frame){
-		.kind = kind, .rev = 2, .flags = MPA_ENHANCED | MPA_CRC,
-		.model = MPA_P2P | MPA_RTR_ANY, .ird = 4, .ord = 4,
+		.kind = kind,
+		.rev = 2,
+		.flags = MPA_ENHANCED | MPA_CRC,
+		.model = MPA_P2P | MPA_RTR_ANY,
+		.ird = 4,
+		.ord = 4,
 	};
 }
 
@@ -249,6 +258,7 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 	UNTIL(b.failed == 1);
 	close_both();
 }
+
 END_TEST
 
 /* Initiator first: also with a peer that knows no RTR (RFC 5044 7.1.2, rule 4). */
@@ -273,8 +283,9 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	raw_read();
 	ck_assert_uint_eq(raw.len, 0);
 	ck_assert_uint_eq(b.connected, 0);
-	raw_fpdu(&(struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = b.mr->rkey,
-	    .to = b.mr->addr }, &small, 1);
+	raw_fpdu(
+	    &(struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = b.mr->rkey, .to = b.mr->addr },
+	    &small, 1);
 	UNTIL(b.connected == 1);
 	ck_assert_uint_eq(b.buf[0], 1);
 	post(&b, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 10, &b, 0);
@@ -283,6 +294,7 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	UNTIL(b.errors == 1);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(initiator_with_ird_0_is_rejected)
@@ -307,6 +319,7 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 START_TEST(strangers_are_refused)
@@ -341,6 +354,7 @@ START_TEST(strangers_are_refused)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 START_TEST(malformed_requests_are_dropped)
@@ -357,14 +371,14 @@ START_TEST(malformed_requests_are_dropped)
 		buf[0] = 'm';
 		len = 1;
 		break;
-	case 1:		/* an initiator meets an initiator's peer: a Reply */
+	case 1: /* an initiator meets an initiator's peer: a Reply */
 		memcpy(buf, "MPA ID Rep Frame", 16);
 		break;
-	case 2:		/* private data too long */
+	case 2: /* private data too long */
 		buf[18] = 2;
 		buf[19] = 1;
 		break;
-	case 3:		/* a byte behind the frame */
+	case 3: /* a byte behind the frame */
 		len = 21;
 		break;
 	case 4:
@@ -373,10 +387,10 @@ START_TEST(malformed_requests_are_dropped)
 	case 5:
 		buf[17] = 0;
 		break;
-	case 6:		/* never complete */
+	case 6: /* never complete */
 		len = 19;
 		break;
-	default:	/* nothing at all */
+	default: /* nothing at all */
 		len = 0;
 		break;
 	}
@@ -388,6 +402,7 @@ START_TEST(malformed_requests_are_dropped)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 START_TEST(silent_connections_do_not_keep_others_out)
@@ -409,6 +424,7 @@ START_TEST(silent_connections_do_not_keep_others_out)
 		close(fds[i]);
 	close_both();
 }
+
 END_TEST
 
 START_TEST(a_crc_error_is_told_and_ends_the_link)
@@ -416,7 +432,30 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	struct siw_config c = config();
 	struct siw_stats st;
 	static const uint8_t bad[] = {
-		0x00, 0x12, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd', 1, 2, 3, 4,
+		0x00,
+		0x12,
+		0xc1,
+		0x40,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		0,
+		'a',
+		'b',
+		'c',
+		'd',
+		1,
+		2,
+		3,
+		4,
 	};
 
 	raw_connect(&c, 0, 16384);
@@ -437,6 +476,7 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 /* Nothing may be said before the initiator's first good FPDU, not even that it was a bad one. */
@@ -460,6 +500,7 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 START_TEST(protocol_errors_are_told)
@@ -495,6 +536,7 @@ START_TEST(protocol_errors_are_told)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 /* A Read of our memory, larger than one segment, and the confirming Read of b in between. */
@@ -534,6 +576,7 @@ START_TEST(reads_are_served)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 /* A peer that names no FPDU size gets what fits a TCP segment. */
@@ -559,6 +602,7 @@ START_TEST(mulpdu_from_the_mss)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 /* One byte at a time. */
@@ -573,8 +617,10 @@ START_TEST(any_segmentation_is_taken)
 	raw_connect(&c, 0, 16384);
 	post_recv(&b, 5, 0, 200);
 	fill(data, sizeof(data), 6);
-	txq_put(&raw.txq, &(struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x40,
-	    .stag = b.mr->rkey, .to = b.mr->addr + 500 }, &p);
+	txq_put(&raw.txq,
+	    &(struct ddp_hdr){
+	        .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = b.mr->rkey, .to = b.mr->addr + 500 },
+	    &p);
 	txq_put(&raw.txq, &(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x43, .msn = 1 }, &p);
 	for (unsigned i = 0, n = txq_gather(&raw.txq, iov, 8); i < n; i++) {
 		memcpy(out + len, iov[i].iov_base, iov[i].iov_len);
@@ -591,6 +637,7 @@ START_TEST(any_segmentation_is_taken)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 /* -- the raw peer as responder -- */
@@ -608,7 +655,10 @@ raw_listen(void)
 	ck_assert_int_eq(listen(listener, 5), 0);
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&sin, &len), 0);
 	return (struct rnic_remote){
-		.gid = rnic_query(a.dev).gid, .qpn = 55, .psn = 66, .mpa_port = ntohs(sin.sin_port),
+		.gid = rnic_query(a.dev).gid,
+		.qpn = 55,
+		.psn = 66,
+		.mpa_port = ntohs(sin.sin_port),
 	};
 }
 
@@ -676,6 +726,7 @@ START_TEST(responder_with_ird_0_is_told_terminate_6)
 	expect_terminate(2, 0, 6);
 	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
 }
+
 END_TEST
 
 START_TEST(bad_replies)
@@ -749,6 +800,7 @@ START_TEST(bad_replies)
 	}
 	raw_serve_end(why);
 }
+
 END_TEST
 
 /* Reply and first bytes of ours: the RTR is the first FPDU, then what was posted. */
@@ -777,6 +829,7 @@ START_TEST(initiator_speaks_first)
 	close(listener);
 	close_both();
 }
+
 END_TEST
 
 /* An accept queue that is full of descriptors does not lose the connection. */
@@ -805,6 +858,7 @@ START_TEST(out_of_descriptors)
 	raw_close();
 	close_both();
 }
+
 END_TEST
 
 static void

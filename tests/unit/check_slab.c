@@ -30,6 +30,7 @@ START_TEST(objects_are_apart_aligned_and_zeroed)
 	ck_assert_uint_eq(s.used, 0);
 	slab_fini(&s);
 }
+
 END_TEST
 
 START_TEST(the_last_one_freed_is_the_first_one_given)
@@ -46,6 +47,7 @@ START_TEST(the_last_one_freed_is_the_first_one_given)
 	ck_assert_ptr_eq(slab_get(&s), a);
 	slab_fini(&s);
 }
+
 END_TEST
 
 START_TEST(a_burst_leaves_nothing_behind)
@@ -74,6 +76,7 @@ START_TEST(a_burst_leaves_nothing_behind)
 	slab_fini(&s);
 	ck_assert_uint_eq(s.chunk_cnt, 0);
 }
+
 END_TEST
 
 START_TEST(full_chunks_come_first)
@@ -92,6 +95,7 @@ START_TEST(full_chunks_come_first)
 	ck_assert_uint_eq(s.chunk_cnt, 2);
 	slab_fini(&s);
 }
+
 END_TEST
 
 static void

@@ -169,7 +169,7 @@ control_free(struct control *c)
 static char conf[64], logfile[64];
 static pid_t child;
 static int notify_fd;
-static char heard[TEXT_MAX];	/* all notifications, in order */
+static char heard[TEXT_MAX]; /* all notifications, in order */
 
 static void
 write_file(const char *text)
@@ -332,6 +332,7 @@ START_TEST(starts_and_ends)
 	in_log("worker freed");
 	ck_assert_ptr_null(strstr(heard, "RELOADING"));
 }
+
 END_TEST
 
 START_TEST(says_when_a_drain_was_cut_off)
@@ -344,6 +345,7 @@ START_TEST(says_when_a_drain_was_cut_off)
 	in_log("warning: drain_timeout is over, connections are reset: connections=3");
 	ck_assert_ptr_null(strstr(log_text(), "drained"));
 }
+
 END_TEST
 
 START_TEST(second_signal_ends_at_once)
@@ -361,6 +363,7 @@ START_TEST(second_signal_ends_at_once)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 	in_log("ending at once");
 }
+
 END_TEST
 
 /* "smcrctl drain" and then "systemctl stop": the connections keep their time. */
@@ -378,6 +381,7 @@ START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 	in_log("ending at once");
 }
+
 END_TEST
 
 START_TEST(reloads)
@@ -401,6 +405,7 @@ START_TEST(reloads)
 	kill(child, SIGTERM);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
+
 END_TEST
 
 static void
@@ -414,8 +419,10 @@ fail_reload(const char *text, const char *why)
 	write_file(text);
 	kill(child, SIGHUP);
 	hear("READY=1", 2);
-	snprintf(status, sizeof(status), "STATUS=3 connections, 2 link groups; "
-	    "reload failed, old configuration in force: %s", why);
+	snprintf(status, sizeof(status),
+	    "STATUS=3 connections, 2 link groups; "
+	    "reload failed, old configuration in force: %s",
+	    why);
 	hear(status, 1);
 	in_log("reload failed, the old configuration stays in force");
 	in_log(why);
@@ -438,12 +445,14 @@ START_TEST(keeps_the_old_configuration_when_the_file_is_wrong)
 	snprintf(why, sizeof(why), "%s:2: unknown key nope", conf);
 	fail_reload("log_level = \"debug\";\nnope = 1;", why);
 }
+
 END_TEST
 
 START_TEST(keeps_the_old_configuration_when_the_worker_refuses)
 {
 	fail_reload("egress = ( " SVC("refused", "2") " );", "cannot listen");
 }
+
 END_TEST
 
 START_TEST(tells_the_control_client)
@@ -464,6 +473,7 @@ START_TEST(tells_the_control_client)
 	hear("STOPPING=1", 1);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
+
 END_TEST
 
 START_TEST(feeds_the_watchdog)
@@ -477,6 +487,7 @@ START_TEST(feeds_the_watchdog)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 	in_log("no ingress and no egress");
 }
+
 END_TEST
 
 START_TEST(does_not_say_ready_when_the_start_fails)
@@ -489,6 +500,7 @@ START_TEST(does_not_say_ready_when_the_start_fails)
 	if (_i == 1)
 		in_log("worker freed");
 }
+
 END_TEST
 
 static const struct {
@@ -517,6 +529,7 @@ START_TEST(options_and_exit_codes)
 	ck_assert_int_eq(exit_code(), runs[_i].code);
 	in_log(runs[_i].says);
 }
+
 END_TEST
 
 START_TEST(the_command_line_level_wins_over_the_file)
@@ -532,6 +545,7 @@ START_TEST(the_command_line_level_wins_over_the_file)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 	ck_assert_str_eq(log_text(), "");
 }
+
 END_TEST
 
 START_TEST(says_when_descriptors_will_not_do)
@@ -546,6 +560,7 @@ START_TEST(says_when_descriptors_will_not_do)
 	kill(child, SIGTERM);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
+
 END_TEST
 
 START_TEST(passes_sockets_of_systemd_on)
@@ -559,6 +574,7 @@ START_TEST(passes_sockets_of_systemd_on)
 	kill(child, SIGTERM);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
+
 END_TEST
 
 static void

@@ -13,6 +13,7 @@ START_TEST(reads_big_endian)
 	ck_assert(!r.failed);
 	ck_assert_uint_eq(rcur_left(&r), 0);
 }
+
 END_TEST
 
 START_TEST(crossing_the_end_fails_and_stays_failed)
@@ -25,6 +26,7 @@ START_TEST(crossing_the_end_fails_and_stays_failed)
 	ck_assert_uint_eq(rcur_u8(&r), 0);
 	ck_assert_uint_eq(rcur_left(&r), 0);
 }
+
 END_TEST
 
 START_TEST(sub_reader_is_bounded)
@@ -42,6 +44,7 @@ START_TEST(sub_reader_is_bounded)
 	ck_assert(sub.failed);
 	ck_assert(r.failed);
 }
+
 END_TEST
 
 START_TEST(writes_round_trip_and_stop_at_the_end)
@@ -64,6 +67,7 @@ START_TEST(writes_round_trip_and_stop_at_the_end)
 	ck_assert_uint_eq(rcur_be24(&r), 0x0d0e0f);
 	ck_assert_uint_eq(rcur_be16(&r), 0x1011);
 }
+
 END_TEST
 
 static void

@@ -52,6 +52,7 @@ START_TEST(exact_range)
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, UINT64_MAX, UINT64_MAX, &at), STAG_WRAP);
 	stag_remove(&t, &r);
 }
+
 END_TEST
 
 START_TEST(rights_domain_and_revocation)
@@ -70,9 +71,10 @@ START_TEST(rights_domain_and_revocation)
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, 0, r.base, 1, &at), STAG_INVALID);
 	stag_remove(&t, &r);
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, stag, r.base, 1, &at), STAG_INVALID);
-	stag_remove(&t, &r);	/* twice is harmless */
+	stag_remove(&t, &r); /* twice is harmless */
 	ck_assert_uint_eq(t.cnt, 0);
 }
+
 END_TEST
 
 START_TEST(numbers_are_spread_and_say_nothing)
@@ -101,6 +103,7 @@ START_TEST(numbers_are_spread_and_say_nothing)
 	}
 	ck_assert_uint_eq(t.cnt, 0);
 }
+
 END_TEST
 
 static void

@@ -19,7 +19,11 @@ static void
 setup(void)
 {
 	const struct stream_config cfg = {
-		.stags = &stags, .pd = &my_pd, .rq_depth = RQ, .ird_max = IRD, .ord_max = 2,
+		.stags = &stags,
+		.pd = &my_pd,
+		.rq_depth = RQ,
+		.ird_max = IRD,
+		.ord_max = 2,
 	};
 
 	rng_init_seeded(&rng, 1);
@@ -78,16 +82,24 @@ send_hdr(uint32_t msn, uint32_t mo, bool last)
 static struct ddp_hdr
 tagged_hdr(enum rdmap_op op, uint32_t stag, uint64_t to)
 {
-	return (struct ddp_hdr){ .version = 1, .tagged = true, .last = true, .ulp_ctrl = rdmap_ctrl(op), .stag = stag, .to = to };
+	return (struct ddp_hdr){
+		.version = 1, .tagged = true, .last = true, .ulp_ctrl = rdmap_ctrl(op), .stag = stag, .to = to
+	};
 }
 
 static enum stream_rx
 give_read(uint32_t msn, uint32_t size, uint32_t stag, uint64_t to)
 {
 	const struct ddp_hdr h = {
-		.version = 1, .last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ), .qn = 1, .msn = msn,
+		.version = 1,
+		.last = true,
+		.ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
+		.qn = 1,
+		.msn = msn,
 	};
-	const struct rdmap_read r = { .sink_stag = 0x77, .sink_to = 0x8000, .size = size, .src_stag = stag, .src_to = to };
+	const struct rdmap_read r = {
+		.sink_stag = 0x77, .sink_to = 0x8000, .size = size, .src_stag = stag, .src_to = to
+	};
 	uint8_t body[RDMAP_READ_LEN];
 
 	rdmap_read_encode(&r, body);
@@ -98,8 +110,8 @@ static void
 expect_term(enum stream_rx rc, uint8_t layer, uint8_t etype, uint8_t code)
 {
 	ck_assert_int_eq(rc, STREAM_RX_ERROR);
-	ck_assert_msg(ev.term.layer == layer && ev.term.etype == etype && ev.term.code == code,
-	    "%u/%u/%u", ev.term.layer, ev.term.etype, ev.term.code);
+	ck_assert_msg(ev.term.layer == layer && ev.term.etype == etype && ev.term.code == code, "%u/%u/%u",
+	    ev.term.layer, ev.term.etype, ev.term.code);
 	ck_assert(s.dead);
 	/* what goes with it (RFC 5040 4.8) */
 	ck_assert_int_eq(ev.term.has_ddp, layer != RDMAP_LAYER_LLP);
@@ -136,6 +148,7 @@ START_TEST(send_in_segments)
 	ck_assert(ev.solicited);
 	ck_assert_uint_eq(stream_recv_cnt(&s), 0);
 }
+
 END_TEST
 
 START_TEST(send_without_a_receive_can_come_again)
@@ -149,6 +162,7 @@ START_TEST(send_without_a_receive_can_come_again)
 	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_RECV);
 	ck_assert(s.started);
 }
+
 END_TEST
 
 START_TEST(invalidate)
@@ -167,6 +181,7 @@ START_TEST(invalidate)
 	h.msn = 2;
 	expect_term(give(&h, "", 0), 0, 1, 9);
 }
+
 END_TEST
 
 START_TEST(invalidate_of_a_shared_region)
@@ -180,6 +195,7 @@ START_TEST(invalidate_of_a_shared_region)
 	expect_term(give(&h, "", 0), 0, 1, 9);
 	ck_assert_int_eq(stag_check(&stags, &my_pd, STAG_WRITE, rw.stag, rw.base, 1, &at), STAG_OK);
 }
+
 END_TEST
 
 START_TEST(zero_length_tagged_is_not_checked)
@@ -190,6 +206,7 @@ START_TEST(zero_length_tagged_is_not_checked)
 	ck_assert(s.started);
 	ck_assert_int_eq(give_read(1, 0, 1, 0), STREAM_RX_READ_REQ);
 }
+
 END_TEST
 
 START_TEST(rtr_send_takes_no_receive)
@@ -204,6 +221,7 @@ START_TEST(rtr_send_takes_no_receive)
 	h.msn = 2;
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
 }
+
 END_TEST
 
 START_TEST(a_first_send_with_payload_is_no_rtr)
@@ -214,6 +232,7 @@ START_TEST(a_first_send_with_payload_is_no_rtr)
 	recvs(1);
 	ck_assert_int_eq(give(&h, "x", 1), STREAM_RX_RECV);
 }
+
 END_TEST
 
 START_TEST(reads_are_served_in_order_and_in_segments)
@@ -243,6 +262,7 @@ START_TEST(reads_are_served_in_order_and_in_segments)
 	ck_assert_int_eq(give_read(3, 1, ro.stag, ro.base), STREAM_RX_READ_REQ);
 	ck_assert_int_eq(give_read(4, 1, ro.stag, ro.base), STREAM_RX_READ_REQ);
 }
+
 END_TEST
 
 START_TEST(a_region_that_goes_away_while_it_is_read)
@@ -269,6 +289,7 @@ START_TEST(a_region_that_goes_away_while_it_is_read)
 	ck_assert_uint_eq(term.read.src_to, base + 100);
 	ck_assert_uint_eq(term.read.src_stag, stag);
 }
+
 END_TEST
 
 static void
@@ -294,7 +315,7 @@ START_TEST(our_reads_are_answered)
 	issue_read(0, 1);
 	issue_read(5, 2);
 	ck_assert_uint_eq(stream_reads_out(&s), 2);
-	h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99);	/* not looked at, it is empty */
+	h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99); /* not looked at, it is empty */
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_READ_DONE);
 	ck_assert_uint_eq(ev.wr_id, 1);
 	h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
@@ -307,6 +328,7 @@ START_TEST(our_reads_are_answered)
 	ck_assert_mem_eq(mem + 64, "abcde", 5);
 	ck_assert_uint_eq(stream_reads_out(&s), 0);
 }
+
 END_TEST
 
 START_TEST(message_numbers_wrap)
@@ -328,6 +350,7 @@ START_TEST(message_numbers_wrap)
 	stream_send_hdr(&s, RDMAP_SEND, 0, 0, true, &h);
 	ck_assert_uint_eq(h.msn, 0);
 }
+
 END_TEST
 
 START_TEST(early_placement)
@@ -347,6 +370,7 @@ START_TEST(early_placement)
 	ck_assert(!stream_place_early(&s, &h, 100, &at));
 	ck_assert(!s.dead);
 }
+
 END_TEST
 
 /* -- Terminate: each code of layers, RFC 5040 7 and RFC 5041 7 -- */
@@ -359,76 +383,48 @@ struct header_row {
 };
 
 static const struct header_row header_rows[] = {
-	{ "version 0, tagged",
-	    { .tagged = true, .last = true, .version = 0, .ulp_ctrl = 0x40 }, "", 1, 1, 4 },
-	{ "version 3, tagged",
-	    { .tagged = true, .last = true, .version = 3, .ulp_ctrl = 0x40 }, "", 1, 1, 4 },
-	{ "version 2, untagged",
-	    { .last = true, .version = 2, .ulp_ctrl = 0x43, .msn = 1 }, "", 1, 2, 6 },
-	{ "version before QN",
-	    { .last = true, .version = 2, .ulp_ctrl = 0x43, .qn = 9, .msn = 1 }, "", 1, 2, 6 },
-	{ "queue 3",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .qn = 3, .msn = 1 }, "", 1, 2, 1 },
-	{ "queue all ones",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 0xffffffff, .msn = 1 }, "", 1, 2, 1 },
-	{ "RDMAP version 0",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x03, .msn = 1 }, "", 0, 2, 5 },
-	{ "RDMAP version 2",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x80 }, "", 0, 2, 5 },
-	{ "RDMAP version 3",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0xc0 }, "", 0, 2, 5 },
-	{ "opcode 8",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x48, .msn = 1 }, "", 0, 2, 6 },
-	{ "opcode 15",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x4f }, "", 0, 2, 6 },
-	{ "untagged Write",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x40, .msn = 1 }, "", 0, 2, 6 },
-	{ "untagged Read Response",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x42, .msn = 1 }, "", 0, 2, 6 },
-	{ "tagged Send",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x43 }, "", 0, 2, 6 },
-	{ "tagged Read Request",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x41 }, "", 0, 2, 6 },
-	{ "tagged Terminate",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x47 }, "", 0, 2, 6 },
-	{ "Send on queue 1",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .qn = 1, .msn = 1 }, "", 0, 2, 6 },
-	{ "Send on queue 2",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x46, .qn = 2, .msn = 1 }, "", 0, 2, 6 },
-	{ "Read Request on queue 0",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 0, .msn = 1 }, "", 0, 2, 6 },
-	{ "Terminate on queue 0",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 0, .msn = 1 }, "", 0, 2, 6 },
-	{ "Send, MSN 0",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 0 }, "", 1, 2, 3 },
-	{ "Send, MSN 2",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 2 }, "", 1, 2, 3 },
-	{ "Send, MSN all ones",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 0xffffffff }, "", 1, 2, 3 },
-	{ "Read Request, MSN 2",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 2 }, "", 1, 2, 3 },
-	{ "Terminate, MSN 2",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 2 }, "", 1, 2, 3 },
-	{ "Send, MO 1",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .mo = 1, .msn = 1 }, "", 1, 2, 4 },
-	{ "Send, MO all ones",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x43, .mo = 0xffffffff, .msn = 1 }, "", 1, 2, 4 },
-	{ "Read Request, MO 1",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .mo = 1, .msn = 1 }, "", 1, 2, 4 },
-	{ "Read Request, empty",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "", 0, 2, 0xff },
-	{ "Read Request, 27 bytes",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "abcdefghijklmnopqrstuvwxyz.", 0, 2, 0xff },
-	{ "Read Request, 29 bytes",
-	    { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "abcdefghijklmnopqrstuvwxyz...", 1, 2, 5 },
-	{ "Read Request, not last",
-	    { .version = 1, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "abcdefghijklmnopqrstuvwxyz..", 0, 2, 0xff },
-	{ "Read Response, none asked",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x42 }, "", 0, 2, 6 },
-	{ "Read Response with data, none asked",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x42 }, "x", 0, 2, 6 },
-	{ "Write, unknown STag",
-	    { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = 5 }, "x", 1, 1, 0 },
+	{ "version 0, tagged", { .tagged = true, .last = true, .version = 0, .ulp_ctrl = 0x40 }, "", 1, 1, 4 },
+	{ "version 3, tagged", { .tagged = true, .last = true, .version = 3, .ulp_ctrl = 0x40 }, "", 1, 1, 4 },
+	{ "version 2, untagged", { .last = true, .version = 2, .ulp_ctrl = 0x43, .msn = 1 }, "", 1, 2, 6 },
+	{ "version before QN", { .last = true, .version = 2, .ulp_ctrl = 0x43, .qn = 9, .msn = 1 }, "", 1, 2, 6 },
+	{ "queue 3", { .version = 1, .last = true, .ulp_ctrl = 0x43, .qn = 3, .msn = 1 }, "", 1, 2, 1 },
+	{ "queue all ones", { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 0xffffffff, .msn = 1 }, "", 1, 2, 1 },
+	{ "RDMAP version 0", { .version = 1, .last = true, .ulp_ctrl = 0x03, .msn = 1 }, "", 0, 2, 5 },
+	{ "RDMAP version 2", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x80 }, "", 0, 2, 5 },
+	{ "RDMAP version 3", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0xc0 }, "", 0, 2, 5 },
+	{ "opcode 8", { .version = 1, .last = true, .ulp_ctrl = 0x48, .msn = 1 }, "", 0, 2, 6 },
+	{ "opcode 15", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x4f }, "", 0, 2, 6 },
+	{ "untagged Write", { .version = 1, .last = true, .ulp_ctrl = 0x40, .msn = 1 }, "", 0, 2, 6 },
+	{ "untagged Read Response", { .version = 1, .last = true, .ulp_ctrl = 0x42, .msn = 1 }, "", 0, 2, 6 },
+	{ "tagged Send", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x43 }, "", 0, 2, 6 },
+	{ "tagged Read Request", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x41 }, "", 0, 2, 6 },
+	{ "tagged Terminate", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x47 }, "", 0, 2, 6 },
+	{ "Send on queue 1", { .version = 1, .last = true, .ulp_ctrl = 0x43, .qn = 1, .msn = 1 }, "", 0, 2, 6 },
+	{ "Send on queue 2", { .version = 1, .last = true, .ulp_ctrl = 0x46, .qn = 2, .msn = 1 }, "", 0, 2, 6 },
+	{ "Read Request on queue 0", { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 0, .msn = 1 }, "", 0, 2, 6 },
+	{ "Terminate on queue 0", { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 0, .msn = 1 }, "", 0, 2, 6 },
+	{ "Send, MSN 0", { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 0 }, "", 1, 2, 3 },
+	{ "Send, MSN 2", { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 2 }, "", 1, 2, 3 },
+	{ "Send, MSN all ones", { .version = 1, .last = true, .ulp_ctrl = 0x43, .msn = 0xffffffff }, "", 1, 2, 3 },
+	{ "Read Request, MSN 2", { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 2 }, "", 1, 2, 3 },
+	{ "Terminate, MSN 2", { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 2 }, "", 1, 2, 3 },
+	{ "Send, MO 1", { .version = 1, .last = true, .ulp_ctrl = 0x43, .mo = 1, .msn = 1 }, "", 1, 2, 4 },
+	{ "Send, MO all ones", { .version = 1, .last = true, .ulp_ctrl = 0x43, .mo = 0xffffffff, .msn = 1 }, "", 1, 2,
+	    4 },
+	{ "Read Request, MO 1", { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .mo = 1, .msn = 1 }, "", 1, 2,
+	    4 },
+	{ "Read Request, empty", { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 }, "", 0, 2, 0xff },
+	{ "Read Request, 27 bytes", { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 },
+	    "abcdefghijklmnopqrstuvwxyz.", 0, 2, 0xff },
+	{ "Read Request, 29 bytes", { .version = 1, .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 },
+	    "abcdefghijklmnopqrstuvwxyz...", 1, 2, 5 },
+	{ "Read Request, not last", { .version = 1, .ulp_ctrl = 0x41, .qn = 1, .msn = 1 },
+	    "abcdefghijklmnopqrstuvwxyz..", 0, 2, 0xff },
+	{ "Read Response, none asked", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x42 }, "", 0, 2, 6 },
+	{ "Read Response with data, none asked", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x42 }, "x",
+	    0, 2, 6 },
+	{ "Write, unknown STag", { .version = 1, .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = 5 }, "x", 1, 1,
+	    0 },
 };
 
 START_TEST(header_errors)
@@ -440,6 +436,7 @@ START_TEST(header_errors)
 	ck_assert_uint_eq(ev.term.ddp.ulp_ctrl, r->h.ulp_ctrl);
 	ck_assert_uint_eq(ev.term.seg_len, (r->h.tagged ? 14 : 18) + strlen(r->payload));
 }
+
 END_TEST
 
 START_TEST(too_short_for_a_header)
@@ -448,6 +445,7 @@ START_TEST(too_short_for_a_header)
 
 	expect_term(stream_ulpdu(&s, (struct span){ bytes, (size_t)_i }, &ev), 2, 0, 3);
 }
+
 END_TEST
 
 START_TEST(send_too_long)
@@ -466,6 +464,7 @@ START_TEST(send_too_long)
 	h = send_hdr(1, 256, true);
 	expect_term(give(&h, big, 1), 1, 2, 5);
 }
+
 END_TEST
 
 START_TEST(send_that_is_given_up)
@@ -478,6 +477,7 @@ START_TEST(send_that_is_given_up)
 	stream_fail_no_recv(&s, (struct span){ ulpdu, n }, &ev.term);
 	expect_term(STREAM_RX_ERROR, 1, 2, 2);
 }
+
 END_TEST
 
 START_TEST(write_protection)
@@ -516,6 +516,7 @@ START_TEST(write_protection)
 		break;
 	}
 }
+
 END_TEST
 
 START_TEST(read_protection)
@@ -546,6 +547,7 @@ START_TEST(read_protection)
 	ck_assert_uint_eq(ev.term.read.sink_stag, 0x77);
 	ck_assert_uint_eq(ev.term.seg_len, 46);
 }
+
 END_TEST
 
 START_TEST(more_reads_than_ird)
@@ -554,6 +556,7 @@ START_TEST(more_reads_than_ird)
 	ck_assert_int_eq(give_read(2, 0, 0, 0), STREAM_RX_READ_REQ);
 	expect_term(give_read(3, 0, 0, 0), 1, 2, 2);
 }
+
 END_TEST
 
 START_TEST(wrong_read_responses)
@@ -562,31 +565,32 @@ START_TEST(wrong_read_responses)
 
 	issue_read(5, 1);
 	switch (_i) {
-	case 0:		/* another STag */
+	case 0: /* another STag */
 		h.stag = inv.stag;
 		h.to = inv.base;
 		expect_term(give(&h, "abcde", 5), 1, 1, 0);
 		break;
-	case 1:		/* another place */
+	case 1: /* another place */
 		h.to++;
 		expect_term(give(&h, "abcde", 5), 1, 1, 1);
 		break;
-	case 2:		/* too much */
+	case 2: /* too much */
 		expect_term(give(&h, "abcdef", 6), 1, 1, 1);
 		break;
-	case 3:		/* too little */
+	case 3: /* too little */
 		expect_term(give(&h, "abcd", 4), 0, 2, 0xff);
 		break;
-	case 4:		/* nothing at all */
+	case 4: /* nothing at all */
 		expect_term(give(&h, "", 0), 0, 2, 0xff);
 		break;
-	default:	/* the sink is gone */
+	default: /* the sink is gone */
 		stag_remove(&stags, &rw);
 		h.stag = s.out_reads[0].stag;
 		expect_term(give(&h, "abcde", 5), 1, 1, 0);
 		break;
 	}
 }
+
 END_TEST
 
 START_TEST(peers_terminate)
@@ -605,6 +609,7 @@ START_TEST(peers_terminate)
 	}
 	ck_assert(s.dead);
 }
+
 END_TEST
 
 START_TEST(llp_errors)
@@ -612,6 +617,7 @@ START_TEST(llp_errors)
 	stream_fail_llp(&s, 2, &ev.term);
 	expect_term(STREAM_RX_ERROR, 2, 0, 2);
 }
+
 END_TEST
 
 START_TEST(receives_are_given_back)
@@ -627,6 +633,7 @@ START_TEST(receives_are_given_back)
 	ck_assert_uint_eq(r.wr_id, 101);
 	ck_assert(!stream_flush_recv(&s, &r));
 }
+
 END_TEST
 
 static void

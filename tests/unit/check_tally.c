@@ -18,6 +18,7 @@ START_TEST(largest_come_first_equal_ones_by_key)
 	ck_assert_uint_eq(top[2].key, 9);
 	ck_assert_uint_eq(tally_top(&t, top, 2), 2);
 }
+
 END_TEST
 
 START_TEST(more_keys_than_room_share_one_count)
@@ -33,6 +34,7 @@ START_TEST(more_keys_than_room_share_one_count)
 	ck_assert_uint_eq(top[0].key, 0);
 	ck_assert_uint_eq(top[0].cnt, 2);
 }
+
 END_TEST
 
 static void

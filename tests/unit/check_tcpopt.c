@@ -32,13 +32,14 @@ START_TEST(found_in_the_captures)
 	ck_assert_uint_ge(with, 3);
 	ck_assert_uint_ge(without, 2);
 }
+
 END_TEST
 
 START_TEST(found_and_not_found)
 {
 	ck_assert_int_eq(find("fe06e2d4c3d9"), 1);
 	ck_assert_int_eq(find("020405b4 0101 fe06e2d4c3d9"), 1);
-	ck_assert_int_eq(find("fe08e2d4c3d90000 fe06e2d4c3d9"), 1);	/* another user of 254 first */
+	ck_assert_int_eq(find("fe08e2d4c3d90000 fe06e2d4c3d9"), 1); /* another user of 254 first */
 	ck_assert_int_eq(find(""), 0);
 	ck_assert_int_eq(find("010101"), 0);
 	ck_assert_int_eq(find("fe06e2d4c3c4"), 0);
@@ -46,20 +47,27 @@ START_TEST(found_and_not_found)
 	ck_assert_int_eq(find("fe08e2d4c3d90000"), 0);
 	ck_assert_int_eq(find("fe04e2d4"), 0);
 	ck_assert_int_eq(find("fe02"), 0);
-	ck_assert_int_eq(find("00 fe06e2d4c3d9"), 0);	/* behind the end of the list */
+	ck_assert_int_eq(find("00 fe06e2d4c3d9"), 0); /* behind the end of the list */
 }
+
 END_TEST
 
 START_TEST(lengths_at_their_limits)
 {
 	static const char *const bad[] = {
-		"fe", "fe00e2d4c3d9", "fe01e2d4c3d9", "fe07e2d4c3d9", "feffe2d4c3d9", "0200",
+		"fe",
+		"fe00e2d4c3d9",
+		"fe01e2d4c3d9",
+		"fe07e2d4c3d9",
+		"feffe2d4c3d9",
+		"0200",
 		"02ff0101fe06e2d4c3d9",
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(find(bad[i]) == -EBADMSG, "%s", bad[i]);
 }
+
 END_TEST
 
 START_TEST(every_truncation)
@@ -67,9 +75,9 @@ START_TEST(every_truncation)
 	static const uint8_t opt[] = { 1, 1, 0xfe, 6, 0xe2, 0xd4, 0xc3, 0xd9 };
 
 	for (size_t len = 0; len < sizeof(opt); len++)
-		ck_assert_int_eq(tcpopt_find_smcr((struct span){ opt, len }),
-			len <= 2 ? 0 : -EBADMSG);
+		ck_assert_int_eq(tcpopt_find_smcr((struct span){ opt, len }), len <= 2 ? 0 : -EBADMSG);
 }
+
 END_TEST
 
 START_TEST(encodes_as_linux_does)
@@ -85,6 +93,7 @@ START_TEST(encodes_as_linux_does)
 	ck_assert_mem_eq(b, golden, sizeof(b));
 	ck_assert_int_eq(tcpopt_find_smcr((struct span){ b, sizeof(b) }), 1);
 }
+
 END_TEST
 
 static void

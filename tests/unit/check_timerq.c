@@ -43,6 +43,7 @@ START_TEST(fires_in_order_and_only_when_due)
 	timerq_unreserve(&q, N);
 	timerq_fini(&q);
 }
+
 END_TEST
 
 static struct timerq self_q;
@@ -68,6 +69,7 @@ START_TEST(a_timer_that_rearms_itself_does_not_hold_the_loop)
 	ck_assert_int_eq(timerq_next(&self_q), 10);
 	timerq_fini(&self_q);
 }
+
 END_TEST
 
 static void

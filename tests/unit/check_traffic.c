@@ -6,7 +6,7 @@
 #include "host.h"
 #include "unit.h"
 
-#define SEEDS 12		/* TRAFFIC_SEEDS in the environment says otherwise */
+#define SEEDS 12 /* TRAFFIC_SEEDS in the environment says otherwise */
 #define STEPS 2000
 
 static struct host a, b;
@@ -63,14 +63,30 @@ static void
 one_step(struct tally *ab, struct tally *ba)
 {
 	switch (rng_below(&r, 10)) {
-	case 0: do_write(ca, ab); break;
-	case 1: do_write(cb, ba); break;
-	case 2: do_read(cb, ab); break;
-	case 3: do_read(ca, ba); break;
-	case 4: random_room(&a); break;
-	case 5: random_room(&b); break;
-	case 6: host_complete(&a); break;
-	case 7: host_complete(&b); break;
+	case 0:
+		do_write(ca, ab);
+		break;
+	case 1:
+		do_write(cb, ba);
+		break;
+	case 2:
+		do_read(cb, ab);
+		break;
+	case 3:
+		do_read(ca, ba);
+		break;
+	case 4:
+		random_room(&a);
+		break;
+	case 5:
+		random_room(&b);
+		break;
+	case 6:
+		host_complete(&a);
+		break;
+	case 7:
+		host_complete(&b);
+		break;
 	case 8:
 		for (uint32_t n = rng_below(&r, 8); n > 0; n--)
 			host_carry_one(&a, &b);
@@ -139,6 +155,7 @@ START_TEST(random_traffic)
 	host_fini(&a);
 	host_fini(&b);
 }
+
 END_TEST
 
 /* A peer that says anything: nothing breaks, and other connections never notice. */
@@ -181,6 +198,7 @@ START_TEST(random_messages)
 	host_fini(&a);
 	host_fini(&b);
 }
+
 END_TEST
 
 static void

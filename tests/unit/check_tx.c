@@ -43,7 +43,7 @@ START_TEST(a_ring_is_lent_while_bytes_are_in_flight)
 	ck_assert_ptr_nonnull(ca->sndbuf);
 	ck_assert_uint_eq(a.lgr.sndbuf_lent, 1);
 	hosts_carry(&a, &b);
-	ck_assert_ptr_nonnull(ca->sndbuf);	/* sent is not delivered */
+	ck_assert_ptr_nonnull(ca->sndbuf); /* sent is not delivered */
 	host_complete(&a);
 	ck_assert_ptr_null(ca->sndbuf);
 	ck_assert_uint_eq(a.lgr.sndbuf_lent, 0);
@@ -53,6 +53,7 @@ START_TEST(a_ring_is_lent_while_bytes_are_in_flight)
 	ck_assert_ptr_eq(iov[0].iov_base, ca->sndbuf->buf);
 	host_flush(&a);
 }
+
 END_TEST
 
 START_TEST(a_ring_that_was_not_used_goes_back_with_the_turn)
@@ -65,6 +66,7 @@ START_TEST(a_ring_that_was_not_used_goes_back_with_the_turn)
 	ck_assert_ptr_null(ca->sndbuf);
 	ck_assert_uint_eq(a.dev.cnt, 0);
 }
+
 END_TEST
 
 START_TEST(the_peers_cursor_releases_as_well)
@@ -76,6 +78,7 @@ START_TEST(the_peers_cursor_releases_as_well)
 	ck_assert_uint_eq(ca->tx_done, 0);
 	ck_assert_ptr_null(ca->sndbuf);
 }
+
 END_TEST
 
 START_TEST(nothing_is_overwritten_before_it_is_released)
@@ -94,6 +97,7 @@ START_TEST(nothing_is_overwritten_before_it_is_released)
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
 	host_flush(&a);
 }
+
 END_TEST
 
 START_TEST(room_is_told_again_when_a_quarter_is_free)
@@ -114,6 +118,7 @@ START_TEST(room_is_told_again_when_a_quarter_is_free)
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 10001);
 	ck_assert_ptr_eq(iov[0].iov_base, ca->sndbuf->buf + 10000);
 }
+
 END_TEST
 
 START_TEST(no_memory_for_a_ring_while_others_have_one)
@@ -142,6 +147,7 @@ START_TEST(no_memory_for_a_ring_while_others_have_one)
 	a.dev.reg_err = 0;
 	host_flush(&a);
 }
+
 END_TEST
 
 START_TEST(no_memory_for_the_only_ring_ends_the_connection)
@@ -154,6 +160,7 @@ START_TEST(no_memory_for_the_only_ring_ends_the_connection)
 	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_NO_MEMORY);
 	a.dev.reg_err = 0;
 }
+
 END_TEST
 
 START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
@@ -180,6 +187,7 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 	host_complete(&a);
 	ck_assert_uint_gt(sb->parked_on->wr_tail, sb->parked_until);
 }
+
 END_TEST
 
 /* -- steps -- */
@@ -216,6 +224,7 @@ START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 	ck_assert_uint_eq(a.dev.cnt, at + 3);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 60000);
 }
+
 END_TEST
 
 START_TEST(a_blocked_writer_says_so_once)
@@ -237,6 +246,7 @@ START_TEST(a_blocked_writer_says_so_once)
 	host_saw(&a, 3, "W 0:14");
 	host_saw(&a, 4, "C prod=1/15 cons=0/0 B");
 }
+
 END_TEST
 
 START_TEST(no_room_for_payload_does_not_hold_back_messages)
@@ -263,6 +273,7 @@ START_TEST(no_room_for_payload_does_not_hold_back_messages)
 	host_saw(&a, 3, "W 600:999");
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
+
 END_TEST
 
 START_TEST(little_room_for_requests)
@@ -270,7 +281,7 @@ START_TEST(little_room_for_requests)
 	host_write(ca, 1000, false);
 	a.dev.room = (struct rnic_room){ 2, 2, 1 << 20 };
 	hosts_carry(&a, &b);
-	ck_assert_uint_eq(a.steps, 0);	/* a step may need three */
+	ck_assert_uint_eq(a.steps, 0); /* a step may need three */
 	smcr_rx_consume(ca, 0);
 	ca->tx_pending = true;
 	link_kick(a.link);
@@ -285,6 +296,7 @@ START_TEST(little_room_for_requests)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
+
 END_TEST
 
 START_TEST(bulk_takes_turns_with_others)
@@ -318,6 +330,7 @@ START_TEST(bulk_takes_turns_with_others)
 	ca = c[0];
 	cb = d[0];
 }
+
 END_TEST
 
 START_TEST(a_post_that_fails_changes_nothing)
@@ -333,6 +346,7 @@ START_TEST(a_post_that_fails_changes_nothing)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
+
 END_TEST
 
 START_TEST(a_post_that_fails_half_way_is_repeated)
@@ -361,6 +375,7 @@ START_TEST(a_post_that_fails_half_way_is_repeated)
 		cb->rx_head = cb->rx_tail = cb->rx_told = 60000;
 	}
 }
+
 END_TEST
 
 START_TEST(an_rmb_that_the_peer_took_back)
@@ -373,6 +388,7 @@ START_TEST(an_rmb_that_the_peer_took_back)
 	for (unsigned i = 0; i < a.dev.cnt; i++)
 		ck_assert_int_eq(posted(i)->op, RNIC_WR_SEND);
 }
+
 END_TEST
 
 /* -- urgent data -- */
@@ -407,6 +423,7 @@ START_TEST(two_urgent_bytes_both_arrive_as_urgent)
 	ck_assert_uint_eq(a.eng.ctr.urgent_sent, 2);
 	ck_assert_uint_eq(b.eng.ctr.urgent_received, 2);
 }
+
 END_TEST
 
 START_TEST(a_message_of_our_own_keeps_the_urgent_flags)
@@ -419,6 +436,7 @@ START_TEST(a_message_of_our_own_keeps_the_urgent_flags)
 	host_saw(&a, 2, "C prod=0/3 cons=0/0 PU");
 	ck_assert_uint_eq(b.eng.ctr.urgent_received, 1);
 }
+
 END_TEST
 
 START_TEST(urgent_bytes_beyond_a_step)
@@ -439,6 +457,7 @@ START_TEST(urgent_bytes_beyond_a_step)
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 60000);
 	ck_assert_uint_eq(urgent, 1);
 }
+
 END_TEST
 
 START_TEST(d_waits_for_the_urgent_byte_before_it)
@@ -454,6 +473,7 @@ START_TEST(d_waits_for_the_urgent_byte_before_it)
 	hosts_carry(&a, &b);
 	host_saw(&a, 3, "C prod=0/11 cons=0/0 D");
 }
+
 END_TEST
 
 /* -- when completions are asked for -- */
@@ -467,6 +487,7 @@ START_TEST(small_exchanges_ask_for_nothing)
 	}
 	ck_assert_uint_eq(a.dev.confirms, 0);
 }
+
 END_TEST
 
 START_TEST(a_ring_more_than_half_full_asks_once)
@@ -481,6 +502,7 @@ START_TEST(a_ring_more_than_half_full_asks_once)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }
+
 END_TEST
 
 static void

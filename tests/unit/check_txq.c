@@ -36,7 +36,9 @@ check_vector(const char *name, struct span fpdu)
 	int n = ddp_decode(ulpdu, &h);
 	size_t len = ulpdu.len - (size_t)n;
 	const struct txq_payload p = {
-		.cnt = 1, .len = len, .v = { { (void *)(uintptr_t)(ulpdu.ptr + n), len } },
+		.cnt = 1,
+		.len = len,
+		.v = { { (void *)(uintptr_t)(ulpdu.ptr + n), len } },
 	};
 	uint8_t out[VECTOR_MAX_LEN];
 
@@ -56,6 +58,7 @@ START_TEST(golden_fpdus)
 	with_crc = false;
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-nocrc", check_vector), 20);
 }
+
 END_TEST
 
 START_TEST(examples_of_rfc_5044)
@@ -79,6 +82,7 @@ START_TEST(examples_of_rfc_5044)
 	ck_assert_mem_eq(out + 48, crc6, 4);
 	txq_fini(&q);
 }
+
 END_TEST
 
 START_TEST(small_messages_run_together)
@@ -97,13 +101,16 @@ START_TEST(small_messages_run_together)
 	ck_assert_uint_eq(txq_gather(&q, iov, TXQ_SEGS), 1);
 	txq_fini(&q);
 }
+
 END_TEST
 
 START_TEST(large_payload_stays_in_place)
 {
 	static uint8_t data[20000];
 	const struct txq_payload big = {
-		.cnt = 2, .len = sizeof(data), .v = { { data, 7 }, { data + 7, sizeof(data) - 7 } },
+		.cnt = 2,
+		.len = sizeof(data),
+		.v = { { data, 7 }, { data + 7, sizeof(data) - 7 } },
 	};
 	const struct ddp_hdr h = { .tagged = true, .last = true };
 	struct iovec iov[TXQ_SEGS];
@@ -119,6 +126,7 @@ START_TEST(large_payload_stays_in_place)
 	ck_assert_uint_eq(txq_gather(&q, iov, 3), 3);
 	txq_fini(&q);
 }
+
 END_TEST
 
 /*
@@ -171,6 +179,7 @@ START_TEST(ring_goes_round)
 	ck_assert_uint_gt(got, 10000);
 	txq_fini(&q);
 }
+
 END_TEST
 
 static void

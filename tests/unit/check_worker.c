@@ -55,7 +55,8 @@ static bool
 refuses(const struct sockaddr_storage *addr)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	bool refused = connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)) != 0 && errno == ECONNREFUSED;
+	bool refused = connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)) != 0 &&
+	    errno == ECONNREFUSED;
 
 	close(fd);
 	return refused;
@@ -77,6 +78,7 @@ START_TEST(a_port_in_use_is_told_and_nothing_is_left)
 	gw_start();
 	connected();
 }
+
 END_TEST
 
 START_TEST(a_device_that_does_not_open_is_told)
@@ -93,6 +95,7 @@ START_TEST(a_device_that_does_not_open_is_told)
 	ck_assert_ptr_null(worker_device(gw.w, 1));
 	gw.cfg.device_cnt = 0;
 }
+
 END_TEST
 
 START_TEST(passed_sockets_are_used_where_they_fit)
@@ -109,6 +112,7 @@ START_TEST(passed_sockets_are_used_where_they_fit)
 	ck_assert_int_ne(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, 0);
 	ck_assert(refuses(&odd));
 }
+
 END_TEST
 
 /* ListenDatagram= in the socket unit: accepting from it would fail for ever. */
@@ -122,6 +126,7 @@ START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 	connected();
 }
+
 END_TEST
 
 /* -- reload -- */
@@ -135,6 +140,7 @@ START_TEST(a_reload_without_changes_changes_nothing)
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 }
+
 END_TEST
 
 START_TEST(a_changed_service_keeps_its_connections_and_counters)
@@ -158,6 +164,7 @@ START_TEST(a_changed_service_keeps_its_connections_and_counters)
 	close(other);
 	UNTIL(gw_info(GW_IN).connections == 1);
 }
+
 END_TEST
 
 START_TEST(a_removed_service_lets_its_connections_live)
@@ -177,6 +184,7 @@ START_TEST(a_removed_service_lets_its_connections_live)
 	UNTIL(gw_sessions() == 0);
 	ck_assert(list_empty(&gw.w->old_services));
 }
+
 END_TEST
 
 START_TEST(a_new_service_listens)
@@ -190,6 +198,7 @@ START_TEST(a_new_service_listens)
 	ck_assert_int_eq(gw_reload(), 0);
 	connected();
 }
+
 END_TEST
 
 START_TEST(a_renamed_service_takes_the_socket_over)
@@ -210,6 +219,7 @@ START_TEST(a_renamed_service_takes_the_socket_over)
 	gw_expect(server, "hello", GW_OPEN);
 	close(waiting);
 }
+
 END_TEST
 
 /* And back: the addresses cover each other, so the sockets are in each other's way. */
@@ -234,6 +244,7 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 		connected();
 	}
 }
+
 END_TEST
 
 /* The address is somebody else's: as before. */
@@ -251,6 +262,7 @@ START_TEST(a_covering_address_of_another_process_is_in_use)
 	connected();
 	close(taken);
 }
+
 END_TEST
 
 START_TEST(two_services_may_swap_their_sockets)
@@ -268,6 +280,7 @@ START_TEST(two_services_may_swap_their_sockets)
 	close(server);
 	connected();
 }
+
 END_TEST
 
 START_TEST(a_reload_that_fails_changes_nothing)
@@ -289,12 +302,18 @@ START_TEST(a_reload_that_fails_changes_nothing)
 	connected();
 	close(taken);
 }
+
 END_TEST
 
 /* -- the end -- */
 
 static unsigned drained;
-static void on_drained(void *arg) { drained += *(unsigned *)arg; }
+
+static void
+on_drained(void *arg)
+{
+	drained += *(unsigned *)arg;
+}
 
 START_TEST(a_drain_waits_for_the_last_connection)
 {
@@ -316,6 +335,7 @@ START_TEST(a_drain_waits_for_the_last_connection)
 	ck_assert_uint_eq(drained, 1);
 	ck_assert_int_lt(gw_reload(), 0);
 }
+
 END_TEST
 
 START_TEST(a_drain_does_not_wait_for_ever)
@@ -335,6 +355,7 @@ START_TEST(a_drain_does_not_wait_for_ever)
 	gw_run_ms(100);
 	ck_assert_uint_eq(drained, 1);
 }
+
 END_TEST
 
 /* -- prewarm and check -- */
@@ -368,6 +389,7 @@ START_TEST(a_check_says_yes)
 	ck_assert_msg(result.possible, "%s", result.text);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
+
 END_TEST
 
 START_TEST(a_check_says_no_and_why)
@@ -403,6 +425,7 @@ START_TEST(a_check_says_no_and_why)
 	check(&gw.peer_addrs[0], 5000);
 	ck_assert(!result.possible);
 }
+
 END_TEST
 
 START_TEST(a_check_is_answered_when_the_worker_ends)
@@ -419,6 +442,7 @@ START_TEST(a_check_is_answered_when_the_worker_ends)
 	ck_assert_uint_eq(results, 1);
 	ck_assert(!result.possible);
 }
+
 END_TEST
 
 START_TEST(checks_are_bounded)
@@ -440,6 +464,7 @@ START_TEST(checks_are_bounded)
 		ck_assert_uint_eq(results, 16);
 	}
 }
+
 END_TEST
 
 START_TEST(prewarm_waits_for_the_peer)
@@ -458,6 +483,7 @@ START_TEST(prewarm_waits_for_the_peer)
 	gw_run_ms(50);
 	ck_assert(list_empty(&gw.w->probes));
 }
+
 END_TEST
 
 START_TEST(the_worker_ends_while_prewarming)
@@ -470,6 +496,7 @@ START_TEST(the_worker_ends_while_prewarming)
 	gw_start();
 	gw_run_ms(30);
 }
+
 END_TEST
 
 static void

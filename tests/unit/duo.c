@@ -60,8 +60,8 @@ on_trace(void *ctx, const struct smcr_trace *t)
 	if (t->kind == SMCR_TRACE_CLC)
 		snprintf(s->text, sizeof(s->text), "%s", clc_name(t->msg));
 	else
-		snprintf(s->text, sizeof(s->text), "%s%s", llc_name(t->msg[0]),
-		    (t->msg[3] & 0x80) != 0 ? " response" : "");
+		snprintf(
+		    s->text, sizeof(s->text), "%s%s", llc_name(t->msg[0]), (t->msg[3] & 0x80) != 0 ? " response" : "");
 }
 
 static void
@@ -317,7 +317,7 @@ duo_expect(struct duo *d, unsigned n, unsigned host, const char *text)
 {
 	ck_assert_uint_lt(n, d->seen_cnt);
 	ck_assert_msg(d->seen[n].host == host && strcmp(d->seen[n].text, text) == 0,
-	    "message %u is %c's %s, not %c's %s", n, "AB"[d->seen[n].host], d->seen[n].text, "AB"[host], text);
+	    "message %u is %c's %s, not %c's %s", n, "AB"[d->seen[n].host], d -> seen[n].text, "AB"[host], text);
 }
 
 unsigned

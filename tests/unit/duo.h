@@ -15,28 +15,28 @@
 #define DUO_MS 1000000LL
 #define DUO_SEEN 512
 
-enum { A, B };		/* A is the client's host, B the server's */
+enum { A, B }; /* A is the client's host, B the server's */
 
 struct duo_end {
-	struct smcr_conn *conn;	/* NULL after release */
+	struct smcr_conn *conn; /* NULL after release */
 	struct duo_end *peer;
 	unsigned host;
-	unsigned events;	/* all that were raised */
-	bool hold;		/* CLC output stays in `out` */
-	bool refuse;		/* server: does not admit */
+	unsigned events; /* all that were raised */
+	bool hold;       /* CLC output stays in `out` */
+	bool refuse;     /* server: does not admit */
 	uint8_t out[4096];
 	size_t out_len;
-	struct smcr_diag diag;	/* when fallen back */
+	struct smcr_diag diag; /* when fallen back */
 	uint8_t left[SMCR_LEFTOVER_MAX];
 	size_t left_len;
-	enum smcr_reason reason;	/* when closed */
+	enum smcr_reason reason; /* when closed */
 };
 
 /* A message that went over the wire, as host A's or B's trace saw it sent. */
 struct duo_seen {
 	unsigned host;
 	enum smcr_trace_kind kind;
-	char text[64];		/* its type, "CONFIRM LINK response" */
+	char text[64]; /* its type, "CONFIRM LINK response" */
 };
 
 struct duo {

@@ -12,12 +12,14 @@
 struct loop {
 	int ep;
 	int64_t now_ns, next_ns;
+
 	struct {
 		int64_t (*fn)(void *, int64_t);
 		void *arg;
 	} turns[TURNS_MAX];
+
 	unsigned turn_cnt;
-	struct loop_io *ios[IOS_MAX];	/* those not deleted */
+	struct loop_io *ios[IOS_MAX]; /* those not deleted */
 };
 
 struct loop *

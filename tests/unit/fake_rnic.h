@@ -13,7 +13,7 @@
 
 struct fake_wr {
 	struct rnic_send_wr wr;
-	uint8_t *data;		/* a copy of what was gathered when it was posted */
+	uint8_t *data; /* a copy of what was gathered when it was posted */
 	uint32_t len;
 };
 
@@ -24,9 +24,9 @@ struct fake_rnic {
 	struct fake_wr posted[FAKE_WRS];
 	unsigned cnt;
 	struct rnic_room room;
-	int post_err;		/* the next posts fail with it */
-	unsigned post_ok;	/* after so many that succeed */
-	int reg_err;		/* registrations fail with it */
+	int post_err;     /* the next posts fail with it */
+	unsigned post_ok; /* after so many that succeed */
+	int reg_err;      /* registrations fail with it */
 	unsigned confirms;
 	struct rnic_mr *mr[FAKE_MRS];
 	unsigned mr_cnt;

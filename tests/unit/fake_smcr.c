@@ -20,20 +20,20 @@ struct fake_seen fake_seen;
 /* One direction of one connection: positions in bytes since its start. */
 struct stream {
 	uint8_t *ring;
-	uint64_t head;		/* committed by the writer */
-	uint64_t sent;		/* flushed: the reader sees it */
-	uint64_t tail;		/* consumed by the reader */
-	uint64_t urgent;	/* one past an urgent byte, 0 = none */
-	bool done, done_sent;	/* D */
-	bool closed, closed_sent;	/* C */
-	bool full;		/* the writer waits for room */
+	uint64_t head;            /* committed by the writer */
+	uint64_t sent;            /* flushed: the reader sees it */
+	uint64_t tail;            /* consumed by the reader */
+	uint64_t urgent;          /* one past an urgent byte, 0 = none */
+	bool done, done_sent;     /* D */
+	bool closed, closed_sent; /* C */
+	bool full;                /* the writer waits for room */
 };
 
 enum step {
-	WAIT_TURN,		/* server: to be admitted */
+	WAIT_TURN, /* server: to be admitted */
 	WAIT_MSG,
 	OPEN,
-	OVER,			/* closed or fallen back */
+	OVER, /* closed or fallen back */
 };
 
 struct smcr_conn {
@@ -52,7 +52,7 @@ struct smcr_conn {
 	struct stream tx;
 	struct smcr_diag diag;
 	enum smcr_reason reason;
-	int64_t deadline;	/* CLC, or grace after FIN */
+	int64_t deadline; /* CLC, or grace after FIN */
 	bool fin_grace;
 };
 
@@ -127,8 +127,20 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	eng->cfg = *cfg;
 }
 
-int smcr_add_device(struct smcr *eng, struct rnic_dev *dev) { (void)eng; (void)dev; return 0; }
-void smcr_remove_device(struct smcr *eng, struct rnic_dev *dev) { (void)eng; (void)dev; }
+int
+smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	(void)eng;
+	(void)dev;
+	return 0;
+}
+
+void
+smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	(void)eng;
+	(void)dev;
+}
 
 static void
 raise_event(struct smcr_conn *c, unsigned events)
@@ -229,8 +241,17 @@ smcr_prewarm(struct smcr *eng, const struct smcr_open *o, int *err)
 	return open_conn(eng, o, true, err);
 }
 
-void *smcr_app(const struct smcr_conn *c) { return c->o.app; }
-uint32_t smcr_conn_id(const struct smcr_conn *c) { return c->id; }
+void *
+smcr_app(const struct smcr_conn *c)
+{
+	return c->o.app;
+}
+
+uint32_t
+smcr_conn_id(const struct smcr_conn *c)
+{
+	return c->id;
+}
 
 size_t
 smcr_clc_want(const struct smcr_conn *c)
@@ -340,7 +361,11 @@ smcr_admit(struct smcr_conn *c)
 	wait_msg(c);
 }
 
-void smcr_fallback(const struct smcr_conn *c, struct smcr_diag *d) { *d = c->diag; }
+void
+smcr_fallback(const struct smcr_conn *c, struct smcr_diag *d)
+{
+	*d = c->diag;
+}
 
 static uint32_t
 ring_size(void)
@@ -574,14 +599,40 @@ smcr_deadline(const struct smcr *eng)
 	return at;
 }
 
-void smcr_drain(struct smcr *eng) { eng->draining = true; }
-bool smcr_idle(const struct smcr *eng) { (void)eng; return !fake.busy; }
-const struct smcr_counters *smcr_counters(const struct smcr *eng) { return &eng->ctr; }
-bool smcr_next_log(struct smcr *eng, struct smcr_log *l) { (void)eng; (void)l; return false; }
+void
+smcr_drain(struct smcr *eng)
+{
+	eng->draining = true;
+}
+
+bool
+smcr_idle(const struct smcr *eng)
+{
+	(void)eng;
+	return !fake.busy;
+}
+
+const struct smcr_counters *
+smcr_counters(const struct smcr *eng)
+{
+	return &eng->ctr;
+}
+
+bool
+smcr_next_log(struct smcr *eng, struct smcr_log *l)
+{
+	(void)eng;
+	(void)l;
+	return false;
+}
 
 /* -- the device -- */
 
-static void dev_free(struct rnic_dev *dev) { free(dev); }
+static void
+dev_free(struct rnic_dev *dev)
+{
+	free(dev);
+}
 static const struct rnic_ops dev_ops = { .free = dev_free };
 
 void

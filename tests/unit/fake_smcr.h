@@ -24,18 +24,18 @@ enum fake_msg {
 
 enum {
 	FAKE_F_PREWARM = 1,
-	FAKE_F_SYNC = 1,	/* of a Decline */
+	FAKE_F_SYNC = 1, /* of a Decline */
 };
 
 /* What the engine is to do; zero is the ordinary life. */
 struct fake_knobs {
-	uint32_t client_declines;	/* diagnosis of a Decline sent in place of the Proposal */
-	uint32_t server_declines;	/* in place of the Accept */
-	unsigned decline_cnt;		/* so often, 0 = always */
-	bool out_of_sync;		/* these Declines say so */
-	bool open_fails;		/* smcr_open: no connection is free */
-	bool busy;			/* smcr_idle is never true */
-	uint32_t ring_size;		/* 0 = 64 KiB */
+	uint32_t client_declines; /* diagnosis of a Decline sent in place of the Proposal */
+	uint32_t server_declines; /* in place of the Accept */
+	unsigned decline_cnt;     /* so often, 0 = always */
+	bool out_of_sync;         /* these Declines say so */
+	bool open_fails;          /* smcr_open: no connection is free */
+	bool busy;                /* smcr_idle is never true */
+	uint32_t ring_size;       /* 0 = 64 KiB */
 };
 extern struct fake_knobs fake;
 

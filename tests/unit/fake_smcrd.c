@@ -50,8 +50,12 @@ static void
 say_something(void)
 {
 	static const uint8_t test_link[44] = { 7, 44, 0, 0, 1, 2, 3 };
-	static const struct smcr_trace t = { .kind = SMCR_TRACE_LLC, .sent = true, .group_id = 3, .link = 1,
-		.msg = test_link, .len = sizeof(test_link) };
+	static const struct smcr_trace t = { .kind = SMCR_TRACE_LLC,
+		.sent = true,
+		.group_id = 3,
+		.link = 1,
+		.msg = test_link,
+		.len = sizeof(test_link) };
 
 	fake_worker_trace(worker, &t);
 }

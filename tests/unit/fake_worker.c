@@ -30,11 +30,13 @@ struct worker {
 	uint32_t session_cnt;
 	unsigned looked_at;
 	int check_rc;
+
 	struct {
 		void (*done)(void *, const struct check_result *);
 		void *arg;
 		uint16_t port;
 	} checks[CHECKS_MAX];
+
 	unsigned check_cnt;
 };
 
@@ -51,13 +53,35 @@ static void
 query(struct rnic_dev *dev, struct rnic_info *info)
 {
 	static const struct rnic_info infos[] = {
-		{ .name = "siw0", .provider = "soft-iwarp", .transport = RNIC_TRANSPORT_IWARP, .port = RNIC_PORT_UP,
-		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } }, .mac = { 2, 0, 0, 0, 0, 1 }, .mtu_code = 5,
-		    .mpa_port = 40001, .max_qp = 1024, .max_mr = 65536, .max_sq = 512, .max_rq = 512, .max_sge = 4,
-		    .max_inline = 64, .qp_cnt = 2, .mr_cnt = 12, .mr_bytes = 3 << 20 },
-		{ .name = "mlx5_0", .provider = "verbs", .transport = RNIC_TRANSPORT_ROCE, .port = RNIC_PORT_DOWN,
-		    .gid = { { 0xfe, 0x80, [15] = 7 } }, .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 }, .mtu_code = 3,
-		    .max_qp = 131072, .max_mr = 1 << 24, .max_sq = 32768, .max_rq = 32768, .max_sge = 30,
+		{ .name = "siw0",
+		    .provider = "soft-iwarp",
+		    .transport = RNIC_TRANSPORT_IWARP,
+		    .port = RNIC_PORT_UP,
+		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
+		    .mac = { 2, 0, 0, 0, 0, 1 },
+		    .mtu_code = 5,
+		    .mpa_port = 40001,
+		    .max_qp = 1024,
+		    .max_mr = 65536,
+		    .max_sq = 512,
+		    .max_rq = 512,
+		    .max_sge = 4,
+		    .max_inline = 64,
+		    .qp_cnt = 2,
+		    .mr_cnt = 12,
+		    .mr_bytes = 3 << 20 },
+		{ .name = "mlx5_0",
+		    .provider = "verbs",
+		    .transport = RNIC_TRANSPORT_ROCE,
+		    .port = RNIC_PORT_DOWN,
+		    .gid = { { 0xfe, 0x80, [15] = 7 } },
+		    .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 },
+		    .mtu_code = 3,
+		    .max_qp = 131072,
+		    .max_mr = 1 << 24,
+		    .max_sq = 32768,
+		    .max_rq = 32768,
+		    .max_sge = 30,
 		    .max_inline = 220 },
 	};
 
@@ -79,11 +103,15 @@ service_cfg(unsigned i)
 {
 	static struct config_service s[2];
 
-	s[0] = (struct config_service){ .kind = CONFIG_INGRESS, .name = "web", .to = { .host = "server.example", .port = 443 },
+	s[0] = (struct config_service){ .kind = CONFIG_INGRESS,
+		.name = "web",
+		.to = { .host = "server.example", .port = 443 },
 		.max_connections = 1000 };
 	addr(&s[0].listen, "127.0.0.1:8080");
-	s[1] = (struct config_service){ .kind = CONFIG_EGRESS, .name = "db \"main\" é\x1b[31m",
-		.to = { .host = "2001:db8::5", .port = 5432 }, .max_connections = 20 };
+	s[1] = (struct config_service){ .kind = CONFIG_EGRESS,
+		.name = "db \"main\" é\x1b[31m",
+		.to = { .host = "2001:db8::5", .port = 5432 },
+		.max_connections = 20 };
 	addr(&s[1].listen, "[::]:15432");
 	return &s[i];
 }
@@ -92,8 +120,13 @@ bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
 	static const struct service_info infos[] = {
-		{ .connections = 3, .accepted = 10, .refused_allow = 1, .refused_max = 2, .refused_connect = 3,
-		    .fallbacks = 2, .resets = 4 },
+		{ .connections = 3,
+		    .accepted = 10,
+		    .refused_allow = 1,
+		    .refused_max = 2,
+		    .refused_connect = 3,
+		    .fallbacks = 2,
+		    .resets = 4 },
 		{ .connections = 2, .accepted = 20 },
 	};
 
@@ -108,29 +141,91 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 /* -- sessions -- */
 
 static struct smcr_conn conns[] = {
-	{ { .id = 0x1000a, .role = SMCR_CLIENT, .group_id = 1, .link = 1, .state = "ACTIVE", .peer_token = 0xbeef,
-	    .elem_size = 65536, .peer_elem_size = 32768, .sndbuf_size = 65536, .elem_idx = 3, .peer_elem_idx = 4,
-	    .tx_written = 123456789, .tx_sent = 123456000, .tx_consumed = 123450000, .rx_produced = 4096,
-	    .rx_consumed = 4000, .writer_blocked = true, .peer_blocked = false, .age_ns = 5 * S } },
-	{ { .id = 0x1000b, .role = SMCR_SERVER, .group_id = 2, .link = 2, .state = "PEERCLOSEWAIT1",
-	    .peer_token = 0x20001, .elem_size = 16384, .peer_elem_size = 524288, .sndbuf_size = 65536, .elem_idx = 1,
-	    .peer_elem_idx = 255, .tx_written = 7, .tx_sent = 7, .tx_consumed = 7, .peer_blocked = true,
+	{ { .id = 0x1000a,
+	    .role = SMCR_CLIENT,
+	    .group_id = 1,
+	    .link = 1,
+	    .state = "ACTIVE",
+	    .peer_token = 0xbeef,
+	    .elem_size = 65536,
+	    .peer_elem_size = 32768,
+	    .sndbuf_size = 65536,
+	    .elem_idx = 3,
+	    .peer_elem_idx = 4,
+	    .tx_written = 123456789,
+	    .tx_sent = 123456000,
+	    .tx_consumed = 123450000,
+	    .rx_produced = 4096,
+	    .rx_consumed = 4000,
+	    .writer_blocked = true,
+	    .peer_blocked = false,
+	    .age_ns = 5 * S } },
+	{ { .id = 0x1000b,
+	    .role = SMCR_SERVER,
+	    .group_id = 2,
+	    .link = 2,
+	    .state = "PEERCLOSEWAIT1",
+	    .peer_token = 0x20001,
+	    .elem_size = 16384,
+	    .peer_elem_size = 524288,
+	    .sndbuf_size = 65536,
+	    .elem_idx = 1,
+	    .peer_elem_idx = 255,
+	    .tx_written = 7,
+	    .tx_sent = 7,
+	    .tx_consumed = 7,
+	    .peer_blocked = true,
 	    .age_ns = 90061 * S } },
 	{ { .id = 0x1000c, .role = SMCR_CLIENT, .state = "CLC: Accept awaited", .age_ns = S / 10 } },
 };
 
 static const struct session_info sessions[] = {
-	{ .id = 1, .service = "web", .kind = CONFIG_INGRESS, .mode = SESSION_SMCR, .state = "established",
-	    .conn = &conns[0], .bytes_to_app = 4000, .bytes_from_app = 123456789, .age_ns = 5 * S, .idle_ns = S / 100 },
-	{ .id = 2, .service = "db \"main\" é\x1b[31m", .kind = CONFIG_EGRESS, .mode = SESSION_SMCR, .state = "closing",
-	    .conn = &conns[1], .bytes_to_app = 0, .bytes_from_app = 7, .age_ns = 90061 * S, .idle_ns = 61 * S },
-	{ .id = 3, .service = "web", .kind = CONFIG_INGRESS, .mode = SESSION_TCP, .state = "established",
-	    .diag = { .local = CLC_DIAG_PEER_DECLINED, .peer = CLC_DIAG_NO_DEVICE }, .bytes_to_app = 1 << 20,
-	    .bytes_from_app = 1 << 10, .age_ns = 3600 * S, .idle_ns = 3 * S },
-	{ .id = 4, .service = "db \"main\" é\x1b[31m", .kind = CONFIG_EGRESS, .mode = SESSION_TCP, .state = "established",
-	    .diag = { .local = CLC_DIAG_SYNC, .out_of_sync = true, .held_off = true }, .age_ns = 59 * S, .idle_ns = 59 * S },
-	{ .id = 5, .service = "web", .kind = CONFIG_INGRESS, .mode = SESSION_SETUP, .state = "rendezvous",
-	    .conn = &conns[2], .age_ns = S / 10, .idle_ns = 0 },
+	{ .id = 1,
+	    .service = "web",
+	    .kind = CONFIG_INGRESS,
+	    .mode = SESSION_SMCR,
+	    .state = "established",
+	    .conn = &conns[0],
+	    .bytes_to_app = 4000,
+	    .bytes_from_app = 123456789,
+	    .age_ns = 5 * S,
+	    .idle_ns = S / 100 },
+	{ .id = 2,
+	    .service = "db \"main\" é\x1b[31m",
+	    .kind = CONFIG_EGRESS,
+	    .mode = SESSION_SMCR,
+	    .state = "closing",
+	    .conn = &conns[1],
+	    .bytes_to_app = 0,
+	    .bytes_from_app = 7,
+	    .age_ns = 90061 * S,
+	    .idle_ns = 61 * S },
+	{ .id = 3,
+	    .service = "web",
+	    .kind = CONFIG_INGRESS,
+	    .mode = SESSION_TCP,
+	    .state = "established",
+	    .diag = { .local = CLC_DIAG_PEER_DECLINED, .peer = CLC_DIAG_NO_DEVICE },
+	    .bytes_to_app = 1 << 20,
+	    .bytes_from_app = 1 << 10,
+	    .age_ns = 3600 * S,
+	    .idle_ns = 3 * S },
+	{ .id = 4,
+	    .service = "db \"main\" é\x1b[31m",
+	    .kind = CONFIG_EGRESS,
+	    .mode = SESSION_TCP,
+	    .state = "established",
+	    .diag = { .local = CLC_DIAG_SYNC, .out_of_sync = true, .held_off = true },
+	    .age_ns = 59 * S,
+	    .idle_ns = 59 * S },
+	{ .id = 5,
+	    .service = "web",
+	    .kind = CONFIG_INGRESS,
+	    .mode = SESSION_SETUP,
+	    .state = "rendezvous",
+	    .conn = &conns[2],
+	    .age_ns = S / 10,
+	    .idle_ns = 0 },
 };
 
 bool
@@ -163,12 +258,32 @@ bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *out)
 {
 	static const struct smcr_group_info groups[] = {
-		{ .id = 1, .role = SMCR_CLIENT, .peer_id = { 0x12, 0x34, 2, 0, 0, 0, 0, 9 },
-		    .peer_key = "192.0.2.9:443", .state = "active", .type = "single", .conn_cnt = 1, .link_cnt = 1,
-		    .rmb_cnt = 1, .peer_rmb_cnt = 1, .rmb_bytes = 1 << 20, .sndbuf_bytes = 1 << 16, .age_ns = 61 * S },
-		{ .id = 2, .role = SMCR_SERVER, .peer_id = { 0xff, 1, 0x94, 0x6d, 0xae, 9, 9, 9 }, .peer_key = "",
-		    .state = "draining", .type = "symmetric", .rfc_cursors = true, .conn_cnt = 255, .link_cnt = 2,
-		    .rmb_cnt = 1, .peer_rmb_cnt = 0, .rmb_bytes = 255 * 16384, .sndbuf_bytes = 255 * 65536,
+		{ .id = 1,
+		    .role = SMCR_CLIENT,
+		    .peer_id = { 0x12, 0x34, 2, 0, 0, 0, 0, 9 },
+		    .peer_key = "192.0.2.9:443",
+		    .state = "active",
+		    .type = "single",
+		    .conn_cnt = 1,
+		    .link_cnt = 1,
+		    .rmb_cnt = 1,
+		    .peer_rmb_cnt = 1,
+		    .rmb_bytes = 1 << 20,
+		    .sndbuf_bytes = 1 << 16,
+		    .age_ns = 61 * S },
+		{ .id = 2,
+		    .role = SMCR_SERVER,
+		    .peer_id = { 0xff, 1, 0x94, 0x6d, 0xae, 9, 9, 9 },
+		    .peer_key = "",
+		    .state = "draining",
+		    .type = "symmetric",
+		    .rfc_cursors = true,
+		    .conn_cnt = 255,
+		    .link_cnt = 2,
+		    .rmb_cnt = 1,
+		    .peer_rmb_cnt = 0,
+		    .rmb_bytes = 255 * 16384,
+		    .sndbuf_bytes = 255 * 65536,
 		    .age_ns = 200000 * S },
 	};
 
@@ -182,17 +297,50 @@ bool
 smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out)
 {
 	static const struct smcr_link_info links[] = {
-		{ .group_id = 1, .number = 1, .user_id = 0x11, .peer_user_id = 0x21, .state = "active", .device = "siw0",
-		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } }, .peer_gid = { { [10] = 0xff, 0xff, 192, 0, 2, 9 } },
-		    .mac = { 2, 0, 0, 0, 0, 1 }, .peer_mac = { 2, 0, 0, 0, 0, 9 }, .qpn = 77, .peer_qpn = 0xffffff,
-		    .mtu_code = 5, .conn_cnt = 1, .idle_ns = S / 4, .rtt_ns = 12345 },
-		{ .group_id = 2, .number = 1, .user_id = 0x12, .peer_user_id = 0x22, .state = "active",
-		    .device = "mlx5_0", .gid = { { 0xfe, 0x80, [15] = 7 } }, .peer_gid = { { 0xfe, 0x80, [15] = 9 } },
-		    .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 }, .peer_mac = { 0x94, 0x6d, 0xae, 9, 9, 9 }, .qpn = 1, .peer_qpn = 2,
-		    .mtu_code = 3, .conn_cnt = 200, .idle_ns = 0, .rtt_ns = 2500000 },
-		{ .group_id = 2, .number = 2, .user_id = 0x13, .state = "adding", .device = "siw0",
-		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } }, .mac = { 2, 0, 0, 0, 0, 1 }, .qpn = 78, .mtu_code = 5,
-		    .conn_cnt = 55, .idle_ns = 4000 * S, .rtt_ns = -1 },
+		{ .group_id = 1,
+		    .number = 1,
+		    .user_id = 0x11,
+		    .peer_user_id = 0x21,
+		    .state = "active",
+		    .device = "siw0",
+		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
+		    .peer_gid = { { [10] = 0xff, 0xff, 192, 0, 2, 9 } },
+		    .mac = { 2, 0, 0, 0, 0, 1 },
+		    .peer_mac = { 2, 0, 0, 0, 0, 9 },
+		    .qpn = 77,
+		    .peer_qpn = 0xffffff,
+		    .mtu_code = 5,
+		    .conn_cnt = 1,
+		    .idle_ns = S / 4,
+		    .rtt_ns = 12345 },
+		{ .group_id = 2,
+		    .number = 1,
+		    .user_id = 0x12,
+		    .peer_user_id = 0x22,
+		    .state = "active",
+		    .device = "mlx5_0",
+		    .gid = { { 0xfe, 0x80, [15] = 7 } },
+		    .peer_gid = { { 0xfe, 0x80, [15] = 9 } },
+		    .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 },
+		    .peer_mac = { 0x94, 0x6d, 0xae, 9, 9, 9 },
+		    .qpn = 1,
+		    .peer_qpn = 2,
+		    .mtu_code = 3,
+		    .conn_cnt = 200,
+		    .idle_ns = 0,
+		    .rtt_ns = 2500000 },
+		{ .group_id = 2,
+		    .number = 2,
+		    .user_id = 0x13,
+		    .state = "adding",
+		    .device = "siw0",
+		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
+		    .mac = { 2, 0, 0, 0, 0, 1 },
+		    .qpn = 78,
+		    .mtu_code = 5,
+		    .conn_cnt = 55,
+		    .idle_ns = 4000 * S,
+		    .rtt_ns = -1 },
 	};
 
 	if (eng->counters.conns_client == 0 || *pos >= 3)
@@ -205,9 +353,19 @@ bool
 smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 {
 	static const struct smcr_rmb_info rmbs[] = {
-		{ .group_id = 1, .number = 1, .elem_size = 65536, .elem_cnt = 16, .used = 1, .quarantined = 2,
+		{ .group_id = 1,
+		    .number = 1,
+		    .elem_size = 65536,
+		    .elem_cnt = 16,
+		    .used = 1,
+		    .quarantined = 2,
 		    .state = "active" },
-		{ .group_id = 1, .number = 1, .remote = true, .elem_size = 32768, .elem_cnt = 255, .used = 1,
+		{ .group_id = 1,
+		    .number = 1,
+		    .remote = true,
+		    .elem_size = 32768,
+		    .elem_cnt = 255,
+		    .used = 1,
 		    .state = "active" },
 		{ .group_id = 2, .number = 7, .elem_size = 16384, .elem_cnt = 255, .used = 255, .state = "deleting" },
 	};
@@ -231,8 +389,14 @@ worker_stats(const struct worker *w, struct worker_stats *out)
 {
 	*out = (struct worker_stats){ .started_ns = 1 * S };
 	if (w->full)
-		*out = (struct worker_stats){ .accept_pauses = 501, .sessions_opened = 502, .sessions_closed = 503,
-			.sessions_reset = 504, .tcp_bytes = 505, .turns = 506, .draining = true, .started_ns = 1 * S };
+		*out = (struct worker_stats){ .accept_pauses = 501,
+			.sessions_opened = 502,
+			.sessions_closed = 503,
+			.sessions_reset = 504,
+			.tcp_bytes = 505,
+			.turns = 506,
+			.draining = true,
+			.started_ns = 1 * S };
 }
 
 const struct worker_fallbacks *

@@ -39,13 +39,13 @@ enum { GW_IN, GW_OUT, GW_SERVICES };
 
 struct gateway {
 	struct loop *loop;
-	struct worker *w;		/* the only one, or the ingress's */
-	struct worker *w2;		/* the egress's; NULL with the stand-in */
+	struct worker *w;  /* the only one, or the ingress's */
+	struct worker *w2; /* the egress's; NULL with the stand-in */
 	struct config cfg;
 	struct config_service svc[GW_SERVICES];
 	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
-	int listener;		/* the server's; -1 = nobody listens */
+	int listener; /* the server's; -1 = nobody listens */
 	int64_t give_up;
 	unsigned turns;
 	char err[1024];
@@ -71,13 +71,13 @@ gw_once(void)
 }
 
 /* Turns the loop until the expression holds. */
-#define UNTIL(expr) \
-	do { \
-		gw.give_up = loop_now(gw.loop) + GW_DEADLINE; \
-		while (!(expr)) { \
+#define UNTIL(expr)                                                                                  \
+	do {                                                                                         \
+		gw.give_up = loop_now(gw.loop) + GW_DEADLINE;                                        \
+		while (!(expr)) {                                                                    \
 			ck_assert_msg(loop_now(gw.loop) < gw.give_up, "never came true: %s", #expr); \
-			gw_once(); \
-		} \
+			gw_once();                                                                   \
+		}                                                                                    \
 	} while (0)
 
 /* Turns the loop for a while: for what must not happen. */
@@ -136,15 +136,22 @@ gw_init(void)
 	gw.listener = gw_listen(&gw.server_addrs[0]);
 	gw_free_addr(&gw.peer_addrs[0]);
 	gw.svc[GW_IN] = (struct config_service){
-		.kind = CONFIG_INGRESS, .name = "in",
+		.kind = CONFIG_INGRESS,
+		.name = "in",
 		.to = { .host = "peer", .addrs = gw.peer_addrs, .addr_cnt = 1 },
-		.max_connections = 1000, .connect_ms = 5000, .elem_size = 65536,
+		.max_connections = 1000,
+		.connect_ms = 5000,
+		.elem_size = 65536,
 	};
 	gw_free_addr(&gw.svc[GW_IN].listen);
 	gw.svc[GW_OUT] = (struct config_service){
-		.kind = CONFIG_EGRESS, .name = "out", .listen = gw.peer_addrs[0],
+		.kind = CONFIG_EGRESS,
+		.name = "out",
+		.listen = gw.peer_addrs[0],
 		.to = { .host = "server", .addrs = gw.server_addrs, .addr_cnt = 1 },
-		.max_connections = 1000, .connect_ms = 5000, .elem_size = 65536,
+		.max_connections = 1000,
+		.connect_ms = 5000,
+		.elem_size = 65536,
 	};
 	smcr_config_init(&gw.cfg.smcr);
 	gw.cfg.services = gw.svc;
@@ -229,7 +236,11 @@ gw_dial(const struct sockaddr_storage *addr)
 	return fd;
 }
 
-static inline int gw_client(void) { return gw_dial(&gw.svc[GW_IN].listen); }
+static inline int
+gw_client(void)
+{
+	return gw_dial(&gw.svc[GW_IN].listen);
+}
 
 /* The server's side of a proxied connection. */
 static inline int
@@ -296,8 +307,17 @@ gw_expect(int fd, const char *want, enum gw_end end)
 	}
 }
 
-static inline void gw_expect_reset(int fd) { gw_expect(fd, "", GW_RESET); }
-static inline void gw_expect_eof(int fd) { gw_expect(fd, "", GW_EOF); }
+static inline void
+gw_expect_reset(int fd)
+{
+	gw_expect(fd, "", GW_RESET);
+}
+
+static inline void
+gw_expect_eof(int fd)
+{
+	gw_expect(fd, "", GW_EOF);
+}
 
 /* The session of a service, NULL when there is none. */
 static inline struct session *

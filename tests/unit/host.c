@@ -11,7 +11,7 @@
 static struct host *
 host_of(const struct smcr *eng)
 {
-	return (struct host *)(uintptr_t)eng;	/* first member */
+	return (struct host *)(uintptr_t)eng; /* first member */
 }
 
 /* -- the control path's stand-ins -- */
@@ -273,6 +273,7 @@ describe_cdc(const uint8_t *buf, char *out, size_t cap)
 	} prod[] = { { CDC_WRITE_BLOCKED, 'B' }, { CDC_URGENT_PENDING, 'P' }, { CDC_URGENT_PRESENT, 'U' },
 		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' } },
 	  conn[] = { { CDC_SENDING_DONE, 'D' }, { CDC_CLOSED, 'C' }, { CDC_ABORT, 'A' } };
+
 	char flags[10] = " ";
 	size_t n = 1;
 	struct cdc_msg m;

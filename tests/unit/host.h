@@ -18,9 +18,9 @@ struct host {
 	struct lgr lgr;
 	struct link *link;
 	struct fake_rnic dev;
-	unsigned carried;		/* posted requests that the other side has seen */
+	unsigned carried; /* posted requests that the other side has seen */
 	unsigned completed;
-	char step[HOST_STEPS][96];	/* what was carried from here, since host_forget */
+	char step[HOST_STEPS][96]; /* what was carried from here, since host_forget */
 	unsigned steps;
 	/* what the stand-ins saw */
 	unsigned logs, link_downs, rdv_aborts, conns_gone, llc_ok, llc_failed;

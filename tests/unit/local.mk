@@ -1,3 +1,3 @@
 # Checks of the tree itself; the unit tests are listed in the fragments of the folders that they test.
-check_TAP += tests/unit/check_layers.sh
-EXTRA_DIST += tests/unit/check_layers.sh
+check_TAP += tests/unit/check_layers.sh tests/unit/check_format.sh
+EXTRA_DIST += tests/unit/check_layers.sh tests/unit/check_format.sh

@@ -33,7 +33,7 @@ struct end {
 };
 
 static struct rng rng;
-static struct end a, b;		/* a opens the connection */
+static struct end a, b; /* a opens the connection */
 
 static inline struct siw_config
 config(void)
@@ -59,8 +59,8 @@ end_open(struct end *e, const struct siw_config *c)
 	ck_assert_int_eq(siw_open(c, &l, &rng, &e->dev, &err), 0);
 	ck_assert_int_eq(e->dev->ops->pd_alloc(e->dev, &e->pd), 0);
 	e->buf = calloc(1, BUF);
-	ck_assert_int_eq(e->dev->ops->mr_reg(e->pd, e->buf, BUF,
-	    RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ, &e->mr), 0);
+	ck_assert_int_eq(
+	    e->dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ, &e->mr), 0);
 }
 
 static inline void
@@ -125,13 +125,14 @@ turn(void)
 }
 
 /* Turns until the condition (the last operand of a comma list) holds; fails after some seconds. */
-#define UNTIL(...) do { \
-	int64_t until_end = poll_loop_now() + 20000000000; \
-	while (!(__VA_ARGS__)) { \
-		ck_assert_msg(poll_loop_now() < until_end, "never: %s", #__VA_ARGS__); \
-		turn(); \
-	} \
-} while (0)
+#define UNTIL(...)                                                                             \
+	do {                                                                                   \
+		int64_t until_end = poll_loop_now() + 20000000000;                             \
+		while (!(__VA_ARGS__)) {                                                       \
+			ck_assert_msg(poll_loop_now() < until_end, "never: %s", #__VA_ARGS__); \
+			turn();                                                                \
+		}                                                                              \
+	} while (0)
 
 static inline struct rnic_remote
 remote(const struct end *e)
@@ -139,7 +140,11 @@ remote(const struct end *e)
 	struct rnic_info info = rnic_query(e->dev);
 
 	return (struct rnic_remote){
-		.gid = info.gid, .qpn = e->qp->qpn, .psn = e->qp->psn, .mtu_code = 5, .mpa_port = info.mpa_port,
+		.gid = info.gid,
+		.qpn = e->qp->qpn,
+		.psn = e->qp->psn,
+		.mtu_code = 5,
+		.mpa_port = info.mpa_port,
 	};
 }
 
@@ -170,21 +175,25 @@ post_recv(struct end *e, uint64_t id, size_t off, uint32_t len)
 }
 
 static inline int
-try_post(struct end *e, enum rnic_wr_op op, uint64_t id, unsigned flags, size_t off, uint32_t len,
-    const struct end *to, size_t to_off)
+try_post(struct end *e, enum rnic_wr_op op, uint64_t id, unsigned flags, size_t off, uint32_t len, const struct end *to,
+    size_t to_off)
 {
 	const struct rnic_send_wr wr = {
-		.wr_id = id, .op = op, .flags = flags, .sge_cnt = 1,
+		.wr_id = id,
+		.op = op,
+		.flags = flags,
+		.sge_cnt = 1,
 		.sge = { { .mr = e->mr, .ptr = e->buf + off, .len = len } },
-		.raddr = to->mr->addr + to_off, .rkey = to->mr->rkey,
+		.raddr = to->mr->addr + to_off,
+		.rkey = to->mr->rkey,
 	};
 
 	return e->dev->ops->post_send(e->qp, &wr);
 }
 
 static inline void
-post(struct end *e, enum rnic_wr_op op, uint64_t id, unsigned flags, size_t off, uint32_t len,
-    const struct end *to, size_t to_off)
+post(struct end *e, enum rnic_wr_op op, uint64_t id, unsigned flags, size_t off, uint32_t len, const struct end *to,
+    size_t to_off)
 {
 	ck_assert_int_eq(try_post(e, op, id, flags, off, len, to, to_off), 0);
 }

@@ -17,7 +17,7 @@ unit_run(const char *name, const unit_case *cases, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		TCase *tc = tcase_create(name);
 
-		tcase_set_timeout(tc, 300);	/* sanitizers on a loaded machine */
+		tcase_set_timeout(tc, 300); /* sanitizers on a loaded machine */
 		cases[i](tc);
 		suite_add_tcase(s, tc);
 	}
@@ -25,13 +25,13 @@ unit_run(const char *name, const unit_case *cases, size_t n)
 	srunner_set_tap(sr, "-");
 	srunner_run_all(sr, CK_SILENT);
 	srunner_free(sr);
-	return EXIT_SUCCESS;	/* the TAP driver counts failures */
+	return EXIT_SUCCESS; /* the TAP driver counts failures */
 }
 
-#define UNIT_MAIN(name, ...) \
-	int main(void) \
-	{ \
-		const unit_case cases[] = { __VA_ARGS__ }; \
+#define UNIT_MAIN(name, ...)                                                    \
+	int main(void)                                                          \
+	{                                                                       \
+		const unit_case cases[] = { __VA_ARGS__ };                      \
 		return unit_run(name, cases, sizeof(cases) / sizeof(cases[0])); \
 	}
 
