@@ -96,6 +96,10 @@ struct rnic_mr {
 	uint32_t lkey;
 	uint32_t rkey; /* secret: never logged */
 	uint64_t addr; /* what the peer uses as address of buf[0]; soft devices: not the process address */
+	/* The engine's, read by devices of software at each remote write: one that touches bytes
+	 * [i * deny_unit, (i + 1) * deny_unit) is refused like one out of range while bit i is set. deny_unit 0: none is. */
+	uint32_t deny_unit;
+	uint64_t deny[4];
 };
 
 struct rnic_qp_attr {

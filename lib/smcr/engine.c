@@ -32,6 +32,8 @@ smcr_config_init(struct smcr_config *cfg)
 		.llc_ms = 2000,
 		.confirm_link_ms = 4000,
 		.add_link_ms = 2000,
+		.add_link_retry_ms = 10000,
+		.add_link_retry_max_ms = 600000,
 		.keepalive_ms = 30000,
 		.keepalive_answer_ms = 2000,
 		.group_idle_ms = 600000,

@@ -84,6 +84,11 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.peer_rmb_cnt = lgr->remote_rmb_cnt,
 		.sndbuf_bytes = lgr->sndbuf_bytes,
 		.age_ns = eng->now_ns - lgr->born_ns,
+		.links_limit = lgr->links_limit,
+		.waits_for = "",
+		.add_retry_ns = -1,
+		.failover_age_ns = -1,
+		.failover_why = "",
 	};
 	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));

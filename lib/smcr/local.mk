@@ -12,6 +12,7 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/llc_link.c \
 	lib/smcr/llc_rkey.c \
 	lib/smcr/llc_test.c \
+	lib/smcr/rebalance.c \
 	lib/smcr/info.c
 lib_libsmcr_la_LIBADD = lib/libsmcr_data.la
 

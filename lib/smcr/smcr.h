@@ -50,17 +50,20 @@ struct smcr_config {
 	uint32_t conns_max;       /* connections of this engine */
 	uint32_t conns_per_group; /* 1..255 */
 	uint32_t rmb_elems;       /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
-	uint32_t links_max;       /* link limit told in CONFIRM LINK; 1 until more are supported */
-	uint32_t sndbuf_size;     /* bytes of a send ring */
-	uint32_t sq_depth;        /* per link */
+	uint32_t
+	    links_max; /* symmetric links of a group, 1..8, told in CONFIRM LINK; the smaller of both ends counts */
+	uint32_t sndbuf_size; /* bytes of a send ring */
+	uint32_t sq_depth;    /* per link */
 	uint32_t rq_depth;
 	bool rfc_cursors; /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
 	/* All in milliseconds. */
-	uint32_t clc_ms;          /* each CLC message awaited (C.5) */
-	uint32_t llc_ms;          /* each LLC response awaited (C.7) */
-	uint32_t confirm_link_ms; /* client: first CONFIRM LINK awaited */
-	uint32_t add_link_ms;     /* client: ADD LINK awaited after first contact */
-	uint32_t keepalive_ms;    /* TEST LINK when idle this long (4.5.3); 0 = off */
+	uint32_t clc_ms;            /* each CLC message awaited (C.5) */
+	uint32_t llc_ms;            /* each LLC response awaited (C.7) */
+	uint32_t confirm_link_ms;   /* client: first CONFIRM LINK awaited */
+	uint32_t add_link_ms;       /* client: ADD LINK awaited after first contact */
+	uint32_t add_link_retry_ms; /* server: a missing link is tried again (C.8), doubles */
+	uint32_t add_link_retry_max_ms;
+	uint32_t keepalive_ms; /* TEST LINK when idle this long (4.5.3); 0 = off */
 	uint32_t keepalive_answer_ms;
 	uint32_t group_idle_ms; /* server ends a group without connections (3.5.4); the client waits 10 s longer */
 	uint32_t rmb_idle_ms;   /* RMB without elements in use is deleted */
@@ -232,6 +235,12 @@ void smcr_release(struct smcr_conn *);
 struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
 /* Stops offering groups and ends each one in the orderly way once it has no connections. */
 void smcr_drain(struct smcr *);
+/* Spreads the connections of a group (0: of all groups) evenly over its active links; each moves when all that it has sent
+ * is complete. How many are to move, or -ENOENT. */
+int smcr_rebalance(struct smcr *, uint32_t group_id);
+/* Takes a link out of its group in the orderly way: its connections move first. 0, -ENOENT, or -EBUSY when it is the last
+ * active one. */
+int smcr_link_delete(struct smcr *, uint32_t group_id, uint8_t number);
 /* True when no group is left. */
 bool smcr_idle(const struct smcr *);
 
@@ -251,6 +260,10 @@ struct smcr_counters {
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
 	uint64_t test_links, out_of_sync;
+	uint64_t failovers, conns_moved, conns_replayed, bytes_replayed; /* links lost with others left; what moved */
+	uint64_t failover_validations, failover_lost;                    /* F received; of them, data was lost */
+	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;
+	uint64_t delete_link_resent, rkey_retries, llc_collisions, asymmetric_replaced, rebalanced;
 	uint64_t refused_conns_max, refused_peers_max, refused_memory;
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
@@ -266,6 +279,13 @@ struct smcr_group_info {
 	uint32_t conn_cnt, link_cnt, rmb_cnt, peer_rmb_cnt;
 	uint64_t rmb_bytes, sndbuf_bytes;
 	int64_t age_ns;
+	uint8_t links_limit;   /* symmetric links at most, as both ends agreed */
+	const char *waits_for; /* what data of the first connection waits for, or "" */
+	int64_t add_retry_ns;  /* until a missing link is tried again; -1 = not planned */
+	/* the last failover; failover_age_ns -1 = none yet */
+	int64_t failover_age_ns, failover_ns; /* since it began; from there until every connection had resumed */
+	const char *failover_why;
+	uint32_t failover_conns;
 };
 
 struct smcr_link_info {
