@@ -79,6 +79,8 @@ stag_check(
 		return STAG_WRAP;
 	if (to < r->base || to - r->base > r->len || len > r->len - (to - r->base))
 		return STAG_BOUNDS;
+	if ((access & STAG_WRITE) != 0 && len > 0 && r->refuses != NULL && r->refuses(r, (size_t)(to - r->base), len))
+		return STAG_REFUSED;
 	*at = r->buf + (to - r->base);
 	return STAG_OK;
 }

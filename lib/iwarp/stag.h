@@ -28,6 +28,8 @@ struct stag_region {
 	uint8_t *buf;
 	size_t len;
 	const void *pd;
+	/* Asked at each remote write inside of the region, len > 0; NULL: all are welcome. */
+	bool (*refuses)(const struct stag_region *, size_t off, size_t len);
 };
 
 struct stag_table {
@@ -53,6 +55,7 @@ enum stag_verdict {
 	STAG_NO_ACCESS,
 	STAG_WRAP, /* TO + length beyond 64 bits */
 	STAG_BOUNDS,
+	STAG_REFUSED, /* by the owner of the region */
 };
 
 /* May a stream of pd do `access` to len bytes at `to`? STAG_OK with their address in *at. */

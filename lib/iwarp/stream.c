@@ -144,6 +144,7 @@ fail_tagged(struct stream *s, const struct seg *g, enum stag_verdict v, struct r
 		[STAG_NO_ACCESS] = DDP_BAD_STAG, /* DDP knows no rights; as Linux does */
 		[STAG_WRAP] = DDP_TO_WRAP,
 		[STAG_BOUNDS] = DDP_BOUNDS,
+		[STAG_REFUSED] = DDP_BOUNDS,
 	};
 
 	return fail(s, g, RDMAP_LAYER_DDP, DDP_TAGGED, codes[v], out);
@@ -283,6 +284,7 @@ read_code(enum stag_verdict v)
 		[STAG_NO_ACCESS] = RDMA_ACCESS,
 		[STAG_WRAP] = RDMA_TO_WRAP,
 		[STAG_BOUNDS] = RDMA_BOUNDS,
+		[STAG_REFUSED] = RDMA_ACCESS,
 	};
 
 	return codes[v];

@@ -167,6 +167,23 @@ pd_free(struct rnic_pd *pd)
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }
 
+/* struct rnic_mr.deny: touches the write a unit that the engine has closed? */
+static bool
+mr_refuses(const struct stag_region *region, size_t off, size_t len)
+{
+	const struct rnic_mr *mr = &CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct siw_mr, region)->mr;
+	const size_t units = sizeof(mr->deny) * 8;
+	size_t unit, last;
+
+	if (mr->deny_unit == 0)
+		return false;
+	last = (off + len - 1) / mr->deny_unit;
+	for (unit = off / mr->deny_unit; unit <= last && unit < units; unit++)
+		if ((mr->deny[unit / 64] >> unit % 64 & 1) != 0)
+			return true;
+	return false;
+}
+
 static int
 mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_mr **out)
 {
@@ -186,6 +203,7 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		.pd = CONTAINER_OF(pd, struct siw_pd, pd),
 		.access = (access & RNIC_ACCESS_REMOTE_WRITE ? STAG_WRITE : 0u) |
 		    (access & RNIC_ACCESS_REMOTE_READ ? STAG_READ : 0u),
+		.refuses = mr_refuses,
 	};
 	stag_add(&dev->stags, &mr->region, dev->rng);
 	mr->mr = (struct rnic_mr){

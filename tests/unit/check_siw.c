@@ -537,6 +537,92 @@ START_TEST(revocation_in_the_middle_of_a_write)
 
 END_TEST
 
+/* 100000 bytes are written over units of 1000: one of them is closed, then none. */
+START_TEST(a_denied_unit_is_not_written)
+{
+	static const unsigned closed[] = { 0, 1, 63, 64, 99 };
+	struct siw_config c = config();
+	unsigned unit = closed[_i / 2];
+
+	c.crc = _i % 2 == 0; /* without CRC large writes take another way */
+	open_connected(&c);
+	fill(a.buf, 100000, 1);
+	b.mr->deny_unit = 1000;
+	b.mr->deny[unit / 64] = 1ull << unit % 64;
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000 * unit, &b, 0);
+	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1000 * (99 - unit), &b, 1000 * (unit + 1));
+	UNTIL(a.wc_cnt == 2);
+	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_OK);
+	memset(b.buf, 0, BUF);
+	post(&a, RNIC_WR_WRITE, 3, RNIC_SIGNALED, 0, 1, &b, 1000 * unit + 999);
+	UNTIL(a.errors == 1 && b.errors == 1);
+	ck_assert_str_eq(a.why, "DDP tagged buffer: base or bounds");
+	check_wc(&a, 2, 3, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
+	for (unsigned i = 0; i < BUF; i++)
+		ck_assert_uint_eq(b.buf[i], 0);
+	close_both();
+}
+
+END_TEST
+
+START_TEST(a_write_across_a_denied_unit_is_refused)
+{
+	struct siw_config c = config();
+
+	c.crc = _i == 0;
+	open_connected(&c);
+	b.mr->deny_unit = 30000;
+	b.mr->deny[0] = 1;
+	fill(a.buf, 100000, 1);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 100000, &b, 0);
+	refused("DDP tagged buffer: base or bounds");
+	close_both();
+}
+
+END_TEST
+
+START_TEST(a_unit_is_denied_in_the_middle_of_a_write)
+{
+	struct siw_config c = config();
+	size_t placed;
+
+	c.crc = _i == 0;
+	open_connected(&c);
+	b.mr->deny_unit = BUF;
+	memset(a.buf, 0x77, BUF);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, BUF, &b, 0);
+	while (b.buf[0] == 0)
+		turn();
+	ck_assert_uint_eq(b.buf[BUF - 1], 0);
+	b.mr->deny[0] = 1;
+	for (placed = 0; b.buf[placed] != 0; placed++)
+		;
+	UNTIL(a.errors == 1 && b.errors == 1);
+	for (; placed < BUF; placed++)
+		ck_assert_uint_eq(b.buf[placed], 0);
+	close_both();
+}
+
+END_TEST
+
+/* There are 256 bits; a region of more units has no say in the others. */
+START_TEST(units_without_a_bit_are_open)
+{
+	struct siw_config c = config();
+
+	open_connected(&c);
+	b.mr->deny_unit = 64;
+	memset(b.mr->deny, 0xff, sizeof(b.mr->deny));
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 256 * 64);
+	UNTIL(a.wc_cnt == 1);
+	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
+	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 256 * 64 - 1);
+	UNTIL(a.errors == 1 && b.errors == 1);
+	close_both();
+}
+
+END_TEST
+
 /* -- the end of a link -- */
 
 START_TEST(disconnect_flushes_everything_once)
@@ -725,6 +811,10 @@ siw_case(TCase *tc)
 	tcase_add_test(tc, four_pieces_are_gathered);
 	tcase_add_test(tc, buffers_have_to_be_inside_of_their_region);
 	tcase_add_loop_test(tc, memory_is_protected, 0, 10);
+	tcase_add_loop_test(tc, a_denied_unit_is_not_written, 0, 10);
+	tcase_add_loop_test(tc, a_write_across_a_denied_unit_is_refused, 0, 2);
+	tcase_add_loop_test(tc, a_unit_is_denied_in_the_middle_of_a_write, 0, 2);
+	tcase_add_test(tc, units_without_a_bit_are_open);
 	tcase_add_loop_test(tc, revocation_in_the_middle_of_a_write, 0, 2);
 	tcase_add_test(tc, disconnect_flushes_everything_once);
 	tcase_add_test(tc, after_a_reset_nothing_is_placed);

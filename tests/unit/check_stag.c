@@ -77,6 +77,35 @@ START_TEST(rights_domain_and_revocation)
 
 END_TEST
 
+static bool
+refuses_from_100_to_199(const struct stag_region *r, size_t off, size_t len)
+{
+	(void)r;
+	return off < 200 && off + len > 100;
+}
+
+/* The owner has the last word on writes, and is asked about nothing else. */
+START_TEST(the_owner_may_refuse_writes)
+{
+	struct stag_region r = region(STAG_WRITE | STAG_READ);
+	uint8_t *at = NULL;
+
+	r.refuses = refuses_from_100_to_199;
+	stag_add(&t, &r, &rng);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 100, 1, &at), STAG_REFUSED);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem), &at), STAG_REFUSED);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem) + 1, &at), STAG_BOUNDS);
+	ck_assert_ptr_null(at);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 100, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 200, 1, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 150, 0, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ, r.stag, r.base + 150, 1, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, 0, r.stag, r.base + 150, 1, &at), STAG_OK);
+	stag_remove(&t, &r);
+}
+
+END_TEST
+
 START_TEST(numbers_are_spread_and_say_nothing)
 {
 	static struct stag_region r[1000];
@@ -112,6 +141,7 @@ stag_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, exact_range);
 	tcase_add_test(tc, rights_domain_and_revocation);
+	tcase_add_test(tc, the_owner_may_refuse_writes);
 	tcase_add_test(tc, numbers_are_spread_and_say_nothing);
 }
 
