@@ -365,7 +365,6 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		config_error(&rep, 0, "out of memory");
 		return -ENOMEM;
 	}
-	b.cfg->smcr.links_max = 1; /* no setting until more links are supported */
 	if (strlen(path) >= sizeof(b.cfg->path))
 		config_error(&rep, 0, "the path is longer than %zu characters", sizeof(b.cfg->path) - 1);
 	else

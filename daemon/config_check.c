@@ -104,6 +104,9 @@ check_limits(struct config_build *b)
 
 	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
 		config_error(b->rep, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
+	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
+		config_error(b->rep, config_line(src, "add_link_retry"),
+		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		const struct config_service *svc = &b->cfg->services[i];
 
