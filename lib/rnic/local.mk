@@ -23,6 +23,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw_passive.c \
 	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
 	lib/rnic/siw_qp.c \
+	lib/rnic/siw_route.c \
 	lib/rnic/siw_rx.c \
 	lib/rnic/siw_tx.c \
 	lib/rnic/siw_wr.c
@@ -33,7 +34,8 @@ check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
 	tests/unit/check_siw_pdata \
-	tests/unit/check_siw_raw
+	tests/unit/check_siw_raw \
+	tests/unit/check_siw_route
 tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_LDADD = lib/libsiw.la $(UNIT_LIBS)
@@ -46,4 +48,7 @@ tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_raw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_raw_LDADD = lib/libsiw.la $(UNIT_LIBS)
+tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_route_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_siw_route_LDADD = lib/libsiw.la $(UNIT_LIBS)
 endif

@@ -245,6 +245,11 @@ struct rnic_ops {
 	/* One event into *ev: true, or false when there is none. */
 	bool (*poll_event)(struct rnic_dev *, struct rnic_event *ev);
 
+	/* Is there a way from this port to that of a peer, as far as can be told without asking it? Sends nothing.
+	 * Says which devices are worth trying first; a peer that is said to be out of reach may be tried all the same.
+	 * NULL = always. */
+	bool (*reaches)(struct rnic_dev *, const struct rnic_gid *);
+
 	/* What follows is for devices that need the event loop; any of it may be NULL. */
 
 	/* End of a loop turn: transmit what was posted, one system call a link. */

@@ -59,6 +59,16 @@ if_name(const struct ifaddrs *list, const struct sockaddr_storage *addr)
 	return NULL;
 }
 
+/* 0 for the loopback interface: there is no saying by its routes which peers it reaches. */
+static unsigned
+if_index(const struct ifaddrs *list, const char *name)
+{
+	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
+		if (strcmp(i->ifa_name, name) == 0 && (i->ifa_flags & IFF_LOOPBACK) != 0)
+			return 0;
+	return if_nametoindex(name);
+}
+
 static void
 if_mac(const struct ifaddrs *list, const char *name, uint8_t mac[6])
 {
@@ -87,7 +97,7 @@ if_mtu_code(const char *name)
 	return code;
 }
 
-/* MAC and MTU of the interface that has our address. */
+/* Facts of the interface that has our address. The MAC stays what it was at first: peers know us by it. */
 static void
 learn_interface(struct siw_dev *dev)
 {
@@ -96,12 +106,15 @@ learn_interface(struct siw_dev *dev)
 	const char *name;
 
 	dev->mtu_code = 3;
+	dev->if_index = 0;
 	if (getifaddrs(&list) < 0)
 		list = NULL;
 	name = if_name(list, &dev->cfg.addr);
 	if (name != NULL) {
-		if_mac(list, name, dev->mac);
+		if (memcmp(dev->mac, none, 6) == 0)
+			if_mac(list, name, dev->mac);
 		dev->mtu_code = if_mtu_code(name);
+		dev->if_index = if_index(list, name);
 	}
 	freeifaddrs(list);
 	if (memcmp(dev->mac, none, 6) == 0) {
@@ -119,7 +132,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	*info = (struct rnic_info){
 		.provider = "siw",
 		.transport = RNIC_TRANSPORT_IWARP,
-		.port = RNIC_PORT_UP,
+		.port = dev->port_state,
 		.mtu_code = dev->mtu_code,
 		.mpa_port = dev->port,
 		.max_qp = dev->cfg.max_qp,
@@ -243,7 +256,7 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
 
-	if (dev->accept_more || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
+	if (dev->accept_more || dev->port_events != 0 || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
 	    !list_empty(&dev->cq_list) || !list_empty(&dev->ev_list))
 		return dev->now_ns;
 	return timerq_next(&dev->timers);
@@ -307,6 +320,7 @@ static const struct rnic_ops siw_ops = {
 	.confirm = siw_confirm,
 	.poll = siw_poll,
 	.poll_event = siw_poll_event,
+	.reaches = siw_reaches,
 	.flush = siw_flush,
 	.deadline = deadline,
 	.progress = progress,
@@ -357,6 +371,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 		.loop = *loop,
 		.rng = rng,
 		.listen_fd = -1,
+		.port_state = RNIC_PORT_UP,
 	};
 	timerq_init(&dev->timers);
 	list_init(&dev->pending);
@@ -385,6 +400,24 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	}
 	*out = &dev->dev;
 	return 0;
+}
+
+void
+siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+
+	if (dev->port_state == to)
+		return;
+	dev->port_state = to;
+	/* The user hears of each time that the port was down, and last of what it is now: an "up" that was not polled
+	 * yet is old news. */
+	if (to == RNIC_PORT_DOWN) {
+		dev->port_events = 1u << RNIC_EV_PORT_DOWN;
+	} else {
+		dev->port_events |= 1u << RNIC_EV_PORT_UP;
+		learn_interface(dev);
+	}
 }
 
 void

@@ -48,6 +48,10 @@ void siw_config_init(struct siw_config *);
 int siw_open(
     const struct siw_config *, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev, const char **err);
 
+/* What the interface of the device's address does: gives RNIC_EV_PORT_DOWN or RNIC_EV_PORT_UP when that is news. The
+ * device itself cannot know; its links break when the caller of poll_event takes them down. Starts as up. */
+void siw_set_port_state(struct rnic_dev *, enum rnic_port_state);
+
 /* Counters for `smcrctl devices` and the tests. */
 struct siw_stats {
 	uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;

@@ -150,21 +150,20 @@ connect_io(void *arg, int fd, unsigned events, int64_t now_ns)
 		read_reply(qp);
 }
 
-/* Address of the peer's MPA port; its family has to be ours. */
-static int
-remote_addr(const struct siw_dev *dev, const struct rnic_remote *r, struct sockaddr_storage *ss)
+int
+siw_remote_addr(const struct siw_dev *dev, const struct rnic_gid *gid, uint16_t port, struct sockaddr_storage *ss)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	bool v4 = memcmp(r->gid.b, mapped, sizeof(mapped)) == 0;
+	bool v4 = memcmp(gid->b, mapped, sizeof(mapped)) == 0;
 
 	*ss = dev->cfg.addr; /* family, and the scope of a link-local address */
 	if (v4 != (ss->ss_family == AF_INET))
 		return -EAFNOSUPPORT;
 	if (v4)
-		memcpy(&((struct sockaddr_in *)(void *)ss)->sin_addr, r->gid.b + 12, 4);
+		memcpy(&((struct sockaddr_in *)(void *)ss)->sin_addr, gid->b + 12, 4);
 	else
-		memcpy(&((struct sockaddr_in6 *)(void *)ss)->sin6_addr, r->gid.b, 16);
-	siw_set_port(ss, r->mpa_port);
+		memcpy(&((struct sockaddr_in6 *)(void *)ss)->sin6_addr, gid->b, 16);
+	siw_set_port(ss, port);
 	return 0;
 }
 
@@ -174,7 +173,7 @@ start_connect(struct siw_qp *qp)
 	struct siw_dev *dev = qp->dev;
 	struct sockaddr_storage local = dev->cfg.addr, ss;
 	const int on = 1;
-	int rc = remote_addr(dev, &qp->remote, &ss);
+	int rc = siw_remote_addr(dev, &qp->remote.gid, qp->remote.mpa_port, &ss);
 
 	if (rc < 0)
 		return rc;

@@ -3,7 +3,8 @@
  * memory and its list of calls; siw_qp.c: queue pairs and their events;
  * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
  * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
- * stream; siw_linger.c: sockets that have only a last word to say.
+ * stream; siw_linger.c: sockets that have only a last word to say;
+ * siw_route.c: the kernel's routes.
  */
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
@@ -51,6 +52,9 @@ struct siw_dev {
 	uint64_t mr_bytes;
 	uint8_t mac[6];
 	uint8_t mtu_code;
+	unsigned if_index; /* of our address; 0 = loopback, or not known */
+	enum rnic_port_state port_state;
+	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
 	uint16_t port;
 	int listen_fd;
 	bool accept_more;          /* connections may wait on listen_fd */
@@ -304,6 +308,12 @@ int siw_qp_expect(struct rnic_qp *);
 
 /* Both sides' qp_connect: the passive one only says whom it wants. */
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
+/* The peer's address and MPA port; -EAFNOSUPPORT when its family is not ours. */
+int siw_remote_addr(const struct siw_dev *, const struct rnic_gid *, uint16_t port, struct sockaddr_storage *);
+
+/* -- siw_route.c -- */
+
+bool siw_reaches(struct rnic_dev *, const struct rnic_gid *);
 
 /* -- siw_linger.c -- */
 

@@ -162,6 +162,19 @@ siw_event(struct siw_qp *qp, enum rnic_event_type type)
 		list_push(&qp->dev->ev_list, &qp->ev_node);
 }
 
+/* Down before up: the port's state is what the last event says. */
+static bool
+poll_port_event(struct siw_dev *dev, struct rnic_event *ev)
+{
+	enum rnic_event_type type = dev->port_events & 1u << RNIC_EV_PORT_DOWN ? RNIC_EV_PORT_DOWN : RNIC_EV_PORT_UP;
+
+	if (dev->port_events == 0)
+		return false;
+	dev->port_events &= ~(1u << type);
+	*ev = (struct rnic_event){ .type = type };
+	return true;
+}
+
 bool
 siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 {
@@ -175,6 +188,8 @@ siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 	struct list_node *n = list_first(&dev->ev_list);
 	struct siw_qp *qp;
 
+	if (poll_port_event(dev, ev))
+		return true;
 	if (n == NULL)
 		return false;
 	qp = CONTAINER_OF(n, struct siw_qp, ev_node);

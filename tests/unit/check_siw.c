@@ -58,6 +58,84 @@ START_TEST(query_tells_the_device)
 
 END_TEST
 
+static bool
+port_event(enum rnic_event_type *type)
+{
+	struct rnic_event ev;
+	bool got = a.dev->ops->poll_event(a.dev, &ev);
+
+	if (got) {
+		ck_assert_ptr_null(ev.qp);
+		*type = ev.type;
+	}
+	return got;
+}
+
+START_TEST(the_ports_state_is_told_once)
+{
+	struct siw_config c = config();
+	enum rnic_event_type type;
+
+	open_both(&c, &c);
+	ck_assert_int_eq(rnic_query(a.dev).port, RNIC_PORT_UP);
+	siw_set_port_state(a.dev, RNIC_PORT_UP);
+	ck_assert(!port_event(&type));
+	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
+	siw_set_port_state(a.dev, RNIC_PORT_DOWN);
+	siw_set_port_state(a.dev, RNIC_PORT_DOWN);
+	ck_assert_int_eq(rnic_query(a.dev).port, RNIC_PORT_DOWN);
+	ck_assert_int_le(a.dev->ops->deadline(a.dev), poll_loop_now());
+	ck_assert(port_event(&type));
+	ck_assert_int_eq(type, RNIC_EV_PORT_DOWN);
+	ck_assert(!port_event(&type));
+	/* up and down unseen: down is what counts */
+	siw_set_port_state(a.dev, RNIC_PORT_UP);
+	siw_set_port_state(a.dev, RNIC_PORT_DOWN);
+	ck_assert(port_event(&type));
+	ck_assert_int_eq(type, RNIC_EV_PORT_DOWN);
+	ck_assert(!port_event(&type));
+	siw_set_port_state(a.dev, RNIC_PORT_UP);
+	ck_assert(port_event(&type));
+	ck_assert_int_eq(type, RNIC_EV_PORT_UP);
+	/* down and up unseen: links went down meanwhile */
+	siw_set_port_state(a.dev, RNIC_PORT_DOWN);
+	siw_set_port_state(a.dev, RNIC_PORT_UP);
+	ck_assert(port_event(&type));
+	ck_assert_int_eq(type, RNIC_EV_PORT_DOWN);
+	ck_assert(port_event(&type));
+	ck_assert_int_eq(type, RNIC_EV_PORT_UP);
+	ck_assert(!port_event(&type));
+	ck_assert_int_eq(rnic_query(a.dev).port, RNIC_PORT_UP);
+	close_both();
+}
+
+END_TEST
+
+/* Ports that are down are the engine's business: the device goes on with what it has. */
+START_TEST(port_events_come_before_those_of_queue_pairs)
+{
+	struct siw_config c = config();
+	enum rnic_event_type type;
+	struct rnic_event ev;
+
+	open_connected(&c);
+	b.dev->ops->qp_disconnect(b.qp, false);
+	while (stats(&a).bytes_sent == 0 || a.dev->ops->deadline(a.dev) > poll_loop_now()) {
+		poll_loop_turn(&a.loop, &a.dev, 1, 1);
+		turn_one(&b, 0);
+	}
+	siw_set_port_state(a.dev, RNIC_PORT_DOWN);
+	ck_assert(port_event(&type));
+	ck_assert_int_eq(type, RNIC_EV_PORT_DOWN);
+	while (!a.dev->ops->poll_event(a.dev, &ev))
+		poll_loop_turn(&a.loop, &a.dev, 1, 1);
+	ck_assert_int_eq(ev.type, RNIC_EV_QP_ERROR);
+	ck_assert_ptr_eq(ev.qp, a.qp);
+	close_both();
+}
+
+END_TEST
+
 /* The completion waits for the peer's RNIC, not for TCP: while the peer does not read there is none. */
 START_TEST(no_completion_while_the_peer_does_not_read)
 {
@@ -795,6 +873,8 @@ siw_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, connects_writes_sends_both_ways);
 	tcase_add_test(tc, query_tells_the_device);
+	tcase_add_test(tc, the_ports_state_is_told_once);
+	tcase_add_test(tc, port_events_come_before_those_of_queue_pairs);
 	tcase_add_test(tc, no_completion_while_the_peer_does_not_read);
 	tcase_add_test(tc, a_peer_that_does_not_answer_breaks_the_qp);
 	tcase_add_test(tc, a_peer_that_takes_nothing_breaks_the_qp);
