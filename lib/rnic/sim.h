@@ -26,12 +26,15 @@ enum sim_fate {
 	SIM_LOSE,    /* the link breaks before it */
 	SIM_TEAR,    /* the link breaks after a part of a write was placed */
 	SIM_UNACKED, /* delivered, then the link breaks: no successful completion of it */
+	SIM_GHOST, /* completed though it does not arrive, nor does anything behind it; the link breaks later (4.6.1) */
+	SIM_DROP,  /* completed though it does not arrive, and nothing else happens: a peer that does not listen */
+	SIM_HOLD,  /* not yet: asked again a little later; what is behind it on its way waits too */
 };
 
 /* How a link breaks. */
 enum sim_cut {
 	SIM_CUT_RESET,  /* both ends notice soon; nothing on the way arrives */
-	SIM_CUT_LATE,   /* an end that has not noticed yet still gets what is on the way to it */
+	SIM_CUT_LATE,   /* an end that has not noticed yet still gets what is on the way to it, maybe much later */
 	SIM_CUT_SILENT, /* nothing passes; an end notices when a request of its own is not answered */
 };
 
@@ -39,6 +42,7 @@ enum sim_cut {
 struct sim_msg {
 	struct rnic_dev *from;
 	struct rnic_dev *to;
+	uint32_t qpn; /* of the sender */
 	enum rnic_wr_op op;
 	const uint8_t *data;
 	size_t len;
@@ -98,11 +102,15 @@ void sim_live(const struct sim_fabric *, struct sim_live *);
 
 /* Breaks the n-th (modulo their number) connected link of the fabric: false when there is none. */
 bool sim_break(struct sim_fabric *, uint32_t n, enum sim_cut);
+/* The link that this QP is an end of: false when it is not connected. */
+bool sim_break_qp(struct rnic_dev *, uint32_t qpn, enum sim_cut);
 void sim_port(struct rnic_dev *, enum rnic_port_state);
 /* The device answers nothing any more, and does not know it. */
 void sim_freeze(struct rnic_dev *, bool frozen);
 /* The device is unplugged. */
 void sim_gone(struct rnic_dev *);
+/* Requests of this device are not completed until it is off again, though they arrive. */
+void sim_withhold(struct rnic_dev *, bool on);
 /* iWARP: a firewall drops every MPA connection to this device. */
 void sim_block_connect(struct rnic_dev *, bool blocked);
 

@@ -14,6 +14,7 @@
 #define MS 1000000LL
 #define QP_TIMERS 3
 #define WIRE_NS_PER_BYTE_DIV 8 /* 8 bytes a ns: long messages take longer */
+#define HOLD_NS (100 * US)     /* a message that is held back is looked at again */
 
 void
 sim_config_init(struct sim_config *cfg)
@@ -345,13 +346,30 @@ chan_die(struct sim_chan *chan)
 	timer_cancel(&chan->fab->timers, &chan->timer);
 }
 
+/* What is on its way takes longer: a network that retransmits. */
+static void
+chan_delay(struct sim_chan *chan, int64_t by_ns)
+{
+	LIST_FOREACH(n, &chan->msgs) {
+		struct sim_parcel *par = CONTAINER_OF(n, struct sim_parcel, node);
+
+		if (par->left)
+			par->at_ns += by_ns;
+	}
+	chan->last_ns += by_ns;
+	if (timer_armed(&chan->timer))
+		chan_next(chan);
+}
+
 /* One end of a link that breaks. */
 static void
 cut_end(struct sim_qp *qp, enum sim_cut cut, int64_t notice_ns)
 {
 	if (qp == NULL)
 		return;
-	if (cut != SIM_CUT_LATE && qp->chan != NULL)
+	if (qp->chan != NULL && cut == SIM_CUT_LATE)
+		chan_delay(qp->chan, draw(qp->dev->fab, 0, rng_below(&qp->dev->fab->rng, 2) * notice_ns));
+	else if (qp->chan != NULL)
 		chan_die(qp->chan);
 	if (cut != SIM_CUT_SILENT)
 		arm_fail(qp, qp->dev->fab->now_ns + notice_ns, RNIC_WC_RETRY_EXC, "connection lost");
@@ -463,7 +481,18 @@ refuse(struct sim_chan *chan, struct sim_qp *to, const char *why)
 		arm_fail(from, chan->fab->now_ns + delay(chan->fab), RNIC_WC_REMOTE_ERR, why);
 }
 
-/* Where a write goes, or NULL when the key or the range is wrong. */
+static bool
+denied(const struct rnic_mr *mr, uint64_t off, uint32_t len)
+{
+	if (mr->deny_unit == 0)
+		return false;
+	for (uint64_t i = off / mr->deny_unit; i <= (off + len - 1) / mr->deny_unit && i < 256; i++)
+		if ((mr->deny[i / 64] >> (i % 64) & 1) != 0)
+			return true;
+	return false;
+}
+
+/* Where a write goes, or NULL when the key or the range is wrong, or its owner lets nobody in any more. */
 static uint8_t *
 write_target(const struct sim_qp *to, const struct sim_parcel *par)
 {
@@ -474,7 +503,8 @@ write_target(const struct sim_qp *to, const struct sim_parcel *par)
 			continue;
 		if (mr->base.pd != &to->pd->base || (mr->access & RNIC_ACCESS_REMOTE_WRITE) == 0 ||
 		    par->raddr < mr->base.addr || par->raddr - mr->base.addr > mr->base.len ||
-		    par->len > mr->base.len - (par->raddr - mr->base.addr))
+		    par->len > mr->base.len - (par->raddr - mr->base.addr) ||
+		    denied(&mr->base, par->raddr - mr->base.addr, par->len))
 			return NULL;
 		return mr->base.buf + (par->raddr - mr->base.addr);
 	}
@@ -532,17 +562,52 @@ static enum sim_fate
 fate(struct sim_chan *chan, const struct sim_parcel *par)
 {
 	struct sim_fabric *fab = chan->fab;
+	struct sim_qp *from = sim_qp_get(fab, chan->from);
 	struct sim_msg msg = { .from = &chan->from_dev->base,
 		.to = &chan->to_dev->base,
+		.qpn = from != NULL ? from->base.qpn : 0,
 		.op = par->op,
 		.data = par->data,
 		.len = par->len,
 		.nr = fab->msg_cnt + 1 };
 
+	enum sim_fate f = SIM_DELIVER;
+
 	if (par->half)
-		return SIM_DELIVER;
-	fab->msg_cnt++;
-	return fab->cfg.filter == NULL ? SIM_DELIVER : fab->cfg.filter(fab->cfg.ctx, &msg);
+		return f;
+	if (chan->ghost)
+		f = SIM_DROP;
+	else if (fab->cfg.filter != NULL)
+		f = fab->cfg.filter(fab->cfg.ctx, &msg);
+	fab->msg_cnt += f != SIM_HOLD;
+	return f;
+}
+
+/* Acknowledged, and nowhere to be seen. */
+static void
+vanish(struct sim_chan *chan, struct sim_parcel *par)
+{
+	sim_log(chan->fab, "%s -> %s %u bytes vanish", chan->from_dev->info.name, chan->to_dev->info.name, par->len);
+	if (par->wr != NULL) {
+		answer(par->wr);
+		par->wr = NULL;
+	}
+	parcel_free(chan, par);
+}
+
+/* From here on the receiving adapter acknowledges what its host never gets; the link breaks when that was believed. */
+static void
+haunt(struct sim_chan *chan, struct sim_qp *to)
+{
+	struct sim_fabric *fab = chan->fab;
+	struct sim_qp *from = sim_qp_get(fab, chan->from);
+	int64_t at = fab->now_ns + 2 * fab->cfg.delay_max_ns + fab->cfg.ack_max_ns + fab->cfg.confirm_ns;
+
+	chan->ghost = true;
+	at += draw(fab, 0, fab->cfg.retry_ns);
+	if (from != NULL)
+		arm_fail(from, at, RNIC_WC_RETRY_EXC, "connection lost");
+	arm_fail(to, at + delay(fab), RNIC_WC_RETRY_EXC, "connection lost");
 }
 
 /* The link breaks at this message: true when it is not to be delivered. */
@@ -552,7 +617,7 @@ meets_cut(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par, enum
 	struct sim_fabric *fab = chan->fab;
 	uint8_t *dst = f == SIM_TEAR && par->op == RNIC_WR_WRITE ? write_target(to, par) : NULL;
 
-	if (f == SIM_DELIVER || f == SIM_UNACKED)
+	if (f != SIM_LOSE && f != SIM_TEAR)
 		return false;
 	if (dst != NULL)
 		memcpy(dst, par->data, rng_below(&fab->rng, par->len));
@@ -606,8 +671,18 @@ deliver(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 	enum sim_fate f = fate(chan, par);
 	enum arrival a;
 
+	if (f == SIM_HOLD) {
+		timer_arm(&fab->timers, &chan->timer, fab->now_ns + HOLD_NS);
+		return false;
+	}
 	if (meets_cut(chan, to, par, f))
 		return false;
+	if (f == SIM_GHOST)
+		haunt(chan, to);
+	if (f == SIM_GHOST || f == SIM_DROP) {
+		vanish(chan, par);
+		return true;
+	}
 	a = par->op == RNIC_WR_WRITE ? write_arrives(chan, to, par) : send_arrives(chan, to, par);
 	if (a != ARRIVED)
 		return false;
@@ -692,6 +767,8 @@ answer_fire(struct timer *t, int64_t now_ns)
 	struct list_node *n;
 
 	qp->dev->fab->now_ns = now_ns;
+	if (qp->dev->withhold)
+		return;
 	while ((n = list_first(&qp->sq)) != NULL) {
 		struct sim_wr *wr = CONTAINER_OF(n, struct sim_wr, node);
 
@@ -923,6 +1000,31 @@ sim_break(struct sim_fabric *fab, uint32_t n, enum sim_cut cut)
 	b = chan_target(a->chan);
 	cut_link(fab, a, b, cut);
 	return true;
+}
+
+bool
+sim_break_qp(struct rnic_dev *d, uint32_t qpn, enum sim_cut cut)
+{
+	struct sim_dev *dev = dev_of(d);
+	struct sim_qp *qp = qp_by_qpn(dev->fab, dev, qpn);
+
+	if (qp == NULL || qp->state != SIM_QP_READY)
+		return false;
+	cut_link(dev->fab, qp, chan_target(qp->chan), cut);
+	return true;
+}
+
+void
+sim_withhold(struct rnic_dev *d, bool on)
+{
+	struct sim_dev *dev = dev_of(d);
+	uint32_t pos = 0;
+	struct sim_qp *qp;
+
+	dev->withhold = on;
+	while (!on && (qp = idtable_next(&dev->fab->qps, &pos)) != NULL)
+		if (qp->dev == dev && !list_empty(&qp->sq) && qp->state == SIM_QP_READY)
+			timer_arm(&dev->fab->timers, &qp->answer_timer, dev->fab->now_ns);
 }
 
 void

@@ -26,7 +26,7 @@ struct sim_dev {
 	struct sim_fabric *fab;
 	struct list_node node;
 	struct rnic_info info;
-	bool frozen, gone, blocked;
+	bool frozen, gone, blocked, withhold;
 	struct list_node mrs;
 	struct list_node wcs; /* struct sim_done */
 	struct list_node events;
@@ -67,6 +67,7 @@ struct sim_chan {
 	int64_t held_ns;    /* since when the first one waits at a closed port; -1 = it does not */
 	size_t bytes;       /* payload on the way */
 	bool dead;          /* nothing more arrives */
+	bool ghost;         /* what comes is acknowledged and forgotten */
 	bool orphan;        /* its QP is gone or closed: freed when empty */
 };
 

@@ -640,6 +640,154 @@ START_TEST(late_link_still_places)
 
 END_TEST
 
+START_TEST(denied_units_are_refused)
+{
+	static const struct {
+		uint64_t off;
+		uint32_t len;
+		bool refused;
+	} writes[] = { { 0, 100, false }, { 100, 1, true }, { 199, 1, true }, { 50, 51, true }, { 150, 100, true },
+		{ 200, 100, false }, { 0, 300, true }, { 3300, 1, true }, { 3299, 1, false } };
+
+	for (unsigned k = 0; k < sizeof(writes) / sizeof(writes[0]); k++) {
+		struct sim_config cfg;
+
+		sim_config_init(&cfg);
+		setup(transport_of(_i), &cfg);
+		connect_both();
+		/* Units 1 and 132, of 100 bytes or 25. */
+		w.b.mr->deny_unit = writes[k].off >= 3000 ? 25 : 100;
+		w.b.mr->deny[0] = 1 << 1;
+		w.b.mr->deny[2] = 1 << (132 - 128);
+		ck_assert_int_eq(write_at(&w.a, 1, &w.b, writes[k].off, writes[k].len, RNIC_SIGNALED), 0);
+		run(100 * MS);
+		ck_assert_uint_eq(w.a.wc_cnt, 1);
+		ck_assert_int_eq(w.a.wc[0].status == RNIC_WC_OK, !writes[k].refused);
+		ck_assert_uint_eq(w.b.ev_cnt, writes[k].refused ? 1 : 0);
+		teardown(0);
+	}
+}
+
+END_TEST
+
+START_TEST(ghost_completes_what_does_not_arrive)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	connect_both();
+	recv_post(&w.b, 3);
+	w.fate = SIM_GHOST;
+	w.fate_nr = 2;
+	memset(w.a.buf, 'g', 10);
+	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
+	ck_assert_int_eq(write_at(&w.a, 2, &w.b, 100, 10, RNIC_SIGNALED), 0);
+	ck_assert_int_eq(send_msg(&w.a, 3, RNIC_SIGNALED), 0);
+	run(5000 * MS);
+	ck_assert_uint_eq(w.a.wc_cnt, 3);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(w.a.wc[i].status, RNIC_WC_OK);
+	ck_assert_uint_eq(w.b.buf[100], 0);
+	ck_assert_int_eq(w.b.wc[0].status, RNIC_WC_OK); /* message 1; then the end */
+	ck_assert_int_eq(w.b.wc[1].status, RNIC_WC_FLUSHED);
+	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_QP_ERROR);
+	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
+	teardown(0);
+}
+
+END_TEST
+
+START_TEST(dropped_message_harms_nothing_else)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	connect_both();
+	recv_post(&w.b, 3);
+	w.fate = SIM_DROP;
+	w.fate_nr = 1;
+	for (unsigned i = 1; i <= 2; i++)
+		ck_assert_int_eq(send_msg(&w.a, i, RNIC_SIGNALED), 0);
+	run(5000 * MS);
+	ck_assert_uint_eq(w.a.wc_cnt, 2);
+	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
+	ck_assert_uint_eq(w.b.wc_cnt, 1);
+	ck_assert_uint_eq(w.b.buf[2048], 2);
+	ck_assert_uint_eq(w.a.ev_cnt + w.b.ev_cnt, 0);
+	teardown(0);
+}
+
+END_TEST
+
+START_TEST(held_message_comes_later)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	connect_both();
+	recv_post(&w.a, 1);
+	recv_post(&w.b, 2);
+	w.fate = SIM_HOLD;
+	w.fate_nr = 1;
+	for (unsigned i = 1; i <= 2; i++)
+		ck_assert_int_eq(send_msg(&w.a, i, RNIC_SIGNALED), 0);
+	run(3000 * MS); /* longer than retry_ns */
+	ck_assert_uint_eq(w.a.wc_cnt + w.b.wc_cnt, 0);
+	w.fate_nr = 0;
+	run(10 * MS);
+	ck_assert_uint_eq(w.b.wc_cnt, 2);
+	ck_assert_uint_eq(w.b.buf[2048], 1);
+	ck_assert_uint_eq(w.a.wc_cnt, 2);
+	ck_assert_int_eq(w.a.wc[1].status, RNIC_WC_OK);
+	teardown(0);
+}
+
+END_TEST
+
+START_TEST(completions_are_withheld)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	connect_both();
+	recv_post(&w.b, 2);
+	sim_withhold(w.a.dev, true);
+	for (unsigned i = 1; i <= 2; i++)
+		ck_assert_int_eq(send_msg(&w.a, i, RNIC_SIGNALED), 0);
+	run(3000 * MS);
+	ck_assert_uint_eq(w.b.wc_cnt, 2);
+	ck_assert_uint_eq(w.a.wc_cnt, 0);
+	sim_withhold(w.a.dev, false);
+	run(1 * MS);
+	ck_assert_uint_eq(w.a.wc_cnt, 2);
+	ck_assert_uint_eq(w.a.ev_cnt, 0);
+	teardown(0);
+}
+
+END_TEST
+
+START_TEST(one_link_is_broken_by_its_qp)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	ck_assert(!sim_break_qp(w.a.dev, w.a.qp->qpn, SIM_CUT_RESET));
+	connect_both();
+	ck_assert(!sim_break_qp(w.a.dev, w.a.qp->qpn ^ 1, SIM_CUT_RESET));
+	ck_assert(sim_break_qp(w.b.dev, w.b.qp->qpn, SIM_CUT_RESET));
+	run(100 * MS);
+	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_QP_ERROR);
+	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
+	teardown(0);
+}
+
+END_TEST
+
 START_TEST(same_seed_same_run)
 {
 	uint32_t qpn[2];
@@ -683,6 +831,12 @@ sim_case(TCase *tc)
 	tcase_add_loop_test(tc, device_gone, 0, 2);
 	tcase_add_test(tc, graceful_disconnect_delivers);
 	tcase_add_test(tc, late_link_still_places);
+	tcase_add_loop_test(tc, denied_units_are_refused, 0, 2);
+	tcase_add_loop_test(tc, ghost_completes_what_does_not_arrive, 0, 2);
+	tcase_add_loop_test(tc, dropped_message_harms_nothing_else, 0, 2);
+	tcase_add_loop_test(tc, held_message_comes_later, 0, 2);
+	tcase_add_loop_test(tc, completions_are_withheld, 0, 2);
+	tcase_add_loop_test(tc, one_link_is_broken_by_its_qp, 0, 2);
 	tcase_add_test(tc, same_seed_same_run);
 }
 
