@@ -65,6 +65,9 @@ struct flow_half {
 	enum smcr_reason reason;
 	const char *detail;
 	struct smcr_diag diag;
+	struct smcr_conn *conn; /* the engine's, while the session has it */
+	int64_t waits_ns;       /* since when there was no progress past waits_at (watch.c) */
+	uint64_t waits_at;
 };
 
 struct flow {

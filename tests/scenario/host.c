@@ -5,6 +5,7 @@
 
 #include "tests/scenario/session.h"
 #include "tests/scenario/trace.h"
+#include "tests/scenario/watch.h"
 
 #define ROUNDS_MAX 64  /* of events in one turn */
 #define SPIN_MAX 20000 /* turns without a pause in virtual time */
@@ -125,6 +126,8 @@ turn_fire(struct timer *t, int64_t now_ns)
 	run_events(h);
 	more = smcr_flush(h->eng);
 	drain_log(h);
+	if (h->turns % 16 == 0)
+		watch_groups(h);
 	free_dead(h);
 	plan_turn(h, more);
 }

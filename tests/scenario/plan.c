@@ -165,6 +165,14 @@ draw_fault(struct plan *p, struct rng *r)
 	}
 }
 
+/* What came later is drawn from numbers of its own, so that the seeds of before keep their meaning. */
+static void
+draw_more(struct plan *p, struct rng *r)
+{
+	if (p->drain == 1 && p->group_idle_ms <= 20000 && chance(r, 40))
+		p->drain = 2;
+}
+
 uint64_t
 plan_mix(uint64_t seed)
 {
@@ -189,6 +197,8 @@ plan_draw(struct plan *p, uint64_t seed)
 	if (chance(&r, 35))
 		for (uint32_t n = scale(&r, 1, 6); n > 0; n--)
 			draw_fault(p, &r);
+	rng_init_seeded(&r, plan_mix(~seed ^ 0x6d6f7265));
+	draw_more(p, &r);
 }
 
 static int

@@ -78,7 +78,7 @@ struct plan_fault {
 	X(urgent_per_mille, 0, 1000)	/* of the chunks */ \
 	X(abort_per_mille, 0, 1000) X(early_close_per_mille, 0, 1000) X(refuse_per_mille, 0, 1000) \
 	/* the end */ \
-	X(drain, 0, 1)			/* groups end in the orderly way; 0: engines are freed at once */ \
+	X(drain, 0, 2)			/* groups end in the orderly way, 2: by being idle; 0: engines are freed at once */ \
 	X(limit_ms, 1, 100000000)	/* all connections have ended by then */
 
 /* clang-format on */

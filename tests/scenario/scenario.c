@@ -7,6 +7,7 @@
 #include "tests/scenario/check.h"
 #include "tests/scenario/host.h"
 #include "tests/scenario/trace.h"
+#include "tests/scenario/watch.h"
 
 struct fault_timer {
 	struct timer timer;
@@ -25,6 +26,7 @@ struct scenario {
 	unsigned flow_cnt;
 	struct fault_timer fault[PLAN_FAULTS_MAX];
 	uint64_t messages;
+	struct watch watch;
 };
 
 /* -- fabric hooks -- */
@@ -288,22 +290,23 @@ all_idle(const struct scenario *s)
 	return true;
 }
 
+/* Groups end: because they are told to, or because nobody uses them. */
 static void
-drain(struct scenario *s)
+end_groups(struct scenario *s)
 {
-	int64_t until;
+	int64_t until = s->w.now_ns + settle_ns(s->plan) + (s->plan->group_idle_ms + 20000) * MS;
 
-	for (unsigned i = 0; i < s->plan->hosts; i++) {
+	for (unsigned i = 0; s->plan->drain == 1 && i < s->plan->hosts; i++) {
 		smcr_set_now(s->host[i].eng, s->w.now_ns);
 		smcr_drain(s->host[i].eng);
 		host_wake(&s->host[i]);
 	}
-	until = s->w.now_ns + settle_ns(s->plan) + (s->plan->group_idle_ms + 20000) * MS;
 	while (!all_idle(s) && s->w.fail_cnt < 50 && step(s, until))
 		;
 	for (unsigned i = 0; i < s->plan->hosts; i++)
 		if (!smcr_idle(s->host[i].eng))
-			world_fail(&s->w, "host%u is not idle after draining", i);
+			world_fail(&s->w, "host%u: groups do not end %s", i,
+			    s->plan->drain == 1 ? "after draining" : "though nobody uses them");
 }
 
 static void
@@ -343,12 +346,13 @@ judge(struct scenario *s)
 	run_for(s, settle_ns(s->plan));
 	check_quiet(s->host, s->plan->hosts);
 	if (s->plan->drain != 0)
-		drain(s);
+		end_groups(s);
 }
 
 static void
 scenario_fini(struct scenario *s)
 {
+	watch_stop(&s->watch);
 	for (unsigned i = 0; i < s->plan->hosts; i++)
 		host_fini(&s->host[i]);
 	check_memory(&s->w, s->fab);
@@ -379,6 +383,7 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 	}
 	make_flows(s);
 	arm_faults(s);
+	watch_start(&s->watch, &s->w, p, s->host, s->flow, s->flow_cnt);
 	run_flows(s);
 	judge(s);
 	collect(s, st);

@@ -62,7 +62,7 @@ session_end(struct session *s, bool reset)
 	world_log(s->h->w, "flow %u %s ends%s", s->f->nr, side(s), reset ? " with a reset" : "");
 	if (s->conn != NULL)
 		smcr_release(s->conn);
-	s->conn = NULL;
+	s->conn = half(s)->conn = NULL;
 	if (s->app != NULL)
 		reset ? stcp_abort(s->app) : stcp_close(s->app);
 	if (s->role == SMCR_CLIENT)
@@ -93,6 +93,7 @@ open_conn(struct session *s)
 	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err)
 	                                               : smcr_open(s->h->eng, &o, &err);
 	half(s)->opened = s->conn != NULL;
+	half(s)->conn = s->conn;
 	if (s->conn == NULL)
 		session_end(s, true);
 }
@@ -188,9 +189,27 @@ app_ready(struct session *s)
 	return false;
 }
 
+/* The application sees and sends nothing before the connection is established. */
+static void
+check_early(const struct session *s)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	if (s->conn == NULL || s->f->prewarm)
+		return;
+	if (smcr_rx_data(s->conn, iov, &urgent) > 0 || smcr_rx_eof(s->conn))
+		world_fail(
+		    s->h->w, "flow %u %s: data can be read before the connection is established", s->f->nr, side(s));
+	if (smcr_tx_space(s->conn, iov) > 0)
+		world_fail(
+		    s->h->w, "flow %u %s: data can be sent before the connection is established", s->f->nr, side(s));
+}
+
 static void
 setup_io(struct session *s)
 {
+	check_early(s);
 	if (stcp_state(s->mid) == STCP_OPEN) {
 		clc_in(s);
 		clc_out(s);
@@ -402,7 +421,7 @@ fell_back(struct session *s)
 	s->left_len = smcr_clc_leftover(s->conn, s->left, sizeof(s->left));
 	h->closed = true;
 	smcr_release(s->conn);
-	s->conn = NULL;
+	s->conn = h->conn = NULL;
 	s->mode = SESSION_TCP;
 	session_wake(s);
 }
@@ -426,6 +445,10 @@ session_event(struct session *s, unsigned events)
 		world_fail(s->h->w, "flow %u %s: event %x after release", s->f->nr, side(s), events);
 	if (s->mode == SESSION_DEAD)
 		return;
+	if (s->mode == SESSION_SETUP && !s->f->prewarm && !s->aborted &&
+	    (events & (SMCR_EV_READABLE | SMCR_EV_WRITABLE)) != 0 && (events & SMCR_EV_ESTABLISHED) == 0)
+		world_fail(
+		    s->h->w, "flow %u %s: event %x before the connection is established", s->f->nr, side(s), events);
 	if ((events & SMCR_EV_PROPOSAL) != 0) {
 		s->admit = true;
 		want_server(s);
