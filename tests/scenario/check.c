@@ -114,9 +114,12 @@ static const struct host *
 host_of_gid(const struct host *hosts, unsigned cnt, const struct rnic_gid *gid)
 {
 	for (unsigned i = 0; i < cnt; i++)
-		if (hosts[i].dev != NULL) {
-			struct rnic_info info = rnic_query(hosts[i].dev);
+		for (unsigned k = 0; k < hosts[i].dev_cnt; k++) {
+			struct rnic_info info;
 
+			if (hosts[i].dev[k].dev == NULL)
+				continue;
+			info = rnic_query(hosts[i].dev[k].dev);
 			if (memcmp(&info.gid, gid, sizeof(*gid)) == 0)
 				return &hosts[i];
 		}

@@ -1,6 +1,7 @@
 /* A daemon process in virtual time; see host.h. */
 #include "tests/scenario/host.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/scenario/session.h"
@@ -23,11 +24,29 @@ host_wake(struct host *h)
 		world_arm(h->w, &h->turn, at);
 }
 
+static bool
+dev_ready(const struct host *h)
+{
+	for (unsigned i = 0; i < h->dev_cnt; i++)
+		if (h->dev[i].dev != NULL && sim_ready(h->dev[i].dev))
+			return true;
+	return false;
+}
+
 void
 host_check_device(struct host *h)
 {
-	if (h->dev != NULL && sim_ready(h->dev))
+	if (dev_ready(h))
 		host_wake(h);
+}
+
+struct rnic_dev *
+host_first_dev(const struct host *h)
+{
+	for (unsigned i = 0; i < h->dev_cnt; i++)
+		if (h->dev[i].dev != NULL)
+			return h->dev[i].dev;
+	return NULL;
 }
 
 void
@@ -93,14 +112,14 @@ plan_turn(struct host *h, bool more)
 {
 	int64_t now = h->w->now_ns, at = smcr_deadline(h->eng);
 
-	h->quiet = !more && list_empty(&h->dirty) && (h->dev == NULL || !sim_ready(h->dev));
+	h->quiet = !more && list_empty(&h->dirty) && !dev_ready(h);
 	h->idle_turns = at > now && h->quiet ? 0 : h->idle_turns + 1;
 	if (h->idle_turns == SPIN_MAX)
 		world_fail(h->w, "host%u: the engine spins: deadline %lld ns from now, more %d", h->nr,
 		    (long long)(at - now), more);
 	if (more || !list_empty(&h->dirty) || at <= now)
 		at = now + US;
-	if (h->dev != NULL && sim_ready(h->dev))
+	if (dev_ready(h))
 		host_wake(h);
 	if (at != INT64_MAX && (!timer_armed(&h->turn) || h->turn.at_ns > at))
 		world_arm(h->w, &h->turn, at);
@@ -135,51 +154,47 @@ turn_fire(struct timer *t, int64_t now_ns)
 /* -- devices -- */
 
 static void
-plug(struct host *h)
+plug(struct host_dev *hd)
 {
+	struct host *h = hd->h;
 	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(h->nr + 1) } };
-	uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)h->dev_cnt, (uint8_t)(h->nr + 1) };
+	uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)h->dev_made, (uint8_t)(h->nr + 1) };
 	char name[16];
 
-	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_cnt);
-	gid.b[14] = (uint8_t)h->dev_cnt++;
-	h->dev = sim_dev_new(h->fab, name, h->plan->iwarp != 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
-	if (h->dev == NULL || smcr_add_device(h->eng, h->dev) != 0)
+	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
+	gid.b[14] = (uint8_t)h->dev_made++;
+	hd->dev = sim_dev_new(
+	    h->fab, name, h->plan->iwarp != 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
+	if (hd->dev == NULL || smcr_add_device(h->eng, hd->dev) != 0)
 		world_fail(h->w, "host%u: no device", h->nr);
 }
 
 static void
-dev_fire(struct timer *t, int64_t now_ns)
+back_fire(struct timer *t, int64_t now_ns)
 {
-	struct host *h = CONTAINER_OF(t, struct host, dev_timer);
+	struct host_dev *hd = CONTAINER_OF(t, struct host_dev, back);
 
-	(void)now_ns;
-	plug(h);
-	host_wake(h);
-}
-
-static void
-unplug(struct host *h)
-{
-	if (h->dev == NULL)
-		return;
-	smcr_set_now(h->eng, h->w->now_ns);
-	smcr_remove_device(h->eng, h->dev);
-	h->dev->ops->free(h->dev);
-	h->dev = NULL;
-	host_wake(h);
+	smcr_set_now(hd->h->eng, now_ns);
+	plug(hd);
+	host_wake(hd->h);
 }
 
 void
-host_unplug(struct host *h, int64_t back_ns)
+host_unplug(struct host_dev *hd, int64_t back_ns)
 {
-	if (h->dev == NULL)
+	struct host *h = hd->h;
+
+	if (hd->dev == NULL)
 		return;
 	if (world_chance(h->w, 500))
-		sim_gone(h->dev);
-	unplug(h);
+		sim_gone(hd->dev);
+	smcr_set_now(h->eng, h->w->now_ns);
+	smcr_remove_device(h->eng, hd->dev);
+	hd->dev->ops->free(hd->dev);
+	hd->dev = NULL;
+	host_wake(h);
 	if (back_ns != INT64_MAX)
-		world_arm(h->w, &h->dev_timer, back_ns);
+		world_arm(h->w, &hd->back, back_ns);
 }
 
 /* -- listeners -- */
@@ -236,12 +251,15 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	cfg->sndbuf_size = p->sndbuf_kb * 1024;
 	cfg->sq_depth = p->sq_depth;
 	cfg->rq_depth = p->rq_depth;
+	cfg->links_max = (p->links_one >> nr & 1) != 0 ? 1 : p->links_max;
 	cfg->rfc_cursors = (p->rfc_cursors >> nr & 1) != 0;
 #define COPY(name) cfg->name = p->name
 	COPY(clc_ms);
 	COPY(llc_ms);
 	COPY(confirm_link_ms);
 	COPY(add_link_ms);
+	COPY(add_link_retry_ms);
+	COPY(add_link_retry_max_ms);
 	COPY(keepalive_ms);
 	COPY(keepalive_answer_ms);
 	COPY(group_idle_ms);
@@ -254,19 +272,28 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 #undef COPY
 }
 
-void
-host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabric *fab, struct host *all, unsigned nr)
+static void
+start_engine(struct host *h)
 {
 	struct smcr_config cfg;
 
-	*h = (struct host){ .w = w, .plan = p, .fab = fab, .all = all, .nr = nr };
+	engine_config(h->plan, h->nr, &cfg);
+	h->eng = smcr_new(&cfg, &h->rng, h->w->now_ns);
+	if (h->eng == NULL)
+		abort();
+	trace_attach(h->trace, h->nr, h->eng);
+}
+
+void
+host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabric *fab, struct trace *trace,
+    struct host *all, unsigned nr)
+{
+	*h = (struct host){ .w = w, .plan = p, .fab = fab, .trace = trace, .all = all, .nr = nr };
 	rng_init_seeded(&h->rng, rng_u64(&w->rng));
-	engine_config(p, nr, &cfg);
-	h->eng = smcr_new(&cfg, &h->rng, w->now_ns);
+	start_engine(h);
 	list_init(&h->sessions);
 	list_init(&h->dirty);
 	world_timer_init(w, &h->turn, turn_fire);
-	world_timer_init(w, &h->dev_timer, dev_fire);
 	h->ingress = (struct stcp_listener){ .accept = ingress_accept, .arg = h };
 	h->egress = (struct stcp_listener){ .accept = egress_accept, .arg = h };
 	h->server = (struct stcp_listener){ .accept = server_accept, .arg = h };
@@ -278,19 +305,43 @@ host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabr
 	h->app_net = h->mid_net;
 	h->app_net.delay_min_ns /= 4;
 	h->app_net.delay_max_ns /= 4;
-	if ((p->no_device >> nr & 1) == 0)
-		plug(h);
+	h->dev_cnt = (p->no_device >> nr & 1) != 0 ? 0 : plan_devs(p, nr);
+	for (unsigned i = 0; i < h->dev_cnt; i++) {
+		h->dev[i].h = h;
+		world_timer_init(w, &h->dev[i].back, back_fire);
+		plug(&h->dev[i]);
+	}
 }
 
-void
-host_fini(struct host *h)
+static void
+end_process(struct host *h)
 {
 	LIST_FOREACH(n, &h->sessions)
 		session_free(CONTAINER_OF(n, struct session, node));
 	smcr_free(h->eng);
 	h->eng = NULL;
-	if (h->dev != NULL)
-		h->dev->ops->free(h->dev);
+}
+
+void
+host_restart(struct host *h)
+{
+	end_process(h);
+	trace_forget(h->trace, h->nr);
+	start_engine(h);
+	for (unsigned i = 0; i < h->dev_cnt; i++)
+		if (h->dev[i].dev != NULL && smcr_add_device(h->eng, h->dev[i].dev) != 0)
+			world_fail(h->w, "host%u: no device", h->nr);
+	host_wake(h);
+}
+
+void
+host_fini(struct host *h)
+{
+	end_process(h);
+	for (unsigned i = 0; i < h->dev_cnt; i++) {
+		if (h->dev[i].dev != NULL)
+			h->dev[i].dev->ops->free(h->dev[i].dev);
+		world_timer_fini(h->w, &h->dev[i].back);
+	}
 	world_timer_fini(h->w, &h->turn);
-	world_timer_fini(h->w, &h->dev_timer);
 }

@@ -13,6 +13,14 @@
 #include "tests/scenario/stcp.h"
 
 struct trace;
+struct host;
+
+/* A place for a device: the one that is plugged in, or will be. */
+struct host_dev {
+	struct host *h;
+	struct rnic_dev *dev; /* NULL: none (any more) */
+	struct timer back;    /* a new one is plugged in */
+};
 
 struct host {
 	struct world *w;
@@ -23,20 +31,21 @@ struct host {
 	unsigned nr;
 	struct rng rng; /* the engine's */
 	struct smcr *eng;
-	struct rnic_dev *dev; /* NULL: none (any more) */
-	unsigned dev_cnt;     /* devices so far, for their names */
+	struct host_dev dev[PLAN_DEVS_MAX];
+	unsigned dev_cnt;  /* places */
+	unsigned dev_made; /* devices so far, for their names */
 	struct list_node sessions;
 	struct list_node dirty;
 	struct timer turn;
 	int64_t stalled_until_ns;
-	struct timer dev_timer; /* a device comes back */
 	uint64_t turns, idle_turns;
 	bool quiet; /* nothing was left to do at the last turn */
 	struct stcp_listener ingress, egress, server;
 	struct stcp_net app_net, mid_net;
 };
 
-void host_init(struct host *, struct world *, const struct plan *, struct sim_fabric *, struct host *all, unsigned nr);
+void host_init(struct host *, struct world *, const struct plan *, struct sim_fabric *, struct trace *,
+    struct host *all, unsigned nr);
 /* Ends all sessions and frees engine and device. */
 void host_fini(struct host *);
 /* Something is to be done: a turn comes soon. */
@@ -44,8 +53,12 @@ void host_wake(struct host *);
 /* Called after the fabric ran. */
 void host_check_device(struct host *);
 void host_stall(struct host *, int64_t until_ns);
-/* Unplugs the device; a new one comes at back_ns (INT64_MAX: never). */
-void host_unplug(struct host *, int64_t back_ns);
+/* Unplugs a device; a new one comes at back_ns (INT64_MAX: never). */
+void host_unplug(struct host_dev *, int64_t back_ns);
+/* The process dies and a new one is started: another peer id, no connection, no group. */
+void host_restart(struct host *);
+/* The first device that is there; NULL: none. */
+struct rnic_dev *host_first_dev(const struct host *);
 /* A client connects to this host's ingress. */
 struct stcp_end *host_client(struct host *, struct flow *, struct stcp_user);
 void host_prewarm(struct host *, struct flow *);

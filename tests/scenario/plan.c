@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "rnic/sim.h"
 
 struct field {
 	const char *name;
@@ -30,6 +31,9 @@ static const char *const fault_names[FAULT_KIND_CNT] = {
 	[FAULT_KILL] = "kill",
 	[FAULT_BLOCK] = "block",
 	[FAULT_DRAIN] = "drain",
+	[FAULT_WITHHOLD] = "withhold",
+	[FAULT_HOLD] = "hold",
+	[FAULT_RESTART] = "restart",
 };
 
 const char *
@@ -167,8 +171,49 @@ draw_fault(struct plan *p, struct rng *r)
 
 /* What came later is drawn from numbers of its own, so that the seeds of before keep their meaning. */
 static void
+draw_links(struct plan *p, struct rng *r)
+{
+	bool several = chance(r, 60);
+
+	p->devs0 = several ? even(r, 1, PLAN_DEVS_MAX) : 1;
+	p->devs1 = several ? even(r, 1, PLAN_DEVS_MAX) : 1;
+	p->devs2 = several ? even(r, 1, PLAN_DEVS_MAX) : 1;
+	p->devs3 = several ? even(r, 1, PLAN_DEVS_MAX) : 1;
+	p->links_max = chance(r, 30) ? 1 : chance(r, 60) ? 2 : even(r, 3, 4);
+	p->links_one = chance(r, 10) ? 1u << rng_below(r, p->hosts) : 0;
+	p->add_link_retry_ms = scale(r, 10, 10000);
+	p->add_link_retry_max_ms = p->add_link_retry_ms * even(r, 1, 16);
+}
+
+/* Those that a group of several links should survive, and a few more. */
+static void
+draw_link_fault(struct plan *p, struct rng *r)
+{
+	static const enum fault_kind kinds[] = { FAULT_BREAK, FAULT_BREAK, FAULT_FATE, FAULT_FATE, FAULT_PORT,
+		FAULT_FREEZE, FAULT_GONE, FAULT_WITHHOLD, FAULT_HOLD, FAULT_HOLD, FAULT_STALL, FAULT_RESTART };
+	struct plan_fault *f = &p->fault[p->fault_cnt];
+
+	if (p->fault_cnt == PLAN_FAULTS_MAX)
+		return;
+	p->fault_cnt++;
+	f->kind = kinds[rng_below(r, sizeof(kinds) / sizeof(kinds[0]))];
+	f->at_ms = scale(r, 0, p->spread_ms + p->wave_ms + 500);
+	f->host = rng_below(r, p->hosts);
+	f->arg = even(r, 0, 2);
+	f->for_ms = scale(r, 1, f->kind == FAULT_HOLD ? 2000 : 5000);
+	if (f->kind == FAULT_FATE) {
+		f->arg = scale(r, 1, 3000);
+		f->for_ms = even(r, SIM_LOSE, SIM_GHOST);
+	}
+}
+
+static void
 draw_more(struct plan *p, struct rng *r)
 {
+	draw_links(p, r);
+	if (p->links_max > 1 && chance(r, 50))
+		for (uint32_t n = scale(r, 1, 5); n > 0; n--)
+			draw_link_fault(p, r);
 	if (p->drain == 1 && p->group_idle_ms <= 20000 && chance(r, 40))
 		p->drain = 2;
 }
@@ -277,6 +322,14 @@ plan_print(const struct plan *p, FILE *out)
 	for (unsigned i = 0; i < p->fault_cnt; i++)
 		fprintf(out, "fault=%s,%u,%u,%u,%u\n", fault_names[p->fault[i].kind], p->fault[i].at_ms,
 		    p->fault[i].host, p->fault[i].arg, p->fault[i].for_ms);
+}
+
+unsigned
+plan_devs(const struct plan *p, unsigned host)
+{
+	const uint32_t cnt[PLAN_HOSTS_MAX] = { p->devs0, p->devs1, p->devs2, p->devs3 };
+
+	return cnt[host];
 }
 
 bool

@@ -11,20 +11,24 @@
 #include <stdio.h>
 
 #define PLAN_HOSTS_MAX 4
+#define PLAN_DEVS_MAX 3
 #define PLAN_FAULTS_MAX 16
 #define PLAN_FLOWS_MAX 1000
 
 enum fault_kind {
 	FAULT_NONE,
-	FAULT_BREAK,  /* a link breaks: arg = how (enum sim_cut) */
-	FAULT_FATE,   /* message number arg breaks its link: for_ms = enum sim_fate */
-	FAULT_PORT,   /* host's port is down for for_ms */
-	FAULT_FREEZE, /* host's device answers nothing for for_ms */
-	FAULT_GONE,   /* host's device is unplugged; a new one comes after for_ms */
-	FAULT_STALL,  /* host's process does not run for for_ms */
-	FAULT_KILL,   /* the middle of flow arg gets RST from the network */
-	FAULT_BLOCK,  /* iWARP: no MPA connection to host for for_ms */
-	FAULT_DRAIN,  /* host stops offering groups */
+	FAULT_BREAK,    /* a link breaks: arg = how (enum sim_cut) */
+	FAULT_FATE,     /* message number arg breaks its link: for_ms = enum sim_fate */
+	FAULT_PORT,     /* the port of host's device arg is down for for_ms */
+	FAULT_FREEZE,   /* host's device arg answers nothing for for_ms */
+	FAULT_GONE,     /* host's device arg is unplugged; a new one comes after for_ms */
+	FAULT_STALL,    /* host's process does not run for for_ms */
+	FAULT_KILL,     /* the middle of flow arg gets RST from the network */
+	FAULT_BLOCK,    /* iWARP: no MPA connection to host's device arg for for_ms */
+	FAULT_DRAIN,    /* host stops offering groups */
+	FAULT_WITHHOLD, /* requests of host's device arg are not completed for for_ms */
+	FAULT_HOLD,     /* the next LLC message is held back for for_ms */
+	FAULT_RESTART,  /* host's process dies; a new one starts at once */
 	FAULT_KIND_CNT,
 };
 
@@ -44,6 +48,8 @@ struct plan_fault {
 	X(two_way, 0, 1) \
 	X(iwarp, 0, 1) \
 	X(no_device, 0, 15)		/* bit per host */ \
+	X(devs0, 1, PLAN_DEVS_MAX) X(devs1, 1, PLAN_DEVS_MAX)	/* devices of each host */ \
+	X(devs2, 1, PLAN_DEVS_MAX) X(devs3, 1, PLAN_DEVS_MAX) \
 	X(other_subnet, 0, 15) \
 	X(rdma_delay_us, 1, 100000) X(rdma_spread_us, 0, 100000) X(ack_us, 0, 100000) \
 	X(confirm_ms, 0, 1000)		/* completions wait for rnic confirm */ \
@@ -60,6 +66,8 @@ struct plan_fault {
 	X(elem_code_min, 0, 5) X(elem_code_max, 0, 5) \
 	X(sndbuf_kb, 1, 1024) X(sq_depth, 4, 4096) X(rq_depth, 2, 4096) \
 	X(rfc_cursors, 0, 15)		/* bit per host */ \
+	X(links_max, 1, 8) X(links_one, 0, 15)	/* bit per host that has but one */ \
+	X(add_link_retry_ms, 1, 600000) X(add_link_retry_max_ms, 1, 600000) \
 	X(clc_ms, 1, 600000) X(llc_ms, 1, 600000) X(confirm_link_ms, 1, 600000) X(add_link_ms, 1, 600000) \
 	X(keepalive_ms, 0, 600000) X(keepalive_answer_ms, 1, 600000) \
 	X(group_idle_ms, 1, 600000) X(rmb_idle_ms, 1, 600000) \
@@ -104,6 +112,7 @@ void plan_print(const struct plan *, FILE *);
 const char *plan_fault_str(enum fault_kind);
 /* Something may reset connections that their applications did not ask for. */
 bool plan_faulty(const struct plan *);
+unsigned plan_devs(const struct plan *, unsigned host);
 /* Some connections are aborted, so that an element may stay without its peer's acknowledgement. */
 bool plan_aborts(const struct plan *);
 /* Some connections may end up on TCP. */

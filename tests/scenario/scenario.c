@@ -8,12 +8,15 @@
 #include "tests/scenario/host.h"
 #include "tests/scenario/trace.h"
 #include "tests/scenario/watch.h"
+#include "wire/cdc.h"
 
 struct fault_timer {
 	struct timer timer;
 	struct scenario *s;
 	struct plan_fault f;
 	bool undo; /* it is on: the timer ends it */
+	uint64_t held_nr;
+	int64_t held_until_ns;
 };
 
 struct scenario {
@@ -39,6 +42,26 @@ on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
 	world_fail(&s->w, "%s: breach of the device contract: %s", rnic_query((struct rnic_dev *)dev).name, what);
 }
 
+/* The next LLC message, once the time of such a fault has come, is held back for a while. */
+static bool
+hold_back(struct scenario *s, uint64_t nr)
+{
+	for (unsigned i = 0; i < s->plan->fault_cnt; i++) {
+		struct fault_timer *ft = &s->fault[i];
+
+		if (ft->f.kind != FAULT_HOLD || s->w.now_ns < ft->f.at_ms * MS)
+			continue;
+		if (ft->held_nr == 0) {
+			ft->held_nr = nr;
+			ft->held_until_ns = s->w.now_ns + ft->f.for_ms * MS;
+			world_log(&s->w, "fault hold: message %llu", (unsigned long long)nr);
+		}
+		if (ft->held_nr == nr && s->w.now_ns < ft->held_until_ns)
+			return true;
+	}
+	return false;
+}
+
 static enum sim_fate
 on_message(void *ctx, const struct sim_msg *msg)
 {
@@ -48,6 +71,8 @@ on_message(void *ctx, const struct sim_msg *msg)
 	for (unsigned i = 0; i < s->plan->fault_cnt; i++)
 		if (s->plan->fault[i].kind == FAULT_FATE && s->plan->fault[i].arg == msg->nr)
 			return (enum sim_fate)s->plan->fault[i].for_ms;
+	if (msg->op == RNIC_WR_SEND && msg->len > 0 && msg->data[0] != CDC_TYPE && hold_back(s, msg->nr))
+		return SIM_HOLD;
 	return SIM_DELIVER;
 }
 
@@ -91,6 +116,7 @@ static void
 fault_start(struct scenario *s, const struct plan_fault *f)
 {
 	struct host *h = &s->host[f->host % s->plan->hosts];
+	struct host_dev *hd = &h->dev[h->dev_cnt > 0 ? f->arg % h->dev_cnt : 0];
 	struct flow *victim = &s->flow[f->arg % s->plan->flows];
 
 	world_log(&s->w, "fault %s host%u arg %u for %u ms", plan_fault_str(f->kind), h->nr, f->arg, f->for_ms);
@@ -99,15 +125,15 @@ fault_start(struct scenario *s, const struct plan_fault *f)
 		(void)sim_break(s->fab, (uint32_t)world_draw(&s->w, 0, 1000), (enum sim_cut)(f->arg % 3));
 		break;
 	case FAULT_PORT:
-		if (h->dev != NULL)
-			sim_port(h->dev, RNIC_PORT_DOWN);
+		if (hd->dev != NULL)
+			sim_port(hd->dev, RNIC_PORT_DOWN);
 		break;
 	case FAULT_FREEZE:
-		if (h->dev != NULL)
-			sim_freeze(h->dev, true);
+		if (hd->dev != NULL)
+			sim_freeze(hd->dev, true);
 		break;
 	case FAULT_GONE:
-		host_unplug(h, s->w.now_ns + f->for_ms * MS);
+		host_unplug(hd, s->w.now_ns + f->for_ms * MS);
 		break;
 	case FAULT_STALL:
 		host_stall(h, s->w.now_ns + f->for_ms * MS);
@@ -119,8 +145,15 @@ fault_start(struct scenario *s, const struct plan_fault *f)
 		}
 		break;
 	case FAULT_BLOCK:
-		if (h->dev != NULL)
-			sim_block_connect(h->dev, true);
+		if (hd->dev != NULL)
+			sim_block_connect(hd->dev, true);
+		break;
+	case FAULT_WITHHOLD:
+		if (hd->dev != NULL)
+			sim_withhold(hd->dev, true);
+		break;
+	case FAULT_RESTART:
+		host_restart(h);
 		break;
 	case FAULT_DRAIN:
 		smcr_set_now(h->eng, s->w.now_ns);
@@ -129,6 +162,7 @@ fault_start(struct scenario *s, const struct plan_fault *f)
 		break;
 	case FAULT_NONE:
 	case FAULT_FATE:
+	case FAULT_HOLD:
 	case FAULT_KIND_CNT:
 		break;
 	}
@@ -138,15 +172,18 @@ static void
 fault_stop(struct scenario *s, const struct plan_fault *f)
 {
 	struct host *h = &s->host[f->host % s->plan->hosts];
+	struct rnic_dev *dev = h->dev[h->dev_cnt > 0 ? f->arg % h->dev_cnt : 0].dev;
 
-	if (h->dev == NULL)
+	if (dev == NULL)
 		return;
 	if (f->kind == FAULT_PORT)
-		sim_port(h->dev, RNIC_PORT_UP);
+		sim_port(dev, RNIC_PORT_UP);
 	else if (f->kind == FAULT_FREEZE)
-		sim_freeze(h->dev, false);
+		sim_freeze(dev, false);
 	else if (f->kind == FAULT_BLOCK)
-		sim_block_connect(h->dev, false);
+		sim_block_connect(dev, false);
+	else if (f->kind == FAULT_WITHHOLD)
+		sim_withhold(dev, false);
 }
 
 static void
@@ -172,7 +209,7 @@ arm_faults(struct scenario *s)
 		ft->s = s;
 		ft->f = s->plan->fault[i];
 		world_timer_init(&s->w, &ft->timer, fault_fire);
-		if (ft->f.kind != FAULT_FATE)
+		if (ft->f.kind != FAULT_FATE && ft->f.kind != FAULT_HOLD)
 			world_arm(&s->w, &ft->timer, ft->f.at_ms * MS);
 	}
 }
@@ -375,12 +412,9 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 	s->plan = p;
 	world_init(&s->w, plan_mix(~p->seed), log);
 	s->fab = make_fabric(s);
-	s->trace = trace_new(&s->w, plan_faulty(p));
-	for (unsigned i = 0; i < p->hosts; i++) {
-		host_init(&s->host[i], &s->w, p, s->fab, s->host, i);
-		s->host[i].trace = s->trace;
-		trace_attach(s->trace, i, s->host[i].eng, (p->rfc_cursors >> i & 1) != 0);
-	}
+	s->trace = trace_new(&s->w, p);
+	for (unsigned i = 0; i < p->hosts; i++)
+		host_init(&s->host[i], &s->w, p, s->fab, s->trace, s->host, i);
 	make_flows(s);
 	arm_faults(s);
 	watch_start(&s->watch, &s->w, p, s->host, s->flow, s->flow_cnt);

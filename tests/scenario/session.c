@@ -87,8 +87,8 @@ open_conn(struct session *s)
 	o.subnet_cnt = 1;
 	o.subnet[0] = (struct smcr_subnet){ .addr = { 10, 0, (uint8_t)(s->h->plan->other_subnet >> s->h->nr & 1), 0 },
 		.prefix_len = 24 };
-	if (s->h->dev != NULL)
-		o.local_addr = rnic_query(s->h->dev).gid;
+	if (host_first_dev(s->h) != NULL)
+		o.local_addr = rnic_query(host_first_dev(s->h)).gid;
 	s->mode = SESSION_SETUP;
 	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err)
 	                                               : smcr_open(s->h->eng, &o, &err);

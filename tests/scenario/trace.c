@@ -8,15 +8,18 @@
 #include "wire/describe.h"
 
 struct trace *
-trace_new(struct world *w, bool faulty)
+trace_new(struct world *w, const struct plan *p)
 {
 	struct trace *t = must_calloc(1, sizeof(*t));
 
 	t->w = w;
-	t->faulty = faulty;
+	t->faulty = plan_faulty(p);
+	t->llc_ns = p->llc_ms * MS;
 	list_init(&t->groups);
-	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
+	for (unsigned i = 0; i < TRACE_BUCKETS; i++) {
 		list_init(&t->conns[i]);
+		list_init(&t->aliases[i]);
+	}
 	return t;
 }
 
@@ -25,9 +28,12 @@ trace_free(struct trace *t)
 {
 	struct list_node *n;
 
-	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
+	for (unsigned i = 0; i < TRACE_BUCKETS; i++) {
 		while ((n = list_pop(&t->conns[i])) != NULL)
 			free(CONTAINER_OF(n, struct tconn, node));
+		while ((n = list_pop(&t->aliases[i])) != NULL)
+			free(CONTAINER_OF(n, struct talias, node));
+	}
 	while ((n = list_pop(&t->groups)) != NULL)
 		free(CONTAINER_OF(n, struct tgroup, node));
 	free(t);
@@ -80,6 +86,31 @@ trace_group(const struct watcher *wr, uint32_t id)
 	g->host = wr->host;
 	list_push(&wr->t->groups, &g->node);
 	return g;
+}
+
+uint32_t
+trace_first_rkey(const struct trace *t, uint32_t rkey)
+{
+	LIST_FOREACH(n, &t->aliases[rkey % TRACE_BUCKETS]) {
+		const struct talias *a = CONTAINER_OF(n, struct talias, node);
+
+		if (a->rkey == rkey)
+			return a->first;
+	}
+	return rkey;
+}
+
+void
+trace_alias(struct trace *t, uint32_t rkey, uint32_t known_as)
+{
+	struct talias *a;
+
+	if (trace_first_rkey(t, rkey) == trace_first_rkey(t, known_as))
+		return;
+	a = must_calloc(1, sizeof(*a));
+	a->rkey = rkey;
+	a->first = trace_first_rkey(t, known_as);
+	list_push_front(&t->aliases[rkey % TRACE_BUCKETS], &a->node);
 }
 
 bool
@@ -139,10 +170,32 @@ on_msg(void *ctx, const struct smcr_trace *m)
 }
 
 void
-trace_attach(struct trace *t, unsigned host, struct smcr *eng, bool rfc_cursors)
+trace_attach(struct trace *t, unsigned host, struct smcr *eng)
 {
-	t->watcher[host] = (struct watcher){ .t = t, .eng = eng, .host = host, .rfc_cursors = rfc_cursors };
+	t->watcher[host] = (struct watcher){ .t = t, .host = host };
 	smcr_set_trace(eng, on_msg, &t->watcher[host]);
+}
+
+void
+trace_forget(struct trace *t, unsigned host)
+{
+	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
+		LIST_FOREACH(n, &t->conns[i]) {
+			struct tconn *c = CONTAINER_OF(n, struct tconn, node);
+
+			if (c->host == host) {
+				list_remove(n);
+				free(c);
+			}
+		}
+	LIST_FOREACH(n, &t->groups) {
+		struct tgroup *g = CONTAINER_OF(n, struct tgroup, node);
+
+		if (g->host == host) {
+			list_remove(n);
+			free(g);
+		}
+	}
 }
 
 void

@@ -7,14 +7,17 @@
 #define SMCRD_SCENARIO_TRACE_H
 
 #include "smcr/smcr.h"
+#include "tests/scenario/plan.h"
 #include "tests/scenario/world.h"
 
 struct trace;
 
-struct trace *trace_new(struct world *, bool faulty);
+struct trace *trace_new(struct world *, const struct plan *);
 void trace_free(struct trace *);
 /* Messages of this engine are watched from now on. */
-void trace_attach(struct trace *, unsigned host, struct smcr *, bool rfc_cursors);
+void trace_attach(struct trace *, unsigned host, struct smcr *);
+/* The host's process ended: what was seen of it means nothing any more. */
+void trace_forget(struct trace *, unsigned host);
 /* The middle of a connection was ended by the other side: what was not confirmed by then never will be. */
 void trace_middle_ended(struct trace *, unsigned host, uint32_t conn_id);
 

@@ -15,13 +15,16 @@ static bool
 position(const struct cdc_cursor *c, uint32_t size, uint32_t base, uint64_t from, uint64_t *pos)
 {
 	uint32_t usable = size - base;
-	uint64_t wrap = from / usable;
+	int64_t wrap = (int64_t)(from / usable), at;
 
 	if (c->count < base || c->count >= size)
 		return false;
-	wrap += (uint16_t)(c->wrap - (uint16_t)wrap);
-	*pos = wrap * usable + (c->count - base);
-	return *pos >= from;
+	wrap += (int16_t)(uint16_t)(c->wrap - (uint16_t)wrap);
+	at = wrap * usable + (c->count - base);
+	if (at < (int64_t)from)
+		return false;
+	*pos = (uint64_t)at;
+	return true;
 }
 
 /* A consumer cursor alone moves only for a reason (4.5.1), which a message that has come meanwhile may have ended. */
@@ -66,12 +69,36 @@ check_start(const struct watcher *wr, const struct smcr_trace *m, const struct t
 		trace_bad(wr, c, "first CDC message has sequence %u", msg->seq);
 }
 
+/* The first message on another link (4.6.1). What was said behind the last completed message is said again: from the
+ * peer's consumer cursor at the earliest, and so are the flags. */
+static void
+moved(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct cdc_msg *msg)
+{
+	if (!c->out.any || m->link == c->out.link)
+		trace_bad(wr, c, "F on link %u though it did not move there", m->link);
+	if ((int16_t)(uint16_t)(msg->seq - c->out.seq) > 0)
+		trace_bad(wr, c, "F with sequence %u, only %u was sent", msg->seq, c->out.seq);
+	if (msg->token != c->peers.token)
+		trace_bad(wr, c, "F for token %08x, not %08x", msg->token, c->peers.token);
+	c->out.link = m->link;
+	c->out.prod = c->in.cons;
+	c->out.conn_flags = 0;
+	c->asked |= CDC_UPDATE_REQUESTED; /* whatever follows may be said */
+}
+
 static void
 sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct cdc_msg *msg)
 {
 	uint32_t base = base_of(wr, m), tx = c->peers.size - base, rx = c->mine.size - base;
 	uint64_t prod, cons;
 
+	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
+		moved(wr, m, c, msg);
+		return;
+	}
+	if (c->out.any && m->link != c->out.link)
+		trace_bad(wr, c, "CDC message on link %u, the last was on %u, without F", m->link, c->out.link);
+	c->out.link = m->link;
 	if (!c->out.any)
 		check_start(wr, m, c, msg);
 	else if (msg->seq != (uint16_t)(c->out.seq + 1))
@@ -107,7 +134,14 @@ received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, 
 {
 	uint32_t base = base_of(wr, m);
 
+	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
+		c->in.link = m->link;
+		return;
+	}
+	if (c->in.any && (m->link != c->in.link || (int16_t)(uint16_t)(msg->seq - c->in.seq) <= 0))
+		return; /* late */
 	c->in.any = true;
+	c->in.link = m->link;
 	c->in.seq = msg->seq;
 	c->in.prod_flags = msg->prod_flags;
 	c->asked |= msg->prod_flags;

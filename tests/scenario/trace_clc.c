@@ -2,11 +2,10 @@
 #include "tests/scenario/trace_int.h"
 
 static void
-take_elem(struct elem *e, const struct clc_accept *a)
+take_elem(const struct watcher *wr, struct elem *e, const struct clc_accept *a)
 {
 	*e = (struct elem){ .known = true,
-		.rkey = a->rkey,
-		.vaddr = a->vaddr,
+		.rkey = trace_first_rkey(wr->t, a->rkey),
 		.idx = a->rmbe_idx,
 		.size = clc_size_bytes(a->size_code),
 		.token = a->alert_token };
@@ -15,7 +14,7 @@ take_elem(struct elem *e, const struct clc_accept *a)
 static bool
 same_elem(const struct elem *a, const struct elem *b)
 {
-	return a->known && b->known && a->rkey == b->rkey && a->vaddr == b->vaddr && a->idx == b->idx;
+	return a->known && b->known && a->rkey == b->rkey && a->idx == b->idx;
 }
 
 /* An element that this host names now may not belong to another connection. */
@@ -93,14 +92,14 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 			trace_bad(wr, c, "Accept out of place");
 		c->accept = true;
 		c->first_contact = msg->accept.first_contact;
-		take_elem(&c->mine, &msg->accept);
+		take_elem(wr, &c->mine, &msg->accept);
 		check_mine(wr, c);
 		break;
 	case CLC_CONFIRM:
 		if (!c->client || !c->accept || c->confirm)
 			trace_bad(wr, c, "Confirm out of place");
 		c->confirm = true;
-		take_elem(&c->mine, &msg->accept);
+		take_elem(wr, &c->mine, &msg->accept);
 		check_mine(wr, c);
 		break;
 	case CLC_DECLINE:
@@ -120,12 +119,12 @@ received(const struct watcher *wr, struct tconn *c, const struct clc_msg *msg)
 	case CLC_ACCEPT:
 		c->accept = true;
 		c->first_contact = msg->accept.first_contact;
-		take_elem(&c->peers, &msg->accept);
+		take_elem(wr, &c->peers, &msg->accept);
 		note_peers(wr, c);
 		break;
 	case CLC_CONFIRM:
 		c->confirm = true;
-		take_elem(&c->peers, &msg->accept);
+		take_elem(wr, &c->peers, &msg->accept);
 		note_peers(wr, c);
 		break;
 	case CLC_DECLINE:

@@ -14,24 +14,29 @@
 
 struct watcher {
 	struct trace *t;
-	struct smcr *eng;
 	unsigned host;
-	bool rfc_cursors;
 };
 
 struct trace {
 	struct world *w;
-	bool faulty; /* links may break */
+	bool faulty;    /* links may break */
+	int64_t llc_ns; /* an answer is awaited for so long */
 	struct watcher watcher[PLAN_HOSTS_MAX];
 	struct list_node conns[TRACE_BUCKETS];
 	struct list_node groups;
+	struct list_node aliases[TRACE_BUCKETS]; /* struct talias by rkey */
+};
+
+/* An RMB has an rkey on each link; all mean the one it was known by first. */
+struct talias {
+	struct list_node node;
+	uint32_t rkey, first;
 };
 
 /* An RMB element as one side named it in its Accept or Confirm. */
 struct elem {
 	bool known;
-	uint32_t rkey;
-	uint64_t vaddr;
+	uint32_t rkey; /* the RMB's first */
 	uint8_t idx;
 	uint32_t size;
 	uint32_t token;
@@ -43,6 +48,7 @@ struct cdc_seen {
 	uint16_t seq;
 	uint64_t prod, cons; /* as positions */
 	uint8_t prod_flags, conn_flags;
+	uint8_t link; /* number; behind an F it is another one */
 };
 
 struct tconn {
@@ -60,14 +66,24 @@ struct tconn {
 	uint8_t asked; /* producer flags of the peer since our last message, and at it */
 };
 
-/* A link group: one link so far. */
+/* The exchange that changes the links (3.5.5.3), as one side knows of it. */
+struct texchange {
+	enum { EX_NONE, EX_ADD, EX_DELETE } kind;
+	uint8_t link_num; /* the link that is added or deleted */
+	uint8_t over;     /* and the one that carries the messages */
+	int64_t until_ns; /* who waits for an answer gives up then */
+};
+
 struct tgroup {
 	struct list_node node;
 	unsigned host;
 	uint32_t id;
 	uint32_t req_in[TRACE_LLC_TYPES], rsp_in[TRACE_LLC_TYPES];
 	uint32_t req_out[TRACE_LLC_TYPES], rsp_out[TRACE_LLC_TYPES];
-	bool confirmed; /* the CONFIRM LINK exchange is through */
+	uint8_t test_open[256]; /* TEST LINK requests of ours without an answer, by link number */
+	bool rkey_open;         /* a CONFIRM RKEY or DELETE RKEY of ours is not answered, over this link */
+	uint8_t rkey_over;
+	struct texchange exchange;
 	bool no_eyecatcher_in, no_eyecatcher_out;
 	bool deleted; /* DELETE LINK for all went out */
 	bool cdc;     /* a CDC message went by */
@@ -77,6 +93,9 @@ void trace_bad(const struct watcher *, const struct tconn *, const char *fmt, ..
     __attribute__((format(printf, 3, 4)));
 struct tconn *trace_conn(const struct watcher *, uint32_t id, bool make);
 struct tgroup *trace_group(const struct watcher *, uint32_t id);
+/* The RMB's first rkey. */
+uint32_t trace_first_rkey(const struct trace *, uint32_t rkey);
+void trace_alias(struct trace *, uint32_t rkey, uint32_t known_as);
 /* Both sides have said that they are through, or the connection never came to be. */
 bool trace_conn_over(const struct tconn *);
 

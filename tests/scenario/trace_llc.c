@@ -26,57 +26,179 @@ check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct
 			if (c->host != wr->host || !c->mine.known || trace_conn_over(c))
 				continue;
 			for (unsigned k = 0; k < msg->delete_rkey.cnt; k++)
-				if (msg->delete_rkey.rkeys[k] == c->mine.rkey)
+				if (trace_first_rkey(wr->t, msg->delete_rkey.rkeys[k]) == c->mine.rkey)
 					bad(wr, g, msg, "names an RMB in use");
 		}
 }
 
-static void
-check_request(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg)
+/* One that was cut off by the end of its link does not count: the next one goes over another link. */
+static bool
+changing(const struct watcher *wr, const struct tgroup *g, uint8_t over)
 {
-	uint32_t open = g->req_out[msg->type] - g->rsp_in[msg->type];
+	return g->exchange.kind != EX_NONE && g->exchange.over == over && wr->t->w->now_ns < g->exchange.until_ns;
+}
 
+static void
+check_alone(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+{
+	if (changing(wr, g, over))
+		bad(wr, g, msg, g->exchange.kind == EX_ADD ? "while a link is added" : "while a link is deleted");
+	if (g->rkey_open && g->rkey_over == over)
+		bad(wr, g, msg, "another RKEY exchange of ours is not through");
+}
+
+static void
+check_add_link(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+{
+	/* Either side may know of a device that came; the server's request begins an exchange, a client's does not. */
+	if (g->exchange.kind == EX_ADD && changing(wr, g, over))
+		bad(wr, g, msg, "while a link is added");
+}
+
+static void
+check_confirm_link(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+{
+	uint8_t nr = msg->confirm_link.link_num;
+
+	if (g->req_out[LLC_CONFIRM_LINK] == 0 && g->req_in[LLC_CONFIRM_LINK] == 0)
+		return; /* first contact */
+	if (g->exchange.kind != EX_ADD || g->exchange.link_num != nr || over != nr)
+		bad(wr, g, msg, "for a link that is not being added, or over another one");
+}
+
+/* A client's request is a plea and may go at any time. */
+static void
+check_delete_link(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+{
+	const struct texchange *x = &g->exchange;
+
+	if (msg->delete_link.all || g->req_out[LLC_CONFIRM_LINK] == 0)
+		return;
+	if (g->rkey_open && g->rkey_over == over)
+		bad(wr, g, msg, "an RKEY exchange of ours is not through");
+	if (x->kind == EX_DELETE && changing(wr, g, over))
+		bad(wr, g, msg, "while a link is deleted");
+	if (x->kind == EX_ADD && changing(wr, g, over) && x->link_num != msg->delete_link.link_num)
+		bad(wr, g, msg, "while another link is added");
+}
+
+static void
+check_request(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+{
 	switch (msg->type) {
 	case LLC_CONFIRM_LINK:
+		check_confirm_link(wr, g, msg, over);
+		break;
 	case LLC_ADD_LINK:
-		if (g->req_out[msg->type] > 0)
-			bad(wr, g, msg, "a second one on a group of one link");
+		check_add_link(wr, g, msg, over);
 		break;
 	case LLC_CONFIRM_RKEY:
+		check_alone(wr, g, msg, over);
+		break;
 	case LLC_DELETE_RKEY:
-		if (g->req_out[LLC_CONFIRM_RKEY] + g->req_out[LLC_DELETE_RKEY] >
-		    g->rsp_in[LLC_CONFIRM_RKEY] + g->rsp_in[LLC_DELETE_RKEY])
-			bad(wr, g, msg, "another RKEY exchange of ours is not through");
-		if (msg->type == LLC_DELETE_RKEY)
-			check_delete_rkey(wr, g, msg);
+		check_alone(wr, g, msg, over);
+		check_delete_rkey(wr, g, msg);
 		break;
 	case LLC_TEST_LINK:
-		if (open > 0)
+		if (g->test_open[over] > 0)
 			bad(wr, g, msg, "the last one was not answered");
+		break;
+	case LLC_DELETE_LINK:
+		check_delete_link(wr, g, msg, over);
 		break;
 	case LLC_ADD_LINK_CONT:
 	case LLC_CONFIRM_RKEY_CONT:
-	case LLC_DELETE_LINK:
 		break;
 	}
 }
 
+/* Which exchange goes on behind this message, sent or received. from_server: who wrote it. */
 static void
-sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg)
+follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
+{
+	int64_t until = wr->t->w->now_ns + wr->t->llc_ns;
+	struct texchange *x = &g->exchange;
+	bool req = !msg->response;
+
+	switch (msg->type) {
+	case LLC_ADD_LINK:
+		if (req && from_server)
+			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, until };
+		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
+			x->kind = EX_NONE;
+		x->until_ns = until;
+		break;
+	case LLC_CONFIRM_LINK:
+		x->until_ns = until;
+		if (!req && x->kind == EX_ADD && x->link_num == msg->confirm_link.link_num)
+			x->kind = EX_NONE;
+		break;
+	case LLC_DELETE_LINK:
+		if (msg->delete_link.all || !req)
+			x->kind = EX_NONE;
+		else if (from_server)
+			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, until };
+		else if (x->kind == EX_ADD && x->link_num == msg->delete_link.link_num)
+			x->kind = EX_NONE; /* the client gave it up */
+		break;
+	case LLC_ADD_LINK_CONT:
+		x->until_ns = until;
+		break;
+	case LLC_CONFIRM_RKEY:
+	case LLC_TEST_LINK:
+	case LLC_CONFIRM_RKEY_CONT:
+	case LLC_DELETE_RKEY:
+		break;
+	}
+}
+
+/* Rkeys of an RMB of the sender. */
+static void
+learn_rkeys(struct trace *t, const struct llc_msg *msg)
+{
+	if (msg->type == LLC_CONFIRM_RKEY && !msg->response)
+		for (unsigned i = 0; i < msg->confirm_rkey.other_cnt && i < LLC_LINKS_INLINE; i++)
+			trace_alias(t, msg->confirm_rkey.others[i].rkey, msg->confirm_rkey.rkey);
+	if (msg->type == LLC_ADD_LINK_CONT)
+		for (unsigned i = 0; i < msg->add_link_cont.left_cnt && i < LLC_PAIRS_PER_CONT; i++)
+			trace_alias(t, msg->add_link_cont.pairs[i].new_rkey, msg->add_link_cont.pairs[i].old_rkey);
+}
+
+static void
+sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
 	if (msg->type != LLC_CONFIRM_LINK && g->req_out[LLC_CONFIRM_LINK] + g->rsp_out[LLC_CONFIRM_LINK] == 0)
 		bad(wr, g, msg, "before CONFIRM LINK");
-	if (g->deleted && !msg->response && msg->type != LLC_TEST_LINK)
+	if (g->deleted && !msg->response && msg->type != LLC_TEST_LINK && msg->type != LLC_DELETE_LINK)
 		bad(wr, g, msg, "behind DELETE LINK for all");
 	if (msg->response)
 		check_response(wr, g, msg);
 	else
-		check_request(wr, g, msg);
+		check_request(wr, g, msg, over);
 	if (msg->type == LLC_CONFIRM_LINK)
 		g->no_eyecatcher_out = msg->confirm_link.no_eyecatcher;
 	if (msg->type == LLC_DELETE_LINK && !msg->response && msg->delete_link.all)
 		g->deleted = true; /* a client asks for it: the server's may cross */
+	if (msg->type == LLC_TEST_LINK && !msg->response)
+		g->test_open[over]++;
+	if ((msg->type == LLC_CONFIRM_RKEY || msg->type == LLC_DELETE_RKEY) && !msg->response) {
+		g->rkey_open = true;
+		g->rkey_over = over;
+	}
+	learn_rkeys(wr->t, msg);
 	(msg->response ? g->rsp_out : g->req_out)[msg->type]++;
+}
+
+static void
+received(struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+{
+	if (msg->type == LLC_TEST_LINK && msg->response && g->test_open[over] > 0)
+		g->test_open[over]--;
+	if ((msg->type == LLC_CONFIRM_RKEY || msg->type == LLC_DELETE_RKEY) && msg->response)
+		g->rkey_open = false; /* or goes on in CONTINUATIONs, which nothing of ours overtakes */
+	if (msg->type == LLC_CONFIRM_LINK)
+		g->no_eyecatcher_in = msg->confirm_link.no_eyecatcher;
+	(msg->response ? g->rsp_in : g->req_in)[msg->type]++;
 }
 
 void
@@ -88,11 +210,9 @@ trace_llc(const struct watcher *wr, const struct smcr_trace *m, struct tgroup *g
 		world_fail(wr->t->w, "host%u group %u: LLC message cannot be decoded", wr->host, g->id);
 		return;
 	}
-	if (m->sent) {
-		sent(wr, g, &msg);
-		return;
-	}
-	(msg.response ? g->rsp_in : g->req_in)[msg.type]++;
-	if (msg.type == LLC_CONFIRM_LINK)
-		g->no_eyecatcher_in = msg.confirm_link.no_eyecatcher;
+	if (m->sent)
+		sent(wr, g, &msg, m->link);
+	else
+		received(g, &msg, m->link);
+	follow_exchange(wr, g, &msg, m->link, (g->req_out[LLC_CONFIRM_LINK] > 0) == m->sent);
 }
