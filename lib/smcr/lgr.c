@@ -209,7 +209,7 @@ lgr_conn_gone(struct lgr *lgr)
 		return;
 	if (eng->draining)
 		lgr_delete(lgr, LLC_DELETE_OPERATOR);
-	else
+	else if (!timer_armed(&lgr->idle)) /* deleting an idle RMB is no use of the group */
 		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));
 }
 
