@@ -1,7 +1,7 @@
 # Deterministic runs of whole engines in virtual time; see run.c for how to use it by hand.
 check_PROGRAMS += tests/scenario/run
 check_TAP += tests/scenario/check_seeds.sh
-EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak
+EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak tests/scenario/seeds.txt
 tests_scenario_run_SOURCES = \
 	tests/scenario/run.c \
 	tests/scenario/scenario.c tests/scenario/scenario.h \

@@ -3,8 +3,8 @@
  *	one run; the same seed and settings repeat it exactly
  * run --soak COUNT [--first N] [--jobs N]
  *	many seeds, each in a process of its own
- * run --tap
- *	the fixed seeds and some random ones, as TAP
+ * run --tap [--seeds FILE]
+ *	the fixed seeds, those of the file and some random ones, as TAP
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,25 +16,35 @@
 #include <unistd.h>
 
 #include "tests/scenario/scenario.h"
+#include "tests/scenario/world.h"
 
 #define SETTINGS_MAX 64
 #define RUN_SECONDS 120 /* of real time: a run that takes longer hangs */
 #define TAP_FIXED 100
 #define TAP_RANDOM 400
+#define TAP_MAX 2000
+
+/* One run among many. */
+struct run_case {
+	uint64_t seed;
+	char set[64];  /* one setting, or "" */
+	char why[120]; /* what it is kept for, or "" */
+};
 
 struct options {
 	uint64_t seed;
 	const char *set[SETTINGS_MAX];
 	unsigned set_cnt;
 	const char *file;
+	const char *seeds;
 	bool verbose, plan, tap;
 	uint32_t soak, jobs;
 };
 
 static int
-make_plan(const struct options *o, uint64_t seed, struct plan *p)
+make_plan(const struct options *o, const struct run_case *c, struct plan *p)
 {
-	plan_draw(p, seed);
+	plan_draw(p, c->seed);
 	if (o->file != NULL) {
 		FILE *in = fopen(o->file, "r");
 		int line = in == NULL ? -1 : plan_load(p, in);
@@ -51,17 +61,21 @@ make_plan(const struct options *o, uint64_t seed, struct plan *p)
 			fprintf(stderr, "bad setting: %s\n", o->set[i]);
 			return -EINVAL;
 		}
+	if (*c->set != '\0' && plan_set(p, c->set) != 0) {
+		fprintf(stderr, "bad setting: %s\n", c->set);
+		return -EINVAL;
+	}
 	return 0;
 }
 
 static int
-run_one(const struct options *o, uint64_t seed, char *text, size_t cap)
+run_one(const struct options *o, const struct run_case *c, char *text, size_t cap)
 {
 	struct plan p;
 	struct scenario_stats st;
 	unsigned fails;
 
-	if (make_plan(o, seed, &p) != 0)
+	if (make_plan(o, c, &p) != 0)
 		return 2;
 	if (o->plan)
 		plan_print(&p, stdout);
@@ -70,7 +84,7 @@ run_one(const struct options *o, uint64_t seed, char *text, size_t cap)
 		printf(
 		    "seed %llu: %u flows: %u well, %u reset; %u on SMC-R, %u fallen back; %llu groups, %llu RMBs, "
 		    "%llu writes, %llu CDC, %llu LLC, %llu turns, %.1f s virtual: %s%s\n",
-		    (unsigned long long)seed, st.flows, st.ok, st.reset, st.smcr, st.fallback,
+		    (unsigned long long)c->seed, st.flows, st.ok, st.reset, st.smcr, st.fallback,
 		    (unsigned long long)st.groups, (unsigned long long)st.rmbs, (unsigned long long)st.writes,
 		    (unsigned long long)st.cdc, (unsigned long long)st.llc, (unsigned long long)st.turns,
 		    (double)st.virtual_ms / 1000, fails == 0 ? "ok" : "FAILED ", text);
@@ -81,12 +95,12 @@ run_one(const struct options *o, uint64_t seed, char *text, size_t cap)
 
 struct job {
 	pid_t pid;
-	uint64_t seed;
+	struct run_case c;
 	int out; /* what it has to say */
 };
 
 static void
-job_start(const struct options *o, struct job *j, uint64_t seed)
+job_start(const struct options *o, struct job *j, const struct run_case *c)
 {
 	int fd[2];
 	char text[512] = "";
@@ -95,7 +109,7 @@ job_start(const struct options *o, struct job *j, uint64_t seed)
 	if (pipe(fd) != 0)
 		abort();
 	fflush(stdout);
-	*j = (struct job){ .seed = seed, .out = fd[0] };
+	*j = (struct job){ .c = *c, .out = fd[0] };
 	j->pid = fork();
 	if (j->pid < 0)
 		abort();
@@ -107,7 +121,7 @@ job_start(const struct options *o, struct job *j, uint64_t seed)
 	alarm(RUN_SECONDS);
 	if (dup2(fd[1], STDERR_FILENO) < 0)
 		_exit(3);
-	rc = run_one(o, seed, text, sizeof(text));
+	rc = run_one(o, c, text, sizeof(text));
 	if (rc != 0)
 		dprintf(fd[1], "%s", text);
 	fflush(stdout);
@@ -131,16 +145,20 @@ job_end(struct job *j, int status, char *text, size_t cap)
 		    WTERMSIG(status) == SIGALRM ? "takes too long" : strsignal(WTERMSIG(status)), buf);
 	else
 		snprintf(text, cap, "%.2000s", buf);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c == '\n')
+			*c = '|';
 }
 
 static void
-tap_line(const struct job *j, bool ok, const char *text)
+tap_line(const struct run_case *c, bool ok, const char *text)
 {
 	/* Not numbered: they end in another order than they begin. */
-	printf("%s - seed %llu\n", ok ? "ok" : "not ok", (unsigned long long)j->seed);
+	printf("%s - seed %llu%s%s\n", ok ? "ok" : "not ok", (unsigned long long)c->seed, *c->why != '\0' ? ": " : "",
+	    c->why);
 	if (!ok)
-		printf("# repeat it: tests/scenario/run --seed %llu --verbose\n# %.400s\n", (unsigned long long)j->seed,
-		    text);
+		printf("# repeat it: tests/scenario/run --seed %llu%s%s --verbose\n# %.400s\n",
+		    (unsigned long long)c->seed, *c->set != '\0' ? " --set " : "", c->set, text);
 }
 
 static unsigned
@@ -157,52 +175,99 @@ job_wait(const struct options *o, struct job *jobs, uint32_t cnt)
 		if (j->pid != pid)
 			continue;
 		job_end(j, status, text, sizeof(text));
-		for (char *c = text; *c != '\0'; c++)
-			if (*c == '\n')
-				*c = '|';
 		if (o->tap)
-			tap_line(j, ok, text);
+			tap_line(&j->c, ok, text);
 		else if (!ok)
-			printf("seed %llu: %s\n", (unsigned long long)j->seed, text);
+			printf("seed %llu: %s\n", (unsigned long long)j->c.seed, text);
 		return ok ? 0 : 1;
 	}
 	return 0;
 }
 
-static uint64_t
-next_seed(const struct options *o, unsigned nr, uint64_t random)
-{
-	return !o->tap ? o->seed + nr - 1 : nr <= TAP_FIXED ? nr : random + nr;
-}
-
-static int
-run_many(const struct options *o)
+/* Starts them all, some at a time: how many failed. */
+static unsigned
+run_cases(const struct options *o, const struct run_case *cases, unsigned total)
 {
 	struct job jobs[64] = { { 0 } };
 	uint32_t cnt = o->jobs < 1 ? 1 : o->jobs > 64 ? 64 : o->jobs, busy = 0;
-	unsigned total = o->tap ? TAP_FIXED + TAP_RANDOM : o->soak, failed = 0;
-	uint64_t random = (uint64_t)time(NULL) * 1000;
+	unsigned failed = 0;
 
-	if (o->tap)
-		printf("1..%u\n", total);
-	for (unsigned nr = 1; nr <= total || busy > 0;) {
-		if (nr > total || busy == cnt) {
+	for (unsigned nr = 0; nr < total || busy > 0;) {
+		if (nr == total || busy == cnt) {
 			failed += job_wait(o, jobs, cnt);
 			busy--;
 			continue;
 		}
 		for (uint32_t i = 0; i < cnt; i++)
 			if (jobs[i].pid == 0) {
-				job_start(o, &jobs[i], next_seed(o, nr, random));
+				job_start(o, &jobs[i], &cases[nr]);
 				break;
 			}
 		nr++;
 		busy++;
 	}
-	if (!o->tap)
-		printf("%u runs, %u failures (seeds %llu to %llu)\n", total, failed, (unsigned long long)o->seed,
-		    (unsigned long long)(o->seed + total - 1));
-	return failed == 0 || o->tap ? 0 : 1;
+	return failed;
+}
+
+static int
+soak(const struct options *o)
+{
+	struct run_case *cases = must_calloc(o->soak, sizeof(*cases));
+	unsigned failed;
+
+	for (uint32_t i = 0; i < o->soak; i++)
+		cases[i].seed = o->seed + i;
+	failed = run_cases(o, cases, o->soak);
+	printf("%u runs, %u failures (seeds %llu to %llu)\n", o->soak, failed, (unsigned long long)o->seed,
+	    (unsigned long long)(o->seed + o->soak - 1));
+	free(cases);
+	return failed == 0 ? 0 : 1;
+}
+
+/* Seeds that failed once: a line each, "SEED [SETTING] # what it was". */
+static unsigned
+load_seeds(const char *path, struct run_case *cases, unsigned max)
+{
+	FILE *in = fopen(path, "r");
+	char line[256];
+	unsigned cnt = 0;
+
+	while (in != NULL && cnt < max && fgets(line, sizeof(line), in) != NULL) {
+		struct run_case *c = &cases[cnt];
+		unsigned long long seed;
+
+		*c = (struct run_case){ 0 };
+		(void)sscanf(line, "%*[^#]# %119[^\n]", c->why);
+		if (sscanf(line, "%llu %63[^# \n]", &seed, c->set) < 1)
+			continue;
+		c->seed = seed;
+		cnt++;
+	}
+	if (in != NULL)
+		fclose(in);
+	return cnt;
+}
+
+static int
+tap(const struct options *o)
+{
+	struct run_case *cases = must_calloc(TAP_MAX, sizeof(*cases));
+	uint64_t random = (uint64_t)time(NULL) * 1000;
+	unsigned cnt = 0;
+
+	if (o->seeds != NULL) {
+		cnt = load_seeds(o->seeds, cases, TAP_MAX - TAP_FIXED - TAP_RANDOM);
+		if (cnt == 0) {
+			printf("Bail out! no seeds in %s\n", o->seeds);
+			return 1;
+		}
+	}
+	for (unsigned i = 1; i <= TAP_FIXED + TAP_RANDOM; i++)
+		cases[cnt++].seed = i <= TAP_FIXED ? i : random + i;
+	printf("1..%u\n", cnt);
+	run_cases(o, cases, cnt);
+	free(cases);
+	return 0;
 }
 
 static int
@@ -211,7 +276,7 @@ usage(void)
 	fprintf(stderr,
 	    "usage: run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]\n"
 	    "       run --soak COUNT [--seed FIRST] [--jobs N] [--set NAME=VALUE]...\n"
-	    "       run --tap [--jobs N]\n");
+	    "       run --tap [--seeds FILE] [--jobs N]\n");
 	return 2;
 }
 
@@ -227,9 +292,11 @@ main(int argc, char **argv)
 		{ "soak", required_argument, NULL, 'k' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "tap", no_argument, NULL, 't' },
+		{ "seeds", required_argument, NULL, 'l' },
 		{ 0 },
 	};
 	struct options o = { .seed = 1, .jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) };
+	struct run_case one = { 0 };
 	char text[512];
 	int c;
 
@@ -248,6 +315,8 @@ main(int argc, char **argv)
 			o.soak = (uint32_t)strtoul(optarg, NULL, 0);
 		else if (c == 'j')
 			o.jobs = (uint32_t)strtoul(optarg, NULL, 0);
+		else if (c == 'l')
+			o.seeds = optarg;
 		else if (c == 't')
 			o.tap = true;
 		else
@@ -256,5 +325,6 @@ main(int argc, char **argv)
 	if (optind < argc)
 		return usage();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	return o.tap || o.soak > 0 ? run_many(&o) : run_one(&o, o.seed, text, sizeof(text));
+	one.seed = o.seed;
+	return o.tap ? tap(&o) : o.soak > 0 ? soak(&o) : run_one(&o, &one, text, sizeof(text));
 }
