@@ -982,10 +982,10 @@ dev_of(struct rnic_dev *d)
 }
 
 bool
-sim_break(struct sim_fabric *fab, uint32_t n, enum sim_cut cut)
+sim_nth_qp(const struct sim_fabric *fab, uint32_t n, struct rnic_dev **dev, uint32_t *qpn)
 {
 	uint32_t pos = 0, cnt = 0;
-	struct sim_qp *qp, *a = NULL, *b;
+	struct sim_qp *qp;
 
 	while ((qp = idtable_next(&fab->qps, &pos)) != NULL)
 		cnt += qp->state == SIM_QP_READY;
@@ -993,13 +993,36 @@ sim_break(struct sim_fabric *fab, uint32_t n, enum sim_cut cut)
 		return false;
 	n %= cnt;
 	for (pos = 0; (qp = idtable_next(&fab->qps, &pos)) != NULL;)
-		if (qp->state == SIM_QP_READY && n-- == 0) {
-			a = qp;
+		if (qp->state == SIM_QP_READY && n-- == 0)
 			break;
-		}
-	b = chan_target(a->chan);
-	cut_link(fab, a, b, cut);
+	*dev = &qp->dev->base;
+	*qpn = qp->base.qpn;
 	return true;
+}
+
+bool
+sim_break(struct sim_fabric *fab, uint32_t n, enum sim_cut cut)
+{
+	struct rnic_dev *dev;
+	uint32_t qpn;
+
+	return sim_nth_qp(fab, n, &dev, &qpn) && sim_break_qp(dev, qpn, cut);
+}
+
+static bool
+intact_end(const struct sim_qp *qp)
+{
+	return qp != NULL && qp->state == SIM_QP_READY && !qp->chan->dead && !qp->chan->ghost &&
+	    !timer_armed(&qp->fail_timer) && !port_closed(qp->dev);
+}
+
+bool
+sim_intact(const struct rnic_dev *d, uint32_t qpn)
+{
+	const struct sim_dev *dev = CONTAINER_OF((uintptr_t)d, struct sim_dev, base);
+	const struct sim_qp *qp = qp_by_qpn(dev->fab, dev, qpn);
+
+	return intact_end(qp) && intact_end(chan_target(qp->chan));
 }
 
 bool

@@ -6,8 +6,11 @@
 
 /* One connection after its end: exact bytes or resets on both sides, with a reason. */
 void check_flow(const struct flow *);
-/* All connections are gone and nothing is on its way: the engines agree about groups, links and RMBs. */
+/* All connections are gone: none of them is left in an engine, and no element is in use. */
 void check_quiet(const struct host *hosts, unsigned cnt);
+/* The engines agree about groups, links and RMBs: true, or what they do not agree about in why. */
+#define WHY_LEN 256
+bool check_agreement(const struct host *hosts, unsigned cnt, char why[WHY_LEN]);
 /* After freeing all: nothing is left. */
 void check_memory(struct world *, const struct sim_fabric *);
 /* The connections that did not reach their end. */

@@ -6,6 +6,7 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/run.c \
 	tests/scenario/scenario.c tests/scenario/scenario.h \
 	tests/scenario/check.c tests/scenario/check.h \
+	tests/scenario/fault.c tests/scenario/fault.h \
 	tests/scenario/watch.c tests/scenario/watch.h \
 	tests/scenario/trace.c tests/scenario/trace.h tests/scenario/trace_int.h \
 	tests/scenario/trace_clc.c \

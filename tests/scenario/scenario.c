@@ -5,19 +5,10 @@
 #include <string.h>
 
 #include "tests/scenario/check.h"
+#include "tests/scenario/fault.h"
 #include "tests/scenario/host.h"
 #include "tests/scenario/trace.h"
 #include "tests/scenario/watch.h"
-#include "wire/cdc.h"
-
-struct fault_timer {
-	struct timer timer;
-	struct scenario *s;
-	struct plan_fault f;
-	bool undo; /* it is on: the timer ends it */
-	uint64_t held_nr;
-	int64_t held_until_ns;
-};
 
 struct scenario {
 	const struct plan *plan;
@@ -27,8 +18,7 @@ struct scenario {
 	struct host host[PLAN_HOSTS_MAX];
 	struct flow *flow; /* flows, then one prewarm a client host */
 	unsigned flow_cnt;
-	struct fault_timer fault[PLAN_FAULTS_MAX];
-	uint64_t messages;
+	struct faults faults;
 	struct watch watch;
 };
 
@@ -42,38 +32,12 @@ on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
 	world_fail(&s->w, "%s: breach of the device contract: %s", rnic_query((struct rnic_dev *)dev).name, what);
 }
 
-/* The next LLC message, once the time of such a fault has come, is held back for a while. */
-static bool
-hold_back(struct scenario *s, uint64_t nr)
-{
-	for (unsigned i = 0; i < s->plan->fault_cnt; i++) {
-		struct fault_timer *ft = &s->fault[i];
-
-		if (ft->f.kind != FAULT_HOLD || s->w.now_ns < ft->f.at_ms * MS)
-			continue;
-		if (ft->held_nr == 0) {
-			ft->held_nr = nr;
-			ft->held_until_ns = s->w.now_ns + ft->f.for_ms * MS;
-			world_log(&s->w, "fault hold: message %llu", (unsigned long long)nr);
-		}
-		if (ft->held_nr == nr && s->w.now_ns < ft->held_until_ns)
-			return true;
-	}
-	return false;
-}
-
 static enum sim_fate
 on_message(void *ctx, const struct sim_msg *msg)
 {
 	struct scenario *s = ctx;
 
-	s->messages = msg->nr;
-	for (unsigned i = 0; i < s->plan->fault_cnt; i++)
-		if (s->plan->fault[i].kind == FAULT_FATE && s->plan->fault[i].arg == msg->nr)
-			return (enum sim_fate)s->plan->fault[i].for_ms;
-	if (msg->op == RNIC_WR_SEND && msg->len > 0 && msg->data[0] != CDC_TYPE && hold_back(s, msg->nr))
-		return SIM_HOLD;
-	return SIM_DELIVER;
+	return faults_message(&s->faults, msg);
 }
 
 static void
@@ -108,110 +72,6 @@ make_fabric(struct scenario *s)
 	cfg.filter = on_message;
 	cfg.log = on_sim_log;
 	return sim_fabric_new(&cfg);
-}
-
-/* -- faults -- */
-
-static void
-fault_start(struct scenario *s, const struct plan_fault *f)
-{
-	struct host *h = &s->host[f->host % s->plan->hosts];
-	struct host_dev *hd = &h->dev[h->dev_cnt > 0 ? f->arg % h->dev_cnt : 0];
-	struct flow *victim = &s->flow[f->arg % s->plan->flows];
-
-	world_log(&s->w, "fault %s host%u arg %u for %u ms", plan_fault_str(f->kind), h->nr, f->arg, f->for_ms);
-	switch (f->kind) {
-	case FAULT_BREAK:
-		(void)sim_break(s->fab, (uint32_t)world_draw(&s->w, 0, 1000), (enum sim_cut)(f->arg % 3));
-		break;
-	case FAULT_PORT:
-		if (hd->dev != NULL)
-			sim_port(hd->dev, RNIC_PORT_DOWN);
-		break;
-	case FAULT_FREEZE:
-		if (hd->dev != NULL)
-			sim_freeze(hd->dev, true);
-		break;
-	case FAULT_GONE:
-		host_unplug(hd, s->w.now_ns + f->for_ms * MS);
-		break;
-	case FAULT_STALL:
-		host_stall(h, s->w.now_ns + f->for_ms * MS);
-		break;
-	case FAULT_KILL:
-		if (victim->middle != NULL && stcp_state(victim->middle) == STCP_OPEN) {
-			victim->killed = true;
-			stcp_kill(victim->middle);
-		}
-		break;
-	case FAULT_BLOCK:
-		if (hd->dev != NULL)
-			sim_block_connect(hd->dev, true);
-		break;
-	case FAULT_WITHHOLD:
-		if (hd->dev != NULL)
-			sim_withhold(hd->dev, true);
-		break;
-	case FAULT_RESTART:
-		host_restart(h);
-		break;
-	case FAULT_DRAIN:
-		smcr_set_now(h->eng, s->w.now_ns);
-		smcr_drain(h->eng);
-		host_wake(h);
-		break;
-	case FAULT_NONE:
-	case FAULT_FATE:
-	case FAULT_HOLD:
-	case FAULT_KIND_CNT:
-		break;
-	}
-}
-
-static void
-fault_stop(struct scenario *s, const struct plan_fault *f)
-{
-	struct host *h = &s->host[f->host % s->plan->hosts];
-	struct rnic_dev *dev = h->dev[h->dev_cnt > 0 ? f->arg % h->dev_cnt : 0].dev;
-
-	if (dev == NULL)
-		return;
-	if (f->kind == FAULT_PORT)
-		sim_port(dev, RNIC_PORT_UP);
-	else if (f->kind == FAULT_FREEZE)
-		sim_freeze(dev, false);
-	else if (f->kind == FAULT_BLOCK)
-		sim_block_connect(dev, false);
-	else if (f->kind == FAULT_WITHHOLD)
-		sim_withhold(dev, false);
-}
-
-static void
-fault_fire(struct timer *t, int64_t now_ns)
-{
-	struct fault_timer *ft = CONTAINER_OF(t, struct fault_timer, timer);
-
-	if (ft->undo) {
-		fault_stop(ft->s, &ft->f);
-		return;
-	}
-	ft->undo = true;
-	fault_start(ft->s, &ft->f);
-	world_arm(&ft->s->w, t, now_ns + ft->f.for_ms * MS);
-}
-
-static void
-arm_faults(struct scenario *s)
-{
-	for (unsigned i = 0; i < s->plan->fault_cnt; i++) {
-		struct fault_timer *ft = &s->fault[i];
-
-		ft->s = s;
-		ft->f = s->plan->fault[i];
-		world_timer_init(&s->w, &ft->timer, fault_fire);
-		if (ft->f.kind != FAULT_FATE && ft->f.kind != FAULT_HOLD)
-			world_arm(&s->w, &ft->timer, ft->f.at_ms * MS);
-	}
 }
 
 /* -- flows -- */
@@ -350,7 +210,7 @@ static void
 collect(const struct scenario *s, struct scenario_stats *st)
 {
 	*st = (struct scenario_stats){
-		.flows = s->plan->flows, .messages = s->messages, .virtual_ms = (uint64_t)(s->w.now_ns / MS)
+		.flows = s->plan->flows, .messages = s->faults.messages, .virtual_ms = (uint64_t)(s->w.now_ns / MS)
 	};
 	for (unsigned i = 0; i < s->plan->flows; i++) {
 		const struct flow *f = &s->flow[i];
@@ -373,6 +233,22 @@ collect(const struct scenario *s, struct scenario_stats *st)
 	}
 }
 
+/* An exchange may be under way at any time; and what broke in silence, only a test of the link finds out. */
+static void
+agree(struct scenario *s)
+{
+	const struct plan *p = s->plan;
+	int64_t until = s->w.now_ns + (2 * p->keepalive_ms + 2 * p->keepalive_answer_ms + 4 * p->llc_ms + 30000) * MS;
+	char why[WHY_LEN] = "";
+
+	if (plan_faulty(p) && p->keepalive_ms == 0)
+		return;
+	while (!check_agreement(s->host, p->hosts, why) && s->w.now_ns < until)
+		run_for(s, 100 * MS);
+	if (s->w.now_ns >= until)
+		world_fail(&s->w, "the engines do not come to agree: %s", why);
+}
+
 static void
 judge(struct scenario *s)
 {
@@ -382,6 +258,7 @@ judge(struct scenario *s)
 		return;
 	run_for(s, settle_ns(s->plan));
 	check_quiet(s->host, s->plan->hosts);
+	agree(s);
 	if (s->plan->drain != 0)
 		end_groups(s);
 }
@@ -395,8 +272,7 @@ scenario_fini(struct scenario *s)
 	check_memory(&s->w, s->fab);
 	for (unsigned i = 0; i < s->flow_cnt; i++)
 		flow_fini(&s->flow[i]);
-	for (unsigned i = 0; i < s->plan->fault_cnt; i++)
-		world_timer_fini(&s->w, &s->fault[i].timer);
+	faults_stop(&s->faults);
 	free(s->flow);
 	sim_fabric_free(s->fab);
 	trace_free(s->trace);
@@ -416,7 +292,7 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 	for (unsigned i = 0; i < p->hosts; i++)
 		host_init(&s->host[i], &s->w, p, s->fab, s->trace, s->host, i);
 	make_flows(s);
-	arm_faults(s);
+	faults_start(&s->faults, &s->w, p, s->fab, s->host, s->flow);
 	watch_start(&s->watch, &s->w, p, s->host, s->flow, s->flow_cnt);
 	run_flows(s);
 	judge(s);

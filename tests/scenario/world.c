@@ -40,6 +40,14 @@ world_fail(struct world *w, const char *fmt, ...)
 }
 
 void
+world_excuse(struct world *w, const char *why)
+{
+	world_log(w, "excuse: %s", why);
+	if (w->excuse == NULL)
+		w->excuse = why;
+}
+
+void
 world_log(struct world *w, const char *fmt, ...)
 {
 	char text[1024];

@@ -25,6 +25,7 @@ struct world {
 	FILE *log; /* NULL: quiet */
 	unsigned fail_cnt;
 	char first_fail[512];
+	const char *excuse; /* why connections may have been reset that nobody asked for; NULL: they may not */
 };
 
 void world_init(struct world *, uint64_t seed, FILE *log);
@@ -32,6 +33,8 @@ void world_fini(struct world *);
 
 /* Something is wrong: the first one is kept, all are logged. */
 void world_fail(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* From now on connections may suffer: why, static text. The first reason is kept. */
+void world_excuse(struct world *, const char *why);
 void world_log(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Timers of simulated things: reserved at init, given back at fini. */
