@@ -107,6 +107,13 @@ patience_ms(const struct plan *p)
 
 /* -- faults at their times -- */
 
+void
+fault_break(struct faults *s, struct rnic_dev *dev, uint32_t qpn, enum sim_cut cut)
+{
+	hits_link(s, dev, qpn);
+	(void)sim_break_qp(dev, qpn, cut);
+}
+
 static void
 break_link(struct faults *s, uint32_t how)
 {
@@ -115,8 +122,7 @@ break_link(struct faults *s, uint32_t how)
 
 	if (!sim_nth_qp(s->fab, (uint32_t)world_draw(s->w, 0, 1000), &dev, &qpn))
 		return;
-	hits_link(s, dev, qpn);
-	(void)sim_break_qp(dev, qpn, (enum sim_cut)(how % 3));
+	fault_break(s, dev, qpn, (enum sim_cut)(how % 3));
 }
 
 void
@@ -267,6 +273,14 @@ hold_back(struct faults *s, uint64_t nr)
 	return false;
 }
 
+void
+fault_message(struct faults *s, const struct sim_msg *msg, enum sim_fate fate)
+{
+	hits_link(s, msg->from, msg->qpn);
+	if (fate == SIM_GHOST)
+		world_excuse(s->w, "data is lost that an adapter has acknowledged");
+}
+
 static enum sim_fate
 fate_of(struct faults *s, const struct sim_msg *msg)
 {
@@ -275,9 +289,7 @@ fate_of(struct faults *s, const struct sim_msg *msg)
 
 		if (f->kind != FAULT_FATE || f->arg != msg->nr)
 			continue;
-		hits_link(s, msg->from, msg->qpn);
-		if (f->for_ms == SIM_GHOST)
-			world_excuse(s->w, "data is lost that an adapter has acknowledged");
+		fault_message(s, msg, (enum sim_fate)f->for_ms);
 		return (enum sim_fate)f->for_ms;
 	}
 	return SIM_DELIVER;

@@ -38,6 +38,11 @@ enum sim_fate faults_message(struct faults *, const struct sim_msg *);
 void fault_begin(struct faults *, const struct plan_fault *);
 void fault_end(struct faults *, const struct plan_fault *);
 
+/* This link breaks now. */
+void fault_break(struct faults *, struct rnic_dev *, uint32_t qpn, enum sim_cut);
+/* This message meets that fate: only what it means for the connections. */
+void fault_message(struct faults *, const struct sim_msg *, enum sim_fate);
+
 /* Every group with a link that ends at this QP (qpn 0: at any of the device) has another one that works. */
 bool fault_is_survivable(const struct host *, unsigned cnt, const struct rnic_dev *, uint32_t qpn);
 

@@ -323,6 +323,8 @@ draw_bytes(struct flow *f)
 {
 	uint32_t max = f->plan->bytes_max;
 
+	if (f->plan->bytes_fixed != 0)
+		return max;
 	for (uint32_t cut = rng_below(&f->w->rng, 8); cut > 0 && max > 0; cut--)
 		max = max * 2 / 3;
 	return (uint64_t)world_draw(f->w, 0, max);

@@ -1,7 +1,8 @@
 # Deterministic runs of whole engines in virtual time; see run.c for how to use it by hand.
 check_PROGRAMS += tests/scenario/run
-check_TAP += tests/scenario/check_seeds.sh
-EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak tests/scenario/seeds.txt
+check_TAP += tests/scenario/check_seeds.sh tests/scenario/check_scripts.sh
+EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak tests/scenario/seeds.txt \
+	tests/scenario/check_scripts.sh tests/scenario/scripts
 tests_scenario_run_SOURCES = \
 	tests/scenario/run.c \
 	tests/scenario/scenario.c tests/scenario/scenario.h \
@@ -16,6 +17,8 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/session.c tests/scenario/session.h \
 	tests/scenario/flow.c tests/scenario/flow.h \
 	tests/scenario/plan.c tests/scenario/plan.h \
+	tests/scenario/script.c tests/scenario/script.h \
+	tests/scenario/script_run.c tests/scenario/script_run.h \
 	tests/scenario/stcp.c tests/scenario/stcp.h \
 	tests/scenario/world.c tests/scenario/world.h
 tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la

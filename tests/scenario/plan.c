@@ -246,6 +246,60 @@ plan_draw(struct plan *p, uint64_t seed)
 	draw_more(p, &r);
 }
 
+void
+plan_plain(struct plan *p)
+{
+	*p = (struct plan){ .seed = 1,
+		.hosts = 2,
+		.devs0 = 1,
+		.devs1 = 1,
+		.devs2 = 1,
+		.devs3 = 1,
+		.rdma_delay_us = 20,
+		.rdma_spread_us = 5,
+		.ack_us = 5,
+		.retry_ms = 300,
+		.connect_ms = 2000,
+		.room_kb = 1024,
+		.tcp_delay_us = 100,
+		.tcp_spread_us = 20,
+		.tcp_window_kb = 64,
+		.tcp_segment = 16000,
+		.jitter_us = 10,
+		.read_budget_kb = 64,
+		.conns_max = 4096,
+		.conns_per_group = 255,
+		.rmb_elems = 16,
+		.sndbuf_kb = 64,
+		.sq_depth = 512,
+		.rq_depth = 512,
+		.links_max = 2,
+		.add_link_retry_ms = 10000,
+		.add_link_retry_max_ms = 600000,
+		.clc_ms = 6000,
+		.llc_ms = 2000,
+		.confirm_link_ms = 4000,
+		.add_link_ms = 2000,
+		.keepalive_ms = 1000,
+		.keepalive_answer_ms = 1000,
+		.group_idle_ms = 600000,
+		.rmb_idle_ms = 600000,
+		.close_ms = 60000,
+		.abort_ms = 10000,
+		.fin_grace_ms = 2000,
+		.holdoff_ms = 1000,
+		.holdoff_max_ms = 60000,
+		.flows = 4,
+		.kinds = 1,
+		.bytes_max = 400000,
+		.bytes_fixed = 1,
+		.chunk_max = 4000,
+		.pause_us = 1000,
+		.slow_us = 1000,
+		.drain = 1,
+		.limit_ms = 600000 };
+}
+
 static int
 set_fault(struct plan *p, const char *text)
 {
@@ -335,7 +389,7 @@ plan_devs(const struct plan *p, unsigned host)
 bool
 plan_faulty(const struct plan *p)
 {
-	return p->fault_cnt > 0 || p->enomem_per_mille > 0 || p->conns_max < PLAN_FLOWS_MAX;
+	return p->script != NULL || p->fault_cnt > 0 || p->enomem_per_mille > 0 || p->conns_max < PLAN_FLOWS_MAX;
 }
 
 bool

@@ -81,6 +81,7 @@ struct plan_fault {
 	X(prewarm, 0, 1) \
 	X(kinds, 1, 63)			/* bit per enum flow_kind */ \
 	X(bytes_max, 0, 16000000)	/* a direction */ \
+	X(bytes_fixed, 0, 1)		/* every connection sends as many */ \
 	X(chunk_max, 1, 1000000) X(pause_us, 0, 10000000) \
 	X(slow_per_mille, 0, 1000) X(slow_us, 0, 10000000) \
 	X(urgent_per_mille, 0, 1000)	/* of the chunks */ \
@@ -91,6 +92,8 @@ struct plan_fault {
 
 /* clang-format on */
 
+struct script;
+
 struct plan {
 	uint64_t seed;
 #define X(name, least, most) uint32_t name;
@@ -98,12 +101,15 @@ struct plan {
 #undef X
 	struct plan_fault fault[PLAN_FAULTS_MAX];
 	unsigned fault_cnt;
+	const struct script *script; /* NULL: none */
 };
 
 /* Neighbouring seeds start generators that have nothing in common. */
 uint64_t plan_mix(uint64_t seed);
 /* Draws everything from the seed. */
 void plan_draw(struct plan *, uint64_t seed);
+/* Two hosts, one device each, a few connections, nothing drawn but what the connections do. */
+void plan_plain(struct plan *);
 /* "name=value" or "fault=KIND,at_ms,host,arg,for_ms" ("faults=0" removes all): 0 or -EINVAL. */
 int plan_set(struct plan *, const char *text);
 /* A scenario file: one setting a line, # starts a comment. 0, or the number of the bad line. */

@@ -1,10 +1,12 @@
 /*
- * run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]
+ * run [--seed N] [--set NAME=VALUE]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]
  *	one run; the same seed and settings repeat it exactly
  * run --soak COUNT [--first N] [--jobs N]
  *	many seeds, each in a process of its own
  * run --tap [--seeds FILE]
  *	the fixed seeds, those of the file and some random ones, as TAP
+ * run --tap SCRIPT...
+ *	scripts, as TAP
  */
 #include <errno.h>
 #include <getopt.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/scenario/scenario.h"
+#include "tests/scenario/script.h"
 #include "tests/scenario/world.h"
 
 #define SETTINGS_MAX 64
@@ -27,8 +30,9 @@
 /* One run among many. */
 struct run_case {
 	uint64_t seed;
-	char set[64];  /* one setting, or "" */
-	char why[120]; /* what it is kept for, or "" */
+	char set[64];       /* one setting, or "" */
+	char why[120];      /* what it is kept for, or "" */
+	const char *script; /* file, or NULL */
 };
 
 struct options {
@@ -41,10 +45,30 @@ struct options {
 	uint32_t soak, jobs;
 };
 
+static struct script script;
+
+static int
+load_script(const char *path, struct plan *p)
+{
+	FILE *in = fopen(path, "r");
+	int line = in == NULL ? -1 : script_load(&script, p, in);
+
+	if (in != NULL)
+		fclose(in);
+	if (line != 0) {
+		fprintf(stderr, "%s:%d: not understood\n", path, line);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int
 make_plan(const struct options *o, const struct run_case *c, struct plan *p)
 {
 	plan_draw(p, c->seed);
+	if (c->script != NULL && load_script(c->script, p) != 0)
+		return -EINVAL;
+	p->seed = c->seed;
 	if (o->file != NULL) {
 		FILE *in = fopen(o->file, "r");
 		int line = in == NULL ? -1 : plan_load(p, in);
@@ -161,6 +185,17 @@ tap_line(const struct run_case *c, bool ok, const char *text)
 		    (unsigned long long)c->seed, *c->set != '\0' ? " --set " : "", c->set, text);
 }
 
+static void
+tap_script(const struct run_case *c, bool ok, const char *text)
+{
+	const char *name = strrchr(c->script, '/');
+
+	printf("%s - %s%s%s\n", ok ? "ok" : "not ok", name != NULL ? name + 1 : c->script,
+	    *c->why != '\0' ? " # TODO " : "", c->why);
+	if (!ok)
+		printf("# repeat it: tests/scenario/run --script %s --verbose\n# %.400s\n", c->script, text);
+}
+
 static unsigned
 job_wait(const struct options *o, struct job *jobs, uint32_t cnt)
 {
@@ -175,7 +210,9 @@ job_wait(const struct options *o, struct job *jobs, uint32_t cnt)
 		if (j->pid != pid)
 			continue;
 		job_end(j, status, text, sizeof(text));
-		if (o->tap)
+		if (j->c.script != NULL)
+			tap_script(&j->c, ok, text);
+		else if (o->tap)
 			tap_line(&j->c, ok, text);
 		else if (!ok)
 			printf("seed %llu: %s\n", (unsigned long long)j->c.seed, text);
@@ -270,13 +307,32 @@ tap(const struct options *o)
 	return 0;
 }
 
+/* Scripts, as TAP. */
+static int
+tap_scripts(const struct options *o, char **files, unsigned cnt)
+{
+	struct run_case *cases = must_calloc(cnt, sizeof(*cases));
+	struct plan p;
+
+	printf("1..%u\n", cnt);
+	for (unsigned i = 0; i < cnt; i++) {
+		cases[i] = (struct run_case){ .seed = 1, .script = files[i] };
+		if (load_script(files[i], &p) == 0)
+			snprintf(cases[i].why, sizeof(cases[i].why), "%s", script.todo);
+	}
+	run_cases(o, cases, cnt);
+	free(cases);
+	return 0;
+}
+
 static int
 usage(void)
 {
 	fprintf(stderr,
-	    "usage: run [--seed N] [--set NAME=VALUE]... [--file SCENARIO] [--verbose] [--plan]\n"
+	    "usage: run [--seed N] [--set NAME=VALUE]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]\n"
 	    "       run --soak COUNT [--seed FIRST] [--jobs N] [--set NAME=VALUE]...\n"
-	    "       run --tap [--seeds FILE] [--jobs N]\n");
+	    "       run --tap [--seeds FILE] [--jobs N]\n"
+	    "       run --tap SCRIPT...\n");
 	return 2;
 }
 
@@ -293,6 +349,7 @@ main(int argc, char **argv)
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "tap", no_argument, NULL, 't' },
 		{ "seeds", required_argument, NULL, 'l' },
+		{ "script", required_argument, NULL, 'c' },
 		{ 0 },
 	};
 	struct options o = { .seed = 1, .jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) };
@@ -315,6 +372,8 @@ main(int argc, char **argv)
 			o.soak = (uint32_t)strtoul(optarg, NULL, 0);
 		else if (c == 'j')
 			o.jobs = (uint32_t)strtoul(optarg, NULL, 0);
+		else if (c == 'c')
+			one.script = optarg;
 		else if (c == 'l')
 			o.seeds = optarg;
 		else if (c == 't')
@@ -322,9 +381,11 @@ main(int argc, char **argv)
 		else
 			return usage();
 	}
-	if (optind < argc)
+	if (optind < argc && !o.tap)
 		return usage();
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (optind < argc)
+		return tap_scripts(&o, argv + optind, (unsigned)(argc - optind));
 	one.seed = o.seed;
 	return o.tap ? tap(&o) : o.soak > 0 ? soak(&o) : run_one(&o, &one, text, sizeof(text));
 }

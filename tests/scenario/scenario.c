@@ -7,6 +7,7 @@
 #include "tests/scenario/check.h"
 #include "tests/scenario/fault.h"
 #include "tests/scenario/host.h"
+#include "tests/scenario/script_run.h"
 #include "tests/scenario/trace.h"
 #include "tests/scenario/watch.h"
 
@@ -19,6 +20,7 @@ struct scenario {
 	struct flow *flow; /* flows, then one prewarm a client host */
 	unsigned flow_cnt;
 	struct faults faults;
+	struct script_run script;
 	struct watch watch;
 };
 
@@ -37,7 +39,9 @@ on_message(void *ctx, const struct sim_msg *msg)
 {
 	struct scenario *s = ctx;
 
-	return faults_message(&s->faults, msg);
+	enum sim_fate f = faults_message(&s->faults, msg);
+
+	return f == SIM_DELIVER && s->plan->script != NULL ? script_message(&s->script, msg) : f;
 }
 
 static void
@@ -250,7 +254,7 @@ agree(struct scenario *s)
 }
 
 static void
-judge(struct scenario *s)
+judge(struct scenario *s, const struct scenario_stats *st)
 {
 	for (unsigned i = 0; i < s->flow_cnt; i++)
 		check_flow(&s->flow[i]);
@@ -259,6 +263,10 @@ judge(struct scenario *s)
 	run_for(s, settle_ns(s->plan));
 	check_quiet(s->host, s->plan->hosts);
 	agree(s);
+	if (s->plan->script != NULL) {
+		script_note_links(&s->script);
+		script_judge(&s->script, st);
+	}
 	if (s->plan->drain != 0)
 		end_groups(s);
 }
@@ -273,6 +281,8 @@ scenario_fini(struct scenario *s)
 	for (unsigned i = 0; i < s->flow_cnt; i++)
 		flow_fini(&s->flow[i]);
 	faults_stop(&s->faults);
+	if (s->plan->script != NULL)
+		script_stop(&s->script);
 	free(s->flow);
 	sim_fabric_free(s->fab);
 	trace_free(s->trace);
@@ -293,10 +303,14 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 		host_init(&s->host[i], &s->w, p, s->fab, s->trace, s->host, i);
 	make_flows(s);
 	faults_start(&s->faults, &s->w, p, s->fab, s->host, s->flow);
+	if (p->script != NULL) {
+		script_start(&s->script, p->script, &s->w, &s->faults);
+		trace_set_script(s->trace, &s->script);
+	}
 	watch_start(&s->watch, &s->w, p, s->host, s->flow, s->flow_cnt);
 	run_flows(s);
-	judge(s);
 	collect(s, st);
+	judge(s, st);
 	scenario_fini(s);
 	fails = s->w.fail_cnt;
 	snprintf(text, cap, "%s", s->w.first_fail);

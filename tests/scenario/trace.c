@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "tests/scenario/script_run.h"
 #include "tests/scenario/trace_int.h"
 #include "wire/describe.h"
 
@@ -37,6 +38,12 @@ trace_free(struct trace *t)
 	while ((n = list_pop(&t->groups)) != NULL)
 		free(CONTAINER_OF(n, struct tgroup, node));
 	free(t);
+}
+
+void
+trace_set_script(struct trace *t, struct script_run *s)
+{
+	t->script = s;
 }
 
 void
@@ -131,7 +138,7 @@ show(const struct watcher *wr, const struct smcr_trace *m)
 	char line[WIRE_DESCRIBE_LEN];
 	struct span in = { m->msg, m->len };
 
-	if (wr->t->w->log == NULL)
+	if (!world_listens(wr->t->w))
 		return;
 	switch (m->kind) {
 	case SMCR_TRACE_CLC:
@@ -154,6 +161,8 @@ on_msg(void *ctx, const struct smcr_trace *m)
 	const struct watcher *wr = ctx;
 
 	show(wr, m);
+	if (wr->t->script != NULL)
+		script_sent(wr->t->script, wr->host, m);
 	switch (m->kind) {
 	case SMCR_TRACE_CLC:
 		trace_clc(wr, m, trace_conn(wr, m->conn_id, true));

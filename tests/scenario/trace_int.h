@@ -17,10 +17,13 @@ struct watcher {
 	unsigned host;
 };
 
+struct script_run;
+
 struct trace {
 	struct world *w;
-	bool faulty;    /* links may break */
-	int64_t llc_ns; /* an answer is awaited for so long */
+	struct script_run *script; /* hears of what is sent; may be NULL */
+	bool faulty;               /* links may break */
+	int64_t llc_ns;            /* an answer is awaited for so long */
 	struct watcher watcher[PLAN_HOSTS_MAX];
 	struct list_node conns[TRACE_BUCKETS];
 	struct list_node groups;

@@ -21,6 +21,8 @@ world_fini(struct world *w)
 static void
 say(struct world *w, const char *mark, const char *text)
 {
+	if (w->line != NULL)
+		w->line(w->line_ctx, text);
 	if (w->log != NULL)
 		fprintf(w->log, "%12.6f %s%s\n", (double)w->now_ns / 1e9, mark, text);
 }
@@ -47,13 +49,19 @@ world_excuse(struct world *w, const char *why)
 		w->excuse = why;
 }
 
+bool
+world_listens(const struct world *w)
+{
+	return w->log != NULL || w->line != NULL;
+}
+
 void
 world_log(struct world *w, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
 
-	if (w->log == NULL)
+	if (!world_listens(w))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);

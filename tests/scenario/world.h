@@ -25,6 +25,8 @@ struct world {
 	FILE *log; /* NULL: quiet */
 	unsigned fail_cnt;
 	char first_fail[512];
+	void (*line)(void *ctx, const char *text); /* each line of the log, whether it is written or not; may be NULL */
+	void *line_ctx;
 	const char *excuse; /* why connections may have been reset that nobody asked for; NULL: they may not */
 };
 
@@ -35,6 +37,8 @@ void world_fini(struct world *);
 void world_fail(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* From now on connections may suffer: why, static text. The first reason is kept. */
 void world_excuse(struct world *, const char *why);
+/* Somebody reads the log. */
+bool world_listens(const struct world *);
 void world_log(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Timers of simulated things: reserved at init, given back at fini. */
