@@ -195,7 +195,8 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 {
 	struct config_device *dev = &b->cfg->devices[b->cfg->device_cnt];
 
-	snprintf(dev->siw.name, sizeof(dev->siw.name), "siw%u", b->cfg->device_cnt);
+	if (config_member(group, "interface") == NULL)
+		snprintf(dev->siw.name, sizeof(dev->siw.name), "siw%u", b->cfg->device_cnt);
 	b->device_src[b->cfg->device_cnt++] = group;
 	load_group(b, sec, group, dev);
 }

@@ -70,8 +70,13 @@ enum config_device_type {
 	CONFIG_DEVICE_VERBS, /* later */
 };
 
+#define CONFIG_IFNAME_MAX 16      /* IF_NAMESIZE */
+#define CONFIG_ALL_INTERFACES "*" /* but the loopback interface */
+
+/* One device, or as many as an interface has addresses. */
 struct config_device {
 	enum config_device_type type;
+	char interface[CONFIG_IFNAME_MAX]; /* "": siw.addr says where; otherwise that is empty, and siw.name may be */
 	struct siw_config siw;
 };
 

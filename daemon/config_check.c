@@ -77,16 +77,35 @@ check_self(struct config_build *b, unsigned i)
 		    kind_name(svc->kind));
 }
 
+/* Either an address or an interface says where a device is. */
+static void
+check_device_place(struct config_build *b, unsigned i)
+{
+	const void *src = b->device_src[i];
+	bool address = config_member(src, "address") != NULL, interface = config_member(src, "interface") != NULL;
+
+	if (!address && !interface)
+		config_error(b->rep, config_line(src, ""), "devices.address or devices.interface is missing");
+	else if (address && interface)
+		config_error(
+		    b->rep, config_line(src, "interface"), "devices.interface and devices.address exclude each other");
+}
+
 static void
 check_device(struct config_build *b, unsigned i)
 {
 	const struct config_device *dev = b->cfg->devices;
 	unsigned line = config_line(b->device_src[i], "address");
 
+	check_device_place(b, i);
 	if (dev[i].siw.addr.ss_family != 0 && addr_is_any(&dev[i].siw.addr))
 		config_error(b->rep, line, "devices.address must be one local address, not a wildcard");
 	for (unsigned j = 0; j < i; j++) {
-		if (strcmp(dev[i].siw.name, dev[j].siw.name) == 0)
+		if (dev[i].interface[0] != '\0' && strcmp(dev[i].interface, dev[j].interface) == 0)
+			config_error(b->rep, config_line(b->device_src[i], "interface"),
+			    "devices.interface \"%s\" is already used in line %u", dev[i].interface,
+			    config_line(b->device_src[j], "interface"));
+		if (dev[i].siw.name[0] != '\0' && strcmp(dev[i].siw.name, dev[j].siw.name) == 0)
 			config_error(b->rep, config_line(b->device_src[i], "name"),
 			    "devices.name \"%s\" is already used in line %u", dev[i].siw.name,
 			    config_line(b->device_src[j], "name"));

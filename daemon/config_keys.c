@@ -102,8 +102,10 @@ const struct config_key config_keys[] = {
 	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
 
 	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
-	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(siw.name), NULL }, /* default: type and number */
-	{ "address", DEV, CONFIG_T_ADDR, REQ, 0, 0, NULL, OF_DEV(siw.addr), NULL },
+	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(siw.name), NULL }, /* default: see load_device */
+	/* one of these two */
+	{ "address", DEV, CONFIG_T_ADDR, 0, 0, 0, NULL, OF_DEV(siw.addr), NULL },
+	{ "interface", DEV, CONFIG_T_IFNAME, 0, 0, 0, NULL, OF_DEV(interface), NULL },
 	{ "mpa_ports", DEV, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
 	    2 * sizeof(uint16_t), NULL },
 	{ "crc", DEV, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },

@@ -31,6 +31,7 @@ enum config_type {
 	CONFIG_T_WORD,    /* string, one of words -> an enum or int */
 	CONFIG_T_WORDS,   /* list of strings, each of words -> unsigned, bits or-ed */
 	CONFIG_T_NAME,    /* string of letters, digits, '.', '_', '-' -> char[len] */
+	CONFIG_T_IFNAME,  /* string, name of an interface, or "*" -> char[len] */
 	CONFIG_T_PATH,    /* string, absolute path -> char[len] */
 	CONFIG_T_MODE,    /* string, octal -> uint32_t */
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */

@@ -89,47 +89,52 @@ plan_settings(const struct config *old, const struct config *next, struct config
 	}
 }
 
+/* The entry of the same address or interface. */
 static const struct config_device *
-find_device(const struct config *cfg, const struct sockaddr_storage *addr)
+find_device(const struct config *cfg, const struct config_device *like)
 {
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (addr_same_host(&cfg->devices[i].siw.addr, addr))
-			return &cfg->devices[i];
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
+		const struct config_device *dev = &cfg->devices[i];
+
+		if (strcmp(dev->interface, like->interface) == 0 && addr_same_host(&dev->siw.addr, &like->siw.addr))
+			return dev;
+	}
 	return NULL;
 }
 
-/* Default devices follow services and routes: only an address that has no device yet is worth a warning. */
+static const char *
+device_place(const struct config_device *dev, char *buf, size_t cap)
+{
+	return dev->interface[0] != '\0' ? dev->interface : addr_format(&dev->siw.addr, buf, cap);
+}
+
+/* New devices are opened; those that there are carry traffic and stay as they are. */
 static void
-plan_default_devices(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+plan_devices(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
 	char buf[ADDR_STR_MAX];
 
 	for (unsigned i = 0; i < next->device_cnt; i++) {
-		const struct sockaddr_storage *addr = &next->devices[i].siw.addr;
+		const struct config_device *is = &next->devices[i], *was = find_device(old, is);
 
-		if (find_device(old, addr) != NULL)
+		if (was == NULL) {
+			plan->settings++;
+			fprintf(text, "device at %s added\n", device_place(is, buf, sizeof(buf)));
+		} else if (!(next->devices_default && old->devices_default) &&
+		    differing(CONFIG_AT_DEVICE, was, is, NULL) > 0) {
+			plan->fixed++;
+			fprintf(text, "warning: device at %s cannot be changed by a reload: restart smcrd\n",
+			    device_place(is, buf, sizeof(buf)));
+		}
+	}
+	/* Default devices follow services and routes: one too many does no harm. */
+	for (unsigned i = 0; i < old->device_cnt; i++) {
+		if (old->devices_default || find_device(next, &old->devices[i]) != NULL)
 			continue;
 		plan->fixed++;
-		fprintf(
-		    text, "warning: %s has no device until smcrd is restarted\n", addr_format(addr, buf, sizeof(buf)));
+		fprintf(text, "warning: device at %s stays until smcrd is restarted\n",
+		    device_place(&old->devices[i], buf, sizeof(buf)));
 	}
-}
-
-static void
-plan_devices(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
-{
-	bool same = old->device_cnt == next->device_cnt && old->devices_default == next->devices_default;
-
-	if (old->devices_default && next->devices_default) {
-		plan_default_devices(old, next, plan, text);
-		return;
-	}
-	for (unsigned i = 0; same && i < next->device_cnt; i++)
-		same = differing(CONFIG_AT_DEVICE, &old->devices[i], &next->devices[i], NULL) == 0;
-	if (same)
-		return;
-	plan->fixed++;
-	fputs("warning: devices cannot be changed by a reload: restart smcrd\n", text);
 }
 
 static void
@@ -156,20 +161,52 @@ config_plan(const struct config *old, const struct config *next, struct config_p
 	*plan = p;
 }
 
+static bool
+device_name_taken(const struct config_device *devs, unsigned cnt, const char *name)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (strcmp(devs[i].siw.name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Those of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
+static int
+keep_devices(const struct config *old, struct config *next)
+{
+	struct config_device *all = calloc(old->device_cnt + next->device_cnt + 1, sizeof(*all));
+	unsigned cnt = 0;
+
+	if (all == NULL)
+		return -ENOMEM;
+	/* Device settings own no memory: plain copies. */
+	for (; cnt < old->device_cnt; cnt++)
+		all[cnt] = old->devices[cnt];
+	for (unsigned i = 0; i < next->device_cnt; i++) {
+		struct config_device *dev = &all[cnt];
+
+		if (find_device(old, &next->devices[i]) != NULL)
+			continue;
+		*dev = next->devices[i];
+		/* Numbers are given out by place in the list: the new one's may be in use. */
+		for (unsigned n = 0; dev->siw.name[0] != '\0' && device_name_taken(all, cnt, dev->siw.name); n++)
+			snprintf(dev->siw.name, sizeof(dev->siw.name), "siw%u", n);
+		cnt++;
+	}
+	free(next->devices);
+	next->devices = all;
+	next->device_cnt = cnt;
+	return 0;
+}
+
 int
 config_keep_fixed(const struct config *old, struct config *next)
 {
-	struct config_device *devices = calloc(old->device_cnt + 1, sizeof(*devices));
+	int rc = keep_devices(old, next);
 
-	if (devices == NULL)
-		return -ENOMEM;
-	/* Device settings own no memory, nor do those of struct config that need a restart: plain copies. */
-	for (unsigned i = 0; i < old->device_cnt; i++)
-		devices[i] = old->devices[i];
-	free(next->devices);
-	next->devices = devices;
-	next->device_cnt = old->device_cnt;
-	next->devices_default = old->devices_default;
+	if (rc != 0)
+		return rc;
+	/* Settings of struct config that need a restart own no memory either. */
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
 		if ((k->where & PLACES_CFG) != 0 && (k->flags & CONFIG_RELOAD) == 0)
 			memcpy((char *)next + k->off, (const char *)old + k->off, k->len);

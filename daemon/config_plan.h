@@ -28,7 +28,8 @@ bool config_service_equal(const struct config_service *, const struct config_ser
  */
 void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
 
-/* What needs a restart is taken over from old, so that next says what is in force. 0 or -ENOMEM (next unchanged). */
+/* What needs a restart is taken over from old, all devices included, so that next says what is in force. 0 or -ENOMEM
+ * (next unchanged). */
 int config_keep_fixed(const struct config *old, struct config *next);
 
 #endif

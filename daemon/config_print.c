@@ -14,6 +14,8 @@ print_settings(enum config_place place, const void *base, const char *indent, FI
 			fprintf(out, "%s# %s: everybody\n", indent, k->name);
 			continue;
 		}
+		if (config_value_is_empty(k, base))
+			continue;
 		fprintf(out, "%s%s = ", indent, k->name);
 		config_value_print(k, base, out);
 		fputs(";\n", out);

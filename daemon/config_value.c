@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config.h"
 #include "daemon/config_value_int.h"
 
 const struct value_unit value_size_units[] = {
@@ -85,6 +86,8 @@ config_type_words(enum config_type type)
 		return "a list of strings, [ \"...\", ... ]";
 	case CONFIG_T_NAME:
 		return "a string of letters, digits, '.', '_' and '-'";
+	case CONFIG_T_IFNAME:
+		return "a string, the name of an interface or \"*\"";
 	case CONFIG_T_PATH:
 		return "a string, an absolute path";
 	case CONFIG_T_MODE:
@@ -318,6 +321,18 @@ set_name(const struct config_key *key, void *base, const struct config_value *v,
 }
 
 static int
+set_ifname(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (v->kind == CONFIG_V_TEXT && strcmp(v->text, CONFIG_ALL_INTERFACES) == 0) {
+		strcpy((char *)base + key->off, v->text);
+		return 0;
+	}
+	if (v->kind == CONFIG_V_TEXT && (strcmp(v->text, ".") == 0 || strcmp(v->text, "..") == 0))
+		return value_bad_type(key, v, why);
+	return set_name(key, base, v, why);
+}
+
+static int
 set_path(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	if (v->kind != CONFIG_V_TEXT || v->text[0] != '/')
@@ -350,6 +365,8 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 		return set_words(key, base, v, why);
 	case CONFIG_T_NAME:
 		return set_name(key, base, v, why);
+	case CONFIG_T_IFNAME:
+		return set_ifname(key, base, v, why);
 	case CONFIG_T_PATH:
 		return set_path(key, base, v, why);
 	case CONFIG_T_MODE:

@@ -36,7 +36,7 @@ int config_value_set_default(const struct config_key *, void *base);
 void config_value_print(const struct config_key *, const void *base, FILE *out);
 /* A number in the stored unit as the file would have it. */
 void config_number_format(const struct config_key *, uint64_t n, char *buf, size_t cap);
-/* A list without entries (it has no written form). */
+/* Not set: a list without entries, no name, no address. These have no written form. */
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 /* What a value of this key looks like: "a string \"address:port\"". */

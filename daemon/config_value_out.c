@@ -104,13 +104,34 @@ load_nets(const struct config_key *key, const void *base, const struct config_ne
 bool
 config_value_is_empty(const struct config_key *key, const void *base)
 {
+	const char *at = (const char *)base + key->off;
 	const struct config_net *nets;
 	unsigned cnt;
 
-	if (key->type != CONFIG_T_NETS)
-		return false;
-	load_nets(key, base, &nets, &cnt);
-	return cnt == 0;
+	switch (key->type) {
+	case CONFIG_T_NETS:
+		load_nets(key, base, &nets, &cnt);
+		return cnt == 0;
+	case CONFIG_T_NAME:
+	case CONFIG_T_IFNAME:
+		return at[0] == '\0';
+	case CONFIG_T_ADDR:
+		return ((const struct sockaddr_storage *)(const void *)at)->ss_family == 0;
+	case CONFIG_T_BOOL:
+	case CONFIG_T_UINT:
+	case CONFIG_T_SIZE:
+	case CONFIG_T_MS:
+	case CONFIG_T_SECONDS:
+	case CONFIG_T_WORD:
+	case CONFIG_T_WORDS:
+	case CONFIG_T_PATH:
+	case CONFIG_T_MODE:
+	case CONFIG_T_LISTEN:
+	case CONFIG_T_TARGET:
+	case CONFIG_T_PORTS:
+		break;
+	}
+	return false;
 }
 
 static void
@@ -171,6 +192,7 @@ config_value_print(const struct config_key *key, const void *base, FILE *out)
 		print_words(key, base, out);
 		break;
 	case CONFIG_T_NAME:
+	case CONFIG_T_IFNAME:
 	case CONFIG_T_PATH:
 		print_string(at, out);
 		break;
@@ -237,9 +259,13 @@ config_value_equal(const struct config_key *key, const void *base_a, const void 
 	case CONFIG_T_WORDS:
 		return load_number(key, base_a) == load_number(key, base_b);
 	case CONFIG_T_NAME:
+	case CONFIG_T_IFNAME:
 	case CONFIG_T_PATH:
 		return strcmp(a, b) == 0;
 	case CONFIG_T_ADDR:
+		if (config_value_is_empty(key, base_a) || config_value_is_empty(key, base_b))
+			return config_value_is_empty(key, base_a) == config_value_is_empty(key, base_b);
+		/* fall through */
 	case CONFIG_T_LISTEN:
 		return addr_same_host(a, b) && addr_port(a) == addr_port(b);
 	case CONFIG_T_TARGET:

@@ -1,6 +1,7 @@
 /*
- * The RNIC devices of a worker: opened from the configuration, given to the
- * engine, fed with readiness by the loop.
+ * The RNIC devices of a worker: opened as configuration and interfaces have it
+ * (device_plan.h), given to the engine, fed with readiness by the loop, told
+ * when their ports go down and up, closed when their addresses are gone.
  */
 #ifndef SMCRD_DAEMON_DEVICES_H
 #define SMCRD_DAEMON_DEVICES_H
@@ -9,8 +10,13 @@
 
 #include "daemon/worker_priv.h"
 
-/* Opens every configured device and adds it to w->eng: 0, or -errno, nothing left behind, err says which one. */
+/* Opens the devices and adds them to w->eng: 0, or -errno, nothing left behind, err says which one. An address that
+ * is not there is told as a warning, and waited for. cfg is kept until devices_reload or devices_close. */
 int devices_open(struct worker *, const struct config *, FILE *err);
+/* In each turn, before smcr_poll: what the interfaces' news mean for the devices. True when there are any. */
+bool devices_follow(struct worker *);
+/* The devices of a new configuration that are not there yet are opened; err gets warnings. */
+void devices_reload(struct worker *, const struct config *next, FILE *err);
 /* Takes them from the engine and frees them. */
 void devices_close(struct worker *);
 struct rnic_dev *devices_get(const struct worker *, unsigned i);

@@ -19,6 +19,9 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/prewarm.c daemon/prewarm.h \
 	daemon/check.c \
 	daemon/devices.c daemon/devices.h \
+	daemon/device_plan.c daemon/device_plan.h \
+	daemon/netifs.c daemon/netifs.h \
+	daemon/netwatch.c daemon/netwatch.h \
 	daemon/reload.c daemon/reload.h \
 	daemon/worker.c daemon/worker.h daemon/worker_priv.h \
 	daemon/worker_info.c
@@ -33,8 +36,20 @@ check_UNIT += \
 	tests/unit/check_log_text \
 	tests/unit/check_legs \
 	tests/unit/check_legs_real \
+	tests/unit/check_netifs \
+	tests/unit/check_netwatch \
+	tests/unit/check_device_plan \
 	tests/unit/check_session \
 	tests/unit/check_worker
+tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/unit.h
+tests_unit_check_netifs_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_netifs_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_netwatch_SOURCES = tests/unit/check_netwatch.c tests/unit/own_netns.h tests/unit/unit.h
+tests_unit_check_netwatch_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_netwatch_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c tests/unit/unit.h
+tests_unit_check_device_plan_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_device_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
 tests_unit_check_worker_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_worker_LDADD = $(GATEWAY_TEST_LIBS)

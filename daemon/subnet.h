@@ -1,6 +1,7 @@
 /*
  * Which network a local address belongs to, for the subnet check of RFC 7609
- * 3.5.1.2: a copy of the interfaces' addresses, read at start and on reload.
+ * 3.5.1.2: a copy of the interfaces' addresses, read at start, on reload and when
+ * interfaces change.
  */
 #ifndef SMCRD_DAEMON_SUBNET_H
 #define SMCRD_DAEMON_SUBNET_H

@@ -13,6 +13,7 @@
 #include "daemon/devices.h"
 #include "daemon/listener.h"
 #include "daemon/log_text.h"
+#include "daemon/netwatch.h"
 #include "daemon/prewarm.h"
 #include "daemon/probe.h"
 #include "daemon/reload.h"
@@ -72,6 +73,23 @@ log_engine(struct worker *w)
 	}
 }
 
+static void
+read_subnets(struct worker *w)
+{
+	int rc = subnets_refresh(&w->subnets);
+
+	if (rc != 0)
+		log_msg(LOG_LVL_WARNING, "cannot list the network interfaces anew: error=\"%s\"", strerror(-rc));
+}
+
+static void
+follow_interfaces(struct worker *w)
+{
+	smcr_set_now(w->eng, w->now_ns);
+	if (devices_follow(w))
+		read_subnets(w);
+}
+
 static bool
 drained(const struct worker *w)
 {
@@ -87,6 +105,7 @@ worker_turn(void *arg, int64_t now_ns)
 
 	w->now_ns = now_ns;
 	w->stats.turns++;
+	follow_interfaces(w);
 	smcr_poll(w->eng, now_ns);
 	timerq_run(&w->timers, now_ns);
 	more = listeners_accept(w);
@@ -157,6 +176,16 @@ worker_alloc(struct loop *loop, const struct config *cfg)
 	return w;
 }
 
+/* Without it the devices stay as they are at start. */
+static void
+watch_interfaces(struct worker *w)
+{
+	int rc = netwatch_new(w->loop, &w->netwatch);
+
+	if (rc != 0)
+		log_msg(LOG_LVL_WARNING, "network interfaces are not followed: error=\"%s\"", strerror(-rc));
+}
+
 int
 worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
 {
@@ -173,6 +202,7 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
 		goto fail_told;
 	}
+	watch_interfaces(w);
 	rc = devices_open(w, cfg, err);
 	if (rc != 0)
 		goto fail_told;
@@ -208,9 +238,8 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 		return rc;
 	}
 	smcr_reconfigure(w->eng, &next->smcr);
-	rc = subnets_refresh(&w->subnets);
-	if (rc != 0)
-		log_msg(LOG_LVL_WARNING, "cannot list the network interfaces anew: error=\"%s\"", strerror(-rc));
+	devices_reload(w, next, err);
+	read_subnets(w);
 	loop_again(w->loop);
 	return 0;
 }
@@ -273,6 +302,7 @@ worker_free(struct worker *w)
 		service_drop(CONTAINER_OF(n, struct service, node));
 	if (w->eng != NULL)
 		devices_close(w);
+	netwatch_free(w->netwatch);
 	smcr_free(w->eng);
 	timerq_fini(&w->timers);
 	subnets_fini(&w->subnets);

@@ -18,6 +18,7 @@
 #define NS_PER_MS 1000000LL
 
 struct devices;
+struct netwatch;
 
 /* Who holds an engine connection: sessions and probes. First member of both. */
 struct conn_owner {
@@ -35,6 +36,7 @@ struct worker {
 	struct smcr *eng;
 	struct rng rng;
 	struct devices *devices;
+	struct netwatch *netwatch; /* NULL: interfaces cannot be watched here */
 	struct timerq timers;
 	int64_t now_ns;
 	struct config_keepalive keepalive;

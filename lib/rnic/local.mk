@@ -48,7 +48,7 @@ tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_raw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_raw_LDADD = lib/libsiw.la $(UNIT_LIBS)
-tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/own_netns.h tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_route_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_route_LDADD = lib/libsiw.la $(UNIT_LIBS)
 endif

@@ -32,12 +32,12 @@ addr_bytes(const struct sockaddr_storage *ss, size_t *len)
 static void
 put_attr(struct route_query *q, unsigned short type, const void *data, size_t len)
 {
-	struct rtattr *a = (struct rtattr *)(void *)((uint8_t *)q + NLMSG_ALIGN(q->nh.nlmsg_len));
+	const struct rtattr a = { .rta_type = type, .rta_len = (unsigned short)RTA_LENGTH(len) };
+	uint8_t *at = (uint8_t *)q + NLMSG_ALIGN(q->nh.nlmsg_len);
 
-	a->rta_type = type;
-	a->rta_len = (unsigned short)RTA_LENGTH(len);
-	memcpy(RTA_DATA(a), data, len);
-	q->nh.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->nh.nlmsg_len) + RTA_ALIGN(a->rta_len));
+	memcpy(at, &a, sizeof(a));
+	memcpy(at + RTA_LENGTH(0), data, len);
+	q->nh.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->nh.nlmsg_len) + RTA_ALIGN(a.rta_len));
 }
 
 /* The route from our address to dst. */

@@ -4,35 +4,7 @@ import random
 import socket
 
 from harness import Pair, case, check, equal, main, need, pattern, same_bytes, SHRINK
-from programs import Redis
-
-
-class Client:
-    """The few words of Redis' protocol that the cases need."""
-
-    def __init__(self, sock):
-        self.sock = sock
-        self.file = sock.makefile("rb", buffering=1 << 20)
-
-    def send(self, *args):
-        args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
-        self.sock.sendall(b"".join([b"*%d\r\n" % len(args)] + [b"$%d\r\n%s\r\n" % (len(a), a) for a in args]))
-
-    def reply(self):
-        line = self.file.readline()
-        check(line.endswith(b"\r\n"), f"end of the connection inside a reply: {line!r}")
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"$":
-            n = int(rest)
-            return None if n < 0 else self.file.read(n + 2)[:-2]
-        if kind == b"*":
-            return [self.reply() for _ in range(int(rest))]
-        check(kind in b"+:", f"reply {line!r}")
-        return rest
-
-    def call(self, *args):
-        self.send(*args)
-        return self.reply()
+from programs import Redis, RedisClient as Client
 
 
 def redis_pair(t):

@@ -368,8 +368,10 @@ def hostport(host, port):
 class Daemon(Proc):
     """One smcrd with its own configuration and control socket."""
 
-    def __init__(self, t, name, conf, start=True, env=None):
+    def __init__(self, t, name, conf, start=True, env=None, wrap=()):
+        """wrap: words in front of the command line, of a program that turns into smcrd."""
         self.t = t
+        self.wrap = list(wrap)
         self.dir = t.path(f"{name}.{t.count()}")
         os.mkdir(self.dir)
         self.conf_path = os.path.join(self.dir, "smcrd.conf")
@@ -403,7 +405,7 @@ class Daemon(Proc):
         env = dict(os.environ, **(self.env or {}))
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
-        Proc.__init__(self, self.t, [SMCRD, "-f", self.conf_path], self.name, log=self.log_path, env=env)
+        Proc.__init__(self, self.t, [*self.wrap, SMCRD, "-f", self.conf_path], self.name, log=self.log_path, env=env)
         if ready:
             wait_until(self._ready, f"daemon {self.name} answers on its control socket", 15)
         return self

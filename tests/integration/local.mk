@@ -16,10 +16,12 @@ check_INTEGRATION = \
 	tests/integration/check_ctl.py \
 	tests/integration/check_hostile.py \
 	tests/integration/check_capture.py \
+	tests/integration/check_interfaces.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
 EXTRA_DIST += $(check_INTEGRATION) \
 	tests/integration/harness.py \
 	tests/integration/programs.py \
 	tests/integration/clc.py \
+	tests/integration/netns.py \
 	tests/integration/many.py

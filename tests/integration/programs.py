@@ -9,16 +9,16 @@ import pwd
 import shutil
 import socket
 
-from harness import Failure, Skip, need, wait_until
+from harness import Failure, Skip, check, need, wait_until
 
 
-def listens(host, port):
-    """Is there a listener? Asks the kernel, so the program sees no connection."""
-    family, table = (socket.AF_INET6, "/proc/net/tcp6") if ":" in host else (socket.AF_INET, "/proc/net/tcp")
+def listens(host, port, pid="self"):
+    """Is there a listener in the network of this process? Asks the kernel, so the program sees no connection."""
+    family, table = (socket.AF_INET6, "tcp6") if ":" in host else (socket.AF_INET, "tcp")
     raw = socket.inet_pton(family, host)
     words = [raw[i:i + 4][::-1] for i in range(0, len(raw), 4)]
     want = {f"{b''.join(words).hex().upper()}:{port:04X}", f"{'0' * len(raw) * 2}:{port:04X}"}
-    with open(table) as f:
+    with open(f"/proc/{pid}/net/{table}") as f:
         return any(fields[1] in want and fields[3] == "0A" for fields in (line.split() for line in f))
 
 
@@ -26,7 +26,7 @@ def wait_port(proc, host, port):
     def up():
         if not proc.alive():
             raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")
-        return listens(host, port)
+        return listens(host, port, proc.pid)
     wait_until(up, f"{proc.name} listens on {host}:{port}", 20)
 
 
@@ -40,6 +40,34 @@ class Redis:
                              "--save", "", "--appendonly", "no", "--maxclients", "10000",
                              "--protected-mode", "no", *extra])
         wait_port(self.proc, self.host, self.port)
+
+
+class RedisClient:
+    """The few words of Redis' protocol that the cases need."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.file = sock.makefile("rb", buffering=1 << 20)
+
+    def send(self, *args):
+        args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
+        self.sock.sendall(b"".join([b"*%d\r\n" % len(args)] + [b"$%d\r\n%s\r\n" % (len(a), a) for a in args]))
+
+    def reply(self):
+        line = self.file.readline()
+        check(line.endswith(b"\r\n"), f"end of the connection inside a reply: {line!r}")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"$":
+            n = int(rest)
+            return None if n < 0 else self.file.read(n + 2)[:-2]
+        if kind == b"*":
+            return [self.reply() for _ in range(int(rest))]
+        check(kind in b"+:", f"reply {line!r}")
+        return rest
+
+    def call(self, *args):
+        self.send(*args)
+        return self.reply()
 
 
 class Postgres:

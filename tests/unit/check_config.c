@@ -70,7 +70,7 @@ make_file(char *buf, size_t cap, const struct config_section *sec, const char *n
 
 	if (sec->place == CONFIG_AT_DEVICE) {
 		base[0] = strcmp(name, "type") != 0 ? "type = \"siw\";" : "";
-		base[1] = strcmp(name, "address") != 0 ? "address = \"::1\";" : "";
+		base[1] = strcmp(name, "address") != 0 && strcmp(name, "interface") != 0 ? "address = \"::1\";" : "";
 	} else if (sec->list_max > 0) {
 		base[0] = strcmp(name, "name") != 0 ? "name = \"a\";" : "";
 		base[1] = strcmp(name, "listen") != 0 ? "listen = \"127.0.0.1:1\";" : "";
@@ -421,6 +421,16 @@ static const struct {
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = 65536; } );", "t.conf:2: devices.mpa_ports" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nrtr = [ ]; } );",
 	    "t.conf:2: devices.rtr must not be empty" },
+	{ "devices = (\n{ type = \"siw\"; } );", "t.conf:2: devices.address or devices.interface is missing" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\ninterface = \"eth0\"; } );",
+	    "t.conf:2: devices.interface and devices.address exclude each other" },
+	{ "devices = ( { type = \"siw\"; interface = \"eth1\"; },\n { type = \"siw\"; interface = \"eth1\"; } );",
+	    "t.conf:2: devices.interface \"eth1\" is already used in line 1" },
+	{ "devices = ( { type = \"siw\";\ninterface = \"an-interface-0\" \"xy\"; } );",
+	    "t.conf:2: devices.interface is longer than 15 characters" },
+	{ "devices = ( { type = \"siw\";\ninterface = \"eth*\"; } );",
+	    "t.conf:2: devices.interface must be a string, the name of an interface or \"*\", not \"eth*\"" },
+	{ "devices = ( { type = \"siw\";\ninterface = \"..\"; } );", "t.conf:2: devices.interface must be" },
 	{ "devices = ( { type = \"verbs\"; address = \"::1\"; } );", "devices.type must be one of \"siw\"" },
 	{ "control = {\npath = \"relative\"; };", "t.conf:2: control.path must be a string, an absolute path" },
 	{ "control = {\npath = \"/a\\nb\"; };", "t.conf:2: control.path has a control character" },
@@ -495,7 +505,8 @@ static const char full[] =
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0; };\n"
     "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
-    "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; } );\n"
+    "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; },\n"
+    "  { type = \"siw\"; interface = \"eth1\"; }, { type = \"siw\"; interface = \"*\"; name = \"any\"; } );\n"
     "ingress = ( { name = \"web\"; listen = \"[::]:8080\"; to = \"web.example:80\";\n"
     "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
@@ -520,10 +531,16 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->smcr.conns_max, 256);
 	ck_assert(cfg->smcr.rfc_cursors);
 	ck_assert_uint_eq(cfg->smcr.keepalive_ms, 0);
-	ck_assert_uint_eq(cfg->device_cnt, 2);
+	ck_assert_uint_eq(cfg->device_cnt, 4);
 	ck_assert(!cfg->devices_default);
 	ck_assert_str_eq(dev->name, "siw0");
 	ck_assert_str_eq(cfg->devices[1].siw.name, "second");
+	ck_assert_str_eq(cfg->devices[1].interface, "");
+	ck_assert_str_eq(cfg->devices[2].interface, "eth1");
+	ck_assert_str_eq(cfg->devices[2].siw.name, "");
+	ck_assert_int_eq(cfg->devices[2].siw.addr.ss_family, 0);
+	ck_assert_str_eq(cfg->devices[3].interface, "*");
+	ck_assert_str_eq(cfg->devices[3].siw.name, "any");
 	ck_assert(!dev->crc && dev->markers);
 	ck_assert_uint_eq(dev->rtr, SIW_RTR_WRITE);
 	ck_assert_uint_eq(dev->ird, 16);

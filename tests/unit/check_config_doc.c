@@ -41,6 +41,8 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "true or false";
 	case CONFIG_T_NAME:
 		return "Name";
+	case CONFIG_T_IFNAME:
+		return "Name of an interface or *";
 	case CONFIG_T_PATH:
 		return "Absolute path";
 	case CONFIG_T_ADDR:

@@ -84,14 +84,14 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 	    "devices = ( { type = \"siw\"; address = \"::1\"; } );");
 	struct config *next = parse(
 	    "control = { path = \"/new\"; mode = \"0600\"; }; drain_timeout = 5;\n"
-	    "devices = ( { type = \"siw\"; address = \"::1\"; crc = false; }, { type = \"siw\"; address = \"::2\"; } );");
+	    "devices = ( { type = \"siw\"; address = \"::1\"; crc = false; } );");
 	struct config_plan p = plan(old, next);
 
 	ck_assert_str_eq(told,
 	    "setting drain_timeout changed\n"
 	    "warning: control.path cannot be changed by a reload: restart smcrd\n"
 	    "warning: control.mode cannot be changed by a reload: restart smcrd\n"
-	    "warning: devices cannot be changed by a reload: restart smcrd\n");
+	    "warning: device at ::1 cannot be changed by a reload: restart smcrd\n");
 	ck_assert_uint_eq(p.fixed, 3);
 	ck_assert_int_eq(config_keep_fixed(old, next), 0);
 	ck_assert_str_eq(next->control_path, "/old");
@@ -130,7 +130,37 @@ START_TEST(no_key_is_forgotten)
 
 END_TEST
 
-START_TEST(default_devices_warn_only_of_new_addresses)
+START_TEST(devices_are_added_and_stay)
+{
+	struct config *old = parse(
+	    "devices = ( { type = \"siw\"; address = \"::1\"; },\n"
+	    "{ type = \"siw\"; address = \"::2\"; name = \"b\"; } );");
+	struct config *next = parse(
+	    "devices = ( { type = \"siw\"; address = \"::3\"; },\n"
+	    "{ type = \"siw\"; interface = \"eth1\"; },\n"
+	    "{ type = \"siw\"; address = \"::2\"; name = \"b\"; } );");
+	struct config_plan p = plan(old, next);
+
+	ck_assert_str_eq(told,
+	    "device at ::3 added\n"
+	    "device at eth1 added\n"
+	    "warning: device at ::1 stays until smcrd is restarted\n");
+	ck_assert_uint_eq(p.settings, 2);
+	ck_assert_uint_eq(p.fixed, 1);
+	ck_assert_int_eq(config_keep_fixed(old, next), 0);
+	ck_assert_uint_eq(next->device_cnt, 4);
+	ck_assert_str_eq(next->devices[0].siw.name, "siw0");
+	ck_assert_str_eq(next->devices[1].siw.name, "b");
+	ck_assert_str_eq(next->devices[2].siw.name, "siw1"); /* it would have been siw0 */
+	ck_assert_str_eq(next->devices[3].interface, "eth1");
+	ck_assert_str_eq(next->devices[3].siw.name, "");
+	config_free(old);
+	config_free(next);
+}
+
+END_TEST
+
+START_TEST(default_devices_go_without_a_word)
 {
 	struct config *old = parse(
 	    "devices = ( { type = \"siw\"; address = \"::1\"; }, { type = \"siw\"; address = \"::2\"; } );");
@@ -138,14 +168,11 @@ START_TEST(default_devices_warn_only_of_new_addresses)
 	struct config_plan p;
 
 	old->devices_default = next->devices_default = true;
-	p = plan(old, next);
+	p = plan(old, next); /* siw1 is siw0 now, which is nobody's business */
 	ck_assert_str_eq(told, "");
 	p = plan(next, old);
-	ck_assert_str_eq(told, "warning: ::1 has no device until smcrd is restarted\n");
-	ck_assert_uint_eq(p.fixed, 1);
-	old->devices_default = false;
-	p = plan(old, next);
-	ck_assert_uint_eq(p.fixed, 1);
+	ck_assert_str_eq(told, "device at ::1 added\n");
+	ck_assert_uint_eq(p.fixed, 0);
 	config_free(old);
 	config_free(next);
 }
@@ -159,7 +186,8 @@ config_plan_case(TCase *tc)
 	tcase_add_test(tc, names_what_changed);
 	tcase_add_test(tc, what_needs_a_restart_is_named_and_stays);
 	tcase_add_test(tc, no_key_is_forgotten);
-	tcase_add_test(tc, default_devices_warn_only_of_new_addresses);
+	tcase_add_test(tc, devices_are_added_and_stay);
+	tcase_add_test(tc, default_devices_go_without_a_word);
 }
 
 UNIT_MAIN("config_plan", config_plan_case)

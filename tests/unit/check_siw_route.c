@@ -3,46 +3,20 @@
  * with interfaces that lead nowhere; where the machine does not let us have
  * one, only what holds on loopback is tested.
  */
-#include <sched.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "base/addr.h"
+#include "own_netns.h"
 #include "siw_ends.h"
 
 /* Two subnets, a default route by the first, an address beside the first one. */
-static const char set_up[] =
-    "exec >/dev/null 2>&1; PATH=$PATH:/usr/sbin:/sbin; set -e\n"
-    "ip link set lo up\n"
-    "ip link add e1 type veth peer name p1; ip link add e2 type veth peer name p2\n"
-    "for i in 1 2; do ip addr add 10.9.$i.1/24 dev e$i; ip link set e$i up\n"
-    "ip addr add fd09:$i::1/64 dev e$i nodad; ip link set p$i up; done\n"
-    "ip addr add 10.9.1.2/24 dev e1\n"
-    "ip route add default via 10.9.1.254 dev e1\n";
-
-/* root of a user namespace of our own will do */
-static bool
-become_root(void)
-{
-	unsigned uid = geteuid();
-	FILE *f;
-
-	if (unshare(CLONE_NEWUSER) != 0)
-		return false;
-	f = fopen("/proc/self/uid_map", "w");
-	if (f == NULL)
-		return false;
-	fprintf(f, "0 %u 1", uid);
-	return fclose(f) == 0;
-}
-
-static bool
-own_namespace(void)
-{
-	if (unshare(CLONE_NEWNET) != 0 && (!become_root() || unshare(CLONE_NEWNET) != 0))
-		return false;
-	return system(set_up) == 0;
-}
+static const char interfaces[] =
+    "link set lo up\n"
+    "link add e1 type veth peer name p1\n"
+    "link add e2 type veth peer name p2\n"
+    "link set p1 up\nlink set p2 up\nlink set e1 up\nlink set e2 up\n"
+    "addr add 10.9.1.1/24 dev e1\naddr add 10.9.2.1/24 dev e2\n"
+    "addr add fd09:1::1/64 dev e1 nodad\naddr add fd09:2::1/64 dev e2 nodad\n"
+    "addr add 10.9.1.2/24 dev e1\n"
+    "route add default via 10.9.1.254 dev e1\n";
 
 static bool
 reaches(const char *from, const char *to)
@@ -72,10 +46,8 @@ END_TEST
 
 START_TEST(a_route_counts_when_it_leaves_by_our_interface)
 {
-	if (!own_namespace()) {
-		fprintf(stderr, "# no network namespace of our own: loopback alone is tested\n");
+	if (!own_netns(interfaces))
 		return;
-	}
 	ck_assert(reaches("10.9.1.1", "10.9.1.9"));
 	ck_assert(reaches("10.9.1.2", "10.9.1.9"));
 	ck_assert(reaches("10.9.2.1", "10.9.2.9"));

@@ -83,16 +83,43 @@ END_TEST
 
 START_TEST(a_device_that_does_not_open_is_told)
 {
-	struct config_device devs[2] = { { .siw.name = "siw0" }, { .siw.name = "broken" } };
+	struct config_device devs[2] = {
+		{ .siw.name = "siw0", .siw.addr = gw.server_addrs[0] },
+		{ .siw.name = "broken" },
+	};
 
 	gw.cfg.devices = devs;
 	gw.cfg.device_cnt = 2;
-	ck_assert_int_eq(gw_try_start(NULL, 0), -EADDRNOTAVAIL);
+	ck_assert_int_eq(gw_try_start(NULL, 0), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(gw.err, "broken"));
 	gw.cfg.device_cnt = 1;
 	gw_start();
 	ck_assert_ptr_nonnull(worker_device(gw.w, 0));
 	ck_assert_ptr_null(worker_device(gw.w, 1));
+	gw.cfg.device_cnt = 0;
+}
+
+END_TEST
+
+START_TEST(a_device_whose_address_is_missing_is_waited_for)
+{
+	struct config_device devs[2] = {
+		{ .siw.name = "siw0", .siw.addr = gw.server_addrs[0] },
+		{ .siw.name = "late" },
+	};
+
+	gw.cfg.devices = devs;
+	gw.cfg.device_cnt = 2;
+	gw_start();
+	ck_assert_ptr_nonnull(strstr(gw.err, "warning: device late at ? is not there: address: "));
+	ck_assert_ptr_null(worker_device(gw.w, 1));
+	/* said once */
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_str_eq(gw.err, "");
+	fake.late_device = true;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_str_eq(rnic_query(worker_device(gw.w, 1)).name, "late");
+	ck_assert_int_eq(rnic_query(worker_device(gw.w, 1)).port, RNIC_PORT_UP);
 	gw.cfg.device_cnt = 0;
 }
 
@@ -505,6 +532,7 @@ worker_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
 	tcase_add_test(tc, a_device_that_does_not_open_is_told);
+	tcase_add_test(tc, a_device_whose_address_is_missing_is_waited_for);
 	tcase_add_test(tc, passed_sockets_are_used_where_they_fit);
 	tcase_add_test(tc, a_passed_socket_that_does_not_listen_is_not_used);
 	tcase_add_test(tc, a_reload_without_changes_changes_nothing);

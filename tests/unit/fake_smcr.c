@@ -127,6 +127,13 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	eng->cfg = *cfg;
 }
 
+void
+smcr_set_now(struct smcr *eng, int64_t now_ns)
+{
+	(void)eng;
+	(void)now_ns;
+}
+
 int
 smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 {
@@ -628,12 +635,29 @@ smcr_next_log(struct smcr *eng, struct smcr_log *l)
 
 /* -- the device -- */
 
+struct fake_dev {
+	struct rnic_dev dev;
+	struct rnic_info info;
+};
+
+static void
+dev_query(struct rnic_dev *dev, struct rnic_info *info)
+{
+	*info = CONTAINER_OF(dev, struct fake_dev, dev)->info;
+}
+
 static void
 dev_free(struct rnic_dev *dev)
 {
-	free(dev);
+	free(CONTAINER_OF(dev, struct fake_dev, dev));
 }
-static const struct rnic_ops dev_ops = { .free = dev_free };
+static const struct rnic_ops dev_ops = { .query = dev_query, .free = dev_free };
+
+void
+siw_set_port_state(struct rnic_dev *dev, enum rnic_port_state to)
+{
+	CONTAINER_OF(dev, struct fake_dev, dev)->info.port = to;
+}
 
 void
 siw_config_init(struct siw_config *cfg)
@@ -645,13 +669,18 @@ int
 siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev,
     const char **err)
 {
+	struct fake_dev *me;
+
 	(void)loop;
 	(void)rng;
-	if (strcmp(cfg->name, "broken") == 0) {
-		*err = "addr";
-		return -EADDRNOTAVAIL;
+	if (strcmp(cfg->name, "broken") == 0 || (strcmp(cfg->name, "late") == 0 && !fake.late_device)) {
+		*err = "address";
+		return cfg->name[0] == 'l' ? -EADDRNOTAVAIL : -EADDRINUSE;
 	}
-	*dev = calloc(1, sizeof(**dev));
-	(*dev)->ops = &dev_ops;
+	me = calloc(1, sizeof(*me));
+	me->dev.ops = &dev_ops;
+	me->info.port = RNIC_PORT_UP;
+	memcpy(me->info.name, cfg->name, sizeof(me->info.name));
+	*dev = &me->dev;
 	return 0;
 }

@@ -36,6 +36,7 @@ struct fake_knobs {
 	bool open_fails;          /* smcr_open: no connection is free */
 	bool busy;                /* smcr_idle is never true */
 	uint32_t ring_size;       /* 0 = 64 KiB */
+	bool late_device;         /* the address of the device "late" is there */
 };
 extern struct fake_knobs fake;
 

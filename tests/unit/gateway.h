@@ -202,8 +202,10 @@ static inline int
 gw_reload(void)
 {
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
-	int rc = worker_reload(gw.w, &gw.cfg, err);
+	int rc;
 
+	gw.err[0] = '\0';
+	rc = worker_reload(gw.w, &gw.cfg, err);
 	fclose(err);
 	return rc;
 }

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Devices by interface: they come and go with interfaces and addresses, and their ports go down and up."""
+from netns import ADDR_A, ADDR_B, Net, enter
+
+enter()
+
+from harness import Daemon, case, check, equal, hostport, main, wait_until		# noqa: E402
+from programs import Redis, RedisClient							# noqa: E402
+
+
+def devices(d):
+    """name -> (port, address)."""
+    return {x["name"]: (x["port"], x["gid"].replace("::ffff:", "")) for x in d.ctl("devices")["devices"]}
+
+
+def wait_devices(d, want):
+    wait_until(lambda: devices(d) == want, f"daemon {d.name} has devices {want}")
+
+
+def egress(to=("127.0.0.1", 9)):
+    return [{"name": "x", "listen": f"{ADDR_B}:12000", "to": hostport(*to)}]
+
+
+@case("ports follow the interface and the carrier, at both ends")
+def _(t):
+    net = Net(t)
+    a = Daemon(t, "a", {"devices": net.devices("a"), "log_level": "info"})
+    b = Daemon(t, "b", {"devices": net.devices("b")}, wrap=net.b.wrap())
+    up = {"a1": ("up", "10.77.1.1"), "a2": ("up", "10.77.2.1")}
+    wait_devices(a, up)
+    wait_devices(b, {"b1": ("up", "10.77.1.2"), "b2": ("up", "10.77.2.2")})
+    equal(a.status()["devices_up"], 2, "devices that are up")
+    net.down("a", 1)
+    wait_devices(a, dict(up, a1=("down", "10.77.1.1")))
+    wait_devices(b, {"b1": ("down", "10.77.1.2"), "b2": ("up", "10.77.2.2")})
+    equal(a.status()["devices_up"], 1, "devices that are up")
+    net.up("a", 1)
+    wait_devices(a, up)
+    check("device port down: device=a1 address=10.77.1.1" in a.log(), "the log says what went down")
+    check("device port up: device=a1 address=10.77.1.1" in a.log(), "the log says what came up")
+
+
+@case("addresses come and go; an address that comes back in time finds its device")
+def _(t):
+    net = Net(t)
+    a = Daemon(t, "a", {"devices": net.devices("a")})
+    wait_devices(a, {"a1": ("up", "10.77.1.1"), "a2": ("up", "10.77.2.1")})
+    port = next(d["mpa_port"] for d in a.ctl("devices")["devices"] if d["name"] == "a1")
+    net.ip("a", "addr add 10.77.61.3/24 dev a1", "addr add fd77::1/64 dev a1 nodad")
+    more = {"a1": ("up", "10.77.1.1"), "a2": ("up", "10.77.2.1"), "a1:2": ("up", "10.77.61.3"), "a1:3": ("up", "fd77::1")}
+    wait_devices(a, more)
+    net.ip("a", "addr del 10.77.61.3/24 dev a1")
+    wait_devices(a, dict(more, **{"a1:2": ("down", "10.77.61.3")}))
+    net.ip("a", "addr add 10.77.61.3/24 dev a1", "addr del 10.77.1.1/24 dev a1")
+    wait_devices(a, dict(more, a1=("down", "10.77.1.1")))
+    net.ip("a", "addr add 10.77.1.1/24 dev a1")
+    wait_devices(a, more)
+    equal(next(d["mpa_port"] for d in a.ctl("devices")["devices"] if d["name"] == "a1"), port, "its MPA port")
+    net.ip("a", "addr del fd77::1/64 dev a1")
+    gone = {k: v for k, v in more.items() if k != "a1:3"}
+    wait_until(lambda: devices(a) == gone, "the device of an address that is gone is gone", 15)
+
+
+@case("what is not there at start is waited for: an address, an interface; so it is after a reload")
+def _(t):
+    net = Net(t, 1)
+    conf = {"devices": [{"type": "siw", "interface": "a9"}, {"type": "siw", "address": "10.77.8.1", "name": "later"},
+                        {"type": "siw", "interface": "a1", "name": "first"}]}
+    a = Daemon(t, "a", conf)
+    wait_devices(a, {"first": ("up", "10.77.1.1")})
+    check("device later at 10.77.8.1 is not there" in a.log(), "the log says what is missing")
+    net.ip("a", "addr add 10.77.8.1/24 dev a1")
+    have = {"first": ("up", "10.77.1.1"), "later": ("up", "10.77.8.1")}
+    wait_devices(a, have)
+    net.ip("a", "link add a9 type veth peer name b9", "addr add 10.77.9.1/24 dev a9")
+    have["a9"] = ("down", "10.77.9.1")
+    wait_devices(a, have)
+    net.ip("a", "link set a9 up", "link set b9 up")
+    have["a9"] = ("up", "10.77.9.1")
+    wait_devices(a, have)
+    conf["devices"].append({"type": "siw", "address": "10.77.7.1"})
+    a.write_conf(conf)
+    out = a.ctl_text("reload")
+    check("10.77.7.1 is not there" in out, f"the reload says: {out}")
+    wait_devices(a, have)
+    net.ip("a", "addr add 10.77.7.1/24 dev a9")
+    have["siw3"] = ("up", "10.77.7.1")
+    wait_devices(a, have)
+    net.ip("a", "link del a9")
+    wait_devices(a, dict(have, a9=("down", "10.77.9.1"), siw3=("down", "10.77.7.1")))
+
+
+@case("interface \"*\": all that are up, but loopback")
+def _(t):
+    net = Net(t)
+    net.ip("a", "link add idle type veth peer name off", "addr add 10.77.50.1/24 dev idle")
+    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "*"}, {"type": "siw", "interface": "a2", "name": "two"}]})
+    have = {"a1": ("up", "10.77.1.1"), "two": ("up", "10.77.2.1")}
+    wait_devices(a, have)
+    net.ip("a", "link set idle up", "link set off up")
+    have["idle"] = ("up", "10.77.50.1")
+    wait_devices(a, have)
+    net.ip("a", "link set off down")
+    wait_devices(a, dict(have, idle=("down", "10.77.50.1")))
+    net.ip("a", "link del idle")
+
+
+@case("traffic over a device that came late")
+def _(t):
+    net = Net(t, 1)
+    net.ip("b", "addr del 10.77.1.2/24 dev b1")
+    server = Redis(net.b, ADDR_B)
+    b = Daemon(t, "b", {"devices": net.devices("b"), "egress": egress((server.host, server.port))}, wrap=net.b.wrap())
+    a = Daemon(t, "a", {"devices": net.devices("a"), "smcr": {"hold_off": "10ms", "hold_off_max": "1s"},
+                        "ingress": [{"name": "x", "listen": f"{ADDR_A}:12001", "to": f"{ADDR_B}:12000"}]})
+    net.ip("b", "addr add 10.77.1.2/24 dev b1", f"route replace {ADDR_A} via 10.77.1.1 dev b1 src {ADDR_B} metric 11")
+    wait_devices(b, {"b1": ("up", "10.77.1.2")})
+    c = RedisClient(net.connect(12001))
+    equal(c.call("SET", "x", "1"), b"OK", "answer")
+    equal([x["mode"] for x in a.connections()], ["smcr"], "mode")
+
+
+main()

@@ -1,0 +1,119 @@
+"""
+Two network namespaces joined by pairs of virtual Ethernet interfaces: the test script with its children lives in one
+(a), what is started through Net.b lives in the other. Each pair i is a subnet of its own, 10.77.i.1 - 10.77.i.2 on
+interfaces ai - bi; each side has an address on its loopback interface that is routed over whichever pair works.
+"""
+import os
+import socket
+import subprocess
+import sys
+
+from harness import PATIENCE, Skip, need, wait_until
+
+ADDR_A, ADDR_B = "10.77.100.1", "10.77.100.2"
+NOWHERE = "02:00:00:00:00:99"
+
+
+def enter():
+    """Runs this script again in a network namespace of its own; without one all its cases are skipped."""
+    if os.environ.get("SMCRD_NETNS"):
+        return
+    try:
+        unshare, _ = need("unshare", "nsenter")
+        need("ip")
+        ok = subprocess.run([unshare, "--net", "true"], stderr=subprocess.DEVNULL).returncode == 0
+        why = "no right to make network namespaces"
+    except Skip as e:
+        ok, why = False, str(e)
+    if not ok:
+        print(f"1..0 # SKIP {why}")
+        sys.exit(0)
+    os.environ["SMCRD_NETNS"] = "1"
+    os.execv(unshare, [unshare, "--net", "--", sys.executable, *sys.argv])
+
+
+class Side:
+    """Stands for the Case `t` where programs are to run in the other namespace."""
+
+    def __init__(self, t, pid):
+        self._t = t
+        self._pid = pid
+
+    def __getattr__(self, name):
+        return getattr(self._t, name)
+
+    def wrap(self, kw=None):
+        """nsenter, which turns into the program; it takes over the change of user, because it needs root itself."""
+        ids = []
+        if kw and "user" in kw:
+            ids = ["--setgid", str(kw.pop("group")), "--setuid", str(kw.pop("user"))]
+            kw.pop("extra_groups", None)
+        return [need("nsenter"), f"--net=/proc/{self._pid}/ns/net", *ids, "--"]
+
+    def spawn(self, argv, name=None, **kw):
+        return self._t.spawn([*self.wrap(kw), *argv], name or os.path.basename(argv[0]), **kw)
+
+    def run(self, argv, **kw):
+        return self._t.run([*self.wrap(kw), *argv], **kw)
+
+
+class Net:
+    def __init__(self, t, pairs=2):
+        self.t = t
+        self.pairs = range(1, pairs + 1)
+        # sleep would run on when the script is killed; cat ends with its input, too
+        self.holder = t.spawn([need("unshare"), "--net", "--", "cat"], "holder", stdin=subprocess.PIPE)
+        ours = os.readlink("/proc/self/ns/net")
+        wait_until(lambda: os.readlink(f"/proc/{self.holder.pid}/ns/net") != ours, "the second namespace is there")
+        self.b = Side(t, self.holder.pid)
+        t.later(self._tear_down)
+        lines = ["link set lo up", f"addr replace {ADDR_A}/32 dev lo"]
+        for i in self.pairs:
+            lines += [f"link add a{i} type veth peer name b{i} netns {self.holder.pid}", f"addr add 10.77.{i}.1/24 dev a{i}"]
+        self.ip("a", *lines)
+        self.ip("b", "link set lo up", f"addr replace {ADDR_B}/32 dev lo",
+                *[f"addr add 10.77.{i}.2/24 dev b{i}" for i in self.pairs])
+        for side in (t, self.b):
+            side.run(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown"])
+        for i in self.pairs:
+            self.up("a", i)
+            self.up("b", i)
+
+    def _tear_down(self):
+        self.ip("a", *[f"link del a{i}" for i in self.pairs], force=True)
+
+    def ip(self, side, *lines, force=False):
+        where = self.t if side == "a" else self.b
+        where.run([need("ip"), *(["-force"] if force else []), "-batch", "-"], input="".join(f"{x}\n" for x in lines).encode(),
+                  status=None if force else 0)
+
+    def _route(self, i, side):
+        """The loopback address of the other side over pair i; pair 1 first, while it works."""
+        there, here, end = (ADDR_B, ADDR_A, 2) if side == "a" else (ADDR_A, ADDR_B, 1)
+        return f"route replace {there} via 10.77.{i}.{end} dev {side}{i} src {here} metric {10 + i}"
+
+    def down(self, side, i):
+        """Switches an interface off; the other side loses its carrier."""
+        self.ip(side, f"link set {side}{i} down")
+
+    def up(self, side, i):
+        self.ip(side, f"link set {side}{i} up", self._route(i, side))
+
+    def silence(self, i, sides="ab"):
+        """From now on packets of pair i from these sides arrive nowhere, without a word to anybody."""
+        for side in sides:
+            self.ip(side, f"neigh replace 10.77.{i}.{2 if side == 'a' else 1} lladdr {NOWHERE} dev {side}{i} nud permanent")
+
+    def unsilence(self, i):
+        for side in "ab":
+            self.ip(side, f"neigh del 10.77.{i}.{2 if side == 'a' else 1} dev {side}{i}", force=True)
+
+    def connect(self, port, timeout=20.0):
+        """A client of the daemon on this side."""
+        s = socket.create_connection((ADDR_A, port), timeout * PATIENCE)
+        self.t.later(s.close)
+        return s
+
+    def devices(self, side, **settings):
+        """Entries of `devices`: one for each interface of this side."""
+        return [dict({"type": "siw", "interface": f"{side}{i}"}, **settings) for i in self.pairs]
