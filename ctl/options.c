@@ -57,10 +57,12 @@ enum {
 	TAKES_TRACE_FILTER = 1 << 2, /* --token, --clc, --llc, --cdc */
 	TAKES_PEER = 1 << 3,         /* HOST:PORT and --timeout */
 	NO_WATCH = 1 << 4,
+	MAY_NAME_GROUP = 1 << 5, /* [GROUP] */
+	NAMES_LINK = 1 << 6,     /* GROUP NUMBER */
 };
 
 static const struct {
-	const char *name;
+	const char *name; /* in a request; on the command line a hyphen is the end of a word */
 	unsigned flags;
 } commands[] = {
 	{ "status", 0 },
@@ -74,6 +76,8 @@ static const struct {
 	{ "drain", 0 },
 	{ "check", TAKES_PEER },
 	{ "trace", TAKES_GROUP | TAKES_TRACE_FILTER | NO_WATCH },
+	{ "rebalance", MAY_NAME_GROUP | NO_WATCH },
+	{ "link-delete", NAMES_LINK | NO_WATCH },
 };
 
 static const char help[] =
@@ -90,6 +94,8 @@ static const char help[] =
     "  stats            all counters, most frequent reasons for TCP\n"
     "  check HOST:PORT  is SMC-R possible to that peer, and if not, why\n"
     "  trace            CLC, LLC and CDC messages as they come and go\n"
+    "  rebalance [GROUP]        spread connections evenly over the links\n"
+    "  link delete GROUP LINK   take a link out of its group\n"
     "  reload           read the configuration again\n"
     "  drain            take no new connections, end when the last one has\n"
     "\n"
@@ -110,7 +116,8 @@ static const char help[] =
     "check:          --timeout SECONDS (10)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
-    "refused); 2 in case of an error. More in smcrctl(8).\n";
+    "refused; link\n"
+    "delete, rebalance: not there); 2 in case of an error. More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
 static int
@@ -238,25 +245,77 @@ take_peer(const char *text, struct options *o, FILE *err)
 	return 0;
 }
 
+/* GROUP, and NUMBER when the command names a link; *next moves behind them. */
 static int
-take_command(char **args, unsigned needs, struct options *o, FILE *err)
+take_names(char ***next, unsigned flags, struct options *o, FILE *err)
 {
-	unsigned flags = 0, i;
-	char **next = args + 1;
+	const char *group = **next, *link;
 
-	if (args[0] == NULL) {
+	if (group == NULL && (flags & NAMES_LINK) == 0)
+		return 0;
+	if (group == NULL || parse_u32(group, &o->group) != 0) {
+		fprintf(err, "smcrctl: the number of a link group is needed: %s\n", group != NULL ? group : "");
+		return -EINVAL;
+	}
+	++*next;
+	if ((flags & NAMES_LINK) == 0)
+		return 0;
+	link = **next;
+	if (link == NULL || parse_u32(link, &o->link) != 0 || o->link > UINT8_MAX) {
+		fprintf(err, "smcrctl: the number of a link in its group is needed: %s\n", link != NULL ? link : "");
+		return -EINVAL;
+	}
+	++*next;
+	return 0;
+}
+
+/* "link-delete" is two words on the command line. How many words name[] is in args; 0 = it is not. */
+static unsigned
+match_command(char **args, const char *name)
+{
+	unsigned n = 0;
+
+	while (args[n] != NULL) {
+		size_t len = strcspn(name, "-");
+
+		if (strlen(args[n]) != len || memcmp(args[n], name, len) != 0)
+			return 0;
+		n++;
+		name += len;
+		if (*name++ == '\0')
+			return n;
+	}
+	return 0;
+}
+
+static int
+find_command(char ***args, unsigned *flags, struct options *o, FILE *err)
+{
+	if (**args == NULL) {
 		fprintf(err, "smcrctl: no command given\n");
 		return -EINVAL;
 	}
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(commands[i].name, args[0]) == 0)
-			break;
-	if (i == sizeof(commands) / sizeof(commands[0])) {
-		fprintf(err, "smcrctl: unknown command: %s\n", args[0]);
-		return -EINVAL;
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		unsigned words = match_command(*args, commands[i].name);
+
+		if (words == 0)
+			continue;
+		*flags = commands[i].flags;
+		o->command = commands[i].name;
+		*args += words;
+		return 0;
 	}
-	flags = commands[i].flags;
-	o->command = commands[i].name;
+	fprintf(err, "smcrctl: unknown command: %s\n", **args);
+	return -EINVAL;
+}
+
+static int
+take_command(char **next, unsigned needs, struct options *o, FILE *err)
+{
+	unsigned flags = 0;
+
+	if (find_command(&next, &flags, o, err) != 0)
+		return -EINVAL;
 	if ((needs & ~flags) != 0) {
 		fprintf(err, "smcrctl: %s does not take one of these options\n", o->command);
 		return -EINVAL;
@@ -265,7 +324,12 @@ take_command(char **args, unsigned needs, struct options *o, FILE *err)
 		fprintf(err, "smcrctl: %s cannot be watched\n", o->command);
 		return -EINVAL;
 	}
-	if ((flags & TAKES_PEER) != 0 && take_peer(*next++, o, err) != 0)
+	if ((flags & TAKES_PEER) != 0) {
+		if (take_peer(*next, o, err) != 0)
+			return -EINVAL;
+		next++;
+	}
+	if ((flags & (MAY_NAME_GROUP | NAMES_LINK)) != 0 && take_names(&next, flags, o, err) != 0)
 		return -EINVAL;
 	if (*next != NULL) {
 		fprintf(err, "smcrctl: too many arguments: %s\n", *next);
@@ -329,6 +393,8 @@ options_request(const struct options *o, const char *peer)
 		json_object_set_new(root, "mode", json_string(o->mode));
 	if (o->group != 0)
 		json_object_set_new(root, "group", json_integer(o->group));
+	if (o->link != 0)
+		json_object_set_new(root, "link", json_integer(o->link));
 	if (o->token != 0)
 		json_object_set_new(root, "token", json_integer(o->token));
 	if (o->clc || o->llc || o->cdc)

@@ -17,7 +17,8 @@ struct options {
 	/* filters; 0 or NULL = none */
 	const char *service;
 	const char *mode; /* as in a request */
-	uint32_t group;
+	uint32_t group;   /* also what a command is about */
+	uint32_t link;    /* link delete */
 	uint32_t token;
 	bool clc, llc, cdc;
 	/* check */

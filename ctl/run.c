@@ -47,6 +47,7 @@ tell_error(const json_t *error)
 	const char *code = json_string_value(json_object_get(error, "code"));
 	const char *text = json_string_value(json_object_get(error, "text"));
 	bool refused = code != NULL && strcmp(code, "reload-failed") == 0;
+	bool no = code != NULL && (strcmp(code, "not-found") == 0 || strcmp(code, "last-link") == 0);
 
 	if (refused)
 		fputs("smcrctl: the new configuration was refused, the old one stays in force:\n", stderr);
@@ -55,7 +56,7 @@ tell_error(const json_t *error)
 	print_clean(stderr, text != NULL ? text : "nothing");
 	if (text == NULL || text[0] == '\0' || text[strlen(text) - 1] != '\n')
 		fputc('\n', stderr);
-	return refused ? EXIT_NO : EXIT_TROUBLE;
+	return refused || no ? EXIT_NO : EXIT_TROUBLE;
 }
 
 /* Prints an answer one way or the other: exit status. */

@@ -22,6 +22,8 @@ static const struct {
 	{ "reload", show_reload },
 	{ "drain", show_drain },
 	{ "check", show_check },
+	{ "rebalance", show_rebalance },
+	{ "link-delete", show_link_delete },
 };
 
 bool

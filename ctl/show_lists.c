@@ -96,6 +96,20 @@ memory_cell(const json_t *g, char *buf, size_t cap)
 	snprintf(buf, cap, "%s", human_bytes(num, (uint64_t)(get_int(g, "rmb_bytes") + get_int(g, "sndbuf_bytes"))));
 }
 
+/* "3m12s ago, 17 connections in 4.1ms: port down" */
+static void
+failover_cell(const json_t *g, char *buf, size_t cap)
+{
+	const json_t *f = json_object_get(g, "last_failover");
+	char age[HUMAN_MAX], took[HUMAN_MAX];
+
+	buf[0] = '\0';
+	if (!json_is_object(f) || get_int(f, "age_ms") < 0)
+		return;
+	snprintf(buf, cap, "%s ago, %" PRId64 " connections in %s: %s", human_duration(age, get_int(f, "age_ms")),
+	    get_int(f, "connections"), human_us(took, get_int(f, "duration_us")), get_string(f, "cause"));
+}
+
 void
 show_connections(FILE *f, const json_t *data, bool detail)
 {
@@ -144,7 +158,7 @@ show_groups(FILE *f, const json_t *data, bool detail)
 		{ .heading = "TYPE", .key = "type" },
 		{ .heading = "STATE", .key = "state" },
 		{ .heading = "CONNS", .kind = COLUMN_NUMBER, .key = "connections" },
-		{ .heading = "LINKS", .kind = COLUMN_NUMBER, .key = "links" },
+		{ .heading = "LINKS/MAX", .kind = COLUMN_PAIR, .key = "links", .key2 = "links_limit" },
 		{ .heading = "RMBS", .kind = COLUMN_NUMBER, .key = "rmbs" },
 		{ .heading = "PEER-RMBS", .kind = COLUMN_NUMBER, .key = "peer_rmbs" },
 		{ .heading = "PEER-ID", .key = "peer_id" },
@@ -154,6 +168,9 @@ show_groups(FILE *f, const json_t *data, bool detail)
 		{ .heading = "SNDBUF-BYTES", .kind = COLUMN_NUMBER, .key = "sndbuf_bytes", .detail = true },
 		{ .heading = "CURSORS", .kind = COLUMN_CALL, .call = cursor_cell, .detail = true },
 		{ .heading = "AGE", .kind = COLUMN_AGE, .key = "age_ms" },
+		{ .heading = "RETRY-IN", .kind = COLUMN_AGE, .key = "add_link_retry_ms" },
+		{ .heading = "WAITS-FOR", .key = "waits_for" },
+		{ .heading = "LAST-FAILOVER", .kind = COLUMN_CALL, .call = failover_cell },
 		{ 0 },
 	};
 

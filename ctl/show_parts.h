@@ -47,5 +47,7 @@ void show_stats(FILE *, const json_t *data, bool detail);
 void show_drain(FILE *, const json_t *data, bool detail);
 void show_reload(FILE *, const json_t *data, bool detail);
 void show_check(FILE *, const json_t *data, bool detail);
+void show_rebalance(FILE *, const json_t *data, bool detail);
+void show_link_delete(FILE *, const json_t *data, bool detail);
 
 #endif

@@ -163,3 +163,18 @@ show_check(FILE *f, const json_t *d, bool detail)
 	print_clean(f, get_string(d, "text"));
 	fputc('\n', f);
 }
+
+void
+show_rebalance(FILE *f, const json_t *d, bool detail)
+{
+	(void)detail;
+	fprintf(f, "connections to be moved: %" PRId64 "\n", get_int(d, "moving"));
+}
+
+void
+show_link_delete(FILE *f, const json_t *d, bool detail)
+{
+	(void)detail;
+	fprintf(f, "link %" PRId64 " of link group %" PRId64 " is being taken out\n", get_int(d, "link"),
+	    get_int(d, "group"));
+}

@@ -87,6 +87,49 @@ start_reload(struct control_client *c)
 }
 
 static void
+rebalance(struct control_client *c, const struct control_request *req)
+{
+	struct json_writer jw;
+	int moving;
+
+	log_request(c, "rebalance");
+	moving = smcr_rebalance(worker_engine(c->ctl->worker), req->group);
+	if (moving < 0) {
+		client_answer_error(c, "rebalance", moving == -ENOENT ? "not-found" : "failed",
+		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
+		return;
+	}
+	loop_again(c->ctl->loop); /* the worker's turn is over, its part of the work not */
+	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
+	jw_uint(&jw, "moving", (uint64_t)moving);
+	report_end(&jw);
+}
+
+static void
+link_delete(struct control_client *c, const struct control_request *req)
+{
+	struct json_writer jw;
+	int rc;
+
+	log_request(c, "link delete");
+	rc = smcr_link_delete(worker_engine(c->ctl->worker), req->group, (uint8_t)req->link);
+	if (rc == -ENOENT) {
+		client_answer_error(c, "link-delete", "not-found", "there is no such active link");
+		return;
+	}
+	if (rc != 0) {
+		client_answer_error(c, "link-delete", rc == -EBUSY ? "last-link" : "failed",
+		    rc == -EBUSY ? "this is the last active link of its group" : strerror(-rc));
+		return;
+	}
+	loop_again(c->ctl->loop);
+	report_begin(&jw, &c->out, CONTROL_LINK_DELETE, report_wall_ms());
+	jw_uint(&jw, "group", req->group);
+	jw_uint(&jw, "link", req->link);
+	report_end(&jw);
+}
+
+static void
 answer_check(struct control_client *c, const struct sockaddr_storage *peer, const struct check_result *res)
 {
 	struct json_writer jw;
@@ -175,6 +218,12 @@ client_answer(struct control_client *c, const struct control_request *req)
 		break;
 	case CONTROL_TRACE:
 		client_start_trace(c);
+		break;
+	case CONTROL_REBALANCE:
+		rebalance(c, req);
+		break;
+	case CONTROL_LINK_DELETE:
+		link_delete(c, req);
 		break;
 	}
 }

@@ -29,6 +29,8 @@ static const char *const commands[] = {
 	[CONTROL_DRAIN] = "drain",
 	[CONTROL_CHECK] = "check",
 	[CONTROL_TRACE] = "trace",
+	[CONTROL_REBALANCE] = "rebalance",
+	[CONTROL_LINK_DELETE] = "link-delete",
 };
 
 static const char *const modes[] = {
@@ -140,6 +142,12 @@ take_group(const json_t *v, struct control_request *req, struct control_error *e
 }
 
 static int
+take_link(const json_t *v, struct control_request *req, struct control_error *err)
+{
+	return take_int(v, "link", 1, UINT8_MAX, &req->link, err);
+}
+
+static int
 take_token(const json_t *v, struct control_request *req, struct control_error *err)
 {
 	return take_int(v, "token", 1, UINT32_MAX, &req->token, err);
@@ -185,8 +193,11 @@ static const struct field {
 	{ "version", ALL_COMMANDS, take_nothing },
 	{ "service", ONLY(CONTROL_CONNECTIONS), take_service },
 	{ "mode", ONLY(CONTROL_CONNECTIONS), take_mode },
-	{ "group", ONLY(CONTROL_CONNECTIONS) | ONLY(CONTROL_LINKS) | ONLY(CONTROL_RMBS) | ONLY(CONTROL_TRACE),
+	{ "group",
+	    ONLY(CONTROL_CONNECTIONS) | ONLY(CONTROL_LINKS) | ONLY(CONTROL_RMBS) | ONLY(CONTROL_TRACE) |
+	        ONLY(CONTROL_REBALANCE) | ONLY(CONTROL_LINK_DELETE),
 	    take_group },
+	{ "link", ONLY(CONTROL_LINK_DELETE), take_link },
 	{ "token", ONLY(CONTROL_TRACE), take_token },
 	{ "kinds", ONLY(CONTROL_TRACE), take_kinds },
 	{ "peer", ONLY(CONTROL_CHECK), take_peer },
@@ -233,6 +244,21 @@ check_version(const json_t *root, struct control_error *err)
 }
 
 static int
+check_needs(const struct control_request *req, struct control_error *err)
+{
+	const char *what = NULL;
+
+	if (req->command == CONTROL_CHECK && req->peer.ss_family == AF_UNSPEC)
+		what = "\"peer\"";
+	else if (req->command == CONTROL_LINK_DELETE && (req->group == 0 || req->link == 0))
+		what = "\"group\" and \"link\"";
+	if (what == NULL)
+		return 0;
+	control_error_set(err, "bad-request", "\"%s\" needs %s", commands[req->command], what);
+	return -EINVAL;
+}
+
+static int
 parse_fields(json_t *root, struct control_request *req, struct control_error *err)
 {
 	const char *name;
@@ -250,11 +276,7 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 		if (f->take(v, req, err) != 0)
 			return -EINVAL;
 	}
-	if (req->command == CONTROL_CHECK && req->peer.ss_family == AF_UNSPEC) {
-		control_error_set(err, "bad-request", "\"check\" needs \"peer\"");
-		return -EINVAL;
-	}
-	return 0;
+	return check_needs(req, err);
 }
 
 static int

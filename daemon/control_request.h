@@ -28,13 +28,16 @@ enum control_command {
 	CONTROL_DRAIN,
 	CONTROL_CHECK,
 	CONTROL_TRACE,
+	CONTROL_REBALANCE,
+	CONTROL_LINK_DELETE,
 };
 
 struct control_request {
 	enum control_command command;
-	/* Filters; what is not asked for is 0 or "". */
+	/* Filters; what is not asked for is 0 or "". group and link also say what a command is about. */
 	char service[CONFIG_NAME_MAX];
 	uint32_t group;
+	uint32_t link;  /* its number in the group */
 	uint32_t token; /* of a connection */
 	unsigned modes; /* 1 << enum session_mode; never 0 */
 	unsigned kinds; /* 1 << enum smcr_trace_kind; never 0 */

@@ -29,6 +29,8 @@ static bool (*const makers[])(struct report *) = {
 	[CONTROL_STATS] = report_stats,
 	[CONTROL_DRAIN] = report_drain,
 	[CONTROL_TRACE] = NULL,
+	[CONTROL_REBALANCE] = NULL,
+	[CONTROL_LINK_DELETE] = NULL,
 };
 
 /* Resident memory of this process; 0 when the kernel does not say. */

@@ -107,6 +107,19 @@ report_connections(struct report *r)
 	return true;
 }
 
+static void
+write_last_failover(struct json_writer *jw, const struct smcr_group_info *g)
+{
+	bool any = g->failover_age_ns >= 0;
+
+	jw_object(jw, "last_failover");
+	jw_int(jw, "age_ms", any ? g->failover_age_ns / 1000000 : -1);
+	jw_int(jw, "duration_us", any ? g->failover_ns / 1000 : -1);
+	jw_string(jw, "cause", any ? g->failover_why : "");
+	jw_uint(jw, "connections", any ? g->failover_conns : 0);
+	jw_object_end(jw);
+}
+
 bool
 report_groups(struct report *r)
 {
@@ -128,6 +141,10 @@ report_groups(struct report *r)
 	jw_string(jw, "peer", g.peer_key);
 	jw_uint(jw, "connections", g.conn_cnt);
 	jw_uint(jw, "links", g.link_cnt);
+	jw_uint(jw, "links_limit", g.links_limit);
+	jw_int(jw, "add_link_retry_ms", g.add_retry_ns < 0 ? -1 : g.add_retry_ns / 1000000);
+	jw_string(jw, "waits_for", g.waits_for);
+	write_last_failover(jw, &g);
 	jw_uint(jw, "rmbs", g.rmb_cnt);
 	jw_uint(jw, "peer_rmbs", g.peer_rmb_cnt);
 	jw_uint(jw, "rmb_bytes", g.rmb_bytes);

@@ -593,6 +593,29 @@ START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
 
 END_TEST
 
+START_TEST(links_are_managed)
+{
+	int fd = dial(path);
+
+	say(fd, "{\"command\":\"rebalance\"}\n");
+	hear_ok(fd, "rebalance");
+	say(fd, "{\"command\":\"rebalance\",\"group\":2}\n");
+	hear_ok(fd, "rebalance");
+	ck_assert_uint_eq(fake_worker_rebalanced(worker), 2);
+	say(fd, "{\"command\":\"rebalance\",\"group\":3}\n");
+	hear_error(fd, "rebalance", "not-found", "link group");
+	say(fd, "{\"command\":\"link-delete\",\"group\":2,\"link\":1}\n");
+	hear_ok(fd, "link-delete");
+	ck_assert_uint_eq(fake_worker_deleted(worker), 0x201);
+	say(fd, "{\"command\":\"link-delete\",\"group\":2,\"link\":9}\n");
+	hear_error(fd, "link-delete", "not-found", "link");
+	say(fd, "{\"command\":\"link-delete\",\"group\":1,\"link\":1}\n");
+	hear_error(fd, "link-delete", "last-link", "last");
+	close(fd);
+}
+
+END_TEST
+
 static const char check_line[] = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\"}\n";
 
 START_TEST(check_is_answered_when_the_worker_knows)
@@ -816,6 +839,7 @@ control_case(TCase *tc)
 	tcase_add_test(tc, other_files_are_left_alone);
 	tcase_add_test(tc, reload_passes_on_what_the_daemon_says);
 	tcase_add_test(tc, reload_outlives_its_client_and_one_at_a_time);
+	tcase_add_test(tc, links_are_managed);
 	tcase_add_test(tc, drain_is_answered_even_by_a_daemon_that_ends_at_once);
 	tcase_add_test(tc, check_is_answered_when_the_worker_knows);
 	tcase_add_test(tc, check_outlives_its_client_and_the_control_socket);

@@ -19,7 +19,7 @@ START_TEST(every_command_is_known_by_its_name)
 {
 	char line[64];
 
-	for (int c = CONTROL_STATUS; c <= CONTROL_TRACE; c++) {
+	for (int c = CONTROL_STATUS; c <= CONTROL_REBALANCE; c++) {
 		if (c == CONTROL_CHECK)
 			continue;
 		snprintf(line, sizeof(line), "{\"command\":\"%s\"}", control_command_str((enum control_command)c));
@@ -45,6 +45,19 @@ START_TEST(filters_are_taken)
 	ck_assert_int_eq(parse("{\"command\":\"trace\",\"kinds\":[\"llc\",\"cdc\"],\"token\":17,\"group\":2}"), 0);
 	ck_assert_uint_eq(req.kinds, 1u << SMCR_TRACE_LLC | 1u << SMCR_TRACE_CDC);
 	ck_assert_uint_eq(req.token, 17);
+}
+
+END_TEST
+
+START_TEST(groups_and_links_are_named)
+{
+	ck_assert_int_eq(parse("{\"command\":\"rebalance\",\"group\":3}"), 0);
+	ck_assert_int_eq(req.command, CONTROL_REBALANCE);
+	ck_assert_uint_eq(req.group, 3);
+	ck_assert_int_eq(parse("{\"command\":\"link-delete\",\"link\":255,\"group\":3}"), 0);
+	ck_assert_int_eq(req.command, CONTROL_LINK_DELETE);
+	ck_assert_uint_eq(req.group, 3);
+	ck_assert_uint_eq(req.link, 255);
 }
 
 END_TEST
@@ -107,6 +120,15 @@ static const struct {
 	{ "{\"command\":\"trace\",\"kinds\":[\"clc\",1]}", "bad-request" },
 	{ "{\"command\":\"trace\",\"kinds\":[\"ipx\"]}", "bad-request" },
 	{ "{\"command\":\"check\"}", "bad-request" },
+	{ "{\"command\":\"rebalance\",\"link\":1}", "unknown-field" },
+	{ "{\"command\":\"rebalance\",\"group\":0}", "bad-request" },
+	{ "{\"command\":\"links\",\"link\":1}", "unknown-field" },
+	{ "{\"command\":\"link-delete\"}", "bad-request" },
+	{ "{\"command\":\"link-delete\",\"group\":1}", "bad-request" },
+	{ "{\"command\":\"link-delete\",\"link\":1}", "bad-request" },
+	{ "{\"command\":\"link-delete\",\"group\":1,\"link\":0}", "bad-request" },
+	{ "{\"command\":\"link-delete\",\"group\":1,\"link\":256}", "bad-request" },
+	{ "{\"command\":\"link-delete\",\"group\":1,\"link\":\"1\"}", "bad-request" },
 	{ "{\"command\":\"check\",\"peer\":\"server.example:1\"}", "bad-request" },
 	{ "{\"command\":\"check\",\"peer\":\"192.0.2.1\"}", "bad-request" },
 	{ "{\"command\":\"check\",\"peer\":\"192.0.2.1:0\"}", "bad-request" },
@@ -162,6 +184,7 @@ request_case(TCase *tc)
 {
 	tcase_add_test(tc, every_command_is_known_by_its_name);
 	tcase_add_test(tc, filters_are_taken);
+	tcase_add_test(tc, groups_and_links_are_named);
 	tcase_add_test(tc, check_takes_a_numeric_address);
 	tcase_add_loop_test(tc, bad_requests_are_refused_with_a_reason, 0, sizeof(bad) / sizeof(bad[0]));
 	tcase_add_test(tc, every_truncation_is_refused);

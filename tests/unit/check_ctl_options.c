@@ -47,6 +47,10 @@ START_TEST(command_lines_become_requests)
 	requests("trace --clc --cdc --token=0x0001000a",
 	    "{\"command\":\"trace\",\"version\":1,\"token\":65546,\"kinds\":[\"clc\",\"cdc\"]}");
 	requests("trace", "{\"command\":\"trace\",\"version\":1}");
+	requests("rebalance", "{\"command\":\"rebalance\",\"version\":1}");
+	requests("rebalance 7", "{\"command\":\"rebalance\",\"version\":1,\"group\":7}");
+	requests("link delete 0x10 255", "{\"command\":\"link-delete\",\"version\":1,\"group\":16,\"link\":255}");
+	requests("link --json delete 2 3", "{\"command\":\"link-delete\",\"version\":1,\"group\":2,\"link\":3}");
 	requests("check host.example:80 --timeout 2.5",
 	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":2500}");
 }
@@ -100,6 +104,22 @@ static const char *const wrong[] = {
 	"check host:80 --timeout 61",
 	"check 2001:db8::1",
 	"check host:80 more",
+	"rebalance 0",
+	"rebalance all",
+	"rebalance 1 2",
+	"rebalance --group 1",
+	"rebalance --watch",
+	"link",
+	"links delete 1 2",
+	"link-delete 1 2",
+	"link remove 1 2",
+	"link delete",
+	"link delete 1",
+	"link delete x 1",
+	"link delete 1 0",
+	"link delete 1 256",
+	"link delete 1 2 3",
+	"link delete 1 2 --watch",
 	"status --bogus",
 	"--socket",
 };

@@ -89,6 +89,8 @@ START_TEST(answers_of_commands)
 	    "the configuration was reloaded\na.conf:1: odd?[2J\n");
 	prints("check", "{\"peer\":\"192.0.2.1:80\",\"possible\":true,\"text\":\"yes: SMC-R to 192.0.2.1:80 works\"}",
 	    "yes: SMC-R to 192.0.2.1:80 works\n");
+	prints("rebalance", "{\"moving\":12}", "connections to be moved: 12\n");
+	prints("link-delete", "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
 	ck_assert(!show_answer(stdout, "dance", NULL, false));
 }
 

@@ -612,6 +612,23 @@ smcr_drain(struct smcr *eng)
 	eng->draining = true;
 }
 
+int
+smcr_rebalance(struct smcr *eng, uint32_t group_id)
+{
+	(void)eng;
+	(void)group_id;
+	return 0;
+}
+
+int
+smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
+{
+	(void)eng;
+	(void)group_id;
+	(void)number;
+	return -ENOENT;
+}
+
 bool
 smcr_idle(const struct smcr *eng)
 {

@@ -20,6 +20,7 @@ struct smcr {
 	void (*trace)(void *, const struct smcr_trace *);
 	void *trace_ctx;
 	struct smcr_counters counters;
+	uint32_t rebalanced, deleted;
 };
 
 struct worker {
@@ -270,7 +271,12 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		    .peer_rmb_cnt = 1,
 		    .rmb_bytes = 1 << 20,
 		    .sndbuf_bytes = 1 << 16,
-		    .age_ns = 61 * S },
+		    .age_ns = 61 * S,
+		    .links_limit = 2,
+		    .waits_for = "CONFIRM LINK",
+		    .add_retry_ns = 9 * S,
+		    .failover_age_ns = -1,
+		    .failover_why = "" },
 		{ .id = 2,
 		    .role = SMCR_SERVER,
 		    .peer_id = { 0xff, 1, 0x94, 0x6d, 0xae, 9, 9, 9 },
@@ -284,7 +290,14 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		    .peer_rmb_cnt = 0,
 		    .rmb_bytes = 255 * 16384,
 		    .sndbuf_bytes = 255 * 65536,
-		    .age_ns = 200000 * S },
+		    .age_ns = 200000 * S,
+		    .links_limit = 8,
+		    .waits_for = "",
+		    .add_retry_ns = -1,
+		    .failover_age_ns = 192 * S,
+		    .failover_ns = 4100000,
+		    .failover_why = "port down",
+		    .failover_conns = 17 },
 	};
 
 	if (eng->counters.conns_client == 0 || *pos >= 2)
@@ -341,9 +354,22 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		    .conn_cnt = 55,
 		    .idle_ns = 4000 * S,
 		    .rtt_ns = -1 },
+		{ .group_id = 2,
+		    .number = 3,
+		    .user_id = 0x14,
+		    .peer_user_id = 0x24,
+		    .state = "lost",
+		    .device = "siw1",
+		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 2 } },
+		    .mac = { 2, 0, 0, 0, 0, 2 },
+		    .qpn = 79,
+		    .peer_qpn = 80,
+		    .mtu_code = 5,
+		    .idle_ns = 2 * S,
+		    .rtt_ns = 70000 },
 	};
 
-	if (eng->counters.conns_client == 0 || *pos >= 3)
+	if (eng->counters.conns_client == 0 || *pos >= sizeof(links) / sizeof(links[0]))
 		return false;
 	*out = links[(*pos)++];
 	return true;
@@ -374,6 +400,36 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 		return false;
 	*out = rmbs[(*pos)++];
 	return true;
+}
+
+int
+smcr_rebalance(struct smcr *eng, uint32_t group_id)
+{
+	eng->rebalanced = group_id;
+	return group_id > 2 ? -ENOENT : 7;
+}
+
+int
+smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
+{
+	if (group_id > 2 || number > 2)
+		return -ENOENT;
+	if (group_id == 1)
+		return -EBUSY;
+	eng->deleted = group_id << 8 | number;
+	return 0;
+}
+
+uint32_t
+fake_worker_rebalanced(const struct worker *w)
+{
+	return w->eng.rebalanced;
+}
+
+uint32_t
+fake_worker_deleted(const struct worker *w)
+{
+	return w->eng.deleted;
 }
 
 /* -- counters -- */

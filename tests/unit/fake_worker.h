@@ -28,6 +28,11 @@ uint16_t fake_worker_check_port(const struct worker *);
 /* Ends the oldest check. */
 void fake_worker_end_check(struct worker *, const struct check_result *);
 
+/* What smcr_rebalance and smcr_link_delete (group << 8 | number) were last asked for. Group 1 has one link, group 2 two;
+ * there are no others. */
+uint32_t fake_worker_rebalanced(const struct worker *);
+uint32_t fake_worker_deleted(const struct worker *);
+
 /* Gives a message to whoever traces: false when nobody does. */
 bool fake_worker_trace(struct worker *, const struct smcr_trace *);
 
