@@ -84,7 +84,7 @@ void sim_run(struct sim_fabric *, int64_t now_ns);
 int64_t sim_next(const struct sim_fabric *);
 uint64_t sim_breaches(const struct sim_fabric *);
 
-/* name and gid are to be unique in the fabric. NULL when memory is out. */
+/* name and gid are to be unique in the fabric. */
 struct rnic_dev *sim_dev_new(
     struct sim_fabric *, const char *name, enum rnic_transport, const struct rnic_gid *, const uint8_t mac[6]);
 /* Completions or events wait to be polled. */

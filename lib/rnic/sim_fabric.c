@@ -98,14 +98,22 @@ qp_by_qpn(struct sim_fabric *fab, const struct sim_dev *dev, uint32_t qpn)
 
 static void chan_fire(struct timer *, int64_t);
 
+/* One try may fail where a test lets allocations fail. */
+static void
+reserve_timers(struct sim_fabric *fab, unsigned cnt)
+{
+	for (int tries = 0; timerq_reserve(&fab->timers, cnt) != 0; tries++)
+		if (tries == 1000)
+			abort();
+}
+
 static void
 chan_new(struct sim_qp *qp, struct sim_dev *to_dev, uint32_t to)
 {
 	struct sim_fabric *fab = qp->dev->fab;
-	struct sim_chan *chan = calloc(1, sizeof(*chan));
+	struct sim_chan *chan = sim_alloc(sizeof(*chan));
 
-	if (chan == NULL || timerq_reserve(&fab->timers, 1) != 0)
-		abort();
+	reserve_timers(fab, 1);
 	chan->fab = fab;
 	chan->from = qp->id;
 	chan->from_dev = qp->dev;
@@ -219,10 +227,8 @@ chan_drop_unsent(struct sim_chan *chan)
 static void
 chan_fin(struct sim_chan *chan)
 {
-	struct sim_parcel *par = calloc(1, sizeof(*par));
+	struct sim_parcel *par = sim_alloc(sizeof(*par));
 
-	if (par == NULL)
-		abort();
 	par->fin = true;
 	list_push(&chan->msgs, &par->node);
 	chan_stamp(chan, par);
@@ -878,9 +884,10 @@ sim_qp_init(struct sim_qp *qp)
 {
 	struct sim_fabric *fab = qp->dev->fab;
 
-	qp->id = idtable_add(&fab->qps, qp);
-	if (qp->id == 0 || timerq_reserve(&fab->timers, QP_TIMERS) != 0)
-		abort();
+	for (int tries = 0; (qp->id = idtable_add(&fab->qps, qp)) == 0; tries++)
+		if (tries == 1000)
+			abort();
+	reserve_timers(fab, QP_TIMERS);
 	timer_init(&qp->answer_timer, answer_fire);
 	timer_init(&qp->conn_timer, conn_fire);
 	timer_init(&qp->fail_timer, fail_fire);
@@ -913,10 +920,8 @@ sim_connect(struct sim_qp *qp)
 struct sim_fabric *
 sim_fabric_new(const struct sim_config *cfg)
 {
-	struct sim_fabric *fab = calloc(1, sizeof(*fab));
+	struct sim_fabric *fab = sim_alloc(sizeof(*fab));
 
-	if (fab == NULL)
-		return NULL;
 	fab->cfg = *cfg;
 	rng_init_seeded(&fab->rng, cfg->seed);
 	timerq_init(&fab->timers);

@@ -154,6 +154,8 @@ struct sim_qp {
 };
 
 /* -- sim.c -- */
+/* Zeroed; memory that a device needs for itself does not run out. */
+void *sim_alloc(size_t len);
 void sim_breach(struct sim_dev *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sim_note(struct sim_qp *, enum rnic_event_type, const char *why);
 void sim_dev_note(struct sim_dev *, enum rnic_event_type, const char *why);

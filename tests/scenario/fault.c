@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "tests/scenario/oom.h"
 #include "wire/cdc.h"
 
 /* -- who may suffer -- */
@@ -172,6 +173,10 @@ fault_begin(struct faults *s, const struct plan_fault *f)
 		if (hd->dev != NULL)
 			sim_withhold(hd->dev, true);
 		break;
+	case FAULT_OOM:
+		world_excuse(s->w, "memory runs out");
+		oom_arm(f->arg, f->for_ms);
+		break;
 	case FAULT_RESTART:
 		world_excuse(s->w, "a process ends");
 		host_restart(h);
@@ -245,6 +250,7 @@ faults_start(struct faults *s, struct world *w, const struct plan *p, struct sim
 void
 faults_stop(struct faults *s)
 {
+	oom_disarm();
 	for (unsigned i = 0; i < s->plan->fault_cnt; i++)
 		world_timer_fini(s->w, &s->timer[i].timer);
 }

@@ -16,9 +16,13 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/host.c tests/scenario/host.h \
 	tests/scenario/session.c tests/scenario/session.h \
 	tests/scenario/flow.c tests/scenario/flow.h \
+	tests/scenario/oom.c tests/scenario/oom.h \
 	tests/scenario/plan.c tests/scenario/plan.h \
 	tests/scenario/script.c tests/scenario/script.h \
 	tests/scenario/script_run.c tests/scenario/script_run.h \
 	tests/scenario/stcp.c tests/scenario/stcp.h \
 	tests/scenario/world.c tests/scenario/world.h
+# The engine's allocations can be refused.
+tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
 tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la

@@ -34,6 +34,7 @@ static const char *const fault_names[FAULT_KIND_CNT] = {
 	[FAULT_WITHHOLD] = "withhold",
 	[FAULT_HOLD] = "hold",
 	[FAULT_RESTART] = "restart",
+	[FAULT_OOM] = "oom",
 };
 
 const char *
@@ -214,6 +215,11 @@ draw_more(struct plan *p, struct rng *r)
 	if (p->links_max > 1 && chance(r, 50))
 		for (uint32_t n = scale(r, 1, 5); n > 0; n--)
 			draw_link_fault(p, r);
+	if (chance(r, 5) && p->fault_cnt < PLAN_FAULTS_MAX)
+		p->fault[p->fault_cnt++] = (struct plan_fault){ .kind = FAULT_OOM,
+			.at_ms = scale(r, 0, p->spread_ms + p->wave_ms + 500),
+			.arg = scale(r, 1, 300),
+			.for_ms = chance(r, 80) ? 1 : scale(r, 2, 30) };
 	if (p->drain == 1 && p->group_idle_ms <= 20000 && chance(r, 40))
 		p->drain = 2;
 }

@@ -29,6 +29,7 @@ enum fault_kind {
 	FAULT_WITHHOLD, /* requests of host's device arg are not completed for for_ms */
 	FAULT_HOLD,     /* the next LLC message is held back for for_ms */
 	FAULT_RESTART,  /* host's process dies; a new one starts at once */
+	FAULT_OOM,      /* an engine's arg-th allocation from then on fails, for_ms of them */
 	FAULT_KIND_CNT,
 };
 

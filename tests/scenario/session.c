@@ -419,6 +419,7 @@ fell_back(struct session *s)
 		world_fail(s->h->w, "flow %u %s falls back after it was established", s->f->nr, side(s));
 	s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
 	s->left_len = smcr_clc_leftover(s->conn, s->left, sizeof(s->left));
+	s->f->read_as_clc = s->left_len > 0;
 	h->closed = true;
 	smcr_release(s->conn);
 	s->conn = h->conn = NULL;
@@ -457,7 +458,7 @@ session_event(struct session *s, unsigned events)
 		world_log(s->h->w, "flow %u %s established", s->f->nr, side(s));
 		half(s)->established = true;
 		clc_out(s);
-		if (s->out_len > 0)
+		if (s->out_len > 0 && stcp_state(s->mid) == STCP_OPEN)
 			world_fail(s->h->w, "flow %u %s: CLC does not fit the window", s->f->nr, side(s));
 		s->mode = SESSION_SMCR;
 	}

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 void
 world_init(struct world *w, uint64_t seed, FILE *log)
@@ -72,8 +73,9 @@ world_log(struct world *w, const char *fmt, ...)
 void
 world_timer_init(struct world *w, struct timer *t, void (*fire)(struct timer *, int64_t now_ns))
 {
-	if (timerq_reserve(&w->timers, 1) != 0)
-		abort();
+	for (int tries = 0; timerq_reserve(&w->timers, 1) != 0; tries++)
+		if (tries == 1000)
+			abort();
 	timer_init(t, fire);
 }
 
@@ -105,9 +107,10 @@ world_chance(struct world *w, unsigned per_mille)
 void *
 must_calloc(size_t n, size_t len)
 {
-	void *p = calloc(n, len);
+	size_t size = (n * len + 15) / 16 * 16;
+	void *p = aligned_alloc(16, size > 0 ? size : 16); /* never refused: see oom.h */
 
 	if (p == NULL)
 		abort();
-	return p;
+	return memset(p, 0, size);
 }

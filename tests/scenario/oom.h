@@ -1,0 +1,14 @@
+/* Memory that runs out: calls of malloc and its like from the engine and what it uses, but not from the simulation. */
+#ifndef SMCRD_SCENARIO_OOM_H
+#define SMCRD_SCENARIO_OOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The n-th allocation from now on fails, and those behind it, cnt in all. */
+void oom_arm(uint64_t nth, uint64_t cnt);
+void oom_disarm(void);
+/* So many have failed. */
+uint64_t oom_failed(void);
+
+#endif
