@@ -2,7 +2,8 @@
 check_PROGRAMS += tests/scenario/run
 check_TAP += tests/scenario/check_seeds.sh tests/scenario/check_scripts.sh
 EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak tests/scenario/seeds.txt \
-	tests/scenario/check_scripts.sh tests/scenario/scripts
+	tests/scenario/check_scripts.sh tests/scenario/scripts \
+	tests/scenario/mutate tests/scenario/mutations.txt
 tests_scenario_run_SOURCES = \
 	tests/scenario/run.c \
 	tests/scenario/scenario.c tests/scenario/scenario.h \
