@@ -72,9 +72,10 @@ const struct config_key config_keys[] = {
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
 
 	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
-	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 10, 32767, "10m", CFG(keepalive.idle_s), NULL },
+	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "10m", CFG(keepalive.idle_s), NULL },
 	{ "interval", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.interval_s), NULL },
 	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "5", CFG(keepalive.probes), NULL },
+	{ "smcr_idle_min", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.smcr_min_s), NULL },
 
 	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },
 	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255", CFG(smcr.conns_per_group),

@@ -110,6 +110,13 @@ net_tune(int fd, const struct config_keepalive *ka)
 	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
 }
 
+void
+net_tune_idle_middle(int fd, const struct config_keepalive *ka)
+{
+	if (ka->enabled && ka->idle_s < ka->smcr_min_s)
+		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->smcr_min_s);
+}
+
 int
 net_error(int fd)
 {

@@ -33,6 +33,8 @@ void net_share_port(int fd, bool on);
 int net_connect(const struct sockaddr_storage *, const struct config_keepalive *);
 /* Options of every leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */
 void net_tune(int fd, const struct config_keepalive *);
+/* The middle of a connection whose data is on SMC-R: keepalive no more often than it may be there. */
+void net_tune_idle_middle(int fd, const struct config_keepalive *);
 /* The pending error of a socket, cleared by asking: 0 or an errno. */
 int net_error(int fd);
 /* Close with RST instead of FIN. */

@@ -6,6 +6,7 @@
 
 #include "base/addr.h"
 #include "daemon/log_text.h"
+#include "daemon/net.h"
 
 bool
 setup_dialing(const struct session *s)
@@ -102,6 +103,7 @@ establish(struct session *s)
 	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
 		s->flags |= SF_HEADER_OWED;
 	clc_out_take(&s->setup->out, s->conn);
+	net_tune_idle_middle(s->mid.io.fd, &s->w->keepalive);
 	session_set_state(s, SES_SMCR);
 }
 

@@ -501,7 +501,7 @@ static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
     "log_level = \"debug\"; drain_timeout = \"1500ms\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
-    "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; };\n"
+    "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0; };\n"
     "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
@@ -528,6 +528,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->keepalive.idle_s, 7200);
 	ck_assert_uint_eq(cfg->keepalive.interval_s, 75);
 	ck_assert_uint_eq(cfg->keepalive.probes, 9);
+	ck_assert_uint_eq(cfg->keepalive.smcr_min_s, 120);
 	ck_assert_uint_eq(cfg->smcr.conns_max, 256);
 	ck_assert(cfg->smcr.rfc_cursors);
 	ck_assert_uint_eq(cfg->smcr.keepalive_ms, 0);

@@ -473,6 +473,33 @@ START_TEST(every_leg_has_its_options)
 
 END_TEST
 
+/* RFC 7609 4.5.3: less keepalive on the middle while links are tested; as much as elsewhere once it carries data. */
+START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
+{
+	gw.cfg.keepalive = (struct config_keepalive){
+		.enabled = true,
+		.idle_s = 7,
+		.interval_s = 3,
+		.probes = 5,
+		.smcr_min_s = _i == 2 ? 5 : 50,
+	};
+	if (_i == 1)
+		fake.client_declines = DIAG;
+	gw_start();
+	client = gw_client();
+	server = gw_accept();
+	echo_works();
+	for (int i = 0; i < GW_SERVICES; i++) {
+		const struct session *s = gw_session(i);
+
+		ck_assert_int_eq(option(s->app.io.fd, IPPROTO_TCP, TCP_KEEPIDLE), 7);
+		ck_assert_int_eq(option(s->mid.io.fd, IPPROTO_TCP, TCP_KEEPIDLE), _i == 0 ? 50 : 7);
+		ck_assert_int_eq(option(s->mid.io.fd, IPPROTO_TCP, TCP_KEEPINTVL), 3);
+	}
+}
+
+END_TEST
+
 /* stderr goes to a file until it is read: the lines with this phrase. */
 static char *
 logged(FILE *f, const char *phrase, char *buf, size_t cap)
@@ -584,6 +611,7 @@ session_case(TCase *tc)
 	tcase_add_test(tc, a_client_that_resets_during_the_rendezvous);
 	tcase_add_test(tc, a_peer_that_makes_a_group_ahead_needs_no_server);
 	tcase_add_test(tc, every_leg_has_its_options);
+	tcase_add_loop_test(tc, keepalive_of_an_idle_middle_has_its_own_minimum, 0, 3);
 	tcase_add_loop_test(tc, a_closed_connection_is_one_line_that_says_all, 0, 3);
 	tcase_add_test(tc, idle_fallen_back_connections_hold_no_buffer);
 }
