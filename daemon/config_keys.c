@@ -81,7 +81,7 @@ const struct config_key config_keys[] = {
 	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255", CFG(smcr.conns_per_group),
 	    NULL },
 	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "255", CFG(smcr.rmb_elems), NULL },
-	{ "links_max", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_LINKS_MAX, "1", CFG(smcr.links_max), NULL },
+	{ "links_max", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_LINKS_MAX, "2", CFG(smcr.links_max), NULL },
 	{ "send_buffer", SMCR, CONFIG_T_SIZE, POW2, SMCR_ELEM_MIN, 4u << 20, "64K", CFG(smcr.sndbuf_size), NULL },
 	{ "send_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.sq_depth), NULL },
 	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },

@@ -78,7 +78,11 @@ const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},
 	[CONN_PROCESS_ABORT] = {
-		[CLOSE_ABORT_SENT] = CELL(CLOSED, END),
+		[CLOSE_LAST_SENT] = CELL(CLOSED, END),
+		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
+	},
+	[CONN_LAST_WAIT] = {
+		[CLOSE_LAST_SENT] = CELL(CLOSED, END),
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},
 };
@@ -102,6 +106,7 @@ is_second_half(const struct smcr_conn *conn)
 	case CONN_APP_FIN_CLOSE_WAIT:
 	case CONN_PEER_FIN_CLOSE_WAIT:
 	case CONN_PROCESS_ABORT:
+	case CONN_LAST_WAIT:
 	case CONN_CLOSED:
 	case CONN_STATE_CNT:
 		break;
@@ -114,7 +119,8 @@ is_second_half(const struct smcr_conn *conn)
 static bool
 is_aborting(const struct smcr_conn *conn)
 {
-	return conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT;
+	return conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT ||
+	    conn->state == CONN_LAST_WAIT;
 }
 
 /* The middle has ended and nothing said that the peer's data have. With D it is in order: Linux ends its half of the
@@ -186,6 +192,32 @@ conn_fin_seen(struct smcr_conn *conn)
 
 /* -- the machine -- */
 
+/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
+static bool
+last_is_under_way(const struct smcr_conn *conn)
+{
+	const uint8_t last = CDC_CLOSED | CDC_ABORT;
+
+	return conn->state != CONN_LAST_WAIT && (conn->tx_flags & last) != 0 && (conn->tx_done_flags & last) == 0 &&
+	    conn->lgr->active_cnt > 1;
+}
+
+static void
+finish(struct smcr_conn *conn, enum close_event ev)
+{
+	/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
+	bool quarantine = (conn->rx_flags & (CDC_CLOSED | CDC_ABORT)) == 0;
+
+	if (ev == CLOSE_TIMEOUT || !last_is_under_way(conn)) {
+		conn_end(conn, SMCR_OK, "", quarantine);
+		return;
+	}
+	conn_tell(conn, SMCR_OK, "");
+	conn_set_state(conn, CONN_LAST_WAIT);
+	conn_tx_drop(conn);
+	update_timer(conn);
+}
+
 void
 close_event(struct smcr_conn *conn, enum close_event ev)
 {
@@ -198,8 +230,7 @@ close_event(struct smcr_conn *conn, enum close_event ev)
 	case CLOSE_ACT_IGNORE:
 		return;
 	case CLOSE_ACT_END:
-		/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
-		conn_end(conn, SMCR_OK, "", (conn->rx_flags & (CDC_CLOSED | CDC_ABORT)) == 0);
+		finish(conn, ev);
 		return;
 	case CLOSE_ACT_EOF:
 		conn_set_state(conn, step.next);
@@ -242,7 +273,7 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 	if (conn->shut_wr)
 		flags |= CDC_SENDING_DONE;
 	/* D may ride on the last data: the queue pair keeps the order. C says that no write is under way. */
-	if (conn->want_close && conn_tx_released(conn) == conn->tx_head)
+	if (conn->want_close && conn_tx_free(conn) == conn->tx_head)
 		flags |= CDC_CLOSED;
 	return flags;
 }

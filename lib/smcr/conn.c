@@ -20,17 +20,18 @@ static const unsigned next_states[CONN_STATE_CNT] = {
 	[CONN_ACTIVE] = BIT(CONN_PEER_CLOSE_WAIT1) | BIT(CONN_APP_CLOSE_WAIT1) | BIT(CONN_PEER_ABORT_WAIT) |
 	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
 	[CONN_PEER_CLOSE_WAIT1] = BIT(CONN_PEER_CLOSE_WAIT2) | BIT(CONN_APP_FIN_CLOSE_WAIT) |
-	    BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
+	    BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
 	[CONN_PEER_CLOSE_WAIT2] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
-	    BIT(CONN_CLOSED),
-	[CONN_APP_FIN_CLOSE_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
+	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_APP_FIN_CLOSE_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
 	[CONN_APP_CLOSE_WAIT1] = BIT(CONN_APP_CLOSE_WAIT2) | BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) |
-	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
+	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
 	[CONN_APP_CLOSE_WAIT2] = BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
-	    BIT(CONN_CLOSED),
-	[CONN_PEER_FIN_CLOSE_WAIT] = BIT(CONN_CLOSED),
-	[CONN_PEER_ABORT_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
+	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_PEER_FIN_CLOSE_WAIT] = BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_PEER_ABORT_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
 	[CONN_PROCESS_ABORT] = BIT(CONN_CLOSED),
+	[CONN_LAST_WAIT] = BIT(CONN_CLOSED),
 };
 
 static const char *const state_names[CONN_STATE_CNT] = {
@@ -45,6 +46,7 @@ static const char *const state_names[CONN_STATE_CNT] = {
 	[CONN_PEER_FIN_CLOSE_WAIT] = "PeerFinCloseWait",
 	[CONN_PEER_ABORT_WAIT] = "PeerAbortWait",
 	[CONN_PROCESS_ABORT] = "ProcessAbort",
+	[CONN_LAST_WAIT] = "LastWait",
 	[CONN_CLOSED] = "Closed",
 };
 
@@ -176,6 +178,7 @@ conn_is_open(const struct smcr_conn *conn)
 	case CONN_FALLBACK:
 	case CONN_PEER_ABORT_WAIT:
 	case CONN_PROCESS_ABORT:
+	case CONN_LAST_WAIT:
 	case CONN_CLOSED:
 	case CONN_STATE_CNT:
 		break;
@@ -261,9 +264,12 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	if (lgr == NULL)
 		return;
 	conn_tx_drop(conn);
+	failover_forget(conn);
 	list_remove(&conn->ready_node);
 	list_remove(&conn->lgr_node);
 	conn->link->conn_cnt--;
+	if (conn->link->retiring && conn->link->conn_cnt == 0)
+		lgr_settle(lgr);
 	lgr->conn_cnt--;
 	/* Only who closed in order wrote no more than its cursor says. */
 	if ((conn->rx_flags & CDC_CLOSED) == 0)

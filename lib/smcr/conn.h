@@ -34,6 +34,7 @@ enum conn_state {
 	/* Figure 23 */
 	CONN_PEER_ABORT_WAIT,
 	CONN_PROCESS_ABORT,
+	CONN_LAST_WAIT, /* ours: both sides have said C or A; a failover would have to say ours again while it is not complete */
 	CONN_CLOSED,
 	CONN_STATE_CNT,
 };
@@ -125,16 +126,26 @@ struct smcr_conn {
 	uint64_t tx_sent;      /* posted: write and CDC */
 	uint64_t tx_done;      /* complete: the peer's RNIC has it */
 	uint64_t tx_acked;     /* the peer's consumer cursor */
+	/* A failover sends [tx_floor, tx_replay) again: until that is complete its place in the ring is the device's, though
+	 * the peer may have consumed what came over the old link. */
+	uint64_t tx_floor, tx_replay;
+	uint64_t tx_high; /* the furthest that tx_sent ever was: a failover goes back (failover.c) */
 	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
 	 * smcr_tx_space has no room. */
 	uint64_t tx_urgent[2];
-	uint16_t tx_seq;      /* sequence of the last CDC posted */
-	uint16_t tx_done_seq; /* of the last CDC complete */
-	bool tx_pending;      /* a CDC is owed even without data */
-	bool tx_full;         /* smcr_tx_space answered 0: raise WRITABLE */
-	bool tx_ring_short;   /* tx_full because the group had no ring to lend */
-	bool tx_blocked;      /* B is set in our last CDC */
-	bool tx_urgent_told;  /* P is set in our last CDC */
+	uint16_t tx_seq;       /* sequence of the last CDC posted */
+	uint16_t tx_done_seq;  /* of the last CDC complete */
+	uint8_t tx_done_flags; /* and its conn flags */
+	uint8_t move_to;       /* link number: to go over there when all is complete; 0 = stay */
+	bool tx_any;           /* a CDC was posted */
+	bool tx_done_any;      /* one is complete */
+	bool tx_validate;      /* a failover validation message is owed */
+	bool tx_resumes;       /* counted in lgr->failover.left */
+	bool tx_pending;       /* a CDC is owed even without data */
+	bool tx_full;          /* smcr_tx_space answered 0: raise WRITABLE */
+	bool tx_ring_short;    /* tx_full because the group had no ring to lend */
+	bool tx_blocked;       /* B is set in our last CDC */
+	bool tx_urgent_told;   /* P is set in our last CDC */
 
 	/* receive direction */
 	uint64_t rx_head;   /* the peer's producer cursor */
@@ -142,6 +153,7 @@ struct smcr_conn {
 	uint64_t rx_told;   /* consumer cursor in our last CDC */
 	uint64_t rx_urgent; /* position one past the urgent byte, 0 = none */
 	uint16_t rx_seq;    /* of the last CDC received */
+	uint8_t rx_link;    /* number of the link that the peer sends over, 0 = not known yet */
 	bool rx_any;        /* a CDC came */
 	bool rx_blocked;    /* B in the peer's last CDC */
 	bool rx_update_req; /* R in the peer's last CDC */
@@ -194,15 +206,26 @@ conn_tx_released(const struct smcr_conn *conn)
 	return conn->tx_done > conn->tx_acked ? conn->tx_done : conn->tx_acked;
 }
 
+/* Up to where no posted request reads the ring, nor any later one will. */
+static inline uint64_t
+conn_tx_free(const struct smcr_conn *conn)
+{
+	if (conn->tx_done >= conn->tx_replay)
+		return conn_tx_released(conn);
+	return conn->tx_done > conn->tx_floor ? conn->tx_done : conn->tx_floor;
+}
+
 /* The peer's consumer cursor moved. */
 void conn_tx_acked(struct smcr_conn *, uint64_t pos);
 /* The ring goes back to the group, at once or when the device is done with it; what was not sent is dropped. */
 void conn_tx_drop(struct smcr_conn *);
 /* A CDC and the writes before it are complete. */
-void conn_wr_done(struct smcr_conn *, uint64_t tx_end, uint16_t seq);
+void conn_wr_done(struct smcr_conn *, const struct link_wr *);
 
 /* -- rx.c -- */
-void conn_rx_cdc(struct link *, const uint8_t *buf, size_t len);
+/* False: a failover validation message that is ahead of what we have; it counts only when the completions of all devices
+ * are handled, as `last` says (4.6.1). */
+bool conn_rx_cdc(struct link *, const uint8_t *buf, size_t len, bool last);
 
 /* -- close.c -- */
 enum close_event {
@@ -212,7 +235,7 @@ enum close_event {
 	CLOSE_PEER_CLOSED,  /* C received */
 	CLOSE_PEER_ABORT,   /* A received */
 	CLOSE_LOCAL_ABORT,  /* A is owed */
-	CLOSE_ABORT_SENT,   /* our A is complete */
+	CLOSE_LAST_SENT,    /* our C or A is complete */
 	CLOSE_TIMEOUT,
 	CLOSE_EVENT_CNT,
 };

@@ -24,7 +24,7 @@ smcr_config_init(struct smcr_config *cfg)
 		.conns_max = 65536,
 		.conns_per_group = SMCR_CONNS_PER_GROUP,
 		.rmb_elems = 255,
-		.links_max = 1,
+		.links_max = 2,
 		.sndbuf_size = 64 * 1024,
 		.sq_depth = 1024,
 		.rq_depth = 1024,
@@ -136,6 +136,14 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 		keepalive_anew(eng);
 }
 
+/* Groups may have another link now. */
+static void
+device_is_there(struct smcr *eng)
+{
+	LIST_FOREACH(n, &eng->lgrs)
+		llc_device_appeared(CONTAINER_OF(n, struct lgr, node));
+}
+
 int
 smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 {
@@ -143,6 +151,7 @@ smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 		return -ENOSPC;
 	eng->devs[eng->dev_cnt++] = dev;
 	dev->ctx = eng;
+	device_is_there(eng);
 	return 0;
 }
 
@@ -153,7 +162,7 @@ device_links_down(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].state != LINK_FREE && lgr->links[i].dev == dev)
+			if (lgr->links[i].dev == dev)
 				link_down(&lgr->links[i], why);
 	}
 }
@@ -197,7 +206,25 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 		device_links_down(eng, dev, "device gone");
 		break;
 	case RNIC_EV_PORT_UP:
+		device_is_there(eng);
 		break;
+	}
+}
+
+/* Exchanges that waited for the end of another one start. */
+static void
+settle(struct smcr *eng)
+{
+	if (!eng->lgrs_to_settle)
+		return;
+	eng->lgrs_to_settle = false;
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (!lgr->settle)
+			continue;
+		lgr->settle = false;
+		llc_next(lgr);
 	}
 }
 
@@ -210,29 +237,66 @@ failed_links_down(struct smcr *eng)
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].state != LINK_FREE && lgr->links[i].failed)
+			if (lgr->links[i].failed)
 				link_down(&lgr->links[i], "a work request failed");
 	}
 }
 
-static void
-device_completions(struct rnic_dev *dev)
-{
+/* Completions of a device under way. */
+struct wc_batch {
 	struct rnic_wc wc[WC_BATCH];
-	unsigned n, total = 0;
+	unsigned cnt, at;
+	unsigned total;
+	bool done; /* nothing is left, or the budget is used up */
+};
 
-	do {
-		n = dev->ops->poll(dev, wc, WC_BATCH);
-		for (unsigned i = 0; i < n; i++) {
-			struct link *link = wc[i].qp->ctx;
+/* Handles completions of a device until none is left or one has to wait for those of other devices: how many. */
+static unsigned
+device_completions(struct rnic_dev *dev, struct wc_batch *b, bool last)
+{
+	unsigned handled = 0;
 
-			if (wc[i].op == RNIC_WC_RECV)
-				link_recv(link, &wc[i]);
-			else
-				link_wc(link, &wc[i]);
+	while (!b->done) {
+		for (; b->at < b->cnt; b->at++, handled++) {
+			const struct rnic_wc *wc = &b->wc[b->at];
+			struct link *link = wc->qp->ctx;
+
+			if (wc->op != RNIC_WC_RECV)
+				link_wc(link, wc);
+			else if (!link_recv(link, wc, last))
+				return handled;
 		}
-		total += n;
-	} while (n == WC_BATCH && total < WC_BUDGET);
+		b->done = (b->total > 0 && b->cnt < WC_BATCH) || b->total >= WC_BUDGET;
+		if (b->done)
+			break;
+		b->cnt = dev->ops->poll(dev, b->wc, WC_BATCH);
+		b->at = 0;
+		b->total += b->cnt;
+		b->done = b->cnt == 0;
+	}
+	return handled;
+}
+
+/* Those of all devices. A failover validation message may overtake, on its link, what the peer sent over another one and
+ * has completions for (4.6.1): it waits until nothing else is left. */
+static void
+completions(struct smcr *eng)
+{
+	struct wc_batch batch[SMCR_DEVS_MAX];
+	bool last = false, left;
+	unsigned handled;
+
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		batch[i].cnt = batch[i].at = batch[i].total = batch[i].done = 0;
+	do {
+		handled = 0;
+		left = false;
+		for (unsigned i = 0; i < eng->dev_cnt; i++) {
+			handled += device_completions(eng->devs[i], &batch[i], last);
+			left = left || !batch[i].done;
+		}
+		last = handled == 0;
+	} while (left);
 }
 
 void
@@ -247,19 +311,18 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 	struct rnic_event ev;
 
 	smcr_set_now(eng, now_ns);
-	for (unsigned i = 0; i < eng->dev_cnt; i++) {
-		struct rnic_dev *dev = eng->devs[i];
-
-		if (dev->ops->progress != NULL)
-			dev->ops->progress(dev, now_ns);
-		/* Completions first: what arrived before a QP broke still counts. */
-		device_completions(dev);
-		while (dev->ops->poll_event(dev, &ev))
-			device_event(eng, dev, &ev);
-	}
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i]->ops->progress != NULL)
+			eng->devs[i]->ops->progress(eng->devs[i], now_ns);
+	/* Completions first: what arrived before a QP broke still counts. */
+	completions(eng);
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		while (eng->devs[i]->ops->poll_event(eng->devs[i], &ev))
+			device_event(eng, eng->devs[i], &ev);
 	if (eng->links_failed)
 		failed_links_down(eng);
 	timerq_run(&eng->timers, now_ns);
+	settle(eng);
 }
 
 struct smcr_conn *
@@ -284,6 +347,7 @@ smcr_flush(struct smcr *eng)
 	bool more = false;
 
 	list_init(&again);
+	settle(eng);
 	while ((n = list_pop(&eng->busy_links)) != NULL) {
 		struct link *link = CONTAINER_OF(n, struct link, eng_node);
 
@@ -300,7 +364,7 @@ smcr_flush(struct smcr *eng)
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		if (eng->devs[i]->ops->flush != NULL)
 			eng->devs[i]->ops->flush(eng->devs[i]);
-	return more || !list_empty(&eng->events);
+	return more || eng->lgrs_to_settle || !list_empty(&eng->events);
 }
 
 int64_t

@@ -34,7 +34,8 @@ struct smcr {
 	struct list_node dead_conns;
 	struct list_node busy_links; /* with something to post */
 	bool links_to_free;
-	bool links_failed; /* some link has `failed` */
+	bool lgrs_to_settle; /* some group has `settle` */
+	bool links_failed;   /* some link has `failed` */
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;

@@ -31,6 +31,10 @@ link_state_str(enum link_state s)
 		return "confirming";
 	case LINK_ACTIVE:
 		return "active";
+	case LINK_LOST:
+		return "lost";
+	case LINK_GONE:
+		return "gone";
 	case LINK_DOWN:
 		return "down";
 	}
@@ -49,6 +53,25 @@ rmb_state_str(enum rmb_state s)
 		return "being deleted";
 	}
 	return "?";
+}
+
+/* As smc-tools call them: which side it is that has but one RNIC for two links. */
+static const char *
+group_type(const struct lgr *lgr)
+{
+	const struct link *asymmetric = lgr_asymmetric_link(lgr);
+
+	if (lgr->active_cnt < 2)
+		return "single";
+	if (asymmetric == NULL)
+		return "symmetric";
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		const struct link *l = &lgr->links[i];
+
+		if (l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
+			return "asymmetric local";
+	}
+	return "asymmetric peer";
 }
 
 /* The i-th node of a list, or NULL. */
@@ -76,7 +99,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.id = lgr->id,
 		.role = lgr->role,
 		.state = lgr_state_str(lgr->state),
-		.type = "single",
+		.type = group_type(lgr),
 		.rfc_cursors = lgr->eye_catcher,
 		.conn_cnt = lgr->conn_cnt,
 		.link_cnt = lgr->active_cnt,
@@ -85,10 +108,12 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.sndbuf_bytes = lgr->sndbuf_bytes,
 		.age_ns = eng->now_ns - lgr->born_ns,
 		.links_limit = lgr->links_limit,
-		.waits_for = "",
-		.add_retry_ns = -1,
-		.failover_age_ns = -1,
-		.failover_why = "",
+		.waits_for = llc_waits_for(lgr),
+		.add_retry_ns = timer_armed(&lgr->add_retry) ? lgr->add_retry.at_ns - eng->now_ns : -1,
+		.failover_age_ns = lgr->failover.why != NULL ? eng->now_ns - lgr->failover.began_ns : -1,
+		.failover_ns = lgr->failover.left > 0 ? eng->now_ns - lgr->failover.began_ns : lgr->failover.took_ns,
+		.failover_why = lgr->failover.why != NULL ? lgr->failover.why : "",
+		.failover_conns = lgr->failover.moved,
 	};
 	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
@@ -123,7 +148,7 @@ link_info(const struct smcr *eng, const struct link *l, struct smcr_link_info *o
 		.state = link_state_str(l->state),
 		.gid = l->info.gid,
 		.peer_gid = l->remote.gid,
-		.qpn = l->qp->qpn,
+		.qpn = l->qpn,
 		.peer_qpn = l->remote.qpn,
 		.mtu_code = l->mtu_code,
 		.conn_cnt = l->conn_cnt,
@@ -144,7 +169,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		for (; (*pos & INNER_MASK) < LINK_SLOTS; (*pos)++) {
 			const struct link *l = &lgr->links[*pos & INNER_MASK];
 
-			if (l->state == LINK_FREE)
+			if (l->state == LINK_FREE || l->state == LINK_GONE)
 				continue;
 			link_info(eng, l, out);
 			(*pos)++;
@@ -166,7 +191,7 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 			const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
 
 			*out = (struct smcr_rmb_info){ lgr->id, rmb->number, false, rmb->elem_size, rmb->elem_cnt,
-				rmb->used, rmb->quarantined, rmb_state_str(rmb->state) };
+				rmb->used - rmb->cooling, rmb->quarantined, rmb_state_str(rmb->state) };
 		} else if ((n = nth(&lgr->remote_rmbs, i - lgr->rmb_cnt)) != NULL) {
 			const struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
 

@@ -10,7 +10,7 @@
 #include "smcr/rendezvous.h"
 
 #define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
-#define LGR_TIMERS (2 + LLC_FLOW_CNT + LINK_SLOTS)
+#define LGR_TIMERS (4 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
 
 static void
 idle_fired(struct timer *t, int64_t now_ns)
@@ -26,10 +26,28 @@ static void
 rmb_idle_fired(struct timer *t, int64_t now_ns)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
-
-	(void)now_ns;
+	rmb_cool_down(lgr, now_ns);
 	llc_delete_idle_rmb(lgr);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
+}
+
+static void
+add_retry_fired(struct timer *t, int64_t now_ns)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
+
+	(void)now_ns;
+	lgr->eng->ctr.add_link_retries++;
+	llc_device_appeared(lgr);
+}
+
+static void
+rkey_retry_fired(struct timer *t, int64_t now_ns)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rkey_retry);
+
+	(void)now_ns;
+	lgr_settle(lgr);
 }
 
 struct lgr *
@@ -57,6 +75,8 @@ lgr_new(struct smcr *eng, enum smcr_role role, const uint8_t peer_id[8])
 	list_init(&lgr->wait_rmb);
 	timer_init(&lgr->idle, idle_fired);
 	timer_init(&lgr->rmb_idle, rmb_idle_fired);
+	timer_init(&lgr->add_retry, add_retry_fired);
+	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	llc_init(lgr);
 	list_push(&eng->lgrs, &lgr->node);
 	return lgr;
@@ -68,6 +88,7 @@ lgr_set_active(struct lgr *lgr)
 	lgr->state = LGR_ACTIVE;
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
+	llc_group_active(lgr);
 }
 
 void
@@ -83,13 +104,15 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	lgr->down_why = why;
 	timer_cancel(&lgr->eng->timers, &lgr->idle);
 	timer_cancel(&lgr->eng->timers, &lgr->rmb_idle);
+	timer_cancel(&lgr->eng->timers, &lgr->add_retry);
+	timer_cancel(&lgr->eng->timers, &lgr->rkey_retry);
 	llc_fini(lgr);
 	/* Freed at the end of the turn. */
 	list_remove(&lgr->node);
 	list_push(&lgr->eng->dead_lgrs, &lgr->node);
 	for (unsigned i = 0; i < LINK_SLOTS; i++)
 		if (lgr->links[i].state != LINK_FREE)
-			link_stop(&lgr->links[i], why, graceful);
+			link_stop(&lgr->links[i], LINK_DOWN, why, graceful);
 	if (lgr->first_conn != NULL)
 		rdv_end(lgr->first_conn, reason, why);
 	while ((n = list_first(&lgr->conns)) != NULL) {
@@ -133,10 +156,40 @@ lgr_pick_link(struct lgr *lgr)
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		struct link *l = &lgr->links[i];
 
-		if (l->state == LINK_ACTIVE && (best == NULL || l->conn_cnt < best->conn_cnt))
+		if (l->state != LINK_ACTIVE)
+			continue;
+		if (best == NULL || (best->retiring && !l->retiring) ||
+		    (best->retiring == l->retiring && l->conn_cnt < best->conn_cnt))
 			best = l;
 	}
 	return best;
+}
+
+static bool
+number_in_use(const struct lgr *lgr, uint8_t number)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state != LINK_FREE && lgr->links[i].number == number)
+			return true;
+	return false;
+}
+
+uint8_t
+lgr_next_number(struct lgr *lgr)
+{
+	uint8_t number;
+
+	do {
+		number = lgr->next_link_number++;
+	} while (number == 0 || number_in_use(lgr, number));
+	return number;
+}
+
+void
+lgr_settle(struct lgr *lgr)
+{
+	lgr->settle = true;
+	lgr->eng->lgrs_to_settle = true;
 }
 
 void
@@ -145,7 +198,8 @@ lgr_link_down(struct lgr *lgr, struct link *link)
 	if (lgr->state == LGR_DEAD || llc_link_lost(link))
 		return;
 	if (lgr->state == LGR_DELETING) {
-		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
+		if (lgr_pick_link(lgr) == NULL)
+			lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
 		return;
 	}
 	if (lgr->state == LGR_FORMING) {
@@ -156,13 +210,8 @@ lgr_link_down(struct lgr *lgr, struct link *link)
 		lgr_down(lgr, SMCR_R_LINK_LOST, link->down_why);
 		return;
 	}
-	/* Moving connections to another link is not there yet: those of the lost one end. */
-	LIST_FOREACH(n, &lgr->conns) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
-
-		if (conn->link == link && conn->state != CONN_RENDEZVOUS)
-			conn_link_lost(conn, SMCR_R_LINK_LOST, link->down_why);
-	}
+	failover_link(link);
+	llc_link_gone(link);
 }
 
 void
@@ -176,7 +225,9 @@ lgr_sweep(struct smcr *eng)
 
 		for (unsigned i = 0; i < LINK_SLOTS; i++)
 			if (lgr->links[i].state == LINK_DOWN)
-				link_free(&lgr->links[i]);
+				link_bury(&lgr->links[i]);
+			else if (lgr->links[i].state == LINK_LOST)
+				link_release(&lgr->links[i]);
 	}
 }
 

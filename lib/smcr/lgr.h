@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "base/timerq.h"
+#include "smcr/failover.h"
 #include "smcr/link.h"
 #include "smcr/llc.h"
 #include "smcr/rmb.h"
@@ -34,6 +35,7 @@ struct lgr {
 	enum lgr_state state;
 	const char *down_why;
 	const char *delete_why;
+	uint32_t delete_reason;
 	unsigned version; /* SMC version: 1 */
 	bool rfc_cursors; /* what we say in CONFIRM LINK: the configuration when the group was made */
 	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */
@@ -47,7 +49,15 @@ struct lgr {
 	unsigned link_cnt; /* not LINK_FREE */
 	unsigned active_cnt;
 	uint8_t next_link_number;
-	uint8_t links_limit; /* the smaller of both sides' */
+	uint32_t links_made;     /* so far: their order */
+	uint8_t links_limit;     /* symmetric links: the smaller of both sides' */
+	bool settle;             /* llc_next is to look what can be started */
+	bool want_link;          /* server: another link is to be tried */
+	struct timer add_retry;  /* server: ADD LINK again; client: the server is told again of an idle device (C.8) */
+	uint32_t add_retry_ms;   /* 0: the last attempt went well */
+	struct timer rkey_retry; /* the peer refused our CONFIRM RKEY because of another exchange */
+	struct llc_delete_link delete_req; /* client: the server's, to be answered when the link is drained */
+	struct failover failover;
 
 	struct list_node rmbs;
 	uint32_t rmb_cnt, rmb_next_number;
@@ -79,10 +89,18 @@ struct lgr *lgr_new(struct smcr *, enum smcr_role, const uint8_t peer_id[8]);
 /* Every connection is reset with the reason, every link goes down, no messages. Idempotent. */
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
 void lgr_free(struct lgr *);
-/* An active link for a connection's sending: the one with the fewest connections; NULL when there is none. */
+/* An active link for a connection's sending: the one with the fewest connections, not a retiring one when there is
+ * another; NULL when there is none. */
 struct link *lgr_pick_link(struct lgr *);
-/* Called by link_down. */
+/* Called by link_down and link_retire: connections move, or the group ends with its last link. */
 void lgr_link_down(struct lgr *, struct link *);
+/* The link that shares an RNIC with another one (2.2), NULL when there is none. */
+struct link *lgr_asymmetric_link(const struct lgr *);
+unsigned lgr_symmetric_cnt(const struct lgr *);
+/* For a new link: numbers are not used again before all were (2.2). */
+uint8_t lgr_next_number(struct lgr *);
+/* Exchanges that wait may be started now. */
+void lgr_settle(struct lgr *);
 /* A connection of the group is through and gave back its elements, or does not wait for any longer: the group may be
  * unused now (idle timer, drain). */
 void lgr_conn_gone(struct lgr *);

@@ -20,7 +20,7 @@ recv_bytes(const struct link *link)
 
 /* Frees whatever of the link is there. */
 void
-link_free(struct link *link)
+link_release(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
 
@@ -31,16 +31,64 @@ link_free(struct link *link)
 	LIST_FOREACH(n, &lgr->rmbs)
 		rmb_deregister(CONTAINER_OF(n, struct rmb, node), link);
 	sndbuf_deregister_all(lgr, link);
-	LIST_FOREACH(n, &lgr->remote_rmbs)
-		CONTAINER_OF(n, struct remote_rmb, node)->on[link->slot].known = false;
 	if (link->recv_mr != NULL)
 		link->dev->ops->mr_dereg(link->recv_mr);
 	if (link->pd != NULL)
 		link->dev->ops->pd_free(link->pd);
 	pages_free(link->recv_buf, recv_bytes(link));
 	free(link->wr);
+	link->qp = NULL;
+	link->recv_mr = NULL;
+	link->pd = NULL;
+	link->recv_buf = NULL;
+	link->wr = NULL;
+}
+
+void
+link_free(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+
+	link_release(link);
+	timer_cancel(&lgr->eng->timers, &link->deletion);
+	LIST_FOREACH(n, &lgr->remote_rmbs)
+		CONTAINER_OF(n, struct remote_rmb, node)->on[link->slot].known = false;
+	if (link->state != LINK_GONE)
+		lgr->link_cnt--;
 	link->state = LINK_FREE;
-	lgr->link_cnt--;
+}
+
+void
+link_bury(struct link *link)
+{
+	if (!link->was_active) {
+		link_free(link);
+		return;
+	}
+	link_release(link);
+	timer_cancel(&link->lgr->eng->timers, &link->deletion);
+	link->lgr->link_cnt--;
+	link->state = LINK_GONE;
+	link->gone_ns = link->lgr->eng->now_ns;
+}
+
+/* A free slot, or that of the link that has been gone for longest. */
+static struct link *
+take_slot(struct lgr *lgr)
+{
+	struct link *oldest = NULL;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *l = &lgr->links[i];
+
+		if (l->state == LINK_FREE)
+			return l;
+		if (l->state == LINK_GONE && (oldest == NULL || l->gone_ns < oldest->gone_ns))
+			oldest = l;
+	}
+	if (oldest != NULL)
+		link_free(oldest);
+	return oldest;
 }
 
 static int
@@ -60,6 +108,7 @@ link_setup(struct link *link)
 		err = dev->ops->qp_create(link->pd, &attr, &link->qp);
 	if (err < 0)
 		return err;
+	link->qpn = link->qp->qpn;
 	link->wr_cap = eng->cfg.sq_depth + 1;
 	link->wr = calloc(link->wr_cap, sizeof(*link->wr));
 	link->recv_buf = pages_alloc(recv_bytes(link));
@@ -79,17 +128,15 @@ link_setup(struct link *link)
 int
 link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 {
-	struct link *link = NULL;
+	struct link *link = take_slot(lgr);
 	int err;
 
-	for (unsigned i = 0; i < LINK_SLOTS && link == NULL; i++)
-		if (lgr->links[i].state == LINK_FREE)
-			link = &lgr->links[i];
 	if (link == NULL)
 		return -ENOSPC;
 	*link = (struct link){
 		.lgr = lgr,
 		.slot = (unsigned)(link - lgr->links),
+		.order = lgr->links_made++,
 		.state = LINK_CONNECTING,
 		.dev = dev,
 		.rtt_ns = -1,
@@ -98,6 +145,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	};
 	list_init(&link->ready);
 	list_init(&link->eng_node);
+	llc_init_link(link);
 	lgr->link_cnt++;
 	dev->ops->query(dev, &link->info);
 	/* A device without a MAC has ours (loopback, tunnels). */
@@ -115,25 +163,46 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 }
 
 void
-link_set_remote(struct link *link, const struct clc_accept *a)
+link_set_remote(struct link *link, const struct rnic_remote *r)
 {
-	struct rnic_remote *r = &link->remote;
+	link->remote = *r;
+	if (r->mtu_code < link->mtu_code)
+		link->mtu_code = r->mtu_code;
+	link->remote.mtu_code = link->mtu_code;
+}
 
-	memcpy(r->gid.b, a->gid, sizeof(r->gid.b));
-	memcpy(r->mac, a->mac, sizeof(r->mac));
-	r->qpn = a->qpn;
-	r->psn = a->psn;
-	r->mpa_port = a->ext.present ? a->ext.mpa_port : 0;
-	if (a->mtu_code < link->mtu_code)
-		link->mtu_code = a->mtu_code;
-	r->mtu_code = link->mtu_code;
+void
+link_set_remote_clc(struct link *link, const struct clc_accept *a)
+{
+	struct rnic_remote r = {
+		.qpn = a->qpn,
+		.psn = a->psn,
+		.mtu_code = a->mtu_code,
+		.mpa_port = a->ext.present ? a->ext.mpa_port : 0,
+	};
+
+	memcpy(r.gid.b, a->gid, sizeof(r.gid.b));
+	memcpy(r.mac, a->mac, sizeof(r.mac));
+	link_set_remote(link, &r);
+}
+
+/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
+static bool
+is_remembered(const struct link *link)
+{
+	const struct smcr *eng = link->lgr->eng;
+
+	return link->state == LINK_GONE && eng->now_ns - link->gone_ns <= eng->cfg.clc_ms * MS;
 }
 
 bool
 link_is_remote(const struct link *link, const struct clc_accept *a)
 {
-	return link->state == LINK_ACTIVE && link->remote.qpn == a->qpn &&
-	    memcmp(link->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
+	/* The client may use a new link as soon as it has answered our CONFIRM LINK; its Confirm may be faster than that. */
+	bool here = link->state == LINK_ACTIVE || link->state == LINK_CONFIRMING || link->state == LINK_LOST ||
+	    is_remembered(link);
+
+	return here && link->remote.qpn == a->qpn && memcmp(link->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
 	    memcmp(link->remote.mac, a->mac, sizeof(a->mac)) == 0;
 }
 
@@ -145,14 +214,17 @@ link_connected(struct link *link)
 	link->connected = true;
 	link->state = LINK_CONFIRMING;
 	link->last_rx_ns = link->lgr->eng->now_ns;
-	if (link->lgr->active_cnt == 0)
-		rdv_link_connected(link->lgr); /* not a second one that is on offer */
+	if (link->lgr->flow[LLC_FLOW_LINK].new_link == link)
+		llc_new_link_connected(link);
+	else
+		rdv_link_connected(link->lgr);
 }
 
 void
 link_set_active(struct link *link)
 {
 	link->state = LINK_ACTIVE;
+	link->was_active = true;
 	link->lgr->active_cnt++;
 	link->lgr->eng->ctr.links_up++;
 	llc_keepalive_start(link);
@@ -161,12 +233,16 @@ link_set_active(struct link *link)
 
 /* No more posts, nothing is placed any more; the memory goes at the end of the turn. */
 void
-link_stop(struct link *link, const char *why, bool graceful)
+link_stop(struct link *link, enum link_state next, const char *why, bool graceful)
 {
 	struct smcr *eng = link->lgr->eng;
 
-	if (link->state == LINK_DOWN)
+	if (link->state == LINK_LOST)
+		link->state = next;
+	if (link_has_ended(link)) {
+		eng->links_to_free = true;
 		return;
+	}
 	if (link->state == LINK_ACTIVE) {
 		link->lgr->active_cnt--;
 		eng->ctr.links_down++;
@@ -174,7 +250,7 @@ link_stop(struct link *link, const char *why, bool graceful)
 	}
 	if (graceful)
 		link_post_end(link);
-	link->state = LINK_DOWN;
+	link->state = next;
 	link->down_why = why;
 	link->llc_cnt = 0;
 	llc_keepalive_stop(link);
@@ -186,19 +262,21 @@ link_stop(struct link *link, const char *why, bool graceful)
 void
 link_down(struct link *link, const char *why)
 {
-	if (link->state == LINK_FREE || link->state == LINK_DOWN)
+	if (link_has_ended(link))
 		return;
-	link_stop(link, why, false);
+	link_stop(link, link->number != 0 ? LINK_LOST : LINK_DOWN, why, false);
 	lgr_link_down(link->lgr, link);
 }
 
 void
 link_retire(struct link *link, const char *why)
 {
-	if (link->state == LINK_FREE || link->state == LINK_DOWN)
+	if (link_has_ended(link)) {
+		link_stop(link, LINK_DOWN, why, false);
 		return;
+	}
 	(void)link_flush(link);
-	link_stop(link, why, true);
+	link_stop(link, LINK_DOWN, why, true);
 	lgr_link_down(link->lgr, link);
 }
 
@@ -243,25 +321,31 @@ link_recv_repost(struct link *link)
 	unsigned n = link->recv_repost_cnt;
 
 	link->recv_repost_cnt = 0;
-	if (n > 0 && link->state != LINK_DOWN)
+	if (n > 0 && !link_has_ended(link))
 		(void)post(link, link->recv_repost, n); /* a broken QP reports itself */
 }
 
-void
-link_recv(struct link *link, const struct rnic_wc *wc)
+bool
+link_recv(struct link *link, const struct rnic_wc *wc, bool last)
 {
 	const uint8_t *buf = link->recv_buf + (size_t)wc->wr_id * RECV_LEN;
 
 	if (wc->status != RNIC_WC_OK || link->state == LINK_DOWN)
-		return;
+		return true;
 	link->last_rx_ns = link->lgr->eng->now_ns;
-	if (wc->len > 0 && buf[0] == CDC_TYPE)
-		conn_rx_cdc(link, buf, wc->len);
-	else
+	/* What arrived before the link was lost still counts: the peer may have its completion. */
+	if (wc->len > 0 && buf[0] == CDC_TYPE) {
+		if (!conn_rx_cdc(link, buf, wc->len, last))
+			return false;
+	} else if (link->state != LINK_LOST) {
 		llc_recv(link, buf, wc->len);
+	}
+	if (link_has_ended(link))
+		return true;
 	link->recv_repost[link->recv_repost_cnt++] = (uint32_t)wc->wr_id;
 	if (link->recv_repost_cnt == REPOST_MAX)
 		link_recv_repost(link);
 	else
 		link_kick(link); /* reposted by the next flush at the latest */
+	return true;
 }

@@ -31,6 +31,8 @@ enum link_state {
 	LINK_CONNECTING, /* QP made, not connected */
 	LINK_CONFIRMING, /* connected, CONFIRM LINK exchange not done */
 	LINK_ACTIVE,
+	LINK_LOST, /* of no use any more, but the peers are not through with it: DELETE LINK is owed or under way */
+	LINK_GONE, /* nothing is left of it but its identity: an Accept or Confirm under way may name it yet */
 	LINK_DOWN, /* no more posts; waits to be freed at the end of the turn */
 };
 
@@ -46,6 +48,7 @@ struct link_wr {
 	uint32_t conn_id;  /* write, CDC */
 	uint64_t tx_end;   /* CDC: stream position up to which its writes reach */
 	uint16_t seq;      /* CDC: its sequence number */
+	uint8_t flags;     /* CDC: its connection flags */
 	enum llc_type llc; /* LLC */
 	bool llc_response;
 };
@@ -59,10 +62,19 @@ struct link_llc {
 
 struct link {
 	struct lgr *lgr;
-	unsigned slot; /* index in lgr->links */
+	unsigned slot;  /* index in lgr->links */
+	uint32_t order; /* of making, within the group */
+	bool was_active;
+	int64_t gone_ns; /* LINK_GONE: since */
 	enum link_state state;
-	const char *down_why; /* static text */
-	uint8_t number;       /* link number of the peers, never 0 */
+	const char *down_why;   /* static text */
+	uint8_t number;         /* link number of the peers, never 0 */
+	uint32_t qpn;           /* ours */
+	bool retiring;          /* takes no more connections; those that it has are moving away */
+	bool told;              /* a DELETE LINK for it is out */
+	uint8_t told_over;      /* number of the link that it went over */
+	uint32_t delete_reason; /* what its DELETE LINK says, LLC_DELETE_ */
+	struct timer deletion;  /* client, LINK_LOST: the server's DELETE LINK is awaited */
 	uint32_t user_id, peer_user_id;
 
 	struct rnic_dev *dev;
@@ -137,23 +149,38 @@ int link_new(struct lgr *, struct rnic_dev *, struct link **);
 /* The link is of no use any more: state DOWN, tells the group (lgr_link_down), which decides about its
  * connections. Safe to call twice. */
 void link_down(struct link *, const char *why);
-/* The same in the orderly way: what is queued for the peer still goes out. */
+/* The peers are through with its deletion: what is queued still goes out, then it ends. */
 void link_retire(struct link *, const char *why);
-/* Frees QP, PD, registrations; the slot is free again. */
+/* Frees QP, PD, registrations. */
+void link_release(struct link *);
+/* The same, and the slot is free again. */
 void link_free(struct link *);
+/* The end of a link that is down: its slot is kept for a while when the peer may have named it. */
+void link_bury(struct link *);
 /* RNIC_EV_CONNECTED. */
 void link_connected(struct link *);
-/* The far end, as Accept or Confirm has it; lowers the path's MTU. */
-void link_set_remote(struct link *, const struct clc_accept *);
-/* Is this active link the one whose far end the message names? */
+/* The far end; lowers the path's MTU to its. */
+void link_set_remote(struct link *, const struct rnic_remote *);
+/* The same, as Accept or Confirm has it. */
+void link_set_remote_clc(struct link *, const struct clc_accept *);
+/* Is this link, active or lost of late, the one whose far end the message names? */
 bool link_is_remote(const struct link *, const struct clc_accept *);
 /* CONFIRM LINK is through. */
 void link_set_active(struct link *);
-/* Like link_down, but the group is not told; graceful sends what was posted first. */
-void link_stop(struct link *, const char *why, bool graceful);
+/* Like link_down, but the group is not told; graceful sends what was posted first. next: LINK_DOWN, or LINK_LOST when
+ * the peers have to agree on its end. */
+void link_stop(struct link *, enum link_state next, const char *why, bool graceful);
+/* Nothing can be sent or received over it any more. */
+static inline bool
+link_has_ended(const struct link *link)
+{
+	return link->state == LINK_FREE || link->state == LINK_LOST || link->state == LINK_GONE ||
+	    link->state == LINK_DOWN;
+}
 int link_recv_fill(struct link *);
-/* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. */
-void link_recv(struct link *, const struct rnic_wc *);
+/* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. False: not yet, the completions of the
+ * other devices are to be handled first; never when `last` says that they were. */
+bool link_recv(struct link *, const struct rnic_wc *, bool last);
 void link_recv_repost(struct link *);
 
 #endif

@@ -19,7 +19,7 @@
 static bool
 usable(const struct link *link)
 {
-	return link->connected && link->state != LINK_DOWN && link->state != LINK_FREE;
+	return link->connected && !link_has_ended(link);
 }
 
 static uint32_t
@@ -290,7 +290,7 @@ hand_back(struct link *link, bool ok)
 	case LINK_WR_CDC:
 		conn = idtable_get(&eng->conns, what.conn_id);
 		if (ok && conn != NULL && conn->link == link)
-			conn_wr_done(conn, what.tx_end, what.seq);
+			conn_wr_done(conn, &what);
 		break;
 	case LINK_WR_LLC:
 		llc_sent(link, what.llc, what.llc_response, ok);

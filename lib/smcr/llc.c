@@ -1,6 +1,7 @@
 /*
- * LLC exchanges: which message is legal from which side, one exchange of a
- * kind at a time, timers. The handlers are in llc_link.c (links), llc_rkey.c
+ * LLC exchanges: which message is legal from which side, one exchange that
+ * changes the group at a time, what a colliding request meets, timers. The
+ * handlers are in llc_link.c (CONFIRM LINK), llc_add*.c, llc_delete.c, llc_rkey.c
  * (RMBs) and llc_test.c (keepalive).
  */
 #include "smcr/llc.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 
 #include "smcr/llc_impl.h"
+#include "smcr/rendezvous.h"
 
 typedef void (*llc_handler)(struct link *, const struct llc_msg *);
 
@@ -21,8 +23,8 @@ static const struct {
 } legal[] = {
 	[LLC_CONFIRM_LINK] = { llc_confirm_link_req, NULL, NULL, llc_confirm_link_rsp },
 	[LLC_ADD_LINK] = { llc_add_link_req, NULL, llc_add_link_fyi, llc_add_link_rsp },
-	[LLC_ADD_LINK_CONT] = { NULL, NULL, NULL, NULL },
-	[LLC_DELETE_LINK] = { llc_delete_link_from_server, llc_delete_link_rsp, llc_delete_link_from_client,
+	[LLC_ADD_LINK_CONT] = { llc_add_cont_req, NULL, NULL, llc_add_cont_rsp },
+	[LLC_DELETE_LINK] = { llc_delete_link_from_server, llc_delete_link_unknown, llc_delete_link_from_client,
 	    llc_delete_link_rsp },
 	[LLC_CONFIRM_RKEY] = { llc_confirm_rkey_req, llc_confirm_rkey_rsp, llc_confirm_rkey_req, llc_confirm_rkey_rsp },
 	[LLC_TEST_LINK] = { llc_test_link_req, llc_test_link_rsp, llc_test_link_req, llc_test_link_rsp },
@@ -30,6 +32,208 @@ static const struct {
 	    llc_confirm_rkey_cont_rsp },
 	[LLC_DELETE_RKEY] = { llc_delete_rkey_req, llc_delete_rkey_rsp, llc_delete_rkey_req, llc_delete_rkey_rsp },
 };
+
+/* -- serialisation (3.5.5.3) -- */
+
+enum exchange {
+	EX_NONE,
+	EX_FIRST_CONTACT,
+	EX_ADD_LINK,
+	EX_DELETE_LINK,
+	EX_RKEY, /* ours */
+	EX_GROUP_END,
+	EX_CNT,
+};
+
+/*
+ * Our exchange under way x the peer's request. TEST LINK is answered at once, DELETE LINK for all ends the group at once,
+ * whatever is under way. A request of the server's is served even within an exchange that we take part in: it alone
+ * makes and deletes links, so it has given that one up.
+ */
+static const enum llc_verdict collisions[EX_CNT][LLC_IN_CNT] = {
+	[EX_FIRST_CONTACT] = {
+		[LLC_IN_ADD_LINK_FYI] = LLC_IGNORE,
+		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
+		[LLC_IN_RKEY] = LLC_REFUSE,
+	},
+	[EX_ADD_LINK] = {
+		[LLC_IN_ADD_LINK_FYI] = LLC_IGNORE,
+		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
+		[LLC_IN_RKEY] = LLC_REFUSE,
+	},
+	[EX_DELETE_LINK] = {
+		[LLC_IN_ADD_LINK_FYI] = LLC_LATER,
+		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
+		[LLC_IN_RKEY] = LLC_REFUSE,
+	},
+	[EX_RKEY] = {
+		[LLC_IN_ADD_LINK_FYI] = LLC_LATER,
+		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
+		[LLC_IN_RKEY] = LLC_NOW,
+	},
+	[EX_GROUP_END] = {
+		[LLC_IN_ADD_LINK_FYI] = LLC_IGNORE,
+		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
+		[LLC_IN_RKEY] = LLC_REFUSE,
+	},
+};
+
+static enum exchange
+exchange_of(const struct lgr *lgr)
+{
+	switch (lgr->flow[LLC_FLOW_LINK].step) {
+	case LLC_WAIT_CONFIRM_LINK:
+	case LLC_WAIT_CONFIRM_LINK_RSP:
+	case LLC_WAIT_ADD_LINK:
+		return EX_FIRST_CONTACT;
+	case LLC_WAIT_ADD_LINK_RSP:
+	case LLC_WAIT_ADD_CONT_RSP:
+	case LLC_WAIT_NEW_CONNECTED:
+	case LLC_WAIT_NEW_CONFIRM_RSP:
+	case LLC_CONNECT_NEW:
+	case LLC_WAIT_ADD_CONT:
+	case LLC_WAIT_NEW_CONFIRM:
+		return EX_ADD_LINK;
+	case LLC_DRAIN_LINK:
+	case LLC_WAIT_DELETE_LINK_RSP:
+		return EX_DELETE_LINK;
+	case LLC_WAIT_DELETE_LINK_SENT:
+	case LLC_WAIT_DELETE_LINK:
+		return EX_GROUP_END;
+	case LLC_IDLE:
+	case LLC_WAIT_CONFIRM_RKEY_RSP:
+	case LLC_WAIT_DELETE_RKEY_RSP:
+	case LLC_STEP_CNT:
+		break;
+	}
+	return llc_is_idle(lgr, LLC_FLOW_RKEY) ? EX_NONE : EX_RKEY;
+}
+
+enum llc_verdict
+llc_collision(struct lgr *lgr, enum llc_incoming in)
+{
+	enum exchange ex = exchange_of(lgr);
+
+	if (ex != EX_NONE && !(ex == EX_RKEY && in == LLC_IN_RKEY) &&
+	    !(ex == EX_FIRST_CONTACT && in == LLC_IN_ADD_LINK))
+		lgr->eng->ctr.llc_collisions++;
+	return collisions[ex][in];
+}
+
+const char *
+llc_waits_for(const struct lgr *lgr)
+{
+	if (lgr->state != LGR_FORMING)
+		return "";
+	switch (exchange_of(lgr)) {
+	case EX_ADD_LINK:
+		return "second link";
+	case EX_DELETE_LINK:
+		return "end of the second link";
+	case EX_FIRST_CONTACT:
+		return lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK ? "ADD LINK" : "CONFIRM LINK";
+	case EX_NONE:
+	case EX_RKEY:
+	case EX_GROUP_END:
+	case EX_CNT:
+		break;
+	}
+	return "queue pair";
+}
+
+/* The next lost link that the client is to be told of, or that is to retire; NULL when there is none. */
+static struct link *
+to_be_deleted(struct lgr *lgr)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *l = &lgr->links[i];
+
+		if ((l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->told)
+			return l;
+	}
+	return NULL;
+}
+
+static bool
+next_for_server(struct lgr *lgr)
+{
+	struct link *gone = to_be_deleted(lgr), *asymmetric = lgr_asymmetric_link(lgr);
+
+	if (gone == NULL && asymmetric != NULL && lgr_symmetric_cnt(lgr) > 1) {
+		asymmetric->retiring = true;
+		asymmetric->delete_reason = LLC_DELETE_ASYM_NOT_NEEDED;
+		lgr->eng->ctr.asymmetric_replaced++;
+		gone = asymmetric;
+	}
+	if (gone != NULL && gone->state == LINK_LOST)
+		llc_delete_lost(gone);
+	else if (gone != NULL)
+		llc_start_retiring(gone);
+	if (gone != NULL || !lgr->want_link)
+		return gone != NULL;
+	lgr->want_link = false;
+	return llc_offer_link(lgr_pick_link(lgr));
+}
+
+void
+llc_next(struct lgr *lgr)
+{
+	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (f->step == LLC_DRAIN_LINK && f->gone->conn_cnt == 0)
+		llc_drained(lgr);
+	if (lgr->state != LGR_ACTIVE || !llc_is_idle(lgr, LLC_FLOW_LINK) || !llc_is_idle(lgr, LLC_FLOW_RKEY) ||
+	    lgr->cont_rmb != NULL)
+		return;
+	if (lgr->role == SMCR_SERVER && next_for_server(lgr))
+		return;
+	if (lgr->state != LGR_ACTIVE || timer_armed(&lgr->rkey_retry))
+		return;
+	if (!list_empty(&lgr->wait_rmb))
+		rdv_rmb_ready(lgr, true);
+	/* Who waited may have found an element elsewhere. */
+	if (lgr->state == LGR_ACTIVE && llc_is_idle(lgr, LLC_FLOW_RKEY) && list_empty(&lgr->wait_rmb))
+		llc_delete_unconfirmed(lgr);
+}
+
+/* -- timers -- */
+
+static void
+link_timeout(struct lgr *lgr, enum llc_step step)
+{
+	switch (step) {
+	case LLC_WAIT_CONFIRM_LINK:
+	case LLC_WAIT_CONFIRM_LINK_RSP:
+		/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
+		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+		break;
+	case LLC_WAIT_ADD_LINK:
+	case LLC_CONNECT_NEW:
+	case LLC_WAIT_ADD_CONT:
+	case LLC_WAIT_NEW_CONFIRM:
+		llc_client_add_timeout(lgr, step);
+		break;
+	case LLC_WAIT_ADD_LINK_RSP:
+	case LLC_WAIT_ADD_CONT_RSP:
+	case LLC_WAIT_NEW_CONNECTED:
+	case LLC_WAIT_NEW_CONFIRM_RSP:
+		llc_server_add_timeout(lgr, step);
+		break;
+	case LLC_DRAIN_LINK:
+	case LLC_WAIT_DELETE_LINK_RSP:
+		llc_delete_timeout(lgr, step);
+		break;
+	case LLC_WAIT_DELETE_LINK_SENT:
+	case LLC_WAIT_DELETE_LINK:
+		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
+		break;
+	case LLC_IDLE:
+	case LLC_WAIT_CONFIRM_RKEY_RSP:
+	case LLC_WAIT_DELETE_RKEY_RSP:
+	case LLC_STEP_CNT:
+		break;
+	}
+}
 
 static void
 flow_timeout(struct timer *t, int64_t now_ns)
@@ -40,7 +244,7 @@ flow_timeout(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	f->lgr->eng->ctr.llc_timeouts++;
 	if (f == &f->lgr->flow[LLC_FLOW_LINK])
-		llc_link_timeout(f->lgr, step);
+		link_timeout(f->lgr, step);
 	else
 		llc_rkey_timeout(f->lgr);
 }
@@ -80,7 +284,9 @@ llc_done(struct lgr *lgr, enum llc_flow_kind kind)
 	f->step = LLC_IDLE;
 	f->link = NULL;
 	f->new_link = NULL;
+	f->gone = NULL;
 	f->rmb = NULL;
+	lgr_settle(lgr);
 }
 
 void
@@ -97,10 +303,61 @@ llc_link_by_number(struct lgr *lgr, uint8_t number)
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		struct link *l = &lgr->links[i];
 
-		if (l->number == number && (l->state == LINK_ACTIVE || l->state == LINK_CONFIRMING))
+		if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
 			return l;
 	}
 	return NULL;
+}
+
+/* The new link, or the one over which it is being added, is lost. True: the group has nothing to do with it yet. */
+static bool
+add_lost(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	bool server = lgr->role == SMCR_SERVER, is_new = f->new_link == link;
+
+	if (!is_new && lgr->state == LGR_FORMING) {
+		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
+		link_stop(f->new_link, LINK_DOWN, "the first link was lost", false);
+		f->new_link = NULL;
+		f->link = NULL;
+		f->step = LLC_WAIT_CONFIRM_LINK_RSP;
+		return false;
+	}
+	if (is_new && f->step == LLC_WAIT_ADD_LINK_RSP)
+		return true; /* the answer is awaited: the client may know of it or not */
+	if (server)
+		llc_server_add_failed(lgr, link->down_why);
+	else
+		llc_client_add_failed(lgr, link->down_why);
+	return is_new;
+}
+
+bool
+llc_link_lost(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (lgr->flow[LLC_FLOW_RKEY].link == link)
+		llc_rkey_lost(lgr);
+	if (f->new_link != NULL && (f->new_link == link || f->link == link))
+		return add_lost(link);
+	if (lgr->state == LGR_FORMING)
+		return false;
+	if (lgr->state == LGR_DELETING && f->link == link && lgr_pick_link(lgr) != NULL) {
+		lgr->eng->ctr.delete_link_resent++;
+		llc_delete_group(lgr, lgr->delete_reason);
+	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->link == link) {
+		/* C.7.1: again over another one. */
+		f->gone->told = false;
+		lgr->eng->ctr.delete_link_resent++;
+		llc_done(lgr, LLC_FLOW_LINK);
+	} else if (f->step == LLC_DRAIN_LINK && f->gone == link && lgr->role == SMCR_SERVER) {
+		llc_done(lgr, LLC_FLOW_LINK); /* no time to drain it: as any lost link */
+	}
+	return false;
 }
 
 void

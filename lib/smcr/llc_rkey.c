@@ -8,6 +8,14 @@
 #include "smcr/llc_impl.h"
 #include "smcr/rendezvous.h"
 
+#define RKEY_RETRY_MS 20 /* a few round trips: what the peer is at takes about as long */
+
+static uint8_t
+at_most(uint8_t n, uint8_t max)
+{
+	return n < max ? n : max;
+}
+
 /* The RMB's RToken on the next active links other than `over`, from slot *slot on: up to max, how many. */
 static unsigned
 other_links(const struct rmb *rmb, const struct link *over, unsigned *slot, struct llc_link_rkey *out, unsigned max)
@@ -40,7 +48,8 @@ send_confirm_rkey(struct link *over, struct rmb *rmb)
 	m->vaddr = rmb->mr[over->slot]->addr;
 	m->other_cnt = (uint8_t)(lgr->active_cnt - 1);
 	f->next_slot = 0;
-	f->left = m->other_cnt - (uint8_t)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_INLINE);
+	f->left = m->other_cnt - at_most(m->other_cnt, LLC_LINKS_INLINE);
+	(void)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_INLINE);
 	return link_send_llc(over, &msg);
 }
 
@@ -52,8 +61,23 @@ send_confirm_rkey_cont(struct link *over, struct rmb *rmb)
 	struct llc_confirm_rkey_cont *m = &msg.confirm_rkey_cont;
 
 	m->left_cnt = f->left;
-	f->left -= (uint8_t)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_PER_CONT);
+	/* By count, though a link may have been lost since it was counted: its place stays empty. */
+	f->left -= at_most(f->left, LLC_LINKS_PER_CONT);
+	(void)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_PER_CONT);
 	return link_send_llc(over, &msg);
+}
+
+/* An RMB whose exchange did not come to its end; the peer may know it or not. */
+static struct rmb *
+unconfirmed(struct lgr *lgr, uint32_t elem_size)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (rmb->state == RMB_NEW && rmb->elem_size == elem_size)
+			return rmb;
+	}
+	return NULL;
 }
 
 int
@@ -64,20 +88,20 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	int err;
 
 	/* One at a time: who waits asks again when this one is through. */
-	if (lgr->flow[LLC_FLOW_RKEY].step != LLC_IDLE)
+	if (!llc_is_idle(lgr, LLC_FLOW_RKEY) || !llc_is_idle(lgr, LLC_FLOW_LINK) || timer_armed(&lgr->rkey_retry))
 		return 0;
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
-	if (lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP)
+	rmb = unconfirmed(lgr, elem_size);
+	if (rmb == NULL && lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP)
 		return -ENOSPC;
-	rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
+	if (rmb == NULL)
+		rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
 	if (rmb == NULL)
 		return -ENOMEM;
 	err = send_confirm_rkey(over, rmb);
-	if (err < 0) {
-		rmb_free(rmb);
-		return err;
-	}
+	if (err < 0)
+		return err; /* it stays for the next attempt */
 	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
 	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
 	return 0;
@@ -96,13 +120,24 @@ add_rmb_done(struct lgr *lgr, bool ok)
 	rdv_rmb_ready(lgr, ok);
 }
 
-/* The answer to one message of our CONFIRM RKEY; rkey is what it should echo. */
+/* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1). */
 static void
-confirm_rkey_answered(struct link *link, bool negative)
+confirm_later(struct lgr *lgr)
+{
+	lgr->eng->ctr.rkey_retries++;
+	llc_done(lgr, LLC_FLOW_RKEY);
+	engine_arm(lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS);
+}
+
+/* The answer to one message of our CONFIRM RKEY. */
+static void
+confirm_rkey_answered(struct link *link, bool negative, bool retry)
 {
 	struct llc_flow *f = &link->lgr->flow[LLC_FLOW_RKEY];
 
-	if (negative)
+	if (negative && retry)
+		confirm_later(link->lgr);
+	else if (negative)
 		add_rmb_done(link->lgr, false);
 	else if (f->left == 0)
 		add_rmb_done(link->lgr, true);
@@ -133,14 +168,14 @@ llc_confirm_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	if (msg->confirm_rkey.rkey != f->rmb->mr[link->slot]->rkey)
 		llc_protocol_error(link, "CONFIRM RKEY response names another RMB");
 	else
-		confirm_rkey_answered(link, msg->confirm_rkey.negative);
+		confirm_rkey_answered(link, msg->confirm_rkey.negative, msg->confirm_rkey.retry);
 }
 
 void
 llc_confirm_rkey_cont_rsp(struct link *link, const struct llc_msg *msg)
 {
 	if (awaits(link, LLC_WAIT_CONFIRM_RKEY_RSP))
-		confirm_rkey_answered(link, msg->confirm_rkey_cont.negative);
+		confirm_rkey_answered(link, msg->confirm_rkey_cont.negative, false);
 }
 
 /* -- the peer's RMBs -- */
@@ -159,10 +194,17 @@ note_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *
 	}
 }
 
-static unsigned
-at_most(unsigned n, unsigned max)
+/* A link for which the peer did not give an RKey has failed (C.7.1). */
+static void
+links_without(struct lgr *lgr, const struct remote_rmb *rr)
 {
-	return n < max ? n : max;
+	bool known[LINK_SLOTS];
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		known[i] = rr->on[i].known;
+	for (unsigned i = 0; i < LINK_SLOTS && lgr->state != LGR_DEAD; i++)
+		if (lgr->links[i].state == LINK_ACTIVE && !known[i])
+			link_down(&lgr->links[i], "no RKey for this link in CONFIRM RKEY");
 }
 
 void
@@ -170,13 +212,15 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	const struct llc_confirm_rkey *m = &msg->confirm_rkey;
+	bool refused = llc_collision(lgr, LLC_IN_RKEY) == LLC_REFUSE;
 	struct remote_rmb *rr = NULL;
 	struct llc_msg rsp = *msg;
 
-	if (lgr->state == LGR_ACTIVE)
+	if (lgr->state == LGR_ACTIVE && !refused)
 		rr = remote_rmb_add(lgr, link, m->rkey, m->vaddr);
 	rsp.response = true;
 	rsp.confirm_rkey.negative = rr == NULL;
+	rsp.confirm_rkey.retry = refused;
 	lgr->cont_rmb = NULL;
 	lgr->cont_left = 0;
 	if (rr != NULL) {
@@ -187,6 +231,8 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 		lgr->cont_rmb = lgr->cont_left > 0 ? rr : NULL;
 	}
 	(void)link_send_llc(link, &rsp);
+	if (rr != NULL && lgr->cont_rmb == NULL)
+		links_without(lgr, rr);
 }
 
 void
@@ -195,6 +241,7 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
 	struct llc_msg rsp = *msg;
+	struct remote_rmb *rr;
 	unsigned here = at_most(m->left_cnt, LLC_LINKS_PER_CONT);
 
 	if (lgr->cont_rmb == NULL || m->left_cnt != lgr->cont_left) {
@@ -203,23 +250,42 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	}
 	note_others(lgr, lgr->cont_rmb, m->others, here);
 	lgr->cont_left -= (uint8_t)here;
-	if (lgr->cont_left == 0)
-		lgr->cont_rmb = NULL;
 	rsp.response = true;
 	(void)link_send_llc(link, &rsp);
+	if (lgr->cont_left == 0) {
+		rr = lgr->cont_rmb;
+		lgr->cont_rmb = NULL;
+		lgr_settle(lgr);
+		links_without(lgr, rr);
+	}
 }
 
 /* -- DELETE RKEY -- */
 
+static void
+delete_rmb(struct rmb *rmb)
+{
+	struct lgr *lgr = rmb->lgr;
+	struct link *over = lgr_pick_link(lgr);
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
+
+	msg.delete_rkey.cnt = 1;
+	msg.delete_rkey.rkeys[0] = rmb->mr[over->slot]->rkey;
+	if (link_send_llc(over, &msg) < 0)
+		return;
+	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_DELETE_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
+	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
+	lgr->flow[LLC_FLOW_RKEY].deleting_new = rmb->state == RMB_NEW;
+	rmb->state = RMB_DELETING;
+}
+
 void
 llc_delete_idle_rmb(struct lgr *lgr)
 {
-	struct link *over = lgr_pick_link(lgr);
 	int64_t limit = lgr->eng->now_ns - lgr->eng->cfg.rmb_idle_ms * MS;
-	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
 	struct rmb *idle = NULL;
 
-	if (over == NULL || lgr->state != LGR_ACTIVE || lgr->flow[LLC_FLOW_RKEY].step != LLC_IDLE)
+	if (lgr->state != LGR_ACTIVE || !llc_is_idle(lgr, LLC_FLOW_RKEY) || !llc_is_idle(lgr, LLC_FLOW_LINK))
 		return;
 	/* The group keeps one RMB. */
 	LIST_FOREACH(n, &lgr->rmbs) {
@@ -228,15 +294,21 @@ llc_delete_idle_rmb(struct lgr *lgr)
 		if (lgr->rmb_cnt > 1 && rmb->state == RMB_CONFIRMED && rmb->used == 0 && rmb->idle_since_ns <= limit)
 			idle = rmb;
 	}
-	if (idle == NULL)
+	if (idle != NULL)
+		delete_rmb(idle);
+}
+
+void
+llc_delete_unconfirmed(struct lgr *lgr)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (rmb->state != RMB_NEW || rmb->used > 0)
+			continue;
+		delete_rmb(rmb);
 		return;
-	msg.delete_rkey.cnt = 1;
-	msg.delete_rkey.rkeys[0] = idle->mr[over->slot]->rkey;
-	if (link_send_llc(over, &msg) < 0)
-		return;
-	idle->state = RMB_DELETING;
-	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_DELETE_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
-	lgr->flow[LLC_FLOW_RKEY].rmb = idle;
+	}
 }
 
 void
@@ -247,11 +319,12 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
-	llc_done(lgr, LLC_FLOW_RKEY);
-	if (msg->delete_rkey.negative)
-		rmb->state = RMB_CONFIRMED; /* the peer still holds it: asked again after the idle time */
+	/* The peer still holds it: asked again after the idle time. One that it was not sure to know it need not know. */
+	if (msg->delete_rkey.negative && !lgr->flow[LLC_FLOW_RKEY].deleting_new)
+		rmb->state = RMB_CONFIRMED;
 	else
 		rmb_free(rmb);
+	llc_done(lgr, LLC_FLOW_RKEY);
 	/* Connections may have asked for an RMB meanwhile. */
 	rdv_rmb_ready(lgr, true);
 }
@@ -263,13 +336,15 @@ llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 	struct llc_msg rsp = *msg;
 	struct llc_delete_rkey *m = &rsp.delete_rkey;
 
+	bool refused = llc_collision(lgr, LLC_IN_RKEY) == LLC_REFUSE;
+
 	rsp.response = true;
 	m->error_mask = 0;
 	for (unsigned i = 0; i < m->cnt; i++) {
 		struct remote_rmb *rr = remote_rmb_find(lgr, link, m->rkeys[i]);
 
 		/* During first contact the first connection holds an element that it has not claimed yet. */
-		if (rr == NULL || rr->used > 0 || lgr->state == LGR_FORMING)
+		if (rr == NULL || rr->used > 0 || lgr->state == LGR_FORMING || refused)
 			m->error_mask |= (uint8_t)(0x80u >> i);
 		else
 			remote_rmb_free(lgr, rr);
@@ -279,14 +354,20 @@ llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 }
 
 void
+llc_rkey_lost(struct lgr *lgr)
+{
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
+
+	/* Whether the peer got it is not known: an RMB that was to be deleted is confirmed anew before it is used again. */
+	if (f->rmb != NULL)
+		f->rmb->state = RMB_NEW;
+	lgr->eng->ctr.rkey_retries++;
+	llc_done(lgr, LLC_FLOW_RKEY);
+}
+
+void
 llc_rkey_timeout(struct lgr *lgr)
 {
-	struct link *link = lgr->flow[LLC_FLOW_RKEY].link;
-
 	/* C.7.1: the link over which it was sent has failed. */
-	link_down(link, "RKEY exchange without an answer");
-	if (lgr->state != LGR_DEAD && lgr->flow[LLC_FLOW_RKEY].step == LLC_WAIT_CONFIRM_RKEY_RSP)
-		add_rmb_done(lgr, false);
-	else if (lgr->state != LGR_DEAD)
-		llc_done(lgr, LLC_FLOW_RKEY);
+	link_down(lgr->flow[LLC_FLOW_RKEY].link, "RKEY exchange without an answer");
 }

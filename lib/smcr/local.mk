@@ -10,6 +10,10 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/link.c lib/smcr/link.h \
 	lib/smcr/llc.c lib/smcr/llc.h lib/smcr/llc_impl.h \
 	lib/smcr/llc_link.c \
+	lib/smcr/llc_add.c \
+	lib/smcr/llc_add_server.c \
+	lib/smcr/llc_add_client.c \
+	lib/smcr/llc_delete.c \
 	lib/smcr/llc_rkey.c \
 	lib/smcr/llc_test.c \
 	lib/smcr/rebalance.c \
@@ -24,6 +28,7 @@ lib_libsmcr_data_la_SOURCES = \
 	lib/smcr/sndbuf.c \
 	lib/smcr/link_tx.c \
 	lib/smcr/conn.c lib/smcr/conn.h \
+	lib/smcr/failover.c lib/smcr/failover.h \
 	lib/smcr/tx.c \
 	lib/smcr/rx.c \
 	lib/smcr/close.c lib/smcr/close.h
@@ -73,7 +78,11 @@ DUO_SOURCES = tests/unit/duo.c tests/unit/duo.h tests/unit/unit.h
 DUO_LIBS = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 check_UNIT += \
 	tests/unit/check_llc_flow \
+	tests/unit/check_failover \
 	tests/unit/check_rendezvous
+tests_unit_check_failover_SOURCES = tests/unit/check_failover.c $(DUO_SOURCES)
+tests_unit_check_failover_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_failover_LDADD = $(DUO_LIBS)
 tests_unit_check_llc_flow_SOURCES = tests/unit/check_llc_flow.c $(DUO_SOURCES)
 tests_unit_check_llc_flow_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_llc_flow_LDADD = $(DUO_LIBS)

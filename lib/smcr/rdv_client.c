@@ -130,7 +130,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 	diag = rdv_form_group(conn, a->peer_id, dev, a->ext.token);
 	link = conn->rdv->link;
 	if (diag == 0) {
-		link_set_remote(link, a);
+		link_set_remote_clc(link, a);
 		diag = rdv_take_peer_elem(conn, conn->rdv->lgr, link, a);
 	}
 	if (diag == 0 && dev->ops->qp_connect(link->qp, RNIC_ACTIVE, &link->remote) < 0)

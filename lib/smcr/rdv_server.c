@@ -183,7 +183,7 @@ confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 	if (diag == 0 && clc_mtu_bytes(a->mtu_code) == 0)
 		diag = CLC_DIAG_CONFIG;
 	if (diag == 0) {
-		link_set_remote(link, a);
+		link_set_remote_clc(link, a);
 		diag = rdv_take_peer_elem(conn, conn->rdv->lgr, link, a);
 	}
 	if (diag != 0) {

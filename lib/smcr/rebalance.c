@@ -3,19 +3,90 @@
 
 #include "smcr/engine.h"
 
+static struct lgr *
+group(struct smcr *eng, uint32_t id)
+{
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->id == id && lgr->state == LGR_ACTIVE)
+			return lgr;
+	}
+	return NULL;
+}
+
+/* How many connections a link is to have at most when all have their share. */
+static uint32_t
+share(const struct lgr *lgr)
+{
+	uint32_t links = 0;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		links += lgr->links[i].state == LINK_ACTIVE && !lgr->links[i].retiring;
+	return links > 0 ? (lgr->conn_cnt + links - 1) / links : lgr->conn_cnt;
+}
+
+/* Those above the share of their link go to the one with the fewest, counted as if all under way had arrived. */
+static uint32_t
+rebalance(struct lgr *lgr)
+{
+	uint32_t will_have[LINK_SLOTS], most = share(lgr), moved = 0;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		will_have[i] = lgr->links[i].conn_cnt;
+	LIST_FOREACH(n, &lgr->conns) {
+		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+		struct link *to = NULL;
+
+		if (conn->move_to != 0 || will_have[conn->link->slot] <= most)
+			continue;
+		for (unsigned i = 0; i < LINK_SLOTS; i++) {
+			struct link *l = &lgr->links[i];
+
+			if (l->state == LINK_ACTIVE && !l->retiring && will_have[i] < most &&
+			    (to == NULL || will_have[i] < will_have[to->slot]))
+				to = l;
+		}
+		if (to == NULL)
+			break;
+		will_have[conn->link->slot]--;
+		will_have[to->slot]++;
+		failover_ask(conn, to);
+		moved++;
+	}
+	lgr->eng->ctr.rebalanced += moved;
+	return moved;
+}
+
 int
 smcr_rebalance(struct smcr *eng, uint32_t group_id)
 {
-	(void)eng;
-	(void)group_id;
-	return -ENOENT;
+	struct lgr *lgr = group_id != 0 ? group(eng, group_id) : NULL;
+	uint32_t moved = 0;
+
+	if (group_id != 0)
+		return lgr != NULL ? (int)rebalance(lgr) : -ENOENT;
+	LIST_FOREACH(n, &eng->lgrs) {
+		lgr = CONTAINER_OF(n, struct lgr, node);
+		if (lgr->state == LGR_ACTIVE)
+			moved += rebalance(lgr);
+	}
+	return (int)moved;
 }
 
 int
 smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 {
-	(void)eng;
-	(void)group_id;
-	(void)number;
+	struct lgr *lgr = group(eng, group_id);
+
+	if (lgr == NULL)
+		return -ENOENT;
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *l = &lgr->links[i];
+
+		if (l->state != LINK_ACTIVE || l->number != number)
+			continue;
+		return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;
+	}
 	return -ENOENT;
 }

@@ -13,6 +13,7 @@
 #include "base/pages.h"
 #include "smcr/engine.h"
 
+#define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
 #define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
 
 /* "RMBE" in EBCDIC. The contents are the implementation's choice (4.2). */
@@ -48,10 +49,14 @@ rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 int
 rmb_register(struct rmb *rmb, struct link *link)
 {
+	int err;
 	if (rmb->mr[link->slot] != NULL)
 		return 0;
-	return link->dev->ops->mr_reg(
+	err = link->dev->ops->mr_reg(
 	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
+	if (err == 0)
+		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
+	return err;
 }
 
 void
@@ -70,7 +75,7 @@ register_all(struct rmb *rmb)
 		struct link *link = &rmb->lgr->links[i];
 		int err;
 
-		if (link->state == LINK_FREE || link->state == LINK_DOWN)
+		if (link_has_ended(link))
 			continue;
 		err = rmb_register(rmb, link);
 		if (err < 0)
@@ -144,6 +149,47 @@ rmb_elem_ptr(const struct rmb *rmb, uint8_t idx)
 	return rmb->buf + (size_t)rmb->elem_size * (idx - 1u);
 }
 
+static void
+set_denied(struct rmb *rmb, uint8_t idx, const struct link *allowed)
+{
+	uint64_t bit = 1ULL << ((idx - 1) % 64);
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct rnic_mr *mr = rmb->mr[i];
+
+		if (mr == NULL)
+			continue;
+		if (allowed != NULL && i != allowed->slot)
+			mr->deny[(idx - 1) / 64] |= bit;
+		else
+			mr->deny[(idx - 1) / 64] &= ~bit;
+	}
+}
+
+void
+rmb_elem_only_over(struct rmb *rmb, uint8_t idx, const struct link *link)
+{
+	set_denied(rmb, idx, link);
+}
+
+bool
+rmb_elem_denied(const struct rmb *rmb, uint8_t idx, const struct link *link)
+{
+	const struct rnic_mr *mr = rmb->mr[link->slot];
+
+	return mr == NULL || (mr->deny[(idx - 1) / 64] >> ((idx - 1) % 64) & 1) != 0;
+}
+
+/* Its last connection was moved, and something of it may still be on its way over a link that lives. */
+static bool
+is_hot(const struct rmb *rmb, uint8_t idx)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (rmb->mr[i] != NULL && rmb_elem_denied(rmb, idx, &rmb->lgr->links[i]))
+			return true;
+	return false;
+}
+
 /* Lowest index first: the pages that were used already. */
 static uint8_t
 take_free(struct rmb *rmb)
@@ -194,6 +240,33 @@ rmb_elem_get(struct lgr *lgr, uint32_t elem_size, struct rmb **out)
 	return 0;
 }
 
+static void
+set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
+{
+	elem_at(rmb, idx)->state = RMB_ELEM_FREE;
+	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
+	set_denied(rmb, idx, NULL);
+	if (--rmb->used == 0)
+		rmb->idle_since_ns = now_ns;
+}
+
+void
+rmb_cool_down(struct lgr *lgr, int64_t now_ns)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->cooling > 0; i++) {
+			if (rmb->elem[i].state != RMB_ELEM_COOLING)
+				continue;
+			if (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < rmb->elem[i].cool_ns)
+				continue;
+			rmb->cooling--;
+			set_free(rmb, (uint8_t)(i + 1), now_ns);
+		}
+	}
+}
+
 void
 rmb_elem_put(struct rmb *rmb, uint8_t idx, bool quarantine, int64_t now_ns)
 {
@@ -206,10 +279,13 @@ rmb_elem_put(struct rmb *rmb, uint8_t idx, bool quarantine, int64_t now_ns)
 		rmb->lgr->eng->ctr.elems_quarantined++;
 		return;
 	}
-	e->state = RMB_ELEM_FREE;
-	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
-	if (--rmb->used == 0)
-		rmb->idle_since_ns = now_ns;
+	if (is_hot(rmb, idx)) {
+		e->state = RMB_ELEM_COOLING;
+		e->cool_ns = now_ns + COOL_NS;
+		rmb->cooling++;
+		return;
+	}
+	set_free(rmb, idx, now_ns);
 }
 
 void

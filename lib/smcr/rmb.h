@@ -28,13 +28,15 @@ enum rmb_state {
 enum rmb_elem_state {
 	RMB_ELEM_FREE,
 	RMB_ELEM_USED,
+	RMB_ELEM_COOLING,     /* free, but a link that its connection has left may still bring something for it */
 	RMB_ELEM_QUARANTINED, /* the peer never said it is done: kept until the group ends (4.4.2) */
 };
 
 struct rmb_elem {
 	enum rmb_elem_state state;
-	uint32_t dirty; /* bytes from the start of the element that may be non-zero */
-	bool reused;    /* was used before */
+	uint32_t dirty;  /* bytes from the start of the element that may be non-zero */
+	bool reused;     /* was used before */
+	int64_t cool_ns; /* RMB_ELEM_COOLING: until then */
 };
 
 struct rmb {
@@ -46,7 +48,7 @@ struct rmb {
 	uint32_t elem_cnt;    /* 1..255 */
 	uint64_t free_map[4]; /* bit idx - 1 */
 	uint32_t used;        /* elements not free, quarantined included */
-	uint32_t quarantined;
+	uint32_t quarantined, cooling;
 	uint8_t *buf;                   /* elem_size * elem_cnt bytes */
 	struct rnic_mr *mr[LINK_SLOTS]; /* by link slot */
 	int64_t idle_since_ns;          /* when used became 0 */
@@ -68,6 +70,8 @@ uint8_t rmb_elem_get(struct lgr *, uint32_t elem_size, struct rmb **);
 uint8_t rmb_elem_get_from(struct rmb *);
 /* Gives it back: zeroed before its next use. With quarantine it stays out of use until the group ends. */
 void rmb_elem_put(struct rmb *, uint8_t idx, bool quarantine, int64_t now_ns);
+/* Elements that have cooled down are free. */
+void rmb_cool_down(struct lgr *, int64_t now_ns);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
 /* Notes that the first `len` bytes of the element may have been written. */
@@ -76,6 +80,11 @@ void rmb_elem_dirty(struct rmb *, uint8_t idx, uint32_t len);
 void rmb_elem_mark(struct rmb *, uint8_t idx);
 /* The eye catcher is still there (4.4.1); always true in groups without. */
 bool rmb_elem_intact(const struct rmb *, uint8_t idx);
+
+/* The peer writes into the element over this link alone, from now on: what comes over others is refused (4.6, where the
+ * device can do that; see rnic_mr.deny). */
+void rmb_elem_only_over(struct rmb *, uint8_t idx, const struct link *);
+bool rmb_elem_denied(const struct rmb *, uint8_t idx, const struct link *);
 
 /* The peer's RMB: RToken (rkey and address) on each link. */
 struct remote_rmb {

@@ -62,7 +62,7 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 		return "producer cursor outside the window";
 	/* Nothing was sent before the peer's element is known, and its cursor counts from there. */
 	if (conn->tx_space.usable != 0 &&
-	    cursor_decode(conn->tx_space, msg->cons, conn->tx_acked, conn->tx_sent, cons) == -EPROTO)
+	    cursor_decode(conn->tx_space, msg->cons, conn->tx_acked, conn->tx_high, cons) == -EPROTO)
 		return "consumer cursor beyond what was sent";
 	if (*prod > conn->rx_head && (conn->rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0)
 		return "data after the end of data";
@@ -96,12 +96,37 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 		conn_raise(conn, SMCR_EV_READABLE);
 }
 
-/* F: only the sequence counts. The peer moved to another link and asks whether all it had sent has arrived (4.6.1). */
+/*
+ * F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
+ * (4.6.1). From here on the element is closed to the other links: what is still under way there must not be placed over
+ * newer data.
+ */
 static void
 validate_failover(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	if ((int16_t)(uint16_t)(msg->seq - conn->rx_seq) > 0)
+	conn->eng->ctr.failover_validations++;
+	if ((int16_t)(uint16_t)(msg->seq - conn->rx_seq) > 0) {
+		conn->eng->ctr.failover_lost++;
 		bad_cdc(conn, link, "data lost in a failover");
+		return;
+	}
+	conn->rx_link = link->number;
+	rmb_elem_only_over(conn->rmb, conn->elem_idx, link);
+}
+
+/* Over the link that the peer uses for this connection? What else comes is late, from the link that it has left. */
+static bool
+is_current(struct smcr_conn *conn, const struct link *link)
+{
+	if (conn->rx_link == 0)
+		conn->rx_link = link->number;
+	if (conn->rx_link == link->number)
+		return true;
+	if (rmb_elem_denied(conn->rmb, conn->elem_idx, link))
+		conn->eng->ctr.cdc_stale++;
+	else
+		bad_cdc(conn, link, "moved to another link without failover validation");
+	return false;
 }
 
 static void
@@ -114,6 +139,8 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		validate_failover(conn, link, msg);
 		return;
 	}
+	if (!is_current(conn, link))
+		return;
 	if (conn->rx_any && (int16_t)(uint16_t)(msg->seq - conn->rx_seq) < 0) {
 		conn->eng->ctr.cdc_stale++;
 		return;
@@ -144,11 +171,19 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 static void
 handle_aborting(struct smcr_conn *conn, const struct cdc_msg *msg)
 {
-	conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_CLOSED));
+	if ((msg->prod_flags & CDC_FAILOVER) == 0)
+		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_CLOSED));
 }
 
-void
-conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len)
+/* A failover validation message that is ahead of what came over the old link so far. */
+static bool
+is_ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
+{
+	return (msg->prod_flags & CDC_FAILOVER) != 0 && (int16_t)(uint16_t)(msg->seq - conn->rx_seq) > 0;
+}
+
+bool
+conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 {
 	struct smcr *eng = link->lgr->eng;
 	struct smcr_conn *conn;
@@ -157,19 +192,22 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len)
 	if (cdc_decode((struct span){ buf, len }, &msg) < 0) {
 		eng->ctr.bad_cdc++;
 		engine_log(eng, SMCR_LOG_PROTOCOL, link->lgr, link, "malformed CDC message");
-		return;
+		return true;
 	}
 	conn = idtable_get(&eng->conns, msg.token);
 	if (conn != NULL && conn->lgr != link->lgr)
 		conn = NULL; /* another group's: none of this peer's business */
+	if (conn != NULL && !last && is_ahead(conn, &msg))
+		return false;
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
 	if (conn == NULL)
 		eng->ctr.cdc_unknown++;
 	else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT)
 		handle_aborting(conn, &msg);
-	else
+	else if (conn->state != CONN_LAST_WAIT)
 		handle(conn, link, &msg);
+	return true;
 }
 
 /* -- the user's side -- */

@@ -73,7 +73,7 @@ slab_new(struct lgr *lgr)
 	if (s->buf == NULL)
 		err = -ENOMEM;
 	for (unsigned i = 0; i < LINK_SLOTS && err == 0; i++)
-		if (lgr->links[i].state != LINK_FREE && lgr->links[i].state != LINK_DOWN)
+		if (!link_has_ended(&lgr->links[i]))
 			err = slab_register(s, &lgr->links[i]);
 	if (err < 0) {
 		slab_free(lgr, s);

@@ -17,7 +17,7 @@
 static uint32_t
 ring_used(const struct smcr_conn *conn)
 {
-	return (uint32_t)(conn->tx_head - conn_tx_released(conn));
+	return (uint32_t)(conn->tx_head - conn_tx_free(conn));
 }
 
 static uint32_t
@@ -64,12 +64,15 @@ conn_tx_drop(struct smcr_conn *conn)
 {
 	struct sndbuf *sb = conn->sndbuf;
 
+	/* What a failover was to send again is dropped as well: our cursor does not go back. */
+	if (conn->tx_high > conn->tx_sent)
+		conn->tx_sent = conn->tx_high;
 	conn->tx_head = conn->tx_sent;
 	conn->sndbuf = NULL;
 	conn->tx_ring_short = false;
 	if (sb == NULL)
 		return;
-	if (conn_tx_released(conn) == conn->tx_sent)
+	if (conn_tx_free(conn) == conn->tx_sent)
 		sndbuf_put(conn->lgr, sb);
 	else
 		sndbuf_park(conn->lgr, sb, conn->link, conn->link->wr_head - 1);
@@ -257,6 +260,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *r
 		.conn_id = conn->id,
 		.tx_end = step->end,
 		.seq = msg.seq,
+		.flags = msg.conn_flags,
 	};
 	uint8_t buf[CDC_LEN];
 	int err = cdc_encode(&msg, buf, sizeof(buf));
@@ -268,6 +272,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *r
 	room->wrs--;
 	room->sends--;
 	conn->tx_seq = msg.seq;
+	conn->tx_any = true;
 	conn->eng->ctr.cdc_sent++;
 	engine_trace(conn->eng, SMCR_TRACE_CDC, true, conn->link, conn->id, buf, sizeof(buf));
 	return 0;
@@ -284,7 +289,10 @@ step_posted(struct smcr_conn *conn, const struct tx_step *step)
 		ctr->urgent_sent++;
 	if (blocked && !conn->tx_blocked)
 		ctr->writer_blocked++;
-	ctr->bytes_sent += step->end - conn->tx_sent;
+	if (step->end > conn->tx_high) {
+		ctr->bytes_sent += step->end - conn->tx_high;
+		conn->tx_high = step->end;
+	}
 	conn->tx_sent = step->end;
 	conn->tx_blocked = blocked;
 	conn->tx_urgent_told = (step->prod_flags & CDC_URGENT_PENDING) != 0;
@@ -323,6 +331,16 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 
 	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS || (conn->tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
 		return false;
+	if (conn->move_to != 0 && !failover_stays(conn))
+		return false;
+	if (conn->tx_validate) {
+		if (room->wrs == 0 || room->sends == 0)
+			return true;
+		if (failover_validate(conn, room) < 0) {
+			*room = (struct rnic_room){ 0 };
+			return true;
+		}
+	}
 	plan(conn, room, &step);
 	bytes = (uint32_t)(step.end - conn->tx_sent);
 	if (step.cdc) {
@@ -381,6 +399,9 @@ void
 conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 {
 	conn->tx_acked = pos;
+	/* A failover has gone back behind what the peer has consumed meanwhile: that is not written again. */
+	if (pos > conn->tx_sent)
+		conn->tx_sent = pos;
 	while (conn->tx_urgent[0] != 0 && pos >= conn->tx_urgent[0]) {
 		conn->tx_urgent[0] = conn->tx_urgent[1];
 		conn->tx_urgent[1] = 0;
@@ -389,15 +410,20 @@ conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 }
 
 void
-conn_wr_done(struct smcr_conn *conn, uint64_t tx_end, uint16_t seq)
+conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 {
-	if (tx_end > conn->tx_done)
-		conn->tx_done = tx_end;
-	conn->tx_done_seq = seq;
-	if ((conn->tx_flags & CDC_ABORT) != 0) {
-		if (seq == conn->tx_seq)
-			close_event(conn, CLOSE_ABORT_SENT);
+	if (what->tx_end > conn->tx_done)
+		conn->tx_done = what->tx_end;
+	conn->tx_done_seq = what->seq;
+	conn->tx_done_flags = what->flags;
+	conn->tx_done_any = true;
+	if ((what->flags & (CDC_CLOSED | CDC_ABORT)) != 0) {
+		close_event(conn, CLOSE_LAST_SENT);
 		return;
 	}
+	if ((conn->tx_flags & CDC_ABORT) != 0)
+		return;
+	if (conn->move_to != 0)
+		conn_tx_schedule(conn);
 	released(conn);
 }

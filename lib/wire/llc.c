@@ -56,6 +56,7 @@ decode_add_link(struct rcur *r, uint8_t flags, uint8_t reason, struct llc_add_li
 	m->link_num = rcur_u8(r);
 	m->mtu_code = rcur_u8(r) & 0x0f;
 	m->psn = rcur_be24(r);
+	m->mpa_port = rcur_be16(r);
 	m->rejected = (flags & FLAG_REJECTED) != 0;
 	m->reject_reason = m->rejected ? reason : 0;
 }
@@ -70,6 +71,7 @@ encode_add_link(struct wcur *w, const struct llc_add_link *m)
 	wcur_u8(w, m->link_num);
 	wcur_u8(w, m->mtu_code);
 	wcur_be24(w, m->psn);
+	wcur_be16(w, m->mpa_port);
 }
 
 static void

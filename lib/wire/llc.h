@@ -62,6 +62,7 @@ struct llc_add_link {
 	uint8_t link_num;
 	uint8_t mtu_code;      /* 4 bits, unchecked: a bad one earns a reject, see clc_mtu_bytes() */
 	uint32_t psn;          /* 24 bits */
+	uint16_t mpa_port;     /* smcrd's iWARP groups: where the sender's device accepts, in reserved bytes; else 0 */
 	bool rejected;         /* in a response */
 	uint8_t reject_reason; /* 4 bits, LLC_REJECT_ */
 };

@@ -75,6 +75,7 @@ struct texchange {
 	uint8_t link_num; /* the link that is added or deleted */
 	uint8_t over;     /* and the one that carries the messages */
 	int64_t until_ns; /* who waits for an answer gives up then */
+	int64_t began_ns; /* what is posted in the same turn was begun before */
 };
 
 struct tgroup {

@@ -35,7 +35,8 @@ check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct
 static bool
 changing(const struct watcher *wr, const struct tgroup *g, uint8_t over)
 {
-	return g->exchange.kind != EX_NONE && g->exchange.over == over && wr->t->w->now_ns < g->exchange.until_ns;
+	return g->exchange.kind != EX_NONE && g->exchange.over == over && wr->t->w->now_ns > g->exchange.began_ns &&
+	    wr->t->w->now_ns < g->exchange.until_ns;
 }
 
 static void
@@ -123,7 +124,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 	switch (msg->type) {
 	case LLC_ADD_LINK:
 		if (req && from_server)
-			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, until };
+			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, until, wr->t->w->now_ns };
 		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
 			x->kind = EX_NONE;
 		x->until_ns = until;
@@ -137,7 +138,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 		if (msg->delete_link.all || !req)
 			x->kind = EX_NONE;
 		else if (from_server)
-			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, until };
+			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, until, wr->t->w->now_ns };
 		else if (x->kind == EX_ADD && x->link_num == msg->delete_link.link_num)
 			x->kind = EX_NONE; /* the client gave it up */
 		break;

@@ -93,7 +93,9 @@ static const struct expect {
 	{ S(PEER_ABORT_WAIT), 0, E(PEER_ABORT), S(PROCESS_ABORT), 0 },
 	{ S(PEER_ABORT_WAIT), 1, E(PEER_ABORT), S(CLOSED), 'E' }, /* 23: 1B */
 	{ S(PEER_ABORT_WAIT), -1, E(TIMEOUT), S(CLOSED), 'E' },   /* 23: 1B */
-	{ S(PROCESS_ABORT), -1, E(ABORT_SENT), S(CLOSED), 'E' },  /* 23: 2B */
+	{ S(PROCESS_ABORT), -1, E(LAST_SENT), S(CLOSED), 'E' },   /* 23: 2B */
+	{ S(LAST_WAIT), -1, E(LAST_SENT), S(CLOSED), 'E' },
+	{ S(LAST_WAIT), -1, E(TIMEOUT), S(CLOSED), 'E' },
 	{ S(PROCESS_ABORT), -1, E(TIMEOUT), S(CLOSED), 'E' },
 };
 

@@ -51,10 +51,10 @@ struct row {
 static const struct row rows[] = {
 	{ LLC_CONFIRM_LINK, false, { false, false } },
 	{ LLC_CONFIRM_LINK, true, { false, false } },
-	{ LLC_ADD_LINK, false, { true, true } }, /* rejected by the client, a hint to the server */
-	{ LLC_ADD_LINK, true, { false, true } }, /* a late one is ignored */
-	{ LLC_ADD_LINK_CONT, false, { false, false } },
-	{ LLC_ADD_LINK_CONT, true, { false, false } },
+	{ LLC_ADD_LINK, false, { true, true } },       /* rejected by the client, a hint to the server */
+	{ LLC_ADD_LINK, true, { false, true } },       /* a late one is ignored */
+	{ LLC_ADD_LINK_CONT, false, { true, false } }, /* of an exchange that was given up */
+	{ LLC_ADD_LINK_CONT, true, { false, true } },
 	{ LLC_DELETE_LINK, false, { true, true } }, /* of a link that does not exist */
 	{ LLC_DELETE_LINK, true, { true, true } },
 	{ LLC_CONFIRM_RKEY, false, { true, true } },

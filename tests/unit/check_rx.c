@@ -224,12 +224,12 @@ START_TEST(unknown_tokens_and_other_groups_connections)
 	m.token = ca->id;
 	m.conn_flags = CDC_ABORT;
 	ck_assert_int_eq(cdc_encode(&m, buf, sizeof(buf)), CDC_LEN);
-	conn_rx_cdc(&link, buf, sizeof(buf));
+	conn_rx_cdc(&link, buf, sizeof(buf), true);
 	ck_assert_uint_eq(a.eng.ctr.cdc_unknown, 2);
 	ck_assert_uint_eq(ca->rx_head, 0);
 	ck_assert_uint_eq(host_events(ca), 0);
 	/* Shorter or longer than a CDC message. */
-	conn_rx_cdc(a.link, buf, sizeof(buf) - 1);
+	conn_rx_cdc(a.link, buf, sizeof(buf) - 1, true);
 	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 1);
 	ck_assert_uint_eq(ca->rx_head, 0);
 }

@@ -27,6 +27,10 @@ llc_name(uint8_t type)
 		return "CONFIRM LINK";
 	case LLC_ADD_LINK:
 		return "ADD LINK";
+	case LLC_ADD_LINK_CONT:
+		return "ADD LINK CONTINUATION";
+	case LLC_CONFIRM_RKEY_CONT:
+		return "CONFIRM RKEY CONTINUATION";
 	case LLC_DELETE_LINK:
 		return "DELETE LINK";
 	case LLC_CONFIRM_RKEY:
@@ -109,6 +113,62 @@ duo_init(struct duo *d, bool device_a, bool device_b, void (*change)(struct smcr
 	}
 }
 
+struct rnic_dev *
+duo_add_device(struct duo *d, unsigned host)
+{
+	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(host + 1) } };
+	uint8_t mac[6] = { 2, 0, 0, 0, 0, (uint8_t)(host + 1) };
+	unsigned k = 0;
+	char name[8];
+
+	while (d->more[host][k] != NULL)
+		k++;
+	gid.b[14] = mac[4] = (uint8_t)(k + 1);
+	snprintf(name, sizeof(name), "%c%u", host == A ? 'a' : 'b', k + 1);
+	d->more[host][k] = sim_dev_new(d->fab, name, RNIC_TRANSPORT_IWARP, &gid, mac);
+	ck_assert_int_eq(smcr_add_device(d->eng[host], d->more[host][k]), 0);
+	return d->more[host][k];
+}
+
+static uint8_t
+byte_at(uint64_t pos)
+{
+	return (uint8_t)(pos * 7 + pos / 251);
+}
+
+size_t
+duo_write(struct duo_end *e, size_t len)
+{
+	struct iovec iov[2];
+	size_t room = smcr_tx_space(e->conn, iov), n = len < room ? len : room;
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *p = i < iov[0].iov_len ? (uint8_t *)iov[0].iov_base + i
+		                                : (uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
+		*p = byte_at(e->written + i);
+	}
+	e->written += n;
+	smcr_tx_commit(e->conn, n, false);
+	return n;
+}
+
+size_t
+duo_read(struct duo_end *e)
+{
+	struct iovec iov[2];
+	bool urgent;
+	size_t n = smcr_rx_data(e->conn, iov, &urgent);
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *p = i < iov[0].iov_len ? (const uint8_t *)iov[0].iov_base + i
+		                                      : (const uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
+		ck_assert_uint_eq(*p, byte_at(e->read + i));
+	}
+	e->read += n;
+	smcr_rx_consume(e->conn, n);
+	return n;
+}
+
 void
 duo_fini(struct duo *d)
 {
@@ -120,9 +180,13 @@ duo_fini(struct duo *d)
 	ck_assert_uint_eq(live.qp, 0);
 	ck_assert_uint_eq(live.mr, 0);
 	ck_assert_uint_eq(live.pd, 0);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		if (d->dev[i] != NULL)
 			d->dev[i]->ops->free(d->dev[i]);
+		for (unsigned k = 0; k < DUO_MORE; k++)
+			if (d->more[i][k] != NULL)
+				d->more[i][k]->ops->free(d->more[i][k]);
+	}
 	sim_fabric_free(d->fab);
 	ck_assert_uint_eq(d->breaches, 0);
 }

@@ -13,7 +13,8 @@
 #include "smcr/engine.h"
 
 #define DUO_MS 1000000LL
-#define DUO_SEEN 512
+#define DUO_SEEN 1024
+#define DUO_MORE 7
 
 enum { A, B }; /* A is the client's host, B the server's */
 
@@ -26,7 +27,8 @@ struct duo_end {
 	bool refuse;     /* server: does not admit */
 	uint8_t out[4096];
 	size_t out_len;
-	struct smcr_diag diag; /* when fallen back */
+	uint64_t written, read; /* duo_write, duo_read */
+	struct smcr_diag diag;  /* when fallen back */
 	uint8_t left[SMCR_LEFTOVER_MAX];
 	size_t left_len;
 	enum smcr_reason reason; /* when closed */
@@ -43,6 +45,7 @@ struct duo {
 	struct sim_fabric *fab;
 	struct sim_config sim;
 	struct rnic_dev *dev[2];
+	struct rnic_dev *more[2][DUO_MORE]; /* further devices of each host */
 	struct smcr *eng[2];
 	struct rng rng[2];
 	int64_t now_ns;
@@ -53,6 +56,8 @@ struct duo {
 
 /* Two engines with small timers, one iWARP-like device each (with device = false: none on that host). */
 void duo_init(struct duo *, bool device_a, bool device_b, void (*change)(struct smcr_config *));
+/* One more device of the host. */
+struct rnic_dev *duo_add_device(struct duo *, unsigned host);
 /* Checks that nothing is left behind. */
 void duo_fini(struct duo *);
 /* A connection of both sides; CLC flows between them. */
@@ -61,6 +66,10 @@ void duo_open(struct duo *, struct duo_end *client, struct duo_end *server);
 void duo_open_one(struct duo *, struct duo_end *, enum smcr_role, bool prewarm);
 /* Releases what is still there. */
 void duo_close(struct duo *, struct duo_end *);
+/* Bytes into the stream, as many as there is room for, numbered by their position; how many. */
+size_t duo_write(struct duo_end *, size_t len);
+/* Reads and checks what has come: how many bytes. */
+size_t duo_read(struct duo_end *);
 /* Virtual time passes. */
 void duo_run(struct duo *, int64_t ms);
 /* Until the host has sent this message. */

@@ -55,6 +55,18 @@ rdv_free(struct smcr_conn *conn)
 }
 
 void
+lgr_settle(struct lgr *lgr)
+{
+	lgr->settle = true;
+}
+
+struct link *
+lgr_pick_link(struct lgr *lgr)
+{
+	return host_of(lgr->eng)->link;
+}
+
+void
 lgr_conn_gone(struct lgr *lgr)
 {
 	host_of(lgr->eng)->conns_gone++;
@@ -320,7 +332,7 @@ host_carry_one(struct host *from, struct host *to)
 		memcpy(fake_at(&to->dev, w->wr.rkey, w->wr.raddr, w->len), w->data, w->len);
 	} else if (w->data[0] == CDC_TYPE) {
 		describe_cdc(w->data, text, sizeof(from->step[0]));
-		conn_rx_cdc(to->link, w->data, w->len);
+		conn_rx_cdc(to->link, w->data, w->len, true);
 	} else {
 		snprintf(text, sizeof(from->step[0]), "L %u", w->data[0]);
 	}
@@ -436,5 +448,5 @@ host_rx(struct host *h, struct smcr_conn *conn, const struct cdc_msg *msg)
 	if (m.token == 0)
 		m.token = conn->id;
 	ck_assert_int_eq(cdc_encode(&m, buf, sizeof(buf)), CDC_LEN);
-	conn_rx_cdc(h->link, buf, sizeof(buf));
+	conn_rx_cdc(h->link, buf, sizeof(buf), true);
 }

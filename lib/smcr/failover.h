@@ -1,0 +1,41 @@
+/*
+ * Connections move from one link of their group to another (RFC 7609 4.6):
+ * because the link is lost, or because somebody wants them elsewhere. Each side
+ * moves its own sending; a failover validation message comes first on the new
+ * link, then what the peer may not have is said again.
+ */
+#ifndef SMCRD_SMCR_FAILOVER_H
+#define SMCRD_SMCR_FAILOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct link;
+struct lgr;
+struct rnic_room;
+struct smcr_conn;
+
+/* The last loss of a link with connections on it, for people. */
+struct failover {
+	int64_t began_ns; /* 0 = none yet */
+	int64_t took_ns;  /* until every connection had resumed; so far, while left > 0 */
+	const char *why;
+	uint32_t moved;
+	uint32_t left; /* have not resumed yet */
+};
+
+/* The link has ended: its connections go on over the other links of the group, of which there is one at least. */
+void failover_link(struct link *);
+/* The connection goes over to this link when all that it has posted is complete, maybe at once. */
+void failover_ask(struct smcr_conn *, struct link *to);
+/* A connection with move_to is about to post: true when it may, over the link that it is on, because nothing comes of its
+ * move. False: it waits for completions, or has just gone over to the other link. */
+bool failover_stays(struct smcr_conn *);
+/* Posts the failover validation message that is owed (tx_validate) and lowers the room. 0 or a negative errno. */
+int failover_validate(struct smcr_conn *, struct rnic_room *);
+/* All connections are to leave the link. */
+void failover_drain(struct link *);
+/* The connection has left its group, or ended. */
+void failover_forget(struct smcr_conn *);
+
+#endif

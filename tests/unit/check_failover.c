@@ -1,0 +1,418 @@
+/* Several links in a group, and connections that survive the loss of one: RFC 7609 2.2, 2.3, 3.5.1.6, 3.5.5, 4.6, C.8. */
+#include "duo.h"
+#include "smcr/llc_impl.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CONNS 40
+
+static struct duo d;
+static struct duo_end c[CONNS], s[CONNS];
+
+#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
+
+static void
+limit_8(struct smcr_config *cfg)
+{
+	cfg->links_max = 8;
+	cfg->rmb_elems = 1;
+}
+
+static void
+limit_1(struct smcr_config *cfg)
+{
+	cfg->links_max = 1;
+}
+
+static void
+keepalive(struct smcr_config *cfg)
+{
+	cfg->keepalive_ms = cfg->keepalive_answer_ms = 500;
+}
+
+static void
+quick_retry(struct smcr_config *cfg)
+{
+	cfg->add_link_retry_ms = 1000;
+	cfg->add_link_retry_max_ms = 4000;
+}
+
+/* Two hosts with so many devices, and a connection. */
+static void
+begin(unsigned devs_a, unsigned devs_b, void (*change)(struct smcr_config *))
+{
+	duo_init(&d, true, true, change);
+	while (--devs_a > 0)
+		duo_add_device(&d, A);
+	while (--devs_b > 0)
+		duo_add_device(&d, B);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+}
+
+static void
+end(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 200);
+	duo_fini(&d);
+}
+
+static const char *
+type_of(unsigned host)
+{
+	struct smcr_group_info info;
+	uint32_t pos = 0;
+
+	ck_assert(smcr_group_next(d.eng[host], &pos, &info));
+	return info.type;
+}
+
+static struct link *
+link_nr(unsigned host, uint8_t number)
+{
+	return llc_link_by_number(duo_lgr(&d, host), number);
+}
+
+static void
+expect_links(unsigned cnt)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(duo_lgr(&d, i)->active_cnt, cnt);
+		ck_assert_uint_eq(duo_lgr(&d, i)->link_cnt, cnt);
+	}
+}
+
+/* Both ways, until all has arrived; lost or wrong bytes fail. */
+static void
+transfer(struct duo_end *x, struct duo_end *y, size_t len)
+{
+	uint64_t to_x = y->written + len, to_y = x->written + len;
+
+	for (unsigned spin = 0; x->read < to_x || y->read < to_y; spin++) {
+		ck_assert_uint_lt(spin, 100000);
+		ck_assert(!IS(*x, CLOSED) && !IS(*y, CLOSED));
+		duo_write(x, to_y - x->written);
+		duo_write(y, to_x - y->written);
+		duo_run(&d, 1);
+		duo_read(x);
+		duo_read(y);
+	}
+}
+
+/* -- links come -- */
+
+START_TEST(two_devices_on_both_sides_make_two_symmetric_links_at_first_contact)
+{
+	unsigned at = 0;
+
+	begin(2, 2, NULL);
+	expect_links(2);
+	ck_assert_str_eq(type_of(A), "symmetric");
+	ck_assert_str_eq(type_of(B), "symmetric");
+	while (strcmp(d.seen[at].text, "ADD LINK") != 0)
+		at++;
+	/* Figure 9 */
+	duo_expect(&d, at, B, "ADD LINK");
+	duo_expect(&d, at + 1, A, "ADD LINK response");
+	duo_expect(&d, at + 2, B, "ADD LINK CONTINUATION");
+	duo_expect(&d, at + 3, A, "ADD LINK CONTINUATION response");
+	duo_expect(&d, at + 4, B, "CONFIRM LINK");
+	duo_expect(&d, at + 5, A, "CONFIRM LINK response");
+	ck_assert_ptr_ne(link_nr(A, 1)->dev, link_nr(A, 2)->dev);
+	ck_assert_ptr_ne(link_nr(B, 1)->dev, link_nr(B, 2)->dev);
+	transfer(&c[0], &s[0], 100000);
+	end(1);
+}
+
+END_TEST
+
+START_TEST(one_device_on_one_side_makes_an_asymmetric_link)
+{
+	unsigned one = (unsigned)_i;
+
+	begin(one == A ? 1 : 2, one == B ? 1 : 2, NULL);
+	expect_links(2);
+	ck_assert_str_eq(type_of(one), "asymmetric local");
+	ck_assert_str_eq(type_of(1 - one), "asymmetric peer");
+	transfer(&c[0], &s[0], 100000);
+	end(1);
+}
+
+END_TEST
+
+START_TEST(one_device_on_both_sides_is_rejected_for_want_of_another_path)
+{
+	begin(1, 1, NULL);
+	expect_links(1);
+	ck_assert_uint_eq(duo_count(&d, A, "ADD LINK response"), 1);
+	ck_assert_uint_eq(d.eng[B]->ctr.add_link_rejected, 1);
+	ck_assert_str_eq(type_of(A), "single");
+	end(1);
+}
+
+END_TEST
+
+START_TEST(no_link_is_offered_beyond_the_agreed_number)
+{
+	begin(2, 2, limit_1);
+	expect_links(1);
+	ck_assert_uint_eq(duo_count(&d, B, "ADD LINK"), 0);
+	end(1);
+}
+
+END_TEST
+
+START_TEST(eight_devices_make_eight_links_with_many_rmbs_on_either_side)
+{
+	begin(8, 8, limit_8);
+	duo_run(&d, 500);
+	expect_links(8);
+	/* One element an RMB: each connection brings one on either side, told by CONTINUATIONs for more than three links. */
+	for (unsigned i = 1; i < 6; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	for (unsigned i = 0; i < 6; i++) {
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+		transfer(&c[i], &s[i], 30000);
+	}
+	ck_assert_uint_gt(duo_count(&d, A, "CONFIRM RKEY CONTINUATION"), 0);
+	ck_assert_uint_gt(duo_count(&d, B, "CONFIRM RKEY CONTINUATION"), 0);
+	expect_links(8);
+	end(6);
+}
+
+END_TEST
+
+static void
+limit_2_small_rmbs(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 1;
+}
+
+/* First 6 RMBs a side and one link; then both hosts get a second device. */
+START_TEST(a_new_link_learns_all_rmbs_in_continuations)
+{
+	begin(1, 1, limit_2_small_rmbs);
+	for (unsigned i = 1; i < 6; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	ck_assert_uint_eq(duo_lgr(&d, A)->rmb_cnt, 6);
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_uint_eq(duo_count(&d, B, "ADD LINK CONTINUATION"), 3);
+	ck_assert_uint_eq(duo_count(&d, A, "ADD LINK CONTINUATION response"), 3);
+	for (unsigned i = 0; i < 6; i++)
+		transfer(&c[i], &s[i], 30000);
+	end(6);
+}
+
+END_TEST
+
+START_TEST(a_device_that_appears_on_either_side_brings_a_link)
+{
+	unsigned first = (unsigned)_i;
+
+	begin(1, 1, NULL);
+	duo_add_device(&d, first);
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_str_eq(type_of(first), "asymmetric peer");
+	duo_add_device(&d, 1 - first);
+	duo_run(&d, 500);
+	/* Added first, then the asymmetric one is deleted. */
+	expect_links(2);
+	ck_assert_str_eq(type_of(first), "symmetric");
+	ck_assert_uint_eq(d.eng[B]->ctr.asymmetric_replaced, 1);
+	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK response"), 1);
+	/* 2 was rejected at first contact, 3 was the asymmetric one. */
+	ck_assert_ptr_null(link_nr(A, 3));
+	ck_assert_ptr_nonnull(link_nr(A, 4));
+	transfer(&c[0], &s[0], 100000);
+	end(1);
+}
+
+END_TEST
+
+START_TEST(connections_are_spread_over_the_links_by_each_side)
+{
+	begin(2, 2, NULL);
+	for (unsigned i = 1; i < 10; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	for (unsigned h = 0; h < 2; h++) {
+		ck_assert_uint_eq(link_nr(h, 1)->conn_cnt, 5);
+		ck_assert_uint_eq(link_nr(h, 2)->conn_cnt, 5);
+	}
+	end(10);
+}
+
+END_TEST
+
+START_TEST(rebalance_moves_connections_to_a_new_link)
+{
+	begin(1, 1, NULL);
+	for (unsigned i = 1; i < 10; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	for (unsigned i = 0; i < 10; i++)
+		transfer(&c[i], &s[i], 1000);
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	duo_run(&d, 500);
+	ck_assert_uint_eq(link_nr(A, 1)->conn_cnt, 10);
+	ck_assert_int_eq(smcr_rebalance(d.eng[A], duo_lgr(&d, A)->id), 5);
+	ck_assert_int_eq(smcr_rebalance(d.eng[B], 0), 5);
+	ck_assert_int_eq(smcr_rebalance(d.eng[B], 99), -ENOENT);
+	for (unsigned i = 0; i < 10; i++)
+		transfer(&c[i], &s[i], 50000);
+	ck_assert_uint_eq(link_nr(A, 1)->conn_cnt, 5);
+	ck_assert_uint_eq(link_nr(B, 3)->conn_cnt, 5);
+	ck_assert_uint_eq(d.eng[A]->ctr.bytes_replayed, 0);
+	ck_assert_uint_eq(d.eng[A]->ctr.failover_validations, 5);
+	ck_assert_uint_eq(d.eng[B]->ctr.failover_validations, 5);
+	end(10);
+}
+
+END_TEST
+
+/* -- links go -- */
+
+START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
+{
+	begin(2, 2, NULL);
+	for (unsigned i = 1; i < 10; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	for (unsigned i = 0; i < 10; i++) {
+		duo_write(&c[i], 60000);
+		duo_write(&s[i], 60000);
+	}
+	ck_assert(sim_break(d.fab, (unsigned)_i % 2, (enum sim_cut)(_i / 2)));
+	for (unsigned i = 0; i < 10; i++)
+		transfer(&c[i], &s[i], 100000);
+	duo_run(&d, 5000);
+	expect_links(2);
+	ck_assert_str_eq(type_of(A), "symmetric");
+	for (unsigned h = 0; h < 2; h++) {
+		ck_assert_uint_eq(d.eng[h]->ctr.failovers, 1);
+		ck_assert_uint_eq(d.eng[h]->ctr.conns_moved, 5);
+		ck_assert_uint_eq(d.eng[h]->ctr.failover_lost, 0);
+	}
+	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK response"), 1);
+	/* Numbers are not used again. */
+	ck_assert_ptr_nonnull(link_nr(A, 3));
+	end(10);
+}
+
+END_TEST
+
+START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group)
+{
+	begin(2, 2, keepalive);
+	sim_port(d.dev[A], RNIC_PORT_DOWN);
+	sim_port(d.more[A][0], RNIC_PORT_DOWN);
+	duo_run(&d, 3000);
+	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A) + duo_lgr_cnt(&d, B), 0);
+	sim_port(d.more[A][0], RNIC_PORT_UP);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 1000);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	end(2);
+}
+
+END_TEST
+
+START_TEST(a_port_that_comes_back_brings_the_link_back)
+{
+	struct rnic_dev *dev;
+
+	begin(2, 2, NULL);
+	dev = _i == A ? d.more[A][0] : d.more[B][0];
+	sim_port(dev, RNIC_PORT_DOWN);
+	duo_run(&d, 1000);
+	/* What is left is one link, and an asymmetric one beside it where the other side still has two devices. */
+	transfer(&c[0], &s[0], 100000);
+	sim_port(dev, RNIC_PORT_UP);
+	duo_run(&d, 1000);
+	expect_links(2);
+	ck_assert_str_eq(type_of(A), "symmetric");
+	transfer(&c[0], &s[0], 100000);
+	end(1);
+}
+
+END_TEST
+
+START_TEST(the_operator_takes_a_link_out_without_replay)
+{
+	unsigned host = (unsigned)_i;
+
+	begin(2, 2, NULL);
+	for (unsigned i = 1; i < 10; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 500);
+	for (unsigned i = 0; i < 10; i++)
+		transfer(&c[i], &s[i], 10000);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(&d, host)->id, 77), -ENOENT);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(&d, host)->id, 1), 0);
+	for (unsigned i = 0; i < 10; i++)
+		transfer(&c[i], &s[i], 50000);
+	expect_links(1);
+	ck_assert_ptr_null(link_nr(A, 1));
+	ck_assert_uint_eq(d.eng[A]->ctr.bytes_replayed + d.eng[B]->ctr.bytes_replayed, 0);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(&d, host)->id, 2), -EBUSY);
+	end(10);
+}
+
+END_TEST
+
+START_TEST(a_missing_second_link_is_tried_again)
+{
+	begin(1, 2, quick_retry);
+	expect_links(2);
+	sim_block_connect(d.dev[B], true);
+	sim_block_connect(d.more[B][0], true);
+	ck_assert(sim_break(d.fab, 1, SIM_CUT_RESET));
+	duo_run(&d, 3500);
+	ck_assert_uint_eq(duo_lgr(&d, B)->active_cnt, 1);
+	ck_assert_uint_ge(d.eng[B]->ctr.add_link_retries, 1);
+	sim_block_connect(d.dev[B], false);
+	sim_block_connect(d.more[B][0], false);
+	duo_run(&d, 8000);
+	expect_links(2);
+	transfer(&c[0], &s[0], 10000);
+	end(1);
+}
+
+END_TEST
+
+static void
+failover_case(TCase *tc)
+{
+	tcase_add_test(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact);
+	tcase_add_loop_test(tc, one_device_on_one_side_makes_an_asymmetric_link, 0, 2);
+	tcase_add_test(tc, one_device_on_both_sides_is_rejected_for_want_of_another_path);
+	tcase_add_test(tc, no_link_is_offered_beyond_the_agreed_number);
+	tcase_add_test(tc, eight_devices_make_eight_links_with_many_rmbs_on_either_side);
+	tcase_add_test(tc, a_new_link_learns_all_rmbs_in_continuations);
+	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
+	tcase_add_test(tc, connections_are_spread_over_the_links_by_each_side);
+	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
+	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
+	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
+	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
+	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
+	tcase_add_test(tc, a_missing_second_link_is_tried_again);
+}
+
+UNIT_MAIN("failover", failover_case)
