@@ -69,7 +69,10 @@ class Net:
         t.later(self._tear_down)
         lines = ["link set lo up", f"addr replace {ADDR_A}/32 dev lo"]
         for i in self.pairs:
-            lines += [f"link add a{i} type veth peer name b{i} netns {self.holder.pid}", f"addr add 10.77.{i}.1/24 dev a{i}"]
+            # The kernel tells at once that a carrier is lost when it sees that the interface depends on another one, by
+            # their indices; the same index at both ends (each in its namespace) would hide that, and cost a second.
+            lines += [f"link add a{i} index 1{i} type veth peer name b{i} index 2{i} netns {self.holder.pid}",
+                      f"addr add 10.77.{i}.1/24 dev a{i}"]
         self.ip("a", *lines)
         self.ip("b", "link set lo up", f"addr replace {ADDR_B}/32 dev lo",
                 *[f"addr add 10.77.{i}.2/24 dev b{i}" for i in self.pairs])

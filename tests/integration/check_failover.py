@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""
+Links that are lost under load: two daemons in network namespaces joined by several pairs of interfaces, which are
+taken down, cut without a word, and brought back. While one path remains no connection is reset and no byte is lost.
+"""
+from netns import ADDR_A, ADDR_B, Net, enter
+
+enter()
+
+import json								# noqa: E402
+import signal								# noqa: E402
+import threading							# noqa: E402
+import time								# noqa: E402
+
+from harness import (PATIENCE, SANITIZERS, Daemon, Failure, case, check, equal, hostport, in_thread, main, need,	# noqa: E402
+                     wait_until)
+from programs import Iperf3, Postgres, Redis, RedisClient, postgres_bin	# noqa: E402
+
+INTERVAL_MS, ANSWER_MS = 300, 300
+ROUNDS = 30 if not SANITIZERS else 9
+
+
+class Gateways:
+    """client -> a (here) == SMC-R over every pair of the net == b (over there) -> servers over there."""
+
+    def __init__(self, t, servers, pairs=2, links_max=2):
+        self.t = t
+        self.net = Net(t, pairs)
+        self.servers = {name: make(self.net.b) for name, make in servers.items()}
+        self.port = {name: 12000 + i for i, name in enumerate(servers)}
+        middle = {name: 13000 + i for i, name in enumerate(servers)}
+        smcr = {"links_max": links_max, "test_link_interval": f"{INTERVAL_MS}ms", "test_link_timeout": f"{ANSWER_MS}ms",
+                "llc_timeout": "1s", "add_link_retry": "200ms", "hold_off": "100ms", "hold_off_max": "1s"}
+        common = {"log_level": "info", "smcr": smcr}
+        device = {"answer_timeout": "500ms", "connect_timeout": "1s"}
+        self.a = Daemon(t, "a", {
+            **common, "devices": self.net.devices("a", **device),
+            "ingress": [{"name": n, "listen": f"{ADDR_A}:{self.port[n]}", "to": f"{ADDR_B}:{middle[n]}"}
+                        for n in servers]})
+        self.b = Daemon(t, "b", {
+            **common, "devices": self.net.devices("b", **device),
+            "egress": [{"name": n, "listen": f"{ADDR_B}:{middle[n]}", "to": hostport(s.host, s.port)}
+                       for n, s in self.servers.items()]}, wrap=self.net.b.wrap())
+        self.both = (self.a, self.b)
+
+    def connect(self, name):
+        return self.net.connect(self.port[name])
+
+    def links(self, d):
+        """pair -> connections of the active links (of the only group)."""
+        return {int(x["device"][1:]): x["connections"] for x in d.ctl("links")["links"] if x["state"] == "active"}
+
+    def wait_links(self, pairs, timeout=10):
+        pairs = set(pairs)
+        for d in self.both:
+            wait_until(lambda d=d: set(self.links(d)) == pairs, f"daemon {d.name} has links over pairs {pairs}", timeout)
+
+    def need_links(self, n):
+        """Until n links are there, with a connection open."""
+        for d in self.both:
+            wait_until(lambda d=d: len(self.links(d)) == n, f"daemon {d.name} has {n} links", 5)
+
+    def no_resets(self):
+        for d in self.both:
+            c = d.counters()
+            for name in ("closed_reset", "sessions_reset", "failover_lost", "bad_cdc", "bad_llc", "fallback_local", "fallback_peer"):
+                equal(c[name], 0, f"daemon {d.name}: counter {name}")
+
+    def all_free(self, d):
+        """Nothing is left of a peer that is gone: no connection, no group, no queue pair, no registered memory."""
+        wait_until(lambda: not d.connections(), f"daemon {d.name} has no connections left", 15)
+        wait_until(lambda: not d.groups(), f"daemon {d.name} has no link groups left", 15)
+        for dev in d.ctl("devices")["devices"]:
+            equal((dev["qps"], dev["mrs"], dev["registered_bytes"]), (0, 0, 0), f"in use of device {dev['name']}")
+
+
+class Probe:
+    """Counts on one connection in Redis as fast as answers come, a little pause between; any answer that is not the
+    next number is a failure. worst() is the longest time between two answers since it was asked last."""
+
+    def __init__(self, gw, key, pause=0.001):
+        self.client = RedisClient(gw.connect("redis"))
+        self.key, self.pause = key, pause
+        self.count = 0
+        self.longest = 0.0
+        self.last = time.monotonic()
+        self.error = None
+        self.ending = False
+        self.lock = threading.Lock()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        try:
+            while not self.ending:
+                got = self.client.call("INCR", self.key)
+                self.count += 1
+                if got != b"%d" % self.count:
+                    raise Failure(f"{self.key}: answer {got!r} to number {self.count}")
+                now = time.monotonic()
+                with self.lock:
+                    self.longest = max(self.longest, now - self.last)
+                    self.last = now
+                time.sleep(self.pause)
+        except Exception as e:
+            self.error = e
+
+    def ok(self):
+        if self.error:
+            raise Failure(f"probe {self.key}: {self.error!r} after {self.count} answers")
+
+    def worst(self):
+        """In seconds; counts a gap that is not over."""
+        self.ok()
+        with self.lock:
+            worst = max(self.longest, time.monotonic() - self.last)
+            self.longest = 0.0
+        return worst
+
+    def goes_on(self, n=20):
+        """Waits for n more answers."""
+        want = self.count + n
+
+        def on():
+            self.ok()
+            return self.count >= want
+        wait_until(on, f"probe {self.key} gets answers", 15)
+
+    def stop(self):
+        self.ending = True
+        self.thread.join(10 * PATIENCE)
+        self.ok()
+
+
+def spread(ms):
+    ms = sorted(ms)
+    return f"{len(ms)} times, median {ms[len(ms) // 2]:.1f} ms, worst {ms[-1]:.1f} ms" if ms else "never"
+
+
+def break_pair(net, i, how):
+    if how == "silent":
+        net.silence(i)
+    else:
+        net.down(how[-1], i)
+
+
+def mend_pair(net, i, how):
+    if how == "silent":
+        net.unsilence(i)
+    else:
+        net.up(how[-1], i)
+
+
+@case("one link: its loss resets what was on it, everything is freed, and the next connection works")
+def _(t):
+    gw = Gateways(t, {"redis": Redis}, pairs=1, links_max=1)
+    for how, within in (("down a", 0.5), ("down b", 0.5), ("silent", (INTERVAL_MS + ANSWER_MS) / 1000 + 0.5)):
+        c = RedisClient(gw.connect("redis"))
+        equal(c.call("SET", "k", "v"), b"OK", "answer")
+        equal(list(gw.links(gw.a)), [1], "links of a")
+        start = time.monotonic()
+        break_pair(gw.net, 1, how)
+        try:
+            end = c.sock.recv(1)
+        except ConnectionResetError:
+            end = "reset"
+        took = time.monotonic() - start
+        equal(end, "reset", f"{how}: what the client sees")
+        check(took < within * PATIENCE, f"{how}: reset after {took:.3f} s")
+        t.note(f"{how}: reset after {took * 1000:.1f} ms")
+        for d in gw.both:
+            gw.all_free(d)
+            check("link down:" in d.log(), f"daemon {d.name} logs the lost link")
+        mend_pair(gw.net, 1, how)
+
+        def works():
+            try:
+                return RedisClient(gw.connect("redis")).call("GET", "k") == b"v" and gw.a.groups()
+            except (OSError, Failure):
+                return False
+        wait_until(works, f"SMC-R works again after {how}", 15)
+
+
+@case("traffic goes on while interfaces go down and up and paths fall silent, thirty times", timeout=240)
+def _(t):
+    gw = Gateways(t, {"redis": Redis, "pg": Postgres, "iperf3": Iperf3})
+    probes = [Probe(gw, f"count{i}", 0.001 if i == 0 else 0.01) for i in range(6)]
+    gw.need_links(2)
+    where = ["-h", ADDR_A, "-p", str(gw.port["pg"]), "-U", "postgres"]
+    t.run([postgres_bin("pgbench"), *where, "-i", "-q", "-s", "1", "postgres"], timeout=60)
+    seconds = 150 if not SANITIZERS else 100
+    bench = t.spawn([postgres_bin("pgbench"), *where, "-n", "-c", "4", "-R", "100", "-T", str(seconds), "postgres"])
+    out = t.path("iperf3.json")
+    with open(out, "wb") as f:
+        stream = t.spawn([need("iperf3"), "-c", ADDR_A, "-p", str(gw.port["iperf3"]), "-t", str(seconds), "-b", "50M",
+                          "--bidir", "-J"], stdout=f)
+    gaps = {"down a": [], "down b": [], "silent": []}
+    for n in range(ROUNDS):
+        how, i = list(gaps)[n % 3], n // 3 % 2 + 1
+        gw.a.ctl("rebalance")
+        gw.wait_links(gw.net.pairs)
+        for p in probes:
+            p.goes_on(3)
+            p.worst()
+        break_pair(gw.net, i, how)
+        gw.wait_links([3 - i], 5)
+        for p in probes:
+            p.goes_on(3)
+        gaps[how].append(max(p.worst() for p in probes) * 1000)
+        mend_pair(gw.net, i, how)
+        gw.wait_links(gw.net.pairs, 15)
+    for how, ms in gaps.items():
+        t.note(f"{how}: traffic stood still {spread(ms)}")
+    counters = [d.counters() for d in gw.both]
+    t.note("moved " + ", ".join(f"{c['conns_moved']} connections in {c['failovers']} failovers" for c in counters))
+    # All is well: what is limited in time is not waited for.
+    bench.send_signal(signal.SIGINT)
+    stream.send_signal(signal.SIGINT)
+    for p in probes:
+        p.stop()
+    bench.expect_dead = stream.expect_dead = True
+    bench.wait(20)
+    stream.wait(20)
+    check(bench.log().count("aborted") == 0, f"pgbench: {bench.log()}")
+    sums = t.run([need("psql"), *where, "-qAtXc", "select (select sum(abalance) from pgbench_accounts),"
+                  " (select sum(bbalance) from pgbench_branches), (select sum(tbalance) from pgbench_tellers),"
+                  " (select sum(delta) from pgbench_history), (select count(*) from pgbench_history)"]).decode().strip().split("|")
+    equal(len(set(sums[:4])), 1, f"different sums {sums}")
+    check(int(sums[4]) > 100, f"{sums[4]} transactions")
+    t.note(f"pgbench: {sums[4]} transactions, the books balance; probes: {sum(p.count for p in probes)} answers")
+    with open(out) as f:
+        streams = json.load(f)["intervals"]
+    check(streams and streams[-1]["sum"]["bytes"] > 0, "iperf3 carries data to the end")
+    gw.no_resets()
+    worst = {how: max(ms) for how, ms in gaps.items()}
+    for how in ("down a", "down b"):
+        check(worst[how] < 500 * PATIENCE, f"{how}: traffic stood still for {worst[how]:.0f} ms")
+    limit = (INTERVAL_MS + ANSWER_MS + 300) * PATIENCE
+    check(worst["silent"] < limit, f"silent: traffic stood still for {worst['silent']:.0f} ms, {limit:.0f} allowed")
+
+
+@case("three pairs: another path takes the place of a lost one; the last one left carries all", timeout=90)
+def _(t):
+    gw = Gateways(t, {"redis": Redis}, pairs=3)
+    probes = [Probe(gw, f"count{i}", 0.005) for i in range(6)]
+    gw.need_links(2)
+    first = set(gw.links(gw.a))
+    gone = min(first)
+    gw.net.down("a", gone)
+    gw.wait_links({1, 2, 3} - {gone})
+    for p in probes:
+        p.goes_on()
+    second = min({1, 2, 3} - {gone})
+    gw.net.down("b", second)
+    last = ({1, 2, 3} - {gone, second}).pop()
+    gw.wait_links({last})
+    for p in probes:
+        p.goes_on()
+    equal(gw.links(gw.a)[last], len(probes), f"connections on the link over pair {last}")
+    group = gw.a.groups()[0]
+    check(group["last_failover"]["age_ms"] >= 0 and group["last_failover"]["cause"], f"group {group}")
+    t.note(f"last failover: {group['last_failover']}")
+    gw.net.up("a", gone)
+    gw.wait_links({gone, last})
+    for p in probes:
+        p.stop()
+    gw.no_resets()
+
+
+@case("an operator moves connections and takes a link out", timeout=60)
+def _(t):
+    gw = Gateways(t, {"redis": Redis})
+    probes = [Probe(gw, f"count{i}", 0.005) for i in range(8)]
+    gw.need_links(2)
+    gw.net.down("a", 1)
+    gw.wait_links({2})
+    equal(gw.links(gw.a), {2: 8}, "connections of a's links")
+    gw.net.up("a", 1)
+    gw.wait_links({1, 2})
+    gw.a.ctl("rebalance")
+    wait_until(lambda: gw.links(gw.a) == {1: 4, 2: 4}, "a's connections are spread evenly")
+    link = gw.a.ctl("links")["links"][0]
+    text = gw.a.ctl_text("link", "delete", str(link["group"]), str(link["number"]))
+    check("is being taken out" in text, text)
+    wait_until(lambda: link["user_id"] not in [x["user_id"] for x in gw.a.ctl("links")["links"]], "the link is gone")
+    for p in probes:
+        p.goes_on()
+        p.stop()
+    gw.a.ctl_text("link", "delete", str(link["group"]), "77", status=1)
+    gw.no_resets()
+
+
+def works_again(gw, what):
+    def works():
+        try:
+            c = RedisClient(gw.connect("redis"))
+            c.call("SET", "again", what)
+            return [x["mode"] for x in gw.a.connections() if x["mode"] == "smcr"] and c.call("GET", "again") == what.encode()
+        except (OSError, Failure):
+            return False
+    wait_until(works, f"SMC-R works again: {what}", 20)
+
+
+def how_it_ends(c):
+    try:
+        while c.recv(1 << 16):
+            pass
+        return "end"
+    except ConnectionResetError:
+        return "reset"
+
+
+def new_client(gw):
+    """How a connection fares that cannot be carried."""
+    try:
+        return how_it_ends(gw.connect("redis"))
+    except ConnectionResetError:
+        return "reset"
+
+
+def load(gw, n=8):
+    """Connections with data on the way in both directions all the time: their sockets."""
+    clients = [RedisClient(gw.connect("redis")) for _ in range(n)]
+    for i, c in enumerate(clients):
+        equal(c.call("SET", f"big{i}", b"x" * 300000), b"OK", "answer")
+        for _ in range(20):
+            c.send("GET", f"big{i}")
+    return [c.sock for c in clients]
+
+
+@case("a daemon that is killed under load: the other one resets, says why, frees all, and works with the next", timeout=120)
+def _(t):
+    gw = Gateways(t, {"redis": Redis})
+    for victim, survivor in ((gw.b, gw.a), (gw.a, gw.b)):
+        socks = load(gw)
+        wait_until(lambda: len(survivor.connections()) >= len(socks), "all connections are there")
+        mark = len(survivor.log())
+        start = time.monotonic()
+        victim.kill()
+        ends = [in_thread(how_it_ends, s) for s in socks]
+        for e in ends:
+            got = e.result(10)
+            # A client of the killed daemon itself may see either.
+            check(got == "reset" or victim is gw.a, f"a client sees {got}")
+        gw.all_free(survivor)
+        t.note(f"{victim.name} killed: {survivor.name} had freed everything after {(time.monotonic() - start) * 1000:.0f} ms")
+        log = survivor.log()[mark:]
+        check("link down:" in log and "link group down:" in log, f"daemon {survivor.name} says why: {log[-1000:]}")
+        if victim is gw.b:
+            equal(new_client(gw), "reset", "a client while the peer is away")
+        victim.start()
+        works_again(gw, f"{victim.name} is back")
+
+
+@case("started in any order", timeout=60)
+def _(t):
+    gw = Gateways(t, {"redis": Redis})
+    works_again(gw, "b before a")
+    for d in gw.both:
+        d.kill()
+    gw.a.start()
+    equal(new_client(gw), "reset", "a client while the peer is away")
+    gw.b.start()
+    works_again(gw, "a before b")
+
+
+@case("a daemon that stands still: the other one gives up in time, and goes on with it afterwards", timeout=120)
+def _(t):
+    gw = Gateways(t, {"redis": Redis})
+    for victim, survivor in ((gw.b, gw.a), (gw.a, gw.b)):
+        socks = load(gw)
+        wait_until(lambda: len(survivor.connections()) >= len(socks), "all connections are there")
+        victim.send_signal(signal.SIGSTOP)
+        start = time.monotonic()
+        try:
+            gw.all_free(survivor)
+            took = time.monotonic() - start
+        finally:
+            victim.send_signal(signal.SIGCONT)
+        # One link after the other, each after its interval and its answer's time, or its device's.
+        check(took < 5 * PATIENCE, f"daemon {survivor.name} gave up after {took:.1f} s")
+        t.note(f"{victim.name} stopped: {survivor.name} had given up after {took * 1000:.0f} ms")
+        for s in socks:
+            s.close()
+        works_again(gw, f"{victim.name} goes on")
+
+
+main()
