@@ -283,8 +283,10 @@ void
 fault_message(struct faults *s, const struct sim_msg *msg, enum sim_fate fate)
 {
 	hits_link(s, msg->from, msg->qpn);
-	if (fate == SIM_GHOST)
-		world_excuse(s->w, "data is lost that an adapter has acknowledged");
+	if (fate != SIM_GHOST)
+		return;
+	s->w->lossy = true;
+	world_excuse(s->w, "data is lost that an adapter has acknowledged");
 }
 
 static enum sim_fate

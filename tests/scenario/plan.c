@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "rnic/sim.h"
+#include "tests/scenario/flow.h"
 
 struct field {
 	const char *name;
@@ -188,33 +189,64 @@ draw_links(struct plan *p, struct rng *r)
 
 /* Those that a group of several links should survive, and a few more. */
 static void
-draw_link_fault(struct plan *p, struct rng *r)
+draw_link_fault(struct plan *p, struct rng *r, uint32_t until_ms)
 {
-	static const enum fault_kind kinds[] = { FAULT_BREAK, FAULT_BREAK, FAULT_FATE, FAULT_FATE, FAULT_PORT,
-		FAULT_FREEZE, FAULT_GONE, FAULT_WITHHOLD, FAULT_HOLD, FAULT_HOLD, FAULT_STALL, FAULT_RESTART };
+	static const enum fault_kind kinds[] = { FAULT_BREAK, FAULT_BREAK, FAULT_BREAK, FAULT_FATE, FAULT_FATE,
+		FAULT_FATE, FAULT_PORT, FAULT_PORT, FAULT_FREEZE, FAULT_GONE, FAULT_GONE, FAULT_WITHHOLD, FAULT_HOLD,
+		FAULT_HOLD, FAULT_STALL, FAULT_RESTART };
 	struct plan_fault *f = &p->fault[p->fault_cnt];
 
 	if (p->fault_cnt == PLAN_FAULTS_MAX)
 		return;
 	p->fault_cnt++;
 	f->kind = kinds[rng_below(r, sizeof(kinds) / sizeof(kinds[0]))];
-	f->at_ms = scale(r, 0, p->spread_ms + p->wave_ms + 500);
+	f->at_ms = chance(r, 50) ? even(r, 0, until_ms) : scale(r, 0, until_ms);
 	f->host = rng_below(r, p->hosts);
 	f->arg = even(r, 0, 2);
 	f->for_ms = scale(r, 1, f->kind == FAULT_HOLD ? 2000 : 5000);
 	if (f->kind == FAULT_FATE) {
 		f->arg = scale(r, 1, 3000);
-		f->for_ms = even(r, SIM_LOSE, SIM_GHOST);
+		f->for_ms = chance(r, 80) ? even(r, SIM_LOSE, SIM_UNACKED) : SIM_GHOST;
 	}
+}
+
+/* Connections that last some time over several links, readers that let elements fill and wrap, and links that break. */
+static void
+draw_failover(struct plan *p, struct rng *r)
+{
+	uint32_t last_ms = scale(r, 20, 4000), chunks = even(r, 20, 400);
+
+	p->devs0 = chance(r, 80) ? even(r, 2, PLAN_DEVS_MAX) : 1;
+	p->devs1 = p->devs2 = p->devs3 = chance(r, 80) ? even(r, 2, PLAN_DEVS_MAX) : 1;
+	p->no_device = p->other_subnet = 0;
+	p->links_max = even(r, 2, 3);
+	p->conns_max = 4096;
+	p->flows = chance(r, 80) ? even(r, 1, 12) : even(r, 12, 60);
+	p->kinds = chance(r, 70) ? 1u << FLOW_DUPLEX : 63;
+	p->bytes_max = scale(r, 1000, 12000000 / p->flows / 10);
+	p->chunk_max = 1 + 2 * p->bytes_max / chunks;
+	p->pause_us = 2 * last_ms * 1000 / chunks;
+	p->slow_per_mille = chance(r, 50) ? even(r, 100, 1000) : 0;
+	p->slow_us = chance(r, 50) ? p->pause_us * 2 : 100;
+	p->elem_code_min = p->elem_code_max = 0;
+	p->keepalive_ms = chance(r, 80) ? scale(r, 20, 2000) : 0;
+	p->abort_per_mille = p->early_close_per_mille = p->refuse_per_mille = 0;
+	p->spread_ms = scale(r, 0, 100);
+	p->wave_ms = chance(r, 30) ? even(r, 1, last_ms) : 0;
+	p->fault_cnt = 0;
+	for (uint32_t n = scale(r, 1, 8); n > 0; n--)
+		draw_link_fault(p, r, last_ms + last_ms / 4 + 20);
 }
 
 static void
 draw_more(struct plan *p, struct rng *r)
 {
 	draw_links(p, r);
-	if (p->links_max > 1 && chance(r, 50))
+	if (p->links_max > 1 && chance(r, 55))
+		draw_failover(p, r);
+	else if (p->links_max > 1 && chance(r, 50))
 		for (uint32_t n = scale(r, 1, 5); n > 0; n--)
-			draw_link_fault(p, r);
+			draw_link_fault(p, r, p->spread_ms + p->wave_ms + 500);
 	if (chance(r, 5) && p->fault_cnt < PLAN_FAULTS_MAX)
 		p->fault[p->fault_cnt++] = (struct plan_fault){ .kind = FAULT_OOM,
 			.at_ms = scale(r, 0, p->spread_ms + p->wave_ms + 500),

@@ -92,6 +92,20 @@ make_plan(const struct options *o, const struct run_case *c, struct plan *p)
 	return 0;
 }
 
+static void
+print_stats(uint64_t seed, const struct scenario_stats *st, unsigned fails, const char *text)
+{
+	printf(
+	    "seed %llu: %u flows: %u well, %u reset; %u on SMC-R, %u fallen back; %llu groups, %llu RMBs, "
+	    "%llu writes, %llu CDC, %llu LLC; %llu failovers: %llu moved, %llu replayed, %llu lost; %llu turns, "
+	    "%.1f s virtual: %s%s\n",
+	    (unsigned long long)seed, st->flows, st->ok, st->reset, st->smcr, st->fallback,
+	    (unsigned long long)st->groups, (unsigned long long)st->rmbs, (unsigned long long)st->writes,
+	    (unsigned long long)st->cdc, (unsigned long long)st->llc, (unsigned long long)st->failovers,
+	    (unsigned long long)st->moved, (unsigned long long)st->replayed, (unsigned long long)st->lost,
+	    (unsigned long long)st->turns, (double)st->virtual_ms / 1000, fails == 0 ? "ok" : "FAILED ", text);
+}
+
 static int
 run_one(const struct options *o, const struct run_case *c, char *text, size_t cap)
 {
@@ -105,13 +119,7 @@ run_one(const struct options *o, const struct run_case *c, char *text, size_t ca
 		plan_print(&p, stdout);
 	fails = scenario_run(&p, o->verbose ? stdout : NULL, text, cap, &st);
 	if (o->soak == 0 && !o->tap)
-		printf(
-		    "seed %llu: %u flows: %u well, %u reset; %u on SMC-R, %u fallen back; %llu groups, %llu RMBs, "
-		    "%llu writes, %llu CDC, %llu LLC, %llu turns, %.1f s virtual: %s%s\n",
-		    (unsigned long long)c->seed, st.flows, st.ok, st.reset, st.smcr, st.fallback,
-		    (unsigned long long)st.groups, (unsigned long long)st.rmbs, (unsigned long long)st.writes,
-		    (unsigned long long)st.cdc, (unsigned long long)st.llc, (unsigned long long)st.turns,
-		    (double)st.virtual_ms / 1000, fails == 0 ? "ok" : "FAILED ", text);
+		print_stats(c->seed, &st, fails, text);
 	return fails == 0 ? 0 : 1;
 }
 

@@ -234,6 +234,10 @@ collect(const struct scenario *s, struct scenario_stats *st)
 		st->writes += c->writes;
 		st->cdc += c->cdc_sent;
 		st->llc += c->llc_sent;
+		st->failovers += c->failovers;
+		st->moved += c->conns_moved;
+		st->replayed += c->conns_replayed;
+		st->lost += c->failover_lost;
 	}
 }
 

@@ -10,6 +10,7 @@
 struct scenario_stats {
 	unsigned flows, ok, reset, smcr, fallback;
 	uint64_t turns, groups, rmbs, writes, cdc, llc, messages;
+	uint64_t failovers, moved, replayed, lost;
 	uint64_t virtual_ms;
 };
 

@@ -74,8 +74,8 @@ struct texchange {
 	enum { EX_NONE, EX_ADD, EX_DELETE } kind;
 	uint8_t link_num; /* the link that is added or deleted */
 	uint8_t over;     /* and the one that carries the messages */
+	int64_t from_ns;  /* what was queued before it became known may still go */
 	int64_t until_ns; /* who waits for an answer gives up then */
-	int64_t began_ns; /* what is posted in the same turn was begun before */
 };
 
 struct tgroup {

@@ -1,11 +1,20 @@
 /* Which LLC message may go when (RFC 7609 3.5.1.5, 3.5.5, 4.5.3). */
 #include "tests/scenario/trace_int.h"
 
+#define QUEUED_NS (20 * MS) /* a message may wait so long for its turn and for room */
+
 static void
 bad(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, const char *what)
 {
 	world_fail(wr->t->w, "host%u group %u: LLC message %d %s: %s", wr->host, g->id, (int)msg->type,
 	    msg->response ? "response" : "request", what);
+}
+
+/* It sent the first CONFIRM LINK. */
+static bool
+is_server(const struct tgroup *g)
+{
+	return g->req_out[LLC_CONFIRM_LINK] > 0;
 }
 
 static void
@@ -35,7 +44,7 @@ check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct
 static bool
 changing(const struct watcher *wr, const struct tgroup *g, uint8_t over)
 {
-	return g->exchange.kind != EX_NONE && g->exchange.over == over && wr->t->w->now_ns > g->exchange.began_ns &&
+	return g->exchange.kind != EX_NONE && g->exchange.over == over && wr->t->w->now_ns >= g->exchange.from_ns &&
 	    wr->t->w->now_ns < g->exchange.until_ns;
 }
 
@@ -73,7 +82,7 @@ check_delete_link(const struct watcher *wr, const struct tgroup *g, const struct
 {
 	const struct texchange *x = &g->exchange;
 
-	if (msg->delete_link.all || g->req_out[LLC_CONFIRM_LINK] == 0)
+	if (msg->delete_link.all || !is_server(g))
 		return;
 	if (g->rkey_open && g->rkey_over == over)
 		bad(wr, g, msg, "an RKEY exchange of ours is not through");
@@ -117,6 +126,7 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
 {
+	int64_t from = wr->t->w->now_ns + (from_server == is_server(g) ? 1 : QUEUED_NS);
 	int64_t until = wr->t->w->now_ns + wr->t->llc_ns;
 	struct texchange *x = &g->exchange;
 	bool req = !msg->response;
@@ -124,7 +134,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 	switch (msg->type) {
 	case LLC_ADD_LINK:
 		if (req && from_server)
-			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, until, wr->t->w->now_ns };
+			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, from, until };
 		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
 			x->kind = EX_NONE;
 		x->until_ns = until;
@@ -138,7 +148,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 		if (msg->delete_link.all || !req)
 			x->kind = EX_NONE;
 		else if (from_server)
-			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, until, wr->t->w->now_ns };
+			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until };
 		else if (x->kind == EX_ADD && x->link_num == msg->delete_link.link_num)
 			x->kind = EX_NONE; /* the client gave it up */
 		break;
@@ -215,5 +225,5 @@ trace_llc(const struct watcher *wr, const struct smcr_trace *m, struct tgroup *g
 		sent(wr, g, &msg, m->link);
 	else
 		received(g, &msg, m->link);
-	follow_exchange(wr, g, &msg, m->link, (g->req_out[LLC_CONFIRM_LINK] > 0) == m->sent);
+	follow_exchange(wr, g, &msg, m->link, is_server(g) == m->sent);
 }

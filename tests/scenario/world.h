@@ -27,6 +27,7 @@ struct world {
 	char first_fail[512];
 	void (*line)(void *ctx, const char *text); /* each line of the log, whether it is written or not; may be NULL */
 	void *line_ctx;
+	bool lossy;         /* an adapter has acknowledged what its host never got */
 	const char *excuse; /* why connections may have been reset that nobody asked for; NULL: they may not */
 };
 
