@@ -207,6 +207,10 @@ llc_fill_cont(struct lgr *lgr, struct llc_add_link_cont *m)
 	for (unsigned i = 0; i < LLC_PAIRS_PER_CONT && f->left > 0; i++, f->left--) {
 		const struct rmb *rmb = next_rmb(lgr, f->sent);
 
+		/* Deleted since it was counted: our DELETE RKEY and the server's ADD LINK have crossed. Its place is empty. */
+		if (rmb == NULL)
+			continue;
+
 		m->pairs[i].old_rkey = rmb->mr[f->link->slot]->rkey;
 		m->pairs[i].new_rkey = rmb->mr[f->new_link->slot]->rkey;
 		m->pairs[i].new_vaddr = rmb->mr[f->new_link->slot]->addr;

@@ -51,7 +51,8 @@ changing(const struct watcher *wr, const struct tgroup *g, uint8_t over)
 static void
 check_alone(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
-	if (changing(wr, g, over))
+	/* A client's may have waited in its queue when the server began: they cross (3.5.5.3.3). */
+	if (g->req_out[LLC_CONFIRM_LINK] > 0 && changing(wr, g, over))
 		bad(wr, g, msg, g->exchange.kind == EX_ADD ? "while a link is added" : "while a link is deleted");
 	if (g->rkey_open && g->rkey_over == over)
 		bad(wr, g, msg, "another RKEY exchange of ours is not through");
