@@ -167,18 +167,6 @@ device_links_down(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 	}
 }
 
-void
-smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
-{
-	/* First of all: who goes on when a group dies is not to choose it again. */
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		if (eng->devs[i] == dev)
-			eng->devs[i--] = eng->devs[--eng->dev_cnt];
-	device_links_down(eng, dev, "device removed");
-	lgr_sweep(eng);
-	free_dead(eng);
-}
-
 /* -- the turn -- */
 
 static void
@@ -297,6 +285,20 @@ completions(struct smcr *eng)
 		}
 		last = handled == 0;
 	} while (left);
+}
+
+void
+smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	/* What has arrived still counts: the peer has its completions. */
+	completions(eng);
+	/* Before its links go: who goes on when a group dies is not to choose it again. */
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev)
+			eng->devs[i--] = eng->devs[--eng->dev_cnt];
+	device_links_down(eng, dev, "device removed");
+	lgr_sweep(eng);
+	free_dead(eng);
 }
 
 void

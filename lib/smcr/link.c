@@ -192,7 +192,8 @@ is_remembered(const struct link *link)
 {
 	const struct smcr *eng = link->lgr->eng;
 
-	return link->state == LINK_GONE && eng->now_ns - link->gone_ns <= eng->cfg.clc_ms * MS;
+	return (link->state == LINK_DOWN && link->was_active) ||
+	    (link->state == LINK_GONE && eng->now_ns - link->gone_ns <= eng->cfg.clc_ms * MS);
 }
 
 bool

@@ -103,7 +103,8 @@ struct link {
 	uint8_t held_msg[LINK_MSG_LEN];
 	uint32_t unsignaled; /* posted since the last signaled one */
 
-	uint32_t sends_max;    /* most Sends that the device ever had room for */
+	uint32_t sends_max; /* most Sends that the device ever had room for */
+	bool want_proof;
 	bool want_confirm;     /* somebody waits for completions */
 	uint64_t confirm_head; /* wr_head when they were last asked for */
 
@@ -117,6 +118,8 @@ struct link {
 	/* TEST LINK (4.5.3) */
 	struct timer keepalive;
 	bool test_pending;
+	bool test_again; /* another one is to follow the one under way */
+	bool denies;     /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
 	uint8_t test_data[16];
 	int64_t test_sent_ns;
 	int64_t rtt_ns; /* -1 = none yet */
@@ -139,6 +142,8 @@ void link_wc(struct link *, const struct rnic_wc *);
 bool link_flush(struct link *);
 /* Somebody waits for the completion of what is posted until the next flush ends. */
 void link_want_confirm(struct link *);
+/* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
+void link_want_proof(struct link *);
 /* Registers that this link has work for the next flush. */
 void link_kick(struct link *);
 

@@ -116,6 +116,13 @@ link_post_end(struct link *link)
 }
 
 void
+link_want_proof(struct link *link)
+{
+	link->want_proof = true;
+	link_kick(link);
+}
+
+void
 link_want_confirm(struct link *link)
 {
 	link->want_confirm = true;
@@ -258,6 +265,8 @@ link_flush(struct link *link)
 	link_recv_repost(link);
 	if (!usable(link))
 		return false;
+	if (link->want_proof)
+		llc_prove(link);
 	flush_llc(link);
 	if (link->llc_cnt == 0)
 		more = flush_data(link);

@@ -104,6 +104,8 @@ void llc_keepalive_start(struct link *);
 /* The interval anew, as it is configured now: an active link whose test is not under way. */
 void llc_keepalive_arm(struct link *);
 void llc_keepalive_stop(struct link *);
+/* link->want_proof: tests the link now. */
+void llc_prove(struct link *);
 /* One LLC message from the peer, 44 bytes, not CDC. */
 void llc_recv(struct link *, const uint8_t *buf, size_t len);
 /* A posted LLC message is complete (delivered), or failed when !ok. */

@@ -3,6 +3,35 @@
 
 #include "smcr/llc_impl.h"
 
+static void
+send_test(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct llc_msg msg = { .type = LLC_TEST_LINK };
+
+	eng->rng->fill(eng->rng, link->test_data, sizeof(link->test_data));
+	memcpy(msg.test_link.user_data, link->test_data, sizeof(link->test_data));
+	if (link_send_llc(link, &msg) < 0) {
+		link_down(link, "TEST LINK could not be sent");
+		return;
+	}
+	eng->ctr.test_links++;
+	link->test_pending = true;
+	link->test_sent_ns = eng->now_ns;
+	engine_arm(eng, &link->keepalive, eng->cfg.keepalive_answer_ms);
+}
+
+void
+llc_prove(struct link *link)
+{
+	link->want_proof = false;
+	link->denies = true;
+	if (link->test_pending)
+		link->test_again = true; /* its answer says nothing about what came after */
+	else
+		send_test(link);
+}
+
 /*
  * A connection's idle time is never shorter than its link's, and a link is
  * tested only when both are longer than the interval: so the link's counts.
@@ -13,7 +42,6 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 	struct link *link = CONTAINER_OF(t, struct link, keepalive);
 	struct smcr *eng = link->lgr->eng;
 	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
-	struct llc_msg msg = { .type = LLC_TEST_LINK };
 
 	if (link->test_pending) {
 		link_down(link, "TEST LINK without an answer");
@@ -25,16 +53,7 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 		timer_arm(&eng->timers, t, due);
 		return;
 	}
-	eng->rng->fill(eng->rng, link->test_data, sizeof(link->test_data));
-	memcpy(msg.test_link.user_data, link->test_data, sizeof(link->test_data));
-	if (link_send_llc(link, &msg) < 0) {
-		link_down(link, "TEST LINK could not be sent");
-		return;
-	}
-	eng->ctr.test_links++;
-	link->test_pending = true;
-	link->test_sent_ns = now_ns;
-	engine_arm(eng, t, eng->cfg.keepalive_answer_ms);
+	send_test(link);
 }
 
 void
@@ -89,4 +108,11 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	link->test_pending = false;
 	link->rtt_ns = eng->now_ns - link->test_sent_ns;
 	llc_keepalive_arm(link);
+	if (link->test_again) {
+		link->test_again = false;
+		send_test(link);
+	} else if (link->denies) {
+		link->denies = false;
+		rmb_allow_all(link->lgr, link);
+	}
 }

@@ -149,27 +149,30 @@ rmb_elem_ptr(const struct rmb *rmb, uint8_t idx)
 	return rmb->buf + (size_t)rmb->elem_size * (idx - 1u);
 }
 
-static void
-set_denied(struct rmb *rmb, uint8_t idx, const struct link *allowed)
+void
+rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
 {
-	uint64_t bit = 1ULL << ((idx - 1) % 64);
+	if (rmb->mr[link->slot] != NULL)
+		rmb->mr[link->slot]->deny[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
+}
 
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct rnic_mr *mr = rmb->mr[i];
-
-		if (mr == NULL)
-			continue;
-		if (allowed != NULL && i != allowed->slot)
-			mr->deny[(idx - 1) / 64] |= bit;
-		else
-			mr->deny[(idx - 1) / 64] &= ~bit;
-	}
+static void
+allow(struct rmb *rmb, uint8_t idx)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (rmb->mr[i] != NULL)
+			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
 }
 
 void
-rmb_elem_only_over(struct rmb *rmb, uint8_t idx, const struct link *link)
+rmb_allow_all(struct lgr *lgr, const struct link *link)
 {
-	set_denied(rmb, idx, link);
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rnic_mr *mr = CONTAINER_OF(n, struct rmb, node)->mr[link->slot];
+
+		if (mr != NULL)
+			memset(mr->deny, 0, sizeof(mr->deny));
+	}
 }
 
 bool
@@ -245,7 +248,7 @@ set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 {
 	elem_at(rmb, idx)->state = RMB_ELEM_FREE;
 	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
-	set_denied(rmb, idx, NULL);
+	allow(rmb, idx);
 	if (--rmb->used == 0)
 		rmb->idle_since_ns = now_ns;
 }

@@ -81,9 +81,11 @@ void rmb_elem_mark(struct rmb *, uint8_t idx);
 /* The eye catcher is still there (4.4.1); always true in groups without. */
 bool rmb_elem_intact(const struct rmb *, uint8_t idx);
 
-/* The peer writes into the element over this link alone, from now on: what comes over others is refused (4.6, where the
- * device can do that; see rnic_mr.deny). */
-void rmb_elem_only_over(struct rmb *, uint8_t idx, const struct link *);
+/* The peer does not write into the element over this link any more: what still comes is refused (4.6; where the device
+ * can do that, see rnic_mr.deny). */
+void rmb_elem_deny(struct rmb *, uint8_t idx, const struct link *);
+/* The peer still uses the link: what has left it did so in peace, and may come back. */
+void rmb_allow_all(struct lgr *, const struct link *);
 bool rmb_elem_denied(const struct rmb *, uint8_t idx, const struct link *);
 
 /* The peer's RMB: RToken (rkey and address) on each link. */

@@ -97,10 +97,24 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 }
 
 /*
- * F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
- * (4.6.1). From here on the element is closed to the other links: what is still under way there must not be placed over
- * newer data.
+ * The peer has left this link, because it is lost or not. From here on the element is closed to it: what is still under
+ * way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened again.
  */
+static void
+left(struct smcr_conn *conn, struct lgr *lgr)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *l = &lgr->links[i];
+
+		if (l->state != LINK_ACTIVE || l->number != conn->rx_link)
+			continue;
+		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
+		link_want_proof(l);
+	}
+}
+
+/* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
+ * (4.6.1). */
 static void
 validate_failover(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
@@ -110,8 +124,9 @@ validate_failover(struct smcr_conn *conn, const struct link *link, const struct 
 		bad_cdc(conn, link, "data lost in a failover");
 		return;
 	}
+	if (conn->rx_link != 0 && conn->rx_link != link->number)
+		left(conn, link->lgr);
 	conn->rx_link = link->number;
-	rmb_elem_only_over(conn->rmb, conn->elem_idx, link);
 }
 
 /* Over the link that the peer uses for this connection? What else comes is late, from the link that it has left. */

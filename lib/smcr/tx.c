@@ -400,8 +400,11 @@ conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 {
 	conn->tx_acked = pos;
 	/* A failover has gone back behind what the peer has consumed meanwhile: that is not written again. */
-	if (pos > conn->tx_sent)
+	if (pos > conn->tx_sent) {
+		if (conn->tx_replay > conn->tx_sent)
+			conn->tx_replay = conn->tx_sent;
 		conn->tx_sent = pos;
+	}
 	while (conn->tx_urgent[0] != 0 && pos >= conn->tx_urgent[0]) {
 		conn->tx_urgent[0] = conn->tx_urgent[1];
 		conn->tx_urgent[1] = 0;

@@ -55,6 +55,12 @@ rdv_free(struct smcr_conn *conn)
 }
 
 void
+llc_prove(struct link *link)
+{
+	link->want_proof = false;
+}
+
+void
 lgr_settle(struct lgr *lgr)
 {
 	lgr->settle = true;
