@@ -787,6 +787,33 @@ START_TEST(a_silent_peer_is_a_failed_first_contact)
 
 END_TEST
 
+/* Health checks that leave before their Confirm say nothing about SMC-R: the peer is not held off. */
+START_TEST(a_client_that_leaves_before_its_confirm_is_no_failure)
+{
+	duo_init(&d, true, true, short_hold);
+	for (unsigned i = 0; i < 3; i++) {
+		d.seen_cnt = 0;
+		duo_open(&d, &c[i], &s[i]);
+		duo_until(&d, B, "ACCEPT first contact");
+		smcr_tcp_event(s[i].conn, _i == 0 ? SMCR_TCP_RST : SMCR_TCP_FIN);
+		ck_assert_int_eq(s[i].conn->reason, _i == 0 ? SMCR_R_TCP_RESET : SMCR_R_TCP_FIN);
+		ck_assert(list_empty(&d.eng[B]->peers));
+		duo_close(&d, &s[i]);
+		smcr_abort(c[i].conn, SMCR_R_APP_RESET);
+		duo_close(&d, &c[i]);
+		duo_run(&d, 5);
+	}
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->first_contacts_failed, 0);
+	duo_open(&d, &c[3], &s[3]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[3], ESTABLISHED) && IS(s[3], ESTABLISHED));
+	duo_close(&d, &c[3]);
+	duo_close(&d, &s[3]);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
 START_TEST(nobody_follows_on_a_device_that_is_removed)
 {
@@ -918,6 +945,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
 	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
 	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
+	tcase_add_loop_test(tc, a_client_that_leaves_before_its_confirm_is_no_failure, 0, 2);
 	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
 	tcase_add_loop_test(tc, a_group_ends_though_its_last_user_only_waited, 0, 2);
 	tcase_add_test(tc, cursors_are_agreed_in_one_first_contact);
