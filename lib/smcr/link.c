@@ -164,13 +164,15 @@ void
 link_stop(struct link *link, const char *why, bool graceful)
 {
 	struct smcr *eng = link->lgr->eng;
+	/* The peer may be quicker to end a group than our last request. */
+	bool in_order = graceful || link->lgr->state == LGR_DELETING;
 
 	if (link->state == LINK_DOWN)
 		return;
 	if (link->state == LINK_ACTIVE) {
 		link->lgr->active_cnt--;
 		eng->ctr.links_down++;
-		engine_log(eng, graceful ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, link->lgr, link, why);
+		engine_log(eng, in_order ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, link->lgr, link, why);
 	}
 	if (graceful)
 		link_post_end(link);

@@ -400,6 +400,25 @@ group_down_reason(unsigned host)
 	return down.text;
 }
 
+/* Both sides drain at once: each may have ended the link before it saw that the other wants the same. */
+START_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order)
+{
+	unsigned host = (unsigned)_i, ended = 0;
+	struct smcr_log l;
+
+	begin(NULL);
+	lgr_delete(duo_lgr(&d, host), LLC_DELETE_OPERATOR);
+	link_down(duo_link(&d, host), "a work request failed");
+	while (smcr_next_log(d.eng[host], &l)) {
+		ck_assert_int_ne(l.type, SMCR_LOG_LINK_DOWN);
+		ended += l.type == SMCR_LOG_LINK_ENDED;
+	}
+	ck_assert_uint_eq(ended, 1);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(an_idle_group_is_ended_by_the_server)
 {
 	begin(short_idle);
@@ -541,6 +560,7 @@ llc_case(TCase *tc)
 	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
+	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
