@@ -228,8 +228,7 @@ end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 	    reason == SMCR_R_TIMEOUT)
 		return false;
 	/* A client that goes away before its Confirm, a health check for one, never tried the link. */
-	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 &&
-	    (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))
+	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 && (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))
 		return false;
 	if (r->lgr != NULL && r->lgr->first_conn == conn)
 		return true;
