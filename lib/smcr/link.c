@@ -2,7 +2,6 @@
 #include "smcr/link.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -38,7 +37,7 @@ link_free(struct link *link)
 	if (link->pd != NULL)
 		link->dev->ops->pd_free(link->pd);
 	pages_free(link->recv_buf, recv_bytes(link));
-	free(link->wr);
+	pages_free(link->wr, link->wr_cap * sizeof(*link->wr));
 	link->state = LINK_FREE;
 	lgr->link_cnt--;
 }
@@ -61,7 +60,7 @@ link_setup(struct link *link)
 	if (err < 0)
 		return err;
 	link->wr_cap = eng->cfg.sq_depth + 1;
-	link->wr = calloc(link->wr_cap, sizeof(*link->wr));
+	link->wr = pages_alloc(link->wr_cap * sizeof(*link->wr));
 	link->recv_buf = pages_alloc(recv_bytes(link));
 	if (link->wr == NULL || link->recv_buf == NULL)
 		return -ENOMEM;
