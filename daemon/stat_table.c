@@ -60,6 +60,7 @@ static const struct stat_desc stats[] = {
 	S(cdc_unknown),
 	S(cdc_stale),
 	S(llc_ignored),
+	S(llc_queue_full),
 	S(clc_timeouts),
 	S(llc_timeouts),
 	S(refused_conns_max),

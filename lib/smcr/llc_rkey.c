@@ -247,6 +247,10 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
+	if (msg->delete_rkey.cnt != 1 || msg->delete_rkey.rkeys[0] != rmb->mr[link->slot]->rkey) {
+		llc_protocol_error(link, "DELETE RKEY response names another RMB");
+		return;
+	}
 	llc_done(lgr, LLC_FLOW_RKEY);
 	if (msg->delete_rkey.negative)
 		rmb->state = RMB_CONFIRMED; /* the peer still holds it: asked again after the idle time */

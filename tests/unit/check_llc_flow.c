@@ -232,6 +232,54 @@ START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 
 END_TEST
 
+/* The answer to DELETE RKEY has to name what was asked for; otherwise an RMB would go that the peer still writes to. */
+START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .response = true };
+	struct lgr *lgr;
+
+	begin(two_elements);
+	for (unsigned i = 1; i < 3; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 20);
+	}
+	smcr_close(c[2].conn);
+	smcr_close(s[2].conn);
+	duo_until(&d, B, "DELETE RKEY");
+	lgr = duo_lgr(&d, B);
+	ck_assert_int_eq(lgr->flow[LLC_FLOW_RKEY].step, LLC_WAIT_DELETE_RKEY_RSP);
+	msg.delete_rkey.cnt = 1;
+	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(&d, B)->slot]->rkey + (_i == 0);
+	inject(B, &msg);
+	ck_assert((duo_lgr(&d, B) == NULL) == (_i == 0));
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->bad_llc, _i == 0);
+	end(3);
+}
+
+END_TEST
+
+/* A peer that asks and takes no answers: none is lost silently. A burst that our device takes is no fault. */
+START_TEST(answers_that_find_no_place_take_the_link_down)
+{
+	struct llc_msg msg = { .type = LLC_TEST_LINK };
+
+	begin(NULL);
+	for (unsigned i = 0; i < LINK_LLC_QUEUE + 1; i++)
+		inject(A, &msg);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_queue_full, 0);
+	for (unsigned i = 0; i < 200; i++)
+		inject(A, &msg);
+	ck_assert_uint_ge(smcr_counters(d.eng[A])->llc_queue_full, 1);
+	ck_assert_ptr_nonnull(duo_lgr(&d, A));
+	smcr_poll(d.eng[A], d.now_ns);
+	ck_assert_ptr_null(duo_lgr(&d, A));
+	duo_run(&d, 50);
+	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_R_LINK_LOST);
+	end(1);
+}
+
+END_TEST
+
 /* -- TEST LINK -- */
 
 static void
@@ -554,6 +602,8 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, new_rmbs_are_confirmed_and_idle_ones_deleted);
 	tcase_add_test(tc, many_connections_at_once_wait_for_the_same_rmb);
 	tcase_add_test(tc, a_negative_confirm_rkey_declines_those_who_wait);
+	tcase_add_loop_test(tc, a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2);
+	tcase_add_test(tc, answers_that_find_no_place_take_the_link_down);
 	tcase_add_test(tc, idle_links_are_tested_with_and_without_connections);
 	tcase_add_test(tc, a_dead_peer_is_noticed_within_interval_and_answer_time);
 	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
