@@ -65,6 +65,7 @@ static const struct stat_words stats[] = {
 	{ "llc_timeouts", H_ERRORS, "LLC messages not answered in time" },
 	{ "refused_conns_max", H_ERRORS, "refused: too many connections" },
 	{ "refused_peers_max", H_ERRORS, "declined: first contact with too many peers at once" },
+	{ "refused_rmbs_max", H_ERRORS, "refused: RMBs beyond the limit of a link group" },
 	{ "refused_memory", H_ERRORS, "refused: out of memory" },
 	{ "accept_pauses", H_ERRORS, "accepting paused (out of file descriptors)" },
 

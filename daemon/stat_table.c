@@ -65,6 +65,7 @@ static const struct stat_desc stats[] = {
 	S(llc_timeouts),
 	S(refused_conns_max),
 	S(refused_peers_max),
+	S(refused_rmbs_max),
 	S(refused_memory),
 	W(accept_pauses),
 

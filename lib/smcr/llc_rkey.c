@@ -68,8 +68,10 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 		return 0;
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
-	if (lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP)
+	if (lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP) {
+		lgr->eng->ctr.refused_rmbs_max++;
 		return -ENOSPC;
+	}
 	rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
 	if (rmb == NULL)
 		return -ENOMEM;

@@ -252,7 +252,7 @@ struct smcr_counters {
 	uint64_t llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
 	uint64_t test_links, out_of_sync;
-	uint64_t refused_conns_max, refused_peers_max, refused_memory;
+	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
 

@@ -232,6 +232,72 @@ START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 
 END_TEST
 
+static void
+one_element(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 1;
+}
+
+/*
+ * A group with all the RMBs that it may have. The next connection gets a parallel group, be it that there are 255
+ * connections (0), or fewer, with an element in quarantine at the server (1). In quarantine at the client (2) the server
+ * cannot know: the connection goes by TCP, and the limit is counted.
+ */
+START_TEST(a_group_with_255_rmbs_is_full)
+{
+	unsigned n = SMCR_RMBS_PER_GROUP;
+
+	begin(one_element);
+	for (unsigned i = 1; i < n; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 5);
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+	}
+	for (unsigned h = 0; h < 2; h++) {
+		ck_assert_uint_eq(duo_lgr_cnt(&d, h), 1);
+		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, n);
+		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, n);
+		ck_assert_uint_eq(smcr_counters(d.eng[h])->refused_rmbs_max, 0);
+	}
+	if (_i > 0) {
+		conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", _i == 1);
+		conn_end(c[0].conn, SMCR_R_CLOSE_TIMEOUT, "", _i == 2);
+	}
+	duo_open(&d, &c[n], &s[n]);
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), _i < 2 ? 2 : 1);
+	ck_assert(IS(c[n], ESTABLISHED) == (_i < 2) && IS(s[n], FALLBACK) == (_i == 2));
+	ck_assert_uint_eq(c[n].diag.local, _i < 2 ? 0 : CLC_DIAG_RTOKEN);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_rmbs_max, _i == 2);
+	end(n + 1);
+}
+
+END_TEST
+
+/* Of the peer's RMBs no more are remembered than it may have. */
+START_TEST(a_peer_that_confirms_too_many_rmbs_is_told_no)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+
+	begin(NULL);
+	for (unsigned i = 1; i <= SMCR_RMBS_PER_GROUP; i++) {
+		struct llc_msg answer;
+		struct link *link = duo_link(&d, A);
+
+		msg.confirm_rkey.rkey = i;
+		inject(A, &msg);
+		ck_assert_int_gt(
+		    llc_decode((struct span){ link->llc_queue[link->llc_first].msg, LLC_LEN }, LLC_VERSION, &answer),
+		    0);
+		ck_assert(answer.confirm_rkey.negative == (i == SMCR_RMBS_PER_GROUP));
+		link->llc_cnt = 0; /* the other side never asked */
+	}
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_rmbs_max, 1);
+	end(1);
+}
+
+END_TEST
+
 /* The answer to DELETE RKEY has to name what was asked for; otherwise an RMB would go that the peer still writes to. */
 START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
 {
@@ -602,6 +668,8 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, new_rmbs_are_confirmed_and_idle_ones_deleted);
 	tcase_add_test(tc, many_connections_at_once_wait_for_the_same_rmb);
 	tcase_add_test(tc, a_negative_confirm_rkey_declines_those_who_wait);
+	tcase_add_loop_test(tc, a_group_with_255_rmbs_is_full, 0, 3);
+	tcase_add_test(tc, a_peer_that_confirms_too_many_rmbs_is_told_no);
 	tcase_add_loop_test(tc, a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2);
 	tcase_add_test(tc, answers_that_find_no_place_take_the_link_down);
 	tcase_add_test(tc, idle_links_are_tested_with_and_without_connections);
