@@ -91,7 +91,7 @@ static const char help[] =
     "  links            links of the groups\n"
     "  rmbs             remote memory buffers\n"
     "  devices          RDMA devices\n"
-    "  stats            all counters, most frequent reasons for TCP\n"
+    "  stats            all counters, most frequent reasons against SMC-R\n"
     "  check HOST:PORT  is SMC-R possible to that peer, and if not, why\n"
     "  trace            CLC, LLC and CDC messages as they come and go\n"
     "  rebalance [GROUP]        spread connections evenly over the links\n"

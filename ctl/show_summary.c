@@ -22,8 +22,8 @@ print_conn_counts(FILE *f, const json_t *c)
 static void
 refused_cell(const json_t *s, char *buf, size_t cap)
 {
-	snprintf(buf, cap, "%" PRId64 "/%" PRId64 "/%" PRId64, get_int(s, "refused_allow"), get_int(s, "refused_max"),
-	    get_int(s, "refused_connect"));
+	snprintf(buf, cap, "%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64, get_int(s, "refused_allow"),
+	    get_int(s, "refused_max"), get_int(s, "refused_connect"), get_int(s, "refused_fallback"));
 }
 
 static void
@@ -38,7 +38,10 @@ show_services(FILE *f, const json_t *list, bool detail)
 		{ .heading = "ACCEPTED", .kind = COLUMN_NUMBER, .key = "accepted" },
 		{ .heading = "FALLBACKS", .kind = COLUMN_NUMBER, .key = "fallbacks" },
 		{ .heading = "RESETS", .kind = COLUMN_NUMBER, .key = "resets" },
-		{ .heading = "REFUSED-ALLOW/MAX/CONNECT", .kind = COLUMN_CALL, .call = refused_cell, .right = true },
+		{ .heading = "REFUSED-ALLOW/MAX/CONNECT/FALLBACK",
+		    .kind = COLUMN_CALL,
+		    .call = refused_cell,
+		    .right = true },
 		{ 0 },
 	};
 
@@ -135,8 +138,9 @@ show_stats(FILE *f, const json_t *d, bool detail)
 		print_stat(f, v, w->words);
 	}
 	print_other_stats(f, counters);
-	print_reasons(f, "Most frequent reasons for TCP, ours", json_object_get(d, "fallback_reasons_local"));
-	print_reasons(f, "Most frequent reasons for TCP, the peers'", json_object_get(d, "fallback_reasons_peer"));
+	print_reasons(f, "Most frequent reasons against SMC-R, ours", json_object_get(d, "fallback_reasons_local"));
+	print_reasons(
+	    f, "Most frequent reasons against SMC-R, the peers'", json_object_get(d, "fallback_reasons_peer"));
 }
 
 void

@@ -75,10 +75,12 @@ static const struct stat_words stats[] = {
 	{ "cdc_unknown", H_ERRORS, "CDC messages for no connection of ours" },
 	{ "cdc_stale", H_ERRORS, "CDC messages that came too late" },
 	{ "llc_ignored", H_ERRORS, "LLC messages ignored" },
+	{ "llc_queue_full", H_ERRORS, "LLC messages that the peer did not take" },
 	{ "clc_timeouts", H_ERRORS, "CLC messages not answered in time" },
 	{ "llc_timeouts", H_ERRORS, "LLC messages not answered in time" },
 	{ "refused_conns_max", H_ERRORS, "refused: too many connections" },
 	{ "refused_peers_max", H_ERRORS, "declined: first contact with too many peers at once" },
+	{ "refused_rmbs_max", H_ERRORS, "refused: RMBs beyond the limit of a link group" },
 	{ "refused_memory", H_ERRORS, "refused: out of memory" },
 	{ "accept_pauses", H_ERRORS, "accepting paused (out of file descriptors)" },
 

@@ -250,7 +250,9 @@ commit(struct plan *p, struct step *st)
 		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
 		    addr_format_port(&st->cfg->listen, text, sizeof(text)), st->cfg->to.host, st->cfg->to.port);
 		prewarm_stop(st->svc);
-		(void)prewarm_start(st->svc);
+		if (prewarm_start(st->svc) != 0)
+			log_msg(LOG_LVL_WARNING, "link group cannot be made ahead, out of memory: service=%s",
+			    st->cfg->name);
 	}
 }
 

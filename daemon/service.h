@@ -36,7 +36,7 @@ struct service {
 	struct listener listener;
 	struct prewarm *prewarm; /* while the settings want one */
 	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_connect, fallbacks, resets;
+	uint64_t accepted, refused_allow, refused_max, refused_connect, refused_fallback, fallbacks, resets;
 };
 
 /* A configured service without a listener yet; NULL when memory is out. */

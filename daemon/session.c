@@ -68,7 +68,7 @@ app_word(const struct session *s)
 	return session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 }
 
-/* How the session travelled, in words: mode and, on TCP, why. */
+/* How the session travelled, in words: mode and, not on SMC-R, why. */
 static void
 put_mode(const struct session *s, char *buf, size_t cap)
 {
@@ -76,10 +76,11 @@ put_mode(const struct session *s, char *buf, size_t cap)
 
 	if ((s->flags & SF_ESTABLISHED) != 0)
 		(void)snprintf(buf, cap, "SMC-R");
-	else if ((s->flags & SF_FELL_BACK) == 0)
+	else if ((s->flags & (SF_FELL_BACK | SF_REFUSED)) == 0)
 		(void)snprintf(buf, cap, "none");
 	else
-		(void)snprintf(buf, cap, "TCP%s", log_text_diag(&s->diag, why, sizeof(why)));
+		(void)snprintf(buf, cap, "%s%s", (s->flags & SF_REFUSED) != 0 ? "refused" : "TCP",
+		    log_text_diag(&s->diag, why, sizeof(why)));
 }
 
 static const char *

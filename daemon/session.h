@@ -33,6 +33,7 @@ enum {
 	SF_RETRIED = 1 << 5,      /* the one retry after an out-of-sync Decline was made */
 	SF_FELL_BACK = 1 << 6,
 	SF_ESTABLISHED = 1 << 7, /* on SMC-R, once */
+	SF_REFUSED = 1 << 8,     /* instead of falling back */
 };
 
 enum {

@@ -109,22 +109,43 @@ establish(struct session *s)
 
 /* -- fallback -- */
 
-static void
-note_fallback(struct session *s)
+/* What becomes of a session that cannot use SMC-R. */
+enum instead {
+	INSTEAD_TCP,
+	INSTEAD_RETRY,
+	INSTEAD_REFUSE,
+};
+
+static enum instead
+choose_instead(const struct session *s)
 {
+	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
+		return INSTEAD_TCP;
+	return session_kind(s) == CONFIG_INGRESS && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0
+	    ? INSTEAD_RETRY
+	    : INSTEAD_REFUSE;
+}
+
+static void
+note_instead(struct session *s, enum instead instead)
+{
+	static const char *const words[] = { "tcp", "retry", "refuse" };
 	struct worker *w = s->w;
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
-	smcr_fallback(s->conn, &s->diag);
-	s->flags |= SF_FELL_BACK;
-	s->settings->svc->fallbacks++;
+	if (instead == INSTEAD_TCP) {
+		s->flags |= SF_FELL_BACK;
+		s->settings->svc->fallbacks++;
+	} else if (instead == INSTEAD_REFUSE) {
+		s->flags |= SF_REFUSED;
+		s->settings->svc->refused_fallback++;
+	}
 	if (s->diag.local != 0)
 		tally_count(&w->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
 		tally_count(&w->fallbacks.peer, s->diag.peer);
 	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s",
-	    s->id, s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)),
-	    s->settings->cfg.fallback == CONFIG_FALLBACK_REFUSE ? "refuse" : "tcp",
+	    s->id, s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead],
 	    log_text_diag(&s->diag, why, sizeof(why)));
 }
 
@@ -133,7 +154,7 @@ static void
 retry(struct session *s)
 {
 	s->flags |= SF_RETRIED;
-	s->flags &= ~(unsigned)(SF_FELL_BACK | SF_MID_FIN_TOLD);
+	s->flags &= ~(unsigned)SF_MID_FIN_TOLD;
 	s->news = 0;
 	/* FIN, not RST, which could overtake the Decline. */
 	leg_close(&s->mid, s->w->loop, false);
@@ -167,8 +188,11 @@ static void
 fall_back(struct session *s)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	enum instead instead;
 
-	note_fallback(s);
+	smcr_fallback(s->conn, &s->diag);
+	instead = choose_instead(s);
+	note_instead(s, instead);
 	if (!take_leftover(s)) {
 		session_blame(s, "out of memory", 0);
 		session_event(s, SEV_MID_RESET);
@@ -181,11 +205,11 @@ fall_back(struct session *s)
 		session_event(s, SEV_MID_RESET);
 		return;
 	}
-	if (s->settings->cfg.fallback == CONFIG_FALLBACK_REFUSE) {
-		if (ingress && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0) {
-			retry(s);
-			return;
-		}
+	if (instead == INSTEAD_RETRY) {
+		retry(s);
+		return;
+	}
+	if (instead == INSTEAD_REFUSE) {
 		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
 		session_event(s, SEV_REFUSED);
 		return;

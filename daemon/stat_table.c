@@ -75,10 +75,12 @@ static const struct stat_desc stats[] = {
 	S(cdc_unknown),
 	S(cdc_stale),
 	S(llc_ignored),
+	S(llc_queue_full),
 	S(clc_timeouts),
 	S(llc_timeouts),
 	S(refused_conns_max),
 	S(refused_peers_max),
+	S(refused_rmbs_max),
 	S(refused_memory),
 	W(accept_pauses),
 

@@ -60,7 +60,7 @@ struct session_info {
 struct service_info {
 	const struct config_service *cfg;
 	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_connect, fallbacks, resets;
+	uint64_t accepted, refused_allow, refused_max, refused_connect, refused_fallback, fallbacks, resets;
 };
 
 struct worker_stats {
@@ -77,7 +77,7 @@ bool worker_session_next(const struct worker *, uint32_t *pos, struct session_in
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 void worker_stats(const struct worker *, struct worker_stats *);
 
-/* Why sessions went to TCP: struct smcr_diag's codes, each counted when it is not 0. */
+/* Why sessions went to TCP, or were refused instead: struct smcr_diag's codes, each counted when it is not 0. */
 struct worker_fallbacks {
 	struct tally local;
 	struct tally peer;

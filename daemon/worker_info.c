@@ -51,6 +51,7 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 			.refused_allow = svc->refused_allow,
 			.refused_max = svc->refused_max,
 			.refused_connect = svc->refused_connect,
+			.refused_fallback = svc->refused_fallback,
 			.fallbacks = svc->fallbacks,
 			.resets = svc->resets,
 		};

@@ -1,6 +1,6 @@
 noinst_LTLIBRARIES += lib/libbase.la
 lib_libbase_la_SOURCES = \
-	lib/base/span.h \
+	lib/base/be.h lib/base/span.h \
 	lib/base/list.h \
 	lib/base/addr.c lib/base/addr.h \
 	lib/base/idtable.c lib/base/idtable.h \

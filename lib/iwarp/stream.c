@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 /* Codes by layer and type (RFC 5040 4.8, RFC 5041 7). */
 enum {
 	DDP_TAGGED = 1,
@@ -59,6 +61,12 @@ ring_mask(uint32_t need)
 	return cap - 1;
 }
 
+static size_t
+rq_bytes(const struct stream *s)
+{
+	return ((size_t)s->rq_mask + 1) * sizeof(*s->rq);
+}
+
 int
 stream_init(struct stream *s, const struct stream_config *cfg)
 {
@@ -66,7 +74,7 @@ stream_init(struct stream *s, const struct stream_config *cfg)
 	s->rq_mask = ring_mask(cfg->rq_depth);
 	s->in_mask = ring_mask(cfg->ird_max);
 	s->out_mask = ring_mask(cfg->ord_max);
-	s->rq = calloc(s->rq_mask + 1, sizeof(*s->rq));
+	s->rq = pages_alloc(rq_bytes(s));
 	s->in_reads = calloc(s->in_mask + 1, sizeof(*s->in_reads));
 	s->out_reads = calloc(s->out_mask + 1, sizeof(*s->out_reads));
 	if (s->rq == NULL || s->in_reads == NULL || s->out_reads == NULL) {
@@ -81,7 +89,7 @@ stream_init(struct stream *s, const struct stream_config *cfg)
 void
 stream_fini(struct stream *s)
 {
-	free(s->rq);
+	pages_free(s->rq, rq_bytes(s));
 	free(s->in_reads);
 	free(s->out_reads);
 	s->rq = NULL;

@@ -3,8 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/pages.h"
 
 /* Length field, DDP header, padding, CRC: what an FPDU has beside its payload, at most. */
 #define OVERHEAD (MPA_LEN_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN)
@@ -13,14 +14,14 @@ int
 txq_init(struct txq *q, uint32_t size)
 {
 	*q = (struct txq){ .size = size };
-	q->ring = malloc(size);
+	q->ring = pages_alloc(size);
 	return q->ring == NULL ? -ENOMEM : 0;
 }
 
 void
 txq_fini(struct txq *q)
 {
-	free(q->ring);
+	pages_free(q->ring, q->size);
 	q->ring = NULL;
 	q->size = 0;
 }

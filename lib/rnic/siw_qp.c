@@ -45,15 +45,26 @@ slot_take(struct siw_dev *dev)
 
 /* -- birth and death -- */
 
+static size_t
+sq_bytes(const struct siw_qp *qp)
+{
+	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->sq);
+}
+
+static size_t
+cq_bytes(const struct siw_qp *qp)
+{
+	return ((size_t)qp->cq_mask + 1) * sizeof(*qp->cq);
+}
+
 static void
 qp_free(struct siw_qp *qp)
 {
 	stream_fini(&qp->stream);
 	txq_fini(&qp->txq);
-	free(qp->sq);
-	free(qp->cq);
-	if (qp->rx_buf != NULL)
-		pages_free(qp->rx_buf, SIW_RX_BUF);
+	pages_free(qp->sq, sq_bytes(qp));
+	pages_free(qp->cq, cq_bytes(qp));
+	pages_free(qp->rx_buf, SIW_RX_BUF);
 	free(qp);
 }
 
@@ -70,8 +81,9 @@ qp_alloc_queues(struct siw_qp *qp)
 
 	qp->sq_mask = round_up_pow2(qp->sq_depth) - 1;
 	qp->cq_mask = round_up_pow2(qp->sq_depth + qp->rq_depth) - 1;
-	qp->sq = calloc(qp->sq_mask + 1, sizeof(*qp->sq));
-	qp->cq = calloc(qp->cq_mask + 1, sizeof(*qp->cq));
+	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
+	qp->sq = pages_alloc(sq_bytes(qp));
+	qp->cq = pages_alloc(cq_bytes(qp));
 	qp->rx_buf = pages_alloc(SIW_RX_BUF);
 	if (qp->sq == NULL || qp->cq == NULL || qp->rx_buf == NULL || txq_init(&qp->txq, SIW_TX_RING) < 0 ||
 	    stream_init(&qp->stream, &cfg) < 0)

@@ -120,24 +120,23 @@ siw_room(const struct rnic_qp *rqp, struct rnic_room *out)
 }
 
 static unsigned
-starved_now(const struct siw_qp *qp)
+starved_by(const struct siw_qp *qp, const struct rnic_room *room)
 {
-	struct rnic_room room;
-
-	siw_room(&qp->qp, &room);
-	return (room.wrs == 0 ? SIW_NO_WRS : 0u) | (room.sends == 0 ? SIW_NO_SENDS : 0u) |
+	return (room->wrs == 0 ? SIW_NO_WRS : 0u) | (room->sends == 0 ? SIW_NO_SENDS : 0u) |
 	    /* Half of it has to be free again, or the user would be woken for crumbs. */
-	    (room.bytes == 0 || (qp->starved & SIW_NO_BYTES && room.bytes < SIW_TX_QUEUED / 2) ? SIW_NO_BYTES : 0u);
+	    (room->bytes == 0 || (qp->starved & SIW_NO_BYTES && room->bytes < SIW_TX_QUEUED / 2) ? SIW_NO_BYTES : 0u);
 }
 
 void
 siw_room_changed(struct siw_qp *qp)
 {
+	struct rnic_room room;
 	unsigned now;
 
 	if (qp->state != SIW_RTS || qp->starved == 0)
 		return;
-	now = starved_now(qp);
+	siw_room(&qp->qp, &room);
+	now = starved_by(qp, &room);
 	if (qp->starved & ~now)
 		siw_event(qp, RNIC_EV_ROOM);
 	qp->starved = now;
@@ -245,6 +244,18 @@ wr_take(struct siw_wr *to, const struct rnic_send_wr *wr, size_t len)
 	}
 }
 
+/* One request of this kind has been posted. */
+static void
+room_less(struct rnic_room *room, enum rnic_wr_op op, size_t len)
+{
+	room->wrs--;
+	if (op == RNIC_WR_SEND)
+		room->sends--;
+	if (room->sends > room->wrs)
+		room->sends = room->wrs;
+	room->bytes -= len < room->bytes ? len : room->bytes;
+}
+
 int
 siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 {
@@ -260,7 +271,7 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 		return rc;
 	siw_room(rqp, &room);
 	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
-		qp->starved |= starved_now(qp);
+		qp->starved |= starved_by(qp, &room);
 		return -ENOBUFS;
 	}
 	wr_take(&qp->sq[qp->sq_head++ & qp->sq_mask], wr, len);
@@ -271,7 +282,8 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 		qp->sq_sig = qp->sq_head;
 		siw_confirm_arm(qp);
 	}
-	qp->starved |= starved_now(qp);
+	room_less(&room, wr->op, len);
+	qp->starved |= starved_by(qp, &room);
 	siw_tx_mark(qp);
 	return 0;
 }

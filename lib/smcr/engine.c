@@ -216,7 +216,7 @@ settle(struct smcr *eng)
 	}
 }
 
-/* Links whose requests failed and whose device did not say why. */
+/* Links whose requests failed and whose device did not say why, or that take no more. */
 static void
 failed_links_down(struct smcr *eng)
 {
@@ -225,8 +225,8 @@ failed_links_down(struct smcr *eng)
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].failed)
-				link_down(&lgr->links[i], "a work request failed");
+			if (lgr->links[i].failed != NULL)
+				link_down(&lgr->links[i], lgr->links[i].failed);
 	}
 }
 

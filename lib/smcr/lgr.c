@@ -57,6 +57,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const uint8_t peer_id[8])
 
 	if (lgr == NULL || timerq_reserve(&eng->timers, LGR_TIMERS) < 0) {
 		free(lgr);
+		eng->ctr.refused_memory++;
 		return NULL;
 	}
 	lgr->eng = eng;

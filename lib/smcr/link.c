@@ -2,7 +2,6 @@
 #include "smcr/link.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -36,7 +35,7 @@ link_release(struct link *link)
 	if (link->pd != NULL)
 		link->dev->ops->pd_free(link->pd);
 	pages_free(link->recv_buf, recv_bytes(link));
-	free(link->wr);
+	pages_free(link->wr, link->wr_cap * sizeof(*link->wr));
 	link->qp = NULL;
 	link->recv_mr = NULL;
 	link->pd = NULL;
@@ -110,7 +109,7 @@ link_setup(struct link *link)
 		return err;
 	link->qpn = link->qp->qpn;
 	link->wr_cap = eng->cfg.sq_depth + 1;
-	link->wr = calloc(link->wr_cap, sizeof(*link->wr));
+	link->wr = pages_alloc(link->wr_cap * sizeof(*link->wr));
 	link->recv_buf = pages_alloc(recv_bytes(link));
 	if (link->wr == NULL || link->recv_buf == NULL)
 		return -ENOMEM;
@@ -237,6 +236,8 @@ void
 link_stop(struct link *link, enum link_state next, const char *why, bool graceful)
 {
 	struct smcr *eng = link->lgr->eng;
+	/* The peer may be quicker to end a group than our last request. */
+	bool in_order = graceful || link->lgr->state == LGR_DELETING;
 
 	if (link->state == LINK_LOST)
 		link->state = next;
@@ -247,7 +248,7 @@ link_stop(struct link *link, enum link_state next, const char *why, bool gracefu
 	if (link->state == LINK_ACTIVE) {
 		link->lgr->active_cnt--;
 		eng->ctr.links_down++;
-		engine_log(eng, graceful ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, link->lgr, link, why);
+		engine_log(eng, in_order ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, link->lgr, link, why);
 	}
 	if (graceful)
 		link_post_end(link);

@@ -82,7 +82,7 @@ struct link {
 	struct rnic_pd *pd;
 	struct rnic_qp *qp; /* qp->ctx is this link */
 	bool connected;
-	bool failed;               /* a request did: down by the end of this smcr_poll */
+	const char *failed;        /* why it goes down by the end of smcr_poll; NULL: it does not */
 	struct rnic_remote remote; /* valid from CLC or ADD LINK on */
 	uint8_t mtu_code;          /* of the path: the smaller of both */
 
@@ -134,7 +134,8 @@ void link_room(const struct link *, struct rnic_room *);
 int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, const struct link_wr *what);
 /* End of a burst: posts what is held, signaled. */
 void link_post_end(struct link *);
-/* Queues an LLC message; it goes out before any data. -ENOBUFS when LINK_LLC_QUEUE are waiting. */
+/* Queues an LLC message; it goes out before any data. -ENOBUFS when LINK_LLC_QUEUE are
+ * waiting: such a link is broken and goes down with the next smcr_poll. */
 int link_send_llc(struct link *, const struct llc_msg *);
 /* A send-side completion of this link: hands each request up to wr_id to its owner (conn_wr_done, llc_sent). */
 void link_wc(struct link *, const struct rnic_wc *);

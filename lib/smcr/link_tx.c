@@ -149,26 +149,15 @@ confirm(struct link *link)
 	link->dev->ops->confirm(link->qp);
 }
 
-/* -- LLC -- */
-
-int
-link_send_llc(struct link *link, const struct llc_msg *msg)
+static void
+link_fail(struct link *link, const char *why)
 {
-	struct link_llc *q;
-
-	if (!usable(link))
-		return -ENOTCONN;
-	if (link->llc_cnt == LINK_LLC_QUEUE)
-		return -ENOBUFS;
-	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
-	if (llc_encode(msg, link->lgr->version, q->msg, sizeof(q->msg)) != LINK_MSG_LEN)
-		return -EINVAL;
-	q->type = msg->type;
-	q->response = msg->response;
-	link->llc_cnt++;
-	link_kick(link);
-	return 0;
+	if (link->failed == NULL)
+		link->failed = why;
+	link->lgr->eng->links_failed = true;
 }
+
+/* -- LLC -- */
 
 static void
 flush_llc(struct link *link)
@@ -188,6 +177,30 @@ flush_llc(struct link *link)
 		link->llc_first = (link->llc_first + 1) % LINK_LLC_QUEUE;
 		link->llc_cnt--;
 	}
+}
+
+int
+link_send_llc(struct link *link, const struct llc_msg *msg)
+{
+	struct link_llc *q;
+
+	if (!usable(link))
+		return -ENOTCONN;
+	if (link->llc_cnt == LINK_LLC_QUEUE)
+		flush_llc(link);
+	if (link->llc_cnt == LINK_LLC_QUEUE) {
+		link->lgr->eng->ctr.llc_queue_full++;
+		link_fail(link, "the peer takes no LLC messages");
+		return -ENOBUFS;
+	}
+	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
+	if (llc_encode(msg, link->lgr->version, q->msg, sizeof(q->msg)) != LINK_MSG_LEN)
+		return -EINVAL;
+	q->type = msg->type;
+	q->response = msg->response;
+	link->llc_cnt++;
+	link_kick(link);
+	return 0;
 }
 
 /* -- data -- */
@@ -317,8 +330,7 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 	hand_back(link, wc->status == RNIC_WC_OK);
 	if (wc->status != RNIC_WC_OK) {
 		/* The device's event, which follows, says why; without one the end of this poll does. */
-		link->failed = true;
-		link->lgr->eng->links_failed = true;
+		link_fail(link, "a work request failed");
 		return;
 	}
 	if (link->lgr->sndbuf_waiting)

@@ -93,8 +93,10 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
 	rmb = unconfirmed(lgr, elem_size);
-	if (rmb == NULL && lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP)
+	if (rmb == NULL && lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP) {
+		lgr->eng->ctr.refused_rmbs_max++;
 		return -ENOSPC;
+	}
 	if (rmb == NULL)
 		rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
 	if (rmb == NULL)
@@ -319,6 +321,10 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
+	if (msg->delete_rkey.cnt != 1 || msg->delete_rkey.rkeys[0] != rmb->mr[link->slot]->rkey) {
+		llc_protocol_error(link, "DELETE RKEY response names another RMB");
+		return;
+	}
 	/* The peer still holds it: asked again after the idle time. One that it was not sure to know it need not know. */
 	if (msg->delete_rkey.negative && !lgr->flow[LLC_FLOW_RKEY].deleting_new)
 		rmb->state = RMB_CONFIRMED;

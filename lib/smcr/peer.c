@@ -66,8 +66,13 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const uint8_t p
 		if (peer_is(p, role, key, peer_id))
 			return p;
 	}
-	if (!make_place(eng) || (p = calloc(1, sizeof(*p))) == NULL)
+	if (!make_place(eng))
 		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL) {
+		eng->ctr.refused_memory++;
+		return NULL;
+	}
 	p->role = role;
 	if (role == SMCR_CLIENT)
 		memcpy(p->key, key, sizeof(p->key));

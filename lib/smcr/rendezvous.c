@@ -227,6 +227,9 @@ end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
 	    reason == SMCR_R_TIMEOUT)
 		return false;
+	/* A client that goes away before its Confirm, a health check for one, never tried the link. */
+	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 && (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))
+		return false;
 	if (r->lgr != NULL && r->lgr->first_conn == conn)
 		return true;
 	/* A peer that is silent, or no SMC peer at all, would let one after the other wait for as long. */

@@ -103,8 +103,10 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	if (lgr->rmb_cnt == SMCR_RMBS_PER_GROUP)
 		return NULL;
 	rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
-	if (rmb == NULL)
+	if (rmb == NULL) {
+		lgr->eng->ctr.refused_memory++;
 		return NULL;
+	}
 	rmb->lgr = lgr;
 	rmb->elem_size = elem_size;
 	rmb->elem_cnt = elem_cnt;
@@ -340,11 +342,15 @@ remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t
 		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey && rr->on[link->slot].addr == addr)
 			return rr;
 	}
-	if (lgr->remote_rmb_cnt == SMCR_RMBS_PER_GROUP)
+	if (lgr->remote_rmb_cnt == SMCR_RMBS_PER_GROUP) {
+		lgr->eng->ctr.refused_rmbs_max++;
 		return NULL;
+	}
 	rr = calloc(1, sizeof(*rr));
-	if (rr == NULL)
+	if (rr == NULL) {
+		lgr->eng->ctr.refused_memory++;
 		return NULL;
+	}
 	rr->number = ++lgr->remote_next_number;
 	rr->on[link->slot].known = true;
 	rr->on[link->slot].rkey = rkey;

@@ -257,14 +257,15 @@ struct smcr_counters {
 	uint64_t first_contacts, first_contacts_failed, groups_deleted;
 	uint64_t links_up, links_down;
 	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elem_conflicts;
-	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_timeouts, clc_timeouts;
+	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_queue_full;
+	uint64_t llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
 	uint64_t test_links, out_of_sync;
 	uint64_t failovers, conns_moved, conns_replayed, bytes_replayed; /* links lost with others left; what moved */
 	uint64_t failover_validations, failover_lost;                    /* F received; of them, data was lost */
 	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;
 	uint64_t delete_link_resent, rkey_retries, llc_collisions, asymmetric_replaced, rebalanced;
-	uint64_t refused_conns_max, refused_peers_max, refused_memory;
+	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
 

@@ -1,5 +1,7 @@
-/* DDP segment headers; see ddp.h. */
+/* DDP segment headers; see ddp.h. Fixed offsets behind one length check, since it runs for every FPDU. */
 #include "wire/ddp.h"
+
+#include "base/be.h"
 
 enum {
 	CTRL_TAGGED = 0x80,
@@ -10,44 +12,45 @@ enum {
 int
 ddp_decode(struct span in, struct ddp_hdr *out)
 {
-	struct rcur r = rcur_make(in.ptr, in.len);
-	struct ddp_hdr h = { 0 };
-	uint8_t ctrl = rcur_u8(&r);
+	const uint8_t *p = in.ptr;
+	size_t len;
 
-	h.tagged = (ctrl & CTRL_TAGGED) != 0;
-	h.last = (ctrl & CTRL_LAST) != 0;
-	h.version = ctrl & CTRL_VERSION;
-	h.ulp_ctrl = rcur_u8(&r);
-	if (h.tagged) {
-		h.stag = rcur_be32(&r);
-		h.to = rcur_be64(&r);
-	} else {
-		h.ulp_word = rcur_be32(&r);
-		h.qn = rcur_be32(&r);
-		h.msn = rcur_be32(&r);
-		h.mo = rcur_be32(&r);
-	}
-	if (r.failed)
+	if (in.len == 0)
 		return 0;
-	*out = h;
-	return h.tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
+	len = (p[0] & CTRL_TAGGED) != 0 ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
+	if (in.len < len)
+		return 0;
+	*out = (struct ddp_hdr){
+		.tagged = (p[0] & CTRL_TAGGED) != 0,
+		.last = (p[0] & CTRL_LAST) != 0,
+		.version = p[0] & CTRL_VERSION,
+		.ulp_ctrl = p[1],
+	};
+	if (out->tagged) {
+		out->stag = be32_get(p + 2);
+		out->to = be64_get(p + 6);
+	} else {
+		out->ulp_word = be32_get(p + 2);
+		out->qn = be32_get(p + 6);
+		out->msn = be32_get(p + 10);
+		out->mo = be32_get(p + 14);
+	}
+	return (int)len;
 }
 
 size_t
 ddp_encode(const struct ddp_hdr *h, uint8_t out[DDP_HDR_MAX])
 {
-	struct wcur w = wcur_make(out, DDP_HDR_MAX);
-
-	wcur_u8(&w, (uint8_t)((h->tagged ? CTRL_TAGGED : 0) | (h->last ? CTRL_LAST : 0) | DDP_VERSION));
-	wcur_u8(&w, h->ulp_ctrl);
+	out[0] = (uint8_t)((h->tagged ? CTRL_TAGGED : 0) | (h->last ? CTRL_LAST : 0) | DDP_VERSION);
+	out[1] = h->ulp_ctrl;
 	if (h->tagged) {
-		wcur_be32(&w, h->stag);
-		wcur_be64(&w, h->to);
+		be32_put(out + 2, h->stag);
+		be64_put(out + 6, h->to);
 		return DDP_TAGGED_LEN;
 	}
-	wcur_be32(&w, h->ulp_word);
-	wcur_be32(&w, h->qn);
-	wcur_be32(&w, h->msn);
-	wcur_be32(&w, h->mo);
+	be32_put(out + 2, h->ulp_word);
+	be32_put(out + 6, h->qn);
+	be32_put(out + 10, h->msn);
+	be32_put(out + 14, h->mo);
 	return DDP_UNTAGGED_LEN;
 }

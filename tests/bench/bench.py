@@ -27,7 +27,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 
-from harness import Case, Failure, Pair, Skip, need, recv_exact, wait_until, SANITIZERS	# noqa: E402
+from harness import Case, Daemon, Failure, Pair, Skip, need, recv_exact, wait_until, SANITIZERS	# noqa: E402
 from programs import HaproxyPair, Iperf3, Nginx, Redis, iperf3, wait_port	# noqa: E402
 
 IDLE_CONNECTIONS = 5000
@@ -148,6 +148,12 @@ class Bench:
             self.notes.append(f"new connections by {way.name}: wrk reports {errors[1]}")
         return {"rate": float(re.search(r"Requests/sec:\s*([\d.]+)", out)[1])}
 
+    @staticmethod
+    def elements_used(way):
+        """RMB elements of their own that connections hold, over both daemons."""
+        daemons = [p for p in way.procs if isinstance(p, Daemon)]
+        return sum(r["used"] for d in daemons for r in d.ctl("rmbs")["rmbs"] if r["side"] == "local")
+
     def idle_memory(self, way):
         """With processes of its own, so that no earlier row's memory counts."""
         fresh = self.make_smcrd() if way is self.smcrd else self.make_haproxy(way.name, False)
@@ -155,7 +161,7 @@ class Bench:
             one = socket.create_connection((fresh.host, fresh.ports["redis"]))
             one.sendall(b"PING\r\n")
             recv_exact(one, 7)
-            before = fresh.rss()
+            before, elements_before = fresh.rss(), self.elements_used(fresh)
             socks = []
             for _ in range(self.idle):
                 s = socket.create_connection((fresh.host, fresh.ports["redis"]))
@@ -163,10 +169,13 @@ class Bench:
                 recv_exact(s, 7)
                 socks.append(s)
             after = fresh.rss()
+            elements = self.elements_used(fresh)
             for s in socks + [one]:
                 s.close()
             self.look_for_fallbacks(fresh)
-            return {"bytes": (after - before) / self.idle / 1024}
+            # Each element begins on a page and took a few bytes: one page of it is touched, and no more.
+            pages = (elements - elements_before) * resource.getpagesize()
+            return {"bytes": (after - before) / self.idle / 1024, "own": (after - before - pages) / self.idle / 1024}
         finally:
             for p in fresh.procs:
                 p.kill()
@@ -195,7 +204,8 @@ ROWS = [
       ("bulk", "  the bulk stream", "Gbit/s", True)]),
     ("connections", ALL, lambda b, w: b.new_connections(w), [("rate", "new connections", "1/s", True)]),
     ("idle", PROXIES, lambda b, w: b.idle_memory(w),
-     [("bytes", "memory of an idle connection, both processes", "KiB", False)]),
+     [("bytes", "memory of an idle connection, both processes", "KiB", False),
+      ("own", "  without the touched pages of RMB elements", "KiB", False)]),
 ]
 
 

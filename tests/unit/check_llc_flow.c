@@ -232,6 +232,120 @@ START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 
 END_TEST
 
+static void
+one_element(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 1;
+}
+
+/*
+ * A group with all the RMBs that it may have. The next connection gets a parallel group, be it that there are 255
+ * connections (0), or fewer, with an element in quarantine at the server (1). In quarantine at the client (2) the server
+ * cannot know: the connection goes by TCP, and the limit is counted.
+ */
+START_TEST(a_group_with_255_rmbs_is_full)
+{
+	unsigned n = SMCR_RMBS_PER_GROUP;
+
+	begin(one_element);
+	for (unsigned i = 1; i < n; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 5);
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+	}
+	for (unsigned h = 0; h < 2; h++) {
+		ck_assert_uint_eq(duo_lgr_cnt(&d, h), 1);
+		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, n);
+		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, n);
+		ck_assert_uint_eq(smcr_counters(d.eng[h])->refused_rmbs_max, 0);
+	}
+	if (_i > 0) {
+		conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", _i == 1);
+		conn_end(c[0].conn, SMCR_R_CLOSE_TIMEOUT, "", _i == 2);
+	}
+	duo_open(&d, &c[n], &s[n]);
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_lgr_cnt(&d, B), _i < 2 ? 2 : 1);
+	ck_assert(IS(c[n], ESTABLISHED) == (_i < 2) && IS(s[n], FALLBACK) == (_i == 2));
+	ck_assert_uint_eq(c[n].diag.local, _i < 2 ? 0 : CLC_DIAG_RTOKEN);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_rmbs_max, _i == 2);
+	end(n + 1);
+}
+
+END_TEST
+
+/* Of the peer's RMBs no more are remembered than it may have. */
+START_TEST(a_peer_that_confirms_too_many_rmbs_is_told_no)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+
+	begin(NULL);
+	for (unsigned i = 1; i <= SMCR_RMBS_PER_GROUP; i++) {
+		struct llc_msg answer;
+		struct link *link = duo_link(&d, A);
+
+		msg.confirm_rkey.rkey = i;
+		inject(A, &msg);
+		ck_assert_int_gt(
+		    llc_decode((struct span){ link->llc_queue[link->llc_first].msg, LLC_LEN }, LLC_VERSION, &answer),
+		    0);
+		ck_assert(answer.confirm_rkey.negative == (i == SMCR_RMBS_PER_GROUP));
+		link->llc_cnt = 0; /* the other side never asked */
+	}
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_rmbs_max, 1);
+	end(1);
+}
+
+END_TEST
+
+/* The answer to DELETE RKEY has to name what was asked for; otherwise an RMB would go that the peer still writes to. */
+START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .response = true };
+	struct lgr *lgr;
+
+	begin(two_elements);
+	for (unsigned i = 1; i < 3; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 20);
+	}
+	smcr_close(c[2].conn);
+	smcr_close(s[2].conn);
+	duo_until(&d, B, "DELETE RKEY");
+	lgr = duo_lgr(&d, B);
+	ck_assert_int_eq(lgr->flow[LLC_FLOW_RKEY].step, LLC_WAIT_DELETE_RKEY_RSP);
+	msg.delete_rkey.cnt = 1;
+	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(&d, B)->slot]->rkey + (_i == 0);
+	inject(B, &msg);
+	ck_assert((duo_lgr(&d, B) == NULL) == (_i == 0));
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->bad_llc, _i == 0);
+	end(3);
+}
+
+END_TEST
+
+/* A peer that asks and takes no answers: none is lost silently. A burst that our device takes is no fault. */
+START_TEST(answers_that_find_no_place_take_the_link_down)
+{
+	struct llc_msg msg = { .type = LLC_TEST_LINK };
+
+	begin(NULL);
+	for (unsigned i = 0; i < LINK_LLC_QUEUE + 1; i++)
+		inject(A, &msg);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_queue_full, 0);
+	for (unsigned i = 0; i < 200; i++)
+		inject(A, &msg);
+	ck_assert_uint_ge(smcr_counters(d.eng[A])->llc_queue_full, 1);
+	ck_assert_ptr_nonnull(duo_lgr(&d, A));
+	smcr_poll(d.eng[A], d.now_ns);
+	ck_assert_ptr_null(duo_lgr(&d, A));
+	duo_run(&d, 50);
+	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_R_LINK_LOST);
+	end(1);
+}
+
+END_TEST
+
 /* -- TEST LINK -- */
 
 static void
@@ -400,6 +514,25 @@ group_down_reason(unsigned host)
 	return down.text;
 }
 
+/* Both sides drain at once: each may have ended the link before it saw that the other wants the same. */
+START_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order)
+{
+	unsigned host = (unsigned)_i, ended = 0;
+	struct smcr_log l;
+
+	begin(NULL);
+	lgr_delete(duo_lgr(&d, host), LLC_DELETE_OPERATOR);
+	link_down(duo_link(&d, host), "a work request failed");
+	while (smcr_next_log(d.eng[host], &l)) {
+		ck_assert_int_ne(l.type, SMCR_LOG_LINK_DOWN);
+		ended += l.type == SMCR_LOG_LINK_ENDED;
+	}
+	ck_assert_uint_eq(ended, 1);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(an_idle_group_is_ended_by_the_server)
 {
 	begin(short_idle);
@@ -535,12 +668,17 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, new_rmbs_are_confirmed_and_idle_ones_deleted);
 	tcase_add_test(tc, many_connections_at_once_wait_for_the_same_rmb);
 	tcase_add_test(tc, a_negative_confirm_rkey_declines_those_who_wait);
+	tcase_add_loop_test(tc, a_group_with_255_rmbs_is_full, 0, 3);
+	tcase_add_test(tc, a_peer_that_confirms_too_many_rmbs_is_told_no);
+	tcase_add_loop_test(tc, a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2);
+	tcase_add_test(tc, answers_that_find_no_place_take_the_link_down);
 	tcase_add_test(tc, idle_links_are_tested_with_and_without_connections);
 	tcase_add_test(tc, a_dead_peer_is_noticed_within_interval_and_answer_time);
 	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
 	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
+	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);

@@ -153,6 +153,54 @@ START_TEST(a_foreign_peer_finds_no_iwarp_device)
 
 END_TEST
 
+/* 3.5.1.2: RoCE stays within a subnet, of either family, with the same length of prefix. */
+START_TEST(roce_from_another_subnet_is_declined)
+{
+	static const struct {
+		uint32_t v4;
+		uint8_t v4_len, v6_last, v6_len;
+		bool fits;
+	} rows[] = {
+		{ 0x0a000000, 24, 0, 0, true },
+		{ 0x0a000100, 24, 0, 0, false },
+		{ 0x0a000000, 16, 0, 0, false },
+		{ 0x0a000000, 0, 0, 0, false }, /* none given */
+		{ 0x0a000100, 24, 1, 64, true },
+		{ 0x0a000100, 24, 2, 64, false },
+		{ 0x0a000100, 24, 1, 48, false },
+	};
+	const struct rnic_gid gid = { .b = { 0xfe, 0x80, [15] = 2 } };
+	const uint8_t mac[6] = { 2, 0, 0, 0, 0, 2 };
+	struct smcr_open o = { .role = SMCR_SERVER, .app = &s[0], .elem_size = SMCR_ELEM_MIN, .subnet_cnt = 2 };
+	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
+	int err;
+
+	duo_init(&d, true, false, NULL);
+	d.dev[B] = sim_dev_new(d.fab, "b", RNIC_TRANSPORT_ROCE, &gid, mac);
+	ck_assert_int_eq(smcr_add_device(d.eng[B], d.dev[B]), 0);
+	o.subnet[0] = (struct smcr_subnet){ .prefix_len = 24, .addr = { 10 } };
+	o.subnet[1] = (struct smcr_subnet){ .v6 = true, .prefix_len = 64, .addr = { 0x20, 1, [7] = 1 } };
+	s[0] = (struct duo_end){ .host = B };
+	s[0].conn = smcr_open(d.eng[B], &o, &err);
+	ck_assert_ptr_nonnull(s[0].conn);
+	msg.proposal.ipv4_subnet = rows[_i].v4;
+	msg.proposal.ipv4_len = rows[_i].v4_len;
+	msg.proposal.ipv6_cnt = rows[_i].v6_len != 0;
+	msg.proposal.ipv6[0].len = rows[_i].v6_len;
+	msg.proposal.ipv6[0].addr[0] = 0x20;
+	msg.proposal.ipv6[0].addr[1] = 1;
+	msg.proposal.ipv6[0].addr[7] = rows[_i].v6_last;
+	s[0].refuse = true;
+	duo_feed_msg(&s[0], &msg);
+	duo_run(&d, 10);
+	ck_assert(IS(s[0], PROPOSAL) == rows[_i].fits && IS(s[0], FALLBACK) != rows[_i].fits);
+	ck_assert_uint_eq(s[0].diag.local, rows[_i].fits ? 0 : CLC_DIAG_PREFIX_MISMATCH);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* C.4: the server offers a group that the client has lost. */
 START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 {
@@ -524,24 +572,27 @@ START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 
 END_TEST
 
-/* 4.4.2: the server gives an element to a new connection that the client believes in use: the old one is aborted. */
+/* 4.4.2: a side gives an element to a new connection that the other believes in use: the old one is aborted there. */
 START_TEST(an_element_conflict_aborts_the_old_connection)
 {
+	unsigned host = (unsigned)_i; /* that gives it away: the server in its Accept, the client in its Confirm */
+	struct duo_end *giver = host == B ? s : c, *holder = host == B ? c : s;
 	struct remote_rmb *rr;
 
 	duo_init(&d, true, true, NULL);
 	duo_open(&d, &c[0], &s[0]);
 	duo_run(&d, 100);
-	/* Server side: pretend that the element is free again. */
-	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
-	rr = c[0].conn->peer_rmb;
-	ck_assert_uint_eq(remote_rmb_user(rr, 1), c[0].conn->id);
+	/* Pretend that the element is free again. */
+	conn_end(giver[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
+	rr = holder[0].conn->peer_rmb;
+	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[0].conn->id);
 	duo_open(&d, &c[1], &s[1]);
 	duo_run(&d, 100);
-	ck_assert(IS(c[0], CLOSED));
-	ck_assert_int_eq(c[0].reason, SMCR_R_ELEM_CONFLICT);
+	ck_assert(IS(holder[0], CLOSED));
+	ck_assert_int_eq(holder[0].reason, SMCR_R_ELEM_CONFLICT);
+	ck_assert_uint_eq(smcr_counters(d.eng[1 - host])->elem_conflicts, 1);
 	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	ck_assert_uint_eq(remote_rmb_user(rr, 1), c[1].conn->id);
+	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[1].conn->id);
 	for (unsigned i = 0; i < 2; i++) {
 		duo_close(&d, &c[i]);
 		duo_close(&d, &s[i]);
@@ -787,6 +838,33 @@ START_TEST(a_silent_peer_is_a_failed_first_contact)
 
 END_TEST
 
+/* Health checks that leave before their Confirm say nothing about SMC-R: the peer is not held off. */
+START_TEST(a_client_that_leaves_before_its_confirm_is_no_failure)
+{
+	duo_init(&d, true, true, short_hold);
+	for (unsigned i = 0; i < 3; i++) {
+		d.seen_cnt = 0;
+		duo_open(&d, &c[i], &s[i]);
+		duo_until(&d, B, "ACCEPT first contact");
+		smcr_tcp_event(s[i].conn, _i == 0 ? SMCR_TCP_RST : SMCR_TCP_FIN);
+		ck_assert_int_eq(s[i].conn->reason, _i == 0 ? SMCR_R_TCP_RESET : SMCR_R_TCP_FIN);
+		ck_assert(list_empty(&d.eng[B]->peers));
+		duo_close(&d, &s[i]);
+		smcr_abort(c[i].conn, SMCR_R_APP_RESET);
+		duo_close(&d, &c[i]);
+		duo_run(&d, 5);
+	}
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->first_contacts_failed, 0);
+	duo_open(&d, &c[3], &s[3]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[3], ESTABLISHED) && IS(s[3], ESTABLISHED));
+	duo_close(&d, &c[3]);
+	duo_close(&d, &s[3]);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
 START_TEST(nobody_follows_on_a_device_that_is_removed)
 {
@@ -894,6 +972,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, client_without_device_declines_in_place_of_the_proposal);
 	tcase_add_test(tc, a_proposal_for_another_mode_is_declined);
 	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
+	tcase_add_loop_test(tc, roce_from_another_subnet_is_declined, 0, 7);
 	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
 	tcase_add_test(tc, first_contacts_at_once_are_bounded_and_counted);
@@ -909,7 +988,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_reserved_value_is_declined);
 	tcase_add_test(tc, clc_input_never_takes_what_follows);
 	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 3);
-	tcase_add_test(tc, an_element_conflict_aborts_the_old_connection);
+	tcase_add_loop_test(tc, an_element_conflict_aborts_the_old_connection, A, B + 1);
 	tcase_add_test(tc, declines_that_cross_are_not_taken_for_data);
 	tcase_add_loop_test(tc, data_after_our_decline_is_data, 0, 4);
 	tcase_add_test(tc, a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
@@ -918,6 +997,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
 	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
 	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
+	tcase_add_loop_test(tc, a_client_that_leaves_before_its_confirm_is_no_failure, 0, 2);
 	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
 	tcase_add_loop_test(tc, a_group_ends_though_its_last_user_only_waited, 0, 2);
 	tcase_add_test(tc, cursors_are_agreed_in_one_first_contact);

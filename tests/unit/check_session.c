@@ -110,15 +110,47 @@ START_TEST(a_fallback_is_counted_and_says_why)
 
 END_TEST
 
+/* stderr goes to a file until it is read: the lines with this phrase. */
+static char *
+logged(FILE *f, const char *phrase, char *buf, size_t cap)
+{
+	char line[2048];
+
+	rewind(f);
+	buf[0] = '\0';
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, phrase) != NULL && strlen(buf) + strlen(line) < cap)
+			strcat(buf, line);
+	return buf;
+}
+
 START_TEST(refuse_means_no_tcp)
 {
+	const char *name = _i == GW_IN ? "service=in " : "service=out ";
+	FILE *f = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	char text[8192], *line;
+
 	gw.svc[_i].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
 	gw_start();
+	dup2(fileno(f), STDERR_FILENO);
+	log_init(LOG_LVL_INFO);
 	client = gw_client();
 	gw_expect_reset(client);
-	ck_assert_uint_eq(gw_info(_i).fallbacks, 1);
+	UNTIL(gw_info(_i).connections == 0);
+	log_init(LOG_LVL_ERROR);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	ck_assert_uint_eq(gw_info(_i).fallbacks, 0);
+	ck_assert_uint_eq(gw_info(_i).refused_fallback, 1);
 	ck_assert_uint_eq(gw_info(_i).resets, 1);
+	logged(f, "connection closed", text, sizeof(text));
+	line = strstr(text, name);
+	ck_assert_ptr_nonnull(line);
+	ck_assert_ptr_nonnull(
+	    strstr(line, _i == GW_IN ? " mode=refused peer_code=0x03030000 " : " mode=refused local_code=0x03030000 "));
+	fclose(f);
 }
 
 END_TEST
@@ -144,7 +176,8 @@ START_TEST(out_of_sync_is_tried_once_more)
 		gw_expect_reset(client);
 	}
 	ck_assert_uint_eq(fake_seen.declines, 1 + (unsigned)_i);
-	ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 1 + (unsigned)_i);
+	ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 0);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_fallback, (unsigned)_i);
 }
 
 END_TEST
@@ -499,20 +532,6 @@ START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 }
 
 END_TEST
-
-/* stderr goes to a file until it is read: the lines with this phrase. */
-static char *
-logged(FILE *f, const char *phrase, char *buf, size_t cap)
-{
-	char line[2048];
-
-	rewind(f);
-	buf[0] = '\0';
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (strstr(line, phrase) != NULL && strlen(buf) + strlen(line) < cap)
-			strcat(buf, line);
-	return buf;
-}
 
 START_TEST(a_closed_connection_is_one_line_that_says_all)
 {

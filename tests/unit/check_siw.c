@@ -1,6 +1,8 @@
 /* Soft iWARP keeps to rnic.h: completions, receives, protection, the end of a link. */
 #include "siw_ends.h"
 
+#include <stdio.h>
+
 START_TEST(connects_writes_sends_both_ways)
 {
 	struct siw_config c = config();
@@ -27,6 +29,47 @@ START_TEST(connects_writes_sends_both_ways)
 	check_wc(&a, 1, 8, RNIC_WC_RECV, RNIC_WC_OK);
 	check_wc(&b, 1, 3, RNIC_WC_SEND, RNIC_WC_OK);
 	ck_assert_uint_eq(a.errors + b.errors, 0);
+	close_both();
+}
+
+END_TEST
+
+static size_t
+resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%*u %lu", &pages), 1);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Strangers may have many made that come to nothing: no queue takes memory before it is used, nor stays behind because
+ * something small that was made later lives on. */
+START_TEST(unused_queues_take_no_memory_and_leave_none)
+{
+	enum { N = 200 };
+
+	struct siw_config c = config();
+	const struct rnic_qp_attr attr = { .ctx = &a, .sq_depth = 1024, .rq_depth = 1024, .token = TOKEN };
+	struct rnic_qp *qp[N];
+	void *small[N];
+	size_t before;
+
+	open_both(&c, &c);
+	before = resident();
+	for (unsigned i = 0; i < N; i++) {
+		ck_assert_int_eq(a.dev->ops->qp_create(a.pd, &attr, &qp[i]), 0);
+		small[i] = malloc(100);
+	}
+	ck_assert_uint_lt(resident() - before, N * 64u * 1024);
+	for (unsigned i = 0; i < N; i++)
+		a.dev->ops->qp_destroy(qp[i]);
+	ck_assert_uint_lt(resident() - before, N * 32u * 1024);
+	for (unsigned i = 0; i < N; i++)
+		free(small[i]);
 	close_both();
 }
 
@@ -872,6 +915,7 @@ siw_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, connects_writes_sends_both_ways);
+	tcase_add_test(tc, unused_queues_take_no_memory_and_leave_none);
 	tcase_add_test(tc, query_tells_the_device);
 	tcase_add_test(tc, the_ports_state_is_told_once);
 	tcase_add_test(tc, port_events_come_before_those_of_queue_pairs);

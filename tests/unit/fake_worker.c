@@ -126,6 +126,7 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 		    .refused_allow = 1,
 		    .refused_max = 2,
 		    .refused_connect = 3,
+		    .refused_fallback = 6,
 		    .fallbacks = 2,
 		    .resets = 4 },
 		{ .connections = 2, .accepted = 20 },

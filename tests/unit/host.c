@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "smcr/rendezvous.h"
 
 static struct host *
@@ -150,7 +151,7 @@ init_link(struct host *h)
 	link->qp = &h->dev.qp;
 	link->connected = true;
 	link->wr_cap = h->eng.cfg.sq_depth + 1;
-	link->wr = calloc(link->wr_cap, sizeof(*link->wr));
+	link->wr = pages_alloc(link->wr_cap * sizeof(*link->wr));
 	list_init(&link->ready);
 	list_init(&link->eng_node);
 	h->dev.qp.ctx = link;
@@ -206,7 +207,7 @@ host_fini(struct host *h)
 	while ((n = list_first(&h->lgr.remote_rmbs)) != NULL)
 		remote_rmb_free(&h->lgr, CONTAINER_OF(n, struct remote_rmb, node));
 	sndbuf_free_all(&h->lgr);
-	free(h->link->wr);
+	pages_free(h->link->wr, h->link->wr_cap * sizeof(*h->link->wr));
 	ck_assert_uint_eq(h->eng.timers.reserved, 0);
 	timerq_fini(&h->eng.timers);
 	idtable_fini(&h->eng.conns);
