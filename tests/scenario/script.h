@@ -13,7 +13,7 @@
  *		[the] [Nth] line "TEXT"
  * MESSAGE	ADD LINK, CONFIRM RKEY, ... as describe.h has them; CDC, write
  * ACTION	lose it | tear it | unack it | ghost it | drop it		(arriving messages)
- *		hold it until EVENT | hold it for N ms
+ *		hold it until EVENT | hold it for N ms			(until: counted from the beginning, too)
  *		break link L of host H reset|late|silent
  *		fault KIND host H arg N for N ms				(plan.h)
  *		rebalance host H | delete link L of host H

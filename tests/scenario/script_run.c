@@ -54,8 +54,7 @@ on_line(void *ctx, const char *text)
 			r->fired = r->due = true;
 			soon(s);
 		}
-		if (r->held != NULL && r->until.kind == EVENT_LINE && strstr(text, r->until.text) != NULL &&
-		    happened(&r->until))
+		if (r->until.kind == EVENT_LINE && strstr(text, r->until.text) != NULL && happened(&r->until))
 			r->over = true;
 	}
 	for (unsigned i = 0; i < s->s.expect_cnt; i++)
@@ -250,7 +249,7 @@ script_message(struct script_run *s, const struct sim_msg *msg)
 			r->held = NULL;
 			continue;
 		}
-		if (r->held != NULL && r->until.kind == EVENT_ARRIVES &&
+		if (r->until.kind == EVENT_ARRIVES &&
 		    is_message(&r->until, EVENT_ARRIVES, host, link, msg->op, msg->data, msg->len) &&
 		    happened(&r->until))
 			r->over = true;
@@ -278,7 +277,7 @@ script_sent(struct script_run *s, unsigned host, const struct smcr_trace *m)
 			r->fired = r->due = true;
 			soon(s);
 		}
-		if (r->held != NULL && is_message(&r->until, EVENT_SENT, host, m->link, RNIC_WR_SEND, m->msg, m->len) &&
+		if (is_message(&r->until, EVENT_SENT, host, m->link, RNIC_WR_SEND, m->msg, m->len) &&
 		    happened(&r->until))
 			r->over = true;
 	}
@@ -334,6 +333,7 @@ counter(const struct smcr_counters *c, const char *name, bool *known)
 		C(add_link_failed),
 		C(add_link_retries),
 		C(delete_link_resent),
+		C(rkey_retries),
 		C(llc_collisions),
 		C(asymmetric_replaced),
 		C(rebalanced),
