@@ -271,6 +271,31 @@ def _(t):
     gw.no_resets()
 
 
+@case("an end that has one device at first, then two", timeout=60)
+def _(t):
+    for side in "ab":
+        gw = Gateways(t, {"redis": Redis})
+        end = 1 if side == "a" else 2
+        gw.net.ip(side, f"addr del 10.77.2.{end}/24 dev {side}2")
+        d, other = gw.both if side == "a" else reversed(gw.both)
+        wait_until(lambda: d.status()["devices_up"] == 1, f"daemon {d.name} has one device")
+        probes = [Probe(gw, f"count{i}", 0.005) for i in range(4)]
+        wait_until(lambda: gw.links(gw.a) and gw.links(gw.b), "a link")
+        for p in probes:
+            p.goes_on()
+        t.note(f"one device at {side}: {gw.a.groups()[0]['type']}, {gw.b.groups()[0]['type']}")
+        gw.net.ip(side, f"addr add 10.77.2.{end}/24 dev {side}2")
+        gw.wait_links({1, 2})
+        for x in gw.both:
+            equal(x.groups()[0]["type"], "symmetric", f"type of {x.name}'s group")
+        for p in probes:
+            p.stop()
+        gw.no_resets()
+        for x in gw.both:
+            x.kill()
+        gw.net.close()
+
+
 @case("an operator moves connections and takes a link out", timeout=60)
 def _(t):
     gw = Gateways(t, {"redis": Redis})

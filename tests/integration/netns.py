@@ -66,7 +66,7 @@ class Net:
         ours = os.readlink("/proc/self/ns/net")
         wait_until(lambda: os.readlink(f"/proc/{self.holder.pid}/ns/net") != ours, "the second namespace is there")
         self.b = Side(t, self.holder.pid)
-        t.later(self._tear_down)
+        t.later(self.close)
         lines = ["link set lo up", f"addr replace {ADDR_A}/32 dev lo"]
         for i in self.pairs:
             # The kernel tells at once that a carrier is lost when it sees that the interface depends on another one, by
@@ -82,7 +82,7 @@ class Net:
             self.up("a", i)
             self.up("b", i)
 
-    def _tear_down(self):
+    def close(self):
         self.ip("a", *[f"link del a{i}" for i in self.pairs], force=True)
 
     def ip(self, side, *lines, force=False):
