@@ -329,6 +329,21 @@ arm_again(struct devices *d)
 		timer_cancel(&d->w->timers, &d->timer);
 }
 
+/* An entry without any device is worth a word to who wrote it; later, interfaces come and go as they like. */
+static void
+warn_of_idle_entries(const struct devices *d, const struct device_want *want, unsigned cnt, FILE *err)
+{
+	for (unsigned i = 0; i < d->cfg->device_cnt; i++) {
+		const struct config_device *cfg = &d->cfg->devices[i];
+		bool used = false;
+
+		for (unsigned k = 0; k < cnt; k++)
+			used = used || (want[k].cfg == cfg && want[k].open);
+		if (!used && cfg->interface[0] != '\0')
+			fprintf(err, "warning: no address for a device on interface \"%s\" now\n", cfg->interface);
+	}
+}
+
 static int
 follow(struct devices *d, bool first, FILE *err)
 {
@@ -345,6 +360,8 @@ follow(struct devices *d, bool first, FILE *err)
 		log_msg(LOG_LVL_NOTICE, "device closed: device=%s reason=\"its address is gone\"", me->name);
 		close_one(d, i);
 	}
+	if (err != NULL)
+		warn_of_idle_entries(d, want, cnt, err);
 	rc = open_missing(d, want, cnt, first, err);
 	arm_again(d);
 	return rc;

@@ -125,6 +125,20 @@ START_TEST(a_device_whose_address_is_missing_is_waited_for)
 
 END_TEST
 
+START_TEST(an_interface_without_addresses_is_told_and_waited_for)
+{
+	struct config_device dev = { .interface = "no-such-if" };
+
+	gw.cfg.devices = &dev;
+	gw.cfg.device_cnt = 1;
+	gw_start();
+	ck_assert_str_eq(gw.err, "warning: no address for a device on interface \"no-such-if\" now\n");
+	ck_assert_ptr_null(worker_device(gw.w, 0));
+	gw.cfg.device_cnt = 0;
+}
+
+END_TEST
+
 START_TEST(passed_sockets_are_used_where_they_fit)
 {
 	struct sockaddr_storage odd;
@@ -533,6 +547,7 @@ worker_case(TCase *tc)
 	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
 	tcase_add_test(tc, a_device_that_does_not_open_is_told);
 	tcase_add_test(tc, a_device_whose_address_is_missing_is_waited_for);
+	tcase_add_test(tc, an_interface_without_addresses_is_told_and_waited_for);
 	tcase_add_test(tc, passed_sockets_are_used_where_they_fit);
 	tcase_add_test(tc, a_passed_socket_that_does_not_listen_is_not_used);
 	tcase_add_test(tc, a_reload_without_changes_changes_nothing);
