@@ -141,6 +141,8 @@ def spread(ms):
 def break_pair(net, i, how):
     if how == "silent":
         net.silence(i)
+    elif how == "address":
+        net.ip("a", f"addr del 10.77.{i}.1/24 dev a{i}")
     else:
         net.down(how[-1], i)
 
@@ -148,6 +150,9 @@ def break_pair(net, i, how):
 def mend_pair(net, i, how):
     if how == "silent":
         net.unsilence(i)
+    elif how == "address":
+        net.ip("a", f"addr add 10.77.{i}.1/24 dev a{i}")
+        net.up("a", i)
     else:
         net.up(how[-1], i)
 
@@ -355,6 +360,13 @@ class Stream:
             same_bytes(part, want, f"from byte {self.got} on")
             self.got += len(part)
 
+    def has(self, n):
+        """Have n bytes come back? What went wrong in between is raised."""
+        for task in (self.writer, self.reader):
+            if task.error:
+                raise task.error
+        return self.got >= n
+
     def stop(self):
         self.ending = True
         self.writer.result(60)
@@ -368,14 +380,14 @@ def _(t):
     streams = [Stream(gw, i) for i in range(4)]
     gw.need_links(3)
     for n in range(12 if not SANITIZERS else 4):
-        how, i = ("down a", "silent", "down b", "down a")[n % 4], n % 3 + 1
+        how, i = ("down a", "silent", "down b", "address")[n % 4], n % 3 + 1
         gw.a.ctl("rebalance")
         gw.wait_links(gw.net.pairs, 15)
         marks = [s.got for s in streams]
         break_pair(gw.net, i, how)
         gw.wait_links(set(gw.net.pairs) - {i}, 15)
         for s, mark in zip(streams, marks):
-            wait_until(lambda s=s, mark=mark: s.got > mark + (4 << 20) or s.reader.error, "data goes on", 15)
+            wait_until(lambda s=s, mark=mark: s.has(mark + (4 << 20)), "data goes on", 15)
         mend_pair(gw.net, i, how)
     gw.wait_links(gw.net.pairs, 15)
     for s in streams:
