@@ -106,7 +106,7 @@ bool sim_break(struct sim_fabric *, uint32_t n, enum sim_cut);
 bool sim_nth_qp(const struct sim_fabric *, uint32_t n, struct rnic_dev **, uint32_t *qpn);
 /* Nothing is wrong with the link of this QP, at neither end, whether somebody has noticed or not. */
 bool sim_intact(const struct rnic_dev *, uint32_t qpn);
-/* The link that this QP is an end of: false when it is not connected. */
+/* The link that this QP is an end of, which is the first to notice: false when it is not connected. */
 bool sim_break_qp(struct rnic_dev *, uint32_t qpn, enum sim_cut);
 void sim_port(struct rnic_dev *, enum rnic_port_state);
 /* The device answers nothing any more, and does not know it. */

@@ -172,7 +172,9 @@ chan_next(struct sim_chan *chan)
 	struct sim_parcel *head = chan_head(chan);
 
 	if (head != NULL && head->left) {
-		timer_arm(&chan->fab->timers, &chan->timer, head->at_ns);
+		/* It may have waited already, at a closed port. */
+		timer_arm(&chan->fab->timers, &chan->timer,
+		    head->at_ns > chan->fab->now_ns ? head->at_ns : chan->fab->now_ns);
 		return;
 	}
 	timer_cancel(&chan->fab->timers, &chan->timer);
@@ -367,14 +369,14 @@ chan_delay(struct sim_chan *chan, int64_t by_ns)
 		chan_next(chan);
 }
 
-/* One end of a link that breaks. */
+/* One end of a link that breaks: it notices after notice_ns; what it sent may take late_ns longer. */
 static void
-cut_end(struct sim_qp *qp, enum sim_cut cut, int64_t notice_ns)
+cut_end(struct sim_qp *qp, enum sim_cut cut, int64_t notice_ns, int64_t late_ns)
 {
 	if (qp == NULL)
 		return;
 	if (qp->chan != NULL && cut == SIM_CUT_LATE)
-		chan_delay(qp->chan, draw(qp->dev->fab, 0, rng_below(&qp->dev->fab->rng, 2) * notice_ns));
+		chan_delay(qp->chan, draw(qp->dev->fab, 0, rng_below(&qp->dev->fab->rng, 2) * late_ns));
 	else if (qp->chan != NULL)
 		chan_die(qp->chan);
 	if (cut != SIM_CUT_SILENT)
@@ -384,17 +386,26 @@ cut_end(struct sim_qp *qp, enum sim_cut cut, int64_t notice_ns)
 		    "the peer does not answer");
 }
 
+/* `first` notices first. */
 static void
-cut_link(struct sim_fabric *fab, struct sim_qp *a, struct sim_qp *b, enum sim_cut cut)
+cut_link(struct sim_fabric *fab, struct sim_qp *first, struct sim_qp *other, enum sim_cut cut)
 {
-	bool swap = rng_below(&fab->rng, 2) == 1;
 	int64_t soon = delay(fab);
 	int64_t late = cut == SIM_CUT_LATE ? draw(fab, soon, fab->cfg.retry_ns) : delay(fab);
 
-	sim_log(fab, "link of qp %06x and %06x is cut (%d)", a != NULL ? a->base.qpn : 0, b != NULL ? b->base.qpn : 0,
-	    (int)cut);
-	cut_end(swap ? b : a, cut, soon);
-	cut_end(swap ? a : b, cut, late);
+	sim_log(fab, "link of qp %06x and %06x is cut (%d)", first != NULL ? first->base.qpn : 0,
+	    other != NULL ? other->base.qpn : 0, (int)cut);
+	cut_end(first, cut, soon, late);
+	cut_end(other, cut, late, late);
+}
+
+/* At a message: either end. */
+static void
+cut_anyhow(struct sim_fabric *fab, struct sim_qp *a, struct sim_qp *b)
+{
+	bool swap = rng_below(&fab->rng, 2) == 1;
+
+	cut_link(fab, swap ? b : a, swap ? a : b, fab->cfg.cut);
 }
 
 /* -- arrival -- */
@@ -628,7 +639,7 @@ meets_cut(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par, enum
 	if (dst != NULL)
 		memcpy(dst, par->data, rng_below(&fab->rng, par->len));
 	chan_die(chan);
-	cut_link(fab, sim_qp_get(fab, chan->from), to, fab->cfg.cut);
+	cut_anyhow(fab, sim_qp_get(fab, chan->from), to);
 	return true;
 }
 
@@ -700,7 +711,7 @@ deliver(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 	}
 	parcel_free(chan, par);
 	if (f == SIM_UNACKED)
-		cut_link(fab, sim_qp_get(fab, chan->from), to, fab->cfg.cut);
+		cut_anyhow(fab, sim_qp_get(fab, chan->from), to);
 	return !chan->dead;
 }
 
