@@ -24,9 +24,10 @@ ROUNDS = 30 if not SANITIZERS else 9
 class Gateways:
     """client -> a (here) == SMC-R over every pair of the net == b (over there) -> servers over there."""
 
-    def __init__(self, t, servers, pairs=2, links_max=2):
+    def __init__(self, t, servers, pairs=2, links_max=2, v6=False):
         self.t = t
         self.net = Net(t, pairs)
+        devices = self.net.add_v6() if v6 else {side: self.net.devices(side) for side in "ab"}
         self.servers = {name: make(self.net.b) for name, make in servers.items()}
         self.port = {name: 12000 + i for i, name in enumerate(servers)}
         middle = {name: 13000 + i for i, name in enumerate(servers)}
@@ -35,11 +36,11 @@ class Gateways:
         common = {"log_level": "info", "smcr": smcr}
         device = {"answer_timeout": "500ms", "connect_timeout": "1s"}
         self.a = Daemon(t, "a", {
-            **common, "devices": self.net.devices("a", **device),
+            **common, "devices": [dict(d, **device) for d in devices["a"]],
             "ingress": [{"name": n, "listen": f"{ADDR_A}:{self.port[n]}", "to": f"{ADDR_B}:{middle[n]}"}
                         for n in servers]})
         self.b = Daemon(t, "b", {
-            **common, "devices": self.net.devices("b", **device),
+            **common, "devices": [dict(d, **device) for d in devices["b"]],
             "egress": [{"name": n, "listen": f"{ADDR_B}:{middle[n]}", "to": hostport(s.host, s.port)}
                        for n, s in self.servers.items()]}, wrap=self.net.b.wrap())
         self.both = (self.a, self.b)
@@ -396,6 +397,24 @@ def _(t):
     t.note(f"{sum(s.got for s in streams) >> 20} MiB, {c['conns_moved']} connections moved, {c['conns_replayed']} replayed "
            f"{c['bytes_replayed'] >> 10} KiB")
     check(c["bytes_replayed"] > 0, "something was sent again")
+    gw.no_resets()
+
+
+@case("devices with IPv6 addresses", timeout=60)
+def _(t):
+    gw = Gateways(t, {"redis": Redis}, v6=True)
+    probes = [Probe(gw, f"count{i}", 0.005) for i in range(4)]
+    gw.need_links(2)
+    check("fd77:" in gw.a.ctl("links")["links"][0]["gid"], "the links' addresses")
+    for how, i in (("down a", 1), ("down b", 2), ("down b", 1), ("down a", 2)):
+        break_pair(gw.net, i, how)
+        gw.wait_links({3 - i})
+        for p in probes:
+            p.goes_on()
+        mend_pair(gw.net, i, how)
+        gw.wait_links({1, 2})
+    for p in probes:
+        p.stop()
     gw.no_resets()
 
 

@@ -77,7 +77,8 @@ class Net:
         self.ip("b", "link set lo up", f"addr replace {ADDR_B}/32 dev lo",
                 *[f"addr add 10.77.{i}.2/24 dev b{i}" for i in self.pairs])
         for side in (t, self.b):
-            side.run(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/ignore_routes_with_linkdown"])
+            for name in ("ipv4/conf/all/ignore_routes_with_linkdown", "ipv6/conf/all/keep_addr_on_down"):
+                side.run(["sh", "-c", f"echo 1 > /proc/sys/net/{name}"])
         for i in self.pairs:
             self.up("a", i)
             self.up("b", i)
@@ -89,6 +90,13 @@ class Net:
         where = self.t if side == "a" else self.b
         where.run([need("ip"), *(["-force"] if force else []), "-batch", "-"], input="".join(f"{x}\n" for x in lines).encode(),
                   status=None if force else 0)
+
+    def add_v6(self):
+        """The pairs have IPv6 addresses as well, fd77:i::1 and fd77:i::2. Gives the entries of `devices` with them."""
+        for side, end in (("a", 1), ("b", 2)):
+            self.ip(side, *[f"addr add fd77:{i}::{end}/64 dev {side}{i} nodad" for i in self.pairs])
+        return {side: [{"type": "siw", "address": f"fd77:{i}::{end}", "name": f"{side}{i}"} for i in self.pairs]
+                for side, end in (("a", 1), ("b", 2))}
 
     def _route(self, i, side):
         """The loopback address of the other side over pair i; pair 1 first, while it works."""
