@@ -104,6 +104,9 @@ failover_link(struct link *link)
 		move_now(conn, lgr_pick_link(lgr));
 		moved++;
 	}
+	/* One that ends in order, and has none left, is no loss. */
+	if (moved == 0 && link->state != LINK_LOST)
+		return;
 	eng->ctr.failovers++;
 	eng->ctr.conns_moved += moved;
 	lgr->failover.began_ns = eng->now_ns;
@@ -192,7 +195,7 @@ failover_validate(struct smcr_conn *conn, struct rnic_room *room)
 		.token = conn->peer_token,
 		.prod_flags = CDC_FAILOVER,
 	};
-	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
+	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
 	uint8_t buf[CDC_LEN];
 	int err = cdc_encode(&msg, buf, sizeof(buf));
 
@@ -205,6 +208,12 @@ failover_validate(struct smcr_conn *conn, struct rnic_room *room)
 	conn->eng->ctr.cdc_sent++;
 	engine_trace(conn->eng, SMCR_TRACE_CDC, true, conn->link, conn->id, buf, sizeof(buf));
 	conn->tx_validate = false;
-	resumed(conn);
+	conn->link->want_confirm = true;
 	return 0;
+}
+
+void
+failover_validated(struct smcr_conn *conn)
+{
+	resumed(conn);
 }

@@ -18,7 +18,7 @@ struct smcr_conn;
 /* The last loss of a link with connections on it, for people. */
 struct failover {
 	int64_t began_ns; /* 0 = none yet */
-	int64_t took_ns;  /* until every connection had resumed; so far, while left > 0 */
+	int64_t took_ns;  /* until the peer had heard of every connection's move */
 	const char *why;
 	uint32_t moved;
 	uint32_t left; /* have not resumed yet */
@@ -33,6 +33,8 @@ void failover_ask(struct smcr_conn *, struct link *to);
 bool failover_stays(struct smcr_conn *);
 /* Posts the failover validation message that is owed (tx_validate) and lowers the room. 0 or a negative errno. */
 int failover_validate(struct smcr_conn *, struct rnic_room *);
+/* It is complete: the peer has heard of the move. */
+void failover_validated(struct smcr_conn *);
 /* All connections are to leave the link. */
 void failover_drain(struct link *);
 /* The connection has left its group, or ended. */

@@ -261,6 +261,8 @@ lgr_conn_gone(struct lgr *lgr)
 		return;
 	if (eng->draining)
 		lgr_delete(lgr, LLC_DELETE_OPERATOR);
+	else if (lgr->end_wanted)
+		lgr_delete(lgr, LLC_DELETE_PROGRAM);
 	else if (!timer_armed(&lgr->idle)) /* deleting an idle RMB is no use of the group */
 		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));
 }

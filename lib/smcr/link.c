@@ -332,14 +332,14 @@ link_recv(struct link *link, const struct rnic_wc *wc, bool last)
 {
 	const uint8_t *buf = link->recv_buf + (size_t)wc->wr_id * RECV_LEN;
 
-	if (wc->status != RNIC_WC_OK || link->state == LINK_DOWN)
+	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
 		return true;
 	link->last_rx_ns = link->lgr->eng->now_ns;
-	/* What arrived before the link was lost still counts: the peer may have its completion. */
+	/* What arrived before the link ended still counts: the peer may have its completion, and ask for it (4.6.1). */
 	if (wc->len > 0 && buf[0] == CDC_TYPE) {
 		if (!conn_rx_cdc(link, buf, wc->len, last))
 			return false;
-	} else if (link->state != LINK_LOST) {
+	} else if (!link_has_ended(link)) {
 		llc_recv(link, buf, wc->len);
 	}
 	if (link_has_ended(link))

@@ -39,6 +39,7 @@ enum link_state {
 enum link_wr_kind {
 	LINK_WR_WRITE,
 	LINK_WR_CDC,
+	LINK_WR_FAILOVER, /* a failover validation message */
 	LINK_WR_LLC,
 };
 

@@ -190,7 +190,9 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 		flush_llc(link);
 	if (link->llc_cnt == LINK_LLC_QUEUE) {
 		link->lgr->eng->ctr.llc_queue_full++;
-		link_fail(link, "the peer takes no LLC messages");
+		/* Who tests without waiting for answers does without some. */
+		if (msg->type != LLC_TEST_LINK || !msg->response)
+			link_fail(link, "the peer takes no LLC messages");
 		return -ENOBUFS;
 	}
 	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
@@ -313,6 +315,11 @@ hand_back(struct link *link, bool ok)
 		conn = idtable_get(&eng->conns, what.conn_id);
 		if (ok && conn != NULL && conn->link == link)
 			conn_wr_done(conn, &what);
+		break;
+	case LINK_WR_FAILOVER:
+		conn = idtable_get(&eng->conns, what.conn_id);
+		if (ok && conn != NULL && conn->link == link)
+			failover_validated(conn);
 		break;
 	case LINK_WR_LLC:
 		llc_sent(link, what.llc, what.llc_response, ok);

@@ -254,6 +254,15 @@ llc_take_cont(struct lgr *lgr, const struct llc_add_link_cont *m)
 	return NULL;
 }
 
+void
+llc_cont_out_of_place(struct link *link, const struct llc_add_link_cont *m)
+{
+	if (m->link_num != 0 && m->link_num == link->lgr->flow[LLC_FLOW_LINK].number)
+		link->lgr->eng->ctr.llc_ignored++; /* of the exchange that we have given up */
+	else
+		llc_protocol_error(link, "unexpected ADD LINK CONTINUATION");
+}
+
 bool
 llc_knows_all_rmbs(struct lgr *lgr, const struct link *link)
 {

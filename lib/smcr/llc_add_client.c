@@ -121,7 +121,7 @@ llc_add_cont_req(struct link *link, const struct llc_msg *msg)
 	const char *wrong;
 
 	if (f->step != LLC_WAIT_ADD_CONT || f->link != link) {
-		lgr->eng->ctr.llc_ignored++; /* of an exchange that we have given up */
+		llc_cont_out_of_place(link, &msg->add_link_cont);
 		return;
 	}
 	wrong = llc_take_cont(lgr, &msg->add_link_cont);

@@ -205,6 +205,16 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 		link_down(gone, llc_delete_text(m->reason)); /* the exchange follows when no other is under way */
 }
 
+/* A connection is past our Accept, which has crossed the client's plea: it will decline. */
+static bool
+is_being_joined(const struct lgr *lgr)
+{
+	LIST_FOREACH(n, &lgr->conns)
+		if (CONTAINER_OF(n, struct smcr_conn, lgr_node)->state == CONN_RENDEZVOUS)
+			return true;
+	return false;
+}
+
 /* The whole group at once: RST for its connections (3.5.4). */
 void
 llc_delete_link_from_client(struct link *link, const struct llc_msg *msg)
@@ -214,7 +224,9 @@ llc_delete_link_from_client(struct link *link, const struct llc_msg *msg)
 	struct link *gone = m->all ? NULL : llc_link_by_number(lgr, m->link_num);
 
 	if (m->all || (gone != NULL && gone->state == LINK_ACTIVE && lgr->active_cnt <= 1)) {
-		if (lgr->state == LGR_ACTIVE)
+		if (m->all && m->orderly && is_being_joined(lgr))
+			lgr->end_wanted = true;
+		else if (lgr->state == LGR_ACTIVE)
 			lgr_delete(lgr, m->reason);
 		return;
 	}

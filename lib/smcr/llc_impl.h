@@ -64,6 +64,8 @@ void llc_new_link_up(struct link *);
 void llc_fill_cont(struct lgr *, struct llc_add_link_cont *);
 /* Takes the peer's RTokens: NULL, or what is wrong. */
 const char *llc_take_cont(struct lgr *, const struct llc_add_link_cont *);
+/* A CONTINUATION that nobody waits for. */
+void llc_cont_out_of_place(struct link *, const struct llc_add_link_cont *);
 /* Every RMB of the peer is known on the link. */
 bool llc_knows_all_rmbs(struct lgr *, const struct link *);
 /* The new link comes to nothing, and the peer knows of it or may. */

@@ -81,7 +81,8 @@ find_group(const struct smcr_conn *conn)
 	LIST_FOREACH(n, &eng->lgrs) {
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
-		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && lgr_pick_link(lgr) != NULL &&
+		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && !lgr->end_wanted &&
+		    lgr_pick_link(lgr) != NULL &&
 		    memcmp(lgr->peer_id, conn->rdv->proposal.peer_id, sizeof(lgr->peer_id)) == 0 &&
 		    lgr->conn_cnt < eng->cfg.conns_per_group && lgr_has_place(lgr, conn->rdv->open.elem_size) &&
 		    (best == NULL || lgr->conn_cnt > best->conn_cnt))

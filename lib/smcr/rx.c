@@ -137,7 +137,7 @@ is_current(struct smcr_conn *conn, const struct link *link)
 		conn->rx_link = link->number;
 	if (conn->rx_link == link->number)
 		return true;
-	if (rmb_elem_denied(conn->rmb, conn->elem_idx, link))
+	if (link_has_ended(link) || rmb_elem_denied(conn->rmb, conn->elem_idx, link))
 		conn->eng->ctr.cdc_stale++;
 	else
 		bad_cdc(conn, link, "moved to another link without failover validation");

@@ -284,7 +284,7 @@ struct smcr_group_info {
 	const char *waits_for; /* what data of the first connection waits for, or "" */
 	int64_t add_retry_ns;  /* until a missing link is tried again; -1 = not planned */
 	/* the last failover; failover_age_ns -1 = none yet */
-	int64_t failover_age_ns, failover_ns; /* since it began; from there until every connection had resumed */
+	int64_t failover_age_ns, failover_ns; /* since it began; from there until the peer had heard of every move */
 	const char *failover_why;
 	uint32_t failover_conns;
 };

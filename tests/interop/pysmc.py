@@ -201,7 +201,7 @@ def llc(type, flags=0, body=b"", low=0, length=44, size=44):
     return (struct.pack(">BBBB", type, length, low, flags) + body).ljust(size, b"\0")[:size]
 
 
-def llc_confirm_link(mac, gid, qpn, number, user_id, max_links=1, response=False, flags=NO_EYECATCHER):
+def llc_confirm_link(mac, gid, qpn, number, user_id, max_links=2, response=False, flags=NO_EYECATCHER):
     return llc(CONFIRM_LINK, flags | RESPONSE * response, mac + gid + qpn.to_bytes(3, "big")
                + struct.pack(">BIB", number, user_id, max_links))
 

@@ -604,10 +604,11 @@ def delete_rkeys(c):
 
 
 def add_link_taken(s, answered):
-    """RFC 7609 C.7.1: data only after the DELETE LINK is answered."""
+    """RFC 7609 C.7.1: an answer that makes a parallel link; data only after the DELETE LINK is answered."""
     c = reached(s, "add link")
     m = c.link.llc_log[-1]
-    c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + m.raw[4:])
+    ours = m.raw[:4] + c.peer.mac + m.raw[10:12] + c.peer.gid + m.raw[28:]
+    c.link.send(ours[:3] + bytes((m.flags | smc.RESPONSE,)) + ours[4:])
     m = c.link.next_llc(smc.DELETE_LINK, SOON)
     equal((m.all, m.response), (False, False), "DELETE LINK")
     if answered:

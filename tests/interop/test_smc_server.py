@@ -468,7 +468,7 @@ def _(t):
           "unexpected CONFIRM LINK")
     s.run("CONFIRM LINK response", broken_link, sends(smc.llc_confirm_link(*LINK, 1, response=True)), "wrong side")
     s.run("ADD LINK response", broken_link, sends(smc.llc_add_link(*LINK, 3, 0, smc.RESPONSE)), "wrong side")
-    s.run("ADD LINK CONTINUATION", broken_link, sends(smc.llc(smc.ADD_LINK_CONT)), "wrong side")
+    s.run("ADD LINK CONTINUATION", broken_link, sends(smc.llc(smc.ADD_LINK_CONT)), "unexpected ADD LINK CONTINUATION")
     s.run("TEST LINK response to nothing", broken_link, sends(smc.llc_test_link(response=True)), "not asked for")
     s.run("DELETE LINK all", broken_link, sends_and_closes(smc.llc_delete_link(all=True)), "DELETE LINK: operator")
     s.run("DELETE LINK of the last link", delete_last)

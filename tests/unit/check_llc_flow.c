@@ -51,10 +51,10 @@ struct row {
 static const struct row rows[] = {
 	{ LLC_CONFIRM_LINK, false, { false, false } },
 	{ LLC_CONFIRM_LINK, true, { false, false } },
-	{ LLC_ADD_LINK, false, { true, true } },       /* rejected by the client, a hint to the server */
-	{ LLC_ADD_LINK, true, { false, true } },       /* a late one is ignored */
-	{ LLC_ADD_LINK_CONT, false, { true, false } }, /* of an exchange that was given up */
-	{ LLC_ADD_LINK_CONT, true, { false, true } },
+	{ LLC_ADD_LINK, false, { true, true } }, /* rejected by the client, a hint to the server */
+	{ LLC_ADD_LINK, true, { false, true } }, /* a late one is ignored */
+	{ LLC_ADD_LINK_CONT, false, { false, false } },
+	{ LLC_ADD_LINK_CONT, true, { false, false } },
 	{ LLC_DELETE_LINK, false, { true, true } }, /* of a link that does not exist */
 	{ LLC_DELETE_LINK, true, { true, true } },
 	{ LLC_CONFIRM_RKEY, false, { true, true } },
@@ -325,10 +325,19 @@ START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
 END_TEST
 
 /* A peer that asks and takes no answers: none is lost silently. A burst that our device takes is no fault. */
+/* TEST LINK is the exception: who does not wait for its answers does without some. */
 START_TEST(answers_that_find_no_place_take_the_link_down)
 {
-	struct llc_msg msg = { .type = LLC_TEST_LINK };
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey = { .cnt = 1, .rkeys = { 0x12345 } } };
+	struct llc_msg test = { .type = LLC_TEST_LINK };
 
+	begin(NULL);
+	for (unsigned i = 0; i < 300; i++)
+		inject(A, &test);
+	ck_assert_uint_ge(smcr_counters(d.eng[A])->llc_queue_full, 1);
+	smcr_poll(d.eng[A], d.now_ns);
+	ck_assert_ptr_nonnull(duo_lgr(&d, A));
+	end(1);
 	begin(NULL);
 	for (unsigned i = 0; i < LINK_LLC_QUEUE + 1; i++)
 		inject(A, &msg);
