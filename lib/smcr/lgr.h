@@ -54,7 +54,7 @@ struct lgr {
 	uint32_t links_made;     /* so far: their order */
 	uint8_t links_limit;     /* symmetric links: the smaller of both sides' */
 	bool settle;             /* llc_next is to look what can be started */
-	bool want_link;          /* server: another link is to be tried */
+	bool want_link;          /* another link is to be tried; a client asks for it */
 	struct timer add_retry;  /* server: ADD LINK again; client: the server is told again of an idle device (C.8) */
 	uint32_t add_retry_ms;   /* 0: the last attempt went well */
 	struct timer rkey_retry; /* the peer refused our CONFIRM RKEY because of another exchange */

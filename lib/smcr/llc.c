@@ -187,6 +187,10 @@ llc_next(struct lgr *lgr)
 		return;
 	if (lgr->role == SMCR_SERVER && next_for_server(lgr))
 		return;
+	if (lgr->role == SMCR_CLIENT && lgr->want_link) {
+		lgr->want_link = false;
+		llc_tell_of_device(lgr);
+	}
 	if (lgr->state != LGR_ACTIVE || timer_armed(&lgr->rkey_retry))
 		return;
 	if (!list_empty(&lgr->wait_rmb))

@@ -156,6 +156,8 @@ llc_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t 
 		struct rnic_dev *dev = lgr->eng->devs[i];
 		enum use u = use_of(lgr, dev, NULL, NULL);
 
+		if (dev->ops->reaches != NULL && !dev->ops->reaches(dev, gid))
+			continue;
 		if (!is_usable(lgr, dev) || llc_is_parallel(lgr, dev, gid, mac) || (best != NULL && u >= best_use))
 			continue;
 		best = dev;
@@ -168,6 +170,30 @@ llc_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t 
 	if (asymmetric ? lgr->active_cnt > 1 : lgr_symmetric_cnt(lgr) >= lgr->links_limit)
 		return NULL;
 	return best;
+}
+
+/* -- our end and the peer's -- */
+
+void
+llc_fill_add_link(struct llc_add_link *m, const struct link *link)
+{
+	memcpy(m->mac, link->info.mac, sizeof(m->mac));
+	memcpy(m->gid, link->info.gid.b, sizeof(m->gid));
+	m->qpn = link->qpn;
+	m->psn = link->qp->psn;
+	m->link_num = link->number;
+	m->mtu_code = link->mtu_code;
+	m->mpa_port = link->info.mpa_port;
+}
+
+struct rnic_remote
+llc_remote_of(const struct llc_add_link *m)
+{
+	struct rnic_remote r = { .qpn = m->qpn, .psn = m->psn, .mtu_code = m->mtu_code, .mpa_port = m->mpa_port };
+
+	memcpy(r.gid.b, m->gid, sizeof(r.gid.b));
+	memcpy(r.mac, m->mac, sizeof(r.mac));
+	return r;
 }
 
 /* -- RTokens -- */
@@ -315,7 +341,7 @@ llc_new_link_up(struct link *link)
 	struct lgr *lgr = link->lgr;
 
 	link_set_active(link);
-	lgr->want_link = lgr->role == SMCR_SERVER && llc_can_add(lgr);
+	lgr->want_link = lgr->want_link || (lgr->role == SMCR_SERVER && llc_can_add(lgr));
 	llc_add_over(lgr, true);
 }
 
@@ -338,8 +364,8 @@ llc_new_link_connected(struct link *link)
 /* -- a device is there -- */
 
 /* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */
-static void
-tell_of_device(struct lgr *lgr)
+void
+llc_tell_of_device(struct lgr *lgr)
 {
 	struct link *over = lgr_pick_link(lgr);
 	struct llc_msg msg = { .type = LLC_ADD_LINK };
@@ -361,10 +387,7 @@ llc_device_appeared(struct lgr *lgr)
 {
 	if (lgr->state != LGR_ACTIVE || lgr->links_limit < 2)
 		return;
-	if (lgr->role == SMCR_SERVER)
-		llc_want_link(lgr);
-	else if (llc_is_idle(lgr, LLC_FLOW_LINK))
-		tell_of_device(lgr);
+	llc_want_link(lgr);
 }
 
 void

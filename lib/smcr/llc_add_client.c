@@ -44,11 +44,8 @@ static uint8_t
 connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
 {
 	struct lgr *lgr = over->lgr;
-	struct rnic_remote r = { .qpn = m->qpn, .psn = m->psn, .mtu_code = m->mtu_code, .mpa_port = m->mpa_port };
+	struct rnic_remote r = llc_remote_of(m);
 	struct rnic_dev *dev;
-
-	memcpy(r.gid.b, m->gid, sizeof(r.gid.b));
-	memcpy(r.mac, m->mac, sizeof(r.mac));
 	if (clc_mtu_bytes(m->mtu_code) == 0)
 		return LLC_REJECT_BAD_MTU;
 	dev = m->link_num != 0 && llc_link_by_number(lgr, m->link_num) == NULL ? llc_device_for(lgr, &r.gid, r.mac)
@@ -92,16 +89,10 @@ llc_client_connected(struct lgr *lgr)
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 	struct link *link = f->new_link;
 	struct llc_msg msg = { .type = LLC_ADD_LINK, .response = true };
-	struct llc_add_link *m = &msg.add_link;
 
 	if (f->step != LLC_CONNECT_NEW)
 		return;
-	memcpy(m->mac, link->info.mac, sizeof(m->mac));
-	memcpy(m->gid, link->info.gid.b, sizeof(m->gid));
-	m->qpn = link->qpn;
-	m->psn = link->qp->psn;
-	m->link_num = link->number;
-	m->mtu_code = link->mtu_code;
+	llc_fill_add_link(&msg.add_link, link);
 	f->left = llc_rmbs_to_tell(lgr);
 	f->sent = 0;
 	f->cont_seen = false;

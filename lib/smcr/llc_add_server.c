@@ -17,18 +17,6 @@ answer_ms(const struct link *link)
 	return link->info.transport == RNIC_TRANSPORT_IWARP ? 2 * ms : ms;
 }
 
-static void
-fill_add_link(struct llc_add_link *m, const struct link *link)
-{
-	memcpy(m->mac, link->info.mac, sizeof(m->mac));
-	memcpy(m->gid, link->info.gid.b, sizeof(m->gid));
-	m->qpn = link->qpn;
-	m->psn = link->qp->psn;
-	m->link_num = link->number;
-	m->mtu_code = link->mtu_code;
-	m->mpa_port = link->info.mpa_port;
-}
-
 bool
 llc_offer_link(struct link *over)
 {
@@ -44,7 +32,7 @@ llc_offer_link(struct link *over)
 		return false;
 	}
 	link->number = lgr_next_number(lgr);
-	fill_add_link(&msg.add_link, link);
+	llc_fill_add_link(&msg.add_link, link);
 	if (dev->ops->qp_expect(link->qp) < 0 || link_send_llc(over, &msg) < 0) {
 		link_stop(link, LINK_DOWN, "not offered", false);
 		llc_add_failed(lgr);
@@ -112,15 +100,13 @@ accepted(struct lgr *lgr, const struct llc_add_link *m)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 	struct link *link = f->new_link;
-	struct rnic_remote r = { .qpn = m->qpn, .psn = m->psn, .mtu_code = m->mtu_code, .mpa_port = m->mpa_port };
+	struct rnic_remote r = llc_remote_of(m);
 	const char *wrong = check_answer(lgr, link, m);
 
 	if (wrong != NULL) {
 		llc_server_add_failed(lgr, wrong);
 		return;
 	}
-	memcpy(r.gid.b, m->gid, sizeof(r.gid.b));
-	memcpy(r.mac, m->mac, sizeof(r.mac));
 	link_set_remote(link, &r);
 	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
 		llc_server_add_failed(lgr, "the queue pair could not be connected");

@@ -50,8 +50,10 @@ bool llc_confirm_link_fits(struct link *, const struct llc_confirm_link *);
 
 /* The server offers a link. False when there is nothing to offer, or it could not be sent. */
 bool llc_offer_link(struct link *over);
-/* Server: a link is wanted, now or when the exchange under way is over. */
+/* Another link is wanted, now or when the exchange under way is over. */
 void llc_want_link(struct lgr *);
+/* A client's part of that. */
+void llc_tell_of_device(struct lgr *);
 /* Whether the server would find a device for a link more. */
 bool llc_can_add(const struct lgr *);
 /* Server: retries later (C.8). */
@@ -60,6 +62,9 @@ void llc_add_failed(struct lgr *);
 void llc_add_over(struct lgr *, bool ok);
 /* The new link is confirmed on both sides. */
 void llc_new_link_up(struct link *);
+/* Our end of a new link, for ADD LINK and its response; and the peer's, as those have it. */
+void llc_fill_add_link(struct llc_add_link *, const struct link *);
+struct rnic_remote llc_remote_of(const struct llc_add_link *);
 /* Fills a CONTINUATION with our next RTokens. */
 void llc_fill_cont(struct lgr *, struct llc_add_link_cont *);
 /* Takes the peer's RTokens: NULL, or what is wrong. */

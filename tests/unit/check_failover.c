@@ -242,6 +242,23 @@ START_TEST(a_device_that_appears_on_either_side_brings_a_link)
 
 END_TEST
 
+/* Bit 0: which side's comes first; the other's while the exchange for the first goes on. */
+START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
+{
+	unsigned first = (unsigned)_i % 2;
+
+	begin(1, 1, NULL);
+	duo_add_device(&d, first);
+	duo_until(&d, B, "ADD LINK CONTINUATION");
+	duo_add_device(&d, 1 - first);
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_str_eq(type_of(A), "symmetric");
+	end(1);
+}
+
+END_TEST
+
 START_TEST(connections_are_spread_over_the_links_by_each_side)
 {
 	begin(2, 2, NULL);
@@ -406,6 +423,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, eight_devices_make_eight_links_with_many_rmbs_on_either_side);
 	tcase_add_test(tc, a_new_link_learns_all_rmbs_in_continuations);
 	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
+	tcase_add_loop_test(tc, a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2);
 	tcase_add_test(tc, connections_are_spread_over_the_links_by_each_side);
 	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
