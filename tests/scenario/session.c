@@ -401,6 +401,13 @@ session_io(struct session *s)
 	}
 }
 
+/* By us, or by the peer, which says so with this reason. */
+static bool
+held_off(const struct flow_half *h)
+{
+	return h->diag.held_off || h->diag.peer == CLC_DIAG_NO_ACTIVE_LINK;
+}
+
 static void
 fell_back(struct session *s)
 {
@@ -412,7 +419,8 @@ fell_back(struct session *s)
 	    h->diag.peer, h->diag.out_of_sync ? " out of sync" : "", h->diag.held_off ? " held off" : "");
 	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off)
 		world_fail(s->h->w, "flow %u %s falls back without a reason", s->f->nr, side(s));
-	if (!plan_may_fall_back(s->h->plan))
+	/* Resets of applications in two first contacts in a row count against the peer. */
+	if (!plan_may_fall_back(s->h->plan) && !(held_off(h) && plan_aborts(s->h->plan)))
 		world_fail(s->h->w, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s",
 		    s->f->nr, side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
 	if (h->established)
