@@ -189,10 +189,9 @@ link_set_remote_clc(struct link *link, const struct clc_accept *a)
 static bool
 is_remembered(const struct link *link)
 {
-	const struct smcr *eng = link->lgr->eng;
-
-	return (link->state == LINK_DOWN && link->was_active) ||
-	    (link->state == LINK_GONE && eng->now_ns - link->gone_ns <= eng->cfg.clc_ms * MS);
+	if (link->state != LINK_GONE)
+		return link->state == LINK_DOWN && link->was_active;
+	return link->lgr->eng->now_ns - link->gone_ns <= link->lgr->eng->cfg.clc_ms * MS;
 }
 
 bool
