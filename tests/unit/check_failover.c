@@ -332,6 +332,25 @@ START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 
 END_TEST
 
+START_TEST(link_numbers_are_not_used_again_before_all_were)
+{
+	begin(2, 2, NULL);
+	duo_lgr(&d, B)->next_link_number = 255;
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(sim_break(d.fab, 1, SIM_CUT_RESET));
+		duo_run(&d, 1000);
+		expect_links(2);
+	}
+	/* After 1 and 2: 255, then from the beginning, past 0 and what is in use. */
+	ck_assert_ptr_null(link_nr(A, 255));
+	ck_assert_ptr_nonnull(link_nr(B, 3));
+	ck_assert_ptr_null(link_nr(B, 0));
+	transfer(&c[0], &s[0], 10000);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group)
 {
 	begin(2, 2, keepalive);
@@ -427,6 +446,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, connections_are_spread_over_the_links_by_each_side);
 	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
+	tcase_add_test(tc, link_numbers_are_not_used_again_before_all_were);
 	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
