@@ -147,8 +147,10 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			x->kind = EX_NONE;
 		break;
 	case LLC_DELETE_LINK:
-		if (msg->delete_link.all || !req)
+		if (msg->delete_link.all || (!req && x->kind == EX_DELETE && x->link_num == msg->delete_link.link_num))
 			x->kind = EX_NONE;
+		else if (!req)
+			break; /* the answer to a plea about a link that was gone already */
 		else if (from_server)
 			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until };
 		else if (x->kind == EX_ADD && x->link_num == msg->delete_link.link_num)
