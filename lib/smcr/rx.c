@@ -101,12 +101,13 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
  * way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened again.
  */
 static void
-left(struct smcr_conn *conn, struct lgr *lgr)
+left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
 {
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		struct link *l = &lgr->links[i];
 
-		if (l->state != LINK_ACTIVE || l->number != conn->rx_link)
+		/* Where nothing has come yet: whichever it was. */
+		if (l->state != LINK_ACTIVE || l == now || (conn->rx_link != 0 && l->number != conn->rx_link))
 			continue;
 		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
 		link_want_proof(l);
@@ -124,8 +125,8 @@ validate_failover(struct smcr_conn *conn, const struct link *link, const struct 
 		bad_cdc(conn, link, "data lost in a failover");
 		return;
 	}
-	if (conn->rx_link != 0 && conn->rx_link != link->number)
-		left(conn, link->lgr);
+	if (conn->rx_link != link->number)
+		left(conn, link->lgr, link);
 	conn->rx_link = link->number;
 }
 
