@@ -264,7 +264,7 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	if (lgr == NULL)
 		return;
 	conn_tx_drop(conn);
-	failover_forget(conn);
+	failover_resumed(conn);
 	list_remove(&conn->ready_node);
 	list_remove(&conn->lgr_node);
 	conn->link->conn_cnt--;

@@ -34,8 +34,8 @@ change_link(struct smcr_conn *conn, struct link *to)
 
 /* -- a link is lost -- */
 
-static void
-resumed(struct smcr_conn *conn)
+void
+failover_resumed(struct smcr_conn *conn)
 {
 	struct failover *f = &conn->lgr->failover;
 
@@ -56,8 +56,6 @@ rewind(struct smcr_conn *conn)
 	uint64_t from = conn_tx_released(conn);
 	struct smcr_counters *ctr = &conn->eng->ctr;
 
-	if (conn->tx_sent > conn->tx_high)
-		conn->tx_high = conn->tx_sent;
 	conn->tx_floor = from;
 	conn->tx_replay = conn->tx_high;
 	if (conn->tx_sent > from && !conn->want_abort) {
@@ -113,12 +111,6 @@ failover_link(struct link *link)
 	lgr->failover.took_ns = 0;
 	lgr->failover.why = link->down_why;
 	lgr->failover.moved = moved;
-}
-
-void
-failover_forget(struct smcr_conn *conn)
-{
-	resumed(conn);
 }
 
 /* -- a connection is wanted elsewhere -- */
@@ -196,24 +188,11 @@ failover_validate(struct smcr_conn *conn, struct rnic_room *room)
 		.prod_flags = CDC_FAILOVER,
 	};
 	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
-	uint8_t buf[CDC_LEN];
-	int err = cdc_encode(&msg, buf, sizeof(buf));
+	int err = conn_post_cdc(conn, &msg, &what, room);
 
-	if (err > 0)
-		err = link_post(conn->link, NULL, buf, &what);
 	if (err < 0)
 		return err;
-	room->wrs--;
-	room->sends--;
-	conn->eng->ctr.cdc_sent++;
-	engine_trace(conn->eng, SMCR_TRACE_CDC, true, conn->link, conn->id, buf, sizeof(buf));
 	conn->tx_validate = false;
 	conn->link->want_confirm = true;
 	return 0;
-}
-
-void
-failover_validated(struct smcr_conn *conn)
-{
-	resumed(conn);
 }

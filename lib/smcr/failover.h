@@ -33,11 +33,9 @@ void failover_ask(struct smcr_conn *, struct link *to);
 bool failover_stays(struct smcr_conn *);
 /* Posts the failover validation message that is owed (tx_validate) and lowers the room. 0 or a negative errno. */
 int failover_validate(struct smcr_conn *, struct rnic_room *);
-/* It is complete: the peer has heard of the move. */
-void failover_validated(struct smcr_conn *);
+/* It is complete, so the peer has heard of the move; or the connection has left its group. */
+void failover_resumed(struct smcr_conn *);
 /* All connections are to leave the link. */
 void failover_drain(struct link *);
-/* The connection has left its group, or ended. */
-void failover_forget(struct smcr_conn *);
 
 #endif

@@ -36,8 +36,7 @@ struct lgr {
 	const char *down_why;
 	const char *delete_why;
 	uint32_t delete_reason;
-	bool
-	    end_wanted; /* server: the client has no connections on it; not offered any more, ends when ours are gone */
+	bool end_wanted;  /* server: the client is through with it; not offered any more, ends when ours are gone */
 	unsigned version; /* SMC version: 1 */
 	bool rfc_cursors; /* what we say in CONFIRM LINK: the configuration when the group was made */
 	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */

@@ -319,7 +319,7 @@ hand_back(struct link *link, bool ok)
 	case LINK_WR_FAILOVER:
 		conn = idtable_get(&eng->conns, what.conn_id);
 		if (ok && conn != NULL && conn->link == link)
-			failover_validated(conn);
+			failover_resumed(conn);
 		break;
 	case LINK_WR_LLC:
 		llc_sent(link, what.llc, what.llc_response, ok);

@@ -213,14 +213,15 @@ next_rmb(const struct lgr *lgr, uint32_t after)
 	return next;
 }
 
-uint8_t
-llc_rmbs_to_tell(const struct lgr *lgr)
+void
+llc_begin_cont(struct lgr *lgr)
 {
-	uint8_t cnt = 0;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
-	for (const struct rmb *rmb = next_rmb(lgr, 0); rmb != NULL; rmb = next_rmb(lgr, rmb->number))
-		cnt++;
-	return cnt;
+	f->left = (uint8_t)lgr->rmb_cnt;
+	f->sent = 0;
+	f->cont_seen = false;
+	f->peer_left = 0;
 }
 
 void

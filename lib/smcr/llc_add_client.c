@@ -19,14 +19,6 @@ reject(struct link *over, const struct llc_add_link *req, uint8_t reason)
 	(void)link_send_llc(over, &msg); /* a full queue is a broken link, which reports itself */
 }
 
-/* The exchange, if one was under way, is over without a new link; first contact goes on. */
-static void
-go_on_without(struct lgr *lgr)
-{
-	if (lgr->state == LGR_FORMING || lgr->flow[LLC_FLOW_LINK].new_link != NULL)
-		llc_add_over(lgr, false);
-}
-
 /* The server has given up the attempt that we are at, and makes another. */
 static void
 drop_attempt(struct lgr *lgr)
@@ -93,10 +85,7 @@ llc_client_connected(struct lgr *lgr)
 	if (f->step != LLC_CONNECT_NEW)
 		return;
 	llc_fill_add_link(&msg.add_link, link);
-	f->left = llc_rmbs_to_tell(lgr);
-	f->sent = 0;
-	f->cont_seen = false;
-	f->peer_left = 0;
+	llc_begin_cont(lgr);
 	if (link_send_llc(f->link, &msg) < 0)
 		link_down(f->link, "ADD LINK could not be answered");
 	else
@@ -143,7 +132,7 @@ llc_client_add_failed(struct lgr *lgr, const char *why)
 
 		link_stop(link, LINK_DOWN, why, false);
 		reject(over, &m, LLC_REJECT_NO_ALT_PATH);
-		go_on_without(lgr);
+		llc_add_over(lgr, false);
 		return;
 	}
 	link_stop(link, LINK_LOST, why, false);

@@ -112,10 +112,7 @@ accepted(struct lgr *lgr, const struct llc_add_link *m)
 		llc_server_add_failed(lgr, "the queue pair could not be connected");
 		return;
 	}
-	f->left = llc_rmbs_to_tell(lgr);
-	f->sent = 0;
-	f->cont_seen = false;
-	f->peer_left = 0;
+	llc_begin_cont(lgr);
 	send_cont(lgr);
 }
 
@@ -187,16 +184,10 @@ llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 
 	(void)msg;
-	switch (llc_collision(lgr, LLC_IN_ADD_LINK_FYI)) {
-	case LLC_IGNORE:
-		break;
-	case LLC_NOW:
-	case LLC_LATER:
-	case LLC_REFUSE:
-		lgr->add_retry_ms = 0;
-		llc_want_link(lgr);
-		break;
-	}
+	if (llc_collision(lgr, LLC_IN_ADD_LINK_FYI) == LLC_IGNORE)
+		return;
+	lgr->add_retry_ms = 0;
+	llc_want_link(lgr);
 }
 
 /* Timeouts of C.7.1; the new link may have broken before. */
@@ -205,18 +196,17 @@ llc_server_add_timeout(struct lgr *lgr, enum llc_step step)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 	struct link *over = f->link;
+	bool first = lgr->state == LGR_FORMING;
 
 	if (step == LLC_WAIT_ADD_LINK_RSP) {
 		/* At first contact C.7.1 would reset; 3.5.1.6.2, C.8 and Linux go on with one link. */
 		link_stop(f->new_link, LINK_DOWN, "ADD LINK without an answer", false);
-		if (lgr->state == LGR_FORMING) {
-			llc_add_over(lgr, false);
-			return;
-		}
 		llc_add_over(lgr, false);
+		if (first)
+			return;
 		llc_want_link(lgr);
 		link_down(over, "ADD LINK without an answer");
-	} else if (step == LLC_WAIT_ADD_CONT_RSP && lgr->state != LGR_FORMING) {
+	} else if (step == LLC_WAIT_ADD_CONT_RSP && !first) {
 		llc_server_add_failed(lgr, "ADD LINK CONTINUATION without an answer");
 		llc_want_link(lgr);
 		link_down(over, "ADD LINK CONTINUATION without an answer");

@@ -86,8 +86,8 @@ struct rnic_dev *llc_device_to_offer(const struct lgr *);
 struct rnic_dev *llc_device_for(const struct lgr *, const struct rnic_gid *, const uint8_t mac[6]);
 /* There is a link between these two already (2.2). */
 bool llc_is_parallel(const struct lgr *, const struct rnic_dev *, const struct rnic_gid *, const uint8_t mac[6]);
-/* RMBs of ours that the peer is to be told of on a new link. */
-uint8_t llc_rmbs_to_tell(const struct lgr *);
+/* The exchange of RTokens for a new link begins. */
+void llc_begin_cont(struct lgr *);
 
 /* -- llc_delete.c -- */
 

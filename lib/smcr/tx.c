@@ -244,6 +244,23 @@ post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
 	return 0;
 }
 
+int
+conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_room *room)
+{
+	uint8_t buf[CDC_LEN];
+	int err = cdc_encode(msg, buf, sizeof(buf));
+
+	if (err > 0)
+		err = link_post(conn->link, NULL, buf, what);
+	if (err < 0)
+		return err;
+	room->wrs--;
+	room->sends--;
+	conn->eng->ctr.cdc_sent++;
+	engine_trace(conn->eng, SMCR_TRACE_CDC, true, conn->link, conn->id, buf, sizeof(buf));
+	return 0;
+}
+
 static int
 post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
 {
@@ -262,19 +279,12 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *r
 		.seq = msg.seq,
 		.flags = msg.conn_flags,
 	};
-	uint8_t buf[CDC_LEN];
-	int err = cdc_encode(&msg, buf, sizeof(buf));
+	int err = conn_post_cdc(conn, &msg, &what, room);
 
-	if (err > 0)
-		err = link_post(conn->link, NULL, buf, &what);
 	if (err < 0)
 		return err;
-	room->wrs--;
-	room->sends--;
 	conn->tx_seq = msg.seq;
 	conn->tx_any = true;
-	conn->eng->ctr.cdc_sent++;
-	engine_trace(conn->eng, SMCR_TRACE_CDC, true, conn->link, conn->id, buf, sizeof(buf));
 	return 0;
 }
 
