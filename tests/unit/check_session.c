@@ -233,15 +233,18 @@ END_TEST
 
 START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
 {
-	char text[256] = "";
+	char text[256] = "", want[128], to[INET_ADDRSTRLEN];
+	const struct sockaddr_in *listen = (const struct sockaddr_in *)&gw.svc[GW_IN].listen;
 
+	ck_assert_ptr_nonnull(inet_ntop(AF_INET, &listen->sin_addr, to, sizeof(to)));
+	snprintf(want, sizeof(want), "PROXY TCP4 127.0.0.1 %s ", to);
 	gw.svc[GW_IN].proxy_protocol = CONFIG_PROXY_V1;
 	fake.server_declines = _i == 1 ? DIAG : 0;
 	gw_start();
 	client = gw_client();
 	server = gw_accept();
 	UNTIL(gw_read(server, text, sizeof(text)) == GW_OPEN && strstr(text, "\r\n") != NULL);
-	ck_assert_int_eq(strncmp(text, "PROXY TCP4 127.0.0.1 127.0.0.1 ", 31), 0);
+	ck_assert_int_eq(strncmp(text, want, strlen(want)), 0);
 }
 
 END_TEST
@@ -535,13 +538,15 @@ END_TEST
 
 START_TEST(a_closed_connection_is_one_line_that_says_all)
 {
-	static const char *const want[] = { "service=in client=127.0.0.1:", " peer=127.0.0.1:",
-		" from_client=4 to_client=4 ", "service=out server=127.0.0.1:", " from_server=4 to_server=4 ",
-		" duration_ms=" };
+	char peer[ADDR_STR_MAX + 8] = " peer=", srv[ADDR_STR_MAX + 32] = "service=out server=";
+	const char *const want[] = { "service=in client=127.0.0.1:", peer, " from_client=4 to_client=4 ", srv,
+		" from_server=4 to_server=4 ", " duration_ms=" };
 	FILE *f = tmpfile();
 	int saved = dup(STDERR_FILENO);
 	char text[8192];
 
+	addr_format(&gw.peer_addrs[0], peer + strlen(peer), ADDR_STR_MAX);
+	addr_format(&gw.server_addrs[0], srv + strlen(srv), ADDR_STR_MAX);
 	fake.server_declines = _i == 1 ? DIAG : 0;
 	gw_start();
 	dup2(fileno(f), STDERR_FILENO);

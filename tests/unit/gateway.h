@@ -90,28 +90,38 @@ gw_run_ms(int ms)
 		gw_once();
 }
 
-/* A listening socket on a free port of loopback. */
-static inline int
-gw_listen(struct sockaddr_storage *addr)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(sin);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
-
-	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
-	ck_assert_int_eq(listen(fd, 64), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
-	memset(addr, 0, sizeof(*addr));
-	memcpy(addr, &sin, sizeof(sin));
-	return fd;
-}
-
-/* An address where nobody listens. */
+/*
+ * A free address: this process's own one in 127.0.0.0/8, with ports below those that the kernel gives to connections.
+ * Tests run side by side, and a port of 127.0.0.1 that was free a moment ago may be anybody's by now. The ports differ
+ * from process to process and from those of the end-to-end tests, because some tests listen on all addresses.
+ */
 static inline void
 gw_free_addr(struct sockaddr_storage *addr)
 {
-	close(gw_listen(addr));
+	static unsigned taken;
+	uint32_t pid = (uint32_t)getpid();
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)(20000 + pid % 500 * 20 + taken++)),
+		.sin_addr.s_addr = htonl(0x7f800000 | (pid & 0x7fffff)),
+	};
+
+	ck_assert_uint_le(taken, 20);
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &sin, sizeof(sin));
+}
+
+/* A listening socket on a free address. */
+static inline int
+gw_listen(struct sockaddr_storage *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
+
+	gw_free_addr(addr);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
+	ck_assert_int_eq(listen(fd, 64), 0);
+	return fd;
 }
 
 /* An address where connecting takes for ever: a listener whose backlog is full. */
