@@ -80,12 +80,24 @@ unconfirmed(struct lgr *lgr, uint32_t elem_size)
 	return NULL;
 }
 
+static int
+confirm_rmb(struct link *over, struct rmb *rmb)
+{
+	struct lgr *lgr = over->lgr;
+	int err = send_confirm_rkey(over, rmb);
+
+	if (err < 0)
+		return err; /* it stays for the next attempt */
+	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
+	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
+	return 0;
+}
+
 int
 llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 {
 	struct link *over = lgr_pick_link(lgr);
 	struct rmb *rmb;
-	int err;
 
 	/* One at a time: who waits asks again when this one is through. */
 	if (!llc_is_idle(lgr, LLC_FLOW_RKEY) || !llc_is_idle(lgr, LLC_FLOW_LINK) || timer_armed(&lgr->rkey_retry))
@@ -99,14 +111,7 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	}
 	if (rmb == NULL)
 		rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
-	if (rmb == NULL)
-		return -ENOMEM;
-	err = send_confirm_rkey(over, rmb);
-	if (err < 0)
-		return err; /* it stays for the next attempt */
-	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
-	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
-	return 0;
+	return rmb != NULL ? confirm_rmb(over, rmb) : -ENOMEM;
 }
 
 static void
@@ -313,11 +318,24 @@ llc_delete_unconfirmed(struct lgr *lgr)
 	}
 }
 
+/*
+ * It was not sure to know the RMB, so that this may be what it says, or that it cannot do without it now. CONFIRM RKEY
+ * settles it: then the RMB is as any other, and is deleted when it has been idle.
+ */
+static void
+deletion_refused(struct link *link, struct rmb *rmb)
+{
+	rmb->state = RMB_NEW;
+	rmb->idle_since_ns = link->lgr->eng->now_ns;
+	(void)confirm_rmb(link, rmb);
+}
+
 void
 llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	struct rmb *rmb = lgr->flow[LLC_FLOW_RKEY].rmb;
+	bool in_doubt = lgr->flow[LLC_FLOW_RKEY].deleting_new;
 
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
@@ -325,12 +343,13 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 		llc_protocol_error(link, "DELETE RKEY response names another RMB");
 		return;
 	}
-	/* The peer still holds it: asked again after the idle time. One that it was not sure to know it need not know. */
-	if (msg->delete_rkey.negative && !lgr->flow[LLC_FLOW_RKEY].deleting_new)
-		rmb->state = RMB_CONFIRMED;
-	else
-		rmb_free(rmb);
 	llc_done(lgr, LLC_FLOW_RKEY);
+	if (!msg->delete_rkey.negative)
+		rmb_free(rmb);
+	else if (in_doubt)
+		deletion_refused(link, rmb);
+	else
+		rmb->state = RMB_CONFIRMED; /* the peer still holds it: asked again after the idle time */
 	/* Connections may have asked for an RMB meanwhile. */
 	rdv_rmb_ready(lgr, true);
 }

@@ -412,6 +412,47 @@ START_TEST(the_operator_takes_a_link_out_without_replay)
 
 END_TEST
 
+static void
+brief_rmbs(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 1;
+	cfg->rmb_idle_ms = 1000;
+}
+
+/*
+ * DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but
+ * here the peer still holds an element of it (its connection is not through).
+ */
+START_TEST(an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it)
+{
+	struct lgr *a, *b;
+	struct link *over;
+
+	begin(2, 2, brief_rmbs);
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 100);
+	a = duo_lgr(&d, A);
+	b = duo_lgr(&d, B);
+	ck_assert_uint_eq(a->rmb_cnt, 2);
+	conn_end(c[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
+	duo_until(&d, A, "DELETE RKEY");
+	over = a->flow[LLC_FLOW_RKEY].link;
+	ck_assert(sim_break_qp(over->dev, over->qpn, SIM_CUT_RESET));
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_uint_ge(duo_count(&d, A, "DELETE RKEY"), 2);
+	ck_assert_uint_eq(a->rmb_cnt, 2);
+	ck_assert_uint_eq(b->remote_rmb_cnt, 2);
+	/* And is deleted when the peer is through. */
+	conn_end(s[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
+	duo_run(&d, 5000);
+	ck_assert_uint_eq(a->rmb_cnt, 1);
+	ck_assert_uint_eq(b->remote_rmb_cnt, 1);
+	end(2);
+}
+
+END_TEST
+
 START_TEST(a_missing_second_link_is_tried_again)
 {
 	begin(1, 2, quick_retry);
@@ -450,6 +491,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
+	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
 }
 
