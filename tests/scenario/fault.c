@@ -147,6 +147,7 @@ fault_begin(struct faults *s, const struct plan_fault *f)
 		hits_device(s, hd->dev);
 		if (hd->dev != NULL)
 			sim_freeze(hd->dev, true);
+		hd->frozen = hd->dev != NULL;
 		break;
 	case FAULT_GONE:
 		hits_device(s, hd->dev);
@@ -199,8 +200,11 @@ void
 fault_end(struct faults *s, const struct plan_fault *f)
 {
 	struct host *h = &s->hosts[f->host % s->plan->hosts];
-	struct rnic_dev *dev = h->dev[h->dev_cnt > 0 ? f->arg % h->dev_cnt : 0].dev;
+	struct host_dev *hd = &h->dev[h->dev_cnt > 0 ? f->arg % h->dev_cnt : 0];
+	struct rnic_dev *dev = hd->dev;
 
+	if (f->kind == FAULT_FREEZE)
+		hd->frozen = false;
 	if (dev == NULL)
 		return;
 	if (f->kind == FAULT_PORT)

@@ -164,6 +164,7 @@ plug(struct host_dev *hd)
 
 	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
 	gid.b[14] = (uint8_t)h->dev_made++;
+	hd->frozen = false;
 	hd->dev = sim_dev_new(
 	    h->fab, name, h->plan->iwarp != 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
 	if (smcr_add_device(h->eng, hd->dev) != 0)
@@ -191,6 +192,7 @@ host_unplug(struct host_dev *hd, int64_t back_ns)
 		sim_gone(hd->dev);
 	smcr_set_now(h->eng, h->w->now_ns);
 	smcr_remove_device(h->eng, hd->dev);
+	run_events(h); /* of what had arrived */
 	hd->dev->ops->free(hd->dev);
 	hd->dev = NULL;
 	host_wake(h);

@@ -19,6 +19,7 @@ struct host;
 struct host_dev {
 	struct host *h;
 	struct rnic_dev *dev; /* NULL: none (any more) */
+	bool frozen;          /* by a fault */
 	struct timer back;    /* a new one is plugged in */
 };
 

@@ -305,6 +305,7 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 	s->trace = trace_new(&s->w, p);
 	for (unsigned i = 0; i < p->hosts; i++)
 		host_init(&s->host[i], &s->w, p, s->fab, s->trace, s->host, i);
+	trace_set_hosts(s->trace, s->host);
 	make_flows(s);
 	faults_start(&s->faults, &s->w, p, s->fab, s->host, s->flow);
 	if (p->script != NULL) {

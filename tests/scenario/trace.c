@@ -8,6 +8,23 @@
 #include "tests/scenario/trace_int.h"
 #include "wire/describe.h"
 
+#define QUEUED_NS (20 * MS)
+
+/* A fault may keep a send queue full for as long as it lasts. */
+static int64_t
+queued_ns(const struct plan *p)
+{
+	uint32_t ms = 0;
+
+	for (unsigned i = 0; i < p->fault_cnt; i++) {
+		const struct plan_fault *f = &p->fault[i];
+
+		if ((f->kind == FAULT_WITHHOLD || f->kind == FAULT_FREEZE || f->kind == FAULT_PORT) && f->for_ms > ms)
+			ms = f->for_ms;
+	}
+	return QUEUED_NS + ms * MS;
+}
+
 struct trace *
 trace_new(struct world *w, const struct plan *p)
 {
@@ -16,6 +33,7 @@ trace_new(struct world *w, const struct plan *p)
 	t->w = w;
 	t->faulty = plan_faulty(p);
 	t->llc_ns = p->llc_ms * MS;
+	t->queued_ns = queued_ns(p);
 	list_init(&t->groups);
 	for (unsigned i = 0; i < TRACE_BUCKETS; i++) {
 		list_init(&t->conns[i]);
@@ -38,6 +56,12 @@ trace_free(struct trace *t)
 	while ((n = list_pop(&t->groups)) != NULL)
 		free(CONTAINER_OF(n, struct tgroup, node));
 	free(t);
+}
+
+void
+trace_set_hosts(struct trace *t, const struct host *hosts)
+{
+	t->hosts = hosts;
 }
 
 void

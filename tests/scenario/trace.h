@@ -11,12 +11,15 @@
 #include "tests/scenario/world.h"
 
 struct trace;
+struct host;
 struct script_run;
 
 struct trace *trace_new(struct world *, const struct plan *);
 void trace_free(struct trace *);
 /* The script hears of what is sent. */
 void trace_set_script(struct trace *, struct script_run *);
+/* The hosts by number: a first contact may meet a device of theirs that a fault has stopped. */
+void trace_set_hosts(struct trace *, const struct host *);
 /* Messages of this engine are watched from now on. */
 void trace_attach(struct trace *, unsigned host, struct smcr *);
 /* The host's process ended: what was seen of it means nothing any more. */

@@ -1,4 +1,7 @@
 /* Which CLC message may go when, and which RMB element may be named in it (RFC 7609 3.5, 4.4.2, C.1 to C.3). */
+#include <string.h>
+
+#include "tests/scenario/host.h"
 #include "tests/scenario/trace_int.h"
 
 static void
@@ -75,10 +78,22 @@ check_decline(const struct watcher *wr, const struct smcr_trace *m, struct tconn
 		trace_bad(wr, c, "Decline after our CONFIRM LINK");
 }
 
+/* RoCE learns only by a timer of its own that the device of a first contact does not work: too late for a Decline (C.7). */
+static void
+check_device(const struct watcher *wr, const struct clc_accept *a)
+{
+	const struct host *h = &wr->t->hosts[wr->host];
+
+	for (unsigned i = 0; a->first_contact && i < h->dev_cnt; i++)
+		if (h->dev[i].frozen && memcmp(rnic_query(h->dev[i].dev).gid.b, a->gid, sizeof(a->gid)) == 0)
+			world_excuse(wr->t->w, "a first contact over a device that has failed");
+}
+
 static void
 sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct clc_msg *msg)
 {
-	if (c->declined)
+	/* A Decline of first contact is answered, once. */
+	if (c->declined && (msg->type != CLC_DECLINE || !c->first_contact || c->mine_declined))
 		trace_bad(wr, c, "CLC message %d behind a Decline", (int)msg->type);
 	switch (msg->type) {
 	case CLC_PROPOSAL:
@@ -90,6 +105,7 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 	case CLC_ACCEPT:
 		if (c->client || !c->proposal || c->accept)
 			trace_bad(wr, c, "Accept out of place");
+		check_device(wr, &msg->accept);
 		c->accept = true;
 		c->first_contact = msg->accept.first_contact;
 		take_elem(wr, &c->mine, &msg->accept);
@@ -98,13 +114,14 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 	case CLC_CONFIRM:
 		if (!c->client || !c->accept || c->confirm)
 			trace_bad(wr, c, "Confirm out of place");
+		check_device(wr, &msg->accept);
 		c->confirm = true;
 		take_elem(wr, &c->mine, &msg->accept);
 		check_mine(wr, c);
 		break;
 	case CLC_DECLINE:
 		check_decline(wr, m, c);
-		c->declined = true;
+		c->declined = c->mine_declined = true;
 		break;
 	}
 }

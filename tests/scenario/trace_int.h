@@ -17,13 +17,16 @@ struct watcher {
 	unsigned host;
 };
 
+struct host;
 struct script_run;
 
 struct trace {
+	const struct host *hosts;
 	struct world *w;
 	struct script_run *script; /* hears of what is sent; may be NULL */
 	bool faulty;               /* links may break */
 	int64_t llc_ns;            /* an answer is awaited for so long */
+	int64_t queued_ns;         /* a message may wait so long for its turn and for room */
 	struct watcher watcher[PLAN_HOSTS_MAX];
 	struct list_node conns[TRACE_BUCKETS];
 	struct list_node groups;
@@ -61,7 +64,7 @@ struct tconn {
 	bool client;
 	bool first_contact;
 	bool proposal, accept, confirm; /* went by, in their direction */
-	bool declined;
+	bool declined, mine_declined;
 	bool middle_ended;
 	bool peer_reused; /* the peer gave its element to somebody else: it is through with us */
 	struct elem mine, peers;

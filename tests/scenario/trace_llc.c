@@ -1,8 +1,6 @@
 /* Which LLC message may go when (RFC 7609 3.5.1.5, 3.5.5, 4.5.3). */
 #include "tests/scenario/trace_int.h"
 
-#define QUEUED_NS (20 * MS) /* a message may wait so long for its turn and for room */
-
 static void
 bad(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, const char *what)
 {
@@ -128,7 +126,7 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
 {
-	int64_t from = wr->t->w->now_ns + (from_server == is_server(g) ? 1 : QUEUED_NS);
+	int64_t from = wr->t->w->now_ns + (from_server == is_server(g) ? 1 : wr->t->queued_ns);
 	int64_t until = wr->t->w->now_ns + wr->t->llc_ns;
 	struct texchange *x = &g->exchange;
 	bool req = !msg->response;
