@@ -64,10 +64,11 @@ const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
 		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
 	},
-	/* Our C is out: no A may follow, whatever happens. */
+	/* Our C is out: no A may follow, whatever happens. The first half: a failover has taken it back, as it may not have
+	 * arrived, and it is to be said again. */
 	[CONN_PEER_FIN_CLOSE_WAIT] = {
-		[CLOSE_PEER_CLOSED] = CELL(CLOSED, END),
-		[CLOSE_PEER_ABORT] = CELL(CLOSED, END),
+		[CLOSE_PEER_CLOSED] = EITHER(APP_FIN_CLOSE_WAIT, NONE, CLOSED, END),
+		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, ABORT, CLOSED, END),
 		[CLOSE_LOCAL_ABORT] = CELL(PEER_FIN_CLOSE_WAIT, NONE),
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},
@@ -94,6 +95,7 @@ is_second_half(const struct smcr_conn *conn)
 	switch (conn->state) {
 	case CONN_PEER_CLOSE_WAIT1:
 	case CONN_PEER_CLOSE_WAIT2:
+	case CONN_PEER_FIN_CLOSE_WAIT:
 		return (conn->tx_flags & CDC_CLOSED) != 0;
 	case CONN_APP_CLOSE_WAIT1:
 	case CONN_APP_CLOSE_WAIT2:
@@ -104,7 +106,6 @@ is_second_half(const struct smcr_conn *conn)
 	case CONN_FALLBACK:
 	case CONN_ACTIVE:
 	case CONN_APP_FIN_CLOSE_WAIT:
-	case CONN_PEER_FIN_CLOSE_WAIT:
 	case CONN_PROCESS_ABORT:
 	case CONN_LAST_WAIT:
 	case CONN_CLOSED:
@@ -284,6 +285,7 @@ conn_flags_posted(struct smcr_conn *conn, uint8_t conn_flags)
 	uint8_t news = (uint8_t)(conn_flags & ~conn->tx_flags);
 
 	conn->tx_flags = conn_flags;
+	conn->tx_said |= conn_flags;
 	if ((news & CDC_SENDING_DONE) != 0)
 		close_event(conn, CLOSE_APP_SHUTDOWN);
 	if ((news & CDC_CLOSED) != 0)
@@ -326,13 +328,14 @@ void
 conn_elem_taken(struct smcr_conn *conn)
 {
 	/* Our C (or A) is out, so the peer may use its element again as soon as it has sent its own, which comes over
-	 * the link while the new use comes over TCP and may be faster. That it has sent it is all we wait for. */
-	if (conn_is_open(conn) && (conn->tx_flags & CDC_CLOSED) != 0) {
+	 * the link while the new use comes over TCP and may be faster. That it has sent it is all we wait for; and a C that
+	 * a failover has taken back was there in time. */
+	if (conn_is_open(conn) && (conn->tx_said & CDC_CLOSED) != 0) {
 		conn_tx_acked(conn, conn->tx_head);
 		conn_peer_flags(conn, CDC_CLOSED);
-	}
-	if (conn->state == CONN_CLOSED)
+		conn_end(conn, SMCR_OK, "", false);
 		return;
+	}
 	conn->eng->ctr.elem_conflicts += !conn->told;
 	conn_link_lost(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection");
 }

@@ -162,7 +162,8 @@ struct smcr_conn {
 	bool shut_wr;     /* the user sends no more */
 	bool want_close;  /* smcr_close was called */
 	bool want_abort;  /* A is owed */
-	uint8_t tx_flags; /* conn flags already sent: D, C, A */
+	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
+	uint8_t tx_said;  /* ever sent */
 	uint8_t rx_flags; /* conn flags received */
 	bool tcp_fin;     /* FIN seen on the middle */
 };

@@ -31,7 +31,7 @@ teardown(void)
 #define E(name) CLOSE_##name
 
 /* What Figures 22 and 23 and the text of 4.8 say; what is missing here changes nothing. second: our C is out
- * (PeerCloseWait), the peer's is in (AppCloseWait), our A is out (PeerAbortWait). does: R = the user is to read,
+ * (PeerCloseWait, PeerFinCloseWait), the peer's is in (AppCloseWait), our A is out (PeerAbortWait). does: R = the user is to read,
  * A = an abort is owed, E = the end. */
 static const struct expect {
 	enum conn_state state;
@@ -85,8 +85,10 @@ static const struct expect {
 	{ S(APP_CLOSE_WAIT2), 1, E(LOCAL_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(APP_CLOSE_WAIT2), 0, E(TIMEOUT), S(PEER_ABORT_WAIT), 'A' },
 	{ S(APP_CLOSE_WAIT2), 1, E(TIMEOUT), S(PROCESS_ABORT), 'A' },
-	{ S(PEER_FIN_CLOSE_WAIT), -1, E(PEER_CLOSED), S(CLOSED), 'E' }, /* 4D */
-	{ S(PEER_FIN_CLOSE_WAIT), -1, E(PEER_ABORT), S(CLOSED), 'E' },
+	{ S(PEER_FIN_CLOSE_WAIT), 1, E(PEER_CLOSED), S(CLOSED), 'E' }, /* 4D */
+	{ S(PEER_FIN_CLOSE_WAIT), 1, E(PEER_ABORT), S(CLOSED), 'E' },
+	{ S(PEER_FIN_CLOSE_WAIT), 0, E(PEER_CLOSED), S(APP_FIN_CLOSE_WAIT), 0 }, /* 4.6: ours may not have arrived */
+	{ S(PEER_FIN_CLOSE_WAIT), 0, E(PEER_ABORT), S(PROCESS_ABORT), 'A' },
 	{ S(PEER_FIN_CLOSE_WAIT), -1, E(TIMEOUT), S(CLOSED), 'E' },
 	{ S(PEER_ABORT_WAIT), 0, E(PEER_CLOSED), S(PROCESS_ABORT), 0 },
 	{ S(PEER_ABORT_WAIT), 1, E(PEER_CLOSED), S(CLOSED), 'E' },
@@ -122,7 +124,7 @@ put_into(struct smcr_conn *conn, enum conn_state state, int second)
 	if (state == CONN_APP_CLOSE_WAIT1 || state == CONN_APP_CLOSE_WAIT2)
 		conn->rx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
 	if (state == CONN_PEER_FIN_CLOSE_WAIT)
-		conn->tx_flags = CDC_CLOSED;
+		conn->tx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
 	if (state == CONN_PEER_ABORT_WAIT) {
 		conn->want_abort = true;
 		conn->tx_flags = second ? CDC_ABORT : 0;

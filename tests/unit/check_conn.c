@@ -163,6 +163,20 @@ START_TEST(after_our_c_it_stands_for_the_peers)
 
 END_TEST
 
+/* A failover has taken it back, though it was there. */
+START_TEST(a_c_that_is_to_be_said_again_was_said)
+{
+	smcr_close(ca);
+	host_flush(&a);
+	ca->tx_flags = 0;
+	conn_elem_taken(ca);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_OK);
+	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+}
+
+END_TEST
+
 START_TEST(after_our_a_it_ends_the_wait)
 {
 	smcr_abort(ca, SMCR_R_APP_RESET);
@@ -268,6 +282,7 @@ conn_case(TCase *tc)
 	tcase_add_test(tc, a_fallen_back_connection_is_left_alone);
 	tcase_add_test(tc, an_element_given_away_ends_the_connection_without_a_word);
 	tcase_add_test(tc, after_our_c_it_stands_for_the_peers);
+	tcase_add_test(tc, a_c_that_is_to_be_said_again_was_said);
 	tcase_add_test(tc, after_our_a_it_ends_the_wait);
 	tcase_add_test(tc, slabs_grow_and_are_lent_last_in_first_out);
 	tcase_add_test(tc, a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked);
