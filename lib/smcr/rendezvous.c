@@ -133,7 +133,8 @@ late_decline_input(struct smcr_conn *conn)
 	}
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, NULL, conn->id, r->in, r->in_len);
 	conn->eng->ctr.clc_received++;
-	conn->diag.peer = msg.decline.diag;
+	if (msg.decline.diag != CLC_DIAG_PEER_DECLINED) /* an answer, not a reason */
+		conn->diag.peer = msg.decline.diag;
 	rdv_fall_back(conn, PEER_VOID);
 }
 
@@ -145,11 +146,20 @@ declines_may_cross(const struct smcr_conn *conn)
 	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
 }
 
+/* Two smcrd make it certain what comes first: there, each such Decline is answered by another, unless they cross. */
+static bool
+declines_are_answered(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_CLIENT ? conn->rdv->peer.ext.present : conn->rdv->proposal.ext.present;
+}
+
 static void
 await_late_decline(struct smcr_conn *conn)
 {
+	uint32_t ms = declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS;
+
 	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
-	rdv_step(conn, RDV_LATE_DECLINE, LATE_DECLINE_MS);
+	rdv_step(conn, RDV_LATE_DECLINE, ms);
 	/* A header may be in part already. */
 	conn->rdv->in_want = CLC_HDR_LEN;
 	if (conn->rdv->in_len > 0)
@@ -167,21 +177,28 @@ rdv_quit(
 	conn_end(conn, reason, detail, false);
 }
 
-void
-rdv_decline(struct smcr_conn *conn, uint32_t diag)
+static void
+send_decline(struct smcr_conn *conn, uint32_t diag)
 {
 	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
-	struct rdv *r = conn->rdv;
-	bool contact = r->lgr != NULL && r->lgr->first_conn == conn;
 
 	msg.decline.diag = diag;
 	msg.decline.out_of_sync = diag == CLC_DIAG_SYNC;
 	memcpy(msg.decline.peer_id, conn->eng->peer_id, sizeof(msg.decline.peer_id));
 	rdv_send(conn, &msg);
+}
+
+void
+rdv_decline(struct smcr_conn *conn, uint32_t diag)
+{
+	struct rdv *r = conn->rdv;
+	bool contact = r->lgr != NULL && r->lgr->first_conn == conn;
+
+	send_decline(conn, diag);
 	conn->diag.local = diag;
-	conn->diag.out_of_sync = msg.decline.out_of_sync;
+	conn->diag.out_of_sync = diag == CLC_DIAG_SYNC;
 	conn->eng->ctr.fallback_local++;
-	conn->eng->ctr.out_of_sync += msg.decline.out_of_sync;
+	conn->eng->ctr.out_of_sync += diag == CLC_DIAG_SYNC;
 	if (contact && declines_may_cross(conn))
 		await_late_decline(conn);
 	else
@@ -202,6 +219,8 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	conn->diag.peer = d->diag;
 	conn->diag.out_of_sync = d->out_of_sync;
 	conn->eng->ctr.fallback_peer++;
+	if (contact && declines_may_cross(conn) && declines_are_answered(conn))
+		send_decline(conn, CLC_DIAG_PEER_DECLINED);
 	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
 	/* The peer does not know the group that we offered (C.4, A.2.5). */
 	if (d->out_of_sync && lgr != NULL) {
@@ -310,8 +329,12 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 		rdv_end(conn, SMCR_R_LLC_TIMEOUT, "first contact was not finished");
 		break;
 	case RDV_LATE_DECLINE:
-		no_late_decline(conn);
-		break;
+		if (!declines_are_answered(conn)) {
+			no_late_decline(conn);
+			break;
+		}
+		/* Its answer could come at any time, and would be taken for data. */
+		/* fall through */
 	case RDV_WAIT_ACCEPT:
 	case RDV_WAIT_PROPOSAL:
 	case RDV_WAIT_CONFIRM:

@@ -40,7 +40,7 @@ enum clc_diag {
 	CLC_DIAG_NO_ROUTE = 0x030e0000,
 	CLC_DIAG_INDIRECT = 0x030f0000,
 	CLC_DIAG_SYNC = 0x04000000,          /* goes with the out-of-sync flag */
-	CLC_DIAG_PEER_DECLINED = 0x05000000, /* a local reason, never sent */
+	CLC_DIAG_PEER_DECLINED = 0x05000000, /* Linux: a local reason, never sent; two smcrd: the answer to a Decline */
 	CLC_DIAG_INTERNAL = 0x09990000,
 	CLC_DIAG_RTOKEN = 0x09990001,
 	CLC_DIAG_READY_LINK = 0x09990002,

@@ -605,12 +605,18 @@ END_TEST
 /* C.2: both sides decline at the same moment, after the Confirm: neither takes the other's Decline for data, and data
  * that begins like a Decline is not swallowed. */
 static void
-both_in_first_contact(void)
+first_contact_held(void)
 {
 	duo_init(&d, true, true, NULL);
 	duo_open(&d, &c[0], &s[0]);
 	duo_until(&d, A, "CONFIRM");
 	c[0].hold = s[0].hold = true;
+}
+
+static void
+both_in_first_contact(void)
+{
+	first_contact_held();
 	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
 	duo_run(&d, 5);
 	ck_assert(!IS(c[0], FALLBACK));
@@ -655,9 +661,12 @@ START_TEST(data_after_our_decline_is_data)
 
 END_TEST
 
-START_TEST(a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second)
+/* As Linux waits. */
+START_TEST(a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second)
 {
-	both_in_first_contact();
+	first_contact_held();
+	c[0].conn->rdv->peer.ext.present = false;
+	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
 	smcr_clc_input(c[0].conn, "\xe2", 1);
 	duo_run(&d, 900);
 	ck_assert(!IS(c[0], FALLBACK));
@@ -665,6 +674,43 @@ START_TEST(a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_
 	ck_assert(IS(c[0], FALLBACK));
 	ck_assert_uint_eq(c[0].left_len, 1);
 	ck_assert_uint_eq(c[0].left[0], 0xe2);
+	end_step();
+}
+
+END_TEST
+
+/* A Decline that has crossed ours may be late, and is never data. */
+START_TEST(an_smcrd_that_does_not_answer_our_decline_is_given_up)
+{
+	both_in_first_contact();
+	duo_run(&d, 5900);
+	ck_assert(!IS(c[0], FALLBACK) && !IS(c[0], CLOSED));
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], CLOSED) && !IS(c[0], FALLBACK));
+	ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
+	end_step();
+}
+
+END_TEST
+
+START_TEST(a_decline_in_first_contact_is_answered)
+{
+	struct duo_end *who = _i == 0 ? &c[0] : &s[0], *other = _i == 0 ? &s[0] : &c[0];
+
+	first_contact_held();
+	duo_feed(&s[0], c[0].out, c[0].out_len); /* the Confirm */
+	c[0].out_len = 0;
+	c[0].hold = s[0].hold = false;
+	rdv_decline(who->conn, CLC_DIAG_READY_LINK);
+	duo_run(&d, 5);
+	ck_assert(IS(*who, FALLBACK) && IS(*other, FALLBACK));
+	ck_assert_uint_eq(who->diag.local, CLC_DIAG_READY_LINK);
+	ck_assert_uint_eq(who->diag.peer, 0);
+	ck_assert_uint_eq(other->diag.local, 0);
+	ck_assert_uint_eq(other->diag.peer, CLC_DIAG_READY_LINK);
+	ck_assert_uint_eq(who->left_len + other->left_len, 0);
+	ck_assert_uint_eq(duo_count(&d, A, "DECLINE"), 1);
+	ck_assert_uint_eq(duo_count(&d, B, "DECLINE"), 1);
 	end_step();
 }
 
@@ -991,7 +1037,9 @@ rendezvous_case(TCase *tc)
 	tcase_add_loop_test(tc, an_element_conflict_aborts_the_old_connection, A, B + 1);
 	tcase_add_test(tc, declines_that_cross_are_not_taken_for_data);
 	tcase_add_loop_test(tc, data_after_our_decline_is_data, 0, 4);
-	tcase_add_test(tc, a_peer_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
+	tcase_add_test(tc, a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
+	tcase_add_test(tc, an_smcrd_that_does_not_answer_our_decline_is_given_up);
+	tcase_add_loop_test(tc, a_decline_in_first_contact_is_answered, 0, 2);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
