@@ -164,7 +164,6 @@ plug(struct host_dev *hd)
 
 	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
 	gid.b[14] = (uint8_t)h->dev_made++;
-	hd->frozen = false;
 	hd->dev = sim_dev_new(
 	    h->fab, name, h->plan->iwarp != 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
 	if (smcr_add_device(h->eng, hd->dev) != 0)
@@ -195,6 +194,7 @@ host_unplug(struct host_dev *hd, int64_t back_ns)
 	run_events(h); /* of what had arrived */
 	hd->dev->ops->free(hd->dev);
 	hd->dev = NULL;
+	hd->frozen = false;
 	host_wake(h);
 	if (back_ns != INT64_MAX)
 		world_arm(h->w, &hd->back, back_ns);
