@@ -147,7 +147,7 @@ device_is_there(struct smcr *eng)
 int
 smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 {
-	if (eng->dev_cnt == SMCR_DEVS_MAX)
+	if (eng->dev_cnt + eng->gone_cnt == SMCR_DEVS_MAX)
 		return -ENOSPC;
 	eng->devs[eng->dev_cnt++] = dev;
 	dev->ctx = eng;
@@ -165,6 +165,42 @@ device_links_down(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 			if (lgr->links[i].dev == dev)
 				link_down(&lgr->links[i], why);
 	}
+}
+
+/* Out of the list: the order of the others does not count. */
+static void
+take_out(struct rnic_dev **devs, unsigned *cnt, const struct rnic_dev *dev)
+{
+	for (unsigned i = 0; i < *cnt; i++)
+		if (devs[i] == dev)
+			devs[i--] = devs[--*cnt];
+}
+
+/* It is to be removed by whoever added it; until then nobody is to choose it. */
+static void
+device_gone(struct smcr *eng, struct rnic_dev *dev)
+{
+	take_out(eng->devs, &eng->dev_cnt, dev);
+	eng->gone_devs[eng->gone_cnt++] = dev;
+	device_links_down(eng, dev, "device gone");
+}
+
+bool
+smcr_take_device_news(struct smcr *eng)
+{
+	bool news = eng->dev_news;
+
+	eng->dev_news = false;
+	return news;
+}
+
+bool
+smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
+{
+	for (unsigned i = 0; i < eng->gone_cnt; i++)
+		if (eng->gone_devs[i] == dev)
+			return true;
+	return false;
 }
 
 /* -- the turn -- */
@@ -188,14 +224,33 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 		link_kick(link);
 		break;
 	case RNIC_EV_PORT_DOWN:
+		eng->dev_news = true;
 		device_links_down(eng, dev, "port down");
 		break;
 	case RNIC_EV_DEV_GONE:
-		device_links_down(eng, dev, "device gone");
+		eng->dev_news = true;
+		device_gone(eng, dev);
 		break;
 	case RNIC_EV_PORT_UP:
+		eng->dev_news = true;
 		device_is_there(eng);
 		break;
+	}
+}
+
+/* What all devices have to say; one that is gone leaves the list while we walk it. */
+static void
+device_events(struct smcr *eng)
+{
+	struct rnic_event ev;
+
+	for (unsigned i = 0; i < eng->dev_cnt;) {
+		struct rnic_dev *dev = eng->devs[i];
+
+		while (i < eng->dev_cnt && eng->devs[i] == dev && dev->ops->poll_event(dev, &ev))
+			device_event(eng, dev, &ev);
+		if (i < eng->dev_cnt && eng->devs[i] == dev)
+			i++;
 	}
 }
 
@@ -293,9 +348,8 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	/* What has arrived still counts: the peer has its completions. */
 	completions(eng);
 	/* Before its links go: who goes on when a group dies is not to choose it again. */
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		if (eng->devs[i] == dev)
-			eng->devs[i--] = eng->devs[--eng->dev_cnt];
+	take_out(eng->devs, &eng->dev_cnt, dev);
+	take_out(eng->gone_devs, &eng->gone_cnt, dev);
 	device_links_down(eng, dev, "device removed");
 	lgr_sweep(eng);
 	free_dead(eng);
@@ -310,17 +364,13 @@ smcr_set_now(struct smcr *eng, int64_t now_ns)
 void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
-	struct rnic_event ev;
-
 	smcr_set_now(eng, now_ns);
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		if (eng->devs[i]->ops->progress != NULL)
 			eng->devs[i]->ops->progress(eng->devs[i], now_ns);
 	/* Completions first: what arrived before a QP broke still counts. */
 	completions(eng);
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		while (eng->devs[i]->ops->poll_event(eng->devs[i], &ev))
-			device_event(eng, eng->devs[i], &ev);
+	device_events(eng);
 	if (eng->links_failed)
 		failed_links_down(eng);
 	timerq_run(&eng->timers, now_ns);

@@ -23,6 +23,9 @@ struct smcr {
 	uint8_t mac[6];     /* random, for devices without one */
 	struct rnic_dev *devs[SMCR_DEVS_MAX];
 	unsigned dev_cnt;
+	struct rnic_dev *gone_devs[SMCR_DEVS_MAX]; /* no more among devs, not yet removed */
+	unsigned gone_cnt;
+	bool dev_news;
 	struct idtable conns; /* by alert token */
 	struct slab conn_slab;
 	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */

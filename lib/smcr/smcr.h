@@ -87,6 +87,10 @@ void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 int smcr_add_device(struct smcr *, struct rnic_dev *);
 /* Its links go down at once; then the caller may free it. */
 void smcr_remove_device(struct smcr *, struct rnic_dev *);
+/* True once after a device said that its port went up or down, or that it is gone. */
+bool smcr_take_device_news(struct smcr *);
+/* The device said that it is gone: its links are down and it gets no others; it is to be removed. */
+bool smcr_device_gone(const struct smcr *, const struct rnic_dev *);
 
 /* -- the turn -- */
 

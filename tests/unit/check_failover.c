@@ -389,6 +389,36 @@ START_TEST(a_port_that_comes_back_brings_the_link_back)
 
 END_TEST
 
+/* It is told once, takes no further part though its port is not down, and goes when its owner says so. */
+START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
+{
+	unsigned host = (unsigned)_i % 2;
+	struct rnic_dev *dev;
+
+	begin(2, 2, NULL);
+	dev = _i < 2 ? d.dev[host] : d.more[host][0];
+	(void)smcr_take_device_news(d.eng[host]);
+	ck_assert(!smcr_device_gone(d.eng[host], dev));
+	sim_gone(dev);
+	duo_run(&d, 1000);
+	ck_assert(smcr_take_device_news(d.eng[host]));
+	ck_assert(!smcr_take_device_news(d.eng[host]));
+	ck_assert(!smcr_take_device_news(d.eng[1 - host]));
+	ck_assert(smcr_device_gone(d.eng[host], dev));
+	ck_assert_int_eq(rnic_query(dev).port, RNIC_PORT_UP);
+	ck_assert_uint_eq(rnic_query(dev).qp_cnt, 0);
+	transfer(&c[0], &s[0], 100000);
+	/* Longer than a missing link waits to be tried again. */
+	duo_run(&d, 30000);
+	ck_assert_uint_eq(rnic_query(dev).qp_cnt, 0);
+	smcr_remove_device(d.eng[host], dev);
+	ck_assert(!smcr_device_gone(d.eng[host], dev));
+	transfer(&s[0], &c[0], 100000);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(the_operator_takes_a_link_out_without_replay)
 {
 	unsigned host = (unsigned)_i;
@@ -490,6 +520,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, link_numbers_are_not_used_again_before_all_were);
 	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
+	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);

@@ -630,6 +630,21 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 }
 
 bool
+smcr_take_device_news(struct smcr *eng)
+{
+	(void)eng;
+	return false;
+}
+
+bool
+smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
+{
+	(void)eng;
+	(void)dev;
+	return false;
+}
+
+bool
 smcr_idle(const struct smcr *eng)
 {
 	(void)eng;
