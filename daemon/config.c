@@ -143,17 +143,18 @@ load_setting(
 
 /* -- groups of settings -- */
 
-/* All settings of one place: defaults for what the group (may be NULL) does not have, errors for what it has too
- * much or lacks. */
+/* All settings of one place of the section: defaults for what the group (may be NULL) does not have, errors for what it
+ * lacks. */
 static void
-load_group(struct config_build *b, const struct config_section *sec, const config_setting_t *group, void *base)
+load_group(struct config_build *b, const struct config_section *sec, enum config_place place,
+    const config_setting_t *group, void *base)
 {
 	const char *dot = sec->name[0] != '\0' ? "." : "";
 
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		const config_setting_t *s = config_member(group, k->name);
 
-		if ((k->where & sec->place) == 0)
+		if ((k->where & place) == 0)
 			continue;
 		if (s != NULL)
 			load_setting(b, k, s, sec->name, base);
@@ -187,18 +188,45 @@ load_service(struct config_build *b, const struct config_section *sec, const con
 
 	b->service_src[b->cfg->service_cnt++] = group;
 	svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
-	load_group(b, sec, group, svc);
+	load_group(b, sec, sec->place, group, svc);
+}
+
+/* Settings of another type are no typing errors, but would have no effect. */
+static void
+find_foreign(struct config_build *b, enum config_place place, const char *type, const config_setting_t *group)
+{
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *s = config_setting_get_elem(group, (unsigned)i);
+		const char *name = config_setting_name(s);
+
+		if (config_key_find(CONFIG_AT_DEVICE, name) != NULL && config_key_find(place, name) == NULL)
+			config_error(b->rep, config_setting_source_line(s),
+			    "devices.%s is not a setting of type \"%s\"", name, type);
+	}
 }
 
 static void
 load_device(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
 	struct config_device *dev = &b->cfg->devices[b->cfg->device_cnt];
+	const config_setting_t *type = config_member(group, "type");
+	const struct config_key *key = config_key_find(CONFIG_AT_DEVICE, "type");
+	unsigned errors = b->rep->errors;
+	enum config_place place;
 
-	if (config_member(group, "interface") == NULL)
-		snprintf(dev->siw.name, sizeof(dev->siw.name), "siw%u", b->cfg->device_cnt);
+	/* Without it nothing is known of the others. */
+	if (type == NULL)
+		config_error(b->rep, config_line(group, ""), "%s.%s is missing", sec->name, key->name);
+	else
+		load_setting(b, key, type, sec->name, dev);
+	if (b->rep->errors > errors)
+		return;
+	place = config_device_place(dev->type);
+	if (dev->type == CONFIG_DEVICE_SIW && config_member(group, "interface") == NULL)
+		snprintf(dev->name, sizeof(dev->name), "siw%u", b->cfg->device_cnt);
 	b->device_src[b->cfg->device_cnt++] = group;
-	load_group(b, sec, group, dev);
+	find_foreign(b, place, config_setting_get_string(type), group);
+	load_group(b, sec, place, group, dev);
 }
 
 static void
@@ -247,7 +275,7 @@ load_section(struct config_build *b, const struct config_section *sec, const con
 	}
 	if (s != NULL)
 		find_unknown(b, sec, s);
-	load_group(b, sec, s, b->cfg);
+	load_group(b, sec, sec->place, s, b->cfg);
 }
 
 static void

@@ -13,6 +13,7 @@
 
 #include "rnic/rnic.h"
 #include "rnic/siw.h"
+#include "rnic/verbs.h"
 #include "smcr/smcr.h"
 
 #define CONFIG_NAME_MAX 64
@@ -67,17 +68,34 @@ struct config_service {
 
 enum config_device_type {
 	CONFIG_DEVICE_SIW,
-	CONFIG_DEVICE_VERBS, /* later */
+	CONFIG_DEVICE_VERBS,
+};
+
+/* Which GIDs of a card count. */
+enum config_gid_type {
+	CONFIG_GID_ANY,
+	CONFIG_GID_ROCE_V1,
+	CONFIG_GID_ROCE_V2,
 };
 
 #define CONFIG_IFNAME_MAX 16      /* IF_NAMESIZE */
 #define CONFIG_ALL_INTERFACES "*" /* but the loopback interface */
+#define CONFIG_ALL_CARDS "*"
 
-/* One device, or as many as an interface has addresses. */
+/* One device, or as many as an interface has addresses, or as there are ports of cards. Exactly one of addr,
+ * interface and card says where. */
 struct config_device {
 	enum config_device_type type;
-	char interface[CONFIG_IFNAME_MAX]; /* "": siw.addr says where; otherwise that is empty, and siw.name may be */
+	char name[RNIC_NAME_MAX]; /* "": the interface's or the card's */
+	struct sockaddr_storage addr;
+	char interface[CONFIG_IFNAME_MAX];
+	/* verbs only */
+	char card[VERBS_DEV_NAME_MAX];
+	uint8_t port; /* 0: each port of the card */
+	enum config_gid_type gid_type;
+	/* The settings of the type; names and places in them are filled in when the device is opened. */
 	struct siw_config siw;
+	struct verbs_config verbs;
 };
 
 struct config_keepalive {

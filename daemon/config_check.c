@@ -77,42 +77,87 @@ check_self(struct config_build *b, unsigned i)
 		    kind_name(svc->kind));
 }
 
-/* Either an address or an interface says where a device is. */
+/* The first of these settings that the group has, and the second; NULL when it has no more. */
+static void
+given(const void *src, const char *const *names, const char **first, const char **second)
+{
+	*first = *second = NULL;
+	for (; *names != NULL && *second == NULL; names++) {
+		if (config_member(src, *names) == NULL)
+			continue;
+		if (*first == NULL)
+			*first = *names;
+		else
+			*second = *names;
+	}
+}
+
+/* One setting says where a device is. */
 static void
 check_device_place(struct config_build *b, unsigned i)
 {
+	static const char *const places[] = { "address", "interface", "device", NULL };
+	const struct config_device *dev = &b->cfg->devices[i];
 	const void *src = b->device_src[i];
-	bool address = config_member(src, "address") != NULL, interface = config_member(src, "interface") != NULL;
+	const char *first, *second;
+	bool one_card = dev->card[0] != '\0' && strcmp(dev->card, CONFIG_ALL_CARDS) != 0;
 
-	if (!address && !interface)
+	given(src, places, &first, &second);
+	if (first == NULL && dev->type == CONFIG_DEVICE_SIW)
 		config_error(b->rep, config_line(src, ""), "devices.address or devices.interface is missing");
-	else if (address && interface)
+	else if (first == NULL)
 		config_error(
-		    b->rep, config_line(src, "interface"), "devices.interface and devices.address exclude each other");
+		    b->rep, config_line(src, ""), "devices.device, devices.interface or devices.address is missing");
+	else if (second != NULL)
+		config_error(
+		    b->rep, config_line(src, second), "devices.%s and devices.%s exclude each other", second, first);
+	if (dev->port != 0 && !one_card)
+		config_error(b->rep, config_line(src, "port"), "devices.port is for one card, named in devices.device");
+}
+
+/* A card may be in two entries, by port. */
+static bool
+same_card(const struct config_device *a, const struct config_device *b)
+{
+	return a->card[0] != '\0' && strcmp(a->card, b->card) == 0 &&
+	    (a->port == b->port || a->port == 0 || b->port == 0);
+}
+
+/* Of the same type, for the same place. */
+static void
+check_device_twice(struct config_build *b, unsigned i, unsigned j)
+{
+	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
+	const void *src = b->device_src[i], *other_src = b->device_src[j];
+
+	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
+		config_error(b->rep, config_line(src, "name"), "devices.name \"%s\" is already used in line %u",
+		    dev->name, config_line(other_src, "name"));
+	if (dev->type != other->type)
+		return;
+	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
+		config_error(b->rep, config_line(src, "interface"),
+		    "devices.interface \"%s\" is already used in line %u", dev->interface,
+		    config_line(other_src, "interface"));
+	if (same_card(dev, other))
+		config_error(b->rep, config_line(src, "device"), "devices.device \"%s\" is already used in line %u",
+		    dev->card, config_line(other_src, "device"));
+	if (dev->addr.ss_family != 0 && addr_same_host(&dev->addr, &other->addr))
+		config_error(b->rep, config_line(src, "address"), "devices.address is already used in line %u",
+		    config_line(other_src, "address"));
 }
 
 static void
 check_device(struct config_build *b, unsigned i)
 {
-	const struct config_device *dev = b->cfg->devices;
-	unsigned line = config_line(b->device_src[i], "address");
+	const struct config_device *dev = &b->cfg->devices[i];
 
 	check_device_place(b, i);
-	if (dev[i].siw.addr.ss_family != 0 && addr_is_any(&dev[i].siw.addr))
-		config_error(b->rep, line, "devices.address must be one local address, not a wildcard");
-	for (unsigned j = 0; j < i; j++) {
-		if (dev[i].interface[0] != '\0' && strcmp(dev[i].interface, dev[j].interface) == 0)
-			config_error(b->rep, config_line(b->device_src[i], "interface"),
-			    "devices.interface \"%s\" is already used in line %u", dev[i].interface,
-			    config_line(b->device_src[j], "interface"));
-		if (dev[i].siw.name[0] != '\0' && strcmp(dev[i].siw.name, dev[j].siw.name) == 0)
-			config_error(b->rep, config_line(b->device_src[i], "name"),
-			    "devices.name \"%s\" is already used in line %u", dev[i].siw.name,
-			    config_line(b->device_src[j], "name"));
-		if (dev[i].siw.addr.ss_family != 0 && addr_same_host(&dev[i].siw.addr, &dev[j].siw.addr))
-			config_error(b->rep, line, "devices.address is already used in line %u",
-			    config_line(b->device_src[j], "address"));
-	}
+	if (dev->addr.ss_family != 0 && addr_is_any(&dev->addr))
+		config_error(b->rep, config_line(b->device_src[i], "address"),
+		    "devices.address must be one local address, not a wildcard");
+	for (unsigned j = 0; j < i; j++)
+		check_device_twice(b, i, j);
 }
 
 static void

@@ -21,12 +21,12 @@ static int
 fill_device(struct config_device *dev, unsigned i, const struct sockaddr_storage *addr)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & CONFIG_AT_DEVICE) != 0 && config_value_set_default(k, dev) != 0)
+		if ((k->where & CONFIG_AT_SIW) != 0 && config_value_set_default(k, dev) != 0)
 			return -ENOMEM;
 	dev->type = CONFIG_DEVICE_SIW;
-	snprintf(dev->siw.name, sizeof(dev->siw.name), "siw%u", i);
-	dev->siw.addr = *addr;
-	addr_set_port(&dev->siw.addr, 0);
+	snprintf(dev->name, sizeof(dev->name), "siw%u", i);
+	dev->addr = *addr;
+	addr_set_port(&dev->addr, 0);
 	return 0;
 }
 
@@ -38,7 +38,7 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 	char buf[ADDR_STR_MAX];
 
 	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (addr_same_host(&cfg->devices[i].siw.addr, addr))
+		if (addr_same_host(&cfg->devices[i].addr, addr))
 			return;
 	++*wanted;
 	if (*wanted == SMCR_LINKS_MAX + 1)

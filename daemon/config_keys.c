@@ -1,5 +1,5 @@
 /* The table of settings: see config_keys.h. Defaults of smcr and devices equal those of smcr_config_init and
- * siw_config_init, which a test compares. */
+ * siw_config_init, and verbs_config_init, which a test compares. */
 #include "daemon/config_keys.h"
 
 #include <string.h>
@@ -32,6 +32,14 @@ static const struct config_word proxy_words[] = {
 
 static const struct config_word device_words[] = {
 	{ "siw", CONFIG_DEVICE_SIW },
+	{ "verbs", CONFIG_DEVICE_VERBS },
+	{ NULL, 0 },
+};
+
+static const struct config_word gid_words[] = {
+	{ "any", CONFIG_GID_ANY },
+	{ "roce_v1", CONFIG_GID_ROCE_V1 },
+	{ "roce_v2", CONFIG_GID_ROCE_V2 },
 	{ NULL, 0 },
 };
 
@@ -48,6 +56,8 @@ enum {
 	CONTROL = CONFIG_AT_CONTROL,
 	ALIVE = CONFIG_AT_KEEPALIVE,
 	SMCR = CONFIG_AT_SMCR,
+	SIW = CONFIG_AT_SIW,
+	VERBS = CONFIG_AT_VERBS,
 	DEV = CONFIG_AT_DEVICE,
 	IN = CONFIG_AT_INGRESS,
 	SVC = CONFIG_AT_INGRESS | CONFIG_AT_EGRESS,
@@ -103,24 +113,41 @@ const struct config_key config_keys[] = {
 	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
 
 	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
-	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(siw.name), NULL }, /* default: see load_device */
-	/* one of these two */
-	{ "address", DEV, CONFIG_T_ADDR, 0, 0, 0, NULL, OF_DEV(siw.addr), NULL },
+	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(name), NULL }, /* default: see load_device */
+	/* one of these */
+	{ "address", DEV, CONFIG_T_ADDR, 0, 0, 0, NULL, OF_DEV(addr), NULL },
 	{ "interface", DEV, CONFIG_T_IFNAME, 0, 0, 0, NULL, OF_DEV(interface), NULL },
-	{ "mpa_ports", DEV, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
+	{ "device", VERBS, CONFIG_T_CARD, 0, 0, 0, NULL, OF_DEV(card), NULL },
+	{ "port", VERBS, CONFIG_T_UINT, 0, 0, 254, "0", OF_DEV(port), NULL },
+	{ "gid_type", VERBS, CONFIG_T_WORD, 0, 0, 0, "any", OF_DEV(gid_type), gid_words },
+	{ "traffic_class", VERBS, CONFIG_T_UINT, 0, 0, 255, "0", OF_DEV(verbs.traffic_class), NULL },
+	{ "service_level", VERBS, CONFIG_T_UINT, 0, 0, 15, "0", OF_DEV(verbs.service_level), NULL },
+	{ "hop_limit", VERBS, CONFIG_T_UINT, 0, 1, 255, "64", OF_DEV(verbs.hop_limit), NULL },
+	{ "timeout", VERBS, CONFIG_T_UINT, 0, 1, 31, "15", OF_DEV(verbs.timeout), NULL },
+	/* 7 would mean without end on some devices. */
+	{ "retry_count", VERBS, CONFIG_T_UINT, 0, 0, 6, "6", OF_DEV(verbs.retry_cnt), NULL },
+	{ "rnr_timer", VERBS, CONFIG_T_UINT, 0, 0, 31, "5", OF_DEV(verbs.min_rnr_timer), NULL },
+	{ "busy_poll", VERBS, CONFIG_T_US, 0, 0, 10000, "0", OF_DEV(verbs.busy_poll_us), NULL },
+	{ "mpa_ports", SIW, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
 	    2 * sizeof(uint16_t), NULL },
-	{ "crc", DEV, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
-	{ "markers", DEV, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },
-	{ "rtr", DEV, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr), rtr_words },
-	{ "mpa_revision", DEV, CONFIG_T_UINT, 0, 1, 2, "2", OF_DEV(siw.mpa_rev), NULL },
+	{ "mpa_ports", VERBS, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570",
+	    offsetof(struct config_device, verbs.mpa_port_min), 2 * sizeof(uint16_t), NULL },
+	{ "crc", SIW, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
+	{ "markers", SIW, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },
+	{ "rtr", SIW, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr), rtr_words },
+	{ "mpa_revision", SIW, CONFIG_T_UINT, 0, 1, 2, "2", OF_DEV(siw.mpa_rev), NULL },
 	/* RFC 6581 section 4: 14 bits, all ones = not negotiated. */
-	{ "ird", DEV, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ird), NULL },
-	{ "ord", DEV, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ord), NULL },
-	{ "fpdu_max", DEV, CONFIG_T_SIZE, ZERO, 128, 64768, "16K", OF_DEV(siw.fpdu_max), NULL },
-	{ "connect_timeout", DEV, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(siw.connect_ms), NULL },
-	{ "answer_timeout", DEV, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(siw.answer_ms), NULL },
-	{ "confirm_delay", DEV, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(siw.confirm_ms), NULL },
-	{ "max_qp", DEV, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(siw.max_qp), NULL },
+	{ "ird", SIW, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ird), NULL },
+	{ "ord", SIW, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ord), NULL },
+	{ "fpdu_max", SIW, CONFIG_T_SIZE, ZERO, 128, 64768, "16K", OF_DEV(siw.fpdu_max), NULL },
+	{ "connect_timeout", SIW, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(siw.connect_ms), NULL },
+	{ "connect_timeout", VERBS, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(verbs.connect_ms), NULL },
+	{ "answer_timeout", SIW, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(siw.answer_ms), NULL },
+	{ "answer_timeout", VERBS, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(verbs.answer_ms), NULL },
+	{ "confirm_delay", SIW, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(siw.confirm_ms), NULL },
+	{ "confirm_delay", VERBS, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(verbs.confirm_ms), NULL },
+	{ "max_qp", SIW, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(siw.max_qp), NULL },
+	{ "max_qp", VERBS, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(verbs.max_qp), NULL },
 
 	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
 	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
@@ -141,6 +168,9 @@ const struct config_key config_keys[] = {
 _Static_assert(
     offsetof(struct siw_config, port_max) == offsetof(struct siw_config, port_min) + sizeof(uint16_t), "mpa_ports");
 _Static_assert(
+    offsetof(struct verbs_config, mpa_port_max) == offsetof(struct verbs_config, mpa_port_min) + sizeof(uint16_t),
+    "mpa_ports");
+_Static_assert(
     offsetof(struct config_service, allow_cnt) == offsetof(struct config_service, allow) + sizeof(struct config_net *),
     "allow");
 
@@ -156,12 +186,18 @@ const struct config_section config_sections[] = {
 };
 
 const struct config_key *
-config_key_find(enum config_place place, const char *name)
+config_key_find(unsigned places, const char *name)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & place) != 0 && strcmp(k->name, name) == 0)
+		if ((k->where & places) != 0 && strcmp(k->name, name) == 0)
 			return k;
 	return NULL;
+}
+
+enum config_place
+config_device_place(unsigned type)
+{
+	return type == CONFIG_DEVICE_VERBS ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
 }
 
 const struct config_section *

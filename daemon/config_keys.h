@@ -16,22 +16,26 @@ enum config_place {
 	CONFIG_AT_CONTROL = 1 << 1,
 	CONFIG_AT_KEEPALIVE = 1 << 2,
 	CONFIG_AT_SMCR = 1 << 3,
-	CONFIG_AT_DEVICE = 1 << 4,
-	CONFIG_AT_INGRESS = 1 << 5,
-	CONFIG_AT_EGRESS = 1 << 6,
+	CONFIG_AT_SIW = 1 << 4, /* devices, by type */
+	CONFIG_AT_VERBS = 1 << 5,
+	CONFIG_AT_DEVICE = CONFIG_AT_SIW | CONFIG_AT_VERBS,
+	CONFIG_AT_INGRESS = 1 << 6,
+	CONFIG_AT_EGRESS = 1 << 7,
 };
 
 /* What is written in the file, and what it becomes. Base = the struct that config_key.off counts from. */
 enum config_type {
 	CONFIG_T_BOOL,    /* true, false -> bool */
-	CONFIG_T_UINT,    /* integer -> uint16_t or uint32_t */
+	CONFIG_T_UINT,    /* integer -> uint8_t, uint16_t or uint32_t */
 	CONFIG_T_SIZE,    /* integer (bytes) or "64K", "1M" -> uint32_t */
+	CONFIG_T_US,      /* integer (seconds) or "50us", "1ms" -> uint32_t microseconds */
 	CONFIG_T_MS,      /* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
 	CONFIG_T_SECONDS, /* the same, whole seconds only -> uint32_t seconds */
 	CONFIG_T_WORD,    /* string, one of words -> an enum or int */
 	CONFIG_T_WORDS,   /* list of strings, each of words -> unsigned, bits or-ed */
 	CONFIG_T_NAME,    /* string of letters, digits, '.', '_', '-' -> char[len] */
 	CONFIG_T_IFNAME,  /* string, name of an interface, or "*" -> char[len] */
+	CONFIG_T_CARD,    /* string, name of an RDMA card, or "*" -> char[len] */
 	CONFIG_T_PATH,    /* string, absolute path -> char[len] */
 	CONFIG_T_MODE,    /* string, octal -> uint32_t */
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
@@ -75,7 +79,10 @@ struct config_section {
 
 extern const struct config_section config_sections[]; /* ends with name == NULL; the top level is first */
 
-const struct config_key *config_key_find(enum config_place, const char *name);
+/* The key of this name in any of the places (CONFIG_AT_ bits); NULL when there is none. */
+const struct config_key *config_key_find(unsigned places, const char *name);
+/* The place of a device's settings, by its type (enum config_device_type). */
+enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);
 #define CONFIG_SERVICES_MAX 1024
 #define CONFIG_NETS_MAX 1024

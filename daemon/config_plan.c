@@ -89,14 +89,16 @@ plan_settings(const struct config *old, const struct config *next, struct config
 	}
 }
 
-/* The entry of the same address or interface. */
+/* The entry of the same type and address, interface or card. */
 static const struct config_device *
 find_device(const struct config *cfg, const struct config_device *like)
 {
 	for (unsigned i = 0; i < cfg->device_cnt; i++) {
 		const struct config_device *dev = &cfg->devices[i];
 
-		if (strcmp(dev->interface, like->interface) == 0 && addr_same_host(&dev->siw.addr, &like->siw.addr))
+		if (dev->type == like->type && strcmp(dev->interface, like->interface) == 0 &&
+		    strcmp(dev->card, like->card) == 0 && dev->port == like->port &&
+		    addr_same_host(&dev->addr, &like->addr))
 			return dev;
 	}
 	return NULL;
@@ -105,7 +107,9 @@ find_device(const struct config *cfg, const struct config_device *like)
 static const char *
 device_place(const struct config_device *dev, char *buf, size_t cap)
 {
-	return dev->interface[0] != '\0' ? dev->interface : addr_format(&dev->siw.addr, buf, cap);
+	if (dev->card[0] != '\0')
+		return dev->card;
+	return dev->interface[0] != '\0' ? dev->interface : addr_format(&dev->addr, buf, cap);
 }
 
 /* New devices are opened; those that there are carry traffic and stay as they are. */
@@ -121,7 +125,7 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 			plan->settings++;
 			fprintf(text, "device at %s added\n", device_place(is, buf, sizeof(buf)));
 		} else if (!(next->devices_default && old->devices_default) &&
-		    differing(CONFIG_AT_DEVICE, was, is, NULL) > 0) {
+		    differing(config_device_place(is->type), was, is, NULL) > 0) {
 			plan->fixed++;
 			fprintf(text, "warning: device at %s cannot be changed by a reload: restart smcrd\n",
 			    device_place(is, buf, sizeof(buf)));
@@ -165,7 +169,7 @@ static bool
 device_name_taken(const struct config_device *devs, unsigned cnt, const char *name)
 {
 	for (unsigned i = 0; i < cnt; i++)
-		if (strcmp(devs[i].siw.name, name) == 0)
+		if (strcmp(devs[i].name, name) == 0)
 			return true;
 	return false;
 }
@@ -189,8 +193,10 @@ keep_devices(const struct config *old, struct config *next)
 			continue;
 		*dev = next->devices[i];
 		/* Numbers are given out by place in the list: the new one's may be in use. */
-		for (unsigned n = 0; dev->siw.name[0] != '\0' && device_name_taken(all, cnt, dev->siw.name); n++)
-			snprintf(dev->siw.name, sizeof(dev->siw.name), "siw%u", n);
+		if (dev->type == CONFIG_DEVICE_VERBS && device_name_taken(all, cnt, dev->name))
+			dev->name[0] = '\0';
+		for (unsigned n = 0; dev->name[0] != '\0' && device_name_taken(all, cnt, dev->name); n++)
+			snprintf(dev->name, sizeof(dev->name), "siw%u", n);
 		cnt++;
 	}
 	free(next->devices);

@@ -4,7 +4,7 @@
 #include "daemon/config_value.h"
 
 static void
-print_settings(enum config_place place, const void *base, const char *indent, FILE *out)
+print_settings(unsigned place, const void *base, const char *indent, FILE *out)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		if ((k->where & place) == 0)
@@ -47,7 +47,7 @@ print_devices(const struct config *cfg, const struct config_section *sec, FILE *
 	fprintf(out, "\n%s = (", sec->name);
 	for (unsigned i = 0; i < cfg->device_cnt; i++) {
 		fprintf(out, "%s\n\t{\n", i > 0 ? "," : "");
-		print_settings(sec->place, &cfg->devices[i], "\t\t", out);
+		print_settings(config_device_place(cfg->devices[i].type), &cfg->devices[i], "\t\t", out);
 		fputs("\t}", out);
 	}
 	fprintf(out, "%s);\n", cfg->device_cnt > 0 ? "\n" : "");
@@ -68,6 +68,8 @@ config_print(const struct config *cfg, FILE *out)
 			print_settings(sec->place, cfg, "\t", out);
 			fputs("};\n", out);
 			break;
+		case CONFIG_AT_SIW:
+		case CONFIG_AT_VERBS:
 		case CONFIG_AT_DEVICE:
 			print_devices(cfg, sec, out);
 			break;

@@ -25,6 +25,12 @@ const struct value_unit value_time_units[] = {
 	{ "ms", 1 },
 	{ NULL, 0 },
 };
+const struct value_unit value_micro_units[] = {
+	{ "s", 1000000 },
+	{ "ms", 1000 },
+	{ "us", 1 },
+	{ NULL, 0 },
+};
 static const struct value_unit no_units[] = {
 	{ "", 1 },
 	{ NULL, 0 },
@@ -76,6 +82,8 @@ config_type_words(enum config_type type)
 		return "an integer";
 	case CONFIG_T_SIZE:
 		return "bytes as an integer, or a string like \"64K\"";
+	case CONFIG_T_US:
+		return "seconds as an integer, or a string like \"50us\" or \"1ms\"";
 	case CONFIG_T_MS:
 		return "seconds as an integer, or a string like \"500ms\" or \"30s\"";
 	case CONFIG_T_SECONDS:
@@ -88,6 +96,8 @@ config_type_words(enum config_type type)
 		return "a string of letters, digits, '.', '_' and '-'";
 	case CONFIG_T_IFNAME:
 		return "a string, the name of an interface or \"*\"";
+	case CONFIG_T_CARD:
+		return "a string, the name of an RDMA card or \"*\"";
 	case CONFIG_T_PATH:
 		return "a string, an absolute path";
 	case CONFIG_T_MODE:
@@ -188,20 +198,32 @@ set_checked(
 	return 0;
 }
 
+static const struct value_unit *
+units_of(const struct config_key *key)
+{
+	if (key->type == CONFIG_T_MS || key->type == CONFIG_T_SECONDS)
+		return value_time_units;
+	return key->type == CONFIG_T_US ? value_micro_units : value_size_units;
+}
+
 static int
 set_number(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	bool is_time = key->type == CONFIG_T_MS || key->type == CONFIG_T_SECONDS;
-	uint64_t n;
+	const struct value_unit *units = units_of(key);
+	uint64_t n, second = 1; /* an integer of a time means seconds */
 	char buf[VALUE_SHOW_MAX];
 	int rc = 0;
 
 	if (v->kind == CONFIG_V_INT && v->num < 0)
 		return value_bad_range(key, v, why);
+	if (units == value_time_units)
+		second = 1000;
+	else if (units == value_micro_units)
+		second = 1000000;
 	if (v->kind == CONFIG_V_INT)
-		n = (uint64_t)v->num > UINT64_MAX / 1000 ? UINT64_MAX : (uint64_t)v->num * (is_time ? 1000 : 1);
+		n = (uint64_t)v->num > UINT64_MAX / second ? UINT64_MAX : (uint64_t)v->num * second;
 	else if (v->kind == CONFIG_V_TEXT && key->type != CONFIG_T_UINT)
-		rc = parse_scaled(v->text, is_time ? value_time_units : value_size_units, &n);
+		rc = parse_scaled(v->text, units, &n);
 	else
 		return value_bad_type(key, v, why);
 	if (rc == -ERANGE)
@@ -320,10 +342,11 @@ set_name(const struct config_key *key, void *base, const struct config_value *v,
 	return 0;
 }
 
+/* Cards are named like interfaces. */
 static int
 set_ifname(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	if (v->kind == CONFIG_V_TEXT && strcmp(v->text, CONFIG_ALL_INTERFACES) == 0) {
+	if (v->kind == CONFIG_V_TEXT && strcmp(v->text, "*") == 0) {
 		strcpy((char *)base + key->off, v->text);
 		return 0;
 	}
@@ -356,6 +379,7 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 		return set_bool(key, base, v, why);
 	case CONFIG_T_UINT:
 	case CONFIG_T_SIZE:
+	case CONFIG_T_US:
 	case CONFIG_T_MS:
 	case CONFIG_T_SECONDS:
 		return set_number(key, base, v, why);
@@ -366,6 +390,7 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 	case CONFIG_T_NAME:
 		return set_name(key, base, v, why);
 	case CONFIG_T_IFNAME:
+	case CONFIG_T_CARD:
 		return set_ifname(key, base, v, why);
 	case CONFIG_T_PATH:
 		return set_path(key, base, v, why);

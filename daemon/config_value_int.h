@@ -14,6 +14,7 @@ struct value_unit {
 
 extern const struct value_unit value_size_units[];
 extern const struct value_unit value_time_units[];
+extern const struct value_unit value_micro_units[];
 
 /* -EINVAL, with the reason in why. */
 int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -40,6 +40,8 @@ config_number_format(const struct config_key *key, uint64_t n, char *buf, size_t
 		snprintf(buf, cap, "0");
 	else if (key->type == CONFIG_T_SIZE)
 		format_scaled(n, value_size_units, buf, cap);
+	else if (key->type == CONFIG_T_US)
+		format_scaled(n, value_micro_units, buf, cap);
 	else if (key->type == CONFIG_T_MS)
 		format_scaled(n, value_time_units, buf, cap);
 	else if (key->type == CONFIG_T_SECONDS)
@@ -114,12 +116,14 @@ config_value_is_empty(const struct config_key *key, const void *base)
 		return cnt == 0;
 	case CONFIG_T_NAME:
 	case CONFIG_T_IFNAME:
+	case CONFIG_T_CARD:
 		return at[0] == '\0';
 	case CONFIG_T_ADDR:
 		return ((const struct sockaddr_storage *)(const void *)at)->ss_family == 0;
 	case CONFIG_T_BOOL:
 	case CONFIG_T_UINT:
 	case CONFIG_T_SIZE:
+	case CONFIG_T_US:
 	case CONFIG_T_MS:
 	case CONFIG_T_SECONDS:
 	case CONFIG_T_WORD:
@@ -182,6 +186,7 @@ config_value_print(const struct config_key *key, const void *base, FILE *out)
 		break;
 	case CONFIG_T_UINT:
 	case CONFIG_T_SIZE:
+	case CONFIG_T_US:
 	case CONFIG_T_MS:
 	case CONFIG_T_SECONDS:
 	case CONFIG_T_MODE:
@@ -193,6 +198,7 @@ config_value_print(const struct config_key *key, const void *base, FILE *out)
 		break;
 	case CONFIG_T_NAME:
 	case CONFIG_T_IFNAME:
+	case CONFIG_T_CARD:
 	case CONFIG_T_PATH:
 		print_string(at, out);
 		break;
@@ -252,6 +258,7 @@ config_value_equal(const struct config_key *key, const void *base_a, const void 
 	case CONFIG_T_BOOL:
 	case CONFIG_T_UINT:
 	case CONFIG_T_SIZE:
+	case CONFIG_T_US:
 	case CONFIG_T_MS:
 	case CONFIG_T_SECONDS:
 	case CONFIG_T_MODE:
@@ -260,6 +267,7 @@ config_value_equal(const struct config_key *key, const void *base_a, const void 
 		return load_number(key, base_a) == load_number(key, base_b);
 	case CONFIG_T_NAME:
 	case CONFIG_T_IFNAME:
+	case CONFIG_T_CARD:
 	case CONFIG_T_PATH:
 		return strcmp(a, b) == 0;
 	case CONFIG_T_ADDR:

@@ -1,7 +1,8 @@
 /*
- * The RNIC devices of a worker: opened as configuration and interfaces have it
- * (device_plan.h), given to the engine, fed with readiness by the loop, told
- * when their ports go down and up, closed when their addresses are gone.
+ * The RNIC devices of a worker: opened as configuration, interfaces and RDMA
+ * cards have it (device_plan.h), given to the engine, fed with readiness by the
+ * loop, told when their ports go down and up (soft iWARP), closed when their
+ * addresses or cards are gone.
  */
 #ifndef SMCRD_DAEMON_DEVICES_H
 #define SMCRD_DAEMON_DEVICES_H
@@ -10,11 +11,14 @@
 
 #include "daemon/worker_priv.h"
 
-/* Opens the devices and adds them to w->eng: 0, or -errno, nothing left behind, err says which one. An address that
+/* Opens the devices and adds them to w->eng: 0, or -errno, nothing left behind, err says which one. An address or card that
  * is not there is told as a warning, and waited for. cfg is kept until devices_reload or devices_close. */
 int devices_open(struct worker *, const struct config *, FILE *err);
-/* In each turn, before smcr_poll: what the interfaces' news mean for the devices. True when there are any. */
+/* In each turn, before smcr_poll: what the interfaces' and cards' news mean for the devices. True when there are
+ * any of interfaces. */
 bool devices_follow(struct worker *);
+/* In each turn, behind smcr_poll: what devices have told the engine. True when devices_follow has to be called for it. */
+bool devices_listen(struct worker *);
 /* The devices of a new configuration that are not there yet are opened; err gets warnings. */
 void devices_reload(struct worker *, const struct config *next, FILE *err);
 /* Takes them from the engine and frees them. */

@@ -19,7 +19,9 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/prewarm.c daemon/prewarm.h \
 	daemon/check.c \
 	daemon/devices.c daemon/devices.h \
-	daemon/device_plan.c daemon/device_plan.h \
+	daemon/device_plan.c daemon/device_plan.h daemon/device_plan_text.c \
+	daemon/device_cards.c daemon/device_cards.h \
+	daemon/device_watch.c daemon/device_watch.h \
 	daemon/netifs.c daemon/netifs.h \
 	daemon/netwatch.c daemon/netwatch.h \
 	daemon/reload.c daemon/reload.h \
@@ -28,7 +30,8 @@ daemon_libsmcrd_la_SOURCES += \
 
 if HAVE_CHECK
 # The daemon with a stand-in for engine and device.
-GATEWAY_TEST_SOURCES = tests/unit/gateway.h tests/unit/fake_smcr.c tests/unit/fake_smcr.h tests/unit/unit.h
+GATEWAY_TEST_SOURCES = tests/unit/gateway.h tests/unit/fake_smcr.c tests/unit/fake_smcr.h tests/unit/fake_verbs.c \
+	tests/unit/fake_verbs.h tests/unit/unit.h
 GATEWAY_TEST_LIBS = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 check_UNIT += \
 	tests/unit/check_leg \
@@ -39,6 +42,7 @@ check_UNIT += \
 	tests/unit/check_netifs \
 	tests/unit/check_netwatch \
 	tests/unit/check_device_plan \
+	tests/unit/check_devices \
 	tests/unit/check_session \
 	tests/unit/check_worker
 tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/unit.h
@@ -47,9 +51,14 @@ tests_unit_check_netifs_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_netwatch_SOURCES = tests/unit/check_netwatch.c tests/unit/own_netns.h tests/unit/unit.h
 tests_unit_check_netwatch_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_netwatch_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c tests/unit/unit.h
+tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c tests/unit/fake_verbs.c tests/unit/fake_verbs.h \
+	tests/unit/unit.h
 tests_unit_check_device_plan_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_device_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_devices_SOURCES = tests/unit/check_devices.c tests/unit/fake_verbs.c tests/unit/fake_verbs.h \
+	tests/unit/unit.h
+tests_unit_check_devices_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_devices_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
 tests_unit_check_worker_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_worker_LDADD = $(GATEWAY_TEST_LIBS)
@@ -71,6 +80,6 @@ tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
 # The same with the real engine and device.
 tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c tests/unit/gateway.h tests/unit/unit.h
 tests_unit_check_legs_real_CFLAGS = $(UNIT_CFLAGS) -DGATEWAY_REAL
-tests_unit_check_legs_real_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libiwarp.la lib/libwire.la \
-	lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_legs_real_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libverbs_none.la lib/libiwarp.la \
+	lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 endif

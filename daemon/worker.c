@@ -108,7 +108,9 @@ worker_turn(void *arg, int64_t now_ns)
 	follow_interfaces(w);
 	smcr_poll(w->eng, now_ns);
 	timerq_run(&w->timers, now_ns);
-	more = listeners_accept(w);
+	more = devices_listen(w);
+	if (listeners_accept(w))
+		more = true;
 	take_events(w);
 	probes_pump(w);
 	pump_dirty(w);

@@ -13,7 +13,8 @@ tests_unit_check_sim_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_sim_LDADD = lib/libsim.la lib/libbase.la $(UNIT_LIBS)
 endif
 
-noinst_LTLIBRARIES += lib/libsiw.la
+noinst_LTLIBRARIES += lib/libsiw.la lib/libverbs_none.la
+lib_libverbs_none_la_SOURCES = lib/rnic/rnic.h lib/rnic/verbs.h lib/rnic/verbs_none.c
 lib_libsiw_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/siw.c lib/rnic/siw.h lib/rnic/siw_int.h \

@@ -62,15 +62,23 @@ print(const struct config *cfg)
 
 #define SETTING_LINE 5
 
-/* A file that is right but for `setting`, which stands in line SETTING_LINE. */
+static bool
+is_place(const char *name)
+{
+	return strcmp(name, "address") == 0 || strcmp(name, "interface") == 0 || strcmp(name, "device") == 0;
+}
+
+/* A file that is right but for `setting`, which stands in line SETTING_LINE. A device is of a type that has it. */
 static void
-make_file(char *buf, size_t cap, const struct config_section *sec, const char *name, const char *setting)
+make_file(
+    char *buf, size_t cap, const struct config_section *sec, unsigned places, const char *name, const char *setting)
 {
 	const char *base[3] = { "", "", "" };
+	bool siw = (places & CONFIG_AT_SIW) != 0;
 
 	if (sec->place == CONFIG_AT_DEVICE) {
-		base[0] = strcmp(name, "type") != 0 ? "type = \"siw\";" : "";
-		base[1] = strcmp(name, "address") != 0 && strcmp(name, "interface") != 0 ? "address = \"::1\";" : "";
+		base[0] = strcmp(name, "type") == 0 ? "" : siw ? "type = \"siw\";" : "type = \"verbs\";";
+		base[1] = is_place(name) ? "" : siw ? "address = \"::1\";" : "device = \"card\";";
 	} else if (sec->list_max > 0) {
 		base[0] = strcmp(name, "name") != 0 ? "name = \"a\";" : "";
 		base[1] = strcmp(name, "listen") != 0 ? "listen = \"127.0.0.1:1\";" : "";
@@ -93,7 +101,7 @@ try_setting(const struct config_section *sec, const struct config_key *key, cons
 	struct config *cfg;
 
 	snprintf(setting, sizeof(setting), "%s = %s;", key->name, value);
-	make_file(text, sizeof(text), sec, key->name, setting);
+	make_file(text, sizeof(text), sec, key->where, key->name, setting);
 	if (why == NULL) {
 		cfg = parse_ok(text);
 		config_free(cfg);
@@ -162,7 +170,7 @@ static bool
 has_range(const struct config_key *key)
 {
 	return key->type == CONFIG_T_UINT || key->type == CONFIG_T_SIZE || key->type == CONFIG_T_MS ||
-	    key->type == CONFIG_T_SECONDS;
+	    key->type == CONFIG_T_SECONDS || key->type == CONFIG_T_US;
 }
 
 static void
@@ -172,6 +180,7 @@ try_number(const struct config_section *sec, const struct config_key *key, unsig
 
 	snprintf(value, sizeof(value),
 	    key->type == CONFIG_T_MS            ? "\"%llums\""
+	        : key->type == CONFIG_T_US      ? "\"%lluus\""
 	        : key->type == CONFIG_T_SECONDS ? "\"%llus\""
 	                                        : "%llu",
 	    n);
@@ -221,7 +230,7 @@ START_TEST(refuses_unknown_keys_everywhere)
 	char text[1024], msg[128];
 
 	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
-		make_file(text, sizeof(text), s, "nope", "nope = 1;");
+		make_file(text, sizeof(text), s, s->place, "nope", "nope = 1;");
 		snprintf(msg, sizeof(msg), "t.conf:%d: unknown key %s%snope", SETTING_LINE, s->name,
 		    s->name[0] != '\0' ? "." : "");
 		parse_bad(text, msg);
@@ -237,7 +246,7 @@ missing(const struct config_section *sec, const struct config_key *key)
 
 	if ((key->flags & CONFIG_REQUIRED) == 0)
 		return;
-	make_file(text, sizeof(text), sec, key->name, "");
+	make_file(text, sizeof(text), sec, key->where, key->name, "");
 	snprintf(msg, sizeof(msg), "t.conf:1: %s.%s is missing", sec->name, key->name);
 	parse_bad(text, msg);
 }
@@ -284,10 +293,15 @@ every_field_has_a_key(enum config_place place, size_t from, size_t to)
 
 START_TEST(every_field_of_engine_and_device_has_a_key)
 {
-	size_t smcr = offsetof(struct config, smcr), siw = offsetof(struct config_device, siw);
+	size_t smcr = offsetof(struct config, smcr);
+	/* Behind what devices.c fills in. */
+	size_t siw = offsetof(struct config_device, siw.port_min);
+	size_t verbs = offsetof(struct config_device, verbs.traffic_class);
 
 	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + sizeof(struct smcr_config));
-	every_field_has_a_key(CONFIG_AT_DEVICE, siw, siw + sizeof(struct siw_config));
+	every_field_has_a_key(CONFIG_AT_SIW, siw, offsetof(struct config_device, siw) + sizeof(struct siw_config));
+	every_field_has_a_key(
+	    CONFIG_AT_VERBS, verbs, offsetof(struct config_device, verbs) + sizeof(struct verbs_config));
 }
 
 END_TEST
@@ -295,15 +309,15 @@ END_TEST
 START_TEST(device_defaults_are_those_of_the_device)
 {
 	struct config *cfg = parse_ok("devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
-	struct config_device own = { .type = CONFIG_DEVICE_SIW };
+	struct config_device own = { .type = CONFIG_DEVICE_SIW, .name = "siw0" };
 
 	siw_config_init(&own.siw);
-	own.siw.addr = cfg->devices[0].siw.addr;
+	own.addr = cfg->devices[0].addr;
 	/* It takes any port; the daemon a range that a firewall can open. */
 	own.siw.port_min = cfg->devices[0].siw.port_min;
 	own.siw.port_max = cfg->devices[0].siw.port_max;
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & CONFIG_AT_DEVICE) != 0)
+		if ((k->where & CONFIG_AT_SIW) != 0)
 			ck_assert_msg(config_value_equal(k, &own, &cfg->devices[0]), "%s", k->name);
 	config_free(cfg);
 }
@@ -431,7 +445,33 @@ static const struct {
 	{ "devices = ( { type = \"siw\";\ninterface = \"eth*\"; } );",
 	    "t.conf:2: devices.interface must be a string, the name of an interface or \"*\", not \"eth*\"" },
 	{ "devices = ( { type = \"siw\";\ninterface = \"..\"; } );", "t.conf:2: devices.interface must be" },
-	{ "devices = ( { type = \"verbs\"; address = \"::1\"; } );", "devices.type must be one of \"siw\"" },
+	{ "devices = ( {\ntype = \"card\"; address = \"::1\"; } );",
+	    "t.conf:2: devices.type must be one of \"siw\", \"verbs\", not \"card\"" },
+	{ "devices = (\n{ type = \"verbs\"; } );",
+	    "t.conf:2: devices.device, devices.interface or devices.address is missing" },
+	{ "devices = ( { type = \"verbs\"; device = \"mlx5_0\";\ninterface = \"eth0\"; } );",
+	    "t.conf:1: devices.device and devices.interface exclude each other" },
+	{ "devices = ( { type = \"verbs\"; address = \"::1\";\ndevice = \"*\"; } );",
+	    "t.conf:2: devices.device and devices.address exclude each other" },
+	{ "devices = ( { type = \"verbs\"; device = \"mlx5_0\"; },\n { type = \"verbs\"; port = 2; device = \"mlx5_0\"; } );",
+	    "t.conf:2: devices.device \"mlx5_0\" is already used in line 1" },
+	{ "devices = ( { type = \"verbs\"; device = \"*\";\nport = 1; } );",
+	    "t.conf:2: devices.port is for one card, named in devices.device" },
+	{ "devices = ( { type = \"verbs\"; interface = \"eth1\";\nport = 1; } );",
+	    "t.conf:2: devices.port is for one card, named in devices.device" },
+	{ "devices = ( { type = \"verbs\";\ndevice = \"mlx5_0/1\"; } );",
+	    "t.conf:2: devices.device must be a string, the name of an RDMA card or \"*\", not \"mlx5_0/1\"" },
+	{ "devices = ( { type = \"verbs\"; device = \"a\";\nretry_count = 7; } );",
+	    "t.conf:2: devices.retry_count must be from 0 to 6, not 7" },
+	{ "devices = ( { type = \"verbs\"; device = \"a\";\nbusy_poll = \"11ms\"; } );",
+	    "t.conf:2: devices.busy_poll must be from 0 to 10ms, not \"11ms\"" },
+	{ "devices = ( { type = \"verbs\"; device = \"a\";\ncrc = false; } );",
+	    "t.conf:2: devices.crc is not a setting of type \"verbs\"" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nretry_count = 3; } );",
+	    "t.conf:2: devices.retry_count is not a setting of type \"siw\"" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\"; name = \"a\"; },\n"
+	  "{ type = \"verbs\"; device = \"*\"; name = \"a\"; } );",
+	    "t.conf:2: devices.name \"a\" is already used in line 1" },
 	{ "control = {\npath = \"relative\"; };", "t.conf:2: control.path must be a string, an absolute path" },
 	{ "control = {\npath = \"/a\\nb\"; };", "t.conf:2: control.path has a control character" },
 	{ "control = {\nmode = \"0888\"; };", "t.conf:2: control.mode must be a string of octal digits" },
@@ -506,7 +546,12 @@ static const char full[] =
     "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
     "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; },\n"
-    "  { type = \"siw\"; interface = \"eth1\"; }, { type = \"siw\"; interface = \"*\"; name = \"any\"; } );\n"
+    "  { type = \"siw\"; interface = \"eth1\"; }, { type = \"siw\"; interface = \"*\"; name = \"any\"; },\n"
+    "  { type = \"verbs\"; device = \"mlx5_0\"; port = 2; gid_type = \"roce_v1\"; traffic_class = 104;\n"
+    "  service_level = 3; hop_limit = 1; timeout = 18; retry_count = 2; rnr_timer = 0; busy_poll = \"50us\";\n"
+    "  mpa_ports = 7100; max_qp = 8; }, { type = \"verbs\"; device = \"*\"; },\n"
+    "  { type = \"verbs\"; interface = \"eth1\"; name = \"card1\"; busy_poll = 0; },\n"
+    "  { type = \"verbs\"; address = \"192.0.2.1\"; } );\n"
     "ingress = ( { name = \"web\"; listen = \"[::]:8080\"; to = \"web.example:80\";\n"
     "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
@@ -518,6 +563,7 @@ START_TEST(stores_what_is_written)
 	struct config *cfg = parse_ok(full);
 	const struct config_service *web = &cfg->services[0], *db = &cfg->services[1];
 	const struct siw_config *dev = &cfg->devices[0].siw;
+	const struct verbs_config *card = &cfg->devices[4].verbs;
 
 	ck_assert_str_eq(cfg->path, "t.conf");
 	ck_assert_int_eq(cfg->log_level, 4);
@@ -532,16 +578,16 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->smcr.conns_max, 256);
 	ck_assert(cfg->smcr.rfc_cursors);
 	ck_assert_uint_eq(cfg->smcr.keepalive_ms, 0);
-	ck_assert_uint_eq(cfg->device_cnt, 4);
+	ck_assert_uint_eq(cfg->device_cnt, 8);
 	ck_assert(!cfg->devices_default);
-	ck_assert_str_eq(dev->name, "siw0");
-	ck_assert_str_eq(cfg->devices[1].siw.name, "second");
+	ck_assert_str_eq(cfg->devices[0].name, "siw0");
+	ck_assert_str_eq(cfg->devices[1].name, "second");
 	ck_assert_str_eq(cfg->devices[1].interface, "");
 	ck_assert_str_eq(cfg->devices[2].interface, "eth1");
-	ck_assert_str_eq(cfg->devices[2].siw.name, "");
-	ck_assert_int_eq(cfg->devices[2].siw.addr.ss_family, 0);
+	ck_assert_str_eq(cfg->devices[2].name, "");
+	ck_assert_int_eq(cfg->devices[2].addr.ss_family, 0);
 	ck_assert_str_eq(cfg->devices[3].interface, "*");
-	ck_assert_str_eq(cfg->devices[3].siw.name, "any");
+	ck_assert_str_eq(cfg->devices[3].name, "any");
 	ck_assert(!dev->crc && dev->markers);
 	ck_assert_uint_eq(dev->rtr, SIW_RTR_WRITE);
 	ck_assert_uint_eq(dev->ird, 16);
@@ -549,6 +595,26 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(dev->port_max, 7000);
 	ck_assert_uint_eq(dev->fpdu_max, 16384);
 	ck_assert_uint_eq(cfg->devices[1].siw.port_max, 0);
+	ck_assert_int_eq(cfg->devices[4].type, CONFIG_DEVICE_VERBS);
+	ck_assert_str_eq(cfg->devices[4].card, "mlx5_0");
+	ck_assert_str_eq(cfg->devices[4].name, "");
+	ck_assert_uint_eq(cfg->devices[4].port, 2);
+	ck_assert_int_eq(cfg->devices[4].gid_type, CONFIG_GID_ROCE_V1);
+	ck_assert_uint_eq(card->traffic_class, 104);
+	ck_assert_uint_eq(card->service_level, 3);
+	ck_assert_uint_eq(card->hop_limit, 1);
+	ck_assert_uint_eq(card->timeout, 18);
+	ck_assert_uint_eq(card->retry_cnt, 2);
+	ck_assert_uint_eq(card->min_rnr_timer, 0);
+	ck_assert_uint_eq(card->busy_poll_us, 50);
+	ck_assert_uint_eq(card->mpa_port_min, 7100);
+	ck_assert_uint_eq(card->mpa_port_max, 7100);
+	ck_assert_uint_eq(card->max_qp, 8);
+	ck_assert_str_eq(cfg->devices[5].card, "*");
+	ck_assert_str_eq(cfg->devices[6].interface, "eth1");
+	ck_assert_str_eq(cfg->devices[6].name, "card1");
+	ck_assert_int_eq(cfg->devices[7].addr.ss_family, AF_INET);
+	ck_assert_uint_eq(cfg->devices[7].verbs.mpa_port_min, 7471);
 	ck_assert_uint_eq(cfg->service_cnt, 2);
 	ck_assert_int_eq(web->kind, CONFIG_INGRESS);
 	ck_assert_str_eq(web->name, "web");
@@ -700,10 +766,10 @@ START_TEST(one_default_device_for_each_local_address)
 	    "%s", msgs);
 	ck_assert_uint_eq(cfg->device_cnt, 2);
 	ck_assert(cfg->devices_default);
-	ck_assert_str_eq(addr_format(&cfg->devices[0].siw.addr, buf, sizeof(buf)), "127.0.0.1");
-	ck_assert_str_eq(addr_format(&cfg->devices[1].siw.addr, buf, sizeof(buf)), "127.0.0.5");
-	ck_assert_str_eq(cfg->devices[0].siw.name, "siw0");
-	ck_assert_str_eq(cfg->devices[1].siw.name, "siw1");
+	ck_assert_str_eq(addr_format(&cfg->devices[0].addr, buf, sizeof(buf)), "127.0.0.1");
+	ck_assert_str_eq(addr_format(&cfg->devices[1].addr, buf, sizeof(buf)), "127.0.0.5");
+	ck_assert_str_eq(cfg->devices[0].name, "siw0");
+	ck_assert_str_eq(cfg->devices[1].name, "siw1");
 	ck_assert_uint_eq(cfg->devices[1].siw.port_min, 7471);
 	ck_assert_uint_ge(cfg->services[1].to.addr_cnt, 1);
 	ck_assert_uint_eq(addr_port(&cfg->services[1].to.addrs[0]), 81);
@@ -729,8 +795,8 @@ START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
 	ck_assert_uint_ge(cfg->device_cnt, 1);
 	ck_assert_uint_le(cfg->device_cnt, SMCR_LINKS_MAX);
 	for (unsigned i = 0; i < cfg->device_cnt; i++) {
-		ck_assert_int_eq(cfg->devices[i].siw.addr.ss_family, AF_INET);
-		loopbacks += addr_is_loopback(&cfg->devices[i].siw.addr);
+		ck_assert_int_eq(cfg->devices[i].addr.ss_family, AF_INET);
+		loopbacks += addr_is_loopback(&cfg->devices[i].addr);
 	}
 	ck_assert(loopbacks > 0 || cfg->device_cnt == SMCR_LINKS_MAX);
 	config_free(cfg);

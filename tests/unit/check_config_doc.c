@@ -43,6 +43,8 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "Name";
 	case CONFIG_T_IFNAME:
 		return "Name of an interface or *";
+	case CONFIG_T_CARD:
+		return "Name of an RDMA card or *";
 	case CONFIG_T_PATH:
 		return "Absolute path";
 	case CONFIG_T_ADDR:
@@ -64,6 +66,7 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	case CONFIG_T_SIZE:
 		what = "Size";
 		break;
+	case CONFIG_T_US:
 	case CONFIG_T_MS:
 	case CONFIG_T_SECONDS:
 		what = "Time";

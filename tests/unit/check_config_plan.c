@@ -149,11 +149,37 @@ START_TEST(devices_are_added_and_stay)
 	ck_assert_uint_eq(p.fixed, 1);
 	ck_assert_int_eq(config_keep_fixed(old, next), 0);
 	ck_assert_uint_eq(next->device_cnt, 4);
-	ck_assert_str_eq(next->devices[0].siw.name, "siw0");
-	ck_assert_str_eq(next->devices[1].siw.name, "b");
-	ck_assert_str_eq(next->devices[2].siw.name, "siw1"); /* it would have been siw0 */
+	ck_assert_str_eq(next->devices[0].name, "siw0");
+	ck_assert_str_eq(next->devices[1].name, "b");
+	ck_assert_str_eq(next->devices[2].name, "siw1"); /* it would have been siw0 */
 	ck_assert_str_eq(next->devices[3].interface, "eth1");
-	ck_assert_str_eq(next->devices[3].siw.name, "");
+	ck_assert_str_eq(next->devices[3].name, "");
+	config_free(old);
+	config_free(next);
+}
+
+END_TEST
+
+START_TEST(cards_are_told_apart_by_name_and_port)
+{
+	struct config *old = parse(
+	    "devices = ( { type = \"verbs\"; device = \"c\"; port = 1; },\n"
+	    "{ type = \"siw\"; interface = \"eth1\"; }, { type = \"verbs\"; device = \"d\"; } );");
+	struct config *next = parse(
+	    "devices = ( { type = \"verbs\"; device = \"c\"; port = 2; }, { type = \"verbs\"; interface = \"eth1\"; },\n"
+	    "{ type = \"verbs\"; device = \"d\"; timeout = 20; } );");
+	struct config_plan p = plan(old, next);
+
+	ck_assert_str_eq(told,
+	    "device at c added\n"
+	    "device at eth1 added\n"
+	    "warning: device at d cannot be changed by a reload: restart smcrd\n"
+	    "warning: device at c stays until smcrd is restarted\n"
+	    "warning: device at eth1 stays until smcrd is restarted\n");
+	ck_assert_uint_eq(p.settings, 2);
+	ck_assert_int_eq(config_keep_fixed(old, next), 0);
+	ck_assert_uint_eq(next->device_cnt, 5);
+	ck_assert_uint_eq(next->devices[2].verbs.timeout, 15);
 	config_free(old);
 	config_free(next);
 }
@@ -187,6 +213,7 @@ config_plan_case(TCase *tc)
 	tcase_add_test(tc, what_needs_a_restart_is_named_and_stays);
 	tcase_add_test(tc, no_key_is_forgotten);
 	tcase_add_test(tc, devices_are_added_and_stay);
+	tcase_add_test(tc, cards_are_told_apart_by_name_and_port);
 	tcase_add_test(tc, default_devices_go_without_a_word);
 }
 

@@ -1,10 +1,11 @@
-/* Which devices there should be, by entries and interfaces. */
+/* Which devices there should be, by entries, interfaces and cards. */
 #include "daemon/device_plan.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
+#include "fake_verbs.h"
 #include "unit.h"
 
 #define WANTS 16
@@ -21,6 +22,7 @@ setup(void)
 	memset(entries, 0, sizeof(entries));
 	table = (struct netifs){ .ifs = ifs, .addrs = addrs };
 	cfg = (struct config){ .devices = entries };
+	fake_verbs_reset();
 }
 
 static void
@@ -48,26 +50,67 @@ entry(const char *place, const char *name)
 {
 	struct config_device *d = &entries[cfg.device_cnt++];
 
-	if (addr_parse(place, &d->siw.addr) != 0)
+	if (addr_parse(place, &d->addr) != 0)
 		strcpy(d->interface, place);
-	strcpy(d->siw.name, name);
+	strcpy(d->name, name);
 	return d;
+}
+
+/* One of type verbs, by card ("mlx5_0" or "mlx5_0/2" or "*"), or like entry() when there is no such card. */
+static struct config_device *
+card_entry(const char *place, const char *name)
+{
+	struct config_device *d;
+	const char *slash = strchr(place, '/');
+
+	for (unsigned i = 0; i < fake_verbs.cnt; i++) {
+		if (strncmp(place, fake_verbs.ports[i].dev, strlen(fake_verbs.ports[i].dev)) != 0)
+			continue;
+		d = &entries[cfg.device_cnt++];
+		*d = (struct config_device){ .type = CONFIG_DEVICE_VERBS };
+		strcpy(d->card, fake_verbs.ports[i].dev);
+		d->port = slash != NULL ? (uint8_t)atoi(slash + 1) : 0;
+		strcpy(d->name, name);
+		return d;
+	}
+	d = entry(place, name);
+	d->type = CONFIG_DEVICE_VERBS;
+	return d;
+}
+
+static struct device_view
+view(void)
+{
+	return (struct device_view){ .ifs = &table, .ports = fake_verbs.ports, .port_cnt = fake_verbs.cnt };
+}
+
+static char *
+print_want(char *p, const struct device_want *w)
+{
+	static const char *const places[] = { "unknown", "down", "up" };
+	char where[DEVICE_WHERE_MAX];
+
+	return p +
+	    sprintf(p, w->open ? "%s %s %s" : "(%s %s %s)", w->base, device_where(w, " ", where, sizeof(where)),
+	        places[w->place]);
 }
 
 /* The plan in words: "base address state, ..."; a device that is not worth opening in brackets. */
 static const char *
 plan(void)
 {
-	static const char *const places[] = { "unknown", "down", "up" };
-	static char text[1024];
+	static char text[2048];
 	struct device_want want[WANTS];
-	unsigned cnt = device_plan(&cfg, &table, want, WANTS);
-	char addr[ADDR_STR_MAX], *p = text;
+	struct device_view v = view();
+	unsigned cnt = device_plan(&cfg, &v, want, WANTS);
+	char *p = text;
 
 	text[0] = '\0';
-	for (unsigned i = 0; i < cnt; i++)
-		p += sprintf(p, want[i].open ? "%s%s %s %s" : "%s(%s %s %s)", i > 0 ? ", " : "", want[i].base,
-		    addr_format(&want[i].addr, addr, sizeof(addr)), places[want[i].place]);
+	for (unsigned i = 0; i < cnt; i++) {
+		if (i > 0)
+			p += sprintf(p, ", ");
+		p = print_want(p, &want[i]);
+	}
 	return text;
 }
 
@@ -159,10 +202,14 @@ END_TEST
 START_TEST(without_a_table_only_addresses_count)
 {
 	struct device_want want[WANTS];
+	const struct device_view nothing = { 0 };
 
 	entry("*", "");
 	entry("192.0.2.1", "a");
-	ck_assert_uint_eq(device_plan(&cfg, NULL, want, WANTS), 1);
+	card_entry("*", "");
+	card_entry("eth0", "");
+	card_entry("192.0.2.1", "");
+	ck_assert_uint_eq(device_plan(&cfg, &nothing, want, WANTS), 1);
 	ck_assert_int_eq(want[0].place, DEVICE_PLACE_UNKNOWN);
 	ck_assert(want[0].open);
 }
@@ -172,13 +219,212 @@ END_TEST
 START_TEST(no_more_than_there_is_room_for)
 {
 	struct device_want want[WANTS];
+	struct device_view v;
 
 	has_if(2, "eth0", true);
 	has_addr(2, "192.0.2.1");
 	has_addr(2, "192.0.2.2");
 	has_addr(2, "192.0.2.3");
 	entry("eth0", "");
-	ck_assert_uint_eq(device_plan(&cfg, &table, want, 2), 2);
+	v = view();
+	ck_assert_uint_eq(device_plan(&cfg, &v, want, 2), 2);
+	fake_verbs_gid(fake_verbs_port("a", 1, 2), "192.0.2.1", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(fake_verbs_port("b", 1, 2), "192.0.2.2", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(fake_verbs_port("c", 1, 2), "192.0.2.3", VERBS_GID_ROCE_V2, 2);
+	cfg.device_cnt = 0;
+	card_entry("*", "");
+	v = view();
+	ck_assert_uint_eq(device_plan(&cfg, &v, want, 2), 2);
+}
+
+END_TEST
+
+/* -- cards -- */
+
+#define V1 VERBS_GID_ROCE_V1
+#define V2 VERBS_GID_ROCE_V2
+
+/* Card "one" with a port on eth0 and its VLAN, "two" with two ports on eth1 and eth2. */
+static void
+cards(void)
+{
+	struct verbs_port *p;
+
+	has_if(2, "eth0", true);
+	has_if(3, "eth1", true);
+	has_if(4, "eth2", true);
+	has_if(5, "eth0.7", true);
+	has_addr(2, "192.0.2.1");
+	p = fake_verbs_port("one", 1, 2);
+	fake_verbs_gid(p, "fe80::1", V1, 2);
+	fake_verbs_gid(p, "fe80::1", V2, 2);
+	fake_verbs_gid(p, "192.0.2.1", V1, 2);
+	fake_verbs_gid(p, "192.0.2.1", V2, 2);
+	fake_verbs_gid(p, "198.51.100.1", V1, 5);
+	fake_verbs_gid(p, "198.51.100.1", V2, 5);
+	p = fake_verbs_port("two", 1, 3);
+	fake_verbs_gid(p, "2001:db8::1", V2, 3);
+	p = fake_verbs_port("two", 2, 4);
+	fake_verbs_gid(p, "fe80::2", V1, 4);
+}
+
+START_TEST(cards_by_name_and_port)
+{
+	cards();
+	card_entry("one", "");
+	ck_assert_str_eq(plan(), "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up");
+	cfg.device_cnt = 0;
+	card_entry("two", "");
+	ck_assert_str_eq(plan(),
+	    "two/1 card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up, "
+	    "two/2 card two/2 gid fe80::2 gid_type \"RoCE v1\" up");
+	cfg.device_cnt = 0;
+	card_entry("two/2", "fast");
+	fake_verbs.ports[2].state = RNIC_PORT_DOWN;
+	/* Opened all the same: it is this one that is asked for. */
+	ck_assert_str_eq(plan(), "fast card two/2 gid fe80::2 gid_type \"RoCE v1\" down");
+	fake_verbs.ports[2].gid_cnt = 0;
+	ck_assert_str_eq(plan(), "");
+}
+
+END_TEST
+
+START_TEST(cards_by_interface)
+{
+	cards();
+	card_entry("eth0", "");
+	card_entry("eth0.7", "vlan");
+	ck_assert_str_eq(plan(),
+	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up, "
+	    "vlan card one/1 gid ::ffff:198.51.100.1 gid_type \"RoCE v2\" up");
+	cfg.device_cnt = 0;
+	card_entry("eth9", "");
+	has_if(6, "eth3", true);
+	card_entry("eth3", "");
+	ck_assert_str_eq(plan(), "");
+}
+
+END_TEST
+
+START_TEST(cards_by_address)
+{
+	cards();
+	card_entry("198.51.100.1", "");
+	card_entry("2001:db8::1", "six");
+	card_entry("203.0.113.1", "");
+	ck_assert_str_eq(plan(),
+	    "one card one/1 gid ::ffff:198.51.100.1 gid_type \"RoCE v2\" up, "
+	    "six card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up");
+}
+
+END_TEST
+
+/* The GID of an iWARP port is a MAC. */
+START_TEST(an_iwarp_card_is_found_by_the_interface_that_has_the_address)
+{
+	struct verbs_port *p;
+
+	has_if(2, "eth0", true);
+	has_if(3, "eth1", true);
+	has_addr(3, "192.0.2.1");
+	p = fake_verbs_port("iw0", 1, 2);
+	p->transport = RNIC_TRANSPORT_IWARP;
+	fake_verbs_gid(p, "200:0:0:1::", VERBS_GID_IB, 2);
+	p = fake_verbs_port("iw1", 1, 3);
+	p->transport = RNIC_TRANSPORT_IWARP;
+	fake_verbs_gid(p, "200:0:0:2::", VERBS_GID_IB, 3);
+	card_entry("192.0.2.1", "");
+	ck_assert_str_eq(plan(), "iw1 card iw1/1 gid 200:0:0:2:: gid_type \"IB\" up");
+	table.addr_cnt = 0;
+	ck_assert_str_eq(plan(), "");
+}
+
+END_TEST
+
+START_TEST(all_cards_whose_ports_are_up)
+{
+	cards();
+	fake_verbs.ports[1].state = RNIC_PORT_DOWN;
+	card_entry("*", "");
+	strcpy(entries[0].interface, "");
+	strcpy(entries[0].card, "*");
+	ck_assert_str_eq(plan(),
+	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up, "
+	    "(two/1 card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" down), "
+	    "two/2 card two/2 gid fe80::2 gid_type \"RoCE v1\" up");
+	/* "*" for the interface means the same. */
+	strcpy(entries[0].card, "");
+	strcpy(entries[0].interface, "*");
+	fake_verbs_unplug("two");
+	ck_assert_str_eq(plan(), "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up");
+}
+
+END_TEST
+
+START_TEST(a_gid_type_that_is_asked_for)
+{
+	cards();
+	card_entry("one", "")->gid_type = CONFIG_GID_ROCE_V1;
+	card_entry("two", "")->gid_type = CONFIG_GID_ROCE_V2;
+	ck_assert_str_eq(plan(),
+	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v1\" up, "
+	    "two/1 card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up");
+}
+
+END_TEST
+
+/* "*" leaves a port alone that has an entry of its own, whichever GID that names; soft iWARP comes last among equals. */
+START_TEST(the_most_exact_entry_counts_for_cards)
+{
+	cards();
+	entry("*", "soft");
+	card_entry("*", "");
+	card_entry("two", "");
+	card_entry("eth0.7", "");
+	card_entry("2001:db8::1", "six");
+	ck_assert_str_eq(plan(),
+	    "six card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up, "
+	    "one card one/1 gid ::ffff:198.51.100.1 gid_type \"RoCE v2\" up, "
+	    "two/2 card two/2 gid fe80::2 gid_type \"RoCE v1\" up, "
+	    "soft 192.0.2.1 up");
+}
+
+END_TEST
+
+START_TEST(says_why_there_is_none)
+{
+	static const struct {
+		const char *place, *why;
+	} cases[] = {
+		{ "two/7", "the card has no such port" },
+		{ "one", "the port has no GID" },
+		{ "eth9", "there is no such interface" },
+		{ "eth2", "no card has a GID on this interface" },
+		{ "203.0.113.1", "no port has this address as a GID" },
+		{ "*", "no port is up and has a GID" },
+	};
+	struct device_view v;
+	struct config_device *d;
+	char text[DEVICE_WHERE_MAX];
+
+	cards();
+	for (unsigned i = 0; i < fake_verbs.cnt; i++)
+		fake_verbs.ports[i].gid_cnt = 0;
+	v = view();
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cfg.device_cnt = 0;
+		memset(entries, 0, sizeof(entries));
+		ck_assert_str_eq(device_plan_why_not(card_entry(cases[i].place, ""), &v), cases[i].why);
+	}
+	cfg.device_cnt = 0;
+	d = card_entry("two/2", "");
+	d->gid_type = CONFIG_GID_ROCE_V2;
+	ck_assert_str_eq(device_plan_why_not(d, &v), "the port has no GID of the type asked for");
+	ck_assert_str_eq(device_entry_name(d, text, sizeof(text)), "device \"two\" port 2");
+	strcpy(d->card, "three");
+	ck_assert_str_eq(device_plan_why_not(d, &v), "there is no card of this name");
+	ck_assert_str_eq(device_entry_name(card_entry("eth0", ""), text, sizeof(text)), "interface \"eth0\"");
+	ck_assert_str_eq(device_entry_name(card_entry("192.0.2.1", ""), text, sizeof(text)), "address 192.0.2.1");
 }
 
 END_TEST
@@ -194,6 +440,14 @@ device_plan_case(TCase *tc)
 	tcase_add_test(tc, an_address_counts_once);
 	tcase_add_test(tc, without_a_table_only_addresses_count);
 	tcase_add_test(tc, no_more_than_there_is_room_for);
+	tcase_add_test(tc, cards_by_name_and_port);
+	tcase_add_test(tc, cards_by_interface);
+	tcase_add_test(tc, cards_by_address);
+	tcase_add_test(tc, an_iwarp_card_is_found_by_the_interface_that_has_the_address);
+	tcase_add_test(tc, all_cards_whose_ports_are_up);
+	tcase_add_test(tc, a_gid_type_that_is_asked_for);
+	tcase_add_test(tc, the_most_exact_entry_counts_for_cards);
+	tcase_add_test(tc, says_why_there_is_none);
 }
 
 UNIT_MAIN("device_plan", device_plan_case)

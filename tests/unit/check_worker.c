@@ -85,8 +85,8 @@ END_TEST
 START_TEST(a_device_that_does_not_open_is_told)
 {
 	struct config_device devs[2] = {
-		{ .siw.name = "siw0", .siw.addr = gw.server_addrs[0] },
-		{ .siw.name = "broken" },
+		{ .name = "siw0", .addr = gw.server_addrs[0] },
+		{ .name = "broken" },
 	};
 
 	gw.cfg.devices = devs;
@@ -105,8 +105,8 @@ END_TEST
 START_TEST(a_device_whose_address_is_missing_is_waited_for)
 {
 	struct config_device devs[2] = {
-		{ .siw.name = "siw0", .siw.addr = gw.server_addrs[0] },
-		{ .siw.name = "late" },
+		{ .name = "siw0", .addr = gw.server_addrs[0] },
+		{ .name = "late" },
 	};
 
 	gw.cfg.devices = devs;

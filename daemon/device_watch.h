@@ -1,0 +1,25 @@
+/*
+ * The event loop as RNIC devices see it: descriptors that they watch (struct
+ * rnic_loop). Owned by devices.c.
+ */
+#ifndef SMCRD_DAEMON_DEVICE_WATCH_H
+#define SMCRD_DAEMON_DEVICE_WATCH_H
+
+#include "daemon/loop.h"
+#include "rnic/rnic.h"
+
+struct watch;
+
+struct device_watches {
+	struct loop *loop;
+	struct watch **watches; /* by descriptor */
+	int cap;
+};
+
+void device_watches_init(struct device_watches *, struct loop *);
+/* Drops those that a device left behind. */
+void device_watches_fini(struct device_watches *);
+/* What a device is given; valid for as long as the watches are. */
+struct rnic_loop device_watches_loop(struct device_watches *);
+
+#endif

@@ -1,0 +1,526 @@
+/*
+ * Devices of a worker as interfaces and cards come and go: what is opened,
+ * told and closed, and how often cards are listed. Engine, interfaces, soft
+ * device and cards are made up here; time is the test's.
+ */
+#include "daemon/devices.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/device_cards.h"
+#include "daemon/netwatch.h"
+#include "fake_verbs.h"
+#include "unit.h"
+
+static struct worker w;
+static struct config cfg;
+static struct config_device entries[4];
+static struct netif ifs[4];
+static struct netifs table;
+static bool if_news;
+static char *said; /* what err got */
+static size_t said_len;
+
+/* -- the engine: has a list, and passes on what the test says of devices -- */
+
+static struct rnic_dev *engine_devs[16];
+static unsigned engine_cnt;
+static bool dev_news;
+static const struct rnic_dev *gone;
+
+int
+smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	(void)eng;
+	engine_devs[engine_cnt++] = dev;
+	return 0;
+}
+
+void
+smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	(void)eng;
+	for (unsigned i = 0; i < engine_cnt; i++)
+		if (engine_devs[i] == dev)
+			engine_devs[i] = engine_devs[--engine_cnt];
+}
+
+bool
+smcr_take_device_news(struct smcr *eng)
+{
+	bool news = dev_news;
+
+	(void)eng;
+	dev_news = false;
+	return news;
+}
+
+bool
+smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
+{
+	(void)eng;
+	return dev == gone;
+}
+
+/* -- interfaces -- */
+
+struct netwatch {
+	int unused;
+};
+
+const struct netifs *
+netwatch_table(const struct netwatch *nw)
+{
+	(void)nw;
+	return &table;
+}
+
+bool
+netwatch_take_news(struct netwatch *nw)
+{
+	bool news = if_news;
+
+	(void)nw;
+	if_news = false;
+	return news;
+}
+
+/* -- the soft device: none here -- */
+
+int
+siw_open(const struct siw_config *siw, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev,
+    const char **err)
+{
+	(void)siw;
+	(void)loop;
+	(void)rng;
+	(void)dev;
+	*err = "address";
+	return -EADDRNOTAVAIL;
+}
+
+void
+siw_set_port_state(struct rnic_dev *dev, enum rnic_port_state to)
+{
+	(void)dev;
+	(void)to;
+}
+
+/* -- the test's hands -- */
+
+static void
+setup(void)
+{
+	static struct netwatch nw;
+
+	fake_verbs_reset();
+	memset(entries, 0, sizeof(entries));
+	memset(&w, 0, sizeof(w));
+	engine_cnt = 0;
+	gone = NULL;
+	dev_news = if_news = false;
+	ifs[0] = (struct netif){ .index = 2, .name = "eth0", .up = true };
+	ifs[1] = (struct netif){ .index = 3, .name = "eth1", .up = true };
+	table = (struct netifs){ .ifs = ifs, .if_cnt = 2 };
+	cfg = (struct config){ .devices = entries };
+	w.loop = loop_new();
+	w.netwatch = &nw;
+	w.now_ns = 1000 * NS_PER_MS;
+	timerq_init(&w.timers);
+	log_init(LOG_LVL_ERROR);
+}
+
+static void
+teardown(void)
+{
+	devices_close(&w);
+	ck_assert_uint_eq(engine_cnt, 0);
+	ck_assert_uint_eq(fake_verbs.opens - fake_verbs.frees, 0);
+	timerq_fini(&w.timers);
+	loop_free(w.loop);
+	free(said);
+	said = NULL;
+}
+
+static struct config_device *
+entry(const char *card)
+{
+	struct config_device *d = &entries[cfg.device_cnt++];
+
+	d->type = CONFIG_DEVICE_VERBS;
+	strcpy(d->card, card);
+	return d;
+}
+
+static struct verbs_port *
+card(const char *name, const char *gid)
+{
+	struct verbs_port *p = fake_verbs_port(name, 1, 2);
+
+	fake_verbs_gid(p, gid, VERBS_GID_ROCE_V2, 2);
+	return p;
+}
+
+static void
+start(void)
+{
+	FILE *f = open_memstream(&said, &said_len);
+
+	ck_assert_int_eq(devices_open(&w, &cfg, f), 0);
+	fclose(f);
+}
+
+static void
+reload(void)
+{
+	FILE *f;
+
+	free(said);
+	f = open_memstream(&said, &said_len);
+	devices_reload(&w, &cfg, f);
+	fclose(f);
+}
+
+/* Turns of the worker: time goes on in steps of 100 ms. */
+static void
+pass(int64_t ms)
+{
+	for (int64_t end = w.now_ns + ms * NS_PER_MS; w.now_ns < end;) {
+		w.now_ns += 100 * NS_PER_MS;
+		(void)devices_listen(&w);
+		(void)devices_follow(&w);
+		timerq_run(&w.timers, w.now_ns);
+		(void)devices_listen(&w);
+		(void)devices_follow(&w);
+	}
+}
+
+/* "name gid port" of each device. */
+static const char *
+devices(void)
+{
+	static char text[512];
+	char *p = text, gid[DEVICE_GID_MAX];
+	struct rnic_dev *dev;
+
+	text[0] = '\0';
+	for (unsigned i = 0; (dev = devices_get(&w, i)) != NULL; i++) {
+		struct rnic_info info = rnic_query(dev);
+		const char *addr = device_gid_format(&info.gid, gid);
+
+		p += sprintf(p, "%s%s %s %s", i > 0 ? ", " : "", info.name,
+		    strncmp(addr, "::ffff:", 7) == 0 ? addr + 7 : addr, info.port == RNIC_PORT_UP ? "up" : "down");
+	}
+	return text;
+}
+
+/* -- start -- */
+
+START_TEST(a_card_is_opened_under_its_gid)
+{
+	struct config_device *d = entry("c0");
+
+	d->verbs.timeout = 17;
+	card("c0", "192.0.2.1");
+	start();
+	ck_assert_str_eq(said, "");
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	ck_assert_str_eq(fake_verbs.last.name, "c0");
+	ck_assert_str_eq(fake_verbs.last.dev, "c0");
+	ck_assert_uint_eq(fake_verbs.last.port, 1);
+	ck_assert_int_eq(fake_verbs.last.gid_type, VERBS_GID_ROCE_V2);
+	ck_assert_uint_eq(fake_verbs.last.timeout, 17);
+	ck_assert_uint_eq(engine_cnt, 1);
+}
+
+END_TEST
+
+START_TEST(without_any_card_it_is_said_once_and_looked_for)
+{
+	entry("c0");
+	entry("c1");
+	start();
+	ck_assert_str_eq(said, "warning: no RDMA devices now: this machine has no RDMA device\n");
+	ck_assert_uint_eq(fake_verbs.lists, 1);
+	pass(10000);
+	ck_assert_uint_eq(fake_verbs.lists, 6); /* every two seconds */
+	reload();
+	ck_assert_str_eq(said, "warning: no RDMA devices now: this machine has no RDMA device\n");
+	card("c1", "192.0.2.1");
+	pass(2000);
+	ck_assert_str_eq(devices(), "c1 192.0.2.1 up");
+}
+
+END_TEST
+
+START_TEST(each_entry_without_a_device_is_named)
+{
+	entry("c0");
+	strcpy(entry("")->interface, "eth1");
+	card("c1", "192.0.2.1");
+	start();
+	ck_assert_str_eq(said,
+	    "warning: no RDMA device for device \"c0\" now: there is no card of this name\n"
+	    "warning: no RDMA device for interface \"eth1\" now: no card has a GID on this interface\n");
+}
+
+END_TEST
+
+START_TEST(no_permission_fails_no_start)
+{
+	entry("*");
+	fake_verbs.list_rc = -EACCES;
+	fake_verbs.why = "the device files may not be opened";
+	start();
+	ck_assert_str_eq(said, "warning: no RDMA devices now: the device files may not be opened\n");
+	fake_verbs.list_rc = 0;
+	card("c0", "192.0.2.1");
+	pass(2000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+}
+
+END_TEST
+
+START_TEST(a_card_that_does_not_open_is_told_and_tried_again)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	fake_verbs.open_rc = -ENOMEM;
+	fake_verbs.why = "RLIMIT_MEMLOCK";
+	start();
+	ck_assert_str_eq(said,
+	    "warning: device c0 at card c0/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" is not there: "
+	    "RLIMIT_MEMLOCK: Cannot allocate memory\n");
+	reload();
+	ck_assert_str_eq(said, "");
+	fake_verbs.open_rc = 0;
+	pass(10000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+}
+
+END_TEST
+
+/* -- how often -- */
+
+START_TEST(without_an_entry_nobody_asks_for_cards)
+{
+	card("c0", "192.0.2.1");
+	start();
+	if_news = true;
+	pass(30000);
+	reload();
+	ck_assert_uint_eq(fake_verbs.lists, 0);
+}
+
+END_TEST
+
+START_TEST(a_complete_set_is_looked_at_rarely)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	start();
+	pass(60000);
+	ck_assert_uint_eq(fake_verbs.lists, 1 + 6);
+}
+
+END_TEST
+
+/* The GIDs follow addresses a little later than the network's news. */
+START_TEST(news_of_interfaces_are_followed_twice_and_boundedly)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	start();
+	pass(5000);
+	fake_verbs.lists = 0;
+	if_news = true;
+	pass(100);
+	ck_assert_uint_eq(fake_verbs.lists, 1);
+	pass(2000);
+	ck_assert_uint_eq(fake_verbs.lists, 2);
+	/* A storm of news. */
+	fake_verbs.lists = 0;
+	for (unsigned i = 0; i < 100; i++) {
+		if_news = true;
+		pass(100);
+	}
+	ck_assert_uint_le(fake_verbs.lists, 21);
+	ck_assert_uint_ge(fake_verbs.lists, 9);
+}
+
+END_TEST
+
+/* -- come and go -- */
+
+START_TEST(a_card_that_is_gone_is_closed_and_opened_again)
+{
+	entry("*");
+	card("c0", "192.0.2.1");
+	card("c1", "192.0.2.2");
+	start();
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up, c1 192.0.2.2 up");
+	/* The device says so itself. */
+	gone = devices_get(&w, 0);
+	fake_verbs_unplug("c0");
+	dev_news = true;
+	pass(100);
+	ck_assert_str_eq(devices(), "c1 192.0.2.2 up");
+	ck_assert_uint_eq(fake_verbs.frees, 1);
+	gone = NULL;
+	card("c0", "192.0.2.1");
+	pass(10000);
+	ck_assert_str_eq(devices(), "c1 192.0.2.2 up, c0 192.0.2.1 up");
+}
+
+END_TEST
+
+/* A driver that waits for us to let go says nothing: the list does. */
+START_TEST(a_card_that_is_no_more_listed_is_closed)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	start();
+	fake_verbs_unplug("c0");
+	pass(10000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 down");
+	pass(2500);
+	ck_assert_str_eq(devices(), "");
+	card("c0", "192.0.2.1");
+	pass(2500);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+}
+
+END_TEST
+
+START_TEST(a_list_that_fails_closes_nothing)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	start();
+	fake_verbs.list_rc = -EMFILE;
+	fake_verbs.why = "out of descriptors";
+	pass(60000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+}
+
+END_TEST
+
+START_TEST(a_card_that_is_missing_for_a_moment_stays)
+{
+	struct verbs_port kept;
+
+	entry("c0");
+	kept = *card("c0", "192.0.2.1");
+	start();
+	fake_verbs_unplug("c0");
+	if_news = true;
+	pass(100);
+	fake_verbs.ports[fake_verbs.cnt++] = kept;
+	pass(20000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	ck_assert_uint_eq(fake_verbs.opens, 1);
+}
+
+END_TEST
+
+START_TEST(a_gid_that_vanishes_is_waited_for)
+{
+	struct verbs_port *p;
+
+	entry("c0");
+	p = card("c0", "192.0.2.1");
+	start();
+	p->gid_cnt = 0;
+	dev_news = true;
+	pass(5000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 down");
+	p->gid_cnt = 1;
+	dev_news = true;
+	pass(20000);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	ck_assert_uint_eq(fake_verbs.opens, 1);
+	p->gid_cnt = 0;
+	dev_news = true;
+	pass(13000);
+	ck_assert_str_eq(devices(), "");
+}
+
+END_TEST
+
+START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
+{
+	struct verbs_port *p;
+
+	entry("c0");
+	p = card("c0", "192.0.2.1");
+	start();
+	fake_verbs.qps = 1;
+	p->gid_cnt = 0;
+	fake_verbs_gid(p, "192.0.2.9", VERBS_GID_ROCE_V2, 2);
+	if_news = true;
+	pass(1500);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 down, c0:2 192.0.2.9 up");
+	pass(14000);
+	ck_assert_str_eq(devices(), "c0:2 192.0.2.9 up");
+}
+
+END_TEST
+
+START_TEST(a_better_gid_waits_for_the_links_on_the_old_one)
+{
+	struct verbs_port *p;
+
+	entry("c0");
+	p = card("c0", "fe80::1");
+	start();
+	fake_verbs.qps = 1;
+	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V2, 2);
+	if_news = true;
+	pass(15000);
+	ck_assert_str_eq(devices(), "c0 fe80::1 up, c0:2 192.0.2.1 up");
+	fake_verbs.qps = 0;
+	pass(10000);
+	ck_assert_str_eq(devices(), "c0:2 192.0.2.1 up");
+}
+
+END_TEST
+
+START_TEST(a_reload_adds_a_card)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	card("c1", "192.0.2.2");
+	start();
+	entry("c1");
+	reload();
+	ck_assert_str_eq(said, "");
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up, c1 192.0.2.2 up");
+}
+
+END_TEST
+
+static void
+devices_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, a_card_is_opened_under_its_gid);
+	tcase_add_test(tc, without_any_card_it_is_said_once_and_looked_for);
+	tcase_add_test(tc, each_entry_without_a_device_is_named);
+	tcase_add_test(tc, no_permission_fails_no_start);
+	tcase_add_test(tc, a_card_that_does_not_open_is_told_and_tried_again);
+	tcase_add_test(tc, without_an_entry_nobody_asks_for_cards);
+	tcase_add_test(tc, a_complete_set_is_looked_at_rarely);
+	tcase_add_test(tc, news_of_interfaces_are_followed_twice_and_boundedly);
+	tcase_add_test(tc, a_card_that_is_gone_is_closed_and_opened_again);
+	tcase_add_test(tc, a_card_that_is_no_more_listed_is_closed);
+	tcase_add_test(tc, a_list_that_fails_closes_nothing);
+	tcase_add_test(tc, a_card_that_is_missing_for_a_moment_stays);
+	tcase_add_test(tc, a_gid_that_vanishes_is_waited_for);
+	tcase_add_test(tc, another_gid_takes_the_place_of_one_that_is_gone);
+	tcase_add_test(tc, a_better_gid_waits_for_the_links_on_the_old_one);
+	tcase_add_test(tc, a_reload_adds_a_card);
+}
+
+UNIT_MAIN("devices", devices_case)
