@@ -132,7 +132,7 @@ tcp_pump(struct session *s)
 	if (!setup_finish(s))
 		return;
 	copy_way(s, &from_app);
-	if (s->state == SES_TCP)
+	if (s->state == SES_TCP && setup_decline_over(s))
 		copy_way(s, &to_app);
 }
 

@@ -44,9 +44,8 @@ clc_out_flush(struct clc_out *out, struct leg *mid)
 	return 0;
 }
 
-/* > 0: bytes given to the engine. */
-static ssize_t
-read_wanted(struct leg *mid, struct smcr_conn *conn)
+ssize_t
+clc_read(struct leg *mid, struct smcr_conn *conn)
 {
 	uint8_t buf[READ_MAX];
 	size_t want = smcr_clc_want(conn);
@@ -71,7 +70,7 @@ clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_out *out)
 		clc_out_take(out, conn);
 		if (clc_out_flush(out, mid) != 0)
 			return CLC_PUMP_BROKEN;
-		n = read_wanted(mid, conn);
+		n = clc_read(mid, conn);
 		if (n < 0)
 			return CLC_PUMP_BROKEN;
 	} while (n > 0);

@@ -32,6 +32,8 @@ enum clc_pump {
 
 /* Writes what the engine has and reads what it wants, as far as both go now. */
 enum clc_pump clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
+/* Only reads. > 0: bytes given to the engine; 0: nothing now, or end of data (LEG_EOF); < 0: the socket failed. */
+ssize_t clc_read(struct leg *mid, struct smcr_conn *);
 /* Takes from the engine what it still has to say, before smcr_release(). */
 void clc_out_take(struct clc_out *, struct smcr_conn *);
 /* Writes what waits: 0, or -errno when the socket failed. Empty afterwards: out->len == 0. */

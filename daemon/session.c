@@ -464,7 +464,7 @@ session_info(const struct session *s, struct session_info *info)
 		.mode = session_mode(s),
 		.state = session_state_str(s->state),
 		.diag = s->diag,
-		.conn = s->conn,
+		.conn = (s->flags & SF_FELL_BACK) == 0 ? s->conn : NULL,
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],
 		.age_ns = s->w->now_ns - s->born_ns,

@@ -55,7 +55,7 @@ struct session {
 	struct list_node node; /* worker->dirty or dead; in none otherwise */
 	struct worker *w;
 	struct settings *settings; /* counted */
-	struct smcr_conn *conn;    /* ours until released; NULL on TCP */
+	struct smcr_conn *conn;    /* ours until released; on TCP only while the peer's Decline may still come */
 	struct setup *setup;
 	struct buf *held[WAY_CNT]; /* on TCP: bytes read and not yet written */
 	struct timer timer;        /* connecting, then idling */
@@ -108,6 +108,9 @@ void setup_pump(struct session *);
 void setup_timeout(struct session *);
 /* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
 bool setup_finish(struct session *);
+/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or the
+ * session is over. */
+bool setup_decline_over(struct session *);
 /* An attempt to connect is under way. */
 bool setup_dialing(const struct session *);
 

@@ -184,6 +184,49 @@ take_leftover(struct session *s)
 	return true;
 }
 
+/* After a fallback: done with the engine's connection, unless the peer's Decline may still come. */
+static bool
+leave_engine(struct session *s)
+{
+	if (smcr_clc_want(s->conn) > 0)
+		return true;
+	if (!take_leftover(s)) {
+		session_blame(s, "out of memory", 0);
+		return false;
+	}
+	smcr_release(s->conn);
+	s->conn = NULL;
+	return true;
+}
+
+static void
+note_late_decline(struct session *s)
+{
+	smcr_fallback(s->conn, &s->diag);
+	if (s->diag.peer != 0)
+		tally_count(&s->w->fallbacks.peer, s->diag.peer);
+}
+
+bool
+setup_decline_over(struct session *s)
+{
+	ssize_t n;
+
+	if (s->conn == NULL)
+		return true;
+	do {
+		n = clc_read(&s->mid, s->conn);
+	} while (n > 0);
+	if ((s->mid.flags & LEG_EOF) != 0)
+		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+	note_late_decline(s);
+	if (n < 0 || !leave_engine(s)) {
+		session_event(s, SEV_MID_RESET);
+		return false;
+	}
+	return s->conn == NULL;
+}
+
 static void
 fall_back(struct session *s)
 {
@@ -193,15 +236,12 @@ fall_back(struct session *s)
 	smcr_fallback(s->conn, &s->diag);
 	instead = choose_instead(s);
 	note_instead(s, instead);
-	if (!take_leftover(s)) {
-		session_blame(s, "out of memory", 0);
-		session_event(s, SEV_MID_RESET);
-		return;
-	}
 	clc_out_take(&s->setup->out, s->conn);
-	smcr_release(s->conn);
-	s->conn = NULL;
-	if (clc_out_flush(&s->setup->out, &s->mid) != 0) {
+	if (instead != INSTEAD_TCP) {
+		smcr_release(s->conn);
+		s->conn = NULL;
+	}
+	if ((s->conn != NULL && !leave_engine(s)) || clc_out_flush(&s->setup->out, &s->mid) != 0) {
 		session_event(s, SEV_MID_RESET);
 		return;
 	}

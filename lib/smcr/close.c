@@ -380,7 +380,7 @@ smcr_abort(struct smcr_conn *conn, enum smcr_reason reason)
 void
 smcr_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
 {
-	if (conn->state == CONN_RENDEZVOUS)
+	if (conn->state == CONN_RENDEZVOUS || (conn->state == CONN_FALLBACK && conn->rdv != NULL))
 		rdv_tcp_event(conn, ev);
 	else if (!conn_is_open(conn))
 		return;

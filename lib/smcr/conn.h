@@ -22,7 +22,7 @@
 
 enum conn_state {
 	CONN_RENDEZVOUS, /* see enum rdv_step */
-	CONN_FALLBACK,   /* the middle carries the data: nothing of ours any more */
+	CONN_FALLBACK,   /* the middle carries the data: nothing of ours any more, but for RDV_LATE_DECLINE */
 	/* RFC 7609 Figure 22 */
 	CONN_ACTIVE,
 	CONN_PEER_CLOSE_WAIT1,
@@ -49,7 +49,7 @@ enum rdv_step {
 	RDV_WAIT_RKEY,  /* new RMB is being confirmed, then Confirm goes */
 	RDV_WAIT_GROUP, /* first contact: Confirm is out, LLC goes on */
 	/* both */
-	RDV_LATE_DECLINE, /* we declined; the peer's Decline may have crossed ours */
+	RDV_LATE_DECLINE, /* we declined; the peer's Decline may have crossed ours. Goes on in CONN_FALLBACK */
 	/* server */
 	RDV_WAIT_PROPOSAL,
 	RDV_WAIT_ADMIT,      /* PROPOSAL told to the user */

@@ -10,7 +10,7 @@
 
 #include "smcr/engine.h"
 
-#define LATE_DECLINE_MS 1000 /* as Linux waits */
+#define LATE_DECLINE_MS 1000 /* as Linux waits before it goes on; and how long a piece of a message may stay one */
 
 /* -- groups and waiting lists that a connection in rendezvous hangs on -- */
 
@@ -93,12 +93,39 @@ rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
 	rdv_over(conn);
 }
 
+/* RDV_LATE_DECLINE is over. */
+static void
+late_decline_over(struct smcr_conn *conn)
+{
+	if (conn->state == CONN_RENDEZVOUS) {
+		rdv_fall_back(conn, PEER_VOID);
+		return;
+	}
+	rdv_over(conn);
+	conn_raise(conn, SMCR_EV_CLC_WANT);
+}
+
 /* The peer did not decline: what was read is its data. */
 static void
 no_late_decline(struct smcr_conn *conn)
 {
 	conn->rdv->left_len = conn->rdv->in_len;
-	rdv_fall_back(conn, PEER_VOID);
+	late_decline_over(conn);
+}
+
+/*
+ * Nothing has come. Our user may send now, as the peer may wait for that, but what the peer sends first may be its
+ * Decline for as long as it likes: it may have stood still, or the network may have.
+ */
+static void
+late_decline_waited(struct smcr_conn *conn)
+{
+	if (conn->rdv->in_len > 0) {
+		no_late_decline(conn);
+		return;
+	}
+	conn_set_state(conn, CONN_FALLBACK);
+	conn_raise(conn, SMCR_EV_FALLBACK);
 }
 
 /* As far as it has been read: can this be a Decline? */
@@ -125,8 +152,11 @@ late_decline_input(struct smcr_conn *conn)
 	n = clc_peek_len(in);
 	if (n > 0)
 		r->in_want = (size_t)n;
-	if (r->in_len < r->in_want)
+	if (r->in_len < r->in_want) {
+		if (!timer_armed(&r->timer))
+			engine_arm(conn->eng, &r->timer, LATE_DECLINE_MS);
 		return;
+	}
 	if (clc_decode(in, &msg) <= 0 || msg.type != CLC_DECLINE) {
 		no_late_decline(conn);
 		return;
@@ -135,7 +165,7 @@ late_decline_input(struct smcr_conn *conn)
 	conn->eng->ctr.clc_received++;
 	if (msg.decline.diag != CLC_DIAG_PEER_DECLINED) /* an answer, not a reason */
 		conn->diag.peer = msg.decline.diag;
-	rdv_fall_back(conn, PEER_VOID);
+	late_decline_over(conn);
 }
 
 /* At first contact both sides may decline at any moment between Confirm and CONFIRM LINK (C.2), so the Declines may
@@ -290,10 +320,10 @@ rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
 void
 rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
 {
-	if (conn->state != CONN_RENDEZVOUS)
-		return;
 	if (ev == SMCR_TCP_FIN && conn->rdv->step == RDV_LATE_DECLINE)
 		no_late_decline(conn);
+	else if (conn->state != CONN_RENDEZVOUS)
+		return; /* fallen back: the user's */
 	else if (ev == SMCR_TCP_RST)
 		rdv_end(conn, SMCR_R_TCP_RESET, "during the rendezvous");
 	else
@@ -330,7 +360,7 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 		break;
 	case RDV_LATE_DECLINE:
 		if (!declines_are_answered(conn)) {
-			no_late_decline(conn);
+			late_decline_waited(conn);
 			break;
 		}
 		/* Its answer could come at any time, and would be taken for data. */

@@ -105,7 +105,8 @@ enum {
 	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the middle again */
 	SMCR_EV_PROPOSAL = 1 << 2,    /* server: a valid Proposal is in; answer by smcr_admit or smcr_abort */
 	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R */
-	SMCR_EV_FALLBACK = 1 << 4, /* the middle carries the data now (after pending CLC output); see smcr_fallback */
+	SMCR_EV_FALLBACK =
+	    1 << 4, /* the middle carries the data now (after pending CLC output); see smcr_clc_leftover */
 	SMCR_EV_READABLE = 1 << 5, /* new bytes, an urgent byte, or the end of the peer's data */
 	SMCR_EV_WRITABLE = 1 << 6, /* smcr_tx_space was 0 and has room again */
 	SMCR_EV_CLOSED = 1 << 7,   /* ended: see smcr_closed; reset means RST on every TCP leg */
@@ -155,8 +156,12 @@ void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
 /* Takes up to cap bytes to be written to the middle, in order: how many. */
 size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
-/* After SMCR_EV_FALLBACK: bytes that were read as CLC but are the peer's data, to be passed on before anything that
- * is read from the middle. At most SMCR_LEFTOVER_MAX; they are given once. */
+/*
+ * After SMCR_EV_FALLBACK. While smcr_clc_want is not 0 the peer's Decline may still come in front of its data: what the
+ * middle brings is the engine's (its FIN, too), while data may go out already. When it is 0, which
+ * SMCR_EV_CLC_WANT tells: bytes that were read as CLC but are the peer's data, to be passed on before anything that is
+ * read from the middle. At most SMCR_LEFTOVER_MAX; they are given once. Then, or at any time, smcr_release.
+ */
 #define SMCR_LEFTOVER_MAX 44
 size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 

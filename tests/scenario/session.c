@@ -329,6 +329,27 @@ copy(struct session *s, struct stcp_end *from, struct stcp_end *to)
 		stcp_shutdown(to);
 }
 
+/* Done with the engine's connection, unless the peer's Decline may still come. */
+static void
+leave_engine(struct session *s)
+{
+	if (smcr_clc_want(s->conn) > 0)
+		return;
+	s->left_len = smcr_clc_leftover(s->conn, s->left, sizeof(s->left));
+	s->f->read_as_clc |= s->left_len > 0;
+	smcr_release(s->conn);
+	s->conn = NULL;
+}
+
+static void
+late_decline(struct session *s)
+{
+	clc_in(s);
+	if (stcp_eof(s->mid))
+		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+	leave_engine(s);
+}
+
 static void
 tcp_io(struct session *s)
 {
@@ -352,11 +373,13 @@ tcp_io(struct session *s)
 	if (s->out_len > 0 || !app_ready(s))
 		return;
 	copy(s, s->app, s->mid);
+	if (s->conn != NULL)
+		late_decline(s);
 	if (s->left_len > 0 && stcp_space(s->app) >= s->left_len) {
 		stcp_send(s->app, s->left, s->left_len, false);
 		s->left_len = 0;
 	}
-	if (s->left_len == 0)
+	if (s->left_len == 0 && s->conn == NULL)
 		copy(s, s->mid, s->app);
 	if (stcp_eof(s->app) && stcp_eof(s->mid) && stcp_is_shut(s->app) && stcp_is_shut(s->mid))
 		session_end(s, false);
@@ -426,11 +449,9 @@ fell_back(struct session *s)
 	if (h->established)
 		world_fail(s->h->w, "flow %u %s falls back after it was established", s->f->nr, side(s));
 	s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
-	s->left_len = smcr_clc_leftover(s->conn, s->left, sizeof(s->left));
-	s->f->read_as_clc = s->left_len > 0;
 	h->closed = true;
-	smcr_release(s->conn);
-	s->conn = h->conn = NULL;
+	h->conn = NULL;
+	leave_engine(s);
 	s->mode = SESSION_TCP;
 	session_wake(s);
 }

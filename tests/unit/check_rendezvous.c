@@ -661,6 +661,39 @@ START_TEST(data_after_our_decline_is_data)
 
 END_TEST
 
+/* Linux: the network, or the peer, may have stood still for longer than the fallback waits; what comes in the end is a Decline (0),
+ * data (1), the beginning of one of them and nothing more (2), or the end of it (3). */
+START_TEST(a_decline_of_linux_may_be_later_than_the_fallback)
+{
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+	size_t left = _i == 0 ? 0 : _i == 1 ? 1 : 2;
+
+	first_contact_held();
+	c[0].conn->rdv->peer.ext.present = false;
+	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
+	duo_run(&d, 30000);
+	ck_assert(IS(c[0], FALLBACK));
+	ck_assert_uint_gt(smcr_clc_want(c[0].conn), 0);
+	msg.decline.diag = CLC_DIAG_IPSEC;
+	if (_i == 0)
+		duo_feed_msg(&c[0], &msg);
+	else if (_i == 1)
+		duo_feed(&c[0], "x", 1);
+	else
+		duo_feed(&c[0], "\xe2\xd4", 2);
+	ck_assert((smcr_clc_want(c[0].conn) > 0) == (_i >= 2));
+	if (_i == 3)
+		smcr_tcp_event(c[0].conn, SMCR_TCP_FIN);
+	duo_run(&d, _i == 2 ? 1100 : 1);
+	ck_assert_uint_eq(smcr_clc_want(c[0].conn), 0);
+	ck_assert_uint_eq(c[0].left_len, left);
+	ck_assert_mem_eq(c[0].left, _i == 1 ? "x" : "\xe2\xd4", left);
+	ck_assert_uint_eq(c[0].diag.peer, _i == 0 ? CLC_DIAG_IPSEC : 0);
+	end_step();
+}
+
+END_TEST
+
 /* As Linux waits. */
 START_TEST(a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second)
 {
@@ -1040,6 +1073,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
 	tcase_add_test(tc, an_smcrd_that_does_not_answer_our_decline_is_given_up);
 	tcase_add_loop_test(tc, a_decline_in_first_contact_is_answered, 0, 2);
+	tcase_add_loop_test(tc, a_decline_of_linux_may_be_later_than_the_fallback, 0, 4);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);

@@ -155,6 +155,53 @@ START_TEST(refuse_means_no_tcp)
 
 END_TEST
 
+/* Data goes out behind our Decline while the peer's may still come in: it is a Decline (0), data (1), or data that begins
+ * like one (2). */
+START_TEST(a_late_decline_is_not_taken_for_data)
+{
+	static const char *const arrives[] = { "data", "data", "FA" };
+	uint8_t msg[FAKE_MSG_LEN];
+
+	fake.server_declines = DIAG;
+	fake.late_declines = true;
+	gw_start();
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	fake_encode(msg, FAKE_PROPOSAL, 0, 12345);
+	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	server = gw_accept();
+	gw_say(server, "hello");
+	UNTIL(recv(client, msg, sizeof(msg), 0) == FAKE_MSG_LEN);
+	ck_assert_int_eq(msg[4], FAKE_DECLINE);
+	gw_expect(client, "hello", GW_OPEN);
+	if (_i == 0) {
+		fake_encode(msg, FAKE_DECLINE, 0, DIAG + 1);
+		ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	}
+	gw_say(client, arrives[_i]);
+	ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
+	gw_expect(server, arrives[_i], GW_EOF);
+	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, _i == 0);
+	close(server);
+	server = -1;
+	UNTIL(gw_sessions() == 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
+}
+
+END_TEST
+
+START_TEST(refusing_does_not_wait_for_a_late_decline)
+{
+	gw.svc[GW_OUT].fallback = CONFIG_FALLBACK_REFUSE;
+	fake.server_declines = DIAG;
+	fake.late_declines = true;
+	gw_start();
+	client = gw_client();
+	gw_expect_reset(client);
+	UNTIL(gw_info(GW_OUT).connections == 0);
+}
+
+END_TEST
+
 START_TEST(out_of_sync_is_tried_once_more)
 {
 	gw.svc[GW_IN].fallback = CONFIG_FALLBACK_REFUSE;
@@ -621,6 +668,8 @@ session_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, a_fallback_is_counted_and_says_why, 0, 2);
 	tcase_add_loop_test(tc, refuse_means_no_tcp, 0, 2);
+	tcase_add_loop_test(tc, a_late_decline_is_not_taken_for_data, 0, 3);
+	tcase_add_test(tc, refusing_does_not_wait_for_a_late_decline);
 	tcase_add_loop_test(tc, out_of_sync_is_tried_once_more, 0, 2);
 	tcase_add_test(tc, no_free_connection_in_the_engine_is_a_reset);
 	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);

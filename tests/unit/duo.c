@@ -265,11 +265,12 @@ pass_on(struct duo_end *e)
 	e->out_len -= n;
 }
 
+/* And again when the peer's Decline, or data, has come later. */
 static void
 after_fallback(struct duo_end *e)
 {
 	smcr_fallback(e->conn, &e->diag);
-	e->left_len = smcr_clc_leftover(e->conn, e->left, sizeof(e->left));
+	e->left_len += smcr_clc_leftover(e->conn, e->left + e->left_len, sizeof(e->left));
 }
 
 static void
@@ -279,7 +280,7 @@ handle(struct duo_end *e, unsigned ev)
 	e->out_len += smcr_clc_output(e->conn, e->out + e->out_len, sizeof(e->out) - e->out_len);
 	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)
 		smcr_admit(e->conn);
-	if ((ev & SMCR_EV_FALLBACK) != 0)
+	if ((e->events & SMCR_EV_FALLBACK) != 0)
 		after_fallback(e);
 	if ((ev & SMCR_EV_CLOSED) != 0)
 		e->reason = smcr_closed(e->conn, NULL);

@@ -33,6 +33,7 @@ enum step {
 	WAIT_TURN, /* server: to be admitted */
 	WAIT_MSG,
 	OPEN,
+	LATE, /* fallen back: what comes may be a Decline */
 	OVER, /* closed or fallen back */
 };
 
@@ -46,7 +47,7 @@ struct smcr_conn {
 	bool prewarm, released, prewarmed_by_peer;
 	unsigned events;
 	uint8_t in[FAKE_MSG_LEN], out[4 * FAKE_MSG_LEN];
-	size_t in_len, out_len;
+	size_t in_len, out_len, left_len;
 	struct smcr_conn *peer;
 	uint32_t peer_id;
 	struct stream tx;
@@ -198,6 +199,8 @@ decline(struct smcr_conn *c, uint32_t diag)
 	c->diag.out_of_sync = fake.out_of_sync;
 	send_msg(c, FAKE_DECLINE, fake.out_of_sync ? FAKE_F_SYNC : 0, diag);
 	fall_back(c);
+	if (fake.late_declines)
+		c->step = LATE;
 	return true;
 }
 
@@ -263,16 +266,18 @@ smcr_conn_id(const struct smcr_conn *c)
 size_t
 smcr_clc_want(const struct smcr_conn *c)
 {
-	return c->step == WAIT_MSG ? FAKE_MSG_LEN - c->in_len : 0;
+	return c->step == WAIT_MSG || c->step == LATE ? FAKE_MSG_LEN - c->in_len : 0;
 }
 
 size_t
-smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
+smcr_clc_leftover(struct smcr_conn *c, void *buf, size_t cap)
 {
-	(void)conn;
-	(void)buf;
-	(void)cap;
-	return 0;
+	size_t n = c->left_len;
+
+	assert(n <= cap);
+	memcpy(buf, c->in, n);
+	c->left_len = 0;
+	return n;
 }
 
 size_t
@@ -344,6 +349,17 @@ message(struct smcr_conn *c)
 	}
 }
 
+/* What came is a Decline, or data. */
+static void
+late_is_over(struct smcr_conn *c, bool declined)
+{
+	if (declined)
+		memcpy(&c->diag.peer, c->in + 8, 4);
+	c->left_len = declined ? 0 : c->in_len;
+	c->step = OVER;
+	raise_event(c, SMCR_EV_CLC_WANT);
+}
+
 void
 smcr_clc_input(struct smcr_conn *c, const void *buf, size_t len)
 {
@@ -353,7 +369,9 @@ smcr_clc_input(struct smcr_conn *c, const void *buf, size_t len)
 	memcpy(c->in + c->in_len, buf, len);
 	c->in_len += len;
 	cmp = c->in_len < 4 ? c->in_len : 4;
-	if (memcmp(c->in, "FAKE", cmp) != 0)
+	if (c->step == LATE && (memcmp(c->in, "FAKE", cmp) != 0 || c->in_len == FAKE_MSG_LEN))
+		late_is_over(c, c->in_len == FAKE_MSG_LEN);
+	else if (memcmp(c->in, "FAKE", cmp) != 0)
 		end(c, SMCR_R_PROTOCOL);
 	else if (c->in_len == FAKE_MSG_LEN)
 		message(c);
@@ -488,7 +506,7 @@ void
 smcr_abort(struct smcr_conn *c, enum smcr_reason reason)
 {
 	fake_seen.aborts++;
-	if (c->step == OVER)
+	if (c->step == OVER || c->step == LATE)
 		return;
 	if (c->peer != NULL)
 		end(c->peer, SMCR_R_PEER_ABORT);
@@ -514,6 +532,10 @@ smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
 		return;
 	}
 	fake_seen.fins_told++;
+	if (c->step == LATE) {
+		late_is_over(c, false);
+		return;
+	}
 	if (c->step != OPEN) {
 		end(c, SMCR_R_TCP_FIN);
 		return;

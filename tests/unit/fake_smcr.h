@@ -33,6 +33,7 @@ struct fake_knobs {
 	uint32_t server_declines; /* in place of the Accept */
 	unsigned decline_cnt;     /* so often, 0 = always */
 	bool out_of_sync;         /* these Declines say so */
+	bool late_declines;       /* behind ours the peer's Decline may come */
 	bool open_fails;          /* smcr_open: no connection is free */
 	bool busy;                /* smcr_idle is never true */
 	uint32_t ring_size;       /* 0 = 64 KiB */
