@@ -1,10 +1,10 @@
 #!/bin/bash
 # Everything that can be checked, from a clean clone, with one command: installs what is missing (as root), builds with
 # gcc and -Werror, runs all tests; the same with ASan and UBSan; builds with clang without a warning; lets each fuzzer
-# look for new inputs for a few seconds. The last line is "N passed, N failed, N skipped" over all suites; the exit status
-# is non-zero when anything failed.
+# look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
+# "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
 #
-# Usage: ./test.sh [gcc] [sanitizers] [clang] [fuzz]	without arguments: all four
+# Usage: ./test.sh [gcc] [sanitizers] [clang] [fuzz] [vm]	without arguments: all five
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
@@ -13,7 +13,7 @@ trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
-stages=${*:-gcc sanitizers clang fuzz}
+stages=${*:-gcc sanitizers clang fuzz vm}
 fuzz_seconds=5
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
@@ -81,8 +81,27 @@ fuzz() {
 	done
 }
 
+# laboratory DIR [TEST...]: tests/interop/vm with the build in DIR.
+laboratory() {
+	local dir=$1 log=$1/vm.log rc ok not skip
+	shift
+	top_builddir=$PWD/$dir timeout -k 60 1200 tests/interop/vm/run "$@" > "$log" 2>&1 < /dev/null
+	rc=$?
+	ok=$(grep -c '^ok ' "$log") not=$(grep -c '^not ok ' "$log") skip=$(grep -cE '^ok .*# SKIP|^1\.\.0 # SKIP' "$log")
+	ok=$((ok - $(grep -c '^ok .*# SKIP' "$log")))
+	if [ "$rc" -ne 0 ]; then
+		head -n 400 "$log"
+		[ "$not" -gt 0 ] || not=1
+	else
+		grep -E 'kernel:|# SKIP|results' "$log"
+	fi
+	passed=$((passed + ok)) failed=$((failed + not)) skipped=$((skipped + skip))
+	echo "$dir, in the virtual machine: $ok passed, $not failed, $skip skipped"
+}
+
+case " $stages " in *" vm "*) packages_vm=$PACKAGES_VM;; *) packages_vm=;; esac
 say packages
-packages_install $PACKAGES_BUILD $PACKAGES_TEST || { failed=1; finish; }
+packages_install $PACKAGES_BUILD $PACKAGES_TEST $packages_vm || { failed=1; finish; }
 
 say configure
 if ! ./autogen.sh > autogen.log 2>&1; then
@@ -106,6 +125,9 @@ for stage in $stages; do
 	fuzz)
 		say "fuzzers"
 		build build-fuzz CC=clang --enable-fuzzing && fuzz build-fuzz ;;
+	vm)
+		say "virtual machine"
+		{ [ -x build-gcc/smcrd ] || build build-gcc CC=gcc --enable-werror; } && laboratory build-gcc ;;
 	*)
 		echo "unknown stage $stage"
 		failed=$((failed + 1)) ;;

@@ -16,3 +16,16 @@ EXTRA_DIST += $(INTEROP_TESTS) \
 check_PROGRAMS += tests/interop/siw_host
 tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/poll_loop.h
 tests_interop_siw_host_LDADD = lib/libsiw.la
+
+# In a virtual machine: `make vm`, or a stage of test.sh. Not part of `make check`.
+EXTRA_DIST += tests/interop/vm/run \
+	tests/interop/vm/machine.py \
+	tests/interop/vm/kernel.sh \
+	tests/interop/vm/init \
+	tests/interop/vm/guest \
+	tests/interop/vm/rxe.py \
+	tests/interop/vm/check_lab.py
+.PHONY: vm
+vm: all
+	@top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+		$(PYTHON3) $(srcdir)/tests/interop/vm/run $(VM)

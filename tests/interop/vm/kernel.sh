@@ -1,0 +1,88 @@
+#!/bin/bash
+# kernel.sh CACHE [PACKAGE]: makes CACHE/PACKAGE/ with vmlinuz, the modules that the laboratory may need, and the
+# initramfs. Nothing is installed. PACKAGE is a kernel image of Debian, or the package that depends on the present one.
+# The last line says which, and whether it was there; status 3: it cannot be had, the last line says why.
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${1:?usage: kernel.sh CACHE [PACKAGE]}
+wanted=${2:-linux-image-amd64}
+tmp=$cache/.fetch.$$
+
+cannot() { echo "$*"; exit 3; }
+
+# The image that a package stands for, as far as apt knows.
+image_of() {
+	case $1 in linux-image-[0-9]*.*.*-*) echo "$1"; return;; esac
+	apt-cache depends "$1" 2> /dev/null | awk '$1 == "Depends:" && $2 ~ /^linux-image-[0-9]/ { print $2; exit }'
+}
+
+fetch() {
+	local deb
+	trap 'rm -rf "$tmp"' EXIT
+	mkdir -p "$tmp/deb" "$tmp/new"
+	# As root apt would rather fetch as another user, who cannot write here.
+	(cd "$tmp/deb" && timeout 300 apt-get -q -o APT::Sandbox::User=root download "$1") > "$tmp/log" 2>&1 < /dev/null ||
+		cannot "$1 cannot be downloaded: $(grep -m 1 '^E:' "$tmp/log" || tail -n 1 "$tmp/log")"
+	deb=$(ls "$tmp"/deb/*.deb)
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/new" --wildcards --no-wildcards-match-slash \
+		'./boot/vmlinuz-*' './lib/modules/*/modules.*' './lib/modules/*/kernel/arch' './lib/modules/*/kernel/crypto' \
+		'./lib/modules/*/kernel/lib' './lib/modules/*/kernel/net' './lib/modules/*/kernel/fs/9p' \
+		'./lib/modules/*/kernel/fs/netfs' './lib/modules/*/kernel/fs/fscache' './lib/modules/*/kernel/fs/configfs' \
+		'./lib/modules/*/kernel/drivers/infiniband' './lib/modules/*/kernel/drivers/virtio' \
+		'./lib/modules/*/kernel/drivers/char/hw_random' './lib/modules/*/kernel/drivers/net/*.ko*' 2> "$tmp/log" ||
+		grep -q 'Not found in archive' "$tmp/log" || { cat "$tmp/log"; exit 1; }
+	mv "$tmp"/new/boot/vmlinuz-* "$tmp/new/vmlinuz"
+	rmdir "$tmp/new/boot"
+	depmod -b "$tmp/new" "$(ls "$tmp/new/lib/modules")"
+	initramfs "$tmp/new"
+	rm -rf "${cache:?}/$1"
+	mv "$tmp/new" "$cache/$1"
+}
+
+# initramfs DIR: what is needed to mount the host's files; everything else the guest takes from there.
+initramfs() {
+	local dir=$1 root=$1/initramfs version busybox module name n=10
+	version=$(ls "$dir/lib/modules")
+	busybox=$(command -v busybox)
+	mkdir -p "$root"/{bin,modules,proc,sys,dev,lower,root,share}
+	cp -L "$busybox" "$root/bin/busybox"
+	for name in virtio_pci virtio_rng 9pnet_virtio 9p; do
+		modprobe -d "$dir" -S "$version" --show-depends "$name" 2> /dev/null || true
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' > "$root/order"
+	while read -r module; do
+		name=$(basename "$module")
+		cp "$module" "$root/modules/$n-$name"
+		case $name in *.xz) xz -d "$root/modules/$n-$name";; esac
+		n=$((n + 1))
+	done < "$root/order"
+	rm "$root/order"
+	cp "$here/init" "$root/init"
+	chmod 755 "$root/init"
+	(cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) > "$dir/initrd.new"
+	mv "$dir/initrd.new" "$dir/initrd"
+	rm -rf "$root"
+}
+
+mkdir -p "$cache"
+exec 9> "$cache/lock"
+flock -w 600 9
+image=$(image_of "$wanted")
+if [ -z "$image" ] && [ "$(id -u)" -eq 0 ]; then
+	timeout 120 apt-get -q update > /dev/null 2>&1 < /dev/null || true
+	image=$(image_of "$wanted")
+fi
+if [ -z "$image" ]; then	# no package lists: what was fetched before will do
+	image=$(cd "$cache" && ls -d linux-image-*/ 2> /dev/null | sort -V | tail -n 1)
+	image=${image%/}
+	[ -n "$image" ] || cannot "apt knows no $wanted (apt-get update?)"
+fi
+if [ -f "$cache/$image/initrd" ]; then
+	if [ "$here/init" -nt "$cache/$image/initrd" ] || [ "$here/kernel.sh" -nt "$cache/$image/initrd" ]; then
+		initramfs "$cache/$image"
+	fi
+	echo "$image, from the cache"
+else
+	fetch "$image"
+	echo "$image, downloaded and unpacked"
+fi

@@ -1,0 +1,139 @@
+"""
+One virtual machine on the host: qemu under software emulation, which is the same everywhere and needs no right. It runs
+one test, writes what it has to say into a directory that it shares with the host, and ends. See `guest` and `init`.
+"""
+import ctypes
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP_SRC = os.environ.get("top_srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+TOP_SRC = os.path.abspath(TOP_SRC)
+TOP_BUILD = os.path.abspath(os.environ.get("top_builddir") or os.path.join(TOP_SRC, "build"))
+QEMU = "qemu-system-x86_64"
+MEMORY = "1G"
+CPUS = 1		# one is quicker than two where the host has two, and tests run beside each other
+BOOT_S = 60		# until it takes commands; usually 4
+TRIES = 3		# a guest kernel now and then panics while it boots
+PATIENCE = 4		# the harness's deadlines are for a real machine
+LIBC = ctypes.CDLL(None)
+
+
+class Died(Exception):
+    """The machine ended before it should; the text is what its console said last."""
+
+
+def _child_setup():
+    LIBC.prctl(1, signal.SIGKILL)	# ends with us, however that happens
+
+
+class Machine:
+    def __init__(self, kernel, script, limit, case="", name="vm", share=None, qemu_args=()):
+        """kernel: directory made by kernel.sh; script: what to run, beside this file; limit: its seconds. The directory
+        that is shared, `share`, is the caller's, who may give one that has files in it."""
+        self.kernel, self.script, self.limit = os.path.abspath(kernel), script, limit
+        self.name, self.case = name, case
+        self.share = share or tempfile.mkdtemp(prefix="smcrd-vm-")
+        self.qemu_args = list(qemu_args)
+        self.proc = None
+        self.boot_s = None
+
+    def path(self, name):
+        return os.path.join(self.share, name)
+
+    def read(self, name, default=""):
+        try:
+            with open(self.path(name), errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return default
+
+    def _write_env(self):
+        env = {"TOP_SRC": TOP_SRC, "TOP_BUILD": TOP_BUILD, "KERNEL": self.kernel, "SHARE": self.share,
+               "SCRIPT": self.script, "LIMIT": self.limit, "CASE": self.case, "MACHINE": self.name,
+               "PATIENCE": os.environ.get("SMCRD_PATIENCE", PATIENCE)}
+        with open(self.path("env"), "w") as f:
+            f.write("".join(f"{k}={shlex.quote(str(v))}\n" for k, v in env.items()))
+
+    def _spawn(self):
+        for name in ("up", "out", "status", "dmesg"):
+            if os.path.exists(self.path(name)):
+                os.unlink(self.path(name))
+        argv = [QEMU, "-accel", os.environ.get("SMCRD_VM_ACCEL", "tcg,thread=multi,tb-size=256"), "-cpu", "max",
+                "-m", os.environ.get("SMCRD_VM_MEMORY", MEMORY), "-smp", os.environ.get("SMCRD_VM_CPUS", str(CPUS)),
+                "-name", f"smcrd-{self.name}", "-nodefaults", "-no-reboot", "-display", "none",
+                "-serial", f"file:{self.path('console')}",
+                "-kernel", os.path.join(self.kernel, "vmlinuz"), "-initrd", os.path.join(self.kernel, "initrd"),
+                "-append", "console=ttyS0 edd=off panic=-1 oops=panic quiet net.ifnames=0 mitigations=off",
+                "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
+                "-virtfs", f"local,path={self.share},mount_tag=share,security_model=none",
+                "-device", "virtio-rng-pci", *(self.qemu_args or ["-nic", "none"])]
+        with open(self.path("qemu"), "wb") as out:
+            self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=_child_setup)
+
+    def boot(self):
+        """Until it begins with the script."""
+        self._write_env()
+        for attempt in range(1, TRIES + 1):
+            start = time.monotonic()
+            self._spawn()
+            while time.monotonic() < start + BOOT_S:
+                if os.path.exists(self.path("up")):
+                    self.boot_s = time.monotonic() - start
+                    return attempt
+                if self.proc.poll() is not None:
+                    break
+                time.sleep(0.05)
+            self.kill()
+        raise Died(f"does not boot, {TRIES} times tried; {self.last_words()}")
+
+    def last_words(self):
+        console = self.read("console").replace("\r", "")
+        said = [x for x in console.split("\n") if re.search(r"Oops|BUG|panic|RIP:|no files", x)] or console.split("\n")[-6:]
+        return " / ".join(x for x in [self.read("qemu").strip(), *said[:8]] if x)
+
+    def lines(self):
+        """What the script says, line by line, as it says it. Ends when it has ended."""
+        end = time.monotonic() + self.limit + 60
+        at, rest = 0, ""
+        while True:
+            ended = self.proc.poll() is not None or os.path.exists(self.path("status"))
+            try:
+                with open(self.path("out"), "rb") as f:
+                    f.seek(at)
+                    part = f.read()
+            except FileNotFoundError:
+                part = b""
+            at += len(part)
+            *whole, rest = (rest + part.decode(errors="replace")).split("\n")
+            yield from whole
+            if ended and not part:
+                if rest:
+                    yield rest
+                return
+            if time.monotonic() > end:
+                raise Died(f"{self.script} still runs after {self.limit + 60} s")
+            if not part:
+                time.sleep(0.05)
+
+    def wait(self):
+        """Until the machine is off: the script's exit status."""
+        try:
+            self.proc.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        status = self.read("status").strip()
+        if not status:
+            raise Died(f"ended in the middle of {self.script}; {self.last_words()}")
+        return int(status)
+
+    def kill(self):
+        if self.proc and self.proc.poll() is None:
+            self.proc.kill()
+        if self.proc:
+            self.proc.wait()

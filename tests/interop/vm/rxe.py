@@ -1,0 +1,162 @@
+"""
+In the guest: pairs of soft RoCE devices (rdma_rxe) joined by a wire. Pair i has the devices rxa<i> and rxb<i> on the
+interfaces a<i> and b<i>, the ends of a veth pair, with the addresses 10.78.<i>.1 and 10.78.<i>.2 of one subnet.
+
+rxe knows no network namespaces, and Linux never sends traffic between two of its own addresses over a wire. So both ends
+stay in one namespace, and rules send what goes from one end of a pair to the other over the wire: what is told below
+comes before the table of local addresses, which is asked first only for what came in by an interface.
+"""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "integration"))
+
+from harness import Failure, need, wait_until		# noqa: E402
+
+ENDS = {"a": 1, "b": 2}
+SHARE = os.environ["SMCRD_VM_SHARE"]		# the directory that the host sees
+# Addresses for what is to outlive every wire: the TCP connections below SMC-R, the servers.
+ADDR_A, ADDR_B = "10.77.100.1", "10.77.100.2"
+
+
+def modprobe(*names):
+    for name in names:
+        status = os.spawnv(os.P_WAIT, "/run/modprobe", ["modprobe", name])
+        if status != 0:
+            raise Failure(f"modprobe {name}: status {status}")
+
+
+def sysctl(path, value):
+    with open(f"/proc/sys/{path}", "w") as f:
+        f.write(str(value))
+
+
+def address(side, i):
+    return f"10.78.{i}.{ENDS[side]}"
+
+
+def other(side):
+    return "b" if side == "a" else "a"
+
+
+def rdma(t, *words):
+    """`rdma` of iproute2; lists come as data."""
+    out = t.run([need("rdma"), "-j", *words]).decode()
+    return json.loads(out) if out.strip() else []
+
+
+def verbs_devices(name):
+    """The nodes by which programs open a device: none when it is gone, or about to go."""
+    top, found = "/sys/class/infiniband_verbs", []
+    for node in os.listdir(top):
+        try:
+            with open(f"{top}/{node}/ibdev") as f:
+                if f.read().strip() == name:
+                    found.append(node)
+        except OSError:
+            pass
+    return found
+
+
+def device(side, i):
+    return f"rx{side}{i}"
+
+
+class Wires:
+    def __init__(self, t, pairs=1):
+        self.t = t
+        self.pairs = range(1, pairs + 1)
+        modprobe("veth", "ib_uverbs", "rdma_ucm", "rdma_rxe")
+        for name, value in (("all/rp_filter", 0), ("default/rp_filter", 0), ("all/arp_ignore", 1), ("all/arp_announce", 2),
+                            ("default/accept_local", 1)):
+            sysctl(f"net/ipv4/conf/{name}", value)
+        lines = ["rule add pref 100 lookup local"]
+        for i in self.pairs:
+            lines.append(f"link add a{i} type veth peer name b{i}")
+            for side in ENDS:
+                lines += [f"addr add {address(side, i)}/24 dev {side}{i}", f"rule add pref 10 iif {side}{i} lookup local"]
+                here, there, table = address(side, i), address(other(side), i), self._table(side, i)
+                # from: also what rdma_cm asks; iif lo: senders that have not bound their address
+                lines += [f"rule add pref 20 from {here} to {there} lookup {table}",
+                          f"rule add pref 30 iif lo to {there} lookup {table}"]
+        lines += ["rule del pref 0", f"addr add {ADDR_A}/24 dev lo", f"addr add {ADDR_B}/24 dev lo"]
+        t.later(self.close)
+        self.ip(*lines)
+        for i in self.pairs:
+            for side in ENDS:
+                self.up(side, i)
+                self.plug(side, i)
+        self.active(*[(side, i) for i in self.pairs for side in ENDS])
+
+    @staticmethod
+    def _table(side, i):
+        return 1000 + 2 * i + ENDS[side]
+
+    def close(self):
+        for p in self.t.procs:		# a device goes only when nobody has it open
+            p.kill()
+        for side, i in [(side, i) for i in self.pairs for side in ENDS]:
+            self.unplug(side, i, force=True)
+        self.ip("rule add pref 0 lookup local", "rule flush", "rule add pref 32766 lookup main",
+                *[f"link del a{i}" for i in self.pairs], f"addr del {ADDR_A}/24 dev lo", f"addr del {ADDR_B}/24 dev lo",
+                force=True)
+
+    def ip(self, *lines, force=False):
+        self.t.run([need("ip"), *(["-force"] if force else []), "-batch", "-"],
+                   input="".join(f"{x}\n" for x in lines).encode(), status=None if force else 0)
+
+    # -- what happens to a wire or a device --
+
+    def up(self, side, i):
+        """The interface, with the route to the other end, which the kernel forgets when it goes down."""
+        self.ip(f"link set {side}{i} up",
+                f"route replace {address(other(side), i)} dev {side}{i} src {address(side, i)} table {self._table(side, i)}")
+
+    def down(self, side, i):
+        self.ip(f"link set {side}{i} down")
+
+    def silence(self, i):
+        """Packets of this pair arrive nowhere, without a word to anybody."""
+        for side in ENDS:
+            self.t.run([need("tc"), "qdisc", "replace", "dev", f"{side}{i}", "root", "netem", "loss", "100%"])
+
+    def unsilence(self, i):
+        for side in ENDS:
+            self.t.run([need("tc"), "qdisc", "del", "dev", f"{side}{i}", "root"])
+
+    def lossy(self, i, percent):
+        for side in ENDS:
+            self.t.run([need("tc"), "qdisc", "replace", "dev", f"{side}{i}", "root", "netem", "loss", f"{percent}%"])
+
+    def plug(self, side, i):
+        self.t.run([need("rdma"), "link", "add", device(side, i), "type", "rxe", "netdev", f"{side}{i}"])
+
+    def unplug(self, side, i, force=False):
+        """The device goes away for good, whoever uses it."""
+        self.t.run([need("rdma"), "link", "del", device(side, i)], status=None if force else 0)
+
+    # -- what the kernel knows --
+
+    def active(self, *ends):
+        """Waits for devices whose ports are up."""
+        want = {device(*e) for e in ends}
+
+        def there():
+            return want <= {x["ifname"] for x in rdma(self.t, "link", "show") if x["state"] == "ACTIVE"}
+        wait_until(there, f"ports of {', '.join(sorted(want))} are active", 10)
+
+    def resources(self, kind, pid=None):
+        """Queue pairs (qp), memory regions (mr), completion queues (cq), protection domains (pd) of a process, or of all
+        programs: not those of the kernel itself, which has a name there, and no number."""
+        out = []
+        for x in rdma(self.t, "resource", "show", kind):
+            if "pid" in x and (pid is None or x["pid"] == pid):
+                out.append(x)
+        return out
+
+    def statistics(self, side, i):
+        """The device's own counters by name."""
+        for x in rdma(self.t, "statistic", "show", "link", f"{device(side, i)}/1"):
+            return x
+        raise Failure(f"no statistics of {device(side, i)}")
