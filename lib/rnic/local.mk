@@ -13,6 +13,10 @@ tests_unit_check_sim_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_sim_LDADD = lib/libsim.la lib/libbase.la $(UNIT_LIBS)
 endif
 
+# What devices share.
+noinst_LTLIBRARIES += lib/librnic.la
+lib_librnic_la_SOURCES = lib/rnic/route.c lib/rnic/route.h
+
 noinst_LTLIBRARIES += lib/libsiw.la lib/libverbs_none.la
 lib_libverbs_none_la_SOURCES = lib/rnic/rnic.h lib/rnic/verbs.h lib/rnic/verbs_none.c
 lib_libsiw_la_SOURCES = \
@@ -24,11 +28,10 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw_passive.c \
 	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
 	lib/rnic/siw_qp.c \
-	lib/rnic/siw_route.c \
 	lib/rnic/siw_rx.c \
 	lib/rnic/siw_tx.c \
 	lib/rnic/siw_wr.c
-lib_libsiw_la_LIBADD = lib/libiwarp.la
+lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la
 
 if HAVE_CHECK
 check_UNIT += \

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rnic/route.h"
 #include "rnic/siw_int.h"
 
 #define STAG_BUCKETS 4096
@@ -286,6 +287,15 @@ qp_rts(struct rnic_qp *qp)
 	return 0; /* both sides may speak once connected */
 }
 
+static bool
+reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
+{
+	const struct siw_dev *dev = siw_dev(rdev);
+	struct sockaddr_storage to;
+
+	return siw_remote_addr(dev, gid, 0, &to) == 0 && route_reaches(&dev->cfg.addr, dev->if_index, &to);
+}
+
 static void
 dev_free(struct rnic_dev *rdev)
 {
@@ -320,7 +330,7 @@ static const struct rnic_ops siw_ops = {
 	.confirm = siw_confirm,
 	.poll = siw_poll,
 	.poll_event = siw_poll_event,
-	.reaches = siw_reaches,
+	.reaches = reaches,
 	.flush = siw_flush,
 	.deadline = deadline,
 	.progress = progress,

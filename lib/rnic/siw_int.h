@@ -3,8 +3,7 @@
  * memory and its list of calls; siw_qp.c: queue pairs and their events;
  * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
  * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
- * stream; siw_linger.c: sockets that have only a last word to say;
- * siw_route.c: the kernel's routes.
+ * stream; siw_linger.c: sockets that have only a last word to say.
  */
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
@@ -310,10 +309,6 @@ int siw_qp_expect(struct rnic_qp *);
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 /* The peer's address and MPA port; -EAFNOSUPPORT when its family is not ours. */
 int siw_remote_addr(const struct siw_dev *, const struct rnic_gid *, uint16_t port, struct sockaddr_storage *);
-
-/* -- siw_route.c -- */
-
-bool siw_reaches(struct rnic_dev *, const struct rnic_gid *);
 
 /* -- siw_linger.c -- */
 
