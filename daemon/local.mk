@@ -24,7 +24,7 @@ include daemon/gateway.mk
 
 sbin_PROGRAMS += smcrd
 smcrd_SOURCES = daemon/main.c
-smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libverbs_none.la lib/libiwarp.la lib/libwire.la lib/libbase.la
+smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la lib/libwire.la lib/libbase.la
 
 if HAVE_CHECK
 check_UNIT += \

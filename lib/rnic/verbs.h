@@ -68,7 +68,7 @@ struct verbs_config {
 	/* QP attributes (Linux's SMC-R in brackets) */
 	uint8_t traffic_class; /* [0] */
 	uint8_t service_level; /* [0] 0..15 */
-	uint8_t hop_limit;     /* [1; 64 when routed] */
+	uint8_t hop_limit;     /* [1; 64 when routed] 1.. */
 	uint8_t timeout;       /* [15] of a packet's acknowledgement: 4.096 us x 2^timeout, 1..31 */
 	uint8_t retry_cnt;     /* [7, which rxe takes as unlimited] 0..6 */
 	uint8_t min_rnr_timer; /* [5] 0..31 */
@@ -81,7 +81,7 @@ struct verbs_config {
 	uint32_t max_qp;       /* ours, at most; the card's limit counts, too */
 };
 
-/* Defaults for everything but dev, port and gid. */
+/* Defaults for everything but dev and gid; port 1, RoCE v2. */
 void verbs_config_init(struct verbs_config *);
 
 /*
@@ -94,6 +94,9 @@ int verbs_open(const struct verbs_config *, const struct rnic_loop *loop, struct
 
 /* Does its GID still stand in the table? The device finds it again under another index; gone = port down. */
 bool verbs_gid_present(const struct rnic_dev *);
+
+/* Was the card taken away? Then nothing works any more but freeing; RNIC_EV_DEV_GONE has told the engine. */
+bool verbs_gone(const struct rnic_dev *);
 
 /* For `smcrctl devices`: the port and its GIDs as they were read last (at open, and at each GID change). */
 const struct verbs_port *verbs_port_of(const struct rnic_dev *);
