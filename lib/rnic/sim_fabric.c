@@ -600,6 +600,16 @@ fate(struct sim_chan *chan, const struct sim_parcel *par)
 	return f;
 }
 
+/* Here, and its sender will never know. Its buffer is not read again: who sees a duplicate only acknowledges it. */
+static void
+unacked(struct sim_parcel *par)
+{
+	if (par->wr == NULL)
+		return;
+	sim_check_buffers(par->wr);
+	par->wr->state = SIM_WR_UNACKED;
+}
+
 /* Acknowledged, and nowhere to be seen. */
 static void
 vanish(struct sim_chan *chan, struct sim_parcel *par)
@@ -709,6 +719,8 @@ deliver(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 		answer(par->wr);
 		par->wr = NULL;
 	}
+	if (f == SIM_UNACKED)
+		unacked(par);
 	parcel_free(chan, par);
 	if (f == SIM_UNACKED)
 		cut_anyhow(fab, sim_qp_get(fab, chan->from), to);

@@ -88,6 +88,7 @@ struct sim_parcel {
 enum sim_wr_state {
 	SIM_WR_SENT,    /* on its way */
 	SIM_WR_ARRIVED, /* answer on its way */
+	SIM_WR_UNACKED, /* arrived, and the link broke under the answer */
 };
 
 struct sim_wr {

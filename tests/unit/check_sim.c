@@ -670,6 +670,32 @@ START_TEST(denied_units_are_refused)
 
 END_TEST
 
+/* What was placed is not read from the buffer again, though no answer says so: who knows it otherwise may use the buffer. */
+START_TEST(unacked_write_was_placed)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	connect_both();
+	w.fate = SIM_UNACKED;
+	w.fate_nr = 1;
+	w.a.buf[0] = 'u';
+	ck_assert_int_eq(write_at(&w.a, 1, &w.b, 100, 1, RNIC_SIGNALED), 0);
+	for (unsigned spin = 0; w.b.buf[100] != 'u'; spin++) {
+		ck_assert_uint_lt(spin, 1000);
+		run(1 * US);
+	}
+	ck_assert_uint_eq(w.a.wc_cnt, 0);
+	w.a.buf[0] = 'v';
+	run(5000 * MS);
+	ck_assert_uint_eq(w.a.wc_cnt, 1);
+	ck_assert_int_ne(w.a.wc[0].status, RNIC_WC_OK);
+	teardown(0);
+}
+
+END_TEST
+
 START_TEST(ghost_completes_what_does_not_arrive)
 {
 	struct sim_config cfg;
@@ -832,6 +858,7 @@ sim_case(TCase *tc)
 	tcase_add_test(tc, graceful_disconnect_delivers);
 	tcase_add_test(tc, late_link_still_places);
 	tcase_add_loop_test(tc, denied_units_are_refused, 0, 2);
+	tcase_add_loop_test(tc, unacked_write_was_placed, 0, 2);
 	tcase_add_loop_test(tc, ghost_completes_what_does_not_arrive, 0, 2);
 	tcase_add_loop_test(tc, dropped_message_harms_nothing_else, 0, 2);
 	tcase_add_loop_test(tc, held_message_comes_later, 0, 2);
