@@ -221,6 +221,84 @@ show_rmbs(FILE *f, const json_t *data, bool detail)
 	show_list(f, json_object_get(data, "rmbs"), columns, detail);
 }
 
+/* "mlx5_0/1", nothing for a device of software. */
+static void
+card_cell(const json_t *d, char *buf, size_t cap)
+{
+	buf[0] = '\0';
+	if (get_string(d, "card")[0] != '\0')
+		snprintf(buf, cap, "%s/%" PRId64, get_string(d, "card"), get_int(d, "card_port"));
+}
+
+static void
+show_device_gids(FILE *f, const json_t *devices)
+{
+	static const struct column columns[] = {
+		{ .heading = "DEVICE", .key = "device" },
+		{ .heading = "INDEX", .kind = COLUMN_NUMBER, .key = "index" },
+		{ .heading = "TYPE", .key = "type" },
+		{ .heading = "GID", .key = "gid" },
+		{ .heading = "INTERFACE", .key = "interface" },
+		{ 0 },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(devices); i++) {
+		const json_t *d = json_array_get(devices, i), *gids = json_object_get(d, "gids");
+
+		for (size_t k = 0; k < json_array_size(gids); k++) {
+			json_t *item = json_copy(json_array_get(gids, k));
+
+			(void)json_object_set_new(item, "device", json_string(get_string(d, "name")));
+			(void)json_array_append_new(list, item);
+		}
+	}
+	if (json_array_size(list) > 0) {
+		fputs("\nGIDs of cards\n", f);
+		show_list(f, list, columns, true);
+	}
+	json_decref(list);
+}
+
+/* One line for each card; soft devices count nothing of this. */
+static void
+show_device_stats(FILE *f, const json_t *devices)
+{
+	static const struct column columns[] = {
+		{ .heading = "DEVICE", .key = "device" },
+		{ .heading = "SENDS", .kind = COLUMN_NUMBER, .key = "sends_posted" },
+		{ .heading = "WRITES", .kind = COLUMN_NUMBER, .key = "writes_posted" },
+		{ .heading = "DOORBELLS", .kind = COLUMN_NUMBER, .key = "doorbells" },
+		{ .heading = "COMPLETIONS", .kind = COLUMN_NUMBER, .key = "completions" },
+		{ .heading = "POLLS", .kind = COLUMN_NUMBER, .key = "polls" },
+		{ .heading = "WAKE-UPS", .kind = COLUMN_NUMBER, .key = "wakeups" },
+		{ .heading = "RNR-EXCEEDED", .kind = COLUMN_NUMBER, .key = "rnr_retry_exc" },
+		{ .heading = "RETRY-EXCEEDED", .kind = COLUMN_NUMBER, .key = "retry_exc" },
+		{ .heading = "REMOTE-ACCESS", .kind = COLUMN_NUMBER, .key = "remote_access_errs" },
+		{ .heading = "FLUSHED", .kind = COLUMN_NUMBER, .key = "flushed" },
+		{ .heading = "OTHER-ERRORS", .kind = COLUMN_NUMBER, .key = "other_errs" },
+		{ .heading = "EVENTS", .kind = COLUMN_NUMBER, .key = "async_events" },
+		{ 0 },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(devices); i++) {
+		const json_t *d = json_array_get(devices, i);
+		json_t *item;
+
+		if (get_string(d, "card")[0] == '\0')
+			continue;
+		item = json_copy(json_object_get(d, "stats"));
+		(void)json_object_set_new(item, "device", json_string(get_string(d, "name")));
+		(void)json_array_append_new(list, item);
+	}
+	if (json_array_size(list) > 0) {
+		fputs("\nCounters of cards\n", f);
+		show_list(f, list, columns, true);
+	}
+	json_decref(list);
+}
+
 void
 show_devices(FILE *f, const json_t *data, bool detail)
 {
@@ -229,7 +307,12 @@ show_devices(FILE *f, const json_t *data, bool detail)
 		{ .heading = "PROVIDER", .key = "provider" },
 		{ .heading = "TRANSPORT", .key = "transport" },
 		{ .heading = "PORT", .key = "port" },
+		{ .heading = "CARD", .kind = COLUMN_CALL, .call = card_cell },
+		{ .heading = "INTERFACE", .key = "interface" },
 		{ .heading = "GID", .key = "gid" },
+		{ .heading = "GID-TYPE", .key = "gid_type" },
+		{ .heading = "GID-INDEX", .kind = COLUMN_NUMBER, .key = "gid_index", .detail = true },
+		{ .heading = "LINK-LAYER", .key = "link_layer", .detail = true },
 		{ .heading = "MAC", .key = "mac" },
 		{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
 		{ .heading = "MPA-PORT", .kind = COLUMN_NUMBER, .key = "mpa_port" },
@@ -244,4 +327,8 @@ show_devices(FILE *f, const json_t *data, bool detail)
 	};
 
 	show_list(f, json_object_get(data, "devices"), columns, detail);
+	if (detail) {
+		show_device_gids(f, json_object_get(data, "devices"));
+		show_device_stats(f, json_object_get(data, "devices"));
+	}
 }

@@ -32,6 +32,7 @@ struct device {
 	char card[VERBS_DEV_NAME_MAX];
 	uint8_t port;
 	struct rnic_gid gid;
+	enum verbs_gid_type gid_type;
 	enum rnic_port_state state; /* told */
 };
 
@@ -121,7 +122,7 @@ open_verbs(struct devices *d, const struct device_want *want, struct device *me,
 	memcpy(me->card, want->port->dev, sizeof(me->card));
 	verbs.port = me->port = want->port->port;
 	verbs.gid = me->gid = want->gid->gid;
-	verbs.gid_type = want->gid->type;
+	verbs.gid_type = me->gid_type = want->gid->type;
 	return verbs_open(&verbs, &loop, &d->w->rng, &me->dev, why);
 }
 
@@ -197,7 +198,7 @@ find_want(const struct device *me, const struct device_want *want, unsigned cnt)
 		if (w->port == NULL && !is_verbs(me) && addr_same_host(&w->addr, &me->addr))
 			return w;
 		if (w->port != NULL && strcmp(w->port->dev, me->card) == 0 && w->port->port == me->port &&
-		    memcmp(&w->gid->gid, &me->gid, sizeof(me->gid)) == 0)
+		    w->gid->type == me->gid_type && memcmp(&w->gid->gid, &me->gid, sizeof(me->gid)) == 0)
 			return w;
 	}
 	return NULL;
@@ -582,4 +583,45 @@ struct rnic_dev *
 devices_get(const struct worker *w, unsigned i)
 {
 	return i < w->devices->cnt ? w->devices->devs[i].dev : NULL;
+}
+
+const char *
+devices_interface(const struct worker *w, unsigned index)
+{
+	const struct netifs *ifs = w->netwatch != NULL ? netwatch_table(w->netwatch) : NULL;
+	const struct netif *i = ifs != NULL ? netifs_by_index(ifs, index) : NULL;
+
+	return i != NULL ? i->name : "";
+}
+
+static const char *
+interface_of(const struct worker *w, const struct device *me, const struct device_info *info)
+{
+	const struct netif_addr *a;
+
+	if (is_verbs(me))
+		return devices_interface(w, info->gid.ifindex);
+	a = w->netwatch != NULL ? netifs_find(netwatch_table(w->netwatch), &me->addr) : NULL;
+	return a != NULL ? devices_interface(w, a->index) : "";
+}
+
+bool
+devices_info(const struct worker *w, unsigned i, struct device_info *info)
+{
+	const struct device *me = &w->devices->devs[i];
+
+	if (i >= w->devices->cnt)
+		return false;
+	*info = (struct device_info){ .rnic = rnic_query(me->dev) };
+	if (is_verbs(me)) {
+		info->card = verbs_port_of(me->dev);
+		info->gid = (struct verbs_gid){ .gid = me->gid, .type = me->gid_type };
+		for (unsigned k = 0; k < info->card->gid_cnt; k++)
+			if (info->card->gids[k].type == me->gid_type &&
+			    memcmp(&info->card->gids[k].gid, &me->gid, sizeof(me->gid)) == 0)
+				info->gid = info->card->gids[k];
+		verbs_stats(me->dev, &info->stats);
+	}
+	info->interface = interface_of(w, me, info);
+	return true;
 }

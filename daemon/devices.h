@@ -24,5 +24,8 @@ void devices_reload(struct worker *, const struct config *next, FILE *err);
 /* Takes them from the engine and frees them. */
 void devices_close(struct worker *);
 struct rnic_dev *devices_get(const struct worker *, unsigned i);
+/* The name of an interface; "" when it is not known. */
+const char *devices_interface(const struct worker *, unsigned index);
+bool devices_info(const struct worker *, unsigned i, struct device_info *);
 
 #endif

@@ -57,6 +57,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/json_writer.c daemon/json_writer.h \
 	daemon/control_request.c daemon/control_request.h \
 	daemon/report.c daemon/report.h daemon/report_parts.h \
+	daemon/report_devices.c \
 	daemon/report_lists.c \
 	daemon/report_status.c \
 	daemon/stat_table.c daemon/stat_table.h \

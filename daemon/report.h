@@ -43,6 +43,7 @@ struct report {
 	struct json_writer jw;
 	unsigned phase;
 	uint32_t pos; /* of the walk of this phase */
+	uint32_t sub; /* of a walk in it: the GIDs of a device */
 
 	struct {
 		uint64_t conns[3]; /* by enum session_mode */

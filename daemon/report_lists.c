@@ -1,4 +1,5 @@
-/* The lists: connections, groups, links, RMBs, devices. One object a step, except what a filter leaves out. */
+/* The lists: connections, groups, links, RMBs. One object a step, except what a filter leaves out. Devices have their own
+ * file. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -224,40 +225,5 @@ report_rmbs(struct report *r)
 			return true;
 		}
 	}
-	return true;
-}
-
-bool
-report_devices(struct report *r)
-{
-	struct json_writer *jw = &r->jw;
-	struct rnic_dev *dev;
-	struct rnic_info d;
-
-	begin_list(r, "devices");
-	dev = worker_device(r->src.worker, r->pos);
-	if (dev == NULL)
-		return end_list(r);
-	r->pos++;
-	d = rnic_query(dev);
-	jw_object(jw, NULL);
-	jw_string(jw, "name", d.name);
-	jw_string(jw, "provider", d.provider);
-	jw_string(jw, "transport", d.transport == RNIC_TRANSPORT_IWARP ? "iwarp" : "roce");
-	jw_string(jw, "port", d.port == RNIC_PORT_UP ? "up" : "down");
-	report_gid(jw, "gid", &d.gid);
-	report_mac(jw, "mac", d.mac);
-	jw_uint(jw, "mtu", clc_mtu_bytes(d.mtu_code));
-	jw_uint(jw, "mpa_port", d.mpa_port);
-	jw_uint(jw, "qps", d.qp_cnt);
-	jw_uint(jw, "qps_max", d.max_qp);
-	jw_uint(jw, "mrs", d.mr_cnt);
-	jw_uint(jw, "mrs_max", d.max_mr);
-	jw_uint(jw, "registered_bytes", d.mr_bytes);
-	jw_uint(jw, "sq_max", d.max_sq);
-	jw_uint(jw, "rq_max", d.max_rq);
-	jw_uint(jw, "sge_max", d.max_sge);
-	jw_uint(jw, "inline_max", d.max_inline);
-	jw_object_end(jw);
 	return true;
 }

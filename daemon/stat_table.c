@@ -6,6 +6,7 @@
 /* clang-format off */
 #define S(field) { #field, STAT_SMCR, offsetof(struct smcr_counters, field) }
 #define W(field) { #field, STAT_WORKER, offsetof(struct worker_stats, field) }
+#define V(field) { #field, offsetof(struct verbs_stats, field) }
 #define C(field) { "control_" #field, STAT_CONTROL, offsetof(struct control_stats, field) }
 /* clang-format on */
 
@@ -117,5 +118,41 @@ stat_value(const struct stat_desc *d, const struct stat_sources *src)
 	uint64_t v;
 
 	memcpy(&v, (const char *)base[d->source] + d->off, sizeof(v));
+	return v;
+}
+
+static const struct device_stat device_stats[] = {
+	V(sends_posted),
+	V(writes_posted),
+	V(doorbells),
+	V(completions),
+	V(polls),
+	V(wakeups),
+	V(rnr_retry_exc),
+	V(retry_exc),
+	V(remote_access_errs),
+	V(flushed),
+	V(other_errs),
+	V(async_events),
+};
+
+unsigned
+device_stat_cnt(void)
+{
+	return sizeof(device_stats) / sizeof(device_stats[0]);
+}
+
+const struct device_stat *
+device_stat_at(unsigned i)
+{
+	return &device_stats[i];
+}
+
+uint64_t
+device_stat_value(const struct device_stat *d, const struct verbs_stats *of)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)of + d->off, sizeof(v));
 	return v;
 }

@@ -15,6 +15,7 @@
 #include "base/tally.h"
 #include "daemon/config.h"
 #include "daemon/loop.h"
+#include "rnic/verbs.h"
 #include "smcr/smcr.h"
 
 struct worker;
@@ -34,7 +35,21 @@ struct smcr *worker_engine(struct worker *);
 struct rnic_dev *worker_device(struct worker *, unsigned i); /* NULL behind the last */
 int64_t worker_now_ns(const struct worker *);
 
-/* -- what smcrctl shows of sessions and services -- */
+/* -- what smcrctl shows of devices, sessions and services -- */
+
+struct device_info {
+	struct rnic_info rnic;
+	const char *interface; /* of its address or GID; "" when there is none or it is not known */
+	/* verbs only; otherwise NULL, unset and 0 */
+	const struct verbs_port *card;
+	struct verbs_gid gid; /* in use: type, index */
+	struct verbs_stats stats;
+};
+
+/* False behind the last. */
+bool worker_device_info(const struct worker *, unsigned i, struct device_info *);
+/* "" when there is none. */
+const char *worker_interface(const struct worker *, unsigned index);
 
 enum session_mode {
 	SESSION_SETUP,

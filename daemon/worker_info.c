@@ -16,6 +16,18 @@ worker_device(struct worker *w, unsigned i)
 	return devices_get(w, i);
 }
 
+const char *
+worker_interface(const struct worker *w, unsigned index)
+{
+	return devices_interface(w, index);
+}
+
+bool
+worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
+{
+	return devices_info(w, i, info);
+}
+
 int64_t
 worker_now_ns(const struct worker *w)
 {

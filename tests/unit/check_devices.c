@@ -501,6 +501,28 @@ START_TEST(a_reload_adds_a_card)
 
 END_TEST
 
+START_TEST(tells_card_gid_and_interface)
+{
+	struct device_info info;
+	struct verbs_port *p;
+
+	entry("c0")->gid_type = CONFIG_GID_ROCE_V1;
+	p = card("c0", "192.0.2.1");
+	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V1, 3);
+	start();
+	ck_assert(devices_info(&w, 0, &info));
+	ck_assert_str_eq(info.rnic.name, "c0");
+	ck_assert_str_eq(info.card->dev, "c0");
+	ck_assert_uint_eq(info.card->gid_cnt, 2);
+	ck_assert_int_eq(info.gid.type, VERBS_GID_ROCE_V1);
+	ck_assert_uint_eq(info.gid.index, 1);
+	ck_assert_str_eq(info.interface, "eth1");
+	ck_assert(!devices_info(&w, 1, &info));
+	ck_assert_str_eq(devices_interface(&w, 9), "");
+}
+
+END_TEST
+
 static void
 devices_case(TCase *tc)
 {
@@ -521,6 +543,7 @@ devices_case(TCase *tc)
 	tcase_add_test(tc, another_gid_takes_the_place_of_one_that_is_gone);
 	tcase_add_test(tc, a_better_gid_waits_for_the_links_on_the_old_one);
 	tcase_add_test(tc, a_reload_adds_a_card);
+	tcase_add_test(tc, tells_card_gid_and_interface);
 }
 
 UNIT_MAIN("devices", devices_case)

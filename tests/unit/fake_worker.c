@@ -72,10 +72,10 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 		    .mr_cnt = 12,
 		    .mr_bytes = 3 << 20 },
 		{ .name = "mlx5_0",
-		    .provider = "verbs",
+		    .provider = "mlx5",
 		    .transport = RNIC_TRANSPORT_ROCE,
 		    .port = RNIC_PORT_DOWN,
-		    .gid = { { 0xfe, 0x80, [15] = 7 } },
+		    .gid = { { 0xfe, 0x80, [8] = 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 7 } },
 		    .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 },
 		    .mtu_code = 3,
 		    .max_qp = 131072,
@@ -95,6 +95,56 @@ struct rnic_dev *
 worker_device(struct worker *w, unsigned i)
 {
 	return w->full && i < 2 ? &w->dev[i] : NULL;
+}
+
+/* Indices 7 and 8 are eth7 and eth7.100. */
+const char *
+worker_interface(const struct worker *w, unsigned index)
+{
+	(void)w;
+	return index == 7 ? "eth7" : index == 8 ? "eth7.100" : "";
+}
+
+/* The card has as many GIDs as there may be, so that they do not fit in one step. */
+static void
+fill_card(struct verbs_port *p)
+{
+	*p = (struct verbs_port){
+		.dev = "mlx5_0",
+		.provider = "mlx5",
+		.port = 2,
+		.state = RNIC_PORT_DOWN,
+		.mtu_code = 3,
+		.ifindex = 7,
+		.gid_cnt = VERBS_GIDS_MAX,
+	};
+	for (unsigned i = 0; i < p->gid_cnt; i++)
+		p->gids[i] = (struct verbs_gid){
+			.gid = { { 0xfe, 0x80, [8] = 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, (uint8_t)(6 + i) } },
+			.type = i % 2 == 0 ? VERBS_GID_ROCE_V1 : VERBS_GID_ROCE_V2,
+			.index = 1000 + i,
+			.ifindex = i < 60 ? 7
+			    : i < 63      ? 8
+			                  : 9,
+		};
+}
+
+bool
+worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
+{
+	static struct verbs_port card;
+
+	if (!w->full || i >= 2)
+		return false;
+	*info = (struct device_info){ .rnic = rnic_query((struct rnic_dev *)&w->dev[i]), .interface = "eth0" };
+	if (i == 0)
+		return true;
+	fill_card(&card);
+	info->interface = "eth7";
+	info->card = &card;
+	info->gid = card.gids[1];
+	info->stats = (struct verbs_stats){ 701, 702, 703, 704, 705, 706, 707, 708, 709, 710, 711, 712 };
+	return true;
 }
 
 /* -- services -- */
