@@ -10,6 +10,7 @@
 #include "daemon/device_cards.h"
 #include "daemon/device_plan.h"
 #include "daemon/device_watch.h"
+#include "daemon/memlock.h"
 #include "daemon/netwatch.h"
 
 #define DEVICES_MAX 64
@@ -54,7 +55,8 @@ struct devices {
 	bool full; /* the engine takes no more */
 	struct failure failures[WANTS_MAX];
 	unsigned failure_cnt;
-	bool unsettled; /* interfaces have changed: GIDs may change now */
+	bool memlock_seen; /* the limit was looked at */
+	bool unsettled;    /* interfaces have changed: GIDs may change now */
 	struct timer timer;
 	bool due;  /* the timer says so */
 	bool news; /* a device has some */
@@ -117,6 +119,9 @@ open_verbs(struct devices *d, const struct device_want *want, struct device *me,
 	const struct rnic_loop loop = device_watches_loop(&d->watches);
 	struct verbs_config verbs = want->cfg->verbs;
 
+	if (!d->memlock_seen)
+		memlock_check(d->cfg);
+	d->memlock_seen = true;
 	memcpy(verbs.name, me->name, sizeof(verbs.name));
 	memcpy(verbs.dev, want->port->dev, sizeof(verbs.dev));
 	memcpy(me->card, want->port->dev, sizeof(me->card));

@@ -22,6 +22,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/device_plan.c daemon/device_plan.h daemon/device_plan_text.c \
 	daemon/device_cards.c daemon/device_cards.h \
 	daemon/device_watch.c daemon/device_watch.h \
+	daemon/device_preview.c daemon/device_preview.h \
+	daemon/memlock.c daemon/memlock.h \
 	daemon/netifs.c daemon/netifs.h \
 	daemon/netwatch.c daemon/netwatch.h \
 	daemon/reload.c daemon/reload.h \
@@ -43,6 +45,8 @@ check_UNIT += \
 	tests/unit/check_netwatch \
 	tests/unit/check_device_plan \
 	tests/unit/check_devices \
+	tests/unit/check_device_preview \
+	tests/unit/check_memlock \
 	tests/unit/check_session \
 	tests/unit/check_worker
 tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/unit.h
@@ -59,6 +63,13 @@ tests_unit_check_devices_SOURCES = tests/unit/check_devices.c tests/unit/fake_ve
 	tests/unit/unit.h
 tests_unit_check_devices_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_devices_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_device_preview_SOURCES = tests/unit/check_device_preview.c tests/unit/fake_verbs.c \
+	tests/unit/fake_verbs.h tests/unit/unit.h
+tests_unit_check_device_preview_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_device_preview_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_memlock_SOURCES = tests/unit/check_memlock.c tests/unit/unit.h
+tests_unit_check_memlock_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_memlock_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
 tests_unit_check_worker_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_worker_LDADD = $(GATEWAY_TEST_LIBS)

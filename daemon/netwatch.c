@@ -91,9 +91,8 @@ dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
 	return rc > 0 ? 0 : rc;
 }
 
-/* 0 and the table as it is now, or -errno and nothing. */
-static int
-read_all(struct netifs *out)
+int
+netwatch_read(struct netifs *out)
 {
 	struct netifs table;
 	void *buf = malloc(BUF_BYTES);
@@ -124,7 +123,7 @@ static void
 read_anew(struct netwatch *nw)
 {
 	struct netifs table;
-	int rc = read_all(&table);
+	int rc = netwatch_read(&table);
 
 	if (rc != 0) {
 		log_msg(LOG_LVL_WARNING, "cannot read the network interfaces anew: error=\"%s\"", strerror(-rc));
@@ -197,7 +196,7 @@ netwatch_new(struct loop *loop, struct netwatch **out)
 	rc = nw->io.fd < 0 ? nw->io.fd : 0;
 	/* After the socket: what changes meanwhile is heard. */
 	if (rc == 0)
-		rc = read_all(&nw->table);
+		rc = netwatch_read(&nw->table);
 	if (rc == 0)
 		rc = loop_add(loop, &nw->io);
 	if (rc != 0) {

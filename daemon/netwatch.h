@@ -11,6 +11,9 @@
 
 struct netwatch;
 
+/* The table as it is now, once: 0, or -errno and nothing. */
+int netwatch_read(struct netifs *out);
+
 /* Reads the table and follows it: 0 or -errno. */
 int netwatch_new(struct loop *, struct netwatch **out);
 void netwatch_free(struct netwatch *);

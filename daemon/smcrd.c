@@ -18,6 +18,7 @@
 #include "daemon/config_keys.h"
 #include "daemon/config_plan.h"
 #include "daemon/control.h"
+#include "daemon/device_preview.h"
 #include "daemon/fdlimit.h"
 #include "daemon/loader.h"
 #include "daemon/loop.h"
@@ -452,10 +453,12 @@ smcrd_main(int argc, char **argv)
 		return rc;
 	if (action == OPTIONS_RUN)
 		return run(&d);
-	if (action == OPTIONS_PRINT)
+	if (action == OPTIONS_PRINT) {
 		config_print(d.cfg, stdout);
-	else
+	} else {
 		printf("%s: ok, %u services, %u devices\n", d.cfg->path, d.cfg->service_cnt, d.cfg->device_cnt);
+		device_preview(d.cfg, stdout);
+	}
 	config_free(d.cfg);
 	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
 }

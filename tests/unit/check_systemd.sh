@@ -28,7 +28,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..3
+echo 1..4
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -46,3 +46,15 @@ else
 	sed "s/ smcrd smcrd / $(id -u) $(id -g) /" "$src/tmpfiles.conf" > "$tmp/smcrd.conf"
 	result 3 'tmpfiles.conf' systemd-tmpfiles --root="$tmp/root" --create "$tmp/smcrd.conf"
 fi
+
+# Cards are device files, and keep memory locked: hardening must not take either away.
+lets_cards_through() {
+	for line in DevicePolicy=closed 'DeviceAllow=char-infiniband_verbs rw' 'DeviceAllow=/dev/infiniband/rdma_cm rw' \
+		LimitMEMLOCK=infinity; do
+		grep -qx "$line" "$tmp/smcrd.service" || echo "no $line"
+	done
+	! grep -q '^PrivateDevices=yes' "$tmp/smcrd.service" || echo 'PrivateDevices= hides /dev/infiniband'
+}
+lacks=$(lets_cards_through)
+result 4 'smcrd.service lets RDMA cards through' test -z "$lacks"
+[ -z "$lacks" ] || echo "$lacks" | sed 's/^/# /'
