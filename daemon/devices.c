@@ -34,6 +34,7 @@ struct device {
 	uint8_t port;
 	struct rnic_gid gid;
 	enum verbs_gid_type gid_type;
+	unsigned ifindex;           /* of the GID */
 	enum rnic_port_state state; /* told */
 };
 
@@ -128,6 +129,7 @@ open_verbs(struct devices *d, const struct device_want *want, struct device *me,
 	verbs.port = me->port = want->port->port;
 	verbs.gid = me->gid = want->gid->gid;
 	verbs.gid_type = me->gid_type = want->gid->type;
+	me->ifindex = want->gid->ifindex;
 	return verbs_open(&verbs, &loop, &d->w->rng, &me->dev, why);
 }
 
@@ -599,15 +601,13 @@ devices_interface(const struct worker *w, unsigned index)
 	return i != NULL ? i->name : "";
 }
 
-static const char *
-interface_of(const struct worker *w, const struct device *me, const struct device_info *info)
+/* 0: not known. */
+static unsigned
+ifindex_of(const struct worker *w, const struct sockaddr_storage *addr)
 {
-	const struct netif_addr *a;
+	const struct netif_addr *a = w->netwatch != NULL ? netifs_find(netwatch_table(w->netwatch), addr) : NULL;
 
-	if (is_verbs(me))
-		return devices_interface(w, info->gid.ifindex);
-	a = w->netwatch != NULL ? netifs_find(netwatch_table(w->netwatch), &me->addr) : NULL;
-	return a != NULL ? devices_interface(w, a->index) : "";
+	return a != NULL ? a->index : 0;
 }
 
 bool
@@ -627,6 +627,26 @@ devices_info(const struct worker *w, unsigned i, struct device_info *info)
 				info->gid = info->card->gids[k];
 		verbs_stats(me->dev, &info->stats);
 	}
-	info->interface = interface_of(w, me, info);
+	info->interface = devices_interface(w, is_verbs(me) ? info->gid.ifindex : ifindex_of(w, &me->addr));
 	return true;
+}
+
+void
+devices_gid_at(const struct worker *w, const struct sockaddr_storage *local, struct rnic_gid *out)
+{
+	const struct device *near = NULL;
+
+	addr_to_v6(local, out->b);
+	for (unsigned i = 0; i < w->devices->cnt; i++) {
+		const struct device *me = &w->devices->devs[i];
+
+		if (!is_verbs(me) || me->state != RNIC_PORT_UP)
+			continue;
+		if (memcmp(&me->gid, out, sizeof(*out)) == 0)
+			return;
+		if (near == NULL && me->ifindex != 0 && me->ifindex == ifindex_of(w, local))
+			near = me;
+	}
+	if (near != NULL)
+		*out = near->gid;
 }

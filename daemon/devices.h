@@ -23,6 +23,9 @@ bool devices_listen(struct worker *);
 void devices_reload(struct worker *, const struct config *next, FILE *err);
 /* Takes them from the engine and frees them. */
 void devices_close(struct worker *);
+/* The GID of the device that connections of this local address should use: one at this address, or a card on its
+ * interface; the address itself when there is none. */
+void devices_gid_at(const struct worker *, const struct sockaddr_storage *local, struct rnic_gid *);
 struct rnic_dev *devices_get(const struct worker *, unsigned i);
 /* The name of an interface; "" when it is not known. */
 const char *devices_interface(const struct worker *, unsigned index);

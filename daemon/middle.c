@@ -5,20 +5,20 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "daemon/devices.h"
 
 #define READ_MAX 512
 
 void
-middle_describe(
-    const struct leg *mid, const struct subnets *nets, const struct sockaddr_storage *peer, struct smcr_open *o)
+middle_describe(const struct leg *mid, const struct worker *w, const struct sockaddr_storage *peer, struct smcr_open *o)
 {
 	struct sockaddr_storage local = { 0 };
 	socklen_t len = sizeof(local);
 	char name[ADDR_STR_MAX];
 
 	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
-	addr_to_v6(&local, o->local_addr.b);
-	o->subnet_cnt = subnets_of(nets, &local, o->subnet);
+	devices_gid_at(w, &local, &o->local_addr);
+	o->subnet_cnt = subnets_of(&w->subnets, &local, o->subnet);
 	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
 }
 

@@ -11,12 +11,13 @@
 
 #include "daemon/leg.h"
 #include "daemon/net.h"
-#include "daemon/subnet.h"
 #include "smcr/smcr.h"
 
-/* Fills in what the engine wants to know of a connected middle: networks, local address, the peer's name. */
+struct worker;
+
+/* Fills in what the engine wants to know of a connected middle: networks, the device to use, the peer's name. */
 void middle_describe(
-    const struct leg *mid, const struct subnets *, const struct sockaddr_storage *peer, struct smcr_open *);
+    const struct leg *mid, const struct worker *, const struct sockaddr_storage *peer, struct smcr_open *);
 
 /* The longest message that the engine sends and a Decline behind it; more stays with the engine until there is room. */
 struct clc_out {

@@ -139,7 +139,7 @@ open_engine_conn(struct probe *p)
 	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->elem_size };
 	int err;
 
-	middle_describe(&p->mid, &p->w->subnets, dial_addr(&p->dial), &o);
+	middle_describe(&p->mid, p->w, dial_addr(&p->dial), &o);
 	p->conn = smcr_prewarm(p->w->eng, &o, &err);
 	if (p->conn == NULL)
 		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));

@@ -78,7 +78,7 @@ open_engine_conn(struct session *s)
 	int err;
 
 	net_addr_get(&s->mid_peer, &peer);
-	middle_describe(&s->mid, &s->w->subnets, &peer, &o);
+	middle_describe(&s->mid, s->w, &peer, &o);
 	s->conn = smcr_open(s->w->eng, &o, &err);
 	if (s->conn == NULL) {
 		session_blame(s, "no SMC-R connection is free", -err);

@@ -556,34 +556,49 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 
 /* -- what both roles do with groups and elements -- */
 
+static uint8_t
+transport_bit(const struct rnic_info *info)
+{
+	return info->transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP : CLC_TRANSPORT_ROCE;
+}
+
 uint8_t
 rdv_transports(const struct smcr *eng)
 {
 	uint8_t bits = 0;
 
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		bits |= rnic_query(eng->devs[i]).transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP
-		                                                                   : CLC_TRANSPORT_ROCE;
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		struct rnic_info info = rnic_query(eng->devs[i]);
+
+		if (info.port == RNIC_PORT_UP)
+			bits |= transport_bit(&info);
+	}
 	return bits;
 }
 
 struct rnic_dev *
 rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gid *want)
 {
-	struct rnic_dev *found = NULL;
+	struct rnic_dev *best = NULL;
+	unsigned best_score = 0;
 
 	for (unsigned i = 0; i < eng->dev_cnt; i++) {
 		struct rnic_info info = rnic_query(eng->devs[i]);
-		uint8_t bit = info.transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP : CLC_TRANSPORT_ROCE;
+		unsigned score = 1;
 
-		if (info.port != RNIC_PORT_UP || (transports & bit) == 0)
+		if (info.port != RNIC_PORT_UP || (transports & transport_bit(&info)) == 0)
 			continue;
+		/* The order of devices is that of their coming. */
+		if (info.transport == RNIC_TRANSPORT_ROCE)
+			score += 1;
 		if (want != NULL && memcmp(&info.gid, want, sizeof(*want)) == 0)
-			return eng->devs[i];
-		if (found == NULL)
-			found = eng->devs[i];
+			score += 2;
+		if (score <= best_score)
+			continue;
+		best = eng->devs[i];
+		best_score = score;
 	}
-	return found;
+	return best;
 }
 
 uint32_t

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "daemon/device_cards.h"
 #include "daemon/netwatch.h"
 #include "fake_verbs.h"
@@ -523,6 +524,47 @@ START_TEST(tells_card_gid_and_interface)
 
 END_TEST
 
+/* A middle over IPv6, or over a second address, belongs to the card of its interface all the same. */
+START_TEST(a_connection_finds_the_card_of_its_interface)
+{
+	static struct netif_addr addrs[3];
+	struct sockaddr_storage at;
+	struct rnic_gid gid;
+	struct verbs_port *p;
+	char text[DEVICE_GID_MAX];
+
+	table.addrs = addrs;
+	table.addr_cnt = 3;
+	addrs[0].index = 2;
+	addrs[1].index = 3;
+	addrs[2].index = 9;
+	ck_assert_int_eq(addr_parse("2001:db8::1", &addrs[0].addr), 0);
+	ck_assert_int_eq(addr_parse("2001:db8::2", &addrs[1].addr), 0);
+	ck_assert_int_eq(addr_parse("2001:db8::3", &addrs[2].addr), 0);
+	entry("*");
+	card("c0", "192.0.2.1");
+	p = fake_verbs_port("c1", 1, 3);
+	fake_verbs_gid(p, "192.0.2.2", VERBS_GID_ROCE_V2, 3);
+	start();
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const want[] = { "::ffff:192.0.2.1", "::ffff:192.0.2.2", "2001:db8::3" };
+
+		devices_gid_at(&w, &addrs[i].addr, &gid);
+		ck_assert_str_eq(device_gid_format(&gid, text), want[i]);
+	}
+	ck_assert_int_eq(addr_parse("192.0.2.2", &at), 0);
+	devices_gid_at(&w, &at, &gid);
+	ck_assert_str_eq(device_gid_format(&gid, text), "::ffff:192.0.2.2");
+	/* Not to a port that is down. */
+	fake_verbs.ports[1].state = RNIC_PORT_DOWN;
+	dev_news = true;
+	pass(100);
+	devices_gid_at(&w, &addrs[1].addr, &gid);
+	ck_assert_str_eq(device_gid_format(&gid, text), "2001:db8::2");
+}
+
+END_TEST
+
 static void
 devices_case(TCase *tc)
 {
@@ -543,6 +585,7 @@ devices_case(TCase *tc)
 	tcase_add_test(tc, another_gid_takes_the_place_of_one_that_is_gone);
 	tcase_add_test(tc, a_better_gid_waits_for_the_links_on_the_old_one);
 	tcase_add_test(tc, a_reload_adds_a_card);
+	tcase_add_test(tc, a_connection_finds_the_card_of_its_interface);
 	tcase_add_test(tc, tells_card_gid_and_interface);
 }
 

@@ -201,6 +201,37 @@ START_TEST(roce_from_another_subnet_is_declined)
 
 END_TEST
 
+/* The device at the middle's address; among equals the card, whichever came first. */
+START_TEST(a_device_is_picked_by_address_then_by_transport)
+{
+	const struct rnic_gid gid = { .b = { 0xfe, 0x80, [15] = 2 } }, other = { .b = { 0xfe, 0x80, [15] = 3 } };
+	const uint8_t mac[6] = { 2, 0, 0, 0, 0, 2 }, both = CLC_TRANSPORT_IWARP | CLC_TRANSPORT_ROCE;
+	struct rnic_gid soft_gid;
+	struct rnic_dev *soft, *card;
+
+	duo_init(&d, true, false, NULL);
+	soft = d.dev[A];
+	soft_gid = rnic_query(soft).gid;
+	card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
+	ck_assert_int_eq(smcr_add_device(d.eng[A], card), 0);
+	ck_assert_uint_eq(rdv_transports(d.eng[A]), both);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, NULL), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &other), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &soft_gid), soft);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, &soft_gid), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_IWARP, &gid), soft);
+	/* What is down is neither used nor promised to the peer. */
+	sim_port(card, RNIC_PORT_DOWN);
+	ck_assert_uint_eq(rdv_transports(d.eng[A]), CLC_TRANSPORT_IWARP);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid), soft);
+	ck_assert_ptr_null(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, NULL));
+	duo_run(&d, 10);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* C.4: the server offers a group that the client has lost. */
 START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 {
@@ -1052,6 +1083,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_proposal_for_another_mode_is_declined);
 	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
 	tcase_add_loop_test(tc, roce_from_another_subnet_is_declined, 0, 7);
+	tcase_add_test(tc, a_device_is_picked_by_address_then_by_transport);
 	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
 	tcase_add_test(tc, first_contacts_at_once_are_bounded_and_counted);
