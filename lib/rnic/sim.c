@@ -299,6 +299,8 @@ sim_mr_dereg(struct rnic_mr *m)
 		return;
 	}
 	list_remove(&mr->node);
+	if (dev->mr_found == m)
+		dev->mr_found = NULL;
 	pd_of(m->pd)->users--;
 	dev->mr_cnt--;
 	dev->mr_bytes -= m->len;
@@ -503,11 +505,15 @@ sim_check_room(struct sim_qp *qp)
 }
 
 static bool
-mr_exists(const struct sim_dev *dev, const struct rnic_mr *m)
+mr_exists(struct sim_dev *dev, const struct rnic_mr *m)
 {
+	if (dev->mr_found == m)
+		return true;
 	LIST_FOREACH(n, &dev->mrs)
-		if (&CONTAINER_OF(n, struct sim_mr, node)->base == m)
+		if (&CONTAINER_OF(n, struct sim_mr, node)->base == m) {
+			dev->mr_found = m;
 			return true;
+		}
 	return false;
 }
 

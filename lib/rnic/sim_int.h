@@ -28,7 +28,8 @@ struct sim_dev {
 	struct rnic_info info;
 	bool frozen, gone, blocked, withhold;
 	struct list_node mrs;
-	struct list_node wcs; /* struct sim_done */
+	const struct rnic_mr *mr_found; /* the last one that was looked for: the next is often the same */
+	struct list_node wcs;           /* struct sim_done */
 	struct list_node events;
 	uint32_t pd_cnt, mr_cnt, qp_cnt;
 	uint64_t mr_bytes;
