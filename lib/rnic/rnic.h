@@ -64,6 +64,7 @@ struct rnic_info {
 	uint32_t max_rq;
 	uint32_t max_sge;
 	uint32_t max_inline;
+	bool denies; /* enforces rnic_mr.deny */
 	/* in use now */
 	uint32_t qp_cnt;
 	uint32_t mr_cnt;
@@ -96,8 +97,9 @@ struct rnic_mr {
 	uint32_t lkey;
 	uint32_t rkey; /* secret: never logged */
 	uint64_t addr; /* what the peer uses as address of buf[0]; soft devices: not the process address */
-	/* The engine's, read by devices of software at each remote write: one that touches bytes
-	 * [i * deny_unit, (i + 1) * deny_unit) is refused like one out of range while bit i is set. deny_unit 0: none is. */
+	/* The engine's, read by devices of software (info.denies) at each remote write: one that touches bytes
+	 * [i * deny_unit, (i + 1) * deny_unit) is refused like one out of range while bit i is set. deny_unit 0: none is.
+	 * A card cannot do that. */
 	uint32_t deny_unit;
 	uint64_t deny[4];
 };

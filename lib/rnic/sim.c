@@ -782,6 +782,7 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 	dev->fab = fab;
 	dev->info = (struct rnic_info){ .provider = "sim",
 		.transport = transport,
+		.denies = !cfg->no_deny,
 		.port = RNIC_PORT_UP,
 		.gid = *gid,
 		.mtu_code = 5,

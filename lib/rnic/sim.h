@@ -59,6 +59,7 @@ struct sim_config {
 	int64_t connect_ns; /* iWARP: connecting fails after */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
 	size_t room_bytes;         /* payload on the way that rnic_ops.room allows a QP */
+	bool no_deny;              /* devices do not enforce rnic_mr.deny, as cards */
 	bool need_flush;           /* posts leave at rnic_ops.flush only */
 	unsigned tear_percent;     /* writes that are placed in two steps */
 	unsigned enomem_per_mille; /* registrations and creations that fail with -ENOMEM */

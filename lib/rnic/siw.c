@@ -133,6 +133,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	*info = (struct rnic_info){
 		.provider = "siw",
 		.transport = RNIC_TRANSPORT_IWARP,
+		.denies = true,
 		.port = dev->port_state,
 		.mtu_code = dev->mtu_code,
 		.mpa_port = dev->port,

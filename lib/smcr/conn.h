@@ -130,6 +130,9 @@ struct smcr_conn {
 	 * the peer may have consumed what came over the old link. */
 	uint64_t tx_floor, tx_replay;
 	uint64_t tx_high; /* the furthest that tx_sent ever was: a failover goes back (failover.c) */
+	/* What was sent from here on may still be on its way over a link that was lost (failover.c); UINT64_MAX: no such
+	 * link is left. */
+	uint64_t tx_late;
 	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
 	 * smcr_tx_space has no room. */
 	uint64_t tx_urgent[2];

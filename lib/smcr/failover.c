@@ -47,6 +47,16 @@ failover_resumed(struct smcr_conn *conn)
 }
 
 /*
+ * From where on something may be on its way over the link that the connection leaves. What the peer has consumed is not,
+ * unless it came over an earlier link, and its repetition over this one has not.
+ */
+static uint64_t
+under_way(const struct smcr_conn *conn)
+{
+	return conn->tx_acked > conn->tx_replay ? conn_tx_released(conn) : conn_tx_free(conn);
+}
+
+/*
  * What is neither complete nor consumed is to be sent again, data and flags, in messages with new numbers (the second way
  * of 4.6.2). Nothing below the later of both positions is: the peer may have newer data there already.
  */
@@ -73,6 +83,9 @@ static void
 move_now(struct smcr_conn *conn, struct link *to)
 {
 	change_link(conn, to);
+	/* A queue pair that was reset here may still receive there, until the peer knows, and place it. */
+	if (under_way(conn) < conn->tx_late && under_way(conn) < conn->tx_high)
+		conn->tx_late = under_way(conn);
 	if (conn->tx_any)
 		rewind(conn);
 	if (conn->tx_validate) {
@@ -80,6 +93,30 @@ move_now(struct smcr_conn *conn, struct link *to)
 		conn->lgr->failover.left++;
 	}
 	conn_tx_schedule(conn);
+}
+
+static bool
+any_lost(const struct lgr *lgr)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state == LINK_LOST)
+			return true;
+	return false;
+}
+
+void
+failover_settled(struct lgr *lgr)
+{
+	if (any_lost(lgr))
+		return;
+	LIST_FOREACH(n, &lgr->conns) {
+		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+
+		if (conn->tx_late == UINT64_MAX)
+			continue;
+		conn->tx_late = UINT64_MAX;
+		conn_tx_schedule(conn);
+	}
 }
 
 void
@@ -102,6 +139,8 @@ failover_link(struct link *link)
 		move_now(conn, lgr_pick_link(lgr));
 		moved++;
 	}
+	/* A link that the peer gave up first brings nothing any more. */
+	failover_settled(lgr);
 	/* One that ends in order, and has none left, is no loss. */
 	if (moved == 0 && link->state != LINK_LOST)
 		return;

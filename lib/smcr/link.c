@@ -238,8 +238,10 @@ link_stop(struct link *link, enum link_state next, const char *why, bool gracefu
 	/* The peer may be quicker to end a group than our last request. */
 	bool in_order = graceful || link->lgr->state == LGR_DELETING;
 
-	if (link->state == LINK_LOST)
+	if (link->state == LINK_LOST && next != LINK_LOST) {
 		link->state = next;
+		failover_settled(link->lgr);
+	}
 	if (link_has_ended(link)) {
 		eng->links_to_free = true;
 		return;

@@ -135,17 +135,22 @@ struct tx_step {
 	bool cdc; /* a message goes, with data or without */
 };
 
-/* How far data may go now: to the end of the window, and no further than an urgent byte that the peer has not
- * consumed (4.7.5). */
+/*
+ * How far data may go now: to the end of the window, and no further than an urgent byte that the peer has not consumed
+ * (4.7.5). Nor to a place in the peer's element where something that was sent over a lost link may yet be placed.
+ */
 static uint64_t
 may_send_to(const struct smcr_conn *conn, uint64_t most)
 {
-	uint64_t end = conn->tx_acked + conn->tx_space.usable;
+	uint64_t from = conn->tx_acked < conn->tx_late ? conn->tx_acked : conn->tx_late;
+	uint64_t end = from + conn->tx_space.usable;
 
 	if (end > conn->tx_head)
 		end = conn->tx_head;
 	if (conn->tx_urgent[0] != 0 && end > conn->tx_urgent[0])
 		end = conn->tx_urgent[0];
+	if (end < conn->tx_sent)
+		end = conn->tx_sent;
 	if (end - conn->tx_sent > most)
 		end = conn->tx_sent + most;
 	return end;

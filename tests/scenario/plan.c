@@ -254,6 +254,10 @@ draw_more(struct plan *p, struct rng *r)
 			.for_ms = chance(r, 80) ? 1 : scale(r, 2, 30) };
 	if (p->drain == 1 && p->group_idle_ms <= 20000 && chance(r, 40))
 		p->drain = 2;
+	p->no_deny = chance(r, 40);
+	/* As above: a crowd of groups that all try for a second link. */
+	if (p->flows / p->conns_per_group > 4 && p->add_link_retry_max_ms < 2000)
+		p->add_link_retry_max_ms = p->add_link_retry_ms = 2000;
 }
 
 uint64_t

@@ -71,6 +71,7 @@ make_fabric(struct scenario *s)
 	cfg.tear_percent = p->tear_percent;
 	cfg.enomem_per_mille = p->enomem_per_mille;
 	cfg.cut = (enum sim_cut)p->late_cut;
+	cfg.no_deny = p->no_deny != 0;
 	cfg.ctx = s;
 	cfg.breach = on_breach;
 	cfg.filter = on_message;

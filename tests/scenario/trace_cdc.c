@@ -138,8 +138,11 @@ received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, 
 		c->in.link = m->link;
 		return;
 	}
-	if (c->in.any && (m->link != c->in.link || (int16_t)(uint16_t)(msg->seq - c->in.seq) <= 0))
-		return; /* late */
+	/* Late. */
+	if (c->in.link != 0 && m->link != c->in.link)
+		return;
+	if (c->in.any && (int16_t)(uint16_t)(msg->seq - c->in.seq) <= 0)
+		return;
 	c->in.any = true;
 	c->in.link = m->link;
 	c->in.seq = msg->seq;

@@ -442,6 +442,133 @@ START_TEST(the_operator_takes_a_link_out_without_replay)
 
 END_TEST
 
+/*
+ * What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
+ * the sender does not write where it would do harm.
+ */
+
+static const struct rnic_dev *held_dev[3];
+
+static bool
+is_from_held(const struct sim_msg *msg)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (msg->from == held_dev[i])
+			return true;
+	return false;
+}
+
+static bool
+is_held_or_delete(const struct sim_msg *msg)
+{
+	return is_from_held(msg) || (msg->op == RNIC_WR_SEND && msg->data[0] == LLC_DELETE_LINK);
+}
+
+static void
+three_links(struct smcr_config *cfg)
+{
+	cfg->links_max = 3;
+	cfg->llc_ms = 100000;
+	cfg->add_link_retry_ms = 100000;
+}
+
+static void
+begin_cards(void)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+
+	memset(held_dev, 0, sizeof(held_dev));
+	duo_init_as(&d, roce, true, three_links);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_add_device(&d, A);
+		duo_add_device(&d, B);
+	}
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 1000);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	expect_links(3);
+	/* The other direction uses another link, so that the cursor comes back. */
+	failover_ask(s[0].conn, link_nr(B, 3));
+	duo_run(&d, 5);
+}
+
+/* Writes and reads until the sender is stopped or has sent `most`; the receiver leaves what is behind `unread_from`. */
+static void
+write_on(uint64_t most, uint64_t unread_from)
+{
+	for (unsigned i = 0; i < 200; i++) {
+		duo_write(&c[0], most - c[0].written < 1000 ? most - c[0].written : 1000);
+		duo_run(&d, 1);
+		if (s[0].read < unread_from)
+			duo_read(&s[0]);
+	}
+}
+
+START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
+{
+	struct link *old;
+
+	begin_cards();
+	old = c[0].conn->link;
+	held_dev[0] = old->dev;
+	d.holds = is_held_or_delete;
+	duo_write(&c[0], 5000);
+	duo_run(&d, 5);
+	link_down(old, "test");
+	write_on(SMCR_ELEM_MIN + 5000, SMCR_ELEM_MIN);
+	/* No further than the ring: its beginning is not sure to be ours before the old link is given up. */
+	ck_assert_uint_eq(c[0].conn->tx_sent, SMCR_ELEM_MIN);
+	ck_assert_uint_ge(c[0].conn->tx_acked, 5000);
+	held_dev[0] = NULL;
+	duo_run(&d, 100);
+	d.holds = NULL;
+	duo_run(&d, 500);
+	ck_assert_uint_eq(c[0].conn->tx_sent, SMCR_ELEM_MIN + 5000);
+	duo_read(&s[0]);
+	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
+	transfer(&c[0], &s[0], 50000);
+	end(1);
+}
+
+END_TEST
+
+/* The peer has got, and consumed, what came over the first link; its repetition over the second is held up, and that
+ * link is lost, too. */
+START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
+{
+	struct link *old;
+
+	begin_cards();
+	old = c[0].conn->link;
+	sim_withhold(old->dev, true);
+	duo_write(&c[0], 5000);
+	duo_run(&d, 5);
+	ck_assert_uint_eq(duo_read(&s[0]), 5000);
+	ck_assert_uint_eq(c[0].conn->tx_done + c[0].conn->tx_acked, 0);
+	/* The first link is given up by both sides at once; the connection goes on over another one. */
+	link_down(old, "test");
+	held_dev[0] = c[0].conn->link->dev;
+	d.holds = is_from_held;
+	duo_write(&s[0], 100); /* brings the cursor along */
+	duo_run(&d, 50);
+	ck_assert_uint_eq(c[0].conn->tx_acked, 5000);
+	ck_assert_uint_eq(c[0].conn->tx_replay, 5000);
+	ck_assert_uint_eq(c[0].conn->tx_late, UINT64_MAX);
+	d.holds = is_held_or_delete;
+	link_down(c[0].conn->link, "test");
+	write_on(SMCR_ELEM_MIN + 5000, SMCR_ELEM_MIN);
+	ck_assert_uint_eq(c[0].conn->tx_sent, SMCR_ELEM_MIN);
+	held_dev[0] = NULL;
+	duo_run(&d, 100);
+	d.holds = NULL;
+	duo_run(&d, 500);
+	duo_read(&s[0]);
+	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
+	end(1);
+}
+
+END_TEST
+
 static void
 brief_rmbs(struct smcr_config *cfg)
 {
@@ -522,6 +649,8 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
 	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
+	tcase_add_test(tc, late_writes_of_a_lost_link_are_not_placed_over_newer_data);
+	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
 }

@@ -77,17 +77,27 @@ on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
 	d->breaches++;
 }
 
-void
-duo_init(struct duo *d, bool device_a, bool device_b, void (*change)(struct smcr_config *))
+static enum sim_fate
+on_message(void *ctx, const struct sim_msg *msg)
 {
-	bool device[2] = { device_a, device_b };
+	struct duo *d = ctx;
+
+	return d->holds != NULL && d->holds(msg) ? SIM_HOLD : SIM_DELIVER;
+}
+
+/* d->transport and d->sim.no_deny are set. */
+static void
+init(struct duo *d, const bool device[2], void (*change)(struct smcr_config *))
+{
+	bool no_deny = d->sim.no_deny;
 	struct smcr_config cfg;
 
-	memset(d, 0, sizeof(*d));
 	sim_config_init(&d->sim);
 	d->sim.seed = 1;
 	d->sim.ctx = d;
 	d->sim.breach = on_breach;
+	d->sim.filter = on_message;
+	d->sim.no_deny = no_deny;
 	d->fab = sim_fabric_new(&d->sim);
 	smcr_config_init(&cfg);
 	cfg.clc_ms = 6000;
@@ -108,9 +118,30 @@ duo_init(struct duo *d, bool device_a, bool device_b, void (*change)(struct smcr
 		smcr_set_trace(d->eng[i], on_trace, &trace_of[i]);
 		if (!device[i])
 			continue;
-		d->dev[i] = sim_dev_new(d->fab, i == A ? "a" : "b", RNIC_TRANSPORT_IWARP, &gid, mac);
+		d->dev[i] = sim_dev_new(d->fab, i == A ? "a" : "b", d->transport[i], &gid, mac);
 		ck_assert_int_eq(smcr_add_device(d->eng[i], d->dev[i]), 0);
 	}
+}
+
+void
+duo_init(struct duo *d, bool device_a, bool device_b, void (*change)(struct smcr_config *))
+{
+	const bool device[2] = { device_a, device_b };
+
+	memset(d, 0, sizeof(*d));
+	d->transport[A] = d->transport[B] = RNIC_TRANSPORT_IWARP;
+	init(d, device, change);
+}
+
+void
+duo_init_as(struct duo *d, const enum rnic_transport transport[2], bool no_deny, void (*change)(struct smcr_config *))
+{
+	const bool device[2] = { true, true };
+
+	memset(d, 0, sizeof(*d));
+	memcpy(d->transport, transport, sizeof(d->transport));
+	d->sim.no_deny = no_deny;
+	init(d, device, change);
 }
 
 struct rnic_dev *
@@ -125,7 +156,7 @@ duo_add_device(struct duo *d, unsigned host)
 		k++;
 	gid.b[14] = mac[4] = (uint8_t)(k + 1);
 	snprintf(name, sizeof(name), "%c%u", host == A ? 'a' : 'b', k + 1);
-	d->more[host][k] = sim_dev_new(d->fab, name, RNIC_TRANSPORT_IWARP, &gid, mac);
+	d->more[host][k] = sim_dev_new(d->fab, name, d->transport[host], &gid, mac);
 	ck_assert_int_eq(smcr_add_device(d->eng[host], d->more[host][k]), 0);
 	return d->more[host][k];
 }
@@ -194,7 +225,12 @@ duo_fini(struct duo *d)
 void
 duo_open_one(struct duo *d, struct duo_end *e, enum smcr_role role, bool prewarm)
 {
-	struct smcr_open open = { .role = role, .app = e, .elem_size = SMCR_ELEM_MIN, .peer_key = "server:1" };
+	struct smcr_open open = { .role = role,
+		.app = e,
+		.elem_size = SMCR_ELEM_MIN,
+		.peer_key = "server:1",
+		.subnet_cnt = 1,
+		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } } };
 	int err = 0;
 
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };

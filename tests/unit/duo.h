@@ -50,12 +50,18 @@ struct duo {
 	struct rng rng[2];
 	int64_t now_ns;
 	unsigned breaches;
+	enum rnic_transport transport[2]; /* of devices made from here on */
+	/* Messages of these are held until it is NULL again, or says no. */
+	bool (*holds)(const struct sim_msg *);
 	struct duo_seen seen[DUO_SEEN];
 	unsigned seen_cnt;
 };
 
 /* Two engines with small timers, one iWARP-like device each (with device = false: none on that host). */
 void duo_init(struct duo *, bool device_a, bool device_b, void (*change)(struct smcr_config *));
+/* The same with any transport, and devices that do not enforce rnic_mr.deny if no_deny. */
+void duo_init_as(
+    struct duo *, const enum rnic_transport transport[2], bool no_deny, void (*change)(struct smcr_config *));
 /* One more device of the host. */
 struct rnic_dev *duo_add_device(struct duo *, unsigned host);
 /* Checks that nothing is left behind. */
