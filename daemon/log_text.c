@@ -34,6 +34,7 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 		[SMCR_LOG_LINK_DOWN] = { LOG_LVL_WARNING, "link down", "reason", NULL },
 		[SMCR_LOG_HELD_OFF] = { LOG_LVL_WARNING, "peer held off", "reason", "for_ms" },
 		[SMCR_LOG_PROTOCOL] = { LOG_LVL_WARNING, "protocol violation by the peer", "what", NULL },
+		[SMCR_LOG_DEVICE] = { LOG_LVL_WARNING, "device trouble", "reason", NULL },
 		[SMCR_LOG_OVERRUN] = { LOG_LVL_WARNING, "engine log lines lost", "reason", "count" },
 	};
 
@@ -45,6 +46,8 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 		add(buf, cap, " link=%u", l->link);
 	if (l->peer[0] != '\0')
 		add(buf, cap, " peer=%s", l->peer);
+	if (l->device[0] != '\0')
+		add(buf, cap, " device=%s", l->device);
 	if (kinds[l->type].value_key != NULL)
 		add(buf, cap, " %s=%llu", kinds[l->type].value_key, (unsigned long long)l->value);
 	if (l->text[0] != '\0')

@@ -197,6 +197,7 @@ enum rnic_event_type {
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
+	RNIC_EV_TROUBLE, /* the device goes on, but could not do what was asked of it: why says what the operator can do */
 };
 
 struct rnic_event {

@@ -92,8 +92,19 @@ verbs_memlock_why(int err)
 	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
 	    l.rlim_cur == RLIM_INFINITY)
 		return NULL;
-	return "RDMA memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the systemd unit, or "
-	       "ulimit -l unlimited)";
+	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
+}
+
+void
+verbs_trouble(struct verbs_dev *dev, int err, const char *why)
+{
+	const char *memlock = verbs_memlock_why(err);
+
+	why = memlock != NULL ? memlock : why;
+	if (why == dev->troubled && dev->now_ns - dev->troubled_ns < (int64_t)VERBS_TROUBLE_MS * 1000000)
+		return;
+	dev->trouble = dev->troubled = why;
+	dev->troubled_ns = dev->now_ns;
 }
 
 static int
@@ -158,6 +169,7 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		int err = errno != 0 ? errno : ENOMEM;
 
 		free(mr);
+		verbs_trouble(dev, err, "the RDMA device registers no more memory");
 		return -err;
 	}
 	mr->mr = (struct rnic_mr){
@@ -226,8 +238,8 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct verbs_dev *dev = verbs_dev_const(rdev);
 
-	if (dev->async_more || dev->cq_more || dev->port_events != 0 || !list_empty(&dev->hot_list) ||
-	    !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
+	if (dev->async_more || dev->cq_more || dev->port_events != 0 || dev->trouble != NULL ||
+	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
 		return dev->now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -549,12 +561,6 @@ bool
 verbs_gid_present(const struct rnic_dev *rdev)
 {
 	return verbs_dev_const(rdev)->gid_present;
-}
-
-bool
-verbs_gone(const struct rnic_dev *rdev)
-{
-	return verbs_dev_const(rdev)->gone;
 }
 
 const struct verbs_port *

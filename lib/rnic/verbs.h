@@ -95,9 +95,6 @@ int verbs_open(const struct verbs_config *, const struct rnic_loop *loop, struct
 /* Does its GID still stand in the table? The device finds it again under another index; gone = port down. */
 bool verbs_gid_present(const struct rnic_dev *);
 
-/* Was the card taken away? Then nothing works any more but freeing; RNIC_EV_DEV_GONE has told the engine. */
-bool verbs_gone(const struct rnic_dev *);
-
 /* For `smcrctl devices`: the port and its GIDs as they were read last (at open, and at each GID change). */
 const struct verbs_port *verbs_port_of(const struct rnic_dev *);
 

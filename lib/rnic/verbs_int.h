@@ -25,6 +25,7 @@
 #define VERBS_FLUSH_MS 1000           /* a card that has not flushed a broken QP by then loses it */
 #define VERBS_LINGER_MS 2000          /* a QP that has only last words to send */
 #define VERBS_LINGER_MAX 64
+#define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
 #define VERBS_MAX_QP 65536
 
 struct verbs_pd {
@@ -186,6 +187,9 @@ struct verbs_dev {
 	uint32_t orphan_cnt;
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
+	const char *trouble;  /* to be polled */
+	const char *troubled; /* the last one told, and when */
+	int64_t troubled_ns;
 	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
 	bool async_more;      /* events may be left to be read */
 	bool cq_more;
@@ -227,6 +231,8 @@ verbs_pd(struct rnic_pd *p)
 
 /* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */
 const char *verbs_memlock_why(int err);
+/* A call failed with err (positive): says so to people, with the limit on memory where that may be the cause. */
+void verbs_trouble(struct verbs_dev *, int err, const char *why);
 void verbs_pd_put(struct verbs_pd *);
 /* Frees what the loop does not see; in the thread's hands when that still waited as the device was freed. */
 void verbs_teardown(struct verbs_dev *);

@@ -52,13 +52,6 @@ verbs_gid_present(const struct rnic_dev *dev)
 	return false;
 }
 
-bool
-verbs_gone(const struct rnic_dev *dev)
-{
-	(void)dev;
-	return false;
-}
-
 const struct verbs_port *
 verbs_port_of(const struct rnic_dev *dev)
 {

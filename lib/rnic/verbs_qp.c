@@ -252,6 +252,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		rc = verbs_qp_init(qp);
 	if (rc < 0) {
 		verbs_qp_release(qp);
+		verbs_trouble(dev, -rc, "the RDMA device makes no more queue pairs");
 		return rc;
 	}
 	qp->qp = (struct rnic_qp){
@@ -477,6 +478,11 @@ verbs_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 
 	if (poll_port_event(dev, ev))
 		return true;
+	if (dev->trouble != NULL) {
+		*ev = (struct rnic_event){ .type = RNIC_EV_TROUBLE, .why = dev->trouble };
+		dev->trouble = NULL;
+		return true;
+	}
 	if (n == NULL)
 		return false;
 	qp = CONTAINER_OF(n, struct verbs_qp, ev_node);

@@ -206,6 +206,17 @@ smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
 /* -- the turn -- */
 
 static void
+log_trouble(struct smcr *eng, struct rnic_dev *dev, const char *why)
+{
+	unsigned at = (eng->log_first + eng->log_cnt) % SMCR_LOG_MAX;
+	bool full = eng->log_cnt == SMCR_LOG_MAX;
+
+	engine_log(eng, SMCR_LOG_DEVICE, NULL, NULL, why);
+	if (!full)
+		memcpy(eng->log[at].device, rnic_query(dev).name, sizeof(eng->log[at].device));
+}
+
+static void
 device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
 {
 	struct link *link = ev->qp != NULL ? ev->qp->ctx : NULL;
@@ -234,6 +245,9 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 	case RNIC_EV_PORT_UP:
 		eng->dev_news = true;
 		device_is_there(eng);
+		break;
+	case RNIC_EV_TROUBLE:
+		log_trouble(eng, dev, ev->why);
 		break;
 	}
 }

@@ -354,6 +354,7 @@ enum smcr_log_type {
 	SMCR_LOG_LINK_DOWN,
 	SMCR_LOG_HELD_OFF, /* value = ms */
 	SMCR_LOG_PROTOCOL, /* the peer broke the protocol; text says how */
+	SMCR_LOG_DEVICE,   /* trouble of a device */
 	SMCR_LOG_OVERRUN,  /* value = lines that were lost */
 	SMCR_LOG_TYPE_CNT
 };
@@ -364,7 +365,8 @@ struct smcr_log {
 	uint8_t link;
 	char peer[64]; /* peer id in hex, or the peer key */
 	uint64_t value;
-	char text[96]; /* "" when there is nothing to add */
+	char device[RNIC_NAME_MAX]; /* "" but for its troubles */
+	char text[128];             /* "" when there is nothing to add */
 };
 
 bool smcr_next_log(struct smcr *, struct smcr_log *);

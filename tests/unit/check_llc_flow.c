@@ -542,6 +542,50 @@ START_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order)
 
 END_TEST
 
+static bool (*own_events)(struct rnic_dev *, struct rnic_event *);
+static unsigned troubles;
+
+static bool
+with_trouble(struct rnic_dev *dev, struct rnic_event *ev)
+{
+	if (troubles == 0)
+		return own_events(dev, ev);
+	troubles--;
+	*ev = (struct rnic_event){ .type = RNIC_EV_TROUBLE, .why = "no memory left" };
+	return true;
+}
+
+/* It is for people: a line in the log, and everything goes on. */
+START_TEST(what_troubles_a_device_is_logged)
+{
+	const struct rnic_ops *ops;
+	struct rnic_ops mine;
+	struct smcr_log l;
+	unsigned told = 0;
+
+	begin(NULL);
+	while (smcr_next_log(d.eng[0], &l))
+		ck_assert_str_eq(l.device, "");
+	ops = d.dev[0]->ops;
+	mine = *ops;
+	own_events = ops->poll_event;
+	mine.poll_event = with_trouble;
+	d.dev[0]->ops = &mine;
+	troubles = 1;
+	duo_run(&d, 10);
+	d.dev[0]->ops = ops;
+	for (; smcr_next_log(d.eng[0], &l); told++) {
+		ck_assert_int_eq(l.type, SMCR_LOG_DEVICE);
+		ck_assert_str_eq(l.device, "a");
+		ck_assert_str_eq(l.text, "no memory left");
+	}
+	ck_assert_uint_eq(told, 1);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	end(1);
+}
+
+END_TEST
+
 START_TEST(an_idle_group_is_ended_by_the_server)
 {
 	begin(short_idle);
@@ -688,6 +732,7 @@ llc_case(TCase *tc)
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
 	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
+	tcase_add_test(tc, what_troubles_a_device_is_logged);
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);

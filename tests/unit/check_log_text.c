@@ -25,6 +25,8 @@ static const struct {
 	{ { .type = SMCR_LOG_PROTOCOL, .group_id = 3, .link = 1, .peer = PEER, .text = "malformed CDC message" },
 	    LOG_LVL_WARNING,
 	    "protocol violation by the peer: group=3 link=1 peer=" PEER " what=\"malformed CDC message\"" },
+	{ { .type = SMCR_LOG_DEVICE, .device = "rxe0", .text = "no memory" }, LOG_LVL_WARNING,
+	    "device trouble: device=rxe0 reason=\"no memory\"" },
 	{ { .type = SMCR_LOG_OVERRUN, .value = 12 }, LOG_LVL_WARNING, "engine log lines lost: count=12" },
 };
 
@@ -44,6 +46,7 @@ START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
 	char buf[LOG_TEXT_MAX], small[8];
 
 	memset(l.peer, 'p', sizeof(l.peer) - 1);
+	memset(l.device, 'd', sizeof(l.device) - 1);
 	memset(l.text, 't', sizeof(l.text) - 1);
 	l.text[3] = ' ';
 	(void)log_text_engine(&l, buf, sizeof(buf));

@@ -278,7 +278,6 @@ START_TEST(a_card_that_goes_takes_all_with_it)
 			ck_assert_int_ne(a.wc[i].status, RNIC_WC_OK);
 		ck_assert_uint_eq(a.gones + a.downs, 0); /* told once */
 		ck_assert_uint_eq(a.errors, 1);
-		ck_assert(verbs_gone(a.dev));
 		ck_assert_int_eq(rnic_query(a.dev).port, RNIC_PORT_DOWN);
 		/* nothing works any more, nothing is touched, nothing hangs */
 		qp = NULL;

@@ -25,7 +25,7 @@ struct end {
 	struct rnic_mr *mr;
 	struct rnic_qp *qp;
 	uint8_t *buf;
-	unsigned connected, failed, errors, rooms, ups, downs, gones;
+	unsigned connected, failed, errors, rooms, ups, downs, gones, troubles;
 	const char *why;
 	struct rnic_wc wc[8192];
 	unsigned wc_cnt;
@@ -104,6 +104,7 @@ collect(struct end *e)
 		e->ups += ev.type == RNIC_EV_PORT_UP;
 		e->downs += ev.type == RNIC_EV_PORT_DOWN;
 		e->gones += ev.type == RNIC_EV_DEV_GONE;
+		e->troubles += ev.type == RNIC_EV_TROUBLE;
 		if (ev.why != NULL)
 			e->why = ev.why;
 	}
