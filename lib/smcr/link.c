@@ -14,7 +14,7 @@
 static size_t
 recv_bytes(const struct link *link)
 {
-	return (size_t)link->lgr->eng->cfg.rq_depth * RECV_LEN;
+	return (size_t)link->rq_depth * RECV_LEN;
 }
 
 /* Frees whatever of the link is there. */
@@ -90,6 +90,12 @@ take_slot(struct lgr *lgr)
 	return oldest;
 }
 
+static uint32_t
+smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static int
 link_setup(struct link *link)
 {
@@ -97,8 +103,8 @@ link_setup(struct link *link)
 	struct rnic_dev *dev = link->dev;
 	struct rnic_qp_attr attr = {
 		.ctx = link,
-		.sq_depth = eng->cfg.sq_depth,
-		.rq_depth = eng->cfg.rq_depth,
+		.sq_depth = smaller(eng->cfg.sq_depth, link->info.max_sq),
+		.rq_depth = link->rq_depth,
 		.token = link->lgr->token,
 	};
 	int err = dev->ops->pd_alloc(dev, &link->pd);
@@ -108,7 +114,7 @@ link_setup(struct link *link)
 	if (err < 0)
 		return err;
 	link->qpn = link->qp->qpn;
-	link->wr_cap = eng->cfg.sq_depth + 1;
+	link->wr_cap = attr.sq_depth + 1;
 	link->wr = pages_alloc(link->wr_cap * sizeof(*link->wr));
 	link->recv_buf = pages_alloc(recv_bytes(link));
 	if (link->wr == NULL || link->recv_buf == NULL)
@@ -152,6 +158,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	if (memcmp(link->info.mac, none, sizeof(none)) == 0)
 		memcpy(link->info.mac, lgr->eng->mac, sizeof(none));
 	link->mtu_code = link->info.mtu_code;
+	link->rq_depth = smaller(lgr->eng->cfg.rq_depth, link->info.max_rq);
 	err = link_setup(link);
 	if (err < 0) {
 		link_free(link);
@@ -303,7 +310,7 @@ post(struct link *link, const uint32_t *buf, unsigned n)
 int
 link_recv_fill(struct link *link)
 {
-	uint32_t depth = link->lgr->eng->cfg.rq_depth;
+	uint32_t depth = link->rq_depth;
 	uint32_t buf[REPOST_MAX];
 	unsigned n = 0;
 	int err = 0;

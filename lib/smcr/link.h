@@ -88,6 +88,7 @@ struct link {
 	uint8_t mtu_code;          /* of the path: the smaller of both */
 
 	/* receive */
+	uint32_t rq_depth; /* as configured, or what the device can do */
 	uint8_t *recv_buf; /* rq_depth buffers of RECV_LEN */
 	struct rnic_mr *recv_mr;
 	uint32_t recv_repost[64]; /* buffers to be posted again, in batches */

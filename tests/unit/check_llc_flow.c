@@ -542,6 +542,53 @@ START_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order)
 
 END_TEST
 
+/* -- devices -- */
+
+static const struct rnic_ops *full;
+
+static void
+query_small(struct rnic_dev *dev, struct rnic_info *info)
+{
+	full->query(dev, info);
+	info->max_sq = 24;
+	info->max_rq = 10;
+}
+
+static int
+qp_create_small(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_qp **qp)
+{
+	ck_assert_uint_eq(attr->sq_depth, 24);
+	ck_assert_uint_eq(attr->rq_depth, 10);
+	return full->qp_create(pd, attr, qp);
+}
+
+/* Its queues are shorter than what is configured: so are those of the link, and it works. */
+START_TEST(a_link_keeps_to_the_limits_of_its_device)
+{
+	struct rnic_ops mine;
+	size_t sent = 0, got = 0;
+
+	duo_init(&d, true, true, NULL);
+	full = d.dev[0]->ops;
+	mine = *full;
+	mine.query = query_small;
+	mine.qp_create = qp_create_small;
+	d.dev[0]->ops = &mine;
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	for (unsigned i = 0; i < 200; i++) {
+		sent += duo_write(&c[0], 5000) + duo_write(&s[0], 3000);
+		duo_run(&d, 5);
+		got += duo_read(&c[0]) + duo_read(&s[0]);
+	}
+	ck_assert_uint_gt(sent, 1000000);
+	ck_assert_uint_eq(got, sent);
+	end(1);
+}
+
+END_TEST
+
 static bool (*own_events)(struct rnic_dev *, struct rnic_event *);
 static unsigned troubles;
 
@@ -732,6 +779,7 @@ llc_case(TCase *tc)
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
 	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
+	tcase_add_test(tc, a_link_keeps_to_the_limits_of_its_device);
 	tcase_add_test(tc, what_troubles_a_device_is_logged);
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
