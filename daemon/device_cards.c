@@ -2,9 +2,7 @@
 #include "daemon/device_cards.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 void
 device_cards_init(struct device_cards *c)
@@ -39,17 +37,6 @@ void
 device_cards_forget(struct device_cards *c)
 {
 	device_cards_fini(c);
-}
-
-bool
-device_cards_lack(const struct device_cards *c, const char *card)
-{
-	if (!c->listed || (c->rc != 0 && c->rc != -ENODEV))
-		return false;
-	for (unsigned i = 0; i < c->cnt; i++)
-		if (strcmp(c->ports[i].dev, card) == 0)
-			return false;
-	return true;
 }
 
 const char *

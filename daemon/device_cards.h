@@ -25,8 +25,6 @@ void device_cards_fini(struct device_cards *);
 void device_cards_list(struct device_cards *, int64_t now_ns);
 /* Nothing is known (any more). */
 void device_cards_forget(struct device_cards *);
-/* Not there any more. False when it is not known: a list that failed says nothing about a card. */
-bool device_cards_lack(const struct device_cards *, const char *card);
 
 /* "RoCE v2" */
 const char *device_gid_type_str(enum verbs_gid_type);

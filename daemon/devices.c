@@ -7,61 +7,17 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/device_cards.h"
-#include "daemon/device_plan.h"
-#include "daemon/device_watch.h"
+#include "daemon/devices_priv.h"
 #include "daemon/memlock.h"
 #include "daemon/netwatch.h"
 
-#define DEVICES_MAX 64
-#define WANTS_MAX 64
 #define GONE_MS 10000  /* an address may come back: its device keeps its name and port so long */
 #define RETRY_MS 10000 /* a device that did not open is tried again */
 /* Cards come and go without a word of the network: how often they are listed while an entry has none, and otherwise. */
+#define WATCH_MS 1000 /* so often it is asked whether those in use are still there */
 #define LOOK_MS 2000
 #define LOOK_IDLE_MS 10000
 #define SETTLE_MS 1000 /* GIDs follow addresses a little later; also: no two lists within this time */
-
-struct device {
-	struct rnic_dev *dev;
-	char name[RNIC_NAME_MAX];
-	int64_t gone_ns; /* its address, GID or card is gone since then; 0 = it is there */
-	/* soft iWARP */
-	struct sockaddr_storage addr;
-	bool placed; /* an interface has, or had, this address: it is followed */
-	/* verbs; card is "" otherwise */
-	char card[VERBS_DEV_NAME_MAX];
-	uint8_t port;
-	struct rnic_gid gid;
-	enum verbs_gid_type gid_type;
-	unsigned ifindex;           /* of the GID */
-	enum rnic_port_state state; /* told */
-};
-
-/* A device that is wanted and does not open. */
-struct failure {
-	char where[DEVICE_WHERE_MAX];
-	int rc;    /* told */
-	bool seen; /* in this round */
-};
-
-struct devices {
-	struct worker *w;
-	const struct config *cfg; /* the worker's */
-	struct device_watches watches;
-	struct device_cards cards;
-	int cards_rc; /* of the list, as it was told */
-	struct device devs[DEVICES_MAX];
-	unsigned cnt;
-	bool full; /* the engine takes no more */
-	struct failure failures[WANTS_MAX];
-	unsigned failure_cnt;
-	bool memlock_seen; /* the limit was looked at */
-	bool unsettled;    /* interfaces have changed: GIDs may change now */
-	struct timer timer;
-	bool due;  /* the timer says so */
-	bool news; /* a device has some */
-};
 
 /* Why follow() is called. */
 enum occasion {
@@ -70,12 +26,6 @@ enum occasion {
 	AT_NEWS, /* of interfaces or devices */
 	AT_TIMER,
 };
-
-static bool
-is_verbs(const struct device *me)
-{
-	return me->card[0] != '\0';
-}
 
 /* -- one device -- */
 
@@ -179,8 +129,8 @@ log_port(const struct device *me, enum rnic_port_state to, const char *why)
 	char text[ADDR_STR_MAX];
 
 	log_msg(to == RNIC_PORT_UP ? LOG_LVL_NOTICE : LOG_LVL_WARNING, "device port %s: device=%s %s=%s%s%s%s",
-	    to == RNIC_PORT_UP ? "up" : "down", me->name, is_verbs(me) ? "gid" : "address",
-	    is_verbs(me) ? device_gid_format(&me->gid, text) : addr_format(&me->addr, text, sizeof(text)),
+	    to == RNIC_PORT_UP ? "up" : "down", me->name, device_is_verbs(me) ? "gid" : "address",
+	    device_is_verbs(me) ? device_gid_format(&me->gid, text) : addr_format(&me->addr, text, sizeof(text)),
 	    why[0] != '\0' ? " reason=\"" : "", why, why[0] != '\0' ? "\"" : "");
 }
 
@@ -202,7 +152,7 @@ find_want(const struct device *me, const struct device_want *want, unsigned cnt)
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct device_want *w = &want[i];
 
-		if (w->port == NULL && !is_verbs(me) && addr_same_host(&w->addr, &me->addr))
+		if (w->port == NULL && !device_is_verbs(me) && addr_same_host(&w->addr, &me->addr))
 			return w;
 		if (w->port != NULL && strcmp(w->port->dev, me->card) == 0 && w->port->port == me->port &&
 		    w->gid->type == me->gid_type && memcmp(&w->gid->gid, &me->gid, sizeof(me->gid)) == 0)
@@ -249,7 +199,7 @@ follow_siw(struct device *me, const struct device_want *want, int64_t now_ns)
 
 /* The same for a card: its device knows by itself when the port is down or the GID gone. */
 static const char *
-follow_verbs(const struct devices *d, struct device *me, const struct device_want *want, int64_t now_ns)
+follow_verbs(struct devices *d, struct device *me, const struct device_want *want, int64_t now_ns)
 {
 	struct rnic_info info = rnic_query(me->dev);
 	bool present = verbs_gid_present(me->dev);
@@ -262,8 +212,10 @@ follow_verbs(const struct devices *d, struct device *me, const struct device_wan
 	me->state = info.port;
 	/* Some drivers wait for us to let go before the card goes, and have no other word for it. The second look is
 	 * for a list that was made while names changed. */
-	if (device_cards_lack(&d->cards, me->card))
+	if (!verbs_card_listed(me->card)) {
+		d->unsettled = true;
 		return gone_for(me, now_ns, SETTLE_MS) ? "the card is gone" : NULL;
+	}
 	if (!present)
 		return gone_for(me, now_ns, GONE_MS) ? "its GID is gone" : NULL;
 	me->gone_ns = 0;
@@ -278,7 +230,8 @@ follow_open(struct devices *d, const struct device_want *want, unsigned cnt)
 	for (unsigned i = d->cnt; i-- > 0;) {
 		struct device *me = &d->devs[i];
 		const struct device_want *mine = find_want(me, want, cnt);
-		const char *why = is_verbs(me) ? follow_verbs(d, me, mine, now_ns) : follow_siw(me, mine, now_ns);
+		const char *why = device_is_verbs(me) ? follow_verbs(d, me, mine, now_ns)
+		                                      : follow_siw(me, mine, now_ns);
 
 		if (why == NULL)
 			continue;
@@ -446,7 +399,7 @@ lacks_card(const struct devices *d, const struct device_want *want, unsigned cnt
 		if (d->cfg->devices[i].type == CONFIG_DEVICE_VERBS && !has_device(&d->cfg->devices[i], want, cnt))
 			return true;
 	for (unsigned i = 0; i < d->cnt; i++)
-		if (is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0)
+		if (device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0)
 			return true;
 	return false;
 }
@@ -460,14 +413,28 @@ sooner(int64_t *at, int64_t than)
 		*at = than;
 }
 
-/* When to look again though nobody says that there is news. */
+static void
+arm_timer(struct devices *d)
+{
+	int64_t at = d->look_ns;
+
+	for (unsigned i = 0; i < d->cnt; i++)
+		if (device_is_verbs(&d->devs[i]))
+			sooner(&at, d->w->now_ns + WATCH_MS * NS_PER_MS);
+	if (at != INT64_MAX)
+		timer_arm(&d->w->timers, &d->timer, at);
+	else
+		timer_cancel(&d->w->timers, &d->timer);
+}
+
+/* When to look again though nobody says that there is news: at everything, and before that at whether cards are there. */
 static void
 arm_again(struct devices *d, bool lacks)
 {
 	int64_t now_ns = d->w->now_ns, at = INT64_MAX;
 
 	for (unsigned i = 0; i < d->cnt; i++)
-		if (d->devs[i].gone_ns != 0 && !is_verbs(&d->devs[i]))
+		if (d->devs[i].gone_ns != 0 && !device_is_verbs(&d->devs[i]))
 			sooner(&at, d->devs[i].gone_ns + GONE_MS * NS_PER_MS);
 	if (d->failure_cnt > 0)
 		sooner(&at, now_ns + RETRY_MS * NS_PER_MS);
@@ -476,10 +443,8 @@ arm_again(struct devices *d, bool lacks)
 		if (d->unsettled)
 			sooner(&at, now_ns + SETTLE_MS * NS_PER_MS);
 	}
-	if (at != INT64_MAX)
-		timer_arm(&d->w->timers, &d->timer, at);
-	else
-		timer_cancel(&d->w->timers, &d->timer);
+	d->look_ns = at;
+	arm_timer(d);
 }
 
 static int
@@ -541,12 +506,27 @@ devices_open(struct worker *w, const struct config *cfg, FILE *err)
 	return rc;
 }
 
+/* The timer: true when a whole round is due. */
+static bool
+look_is_due(struct devices *d)
+{
+	if (d->w->now_ns >= d->look_ns)
+		return true;
+	for (unsigned i = 0; i < d->cnt; i++)
+		if (device_is_verbs(&d->devs[i]) && !verbs_card_listed(d->devs[i].card))
+			return true;
+	arm_timer(d);
+	return false;
+}
+
 bool
 devices_follow(struct worker *w)
 {
 	bool news = w->netwatch != NULL && netwatch_take_news(w->netwatch);
 	struct devices *d = w->devices;
 
+	if (d->due && !news && !d->news)
+		d->due = look_is_due(d);
 	if (!news && !d->news && !d->due)
 		return false;
 	(void)follow(d, d->due ? AT_TIMER : AT_NEWS, NULL);
@@ -584,69 +564,4 @@ devices_close(struct worker *w)
 	timerq_unreserve(&w->timers, 1);
 	free(d);
 	w->devices = NULL;
-}
-
-struct rnic_dev *
-devices_get(const struct worker *w, unsigned i)
-{
-	return i < w->devices->cnt ? w->devices->devs[i].dev : NULL;
-}
-
-const char *
-devices_interface(const struct worker *w, unsigned index)
-{
-	const struct netifs *ifs = w->netwatch != NULL ? netwatch_table(w->netwatch) : NULL;
-	const struct netif *i = ifs != NULL ? netifs_by_index(ifs, index) : NULL;
-
-	return i != NULL ? i->name : "";
-}
-
-/* 0: not known. */
-static unsigned
-ifindex_of(const struct worker *w, const struct sockaddr_storage *addr)
-{
-	const struct netif_addr *a = w->netwatch != NULL ? netifs_find(netwatch_table(w->netwatch), addr) : NULL;
-
-	return a != NULL ? a->index : 0;
-}
-
-bool
-devices_info(const struct worker *w, unsigned i, struct device_info *info)
-{
-	const struct device *me = &w->devices->devs[i];
-
-	if (i >= w->devices->cnt)
-		return false;
-	*info = (struct device_info){ .rnic = rnic_query(me->dev) };
-	if (is_verbs(me)) {
-		info->card = verbs_port_of(me->dev);
-		info->gid = (struct verbs_gid){ .gid = me->gid, .type = me->gid_type };
-		for (unsigned k = 0; k < info->card->gid_cnt; k++)
-			if (info->card->gids[k].type == me->gid_type &&
-			    memcmp(&info->card->gids[k].gid, &me->gid, sizeof(me->gid)) == 0)
-				info->gid = info->card->gids[k];
-		verbs_stats(me->dev, &info->stats);
-	}
-	info->interface = devices_interface(w, is_verbs(me) ? info->gid.ifindex : ifindex_of(w, &me->addr));
-	return true;
-}
-
-void
-devices_gid_at(const struct worker *w, const struct sockaddr_storage *local, struct rnic_gid *out)
-{
-	const struct device *near = NULL;
-
-	addr_to_v6(local, out->b);
-	for (unsigned i = 0; i < w->devices->cnt; i++) {
-		const struct device *me = &w->devices->devs[i];
-
-		if (!is_verbs(me) || me->state != RNIC_PORT_UP)
-			continue;
-		if (memcmp(&me->gid, out, sizeof(*out)) == 0)
-			return;
-		if (near == NULL && me->ifindex != 0 && me->ifindex == ifindex_of(w, local))
-			near = me;
-	}
-	if (near != NULL)
-		*out = near->gid;
 }

@@ -18,7 +18,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/probe.c daemon/probe.h \
 	daemon/prewarm.c daemon/prewarm.h \
 	daemon/check.c \
-	daemon/devices.c daemon/devices.h \
+	daemon/devices.c daemon/devices.h daemon/devices_priv.h daemon/devices_info.c \
 	daemon/device_plan.c daemon/device_plan.h daemon/device_plan_text.c \
 	daemon/device_cards.c daemon/device_cards.h \
 	daemon/device_watch.c daemon/device_watch.h \
@@ -91,6 +91,6 @@ tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
 # The same with the real engine and device.
 tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c tests/unit/gateway.h tests/unit/unit.h
 tests_unit_check_legs_real_CFLAGS = $(UNIT_CFLAGS) -DGATEWAY_REAL
-tests_unit_check_legs_real_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libverbs_none.la lib/libiwarp.la \
+tests_unit_check_legs_real_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la \
 	lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 endif

@@ -35,7 +35,7 @@ check_UNIT += \
 	tests/unit/check_loop
 tests_unit_check_config_SOURCES = tests/unit/check_config.c tests/unit/unit.h
 tests_unit_check_config_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_config_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_config_plan_SOURCES = tests/unit/check_config_plan.c tests/unit/unit.h
 tests_unit_check_config_plan_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_config_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

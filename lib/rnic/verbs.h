@@ -53,6 +53,12 @@ struct verbs_port {
 int verbs_list(struct verbs_port **ports, unsigned *cnt, const char **why);
 
 /*
+ * Does the kernel still offer the card? Opens nothing. Software cards have no other way to say that they are being
+ * removed, and wait until their last user has let go. True when it cannot be told.
+ */
+bool verbs_card_listed(const char *dev);
+
+/*
  * The GID to use: the one of addr (NULL: any), on the interface (0: any). RoCE v2 before v1, IPv4 before global IPv6
  * before link-local, then the lowest index. NULL when there is none.
  */

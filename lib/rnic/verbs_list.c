@@ -251,6 +251,22 @@ verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
 	return rc == 0 ? -ENODEV : is_permission(-rc) ? -EACCES : rc;
 }
 
+bool
+verbs_card_listed(const char *dev)
+{
+	struct ibv_device **list;
+	bool found = false;
+	int n = 0;
+
+	list = ibv_get_device_list(&n);
+	if (list == NULL)
+		return true;
+	for (int i = 0; i < n && !found; i++)
+		found = strcmp(ibv_get_device_name(list[i]), dev) == 0;
+	ibv_free_device_list(list);
+	return found;
+}
+
 /* -- the GID to use -- */
 
 static bool

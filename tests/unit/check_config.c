@@ -324,6 +324,23 @@ START_TEST(device_defaults_are_those_of_the_device)
 
 END_TEST
 
+START_TEST(card_defaults_are_those_of_the_device)
+{
+	struct config *cfg = parse_ok("devices = ( { type = \"verbs\"; device = \"c\"; } );");
+	struct config_device own = { .type = CONFIG_DEVICE_VERBS, .card = "c" };
+
+	verbs_config_init(&own.verbs);
+	own.verbs.mpa_port_min = cfg->devices[0].verbs.mpa_port_min;
+	own.verbs.mpa_port_max = cfg->devices[0].verbs.mpa_port_max;
+	/* Without libibverbs there is nothing to compare with. */
+	for (const struct config_key *k = config_keys; own.verbs.max_qp != 0 && k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_VERBS) != 0)
+			ck_assert_msg(config_value_equal(k, &own, &cfg->devices[0]), "%s", k->name);
+	config_free(cfg);
+}
+
+END_TEST
+
 START_TEST(engine_defaults_are_those_of_the_engine)
 {
 	struct config *cfg = parse_ok(""), own;
@@ -854,6 +871,7 @@ config_case(TCase *tc)
 	tcase_add_test(tc, every_default_is_valid);
 	tcase_add_test(tc, every_field_of_engine_and_device_has_a_key);
 	tcase_add_test(tc, device_defaults_are_those_of_the_device);
+	tcase_add_test(tc, card_defaults_are_those_of_the_device);
 	tcase_add_test(tc, engine_defaults_are_those_of_the_engine);
 	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
 	tcase_add_test(tc, reports_all_errors_at_once);

@@ -148,6 +148,23 @@ START_TEST(a_full_table_is_cut)
 
 END_TEST
 
+START_TEST(a_card_is_looked_for_without_opening_it)
+{
+	fake.devs[1].open_err = EMFILE;
+	ck_assert(verbs_card_listed("fake0"));
+	ck_assert(verbs_card_listed("fake1"));
+	ck_assert(!verbs_card_listed("fake2"));
+	ck_assert(!verbs_card_listed("fake"));
+	fake.dev_cnt = 1;
+	ck_assert(!verbs_card_listed("fake1"));
+	/* Not known is not gone. */
+	fake.list_err = ENOMEM;
+	ck_assert(verbs_card_listed("fake1"));
+	fake_check_clean();
+}
+
+END_TEST
+
 /* -- the choice -- */
 
 static uint32_t
@@ -228,6 +245,7 @@ list_case(TCase *tc)
 	tcase_add_test(tc, a_card_that_does_not_open_is_left_out);
 	tcase_add_test(tc, without_a_card_it_says_why);
 	tcase_add_test(tc, a_full_table_is_cut);
+	tcase_add_test(tc, a_card_is_looked_for_without_opening_it);
 	tcase_add_test(tc, the_best_gid_is_chosen);
 	tcase_add_test(tc, a_link_local_address_has_a_scope);
 }

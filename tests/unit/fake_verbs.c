@@ -77,6 +77,15 @@ verbs_list(struct verbs_port **ports, unsigned *cnt, const char **why)
 	return 0;
 }
 
+bool
+verbs_card_listed(const char *dev)
+{
+	for (unsigned i = 0; i < fake_verbs.cnt; i++)
+		if (strcmp(fake_verbs.ports[i].dev, dev) == 0)
+			return true;
+	return fake_verbs.list_rc != 0;
+}
+
 static unsigned
 rank(const struct verbs_gid *g)
 {
