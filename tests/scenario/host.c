@@ -158,14 +158,14 @@ static void
 plug(struct host_dev *hd)
 {
 	struct host *h = hd->h;
+	bool iwarp = plan_dev_is_iwarp(h->plan, h->nr, (unsigned)(hd - h->dev));
 	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(h->nr + 1) } };
 	uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)h->dev_made, (uint8_t)(h->nr + 1) };
 	char name[16];
 
 	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
 	gid.b[14] = (uint8_t)h->dev_made++;
-	hd->dev = sim_dev_new(
-	    h->fab, name, h->plan->iwarp != 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
+	hd->dev = sim_dev_new(h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
 	if (smcr_add_device(h->eng, hd->dev) != 0)
 		world_fail(h->w, "host%u: no device", h->nr);
 }

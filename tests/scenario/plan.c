@@ -255,6 +255,7 @@ draw_more(struct plan *p, struct rng *r)
 	if (p->drain == 1 && p->group_idle_ms <= 20000 && chance(r, 40))
 		p->drain = 2;
 	p->no_deny = chance(r, 40);
+	p->mixed = chance(r, 12) ? rng_below(r, 4096) : 0;
 	/* As above: a crowd of groups that all try for a second link. */
 	if (p->flows / p->conns_per_group > 4 && p->add_link_retry_max_ms < 2000)
 		p->add_link_retry_max_ms = p->add_link_retry_ms = 2000;
@@ -429,6 +430,33 @@ plan_devs(const struct plan *p, unsigned host)
 }
 
 bool
+plan_dev_is_iwarp(const struct plan *p, unsigned host, unsigned dev)
+{
+	return (p->iwarp != 0) != ((p->mixed >> (PLAN_DEVS_MAX * host + dev) & 1) != 0);
+}
+
+/* Bit per transport that the host has a device for. */
+static unsigned
+transports(const struct plan *p, unsigned host)
+{
+	unsigned bits = 0;
+
+	for (unsigned i = 0; i < plan_devs(p, host); i++)
+		bits |= plan_dev_is_iwarp(p, host, i) ? 2 : 1;
+	return bits;
+}
+
+/* Two hosts that talk with each other have no transport in common. */
+static bool
+is_disjoint(const struct plan *p)
+{
+	for (unsigned i = 1; i < p->hosts; i++)
+		if ((transports(p, 0) & transports(p, i)) == 0)
+			return true;
+	return false;
+}
+
+bool
 plan_faulty(const struct plan *p)
 {
 	return p->script != NULL || p->fault_cnt > 0 || p->enomem_per_mille > 0 || p->conns_max < PLAN_FLOWS_MAX;
@@ -443,5 +471,5 @@ plan_aborts(const struct plan *p)
 bool
 plan_may_fall_back(const struct plan *p)
 {
-	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0;
+	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0 || is_disjoint(p);
 }

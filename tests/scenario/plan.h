@@ -48,6 +48,7 @@ struct plan_fault {
 	X(hosts, 2, PLAN_HOSTS_MAX)	/* host 0 is the egress of all, others ingress; both if two_way */ \
 	X(two_way, 0, 1) \
 	X(iwarp, 0, 1) \
+	X(mixed, 0, 4095)		/* three bits per host: these devices have the other transport */ \
 	X(no_device, 0, 15)		/* bit per host */ \
 	X(devs0, 1, PLAN_DEVS_MAX) X(devs1, 1, PLAN_DEVS_MAX)	/* devices of each host */ \
 	X(devs2, 1, PLAN_DEVS_MAX) X(devs3, 1, PLAN_DEVS_MAX) \
@@ -121,6 +122,7 @@ const char *plan_fault_str(enum fault_kind);
 /* Something may reset connections that their applications did not ask for. */
 bool plan_faulty(const struct plan *);
 unsigned plan_devs(const struct plan *, unsigned host);
+bool plan_dev_is_iwarp(const struct plan *, unsigned host, unsigned dev);
 /* Some connections are aborted, so that an element may stay without its peer's acknowledgement. */
 bool plan_aborts(const struct plan *);
 /* Some connections may end up on TCP. */

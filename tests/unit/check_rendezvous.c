@@ -780,6 +780,68 @@ START_TEST(a_decline_in_first_contact_is_answered)
 
 END_TEST
 
+/* -- transports -- */
+
+START_TEST(roce_devices_need_no_mpa)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+
+	duo_init_as(&d, roce, _i == 1, NULL);
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	ck_assert_int_eq(duo_link(&d, A)->info.transport, RNIC_TRANSPORT_ROCE);
+	ck_assert_uint_eq(duo_lgr(&d, A)->active_cnt, 2);
+	ck_assert_uint_eq(duo_write(&c[0], 9000), 9000);
+	duo_run(&d, 10);
+	ck_assert_uint_eq(duo_read(&s[0]), 9000);
+	end_step();
+}
+
+END_TEST
+
+/* Bit 0: which side has both; its first device is the one that the other side has not. */
+START_TEST(hosts_of_several_transports_agree_on_what_both_have)
+{
+	const enum rnic_transport first = _i < 2 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
+	const enum rnic_transport second = _i < 2 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE;
+	unsigned both = (unsigned)_i % 2;
+	enum rnic_transport t[2] = { second, second };
+
+	t[both] = first;
+	duo_init_as(&d, t, false, NULL);
+	d.transport[both] = second;
+	duo_add_device(&d, both);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 500);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	ck_assert_int_eq(duo_link(&d, A)->info.transport, second);
+	ck_assert_int_eq(duo_link(&d, B)->info.transport, second);
+	/* The other transport makes no second link. */
+	ck_assert_uint_eq(duo_lgr(&d, A)->active_cnt, 1);
+	end_step();
+}
+
+END_TEST
+
+START_TEST(hosts_without_a_common_transport_fall_back_and_know_why)
+{
+	const enum rnic_transport t[2] = { _i == 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP,
+		_i == 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE };
+
+	duo_init_as(&d, t, false, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 500);
+	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
+	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
+	end_step();
+}
+
+END_TEST
+
 /* -- prewarm, drain, idle -- */
 
 START_TEST(prewarm_makes_a_group_without_an_application)
@@ -1105,6 +1167,9 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
 	tcase_add_test(tc, an_smcrd_that_does_not_answer_our_decline_is_given_up);
 	tcase_add_loop_test(tc, a_decline_in_first_contact_is_answered, 0, 2);
+	tcase_add_loop_test(tc, roce_devices_need_no_mpa, 0, 2);
+	tcase_add_loop_test(tc, hosts_of_several_transports_agree_on_what_both_have, 0, 4);
+	tcase_add_loop_test(tc, hosts_without_a_common_transport_fall_back_and_know_why, 0, 2);
 	tcase_add_loop_test(tc, a_decline_of_linux_may_be_later_than_the_fallback, 0, 4);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
