@@ -440,8 +440,7 @@ verbs_qp_release(struct verbs_qp *qp)
 void
 verbs_event(struct verbs_qp *qp, enum rnic_event_type type)
 {
-	if (qp->orphan)
-		return;
+	assert(!qp->orphan); /* it is closed */
 	qp->events |= 1u << type;
 	if (list_empty(&qp->ev_node))
 		list_push(&qp->dev->ev_list, &qp->ev_node);

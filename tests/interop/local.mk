@@ -24,7 +24,17 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/init \
 	tests/interop/vm/guest \
 	tests/interop/vm/rxe.py \
-	tests/interop/vm/check_lab.py
+	tests/interop/vm/check_lab.py \
+	tests/interop/vm/check_verbs.py
+
+# What it drives there.
+if HAVE_IBVERBS
+check_PROGRAMS += tests/interop/vm/verbs_host
+tests_interop_vm_verbs_host_SOURCES = tests/interop/vm/verbs_host.c tests/poll_loop.h
+tests_interop_vm_verbs_host_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) -pthread
+tests_interop_vm_verbs_host_LDADD = $(VRNIC)
+endif
+
 .PHONY: vm
 vm: all
 	@top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \

@@ -75,6 +75,7 @@ spoil(const struct plan *p)
 		hw(&a)->fail_status = status[p->how];
 	} else if (p->how == HOW_REFUSED) {
 		hw(&a)->refuse_send_at = p->at;
+		hw(&a)->refuse_on = p->signals == 2;
 	}
 }
 
@@ -130,6 +131,7 @@ book(const struct plan *p, const struct fake_qp *card)
 			if (recv) {
 				ck_assert_uint_lt(pos, RECVS);
 				ck_assert_int_eq(wc[i].status, RNIC_WC_FLUSHED);
+				ck_assert_uint_eq(wc[i].len, 0);
 				recv_ends[pos]++;
 				continue;
 			}
@@ -203,6 +205,7 @@ run_plan(const struct plan *p)
 	struct fake_qp *card;
 
 	setup();
+	fake.destroy_cleans = p->cnt % 2 == 0;
 	open_both();
 	end_qp(&a, 64, RECVS);
 	end_qp(&b, 64, 64);
@@ -469,6 +472,47 @@ START_TEST(a_refused_request_has_a_local_error)
 
 END_TEST
 
+/* It took those before: their buffers are its own until they are flushed. */
+START_TEST(a_chain_is_refused_part_way)
+{
+	open_connected();
+	hw(&a)->refuse_send_at = 2;
+	for (unsigned i = 0; i < 4; i++)
+		post(&a, RNIC_WR_WRITE, i, 0, 0, 10, &b, 0);
+	for (unsigned i = 0; i < 3; i++)
+		turn_one(&a, 0);
+	ck_assert_uint_eq(fake_sends_left(hw(&a)), 3); /* and the one that comes last */
+	ck_assert_uint_eq(a.wc_cnt + a.errors, 0);
+	turns();
+	ck_assert_uint_eq(a.wc_cnt, 4);
+	for (unsigned i = 0; i < 4; i++)
+		check_wc(&a, i, i, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
+	ck_assert_uint_eq(a.errors, 1);
+	close_both();
+}
+
+END_TEST
+
+/* Everything that can be posted is; there is room for the last request of all, and for all completions at once. */
+START_TEST(full_queues_are_flushed)
+{
+	open_both();
+	end_qp(&a, 64, 16);
+	for (unsigned i = 0; i < 16; i++)
+		post_recv(&a, i, i * 64, 64);
+	connect_ends();
+	hw(&a)->hold = true;
+	for (unsigned i = 0; i < 64; i++)
+		post(&a, RNIC_WR_WRITE, i, RNIC_SIGNALED, 0, 10, &b, 0);
+	a.dev->ops->flush(a.dev);
+	a.dev->ops->qp_disconnect(a.qp, false);
+	turns();
+	ck_assert_uint_eq(a.wc_cnt, 80);
+	close_both();
+}
+
+END_TEST
+
 START_TEST(receives_that_the_card_refuses_end_like_others)
 {
 	struct rnic_recv_wr wr[40];
@@ -523,6 +567,7 @@ END_TEST
 /* The error state is out of reach, and so are its flushes: what is known of completions still counts. */
 START_TEST(a_card_that_cannot_be_stopped_loses_the_qp)
 {
+	fake.destroy_cleans = _i == 1;
 	open_connected();
 	post_recv(&a, 9, 0, 64);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
@@ -539,6 +584,31 @@ START_TEST(a_card_that_cannot_be_stopped_loses_the_qp)
 	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
 	check_wc(&a, 2, 9, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 0);
+	close_both();
+}
+
+END_TEST
+
+/* Completions of what was never posted, or has ended, change nothing. */
+START_TEST(completions_of_nothing_are_ignored)
+{
+	static const uint64_t ids[] = { 1, 2, 77, UINT32_MAX, 1ull << 63, 1ull << 63 | 5 };
+
+	open_connected();
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
+	turns();
+	ck_assert_uint_eq(a.wc_cnt, 1);
+	for (unsigned i = 0; i < 6; i++) {
+		fake_bogus(hw(&a), ids[i], IBV_WC_SUCCESS);
+		turns();
+	}
+	fake_bogus(hw(&a), 0, IBV_WC_SUCCESS); /* again */
+	turns();
+	ck_assert_uint_eq(a.wc_cnt, 1);
+	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 10, &b, 0);
+	turns();
+	ck_assert_uint_eq(a.wc_cnt, 2);
+	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_OK);
 	close_both();
 }
 
@@ -590,9 +660,12 @@ single_case(TCase *tc)
 	tcase_add_test(tc, a_message_that_is_too_long_breaks_both);
 	tcase_add_test(tc, a_missing_receive_holds_the_sender_back);
 	tcase_add_test(tc, a_refused_request_has_a_local_error);
+	tcase_add_test(tc, a_chain_is_refused_part_way);
+	tcase_add_test(tc, full_queues_are_flushed);
 	tcase_add_test(tc, receives_that_the_card_refuses_end_like_others);
 	tcase_add_test(tc, a_card_that_does_not_flush_loses_the_qp);
-	tcase_add_test(tc, a_card_that_cannot_be_stopped_loses_the_qp);
+	tcase_add_loop_test(tc, a_card_that_cannot_be_stopped_loses_the_qp, 0, 2);
+	tcase_add_test(tc, completions_of_nothing_are_ignored);
 	tcase_add_test(tc, a_completion_queue_that_fails_ends_its_qp);
 }
 

@@ -540,6 +540,11 @@ static int
 fake_req_notify(struct ibv_cq *cq, int solicited_only)
 {
 	ck_assert_int_eq(solicited_only, 0);
+	if (fake.late) {
+		fake.late = false;
+		fake_run();
+		fake.late = true;
+	}
 	for (unsigned i = 0; i < QPS; i++)
 		if (qps[i] != NULL && qps[i]->qp.send_cq == cq && qps[i]->notify_err)
 			return EIO;
@@ -678,6 +683,8 @@ ibv_destroy_qp(struct ibv_qp *ibqp)
 	for (uint32_t i = 0; i < cq->cap; i++)
 		if (cq->owner[i] == qp)
 			cq->owner[i] = NULL;
+	if (fake.destroy_cleans)
+		cq->tail = cq->head; /* no other QP has this CQ */
 	cq->qps--;
 	((struct fake_pd *)(void *)ibqp->pd)->users--;
 	free(qp->sq);
@@ -704,6 +711,23 @@ fake_rtr_waiting(unsigned n)
 		nanosleep(&ms, NULL);
 	}
 	return got;
+}
+
+bool
+fake_comes_to(const struct fake_qp *qp, enum ibv_qp_state state)
+{
+	bool there = false;
+
+	for (unsigned i = 0; i < 20000 && !there; i++) {
+		const struct timespec ms = { .tv_nsec = 1000000 };
+
+		pthread_mutex_lock(&lock);
+		there = qp->qp.state == state;
+		pthread_mutex_unlock(&lock);
+		if (!there)
+			nanosleep(&ms, NULL);
+	}
+	return there;
 }
 
 void
@@ -806,8 +830,12 @@ take_send(struct fake_qp *qp, const struct ibv_send_wr *wr)
 
 	if (qp->qp.state != IBV_QPS_RTS && qp->qp.state != IBV_QPS_ERR)
 		return EINVAL;
-	if (qp->sq_head == qp->refuse_send_at || qp->dev->gone)
+	if (qp->dev->gone)
 		return EIO;
+	if (qp->sq_head == qp->refuse_send_at) {
+		qp->refuse_send_at = qp->refuse_on ? qp->refuse_send_at : FAKE_NEVER;
+		return ENOMEM;
+	}
 	ck_assert_msg(qp->sq_head - qp->sq_free < qp->cap.max_send_wr, "a send queue overflows");
 	ck_assert_int_le(wr->num_sge, (int)qp->cap.max_send_sge);
 	*w = (struct fake_wqe){
@@ -925,6 +953,14 @@ recv_ends(struct fake_qp *qp, enum ibv_wc_status status, uint32_t len)
 		qp->qp.state = IBV_QPS_ERR;
 }
 
+void
+fake_bogus(struct fake_qp *qp, uint64_t wr_id, enum ibv_wc_status status)
+{
+	const struct ibv_wc wc = { .wr_id = wr_id, .status = status, .opcode = IBV_WC_SEND, .vendor_err = qp->sq_free };
+
+	cq_push(qp, qp->qp.send_cq, &wc);
+}
+
 static bool
 flush(struct fake_qp *qp)
 {
@@ -1034,6 +1070,8 @@ fake_run(void)
 {
 	bool any = false, more;
 
+	if (fake.late)
+		return false;
 	pthread_mutex_lock(&lock);
 	do {
 		more = false;

@@ -60,6 +60,7 @@ struct fake_qp {
 	uint32_t fail_at; /* that send ends with fail_status */
 	enum ibv_wc_status fail_status;
 	uint32_t refuse_send_at, refuse_recv_at; /* posting it fails */
+	bool refuse_on;                          /* and of all further sends, too */
 	bool hold;                               /* executes nothing, but flushes */
 	bool no_flush;                           /* does not even flush */
 	int to_err_err;                          /* of the transition to the error state */
@@ -77,7 +78,9 @@ struct fake_state {
 	int fail_call_err;
 	int reg_mr_err;
 	int rtr_err;
-	bool rtr_waits; /* transitions to RTR wait for fake_rtr_go() */
+	bool destroy_cleans; /* destroying a QP takes its completions from the CQ, as some providers do */
+	bool late;           /* the wire moves only when a CQ is being armed, just before it is */
+	bool rtr_waits;      /* transitions to RTR wait for fake_rtr_go() */
 	/* in use */
 	int ctx_cnt, pd_cnt, mr_cnt, cq_cnt, qp_cnt, channel_cnt;
 	unsigned solicited, inlined, signaled, sent, written;
@@ -99,6 +102,8 @@ void fake_gid_remove(struct fake_port *, uint32_t index);
 
 /* Lets all cards do what they can; whether anything happened. */
 bool fake_run(void);
+/* A completion that the card should not give. */
+void fake_bogus(struct fake_qp *, uint64_t wr_id, enum ibv_wc_status);
 /* The QP with this number. */
 struct fake_qp *fake_qp_of(uint32_t qpn);
 /* Requests that the card has and has not ended. */
@@ -117,5 +122,7 @@ void fake_unplug(struct fake_dev *, bool told);
 /* rtr_waits: how many wait now (after up to 20 s at least n), and letting all go with this result. */
 unsigned fake_rtr_waiting(unsigned n);
 void fake_rtr_go(int err);
+/* Comes to this state, by another thread, within 20 s. */
+bool fake_comes_to(const struct fake_qp *, enum ibv_qp_state);
 
 #endif
