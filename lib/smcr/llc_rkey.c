@@ -133,7 +133,8 @@ confirm_later(struct lgr *lgr)
 {
 	lgr->eng->ctr.rkey_retries++;
 	llc_done(lgr, LLC_FLOW_RKEY);
-	engine_arm(lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS);
+	/* Not in step with attempts of the peer that come at their own interval. */
+	engine_arm(lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
 }
 
 /* The answer to one message of our CONFIRM RKEY. */
