@@ -374,7 +374,9 @@ START_TEST(the_end_may_come_just_behind_it)
 		setup();
 		connect_waits();
 		fake_rtr_go(i == 0 ? 0 : ETIMEDOUT);
-		while (hw(&a)->qp.state == IBV_QPS_INIT && fake_rtr_waiting(0) != 0)
+		if (i == 0)
+			ck_assert(fake_comes_to(hw(&a), IBV_QPS_RTR));
+		while (fake_rtr_waiting(0) != 0)
 			;
 		a.dev->ops->qp_disconnect(a.qp, false);
 		UNTIL(a.wc_cnt == 1);
