@@ -24,5 +24,6 @@ EXTRA_DIST += $(check_INTEGRATION) \
 	tests/integration/harness.py \
 	tests/integration/programs.py \
 	tests/integration/clc.py \
+	tests/integration/load.py \
 	tests/integration/netns.py \
 	tests/integration/many.py
