@@ -67,6 +67,21 @@ class Probe:
         self.thread.join(10 * PATIENCE)
         self.ok()
 
+    def close(self):
+        self.client.file.close()
+        self.client.sock.close()
+
+
+def all_go_on(probes, n=20):
+    """Waits until each has n more answers than now."""
+    want = [(p, p.count + n) for p in probes]
+
+    def on():
+        for p in probes:
+            p.ok()
+        return all(p.count >= count for p, count in want)
+    wait_until(on, "every probe gets answers", 15)
+
 
 class Echo:
     """Sends back what it gets."""

@@ -24,11 +24,18 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/init \
 	tests/interop/vm/guest \
 	tests/interop/vm/rxe.py \
+	tests/interop/vm/gates.py \
 	tests/interop/vm/check_lab.py \
-	tests/interop/vm/check_verbs.py
+	tests/interop/vm/check_links.py \
+	tests/interop/vm/check_peers.py \
+	tests/interop/vm/check_traffic.py \
+	tests/interop/vm/check_verbs.py \
+	tests/interop/vm/check_wire.py \
+	tests/interop/vm/check_wire_host.py
 
-# What it drives there.
+# What check_verbs.py drives there.
 if HAVE_IBVERBS
+vm_needs = tests/interop/vm/verbs_host
 check_PROGRAMS += tests/interop/vm/verbs_host
 tests_interop_vm_verbs_host_SOURCES = tests/interop/vm/verbs_host.c tests/poll_loop.h
 tests_interop_vm_verbs_host_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) -pthread
@@ -36,6 +43,6 @@ tests_interop_vm_verbs_host_LDADD = $(VRNIC)
 endif
 
 .PHONY: vm
-vm: all
+vm: all $(vm_needs)
 	@top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		$(PYTHON3) $(srcdir)/tests/interop/vm/run $(VM)

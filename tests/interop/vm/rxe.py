@@ -8,11 +8,9 @@ comes before the table of local addresses, which is asked first only for what ca
 """
 import json
 import os
-import sys
+import socket
 
-sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "integration"))
-
-from harness import Failure, need, wait_until		# noqa: E402
+from harness import Failure, need, wait_until
 
 ENDS = {"a": 1, "b": 2}
 SHARE = os.environ["SMCRD_VM_SHARE"]		# the directory that the host sees
@@ -145,6 +143,15 @@ class Wires:
         def there():
             return want <= {x["ifname"] for x in rdma(self.t, "link", "show") if x["state"] == "ACTIVE"}
         wait_until(there, f"ports of {', '.join(sorted(want))} are active", 10)
+        self._acquaint(ends)
+
+    def _acquaint(self, ends):
+        """The ends know each other's MAC addresses: the kernel's rdma_resolve_ip waits a second for an answer that comes
+        at once, as it does within one machine."""
+        for side, i in ends:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                s.bind((address(side, i), 0))
+                s.sendto(b"", (address(other(side), i), 9))
 
     def resources(self, kind, pid=None):
         """Queue pairs (qp), memory regions (mr), completion queues (cq), protection domains (pd) of a process, or of all

@@ -1,0 +1,108 @@
+"""
+In the guest: two daemons, each with devices of its own side, and what is to be true of them: data on SMC-R over verbs, as
+smcrctl says and as the kernel says, and nothing left behind.
+"""
+import rxe
+from harness import Daemon, Pair, check, equal, hostport, wait_until
+
+MTU = 1024		# of the path: veth has 1500
+
+
+def verbs(net, side, **settings):
+    """Entries of `devices`: one for each rxe device of this side."""
+    return [dict({"type": "verbs", "device": rxe.device(side, i)}, **settings) for i in net.pairs]
+
+
+def siw(net, side, **settings):
+    return [dict({"type": "siw", "address": rxe.address(side, i)}, **settings) for i in net.pairs]
+
+
+class Gates(Pair):
+    """client -> a (ingress) == SMC-R == b (egress) -> server, for each of the servers: name -> (host, port).
+
+    The TCP connections below run over the first wire, or, to outlive it, within the loopback interface (over="lo").
+    a, b: devices of the two; smcr, more: settings of both.
+    """
+
+    def __init__(self, t, net, servers, a=None, b=None, over="wire", smcr=None, **more):
+        self.t, self.net = t, net
+        self.host = rxe.ADDR_A
+        far = rxe.address("b", 1) if over == "wire" else rxe.ADDR_B
+        self.port = {name: t.port() for name in servers}
+        self.middle = {name: t.port() for name in servers}
+        # Nothing is kept longer than somebody uses it, so that the end of all can be seen.
+        common = dict({"log_level": "info", "smcr": dict({"links_max": len(net.pairs), "group_idle": "1s"}, **(smcr or {}))},
+                      **more)
+        self.b = Daemon(t, "b", dict(common, devices=verbs(net, "b") if b is None else b, egress=[
+            {"name": n, "listen": hostport(far, self.middle[n]), "to": hostport(*servers[n])} for n in servers]))
+        self.a = Daemon(t, "a", dict(common, devices=verbs(net, "a") if a is None else a, ingress=[
+            {"name": n, "listen": hostport(self.host, self.port[n]), "to": hostport(far, self.middle[n])}
+            for n in servers]))
+        self.both = (self.a, self.b)
+
+    # -- links --
+
+    def links(self, d):
+        """device -> connections, of active links."""
+        return {x["device"]: x["connections"] for x in d.ctl("links")["links"] if x["state"] == "active"}
+
+    def wait_links(self, pairs, timeout=15):
+        """Until there is a link over each of these pairs and no other one."""
+        for d in self.both:
+            want = {rxe.device(d.name, i) for i in pairs}
+            wait_until(lambda d=d, want=want: set(self.links(d)) == want,
+                       f"daemon {d.name} has links on {sorted(want)}", timeout)
+
+    # -- the kernel's word --
+
+    def queue_pairs(self, d):
+        """(device, local number) -> what the kernel says, of the daemon's queue pairs."""
+        return {(x["ifname"], x["lqpn"]): x for x in self.net.resources("qp", d.pid)}
+
+    def check_verbs(self):
+        """Every link of both daemons is a queue pair of the kernel's on an rxe device, and the two ends name each other."""
+        for d in self.both:
+            qps = self.queue_pairs(d)
+            links = [x for x in d.ctl("links")["links"] if x["state"] == "active"]
+            check(links, f"daemon {d.name} has links")
+            for x in links:
+                qp = qps.get((x["device"], x["qpn"]))
+                check(qp, f"daemon {d.name}: the kernel knows queue pair {x['qpn']} of {x}; it has {qps}")
+                equal((qp["type"], qp["state"], qp["rqpn"]), ("RC", "RTS", x["peer_qpn"]),
+                      f"queue pair {x['qpn']} of daemon {d.name} on {x['device']}: type, state, peer's number")
+                equal(x["mtu"], MTU, "MTU of the path")
+            devices = d.ctl("devices")["devices"]
+            equal({x["transport"] for x in devices}, {"roce"}, f"transports of daemon {d.name}")
+            mrs = self.net.resources("mr", d.pid)
+            equal(sum(x["mrs"] for x in devices), len(mrs), f"daemon {d.name}: memory regions, as it says and as the kernel")
+            equal(sum(x["registered_bytes"] for x in devices), sum(int(x["mrlen"]) for x in mrs),
+                  f"daemon {d.name}: bytes registered")
+            equal(sum(x["qps"] for x in devices), len(qps), f"daemon {d.name}: queue pairs")
+
+    def packets(self):
+        """What all devices of both sides have sent and received so far."""
+        return {side: sum(self.net.statistics(side, i)["rcvd_pkts"] for i in self.net.pairs) for side in "ab"}
+
+    def all_free(self, d, timeout=20):
+        """The daemon goes on with nothing in the kernel but what belongs to the devices it has open."""
+        wait_until(lambda: not d.connections(), f"daemon {d.name} has no connections left", timeout)
+        wait_until(lambda: not d.groups(), f"daemon {d.name} has no link groups left", timeout)
+        wait_until(lambda: not self.net.resources("qp", d.pid), f"daemon {d.name} has no queue pairs left", timeout)
+        for dev in d.ctl("devices")["devices"]:
+            equal((dev["qps"], dev["mrs"], dev["registered_bytes"]), (0, 0, 0), f"in use of device {dev['name']}")
+        equal(self.net.resources("mr", d.pid), [], f"memory regions of daemon {d.name}")
+
+    def stop(self):
+        """Both daemons end in order, and the kernel has nothing of them any more."""
+        self.quiet()
+        for d in self.both:
+            equal(d.stop(), 0, f"exit status of {d.name}")
+        for kind in ("qp", "mr", "cq", "pd"):
+            equal(self.net.resources(kind), [], f"{kind} left in the kernel")
+
+    def no_resets(self):
+        for d in self.both:
+            c = d.counters()
+            for name in ("closed_reset", "sessions_reset", "failover_lost", "bad_cdc", "bad_llc", "fallback_local",
+                         "fallback_peer"):
+                equal(c[name], 0, f"daemon {d.name}: counter {name}")
