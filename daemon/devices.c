@@ -80,6 +80,7 @@ open_verbs(struct devices *d, const struct device_want *want, struct device *me,
 	verbs.gid = me->gid = want->gid->gid;
 	verbs.gid_type = me->gid_type = want->gid->type;
 	me->ifindex = want->gid->ifindex;
+	verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified where the entry names none */
 	return verbs_open(&verbs, &loop, &d->w->rng, &me->dev, why);
 }
 

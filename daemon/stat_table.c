@@ -134,6 +134,9 @@ static const struct device_stat device_stats[] = {
 	V(flushed),
 	V(other_errs),
 	V(async_events),
+	V(reads_sent),
+	V(mpa_refused_token),
+	V(mpa_refused_parked),
 };
 
 unsigned

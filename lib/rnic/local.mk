@@ -15,34 +15,42 @@ endif
 
 # What devices share.
 noinst_LTLIBRARIES += lib/librnic.la
-lib_librnic_la_SOURCES = lib/rnic/route.c lib/rnic/route.h
+lib_librnic_la_SOURCES = \
+	lib/rnic/route.c lib/rnic/route.h \
+	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h
 
 # The verbs device. Its tests do not link libibverbs, but one of their own making.
 if HAVE_IBVERBS
-VRNIC = lib/libvrnic.la $(IBVERBS_LIBS)
+VRNIC = lib/libvrnic.la $(IBVERBS_LIBS) $(RDMACM_LIBS)
 noinst_LTLIBRARIES += lib/libvrnic.la
 lib_libvrnic_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/verbs.c lib/rnic/verbs.h lib/rnic/verbs_int.h \
 	lib/rnic/verbs_async.c \
 	lib/rnic/verbs_cm.c \
+	lib/rnic/verbs_confirm.c \
 	lib/rnic/verbs_cq.c \
+	lib/rnic/verbs_iwarp.c lib/rnic/verbs_iwarp.h \
+	lib/rnic/verbs_iwarp_passive.c \
 	lib/rnic/verbs_list.c \
 	lib/rnic/verbs_qp.c \
 	lib/rnic/verbs_roce.c \
 	lib/rnic/verbs_wr.c
-lib_libvrnic_la_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) -pthread
+lib_libvrnic_la_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
 lib_libvrnic_la_LIBADD = lib/librnic.la lib/libbase.la
 
 if HAVE_CHECK
-FAKE_IBVERBS = tests/unit/fake_ibverbs.c tests/unit/fake_ibverbs.h
+FAKE_IBVERBS = \
+	tests/unit/fake_ibverbs.c tests/unit/fake_ibverbs.h \
+	tests/unit/fake_rdmacm.c tests/unit/fake_rdmacm.h
 VERBS_TEST = $(FAKE_IBVERBS) tests/unit/verbs_ends.h tests/unit/unit.h tests/poll_loop.h
-VERBS_TEST_CFLAGS = $(UNIT_CFLAGS) $(IBVERBS_CFLAGS) -pthread
+VERBS_TEST_CFLAGS = $(UNIT_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
 check_UNIT += \
 	tests/unit/check_verbs \
 	tests/unit/check_verbs_end \
 	tests/unit/check_verbs_errors \
 	tests/unit/check_verbs_events \
+	tests/unit/check_verbs_iwarp \
 	tests/unit/check_verbs_list
 tests_unit_check_verbs_SOURCES = tests/unit/check_verbs.c $(VERBS_TEST)
 tests_unit_check_verbs_CFLAGS = $(VERBS_TEST_CFLAGS)
@@ -53,6 +61,9 @@ tests_unit_check_verbs_events_LDADD = lib/libvrnic.la $(UNIT_LIBS)
 tests_unit_check_verbs_end_SOURCES = tests/unit/check_verbs_end.c $(VERBS_TEST)
 tests_unit_check_verbs_end_CFLAGS = $(VERBS_TEST_CFLAGS)
 tests_unit_check_verbs_end_LDADD = lib/libvrnic.la $(UNIT_LIBS)
+tests_unit_check_verbs_iwarp_SOURCES = tests/unit/check_verbs_iwarp.c $(VERBS_TEST)
+tests_unit_check_verbs_iwarp_CFLAGS = $(VERBS_TEST_CFLAGS)
+tests_unit_check_verbs_iwarp_LDADD = lib/libvrnic.la $(UNIT_LIBS)
 tests_unit_check_verbs_list_SOURCES = tests/unit/check_verbs_list.c $(VERBS_TEST)
 tests_unit_check_verbs_list_CFLAGS = $(VERBS_TEST_CFLAGS)
 tests_unit_check_verbs_list_LDADD = lib/libvrnic.la $(UNIT_LIBS)
@@ -74,7 +85,6 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw_cm.c \
 	lib/rnic/siw_linger.c \
 	lib/rnic/siw_passive.c \
-	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
 	lib/rnic/siw_qp.c \
 	lib/rnic/siw_rx.c \
 	lib/rnic/siw_tx.c \

@@ -1,4 +1,4 @@
-/* Private data of soft iWARP devices; see siw_pdata.h. */
+/* Private data of MPA connections; see siw_pdata.h. */
 #include "rnic/siw_pdata.h"
 
 #include <errno.h>

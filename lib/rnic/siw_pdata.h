@@ -1,7 +1,7 @@
 /*
- * The MPA private data of soft iWARP devices: who is meant, who asks, and what
+ * The MPA private data of iWARP devices, soft or cards: who is meant, who asks, what
  * each side can take. 32 bytes, big-endian; a receiver takes longer ones and
- * skips what it does not know. Internal to lib/rnic/siw*.
+ * skips what it does not know. Internal to lib/rnic.
  *
  *	 0  "SMCr"
  *	 4  version (1)

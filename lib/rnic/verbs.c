@@ -65,6 +65,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.transport = dev->port.transport,
 		.port = dev->told,
 		.gid = dev->cfg.gid,
+		.mpa_port = dev->mpa_port,
 		.mtu_code = dev->port.mtu_code,
 		.max_qp = dev->max_qp,
 		.max_mr = dev->max_mr,
@@ -206,12 +207,6 @@ mr_dereg(struct rnic_mr *rmr)
 
 /* -- the loop's calls -- */
 
-static void
-confirm(struct rnic_qp *qp)
-{
-	(void)qp; /* a card's completion says that the peer's card has the data */
-}
-
 static bool
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 {
@@ -238,7 +233,7 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct verbs_dev *dev = verbs_dev_const(rdev);
 
-	if (dev->async_more || dev->cq_more || dev->port_events != 0 || dev->trouble != NULL ||
+	if (dev->async_more || dev->cq_more || dev->conn_more || dev->port_events != 0 || dev->trouble != NULL ||
 	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
 		return dev->now_ns;
 	return timerq_next(&dev->timers);
@@ -254,6 +249,8 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 		verbs_channel_read(dev);
 	if (dev->async_more)
 		verbs_async_read(dev);
+	if (dev->conn_more)
+		dev->connect->more(dev);
 	timerq_run(&dev->timers, now_ns);
 }
 
@@ -262,6 +259,8 @@ verbs_teardown(struct verbs_dev *dev)
 {
 	struct list_node *n;
 
+	if (dev->connect != NULL && dev->connect->fini != NULL)
+		dev->connect->fini(dev);
 	while ((n = list_first(&dev->qps)) != NULL)
 		verbs_qp_release(CONTAINER_OF(n, struct verbs_qp, node));
 	if (dev->channel != NULL)
@@ -274,6 +273,14 @@ verbs_teardown(struct verbs_dev *dev)
 }
 
 static void
+unwatch_all(struct verbs_dev *dev)
+{
+	dev->loop.unwatch(dev->loop.ctx, dev->channel->fd);
+	dev->loop.unwatch(dev->loop.ctx, dev->ctx->async_fd);
+	dev->loop.unwatch(dev->loop.ctx, dev->cm.evfd);
+}
+
+static void
 dev_free(struct rnic_dev *rdev)
 {
 	struct verbs_dev *dev;
@@ -282,9 +289,9 @@ dev_free(struct rnic_dev *rdev)
 		return;
 	dev = verbs_dev(rdev);
 	assert(dev->qp_cnt == 0 && dev->mr_cnt == 0);
-	dev->loop.unwatch(dev->loop.ctx, dev->channel->fd);
-	dev->loop.unwatch(dev->loop.ctx, dev->ctx->async_fd);
-	dev->loop.unwatch(dev->loop.ctx, dev->cm.evfd);
+	unwatch_all(dev);
+	if (dev->connect->close != NULL)
+		dev->connect->close(dev);
 	if (verbs_cm_fini(dev))
 		verbs_teardown(dev);
 }
@@ -304,7 +311,7 @@ static const struct rnic_ops verbs_ops = {
 	.post_send = verbs_post_send,
 	.post_recv = verbs_post_recv,
 	.room = verbs_room,
-	.confirm = confirm,
+	.confirm = verbs_confirm_want,
 	.poll = verbs_poll,
 	.poll_event = verbs_poll_event,
 	.reaches = reaches,
@@ -406,9 +413,11 @@ learn_port(struct verbs_dev *dev, const char **why)
 		rc = verbs_read_gids(dev->ctx, dev->phys_ports, &dev->port);
 	if (rc < 0)
 		return rc;
-	*why = "iWARP cards are not supported yet";
-	if (dev->port.transport == RNIC_TRANSPORT_IWARP)
-		return -EOPNOTSUPP;
+	if (verbs_is_iwarp(dev)) {
+		dev->gid_present = true;
+		dev->connect = &verbs_iwarp_ops;
+		return 0;
+	}
 	/* Reaching a peer takes its LID, and no message of SMC-R carries one. */
 	*why = "InfiniBand link layer: SMC-R is for RoCE";
 	if (dev->port.infiniband)
@@ -516,6 +525,13 @@ dev_start(struct verbs_dev *dev, const char **why)
 	rc = watch_all(dev);
 	if (rc < 0)
 		return rc;
+	if (dev->connect->open != NULL)
+		rc = dev->connect->open(dev, why);
+	if (rc < 0) {
+		unwatch_all(dev);
+		(void)verbs_cm_fini(dev);
+		return rc;
+	}
 	learn_mac(dev);
 	dev->told = dev->port.state;
 	return 0;
@@ -548,6 +564,7 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	list_init(&dev->hot_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->ev_list);
+	list_init(&dev->stamp_list);
 	rc = dev_start(dev, why);
 	if (rc < 0) {
 		verbs_teardown(dev);

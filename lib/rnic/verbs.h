@@ -71,6 +71,9 @@ struct verbs_config {
 	uint8_t port;
 	struct rnic_gid gid;
 	enum verbs_gid_type gid_type;
+	/* An iWARP card is reached by an IP address: this one (its port is ignored), or the first of its interface when the
+	 * family is AF_UNSPEC. It is the device's GID; gid and gid_type are not looked at. */
+	struct sockaddr_storage addr;
 	/* QP attributes (Linux's SMC-R in brackets) */
 	uint8_t traffic_class; /* [0] */
 	uint8_t service_level; /* [0] 0..15 */
@@ -109,6 +112,10 @@ struct verbs_stats {
 	uint64_t completions, polls, wakeups;
 	uint64_t rnr_retry_exc, retry_exc, remote_access_errs, flushed, other_errs; /* completions by status */
 	uint64_t async_events;
+	/* iWARP */
+	uint64_t reads_sent;         /* to confirm what lies before them */
+	uint64_t mpa_refused_token;  /* stranger, used token, token for another link */
+	uint64_t mpa_refused_parked; /* came early and was not claimed in time, or no place */
 };
 
 void verbs_stats(const struct rnic_dev *, struct verbs_stats *);

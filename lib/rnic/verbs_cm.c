@@ -1,8 +1,10 @@
 /*
- * The verbs device: the thread for transitions that may wait; see verbs_int.h.
+ * The verbs device: the threads for what may wait; see verbs_int.h.
  * Taking a RoCE QP to RTR makes the kernel ask for the peer's MAC address, and
  * wait for about a second when nobody answers; the event loop must not. One
  * thread a device, from its first connection on, one transition at a time.
+ * Connecting iWARP may wait for TCP, minutes: each such job has its own thread.
+ * Whoever frees a device waits for none of them: the last one does the rest.
  *
  * What is shared: the lists of struct verbs_cm, its flags and the job's
  * `cancelled`, all under the lock. A job that was given is the thread's alone
@@ -21,6 +23,10 @@
 static void
 run_job(struct verbs_job *job)
 {
+	if (job->run != NULL) {
+		job->run(job);
+		return;
+	}
 	job->err = ibv_modify_qp(job->hw, &job->rtr, job->rtr_mask);
 	if (job->err == 0 && job->to_rts)
 		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
@@ -64,12 +70,25 @@ cm_destroy(struct verbs_cm *cm)
 	pthread_mutex_destroy(&cm->lock);
 }
 
+/* Called with the lock, by a thread that ends. */
+static void
+leave(struct verbs_dev *dev)
+{
+	struct verbs_cm *cm = &dev->cm;
+	bool last = cm->last_one_out && !cm->started && cm->alone == 0;
+
+	pthread_mutex_unlock(&cm->lock);
+	if (!last)
+		return;
+	cm_destroy(cm);
+	verbs_teardown(dev);
+}
+
 static void *
 cm_main(void *arg)
 {
 	struct verbs_dev *dev = arg;
 	struct verbs_cm *cm = &dev->cm;
-	bool last;
 
 	pthread_mutex_lock(&cm->lock);
 	while (!cm->quit) {
@@ -78,32 +97,63 @@ cm_main(void *arg)
 		else
 			next_job(cm);
 	}
-	last = cm->last_one_out;
-	pthread_mutex_unlock(&cm->lock);
-	if (last) {
-		cm_destroy(cm);
-		verbs_teardown(dev);
-	}
+	cm->started = false;
+	leave(dev);
+	return NULL;
+}
+
+static void *
+alone_main(void *arg)
+{
+	struct verbs_job *job = arg;
+	struct verbs_dev *dev = job->dev;
+	struct verbs_cm *cm = &dev->cm;
+	const uint64_t one = 1;
+
+	run_job(job);
+	pthread_mutex_lock(&cm->lock);
+	cm->alone--;
+	list_push(&cm->done, &job->node);
+	(void)!write(cm->evfd, &one, sizeof(one));
+	leave(dev);
+	return NULL;
+}
+
+/* There was no thread, and what is left to be done may wait. */
+static void *
+teardown_main(void *arg)
+{
+	verbs_teardown(arg);
 	return NULL;
 }
 
 /* -- in the loop -- */
 
 static void
+take_results(struct verbs_dev *dev)
+{
+	struct list_node done, *n;
+
+	pthread_mutex_lock(&dev->cm.lock);
+	list_move_all(&done, &dev->cm.done);
+	pthread_mutex_unlock(&dev->cm.lock);
+	while ((n = list_pop(&done)) != NULL) {
+		struct verbs_job *job = CONTAINER_OF(n, struct verbs_job, node);
+
+		job->done(job);
+	}
+}
+
+static void
 results_io(void *arg, int fd, unsigned events, int64_t now_ns)
 {
 	struct verbs_dev *dev = arg;
-	struct list_node done, *n;
 	uint64_t cnt;
 
 	(void)events;
 	verbs_set_now(dev, now_ns);
 	(void)!read(fd, &cnt, sizeof(cnt));
-	pthread_mutex_lock(&dev->cm.lock);
-	list_move_all(&done, &dev->cm.done);
-	pthread_mutex_unlock(&dev->cm.lock);
-	while ((n = list_pop(&done)) != NULL)
-		verbs_qp_job_done(CONTAINER_OF(n, struct verbs_qp, job.node));
+	take_results(dev);
 }
 
 int
@@ -129,17 +179,31 @@ verbs_cm_init(struct verbs_dev *dev)
 
 /* Signals are for the others. */
 static int
-start_thread(struct verbs_dev *dev)
+start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&dev->cm.thread, NULL, cm_main, dev);
+	err = pthread_create(thread, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	dev->cm.started = err == 0;
 	return -err;
+}
+
+static int
+start_thread(struct verbs_dev *dev)
+{
+	int rc = start(&dev->cm.thread, cm_main, dev);
+
+	dev->cm.started = rc == 0;
+	return rc;
+}
+
+static void
+transition_done(struct verbs_job *job)
+{
+	verbs_qp_job_done(CONTAINER_OF(job, struct verbs_qp, job));
 }
 
 int
@@ -151,12 +215,32 @@ verbs_cm_submit(struct verbs_qp *qp)
 	if (rc < 0)
 		return rc;
 	qp->job.hw = qp->hw;
+	qp->job.done = transition_done;
 	qp->job_state = VERBS_JOB_GIVEN;
 	pthread_mutex_lock(&cm->lock);
 	list_push(&cm->todo, &qp->job.node);
 	pthread_cond_signal(&cm->more);
 	pthread_mutex_unlock(&cm->lock);
 	return 0;
+}
+
+int
+verbs_cm_submit_alone(struct verbs_dev *dev, struct verbs_job *job)
+{
+	struct verbs_cm *cm = &dev->cm;
+	pthread_t thread;
+	int rc;
+
+	job->dev = dev;
+	pthread_mutex_lock(&cm->lock);
+	cm->alone++;
+	rc = start(&thread, alone_main, job);
+	if (rc < 0)
+		cm->alone--;
+	else
+		pthread_detach(thread);
+	pthread_mutex_unlock(&cm->lock);
+	return rc;
 }
 
 void
@@ -174,26 +258,37 @@ verbs_cm_cancel(struct verbs_qp *qp)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* No thread is left that could do it. */
+static bool
+fini_alone(struct verbs_dev *dev)
+{
+	pthread_t thread;
+
+	take_results(dev); /* less is pending then */
+	cm_destroy(&dev->cm);
+	if (dev->connect->pending == NULL || !dev->connect->pending(dev) || start(&thread, teardown_main, dev) < 0)
+		return true;
+	pthread_detach(thread);
+	return false;
+}
+
 bool
 verbs_cm_fini(struct verbs_dev *dev)
 {
 	struct verbs_cm *cm = &dev->cm;
-	bool waits;
+	bool waits, started;
 
-	if (!cm->started) {
-		cm_destroy(cm);
-		return true;
-	}
 	pthread_mutex_lock(&cm->lock);
+	started = cm->started;
 	cm->quit = true;
-	waits = cm->last_one_out = cm->running != NULL;
+	waits = cm->last_one_out = cm->running != NULL || cm->alone > 0;
+	if (waits && started)
+		pthread_detach(cm->thread); /* it may be long until the kernel gives up: nobody waits for that */
 	pthread_cond_signal(&cm->more);
 	pthread_mutex_unlock(&cm->lock);
-	if (waits) {
-		pthread_detach(cm->thread); /* it may be a second until the kernel gives up: nobody waits for that */
+	if (waits)
 		return false;
-	}
-	pthread_join(cm->thread, NULL);
-	cm_destroy(cm);
-	return true;
+	if (started)
+		pthread_join(cm->thread, NULL);
+	return fini_alone(dev);
 }

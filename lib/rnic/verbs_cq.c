@@ -91,6 +91,22 @@ end_send(struct verbs_qp *qp, enum rnic_wc_status status)
 	qp->failed = qp->failed || status != RNIC_WC_OK;
 	wr->status = (uint8_t)status;
 	qp->sq_bytes -= wr->len;
+	if (wr->op == RNIC_WR_SEND)
+		qp->confirm.sends_out--;
+}
+
+void
+verbs_fail_oldest(struct verbs_qp *qp, enum rnic_wc_status status)
+{
+	if (!qp->failed && qp->sq_ended != qp->sq_hw)
+		end_send(qp, status);
+}
+
+void
+verbs_end_sends(struct verbs_qp *qp, uint32_t pos)
+{
+	while (qp->sq_ended != pos)
+		end_send(qp, RNIC_WC_OK);
 }
 
 static void
@@ -126,6 +142,19 @@ recv_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status, uint32
 	end_recv(qp, status, len);
 }
 
+/* The card is done with it; what became of it, only the Read behind it tells. */
+static void
+iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
+{
+	if (id & VERBS_ID_READ)
+		verbs_confirm_read_ended(qp, status == RNIC_WC_OK);
+	else if ((uint32_t)id - qp->confirm.card_pos < qp->sq_hw - qp->confirm.card_pos)
+		qp->confirm.card_pos = (uint32_t)id + 1;
+	if (status != RNIC_WC_OK)
+		verbs_fail_oldest(qp, status);
+	qp->drained = qp->flushing && verbs_card_is_done(qp);
+}
+
 /* NULL, or why the QP is broken. */
 static const char *
 take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
@@ -138,6 +167,10 @@ take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 		return NULL;
 	}
 	status = status_of(&qp->dev->stats, wc->status);
+	if (!recv && verbs_is_iwarp(qp->dev)) {
+		iwarp_send_ended(qp, wc->wr_id, status);
+		return status != RNIC_WC_OK ? why_of(wc->status, false) : NULL;
+	}
 	if (recv)
 		recv_ended(qp, (uint32_t)wc->wr_id, status, status == RNIC_WC_OK ? wc->byte_len : 0);
 	else

@@ -2,8 +2,9 @@
  * What the files of the verbs device share. verbs.c: the device, its memory and
  * its list of calls; verbs_list.c: ports and GIDs; verbs_qp.c: queue pairs,
  * their states and their end; verbs_roce.c: connecting them; verbs_cm.c: the
- * thread for the transitions that may wait; verbs_wr.c: posting; verbs_cq.c:
- * completions; verbs_async.c: what happens to port and card.
+ * threads for what may wait; verbs_wr.c: posting; verbs_cq.c: completions;
+ * verbs_async.c: what happens to port and card. Of iWARP alone: verbs_iwarp.c,
+ * verbs_iwarp_passive.c: connecting; verbs_confirm.c: the Read behind writes.
  */
 #ifndef SMCRD_RNIC_VERBS_INT_H
 #define SMCRD_RNIC_VERBS_INT_H
@@ -27,6 +28,8 @@
 #define VERBS_LINGER_MAX 64
 #define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
 #define VERBS_MAX_QP 65536
+#define VERBS_PARKED_MAX 64 /* MPA requests that nobody expects yet, as with soft iWARP */
+#define VERBS_PARKED_MS 1000
 
 struct verbs_pd {
 	struct rnic_pd pd;
@@ -63,7 +66,7 @@ struct verbs_chain {
 
 enum verbs_state {
 	VERBS_INIT,       /* created, takes receives */
-	VERBS_CONNECTING, /* the thread has it */
+	VERBS_CONNECTING, /* RoCE: the thread has it; iWARP: its connection is being made */
 	VERBS_RTR,
 	VERBS_RTS,
 	VERBS_BROKEN,
@@ -74,11 +77,15 @@ enum verbs_state {
 enum {
 	VERBS_NO_WRS = 1 << 0,
 	VERBS_NO_BYTES = 1 << 1,
+	VERBS_NO_SENDS = 1 << 2,
 };
 
 /* A transition that may wait for the network; see verbs_cm.c. */
 struct verbs_job {
 	struct list_node node;
+	void (*run)(struct verbs_job *);  /* in the thread */
+	void (*done)(struct verbs_job *); /* in the loop */
+	struct verbs_dev *dev;            /* of a job with a thread of its own */
 	struct ibv_qp *hw;
 	struct ibv_qp_attr rtr, rts;
 	int rtr_mask, rts_mask;
@@ -86,6 +93,25 @@ struct verbs_job {
 	bool cancelled; /* nothing may be placed: to the error state, whatever came out */
 	int err;        /* result: 0 or a positive errno */
 };
+
+/* iWARP: what was posted is known to be with the peer when a Read behind it came back; see verbs_confirm.c. Positions are
+ * those of the send queue. */
+struct verbs_confirm {
+	struct ibv_mr *sink; /* what the Reads have for a target */
+	uint64_t sink_bytes;
+	bool read_out;
+	uint32_t read_pos;   /* it confirms the requests before this one */
+	uint32_t want_pos;   /* confirmation is wanted up to here */
+	uint32_t sig_pos;    /* behind the last request whose user waits for its completion */
+	uint32_t card_pos;   /* the card is done with those before */
+	uint32_t sends_out;  /* Sends not confirmed */
+	uint32_t peer_depth; /* receives that the peer has */
+	struct timer confirm_timer;
+	struct timer answer_timer;
+	struct list_node stamp_node;
+};
+
+struct verbs_conn;
 
 enum verbs_job_state {
 	VERBS_JOB_NONE,
@@ -96,7 +122,8 @@ struct verbs_qp {
 	struct rnic_qp qp;
 	struct verbs_dev *dev;
 	struct verbs_pd *pd;
-	struct ibv_qp *hw; /* NULL: destroyed, all requests have ended */
+	struct ibv_qp *hw;      /* NULL: destroyed, all requests have ended */
+	struct ibv_qp *held_hw; /* in place of hw: all requests have ended, and the kernel still connects it */
 	struct ibv_cq *cq;
 	uint32_t id; /* of the CQ's events */
 	enum verbs_state state;
@@ -111,6 +138,10 @@ struct verbs_qp {
 	bool refused;    /* the card did not take request sq_hw */
 	enum rnic_side side;
 	struct rnic_remote remote;
+	/* iWARP */
+	uint64_t token;
+	bool expecting; /* the peer may come */
+	struct verbs_conn *conn;
 	enum verbs_job_state job_state;
 	struct verbs_job job;
 	uint32_t sq_depth;
@@ -124,6 +155,7 @@ struct verbs_qp {
 	uint32_t sq_done;  /* those before were reported, or need not be */
 	uint32_t sq_sig;   /* behind the last one that the card reports */
 	size_t sq_bytes;   /* payload not ended */
+	struct verbs_confirm confirm;
 	unsigned starved;
 	uint8_t (*msg)[VERBS_INLINE]; /* copies of inline data, by place in the send queue */
 	struct ibv_mr *msg_mr;        /* of a card that does not know inline data */
@@ -145,22 +177,34 @@ struct verbs_qp {
 
 /* How queue pairs of a transport are connected. */
 struct verbs_connect_ops {
+	int (*init)(struct verbs_qp *); /* INIT */
 	int (*expect)(struct verbs_qp *);
 	int (*connect)(struct verbs_qp *); /* side and remote are set; ends with verbs_qp_connected or verbs_qp_break */
 	int (*rts)(struct verbs_qp *);
+	/* What follows may be NULL. */
+	int (*open)(struct verbs_dev *, const char **why); /* of the device */
+	void (*close)(struct verbs_dev *);                 /* nothing reaches the loop any more */
+	void (*fini)(struct verbs_dev *); /* frees the rest, which may wait when something is pending */
+	bool (*pending)(const struct verbs_dev *);
+	void (*more)(struct verbs_dev *);       /* events were left to be read */
+	void (*timed_out)(struct verbs_qp *);   /* the timer of a queue pair that is being connected */
+	void (*leaving)(struct verbs_qp *);     /* just before it goes to the error state */
+	void (*left)(struct verbs_qp *);        /* it is there, or freed */
+	bool (*holds)(const struct verbs_qp *); /* the kernel is at it: the queue pair may not be destroyed */
 };
 
-/* The thread for transitions that may wait. */
+/* The threads for what may wait: one for all transitions, one each for some jobs. */
 struct verbs_cm {
 	pthread_t thread;
 	bool started;
+	unsigned alone; /* threads of one job */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct list_node todo;     /* verbs_job */
 	struct verbs_job *running; /* taken from todo */
 	struct list_node done;
 	bool quit;
-	bool last_one_out; /* the thread frees the device */
+	bool last_one_out; /* the last thread frees the device */
 	int evfd;          /* results are there */
 };
 
@@ -192,14 +236,18 @@ struct verbs_dev {
 	int64_t troubled_ns;
 	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
 	bool async_more;      /* events may be left to be read */
+	bool conn_more;
 	bool cq_more;
 	int64_t busy_until_ns;
-	struct idtable ids;        /* verbs_qp by the id of their CQ */
-	struct list_node qps;      /* all verbs_qp, orphans, too */
-	struct list_node hot_list; /* verbs_qp whose CQ has to be polled */
-	struct list_node tx_list;  /* verbs_qp with a chain */
-	struct list_node ev_list;  /* verbs_qp with events */
+	struct idtable ids;          /* verbs_qp by the id of their CQ */
+	struct list_node qps;        /* all verbs_qp, orphans, too */
+	struct list_node hot_list;   /* verbs_qp whose CQ has to be polled */
+	struct list_node tx_list;    /* verbs_qp with a chain */
+	struct list_node ev_list;    /* verbs_qp with events */
+	struct list_node stamp_list; /* verbs_confirm whose timers were armed at a time that may be old */
 	struct verbs_cm cm;
+	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
+	uint16_t mpa_port;
 	struct verbs_stats stats;
 };
 
@@ -277,9 +325,6 @@ bool verbs_poll_event(struct rnic_dev *, struct rnic_event *);
 /* -- verbs_roce.c -- */
 
 extern const struct verbs_connect_ops verbs_roce_ops;
-/* INIT: 0 or a negative errno. */
-int verbs_qp_init(struct verbs_qp *);
-
 /* -- verbs_cm.c -- */
 
 int verbs_cm_init(struct verbs_dev *);
@@ -287,8 +332,49 @@ int verbs_cm_init(struct verbs_dev *);
 bool verbs_cm_fini(struct verbs_dev *);
 /* Hands qp->job to the thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);
+/* Runs a job that may take long in a thread of its own: 0 or a negative errno. */
+int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
 /* Nothing may come of the job any more; it may still be under way. */
 void verbs_cm_cancel(struct verbs_qp *);
+
+/* -- verbs_iwarp.c -- */
+
+extern const struct verbs_connect_ops verbs_iwarp_ops;
+/* The first Read, which says that the connection is good, came back. */
+void verbs_iwarp_answered(struct verbs_qp *);
+
+/* -- verbs_confirm.c -- */
+
+static inline bool
+verbs_is_iwarp(const struct verbs_dev *dev)
+{
+	return dev->port.transport == RNIC_TRANSPORT_IWARP;
+}
+
+int verbs_confirm_init(struct verbs_qp *);
+void verbs_confirm_fini(struct verbs_qp *);
+/* Time to connect, and for the Read to be answered: counted from when the time is told next, as the last time may be old. */
+void verbs_confirm_stamp(struct verbs_qp *);
+/* The time was told. */
+void verbs_confirm_stamp_all(struct verbs_dev *);
+/* The timers end with the connection. */
+void verbs_confirm_stop(struct verbs_qp *);
+/* Posts the Read behind everything that the card has: 0 or a positive errno. */
+int verbs_confirm_read(struct verbs_qp *);
+/* A request was posted; it is the last one. */
+void verbs_confirm_posted(struct verbs_qp *, const struct verbs_wr *);
+/* The chain was handed over: posts the Read when it is due. */
+void verbs_confirm_flush(struct verbs_qp *);
+void verbs_confirm_want(struct rnic_qp *);
+/* Has the card nothing of the send queue any more? */
+static inline bool
+verbs_card_is_done(const struct verbs_qp *qp)
+{
+	return qp->confirm.card_pos == qp->sq_hw && !qp->confirm.read_out;
+}
+
+/* The Read has ended; false: badly. */
+void verbs_confirm_read_ended(struct verbs_qp *, bool ok);
 
 /* -- verbs_wr.c -- */
 
@@ -308,6 +394,7 @@ void verbs_room_changed(struct verbs_qp *);
 /* What wr_id says to the card: a position in a queue, and which queue. */
 #define VERBS_ID_RECV (1ull << 63)
 #define VERBS_ID_DRAIN (1ull << 62)
+#define VERBS_ID_READ (1ull << 61)
 
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 void verbs_channel_io(void *dev, int fd, unsigned events, int64_t now_ns);
@@ -316,6 +403,10 @@ void verbs_channel_read(struct verbs_dev *);
 int verbs_cq_arm(struct verbs_qp *);
 /* Takes all completions that are there. */
 void verbs_cq_empty(struct verbs_qp *);
+/* The oldest request that the card has answers for what happened. */
+void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
+/* The requests before pos ended well. */
+void verbs_end_sends(struct verbs_qp *, uint32_t pos);
 /* All requests that have not ended do so now. */
 void verbs_end_all(struct verbs_qp *);
 void verbs_mark_hot(struct verbs_qp *);
@@ -330,6 +421,8 @@ static inline void
 verbs_set_now(struct verbs_dev *dev, int64_t now_ns)
 {
 	dev->now_ns = now_ns;
+	if (!list_empty(&dev->stamp_list))
+		verbs_confirm_stamp_all(dev);
 }
 
 #endif

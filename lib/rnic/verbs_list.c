@@ -7,9 +7,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netpacket/packet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,26 @@ gid_type(const struct ibv_gid_entry *e)
 	}
 }
 
+/* The interface of an iWARP port, whose only GID begins with its MAC address: older kernels do not tell it. 0: none. */
+static unsigned
+ifindex_by_mac(const struct rnic_gid *gid)
+{
+	struct ifaddrs *list;
+	unsigned index = 0;
+
+	if (getifaddrs(&list) < 0)
+		return 0;
+	for (const struct ifaddrs *a = list; a != NULL && index == 0; a = a->ifa_next) {
+		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)a->ifa_addr;
+
+		if (ll != NULL && ll->sll_family == AF_PACKET && ll->sll_halen == 6 &&
+		    memcmp(ll->sll_addr, gid->b, 6) == 0)
+			index = (unsigned)ll->sll_ifindex;
+	}
+	freeifaddrs(list);
+	return index;
+}
+
 /* All entries of the device's table: how many, or a negative errno; *out is the caller's. */
 static ssize_t
 read_gid_table(struct ibv_context *ctx, unsigned ports, struct ibv_gid_entry **out)
@@ -113,6 +135,8 @@ verbs_read_gids(struct ibv_context *ctx, unsigned ports, struct verbs_port *port
 			.ifindex = table[i].ndev_ifindex,
 		};
 		memcpy(g->gid.b, table[i].gid.raw, sizeof(g->gid.b));
+		if (g->ifindex == 0 && port->transport == RNIC_TRANSPORT_IWARP)
+			g->ifindex = ifindex_by_mac(&g->gid);
 		/* The first entries are the port's own; those of its VLANs come later. */
 		if (port->ifindex == 0)
 			port->ifindex = g->ifindex;

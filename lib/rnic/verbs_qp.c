@@ -13,6 +13,8 @@
 #include "base/pages.h"
 #include "rnic/verbs_int.h"
 
+#define TIMERS 3 /* its own and those of verbs_confirm.c */
+
 static uint32_t
 round_up_pow2(uint32_t n)
 {
@@ -38,6 +40,12 @@ verbs_qp_set_state(struct verbs_qp *qp, enum verbs_state to)
 	qp->state = to;
 }
 
+static bool
+is_held(const struct verbs_qp *qp)
+{
+	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
+}
+
 static int
 to_error_state(struct verbs_qp *qp)
 {
@@ -50,15 +58,24 @@ to_error_state(struct verbs_qp *qp)
 static void
 stop_hw(struct verbs_qp *qp)
 {
+	const struct verbs_connect_ops *connect = qp->dev->connect;
+	bool stopped;
+
 	list_remove(&qp->tx_node);
 	qp->chain_cnt = 0;
-	qp->lingers = false;
 	qp->flushing = true;
+	if (connect->leaving != NULL)
+		connect->leaving(qp);
+	qp->lingers = false;
+	verbs_confirm_stop(qp);
 	if (qp->job_state != VERBS_JOB_NONE)
 		verbs_cm_cancel(qp);
 	if (qp->job_state != VERBS_JOB_NONE)
 		return; /* goes on when the thread hands it back */
-	if (qp->hw == NULL || qp->dev->gone || to_error_state(qp) != 0 || !verbs_post_drain(qp)) {
+	stopped = qp->hw != NULL && !qp->dev->gone && to_error_state(qp) == 0 && verbs_post_drain(qp);
+	if (connect->left != NULL)
+		connect->left(qp);
+	if (!stopped) {
 		verbs_qp_kill(qp);
 		return;
 	}
@@ -95,10 +112,14 @@ verbs_qp_kill(struct verbs_qp *qp)
 	qp->chain_cnt = 0;
 	qp->lingers = false;
 	qp->flushing = true;
+	verbs_confirm_stop(qp);
 	if (hw != NULL) {
 		/* What has ended, and how, is in the CQ now at the latest; afterwards the card is done with the buffers. */
 		verbs_cq_empty(qp);
-		(void)ibv_destroy_qp(hw);
+		if (is_held(qp))
+			qp->held_hw = hw; /* destroying it would wait for the kernel; it is in the error state */
+		else
+			(void)ibv_destroy_qp(hw);
 		qp->hw = NULL;
 		verbs_cq_empty(qp);
 	}
@@ -135,6 +156,8 @@ on_timer(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	if (qp->lingers)
 		stop_hw(qp);
+	else if (qp->state < VERBS_BROKEN && qp->dev->connect->timed_out != NULL)
+		qp->dev->connect->timed_out(qp);
 	else
 		verbs_qp_kill(qp);
 	if (qp->orphan)
@@ -184,7 +207,7 @@ make_hw(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 	struct ibv_qp_init_attr init = {
-		.cap = { .max_send_wr = qp->sq_depth + 1, /* the last one of all */
+		.cap = { .max_send_wr = qp->sq_depth + 1, /* the last one of all; of iWARP, the Read */
 		    .max_recv_wr = qp->rq_depth,
 		    .max_send_sge = dev->max_sge,
 		    .max_recv_sge = 1,
@@ -207,6 +230,12 @@ make_hw(struct verbs_qp *qp)
 		if (qp->msg_mr == NULL)
 			return verbs_errno();
 	}
+	if (verbs_is_iwarp(dev)) {
+		int rc = verbs_confirm_init(qp);
+
+		if (rc < 0)
+			return rc;
+	}
 	return verbs_cq_arm(qp);
 }
 
@@ -223,11 +252,11 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		return -ENODEV;
 	if (dev->qp_cnt + dev->orphan_cnt >= dev->max_qp)
 		return -ENOSPC;
-	if (timerq_reserve(&dev->timers, 1) < 0)
+	if (timerq_reserve(&dev->timers, TIMERS) < 0)
 		return -ENOMEM;
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL || (qp->id = idtable_add(&dev->ids, qp)) == 0) {
-		timerq_unreserve(&dev->timers, 1);
+		timerq_unreserve(&dev->timers, TIMERS);
 		free(qp);
 		return -ENOMEM;
 	}
@@ -236,6 +265,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	qp->pd->refs++;
 	qp->sq_depth = attr->sq_depth;
 	qp->rq_depth = attr->rq_depth;
+	qp->token = attr->token;
 	qp->sq_mask = round_up_pow2(attr->sq_depth) - 1;
 	qp->rq_mask = round_up_pow2(attr->rq_depth) - 1;
 	timer_init(&qp->timer, on_timer);
@@ -243,13 +273,14 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	list_init(&qp->tx_node);
 	list_init(&qp->ev_node);
 	list_init(&qp->job.node);
+	list_init(&qp->confirm.stamp_node);
 	list_push(&dev->qps, &qp->node);
 	dev->qp_cnt++;
 	rc = alloc_queues(qp);
 	if (rc == 0)
 		rc = make_hw(qp);
 	if (rc == 0)
-		rc = verbs_qp_init(qp);
+		rc = dev->connect->init(qp);
 	if (rc < 0) {
 		verbs_qp_release(qp);
 		verbs_trouble(dev, -rc, "the RDMA device makes no more queue pairs");
@@ -283,10 +314,17 @@ verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_rem
 
 	if (qp->dev->gone)
 		return -ENODEV;
-	if (qp->state != VERBS_INIT || qp->claimed)
+	/* A peer that we expect may be here before we hear of it, and gone, too. */
+	if (qp->claimed || qp->state == VERBS_CLOSED || (qp->state != VERBS_INIT && !qp->expecting))
 		return -EINVAL;
 	qp->side = side;
 	qp->remote = *remote;
+	qp->claimed = true;
+	if (qp->state == VERBS_BROKEN) {
+		if (!qp->flushing)
+			verbs_event(qp, RNIC_EV_CONNECT_FAILED);
+		return 0;
+	}
 	rc = qp->dev->connect->connect(qp);
 	qp->claimed = rc == 0;
 	return rc;
@@ -351,7 +389,10 @@ linger(struct verbs_qp *qp)
 
 	qp->lingers = true;
 	/* A card that refuses: its user takes the memory away with the next calls. */
-	(void)ibv_modify_qp(qp->hw, &attr, IBV_QP_ACCESS_FLAGS);
+	if (!verbs_is_iwarp(qp->dev)) /* their cards know of no such change */
+		(void)ibv_modify_qp(qp->hw, &attr, IBV_QP_ACCESS_FLAGS);
+	verbs_confirm_want(&qp->qp);
+	verbs_confirm_flush(qp);
 	arm_ms(qp, VERBS_LINGER_MS);
 }
 
@@ -377,7 +418,7 @@ verbs_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 bool
 verbs_qp_bury(struct verbs_qp *qp)
 {
-	if (qp->lingers || qp->job_state != VERBS_JOB_NONE)
+	if (qp->lingers || qp->job_state != VERBS_JOB_NONE || is_held(qp))
 		return false;
 	verbs_qp_release(qp);
 	return true;
@@ -413,15 +454,19 @@ verbs_qp_release(struct verbs_qp *qp)
 	list_remove(&qp->tx_node);
 	list_remove(&qp->ev_node);
 	timer_cancel(&dev->timers, &qp->timer);
-	timerq_unreserve(&dev->timers, 1);
-	if (qp->hw != NULL)
-		(void)ibv_destroy_qp(qp->hw);
+	verbs_confirm_stop(qp);
+	timerq_unreserve(&dev->timers, TIMERS);
+	if (dev->connect->left != NULL)
+		dev->connect->left(qp);
+	if (qp->hw != NULL || qp->held_hw != NULL)
+		(void)ibv_destroy_qp(qp->hw != NULL ? qp->hw : qp->held_hw);
 	if (qp->unacked > 0)
 		ibv_ack_cq_events(qp->cq, qp->unacked);
 	if (qp->cq != NULL)
 		(void)ibv_destroy_cq(qp->cq);
 	if (qp->msg_mr != NULL)
 		(void)ibv_dereg_mr(qp->msg_mr);
+	verbs_confirm_fini(qp);
 	idtable_del(&dev->ids, qp->id);
 	verbs_pd_put(qp->pd);
 	if (qp->orphan)

@@ -11,8 +11,8 @@
 #define RNR_FOREVER 7 /* TEST LINK finds a peer that never posts a receive */
 #define PKEY_DEFAULT 0
 
-int
-verbs_qp_init(struct verbs_qp *qp)
+static int
+roce_init(struct verbs_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -112,6 +112,7 @@ roce_rts(struct verbs_qp *qp)
 }
 
 const struct verbs_connect_ops verbs_roce_ops = {
+	.init = roce_init,
 	.expect = roce_expect,
 	.connect = roce_connect,
 	.rts = roce_rts,

@@ -23,6 +23,8 @@ verbs_room(const struct rnic_qp *rqp, struct rnic_room *out)
 		return;
 	out->wrs = qp->sq_depth - (qp->sq_head - qp->sq_done);
 	out->sends = out->wrs;
+	if (verbs_is_iwarp(qp->dev) && out->sends > qp->confirm.peer_depth - qp->confirm.sends_out)
+		out->sends = qp->confirm.peer_depth - qp->confirm.sends_out;
 	out->bytes = qp->sq_bytes < VERBS_BYTES ? VERBS_BYTES - qp->sq_bytes : 0;
 }
 
@@ -32,7 +34,8 @@ starved_by(const struct verbs_qp *qp, const struct rnic_room *room)
 	/* Half of it has to be free again, or the user would be woken for crumbs. */
 	bool few = room->bytes == 0 || (qp->starved & VERBS_NO_BYTES && room->bytes < VERBS_BYTES / 2);
 
-	return (room->wrs == 0 ? VERBS_NO_WRS : 0u) | (few ? VERBS_NO_BYTES : 0u);
+	return (room->wrs == 0 ? VERBS_NO_WRS : 0u) | (room->sends == 0 ? VERBS_NO_SENDS : 0u) |
+	    (few ? VERBS_NO_BYTES : 0u);
 }
 
 void
@@ -146,13 +149,16 @@ verbs_chain_post(struct verbs_qp *qp)
 	int err;
 
 	list_remove(&qp->tx_node);
-	if (cnt == 0)
+	if (cnt == 0) {
+		verbs_confirm_flush(qp);
 		return;
+	}
 	qp->chain_cnt = 0;
 	err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
 	qp->dev->stats.doorbells++;
 	if (err == 0) {
 		qp->sq_hw += cnt;
+		verbs_confirm_flush(qp);
 		return;
 	}
 	/* The card has those before `bad`. */
@@ -178,15 +184,17 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	if (rc < 0)
 		return rc;
 	verbs_room(rqp, &room);
-	if (room.wrs == 0) {
-		qp->starved |= VERBS_NO_WRS;
+	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
+		qp->starved |= starved_by(qp, &room);
 		return -ENOBUFS;
 	}
 	room.wrs--;
+	room.sends -= wr->op == RNIC_WR_SEND || room.sends > room.wrs;
 	room.bytes -= len < room.bytes ? len : room.bytes;
 	qp->starved |= starved_by(qp, &room);
-	/* The card reports more than is asked for where nothing else would free the queue. */
-	signaled = wr->flags & RNIC_SIGNALED || room.wrs == 0 || room.bytes == 0 ||
+	/* The card reports more than is asked for where nothing else would free the queue; one of iWARP all, as not every
+	 * one of them takes a last request when the connection is broken. */
+	signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || room.wrs == 0 || room.bytes == 0 ||
 	    qp->sq_head + 1 - qp->sq_sig >= (qp->sq_depth + 1) / 2;
 	chain_add(qp, wr, signaled);
 	qp->sq[qp->sq_head & qp->sq_mask] = (struct verbs_wr){
@@ -199,10 +207,13 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	qp->sq_bytes += len;
 	if (signaled)
 		qp->sq_sig = qp->sq_head;
+	qp->confirm.sends_out += wr->op == RNIC_WR_SEND;
 	if (wr->op == RNIC_WR_SEND)
 		dev->stats.sends_posted++;
 	else
 		dev->stats.writes_posted++;
+	if (verbs_is_iwarp(dev))
+		verbs_confirm_posted(qp, &qp->sq[(qp->sq_head - 1) & qp->sq_mask]);
 	if (qp->chain_cnt == VERBS_CHAIN)
 		verbs_chain_post(qp);
 	else if (list_empty(&qp->tx_node))
@@ -230,6 +241,10 @@ verbs_post_drain(struct verbs_qp *qp)
 		    .send_flags = IBV_SEND_SIGNALED,
 	    };
 
+	if (verbs_is_iwarp(qp->dev)) {
+		qp->drained = verbs_card_is_done(qp);
+		return true; /* each request is heard of */
+	}
 	/* Those that ended well without a word are not heard of otherwise. */
 	qp->drained = qp->sq_ended == qp->sq_hw;
 	return qp->drained || ibv_post_send(qp->hw, &wr, &bad) == 0;

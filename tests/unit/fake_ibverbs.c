@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "fake_rdmacm.h"
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -152,6 +153,17 @@ fake_reset(void)
 	fake = (struct fake_state){ .dev_cnt = 2, .fail_call = FAKE_NEVER };
 	for (unsigned i = 0; i < FAKE_DEVS; i++)
 		dev_reset(&fake.devs[i], i);
+	fake_cm_reset();
+}
+
+/* One GID, the MAC address. */
+void
+fake_make_iwarp(struct fake_dev *d)
+{
+	d->dev.node_type = IBV_NODE_RNIC;
+	d->dev.transport_type = IBV_TRANSPORT_IWARP;
+	d->ports[0].gid_cnt = 0;
+	fake_gid(&d->ports[0], 1, 0, IBV_GID_TYPE_IB, 0, "200:4c4f:4f50::");
 }
 
 void
@@ -165,6 +177,7 @@ fake_check_clean(void)
 	ck_assert_int_eq(fake.channel_cnt, 0);
 	ck_assert_int_eq(fake.ctx_cnt, 0);
 	pthread_mutex_unlock(&lock);
+	fake_cm_check_clean();
 }
 
 int
@@ -674,6 +687,8 @@ ibv_destroy_qp(struct ibv_qp *ibqp)
 	struct fake_ctx *c = (struct fake_ctx *)(void *)ibqp->context;
 	struct fake_cq *cq = (struct fake_cq *)(void *)ibqp->send_cq;
 
+	ck_assert_msg(
+	    !fake_cm_holds(ibqp->qp_num), "a queue pair is destroyed while it is being connected: this blocks");
 	pthread_mutex_lock(&lock);
 	ck_assert_msg(c->unacked == 0, "a queue pair is destroyed with events not acknowledged: this blocks");
 	forget_async(c, ibqp);
@@ -760,6 +775,22 @@ resolve(void)
 #define MASK_RTS \
 	(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
 
+static bool
+is_iwarp(const struct fake_qp *qp)
+{
+	return qp->dev->dev.transport_type == IBV_TRANSPORT_IWARP;
+}
+
+void
+fake_join(struct fake_qp *a, struct fake_qp *b)
+{
+	pthread_mutex_lock(&lock);
+	a->wire = b->qp.qp_num;
+	b->wire = a->qp.qp_num;
+	a->qp.state = b->qp.state = IBV_QPS_RTS;
+	pthread_mutex_unlock(&lock);
+}
+
 static int
 modify(struct fake_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
@@ -767,6 +798,7 @@ modify(struct fake_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	if (!(mask & IBV_QP_STATE)) {
+		ck_assert(!is_iwarp(qp));
 		ck_assert_int_eq(mask, IBV_QP_ACCESS_FLAGS);
 		ck_assert_int_eq(from, IBV_QPS_RTS);
 		ck_assert_uint_eq(attr->qp_access_flags, 0);
@@ -775,11 +807,12 @@ modify(struct fake_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	}
 	switch ((int)attr->qp_state) {
 	case IBV_QPS_INIT:
-		ck_assert_int_eq(mask, MASK_INIT);
+		ck_assert_int_eq(mask, is_iwarp(qp) ? IBV_QP_STATE | IBV_QP_ACCESS_FLAGS : MASK_INIT);
 		ck_assert_int_eq(from, IBV_QPS_RESET);
 		qp->init = *attr;
 		break;
 	case IBV_QPS_RTR:
+		ck_assert(!is_iwarp(qp));
 		ck_assert_int_eq(mask, MASK_RTR);
 		ck_assert_int_eq(from, IBV_QPS_INIT);
 		err = resolve();
@@ -924,7 +957,9 @@ send_ends(struct fake_qp *qp, enum ibv_wc_status status)
 	const struct ibv_wc wc = {
 		.wr_id = w->wr_id,
 		.status = status,
-		.opcode = w->op == IBV_WR_SEND ? IBV_WC_SEND : IBV_WC_RDMA_WRITE,
+		.opcode = w->op == IBV_WR_SEND  ? IBV_WC_SEND
+		    : w->op == IBV_WR_RDMA_READ ? IBV_WC_RDMA_READ
+		                                : IBV_WC_RDMA_WRITE,
 		.vendor_err = qp->sq_next,
 		.qp_num = qp->qp.qp_num,
 	};
@@ -995,8 +1030,10 @@ gather(const struct fake_qp *qp, const struct fake_wqe *w, uint8_t *out, uint32_
 static struct fake_qp *
 peer_of(const struct fake_qp *qp)
 {
-	struct fake_qp *p = fake_qp_of(qp->rtr.dest_qp_num);
+	struct fake_qp *p = fake_qp_of(is_iwarp(qp) ? qp->wire : qp->rtr.dest_qp_num);
 
+	if (is_iwarp(qp))
+		return p != NULL && p->qp.state == IBV_QPS_RTS && p->wire == qp->qp.qp_num ? p : NULL;
 	if (p == NULL || (p->qp.state != IBV_QPS_RTR && p->qp.state != IBV_QPS_RTS) ||
 	    p->rtr.dest_qp_num != qp->qp.qp_num)
 		return NULL;
@@ -1034,6 +1071,22 @@ do_send(struct fake_qp *p, const uint8_t *bytes, uint32_t len)
 	return IBV_WC_SUCCESS;
 }
 
+/* Only of zero bytes: false when it is not answered. */
+static bool
+do_read(struct fake_qp *qp, struct fake_qp *p, const struct fake_wqe *w)
+{
+	ck_assert_int_eq(w->num_sge, 1);
+	ck_assert_uint_eq(w->sge[0].length, 0);
+	ck_assert_ptr_nonnull(mr_bytes(qp->qp.pd, w->sge[0].lkey, false, w->sge[0].addr, 0));
+	ck_assert_uint_ne(w->flags & IBV_SEND_SIGNALED, 0);
+	ck_assert_uint_ne(p->init.qp_access_flags & IBV_ACCESS_REMOTE_READ, 0);
+	if (p->no_answer)
+		return false;
+	p->reads_in++;
+	send_ends(qp, IBV_WC_SUCCESS);
+	return true;
+}
+
 /* One request: false when there is none, or it waits for a receive. */
 static bool
 step(struct fake_qp *qp)
@@ -1056,10 +1109,14 @@ step(struct fake_qp *qp)
 		send_ends(qp, IBV_WC_RETRY_EXC_ERR);
 	else if (!gather(qp, w, bytes, &len))
 		send_ends(qp, IBV_WC_LOC_PROT_ERR);
+	else if (w->op == IBV_WR_RDMA_READ)
+		return do_read(qp, p, w);
+	else if (p->swallows)
+		send_ends(qp, IBV_WC_SUCCESS); /* TCP has it */
 	else if (w->op == IBV_WR_RDMA_WRITE)
 		send_ends(qp, do_write(p, w, bytes, len));
 	else if (fake_recvs_left(p) == 0)
-		return false; /* RNR */
+		return ck_assert_msg(!is_iwarp(qp), "a Send without a receive kills the stream"), false; /* RNR */
 	else
 		send_ends(qp, do_send(p, bytes, len));
 	return true;
@@ -1077,6 +1134,7 @@ fake_run(void)
 		more = false;
 		for (unsigned i = 0; i < QPS; i++)
 			more = (qps[i] != NULL && step(qps[i])) || more;
+		more = fake_cm_run() || more;
 		any = any || more;
 	} while (more);
 	pthread_mutex_unlock(&lock);

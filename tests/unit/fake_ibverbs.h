@@ -67,6 +67,11 @@ struct fake_qp {
 	int rts_err;
 	bool notify_err; /* arming its CQ fails */
 	bool poll_err;   /* polling its CQ fails */
+	/* iWARP */
+	uint32_t wire;     /* number of the QP at the other end */
+	bool no_answer;    /* Reads of the other end get none */
+	bool swallows;     /* what comes is taken and never placed */
+	unsigned reads_in; /* answered */
 };
 
 struct fake_state {
@@ -104,6 +109,10 @@ void fake_gid_remove(struct fake_port *, uint32_t index);
 bool fake_run(void);
 /* A completion that the card should not give. */
 void fake_bogus(struct fake_qp *, uint64_t wr_id, enum ibv_wc_status);
+/* The card is an iWARP card from now on; before it is opened. */
+void fake_make_iwarp(struct fake_dev *);
+/* What MPA does: both to RTS. */
+void fake_join(struct fake_qp *, struct fake_qp *);
 /* The QP with this number. */
 struct fake_qp *fake_qp_of(uint32_t qpn);
 /* Requests that the card has and has not ended. */

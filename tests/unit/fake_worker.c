@@ -143,7 +143,7 @@ worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
 	info->interface = "eth7";
 	info->card = &card;
 	info->gid = card.gids[1];
-	info->stats = (struct verbs_stats){ 701, 702, 703, 704, 705, 706, 707, 708, 709, 710, 711, 712 };
+	info->stats = (struct verbs_stats){ 701, 702, 703, 704, 705, 706, 707, 708, 709, 710, 711, 712, 713, 714, 715 };
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #define SMCRD_TESTS_VERBS_ENDS_H
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,6 +152,7 @@ remote(const struct end *e)
 		.qpn = e->qp->qpn,
 		.psn = e->qp->psn,
 		.mtu_code = rnic_query(e->dev).mtu_code,
+		.mpa_port = rnic_query(e->dev).mpa_port,
 	};
 }
 
