@@ -1,5 +1,5 @@
 /*
- * run [--seed N] [--set NAME=VALUE]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]
+ * run [--seed N] [--set NAME=VALUE[,...]]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]
  *	one run; the same seed and settings repeat it exactly
  * run --soak COUNT [--first N] [--jobs N]
  *	many seeds, each in a process of its own
@@ -31,7 +31,7 @@
 /* One run among many. */
 struct run_case {
 	uint64_t seed;
-	char set[64];       /* one setting, or "" */
+	char set[64];       /* settings, or "" */
 	char why[120];      /* what it is kept for, or "" */
 	const char *script; /* file, or NULL */
 };
@@ -63,6 +63,21 @@ load_script(const char *path, struct plan *p)
 	return 0;
 }
 
+/* NAME=VALUE, or several with commas between them. */
+static int
+set_some(struct plan *p, const char *settings)
+{
+	char text[256], *one, *rest = text;
+
+	(void)snprintf(text, sizeof(text), "%s", settings);
+	while ((one = strsep(&rest, ",")) != NULL)
+		if (plan_set(p, one) != 0) {
+			fprintf(stderr, "bad setting: %s\n", one);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static int
 make_plan(const struct options *o, const struct run_case *c, struct plan *p)
 {
@@ -82,14 +97,10 @@ make_plan(const struct options *o, const struct run_case *c, struct plan *p)
 		}
 	}
 	for (unsigned i = 0; i < o->set_cnt; i++)
-		if (plan_set(p, o->set[i]) != 0) {
-			fprintf(stderr, "bad setting: %s\n", o->set[i]);
+		if (set_some(p, o->set[i]) != 0)
 			return -EINVAL;
-		}
-	if (*c->set != '\0' && plan_set(p, c->set) != 0) {
-		fprintf(stderr, "bad setting: %s\n", c->set);
+	if (*c->set != '\0' && set_some(p, c->set) != 0)
 		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -270,7 +281,7 @@ soak(const struct options *o)
 	return failed == 0 ? 0 : 1;
 }
 
-/* Seeds that failed once: a line each, "SEED [SETTING] # what it was". */
+/* Seeds that failed once: a line each, "SEED [NAME=VALUE,...] # what it was". */
 static unsigned
 load_seeds(const char *path, struct run_case *cases, unsigned max)
 {
@@ -339,7 +350,7 @@ static int
 usage(void)
 {
 	fprintf(stderr,
-	    "usage: run [--seed N] [--set NAME=VALUE]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]\n"
+	    "usage: run [--seed N] [--set NAME=VALUE[,...]]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]\n"
 	    "       run --soak COUNT [--seed FIRST] [--jobs N] [--set NAME=VALUE]...\n"
 	    "       run --tap [--seeds FILE] [--jobs N]\n"
 	    "       run --tap SCRIPT...\n");
