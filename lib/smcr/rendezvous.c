@@ -696,8 +696,8 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	conn_attach_peer(conn);
 	rdv_over(conn);
 	conn_establish(conn);
-	if (prewarm || abort != SMCR_OK)
-		conn->events &= ~(unsigned)SMCR_EV_ESTABLISHED;
+	if (prewarm || abort != SMCR_OK) /* nothing flows, and data that overtook the Confirm are nobody's */
+		conn->events &= ~(unsigned)(SMCR_EV_ESTABLISHED | SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 	if (abort != SMCR_OK)
 		smcr_abort(conn, abort);
 	else if (prewarm)
