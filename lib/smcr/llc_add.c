@@ -53,22 +53,60 @@ lgr_symmetric_cnt(const struct lgr *lgr)
 enum use {
 	USE_NONE,
 	USE_ASYMMETRIC, /* only by the asymmetric link, which a new one would replace */
+	USE_BESIDE,     /* not itself, but the interface that it is on: both fail together. Our side only */
 	USE_SYMMETRIC,
 };
 
 static enum use
-use_of(const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t *mac)
+use_by(const struct link *link)
+{
+	return is_asymmetric(link) ? USE_ASYMMETRIC : USE_SYMMETRIC;
+}
+
+static enum use
+worse(enum use a, enum use b)
+{
+	return a > b ? a : b;
+}
+
+/* Devices on one interface have its MAC; those on a loopback interface have one each. */
+static bool
+same_interface(struct rnic_dev *a, struct rnic_dev *b)
+{
+	struct rnic_info ia = rnic_query(a), ib = rnic_query(b);
+
+	return memcmp(ia.mac, ib.mac, sizeof(ia.mac)) == 0;
+}
+
+static enum use
+use_of(const struct lgr *lgr, struct rnic_dev *dev)
+{
+	enum use use = USE_NONE;
+	bool beside = false;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		const struct link *l = &lgr->links[i];
+
+		if (l->state != LINK_ACTIVE)
+			continue;
+		if (l->dev == dev)
+			use = worse(use, use_by(l));
+		else
+			beside = beside || same_interface(l->dev, dev);
+	}
+	return use == USE_NONE && beside ? USE_BESIDE : use;
+}
+
+static enum use
+use_of_peer(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
 {
 	enum use use = USE_NONE;
 
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		const struct link *l = &lgr->links[i];
 
-		if (l->state != LINK_ACTIVE || (dev != NULL ? l->dev != dev : !same_rnic(&l->remote, gid, mac)))
-			continue;
-		if (!is_asymmetric(l))
-			return USE_SYMMETRIC;
-		use = USE_ASYMMETRIC;
+		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
+			use = worse(use, use_by(l));
 	}
 	return use;
 }
@@ -102,7 +140,7 @@ least_used(const struct lgr *lgr, enum use *use)
 
 		if (!is_usable(lgr, dev))
 			continue;
-		u = use_of(lgr, dev, NULL, NULL);
+		u = use_of(lgr, dev);
 		if (best != NULL && u >= *use)
 			continue;
 		best = dev;
@@ -125,12 +163,24 @@ llc_device_to_offer(const struct lgr *lgr)
 	return lgr_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
 }
 
+/* A device that no link uses. */
+static bool
+has_spare(const struct lgr *lgr)
+{
+	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
+		struct rnic_dev *dev = lgr->eng->devs[i];
+		enum use use = use_of(lgr, dev);
+
+		if (is_usable(lgr, dev) && (use == USE_NONE || use == USE_BESIDE))
+			return true;
+	}
+	return false;
+}
+
 bool
 llc_can_add(const struct lgr *lgr)
 {
-	enum use use = USE_SYMMETRIC;
-
-	return least_used(lgr, &use) != NULL && use == USE_NONE && lgr_symmetric_cnt(lgr) < lgr->links_limit;
+	return has_spare(lgr) && lgr_symmetric_cnt(lgr) < lgr->links_limit;
 }
 
 bool
@@ -148,13 +198,13 @@ llc_is_parallel(const struct lgr *lgr, const struct rnic_dev *dev, const struct 
 struct rnic_dev *
 llc_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
 {
-	enum use peer_use = use_of(lgr, NULL, gid, mac), best_use = USE_SYMMETRIC;
+	enum use peer_use = use_of_peer(lgr, gid, mac), best_use = USE_SYMMETRIC;
 	struct rnic_dev *best = NULL;
 	bool asymmetric;
 
 	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
 		struct rnic_dev *dev = lgr->eng->devs[i];
-		enum use u = use_of(lgr, dev, NULL, NULL);
+		enum use u = use_of(lgr, dev);
 
 		if (dev->ops->reaches != NULL && !dev->ops->reaches(dev, gid))
 			continue;

@@ -259,6 +259,80 @@ START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
 
 END_TEST
 
+/* Three devices on a host, the second on the interface of the first; two on the other. */
+START_TEST(a_link_rather_has_an_interface_of_its_own)
+{
+	unsigned host = (unsigned)_i;
+	struct rnic_dev *own;
+
+	duo_init(&d, true, true, NULL);
+	duo_add_neighbour(&d, host);
+	own = duo_add_device(&d, host);
+	duo_add_device(&d, 1 - host);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_ptr_eq(link_nr(host, 1)->dev, d.dev[host]);
+	ck_assert_ptr_eq(link_nr(host, 2)->dev, own);
+	/* And has what there is when the other one is lost, as a device is lost alone, too. */
+	sim_port(own, RNIC_PORT_DOWN);
+	duo_run(&d, 1000);
+	expect_links(2);
+	ck_assert_ptr_eq(link_nr(host, 3)->dev, d.more[host][0]);
+	ck_assert_str_eq(type_of(host), "symmetric");
+	end(1);
+}
+
+END_TEST
+
+static void
+limit_3(struct smcr_config *cfg)
+{
+	cfg->links_max = 3;
+}
+
+START_TEST(devices_of_one_interface_are_used_when_there_is_no_other)
+{
+	duo_init(&d, true, true, limit_3);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_add_neighbour(&d, A);
+		duo_add_neighbour(&d, B);
+	}
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 500);
+	expect_links(3);
+	ck_assert_str_eq(type_of(A), "symmetric");
+	end(1);
+}
+
+END_TEST
+
+/* The interface that only the asymmetric link uses is not given up for another device of the one in use. */
+START_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface)
+{
+	unsigned host = (unsigned)_i;
+	struct rnic_dev *own;
+
+	duo_init(&d, true, true, NULL);
+	duo_add_neighbour(&d, host);
+	own = duo_add_device(&d, host);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_ptr_eq(link_nr(host, 2)->dev, own);
+	ck_assert_str_eq(type_of(host), "asymmetric peer");
+	duo_add_device(&d, 1 - host);
+	duo_run(&d, 500);
+	expect_links(2);
+	ck_assert_str_eq(type_of(host), "symmetric");
+	for (unsigned nr = 2; nr < 6; nr++)
+		if (link_nr(host, (uint8_t)nr) != NULL)
+			ck_assert_ptr_eq(link_nr(host, (uint8_t)nr)->dev, own);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(connections_are_spread_over_the_links_by_each_side)
 {
 	begin(2, 2, NULL);
@@ -641,6 +715,9 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, a_new_link_learns_all_rmbs_in_continuations);
 	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
 	tcase_add_loop_test(tc, a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2);
+	tcase_add_loop_test(tc, a_link_rather_has_an_interface_of_its_own, 0, 2);
+	tcase_add_test(tc, devices_of_one_interface_are_used_when_there_is_no_other);
+	tcase_add_loop_test(tc, an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2);
 	tcase_add_test(tc, connections_are_spread_over_the_links_by_each_side);
 	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);

@@ -144,8 +144,8 @@ duo_init_as(struct duo *d, const enum rnic_transport transport[2], bool no_deny,
 	init(d, device, change);
 }
 
-struct rnic_dev *
-duo_add_device(struct duo *d, unsigned host)
+static struct rnic_dev *
+add_device(struct duo *d, unsigned host, bool neighbour)
 {
 	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(host + 1) } };
 	uint8_t mac[6] = { 2, 0, 0, 0, 0, (uint8_t)(host + 1) };
@@ -154,11 +154,24 @@ duo_add_device(struct duo *d, unsigned host)
 
 	while (d->more[host][k] != NULL)
 		k++;
-	gid.b[14] = mac[4] = (uint8_t)(k + 1);
+	gid.b[14] = (uint8_t)(k + 1);
+	mac[4] = neighbour ? 0 : gid.b[14];
 	snprintf(name, sizeof(name), "%c%u", host == A ? 'a' : 'b', k + 1);
 	d->more[host][k] = sim_dev_new(d->fab, name, d->transport[host], &gid, mac);
 	ck_assert_int_eq(smcr_add_device(d->eng[host], d->more[host][k]), 0);
 	return d->more[host][k];
+}
+
+struct rnic_dev *
+duo_add_device(struct duo *d, unsigned host)
+{
+	return add_device(d, host, false);
+}
+
+struct rnic_dev *
+duo_add_neighbour(struct duo *d, unsigned host)
+{
+	return add_device(d, host, true);
 }
 
 static uint8_t

@@ -64,6 +64,8 @@ void duo_init_as(
     struct duo *, const enum rnic_transport transport[2], bool no_deny, void (*change)(struct smcr_config *));
 /* One more device of the host. */
 struct rnic_dev *duo_add_device(struct duo *, unsigned host);
+/* One more on the interface of the host's first: with its MAC. */
+struct rnic_dev *duo_add_neighbour(struct duo *, unsigned host);
 /* Checks that nothing is left behind. */
 void duo_fini(struct duo *);
 /* A connection of both sides; CLC flows between them. */
