@@ -79,6 +79,7 @@ struct texchange {
 	uint8_t over;     /* and the one that carries the messages */
 	int64_t from_ns;  /* what was queued before it became known may still go */
 	int64_t until_ns; /* who waits for an answer gives up then */
+	bool confirming;  /* CONFIRM LINK was asked for over the new link */
 };
 
 struct tgroup {

@@ -59,8 +59,9 @@ check_alone(const struct watcher *wr, const struct tgroup *g, const struct llc_m
 static void
 check_add_link(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
-	/* Either side may know of a device that came; the server's request begins an exchange, a client's does not. */
-	if (g->exchange.kind == EX_ADD && changing(wr, g, over))
+	/* Either side may know of a device that came; the server's request begins an exchange, a client's does not. With
+	 * its answer to CONFIRM LINK the client is through, but that goes over another link, maybe after this. */
+	if (g->exchange.kind == EX_ADD && changing(wr, g, over) && (is_server(g) || !g->exchange.confirming))
 		bad(wr, g, msg, "while a link is added");
 }
 
@@ -134,13 +135,14 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 	switch (msg->type) {
 	case LLC_ADD_LINK:
 		if (req && from_server)
-			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, from, until };
+			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, from, until, false };
 		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
 			x->kind = EX_NONE;
 		x->until_ns = until;
 		break;
 	case LLC_CONFIRM_LINK:
 		x->until_ns = until;
+		x->confirming = req;
 		if (!req && x->kind == EX_ADD && x->link_num == msg->confirm_link.link_num)
 			x->kind = EX_NONE;
 		break;
@@ -150,7 +152,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 		else if (!req)
 			break; /* the answer to a plea about a link that was gone already */
 		else if (from_server)
-			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until };
+			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until, false };
 		else if (x->kind == EX_ADD && x->link_num == msg->delete_link.link_num)
 			x->kind = EX_NONE; /* the client gave it up */
 		break;
