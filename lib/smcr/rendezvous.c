@@ -651,12 +651,28 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	return 0;
 }
 
+/* The peer waits clc_ms for our Accept or Confirm and resets then: who has no RMB by that time has fallen back before. */
+static uint32_t
+rmb_patience_ms(struct smcr_conn *conn)
+{
+	const struct smcr_config *cfg = &conn->eng->cfg;
+	struct rdv *r = conn->rdv;
+	int64_t left_ms;
+
+	if (r->rmb_until_ns == 0)
+		r->rmb_until_ns = conn->eng->now_ns + cfg->clc_ms * MS / 4 * 3;
+	left_ms = (r->rmb_until_ns - conn->eng->now_ns) / MS;
+	if (left_ms > 2 * (int64_t)cfg->llc_ms)
+		return 2 * cfg->llc_ms;
+	return left_ms > 0 ? (uint32_t)left_ms : 1; /* 0 would be for ever */
+}
+
 void
 rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 {
 	conn->rdv->lgr = lgr;
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);
-	rdv_step(conn, step, 2 * conn->eng->cfg.llc_ms);
+	rdv_step(conn, step, rmb_patience_ms(conn));
 	if (llc_add_rmb(lgr, conn->rdv->open.elem_size) < 0) {
 		list_remove(&conn->rdv->wait);
 		rdv_decline(conn, CLC_DIAG_RTOKEN);

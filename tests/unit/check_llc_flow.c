@@ -239,6 +239,36 @@ one_element(struct smcr_config *cfg)
 }
 
 /*
+ * The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does not
+ * let the other side of the rendezvous wait until it resets.
+ */
+START_TEST(who_waits_for_an_rmb_declines_in_time)
+{
+	unsigned host = (unsigned)_i; /* which needs the RMB */
+	struct llc_flow *busy;
+
+	duo_init(&d, true, true, NULL);
+	d.eng[host]->cfg.rmb_elems = 1;
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	busy = &duo_lgr(&d, 1 - host)->flow[LLC_FLOW_LINK];
+	busy->step = host == A ? LLC_WAIT_NEW_CONNECTED : LLC_CONNECT_NEW;
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 8000);
+	ck_assert_uint_gt(d.eng[host]->ctr.rkey_retries, 50);
+	ck_assert(IS(c[1], FALLBACK) && IS(s[1], FALLBACK));
+	ck_assert_uint_eq((host == A ? c : s)[1].diag.local, CLC_DIAG_RTOKEN);
+	busy->step = LLC_IDLE;
+	/* The RMB that nobody waits for is settled, and the next one has it. */
+	duo_open(&d, &c[2], &s[2]);
+	duo_run(&d, 500);
+	ck_assert(IS(c[2], ESTABLISHED) && IS(s[2], ESTABLISHED));
+	end(3);
+}
+
+END_TEST
+
+/*
  * A group with all the RMBs that it may have. The next connection gets a parallel group, be it that there are 255
  * connections (0), or fewer, with an element in quarantine at the server (1). In quarantine at the client (2) the server
  * cannot know: the connection goes by TCP, and the limit is counted.
@@ -768,6 +798,7 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, new_rmbs_are_confirmed_and_idle_ones_deleted);
 	tcase_add_test(tc, many_connections_at_once_wait_for_the_same_rmb);
 	tcase_add_test(tc, a_negative_confirm_rkey_declines_those_who_wait);
+	tcase_add_loop_test(tc, who_waits_for_an_rmb_declines_in_time, 0, 2);
 	tcase_add_loop_test(tc, a_group_with_255_rmbs_is_full, 0, 3);
 	tcase_add_test(tc, a_peer_that_confirms_too_many_rmbs_is_told_no);
 	tcase_add_loop_test(tc, a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2);
