@@ -643,6 +643,33 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 
 END_TEST
 
+/* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
+START_TEST(c_that_is_lost_with_its_link_is_said_again)
+{
+	struct link *old;
+
+	begin(2, 2, NULL);
+	old = c[0].conn->link;
+	failover_ask(s[0].conn, link_nr(B, 2));
+	duo_run(&d, 5);
+	ck_assert_uint_ne(s[0].conn->link->number, old->number);
+	memset(held_dev, 0, sizeof(held_dev));
+	held_dev[0] = old->dev;
+	d.holds = is_from_held;
+	smcr_close(c[0].conn);
+	smcr_close(s[0].conn);
+	duo_run(&d, 50);
+	ck_assert(IS(c[0], CLOSED) && !IS(s[0], CLOSED));
+	ck_assert(sim_break_qp(old->dev, old->qpn, SIM_CUT_RESET));
+	d.holds = NULL;
+	duo_run(&d, 1000);
+	ck_assert(IS(s[0], CLOSED));
+	ck_assert_int_eq(s[0].reason, SMCR_OK);
+	end(1);
+}
+
+END_TEST
+
 static void
 brief_rmbs(struct smcr_config *cfg)
 {
@@ -728,6 +755,7 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
 	tcase_add_test(tc, late_writes_of_a_lost_link_are_not_placed_over_newer_data);
 	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
+	tcase_add_test(tc, c_that_is_lost_with_its_link_is_said_again);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
 }
