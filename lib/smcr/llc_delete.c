@@ -59,6 +59,24 @@ llc_delete_text(uint32_t reason)
 	}
 }
 
+/* Why a link ended that only the peer has found fault with, or has no use for. */
+static const char *
+peer_text(uint32_t reason)
+{
+	switch (reason) {
+	case LLC_DELETE_LOST_PATH:
+		return "peer: lost path";
+	case LLC_DELETE_OPERATOR:
+		return "peer: operator";
+	case LLC_DELETE_PROTOCOL:
+		return "peer: protocol violation";
+	case LLC_DELETE_ASYM_NOT_NEEDED:
+		return "peer: asymmetric link no longer needed";
+	default:
+		return "peer: DELETE LINK";
+	}
+}
+
 /* -- the whole group -- */
 
 void
@@ -147,14 +165,14 @@ llc_link_gone(struct link *link)
 
 /* Both sides know that the link is no more. */
 static void
-deleted(struct link *gone)
+deleted(struct link *gone, const char *why)
 {
 	struct lgr *lgr = gone->lgr;
 	/* A new link that failed is tried again by its timer (C.8). */
 	bool wanted = gone->was_active && gone->delete_reason != LLC_DELETE_ASYM_NOT_NEEDED &&
 	    gone->delete_reason != LLC_DELETE_OPERATOR;
 
-	link_retire(gone, gone->down_why != NULL ? gone->down_why : llc_delete_text(gone->delete_reason));
+	link_retire(gone, gone->down_why != NULL ? gone->down_why : why);
 	if (lgr->state == LGR_FORMING)
 		rdv_group_ready(lgr);
 	else if (lgr->state == LGR_ACTIVE && lgr->role == SMCR_SERVER && wanted)
@@ -175,7 +193,7 @@ llc_delete_link_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_LINK);
-	deleted(gone);
+	deleted(gone, llc_delete_text(gone->delete_reason));
 }
 
 static void
@@ -202,7 +220,7 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 	else if (m->orderly)
 		llc_retire_link(gone, m->reason);
 	else
-		link_down(gone, llc_delete_text(m->reason)); /* the exchange follows when no other is under way */
+		link_down(gone, peer_text(m->reason)); /* the exchange follows when no other is under way */
 }
 
 /* A connection is past our Accept, which has crossed the client's plea: it will decline. */
@@ -245,7 +263,7 @@ static void
 comply(struct link *over, struct link *gone, const struct llc_msg *req)
 {
 	answer(over, req, req->delete_link.reason);
-	deleted(gone);
+	deleted(gone, peer_text(req->delete_link.reason));
 }
 
 static void
@@ -297,7 +315,7 @@ llc_delete_link_unknown(struct link *link, const struct llc_msg *msg)
 	struct link *gone = llc_link_by_number(link->lgr, msg->delete_link.link_num);
 
 	if (gone != NULL && gone->state == LINK_LOST)
-		deleted(gone);
+		deleted(gone, llc_delete_text(gone->delete_reason));
 	else
 		link->lgr->eng->ctr.llc_ignored++;
 }

@@ -606,6 +606,26 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 
 END_TEST
 
+/* A card notices nothing of the other's end. */
+START_TEST(who_is_told_of_a_lost_link_knows_by_whom)
+{
+	unsigned host = (unsigned)_i;
+	struct smcr_group_info info;
+	uint32_t pos = 0;
+
+	begin_cards();
+	link_down(link_nr(host, 1), "test");
+	duo_run(&d, 1000);
+	ck_assert(smcr_group_next(d.eng[host], &pos, &info));
+	ck_assert_str_eq(info.failover_why, "test");
+	pos = 0;
+	ck_assert(smcr_group_next(d.eng[1 - host], &pos, &info));
+	ck_assert_str_eq(info.failover_why, "peer: lost path");
+	end(1);
+}
+
+END_TEST
+
 /* The peer has got, and consumed, what came over the first link; its repetition over the second is held up, and that
  * link is lost, too. */
 START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
@@ -755,6 +775,7 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
 	tcase_add_test(tc, late_writes_of_a_lost_link_are_not_placed_over_newer_data);
 	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
+	tcase_add_loop_test(tc, who_is_told_of_a_lost_link_knows_by_whom, 0, 2);
 	tcase_add_test(tc, c_that_is_lost_with_its_link_is_said_again);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
