@@ -173,6 +173,8 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		verbs_trouble(dev, err, "the RDMA device registers no more memory");
 		return -err;
 	}
+	list_init(&mr->node);
+	list_init(&mr->job.node);
 	mr->mr = (struct rnic_mr){
 		.pd = pd,
 		.buf = buf,
@@ -189,8 +191,39 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 }
 
 static void
+dereg_run(struct verbs_job *job)
+{
+	struct verbs_mr *mr = CONTAINER_OF(job, struct verbs_mr, job);
+
+	(void)ibv_dereg_mr(mr->hw);
+	mr->hw = NULL;
+}
+
+static void
+mr_free(struct verbs_mr *mr)
+{
+	if (mr->hw != NULL)
+		(void)ibv_dereg_mr(mr->hw);
+	list_remove(&mr->node);
+	verbs_pd_put(verbs_pd(mr->mr.pd));
+	free(mr);
+}
+
+static void
+dereg_done(struct verbs_job *job)
+{
+	struct verbs_mr *mr = CONTAINER_OF(job, struct verbs_mr, job);
+
+	verbs_dev(mr->mr.pd->dev)->end_cnt--;
+	mr_free(mr);
+}
+
+/* A QP with half of a write placed holds the region until it is destroyed itself: behind it, then. Nothing is placed in
+ * it meanwhile, as all QPs of the domain are dead. */
+static void
 mr_dereg(struct rnic_mr *rmr)
 {
+	const struct verbs_pd *pd;
 	struct verbs_dev *dev;
 	struct verbs_mr *mr;
 
@@ -198,11 +231,17 @@ mr_dereg(struct rnic_mr *rmr)
 		return;
 	mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
 	dev = verbs_dev(rmr->pd->dev);
-	(void)ibv_dereg_mr(mr->hw);
+	pd = verbs_pd(rmr->pd);
 	dev->mr_cnt--;
 	dev->mr_bytes -= rmr->len;
-	verbs_pd_put(verbs_pd(rmr->pd));
-	free(mr);
+	if (pd->dead_cnt == 0 || pd->dead_cnt != pd->qp_cnt) {
+		mr_free(mr);
+		return;
+	}
+	mr->job.run = dereg_run;
+	mr->job.done = dereg_done;
+	list_push(&dev->dead_mrs, &mr->node);
+	verbs_cm_end(dev, &mr->job);
 }
 
 /* -- the loop's calls -- */
@@ -263,6 +302,8 @@ verbs_teardown(struct verbs_dev *dev)
 		dev->connect->fini(dev);
 	while ((n = list_first(&dev->qps)) != NULL)
 		verbs_qp_release(CONTAINER_OF(n, struct verbs_qp, node));
+	while ((n = list_first(&dev->dead_mrs)) != NULL)
+		mr_free(CONTAINER_OF(n, struct verbs_mr, node));
 	if (dev->channel != NULL)
 		(void)ibv_destroy_comp_channel(dev->channel);
 	if (dev->ctx != NULL)
@@ -561,6 +602,7 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	timerq_init(&dev->timers);
 	idtable_init(&dev->ids, cfg->max_qp + VERBS_LINGER_MAX);
 	list_init(&dev->qps);
+	list_init(&dev->dead_mrs);
 	list_init(&dev->hot_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->ev_list);

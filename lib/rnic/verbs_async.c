@@ -79,7 +79,7 @@ verbs_set_gone(struct verbs_dev *dev)
 			continue;
 		verbs_qp_kill(qp);
 		if (qp->orphan)
-			(void)verbs_qp_bury(qp);
+			verbs_qp_bury(qp);
 	}
 }
 
@@ -120,7 +120,7 @@ cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 		if (qp->job_state == VERBS_JOB_NONE)
 			verbs_qp_kill(qp);
 		if (qp->orphan)
-			(void)verbs_qp_bury(qp);
+			verbs_qp_bury(qp);
 		return;
 	}
 }

@@ -3,8 +3,11 @@
  * Taking a RoCE QP to RTR makes the kernel ask for the peer's MAC address, and
  * wait for about a second when nobody answers; the event loop must not. One
  * thread a device, from its first connection on, one transition at a time.
+ * Destroying a QP takes soft RoCE up to three seconds, while packets of it wait
+ * for an address: another thread, so that connecting does not wait for that.
  * Connecting iWARP may wait for TCP, minutes: each such job has its own thread.
- * Whoever frees a device waits for none of them: the last one does the rest.
+ * Whoever frees a device waits for none of them: the last one does the rest,
+ * also what was still to be taken from the card.
  *
  * What is shared: the lists of struct verbs_cm, its flags and the job's
  * `cancelled`, all under the lock. A job that was given is the thread's alone
@@ -42,13 +45,14 @@ stop_job(struct verbs_job *job)
 
 /* Called with the lock, which it gives up meanwhile. */
 static void
-next_job(struct verbs_cm *cm)
+next_job(struct verbs_worker *w)
 {
-	struct verbs_job *job = CONTAINER_OF(list_pop(&cm->todo), struct verbs_job, node);
+	struct verbs_cm *cm = &w->dev->cm;
+	struct verbs_job *job = CONTAINER_OF(list_pop(&w->todo), struct verbs_job, node);
 	const uint64_t one = 1;
 	bool cancelled;
 
-	cm->running = job;
+	w->running = job;
 	pthread_mutex_unlock(&cm->lock);
 	run_job(job);
 	pthread_mutex_lock(&cm->lock);
@@ -57,7 +61,7 @@ next_job(struct verbs_cm *cm)
 	if (cancelled)
 		stop_job(job);
 	pthread_mutex_lock(&cm->lock);
-	cm->running = NULL;
+	w->running = NULL;
 	list_push(&cm->done, &job->node);
 	(void)!write(cm->evfd, &one, sizeof(one)); /* full: it is readable all the more */
 }
@@ -66,7 +70,8 @@ static void
 cm_destroy(struct verbs_cm *cm)
 {
 	close(cm->evfd);
-	pthread_cond_destroy(&cm->more);
+	pthread_cond_destroy(&cm->connects.more);
+	pthread_cond_destroy(&cm->ends.more);
 	pthread_mutex_destroy(&cm->lock);
 }
 
@@ -75,7 +80,7 @@ static void
 leave(struct verbs_dev *dev)
 {
 	struct verbs_cm *cm = &dev->cm;
-	bool last = cm->last_one_out && !cm->started && cm->alone == 0;
+	bool last = cm->last_one_out && !cm->connects.started && !cm->ends.started && cm->alone == 0;
 
 	pthread_mutex_unlock(&cm->lock);
 	if (!last)
@@ -85,19 +90,20 @@ leave(struct verbs_dev *dev)
 }
 
 static void *
-cm_main(void *arg)
+worker_main(void *arg)
 {
-	struct verbs_dev *dev = arg;
+	struct verbs_worker *w = arg;
+	struct verbs_dev *dev = w->dev;
 	struct verbs_cm *cm = &dev->cm;
 
 	pthread_mutex_lock(&cm->lock);
 	while (!cm->quit) {
-		if (list_empty(&cm->todo))
-			pthread_cond_wait(&cm->more, &cm->lock);
+		if (list_empty(&w->todo))
+			pthread_cond_wait(&w->more, &cm->lock);
 		else
-			next_job(cm);
+			next_job(w);
 	}
-	cm->started = false;
+	w->started = false;
 	leave(dev);
 	return NULL;
 }
@@ -119,7 +125,7 @@ alone_main(void *arg)
 	return NULL;
 }
 
-/* There was no thread, and what is left to be done may wait. */
+/* No other thread is left, and what is to be done may wait. */
 static void *
 teardown_main(void *arg)
 {
@@ -156,27 +162,6 @@ results_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	take_results(dev);
 }
 
-int
-verbs_cm_init(struct verbs_dev *dev)
-{
-	struct verbs_cm *cm = &dev->cm;
-	int rc;
-
-	list_init(&cm->todo);
-	list_init(&cm->done);
-	cm->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (cm->evfd < 0)
-		return -errno;
-	rc = dev->loop.watch(dev->loop.ctx, cm->evfd, results_io, dev);
-	if (rc < 0) {
-		close(cm->evfd);
-		return rc;
-	}
-	pthread_mutex_init(&cm->lock, NULL);
-	pthread_cond_init(&cm->more, NULL);
-	return 0;
-}
-
 /* Signals are for the others. */
 static int
 start(pthread_t *thread, void *(*fn)(void *), void *arg)
@@ -192,11 +177,57 @@ start(pthread_t *thread, void *(*fn)(void *), void *arg)
 }
 
 static int
-start_thread(struct verbs_dev *dev)
+worker_start(struct verbs_worker *w)
 {
-	int rc = start(&dev->cm.thread, cm_main, dev);
+	int rc = start(&w->thread, worker_main, w);
 
-	dev->cm.started = rc == 0;
+	w->started = rc == 0;
+	return rc;
+}
+
+static void
+worker_init(struct verbs_dev *dev, struct verbs_worker *w)
+{
+	w->dev = dev;
+	list_init(&w->todo);
+	pthread_cond_init(&w->more, NULL);
+}
+
+static void
+worker_give(struct verbs_worker *w, struct verbs_job *job)
+{
+	struct verbs_cm *cm = &w->dev->cm;
+
+	pthread_mutex_lock(&cm->lock);
+	list_push(&w->todo, &job->node);
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+int
+verbs_cm_init(struct verbs_dev *dev)
+{
+	struct verbs_cm *cm = &dev->cm;
+	int rc;
+
+	list_init(&cm->done);
+	cm->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (cm->evfd < 0)
+		return -errno;
+	rc = dev->loop.watch(dev->loop.ctx, cm->evfd, results_io, dev);
+	if (rc < 0) {
+		close(cm->evfd);
+		return rc;
+	}
+	pthread_mutex_init(&cm->lock, NULL);
+	worker_init(dev, &cm->connects);
+	worker_init(dev, &cm->ends);
+	/* Now: when a queue pair has to go, there must be a thread for it. */
+	rc = worker_start(&cm->ends);
+	if (rc < 0) {
+		dev->loop.unwatch(dev->loop.ctx, cm->evfd);
+		cm_destroy(cm);
+	}
 	return rc;
 }
 
@@ -210,18 +241,22 @@ int
 verbs_cm_submit(struct verbs_qp *qp)
 {
 	struct verbs_cm *cm = &qp->dev->cm;
-	int rc = cm->started ? 0 : start_thread(qp->dev);
+	int rc = cm->connects.started ? 0 : worker_start(&cm->connects);
 
 	if (rc < 0)
 		return rc;
 	qp->job.hw = qp->hw;
 	qp->job.done = transition_done;
 	qp->job_state = VERBS_JOB_GIVEN;
-	pthread_mutex_lock(&cm->lock);
-	list_push(&cm->todo, &qp->job.node);
-	pthread_cond_signal(&cm->more);
-	pthread_mutex_unlock(&cm->lock);
+	worker_give(&cm->connects, &qp->job);
 	return 0;
+}
+
+void
+verbs_cm_end(struct verbs_dev *dev, struct verbs_job *job)
+{
+	dev->end_cnt++;
+	worker_give(&dev->cm.ends, job);
 }
 
 int
@@ -249,7 +284,7 @@ verbs_cm_cancel(struct verbs_qp *qp)
 	struct verbs_cm *cm = &qp->dev->cm;
 
 	pthread_mutex_lock(&cm->lock);
-	if (cm->running == &qp->job) {
+	if (cm->connects.running == &qp->job) {
 		qp->job.cancelled = true;
 	} else {
 		list_remove(&qp->job.node); /* of those to do, or of those done */
@@ -258,15 +293,23 @@ verbs_cm_cancel(struct verbs_qp *qp)
 	pthread_mutex_unlock(&cm->lock);
 }
 
+/* Nothing is under way: is there something left that may wait? */
+static bool
+rest_waits(const struct verbs_dev *dev)
+{
+	return !list_empty(&dev->qps) || !list_empty(&dev->dead_mrs) ||
+	    (dev->connect->pending != NULL && dev->connect->pending(dev));
+}
+
 /* No thread is left that could do it. */
 static bool
 fini_alone(struct verbs_dev *dev)
 {
 	pthread_t thread;
 
-	take_results(dev); /* less is pending then */
+	take_results(dev); /* less is left then */
 	cm_destroy(&dev->cm);
-	if (dev->connect->pending == NULL || !dev->connect->pending(dev) || start(&thread, teardown_main, dev) < 0)
+	if (!rest_waits(dev) || start(&thread, teardown_main, dev) < 0)
 		return true;
 	pthread_detach(thread);
 	return false;
@@ -276,19 +319,24 @@ bool
 verbs_cm_fini(struct verbs_dev *dev)
 {
 	struct verbs_cm *cm = &dev->cm;
-	bool waits, started;
+	struct verbs_worker *const workers[] = { &cm->connects, &cm->ends };
+	bool waits, started[2];
 
 	pthread_mutex_lock(&cm->lock);
-	started = cm->started;
 	cm->quit = true;
-	waits = cm->last_one_out = cm->running != NULL || cm->alone > 0;
-	if (waits && started)
-		pthread_detach(cm->thread); /* it may be long until the kernel gives up: nobody waits for that */
-	pthread_cond_signal(&cm->more);
+	waits = cm->last_one_out = cm->connects.running != NULL || cm->ends.running != NULL ||
+	    !list_empty(&cm->ends.todo) || cm->alone > 0;
+	for (unsigned i = 0; i < 2; i++) {
+		started[i] = workers[i]->started;
+		if (waits && started[i])
+			pthread_detach(workers[i]->thread); /* it may be long until the kernel is done: nobody waits */
+		pthread_cond_signal(&workers[i]->more);
+	}
 	pthread_mutex_unlock(&cm->lock);
 	if (waits)
 		return false;
-	if (started)
-		pthread_join(cm->thread, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		if (started[i])
+			pthread_join(workers[i]->thread, NULL);
 	return fini_alone(dev);
 }

@@ -99,7 +99,7 @@ answer_timeout(struct timer *t, int64_t now_ns)
 	verbs_fail_oldest(qp, RNIC_WC_RETRY_EXC);
 	verbs_qp_break(qp, "the peer does not answer");
 	if (qp->orphan)
-		(void)verbs_qp_bury(qp);
+		verbs_qp_bury(qp);
 }
 
 int
@@ -205,11 +205,4 @@ verbs_confirm_stop(struct verbs_qp *qp)
 	timer_cancel(&qp->dev->timers, &qp->confirm.confirm_timer);
 	timer_cancel(&qp->dev->timers, &qp->confirm.answer_timer);
 	list_remove(&qp->confirm.stamp_node);
-}
-
-void
-verbs_confirm_fini(struct verbs_qp *qp)
-{
-	if (qp->confirm.sink != NULL)
-		(void)ibv_dereg_mr(qp->confirm.sink);
 }

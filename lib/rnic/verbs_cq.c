@@ -376,9 +376,10 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, hot_node);
 
 		n += poll_qp(qp, wc + n, max - n);
-		if (qp->orphan && verbs_qp_bury(qp))
-			continue;
-		verbs_room_changed(qp);
+		if (qp->orphan)
+			verbs_qp_bury(qp);
+		else
+			verbs_room_changed(qp);
 	}
 	while ((node = list_pop(&turn)) != NULL)
 		list_push(&dev->hot_list, node);
@@ -388,8 +389,12 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 /* -- the completion channel -- */
 
 static void
-cq_told(struct verbs_qp *qp)
+cq_told(struct verbs_qp *qp, struct ibv_cq *cq)
 {
+	if (qp->cq == NULL) { /* destroying it waits for this */
+		ibv_ack_cq_events(cq, 1);
+		return;
+	}
 	qp->armed = false;
 	if (++qp->unacked >= VERBS_ACK_BATCH) {
 		ibv_ack_cq_events(qp->cq, qp->unacked);
@@ -417,7 +422,7 @@ verbs_channel_read(struct verbs_dev *dev)
 		/* None comes for a CQ that was destroyed; an id that is not known is not believed. */
 		qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
 		if (qp != NULL)
-			cq_told(qp);
+			cq_told(qp, cq);
 	}
 	dev->cq_more = true;
 }

@@ -34,13 +34,9 @@
 struct verbs_pd {
 	struct rnic_pd pd;
 	struct ibv_pd *hw;
-	uint32_t refs; /* MRs and QPs in it, those that outlive their user, too */
-	bool freed;    /* by its user */
-};
-
-struct verbs_mr {
-	struct rnic_mr mr;
-	struct ibv_mr *hw;
+	uint32_t refs;     /* MRs and QPs in it, those that outlive their user, too */
+	uint32_t qp_cnt;   /* of them QPs */
+	uint32_t dead_cnt; /* of them those that place nothing any more, and are being destroyed */
 };
 
 /* A posted send or write. */
@@ -80,7 +76,7 @@ enum {
 	VERBS_NO_SENDS = 1 << 2,
 };
 
-/* A transition that may wait for the network; see verbs_cm.c. */
+/* What may wait, for the network or for the card; see verbs_cm.c. */
 struct verbs_job {
 	struct list_node node;
 	void (*run)(struct verbs_job *);  /* in the thread */
@@ -92,6 +88,22 @@ struct verbs_job {
 	bool to_rts;    /* passive side: both steps */
 	bool cancelled; /* nothing may be placed: to the error state, whatever came out */
 	int err;        /* result: 0 or a positive errno */
+};
+
+/* What is taken back from the card in the thread for that. */
+struct verbs_end {
+	struct verbs_job job;
+	struct ibv_qp *hw;
+	struct ibv_cq *cq;
+	struct ibv_mr *msg_mr, *sink;
+	bool dead; /* counted in dead_cnt of the domain */
+};
+
+struct verbs_mr {
+	struct rnic_mr mr;
+	struct ibv_mr *hw; /* NULL: taken back */
+	struct verbs_job job;
+	struct list_node node;
 };
 
 /* iWARP: what was posted is known to be with the peer when a Read behind it came back; see verbs_confirm.c. Positions are
@@ -115,16 +127,18 @@ struct verbs_conn;
 
 enum verbs_job_state {
 	VERBS_JOB_NONE,
-	VERBS_JOB_GIVEN, /* the thread's until it is handed back */
+	VERBS_JOB_GIVEN,  /* the thread's until it is handed back */
+	VERBS_JOB_ENDING, /* so is `end`, in the thread that takes things from the card */
 };
 
 struct verbs_qp {
 	struct rnic_qp qp;
 	struct verbs_dev *dev;
 	struct verbs_pd *pd;
-	struct ibv_qp *hw;      /* NULL: destroyed, all requests have ended */
+	struct ibv_qp *hw;      /* NULL: destroyed, or about to be */
 	struct ibv_qp *held_hw; /* in place of hw: all requests have ended, and the kernel still connects it */
-	struct ibv_cq *cq;
+	struct ibv_cq *cq;      /* NULL: likewise, once its user is gone */
+	struct verbs_end end;
 	uint32_t id; /* of the CQ's events */
 	enum verbs_state state;
 	const char *why; /* BROKEN: for people */
@@ -134,6 +148,7 @@ struct verbs_qp {
 	bool lingers;    /* CLOSED, and what was posted is still being sent */
 	bool flushing;   /* BROKEN or CLOSED: the card still ends requests */
 	bool drained;    /* flushing: the card has no send any more */
+	bool stopped;    /* in the error state: nothing is placed */
 	bool failed;     /* a request has ended badly: all that follow are flushed */
 	bool refused;    /* the card did not take request sq_hw */
 	enum rnic_side side;
@@ -193,15 +208,22 @@ struct verbs_connect_ops {
 	bool (*holds)(const struct verbs_qp *); /* the kernel is at it: the queue pair may not be destroyed */
 };
 
-/* The threads for what may wait: one for all transitions, one each for some jobs. */
-struct verbs_cm {
+/* A thread, and what it has to do, in this order. */
+struct verbs_worker {
+	struct verbs_dev *dev;
 	pthread_t thread;
 	bool started;
-	unsigned alone; /* threads of one job */
-	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct list_node todo;     /* verbs_job */
 	struct verbs_job *running; /* taken from todo */
+};
+
+/* The threads for what may wait: for all transitions, for what is taken from the card, one each for some jobs. */
+struct verbs_cm {
+	struct verbs_worker connects;
+	struct verbs_worker ends;
+	unsigned alone; /* threads of one job */
+	pthread_mutex_t lock;
 	struct list_node done;
 	bool quit;
 	bool last_one_out; /* the last thread frees the device */
@@ -229,6 +251,8 @@ struct verbs_dev {
 	bool has_inline;
 	uint32_t qp_cnt;
 	uint32_t orphan_cnt;
+	uint32_t buried_cnt; /* of them: being destroyed */
+	uint32_t end_cnt;    /* jobs of the thread that takes things from the card */
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
 	const char *trouble;  /* to be polled */
@@ -241,6 +265,7 @@ struct verbs_dev {
 	int64_t busy_until_ns;
 	struct idtable ids;          /* verbs_qp by the id of their CQ */
 	struct list_node qps;        /* all verbs_qp, orphans, too */
+	struct list_node dead_mrs;   /* verbs_mr being taken back, without their user */
 	struct list_node hot_list;   /* verbs_qp whose CQ has to be polled */
 	struct list_node tx_list;    /* verbs_qp with a chain */
 	struct list_node ev_list;    /* verbs_qp with events */
@@ -309,15 +334,15 @@ void verbs_qp_set_state(struct verbs_qp *, enum verbs_state);
 void verbs_qp_connected(struct verbs_qp *);
 /* The QP is of no use any more: to the error state; events follow when all requests have ended. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
-/* The card is gone, or does not end its requests: the QP is taken from it, and what is missing is made up. */
+/* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. */
 void verbs_qp_kill(struct verbs_qp *);
 /* Requests have ended: is it the end of the QP, too? */
 void verbs_qp_check_end(struct verbs_qp *);
 /* The thread has handed the QP back. */
 void verbs_qp_job_done(struct verbs_qp *);
-/* Of an orphan whose end has come: true when it was freed. */
-bool verbs_qp_bury(struct verbs_qp *);
-/* Everything of it. */
+/* Of an orphan: if its end has come, everything of it is given to the thread; freed when that hands it back. */
+void verbs_qp_bury(struct verbs_qp *);
+/* Everything of it, here and now: what the card has of it still may take long. */
 void verbs_qp_release(struct verbs_qp *);
 void verbs_event(struct verbs_qp *, enum rnic_event_type);
 bool verbs_poll_event(struct rnic_dev *, struct rnic_event *);
@@ -332,6 +357,8 @@ int verbs_cm_init(struct verbs_dev *);
 bool verbs_cm_fini(struct verbs_dev *);
 /* Hands qp->job to the thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);
+/* Hands a job to the thread that takes things from the card. */
+void verbs_cm_end(struct verbs_dev *, struct verbs_job *);
 /* Runs a job that may take long in a thread of its own: 0 or a negative errno. */
 int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
 /* Nothing may come of the job any more; it may still be under way. */
@@ -352,7 +379,6 @@ verbs_is_iwarp(const struct verbs_dev *dev)
 }
 
 int verbs_confirm_init(struct verbs_qp *);
-void verbs_confirm_fini(struct verbs_qp *);
 /* Time to connect, and for the Read to be answered: counted from when the time is told next, as the last time may be old. */
 void verbs_confirm_stamp(struct verbs_qp *);
 /* The time was told. */

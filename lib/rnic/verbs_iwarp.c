@@ -112,7 +112,7 @@ conn_over(struct verbs_conn *conn, const char *why)
 	else if (!is_pending(conn))
 		verbs_conn_free(conn);
 	if (qp->orphan)
-		(void)verbs_qp_bury(qp);
+		verbs_qp_bury(qp);
 }
 
 static void

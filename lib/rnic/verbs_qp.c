@@ -5,6 +5,10 @@
  * A QP that breaks or is disconnected goes to the error state, in which the
  * card takes nothing that arrives and ends what is posted. Its user hears of
  * that when all of it has ended: a buffer is the card's until then.
+ *
+ * Destroying one may take the kernel seconds, with packets of it that wait for
+ * an address: a thread does that. A QP killed for its user's sake is destroyed
+ * alone, and its CQ polled when it comes back; an orphan with all it has.
  */
 #include <assert.h>
 #include <errno.h>
@@ -72,7 +76,8 @@ stop_hw(struct verbs_qp *qp)
 		verbs_cm_cancel(qp);
 	if (qp->job_state != VERBS_JOB_NONE)
 		return; /* goes on when the thread hands it back */
-	stopped = qp->hw != NULL && !qp->dev->gone && to_error_state(qp) == 0 && verbs_post_drain(qp);
+	qp->stopped = qp->hw != NULL && !qp->dev->gone && to_error_state(qp) == 0;
+	stopped = qp->stopped && verbs_post_drain(qp);
 	if (connect->left != NULL)
 		connect->left(qp);
 	if (!stopped) {
@@ -98,6 +103,59 @@ verbs_qp_break(struct verbs_qp *qp, const char *why)
 	stop_hw(qp);
 }
 
+/* In the thread. */
+static void
+end_run(struct verbs_job *job)
+{
+	struct verbs_end *end = CONTAINER_OF(job, struct verbs_end, job);
+
+	if (end->hw != NULL)
+		(void)ibv_destroy_qp(end->hw);
+	if (end->cq != NULL)
+		(void)ibv_destroy_cq(end->cq);
+	if (end->msg_mr != NULL)
+		(void)ibv_dereg_mr(end->msg_mr);
+	if (end->sink != NULL)
+		(void)ibv_dereg_mr(end->sink);
+	end->hw = NULL;
+	end->cq = NULL;
+	end->msg_mr = end->sink = NULL;
+}
+
+static void
+give_end(struct verbs_qp *qp, void (*done)(struct verbs_job *))
+{
+	qp->job_state = VERBS_JOB_ENDING;
+	qp->end.job.run = end_run;
+	qp->end.job.done = done;
+	qp->end.dead = qp->stopped || qp->dev->gone;
+	qp->pd->dead_cnt += qp->end.dead;
+	verbs_cm_end(qp->dev, &qp->end.job);
+}
+
+static struct verbs_qp *
+take_end(struct verbs_job *job)
+{
+	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, end.job);
+
+	qp->job_state = VERBS_JOB_NONE;
+	qp->pd->dead_cnt -= qp->end.dead;
+	qp->dev->end_cnt--;
+	return qp;
+}
+
+/* The card is done with the buffers. */
+static void
+killed(struct verbs_job *job)
+{
+	struct verbs_qp *qp = take_end(job);
+
+	verbs_cq_empty(qp);
+	verbs_qp_check_end(qp);
+	if (qp->orphan)
+		verbs_qp_bury(qp);
+}
+
 void
 verbs_qp_kill(struct verbs_qp *qp)
 {
@@ -114,14 +172,16 @@ verbs_qp_kill(struct verbs_qp *qp)
 	qp->flushing = true;
 	verbs_confirm_stop(qp);
 	if (hw != NULL) {
-		/* What has ended, and how, is in the CQ now at the latest; afterwards the card is done with the buffers. */
+		/* What has ended, and how: there are cards that take it from the CQ together with the QP. */
 		verbs_cq_empty(qp);
-		if (is_held(qp))
-			qp->held_hw = hw; /* destroying it would wait for the kernel; it is in the error state */
-		else
-			(void)ibv_destroy_qp(hw);
 		qp->hw = NULL;
-		verbs_cq_empty(qp);
+		if (!is_held(qp)) {
+			timer_cancel(&qp->dev->timers, &qp->timer);
+			qp->end.hw = hw;
+			give_end(qp, killed);
+			return;
+		}
+		qp->held_hw = hw; /* destroying it would wait for the connection's outcome; it is in the error state */
 	}
 	verbs_qp_check_end(qp);
 }
@@ -133,7 +193,8 @@ verbs_qp_check_end(struct verbs_qp *qp)
 		stop_hw(qp);
 		return;
 	}
-	if (!qp->flushing || (qp->hw != NULL && (!qp->drained || qp->rq_ended != qp->rq_hw)))
+	if (!qp->flushing || qp->job_state == VERBS_JOB_ENDING ||
+	    (qp->hw != NULL && (!qp->drained || qp->rq_ended != qp->rq_hw)))
 		return;
 	verbs_end_all(qp);
 	qp->flushing = false;
@@ -161,7 +222,7 @@ on_timer(struct timer *t, int64_t now_ns)
 	else
 		verbs_qp_kill(qp);
 	if (qp->orphan)
-		(void)verbs_qp_bury(qp);
+		verbs_qp_bury(qp);
 }
 
 /* -- birth -- */
@@ -263,6 +324,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	qp->dev = dev;
 	qp->pd = verbs_pd(pd);
 	qp->pd->refs++;
+	qp->pd->qp_cnt++;
 	qp->sq_depth = attr->sq_depth;
 	qp->rq_depth = attr->rq_depth;
 	qp->token = attr->token;
@@ -273,6 +335,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	list_init(&qp->tx_node);
 	list_init(&qp->ev_node);
 	list_init(&qp->job.node);
+	list_init(&qp->end.job.node);
 	list_init(&qp->confirm.stamp_node);
 	list_push(&dev->qps, &qp->node);
 	dev->qp_cnt++;
@@ -376,7 +439,7 @@ verbs_qp_job_done(struct verbs_qp *qp)
 		verbs_qp_connected(qp);
 	}
 	if (qp->orphan)
-		(void)verbs_qp_bury(qp);
+		verbs_qp_bury(qp);
 }
 
 /* -- the end -- */
@@ -415,13 +478,57 @@ verbs_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	list_remove(&qp->ev_node);
 }
 
-bool
+/* No list, timer or connection knows it any more, but that of all. */
+static void
+detach(struct verbs_qp *qp)
+{
+	struct verbs_dev *dev = qp->dev;
+
+	list_remove(&qp->hot_node);
+	list_remove(&qp->tx_node);
+	list_remove(&qp->ev_node);
+	timer_cancel(&dev->timers, &qp->timer);
+	verbs_confirm_stop(qp);
+	if (dev->connect->left != NULL)
+		dev->connect->left(qp);
+}
+
+/* To what is to be taken from the card, which may have something in it already. */
+static void
+move_to_end(struct verbs_qp *qp)
+{
+	if (qp->hw != NULL || qp->held_hw != NULL)
+		qp->end.hw = qp->hw != NULL ? qp->hw : qp->held_hw;
+	qp->hw = qp->held_hw = NULL;
+	if (qp->unacked > 0)
+		ibv_ack_cq_events(qp->cq, qp->unacked);
+	qp->unacked = 0;
+	if (qp->cq == NULL)
+		return;
+	qp->end.cq = qp->cq;
+	qp->end.msg_mr = qp->msg_mr;
+	qp->end.sink = qp->confirm.sink;
+	qp->cq = NULL;
+}
+
+static void
+buried(struct verbs_job *job)
+{
+	struct verbs_qp *qp = take_end(job);
+
+	qp->dev->buried_cnt--;
+	verbs_qp_release(qp);
+}
+
+void
 verbs_qp_bury(struct verbs_qp *qp)
 {
 	if (qp->lingers || qp->job_state != VERBS_JOB_NONE || is_held(qp))
-		return false;
-	verbs_qp_release(qp);
-	return true;
+		return;
+	detach(qp);
+	move_to_end(qp);
+	qp->dev->buried_cnt++;
+	give_end(qp, buried);
 }
 
 void
@@ -435,13 +542,13 @@ verbs_qp_destroy(struct rnic_qp *rqp)
 	qp = verbs_qp(rqp);
 	dev = qp->dev;
 	verbs_qp_disconnect(rqp, false);
-	if (qp->lingers && dev->orphan_cnt >= VERBS_LINGER_MAX)
+	if (qp->lingers && dev->orphan_cnt - dev->buried_cnt >= VERBS_LINGER_MAX)
 		qp->lingers = false;
 	qp->qp.ctx = NULL;
 	qp->orphan = true;
 	dev->qp_cnt--;
 	dev->orphan_cnt++;
-	(void)verbs_qp_bury(qp);
+	verbs_qp_bury(qp);
 }
 
 void
@@ -450,24 +557,12 @@ verbs_qp_release(struct verbs_qp *qp)
 	struct verbs_dev *dev = qp->dev;
 
 	list_remove(&qp->node);
-	list_remove(&qp->hot_node);
-	list_remove(&qp->tx_node);
-	list_remove(&qp->ev_node);
-	timer_cancel(&dev->timers, &qp->timer);
-	verbs_confirm_stop(qp);
+	detach(qp);
 	timerq_unreserve(&dev->timers, TIMERS);
-	if (dev->connect->left != NULL)
-		dev->connect->left(qp);
-	if (qp->hw != NULL || qp->held_hw != NULL)
-		(void)ibv_destroy_qp(qp->hw != NULL ? qp->hw : qp->held_hw);
-	if (qp->unacked > 0)
-		ibv_ack_cq_events(qp->cq, qp->unacked);
-	if (qp->cq != NULL)
-		(void)ibv_destroy_cq(qp->cq);
-	if (qp->msg_mr != NULL)
-		(void)ibv_dereg_mr(qp->msg_mr);
-	verbs_confirm_fini(qp);
+	move_to_end(qp);
+	end_run(&qp->end.job);
 	idtable_del(&dev->ids, qp->id);
+	qp->pd->qp_cnt--;
 	verbs_pd_put(qp->pd);
 	if (qp->orphan)
 		dev->orphan_cnt--;

@@ -75,7 +75,7 @@ START_TEST(nothing_of_a_queue_pair_outlives_it)
 		ck_assert_uint_eq(a.wc_cnt, 0);
 		ck_assert_uint_eq(a.errors, 0);
 		a.dev->ops->qp_destroy(mine);
-		ck_assert_int_eq(fake.qp_cnt, 1);
+		UNTIL(fake_live(&fake.qp_cnt) == 1);
 		close_both();
 		setup();
 		open_connected();
@@ -101,11 +101,11 @@ START_TEST(last_words_are_sent)
 	a.dev->ops->qp_destroy(a.qp);
 	a.qp = NULL;
 	ck_assert_uint_eq(rnic_query(a.dev).qp_cnt, 0);
-	ck_assert_int_eq(fake.qp_cnt, 2); /* the card still works on it */
+	ck_assert_int_eq(fake_live(&fake.qp_cnt), 2); /* the card still works on it */
 	turns();
 	check_wc(&b, 0, 1, RNIC_WC_RECV, RNIC_WC_OK);
 	ck_assert_int_eq(b.buf[43], 'w');
-	ck_assert_int_eq(fake.qp_cnt, 1);
+	ck_assert_int_eq(fake_live(&fake.qp_cnt), 1);
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	close_both();
 }
@@ -166,11 +166,11 @@ START_TEST(last_words_have_their_time)
 		at = a.dev->ops->deadline(a.dev);
 		ck_assert_int_gt(at, poll_loop_now() + 1000000000);
 		ck_assert_int_lt(at, poll_loop_now() + 3000000000);
-		ck_assert_int_eq(fake.qp_cnt, 2);
+		ck_assert_int_eq(fake_live(&fake.qp_cnt), 2);
 		pass_deadline(&a);
 		turns();
 		if (destroyed) {
-			ck_assert_int_eq(fake.qp_cnt, 1);
+			ck_assert_int_eq(fake_live(&fake.qp_cnt), 1);
 		} else {
 			ck_assert_uint_eq(a.wc_cnt, 1);
 			check_wc(&a, 0, 2, RNIC_WC_SEND, RNIC_WC_FLUSHED);
@@ -228,7 +228,7 @@ START_TEST(queue_pairs_with_last_words_are_bounded)
 		a.dev->ops->qp_disconnect(a.qp, true);
 		a.dev->ops->qp_destroy(a.qp);
 		b.dev->ops->qp_destroy(b.qp);
-		ck_assert_int_eq(fake.qp_cnt, i < 64 ? i + 1 : 64);
+		UNTIL(fake_live(&fake.qp_cnt) == (i < 64 ? i + 1 : 64));
 	}
 	a.qp = b.qp = NULL;
 	close_both();
@@ -315,7 +315,7 @@ START_TEST(the_end_may_come_while_connecting)
 			a.qp = NULL;
 			a.dev->ops->mr_dereg(a.mr);
 			a.dev->ops->pd_free(a.pd);
-			ck_assert_int_eq(fake.pd_cnt, 2); /* it goes with the queue pair */
+			ck_assert_int_eq(fake_live(&fake.pd_cnt), 2); /* it goes with the queue pair */
 		}
 		turns();
 		ck_assert_uint_eq(a.wc_cnt, 0);
@@ -328,7 +328,7 @@ START_TEST(the_end_may_come_while_connecting)
 			check_wc(&a, 0, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 			ck_assert_int_eq(hw(&a)->qp.state, IBV_QPS_ERR);
 		} else {
-			UNTIL(fake.qp_cnt == 1 && fake.pd_cnt == 1);
+			UNTIL(fake_live(&fake.qp_cnt) == 1 && fake_live(&fake.pd_cnt) == 1);
 			fake.rtr_waits = false;
 			ck_assert_int_eq(a.dev->ops->pd_alloc(a.dev, &pd), 0);
 			a.pd = pd;
@@ -358,7 +358,7 @@ START_TEST(the_end_may_come_before_its_turn)
 	ck_assert_uint_eq(a.wc_cnt, 1);
 	check_wc(&a, 0, 6, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	a.dev->ops->qp_destroy(a.qp);
-	ck_assert_int_eq(fake.qp_cnt, 2);
+	UNTIL(fake_live(&fake.qp_cnt) == 2);
 	a.qp = first;
 	fake_rtr_go(0);
 	UNTIL(a.connected == 1);
@@ -412,11 +412,145 @@ START_TEST(a_device_may_be_freed_while_connecting)
 	start = poll_loop_now();
 	end_close(&a);
 	ck_assert_int_lt(poll_loop_now() - start, 2000000000);
-	ck_assert_int_eq(fake.ctx_cnt, 2);
+	ck_assert_int_eq(fake_live(&fake.ctx_cnt), 2);
 	end_close(&b);
 	fake_rtr_go(ETIMEDOUT);
 	for (unsigned i = 0; i < 20000 && fake_open_devices() > 0; i++)
 		usleep(1000);
+	fake_check_clean();
+}
+
+END_TEST
+
+/* -- while it is being destroyed -- */
+
+/* Packets of a queue pair wait for an address: the loop does not, nor does who connects meanwhile. */
+START_TEST(destroying_blocks_nobody)
+{
+	struct rnic_qp *second;
+	struct rnic_pd *pd = NULL;
+	struct rnic_mr *mr;
+
+	open_connected();
+	ck_assert_int_eq(a.dev->ops->pd_alloc(a.dev, &pd), 0); /* a domain for each link */
+	fake.destroy_waits = fake.dereg_behind = true;
+	a.dev->ops->qp_destroy(a.qp);
+	ck_assert_uint_eq(rnic_query(a.dev).qp_cnt, 0);
+	ck_assert_uint_eq(fake_destroy_waiting(1), 1);
+	/* Its memory goes behind it, and the domain last. */
+	a.dev->ops->mr_dereg(a.mr);
+	a.dev->ops->pd_free(a.pd);
+	ck_assert_uint_eq(rnic_query(a.dev).mr_cnt, 0);
+	a.pd = pd;
+	ck_assert_int_eq(a.dev->ops->mr_reg(a.pd, a.buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &mr), 0);
+	a.mr = mr;
+	for (unsigned i = 0; i < 100; i++)
+		turn();
+	second = b.qp;
+	a.qp = b.qp = NULL;
+	a.connected = b.connected = 0;
+	connect_ends();
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
+	UNTIL(a.wc_cnt == 1);
+	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
+	ck_assert_int_eq(fake_live(&fake.qp_cnt), 4);
+	ck_assert_int_eq(fake_live(&fake.mr_cnt), 3);
+	ck_assert_int_eq(fake_live(&fake.pd_cnt), 3);
+	fake_destroy_go();
+	UNTIL(fake_live(&fake.qp_cnt) == 3 && fake_live(&fake.mr_cnt) == 2 && fake_live(&fake.pd_cnt) == 2);
+	fake.dereg_behind = false;
+	b.dev->ops->qp_destroy(second);
+	close_both();
+}
+
+END_TEST
+
+/* The card does not flush, or is gone: until it is done with the buffers they are its own; destroyed by its user meanwhile,
+ * it is gone for good afterwards. */
+START_TEST(buffers_come_back_when_it_is_destroyed)
+{
+	for (unsigned i = 0; i < 6; i++) {
+		setup();
+		open_connected();
+		post_recv(&a, 9, 0, 64);
+		hw(&a)->hold = hw(&a)->no_flush = true;
+		post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
+		turns();
+		fake.destroy_waits = true;
+		if (i % 2 == 0) {
+			fake_async_qp(hw(&a), IBV_EVENT_QP_FATAL);
+			turns();
+			pass_deadline(&a);
+		} else {
+			fake_unplug(&fake.devs[0], true);
+		}
+		for (unsigned k = 0; k < 100; k++)
+			turn();
+		ck_assert_uint_eq(fake_destroy_waiting(1), 1);
+		ck_assert_uint_eq(a.wc_cnt, 0);
+		ck_assert_uint_eq(a.errors, 0);
+		ck_assert_int_eq(try_recv(&a, 3, 0, 10), -ENOTCONN);
+		if (i / 2 == 1)
+			a.dev->ops->qp_disconnect(a.qp, false);
+		if (i / 2 == 2) {
+			a.dev->ops->qp_destroy(a.qp);
+			a.qp = NULL;
+		}
+		turns();
+		ck_assert_int_eq(fake_live(&fake.qp_cnt), 2);
+		fake_destroy_go();
+		UNTIL(!is_ending(&a) && fake_live(&fake.qp_cnt) == 1);
+		turns();
+		ck_assert_uint_eq(a.errors, i / 2 == 0);
+		ck_assert_uint_eq(a.wc_cnt, i / 2 < 2 ? 2 : 0);
+		if (i / 2 < 2) {
+			check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
+			check_wc(&a, 1, 9, RNIC_WC_RECV, RNIC_WC_FLUSHED);
+		}
+		close_both();
+	}
+}
+
+END_TEST
+
+/* Its CQ goes with it: an event that comes meanwhile is acknowledged, or destroying that would wait for ever. */
+START_TEST(events_of_the_dying_are_acknowledged)
+{
+	open_connected();
+	post_recv(&a, 9, 0, 64);
+	fake.destroy_waits = true;
+	a.dev->ops->qp_destroy(a.qp);
+	a.qp = NULL;
+	ck_assert_uint_eq(fake_destroy_waiting(1), 1);
+	turns(); /* the receive is flushed, and the CQ was armed */
+	ck_assert_uint_eq(stats(&a).wakeups, 1);
+	fake_destroy_go();
+	UNTIL(fake_live(&fake.cq_cnt) == 1);
+	close_both();
+}
+
+END_TEST
+
+/* Nobody waits for many of them, nor when their device is freed: its thread does the rest. */
+START_TEST(a_device_may_be_freed_while_destroying)
+{
+	int64_t start;
+
+	open_both();
+	fake.destroy_waits = true;
+	start = poll_loop_now();
+	for (unsigned i = 0; i < 100; i++) {
+		end_qp(&a, 8, 8);
+		a.dev->ops->qp_destroy(a.qp);
+		turn();
+	}
+	a.qp = NULL;
+	ck_assert_uint_eq(fake_destroy_waiting(1), 1); /* one at a time */
+	end_close(&a);
+	end_close(&b);
+	ck_assert_int_lt(poll_loop_now() - start, 10000000000);
+	ck_assert_int_eq(fake_live(&fake.qp_cnt), 100);
+	fake_destroy_go();
 	fake_check_clean();
 }
 
@@ -451,4 +585,14 @@ connecting_case(TCase *tc)
 	tcase_add_test(tc, a_device_may_be_freed_while_connecting);
 }
 
-UNIT_MAIN("verbs_end", end_case, connecting_case)
+static void
+destroying_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, destroying_blocks_nobody);
+	tcase_add_test(tc, buffers_come_back_when_it_is_destroyed);
+	tcase_add_test(tc, events_of_the_dying_are_acknowledged);
+	tcase_add_test(tc, a_device_may_be_freed_while_destroying);
+}
+
+UNIT_MAIN("verbs_end", end_case, connecting_case, destroying_case)

@@ -60,6 +60,7 @@ struct fake_cq {
 struct fake_pd {
 	struct ibv_pd pd; /* first */
 	unsigned users;
+	unsigned qps; /* of them */
 };
 
 struct fake_mr {
@@ -71,7 +72,7 @@ struct fake_state fake;
 
 static pthread_mutex_t lock;
 static pthread_cond_t go;
-static unsigned rtr_waiting, rtr_gone;
+static unsigned rtr_waiting, rtr_gone, destroy_waiting;
 static struct fake_qp *qps[QPS];
 static struct fake_mr *mrs[MRS];
 static uint32_t next_qpn, next_key;
@@ -145,7 +146,7 @@ fake_reset(void)
 	pthread_mutex_init(&lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	pthread_cond_init(&go, NULL);
-	rtr_waiting = rtr_gone = 0;
+	rtr_waiting = rtr_gone = destroy_waiting = 0;
 	next_qpn = 0x11;
 	next_key = 0x1000;
 	memset(qps, 0, sizeof(qps));
@@ -166,9 +167,30 @@ fake_make_iwarp(struct fake_dev *d)
 	fake_gid(&d->ports[0], 1, 0, IBV_GID_TYPE_IB, 0, "200:4c4f:4f50::");
 }
 
+static void
+pause_ms(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	nanosleep(&ms, NULL);
+}
+
+int
+fake_live(const int *cnt)
+{
+	int n;
+
+	pthread_mutex_lock(&lock);
+	n = *cnt;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 void
 fake_check_clean(void)
 {
+	for (unsigned i = 0; i < 20000 && fake_open_devices() > 0; i++)
+		pause_ms();
 	pthread_mutex_lock(&lock);
 	ck_assert_int_eq(fake.qp_cnt, 0);
 	ck_assert_int_eq(fake.cq_cnt, 0);
@@ -183,12 +205,7 @@ fake_check_clean(void)
 int
 fake_open_devices(void)
 {
-	int n;
-
-	pthread_mutex_lock(&lock);
-	n = fake.ctx_cnt;
-	pthread_mutex_unlock(&lock);
-	return n;
+	return fake_live(&fake.ctx_cnt);
 }
 
 /* Is it this call's turn to fail? */
@@ -285,10 +302,10 @@ ibv_close_device(struct ibv_context *ctx)
 		free(CONTAINER_OF(n, struct async_ev, node));
 	close(ctx->async_fd);
 	close(c->async_wr);
+	pthread_mutex_lock(&lock);
 	if (c->dev->ctx == c)
 		c->dev->ctx = NULL;
 	free(c);
-	pthread_mutex_lock(&lock);
 	fake.ctx_cnt--;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -347,7 +364,9 @@ ibv_alloc_pd(struct ibv_context *ctx)
 		return NULL;
 	pd = calloc(1, sizeof(*pd));
 	pd->pd.context = ctx;
+	pthread_mutex_lock(&lock);
 	fake.pd_cnt++;
+	pthread_mutex_unlock(&lock);
 	return &pd->pd;
 }
 
@@ -374,6 +393,7 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 	}
 	if (call_fails(dev_of(pd->context)))
 		return NULL;
+	pthread_mutex_lock(&lock);
 	while (i < MRS && mrs[i] != NULL)
 		i++;
 	ck_assert_uint_lt(i, MRS);
@@ -385,6 +405,7 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 	mrs[i] = mr;
 	((struct fake_pd *)(void *)pd)->users++;
 	fake.mr_cnt++;
+	pthread_mutex_unlock(&lock);
 	return &mr->mr;
 }
 
@@ -399,6 +420,9 @@ int
 ibv_dereg_mr(struct ibv_mr *mr)
 {
 	pthread_mutex_lock(&lock);
+	if (fake.dereg_behind)
+		ck_assert_msg(((struct fake_pd *)(void *)mr->pd)->qps == 0,
+		    "a region is taken back under a queue pair: this blocks");
 	for (unsigned i = 0; i < MRS; i++)
 		if (mrs[i] == (struct fake_mr *)(void *)mr)
 			mrs[i] = NULL;
@@ -478,9 +502,11 @@ ibv_create_cq(struct ibv_context *ctx, int cqe, void *context, struct ibv_comp_c
 	cq->cap = (uint32_t)cqe;
 	cq->wc = calloc(cq->cap, sizeof(*cq->wc));
 	cq->owner = calloc(cq->cap, sizeof(struct fake_qp *));
+	pthread_mutex_lock(&lock);
 	if (channel != NULL)
 		channel->refcnt++;
 	fake.cq_cnt++;
+	pthread_mutex_unlock(&lock);
 	return &cq->cq;
 }
 
@@ -492,8 +518,8 @@ ibv_destroy_cq(struct ibv_cq *ibcq)
 
 	pthread_mutex_lock(&lock);
 	ck_assert_msg(cq->qps == 0, "a completion queue is destroyed in use");
-	ck_assert_msg(
-	    cq->given == cq->acked, "a completion queue is destroyed with events not acknowledged: this blocks");
+	while (cq->given != cq->acked)
+		pthread_cond_wait(&go, &lock);
 	if (ibcq->channel != NULL) {
 		struct fake_channel *ch = (struct fake_channel *)(void *)ibcq->channel;
 
@@ -529,13 +555,17 @@ ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **co
 		errno = EIO;
 		return -1;
 	}
-	if (read(channel->fd, &byte, 1) != 1)
+	pthread_mutex_lock(&lock);
+	if (read(channel->fd, &byte, 1) != 1) {
+		pthread_mutex_unlock(&lock);
 		return -1;
+	}
 	e = CONTAINER_OF(list_pop(&ch->events), struct cq_ev, node);
 	*cq = e->cq;
 	*context = e->cq->cq_context;
 	((struct fake_cq *)(void *)e->cq)->given++;
 	free(e);
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -544,25 +574,33 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned n)
 {
 	struct fake_cq *f = (struct fake_cq *)(void *)cq;
 
+	pthread_mutex_lock(&lock);
 	f->acked += n;
 	fake.acks++;
 	ck_assert_uint_le(f->acked, f->given);
+	pthread_cond_broadcast(&go);
+	pthread_mutex_unlock(&lock);
 }
 
 static int
 fake_req_notify(struct ibv_cq *cq, int solicited_only)
 {
+	int err = 0;
+
 	ck_assert_int_eq(solicited_only, 0);
 	if (fake.late) {
 		fake.late = false;
 		fake_run();
 		fake.late = true;
 	}
+	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < QPS; i++)
 		if (qps[i] != NULL && qps[i]->qp.send_cq == cq && qps[i]->notify_err)
-			return EIO;
-	((struct fake_cq *)(void *)cq)->armed = true;
-	return 0;
+			err = EIO;
+	if (err == 0)
+		((struct fake_cq *)(void *)cq)->armed = true;
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 static void
@@ -585,7 +623,7 @@ cq_push(struct fake_qp *qp, struct ibv_cq *ibcq, const struct ibv_wc *wc)
 
 /* Slots of a queue are free when the completion that covers them was polled. */
 static int
-fake_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
+poll_locked(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
 {
 	struct fake_cq *cq = (struct fake_cq *)(void *)ibcq;
 	int n = 0;
@@ -612,15 +650,30 @@ fake_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
 	return n;
 }
 
+static int
+fake_poll_cq(struct ibv_cq *ibcq, int max, struct ibv_wc *wc)
+{
+	int n;
+
+	pthread_mutex_lock(&lock);
+	n = poll_locked(ibcq, max, wc);
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
 /* -- queue pairs -- */
 
 struct fake_qp *
 fake_qp_of(uint32_t qpn)
 {
-	for (unsigned i = 0; i < QPS; i++)
+	struct fake_qp *qp = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < QPS && qp == NULL; i++)
 		if (qps[i] != NULL && qps[i]->qp.qp_num == qpn)
-			return qps[i];
-	return NULL;
+			qp = qps[i];
+	pthread_mutex_unlock(&lock);
+	return qp;
 }
 
 struct ibv_qp *
@@ -639,6 +692,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 		errno = EINVAL;
 		return NULL;
 	}
+	pthread_mutex_lock(&lock);
 	while (i < QPS && qps[i] != NULL)
 		i++;
 	ck_assert_uint_lt(i, QPS);
@@ -659,8 +713,10 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->fail_at = qp->refuse_send_at = qp->refuse_recv_at = FAKE_NEVER;
 	qps[i] = qp;
 	((struct fake_pd *)(void *)pd)->users++;
+	((struct fake_pd *)(void *)pd)->qps++;
 	((struct fake_cq *)(void *)init->send_cq)->qps++;
 	fake.qp_cnt++;
+	pthread_mutex_unlock(&lock);
 	return &qp->qp;
 }
 
@@ -690,7 +746,12 @@ ibv_destroy_qp(struct ibv_qp *ibqp)
 	ck_assert_msg(
 	    !fake_cm_holds(ibqp->qp_num), "a queue pair is destroyed while it is being connected: this blocks");
 	pthread_mutex_lock(&lock);
-	ck_assert_msg(c->unacked == 0, "a queue pair is destroyed with events not acknowledged: this blocks");
+	destroy_waiting++;
+	while (fake.destroy_waits)
+		pthread_cond_wait(&go, &lock);
+	destroy_waiting--;
+	while (c->unacked > 0)
+		pthread_cond_wait(&go, &lock);
 	forget_async(c, ibqp);
 	for (unsigned i = 0; i < QPS; i++)
 		if (qps[i] == qp)
@@ -702,12 +763,38 @@ ibv_destroy_qp(struct ibv_qp *ibqp)
 		cq->tail = cq->head; /* no other QP has this CQ */
 	cq->qps--;
 	((struct fake_pd *)(void *)ibqp->pd)->users--;
+	((struct fake_pd *)(void *)ibqp->pd)->qps--;
 	free(qp->sq);
 	free(qp->rq);
 	free(qp);
 	fake.qp_cnt--;
 	pthread_mutex_unlock(&lock);
 	return 0;
+}
+
+unsigned
+fake_destroy_waiting(unsigned n)
+{
+	unsigned got = 0;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		pthread_mutex_lock(&lock);
+		got = destroy_waiting;
+		pthread_mutex_unlock(&lock);
+		if (got >= n)
+			break;
+		pause_ms();
+	}
+	return got;
+}
+
+void
+fake_destroy_go(void)
+{
+	pthread_mutex_lock(&lock);
+	fake.destroy_waits = false;
+	pthread_cond_broadcast(&go);
+	pthread_mutex_unlock(&lock);
 }
 
 unsigned
@@ -1149,8 +1236,10 @@ async_push(struct fake_dev *d, const struct async_ev *from)
 	struct async_ev *e = malloc(sizeof(*e));
 
 	*e = *from;
+	pthread_mutex_lock(&lock);
 	list_push(&d->ctx->async, &e->node);
 	ck_assert_int_eq(write(d->ctx->async_wr, "", 1), 1);
+	pthread_mutex_unlock(&lock);
 }
 
 void
@@ -1205,12 +1294,16 @@ ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *ev)
 		errno = EIO;
 		return -1;
 	}
-	if (read(ctx->async_fd, &byte, 1) != 1)
+	pthread_mutex_lock(&lock);
+	if (read(ctx->async_fd, &byte, 1) != 1) {
+		pthread_mutex_unlock(&lock);
 		return -1;
+	}
 	e = CONTAINER_OF(list_pop(&c->async), struct async_ev, node);
 	*ev = e->ev;
 	free(e);
 	c->unacked++;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -1218,11 +1311,16 @@ void
 ibv_ack_async_event(struct ibv_async_event *ev)
 {
 	/* Which device it was of, an event of a port does not say. */
+	bool found = false;
+
 	(void)ev;
-	for (unsigned i = 0; i < FAKE_DEVS; i++)
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < FAKE_DEVS && !found; i++)
 		if (fake.devs[i].ctx != NULL && fake.devs[i].ctx->unacked > 0) {
 			fake.devs[i].ctx->unacked--;
-			return;
+			found = true;
 		}
-	ck_abort_msg("an event is acknowledged twice");
+	pthread_cond_broadcast(&go);
+	pthread_mutex_unlock(&lock);
+	ck_assert_msg(found, "an event is acknowledged twice");
 }

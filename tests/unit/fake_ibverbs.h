@@ -86,6 +86,8 @@ struct fake_state {
 	bool destroy_cleans; /* destroying a QP takes its completions from the CQ, as some providers do */
 	bool late;           /* the wire moves only when a CQ is being armed, just before it is */
 	bool rtr_waits;      /* transitions to RTR wait for fake_rtr_go() */
+	bool destroy_waits;  /* destroying a queue pair waits for fake_destroy_go() */
+	bool dereg_behind;   /* regions may not be taken back before the queue pairs of their domain */
 	/* in use */
 	int ctx_cnt, pd_cnt, mr_cnt, cq_cnt, qp_cnt, channel_cnt;
 	unsigned solicited, inlined, signaled, sent, written;
@@ -99,7 +101,9 @@ extern struct fake_state fake;
 void fake_reset(void);
 /* For who waits until a thread has closed its device. */
 int fake_open_devices(void);
-/* All that was made is gone again. */
+/* One of the counts of what is in use. */
+int fake_live(const int *cnt);
+/* All that was made is gone again, or will soon be. */
 void fake_check_clean(void);
 void fake_gid(
     struct fake_port *, uint32_t port_num, uint32_t index, enum ibv_gid_type, unsigned ifindex, const char *addr);
@@ -131,6 +135,9 @@ void fake_unplug(struct fake_dev *, bool told);
 /* rtr_waits: how many wait now (after up to 20 s at least n), and letting all go with this result. */
 unsigned fake_rtr_waiting(unsigned n);
 void fake_rtr_go(int err);
+/* Likewise of destroy_waits. */
+unsigned fake_destroy_waiting(unsigned n);
+void fake_destroy_go(void);
 /* Comes to this state, by another thread, within 20 s. */
 bool fake_comes_to(const struct fake_qp *, enum ibv_qp_state);
 
