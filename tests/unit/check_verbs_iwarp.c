@@ -28,11 +28,14 @@ iwarp_config(unsigned n)
 	return c;
 }
 
+static uint32_t connect_ms = 30000; /* a busy machine may take its time to start a thread */
+
 static void
 open_cards(void)
 {
 	struct verbs_config ca = iwarp_config(0), cb = iwarp_config(1);
 
+	ca.connect_ms = cb.connect_ms = connect_ms;
 	end_open(&a, &ca);
 	end_open(&b, &cb);
 }
@@ -493,6 +496,7 @@ START_TEST(silence_ends_it)
 		int64_t now;
 
 		setup_iwarp();
+		connect_ms = 2000;
 		make_qps();
 		post_recvs(e, 1);
 		expect(&b);
