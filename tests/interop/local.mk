@@ -25,8 +25,11 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/guest \
 	tests/interop/vm/rxe.py \
 	tests/interop/vm/gates.py \
+	tests/interop/vm/pair.py \
 	tests/interop/vm/check_lab.py \
 	tests/interop/vm/check_links.py \
+	tests/interop/vm/check_pair.py \
+	tests/interop/vm/check_pair_peer.py \
 	tests/interop/vm/check_peers.py \
 	tests/interop/vm/check_traffic.py \
 	tests/interop/vm/check_verbs.py \

@@ -39,6 +39,7 @@ class Gates(Pair):
             {"name": n, "listen": hostport(self.host, self.port[n]), "to": hostport(far, self.middle[n])}
             for n in servers]))
         self.both = (self.a, self.b)
+        self.a.net = self.b.net = net		# the kernel that each of them is on
 
     # -- links --
 
@@ -57,7 +58,7 @@ class Gates(Pair):
 
     def queue_pairs(self, d):
         """(device, local number) -> what the kernel says, of the daemon's queue pairs."""
-        return {(x["ifname"], x["lqpn"]): x for x in self.net.resources("qp", d.pid)}
+        return {(x["ifname"], x["lqpn"]): x for x in d.net.resources("qp", d.pid)}
 
     def check_verbs(self):
         """Every link of both daemons is a queue pair of the kernel's on an rxe device, and the two ends name each other."""
@@ -73,7 +74,7 @@ class Gates(Pair):
                 equal(x["mtu"], MTU, "MTU of the path")
             devices = d.ctl("devices")["devices"]
             equal({x["transport"] for x in devices}, {"roce"}, f"transports of daemon {d.name}")
-            mrs = self.net.resources("mr", d.pid)
+            mrs = d.net.resources("mr", d.pid)
             equal(sum(x["mrs"] for x in devices), len(mrs), f"daemon {d.name}: memory regions, as it says and as the kernel")
             equal(sum(x["registered_bytes"] for x in devices), sum(int(x["mrlen"]) for x in mrs),
                   f"daemon {d.name}: bytes registered")
@@ -81,24 +82,25 @@ class Gates(Pair):
 
     def packets(self):
         """What all devices of both sides have sent and received so far."""
-        return {side: sum(self.net.statistics(side, i)["rcvd_pkts"] for i in self.net.pairs) for side in "ab"}
+        return {d.name: sum(d.net.statistics(d.name, i)["rcvd_pkts"] for i in self.net.pairs) for d in self.both}
 
     def all_free(self, d, timeout=20):
         """The daemon goes on with nothing in the kernel but what belongs to the devices it has open."""
         wait_until(lambda: not d.connections(), f"daemon {d.name} has no connections left", timeout)
         wait_until(lambda: not d.groups(), f"daemon {d.name} has no link groups left", timeout)
-        wait_until(lambda: not self.net.resources("qp", d.pid), f"daemon {d.name} has no queue pairs left", timeout)
+        wait_until(lambda: not d.net.resources("qp", d.pid), f"daemon {d.name} has no queue pairs left", timeout)
         for dev in d.ctl("devices")["devices"]:
             equal((dev["qps"], dev["mrs"], dev["registered_bytes"]), (0, 0, 0), f"in use of device {dev['name']}")
-        equal(self.net.resources("mr", d.pid), [], f"memory regions of daemon {d.name}")
+        equal(d.net.resources("mr", d.pid), [], f"memory regions of daemon {d.name}")
 
     def stop(self):
         """Both daemons end in order, and the kernel has nothing of them any more."""
         self.quiet()
         for d in self.both:
             equal(d.stop(), 0, f"exit status of {d.name}")
-        for kind in ("qp", "mr", "cq", "pd"):
-            equal(self.net.resources(kind), [], f"{kind} left in the kernel")
+        for d in self.both:
+            for kind in ("qp", "mr", "cq", "pd"):
+                equal(d.net.resources(kind), [], f"{kind} left in the kernel of daemon {d.name}")
 
     def no_resets(self):
         for d in self.both:

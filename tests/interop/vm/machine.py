@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,6 +31,15 @@ class Died(Exception):
 
 def _child_setup():
     LIBC.prctl(1, signal.SIGKILL)	# ends with us, however that happens
+
+
+def wire(share, end):
+    """For qemu: a network card at this end, "a" or "b", of a wire between two machines. Datagrams between two sockets in a
+    directory: no right is needed, and either end may be gone, or come back, as with a cable."""
+    there = "b" if end == "a" else "a"
+    return ["-netdev", f"dgram,id=wire,local.type=unix,local.path={share}/wire-{end},"
+            f"remote.type=unix,remote.path={share}/wire-{there}",
+            "-device", f"virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:78:01:{'01' if end == 'a' else '02'}"]
 
 
 class Machine:
@@ -133,7 +143,46 @@ class Machine:
         return int(status)
 
     def kill(self):
+        """As a power failure does."""
         if self.proc and self.proc.poll() is None:
             self.proc.kill()
         if self.proc:
             self.proc.wait()
+
+
+class Peer:
+    """The second machine of a pair. What happens to it is the first one's wish: that makes a file `boot` or `kill` in the
+    directory that the host shares with the second one, and the file vanishes when it is done."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.ending = threading.Event()
+        self.failure = None
+        self.thread = threading.Thread(target=self._run, daemon=True)	# qemu lives as long as the thread that began it
+        self._wish("boot")
+        self.thread.start()
+
+    def _wish(self, what):
+        with open(self.machine.path(what), "w"):
+            pass
+
+    def _run(self):
+        while not self.ending.wait(0.02):
+            for what in ("boot", "kill"):
+                if os.path.exists(self.machine.path(what)):
+                    try:
+                        getattr(self.machine, what)()
+                    except Died as e:
+                        self.failure = e
+                    os.unlink(self.machine.path(what))
+        self._wish("end")
+        try:
+            if self.machine.proc:
+                self.machine.proc.wait(15)
+        except subprocess.TimeoutExpired:
+            pass
+        self.machine.kill()
+
+    def end(self):
+        self.ending.set()
+        self.thread.join()

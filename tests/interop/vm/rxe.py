@@ -1,5 +1,5 @@
 """
-In the guest: pairs of soft RoCE devices (rdma_rxe) joined by a wire. Pair i has the devices rxa<i> and rxb<i> on the
+In the guest: soft RoCE devices (rdma_rxe), most of them in pairs joined by a wire within this machine. Pair i has the devices rxa<i> and rxb<i> on the
 interfaces a<i> and b<i>, the ends of a veth pair, with the addresses 10.78.<i>.1 and 10.78.<i>.2 of one subnet.
 
 rxe knows no network namespaces, and Linux never sends traffic between two of its own addresses over a wire. So both ends
@@ -61,11 +61,55 @@ def device(side, i):
     return f"rx{side}{i}"
 
 
-class Wires:
-    def __init__(self, t, pairs=1):
+class Devices:
+    """rxe devices and what the kernel knows of them; rx<side><i> is on the interface <side><i>."""
+
+    def __init__(self, t):
         self.t = t
+        modprobe("ib_uverbs", "rdma_ucm", "rdma_rxe")
+
+    def ip(self, *lines, force=False):
+        self.t.run([need("ip"), *(["-force"] if force else []), "-batch", "-"],
+                   input="".join(f"{x}\n" for x in lines).encode(), status=None if force else 0)
+
+    def plug(self, side, i):
+        self.t.run([need("rdma"), "link", "add", device(side, i), "type", "rxe", "netdev", f"{side}{i}"])
+
+    def unplug(self, side, i, force=False):
+        """The device goes away for good, whoever uses it."""
+        self.t.run([need("rdma"), "link", "del", device(side, i)], status=None if force else 0)
+
+    def active(self, *ends):
+        """Waits for devices whose ports are up."""
+        want = {device(*e) for e in ends}
+
+        def there():
+            return want <= {x["ifname"] for x in rdma(self.t, "link", "show") if x["state"] == "ACTIVE"}
+        wait_until(there, f"ports of {', '.join(sorted(want))} are active", 10)
+
+    def resources(self, kind, pid=None):
+        """Queue pairs (qp), memory regions (mr), completion queues (cq), protection domains (pd) of a process, or of all
+        programs: not those of the kernel itself, which has a name there, and no number."""
+        out = []
+        for x in rdma(self.t, "resource", "show", kind):
+            if "pid" in x and (pid is None or x["pid"] == pid):
+                out.append(x)
+        return out
+
+    def statistics(self, side, i):
+        """The device's own counters by name."""
+        for x in rdma(self.t, "statistic", "show", "link", f"{device(side, i)}/1"):
+            return x
+        raise Failure(f"no statistics of {device(side, i)}")
+
+
+class Wires(Devices):
+    """Pairs joined by wires."""
+
+    def __init__(self, t, pairs=1):
+        super().__init__(t)
         self.pairs = range(1, pairs + 1)
-        modprobe("veth", "ib_uverbs", "rdma_ucm", "rdma_rxe")
+        modprobe("veth")
         for name, value in (("all/rp_filter", 0), ("default/rp_filter", 0), ("all/arp_ignore", 1), ("all/arp_announce", 2),
                             ("default/accept_local", 1)):
             sysctl(f"net/ipv4/conf/{name}", value)
@@ -100,10 +144,6 @@ class Wires:
                 *[f"link del a{i}" for i in self.pairs], f"addr del {ADDR_A}/24 dev lo", f"addr del {ADDR_B}/24 dev lo",
                 force=True)
 
-    def ip(self, *lines, force=False):
-        self.t.run([need("ip"), *(["-force"] if force else []), "-batch", "-"],
-                   input="".join(f"{x}\n" for x in lines).encode(), status=None if force else 0)
-
     # -- what happens to a wire or a device --
 
     def up(self, side, i):
@@ -127,22 +167,9 @@ class Wires:
         for side in ENDS:
             self.t.run([need("tc"), "qdisc", "replace", "dev", f"{side}{i}", "root", "netem", "loss", f"{percent}%"])
 
-    def plug(self, side, i):
-        self.t.run([need("rdma"), "link", "add", device(side, i), "type", "rxe", "netdev", f"{side}{i}"])
-
-    def unplug(self, side, i, force=False):
-        """The device goes away for good, whoever uses it."""
-        self.t.run([need("rdma"), "link", "del", device(side, i)], status=None if force else 0)
-
-    # -- what the kernel knows --
-
     def active(self, *ends):
         """Waits for devices whose ports are up."""
-        want = {device(*e) for e in ends}
-
-        def there():
-            return want <= {x["ifname"] for x in rdma(self.t, "link", "show") if x["state"] == "ACTIVE"}
-        wait_until(there, f"ports of {', '.join(sorted(want))} are active", 10)
+        super().active(*ends)
         self._acquaint(ends)
 
     def _acquaint(self, ends):
@@ -152,18 +179,3 @@ class Wires:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
                 s.bind((address(side, i), 0))
                 s.sendto(b"", (address(other(side), i), 9))
-
-    def resources(self, kind, pid=None):
-        """Queue pairs (qp), memory regions (mr), completion queues (cq), protection domains (pd) of a process, or of all
-        programs: not those of the kernel itself, which has a name there, and no number."""
-        out = []
-        for x in rdma(self.t, "resource", "show", kind):
-            if "pid" in x and (pid is None or x["pid"] == pid):
-                out.append(x)
-        return out
-
-    def statistics(self, side, i):
-        """The device's own counters by name."""
-        for x in rdma(self.t, "statistic", "show", "link", f"{device(side, i)}/1"):
-            return x
-        raise Failure(f"no statistics of {device(side, i)}")
