@@ -2,6 +2,9 @@
 In the guest: two daemons, each with devices of its own side, and what is to be true of them: data on SMC-R over verbs, as
 smcrctl says and as the kernel says, and nothing left behind.
 """
+import glob
+import threading
+
 import rxe
 from harness import Daemon, Pair, check, equal, hostport, wait_until
 
@@ -15,6 +18,42 @@ def verbs(net, side, **settings):
 
 def siw(net, side, **settings):
     return [dict({"type": "siw", "address": rxe.address(side, i)}, **settings) for i in net.pairs]
+
+
+class Stacks(threading.Thread):
+    """Looks where the threads of some daemons are in the kernel: which ones destroy an object of a card."""
+
+    def __init__(self, daemons):
+        super().__init__(daemon=True)
+        self.daemons = daemons
+        self.loop = self.others = 0		# times that a thread was seen there
+        self.where = ""
+        self.over = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.over.wait(0.02):
+            for d in self.daemons:
+                for path in glob.glob(f"/proc/{d.pid}/task/*/stack"):
+                    self.look(d, path)
+
+    def look(self, d, path):
+        try:
+            with open(path, encoding="ascii") as f:
+                stack = f.read()
+        except OSError:		# it has ended
+            return
+        if "__rxe_cleanup" not in stack:
+            return
+        if path.split("/")[4] == str(d.pid):
+            self.loop += 1
+            self.where = stack
+        else:
+            self.others += 1
+
+    def stop(self):
+        self.over.set()
+        self.join()
 
 
 class Gates(Pair):
