@@ -108,6 +108,16 @@ class Witness:
         self.sock.close()	# a daemon that still has connections takes its time to end
 
 
+def declined_back(sock):
+    """Two smcrd answer a Decline of first contact, once both may decline, so that what comes first is certain."""
+    try:
+        m = smc.clc_read(sock, SOON)
+    except smc.Declined as e:
+        equal(e.diag, smc.PEER_DECLINED, "diagnosis of the answer to a Decline")
+        return
+    raise Failure(f"{m} for a Decline")
+
+
 class Scene:
     """witness client -> a (ingress "good") == SMC-R == b (egress "good") -> echo server. A strange client talks to b
     at self.smc_at; a strange server is where a's ingress "evil" leads, with its clients at self.evil_at."""

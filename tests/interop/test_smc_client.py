@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import pyiwarp as iw
 import pysmc as smc
-from smc_scene import MS, SOON, Scene, how_it_ends
+from smc_scene import MS, SOON, Scene, declined_back, how_it_ends
 from harness import PATIENCE, Failure, case, check, equal, in_thread, main, pattern, same_bytes, set_reset_on_close, wait_until
 
 
@@ -307,6 +307,8 @@ def after_decline(s, c, step):
             c.read_accept()
         except smc.Declined:
             raise Failure("declined back") from None
+    elif step.startswith("confirm") or step == "add link":
+        declined_back(c.sock)
     s.tcp_echoes(c.sock)
     s.wait_log(s.b, "peer_code=0x03030000")
 
@@ -433,6 +435,7 @@ def lost_in_contact(s, step, decline):
         check(step != "add link", "a Decline behind ADD LINK (C.3)")
     except iw.Timeout:
         c.decline()
+        declined_back(c.sock)
     except iw.Closed as e:
         check(e.reset and not decline, f"the middle: {e}")
         return

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import pyiwarp as iw
 import pysmc as smc
-from smc_scene import MS, SOON, Scene, how_it_ends
+from smc_scene import MS, SOON, Scene, declined_back, how_it_ends
 from harness import (Failure, case, check, equal, in_thread, main, pattern, recv_exact, same_bytes, set_reset_on_close,
                      wait_until)
 
@@ -188,6 +188,8 @@ def leave(s, step, way):
         equal(data, b"", "bytes at the client")
     else:
         v.decline(out_of_sync=way == "out of sync")
+        if step in ("confirm", "confirm link"):
+            declined_back(v.sock)
         tcp_talk(app, v.sock)
         s.wait_log(s.a, "peer_code=0x03030000")
         if way == "out of sync":
@@ -212,11 +214,14 @@ def stopped(s, app, v, step):
     equal(how_it_ends(v.sock)[0], "reset", "the middle")
 
 
-def declined_by_client(s, app, v, diag):
+def declined_by_client(s, app, v, diag, answer=False):
+    """answer: both sides may decline by then, so the server's Decline follows."""
     try:
         m = smc.clc_read(v.sock, SOON)
     except smc.Declined as e:
         equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
+        if answer:
+            v.decline(smc.PEER_DECLINED)
         tcp_talk(app, v.sock)
         s.wait_log(s.a, f"local_code={diag:#010x}")
         return
@@ -370,7 +375,7 @@ def wrong_confirm_link(s, over):
     app, v = at_confirm(s)
     v.link.number = 1
     v.link.send(v.link.confirm_link_msg(False, **over))
-    declined_by_client(s, app, v, 0x030b0000)
+    declined_by_client(s, app, v, 0x030b0000, answer=True)
 
 
 def early(s, msg):
@@ -385,6 +390,7 @@ def early(s, msg):
     try:
         smc.clc_read(v.sock, SOON)
     except smc.Declined:
+        v.decline(smc.PEER_DECLINED)
         tcp_talk(app, v.sock)
         return
     raise Failure("not declined")
