@@ -334,26 +334,32 @@ device_completions(struct rnic_dev *dev, struct wc_batch *b, bool last)
 	return handled;
 }
 
-/* Those of all devices. A failover validation message may overtake, on its link, what the peer sent over another one and
+/* Those of some devices. A failover validation message may overtake, on its link, what the peer sent over another one and
  * has completions for (4.6.1): it waits until nothing else is left. */
 static void
-completions(struct smcr *eng)
+completions_of(struct rnic_dev *const *devs, unsigned cnt)
 {
 	struct wc_batch batch[SMCR_DEVS_MAX];
 	bool last = false, left;
 	unsigned handled;
 
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
+	for (unsigned i = 0; i < cnt; i++)
 		batch[i].cnt = batch[i].at = batch[i].total = batch[i].done = 0;
 	do {
 		handled = 0;
 		left = false;
-		for (unsigned i = 0; i < eng->dev_cnt; i++) {
-			handled += device_completions(eng->devs[i], &batch[i], last);
+		for (unsigned i = 0; i < cnt; i++) {
+			handled += device_completions(devs[i], &batch[i], last);
 			left = left || !batch[i].done;
 		}
 		last = handled == 0;
 	} while (left);
+}
+
+static void
+completions(struct smcr *eng)
+{
+	completions_of(eng->devs, eng->dev_cnt);
 }
 
 void
@@ -365,6 +371,8 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	take_out(eng->devs, &eng->dev_cnt, dev);
 	take_out(eng->gone_devs, &eng->gone_cnt, dev);
 	device_links_down(eng, dev, "device removed");
+	/* Its queue pairs take nothing more; a card may have acknowledged messages until just now. */
+	completions_of(&dev, 1);
 	lgr_sweep(eng);
 	free_dead(eng);
 }
