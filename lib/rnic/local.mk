@@ -17,7 +17,8 @@ endif
 noinst_LTLIBRARIES += lib/librnic.la
 lib_librnic_la_SOURCES = \
 	lib/rnic/route.c lib/rnic/route.h \
-	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h
+	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
+	lib/rnic/wr.c lib/rnic/wr.h
 
 # The verbs device. Its tests do not link libibverbs, but one of their own making.
 if HAVE_IBVERBS

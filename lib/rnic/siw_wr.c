@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rnic/siw_int.h"
+#include "rnic/wr.h"
 
 /* -- completions -- */
 
@@ -187,37 +188,6 @@ siw_confirm(struct rnic_qp *rqp)
 
 /* -- posting -- */
 
-static bool
-sge_ok(const struct siw_qp *qp, const struct rnic_mr *mr, const uint8_t *ptr, size_t len)
-{
-	uintptr_t base, at = (uintptr_t)ptr;
-
-	if (mr == NULL || mr->pd != &qp->pd->pd)
-		return false;
-	base = (uintptr_t)mr->buf;
-	return at >= base && at - base <= mr->len && len <= mr->len - (at - base);
-}
-
-static int
-check_send(const struct siw_qp *qp, const struct rnic_send_wr *wr, size_t *len)
-{
-	size_t sum = 0;
-
-	if (wr->sge_cnt > RNIC_SGE_MAX || (wr->op != RNIC_WR_SEND && wr->op != RNIC_WR_WRITE))
-		return -EINVAL;
-	for (unsigned i = 0; i < wr->sge_cnt; i++) {
-		const struct rnic_sge *s = &wr->sge[i];
-
-		if (!(wr->flags & RNIC_INLINE) && !sge_ok(qp, s->mr, s->ptr, s->len))
-			return -EINVAL;
-		sum += s->len;
-	}
-	if (sum > INT32_MAX || (wr->flags & RNIC_INLINE && sum > SIW_MAX_INLINE))
-		return -EINVAL;
-	*len = sum;
-	return 0;
-}
-
 static void
 wr_take(struct siw_wr *to, const struct rnic_send_wr *wr, size_t len)
 {
@@ -266,7 +236,7 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 
 	if (qp->state != SIW_RTS || !qp->connected)
 		return -ENOTCONN;
-	rc = check_send(qp, wr, &len);
+	rc = rnic_wr_check(wr, &qp->pd->pd, RNIC_SGE_MAX, SIW_MAX_INLINE, &len);
 	if (rc < 0)
 		return rc;
 	siw_room(rqp, &room);
@@ -298,7 +268,7 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	if (n > qp->rq_depth - stream_recv_cnt(&qp->stream) - qp->cq_recvs)
 		return -ENOBUFS;
 	for (unsigned i = 0; i < n; i++)
-		if (!sge_ok(qp, wr[i].mr, wr[i].ptr, wr[i].len))
+		if (!rnic_mr_holds(wr[i].mr, &qp->pd->pd, wr[i].ptr, wr[i].len))
 			return -EINVAL;
 	for (unsigned i = 0; i < n; i++)
 		stream_post_recv(

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rnic/verbs_int.h"
+#include "rnic/wr.h"
 
 #define RECV_CHAIN 32
 
@@ -54,38 +55,6 @@ verbs_room_changed(struct verbs_qp *qp)
 }
 
 /* -- sends and writes -- */
-
-static bool
-sge_ok(const struct verbs_qp *qp, const struct rnic_mr *mr, const uint8_t *ptr, size_t len)
-{
-	uintptr_t base, at = (uintptr_t)ptr;
-
-	if (mr == NULL || mr->pd != &qp->pd->pd)
-		return false;
-	base = (uintptr_t)mr->buf;
-	return at >= base && at - base <= mr->len && len <= mr->len - (at - base);
-}
-
-static int
-check_send(const struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t *len)
-{
-	size_t sum = 0;
-
-	if ((wr->op != RNIC_WR_SEND && wr->op != RNIC_WR_WRITE) || wr->sge_cnt > RNIC_SGE_MAX ||
-	    (!(wr->flags & RNIC_INLINE) && wr->sge_cnt > qp->dev->max_sge))
-		return -EINVAL;
-	for (unsigned i = 0; i < wr->sge_cnt; i++) {
-		const struct rnic_sge *s = &wr->sge[i];
-
-		if (!(wr->flags & RNIC_INLINE) && !sge_ok(qp, s->mr, s->ptr, s->len))
-			return -EINVAL;
-		sum += s->len;
-	}
-	if (sum > INT32_MAX || (wr->flags & RNIC_INLINE && sum > VERBS_INLINE))
-		return -EINVAL;
-	*len = sum;
-	return 0;
-}
 
 /* The bytes of an inline request, one piece in our own memory until the card has it; of a card that does not know
  * inline data, until it is complete. */
@@ -180,7 +149,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 
 	if (qp->state != VERBS_RTS)
 		return -ENOTCONN;
-	rc = check_send(qp, wr, &len);
+	rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
 	if (rc < 0)
 		return rc;
 	verbs_room(rqp, &room);
@@ -285,7 +254,7 @@ verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	if (n > qp->rq_depth - (qp->rq_head - qp->rq_done))
 		return -ENOBUFS;
 	for (unsigned i = 0; i < n; i++)
-		if (!sge_ok(qp, wr[i].mr, wr[i].ptr, wr[i].len))
+		if (!rnic_mr_holds(wr[i].mr, &qp->pd->pd, wr[i].ptr, wr[i].len))
 			return -EINVAL;
 	for (unsigned i = 0; i < n; i++)
 		qp->rq[(qp->rq_head + i) & qp->rq_mask] = (struct verbs_recv){ .wr_id = wr[i].wr_id };
