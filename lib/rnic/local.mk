@@ -44,7 +44,7 @@ if HAVE_CHECK
 FAKE_IBVERBS = \
 	tests/unit/fake_ibverbs.c tests/unit/fake_ibverbs.h \
 	tests/unit/fake_rdmacm.c tests/unit/fake_rdmacm.h
-VERBS_TEST = $(FAKE_IBVERBS) tests/unit/verbs_ends.h tests/unit/unit.h tests/poll_loop.h
+VERBS_TEST = $(FAKE_IBVERBS) tests/unit/verbs_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 VERBS_TEST_CFLAGS = $(UNIT_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
 check_UNIT += \
 	tests/unit/check_verbs \
@@ -99,19 +99,19 @@ check_UNIT += \
 	tests/unit/check_siw_pdata \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route
-tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_LDADD = lib/libsiw.la $(UNIT_LIBS)
-tests_unit_check_siw_link_SOURCES = tests/unit/check_siw_link.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_link_SOURCES = tests/unit/check_siw_link.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_link_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_link_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_pdata_SOURCES = tests/unit/check_siw_pdata.c tests/unit/unit.h tests/unit/hex.h
 tests_unit_check_siw_pdata_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
-tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_raw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_raw_LDADD = lib/libsiw.la $(UNIT_LIBS)
-tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/own_netns.h tests/unit/siw_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/own_netns.h tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_route_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_route_LDADD = lib/libsiw.la $(UNIT_LIBS)
 endif
