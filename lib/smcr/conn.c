@@ -252,10 +252,28 @@ conn_attach(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 }
 
 void
+conn_drop_peer_elem(struct smcr_conn *conn)
+{
+	if (conn->peer_rmb != NULL)
+		remote_rmb_release(conn->peer_rmb, conn->peer_elem_idx, conn->id);
+	conn->peer_rmb = NULL;
+}
+
+void
+conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct clc_accept *a)
+{
+	conn_drop_peer_elem(conn);
+	remote_rmb_claim(rr, a->rmbe_idx, conn->id);
+	conn->peer_rmb = rr;
+	conn->peer_elem_idx = a->rmbe_idx;
+	conn->peer_elem_size = clc_size_bytes(a->size_code);
+	conn->peer_token = a->alert_token;
+}
+
+void
 conn_attach_peer(struct smcr_conn *conn)
 {
 	conn->tx_space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
-	remote_rmb_claim(conn->peer_rmb, conn->peer_elem_idx, conn->id);
 }
 
 void
@@ -277,10 +295,8 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	if ((conn->rx_flags & CDC_CLOSED) == 0)
 		rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
 	rmb_elem_put(conn->rmb, conn->elem_idx, quarantine, conn->eng->now_ns);
-	if (conn->peer_rmb != NULL)
-		remote_rmb_release(conn->peer_rmb, conn->peer_elem_idx, conn->id);
+	conn_drop_peer_elem(conn);
 	conn->rmb = NULL;
-	conn->peer_rmb = NULL;
 	conn->link = NULL;
 	conn->lgr = NULL;
 	lgr_conn_gone(lgr);

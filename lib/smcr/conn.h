@@ -191,8 +191,13 @@ void conn_establish(struct smcr_conn *);
  * catcher written when the group uses them (only now is that known). From now on CDC messages are accepted (they may
  * overtake the Confirm, 3.5.2.4). */
 void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
-/* Takes the peer's element into use: conn->peer_rmb, peer_elem_idx, peer_elem_size, peer_token are set. */
+/* Holds the element that the peer's Accept or Confirm names, in this RMB of its: from now on, long before the first byte
+ * at first contact, the peer cannot take the RMB back. */
+void conn_hold_peer_elem(struct smcr_conn *, struct remote_rmb *, const struct clc_accept *);
+/* Takes the element that it holds into use. */
 void conn_attach_peer(struct smcr_conn *);
+/* Lets go of the peer's element, if there is one. */
+void conn_drop_peer_elem(struct smcr_conn *);
 /* Gives the elements back (ours quarantined when the peer did not acknowledge) and leaves the group (lgr_conn_gone).
  * Also for a connection that has no element of the peer yet. */
 void conn_detach(struct smcr_conn *, bool quarantine);

@@ -78,12 +78,16 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 static void
 free_dead(struct smcr *eng)
 {
-	struct list_node *n;
+	struct list_node *n, held;
 
 	while ((n = list_pop(&eng->dead_conns)) != NULL)
 		conn_free(CONTAINER_OF(n, struct smcr_conn, event_node));
+	list_init(&held);
 	while ((n = list_pop(&eng->dead_lgrs)) != NULL)
-		lgr_free(CONTAINER_OF(n, struct lgr, node));
+		if (!lgr_free(CONTAINER_OF(n, struct lgr, node)))
+			list_push(&held, n);
+	while ((n = list_pop(&held)) != NULL)
+		list_push(&eng->dead_lgrs, n);
 }
 
 void

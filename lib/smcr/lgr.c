@@ -131,11 +131,13 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	}
 }
 
-void
+bool
 lgr_free(struct lgr *lgr)
 {
 	struct list_node *n;
 
+	if (lgr->conn_cnt > 0 || lgr->rdv_cnt > 0)
+		return false;
 	for (unsigned i = 0; i < LINK_SLOTS; i++)
 		if (lgr->links[i].state != LINK_FREE)
 			link_free(&lgr->links[i]);
@@ -147,6 +149,7 @@ lgr_free(struct lgr *lgr)
 	list_remove(&lgr->node);
 	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
 	free(lgr);
+	return true;
 }
 
 struct link *

@@ -73,6 +73,7 @@ struct lgr {
 
 	struct list_node conns; /* all connections that hold elements of the group */
 	uint32_t conn_cnt;
+	uint32_t rdv_cnt;             /* rendezvous that have the group as rdv->lgr */
 	struct smcr_conn *first_conn; /* whose rendezvous makes the group, while LGR_FORMING */
 
 	struct list_node wait_rmb; /* rdv->wait of connections that wait for a new RMB to be confirmed */
@@ -89,7 +90,8 @@ uint64_t lgr_remote_addr(const struct remote_rmb *, const struct link *, uint32_
 struct lgr *lgr_new(struct smcr *, enum smcr_role, const uint8_t peer_id[8]);
 /* Every connection is reset with the reason, every link goes down, no messages. Idempotent. */
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
-void lgr_free(struct lgr *);
+/* Frees a dead group, unless a connection has not let go of it: it is counted that every one has. False: not yet. */
+bool lgr_free(struct lgr *);
 /* An active link for a connection's sending: the one with the fewest connections, not a retiring one when there is
  * another; NULL when there is none. */
 struct link *lgr_pick_link(struct lgr *);

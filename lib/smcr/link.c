@@ -71,7 +71,7 @@ link_bury(struct link *link)
 	link->gone_ns = link->lgr->eng->now_ns;
 }
 
-/* A free slot, or that of the link that has been gone for longest. */
+/* A free slot, or that of the link that has been gone for longest; never one that a connection still sends over. */
 static struct link *
 take_slot(struct lgr *lgr)
 {
@@ -80,6 +80,8 @@ take_slot(struct lgr *lgr)
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		struct link *l = &lgr->links[i];
 
+		if (l->conn_cnt > 0)
+			continue;
 		if (l->state == LINK_FREE)
 			return l;
 		if (l->state == LINK_GONE && (oldest == NULL || l->gone_ns < oldest->gone_ns))

@@ -369,8 +369,7 @@ llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 	for (unsigned i = 0; i < m->cnt; i++) {
 		struct remote_rmb *rr = remote_rmb_find(lgr, link, m->rkeys[i]);
 
-		/* During first contact the first connection holds an element that it has not claimed yet. */
-		if (rr == NULL || rr->used > 0 || lgr->state == LGR_FORMING || refused)
+		if (rr == NULL || rr->used > 0 || refused)
 			m->error_mask |= (uint8_t)(0x80u >> i);
 		else
 			remote_rmb_free(lgr, rr);

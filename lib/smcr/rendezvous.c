@@ -14,6 +14,18 @@
 
 /* -- groups and waiting lists that a connection in rendezvous hangs on -- */
 
+/* The group that is being formed, or whose new RMB is awaited; NULL when it is over. */
+static void
+set_group(struct rdv *r, struct lgr *lgr)
+{
+	if (r->lgr != NULL)
+		r->lgr->rdv_cnt--;
+	if (lgr != NULL)
+		lgr->rdv_cnt++;
+	r->lgr = lgr;
+	r->link = NULL;
+}
+
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
 static void
 rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why, bool quarantine)
@@ -22,8 +34,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	struct peer *p = r->peer_ent;
 	struct lgr *lgr = r->lgr, *waited = NULL;
 
-	r->lgr = NULL;
-	r->link = NULL;
+	set_group(r, NULL);
 	if (lgr != NULL && lgr->first_conn == conn)
 		lgr->first_conn = NULL;
 	else {
@@ -33,7 +44,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	if (conn->lgr != NULL)
 		conn_detach(conn, quarantine);
 	conn->rmb = NULL;
-	conn->peer_rmb = NULL;
+	conn_drop_peer_elem(conn);
 	if (lgr != NULL && outcome == PEER_FAILED)
 		lgr->eng->ctr.first_contacts_failed++;
 	if (lgr != NULL)
@@ -494,6 +505,14 @@ rdv_message(struct smcr_conn *conn)
 		rdv_server_msg(conn, &msg);
 }
 
+/* Past the Confirm only a Decline can come. Nothing else is read beyond its header, so that no more than
+ * SMCR_LEFTOVER_MAX bytes of it may have to be given back as data when we decline in the middle of it. */
+static bool
+only_decline_fits(enum rdv_step step)
+{
+	return step == RDV_WAIT_GROUP || step == RDV_WAIT_LINK;
+}
+
 void
 smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 {
@@ -514,6 +533,11 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 	if (total < 0 || total > (int)sizeof(r->in)) {
 		conn->eng->ctr.bad_clc++;
 		rdv_end(conn, SMCR_R_PROTOCOL, "no CLC message where one was expected");
+		return;
+	}
+	if (only_decline_fits(r->step) && !may_be_decline((struct span){ r->in, r->in_len })) {
+		conn->eng->ctr.bad_clc++;
+		rdv_end(conn, SMCR_R_PROTOCOL, "unexpected CLC message");
 		return;
 	}
 	if (total > 0)
@@ -612,7 +636,7 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	lgr->token = token;
 	lgr->first_conn = conn;
 	memcpy(lgr->peer_key, conn->rdv->open.peer_key, sizeof(lgr->peer_key));
-	conn->rdv->lgr = lgr;
+	set_group(conn->rdv, lgr);
 	conn->eng->ctr.first_contacts++;
 	if (link_new(lgr, dev, &conn->rdv->link) < 0)
 		return CLC_DIAG_READY_LINK;
@@ -644,10 +668,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
 	if (old != NULL)
 		conn_elem_taken(old);
-	conn->peer_rmb = rr;
-	conn->peer_elem_idx = a->rmbe_idx;
-	conn->peer_elem_size = size;
-	conn->peer_token = a->alert_token;
+	conn_hold_peer_elem(conn, rr, a);
 	return 0;
 }
 
@@ -670,7 +691,7 @@ rmb_patience_ms(struct smcr_conn *conn)
 void
 rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 {
-	conn->rdv->lgr = lgr;
+	set_group(conn->rdv, lgr);
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);
 	rdv_step(conn, step, rmb_patience_ms(conn));
 	if (llc_add_rmb(lgr, conn->rdv->open.elem_size) < 0) {
@@ -690,7 +711,7 @@ rdv_rmb_ready(struct lgr *lgr, bool ok)
 	while ((n = list_pop(&todo)) != NULL) {
 		struct smcr_conn *conn = CONTAINER_OF(n, struct rdv, wait)->conn;
 
-		conn->rdv->lgr = NULL;
+		set_group(conn->rdv, NULL);
 		if (!ok)
 			rdv_decline(conn, CLC_DIAG_RTOKEN);
 		else if (conn->role == SMCR_CLIENT)
@@ -743,7 +764,7 @@ rdv_group_ready(struct lgr *lgr)
 	lgr_set_active(lgr);
 	conn->rmb->state = RMB_CONFIRMED;
 	lgr->first_conn = NULL;
-	conn->rdv->lgr = NULL;
+	set_group(conn->rdv, NULL);
 	conn->rdv->peer_ent = NULL;
 	rdv_finish(conn, lgr, link);
 	if (p != NULL)

@@ -367,7 +367,10 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 		lgr->cont_rmb = NULL;
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
-	free(rr);
+	memset(rr->on, 0, sizeof(rr->on));
+	rr->left = true;
+	if (rr->used == 0)
+		free(rr);
 }
 
 uint32_t
@@ -379,16 +382,15 @@ remote_rmb_user(const struct remote_rmb *rr, uint8_t idx)
 void
 remote_rmb_claim(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
 {
-	if (rr->conn_id[idx] == 0)
-		rr->used++;
+	rr->used++;
 	rr->conn_id[idx] = conn_id;
 }
 
 void
 remote_rmb_release(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
 {
-	if (rr->conn_id[idx] != conn_id)
-		return;
-	rr->conn_id[idx] = 0;
-	rr->used--;
+	if (rr->conn_id[idx] == conn_id)
+		rr->conn_id[idx] = 0;
+	if (--rr->used == 0 && rr->left)
+		free(rr);
 }

@@ -88,7 +88,11 @@ void rmb_elem_deny(struct rmb *, uint8_t idx, const struct link *);
 void rmb_allow_all(struct lgr *, const struct link *);
 bool rmb_elem_denied(const struct rmb *, uint8_t idx, const struct link *);
 
-/* The peer's RMB: RToken (rkey and address) on each link. */
+/*
+ * The peer's RMB: RToken (rkey and address) on each link. It belongs to the group until the peer takes it back or the
+ * group ends, and its memory stays until the last connection that holds an element of it has let go: a connection that
+ * was forgotten finds no RToken, not freed memory.
+ */
 struct remote_rmb {
 	struct list_node node; /* lgr->remote_rmbs */
 	uint32_t number;
@@ -101,17 +105,20 @@ struct remote_rmb {
 	} on[LINK_SLOTS];
 
 	uint32_t conn_id[256]; /* by element index: our connection that uses it, 0 = free */
-	uint32_t used;
+	uint32_t used;         /* connections that hold an element */
+	bool left;             /* no more of the group: freed with its last user */
 };
 
 struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey);
 /* Adds, or finds the one with this very RToken. NULL when the group has its 255 already or memory is out. */
 struct remote_rmb *remote_rmb_add(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
+/* The group has it no more, nor any RToken of it. */
 void remote_rmb_free(struct lgr *, struct remote_rmb *);
 /* Our connection that uses the element, 0 = none. */
 uint32_t remote_rmb_user(const struct remote_rmb *, uint8_t idx);
+/* The connection holds the element from now on; another one that still has it loses its place, not its hold. */
 void remote_rmb_claim(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
-/* No more writes into the element by this connection; a no-op when another one has claimed it since. */
+/* No more writes into the element by this connection, which has claimed it once. */
 void remote_rmb_release(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
 
 #endif

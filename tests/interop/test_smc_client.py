@@ -554,6 +554,8 @@ def _(t):
     s.run("DELETE RKEY of unknown and used RMBs", harmless, delete_rkeys)
     s.run("ADD LINK accepted, though there is one link", add_link_taken, True)
     s.run("ADD LINK accepted, DELETE LINK not answered", add_link_taken, False)
+    s.run("ADD LINK accepted for another path, RTokens told", other_path, True)
+    s.run("ADD LINK accepted for another path, no RTokens", other_path, False)
     s.run("CONFIRM LINK response names another link", wrong_confirm_link, {"qpn": 0x123})
     s.run("CONFIRM LINK response with another number", wrong_confirm_link, {"number": 9})
     s.run("CONFIRM LINK response with another GID", wrong_confirm_link, {"gid": bytes(16)})
@@ -619,6 +621,25 @@ def add_link_taken(s, answered):
         s.echoes(c.finish())
     else:
         equal(how_it_ends(c.sock), ("reset", b""), "the middle")
+
+
+def other_path(s, told):
+    """The first connection's RMB is in use from the Confirm on, whether or not the client names it for the new link, which
+    is then not confirmed: the connection goes on over the first one."""
+    c = reached(s, "add link")
+    m = c.link.llc_log[-1]
+    gid = c.peer.gid[:15] + bytes((c.peer.gid[15] ^ 1,))
+    c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + b"\x02" + os.urandom(5) + m.raw[10:12] + gid + m.raw[28:])
+    c.link.next_llc(smc.ADD_LINK_CONT, SOON)
+    rtoken = struct.pack(">BBxxIIQ", m.number, 1, c.link.rmb_key, 0x1234, 0x5678000)
+    c.link.send(smc.llc(smc.ADD_LINK_CONT, smc.RESPONSE, rtoken if told else bytes((m.number, 0))))
+    m = c.link.next_llc(smc.DELETE_LINK, SOON)
+    equal((m.all, m.response), (False, False), "DELETE LINK")
+    c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + m.raw[4:])
+    conn = c.finish()
+    s.echoes(conn)
+    s.echoes(s.connected(c.peer, c.link))
+    s.echoes(conn)
 
 
 def wrong_confirm_link(s, over):

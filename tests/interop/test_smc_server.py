@@ -362,6 +362,8 @@ def _(t):
     s.run("link lost behind ADD LINK", lost_in_contact, "add link")
     s.run("ADD LINK with an unknown MTU", bad_mtu)
     s.run("ADD LINK of a device that is not there", add_link_late)
+    s.run("ADD LINK over another path, RTokens told", other_path, True)
+    s.run("ADD LINK over another path, no RTokens", other_path, False)
     s.finish()
 
 
@@ -431,6 +433,33 @@ def add_link_late(s):
     conn.link.send(smc.llc_add_link(conn.link.peer.mac, conn.link.peer.gid, 77, 3, 3, 99))
     m = conn.link.wait_llc(smc.ADD_LINK, True, 1, SOON)
     check(m.rejected, f"{m}: not rejected")
+    talk(app, conn)
+
+
+def other_path(s, told):
+    """The first connection's RMB is in use from the Accept on, whether or not the server names it for the new link, which
+    it then does not confirm: the connection goes on over the first one."""
+    app, v = s.serving()
+    advance(s, v, "confirm link")
+    link, second = v.link, iw.Listener(s.t.addr)
+    try:
+        gid = bytes(10) + b"\xff\xff" + socket.inet_aton(s.t.addr)
+        m = bytearray(smc.llc_add_link(b"\x02" + os.urandom(5), gid, 0x4711, 2, v.peer.mtu_code, 7))
+        m[36:38] = struct.pack(">H", second.at[1])	# where MPA is accepted there
+        link.send(bytes(m))
+        sock, request = second.accept(SOON)
+        pd = smc.Pdata.decode(request.private)
+        sock.sendall(iw.Listener.answer(request, private=smc.Pdata(qpn=pd.from_qpn, from_qpn=0x4711).encode()).encode())
+        check(not link.next_llc(smc.ADD_LINK, SOON).rejected, "the new link was rejected")
+        rtoken = struct.pack(">BBxxIIQ", 2, 1, link.rmb_key, 0x1234, 0x5678000)
+        link.send(smc.llc(smc.ADD_LINK_CONT, 0, rtoken if told else bytes((2, 0))))
+        link.next_llc(smc.ADD_LINK_CONT, SOON)
+        sock.close()
+    finally:
+        second.close()
+    conn = v.finish()
+    talk(app, conn)
+    talk(*s.served())
     talk(app, conn)
 
 

@@ -502,6 +502,47 @@ START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
 
 END_TEST
 
+static bool
+is_add_link_cont(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_ADD_LINK_CONT;
+}
+
+/* The peer claims to have no RMB, or another one (3.5.5.2.3), while the first connection holds an element of it and is not
+ * established yet. The new link cannot be, the group goes on without it, and the element is where it was. */
+START_TEST(the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out)
+{
+	unsigned host = (unsigned)_i % 2;
+	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
+	struct lgr *lgr;
+
+	duo_init(&d, true, true, NULL);
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	d.holds = is_add_link_cont;
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	lgr = duo_lgr(&d, host);
+	ck_assert_int_eq(lgr->state, LGR_FORMING);
+	ck_assert_int_eq(lgr->flow[LLC_FLOW_LINK].step, host == A ? LLC_WAIT_ADD_CONT : LLC_WAIT_ADD_CONT_RSP);
+	msg.add_link_cont.link_num = lgr->flow[LLC_FLOW_LINK].number;
+	msg.add_link_cont.left_cnt = _i >= 2 ? 1 : 0;
+	inject(host, &msg);
+	ck_assert_uint_eq(lgr->remote_rmb_cnt, 1);
+	d.holds = NULL;
+	duo_run(&d, 2000);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr(&d, host)->remote_rmb_cnt, 1);
+	ck_assert_uint_eq(duo_write(&c[0], 9000), 9000);
+	ck_assert_uint_eq(duo_write(&s[0], 9000), 9000);
+	duo_run(&d, 50);
+	ck_assert_uint_eq(duo_read(&c[0]), 9000);
+	ck_assert_uint_eq(duo_read(&s[0]), 9000);
+	end(1);
+}
+
+END_TEST
+
 static void
 set_keepalive(unsigned host, uint32_t ms)
 {
@@ -808,6 +849,7 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
 	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
+	tcase_add_loop_test(tc, the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out, 0, 4);
 	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
 	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
 	tcase_add_test(tc, a_link_keeps_to_the_limits_of_its_device);

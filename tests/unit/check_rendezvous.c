@@ -86,6 +86,32 @@ START_TEST(full_groups_get_parallel_ones)
 
 END_TEST
 
+/* Were a connection forgotten when a group ends, it would find a dead group, not freed memory. */
+START_TEST(a_dead_group_stays_until_everyone_has_let_go)
+{
+	struct lgr *lgr;
+
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 100);
+	lgr = duo_lgr(&d, A);
+	ck_assert_uint_eq(lgr->rdv_cnt, 0);
+	lgr->rdv_cnt++;
+	lgr_down(lgr, SMCR_R_LINK_LOST, "test");
+	duo_run(&d, 100);
+	ck_assert_ptr_null(duo_lgr(&d, A));
+	ck_assert(!smcr_idle(d.eng[A]));
+	ck_assert_int_eq(lgr->state, LGR_DEAD);
+	lgr->rdv_cnt--;
+	duo_run(&d, 1);
+	ck_assert(smcr_idle(d.eng[A]));
+	duo_close(&d, &c[0]);
+	duo_close(&d, &s[0]);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* -- Decline -- */
 
 START_TEST(server_without_device_declines)
@@ -692,6 +718,33 @@ START_TEST(data_after_our_decline_is_data)
 
 END_TEST
 
+/* Past the Confirm only a Decline may come: of a message that says it is another one, nothing is read behind its header,
+ * and nothing of it is left when we decline ourselves. A witness beside it notices nothing. */
+START_TEST(what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header)
+{
+	static const uint8_t hdr[2][CLC_HDR_LEN] = { { 0xe2, 0xd4, 0xc3, 0xd9, CLC_CONFIRM, 0x08, 0x00, 0x10 },
+		{ 0xe2, 0xd4, 0xc3, 0xd9, CLC_DECLINE, 0x08, 0x00, 0x10 } };
+	static const uint8_t rest[1000];
+	struct duo_end *e = _i < 2 ? &c[0] : &s[0];
+
+	first_contact_held();
+	if (e == &s[0]) {
+		duo_feed(&s[0], c[0].out, c[0].out_len); /* the Confirm */
+		c[0].out_len = 0;
+	}
+	duo_feed(e, hdr[_i % 2], CLC_HDR_LEN);
+	if (smcr_clc_want(e->conn) > 0)
+		duo_feed(e, rest, sizeof(rest));
+	duo_run(&d, 1);
+	ck_assert(IS(*e, CLOSED));
+	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
+	ck_assert_uint_eq(e->left_len, 0);
+	c[0].hold = s[0].hold = false;
+	end_step();
+}
+
+END_TEST
+
 /* Linux: the network, or the peer, may have stood still for longer than the fallback waits; what comes in the end is a Decline (0),
  * data (1), the beginning of one of them and nothing more (2), or the end of it (3). */
 START_TEST(a_decline_of_linux_may_be_later_than_the_fallback)
@@ -1140,6 +1193,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, first_contact_then_subsequent);
 	tcase_add_test(tc, simultaneous_first_contacts_make_one_group);
 	tcase_add_test(tc, full_groups_get_parallel_ones);
+	tcase_add_test(tc, a_dead_group_stays_until_everyone_has_let_go);
 	tcase_add_test(tc, server_without_device_declines);
 	tcase_add_test(tc, client_without_device_declines_in_place_of_the_proposal);
 	tcase_add_test(tc, a_proposal_for_another_mode_is_declined);
@@ -1170,6 +1224,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_loop_test(tc, roce_devices_need_no_mpa, 0, 2);
 	tcase_add_loop_test(tc, hosts_of_several_transports_agree_on_what_both_have, 0, 4);
 	tcase_add_loop_test(tc, hosts_without_a_common_transport_fall_back_and_know_why, 0, 2);
+	tcase_add_loop_test(tc, what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header, 0, 4);
 	tcase_add_loop_test(tc, a_decline_of_linux_may_be_later_than_the_fallback, 0, 4);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);

@@ -198,12 +198,31 @@ START_TEST(claimed_elements)
 	ck_assert_uint_eq(rr->used, 1);
 	/* The peer gave it to another connection (4.4.2): the first one lets go without harm. */
 	remote_rmb_claim(rr, 255, 78);
+	ck_assert_uint_eq(rr->used, 2);
 	remote_rmb_release(rr, 255, 77);
 	ck_assert_uint_eq(remote_rmb_user(rr, 255), 78);
 	ck_assert_uint_eq(rr->used, 1);
 	remote_rmb_release(rr, 255, 78);
-	remote_rmb_release(rr, 255, 78);
+	ck_assert_uint_eq(remote_rmb_user(rr, 255), 0);
 	ck_assert_uint_eq(rr->used, 0);
+}
+
+END_TEST
+
+/* Nobody writes into it any more, and its memory is there until the last one that could has let go (ASan looks). */
+START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
+{
+	struct remote_rmb *rr = remote_rmb_add(&h.lgr, h.link, 1, 0x1000);
+
+	remote_rmb_claim(rr, 1, 77);
+	remote_rmb_claim(rr, 1, 78);
+	remote_rmb_free(&h.lgr, rr);
+	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 0);
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 1));
+	ck_assert(!rr->on[h.link->slot].known);
+	remote_rmb_release(rr, 1, 77);
+	ck_assert_uint_eq(remote_rmb_user(rr, 1), 78);
+	remote_rmb_release(rr, 1, 78);
 }
 
 END_TEST
@@ -222,6 +241,7 @@ linux_case(TCase *tc)
 	tcase_add_test(tc, remote_rmbs_are_found_by_their_rtoken);
 	tcase_add_test(tc, a_group_has_255_remote_rmbs_at_most);
 	tcase_add_test(tc, claimed_elements);
+	tcase_add_test(tc, a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it);
 }
 
 static void

@@ -238,11 +238,14 @@ static void
 tell_peer(struct host *h, struct smcr_conn *conn, const struct smcr_conn *peer)
 {
 	const struct rnic_mr *mr = peer->rmb->mr[0];
+	const struct clc_accept accept = {
+		.rmbe_idx = peer->elem_idx,
+		.size_code = (uint8_t)clc_size_code(peer->rmb->elem_size),
+		.alert_token = peer->id,
+	};
 
-	conn->peer_rmb = remote_rmb_add(&h->lgr, h->link, mr->rkey, mr->addr);
-	conn->peer_elem_idx = peer->elem_idx;
-	conn->peer_elem_size = peer->rmb->elem_size;
-	conn->peer_token = peer->id;
+	conn_hold_peer_elem(conn, remote_rmb_add(&h->lgr, h->link, mr->rkey, mr->addr), &accept);
+	conn->peer_elem_size = peer->rmb->elem_size; /* tests use sizes that no code stands for */
 	conn_attach_peer(conn);
 }
 
