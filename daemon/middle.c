@@ -1,6 +1,7 @@
 /* The middle during the rendezvous; see middle.h. */
 #include "daemon/middle.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@ middle_describe(const struct leg *mid, const struct worker *w, const struct sock
 
 	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
 	devices_gid_at(w, &local, &o->local_addr);
+	addr_to_v6(peer, o->remote.addr);
+	o->remote.scope = peer->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)peer)->sin6_scope_id : 0;
 	o->subnet_cnt = subnets_of(&w->subnets, &local, o->subnet);
 	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
 }

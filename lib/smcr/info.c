@@ -115,7 +115,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.failover_why = lgr->failover.why != NULL ? lgr->failover.why : "",
 		.failover_conns = lgr->failover.moved,
 	};
-	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
+	memcpy(out->peer_id, lgr->owner.peer_id, sizeof(out->peer_id));
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
 	LIST_FOREACH(m, &lgr->rmbs) {
 		const struct rmb *rmb = CONTAINER_OF(m, struct rmb, node);

@@ -51,7 +51,7 @@ rkey_retry_fired(struct timer *t, int64_t now_ns)
 }
 
 struct lgr *
-lgr_new(struct smcr *eng, enum smcr_role role, const uint8_t peer_id[8])
+lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 {
 	struct lgr *lgr = calloc(1, sizeof(*lgr));
 
@@ -67,7 +67,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const uint8_t peer_id[8])
 	lgr->rfc_cursors = eng->cfg.rfc_cursors;
 	lgr->born_ns = eng->now_ns;
 	lgr->next_link_number = 1;
-	memcpy(lgr->peer_id, peer_id, sizeof(lgr->peer_id));
+	lgr->owner = *owner;
 	list_init(&lgr->rmbs);
 	list_init(&lgr->remote_rmbs);
 	list_init(&lgr->sndbuf_slabs);
@@ -271,6 +271,28 @@ lgr_conn_gone(struct lgr *lgr)
 }
 
 void
+lgr_doubt(struct lgr *lgr)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *link = &lgr->links[i];
+
+		if (link->state != LINK_ACTIVE)
+			continue;
+		link->doubted = true;
+		link_want_proof(link);
+	}
+}
+
+bool
+lgr_is_doubted(const struct lgr *lgr)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state == LINK_ACTIVE && lgr->links[i].doubted)
+			return true;
+	return false;
+}
+
+void
 lgr_delete(struct lgr *lgr, uint32_t reason)
 {
 	lgr->state = LGR_DELETING;
@@ -288,7 +310,7 @@ lgr_peer_name(const struct lgr *lgr, char *buf, size_t cap)
 {
 	char id[17];
 
-	engine_hex_id(lgr->peer_id, id);
+	engine_hex_id(lgr->owner.peer_id, id);
 	if (lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0')
 		snprintf(buf, cap, "%s", lgr->peer_key);
 	else

@@ -14,6 +14,7 @@
 #include "smcr/failover.h"
 #include "smcr/link.h"
 #include "smcr/llc.h"
+#include "smcr/owner.h"
 #include "smcr/rmb.h"
 #include "smcr/smcr.h"
 
@@ -40,9 +41,9 @@ struct lgr {
 	unsigned version; /* SMC version: 1 */
 	bool rfc_cursors; /* what we say in CONFIRM LINK: the configuration when the group was made */
 	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */
-	uint8_t peer_id[8];
+	struct owner owner;
 	char peer_key[64]; /* client */
-	uint64_t token;    /* iWARP: secret that MPA connections of this group show */
+	uint64_t token;    /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
 	uint16_t peer_mpa_port;
 	int64_t born_ns;
 
@@ -87,7 +88,7 @@ struct lgr {
 /* The address of element idx of the peer's RMB on a link. */
 uint64_t lgr_remote_addr(const struct remote_rmb *, const struct link *, uint32_t elem_size, uint8_t idx);
 
-struct lgr *lgr_new(struct smcr *, enum smcr_role, const uint8_t peer_id[8]);
+struct lgr *lgr_new(struct smcr *, enum smcr_role, const struct owner *);
 /* Every connection is reset with the reason, every link goes down, no messages. Idempotent. */
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
 /* Frees a dead group, unless a connection has not let go of it: it is counted that every one has. False: not yet. */
@@ -113,6 +114,10 @@ void lgr_set_active(struct lgr *);
 bool lgr_has_place(const struct lgr *, uint32_t elem_size);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);
+/* The peer says that it does not know the group (A.2.5). Anybody may say so, so its links are tested: what the peer has given
+ * up does not answer and goes down. Until then the group is not offered. */
+void lgr_doubt(struct lgr *);
+bool lgr_is_doubted(const struct lgr *);
 /* Orderly end of a group without connections: DELETE LINK for all (3.5.4). reason: LLC_DELETE_. */
 void lgr_delete(struct lgr *, uint32_t reason);
 /* Frees links that went down, at the end of the turn. */

@@ -121,6 +121,7 @@ struct link {
 	struct timer keepalive;
 	bool test_pending;
 	bool test_again; /* another one is to follow the one under way */
+	bool doubted;    /* the peer is said not to know it: the next test that is answered shows that it does */
 	bool denies;     /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
 	uint8_t test_data[16];
 	int64_t test_sent_ns;

@@ -111,7 +111,12 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	if (link->test_again) {
 		link->test_again = false;
 		send_test(link);
-	} else if (link->denies && !link->want_proof) {
+		return;
+	}
+	if (link->want_proof)
+		return;
+	link->doubted = false;
+	if (link->denies) {
 		link->denies = false;
 		rmb_allow_all(link->lgr, link);
 	}

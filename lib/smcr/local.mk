@@ -2,6 +2,7 @@ noinst_LTLIBRARIES += lib/libsmcr.la
 lib_libsmcr_la_SOURCES = \
 	lib/smcr/smcr.h \
 	lib/smcr/engine.c lib/smcr/engine.h \
+	lib/smcr/owner.c lib/smcr/owner.h \
 	lib/smcr/peer.c lib/smcr/peer.h \
 	lib/smcr/rendezvous.c lib/smcr/rendezvous.h \
 	lib/smcr/rdv_client.c \
@@ -79,6 +80,7 @@ DUO_LIBS = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la $(UNIT_LIB
 check_UNIT += \
 	tests/unit/check_llc_flow \
 	tests/unit/check_failover \
+	tests/unit/check_owner \
 	tests/unit/check_rendezvous
 tests_unit_check_failover_SOURCES = tests/unit/check_failover.c $(DUO_SOURCES)
 tests_unit_check_failover_CFLAGS = $(UNIT_CFLAGS)
@@ -86,6 +88,9 @@ tests_unit_check_failover_LDADD = $(DUO_LIBS)
 tests_unit_check_llc_flow_SOURCES = tests/unit/check_llc_flow.c $(DUO_SOURCES)
 tests_unit_check_llc_flow_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_llc_flow_LDADD = $(DUO_LIBS)
+tests_unit_check_owner_SOURCES = tests/unit/check_owner.c $(DUO_SOURCES)
+tests_unit_check_owner_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_owner_LDADD = $(DUO_LIBS)
 tests_unit_check_rendezvous_SOURCES = tests/unit/check_rendezvous.c $(DUO_SOURCES)
 tests_unit_check_rendezvous_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_rendezvous_LDADD = $(DUO_LIBS)

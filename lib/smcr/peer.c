@@ -12,11 +12,11 @@
 #define HOLD_AFTER 2   /* failed rounds before the peer is held off */
 
 static bool
-peer_is(const struct peer *p, enum smcr_role role, const char *key, const uint8_t peer_id[8])
+peer_is(const struct peer *p, enum smcr_role role, const char *key, const struct owner *owner)
 {
 	if (p->role != role)
 		return false;
-	return role == SMCR_CLIENT ? strcmp(p->key, key) == 0 : memcmp(p->peer_id, peer_id, 8) == 0;
+	return role == SMCR_CLIENT ? strcmp(p->key, key) == 0 : owner_same(&p->owner, owner);
 }
 
 static void
@@ -57,13 +57,13 @@ make_place(struct smcr *eng)
 }
 
 struct peer *
-peer_get(struct smcr *eng, enum smcr_role role, const char *key, const uint8_t peer_id[8])
+peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct owner *owner)
 {
 	struct peer *p;
 
 	LIST_FOREACH(n, &eng->peers) {
 		p = CONTAINER_OF(n, struct peer, node);
-		if (peer_is(p, role, key, peer_id))
+		if (peer_is(p, role, key, owner))
 			return p;
 	}
 	if (!make_place(eng))
@@ -77,31 +77,31 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const uint8_t p
 	if (role == SMCR_CLIENT)
 		memcpy(p->key, key, sizeof(p->key));
 	else
-		memcpy(p->peer_id, peer_id, sizeof(p->peer_id));
+		p->owner = *owner;
 	list_init(&p->waiting);
 	list_push(&eng->peers, &p->node);
 	return p;
 }
 
 void
-peer_learn(struct smcr *eng, const char *key, const uint8_t peer_id[8])
+peer_learn(struct smcr *eng, const char *key, const struct owner *owner)
 {
 	struct peer *p = peer_get(eng, SMCR_CLIENT, key, NULL);
 
 	if (p == NULL)
 		return; /* they join one after the other, as long as memory is out */
-	p->id_known = true;
-	memcpy(p->peer_id, peer_id, sizeof(p->peer_id));
+	p->owner_known = true;
+	p->owner = *owner;
 }
 
-const uint8_t *
-peer_known_id(const struct smcr *eng, const char *key)
+const struct owner *
+peer_known_owner(const struct smcr *eng, const char *key)
 {
 	LIST_FOREACH(n, &eng->peers) {
 		const struct peer *p = CONTAINER_OF(n, struct peer, node);
 
-		if (p->id_known && peer_is(p, SMCR_CLIENT, key, NULL))
-			return p->peer_id;
+		if (p->owner_known && peer_is(p, SMCR_CLIENT, key, NULL))
+			return &p->owner;
 	}
 	return NULL;
 }
@@ -130,7 +130,7 @@ peer_wait(struct peer *p, struct smcr_conn *conn)
 static void
 peer_settle(struct peer *p)
 {
-	if (!peer_in_use(p) && !p->busy && p->failures == 0 && !p->id_known)
+	if (!peer_in_use(p) && !p->busy && p->failures == 0 && !p->owner_known)
 		peer_free(p);
 }
 
@@ -153,7 +153,7 @@ peer_failed(struct smcr *eng, struct peer *p)
 		if (p->role == SMCR_CLIENT)
 			memcpy(what, p->key, sizeof(what));
 		else
-			engine_hex_id(p->peer_id, what);
+			engine_hex_id(p->owner.peer_id, what);
 		engine_log_peer(eng, SMCR_LOG_HELD_OFF, what, (uint64_t)(hold / MS), "first contact failed repeatedly");
 	}
 	while ((n = list_pop(&p->waiting)) != NULL) {

@@ -4,7 +4,7 @@
  * attempt is repeated once by a waiting connection; then all of them fall back
  * together, and after repeated failures the peer is held off for a while,
  * doubling. A client names its peer by the key of smcr_open, a server by the
- * peer id of the Proposal. Owned by the engine; freed when nothing is left to
+ * peer id of the Proposal and who sent it (owner.h). Owned by the engine; freed when nothing is left to
  * remember.
  */
 #ifndef SMCRD_SMCR_PEER_H
@@ -14,14 +14,14 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "smcr/smcr.h"
+#include "smcr/owner.h"
 
 struct peer {
 	struct list_node node; /* eng->peers */
 	enum smcr_role role;
 	char key[64];       /* client */
-	uint8_t peer_id[8]; /* server; client: what the key names, when id_known */
-	bool id_known;      /* client: a group made under another key leads there too */
+	struct owner owner; /* server; client: of a group that the key leads to, when owner_known */
+	bool owner_known;   /* client: that group was made under another key */
 	struct smcr_conn *leader;
 	struct list_node waiting; /* rdv->wait */
 	unsigned attempts;        /* leaders that failed while others waited */
@@ -31,11 +31,11 @@ struct peer {
 };
 
 /* Finds or makes; NULL when memory is out or first contact goes on with too many peers. */
-struct peer *peer_get(struct smcr *, enum smcr_role, const char *key, const uint8_t peer_id[8]);
+struct peer *peer_get(struct smcr *, enum smcr_role, const char *key, const struct owner *);
 /* Client: connections by this key join a group that was made under another one (two ports of one peer). */
-void peer_learn(struct smcr *, const char *key, const uint8_t peer_id[8]);
-/* Client: the peer id that was learned for the key, NULL when none was. */
-const uint8_t *peer_known_id(const struct smcr *, const char *key);
+void peer_learn(struct smcr *, const char *key, const struct owner *);
+/* Client: whose groups the key was learned to lead to, NULL when it was not. */
+const struct owner *peer_known_owner(const struct smcr *, const char *key);
 bool peer_held_off(const struct smcr *, const struct peer *);
 void peer_lead(struct peer *, struct smcr_conn *);
 void peer_wait(struct peer *, struct smcr_conn *);

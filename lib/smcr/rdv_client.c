@@ -53,14 +53,13 @@ send_proposal(struct smcr_conn *conn)
 static bool
 has_group(const struct smcr *eng, const char *key)
 {
-	const uint8_t *id = peer_known_id(eng, key);
+	const struct owner *known = peer_known_owner(eng, key);
 
 	LIST_FOREACH(n, &eng->lgrs) {
 		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < eng->cfg.conns_per_group &&
-		    (strcmp(lgr->peer_key, key) == 0 ||
-		        (id != NULL && memcmp(lgr->peer_id, id, sizeof(lgr->peer_id)) == 0)))
+		    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known))))
 			return true;
 	}
 	return false;
@@ -98,19 +97,41 @@ rdv_client_start(struct smcr_conn *conn)
 	}
 }
 
-/* The link of a group of ours that the Accept names (3.5.2.2). */
-static struct link *
-find_link(const struct smcr *eng, const struct clc_accept *a)
+/*
+ * The Accept comes from the group's own server: over a middle to the address that the group was made under or, as a server may
+ * have several, with the group's token, which nobody else was told.
+ */
+static bool
+is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 {
-	LIST_FOREACH(n, &eng->lgrs) {
+	const struct clc_accept *a = &conn->rdv->peer;
+	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
+
+	if (owner_same(&lgr->owner, &server))
+		return true;
+	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
+}
+
+/* The link of a group of ours that the Accept names (3.5.2.2); *strange when there is one, but of another server. */
+static struct link *
+find_link(const struct smcr_conn *conn, bool *strange)
+{
+	const struct clc_accept *a = &conn->rdv->peer;
+
+	*strange = false;
+	LIST_FOREACH(n, &conn->eng->lgrs) {
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		if (lgr->role != SMCR_CLIENT || (lgr->state != LGR_ACTIVE && lgr->state != LGR_FORMING) ||
-		    memcmp(lgr->peer_id, a->peer_id, sizeof(lgr->peer_id)) != 0)
+		    memcmp(lgr->owner.peer_id, a->peer_id, sizeof(a->peer_id)) != 0)
 			continue;
-		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (link_is_remote(&lgr->links[i], a))
+		for (unsigned i = 0; i < LINK_SLOTS; i++) {
+			if (!link_is_remote(&lgr->links[i], a))
+				continue;
+			if (is_its_server(conn, lgr))
 				return &lgr->links[i];
+			*strange = true;
+		}
 	}
 	return NULL;
 }
@@ -176,12 +197,14 @@ join(struct smcr_conn *conn, struct lgr *lgr, struct link *via)
 static void
 subsequent(struct smcr_conn *conn)
 {
-	struct link *via = find_link(conn->eng, &conn->rdv->peer);
+	bool strange;
+	struct link *via = find_link(conn, &strange);
 	struct lgr *lgr;
 
-	/* The server means a link that we do not have: out of sync (C.4). */
+	/* The server means a link that we do not have: out of sync (C.4). One that we have, but not with this server, has users
+	 * whose group the Decline must not end. */
 	if (via == NULL) {
-		rdv_decline(conn, CLC_DIAG_SYNC);
+		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
 		return;
 	}
 	lgr = via->lgr;
@@ -203,12 +226,13 @@ rdv_client_rmb_ready(struct smcr_conn *conn)
 static void
 offered(struct smcr_conn *conn)
 {
-	struct link *via = find_link(conn->eng, &conn->rdv->peer);
+	bool strange;
+	struct link *via = find_link(conn, &strange);
 
 	if (via == NULL)
 		return;
 	if (strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
-		peer_learn(conn->eng, conn->rdv->open.peer_key, via->lgr->peer_id);
+		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
 	if (via->lgr->state == LGR_FORMING)
 		llc_add_link_over(via->lgr);
 }

@@ -34,6 +34,26 @@ transports_of(const struct smcr_conn *conn)
 	return same_subnet(conn) ? bits : bits & CLC_TRANSPORT_IWARP;
 }
 
+/* A group of this client with a place: the fullest first, so that old groups can run empty. */
+static struct lgr *
+find_group(const struct smcr_conn *conn)
+{
+	const struct smcr *eng = conn->eng;
+	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
+	struct lgr *best = NULL;
+
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && owner_same(&lgr->owner, &client) &&
+		    lgr_pick_link(lgr) != NULL && !lgr_is_doubted(lgr) && !lgr->end_wanted &&
+		    lgr->conn_cnt < eng->cfg.conns_per_group && lgr_has_place(lgr, conn->rdv->open.elem_size) &&
+		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
+			best = lgr;
+	}
+	return best;
+}
+
 /* 0 or the reason to decline for. */
 static uint32_t
 check_proposal(const struct smcr_conn *conn)
@@ -69,26 +89,6 @@ proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 		rdv_server_choose(conn);
 	else
 		conn_raise(conn, SMCR_EV_PROPOSAL);
-}
-
-/* A group of this client with a place: the fullest first, so that old groups can run empty. */
-static struct lgr *
-find_group(const struct smcr_conn *conn)
-{
-	const struct smcr *eng = conn->eng;
-	struct lgr *best = NULL;
-
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
-		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && !lgr->end_wanted &&
-		    lgr_pick_link(lgr) != NULL &&
-		    memcmp(lgr->peer_id, conn->rdv->proposal.peer_id, sizeof(lgr->peer_id)) == 0 &&
-		    lgr->conn_cnt < eng->cfg.conns_per_group && lgr_has_place(lgr, conn->rdv->open.elem_size) &&
-		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
-			best = lgr;
-	}
-	return best;
 }
 
 static void
@@ -137,6 +137,7 @@ void
 rdv_server_choose(struct smcr_conn *conn)
 {
 	struct smcr *eng = conn->eng;
+	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
 	struct lgr *lgr = find_group(conn);
 	struct peer *p;
 
@@ -144,7 +145,7 @@ rdv_server_choose(struct smcr_conn *conn)
 		subsequent(conn, lgr);
 		return;
 	}
-	p = peer_get(eng, SMCR_SERVER, NULL, conn->rdv->proposal.peer_id);
+	p = peer_get(eng, SMCR_SERVER, NULL, &client);
 	if (p == NULL) {
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
 	} else if (peer_held_off(eng, p)) {

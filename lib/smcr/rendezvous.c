@@ -263,10 +263,10 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	if (contact && declines_may_cross(conn) && declines_are_answered(conn))
 		send_decline(conn, CLC_DIAG_PEER_DECLINED);
 	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
-	/* The peer does not know the group that we offered (C.4, A.2.5). */
+	/* It does not know the group that we offered, it says (C.4, A.2.5). */
 	if (d->out_of_sync && lgr != NULL) {
 		lgr->eng->ctr.out_of_sync++;
-		lgr_down(lgr, SMCR_R_LINK_LOST, "the peer does not know the link group (out of sync)");
+		lgr_doubt(lgr);
 	}
 }
 
@@ -573,7 +573,8 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 		                                                                 : CLC_TRANSPORT_ROCE;
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
-		a->ext.token = type == CLC_ACCEPT && first_contact ? link->lgr->token : 0;
+		/* At first contact it is agreed; later it shows that the group is ours to offer. */
+		a->ext.token = type == CLC_ACCEPT ? link->lgr->token : 0;
 	}
 	rdv_send(conn, &msg);
 }
@@ -628,7 +629,8 @@ rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gi
 uint32_t
 rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev *dev, uint64_t token)
 {
-	struct lgr *lgr = lgr_new(conn->eng, conn->role, peer_id);
+	struct owner owner = owner_of(peer_id, &conn->rdv->open.remote);
+	struct lgr *lgr = lgr_new(conn->eng, conn->role, &owner);
 	struct rmb *rmb;
 
 	if (lgr == NULL)

@@ -83,6 +83,15 @@ void smcr_free(struct smcr *);
 /* Takes new timer values and limits; what runs is not disturbed. */
 void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 
+/*
+ * Who is at the other end of a middle, as its user knows it. The engine compares it and knows nothing of what it means: a link
+ * group belongs to a peer id *and* one of these (owner.h). Today the middle's remote address.
+ */
+struct smcr_identity {
+	uint8_t addr[16]; /* IPv4 mapped into IPv6 */
+	uint32_t scope;   /* of a link-local address: the interface */
+};
+
 /* The device stays the caller's; it must outlive the engine or be removed. -ENOSPC beyond SMCR_LINKS_MAX. */
 int smcr_add_device(struct smcr *, struct rnic_dev *);
 /* Its links go down at once; then the caller may free it. */
@@ -140,7 +149,8 @@ struct smcr_open {
 	char peer_key[64];
 	struct smcr_subnet subnet[SMCR_PREFIXES_MAX];
 	unsigned subnet_cnt;
-	struct rnic_gid local_addr; /* of the middle: its device is preferred */
+	struct rnic_gid local_addr;  /* of the middle: its device is preferred */
+	struct smcr_identity remote; /* who the middle comes from, or leads to */
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the

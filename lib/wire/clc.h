@@ -56,7 +56,7 @@ struct clc_smcrd_ext {
 	uint8_t transports;  /* CLC_TRANSPORT_ bits */
 	uint16_t mpa_port;   /* TCP port for MPA connections; 0 when there is none */
 	uint16_t recv_depth; /* receives kept posted per link */
-	uint64_t token;      /* goes into the MPA private data; secret, never log it */
+	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */
 };
 
 struct clc_prefix6 {

@@ -903,7 +903,43 @@ def _(t):
     s.run("as many connections as elements, again and again", churn)
     s.run("Decline for an Accept on an existing group", subsequent_decline, False)
     s.run("Decline, out of sync, for an Accept on an existing group", subsequent_decline, True)
+    s.run("Decline, out of sync, and the group's link does not answer", subsequent_decline, True, False)
     s.finish()
+
+
+@case("a peer's id is no key to its group")
+def _(t):
+    s = Scene(t)
+    for way in ("decline", "out of sync", "garbage", "silence"):
+        for same_gid in (False, True):
+            s.run(f"{way}, {'also its GID' if same_gid else 'nothing else'}", foreign_id, way, same_gid)
+    s.finish()
+
+
+def foreign_id(s, way, same_gid):
+    """A stranger at another address, with all that goes in clear to everybody whom the victim connects to."""
+    victim = s.connected()
+    s.echoes(victim, 10)
+    thief = s.peer()
+    thief.host = "127.0.0.1"
+    thief.peer_id = victim.link.peer.peer_id
+    if same_gid:
+        thief.gid, thief.mac = victim.link.peer.gid, victim.link.peer.mac
+    c = s.client(thief)
+    c.propose()
+    a = c.read_accept()
+    check(a.first, "the stranger was told of the victim's group")
+    check((a.qpn, a.rkey) != (victim.remote.qpn, victim.remote.rkey), "the stranger was told the victim's link and RMB")
+    if way in ("decline", "out of sync"):
+        c.decline(out_of_sync=way == "out of sync")
+        s.tcp_echoes(c.sock)
+    else:
+        if way == "garbage":
+            c.sock.sendall(b"garbage for a Confirm")
+        equal(how_it_ends(c.sock)[0], "reset", "the stranger's middle")
+    s.echoes(victim)
+    s.echoes(s.connected(victim.link.peer, victim.link))
+    s.echoes(victim)
 
 
 def wrong_confirm(s, over, why):
@@ -965,8 +1001,11 @@ def churn(s):
             c.close()
 
 
-def subsequent_decline(s, out_of_sync):
+def subsequent_decline(s, out_of_sync, alive=True):
+    """Out of sync is asked of the group's links: one that answers shows that the Decline meant nothing."""
     first = s.connected()
+    if not alive:
+        first.link.answers[smc.TEST_LINK] = None
     s.echoes(first, 10)
     c = s.client(first.link.peer, first.link)
     c.propose()
@@ -974,6 +1013,8 @@ def subsequent_decline(s, out_of_sync):
     c.decline(out_of_sync=out_of_sync)
     s.tcp_echoes(c.sock)
     if out_of_sync:
+        first.link.wait_llc(smc.TEST_LINK, False, timeout=SOON)
+    if not alive:
         equal(how_it_ends(first.middle), ("reset", b""), "connections of the group")
         first.link.wait_ended(SOON)
     else:

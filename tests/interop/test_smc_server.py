@@ -641,6 +641,32 @@ def wrong_subsequent(s, over):
     talk(app, first)
 
 
+@case("a server that names another server's group")
+def _(t):
+    s = Scene(t)
+    for over in ({}, {"idx": 1}, {"token": 1}, {"rkey": 1}):
+        s.run(f"with {over}", foreign_group, over)
+    s.finish()
+
+
+def foreign_group(s, over):
+    """The group of a with b, which the witness is in: the Accept is refused, and nobody notices."""
+    x, = [x for x in s.a.ctl("links")["links"] if x["number"] == 1][:1]
+    group = s.a.groups()[0]
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept(peer_id=bytes.fromhex(group["peer_id"]), qpn=x["peer_qpn"], first=False,
+                  gid=socket.inet_pton(socket.AF_INET6, x["peer_gid"]), mac=bytes.fromhex(x["peer_mac"].replace(":", "")),
+                  **over)
+    try:
+        m = smc.clc_read(v.sock, SOON)
+    except smc.Declined:
+        tcp_talk(app, v.sock)
+        s.witness.check()
+        return
+    raise Failure(f"{m} for a Decline")
+
+
 def middle_ends(s, reset):
     app, c = s.served()
     talk(app, c, 10)

@@ -12,6 +12,8 @@
 #include "tests/scenario/flow.h"
 #include "tests/scenario/stcp.h"
 
+#define HOST_ADDR(nr) (1 + (nr)) /* last byte of its address, as others see it */
+
 struct trace;
 struct host;
 

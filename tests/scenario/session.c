@@ -84,6 +84,7 @@ open_conn(struct session *s)
 	int err = 0;
 
 	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
+	o.remote.addr[15] = (uint8_t)HOST_ADDR(s->role == SMCR_CLIENT ? f->to : f->from);
 	o.subnet_cnt = 1;
 	o.subnet[0] = (struct smcr_subnet){ .addr = { 10, 0, (uint8_t)(s->h->plan->other_subnet >> s->h->nr & 1), 0 },
 		.prefix_len = 24 };

@@ -258,25 +258,30 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 
 END_TEST
 
-/* C.4: the server offers a group that the client has lost. */
+/* C.4: the server offers a group that the client has lost; its link does not answer any more. */
 START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 {
 	duo_init(&d, true, true, NULL);
 	duo_open(&d, &c[0], &s[0]);
 	duo_run(&d, 100);
-	duo_lgr(&d, A)->peer_id[0] ^= 1; /* the client knows the group under another name */
+	duo_lgr(&d, A)->owner.peer_id[0] ^= 1; /* the client knows the group under another name */
+	sim_freeze(d.dev[A], true);
 	duo_open(&d, &c[1], &s[1]);
 	duo_run(&d, 100);
 	ck_assert_uint_eq(duo_count(&d, A, "DECLINE out of sync"), 1);
 	ck_assert(IS(c[1], FALLBACK) && c[1].diag.out_of_sync);
 	ck_assert(IS(s[1], FALLBACK) && s[1].diag.out_of_sync);
+	ck_assert(!IS(s[0], CLOSED));
+	duo_run(&d, d.eng[B]->cfg.keepalive_answer_ms);
 	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
 	ck_assert(IS(s[0], CLOSED));
 	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
+	sim_freeze(d.dev[A], false);
 	for (unsigned i = 0; i < 2; i++) {
 		duo_close(&d, &c[i]);
 		duo_close(&d, &s[i]);
 	}
+	duo_run(&d, 5000);
 	duo_fini(&d);
 }
 

@@ -243,7 +243,8 @@ duo_open_one(struct duo *d, struct duo_end *e, enum smcr_role role, bool prewarm
 		.elem_size = SMCR_ELEM_MIN,
 		.peer_key = "server:1",
 		.subnet_cnt = 1,
-		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } } };
+		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
+		.remote.addr[15] = d->remote };
 	int err = 0;
 
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };
@@ -392,6 +393,17 @@ duo_run(struct duo *d, int64_t ms)
 	settle(d);
 	while (step(d, end))
 		;
+}
+
+void
+duo_both_are_well(struct duo *d, struct duo_end *client, struct duo_end *server)
+{
+	ck_assert((client->events & SMCR_EV_CLOSED) == 0 && (server->events & SMCR_EV_CLOSED) == 0);
+	ck_assert_uint_eq(duo_write(client, 3000), 3000);
+	ck_assert_uint_eq(duo_write(server, 3000), 3000);
+	duo_run(d, 20);
+	ck_assert_uint_eq(duo_read(server), 3000);
+	ck_assert_uint_eq(duo_read(client), 3000);
 }
 
 void

@@ -48,6 +48,7 @@ struct duo {
 	struct rnic_dev *more[2][DUO_MORE]; /* further devices of each host */
 	struct smcr *eng[2];
 	struct rng rng[2];
+	uint8_t remote; /* who is at the other end of connections that are opened from here on (smcr_identity) */
 	int64_t now_ns;
 	unsigned breaches;
 	enum rnic_transport transport[2]; /* of devices made from here on */
@@ -78,6 +79,8 @@ void duo_close(struct duo *, struct duo_end *);
 size_t duo_write(struct duo_end *, size_t len);
 /* Reads and checks what has come: how many bytes. */
 size_t duo_read(struct duo_end *);
+/* A bystander, which has to notice nothing: the connection lives, and bytes go both ways. */
+void duo_both_are_well(struct duo *, struct duo_end *client, struct duo_end *server);
 /* Virtual time passes. */
 void duo_run(struct duo *, int64_t ms);
 /* Until the host has sent this message. */

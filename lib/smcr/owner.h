@@ -1,0 +1,30 @@
+/*
+ * Who a link group belongs to. A peer id is no proof: it goes in clear to
+ * every peer, and anybody may put it into a Proposal or an Accept. So a group
+ * belongs to a peer id together with who was seen to use it, as the user of
+ * the engine knows that (struct smcr_identity). A peer that comes from another
+ * address, by another route or out of a NAT's pool, gets a group of its own
+ * beside the one that it has.
+ *
+ * owner_same() is the only place that answers "is this the same peer?". Once
+ * peers prove who they are, what they proved belongs in smcr_identity and is
+ * compared there in the address's place.
+ */
+#ifndef SMCRD_SMCR_OWNER_H
+#define SMCRD_SMCR_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "smcr/smcr.h"
+
+struct owner {
+	uint8_t peer_id[8];          /* what it calls itself */
+	struct smcr_identity remote; /* who it is, as far as anybody knows */
+};
+
+struct owner owner_of(const uint8_t peer_id[8], const struct smcr_identity *);
+bool owner_same(const struct owner *, const struct owner *);
+bool identity_same(const struct smcr_identity *, const struct smcr_identity *);
+
+#endif
