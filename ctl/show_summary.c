@@ -51,7 +51,7 @@ show_services(FILE *f, const json_t *list, bool detail)
 void
 show_status(FILE *f, const json_t *d, bool detail)
 {
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX];
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX];
 
 	fprintf(f, "smcrd %s, pid %" PRId64 ", up %s%s\n", get_string(d, "version"), get_int(d, "pid"),
 	    human_duration(a, get_int(d, "uptime_ms")), get_bool(d, "draining") ? ", DRAINING" : "");
@@ -60,8 +60,9 @@ show_status(FILE *f, const json_t *d, bool detail)
 	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));
 	fprintf(
 	    f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
-	fprintf(f, "Memory       %s resident; RMBs %s, send buffers %s\n",
+	fprintf(f, "Memory       %s resident; RMBs %s of at most %s, send buffers %s\n",
 	    human_bytes(a, (uint64_t)get_int(d, "rss_bytes")), human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")),
+	    human_bytes(most, (uint64_t)get_int(d, "rmb_bytes_max")),
 	    human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
 	fputc('\n', f);
 	show_services(f, json_object_get(d, "services"), detail);

@@ -59,6 +59,7 @@ static const struct stat_words stats[] = {
 	{ "rmbs_deleted", H_GROUPS, "RMBs deleted" },
 	{ "elems_reused", H_GROUPS, "RMB elements used again" },
 	{ "elems_quarantined", H_GROUPS, "RMB elements put in quarantine" },
+	{ "elems_let_go", H_GROUPS, "RMB elements that came back from quarantine" },
 	{ "elem_conflicts", H_GROUPS, "RMB element conflicts" },
 
 	{ "clc_sent", H_MESSAGES, "CLC sent" },
@@ -81,6 +82,8 @@ static const struct stat_words stats[] = {
 	{ "refused_conns_max", H_ERRORS, "refused: too many connections" },
 	{ "refused_peers_max", H_ERRORS, "declined: first contact with too many peers at once" },
 	{ "refused_rmbs_max", H_ERRORS, "refused: RMBs beyond the limit of a link group" },
+	{ "refused_rmb_memory", H_ERRORS, "refused: RMBs beyond rmb_memory_max" },
+	{ "refused_quarantine", H_ERRORS, "refused: connections on a link group with quarantine_max elements" },
 	{ "refused_memory", H_ERRORS, "refused: out of memory" },
 	{ "accept_pauses", H_ERRORS, "accepting paused (out of file descriptors)" },
 

@@ -90,6 +90,8 @@ const struct config_key config_keys[] = {
 	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },
 	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255", CFG(smcr.conns_per_group),
 	    NULL },
+	{ "quarantine_max", SMCR, CONFIG_T_UINT, LIVE, 1, 4096, "64", CFG(smcr.quarantine_max), NULL },
+	{ "rmb_memory_max", SMCR, CONFIG_T_SIZE, LIVE, 1u << 20, 1ull << 42, "4G", CFG(smcr.rmb_bytes_max), NULL },
 	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "255", CFG(smcr.rmb_elems), NULL },
 	{ "links_max", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_LINKS_MAX, "2", CFG(smcr.links_max), NULL },
 	{ "send_buffer", SMCR, CONFIG_T_SIZE, POW2, SMCR_ELEM_MIN, 4u << 20, "64K", CFG(smcr.sndbuf_size), NULL },

@@ -27,7 +27,7 @@ enum config_place {
 enum config_type {
 	CONFIG_T_BOOL,    /* true, false -> bool */
 	CONFIG_T_UINT,    /* integer -> uint8_t, uint16_t or uint32_t */
-	CONFIG_T_SIZE,    /* integer (bytes) or "64K", "1M" -> uint32_t */
+	CONFIG_T_SIZE,    /* integer (bytes) or "64K", "1M" -> uint32_t or uint64_t */
 	CONFIG_T_US,      /* integer (seconds) or "50us", "1ms" -> uint32_t microseconds */
 	CONFIG_T_MS,      /* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
 	CONFIG_T_SECONDS, /* the same, whole seconds only -> uint32_t seconds */

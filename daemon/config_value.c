@@ -167,6 +167,9 @@ store_number(const struct config_key *key, void *base, uint64_t n)
 	case sizeof(uint16_t):
 		*(uint16_t *)p = (uint16_t)n;
 		break;
+	case sizeof(uint64_t):
+		*(uint64_t *)p = n;
+		break;
 	default:
 		*(uint32_t *)p = (uint32_t)n;
 		break;

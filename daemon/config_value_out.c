@@ -18,6 +18,8 @@ load_number(const struct config_key *key, const void *base)
 		return *(const uint8_t *)p;
 	case sizeof(uint16_t):
 		return *(const uint16_t *)p;
+	case sizeof(uint64_t):
+		return *(const uint64_t *)p;
 	default:
 		return *(const uint32_t *)p;
 	}

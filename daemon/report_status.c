@@ -85,6 +85,7 @@ write_summary(struct report *r)
 	jw_uint(jw, "groups", r->sum.groups);
 	jw_uint(jw, "links", r->sum.links);
 	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
+	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
 	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
 	write_device_counts(r);
 }

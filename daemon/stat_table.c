@@ -60,6 +60,7 @@ static const struct stat_desc stats[] = {
 	S(rmbs_deleted),
 	S(elems_reused),
 	S(elems_quarantined),
+	S(elems_let_go),
 	S(elem_conflicts),
 
 	S(clc_sent),
@@ -82,6 +83,8 @@ static const struct stat_desc stats[] = {
 	S(refused_conns_max),
 	S(refused_peers_max),
 	S(refused_rmbs_max),
+	S(refused_rmb_memory),
+	S(refused_quarantine),
 	S(refused_memory),
 	W(accept_pauses),
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 #include "smcr/rendezvous.h"
 
 #define BIT(state) (1u << (state))
@@ -294,7 +295,10 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	/* Only who closed in order wrote no more than its cursor says. */
 	if ((conn->rx_flags & CDC_CLOSED) == 0)
 		rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
-	rmb_elem_put(conn->rmb, conn->elem_idx, quarantine, conn->eng->now_ns);
+	if (quarantine)
+		quarantine_elem(conn->rmb, conn->elem_idx, conn->id, conn->peer_rmb, conn->peer_elem_idx);
+	else
+		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
 	conn_drop_peer_elem(conn);
 	conn->rmb = NULL;
 	conn->link = NULL;

@@ -23,6 +23,8 @@ smcr_config_init(struct smcr_config *cfg)
 	*cfg = (struct smcr_config){
 		.conns_max = 65536,
 		.conns_per_group = SMCR_CONNS_PER_GROUP,
+		.quarantine_max = 64,
+		.rmb_bytes_max = 4ull << 30,
 		.rmb_elems = 255,
 		.links_max = 2,
 		.sndbuf_size = 64 * 1024,
@@ -547,6 +549,12 @@ const struct smcr_counters *
 smcr_counters(const struct smcr *eng)
 {
 	return &eng->ctr;
+}
+
+uint64_t
+smcr_rmb_bytes_max(const struct smcr *eng)
+{
+	return eng->cfg.rmb_bytes_max;
 }
 
 void

@@ -39,6 +39,7 @@ struct smcr {
 	bool links_to_free;
 	bool lgrs_to_settle; /* some group has `settle` */
 	bool links_failed;   /* some link has `failed` */
+	uint64_t rmb_bytes;  /* of all RMBs */
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;

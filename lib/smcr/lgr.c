@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 #include "smcr/rendezvous.h"
 
 #define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
@@ -242,6 +243,14 @@ lgr_unused(const struct lgr *lgr)
 }
 
 bool
+lgr_takes_conns(struct lgr *lgr)
+{
+	if (quarantine_is_full(lgr))
+		lgr->eng->ctr.refused_quarantine++;
+	return !lgr->end_wanted && !quarantine_is_full(lgr);
+}
+
+bool
 lgr_has_place(const struct lgr *lgr, uint32_t elem_size)
 {
 	if (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP)
@@ -264,7 +273,7 @@ lgr_conn_gone(struct lgr *lgr)
 		return;
 	if (eng->draining)
 		lgr_delete(lgr, LLC_DELETE_OPERATOR);
-	else if (lgr->end_wanted)
+	else if (lgr->end_wanted || quarantine_is_full(lgr))
 		lgr_delete(lgr, LLC_DELETE_PROGRAM);
 	else if (!timer_armed(&lgr->idle)) /* deleting an idle RMB is no use of the group */
 		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));

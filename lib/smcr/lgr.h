@@ -63,6 +63,7 @@ struct lgr {
 
 	struct list_node rmbs;
 	uint32_t rmb_cnt, rmb_next_number;
+	uint32_t quarantined; /* elements of all RMBs (quarantine.h) */
 	struct list_node remote_rmbs;
 	uint32_t remote_rmb_cnt, remote_next_number;
 
@@ -112,6 +113,8 @@ void lgr_conn_gone(struct lgr *);
 void lgr_set_active(struct lgr *);
 /* Has, or can make, a free element of this size. */
 bool lgr_has_place(const struct lgr *, uint32_t elem_size);
+/* New connections may join: nothing is to end it, and the peer lets go of enough elements. Counts when it does not. */
+bool lgr_takes_conns(struct lgr *);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);
 /* The peer says that it does not know the group (A.2.5). Anybody may say so, so its links are tested: what the peer has given

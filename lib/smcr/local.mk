@@ -26,6 +26,7 @@ noinst_LTLIBRARIES += lib/libsmcr_data.la
 lib_libsmcr_data_la_SOURCES = \
 	lib/smcr/cursor.c lib/smcr/cursor.h \
 	lib/smcr/rmb.c lib/smcr/rmb.h \
+	lib/smcr/quarantine.c lib/smcr/quarantine.h \
 	lib/smcr/sndbuf.c \
 	lib/smcr/link_tx.c \
 	lib/smcr/conn.c lib/smcr/conn.h \
@@ -81,6 +82,7 @@ check_UNIT += \
 	tests/unit/check_llc_flow \
 	tests/unit/check_failover \
 	tests/unit/check_owner \
+	tests/unit/check_quarantine \
 	tests/unit/check_rendezvous
 tests_unit_check_failover_SOURCES = tests/unit/check_failover.c $(DUO_SOURCES)
 tests_unit_check_failover_CFLAGS = $(UNIT_CFLAGS)
@@ -91,6 +93,9 @@ tests_unit_check_llc_flow_LDADD = $(DUO_LIBS)
 tests_unit_check_owner_SOURCES = tests/unit/check_owner.c $(DUO_SOURCES)
 tests_unit_check_owner_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_owner_LDADD = $(DUO_LIBS)
+tests_unit_check_quarantine_SOURCES = tests/unit/check_quarantine.c $(DUO_SOURCES)
+tests_unit_check_quarantine_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_quarantine_LDADD = $(DUO_LIBS)
 tests_unit_check_rendezvous_SOURCES = tests/unit/check_rendezvous.c $(DUO_SOURCES)
 tests_unit_check_rendezvous_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_rendezvous_LDADD = $(DUO_LIBS)

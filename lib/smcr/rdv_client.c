@@ -185,7 +185,7 @@ join(struct smcr_conn *conn, struct lgr *lgr, struct link *via)
 	if (diag == 0 && link == NULL)
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
 	if (diag != 0) {
-		rmb_elem_put(conn->rmb, conn->elem_idx, false, conn->eng->now_ns);
+		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
 		conn->rmb = NULL;
 		rdv_decline(conn, diag);
 		return;
@@ -208,6 +208,10 @@ subsequent(struct smcr_conn *conn)
 		return;
 	}
 	lgr = via->lgr;
+	if (!lgr_takes_conns(lgr)) {
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+		return;
+	}
 	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
 	if (conn->elem_idx != 0)
 		join(conn, lgr, via);

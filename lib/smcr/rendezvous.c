@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 
 #define LATE_DECLINE_MS 1000 /* as Linux waits before it goes on; and how long a piece of a message may stay one */
 
@@ -670,6 +671,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
 	if (old != NULL)
 		conn_elem_taken(old);
+	quarantine_elem_reused(lgr, rr, a->rmbe_idx);
 	conn_hold_peer_elem(conn, rr, a);
 	return 0;
 }
@@ -693,12 +695,15 @@ rmb_patience_ms(struct smcr_conn *conn)
 void
 rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 {
+	int err;
+
 	set_group(conn->rdv, lgr);
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);
 	rdv_step(conn, step, rmb_patience_ms(conn));
-	if (llc_add_rmb(lgr, conn->rdv->open.elem_size) < 0) {
+	err = llc_add_rmb(lgr, conn->rdv->open.elem_size);
+	if (err < 0) {
 		list_remove(&conn->rdv->wait);
-		rdv_decline(conn, CLC_DIAG_RTOKEN);
+		rdv_decline(conn, err == -ENOMEM ? CLC_DIAG_NO_MEMORY : CLC_DIAG_RTOKEN);
 	}
 }
 

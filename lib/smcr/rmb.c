@@ -12,6 +12,7 @@
 
 #include "base/pages.h"
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 
 #define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
 #define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
@@ -23,6 +24,12 @@ static size_t
 rmb_bytes(const struct rmb *rmb)
 {
 	return (size_t)rmb->elem_size * rmb->elem_cnt;
+}
+
+static uint64_t
+bytes_left(const struct smcr *eng)
+{
+	return eng->cfg.rmb_bytes_max > eng->rmb_bytes ? eng->cfg.rmb_bytes_max - eng->rmb_bytes : 0;
 }
 
 uint32_t
@@ -43,6 +50,8 @@ rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 		most = SMCR_CONNS_PER_GROUP - usable;
 	if (cnt > most)
 		cnt = most;
+	if (cnt > bytes_left(lgr->eng) / elem_size)
+		cnt = (uint32_t)(bytes_left(lgr->eng) / elem_size);
 	return cnt > 0 ? cnt : 1;
 }
 
@@ -102,6 +111,10 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	assert(elem_cnt >= 1 && elem_cnt <= 255);
 	if (lgr->rmb_cnt == SMCR_RMBS_PER_GROUP)
 		return NULL;
+	if ((uint64_t)elem_size * elem_cnt > bytes_left(lgr->eng)) {
+		lgr->eng->ctr.refused_rmb_memory++;
+		return NULL;
+	}
 	rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
@@ -122,6 +135,7 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	rmb->idle_since_ns = lgr->eng->now_ns;
 	list_push(&lgr->rmbs, &rmb->node);
 	lgr->rmb_cnt++;
+	lgr->eng->rmb_bytes += rmb_bytes(rmb);
 	lgr->eng->ctr.rmbs_made++;
 	return rmb;
 }
@@ -131,6 +145,8 @@ rmb_free(struct rmb *rmb)
 {
 	list_remove(&rmb->node);
 	rmb->lgr->rmb_cnt--;
+	rmb->lgr->quarantined -= rmb->quarantined;
+	rmb->lgr->eng->rmb_bytes -= rmb_bytes(rmb);
 	rmb->lgr->eng->ctr.rmbs_deleted++;
 	rmb_release(rmb);
 }
@@ -273,17 +289,11 @@ rmb_cool_down(struct lgr *lgr, int64_t now_ns)
 }
 
 void
-rmb_elem_put(struct rmb *rmb, uint8_t idx, bool quarantine, int64_t now_ns)
+rmb_elem_put(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
 
 	assert(e->state == RMB_ELEM_USED);
-	if (quarantine) {
-		e->state = RMB_ELEM_QUARANTINED;
-		rmb->quarantined++;
-		rmb->lgr->eng->ctr.elems_quarantined++;
-		return;
-	}
 	if (is_hot(rmb, idx)) {
 		e->state = RMB_ELEM_COOLING;
 		e->cool_ns = now_ns + COOL_NS;
@@ -365,6 +375,7 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 {
 	if (lgr->cont_rmb == rr)
 		lgr->cont_rmb = NULL;
+	quarantine_rmb_gone(lgr, rr);
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	memset(rr->on, 0, sizeof(rr->on));

@@ -29,7 +29,7 @@ enum rmb_elem_state {
 	RMB_ELEM_FREE,
 	RMB_ELEM_USED,
 	RMB_ELEM_COOLING,     /* free, but a link that its connection has left may still bring something for it */
-	RMB_ELEM_QUARANTINED, /* the peer never said it is done: kept until the group ends (4.4.2) */
+	RMB_ELEM_QUARANTINED, /* the peer has not said that it is done (quarantine.h) */
 };
 
 struct rmb_elem {
@@ -37,6 +37,10 @@ struct rmb_elem {
 	uint32_t dirty;  /* bytes from the start of the element that may be non-zero */
 	bool reused;     /* was used before */
 	int64_t cool_ns; /* RMB_ELEM_COOLING: until then */
+	/* RMB_ELEM_QUARANTINED: our alert token, and the peer's element, of the connection that had it */
+	uint32_t token;
+	uint32_t peer_rmb; /* its number, 0 = not known */
+	uint8_t peer_idx;
 };
 
 struct rmb {
@@ -55,21 +59,23 @@ struct rmb {
 	struct rmb_elem elem[];
 };
 
-/* Makes an RMB and registers it on every link of the group that is set up. NULL when memory is out. */
+/* Makes an RMB and registers it on every link of the group that is set up. NULL when memory is out, or all RMBs together
+ * would have more than rmb_bytes_max. */
 struct rmb *rmb_new(struct lgr *, uint32_t elem_size, uint32_t elem_cnt);
 /* Deregisters everywhere and frees; no element is in use or the group ends. */
 void rmb_free(struct rmb *);
 int rmb_register(struct rmb *, struct link *);
 void rmb_deregister(struct rmb *, struct link *);
 
-/* How many elements the group's next RMB of this size should have: the first is small, later ones grow. */
+/* How many elements the group's next RMB of this size should have: the first is small, later ones grow, as long as there is
+ * memory. */
 uint32_t rmb_next_cnt(const struct lgr *, uint32_t elem_size);
 /* A free element of this size in a confirmed RMB of the group: its index from 1, zeroed; 0 when there is none. */
 uint8_t rmb_elem_get(struct lgr *, uint32_t elem_size, struct rmb **);
 /* A free element of this very RMB, confirmed or not (first contact confirms the first RMB implicitly). */
 uint8_t rmb_elem_get_from(struct rmb *);
-/* Gives it back: zeroed before its next use. With quarantine it stays out of use until the group ends. */
-void rmb_elem_put(struct rmb *, uint8_t idx, bool quarantine, int64_t now_ns);
+/* Gives it back: zeroed before its next use. */
+void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
 /* Elements that have cooled down are free. */
 void rmb_cool_down(struct lgr *, int64_t now_ns);
 /* First byte of element idx (1..elem_cnt). */

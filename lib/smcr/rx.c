@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 #include "smcr/rendezvous.h"
 
 /* -- what we owe the peer -- */
@@ -217,6 +218,9 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 		return false;
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
+	if (conn == NULL && (msg.prod_flags & CDC_FAILOVER) == 0 &&
+	    quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
+		return true;
 	if (conn == NULL)
 		eng->ctr.cdc_unknown++;
 	else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT)

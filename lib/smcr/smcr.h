@@ -47,9 +47,12 @@ enum smcr_role {
 };
 
 struct smcr_config {
+	uint64_t rmb_bytes_max;   /* of all RMBs of this engine */
 	uint32_t conns_max;       /* connections of this engine */
 	uint32_t conns_per_group; /* 1..255 */
-	uint32_t rmb_elems;       /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
+	uint32_t
+	    quarantine_max; /* elements of a group that the peer has not let go (4.4.2): with more it takes nobody */
+	uint32_t rmb_elems; /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
 	uint32_t
 	    links_max; /* symmetric links of a group, 1..8, told in CONFIRM LINK; the smaller of both ends counts */
 	uint32_t sndbuf_size; /* bytes of a send ring */
@@ -275,7 +278,8 @@ struct smcr_counters {
 	uint64_t urgent_sent, urgent_received;
 	uint64_t first_contacts, first_contacts_failed, groups_deleted;
 	uint64_t links_up, links_down;
-	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elem_conflicts;
+	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elems_let_go,
+	    elem_conflicts; /* let go: by the peer, later */
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_queue_full;
 	uint64_t llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
@@ -285,8 +289,11 @@ struct smcr_counters {
 	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;
 	uint64_t delete_link_resent, rkey_retries, llc_collisions, asymmetric_replaced, rebalanced;
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
+	uint64_t refused_rmb_memory, refused_quarantine;
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
+/* smcr_config.rmb_bytes_max, as it is in force. */
+uint64_t smcr_rmb_bytes_max(const struct smcr *);
 
 struct smcr_group_info {
 	uint32_t id;

@@ -907,6 +907,38 @@ def _(t):
     s.finish()
 
 
+@case("elements that the client does not let go of are bounded")
+def _(t):
+    s = Scene(t, smcr={"quarantine_max": 8})
+    s.run("silence for the Confirm", kept_back, b"")
+    s.run("garbage for the Confirm", kept_back, b"garbage for a Confirm")
+    s.finish()
+
+
+def kept_back(s, last_words):
+    """The server cannot know whether such a client will still write into its element, so it keeps that back; with so many the
+    group takes no more, and the next connection begins another one. What was there goes on."""
+    first = s.connected()
+    s.echoes(first, 10)
+    for _ in range(8):
+        c = s.client(first.link.peer, first.link)
+        c.propose()
+        check(not c.read_accept().first, "the group has room, but takes nobody")
+        c.sock.sendall(last_words)
+    for c in s.open[-8:]:
+        equal(how_it_ends(c.sock)[0], "reset", "the middle")
+    kept = [x["quarantined"] for x in s.b.ctl("rmbs")["rmbs"] if x["side"] == "local"]
+    equal(sum(kept), 8, "elements kept back")
+    refused = s.b.counters()["refused_quarantine"]
+    c = s.client(first.link.peer)
+    c.propose()
+    check(c.read_accept().first, "one more element of the group is given away")
+    check(s.b.counters()["refused_quarantine"] > refused, "it was not counted")
+    c.new_link()
+    go_on(s, c)
+    s.echoes(first)
+
+
 @case("a peer's id is no key to its group")
 def _(t):
     s = Scene(t)

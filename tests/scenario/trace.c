@@ -149,7 +149,7 @@ trace_conn_over(const struct tconn *c)
 {
 	const uint8_t end = CDC_CLOSED | CDC_ABORT;
 
-	if (c->declined || c->peer_reused)
+	if (c->declined || c->peer_through)
 		return true; /* 4.4.2 */
 	if (c->middle_ended && !c->confirm)
 		return true;
@@ -196,8 +196,10 @@ on_msg(void *ctx, const struct smcr_trace *m)
 		break;
 	case SMCR_TRACE_CDC:
 		trace_group(wr, m->group_id)->cdc = true;
-		if (m->conn_id != 0) /* 0: came for a connection that is gone */
+		if (m->conn_id != 0)
 			trace_cdc(wr, m, trace_conn(wr, m->conn_id, true));
+		else if (!m->sent)
+			trace_late_cdc(wr, m);
 		break;
 	}
 }

@@ -156,6 +156,20 @@ received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, 
 }
 
 void
+trace_late_cdc(const struct watcher *wr, const struct smcr_trace *m)
+{
+	struct tconn *c;
+	struct cdc_msg msg;
+
+	if (cdc_decode((struct span){ m->msg, m->len }, &msg) != CDC_LEN || (msg.prod_flags & CDC_FAILOVER) != 0 ||
+	    (msg.conn_flags & (CDC_CLOSED | CDC_ABORT)) == 0)
+		return;
+	c = trace_conn(wr, msg.token, false);
+	if (c != NULL)
+		c->peer_through = true;
+}
+
+void
 trace_cdc(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c)
 {
 	struct cdc_msg msg;

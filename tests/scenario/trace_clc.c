@@ -47,7 +47,7 @@ note_peers(const struct watcher *wr, const struct tconn *c)
 			struct tconn *o = CONTAINER_OF(n, struct tconn, node);
 
 			if (o != c && o->host == wr->host && same_elem(&o->peers, &c->peers)) {
-				o->peer_reused = true;
+				o->peer_through = true;
 				o->peers.known = false;
 			}
 		}

@@ -66,7 +66,8 @@ struct tconn {
 	bool proposal, accept, confirm; /* went by, in their direction */
 	bool declined, mine_declined;
 	bool middle_ended;
-	bool peer_reused; /* the peer gave its element to somebody else: it is through with us */
+	bool
+	    peer_through; /* though the connection had ended here: the peer said C or A late, or its element is another's or gone */
 	struct elem mine, peers;
 	struct cdc_seen out, in;
 	uint8_t asked; /* producer flags of the peer since our last message, and at it */
@@ -109,6 +110,8 @@ bool trace_conn_over(const struct tconn *);
 
 void trace_clc(const struct watcher *, const struct smcr_trace *, struct tconn *);
 void trace_cdc(const struct watcher *, const struct smcr_trace *, struct tconn *);
+/* One that came for a connection that is gone. */
+void trace_late_cdc(const struct watcher *, const struct smcr_trace *);
 void trace_llc(const struct watcher *, const struct smcr_trace *, struct tgroup *);
 
 #endif

@@ -38,6 +38,21 @@ check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct
 		}
 }
 
+/* The peer's RMBs that we let it take back. */
+static void
+note_deleted(const struct watcher *wr, const struct llc_delete_rkey *m)
+{
+	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
+		LIST_FOREACH(n, &wr->t->conns[i]) {
+			struct tconn *c = CONTAINER_OF(n, struct tconn, node);
+
+			for (unsigned k = 0; k < m->cnt; k++)
+				if (c->host == wr->host && c->peers.known && (m->error_mask & 0x80u >> k) == 0 &&
+				    trace_first_rkey(wr->t, m->rkeys[k]) == c->peers.rkey)
+					c->peer_through = true;
+		}
+}
+
 /* One that was cut off by the end of its link does not count: the next one goes over another link. */
 static bool
 changing(const struct watcher *wr, const struct tgroup *g, uint8_t over)
@@ -200,6 +215,8 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 		g->rkey_open = true;
 		g->rkey_over = over;
 	}
+	if (msg->type == LLC_DELETE_RKEY && msg->response)
+		note_deleted(wr, &msg->delete_rkey);
 	learn_rkeys(wr->t, msg);
 	(msg->response ? g->rsp_out : g->req_out)[msg->type]++;
 }

@@ -182,6 +182,7 @@ try_number(const struct config_section *sec, const struct config_key *key, unsig
 	    key->type == CONFIG_T_MS            ? "\"%llums\""
 	        : key->type == CONFIG_T_US      ? "\"%lluus\""
 	        : key->type == CONFIG_T_SECONDS ? "\"%llus\""
+	        : n > INT32_MAX                 ? "%lluL"
 	                                        : "%llu",
 	    n);
 	try_setting(sec, key, value, why);
@@ -194,7 +195,8 @@ ranges(const struct config_section *sec, const struct config_key *key)
 		return;
 	ck_assert_msg(key->max <= (key->len == 1          ? UINT8_MAX
 	                                  : key->len == 2 ? UINT16_MAX
-	                                                  : UINT32_MAX),
+	                                  : key->len == 4 ? UINT32_MAX
+	                                                  : INT64_MAX / 2),
 	    "%s", key->name);
 	try_number(sec, key, key->min, NULL);
 	if ((key->flags & CONFIG_POW2) != 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "host.h"
+#include "smcr/quarantine.h"
 #include "unit.h"
 
 #define ELEM 16384u
@@ -47,11 +48,11 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), 0);
 	ck_assert_uint_eq(rmb_elem_get(&h.lgr, 2 * ELEM, &from), 0);
-	rmb_elem_put(rmb, 200, false, 5);
+	rmb_elem_put(rmb, 200, 5);
 	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 200);
 	ck_assert_uint_eq(h.eng.ctr.elems_reused, 1);
 	for (int i = 1; i <= 255; i++)
-		rmb_elem_put(rmb, (uint8_t)i, false, 7);
+		rmb_elem_put(rmb, (uint8_t)i, 7);
 	ck_assert_uint_eq(rmb->used, 0);
 	ck_assert_int_eq(rmb->idle_since_ns, 7);
 }
@@ -66,7 +67,7 @@ START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 	memset(p, 0xaa, ELEM);
 	rmb_elem_dirty(rmb, idx, 100);
 	rmb_elem_dirty(rmb, idx, 50);
-	rmb_elem_put(rmb, idx, false, 0);
+	rmb_elem_put(rmb, idx, 0);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
 	for (uint32_t i = 0; i < ELEM; i++)
 		ck_assert_uint_eq(p[i], i < 100 ? 0 : 0xaa);
@@ -80,11 +81,153 @@ START_TEST(quarantine_lasts)
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
 	uint8_t idx = rmb_elem_get_from(rmb);
 
-	rmb_elem_put(rmb, idx, true, 0);
+	quarantine_elem(rmb, idx, 1, NULL, 0);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), 0);
 	ck_assert_uint_eq(rmb->used, 1);
 	ck_assert_uint_eq(rmb->quarantined, 1);
 	ck_assert_uint_eq(h.eng.ctr.elems_quarantined, 1);
+}
+
+END_TEST
+
+/* Two elements: of token 7, which wrote into element 3 of the peer's RMB, and of token 8, which never knew one. */
+static struct rmb *
+with_quarantined(struct remote_rmb **rr)
+{
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 2);
+
+	*rr = remote_rmb_add(&h.lgr, h.link, 100, 0x1000);
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), 1);
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), 2);
+	quarantine_elem(rmb, 1, 7, *rr, 3);
+	quarantine_elem(rmb, 2, 8, NULL, 0);
+	ck_assert_uint_eq(h.lgr.quarantined, 2);
+	return rmb;
+}
+
+static bool
+late_cdc(uint32_t token, uint8_t prod_flags, uint8_t conn_flags)
+{
+	struct cdc_msg m = { .token = token, .prod_flags = prod_flags, .conn_flags = conn_flags };
+	uint64_t unknown = h.eng.ctr.cdc_unknown;
+	uint8_t buf[CDC_LEN];
+
+	ck_assert_int_eq(cdc_encode(&m, buf, sizeof(buf)), CDC_LEN);
+	ck_assert(conn_rx_cdc(h.link, buf, sizeof(buf), true));
+	return h.eng.ctr.cdc_unknown == unknown;
+}
+
+START_TEST(a_late_c_or_a_ends_quarantine)
+{
+	struct remote_rmb *rr;
+	struct rmb *rmb = with_quarantined(&rr);
+
+	ck_assert(!late_cdc(7, 0, CDC_SENDING_DONE));
+	ck_assert(!late_cdc(9, 0, CDC_CLOSED));
+	ck_assert(!late_cdc(7, CDC_FAILOVER, CDC_CLOSED)); /* its flags mean nothing */
+	ck_assert_uint_eq(rmb->quarantined, 2);
+	ck_assert(late_cdc(7, 0, CDC_SENDING_DONE | CDC_CLOSED));
+	ck_assert_uint_eq(rmb->quarantined, 1);
+	ck_assert_uint_eq(h.lgr.quarantined, 1);
+	ck_assert(!late_cdc(7, 0, CDC_CLOSED));
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), 1);
+	ck_assert(late_cdc(8, 0, CDC_ABORT));
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), 2);
+	ck_assert_uint_eq(h.lgr.quarantined, 0);
+	ck_assert_uint_eq(h.eng.ctr.elems_let_go, 2);
+}
+
+END_TEST
+
+/* It came by another way than the peer's writes: the element is free when the links have shown that none is under way. */
+static void
+freed_after_proof(struct rmb *rmb, uint8_t idx)
+{
+	ck_assert_uint_eq(h.eng.ctr.elems_let_go, 1);
+	ck_assert_uint_eq(h.lgr.quarantined, 1);
+	ck_assert_int_eq(rmb->elem[idx - 1].state, RMB_ELEM_COOLING);
+	ck_assert(rmb_elem_denied(rmb, idx, h.link));
+	ck_assert(h.link->want_proof);
+	rmb_cool_down(&h.lgr, h.eng.now_ns);
+	ck_assert_int_eq(rmb->elem[idx - 1].state, RMB_ELEM_COOLING);
+	rmb_allow_all(&h.lgr, h.link);
+	rmb_cool_down(&h.lgr, h.eng.now_ns);
+	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
+}
+
+START_TEST(another_use_of_the_peers_element_ends_quarantine)
+{
+	struct remote_rmb *rr, *other;
+	struct rmb *rmb = with_quarantined(&rr);
+
+	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
+	quarantine_elem_reused(&h.lgr, rr, 4);
+	quarantine_elem_reused(&h.lgr, other, 3);
+	ck_assert_uint_eq(h.lgr.quarantined, 2);
+	quarantine_elem_reused(&h.lgr, rr, 3);
+	freed_after_proof(rmb, 1);
+}
+
+END_TEST
+
+START_TEST(the_end_of_the_peers_rmb_ends_quarantine)
+{
+	struct remote_rmb *rr, *other;
+	struct rmb *rmb = with_quarantined(&rr);
+
+	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
+	remote_rmb_free(&h.lgr, other);
+	ck_assert_uint_eq(h.lgr.quarantined, 2);
+	remote_rmb_free(&h.lgr, rr);
+	freed_after_proof(rmb, 1);
+}
+
+END_TEST
+
+START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
+{
+	struct rmb *rmb[2] = { rmb_new(&h.lgr, ELEM, 2), rmb_new(&h.lgr, ELEM, 1) };
+
+	h.eng.cfg.quarantine_max = 3;
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(!quarantine_is_full(&h.lgr));
+		quarantine_elem(rmb[i / 2], rmb_elem_get_from(rmb[i / 2]), i + 1, NULL, 0);
+	}
+	ck_assert(quarantine_is_full(&h.lgr));
+	ck_assert(late_cdc(2, 0, CDC_ABORT));
+	ck_assert(!quarantine_is_full(&h.lgr));
+	quarantine_elem(rmb[0], rmb_elem_get_from(rmb[0]), 4, NULL, 0);
+	ck_assert(quarantine_is_full(&h.lgr));
+	rmb_free(rmb[1]); /* as at the end of the group */
+	ck_assert_uint_eq(h.lgr.quarantined, 2);
+}
+
+END_TEST
+
+/* All RMBs of all groups count, to the byte. */
+START_TEST(memory_is_bounded)
+{
+	struct rmb *first;
+
+	h.eng.cfg.rmb_bytes_max = 10 * ELEM;
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 8);
+	first = rmb_new(&h.lgr, ELEM, 8);
+	ck_assert_uint_eq(h.eng.rmb_bytes, 8 * ELEM);
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 2); /* not 32 */
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 1);
+	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 3));
+	ck_assert_uint_eq(h.eng.ctr.refused_rmb_memory, 1);
+	ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, 2));
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 1);
+	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
+	ck_assert_uint_eq(h.eng.ctr.refused_rmb_memory, 2);
+	rmb_free(first);
+	ck_assert_uint_eq(h.eng.rmb_bytes, 2 * ELEM);
+	ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, 8));
+	h.eng.cfg.rmb_bytes_max = ELEM; /* lowered by a reload: what is there stays */
+	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 1);
+	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
+	ck_assert_uint_eq(h.eng.ctr.refused_memory, 0);
 }
 
 END_TEST
@@ -234,6 +377,11 @@ linux_case(TCase *tc)
 	tcase_add_test(tc, indexes_start_at_1_and_all_of_255_are_used_once);
 	tcase_add_test(tc, only_what_was_written_is_zeroed_but_all_of_that);
 	tcase_add_test(tc, quarantine_lasts);
+	tcase_add_test(tc, a_late_c_or_a_ends_quarantine);
+	tcase_add_test(tc, another_use_of_the_peers_element_ends_quarantine);
+	tcase_add_test(tc, the_end_of_the_peers_rmb_ends_quarantine);
+	tcase_add_test(tc, the_bound_of_quarantine_is_a_number_of_the_group);
+	tcase_add_test(tc, memory_is_bounded);
 	tcase_add_test(tc, the_first_is_small_and_later_ones_grow);
 	tcase_add_test(tc, memory_and_regions_that_cannot_be_had);
 	tcase_add_test(tc, a_link_is_registered_once);

@@ -485,6 +485,13 @@ fake_worker_deleted(const struct worker *w)
 
 /* -- counters -- */
 
+uint64_t
+smcr_rmb_bytes_max(const struct smcr *eng)
+{
+	(void)eng;
+	return 4ull << 30;
+}
+
 const struct smcr_counters *
 smcr_counters(const struct smcr *eng)
 {

@@ -120,6 +120,8 @@ init_engine(struct host *h)
 		.conns_max = 1000,
 		.conns_per_group = 255,
 		.rmb_elems = 255,
+		.quarantine_max = 64,
+		.rmb_bytes_max = UINT64_MAX,
 		.sndbuf_size = 64 * 1024,
 		.sq_depth = 255,
 		.close_ms = 60000,
