@@ -38,6 +38,7 @@ static const struct stat_words stats[] = {
 	{ "closed_reset", H_DATA, "connections aborted" },
 
 	{ "groups_deleted", H_GROUPS, "link groups ended" },
+	{ "groups_ended_for_room", H_GROUPS, "link groups ended early, as queue pairs were short" },
 	{ "links_up", H_GROUPS, "links came up" },
 	{ "links_down", H_GROUPS, "links went down" },
 	{ "failovers", H_GROUPS, "links lost while others went on" },
@@ -82,6 +83,8 @@ static const struct stat_words stats[] = {
 	{ "refused_conns_max", H_ERRORS, "refused: too many connections" },
 	{ "refused_peers_max", H_ERRORS, "declined: first contact with too many peers at once" },
 	{ "refused_rmbs_max", H_ERRORS, "refused: RMBs beyond the limit of a link group" },
+	{ "refused_groups_addr", H_ERRORS, "declined: link groups beyond groups_per_address" },
+	{ "refused_qp", H_ERRORS, "declined: no queue pair for another link group" },
 	{ "refused_rmb_memory", H_ERRORS, "refused: RMBs beyond rmb_memory_max" },
 	{ "refused_quarantine", H_ERRORS, "refused: connections on a link group with quarantine_max elements" },
 	{ "refused_memory", H_ERRORS, "refused: out of memory" },

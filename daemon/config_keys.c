@@ -91,6 +91,7 @@ const struct config_key config_keys[] = {
 	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255", CFG(smcr.conns_per_group),
 	    NULL },
 	{ "quarantine_max", SMCR, CONFIG_T_UINT, LIVE, 1, 4096, "64", CFG(smcr.quarantine_max), NULL },
+	{ "groups_per_address", SMCR, CONFIG_T_UINT, LIVE, 1, 4096, "16", CFG(smcr.groups_per_addr), NULL },
 	{ "rmb_memory_max", SMCR, CONFIG_T_SIZE, LIVE, 1u << 20, 1ull << 42, "4G", CFG(smcr.rmb_bytes_max), NULL },
 	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "255", CFG(smcr.rmb_elems), NULL },
 	{ "links_max", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_LINKS_MAX, "2", CFG(smcr.links_max), NULL },

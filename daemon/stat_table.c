@@ -39,6 +39,7 @@ static const struct stat_desc stats[] = {
 	S(closed_reset),
 
 	S(groups_deleted),
+	S(groups_ended_for_room),
 	S(links_up),
 	S(links_down),
 	S(failovers),
@@ -83,6 +84,8 @@ static const struct stat_desc stats[] = {
 	S(refused_conns_max),
 	S(refused_peers_max),
 	S(refused_rmbs_max),
+	S(refused_groups_addr),
+	S(refused_qp),
 	S(refused_rmb_memory),
 	S(refused_quarantine),
 	S(refused_memory),

@@ -1079,6 +1079,12 @@ sim_withhold(struct rnic_dev *d, bool on)
 }
 
 void
+sim_max_qp(struct rnic_dev *d, uint32_t max)
+{
+	dev_of(d)->info.max_qp = max;
+}
+
+void
 sim_port(struct rnic_dev *d, enum rnic_port_state state)
 {
 	struct sim_dev *dev = dev_of(d);

@@ -24,6 +24,7 @@ smcr_config_init(struct smcr_config *cfg)
 		.conns_max = 65536,
 		.conns_per_group = SMCR_CONNS_PER_GROUP,
 		.quarantine_max = 64,
+		.groups_per_addr = 16,
 		.rmb_bytes_max = 4ull << 30,
 		.rmb_elems = 255,
 		.links_max = 2,

@@ -275,8 +275,10 @@ lgr_conn_gone(struct lgr *lgr)
 		lgr_delete(lgr, LLC_DELETE_OPERATOR);
 	else if (lgr->end_wanted || quarantine_is_full(lgr))
 		lgr_delete(lgr, LLC_DELETE_PROGRAM);
-	else if (!timer_armed(&lgr->idle)) /* deleting an idle RMB is no use of the group */
+	else if (!timer_armed(&lgr->idle)) { /* deleting an idle RMB is no use of the group */
+		lgr->idle_since_ns = eng->now_ns;
 		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));
+	}
 }
 
 void

@@ -46,6 +46,7 @@ struct lgr {
 	uint64_t token;    /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
 	uint16_t peer_mpa_port;
 	int64_t born_ns;
+	int64_t idle_since_ns; /* while it is unused */
 
 	struct link links[LINK_SLOTS];
 	unsigned link_cnt; /* not LINK_FREE */

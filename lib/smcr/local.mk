@@ -4,6 +4,7 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/engine.c lib/smcr/engine.h \
 	lib/smcr/owner.c lib/smcr/owner.h \
 	lib/smcr/peer.c lib/smcr/peer.h \
+	lib/smcr/room.c lib/smcr/room.h \
 	lib/smcr/rendezvous.c lib/smcr/rendezvous.h \
 	lib/smcr/rdv_client.c \
 	lib/smcr/rdv_server.c \
@@ -83,6 +84,7 @@ check_UNIT += \
 	tests/unit/check_failover \
 	tests/unit/check_owner \
 	tests/unit/check_quarantine \
+	tests/unit/check_room \
 	tests/unit/check_rendezvous
 tests_unit_check_failover_SOURCES = tests/unit/check_failover.c $(DUO_SOURCES)
 tests_unit_check_failover_CFLAGS = $(UNIT_CFLAGS)
@@ -96,6 +98,9 @@ tests_unit_check_owner_LDADD = $(DUO_LIBS)
 tests_unit_check_quarantine_SOURCES = tests/unit/check_quarantine.c $(DUO_SOURCES)
 tests_unit_check_quarantine_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_quarantine_LDADD = $(DUO_LIBS)
+tests_unit_check_room_SOURCES = tests/unit/check_room.c $(DUO_SOURCES)
+tests_unit_check_room_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_room_LDADD = $(DUO_LIBS)
 tests_unit_check_rendezvous_SOURCES = tests/unit/check_rendezvous.c $(DUO_SOURCES)
 tests_unit_check_rendezvous_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_rendezvous_LDADD = $(DUO_LIBS)

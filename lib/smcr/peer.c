@@ -7,7 +7,7 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
-#define PEERS_MAX 1024 /* remembered at once: peer ids come from strangers */
+#define PEERS_MAX 1024 /* remembered at once, of each role: a server's come from strangers */
 #define ATTEMPTS_MAX 2 /* a failed first contact is tried once more for those who wait */
 #define HOLD_AFTER 2   /* failed rounds before the peer is held off */
 
@@ -34,7 +34,7 @@ peer_in_use(const struct peer *p)
 
 /* Counts, and forgets on the way the oldest one that nobody uses when there are too many. */
 static bool
-make_place(struct smcr *eng)
+make_place(struct smcr *eng, enum smcr_role role)
 {
 	struct peer *oldest = NULL;
 	unsigned cnt = 0;
@@ -42,6 +42,8 @@ make_place(struct smcr *eng)
 	LIST_FOREACH(n, &eng->peers) {
 		struct peer *p = CONTAINER_OF(n, struct peer, node);
 
+		if (p->role != role)
+			continue;
 		cnt++;
 		if (oldest == NULL && !peer_in_use(p) && !p->busy)
 			oldest = p;
@@ -66,7 +68,7 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct ow
 		if (peer_is(p, role, key, owner))
 			return p;
 	}
-	if (!make_place(eng))
+	if (!make_place(eng, role))
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (p == NULL) {

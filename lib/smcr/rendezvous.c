@@ -10,6 +10,7 @@
 
 #include "smcr/engine.h"
 #include "smcr/quarantine.h"
+#include "smcr/room.h"
 
 #define LATE_DECLINE_MS 1000 /* as Linux waits before it goes on; and how long a piece of a message may stay one */
 
@@ -631,9 +632,13 @@ uint32_t
 rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev *dev, uint64_t token)
 {
 	struct owner owner = owner_of(peer_id, &conn->rdv->open.remote);
-	struct lgr *lgr = lgr_new(conn->eng, conn->role, &owner);
+	uint32_t diag = room_for_group(conn->eng, conn->role, &owner.remote, dev);
+	struct lgr *lgr;
 	struct rmb *rmb;
 
+	if (diag != 0)
+		return diag;
+	lgr = lgr_new(conn->eng, conn->role, &owner);
 	if (lgr == NULL)
 		return CLC_DIAG_NO_MEMORY;
 	lgr->token = token;

@@ -58,7 +58,8 @@ struct smcr_config {
 	uint32_t sndbuf_size; /* bytes of a send ring */
 	uint32_t sq_depth;    /* per link */
 	uint32_t rq_depth;
-	bool rfc_cursors; /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
+	uint16_t groups_per_addr; /* link groups of one role with one address that have room for another connection */
+	bool rfc_cursors;         /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
 	/* All in milliseconds. */
 	uint32_t clc_ms;            /* each CLC message awaited (C.5) */
 	uint32_t llc_ms;            /* each LLC response awaited (C.7) */
@@ -276,7 +277,7 @@ struct smcr_counters {
 	uint64_t bytes_sent, bytes_received;
 	uint64_t writes, cdc_sent, cdc_received, llc_sent, llc_received, clc_sent, clc_received;
 	uint64_t urgent_sent, urgent_received;
-	uint64_t first_contacts, first_contacts_failed, groups_deleted;
+	uint64_t first_contacts, first_contacts_failed, groups_deleted, groups_ended_for_room;
 	uint64_t links_up, links_down;
 	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elems_let_go,
 	    elem_conflicts; /* let go: by the peer, later */
@@ -289,7 +290,7 @@ struct smcr_counters {
 	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;
 	uint64_t delete_link_resent, rkey_retries, llc_collisions, asymmetric_replaced, rebalanced;
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
-	uint64_t refused_rmb_memory, refused_quarantine;
+	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_quarantine;
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
 /* smcr_config.rmb_bytes_max, as it is in force. */

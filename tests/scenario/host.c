@@ -273,6 +273,8 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	COPY(holdoff_ms);
 	COPY(holdoff_max_ms);
 #undef COPY
+	/* Out of the way: small groups make many, and one that ends to make room may be offered at that moment. */
+	cfg->groups_per_addr = UINT16_MAX;
 }
 
 static void
