@@ -54,6 +54,7 @@ static const struct stat_words stats[] = {
 	{ "delete_link_resent", H_GROUPS, "DELETE LINK sent again over another link" },
 	{ "rkey_retries", H_GROUPS, "CONFIRM RKEY tried again" },
 	{ "llc_collisions", H_GROUPS, "LLC exchanges that met the peer's" },
+	{ "llc_limited", H_GROUPS, "ADD LINKs of peers that came too often" },
 	{ "asymmetric_replaced", H_GROUPS, "asymmetric links replaced" },
 	{ "rebalanced", H_GROUPS, "connections moved by the operator" },
 	{ "rmbs_made", H_GROUPS, "RMBs made" },

@@ -55,6 +55,7 @@ static const struct stat_desc stats[] = {
 	S(delete_link_resent),
 	S(rkey_retries),
 	S(llc_collisions),
+	S(llc_limited),
 	S(asymmetric_replaced),
 	S(rebalanced),
 	S(rmbs_made),

@@ -8,6 +8,26 @@
 #include "smcr/llc_impl.h"
 #include "smcr/rendezvous.h"
 
+/* Each offer makes a queue pair and registers all memory on it: as many as a group has links may come at once, and one
+ * each interval. */
+#define OFFERS_AT_ONCE 8
+#define OFFER_EVERY_NS (100 * MS)
+
+static bool
+too_many_offers(struct lgr *lgr)
+{
+	int64_t now = lgr->eng->now_ns;
+
+	if (lgr->add_due_ns < now)
+		lgr->add_due_ns = now;
+	if (lgr->add_due_ns - now >= OFFERS_AT_ONCE * OFFER_EVERY_NS) {
+		lgr->eng->ctr.llc_limited++;
+		return true;
+	}
+	lgr->add_due_ns += OFFER_EVERY_NS;
+	return false;
+}
+
 static void
 reject(struct link *over, const struct llc_add_link *req, uint8_t reason)
 {
@@ -62,7 +82,9 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 
 	(void)llc_collision(lgr, LLC_IN_ADD_LINK);
 	drop_attempt(lgr);
-	reason = lgr->state == LGR_DELETING ? LLC_REJECT_NO_ALT_PATH : connect_new(link, &msg->add_link, &new_link);
+	reason = LLC_REJECT_NO_ALT_PATH;
+	if (lgr->state != LGR_DELETING && !too_many_offers(lgr))
+		reason = connect_new(link, &msg->add_link, &new_link);
 	if (reason != 0) {
 		reject(link, &msg->add_link, reason);
 		if (lgr->state == LGR_FORMING && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)

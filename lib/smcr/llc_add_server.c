@@ -8,6 +8,8 @@
 #include "smcr/llc_impl.h"
 #include "smcr/rendezvous.h"
 
+#define FYI_EVERY_NS (1000 * MS)
+
 /* An iWARP client connects before it answers, and may take as long as for any answer. */
 static uint32_t
 answer_ms(const struct link *link)
@@ -177,7 +179,10 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 		confirm_new(lgr);
 }
 
-/* The client has a device to spare, and says so without being asked (3.5.5.1.2). */
+/*
+ * The client has a device to spare, and says so without being asked (3.5.5.1.2). Each offer costs a queue pair: once in a
+ * while it is made at once, and the retry comes the sooner for the next. How long it waits after a rejection is not forgotten.
+ */
 void
 llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 {
@@ -186,8 +191,16 @@ llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 	(void)msg;
 	if (llc_collision(lgr, LLC_IN_ADD_LINK_FYI) == LLC_IGNORE)
 		return;
-	lgr->add_retry_ms = 0;
-	llc_want_link(lgr);
+	if (lgr->eng->now_ns >= lgr->fyi_due_ns) {
+		lgr->fyi_due_ns = lgr->eng->now_ns + FYI_EVERY_NS;
+		llc_want_link(lgr);
+		return;
+	}
+	lgr->eng->ctr.llc_limited++;
+	if (timer_armed(&lgr->add_retry) && lgr->add_retry.at_ns <= lgr->fyi_due_ns)
+		return;
+	timer_arm(&lgr->eng->timers, &lgr->add_retry, lgr->fyi_due_ns);
+	lgr->fyi_due_ns += FYI_EVERY_NS;
 }
 
 /* Timeouts of C.7.1; the new link may have broken before. */

@@ -288,7 +288,7 @@ struct smcr_counters {
 	uint64_t failovers, conns_moved, conns_replayed, bytes_replayed; /* links lost with others left; what moved */
 	uint64_t failover_validations, failover_lost;                    /* F received; of them, data was lost */
 	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;
-	uint64_t delete_link_resent, rkey_retries, llc_collisions, asymmetric_replaced, rebalanced;
+	uint64_t delete_link_resent, rkey_retries, llc_collisions, llc_limited, asymmetric_replaced, rebalanced;
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
 	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_quarantine;
 };

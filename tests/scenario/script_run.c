@@ -335,6 +335,7 @@ counter(const struct smcr_counters *c, const char *name, bool *known)
 		C(delete_link_resent),
 		C(rkey_retries),
 		C(llc_collisions),
+		C(llc_limited),
 		C(asymmetric_replaced),
 		C(rebalanced),
 		C(refused_memory),

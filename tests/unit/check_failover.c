@@ -691,6 +691,68 @@ START_TEST(c_that_is_lost_with_its_link_is_said_again)
 END_TEST
 
 static void
+inject(struct link *link, const struct llc_msg *msg)
+{
+	uint8_t buf[LLC_LEN];
+
+	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
+	llc_recv(link, buf, sizeof(buf));
+}
+
+/* Each of them would make a queue pair. */
+START_TEST(a_flood_of_offers_is_rejected)
+{
+	struct llc_msg msg = { .type = LLC_ADD_LINK };
+
+	begin(1, 1, NULL);
+	msg.add_link.mtu_code = 3;
+	for (unsigned i = 0; i < 50; i++) {
+		msg.add_link.link_num = (uint8_t)(100 + i);
+		msg.add_link.mac[5] = (uint8_t)i;
+		inject(link_nr(A, 1), &msg);
+		duo_run(&d, 1);
+		transfer(&c[0], &s[0], 10);
+	}
+	/* The first ones, and that of first contact. */
+	ck_assert_uint_ge(d.eng[A]->ctr.llc_limited, 50 - 9);
+	ck_assert_uint_le(d.eng[A]->ctr.llc_limited, 50 - 7);
+	expect_links(1);
+	duo_run(&d, 2000);
+	/* And later as before. */
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	duo_run(&d, 200);
+	expect_links(2);
+	transfer(&c[0], &s[0], 10000);
+	end(1);
+}
+
+END_TEST
+
+START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
+{
+	struct llc_msg msg = { .type = LLC_ADD_LINK };
+	unsigned before;
+
+	begin(1, 1, NULL);
+	before = duo_count(&d, B, "ADD LINK");
+	msg.add_link.mtu_code = 3;
+	for (unsigned i = 0; i < 150; i++) {
+		inject(link_nr(B, 1), &msg);
+		duo_run(&d, 20);
+		transfer(&c[0], &s[0], 10);
+	}
+	ck_assert_uint_ge(duo_count(&d, B, "ADD LINK"), before + 3);
+	ck_assert_uint_le(duo_count(&d, B, "ADD LINK"), before + 4);
+	ck_assert_uint_ge(d.eng[B]->ctr.llc_limited, 140);
+	/* A rejection is remembered all the same. */
+	ck_assert_uint_gt(duo_lgr(&d, B)->add_retry_ms, d.eng[B]->cfg.add_link_retry_ms);
+	end(1);
+}
+
+END_TEST
+
+static void
 brief_rmbs(struct smcr_config *cfg)
 {
 	cfg->rmb_elems = 1;
@@ -777,6 +839,8 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
 	tcase_add_loop_test(tc, who_is_told_of_a_lost_link_knows_by_whom, 0, 2);
 	tcase_add_test(tc, c_that_is_lost_with_its_link_is_said_again);
+	tcase_add_test(tc, a_flood_of_offers_is_rejected);
+	tcase_add_test(tc, a_flood_of_devices_that_a_client_tells_of_makes_few_offers);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
 }
