@@ -11,13 +11,15 @@ reason_cell(const json_t *c, char *buf, size_t cap)
 	const json_t *r = json_object_get(c, "reason");
 	const char *local = get_string(r, "local_code"), *peer = get_string(r, "peer_code");
 	const char *local_text = get_string(r, "local_text"), *peer_text = get_string(r, "peer_text");
+	const char *detail = get_string(r, "detail"), *mpa_peer = get_string(r, "mpa_peer");
 	bool both = local_text[0] != '\0' && peer_text[0] != '\0';
 
 	buf[0] = '\0';
 	if (local_text[0] == '\0' && peer_text[0] == '\0' && !get_bool(r, "held_off"))
 		return;
-	snprintf(buf, cap, "%s/%s %s%s%s%s%s%s", local, peer, local_text, both ? "; " : "",
-	    peer_text[0] != '\0' ? "peer: " : "", peer_text, get_bool(r, "out_of_sync") ? " (out of sync)" : "",
+	snprintf(buf, cap, "%s/%s %s%s%s%s%s%s%s%s%s%s", local, peer, local_text, detail[0] != '\0' ? ": " : "", detail,
+	    mpa_peer[0] != '\0' ? " at " : "", mpa_peer, both ? "; " : "", peer_text[0] != '\0' ? "peer: " : "",
+	    peer_text, get_bool(r, "out_of_sync") ? " (out of sync)" : "",
 	    get_bool(r, "held_off") ? " (peer held off after failures)" : "");
 }
 

@@ -56,11 +56,26 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 }
 
 const char *
+log_text_mpa_peer(const struct smcr_diag *diag, char buf[ADDR_STR_MAX])
+{
+	struct sockaddr_storage ss;
+
+	addr_from_v6(diag->rnic.b, diag->mpa_port, &ss);
+	return addr_format_port(&ss, buf, ADDR_STR_MAX);
+}
+
+const char *
 log_text_diag(const struct smcr_diag *diag, char *buf, size_t cap)
 {
+	char peer[ADDR_STR_MAX];
+
 	buf[0] = '\0';
 	if (diag->local != 0)
 		add(buf, cap, " local_code=0x%08x local_reason=\"%s\"", diag->local, clc_diag_str(diag->local));
+	if (diag->local != 0 && diag->detail != NULL)
+		add(buf, cap, " detail=\"%s\"", diag->detail);
+	if (diag->local != 0 && diag->mpa_port != 0)
+		add(buf, cap, " mpa_peer=%s", log_text_mpa_peer(diag, peer));
 	if (diag->peer != 0)
 		add(buf, cap, " peer_code=0x%08x peer_reason=\"%s\"", diag->peer, clc_diag_str(diag->peer));
 	if (diag->out_of_sync)

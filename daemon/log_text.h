@@ -7,15 +7,18 @@
 
 #include <stddef.h>
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "smcr/smcr.h"
 
-#define LOG_TEXT_MAX 320
+#define LOG_TEXT_MAX 480
 
 /* The line for an entry of the engine's log, and how important it is. */
 enum log_level log_text_engine(const struct smcr_log *, char *buf, size_t cap);
 
 /* Why a connection is not on SMC-R, as keys with a space before each; "" when nobody gave a reason. */
 const char *log_text_diag(const struct smcr_diag *, char *buf, size_t cap);
+/* Where the peer accepts MPA connections, as far as diag knows (mpa_port is not 0): buf. */
+const char *log_text_mpa_peer(const struct smcr_diag *, char buf[ADDR_STR_MAX]);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/addr.h"
 #include "daemon/dial.h"
+#include "daemon/log_text.h"
 #include "daemon/middle.h"
 #include "wire/clc_diag.h"
 
@@ -86,6 +87,21 @@ verdict_no(struct probe *p, const char *fmt, ...)
 	verdict(p, &r);
 }
 
+/* Our own reason, with the device's words and address where it has any. */
+static void
+put_local(struct check_result *r)
+{
+	const struct smcr_diag *d = &r->diag;
+	char at[ADDR_STR_MAX];
+	int n = snprintf(r->text, sizeof(r->text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
+	    d->local, d->held_off ? ", held off after failures" : "");
+
+	if (d->detail != NULL && (size_t)n < sizeof(r->text))
+		(void)snprintf(r->text + n, sizeof(r->text) - (size_t)n, ": %s%s%s%s", d->detail,
+		    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, at) : "",
+		    d->mpa_port != 0 ? ")" : "");
+}
+
 static void
 verdict_fallback(struct probe *p)
 {
@@ -97,8 +113,7 @@ verdict_fallback(struct probe *p)
 		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, peer, sizeof(peer)),
 		    clc_diag_str(r.diag.peer), r.diag.peer);
 	else
-		(void)snprintf(r.text, sizeof(r.text), "declined by this side: %s (0x%08x)%s",
-		    clc_diag_str(r.diag.local), r.diag.local, r.diag.held_off ? ", held off after failures" : "");
+		put_local(&r);
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
 	verdict(p, &r);

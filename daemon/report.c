@@ -162,11 +162,17 @@ report_count_sessions(struct report *r)
 void
 report_reason(struct json_writer *jw, const char *key, const struct smcr_diag *d)
 {
+	struct sockaddr_storage mpa_peer = { 0 };
+
 	jw_object(jw, key);
 	report_hex32(jw, "local_code", d->local);
 	jw_string(jw, "local_text", d->local != 0 ? clc_diag_str(d->local) : "");
 	report_hex32(jw, "peer_code", d->peer);
 	jw_string(jw, "peer_text", d->peer != 0 ? clc_diag_str(d->peer) : "");
+	jw_string(jw, "detail", d->local != 0 && d->detail != NULL ? d->detail : "");
+	if (d->local != 0 && d->mpa_port != 0)
+		addr_from_v6(d->rnic.b, d->mpa_port, &mpa_peer);
+	report_sockaddr(jw, "mpa_peer", &mpa_peer);
 	jw_bool(jw, "out_of_sync", d->out_of_sync);
 	jw_bool(jw, "held_off", d->held_off);
 	jw_object_end(jw);

@@ -243,3 +243,19 @@ addr_to_v6(const struct sockaddr_storage *ss, uint8_t out[16])
 		memcpy(out, &as_v6(ss)->sin6_addr, 16);
 	}
 }
+
+void
+addr_from_v6(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *out)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	memset(out, 0, sizeof(*out));
+	if (memcmp(addr, mapped, sizeof(mapped)) == 0) {
+		out->ss_family = AF_INET;
+		memcpy(&((struct sockaddr_in *)(void *)out)->sin_addr, addr + 12, 4);
+	} else {
+		out->ss_family = AF_INET6;
+		memcpy(&((struct sockaddr_in6 *)(void *)out)->sin6_addr, addr, 16);
+	}
+	addr_set_port(out, port);
+}

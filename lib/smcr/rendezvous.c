@@ -783,6 +783,19 @@ rdv_group_ready(struct lgr *lgr)
 		peer_done(lgr->eng, p, PEER_OK);
 }
 
+/* For whoever falls back because of it. */
+static void
+note_link_failure(struct smcr_conn *conn, const char *why)
+{
+	const struct link *link = conn->rdv->link;
+
+	conn->diag.detail = why;
+	if (link == NULL)
+		return;
+	conn->diag.rnic = link->remote.gid;
+	conn->diag.mpa_port = conn->role == SMCR_CLIENT ? link->remote.mpa_port : 0;
+}
+
 void
 rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const char *why)
 {
@@ -792,6 +805,7 @@ rdv_group_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const 
 		lgr_down(lgr, reason, why);
 		return;
 	}
+	note_link_failure(conn, why);
 	switch (conn->rdv->step) {
 	case RDV_WAIT_CONFIRM:
 		/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up,

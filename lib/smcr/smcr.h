@@ -187,6 +187,11 @@ struct smcr_diag {
 	uint32_t peer;    /* the peer's Decline, 0 = none */
 	bool out_of_sync; /* a Decline carried the S bit (C.4): trying again at once makes sense */
 	bool held_off;    /* the peer is held off after repeated failures */
+	/* With `local`, when the first link of a group failed: why, in the device's words (static), or NULL; and the
+	 * peer's RNIC, with the MPA port if that was to be connected, or 0. */
+	const char *detail;
+	struct rnic_gid rnic;
+	uint16_t mpa_port;
 };
 
 /* After SMCR_EV_FALLBACK: why. */

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Devices by interface: they come and go with interfaces and addresses, and their ports go down and up."""
+import socket
+
 from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-from harness import Daemon, case, check, equal, hostport, main, wait_until		# noqa: E402
+from harness import (Daemon, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,	# noqa: E402
+                     wait_until)
 from programs import Redis, RedisClient							# noqa: E402
 
 
@@ -38,6 +41,27 @@ def _(t):
     wait_devices(a, up)
     check("device port down: device=a1 address=10.77.1.1" in a.log(), "the log says what went down")
     check("device port up: device=a1 address=10.77.1.1" in a.log(), "the log says what came up")
+
+
+@case("a firewall drops the MPA port: the fallback says which, at the default log level")
+def _(t):
+    net = Net(t)
+    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],
+                        "ingress": [{"name": "x", "listen": "127.0.0.1:12001", "to": "10.77.1.2:12000"}]})
+    b = Daemon(t, "b", {"devices": [{"type": "siw", "interface": "b2"}],
+                        "egress": [{"name": "x", "listen": "10.77.1.2:12000", "to": "10.77.1.1:12002"}]}, wrap=net.b.wrap())
+    server = Server(t, echo, "10.77.1.1", 12002)
+    wait_devices(b, {"b2": ("up", "10.77.2.2")})
+    port = b.ctl("devices")["devices"][0]["mpa_port"]
+    net.silence(2, "a")
+    with socket.create_connection(("127.0.0.1", 12001), 20) as c:
+        c.sendall(b"hello")
+        same_bytes(recv_exact(c, 5), b"hello", "echo on TCP")
+        reason = a.connections()[0]["reason"]
+        equal((reason["detail"], reason["mpa_peer"]), ("the peer's MPA port does not answer", f"10.77.2.2:{port}"), "reason")
+    check(f'detail="the peer\'s MPA port does not answer" mpa_peer=10.77.2.2:{port}' in a.log(), a.log())
+    check('peer_reason="queue pair could not be made ready"' in b.log(), b.log())
+    server.ok()
 
 
 @case("addresses come and go; an address that comes back in time finds its device")

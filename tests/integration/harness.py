@@ -615,8 +615,8 @@ def listener(t, host=None, port=None, backlog=4096):
 class Server:
     """Runs fn(socket) in a thread for each connection to a port of its own; `errors` collects what went wrong."""
 
-    def __init__(self, t, fn, host=None):
-        self.sock = listener(t, host)
+    def __init__(self, t, fn, host=None, port=None):
+        self.sock = listener(t, host, port)
         self.host, self.port = self.sock.getsockname()[:2]
         self.errors = []
         self.fn = fn

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pyiwarp as iw
 import pysmc as smc
 from smc_scene import MS, SOON, Scene, declined_back, how_it_ends
-from harness import (Failure, case, check, equal, in_thread, main, pattern, recv_exact, same_bytes, set_reset_on_close,
+from harness import (Failure, case, check, equal, hostport, in_thread, main, pattern, recv_exact, same_bytes, set_reset_on_close,
                      wait_until)
 
 
@@ -235,6 +235,9 @@ def declined_by_client(s, app, v, diag, answer=False):
 def _(t):
     s = Scene(t)
     malformed = "malformed CLC message"
+    # First: of the many lines of what follows the log tells only some.
+    s.run("a closed MPA port is named", accept_declined, {"ext": smc.Ext(mpa_port=1)}, 0x09990002,
+          "detail=\"the peer's MPA port refuses connections\" mpa_peer=" + hostport(t.addr, 1))
     for name, over, why in (
             ("no eye catcher in front", {"eye": b"SMCR"}, "no CLC message"), ("no eye catcher at the end", {"tail": b"SMCR"}, malformed),
             ("length 67", {"length": 67}, "no CLC message"), ("length 0", {"length": 0}, "no CLC message"),
@@ -275,7 +278,7 @@ def other_bytes(s, data):
     s.wait_log(s.a, "no CLC message")
 
 
-def accept_declined(s, over, diag):
+def accept_declined(s, over, diag, words=None):
     app, v = s.serving()
     v.read_proposal()
     v.send_accept(**over)
@@ -284,6 +287,10 @@ def accept_declined(s, over, diag):
     except smc.Declined as e:
         equal((f"{e.diag:#010x}", e.out_of_sync), (f"{diag:#010x}", diag == smc.SYNC), "diagnosis")
         tcp_talk(app, v.sock)
+        if words:
+            s.wait_log(s.a, words)
+            reason = next(c["reason"] for c in s.a.connections() if c["service"] == "evil")
+            check(reason["detail"] in words and reason["mpa_peer"] in words, f"smcrctl connections: {reason}")
         return
     raise Failure(f"{m} for a Decline")
 

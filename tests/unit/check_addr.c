@@ -85,6 +85,13 @@ START_TEST(compares)
 	ck_assert(addr_is_loopback(&a) && !addr_is_any(&a));
 	addr_to_v6(&b, v6);
 	ck_assert_mem_eq(v6, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
+	addr_from_v6(v6, 80, &b);
+	ck_assert(addr_same_host(&a, &b) && b.ss_family == AF_INET && addr_port(&b) == 80);
+	ck_assert_int_eq(addr_parse("2001:db8::1", &a), 0);
+	addr_to_v6(&a, v6);
+	addr_from_v6(v6, 7, &b);
+	ck_assert(addr_same_host(&a, &b) && b.ss_family == AF_INET6 && addr_port(&b) == 7);
+	ck_assert_int_eq(addr_parse("127.0.0.1", &a), 0);
 	ck_assert_int_eq(addr_parse("[::]", &b), 0);
 	ck_assert(addr_is_any(&b) && !addr_same_host(&a, &b));
 	ck_assert_int_eq(addr_parse("::1", &b), 0);

@@ -70,6 +70,14 @@ START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
 		    " peer_code=0x04000000 peer_reason=\"the two ends disagree about the link group\" out_of_sync=yes" },
 		{ { .local = 0x030a0000, .held_off = true },
 		    " local_code=0x030a0000 local_reason=\"no active link in the link group\" held_off=yes" },
+		{ { .local = 0x09990002,
+		      .detail = "the peer's MPA port does not answer",
+		      .mpa_port = 7471,
+		      .rnic = { { [10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 2 } } },
+		    " local_code=0x09990002 local_reason=\"queue pair could not be made ready\""
+		    " detail=\"the peer's MPA port does not answer\" mpa_peer=192.0.2.2:7471" },
+		{ { .peer = 0x09990002, .detail = "whatever", .mpa_port = 7471 },
+		    " peer_code=0x09990002 peer_reason=\"queue pair could not be made ready\"" },
 	};
 
 	char buf[LOG_TEXT_MAX];

@@ -353,6 +353,7 @@ END_TEST
 
 START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 {
+	struct rnic_info info;
 	unsigned proposals;
 
 	duo_init(&d, true, true, short_hold);
@@ -361,6 +362,11 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 		duo_open(&d, &c[i], &s[i]);
 		duo_run(&d, 12000);
 		ck_assert(IS(c[i], FALLBACK) && !c[i].diag.held_off);
+		/* In the device's words, and which address it is about. */
+		ck_assert_ptr_nonnull(c[i].diag.detail);
+		ck_assert(strstr(c[i].diag.detail, "MPA") != NULL && c[i].diag.mpa_port != 0);
+		info = rnic_query(d.dev[B]);
+		ck_assert_mem_eq(&c[i].diag.rnic, &info.gid, sizeof(info.gid));
 		if (i == 0)
 			continue;
 		proposals = duo_count(&d, A, "PROPOSAL");
