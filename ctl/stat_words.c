@@ -81,6 +81,7 @@ static const struct stat_words stats[] = {
 	{ "llc_queue_full", H_ERRORS, "LLC messages that the peer did not take" },
 	{ "clc_timeouts", H_ERRORS, "CLC messages not answered in time" },
 	{ "llc_timeouts", H_ERRORS, "LLC messages not answered in time" },
+	{ "refused_mpa_peers", H_ERRORS, "RDMA addresses of servers refused (mpa_peers)" },
 	{ "refused_conns_max", H_ERRORS, "refused: too many connections" },
 	{ "refused_peers_max", H_ERRORS, "declined: first contact with too many peers at once" },
 	{ "refused_rmbs_max", H_ERRORS, "refused: RMBs beyond the limit of a link group" },

@@ -464,5 +464,6 @@ config_free(struct config *cfg)
 	}
 	free(cfg->services);
 	free(cfg->devices);
+	free(cfg->mpa_peers);
 	free(cfg);
 }

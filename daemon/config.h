@@ -114,6 +114,8 @@ struct config {
 	unsigned device_cnt;
 	bool devices_default; /* the file names none */
 	struct smcr_config smcr;
+	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_peers.h */
+	unsigned mpa_peers_cnt;
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
 	uint32_t control_mode; /* file mode of the control socket */

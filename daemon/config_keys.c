@@ -98,6 +98,7 @@ const struct config_key config_keys[] = {
 	{ "send_buffer", SMCR, CONFIG_T_SIZE, POW2, SMCR_ELEM_MIN, 4u << 20, "64K", CFG(smcr.sndbuf_size), NULL },
 	{ "send_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.sq_depth), NULL },
 	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },
+	{ "mpa_peers", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_peers), NULL },
 	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
 	{ "clc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "6s", CFG(smcr.clc_ms), NULL },
 	{ "llc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.llc_ms), NULL },
@@ -176,6 +177,9 @@ _Static_assert(
 _Static_assert(
     offsetof(struct config_service, allow_cnt) == offsetof(struct config_service, allow) + sizeof(struct config_net *),
     "allow");
+_Static_assert(
+    offsetof(struct config, mpa_peers_cnt) == offsetof(struct config, mpa_peers) + sizeof(struct config_net *),
+    "mpa_peers");
 
 const struct config_section config_sections[] = {
 	{ "", CONFIG_AT_TOP, 0 },

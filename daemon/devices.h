@@ -27,6 +27,8 @@ void devices_close(struct worker *);
  * interface; the address itself when there is none. */
 void devices_gid_at(const struct worker *, const struct sockaddr_storage *local, struct rnic_gid *);
 struct rnic_dev *devices_get(const struct worker *, unsigned i);
+/* Is the address in a network that a device of ours is in? */
+bool devices_near(const struct worker *, const struct rnic_gid *);
 /* The name of an interface; "" when it is not known. */
 const char *devices_interface(const struct worker *, unsigned index);
 bool devices_info(const struct worker *, unsigned i, struct device_info *);

@@ -12,6 +12,17 @@ devices_get(const struct worker *w, unsigned i)
 	return i < w->devices->cnt ? w->devices->devs[i].dev : NULL;
 }
 
+bool
+devices_near(const struct worker *w, const struct rnic_gid *gid)
+{
+	struct rnic_dev *dev;
+
+	for (unsigned i = 0; (dev = devices_get(w, i)) != NULL; i++)
+		if (subnets_near(&w->subnets, rnic_query(dev).gid.b, gid->b))
+			return true;
+	return false;
+}
+
 const char *
 devices_interface(const struct worker *w, unsigned index)
 {

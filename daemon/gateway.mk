@@ -14,6 +14,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session_pump.c \
 	daemon/fallback.c \
 	daemon/service.c daemon/service.h \
+	daemon/mpa_peers.c daemon/mpa_peers.h \
 	daemon/listener.c daemon/listener.h \
 	daemon/probe.c daemon/probe.h \
 	daemon/prewarm.c daemon/prewarm.h \

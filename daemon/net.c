@@ -135,16 +135,6 @@ net_reset(int fd)
 	close(fd);
 }
 
-static bool
-in_block(const struct config_net *net, const uint8_t addr[16])
-{
-	unsigned whole = net->prefix_len / 8, bits = net->prefix_len % 8;
-
-	if (memcmp(net->addr, addr, whole) != 0)
-		return false;
-	return bits == 0 || ((net->addr[whole] ^ addr[whole]) & (0xff << (8 - bits)) & 0xff) == 0;
-}
-
 bool
 net_allowed(const struct config_net *nets, unsigned cnt, const struct sockaddr_storage *ss)
 {
@@ -154,7 +144,7 @@ net_allowed(const struct config_net *nets, unsigned cnt, const struct sockaddr_s
 		return true;
 	addr_to_v6(ss, addr);
 	for (unsigned i = 0; i < cnt; i++)
-		if (in_block(&nets[i], addr))
+		if (addr_same_prefix(nets[i].addr, addr, nets[i].prefix_len))
 			return true;
 	return false;
 }

@@ -82,6 +82,7 @@ static const struct stat_desc stats[] = {
 	S(llc_queue_full),
 	S(clc_timeouts),
 	S(llc_timeouts),
+	S(refused_mpa_peers),
 	S(refused_conns_max),
 	S(refused_peers_max),
 	S(refused_rmbs_max),

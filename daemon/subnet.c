@@ -119,3 +119,26 @@ subnets_of(const struct subnets *s, const struct sockaddr_storage *local, struct
 			put_prefix(&s->ifs[i], &out[n++]);
 	return n;
 }
+
+static bool
+holds(const struct smcr_subnet *s, const struct sockaddr_storage *ss)
+{
+	unsigned len;
+	const uint8_t *b = addr_bytes((const struct sockaddr *)ss, &len);
+
+	return s->v6 == (len == 16) && s->prefix_len > 0 && addr_same_prefix(s->addr, b, s->prefix_len);
+}
+
+bool
+subnets_near(const struct subnets *s, const uint8_t local[16], const uint8_t other[16])
+{
+	struct smcr_subnet nets[SMCR_PREFIXES_MAX];
+	struct sockaddr_storage from, to;
+
+	addr_from_v6(local, 0, &from);
+	addr_from_v6(other, 0, &to);
+	for (unsigned i = subnets_of(s, &from, nets); i > 0; i--)
+		if (holds(&nets[i - 1], &to))
+			return true;
+	return false;
+}

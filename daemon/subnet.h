@@ -25,4 +25,7 @@ int subnets_refresh(struct subnets *);
 unsigned subnets_of(
     const struct subnets *, const struct sockaddr_storage *local, struct smcr_subnet out[SMCR_PREFIXES_MAX]);
 
+/* Is the other address in one of the networks that subnets_of() finds for the local one? Both are IPv6, or IPv4 mapped. */
+bool subnets_near(const struct subnets *, const uint8_t local[16], const uint8_t other[16]);
+
 #endif

@@ -13,6 +13,7 @@
 #include "daemon/devices.h"
 #include "daemon/listener.h"
 #include "daemon/log_text.h"
+#include "daemon/mpa_peers.h"
 #include "daemon/netwatch.h"
 #include "daemon/prewarm.h"
 #include "daemon/probe.h"
@@ -188,6 +189,13 @@ watch_interfaces(struct worker *w)
 		log_msg(LOG_LVL_WARNING, "network interfaces are not followed: error=\"%s\"", strerror(-rc));
 }
 
+static void
+take_mpa_lists(struct worker *w, const struct config *cfg)
+{
+	w->mpa_peers = cfg->mpa_peers;
+	w->mpa_peers_cnt = cfg->mpa_peers_cnt;
+}
+
 int
 worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
 {
@@ -200,6 +208,8 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 	if (w->eng == NULL)
 		goto fail;
 	rc = subnets_refresh(&w->subnets);
+	take_mpa_lists(w, cfg);
+	smcr_set_dial_policy(w->eng, mpa_peers_allow, w);
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
 		goto fail_told;
@@ -239,6 +249,7 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 		w->keepalive = old;
 		return rc;
 	}
+	take_mpa_lists(w, next);
 	smcr_reconfigure(w->eng, &next->smcr);
 	devices_reload(w, next, err);
 	read_subnets(w);

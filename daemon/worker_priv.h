@@ -41,6 +41,8 @@ struct worker {
 	int64_t now_ns;
 	struct config_keepalive keepalive;
 	struct subnets subnets;
+	const struct config_net *mpa_peers; /* of the configuration */
+	unsigned mpa_peers_cnt;
 	struct bufpool bufs;
 	struct slab session_slab;
 	struct slab setup_slab;

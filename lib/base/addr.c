@@ -244,6 +244,16 @@ addr_to_v6(const struct sockaddr_storage *ss, uint8_t out[16])
 	}
 }
 
+bool
+addr_same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+	unsigned whole = bits / 8, rest = bits % 8;
+
+	if (memcmp(a, b, whole) != 0)
+		return false;
+	return rest == 0 || ((a[whole] ^ b[whole]) & (0xff << (8 - rest)) & 0xff) == 0;
+}
+
 void
 addr_from_v6(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *out)
 {

@@ -162,6 +162,26 @@ smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 	return 0;
 }
 
+void
+smcr_set_dial_policy(
+    struct smcr *eng, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx)
+{
+	eng->may_dial = may;
+	eng->may_dial_ctx = ctx;
+}
+
+bool
+engine_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
+{
+	/* RoCE connects to nobody: its packets stay within the subnet, and find a queue pair or none. */
+	if (eng->may_dial == NULL || rnic_query(dev).transport != RNIC_TRANSPORT_IWARP)
+		return true;
+	if (eng->may_dial(eng->may_dial_ctx, to, middle))
+		return true;
+	eng->ctr.refused_mpa_peers++;
+	return false;
+}
+
 static void
 device_links_down(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 {

@@ -45,11 +45,17 @@ struct smcr {
 	unsigned log_first, log_cnt;
 	uint64_t log_lost;
 	bool draining;
+	bool (*may_dial)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle);
+	void *may_dial_ctx;
 	void (*trace)(void *ctx, const struct smcr_trace *);
 	void *trace_ctx;
 };
 
 #define MS 1000000LL
+#define ENGINE_NOT_DIALED "the RDMA address that the server names is not allowed (mpa_peers)"
+
+/* May dev's queue pair be connected to this address? Counts a refusal. */
+bool engine_may_dial(struct smcr *, struct rnic_dev *, const struct rnic_gid *to, const struct smcr_identity *middle);
 
 static inline void
 engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)

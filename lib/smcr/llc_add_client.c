@@ -62,7 +62,13 @@ connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
 		return LLC_REJECT_BAD_MTU;
 	dev = m->link_num != 0 && llc_link_by_number(lgr, m->link_num) == NULL ? llc_device_for(lgr, &r.gid, r.mac)
 	                                                                       : NULL;
-	if (dev == NULL || link_new(lgr, dev, out) < 0)
+	if (dev == NULL)
+		return LLC_REJECT_NO_ALT_PATH;
+	if (!engine_may_dial(lgr->eng, dev, &r.gid, &lgr->owner.remote)) {
+		engine_log(lgr->eng, SMCR_LOG_REFUSED, lgr, over, ENGINE_NOT_DIALED);
+		return LLC_REJECT_NO_ALT_PATH;
+	}
+	if (link_new(lgr, dev, out) < 0)
 		return LLC_REJECT_NO_ALT_PATH;
 	(*out)->number = m->link_num;
 	link_set_remote(*out, &r);

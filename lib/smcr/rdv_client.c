@@ -139,6 +139,7 @@ find_link(const struct smcr_conn *conn, bool *strange)
 static void
 first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 {
+	struct rnic_gid to;
 	uint8_t transport = a->ext.present ? a->ext.transports : CLC_TRANSPORT_ROCE;
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, transport, &conn->rdv->open.local_addr);
 	struct link *link;
@@ -146,6 +147,14 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 
 	if (dev == NULL) {
 		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
+		return;
+	}
+	memcpy(to.b, a->gid, sizeof(to.b));
+	if (!engine_may_dial(conn->eng, dev, &to, &conn->rdv->open.remote)) {
+		conn->diag.detail = ENGINE_NOT_DIALED;
+		conn->diag.rnic = to;
+		conn->diag.mpa_port = a->ext.mpa_port;
+		rdv_decline(conn, CLC_DIAG_NO_ROUTE);
 		return;
 	}
 	diag = rdv_form_group(conn, a->peer_id, dev, a->ext.token);

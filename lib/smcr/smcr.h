@@ -96,6 +96,13 @@ struct smcr_identity {
 	uint32_t scope;   /* of a link-local address: the interface */
 };
 
+/*
+ * Client: may a queue pair of an iWARP device be connected to the address that the server named in its Accept or ADD LINK?
+ * middle: who the connection leads to. NULL: to any. May not call the engine.
+ */
+void smcr_set_dial_policy(
+    struct smcr *, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx);
+
 /* The device stays the caller's; it must outlive the engine or be removed. -ENOSPC beyond SMCR_LINKS_MAX. */
 int smcr_add_device(struct smcr *, struct rnic_dev *);
 /* Its links go down at once; then the caller may free it. */
@@ -294,6 +301,7 @@ struct smcr_counters {
 	uint64_t failover_validations, failover_lost;                    /* F received; of them, data was lost */
 	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;
 	uint64_t delete_link_resent, rkey_retries, llc_collisions, llc_limited, asymmetric_replaced, rebalanced;
+	uint64_t refused_mpa_peers; /* addresses named by a server that may not be connected to */
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
 	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_quarantine;
 };
@@ -376,6 +384,7 @@ enum smcr_log_type {
 	SMCR_LOG_LINK_ENDED, /* in order: its group was not needed any more */
 	SMCR_LOG_LINK_DOWN,
 	SMCR_LOG_HELD_OFF, /* value = ms */
+	SMCR_LOG_REFUSED,  /* what the peer offered; text says why */
 	SMCR_LOG_PROTOCOL, /* the peer broke the protocol; text says how */
 	SMCR_LOG_DEVICE,   /* trouble of a device */
 	SMCR_LOG_OVERRUN,  /* value = lines that were lost */

@@ -278,6 +278,41 @@ def other_bytes(s, data):
     s.wait_log(s.a, "no CLC message")
 
 
+@case("an address of somebody else in an Accept: nobody connects there, unless mpa_peers allows it")
+def _(t):
+    # A third party, in no network that a device of the daemon is in.
+    third = socket.socket()
+    t.later(third.close)
+    third.bind(("127.99.99.99", 0))
+    third.listen(10)
+    third.settimeout(0.3)
+    s = Scene(t)
+    port = third.getsockname()[1]
+    gid = bytes(10) + b"\xff\xff" + socket.inet_aton("127.99.99.99")
+    s.run("Accept", accept_declined, {"gid": gid, "ext": smc.Ext(mpa_port=port)}, 0x030e0000,
+          f'detail="the RDMA address that the server names is not allowed (mpa_peers)" mpa_peer=127.99.99.99:{port}')
+    s.finish()
+    equal(s.a.counters()["refused_mpa_peers"] >= 1, True, "counted")
+    try:
+        third.accept()
+        raise Failure("somebody connected to the third party")
+    except TimeoutError:
+        pass
+    # With leave to go there it does.
+    s = Scene(t, smcr={"mpa_peers": ["127.99.99.0/24"]})
+    s.run("allowed", sent_to, third, gid, port)
+    s.finish()
+
+
+def sent_to(s, third, gid, port):
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept(gid=gid, ext=smc.Ext(mpa_port=port))
+    third.settimeout(SOON)
+    third.accept()[0].close()
+    declined_by_client(s, app, v, 0x09990002)
+
+
 def accept_declined(s, over, diag, words=None):
     app, v = s.serving()
     v.read_proposal()

@@ -83,8 +83,18 @@ run_events(struct host *h)
 static void
 drain_log(struct host *h)
 {
-	static const char *const names[] = { "group up", "group down", "link up", "link ended", "link down", "held off",
-		"protocol", "log overrun" };
+	static const char *const names[SMCR_LOG_TYPE_CNT] = {
+		[SMCR_LOG_GROUP_UP] = "group up",
+		[SMCR_LOG_GROUP_DOWN] = "group down",
+		[SMCR_LOG_LINK_UP] = "link up",
+		[SMCR_LOG_LINK_ENDED] = "link ended",
+		[SMCR_LOG_LINK_DOWN] = "link down",
+		[SMCR_LOG_HELD_OFF] = "held off",
+		[SMCR_LOG_REFUSED] = "refused",
+		[SMCR_LOG_PROTOCOL] = "protocol",
+		[SMCR_LOG_DEVICE] = "device",
+		[SMCR_LOG_OVERRUN] = "log overrun",
+	};
 	struct smcr_log l;
 
 	while (smcr_next_log(h->eng, &l)) {

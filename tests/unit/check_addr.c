@@ -103,12 +103,27 @@ START_TEST(compares)
 
 END_TEST
 
+START_TEST(prefixes_are_of_any_length)
+{
+	static const uint8_t one[16] = { 10, 0, 0x80, 1, [15] = 1 }, other[16] = { 10, 0, 0xc0, 1, [15] = 0 };
+
+	for (unsigned bits = 0; bits <= 128; bits++) {
+		ck_assert(addr_same_prefix(one, one, bits));
+		ck_assert_int_eq(addr_same_prefix(one, other, bits), bits <= 17);
+	}
+	ck_assert(addr_same_prefix(one + 3, other + 3, 96));
+	ck_assert(!addr_same_prefix(one + 3, other + 3, 104));
+}
+
+END_TEST
+
 static void
 addr_case(TCase *tc)
 {
 	tcase_add_loop_test(tc, parses_and_formats, 0, sizeof(with_port) / sizeof(with_port[0]));
 	tcase_add_test(tc, splits_names);
 	tcase_add_test(tc, compares);
+	tcase_add_test(tc, prefixes_are_of_any_length);
 }
 
 UNIT_MAIN("addr", addr_case)

@@ -561,7 +561,8 @@ static const char full[] =
     "log_level = \"debug\"; drain_timeout = \"1500ms\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
-    "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0; };\n"
+    "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
+    "  mpa_peers = [ \"192.0.2.0/24\", \"2001:db8::1\" ]; };\n"
     "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
     "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; },\n"
@@ -629,6 +630,9 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(card->mpa_port_min, 7100);
 	ck_assert_uint_eq(card->mpa_port_max, 7100);
 	ck_assert_uint_eq(card->max_qp, 8);
+	ck_assert_uint_eq(cfg->mpa_peers_cnt, 2);
+	ck_assert_uint_eq(cfg->mpa_peers[0].prefix_len, 120);
+	ck_assert_uint_eq(cfg->mpa_peers[1].addr[3], 0xb8);
 	ck_assert_str_eq(cfg->devices[5].card, "*");
 	ck_assert_str_eq(cfg->devices[6].interface, "eth1");
 	ck_assert_str_eq(cfg->devices[6].name, "card1");

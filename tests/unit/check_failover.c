@@ -159,6 +159,38 @@ START_TEST(one_device_on_both_sides_is_rejected_for_want_of_another_path)
 
 END_TEST
 
+static struct rnic_gid far_from_home;
+
+static bool
+may_dial(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle)
+{
+	(void)middle;
+	return ctx == NULL || memcmp(to, &far_from_home, sizeof(*to)) != 0;
+}
+
+/* The server's second device is where we may not connect: the offer is rejected, told, and counted. */
+START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
+{
+	struct rnic_info info;
+
+	duo_init(&d, true, true, NULL);
+	duo_add_device(&d, A);
+	info = rnic_query(duo_add_device(&d, B));
+	far_from_home = info.gid;
+	smcr_set_dial_policy(d.eng[A], may_dial, &d);
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	expect_links(1);
+	ck_assert_uint_eq(d.eng[A]->ctr.refused_mpa_peers, 1);
+	ck_assert_uint_eq(d.eng[A]->ctr.add_link_rejected, 1);
+	ck_assert_uint_eq(rnic_query(d.more[A][0]).qp_cnt, 0);
+	transfer(&c[0], &s[0], 100000);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(no_link_is_offered_beyond_the_agreed_number)
 {
 	begin(2, 2, limit_1);
@@ -819,6 +851,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact);
 	tcase_add_loop_test(tc, one_device_on_one_side_makes_an_asymmetric_link, 0, 2);
 	tcase_add_test(tc, one_device_on_both_sides_is_rejected_for_want_of_another_path);
+	tcase_add_test(tc, a_link_to_a_place_that_is_not_allowed_is_rejected);
 	tcase_add_test(tc, no_link_is_offered_beyond_the_agreed_number);
 	tcase_add_test(tc, eight_devices_make_eight_links_with_many_rmbs_on_either_side);
 	tcase_add_test(tc, a_new_link_learns_all_rmbs_in_continuations);

@@ -397,6 +397,45 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 
 END_TEST
 
+static bool
+nowhere(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle)
+{
+	unsigned *asked = ctx;
+
+	ck_assert(to->b[0] != 0 || to->b[15] != 0);
+	ck_assert_ptr_nonnull(middle);
+	++*asked;
+	return false;
+}
+
+/* A server names an address that we may not connect to: nothing is made, and both ends go on by TCP. */
+START_TEST(an_accept_does_not_send_us_anywhere)
+{
+	unsigned asked = 0;
+
+	duo_init(&d, true, true, NULL);
+	smcr_set_dial_policy(d.eng[A], nowhere, &asked);
+	for (unsigned i = 0; i < 3; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 1500);
+		ck_assert(IS(c[i], FALLBACK) && IS(s[i], FALLBACK));
+		ck_assert_uint_eq(c[i].diag.local, CLC_DIAG_NO_ROUTE);
+		ck_assert_ptr_nonnull(strstr(c[i].diag.detail, "mpa_peers"));
+		ck_assert_uint_ne(c[i].diag.mpa_port, 0);
+	}
+	ck_assert_uint_eq(asked, 3);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_mpa_peers, 3);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts, 0);
+	ck_assert_uint_eq(rnic_query(d.dev[A]).qp_cnt, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+
+END_TEST
+
 START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
 {
 	duo_init(&d, true, true, NULL);
@@ -1215,6 +1254,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
 	tcase_add_test(tc, first_contacts_at_once_are_bounded_and_counted);
 	tcase_add_test(tc, a_peer_that_fails_repeatedly_is_held_off_for_a_while);
+	tcase_add_test(tc, an_accept_does_not_send_us_anywhere);
 	tcase_add_test(tc, a_leader_that_goes_away_hands_over_and_is_no_failure);
 	tcase_add_test(tc, silence_during_llc_resets_both);
 	tcase_add_loop_test(tc, garbage_ends_the_connection_at_every_step, 0, STEP_CNT);

@@ -102,6 +102,59 @@ START_TEST(a_device_that_does_not_open_is_told)
 
 END_TEST
 
+static bool
+may_dial(const char *to, const char *middle)
+{
+	struct sockaddr_storage ss;
+	struct smcr_identity id = { 0 };
+	struct rnic_gid gid;
+
+	ck_assert_int_eq(addr_parse(to, &ss), 0);
+	addr_to_v6(&ss, gid.b);
+	ck_assert_int_eq(addr_parse(middle, &ss), 0);
+	addr_to_v6(&ss, id.addr);
+	return fake_dial_policy.may(fake_dial_policy.ctx, &gid, &id);
+}
+
+START_TEST(a_server_may_name_its_own_address_or_a_network_of_ours)
+{
+	/* 192.0.2.0/25 and 2001:db8::/32 */
+	struct config_net nets[2] = {
+		{ .addr = { [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2 }, .prefix_len = 121 },
+		{ .addr = { 0x20, 0x01, 0x0d, 0xb8 }, .prefix_len = 32 },
+	};
+	struct config_net any = { .prefix_len = 0 };
+	struct config_device dev = { .name = "siw0" };
+
+	ck_assert_int_eq(addr_parse("127.0.0.1", &dev.addr), 0);
+	gw.cfg.devices = &dev;
+	gw.cfg.device_cnt = 1;
+	gw_start();
+	ck_assert(may_dial("192.0.2.9", "192.0.2.9"));
+	ck_assert(may_dial("2001:db8::9", "2001:db8::9"));
+	ck_assert(!may_dial("192.0.2.9", "192.0.2.10"));
+	ck_assert(may_dial("127.1.2.3", "192.0.2.9")); /* 127.0.0.1/8 on the loopback interface */
+	ck_assert(!may_dial("128.1.2.3", "192.0.2.9"));
+	ck_assert(!may_dial("::1", "192.0.2.9"));
+	ck_assert(!may_dial("7f00::1", "192.0.2.9"));
+	/* A list counts in its place, from the next connection on. */
+	gw.cfg.mpa_peers = nets;
+	gw.cfg.mpa_peers_cnt = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(may_dial("192.0.2.9", "10.0.0.1"));
+	ck_assert(!may_dial("192.0.2.129", "10.0.0.1"));
+	ck_assert(may_dial("192.0.2.129", "192.0.2.129"));
+	ck_assert(may_dial("2001:db8:7::9", "10.0.0.1"));
+	ck_assert(!may_dial("127.1.2.3", "192.0.2.9"));
+	gw.cfg.mpa_peers = &any;
+	gw.cfg.mpa_peers_cnt = 1;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(may_dial("203.0.113.1", "10.0.0.1") && may_dial("2001:db9::", "10.0.0.1"));
+	gw.cfg.device_cnt = gw.cfg.mpa_peers_cnt = 0;
+}
+
+END_TEST
+
 START_TEST(a_device_whose_address_is_missing_is_waited_for)
 {
 	struct config_device devs[2] = {
@@ -547,6 +600,7 @@ worker_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
 	tcase_add_test(tc, a_device_that_does_not_open_is_told);
+	tcase_add_test(tc, a_server_may_name_its_own_address_or_a_network_of_ours);
 	tcase_add_test(tc, a_device_whose_address_is_missing_is_waited_for);
 	tcase_add_test(tc, an_interface_without_addresses_is_told_and_waited_for);
 	tcase_add_test(tc, passed_sockets_are_used_where_they_fit);

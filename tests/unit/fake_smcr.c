@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "base/list.h"
 #include "rnic/siw.h"
 #include "smcr/smcr.h"
@@ -126,6 +127,16 @@ void
 smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 {
 	eng->cfg = *cfg;
+}
+
+struct fake_dial_policy fake_dial_policy;
+
+void
+smcr_set_dial_policy(
+    struct smcr *eng, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx)
+{
+	(void)eng;
+	fake_dial_policy = (struct fake_dial_policy){ may, ctx };
 }
 
 void
@@ -735,6 +746,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	me->dev.ops = &dev_ops;
 	me->info.port = RNIC_PORT_UP;
 	memcpy(me->info.name, cfg->name, sizeof(me->info.name));
+	addr_to_v6(&cfg->addr, me->info.gid.b);
 	*dev = &me->dev;
 	return 0;
 }

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "smcr/smcr.h"
+
 #define FAKE_MSG_LEN 16
 
 enum fake_msg {
@@ -46,6 +48,13 @@ struct fake_seen {
 	unsigned opens, aborts, fins_told, rsts_told, closes, declines;
 };
 extern struct fake_seen fake_seen;
+
+/* What smcr_set_dial_policy was given. */
+struct fake_dial_policy {
+	bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle);
+	void *ctx;
+};
+extern struct fake_dial_policy fake_dial_policy;
 
 /* A message as it stands on the middle, for a test that plays the other gateway. */
 void fake_encode(uint8_t msg[FAKE_MSG_LEN], enum fake_msg, uint8_t flags, uint32_t value);
