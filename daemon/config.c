@@ -465,5 +465,6 @@ config_free(struct config *cfg)
 	free(cfg->services);
 	free(cfg->devices);
 	free(cfg->mpa_peers);
+	free(cfg->mpa_clients);
 	free(cfg);
 }

@@ -115,6 +115,7 @@ const struct config_key config_keys[] = {
 	{ "fin_grace", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "2s", CFG(smcr.fin_grace_ms), NULL },
 	{ "hold_off", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "1s", CFG(smcr.holdoff_ms), NULL },
 	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
+	{ "mpa_clients", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_clients), NULL },
 
 	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
 	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(name), NULL }, /* default: see load_device */
@@ -177,6 +178,10 @@ _Static_assert(
 _Static_assert(
     offsetof(struct config_service, allow_cnt) == offsetof(struct config_service, allow) + sizeof(struct config_net *),
     "allow");
+_Static_assert(
+    offsetof(struct config, mpa_clients_cnt) == offsetof(struct config, mpa_clients) + sizeof(struct config_net *),
+    "mpa_clients");
+
 _Static_assert(
     offsetof(struct config, mpa_peers_cnt) == offsetof(struct config, mpa_peers) + sizeof(struct config_net *),
     "mpa_peers");

@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "daemon/devices_priv.h"
 #include "daemon/memlock.h"
+#include "daemon/mpa_clients.h"
 #include "daemon/netwatch.h"
 
 #define GONE_MS 10000  /* an address may come back: its device keeps its name and port so long */
@@ -56,6 +57,8 @@ open_siw(struct devices *d, const struct device_want *want, struct device *me, c
 
 	memcpy(siw.name, me->name, sizeof(siw.name));
 	siw.addr = me->addr = want->addr;
+	siw.may_connect = mpa_clients_allow;
+	siw.may_connect_ctx = d->w;
 	me->placed = want->place != DEVICE_PLACE_UNKNOWN;
 	rc = siw_open(&siw, &loop, &d->w->rng, &me->dev, why);
 	/* Before the engine has it: a port that is down from the start is no loss. */

@@ -25,6 +25,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/device_watch.c daemon/device_watch.h \
 	daemon/device_preview.c daemon/device_preview.h \
 	daemon/memlock.c daemon/memlock.h \
+	daemon/mpa_clients.c daemon/mpa_clients.h \
 	daemon/netifs.c daemon/netifs.h \
 	daemon/netwatch.c daemon/netwatch.h \
 	daemon/reload.c daemon/reload.h \

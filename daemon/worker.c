@@ -194,6 +194,8 @@ take_mpa_lists(struct worker *w, const struct config *cfg)
 {
 	w->mpa_peers = cfg->mpa_peers;
 	w->mpa_peers_cnt = cfg->mpa_peers_cnt;
+	w->mpa_clients = cfg->mpa_clients;
+	w->mpa_clients_cnt = cfg->mpa_clients_cnt;
 }
 
 int

@@ -43,6 +43,8 @@ struct worker {
 	struct subnets subnets;
 	const struct config_net *mpa_peers; /* of the configuration */
 	unsigned mpa_peers_cnt;
+	const struct config_net *mpa_clients; /* of the configuration */
+	unsigned mpa_clients_cnt;
 	struct bufpool bufs;
 	struct slab session_slab;
 	struct slab setup_slab;

@@ -97,6 +97,7 @@ check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
 	tests/unit/check_siw_pdata \
+	tests/unit/check_siw_peer \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route
 tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
@@ -108,7 +109,10 @@ tests_unit_check_siw_link_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_pdata_SOURCES = tests/unit/check_siw_pdata.c tests/unit/unit.h tests/unit/hex.h
 tests_unit_check_siw_pdata_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
-tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_peer_SOURCES = tests/unit/check_siw_peer.c tests/unit/siw_raw_peer.h tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_peer_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_siw_peer_LDADD = lib/libsiw.la $(UNIT_LIBS)
+tests_unit_check_siw_raw_SOURCES = tests/unit/check_siw_raw.c tests/unit/siw_raw_peer.h tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_raw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_raw_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/own_netns.h tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h

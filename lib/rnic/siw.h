@@ -35,6 +35,9 @@ struct siw_config {
 	uint32_t answer_ms;  /* confirming Read unanswered this long = link failure */
 	uint32_t confirm_ms; /* a confirming Read follows a signaled request after this, at the latest */
 	uint32_t max_qp;
+	/* May this address open MPA connections to us? NULL: every address may. Asked at accept, before anything is kept. */
+	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
+	void *may_connect_ctx;
 };
 
 /* Defaults for everything but the address. */
@@ -56,9 +59,10 @@ void siw_set_port_state(struct rnic_dev *, enum rnic_port_state);
 struct siw_stats {
 	uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;
 	uint64_t reads_sent, reads_served;
-	uint64_t mpa_refused_token;  /* stranger, used token, token for another link */
-	uint64_t mpa_refused_parked; /* came early and was not claimed in time, or no place */
-	uint64_t mpa_bad;            /* malformed or too slow MPA request */
+	uint64_t mpa_refused_token;   /* stranger, used token, token for another link */
+	uint64_t mpa_refused_parked;  /* came early and was not claimed in time, or no place */
+	uint64_t mpa_refused_address; /* may not connect, see siw_config.may_connect */
+	uint64_t mpa_bad;             /* malformed or too slow MPA request */
 	uint64_t terminates_sent, terminates_received;
 	uint64_t crc_errors;
 	uint64_t recv_stalls;   /* reading stopped: no receive posted */

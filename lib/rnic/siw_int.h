@@ -31,6 +31,7 @@
 #define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_room */
 #define SIW_IOV 256
 #define SIW_PARKED_MAX 64
+#define SIW_PARKED_OF_ONE 32 /* of them, from one address */
 #define SIW_PARKED_MS 1000
 #define SIW_PENDING_MAX 128 /* MPA requests that are being read, parked ones included */
 #define SIW_LINGER_MAX 64

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ struct siw_pend {
 	struct siw_dev *dev;
 	struct timer timer;
 	int fd;
+	struct rnic_gid from;
 	bool parked;
 	size_t len;
 	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
@@ -143,12 +145,23 @@ pend_timeout(struct timer *t, int64_t now_ns)
 	}
 }
 
+/* So many of one address are parked. */
+static unsigned
+parked_from(const struct siw_dev *dev, const struct rnic_gid *from)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &dev->parked)
+		n += memcmp(&CONTAINER_OF(node, struct siw_pend, node)->from, from, sizeof(*from)) == 0;
+	return n;
+}
+
 static void
 pend_park(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
 
-	if (dev->parked_cnt >= SIW_PARKED_MAX) {
+	if (dev->parked_cnt >= SIW_PARKED_MAX || parked_from(dev, &p->from) >= SIW_PARKED_OF_ONE) {
 		dev->stats.mpa_refused_parked++;
 		pend_reject(p, SIW_BUSY);
 		return;
@@ -231,7 +244,7 @@ pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
 }
 
 static void
-pend_new(struct siw_dev *dev, int fd)
+pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 {
 	struct siw_pend *p;
 
@@ -248,6 +261,7 @@ pend_new(struct siw_dev *dev, int fd)
 	}
 	p->dev = dev;
 	p->fd = fd;
+	p->from = *from;
 	timer_init(&p->timer, pend_timeout);
 	list_init(&p->node);
 	list_push(&dev->pending, &p->node);
@@ -260,15 +274,52 @@ pend_new(struct siw_dev *dev, int fd)
 
 /* -- listening -- */
 
+static struct rnic_gid
+gid_of(const struct sockaddr_storage *ss)
+{
+	struct rnic_gid gid = { .b = { [10] = 0xff, [11] = 0xff } };
+
+	if (ss->ss_family == AF_INET)
+		memcpy(gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
+	else
+		memcpy(gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
+	return gid;
+}
+
+static bool
+may_connect(const struct siw_dev *dev, const struct sockaddr_storage *from, struct rnic_gid *gid)
+{
+	*gid = gid_of(from);
+	return dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, gid);
+}
+
+static void
+turn_away(struct siw_dev *dev, int fd)
+{
+	const struct linger now = { .l_onoff = 1 };
+
+	dev->stats.mpa_refused_address++;
+	/* No TIME_WAIT for strangers. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(fd);
+}
+
 void
 siw_accept_more(struct siw_dev *dev)
 {
+	struct rnic_gid gid;
+
 	dev->accept_more = false;
 	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
-		int fd = accept4(dev->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage from = { 0 };
+		socklen_t len = sizeof(from);
+		int fd = accept4(dev->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			pend_new(dev, fd);
+			if (may_connect(dev, &from, &gid))
+				pend_new(dev, fd, &gid);
+			else
+				turn_away(dev, fd);
 			continue;
 		}
 		if (errno == EAGAIN)

@@ -675,9 +675,10 @@ def full_operation(sock, own, peer, **kw):
     return ep
 
 
-def tcp_connect(at, timeout=5.0):
+def tcp_connect(at, timeout=5.0, source=None):
+    """source: the address to come from."""
     try:
-        sock = socket.create_connection(at, timeout)
+        sock = socket.create_connection(at, timeout, (source, 0) if source else None)
     except ConnectionError as e:
         raise Closed(True, str(e)) from None
     sock.settimeout(timeout)
@@ -685,11 +686,11 @@ def tcp_connect(at, timeout=5.0):
     return sock
 
 
-def connect(at, request=None, rtr=None, timeout=5.0, **kw):
+def connect(at, request=None, rtr=None, timeout=5.0, source=None, **kw):
     """The initiator's side. rtr: the kind to send, "none" for no RTR at all, None for one that both know (RFC 6581
     9.2: the initiator's choice). Rejected, Closed or Error when it does not work out."""
     request = request or MpaFrame(enhanced=Enhanced())
-    sock = tcp_connect(at, timeout)
+    sock = tcp_connect(at, timeout, source)
     try:
         sock.sendall(request.encode())
         reply = read_mpa(sock, timeout)

@@ -705,7 +705,7 @@ class Client:
     def __init__(self, peer, at, link=None, prewarm=False):
         """link: of the group that this connection is expected to join."""
         self.peer, self.link = peer, link
-        self.sock = iw.tcp_connect(at, peer.timeout)
+        self.sock = iw.tcp_connect(at, peer.timeout, peer.host)
         self.prewarm = prewarm
         self.accept = self.conn = None
 
@@ -743,7 +743,7 @@ class Client:
         return (socket.inet_ntoa(self.accept.gid[12:]), self.accept.ext.mpa_port)
 
     def connect_mpa(self, rtr=None, **over):
-        ep = iw.connect(self.mpa_at, self.mpa_request(**over), rtr=rtr, timeout=self.peer.timeout)
+        ep = iw.connect(self.mpa_at, self.mpa_request(**over), rtr=rtr, timeout=self.peer.timeout, source=self.peer.host)
         self.link.attach(ep)
         self.link.peer_depth = Pdata.decode(ep.peer_frame.private).recv_depth
 

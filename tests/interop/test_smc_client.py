@@ -233,10 +233,10 @@ def advance(s, c, step):
     c.read_accept()
     c.new_link()
     if step == "mpa tcp":
-        c.mpa_sock = iw.tcp_connect(c.mpa_at)
+        c.mpa_sock = iw.tcp_connect(c.mpa_at, source=c.peer.host)
         return
     if step == "mpa request":
-        c.mpa_sock = iw.tcp_connect(c.mpa_at)
+        c.mpa_sock = iw.tcp_connect(c.mpa_at, source=c.peer.host)
         c.mpa_sock.sendall(c.mpa_request().encode()[:30])
         return
     if step == "confirm without mpa":
@@ -341,7 +341,7 @@ def _(t):
 
 def rejected(c, request):
     try:
-        iw.connect(c.mpa_at, request, timeout=SOON).close()
+        iw.connect(c.mpa_at, request, timeout=SOON, source=c.peer.host).close()
     except (iw.Rejected, iw.Closed):
         return
     raise Failure(f"{request} was accepted")

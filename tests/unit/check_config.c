@@ -301,7 +301,8 @@ START_TEST(every_field_of_engine_and_device_has_a_key)
 	size_t verbs = offsetof(struct config_device, verbs.traffic_class);
 
 	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + sizeof(struct smcr_config));
-	every_field_has_a_key(CONFIG_AT_SIW, siw, offsetof(struct config_device, siw) + sizeof(struct siw_config));
+	/* devices.c fills in the last ones, too. */
+	every_field_has_a_key(CONFIG_AT_SIW, siw, offsetof(struct config_device, siw.may_connect));
 	every_field_has_a_key(
 	    CONFIG_AT_VERBS, verbs, offsetof(struct config_device, verbs) + sizeof(struct verbs_config));
 }
@@ -562,7 +563,7 @@ static const char full[] =
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
-    "  mpa_peers = [ \"192.0.2.0/24\", \"2001:db8::1\" ]; };\n"
+    "  mpa_peers = [ \"192.0.2.0/24\", \"2001:db8::1\" ]; mpa_clients = [ \"192.0.2.7\" ]; };\n"
     "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
     "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; },\n"

@@ -11,7 +11,9 @@
 
 #include "base/addr.h"
 #include "daemon/device_cards.h"
+#include "daemon/mpa_clients.h"
 #include "daemon/netwatch.h"
+#include "daemon/service.h"
 #include "fake_verbs.h"
 #include "unit.h"
 
@@ -528,6 +530,55 @@ START_TEST(tells_card_gid_and_interface)
 
 END_TEST
 
+static bool
+may_connect(const char *text)
+{
+	struct sockaddr_storage ss;
+	struct rnic_gid gid;
+
+	ck_assert_int_eq(addr_parse(text, &ss), 0);
+	addr_to_v6(&ss, gid.b);
+	return mpa_clients_allow(&w, &gid);
+}
+
+START_TEST(who_may_open_mpa_connections)
+{
+	struct config_net user = { .addr = { [10] = 0xff, 0xff, 10, 0, 0, 1 }, .prefix_len = 128 };
+	const struct config_net list = { .addr = { [10] = 0xff, 0xff, 203, 0, 113, 0 }, .prefix_len = 96 + 24 };
+	struct settings in = { .cfg = { .kind = CONFIG_INGRESS } };
+	struct settings out = { .cfg = { .kind = CONFIG_EGRESS, .allow = &user, .allow_cnt = 1 } };
+	struct service svc[2] = { { .settings = &in }, { .settings = &out } };
+
+	list_init(&w.services);
+	for (unsigned i = 0; i < 2; i++) {
+		list_init(&svc[i].node);
+		list_push(&w.services, &svc[i].node);
+	}
+	entry("c0");
+	card("c0", "127.0.0.1");
+	start();
+	ck_assert_int_eq(subnets_refresh(&w.subnets), 0);
+	/* a user of a service, a neighbour of a device, strangers */
+	ck_assert(may_connect("10.0.0.1"));
+	ck_assert(may_connect("127.9.9.9"));
+	ck_assert(!may_connect("10.0.0.2"));
+	ck_assert(!may_connect("203.0.113.5"));
+	ck_assert(!may_connect("2001:db8::1"));
+	/* the list in place of the neighbours */
+	w.mpa_clients = &list;
+	w.mpa_clients_cnt = 1;
+	ck_assert(may_connect("10.0.0.1"));
+	ck_assert(!may_connect("127.9.9.9"));
+	ck_assert(may_connect("203.0.113.5"));
+	/* a service for everybody */
+	out.cfg.allow_cnt = 0;
+	ck_assert(may_connect("2001:db8::1"));
+	subnets_fini(&w.subnets);
+	list_init(&w.services);
+}
+
+END_TEST
+
 /* A middle over IPv6, or over a second address, belongs to the card of its interface all the same. */
 START_TEST(a_connection_finds_the_card_of_its_interface)
 {
@@ -591,6 +642,7 @@ devices_case(TCase *tc)
 	tcase_add_test(tc, a_reload_adds_a_card);
 	tcase_add_test(tc, a_connection_finds_the_card_of_its_interface);
 	tcase_add_test(tc, tells_card_gid_and_interface);
+	tcase_add_test(tc, who_may_open_mpa_connections);
 }
 
 UNIT_MAIN("devices", devices_case)

@@ -283,13 +283,13 @@ END_TEST
 START_TEST(early_requests_are_bounded)
 {
 	struct siw_config c = config();
-	struct rnic_qp *qps[65];
+	struct rnic_qp *qps[33];
 	struct rnic_remote rb;
 
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
 	rb = remote(&b);
-	for (unsigned i = 0; i < 65; i++) {
+	for (unsigned i = 0; i < 33; i++) {
 		end_qp(&a, 8, 8, TOKEN);
 		qps[i] = a.qp;
 		ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
@@ -299,9 +299,9 @@ START_TEST(early_requests_are_bounded)
 	ck_assert_str_eq(a.why, "rejected by the peer: too many requests wait there");
 	/* one of those that wait is taken, the others are told no */
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
-	UNTIL(a.connected == 1 && a.failed == 64);
-	ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1 + 63);
-	for (unsigned i = 0; i < 65; i++)
+	UNTIL(a.connected == 1 && a.failed == 32);
+	ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1 + 31);
+	for (unsigned i = 0; i < 33; i++)
 		a.dev->ops->qp_destroy(qps[i]);
 	a.qp = NULL;
 	close_both();
