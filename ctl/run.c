@@ -92,6 +92,12 @@ follow_trace(const struct options *o, struct ask *a)
 
 		if (ev == NULL)
 			return EXIT_TROUBLE;
+		if (json_is_object(json_object_get(ev, "error"))) {
+			int status = print_answer(o, line, ev);
+
+			json_decref(ev);
+			return status;
+		}
 		if (o->json)
 			puts(line);
 		else

@@ -100,6 +100,7 @@ static const struct stat_words stats[] = {
 	{ "control_requests_bad", H_DAEMON, "control requests malformed" },
 	{ "control_trace_sent", H_DAEMON, "trace messages delivered" },
 	{ "control_trace_dropped", H_DAEMON, "trace messages dropped (slow reader)" },
+	{ "control_traces_evicted", H_DAEMON, "traces ended for want of a place" },
 };
 
 unsigned

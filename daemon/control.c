@@ -39,7 +39,7 @@ refuse_client(struct control *ctl, int fd)
 }
 
 static void
-add_client(struct control *ctl, int fd, int64_t now_ns)
+add_client(struct control *ctl, int fd, bool trusted, int64_t now_ns)
 {
 	struct control_client *c = client_new(ctl, fd);
 
@@ -48,6 +48,7 @@ add_client(struct control *ctl, int fd, int64_t now_ns)
 		return;
 	}
 	c->active_ns = now_ns;
+	c->trusted = trusted;
 	ctl->stats.clients++;
 	ctl->client_cnt++;
 	list_push(&ctl->clients, &c->node);
@@ -58,6 +59,7 @@ accept_clients(struct control *ctl, int64_t now_ns)
 {
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd = accept4(ctl->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		bool trusted;
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
@@ -69,10 +71,11 @@ accept_clients(struct control *ctl, int64_t now_ns)
 			ctl->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
-		if (ctl->client_cnt >= CONTROL_CLIENTS_MAX)
-			refuse_client(ctl, fd);
+		trusted = control_trusts(fd);
+		if (control_make_place(ctl, trusted))
+			add_client(ctl, fd, trusted, now_ns);
 		else
-			add_client(ctl, fd, now_ns);
+			refuse_client(ctl, fd);
 	}
 }
 
@@ -123,6 +126,13 @@ control_turn(void *arg, int64_t now_ns)
 			drop_client(ctl, c);
 		else if (client_deadline(c) < next)
 			next = client_deadline(c);
+	}
+	/* Traces that made room for a client behind them in the list. */
+	LIST_FOREACH(n, &ctl->clients) {
+		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
+
+		if (c->dead)
+			drop_client(ctl, c);
 	}
 	rotate_clients(ctl);
 	return more ? INT64_MIN : next;

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "daemon/control_parts.h"
 
+#define CONTROL_ERROR_BYTES 512
+
 enum step {
 	STEP_MOVED,   /* go on */
 	STEP_BLOCKED, /* until the socket or somebody else moves */
@@ -210,6 +212,17 @@ send_out(struct control_client *c, int64_t now_ns)
 	outbuf_consume(&c->out, (size_t)n);
 	c->active_ns = now_ns;
 	return true;
+}
+
+void
+client_evict(struct control_client *c)
+{
+	c->ctl->stats.traces_evicted++;
+	client_set_state(c, CLIENT_CLOSING);
+	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
+		client_answer_error(c, "trace", "busy", "the trace has ended: its place is needed for another client");
+	(void)send_out(c, c->active_ns);
+	c->dead = true;
 }
 
 bool

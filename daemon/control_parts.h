@@ -13,6 +13,8 @@
 #include "daemon/report.h"
 
 #define CONTROL_CLIENTS_MAX 16
+#define CONTROL_CLIENTS_KEPT 2                        /* of them, for the daemon's user and root */
+#define CONTROL_TRACES_MAX 8                          /* running at once */
 #define CONTROL_CHECKS_MAX 8                          /* running at once */
 #define CONTROL_LINE_MAX 4096                         /* bytes of a request */
 #define CONTROL_OUT_BYTES 65536                       /* buffered for a client */
@@ -30,6 +32,7 @@ struct control {
 	int64_t accept_at_ns;     /* not before: out of descriptors */
 	struct list_node clients; /* struct control_client.node */
 	unsigned client_cnt;
+	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
 	struct control_client *reloader; /* waits for the end of a reload; NULL = nobody */
@@ -55,6 +58,8 @@ struct control_client {
 	bool eof;                 /* the client sends nothing more */
 	bool hup;                 /* the client is gone */
 	bool dead;                /* to be freed by control.c */
+	bool trusted;             /* the daemon's user, or root */
+	uint64_t trace_nr;        /* of all traces: the lower, the older */
 	int64_t active_ns;
 	char in[CONTROL_LINE_MAX];
 	size_t in_len;
@@ -82,6 +87,16 @@ bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
 /* When the client has to be given up unless something moves; INT64_MAX for never. */
 int64_t client_deadline(const struct control_client *);
 void client_set_state(struct control_client *, enum client_state);
+/* A trace makes room for another client: it is told so, as far as that goes, and dead. */
+void client_evict(struct control_client *);
+
+/* control_place.c */
+/* Is the process at the other end the daemon's own user, or root? */
+bool control_trusts(int fd);
+/* Is there a place for one more client? Maybe a trace had to end for it, which is dead then. */
+bool control_make_place(struct control *, bool trusted);
+/* The same for one more trace. */
+bool control_make_trace_place(struct control *, const struct control_client *for_whom);
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);

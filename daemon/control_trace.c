@@ -131,6 +131,11 @@ client_start_trace(struct control_client *c)
 {
 	struct json_writer jw;
 
+	if (!control_make_trace_place(c->ctl, c)) {
+		client_answer_error(c, "trace", "busy", "too many traces");
+		return;
+	}
+	c->trace_nr = ++c->ctl->traces_begun;
 	report_begin(&jw, &c->out, CONTROL_TRACE, report_wall_ms());
 	report_end(&jw);
 	client_set_state(c, CLIENT_TRACING);

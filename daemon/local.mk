@@ -65,6 +65,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control_client.c daemon/control_parts.h \
 	daemon/control_command.c \
 	daemon/control_trace.c \
+	daemon/control_place.c \
 	daemon/control.c daemon/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)

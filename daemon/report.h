@@ -24,7 +24,7 @@
 struct control_stats {
 	uint64_t clients, clients_refused, clients_timed_out;
 	uint64_t requests, requests_bad;
-	uint64_t trace_sent, trace_dropped;
+	uint64_t trace_sent, trace_dropped, traces_evicted;
 };
 
 /* Where a report takes its data from. */

@@ -101,6 +101,7 @@ static const struct stat_desc stats[] = {
 	C(requests_bad),
 	C(trace_sent),
 	C(trace_dropped),
+	C(traces_evicted),
 };
 
 unsigned

@@ -298,6 +298,112 @@ END_TEST
 
 /* -- limits -- */
 
+/* One whose user is neither root nor the daemon's: SO_PEERCRED says who connected. Needs root, or false. */
+static bool
+dial_as_stranger(int *fd)
+{
+	if (geteuid() != 0)
+		return false;
+	ck_assert_int_eq(chmod(dir, 0755), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(seteuid(65534), 0);
+	*fd = dial(path);
+	ck_assert_int_eq(seteuid(0), 0);
+	return true;
+}
+
+START_TEST(an_operator_finds_a_place_whatever_others_do)
+{
+	int fds[CONTROL_CLIENTS_MAX], fd;
+
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		if (!dial_as_stranger(&fds[i]))
+			return; /* who is no root cannot be somebody else */
+		turns(1);
+	}
+	for (unsigned i = CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_KEPT; i < CONTROL_CLIENTS_MAX; i++) {
+		hear_error(fds[i], "", "busy", "too many");
+		hear_close(fds[i]);
+	}
+	for (unsigned i = 0; i < CONTROL_CLIENTS_KEPT; i++) {
+		fds[CONTROL_CLIENTS_MAX - 1 - i] = fd = dial(path);
+		say(fd, "{\"command\":\"status\"}\n");
+		hear_ok(fd, "status");
+	}
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		close(fds[i]);
+}
+
+END_TEST
+
+START_TEST(silent_traces_make_room)
+{
+	int fds[CONTROL_CLIENTS_MAX], fd;
+	struct smcr_trace t = { .kind = SMCR_TRACE_LLC, .msg = (const uint8_t[44]){ 7, 44 }, .len = 44 };
+
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		fds[i] = dial(path);
+		say(fds[i], "{\"command\":\"trace\"}\n");
+		hear_ok(fds[i], "trace");
+	}
+	/* The older ones have made room for the younger, and were told so. */
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX; i++) {
+		hear_error(fds[i], "trace", "busy", "has ended");
+		hear_close(fds[i]);
+	}
+	ck_assert_uint_eq(ctl->client_cnt, CONTROL_TRACES_MAX);
+	/* Others fill what is left; one more ends the oldest trace, not a request that is under way. */
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX; i++)
+		fds[i] = dial(path);
+	turns(2);
+	fd = dial(path);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	hear_error(fds[CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX], "trace", "busy", "has ended");
+	hear_close(fds[CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX]);
+	ck_assert_uint_eq(ctl->client_cnt, CONTROL_CLIENTS_MAX);
+	ck_assert(fake_worker_trace(worker, &t));
+	json_decref(hear_json(fds[CONTROL_CLIENTS_MAX - 1]));
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (i != CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX)
+			close(fds[i]);
+	close(fd);
+	turns(2);
+	ck_assert_uint_eq(counter("control_traces_evicted"), CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX + 1);
+}
+
+END_TEST
+
+START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
+{
+	int mine[CONTROL_TRACES_MAX], other, fd;
+
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++) {
+		mine[i] = dial(path);
+		say(mine[i], "{\"command\":\"trace\"}\n");
+		hear_ok(mine[i], "trace");
+	}
+	if (!dial_as_stranger(&other))
+		return;
+	say(other, "{\"command\":\"trace\"}\n");
+	hear_error(other, "trace", "busy", "too many traces");
+	close(mine[0]);
+	turns(2);
+	say(other, "{\"command\":\"trace\"}\n");
+	hear_ok(other, "trace");
+	/* The other one's goes first, though it is the youngest. */
+	fd = dial(path);
+	say(fd, "{\"command\":\"trace\"}\n");
+	hear_ok(fd, "trace");
+	hear_error(other, "trace", "busy", "has ended");
+	hear_close(other);
+	close(fd);
+	for (unsigned i = 1; i < CONTROL_TRACES_MAX; i++)
+		close(mine[i]);
+}
+
+END_TEST
+
 START_TEST(too_many_clients_are_told_so)
 {
 	int fds[CONTROL_CLIENTS_MAX], fd;
@@ -828,6 +934,9 @@ control_case(TCase *tc)
 	tcase_add_test(tc, bad_lines_are_answered_and_forgotten);
 	tcase_add_test(tc, a_line_without_end_is_cut_off);
 	tcase_add_test(tc, the_longest_line_is_taken);
+	tcase_add_test(tc, an_operator_finds_a_place_whatever_others_do);
+	tcase_add_test(tc, silent_traces_make_room);
+	tcase_add_test(tc, a_trace_of_an_operator_makes_no_room_for_others);
 	tcase_add_test(tc, too_many_clients_are_told_so);
 	tcase_add_test(tc, clients_wait_while_descriptors_are_out);
 	tcase_add_test(tc, silent_and_dripping_clients_are_given_up);

@@ -9,7 +9,7 @@
 #include "unit.h"
 #include "wire/clc_diag.h"
 
-static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606, 607 };
+static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606, 607, 608 };
 
 /* One line of JSON, to be freed. */
 static char *
