@@ -22,8 +22,9 @@ print_conn_counts(FILE *f, const json_t *c)
 static void
 refused_cell(const json_t *s, char *buf, size_t cap)
 {
-	snprintf(buf, cap, "%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64, get_int(s, "refused_allow"),
-	    get_int(s, "refused_max"), get_int(s, "refused_connect"), get_int(s, "refused_fallback"));
+	snprintf(buf, cap, "%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64, get_int(s, "refused_allow"),
+	    get_int(s, "refused_max"), get_int(s, "refused_per_peer"), get_int(s, "refused_connect"),
+	    get_int(s, "refused_fallback"));
 }
 
 static void
@@ -38,7 +39,7 @@ show_services(FILE *f, const json_t *list, bool detail)
 		{ .heading = "ACCEPTED", .kind = COLUMN_NUMBER, .key = "accepted" },
 		{ .heading = "FALLBACKS", .kind = COLUMN_NUMBER, .key = "fallbacks" },
 		{ .heading = "RESETS", .kind = COLUMN_NUMBER, .key = "resets" },
-		{ .heading = "REFUSED-ALLOW/MAX/CONNECT/FALLBACK",
+		{ .heading = "REFUSED-ALLOW/MAX/PEER/CONNECT/FALLBACK",
 		    .kind = COLUMN_CALL,
 		    .call = refused_cell,
 		    .right = true },

@@ -58,8 +58,9 @@ struct config_service {
 	struct config_net *allow; /* who may connect; empty = everybody */
 	unsigned allow_cnt;
 	uint32_t max_connections;
-	uint32_t connect_ms; /* to the peer (ingress) or the server (egress) */
-	uint32_t idle_ms;    /* 0 = never */
+	uint32_t max_per_peer; /* of one source at the same time; 0 = no limit but max_connections */
+	uint32_t connect_ms;   /* to the peer (ingress) or the server (egress) */
+	uint32_t idle_ms;      /* 0 = never */
 	enum config_fallback fallback;
 	uint32_t elem_size;               /* RMB element */
 	bool prewarm;                     /* ingress: make the link group at start */

@@ -159,6 +159,7 @@ const struct config_key config_keys[] = {
 	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
 	{ "allow", SVC, CONFIG_T_NETS, LIVE, 0, 0, NULL, OF_SVC(allow), NULL },
 	{ "max_connections", SVC, CONFIG_T_UINT, LIVE, 1, 1048576, "4096", OF_SVC(max_connections), NULL },
+	{ "max_connections_per_peer", SVC, CONFIG_T_UINT, LIVE, 0, 1048576, "0", OF_SVC(max_per_peer), NULL },
 	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
 	{ "idle_timeout", SVC, CONFIG_T_MS, LIVE | ZERO, 1000, 7 * DAY_MS, "0", OF_SVC(idle_ms), NULL },
 	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback), fallback_words },

@@ -14,6 +14,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session_pump.c \
 	daemon/fallback.c \
 	daemon/service.c daemon/service.h \
+	daemon/sources.c daemon/sources.h \
 	daemon/mpa_peers.c daemon/mpa_peers.h \
 	daemon/listener.c daemon/listener.h \
 	daemon/probe.c daemon/probe.h \
@@ -43,6 +44,7 @@ check_UNIT += \
 	tests/unit/check_log_text \
 	tests/unit/check_legs \
 	tests/unit/check_legs_real \
+	tests/unit/check_sources \
 	tests/unit/check_netifs \
 	tests/unit/check_netwatch \
 	tests/unit/check_device_plan \
@@ -51,6 +53,9 @@ check_UNIT += \
 	tests/unit/check_memlock \
 	tests/unit/check_session \
 	tests/unit/check_worker
+tests_unit_check_sources_SOURCES = tests/unit/check_sources.c tests/unit/unit.h
+tests_unit_check_sources_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_sources_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/unit.h
 tests_unit_check_netifs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_netifs_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

@@ -96,6 +96,8 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *peer)
 		refuse(svc, fd, peer, "not on the allow list", &svc->refused_allow);
 	else if (svc->connections >= cfg->max_connections)
 		refuse(svc, fd, peer, "max_connections reached", &svc->refused_max);
+	else if (cfg->max_per_peer > 0 && sources_count(&svc->sources, peer) >= cfg->max_per_peer)
+		refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->refused_per_peer);
 	else
 		session_start(svc, fd, peer);
 }

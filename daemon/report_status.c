@@ -112,6 +112,7 @@ write_service(struct json_writer *jw, const struct service_info *s)
 	jw_uint(jw, "accepted", s->accepted);
 	jw_uint(jw, "refused_allow", s->refused_allow);
 	jw_uint(jw, "refused_max", s->refused_max);
+	jw_uint(jw, "refused_per_peer", s->refused_per_peer);
 	jw_uint(jw, "refused_connect", s->refused_connect);
 	jw_uint(jw, "refused_fallback", s->refused_fallback);
 	jw_uint(jw, "fallbacks", s->fallbacks);

@@ -15,6 +15,7 @@ service_put(struct service *svc)
 	if (--svc->refs > 0)
 		return;
 	list_remove(&svc->node);
+	sources_fini(&svc->sources);
 	free(svc);
 }
 
@@ -84,6 +85,7 @@ service_new(struct worker *w, const struct config_service *cfg)
 	svc->refs = 1;
 	list_init(&svc->node);
 	listener_init(&svc->listener);
+	sources_init(&svc->sources, rng_u64(&w->rng));
 	svc->settings = settings_new(svc, cfg);
 	if (svc->settings == NULL) {
 		free(svc);

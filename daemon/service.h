@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/timerq.h"
 #include "daemon/loop.h"
+#include "daemon/sources.h"
 #include "daemon/worker_priv.h"
 
 struct prewarm;
@@ -36,7 +37,9 @@ struct service {
 	struct listener listener;
 	struct prewarm *prewarm; /* while the settings want one */
 	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_connect, refused_fallback, fallbacks, resets;
+	struct sources sources; /* of those */
+	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
+	uint64_t fallbacks, resets;
 };
 
 /* A configured service without a listener yet; NULL when memory is out. */

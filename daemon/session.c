@@ -107,6 +107,18 @@ log_end(struct session *s)
 	    s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
 }
 
+/* By the accepted leg's address, which stays what it was. */
+static void
+uncount(struct session *s)
+{
+	struct sockaddr_storage from;
+
+	if ((s->flags & SF_COUNTED) == 0)
+		return;
+	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
+	sources_remove(&s->settings->svc->sources, &from);
+}
+
 static void
 session_end(struct session *s, bool reset)
 {
@@ -127,6 +139,7 @@ session_end(struct session *s, bool reset)
 	w->stats.sessions_reset += reset;
 	s->settings->svc->resets += reset;
 	s->settings->svc->connections--;
+	uncount(s);
 	session_set_state(s, SES_DEAD);
 	list_remove(&s->node);
 	list_push(&w->dead, &s->node);
@@ -434,6 +447,8 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 		return;
 	}
 	net_addr_set(ingress ? &s->app_peer : &s->mid_peer, peer);
+	if (sources_add(&svc->sources, peer) > 0)
+		s->flags |= SF_COUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
 	err = leg_open(ingress ? &s->app : &s->mid, s->w->loop, fd);
 	if (err != 0) {

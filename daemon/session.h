@@ -34,6 +34,7 @@ enum {
 	SF_FELL_BACK = 1 << 6,
 	SF_ESTABLISHED = 1 << 7, /* on SMC-R, once */
 	SF_REFUSED = 1 << 8,     /* instead of falling back */
+	SF_COUNTED = 1 << 9,     /* in service->sources, under the address that connected */
 };
 
 enum {

@@ -75,7 +75,8 @@ struct session_info {
 struct service_info {
 	const struct config_service *cfg;
 	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_connect, refused_fallback, fallbacks, resets;
+	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
+	uint64_t fallbacks, resets;
 };
 
 struct worker_stats {

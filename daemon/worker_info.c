@@ -62,6 +62,7 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 			.accepted = svc->accepted,
 			.refused_allow = svc->refused_allow,
 			.refused_max = svc->refused_max,
+			.refused_per_peer = svc->refused_per_peer,
 			.refused_connect = svc->refused_connect,
 			.refused_fallback = svc->refused_fallback,
 			.fallbacks = svc->fallbacks,

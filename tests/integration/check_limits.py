@@ -22,6 +22,14 @@ def outcome(s):
         return "reset"
 
 
+def turned_away(at, source):
+    """A reset may come before connect() has returned."""
+    try:
+        return outcome(socket.create_connection(at, 20, (source, 0))) in ("reset", b"")
+    except ConnectionError:
+        return True
+
+
 def echo_pair(t, **kw):
     return Pair(t, {"x": Server(t, echo, kw.get("host")).at}, **kw)
 
@@ -64,6 +72,31 @@ def _(t):
     for i, s in enumerate(socks[1:]):
         works(s, i)
     pair.only_smcr(6)
+
+
+@case("max_connections_per_peer: one client does not take the places of others; so on the egress, for a peer")
+def _(t):
+    pair = echo_pair(t, ingress={"max_connections_per_peer": 3})
+    at = (pair.host, pair.port["x"])
+    socks = [socket.create_connection(at, 20, ("127.0.0.7", 0)) for _ in range(3)]
+    for i, s in enumerate(socks):
+        works(s, i)
+    check(turned_away(at, "127.0.0.7"), "a fourth of this client")
+    others = [socket.create_connection(at, 20, (f"127.0.0.{8 + i}", 0)) for i in range(5)]
+    for i, s in enumerate(others):
+        works(s, 10 + i)
+    equal(pair.a.services()[0]["refused_per_peer"], 1, "refused by the limit")
+    socks[0].close()
+    wait_until(lambda: len(pair.a.connections()) == 7, "one has ended")
+    s = socket.create_connection(at, 20, ("127.0.0.7", 0))
+    works(s, 20)
+    pair.only_smcr(9)
+    peers = echo_pair(t, egress={"max_connections_per_peer": 2})
+    socks = [peers.connect() for _ in range(2)]
+    for i, s in enumerate(socks):
+        works(s, i)
+    check(peers.turned_away(), "a third of the peer's")
+    check(peers.b.services()[0]["refused_per_peer"] >= 1, "counted")
 
 
 @case("max_connections of the whole daemon")

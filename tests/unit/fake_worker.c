@@ -175,6 +175,7 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 		    .accepted = 10,
 		    .refused_allow = 1,
 		    .refused_max = 2,
+		    .refused_per_peer = 5,
 		    .refused_connect = 3,
 		    .refused_fallback = 6,
 		    .fallbacks = 2,

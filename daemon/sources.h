@@ -1,0 +1,34 @@
+/*
+ * How many connections each source has at a service: a hash table by address,
+ * with an entry for every source that has one, so it is bounded by the
+ * connections themselves. IPv6 hosts choose their lower 64 bits as they like:
+ * there the source is the network. No allocation but when the table grows.
+ */
+#ifndef SMCRD_DAEMON_SOURCES_H
+#define SMCRD_DAEMON_SOURCES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct source {
+	uint8_t addr[16];
+	uint32_t cnt; /* 0: a free place */
+};
+
+struct sources {
+	struct source *tab;
+	uint32_t cap; /* a power of two, or 0 */
+	uint32_t used;
+	uint64_t seed; /* so that nobody can choose addresses that meet in one place */
+};
+
+void sources_init(struct sources *, uint64_t seed);
+void sources_fini(struct sources *);
+/* One more connection of the source: how many it has now, or 0 when memory is out and it was not counted. */
+uint32_t sources_add(struct sources *, const struct sockaddr_storage *);
+/* One that was counted has ended. */
+void sources_remove(struct sources *, const struct sockaddr_storage *);
+uint32_t sources_count(const struct sources *, const struct sockaddr_storage *);
+
+#endif

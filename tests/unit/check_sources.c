@@ -1,0 +1,126 @@
+/* Connections by source, against a plain array. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/sources.h"
+#include "unit.h"
+
+static struct sockaddr_storage
+addr(const char *text)
+{
+	struct sockaddr_storage ss = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&ss;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+
+	if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+		in->sin_family = AF_INET;
+	} else {
+		ck_assert_int_eq(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+		in6->sin6_family = AF_INET6;
+	}
+	addr_set_port(&ss, (uint16_t)rand());
+	return ss;
+}
+
+static uint32_t
+add(struct sources *s, const char *text)
+{
+	struct sockaddr_storage ss = addr(text);
+
+	return sources_add(s, &ss);
+}
+
+static void
+del(struct sources *s, const char *text)
+{
+	struct sockaddr_storage ss = addr(text);
+
+	sources_remove(s, &ss);
+}
+
+START_TEST(counts_by_address_and_not_by_port)
+{
+	struct sources s;
+
+	sources_init(&s, 1);
+	ck_assert_uint_eq(add(&s, "192.0.2.1"), 1);
+	ck_assert_uint_eq(add(&s, "192.0.2.1"), 2);
+	ck_assert_uint_eq(add(&s, "::ffff:192.0.2.1"), 3);
+	ck_assert_uint_eq(add(&s, "192.0.2.2"), 1);
+	del(&s, "192.0.2.1");
+	ck_assert_uint_eq(add(&s, "192.0.2.1"), 3);
+	del(&s, "192.0.2.2");
+	ck_assert_uint_eq(add(&s, "192.0.2.2"), 1);
+	sources_fini(&s);
+}
+
+END_TEST
+
+START_TEST(an_ipv6_source_is_its_network)
+{
+	struct sources s;
+
+	sources_init(&s, 2);
+	ck_assert_uint_eq(add(&s, "2001:db8::1"), 1);
+	ck_assert_uint_eq(add(&s, "2001:db8::ffff:1:2"), 2);
+	ck_assert_uint_eq(add(&s, "2001:db8:0:1::1"), 1);
+	/* In these networks a host has no choice. */
+	ck_assert_uint_eq(add(&s, "fe80::1"), 1);
+	ck_assert_uint_eq(add(&s, "fe80::2"), 1);
+	ck_assert_uint_eq(add(&s, "::1"), 1);
+	ck_assert_uint_eq(add(&s, "::2"), 1);
+	sources_fini(&s);
+}
+
+END_TEST
+
+/* Few places and many changes, so that every kind of gap comes up. */
+START_TEST(counts_as_a_plain_array_does)
+{
+	enum { N = 600 };
+	static uint32_t cnt[N];
+	struct sources s;
+
+	sources_init(&s, (uint64_t)_i * 77);
+	srand((unsigned)_i);
+	for (int round = 0; round < 20000; round++) {
+		unsigned n = (unsigned)rand() % (round < 10000 ? N : N / 20);
+		struct sockaddr_storage ss;
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.0.%u.%u", n / 256, n % 256);
+		ss = addr(text);
+		ck_assert_uint_eq(sources_count(&s, &ss), cnt[n]);
+		if (cnt[n] > 0 && rand() % 2 == 0) {
+			sources_remove(&s, &ss);
+			cnt[n]--;
+		} else {
+			ck_assert_uint_eq(sources_add(&s, &ss), ++cnt[n]);
+		}
+	}
+	for (unsigned n = 0; n < N; n++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.0.%u.%u", n / 256, n % 256);
+		for (; cnt[n] > 0; cnt[n]--)
+			del(&s, text);
+	}
+	ck_assert_uint_eq(s.used, 0);
+	ck_assert_uint_le(s.cap, 4 * N);
+	sources_fini(&s);
+}
+
+END_TEST
+
+static void
+sources_case(TCase *tc)
+{
+	tcase_add_test(tc, counts_by_address_and_not_by_port);
+	tcase_add_test(tc, an_ipv6_source_is_its_network);
+	tcase_add_loop_test(tc, counts_as_a_plain_array_does, 0, 4);
+}
+
+UNIT_MAIN("sources", sources_case)
