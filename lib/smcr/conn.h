@@ -84,7 +84,7 @@ struct rdv {
 	struct lgr *lgr;              /* the group being formed, or whose new RMB is awaited */
 	struct link *link;
 	struct list_node wait; /* peer->waiting or lgr->wait_rmb */
-	int64_t rmb_until_ns;  /* of its wait for an RMB, with all repetitions; 0: it has not begun */
+	int64_t until_ns;      /* we decline by then, as the peer waits for our next message and resets soon after */
 	struct peer *peer_ent; /* whose first contact this leads or waits for */
 };
 

@@ -90,7 +90,7 @@ rdv_client_start(struct smcr_conn *conn)
 		rdv_give_up(conn);
 	} else if (p->leader != NULL) {
 		peer_wait(p, conn);
-		rdv_step(conn, RDV_WAIT_TURN, 3 * eng->cfg.clc_ms);
+		rdv_step(conn, RDV_WAIT_TURN, rdv_patience_ms(conn));
 	} else {
 		peer_lead(p, conn);
 		send_proposal(conn);
@@ -169,7 +169,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 		rdv_decline(conn, diag);
 		return;
 	}
-	rdv_step(conn, RDV_CONNECTING, conn->eng->cfg.clc_ms);
+	rdv_step(conn, RDV_CONNECTING, rdv_patience_ms(conn));
 }
 
 /* The link is connected: a blocked port would have been a Decline by now. */
@@ -268,6 +268,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 		return;
 	}
 	rdv_step(conn, RDV_NONE, 0);
+	rdv_peer_waits(conn);
 	conn->rdv->peer = msg->accept;
 	if (msg->accept.first_contact) {
 		first_contact(conn, &msg->accept);

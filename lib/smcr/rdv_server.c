@@ -84,7 +84,8 @@ proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 		return;
 	}
 	conn->rdv->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
-	rdv_step(conn, RDV_WAIT_ADMIT, 0); /* the user bounds its connect */
+	rdv_peer_waits(conn);
+	rdv_step(conn, RDV_WAIT_ADMIT, rdv_patience_ms(conn));
 	if (conn->rdv->prewarm)
 		rdv_server_choose(conn);
 	else
@@ -152,7 +153,7 @@ rdv_server_choose(struct smcr_conn *conn)
 		rdv_give_up(conn);
 	} else if (p->leader != NULL) {
 		peer_wait(p, conn);
-		rdv_step(conn, RDV_WAIT_PEER_GROUP, 3 * eng->cfg.clc_ms);
+		rdv_step(conn, RDV_WAIT_PEER_GROUP, rdv_patience_ms(conn));
 	} else {
 		peer_lead(p, conn);
 		first_contact(conn);

@@ -361,6 +361,9 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 	case RDV_WAIT_SRV_RKEY:
 		rdv_decline(conn, CLC_DIAG_RTOKEN);
 		break;
+	case RDV_WAIT_ADMIT:
+		rdv_decline(conn, CLC_DIAG_SERVER_LATE);
+		break;
 	case RDV_WAIT_LINK:
 		if (!conn->rdv->confirm_link_out && conn->rdv->link != NULL && !conn->rdv->link->connected) {
 			rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK);
@@ -381,7 +384,6 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 	case RDV_WAIT_ACCEPT:
 	case RDV_WAIT_PROPOSAL:
 	case RDV_WAIT_CONFIRM:
-	case RDV_WAIT_ADMIT:
 	case RDV_NONE:
 		conn->eng->ctr.clc_timeouts++;
 		rdv_end(conn, SMCR_R_CLC_TIMEOUT, "");
@@ -681,20 +683,27 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	return 0;
 }
 
-/* The peer waits clc_ms for our Accept or Confirm and resets then: who has no RMB by that time has fallen back before. */
-static uint32_t
-rmb_patience_ms(struct smcr_conn *conn)
+void
+rdv_peer_waits(struct smcr_conn *conn)
 {
-	const struct smcr_config *cfg = &conn->eng->cfg;
-	struct rdv *r = conn->rdv;
-	int64_t left_ms;
+	conn->rdv->until_ns = conn->eng->now_ns + conn->eng->cfg.clc_ms * MS / 4 * 3;
+}
 
-	if (r->rmb_until_ns == 0)
-		r->rmb_until_ns = conn->eng->now_ns + cfg->clc_ms * MS / 4 * 3;
-	left_ms = (r->rmb_until_ns - conn->eng->now_ns) / MS;
-	if (left_ms > 2 * (int64_t)cfg->llc_ms)
-		return 2 * cfg->llc_ms;
+uint32_t
+rdv_patience_ms(const struct smcr_conn *conn)
+{
+	int64_t left_ms = (conn->rdv->until_ns - conn->eng->now_ns) / MS;
+
 	return left_ms > 0 ? (uint32_t)left_ms : 1; /* 0 would be for ever */
+}
+
+/* Two exchanges, at most. */
+static uint32_t
+rmb_patience_ms(const struct smcr_conn *conn)
+{
+	uint32_t left_ms = rdv_patience_ms(conn), two = 2 * conn->eng->cfg.llc_ms;
+
+	return left_ms < two ? left_ms : two;
 }
 
 void
@@ -876,6 +885,7 @@ rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
 	list_init(&r->wait);
 	timer_init(&r->timer, rdv_timeout);
 	conn->rdv = r;
+	rdv_peer_waits(conn);
 	if (open->role == SMCR_CLIENT) {
 		eng->ctr.conns_client++;
 		rdv_client_start(conn);

@@ -49,6 +49,10 @@ void rdv_decline(struct smcr_conn *, uint32_t diag);
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
 /* Ends with a reset of the middle. */
 void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
+/* The peer awaits our next message from now on, for clc_ms (C.5): who has not come to it in three quarters of that declines. */
+void rdv_peer_waits(struct smcr_conn *);
+/* What is left of that, never 0. */
+uint32_t rdv_patience_ms(const struct smcr_conn *);
 /* Waits until the group has a new RMB of the connection's size; declines when that cannot be. */
 void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);
 /* A new group with its first link, first RMB and the connection's element in it. 0 or the diagnosis to decline with. */

@@ -10,6 +10,7 @@ static const struct {
 	{ CLC_DIAG_NO_MEMORY, "out of memory or of another resource" },
 	{ CLC_DIAG_TIMEOUT_CONFIRM_LINK, "no answer to CONFIRM LINK in time" },
 	{ CLC_DIAG_TIMEOUT_ADD_LINK, "no answer to ADD LINK in time" },
+	{ CLC_DIAG_SERVER_LATE, "the server behind the gateway was not connected in time for SMC-R" },
 	{ CLC_DIAG_CONFIG, "configuration error" },
 	{ CLC_DIAG_PEER_NO_SMC, "peer does not speak SMC" },
 	{ CLC_DIAG_IPSEC, "IPsec in use on the path" },

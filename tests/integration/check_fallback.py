@@ -3,7 +3,7 @@
 import socket
 
 import clc
-from harness import (Pair, Server, case, check, echo, equal, hostport, in_thread, main, pattern, read_marked,
+from harness import (PATIENCE, Pair, Server, case, check, echo, equal, hostport, in_thread, main, pattern, read_marked,
                      recv_all, recv_exact, same_bytes, unlinkable_pair, wait_until, Daemon, SHRINK)
 from many import echo_server, rounds
 
@@ -12,6 +12,14 @@ def outcome(s):
         return recv_all(s)
     except ConnectionResetError:
         return "reset"
+
+
+def echo_until_end(s):
+    try:
+        while data := s.recv(65536):
+            s.sendall(data)
+    except OSError:
+        pass
 
 
 def all_tcp(daemon, count):
@@ -182,6 +190,47 @@ def _(t):
     c = pair.connect()
     c.sendall(b"fine")
     same_bytes(recv_exact(c, 4), b"fine", "a good peer is served")
+
+
+@case("a server that takes its time to accept: by TCP before the peer loses patience, and nothing is held against it")
+def _(t):
+    slow = socket.socket()
+    t.later(slow.close)
+    slow.bind((t.addr, t.port()))
+    slow.listen(0)
+    for _ in range(3):		# the backlog is full: a SYN is dropped, and said again after 1, 3, 7 s
+        c = socket.socket()
+        t.later(c.close)
+        c.setblocking(False)
+        c.connect_ex(slow.getsockname())
+    pair = Pair(t, {"x": slow.getsockname()}, a={"smcr": {"clc_timeout": "2s"}}, b={"smcr": {"clc_timeout": "2s"}})
+    c = pair.connect()
+    c.sendall(b"hello")
+    wait_until(lambda: [x["mode"] for x in pair.a.connections()] == ["tcp"], "the ingress has fallen back")
+    equal(pair.a.connections()[0]["reason"]["peer_text"],
+          "the server behind the gateway was not connected in time for SMC-R", "why")
+    slow.listen(100)
+    slow.settimeout(20 * PATIENCE)
+    slow.setblocking(True)
+    served = []
+
+    def serve():
+        while True:
+            try:
+                s, _ = slow.accept()
+            except OSError:
+                return
+            served.append(s)
+            in_thread(echo_until_end, s)
+    in_thread(serve)
+    same_bytes(recv_exact(c, 5), b"hello", "echo")
+    late = pair.connect()
+    late.sendall(b"again")
+    same_bytes(recv_exact(late, 5), b"again", "echo")
+    equal(sorted(x["mode"] for x in pair.a.connections()), ["smcr", "tcp"], "modes")
+    for d in (pair.a, pair.b):
+        equal(d.counters()["first_contacts_failed"], 0, f"failed first contacts of {d.name}")
+        equal(d.counters()["fallback_held_off"], 0, f"held off at {d.name}")
 
 
 @case("3,000 fallen-back connections echo, half close and come again", timeout=240)

@@ -397,6 +397,37 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 
 END_TEST
 
+/* The peer resets the middle after clc_ms: before that both fall back, and the server may still come. */
+START_TEST(a_server_leg_that_takes_long_is_a_fallback_and_no_failure)
+{
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	s[0].refuse = true;
+	duo_run(&d, 4400);
+	ck_assert(!IS(c[0], FALLBACK) && !IS(s[0], FALLBACK));
+	duo_run(&d, 200);
+	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_SERVER_LATE);
+	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_SERVER_LATE);
+	smcr_admit(s[0].conn); /* too late, and harmless */
+	duo_run(&d, 10);
+	ck_assert(IS(s[0], FALLBACK));
+	/* Neither end holds it against the other. */
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts_failed, 0);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->first_contacts_failed, 0);
+	ck_assert(list_empty(&d.eng[A]->peers) && list_empty(&d.eng[B]->peers));
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+
+END_TEST
+
 static bool
 nowhere(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle)
 {
@@ -453,6 +484,85 @@ START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
 		duo_close(&d, &c[i]);
 		duo_close(&d, &s[i]);
 	}
+	duo_fini(&d);
+}
+
+END_TEST
+
+/* Two mappings to one peer: the client names the peer by two keys, the server knows it by one id. */
+static void
+open_keyed(struct duo_end *client, struct duo_end *server, const char *key)
+{
+	struct smcr_open open = { .role = SMCR_CLIENT, .app = client, .elem_size = SMCR_ELEM_MIN };
+	int err;
+
+	duo_open_one(&d, server, SMCR_SERVER, false);
+	*client = (struct duo_end){ .host = A, .peer = server };
+	server->peer = client;
+	memcpy(open.peer_key, key, strlen(key) + 1);
+	client->conn = smcr_open(d.eng[A], &open, &err);
+	ck_assert_ptr_nonnull(client->conn);
+}
+
+static void
+slow_clc(struct smcr_config *cfg)
+{
+	cfg->clc_ms = 10000;
+}
+
+/* 6 s until the client gives up: TCP after three quarters of that, for those who wait for the group, too. And nobody is to
+ * blame. */
+START_TEST(a_slow_server_leg_is_declined_before_the_client_resets)
+{
+	duo_init(&d, true, true, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		s[i].refuse = i == 0;
+	}
+	c[1].hold = true;
+	duo_run(&d, 4400);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!IS(c[i], FALLBACK) && !IS(s[i], FALLBACK) && !IS(c[i], ESTABLISHED));
+	c[1].hold = false;
+	duo_run(&d, 200);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!IS(c[i], CLOSED) && !IS(s[i], CLOSED));
+	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_SERVER_LATE);
+	smcr_admit(s[0].conn); /* too late: nothing */
+	duo_run(&d, 5000);
+	for (unsigned i = 1; i < 3; i++)
+		ck_assert(IS(c[i], ESTABLISHED) || IS(c[i], FALLBACK));
+	duo_open(&d, &c[3], &s[3]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[3], ESTABLISHED) && IS(s[3], ESTABLISHED));
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_fini(&d);
+}
+
+END_TEST
+
+START_TEST(who_waits_for_a_peers_group_is_declined_before_it_resets)
+{
+	duo_init(&d, true, true, slow_clc);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, B, "ACCEPT first contact");
+	c[0].hold = s[0].hold = true; /* first contact stands still */
+	open_keyed(&c[1], &s[1], "server:2");
+	duo_run(&d, 7400);
+	ck_assert_int_eq(s[1].conn->rdv->step, RDV_WAIT_PEER_GROUP);
+	duo_run(&d, 200);
+	ck_assert(IS(c[1], FALLBACK) && IS(s[1], FALLBACK));
+	ck_assert(!IS(c[1], CLOSED) && !IS(s[1], CLOSED));
+	for (unsigned i = 0; i < 2; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 5000);
 	duo_fini(&d);
 }
 
@@ -999,21 +1109,6 @@ START_TEST(a_draining_server_declines_and_ends_its_groups)
 
 END_TEST
 
-/* Two mappings to one peer: the client names the peer by two keys, the server knows it by one id. */
-static void
-open_keyed(struct duo_end *client, struct duo_end *server, const char *key)
-{
-	struct smcr_open open = { .role = SMCR_CLIENT, .app = client, .elem_size = SMCR_ELEM_MIN };
-	int err;
-
-	duo_open_one(&d, server, SMCR_SERVER, false);
-	*client = (struct duo_end){ .host = A, .peer = server };
-	server->peer = client;
-	memcpy(open.peer_key, key, strlen(key) + 1);
-	client->conn = smcr_open(d.eng[A], &open, &err);
-	ck_assert_ptr_nonnull(client->conn);
-}
-
 START_TEST(a_second_name_of_a_peer_is_remembered)
 {
 	duo_init(&d, true, true, NULL);
@@ -1083,23 +1178,24 @@ START_TEST(a_group_that_the_server_offers_is_ready)
 
 END_TEST
 
-/* A peer that takes the TCP connection and says nothing: two timeouts, not one for each that waits; then it is held off. */
+/* A peer that takes the TCP connection and says nothing: one timeout, not one for each that waits; with the next it is held off. */
 START_TEST(a_silent_peer_is_a_failed_first_contact)
 {
 	duo_init(&d, true, true, short_hold);
 	for (unsigned i = 0; i < 8; i++)
 		duo_open_one(&d, &c[i], SMCR_CLIENT, false);
-	duo_run(&d, 12100);
+	duo_run(&d, 6100);
 	for (unsigned i = 0; i < 8; i++) {
-		ck_assert(IS(c[i], CLOSED) || IS(c[i], FALLBACK));
-		if (i < 2)
+		/* Those who wait fall back before a peer that is not silent would reset them. */
+		ck_assert(IS(c[i], CLOSED) == (i == 0) && IS(c[i], FALLBACK) == (i != 0));
+		if (i == 0)
 			ck_assert_int_eq(c[i].reason, SMCR_R_CLC_TIMEOUT);
 		else
-			ck_assert(c[i].diag.held_off);
+			ck_assert_uint_eq(c[i].diag.local, CLC_DIAG_READY_LINK);
 		duo_close(&d, &c[i]);
 	}
-	ck_assert_uint_eq(duo_count(&d, A, "PROPOSAL"), 2);
-	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 2);
+	ck_assert_uint_eq(duo_count(&d, A, "PROPOSAL"), 1);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 1);
 	duo_open_one(&d, &c[0], SMCR_CLIENT, false);
 	duo_run(&d, 6100);
 	ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
@@ -1254,6 +1350,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
 	tcase_add_test(tc, first_contacts_at_once_are_bounded_and_counted);
 	tcase_add_test(tc, a_peer_that_fails_repeatedly_is_held_off_for_a_while);
+	tcase_add_test(tc, a_server_leg_that_takes_long_is_a_fallback_and_no_failure);
 	tcase_add_test(tc, an_accept_does_not_send_us_anywhere);
 	tcase_add_test(tc, a_leader_that_goes_away_hands_over_and_is_no_failure);
 	tcase_add_test(tc, silence_during_llc_resets_both);
@@ -1267,6 +1364,8 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, clc_input_never_takes_what_follows);
 	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 3);
 	tcase_add_loop_test(tc, an_element_conflict_aborts_the_old_connection, A, B + 1);
+	tcase_add_test(tc, a_slow_server_leg_is_declined_before_the_client_resets);
+	tcase_add_test(tc, who_waits_for_a_peers_group_is_declined_before_it_resets);
 	tcase_add_test(tc, declines_that_cross_are_not_taken_for_data);
 	tcase_add_loop_test(tc, data_after_our_decline_is_data, 0, 4);
 	tcase_add_test(tc, a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
