@@ -11,7 +11,7 @@
 #include "smcr/rendezvous.h"
 
 #define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
-#define LGR_TIMERS (4 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
+#define LGR_TIMERS (5 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
 
 static void
 idle_fired(struct timer *t, int64_t now_ns)
@@ -79,6 +79,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	timer_init(&lgr->rmb_idle, rmb_idle_fired);
 	timer_init(&lgr->add_retry, add_retry_fired);
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
+	timer_init(&lgr->cont_timer, llc_cont_fired);
 	llc_init(lgr);
 	list_push(&eng->lgrs, &lgr->node);
 	return lgr;
@@ -108,6 +109,7 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	timer_cancel(&lgr->eng->timers, &lgr->rmb_idle);
 	timer_cancel(&lgr->eng->timers, &lgr->add_retry);
 	timer_cancel(&lgr->eng->timers, &lgr->rkey_retry);
+	timer_cancel(&lgr->eng->timers, &lgr->cont_timer);
 	llc_fini(lgr);
 	/* Freed at the end of the turn. */
 	list_remove(&lgr->node);

@@ -85,6 +85,7 @@ struct lgr {
 	struct llc_flow flow[LLC_FLOW_CNT];
 	struct remote_rmb *cont_rmb; /* the peer's CONFIRM RKEY that goes on in CONTINUATIONs */
 	uint8_t cont_left;
+	struct timer cont_timer; /* and how long for its next one is waited */
 	struct timer idle;
 	struct timer rmb_idle;
 };

@@ -74,6 +74,7 @@ struct link {
 	bool retiring;          /* takes no more connections; those that it has are moving away */
 	bool told;              /* a DELETE LINK for it is out */
 	uint8_t told_over;      /* number of the link that it went over */
+	uint8_t told_cnt;       /* how often */
 	uint32_t delete_reason; /* what its DELETE LINK says, LLC_DELETE_ */
 	struct timer deletion;  /* client, LINK_LOST: the server's DELETE LINK is awaited */
 	uint32_t user_id, peer_user_id;
@@ -121,8 +122,11 @@ struct link {
 	struct timer keepalive;
 	bool test_pending;
 	bool test_again; /* another one is to follow the one under way */
-	bool doubted;    /* the peer is said not to know it: the next test that is answered shows that it does */
-	bool denies;     /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
+	const char *
+	    doubt; /* what was not answered over it; NULL: all was. It is what it goes down for without an answer now */
+	uint8_t late_rkeys; /* RKEY exchanges that were given up: their answers may come yet */
+	bool doubted;       /* the peer is said not to know it: the next test that is answered shows that it does */
+	bool denies; /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
 	uint8_t test_data[16];
 	int64_t test_sent_ns;
 	int64_t rtt_ns; /* -1 = none yet */

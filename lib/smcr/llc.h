@@ -79,6 +79,8 @@ void llc_new_link_connected(struct link *);
 /* Makes an RMB of this element size and tells the peer; ends with rdv_rmb_ready. When one of that size is under way
  * already, or has to wait for another exchange, that one counts. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS, -ENOTCONN. */
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
+/* lgr->cont_timer: the peer's CONFIRM RKEY does not go on. */
+void llc_cont_fired(struct timer *, int64_t now_ns);
 /* Deletes RMBs that were idle for rmb_idle_ms. */
 void llc_delete_idle_rmb(struct lgr *);
 /* Client, first contact: nothing comes of the ADD LINK that is awaited; the group is ready. */
@@ -104,6 +106,8 @@ void llc_keepalive_start(struct link *);
 /* The interval anew, as it is configured now: an active link whose test is not under way. */
 void llc_keepalive_arm(struct link *);
 void llc_keepalive_stop(struct link *);
+/* A request over the link was not answered: a TEST LINK that is not answered either takes it down. */
+void llc_doubt(struct link *, const char *what);
 /* link->want_proof: tests the link now. */
 void llc_prove(struct link *);
 /* One LLC message from the peer, 44 bytes, not CDC. */

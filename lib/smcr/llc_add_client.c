@@ -181,7 +181,7 @@ llc_client_add_timeout(struct lgr *lgr, enum llc_step step)
 		llc_add_over(lgr, false);
 	} else if (step == LLC_WAIT_ADD_CONT && lgr->state != LGR_FORMING) {
 		llc_client_add_failed(lgr, "no ADD LINK CONTINUATION from the server");
-		link_down(over, "no ADD LINK CONTINUATION from the server");
+		llc_doubt(over, "no ADD LINK CONTINUATION from the server");
 	} else if (step == LLC_WAIT_ADD_CONT) {
 		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no ADD LINK CONTINUATION from the server");
 	} else {

@@ -217,12 +217,10 @@ llc_server_add_timeout(struct lgr *lgr, enum llc_step step)
 		llc_add_over(lgr, false);
 		if (first)
 			return;
-		llc_want_link(lgr);
-		link_down(over, "ADD LINK without an answer");
+		llc_doubt(over, "ADD LINK without an answer");
 	} else if (step == LLC_WAIT_ADD_CONT_RSP && !first) {
 		llc_server_add_failed(lgr, "ADD LINK CONTINUATION without an answer");
-		llc_want_link(lgr);
-		link_down(over, "ADD LINK CONTINUATION without an answer");
+		llc_doubt(over, "ADD LINK CONTINUATION without an answer");
 	} else {
 		llc_server_add_failed(lgr, "the new link was not confirmed");
 	}

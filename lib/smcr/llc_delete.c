@@ -10,6 +10,19 @@
 
 /* How long a client waits for the deletion it asked for, in answer times: the server may be busy with a new link first. */
 #define DELETION_ANSWERS 5
+/* How often a deletion is asked for before it is taken for agreed: the peer lives, and has nothing to say to it. */
+#define TOLD_MAX 2
+
+static void deleted(struct link *gone, const char *why);
+
+/* A client's plea, anew. */
+static void
+tell_again(struct link *link)
+{
+	link->told = false;
+	link->lgr->eng->ctr.delete_link_resent++;
+	llc_tell_lost(link);
+}
 
 static void
 deletion_fired(struct timer *t, int64_t now_ns)
@@ -24,13 +37,14 @@ deletion_fired(struct timer *t, int64_t now_ns)
 		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");
 		return;
 	}
-	/* The link over which it was asked for is of no use either; it is asked again over another one (C.7.1). */
-	link->told = false;
-	lgr->eng->ctr.delete_link_resent++;
 	if (over != NULL)
-		link_down(over, "DELETE LINK without an answer");
-	if (lgr->state == LGR_ACTIVE)
-		llc_tell_lost(link);
+		llc_doubt(over, "DELETE LINK without an answer");
+	if (lgr->state != LGR_ACTIVE || link->state != LINK_LOST)
+		return;
+	if (link->told_cnt >= TOLD_MAX)
+		deleted(link, "DELETE LINK without an answer");
+	else
+		tell_again(link);
 }
 
 void
@@ -125,6 +139,7 @@ request_delete(struct link *gone, bool orderly)
 	if (over == NULL)
 		return;
 	gone->told = true;
+	gone->told_cnt++;
 	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_DELETE_LINK_RSP, over, lgr->eng->cfg.llc_ms);
 	lgr->flow[LLC_FLOW_LINK].gone = gone;
 	if (send_delete(over, gone, orderly) < 0)
@@ -147,6 +162,7 @@ llc_tell_lost(struct link *link)
 		return;
 	link->told = true;
 	link->told_over = over->number;
+	link->told_cnt++;
 	engine_arm(lgr->eng, &link->deletion, DELETION_ANSWERS * lgr->eng->cfg.llc_ms);
 	if (send_delete(over, link, false) < 0)
 		link_down(over, "DELETE LINK could not be sent");
@@ -155,12 +171,19 @@ llc_tell_lost(struct link *link)
 void
 llc_link_gone(struct link *link)
 {
+	struct lgr *lgr = link->lgr;
+
 	if (link->state != LINK_LOST)
 		return;
-	if (link->lgr->role == SMCR_CLIENT)
-		llc_tell_lost(link);
-	else
-		lgr_settle(link->lgr);
+	if (lgr->role != SMCR_CLIENT) {
+		lgr_settle(lgr);
+		return;
+	}
+	llc_tell_lost(link);
+	/* What it was to carry went with it. */
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state == LINK_LOST && lgr->links[i].told && lgr->links[i].told_over == link->number)
+			tell_again(&lgr->links[i]);
 }
 
 /* Both sides know that the link is no more. */
@@ -379,7 +402,7 @@ void
 llc_delete_timeout(struct lgr *lgr, enum llc_step step)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-	struct link *over = f->link;
+	struct link *over = f->link, *gone = f->gone;
 
 	if (step == LLC_DRAIN_LINK) {
 		llc_drained(lgr);
@@ -389,9 +412,12 @@ llc_delete_timeout(struct lgr *lgr, enum llc_step step)
 		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
 		return;
 	}
-	/* The link over which it was sent is of no use either: it follows, and both are told over another one. */
-	f->gone->told = false;
-	lgr->eng->ctr.delete_link_resent++;
 	llc_done(lgr, LLC_FLOW_LINK);
-	link_down(over, "DELETE LINK without an answer");
+	llc_doubt(over, "DELETE LINK without an answer");
+	if (gone->told_cnt >= TOLD_MAX) {
+		deleted(gone, "DELETE LINK without an answer");
+		return;
+	}
+	gone->told = false;
+	lgr->eng->ctr.delete_link_resent++;
 }

@@ -155,6 +155,18 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 		llc_start(link->lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, link, link->lgr->eng->cfg.llc_ms);
 }
 
+/* An answer that is none to what is under way: of an exchange that we have given up, or a protocol error. */
+static void
+not_awaited(struct link *link, const char *what)
+{
+	if (link->late_rkeys == 0) {
+		llc_protocol_error(link, what);
+		return;
+	}
+	link->late_rkeys--;
+	link->lgr->eng->ctr.llc_ignored++;
+}
+
 static bool
 awaits(struct link *link, enum llc_step step)
 {
@@ -162,7 +174,7 @@ awaits(struct link *link, enum llc_step step)
 
 	if (f->step == step && f->link == link)
 		return true;
-	llc_protocol_error(link, "RKEY response that was not asked for");
+	not_awaited(link, "RKEY response that was not asked for");
 	return false;
 }
 
@@ -174,7 +186,7 @@ llc_confirm_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	if (!awaits(link, LLC_WAIT_CONFIRM_RKEY_RSP))
 		return;
 	if (msg->confirm_rkey.rkey != f->rmb->mr[link->slot]->rkey)
-		llc_protocol_error(link, "CONFIRM RKEY response names another RMB");
+		not_awaited(link, "CONFIRM RKEY response names another RMB");
 	else
 		confirm_rkey_answered(link, msg->confirm_rkey.negative, msg->confirm_rkey.retry);
 }
@@ -215,6 +227,33 @@ links_without(struct lgr *lgr, const struct remote_rmb *rr)
 			link_down(&lgr->links[i], "no RKey for this link in CONFIRM RKEY");
 }
 
+/* The peer's CONFIRM RKEY goes on in CONTINUATIONs, so many links are to come; NULL: it is over. */
+static void
+await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
+{
+	lgr->cont_rmb = left > 0 ? rr : NULL;
+	lgr->cont_left = left;
+	if (lgr->cont_rmb != NULL)
+		engine_arm(lgr->eng, &lgr->cont_timer, lgr->eng->cfg.llc_ms);
+	else
+		timer_cancel(&lgr->eng->timers, &lgr->cont_timer);
+}
+
+/* What it has told so far is as good as nothing, and our exchanges need not wait any longer. */
+void
+llc_cont_fired(struct timer *t, int64_t now_ns)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, cont_timer);
+	struct remote_rmb *rr = lgr->cont_rmb;
+
+	(void)now_ns;
+	lgr->eng->ctr.llc_timeouts++;
+	await_cont(lgr, NULL, 0);
+	if (rr != NULL && rr->used == 0)
+		remote_rmb_free(lgr, rr);
+	lgr_settle(lgr);
+}
+
 void
 llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 {
@@ -229,14 +268,12 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 	rsp.response = true;
 	rsp.confirm_rkey.negative = rr == NULL;
 	rsp.confirm_rkey.retry = refused;
-	lgr->cont_rmb = NULL;
-	lgr->cont_left = 0;
+	await_cont(lgr, NULL, 0);
 	if (rr != NULL) {
 		unsigned here = at_most(m->other_cnt, LLC_LINKS_INLINE);
 
 		note_others(lgr, rr, m->others, here);
-		lgr->cont_left = (uint8_t)(m->other_cnt - here);
-		lgr->cont_rmb = lgr->cont_left > 0 ? rr : NULL;
+		await_cont(lgr, rr, (uint8_t)(m->other_cnt - here));
 	}
 	(void)link_send_llc(link, &rsp);
 	if (rr != NULL && lgr->cont_rmb == NULL)
@@ -249,20 +286,18 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
 	struct llc_msg rsp = *msg;
-	struct remote_rmb *rr;
+	struct remote_rmb *rr = lgr->cont_rmb;
 	unsigned here = at_most(m->left_cnt, LLC_LINKS_PER_CONT);
 
-	if (lgr->cont_rmb == NULL || m->left_cnt != lgr->cont_left) {
+	if (rr == NULL || m->left_cnt != lgr->cont_left) {
 		llc_protocol_error(link, "CONFIRM RKEY CONTINUATION out of sequence");
 		return;
 	}
-	note_others(lgr, lgr->cont_rmb, m->others, here);
-	lgr->cont_left -= (uint8_t)here;
+	note_others(lgr, rr, m->others, here);
+	await_cont(lgr, rr, (uint8_t)(lgr->cont_left - here));
 	rsp.response = true;
 	(void)link_send_llc(link, &rsp);
 	if (lgr->cont_left == 0) {
-		rr = lgr->cont_rmb;
-		lgr->cont_rmb = NULL;
 		lgr_settle(lgr);
 		links_without(lgr, rr);
 	}
@@ -341,7 +376,7 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
 	if (msg->delete_rkey.cnt != 1 || msg->delete_rkey.rkeys[0] != rmb->mr[link->slot]->rkey) {
-		llc_protocol_error(link, "DELETE RKEY response names another RMB");
+		not_awaited(link, "DELETE RKEY response names another RMB");
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_RKEY);
@@ -393,6 +428,10 @@ llc_rkey_lost(struct lgr *lgr)
 void
 llc_rkey_timeout(struct lgr *lgr)
 {
-	/* C.7.1: the link over which it was sent has failed. */
-	link_down(lgr->flow[LLC_FLOW_RKEY].link, "RKEY exchange without an answer");
+	struct link *over = lgr->flow[LLC_FLOW_RKEY].link;
+
+	llc_rkey_lost(lgr);
+	if (over->late_rkeys < UINT8_MAX)
+		over->late_rkeys++;
+	llc_doubt(over, "RKEY exchange without an answer");
 }

@@ -33,6 +33,20 @@ llc_prove(struct link *link)
 }
 
 /*
+ * C.7.1 takes a missing answer for the loss of the link. But Linux drops a request that meets an exchange of its own, and the
+ * link may be the last one: so it is asked whether it lives, and what was not answered is tried again.
+ */
+void
+llc_doubt(struct link *link, const char *what)
+{
+	if (link_has_ended(link))
+		return;
+	link->doubt = what;
+	if (!link->test_pending)
+		send_test(link);
+}
+
+/*
  * A connection's idle time is never shorter than its link's, and a link is
  * tested only when both are longer than the interval: so the link's counts.
  */
@@ -44,7 +58,7 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
 
 	if (link->test_pending) {
-		link_down(link, "TEST LINK without an answer");
+		link_down(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
 		return;
 	}
 	if (eng->cfg.keepalive_ms == 0)
@@ -106,6 +120,7 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	}
 	link->test_pending = false;
+	link->doubt = NULL;
 	link->rtt_ns = eng->now_ns - link->test_sent_ns;
 	llc_keepalive_arm(link);
 	if (link->test_again) {

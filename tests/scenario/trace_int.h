@@ -92,6 +92,7 @@ struct tgroup {
 	uint8_t test_open[256]; /* TEST LINK requests of ours without an answer, by link number */
 	bool rkey_open;         /* a CONFIRM RKEY or DELETE RKEY of ours is not answered, over this link */
 	uint8_t rkey_over;
+	int64_t rkey_until_ns; /* it may be given up then, and begun anew */
 	struct texchange exchange;
 	bool no_eyecatcher_in, no_eyecatcher_out;
 	bool deleted; /* DELETE LINK for all went out */

@@ -61,13 +61,19 @@ changing(const struct watcher *wr, const struct tgroup *g, uint8_t over)
 	    wr->t->w->now_ns < g->exchange.until_ns;
 }
 
+static bool
+rkey_under_way(const struct watcher *wr, const struct tgroup *g, uint8_t over)
+{
+	return g->rkey_open && g->rkey_over == over && wr->t->w->now_ns < g->rkey_until_ns;
+}
+
 static void
 check_alone(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
 	/* A client's may have waited in its queue when the server began: they cross (3.5.5.3.3). */
 	if (g->req_out[LLC_CONFIRM_LINK] > 0 && changing(wr, g, over))
 		bad(wr, g, msg, g->exchange.kind == EX_ADD ? "while a link is added" : "while a link is deleted");
-	if (g->rkey_open && g->rkey_over == over)
+	if (rkey_under_way(wr, g, over))
 		bad(wr, g, msg, "another RKEY exchange of ours is not through");
 }
 
@@ -99,7 +105,7 @@ check_delete_link(const struct watcher *wr, const struct tgroup *g, const struct
 
 	if (msg->delete_link.all || !is_server(g))
 		return;
-	if (g->rkey_open && g->rkey_over == over)
+	if (rkey_under_way(wr, g, over))
 		bad(wr, g, msg, "an RKEY exchange of ours is not through");
 	if (x->kind == EX_DELETE && changing(wr, g, over))
 		bad(wr, g, msg, "while a link is deleted");
@@ -138,6 +144,15 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 	}
 }
 
+/* Another message of the exchange: it goes on. One that was queued, or was under way, when the time was up does not bring
+ * it back. */
+static void
+goes_on(const struct watcher *wr, struct texchange *x)
+{
+	if (wr->t->w->now_ns < x->until_ns)
+		x->until_ns = wr->t->w->now_ns + wr->t->llc_ns;
+}
+
 /* Which exchange goes on behind this message, sent or received. from_server: who wrote it. */
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
@@ -153,10 +168,10 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, from, until, false };
 		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
 			x->kind = EX_NONE;
-		x->until_ns = until;
+		goes_on(wr, x);
 		break;
 	case LLC_CONFIRM_LINK:
-		x->until_ns = until;
+		goes_on(wr, x);
 		x->confirming = req;
 		if (!req && x->kind == EX_ADD && x->link_num == msg->confirm_link.link_num)
 			x->kind = EX_NONE;
@@ -172,7 +187,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			x->kind = EX_NONE; /* the client gave it up */
 		break;
 	case LLC_ADD_LINK_CONT:
-		x->until_ns = until;
+		goes_on(wr, x);
 		break;
 	case LLC_CONFIRM_RKEY:
 	case LLC_TEST_LINK:
@@ -214,6 +229,7 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 	if ((msg->type == LLC_CONFIRM_RKEY || msg->type == LLC_DELETE_RKEY) && !msg->response) {
 		g->rkey_open = true;
 		g->rkey_over = over;
+		g->rkey_until_ns = wr->t->w->now_ns + wr->t->llc_ns - wr->t->queued_ns;
 	}
 	if (msg->type == LLC_DELETE_RKEY && msg->response)
 		note_deleted(wr, &msg->delete_rkey);

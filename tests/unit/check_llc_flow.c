@@ -477,6 +477,90 @@ START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
 
 END_TEST
 
+static bool
+is_rkey_answer(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_CONFIRM_RKEY && (msg->data[3] & 0x80) != 0;
+}
+
+/* No answer in time is not the end of the link, if it lives; the answer may come yet, and the next one twice. */
+START_TEST(an_answer_to_confirm_rkey_may_be_late)
+{
+	begin(two_elements);
+	d.holds = is_rkey_answer;
+	duo_open(&d, &c[1], &s[1]); /* a bystander: has an element of the first RMB */
+	for (unsigned i = 2; i < 5; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 400);
+	ck_assert_uint_ge(duo_count(&d, B, "TEST LINK"), 1);
+	d.holds = NULL;
+	duo_run(&d, 500);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED) && !IS(c[i], CLOSED));
+	ck_assert_uint_ge(d.eng[B]->ctr.llc_ignored, 1);
+	ck_assert_uint_eq(d.eng[A]->ctr.bad_llc + d.eng[B]->ctr.bad_llc, 0);
+	end(5);
+}
+
+END_TEST
+
+static bool
+is_llc_of_a(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->from == d.dev[A] && msg->data[0] != CDC_TYPE;
+}
+
+START_TEST(a_link_that_answers_nothing_goes_down)
+{
+	begin(two_elements);
+	d.eng[B]->cfg.keepalive_answer_ms = 200;
+	d.holds = is_llc_of_a;
+	for (unsigned i = 1; i < 5; i++)
+		duo_open(&d, &c[i], &s[i]);
+	duo_run(&d, 450);
+	ck_assert(!IS(s[0], CLOSED));
+	duo_run(&d, 100);
+	ck_assert(IS(s[0], CLOSED));
+	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
+	d.holds = NULL;
+	end(5);
+}
+
+END_TEST
+
+/* Exchanges that change the links wait for it, but not for ever. */
+START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+	unsigned host = (unsigned)_i;
+	unsigned offers;
+	struct link *link;
+	struct lgr *lgr;
+
+	begin(NULL);
+	link = duo_link(&d, host);
+	lgr = link->lgr;
+	offers = duo_count(&d, host, "ADD LINK");
+	msg.confirm_rkey.rkey = 0x4711;
+	msg.confirm_rkey.vaddr = 0x1000;
+	msg.confirm_rkey.other_cnt = 3;
+	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
+	inject(host, &msg);
+	link->llc_cnt--; /* the other never asked */
+	ck_assert_ptr_nonnull(lgr->cont_rmb);
+	duo_add_device(&d, host);
+	duo_run(&d, 250);
+	ck_assert_uint_eq(duo_count(&d, host, "ADD LINK"), offers);
+	duo_run(&d, 150);
+	ck_assert_ptr_null(lgr->cont_rmb);
+	ck_assert_ptr_null(remote_rmb_find(lgr, link, 0x4711));
+	ck_assert_uint_eq(duo_count(&d, host, "ADD LINK"), offers + 1);
+	ck_assert_uint_eq(lgr->active_cnt, 2);
+	end(1);
+}
+
+END_TEST
+
 /* The first connection has the peer's element before it is established: its RMB stays. */
 START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
 {
@@ -848,6 +932,9 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, a_dead_peer_is_noticed_within_interval_and_answer_time);
 	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
 	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
+	tcase_add_test(tc, an_answer_to_confirm_rkey_may_be_late);
+	tcase_add_test(tc, a_link_that_answers_nothing_goes_down);
+	tcase_add_loop_test(tc, a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out, 0, 4);
 	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
