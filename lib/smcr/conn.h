@@ -100,6 +100,7 @@ struct smcr_conn {
 	bool released;      /* by the user */
 	bool told;          /* SMCR_EV_CLOSED was raised, or would have been */
 	bool established;   /* SMCR_EV_ESTABLISHED was raised */
+	bool foreign;       /* the peer's CLC message told nothing of ours: it is no smcrd, but Linux, say */
 	struct rdv *rdv;
 	struct smcr_diag diag;
 	int64_t born_ns;

@@ -322,7 +322,8 @@ llc_take_cont(struct lgr *lgr, const struct llc_add_link_cont *m)
 
 	if (m->link_num != f->number)
 		return "ADD LINK CONTINUATION names another link";
-	if (f->cont_seen && m->left_cnt != f->peer_left)
+	/* Fewer than it said before are all right: Linux counts the RMBs of its connections, which may have ended since. */
+	if (f->cont_seen && m->left_cnt > f->peer_left)
 		return "ADD LINK CONTINUATION out of sequence";
 	f->cont_seen = true;
 	f->peer_left = m->left_cnt;

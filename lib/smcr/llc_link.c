@@ -38,7 +38,8 @@ agree(struct lgr *lgr, const struct llc_confirm_link *m)
 {
 	uint8_t ours = (uint8_t)lgr->eng->cfg.links_max;
 
-	lgr->links_limit = m->max_links < ours ? m->max_links : ours;
+	/* A peer that does not say how many (0) goes by our number. */
+	lgr->links_limit = m->max_links != 0 && m->max_links < ours ? m->max_links : ours;
 	/* Who lacks Linux's flags reads RFC 7609: then the group has eye catchers and cursors from 4. */
 	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
 }

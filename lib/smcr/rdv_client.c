@@ -184,12 +184,22 @@ rdv_client_connected(struct smcr_conn *conn)
 	llc_first_contact(conn->rdv->link);
 }
 
+/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the link which its
+ * own Accept named, though 3.5.2.3 lets the client choose. */
+static struct link *
+own_link(const struct smcr_conn *conn, struct lgr *lgr, struct link *via)
+{
+	if (!conn->foreign)
+		return lgr_pick_link(lgr);
+	return via->state == LINK_ACTIVE ? via : NULL;
+}
+
 /* Confirm, and data may flow (3.5.2.4). */
 static void
 join(struct smcr_conn *conn, struct lgr *lgr, struct link *via)
 {
 	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
-	struct link *link = lgr_pick_link(lgr);
+	struct link *link = own_link(conn, lgr, via);
 
 	if (diag == 0 && link == NULL)
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
@@ -270,6 +280,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	rdv_step(conn, RDV_NONE, 0);
 	rdv_peer_waits(conn);
 	conn->rdv->peer = msg->accept;
+	conn->foreign = !msg->accept.ext.present;
 	if (msg->accept.first_contact) {
 		first_contact(conn, &msg->accept);
 		return;

@@ -78,6 +78,7 @@ proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 	uint32_t diag;
 
 	conn->rdv->proposal = *p;
+	conn->foreign = !p->ext.present;
 	diag = check_proposal(conn);
 	if (diag != 0) {
 		rdv_decline(conn, diag);

@@ -191,6 +191,21 @@ START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 
 END_TEST
 
+START_TEST(a_peer_that_names_no_number_of_links_goes_by_ours)
+{
+	unsigned host = (unsigned)_i;
+
+	duo_init(&d, true, true, NULL);
+	d.eng[1 - host]->cfg.links_max = 0;
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 1000);
+	ck_assert(IS(c[0], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr(&d, host)->links_limit, 2);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(no_link_is_offered_beyond_the_agreed_number)
 {
 	begin(2, 2, limit_1);
@@ -245,6 +260,46 @@ START_TEST(a_new_link_learns_all_rmbs_in_continuations)
 	for (unsigned i = 0; i < 6; i++)
 		transfer(&c[i], &s[i], 30000);
 	end(6);
+}
+
+END_TEST
+
+static bool
+is_cont(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_ADD_LINK_CONT;
+}
+
+static void
+cont_from_peer(unsigned host, uint8_t left)
+{
+	const struct llc_flow *f = &duo_lgr(&d, host)->flow[LLC_FLOW_LINK];
+	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
+	uint8_t buf[LLC_LEN];
+
+	msg.add_link_cont.link_num = f->number;
+	msg.add_link_cont.left_cnt = left;
+	ck_assert_int_eq(llc_encode(&msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
+	llc_recv(f->link, buf, sizeof(buf));
+}
+
+/* Linux counts connections and notices at the next CONTINUATION that some are gone. */
+START_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said)
+{
+	unsigned host = (unsigned)_i / 2; /* that hears of it */
+	bool more = _i % 2 == 1;
+
+	begin(1, 1, limit_8);
+	d.holds = is_cont;
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	duo_run(&d, 20);
+	cont_from_peer(host, 9);
+	ck_assert_uint_eq(duo_lgr(&d, host)->flow[LLC_FLOW_LINK].peer_left, 9 - LLC_PAIRS_PER_CONT);
+	cont_from_peer(host, more ? 9 - LLC_PAIRS_PER_CONT + 1 : 1);
+	ck_assert_uint_eq(d.eng[host]->ctr.bad_llc, more);
+	ck_assert((duo_lgr(&d, host) == NULL) == more);
+	end(1);
 }
 
 END_TEST
@@ -376,6 +431,57 @@ START_TEST(connections_are_spread_over_the_links_by_each_side)
 		ck_assert_uint_eq(link_nr(h, 2)->conn_cnt, 5);
 	}
 	end(10);
+}
+
+END_TEST
+
+/* Linux takes the RToken of a Confirm for that of the link which its own Accept named. */
+START_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd)
+{
+	bool foreign = _i == 1;
+	struct clc_msg msg;
+
+	begin(2, 2, NULL);
+	/* Each side would choose another link for the next one. */
+	failover_ask(c[0].conn, link_nr(A, 2));
+	failover_ask(s[0].conn, link_nr(B, 1));
+	duo_run(&d, 10);
+	duo_open(&d, &c[1], &s[1]);
+	s[1].hold = true;
+	duo_run(&d, 10);
+	ck_assert_int_gt(clc_decode((struct span){ s[1].out, s[1].out_len }, &msg), 0);
+	s[1].out_len = 0;
+	ck_assert_uint_eq(msg.accept.qpn, link_nr(B, 2)->qpn);
+	msg.accept.ext.present = !foreign;
+	duo_feed_msg(&c[1], &msg);
+	duo_run(&d, 10);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	ck_assert_uint_eq(c[1].conn->link->number, foreign ? 2 : 1);
+	transfer(&c[1], &s[1], 10000);
+	end(2);
+}
+
+END_TEST
+
+/* There is nothing to name then. */
+START_TEST(an_accept_of_linux_for_a_link_that_is_lost_is_declined)
+{
+	struct clc_msg msg;
+
+	begin(2, 2, NULL);
+	duo_open(&d, &c[1], &s[1]);
+	s[1].hold = true;
+	duo_run(&d, 10);
+	ck_assert_int_gt(clc_decode((struct span){ s[1].out, s[1].out_len }, &msg), 0);
+	s[1].out_len = 0;
+	msg.accept.ext.present = false;
+	link_down(msg.accept.qpn == link_nr(B, 1)->qpn ? link_nr(A, 1) : link_nr(A, 2), "test");
+	duo_feed_msg(&c[1], &msg);
+	duo_run(&d, 100);
+	ck_assert(IS(c[1], FALLBACK));
+	ck_assert_uint_eq(c[1].diag.local, CLC_DIAG_NO_ACTIVE_LINK);
+	transfer(&c[0], &s[0], 10000);
+	end(2);
 }
 
 END_TEST
@@ -852,15 +958,19 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, one_device_on_one_side_makes_an_asymmetric_link, 0, 2);
 	tcase_add_test(tc, one_device_on_both_sides_is_rejected_for_want_of_another_path);
 	tcase_add_test(tc, a_link_to_a_place_that_is_not_allowed_is_rejected);
+	tcase_add_loop_test(tc, a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2);
 	tcase_add_test(tc, no_link_is_offered_beyond_the_agreed_number);
 	tcase_add_test(tc, eight_devices_make_eight_links_with_many_rmbs_on_either_side);
 	tcase_add_test(tc, a_new_link_learns_all_rmbs_in_continuations);
+	tcase_add_loop_test(tc, a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4);
 	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
 	tcase_add_loop_test(tc, a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2);
 	tcase_add_loop_test(tc, a_link_rather_has_an_interface_of_its_own, 0, 2);
 	tcase_add_test(tc, devices_of_one_interface_are_used_when_there_is_no_other);
 	tcase_add_loop_test(tc, an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2);
 	tcase_add_test(tc, connections_are_spread_over_the_links_by_each_side);
+	tcase_add_loop_test(tc, a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd, 0, 2);
+	tcase_add_test(tc, an_accept_of_linux_for_a_link_that_is_lost_is_declined);
 	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
 	tcase_add_test(tc, link_numbers_are_not_used_again_before_all_were);
