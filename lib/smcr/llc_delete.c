@@ -202,6 +202,13 @@ deleted(struct link *gone, const char *why)
 		llc_want_link(lgr);
 }
 
+/* Linux says "orderly" of a link whose queue pair it has destroyed: nothing can be drained from a lost path. */
+static bool
+is_orderly(const struct llc_delete_link *m)
+{
+	return m->orderly && m->reason != LLC_DELETE_LOST_PATH;
+}
+
 /* -- one link: server -- */
 
 void
@@ -235,12 +242,20 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 {
 	struct lgr *lgr = gone->lgr;
 
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
 	gone->delete_reason = m->reason;
-	if (gone->state == LINK_LOST || gone->retiring)
-		return; /* its deletion is under way: the messages have crossed */
+	/* The messages have crossed. What Linux says of a link that it has lost is all that it says: it drops ours. */
+	if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->gone == gone && !is_orderly(m)) {
+		llc_done(lgr, LLC_FLOW_LINK);
+		deleted(gone, peer_text(m->reason));
+		return;
+	}
+	if (gone->state == LINK_LOST || (gone->retiring && is_orderly(m)))
+		return; /* its deletion is under way, or will be */
 	if (gone == lgr->flow[LLC_FLOW_LINK].new_link)
 		llc_server_add_failed(lgr, "the client gave the new link up");
-	else if (m->orderly)
+	else if (is_orderly(m))
 		llc_retire_link(gone, m->reason);
 	else
 		link_down(gone, peer_text(m->reason)); /* the exchange follows when no other is under way */
@@ -256,7 +271,19 @@ is_being_joined(const struct lgr *lgr)
 	return false;
 }
 
-/* The whole group at once: RST for its connections (3.5.4). */
+/* The client wants the whole group to end: at once, RST for its connections (3.5.4). */
+static void
+asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
+{
+	/* During first contact there is nothing to be ended in order. */
+	if (lgr->state == LGR_FORMING)
+		lgr_down(lgr, SMCR_R_GROUP_DELETED, llc_delete_text(m->reason));
+	else if (m->all && m->orderly && is_being_joined(lgr))
+		lgr->end_wanted = true;
+	else if (lgr->state == LGR_ACTIVE)
+		lgr_delete(lgr, m->reason);
+}
+
 void
 llc_delete_link_from_client(struct link *link, const struct llc_msg *msg)
 {
@@ -265,10 +292,7 @@ llc_delete_link_from_client(struct link *link, const struct llc_msg *msg)
 	struct link *gone = m->all ? NULL : llc_link_by_number(lgr, m->link_num);
 
 	if (m->all || (gone != NULL && gone->state == LINK_ACTIVE && lgr->active_cnt <= 1)) {
-		if (m->all && m->orderly && is_being_joined(lgr))
-			lgr->end_wanted = true;
-		else if (lgr->state == LGR_ACTIVE)
-			lgr_delete(lgr, m->reason);
+		asked_for_all(lgr, m);
 		return;
 	}
 	if (gone == NULL) {
@@ -324,7 +348,8 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 		answer(link, msg, m->reason);
 		link_stop(gone, LINK_DOWN, "the server gave the new link up", false);
 		llc_add_over(lgr, false);
-	} else if (m->orderly && gone->state == LINK_ACTIVE && lgr->active_cnt > 1 && llc_is_idle(lgr, LLC_FLOW_LINK)) {
+	} else if (is_orderly(m) && gone->state == LINK_ACTIVE && lgr->active_cnt > 1 &&
+	    llc_is_idle(lgr, LLC_FLOW_LINK)) {
 		keep_answer(link, gone, msg);
 	} else {
 		comply(link, gone, msg);

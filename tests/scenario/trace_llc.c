@@ -153,6 +153,12 @@ goes_on(const struct watcher *wr, struct texchange *x)
 		x->until_ns = wr->t->w->now_ns + wr->t->llc_ns;
 }
 
+static bool
+lost_path(const struct llc_msg *msg)
+{
+	return !msg->delete_link.orderly || msg->delete_link.reason == LLC_DELETE_LOST_PATH;
+}
+
 /* Which exchange goes on behind this message, sent or received. from_server: who wrote it. */
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
@@ -183,8 +189,8 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			break; /* the answer to a plea about a link that was gone already */
 		else if (from_server)
 			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until, false };
-		else if (x->kind == EX_ADD && x->link_num == msg->delete_link.link_num)
-			x->kind = EX_NONE; /* the client gave it up */
+		else if (x->link_num == msg->delete_link.link_num && (x->kind == EX_ADD || lost_path(msg)))
+			x->kind = EX_NONE; /* the client gave it up; for the server's DELETE LINK that is an answer */
 		break;
 	case LLC_ADD_LINK_CONT:
 		goes_on(wr, x);

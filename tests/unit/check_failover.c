@@ -837,6 +837,77 @@ inject(struct link *link, const struct llc_msg *msg)
 	llc_recv(link, buf, sizeof(buf));
 }
 
+/* Linux asks for an orderly end of a link whose queue pair is no more: connections move at once, they do not wait for what
+ * can never be complete. */
+START_TEST(an_orderly_end_of_a_lost_path_is_none)
+{
+	unsigned host = (unsigned)_i / 2;
+	bool lost = _i % 2 == 1;
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	struct duo_end *mine = host == A ? &c[0] : &s[0];
+	struct link *old;
+
+	begin(2, 2, NULL);
+	duo_open(&d, &c[1], &s[1]); /* a bystander */
+	duo_run(&d, 10);
+	old = mine->conn->link;
+	failover_ask((host == A ? &s[0] : &c[0])->conn, old->number == 1 ? link_nr(1 - host, 2) : link_nr(1 - host, 1));
+	duo_run(&d, 10);
+	memset(held_dev, 0, sizeof(held_dev));
+	held_dev[0] = old->dev;
+	d.holds = is_from_held;
+	duo_write(mine, 1000);
+	duo_run(&d, 5);
+	msg.delete_link.link_num = old->number;
+	msg.delete_link.orderly = true;
+	msg.delete_link.reason = lost ? LLC_DELETE_LOST_PATH : LLC_DELETE_OPERATOR;
+	inject(link_nr(host, old->number == 1 ? 2 : 1), &msg);
+	duo_run(&d, 20);
+	ck_assert((mine->conn->link != old) == lost);
+	d.holds = NULL;
+	duo_run(&d, 500);
+	ck_assert_uint_eq(duo_read(mine->peer), 1000);
+	transfer(&c[1], &s[1], 10000);
+	end(2);
+}
+
+END_TEST
+
+static bool
+is_delete_of_b(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_DELETE_LINK &&
+	    (msg->from == d.dev[B] || msg->from == d.more[B][0]);
+}
+
+/* Linux drops a DELETE LINK that meets its own: what it says itself has to do. */
+START_TEST(a_plea_that_crosses_is_the_answer)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	bool lost = _i == 1;
+
+	begin(2, 2, NULL);
+	duo_open(&d, &c[1], &s[1]); /* a bystander */
+	duo_run(&d, 10);
+	d.holds = is_delete_of_b;
+	link_down(link_nr(B, 1), "test");
+	(void)smcr_flush(d.eng[B]);
+	ck_assert_int_eq(duo_lgr(&d, B)->flow[LLC_FLOW_LINK].step, LLC_WAIT_DELETE_LINK_RSP);
+	msg.delete_link.link_num = 1;
+	msg.delete_link.orderly = true;
+	msg.delete_link.reason = lost ? LLC_DELETE_LOST_PATH : LLC_DELETE_OPERATOR;
+	inject(link_nr(B, 2), &msg);
+	ck_assert((link_nr(B, 1) == NULL) == lost);
+	d.holds = NULL;
+	duo_run(&d, 500);
+	expect_links(2);
+	transfer(&c[0], &s[0], 10000);
+	transfer(&c[1], &s[1], 10000);
+	end(2);
+}
+
+END_TEST
+
 /* Each of them would make a queue pair. */
 START_TEST(a_flood_of_offers_is_rejected)
 {
@@ -982,6 +1053,8 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
 	tcase_add_loop_test(tc, who_is_told_of_a_lost_link_knows_by_whom, 0, 2);
 	tcase_add_test(tc, c_that_is_lost_with_its_link_is_said_again);
+	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);
+	tcase_add_loop_test(tc, a_plea_that_crosses_is_the_answer, 0, 2);
 	tcase_add_test(tc, a_flood_of_offers_is_rejected);
 	tcase_add_test(tc, a_flood_of_devices_that_a_client_tells_of_makes_few_offers);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);

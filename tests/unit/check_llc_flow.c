@@ -845,6 +845,29 @@ START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
 
 END_TEST
 
+START_TEST(delete_link_for_all_ends_first_contact_at_once)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	unsigned host = (unsigned)_i % 2;
+
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	duo_until(&d, B, "ADD LINK");
+	if (host == A)
+		duo_until(&d, A, "CONFIRM LINK response");
+	ck_assert_int_eq(duo_lgr(&d, host)->state, LGR_FORMING);
+	msg.delete_link.all = true;
+	msg.delete_link.orderly = _i >= 2;
+	msg.delete_link.reason = LLC_DELETE_OPERATOR;
+	inject(host, &msg);
+	ck_assert_ptr_null(duo_lgr(&d, host));
+	duo_run(&d, 10);
+	ck_assert_int_eq(host == A ? c[0].reason : s[0].reason, SMCR_R_GROUP_DELETED);
+	end(1);
+}
+
+END_TEST
+
 START_TEST(a_group_that_is_being_deleted_is_never_offered)
 {
 	begin(short_idle);
@@ -944,6 +967,7 @@ llc_case(TCase *tc)
 	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
 	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
+	tcase_add_loop_test(tc, delete_link_for_all_ends_first_contact_at_once, 0, 4);
 	tcase_add_test(tc, a_group_that_is_being_deleted_is_never_offered);
 	tcase_add_loop_test(tc, delete_link_of_an_unknown_link_is_answered_with_the_reason, 0, 2);
 	tcase_add_test(tc, a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group);
