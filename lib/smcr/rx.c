@@ -115,25 +115,56 @@ left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
 	}
 }
 
+/* How far the message is ahead of the last one that came. */
+static int
+ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
+{
+	return (int16_t)(uint16_t)(msg->seq - conn->rx_seq);
+}
+
+static void
+lost_in_failover(struct smcr_conn *conn, const struct link *link)
+{
+	conn->eng->ctr.failover_lost++;
+	bad_cdc(conn, link, "data lost in a failover");
+}
+
+static void
+moved(struct smcr_conn *conn, const struct link *link)
+{
+	if (conn->rx_link != link->number)
+		left(conn, link->lgr, link);
+	conn->rx_link = link->number;
+}
+
 /* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
  * (4.6.1). */
 static void
 validate_failover(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
 	conn->eng->ctr.failover_validations++;
-	if ((int16_t)(uint16_t)(msg->seq - conn->rx_seq) > 0) {
-		conn->eng->ctr.failover_lost++;
-		bad_cdc(conn, link, "data lost in a failover");
-		return;
-	}
-	if (conn->rx_link != link->number)
-		left(conn, link->lgr, link);
-	conn->rx_link = link->number;
+	if (ahead(conn, msg) > 0)
+		lost_in_failover(conn, link);
+	else
+		moved(conn, link);
+}
+
+/*
+ * Linux asks nothing for a connection whose end has begun, by whichever side: it goes on over another link with its next
+ * message, and what was under way over the old one is not said again.
+ */
+static bool
+may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+{
+	uint8_t said = conn->rx_flags | conn->tx_said | msg->conn_flags;
+
+	return conn->foreign && conn->rx_link != 0 && conn->rx_link != link->number &&
+	    (said & (CDC_SENDING_DONE | CDC_CLOSED | CDC_ABORT)) != 0 && ahead(conn, msg) > 0;
 }
 
 /* Over the link that the peer uses for this connection? What else comes is late, from the link that it has left. */
 static bool
-is_current(struct smcr_conn *conn, const struct link *link)
+is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
 	if (conn->rx_link == 0)
 		conn->rx_link = link->number;
@@ -141,9 +172,13 @@ is_current(struct smcr_conn *conn, const struct link *link)
 		return true;
 	if (link_has_ended(link) || rmb_elem_denied(conn->rmb, conn->elem_idx, link))
 		conn->eng->ctr.cdc_stale++;
-	else
+	else if (!may_move_unasked(conn, link, msg))
 		bad_cdc(conn, link, "moved to another link without failover validation");
-	return false;
+	else if (ahead(conn, msg) > 1)
+		lost_in_failover(conn, link);
+	else
+		moved(conn, link);
+	return conn->rx_link == link->number;
 }
 
 static void
@@ -156,9 +191,9 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		validate_failover(conn, link, msg);
 		return;
 	}
-	if (!is_current(conn, link))
+	if (!is_current(conn, link, msg))
 		return;
-	if (conn->rx_any && (int16_t)(uint16_t)(msg->seq - conn->rx_seq) < 0) {
+	if (conn->rx_any && ahead(conn, msg) < 0) {
 		conn->eng->ctr.cdc_stale++;
 		return;
 	}
@@ -192,11 +227,13 @@ handle_aborting(struct smcr_conn *conn, const struct cdc_msg *msg)
 		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_CLOSED));
 }
 
-/* A failover validation message that is ahead of what came over the old link so far. */
+/* A message of a peer that has moved, ahead of what came over the old link so far. */
 static bool
-is_ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
+is_ahead(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	return (msg->prod_flags & CDC_FAILOVER) != 0 && (int16_t)(uint16_t)(msg->seq - conn->rx_seq) > 0;
+	if ((msg->prod_flags & CDC_FAILOVER) != 0)
+		return ahead(conn, msg) > 0;
+	return ahead(conn, msg) > 1 && may_move_unasked(conn, link, msg);
 }
 
 bool
@@ -214,7 +251,7 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 	conn = idtable_get(&eng->conns, msg.token);
 	if (conn != NULL && conn->lgr != link->lgr)
 		conn = NULL; /* another group's: none of this peer's business */
-	if (conn != NULL && !last && is_ahead(conn, &msg))
+	if (conn != NULL && !last && is_ahead(conn, link, &msg))
 		return false;
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);

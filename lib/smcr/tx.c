@@ -132,7 +132,8 @@ struct tx_step {
 	uint64_t end; /* stream position that it reaches */
 	uint8_t prod_flags;
 	uint8_t conn_flags;
-	bool cdc; /* a message goes, with data or without */
+	bool cdc;    /* a message goes, with data or without */
+	bool silent; /* data goes without one: a later step speaks for it */
 };
 
 /*
@@ -187,6 +188,18 @@ flags_due(const struct smcr_conn *conn, uint8_t prod_flags)
 	return !conn->tx_blocked || ((prod_flags & CDC_URGENT_PENDING) != 0 && !conn->tx_urgent_told);
 }
 
+/*
+ * A failover goes back, and its messages tell lower cursors than before. Linux passes over such a cursor, but takes one with
+ * wrap 0 behind another wrap for the next one after wrap 65535, and counts bytes that are not there. So nothing is said until
+ * the repetition has left wrap 0.
+ */
+static bool
+looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
+{
+	return conn->foreign && end < conn->tx_high && cursor_encode(conn->tx_space, end).wrap == 0 &&
+	    cursor_encode(conn->tx_space, conn->tx_high).wrap != 0 && may_send_to(conn, UINT64_MAX) >= conn->tx_high;
+}
+
 static void
 plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step *step)
 {
@@ -199,6 +212,9 @@ plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step 
 	step->conn_flags = conn_due_flags(conn, step->end);
 	step->cdc = step->end > conn->tx_sent || step->conn_flags != conn->tx_flags || conn->tx_pending ||
 	    flags_due(conn, step->prod_flags);
+	step->silent = step->cdc && !conn->want_abort && looks_like_a_wrap(conn, step->end);
+	if (step->silent)
+		step->cdc = false;
 }
 
 /* -- posting -- */
@@ -300,6 +316,10 @@ step_posted(struct smcr_conn *conn, const struct tx_step *step)
 	struct smcr_counters *ctr = &conn->eng->ctr;
 	bool blocked = (step->prod_flags & CDC_WRITE_BLOCKED) != 0;
 
+	if (step->silent) {
+		conn->tx_sent = step->end;
+		return;
+	}
 	if (step->end > conn->tx_sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
 		ctr->urgent_sent++;
 	if (blocked && !conn->tx_blocked)
@@ -322,7 +342,7 @@ post_step(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *
 {
 	int err = post_writes(conn, step->end, room);
 
-	if (err == 0)
+	if (err == 0 && !step->silent)
 		err = post_cdc(conn, step, room);
 	return err;
 }
@@ -358,7 +378,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 	}
 	plan(conn, room, &step);
 	bytes = (uint32_t)(step.end - conn->tx_sent);
-	if (step.cdc) {
+	if (step.cdc || step.silent) {
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
 		if (bytes > 0 && !conn->peer_rmb->on[conn->link->slot].known) {

@@ -206,9 +206,14 @@ def llc_confirm_link(mac, gid, qpn, number, user_id, max_links=2, response=False
                + struct.pack(">BIB", number, user_id, max_links))
 
 
-def llc_add_link(mac, gid, qpn, number, mtu_code, psn, flags=0, low=0):
+def llc_add_link(mac, gid, qpn, number, mtu_code, psn, flags=0, low=0, mpa_port=0):
     return llc(ADD_LINK, flags, mac + bytes(2) + gid + qpn.to_bytes(3, "big") + struct.pack(">BB", number, mtu_code)
-               + psn.to_bytes(3, "big"), low)
+               + psn.to_bytes(3, "big") + struct.pack(">H", mpa_port), low)
+
+
+def llc_add_cont(number, left, pairs=()):
+    """pairs: (rkey on the link that carries this, rkey and address on the new one)"""
+    return llc(ADD_LINK_CONT, 0, struct.pack(">BBxx", number, left) + b"".join(struct.pack(">IIQ", *p) for p in pairs))
 
 
 def llc_delete_link(number=0, reason=OPERATOR, all=False, orderly=True, response=False):
@@ -245,6 +250,9 @@ class Llc:
             self.mac, self.gid, self.qpn = data[4:10], data[12:28], int.from_bytes(data[28:31], "big")
             self.number, self.mtu_code, self.psn = data[31], data[32] & 15, int.from_bytes(data[33:36], "big")
             self.rejected = bool(self.flags & REJECTED)
+        elif self.type == ADD_LINK_CONT:
+            self.number, self.left = data[4], data[5]
+            self.pairs = [struct.unpack(">IIQ", data[i:i + 16]) for i in (8, 24)[:self.left]]
         elif self.type == DELETE_LINK:
             self.number, self.reason = struct.unpack(">BI", data[4:9])
             self.all = bool(self.flags & 0x40)
@@ -546,6 +554,27 @@ class Link:
         if not m.rejected:
             raise SmcError(f"{m}: not rejected")
 
+    def server_second(self, serving, lefts=(1,)):
+        """A second link, from another RNIC of ours, as a server offers it: the same memory by another rkey. lefts: how many
+        of our RTokens each ADD LINK CONTINUATION says are left, the first is the true one."""
+        new = Link(self.peer, client=False)
+        new.cond, new.conns, new.rmb, new.number = self.cond, self.conns, self.rmb, 2
+        new.mac = b"\x02" + os.urandom(5)
+        self.send(llc_add_link(new.mac, self.peer.gid, new.qpn, 2, self.peer.mtu_code, new.psn,
+                               mpa_port=serving.server.mpa.at[1]))
+        serving.accept_mpa(link=new)
+        m = new.remote = self.next_llc(ADD_LINK)
+        if m.rejected:
+            raise SmcError(f"{m}: rejected")
+        theirs = {}
+        for i, left in enumerate(lefts):
+            self.send(llc_add_cont(2, left, [(self.rmb_key, new.rmb_key, new.rmb.base)] if i == 0 else []))
+            theirs.update((old, (key, at)) for old, key, at in self.next_llc(ADD_LINK_CONT).pairs)
+        new.theirs = theirs
+        new.send(new.confirm_link_msg(False, mac=new.mac))
+        new.check_confirm_link(new.next_llc(CONFIRM_LINK))
+        return new
+
     # -- connections --
 
     def new_conn(self, middle):
@@ -589,9 +618,18 @@ class Conn:
             self.link.rmb.buf[self.elem_at:self.elem_at + 4] = EYE
         self.remote_at = m.vaddr + m.elem_size * (m.idx - 1)
 
+    def move(self, link):
+        """What we send goes over another link from here on: the same element, by another rkey."""
+        with self.link.cond:
+            self.remote.rkey, at = link.theirs[self.remote.rkey]
+            self.remote_at = at + self.remote.elem_size * (self.remote.idx - 1)
+            self.link = link
+
     # -- what comes --
 
     def on_cdc(self, m):
+        if m.flags & FAILOVER:
+            return
         if (m.seq - self.last_seq) & 0xffff != 1:
             raise SmcError(f"{m}: sequence after {self.last_seq}")
         self.last_seq = m.seq
@@ -860,13 +898,14 @@ class Serving:
     def decline(self, diag=NO_DEVICE, **kw):
         self.sock.sendall(clc_decline(self.peer.peer_id, diag, **kw))
 
-    def accept_mpa(self, **answer):
+    def accept_mpa(self, link=None, **answer):
+        link = link or self.link
         sock, request = self.server.mpa.accept(self.peer.timeout)
         pd = Pdata.decode(request.private)
-        if (pd.qpn, pd.psn, pd.token) != (self.link.qpn, self.link.psn, self.token):
+        if (pd.qpn, pd.psn, pd.token) != (link.qpn, link.psn, self.token):
             raise SmcError(f"MPA request for another link: {pd}")
         fields = {"crc": self.peer.mpa.crc, "markers": self.peer.mpa.markers,
-                  "private": Pdata(qpn=pd.from_qpn, from_qpn=self.link.qpn, recv_depth=self.peer.recv_depth).encode()}
+                  "private": Pdata(qpn=pd.from_qpn, from_qpn=link.qpn, recv_depth=self.peer.recv_depth).encode()}
         fields.update(answer)
         reply = iw.Listener.answer(request, **fields)
         sock.sendall(reply.encode())
@@ -876,8 +915,8 @@ class Serving:
         ep = iw.full_operation(sock, reply, request)
         if reply.enhanced and reply.enhanced.p2p:
             ep.next(self.peer.timeout)
-        self.link.attach(ep)
-        self.link.peer_depth = pd.recv_depth
+        link.attach(ep)
+        link.peer_depth = pd.recv_depth
 
     def read_confirm(self):
         m = self.confirm = clc_read(self.sock, self.peer.timeout)

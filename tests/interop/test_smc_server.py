@@ -618,6 +618,141 @@ def rkey_exchange(s, answer, alive=True):
     equal(how_it_ends(app), ("reset", b""), "connections of the broken link")
 
 
+# -- as Linux does it --
+
+
+@case("what Linux reads or does in its own way, over two links")
+def _(t):
+    s = Scene(t)
+    s.run("a Confirm names the link of the Accept", confirm_names)
+    s.run("a half closed connection moves, and nothing asks", moves_half_closed, 0)
+    s.run("the same, and a message was lost with the link", moves_half_closed, 1)
+    s.run("RTokens that become fewer in ADD LINK CONTINUATION", two_links_with, {"lefts": (3, 0)}, {})
+    s.run("a CONFIRM LINK that names no number of links", two_links_with, {}, {"max_links": 0})
+    s.finish()
+
+
+@case("what takes long with Linux: a replay of several steps, a lost path that is none to drain")
+def _(t):
+    s = Scene(t, smcr={"send_buffer": "256K", "llc_timeout": "4s"})
+    s.server.peer.size_code = 3	# two steps
+    s.run("a replay that passes the end of the element", replays_past_the_end)
+    s.run("a lost path, said to be orderly", lost_path_in_order)
+    s.finish()
+
+
+def two_links(s, lefts=(1,), **confirm):
+    """(application's socket, Conn, second link); the group's first connection."""
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept()
+    v.accept_mpa()
+    v.read_confirm()
+    v.link.number = 1
+    v.link.send(v.link.confirm_link_msg(False, **confirm))
+    v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
+    second = v.link.server_second(v, lefts)
+    s.links.append(second)
+    conn = v.finish()
+    second.start()
+    return app, conn, second
+
+
+def two_links_with(s, second, confirm):
+    app, conn, _ = two_links(s, **second, **confirm)
+    talk(app, conn)
+
+
+def linux_accept(s):
+    """A further connection: its Accept has nothing of what only smcrd tells. It names the first link."""
+    app, v = s.serving()
+    v.read_proposal()
+    v.send_accept(ext=None)
+    v.read_confirm()
+    return app, v
+
+
+def confirm_names(s):
+    app, conn, second = two_links(s)
+    # The client would have chosen the link with fewer connections.
+    app2, v = linux_accept(s)
+    equal(v.confirm.qpn, conn.link.remote.qpn, "QPN in the Confirm")
+    other = v.finish()
+    talk(app2, other)
+    talk(app, conn)
+
+
+def moves_half_closed(s, lost):
+    app, bystander, second = two_links(s)
+    talk(app, bystander, 10)
+    app2, v = linux_accept(s)
+    conn = v.finish()
+    talk(app2, conn, 1000)
+    app2.shutdown(socket.SHUT_WR)
+    conn.wait_state(smc.DONE, SOON)
+    first = conn.link
+    conn.move(second)
+    first.close(reset=True)
+    conn.seq += lost
+    data = pattern(5000, 1)
+    conn.link.wait("the plea for the lost link", lambda: any(m.type == smc.DELETE_LINK for m in second.llc_log), SOON)
+    if lost:
+        conn.send(data, SOON)
+        equal(how_it_ends(app2), ("reset", b""), "the client")
+        s.wait_log(s.a, "data lost in a failover")
+    else:
+        conn.send(data, SOON)
+        conn.shutdown()
+        same_bytes(recv_exact(app2, len(data)), data, "from the server")
+        equal(app2.recv(1), b"", "end at the client")
+    moves_open(bystander, second)
+    talk(app, bystander, 1000)
+
+
+def moves_open(conn, link):
+    """A connection that is open asks first."""
+    conn.move(link)
+    conn.send_cdc(flags=smc.FAILOVER, seq=conn.seq)
+    conn.seq -= 1
+
+
+def replays_past_the_end(s):
+    """Linux takes a cursor of wrap 0 after one of wrap 1 for a new one: only the last one may be said again."""
+    app, _, second = two_links(s)
+    app2, v = linux_accept(s)
+    conn = v.finish()
+    first = conn.link
+    first.ep.answer_reads = False	# nothing is confirmed, so all of it comes again
+    part = conn.rx.usable * 5 // 8
+    data = pattern(2 * part, 3)
+    app2.sendall(data[:part])
+    same_bytes(conn.recv(part // 2, SOON), data[:part // 2], "what comes first")
+    first.wait("the first part", lambda: conn.head == part, SOON)
+    conn.send_cdc()
+    app2.sendall(data[part:])
+    first.wait("the second part", lambda: conn.head == 2 * part, SOON)
+    first.close(reset=True)
+    second.wait("the failover", lambda: any(m.flags & smc.FAILOVER and m.token == conn.token for m in second.cdc_log), SOON)
+    moves_open(conn, second)
+    same_bytes(conn.recv(2 * part - part // 2, SOON), data[part // 2:], "what came again")
+    talk(app2, conn)
+
+
+def lost_path_in_order(s):
+    """Linux says that when its queue pair is gone already: there is nothing to drain."""
+    app, conn, second = two_links(s)
+    first = conn.link
+    first.ep.answer_reads = False	# of what comes, nothing is confirmed
+    data = pattern(1000)
+    app.sendall(data)
+    same_bytes(conn.recv(len(data), SOON), data, "from the client")
+    moves_open(conn, second)
+    second.send(smc.llc_delete_link(1, smc.LOST_PATH))
+    # A link that is drained ends when our silence breaks it.
+    equal(first.ended_how(SOON), "closed", "the end of the link")
+    talk(app, conn)
+
+
 # -- data path --
 
 

@@ -961,6 +961,66 @@ START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 
 END_TEST
 
+static bool
+is_anything_of_b(const struct sim_msg *msg)
+{
+	for (unsigned k = 0; k < DUO_MORE; k++)
+		if (d.more[B][k] == msg->from)
+			return true;
+	return msg->from == d.dev[B];
+}
+
+enum { LINUX, LINUX_OPEN, LINUX_GAP, LINUX_LAST, SMCRD, MOVES };
+
+/* Linux moves a connection whose end has begun without asking; a message that is missing then is lost for good. */
+START_TEST(linux_moves_a_half_closed_connection_without_validation)
+{
+	struct link *old;
+
+	begin(2, 2, NULL);
+	duo_open(&d, &c[1], &s[1]); /* a bystander */
+	duo_run(&d, 10);
+	transfer(&c[0], &s[0], 1000);
+	c[0].conn->foreign = _i != SMCRD;
+	if (_i == LINUX_LAST)
+		smcr_shutdown_wr(s[0].conn);
+	else if (_i != LINUX_OPEN)
+		smcr_shutdown_wr(c[0].conn);
+	duo_run(&d, 10);
+	old = s[0].conn->link;
+	if (_i == LINUX_GAP) {
+		d.holds = is_anything_of_b;
+		duo_write(&s[0], 100);
+		duo_run(&d, 5);
+	}
+	link_down(old, "test");
+	ck_assert(s[0].conn->tx_validate);
+	s[0].conn->tx_validate = false;
+	d.holds = NULL;
+	if (_i == LINUX_LAST)
+		smcr_close(s[0].conn);
+	else
+		duo_write(&s[0], 5000);
+	duo_run(&d, 50);
+	if (_i == LINUX) {
+		ck_assert_uint_eq(duo_read(&c[0]), 5000);
+		smcr_shutdown_wr(s[0].conn);
+		duo_run(&d, 50);
+		ck_assert(smcr_rx_eof(c[0].conn));
+	} else if (_i == LINUX_LAST) {
+		ck_assert(!IS(c[0], CLOSED));
+		ck_assert_int_ne(c[0].conn->rx_flags & CDC_CLOSED, 0);
+	} else {
+		ck_assert(IS(c[0], CLOSED));
+		ck_assert_int_eq(c[0].reason, SMCR_R_PROTOCOL);
+		ck_assert_uint_eq(d.eng[A]->ctr.failover_lost, _i == LINUX_GAP);
+	}
+	transfer(&c[1], &s[1], 10000);
+	end(2);
+}
+
+END_TEST
+
 static void
 brief_rmbs(struct smcr_config *cfg)
 {
@@ -1057,6 +1117,7 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, a_plea_that_crosses_is_the_answer, 0, 2);
 	tcase_add_test(tc, a_flood_of_offers_is_rejected);
 	tcase_add_test(tc, a_flood_of_devices_that_a_client_tells_of_makes_few_offers);
+	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
 }

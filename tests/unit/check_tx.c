@@ -276,6 +276,39 @@ START_TEST(no_room_for_payload_does_not_hold_back_messages)
 
 END_TEST
 
+/* Wrap 0 behind wrap 1 is taken for the one after 65535 by Linux. */
+START_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before)
+{
+	ca->foreign = _i == 1;
+	host_write(ca, 60000, false);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	host_read(cb, ELEM, NULL);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(ca->tx_acked, 60000);
+	host_write(ca, 10000, false);
+	host_flush(&a);
+	/* A failover goes back. */
+	ca->tx_floor = ca->tx_sent = 60000;
+	ca->tx_replay = ca->tx_high;
+	ca->tx_pending = true;
+	a.steps = 0;
+	a.dev.room.bytes = 3000;
+	conn_tx_schedule(ca);
+	for (unsigned i = 0; i < 5; i++) {
+		link_kick(a.link);
+		hosts_carry(&a, &b);
+	}
+	for (unsigned i = 0; i < a.steps; i++)
+		if (strncmp(a.step[i], "C prod=0/", 9) == 0)
+			ck_assert_msg(_i == 0, "%s", a.step[i]);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 10000);
+	ck_assert_uint_eq(ca->tx_sent, 70000);
+	ck_assert(!ca->tx_pending);
+}
+
+END_TEST
+
 START_TEST(little_room_for_requests)
 {
 	host_write(ca, 1000, false);
@@ -520,6 +553,7 @@ tx_case(TCase *tc)
 	tcase_add_test(tc, a_write_that_passes_both_ends_has_two_requests_and_two_pieces);
 	tcase_add_test(tc, a_blocked_writer_says_so_once);
 	tcase_add_test(tc, no_room_for_payload_does_not_hold_back_messages);
+	tcase_add_loop_test(tc, a_repetition_tells_linux_no_cursor_of_the_wrap_before, 0, 2);
 	tcase_add_test(tc, little_room_for_requests);
 	tcase_add_test(tc, bulk_takes_turns_with_others);
 	tcase_add_test(tc, a_post_that_fails_changes_nothing);
