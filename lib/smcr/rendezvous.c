@@ -664,14 +664,15 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 {
 	bool fresh = lgr->state == LGR_FORMING;
 	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
-	                              : remote_rmb_find(lgr, via, a->rkey);
+	                              : remote_rmb_find_at(lgr, via, a->rkey, a->vaddr);
 	uint32_t size = clc_size_bytes(a->size_code);
 	struct smcr_conn *old;
 
 	if (rr == NULL)
 		return CLC_DIAG_RTOKEN;
-	/* All elements of an RMB have one size (2.1). */
-	if (rr->elem_size == 0)
+	/* All elements of an RMB have one size (2.1). One that nobody uses may be another RMB at the same place, whose predecessor
+	 * we kept when we refused DELETE RKEY. */
+	if (rr->used == 0)
 		rr->elem_size = size;
 	if (rr->elem_size != size)
 		return CLC_DIAG_RTOKEN;

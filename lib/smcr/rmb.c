@@ -342,16 +342,24 @@ remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey)
 }
 
 struct remote_rmb *
-remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
+remote_rmb_find_at(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
 {
-	struct remote_rmb *rr;
-
-	/* Not by remote_rmb_find: a peer may register several RMBs as one region, with one rkey. */
 	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		rr = CONTAINER_OF(n, struct remote_rmb, node);
+		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
+
 		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey && rr->on[link->slot].addr == addr)
 			return rr;
 	}
+	return NULL;
+}
+
+struct remote_rmb *
+remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
+{
+	struct remote_rmb *rr = remote_rmb_find_at(lgr, link, rkey, addr);
+
+	if (rr != NULL)
+		return rr;
 	if (lgr->remote_rmb_cnt == SMCR_RMBS_PER_GROUP) {
 		lgr->eng->ctr.refused_rmbs_max++;
 		return NULL;

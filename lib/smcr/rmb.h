@@ -115,7 +115,10 @@ struct remote_rmb {
 	bool left;             /* no more of the group: freed with its last user */
 };
 
+/* The first one with this rkey: a peer may register several as one region. */
 struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey);
+/* The one with this very RToken. */
+struct remote_rmb *remote_rmb_find_at(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
 /* Adds, or finds the one with this very RToken. NULL when the group has its 255 already or memory is out. */
 struct remote_rmb *remote_rmb_add(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
 /* The group has it no more, nor any RToken of it. */

@@ -756,11 +756,17 @@ START_TEST(clc_input_never_takes_what_follows)
 
 END_TEST
 
+static void
+one_element_each(struct smcr_config *cfg)
+{
+	cfg->rmb_elems = 1;
+}
+
 /* -- Confirm that does not fit (subsequent contact): past the Accept only a reset is left (C.1) -- */
 
 START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 {
-	size_t where[] = { 38, 41, 16 }; /* QPN, RKey, GID */
+	size_t where[] = { 38, 41, 16, 55 }; /* QPN, RKey, GID, address */
 
 	duo_init(&d, true, true, NULL);
 	duo_open(&d, &c[0], &s[0]);
@@ -784,6 +790,39 @@ START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 		duo_close(&d, &s[i]);
 	}
 	duo_run(&d, 100);
+	duo_fini(&d);
+}
+
+END_TEST
+
+/* The client kept an RMB whose DELETE RKEY it refused, and the server has another one there now, with elements of another size. */
+START_TEST(an_rmb_that_nobody_uses_may_change_its_size)
+{
+	duo_init(&d, true, true, one_element_each);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_open(&d, &c[i], &s[i]);
+		duo_run(&d, 100);
+		ck_assert(IS(c[i], ESTABLISHED));
+	}
+	ck_assert_ptr_ne(c[0].conn->peer_rmb, c[1].conn->peer_rmb);
+	c[1].conn->peer_rmb->elem_size = 2 * SMCR_ELEM_MIN;
+	smcr_close(c[1].conn);
+	smcr_close(s[1].conn);
+	duo_run(&d, 100);
+	duo_open(&d, &c[2], &s[2]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[2], ESTABLISHED) && IS(s[2], ESTABLISHED));
+	/* While somebody uses it, it may not. */
+	c[2].conn->peer_rmb->elem_size = 2 * SMCR_ELEM_MIN;
+	conn_end(s[2].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
+	duo_open(&d, &c[3], &s[3]);
+	duo_run(&d, 100);
+	ck_assert(IS(c[3], FALLBACK));
+	ck_assert_uint_eq(c[3].diag.local, CLC_DIAG_RTOKEN);
+	for (unsigned i = 0; i < 4; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
 	duo_fini(&d);
 }
 
@@ -1362,7 +1401,8 @@ rendezvous_case(TCase *tc)
 	tcase_add_loop_test(tc, the_middle_ending_ends_the_rendezvous, 0, STEP_CNT);
 	tcase_add_test(tc, a_reserved_value_is_declined);
 	tcase_add_test(tc, clc_input_never_takes_what_follows);
-	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 3);
+	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 4);
+	tcase_add_test(tc, an_rmb_that_nobody_uses_may_change_its_size);
 	tcase_add_loop_test(tc, an_element_conflict_aborts_the_old_connection, A, B + 1);
 	tcase_add_test(tc, a_slow_server_leg_is_declined_before_the_client_resets);
 	tcase_add_test(tc, who_waits_for_a_peers_group_is_declined_before_it_resets);

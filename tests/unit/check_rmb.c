@@ -76,6 +76,21 @@ START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 
 END_TEST
 
+/* Registered as one region: the address says which it is. */
+START_TEST(rmbs_of_the_peer_may_share_an_rkey)
+{
+	struct remote_rmb *one = remote_rmb_add(&h.lgr, h.link, 100, 0x1000);
+	struct remote_rmb *two = remote_rmb_add(&h.lgr, h.link, 100, 0x2000);
+
+	ck_assert_ptr_ne(one, two);
+	ck_assert_ptr_eq(remote_rmb_find_at(&h.lgr, h.link, 100, 0x1000), one);
+	ck_assert_ptr_eq(remote_rmb_find_at(&h.lgr, h.link, 100, 0x2000), two);
+	ck_assert_ptr_null(remote_rmb_find_at(&h.lgr, h.link, 100, 0x3000));
+	ck_assert_ptr_eq(remote_rmb_add(&h.lgr, h.link, 100, 0x2000), two);
+}
+
+END_TEST
+
 START_TEST(quarantine_lasts)
 {
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
@@ -376,6 +391,7 @@ linux_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup_linux, teardown);
 	tcase_add_test(tc, indexes_start_at_1_and_all_of_255_are_used_once);
 	tcase_add_test(tc, only_what_was_written_is_zeroed_but_all_of_that);
+	tcase_add_test(tc, rmbs_of_the_peer_may_share_an_rkey);
 	tcase_add_test(tc, quarantine_lasts);
 	tcase_add_test(tc, a_late_c_or_a_ends_quarantine);
 	tcase_add_test(tc, another_use_of_the_peers_element_ends_quarantine);
