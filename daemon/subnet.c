@@ -120,6 +120,16 @@ subnets_of(const struct subnets *s, const struct sockaddr_storage *local, struct
 	return n;
 }
 
+unsigned
+subnets_all(const struct subnets *s, struct smcr_subnet out[SMCR_NETWORKS_MAX])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->cnt && n < SMCR_NETWORKS_MAX; i++)
+		put_prefix(&s->ifs[i], &out[n++]);
+	return n;
+}
+
 static bool
 holds(const struct smcr_subnet *s, const struct sockaddr_storage *ss)
 {

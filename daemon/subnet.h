@@ -25,6 +25,9 @@ int subnets_refresh(struct subnets *);
 unsigned subnets_of(
     const struct subnets *, const struct sockaddr_storage *local, struct smcr_subnet out[SMCR_PREFIXES_MAX]);
 
+/* Those of all interfaces: how many were written. */
+unsigned subnets_all(const struct subnets *, struct smcr_subnet out[SMCR_NETWORKS_MAX]);
+
 /* Is the other address in one of the networks that subnets_of() finds for the local one? Both are IPv6, or IPv4 mapped. */
 bool subnets_near(const struct subnets *, const uint8_t local[16], const uint8_t other[16]);
 

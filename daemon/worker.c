@@ -74,10 +74,21 @@ log_engine(struct worker *w)
 	}
 }
 
-static void
+static int
 read_subnets(struct worker *w)
 {
+	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
 	int rc = subnets_refresh(&w->subnets);
+
+	if (rc == 0)
+		smcr_set_networks(w->eng, nets, subnets_all(&w->subnets, nets));
+	return rc;
+}
+
+static void
+read_subnets_anew(struct worker *w)
+{
+	int rc = read_subnets(w);
 
 	if (rc != 0)
 		log_msg(LOG_LVL_WARNING, "cannot list the network interfaces anew: error=\"%s\"", strerror(-rc));
@@ -88,7 +99,7 @@ follow_interfaces(struct worker *w)
 {
 	smcr_set_now(w->eng, w->now_ns);
 	if (devices_follow(w))
-		read_subnets(w);
+		read_subnets_anew(w);
 }
 
 static bool
@@ -209,9 +220,9 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 	w->eng = smcr_new(&cfg->smcr, &w->rng, w->now_ns);
 	if (w->eng == NULL)
 		goto fail;
-	rc = subnets_refresh(&w->subnets);
 	take_mpa_lists(w, cfg);
 	smcr_set_dial_policy(w->eng, mpa_peers_allow, w);
+	rc = read_subnets(w);
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
 		goto fail_told;
@@ -254,7 +265,7 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 	take_mpa_lists(w, next);
 	smcr_reconfigure(w->eng, &next->smcr);
 	devices_reload(w, next, err);
-	read_subnets(w);
+	read_subnets_anew(w);
 	loop_again(w->loop);
 	return 0;
 }

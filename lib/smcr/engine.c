@@ -230,6 +230,13 @@ smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
 	return false;
 }
 
+void
+smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt)
+{
+	eng->net_cnt = cnt < SMCR_NETWORKS_MAX ? cnt : SMCR_NETWORKS_MAX;
+	memcpy(eng->nets, nets, eng->net_cnt * sizeof(*nets));
+}
+
 /* -- the turn -- */
 
 static void

@@ -26,6 +26,8 @@ struct smcr {
 	struct rnic_dev *gone_devs[SMCR_DEVS_MAX]; /* no more among devs, not yet removed */
 	unsigned gone_cnt;
 	bool dev_news;
+	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
+	unsigned net_cnt;
 	struct idtable conns; /* by alert token */
 	struct slab conn_slab;
 	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */

@@ -4,23 +4,34 @@
 #include "smcr/engine.h"
 #include "smcr/rendezvous.h"
 
-/* On the same network as the proposing client (3.5.1.2)? */
+/* The proposing client has this network, too. */
+static bool
+is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
+{
+	struct rcur r = rcur_make(s->addr, 4);
+
+	if (!s->v6)
+		return p->ipv4_len != 0 && s->prefix_len == p->ipv4_len && rcur_be32(&r) == p->ipv4_subnet;
+	for (unsigned k = 0; k < p->ipv6_cnt; k++)
+		if (s->prefix_len == p->ipv6[k].len && memcmp(s->addr, p->ipv6[k].addr, 16) == 0)
+			return true;
+	return false;
+}
+
+/* Some interface of ours is on a network of the proposing client (3.5.1.2), not only that of the middle: services may have
+ * addresses that belong to none. */
 static bool
 same_subnet(const struct smcr_conn *conn)
 {
-	const struct clc_proposal *p = &conn->rdv->proposal;
 	const struct smcr_open *o = &conn->rdv->open;
+	const struct smcr *eng = conn->eng;
 
-	for (unsigned i = 0; i < o->subnet_cnt; i++) {
-		const struct smcr_subnet *s = &o->subnet[i];
-		struct rcur r = rcur_make(s->addr, 4);
-
-		if (!s->v6 && p->ipv4_len != 0 && s->prefix_len == p->ipv4_len && rcur_be32(&r) == p->ipv4_subnet)
+	for (unsigned i = 0; i < o->subnet_cnt; i++)
+		if (is_clients(&o->subnet[i], &conn->rdv->proposal))
 			return true;
-		for (unsigned k = 0; s->v6 && k < p->ipv6_cnt; k++)
-			if (s->prefix_len == p->ipv6[k].len && memcmp(s->addr, p->ipv6[k].addr, 16) == 0)
-				return true;
-	}
+	for (unsigned i = 0; i < eng->net_cnt; i++)
+		if (is_clients(&eng->nets[i], &conn->rdv->proposal))
+			return true;
 	return false;
 }
 
@@ -67,7 +78,8 @@ check_proposal(const struct smcr_conn *conn)
 		return CLC_DIAG_MODE_MISMATCH;
 	if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
 		return CLC_DIAG_NO_DEVICE;
-	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL)
+	/* At first contact only: a group shows that there is a path. */
+	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn) == NULL)
 		return CLC_DIAG_PREFIX_MISMATCH;
 	return 0;
 }
@@ -118,7 +130,7 @@ first_contact(struct smcr_conn *conn)
 	uint32_t diag;
 
 	if (dev == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
+		rdv_decline(conn, CLC_DIAG_PREFIX_MISMATCH);
 		return;
 	}
 	diag = rdv_form_group(conn, conn->rdv->proposal.peer_id, dev, rng_u64(conn->eng->rng));

@@ -112,6 +112,21 @@ bool smcr_take_device_news(struct smcr *);
 /* The device said that it is gone: its links are down and it gets no others; it is to be removed. */
 bool smcr_device_gone(const struct smcr *, const struct rnic_dev *);
 
+/* -- networks -- */
+
+#define SMCR_NETWORKS_MAX 64
+
+/* A network, for the subnet check of 3.5.1.2. */
+struct smcr_subnet {
+	bool v6;
+	uint8_t addr[16]; /* network address; IPv4 in the first 4 bytes */
+	uint8_t prefix_len;
+};
+
+/* The networks of this host's interfaces, whichever a middle comes in by: over RoCE, a server accepts the first contact of a
+ * client that has one of them (3.5.1.2). More than SMCR_NETWORKS_MAX are left out. */
+void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
+
 /* -- the turn -- */
 
 /* A new turn begins: the time that waiting counts from until the next smcr_set_now or smcr_poll. A user that opens
@@ -144,13 +159,6 @@ int64_t smcr_deadline(const struct smcr *);
 
 #define SMCR_PREFIXES_MAX 8
 
-/* The network that the middle runs over, for the subnet check of 3.5.1.2. */
-struct smcr_subnet {
-	bool v6;
-	uint8_t addr[16]; /* network address; IPv4 in the first 4 bytes */
-	uint8_t prefix_len;
-};
-
 struct smcr_open {
 	enum smcr_role role;
 	void *app;          /* the user's; smcr_app() gives it back */
@@ -158,7 +166,7 @@ struct smcr_open {
 	/* Client: names the peer for first contact, e.g. its address and port; connections with the same
 	 * key wait for one another's first contact. NUL-terminated, copied. */
 	char peer_key[64];
-	struct smcr_subnet subnet[SMCR_PREFIXES_MAX];
+	struct smcr_subnet subnet[SMCR_PREFIXES_MAX]; /* that the middle runs over */
 	unsigned subnet_cnt;
 	struct rnic_gid local_addr;  /* of the middle: its device is preferred */
 	struct smcr_identity remote; /* who the middle comes from, or leads to */

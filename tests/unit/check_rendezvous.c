@@ -227,6 +227,42 @@ START_TEST(roce_from_another_subnet_is_declined)
 
 END_TEST
 
+/* Services may have addresses of no network: it is enough that some interface is on the client's. And who has a group has a
+ * path. */
+START_TEST(a_server_looks_at_all_of_its_interfaces_at_first_contact)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+	struct smcr_subnet nets[SMCR_NETWORKS_MAX + 1] = { { .addr = { 10, 1 }, .prefix_len = 16 },
+		{ .v6 = true, .prefix_len = 64 }, { .addr = { 10, 0 }, .prefix_len = 16 } };
+
+	duo_init_as(&d, roce, false, NULL);
+	for (unsigned i = 0; i < 5; i++) {
+		if (i == 1)
+			smcr_set_networks(d.eng[B], nets, 2);
+		if (i == 2)
+			smcr_set_networks(d.eng[B], nets, 3);
+		if (i == 3)
+			smcr_set_networks(d.eng[B], nets, 0);
+		duo_open(&d, &c[i], &s[i]);
+		s[i].conn->rdv->open.subnet[0] = (struct smcr_subnet){ .addr = { 10, 255, 0, 1 }, .prefix_len = 32 };
+		duo_run(&d, 300);
+		ck_assert(IS(c[i], ESTABLISHED) == (i == 2 || i == 3));
+		ck_assert_uint_eq(c[i].diag.peer, i == 2 || i == 3 ? 0 : CLC_DIAG_PREFIX_MISMATCH);
+		if (i == 3)
+			lgr_down(duo_lgr(&d, B), SMCR_R_LINK_LOST, "test");
+	}
+	smcr_set_networks(d.eng[B], nets, SMCR_NETWORKS_MAX + 1);
+	ck_assert_uint_eq(d.eng[B]->net_cnt, SMCR_NETWORKS_MAX);
+	for (unsigned i = 0; i < 5; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 5000);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* The device at the middle's address; among equals the card, whichever came first. */
 START_TEST(a_device_is_picked_by_address_then_by_transport)
 {
@@ -1384,6 +1420,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_proposal_for_another_mode_is_declined);
 	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
 	tcase_add_loop_test(tc, roce_from_another_subnet_is_declined, 0, 7);
+	tcase_add_test(tc, a_server_looks_at_all_of_its_interfaces_at_first_contact);
 	tcase_add_test(tc, a_device_is_picked_by_address_then_by_transport);
 	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
