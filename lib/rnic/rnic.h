@@ -56,6 +56,8 @@ struct rnic_info {
 	enum rnic_port_state port;
 	struct rnic_gid gid;
 	uint8_t mac[6];
+	uint16_t
+	    vlan; /* id of the VLAN that its interface is in, 0 = none: all links of a group are in one (RFC 7609 2) */
 	uint8_t mtu_code;  /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
 	uint16_t mpa_port; /* iWARP: where the device accepts MPA connections, 0 otherwise */
 	uint32_t max_qp;

@@ -110,6 +110,8 @@ bool sim_intact(const struct rnic_dev *, uint32_t qpn);
 /* The link that this QP is an end of, which is the first to notice: false when it is not connected. */
 bool sim_break_qp(struct rnic_dev *, uint32_t qpn, enum sim_cut);
 void sim_port(struct rnic_dev *, enum rnic_port_state);
+/* Its interface is in this VLAN. */
+void sim_vlan(struct rnic_dev *, uint16_t vlan);
 /* So many queue pairs from now on. */
 void sim_max_qp(struct rnic_dev *, uint32_t max);
 /* The device answers nothing any more, and does not know it. */

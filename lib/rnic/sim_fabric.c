@@ -1079,6 +1079,12 @@ sim_withhold(struct rnic_dev *d, bool on)
 }
 
 void
+sim_vlan(struct rnic_dev *d, uint16_t vlan)
+{
+	dev_of(d)->info.vlan = vlan;
+}
+
+void
 sim_max_qp(struct rnic_dev *d, uint32_t max)
 {
 	dev_of(d)->info.max_qp = max;

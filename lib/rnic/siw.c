@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/vlan.h"
 #include "rnic/route.h"
 #include "rnic/siw_int.h"
 
@@ -107,6 +108,7 @@ learn_interface(struct siw_dev *dev)
 	const char *name;
 
 	dev->mtu_code = 3;
+	dev->vlan = 0;
 	dev->if_index = 0;
 	if (getifaddrs(&list) < 0)
 		list = NULL;
@@ -115,6 +117,7 @@ learn_interface(struct siw_dev *dev)
 		if (memcmp(dev->mac, none, 6) == 0)
 			if_mac(list, name, dev->mac);
 		dev->mtu_code = if_mtu_code(name);
+		dev->vlan = vlan_of(name);
 		dev->if_index = if_index(list, name);
 	}
 	freeifaddrs(list);
@@ -135,6 +138,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.transport = RNIC_TRANSPORT_IWARP,
 		.denies = true,
 		.port = dev->port_state,
+		.vlan = dev->vlan,
 		.mtu_code = dev->mtu_code,
 		.mpa_port = dev->port,
 		.max_qp = dev->cfg.max_qp,

@@ -51,6 +51,7 @@ struct siw_dev {
 	uint32_t pd_cnt;
 	uint64_t mr_bytes;
 	uint8_t mac[6];
+	uint16_t vlan;
 	uint8_t mtu_code;
 	unsigned if_index; /* of our address; 0 = loopback, or not known */
 	enum rnic_port_state port_state;

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/vlan.h"
 #include "rnic/route.h"
 #include "rnic/verbs_int.h"
 
@@ -37,17 +38,19 @@ verbs_config_init(struct verbs_config *c)
 
 /* -- facts -- */
 
-/* The MAC of the GID's interface, or one of our own making. */
+/* The VLAN of the GID's interface, and its MAC, or one of our own making. */
 static void
-learn_mac(struct verbs_dev *dev)
+learn_interface(struct verbs_dev *dev)
 {
 	static const uint8_t none[6];
 	struct ifreq ifr = { 0 };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0 && dev->gid.ifindex != 0 && if_indextoname(dev->gid.ifindex, ifr.ifr_name) != NULL &&
-	    ioctl(fd, SIOCGIFHWADDR, &ifr) == 0)
-		memcpy(dev->mac, ifr.ifr_hwaddr.sa_data, sizeof(dev->mac));
+	if (fd >= 0 && dev->gid.ifindex != 0 && if_indextoname(dev->gid.ifindex, ifr.ifr_name) != NULL) {
+		dev->vlan = vlan_of(ifr.ifr_name);
+		if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0)
+			memcpy(dev->mac, ifr.ifr_hwaddr.sa_data, sizeof(dev->mac));
+	}
 	if (fd >= 0)
 		close(fd);
 	if (memcmp(dev->mac, none, sizeof(none)) == 0) {
@@ -65,6 +68,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.transport = dev->port.transport,
 		.port = dev->told,
 		.gid = dev->cfg.gid,
+		.vlan = dev->vlan,
 		.mpa_port = dev->mpa_port,
 		.mtu_code = dev->port.mtu_code,
 		.max_qp = dev->max_qp,
@@ -573,7 +577,7 @@ dev_start(struct verbs_dev *dev, const char **why)
 		(void)verbs_cm_fini(dev);
 		return rc;
 	}
-	learn_mac(dev);
+	learn_interface(dev);
 	dev->told = dev->port.state;
 	return 0;
 }

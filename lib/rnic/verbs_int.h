@@ -247,6 +247,7 @@ struct verbs_dev {
 	struct verbs_gid gid;
 	enum rnic_port_state told; /* the port's state as its user knows it, or soon will */
 	uint8_t mac[6];
+	uint16_t vlan;
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
 	bool has_inline;
 	uint32_t qp_cnt;

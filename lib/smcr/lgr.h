@@ -42,6 +42,7 @@ struct lgr {
 	bool rfc_cursors; /* what we say in CONFIRM LINK: the configuration when the group was made */
 	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */
 	struct owner owner;
+	uint16_t vlan;     /* of the devices of all of its links (2, 5.1) */
 	char peer_key[64]; /* client */
 	uint64_t token;    /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
 	uint16_t peer_mpa_port;

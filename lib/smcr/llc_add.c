@@ -125,7 +125,7 @@ is_usable(const struct lgr *lgr, struct rnic_dev *dev)
 {
 	struct rnic_info info = rnic_query(dev);
 
-	return info.port == RNIC_PORT_UP && info.transport == transport_of(lgr);
+	return info.port == RNIC_PORT_UP && info.transport == transport_of(lgr) && info.vlan == lgr->vlan;
 }
 
 /* The device that the group uses least, *use: for what; NULL when none is up. */

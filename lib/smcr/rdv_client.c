@@ -128,7 +128,7 @@ find_link(const struct smcr_conn *conn, bool *strange)
 		for (unsigned i = 0; i < LINK_SLOTS; i++) {
 			if (!link_is_remote(&lgr->links[i], a))
 				continue;
-			if (is_its_server(conn, lgr))
+			if (is_its_server(conn, lgr) && rdv_vlan_fits(conn, lgr))
 				return &lgr->links[i];
 			*strange = true;
 		}

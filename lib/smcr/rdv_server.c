@@ -57,9 +57,9 @@ find_group(const struct smcr_conn *conn)
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
 		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && owner_same(&lgr->owner, &client) &&
-		    lgr_pick_link(lgr) != NULL && !lgr_is_doubted(lgr) && lgr_takes_conns(lgr) &&
-		    lgr->conn_cnt < eng->cfg.conns_per_group && lgr_has_place(lgr, conn->rdv->open.elem_size) &&
-		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
+		    lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
+		    lgr_takes_conns(lgr) && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		    lgr_has_place(lgr, conn->rdv->open.elem_size) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
 	}
 	return best;

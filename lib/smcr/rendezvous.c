@@ -630,6 +630,21 @@ rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gi
 	return best;
 }
 
+bool
+rdv_vlan_fits(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	const struct rnic_info *info = NULL;
+	struct rnic_dev *dev;
+
+	for (unsigned i = 0; i < LINK_SLOTS && info == NULL; i++)
+		if (lgr->links[i].state != LINK_FREE)
+			info = &lgr->links[i].info;
+	if (info == NULL)
+		return true;
+	dev = rdv_pick_device(conn->eng, transport_bit(info), &conn->rdv->open.local_addr);
+	return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
+}
+
 uint32_t
 rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev *dev, uint64_t token)
 {
@@ -644,6 +659,7 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	if (lgr == NULL)
 		return CLC_DIAG_NO_MEMORY;
 	lgr->token = token;
+	lgr->vlan = rnic_query(dev).vlan;
 	lgr->first_conn = conn;
 	memcpy(lgr->peer_key, conn->rdv->open.peer_key, sizeof(lgr->peer_key));
 	set_group(conn->rdv, lgr);

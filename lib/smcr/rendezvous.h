@@ -64,6 +64,8 @@ uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, 
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
 struct rnic_dev *rdv_pick_device(const struct smcr *, uint8_t transports, const struct rnic_gid *want);
 uint8_t rdv_transports(const struct smcr *);
+/* The device that would be taken for a group of this kind, for this connection, is in the group's VLAN. */
+bool rdv_vlan_fits(const struct smcr_conn *, const struct lgr *);
 
 /* -- the roles' parts -- */
 

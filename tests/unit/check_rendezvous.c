@@ -263,6 +263,58 @@ START_TEST(a_server_looks_at_all_of_its_interfaces_at_first_contact)
 
 END_TEST
 
+/* 2, 5.1: all links of a group are in one VLAN, and so are its connections. */
+START_TEST(a_group_is_in_one_vlan)
+{
+	struct rnic_gid gid[2];
+	struct rnic_dev *other[2];
+
+	duo_init(&d, true, true, NULL);
+	for (unsigned h = A; h <= B; h++) {
+		other[h] = duo_add_device(&d, h);
+		gid[h] = rnic_query(other[h]).gid;
+		sim_vlan(other[h], 10);
+	}
+	duo_open(&d, &c[0], &s[0]);
+	duo_run(&d, 300);
+	ck_assert(IS(c[0], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr(&d, A)->active_cnt, 1);
+	/* A middle in the other VLAN, as the addresses say. */
+	duo_open_one(&d, &s[1], SMCR_SERVER, false);
+	s[1].conn->rdv->open.local_addr = gid[B];
+	duo_open_one(&d, &c[1], SMCR_CLIENT, false);
+	c[1].conn->rdv->open.local_addr = gid[A];
+	c[1].peer = &s[1];
+	s[1].peer = &c[1];
+	duo_run(&d, 300);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 2);
+	ck_assert_uint_eq(s[1].conn->lgr->vlan, 10);
+	ck_assert_uint_eq(c[1].conn->lgr->vlan, 10);
+	ck_assert_ptr_eq(s[1].conn->link->dev, other[B]);
+	ck_assert_ptr_eq(c[1].conn->link->dev, other[A]);
+	/* The server offers a group that is not in the client's: that is no reason to end it. */
+	duo_open(&d, &c[2], &s[2]);
+	c[2].conn->rdv->open.local_addr = gid[A];
+	duo_run(&d, 300);
+	ck_assert(IS(c[2], FALLBACK) && !c[2].diag.out_of_sync);
+	ck_assert(!IS(c[0], CLOSED) && !IS(c[1], CLOSED));
+	/* With a device of its VLAN the group has a second link. */
+	sim_vlan(other[A], 0);
+	sim_vlan(other[B], 0);
+	duo_run(&d, 20000);
+	ck_assert_uint_eq(c[0].conn->lgr->active_cnt, 2);
+	ck_assert_uint_eq(c[1].conn->lgr->active_cnt, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		duo_close(&d, &c[i]);
+		duo_close(&d, &s[i]);
+	}
+	duo_run(&d, 5000);
+	duo_fini(&d);
+}
+
+END_TEST
+
 /* The device at the middle's address; among equals the card, whichever came first. */
 START_TEST(a_device_is_picked_by_address_then_by_transport)
 {
@@ -1421,6 +1473,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
 	tcase_add_loop_test(tc, roce_from_another_subnet_is_declined, 0, 7);
 	tcase_add_test(tc, a_server_looks_at_all_of_its_interfaces_at_first_contact);
+	tcase_add_test(tc, a_group_is_in_one_vlan);
 	tcase_add_test(tc, a_device_is_picked_by_address_then_by_transport);
 	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
 	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);

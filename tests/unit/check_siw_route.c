@@ -66,12 +66,43 @@ START_TEST(a_route_counts_when_it_leaves_by_our_interface)
 
 END_TEST
 
+static const char vlans[] =
+    "link add v0 type veth peer name v1\n"
+    "link add link v0 name v0.10 type vlan id 10\n"
+    "link set v0 up\nlink set v1 up\nlink set v0.10 up\n"
+    "address add 10.9.3.1/24 dev v0\naddress add 10.9.4.1/24 dev v0.10\n";
+
+static uint16_t
+vlan_at(const char *addr)
+{
+	struct siw_config c = config();
+	uint16_t vlan;
+
+	ck_assert_int_eq(addr_parse(addr, &c.addr), 0);
+	end_open(&a, &c);
+	vlan = rnic_query(a.dev).vlan;
+	end_close(&a);
+	return vlan;
+}
+
+START_TEST(the_vlan_is_that_of_the_interface)
+{
+	ck_assert_uint_eq(vlan_at("127.0.0.1"), 0);
+	if (!own_netns(vlans))
+		return;
+	ck_assert_uint_eq(vlan_at("10.9.3.1"), 0);
+	ck_assert_uint_eq(vlan_at("10.9.4.1"), 10);
+}
+
+END_TEST
+
 static void
 route_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, loopback_reaches_this_machine);
 	tcase_add_test(tc, a_route_counts_when_it_leaves_by_our_interface);
+	tcase_add_test(tc, the_vlan_is_that_of_the_interface);
 }
 
 UNIT_MAIN("siw_route", route_case)
