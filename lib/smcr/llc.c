@@ -175,6 +175,13 @@ next_for_server(struct lgr *lgr)
 	return llc_offer_link(lgr_pick_link(lgr));
 }
 
+bool
+llc_may_begin_rkey(struct lgr *lgr)
+{
+	return llc_is_idle(lgr, LLC_FLOW_RKEY) && llc_is_idle(lgr, LLC_FLOW_LINK) &&
+	    !(lgr->role == SMCR_SERVER && to_be_deleted(lgr) != NULL);
+}
+
 void
 llc_next(struct lgr *lgr)
 {

@@ -35,6 +35,9 @@ enum llc_verdict llc_collision(struct lgr *, enum llc_incoming);
 void llc_protocol_error(struct link *, const char *what);
 /* By number, whatever its state; NULL when the group has no such link. */
 struct link *llc_link_by_number(struct lgr *, uint8_t number);
+/* An RKEY exchange of ours may begin: none is under way, and the server has told of the links that are to go. A client
+ * refuses all else while it is at a new link that we have given up. */
+bool llc_may_begin_rkey(struct lgr *);
 static inline bool
 llc_is_idle(const struct lgr *lgr, enum llc_flow_kind kind)
 {

@@ -100,7 +100,7 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	struct rmb *rmb;
 
 	/* One at a time: who waits asks again when this one is through. */
-	if (!llc_is_idle(lgr, LLC_FLOW_RKEY) || !llc_is_idle(lgr, LLC_FLOW_LINK) || timer_armed(&lgr->rkey_retry))
+	if (!llc_may_begin_rkey(lgr) || timer_armed(&lgr->rkey_retry))
 		return 0;
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
@@ -328,7 +328,7 @@ llc_delete_idle_rmb(struct lgr *lgr)
 	int64_t limit = lgr->eng->now_ns - lgr->eng->cfg.rmb_idle_ms * MS;
 	struct rmb *idle = NULL;
 
-	if (lgr->state != LGR_ACTIVE || !llc_is_idle(lgr, LLC_FLOW_RKEY) || !llc_is_idle(lgr, LLC_FLOW_LINK))
+	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr))
 		return;
 	/* The group keeps one RMB. */
 	LIST_FOREACH(n, &lgr->rmbs) {

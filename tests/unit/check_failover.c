@@ -1083,6 +1083,41 @@ START_TEST(a_missing_second_link_is_tried_again)
 END_TEST
 
 static void
+three_links_one_element(struct smcr_config *cfg)
+{
+	cfg->links_max = 3;
+	cfg->rmb_elems = 1;
+}
+
+/* The server gives a new link up, which the client is still at. Whoever wants an RMB in the same turn waits until the client
+ * has been told: it refuses everything else. */
+START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
+{
+	struct lgr *b;
+
+	begin(2, 2, three_links_one_element);
+	d.holds = is_cont;
+	duo_add_device(&d, A);
+	duo_add_device(&d, B);
+	duo_run(&d, 20);
+	b = duo_lgr(&d, B);
+	ck_assert_int_eq(b->flow[LLC_FLOW_LINK].step, LLC_WAIT_ADD_CONT_RSP);
+	smcr_remove_device(d.eng[B], b->flow[LLC_FLOW_LINK].new_link->dev);
+	ck_assert_int_eq(llc_add_rmb(b, SMCR_ELEM_MIN), 0);
+	ck_assert(llc_is_idle(b, LLC_FLOW_RKEY));
+	d.holds = NULL;
+	duo_open(&d, &c[1], &s[1]);
+	duo_run(&d, 200);
+	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(d.eng[B]->ctr.rkey_retries, 0);
+	transfer(&c[0], &s[0], 10000);
+	end(2);
+}
+
+END_TEST
+
+static void
 failover_case(TCase *tc)
 {
 	tcase_add_test(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact);
@@ -1120,6 +1155,7 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
+	tcase_add_test(tc, a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed);
 }
 
 UNIT_MAIN("failover", failover_case)
