@@ -406,6 +406,7 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	take_out(eng->gone_devs, &eng->gone_cnt, dev);
 	device_links_down(eng, dev, "device removed");
 	/* Its queue pairs take nothing more; a card may have acknowledged messages until just now. */
+	lgr_last_look(eng, dev);
 	completions_of(&dev, 1);
 	lgr_sweep(eng);
 	free_dead(eng);
@@ -447,6 +448,19 @@ smcr_next_event(struct smcr *eng, unsigned *events)
 	return conn;
 }
 
+/*
+ * A queue pair takes what arrives, and acknowledges it, until it has been stopped; its completions were handled before that.
+ * What the peer knows to be here has to count, or it would be missed when the peer's connections come over another link.
+ */
+static void
+last_look(struct smcr *eng)
+{
+	if (!eng->links_to_free)
+		return;
+	lgr_last_look(eng, NULL);
+	completions(eng);
+}
+
 bool
 smcr_flush(struct smcr *eng)
 {
@@ -455,6 +469,7 @@ smcr_flush(struct smcr *eng)
 	bool more = false;
 
 	list_init(&again);
+	last_look(eng);
 	settle(eng);
 	while ((n = list_pop(&eng->busy_links)) != NULL) {
 		struct link *link = CONTAINER_OF(n, struct link, eng_node);
@@ -472,7 +487,7 @@ smcr_flush(struct smcr *eng)
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		if (eng->devs[i]->ops->flush != NULL)
 			eng->devs[i]->ops->flush(eng->devs[i]);
-	return more || eng->lgrs_to_settle || !list_empty(&eng->events);
+	return more || eng->lgrs_to_settle || eng->links_to_free || !list_empty(&eng->events);
 }
 
 int64_t

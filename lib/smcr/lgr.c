@@ -222,20 +222,39 @@ lgr_link_down(struct lgr *lgr, struct link *link)
 }
 
 void
+lgr_last_look(struct smcr *eng, const struct rnic_dev *dev)
+{
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		for (unsigned i = 0; i < LINK_SLOTS; i++)
+			if (link_has_ended(&lgr->links[i]) && (dev == NULL || lgr->links[i].dev == dev))
+				lgr->links[i].looked = true;
+	}
+}
+
+static void
+sweep_link(struct link *link)
+{
+	if (link->state != LINK_DOWN && link->state != LINK_LOST)
+		return;
+	if (!link->looked)
+		link->lgr->eng->links_to_free = true;
+	else if (link->state == LINK_DOWN)
+		link_bury(link);
+	else
+		link_release(link);
+}
+
+void
 lgr_sweep(struct smcr *eng)
 {
 	if (!eng->links_to_free)
 		return;
 	eng->links_to_free = false;
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_FOREACH(n, &eng->lgrs)
 		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].state == LINK_DOWN)
-				link_bury(&lgr->links[i]);
-			else if (lgr->links[i].state == LINK_LOST)
-				link_release(&lgr->links[i]);
-	}
+			sweep_link(&CONTAINER_OF(n, struct lgr, node)->links[i]);
 }
 
 bool

@@ -128,7 +128,9 @@ void lgr_doubt(struct lgr *);
 bool lgr_is_doubted(const struct lgr *);
 /* Orderly end of a group without connections: DELETE LINK for all (3.5.4). reason: LLC_DELETE_. */
 void lgr_delete(struct lgr *, uint32_t reason);
-/* Frees links that went down, at the end of the turn. */
+/* The links that went down so far are about to have the last look at their completions; dev NULL: of any device. */
+void lgr_last_look(struct smcr *, const struct rnic_dev *dev);
+/* Frees links that went down and had it, at the end of the turn. */
 void lgr_sweep(struct smcr *);
 void lgr_peer_name(const struct lgr *, char *buf, size_t cap);
 

@@ -84,6 +84,7 @@ struct link {
 	struct rnic_pd *pd;
 	struct rnic_qp *qp; /* qp->ctx is this link */
 	bool connected;
+	bool looked;               /* it has ended, and its completions were handled once more since */
 	const char *failed;        /* why it goes down by the end of smcr_poll; NULL: it does not */
 	struct rnic_remote remote; /* valid from CLC or ADD LINK on */
 	uint8_t mtu_code;          /* of the path: the smaller of both */

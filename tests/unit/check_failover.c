@@ -801,6 +801,39 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 
 END_TEST
 
+/* It arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
+START_TEST(what_arrives_while_its_link_is_given_up_counts)
+{
+	struct link *old;
+
+	begin_cards();
+	duo_open(&d, &c[1], &s[1]); /* a bystander */
+	duo_run(&d, 10);
+	old = c[0].conn->link;
+	held_dev[0] = old->dev;
+	d.holds = is_from_held;
+	duo_write(&c[0], 5000);
+	duo_run(&d, 5);
+	d.holds = NULL;
+	d.now_ns += DUO_MS;
+	sim_run(d.fab, d.now_ns);
+	d.now_ns += DUO_MS;
+	sim_run(d.fab, d.now_ns);
+	smcr_poll(d.eng[A], d.now_ns);
+	ck_assert_uint_eq(c[0].conn->tx_done, 5000);
+	smcr_set_now(d.eng[B], d.now_ns);
+	link_down(link_nr(B, old->number), "test");
+	(void)smcr_flush(d.eng[B]);
+	duo_run(&d, 500);
+	ck_assert_uint_eq(duo_read(&s[0]), 5000);
+	ck_assert_uint_eq(d.eng[B]->ctr.failover_lost, 0);
+	transfer(&c[0], &s[0], 10000);
+	transfer(&c[1], &s[1], 10000);
+	end(2);
+}
+
+END_TEST
+
 /* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
 START_TEST(c_that_is_lost_with_its_link_is_said_again)
 {
@@ -1147,6 +1180,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, late_writes_of_a_lost_link_are_not_placed_over_newer_data);
 	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
 	tcase_add_loop_test(tc, who_is_told_of_a_lost_link_knows_by_whom, 0, 2);
+	tcase_add_test(tc, what_arrives_while_its_link_is_given_up_counts);
 	tcase_add_test(tc, c_that_is_lost_with_its_link_is_said_again);
 	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);
 	tcase_add_loop_test(tc, a_plea_that_crosses_is_the_answer, 0, 2);
