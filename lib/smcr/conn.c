@@ -194,6 +194,11 @@ conn_raise(struct smcr_conn *conn, unsigned events)
 {
 	if (conn->released)
 		return;
+	/* Whose user was not told that it is established (rdv_finish) hears of no data, whatever the peer sends. */
+	if (!conn->established)
+		events &= ~(unsigned)(SMCR_EV_READABLE | SMCR_EV_WRITABLE);
+	if (events == 0)
+		return;
 	conn->events |= events;
 	if (list_empty(&conn->event_node))
 		list_push(&conn->eng->events, &conn->event_node);

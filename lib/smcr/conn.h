@@ -99,7 +99,7 @@ struct smcr_conn {
 	unsigned events;    /* SMCR_EV_ not yet taken */
 	bool released;      /* by the user */
 	bool told;          /* SMCR_EV_CLOSED was raised, or would have been */
-	bool established;   /* SMCR_EV_ESTABLISHED was raised */
+	bool established;   /* SMCR_EV_ESTABLISHED was raised, and not taken back because there is no user for data */
 	bool foreign;       /* the peer's CLC message told nothing of ours: it is no smcrd, but Linux, say */
 	struct rdv *rdv;
 	struct smcr_diag diag;

@@ -771,8 +771,10 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	conn_attach_peer(conn);
 	rdv_over(conn);
 	conn_establish(conn);
-	if (prewarm || abort != SMCR_OK) /* nothing flows, and data that overtook the Confirm are nobody's */
+	if (prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
 		conn->events &= ~(unsigned)(SMCR_EV_ESTABLISHED | SMCR_EV_READABLE | SMCR_EV_WRITABLE);
+		conn->established = false;
+	}
 	if (abort != SMCR_OK)
 		smcr_abort(conn, abort);
 	else if (prewarm)

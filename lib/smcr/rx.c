@@ -277,7 +277,7 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 
 	iov[0] = iov[1] = (struct iovec){ 0 };
 	*urgent = false;
-	if (!conn_is_open(conn) || conn->rx_tail == end)
+	if (!conn->established || !conn_is_open(conn) || conn->rx_tail == end)
 		return 0;
 	if (!rmb_elem_intact(conn->rmb, conn->elem_idx)) {
 		bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");

@@ -1184,6 +1184,42 @@ END_TEST
 
 /* -- prewarm, drain, idle -- */
 
+/* A client that says so, and sends data all the same: the server's user was never told of a connection, and is told of no
+ * data. */
+static bool
+is_cdc_of_server(const struct sim_msg *m)
+{
+	return m->from == d.dev[B] && m->data[0] == CDC_TYPE;
+}
+
+START_TEST(a_prewarmed_connection_has_no_data)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	duo_init(&d, true, true, NULL);
+	duo_open(&d, &c[0], &s[0]);
+	c[0].hold = true;
+	duo_run(&d, 5);
+	ck_assert_uint_gt(c[0].out_len, 58);
+	c[0].out[58] |= CLC_TRANSPORT_PREWARM;
+	duo_feed(&s[0], c[0].out, c[0].out_len);
+	c[0].out_len = 0;
+	c[0].hold = false;
+	d.holds = is_cdc_of_server; /* that it is closed already */
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_write(&c[0], 1000), 1000);
+	duo_run(&d, 100);
+	ck_assert_uint_eq(duo_lgr(&d, B)->conn_cnt, 1);
+	ck_assert(!IS(s[0], PROPOSAL) && !IS(s[0], ESTABLISHED));
+	ck_assert(!IS(s[0], READABLE) && !IS(s[0], WRITABLE));
+	ck_assert_uint_eq(smcr_rx_data(s[0].conn, iov, &urgent), 0);
+	d.holds = NULL;
+	end_step();
+}
+
+END_TEST
+
 START_TEST(prewarm_makes_a_group_without_an_application)
 {
 	duo_init(&d, true, true, NULL);
@@ -1506,6 +1542,7 @@ rendezvous_case(TCase *tc)
 	tcase_add_loop_test(tc, hosts_without_a_common_transport_fall_back_and_know_why, 0, 2);
 	tcase_add_loop_test(tc, what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header, 0, 4);
 	tcase_add_loop_test(tc, a_decline_of_linux_may_be_later_than_the_fallback, 0, 4);
+	tcase_add_test(tc, a_prewarmed_connection_has_no_data);
 	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
 	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
 	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
