@@ -27,6 +27,7 @@
 
 struct turn {
 	int64_t (*fn)(void *arg, int64_t now_ns);
+	void (*clock)(void *arg, int64_t now_ns); /* NULL: it needs no time before its turn */
 	void *arg;
 };
 
@@ -68,10 +69,13 @@ clock_ns(void)
 static void
 tick(struct loop *l)
 {
-	if (!l->ticked) {
-		l->ticked = true;
-		l->now_ns = clock_ns();
-	}
+	if (l->ticked)
+		return;
+	l->ticked = true;
+	l->now_ns = clock_ns();
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn != NULL && l->turns[i].clock != NULL)
+			l->turns[i].clock(l->turns[i].arg, l->now_ns);
 }
 
 static unsigned
@@ -216,6 +220,14 @@ loop_add_turn(struct loop *l, int64_t (*fn)(void *arg, int64_t now_ns), void *ar
 		return -ENOSPC;
 	l->turns[l->turn_cnt++] = (struct turn){ .fn = fn, .arg = arg };
 	return 0;
+}
+
+void
+loop_set_clock(struct loop *l, void (*fn)(void *arg, int64_t now_ns), void *arg)
+{
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].arg == arg)
+			l->turns[i].clock = fn;
 }
 
 void

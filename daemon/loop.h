@@ -41,7 +41,9 @@ int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 /* Each turn: callbacks of ready descriptors and signals, then every turn function in the order added. A turn
  * function returns when it wants to run again at the latest (INT64_MIN: at once, INT64_MAX: never). */
 int loop_add_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
-/* The function is not called any more. May be called by a turn function. */
+/* As long as a turn function with this arg is there, fn is told the time of each turn before any callback of it. */
+void loop_set_clock(struct loop *, void (*fn)(void *arg, int64_t now_ns), void *arg);
+/* The function is not called any more, nor its clock. May be called by a turn function. */
 void loop_del_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
 
 /* Another turn at once, for work that a turn function made for one before it. */

@@ -97,7 +97,6 @@ read_subnets_anew(struct worker *w)
 static void
 follow_interfaces(struct worker *w)
 {
-	smcr_set_now(w->eng, w->now_ns);
 	if (devices_follow(w))
 		read_subnets_anew(w);
 }
@@ -108,6 +107,16 @@ drained(const struct worker *w)
 	return w->sessions.used == 0 && smcr_idle(w->eng);
 }
 
+/* Whatever runs first in this turn, a signal's callback or the control socket's turn, finds the right time. */
+static void
+worker_clock(void *arg, int64_t now_ns)
+{
+	struct worker *w = arg;
+
+	w->now_ns = now_ns;
+	smcr_set_now(w->eng, now_ns);
+}
+
 static int64_t
 worker_turn(void *arg, int64_t now_ns)
 {
@@ -115,7 +124,6 @@ worker_turn(void *arg, int64_t now_ns)
 	bool more;
 	int64_t at;
 
-	w->now_ns = now_ns;
 	w->stats.turns++;
 	follow_interfaces(w);
 	smcr_poll(w->eng, now_ns);
@@ -237,6 +245,7 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 	rc = loop_add_turn(loop, worker_turn, w);
 	if (rc != 0)
 		goto fail;
+	loop_set_clock(loop, worker_clock, w);
 	*out = w;
 	return 0;
 fail:

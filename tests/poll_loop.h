@@ -87,6 +87,7 @@ poll_loop_turn(struct poll_loop *l, struct rnic_dev *const *devs, unsigned n, in
 	int got, wait = max_ms;
 
 	for (unsigned i = 0; i < n; i++) {
+		devs[i]->now_ns = now;
 		devs[i]->ops->flush(devs[i]);
 		if (devs[i]->ops->deadline(devs[i]) <= now) {
 			wait = 0;
@@ -99,6 +100,8 @@ poll_loop_turn(struct poll_loop *l, struct rnic_dev *const *devs, unsigned n, in
 	}
 	got = epoll_wait(l->ep, ev, 64, wait);
 	now = poll_loop_now();
+	for (unsigned i = 0; i < n; i++)
+		devs[i]->now_ns = now;
 	for (int i = 0; i < got; i++) {
 		int fd = ev[i].data.fd;
 		unsigned what = (ev[i].events & EPOLLIN ? RNIC_IO_READ : 0u) |

@@ -99,7 +99,8 @@ check_UNIT += \
 	tests/unit/check_siw_pdata \
 	tests/unit/check_siw_peer \
 	tests/unit/check_siw_raw \
-	tests/unit/check_siw_route
+	tests/unit/check_siw_route \
+	tests/unit/check_siw_time
 tests_unit_check_siw_SOURCES = tests/unit/check_siw.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_LDADD = lib/libsiw.la $(UNIT_LIBS)
@@ -118,4 +119,7 @@ tests_unit_check_siw_raw_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_route_SOURCES = tests/unit/check_siw_route.c tests/unit/own_netns.h tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_route_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_route_LDADD = lib/libsiw.la $(UNIT_LIBS)
+tests_unit_check_siw_time_SOURCES = tests/unit/check_siw_time.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
+tests_unit_check_siw_time_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_siw_time_LDADD = lib/libsiw.la $(UNIT_LIBS)
 endif

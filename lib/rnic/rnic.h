@@ -80,6 +80,9 @@ struct rnic_ops;
 struct rnic_dev {
 	const struct rnic_ops *ops;
 	void *ctx; /* the engine's */
+	/* The time of this turn, what time limits count from: its user sets it when a turn begins, before any other call of
+	 * that turn. Time limits that start from an older time would end too early. */
+	int64_t now_ns;
 };
 
 struct rnic_pd {
@@ -270,7 +273,8 @@ struct rnic_ops {
 /*
  * What the event loop offers to a device: edge-triggered readiness of a file
  * descriptor (read, write, hang-up at once). The callback only notes or reads;
- * it may not call the engine. now_ns is the time of this loop turn.
+ * it may not call the engine. now_ns is the time of this loop turn, as in struct
+ * rnic_dev.
  */
 enum {
 	RNIC_IO_READ = 1 << 0,

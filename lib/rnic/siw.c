@@ -264,7 +264,7 @@ deadline(const struct rnic_dev *rdev)
 
 	if (dev->accept_more || dev->port_events != 0 || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
 	    !list_empty(&dev->cq_list) || !list_empty(&dev->ev_list))
-		return dev->now_ns;
+		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
 
@@ -274,7 +274,7 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	struct siw_dev *dev = siw_dev(rdev);
 	struct list_node turn, *n;
 
-	siw_set_now(dev, now_ns);
+	dev->dev.now_ns = now_ns;
 	timerq_run(&dev->timers, now_ns);
 	if (dev->accept_more)
 		siw_accept_more(dev);
@@ -396,7 +396,6 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	list_init(&dev->tx_list);
 	list_init(&dev->cq_list);
 	list_init(&dev->ev_list);
-	list_init(&dev->stamp_list);
 	dev->slots = calloc(1u << SIW_SLOT_BITS, sizeof(*dev->slots));
 	dev->next_slot = rng_below(rng, SIW_MAX_QP);
 	rc = stag_table_init(&dev->stags, STAG_BUCKETS);

@@ -133,7 +133,7 @@ connect_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	socklen_t len = sizeof(err);
 
 	(void)events;
-	siw_set_now(qp->dev, now_ns);
+	qp->dev->dev.now_ns = now_ns;
 	if (qp->state == SIW_CONNECTING) {
 		struct sockaddr_storage ss;
 		socklen_t ss_len = sizeof(ss);
@@ -216,12 +216,12 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 		if (qp->state == SIW_IDLE)
 			(void)siw_qp_expect(rqp);
 		if (qp->state < SIW_BROKEN)
-			siw_qp_arm(qp, SIW_STAMP_CONNECT);
+			siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 		siw_cm_check_connected(qp);
 		return 0;
 	}
 	siw_qp_set_state(qp, SIW_CONNECTING);
-	siw_qp_arm(qp, SIW_STAMP_CONNECT);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 	rc = start_connect(qp);
 	if (rc < 0)
 		siw_qp_break(qp,

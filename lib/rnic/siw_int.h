@@ -42,7 +42,6 @@ struct siw_dev {
 	struct siw_config cfg;
 	struct rnic_loop loop;
 	struct rng *rng;
-	int64_t now_ns; /* of the last call that told */
 	struct timerq timers;
 	struct stag_table stags;
 	struct siw_qp **slots; /* by index in the QPN */
@@ -66,11 +65,10 @@ struct siw_dev {
 	unsigned parked_cnt;
 	struct list_node lingering;
 	unsigned linger_cnt;
-	struct list_node rx_list;    /* siw_qp with bytes to read or to decode */
-	struct list_node tx_list;    /* siw_qp with something to send */
-	struct list_node cq_list;    /* siw_qp with completions */
-	struct list_node ev_list;    /* siw_qp with events */
-	struct list_node stamp_list; /* siw_qp whose timers were armed at a time that may be old */
+	struct list_node rx_list; /* siw_qp with bytes to read or to decode */
+	struct list_node tx_list; /* siw_qp with something to send */
+	struct list_node cq_list; /* siw_qp with completions */
+	struct list_node ev_list; /* siw_qp with events */
 	struct siw_stats stats;
 };
 
@@ -124,13 +122,6 @@ enum {
 	SIW_NO_WRS = 1 << 0,
 	SIW_NO_SENDS = 1 << 1,
 	SIW_NO_BYTES = 1 << 2,
-};
-
-/* Timers armed by calls that are not told the time. */
-enum {
-	SIW_STAMP_CONNECT = 1 << 0,
-	SIW_STAMP_CONFIRM = 1 << 1,
-	SIW_STAMP_ANSWER = 1 << 2,
 };
 
 struct siw_qp {
@@ -198,8 +189,6 @@ struct siw_qp {
 	struct list_node tx_node;
 	struct list_node cq_node;
 	struct list_node ev_node;
-	struct list_node stamp_node;
-	unsigned stamps; /* SIW_STAMP_* */
 };
 
 static inline struct siw_dev *
@@ -220,6 +209,13 @@ siw_ms(uint32_t ms)
 	return (int64_t)ms * 1000000;
 }
 
+/* From the time of this turn. */
+static inline void
+siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
+{
+	timer_arm(&dev->timers, t, dev->dev.now_ns + siw_ms(ms));
+}
+
 /* -- siw_qp.c -- */
 
 int siw_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
@@ -230,10 +226,6 @@ bool siw_poll_event(struct rnic_dev *, struct rnic_event *);
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 void siw_event(struct siw_qp *, enum rnic_event_type);
-/* The time was told: timers armed since the last time get it. */
-void siw_set_now(struct siw_dev *, int64_t now_ns);
-/* Arms the timers in bits (SIW_STAMP_*): from the last time told, put right as soon as the next one is. */
-void siw_qp_arm(struct siw_qp *, unsigned bits);
 
 /*
  * The connection is lost, or never came about: closes the socket, flushes,

@@ -89,7 +89,7 @@ linger_io(void *arg, int fd, unsigned events, int64_t now_ns)
 
 	(void)fd;
 	(void)events;
-	siw_set_now(l->dev, now_ns);
+	l->dev->dev.now_ns = now_ns;
 	if (!linger_send(l) || !linger_drain(l))
 		linger_free(l);
 }
@@ -136,7 +136,7 @@ linger_start(struct siw_linger *l)
 {
 	struct siw_dev *dev = l->dev;
 
-	timer_arm(&dev->timers, &l->timer, dev->now_ns + siw_ms(SIW_LINGER_MS));
+	siw_arm(dev, &l->timer, SIW_LINGER_MS);
 	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0 || !linger_send(l) || !linger_drain(l))
 		linger_free(l);
 }

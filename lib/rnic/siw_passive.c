@@ -123,7 +123,7 @@ pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
 	len = mpa_frame_encode(&f, out, sizeof(out));
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
-	siw_qp_arm(qp, SIW_STAMP_CONNECT);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 	/* The first bytes on a new connection: always taken whole, or it is broken. */
 	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len ||
 	    siw_stream_start(qp, &peer) < 0)
@@ -170,7 +170,7 @@ pend_park(struct siw_pend *p)
 	dev->parked_cnt++;
 	list_remove(&p->node);
 	list_push(&dev->parked, &p->node);
-	timer_arm(&dev->timers, &p->timer, dev->now_ns + siw_ms(SIW_PARKED_MS));
+	siw_arm(dev, &p->timer, SIW_PARKED_MS);
 }
 
 /* The request is complete: to whom? */
@@ -228,7 +228,7 @@ pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	ssize_t n;
 
 	(void)events;
-	siw_set_now(p->dev, now_ns);
+	p->dev->dev.now_ns = now_ns;
 	n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -266,7 +266,7 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 	list_init(&p->node);
 	list_push(&dev->pending, &p->node);
 	dev->pending_cnt++;
-	timer_arm(&dev->timers, &p->timer, dev->now_ns + siw_ms(dev->cfg.connect_ms));
+	siw_arm(dev, &p->timer, dev->cfg.connect_ms);
 	siw_tune_socket(fd);
 	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, p) < 0)
 		pend_close(p);
@@ -328,7 +328,7 @@ siw_accept_more(struct siw_dev *dev)
 			continue;
 		/* Out of descriptors or memory: the connection stays in the queue, nothing will wake us. */
 		dev->stats.accept_pauses++;
-		timer_arm(&dev->timers, &dev->accept_timer, dev->now_ns + siw_ms(ACCEPT_RETRY_MS));
+		siw_arm(dev, &dev->accept_timer, ACCEPT_RETRY_MS);
 		return;
 	}
 	dev->accept_more = true;
@@ -348,7 +348,7 @@ listen_io(void *arg, int fd, unsigned events, int64_t now_ns)
 
 	(void)fd;
 	(void)events;
-	siw_set_now(dev, now_ns);
+	dev->dev.now_ns = now_ns;
 	siw_accept_more(dev);
 }
 

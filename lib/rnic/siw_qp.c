@@ -1,4 +1,4 @@
-/* Soft iWARP: queue pairs: numbers, birth and end, events, timers; see siw_int.h. */
+/* Soft iWARP: queue pairs: numbers, birth and end, events; see siw_int.h. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -128,7 +128,6 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	list_init(&qp->tx_node);
 	list_init(&qp->cq_node);
 	list_init(&qp->ev_node);
-	list_init(&qp->stamp_node);
 	dev->slots[slot] = qp;
 	dev->qp_cnt++;
 	qp->pd->refs++;
@@ -164,7 +163,7 @@ siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
 	qp->state = to;
 }
 
-/* -- events and timers -- */
+/* -- events -- */
 
 void
 siw_event(struct siw_qp *qp, enum rnic_event_type type)
@@ -220,51 +219,6 @@ siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 	return true;
 }
 
-static void
-arm_one(struct siw_qp *qp, struct timer *t, uint32_t ms)
-{
-	timer_arm(&qp->dev->timers, t, qp->dev->now_ns + siw_ms(ms));
-}
-
-static void
-arm(struct siw_qp *qp, unsigned bits)
-{
-	const struct siw_config *cfg = &qp->dev->cfg;
-
-	if (bits & SIW_STAMP_CONNECT)
-		arm_one(qp, &qp->connect_timer, cfg->connect_ms);
-	if (bits & SIW_STAMP_CONFIRM)
-		arm_one(qp, &qp->confirm_timer, cfg->confirm_ms);
-	if (bits & SIW_STAMP_ANSWER)
-		arm_one(qp, &qp->answer_timer, cfg->answer_ms);
-}
-
-void
-siw_qp_arm(struct siw_qp *qp, unsigned bits)
-{
-	arm(qp, bits);
-	qp->stamps |= bits;
-	if (list_empty(&qp->stamp_node))
-		list_push(&qp->dev->stamp_list, &qp->stamp_node);
-}
-
-void
-siw_set_now(struct siw_dev *dev, int64_t now_ns)
-{
-	struct list_node *n;
-
-	dev->now_ns = now_ns;
-	while ((n = list_pop(&dev->stamp_list)) != NULL) {
-		struct siw_qp *qp = CONTAINER_OF(n, struct siw_qp, stamp_node);
-		unsigned bits = (timer_armed(&qp->connect_timer) ? SIW_STAMP_CONNECT : 0u) |
-		    (timer_armed(&qp->confirm_timer) ? SIW_STAMP_CONFIRM : 0u) |
-		    (timer_armed(&qp->answer_timer) ? SIW_STAMP_ANSWER : 0u);
-
-		arm(qp, qp->stamps & bits);
-		qp->stamps = 0;
-	}
-}
-
 /* -- the end -- */
 
 /* Off the socket and all lists but those of completions and events. */
@@ -292,7 +246,6 @@ qp_detach(struct siw_qp *qp, bool last_word)
 	timer_cancel(&dev->timers, &qp->answer_timer);
 	list_remove(&qp->rx_node);
 	list_remove(&qp->tx_node);
-	list_remove(&qp->stamp_node);
 }
 
 void

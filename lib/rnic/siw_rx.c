@@ -325,7 +325,7 @@ siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	siw_set_now(qp->dev, now_ns);
+	qp->dev->dev.now_ns = now_ns;
 	if (events & RNIC_IO_WRITE) {
 		qp->tx_blocked = false;
 		if (!qp->read_out)

@@ -41,7 +41,7 @@ put_confirm(struct siw_qp *qp)
 	qp->read_out = true;
 	qp->read_pos = qp->sq_enc;
 	qp->dev->stats.reads_sent++;
-	siw_qp_arm(qp, SIW_STAMP_ANSWER);
+	siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
 }
 
 /* full: no more requests can be turned into FPDUs now. */
@@ -206,7 +206,7 @@ tx_write(struct siw_qp *qp, size_t *sent)
 		 * room for a Read to find out. */
 		qp->tx_blocked = true;
 		if (!timer_armed(&qp->answer_timer))
-			siw_qp_arm(qp, SIW_STAMP_ANSWER);
+			siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
 		return false;
 	}
 	if (n < 0) {

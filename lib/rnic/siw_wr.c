@@ -152,7 +152,7 @@ siw_confirm_arm(struct siw_qp *qp)
 	if ((int32_t)(qp->sq_sig - covered) <= 0 || (int32_t)(qp->want_pos - qp->sq_sig) >= 0 ||
 	    timer_armed(&qp->confirm_timer))
 		return;
-	siw_qp_arm(qp, SIW_STAMP_CONFIRM);
+	siw_arm(qp->dev, &qp->confirm_timer, qp->dev->cfg.confirm_ms);
 }
 
 static void

@@ -106,10 +106,10 @@ verbs_trouble(struct verbs_dev *dev, int err, const char *why)
 	const char *memlock = verbs_memlock_why(err);
 
 	why = memlock != NULL ? memlock : why;
-	if (why == dev->troubled && dev->now_ns - dev->troubled_ns < (int64_t)VERBS_TROUBLE_MS * 1000000)
+	if (why == dev->troubled && dev->dev.now_ns - dev->troubled_ns < (int64_t)VERBS_TROUBLE_MS * 1000000)
 		return;
 	dev->trouble = dev->troubled = why;
-	dev->troubled_ns = dev->now_ns;
+	dev->troubled_ns = dev->dev.now_ns;
 }
 
 static int
@@ -278,7 +278,7 @@ deadline(const struct rnic_dev *rdev)
 
 	if (dev->async_more || dev->cq_more || dev->conn_more || dev->port_events != 0 || dev->trouble != NULL ||
 	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
-		return dev->now_ns;
+		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
 
@@ -287,7 +287,7 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 {
 	struct verbs_dev *dev = verbs_dev(rdev);
 
-	verbs_set_now(dev, now_ns);
+	dev->dev.now_ns = now_ns;
 	if (dev->cq_more)
 		verbs_channel_read(dev);
 	if (dev->async_more)
@@ -610,7 +610,6 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	list_init(&dev->hot_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->ev_list);
-	list_init(&dev->stamp_list);
 	rc = dev_start(dev, why);
 	if (rc < 0) {
 		verbs_teardown(dev);

@@ -205,6 +205,6 @@ verbs_async_io(void *arg, int fd, unsigned events, int64_t now_ns)
 
 	(void)fd;
 	(void)events;
-	verbs_set_now(dev, now_ns);
+	dev->dev.now_ns = now_ns;
 	verbs_async_read(dev);
 }

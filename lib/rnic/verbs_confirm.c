@@ -57,7 +57,7 @@ arm(struct verbs_qp *qp)
 	if ((int32_t)(c->sig_pos - covered) <= 0 || (int32_t)(c->want_pos - c->sig_pos) >= 0 ||
 	    timer_armed(&c->confirm_timer))
 		return;
-	timer_arm(&qp->dev->timers, &c->confirm_timer, qp->dev->now_ns + ms(qp->dev->cfg.confirm_ms));
+	timer_arm(&qp->dev->timers, &c->confirm_timer, qp->dev->dev.now_ns + ms(qp->dev->cfg.confirm_ms));
 }
 
 void
@@ -124,8 +124,7 @@ verbs_confirm_read(struct verbs_qp *qp)
 	c->read_out = true;
 	c->read_pos = qp->sq_hw;
 	qp->dev->stats.reads_sent++;
-	timer_arm(&qp->dev->timers, &c->answer_timer, qp->dev->now_ns + ms(qp->dev->cfg.answer_ms));
-	verbs_confirm_stamp(qp);
+	timer_arm(&qp->dev->timers, &c->answer_timer, qp->dev->dev.now_ns + ms(qp->dev->cfg.answer_ms));
 	return 0;
 }
 
@@ -157,30 +156,6 @@ verbs_confirm_read_ended(struct verbs_qp *qp, bool ok)
 		mark(qp);
 }
 
-/* -- the time -- */
-
-void
-verbs_confirm_stamp(struct verbs_qp *qp)
-{
-	if (list_empty(&qp->confirm.stamp_node))
-		list_push(&qp->dev->stamp_list, &qp->confirm.stamp_node);
-}
-
-void
-verbs_confirm_stamp_all(struct verbs_dev *dev)
-{
-	struct list_node *n;
-
-	while ((n = list_pop(&dev->stamp_list)) != NULL) {
-		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, confirm.stamp_node);
-
-		if (timer_armed(&qp->confirm.answer_timer))
-			timer_arm(&dev->timers, &qp->confirm.answer_timer, dev->now_ns + ms(dev->cfg.answer_ms));
-		if (timer_armed(&qp->timer) && qp->state <= VERBS_CONNECTING)
-			timer_arm(&dev->timers, &qp->timer, dev->now_ns + ms(dev->cfg.connect_ms));
-	}
-}
-
 /* -- birth and end -- */
 
 int
@@ -204,5 +179,4 @@ verbs_confirm_stop(struct verbs_qp *qp)
 {
 	timer_cancel(&qp->dev->timers, &qp->confirm.confirm_timer);
 	timer_cancel(&qp->dev->timers, &qp->confirm.answer_timer);
-	list_remove(&qp->confirm.stamp_node);
 }

@@ -209,7 +209,7 @@ take_some(struct verbs_qp *qp)
 	}
 	qp->dev->stats.completions += (unsigned)n;
 	if (n > 0)
-		qp->dev->busy_until_ns = qp->dev->now_ns + (int64_t)qp->dev->cfg.busy_poll_us * 1000;
+		qp->dev->busy_until_ns = qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.busy_poll_us * 1000;
 	for (int i = 0; i < n; i++) {
 		const char *one = take_wc(qp, &wc[i]);
 
@@ -326,7 +326,7 @@ drop(struct verbs_qp *qp)
 static bool
 is_busy(const struct verbs_dev *dev)
 {
-	return dev->cfg.busy_poll_us != 0 && dev->now_ns < dev->busy_until_ns;
+	return dev->cfg.busy_poll_us != 0 && dev->dev.now_ns < dev->busy_until_ns;
 }
 
 /* Takes what is there; arms the CQ when that was all: true when there was something. */
@@ -434,7 +434,7 @@ verbs_channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
 
 	(void)fd;
 	(void)events;
-	verbs_set_now(dev, now_ns);
+	dev->dev.now_ns = now_ns;
 	dev->stats.wakeups++;
 	verbs_channel_read(dev);
 }

@@ -120,7 +120,6 @@ struct verbs_confirm {
 	uint32_t peer_depth; /* receives that the peer has */
 	struct timer confirm_timer;
 	struct timer answer_timer;
-	struct list_node stamp_node;
 };
 
 struct verbs_conn;
@@ -236,7 +235,6 @@ struct verbs_dev {
 	struct rnic_loop loop;
 	struct rng *rng;
 	const struct verbs_connect_ops *connect;
-	int64_t now_ns; /* of the last call that told */
 	struct timerq timers;
 	struct ibv_context *ctx;
 	struct ibv_comp_channel *channel;
@@ -264,13 +262,12 @@ struct verbs_dev {
 	bool conn_more;
 	bool cq_more;
 	int64_t busy_until_ns;
-	struct idtable ids;          /* verbs_qp by the id of their CQ */
-	struct list_node qps;        /* all verbs_qp, orphans, too */
-	struct list_node dead_mrs;   /* verbs_mr being taken back, without their user */
-	struct list_node hot_list;   /* verbs_qp whose CQ has to be polled */
-	struct list_node tx_list;    /* verbs_qp with a chain */
-	struct list_node ev_list;    /* verbs_qp with events */
-	struct list_node stamp_list; /* verbs_confirm whose timers were armed at a time that may be old */
+	struct idtable ids;        /* verbs_qp by the id of their CQ */
+	struct list_node qps;      /* all verbs_qp, orphans, too */
+	struct list_node dead_mrs; /* verbs_mr being taken back, without their user */
+	struct list_node hot_list; /* verbs_qp whose CQ has to be polled */
+	struct list_node tx_list;  /* verbs_qp with a chain */
+	struct list_node ev_list;  /* verbs_qp with events */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
 	uint16_t mpa_port;
@@ -380,10 +377,6 @@ verbs_is_iwarp(const struct verbs_dev *dev)
 }
 
 int verbs_confirm_init(struct verbs_qp *);
-/* Time to connect, and for the Read to be answered: counted from when the time is told next, as the last time may be old. */
-void verbs_confirm_stamp(struct verbs_qp *);
-/* The time was told. */
-void verbs_confirm_stamp_all(struct verbs_dev *);
 /* The timers end with the connection. */
 void verbs_confirm_stop(struct verbs_qp *);
 /* Posts the Read behind everything that the card has: 0 or a positive errno. */
@@ -443,13 +436,5 @@ void verbs_mark_hot(struct verbs_qp *);
 void verbs_async_io(void *dev, int fd, unsigned events, int64_t now_ns);
 void verbs_async_read(struct verbs_dev *);
 void verbs_set_gone(struct verbs_dev *);
-/* The time was told. */
-static inline void
-verbs_set_now(struct verbs_dev *dev, int64_t now_ns)
-{
-	dev->now_ns = now_ns;
-	if (!list_empty(&dev->stamp_list))
-		verbs_confirm_stamp_all(dev);
-}
 
 #endif

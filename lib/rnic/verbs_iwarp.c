@@ -69,8 +69,7 @@ verbs_conn_pdata(const struct verbs_qp *qp, const struct siw_pdata *to, uint8_t 
 void
 verbs_conn_arm(struct verbs_qp *qp)
 {
-	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->now_ns + (int64_t)qp->dev->cfg.connect_ms * 1000000);
-	verbs_confirm_stamp(qp);
+	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.connect_ms * 1000000);
 }
 
 static void
@@ -453,7 +452,7 @@ channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
 
 	(void)fd;
 	(void)events;
-	verbs_set_now(dev, now_ns);
+	dev->dev.now_ns = now_ns;
 	iwarp_read(dev);
 }
 

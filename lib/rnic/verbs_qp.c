@@ -32,7 +32,7 @@ round_up_pow2(uint32_t n)
 static void
 arm_ms(struct verbs_qp *qp, uint32_t ms)
 {
-	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->now_ns + (int64_t)ms * 1000000);
+	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)ms * 1000000);
 }
 
 /* -- states -- */
@@ -336,7 +336,6 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	list_init(&qp->ev_node);
 	list_init(&qp->job.node);
 	list_init(&qp->end.job.node);
-	list_init(&qp->confirm.stamp_node);
 	list_push(&dev->qps, &qp->node);
 	dev->qp_cnt++;
 	rc = alloc_queues(qp);

@@ -158,6 +158,7 @@ smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 		return -ENOSPC;
 	eng->devs[eng->dev_cnt++] = dev;
 	dev->ctx = eng;
+	dev->now_ns = eng->now_ns;
 	device_is_there(eng);
 	return 0;
 }
@@ -416,6 +417,8 @@ void
 smcr_set_now(struct smcr *eng, int64_t now_ns)
 {
 	eng->now_ns = now_ns;
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		eng->devs[i]->now_ns = now_ns;
 }
 
 void

@@ -131,7 +131,7 @@ void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
 /* A new turn begins: the time that waiting counts from until the next smcr_set_now or smcr_poll. A user that opens
  * connections or hands in bytes before smcr_poll calls this first; with the time of its last turn, long ago, new
- * timers would have fired already. */
+ * timers would have fired already. The devices are told, too. */
 void smcr_set_now(struct smcr *, int64_t now_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 

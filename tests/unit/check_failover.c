@@ -602,6 +602,23 @@ START_TEST(a_port_that_comes_back_brings_the_link_back)
 END_TEST
 
 /* It is told once, takes no further part though its port is not down, and goes when its owner says so. */
+START_TEST(devices_are_told_the_time)
+{
+	struct rnic_dev *late;
+
+	duo_init(&d, true, true, NULL);
+	duo_run(&d, 100);
+	smcr_set_now(d.eng[A], d.now_ns + 5);
+	ck_assert_int_eq(d.dev[A]->now_ns, d.now_ns + 5);
+	late = duo_add_device(&d, A);
+	ck_assert_int_eq(late->now_ns, d.now_ns + 5);
+	duo_run(&d, 1);
+	ck_assert_int_eq(late->now_ns, d.now_ns);
+	duo_fini(&d);
+}
+
+END_TEST
+
 START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 {
 	unsigned host = (unsigned)_i % 2;
@@ -1175,6 +1192,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, link_numbers_are_not_used_again_before_all_were);
 	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
+	tcase_add_test(tc, devices_are_told_the_time);
 	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
 	tcase_add_test(tc, late_writes_of_a_lost_link_are_not_placed_over_newer_data);

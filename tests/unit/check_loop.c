@@ -423,6 +423,59 @@ START_TEST(a_turn_function_may_remove_itself)
 
 END_TEST
 
+struct timely {
+	int64_t told_ns;
+	unsigned told_cnt;
+};
+
+static struct timely timely[2];
+
+static void
+take_time(void *arg, int64_t now_ns)
+{
+	struct timely *t = arg;
+
+	t->told_ns = now_ns;
+	t->told_cnt++;
+}
+
+static void
+on_usr2(void *arg)
+{
+	(void)arg;
+	ck_assert_uint_eq(timely[0].told_cnt, turns + 1);
+	ck_assert_uint_eq(timely[1].told_cnt, turns + 1);
+	signals++;
+}
+
+static int64_t
+timely_turn(void *arg, int64_t now_ns)
+{
+	const struct timely *t = arg;
+
+	ck_assert_int_eq(t->told_ns, now_ns);
+	return INT64_MAX;
+}
+
+START_TEST(the_time_is_told_to_each_once_a_turn_before_all_else)
+{
+	for (unsigned i = 0; i < sizeof(timely) / sizeof(timely[0]); i++) {
+		ck_assert_int_eq(loop_add_turn(lp, timely_turn, &timely[i]), 0);
+		loop_set_clock(lp, take_time, &timely[i]);
+	}
+	ck_assert_int_eq(loop_signal(lp, SIGUSR2, on_usr2, NULL), 0);
+	run_for(20 * MS);
+	kill(getpid(), SIGUSR2);
+	run_until(one_signal);
+	ck_assert_uint_eq(timely[0].told_cnt, turns);
+	loop_del_turn(lp, timely_turn, &timely[0]);
+	run_for(MS);
+	ck_assert_uint_lt(timely[0].told_cnt, turns);
+	ck_assert_uint_eq(timely[1].told_cnt, turns);
+}
+
+END_TEST
+
 static void
 loop_case(TCase *tc)
 {
@@ -437,6 +490,7 @@ loop_case(TCase *tc)
 	tcase_add_test(tc, a_turn_function_may_run_again_at_once_or_at_a_time);
 	tcase_add_test(tc, another_turn_can_be_asked_for);
 	tcase_add_test(tc, a_turn_function_may_remove_itself);
+	tcase_add_test(tc, the_time_is_told_to_each_once_a_turn_before_all_else);
 }
 
 UNIT_MAIN("loop", loop_case)

@@ -783,18 +783,42 @@ START_TEST(a_read_unanswered_is_the_end)
 
 END_TEST
 
-/* A loop that was idle for long: the answer has its time from now on. */
+/* A loop that was idle for long: the answer has its time from the turn on that asked for it, and no more. */
 START_TEST(an_old_time_ends_nothing)
 {
+	int64_t now;
+
 	open_linked();
 	a.dev->ops->progress(a.dev, poll_loop_now() - 10000000000);
+	a.dev->now_ns = now = poll_loop_now();
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	a.dev->ops->confirm(a.qp);
 	a.dev->ops->flush(a.dev);
-	a.dev->ops->progress(a.dev, poll_loop_now());
+	a.dev->ops->progress(a.dev, now + 1);
+	ck_assert_int_eq(a.dev->ops->deadline(a.dev), now + 5000000000);
 	turns();
 	ck_assert_uint_eq(a.errors, 0);
 	ck_assert_uint_eq(a.wc_cnt, 1);
+	close_cards();
+}
+
+END_TEST
+
+/* The same for the time to connect. */
+START_TEST(connecting_counts_from_its_turn)
+{
+	struct rnic_remote rb;
+	int64_t now;
+
+	connect_ms = 2000;
+	make_qps();
+	rb = remote(&b);
+	expect(&b);
+	a.dev->ops->progress(a.dev, poll_loop_now() - 10000000000);
+	a.dev->now_ns = now = poll_loop_now();
+	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
+	a.dev->ops->progress(a.dev, now + 1);
+	ck_assert_int_eq(a.dev->ops->deadline(a.dev), now + 2000000000);
 	close_cards();
 }
 
@@ -1135,6 +1159,7 @@ data_case(TCase *tc)
 	tcase_add_test(tc, confirmation_comes_by_itself);
 	tcase_add_test(tc, a_read_unanswered_is_the_end);
 	tcase_add_test(tc, an_old_time_ends_nothing);
+	tcase_add_test(tc, connecting_counts_from_its_turn);
 	tcase_add_test(tc, many_bytes_arrive);
 	tcase_add_test(tc, every_request_ends_once);
 	tcase_add_test(tc, the_confirmed_ones_stay_good);

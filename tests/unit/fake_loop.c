@@ -15,6 +15,7 @@ struct loop {
 
 	struct {
 		int64_t (*fn)(void *, int64_t);
+		void (*clock)(void *, int64_t);
 		void *arg;
 	} turns[TURNS_MAX];
 
@@ -69,8 +70,17 @@ loop_add_turn(struct loop *l, int64_t (*fn)(void *arg, int64_t now_ns), void *ar
 	if (l->turn_cnt == TURNS_MAX)
 		return -ENOSPC;
 	l->turns[l->turn_cnt].fn = fn;
+	l->turns[l->turn_cnt].clock = NULL;
 	l->turns[l->turn_cnt++].arg = arg;
 	return 0;
+}
+
+void
+loop_set_clock(struct loop *l, void (*fn)(void *arg, int64_t now_ns), void *arg)
+{
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].arg == arg)
+			l->turns[i].clock = fn;
 }
 
 void
@@ -96,6 +106,9 @@ fake_loop_turn(struct loop *l)
 	struct epoll_event ev[IOS_MAX];
 	int n = epoll_wait(l->ep, ev, IOS_MAX, 0);
 
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].clock != NULL)
+			l->turns[i].clock(l->turns[i].arg, l->now_ns);
 	for (int i = 0; i < n; i++) {
 		struct loop_io *io = l->ios[ev[i].data.u32];
 		unsigned e = ev[i].events, bits = 0;

@@ -38,6 +38,7 @@ end_open(struct end *e, const struct siw_config *c)
 	poll_loop_init(&e->loop);
 	l = poll_loop_rnic(&e->loop);
 	ck_assert_int_eq(siw_open(c, &l, &rng, &e->dev, &err), 0);
+	e->dev->now_ns = poll_loop_now();
 	ck_assert_int_eq(e->dev->ops->pd_alloc(e->dev, &e->pd), 0);
 	e->buf = calloc(1, BUF);
 	ck_assert_int_eq(

@@ -39,6 +39,7 @@ end_open(struct end *e, const struct verbs_config *c)
 	poll_loop_init(&e->loop);
 	l = poll_loop_rnic(&e->loop);
 	ck_assert_msg(verbs_open(c, &l, &rng, &e->dev, &why) == 0, "%s", why);
+	e->dev->now_ns = poll_loop_now();
 	ck_assert_int_eq(e->dev->ops->pd_alloc(e->dev, &e->pd), 0);
 	e->buf = calloc(1, BUF);
 	ck_assert_int_eq(e->dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &e->mr), 0);

@@ -169,6 +169,7 @@ end_open(struct end *e, unsigned n)
 	rc = verbs_open(&c, &l, &rng, &e->dev, &why);
 	if (rc < 0)
 		fail("%s: %s: %s", arg_dev[n], why, strerror(-rc));
+	e->dev->now_ns = poll_loop_now();
 	NEED(e->dev->ops->pd_alloc(e->dev, &e->pd) == 0);
 	e->buf = calloc(1, BUF);
 	NEED(e->dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &e->mr) == 0);

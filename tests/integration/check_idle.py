@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""
+Time limits of a daemon that is otherwise idle: nothing but its own timer wakes it, so a limit that counts from the wrong
+moment shows. The middle connections run over pair 1 of the network namespaces, links over the others.
+"""
+from netns import ADDR_A, ADDR_B, Net, enter
+
+enter()
+
+import time								# noqa: E402
+
+from harness import PATIENCE, Daemon, Server, case, check, echo, equal, main, recv_exact, wait_until	# noqa: E402
+
+PORT, MIDDLE = 12000, 13000
+CONNECT_MS, ANSWER_MS = 1000, 1000
+LONG = "60s"
+
+
+class Gateways:
+    def __init__(self, t, links, connect_ms=None):
+        self.net = Net(t, 1 + links)
+        for side in (t, self.net.b):	# addresses of IPv6 come seconds later, and wake daemons
+            side.run(["sh", "-c", "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done"])
+        server = Server(t, echo, host=ADDR_A)
+        limits = {"connect_timeout": f"{connect_ms}ms" if connect_ms else LONG, "answer_timeout": f"{ANSWER_MS}ms"}
+        smcr = {"links_max": links, "test_link_interval": LONG, "add_link_retry": LONG, "add_link_retry_max": LONG}
+        self.a = Daemon(t, "a", {
+            "log_level": "debug", "smcr": smcr, "devices": [dict(d, **limits) for d in self.net.devices("a")[1:]],
+            "ingress": [{"name": "echo", "listen": f"{ADDR_A}:{PORT}", "to": f"{ADDR_B}:{MIDDLE}"}]})
+        self.b = Daemon(t, "b", {
+            "log_level": "debug", "smcr": smcr,
+            "devices": [dict(d, connect_timeout=LONG, answer_timeout=LONG) for d in self.net.devices("b")[1:]],
+            "egress": [{"name": "echo", "listen": f"{ADDR_B}:{MIDDLE}", "to": f"{ADDR_A}:{server.port}"}]},
+            wrap=self.net.b.wrap())
+
+
+def rest():
+    """Until timers of the event loop that were armed for what is over have rung."""
+    time.sleep(2.2 * ANSWER_MS / 1000)
+
+
+def took(t, what, start, limit_ms):
+    """It was neither early nor late."""
+    s = time.monotonic() - start
+    t.note(f"{what}: {s:.3f} s, its limit is {limit_ms / 1000} s")
+    check(s > limit_ms / 1000 - 0.01, f"{what}: {s:.3f} s, before its time")
+    check(s < limit_ms / 1000 * 1.1 + 0.1 * PATIENCE, f"{what}: {s:.3f} s, late")
+
+
+def talk(s, data):
+    s.sendall(data)
+    equal(recv_exact(s, len(data)), data, "echo")
+
+
+@case("an MPA port that does not answer is given up after connect_timeout")
+def _(t):
+    gw = Gateways(t, 1, CONNECT_MS)
+    gw.net.silence(2)
+    rest()
+    start = time.monotonic()
+    gw.a.ctl_text("check", f"{ADDR_B}:{MIDDLE}", status=1)
+    took(t, "the check", start, CONNECT_MS)
+
+
+@case("one link: the peer's silence ends it after answer_timeout")
+def _(t):
+    gw = Gateways(t, 1)
+    s = gw.net.connect(PORT)
+    talk(s, b"hello")
+    rest()
+    gw.net.silence(2)
+    rest()
+    start = time.monotonic()
+    s.sendall(b"anybody there?")
+    try:
+        end = s.recv(1)
+    except ConnectionResetError:
+        end = "reset"
+    took(t, "the reset", start, ANSWER_MS)
+    equal(end, "reset", "what the client sees")
+
+
+@case("two links: failover after answer_timeout")
+def _(t):
+    gw = Gateways(t, 2)
+    s = gw.net.connect(PORT)
+    talk(s, b"hello")
+    wait_until(lambda: sum(x["state"] == "active" for x in gw.a.ctl("links")["links"]) == 2, "two links are there")
+    talk(s, b"hello again")
+    pair = next(int(x["device"][1:]) for x in gw.a.ctl("links")["links"] if x["connections"] == 1)
+    rest()
+    gw.net.silence(pair)
+    rest()
+    start = time.monotonic()
+    talk(s, b"anybody there?")
+    took(t, "failover", start, ANSWER_MS)
+
+
+main()

@@ -1,0 +1,119 @@
+/* Soft iWARP's time limits on a loop that sleeps: each counts from the turn that began it, and nothing but its own timer
+ * wakes the device. The time is virtual from the moment that a test sets it. */
+#include "siw_ends.h"
+
+#define MS 1000000LL
+#define LONG (60000 * MS) /* the device was idle for that long */
+
+/* What a loop without news does: it sleeps until the deadline. */
+static int64_t
+sleep_on(struct end *e)
+{
+	int64_t at = e->dev->ops->deadline(e->dev);
+
+	ck_assert_int_lt(at, INT64_MAX);
+	e->dev->now_ns = at;
+	e->dev->ops->progress(e->dev, at);
+	collect(e);
+	e->dev->ops->flush(e->dev);
+	return at;
+}
+
+/* The device's last turn was long ago; a new one has begun, whose work the device does only after its user's calls. */
+static int64_t
+idle(struct end *e)
+{
+	int64_t now = poll_loop_now() + 1000 * MS;
+
+	e->dev->now_ns = now;
+	e->dev->ops->progress(e->dev, now);
+	e->dev->ops->flush(e->dev);
+	return e->dev->now_ns = now + LONG;
+}
+
+START_TEST(connecting_has_its_time)
+{
+	struct siw_config c = config();
+	struct rnic_remote rb;
+	int64_t from;
+
+	open_both(&c, &c);
+	end_qp(&a, 8, 8, TOKEN);
+	end_qp(&b, 8, 8, TOKEN);
+	rb = remote(&b);
+	from = idle(&a);
+	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
+	ck_assert_int_eq(sleep_on(&a) - from, c.connect_ms * MS);
+	ck_assert_uint_eq(a.failed, 1);
+	close_both();
+}
+
+END_TEST
+
+START_TEST(being_connected_to_has_its_time)
+{
+	struct siw_config c = config();
+	struct rnic_remote ra;
+	int64_t from;
+
+	open_both(&c, &c);
+	end_qp(&a, 8, 8, TOKEN);
+	end_qp(&b, 8, 8, TOKEN);
+	ra = remote(&a);
+	from = idle(&b);
+	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
+	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
+	ck_assert_int_eq(sleep_on(&b) - from, c.connect_ms * MS);
+	ck_assert_uint_eq(b.failed, 1);
+	close_both();
+}
+
+END_TEST
+
+START_TEST(an_answer_has_its_time)
+{
+	struct siw_config c = config();
+	int64_t from;
+
+	open_connected(&c);
+	from = idle(&a);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
+	a.dev->ops->confirm(a.qp);
+	a.dev->ops->flush(a.dev);
+	ck_assert_int_eq(sleep_on(&a) - from, c.answer_ms * MS);
+	ck_assert_uint_eq(a.errors, 1);
+	ck_assert_str_eq(a.why, "the peer does not answer");
+	close_both();
+}
+
+END_TEST
+
+START_TEST(confirmation_has_its_time)
+{
+	struct siw_config c = config();
+	int64_t from;
+
+	open_connected(&c);
+	from = idle(&a);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
+	a.dev->ops->flush(a.dev);
+	ck_assert_int_eq(sleep_on(&a) - from, c.confirm_ms * MS);
+	ck_assert_uint_eq(stats(&a).reads_sent, 1);
+	ck_assert_int_eq(sleep_on(&a) - from, (c.confirm_ms + c.answer_ms) * MS);
+	ck_assert_uint_eq(a.errors, 1);
+	close_both();
+}
+
+END_TEST
+
+static void
+siw_time_case(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, connecting_has_its_time);
+	tcase_add_test(tc, being_connected_to_has_its_time);
+	tcase_add_test(tc, an_answer_has_its_time);
+	tcase_add_test(tc, confirmation_has_its_time);
+}
+
+UNIT_MAIN("siw_time", siw_time_case)
