@@ -151,6 +151,26 @@ answer_depths(struct neg *n, const struct mpa_frame *f)
 		n->res.ord = min16(n->cfg.ord, f->ird);
 }
 
+void
+neg_refuse(const struct neg_config *cfg, const struct mpa_frame *request, struct mpa_frame *out)
+{
+	struct neg n;
+
+	neg_init(&n, cfg);
+	n.res.rtr = cfg->rtr;
+	*out = (struct mpa_frame){
+		.kind = MPA_REPLY,
+		.rev = request->rev,
+		.flags = MPA_REJECT | (request->flags & MPA_ENHANCED),
+	};
+	if (!(request->flags & MPA_ENHANCED))
+		return;
+	answer_depths(&n, request);
+	out->model = request->model & MPA_P2P ? MPA_P2P | cfg->rtr : 0;
+	out->ird = request->ord == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n.res.ird;
+	out->ord = request->ird == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n.res.ord;
+}
+
 enum neg_state
 neg_request_in(struct neg *n, const struct mpa_frame *f, struct mpa_frame *reject)
 {

@@ -78,4 +78,8 @@ enum neg_state neg_request_in(struct neg *, const struct mpa_frame *, struct mpa
 void neg_accept(struct neg *, struct mpa_frame *out);
 void neg_reject(struct neg *, struct mpa_frame *out);
 
+/* Responder, without any of the above: the Reply that refuses a Request for reasons of the caller's. Its depths keep to the
+ * rules all the same, because there are initiators that look at them before they see that it is a Reject. */
+void neg_refuse(const struct neg_config *, const struct mpa_frame *request, struct mpa_frame *out);
+
 #endif

@@ -98,9 +98,8 @@ stream_fini(struct stream *s)
 }
 
 void
-stream_start(struct stream *s, uint16_t ird, uint16_t ord, bool rtr_send)
+stream_start(struct stream *s, uint16_t ord, bool rtr_send)
 {
-	s->ird = ird < s->cfg.ird_max ? ird : s->cfg.ird_max;
 	s->ord = ord < s->cfg.ord_max ? ord : s->cfg.ord_max;
 	s->rtr_send = rtr_send;
 }
@@ -305,7 +304,7 @@ rx_read_req(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	enum stag_verdict v;
 	uint8_t *at;
 
-	if (s->in_head - s->in_tail >= s->ird)
+	if (s->in_head - s->in_tail >= s->cfg.ird_max)
 		return fail_untagged(s, g, DDP_NO_BUFFER, &ev->term);
 	if (g->h.mo != 0)
 		return fail_untagged(s, g, DDP_BAD_MO, &ev->term);

@@ -35,7 +35,9 @@ struct stream_config {
 	const struct stag_table *stags;
 	const void *pd;
 	uint32_t rq_depth;
-	uint16_t ird_max; /* space for inbound Reads */
+	/* Space for inbound Reads. All of it may be used, whatever depth was negotiated: a peer whose card sends an RTR Read by
+	 * itself may not count that one. */
+	uint16_t ird_max;
 	uint16_t ord_max; /* space for outstanding Reads */
 };
 
@@ -59,8 +61,7 @@ struct stream_ev {
 
 struct stream {
 	struct stream_config cfg;
-	uint16_t ird; /* negotiated */
-	uint16_t ord;
+	uint16_t ord;  /* negotiated */
 	bool rtr_send; /* the first FPDU may be a zero-length Send that takes no receive */
 	bool started;  /* something was received */
 	bool dead;     /* an error was reported or a Terminate came: nothing more is taken */
@@ -86,8 +87,8 @@ struct stream {
 /* 0 or -ENOMEM. */
 int stream_init(struct stream *, const struct stream_config *);
 void stream_fini(struct stream *);
-/* Full operation starts; ird and ord within the space given. */
-void stream_start(struct stream *, uint16_t ird, uint16_t ord, bool rtr_send);
+/* Full operation starts; ord within the space given. */
+void stream_start(struct stream *, uint16_t ord, bool rtr_send);
 
 static inline uint32_t
 stream_recv_cnt(const struct stream *s)

@@ -17,11 +17,12 @@ siw_tune_socket(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
 }
 
-void
-siw_neg_start(struct siw_qp *qp)
+struct neg_config
+siw_neg_config(const struct siw_dev *dev)
 {
-	const struct siw_config *c = &qp->dev->cfg;
-	const struct neg_config cfg = {
+	const struct siw_config *c = &dev->cfg;
+
+	return (struct neg_config){
 		.enhanced = c->mpa_rev >= 2,
 		.p2p = true,
 		.rtr = (c->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) | (c->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
@@ -33,6 +34,12 @@ siw_neg_start(struct siw_qp *qp)
 		.ord = c->ord,
 		.ord_min = 1, /* a write is complete when a Read behind it was answered */
 	};
+}
+
+void
+siw_neg_start(struct siw_qp *qp)
+{
+	const struct neg_config cfg = siw_neg_config(qp->dev);
 
 	neg_init(&qp->neg, &cfg);
 }

@@ -34,6 +34,7 @@
 #define SIW_PARKED_OF_ONE 32 /* of them, from one address */
 #define SIW_PARKED_MS 1000
 #define SIW_PENDING_MAX 128 /* MPA requests that are being read, parked ones included */
+#define SIW_NUDGE_MS 100    /* the active side says a second word when nothing was heard after the first */
 #define SIW_LINGER_MAX 64
 #define SIW_LINGER_MS 2000
 
@@ -140,6 +141,8 @@ struct siw_qp {
 	struct rnic_remote remote;
 	uint32_t peer_qpn; /* as the peer's private data says */
 	struct timer connect_timer;
+	struct timer nudge_timer;
+	bool nudge; /* another FPDU is to be sent, whatever it says */
 	struct neg neg;
 	/* stream */
 	int fd;
@@ -273,6 +276,7 @@ void siw_tx_mark(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
 /* Queues the first FPDU of the active side. */
 void siw_tx_rtr(struct siw_qp *);
+void siw_nudge_timeout(struct timer *, int64_t now_ns);
 /* Queues a Terminate: false when it may not be sent. */
 bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
 /* Turns requests into FPDUs as far as there is room. */
@@ -281,6 +285,7 @@ void siw_tx_fill(struct siw_qp *);
 /* -- siw_cm.c -- */
 
 void siw_tune_socket(int fd);
+struct neg_config siw_neg_config(const struct siw_dev *);
 void siw_neg_start(struct siw_qp *);
 /* Our private data; with the token where we have to show it (to != NULL). */
 void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct siw_pdata *out);

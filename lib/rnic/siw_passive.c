@@ -80,17 +80,10 @@ pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verd
 static void
 pend_reject(struct siw_pend *p, enum siw_verdict verdict)
 {
-	struct mpa_frame f = {
-		.kind = MPA_REPLY,
-		.rev = p->frame.rev,
-		.flags = MPA_REJECT | (p->frame.flags & MPA_ENHANCED),
-		.model = p->frame.model,
-		.ird = p->dev->cfg.ird,
-		.ord = p->dev->cfg.ord,
-	};
+	const struct neg_config cfg = siw_neg_config(p->dev);
+	struct mpa_frame f;
 
-	if (f.model & MPA_P2P)
-		f.model = MPA_P2P | p->dev->cfg.rtr << 1;
+	neg_refuse(&cfg, &p->frame, &f);
 	pend_reject_frame(p, &f, verdict);
 }
 

@@ -8,6 +8,8 @@
 #include "base/pages.h"
 #include "rnic/siw_int.h"
 
+#define TIMERS 4 /* of a QP */
+
 static uint32_t
 round_up_pow2(uint32_t n)
 {
@@ -75,7 +77,7 @@ qp_alloc_queues(struct siw_qp *qp)
 		.stags = &qp->dev->stags,
 		.pd = qp->pd,
 		.rq_depth = qp->rq_depth,
-		.ird_max = qp->dev->cfg.ird,
+		.ird_max = (uint16_t)(qp->dev->cfg.ird + 1), /* and an RTR Read that the peer does not count */
 		.ord_max = qp->dev->cfg.ord,
 	};
 
@@ -111,7 +113,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	qp->token = attr->token;
 	qp->sq_depth = attr->sq_depth;
 	qp->rq_depth = attr->rq_depth;
-	if (qp_alloc_queues(qp) < 0 || timerq_reserve(&dev->timers, 3) < 0) {
+	if (qp_alloc_queues(qp) < 0 || timerq_reserve(&dev->timers, TIMERS) < 0) {
 		qp_free(qp);
 		return -ENOMEM;
 	}
@@ -122,6 +124,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 		.psn = rng_below(dev->rng, 1u << 24),
 	};
 	timer_init(&qp->connect_timer, siw_cm_connect_timeout);
+	timer_init(&qp->nudge_timer, siw_nudge_timeout);
 	timer_init(&qp->confirm_timer, siw_confirm_timeout);
 	timer_init(&qp->answer_timer, siw_answer_timeout);
 	list_init(&qp->rx_node);
@@ -151,7 +154,7 @@ siw_qp_destroy(struct rnic_qp *rqp)
 	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;
 	dev->qp_cnt--;
 	qp->pd->refs--;
-	timerq_unreserve(&dev->timers, 3);
+	timerq_unreserve(&dev->timers, TIMERS);
 	qp_free(qp);
 }
 
@@ -242,6 +245,7 @@ qp_detach(struct siw_qp *qp, bool last_word)
 	}
 	/* Last: filling the send queue a last time may have armed and listed it again. */
 	timer_cancel(&dev->timers, &qp->connect_timer);
+	timer_cancel(&dev->timers, &qp->nudge_timer);
 	timer_cancel(&dev->timers, &qp->confirm_timer);
 	timer_cancel(&dev->timers, &qp->answer_timer);
 	list_remove(&qp->rx_node);

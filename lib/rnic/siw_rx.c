@@ -46,7 +46,7 @@ siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
 	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
 	txq_start(&qp->txq, res->crc, res->markers_tx);
 	qp->ulpdu_max = choose_ulpdu_max(qp, peer);
-	stream_start(&qp->stream, res->ird, res->ord, rtr_send);
+	stream_start(&qp->stream, res->ord, rtr_send);
 	qp->rx_off = qp->rx_len = 0;
 	qp->rx_place_len = qp->rx_place_tail = 0;
 	return qp->dev->loop.watch(qp->dev->loop.ctx, qp->fd, siw_stream_io, qp);

@@ -139,6 +139,18 @@ put_response(struct siw_qp *qp)
 	return true;
 }
 
+/* There are responders that miss a first FPDU which comes while they are about to wait for it: they look again when more
+ * arrives. */
+static void
+put_nudge(struct siw_qp *qp)
+{
+	struct ddp_hdr h;
+
+	qp->nudge = false;
+	stream_write_hdr(1, 0, true, &h);
+	put_bytes(qp, &h, "", 0);
+}
+
 void
 siw_tx_fill(struct siw_qp *qp)
 {
@@ -147,6 +159,8 @@ siw_tx_fill(struct siw_qp *qp)
 		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
 			if (!put_response(qp))
 				return;
+		} else if (qp->enc_off == 0 && qp->nudge) {
+			put_nudge(qp);
 		} else if (confirm_due(qp, false)) {
 			put_confirm(qp);
 		} else if (qp->sq_enc == qp->sq_head) {
@@ -164,6 +178,7 @@ siw_tx_rtr(struct siw_qp *qp)
 {
 	struct ddp_hdr h;
 
+	siw_arm(qp->dev, &qp->nudge_timer, SIW_NUDGE_MS);
 	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_READ) {
 		put_confirm(qp);
 		return;
@@ -173,6 +188,18 @@ siw_tx_rtr(struct siw_qp *qp)
 	else
 		stream_write_hdr(1, 0, true, &h); /* also without RTR: the first FPDU has to be ours */
 	put_bytes(qp, &h, "", 0);
+}
+
+void
+siw_nudge_timeout(struct timer *t, int64_t now_ns)
+{
+	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, nudge_timer);
+
+	(void)now_ns;
+	if (qp->state != SIW_RTS || qp->stream.started)
+		return;
+	qp->nudge = true;
+	siw_tx_mark(qp);
 }
 
 bool

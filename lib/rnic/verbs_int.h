@@ -24,7 +24,10 @@
 #define VERBS_EVENTS_TURN 256         /* events read in one go */
 #define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_room */
 #define VERBS_FLUSH_MS 1000           /* a card that has not flushed a broken QP by then loses it */
-#define VERBS_LINGER_MS 2000          /* a QP that has only last words to send */
+/* Reads at once that are asked of and offered to an iWARP peer: ours, and an RTR Read that the card sends by itself and
+ * may or may not count. */
+#define VERBS_READ_DEPTH 2
+#define VERBS_LINGER_MS 2000 /* a QP that has only last words to send */
 #define VERBS_LINGER_MAX 64
 #define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
 #define VERBS_MAX_QP 65536

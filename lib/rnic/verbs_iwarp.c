@@ -20,8 +20,6 @@
 #include "base/addr.h"
 #include "rnic/verbs_iwarp.h"
 
-#define READ_DEPTH 1
-
 /* -- a connection -- */
 
 struct verbs_conn *
@@ -170,8 +168,8 @@ connect_run(struct verbs_job *job)
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
-		.responder_resources = READ_DEPTH,
-		.initiator_depth = READ_DEPTH,
+		.responder_resources = VERBS_READ_DEPTH,
+		.initiator_depth = VERBS_READ_DEPTH,
 		.qp_num = qp->qp.qpn,
 	};
 

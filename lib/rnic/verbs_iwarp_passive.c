@@ -81,8 +81,8 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
-		.responder_resources = 1,
-		.initiator_depth = 1,
+		.responder_resources = VERBS_READ_DEPTH,
+		.initiator_depth = conn->ord < VERBS_READ_DEPTH ? conn->ord : VERBS_READ_DEPTH,
 		.qp_num = qp->qp.qpn,
 	};
 

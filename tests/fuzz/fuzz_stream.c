@@ -68,7 +68,7 @@ world_init(struct stream *s, uint8_t opts)
 	add_region(0, &rw, STAG_WRITE, &my_pd, &rng);
 	add_region(1, &ro, STAG_READ | STAG_INVALIDATE, &my_pd, &rng);
 	add_region(2, &foreign, STAG_WRITE | STAG_READ, &other_pd, &rng);
-	stream_start(s, 2, 2, opts & 4);
+	stream_start(s, 2, opts & 4);
 	read.stag = regions[0].stag;
 	read.to = regions[0].base;
 	stream_read_hdr(s, &zero, 1, 0, &h, body);

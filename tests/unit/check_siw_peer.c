@@ -1,5 +1,164 @@
 /* Soft iWARP and the ways of cards and kernels, played by a peer made by hand: what they need, and how they end. */
+#include <sys/syscall.h>
+
 #include "siw_raw_peer.h"
+
+/* -- the device's calls of the socket, seen -- */
+
+static unsigned frames; /* start-up frames that went whole in one call */
+static unsigned frame_parts;
+static unsigned writes, writes_with_eor; /* while counting */
+static bool counting;
+static int mss; /* what the kernel is made to say; 0 = the truth */
+
+ssize_t
+send(int fd, const void *buf, size_t len, int flags)
+{
+	struct mpa_frame f;
+
+	if (len >= 1 && memcmp(buf, "MPA ID R", len < 8 ? len : 8) == 0) {
+		frame_parts++;
+		if (mpa_frame_decode((struct span){ buf, len }, MPA_REQUEST, &f) == (int)len ||
+		    mpa_frame_decode((struct span){ buf, len }, MPA_REPLY, &f) == (int)len)
+			frames++;
+	}
+	return syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
+}
+
+ssize_t
+sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t n = syscall(SYS_sendmsg, fd, msg, flags);
+
+	if (counting && n > 0) {
+		writes++;
+		writes_with_eor += (flags & MSG_EOR) != 0;
+	}
+	return n;
+}
+
+int
+getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (level == IPPROTO_TCP && name == TCP_MAXSEG && mss > 0) {
+		memcpy(value, &mss, sizeof(mss));
+		return 0;
+	}
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+/* -- start-up -- */
+
+START_TEST(a_start_up_frame_goes_in_one_piece)
+{
+	struct siw_config c = config();
+
+	open_connected(&c);
+	ck_assert_uint_eq(frames, 2); /* Request and Reply */
+	ck_assert_uint_eq(frame_parts, 2);
+	close_both();
+}
+
+END_TEST
+
+/* A card that sends the RTR Read by itself and does not count it: its user's first Read comes on top. */
+START_TEST(an_rtr_read_may_come_on_top)
+{
+	struct siw_config c = config();
+	struct siw_pdata d;
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
+	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ };
+	const struct rdmap_read rd = { .sink_stag = 1, .src_stag = 1 };
+	uint8_t body[RDMAP_READ_LEN];
+
+	if (_i == 1)
+		c.ird = 1;
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	f.ird = f.ord = 1;
+	raw_send_frame(f, &d);
+	ck_assert_uint_eq(raw_reply(&d).ird, 1);
+	rdmap_read_encode(&rd, body);
+	for (h.msn = 1; h.msn <= 2; h.msn++)
+		raw_fpdu(&h, body, sizeof(body));
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(raw_next().ulp_ctrl, 0x42);
+		raw_drop();
+	}
+	ck_assert_uint_eq(b.connected, 1);
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
+/* Refused before any queue pair had a say: the depths of the Reply keep to RFC 6581 9.1 nevertheless. */
+START_TEST(an_early_reject_has_depths_that_fit)
+{
+	static const uint16_t depth[][4] = {
+		/* asked: ird, ord; answered: ird, ord */
+		{ 1, 1, 1, 1 },
+		{ 0, 4, 4, 0 },
+		{ 40, 40, 16, 16 },
+		{ MPA_DEPTH_NONE, MPA_DEPTH_NONE, MPA_DEPTH_NONE, MPA_DEPTH_NONE },
+	};
+	struct siw_config c = config();
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
+	struct siw_pdata d;
+
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	d.token++;
+	f.ird = depth[_i][0];
+	f.ord = depth[_i][1];
+	raw_send_frame(f, &d);
+	f = raw_reply(&d);
+	ck_assert_uint_eq(f.flags, MPA_REJECT | MPA_ENHANCED);
+	ck_assert_uint_eq(d.verdict, SIW_BAD_TOKEN);
+	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
+	ck_assert_uint_eq(f.ird, depth[_i][2]);
+	ck_assert_uint_eq(f.ord, depth[_i][3]);
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
+/* A responder that missed the first FPDU looks again when another one comes. */
+START_TEST(a_silent_responder_hears_a_second_word)
+{
+	struct siw_config c = config();
+	struct siw_pdata d = raw_serve(&c);
+	struct mpa_frame f = raw_frame(MPA_REPLY);
+	int64_t start;
+
+	f.model = MPA_P2P | MPA_RTR_WRITE;
+	raw_send_frame(f, &d);
+	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
+	raw_drop();
+	start = poll_loop_now();
+	if (_i == 1) {
+		post_recv(&a, 1, 0, 10);
+		raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x43, .msn = 1 }, "x", 1);
+		run_ms(300);
+		ck_assert(!raw_has_fpdu());
+	} else {
+		ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
+		ck_assert_uint_eq(raw_ulpdu.len, 0);
+		ck_assert_int_ge(poll_loop_now() - start, 80000000);
+		raw_drop();
+		run_ms(300);
+		ck_assert(!raw_has_fpdu()); /* and no third one */
+	}
+	ck_assert_uint_eq(a.connected, 1);
+	raw_close();
+	close(listener);
+	close_both();
+}
+
+END_TEST
 
 /* -- who may come -- */
 
@@ -23,7 +182,7 @@ connect_from(const char *addr)
 static bool
 only_odd_ones(void *ctx, const struct rnic_gid *from)
 {
-	ck_assert_ptr_eq(ctx, &b);
+	ck_assert_ptr_eq(ctx, &mss);
 	ck_assert_uint_eq(from->b[11], 0xff);
 	return from->b[15] % 2 == 1;
 }
@@ -37,7 +196,7 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	char byte;
 
 	c.may_connect = only_odd_ones;
-	c.may_connect_ctx = &b;
+	c.may_connect_ctx = &mss;
 	open_for_raw(&c);
 	raw_open(&b, 0); /* 127.0.0.1, slow */
 	run_ms(20);
@@ -93,6 +252,10 @@ static void
 siw_peer_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_start_up_frame_goes_in_one_piece);
+	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
+	tcase_add_loop_test(tc, an_early_reject_has_depths_that_fit, 0, 4);
+	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
 	tcase_add_test(tc, an_address_that_may_not_connect_is_turned_away);
 	tcase_add_test(tc, early_requests_of_one_address_leave_room);
 }

@@ -40,7 +40,7 @@ setup(void)
 	for (unsigned i = 0; i < sizeof(romem); i++)
 		romem[i] = (uint8_t)i;
 	ck_assert_int_eq(stream_init(&s, &cfg), 0);
-	stream_start(&s, IRD, 2, false);
+	stream_start(&s, 2, false);
 }
 
 static void

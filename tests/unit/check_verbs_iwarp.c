@@ -139,6 +139,7 @@ START_TEST(both_sides_connect)
 {
 	struct rnic_info ia, ib;
 
+	fake_cm.ord = _i == 0 ? 8 : 1;
 	make_qps();
 	ia = rnic_query(a.dev);
 	ib = rnic_query(b.dev);
@@ -1127,7 +1128,7 @@ static void
 connect_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup_iwarp, NULL);
-	tcase_add_test(tc, both_sides_connect);
+	tcase_add_loop_test(tc, both_sides_connect, 0, 2);
 	tcase_add_test(tc, the_connection_may_come_before_its_user);
 	tcase_add_test(tc, the_connection_may_break_before_its_user);
 	tcase_add_test(tc, the_link_is_for_the_qp_that_was_told);

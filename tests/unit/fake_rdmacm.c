@@ -64,7 +64,7 @@ fake_cm_reset(void)
 	pthread_mutex_init(&lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	pthread_cond_init(&go, NULL);
-	fake_cm = (struct fake_cm_state){ .ord = 1 };
+	fake_cm = (struct fake_cm_state){ .ord = 8 };
 	waiting = gone = 0;
 	memset(ids, 0, sizeof(ids));
 	next_port = 20000;
@@ -439,10 +439,10 @@ request(struct fake_id *from, struct fake_id *l, const void *pd, uint8_t len)
 }
 
 static void
-check_param(const struct rdma_conn_param *p)
+check_param(const struct rdma_conn_param *p, unsigned peer_ird)
 {
-	ck_assert_uint_eq(p->responder_resources, 1);
-	ck_assert_uint_eq(p->initiator_depth, 1);
+	ck_assert_uint_eq(p->responder_resources, 2);
+	ck_assert_uint_eq(p->initiator_depth, peer_ird < 2 ? peer_ird : 2);
 	ck_assert_uint_eq(p->private_data_len, 32);
 }
 
@@ -456,7 +456,7 @@ rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *p)
 	pthread_mutex_lock(&lock);
 	ck_assert_int_eq(f->state, ROUTED);
 	ck_assert_ptr_null(id->qp);
-	check_param(p);
+	check_param(p, 2);
 	f->state = CONNECTING;
 	f->qpn = p->qp_num;
 	fake_cm.connects++;
@@ -542,7 +542,7 @@ rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *p)
 	struct fake_qp *a, *b = fake_qp_of(p->qp_num);
 
 	ck_assert_ptr_null(id->qp);
-	check_param(p);
+	check_param(p, fake_cm.ord);
 	if (fails(fake_cm.accept_err) < 0)
 		return -1;
 	pthread_mutex_lock(&lock);
