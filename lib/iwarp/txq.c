@@ -32,6 +32,7 @@ txq_start(struct txq *q, bool crc, bool markers)
 	assert(txq_empty(q));
 	q->crc = crc;
 	q->markers = markers;
+	q->apart = false;
 	q->pos = 0;
 }
 
@@ -90,7 +91,7 @@ seg_put(struct txq *q, const uint8_t *ptr, size_t len, bool in_ring)
 	struct txq_seg *last = &q->segs[(q->seg_head - 1) % TXQ_SEGS];
 
 	q->bytes += len;
-	if (in_ring && !txq_empty(q) && last->in_ring && last->ptr + last->len == ptr) {
+	if (in_ring && !txq_empty(q) && last->in_ring && last->ptr + last->len == ptr && !(q->apart && last->last)) {
 		last->len += (uint32_t)len;
 		last->ring_end = q->head;
 		return;
@@ -259,6 +260,7 @@ txq_put(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 		put_packed(q, h, p);
 	else
 		put_gathered(q, h, p);
+	q->segs[(q->seg_head - 1) % TXQ_SEGS].last = true;
 }
 
 unsigned
@@ -271,6 +273,8 @@ txq_gather(const struct txq *q, struct iovec *iov, unsigned max)
 
 		iov[n].iov_base = (void *)(uintptr_t)s->ptr;
 		iov[n].iov_len = s->len;
+		if (q->apart && s->last)
+			return n + 1;
 	}
 	return n;
 }

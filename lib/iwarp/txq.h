@@ -24,6 +24,7 @@ struct txq_seg {
 	uint32_t len;
 	uint32_t ring_end; /* end in the ring, for pieces that lie in it */
 	bool in_ring;
+	bool last; /* of its FPDU: the next piece is another one's */
 };
 
 struct txq {
@@ -37,13 +38,14 @@ struct txq {
 	size_t bytes; /* in the queue */
 	bool crc;
 	bool markers;
+	bool apart;   /* each FPDU is written on its own, so that it begins a segment of the stream */
 	uint32_t pos; /* in the stream, of the next FPDU */
 };
 
 /* size: of the ring; with markers it has to take whole FPDUs. 0 or -ENOMEM. */
 int txq_init(struct txq *, uint32_t size);
 void txq_fini(struct txq *);
-/* Full operation starts. */
+/* Full operation starts; FPDUs are not kept apart. */
 void txq_start(struct txq *, bool crc, bool markers);
 
 /* The largest ULPDU that can be queued at all. */
@@ -67,7 +69,7 @@ txq_empty(const struct txq *q)
 	return q->seg_head == q->seg_tail;
 }
 
-/* Up to max pieces to be written next: how many. */
+/* Up to max pieces to be written next, of one FPDU if they are kept apart: how many. */
 unsigned txq_gather(const struct txq *, struct iovec *iov, unsigned max);
 /* The stream took n bytes. */
 void txq_sent(struct txq *, size_t n);

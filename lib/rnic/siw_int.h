@@ -8,6 +8,8 @@
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
 
+#include <sys/socket.h>
+
 #include "base/list.h"
 #include "base/timerq.h"
 #include "iwarp/fpdu.h"
@@ -262,6 +264,8 @@ void siw_answer_timeout(struct timer *, int64_t now_ns);
 /* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
 int siw_stream_start(struct siw_qp *, const struct siw_pdata *peer);
 void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
+/* Hardware wants FPDUs within segments: their size follows the path's. */
+void siw_follow_mss(struct siw_qp *);
 /* The socket gave this error, 0 = end of file. */
 void siw_stream_lost(struct siw_qp *, int err);
 /* One bounded turn of reading and decoding. */
@@ -277,6 +281,12 @@ void siw_flush(struct rnic_dev *);
 /* Queues the first FPDU of the active side. */
 void siw_tx_rtr(struct siw_qp *);
 void siw_nudge_timeout(struct timer *, int64_t now_ns);
+/* Of a sendmsg() of what txq_gather() gave. */
+static inline int
+siw_send_flags(const struct txq *q)
+{
+	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
+}
 /* Queues a Terminate: false when it may not be sent. */
 bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
 /* Turns requests into FPDUs as far as there is room. */

@@ -166,7 +166,7 @@ linger_take(struct siw_linger *l, struct txq *q)
 
 	while (!txq_empty(q)) {
 		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, SIW_IOV) };
-		ssize_t n = l->len == 0 ? sendmsg(l->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) : -1;
+		ssize_t n = l->len == 0 ? sendmsg(l->fd, &msg, siw_send_flags(q)) : -1;
 
 		if (n < 0 && l->len == 0 && errno != EAGAIN && errno != EINTR)
 			return false;

@@ -18,20 +18,31 @@ mss_of(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0 ? (size_t)mss : 536;
 }
 
-/* Software takes FPDUs larger than a segment; others get what RFC 5044 says. */
-static size_t
-choose_ulpdu_max(const struct siw_qp *qp, const struct siw_pdata *peer)
+static void
+set_ulpdu_max(struct siw_qp *qp, size_t max)
 {
-	size_t max = mpa_mulpdu(mss_of(qp->fd), qp->neg.res.markers_tx);
+	size_t most = txq_ulpdu_max(&qp->txq);
 
-	if (peer->ulpdu_max != 0 && qp->dev->cfg.fpdu_max != 0) {
-		max = peer->ulpdu_max < qp->dev->cfg.fpdu_max ? peer->ulpdu_max : qp->dev->cfg.fpdu_max;
-		if (max < 128)
-			max = 128;
-	}
-	if (max > txq_ulpdu_max(&qp->txq))
-		max = txq_ulpdu_max(&qp->txq);
-	return max;
+	qp->ulpdu_max = max < 128 ? 128 : max > most ? most : max;
+}
+
+void
+siw_follow_mss(struct siw_qp *qp)
+{
+	set_ulpdu_max(qp, mpa_mulpdu(mss_of(qp->fd), qp->neg.res.markers_tx));
+}
+
+/* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
+static void
+choose_ulpdu_max(struct siw_qp *qp, const struct siw_pdata *peer)
+{
+	uint32_t own = qp->dev->cfg.fpdu_max;
+
+	qp->txq.apart = peer->ulpdu_max == 0;
+	if (qp->txq.apart || own == 0)
+		siw_follow_mss(qp);
+	else
+		set_ulpdu_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
 }
 
 int
@@ -45,7 +56,7 @@ siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
 	qp->crc = res->crc;
 	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
 	txq_start(&qp->txq, res->crc, res->markers_tx);
-	qp->ulpdu_max = choose_ulpdu_max(qp, peer);
+	choose_ulpdu_max(qp, peer);
 	stream_start(&qp->stream, res->ord, rtr_send);
 	qp->rx_off = qp->rx_len = 0;
 	qp->rx_place_len = qp->rx_place_tail = 0;

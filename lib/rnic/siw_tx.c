@@ -224,7 +224,7 @@ tx_write(struct siw_qp *qp, size_t *sent)
 {
 	struct iovec iov[SIW_IOV];
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
-	ssize_t n = sendmsg(qp->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
 
 	if (n < 0 && errno == EINTR)
 		return true;
@@ -251,6 +251,8 @@ tx_turn(struct siw_qp *qp)
 {
 	size_t sent = 0;
 
+	if (qp->txq.apart)
+		siw_follow_mss(qp);
 	do {
 		siw_tx_fill(qp);
 		if (qp->state != SIW_RTS || txq_empty(&qp->txq))

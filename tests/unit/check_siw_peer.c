@@ -248,6 +248,65 @@ START_TEST(early_requests_of_one_address_leave_room)
 
 END_TEST
 
+/* -- hardware's segments -- */
+
+/* 20 Sends and a large Write, first to a peer that is no software of ours, then to one that is. */
+START_TEST(each_fpdu_is_a_write_for_hardware)
+{
+	struct siw_config c = config();
+	unsigned fpdus;
+
+	raw_connect(&c, 0, _i == 0 ? 0 : 16384);
+	counting = true;
+	fpdus = (unsigned)stats(&b).fpdus_sent;
+	post(&b, RNIC_WR_WRITE, 1, 0, 0, 100000, &b, 0);
+	for (unsigned i = 0; i < 8; i++)
+		post(&b, RNIC_WR_SEND, 1, 0, 0, 44, &b, 0);
+	run_ms(50);
+	fpdus = (unsigned)stats(&b).fpdus_sent - fpdus;
+	if (_i == 0) {
+		ck_assert_uint_eq(writes, fpdus);
+		ck_assert_uint_eq(writes_with_eor, writes);
+	} else {
+		ck_assert_uint_lt(writes, fpdus);
+		ck_assert_uint_eq(writes_with_eor, 0);
+	}
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
+/* The path's MTU falls, and rises again. */
+START_TEST(fpdus_follow_the_mss)
+{
+	static const int path[] = { 1400, 500, 1460 };
+	struct siw_config c = config();
+
+	raw_connect(&c, 1460, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		size_t total = 0, largest = 0;
+
+		mss = path[i];
+		post(&b, RNIC_WR_WRITE, 1, 0, 0, 10000, &b, 0);
+		while (total < 10000) {
+			size_t len;
+
+			ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
+			len = mpa_fpdu_len(raw_ulpdu.len + DDP_TAGGED_LEN);
+			largest = len > largest ? len : largest;
+			total += raw_ulpdu.len;
+			raw_drop();
+		}
+		ck_assert_uint_le(largest, (size_t)mss);
+		ck_assert_uint_gt(largest, (size_t)mss - 100);
+	}
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
 static void
 siw_peer_case(TCase *tc)
 {
@@ -258,6 +317,8 @@ siw_peer_case(TCase *tc)
 	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
 	tcase_add_test(tc, an_address_that_may_not_connect_is_turned_away);
 	tcase_add_test(tc, early_requests_of_one_address_leave_room);
+	tcase_add_loop_test(tc, each_fpdu_is_a_write_for_hardware, 0, 2);
+	tcase_add_test(tc, fpdus_follow_the_mss);
 }
 
 UNIT_MAIN("siw_peer", siw_peer_case)
