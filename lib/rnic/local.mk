@@ -87,6 +87,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw_linger.c \
 	lib/rnic/siw_passive.c \
 	lib/rnic/siw_qp.c \
+	lib/rnic/siw_rest.c \
 	lib/rnic/siw_rx.c \
 	lib/rnic/siw_tx.c \
 	lib/rnic/siw_wr.c

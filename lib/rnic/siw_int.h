@@ -3,7 +3,7 @@
  * memory and its list of calls; siw_qp.c: queue pairs and their events;
  * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
  * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
- * stream; siw_linger.c: sockets that have only a last word to say.
+ * stream; siw_rest.c: what a reset left unread; siw_linger.c: sockets that have only a last word to say.
  */
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
@@ -157,6 +157,7 @@ struct siw_qp {
 	size_t rx_len;   /* bytes in the buffer */
 	bool rx_stalled; /* rx_held waits for a receive */
 	bool rx_hup;     /* the peer closed its side: read to the end */
+	bool peer_fin;   /* the end was read */
 	struct span rx_held;
 	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
 	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
@@ -272,6 +273,11 @@ void siw_stream_lost(struct siw_qp *, int err);
 void siw_rx_turn(struct siw_qp *);
 /* Something may be there to be read or decoded. */
 void siw_rx_mark(struct siw_qp *);
+
+/* -- siw_rest.c -- */
+
+/* The connection was reset: looks for a Terminate in what was not read yet. Its words, or NULL. */
+const char *siw_rest_terminate(struct siw_qp *);
 
 /* -- siw_tx.c -- */
 

@@ -1,7 +1,9 @@
 /* Soft iWARP: queue pairs: numbers, birth and end, events; see siw_int.h. */
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -224,6 +226,15 @@ siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 
 /* -- the end -- */
 
+/* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
+static bool
+is_orderly(const struct siw_qp *qp, int fd)
+{
+	int unsent;
+
+	return qp->peer_fin && txq_empty(&qp->txq) && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent == 0;
+}
+
 /* Off the socket and all lists but those of completions and events. */
 static void
 qp_detach(struct siw_qp *qp, bool last_word)
@@ -239,7 +250,8 @@ qp_detach(struct siw_qp *qp, bool last_word)
 			siw_linger_qp(qp, fd);
 		} else {
 			/* Reset: what is still on its way must not be placed, nor the peer wait for more. */
-			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+			if (!is_orderly(qp, fd))
+				(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 			close(fd);
 		}
 	}

@@ -295,7 +295,14 @@ siw_stream_lost(struct siw_qp *qp, int err)
 	    : err == ECONNRESET    ? "the peer reset the connection"
 	    : err == ETIMEDOUT     ? "the connection timed out"
 	                           : "the connection is lost";
+	const char *last = err != 0 ? siw_rest_terminate(qp) : NULL;
 
+	if (last != NULL) {
+		qp->dev->stats.terminates_received++;
+		siw_qp_break(qp, last, RNIC_WC_REMOTE_ERR, NULL);
+		return;
+	}
+	qp->peer_fin = err == 0;
 	siw_qp_break(qp, why, RNIC_WC_RETRY_EXC, NULL);
 }
 

@@ -338,6 +338,10 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		reply_in(conn, p);
 		return;
 	}
+	/* The passive side has no word of its own from the peer here: an established connection says only that the card has
+	 * taken the MPA start-up for done. That the peer's queue pair works is known because of who speaks first: the SMC
+	 * server answers what the client sends once its own Read came back (CONFIRM LINK follows the CLC Confirm, a further
+	 * link the ADD LINK response). */
 	qp->confirm.peer_depth = conn->pdata.recv_depth;
 	verbs_conn_check_connected(qp);
 }

@@ -307,6 +307,130 @@ START_TEST(fpdus_follow_the_mss)
 
 END_TEST
 
+/* -- the end -- */
+
+static void
+raw_reset(void)
+{
+	const struct linger now = { .l_onoff = 1 };
+
+	ck_assert_int_eq(setsockopt(raw.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(raw.fd);
+	raw.fd = -1;
+}
+
+static void
+raw_terminate(void)
+{
+	const struct rdmap_term t = { .layer = RDMAP_LAYER_LLP, .code = 2 };
+	uint8_t body[RDMAP_TERM_MAX];
+	int len = rdmap_term_encode(&t, body);
+
+	raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 1 }, body, (size_t)len);
+}
+
+/* The reset is seen first: the Terminate tells its reason all the same, and nothing is placed. */
+START_TEST(a_terminate_before_a_reset_is_heard)
+{
+	struct siw_config c = config();
+	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
+
+	raw_connect(&c, 0, 16384);
+	run_ms(20);
+	h.stag = b.mr->rkey;
+	h.to = b.mr->addr;
+	raw_fpdu(&h, "late", 4);
+	if (_i != 1)
+		raw_terminate();
+	if (_i == 2)
+		raw_fpdu(&h, "later", 5);
+	raw_reset();
+	UNTIL(b.errors == 1);
+	ck_assert_str_eq(b.why, _i != 1 ? "MPA: CRC error" : "the peer reset the connection");
+	ck_assert_uint_eq(stats(&b).terminates_received, _i != 1);
+	ck_assert_uint_eq(b.buf[0], 0);
+	txq_fini(&raw.txq);
+	close_both();
+}
+
+END_TEST
+
+/* The same with half a Write before it that is read straight into place. */
+START_TEST(a_terminate_behind_half_a_write_is_heard)
+{
+	struct siw_config c = config();
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
+	struct siw_pdata d;
+	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
+	static uint8_t data[40000];
+	struct iovec iov[8];
+	struct txq_payload p = { .cnt = 1, .len = sizeof(data), .v = { { data, sizeof(data) } } };
+	uint8_t flat[50000];
+	size_t len = 0;
+
+	c.crc = false;
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	f.flags = MPA_ENHANCED;
+	raw_send_frame(f, &d);
+	(void)raw_reply(&d);
+	txq_start(&raw.txq, false, false);
+	raw_fpdu(&rtr_write, "", 0);
+	UNTIL(b.connected == 1);
+	memset(data, 0x55, sizeof(data));
+	h.stag = b.mr->rkey;
+	h.to = b.mr->addr;
+	txq_put(&raw.txq, &h, &p);
+	for (unsigned i = 0, n = txq_gather(&raw.txq, iov, 8); i < n; i++) {
+		memcpy(flat + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	txq_sent(&raw.txq, len);
+	raw_send(flat, 10000);
+	while (b.buf[9000] == 0)
+		turn();
+	raw_send(flat + 10000, len - 10000);
+	raw_terminate();
+	raw_reset();
+	UNTIL(b.errors == 1);
+	ck_assert_str_eq(b.why, "MPA: CRC error");
+	ck_assert_uint_eq(b.buf[20000], 0);
+	txq_fini(&raw.txq);
+	close_both();
+}
+
+END_TEST
+
+/* A peer that ends in order sees an end in order, unless there is something that it did not take. */
+START_TEST(a_fin_is_answered_by_a_fin)
+{
+	struct siw_config c = config();
+	uint8_t byte;
+	ssize_t n = -1;
+
+	raw_connect(&c, 0, 16384);
+	if (_i == 1)
+		while (room(&b).bytes > 0 && room(&b).wrs > 0) {
+			post(&b, RNIC_WR_WRITE, 1, 0, 0, BUF, &b, 0);
+			turn_one(&b, 0);
+		}
+	shutdown(raw.fd, SHUT_WR);
+	UNTIL(b.errors == 1);
+	ck_assert_str_eq(b.why, "the peer closed the connection");
+	do
+		n = recv(raw.fd, &byte, 1, MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && errno == EAGAIN));
+	if (_i == 0)
+		ck_assert_int_eq(n, 0);
+	else
+		ck_assert(n < 0 && errno == ECONNRESET);
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
 static void
 siw_peer_case(TCase *tc)
 {
@@ -319,6 +443,9 @@ siw_peer_case(TCase *tc)
 	tcase_add_test(tc, early_requests_of_one_address_leave_room);
 	tcase_add_loop_test(tc, each_fpdu_is_a_write_for_hardware, 0, 2);
 	tcase_add_test(tc, fpdus_follow_the_mss);
+	tcase_add_loop_test(tc, a_terminate_before_a_reset_is_heard, 0, 3);
+	tcase_add_test(tc, a_terminate_behind_half_a_write_is_heard);
+	tcase_add_loop_test(tc, a_fin_is_answered_by_a_fin, 0, 2);
 }
 
 UNIT_MAIN("siw_peer", siw_peer_case)
