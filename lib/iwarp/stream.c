@@ -450,6 +450,18 @@ stream_placed(struct stream *s)
 	s->started = true;
 }
 
+void
+stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len, struct rdmap_term *out)
+{
+	const struct seg g = {
+		.h = *h, .len = (uint32_t)payload_len, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len)
+	};
+	uint8_t *at;
+	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, &at);
+
+	(void)fail_tagged(s, &g, v, out);
+}
+
 /* -- what goes out -- */
 
 void

@@ -110,6 +110,8 @@ enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev
  */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
 void stream_placed(struct stream *);
+/* The rest of such a Write may not be put there any more: the Terminate for it. */
+void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_len, struct rdmap_term *out);
 
 /* An error below: the Terminate for MPA error `code`. */
 void stream_fail_llp(struct stream *, uint8_t code, struct rdmap_term *out);

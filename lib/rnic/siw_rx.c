@@ -83,15 +83,19 @@ read_answered(struct siw_qp *qp)
 	siw_tx_mark(qp);
 }
 
-/* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). */
-static void
+/* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
+ * and the connection is over. */
+static bool
 peer_started(struct siw_qp *qp)
 {
 	siw_qp_set_state(qp, SIW_RTS);
 	/* A QP that is not claimed yet is its user's to give up. */
 	timer_cancel(&qp->dev->timers, &qp->connect_timer);
 	siw_cm_check_connected(qp);
+	if (qp->state != SIW_RTS)
+		return false;
 	siw_tx_mark(qp);
+	return true;
 }
 
 /* False: stop decoding. */
@@ -126,9 +130,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &ev.term);
 		return false;
 	}
-	if (qp->state == SIW_RTR_WAIT)
-		peer_started(qp);
-	return true;
+	return qp->state != SIW_RTR_WAIT || peer_started(qp);
 }
 
 static void
@@ -228,8 +230,8 @@ rx_end_place(struct siw_qp *qp)
 	fpdu_rx_skip(&qp->fpdu, qp->rx_place_fpdu);
 	stream_placed(&qp->stream);
 	qp->dev->stats.fpdus_received++;
-	if (qp->state == SIW_RTR_WAIT)
-		peer_started(qp);
+	if (qp->state == SIW_RTR_WAIT && !peer_started(qp))
+		return false;
 	return rx_decode(qp);
 }
 
@@ -243,10 +245,10 @@ rx_where(struct siw_qp *qp, struct iovec iov[2], int *cnt)
 	if (qp->rx_place_len > 0) {
 		/* Each time: the region may be gone meanwhile. */
 		if (!stream_place_early(&qp->stream, &qp->rx_place, qp->rx_place_len, &at)) {
-			uint8_t ulpdu[DDP_HDR_MAX + 1] = { 0 };
-			size_t n = ddp_encode(&qp->rx_place, ulpdu);
+			struct rdmap_term term;
 
-			(void)rx_ulpdu(qp, (struct span){ .ptr = ulpdu, .len = n + 1 });
+			stream_fail_place(&qp->stream, &qp->rx_place, qp->rx_place_len, &term);
+			siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &term);
 			return false;
 		}
 		iov[(*cnt)++] = (struct iovec){ .iov_base = at, .iov_len = qp->rx_place_len };

@@ -431,6 +431,37 @@ START_TEST(a_fin_is_answered_by_a_fin)
 
 END_TEST
 
+/* CRC off: half of a Write is placed when its place is closed. Nothing is written there any more, not even one byte where the
+ * first one of the rest would still be allowed, and the link ends. */
+START_TEST(a_place_that_closes_half_way_ends_the_link)
+{
+	struct siw_config c = config();
+	size_t placed;
+
+	c.crc = false;
+	c.fpdu_max = 60000;
+	open_connected(&c);
+	b.mr->deny_unit = 1000;
+	memset(a.buf, 0x77, BUF);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 200000, &b, 0);
+	while (b.buf[0] == 0)
+		turn();
+	for (placed = 0; placed < 200000 && b.buf[placed] != 0; placed++)
+		;
+	ck_assert_uint_lt(placed, 190000);
+	/* all but the unit that the next byte belongs to */
+	memset(b.mr->deny, 0xff, sizeof(b.mr->deny));
+	b.mr->deny[placed / 1000 / 64] &= ~(1ull << placed / 1000 % 64);
+	UNTIL(a.errors == 1 && b.errors == 1);
+	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
+	ck_assert_str_eq(a.why, "DDP tagged buffer: base or bounds");
+	for (; placed < 200000; placed++)
+		ck_assert_uint_eq(b.buf[placed], 0);
+	close_both();
+}
+
+END_TEST
+
 static void
 siw_peer_case(TCase *tc)
 {
@@ -446,6 +477,7 @@ siw_peer_case(TCase *tc)
 	tcase_add_loop_test(tc, a_terminate_before_a_reset_is_heard, 0, 3);
 	tcase_add_test(tc, a_terminate_behind_half_a_write_is_heard);
 	tcase_add_loop_test(tc, a_fin_is_answered_by_a_fin, 0, 2);
+	tcase_add_test(tc, a_place_that_closes_half_way_ends_the_link);
 }
 
 UNIT_MAIN("siw_peer", siw_peer_case)

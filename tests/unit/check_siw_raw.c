@@ -71,6 +71,46 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 
 END_TEST
 
+/* The first FPDU shows that the link is not the claimed one; the second came with it, and is nobody's any more. */
+START_TEST(nothing_is_placed_behind_a_start_that_failed)
+{
+	struct siw_config c = config();
+	const struct ddp_hdr send = { .last = true, .ulp_ctrl = 0x43, .msn = 1 };
+	const struct rnic_remote other = { .qpn = 76 };
+	struct ddp_hdr write = rtr_write;
+	struct siw_pdata d;
+	const uint8_t one = 1;
+
+	open_both(&c, &c);
+	end_qp(&b, 16, 8, TOKEN);
+	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	raw_send_frame(raw_frame(MPA_REQUEST), &d);
+	(void)raw_reply(&d);
+	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &other), 0);
+	if (_i == 0)
+		raw_fpdu(&rtr_write, NULL, 0);
+	else
+		raw_fpdu(&send, &one, 1); /* waits for a receive */
+	write.stag = b.mr->rkey;
+	write.to = b.mr->addr + 100;
+	raw_fpdu(&write, &one, 1);
+	run_ms(20);
+	ck_assert_uint_eq(b.failed, _i == 0);
+	if (_i == 1)
+		post_recv(&b, 5, 0, 10);
+	UNTIL(b.failed == 1);
+	run_ms(20);
+	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
+	ck_assert_uint_eq(b.failed, 1);
+	ck_assert_uint_eq(b.buf[100], 0);
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
 START_TEST(initiator_with_ird_0_is_rejected)
 {
 	struct siw_config c = config();
@@ -569,6 +609,7 @@ siw_raw_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, passive_side_answers_as_the_rfc_wants);
 	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
+	tcase_add_loop_test(tc, nothing_is_placed_behind_a_start_that_failed, 0, 2);
 	tcase_add_test(tc, initiator_with_ird_0_is_rejected);
 	tcase_add_loop_test(tc, strangers_are_refused, 0, 4);
 	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
