@@ -123,6 +123,62 @@ same_card(const struct config_device *a, const struct config_device *b)
 	    (a->port == b->port || a->port == 0 || b->port == 0);
 }
 
+static const uint16_t *
+mpa_ports(const struct config_device *dev)
+{
+	return dev->type == CONFIG_DEVICE_SIW ? &dev->siw.port_min : &dev->verbs.mpa_port_min;
+}
+
+/* 0: any free port, which the kernel chooses. */
+static bool
+ports_overlap(const uint16_t a[2], const uint16_t b[2])
+{
+	return a[0] != 0 && b[0] != 0 && a[0] <= b[1] && b[0] <= a[1];
+}
+
+enum place {
+	PLACE_OTHER,
+	PLACE_MAYBE,
+	PLACE_SAME,
+};
+
+/* Are two devices on one address? Which addresses an interface or a card has is not known here. */
+static enum place
+same_place(const struct config_device *a, const struct config_device *b)
+{
+	if (a->addr.ss_family != 0 && b->addr.ss_family != 0)
+		return addr_same_host(&a->addr, &b->addr) ? PLACE_SAME : PLACE_OTHER;
+	if (a->interface[0] != '\0' && b->interface[0] != '\0' && strcmp(a->interface, CONFIG_ALL_INTERFACES) != 0 &&
+	    strcmp(b->interface, CONFIG_ALL_INTERFACES) != 0)
+		return strcmp(a->interface, b->interface) == 0 ? PLACE_SAME : PLACE_OTHER;
+	return PLACE_MAYBE;
+}
+
+/*
+ * An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port of
+ * that address would be deaf.
+ */
+static void
+check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
+{
+	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
+	unsigned line = config_line(b->device_src[i], "mpa_ports"),
+	         other_line = config_line(b->device_src[j], "mpa_ports");
+	enum place place = same_place(dev, other);
+
+	if (place == PLACE_OTHER || !ports_overlap(mpa_ports(dev), mpa_ports(other)))
+		return;
+	if (place == PLACE_SAME)
+		config_error(b->rep, line,
+		    "devices.mpa_ports overlaps that of line %u, a device of another type on the same address",
+		    other_line);
+	else
+		config_warning(b->rep, line,
+		    "devices.mpa_ports overlaps that of line %u: should an iWARP card and soft iWARP have the same address, "
+		    "soft iWARP cannot be reached there",
+		    other_line);
+}
+
 /* Of the same type, for the same place. */
 static void
 check_device_twice(struct config_build *b, unsigned i, unsigned j)
@@ -133,8 +189,10 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
 		config_error(b->rep, config_line(src, "name"), "devices.name \"%s\" is already used in line %u",
 		    dev->name, config_line(other_src, "name"));
-	if (dev->type != other->type)
+	if (dev->type != other->type) {
+		check_mpa_ports(b, i, j);
 		return;
+	}
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
 		config_error(b->rep, config_line(src, "interface"),
 		    "devices.interface \"%s\" is already used in line %u", dev->interface,

@@ -135,7 +135,8 @@ const struct config_key config_keys[] = {
 	{ "busy_poll", VERBS, CONFIG_T_US, 0, 0, 10000, "0", OF_DEV(verbs.busy_poll_us), NULL },
 	{ "mpa_ports", SIW, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
 	    2 * sizeof(uint16_t), NULL },
-	{ "mpa_ports", VERBS, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570",
+	/* Not soft iWARP's: on the same address a card would take its connections before the kernel sees them. */
+	{ "mpa_ports", VERBS, CONFIG_T_PORTS, 0, 0, 65535, "7571-7670",
 	    offsetof(struct config_device, verbs.mpa_port_min), 2 * sizeof(uint16_t), NULL },
 	{ "crc", SIW, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
 	{ "markers", SIW, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },

@@ -91,4 +91,4 @@ tests_unit_check_control_SOURCES = tests/unit/check_control.c tests/unit/unit.h 
 tests_unit_check_control_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_check_control_LDADD = daemon/libcontrol.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 endif
-EXTRA_DIST += tests/unit/golden
+EXTRA_DIST += tests/unit/golden doc/port-mapper.md

@@ -448,6 +448,15 @@ static const struct {
 	    "t.conf:2: devices.name \"siw1\" is already used in line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"80-70\"; } );",
 	    "t.conf:2: devices.mpa_ports must have the lower port first" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\"; },\n"
+	  "{ type = \"verbs\"; address = \"::1\";\nmpa_ports = \"7500\"; } );",
+	    "t.conf:3: devices.mpa_ports overlaps that of line 1, a device of another type on the same address" },
+	{ "devices = ( { type = \"verbs\"; interface = \"eth1\"; },\n"
+	  "{ type = \"siw\"; interface = \"eth1\";\nmpa_ports = \"7471-7571\"; } );",
+	    "t.conf:3: devices.mpa_ports overlaps that of line 1, a device of another type on the same address" },
+	{ "devices = ( { type = \"verbs\"; interface = \"eth1\"; mpa_ports = 7570; },\n"
+	  "{ type = \"siw\"; interface = \"eth1\"; } );",
+	    "t.conf:2: devices.mpa_ports overlaps that of line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"0-70\"; } );",
 	    "t.conf:2: devices.mpa_ports must" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"1-65536\"; } );",
@@ -638,7 +647,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_str_eq(cfg->devices[6].interface, "eth1");
 	ck_assert_str_eq(cfg->devices[6].name, "card1");
 	ck_assert_int_eq(cfg->devices[7].addr.ss_family, AF_INET);
-	ck_assert_uint_eq(cfg->devices[7].verbs.mpa_port_min, 7471);
+	ck_assert_uint_eq(cfg->devices[7].verbs.mpa_port_min, 7571);
 	ck_assert_uint_eq(cfg->service_cnt, 2);
 	ck_assert_int_eq(web->kind, CONFIG_INGRESS);
 	ck_assert_str_eq(web->name, "web");
@@ -753,6 +762,30 @@ START_TEST(warns_without_failing)
 	ck_assert_str_eq(msgs,
 	    "t.conf:3: warning: ingress.max_connections 11 will not be reached: "
 	    "smcr.max_connections is 10\n");
+	config_free(
+	    parse_ok("devices = ( { type = \"verbs\"; device = \"*\"; },\n"
+	             "{ type = \"siw\"; interface = \"eth1\";\nmpa_ports = 7600; } );"));
+	ck_assert_msg(
+	    strstr(msgs, "t.conf:3: warning: devices.mpa_ports overlaps that of line 1: ") != NULL, "%s", msgs);
+}
+
+END_TEST
+
+START_TEST(devices_of_both_types_have_ports_of_their_own)
+{
+	config_free(
+	    parse_ok("devices = ( { type = \"verbs\"; interface = \"eth1\"; },\n"
+	             "{ type = \"siw\"; interface = \"eth1\"; },\n"
+	             "{ type = \"siw\"; interface = \"eth2\"; mpa_ports = \"7571-7670\"; } );"));
+	ck_assert_str_eq(msgs, "");
+	config_free(
+	    parse_ok("devices = ( { type = \"verbs\"; interface = \"eth1\"; mpa_ports = 0; },\n"
+	             "{ type = \"siw\"; interface = \"eth1\"; mpa_ports = 0; } );"));
+	ck_assert_str_eq(msgs, "");
+	config_free(
+	    parse_ok("devices = ( { type = \"verbs\"; address = \"127.0.0.1\"; mpa_ports = 7471; },\n"
+	             "{ type = \"siw\"; address = \"127.0.0.2\"; } );"));
+	ck_assert_str_eq(msgs, "");
 }
 
 END_TEST
@@ -888,6 +921,7 @@ config_case(TCase *tc)
 	tcase_add_test(tc, an_empty_file_is_all_defaults);
 	tcase_add_test(tc, different_addresses_may_share_a_port);
 	tcase_add_test(tc, warns_without_failing);
+	tcase_add_test(tc, devices_of_both_types_have_ports_of_their_own);
 	tcase_add_test(tc, one_default_device_for_each_local_address);
 	tcase_add_test(tc, a_wildcard_takes_the_addresses_of_interfaces);
 	tcase_add_test(tc, default_devices_are_bounded);
