@@ -84,6 +84,22 @@ peer_qpn_cell(const json_t *l, char *buf, size_t cap)
 	snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)get_int(l, "peer_qpn"));
 }
 
+/* What an iWARP peer named in the start-up; 0 is a value. */
+static void
+depths_cell(const json_t *l, char *buf, size_t cap)
+{
+	int64_t ird = get_int(l, "peer_ird"), ord = get_int(l, "peer_ord");
+
+	if (ird < 0 && ord < 0)
+		snprintf(buf, cap, "-");
+	else if (ird < 0)
+		snprintf(buf, cap, "-/%" PRId64, ord);
+	else if (ord < 0)
+		snprintf(buf, cap, "%" PRId64 "/-", ird);
+	else
+		snprintf(buf, cap, "%" PRId64 "/%" PRId64, ird, ord);
+}
+
 static void
 cursor_cell(const json_t *g, char *buf, size_t cap)
 {
@@ -196,6 +212,7 @@ show_links(FILE *f, const json_t *data, bool detail)
 		{ .heading = "QPN", .kind = COLUMN_CALL, .call = qpn_cell },
 		{ .heading = "PEER-QPN", .kind = COLUMN_CALL, .call = peer_qpn_cell },
 		{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
+		{ .heading = "PEER-IRD/ORD", .kind = COLUMN_CALL, .call = depths_cell, .detail = true },
 		{ .heading = "CONNS", .kind = COLUMN_NUMBER, .key = "connections" },
 		{ .heading = "IDLE", .kind = COLUMN_AGE, .key = "idle_ms" },
 		{ .heading = "RTT", .kind = COLUMN_MICRO, .key = "rtt_us" },

@@ -176,6 +176,8 @@ write_link(struct json_writer *jw, const struct smcr_link_info *l)
 	jw_uint(jw, "connections", l->conn_cnt);
 	report_ms(jw, "idle_ms", l->idle_ns);
 	jw_int(jw, "rtt_us", l->rtt_ns < 0 ? -1 : l->rtt_ns / 1000);
+	jw_int(jw, "peer_ird", l->peer_depths.ird);
+	jw_int(jw, "peer_ord", l->peer_depths.ord);
 	jw_object_end(jw);
 }
 

@@ -218,6 +218,12 @@ struct rnic_room {
 	size_t bytes;   /* payload bytes that are worth queueing now; more would only delay others */
 };
 
+/* Read depths of a peer, as it named them in the start-up (RFC 6581 9.1); -1 = it named none. */
+struct rnic_depths {
+	int ird; /* requests that it takes in at a time */
+	int ord; /* that it wants to have under way */
+};
+
 struct rnic_ops {
 	/* Fills *info, in-use figures included. */
 	void (*query)(struct rnic_dev *, struct rnic_info *info);
@@ -245,6 +251,8 @@ struct rnic_ops {
 	/* Posts all n or none. Allowed from creation on. */
 	int (*post_recv)(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
 	void (*room)(const struct rnic_qp *, struct rnic_room *);
+	/* Of the peer that accepted us, was accepted, or rejected us. NULL = the device does not learn them. */
+	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
 	/* Wants completions of everything posted so far soon: iWARP devices send their confirming Read. */
 	void (*confirm)(struct rnic_qp *);
 

@@ -332,6 +332,7 @@ static const struct rnic_ops siw_ops = {
 	.post_send = siw_post_send,
 	.post_recv = siw_post_recv,
 	.room = siw_room,
+	.peer_depths = siw_peer_depths,
 	.confirm = siw_confirm,
 	.poll = siw_poll,
 	.poll_event = siw_poll_event,

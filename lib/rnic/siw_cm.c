@@ -44,6 +44,23 @@ siw_neg_start(struct siw_qp *qp)
 	neg_init(&qp->neg, &cfg);
 }
 
+static int
+depth_named(const struct neg *neg, uint16_t depth)
+{
+	return neg->state == NEG_IDLE || depth == MPA_DEPTH_NONE ? -1 : depth;
+}
+
+struct rnic_depths
+siw_peer_depths(const struct rnic_qp *rqp)
+{
+	const struct siw_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct siw_qp, qp);
+
+	return (struct rnic_depths){
+		.ird = depth_named(&qp->neg, qp->neg.res.peer_ird),
+		.ord = depth_named(&qp->neg, qp->neg.res.peer_ord),
+	};
+}
+
 /* Our private data; the token only where we have to show it. */
 void
 siw_own_pdata(const struct siw_qp *qp, const struct rnic_remote *to, struct siw_pdata *out)

@@ -303,6 +303,7 @@ void siw_tx_fill(struct siw_qp *);
 void siw_tune_socket(int fd);
 struct neg_config siw_neg_config(const struct siw_dev *);
 void siw_neg_start(struct siw_qp *);
+struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* Our private data; with the token where we have to show it (to != NULL). */
 void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct siw_pdata *out);
 void siw_set_port(struct sockaddr_storage *, uint16_t port);

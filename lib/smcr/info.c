@@ -154,7 +154,10 @@ link_info(const struct smcr *eng, const struct link *l, struct smcr_link_info *o
 		.conn_cnt = l->conn_cnt,
 		.idle_ns = eng->now_ns - l->last_rx_ns,
 		.rtt_ns = l->rtt_ns,
+		.peer_depths = { .ird = -1, .ord = -1 },
 	};
+	if (l->qp != NULL && l->dev->ops->peer_depths != NULL)
+		out->peer_depths = l->dev->ops->peer_depths(l->qp);
 	memcpy(out->device, l->info.name, sizeof(out->device));
 	memcpy(out->mac, l->info.mac, sizeof(out->mac));
 	memcpy(out->peer_mac, l->remote.mac, sizeof(out->peer_mac));

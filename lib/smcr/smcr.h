@@ -350,6 +350,7 @@ struct smcr_link_info {
 	uint32_t conn_cnt;
 	int64_t idle_ns; /* since something was received */
 	int64_t rtt_ns;  /* of the last TEST LINK; -1 = none yet */
+	struct rnic_depths peer_depths;
 };
 
 struct smcr_rmb_info {

@@ -3,6 +3,15 @@
 
 #include "siw_raw_peer.h"
 
+static void
+expect_depths(const struct end *e, int ird, int ord)
+{
+	struct rnic_depths d = e->dev->ops->peer_depths(e->qp);
+
+	ck_assert_int_eq(d.ird, ird);
+	ck_assert_int_eq(d.ord, ord);
+}
+
 START_TEST(passive_side_answers_as_the_rfc_wants)
 {
 	struct siw_config c = config();
@@ -61,6 +70,7 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	    &(struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = b.mr->rkey, .to = b.mr->addr },
 	    &small, 1);
 	UNTIL(b.connected == 1);
+	expect_depths(&b, _i == 0 ? -1 : 4, _i == 0 ? -1 : 4);
 	ck_assert_uint_eq(b.buf[0], 1);
 	post(&b, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x43);
@@ -130,6 +140,7 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	UNTIL(raw_read(), raw.eof);
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer's IRD is too small");
+	expect_depths(&b, 0, 4);
 	raw_close();
 	close_both();
 }
@@ -529,7 +540,11 @@ START_TEST(bad_replies)
 		break;
 	case 8:
 		f.flags |= MPA_REJECT;
+		f.ird = 3;
+		f.ord = MPA_DEPTH_NONE;
 		raw_send_frame(f, NULL);
+		UNTIL(a.failed == 1);
+		expect_depths(&a, 3, -1);
 		why = "rejected by the peer";
 		break;
 	case 9:
