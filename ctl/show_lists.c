@@ -279,7 +279,29 @@ show_device_gids(FILE *f, const json_t *devices)
 	json_decref(list);
 }
 
-/* One line for each card; soft devices count nothing of this. */
+/* One line for each device that is, or is not, a card. */
+static void
+show_stats_of(FILE *f, const json_t *devices, bool cards, const char *title, const struct column *columns)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < json_array_size(devices); i++) {
+		const json_t *d = json_array_get(devices, i);
+		json_t *item;
+
+		if ((get_string(d, "card")[0] != '\0') != cards)
+			continue;
+		item = json_copy(json_object_get(d, "stats"));
+		(void)json_object_set_new(item, "device", json_string(get_string(d, "name")));
+		(void)json_array_append_new(list, item);
+	}
+	if (json_array_size(list) > 0) {
+		fprintf(f, "\n%s\n", title);
+		show_list(f, list, columns, true);
+	}
+	json_decref(list);
+}
+
 static void
 show_device_stats(FILE *f, const json_t *devices)
 {
@@ -299,23 +321,26 @@ show_device_stats(FILE *f, const json_t *devices)
 		{ .heading = "EVENTS", .kind = COLUMN_NUMBER, .key = "async_events" },
 		{ 0 },
 	};
-	json_t *list = json_array();
+	static const struct column soft[] = {
+		{ .heading = "DEVICE", .key = "device" },
+		{ .heading = "FPDUS-OUT", .kind = COLUMN_NUMBER, .key = "fpdus_sent" },
+		{ .heading = "FPDUS-IN", .kind = COLUMN_NUMBER, .key = "fpdus_received" },
+		{ .heading = "READS-SENT", .kind = COLUMN_NUMBER, .key = "reads_sent" },
+		{ .heading = "REFUSED-TOKEN", .kind = COLUMN_NUMBER, .key = "mpa_refused_token" },
+		{ .heading = "REFUSED-EARLY", .kind = COLUMN_NUMBER, .key = "mpa_refused_parked" },
+		{ .heading = "REFUSED-ADDRESS", .kind = COLUMN_NUMBER, .key = "mpa_refused_address" },
+		{ .heading = "BAD-MPA", .kind = COLUMN_NUMBER, .key = "mpa_bad" },
+		{ .heading = "CRC-ERRORS", .kind = COLUMN_NUMBER, .key = "crc_errors" },
+		{ .heading = "TERMINATES-OUT", .kind = COLUMN_NUMBER, .key = "terminates_sent" },
+		{ .heading = "TERMINATES-IN", .kind = COLUMN_NUMBER, .key = "terminates_received" },
+		{ .heading = "RECV-STALLS", .kind = COLUMN_NUMBER, .key = "recv_stalls" },
+		{ .heading = "ACCEPT-PAUSES", .kind = COLUMN_NUMBER, .key = "accept_pauses" },
+		{ .heading = "NO-MEMORY", .kind = COLUMN_NUMBER, .key = "no_memory" },
+		{ 0 },
+	};
 
-	for (size_t i = 0; i < json_array_size(devices); i++) {
-		const json_t *d = json_array_get(devices, i);
-		json_t *item;
-
-		if (get_string(d, "card")[0] == '\0')
-			continue;
-		item = json_copy(json_object_get(d, "stats"));
-		(void)json_object_set_new(item, "device", json_string(get_string(d, "name")));
-		(void)json_array_append_new(list, item);
-	}
-	if (json_array_size(list) > 0) {
-		fputs("\nCounters of cards\n", f);
-		show_list(f, list, columns, true);
-	}
-	json_decref(list);
+	show_stats_of(f, devices, true, "Counters of cards", columns);
+	show_stats_of(f, devices, false, "Counters of soft iWARP", soft);
 }
 
 void

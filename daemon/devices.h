@@ -19,6 +19,9 @@ int devices_open(struct worker *, const struct config *, FILE *err);
 bool devices_follow(struct worker *);
 /* In each turn, behind smcr_poll: what devices have told the engine. True when devices_follow has to be called for it. */
 bool devices_listen(struct worker *);
+/* In each turn: logs what devices have counted that an operator should hear of, at most once a second. When it wants to be
+ * called again. */
+int64_t devices_log(struct worker *);
 /* The devices of a new configuration that are not there yet are opened; err gets warnings. */
 void devices_reload(struct worker *, const struct config *next, FILE *err);
 /* Takes them from the engine and frees them. */

@@ -49,6 +49,8 @@ devices_info(const struct worker *w, unsigned i, struct device_info *info)
 	if (i >= w->devices->cnt)
 		return false;
 	*info = (struct device_info){ .rnic = rnic_query(me->dev) };
+	if (me->dev->ops->stats != NULL)
+		info->stat_cnt = me->dev->ops->stats(me->dev, info->stats);
 	if (device_is_verbs(me)) {
 		info->card = verbs_port_of(me->dev);
 		info->gid = (struct verbs_gid){ .gid = me->gid, .type = me->gid_type };
@@ -56,7 +58,6 @@ devices_info(const struct worker *w, unsigned i, struct device_info *info)
 			if (info->card->gids[k].type == me->gid_type &&
 			    memcmp(&info->card->gids[k].gid, &me->gid, sizeof(me->gid)) == 0)
 				info->gid = info->card->gids[k];
-		verbs_stats(me->dev, &info->stats);
 	}
 	info->interface = devices_interface(w, device_is_verbs(me) ? info->gid.ifindex : ifindex_of(w, &me->addr));
 	return true;

@@ -9,6 +9,7 @@
 
 #define DEVICES_MAX 64
 #define WANTS_MAX 64
+#define DEVICE_TOLD_MAX 9 /* counters that are logged */
 
 struct device {
 	struct rnic_dev *dev;
@@ -24,6 +25,7 @@ struct device {
 	enum verbs_gid_type gid_type;
 	unsigned ifindex;           /* of the GID */
 	enum rnic_port_state state; /* told */
+	uint64_t told[DEVICE_TOLD_MAX];
 };
 
 /* A device that is wanted and does not open. */
@@ -47,6 +49,7 @@ struct devices {
 	bool memlock_seen; /* the limit was looked at */
 	bool unsettled;    /* interfaces have changed: GIDs may change now */
 	int64_t look_ns;   /* a whole round is due */
+	int64_t log_ns;    /* the counters are looked at no sooner */
 	struct timer timer;
 	bool due;  /* the timer says so */
 	bool news; /* a device has some */

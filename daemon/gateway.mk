@@ -23,6 +23,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/devices.c daemon/devices.h daemon/devices_priv.h daemon/devices_info.c \
 	daemon/device_plan.c daemon/device_plan.h daemon/device_plan_text.c \
 	daemon/device_cards.c daemon/device_cards.h \
+	daemon/device_log.c \
 	daemon/device_watch.c daemon/device_watch.h \
 	daemon/device_preview.c daemon/device_preview.h \
 	daemon/memlock.c daemon/memlock.h \

@@ -52,7 +52,7 @@ write_card(struct json_writer *jw, const struct device_info *d)
 	jw_int(jw, "gid_index", card != NULL ? (int64_t)d->gid.index : -1);
 	jw_object(jw, "stats");
 	for (unsigned i = 0; i < device_stat_cnt(); i++)
-		jw_uint(jw, device_stat_at(i)->key, device_stat_value(device_stat_at(i), &d->stats));
+		jw_uint(jw, device_stat_at(i), device_stat_value(device_stat_at(i), d->stats, d->stat_cnt));
 	jw_object_end(jw);
 }
 

@@ -6,7 +6,6 @@
 /* clang-format off */
 #define S(field) { #field, STAT_SMCR, offsetof(struct smcr_counters, field) }
 #define W(field) { #field, STAT_WORKER, offsetof(struct worker_stats, field) }
-#define V(field) { #field, offsetof(struct verbs_stats, field) }
 #define C(field) { "control_" #field, STAT_CONTROL, offsetof(struct control_stats, field) }
 /* clang-format on */
 
@@ -130,22 +129,37 @@ stat_value(const struct stat_desc *d, const struct stat_sources *src)
 	return v;
 }
 
-static const struct device_stat device_stats[] = {
-	V(sends_posted),
-	V(writes_posted),
-	V(doorbells),
-	V(completions),
-	V(polls),
-	V(wakeups),
-	V(rnr_retry_exc),
-	V(retry_exc),
-	V(remote_access_errs),
-	V(flushed),
-	V(other_errs),
-	V(async_events),
-	V(reads_sent),
-	V(mpa_refused_token),
-	V(mpa_refused_parked),
+static const char *const device_stats[] = {
+	/* of cards */
+	"sends_posted",
+	"writes_posted",
+	"doorbells",
+	"completions",
+	"polls",
+	"wakeups",
+	"rnr_retry_exc",
+	"retry_exc",
+	"remote_access_errs",
+	"flushed",
+	"other_errs",
+	"async_events",
+	"reads_sent",
+	"mpa_refused_token",
+	"mpa_refused_parked",
+	/* of soft iWARP */
+	"fpdus_sent",
+	"fpdus_received",
+	"bytes_sent",
+	"bytes_received",
+	"reads_served",
+	"mpa_refused_address",
+	"mpa_bad",
+	"terminates_sent",
+	"terminates_received",
+	"crc_errors",
+	"recv_stalls",
+	"accept_pauses",
+	"no_memory",
 };
 
 unsigned
@@ -154,17 +168,17 @@ device_stat_cnt(void)
 	return sizeof(device_stats) / sizeof(device_stats[0]);
 }
 
-const struct device_stat *
+const char *
 device_stat_at(unsigned i)
 {
-	return &device_stats[i];
+	return device_stats[i];
 }
 
 uint64_t
-device_stat_value(const struct device_stat *d, const struct verbs_stats *of)
+device_stat_value(const char *key, const struct rnic_stat *of, unsigned cnt)
 {
-	uint64_t v;
-
-	memcpy(&v, (const char *)of + d->off, sizeof(v));
-	return v;
+	for (unsigned i = 0; i < cnt; i++)
+		if (strcmp(of[i].name, key) == 0)
+			return of[i].value;
+	return 0;
 }

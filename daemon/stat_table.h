@@ -32,14 +32,10 @@ unsigned stat_cnt(void);
 const struct stat_desc *stat_at(unsigned i);
 uint64_t stat_value(const struct stat_desc *, const struct stat_sources *);
 
-/* Those of one device (verbs): name and place in struct verbs_stats. */
-struct device_stat {
-	const char *key;
-	size_t off;
-};
-
+/* Those of a device, by name: of all kinds of devices, so that each is shown with the same ones. */
 unsigned device_stat_cnt(void);
-const struct device_stat *device_stat_at(unsigned i);
-uint64_t device_stat_value(const struct device_stat *, const struct verbs_stats *);
+const char *device_stat_at(unsigned i);
+/* 0 when the device has none of this name. */
+uint64_t device_stat_value(const char *key, const struct rnic_stat *, unsigned cnt);
 
 #endif

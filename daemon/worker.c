@@ -118,6 +118,12 @@ worker_clock(void *arg, int64_t now_ns)
 }
 
 static int64_t
+sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
 worker_turn(void *arg, int64_t now_ns)
 {
 	struct worker *w = arg;
@@ -138,9 +144,8 @@ worker_turn(void *arg, int64_t now_ns)
 		more = true;
 	reap(w);
 	log_engine(w);
-	at = smcr_deadline(w->eng);
-	if (timerq_next(&w->timers) < at)
-		at = timerq_next(&w->timers);
+	at = sooner(smcr_deadline(w->eng), devices_log(w));
+	at = sooner(at, timerq_next(&w->timers));
 	if (more || !list_empty(&w->dirty))
 		at = INT64_MIN;
 	if (w->drain.done != NULL && drained(w)) {

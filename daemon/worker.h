@@ -43,7 +43,9 @@ struct device_info {
 	/* verbs only; otherwise NULL, unset and 0 */
 	const struct verbs_port *card;
 	struct verbs_gid gid; /* in use: type, index */
-	struct verbs_stats stats;
+	/* of all kinds of devices */
+	struct rnic_stat stats[RNIC_STATS_MAX];
+	unsigned stat_cnt;
 };
 
 /* False behind the last. */

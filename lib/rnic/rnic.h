@@ -224,9 +224,20 @@ struct rnic_depths {
 	int ord; /* that it wants to have under way */
 };
 
+/* One of a device's own counters. */
+struct rnic_stat {
+	const char *name; /* static */
+	uint64_t value;
+};
+
+#define RNIC_STATS_MAX 32
+
 struct rnic_ops {
 	/* Fills *info, in-use figures included. */
 	void (*query)(struct rnic_dev *, struct rnic_info *info);
+	/* What the device has counted: fills stats[RNIC_STATS_MAX], always the same names in the same order; how many. NULL =
+	 * nothing. */
+	unsigned (*stats)(const struct rnic_dev *, struct rnic_stat *stats);
 
 	/* All return 0 or a negative errno; outputs are set on success only. */
 	int (*pd_alloc)(struct rnic_dev *, struct rnic_pd **);

@@ -161,6 +161,40 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	}
 }
 
+#define S(field)                         \
+	{                                \
+#field, dev->stats.field \
+	}
+
+static unsigned
+stats(const struct rnic_dev *rdev, struct rnic_stat *out)
+{
+	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
+	const struct rnic_stat rows[] = {
+		S(fpdus_sent),
+		S(fpdus_received),
+		S(bytes_sent),
+		S(bytes_received),
+		S(reads_sent),
+		S(reads_served),
+		S(mpa_refused_token),
+		S(mpa_refused_parked),
+		S(mpa_refused_address),
+		S(mpa_bad),
+		S(terminates_sent),
+		S(terminates_received),
+		S(crc_errors),
+		S(recv_stalls),
+		S(accept_pauses),
+		S(no_memory),
+	};
+
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct siw_stats) / sizeof(uint64_t), "all of them");
+	memcpy(out, rows, sizeof(rows));
+	return sizeof(rows) / sizeof(rows[0]);
+}
+
 /* -- memory -- */
 
 static int
@@ -319,6 +353,7 @@ dev_free(struct rnic_dev *rdev)
 
 static const struct rnic_ops siw_ops = {
 	.query = query,
+	.stats = stats,
 	.pd_alloc = pd_alloc,
 	.pd_free = pd_free,
 	.mr_reg = mr_reg,

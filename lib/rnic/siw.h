@@ -55,7 +55,7 @@ int siw_open(
  * device itself cannot know; its links break when the caller of poll_event takes them down. Starts as up. */
 void siw_set_port_state(struct rnic_dev *, enum rnic_port_state);
 
-/* Counters for `smcrctl devices` and the tests. */
+/* Counters, for rnic_ops.stats and the tests. */
 struct siw_stats {
 	uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;
 	uint64_t reads_sent, reads_served;
@@ -67,6 +67,7 @@ struct siw_stats {
 	uint64_t crc_errors;
 	uint64_t recv_stalls;   /* reading stopped: no receive posted */
 	uint64_t accept_pauses; /* out of descriptors: accepting stopped for a while */
+	uint64_t no_memory;     /* connections closed, or last words not sent, for want of memory */
 };
 
 void siw_stats(const struct rnic_dev *, struct siw_stats *);

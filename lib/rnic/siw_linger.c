@@ -100,9 +100,11 @@ linger_new(struct siw_dev *dev, int fd)
 {
 	struct siw_linger *l;
 
-	if (dev->linger_cnt >= SIW_LINGER_MAX || (l = calloc(1, sizeof(*l))) == NULL)
+	if (dev->linger_cnt >= SIW_LINGER_MAX)
 		return NULL;
-	if (timerq_reserve(&dev->timers, 1) < 0) {
+	l = calloc(1, sizeof(*l));
+	if (l == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		dev->stats.no_memory++;
 		free(l);
 		return NULL;
 	}
@@ -123,8 +125,10 @@ linger_append(struct siw_linger *l, const void *bytes, size_t len)
 	if (l->len + len > BYTES_MAX)
 		return false;
 	buf = realloc(l->buf, l->len + len);
-	if (buf == NULL)
+	if (buf == NULL) {
+		l->dev->stats.no_memory++;
 		return false;
+	}
 	memcpy(buf + l->len, bytes, len);
 	l->buf = buf;
 	l->len += len;

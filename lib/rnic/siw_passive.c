@@ -248,6 +248,7 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 	}
 	p = calloc(1, sizeof(*p));
 	if (p == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		dev->stats.no_memory++;
 		free(p);
 		close(fd);
 		return;

@@ -341,8 +341,42 @@ dev_free(struct rnic_dev *rdev)
 		verbs_teardown(dev);
 }
 
+#define S(field)                         \
+	{                                \
+#field, dev->stats.field \
+	}
+
+static unsigned
+stats(const struct rnic_dev *rdev, struct rnic_stat *out)
+{
+	const struct verbs_dev *dev = verbs_dev_const(rdev);
+	const struct rnic_stat rows[] = {
+		S(sends_posted),
+		S(writes_posted),
+		S(doorbells),
+		S(completions),
+		S(polls),
+		S(wakeups),
+		S(rnr_retry_exc),
+		S(retry_exc),
+		S(remote_access_errs),
+		S(flushed),
+		S(other_errs),
+		S(async_events),
+		S(reads_sent),
+		S(mpa_refused_token),
+		S(mpa_refused_parked),
+	};
+
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct verbs_stats) / sizeof(uint64_t), "all of them");
+	memcpy(out, rows, sizeof(rows));
+	return sizeof(rows) / sizeof(rows[0]);
+}
+
 static const struct rnic_ops verbs_ops = {
 	.query = query,
+	.stats = stats,
 	.pd_alloc = pd_alloc,
 	.pd_free = pd_free,
 	.mr_reg = mr_reg,

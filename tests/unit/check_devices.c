@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 #include "daemon/device_cards.h"
@@ -530,6 +531,56 @@ START_TEST(tells_card_gid_and_interface)
 
 END_TEST
 
+/* What was logged since the last call. */
+static const char *
+logged(FILE *f)
+{
+	static char text[1000];
+	size_t n;
+
+	fflush(stderr);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	return text;
+}
+
+/* At once when it is the first for a while, then once a second what came together; each device by its name. */
+START_TEST(refusals_of_a_device_are_logged)
+{
+	FILE *f = tmpfile();
+	const char *text;
+	int64_t at;
+
+	entry("c0");
+	card("c0", "192.0.2.1");
+	start();
+	log_init(LOG_LVL_NOTICE);
+	ck_assert_int_ge(dup2(fileno(f), STDERR_FILENO), 0);
+	w.now_ns += 5000 * NS_PER_MS;
+	ck_assert_int_eq(devices_log(&w), INT64_MAX);
+	w.now_ns += 5000 * NS_PER_MS;
+	fake_verbs.refused = 3;
+	fake_verbs.flushed = 9; /* no refusal */
+	rewind(f);
+	ck_assert_int_eq(devices_log(&w), INT64_MAX);
+	rewind(f);
+	text = logged(f);
+	ck_assert_msg(strstr(text, "MPA connections refused: not of a peer") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "device=c0 count=3 total=3\n") != NULL, "%s", text);
+	fake_verbs.refused = 10;
+	at = w.now_ns + 1000 * NS_PER_MS;
+	w.now_ns += 10 * NS_PER_MS;
+	ck_assert_int_eq(devices_log(&w), at);
+	w.now_ns = at;
+	ck_assert_int_eq(devices_log(&w), INT64_MAX);
+	rewind(f);
+	text = logged(f);
+	ck_assert_msg(strstr(text, "device=c0 count=7 total=10\n") != NULL, "%s", text);
+	fclose(f);
+}
+
+END_TEST
+
 static bool
 may_connect(const char *text)
 {
@@ -642,6 +693,7 @@ devices_case(TCase *tc)
 	tcase_add_test(tc, a_reload_adds_a_card);
 	tcase_add_test(tc, a_connection_finds_the_card_of_its_interface);
 	tcase_add_test(tc, tells_card_gid_and_interface);
+	tcase_add_test(tc, refusals_of_a_device_are_logged);
 	tcase_add_test(tc, who_may_open_mpa_connections);
 }
 

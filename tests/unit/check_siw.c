@@ -114,6 +114,29 @@ port_event(enum rnic_event_type *type)
 	return got;
 }
 
+START_TEST(counters_have_names)
+{
+	struct siw_config c = config();
+	struct rnic_stat rows[RNIC_STATS_MAX];
+	struct siw_stats st;
+	unsigned n;
+
+	open_connected(&c);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
+	UNTIL(a.wc_cnt == 1);
+	n = a.dev->ops->stats(a.dev, rows);
+	st = stats(&a);
+	ck_assert_uint_eq(n, sizeof(st) / sizeof(uint64_t));
+	ck_assert_str_eq(rows[0].name, "fpdus_sent");
+	ck_assert_uint_eq(rows[0].value, st.fpdus_sent);
+	ck_assert_uint_gt(rows[0].value, 1);
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_mem_eq(&rows[i].value, (const uint8_t *)&st + i * sizeof(uint64_t), sizeof(uint64_t));
+	close_both();
+}
+
+END_TEST
+
 START_TEST(the_ports_state_is_told_once)
 {
 	struct siw_config c = config();
@@ -917,6 +940,7 @@ siw_case(TCase *tc)
 	tcase_add_test(tc, connects_writes_sends_both_ways);
 	tcase_add_test(tc, unused_queues_take_no_memory_and_leave_none);
 	tcase_add_test(tc, query_tells_the_device);
+	tcase_add_test(tc, counters_have_names);
 	tcase_add_test(tc, the_ports_state_is_told_once);
 	tcase_add_test(tc, port_events_come_before_those_of_queue_pairs);
 	tcase_add_test(tc, no_completion_while_the_peer_does_not_read);

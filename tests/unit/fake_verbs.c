@@ -159,6 +159,15 @@ dev_query(struct rnic_dev *dev, struct rnic_info *info)
 	memcpy(info->name, d->cfg.name, sizeof(info->name));
 }
 
+static unsigned
+dev_stats(const struct rnic_dev *dev, struct rnic_stat *stats)
+{
+	(void)dev;
+	stats[0] = (struct rnic_stat){ "flushed", fake_verbs.flushed };
+	stats[1] = (struct rnic_stat){ "mpa_refused_token", fake_verbs.refused };
+	return 2;
+}
+
 static void
 dev_free(struct rnic_dev *dev)
 {
@@ -170,7 +179,7 @@ int
 verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev,
     const char **why)
 {
-	static const struct rnic_ops ops = { .query = dev_query, .free = dev_free };
+	static const struct rnic_ops ops = { .query = dev_query, .stats = dev_stats, .free = dev_free };
 	struct fake_dev *d;
 
 	(void)loop;

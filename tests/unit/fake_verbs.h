@@ -16,7 +16,8 @@ struct fake_verbs {
 	int list_rc; /* of verbs_list, with why; -ENODEV comes by itself when there is no port */
 	int open_rc; /* of verbs_open, with why */
 	const char *why;
-	uint32_t qps; /* in use on each device */
+	uint32_t qps;              /* in use on each device */
+	uint64_t refused, flushed; /* counters of each device */
 	/* seen */
 	unsigned lists, opens, frees;
 	struct verbs_config last; /* opened */

@@ -137,13 +137,21 @@ worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
 	if (!w->full || i >= 2)
 		return false;
 	*info = (struct device_info){ .rnic = rnic_query((struct rnic_dev *)&w->dev[i]), .interface = "eth0" };
-	if (i == 0)
+	if (i == 0) {
+		static const char *const counted[] = { "fpdus_sent", "mpa_refused_token", "mpa_bad", "crc_errors" };
+
+		for (info->stat_cnt = 0; info->stat_cnt < 4; info->stat_cnt++)
+			info->stats[info->stat_cnt] = (struct rnic_stat){ counted[info->stat_cnt],
+				601 + info->stat_cnt };
 		return true;
+	}
 	fill_card(&card);
 	info->interface = "eth7";
 	info->card = &card;
 	info->gid = card.gids[1];
-	info->stats = (struct verbs_stats){ 701, 702, 703, 704, 705, 706, 707, 708, 709, 710, 711, 712, 713, 714, 715 };
+	for (info->stat_cnt = 0; info->stat_cnt < 15; info->stat_cnt++)
+		info->stats[info->stat_cnt] = (struct rnic_stat){ device_stat_at(info->stat_cnt),
+			701 + info->stat_cnt };
 	return true;
 }
 
