@@ -134,6 +134,8 @@ tcp_pump(struct session *s)
 	copy_way(s, &from_app);
 	if (s->state == SES_TCP && setup_decline_over(s))
 		copy_way(s, &to_app);
+	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
+		outage_over(s->settings->svc, OUTAGE_OVER_BYTES, &s->mid_peer);
 }
 
 void

@@ -15,6 +15,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/fallback.c \
 	daemon/service.c daemon/service.h \
 	daemon/sources.c daemon/sources.h \
+	daemon/outage.c daemon/outage.h \
 	daemon/mpa_peers.c daemon/mpa_peers.h \
 	daemon/listener.c daemon/listener.h \
 	daemon/probe.c daemon/probe.h \
@@ -46,6 +47,7 @@ check_UNIT += \
 	tests/unit/check_legs \
 	tests/unit/check_legs_real \
 	tests/unit/check_sources \
+	tests/unit/check_outage \
 	tests/unit/check_netifs \
 	tests/unit/check_netwatch \
 	tests/unit/check_device_plan \
@@ -54,6 +56,9 @@ check_UNIT += \
 	tests/unit/check_memlock \
 	tests/unit/check_session \
 	tests/unit/check_worker
+tests_unit_check_outage_SOURCES = tests/unit/check_outage.c tests/unit/unit.h
+tests_unit_check_outage_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_outage_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_sources_SOURCES = tests/unit/check_sources.c tests/unit/unit.h
 tests_unit_check_sources_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_sources_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/timerq.h"
 #include "daemon/loop.h"
+#include "daemon/outage.h"
 #include "daemon/sources.h"
 #include "daemon/worker_priv.h"
 
@@ -36,6 +37,7 @@ struct service {
 	unsigned refs;             /* settings in use, and one while configured */
 	struct listener listener;
 	struct prewarm *prewarm; /* while the settings want one */
+	struct outage outage;
 	uint32_t connections;
 	struct sources sources; /* of those */
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;

@@ -261,6 +261,60 @@ leg_actions(struct session *s, unsigned act)
 		leg_close(&s->app, s->w->loop, (act & ACT_RESET_APP) != 0);
 }
 
+/* The engine has broken off the rendezvous: whose fault was it? */
+static enum outage_kind
+rendezvous_outage(enum smcr_reason reason)
+{
+	switch (reason) {
+	case SMCR_R_TCP_RESET:
+	case SMCR_R_TCP_FIN:
+		return OUTAGE_RESET;
+	case SMCR_R_PROTOCOL:
+	case SMCR_R_CLC_TIMEOUT:
+		return OUTAGE_NO_SMC;
+	case SMCR_R_LINK_LOST:
+	case SMCR_R_GROUP_DELETED:
+	case SMCR_R_LLC_TIMEOUT:
+	case SMCR_R_PEER_ABORT:
+	case SMCR_R_PEER_CLOSED:
+	case SMCR_R_CLOSE_TIMEOUT:
+	case SMCR_R_ELEM_CONFLICT:
+		return OUTAGE_SETUP;
+	case SMCR_OK:
+	case SMCR_R_APP_RESET:
+	case SMCR_R_NO_MEMORY:
+	case SMCR_R_REFUSED:
+	case SMCR_R_TIMEOUT:
+	case SMCR_R_SHUTDOWN:
+		break;
+	}
+	return OUTAGE_NONE;
+}
+
+static void
+note_rendezvous_failed(struct session *s)
+{
+	struct service *svc = s->settings->svc;
+	const char *detail;
+	enum smcr_reason reason = smcr_closed(s->conn, &detail);
+	enum outage_kind kind = rendezvous_outage(reason);
+
+	if (kind == OUTAGE_NONE)
+		return;
+	if (session_kind(s) == CONFIG_EGRESS) {
+		if (kind == OUTAGE_NO_SMC)
+			outage_stranger(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+		return;
+	}
+	/* The client is turned away because the far end was not reached, as with a connect that fails. */
+	svc->refused_connect++;
+	if (kind == OUTAGE_RESET)
+		detail = "";
+	else if (detail[0] == '\0')
+		detail = smcr_reason_str(reason);
+	outage_failed(svc, kind, &s->mid_peer, detail, 0);
+}
+
 void
 session_event(struct session *s, enum session_event event)
 {
@@ -268,6 +322,8 @@ session_event(struct session *s, enum session_event event)
 
 	if (s->state == SES_DEAD)
 		return;
+	if (event == SEV_ENGINE_RESET && s->state == SES_RENDEZVOUS)
+		note_rendezvous_failed(s);
 	act = legs_actions(s->state, event);
 	if (act == 0) {
 		log_msg(LOG_LVL_ERROR, "session event out of place: id=%u state=\"%s\" event=\"%s\"", s->id,

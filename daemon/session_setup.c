@@ -29,6 +29,7 @@ dial_on(struct session *s, int why)
 		return;
 	}
 	s->settings->svc->refused_connect++;
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
 	session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", -err);
 	session_event(s, SEV_CONNECT_FAILED);
 }
@@ -53,9 +54,12 @@ dial_done(struct session *s)
 	r = dial_check(&s->setup->dial);
 	if (r < 0)
 		dial_on(s, 0);
-	if (r > 0)
-		timer_cancel(&s->w->timers, &s->timer);
-	return r > 0;
+	if (r <= 0)
+		return false;
+	timer_cancel(&s->w->timers, &s->timer);
+	if (session_kind(s) == CONFIG_EGRESS)
+		outage_over(s->settings->svc, OUTAGE_OVER_CONNECTED, &s->app_peer);
+	return true;
 }
 
 void
@@ -100,6 +104,8 @@ static void
 establish(struct session *s)
 {
 	s->flags |= SF_ESTABLISHED;
+	if (session_kind(s) == CONFIG_INGRESS)
+		outage_over(s->settings->svc, OUTAGE_OVER_SMCR, &s->mid_peer);
 	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
 		s->flags |= SF_HEADER_OWED;
 	clc_out_take(&s->setup->out, s->conn);
@@ -234,6 +240,8 @@ fall_back(struct session *s)
 	enum instead instead;
 
 	smcr_fallback(s->conn, &s->diag);
+	if (ingress && s->diag.peer != 0)
+		outage_over(s->settings->svc, OUTAGE_OVER_DECLINED, &s->mid_peer);
 	instead = choose_instead(s);
 	note_instead(s, instead);
 	clc_out_take(&s->setup->out, s->conn);

@@ -197,6 +197,7 @@ worker_alloc(struct loop *loop, const struct config *cfg)
 	list_init(&w->dead_probes);
 	w->lim_refused = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
 	w->lim_failed = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
+	w->lim_outage = w->lim_outage_over = w->lim_stranger = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
 	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
 		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
 	timer_init(&w->drain.timer, on_drain_timeout);

@@ -61,6 +61,9 @@ struct worker {
 	struct worker_fallbacks fallbacks;
 	struct log_limit lim_refused;                   /* lines about refused connections */
 	struct log_limit lim_failed;                    /* about connections that never carried data */
+	struct log_limit lim_outage;                    /* about services whose far end does not serve */
+	struct log_limit lim_outage_over;               /* ... does again */
+	struct log_limit lim_stranger;                  /* about connections of what is no SMC-R peer */
 	struct log_limit lim_engine[SMCR_LOG_TYPE_CNT]; /* each on its own: a bad peer hides no link that goes down */
 	struct drain drain;
 };

@@ -345,6 +345,17 @@ rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
 
 /* -- timer -- */
 
+/* What did not come in time. */
+static const char *
+awaited(enum rdv_step step)
+{
+	if (step == RDV_WAIT_ACCEPT)
+		return "no answer to the Proposal: it speaks no SMC-R, or hangs";
+	if (step == RDV_WAIT_PROPOSAL)
+		return "no Proposal came";
+	return step == RDV_WAIT_CONFIRM ? "no Confirm came" : "";
+}
+
 static void
 rdv_timeout(struct timer *t, int64_t now_ns)
 {
@@ -386,7 +397,7 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 	case RDV_WAIT_CONFIRM:
 	case RDV_NONE:
 		conn->eng->ctr.clc_timeouts++;
-		rdv_end(conn, SMCR_R_CLC_TIMEOUT, "");
+		rdv_end(conn, SMCR_R_CLC_TIMEOUT, awaited(conn->rdv->step));
 		break;
 	}
 }

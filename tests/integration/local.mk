@@ -13,6 +13,7 @@ check_INTEGRATION = \
 	tests/integration/check_limits.py \
 	tests/integration/check_proxy.py \
 	tests/integration/check_fallback.py \
+	tests/integration/check_outages.py \
 	tests/integration/check_ctl.py \
 	tests/integration/check_hostile.py \
 	tests/integration/check_capture.py \

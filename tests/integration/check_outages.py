@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""What the logs say at the default level when something is out: on both hosts, once when it begins, once when it is over."""
+import re
+import socket
+
+import clc
+from harness import (Daemon, Pair, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,
+                     wait_until)
+
+DEFAULT = {"log_level": None}		# as if the file said nothing
+
+
+def lines(daemon, text):
+    return [line for line in daemon.log().splitlines() if text in line]
+
+
+def told_once(daemon, text, *words):
+    """One line with this phrase, and all the words in it."""
+    wait_until(lambda: lines(daemon, text), f'"{text}" in the log of {daemon.name}')
+    got = lines(daemon, text)
+    check(len(got) == 1, f"{daemon.name} says it {len(got)} times:\n" + "\n".join(got))
+    for w in words:
+        check(w in got[0], f"{w} in: {got[0]}")
+
+
+def works(pair):
+    c = pair.connect()
+    c.sendall(b"hello")
+    same_bytes(recv_exact(c, 5), b"hello", "echo")
+    c.close()
+
+
+def service(daemon):
+    return daemon.services()[0]
+
+
+def full_backlog(t, port):
+    """A port that answers no SYN, like one that a firewall drops."""
+    s = socket.socket()
+    t.later(s.close)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((t.addr, port))
+    s.listen(0)
+    waiting = []
+    for _ in range(4):
+        c = socket.socket()
+        t.later(c.close)
+        c.setblocking(False)
+        c.connect_ex((t.addr, port))
+        waiting.append(c)
+    return [s, *waiting]
+
+
+def out_and_back(t, why, ingress=None, before=None):
+    """Nobody serves at the egress port; then a daemon does."""
+    server = Server(t, echo)
+    pair = Pair(t, {"x": server.at}, ingress=ingress, a=DEFAULT, b=DEFAULT, start=False)
+    held = before(t, pair.middle["x"]) if before else []
+    pair.a.start()
+    for _ in range(5):
+        check(pair.turned_away(), "while nobody is there")
+    peer = "peer=" + hostport(t.addr, pair.middle["x"])
+    told_once(pair.a, "not available", "warning: peer not available", "service=x", peer, why)
+    equal(service(pair.a)["refused_connect"], 5, "counted")
+    for s in held:
+        s.close()
+    pair.b.start()
+    for _ in range(3):
+        works(pair)
+    told_once(pair.a, "available again", "notice: peer available again", "service=x", peer, "failed=5")
+    equal(lines(pair.b, "not available"), [], "at the other host")
+
+
+@case("the peer's port is dropped: told once, and once that it is there again")
+def _(t):
+    out_and_back(t, 'why="cannot be connected: Connection timed out"', {"connect_timeout": "300ms"}, full_backlog)
+
+
+@case("the peer's daemon is down: told once, and once that it is there again")
+def _(t):
+    out_and_back(t, 'why="cannot be connected: Connection refused"')
+
+
+@case("the server behind the egress is down: told on both hosts, counted as a connect that failed on both")
+def _(t):
+    port = t.port()
+    pair = Pair(t, {"x": (t.addr, port)}, a=DEFAULT, b=DEFAULT)
+    for _ in range(5):
+        check(pair.turned_away(), "while the server is down")
+    told_once(pair.b, "not available", "warning: server not available", "service=x", "server=" + hostport(t.addr, port),
+              'why="cannot be connected: Connection refused"')
+    told_once(pair.a, "not available", "warning: peer not available", "service=x",
+              "peer=" + hostport(t.addr, pair.middle["x"]), "ended the connection in its set-up; its server may be down")
+    for d in (pair.a, pair.b):
+        equal(service(d)["refused_connect"], 5, f"counted by {d.name}")
+    Server(t, echo, port=port)
+    for _ in range(3):
+        works(pair)
+    told_once(pair.b, "available again", "server available again", "failed=5")
+    told_once(pair.a, "available again", "peer available again", "failed=5")
+
+
+@case("the peer is a plain TCP server, silent or talking: it is no SMC-R peer")
+def _(t):
+    def silent(s):
+        s.settimeout(20)
+        while s.recv(100):
+            pass
+
+    def talking(s):
+        s.sendall(b"-ERR unknown command\r\n")
+        silent(s)
+    for handler, words in ((silent, "no answer to the Proposal"), (talking, "no CLC message where one was expected")):
+        server = Server(t, handler)
+        port = t.port()
+        a = Daemon(t, "a", {"devices": [{"type": "siw", "address": t.addr}],
+                            "smcr": {"clc_timeout": "300ms"}, "ingress": [
+            {"name": "x", "listen": hostport(t.addr, port), "to": hostport(*server.at), "fallback": "refuse"}]})
+        with socket.create_connection((t.addr, port), 20) as c:
+            try:
+                equal(c.recv(100), b"", "at the client")
+            except ConnectionResetError:
+                pass
+        told_once(a, "not available", "peer not available", "service=x", "peer=" + hostport(*server.at),
+                  'why="is no SMC-R peer: ' + words)
+        equal(service(a)["refused_connect"], 1, "counted")
+        out = a.ctl_text("check", hostport(*server.at), status=1)
+        check(words in out, f"smcrctl check: {out}")
+
+
+@case("strangers at the egress port: a plain client, a silent one; limited, and nothing of a client that only looks")
+def _(t):
+    server = Server(t, echo)
+    pair = Pair(t, {"x": server.at}, a=DEFAULT, b={**DEFAULT, "smcr": {"clc_timeout": "2s"}})
+    at = (t.addr, pair.middle["x"])
+    for _ in range(20):
+        socket.create_connection(at, 20).close()	# a health check
+    s = socket.create_connection(at, 20)
+    s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    mine = hostport(*s.getsockname())
+    told_once(pair.b, "no SMC-R peer", "notice: no SMC-R peer, or a broken one", "service=x", "from=" + mine,
+              'why="no CLC message where one was expected"')
+    with socket.create_connection(at, 20) as quiet:
+        mine = hostport(*quiet.getsockname())
+        wait_until(lambda: lines(pair.b, "no Proposal came"), "the silent one is told")
+        check("from=" + mine in lines(pair.b, "no Proposal came")[0], "and who it is")
+    for _ in range(200):
+        with socket.create_connection(at, 20) as s:
+            s.sendall(b"*1\r\n$4\r\nPING\r\n")
+    wait_until(lambda: pair.b.counters()["bad_clc"] == 201, "all were counted")
+    check(len(lines(pair.b, "no SMC-R peer")) < 150, "the log is limited")
+    equal([x for x in lines(pair.b, "warning") if "limit" not in x], [], "warnings")
+    works(pair)
+
+
+@case("a link that cannot be made: why, on both hosts")
+def _(t):
+    server = Server(t, echo)
+    pair = Pair(t, {"x": server.at}, a={**DEFAULT, "devices": [{"type": "siw", "address": t.addr, "rtr": ["send"]}]},
+                b={**DEFAULT, "devices": [{"type": "siw", "address": t.addr, "rtr": ["read"]}]})
+    works(pair)
+    port = pair.b.ctl("devices")["devices"][0]["mpa_port"]
+    line = lines(pair.a, "no SMC-R:")[0]
+    check(re.search(r'local_reason="queue pair could not be made ready" detail="[^"]+" mpa_peer='
+                    + re.escape(hostport(t.addr, port)), line), line)
+    check('peer_reason="queue pair could not be made ready"' in lines(pair.b, "no SMC-R:")[0], pair.b.log())
+    out = pair.a.ctl_text("check", hostport(t.addr, pair.middle["x"]), status=1)
+    check("could not be made ready" in out and hostport(t.addr, port) in out, f"smcrctl check: {out}")
+
+
+main()
