@@ -56,22 +56,6 @@ leg_broken(struct leg *leg)
 	return net_error(leg->io.fd);
 }
 
-/*
- * Does the next byte carry the urgent mark? A read that starts before the mark
- * stops at it, a read that starts on it runs over it. An edge that came without
- * LEG_URGENT was taken while ordinary bytes stood first, so the first read
- * after it need not ask.
- */
-static bool
-at_mark(const struct leg *leg)
-{
-	int at = 0;
-
-	if ((leg->flags & (LEG_FRESH | LEG_URGENT)) == LEG_FRESH)
-		return false;
-	return ioctl(leg->io.fd, SIOCATMARK, &at) == 0 && at != 0;
-}
-
 static size_t
 iov_len(const struct iovec *iov, int cnt)
 {
@@ -88,10 +72,41 @@ try_again(int err)
 	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
 }
 
+/*
+ * Does the next byte carry the urgent mark? A read that starts before the mark
+ * stops at it, a read that starts on it runs over it. An edge that came without
+ * LEG_URGENT was taken while ordinary bytes stood first, so the first read
+ * after it need not ask. Otherwise the answer is good for a byte that is there
+ * already: one that comes behind it would be read as an ordinary one.
+ * 1, 0, or -errno of the look: -EAGAIN when nothing is there.
+ */
+static int
+at_mark(const struct leg *leg)
+{
+	int at = 0;
+	char next;
+
+	if ((leg->flags & (LEG_FRESH | LEG_URGENT)) == LEG_FRESH)
+		return 0;
+	if (recv(leg->io.fd, &next, 1, MSG_PEEK) < 0)
+		return -errno;
+	return ioctl(leg->io.fd, SIOCATMARK, &at) == 0 && at != 0;
+}
+
+static ssize_t
+read_failed(struct leg *leg, int err)
+{
+	if (!try_again(err))
+		return -err;
+	/* Empty, so the mark is behind us or not here yet: its byte brings an edge. */
+	leg->flags &= ~(unsigned)(LEG_READABLE | LEG_URGENT);
+	return 0;
+}
+
 ssize_t
 leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 {
-	bool mark;
+	int mark;
 	size_t want;
 	ssize_t n;
 
@@ -100,6 +115,8 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		return 0;
 	mark = at_mark(leg);
 	leg->flags &= ~(unsigned)LEG_FRESH;
+	if (mark < 0)
+		return read_failed(leg, -mark);
 	want = mark ? 1 : iov_len(iov, cnt);
 	n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
 	if (n > 0) {
@@ -117,11 +134,7 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		leg->flags &= ~(unsigned)LEG_READABLE;
 		return 0;
 	}
-	if (!try_again(errno))
-		return -errno;
-	/* Empty, so the mark is behind us or not here yet: its byte brings an edge. */
-	leg->flags &= ~(unsigned)(LEG_READABLE | LEG_URGENT);
-	return 0;
+	return read_failed(leg, errno);
 }
 
 ssize_t

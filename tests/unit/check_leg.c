@@ -2,8 +2,11 @@
 #include "daemon/leg.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/net.h"
@@ -87,6 +90,29 @@ static void
 say(const char *text, int flags)
 {
 	ck_assert_int_eq(send(peer, text, strlen(text), flags), (ssize_t)strlen(text));
+}
+
+static const char *say_after_look; /* urgent: it comes when the leg has asked for the mark, and has not read yet */
+
+/* In libc's place for the whole program. */
+int
+ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+	int rc;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	rc = (int)syscall(SYS_ioctl, fd, request, arg);
+	if (request == SIOCATMARK && say_after_look != NULL) {
+		const char *text = say_after_look;
+
+		say_after_look = NULL;
+		say(text, MSG_OOB);
+	}
+	return rc;
 }
 
 START_TEST(a_short_read_means_drained)
@@ -203,6 +229,36 @@ START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
 
 END_TEST
 
+/* Two in a row, the second one comes between a look for the mark and the read: behind the first, or while it is unread and
+ * TCP forgets that it was urgent. */
+START_TEST(an_urgent_byte_that_comes_amid_a_read_stays_urgent)
+{
+	char text[64] = "";
+
+	say("a", 0);
+	say("1", MSG_OOB);
+	await(LOOP_URGENT);
+	if (_i == 0) {
+		char c;
+		bool urgent;
+
+		ck_assert_int_eq(get(&c, 1, &urgent), 1);
+		ck_assert_int_eq(get(&c, 1, &urgent), 1);
+		ck_assert(urgent);
+	}
+	say_after_look = "2";
+	collect(text);
+	if (say_after_look != NULL) {
+		say(say_after_look, MSG_OOB); /* nothing was there to be looked at */
+		say_after_look = NULL;
+		await(LOOP_URGENT);
+		collect(text);
+	}
+	ck_assert_str_eq(text, _i == 0 ? "[2]" : "a1[2]");
+}
+
+END_TEST
+
 START_TEST(fin_is_read_behind_the_last_byte)
 {
 	char buf[16];
@@ -309,6 +365,7 @@ leg_case(TCase *tc)
 	tcase_add_loop_test(tc, an_urgent_byte_comes_alone, 0, 4);
 	tcase_add_test(tc, a_second_urgent_byte_comes_alone_too);
 	tcase_add_test(tc, the_mark_is_found_by_a_reader_that_comes_late);
+	tcase_add_loop_test(tc, an_urgent_byte_that_comes_amid_a_read_stays_urgent, 0, 2);
 	tcase_add_test(tc, fin_is_read_behind_the_last_byte);
 	tcase_add_test(tc, a_reset_is_told_once);
 	tcase_add_test(tc, a_reset_behind_unread_bytes_is_told_at_once);
