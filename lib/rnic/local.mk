@@ -3,7 +3,7 @@ check_LTLIBRARIES += lib/libsim.la
 lib_libsim_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/sim.c lib/rnic/sim.h lib/rnic/sim_int.h \
-	lib/rnic/sim_fabric.c
+	lib/rnic/sim_fabric.c lib/rnic/sim_forge.c
 
 if HAVE_CHECK
 check_UNIT += \

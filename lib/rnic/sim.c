@@ -13,6 +13,8 @@
 
 #include "rnic/sim_int.h"
 
+#define FORGE_ROOM 64 /* bytes that a message may become longer by tampering */
+
 static struct sim_dev *
 dev_of(struct rnic_dev *d)
 {
@@ -146,6 +148,10 @@ buffers_sum(const struct rnic_send_wr *req, uint8_t *copy)
 void
 sim_check_buffers(struct sim_wr *wr)
 {
+	const struct sim_fabric *fab = wr->qp->dev->fab;
+
+	if (fab->cfg.peer_lies != NULL && fab->cfg.peer_lies(fab->cfg.ctx, &wr->qp->remote.gid))
+		return;
 	if ((wr->req.flags & RNIC_INLINE) == 0 && buffers_sum(&wr->req, NULL) != wr->sum)
 		sim_breach(wr->qp->dev, "qp %06x: a buffer was changed under request %llu", wr->qp->base.qpn,
 		    (unsigned long long)wr->req.wr_id);
@@ -553,11 +559,35 @@ send_fault(const struct sim_qp *qp, const struct rnic_send_wr *wr, size_t *len)
 	return NULL;
 }
 
+/* The peer that posted it may have said something else. */
+static void
+tamper(struct sim_qp *qp, struct sim_parcel *par, size_t cap)
+{
+	const struct sim_config *cfg = &qp->dev->fab->cfg;
+	struct sim_forgery f = { .from = &qp->dev->base,
+		.to = qp->chan->to_dev != NULL ? &qp->chan->to_dev->base : NULL,
+		.qpn = qp->base.qpn,
+		.op = par->op,
+		.data = par->data,
+		.len = par->len,
+		.cap = cap,
+		.raddr = par->raddr,
+		.rkey = par->rkey };
+
+	if (cfg->tamper == NULL)
+		return;
+	par->omit = !cfg->tamper(cfg->ctx, &f);
+	par->len = (uint32_t)f.len;
+	par->raddr = f.raddr;
+	par->rkey = f.rkey;
+}
+
 static void
 queue_send(struct sim_qp *qp, const struct rnic_send_wr *req, size_t len)
 {
 	struct sim_wr *wr = sim_alloc(sizeof(*wr));
-	struct sim_parcel *par = sim_alloc(sizeof(*par) + len);
+	size_t cap = len + (qp->dev->fab->cfg.tamper != NULL ? FORGE_ROOM : 0);
+	struct sim_parcel *par = sim_alloc(sizeof(*par) + cap);
 
 	wr->qp = qp;
 	wr->req = *req;
@@ -575,8 +605,9 @@ queue_send(struct sim_qp *qp, const struct rnic_send_wr *req, size_t len)
 	par->rkey = req->rkey;
 	par->len = (uint32_t)len;
 	par->wr = wr;
+	tamper(qp, par, cap);
 	list_push(&qp->chan->msgs, &par->node);
-	qp->chan->bytes += len;
+	qp->chan->bytes += par->len;
 	if (!qp->dev->fab->cfg.need_flush)
 		sim_transmit(qp);
 }

@@ -49,6 +49,18 @@ struct sim_msg {
 	uint64_t nr; /* of the fabric, from 1 */
 };
 
+/* A request on its way to the peer of its QP. data has room for cap bytes. */
+struct sim_forgery {
+	struct rnic_dev *from;
+	struct rnic_dev *to; /* NULL: no such device */
+	uint32_t qpn;        /* of the sender */
+	enum rnic_wr_op op;
+	uint8_t *data;
+	size_t len, cap;
+	uint64_t raddr; /* writes */
+	uint32_t rkey;
+};
+
 struct sim_config {
 	uint64_t seed;
 	int64_t delay_min_ns; /* one way, drawn for each message */
@@ -68,7 +80,14 @@ struct sim_config {
 	void *ctx; /* of what follows; each may be NULL */
 	/* Without it a breach is printed and aborts. */
 	void (*breach)(void *ctx, const struct rnic_dev *, const char *what);
+	/* A peer that takes requests for consumed while they are under way may see their buffers change: they are its own. */
+	bool (*peer_lies)(void *ctx, const struct rnic_gid *peer);
 	enum sim_fate (*filter)(void *ctx, const struct sim_msg *);
+	/* A peer that keeps no rule: each request as it is posted, which may be changed but for its op (a write keeps a byte
+	 * at least). False: it does not go, and its sender will not know. */
+	bool (*tamper)(void *ctx, struct sim_forgery *);
+	/* Bytes of a write were placed there, at the device and QP that it came to. */
+	void (*placed)(void *ctx, const struct rnic_dev *from, struct rnic_qp *to, const uint8_t *ptr, size_t len);
 	/* One line for each thing that happens on the fabric. */
 	void (*log)(void *ctx, int64_t now_ns, const char *line);
 };
@@ -122,5 +141,13 @@ void sim_gone(struct rnic_dev *);
 void sim_withhold(struct rnic_dev *, bool on);
 /* iWARP: a firewall drops every MPA connection to this device. */
 void sim_block_connect(struct rnic_dev *, bool blocked);
+
+/* -- a peer that keeps no rule -- */
+
+/* The n-th (modulo their number) connected QP of this device: false when there is none. */
+bool sim_nth_qp_of(const struct rnic_dev *, uint32_t n, uint32_t *qpn);
+/* Sends what the QP's user did not post, behind what it did: no request, no completion, no rule. op, data, len, raddr and
+ * rkey of the forgery count. False when the QP is not connected. */
+bool sim_forge(struct rnic_dev *, uint32_t qpn, const struct sim_forgery *);
 
 #endif

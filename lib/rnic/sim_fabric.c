@@ -82,8 +82,8 @@ dev_by_gid(struct sim_fabric *fab, const struct rnic_gid *gid)
 	return NULL;
 }
 
-static struct sim_qp *
-qp_by_qpn(struct sim_fabric *fab, const struct sim_dev *dev, uint32_t qpn)
+struct sim_qp *
+sim_qp_by_qpn(struct sim_fabric *fab, const struct sim_dev *dev, uint32_t qpn)
 {
 	uint32_t pos = 0;
 	struct sim_qp *qp;
@@ -428,7 +428,7 @@ roce_target(struct sim_chan *chan)
 		return to;
 	if (memcmp(from->remote.mac, chan->to_dev->info.mac, sizeof(from->remote.mac)) != 0)
 		return NULL;
-	to = qp_by_qpn(chan->fab, chan->to_dev, from->remote.qpn);
+	to = sim_qp_by_qpn(chan->fab, chan->to_dev, from->remote.qpn);
 	if (to == NULL || to->base.psn != from->remote.psn || !to->has_remote || !same_end(&to->remote, from))
 		return NULL;
 	chan->to = to->id;
@@ -534,6 +534,16 @@ enum arrival {
 	REFUSED, /* the channel is dead, the message freed */
 };
 
+static void
+place(struct sim_chan *chan, struct sim_qp *to, uint8_t *dst, const struct sim_parcel *par, uint32_t len)
+{
+	const struct sim_config *cfg = &chan->fab->cfg;
+
+	memcpy(dst, par->data, len);
+	if (cfg->placed != NULL && chan->from_dev != NULL && len > 0)
+		cfg->placed(cfg->ctx, &chan->from_dev->base, &to->base, dst, len);
+}
+
 static enum arrival
 write_arrives(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 {
@@ -546,11 +556,11 @@ write_arrives(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 		return REFUSED;
 	}
 	if (par->half || rng_below(&fab->rng, 100) >= fab->cfg.tear_percent) {
-		memcpy(dst, par->data, par->len);
+		place(chan, to, dst, par, par->len);
 		return ARRIVED;
 	}
 	half = rng_below(&fab->rng, par->len);
-	memcpy(dst, par->data, half);
+	place(chan, to, dst, par, half);
 	par->half = true;
 	par->at_ns = fab->now_ns + delay(fab);
 	if (chan->last_ns < par->at_ns)
@@ -565,8 +575,9 @@ send_arrives(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 	struct sim_recv *r = CONTAINER_OF(list_first(&to->rq), struct sim_recv, node);
 
 	if (par->len > r->req.len) {
-		sim_breach(to->dev, "qp %06x: a message of %u bytes meets a receive of %u", to->base.qpn, par->len,
-		    r->req.len);
+		/* Of the sender's: a message has its length by the protocol above. */
+		sim_breach(chan->from_dev != NULL ? chan->from_dev : to->dev,
+		    "a message of %u bytes meets a receive of %u at qp %06x", par->len, r->req.len, to->base.qpn);
 		refuse(chan, to, "message longer than the receive buffer");
 		return REFUSED;
 	}
@@ -592,7 +603,7 @@ fate(struct sim_chan *chan, const struct sim_parcel *par)
 
 	if (par->half)
 		return f;
-	if (chan->ghost)
+	if (chan->ghost || par->omit)
 		f = SIM_DROP;
 	else if (fab->cfg.filter != NULL)
 		f = fab->cfg.filter(fab->cfg.ctx, &msg);
@@ -863,7 +874,7 @@ mpa_target(const struct sim_qp *qp)
 
 	if (port_closed(qp->dev) || port_closed(dev) || dev->blocked || dev->info.mpa_port != qp->remote.mpa_port)
 		return NULL;
-	to = qp_by_qpn(fab, dev, qp->remote.qpn);
+	to = sim_qp_by_qpn(fab, dev, qp->remote.qpn);
 	if (to == NULL || !to->expecting || to->peer != 0 || to->base.psn != qp->remote.psn ||
 	    to->attr.token != qp->attr.token || to->state == SIM_QP_CLOSED || to->state == SIM_QP_BROKEN)
 		return NULL;
@@ -1048,7 +1059,7 @@ bool
 sim_intact(const struct rnic_dev *d, uint32_t qpn)
 {
 	const struct sim_dev *dev = CONTAINER_OF((uintptr_t)d, struct sim_dev, base);
-	const struct sim_qp *qp = qp_by_qpn(dev->fab, dev, qpn);
+	const struct sim_qp *qp = sim_qp_by_qpn(dev->fab, dev, qpn);
 
 	return intact_end(qp) && intact_end(chan_target(qp->chan));
 }
@@ -1057,7 +1068,7 @@ bool
 sim_break_qp(struct rnic_dev *d, uint32_t qpn, enum sim_cut cut)
 {
 	struct sim_dev *dev = dev_of(d);
-	struct sim_qp *qp = qp_by_qpn(dev->fab, dev, qpn);
+	struct sim_qp *qp = sim_qp_by_qpn(dev->fab, dev, qpn);
 
 	if (qp == NULL || qp->state != SIM_QP_READY)
 		return false;

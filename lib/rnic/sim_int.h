@@ -78,6 +78,7 @@ struct sim_parcel {
 	bool fin;  /* no message: the far end is told that the link is closed */
 	bool left; /* was flushed: at_ns is valid */
 	bool half; /* a part of the write was placed */
+	bool omit; /* its sender's peer keeps it to itself */
 	int64_t at_ns;
 	uint64_t raddr;
 	uint32_t rkey;
@@ -173,6 +174,7 @@ uint32_t sim_sum(const uint8_t *p, size_t len);
 /* -- sim_fabric.c -- */
 void sim_log(struct sim_fabric *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct sim_qp *sim_qp_get(struct sim_fabric *, uint32_t id);
+struct sim_qp *sim_qp_by_qpn(struct sim_fabric *, const struct sim_dev *, uint32_t qpn);
 void sim_qp_init(struct sim_qp *);
 int sim_connect(struct sim_qp *);
 /* Gives messages that were posted to the link their time of arrival. */

@@ -53,6 +53,8 @@ check_flow(const struct flow *f)
 {
 	const struct app *c = &f->client, *s = &f->server_app;
 
+	if (f->hostile)
+		return;
 	check_reasons(f);
 	if (f->prewarm)
 		return;
@@ -81,6 +83,8 @@ check_flow(const struct flow *f)
 void
 check_stuck(struct world *w, const struct flow *flows, unsigned cnt, const struct host *hosts)
 {
+	unsigned host_cnt = hosts[0].plan->hosts - (hosts[0].plan->hostile != 0);
+
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct flow *f = &flows[i];
 
@@ -96,7 +100,7 @@ check_stuck(struct world *w, const struct flow *flows, unsigned cnt, const struc
 		    (unsigned long long)f->server_app.total, (unsigned long long)f->server_app.got,
 		    f->half[0].ended ? "ended" : "not ended", f->half[1].ended ? "ended" : "not ended");
 	}
-	for (unsigned h = 0; h < hosts[0].plan->hosts; h++) {
+	for (unsigned h = 0; h < host_cnt; h++) {
 		struct smcr_conn_info ci;
 
 		for (uint32_t pos = 0; smcr_conn_next(hosts[h].eng, &pos, &ci);)

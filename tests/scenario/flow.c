@@ -105,6 +105,8 @@ check_urgent(struct app *a)
 {
 	const struct app *from = other(a);
 
+	if (a->f->hostile)
+		return;
 	for (unsigned i = 0; i < from->urgent_cnt; i++)
 		if (from->urgent[i] == a->got) {
 			a->urgent_got++;
@@ -120,6 +122,8 @@ check_bytes(struct app *a, const uint8_t *buf, size_t len)
 {
 	const struct app *from = other(a);
 
+	if (a->f->hostile)
+		return;
 	if (a->got + len > from->sent)
 		world_fail(a->f->w, "flow %u: the %s got %llu bytes, %llu were sent", a->f->nr,
 		    a->server ? "server" : "client", (unsigned long long)(a->got + len),
@@ -198,7 +202,7 @@ ended(struct app *a)
 	}
 	if (!a->eof && stcp_eof(a->sock)) {
 		a->eof = true;
-		if (!other(a)->shut || other(a)->sent != a->got)
+		if (!a->f->hostile && (!other(a)->shut || other(a)->sent != a->got))
 			world_fail(a->f->w, "flow %u: the %s saw the end after %llu bytes, the peer %s %llu", a->f->nr,
 			    a->server ? "server" : "client", (unsigned long long)a->got,
 			    other(a)->shut ? "ended after" : "did not end and sent",
@@ -206,6 +210,11 @@ ended(struct app *a)
 	}
 	if (a->leaves && a->sent == a->total) {
 		a->shut = true;
+		finish(a, APP_LEFT);
+		return true;
+	}
+	if (a->f->hostile && a->eof && allowed(a) == a->sent) {
+		/* The gateway of the other end lied, or ended: what it waits for never comes. */
 		finish(a, APP_LEFT);
 		return true;
 	}
@@ -354,6 +363,19 @@ draw_kind(struct flow *f)
 	f->server_app.total = rounds * f->response;
 }
 
+/* Between honest hosts, or with the liar in either role; one of each at least. */
+static void
+draw_hostile_ends(struct flow *f)
+{
+	bool turn = rng_below(&f->w->rng, 2) == 1,
+	     liar = f->nr == 1 || (f->nr > 1 && world_chance(f->w, f->plan->liars_share));
+	unsigned a = liar ? rng_below(&f->w->rng, 2) : 0, b = liar ? 2 : 1;
+
+	f->from = turn ? a : b;
+	f->to = turn ? b : a;
+	f->hostile = liar;
+}
+
 void
 flow_init(struct flow *f, struct world *w, const struct plan *p, uint32_t nr)
 {
@@ -367,6 +389,8 @@ flow_init(struct flow *f, struct world *w, const struct plan *p, uint32_t nr)
 		f->to = f->from;
 		f->from = 0;
 	}
+	if (p->hostile)
+		draw_hostile_ends(f);
 	f->start_ns = world_chance(w, p->burst_per_mille) ? 0 : world_draw(w, 0, p->spread_ms) * MS;
 	if (p->wave_ms > 0 && nr % 2 == 1)
 		f->start_ns += p->wave_ms * MS;

@@ -77,6 +77,7 @@ struct flow {
 	unsigned from, to; /* hosts */
 	enum flow_kind kind;
 	bool prewarm; /* no application behind it */
+	bool hostile; /* the liar is at one end: what the applications see is not judged */
 	int64_t start_ns;
 	uint32_t elem_size;
 	uint32_t request, response; /* bytes of a round (PINGPONG) */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smcr/engine.h"
+#include "tests/scenario/hostile.h"
 #include "tests/scenario/oom.h"
 #include "tests/scenario/session.h"
 #include "tests/scenario/trace.h"
@@ -100,7 +102,8 @@ drain_log(struct host *h)
 	while (smcr_next_log(h->eng, &l)) {
 		world_log(h->w, "host%u engine: %s, group %u link %u peer %s %s", h->nr, names[l.type], l.group_id,
 		    l.link, l.peer, l.text);
-		if (l.type == SMCR_LOG_PROTOCOL && !(h->w->lossy && strcmp(l.text, "data lost in a failover") == 0))
+		if (l.type == SMCR_LOG_PROTOCOL && hostile_judges(h, l.group_id) &&
+		    !(h->w->lossy && strcmp(l.text, "data lost in a failover") == 0))
 			world_fail(
 			    h->w, "host%u: the engine calls its peer's message a protocol error: %s", h->nr, l.text);
 	}
@@ -142,6 +145,8 @@ turn_fire(struct timer *t, int64_t now_ns)
 	struct host *h = CONTAINER_OF(t, struct host, turn);
 	bool more;
 
+	if (h->ended)
+		return;
 	if (now_ns < h->stalled_until_ns) {
 		world_arm(h->w, t, h->stalled_until_ns);
 		return;
@@ -155,6 +160,7 @@ turn_fire(struct timer *t, int64_t now_ns)
 	run_sessions(h);
 	run_events(h);
 	more = smcr_flush(h->eng);
+	hostile_look(h);
 	drain_log(h);
 	if (h->turns % 16 == 0)
 		watch_groups(h);
@@ -215,6 +221,8 @@ host_unplug(struct host_dev *hd, int64_t back_ns)
 static bool
 ingress_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
 {
+	if (((struct host *)arg)->ended)
+		return false;
 	*user = (struct stcp_user){ .wake = session_wake, .arg = session_ingress(arg, tag, e) };
 	return true;
 }
@@ -222,6 +230,8 @@ ingress_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
 static bool
 egress_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
 {
+	if (((struct host *)arg)->ended)
+		return false;
 	*user = (struct stcp_user){ .wake = session_wake, .arg = session_egress(arg, tag, e) };
 	return true;
 }
@@ -249,7 +259,8 @@ host_client(struct host *h, struct flow *f, struct stcp_user user)
 void
 host_prewarm(struct host *h, struct flow *f)
 {
-	session_ingress(h, f, NULL);
+	if (!h->ended)
+		session_ingress(h, f, NULL);
 }
 
 /* -- set-up -- */
@@ -283,8 +294,13 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	COPY(holdoff_ms);
 	COPY(holdoff_max_ms);
 #undef COPY
-	/* Out of the way: small groups make many, and one that ends to make room may be offered at that moment. */
-	cfg->groups_per_addr = UINT16_MAX;
+	if (p->hostile == 0) {
+		/* Out of the way: small groups make many, and one that ends to make room may be offered at that moment. */
+		cfg->groups_per_addr = UINT16_MAX;
+		return;
+	}
+	cfg->quarantine_max = p->quarantine_max;
+	cfg->groups_per_addr = (uint16_t)p->groups_per_addr;
 }
 
 static void
@@ -296,6 +312,8 @@ start_engine(struct host *h)
 	h->eng = smcr_new(&cfg, &h->rng, h->w->now_ns);
 	if (h->eng == NULL)
 		abort();
+	if (h->lies && h->plan->liar_id > 0) /* another host's: two peers with one id */
+		memcpy(h->eng->peer_id, h->all[h->plan->liar_id - 1].eng->peer_id, sizeof(h->eng->peer_id));
 	trace_attach(h->trace, h->nr, h->eng);
 }
 
@@ -304,6 +322,7 @@ host_init(struct host *h, struct world *w, const struct plan *p, struct sim_fabr
     struct host *all, unsigned nr)
 {
 	*h = (struct host){ .w = w, .plan = p, .fab = fab, .trace = trace, .all = all, .nr = nr };
+	h->lies = p->hostile != 0 && nr == LIAR_HOST;
 	rng_init_seeded(&h->rng, rng_u64(&w->rng));
 	start_engine(h);
 	list_init(&h->sessions);
@@ -351,13 +370,26 @@ host_restart(struct host *h)
 }
 
 void
-host_fini(struct host *h)
+host_end(struct host *h)
 {
+	if (h->ended)
+		return;
 	end_process(h);
 	for (unsigned i = 0; i < h->dev_cnt; i++) {
 		if (h->dev[i].dev != NULL)
 			h->dev[i].dev->ops->free(h->dev[i].dev);
-		world_timer_fini(h->w, &h->dev[i].back);
+		h->dev[i].dev = NULL;
+		timer_cancel(&h->w->timers, &h->dev[i].back);
 	}
+	timer_cancel(&h->w->timers, &h->turn);
+	h->ended = true;
+}
+
+void
+host_fini(struct host *h)
+{
+	host_end(h);
+	for (unsigned i = 0; i < h->dev_cnt; i++)
+		world_timer_fini(h->w, &h->dev[i].back);
 	world_timer_fini(h->w, &h->turn);
 }

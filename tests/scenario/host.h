@@ -13,9 +13,11 @@
 #include "tests/scenario/stcp.h"
 
 #define HOST_ADDR(nr) (1 + (nr)) /* last byte of its address, as others see it */
+#define HOST_GROUPS 1024         /* ids of groups that are told apart in a hostile run */
 
 struct trace;
 struct host;
+struct liar;
 
 /* A place for a device: the one that is plugged in, or will be. */
 struct host_dev {
@@ -32,7 +34,11 @@ struct host {
 	struct trace *trace;
 	struct host *all; /* every host of the run, by number */
 	unsigned nr;
-	struct rng rng; /* the engine's */
+	struct liar *liar; /* hostile runs: who is heard and overheard; NULL in others */
+	bool lies;         /* this is the liar's host: it is not judged */
+	bool ended;        /* its process, for good */
+	uint64_t honest_groups[HOST_GROUPS / 64], liars_groups[HOST_GROUPS / 64]; /* bit per id (hostile.c) */
+	struct rng rng;                                                           /* the engine's */
 	struct smcr *eng;
 	struct host_dev dev[PLAN_DEVS_MAX];
 	unsigned dev_cnt;  /* places */
@@ -58,6 +64,8 @@ void host_check_device(struct host *);
 void host_stall(struct host *, int64_t until_ns);
 /* Unplugs a device; a new one comes at back_ns (INT64_MAX: never). */
 void host_unplug(struct host_dev *, int64_t back_ns);
+/* The process dies, its devices go with it, and nobody comes back. */
+void host_end(struct host *);
 /* The process dies and a new one is started: another peer id, no connection, no group. */
 void host_restart(struct host *);
 /* The first device that is there; NULL: none. */

@@ -1,7 +1,8 @@
 # Deterministic runs of whole engines in virtual time; see run.c for how to use it by hand.
 check_PROGRAMS += tests/scenario/run
-check_TAP += tests/scenario/check_seeds.sh tests/scenario/check_scripts.sh
+check_TAP += tests/scenario/check_seeds.sh tests/scenario/check_scripts.sh tests/scenario/check_hostile.sh
 EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak tests/scenario/seeds.txt \
+	tests/scenario/check_hostile.sh tests/scenario/hostile-seeds.txt \
 	tests/scenario/check_scripts.sh tests/scenario/scripts \
 	tests/scenario/mutate tests/scenario/mutations.txt
 tests_scenario_run_SOURCES = \
@@ -18,7 +19,13 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/session.c tests/scenario/session.h \
 	tests/scenario/flow.c tests/scenario/flow.h \
 	tests/scenario/oom.c tests/scenario/oom.h \
+	tests/scenario/bounds.c tests/scenario/bounds.h \
+	tests/scenario/hostile.c tests/scenario/hostile.h \
+	tests/scenario/liar.c tests/scenario/liar.h \
+	tests/scenario/lie.c tests/scenario/lie.h \
+	tests/scenario/dice.h \
 	tests/scenario/plan.c tests/scenario/plan.h \
+	tests/scenario/plan_hostile.c \
 	tests/scenario/script.c tests/scenario/script.h \
 	tests/scenario/script_run.c tests/scenario/script_run.h \
 	tests/scenario/stcp.c tests/scenario/stcp.h \

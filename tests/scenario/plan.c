@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "rnic/sim.h"
+#include "tests/scenario/dice.h"
 #include "tests/scenario/flow.h"
 
 struct field {
@@ -54,18 +54,6 @@ scale(struct rng *r, uint32_t from, uint32_t to)
 		bits++;
 	span = rng_below(r, (bits == 31 ? span : 1u << rng_below(r, bits + 1)));
 	return from + (span > to - from ? to - from : span);
-}
-
-static uint32_t
-even(struct rng *r, uint32_t from, uint32_t to)
-{
-	return from + rng_below(r, to - from + 1);
-}
-
-static bool
-chance(struct rng *r, unsigned percent)
-{
-	return rng_below(r, 100) < percent;
 }
 
 static void

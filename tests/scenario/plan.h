@@ -89,6 +89,20 @@ struct plan_fault {
 	X(slow_per_mille, 0, 1000) X(slow_us, 0, 10000000) \
 	X(urgent_per_mille, 0, 1000)	/* of the chunks */ \
 	X(abort_per_mille, 0, 1000) X(early_close_per_mille, 0, 1000) X(refuse_per_mille, 0, 1000) \
+	/* a hostile run (hostile.h): host 2 lies */ \
+	X(hostile, 0, 1) \
+	X(quarantine_max, 1, 1000) X(groups_per_addr, 1, 1000) \
+	X(liars_share, 0, 1000)		/* of the connections: those with it at one end */ \
+	X(liar_id, 0, 2)		/* its peer id is that of host liar_id - 1; 0: its own */ \
+	X(lies_from, 0, 1000000)	/* so many messages of it are as they should be */ \
+	X(lies_max, 0, 1000000) X(lie_per_mille, 0, 1000) X(mishear_per_mille, 0, 1000) \
+	X(habit, 0, 255)		/* what it always does with messages of this kind (LIAR_HABIT_); 0: none */ \
+	X(habit_lie, 0, 8)		/* enum lie */ \
+	X(habit_field, 0, 255) \
+	X(habit_per_mille, 0, 1000) \
+	X(act_us, 0, 100000000)		/* between two deeds of its own, on average; 0: none */ \
+	X(talk_ms, 0, 600000)		/* it ends after that */ \
+	X(silent_ms, 0, 600000)		/* and before its end says nothing for so long */ \
 	/* the end */ \
 	X(drain, 0, 2)			/* groups end in the orderly way, 2: by being idle; 0: engines are freed at once */ \
 	X(limit_ms, 1, 100000000)	/* all connections have ended by then */
@@ -111,6 +125,8 @@ struct plan {
 uint64_t plan_mix(uint64_t seed);
 /* Draws everything from the seed. */
 void plan_draw(struct plan *, uint64_t seed);
+/* A hostile run: small, so that there may be many. */
+void plan_draw_hostile(struct plan *, uint64_t seed);
 /* Two hosts, one device each, a few connections, nothing drawn but what the connections do. */
 void plan_plain(struct plan *);
 /* "name=value" or "fault=KIND,at_ms,host,arg,for_ms" ("faults=0" removes all): 0 or -EINVAL. */

@@ -7,12 +7,15 @@
  *	the fixed seeds, those of the file and some random ones, as TAP
  * run --tap SCRIPT...
  *	scripts, as TAP
+ *
+ * --hostile: seeds are those of runs with a host that lies (hostile.h)
  */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,13 +39,23 @@ struct run_case {
 	const char *script; /* file, or NULL */
 };
 
+/* Hostile runs are short: many in one process, and as many in a test run as there is time for, with a first part that is
+ * always done. */
+#define BATCH 100
+#define HOSTILE_FIXED 1000
+#define HOSTILE_RANDOM 100000
+#define HOSTILE_SECONDS 20
+
 struct options {
 	uint64_t seed;
 	const char *set[SETTINGS_MAX];
 	unsigned set_cnt;
 	const char *file;
 	const char *seeds;
-	bool verbose, plan, tap;
+	bool verbose, plan, tap, hostile, stop;
+	unsigned must;   /* so many cases are run in any case, and ... */
+	time_t until;    /* ... others only until then; 0: all */
+	unsigned *lines; /* of TAP that were printed */
 	uint32_t soak, jobs;
 };
 
@@ -81,7 +94,10 @@ set_some(struct plan *p, const char *settings)
 static int
 make_plan(const struct options *o, const struct run_case *c, struct plan *p)
 {
-	plan_draw(p, c->seed);
+	if (o->hostile)
+		plan_draw_hostile(p, c->seed);
+	else
+		plan_draw(p, c->seed);
 	if (c->script != NULL && load_script(c->script, p) != 0)
 		return -EINVAL;
 	p->seed = c->seed;
@@ -137,23 +153,49 @@ run_one(const struct options *o, const struct run_case *c, char *text, size_t ca
 
 /* -- many runs -- */
 
+/* Cases that a process runs one after the other. */
 struct job {
 	pid_t pid;
-	struct run_case c;
-	int out; /* what it has to say */
+	const struct run_case *cases;
+	unsigned cnt;
+	int out;               /* what it has to say */
+	volatile unsigned *at; /* the case that it is at; shared with it */
 };
 
+/* A line for each case that fails: FAIL_MARK, its index, and why. */
+#define FAIL_MARK '\001'
+
 static void
-job_start(const struct options *o, struct job *j, const struct run_case *c)
+job_run(const struct options *o, const struct job *j, int out)
+{
+	char text[512];
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < j->cnt; i++) {
+		*j->at = i;
+		alarm(RUN_SECONDS);
+		*text = '\0';
+		if (run_one(o, &j->cases[i], text, sizeof(text)) == 0)
+			continue;
+		failed++;
+		dprintf(out, "%c%u %s\n", FAIL_MARK, i, text);
+	}
+	*j->at = j->cnt;
+	fflush(stdout);
+	exit(failed == 0 ? 0 : 1);
+}
+
+static void
+job_start(const struct options *o, struct job *j, const struct run_case *cases, unsigned cnt)
 {
 	int fd[2];
-	char text[512] = "";
-	int rc;
 
 	if (pipe(fd) != 0)
 		abort();
 	fflush(stdout);
-	*j = (struct job){ .c = *c, .out = fd[0] };
+	j->cases = cases;
+	j->cnt = cnt;
+	j->out = fd[0];
 	j->pid = fork();
 	if (j->pid < 0)
 		abort();
@@ -162,47 +204,43 @@ job_start(const struct options *o, struct job *j, const struct run_case *c)
 		return;
 	}
 	close(fd[0]);
-	alarm(RUN_SECONDS);
 	if (dup2(fd[1], STDERR_FILENO) < 0)
 		_exit(3);
-	rc = run_one(o, c, text, sizeof(text));
-	if (rc != 0)
-		dprintf(fd[1], "%s", text);
-	fflush(stdout);
-	exit(rc);
+	job_run(o, j, fd[1]);
 }
 
-static void
-job_end(struct job *j, int status, char *text, size_t cap)
+/* All that the process said, with room for a NUL. */
+static size_t
+job_output(struct job *j, char *buf, size_t cap)
 {
-	char buf[4096];
-	ssize_t n;
 	size_t len = 0;
+	ssize_t n;
+	char rest[4096];
 
-	while ((n = read(j->out, buf + len, sizeof(buf) - 1 - len)) > 0)
+	while ((n = read(j->out, buf + len, cap - 1 - len)) > 0)
 		len += (size_t)n;
+	while (read(j->out, rest, sizeof(rest)) > 0)
+		; /* so that it can end */
 	buf[len] = '\0';
 	close(j->out);
 	j->pid = 0;
-	if (WIFSIGNALED(status))
-		snprintf(text, cap, "%s: %.2000s",
-		    WTERMSIG(status) == SIGALRM ? "takes too long" : strsignal(WTERMSIG(status)), buf);
-	else
-		snprintf(text, cap, "%.2000s", buf);
-	for (char *c = text; *c != '\0'; c++)
-		if (*c == '\n')
-			*c = '|';
+	return len;
 }
 
 static void
-tap_line(const struct run_case *c, bool ok, const char *text)
+tap_line(const struct options *o, const struct run_case *c, bool ok, const char *text)
 {
+	if (ok && o->hostile)
+		return; /* a line for all that a process has run */
+	if (o->lines != NULL)
+		++*o->lines;
 	/* Not numbered: they end in another order than they begin. */
 	printf("%s - seed %llu%s%s\n", ok ? "ok" : "not ok", (unsigned long long)c->seed, *c->why != '\0' ? ": " : "",
 	    c->why);
 	if (!ok)
-		printf("# repeat it: tests/scenario/run --seed %llu%s%s --verbose\n# %.400s\n",
-		    (unsigned long long)c->seed, *c->set != '\0' ? " --set " : "", c->set, text);
+		printf("# repeat it: tests/scenario/run%s --seed %llu%s%s --verbose\n# %.400s\n",
+		    o->hostile ? " --hostile" : "", (unsigned long long)c->seed, *c->set != '\0' ? " --set " : "",
+		    c->set, text);
 }
 
 static void
@@ -216,52 +254,172 @@ tap_script(const struct run_case *c, bool ok, const char *text)
 		printf("# repeat it: tests/scenario/run --script %s --verbose\n# %.400s\n", c->script, text);
 }
 
-static unsigned
-job_wait(const struct options *o, struct job *jobs, uint32_t cnt)
+static void
+case_ended(const struct options *o, const struct run_case *c, bool ok, const char *text)
 {
+	if (c->script != NULL)
+		tap_script(c, ok, text);
+	else if (o->tap)
+		tap_line(o, c, ok, text);
+	else if (!ok)
+		printf("seed %llu: %s\n", (unsigned long long)c->seed, text);
+}
+
+/* What the line about case nr says, or NULL: it went well. */
+static char *
+find_failure(char *said, unsigned nr)
+{
+	char mark[16];
+	char *line, *end;
+
+	snprintf(mark, sizeof(mark), "%c%u ", FAIL_MARK, nr);
+	line = strstr(said, mark);
+	if (line == NULL)
+		return NULL;
+	line += strlen(mark);
+	end = strchr(line, '\n');
+	if (end != NULL)
+		*end = '\0';
+	return line;
+}
+
+/* Of a process that died under a case. */
+static void
+death_text(char *said, int status, char *text, size_t cap)
+{
+	char *last = strrchr(said, FAIL_MARK), *end = last != NULL ? strchr(last, '\n') : NULL;
+	const char *what = last == NULL ? said : end != NULL ? end + 1 : "";
+
+	if (WIFSIGNALED(status))
+		snprintf(text, cap, "%s: %.2000s",
+		    WTERMSIG(status) == SIGALRM ? "takes too long" : strsignal(WTERMSIG(status)), what);
+	else
+		snprintf(text, cap, "%.2000s", what);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c == '\n')
+			*c = '|';
+}
+
+/* A process has ended: how many of its cases failed. *again: so many at their end are still to be run. */
+static unsigned
+job_end(const struct options *o, struct job *j, int status, unsigned *again)
+{
+	static char said[1 << 16];
 	char text[2200];
+	unsigned at = *j->at, failed = 0;
+
+	(void)job_output(j, said, sizeof(said));
+	*again = 0;
+	/* It came to the end of all cases, and complains all the same (of a leak): which one was it? */
+	if (at == j->cnt && j->cnt > 1 && (!WIFEXITED(status) || WEXITSTATUS(status) > 1)) {
+		*again = j->cnt;
+		return 0;
+	}
+	if (at == j->cnt && WIFEXITED(status) && WEXITSTATUS(status) > 1)
+		at = j->cnt - 1;
+	for (unsigned i = 0; i < at || (i == at && i < j->cnt); i++) {
+		char *why = find_failure(said, i);
+
+		if (i == at)
+			death_text(said, status, text, sizeof(text));
+		case_ended(o, &j->cases[i], i < at && why == NULL, i == at ? text : why != NULL ? why : "");
+		failed += i == at || why != NULL;
+	}
+	*again = at < j->cnt ? j->cnt - at - 1 : 0;
+	if (o->lines != NULL && failed == 0) {
+		++*o->lines;
+		printf("ok - %u hostile seeds, %llu to %llu\n", at, (unsigned long long)j->cases[0].seed,
+		    (unsigned long long)j->cases[at - 1].seed);
+	}
+	return failed;
+}
+
+struct jobs {
+	struct job job[64];
+	uint32_t cnt, busy;
+	const struct run_case *cases;
+	unsigned next, total, batch;
+	/* What a process that died left, with one case a process behind a leak. */
+	struct {
+		const struct run_case *cases;
+		unsigned cnt, batch;
+	} left[64];
+	unsigned left_cnt;
+};
+
+static void
+jobs_wait(const struct options *o, struct jobs *all, unsigned *failed)
+{
 	int status;
 	pid_t pid = wait(&status);
 
-	for (uint32_t i = 0; i < cnt; i++) {
-		bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-		struct job *j = &jobs[i];
+	for (uint32_t i = 0; i < all->cnt; i++) {
+		struct job *j = &all->job[i];
+		unsigned again;
 
 		if (j->pid != pid)
 			continue;
-		job_end(j, status, text, sizeof(text));
-		if (j->c.script != NULL)
-			tap_script(&j->c, ok, text);
-		else if (o->tap)
-			tap_line(&j->c, ok, text);
-		else if (!ok)
-			printf("seed %llu: %s\n", (unsigned long long)j->c.seed, text);
-		return ok ? 0 : 1;
+		*failed += job_end(o, j, status, &again);
+		all->busy--;
+		if (again == 0)
+			continue;
+		all->left[all->left_cnt].cases = j->cases + j->cnt - again;
+		all->left[all->left_cnt].cnt = again;
+		all->left[all->left_cnt++].batch = again == j->cnt ? 1 : all->batch;
 	}
-	return 0;
+}
+
+/* The next cases for a process: how many. */
+static unsigned
+jobs_next(struct jobs *all, const struct run_case **cases)
+{
+	unsigned n = all->total - all->next < all->batch ? all->total - all->next : all->batch;
+
+	if (all->left_cnt > 0) {
+		unsigned at = all->left_cnt - 1;
+
+		n = all->left[at].cnt < all->left[at].batch ? all->left[at].cnt : all->left[at].batch;
+		*cases = all->left[at].cases;
+		all->left[at].cases += n;
+		all->left[at].cnt -= n;
+		all->left_cnt -= all->left[at].cnt == 0;
+		return n;
+	}
+	*cases = all->cases + all->next;
+	all->next += n;
+	return n;
 }
 
 /* Starts them all, some at a time: how many failed. */
 static unsigned
 run_cases(const struct options *o, const struct run_case *cases, unsigned total)
 {
-	struct job jobs[64] = { { 0 } };
-	uint32_t cnt = o->jobs < 1 ? 1 : o->jobs > 64 ? 64 : o->jobs, busy = 0;
-	unsigned failed = 0;
+	static struct jobs all;
+	unsigned failed = 0, n;
+	const struct run_case *some;
+	volatile unsigned *shared = mmap(NULL, sizeof(all.job) / sizeof(all.job[0]) * sizeof(*shared),
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	for (unsigned nr = 0; nr < total || busy > 0;) {
-		if (nr == total || busy == cnt) {
-			failed += job_wait(o, jobs, cnt);
-			busy--;
+	if (shared == MAP_FAILED)
+		abort();
+	all = (struct jobs){ .cnt = o->jobs < 1 ? 1 : o->jobs > 60 ? 60 : o->jobs, .cases = cases, .total = total };
+	all.batch = o->hostile ? BATCH : 1;
+	while (all.next < all.total || all.left_cnt > 0 || all.busy > 0) {
+		if ((o->until != 0 && all.next >= o->must && time(NULL) >= o->until) || (o->stop && failed > 0))
+			all.total = all.next;
+		if (all.busy == all.cnt || (all.next == all.total && all.left_cnt == 0)) {
+			jobs_wait(o, &all, &failed);
 			continue;
 		}
-		for (uint32_t i = 0; i < cnt; i++)
-			if (jobs[i].pid == 0) {
-				job_start(o, &jobs[i], &cases[nr]);
+		n = jobs_next(&all, &some);
+		for (uint32_t i = 0; i < all.cnt; i++)
+			if (all.job[i].pid == 0) {
+				all.job[i].at = &shared[i];
+				*all.job[i].at = 0;
+				job_start(o, &all.job[i], some, n);
 				break;
 			}
-		nr++;
-		busy++;
+		all.busy++;
 	}
 	return failed;
 }
@@ -303,6 +461,25 @@ load_seeds(const char *path, struct run_case *cases, unsigned max)
 	if (in != NULL)
 		fclose(in);
 	return cnt;
+}
+
+static int
+tap_hostile(const struct options *given)
+{
+	struct run_case *cases = must_calloc(TAP_MAX + HOSTILE_RANDOM, sizeof(*cases));
+	uint64_t random = getenv("CI") != NULL ? CI_SEEDS : (uint64_t)time(NULL) * 1000;
+	struct options o = *given;
+	unsigned cnt = o.seeds != NULL ? load_seeds(o.seeds, cases, TAP_MAX - HOSTILE_FIXED) : 0, lines = 0;
+
+	for (unsigned i = 1; i <= HOSTILE_FIXED + HOSTILE_RANDOM; i++)
+		cases[cnt++].seed = i <= HOSTILE_FIXED ? i : random + i;
+	o.must = cnt - HOSTILE_RANDOM;
+	o.until = time(NULL) + HOSTILE_SECONDS;
+	o.lines = &lines;
+	run_cases(&o, cases, cnt);
+	printf("1..%u\n", lines);
+	free(cases);
+	return 0;
 }
 
 static int
@@ -353,6 +530,7 @@ usage(void)
 	    "usage: run [--seed N] [--set NAME=VALUE[,...]]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]\n"
 	    "       run --soak COUNT [--seed FIRST] [--jobs N] [--set NAME=VALUE]...\n"
 	    "       run --tap [--seeds FILE] [--jobs N]\n"
+	    "--hostile: with a host that lies; --stop: at the first failure\n"
 	    "       run --tap SCRIPT...\n");
 	return 2;
 }
@@ -371,6 +549,8 @@ main(int argc, char **argv)
 		{ "tap", no_argument, NULL, 't' },
 		{ "seeds", required_argument, NULL, 'l' },
 		{ "script", required_argument, NULL, 'c' },
+		{ "hostile", no_argument, NULL, 'h' },
+		{ "stop", no_argument, NULL, 'x' },
 		{ 0 },
 	};
 	struct options o = { .seed = 1, .jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) };
@@ -399,6 +579,10 @@ main(int argc, char **argv)
 			o.seeds = optarg;
 		else if (c == 't')
 			o.tap = true;
+		else if (c == 'h')
+			o.hostile = true;
+		else if (c == 'x')
+			o.stop = true;
 		else
 			return usage();
 	}
@@ -408,5 +592,7 @@ main(int argc, char **argv)
 	if (optind < argc)
 		return tap_scripts(&o, argv + optind, (unsigned)(argc - optind));
 	one.seed = o.seed;
+	if (o.tap && o.hostile)
+		return tap_hostile(&o);
 	return o.tap ? tap(&o) : o.soak > 0 ? soak(&o) : run_one(&o, &one, text, sizeof(text));
 }

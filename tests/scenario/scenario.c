@@ -7,6 +7,7 @@
 #include "tests/scenario/check.h"
 #include "tests/scenario/fault.h"
 #include "tests/scenario/host.h"
+#include "tests/scenario/hostile.h"
 #include "tests/scenario/script_run.h"
 #include "tests/scenario/trace.h"
 #include "tests/scenario/watch.h"
@@ -22,7 +23,15 @@ struct scenario {
 	struct faults faults;
 	struct script_run script;
 	struct watch watch;
+	struct liar liar; /* of a hostile run */
 };
+
+/* Those that are judged. */
+static unsigned
+honest_hosts(const struct plan *p)
+{
+	return p->hosts - (p->hostile != 0);
+}
 
 /* -- fabric hooks -- */
 
@@ -31,7 +40,16 @@ on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
 {
 	struct scenario *s = ctx;
 
+	if (s->plan->hostile != 0 && dev->ctx == s->host[LIAR_HOST].eng)
+		return;
 	world_fail(&s->w, "%s: breach of the device contract: %s", rnic_query((struct rnic_dev *)dev).name, what);
+}
+
+static bool
+on_peer_lies(void *ctx, const struct rnic_gid *peer)
+{
+	(void)ctx;
+	return peer->b[15] == LIAR_HOST + 1; /* as host.c gives them */
 }
 
 static enum sim_fate
@@ -42,6 +60,18 @@ on_message(void *ctx, const struct sim_msg *msg)
 	enum sim_fate f = faults_message(&s->faults, msg);
 
 	return f == SIM_DELIVER && s->plan->script != NULL ? script_message(&s->script, msg) : f;
+}
+
+static bool
+on_tamper(void *ctx, struct sim_forgery *f)
+{
+	return liar_tampers(&((struct scenario *)ctx)->liar, f);
+}
+
+static void
+on_placed(void *ctx, const struct rnic_dev *from, struct rnic_qp *to, const uint8_t *ptr, size_t len)
+{
+	hostile_placed(((struct scenario *)ctx)->host, from, to, ptr, len);
 }
 
 static void
@@ -75,7 +105,13 @@ make_fabric(struct scenario *s)
 	cfg.ctx = s;
 	cfg.breach = on_breach;
 	cfg.filter = on_message;
-	cfg.log = on_sim_log;
+	if (world_listens(&s->w) || p->script != NULL)
+		cfg.log = on_sim_log;
+	if (p->hostile != 0) {
+		cfg.peer_lies = on_peer_lies;
+		cfg.tamper = on_tamper;
+		cfg.placed = on_placed;
+	}
 	return sim_fabric_new(&cfg);
 }
 
@@ -113,6 +149,7 @@ make_flows(struct scenario *s)
 			f->to = 0;
 			f->from = 1 + i - p->flows;
 		}
+		f->hostile = hostile_flow(f);
 		world_arm(&s->w, &f->timer, f->start_ns);
 	}
 }
@@ -186,7 +223,7 @@ settle_ns(const struct plan *p)
 static bool
 all_idle(const struct scenario *s)
 {
-	for (unsigned i = 0; i < s->plan->hosts; i++)
+	for (unsigned i = 0; i < honest_hosts(s->plan); i++)
 		if (!smcr_idle(s->host[i].eng))
 			return false;
 	return true;
@@ -198,17 +235,32 @@ end_groups(struct scenario *s)
 {
 	int64_t until = s->w.now_ns + settle_ns(s->plan) + (s->plan->group_idle_ms + 20000) * MS;
 
-	for (unsigned i = 0; s->plan->drain == 1 && i < s->plan->hosts; i++) {
+	for (unsigned i = 0; s->plan->drain == 1 && i < honest_hosts(s->plan); i++) {
 		smcr_set_now(s->host[i].eng, s->w.now_ns);
 		smcr_drain(s->host[i].eng);
 		host_wake(&s->host[i]);
 	}
 	while (!all_idle(s) && s->w.fail_cnt < 50 && step(s, until))
 		;
-	for (unsigned i = 0; i < s->plan->hosts; i++)
+	for (unsigned i = 0; i < honest_hosts(s->plan); i++)
 		if (!smcr_idle(s->host[i].eng))
 			world_fail(&s->w, "host%u: groups do not end %s", i,
 			    s->plan->drain == 1 ? "after draining" : "though nobody uses them");
+}
+
+/* The liar's time, and its end; what is left is the honest hosts'. */
+static void
+meet_liar(struct scenario *s)
+{
+	liar_start(&s->liar, &s->w, s->plan, &s->host[LIAR_HOST]);
+	for (unsigned i = 0; i < s->plan->hosts; i++)
+		s->host[i].liar = &s->liar;
+	run_for(s, s->plan->talk_ms * MS);
+	if (s->plan->silent_ms > 0) {
+		liar_falls_silent(&s->liar, s->w.now_ns + s->plan->silent_ms * MS);
+		run_for(s, s->plan->silent_ms * MS);
+	}
+	liar_ends(&s->liar);
 }
 
 static void
@@ -226,7 +278,7 @@ collect(const struct scenario *s, struct scenario_stats *st)
 		st->smcr += f->half[0].established;
 		st->fallback += f->half[0].fallback;
 	}
-	for (unsigned i = 0; i < s->plan->hosts; i++) {
+	for (unsigned i = 0; i < honest_hosts(s->plan); i++) {
 		const struct smcr_counters *c = smcr_counters(s->host[i].eng);
 
 		st->turns += s->host[i].turns;
@@ -252,7 +304,7 @@ agree(struct scenario *s)
 
 	if (plan_faulty(p) && p->keepalive_ms == 0)
 		return;
-	while (!check_agreement(s->host, p->hosts, why) && s->w.now_ns < until)
+	while (!check_agreement(s->host, honest_hosts(p), why) && s->w.now_ns < until)
 		run_for(s, 100 * MS);
 	if (s->w.now_ns >= until)
 		world_fail(&s->w, "the engines do not come to agree: %s", why);
@@ -266,7 +318,7 @@ judge(struct scenario *s, const struct scenario_stats *st)
 	if (s->w.fail_cnt > 0)
 		return;
 	run_for(s, settle_ns(s->plan));
-	check_quiet(s->host, s->plan->hosts);
+	check_quiet(s->host, honest_hosts(s->plan));
 	agree(s);
 	if (s->plan->script != NULL) {
 		script_note_links(&s->script);
@@ -280,6 +332,8 @@ static void
 scenario_fini(struct scenario *s)
 {
 	watch_stop(&s->watch);
+	if (s->plan->hostile != 0)
+		liar_stop(&s->liar);
 	for (unsigned i = 0; i < s->plan->hosts; i++)
 		host_fini(&s->host[i]);
 	check_memory(&s->w, s->fab);
@@ -314,6 +368,8 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 		trace_set_script(s->trace, &s->script);
 	}
 	watch_start(&s->watch, &s->w, p, s->host, s->flow, s->flow_cnt);
+	if (p->hostile != 0)
+		meet_liar(s);
 	run_flows(s);
 	collect(s, st);
 	judge(s, st);

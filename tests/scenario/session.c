@@ -4,9 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/scenario/hostile.h"
 #include "tests/scenario/trace.h"
 
 #define COPY_MAX 65536
+#define CLC_OUT_MAX 512
+
+/* What goes wrong at this end of this flow goes wrong by itself, or by what the liar says at the other one. */
+#define session_fail(s, ...)                                \
+	do {                                                \
+		if (!(s)->h->lies)                          \
+			world_fail((s)->h->w, __VA_ARGS__); \
+	} while (0)
 
 static struct flow_half *
 half(const struct session *s)
@@ -93,10 +102,19 @@ open_conn(struct session *s)
 	s->mode = SESSION_SETUP;
 	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err)
 	                                               : smcr_open(s->h->eng, &o, &err);
+	s->opened_ns = s->h->w->now_ns;
 	half(s)->opened = s->conn != NULL;
 	half(s)->conn = s->conn;
+	if (s->conn != NULL && s->f->hostile)
+		trace_hostile(s->h->trace, s->h->nr, smcr_conn_id(s->conn));
 	if (s->conn == NULL)
 		session_end(s, true);
+}
+
+void
+session_cut(struct session *s, bool reset)
+{
+	session_end(s, reset);
 }
 
 struct session *
@@ -111,17 +129,72 @@ session_egress(struct host *h, struct flow *f, struct stcp_end *mid)
 
 /* -- rendezvous -- */
 
+/* The liar's part in what has just come from the engine, from byte `at` of the output on. */
+static void
+clc_lies(struct session *s, size_t at)
+{
+	struct liar *l = s->h->liar;
+	enum liar_end end = LIAR_GO_ON;
+
+	if (l == NULL || s->out_len == at)
+		return;
+	if (!s->f->hostile)
+		liar_overhears(l, s->out + at, s->out_len - at);
+	else if (!s->h->lies)
+		liar_hears(l, s->out + at, s->out_len - at);
+	else
+		s->out_len = at + liar_says(l, s->out + at, s->out_len - at, sizeof(s->out) - at, &end);
+	if (end != LIAR_GO_ON)
+		s->lie_end = end;
+}
+
+/* More bytes of the engine; what a liar that is silent has to say is lost. */
+static void
+clc_take(struct session *s)
+{
+	size_t at = s->out_len;
+
+	if (at < CLC_OUT_MAX)
+		s->out_len += smcr_clc_output(s->conn, s->out + at, CLC_OUT_MAX - at);
+	if (s->hushed)
+		s->out_len = 0;
+	else
+		clc_lies(s, at);
+}
+
+static void
+clc_push(struct session *s)
+{
+	size_t sent = stcp_send(s->mid, s->out, s->out_len, false);
+
+	memmove(s->out, s->out + sent, s->out_len - sent);
+	s->out_len -= sent;
+}
+
+/* A liar's last word was said: what it does then. */
+static void
+clc_ended(struct session *s)
+{
+	s->hushed = true;
+	if (s->lie_end == LIAR_FIN && !stcp_is_shut(s->mid))
+		stcp_shutdown(s->mid);
+	else if (s->lie_end == LIAR_RST)
+		session_cut(s, true);
+}
+
 static void
 clc_out(struct session *s)
 {
-	size_t sent;
+	size_t left;
 
 	do {
-		s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
-		sent = stcp_send(s->mid, s->out, s->out_len, false);
-		memmove(s->out, s->out + sent, s->out_len - sent);
-		s->out_len -= sent;
-	} while (sent > 0);
+		clc_take(s);
+		left = s->out_len;
+		if (left > 0)
+			clc_push(s);
+	} while (s->out_len < left);
+	if (s->lie_end != LIAR_GO_ON && !s->hushed && s->out_len == 0)
+		clc_ended(s);
 }
 
 static void
@@ -200,11 +273,9 @@ check_early(const struct session *s)
 	if (s->conn == NULL || s->f->prewarm)
 		return;
 	if (smcr_rx_data(s->conn, iov, &urgent) > 0 || smcr_rx_eof(s->conn))
-		world_fail(
-		    s->h->w, "flow %u %s: data can be read before the connection is established", s->f->nr, side(s));
+		session_fail(s, "flow %u %s: data can be read before the connection is established", s->f->nr, side(s));
 	if (smcr_tx_space(s->conn, iov) > 0)
-		world_fail(
-		    s->h->w, "flow %u %s: data can be sent before the connection is established", s->f->nr, side(s));
+		session_fail(s, "flow %u %s: data can be sent before the connection is established", s->f->nr, side(s));
 }
 
 static void
@@ -215,6 +286,8 @@ setup_io(struct session *s)
 		clc_in(s);
 		clc_out(s);
 	}
+	if (s->mode == SESSION_DEAD)
+		return;
 	watch_middle(s);
 	if (app_ready(s) && s->admit) {
 		s->admit = false;
@@ -236,7 +309,7 @@ app_to_ring(struct session *s, size_t *budget)
 	if (room == 0)
 		return false;
 	if (iov[0].iov_len + iov[1].iov_len != room || iov[0].iov_len == 0)
-		world_fail(s->h->w, "flow %u: tx_space says %zu and gives %zu + %zu", s->f->nr, room, iov[0].iov_len,
+		session_fail(s, "flow %u: tx_space says %zu and gives %zu + %zu", s->f->nr, room, iov[0].iov_len,
 		    iov[1].iov_len);
 	n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
 	smcr_tx_commit(s->conn, n, urgent);
@@ -269,8 +342,8 @@ element_to_app(struct session *s)
 	if (len == 0 || room == 0)
 		return false;
 	if (iov[0].iov_len + iov[1].iov_len != len || iov[0].iov_len == 0 || (urgent && len != 1))
-		world_fail(s->h->w, "flow %u: rx_data says %zu and gives %zu + %zu", s->f->nr, len, iov[0].iov_len,
-		    iov[1].iov_len);
+		session_fail(
+		    s, "flow %u: rx_data says %zu and gives %zu + %zu", s->f->nr, len, iov[0].iov_len, iov[1].iov_len);
 	n = stcp_send(s->app, iov[0].iov_base, iov[0].iov_len, urgent);
 	smcr_rx_consume(s->conn, n);
 	return n > 0;
@@ -295,9 +368,10 @@ smcr_io(struct session *s)
 
 	watch_middle(s);
 	/* Where a link broke late in first contact the server may have declined: it resets soon. */
-	if (!plan_faulty(s->h->plan) && stcp_unread(s->mid) > 0 && stcp_recv(s->mid, &c, 1, &urgent) > 0)
-		world_fail(
-		    s->h->w, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
+	if (!plan_faulty(s->h->plan) && !s->f->hostile && stcp_unread(s->mid) > 0 &&
+	    stcp_recv(s->mid, &c, 1, &urgent) > 0)
+		session_fail(
+		    s, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
 	if (!app_ready(s))
 		return;
 	app_to_engine(s);
@@ -354,17 +428,12 @@ late_decline(struct session *s)
 static void
 tcp_io(struct session *s)
 {
-	size_t sent;
-
-	if (stcp_state(s->mid) != STCP_OPEN) {
+	if (stcp_state(s->mid) != STCP_OPEN || s->hushed) {
 		session_end(s, true);
 		return;
 	}
-	if (s->out_len > 0) {
-		sent = stcp_send(s->mid, s->out, s->out_len, false);
-		memmove(s->out, s->out + sent, s->out_len - sent);
-		s->out_len -= sent;
-	}
+	if (s->out_len > 0)
+		clc_push(s);
 	if (s->f->prewarm) {
 		if (s->out_len == 0)
 			session_end(s, false);
@@ -432,6 +501,15 @@ held_off(const struct flow_half *h)
 	return h->diag.held_off || h->diag.peer == CLC_DIAG_NO_ACTIVE_LINK;
 }
 
+/* A client's idle group that ends to make room may be the one that an Accept on its way has chosen: known (room.c), and rare. */
+static bool
+chosen_group_made_room(const struct session *s)
+{
+	const struct smcr *client = s->h->all[s->f->from].eng;
+
+	return half(s)->diag.out_of_sync && smcr_counters(client)->groups_ended_for_room > 0;
+}
+
 static void
 fell_back(struct session *s)
 {
@@ -441,15 +519,16 @@ fell_back(struct session *s)
 	h->fallback = true;
 	world_log(s->h->w, "flow %u %s falls back, local %08x peer %08x%s%s", s->f->nr, side(s), h->diag.local,
 	    h->diag.peer, h->diag.out_of_sync ? " out of sync" : "", h->diag.held_off ? " held off" : "");
-	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off)
-		world_fail(s->h->w, "flow %u %s falls back without a reason", s->f->nr, side(s));
+	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off && !s->f->hostile)
+		session_fail(s, "flow %u %s falls back without a reason", s->f->nr, side(s));
 	/* Resets of applications in two first contacts in a row count against the peer. */
-	if (!plan_may_fall_back(s->h->plan) && !(held_off(h) && plan_aborts(s->h->plan)))
-		world_fail(s->h->w, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s",
-		    s->f->nr, side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
+	if (!plan_may_fall_back(s->h->plan) && !s->f->hostile && !(held_off(h) && plan_aborts(s->h->plan)) &&
+	    !chosen_group_made_room(s))
+		session_fail(s, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s", s->f->nr,
+		    side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
 	if (h->established)
-		world_fail(s->h->w, "flow %u %s falls back after it was established", s->f->nr, side(s));
-	s->out_len += smcr_clc_output(s->conn, s->out + s->out_len, sizeof(s->out) - s->out_len);
+		session_fail(s, "flow %u %s falls back after it was established", s->f->nr, side(s));
+	clc_take(s);
 	h->closed = true;
 	h->conn = NULL;
 	leave_engine(s);
@@ -473,13 +552,12 @@ void
 session_event(struct session *s, unsigned events)
 {
 	if (s->mode == SESSION_DEAD)
-		world_fail(s->h->w, "flow %u %s: event %x after release", s->f->nr, side(s), events);
+		session_fail(s, "flow %u %s: event %x after release", s->f->nr, side(s), events);
 	if (s->mode == SESSION_DEAD)
 		return;
 	if (s->mode == SESSION_SETUP && !s->f->prewarm && !s->aborted &&
 	    (events & (SMCR_EV_READABLE | SMCR_EV_WRITABLE)) != 0 && (events & SMCR_EV_ESTABLISHED) == 0)
-		world_fail(
-		    s->h->w, "flow %u %s: event %x before the connection is established", s->f->nr, side(s), events);
+		session_fail(s, "flow %u %s: event %x before the connection is established", s->f->nr, side(s), events);
 	if ((events & SMCR_EV_PROPOSAL) != 0) {
 		s->admit = true;
 		want_server(s);
@@ -487,9 +565,13 @@ session_event(struct session *s, unsigned events)
 	if ((events & SMCR_EV_ESTABLISHED) != 0) {
 		world_log(s->h->w, "flow %u %s established", s->f->nr, side(s));
 		half(s)->established = true;
+		if (s->h->plan->hostile != 0 && !s->f->hostile)
+			hostile_check_set_up(s->h, s->f, s->h->w->now_ns - s->opened_ns);
 		clc_out(s);
-		if (s->out_len > 0 && stcp_state(s->mid) == STCP_OPEN)
-			world_fail(s->h->w, "flow %u %s: CLC does not fit the window", s->f->nr, side(s));
+		if (s->mode == SESSION_DEAD)
+			return;
+		if (s->out_len > 0 && stcp_state(s->mid) == STCP_OPEN && !s->f->hostile)
+			session_fail(s, "flow %u %s: CLC does not fit the window", s->f->nr, side(s));
 		s->mode = SESSION_SMCR;
 	}
 	if ((events & SMCR_EV_CLOSED) != 0)

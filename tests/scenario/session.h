@@ -8,6 +8,7 @@
 #define SMCRD_SCENARIO_SESSION_H
 
 #include "tests/scenario/host.h"
+#include "tests/scenario/liar.h"
 
 enum session_mode {
 	SESSION_CONNECT, /* the middle is being connected, or was accepted and the process has not looked yet */
@@ -25,13 +26,16 @@ struct session {
 	struct list_node dirty;
 	enum session_mode mode;
 	struct smcr_conn *conn;
+	int64_t opened_ns;          /* conn */
 	struct stcp_end *app, *mid; /* NULL when closed or not connected yet */
 	bool app_wanted;            /* egress: the server leg was asked for */
 	bool admit;                 /* egress: the engine waits for smcr_admit */
 	bool closing;               /* smcr_close was called */
 	bool aborted;               /* smcr_abort was called */
 	bool fin_told, rst_told;    /* of the middle, to the engine */
-	uint8_t out[512];           /* CLC bytes for the middle */
+	enum liar_end lie_end;      /* of a liar: what comes behind what is in `out` */
+	bool hushed;                /* of a liar: nothing more is said on the middle */
+	uint8_t out[4096];          /* CLC bytes for the middle; an honest host uses CLC_OUT_MAX of them */
 	size_t out_len;
 	uint8_t left[SMCR_LEFTOVER_MAX]; /* of the engine, for the application */
 	size_t left_len;
@@ -47,6 +51,8 @@ void session_wake(void *session);
 void session_io(struct session *);
 /* News of the engine. */
 void session_event(struct session *, unsigned events);
+/* Both legs are closed or reset, whatever the connection is at. */
+void session_cut(struct session *, bool reset);
 /* Both legs are reset, the connection released; freed. */
 void session_free(struct session *);
 

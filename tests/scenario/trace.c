@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "tests/scenario/liar.h"
 #include "tests/scenario/script_run.h"
 #include "tests/scenario/trace_int.h"
 #include "wire/describe.h"
@@ -32,6 +33,7 @@ trace_new(struct world *w, const struct plan *p)
 
 	t->w = w;
 	t->faulty = plan_faulty(p);
+	t->hostile = p->hostile != 0;
 	t->llc_ns = p->llc_ms * MS;
 	t->queued_ns = queued_ns(p);
 	list_init(&t->groups);
@@ -179,12 +181,29 @@ show(const struct watcher *wr, const struct smcr_trace *m)
 	    m->link, m->conn_id, line);
 }
 
+/* In a hostile run: the liar's own messages, and what is said with it, are anything. */
+static bool
+is_judged(const struct watcher *wr, const struct smcr_trace *m)
+{
+	const struct tconn *c = m->conn_id != 0 ? trace_conn(wr, m->conn_id, false) : NULL;
+
+	if (!wr->t->hostile)
+		return true;
+	if (wr->host == LIAR_HOST || (c != NULL && c->hostile))
+		return false;
+	if (c != NULL && m->group_id != 0)
+		trace_group(wr, m->group_id)->honest = true;
+	return m->kind == SMCR_TRACE_CLC || trace_group(wr, m->group_id)->honest;
+}
+
 static void
 on_msg(void *ctx, const struct smcr_trace *m)
 {
 	const struct watcher *wr = ctx;
 
 	show(wr, m);
+	if (!is_judged(wr, m))
+		return;
 	if (wr->t->script != NULL)
 		script_sent(wr->t->script, wr->host, m);
 	switch (m->kind) {
@@ -231,6 +250,20 @@ trace_forget(struct trace *t, unsigned host)
 			free(g);
 		}
 	}
+}
+
+void
+trace_hostile(struct trace *t, unsigned host, uint32_t conn_id)
+{
+	trace_conn(&t->watcher[host], conn_id, true)->hostile = true;
+}
+
+bool
+trace_is_hostile(const struct trace *t, unsigned host, uint32_t conn_id)
+{
+	const struct tconn *c = trace_conn(&t->watcher[host], conn_id, false);
+
+	return c != NULL && c->hostile;
 }
 
 void

@@ -24,6 +24,9 @@ void trace_set_hosts(struct trace *, const struct host *);
 void trace_attach(struct trace *, unsigned host, struct smcr *);
 /* The host's process ended: what was seen of it means nothing any more. */
 void trace_forget(struct trace *, unsigned host);
+/* This connection's peer lies: nothing of it is judged, nor of its group. */
+void trace_hostile(struct trace *, unsigned host, uint32_t conn_id);
+bool trace_is_hostile(const struct trace *, unsigned host, uint32_t conn_id);
 /* The middle of a connection was ended by the other side: what was not confirmed by then never will be. */
 void trace_middle_ended(struct trace *, unsigned host, uint32_t conn_id);
 

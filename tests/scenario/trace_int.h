@@ -25,6 +25,7 @@ struct trace {
 	struct world *w;
 	struct script_run *script; /* hears of what is sent; may be NULL */
 	bool faulty;               /* links may break */
+	bool hostile;              /* groups are judged only when they are known to be honest */
 	int64_t llc_ns;            /* an answer is awaited for so long */
 	int64_t queued_ns;         /* a message may wait so long for its turn and for room */
 	struct watcher watcher[PLAN_HOSTS_MAX];
@@ -61,6 +62,7 @@ struct tconn {
 	struct list_node node;
 	unsigned host;
 	uint32_t id;
+	bool hostile; /* its peer lies: it is not judged */
 	bool client;
 	bool first_contact;
 	bool proposal, accept, confirm; /* went by, in their direction */
@@ -87,6 +89,7 @@ struct tgroup {
 	struct list_node node;
 	unsigned host;
 	uint32_t id;
+	bool honest; /* hostile runs: a connection of honest hosts is in it */
 	uint32_t req_in[TRACE_LLC_TYPES], rsp_in[TRACE_LLC_TYPES];
 	uint32_t req_out[TRACE_LLC_TYPES], rsp_out[TRACE_LLC_TYPES];
 	uint8_t test_open[256]; /* TEST LINK requests of ours without an answer, by link number */

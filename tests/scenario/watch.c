@@ -13,6 +13,8 @@ watch_groups(const struct host *h)
 {
 	struct smcr_group_info g;
 
+	if (h->ended)
+		return;
 	for (uint32_t pos = 0; smcr_group_next(h->eng, &pos, &g);)
 		/* The server decides; a client may still have connections that the server is through with. */
 		if (g.role == SMCR_SERVER && g.conn_cnt > h->plan->conns_per_group)
@@ -41,7 +43,7 @@ look(const struct watch *w, struct flow *f, int i)
 	int64_t patience = plan_faulty(w->plan) ? PATIENCE_FAULTY_NS : PATIENCE_NS;
 	uint64_t sent = 0;
 
-	if (!waits(h, &f->half[1 - i], &sent) || h->waits_ns == 0 || h->waits_at != sent) {
+	if (f->hostile || !waits(h, &f->half[1 - i], &sent) || h->waits_ns == 0 || h->waits_at != sent) {
 		h->waits_ns = w->w->now_ns;
 		h->waits_at = sent;
 	} else if (w->w->now_ns - h->waits_ns > patience) {

@@ -838,6 +838,71 @@ START_TEST(same_seed_same_run)
 
 END_TEST
 
+static bool
+on_tamper(void *ctx, struct sim_forgery *f)
+{
+	(void)ctx;
+	if (f->op == RNIC_WR_SEND)
+		f->data[0] = 0x77;
+	return f->op == RNIC_WR_SEND;
+}
+
+/* What a peer says is not what it posted, and nothing comes of what it posted as far as it can tell. */
+START_TEST(tampering_is_seen_by_the_peer_alone)
+{
+	struct sim_config cfg;
+
+	sim_config_init(&cfg);
+	cfg.tamper = on_tamper;
+	setup(transport_of(_i), &cfg);
+	recv_post(&w.b, 1);
+	connect_both();
+	memset(w.b.buf, 0, 64);
+	memset(w.a.buf, 0x11, MSG);
+	ck_assert_int_eq(write_at(&w.a, 1, &w.b, 0, 32, 0), 0);
+	ck_assert_int_eq(send_msg(&w.a, 2, RNIC_SIGNALED), 0);
+	run(2 * MS);
+	ck_assert_uint_eq(w.b.wc_cnt, 1);
+	ck_assert_uint_eq(w.b.buf[2048], 0x77);
+	ck_assert_uint_eq(w.b.buf[0], 0);
+	ck_assert_uint_eq(w.a.wc_cnt, 1);
+	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
+	teardown(0);
+}
+
+END_TEST
+
+/* No request stands behind it; a key that is wrong is refused as any. */
+START_TEST(forged_messages_arrive)
+{
+	struct sim_config cfg;
+	uint8_t data[MSG] = { 0x42 };
+	struct sim_forgery f = { .op = RNIC_WR_SEND, .data = data, .len = 7 };
+	uint32_t qpn;
+
+	sim_config_init(&cfg);
+	setup(transport_of(_i), &cfg);
+	recv_post(&w.b, 1);
+	ck_assert(!sim_nth_qp_of(w.a.dev, 0, &qpn));
+	ck_assert(!sim_forge(w.a.dev, w.a.qp->qpn, &f));
+	connect_both();
+	ck_assert(sim_nth_qp_of(w.a.dev, 3, &qpn));
+	ck_assert_uint_eq(qpn, w.a.qp->qpn);
+	ck_assert(sim_forge(w.a.dev, qpn, &f));
+	run(1 * MS);
+	ck_assert_uint_eq(w.b.wc_cnt, 1);
+	ck_assert_uint_eq(w.b.wc[0].len, 7);
+	ck_assert_uint_eq(w.b.buf[2048], 0x42);
+	ck_assert_uint_eq(w.a.wc_cnt, 0);
+	f = (struct sim_forgery){ .op = RNIC_WR_WRITE, .data = data, .len = 1, .raddr = w.b.mr->addr, .rkey = 1 };
+	ck_assert(sim_forge(w.a.dev, qpn, &f));
+	run(1 * MS);
+	ck_assert_int_eq(w.b.ev[w.b.ev_cnt - 1].type, RNIC_EV_QP_ERROR);
+	teardown(0);
+}
+
+END_TEST
+
 static void
 sim_case(TCase *tc)
 {
@@ -864,6 +929,8 @@ sim_case(TCase *tc)
 	tcase_add_loop_test(tc, held_message_comes_later, 0, 2);
 	tcase_add_loop_test(tc, completions_are_withheld, 0, 2);
 	tcase_add_loop_test(tc, one_link_is_broken_by_its_qp, 0, 2);
+	tcase_add_loop_test(tc, tampering_is_seen_by_the_peer_alone, 0, 2);
+	tcase_add_loop_test(tc, forged_messages_arrive, 0, 2);
 	tcase_add_test(tc, same_seed_same_run);
 }
 

@@ -1,0 +1,137 @@
+/* What an honest host owes to its users; see hostile.h. */
+#include "tests/scenario/hostile.h"
+
+#include "smcr/engine.h"
+#include "tests/scenario/bounds.h"
+#include "tests/scenario/trace.h"
+
+#define RKEY_RETRY_MAX_MS 40 /* of llc_rkey.c */
+
+bool
+hostile_flow(const struct flow *f)
+{
+	return f->plan->hostile != 0 && (f->from == LIAR_HOST || f->to == LIAR_HOST);
+}
+
+static bool
+bit(const uint64_t *map, uint32_t nr)
+{
+	return nr < HOST_GROUPS && (map[nr / 64] >> (nr % 64) & 1) != 0;
+}
+
+static void
+set_bit(uint64_t *map, uint32_t nr)
+{
+	if (nr < HOST_GROUPS)
+		map[nr / 64] |= 1ULL << (nr % 64);
+}
+
+bool
+hostile_judges(const struct host *h, uint32_t group_id)
+{
+	return h->plan->hostile == 0 || (!h->lies && bit(h->honest_groups, group_id));
+}
+
+/* Whose connections a group has is found out while it has them, and remembered: it lives longer. */
+static void
+look_at_groups(struct host *h)
+{
+	struct smcr_conn_info c;
+
+	for (uint32_t pos = 0; smcr_conn_next(h->eng, &pos, &c);) {
+		bool liars;
+
+		if (c.group_id == 0)
+			continue;
+		liars = trace_is_hostile(h->trace, h->nr, c.id);
+		set_bit(liars ? h->liars_groups : h->honest_groups, c.group_id);
+		if (bit(h->liars_groups, c.group_id) && bit(h->honest_groups, c.group_id))
+			world_fail(h->w, "host%u: group %u has connections of an honest peer and of the liar", h->nr,
+			    c.group_id);
+	}
+}
+
+void
+hostile_look(struct host *h)
+{
+	if (h->plan->hostile == 0 || h->lies)
+		return;
+	look_at_groups(h);
+	bounds_check(h);
+}
+
+/*
+ * First contact with a second link and a new RMB, behind other connections that wait for it, on a network without faults: some
+ * dozens of messages one way. First contacts with one peer come one after the other, so it may be behind those of as many groups
+ * as its host's flows can fill, and once both sides may have begun an exchange at a time, and a CONFIRM RKEY waits for its second
+ * try. A wait for anything that the liar should do lasts longer, but for the shortest timers.
+ */
+void
+hostile_check_set_up(const struct host *h, const struct flow *f, int64_t took_ns)
+{
+	const struct plan *p = h->plan;
+	int64_t rdma = (p->rdma_delay_us + p->rdma_spread_us + p->ack_us + p->jitter_us) * US + p->confirm_ms * MS;
+	int64_t tcp = (p->tcp_delay_us + p->tcp_spread_us + p->jitter_us) * US;
+	int64_t before = p->flows / p->conns_per_group;
+	int64_t most = (1 + before) * (30 * rdma + 15 * tcp) + RKEY_RETRY_MAX_MS * MS + 2 * MS;
+
+	if (took_ns > most)
+		world_fail(h->w, "flow %u: %lld us until it was established, %lld at the most without a liar", f->nr,
+		    (long long)(took_ns / US), (long long)(most / US));
+}
+
+/* -- memory -- */
+
+static struct rmb *
+rmb_at(const struct lgr *lgr, const uint8_t *ptr, size_t len)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (ptr >= rmb->buf && len <= (size_t)rmb->elem_size * rmb->elem_cnt &&
+		    ptr + len <= rmb->buf + (size_t)rmb->elem_size * rmb->elem_cnt)
+			return rmb;
+	}
+	return NULL;
+}
+
+/* An honest connection whose element has some of these bytes. */
+static struct smcr_conn *
+honest_user(const struct host *h, const struct rmb *rmb, const uint8_t *ptr, size_t len)
+{
+	const struct smcr_conn *c;
+
+	for (uint32_t pos = 0; (c = idtable_next(&h->eng->conns, &pos)) != NULL;) {
+		const uint8_t *elem = c->rmb == rmb && c->elem_idx > 0 ? rmb_elem_ptr(rmb, c->elem_idx) : NULL;
+
+		if (elem != NULL && ptr < elem + rmb->elem_size && elem < ptr + len &&
+		    !trace_is_hostile(h->trace, h->nr, c->id))
+			return (struct smcr_conn *)(uintptr_t)c;
+	}
+	return NULL;
+}
+
+void
+hostile_placed(struct host *hosts, const struct rnic_dev *from, struct rnic_qp *to, const uint8_t *ptr, size_t len)
+{
+	const struct host *h = NULL;
+	const struct link *link = to->ctx;
+	struct rmb *rmb;
+	bool liars = false;
+
+	for (unsigned i = 0; i <= LIAR_HOST; i++)
+		for (unsigned k = 0; k < hosts[i].dev_cnt; k++) {
+			if (hosts[i].dev[k].dev == from)
+				liars = hosts[i].lies;
+			if (hosts[i].dev[k].dev == to->dev)
+				h = &hosts[i];
+		}
+	if (!liars || h == NULL || h->lies)
+		return;
+	rmb = rmb_at(link->lgr, ptr, len);
+	if (rmb == NULL)
+		world_fail(h->w, "host%u: the liar wrote %zu bytes outside of the RMBs of group %u", h->nr, len,
+		    link->lgr->id);
+	else if (honest_user(h, rmb, ptr, len) != NULL)
+		world_fail(h->w, "host%u: the liar wrote into the element of a connection of honest hosts", h->nr);
+}

@@ -1,0 +1,88 @@
+/*
+ * Lies about single messages. A memory of what was said so far, by anybody, and
+ * changes of valid messages with values from it: "small-scope" mutations, one or
+ * a few fields at a time, a little more or less, zero, the most, or what another
+ * message had in a field of that kind (the id of another group, a token, an
+ * rkey, a link's number). Works on bytes, because the codecs would refuse.
+ *
+ * What only both ends of a group know (the token of MPA) is remembered only when
+ * the liar is one of them.
+ */
+#ifndef SMCRD_SCENARIO_LIE_H
+#define SMCRD_SCENARIO_LIE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+
+#define LIE_MSG_MAX 256
+#define LIE_OLD_MAX 64
+#define LIE_VALUES 16
+#define LIE_TEXT 120
+
+enum lie_proto {
+	LIE_CLC,
+	LIE_LINK, /* LLC and CDC */
+};
+
+enum lie_kind {
+	LK_PEER_ID,
+	LK_GID,
+	LK_MAC,
+	LK_QPN,
+	LK_PSN,
+	LK_RKEY,
+	LK_VADDR,
+	LK_TOKEN, /* alert token */
+	LK_LINK,  /* number of a link */
+	LK_INDEX, /* of an RMB element */
+	LK_COUNT,
+	LK_SEQ,
+	LK_CURSOR,
+	LK_FLAGS,
+	LK_CODE, /* size, MTU, reason, version, type */
+	LK_LEN,
+	LK_PORT,
+	LK_SECRET,
+	LK_OTHER,
+	LK_CNT,
+};
+
+struct lie_values {
+	uint8_t len;
+	uint8_t cnt, next;
+	uint8_t v[LIE_VALUES][16];
+};
+
+struct lie_old {
+	enum lie_proto proto;
+	uint16_t len;
+	uint8_t msg[LIE_MSG_MAX];
+};
+
+struct lie_memory {
+	struct rng *rng;
+	struct lie_values values[LK_CNT];
+	struct lie_old old[LIE_OLD_MAX];
+	unsigned old_cnt, old_next;
+};
+
+void lie_init(struct lie_memory *, struct rng *);
+/* A message went by; `ours`: from or to the liar. */
+void lie_note(struct lie_memory *, enum lie_proto, const uint8_t *msg, size_t len, bool ours);
+/* Changes n fields of the message; says in text what. */
+void lie_change(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, unsigned n, char text[LIE_TEXT]);
+/* Changes field nr (modulo their number). */
+void lie_change_one(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, unsigned nr, char text[LIE_TEXT]);
+/* A message of before: its length, 0 when there is none yet. */
+size_t lie_old(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
+/* One of a random type whose fields have values of the memory: its length. */
+size_t lie_new(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
+/* A value of the kind, of len bytes; false when none is known. */
+bool lie_value(struct lie_memory *, enum lie_kind, void *out, size_t len);
+/* What the message is called. */
+const char *lie_name(enum lie_proto, const uint8_t *msg, size_t len);
+
+#endif

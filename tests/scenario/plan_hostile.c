@@ -1,0 +1,148 @@
+/*
+ * Drawing a hostile run: short timers, small elements and rings, few bytes, so
+ * that a run takes a millisecond or two and whatever can happen happens soon.
+ */
+#include <string.h>
+
+#include "tests/scenario/dice.h"
+#include "tests/scenario/flow.h"
+#include "tests/scenario/liar.h"
+#include "tests/scenario/plan.h"
+#include "wire/clc.h"
+#include "wire/llc.h"
+
+/* Small numbers as likely as large ones. */
+static uint32_t
+scale(struct rng *r, uint32_t from, uint32_t to)
+{
+	uint32_t bits = 0, n;
+
+	while ((to - from) >> bits > 0)
+		bits++;
+	n = rng_below(r, 1u << rng_below(r, bits + 1));
+	return from + (n > to - from ? to - from : n);
+}
+
+static void
+draw_hosts(struct plan *p, struct rng *r)
+{
+	p->hosts = 3;
+	p->two_way = 1;
+	p->iwarp = chance(r, 50);
+	p->devs0 = chance(r, 60) ? 2 : 1;
+	p->devs1 = chance(r, 60) ? 2 : 1;
+	p->devs2 = chance(r, 70) ? 2 : even(r, 1, 3);
+	p->devs3 = 1;
+	p->no_deny = chance(r, 30);
+	p->rdma_delay_us = scale(r, 1, 200);
+	p->rdma_spread_us = scale(r, 0, 200);
+	p->ack_us = scale(r, 0, 200);
+	p->confirm_ms = p->iwarp ? scale(r, 0, 5) : 0;
+	p->retry_ms = even(r, 20, 60);
+	p->connect_ms = 50;
+	p->room_kb = chance(r, 20) ? 4 : 1024;
+	p->tear_percent = chance(r, 30) ? even(r, 1, 100) : 0;
+	p->tcp_delay_us = scale(r, 1, 300);
+	p->tcp_spread_us = scale(r, 0, 500);
+	p->tcp_window_kb = 4;
+	p->tcp_segment = chance(r, 20) ? scale(r, 1, 100) : 4000;
+	p->rst_discards = chance(r, 70);
+	p->jitter_us = scale(r, 0, 100);
+	p->read_budget_kb = 16;
+}
+
+static void
+draw_engines(struct plan *p, struct rng *r)
+{
+	p->conns_max = PLAN_FLOWS_MAX;
+	p->conns_per_group = chance(r, 20) ? even(r, 1, 4) : 255;
+	p->rmb_elems = scale(r, 1, 8);
+	p->sndbuf_kb = 1u << even(r, 2, 4);
+	p->sq_depth = scale(r, 8, 64);
+	p->rq_depth = scale(r, 8, 64);
+	p->rfc_cursors = chance(r, 20) ? even(r, 0, 7) : 0;
+	p->links_max = chance(r, 15) ? 1 : chance(r, 80) ? 2 : 3;
+	p->clc_ms = even(r, 200, 400);
+	p->llc_ms = even(r, 60, 120);
+	p->confirm_link_ms = even(r, 100, 200);
+	p->add_link_ms = even(r, 30, 100);
+	p->add_link_retry_ms = scale(r, 10, 200);
+	p->add_link_retry_max_ms = 400;
+	p->keepalive_ms = even(r, 100, 300);
+	p->keepalive_answer_ms = even(r, 60, 120);
+	p->group_idle_ms = scale(r, 1, 600);
+	p->rmb_idle_ms = scale(r, 1, 300);
+	p->close_ms = even(r, 1000, 2000);
+	p->abort_ms = even(r, 200, 400);
+	p->fin_grace_ms = even(r, 100, 200);
+	p->holdoff_ms = scale(r, 1, 50);
+	p->holdoff_max_ms = p->holdoff_ms * 8;
+}
+
+static void
+draw_flows(struct plan *p, struct rng *r)
+{
+	p->flows = even(r, 2, 12);
+	p->spread_ms = scale(r, 0, 200);
+	p->burst_per_mille = chance(r, 40) ? even(r, 0, 1000) : 0;
+	p->wave_ms = chance(r, 30) ? scale(r, 1, 500) : 0;
+	p->prewarm = chance(r, 10);
+	p->kinds = 63 & ~(1u << FLOW_IDLE);
+	p->bytes_max = chance(r, 75) ? scale(r, 0, 4000) : scale(r, 0, 60000);
+	p->chunk_max = scale(r, 100, 20000);
+	p->pause_us = chance(r, 50) ? scale(r, 0, 20000) : 0;
+	p->slow_per_mille = chance(r, 20) ? 300 : 0;
+	p->slow_us = 2000;
+	p->urgent_per_mille = chance(r, 15) ? 100 : 0;
+	p->liars_share = 500;
+	p->quarantine_max = scale(r, 1, 16);
+	p->groups_per_addr = even(r, 4, 16);
+	p->drain = 1;
+	p->limit_ms = 120000;
+}
+
+/* Something that is done always, over more connections than usual. */
+static void
+draw_habit(struct plan *p, struct rng *r)
+{
+	static const uint8_t kinds[] = { LIAR_HABIT_CLC(CLC_PROPOSAL), LIAR_HABIT_CLC(CLC_ACCEPT),
+		LIAR_HABIT_CLC(CLC_CONFIRM), LIAR_HABIT_CLC(CLC_CONFIRM), LIAR_HABIT_CLC(CLC_DECLINE), LIAR_HABIT_CDC,
+		LIAR_HABIT_CDC, LIAR_HABIT_LLC(LLC_CONFIRM_LINK), LIAR_HABIT_LLC(LLC_ADD_LINK),
+		LIAR_HABIT_LLC(LLC_ADD_LINK_CONT), LIAR_HABIT_LLC(LLC_DELETE_LINK), LIAR_HABIT_LLC(LLC_CONFIRM_RKEY),
+		LIAR_HABIT_LLC(LLC_DELETE_RKEY), LIAR_HABIT_LLC(LLC_TEST_LINK) };
+
+	if (!chance(r, 25))
+		return;
+	p->habit = kinds[rng_below(r, sizeof(kinds))];
+	p->habit_lie = rng_below(r, LIE_CNT);
+	p->habit_field = chance(r, 70) ? even(r, 1, 20) : 0;
+	p->habit_per_mille = chance(r, 50) ? 1000 : even(r, 100, 900);
+	if (!chance(r, 30))
+		return;
+	p->flows = even(r, 20, 80);
+	p->bytes_max = scale(r, 0, 500);
+	p->lies_max = 0;
+	p->liars_share = 900;
+}
+
+void
+plan_draw_hostile(struct plan *p, uint64_t seed)
+{
+	struct rng r;
+
+	*p = (struct plan){ .seed = seed, .hostile = 1 };
+	rng_init_seeded(&r, plan_mix(seed ^ 0x686f7374));
+	draw_hosts(p, &r);
+	draw_engines(p, &r);
+	draw_flows(p, &r);
+	/* Most runs: one lie, or a few, somewhere; others: hardly a true word. */
+	p->lies_from = chance(&r, 30) ? 0 : scale(&r, 0, 200);
+	p->lies_max = chance(&r, 70) ? scale(&r, 1, 8) : 1000;
+	p->lie_per_mille = chance(&r, 40) ? 1000 : scale(&r, 10, 500);
+	p->mishear_per_mille = chance(&r, 50) ? scale(&r, 5, 300) : 0;
+	p->act_us = chance(&r, 60) ? scale(&r, 200, 50000) : 0;
+	p->talk_ms = scale(&r, 20, 1500);
+	p->silent_ms = chance(&r, 30) ? scale(&r, 10, 1000) : 0;
+	draw_habit(p, &r);
+	p->liar_id = chance(&r, 10) ? even(&r, 1, 2) : 0;
+}
