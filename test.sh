@@ -14,7 +14,7 @@ trap 'exit 130' INT TERM HUP
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
 stages=${*:-gcc sanitizers clang fuzz vm}
-fuzz_seconds=5
+fuzz_seconds=5 program_seconds=20
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
 
@@ -65,12 +65,13 @@ suite() {
 
 # fuzz DIR: what was found stays in DIR/found.
 fuzz() {
-	local dir=$1 target name
+	local dir=$1 target name seconds
 	for target in "$dir"/tests/fuzz/fuzz_*; do
 		name=${target##*/}
 		[ -f "$target" ] && [ -x "$target" ] && [ "$name" = "${name%.*}" ] || continue
 		mkdir -p "$dir/new/$name" "$dir/found/$name"
-		if "$target" -max_total_time=$fuzz_seconds -artifact_prefix="$dir/found/$name/" "$dir/new/$name" \
+		case $name in fuzz_engine|fuzz_siw) seconds=$program_seconds;; *) seconds=$fuzz_seconds;; esac
+		if "$target" -max_total_time=$seconds -artifact_prefix="$dir/found/$name/" "$dir/new/$name" \
 			"tests/fuzz/corpus/$name" > "$dir/$name.log" 2>&1 < /dev/null; then
 			passed=$((passed + 1))
 		else

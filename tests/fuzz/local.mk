@@ -12,14 +12,17 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_control \
 	tests/fuzz/fuzz_config \
 	tests/fuzz/fuzz_mpa \
-	tests/fuzz/fuzz_stream
+	tests/fuzz/fuzz_stream \
+	tests/fuzz/fuzz_engine
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
 FUZZ_MAIN = tests/fuzz/fuzz.h
+FUZZ_STEPS = tests/fuzz/steps.c tests/fuzz/steps.h tests/fuzz/steps_mutate.c
 else
 check_UNIT += $(FUZZ_TARGETS)
 FUZZ_MAIN = tests/fuzz/fuzz.h tests/fuzz/replay.c
+FUZZ_STEPS = tests/fuzz/steps.c tests/fuzz/steps.h
 endif
 EXTRA_DIST += tests/fuzz/corpus
 
@@ -54,3 +57,15 @@ tests_fuzz_fuzz_mpa_LDADD = lib/libiwarp.la
 tests_fuzz_fuzz_stream_SOURCES = tests/fuzz/fuzz_stream.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_stream_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_stream_LDADD = lib/libiwarp.la
+
+# Allocations can be refused, and what the engine takes by pages is in memory that sanitizers guard.
+tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_MAIN) $(FUZZ_STEPS) \
+	tests/fuzz/arena.c tests/fuzz/arena.h \
+	tests/fuzz/rival.c tests/fuzz/rival.h tests/fuzz/rival_llc.c tests/fuzz/rival_twist.c \
+	tests/fuzz/twist.c tests/fuzz/twist.h \
+	tests/fuzz/witness.c tests/fuzz/witness.h \
+	tests/scenario/oom.c tests/scenario/oom.h
+tests_fuzz_fuzz_engine_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) \
+	$(OOM_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
+tests_fuzz_fuzz_engine_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la
+

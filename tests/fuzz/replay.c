@@ -13,8 +13,7 @@
 
 #include "fuzz.h"
 
-#define MUTATIONS 10000
-#define MAX_SEEDS 512
+#define MAX_SEEDS 1024
 #define MAX_LEN 8192
 
 struct seed {
@@ -160,12 +159,18 @@ mutate_once(uint8_t *b, size_t len)
 	}
 }
 
+__attribute__((weak)) unsigned
+fuzz_mutations(void)
+{
+	return 10000;
+}
+
 static void
 run_mutations(void)
 {
 	static uint8_t b[MAX_LEN];
 
-	for (unsigned i = 0; i < MUTATIONS; i++) {
+	for (unsigned i = 0; i < fuzz_mutations(); i++) {
 		const struct seed *s = &seeds[i % seed_cnt];
 		size_t len = s->len;
 
@@ -196,6 +201,6 @@ main(int argc, char **argv)
 	}
 	printf("1..2\nok 1 - corpus of %zu\n", seed_cnt);
 	run_mutations();
-	printf("ok 2 - %d mutations\n", MUTATIONS);
+	printf("ok 2 - %u mutations\n", fuzz_mutations());
 	return 0;
 }

@@ -30,7 +30,7 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/script_run.c tests/scenario/script_run.h \
 	tests/scenario/stcp.c tests/scenario/stcp.h \
 	tests/scenario/world.c tests/scenario/world.h
-# The engine's allocations can be refused.
-tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
+# Allocations that fail (oom.h).
+OOM_WRAP = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
+tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la

@@ -9,6 +9,8 @@ static struct {
 	uint64_t wait, left, failed;
 } oom;
 
+static _Thread_local bool suspended;
+
 void *__real_malloc(size_t);
 void *__real_calloc(size_t, size_t);
 void *__real_realloc(void *, size_t);
@@ -31,6 +33,12 @@ oom_disarm(void)
 	oom.left = 0;
 }
 
+void
+oom_suspend(bool on)
+{
+	suspended = on;
+}
+
 uint64_t
 oom_failed(void)
 {
@@ -40,7 +48,7 @@ oom_failed(void)
 static bool
 fails(void)
 {
-	if (oom.left == 0)
+	if (oom.left == 0 || suspended)
 		return false;
 	if (oom.wait > 0) {
 		oom.wait--;
