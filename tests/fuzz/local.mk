@@ -13,7 +13,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_config \
 	tests/fuzz/fuzz_mpa \
 	tests/fuzz/fuzz_stream \
-	tests/fuzz/fuzz_engine
+	tests/fuzz/fuzz_engine \
+	tests/fuzz/fuzz_siw
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
@@ -24,7 +25,13 @@ check_UNIT += $(FUZZ_TARGETS)
 FUZZ_MAIN = tests/fuzz/fuzz.h tests/fuzz/replay.c
 FUZZ_STEPS = tests/fuzz/steps.c tests/fuzz/steps.h
 endif
-EXTRA_DIST += tests/fuzz/corpus
+# Sockets in memory (sockets.h).
+SOCKETS_WRAP = \
+	-Wl,--wrap=socket -Wl,--wrap=bind -Wl,--wrap=listen -Wl,--wrap=connect -Wl,--wrap=accept4 \
+	-Wl,--wrap=getpeername -Wl,--wrap=getsockname -Wl,--wrap=getsockopt -Wl,--wrap=setsockopt \
+	-Wl,--wrap=send -Wl,--wrap=recv -Wl,--wrap=sendmsg -Wl,--wrap=recvmsg -Wl,--wrap=shutdown \
+	-Wl,--wrap=close -Wl,--wrap=getifaddrs
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/coverage tests/fuzz/README.md
 
 tests_fuzz_fuzz_clc_SOURCES = tests/fuzz/fuzz_clc.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_clc_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -69,3 +76,12 @@ tests_fuzz_fuzz_engine_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) \
 	$(OOM_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
 tests_fuzz_fuzz_engine_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la
 
+# The device's system calls go to sockets in memory.
+tests_fuzz_fuzz_siw_SOURCES = tests/fuzz/fuzz_siw.c $(FUZZ_MAIN) $(FUZZ_STEPS) \
+	tests/fuzz/mpa_rival.c tests/fuzz/mpa_rival.h \
+	tests/fuzz/sockets.c tests/fuzz/sockets.h \
+	tests/fuzz/twist.c tests/fuzz/twist.h \
+	tests/scenario/oom.c tests/scenario/oom.h
+tests_fuzz_fuzz_siw_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) \
+	$(OOM_WRAP) $(SOCKETS_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
+tests_fuzz_fuzz_siw_LDADD = lib/libsiw.la lib/libiwarp.la lib/libwire.la lib/libbase.la
