@@ -492,9 +492,8 @@ devices_open(struct worker *w, const struct config *cfg, FILE *err)
 	struct devices *d = calloc(1, sizeof(*d));
 	int rc;
 
-	if (d == NULL)
-		return -ENOMEM;
-	if (timerq_reserve(&w->timers, 1) != 0) {
+	if (d == NULL || timerq_reserve(&w->timers, 1) != 0) {
+		fprintf(err, "devices: out of memory\n");
 		free(d);
 		return -ENOMEM;
 	}

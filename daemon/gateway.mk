@@ -54,6 +54,7 @@ check_UNIT += \
 	tests/unit/check_devices \
 	tests/unit/check_device_preview \
 	tests/unit/check_memlock \
+	tests/unit/check_daemon_memory \
 	tests/unit/check_session \
 	tests/unit/check_worker
 tests_unit_check_outage_SOURCES = tests/unit/check_outage.c tests/unit/unit.h
@@ -101,6 +102,11 @@ tests_unit_check_log_text_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(GATEWAY_TEST_SOURCES)
 tests_unit_check_legs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
+tests_unit_check_daemon_memory_SOURCES = tests/unit/check_daemon_memory.c tests/unit/gateway.h tests/unit/unit.h $(SWEEP)
+tests_unit_check_daemon_memory_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(SWEEP_WRAP)
+tests_unit_check_daemon_memory_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la \
+	lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 # The same with the real engine and device.
 tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c tests/unit/gateway.h tests/unit/unit.h
 tests_unit_check_legs_real_CFLAGS = $(UNIT_CFLAGS) -DGATEWAY_REAL

@@ -43,14 +43,11 @@ int
 listener_start(struct service *svc, int fd)
 {
 	struct worker *w = svc->w;
-	int err = timerq_reserve(&w->timers, 1);
+	int err;
 
-	if (err != 0)
-		return err;
 	svc->listener.io.fd = fd;
 	err = loop_add(w->loop, &svc->listener.io);
 	if (err != 0) {
-		timerq_unreserve(&w->timers, 1);
 		svc->listener.io.fd = -1;
 		return err;
 	}
@@ -68,7 +65,6 @@ listener_stop(struct service *svc)
 		return -1;
 	loop_del(w->loop, &svc->listener.io);
 	timer_cancel(&w->timers, &svc->listener.pause);
-	timerq_unreserve(&w->timers, 1);
 	list_remove(&svc->listener.accepting);
 	svc->listener.io.fd = -1;
 	return fd;

@@ -18,10 +18,10 @@ struct step {
 	const struct config_service *cfg;
 	struct service *svc; /* the old one of that name, or a new one */
 	bool is_new;
-	bool changed;         /* an old one that gets new settings */
-	bool moves;           /* needs another listening socket than it has */
-	struct service *from; /* whose socket it takes over */
-	int fd;               /* or this one, opened for it */
+	struct settings *next; /* an old one gets these */
+	bool moves;            /* needs another listening socket than it has */
+	struct service *from;  /* whose socket it takes over */
+	int fd;                /* or this one, opened for it */
 };
 
 struct plan {
@@ -161,8 +161,12 @@ prepare(struct plan *p, struct step *st)
 			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
 			return -ENOMEM;
 		}
-	} else {
-		st->changed = !config_service_equal(&st->svc->settings->cfg, st->cfg);
+	} else if (!config_service_equal(&st->svc->settings->cfg, st->cfg)) {
+		st->next = settings_new(st->svc, st->cfg);
+		if (st->next == NULL) {
+			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
+			return -ENOMEM;
+		}
 	}
 	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, &st->cfg->listen);
 	return st->moves ? prepare_socket(p, st) : 0;
@@ -176,6 +180,8 @@ undo(struct plan *p)
 
 		if (st->fd >= 0)
 			close(st->fd);
+		if (st->next != NULL)
+			settings_put(st->next);
 		if (st->is_new && st->svc != NULL)
 			service_drop(st->svc);
 	}
@@ -225,26 +231,28 @@ remove_services(struct plan *p)
 	}
 }
 
-/* Past the point of no return: what fails here is told and leaves a service that does not listen. */
+/* Past the point of no return; nothing takes memory of ours any more. What fails all the same, watching the socket, is
+ * told, and leaves a service that does not listen. */
 static void
 commit(struct plan *p, struct step *st)
 {
 	char text[ADDR_STR_MAX];
+	bool changed = st->next != NULL;
 	int rc = 0;
 
-	if (st->changed)
-		rc = service_change(st->svc, st->cfg);
-	if (rc == 0 && st->moves)
+	if (changed)
+		service_change(st->svc, st->next);
+	if (st->moves)
 		rc = listener_start(st->svc, st->fd);
-	else if (!st->moves)
+	else
 		net_tune(st->svc->listener.io.fd, &p->w->keepalive);
-	if (rc != 0 && st->moves)
+	if (rc != 0) {
 		close(st->fd);
-	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
+	}
 	if (st->is_new)
 		list_push(&p->w->services, &st->svc->node);
-	if (st->is_new || st->changed) {
+	if (st->is_new || changed) {
 		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s:%u",
 		    st->is_new ? "added" : "changed", st->cfg->name,
 		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",

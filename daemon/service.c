@@ -14,6 +14,7 @@ service_put(struct service *svc)
 	assert(svc->refs > 0);
 	if (--svc->refs > 0)
 		return;
+	timerq_unreserve(&svc->w->timers, 1);
 	list_remove(&svc->node);
 	sources_fini(&svc->sources);
 	free(svc);
@@ -37,7 +38,7 @@ settings_free(struct settings *s)
 	free(s);
 }
 
-static struct settings *
+struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
 {
 	struct settings *s = malloc(sizeof(*s));
@@ -85,9 +86,15 @@ service_new(struct worker *w, const struct config_service *cfg)
 	svc->refs = 1;
 	list_init(&svc->node);
 	listener_init(&svc->listener);
+	/* The listener's timer: starting it may not fail for want of memory. */
+	if (timerq_reserve(&w->timers, 1) != 0) {
+		free(svc);
+		return NULL;
+	}
 	sources_init(&svc->sources, rng_u64(&w->rng));
 	svc->settings = settings_new(svc, cfg);
 	if (svc->settings == NULL) {
+		timerq_unreserve(&w->timers, 1);
 		free(svc);
 		return NULL;
 	}
@@ -106,14 +113,11 @@ service_drop(struct service *svc)
 	service_put(svc);
 }
 
-int
-service_change(struct service *svc, const struct config_service *cfg)
+void
+service_change(struct service *svc, struct settings *next)
 {
-	struct settings *next = settings_new(svc, cfg), *old = svc->settings;
+	struct settings *old = svc->settings;
 
-	if (next == NULL)
-		return -ENOMEM;
 	svc->settings = next;
 	settings_put(old);
-	return 0;
 }

@@ -48,9 +48,11 @@ struct service {
 struct service *service_new(struct worker *, const struct config_service *);
 /* No longer configured: freed once the last session is gone. */
 void service_drop(struct service *);
-/* New settings for sessions to come: 0 or -ENOMEM. */
-int service_change(struct service *, const struct config_service *);
+/* New settings for sessions to come; takes them over. */
+void service_change(struct service *, struct settings *);
 
+/* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
+struct settings *settings_new(struct service *, const struct config_service *);
 struct settings *settings_get(struct service *);
 void settings_put(struct settings *);
 

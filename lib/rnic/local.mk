@@ -52,7 +52,8 @@ check_UNIT += \
 	tests/unit/check_verbs_errors \
 	tests/unit/check_verbs_events \
 	tests/unit/check_verbs_iwarp \
-	tests/unit/check_verbs_list
+	tests/unit/check_verbs_list \
+	tests/unit/check_verbs_memory
 tests_unit_check_verbs_SOURCES = tests/unit/check_verbs.c $(VERBS_TEST)
 tests_unit_check_verbs_CFLAGS = $(VERBS_TEST_CFLAGS)
 tests_unit_check_verbs_LDADD = lib/libvrnic.la $(UNIT_LIBS)
@@ -65,6 +66,10 @@ tests_unit_check_verbs_end_LDADD = lib/libvrnic.la $(UNIT_LIBS)
 tests_unit_check_verbs_iwarp_SOURCES = tests/unit/check_verbs_iwarp.c $(VERBS_TEST)
 tests_unit_check_verbs_iwarp_CFLAGS = $(VERBS_TEST_CFLAGS)
 tests_unit_check_verbs_iwarp_LDADD = lib/libvrnic.la $(UNIT_LIBS)
+tests_unit_check_verbs_memory_SOURCES = tests/unit/check_verbs_memory.c $(SWEEP) $(VERBS_TEST)
+tests_unit_check_verbs_memory_CFLAGS = $(VERBS_TEST_CFLAGS)
+tests_unit_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(SWEEP_WRAP)
+tests_unit_check_verbs_memory_LDADD = lib/libvrnic.la $(UNIT_LIBS)
 tests_unit_check_verbs_list_SOURCES = tests/unit/check_verbs_list.c $(VERBS_TEST)
 tests_unit_check_verbs_list_CFLAGS = $(VERBS_TEST_CFLAGS)
 tests_unit_check_verbs_list_LDADD = lib/libvrnic.la $(UNIT_LIBS)
@@ -97,6 +102,7 @@ if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
+	tests/unit/check_siw_memory \
 	tests/unit/check_siw_pdata \
 	tests/unit/check_siw_peer \
 	tests/unit/check_siw_raw \
@@ -108,6 +114,11 @@ tests_unit_check_siw_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_link_SOURCES = tests/unit/check_siw_link.c tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_link_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_link_LDADD = lib/libsiw.la $(UNIT_LIBS)
+tests_unit_check_siw_memory_SOURCES = tests/unit/check_siw_memory.c tests/unit/unit.h $(SWEEP) \
+	tests/fuzz/sockets.c tests/fuzz/sockets.h tests/fuzz/fuzz.h
+tests_unit_check_siw_memory_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(SWEEP_WRAP) $(SOCKETS_WRAP)
+tests_unit_check_siw_memory_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_pdata_SOURCES = tests/unit/check_siw_pdata.c tests/unit/unit.h tests/unit/hex.h
 tests_unit_check_siw_pdata_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)

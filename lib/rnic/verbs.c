@@ -490,6 +490,8 @@ learn_port(struct verbs_dev *dev, const char **why)
 	rc = verbs_read_port(dev->ctx, &dev->port);
 	if (rc == 0)
 		rc = verbs_read_gids(dev->ctx, dev->phys_ports, &dev->port);
+	if (rc == -ENOMEM)
+		*why = "memory";
 	if (rc < 0)
 		return rc;
 	if (verbs_is_iwarp(dev)) {

@@ -30,7 +30,9 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/script_run.c tests/scenario/script_run.h \
 	tests/scenario/stcp.c tests/scenario/stcp.h \
 	tests/scenario/world.c tests/scenario/world.h
-# Allocations that fail (oom.h).
+# Allocations that fail (oom.h), in whole sweeps (tests/unit/sweep.h).
 OOM_WRAP = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
+SWEEP = tests/unit/sweep.c tests/unit/sweep.h tests/scenario/oom.c tests/scenario/oom.h
+SWEEP_WRAP = $(OOM_WRAP) -Wl,--wrap=_mark_point
 tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la

@@ -48,10 +48,7 @@ setup(void)
 static void
 teardown(void)
 {
-	if (client >= 0)
-		close(client);
-	if (server >= 0)
-		close(server);
+	gw_hang_up(client, server);
 	UNTIL(gw_sessions() == 0);
 	ck_assert_uint_eq(gw.w->bufs.lent, 0);
 	ck_assert_uint_eq(gw.w->setup_slab.used, 0);

@@ -26,29 +26,8 @@ setup(void)
 static void
 teardown(void)
 {
-	if (client >= 0)
-		close(client);
-	if (server >= 0)
-		close(server);
+	gw_hang_up(client, server);
 	gw_stop();
-}
-
-static void
-connected(void)
-{
-	client = gw_client();
-	server = gw_accept();
-	gw_say(client, "ping");
-	gw_expect(server, "ping", GW_OPEN);
-}
-
-static void
-still_works(void)
-{
-	gw_say(client, "more");
-	gw_expect(server, "more", GW_OPEN);
-	gw_say(server, "back");
-	gw_expect(client, "back", GW_OPEN);
 }
 
 static bool
@@ -77,7 +56,7 @@ START_TEST(a_port_in_use_is_told_and_nothing_is_left)
 	close(taken);
 	gw.svc[GW_OUT].listen = gw.peer_addrs[0];
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 }
 
 END_TEST
@@ -202,7 +181,7 @@ START_TEST(passed_sockets_are_used_where_they_fit)
 	log_init(LOG_LVL_ERROR);
 	ck_assert_msg(gw_try_start(fds, 2) == 0, "%s", gw.err);
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
-	connected();
+	gw_connect(&client, &server);
 	ck_assert_int_ne(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
 	ck_assert_int_ne(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, 0);
 	ck_assert(refuses(&odd));
@@ -219,7 +198,7 @@ START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
 	ck_assert_msg(gw_try_start(&fd, 1) == 0, "%s", gw.err);
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
-	connected();
+	gw_connect(&client, &server);
 }
 
 END_TEST
@@ -229,9 +208,9 @@ END_TEST
 START_TEST(a_reload_without_changes_changes_nothing)
 {
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	ck_assert_int_eq(gw_reload(), 0);
-	still_works();
+	gw_carries_both_ways(client, server);
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 }
@@ -244,12 +223,12 @@ START_TEST(a_changed_service_keeps_its_connections_and_counters)
 	int other;
 
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	gw_free_addr(&gw.svc[GW_IN].listen);
 	gw.svc[GW_IN].max_connections = 2;
 	ck_assert_int_eq(gw_reload(), 0);
 	ck_assert(refuses(&old));
-	still_works();
+	gw_carries_both_ways(client, server);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
 	other = gw_client();
@@ -265,12 +244,12 @@ END_TEST
 START_TEST(a_removed_service_lets_its_connections_live)
 {
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	gw.cfg.services = &gw.svc[GW_OUT];
 	gw.cfg.service_cnt = 1;
 	ck_assert_int_eq(gw_reload(), 0);
 	ck_assert(refuses(&gw.svc[GW_IN].listen));
-	still_works();
+	gw_carries_both_ways(client, server);
 	close(client);
 	client = -1;
 	gw_expect_eof(server);
@@ -291,7 +270,7 @@ START_TEST(a_new_service_listens)
 	gw.cfg.services = gw.svc;
 	gw.cfg.service_cnt = 2;
 	ck_assert_int_eq(gw_reload(), 0);
-	connected();
+	gw_connect(&client, &server);
 }
 
 END_TEST
@@ -301,12 +280,12 @@ START_TEST(a_renamed_service_takes_the_socket_over)
 	int waiting;
 
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	/* In the backlog while the reload happens: not lost. */
 	waiting = gw_client();
 	snprintf(gw.svc[GW_IN].name, sizeof(gw.svc[GW_IN].name), "renamed");
 	ck_assert_int_eq(gw_reload(), 0);
-	still_works();
+	gw_carries_both_ways(client, server);
 	UNTIL(gw_info(GW_IN).accepted == 1);
 	gw_say(waiting, "hello");
 	close(server);
@@ -326,17 +305,17 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 
 	((struct sockaddr_in *)(void *)&all)->sin_addr.s_addr = htonl(INADDR_ANY);
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	for (int i = 0; i < 4; i++) {
 		gw.svc[GW_IN].listen = i % 2 == 0 ? all : one;
 		ck_assert_msg(gw_reload() == 0, "%s", gw.err);
-		still_works();
+		gw_carries_both_ways(client, server);
 		other = net_listen(&all, false);
 		ck_assert_int_eq(other, -EADDRINUSE);
 		close(client);
 		close(server);
 		/* gw_client() connects to the address of the configuration. */
-		connected();
+		gw_connect(&client, &server);
 	}
 }
 
@@ -354,7 +333,7 @@ START_TEST(a_covering_address_of_another_process_is_in_use)
 	gw.svc[GW_IN].listen = all;
 	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
 	gw.svc[GW_IN].listen = one;
-	connected();
+	gw_connect(&client, &server);
 	close(taken);
 }
 
@@ -365,15 +344,15 @@ START_TEST(two_services_may_swap_their_sockets)
 	struct sockaddr_storage in = gw.svc[GW_IN].listen, out = gw.svc[GW_OUT].listen;
 
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	gw.svc[GW_IN].listen = out;
 	gw.svc[GW_OUT].listen = in;
 	gw.peer_addrs[0] = in;
 	ck_assert_int_eq(gw_reload(), 0);
-	still_works();
+	gw_carries_both_ways(client, server);
 	close(client);
 	close(server);
-	connected();
+	gw_connect(&client, &server);
 }
 
 END_TEST
@@ -384,17 +363,17 @@ START_TEST(a_reload_that_fails_changes_nothing)
 	int taken = gw_listen(&taken_addr);
 
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	gw.svc[GW_IN].listen = taken_addr;
 	gw.svc[GW_OUT].max_connections = 1;
 	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(gw.err, "in"));
 	ck_assert_uint_eq(gw_info(GW_OUT).cfg->max_connections, 1000);
-	still_works();
+	gw_carries_both_ways(client, server);
 	gw.svc[GW_IN].listen = old;
 	close(client);
 	close(server);
-	connected();
+	gw_connect(&client, &server);
 	close(taken);
 }
 
@@ -415,13 +394,13 @@ START_TEST(a_drain_waits_for_the_last_connection)
 	unsigned one = 1;
 
 	gw_start();
-	connected();
+	gw_connect(&client, &server);
 	drained = 0;
 	worker_drain(gw.w, 10000, on_drained, &one);
 	ck_assert(refuses(&gw.svc[GW_IN].listen));
 	gw_run_ms(20);
 	ck_assert_uint_eq(drained, 0);
-	still_works();
+	gw_carries_both_ways(client, server);
 	close(client);
 	close(server);
 	client = server = -1;
@@ -441,7 +420,7 @@ START_TEST(a_drain_does_not_wait_for_ever)
 	fake.busy = _i == 1;
 	gw_start();
 	if (_i == 0)
-		connected();
+		gw_connect(&client, &server);
 	drained = 0;
 	from = loop_now(gw.loop);
 	worker_drain(gw.w, 50, on_drained, &one);

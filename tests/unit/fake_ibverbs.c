@@ -136,6 +136,15 @@ dev_reset(struct fake_dev *d, unsigned n)
 	d->ports[1].gid_cnt = 0;
 }
 
+void *
+fake_alloc(size_t len)
+{
+	void *p = aligned_alloc(16, (len + 15) / 16 * 16);
+
+	ck_assert_ptr_nonnull(p);
+	return memset(p, 0, len);
+}
+
 void
 fake_reset(void)
 {
@@ -240,7 +249,7 @@ ibv_get_device_list(int *n)
 		errno = fake.list_err;
 		return NULL;
 	}
-	l = calloc(fake.dev_cnt + 1, sizeof(struct ibv_device *));
+	l = fake_alloc((fake.dev_cnt + 1) * sizeof(struct ibv_device *));
 	for (unsigned i = 0; i < fake.dev_cnt; i++)
 		l[i] = &fake.devs[i].dev;
 	*n = (int)fake.dev_cnt;
@@ -275,7 +284,7 @@ ibv_open_device(struct ibv_device *device)
 		errno = d->open_err != 0 ? d->open_err : errno;
 		return NULL;
 	}
-	c = calloc(1, sizeof(*c));
+	c = fake_alloc(sizeof(*c));
 	ck_assert_int_eq(pipe(fds), 0);
 	c->ctx.device = device;
 	c->ctx.async_fd = fds[0];
@@ -362,7 +371,7 @@ ibv_alloc_pd(struct ibv_context *ctx)
 
 	if (call_fails(dev_of(ctx)))
 		return NULL;
-	pd = calloc(1, sizeof(*pd));
+	pd = fake_alloc(sizeof(*pd));
 	pd->pd.context = ctx;
 	pthread_mutex_lock(&lock);
 	fake.pd_cnt++;
@@ -397,7 +406,7 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 	while (i < MRS && mrs[i] != NULL)
 		i++;
 	ck_assert_uint_lt(i, MRS);
-	mr = calloc(1, sizeof(*mr));
+	mr = fake_alloc(sizeof(*mr));
 	mr->mr = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = len };
 	mr->mr.lkey = next_key++;
 	mr->mr.rkey = next_key++;
@@ -463,7 +472,7 @@ ibv_create_comp_channel(struct ibv_context *ctx)
 
 	if (call_fails(dev_of(ctx)))
 		return NULL;
-	ch = calloc(1, sizeof(*ch));
+	ch = fake_alloc(sizeof(*ch));
 	ck_assert_int_eq(pipe(fds), 0);
 	ch->ch = (struct ibv_comp_channel){ .context = ctx, .fd = fds[0] };
 	ch->wr = fds[1];
@@ -497,11 +506,11 @@ ibv_create_cq(struct ibv_context *ctx, int cqe, void *context, struct ibv_comp_c
 	if (call_fails(dev_of(ctx)))
 		return NULL;
 	ck_assert_int_le(cqe, dev_of(ctx)->attr.max_cqe);
-	cq = calloc(1, sizeof(*cq));
+	cq = fake_alloc(sizeof(*cq));
 	cq->cq = (struct ibv_cq){ .context = ctx, .channel = channel, .cq_context = context, .cqe = cqe };
 	cq->cap = (uint32_t)cqe;
-	cq->wc = calloc(cq->cap, sizeof(*cq->wc));
-	cq->owner = calloc(cq->cap, sizeof(struct fake_qp *));
+	cq->wc = fake_alloc((cq->cap) * sizeof(*cq->wc));
+	cq->owner = fake_alloc((cq->cap) * sizeof(struct fake_qp *));
 	pthread_mutex_lock(&lock);
 	if (channel != NULL)
 		channel->refcnt++;
@@ -615,7 +624,7 @@ cq_push(struct fake_qp *qp, struct ibv_cq *ibcq, const struct ibv_wc *wc)
 	if (!cq->armed || ibcq->channel == NULL)
 		return;
 	cq->armed = false;
-	e = malloc(sizeof(*e));
+	e = fake_alloc(sizeof(*e));
 	e->cq = ibcq;
 	list_push(&((struct fake_channel *)(void *)ibcq->channel)->events, &e->node);
 	ck_assert_int_eq(write(((struct fake_channel *)(void *)ibcq->channel)->wr, "", 1), 1);
@@ -696,7 +705,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	while (i < QPS && qps[i] != NULL)
 		i++;
 	ck_assert_uint_lt(i, QPS);
-	qp = calloc(1, sizeof(*qp));
+	qp = fake_alloc(sizeof(*qp));
 	qp->qp = (struct ibv_qp){
 		.context = pd->context,
 		.pd = pd,
@@ -708,8 +717,8 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	};
 	qp->dev = d;
 	qp->cap = init->cap;
-	qp->sq = calloc(qp->cap.max_send_wr, sizeof(*qp->sq));
-	qp->rq = calloc(qp->cap.max_recv_wr, sizeof(*qp->rq));
+	qp->sq = fake_alloc((qp->cap.max_send_wr) * sizeof(*qp->sq));
+	qp->rq = fake_alloc((qp->cap.max_recv_wr) * sizeof(*qp->rq));
 	qp->fail_at = qp->refuse_send_at = qp->refuse_recv_at = FAKE_NEVER;
 	qps[i] = qp;
 	((struct fake_pd *)(void *)pd)->users++;
@@ -1233,7 +1242,7 @@ fake_run(void)
 static void
 async_push(struct fake_dev *d, const struct async_ev *from)
 {
-	struct async_ev *e = malloc(sizeof(*e));
+	struct async_ev *e = fake_alloc(sizeof(*e));
 
 	*e = *from;
 	pthread_mutex_lock(&lock);

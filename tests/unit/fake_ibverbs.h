@@ -99,6 +99,8 @@ extern struct fake_state fake;
 /* Two cards "fake0" and "fake1", one active RoCE port each, MTU 4096, GIDs: 0 link-local v1, 1 link-local v2,
  * 2 ::ffff:10.0.<n>.1 v1, 3 the same v2. */
 void fake_reset(void);
+/* Zeroed. Not by calloc: where a test lets allocations fail, calls of the library fail by what the test says of them. */
+void *fake_alloc(size_t len);
 /* For who waits until a thread has closed its device. */
 int fake_open_devices(void);
 /* One of the counts of what is in use. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "fake_ibverbs.h"
 
 #define IDS 1024
 
@@ -105,7 +106,7 @@ new_id(void)
 	while (i < IDS && ids[i] != NULL)
 		i++;
 	ck_assert_uint_lt(i, IDS);
-	ids[i] = calloc(1, sizeof(*ids[i]));
+	ids[i] = fake_alloc(sizeof(*ids[i]));
 	ids[i]->answer = -1;
 	return ids[i];
 }
@@ -118,7 +119,7 @@ push(struct fake_id *to, enum rdma_cm_event_type type, int status, const void *p
 
 	if (to->raw)
 		return NULL;
-	e = calloc(1, sizeof(*e));
+	e = fake_alloc(sizeof(*e));
 	e->ev = (struct rdma_cm_event){ .id = &to->id, .event = type, .status = status };
 	e->of = to;
 	if (len > 0)
@@ -140,7 +141,7 @@ rdma_create_event_channel(void)
 
 	if (fails(fake_cm.channel_err) < 0)
 		return NULL;
-	ch = calloc(1, sizeof(*ch));
+	ch = fake_alloc(sizeof(*ch));
 	ck_assert_int_eq(pipe(fds), 0);
 	ch->ch.fd = fds[0];
 	ch->wr = fds[1];

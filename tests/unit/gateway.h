@@ -95,18 +95,19 @@ gw_run_ms(int ms)
  * Tests run side by side, and a port of 127.0.0.1 that was free a moment ago may be anybody's by now. The ports differ
  * from process to process and from those of the end-to-end tests, because some tests listen on all addresses.
  */
+static unsigned gw_addrs_taken;
+
 static inline void
 gw_free_addr(struct sockaddr_storage *addr)
 {
-	static unsigned taken;
 	uint32_t pid = (uint32_t)getpid();
 	struct sockaddr_in sin = {
 		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)(20000 + pid % 500 * 20 + taken++)),
+		.sin_port = htons((uint16_t)(20000 + pid % 500 * 20 + gw_addrs_taken++)),
 		.sin_addr.s_addr = htonl(0x7f800000 | (pid & 0x7fffff)),
 	};
 
-	ck_assert_uint_le(taken, 20);
+	ck_assert_uint_le(gw_addrs_taken, 20);
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, &sin, sizeof(sin));
 }
@@ -368,6 +369,35 @@ static inline unsigned
 gw_sessions(void)
 {
 	return gw.w->sessions.used + (gw.w2 != NULL ? gw.w2->sessions.used : 0);
+}
+
+/* A new client, the server's end of its connection, and the first bytes between them. */
+static inline void
+gw_connect(int *client, int *server)
+{
+	*client = gw_client();
+	*server = gw_accept();
+	gw_say(*client, "ping");
+	gw_expect(*server, "ping", GW_OPEN);
+}
+
+static inline void
+gw_carries_both_ways(int client, int server)
+{
+	gw_say(client, "more");
+	gw_expect(server, "more", GW_OPEN);
+	gw_say(server, "back");
+	gw_expect(client, "back", GW_OPEN);
+}
+
+/* -1 = there is none. */
+static inline void
+gw_hang_up(int client, int server)
+{
+	if (client >= 0)
+		close(client);
+	if (server >= 0)
+		close(server);
 }
 
 /* Breaks a connection from this end: the far end gets RST, our own end of it is dead. */

@@ -1,0 +1,297 @@
+/*
+ * The daemon when memory runs out: each allocation in turn of its start, of a
+ * reload, of connections and of reading a configuration, with the real engine and
+ * device. It says so, goes on with the next one, and nobody else notices.
+ */
+#define GATEWAY_REAL
+#include <sys/un.h>
+
+#include "daemon/config_int.h"
+#include "daemon/control.h"
+#include "gateway.h"
+#include "sweep.h"
+#include "unit.h"
+
+#define PATIENCE_MS 4000
+
+static int client, server;
+
+static void
+begin(void)
+{
+	log_init(LOG_LVL_ERROR);
+	gw_addrs_taken = 0; /* those of the run before are free again */
+	gw_init();
+	client = server = -1;
+	gw.cfg.smcr.clc_ms = gw.cfg.smcr.llc_ms = gw.cfg.smcr.confirm_link_ms = 300;
+	gw.cfg.smcr.add_link_ms = 50;
+	gw.device.siw.connect_ms = 300;
+	gw.svc[GW_IN].connect_ms = gw.svc[GW_OUT].connect_ms = 500;
+}
+
+static void
+finish(void)
+{
+	gw_hang_up(client, server);
+	gw_stop();
+}
+
+/* A connection that gets through, or is refused by an end that can be seen. */
+static bool
+one_more(void)
+{
+	int c = gw_client(), s = -1;
+	int64_t give_up = loop_now(gw.loop) + PATIENCE_MS * MS;
+	char text[64] = "", waste[64] = "";
+	bool through = false, over = false;
+
+	gw_say(c, "more");
+	while (!through && !over) {
+		ck_assert(loop_now(gw.loop) < give_up);
+		gw_once();
+		if (s < 0)
+			s = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK);
+		if (s >= 0)
+			over = gw_read(s, text, sizeof(text)) != GW_OPEN;
+		over = gw_read(c, waste, sizeof(waste)) != GW_OPEN || over;
+		through = strcmp(text, "more") == 0;
+	}
+	close(c);
+	if (s >= 0)
+		close(s);
+	return through;
+}
+
+static void
+strays(void)
+{
+	int s;
+
+	while ((s = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK)) >= 0)
+		close(s);
+}
+
+START_TEST(it_starts_or_says_why_not)
+{
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		int rc;
+
+		begin();
+		gw.cfg.service_cnt = GW_SERVICES;
+		sweep_arm(&s);
+		rc = gw_try_start(NULL, 0);
+		if (!sweep_over(&s))
+			ck_assert_int_eq(rc, 0);
+		if (rc < 0) {
+			ck_assert_str_ne(gw.err, "");
+			ck_assert_ptr_null(gw.w);
+			ck_assert_int_eq(gw_try_start(NULL, 0), 0);
+		}
+		finish();
+	}
+}
+
+END_TEST
+
+START_TEST(the_first_connection_gets_through_or_ends)
+{
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		bool through;
+
+		begin();
+		gw_start();
+		sweep_arm(&s);
+		through = one_more();
+		if (!sweep_over(&s))
+			ck_assert(through);
+		gw_run_ms(20);
+		strays();
+		gw_connect(&client, &server);
+		gw_carries_both_ways(client, server);
+		finish();
+	}
+}
+
+END_TEST
+
+START_TEST(another_connection_does_not_notice)
+{
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		begin();
+		gw_start();
+		gw_connect(&client, &server);
+		sweep_arm(&s);
+		(void)one_more();
+		(void)sweep_over(&s);
+		gw_carries_both_ways(client, server);
+		gw_run_ms(20);
+		strays();
+		ck_assert(one_more());
+		finish();
+	}
+}
+
+END_TEST
+
+START_TEST(a_reload_happens_or_leaves_all_as_it_was)
+{
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		int rc;
+
+		begin();
+		gw_start();
+		gw_connect(&client, &server);
+		gw.svc[GW_IN].idle_ms = 60000;
+		gw_free_addr(&gw.svc[GW_IN].listen);
+		sweep_arm(&s);
+		rc = gw_reload();
+		if (!sweep_over(&s))
+			ck_assert_int_eq(rc, 0);
+		if (rc < 0)
+			ck_assert_str_ne(gw.err, "");
+		gw_carries_both_ways(client, server);
+		ck_assert_uint_eq(gw_info(GW_IN).cfg->idle_ms, rc == 0 ? 60000 : 0);
+		if (rc < 0)
+			ck_assert_int_eq(gw_reload(), 0);
+		ck_assert(one_more());
+		finish();
+	}
+}
+
+END_TEST
+
+/* -- the control socket -- */
+
+static int
+no_reload(void *arg, void (*done)(void *, int, const char *), void *done_arg)
+{
+	(void)arg;
+	(void)done;
+	(void)done_arg;
+	return -EBUSY;
+}
+
+static void
+no_drain(void *arg)
+{
+	(void)arg;
+}
+
+static int
+try_control(const char *path, struct control **out)
+{
+	static const struct control_hooks hooks = { .reload = no_reload, .drain = no_drain };
+	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
+	int rc;
+
+	gw.err[0] = '\0';
+	gw.cfg.control_mode = 0600;
+	snprintf(gw.cfg.control_path, sizeof(gw.cfg.control_path), "%s", path);
+	rc = control_new(gw.loop, gw.w, &gw.cfg, &hooks, err, out);
+	fclose(err);
+	return rc;
+}
+
+/* An answer, or the end of the connection. */
+static bool
+asked(const char *path, const char *question)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	int64_t give_up = loop_now(gw.loop) + PATIENCE_MS * MS;
+	char answer[65536];
+	ssize_t n = -1;
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	gw_say(fd, question);
+	while ((n = recv(fd, answer, sizeof(answer), 0)) < 0 && errno == EAGAIN) {
+		ck_assert(loop_now(gw.loop) < give_up);
+		gw_once();
+	}
+	close(fd);
+	gw_once();
+	return n > 0;
+}
+
+START_TEST(control_clients_are_served_or_turned_away)
+{
+	static const char *const questions[] = { "{\"command\":\"status\"}\n", "{\"command\":\"trace\"}\n" };
+	char dir[] = "/tmp/check_daemon_memory.XXXXXX", path[64];
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/control", dir);
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		struct control *ctl = NULL;
+		bool answered = false;
+		int rc;
+
+		begin();
+		gw_start();
+		gw_connect(&client, &server);
+		sweep_arm(&s);
+		rc = try_control(path, &ctl);
+		if (rc == 0)
+			answered = asked(path, questions[_i]);
+		if (!sweep_over(&s))
+			ck_assert(rc == 0 && answered);
+		ck_assert(rc == 0 || (gw.err[0] != '\0' && ctl == NULL));
+		if (rc != 0)
+			ck_assert_int_eq(try_control(path, &ctl), 0);
+		ck_assert(asked(path, questions[_i]));
+		gw_carries_both_ways(client, server);
+		control_free(ctl);
+		finish();
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+END_TEST
+
+/* -- reading a configuration -- */
+
+static const char text[] =
+    "ingress = ( { name = \"in\"; listen = \"127.0.0.1:15432\"; to = \"127.0.0.2:15432\";\n"
+    "    allow = [ \"127.0.0.0/8\", \"::1\" ]; } );\n"
+    "egress = ( { name = \"out\"; listen = \"127.0.0.2:15432\"; to = \"127.0.0.3:5432\"; } );\n";
+
+START_TEST(a_configuration_is_read_or_refused)
+{
+	struct sweep s = { 0 };
+
+	while (sweep_next(&s)) {
+		struct config *cfg = NULL;
+		char msgs[1024] = "";
+		FILE *err = fmemopen(msgs, sizeof(msgs), "w");
+		int rc;
+
+		sweep_arm(&s);
+		rc = config_parse("test.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
+		fclose(err);
+		if (sweep_over(&s)) {
+			ck_assert_int_lt(rc, 0);
+			ck_assert_ptr_nonnull(strstr(msgs, "memory"));
+			ck_assert_ptr_null(cfg);
+		} else {
+			ck_assert_msg(rc == 0, "%s", msgs);
+		}
+		config_free(cfg);
+	}
+	ck_assert_uint_gt(s.nth, 4);
+}
+
+END_TEST
+
+static void
+daemon_memory_case(TCase *tc)
+{
+	tcase_add_test(tc, a_configuration_is_read_or_refused);
+	tcase_add_loop_test(tc, control_clients_are_served_or_turned_away, 0, 2);
+	tcase_add_test(tc, it_starts_or_says_why_not);
+	tcase_add_test(tc, a_reload_happens_or_leaves_all_as_it_was);
+	tcase_add_test(tc, the_first_connection_gets_through_or_ends);
+	tcase_add_test(tc, another_connection_does_not_notice);
+}
+
+UNIT_MAIN("daemon_memory", daemon_memory_case)
