@@ -9,101 +9,12 @@ import threading
 import time
 
 import clc
-from harness import (Daemon, Failure, Pair, Server, case, check, echo, equal, hostport, in_thread, listener, main,
-                     pattern, recv_exact, same_bytes, set_reset_on_close, wait_until, PATIENCE, SHRINK)
+from harness import (Daemon, Failure, Server, case, check, equal, hostport, in_thread, listener, main, pattern,
+                     recv_exact, set_reset_on_close, wait_until, PATIENCE, SHRINK)
+from hostile import Scene
 
 QUICK = {"smcr": {"clc_timeout": "500ms", "llc_timeout": "500ms", "confirm_link_timeout": "500ms",
                   "fin_grace": "200ms", "hold_off": "10ms", "hold_off_max": "1s"}}
-
-
-def fd_names(daemon):
-    """What each descriptor of a daemon is; connections with both ends and the state (in hexadecimal, as the kernel has
-    it), without those of its control clients, who come and go with every look."""
-    tcp, names = {}, []
-    with open(f"/proc/{daemon.pid}/net/tcp") as f:
-        for line in f.readlines()[1:]:
-            part = line.split()
-            ends = [":".join([socket.inet_ntoa(struct.pack("=I", int(host, 16))), str(int(port, 16))])
-                    for host, port in (end.split(":") for end in part[1:3])]
-            tcp[f"socket:[{part[9]}]"] = f"{ends[0]}>{ends[1]}/{part[3]}"
-    with open(f"/proc/{daemon.pid}/net/unix") as f:
-        clients = {f"socket:[{part[6]}]" for part in map(str.split, f) if part[5] == "03"}
-    for fd in os.listdir(f"/proc/{daemon.pid}/fd"):
-        try:
-            name = os.readlink(f"/proc/{daemon.pid}/fd/{fd}")
-        except OSError:
-            continue
-        if name not in clients:
-            names.append(tcp.get(name, name))
-    return sorted(names)
-
-
-class Witness:
-    """An echo connection through the pair that is used all the time from a thread of its own."""
-
-    def __init__(self, t, pair):
-        self.sock = pair.connect("good")
-        self.stop = threading.Event()
-        self.longest = 0.0
-        self.task = in_thread(self.work)
-        t.later(self.stop.set)
-
-    def work(self):
-        turn = 0
-        while not self.stop.is_set():
-            data = pattern(200, turn)
-            start = time.monotonic()
-            self.sock.sendall(data)
-            same_bytes(recv_exact(self.sock, len(data)), data, f"witness' echo {turn}")
-            self.longest = max(self.longest, time.monotonic() - start)
-            turn += 1
-            time.sleep(0.005)
-        return turn
-
-    def finish(self, t):
-        self.stop.set()
-        turns = self.task.result()
-        t.note(f"witness: {turns} echoes, the longest took {self.longest * 1000:.0f} ms")
-        check(turns > 10, f"witness: {turns} echoes")
-        check(self.longest < 2 * PATIENCE, f"witness: an echo took {self.longest:.1f} s")
-
-
-class Scene:
-    """A pair with quick timers, a witness, and a look at what is left in the end."""
-
-    def __init__(self, t):
-        self.t = t
-        self.server = Server(t, echo)
-        self.pair = Pair(t, {"good": self.server.at}, a=QUICK, b=QUICK)
-        self.witness = Witness(t, self.pair)
-        # Not merely begun: its server leg and the link are descriptors, too.
-        wait_until(lambda: self.pair.modes() == (2, 0), "the witness is there on both sides")
-        self.fds = [fd_names(d) for d in (self.pair.a, self.pair.b)]
-
-    def mpa_ports(self):
-        return [d.ctl("devices")["devices"][0]["mpa_port"] for d in (self.pair.a, self.pair.b)]
-
-    def finish(self):
-        daemons = (self.pair.a, self.pair.b)
-
-        def back():
-            """One more at b is the link to a third daemon, whose group stays."""
-            return all(len(d.connections()) == 1 and len(fd_names(d)) <= len(names) + more
-                       for d, names, more in zip(daemons, self.fds, (0, 1)))
-        try:
-            start = time.monotonic()
-            wait_until(back, "both daemons are back to one connection and their descriptors", 30)
-            self.t.note(f"back after {time.monotonic() - start:.1f} s")
-        except Failure:
-            for d, names in zip(daemons, self.fds):
-                self.t.note(f"{d.name} had {' '.join(names)} and has {' '.join(fd_names(d))}")
-            raise
-        self.witness.finish(self.t)
-        c = self.pair.connect("good")
-        c.sendall(b"still here")
-        same_bytes(recv_exact(c, 10), b"still here", "a new connection")
-        for c in self.pair.a.connections() + self.pair.b.connections():
-            equal(c["mode"], "smcr", "mode")
 
 
 def garbage(rnd):
@@ -162,7 +73,7 @@ def _(t):
 
 @case("slow and silent strangers on every port are cut off in bounded time", timeout=90)
 def _(t):
-    scene = Scene(t)
+    scene = Scene(t, smcr={"mpa_clients": ["127.0.0.0/8"]})  # else their MPA ports close at once
     ports = {"SMC": scene.pair.middle["good"]}
     ports["MPA of a"], ports["MPA of b"] = scene.mpa_ports()
     silent, slow = {}, {}
@@ -329,7 +240,7 @@ def _(t):
     client = Client(t, relay)
     check(client.attempt(), "without any harm it works")
     harm(t, relay, client, [0, 1, 4, 7, 8, 9, 40, 60, 91, 92, 93, 95, 96, 97, 120, 150, 187, 188, 189, 220])
-    scene.finish()
+    scene.finish(groups=1)
 
 
 @case("the MPA connection stops, ends or breaks behind each step, both ways", timeout=240)
@@ -350,12 +261,12 @@ def _(t):
     check(mpa.open, "the MPA connection goes through the relay")
     mpa.close()
     harm(t, mpa, client, [0, 1, 19, 20, 24, 50, 64, 100, 140, 200, 300])
-    scene.finish()
+    scene.finish(groups=1)
 
 
 @case("MPA requests cut at every length, and whole ones with a token of nobody", timeout=60)
 def _(t):
-    scene = Scene(t)
+    scene = Scene(t, smcr={"mpa_clients": ["127.0.0.0/8"]})
     request = b"MPA ID Req Frame" + struct.pack(">BBHHH", 0x50, 2, 4 + 20, 0xc001, 0xc001) + bytes(20)
     for port in scene.mpa_ports():
         socks = []
@@ -418,65 +329,6 @@ def _(t):
         t.note(f"{what}: the client was told after {took:.1f} s")
         check(took < 8 * PATIENCE, f"{what}: after {took:.1f} s")
         wait_until(lambda d=d: not d.connections(), f"{what}: nothing left")
-
-
-def control(pair):
-    s = socket.socket(socket.AF_UNIX)
-    s.connect(pair.b.control)	# blocking: waits for a place in the backlog
-    s.settimeout(20 * PATIENCE)
-    return s
-
-
-@case("the control socket: garbage, endless lines, slow and many clients", timeout=90)
-def _(t):
-    rnd = random.Random(1)
-    scene = Scene(t)
-    pair = scene.pair
-    for data in (b"\n", b"{}\n", b"[" * 5000 + b"\n", b'{"command": "nonsense"}\n', b'{"command": 5}\n', b"\xff" * 100,
-                 b'{"command": "status"', b'{"command": "status", "extra": [1,2,{"a":null}]}\n', b"x" * 1000000):
-        s = control(pair)
-        try:
-            s.sendall(data)
-            s.shutdown(socket.SHUT_WR)
-            while s.recv(65536):
-                pass
-        except OSError:
-            pass
-        s.close()
-    for _ in range(200 // SHRINK):
-        s = control(pair)
-        try:
-            s.sendall(rnd.randbytes(rnd.randrange(1, 3000)))
-        except OSError:
-            pass
-        s.close()
-    many = []
-    for _ in range(300):
-        s = socket.socket(socket.AF_UNIX)
-        s.setblocking(False)
-        if s.connect_ex(pair.b.control) == 0:
-            many.append(s)
-    t.note(f"{len(many)} control clients at once")
-    for s in many:
-        s.close()
-    # One byte a second: other clients are answered all the time.
-    slow = control(pair)
-    for byte in b'{"co':
-        slow.sendall(bytes([byte]))
-        equal(pair.b.status()["draining"], False, "status for somebody else")
-        time.sleep(0.2)
-    slow.close()
-    # A client that asks and never reads.
-    deaf = control(pair)
-    deaf.setblocking(False)
-    try:
-        for _ in range(100000):
-            deaf.send(b'{"command": "connections"}\n')
-    except OSError:
-        pass
-    check(pair.b.status()["pid"] == pair.b.pid, "status for somebody else")
-    deaf.close()
-    scene.finish()
 
 
 main()

@@ -16,6 +16,10 @@ check_INTEGRATION = \
 	tests/integration/check_outages.py \
 	tests/integration/check_ctl.py \
 	tests/integration/check_hostile.py \
+	tests/integration/check_hostile_clc.py \
+	tests/integration/check_hostile_llc.py \
+	tests/integration/check_hostile_mpa.py \
+	tests/integration/check_hostile_control.py \
 	tests/integration/check_capture.py \
 	tests/integration/check_interfaces.py \
 	tests/integration/check_failover.py \
@@ -26,6 +30,7 @@ EXTRA_DIST += $(check_INTEGRATION) \
 	tests/integration/harness.py \
 	tests/integration/programs.py \
 	tests/integration/clc.py \
+	tests/integration/hostile.py \
 	tests/integration/load.py \
 	tests/integration/netns.py \
 	tests/integration/many.py

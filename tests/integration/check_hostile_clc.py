@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""Hostile peers on the TCP connection between the daemons: what they do to the rendezvous, and to groups of others."""
+import os
+import random
+import socket
+import struct
+import time
+
+from harness import Failure, case, check, equal, main, set_reset_on_close, wait_until, SHRINK
+from hostile import MIB, SOON, Scene, how_it_ends, iw, smc
+
+# The header of a message that is long and no Decline, and half of what it promises.
+HALF = smc.EYE + struct.pack(">BHB", smc.CONFIRM, 2048, 0x10) + bytes(1000)
+
+
+# -- messages out of place --
+
+
+def ends(sock, link):
+    """With a link that was lost the daemon may have declined before it read anything: all that comes is data then."""
+    if "lost" not in link:
+        equal(how_it_ends(sock)[0], "reset", f"the connection, link {link}")
+        return
+    sock.settimeout(SOON)
+    try:
+        sock.recv(100)
+    except ConnectionError:
+        pass
+
+
+@case("half of a long CLC message while the link is awaited, from a client")
+def _(t):
+    s = Scene(t)
+    for link in ("none", "made", "made and lost"):
+        c = s.client()
+        c.propose()
+        c.read_accept()
+        c.new_link()
+        if link != "none":
+            c.connect_mpa()
+        c.confirm()
+        c.sock.sendall(HALF)
+        if link == "made and lost":
+            c.link.close(reset=True)
+        ends(c.sock, link)
+        s.leave()
+    s.finish()
+
+
+@case("half of a long CLC message while the link is awaited, from a server")
+def _(t):
+    s = Scene(t, hostile_server=True)
+    for link in ("made", "made and lost", "lost first"):
+        s.fresh_server()
+        app, v = s.proposed()
+        v.send_accept()
+        v.accept_mpa()
+        v.read_confirm()
+        if link == "lost first":
+            v.link.close(reset=True)
+        v.sock.sendall(HALF)
+        if link == "made and lost":
+            v.link.close(reset=True)
+        ends(app, link)
+        s.leave()
+    s.finish()
+
+
+def mutated(rnd, data, n):
+    """n bytes behind the header changed, and now and then the length."""
+    out = bytearray(data)
+    for _ in range(n):
+        at = rnd.randrange(7, len(out))
+        out[at] = rnd.choice((0, 1, 255, out[at] ^ 1 << rnd.randrange(8), rnd.randrange(256)))
+    if rnd.random() < 0.1:
+        out[5:7] = struct.pack(">H", rnd.choice((0, 8, 11, 28, 44, 67, 68, 69, 96, 2048, 65535)))
+    return bytes(out[:rnd.choice((len(out), len(out), len(out), rnd.randrange(len(out)))) or 1])
+
+
+@case("CLC messages with some bytes changed, at every step")
+def _(t):
+    s = Scene(t)
+    seed = int.from_bytes(os.urandom(4), "big")
+    t.note(f"seed {seed}")
+    rnd = random.Random(seed)
+    p = s.peer()
+    propose = smc.clc_proposal(p.peer_id, p.gid, p.mac, p.subnet, ext=p.ext())
+    done = 0
+    for _ in range(200 // SHRINK):
+        c = s.client(p)
+        step = rnd.randrange(3)
+        try:
+            c.sock.sendall(mutated(rnd, propose, rnd.randrange(1, 4)) if step == 0 else propose)
+            if step > 0:
+                c.read_accept()
+                c.new_link()
+                c.conn = c.link.new_conn(c.sock)
+                msg = c.confirm_msg() if step == 1 else smc.clc_decline(p.peer_id, smc.NO_DEVICE)
+                c.sock.sendall(mutated(rnd, msg, rnd.randrange(1, 4)))
+            done += 1
+        except (iw.Error, smc.SmcError, OSError):
+            pass
+        s.leave()
+    t.note(f"{done} messages")
+    check(done > 30, f"{done} messages only")
+    s.bound(s.b, rss=16 * MIB)
+    s.finish()
+
+
+# -- what stays behind --
+
+
+def join(s, first, last_words):
+    """A connection that is to join the group of `first` and says something else than Confirm."""
+    c = s.client(first.link.peer, first.link)
+    c.propose()
+    try:
+        c.read_accept()
+        if last_words:
+            c.sock.sendall(last_words)
+    except (iw.Error, smc.SmcError, OSError):
+        pass
+    return c
+
+
+@case("joins that end in garbage: memory that stays with the group is bounded")
+def _(t):
+    s = Scene(t)
+    first = s.connected()
+    s.echoes(first)
+    joins = 600 // SHRINK
+    start = time.monotonic()
+    for _ in range(joins):
+        join(s, first, b"garbage for a Confirm").sock.close()
+    wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "no rendezvous goes on")
+    t.note(f"{joins / (time.monotonic() - start):.0f} joins/s")
+    s.echoes(first)
+    # A cap for each group (quarantine_max), and few groups for each address: without them each join takes an element.
+    s.bound(s.b, rmb=12 * MIB, groups=16, rss=16 * MIB)
+    s.finish()
+
+
+@case("joins that fall silent: memory that stays with the group is bounded")
+def _(t):
+    s = Scene(t)
+    first = s.connected()
+    s.echoes(first)
+    for _ in range(3):
+        conns = [join(s, first, None) for _ in range(100 // SHRINK)]
+        wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "they are given up")
+        for c in conns:
+            c.close()
+    s.echoes(first)
+    s.bound(s.b, rmb=12 * MIB, groups=16, rss=16 * MIB)
+    s.finish()
+
+
+# -- groups of others --
+
+
+def rmbs(d, **what):
+    return [x for x in d.ctl("rmbs")["rmbs"] if all(x[k] == v for k, v in what.items())]
+
+
+def in_use(d):
+    """Elements of our RMBs that are used or kept back, by group."""
+    out = {}
+    for x in rmbs(d, side="local"):
+        out[x["group"]] = out.get(x["group"], 0) + x["used"] + x["quarantined"]
+    return out
+
+
+@case("a stranger with another peer's id gets nothing of that peer's group, and cannot end it")
+def _(t):
+    s = Scene(t)
+    victim = s.connected(s.peer(1))
+    s.echoes(victim)
+    before = in_use(s.b)
+    for peer_id in (victim.link.peer.peer_id, bytes.fromhex(s.b.groups()[0]["peer_id"])):
+        for last in ("out of sync", "garbage", "nothing", "reset"):
+            for _ in range(5):
+                thief = s.peer(2)
+                thief.peer_id = peer_id
+                thief.gid, thief.mac = victim.link.peer.gid, victim.link.peer.mac
+                c = s.client(thief)
+                c.propose()
+                try:
+                    a = c.read_accept()
+                except smc.Declined:
+                    continue
+                check(a.first, "the stranger is told of a group that is not his")
+                if last == "out of sync":
+                    c.decline(out_of_sync=True)
+                elif last == "garbage":
+                    c.sock.sendall(b"garbage for a Confirm")
+                elif last == "reset":
+                    set_reset_on_close(c.sock)
+                    c.sock.close()
+    wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "no rendezvous goes on")
+    # The victim goes on, also with new connections.
+    s.echoes(victim)
+    more = s.connected(victim.link.peer, victim.link)
+    s.echoes(more)
+    check(victim.link.ended is None, f"the victim's link: {victim.link.ended}")
+    after = in_use(s.b)
+    for group, n in before.items():
+        check(after.get(group, 0) <= n + 1, f"elements of group {group} in use: {n} before, {after.get(group)} now")
+    s.finish()
+
+
+@case("a server that names a group of somebody else's in its Accept")
+def _(t):
+    s = Scene(t, hostile_server=True)
+    link = s.a.ctl("links")["links"][0]
+    group = s.a.groups()[0]
+    victim = {"peer_id": bytes.fromhex(group["peer_id"]), "qpn": link["peer_qpn"], "first": False,
+              "gid": socket.inet_pton(socket.AF_INET6, link["peer_gid"]),
+              "mac": bytes.fromhex(link["peer_mac"].replace(":", ""))}
+    for over in ({}, {"idx": 1}):
+        app, v = s.proposed()
+        v.send_accept(**victim, **over)
+        try:
+            smc.clc_read(v.sock, SOON)
+            raise Failure("the connection is to join another server's group")
+        except smc.Declined:
+            pass
+        s.leave()
+        s.witness.alive()
+    s.finish()
+
+
+# -- what one address, what one stranger may have --
+
+
+@case("groups without connections, and all queue pairs")
+def _(t):
+    s = Scene(t, device={"max_qp": 40})
+    made = declined = 0
+    for _ in range(45):
+        c = s.client(prewarm=True)
+        try:
+            c.run()
+            s.keep(c.link)
+            made += 1
+        except (smc.Declined, iw.Error):
+            declined += 1
+        c.sock.close()
+    t.note(f"{made} groups made, {declined} declined")
+    # Somebody at another address is served by SMC-R all the same.
+    s.echoes(s.connected(s.peer(2)))
+
+    # Once its connections have closed, the address's groups are idle, and the longest idle one makes room for another.
+    def another():
+        c = s.client(prewarm=True)
+        try:
+            c.run()
+            s.keep(c.link)
+        except (smc.Declined, iw.Error):
+            pass
+        c.sock.close()
+        return s.b.counters()["groups_ended_for_room"] > 0
+
+    wait_until(another, "idle groups end early")
+    s.bound(s.b, groups=18, qps=18)
+    s.finish()
+
+
+@case("first contacts that are left half open, from one address")
+def _(t):
+    s = Scene(t)
+    for turn in range(3):
+        for _ in range(200 // SHRINK):
+            c = s.client()
+            c.propose()
+        # Meanwhile others are served.
+        s.echoes(s.connected(s.peer(2)))
+        wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "they are given up")
+        s.leave()
+    s.bound(s.b, rss=24 * MIB, groups=18, qps=18)
+    s.finish()
+
+
+@case("fallback connections that do nothing leave room for others")
+def _(t):
+    s = Scene(t, egress={"max_connections": 40, "max_connections_per_peer": 8})
+    for _ in range(60):
+        try:
+            s.client().decline()
+        except (iw.Error, OSError):
+            pass	# reset at once
+    wait_until(lambda: s.b.status()["connections"]["tcp"] == 8, "eight have fallen back")
+    s.echoes(s.connected(s.peer(2)))
+    s.bound(s.b, connections=12)
+    s.finish()
+
+
+@case("groups made and broken, one after the other, and resets under load")
+def _(t):
+    s = Scene(t)
+    rss = []
+    for turn in range(120 // SHRINK):
+        c = s.connected()
+        if turn % 3 == 0:
+            c.link.close()
+        elif turn % 3 == 1:
+            c.send(bytes(10000))
+            c.link.close(reset=True)
+        else:
+            set_reset_on_close(c.middle)
+        s.leave()
+        if turn % 10 == 9:
+            rss.append(s.b.rss())
+    s.bound(s.b, rss=8 * MIB, groups=12, qps=12)
+    t.note("memory: " + " ".join(f"{x / MIB:.1f}" for x in rss))
+    s.finish()
+
+
+@case("more strangers than the daemon has descriptors")
+def _(t):
+    s = Scene(t, files=90)
+    with_files = [s.tcp(s.smc_at) for _ in range(300)]
+
+    def calm():
+        before = s.b.cpu()
+        time.sleep(1)
+        return s.b.cpu() - before < 0.5
+    wait_until(calm, "less than half a second of processor time in a second", 5)
+    s.witness.alive()
+    for x in with_files:
+        x.close()
+    s.finish()
+
+
+main()
