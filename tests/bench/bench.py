@@ -7,7 +7,9 @@ rounds, the ways taking turns within each round, and the table shows the median 
 defaults (CRC on), haproxy with one thread. Everything is on loopback, so there is no network to hide behind: what is
 measured is the work of the processes.
 
-Usage: bench.py [--quick] [--row NAME]... [--rounds N] [--seconds N] [--json FILE] [--list]
+With --old BUILD it is smcrd against the smcrd of another build directory instead, in the same rounds: what a change costs.
+
+Usage: bench.py [--quick] [--row NAME]... [--rounds N] [--seconds N] [--old BUILD] [--json FILE] [--list]
 """
 import argparse
 import csv
@@ -36,8 +38,9 @@ IDLE_CONNECTIONS = 5000
 class Way:
     """One way from client to server: ports by server name, and the processes in between."""
 
-    def __init__(self, name, host, ports, procs):
-        self.name, self.host, self.ports, self.procs = name, host, ports, procs
+    def __init__(self, name, host, ports, procs, fresh=None):
+        """fresh: makes the same once more, with processes of its own."""
+        self.name, self.host, self.ports, self.procs, self.fresh = name, host, ports, procs, fresh
 
     def cpu(self):
         return sum(p.cpu() for p in self.procs)
@@ -62,28 +65,35 @@ class Bench:
         proc = t.spawn([self.sockperf, "server", "--tcp", "-i", t.addr, "-p", str(self.sockperf_port)])
         wait_port(proc, t.addr, self.sockperf_port)
         self.direct = Way("direct", t.addr, {n: at[1] for n, at in self.servers.items()}, [])
-        self.haproxy = self.make_haproxy("haproxy", False)
-        self.splice = self.make_haproxy("haproxy splice", True)
+        self.haproxy_confs = []
+        if args.old:
+            self.old = self.make_smcrd("old", os.path.join(args.old, "smcrd"))
+        else:
+            self.haproxy = self.make_haproxy("haproxy", False)
+            self.splice = self.make_haproxy("haproxy splice", True)
         self.smcrd = self.make_smcrd()
         need("redis-benchmark", "wrk", "iperf3")
 
     def make_haproxy(self, name, splice):
         pair = HaproxyPair(self.t, self.servers, splice)
-        self.haproxy_confs = getattr(self, "haproxy_confs", []) + pair.confs
-        return Way(name, self.t.addr, pair.ports, pair.procs)
+        self.haproxy_confs += pair.confs
+        return Way(name, self.t.addr, pair.ports, pair.procs, lambda: self.make_haproxy(name, splice))
 
-    def make_smcrd(self):
+    def make_smcrd(self, name="smcrd", program=Daemon.program):
         limit = {"max_connections": 6000} 	# of a service; its default is below the idle row's number
         pair = Pair(self.t, self.servers, ingress=limit, egress=limit,
-                    a={"log_level": "notice"}, b={"log_level": "notice"})
-        return Way("smcrd", pair.host, pair.port, [pair.a, pair.b])
+                    a={"log_level": "notice"}, b={"log_level": "notice"}, start=False)
+        for d in (pair.b, pair.a):
+            d.program = program
+            d.start()
+        return Way(name, pair.host, pair.port, [pair.a, pair.b], lambda: self.make_smcrd(name, program))
 
     def look_for_fallbacks(self, way):
         """A figure that is not SMC-R's is worth a note."""
-        if way.name == "smcrd":
+        if isinstance(way.procs[0], Daemon):
             fallen = sum(s["fallbacks"] for d in way.procs for s in d.services())
             if fallen:
-                self.notes.append(f"{fallen} connections of smcrd fell back to TCP: figures are not SMC-R's alone")
+                self.notes.append(f"{fallen} connections of {way.name} fell back to TCP: figures are not SMC-R's alone")
 
     # -- single measurements; each gives a dict of figures --
 
@@ -156,7 +166,7 @@ class Bench:
 
     def idle_memory(self, way):
         """With processes of its own, so that no earlier row's memory counts."""
-        fresh = self.make_smcrd() if way is self.smcrd else self.make_haproxy(way.name, False)
+        fresh = way.fresh()
         try:
             one = socket.create_connection((fresh.host, fresh.ports["redis"]))
             one.sendall(b"PING\r\n")
@@ -181,6 +191,7 @@ class Bench:
                 p.kill()
 
 
+AGAINST_OLD = ("old", "smcrd")
 ALL, PROXIES, BULK = ("direct", "haproxy", "smcrd"), ("haproxy", "smcrd"), ("direct", "haproxy", "splice", "smcrd")
 
 # name, ways, measure(bench, way), then the figures: key, heading, unit, True when more is better.
@@ -209,9 +220,9 @@ ROWS = [
 ]
 
 
-def measure(bench, row, rounds):
+def measure(bench, row, rounds, ways):
     """{way: {figure: [a value per round]}}; the ways take turns, and who is first turns too."""
-    name, ways, fn, figures = row
+    name, _, fn, _ = row
     rounds = 1 if name == "idle" else rounds
     got = {w: {} for w in ways}
     for r in range(rounds):
@@ -227,8 +238,9 @@ def number(x):
     return f"{x:.0f}" if x >= 1000 else f"{x:.3g}"
 
 
-def table(results):
-    lines = [("", "unit", "direct", "haproxy", "splice", "smcrd", "smcrd/haproxy", "smcrd is")]
+def table(results, columns, other):
+    """A column for each way, and what smcrd is beside the other one."""
+    lines = [("", "unit", *columns, f"smcrd/{other}", "smcrd is")]
     for row in ROWS:
         if row[0] not in results:
             continue
@@ -236,12 +248,11 @@ def table(results):
         for key, heading, unit, more in row[3]:
             mid = {w: statistics.median(v[key]) for w, v in got.items() if key in v}
             ratio, verdict = "", ""
-            if "smcrd" in mid and mid.get("haproxy"):
-                q = mid["smcrd"] / mid["haproxy"]
+            if "smcrd" in mid and mid.get(other):
+                q = mid["smcrd"] / mid[other]
                 ratio = f"{q:.2f}"
                 verdict = "even" if abs(q - 1) < 0.05 else "better" if (q > 1) == more else "worse"
-            lines.append((heading, unit, *(number(mid[w]) if w in mid else "-"
-                                           for w in ("direct", "haproxy", "splice", "smcrd")), ratio, verdict))
+            lines.append((heading, unit, *(number(mid[w]) if w in mid else "-" for w in columns), ratio, verdict))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join("  ".join(cell.ljust(w) if i < 2 else cell.rjust(w)
                                for i, (cell, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
@@ -262,6 +273,7 @@ def main():
     p.add_argument("--rounds", type=int, help="rounds of each row (default 5)")
     p.add_argument("--seconds", type=float, help="length of one measurement (default 4)")
     p.add_argument("--idle", type=int, default=IDLE_CONNECTIONS, help="idle connections of the memory row")
+    p.add_argument("--old", metavar="BUILD", help="against the smcrd of that build directory, and nothing else")
     p.add_argument("--json", help="where the figures go (default bench.json in the build directory)")
     p.add_argument("--list", action="store_true", help="names of the rows")
     args = p.parse_args()
@@ -278,20 +290,23 @@ def main():
     t = Case("bench")
     try:
         bench = Bench(t, args)
-        print("haproxy, near and far:\n")
-        print("\n".join("    " + line for line in (bench.haproxy_confs[0] + "\n" + bench.haproxy_confs[1]).split("\n")))
+        if bench.haproxy_confs:
+            print("haproxy, near and far:\n")
+            print("\n".join("    " + line for line in "\n".join(bench.haproxy_confs[:2]).split("\n")))
         results = {}
         for row in ROWS:
             if not args.row or row[0] in args.row:
                 print(f"{row[0]} ", end="", file=sys.stderr, flush=True)
-                results[row[0]] = measure(bench, row, args.rounds)
+                results[row[0]] = measure(bench, row, args.rounds, AGAINST_OLD if args.old else row[1])
                 print(file=sys.stderr)
-        bench.look_for_fallbacks(bench.smcrd)
+        for way in (bench.old, bench.smcrd) if args.old else (bench.smcrd,):
+            bench.look_for_fallbacks(way)
         machine = {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-                   "kernel": platform.release(), "haproxy": version([need("haproxy"), "-v"])}
-        print(f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['haproxy']}; median of {args.rounds} "
+                   "kernel": platform.release(), "against": args.old or version([need("haproxy"), "-v"])}
+        print(f"{machine['cores']} cores, Linux {machine['kernel']}, against {machine['against']}; median of {args.rounds} "
               f"rounds of {args.seconds} s\n")
-        print(table(results))
+        print(table(results, AGAINST_OLD, "old") if args.old else
+              table(results, ("direct", "haproxy", "splice", "smcrd"), "haproxy"))
         for note in bench.notes:
             print(f"note: {note}")
         path = args.json or os.path.join(os.environ.get("top_builddir", "."), "bench.json")

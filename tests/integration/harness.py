@@ -368,6 +368,8 @@ def hostport(host, port):
 class Daemon(Proc):
     """One smcrd with its own configuration and control socket."""
 
+    program = SMCRD
+
     def __init__(self, t, name, conf, start=True, env=None, wrap=()):
         """wrap: words in front of the command line, of a program that turns into smcrd."""
         self.t = t
@@ -400,12 +402,13 @@ class Daemon(Proc):
         return self.popen is not None and super().alive()
 
     def start(self, ready=True):
-        if not os.path.exists(SMCRD):
-            raise Failure(f"{SMCRD} is not built")
+        if not os.path.exists(self.program):
+            raise Failure(f"{self.program} is not built")
         env = dict(os.environ, **(self.env or {}))
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
-        Proc.__init__(self, self.t, [*self.wrap, SMCRD, "-f", self.conf_path], self.name, log=self.log_path, env=env)
+        argv = [*self.wrap, self.program, "-f", self.conf_path]
+        Proc.__init__(self, self.t, argv, self.name, log=self.log_path, env=env)
         if ready:
             wait_until(self._ready, f"daemon {self.name} answers on its control socket", 15)
         return self
