@@ -29,8 +29,7 @@ def _(t):
     for side in "ab":
         sent = net.statistics(side, 2)
         check(sent["sent_pkts"] >= 400 and sent["rcvd_pkts"] >= 400, f"statistics of {side}2: {sent}")
-    for kind in ("qp", "mr", "cq", "pd"):
-        equal(net.resources(kind), [], f"{kind} left behind")
+    net.let_go("qp", "mr", "cq", "pd")
 
 
 @case("rping: connections by rdma_cm")

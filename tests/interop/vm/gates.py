@@ -7,6 +7,7 @@ import threading
 
 import rxe
 from harness import Daemon, Pair, check, equal, hostport, wait_until
+from rxe import settles
 
 MTU = 1024		# of the path: veth has 1500
 
@@ -100,7 +101,8 @@ class Gates(Pair):
         return {(x["ifname"], x["lqpn"]): x for x in d.net.resources("qp", d.pid)}
 
     def check_verbs(self):
-        """Every link of both daemons is a queue pair of the kernel's on an rxe device, and the two ends name each other."""
+        """Every link of both daemons is a queue pair of the kernel's on an rxe device, and the two ends name each other;
+        and the kernel has no more than that, once threads have destroyed what belonged to links before."""
         for d in self.both:
             qps = self.queue_pairs(d)
             links = [x for x in d.ctl("links")["links"] if x["state"] == "active"]
@@ -113,11 +115,16 @@ class Gates(Pair):
                 equal(x["mtu"], MTU, "MTU of the path")
             devices = d.ctl("devices")["devices"]
             equal({x["transport"] for x in devices}, {"roce"}, f"transports of daemon {d.name}")
-            mrs = d.net.resources("mr", d.pid)
-            equal(sum(x["mrs"] for x in devices), len(mrs), f"daemon {d.name}: memory regions, as it says and as the kernel")
-            equal(sum(x["registered_bytes"] for x in devices), sum(int(x["mrlen"]) for x in mrs),
-                  f"daemon {d.name}: bytes registered")
-            equal(sum(x["qps"] for x in devices), len(qps), f"daemon {d.name}: queue pairs")
+            settles(lambda d=d: self.differences(d), {}, f"daemon {d.name}: in use, (as it says, as the kernel says)")
+
+    def differences(self, d):
+        """What the daemon and the kernel do not agree upon: (its figure, the kernel's) by name."""
+        devices = d.ctl("devices")["devices"]
+        mrs, qps = d.net.resources("mr", d.pid), d.net.resources("qp", d.pid)
+        pairs = {"memory regions": (sum(x["mrs"] for x in devices), len(mrs)),
+                 "bytes registered": (sum(x["registered_bytes"] for x in devices), sum(int(x["mrlen"]) for x in mrs)),
+                 "queue pairs": (sum(x["qps"] for x in devices), len(qps))}
+        return {what: pair for what, pair in pairs.items() if pair[0] != pair[1]}
 
     def packets(self):
         """What all devices of both sides have sent and received so far."""
@@ -127,10 +134,11 @@ class Gates(Pair):
         """The daemon goes on with nothing in the kernel but what belongs to the devices it has open."""
         wait_until(lambda: not d.connections(), f"daemon {d.name} has no connections left", timeout)
         wait_until(lambda: not d.groups(), f"daemon {d.name} has no link groups left", timeout)
-        wait_until(lambda: not d.net.resources("qp", d.pid), f"daemon {d.name} has no queue pairs left", timeout)
-        for dev in d.ctl("devices")["devices"]:
-            equal((dev["qps"], dev["mrs"], dev["registered_bytes"]), (0, 0, 0), f"in use of device {dev['name']}")
-        equal(d.net.resources("mr", d.pid), [], f"memory regions of daemon {d.name}")
+
+        def in_use():
+            return {x["name"]: (x["qps"], x["mrs"], x["registered_bytes"]) for x in d.ctl("devices")["devices"]}
+        settles(in_use, {name: (0, 0, 0) for name in in_use()}, f"daemon {d.name}: in use of its devices", timeout)
+        d.net.let_go("qp", "mr", pid=d.pid, who=f" of daemon {d.name}", timeout=timeout)
 
     def stop(self):
         """Both daemons end in order, and the kernel has nothing of them any more."""
@@ -138,8 +146,7 @@ class Gates(Pair):
         for d in self.both:
             equal(d.stop(), 0, f"exit status of {d.name}")
         for d in self.both:
-            for kind in ("qp", "mr", "cq", "pd"):
-                equal(d.net.resources(kind), [], f"{kind} left in the kernel of daemon {d.name}")
+            d.net.let_go("qp", "mr", "cq", "pd", who=f" of daemon {d.name}")
 
     def no_resets(self):
         for d in self.both:

@@ -134,9 +134,9 @@ class Served:
         self.objects["daemon"].check_log()
 
     def answer(self, line):
-        name, method, args = json.loads(line)
+        name, method, args, named = json.loads(line)
         try:
-            return {"ok": getattr(self.objects[name], method)(*args)}
+            return {"ok": getattr(self.objects[name], method)(*args, **named)}
         except Exception as e:
             return {"failure": f"{type(e).__name__}: {e}"}
 
@@ -163,10 +163,10 @@ class Far:
         self.__dict__.update(own)
 
     def __getattr__(self, method):
-        def call(*args):
+        def call(*args, **named):
             with socket.create_connection(CALLS, 5) as s, s.makefile("rw") as f:
                 s.settimeout(120)
-                f.write(json.dumps([self._of, method, args]) + "\n")
+                f.write(json.dumps([self._of, method, args, named]) + "\n")
                 f.flush()
                 answer = json.loads(f.readline() or '{"failure": "no answer"}')
             if "failure" in answer:

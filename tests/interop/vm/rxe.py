@@ -10,7 +10,7 @@ import json
 import os
 import socket
 
-from harness import Failure, need, wait_until
+from harness import Failure, need, shorten, wait_until
 
 ENDS = {"a": 1, "b": 2}
 SHARE = os.environ["SMCRD_VM_SHARE"]		# the directory that the host sees
@@ -36,6 +36,19 @@ def address(side, i):
 
 def other(side):
     return "b" if side == "a" else "a"
+
+
+def settles(fn, want, what, timeout=10.0):
+    """Waits until fn() gives `want`; a failure says what it gave last."""
+    got = [None]
+
+    def is_so():
+        got[0] = fn()
+        return got[0] == want
+    try:
+        wait_until(is_so, what, timeout)
+    except Failure as e:
+        raise Failure(f"{e}: got {shorten(got[0])}, want {shorten(want)}") from None
 
 
 def rdma(t, *words):
@@ -95,6 +108,12 @@ class Devices:
             if "pid" in x and (pid is None or x["pid"] == pid):
                 out.append(x)
         return out
+
+    def let_go(self, *kinds, pid=None, who="", timeout=10):
+        """Waits until the kernel has nothing of these kinds any more. What a program gave back, or had when it ended, is
+        destroyed by threads, which wait for packets that are under way."""
+        for kind in kinds:
+            settles(lambda kind=kind: self.resources(kind, pid), [], f"{kind} left in the kernel{who}", timeout)
 
     def statistics(self, side, i):
         """The device's own counters by name."""
