@@ -139,6 +139,16 @@ control_turn(void *arg, int64_t now_ns)
 }
 
 static int
+take_listener(struct control *ctl, const struct config *cfg, FILE *err)
+{
+	if (ctl->hooks.listen == NULL)
+		return control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
+	ctl->listen = *ctl->hooks.listen;
+	*ctl->hooks.listen = (struct control_listen){ .fd = -1, .lock = -1 };
+	return 0;
+}
+
+static int
 watch_listener(struct control *ctl, FILE *err)
 {
 	int rc;
@@ -173,13 +183,13 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
 	ctl->hooks = *hooks;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
-	rc = control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
-	if (rc == 0) {
+	rc = take_listener(ctl, cfg, err);
+	if (rc == 0)
+		rc = control_listen_start(&ctl->listen, err);
+	if (rc == 0)
 		rc = watch_listener(ctl, err);
-		if (rc != 0)
-			control_listen_close(&ctl->listen);
-	}
 	if (rc != 0) {
+		control_listen_close(&ctl->listen);
 		free(ctl);
 		return rc;
 	}

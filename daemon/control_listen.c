@@ -19,7 +19,7 @@
 
 /*
  * Two daemons that start at once must not both find a dead socket and then
- * remove each other's: the directory is locked between the look and the bind.
+ * remove each other's: the directory is locked between the look and listen().
  * -1 when it cannot be had, which is no reason not to start.
  */
 static int
@@ -33,6 +33,14 @@ lock_directory(const char *path)
 	for (unsigned i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
 		nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
 	return fd;
+}
+
+static void
+unlock(struct control_listen *l)
+{
+	if (l->lock >= 0)
+		close(l->lock);
+	l->lock = -1;
 }
 
 /* 0: nobody listens there; -EADDRINUSE: a process does; other: the error of connect(). */
@@ -78,7 +86,7 @@ clear_path(const struct sockaddr_un *sun, FILE *err)
 }
 
 static int
-bind_and_listen(struct control_listen *l, const struct sockaddr_un *sun, uint32_t mode)
+bind_file(struct control_listen *l, const struct sockaddr_un *sun, uint32_t mode)
 {
 	struct stat st;
 	/* Nobody may connect before the mode is set. */
@@ -88,7 +96,7 @@ bind_and_listen(struct control_listen *l, const struct sockaddr_un *sun, uint32_
 	umask(old);
 	if (rc != 0)
 		return rc;
-	if (listen(l->fd, BACKLOG) != 0 || chmod(sun->sun_path, mode & 0777) != 0 || lstat(sun->sun_path, &st) != 0) {
+	if (chmod(sun->sun_path, mode & 0777) != 0 || lstat(sun->sun_path, &st) != 0) {
 		rc = -errno;
 		unlink(sun->sun_path);
 		return rc;
@@ -106,7 +114,7 @@ open_at(struct control_listen *l, const struct sockaddr_un *sun, uint32_t mode, 
 	if (rc != 0)
 		return rc;
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	rc = l->fd >= 0 ? bind_and_listen(l, sun, mode) : -errno;
+	rc = l->fd >= 0 ? bind_file(l, sun, mode) : -errno;
 	if (rc == 0)
 		return 0;
 	fprintf(err, "control socket %s: %s%s\n", sun->sun_path, strerror(-rc),
@@ -121,19 +129,30 @@ int
 control_listen_open(struct control_listen *l, const char *path, uint32_t mode, FILE *err)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int lock, rc;
+	int rc;
 
-	*l = (struct control_listen){ .fd = -1 };
+	*l = (struct control_listen){ .fd = -1, .lock = -1 };
 	if (strlen(path) >= sizeof(sun.sun_path)) {
 		fprintf(err, "control socket %s: longer than %zu characters\n", path, sizeof(sun.sun_path) - 1);
 		return -ENAMETOOLONG;
 	}
 	strcpy(sun.sun_path, path);
 	strcpy(l->path, path);
-	lock = lock_directory(path);
+	l->lock = lock_directory(path);
 	rc = open_at(l, &sun, mode, err);
-	if (lock >= 0)
-		close(lock);
+	if (rc != 0)
+		unlock(l);
+	return rc;
+}
+
+int
+control_listen_start(struct control_listen *l, FILE *err)
+{
+	int rc = listen(l->fd, BACKLOG) == 0 ? 0 : -errno;
+
+	unlock(l);
+	if (rc != 0)
+		fprintf(err, "control socket %s: cannot listen: %s\n", l->path, strerror(-rc));
 	return rc;
 }
 
@@ -142,6 +161,7 @@ control_listen_close(struct control_listen *l)
 {
 	struct stat st;
 
+	unlock(l);
 	if (l->fd < 0)
 		return;
 	close(l->fd);

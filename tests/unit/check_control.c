@@ -600,6 +600,32 @@ START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 
 END_TEST
 
+/* Made while the process has all rights, used when it has started. */
+START_TEST(a_file_made_early_is_for_clients_later)
+{
+	struct control_listen early;
+	struct control_hooks hooks = { .listen = &early };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct config cfg = { .control_mode = 0600 };
+	struct control *second;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/early", dir);
+	strcpy(cfg.control_path, sun.sun_path);
+	ck_assert_int_eq(control_listen_open(&early, sun.sun_path, 0600, stderr), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), -1);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	ck_assert_int_eq(control_new(loop, worker, &cfg, &hooks, stderr, &second), 0);
+	ck_assert_int_eq(early.fd, -1);
+	control_listen_close(&early);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	close(fd);
+	control_free(second);
+	ck_assert_int_eq(access(sun.sun_path, F_OK), -1);
+}
+
+END_TEST
+
 START_TEST(other_files_are_left_alone)
 {
 	struct control *second = NULL;
@@ -945,6 +971,7 @@ control_case(TCase *tc)
 	tcase_add_test(tc, a_client_may_go_at_any_time);
 	tcase_add_test(tc, the_file_has_its_mode_and_goes_with_the_daemon);
 	tcase_add_test(tc, a_live_socket_is_refused_a_dead_one_replaced);
+	tcase_add_test(tc, a_file_made_early_is_for_clients_later);
 	tcase_add_test(tc, other_files_are_left_alone);
 	tcase_add_test(tc, reload_passes_on_what_the_daemon_says);
 	tcase_add_test(tc, reload_outlives_its_client_and_one_at_a_time);
