@@ -49,6 +49,40 @@ show_services(FILE *f, const json_t *list, bool detail)
 	show_list(f, list, columns, detail);
 }
 
+/* In one line what holds, in another what does not; the daemon's words with --detail. An older daemon says nothing. */
+static void
+show_confinement(FILE *f, const json_t *c, bool detail)
+{
+	static const struct {
+		const char *key, *words;
+	} parts[] = {
+		{ "no_new_privs", "no new privileges" },
+		{ "capabilities", "capabilities" },
+		{ "files", "files" },
+		{ "system_calls", "system calls" },
+	};
+	const char *head = "Confined     ", *sep = "Confined     ";
+
+	if (c == NULL)
+		return;
+	for (unsigned on = 2; on-- > 0; head = sep = "Not confined ") {
+		for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+			const json_t *p = json_object_get(c, parts[i].key);
+
+			if (get_bool(p, "on") != (on == 1))
+				continue;
+			fprintf(f, "%s%s", sep, parts[i].words);
+			sep = on == 1 && !detail ? ", " : "\n             ";
+			if (on == 0 || detail) {
+				fputs(": ", f);
+				print_clean(f, get_string(p, "text"));
+			}
+		}
+		if (sep != head)
+			fputc('\n', f);
+	}
+}
+
 void
 show_status(FILE *f, const json_t *d, bool detail)
 {
@@ -65,6 +99,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	    human_bytes(a, (uint64_t)get_int(d, "rss_bytes")), human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")),
 	    human_bytes(most, (uint64_t)get_int(d, "rmb_bytes_max")),
 	    human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
+	show_confinement(f, json_object_get(d, "confinement"), detail);
 	fputc('\n', f);
 	show_services(f, json_object_get(d, "services"), detail);
 }

@@ -30,6 +30,13 @@ enum config_proxy {
 	CONFIG_PROXY_V2,
 };
 
+/* How the process confines itself: see confine.h. */
+enum config_confine {
+	CONFIG_CONFINE_OFF,
+	CONFIG_CONFINE_AUTO,    /* as far as it goes */
+	CONFIG_CONFINE_REQUIRE, /* or it does not start */
+};
+
 enum config_kind {
 	CONFIG_INGRESS, /* plain TCP in, SMC-R out to `to` */
 	CONFIG_EGRESS,  /* SMC-R in, plain TCP out to `to` */
@@ -122,8 +129,14 @@ struct config {
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
 	uint32_t control_mode; /* file mode of the control socket */
-	uint32_t drain_ms;     /* SIGTERM waits this long for connections */
-	int log_level;         /* enum log_level */
+
+	struct {
+		enum config_confine mode;
+		bool low_ports; /* a reload may listen on ports below 1024 */
+	} confine;
+
+	uint32_t drain_ms; /* SIGTERM waits this long for connections */
+	int log_level;     /* enum log_level */
 };
 
 /*

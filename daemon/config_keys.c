@@ -23,6 +23,13 @@ static const struct config_word fallback_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct config_word confine_words[] = {
+	{ "auto", CONFIG_CONFINE_AUTO },
+	{ "require", CONFIG_CONFINE_REQUIRE },
+	{ "off", CONFIG_CONFINE_OFF },
+	{ NULL, 0 },
+};
+
 static const struct config_word proxy_words[] = {
 	{ "off", CONFIG_PROXY_OFF },
 	{ "v1", CONFIG_PROXY_V1 },
@@ -54,6 +61,7 @@ static const struct config_word rtr_words[] = {
 enum {
 	TOP = CONFIG_AT_TOP,
 	CONTROL = CONFIG_AT_CONTROL,
+	CONFINE = CONFIG_AT_CONFINE,
 	ALIVE = CONFIG_AT_KEEPALIVE,
 	SMCR = CONFIG_AT_SMCR,
 	SIW = CONFIG_AT_SIW,
@@ -80,6 +88,9 @@ const struct config_key config_keys[] = {
 
 	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
+
+	{ "mode", CONFINE, CONFIG_T_WORD, 0, 0, 0, "auto", CFG(confine.mode), confine_words },
+	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },
 
 	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
 	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "10m", CFG(keepalive.idle_s), NULL },
@@ -191,6 +202,7 @@ _Static_assert(
 const struct config_section config_sections[] = {
 	{ "", CONFIG_AT_TOP, 0 },
 	{ "control", CONFIG_AT_CONTROL, 0 },
+	{ "confine", CONFIG_AT_CONFINE, 0 },
 	{ "keepalive", CONFIG_AT_KEEPALIVE, 0 },
 	{ "smcr", CONFIG_AT_SMCR, 0 },
 	{ "devices", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },

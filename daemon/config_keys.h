@@ -21,6 +21,7 @@ enum config_place {
 	CONFIG_AT_DEVICE = CONFIG_AT_SIW | CONFIG_AT_VERBS,
 	CONFIG_AT_INGRESS = 1 << 6,
 	CONFIG_AT_EGRESS = 1 << 7,
+	CONFIG_AT_CONFINE = 1 << 8,
 };
 
 /* What is written in the file, and what it becomes. Base = the struct that config_key.off counts from. */

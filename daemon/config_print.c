@@ -62,6 +62,7 @@ config_print(const struct config *cfg, FILE *out)
 			print_settings(sec->place, cfg, "", out);
 			break;
 		case CONFIG_AT_CONTROL:
+		case CONFIG_AT_CONFINE:
 		case CONFIG_AT_KEEPALIVE:
 		case CONFIG_AT_SMCR:
 			fprintf(out, "\n%s = {\n", sec->name);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/config.h"
+#include "daemon/confine.h"
 #include "daemon/control_listen.h"
 #include "daemon/loop.h"
 #include "daemon/worker.h"
@@ -30,6 +31,8 @@ struct control_hooks {
 	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while
 	 * that runs: nothing. */
 	void (*drain)(void *arg);
+	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
+	const struct confine_state *confine;
 	/* The socket's file when it was made before, which is taken over; NULL: it is made. */
 	struct control_listen *listen;
 };

@@ -23,6 +23,7 @@ start_report(struct control_client *c, const struct control_request *req)
 	struct report_source src;
 
 	report_source_init(&src, c->ctl->worker, &c->ctl->stats);
+	src.confine = c->ctl->hooks.confine;
 	report_start(&c->report, &src, req, &c->out);
 	client_set_state(c, CLIENT_REPORTING);
 }

@@ -16,9 +16,19 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/loader.c daemon/loader.h \
 	daemon/notify.c daemon/notify.h \
 	daemon/fdlimit.c daemon/fdlimit.h \
+	daemon/early.c daemon/early.h \
+	daemon/confine.c daemon/confine.h daemon/confine_parts.h \
+	daemon/confine_caps.c \
+	daemon/confine_files.c \
 	daemon/loop.c daemon/loop.h
-daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
-daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS)
+if HAVE_SECCOMP
+daemon_libsmcrd_la_SOURCES += daemon/confine_seccomp.c daemon/confine_table.c daemon/confine_table.h
+else
+daemon_libsmcrd_la_SOURCES += daemon/confine_seccomp_none.c
+endif
+daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
+daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \
+	$(SECCOMP_LIBS)
 
 include daemon/gateway.mk
 
@@ -31,6 +41,8 @@ check_UNIT += \
 	tests/unit/check_config \
 	tests/unit/check_config_plan \
 	tests/unit/check_config_doc \
+	tests/unit/check_confine \
+	tests/unit/check_confine_modes \
 	tests/unit/check_smcrd \
 	tests/unit/check_loop
 tests_unit_check_config_SOURCES = tests/unit/check_config.c tests/unit/unit.h
@@ -42,6 +54,12 @@ tests_unit_check_config_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LI
 tests_unit_check_config_doc_SOURCES = tests/unit/check_config_doc.c tests/unit/unit.h
 tests_unit_check_config_doc_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_config_doc_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_confine_modes_SOURCES = tests/unit/check_confine_modes.c tests/unit/confine_child.h tests/unit/unit.h
+tests_unit_check_confine_modes_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_confine_modes_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_confine_SOURCES = tests/unit/check_confine.c tests/unit/confine_child.h tests/unit/unit.h
+tests_unit_check_confine_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_confine_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c tests/unit/fake_verbs.c tests/unit/fake_verbs.h tests/unit/unit.h
 tests_unit_check_smcrd_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_smcrd_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
@@ -53,6 +71,7 @@ endif
 # The control socket and what it reports; a library of its own, so that its tests can bring a worker of their own.
 noinst_LTLIBRARIES += daemon/libcontrol.la
 daemon_libcontrol_la_SOURCES = \
+	daemon/confine_words.c \
 	daemon/outbuf.c daemon/outbuf.h \
 	daemon/json_writer.c daemon/json_writer.h \
 	daemon/control_request.c daemon/control_request.h \

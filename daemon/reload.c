@@ -145,8 +145,11 @@ prepare_socket(struct plan *p, struct step *st)
 		st->fd = listen_anew(p->w, addr);
 	if (st->fd >= 0)
 		return 0;
-	fprintf(p->err, "service %s: cannot listen on %s: %s\n", st->cfg->name,
-	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd));
+	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
+	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd),
+	    st->fd == -EACCES && addr_port(addr) < 1024
+	        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
+	        : "");
 	return st->fd;
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/confine.h"
 #include "daemon/control_request.h"
 #include "daemon/json_writer.h"
 #include "daemon/outbuf.h"
@@ -31,6 +32,7 @@ struct control_stats {
 struct report_source {
 	struct worker *worker;
 	const struct control_stats *control;
+	const struct confine_state *confine; /* NULL: nothing is known of it */
 	const char *version;
 	int64_t wall_ms; /* time of day, since 1970 */
 	uint32_t pid;

@@ -70,6 +70,23 @@ write_device_counts(struct report *r)
 }
 
 static void
+write_confinement(struct report *r)
+{
+	static const struct confine_state none = { 0 };
+	const struct confine_state *state = r->src.confine != NULL ? r->src.confine : &none;
+
+	jw_object(&r->jw, "confinement");
+	jw_string(&r->jw, "mode", confine_mode_str(state->mode));
+	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
+		jw_object(&r->jw, confine_part_str((enum confine_part)i));
+		jw_bool(&r->jw, "on", state->part[i].on);
+		jw_string(&r->jw, "text", state->part[i].text);
+		jw_object_end(&r->jw);
+	}
+	jw_object_end(&r->jw);
+}
+
+static void
 write_summary(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
@@ -88,6 +105,7 @@ write_summary(struct report *r)
 	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
 	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
 	write_device_counts(r);
+	write_confinement(r);
 }
 
 static void

@@ -10,15 +10,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/config.h"
 #include "daemon/config_keys.h"
 #include "daemon/config_plan.h"
+#include "daemon/confine.h"
 #include "daemon/control.h"
 #include "daemon/device_preview.h"
+#include "daemon/early.h"
 #include "daemon/fdlimit.h"
 #include "daemon/loader.h"
 #include "daemon/loop.h"
@@ -34,6 +35,8 @@ struct daemon {
 	struct config *cfg; /* in force */
 	struct worker *worker;
 	struct control *control;
+	struct early early;
+	struct confine_state confine;
 	struct notify notify;
 	bool draining;
 	bool term_seen; /* the drain may be a control client's: the first signal does not cut it short */
@@ -343,22 +346,49 @@ watch_signals(struct daemon *d)
 static int
 start_worker(struct daemon *d, FILE *err)
 {
-	const struct control_hooks hooks = { .arg = d, .reload = reload_for_control, .drain = drain };
-	int fds[CONFIG_SERVICES_MAX], n, rc;
+	const struct control_hooks hooks = {
+		.arg = d,
+		.reload = reload_for_control,
+		.drain = drain,
+		.confine = &d->confine,
+		.listen = &d->early.control,
+	};
+	int rc = worker_new(d->loop, d->cfg, d->early.fds, d->early.fd_cnt, err, &d->worker);
 
-	n = sd_listen_fds(1);
-	if (n < 0 || n > CONFIG_SERVICES_MAX) {
-		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
-		return -EINVAL;
-	}
-	for (int i = 0; i < n; i++)
-		fds[i] = SD_LISTEN_FDS_START + i;
-	rc = worker_new(d->loop, d->cfg, fds, (unsigned)n, err, &d->worker);
 	if (rc == 0)
 		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
 	return rc;
 }
 
+/* What takes rights is opened first, then they are given up; threads and devices come with what is left. */
+static int
+open_all(struct daemon *d, FILE *err)
+{
+	int rc = early_open(&d->early, d->cfg, err);
+
+	if (rc == 0)
+		rc = confine_rights(d->cfg, &d->confine);
+	if (rc == 0)
+		rc = start_worker(d, err);
+	if (rc == 0)
+		rc = confine_calls(&d->confine);
+	return rc;
+}
+
+static void
+log_confinement(const struct confine_state *state)
+{
+	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
+		const struct confine_part_state *part = &state->part[i];
+		bool wanted = !part->on && state->mode != CONFIG_CONFINE_OFF;
+
+		log_msg(wanted ? LOG_LVL_WARNING : LOG_LVL_INFO, "%s: part=%s %s=\"%s\"",
+		    part->on ? "confined" : "not confined", confine_part_str((enum confine_part)i),
+		    part->on ? "by" : "reason", part->text);
+	}
+}
+
+/* 0 or an exit code. */
 static int
 start(struct daemon *d)
 {
@@ -370,21 +400,26 @@ start(struct daemon *d)
 	d->loop = loop_new();
 	if (d->loop == NULL) {
 		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
-		return -ENOMEM;
+		return SMCRD_EXIT_FAILURE;
 	}
-	rc = watch_signals(d);
-	if (rc != 0)
-		return rc;
+	if (watch_signals(d) != 0)
+		return SMCRD_EXIT_FAILURE;
 	err = open_memstream(&text, &len);
 	if (err == NULL)
-		return -ENOMEM;
-	rc = start_worker(d, err);
+		return SMCRD_EXIT_FAILURE;
+	rc = open_all(d, err);
 	fclose(err);
 	log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
 	free(text);
+	if (rc == 0 || rc == CONFINE_REFUSED)
+		log_confinement(&d->confine);
+	if (rc == CONFINE_REFUSED) {
+		log_msg(LOG_LVL_ERROR, "confine.mode is \"require\", and not all of it can be had");
+		return SMCRD_EXIT_CONFIG; /* the kernel will not change by itself */
+	}
 	if (rc == 0)
 		rc = loop_add_turn(d->loop, daemon_turn, d);
-	return rc;
+	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
 }
 
 /* Also of a daemon that did not start completely. */
@@ -394,6 +429,7 @@ end(struct daemon *d)
 	if (d->loop != NULL)
 		stop_reload(d);
 	control_free(d->control);
+	early_close(&d->early);
 	if (d->worker != NULL)
 		worker_free(d->worker);
 	if (d->loop != NULL)
@@ -404,7 +440,7 @@ end(struct daemon *d)
 static int
 run(struct daemon *d)
 {
-	int rc;
+	int code;
 
 	log_init((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
@@ -413,19 +449,23 @@ run(struct daemon *d)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
 	fdlimit_raise();
 	fdlimit_check(d->cfg);
-	rc = start(d);
-	if (rc == 0) {
+	code = start(d);
+	if (code == SMCRD_EXIT_OK) {
+		int rc;
+
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
 		log_msg(LOG_LVL_NOTICE, "ready");
 		rc = loop_run(d->loop);
-		if (rc != 0)
+		if (rc != 0) {
 			log_msg(LOG_LVL_ERROR, "the event loop failed: error=\"%s\"", strerror(-rc));
+			code = SMCRD_EXIT_FAILURE;
+		}
 	}
 	end(d);
-	if (rc == 0)
+	if (code == SMCRD_EXIT_OK)
 		log_msg(LOG_LVL_NOTICE, "smcrd ends");
-	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
+	return code;
 }
 
 static int
@@ -442,7 +482,7 @@ load_first(struct daemon *d)
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { 0 };
+	struct daemon d = { .early = { .control = { .fd = -1, .lock = -1 } } };
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 
@@ -458,6 +498,8 @@ smcrd_main(int argc, char **argv)
 	} else {
 		printf("%s: ok, %u services, %u devices\n", d.cfg->path, d.cfg->service_cnt, d.cfg->device_cnt);
 		device_preview(d.cfg, stdout);
+		confine_preview(d.cfg, &d.confine);
+		confine_print(&d.confine, stdout);
 	}
 	config_free(d.cfg);
 	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;

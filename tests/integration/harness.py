@@ -7,6 +7,9 @@ A test file registers functions by @case and ends in main(). A case gets a Case 
 so scripts that run at the same time never meet on a port. With a sanitizer build every deadline is longer, and a
 daemon's log is searched for reports whatever the case itself found.
 
+A daemon that makes a system call which daemon/confine_table.c does not allow dies of SIGSYS (status -31), and its log
+has the call's number; tests/tools/syscalls.py says more.
+
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT.
 """
 import ctypes
@@ -407,7 +410,11 @@ class Daemon(Proc):
         env = dict(os.environ, **(self.env or {}))
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+        env.setdefault("SMCRD_CONFINE_TEST", "kill")	# a system call that is not in the table fails the test
         argv = [*self.wrap, self.program, "-f", self.conf_path]
+        if os.environ.get("SMCRD_STRACE"):	# a directory: tests/tools/syscalls.py; -D keeps smcrd our child
+            argv = ["strace", "-f", "-D", "-s0", "-o",
+                    os.path.join(os.environ["SMCRD_STRACE"], f"{os.getpid()}.{self.t.count()}.{self.name}"), *argv]
         Proc.__init__(self, self.t, argv, self.name, log=self.log_path, env=env)
         if ready:
             wait_until(self._ready, f"daemon {self.name} answers on its control socket", 15)

@@ -692,7 +692,8 @@ round_trip(const char *text)
 	b = parse_ok(once);
 	twice = print(b);
 	ck_assert_str_eq(once, twice);
-	ck_assert(same_group(CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR, a, b));
+	ck_assert(same_group(
+	    CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR, a, b));
 	ck_assert_uint_eq(a->service_cnt, b->service_cnt);
 	for (unsigned i = 0; i < a->service_cnt; i++)
 		ck_assert(same_group(CONFIG_AT_INGRESS, &a->services[i], &b->services[i]) &&

@@ -130,7 +130,9 @@ START_TEST(no_key_is_forgotten)
 		struct config *old, *next;
 		struct config_plan p;
 
-		if ((k->where & (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR)) == 0)
+		if ((k->where &
+		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE |
+		            CONFIG_AT_SMCR)) == 0)
 			continue;
 		old = parse("");
 		next = parse_changed(k);

@@ -11,12 +11,23 @@
 
 static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606, 607, 608 };
 
+static const struct confine_state confine_state = {
+	.mode = CONFIG_CONFINE_AUTO,
+	.part = {
+		[CONFINE_PRIVILEGES] = { true, "no program can be executed with more rights" },
+		[CONFINE_CAPABILITIES] = { true, "none" },
+		[CONFINE_FILES] = { false, "the kernel has no Landlock: Function not implemented" },
+		[CONFINE_SYSTEM_CALLS] = { true, "libseccomp 2.5.4, 200 rules; others are refused, and logged by the kernel" },
+	},
+};
+
 /* One line of JSON, to be freed. */
 static char *
 run_report(struct worker *w, const char *request)
 {
 	struct report_source src = { .worker = w,
 		.control = &control_stats,
+		.confine = &confine_state,
 		.version = "1.2.3",
 		.wall_ms = 1763719200123,
 		.pid = 4711,

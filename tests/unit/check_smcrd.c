@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "daemon/config_plan.h"
+#include "daemon/confine.h"
 #include "daemon/control.h"
 #include "daemon/fdlimit.h"
 #include "daemon/smcrd.h"
@@ -166,7 +167,7 @@ control_free(struct control *c)
 #define WAIT_MS 20000
 #define TEXT_MAX 65536
 
-static char conf[64], logfile[64];
+static char conf[64], control[64], logfile[64];
 static pid_t child;
 static int notify_fd;
 static char heard[TEXT_MAX]; /* all notifications, in order */
@@ -178,6 +179,8 @@ write_file(const char *text)
 
 	ck_assert_ptr_nonnull(f);
 	fputs(text, f);
+	if (strstr(text, "control =") == NULL)
+		fprintf(f, "\ncontrol = { path = \"%s\"; };\n", control);
 	ck_assert_int_eq(fclose(f), 0);
 }
 
@@ -188,6 +191,7 @@ setup(void)
 	socklen_t len = sizeof(sa_family_t);
 
 	snprintf(conf, sizeof(conf), "/tmp/check_smcrd.%d.conf", (int)getpid());
+	snprintf(control, sizeof(control), "/tmp/check_smcrd.%d.ctl", (int)getpid());
 	snprintf(logfile, sizeof(logfile), "/tmp/check_smcrd.%d.log", (int)getpid());
 	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_ge(notify_fd, 0);
@@ -198,6 +202,7 @@ setup(void)
 	un.sun_path[0] = '@';
 	un.sun_path[len - offsetof(struct sockaddr_un, sun_path)] = '\0';
 	setenv("NOTIFY_SOCKET", un.sun_path, 1);
+	setenv(CONFINE_TEST_ENV, "kill", 1);
 	heard[0] = '\0';
 	child = 0;
 }
@@ -316,7 +321,7 @@ wait_for_log(const char *text)
 	}
 }
 
-#define SVC(name, port) "{ name = \"" name "\"; listen = \"127.0.0.1:" port "\"; to = \"127.0.0.1:1\"; }"
+#define SVC(name, port) "{ name = \"" name "\"; listen = \"127.0.0.1:1000" port "\"; to = \"127.0.0.1:1\"; }"
 
 START_TEST(starts_and_ends)
 {

@@ -1,0 +1,312 @@
+/* What a confined process can go on doing, and how far the confinement goes: by setting, beside threads, in tests. */
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "confine_child.h"
+
+/* -- ports below 1024 -- */
+
+static int
+bind_low_port(void)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(1), .sin_addr = { htonl(INADDR_LOOPBACK) }
+	};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	return bind(fd, (struct sockaddr *)&sin, sizeof(sin));
+}
+
+static bool
+low_ports_are_special(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
+	int start = 1024;
+
+	if (f != NULL && fscanf(f, "%d", &start) != 1)
+		start = 1024;
+	if (f != NULL)
+		fclose(f);
+	return start > 1;
+}
+
+START_TEST(low_ports_are_for_who_keeps_them)
+{
+	if (!low_ports_are_special()) {
+		puts("# any port is for everybody here");
+		return;
+	}
+	check_exit("a port below 1024", confined(bind_low_port, CONFINE_CAPABILITIES), EACCES);
+	cfg.confine.low_ports = true;
+	if (geteuid() == 0)
+		check_exit("a port below 1024, kept", confined(bind_low_port, CONFINE_CAPABILITIES), 0);
+}
+
+END_TEST
+
+/* -- allowed: what a daemon goes on doing -- */
+
+static int
+can_reload(void)
+{
+	char path[128];
+	struct addrinfo *ai = NULL;
+
+	if (open_and_close(conf_path, O_RDONLY) < 0 || open_and_close("/etc/hosts", O_RDONLY) < 0)
+		return -1;
+	/* Another file in its place. */
+	snprintf(path, sizeof(path), "%s/./smcrd.conf", conf_dir);
+	if (open_and_close(path, O_RDONLY) < 0)
+		return -1;
+	if (getaddrinfo("localhost", "80", NULL, &ai) != 0)
+		return -1;
+	freeaddrinfo(ai);
+	return 0;
+}
+
+static int
+can_look(void)
+{
+	int at, fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (open_and_close("/proc/self/statm", O_RDONLY) < 0 || fd < 0)
+		return -1;
+	return ioctl(fd, FIONREAD, &at) < 0 && errno == ENOSYS ? -1 : 0;
+}
+
+static int
+can_remove_control(void)
+{
+	return unlink(control_path);
+}
+
+static void *
+nothing(void *arg)
+{
+	return arg;
+}
+
+static int
+can_start_thread(void)
+{
+	pthread_t t;
+
+	errno = pthread_create(&t, NULL, nothing, NULL);
+	return errno != 0 || pthread_join(t, NULL) != 0 ? -1 : 0;
+}
+
+static int
+can_open_netlink(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -1 : 0;
+}
+
+static const struct {
+	const char *name;
+	int (*fn)(void);
+} allowed[] = {
+	{ "a reload", can_reload },
+	{ "status", can_look },
+	{ "the control socket's end", can_remove_control },
+	{ "a thread", can_start_thread },
+	{ "interfaces", can_open_netlink },
+};
+
+START_TEST(is_allowed)
+{
+	setenv(CONFINE_TEST_ENV, "kill", 1);
+	check_exit(allowed[_i].name, confined(allowed[_i].fn, CONFINE_PRIVILEGES), 0);
+}
+
+END_TEST
+
+static int
+end_by_assertion(void)
+{
+	abort();
+}
+
+START_TEST(an_assertion_still_ends_it)
+{
+	int status;
+
+	setenv(CONFINE_TEST_ENV, "kill", 1);
+	status = confined(end_by_assertion, CONFINE_PRIVILEGES);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(WTERMSIG(status), SIGABRT);
+}
+
+END_TEST
+
+/* -- threads that run already -- */
+
+static int go[2];
+
+static void *
+try_in_thread(void *arg)
+{
+	char c;
+
+	(void)!read(go[0], &c, 1);
+	*(int *)arg = try_memfd() < 0 ? errno : 0;
+	return NULL;
+}
+
+/* The filter is theirs, too; what is not, is not claimed. */
+static void
+confine_beside_thread(void)
+{
+	struct confine_state state;
+	pthread_t t;
+	int err = 0;
+
+	if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
+		_exit(1);
+	if (confine_self(&state) != 0)
+		_exit(2);
+	if (state.part[CONFINE_FILES].on)
+		_exit(3);
+	if (geteuid() == 0 && state.part[CONFINE_CAPABILITIES].on)
+		_exit(4);
+	if (write(go[1], "x", 1) != 1 || pthread_join(t, NULL) != 0)
+		_exit(5);
+	if (state.part[CONFINE_SYSTEM_CALLS].on && err != ENOSYS)
+		_exit(6);
+	_exit(0);
+}
+
+START_TEST(threads_that_run_already)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		confine_beside_thread();
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+END_TEST
+
+/* -- modes -- */
+
+static int
+mode_of_files(void)
+{
+	return open_and_close(foreign, O_RDONLY);
+}
+
+START_TEST(off_changes_nothing)
+{
+	struct confine_state state;
+	struct rlimit before, after;
+
+	cfg.confine.mode = CONFIG_CONFINE_OFF;
+	ck_assert_int_eq(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	ck_assert_int_eq(confine_self(&state), 0);
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
+	ck_assert_int_ge(mode_of_files(), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_MEMLOCK, &after), 0);
+	ck_assert(before.rlim_max == after.rlim_max);
+	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
+		ck_assert(!state.part[i].on);
+		ck_assert_str_eq(state.part[i].text, "confine.mode is \"off\"");
+	}
+}
+
+END_TEST
+
+/* Looking says what entering does, and does nothing. */
+START_TEST(a_preview_is_what_comes)
+{
+	struct confine_state preview, state;
+	int status;
+	pid_t pid;
+
+	confine_preview(&cfg, &preview);
+	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
+	ck_assert_int_ge(mode_of_files(), 0);
+	fflush(NULL);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		(void)confine_self(&state);
+		for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
+			if (state.part[i].on != preview.part[i].on ||
+			    strcmp(state.part[i].text, preview.part[i].text) != 0)
+				_exit(1 + (int)i);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+END_TEST
+
+static void
+require_beside_thread(void)
+{
+	struct confine_state state;
+	pthread_t t;
+	int err = 0;
+
+	cfg.confine.mode = CONFIG_CONFINE_REQUIRE;
+	if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
+		_exit(1);
+	_exit(confine_self(&state) == CONFINE_REFUSED ? 0 : 2);
+}
+
+START_TEST(require_is_all_or_nothing)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		require_beside_thread();
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+END_TEST
+
+START_TEST(only_logs_when_asked)
+{
+	setenv(CONFINE_TEST_ENV, "log", 1);
+	/* The part is not on then. */
+	check_exit("memfd", confined(try_memfd, CONFINE_PRIVILEGES), 0);
+}
+
+END_TEST
+
+static void
+add(TCase *tc)
+{
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, only_logs_when_asked);
+	tcase_add_test(tc, low_ports_are_for_who_keeps_them);
+	tcase_add_loop_test(tc, is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]));
+	tcase_add_test(tc, an_assertion_still_ends_it);
+	tcase_add_test(tc, threads_that_run_already);
+	tcase_add_test(tc, off_changes_nothing);
+	tcase_add_test(tc, a_preview_is_what_comes);
+	tcase_add_test(tc, require_is_all_or_nothing);
+}
+
+UNIT_MAIN("confine_modes", add)
