@@ -28,7 +28,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..4
+echo 1..7
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -58,3 +58,64 @@ lets_cards_through() {
 lacks=$(lets_cards_through)
 result 4 'smcrd.service lets RDMA cards through' test -z "$lacks"
 [ -z "$lacks" ] || echo "$lacks" | sed 's/^/# /'
+
+# What keeps a stranger who can make the daemon fail from more than that.
+hardened() {
+	for line in LimitCORE=0 ProcSubset=pid NoNewPrivileges=yes MemoryDenyWriteExecute=yes; do
+		grep -qx "$line" "$tmp/smcrd.service" || echo "no $line"
+	done
+	burst=$(sed -n 's/^StartLimitBurst=//p' "$tmp/smcrd.service")
+	[ "${burst:-0}" -gt 0 ] || echo 'no StartLimitBurst='
+	! grep -qE '^StartLimitIntervalSec=(0|infinity)$' "$tmp/smcrd.service" || echo 'restarts without end'
+}
+lacks=$(hardened)
+result 5 'no core dumps, restarts with a limit' test -z "$lacks"
+[ -z "$lacks" ] || echo "$lacks" | sed 's/^/# /'
+
+# The unit has to let through what the daemon allows itself, and the calls by which it confines itself: otherwise the
+# daemon would say that it is confined less under systemd than without.
+unit_refuses() {
+	{
+		systemd-analyze syscall-filter 2>/dev/null
+		echo '== unit'
+		sed -n 's/^SystemCallFilter=//p' "$tmp/smcrd.service"
+		echo '== wanted'
+		sed -n '/SMCRD_SANITIZERS/,/#endif/d; s/^\t{ .*"\([a-z0-9_]*\)".*/\1/p' "$src/../daemon/confine_table.c"
+		printf '%s\n' capset prctl seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
+	} | awk '
+		function expand(name, on,    n, i, parts) {
+			if (name !~ /^@/) { may[name] = on; return }
+			n = split(members[name], parts, " ")
+			for (i = 1; i <= n; i++) expand(parts[i], on)
+		}
+		/^== / { section = $2; next }
+		section == "" && /^@/ { group = $1; next }
+		section == "" && $1 ~ /^[@a-z_]/ { members[group] = members[group] " " $1; next }
+		section == "unit" {
+			on = 1
+			if (sub(/^~/, "")) on = 0
+			for (i = 1; i <= NF; i++) expand($i, on)
+		}
+		section == "wanted" {
+			if (index(members["@known"] " ", " " $1 " ") && !may[$1]) print $1
+		}'
+}
+if command -v systemd-analyze >/dev/null && systemd-analyze syscall-filter >/dev/null 2>&1; then
+	lacks=$(unit_refuses | sort -u)
+	result 6 'smcrd.service lets the daemon confine itself' test -z "$lacks"
+	[ -z "$lacks" ] || echo "$lacks" | sed 's/^/# refused by the unit: /'
+else
+	skip 6 'smcrd.service lets the daemon confine itself' 'systemd-analyze is not installed'
+fi
+
+# The drop-in of the manual page, too.
+drop_in() {
+	mkdir -p "$tmp/smcrd.service.d"
+	sed -n '/^\[Service\]$/,/^\.Ed$/p' "$src/../man/smcrd.8" | grep -v '^\.Ed' > "$tmp/smcrd.service.d/narrow.conf"
+	grep -q IPAddressAllow "$tmp/smcrd.service.d/narrow.conf" && quiet_verify
+}
+if command -v systemd-analyze >/dev/null; then
+	result 7 'the drop-in of smcrd(8)' drop_in
+else
+	skip 7 'the drop-in of smcrd(8)' 'systemd-analyze is not installed'
+fi
