@@ -104,7 +104,7 @@ tests_unit_check_legs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
 tests_unit_check_daemon_memory_SOURCES = tests/unit/check_daemon_memory.c tests/unit/gateway.h tests/unit/unit.h $(SWEEP)
 tests_unit_check_daemon_memory_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(SWEEP_WRAP)
+tests_unit_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 tests_unit_check_daemon_memory_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la \
 	lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 # The same with the real engine and device.

@@ -68,7 +68,7 @@ tests_unit_check_verbs_iwarp_CFLAGS = $(VERBS_TEST_CFLAGS)
 tests_unit_check_verbs_iwarp_LDADD = lib/libvrnic.la $(UNIT_LIBS)
 tests_unit_check_verbs_memory_SOURCES = tests/unit/check_verbs_memory.c $(SWEEP) $(VERBS_TEST)
 tests_unit_check_verbs_memory_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(SWEEP_WRAP)
+tests_unit_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 tests_unit_check_verbs_memory_LDADD = lib/libvrnic.la $(UNIT_LIBS)
 tests_unit_check_verbs_list_SOURCES = tests/unit/check_verbs_list.c $(VERBS_TEST)
 tests_unit_check_verbs_list_CFLAGS = $(VERBS_TEST_CFLAGS)
@@ -117,7 +117,7 @@ tests_unit_check_siw_link_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_memory_SOURCES = tests/unit/check_siw_memory.c tests/unit/unit.h $(SWEEP) \
 	tests/fuzz/sockets.c tests/fuzz/sockets.h tests/fuzz/fuzz.h
 tests_unit_check_siw_memory_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(SWEEP_WRAP) $(SOCKETS_WRAP)
+tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)
 tests_unit_check_siw_memory_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_pdata_SOURCES = tests/unit/check_siw_pdata.c tests/unit/unit.h tests/unit/hex.h
 tests_unit_check_siw_pdata_CFLAGS = $(UNIT_CFLAGS)

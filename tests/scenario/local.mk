@@ -32,7 +32,6 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/world.c tests/scenario/world.h
 # Allocations that fail (oom.h), in whole sweeps (tests/unit/sweep.h).
 OOM_WRAP = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
-SWEEP = tests/unit/sweep.c tests/unit/sweep.h tests/scenario/oom.c tests/scenario/oom.h
-SWEEP_WRAP = $(OOM_WRAP) -Wl,--wrap=_mark_point
+SWEEP = tests/unit/sweep.h tests/scenario/oom.c tests/scenario/oom.h
 tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la

@@ -7,8 +7,7 @@
 #ifndef SMCRD_TESTS_DUO_H
 #define SMCRD_TESTS_DUO_H
 
-#include <check.h>
-
+#include "checks.h"
 #include "rnic/sim.h"
 #include "smcr/engine.h"
 

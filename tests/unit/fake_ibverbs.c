@@ -2,7 +2,6 @@
 #include "fake_ibverbs.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "checks.h"
 #include "fake_rdmacm.h"
 
 #undef ibv_query_port

@@ -2,7 +2,6 @@
 #include "fake_rdmacm.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "checks.h"
 #include "fake_ibverbs.h"
 
 #define IDS 1024

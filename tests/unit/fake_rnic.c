@@ -1,9 +1,10 @@
 /* See fake_rnic.h. */
 #include "fake_rnic.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "checks.h"
 
 static void
 fake_query(struct rnic_dev *dev, struct rnic_info *info)

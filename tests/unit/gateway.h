@@ -12,7 +12,6 @@
 #define SMCRD_TESTS_GATEWAY_H
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "checks.h"
 #include "daemon/net.h"
 #include "daemon/session.h"
 #include "daemon/worker_priv.h"

@@ -2,10 +2,11 @@
 #ifndef SMCRD_TESTS_GOLDEN_H
 #define SMCRD_TESTS_GOLDEN_H
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "checks.h"
 
 static inline void
 golden_path(char *buf, size_t cap, const char *name)

@@ -1,12 +1,12 @@
 /* See host.h. */
 #include "host.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
+#include "checks.h"
 #include "smcr/rendezvous.h"
 
 static struct host *

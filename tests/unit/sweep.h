@@ -1,14 +1,12 @@
 /*
  * Memory that runs out, everywhere in turn: a sweep runs the same thing again
  * and again, and lets the first allocation fail, then the second, until a run
- * has none left to fail. What ck_assert takes for itself does not count (sweep.c). The test program is linked with
- * $(SWEEP) and $(SWEEP_WRAP).
+ * has none left to fail. The test program is linked with $(SWEEP) and $(OOM_WRAP).
  */
 #ifndef SMCRD_TESTS_SWEEP_H
 #define SMCRD_TESTS_SWEEP_H
 
-#include <check.h>
-
+#include "checks.h"
 #include "tests/scenario/oom.h"
 
 #define SWEEP_MAX 2000

@@ -3,10 +3,11 @@
 #define SMCRD_TESTS_TCP_PAIR_H
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "checks.h"
 
 static inline void
 tcp_pair(int sv[2])

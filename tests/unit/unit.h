@@ -2,8 +2,9 @@
 #ifndef SMCRD_TESTS_UNIT_H
 #define SMCRD_TESTS_UNIT_H
 
-#include <check.h>
 #include <stdlib.h>
+
+#include "checks.h"
 
 /* UNIT_MAIN("name", case_function, ...): each case_function(TCase *) adds its tests to a test case of its own. */
 typedef void (*unit_case)(TCase *);
