@@ -59,7 +59,7 @@ struct lgr {
 	bool want_link;          /* another link is to be tried; a client asks for it */
 	struct timer add_retry;  /* server: ADD LINK again; client: the server is told again of an idle device (C.8) */
 	uint32_t add_retry_ms;   /* 0: the last attempt went well */
-	int64_t add_due_ns;      /* client: by when the server's offers so far are worked off (llc_add_client.c) */
+	int64_t add_due_ns;      /* by when the offers of links so far are worked off (llc_offer_due) */
 	int64_t fyi_due_ns;      /* server: from when the client may say again that it has a device */
 	struct timer rkey_retry; /* the peer refused our CONFIRM RKEY because of another exchange */
 	struct llc_delete_link delete_req; /* client: the server's, to be answered when the link is drained */

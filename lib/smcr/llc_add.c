@@ -357,6 +357,21 @@ llc_knows_all_rmbs(struct lgr *lgr, const struct link *link)
 	return true;
 }
 
+int64_t
+llc_offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
+{
+	int64_t now = lgr->eng->now_ns;
+
+	if (lgr->add_due_ns < now)
+		lgr->add_due_ns = now;
+	if (lgr->add_due_ns - now > (at_once - 1) * every_ns) {
+		lgr->eng->ctr.llc_limited++;
+		return lgr->add_due_ns - (at_once - 1) * every_ns;
+	}
+	lgr->add_due_ns += every_ns;
+	return 0;
+}
+
 /* -- how it ends -- */
 
 void

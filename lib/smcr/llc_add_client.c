@@ -8,25 +8,9 @@
 #include "smcr/llc_impl.h"
 #include "smcr/rendezvous.h"
 
-/* Each offer makes a queue pair and registers all memory on it: as many as a group has links may come at once, and one
- * each interval. */
+/* Twice as many as a server of ours makes (llc_add_server.c). */
 #define OFFERS_AT_ONCE 8
 #define OFFER_EVERY_NS (100 * MS)
-
-static bool
-too_many_offers(struct lgr *lgr)
-{
-	int64_t now = lgr->eng->now_ns;
-
-	if (lgr->add_due_ns < now)
-		lgr->add_due_ns = now;
-	if (lgr->add_due_ns - now >= OFFERS_AT_ONCE * OFFER_EVERY_NS) {
-		lgr->eng->ctr.llc_limited++;
-		return true;
-	}
-	lgr->add_due_ns += OFFER_EVERY_NS;
-	return false;
-}
 
 static void
 reject(struct link *over, const struct llc_add_link *req, uint8_t reason)
@@ -89,7 +73,7 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 	(void)llc_collision(lgr, LLC_IN_ADD_LINK);
 	drop_attempt(lgr);
 	reason = LLC_REJECT_NO_ALT_PATH;
-	if (lgr->state != LGR_DELETING && !too_many_offers(lgr))
+	if (lgr->state != LGR_DELETING && llc_offer_due(lgr, OFFERS_AT_ONCE, OFFER_EVERY_NS) == 0)
 		reason = connect_new(link, &msg->add_link, &new_link);
 	if (reason != 0) {
 		reject(link, &msg->add_link, reason);

@@ -9,6 +9,10 @@
 #include "smcr/rendezvous.h"
 
 #define FYI_EVERY_NS (1000 * MS)
+/* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and one each
+ * interval. */
+#define OFFERS_AT_ONCE (SMCR_LINKS_MAX - 1)
+#define OFFER_EVERY_NS (200 * MS)
 
 /* An iWARP client connects before it answers, and may take as long as for any answer. */
 static uint32_t
@@ -26,9 +30,15 @@ llc_offer_link(struct link *over)
 	struct rnic_dev *dev = llc_device_to_offer(lgr);
 	struct llc_msg msg = { .type = LLC_ADD_LINK };
 	struct link *link;
+	int64_t due_ns;
 
 	if (dev == NULL)
 		return false;
+	due_ns = llc_offer_due(lgr, OFFERS_AT_ONCE, OFFER_EVERY_NS);
+	if (due_ns > 0) {
+		timer_arm(&lgr->eng->timers, &lgr->add_retry, due_ns);
+		return false;
+	}
 	if (link_new(lgr, dev, &link) < 0) {
 		llc_add_failed(lgr);
 		return false;

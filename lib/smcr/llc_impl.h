@@ -53,6 +53,9 @@ bool llc_confirm_link_fits(struct link *, const struct llc_confirm_link *);
 
 /* The server offers a link. False when there is nothing to offer, or it could not be sent. */
 bool llc_offer_link(struct link *over);
+/* Each offer of a link, made or taken, costs a queue pair and the registration of all memory: so many may come at once, and one
+ * each interval. 0: this one may; else (counted) from when on. */
+int64_t llc_offer_due(struct lgr *, int64_t at_once, int64_t every_ns);
 /* Another link is wanted, now or when the exchange under way is over. */
 void llc_want_link(struct lgr *);
 /* A client's part of that. */

@@ -1011,6 +1011,34 @@ START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 
 END_TEST
 
+/* Each time the server offers another: a queue pair and the registration of all memory on it. */
+START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
+{
+	struct lgr *lgr;
+
+	begin(2, 2, NULL);
+	lgr = duo_lgr(&d, B);
+	for (unsigned i = 0; i < 1500; i++) {
+		for (unsigned k = 0; k < LINK_SLOTS && duo_lgr(&d, A)->active_cnt == 2; k++)
+			if (lgr->links[k].state == LINK_ACTIVE && lgr->links[k].order > 0)
+				ck_assert(sim_break_qp(lgr->links[k].dev, lgr->links[k].qpn, SIM_CUT_RESET));
+		duo_run(&d, 2);
+		transfer(&c[0], &s[0], 10);
+	}
+	/* First contact's, seven at once, and one in 200 ms of 4.5 s; the client, which counts too, has no reason to reject one. */
+	ck_assert_uint_ge(lgr->links_made, 8 + 20);
+	ck_assert_uint_le(lgr->links_made, 8 + 24);
+	ck_assert_uint_eq(d.eng[A]->ctr.add_link_rejected, 0);
+	ck_assert_uint_gt(d.eng[B]->ctr.llc_limited, 0);
+	/* It is there again once it holds. */
+	duo_run(&d, 500);
+	expect_links(2);
+	transfer(&c[0], &s[0], 10000);
+	end(1);
+}
+
+END_TEST
+
 static bool
 is_anything_of_b(const struct sim_msg *msg)
 {
@@ -1204,6 +1232,7 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, a_plea_that_crosses_is_the_answer, 0, 2);
 	tcase_add_test(tc, a_flood_of_offers_is_rejected);
 	tcase_add_test(tc, a_flood_of_devices_that_a_client_tells_of_makes_few_offers);
+	tcase_add_test(tc, a_path_that_breaks_again_and_again_is_offered_at_intervals);
 	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
 	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
 	tcase_add_test(tc, a_missing_second_link_is_tried_again);
