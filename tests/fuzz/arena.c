@@ -2,6 +2,8 @@
 #include "arena.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -259,6 +261,17 @@ arena_free_fabric(struct arena *a)
 
 /* -- time -- */
 
+static void
+look(struct arena *a)
+{
+	char text[160];
+
+	if (bounds_look(&a->bounds, a->eng, text, sizeof(text)) == NULL)
+		return;
+	fprintf(stderr, "beyond its bound: %s\n", text);
+	abort();
+}
+
 /* One turn of the engine's loop: true when it has more to do at once. */
 static bool
 turn(struct arena *a)
@@ -278,7 +291,9 @@ turn(struct arena *a)
 	remove_gone(a);
 	while (!a->deaf && smcr_next_log(a->eng, &line))
 		;
-	return smcr_flush(a->eng) || more;
+	more = smcr_flush(a->eng) || more;
+	look(a);
+	return more;
 }
 
 void

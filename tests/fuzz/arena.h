@@ -2,13 +2,15 @@
  * What fuzz_engine.c runs in: one engine with two simulated devices, virtual
  * time, and whoever talks to that engine: the rival, which does what the
  * program says, and the witness, an honest engine whose connection must not
- * notice. Only the public interface of the engine is used.
+ * notice. Only the public interface of the engine is used; the bounds of what it
+ * may hold look inside, after each turn.
  */
 #ifndef SMCRD_TESTS_FUZZ_ARENA_H
 #define SMCRD_TESTS_FUZZ_ARENA_H
 
 #include "rnic/sim.h"
 #include "smcr/smcr.h"
+#include "tests/scenario/bounds.h"
 
 #define ARENA_DEVS 4
 #define ARENA_MS 1000000LL
@@ -45,6 +47,7 @@ struct arena {
 	struct rival *rival;
 	struct witness *witness;
 	bool deaf; /* nobody reads the engine's log */
+	struct bounds bounds;
 };
 
 enum {

@@ -71,6 +71,7 @@ tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_MAIN) $(FUZZ_ST
 	tests/fuzz/rival.c tests/fuzz/rival.h tests/fuzz/rival_llc.c tests/fuzz/rival_twist.c \
 	tests/fuzz/twist.c tests/fuzz/twist.h \
 	tests/fuzz/witness.c tests/fuzz/witness.h \
+	tests/scenario/bounds.c tests/scenario/bounds.h \
 	tests/scenario/oom.c tests/scenario/oom.h
 tests_fuzz_fuzz_engine_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) \
 	$(OOM_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free

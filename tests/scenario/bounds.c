@@ -1,132 +1,282 @@
 /*
  * Bounds, each a row: what is counted, and how much of it there may be. A limit
- * of the engine that a peer could exceed otherwise has its row here.
+ * of the engine that a peer could exceed otherwise has its row here. What is
+ * counted is counted anew: the engine's own figures may be what is wrong.
  */
 #include "tests/scenario/bounds.h"
 
+#include <stdio.h>
+
 #include "smcr/engine.h"
-#include "tests/scenario/liar.h"
+#include "smcr/rendezvous.h"
 
-/* What there is at this moment. Figures of groups are those of the group that has most. */
-struct held {
-	uint32_t groups, conns, qps, peers;
-	uint32_t group_links, group_rmbs, group_peer_rmbs, group_quarantined;
-	uint32_t liars_groups; /* of one role, with room for more connections */
-};
+#define PEERS_MOST 1024
+#define LATE_DECLINE_MS 1000 /* for a Decline that may have crossed ours, of a peer that is no smcrd */
 
-struct bound {
-	const char *what;
-	size_t off;
-	uint32_t (*most)(const struct plan *);
+struct look {
+	struct bounds *b;
+	const struct smcr *eng;
+	char *text;
+	size_t cap;
+	bool beyond;
 };
 
 static void
-most_of(uint32_t *most, uint32_t n)
+expect(struct look *l, const char *of, uint32_t id, const char *what, uint64_t have, uint64_t most)
 {
-	if (*most < n)
-		*most = n;
+	if (l->beyond || have <= most)
+		return;
+	l->beyond = true;
+	(void)snprintf(l->text, l->cap, "%s %u: %s: %llu, %llu at the most", of, id, what, (unsigned long long)have,
+	    (unsigned long long)most);
+}
+
+/* -- the engine -- */
+
+static uint64_t
+rmb_bytes(const struct smcr *eng)
+{
+	uint64_t sum = 0;
+
+	LIST_FOREACH(g, &eng->lgrs)
+		LIST_FOREACH(n, &CONTAINER_OF(g, struct lgr, node)->rmbs) {
+			const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+			sum += (uint64_t)rmb->elem_size * rmb->elem_cnt;
+		}
+	return sum;
 }
 
 static uint32_t
-quarantined(const struct lgr *lgr)
+peers(const struct smcr *eng, enum smcr_role role)
 {
 	uint32_t cnt = 0;
 
-	LIST_FOREACH(n, &lgr->rmbs)
-		cnt += CONTAINER_OF(n, struct rmb, node)->quarantined;
+	LIST_FOREACH(n, &eng->peers)
+		cnt += CONTAINER_OF(n, struct peer, node)->role == role;
 	return cnt;
 }
 
+/* Clients' groups have their first link here; an eighth of the queue pairs is not for them (room.h). */
 static uint32_t
-liars_groups(const struct host *h, enum smcr_role role)
+strangers_links(const struct smcr *eng, const struct rnic_dev *dev)
 {
 	uint32_t cnt = 0;
 
-	LIST_FOREACH(n, &h->eng->lgrs) {
-		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+	LIST_FOREACH(g, &eng->lgrs) {
+		const struct lgr *lgr = CONTAINER_OF(g, struct lgr, node);
 
-		cnt += lgr->role == role && lgr->owner.remote.addr[15] == HOST_ADDR(LIAR_HOST) &&
-		    lgr->conn_cnt < h->plan->conns_per_group;
+		for (unsigned i = 0; i < LINK_SLOTS && lgr->role == SMCR_SERVER; i++)
+			cnt += lgr->links[i].qp != NULL && lgr->links[i].order == 0 && lgr->links[i].dev == dev;
 	}
 	return cnt;
 }
 
 static void
-count(const struct host *h, struct held *held)
+look_at_engine(struct look *l)
 {
-	*held = (struct held){ .conns = h->eng->conns.used };
-	LIST_FOREACH(n, &h->eng->lgrs) {
-		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+	const struct smcr *eng = l->eng;
 
-		held->groups++;
-		most_of(&held->group_links, lgr->link_cnt);
-		most_of(&held->group_rmbs, lgr->rmb_cnt);
-		most_of(&held->group_peer_rmbs, lgr->remote_rmb_cnt);
-		most_of(&held->group_quarantined, quarantined(lgr));
+	expect(l, "engine", 0, "connections", eng->conns.used, eng->cfg.conns_max);
+	expect(l, "engine", 0, "bytes of RMBs", rmb_bytes(eng), eng->cfg.rmb_bytes_max);
+	expect(l, "engine", 0, "clients remembered", peers(eng, SMCR_SERVER), PEERS_MOST);
+	expect(l, "engine", 0, "servers remembered", peers(eng, SMCR_CLIENT), PEERS_MOST);
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		uint32_t max = rnic_query(eng->devs[i]).max_qp;
+
+		expect(l, "device", i, "first links of clients' groups", strangers_links(eng, eng->devs[i]),
+		    max - max / 8);
 	}
-	LIST_FOREACH(n, &h->eng->peers)
-		held->peers++;
-	most_of(&held->liars_groups, liars_groups(h, SMCR_CLIENT));
-	most_of(&held->liars_groups, liars_groups(h, SMCR_SERVER));
-	for (unsigned i = 0; i < h->dev_cnt; i++)
-		if (h->dev[i].dev != NULL)
-			held->qps += rnic_query(h->dev[i].dev).qp_cnt;
+}
+
+/* -- its groups -- */
+
+static struct bounds_group *
+memory_of(struct look *l, const struct lgr *lgr)
+{
+	struct bounds_group *m = &l->b->group[lgr->id % BOUNDS_GROUPS];
+
+	if (m->id != lgr->id)
+		*m = (struct bounds_group){ .id = lgr->id };
+	return m;
 }
 
 static uint32_t
-most_conns(const struct plan *p)
+most32(uint32_t a, uint32_t b)
 {
-	return p->conns_max;
+	return a > b ? a : b;
 }
 
+/* Groups of this one's role and address that never were full: these are not counted, as connections may leave them at any time. */
 static uint32_t
-most_links(const struct plan *p)
+like_this(struct look *l, const struct lgr *lgr)
 {
-	(void)p;
-	return LINK_SLOTS;
-}
+	uint32_t cnt = 0;
 
-static uint32_t
-most_rmbs(const struct plan *p)
-{
-	(void)p;
-	return SMCR_RMBS_PER_GROUP;
-}
+	LIST_FOREACH(n, &l->eng->lgrs) {
+		const struct lgr *other = CONTAINER_OF(n, struct lgr, node);
+		struct bounds_group *m = memory_of(l, other);
 
-/* A group that has as many takes nobody; those that it has may all end so. */
-static uint32_t
-most_quarantined(const struct plan *p)
-{
-	return p->quarantine_max + p->conns_per_group;
-}
-
-/* One more is made when another one's connection leaves it meanwhile, for each that was full: connections come one by one. */
-static uint32_t
-most_groups(const struct plan *p)
-{
-	return p->groups_per_addr + (p->flows + p->conns_per_group - 1) / p->conns_per_group;
-}
-
-static const struct bound bounds[] = {
-	{ "connections", offsetof(struct held, conns), most_conns },
-	{ "links of a group", offsetof(struct held, group_links), most_links },
-	{ "elements of a group in quarantine", offsetof(struct held, group_quarantined), most_quarantined },
-	{ "groups of the liar with room", offsetof(struct held, liars_groups), most_groups },
-	{ "RMBs of a group", offsetof(struct held, group_rmbs), most_rmbs },
-	{ "RMBs of the peer in a group", offsetof(struct held, group_peer_rmbs), most_rmbs },
-};
-
-void
-bounds_check(const struct host *h)
-{
-	struct held held;
-
-	count(h, &held);
-	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-		uint32_t have = *(const uint32_t *)(const void *)((const char *)&held + bounds[i].off);
-		uint32_t most = bounds[i].most(h->plan);
-
-		if (have > most)
-			world_fail(h->w, "host%u: %u %s, %u are allowed", h->nr, have, bounds[i].what, most);
+		m->was_full |= other->conn_cnt >= l->eng->cfg.conns_per_group;
+		cnt += other->role == lgr->role && identity_same(&other->owner.remote, &lgr->owner.remote) &&
+		    !m->was_full;
 	}
+	return cnt;
+}
+
+static void
+count_elements(const struct lgr *lgr, uint32_t *used, uint32_t *quarantined)
+{
+	*used = *quarantined = 0;
+	LIST_FOREACH(n, &lgr->rmbs) {
+		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		for (uint32_t i = 0; i < rmb->elem_cnt; i++) {
+			*used += rmb->elem[i].state != RMB_ELEM_FREE;
+			*quarantined += rmb->elem[i].state == RMB_ELEM_QUARANTINED;
+		}
+	}
+}
+
+/* A group that takes no connections takes none: nobody gets an element of it. */
+static void
+look_at_elements(struct look *l, const struct lgr *lgr)
+{
+	struct bounds_group *m = memory_of(l, lgr);
+	uint32_t used, quarantined;
+	bool full, closed;
+
+	count_elements(lgr, &used, &quarantined);
+	full = quarantined >= l->eng->cfg.quarantine_max;
+	closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_doubted(lgr)));
+	if (m->closed && closed)
+		expect(l, "group", lgr->id, "elements of a group that takes no connections", used, m->used);
+	m->closed = closed;
+	m->used = used;
+	if (full && lgr->state == LGR_ACTIVE && lgr_unused(lgr))
+		expect(l, "group", lgr->id, "has too much in quarantine, is unused and lives", 1, 0);
+}
+
+/* A link that has ended may outlive its device. */
+static bool
+is_there(const struct smcr *eng, const struct rnic_dev *dev)
+{
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev)
+			return true;
+	return false;
+}
+
+/* First contact's, so many at once, and one each interval: what a client takes, and what a server offers. */
+static uint64_t
+most_links_made(const struct lgr *lgr)
+{
+	uint64_t age_ms = (uint64_t)(lgr->eng->now_ns - lgr->born_ns) / MS;
+
+	return lgr->role == SMCR_CLIENT ? 1 + 8 + age_ms / 100 : SMCR_LINKS_MAX + age_ms / 200;
+}
+
+static void
+look_at_links(struct look *l, const struct lgr *lgr)
+{
+	expect(l, "group", lgr->id, "links", lgr->link_cnt, LINK_SLOTS);
+	expect(l, "group", lgr->id, "links made", lgr->links_made, most_links_made(lgr));
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state != LINK_FREE && is_there(l->eng, lgr->links[i].dev))
+			expect(l, "group", lgr->id, "a link in another VLAN",
+			    rnic_query(lgr->links[i].dev).vlan != lgr->vlan, 0);
+}
+
+static uint64_t
+ms_until(const struct smcr *eng, const struct timer *t)
+{
+	return timer_armed(t) && t->at_ns > eng->now_ns ? (uint64_t)(t->at_ns - eng->now_ns) / MS : 0;
+}
+
+/* Whatever a peer is waited for has an end: the timer that ends it is set. */
+static void
+look_at_waits(struct look *l, const struct lgr *lgr)
+{
+	const struct smcr_config *cfg = &l->eng->cfg;
+	uint32_t most_ms = 2 * most32(cfg->llc_ms, most32(cfg->confirm_link_ms, cfg->add_link_ms));
+
+	for (unsigned i = 0; i < LLC_FLOW_CNT && lgr->state != LGR_DEAD; i++) {
+		const struct llc_flow *f = &lgr->flow[i];
+
+		if (f->step == LLC_IDLE)
+			continue;
+		expect(l, "group", lgr->id, "an LLC exchange without an end", !timer_armed(&f->timer), 0);
+		expect(l, "group", lgr->id, "ms until an LLC exchange ends", ms_until(l->eng, &f->timer), most_ms);
+	}
+	if (lgr->cont_rmb != NULL && lgr->state != LGR_DEAD)
+		expect(l, "group", lgr->id, "a CONFIRM RKEY that goes on without an end",
+		    !timer_armed(&lgr->cont_timer), 0);
+}
+
+static void
+look_at_group(struct look *l, const struct lgr *lgr)
+{
+	expect(l, "group", lgr->id, "RMBs", lgr->rmb_cnt, SMCR_RMBS_PER_GROUP);
+	expect(l, "group", lgr->id, "RMBs of the peer", lgr->remote_rmb_cnt, SMCR_RMBS_PER_GROUP);
+	expect(l, "group", lgr->id, "groups of its role and address with room", like_this(l, lgr),
+	    l->eng->cfg.groups_per_addr);
+	look_at_elements(l, lgr);
+	look_at_links(l, lgr);
+	look_at_waits(l, lgr);
+}
+
+/* -- its connections -- */
+
+/*
+ * How long a rendezvous takes at most, whatever the peer does. Each side waits for each CLC message for clc_ms, has to come to its
+ * own within that, and first contact has one LLC exchange behind another; a late Decline may follow.
+ */
+static uint64_t
+rendezvous_ms(const struct smcr_config *cfg)
+{
+	return 3 * (uint64_t)cfg->clc_ms + cfg->confirm_link_ms + cfg->add_link_ms + 4 * cfg->llc_ms + LATE_DECLINE_MS;
+}
+
+/* A message is awaited, by us or by the peer, and neither waits for more than clc_ms (C.5). What comes later is LLC's. */
+static bool
+clc_is_awaited(enum rdv_step step)
+{
+	return step != RDV_NONE && step != RDV_WAIT_GROUP && step != RDV_WAIT_LINK;
+}
+
+static void
+look_at_conn(struct look *l, const struct smcr_conn *c)
+{
+	const struct smcr *eng = l->eng;
+	const struct timer *t = &c->rdv->timer;
+
+	expect(l, "connection", c->id, "ms in the rendezvous", (uint64_t)(eng->now_ns - c->born_ns) / MS,
+	    rendezvous_ms(&eng->cfg));
+	if (!clc_is_awaited(c->rdv->step))
+		return;
+	expect(l, "connection", c->id, "a rendezvous without an end", !timer_armed(t), 0);
+	expect(l, "connection", c->id, "ms until a rendezvous goes on", ms_until(eng, t),
+	    c->rdv->step == RDV_LATE_DECLINE ? most32(eng->cfg.clc_ms, LATE_DECLINE_MS) : eng->cfg.clc_ms);
+}
+
+static void
+look_at_conns(struct look *l)
+{
+	const struct smcr_conn *c;
+
+	for (uint32_t pos = 0; (c = idtable_next(&l->eng->conns, &pos)) != NULL;)
+		if (c->state == CONN_RENDEZVOUS && c->rdv->step != RDV_NONE)
+			look_at_conn(l, c);
+}
+
+const char *
+bounds_look(struct bounds *b, const struct smcr *eng, char *text, size_t cap)
+{
+	struct look l = { .b = b, .eng = eng, .text = text, .cap = cap };
+
+	look_at_engine(&l);
+	LIST_FOREACH(n, &eng->lgrs)
+		look_at_group(&l, CONTAINER_OF(n, struct lgr, node));
+	look_at_conns(&l);
+	return l.beyond ? text : NULL;
 }

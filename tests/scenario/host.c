@@ -182,6 +182,10 @@ plug(struct host_dev *hd)
 	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
 	gid.b[14] = (uint8_t)h->dev_made++;
 	hd->dev = sim_dev_new(h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
+	if ((h->plan->vlans >> (PLAN_DEVS_MAX * h->nr + (unsigned)(hd - h->dev)) & 1) != 0)
+		sim_vlan(hd->dev, 7);
+	if (h->plan->max_qp != 0)
+		sim_max_qp(hd->dev, h->plan->max_qp);
 	if (smcr_add_device(h->eng, hd->dev) != 0)
 		world_fail(h->w, "host%u: no device", h->nr);
 }
@@ -301,19 +305,42 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	}
 	cfg->quarantine_max = p->quarantine_max;
 	cfg->groups_per_addr = (uint16_t)p->groups_per_addr;
+	if (p->rmb_kb != 0)
+		cfg->rmb_bytes_max = p->rmb_kb * 1024ull;
+}
+
+struct smcr_subnet
+host_subnet(const struct host *h)
+{
+	return (struct smcr_subnet){ .addr = { 10, 0, (uint8_t)(h->plan->other_subnet >> h->nr & 1), 0 },
+		.prefix_len = 24 };
+}
+
+/* A server names addresses of its own host alone, as a peer list of the daemon would have it. */
+static bool
+may_dial(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle)
+{
+	(void)ctx;
+	return to->b[15] == middle->addr[15];
 }
 
 static void
 start_engine(struct host *h)
 {
 	struct smcr_config cfg;
+	struct smcr_subnet net;
 
 	engine_config(h->plan, h->nr, &cfg);
 	h->eng = smcr_new(&cfg, &h->rng, h->w->now_ns);
 	if (h->eng == NULL)
 		abort();
+	smcr_set_dial_policy(h->eng, may_dial, NULL);
+	net = host_subnet(h);
+	if (h->plan->far_middle != 0)
+		smcr_set_networks(h->eng, &net, 1);
 	if (h->lies && h->plan->liar_id > 0) /* another host's: two peers with one id */
 		memcpy(h->eng->peer_id, h->all[h->plan->liar_id - 1].eng->peer_id, sizeof(h->eng->peer_id));
+	h->bounds = (struct bounds){ 0 };
 	trace_attach(h->trace, h->nr, h->eng);
 }
 

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "rnic/sim.h"
 #include "smcr/smcr.h"
+#include "tests/scenario/bounds.h"
 #include "tests/scenario/flow.h"
 #include "tests/scenario/stcp.h"
 
@@ -38,7 +39,8 @@ struct host {
 	bool lies;         /* this is the liar's host: it is not judged */
 	bool ended;        /* its process, for good */
 	uint64_t honest_groups[HOST_GROUPS / 64], liars_groups[HOST_GROUPS / 64]; /* bit per id (hostile.c) */
-	struct rng rng;                                                           /* the engine's */
+	struct bounds bounds;
+	struct rng rng; /* the engine's */
 	struct smcr *eng;
 	struct host_dev dev[PLAN_DEVS_MAX];
 	unsigned dev_cnt;  /* places */
@@ -70,6 +72,8 @@ void host_end(struct host *);
 void host_restart(struct host *);
 /* The first device that is there; NULL: none. */
 struct rnic_dev *host_first_dev(const struct host *);
+/* The network of its interfaces. */
+struct smcr_subnet host_subnet(const struct host *);
 /* A client connects to this host's ingress. */
 struct stcp_end *host_client(struct host *, struct flow *, struct stcp_user);
 void host_prewarm(struct host *, struct flow *);

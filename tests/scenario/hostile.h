@@ -23,7 +23,7 @@
 
 #include "tests/scenario/liar.h"
 
-/* After each turn of a host; does nothing in a run that is not hostile. */
+/* After each turn of a host. The bounds hold in any run, the rest is looked at in a hostile one. */
 void hostile_look(struct host *);
 /* Is a protocol error in this group the engine's fault? Not where the peer lies. */
 bool hostile_judges(const struct host *, uint32_t group_id);

@@ -406,11 +406,26 @@ clc_lie(struct liar *l, uint8_t *buf, size_t len, size_t cap, enum liar_end *end
 	return len;
 }
 
+/* What another host has said to an honest one. */
+static size_t
+pose(struct liar *l, uint8_t *buf, size_t len, size_t cap)
+{
+	size_t other = cap >= LIE_MSG_MAX ? lie_others(&l->mem, LIE_CLC, buf, len) : 0;
+
+	if (other > 0)
+		world_log(l->w, "liar: %s of another host", lie_name(LIE_CLC, buf, other));
+	return other > 0 ? other : len;
+}
+
 size_t
-liar_says(struct liar *l, uint8_t *buf, size_t len, size_t cap, enum liar_end *end)
+liar_says(struct liar *l, uint32_t flow, uint8_t *buf, size_t len, size_t cap, enum liar_end *end)
 {
 	*end = LIAR_GO_ON;
+	if (l->p->liar_ids != 0)
+		lie_name_peer(buf, len, flow);
 	lie_note(&l->mem, LIE_CLC, buf, len, true);
+	if (l->p->pose_per_mille > 0 && chance(l, l->p->pose_per_mille))
+		return pose(l, buf, len, cap);
 	return lies_now(l, len > 4 ? LIAR_HABIT_CLC(buf[4]) : 0) ? clc_lie(l, buf, len, cap, end) : len;
 }
 

@@ -11,8 +11,9 @@
  * A liar may have a habit: the same lie about each message of one kind, so that
  * what one such message costs adds up.
  *
- * Two further kinds of harm need no lie: its peer id may be that of another
- * host, and it may fall silent before it ends.
+ * Further kinds of harm need no lie: its peer id may be that of another host, or
+ * another one in each connection; it may repeat what others have said; and it
+ * may fall silent before it ends.
  */
 #ifndef SMCRD_SCENARIO_LIAR_H
 #define SMCRD_SCENARIO_LIAR_H
@@ -75,9 +76,9 @@ struct liar {
 
 void liar_start(struct liar *, struct world *, const struct plan *, struct host *);
 void liar_stop(struct liar *);
-/* Bytes of CLC that the liar's side is about to send, whole messages, len of cap: their new length, and what becomes of
- * the connection. */
-size_t liar_says(struct liar *, uint8_t *buf, size_t len, size_t cap, enum liar_end *);
+/* Bytes of CLC that the liar's side of a flow is about to send, whole messages, len of cap: their new length, and what
+ * becomes of the connection. */
+size_t liar_says(struct liar *, uint32_t flow, uint8_t *buf, size_t len, size_t cap, enum liar_end *);
 /* CLC that is about to be sent to the liar. */
 void liar_hears(struct liar *, uint8_t *buf, size_t len);
 /* struct sim_config.tamper */

@@ -131,6 +131,23 @@ lie_init(struct lie_memory *m, struct rng *rng)
 
 /* -- the memory -- */
 
+static uint64_t
+num_get(const uint8_t *p, size_t len)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < len; i++)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static void
+num_put(uint8_t *p, size_t len, uint64_t v)
+{
+	for (size_t i = len; i > 0; i--, v >>= 8)
+		p[i - 1] = (uint8_t)v;
+}
+
 static void
 remember_value(struct lie_values *vs, const uint8_t *v, uint8_t len)
 {
@@ -163,6 +180,7 @@ lie_note(struct lie_memory *m, enum lie_proto proto, const uint8_t *msg, size_t 
 		if (worth_keeping(&l->f[i]) && (ours || l->f[i].kind != LK_SECRET))
 			remember_value(&m->values[l->f[i].kind], msg + l->f[i].off, l->f[i].len);
 	o->proto = proto;
+	o->ours = ours;
 	o->len = (uint16_t)len;
 	memcpy(o->msg, msg, len);
 	for (unsigned i = 0; i < cnt && !ours; i++)
@@ -202,24 +220,33 @@ lie_old(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX])
 	return 0;
 }
 
+size_t
+lie_others(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX], size_t len)
+{
+	const struct layout *l = layout_of(proto, msg, len);
+
+	for (unsigned tries = 0; tries < 20 && m->old_cnt > 0 && l != NULL; tries++) {
+		const struct lie_old *o = &m->old[rng_below(m->rng, m->old_cnt)];
+
+		if (o->ours || o->proto != proto || layout_of(proto, o->msg, o->len) != l)
+			continue;
+		memcpy(msg, o->msg, o->len);
+		return o->len;
+	}
+	return 0;
+}
+
+void
+lie_name_peer(uint8_t *msg, size_t len, uint32_t nr)
+{
+	const struct layout *l = layout_of(LIE_CLC, msg, len);
+
+	for (unsigned i = 0; l != NULL && i < field_cnt(l, len); i++)
+		if (l->f[i].kind == LK_PEER_ID)
+			num_put(msg + l->f[i].off, 2, nr);
+}
+
 /* -- changes -- */
-
-static uint64_t
-num_get(const uint8_t *p, size_t len)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < len; i++)
-		v = v << 8 | p[i];
-	return v;
-}
-
-static void
-num_put(uint8_t *p, size_t len, uint64_t v)
-{
-	for (size_t i = len; i > 0; i--, v >>= 8)
-		p[i - 1] = (uint8_t)v;
-}
 
 /* Cursors and addresses are worth moving by what an element or a write has. */
 static uint64_t

@@ -58,6 +58,7 @@ struct lie_values {
 
 struct lie_old {
 	enum lie_proto proto;
+	bool ours;
 	uint16_t len;
 	uint8_t msg[LIE_MSG_MAX];
 };
@@ -78,6 +79,10 @@ void lie_change(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, u
 void lie_change_one(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, unsigned nr, char text[LIE_TEXT]);
 /* A message of before: its length, 0 when there is none yet. */
 size_t lie_old(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
+/* Somebody else's, of the type that msg has now, in its place: its length, 0 when none is known. */
+size_t lie_others(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX], size_t len);
+/* The peer id of a CLC message becomes one that is made of nr. */
+void lie_name_peer(uint8_t *msg, size_t len, uint32_t nr);
 /* One of a random type whose fields have values of the memory: its length. */
 size_t lie_new(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
 /* A value of the kind, of len bytes; false when none is known. */

@@ -459,5 +459,6 @@ plan_aborts(const struct plan *p)
 bool
 plan_may_fall_back(const struct plan *p)
 {
-	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0 || is_disjoint(p);
+	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0 || p->max_qp != 0 || p->rmb_kb != 0 ||
+	    is_disjoint(p);
 }

@@ -53,6 +53,8 @@ struct plan_fault {
 	X(devs0, 1, PLAN_DEVS_MAX) X(devs1, 1, PLAN_DEVS_MAX)	/* devices of each host */ \
 	X(devs2, 1, PLAN_DEVS_MAX) X(devs3, 1, PLAN_DEVS_MAX) \
 	X(other_subnet, 0, 15) \
+	X(far_middle, 0, 1)		/* a server's end of the middle is in a network of its own: loopback, say */ \
+	X(vlans, 0, 4095)		/* three bits per host: these devices are in a VLAN */ \
 	X(rdma_delay_us, 1, 100000) X(rdma_spread_us, 0, 100000) X(ack_us, 0, 100000) \
 	X(confirm_ms, 0, 1000)		/* completions wait for rnic confirm */ \
 	X(retry_ms, 1, 60000) X(connect_ms, 1, 60000) \
@@ -102,6 +104,10 @@ struct plan_fault {
 	X(habit_per_mille, 0, 1000) \
 	X(act_us, 0, 100000000)		/* between two deeds of its own, on average; 0: none */ \
 	X(talk_ms, 0, 600000)		/* it ends after that */ \
+	X(liar_ids, 0, 1)		/* it has another peer id in each of its connections */ \
+	X(pose_per_mille, 0, 1000)	/* of its CLC messages: what somebody else has said, instead */ \
+	X(max_qp, 0, 100000)		/* of a device; 0: as many as it likes */ \
+	X(rmb_kb, 0, 1000000)		/* of an engine's RMBs in all; 0: as much */ \
 	X(silent_ms, 0, 600000)		/* and before its end says nothing for so long */ \
 	/* the end */ \
 	X(drain, 0, 2)			/* groups end in the orderly way, 2: by being idle; 0: engines are freed at once */ \

@@ -125,6 +125,34 @@ draw_habit(struct plan *p, struct rng *r)
 	p->liars_share = 900;
 }
 
+/* Many strangers instead of one; little room for anybody, so that honest hosts may have to do without RDMA. */
+static void
+draw_crowd(struct plan *p, struct rng *r)
+{
+	p->pose_per_mille = chance(r, 15) ? even(r, 50, 500) : 0;
+	if (!chance(r, 10))
+		return;
+	p->liar_ids = 1;
+	p->flows = even(r, 20, 80);
+	p->liars_share = 900;
+	p->bytes_max = scale(r, 0, 500);
+	p->lie_per_mille = scale(r, 1, 100);
+	p->group_idle_ms = even(r, 300, 600);
+	if (chance(r, 40)) {
+		p->max_qp = scale(r, 8, 24);
+		p->groups_per_addr = 100;
+	}
+	p->rmb_kb = chance(r, 30) ? scale(r, 64, 1024) : 0;
+}
+
+/* The first device of each host is in no VLAN, so that everybody reaches everybody. */
+static void
+draw_networks(struct plan *p, struct rng *r)
+{
+	p->far_middle = chance(r, 15);
+	p->vlans = chance(r, 15) ? rng_below(r, 4096) & ~0111u : 0;
+}
+
 void
 plan_draw_hostile(struct plan *p, uint64_t seed)
 {
@@ -145,4 +173,6 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	p->silent_ms = chance(&r, 30) ? scale(&r, 10, 1000) : 0;
 	draw_habit(p, &r);
 	p->liar_id = chance(&r, 10) ? even(&r, 1, 2) : 0;
+	draw_crowd(p, &r);
+	draw_networks(p, &r);
 }

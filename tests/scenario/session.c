@@ -95,8 +95,9 @@ open_conn(struct session *s)
 	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
 	o.remote.addr[15] = (uint8_t)HOST_ADDR(s->role == SMCR_CLIENT ? f->to : f->from);
 	o.subnet_cnt = 1;
-	o.subnet[0] = (struct smcr_subnet){ .addr = { 10, 0, (uint8_t)(s->h->plan->other_subnet >> s->h->nr & 1), 0 },
-		.prefix_len = 24 };
+	o.subnet[0] = host_subnet(s->h);
+	if (s->h->plan->far_middle != 0 && s->role == SMCR_SERVER)
+		o.subnet[0] = (struct smcr_subnet){ .addr = { 127 }, .prefix_len = 8 };
 	if (host_first_dev(s->h) != NULL)
 		o.local_addr = rnic_query(host_first_dev(s->h)).gid;
 	s->mode = SESSION_SETUP;
@@ -143,7 +144,7 @@ clc_lies(struct session *s, size_t at)
 	else if (!s->h->lies)
 		liar_hears(l, s->out + at, s->out_len - at);
 	else
-		s->out_len = at + liar_says(l, s->out + at, s->out_len - at, sizeof(s->out) - at, &end);
+		s->out_len = at + liar_says(l, s->f->nr, s->out + at, s->out_len - at, sizeof(s->out) - at, &end);
 	if (end != LIAR_GO_ON)
 		s->lie_end = end;
 }
