@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """Local users at the control socket, with garbage, silence and haste: the data path and other clients are served."""
+import contextlib
+import os
 import random
 import socket
 import time
 
-from harness import case, check, equal, main, PATIENCE, SHRINK
+from harness import case, check, equal, main, wait_until, PATIENCE, Skip, SHRINK
 from hostile import MIB, Scene, ask
+
+NOBODY = 65534
+PLACES, KEPT, TRACES = 16, 2, 8	# of control_parts.h
 
 
 def control(pair):
@@ -77,6 +82,69 @@ def _(t):
         traces.append(s)
         equal(ask(scene.b, "status")["draining"], False, f"status beside {len(traces)} traces")
     for s in traces:
+        s.close()
+    scene.bound(scene.b, fds=20, rss=4 * MIB)
+    scene.finish()
+
+
+@contextlib.contextmanager
+def as_nobody():
+    """What is connected meanwhile is another user's, whom the daemon does not trust."""
+    if os.geteuid() != 0:
+        raise Skip("not root: there is no other user to be")
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def let_in(path):
+    """Anybody may connect to the socket, as a group may to which its mode gives it."""
+    os.chmod(path, 0o666)
+    while (path := os.path.dirname(path)) not in ("/", "/tmp"):
+        os.chmod(path, os.stat(path).st_mode | 0o011)
+
+
+def nobodys(pair, cnt, says=b""):
+    out = []
+    with as_nobody():
+        for _ in range(cnt):
+            s = control(pair)
+            with contextlib.suppress(OSError):	# turned away already
+                s.sendall(says)
+            out.append(s)
+    return out
+
+
+def ended(s):
+    s.setblocking(False)
+    try:
+        while s.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+@case("another user at all places of the control socket: the operator finds one, and silent traces make room", timeout=90)
+def _(t):
+    scene = Scene(t)
+    let_in(scene.b.control)
+    idle = nobodys(scene.pair, PLACES + 4)
+    wait_until(lambda: sum(map(ended, idle)) == KEPT + 4, "those that find no place are turned away")
+    equal(ask(scene.b, "status")["draining"], False, "status for the operator beside them")
+    for s in idle:
+        s.close()
+    trace = b'{"command": "trace", "group": 4711}\n'
+    traces = nobodys(scene.pair, PLACES - KEPT, trace)
+    wait_until(lambda: sum(map(ended, traces)) == PLACES - KEPT - TRACES, "the oldest traces end")
+    idle = nobodys(scene.pair, PLACES - KEPT - TRACES)
+    with as_nobody():
+        equal(ask(scene.b, "status")["draining"], False, "status for another user: a trace makes room")
+    for s in traces + idle:
         s.close()
     scene.bound(scene.b, fds=20, rss=4 * MIB)
     scene.finish()
