@@ -40,6 +40,12 @@ def _(t):
     s.finish()
 
 
+def told(d, words):
+    """How often the log says that, and of how many connections."""
+    counts = re.findall(re.escape(words) + r": device=\S+ count=(\d+)", d.log())
+    return len(counts), sum(map(int, counts))
+
+
 def storm(at, source, seconds):
     """Connects, asks, goes away, as often as it can; how often."""
     end, n = time.monotonic() + seconds, 0
@@ -69,10 +75,21 @@ def _(t):
     s.finish()
 
 
-def told(d, words):
-    """How often the log says that, and of how many connections."""
-    counts = re.findall(re.escape(words) + r": device=\S+ count=(\d+)", d.log())
-    return len(counts), sum(map(int, counts))
+@case("requests to the MPA port from an address that may not connect: turned away before they are read")
+def _(t):
+    # Everybody but 127.1.0.0/16, where the stranger is.
+    peers = ["127.0.0.0/16", "127.2.0.0/15", "127.4.0.0/14", "127.8.0.0/13", "127.16.0.0/12", "127.32.0.0/11", "127.64.0.0/10"]
+    s = Scene(t, smcr={"mpa_clients": peers}, egress={"allow": peers})
+    flood = t.fork(storm, (t.addr, s.mpa_ports()[1]), stranger(t), 1)
+    tried = 0
+    while flood.alive():
+        equal(first_contacts(s, 1, tried), 1, "first contacts that worked")
+        tried += 1
+    asked = flood.result()
+    t.note(f"{asked} requests, {tried} first contacts")
+    wait_until(lambda: told(s.b, "MPA connections from addresses that may not connect")[1] >= asked // 2, "most are told of")
+    s.bound(s.b, rss=4 * MIB)
+    s.finish()
 
 
 @case("bytes that are no MPA request: counted, and told once a second at the most")
