@@ -124,10 +124,13 @@ like_this(struct look *l, const struct lgr *lgr)
 	return cnt;
 }
 
+/* *used: elements that somebody has, or was promised and waits for a new RMB. */
 static void
 count_elements(const struct lgr *lgr, uint32_t *used, uint32_t *quarantined)
 {
 	*used = *quarantined = 0;
+	LIST_FOREACH(n, &lgr->wait_rmb)
+		++*used;
 	LIST_FOREACH(n, &lgr->rmbs) {
 		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
 
@@ -138,7 +141,7 @@ count_elements(const struct lgr *lgr, uint32_t *used, uint32_t *quarantined)
 	}
 }
 
-/* A group that takes no connections takes none: nobody gets an element of it. */
+/* A group that takes no connections takes none: nobody gets an element of it who was not there before. */
 static void
 look_at_elements(struct look *l, const struct lgr *lgr)
 {

@@ -20,7 +20,7 @@ struct bounds {
 		uint32_t id;
 		bool was_full; /* it had as many connections as a group may have */
 		bool closed;   /* it takes no new connections */
-		uint32_t used; /* elements */
+		uint32_t used; /* elements, those that are waited for included */
 	} group[BOUNDS_GROUPS];
 };
 
