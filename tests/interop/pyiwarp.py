@@ -7,13 +7,18 @@ correct peer, and every step can also be done wrong on purpose.
     Endpoint    RDMAP on a Stream: messages, memory regions, Terminate; the sender's half lets everything through
     connect()   the initiator's MPA start-up, request() ... its single steps
     Listener    the responder's
+    Wire        what is in each TCP segment
 
 One thread uses an Endpoint at a time.
 """
+import ctypes
+import fcntl
 import os
 import select
 import socket
 import struct
+import sys
+import termios
 import time
 
 # -- CRC32C (RFC 5044 4.4): two bytes a step --
@@ -305,6 +310,25 @@ class Stream:
         except Closed as e:
             return "reset" if e.reset else "closed"
         raise Error(f"{len(self.rx)} bytes where the end was expected: {bytes(self.rx[:64]).hex()}")
+
+    def peek(self, timeout=5.0):
+        """Waits until there is something to read, and leaves it there."""
+        if not select.select([self.sock], [], [], timeout)[0]:
+            raise Timeout("nothing came in time")
+
+    def unread(self):
+        """Bytes that came and were not read."""
+        return len(self.rx) + int.from_bytes(fcntl.ioctl(self.sock, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+    def drain(self, timeout=5.0):
+        """Reads to the end of the TCP connection: (bytes that still came, "closed" or "reset")."""
+        end, n = time.monotonic() + timeout, len(self.rx)
+        self.rx.clear()
+        try:
+            while True:
+                n += len(_read_some(self.sock, 1 << 18, end))
+        except Closed as e:
+            return n, "reset" if e.reset else "closed"
 
 
 # -- DDP segments and RDMAP messages (RFC 5041 4, RFC 5040 4) --
@@ -675,22 +699,31 @@ def full_operation(sock, own, peer, **kw):
     return ep
 
 
-def tcp_connect(at, timeout=5.0, source=None):
-    """source: the address to come from."""
+def tcp_connect(at, timeout=5.0, source=None, mss=None):
+    """source: the address to come from; mss: what a segment may have, both ways."""
+    sock = socket.socket(socket.AF_INET6 if ":" in at[0] else socket.AF_INET)
     try:
-        sock = socket.create_connection(at, timeout, (source, 0) if source else None)
+        sock.settimeout(timeout)
+        if mss:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss)
+        if source:
+            sock.bind((source, 0))
+        sock.connect(at)
     except ConnectionError as e:
+        sock.close()
         raise Closed(True, str(e)) from None
-    sock.settimeout(timeout)
+    except OSError:
+        sock.close()
+        raise
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 
-def connect(at, request=None, rtr=None, timeout=5.0, source=None, **kw):
+def connect(at, request=None, rtr=None, timeout=5.0, source=None, mss=None, **kw):
     """The initiator's side. rtr: the kind to send, "none" for no RTR at all, None for one that both know (RFC 6581
     9.2: the initiator's choice). Rejected, Closed or Error when it does not work out."""
     request = request or MpaFrame(enhanced=Enhanced())
-    sock = tcp_connect(at, timeout, source)
+    sock = tcp_connect(at, timeout, source, mss)
     try:
         sock.sendall(request.encode())
         reply = read_mpa(sock, timeout)
@@ -780,3 +813,49 @@ class Listener:
         if reply.enhanced and reply.enhanced.p2p and wait_rtr:
             ep.rtr_seen = ep.next(timeout)
         return ep
+
+
+# -- TCP segments --
+
+
+class Wire:
+    """Watches what a port of an IPv4 address on lo sends: one connection, from its beginning. For root."""
+
+    SO_ATTACH_FILTER, SO_RCVBUFFORCE, PACKET_OUTGOING, ETH_P_ALL = 26, 33, 4, 3
+
+    def __init__(self, addr, port):
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)	# PermissionError unless root
+        # All else that goes over lo is none of ours: TCP, this source address and port (packet(7), classic BPF).
+        program = ((0x30, 0, 0, 9), (0x15, 0, 6, socket.IPPROTO_TCP),
+                   (0x20, 0, 0, 12), (0x15, 0, 4, int.from_bytes(socket.inet_aton(addr), "big")),
+                   (0xb1, 0, 0, 0), (0x48, 0, 0, 0), (0x15, 0, 1, port), (0x06, 0, 0, 1 << 18), (0x06, 0, 0, 0))
+        code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in program))
+        self.sock.setsockopt(socket.SOL_SOCKET, self.SO_ATTACH_FILTER,
+                             struct.pack("HL", len(program), ctypes.addressof(code)))
+        self.sock.setsockopt(socket.SOL_SOCKET, self.SO_RCVBUFFORCE, 16 << 20)
+        self.sock.bind(("lo", self.ETH_P_ALL))
+        self.next_seq = None
+
+    def close(self):
+        self.sock.close()
+
+    def segments(self):
+        """Payloads of the segments that were sent since the last call; what was sent again counts once."""
+        out = []
+        while True:
+            try:
+                packet, where = self.sock.recvfrom(1 << 17, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return out
+            tcp = packet[4 * (packet[0] & 15):int.from_bytes(packet[2:4], "big")]
+            payload = tcp[4 * (tcp[12] >> 4):]
+            if where[2] != self.PACKET_OUTGOING or not payload:
+                continue	# lo shows each packet twice, on its way out before anybody has it
+            (seq,) = struct.unpack_from(">I", tcp, 4)
+            ahead = 0 if self.next_seq is None else seq - self.next_seq & 0xffffffff
+            if ahead >= 1 << 31:
+                continue
+            if ahead:
+                raise Error(f"{ahead} bytes of the connection were not seen")
+            self.next_seq = seq + len(payload) & 0xffffffff
+            out.append(payload)

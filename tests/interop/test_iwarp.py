@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The soft iWARP device (siw_host) and the initiator and responder written in Python: every way to connect, then data
 and completions, then everything that a peer can do wrong."""
+import contextlib
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -15,7 +17,8 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
 
 import pyiwarp as iw
 from pysmc import Pdata
-from harness import PATIENCE, TOP_BUILD, Failure, case, check, equal, main, pattern, same_bytes, set_reset_on_close
+from harness import (PATIENCE, TOP_BUILD, Failure, Skip, case, check, equal, main, pattern, same_bytes,
+                     set_reset_on_close, wait_until)
 
 SIW_HOST = os.path.join(TOP_BUILD, "tests", "interop", "siw_host")
 SOON = 5 * PATIENCE
@@ -102,6 +105,20 @@ class Host:
             if time.monotonic() > end:
                 raise Failure(f"{key} is {self.stats()[key]}, expected {at_least}")
             time.sleep(0.01)
+
+    @contextlib.contextmanager
+    def still(self):
+        """The device sees nothing of what happens meanwhile, then all of it at once."""
+        self.proc.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(self._stopped, "siw_host stands still")
+            yield
+        finally:
+            self.proc.send_signal(signal.SIGCONT)
+
+    def _stopped(self):
+        with open(f"/proc/{self.proc.pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] == "T"
 
     def quit(self):
         if not self.ended:
@@ -206,14 +223,14 @@ class Qp:
         self.host.cmd(f"dereg {self.buf.id}")
 
 
-def to_host(host, request=None, rtr=None, recvs=4, size=1024, **over):
+def to_host(host, request=None, rtr=None, recvs=4, size=1024, mss=None, **over):
     """Python initiates: (Qp, Endpoint)."""
     qp = host.qp()
     qp.recv(recvs, size)
     qp.expect()
     request = request or iw.MpaFrame(enhanced=iw.Enhanced())
     request.private = qp.pdata(**over)
-    ep = iw.connect((host.addr, host.port), request, rtr=rtr, timeout=SOON)
+    ep = iw.connect((host.addr, host.port), request, rtr=rtr, timeout=SOON, mss=mss)
     host.t.later(ep.close)
     qp.claim()
     qp.event("connected")
@@ -410,11 +427,7 @@ def _(t):
     for ird, ord in ((1, 1), (2, 5), (8, 8), (200, 200), (none, 1), (1, none), (none, none), (4, 0)):
         request = iw.MpaFrame(enhanced=iw.Enhanced(ird, ord, True, {"write"}))
         qp, ep = to_host(host, request, rtr="write")
-        got = ep.peer_frame.enhanced
-        what = f"IRD {ird}, ORD {ord} answered by {got}"
-        check(got.ord == none if ird == none else got.ord <= ird, what)
-        # As many as were asked for, or as the device has: the initiator then asks for no more (9.1).
-        check(got.ird == none if ord == none else got.ird >= min(ord, 5), what)
+        check_depths(request.enhanced, ep.peer_frame.enhanced, 5)
         ep.close()
     # Writes could never be confirmed.
     qp = host.qp()
@@ -446,6 +459,98 @@ def _(t):
     else:
         raise Failure("connected without an RTR in common")
     host.check_end()
+
+
+def check_depths(asked, got, ird):
+    """The Reply's depths, by RFC 6581 9.1; ird: the device's."""
+    none = iw.NOT_NEGOTIATED
+    what = f"{asked} answered by {got}"
+    check(got.ord == none if asked.ird == none else got.ord <= asked.ird, what)
+    # As many as were asked for, or as the device has: the initiator then asks for no more.
+    check(got.ird == none if asked.ord == none else got.ird >= min(asked.ord, ird), what)
+
+
+@case("an RTR Read that a card does not count comes on top of IRD")
+def _(t):
+    for depth in (1, 2):
+        host = Host(t, ird=depth, answer_ms=60000)
+        qp = host.qp()
+        qp.recv(2)
+        qp.expect()
+        request = iw.MpaFrame(enhanced=iw.Enhanced(depth, depth, True, {"read"}), private=qp.pdata())
+        ep = iw.connect((host.addr, host.port), request, rtr="none", timeout=SOON)
+        t.later(ep.close)
+        equal(ep.peer_frame.enhanced.ird, depth, "IRD of the reply")
+        qp.claim()
+        mr = host.mr(1000, "r")
+        mr.set(0, pattern(1000, depth))
+        sink = ep.register(1000 * depth)
+        # Its own, and as many as its user may have out: in one piece, none is served before the last is there.
+        data = b""
+        for i in range(depth + 1):
+            want = [1, 0, 0, 1, 0] if i == 0 else [sink.stag, sink.base + 1000 * (i - 1), 1000, mr.rkey, mr.addr]
+            ep.reads_out.append(want[:3])
+            data += ep.stream.encode(iw.read_request(ep._next_msn(iw.QN_READ), *want))
+        ep.stream.send_raw(data)
+        while ep.reads_out:
+            ep.expect(iw.READ_RESP, SOON)
+        same_bytes(bytes(sink.buf), pattern(1000, depth) * depth, "what was read")
+        qp.event("connected")
+        qp.first = 2
+        ep.send(b"goes on")
+        same_bytes(qp.received(0), b"goes on", "Send behind the Reads")
+        ep.close()
+        host.check_end()
+
+
+@case("a rejection before any queue pair had a say names depths that fit")
+def _(t):
+    none = iw.NOT_NEGOTIATED
+    host = Host(t)
+    qp = host.qp()
+    qp.recv(1)
+    qp.expect()
+    for what, private, verdict in (("wrong token", qp.pdata(token=qp.token ^ 1), 2),
+                                   ("no receives", qp.pdata(recv_depth=0), 1), ("no private data", b"", 1)):
+        for ird, ord in ((1, 1), (0, 4), (3, 0), (40, 40), (none, none), (none, 1), (1, none)):
+            asked = iw.Enhanced(ird, ord)
+            reply = refused(host, iw.MpaFrame(enhanced=asked, private=private), what)
+            check(reply and reply.reject and reply.enhanced, f"{what}: {reply}")
+            # Cards look at these before they look whether it is a rejection: it would be lost on them.
+            check_depths(asked, reply.enhanced, 16)
+            check(reply.enhanced.p2p and reply.enhanced.rtr, f"{what}: {reply}")
+            equal(Pdata.decode(reply.private).verdict, verdict, f"{what}: verdict")
+        reply = refused(host, iw.MpaFrame(enhanced=iw.Enhanced(1, 1, False, ()), private=private), what)
+        check(reply and not reply.enhanced.p2p and not reply.enhanced.rtr, f"{what}, client and server: {reply}")
+    host.check_end()
+
+
+@case("a responder that missed the first FPDU hears a second word")
+def _(t):
+    for rtr in ("write", "read", "send"):
+        host = Host(t, answer_ms=60000)
+        qp, ep = from_host(host, t, recvs=0, rtr={rtr}, wait_rtr=False)
+        # It says nothing, and would say nothing as long as nothing more arrives.
+        ep.answer_reads = False
+        first = ep.next(SOON)
+        equal(first.kind, {"send": iw.SEND, "write": iw.WRITE, "read": iw.READ_REQ}[rtr], "RTR")
+        try:
+            second = ep.next(2 * PATIENCE)
+        except iw.Timeout:
+            raise Failure(f"nothing behind the RTR {rtr}, its responder would not look again") from None
+        check(second.kind != iw.SEND, f"{second} takes a receive that is not for it")
+        if second.kind == iw.WRITE:
+            equal(second.data, b"", "the second word")
+        try:
+            third = ep.next(0.15)
+            raise Failure(f"{third} behind the second word, nobody asked for anything")
+        except iw.Timeout:
+            pass
+        ep.answer_reads = True
+        ep.answer_held()
+        exchange(host, qp, ep)
+        ep.close()
+        host.check_end()
 
 
 def lst_reply(request, ird=8, ord=1, rtr=iw.RTR_ALL):
@@ -840,6 +945,109 @@ def _(t):
         qp.destroy()
     equal(host.stats()["terminates_received"], 1, "Terminates received")
     host.check_end()
+
+
+@case("a Terminate with a reset behind it tells its reason")
+def _(t):
+    host = Host(t, answer_ms=60000)
+    src = host.mr(100)
+    told = 0
+    for how in ("unread", "linger"):
+        for term in (True, False):
+            qp, ep = to_host(host, rtr="write")
+            mr = host.mr(100, "w")
+            if how == "unread":
+                # The kernel's siw closes its socket behind its Terminate: a reset when it had not read all.
+                qp.send(src, 0, 44)
+                ep.stream.peek(SOON)
+            with host.still():
+                ep.write(mr.rkey, mr.addr, b"late")
+                if term:
+                    ep.terminate(2, 0, 2)
+                if how == "linger":
+                    set_reset_on_close(ep.sock)
+                ep.close()
+            told += term
+            qp.event("qp_error", "MPA: CRC error" if term else "reset")
+            equal(host.stats()["terminates_received"], told, "Terminates received")
+            same_bytes(mr.get(0, 100), bytes(100), "memory: nothing is placed behind a reset")
+            qp.destroy()
+    host.check_end()
+
+
+@case("FIN is answered by FIN")
+def _(t):
+    host = Host(t, answer_ms=60000)
+    src = host.mr(5000)
+    for connect in (lambda: to_host(host, rtr="write", recvs=0), lambda: from_host(host, t, recvs=0)):
+        for confirmed in (True, False):
+            qp, ep = connect()
+            exchange(host, qp, ep)
+            wr = None
+            if not confirmed:
+                # It has the data, and ends without having said so.
+                ep.answer_reads = False
+                region = ep.register(5000)
+                wr = qp.write(src, 0, 5000, region.stag, region.base)
+                host.cmd(f"confirm {qp.id}")
+                ep.expect(iw.READ_REQ, SOON, skip=(iw.WRITE,))
+            ep.sock.shutdown(socket.SHUT_WR)
+            qp.event("qp_error", "closed")
+            if wr is not None:
+                check(host.wait(f"wc {qp.id} {wr} ").split()[4] != "ok", "a Write that was not confirmed")
+            equal(ep.stream.at_end(SOON), "closed", "how the device ends")
+            ep.close()
+            qp.destroy()
+    host.check_end()
+
+
+@case("a peer that ended gets nothing of what it did not take")
+def _(t):
+    host = Host(t, answer_ms=60000)
+    size = 8 << 20		# more than sockets hold
+    src = host.mr(size)
+    qp, ep = to_host(host, rtr="write")
+    ep.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    region = ep.register(size)
+    wr = qp.write(src, 0, size, region.stag, region.base)
+    ep.stream.peek(SOON)
+    ep.sock.shutdown(socket.SHUT_WR)
+    qp.event("qp_error", "closed")
+    check(host.wait(f"wc {qp.id} {wr} ").split()[4] != "ok", "a Write of which not all was taken")
+    there = ep.stream.unread()
+    n, how = ep.stream.drain(SOON)
+    equal(how, "reset", f"the end, {n} bytes behind our FIN")
+    equal(n, there, "bytes that were read after the device gave up")
+    ep.close()
+    host.check_end()
+
+
+# -- segments --
+
+
+@case("to a peer that is no software of ours, each FPDU is a TCP segment")
+def _(t):
+    for markers in (False, True):
+        host = Host(t)
+        try:
+            wire = iw.Wire(host.addr, host.port)
+        except PermissionError:
+            raise Skip("only root sees the segments on lo") from None
+        t.later(wire.close)
+        qp, ep = to_host(host, iw.MpaFrame(markers=markers, enhanced=iw.Enhanced()), rtr="write", recvs=0, mss=1460)
+        exchange(host, qp, ep)
+        reply, *fpdus = wire.segments()
+        equal(iw.MpaFrame.decode(reply).encode(), ep.peer_frame.encode(), "the Reply's segment")
+        stream = iw.Stream(None, rx_markers=markers)
+        for i, segment in enumerate(fpdus):
+            check(len(segment) <= 1460, f"segment {i} has {len(segment)} bytes")
+            stream.rx += segment
+            check(stream.pop() is not None, f"segment {i} of {len(segment)} bytes is not a whole FPDU")
+            check(not stream.rx, f"segment {i} of {len(segment)} bytes has {len(stream.rx)} behind its FPDU")
+        equal(len(fpdus), host.stats()["fpdus_sent"], "FPDUs sent, and segments")
+        t.note(f"{len(fpdus)} segments")
+        ep.close()
+        host.check_end()
 
 
 # -- errors --
