@@ -138,7 +138,7 @@ START_TEST(a_silent_responder_hears_a_second_word)
 	raw_send_frame(f, &d);
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
 	raw_drop();
-	start = poll_loop_now();
+	start = a.dev->now_ns;
 	if (_i == 1) {
 		post_recv(&a, 1, 0, 10);
 		raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x43, .msn = 1 }, "x", 1);
