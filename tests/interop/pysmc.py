@@ -349,6 +349,20 @@ class Peer:
         return Ext(**dict({"transports": IWARP, "recv_depth": self.recv_depth}, **kw))
 
 
+class Rmb:
+    """Elements of one size in a region, from an offset on; the region may have further RMBs."""
+
+    def __init__(self, region, size_code, elems, offset=0):
+        self.region, self.size_code, self.offset = region, size_code, offset
+        self.elem_size = 16384 << size_code
+        self.rkey, self.vaddr = region.stag, region.base + offset
+        self.free = list(range(1, elems + 1))
+
+    def at(self, idx):
+        """Where an element begins in the region."""
+        return self.offset + self.elem_size * (idx - 1)
+
+
 class Link:
     """One queue pair and, as these peers have one link a group, the group with its RMB and connections."""
 
@@ -359,7 +373,8 @@ class Link:
         self.psn = int.from_bytes(os.urandom(3), "big")
         self.rmb_key = int.from_bytes(os.urandom(4), "big") | 1
         self.rmb = iw.Region(peer.elem_size * peer.elems, int.from_bytes(os.urandom(5), "big") << 12, self.rmb_key)
-        self.free = list(range(1, peer.elems + 1))
+        self.home = Rmb(self.rmb, peer.size_code, peer.elems)	# the RMB that first contact tells of
+        self.free = self.home.free
         self.remote = None		# Accept or Confirm that named the far end
         self.number = 0
         self.user_id = int.from_bytes(os.urandom(4), "big")
@@ -577,28 +592,29 @@ class Link:
 
     # -- connections --
 
-    def new_conn(self, middle):
+    def new_conn(self, middle, rmb=None):
+        rmb = rmb or self.home
         with self.cond:
             self.next_token += 1
-            c = Conn(self, middle, self.next_token, self.free.pop(0))
+            c = Conn(self, middle, self.next_token, rmb, rmb.free.pop(0))
             self.conns[c.token] = c
             return c
 
     def forget(self, conn):
         with self.cond:
             self.conns.pop(conn.token, None)
-            self.free.append(conn.idx)
+            conn.rmb.free.append(conn.idx)
 
 
 class Conn:
     """A connection: the middle, our element, the peer's, and the cursors between them."""
 
-    def __init__(self, link, middle, token, idx):
-        self.link, self.middle, self.token, self.idx = link, middle, token, idx
-        self.rx = Space(link.peer.elem_size, link.eye_catcher)
+    def __init__(self, link, middle, token, rmb, idx):
+        self.link, self.middle, self.token, self.rmb, self.idx = link, middle, token, rmb, idx
+        self.rx = Space(rmb.elem_size, link.eye_catcher)
         self.tx = None
         self.remote = None
-        self.elem_at = (idx - 1) * link.peer.elem_size
+        self.elem_at = rmb.at(idx)
         self.seq = 0
         self.sent = self.acked = 0		# stream positions of what we send
         self.head = self.tail = self.told = 0	# ... of what we receive
@@ -607,15 +623,15 @@ class Conn:
         self.peer_flags = 0
         self.urgent = None		# stream position behind the peer's urgent byte
         self.last_seq = 0
-        link.rmb.buf[self.elem_at:self.elem_at + link.peer.elem_size] = bytes(link.peer.elem_size)
+        rmb.region.buf[self.elem_at:self.elem_at + rmb.elem_size] = bytes(rmb.elem_size)
 
     def set_remote(self, m):
         """The peer's element as its Accept or Confirm names it. By now it is known how cursors are read."""
         self.remote = m
         self.tx = Space(m.elem_size, self.link.eye_catcher)
-        self.rx = Space(self.link.peer.elem_size, self.link.eye_catcher)
+        self.rx = Space(self.rmb.elem_size, self.link.eye_catcher)
         if self.link.eye_catcher:
-            self.link.rmb.buf[self.elem_at:self.elem_at + 4] = EYE
+            self.rmb.region.buf[self.elem_at:self.elem_at + 4] = EYE
         self.remote_at = m.vaddr + m.elem_size * (m.idx - 1)
 
     def move(self, link):
@@ -695,7 +711,7 @@ class Conn:
     def peek(self):
         """What has come and was not received yet."""
         with self.link.cond:
-            return b"".join(bytes(self.link.rmb.buf[self.elem_at + o:self.elem_at + o + n])
+            return b"".join(bytes(self.rmb.region.buf[self.elem_at + o:self.elem_at + o + n])
                             for o, n in self.rx.pieces(self.tail, self.head - self.tail))
 
     def recv(self, n, timeout=5.0):
@@ -881,18 +897,19 @@ class Serving:
         return self.proposal
 
     def accept_msg(self, **over):
-        link, p = self.link, self.peer
+        link, p, rmb = self.link, self.peer, self.conn.rmb
         fields = {"type": ACCEPT, "peer_id": p.peer_id, "gid": p.gid, "mac": p.mac, "qpn": link.qpn,
-                  "rkey": link.rmb_key, "idx": self.conn.idx, "token": self.conn.token, "size_code": p.size_code,
-                  "mtu_code": p.mtu_code, "vaddr": link.rmb.base, "psn": link.psn, "first": self.first,
+                  "rkey": rmb.rkey, "idx": self.conn.idx, "token": self.conn.token, "size_code": rmb.size_code,
+                  "mtu_code": p.mtu_code, "vaddr": rmb.vaddr, "psn": link.psn, "first": self.first,
                   "ext": p.ext(mpa_port=self.server.mpa.at[1], token=self.token if self.first else 0)
                   if self.proposal.ext else None}
         fields.update(over)
         return clc_accept(**fields)
 
-    def send_accept(self, **over):
+    def send_accept(self, rmb=None, **over):
+        """rmb: another one than that of first contact."""
         if not self.conn:
-            self.conn = self.link.new_conn(self.sock)
+            self.conn = self.link.new_conn(self.sock, rmb)
         self.sock.sendall(self.accept_msg(**over))
 
     def decline(self, diag=NO_DEVICE, **kw):
@@ -936,9 +953,9 @@ class Serving:
             self.link.start()
         return self.conn
 
-    def run(self):
+    def run(self, rmb=None):
         self.read_proposal()
-        self.send_accept()
+        self.send_accept(rmb)
         if self.first:
             self.accept_mpa()
             self.read_confirm()

@@ -217,10 +217,10 @@ class Scene:
         self.open.append(v)
         return v
 
-    def served(self):
-        """A correct connection from a: (application's socket, Conn)."""
+    def served(self, rmb=None):
+        """A correct connection from a: (application's socket, Conn). rmb: of the server, if not that of first contact."""
         s, v = self.serving()
-        conn = v.run()
+        conn = v.run(rmb)
         if conn.link not in self.links:
             self.links.append(conn.link)
         return s, conn

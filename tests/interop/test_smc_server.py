@@ -753,6 +753,93 @@ def lost_path_in_order(s):
     talk(app, conn)
 
 
+# -- RMBs --
+
+
+@case("RMBs of the server: two in one region, another size at the same place")
+def _(t):
+    s = Scene(t)
+    for size_code in (0, 1):
+        s.run(f"two RMBs under one rkey, the second of size code {size_code}", two_in_a_region, size_code)
+    for codes in ((0, 1), (2, 0)):
+        s.run("the size codes {} and then {} at one place".format(*codes), comes_back, *codes)
+    s.finish()
+
+
+def confirm_rkey(link, rmb):
+    """The client knows the RMB from here on."""
+    before = sum(m.type == smc.CONFIRM_RKEY and m.response for m in link.llc_log)
+    link.send(smc.llc_confirm_rkey(rmb.rkey, rmb.vaddr))
+    m = link.wait_llc(smc.CONFIRM_RKEY, True, before + 1, SOON)
+    equal((m.rkey, m.vaddr, m.negative), (rmb.rkey, rmb.vaddr, False), "answer to CONFIRM RKEY")
+
+
+def fill(app, conn):
+    """The client writes as much as the element holds, and goes on when it has room again."""
+    data = pattern(3 * conn.rx.usable + 1000, conn.token)
+    app.settimeout(SOON)
+    task = in_thread(lambda: app.sendall(data))
+    end = conn.tail + conn.rx.usable
+    conn.link.wait("a full element", lambda: conn.head == end, SOON)
+    same_bytes(conn.recv(len(data), SOON), data, "from the client")
+    task.result()
+
+
+def two_in_a_region(s, size_code):
+    """The memory is registered once; an RMB is known by rkey and address."""
+    app, first = s.served()
+    link = first.link
+    talk(app, first, 20000)
+    buf, half = link.rmb.buf, len(link.rmb.buf) // 2
+    rmb = smc.Rmb(link.rmb, size_code, 2, half)
+    used = ((first.elem_at, link.home.elem_size), *((rmb.at(i), rmb.elem_size) for i in (1, 2)))
+    with link.cond:
+        free = bytearray(b"\xa5" * len(buf))
+        for at, size in used:
+            free[at:at + size] = bytes(buf[at:at + size])
+        buf[:] = free
+    confirm_rkey(link, rmb)
+    # One element number in both RMBs, and one that is free in the first.
+    pairs = [(app, first), s.served(rmb), s.served(rmb)]
+    equal([(c.link, c.idx) for _, c in pairs], [(link, 1), (link, 1), (link, 2)], "one group, elements")
+    for i, (a, c) in enumerate(pairs * 2):
+        talk(a, c, 1000 + i)
+        fill(a, c)
+    for at, size in used:
+        free[at:at + size] = buf[at:at + size]
+    same_bytes(bytes(buf), bytes(free), "elements that no Accept named")
+
+
+def comes_back(s, before, after):
+    """The client keeps an RMB when it refuses DELETE RKEY. Later the server has another one there."""
+    app, first = s.served()
+    link = first.link
+    talk(app, first, 10)
+    here = len(s.a.connections())
+    with link.cond:
+        region = link.ep.register(2 * max(16384 << before, 16384 << after))
+    rmb = smc.Rmb(region, before, 2)
+    confirm_rkey(link, rmb)
+    a, conn = s.served(rmb)
+    fill(a, conn)
+    link.send(smc.llc_delete_rkey([rmb.rkey]))
+    m = link.wait_llc(smc.DELETE_RKEY, True, timeout=SOON)
+    equal((m.negative, m.mask), (True, 0x80), "answer to DELETE RKEY of an RMB in use")
+    conn.shutdown()
+    equal(a.recv(1), b"", "end at the client")
+    a.close()
+    conn.close(SOON)
+    wait_until(lambda: len(s.a.connections()) == here, "the client has closed it", SOON)
+    rmb = smc.Rmb(region, after, 2)
+    confirm_rkey(link, rmb)
+    pairs = [s.served(rmb) for _ in range(2)]	# in the second element a wrong size leads to another place
+    for a, conn in pairs:
+        fill(a, conn)
+    for a, conn in pairs:
+        talk(a, conn, 40000)
+    talk(app, first)
+
+
 # -- data path --
 
 
