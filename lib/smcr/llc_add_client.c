@@ -8,7 +8,7 @@
 #include "smcr/llc_impl.h"
 #include "smcr/rendezvous.h"
 
-/* Twice as many as a server of ours makes (llc_add_server.c). */
+/* More, and more often, than a server of ours makes (llc_add_server.c): on its way, one may catch up with the one before. */
 #define OFFERS_AT_ONCE 8
 #define OFFER_EVERY_NS (100 * MS)
 

@@ -13,23 +13,6 @@
 
 #define SPINS_MAX 20000 /* turns at one instant: more is a loop without end */
 
-/* In memory that sanitizers guard. */
-void *__wrap_pages_alloc(size_t len);
-void __wrap_pages_free(void *p, size_t len);
-
-void *
-__wrap_pages_alloc(size_t len)
-{
-	return calloc(1, len);
-}
-
-void
-__wrap_pages_free(void *p, size_t len)
-{
-	(void)len;
-	free(p);
-}
-
 /* -- devices -- */
 
 static struct arena *arena; /* of the device calls that fail */

@@ -27,23 +27,6 @@
 #define TURNS_MAX 20000
 #define TOKEN 0x1122334455667700
 
-void *__wrap_pages_alloc(size_t len);
-void __wrap_pages_free(void *p, size_t len);
-
-/* In memory that sanitizers guard. */
-void *
-__wrap_pages_alloc(size_t len)
-{
-	return calloc(1, len);
-}
-
-void
-__wrap_pages_free(void *p, size_t len)
-{
-	(void)len;
-	free(p);
-}
-
 struct region {
 	uint8_t *mem; /* REGION bytes between two guards */
 	struct rnic_mr *mr;
