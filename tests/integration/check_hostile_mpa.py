@@ -75,6 +75,30 @@ def _(t):
     s.finish()
 
 
+BUSY, NOT_EXPECTED = 5, 4		# verdicts in the Reply's private data
+
+
+@case("requests for no link: one address takes half of the places, and another one finds one")
+def _(t):
+    s = Scene(t)
+    at = (t.addr, s.mpa_ports()[1])
+    held = [s.tcp(at) for _ in range(100)]
+    for sock in held:
+        sock.sendall(REQUEST)
+
+    def verdict(sock):
+        sock.settimeout(SOON)
+        return smc.Pdata.decode(iw.read_mpa(sock, SOON).private).verdict
+    # The first ones wait for a second, for somebody to claim them; the others are told at once.
+    asked = s.tcp(at, 2)
+    asked.sendall(REQUEST)
+    equal(verdict(asked), NOT_EXPECTED, "what another address hears")
+    got = [verdict(sock) for sock in held]
+    equal(got.count(NOT_EXPECTED) + got.count(BUSY), len(got), "requests that waited, and that found no place")
+    check(got.count(BUSY) > 36, f"{got.count(BUSY)} of {len(got)} found no place, though all 64 are not for one address")
+    s.finish()
+
+
 @case("requests to the MPA port from an address that may not connect: turned away before they are read")
 def _(t):
     # Everybody but 127.1.0.0/16, where the stranger is.

@@ -2,6 +2,7 @@
 """The soft iWARP device (siw_host) and the initiator and responder written in Python: every way to connect, then data
 and completions, then everything that a peer can do wrong."""
 import contextlib
+import ctypes
 import os
 import random
 import signal
@@ -17,7 +18,7 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
 
 import pyiwarp as iw
 from pysmc import Pdata
-from harness import (PATIENCE, TOP_BUILD, Failure, Skip, case, check, equal, main, pattern, same_bytes,
+from harness import (PATIENCE, TOP_BUILD, Failure, Skip, case, check, equal, main, need, pattern, same_bytes,
                      set_reset_on_close, wait_until)
 
 SIW_HOST = os.path.join(TOP_BUILD, "tests", "interop", "siw_host")
@@ -1048,6 +1049,48 @@ def _(t):
         t.note(f"{len(fpdus)} segments")
         ep.close()
         host.check_end()
+
+
+def own_network(t):
+    """The rest of the case runs in a network namespace of its own, which has nothing but lo."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    if libc.unshare(0x40000000) != 0:		# CLONE_NEWNET
+        os.close(before)
+        raise Skip("no right to make network namespaces")
+
+    def leave():
+        equal(libc.setns(before, 0), 0, "setns")
+        os.close(before)
+    t.later(leave)
+    t.run([need("ip"), "link", "set", "lo", "up"])
+
+
+@case("FPDUs are as small as the path when its MTU falls")
+def _(t):
+    own_network(t)
+    host = Host(t)
+    wire = iw.Wire(host.addr, host.port)
+    t.later(wire.close)
+    qp, ep = to_host(host, rtr="write", recvs=0)
+    size = 40000
+    src, region = host.mr(size), ep.register(size)
+
+    def largest():
+        """The largest segment of a Write."""
+        wire.segments()
+        confirm_all(ep, qp, [qp.write(src, 0, size, region.stag, region.base)])
+        return max(map(len, wire.segments()))
+    before = largest()
+    check(before > 2000, f"{before} bytes while the MTU is lo's 65536")
+    t.run([need("ip"), "link", "set", "lo", "mtu", "1500"])
+    wr = qp.send(src, 0, 8)	# the kernel looks at the MTU when it sends
+    same_bytes(ep.recv(SOON), src.get(0, 8), "a Send")
+    confirm_all(ep, qp, [wr])
+    after = largest()
+    check(after <= 1460, f"{after} bytes in a segment of a path of 1500")
+    ep.close()
+    host.check_end()
 
 
 # -- errors --
