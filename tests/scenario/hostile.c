@@ -89,7 +89,7 @@ hostile_look(struct host *h)
  * First contact with a second link and a new RMB, behind other connections that wait for it, on a network without faults: some
  * dozens of messages one way. First contacts with one peer come one after the other, so it may be behind those of as many groups
  * as its host's flows can fill, and once both sides may have begun an exchange at a time, and a CONFIRM RKEY waits for its second
- * try. A wait for anything that the liar should do lasts longer, but for the shortest timers.
+ * try, which meets the next ADD LINK when the server offers links as often. A wait for anything that the liar should do lasts longer, but for the shortest timers.
  */
 void
 hostile_check_set_up(const struct host *h, const struct flow *f, int64_t took_ns)
@@ -98,7 +98,8 @@ hostile_check_set_up(const struct host *h, const struct flow *f, int64_t took_ns
 	int64_t rdma = (p->rdma_delay_us + p->rdma_spread_us + p->ack_us + p->jitter_us) * US + p->confirm_ms * MS;
 	int64_t tcp = (p->tcp_delay_us + p->tcp_spread_us + p->jitter_us) * US;
 	int64_t before = p->flows / p->conns_per_group;
-	int64_t most = (1 + before) * (30 * rdma + 15 * tcp) + RKEY_RETRY_MAX_MS * MS + 2 * MS;
+	int64_t tries = p->add_link_retry_ms < RKEY_RETRY_MAX_MS ? 3 : 1;
+	int64_t most = (1 + before) * (30 * rdma + 15 * tcp) + tries * RKEY_RETRY_MAX_MS * MS + 2 * MS;
 
 	if (p->max_qp != 0)
 		return; /* a server without a queue pair for the second link lets its client wait for ADD LINK */
