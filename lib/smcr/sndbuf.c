@@ -48,21 +48,23 @@ slab_free(struct lgr *lgr, struct sndbuf_slab *s)
 	free(s);
 }
 
+/* As many rings as connections at the most: of aborted ones, which the device is not through with, there may be any number. */
 static uint32_t
 slab_next_cnt(const struct lgr *lgr)
 {
-	uint32_t cnt = SLAB_FIRST;
+	uint32_t have = (uint32_t)(lgr->sndbuf_bytes / lgr->eng->cfg.sndbuf_size), max = lgr->eng->cfg.conns_per_group;
+	uint32_t left = max > have ? max - have : 0, cnt = SLAB_FIRST;
 
 	LIST_FOREACH(n, &lgr->sndbuf_slabs)
 		cnt = cnt < SLAB_MAX ? cnt * 2 : cnt;
-	return cnt;
+	return cnt < left ? cnt : left;
 }
 
 static int
 slab_new(struct lgr *lgr)
 {
 	uint32_t cnt = slab_next_cnt(lgr), size = lgr->eng->cfg.sndbuf_size;
-	struct sndbuf_slab *s = calloc(1, sizeof(*s) + cnt * sizeof(s->ring[0]));
+	struct sndbuf_slab *s = cnt > 0 ? calloc(1, sizeof(*s) + cnt * sizeof(s->ring[0])) : NULL;
 	int err = 0;
 
 	if (s == NULL)
@@ -185,6 +187,7 @@ sndbuf_deregister_all(struct lgr *lgr, struct link *link)
 			if (s->ring[i].parked_on == link)
 				s->ring[i].parked_on = NULL;
 	}
+	sndbuf_wake(lgr);
 }
 
 void

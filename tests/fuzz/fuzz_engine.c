@@ -366,14 +366,17 @@ do_user(struct run *r, const struct step *s)
 static void
 reconfigure(struct run *r, unsigned how)
 {
-	struct smcr_config cfg = r->arena.cfg;
+	struct smcr_config cfg;
+	uint32_t more = 1 + how / 8 % 8;
 
+	/* It only grows: bounds.c looks at what groups hold once a turn, and holds it to this. */
+	if ((how & 4) != 0 && more > r->arena.cfg.conns_per_group)
+		r->arena.cfg.conns_per_group = more;
+	cfg = r->arena.cfg;
 	if ((how & 1) != 0)
 		cfg.keepalive_ms = 0;
 	if ((how & 2) != 0)
 		cfg.links_max = 1 + how / 4 % SMCR_LINKS_MAX;
-	if ((how & 4) != 0)
-		cfg.conns_per_group = 1 + how / 8 % 8;
 	smcr_reconfigure(r->arena.eng, &cfg);
 }
 

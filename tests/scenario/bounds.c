@@ -221,6 +221,8 @@ look_at_group(struct look *l, const struct lgr *lgr)
 {
 	expect(l, "group", lgr->id, "RMBs", lgr->rmb_cnt, SMCR_RMBS_PER_GROUP);
 	expect(l, "group", lgr->id, "RMBs of the peer", lgr->remote_rmb_cnt, SMCR_RMBS_PER_GROUP);
+	expect(l, "group", lgr->id, "bytes of send rings", lgr->sndbuf_bytes,
+	    (uint64_t)l->eng->cfg.conns_per_group * l->eng->cfg.sndbuf_size);
 	expect(l, "group", lgr->id, "groups of its role and address with room", like_this(l, lgr),
 	    l->eng->cfg.groups_per_addr);
 	look_at_elements(l, lgr);

@@ -150,6 +150,43 @@ START_TEST(no_memory_for_a_ring_while_others_have_one)
 
 END_TEST
 
+START_TEST(a_group_has_no_more_rings_than_connections)
+{
+	struct smcr_conn *c[2], *d;
+	struct iovec iov[2];
+
+	a.eng.cfg.conns_per_group = 2;
+	for (int i = 0; i < 2; i++) {
+		c[i] = host_conn(&a, ELEM, 8);
+		d = host_conn(&b, ELEM, 8);
+		hosts_join(&a, c[i], &b, d);
+		conn_establish(c[i]);
+		conn_establish(d);
+		host_write(c[i], 10, false);
+		host_flush(&a);
+		/* Parked, as the device is not through with it: a peer may do so to one connection after the other. */
+		smcr_abort(c[i], SMCR_R_APP_RESET);
+	}
+	ck_assert_uint_eq(a.lgr.sndbuf_bytes, 2 * 65536);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert_uint_eq(a.lgr.sndbuf_bytes, 2 * 65536);
+	ck_assert_uint_eq(a.eng.ctr.sndbuf_short, 1);
+	ck_assert_uint_eq(host_events(ca), 0);
+	if (_i == 0) {
+		hosts_carry(&a, &b);
+		host_complete(&a);
+	} else {
+		/* The link is lost, with all that its device had to do. */
+		sndbuf_deregister_all(&a.lgr, a.link);
+		ck_assert_int_eq(sndbuf_register_all(&a.lgr, a.link), 0);
+	}
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
+	host_flush(&a);
+}
+
+END_TEST
+
 START_TEST(no_memory_for_the_only_ring_ends_the_connection)
 {
 	struct iovec iov[2];
@@ -549,6 +586,7 @@ tx_case(TCase *tc)
 	tcase_add_test(tc, room_is_told_again_when_a_quarter_is_free);
 	tcase_add_test(tc, no_memory_for_a_ring_while_others_have_one);
 	tcase_add_test(tc, no_memory_for_the_only_ring_ends_the_connection);
+	tcase_add_loop_test(tc, a_group_has_no_more_rings_than_connections, 0, 2);
 	tcase_add_test(tc, the_ring_of_an_aborted_connection_waits_for_the_device);
 	tcase_add_test(tc, a_write_that_passes_both_ends_has_two_requests_and_two_pieces);
 	tcase_add_test(tc, a_blocked_writer_says_so_once);
