@@ -335,6 +335,7 @@ show_device_stats(FILE *f, const json_t *devices)
 		{ .heading = "TERMINATES-IN", .kind = COLUMN_NUMBER, .key = "terminates_received" },
 		{ .heading = "RECV-STALLS", .kind = COLUMN_NUMBER, .key = "recv_stalls" },
 		{ .heading = "ACCEPT-PAUSES", .kind = COLUMN_NUMBER, .key = "accept_pauses" },
+		{ .heading = "LINGER-REFUSED", .kind = COLUMN_NUMBER, .key = "linger_refused" },
 		{ .heading = "NO-MEMORY", .kind = COLUMN_NUMBER, .key = "no_memory" },
 		{ 0 },
 	};

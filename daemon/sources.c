@@ -2,7 +2,6 @@
 #include "daemon/sources.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +12,8 @@
 static void
 source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
 {
-	struct in6_addr a6;
-
 	addr_to_v6(ss, addr);
-	memcpy(&a6, addr, sizeof(a6));
-	if (!IN6_IS_ADDR_V4MAPPED(&a6) && !IN6_IS_ADDR_LINKLOCAL(&a6) && !IN6_IS_ADDR_LOOPBACK(&a6))
-		memset(addr + 8, 0, 8);
+	memset(addr + addr_source_bits(addr) / 8, 0, 16 - addr_source_bits(addr) / 8);
 }
 
 static uint64_t

@@ -159,6 +159,7 @@ static const char *const device_stats[] = {
 	"crc_errors",
 	"recv_stalls",
 	"accept_pauses",
+	"linger_refused",
 	"no_memory",
 };
 

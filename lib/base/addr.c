@@ -244,6 +244,15 @@ addr_to_v6(const struct sockaddr_storage *ss, uint8_t out[16])
 	}
 }
 
+unsigned
+addr_source_bits(const uint8_t addr[16])
+{
+	struct in6_addr a6;
+
+	memcpy(&a6, addr, sizeof(a6));
+	return IN6_IS_ADDR_V4MAPPED(&a6) || IN6_IS_ADDR_LINKLOCAL(&a6) || IN6_IS_ADDR_LOOPBACK(&a6) ? 128 : 64;
+}
+
 bool
 addr_same_prefix(const uint8_t *a, const uint8_t *b, unsigned bits)
 {

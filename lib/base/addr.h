@@ -35,6 +35,8 @@ bool addr_same_host(const struct sockaddr_storage *, const struct sockaddr_stora
 void addr_to_v6(const struct sockaddr_storage *, uint8_t out[16]);
 /* Are the first `bits` bits of two addresses in network order the same? */
 bool addr_same_prefix(const uint8_t *, const uint8_t *, unsigned bits);
+/* So many bits of such an address say who it is: an IPv6 host chooses its lower 64 as it likes, and changes them. */
+unsigned addr_source_bits(const uint8_t addr[16]);
 /* As addr_to_v6, the other way, with a port. */
 void addr_from_v6(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *out);
 

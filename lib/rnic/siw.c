@@ -186,6 +186,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 		S(crc_errors),
 		S(recv_stalls),
 		S(accept_pauses),
+		S(linger_refused),
 		S(no_memory),
 	};
 

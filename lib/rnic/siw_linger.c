@@ -100,8 +100,10 @@ linger_new(struct siw_dev *dev, int fd)
 {
 	struct siw_linger *l;
 
-	if (dev->linger_cnt >= SIW_LINGER_MAX)
+	if (dev->linger_cnt >= SIW_LINGER_MAX) {
+		dev->stats.linger_refused++;
 		return NULL;
+	}
 	l = calloc(1, sizeof(*l));
 	if (l == NULL || timerq_reserve(&dev->timers, 1) < 0) {
 		dev->stats.no_memory++;
@@ -122,8 +124,10 @@ linger_append(struct siw_linger *l, const void *bytes, size_t len)
 {
 	uint8_t *buf;
 
-	if (l->len + len > BYTES_MAX)
+	if (l->len + len > BYTES_MAX) {
+		l->dev->stats.linger_refused++;
 		return false;
+	}
 	buf = realloc(l->buf, l->len + len);
 	if (buf == NULL) {
 		l->dev->stats.no_memory++;

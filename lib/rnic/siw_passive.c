@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "rnic/siw_int.h"
 
 #define ACCEPT_BUDGET 64
@@ -138,14 +139,14 @@ pend_timeout(struct timer *t, int64_t now_ns)
 	}
 }
 
-/* So many of one address are parked. */
+/* So many of one source are parked. */
 static unsigned
 parked_from(const struct siw_dev *dev, const struct rnic_gid *from)
 {
-	unsigned n = 0;
+	unsigned n = 0, bits = addr_source_bits(from->b);
 
 	LIST_FOREACH(node, &dev->parked)
-		n += memcmp(&CONTAINER_OF(node, struct siw_pend, node)->from, from, sizeof(*from)) == 0;
+		n += addr_same_prefix(CONTAINER_OF(node, struct siw_pend, node)->from.b, from->b, bits);
 	return n;
 }
 

@@ -117,6 +117,23 @@ START_TEST(prefixes_are_of_any_length)
 
 END_TEST
 
+START_TEST(a_source_is_a_host_or_an_ipv6_network)
+{
+	static const struct {
+		const char *addr;
+		unsigned bits;
+	} row[] = { { "192.0.2.1", 128 }, { "::1", 128 }, { "fe80::1", 128 }, { "2001:db8::1", 64 },
+		{ "fd00::1", 64 } };
+	struct sockaddr_storage ss;
+	uint8_t addr[16];
+
+	ck_assert_int_eq(addr_parse(row[_i].addr, &ss), 0);
+	addr_to_v6(&ss, addr);
+	ck_assert_uint_eq(addr_source_bits(addr), row[_i].bits);
+}
+
+END_TEST
+
 static void
 addr_case(TCase *tc)
 {
@@ -124,6 +141,7 @@ addr_case(TCase *tc)
 	tcase_add_test(tc, splits_names);
 	tcase_add_test(tc, compares);
 	tcase_add_test(tc, prefixes_are_of_any_length);
+	tcase_add_loop_test(tc, a_source_is_a_host_or_an_ipv6_network, 0, 5);
 }
 
 UNIT_MAIN("addr", addr_case)

@@ -1,6 +1,8 @@
 /* Soft iWARP and the ways of cards and kernels, played by a peer made by hand: what they need, and how they end. */
 #include <sys/syscall.h>
 
+#include "base/addr.h"
+#include "own_netns.h"
 #include "siw_raw_peer.h"
 
 /* -- the device's calls of the socket, seen -- */
@@ -162,21 +164,26 @@ END_TEST
 
 /* -- who may come -- */
 
+/* From that address, to b's at `to`. */
+static int
+connect_between(const char *addr, const char *at)
+{
+	struct sockaddr_storage from, to;
+	int fd;
+
+	ck_assert_int_eq(addr_parse(addr, &from), 0);
+	ck_assert_int_eq(addr_parse(at, &to), 0);
+	addr_set_port(&to, rnic_query(b.dev).mpa_port);
+	fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, addr_len(&from)), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, addr_len(&to)), 0);
+	return fd;
+}
+
 static int
 connect_from(const char *addr)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET };
-	struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-		.sin_port = htons(rnic_query(b.dev).mpa_port),
-	};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ck_assert_int_eq(inet_pton(AF_INET, addr, &from.sin_addr), 1);
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	return fd;
+	return connect_between(addr, "127.0.0.1");
 }
 
 static bool
@@ -243,6 +250,65 @@ START_TEST(early_requests_of_one_address_leave_room)
 	}
 	while (n > 0)
 		close(fd[--n]);
+	close_both();
+}
+
+END_TEST
+
+/* Requests for no link that b has, from these two in turn: how many were refused at once. */
+static uint64_t
+refused_of(unsigned cnt, const char *one, const char *other)
+{
+	uint64_t before = stats(&b).mpa_refused_parked;
+	struct siw_pdata d;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		raw.fd = connect_between(i % 2 == 0 ? one : other, "fd09:1::1");
+		d = raw_pdata();
+		raw_send_frame(raw_frame(MPA_REQUEST), &d);
+		for (unsigned t = 0; t < 3; t++)
+			turn_one(&b, 1);
+	}
+	return stats(&b).mpa_refused_parked - before;
+}
+
+START_TEST(an_ipv6_network_is_one_source)
+{
+	struct siw_config c = config();
+
+	if (!own_netns(
+	        "link set lo up\naddr add fd09:1::1 dev lo nodad\naddr add fd09:1::2 dev lo nodad\naddr add fd09:1::3 dev lo nodad\n"
+	        "addr add fd09:2::1 dev lo nodad\naddr add fd09:2::2 dev lo nodad\n"))
+		return;
+	ck_assert_int_eq(addr_parse("fd09:1::1", &c.addr), 0);
+	end_open(&b, &c);
+	end_qp(&b, 16, 8, TOKEN); /* it expects nobody */
+	ck_assert_uint_eq(refused_of(34, "fd09:1::2", "fd09:1::3"), 2);
+	ck_assert_uint_eq(refused_of(32, "fd09:2::1", "fd09:2::2"), 0);
+	ck_assert_uint_eq(refused_of(1, "fd09:2::1", NULL), 1);
+	end_close(&b);
+}
+
+END_TEST
+
+/* Who is refused and does not go away keeps a socket for a while; so many of them may. */
+START_TEST(the_refused_who_stay_are_bounded)
+{
+	struct siw_config c = config();
+	struct siw_pdata d;
+	int fd[70];
+
+	open_for_raw(&c);
+	for (unsigned i = 0; i < 70; i++) {
+		raw.fd = fd[i] = connect_from("127.0.0.2");
+		d = raw_pdata();
+		d.recv_depth = 0;
+		raw_send_frame(raw_frame(MPA_REQUEST), &d);
+		UNTIL(stats(&b).mpa_refused_token == i + 1);
+	}
+	ck_assert_uint_eq(stats(&b).linger_refused, 6);
+	for (unsigned i = 0; i < 70; i++)
+		close(fd[i]);
 	close_both();
 }
 
@@ -472,6 +538,8 @@ siw_peer_case(TCase *tc)
 	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
 	tcase_add_test(tc, an_address_that_may_not_connect_is_turned_away);
 	tcase_add_test(tc, early_requests_of_one_address_leave_room);
+	tcase_add_test(tc, an_ipv6_network_is_one_source);
+	tcase_add_test(tc, the_refused_who_stay_are_bounded);
 	tcase_add_loop_test(tc, each_fpdu_is_a_write_for_hardware, 0, 2);
 	tcase_add_test(tc, fpdus_follow_the_mss);
 	tcase_add_loop_test(tc, a_terminate_before_a_reset_is_heard, 0, 3);
