@@ -26,9 +26,7 @@ mpa_clients_allow(void *worker, const struct rnic_gid *from)
 	struct sockaddr_storage ss;
 
 	addr_from_v6(from->b, 0, &ss);
-	if (may_use_a_service(w, &ss))
-		return true;
 	if (w->mpa_clients_cnt > 0)
-		return net_allowed(w->mpa_clients, w->mpa_clients_cnt, &ss);
-	return devices_near(w, from);
+		return net_allowed(w->mpa_clients, w->mpa_clients_cnt, &ss) || smcr_has_peer(w->eng, from->b);
+	return may_use_a_service(w, &ss) || devices_near(w, from);
 }

@@ -103,6 +103,10 @@ struct smcr_identity {
 void smcr_set_dial_policy(
     struct smcr *, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx);
 
+/* Is there a link group, or one that is being made, with a peer at this address: where its middle comes from, or leads to, or
+ * that of a device of its that we know of? */
+bool smcr_has_peer(const struct smcr *, const uint8_t addr[16]);
+
 /* The device stays the caller's; it must outlive the engine or be removed. -ENOSPC beyond SMCR_LINKS_MAX. */
 int smcr_add_device(struct smcr *, struct rnic_dev *);
 /* Its links go down at once; then the caller may free it. */

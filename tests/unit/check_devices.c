@@ -581,6 +581,22 @@ START_TEST(refusals_of_a_device_are_logged)
 
 END_TEST
 
+static const char *peer_of_the_moment;
+
+bool
+smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
+{
+	struct sockaddr_storage ss;
+	uint8_t peer[16];
+
+	(void)eng;
+	if (peer_of_the_moment == NULL)
+		return false;
+	ck_assert_int_eq(addr_parse(peer_of_the_moment, &ss), 0);
+	addr_to_v6(&ss, peer);
+	return memcmp(peer, addr, sizeof(peer)) == 0;
+}
+
 static bool
 may_connect(const char *text)
 {
@@ -615,15 +631,20 @@ START_TEST(who_may_open_mpa_connections)
 	ck_assert(!may_connect("10.0.0.2"));
 	ck_assert(!may_connect("203.0.113.5"));
 	ck_assert(!may_connect("2001:db8::1"));
-	/* the list in place of the neighbours */
-	w.mpa_clients = &list;
-	w.mpa_clients_cnt = 1;
-	ck_assert(may_connect("10.0.0.1"));
-	ck_assert(!may_connect("127.9.9.9"));
-	ck_assert(may_connect("203.0.113.5"));
 	/* a service for everybody */
 	out.cfg.allow_cnt = 0;
 	ck_assert(may_connect("2001:db8::1"));
+	/* the list in place of all that, and peers of the moment */
+	w.mpa_clients = &list;
+	w.mpa_clients_cnt = 1;
+	ck_assert(!may_connect("2001:db8::1"));
+	ck_assert(!may_connect("10.0.0.1"));
+	ck_assert(!may_connect("127.9.9.9"));
+	ck_assert(may_connect("203.0.113.5"));
+	peer_of_the_moment = "10.0.0.1";
+	ck_assert(may_connect("10.0.0.1"));
+	ck_assert(!may_connect("10.0.0.2"));
+	peer_of_the_moment = NULL;
 	subnets_fini(&w.subnets);
 	list_init(&w.services);
 }

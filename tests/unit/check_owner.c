@@ -51,6 +51,8 @@ end(void)
 	duo_fini(&d);
 }
 
+static const uint8_t its_device[16] = { [10] = 0xff, 0xff, 10, 9, 9, 9 };
+
 /* A Proposal with the peer id of host A. */
 static void
 propose_as_a(struct duo_end *e)
@@ -58,6 +60,7 @@ propose_as_a(struct duo_end *e)
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
 
 	memcpy(msg.proposal.peer_id, d.eng[A]->peer_id, 8);
+	memcpy(msg.proposal.gid, its_device, sizeof(msg.proposal.gid));
 	msg.proposal.ext = (struct clc_smcrd_ext){ .present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP };
 	duo_open_one(&d, e, SMCR_SERVER, false);
 	duo_feed_msg(e, &msg);
@@ -323,6 +326,27 @@ START_TEST(a_claimed_identity_does_not_hide_the_group)
 
 END_TEST
 
+/* Where a middle comes from, the device that a Proposal names, the far end of a link: for as long as there is a group. */
+START_TEST(peers_of_the_moment_are_known_by_address)
+{
+	const uint8_t here[16] = { [15] = HERE }, elsewhere[16] = { [15] = ELSEWHERE };
+	const uint8_t device_of_a[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+
+	begin(NULL);
+	ck_assert(smcr_has_peer(d.eng[B], here) && smcr_has_peer(d.eng[B], device_of_a));
+	ck_assert(!smcr_has_peer(d.eng[B], elsewhere) && !smcr_has_peer(d.eng[B], its_device));
+	d.remote = ELSEWHERE;
+	propose_as_a(&s[1]);
+	ck_assert(smcr_has_peer(d.eng[B], elsewhere) && smcr_has_peer(d.eng[B], its_device));
+	decline_out_of_sync(&s[1]);
+	duo_run(&d, 1000);
+	ck_assert(!smcr_has_peer(d.eng[B], elsewhere) && !smcr_has_peer(d.eng[B], its_device));
+	ck_assert(smcr_has_peer(d.eng[B], here) && smcr_has_peer(d.eng[B], device_of_a));
+	end();
+}
+
+END_TEST
+
 static void
 owner_case(TCase *tc)
 {
@@ -336,6 +360,7 @@ owner_case(TCase *tc)
 	tcase_add_test(tc, a_token_that_was_never_agreed_on_shows_nothing);
 	tcase_add_test(tc, a_server_is_known_at_another_address_by_the_token);
 	tcase_add_test(tc, a_claimed_identity_does_not_hide_the_group);
+	tcase_add_test(tc, peers_of_the_moment_are_known_by_address);
 }
 
 UNIT_MAIN("owner", owner_case)
