@@ -1,7 +1,7 @@
 /*
  * A link group (RFC 7609 2.2): links, RMBs of both sides, connections, and the
  * LLC exchanges that change its configuration. Owned by the engine; freed at
- * the end of a turn after lgr_down.
+ * the end of a turn after lgr_down, when every connection has let go of it.
  */
 #ifndef SMCRD_SMCR_LGR_H
 #define SMCRD_SMCR_LGR_H
@@ -22,7 +22,7 @@ enum lgr_state {
 	LGR_FORMING, /* first contact goes on */
 	LGR_ACTIVE,
 	LGR_DELETING, /* never offered; ends when DELETE LINK is through */
-	LGR_DEAD,     /* freed at the end of the turn */
+	LGR_DEAD,     /* freed at the end of the turn in which nobody has it any more, see lgr_free */
 };
 
 /* Send rings: slabs of buffers registered on every link, lent to connections while bytes are in flight. */

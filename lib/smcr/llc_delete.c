@@ -271,7 +271,10 @@ is_being_joined(const struct lgr *lgr)
 	return false;
 }
 
-/* The client wants the whole group to end: at once, RST for its connections (3.5.4). */
+/*
+ * The client wants the whole group to end (3.5.4). Our DELETE LINK answers; the group, with RST for its connections, goes when
+ * that is complete, or after llc_ms.
+ */
 static void
 asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
 {
