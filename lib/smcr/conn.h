@@ -82,8 +82,7 @@ struct rdv {
 	enum smcr_reason abort;       /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;              /* server, first contact: decline with this when the Confirm comes */
 	struct lgr *lgr;              /* the group being formed, or whose new RMB is awaited */
-	struct link *link;
-	struct list_node wait; /* peer->waiting or lgr->wait_rmb */
+	struct list_node wait;        /* peer->waiting or lgr->wait_rmb */
 	int64_t until_ns;      /* we decline by then, as the peer waits for our next message and resets soon after */
 	struct peer *peer_ent; /* whose first contact this leads or waits for */
 };

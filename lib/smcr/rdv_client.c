@@ -158,7 +158,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 		return;
 	}
 	diag = rdv_form_group(conn, a->peer_id, dev, a->ext.token);
-	link = conn->rdv->link;
+	link = rdv_first_link(conn);
 	if (diag == 0) {
 		link_set_remote_clc(link, a);
 		diag = rdv_take_peer_elem(conn, conn->rdv->lgr, link, a);
@@ -178,10 +178,10 @@ rdv_client_connected(struct smcr_conn *conn)
 {
 	if (conn->rdv->step != RDV_CONNECTING)
 		return;
-	rdv_send_accept(conn, CLC_CONFIRM, conn->rdv->link, true);
+	rdv_send_accept(conn, CLC_CONFIRM, rdv_first_link(conn), true);
 	rdv_step(conn, RDV_WAIT_GROUP, 0); /* the LLC timers watch from here on */
 	rdv_read(conn);                    /* the server may still decline */
-	llc_first_contact(conn->rdv->link);
+	llc_first_contact(rdv_first_link(conn));
 }
 
 /* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the link which its

@@ -134,7 +134,7 @@ first_contact(struct smcr_conn *conn)
 		return;
 	}
 	diag = rdv_form_group(conn, conn->rdv->proposal.peer_id, dev, rng_u64(conn->eng->rng));
-	link = conn->rdv->link;
+	link = rdv_first_link(conn);
 	if (diag == 0 && dev->ops->qp_expect(link->qp) < 0)
 		diag = CLC_DIAG_READY_LINK;
 	if (diag != 0) {
@@ -177,10 +177,12 @@ rdv_server_choose(struct smcr_conn *conn)
 static void
 contact(struct smcr_conn *conn)
 {
-	if (!conn->rdv->confirm_in || !conn->rdv->link->connected || conn->rdv->step != RDV_WAIT_LINK)
+	struct link *link = rdv_first_link(conn);
+
+	if (!conn->rdv->confirm_in || conn->rdv->step != RDV_WAIT_LINK || link == NULL || !link->connected)
 		return;
 	rdv_step(conn, RDV_WAIT_LINK, 0); /* the LLC timers watch from here on */
-	llc_first_contact(conn->rdv->link);
+	llc_first_contact(link);
 }
 
 void
@@ -192,7 +194,7 @@ rdv_server_connected(struct smcr_conn *conn)
 static void
 confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 {
-	struct link *link = conn->rdv->link;
+	struct link *link = rdv_first_link(conn);
 	uint32_t diag = conn->rdv->failed;
 
 	conn->rdv->confirm_in = true;

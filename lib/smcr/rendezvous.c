@@ -25,7 +25,14 @@ set_group(struct rdv *r, struct lgr *lgr)
 	if (lgr != NULL)
 		lgr->rdv_cnt++;
 	r->lgr = lgr;
-	r->link = NULL;
+}
+
+struct link *
+rdv_first_link(const struct smcr_conn *conn)
+{
+	struct lgr *lgr = conn->rdv->lgr;
+
+	return lgr != NULL && lgr->first_conn == conn && lgr->links[0].state != LINK_FREE ? &lgr->links[0] : NULL;
 }
 
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
@@ -360,6 +367,7 @@ static void
 rdv_timeout(struct timer *t, int64_t now_ns)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct rdv, timer)->conn;
+	const struct link *link = rdv_first_link(conn);
 
 	(void)now_ns;
 	switch (conn->rdv->step) {
@@ -376,7 +384,7 @@ rdv_timeout(struct timer *t, int64_t now_ns)
 		rdv_decline(conn, CLC_DIAG_SERVER_LATE);
 		break;
 	case RDV_WAIT_LINK:
-		if (!conn->rdv->confirm_link_out && conn->rdv->link != NULL && !conn->rdv->link->connected) {
+		if (!conn->rdv->confirm_link_out && link != NULL && !link->connected) {
 			rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK);
 			break;
 		}
@@ -419,7 +427,7 @@ rdv_send(struct smcr_conn *conn, const struct clc_msg *msg)
 	int n = clc_encode(msg, r->out + r->out_len, sizeof(r->out) - r->out_len);
 
 	assert(n > 0); /* our own values, and room for two messages */
-	engine_trace(conn->eng, SMCR_TRACE_CLC, true, r->link, conn->id, r->out + r->out_len, (size_t)n);
+	engine_trace(conn->eng, SMCR_TRACE_CLC, true, rdv_first_link(conn), conn->id, r->out + r->out_len, (size_t)n);
 	conn->eng->ctr.clc_sent++;
 	r->out_len += (size_t)n;
 	conn_raise(conn, SMCR_EV_CLC_OUT);
@@ -498,7 +506,7 @@ rdv_message(struct smcr_conn *conn)
 	struct clc_msg msg;
 	int n = clc_decode(in, &msg);
 
-	engine_trace(conn->eng, SMCR_TRACE_CLC, false, r->link, conn->id, r->in, r->in_len);
+	engine_trace(conn->eng, SMCR_TRACE_CLC, false, rdv_first_link(conn), conn->id, r->in, r->in_len);
 	conn->eng->ctr.clc_received++;
 	r->in_len = 0;
 	/* A reserved value where we may still decline (C.6); a Confirm's peer waits for CONFIRM LINK instead. */
@@ -661,6 +669,7 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 {
 	struct owner owner = owner_of(peer_id, &conn->rdv->open.remote);
 	uint32_t diag = room_for_group(conn->eng, conn->role, &owner.remote, dev);
+	struct link *link;
 	struct lgr *lgr;
 	struct rmb *rmb;
 
@@ -675,7 +684,7 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	memcpy(lgr->peer_key, conn->rdv->open.peer_key, sizeof(lgr->peer_key));
 	set_group(conn->rdv, lgr);
 	conn->eng->ctr.first_contacts++;
-	if (link_new(lgr, dev, &conn->rdv->link) < 0)
+	if (link_new(lgr, dev, &link) < 0)
 		return CLC_DIAG_READY_LINK;
 	rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
 	if (rmb == NULL)
@@ -810,7 +819,7 @@ rdv_group_ready(struct lgr *lgr)
 {
 	struct smcr_conn *conn = lgr->first_conn;
 	struct peer *p = conn->rdv->peer_ent;
-	struct link *link = conn->rdv->link;
+	struct link *link = rdv_first_link(conn);
 
 	lgr_set_active(lgr);
 	conn->rmb->state = RMB_CONFIRMED;
@@ -826,7 +835,7 @@ rdv_group_ready(struct lgr *lgr)
 static void
 note_link_failure(struct smcr_conn *conn, const char *why)
 {
-	const struct link *link = conn->rdv->link;
+	const struct link *link = rdv_first_link(conn);
 
 	conn->diag.detail = why;
 	if (link == NULL)

@@ -57,6 +57,8 @@ uint32_t rdv_patience_ms(const struct smcr_conn *);
 void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);
 /* A new group with its first link, first RMB and the connection's element in it. 0 or the diagnosis to decline with. */
 uint32_t rdv_form_group(struct smcr_conn *, const uint8_t peer_id[8], struct rnic_dev *, uint64_t token);
+/* The first link of the group that this connection forms; NULL when it forms none, or has no link yet. */
+struct link *rdv_first_link(const struct smcr_conn *);
 /* The peer's element of a Confirm or Accept on an existing or new group: 0 or the diagnosis. Resolves a conflict by
  * 4.4.2. via: the link that the message named. */
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
