@@ -264,10 +264,8 @@ lgr_unused(const struct lgr *lgr)
 }
 
 bool
-lgr_takes_conns(struct lgr *lgr)
+lgr_takes_conns(const struct lgr *lgr)
 {
-	if (quarantine_is_full(lgr))
-		lgr->eng->ctr.refused_quarantine++;
 	return !lgr->end_wanted && !quarantine_is_full(lgr);
 }
 

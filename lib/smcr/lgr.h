@@ -118,8 +118,8 @@ void lgr_conn_gone(struct lgr *);
 void lgr_set_active(struct lgr *);
 /* Has, or can make, a free element of this size. */
 bool lgr_has_place(const struct lgr *, uint32_t elem_size);
-/* New connections may join: nothing is to end it, and the peer lets go of enough elements. Counts when it does not. */
-bool lgr_takes_conns(struct lgr *);
+/* New connections may join: nothing is to end it, and the peer lets go of enough elements. */
+bool lgr_takes_conns(const struct lgr *);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);
 /* The peer says that it does not know the group (A.2.5). Anybody may say so, so its links are tested: what the peer has given

@@ -1,7 +1,7 @@
 /*
  * A link: one queue pair between two RNICs, with its own protection domain, in
  * a link group (RFC 7609 2.2). Owned by its group, in a fixed slot; freed with
- * lgr_link_free once the device has given back every request.
+ * link_free once the device has given back every request.
  *
  * Sending (link_tx.c): link_post hands work requests to the device in order,
  * one behind, so that the last one of a burst can be signaled; wr_id is a

@@ -46,7 +46,7 @@ enum exchange {
 };
 
 /*
- * Our exchange under way x the peer's request. TEST LINK is answered at once, DELETE LINK for all ends the group at once,
+ * Our exchange under way x the peer's request. TEST LINK is answered at once, and DELETE LINK for all is heard,
  * whatever is under way. A request of the server's is served even within an exchange that we take part in: it alone
  * makes and deletes links, so it has given that one up.
  */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 #include "smcr/rendezvous.h"
 
 static void
@@ -228,6 +229,7 @@ subsequent(struct smcr_conn *conn)
 	}
 	lgr = via->lgr;
 	if (!lgr_takes_conns(lgr)) {
+		conn->eng->ctr.refused_quarantine += quarantine_is_full(lgr);
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
 		return;
 	}

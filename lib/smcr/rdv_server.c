@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "smcr/engine.h"
+#include "smcr/quarantine.h"
 #include "smcr/rendezvous.h"
 
 /* The proposing client has this network, too. */
@@ -45,19 +46,23 @@ transports_of(const struct smcr_conn *conn)
 	return same_subnet(conn) ? bits : bits & CLC_TRANSPORT_IWARP;
 }
 
-/* A group of this client with a place: the fullest first, so that old groups can run empty. */
+/* A group of this client with a place: the fullest first, so that old groups can run empty. *full: one was left out because of
+ * its quarantine. */
 static struct lgr *
-find_group(const struct smcr_conn *conn)
+find_group(const struct smcr_conn *conn, bool *full)
 {
 	const struct smcr *eng = conn->eng;
 	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
 	struct lgr *best = NULL;
 
+	*full = false;
 	LIST_FOREACH(n, &eng->lgrs) {
 		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
 
-		if (lgr->role == SMCR_SERVER && lgr->state == LGR_ACTIVE && owner_same(&lgr->owner, &client) &&
-		    lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
+		if (lgr->role != SMCR_SERVER || lgr->state != LGR_ACTIVE || !owner_same(&lgr->owner, &client))
+			continue;
+		*full = *full || quarantine_is_full(lgr);
+		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
 		    lgr_takes_conns(lgr) && lgr->conn_cnt < eng->cfg.conns_per_group &&
 		    lgr_has_place(lgr, conn->rdv->open.elem_size) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
@@ -71,6 +76,7 @@ check_proposal(const struct smcr_conn *conn)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
 	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
+	bool full;
 
 	if (conn->eng->draining)
 		return CLC_DIAG_CONFIG;
@@ -79,7 +85,7 @@ check_proposal(const struct smcr_conn *conn)
 	if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
 		return CLC_DIAG_NO_DEVICE;
 	/* At first contact only: a group shows that there is a path. */
-	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn) == NULL)
+	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn, &full) == NULL)
 		return CLC_DIAG_PREFIX_MISMATCH;
 	return 0;
 }
@@ -152,13 +158,15 @@ rdv_server_choose(struct smcr_conn *conn)
 {
 	struct smcr *eng = conn->eng;
 	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
-	struct lgr *lgr = find_group(conn);
+	bool full;
+	struct lgr *lgr = find_group(conn, &full);
 	struct peer *p;
 
 	if (lgr != NULL) {
 		subsequent(conn, lgr);
 		return;
 	}
+	eng->ctr.refused_quarantine += full;
 	p = peer_get(eng, SMCR_SERVER, NULL, &client);
 	if (p == NULL) {
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);

@@ -544,6 +544,38 @@ START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 
 END_TEST
 
+/* What is gone is remembered in its slot for as long as that is not needed, and in any case while a connection has it. */
+START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
+{
+	struct link *link, *freed;
+	struct lgr *lgr;
+
+	begin(1, 1, NULL);
+	lgr = duo_lgr(&d, A);
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		link = &lgr->links[i];
+		if (link->state != LINK_FREE)
+			continue;
+		*link = (struct link){ .lgr = lgr, .slot = i, .state = LINK_GONE, .gone_ns = i, .conn_cnt = 1 };
+		list_init(&link->eng_node);
+		llc_init_link(link);
+	}
+	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), -ENOSPC);
+	freed = &lgr->links[LINK_SLOTS - 1];
+	freed->conn_cnt = 0;
+	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), 0);
+	ck_assert_ptr_eq(link, freed);
+	link_free(link);
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state == LINK_GONE) {
+			lgr->links[i].conn_cnt = 0;
+			lgr->links[i].state = LINK_FREE;
+		}
+	end(1);
+}
+
+END_TEST
+
 START_TEST(link_numbers_are_not_used_again_before_all_were)
 {
 	begin(2, 2, NULL);
@@ -1217,6 +1249,7 @@ failover_case(TCase *tc)
 	tcase_add_test(tc, an_accept_of_linux_for_a_link_that_is_lost_is_declined);
 	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
+	tcase_add_test(tc, a_slot_that_a_connection_holds_is_not_given_to_a_new_link);
 	tcase_add_test(tc, link_numbers_are_not_used_again_before_all_were);
 	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);

@@ -94,7 +94,9 @@ START_TEST(a_group_with_too_much_in_quarantine_runs_empty)
 	/* The peer lets one go: there is a place again, and only one. */
 	say(token[1], CDC_ABORT);
 	ck_assert(!garbled_join(&s[1]).first_contact);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->refused_quarantine, 1);
 	ck_assert(garbled_join(&s[1]).first_contact);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->refused_quarantine, 2);
 	duo_both_are_well(&d, &c[0], &s[0]);
 	/* Nobody is left: it ends at once, and with it all that it held. */
 	smcr_close(c[0].conn);
