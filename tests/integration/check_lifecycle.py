@@ -165,9 +165,11 @@ def _(t):
     path = t.path("bad.conf")
     with open(path, "w") as f:
         f.write('log_level = "loud";\n'
-                'ingress = ( { name = "x"; listen = "nowhere"; to = "127.0.0.1:1"; colour = "red"; } );\n')
+                'ingress = ( { name = "x"; listen = "nowhere"; to = "127.0.0.1:1"; colour = "red"; } );\n'
+                'devices = ( { type = "verbs"; interface = "eth1"; }, { type = "siw"; interface = "eth1";\n'
+                'mpa_ports = 7575; } );\n')
     out = t.run([SMCRD, "-t", "-f", path], status=None, stderr=subprocess.STDOUT).decode()
-    for want in (r":1:.*log_level", r":2:.*listen", r":2:.*colour"):
+    for want in (r":1:.*log_level", r":2:.*listen", r":2:.*colour", r":4: devices.mpa_ports overlaps"):
         check(re.search(want, out), f"{want} in {out}")
     check(t.exit_status([SMCRD, "-t", "-f", path]) != 0, "exit status for a bad file")
     equal(t.exit_status([SMCRD, "-t", "-f", pair.a.conf_path]), 0, "exit status for a good file")

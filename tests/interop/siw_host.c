@@ -222,6 +222,23 @@ cmd_dereg(char **arg)
 	answer(mr != NULL ? 0 : -ENOENT);
 }
 
+/* Closes units of a region, all but one: `deny MR UNIT-SIZE OPEN`. */
+static void
+cmd_deny(char **arg)
+{
+	struct rnic_mr *mr = find(mrs, arg[0]);
+	uint64_t open = num(arg[2]);
+
+	if (mr == NULL || open >= 8 * sizeof(mr->deny)) {
+		answer(-EINVAL);
+		return;
+	}
+	mr->deny_unit = (uint32_t)num(arg[1]);
+	memset(mr->deny, 0xff, sizeof(mr->deny));
+	mr->deny[open / 64] &= ~(1ull << open % 64);
+	answer(0);
+}
+
 /* Room behind an offset. */
 static size_t
 mr_left(const struct rnic_mr *mr, uint64_t off)
@@ -434,6 +451,7 @@ static const struct command {
 	{ "stats", cmd_stats },
 	{ "mr", cmd_mr },
 	{ "dereg", cmd_dereg },
+	{ "deny", cmd_deny },
 	{ "set", cmd_set },
 	{ "get", cmd_get },
 	{ "qp", cmd_qp },

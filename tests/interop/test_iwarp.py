@@ -1023,6 +1023,31 @@ def _(t):
     host.check_end()
 
 
+# -- places that close --
+
+
+@case("a place that closes in the middle of a Write gets not one byte more, and the link ends")
+def _(t):
+    host = Host(t, crc=0, fpdu_max=60000)
+    mr = host.mr(40000, "w")
+    qp, ep = to_host(host, iw.MpaFrame(crc=False, enhanced=iw.Enhanced()), rtr="write", recvs=0)
+    data = b"w" * 30000
+    fpdu = ep.stream.encode(iw.tagged(iw.WRITE, mr.rkey, mr.addr, data))
+    ep.stream.send_raw(fpdu[:10600])
+    wait_until(lambda: mr.get(10500, 1) == b"w", "a third of it is placed")
+    placed = mr.get(0, 12000).count(b"w")
+    # The unit that the next byte belongs to stays open.
+    host.cmd(f"deny {mr.id} 1000 {placed // 1000}")
+    ep.stream.send_raw(fpdu[10600:])
+    term = ep.expect(iw.TERMINATE, SOON).term
+    equal((term.layer, term.etype, term.code), (1, 1, 1), "Terminate: DDP, tagged buffer, base or bounds")
+    qp.event("qp_error")
+    same_bytes(mr.get(0, 30000), b"w" * placed + bytes(30000 - placed), "memory")
+    ep.close()
+    qp.destroy()
+    host.check_end()
+
+
 # -- segments --
 
 
