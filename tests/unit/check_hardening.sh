@@ -38,10 +38,13 @@ each() {
 	done
 }
 
-if [ -z "$(echo $flags)" ]; then
+# Without these configure hardens: nobody has to ask for it.
+case $(./config.status --config) in
+*-hardening* | *--enable-sanitizers* | *--enable-fuzzing* | *--enable-coverage*)
 	echo '1..0 # SKIP configured without hardening, or with sanitizers'
 	exit 0
-fi
+	;;
+esac
 if ! command -v readelf >/dev/null; then
 	echo '1..0 # SKIP readelf is not installed'
 	exit 0
