@@ -148,7 +148,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.max_sge = RNIC_SGE_MAX,
 		.max_inline = SIW_MAX_INLINE,
 		.qp_cnt = dev->qp_cnt,
-		.mr_cnt = dev->stags.cnt,
+		.mr_cnt = dev->stags.cnt - dev->qp_cnt, /* each QP has one of its own */
 		.mr_bytes = dev->mr_bytes,
 	};
 	memcpy(info->name, dev->cfg.name, sizeof(info->name));

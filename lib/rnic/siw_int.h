@@ -178,6 +178,10 @@ struct siw_qp {
 	uint32_t peer_depth; /* receives the peer has */
 	unsigned starved;
 	/* confirming Read */
+	uint8_t read_bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
+	struct stag_region read_region;       /* of both */
+	uint32_t peer_stag;                   /* of what ours read; 0: nothing */
+	uint64_t peer_to;
 	bool read_out;
 	uint32_t read_pos; /* it confirms the requests before this one */
 	uint32_t want_pos; /* confirmation is wanted up to here */

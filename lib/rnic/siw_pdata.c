@@ -23,6 +23,10 @@ siw_pdata_decode(struct span in, struct siw_pdata *out)
 	d.ulpdu_max = rcur_be32(&r);
 	if (r.failed)
 		return -EPROTO;
+	d.read_stag = rcur_be32(&r);
+	d.read_to = rcur_be64(&r);
+	if (r.failed)
+		d.read_stag = 0;
 	*out = d;
 	return 0;
 }
@@ -41,6 +45,8 @@ siw_pdata_encode(const struct siw_pdata *d, uint8_t out[SIW_PDATA_LEN])
 	wcur_be64(&w, d->token);
 	wcur_be32(&w, d->from_qpn);
 	wcur_be32(&w, d->ulpdu_max);
+	wcur_be32(&w, d->read_stag);
+	wcur_be64(&w, d->read_to);
 }
 
 const char *

@@ -1,7 +1,8 @@
 /*
  * The MPA private data of iWARP devices, soft or cards: who is meant, who asks, what
- * each side can take. 32 bytes, big-endian; a receiver takes longer ones and
- * skips what it does not know. Internal to lib/rnic.
+ * each side can take. 44 bytes, big-endian; a receiver takes longer ones and
+ * skips what it does not know, and the last two fields may be missing. Internal
+ * to lib/rnic.
  *
  *	 0  "SMCr"
  *	 4  version (1)
@@ -12,6 +13,9 @@
  *	16  token (64); 0 in the Reply
  *	24  QPN of the sender
  *	28  largest ULPDU the sender takes; 0 = by the MSS (RFC 5044 4.5)
+ *	32  STag and
+ *	36  tagged offset (64) of SIW_READ_LEN bytes that the receiver's confirming
+ *	    Reads may read; STag 0 = none, they are to read nothing
  */
 #ifndef SMCRD_RNIC_SIW_PDATA_H
 #define SMCRD_RNIC_SIW_PDATA_H
@@ -20,8 +24,15 @@
 
 #include "base/span.h"
 
-#define SIW_PDATA_LEN 32
+#define SIW_PDATA_LEN 44
+#define SIW_PDATA_MIN 32 /* of a sender who has nothing to be read */
 #define SIW_PDATA_VERSION 1
+
+/*
+ * A Read of no bytes would do to confirm, but Linux's siw answers one that comes while it is sending with what the request
+ * before had (6.1), which ends the stream.
+ */
+#define SIW_READ_LEN 4
 
 enum siw_verdict {
 	SIW_ACCEPTED,
@@ -43,6 +54,8 @@ struct siw_pdata {
 	uint64_t token;
 	uint32_t from_qpn;
 	uint32_t ulpdu_max;
+	uint32_t read_stag;
+	uint64_t read_to;
 };
 
 /* 0; -EPROTO: not ours, or a version we do not know. */

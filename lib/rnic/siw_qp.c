@@ -133,6 +133,13 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	list_init(&qp->tx_node);
 	list_init(&qp->cq_node);
 	list_init(&qp->ev_node);
+	qp->read_region = (struct stag_region){
+		.buf = qp->read_bytes,
+		.len = sizeof(qp->read_bytes),
+		.pd = qp->pd,
+		.access = STAG_READ,
+	};
+	stag_add(&dev->stags, &qp->read_region, dev->rng);
 	dev->slots[slot] = qp;
 	dev->qp_cnt++;
 	qp->pd->refs++;
@@ -155,6 +162,7 @@ siw_qp_destroy(struct rnic_qp *rqp)
 	list_remove(&qp->ev_node);
 	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;
 	dev->qp_cnt--;
+	stag_remove(&dev->stags, &qp->read_region);
 	qp->pd->refs--;
 	timerq_unreserve(&dev->timers, TIMERS);
 	qp_free(qp);

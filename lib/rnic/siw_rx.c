@@ -53,6 +53,8 @@ siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
 
 	qp->peer_depth = peer->recv_depth;
 	qp->peer_qpn = peer->from_qpn;
+	qp->peer_stag = peer->read_stag;
+	qp->peer_to = peer->read_to;
 	qp->crc = res->crc;
 	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
 	txq_start(&qp->txq, res->crc, res->markers_tx);

@@ -27,21 +27,43 @@ put_bytes(struct siw_qp *qp, const struct ddp_hdr *h, const void *bytes, size_t 
 	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
 }
 
-/* Posts the Read that confirms all requests turned into FPDUs so far. */
+/* A Read that confirms all requests turned into FPDUs so far. */
 static void
-put_confirm(struct siw_qp *qp)
+put_read(struct siw_qp *qp, const struct stream_read *r, uint32_t from_stag, uint64_t from)
 {
-	/* Zero length: nobody looks at the STags; 1 because some dislike 0. */
-	const struct stream_read r = { .stag = 1 };
 	struct ddp_hdr h;
 	uint8_t body[RDMAP_READ_LEN];
 
-	stream_read_hdr(&qp->stream, &r, 1, 0, &h, body);
+	stream_read_hdr(&qp->stream, r, from_stag, from, &h, body);
 	put_bytes(qp, &h, body, sizeof(body));
 	qp->read_out = true;
 	qp->read_pos = qp->sq_enc;
 	qp->dev->stats.reads_sent++;
 	siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
+}
+
+/* Zero length: nobody looks at the STags; 1 because some dislike 0. */
+static void
+put_empty_read(struct siw_qp *qp)
+{
+	const struct stream_read r = { .stag = 1 };
+
+	put_read(qp, &r, 1, 0);
+}
+
+static void
+put_confirm(struct siw_qp *qp)
+{
+	const struct stream_read r = {
+		.stag = qp->read_region.stag,
+		.to = qp->read_region.base + SIW_READ_LEN,
+		.size = SIW_READ_LEN,
+	};
+
+	if (qp->peer_stag != 0)
+		put_read(qp, &r, qp->peer_stag, qp->peer_to);
+	else
+		put_empty_read(qp);
 }
 
 /* full: no more requests can be turned into FPDUs now. */
@@ -180,7 +202,7 @@ siw_tx_rtr(struct siw_qp *qp)
 
 	siw_arm(qp->dev, &qp->nudge_timer, SIW_NUDGE_MS);
 	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_READ) {
-		put_confirm(qp);
+		put_empty_read(qp);
 		return;
 	}
 	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_SEND)

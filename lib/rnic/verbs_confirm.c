@@ -2,9 +2,10 @@
  * The verbs device: confirmation on iWARP; see verbs_int.h. A card's completion
  * says there that TCP has taken the bytes, and even TCP's acknowledgement does
  * not say that the peer's card has placed them. A Read does, as it is answered
- * in order behind them: of zero bytes, one at a time, posted when a user waits
- * for a completion, or half of a queue, of the peer's receives or of the bytes
- * worth queueing is used up. Unanswered for too long, it is the end of the link.
+ * in order behind them: of the few bytes that the peer has for that (siw_pdata.h)
+ * or none, one at a time, posted when a user waits for a completion, or half of
+ * a queue, of the peer's receives or of the bytes worth queueing is used up.
+ * Unanswered for too long, it is the end of the link.
  */
 #include <errno.h>
 
@@ -106,8 +107,12 @@ int
 verbs_confirm_read(struct verbs_qp *qp)
 {
 	struct verbs_confirm *c = &qp->confirm;
-	/* One empty piece of valid memory: there are drivers that take num_sge for 1 whatever it says. */
-	struct ibv_sge sge = { .addr = (uintptr_t)&c->sink_bytes, .lkey = c->sink->lkey };
+	/* One piece of valid memory, if empty: there are drivers that take num_sge for 1 whatever it says. */
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)&c->bytes[SIW_READ_LEN],
+		.length = c->peer_stag != 0 ? SIW_READ_LEN : 0,
+		.lkey = c->mr->lkey,
+	};
 	struct ibv_send_wr *bad,
 	    wr = {
 		    .wr_id = VERBS_ID_READ,
@@ -115,7 +120,8 @@ verbs_confirm_read(struct verbs_qp *qp)
 		    .num_sge = 1,
 		    .opcode = IBV_WR_RDMA_READ,
 		    .send_flags = IBV_SEND_SIGNALED,
-		    .wr.rdma.rkey = READ_STAG,
+		    .wr.rdma.rkey = c->peer_stag != 0 ? c->peer_stag : READ_STAG,
+		    .wr.rdma.remote_addr = c->peer_stag != 0 ? c->peer_to : 0,
 	    };
 	int err = ibv_post_send(qp->hw, &wr, &bad);
 
@@ -167,11 +173,19 @@ verbs_confirm_init(struct verbs_qp *qp)
 	timer_init(&c->answer_timer, answer_timeout);
 	errno = 0;
 	/* On iWARP the target of a Read needs remote write: the answer is a tagged message like a Write. */
-	c->sink = ibv_reg_mr(
-	    qp->pd->hw, &c->sink_bytes, sizeof(c->sink_bytes), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (c->sink == NULL)
+	c->mr = ibv_reg_mr(qp->pd->hw, c->bytes, sizeof(c->bytes),
+	    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	if (c->mr == NULL)
 		return errno != 0 ? -errno : -ENOMEM;
 	return 0;
+}
+
+void
+verbs_confirm_peer(struct verbs_qp *qp, const struct siw_pdata *peer)
+{
+	qp->confirm.peer_depth = peer->recv_depth;
+	qp->confirm.peer_stag = peer->read_stag;
+	qp->confirm.peer_to = peer->read_to;
 }
 
 void

@@ -15,6 +15,7 @@
 #include "base/idtable.h"
 #include "base/list.h"
 #include "base/timerq.h"
+#include "rnic/siw_pdata.h"
 #include "rnic/verbs.h"
 
 #define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
@@ -98,7 +99,7 @@ struct verbs_end {
 	struct verbs_job job;
 	struct ibv_qp *hw;
 	struct ibv_cq *cq;
-	struct ibv_mr *msg_mr, *sink;
+	struct ibv_mr *msg_mr, *confirm_mr;
 	bool dead; /* counted in dead_cnt of the domain */
 };
 
@@ -112,8 +113,10 @@ struct verbs_mr {
 /* iWARP: what was posted is known to be with the peer when a Read behind it came back; see verbs_confirm.c. Positions are
  * those of the send queue. */
 struct verbs_confirm {
-	struct ibv_mr *sink; /* what the Reads have for a target */
-	uint64_t sink_bytes;
+	uint8_t bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
+	struct ibv_mr *mr;               /* of both */
+	uint32_t peer_stag;              /* of what ours read; 0: nothing */
+	uint64_t peer_to;
 	bool read_out;
 	uint32_t read_pos;   /* it confirms the requests before this one */
 	uint32_t want_pos;   /* confirmation is wanted up to here */
@@ -382,6 +385,8 @@ verbs_is_iwarp(const struct verbs_dev *dev)
 int verbs_confirm_init(struct verbs_qp *);
 /* The timers end with the connection. */
 void verbs_confirm_stop(struct verbs_qp *);
+/* What the peer's private data says of Sends and Reads. */
+void verbs_confirm_peer(struct verbs_qp *, const struct siw_pdata *);
 /* Posts the Read behind everything that the card has: 0 or a positive errno. */
 int verbs_confirm_read(struct verbs_qp *);
 /* A request was posted; it is the last one. */

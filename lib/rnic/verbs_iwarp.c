@@ -61,6 +61,8 @@ verbs_conn_pdata(const struct verbs_qp *qp, const struct siw_pdata *to, uint8_t 
 
 	d.recv_depth = (uint16_t)qp->rq_depth;
 	d.from_qpn = qp->qp.qpn;
+	d.read_stag = qp->confirm.mr->rkey;
+	d.read_to = (uintptr_t)qp->confirm.bytes;
 	siw_pdata_encode(&d, out);
 }
 
@@ -229,7 +231,7 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		conn_over(conn, "the MPA Reply is not from the peer's link");
 		return;
 	}
-	qp->confirm.peer_depth = peer.recv_depth;
+	verbs_confirm_peer(qp, &peer);
 	if (verbs_confirm_read(qp) != 0)
 		conn_over(conn, "the RDMA device did not take a work request");
 }
@@ -342,7 +344,7 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	 * taken the MPA start-up for done. That the peer's queue pair works is known because of who speaks first: the SMC
 	 * server answers what the client sends once its own Read came back (CONFIRM LINK follows the CLC Confirm, a further
 	 * link the ADD LINK response). */
-	qp->confirm.peer_depth = conn->pdata.recv_depth;
+	verbs_confirm_peer(qp, &conn->pdata);
 	verbs_conn_check_connected(qp);
 }
 

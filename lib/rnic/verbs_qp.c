@@ -115,11 +115,11 @@ end_run(struct verbs_job *job)
 		(void)ibv_destroy_cq(end->cq);
 	if (end->msg_mr != NULL)
 		(void)ibv_dereg_mr(end->msg_mr);
-	if (end->sink != NULL)
-		(void)ibv_dereg_mr(end->sink);
+	if (end->confirm_mr != NULL)
+		(void)ibv_dereg_mr(end->confirm_mr);
 	end->hw = NULL;
 	end->cq = NULL;
-	end->msg_mr = end->sink = NULL;
+	end->msg_mr = end->confirm_mr = NULL;
 }
 
 static void
@@ -506,7 +506,7 @@ move_to_end(struct verbs_qp *qp)
 		return;
 	qp->end.cq = qp->cq;
 	qp->end.msg_mr = qp->msg_mr;
-	qp->end.sink = qp->confirm.sink;
+	qp->end.confirm_mr = qp->confirm.mr;
 	qp->cq = NULL;
 }
 

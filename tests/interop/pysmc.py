@@ -160,7 +160,7 @@ def clc_read(sock, timeout=5.0):
     return m
 
 
-# -- MPA private data between smcrd peers: 32 bytes, layout in siw_pdata.h --
+# -- MPA private data between smcrd peers, layout in siw_pdata.h; what is to be read by confirming Reads is left out --
 
 
 class Pdata:

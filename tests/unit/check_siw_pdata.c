@@ -13,8 +13,12 @@ static const struct siw_pdata sample = {
 	.token = 0x1122334455667788,
 	.from_qpn = 0x00fedc,
 	.ulpdu_max = 16384,
+	.read_stag = 0xa1b2c3d4,
+	.read_to = 0x8877665544332211,
 };
-static const char sample_hex[] = "534d4372 01 03 1234 00abcdef 00010203 1122334455667788 0000fedc 00004000";
+static const char sample_hex[] =
+    "534d4372 01 03 1234 00abcdef 00010203 1122334455667788 0000fedc 00004000"
+    "a1b2c3d4 8877665544332211";
 
 START_TEST(format)
 {
@@ -32,6 +36,8 @@ START_TEST(format)
 	ck_assert_uint_eq(d.token, sample.token);
 	ck_assert_uint_eq(d.from_qpn, sample.from_qpn);
 	ck_assert_uint_eq(d.ulpdu_max, sample.ulpdu_max);
+	ck_assert_uint_eq(d.read_stag, sample.read_stag);
+	ck_assert_uint_eq(d.read_to, sample.read_to);
 }
 
 END_TEST
@@ -43,7 +49,7 @@ START_TEST(others_are_told_apart)
 
 	memset(&d, 0x5a, sizeof(d));
 	siw_pdata_encode(&sample, buf);
-	for (size_t n = 0; n < SIW_PDATA_LEN; n++)
+	for (size_t n = 0; n < SIW_PDATA_MIN; n++)
 		ck_assert_int_eq(siw_pdata_decode((struct span){ buf, n }, &d), -EPROTO);
 	for (unsigned i = 0; i < 5; i++) {
 		buf[i] ^= 0x40;
@@ -53,6 +59,21 @@ START_TEST(others_are_told_apart)
 	ck_assert_uint_eq(d.qpn, 0x5a5a5a5a);
 	/* a later one may be longer */
 	ck_assert_int_eq(siw_pdata_decode((struct span){ buf, sizeof(buf) }, &d), 0);
+}
+
+END_TEST
+
+START_TEST(nothing_to_be_read)
+{
+	uint8_t buf[SIW_PDATA_LEN];
+	struct siw_pdata d;
+
+	siw_pdata_encode(&sample, buf);
+	for (size_t n = SIW_PDATA_MIN; n < SIW_PDATA_LEN; n++) {
+		ck_assert_int_eq(siw_pdata_decode((struct span){ buf, n }, &d), 0);
+		ck_assert_uint_eq(d.ulpdu_max, sample.ulpdu_max);
+		ck_assert_uint_eq(d.read_stag, 0);
+	}
 }
 
 END_TEST
@@ -71,6 +92,7 @@ siw_pdata_case(TCase *tc)
 {
 	tcase_add_test(tc, format);
 	tcase_add_test(tc, others_are_told_apart);
+	tcase_add_test(tc, nothing_to_be_read);
 	tcase_add_test(tc, every_verdict_has_words);
 }
 

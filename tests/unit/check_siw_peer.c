@@ -95,6 +95,53 @@ START_TEST(an_rtr_read_may_come_on_top)
 
 END_TEST
 
+/* Linux's siw answers a Read of nothing with more than that while it is sending: so each side says what may be read. */
+START_TEST(a_confirming_read_reads_what_the_peer_names)
+{
+	struct siw_config c = config();
+	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ, .msn = 1 };
+	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = SIW_READ_LEN };
+	uint8_t body[RDMAP_READ_LEN];
+	struct siw_pdata d;
+
+	c.confirm_ms = 1;
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	d = raw_pdata();
+	d.read_stag = _i == 0 ? 0 : 0xcafe00;
+	d.read_to = 4096;
+	raw_send_frame(raw_frame(MPA_REQUEST), &d);
+	(void)raw_reply(&d);
+	raw_fpdu(&rtr_write, "", 0);
+	UNTIL(b.connected == 1);
+	/* ours, of theirs */
+	rd.src_stag = d.read_stag;
+	rd.src_to = d.read_to;
+	rdmap_read_encode(&rd, body);
+	raw_fpdu(&h, body, sizeof(body));
+	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x42);
+	ck_assert_uint_eq(raw_ulpdu.len, SIW_READ_LEN);
+	raw_drop();
+	/* theirs, of ours */
+	post(&b, RNIC_WR_SEND, 7, RNIC_SIGNALED, 0, 10, &b, 0);
+	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x43);
+	raw_drop();
+	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x41);
+	ck_assert_int_gt(rdmap_read_decode(raw_ulpdu, &rd), 0);
+	ck_assert_uint_eq(rd.size, _i == 0 ? 0 : SIW_READ_LEN);
+	ck_assert_uint_eq(rd.src_stag, _i == 0 ? 1 : 0xcafe00);
+	ck_assert_uint_eq(rd.src_to, _i == 0 ? 0 : 4096);
+	raw_drop();
+	h = (struct ddp_hdr){ .tagged = true, .last = true, .ulp_ctrl = 0x42, .stag = rd.sink_stag, .to = rd.sink_to };
+	raw_fpdu(&h, "ours", rd.size);
+	UNTIL(b.wc_cnt == 1);
+	ck_assert_uint_eq(b.errors, 0);
+	raw_close();
+	close_both();
+}
+
+END_TEST
+
 /* Refused before any queue pair had a say: the depths of the Reply keep to RFC 6581 9.1 nevertheless. */
 START_TEST(an_early_reject_has_depths_that_fit)
 {
@@ -534,6 +581,7 @@ siw_peer_case(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_start_up_frame_goes_in_one_piece);
 	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
+	tcase_add_loop_test(tc, a_confirming_read_reads_what_the_peer_names, 0, 2);
 	tcase_add_loop_test(tc, an_early_reject_has_depths_that_fit, 0, 4);
 	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
 	tcase_add_test(tc, an_address_that_may_not_connect_is_turned_away);

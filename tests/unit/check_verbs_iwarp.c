@@ -157,6 +157,7 @@ START_TEST(both_sides_connect)
 	UNTIL(a.connected == 1 && b.connected == 1);
 	ck_assert_int_eq(a.dev->ops->qp_rts(a.qp), 0);
 	ck_assert_uint_eq(hw(&b)->reads_in, 1); /* the active side's first message */
+	ck_assert_uint_eq(hw(&b)->read_len, SIW_READ_LEN);
 	ck_assert_uint_eq(hw(&a)->reads_in, 0);
 	ck_assert_uint_eq(room(&a).sends, DEPTH_B);
 	ck_assert_uint_eq(room(&b).sends, DEPTH_A);
@@ -246,7 +247,7 @@ START_TEST(refused_by_its_private_data)
 		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), cases[i].verdict);
 		ck_assert_uint_eq(stats(&b).mpa_refused_token, i + 1);
 	}
-	for (uint8_t len = 0; len < SIW_PDATA_LEN; len++) {
+	for (uint8_t len = 0; len < SIW_PDATA_MIN; len++) {
 		uint8_t pd[SIW_PDATA_LEN];
 		struct siw_pdata d;
 

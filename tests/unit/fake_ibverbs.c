@@ -444,18 +444,18 @@ ibv_dereg_mr(struct ibv_mr *mr)
 
 /* The bytes that a key gives access to, or NULL. */
 static uint8_t *
-mr_bytes(const struct ibv_pd *pd, uint32_t key, bool remote, uint64_t addr, uint32_t len)
+mr_bytes(const struct ibv_pd *pd, uint32_t key, unsigned remote, uint64_t addr, uint32_t len)
 {
 	for (unsigned i = 0; i < MRS; i++) {
 		const struct fake_mr *m = mrs[i];
 		uint64_t base;
 
-		if (m == NULL || (remote ? m->mr.rkey : m->mr.lkey) != key || m->mr.pd != pd)
+		if (m == NULL || (remote != 0 ? m->mr.rkey : m->mr.lkey) != key || m->mr.pd != pd)
 			continue;
 		base = (uintptr_t)m->mr.addr;
 		if (addr < base || addr - base > m->mr.length || len > m->mr.length - (addr - base))
 			return NULL;
-		if (remote && !(m->access & IBV_ACCESS_REMOTE_WRITE))
+		if ((m->access & remote) != remote)
 			return NULL;
 		return (uint8_t *)(uintptr_t)addr;
 	}
@@ -1111,9 +1111,8 @@ gather(const struct fake_qp *qp, const struct fake_wqe *w, uint8_t *out, uint32_
 	*len = 0;
 	for (int i = 0; i < w->num_sge; i++) {
 		const struct ibv_sge *s = &w->sge[i];
-		const uint8_t *from = w->flags & IBV_SEND_INLINE
-		    ? w->bytes + *len
-		    : mr_bytes(qp->qp.pd, s->lkey, false, s->addr, s->length);
+		const uint8_t *from = w->flags & IBV_SEND_INLINE ? w->bytes + *len
+		                                                 : mr_bytes(qp->qp.pd, s->lkey, 0, s->addr, s->length);
 
 		if (from == NULL)
 			return false;
@@ -1141,7 +1140,7 @@ peer_of(const struct fake_qp *qp)
 static enum ibv_wc_status
 do_write(struct fake_qp *p, const struct fake_wqe *w, const uint8_t *bytes, uint32_t len)
 {
-	uint8_t *to = mr_bytes(p->qp.pd, w->rkey, true, w->raddr, len);
+	uint8_t *to = mr_bytes(p->qp.pd, w->rkey, IBV_ACCESS_REMOTE_WRITE, w->raddr, len);
 
 	if (to == NULL || p->revoked || !(p->init.qp_access_flags & IBV_ACCESS_REMOTE_WRITE)) {
 		p->qp.state = IBV_QPS_ERR;
@@ -1156,7 +1155,7 @@ static enum ibv_wc_status
 do_send(struct fake_qp *p, const uint8_t *bytes, uint32_t len)
 {
 	const struct ibv_sge *s = &p->rq[p->rq_next % p->cap.max_recv_wr].sge[0];
-	uint8_t *to = mr_bytes(p->qp.pd, s->lkey, false, s->addr, s->length);
+	uint8_t *to = mr_bytes(p->qp.pd, s->lkey, 0, s->addr, s->length);
 
 	if (to == NULL || len > s->length) {
 		recv_ends(p, to == NULL ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR, 0);
@@ -1167,18 +1166,26 @@ do_send(struct fake_qp *p, const uint8_t *bytes, uint32_t len)
 	return IBV_WC_SUCCESS;
 }
 
-/* Only of zero bytes: false when it is not answered. */
+/* False when it is not answered. On iWARP the target needs remote write. */
 static bool
 do_read(struct fake_qp *qp, struct fake_qp *p, const struct fake_wqe *w)
 {
+	const struct ibv_sge *s = &w->sge[0];
+	uint8_t *from, *to = mr_bytes(qp->qp.pd, s->lkey, 0, s->addr, s->length);
+
 	ck_assert_int_eq(w->num_sge, 1);
-	ck_assert_uint_eq(w->sge[0].length, 0);
-	ck_assert_ptr_nonnull(mr_bytes(qp->qp.pd, w->sge[0].lkey, false, w->sge[0].addr, 0));
+	ck_assert_ptr_nonnull(to);
+	if (s->length > 0) {
+		from = mr_bytes(p->qp.pd, w->rkey, IBV_ACCESS_REMOTE_READ, w->raddr, s->length);
+		ck_assert_ptr_nonnull(from);
+		memcpy(to, from, s->length);
+	}
 	ck_assert_uint_ne(w->flags & IBV_SEND_SIGNALED, 0);
 	ck_assert_uint_ne(p->init.qp_access_flags & IBV_ACCESS_REMOTE_READ, 0);
 	if (p->no_answer)
 		return false;
 	p->reads_in++;
+	p->read_len = s->length;
 	send_ends(qp, IBV_WC_SUCCESS);
 	return true;
 }

@@ -72,6 +72,7 @@ struct fake_qp {
 	bool no_answer;    /* Reads of the other end get none */
 	bool swallows;     /* what comes is taken and never placed */
 	unsigned reads_in; /* answered */
+	uint32_t read_len; /* the last of them */
 };
 
 struct fake_state {
