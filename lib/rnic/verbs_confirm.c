@@ -61,6 +61,27 @@ arm(struct verbs_qp *qp)
 	timer_arm(&qp->dev->timers, &c->confirm_timer, qp->dev->dev.now_ns + ms(qp->dev->cfg.confirm_ms));
 }
 
+/*
+ * There are responders that miss a first message which comes while they are about to wait for it: they look again when more
+ * arrives. It is no Read, whose answer could be taken for that of a later one.
+ */
+static void
+nudge(struct verbs_qp *qp)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)&qp->confirm.bytes[SIW_READ_LEN], .lkey = qp->confirm.mr->lkey };
+	struct ibv_send_wr *bad,
+	    wr = {
+		    .wr_id = VERBS_ID_NUDGE,
+		    .sg_list = &sge,
+		    .num_sge = 1,
+		    .opcode = IBV_WR_RDMA_WRITE,
+		    .send_flags = IBV_SEND_SIGNALED,
+		    .wr.rdma.rkey = READ_STAG,
+	    };
+
+	qp->confirm.nudge_out = ibv_post_send(qp->hw, &wr, &bad) == 0;
+}
+
 void
 verbs_confirm_want(struct rnic_qp *rqp)
 {
@@ -76,8 +97,13 @@ verbs_confirm_want(struct rnic_qp *rqp)
 static void
 confirm_timeout(struct timer *t, int64_t now_ns)
 {
+	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, confirm.confirm_timer);
+
 	(void)now_ns;
-	verbs_confirm_want(&CONTAINER_OF(t, struct verbs_qp, confirm.confirm_timer)->qp);
+	if (qp->state == VERBS_CONNECTING)
+		nudge(qp);
+	else
+		verbs_confirm_want(&qp->qp);
 }
 
 void
@@ -103,8 +129,9 @@ answer_timeout(struct timer *t, int64_t now_ns)
 		verbs_qp_bury(qp);
 }
 
-int
-verbs_confirm_read(struct verbs_qp *qp)
+/* Posts the Read behind everything that the card has: 0 or a positive errno. */
+static int
+post_read(struct verbs_qp *qp)
 {
 	struct verbs_confirm *c = &qp->confirm;
 	/* One piece of valid memory, if empty: there are drivers that take num_sge for 1 whatever it says. */
@@ -134,11 +161,35 @@ verbs_confirm_read(struct verbs_qp *qp)
 	return 0;
 }
 
+int
+verbs_confirm_first(struct verbs_qp *qp)
+{
+	timer_arm(&qp->dev->timers, &qp->confirm.confirm_timer, qp->dev->dev.now_ns + ms(VERBS_NUDGE_MS));
+	return post_read(qp);
+}
+
 void
 verbs_confirm_flush(struct verbs_qp *qp)
 {
-	if (is_open(qp) && is_due(qp) && verbs_confirm_read(qp) != 0)
+	if (is_open(qp) && is_due(qp) && post_read(qp) != 0)
 		verbs_qp_break(qp, "the RDMA device did not take a work request");
+}
+
+/* The nudge has the place of a later request as long as the card has it. */
+static void
+first_ended(struct verbs_qp *qp)
+{
+	timer_cancel(&qp->dev->timers, &qp->confirm.confirm_timer);
+	if (!qp->confirm.nudge_out)
+		verbs_iwarp_answered(qp);
+}
+
+void
+verbs_confirm_nudge_ended(struct verbs_qp *qp)
+{
+	qp->confirm.nudge_out = false;
+	if (qp->state == VERBS_CONNECTING && !qp->confirm.read_out && !qp->failed)
+		first_ended(qp);
 }
 
 void
@@ -154,7 +205,7 @@ verbs_confirm_read_ended(struct verbs_qp *qp, bool ok)
 		return;
 	verbs_end_sends(qp, c->read_pos);
 	if (qp->state == VERBS_CONNECTING) {
-		verbs_iwarp_answered(qp);
+		first_ended(qp);
 		return;
 	}
 	arm(qp);

@@ -148,6 +148,8 @@ iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
 {
 	if (id & VERBS_ID_READ)
 		verbs_confirm_read_ended(qp, status == RNIC_WC_OK);
+	else if (id & VERBS_ID_NUDGE)
+		verbs_confirm_nudge_ended(qp);
 	else if ((uint32_t)id - qp->confirm.card_pos < qp->sq_hw - qp->confirm.card_pos)
 		qp->confirm.card_pos = (uint32_t)id + 1;
 	if (status != RNIC_WC_OK)

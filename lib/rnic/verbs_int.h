@@ -28,6 +28,7 @@
 /* Reads at once that are asked of and offered to an iWARP peer: ours, and an RTR Read that the card sends by itself and
  * may or may not count. */
 #define VERBS_READ_DEPTH 2
+#define VERBS_NUDGE_MS 100   /* the active side says a second word when nothing was heard after the first */
 #define VERBS_LINGER_MS 2000 /* a QP that has only last words to send */
 #define VERBS_LINGER_MAX 64
 #define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
@@ -118,6 +119,7 @@ struct verbs_confirm {
 	uint32_t peer_stag;              /* of what ours read; 0: nothing */
 	uint64_t peer_to;
 	bool read_out;
+	bool nudge_out;
 	uint32_t read_pos;   /* it confirms the requests before this one */
 	uint32_t want_pos;   /* confirmation is wanted up to here */
 	uint32_t sig_pos;    /* behind the last request whose user waits for its completion */
@@ -387,8 +389,8 @@ int verbs_confirm_init(struct verbs_qp *);
 void verbs_confirm_stop(struct verbs_qp *);
 /* What the peer's private data says of Sends and Reads. */
 void verbs_confirm_peer(struct verbs_qp *, const struct siw_pdata *);
-/* Posts the Read behind everything that the card has: 0 or a positive errno. */
-int verbs_confirm_read(struct verbs_qp *);
+/* The active side's first Read, after which the connection is good: 0 or a positive errno. */
+int verbs_confirm_first(struct verbs_qp *);
 /* A request was posted; it is the last one. */
 void verbs_confirm_posted(struct verbs_qp *, const struct verbs_wr *);
 /* The chain was handed over: posts the Read when it is due. */
@@ -398,11 +400,13 @@ void verbs_confirm_want(struct rnic_qp *);
 static inline bool
 verbs_card_is_done(const struct verbs_qp *qp)
 {
-	return qp->confirm.card_pos == qp->sq_hw && !qp->confirm.read_out;
+	return qp->confirm.card_pos == qp->sq_hw && !qp->confirm.read_out && !qp->confirm.nudge_out;
 }
 
 /* The Read has ended; false: badly. */
 void verbs_confirm_read_ended(struct verbs_qp *, bool ok);
+/* The card is done with the active side's second word. */
+void verbs_confirm_nudge_ended(struct verbs_qp *);
 
 /* -- verbs_wr.c -- */
 
@@ -423,6 +427,7 @@ void verbs_room_changed(struct verbs_qp *);
 #define VERBS_ID_RECV (1ull << 63)
 #define VERBS_ID_DRAIN (1ull << 62)
 #define VERBS_ID_READ (1ull << 61)
+#define VERBS_ID_NUDGE (1ull << 60)
 
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 void verbs_channel_io(void *dev, int fd, unsigned events, int64_t now_ns);

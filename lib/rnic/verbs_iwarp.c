@@ -232,7 +232,7 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		return;
 	}
 	verbs_confirm_peer(qp, &peer);
-	if (verbs_confirm_read(qp) != 0)
+	if (verbs_confirm_first(qp) != 0)
 		conn_over(conn, "the RDMA device did not take a work request");
 }
 

@@ -167,6 +167,30 @@ START_TEST(both_sides_connect)
 
 END_TEST
 
+/* The kernel's siw does not see a first message that comes while it is about to listen for it. */
+START_TEST(a_first_message_that_is_missed_is_followed_by_another)
+{
+	make_qps();
+	expect(&b);
+	hw(&b)->misses = true;
+	ck_assert_int_eq(go_passive(), 0);
+	ck_assert_int_eq(go_active(), 0);
+	UNTIL(a.connected == 1 && b.connected == 1);
+	ck_assert(!hw(&b)->misses);
+	ck_assert_uint_eq(hw(&b)->reads_in, 1);
+	turns();
+	/* and is not taken for one of ours */
+	post_recvs(&b, 1);
+	post(&a, RNIC_WR_SEND, 3, RNIC_SIGNALED, 0, 10, &b, 0);
+	UNTIL(a.wc_cnt == 1 && b.wc_cnt == 1);
+	ck_assert_uint_eq(a.wc[0].wr_id, 3);
+	ck_assert_int_eq(a.wc[0].status, RNIC_WC_OK);
+	ck_assert_uint_eq(a.failed + b.failed + a.errors + b.errors, 0);
+	close_cards();
+}
+
+END_TEST
+
 /* The passive user hears of the peer's QP (CLC Confirm) when the connection is there already. */
 START_TEST(the_connection_may_come_before_its_user)
 {
@@ -514,6 +538,8 @@ START_TEST(silence_ends_it)
 		if (i >= 3)
 			UNTIL(fake_cm.accepts == 1);
 		turns();
+		if (i == 4)
+			pass_deadline(e); /* for the second word */
 		now = poll_loop_now();
 		ck_assert_int_gt(e->dev->ops->deadline(e->dev), now + 1000000000);
 		ck_assert_int_lt(e->dev->ops->deadline(e->dev), now + 2100000000);
@@ -1130,6 +1156,7 @@ connect_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup_iwarp, NULL);
 	tcase_add_loop_test(tc, both_sides_connect, 0, 2);
+	tcase_add_test(tc, a_first_message_that_is_missed_is_followed_by_another);
 	tcase_add_test(tc, the_connection_may_come_before_its_user);
 	tcase_add_test(tc, the_connection_may_break_before_its_user);
 	tcase_add_test(tc, the_link_is_for_the_qp_that_was_told);

@@ -70,6 +70,7 @@ struct fake_qp {
 	/* iWARP */
 	uint32_t wire;     /* number of the QP at the other end */
 	bool no_answer;    /* Reads of the other end get none */
+	bool misses;       /* a first message, until another one comes */
 	bool swallows;     /* what comes is taken and never placed */
 	unsigned reads_in; /* answered */
 	uint32_t read_len; /* the last of them */
