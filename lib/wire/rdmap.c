@@ -42,12 +42,71 @@ rdmap_read_encode(const struct rdmap_read *v, uint8_t out[RDMAP_READ_LEN])
 	wcur_be64(&w, v->src_to);
 }
 
+struct term_name {
+	uint8_t layer, etype, code;
+	const char *str;
+};
+
+/* RFC 5040 4.8, RFC 5041 7, RFC 5044 8, RFC 6581 8. */
+static const struct term_name term_names[] = {
+	{ 0, 1, 0x00, "remote protection error: invalid STag" },
+	{ 0, 1, 0x01, "remote protection error: base or bounds" },
+	{ 0, 1, 0x02, "remote protection error: access rights" },
+	{ 0, 1, 0x03, "remote protection error: STag not associated with the stream" },
+	{ 0, 1, 0x04, "remote protection error: TO wrap" },
+	{ 0, 1, 0x09, "remote protection error: STag cannot be invalidated" },
+	{ 0, 1, 0xff, "remote protection error" },
+	{ 0, 2, 0x05, "remote operation error: invalid RDMAP version" },
+	{ 0, 2, 0x06, "remote operation error: unexpected opcode" },
+	{ 0, 2, 0x07, "remote operation error: catastrophic for the stream" },
+	{ 0, 2, 0x08, "remote operation error: catastrophic" },
+	{ 0, 2, 0x09, "remote operation error: STag cannot be invalidated" },
+	{ 0, 2, 0xff, "remote operation error" },
+	{ 1, 0, 0x00, "DDP: local catastrophic error" },
+	{ 1, 1, 0x00, "DDP tagged buffer: invalid STag" },
+	{ 1, 1, 0x01, "DDP tagged buffer: base or bounds" },
+	{ 1, 1, 0x02, "DDP tagged buffer: STag not associated with the stream" },
+	{ 1, 1, 0x03, "DDP tagged buffer: TO wrap" },
+	{ 1, 1, 0x04, "DDP tagged buffer: invalid DDP version" },
+	{ 1, 2, 0x01, "DDP untagged buffer: invalid queue number" },
+	{ 1, 2, 0x02, "DDP untagged buffer: no buffer available" },
+	{ 1, 2, 0x03, "DDP untagged buffer: invalid MSN" },
+	{ 1, 2, 0x04, "DDP untagged buffer: invalid MO" },
+	{ 1, 2, 0x05, "DDP untagged buffer: message too long" },
+	{ 1, 2, 0x06, "DDP untagged buffer: invalid DDP version" },
+	{ 2, 0, 0x01, "MPA: TCP connection lost" },
+	{ 2, 0, 0x02, "MPA: CRC error" },
+	{ 2, 0, 0x03, "MPA: marker and length field disagree" },
+	{ 2, 0, 0x04, "MPA: invalid start-up frame" },
+	{ 2, 0, 0x05, "MPA: local catastrophic error" },
+	{ 2, 0, 0x06, "MPA: insufficient IRD" },
+	{ 2, 0, 0x07, "MPA: no matching RTR option" },
+};
+
+/* Its words, or NULL. */
+static const char *
+find_name(unsigned layer, unsigned etype, unsigned code)
+{
+	for (size_t i = 0; i < sizeof(term_names) / sizeof(term_names[0]); i++) {
+		const struct term_name *n = &term_names[i];
+
+		if (n->layer == layer && n->etype == etype && n->code == code)
+			return n->str;
+	}
+	return NULL;
+}
+
+/* One of siw without a flag is told by what it says: nothing, read as the RFC has it. */
 static void
 term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 {
 	t->layer = kind >> 4;
 	t->etype = kind & 0x0f;
-	t->swapped = (flags & 0xe0) == 0 && (flags & 0x07) != 0;
+	if (flags == 0)
+		t->swapped = find_name(t->layer, t->etype, t->code) == NULL &&
+		    find_name(t->etype, t->layer, t->code) != NULL;
+	else
+		t->swapped = (flags & 0xe0) == 0 && (flags & 0x07) != 0;
 	if (t->swapped) {
 		t->layer = kind & 0x0f;
 		t->etype = kind >> 4;
@@ -120,56 +179,13 @@ rdmap_term_encode(const struct rdmap_term *t, uint8_t out[RDMAP_TERM_MAX])
 	return (int)(w.p - out);
 }
 
-struct term_name {
-	uint8_t layer, etype, code;
-	const char *str;
-};
-
-/* RFC 5040 4.8, RFC 5041 7, RFC 5044 8, RFC 6581 8. */
-static const struct term_name term_names[] = {
-	{ 0, 1, 0x00, "remote protection error: invalid STag" },
-	{ 0, 1, 0x01, "remote protection error: base or bounds" },
-	{ 0, 1, 0x02, "remote protection error: access rights" },
-	{ 0, 1, 0x03, "remote protection error: STag not associated with the stream" },
-	{ 0, 1, 0x04, "remote protection error: TO wrap" },
-	{ 0, 1, 0x09, "remote protection error: STag cannot be invalidated" },
-	{ 0, 1, 0xff, "remote protection error" },
-	{ 0, 2, 0x05, "remote operation error: invalid RDMAP version" },
-	{ 0, 2, 0x06, "remote operation error: unexpected opcode" },
-	{ 0, 2, 0x07, "remote operation error: catastrophic for the stream" },
-	{ 0, 2, 0x08, "remote operation error: catastrophic" },
-	{ 0, 2, 0x09, "remote operation error: STag cannot be invalidated" },
-	{ 0, 2, 0xff, "remote operation error" },
-	{ 1, 0, 0x00, "DDP: local catastrophic error" },
-	{ 1, 1, 0x00, "DDP tagged buffer: invalid STag" },
-	{ 1, 1, 0x01, "DDP tagged buffer: base or bounds" },
-	{ 1, 1, 0x02, "DDP tagged buffer: STag not associated with the stream" },
-	{ 1, 1, 0x03, "DDP tagged buffer: TO wrap" },
-	{ 1, 1, 0x04, "DDP tagged buffer: invalid DDP version" },
-	{ 1, 2, 0x01, "DDP untagged buffer: invalid queue number" },
-	{ 1, 2, 0x02, "DDP untagged buffer: no buffer available" },
-	{ 1, 2, 0x03, "DDP untagged buffer: invalid MSN" },
-	{ 1, 2, 0x04, "DDP untagged buffer: invalid MO" },
-	{ 1, 2, 0x05, "DDP untagged buffer: message too long" },
-	{ 1, 2, 0x06, "DDP untagged buffer: invalid DDP version" },
-	{ 2, 0, 0x01, "MPA: TCP connection lost" },
-	{ 2, 0, 0x02, "MPA: CRC error" },
-	{ 2, 0, 0x03, "MPA: marker and length field disagree" },
-	{ 2, 0, 0x04, "MPA: invalid start-up frame" },
-	{ 2, 0, 0x05, "MPA: local catastrophic error" },
-	{ 2, 0, 0x06, "MPA: insufficient IRD" },
-	{ 2, 0, 0x07, "MPA: no matching RTR option" },
-};
-
 const char *
 rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code)
 {
-	for (size_t i = 0; i < sizeof(term_names) / sizeof(term_names[0]); i++) {
-		const struct term_name *n = &term_names[i];
+	const char *name = find_name(layer, etype, code);
 
-		if (n->layer == layer && n->etype == etype && n->code == code)
-			return n->str;
-	}
+	if (name != NULL)
+		return name;
 	return layer == RDMAP_LAYER_RDMA ? "RDMAP error"
 	    : layer == RDMAP_LAYER_DDP   ? "DDP error"
 	    : layer == RDMAP_LAYER_LLP   ? "MPA error"

@@ -111,6 +111,31 @@ START_TEST(terminate_of_siw_is_understood)
 
 END_TEST
 
+/* Without a flag only the meaning tells them apart: what both could say is read as the RFC has it. */
+START_TEST(terminate_of_siw_without_flags)
+{
+	static const struct {
+		uint8_t kind, code, layer, etype;
+	} row[] = {
+		{ 0x02, 0x02, 2, 0 },                       /* MPA: CRC error */
+		{ 0x20, 0x02, 2, 0 }, { 0x02, 0x06, 0, 2 }, /* unexpected opcode, or MPA: insufficient IRD */
+		{ 0x20, 0x06, 2, 0 }, { 0x02, 0x44, 0, 2 }, /* neither has a name */
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const uint8_t body[4] = { row[i].kind, row[i].code };
+		struct rdmap_term t;
+
+		ck_assert_int_eq(rdmap_term_decode((struct span){ body, sizeof(body) }, &t), sizeof(body));
+		ck_assert_uint_eq(t.layer, row[i].layer);
+		ck_assert_uint_eq(t.etype, row[i].etype);
+		ck_assert_uint_eq(t.code, row[i].code);
+		ck_assert(!t.has_len && !t.has_ddp && !t.has_read);
+	}
+}
+
+END_TEST
+
 START_TEST(terminate_encoder_refuses_what_cannot_be)
 {
 	uint8_t out[RDMAP_TERM_MAX];
@@ -160,6 +185,7 @@ rdmap_case(TCase *tc)
 {
 	tcase_add_test(tc, golden_messages);
 	tcase_add_test(tc, terminate_of_siw_is_understood);
+	tcase_add_test(tc, terminate_of_siw_without_flags);
 	tcase_add_test(tc, terminate_encoder_refuses_what_cannot_be);
 	tcase_add_test(tc, terminate_shows_the_wrong_version);
 	tcase_add_test(tc, every_code_has_words);
