@@ -28,7 +28,7 @@ struct verbs_conn {
 	struct verbs_qp *qp; /* NULL: parked */
 	struct rdma_cm_id *id;
 	struct siw_pdata pdata; /* passive: the peer's */
-	uint8_t ord;            /* passive: Reads that the peer takes at once */
+	uint8_t ord;            /* passive: Reads that the peer takes at once; 0: not named */
 	struct timer timer;     /* parked */
 	struct verbs_job job;
 	bool calling; /* its thread is at it */

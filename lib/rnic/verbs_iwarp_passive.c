@@ -72,6 +72,16 @@ park(struct verbs_conn *conn)
 	timer_arm(&dev->timers, &conn->timer, dev->dev.now_ns + (int64_t)VERBS_PARKED_MS * 1000000);
 }
 
+/*
+ * Reads at once of ours that the peer is asked to take. A request of MPA revision 1 names no depth, and siw says 0 then; who
+ * sends our private data takes Reads.
+ */
+static uint8_t
+read_depth(uint8_t named)
+{
+	return named != 0 && named < VERBS_READ_DEPTH ? named : VERBS_READ_DEPTH;
+}
+
 /* The QP takes the connection over. */
 static void
 adopt(struct verbs_conn *conn, struct verbs_qp *qp)
@@ -82,15 +92,10 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
 		.responder_resources = VERBS_READ_DEPTH,
-		.initiator_depth = conn->ord < VERBS_READ_DEPTH ? conn->ord : VERBS_READ_DEPTH,
+		.initiator_depth = read_depth(conn->ord),
 		.qp_num = qp->qp.qpn,
 	};
 
-	if (conn->ord == 0) {
-		refuse(conn, SIW_READ_DEPTH); /* writes could not be confirmed */
-		verbs_qp_break(qp, "the peer's IRD is too small");
-		return;
-	}
 	conn->qp = qp;
 	qp->conn = conn;
 	qp->side = RNIC_PASSIVE;

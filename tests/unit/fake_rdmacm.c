@@ -444,7 +444,7 @@ static void
 check_param(const struct rdma_conn_param *p, unsigned peer_ird)
 {
 	ck_assert_uint_eq(p->responder_resources, 2);
-	ck_assert_uint_eq(p->initiator_depth, peer_ird < 2 ? peer_ird : 2);
+	ck_assert_uint_eq(p->initiator_depth, peer_ird == 1 ? 1 : 2);
 	ck_assert_uint_eq(p->private_data_len, SIW_PDATA_LEN);
 }
 
