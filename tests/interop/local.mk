@@ -21,9 +21,11 @@ tests_interop_siw_host_LDADD = lib/libsiw.la
 EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/machine.py \
 	tests/interop/vm/kernel.sh \
+	tests/interop/vm/siw.sh \
 	tests/interop/vm/init \
 	tests/interop/vm/guest \
 	tests/interop/vm/rxe.py \
+	tests/interop/vm/siw.py \
 	tests/interop/vm/gates.py \
 	tests/interop/vm/pair.py \
 	tests/interop/vm/check_lab.py \
@@ -31,6 +33,7 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_pair.py \
 	tests/interop/vm/check_pair_peer.py \
 	tests/interop/vm/check_peers.py \
+	tests/interop/vm/check_siw.py \
 	tests/interop/vm/check_traffic.py \
 	tests/interop/vm/check_verbs.py \
 	tests/interop/vm/check_wire.py \

@@ -13,8 +13,8 @@ MTU = 1024		# of the path: veth has 1500
 
 
 def verbs(net, side, **settings):
-    """Entries of `devices`: one for each rxe device of this side."""
-    return [dict({"type": "verbs", "device": rxe.device(side, i)}, **settings) for i in net.pairs]
+    """Entries of `devices`: one for each card of this side."""
+    return [dict({"type": "verbs", "device": net.name(side, i)}, **settings) for i in net.pairs]
 
 
 def siw(net, side, **settings):

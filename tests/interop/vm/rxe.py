@@ -77,24 +77,30 @@ def device(side, i):
 class Devices:
     """rxe devices and what the kernel knows of them; rx<side><i> is on the interface <side><i>."""
 
+    TYPE, MODULES = "rxe", ("ib_uverbs", "rdma_ucm", "rdma_rxe")
+
     def __init__(self, t):
         self.t = t
-        modprobe("ib_uverbs", "rdma_ucm", "rdma_rxe")
+        modprobe(*self.MODULES)
+
+    @staticmethod
+    def name(side, i):
+        return device(side, i)
 
     def ip(self, *lines, force=False):
         self.t.run([need("ip"), *(["-force"] if force else []), "-batch", "-"],
                    input="".join(f"{x}\n" for x in lines).encode(), status=None if force else 0)
 
     def plug(self, side, i):
-        self.t.run([need("rdma"), "link", "add", device(side, i), "type", "rxe", "netdev", f"{side}{i}"])
+        self.t.run([need("rdma"), "link", "add", self.name(side, i), "type", self.TYPE, "netdev", f"{side}{i}"])
 
     def unplug(self, side, i, force=False):
         """The device goes away for good, whoever uses it."""
-        self.t.run([need("rdma"), "link", "del", device(side, i)], status=None if force else 0)
+        self.t.run([need("rdma"), "link", "del", self.name(side, i)], status=None if force else 0)
 
     def active(self, *ends):
         """Waits for devices whose ports are up."""
-        want = {device(*e) for e in ends}
+        want = {self.name(*e) for e in ends}
 
         def there():
             return want <= {x["ifname"] for x in rdma(self.t, "link", "show") if x["state"] == "ACTIVE"}
@@ -117,9 +123,9 @@ class Devices:
 
     def statistics(self, side, i):
         """The device's own counters by name."""
-        for x in rdma(self.t, "statistic", "show", "link", f"{device(side, i)}/1"):
+        for x in rdma(self.t, "statistic", "show", "link", f"{self.name(side, i)}/1"):
             return x
-        raise Failure(f"no statistics of {device(side, i)}")
+        raise Failure(f"no statistics of {self.name(side, i)}")
 
 
 class Wires(Devices):
@@ -144,11 +150,12 @@ class Wires(Devices):
         lines += ["rule del pref 0", f"addr add {ADDR_A}/24 dev lo", f"addr add {ADDR_B}/24 dev lo"]
         t.later(self.close)
         self.ip(*lines)
-        for i in self.pairs:
-            for side in ENDS:
-                self.up(side, i)
-                self.plug(side, i)
-        self.active(*[(side, i) for i in self.pairs for side in ENDS])
+        ends = [(side, i) for i in self.pairs for side in ENDS]
+        for end in ends:
+            self.up(*end)
+        for end in ends:		# siw takes a port without a carrier for one that is down, until its interface goes up again
+            self.plug(*end)
+        self.active(*ends)
 
     @staticmethod
     def _table(side, i):
