@@ -189,6 +189,7 @@ configure(struct smcr_config *cfg, unsigned flags)
 	if ((flags & ARENA_SMALL) != 0) {
 		cfg->conns_max = 6;
 		cfg->conns_per_group = 2;
+		cfg->groups_per_addr = 2;
 		cfg->rmb_elems = 1;
 		cfg->sq_depth = 8;
 		cfg->rq_depth = 8;
