@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#include "daemon/config.h"
-#include "daemon/config_keys.h"
-#include "daemon/control_listen.h"
+#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/control/control_listen.h"
 
 struct early {
 	struct control_listen control; /* control_new takes it over */

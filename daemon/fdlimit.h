@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 /* Raises the soft limit to the hard one. */
 void fdlimit_raise(void);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 union net_addr {
 	struct sockaddr sa;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/config_keys.h"
+#include "daemon/config/config_keys.h"
 
 enum {
 	OPT_HELP = 256,

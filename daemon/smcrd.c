@@ -13,19 +13,19 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/config.h"
-#include "daemon/config_keys.h"
-#include "daemon/config_plan.h"
-#include "daemon/confine.h"
-#include "daemon/control.h"
-#include "daemon/device_preview.h"
+#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_plan.h"
+#include "daemon/confine/confine.h"
+#include "daemon/control/control.h"
+#include "daemon/device/device_preview.h"
 #include "daemon/early.h"
 #include "daemon/fdlimit.h"
-#include "daemon/loader.h"
+#include "daemon/config/loader.h"
 #include "daemon/loop.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
-#include "daemon/worker.h"
+#include "daemon/worker/worker.h"
 
 #define NOTE_MAX 160
 

@@ -1,5 +1,6 @@
 # see the top Makefile.am
 include tests/fuzz/local.mk
+include tests/sim/local.mk
 include tests/unit/local.mk
 include tests/scenario/local.mk
 include tests/interop/local.mk

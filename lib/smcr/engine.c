@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "smcr/peer.h"
-#include "smcr/rendezvous.h"
+#include "smcr/rendezvous/peer.h"
+#include "smcr/rendezvous/rendezvous.h"
 
 #define CONNS_PER_CHUNK 64
 #define RDVS_PER_CHUNK 16

@@ -8,7 +8,7 @@
 #ifndef SMCRD_TESTS_FUZZ_ARENA_H
 #define SMCRD_TESTS_FUZZ_ARENA_H
 
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "smcr/smcr.h"
 #include "tests/scenario/bounds.h"
 

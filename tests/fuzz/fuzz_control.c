@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/control_request.h"
+#include "daemon/control/control_request.h"
 #include "fuzz.h"
 
 int

@@ -12,7 +12,7 @@
 
 #include "fuzz.h"
 #include "mpa_rival.h"
-#include "rnic/siw.h"
+#include "rnic/siw/siw.h"
 #include "sockets.h"
 #include "steps.h"
 #include "tests/scenario/oom.h"

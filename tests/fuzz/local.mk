@@ -76,7 +76,7 @@ tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_MAIN) $(FUZZ_ST
 	tests/scenario/oom.c tests/scenario/oom.h
 tests_fuzz_fuzz_engine_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) \
 	$(OOM_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
-tests_fuzz_fuzz_engine_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la
+tests_fuzz_fuzz_engine_LDADD = lib/libsmcr.la tests/libsim.la lib/libwire.la lib/libbase.la
 
 # The device's system calls go to sockets in memory.
 tests_fuzz_fuzz_siw_SOURCES = tests/fuzz/fuzz_siw.c $(FUZZ_MAIN) $(FUZZ_STEPS) tests/fuzz/guarded_pages.c \

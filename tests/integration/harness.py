@@ -7,7 +7,7 @@ A test file registers functions by @case and ends in main(). A case gets a Case 
 so scripts that run at the same time never meet on a port. With a sanitizer build every deadline is longer, and a
 daemon's log is searched for reports whatever the case itself found.
 
-A daemon that makes a system call which daemon/confine_table.c does not allow dies of SIGSYS (status -31), and its log
+A daemon that makes a system call which daemon/confine/confine_table.c does not allow dies of SIGSYS (status -31), and its log
 has the call's number; tests/tools/syscalls.py says more.
 
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT.

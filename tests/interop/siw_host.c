@@ -46,7 +46,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rnic/siw.h"
+#include "rnic/siw/siw.h"
 #include "tests/poll_loop.h"
 
 #define NAMES_MAX 256

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "smcr/engine.h"
-#include "smcr/rendezvous.h"
+#include "smcr/rendezvous/rendezvous.h"
 
 #define PEERS_MOST 1024
 #define LATE_DECLINE_MS 1000 /* for a Decline that may have crossed ours, of a peer that is no smcrd */

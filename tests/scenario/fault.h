@@ -5,7 +5,7 @@
 #ifndef SMCRD_SCENARIO_FAULT_H
 #define SMCRD_SCENARIO_FAULT_H
 
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "tests/scenario/host.h"
 
 struct faults;

@@ -7,7 +7,7 @@
 #define SMCRD_SCENARIO_HOST_H
 
 #include "base/list.h"
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "smcr/smcr.h"
 #include "tests/scenario/bounds.h"
 #include "tests/scenario/flow.h"

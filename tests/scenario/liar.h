@@ -18,7 +18,7 @@
 #ifndef SMCRD_SCENARIO_LIAR_H
 #define SMCRD_SCENARIO_LIAR_H
 
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "tests/scenario/host.h"
 #include "tests/scenario/lie.h"
 

@@ -34,4 +34,4 @@ tests_scenario_run_SOURCES = \
 OOM_WRAP = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
 SWEEP = tests/unit/sweep.h tests/scenario/oom.c tests/scenario/oom.h
 tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
-tests_scenario_run_LDADD = lib/libsmcr.la lib/libsim.la lib/libwire.la lib/libbase.la
+tests_scenario_run_LDADD = lib/libsmcr.la tests/libsim.la lib/libwire.la lib/libbase.la

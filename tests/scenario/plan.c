@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "tests/scenario/dice.h"
 #include "tests/scenario/flow.h"
 

@@ -27,7 +27,7 @@
 
 #include <stdio.h>
 
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "tests/scenario/plan.h"
 #include "wire/llc.h"
 

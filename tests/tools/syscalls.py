@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-What system calls the daemon makes once it has confined itself, against the table in daemon/confine_table.c.
+What system calls the daemon makes once it has confined itself, against the table in daemon/confine/confine_table.c.
 
 Usage: syscalls.py [--build DIR] TEST...
        syscalls.py --build build tests/integration/check_lifecycle.py tests/integration/check_redis.py
@@ -27,7 +27,7 @@ GROUP = re.compile(r"^\t/\* ([A-Z][^:;.,]*)")
 def table():
     """Calls of the table: name -> first word of the comment of its group."""
     calls, group = {}, ""
-    with open(os.path.join(TOP, "daemon/confine_table.c"), encoding="ascii") as f:
+    with open(os.path.join(TOP, "daemon/confine/confine_table.c"), encoding="ascii") as f:
         for line in f:
             if "SMCRD_SANITIZERS" in line:
                 break

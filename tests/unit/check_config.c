@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "daemon/config.h"
-#include "daemon/config_int.h"
-#include "daemon/config_keys.h"
-#include "daemon/config_value.h"
+#include "daemon/config/config.h"
+#include "daemon/config/config_int.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
 #include "unit.h"
 
 static char *msgs; /* of the last parse() */

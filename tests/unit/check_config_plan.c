@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/config_int.h"
-#include "daemon/config_plan.h"
-#include "daemon/config_value.h"
+#include "daemon/config/config_int.h"
+#include "daemon/config/config_plan.h"
+#include "daemon/config/config_value.h"
 #include "unit.h"
 
 static char *told;

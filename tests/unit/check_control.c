@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/control.h"
-#include "daemon/control_parts.h"
+#include "daemon/control/control.h"
+#include "daemon/control/control_parts.h"
 #include "fake_loop.h"
 #include "fake_worker.h"
 #include "unit.h"

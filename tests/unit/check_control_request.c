@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/control_request.h"
+#include "daemon/control/control_request.h"
 #include "unit.h"
 
 static struct control_request req;

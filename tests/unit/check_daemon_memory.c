@@ -6,8 +6,8 @@
 #define GATEWAY_REAL
 #include <sys/un.h>
 
-#include "daemon/config_int.h"
-#include "daemon/control.h"
+#include "daemon/config/config_int.h"
+#include "daemon/control/control.h"
 #include "gateway.h"
 #include "sweep.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* Which devices there should be, by entries, interfaces and cards. */
-#include "daemon/device_plan.h"
+#include "daemon/device/device_plan.h"
 
 #include <stdio.h>
 #include <string.h>

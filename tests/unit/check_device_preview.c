@@ -1,5 +1,5 @@
 /* What smcrd -t says about devices. */
-#include "daemon/device_preview.h"
+#include "daemon/device/device_preview.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * told and closed, and how often cards are listed. Engine, interfaces, soft
  * device and cards are made up here; time is the test's.
  */
-#include "daemon/devices.h"
+#include "daemon/device/devices.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "daemon/device_cards.h"
-#include "daemon/mpa_clients.h"
-#include "daemon/netwatch.h"
-#include "daemon/service.h"
+#include "daemon/device/device_cards.h"
+#include "daemon/worker/mpa_clients.h"
+#include "daemon/device/netwatch.h"
+#include "daemon/session/service.h"
 #include "fake_verbs.h"
 #include "unit.h"
 

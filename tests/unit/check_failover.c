@@ -1,6 +1,6 @@
 /* Several links in a group, and connections that survive the loss of one: RFC 7609 2.2, 2.3, 3.5.1.6, 3.5.5, 4.6, C.8. */
 #include "duo.h"
-#include "smcr/llc_impl.h"
+#include "smcr/group/llc_impl.h"
 #include "unit.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "daemon/json_writer.h"
+#include "daemon/control/json_writer.h"
 #include "unit.h"
 
 static struct outbuf out;

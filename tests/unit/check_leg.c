@@ -1,5 +1,5 @@
 /* A leg on a real TCP connection: drained reads, urgent bytes at any place, end and reset. */
-#include "daemon/leg.h"
+#include "daemon/session/leg.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * process, a server. Built twice: check_legs has the stand-in of fake_smcr.c
  * for an engine, check_legs_real (GATEWAY_REAL) the real one over soft iWARP.
  */
-#include "daemon/legs.h"
+#include "daemon/session/legs.h"
 
 #ifndef GATEWAY_REAL
 #include "fake_smcr.h"

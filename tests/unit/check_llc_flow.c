@@ -1,6 +1,6 @@
 /* LLC exchanges of two engines: RFC 7609 3.5.4, 3.5.5, 4.5.3, C.7. Messages of a wrong peer are put in by hand. */
 #include "duo.h"
-#include "smcr/llc_impl.h"
+#include "smcr/group/llc_impl.h"
 #include "unit.h"
 
 #include <string.h>

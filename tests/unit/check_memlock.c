@@ -1,5 +1,5 @@
 /* How much memory cards may lock, and when it is said that the limit is too low. */
-#include "daemon/memlock.h"
+#include "daemon/device/memlock.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The table of interfaces, fed with messages as the kernel makes them. */
-#include "daemon/netifs.h"
+#include "daemon/device/netifs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

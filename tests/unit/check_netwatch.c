@@ -1,5 +1,5 @@
 /* The table follows the kernel, in a network namespace of the test's own. */
-#include "daemon/netwatch.h"
+#include "daemon/device/netwatch.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "daemon/net.h"
-#include "daemon/outage.h"
-#include "daemon/service.h"
+#include "daemon/session/outage.h"
+#include "daemon/session/service.h"
 #include "unit.h"
 
 #define S INT64_C(1000000000)

@@ -1,5 +1,5 @@
 /* PROXY headers against lines and bytes written down from the protocol's document. */
-#include "daemon/proxy.h"
+#include "daemon/session/proxy.h"
 
 #include <string.h>
 

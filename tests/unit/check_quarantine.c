@@ -1,7 +1,7 @@
 /* What a peer can make us hold: elements that it does not let go, and memory. Beside a bystander of the same peer. */
 #include "duo.h"
-#include "smcr/quarantine.h"
-#include "smcr/rendezvous.h"
+#include "smcr/data/quarantine.h"
+#include "smcr/rendezvous/rendezvous.h"
 #include "unit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Rendezvous of two engines: RFC 7609 3.5 and Appendix C. */
 #include "duo.h"
-#include "smcr/rendezvous.h"
+#include "smcr/rendezvous/rendezvous.h"
 #include "unit.h"
 
 #include <stdio.h>

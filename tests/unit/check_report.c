@@ -2,8 +2,8 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "daemon/report.h"
-#include "daemon/stat_table.h"
+#include "daemon/control/report.h"
+#include "daemon/control/stat_table.h"
 #include "fake_worker.h"
 #include "golden.h"
 #include "unit.h"
@@ -249,7 +249,7 @@ START_TEST(the_table_has_every_counter_once)
 		}
 	}
 	ck_assert_msg(by_source[STAT_SMCR] == sizeof(struct smcr_counters) / sizeof(uint64_t),
-	    "a counter was added or removed: change daemon/stat_table.c, ctl/stat_words.c and doc/json-schema.md, "
+	    "a counter was added or removed: change daemon/control/stat_table.c, ctl/stat_words.c and doc/json-schema.md, "
 	    "then run this test and check_ctl_show with UPDATE_GOLDEN=1");
 	ck_assert_uint_eq(by_source[STAT_CONTROL], sizeof(struct control_stats) / sizeof(uint64_t));
 	for (unsigned i = 0; i < device_stat_cnt(); i++)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "host.h"
-#include "smcr/quarantine.h"
+#include "smcr/data/quarantine.h"
 #include "unit.h"
 
 #define ELEM 16384u

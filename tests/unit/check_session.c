@@ -3,14 +3,14 @@
  * headers, who may come and how many, hostile first bytes, descriptors that run
  * out. Engine and device are the stand-in of fake_smcr.c.
  */
-#include "daemon/session.h"
+#include "daemon/session/session.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 
-#include "daemon/proxy.h"
+#include "daemon/session/proxy.h"
 #include "fake_smcr.h"
 #include "gateway.h"
 #include "unit.h"

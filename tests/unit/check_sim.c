@@ -1,4 +1,4 @@
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "rnic/siw.h"
+#include "rnic/siw/siw.h"
 #include "sweep.h"
 #include "tests/fuzz/sockets.h"
 #include "unit.h"

@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/config_plan.h"
-#include "daemon/confine.h"
-#include "daemon/control.h"
+#include "daemon/config/config_plan.h"
+#include "daemon/confine/confine.h"
+#include "daemon/control/control.h"
 #include "daemon/fdlimit.h"
 #include "daemon/smcrd.h"
-#include "daemon/worker.h"
+#include "daemon/worker/worker.h"
 #include "unit.h"
 
 /* -- the worker: refuses services named "refused"; never drains with one named "busy", in vain with "slow" -- */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/sources.h"
+#include "daemon/session/sources.h"
 #include "unit.h"
 
 static struct sockaddr_storage

@@ -157,7 +157,7 @@ book(const struct plan *p, const struct fake_qp *card)
 	} while (n > 0);
 }
 
-/* The engine's view: a failed request says that all before it are done (lib/smcr/link_tx.c). */
+/* The engine's view: a failed request says that all before it are done (lib/smcr/data/link_tx.c). */
 static void
 balance(const struct plan *p)
 {

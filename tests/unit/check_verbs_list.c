@@ -6,7 +6,7 @@
 
 #include "base/addr.h"
 #include "fake_ibverbs.h"
-#include "rnic/verbs.h"
+#include "rnic/verbs/verbs.h"
 #include "unit.h"
 
 static struct verbs_port *ports;

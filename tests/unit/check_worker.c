@@ -3,7 +3,7 @@
  * passed sockets, prewarm, check, what it tells about itself. Engine and device
  * are the stand-in of fake_smcr.c.
  */
-#include "daemon/worker.h"
+#include "daemon/worker/worker.h"
 
 #include <fcntl.h>
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/confine.h"
+#include "daemon/confine/confine.h"
 #include "unit.h"
 
 /* The configuration and the control socket are in directories of their own; `foreign` is a file elsewhere. */

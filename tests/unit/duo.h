@@ -8,7 +8,7 @@
 #define SMCRD_TESTS_DUO_H
 
 #include "checks.h"
-#include "rnic/sim.h"
+#include "tests/sim/sim.h"
 #include "smcr/engine.h"
 
 #define DUO_MS 1000000LL

@@ -8,7 +8,7 @@
 
 #include "base/addr.h"
 #include "base/list.h"
-#include "rnic/siw.h"
+#include "rnic/siw/siw.h"
 #include "smcr/smcr.h"
 
 #define MS 1000000LL

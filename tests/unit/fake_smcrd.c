@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "daemon/control.h"
+#include "daemon/control/control.h"
 #include "fake_worker.h"
 
 #define MS INT64_C(1000000)

@@ -1,12 +1,12 @@
 /*
- * A stand-in for the verbs device (rnic/verbs.h) and the cards of a machine: the
+ * A stand-in for the verbs device (rnic/verbs/verbs.h) and the cards of a machine: the
  * test says which ports there are and what the calls return. Devices can be
  * opened, asked and freed; nothing can be posted.
  */
 #ifndef SMCRD_TESTS_FAKE_VERBS_H
 #define SMCRD_TESTS_FAKE_VERBS_H
 
-#include "rnic/verbs.h"
+#include "rnic/verbs/verbs.h"
 
 #define FAKE_PORTS 8
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/stat_table.h"
+#include "daemon/control/stat_table.h"
 #include "wire/clc_diag.h"
 
 #define S INT64_C(1000000000)

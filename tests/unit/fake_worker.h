@@ -1,12 +1,12 @@
 /*
  * A worker and an engine of fixed data, for tests of what is reported about
- * them. Implements those functions of daemon/worker.h and smcr/smcr.h that
+ * them. Implements those functions of daemon/worker/worker.h and smcr/smcr.h that
  * only look.
  */
 #ifndef SMCRD_TESTS_FAKE_WORKER_H
 #define SMCRD_TESTS_FAKE_WORKER_H
 
-#include "daemon/worker.h"
+#include "daemon/worker/worker.h"
 
 /* Two services, five connections, two groups, three links, three RMBs, two devices. */
 struct worker *fake_worker_new(void);

@@ -23,8 +23,8 @@
 #include "base/addr.h"
 #include "checks.h"
 #include "daemon/net.h"
-#include "daemon/session.h"
-#include "daemon/worker_priv.h"
+#include "daemon/session/session.h"
+#include "daemon/worker/worker_priv.h"
 
 #define MS 1000000LL
 #define GW_DEADLINE (10000 * MS)

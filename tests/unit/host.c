@@ -7,7 +7,7 @@
 
 #include "base/pages.h"
 #include "checks.h"
-#include "smcr/rendezvous.h"
+#include "smcr/rendezvous/rendezvous.h"
 
 static struct host *
 host_of(const struct smcr *eng)

@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "rnic/siw.h"
+#include "rnic/siw/siw.h"
 #include "rnic_ends.h"
 
 #define TOKEN 0x1122334455667788u

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fake_ibverbs.h"
-#include "rnic/verbs_int.h"
+#include "rnic/verbs/verbs_int.h"
 #include "rnic_ends.h"
 
 static inline struct verbs_config

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "rnic/verbs.h"
+#include "rnic/verbs/verbs.h"
 #include "tests/poll_loop.h"
 
 #define BUF (4u << 20)

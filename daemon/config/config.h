@@ -1,0 +1,153 @@
+/*
+ * The configuration as the daemon uses it: parsed and checked, never changed
+ * after config_load. A reload builds a new one beside the old, compares, and
+ * swaps (or keeps the old one on any error). Owner: main; freed by config_free.
+ */
+#ifndef SMCRD_CONFIG_H
+#define SMCRD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "rnic/rnic.h"
+#include "rnic/siw/siw.h"
+#include "rnic/verbs/verbs.h"
+#include "smcr/smcr.h"
+
+#define CONFIG_NAME_MAX 64
+#define CONFIG_HOST_MAX 256
+
+enum config_fallback {
+	CONFIG_FALLBACK_TCP,
+	CONFIG_FALLBACK_REFUSE,
+};
+
+enum config_proxy {
+	CONFIG_PROXY_OFF,
+	CONFIG_PROXY_V1,
+	CONFIG_PROXY_V2,
+};
+
+/* How the process confines itself: see confine.h. */
+enum config_confine {
+	CONFIG_CONFINE_OFF,
+	CONFIG_CONFINE_AUTO,    /* as far as it goes */
+	CONFIG_CONFINE_REQUIRE, /* or it does not start */
+};
+
+enum config_kind {
+	CONFIG_INGRESS, /* plain TCP in, SMC-R out to `to` */
+	CONFIG_EGRESS,  /* SMC-R in, plain TCP out to `to` */
+};
+
+/* An address block of an allow list, IPv4 as IPv6-mapped. */
+struct config_net {
+	uint8_t addr[16];
+	uint8_t prefix_len; /* of 128 */
+};
+
+/* host:port as written, and the addresses it stood for when the configuration was loaded. */
+struct config_target {
+	char host[CONFIG_HOST_MAX];
+	uint16_t port;
+	struct sockaddr_storage *addrs; /* at least one; tried in order */
+	unsigned addr_cnt;
+};
+
+/* One ingress mapping or egress service. */
+struct config_service {
+	enum config_kind kind;
+	char name[CONFIG_NAME_MAX]; /* unique over all services */
+	struct sockaddr_storage listen;
+	struct config_target to;
+	struct config_net *allow; /* who may connect; empty = everybody */
+	unsigned allow_cnt;
+	uint32_t max_connections;
+	uint32_t max_per_peer; /* of one source at the same time; 0 = no limit but max_connections */
+	uint32_t connect_ms;   /* to the peer (ingress) or the server (egress) */
+	uint32_t idle_ms;      /* 0 = never */
+	enum config_fallback fallback;
+	uint32_t elem_size;               /* RMB element */
+	bool prewarm;                     /* ingress: make the link group at start */
+	enum config_proxy proxy_protocol; /* ingress */
+};
+
+enum config_device_type {
+	CONFIG_DEVICE_SIW,
+	CONFIG_DEVICE_VERBS,
+};
+
+/* Which GIDs of a card count. */
+enum config_gid_type {
+	CONFIG_GID_ANY,
+	CONFIG_GID_ROCE_V1,
+	CONFIG_GID_ROCE_V2,
+};
+
+#define CONFIG_IFNAME_MAX 16      /* IF_NAMESIZE */
+#define CONFIG_ALL_INTERFACES "*" /* but the loopback interface */
+#define CONFIG_ALL_CARDS "*"
+
+/* One device, or as many as an interface has addresses, or as there are ports of cards. Exactly one of addr,
+ * interface and card says where. */
+struct config_device {
+	enum config_device_type type;
+	char name[RNIC_NAME_MAX]; /* "": the interface's or the card's */
+	struct sockaddr_storage addr;
+	char interface[CONFIG_IFNAME_MAX];
+	/* verbs only */
+	char card[VERBS_DEV_NAME_MAX];
+	uint8_t port; /* 0: each port of the card */
+	enum config_gid_type gid_type;
+	/* The settings of the type; names and places in them are filled in when the device is opened. */
+	struct siw_config siw;
+	struct verbs_config verbs;
+};
+
+struct config_keepalive {
+	bool enabled;
+	uint32_t idle_s;
+	uint32_t interval_s;
+	uint32_t probes;
+	uint32_t smcr_min_s; /* between gateways, with data on SMC-R: idle_s or this, the longer one (RFC 7609 4.5.3) */
+};
+
+struct config {
+	char path[CONFIG_HOST_MAX];
+	struct config_service *services;
+	unsigned service_cnt;
+	struct config_device *devices; /* none in the file: a soft iWARP device on each service's middle address */
+	unsigned device_cnt;
+	bool devices_default; /* the file names none */
+	struct smcr_config smcr;
+	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_peers.h */
+	unsigned mpa_peers_cnt;
+	struct config_net *mpa_clients; /* where MPA connections may come from; none: see mpa_clients.h */
+	unsigned mpa_clients_cnt;
+	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
+	char control_path[108];
+	uint32_t control_mode; /* file mode of the control socket */
+
+	struct {
+		enum config_confine mode;
+		bool low_ports; /* a reload may listen on ports below 1024 */
+	} confine;
+
+	uint32_t drain_ms; /* SIGTERM waits this long for connections */
+	int log_level;     /* enum log_level */
+};
+
+/*
+ * Reads and checks the file. 0, or negative with messages "FILE:LINE: what" printed to err, all that were found.
+ * Lines "FILE:LINE: warning: what" may come with success too.
+ * -EAGAIN when nothing is wrong but that the name service did not answer.
+ * Names are resolved here: blocking, at start and on reload only.
+ */
+int config_load(const char *path, FILE *err, struct config **out);
+void config_free(struct config *);
+/* Canonical form, with every default written out; parses again to the same configuration (-T). */
+void config_print(const struct config *, FILE *out);
+
+#endif

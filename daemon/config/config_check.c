@@ -1,0 +1,254 @@
+/* Rules that look at more than one setting. Called by config.c after all settings are stored; a setting that
+ * failed on its own is zero here and skipped. */
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/config/config_int.h"
+
+static const char *
+kind_name(enum config_kind kind)
+{
+	return kind == CONFIG_INGRESS ? "ingress" : "egress";
+}
+
+static void
+check_name(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = b->cfg->services;
+
+	for (unsigned j = 0; j < i; j++) {
+		if (svc[i].name[0] == '\0' || strcmp(svc[i].name, svc[j].name) != 0)
+			continue;
+		config_error(b->rep, config_line(b->service_src[i], "name"),
+		    "%s.name \"%s\" is already used in line %u", kind_name(svc[i].kind), svc[i].name,
+		    config_line(b->service_src[j], "name"));
+		return;
+	}
+}
+
+/* Would the kernel refuse the second bind, or would it take connections away from the first? A wildcard IPv6
+ * socket is taken as dual-stack, so [::] overlaps IPv4 addresses too. */
+static bool
+listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (addr_port(a) != addr_port(b))
+		return false;
+	if (addr_same_host(a, b))
+		return true;
+	if (a->ss_family == AF_INET6 && addr_is_any(a))
+		return true;
+	if (b->ss_family == AF_INET6 && addr_is_any(b))
+		return true;
+	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
+}
+
+static void
+check_listen(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = b->cfg->services;
+	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
+
+	if (svc[i].listen.ss_family == 0)
+		return;
+	addr_format_port(&svc[i].listen, mine, sizeof(mine));
+	for (unsigned j = 0; j < i; j++) {
+		if (svc[j].listen.ss_family == 0 || !listen_overlaps(&svc[i].listen, &svc[j].listen))
+			continue;
+		addr_format_port(&svc[j].listen, other, sizeof(other));
+		config_error(b->rep, config_line(b->service_src[i], "listen"),
+		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
+		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
+		    kind_name(svc[i].kind), mine, other, svc[j].name, config_line(b->service_src[j], "listen"));
+		return;
+	}
+}
+
+/* A service that connects to itself would eat all connections at the first one. */
+static void
+check_self(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = &b->cfg->services[i];
+
+	if (svc->to.addr_cnt == 0 || svc->listen.ss_family == 0 || svc->to.port != addr_port(&svc->listen))
+		return;
+	if (addr_same_host(&svc->to.addrs[0], &svc->listen) ||
+	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0])))
+		config_error(b->rep, config_line(b->service_src[i], "to"), "%s.to is the service's own listen address",
+		    kind_name(svc->kind));
+}
+
+/* The first of these settings that the group has, and the second; NULL when it has no more. */
+static void
+given(const void *src, const char *const *names, const char **first, const char **second)
+{
+	*first = *second = NULL;
+	for (; *names != NULL && *second == NULL; names++) {
+		if (config_member(src, *names) == NULL)
+			continue;
+		if (*first == NULL)
+			*first = *names;
+		else
+			*second = *names;
+	}
+}
+
+/* One setting says where a device is. */
+static void
+check_device_place(struct config_build *b, unsigned i)
+{
+	static const char *const places[] = { "address", "interface", "device", NULL };
+	const struct config_device *dev = &b->cfg->devices[i];
+	const void *src = b->device_src[i];
+	const char *first, *second;
+	bool one_card = dev->card[0] != '\0' && strcmp(dev->card, CONFIG_ALL_CARDS) != 0;
+
+	given(src, places, &first, &second);
+	if (first == NULL && dev->type == CONFIG_DEVICE_SIW)
+		config_error(b->rep, config_line(src, ""), "devices.address or devices.interface is missing");
+	else if (first == NULL)
+		config_error(
+		    b->rep, config_line(src, ""), "devices.device, devices.interface or devices.address is missing");
+	else if (second != NULL)
+		config_error(
+		    b->rep, config_line(src, second), "devices.%s and devices.%s exclude each other", second, first);
+	if (dev->port != 0 && !one_card)
+		config_error(b->rep, config_line(src, "port"), "devices.port is for one card, named in devices.device");
+}
+
+/* A card may be in two entries, by port. */
+static bool
+same_card(const struct config_device *a, const struct config_device *b)
+{
+	return a->card[0] != '\0' && strcmp(a->card, b->card) == 0 &&
+	    (a->port == b->port || a->port == 0 || b->port == 0);
+}
+
+static const uint16_t *
+mpa_ports(const struct config_device *dev)
+{
+	return dev->type == CONFIG_DEVICE_SIW ? &dev->siw.port_min : &dev->verbs.mpa_port_min;
+}
+
+/* 0: any free port, which the kernel chooses. */
+static bool
+ports_overlap(const uint16_t a[2], const uint16_t b[2])
+{
+	return a[0] != 0 && b[0] != 0 && a[0] <= b[1] && b[0] <= a[1];
+}
+
+enum place {
+	PLACE_OTHER,
+	PLACE_MAYBE,
+	PLACE_SAME,
+};
+
+/* Are two devices on one address? Which addresses an interface or a card has is not known here. */
+static enum place
+same_place(const struct config_device *a, const struct config_device *b)
+{
+	if (a->addr.ss_family != 0 && b->addr.ss_family != 0)
+		return addr_same_host(&a->addr, &b->addr) ? PLACE_SAME : PLACE_OTHER;
+	if (a->interface[0] != '\0' && b->interface[0] != '\0' && strcmp(a->interface, CONFIG_ALL_INTERFACES) != 0 &&
+	    strcmp(b->interface, CONFIG_ALL_INTERFACES) != 0)
+		return strcmp(a->interface, b->interface) == 0 ? PLACE_SAME : PLACE_OTHER;
+	return PLACE_MAYBE;
+}
+
+/*
+ * An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port of
+ * that address would be deaf.
+ */
+static void
+check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
+{
+	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
+	unsigned line = config_line(b->device_src[i], "mpa_ports"),
+	         other_line = config_line(b->device_src[j], "mpa_ports");
+	enum place place = same_place(dev, other);
+
+	if (place == PLACE_OTHER || !ports_overlap(mpa_ports(dev), mpa_ports(other)))
+		return;
+	if (place == PLACE_SAME)
+		config_error(b->rep, line,
+		    "devices.mpa_ports overlaps that of line %u, a device of another type on the same address",
+		    other_line);
+	else
+		config_warning(b->rep, line,
+		    "devices.mpa_ports overlaps that of line %u: should an iWARP card and soft iWARP have the same address, "
+		    "soft iWARP cannot be reached there",
+		    other_line);
+}
+
+/* Of the same type, for the same place. */
+static void
+check_device_twice(struct config_build *b, unsigned i, unsigned j)
+{
+	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
+	const void *src = b->device_src[i], *other_src = b->device_src[j];
+
+	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
+		config_error(b->rep, config_line(src, "name"), "devices.name \"%s\" is already used in line %u",
+		    dev->name, config_line(other_src, "name"));
+	if (dev->type != other->type) {
+		check_mpa_ports(b, i, j);
+		return;
+	}
+	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
+		config_error(b->rep, config_line(src, "interface"),
+		    "devices.interface \"%s\" is already used in line %u", dev->interface,
+		    config_line(other_src, "interface"));
+	if (same_card(dev, other))
+		config_error(b->rep, config_line(src, "device"), "devices.device \"%s\" is already used in line %u",
+		    dev->card, config_line(other_src, "device"));
+	if (dev->addr.ss_family != 0 && addr_same_host(&dev->addr, &other->addr))
+		config_error(b->rep, config_line(src, "address"), "devices.address is already used in line %u",
+		    config_line(other_src, "address"));
+}
+
+static void
+check_device(struct config_build *b, unsigned i)
+{
+	const struct config_device *dev = &b->cfg->devices[i];
+
+	check_device_place(b, i);
+	if (dev->addr.ss_family != 0 && addr_is_any(&dev->addr))
+		config_error(b->rep, config_line(b->device_src[i], "address"),
+		    "devices.address must be one local address, not a wildcard");
+	for (unsigned j = 0; j < i; j++)
+		check_device_twice(b, i, j);
+}
+
+static void
+check_limits(struct config_build *b)
+{
+	const struct smcr_config *smcr = &b->cfg->smcr;
+	const void *src = config_member(b->top_src, "smcr");
+
+	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
+		config_error(b->rep, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
+	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
+		config_error(b->rep, config_line(src, "add_link_retry"),
+		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		const struct config_service *svc = &b->cfg->services[i];
+
+		if (smcr->conns_max != 0 && svc->max_connections > smcr->conns_max &&
+		    config_member(b->service_src[i], "max_connections") != NULL)
+			config_warning(b->rep, config_line(b->service_src[i], "max_connections"),
+			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
+			    kind_name(svc->kind), svc->max_connections, smcr->conns_max);
+	}
+}
+
+void
+config_check(struct config_build *b)
+{
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		check_name(b, i);
+		check_listen(b, i);
+		check_self(b, i);
+	}
+	for (unsigned i = 0; i < b->cfg->device_cnt; i++)
+		check_device(b, i);
+	check_limits(b);
+}

@@ -1,0 +1,167 @@
+/*
+ * Default devices, when the file names none: one soft iWARP device on each
+ * local address that the SMC-R side of a service uses, so that the usual
+ * configuration needs no devices at all. Asks the kernel for routes and
+ * interfaces; sends nothing.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/config/config_int.h"
+#include "daemon/config/config_value.h"
+
+static int
+fill_device(struct config_device *dev, unsigned i, const struct sockaddr_storage *addr)
+{
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_SIW) != 0 && config_value_set_default(k, dev) != 0)
+			return -ENOMEM;
+	dev->type = CONFIG_DEVICE_SIW;
+	snprintf(dev->name, sizeof(dev->name), "siw%u", i);
+	dev->addr = *addr;
+	addr_set_port(&dev->addr, 0);
+	return 0;
+}
+
+/* A device for this address unless there is one. Beyond the limit a warning, once (the count goes past it). */
+static void
+want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_storage *addr)
+{
+	struct config *cfg = b->cfg;
+	char buf[ADDR_STR_MAX];
+
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (addr_same_host(&cfg->devices[i].addr, addr))
+			return;
+	++*wanted;
+	if (*wanted == SMCR_LINKS_MAX + 1)
+		config_warning(b->rep, 0,
+		    "no device for %s (and maybe more): at most %d; name those to be used in devices",
+		    addr_format(addr, buf, sizeof(buf)), SMCR_LINKS_MAX);
+	if (cfg->device_cnt == SMCR_LINKS_MAX)
+		return;
+	if (fill_device(&cfg->devices[cfg->device_cnt], cfg->device_cnt, addr) != 0)
+		config_error(b->rep, 0, "out of memory");
+	else
+		cfg->device_cnt++;
+}
+
+/* The local address the kernel would use: connect on a datagram socket looks up the route and sends nothing. */
+static bool
+local_address_to(const struct sockaddr_storage *peer, struct sockaddr_storage *out)
+{
+	int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	memset(&ss, 0, sizeof(ss));
+	ok = connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)(void *)&ss, &len) == 0 && !addr_is_any(&ss);
+	close(fd);
+	if (ok)
+		*out = ss;
+	return ok;
+}
+
+/* The first address of the target that has a route; without one there is no SMC-R for this service until a reload
+ * or restart, but TCP may work later. */
+static void
+device_for_ingress(struct config_build *b, unsigned *wanted, unsigned i)
+{
+	const struct config_service *svc = &b->cfg->services[i];
+	struct sockaddr_storage local;
+
+	for (unsigned a = 0; a < svc->to.addr_cnt; a++) {
+		if (local_address_to(&svc->to.addrs[a], &local)) {
+			want_device(b, wanted, &local);
+			return;
+		}
+	}
+	config_warning(b->rep, config_line(b->service_src[i], "to"), "no route to %s now: no default device for \"%s\"",
+	    svc->to.host, svc->name);
+}
+
+static bool
+usable(const struct ifaddrs *ifa, int family, bool loopback)
+{
+	struct sockaddr_in6 sin6;
+
+	if (ifa->ifa_addr == NULL || ifa->ifa_addr->sa_family != family || (ifa->ifa_flags & IFF_UP) == 0)
+		return false;
+	if (((ifa->ifa_flags & IFF_LOOPBACK) != 0) != loopback)
+		return false;
+	if (family == AF_INET)
+		return true;
+	/* A link-local address means nothing to the peer without its own interface. */
+	memcpy(&sin6, ifa->ifa_addr, sizeof(sin6));
+	return !IN6_IS_ADDR_LINKLOCAL(&sin6.sin6_addr);
+}
+
+static void
+devices_of_family(struct config_build *b, unsigned *wanted, const struct ifaddrs *list, int family, bool loopback)
+{
+	struct sockaddr_storage ss;
+
+	for (const struct ifaddrs *ifa = list; ifa != NULL; ifa = ifa->ifa_next) {
+		if (!usable(ifa, family, loopback))
+			continue;
+		memset(&ss, 0, sizeof(ss));
+		memcpy(
+		    &ss, ifa->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		want_device(b, wanted, &ss);
+	}
+}
+
+/* Loopback comes last: it is the one to be left out when there are too many. */
+static void
+devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
+{
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list) != 0) {
+		config_error(b->rep, 0, "cannot list the interfaces: %s", strerror(errno));
+		return;
+	}
+	devices_of_family(b, wanted, list, AF_INET, false);
+	if (v6)
+		devices_of_family(b, wanted, list, AF_INET6, false);
+	devices_of_family(b, wanted, list, AF_INET, true);
+	if (v6)
+		devices_of_family(b, wanted, list, AF_INET6, true);
+	freeifaddrs(list);
+}
+
+void
+config_default_devices(struct config_build *b)
+{
+	const struct config *cfg = b->cfg;
+	bool any4 = false, any6 = false;
+	unsigned wanted = 0;
+
+	b->cfg->devices_default = true;
+	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+		const struct config_service *svc = &cfg->services[i];
+
+		if (svc->kind == CONFIG_INGRESS)
+			device_for_ingress(b, &wanted, i);
+		else if (!addr_is_any(&svc->listen))
+			want_device(b, &wanted, &svc->listen);
+		else if (svc->listen.ss_family == AF_INET)
+			any4 = true;
+		else
+			any6 = true;
+	}
+	/* Addresses that services name come first. */
+	if (any4 || any6)
+		devices_for_wildcard(b, &wanted, any6);
+}

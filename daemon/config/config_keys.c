@@ -1,0 +1,236 @@
+/* The table of settings: see config_keys.h. Defaults of smcr and devices equal those of smcr_config_init and
+ * siw_config_init, and verbs_config_init, which a test compares. */
+#include "daemon/config/config_keys.h"
+
+#include <string.h>
+
+#include "base/idtable.h"
+#include "base/log.h"
+#include "daemon/config/config.h"
+
+static const struct config_word log_words[] = {
+	{ "error", LOG_LVL_ERROR },
+	{ "warning", LOG_LVL_WARNING },
+	{ "notice", LOG_LVL_NOTICE },
+	{ "info", LOG_LVL_INFO },
+	{ "debug", LOG_LVL_DEBUG },
+	{ NULL, 0 },
+};
+
+static const struct config_word fallback_words[] = {
+	{ "tcp", CONFIG_FALLBACK_TCP },
+	{ "refuse", CONFIG_FALLBACK_REFUSE },
+	{ NULL, 0 },
+};
+
+static const struct config_word confine_words[] = {
+	{ "auto", CONFIG_CONFINE_AUTO },
+	{ "require", CONFIG_CONFINE_REQUIRE },
+	{ "off", CONFIG_CONFINE_OFF },
+	{ NULL, 0 },
+};
+
+static const struct config_word proxy_words[] = {
+	{ "off", CONFIG_PROXY_OFF },
+	{ "v1", CONFIG_PROXY_V1 },
+	{ "v2", CONFIG_PROXY_V2 },
+	{ NULL, 0 },
+};
+
+static const struct config_word device_words[] = {
+	{ "siw", CONFIG_DEVICE_SIW },
+	{ "verbs", CONFIG_DEVICE_VERBS },
+	{ NULL, 0 },
+};
+
+static const struct config_word gid_words[] = {
+	{ "any", CONFIG_GID_ANY },
+	{ "roce_v1", CONFIG_GID_ROCE_V1 },
+	{ "roce_v2", CONFIG_GID_ROCE_V2 },
+	{ NULL, 0 },
+};
+
+static const struct config_word rtr_words[] = {
+	{ "send", SIW_RTR_SEND },
+	{ "write", SIW_RTR_WRITE },
+	{ "read", SIW_RTR_READ },
+	{ NULL, 0 },
+};
+
+/* Places, as short as the table needs them. */
+enum {
+	TOP = CONFIG_AT_TOP,
+	CONTROL = CONFIG_AT_CONTROL,
+	CONFINE = CONFIG_AT_CONFINE,
+	ALIVE = CONFIG_AT_KEEPALIVE,
+	SMCR = CONFIG_AT_SMCR,
+	SIW = CONFIG_AT_SIW,
+	VERBS = CONFIG_AT_VERBS,
+	DEV = CONFIG_AT_DEVICE,
+	IN = CONFIG_AT_INGRESS,
+	SVC = CONFIG_AT_INGRESS | CONFIG_AT_EGRESS,
+	REQ = CONFIG_REQUIRED,
+	LIVE = CONFIG_RELOAD,
+	ZERO = CONFIG_OR_ZERO,
+	POW2 = CONFIG_POW2,
+};
+
+#define DAY_MS (24u * 3600 * 1000)
+
+#define CFG(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
+#define OF_SVC(member) offsetof(struct config_service, member), sizeof(((struct config_service *)NULL)->member)
+#define OF_DEV(member) offsetof(struct config_device, member), sizeof(((struct config_device *)NULL)->member)
+
+const struct config_key config_keys[] = {
+	/* name, where, type, flags, min, max, default, place in memory, words */
+	{ "log_level", TOP, CONFIG_T_WORD, LIVE, 0, 0, "notice", CFG(log_level), log_words },
+	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
+
+	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
+	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
+
+	{ "mode", CONFINE, CONFIG_T_WORD, 0, 0, 0, "auto", CFG(confine.mode), confine_words },
+	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },
+
+	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
+	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "10m", CFG(keepalive.idle_s), NULL },
+	{ "interval", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.interval_s), NULL },
+	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "5", CFG(keepalive.probes), NULL },
+	{ "smcr_idle_min", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.smcr_min_s), NULL },
+
+	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },
+	{ "connections_per_group", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_CONNS_PER_GROUP, "255", CFG(smcr.conns_per_group),
+	    NULL },
+	{ "quarantine_max", SMCR, CONFIG_T_UINT, LIVE, 1, 4096, "64", CFG(smcr.quarantine_max), NULL },
+	{ "groups_per_address", SMCR, CONFIG_T_UINT, LIVE, 1, 4096, "16", CFG(smcr.groups_per_addr), NULL },
+	{ "rmb_memory_max", SMCR, CONFIG_T_SIZE, LIVE, 1u << 20, 1ull << 42, "4G", CFG(smcr.rmb_bytes_max), NULL },
+	{ "rmb_elements", SMCR, CONFIG_T_UINT, LIVE, 1, 255, "255", CFG(smcr.rmb_elems), NULL },
+	{ "links_max", SMCR, CONFIG_T_UINT, LIVE, 1, SMCR_LINKS_MAX, "2", CFG(smcr.links_max), NULL },
+	{ "send_buffer", SMCR, CONFIG_T_SIZE, POW2, SMCR_ELEM_MIN, 4u << 20, "64K", CFG(smcr.sndbuf_size), NULL },
+	{ "send_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.sq_depth), NULL },
+	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },
+	{ "mpa_peers", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_peers), NULL },
+	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
+	{ "clc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "6s", CFG(smcr.clc_ms), NULL },
+	{ "llc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.llc_ms), NULL },
+	{ "confirm_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "4s", CFG(smcr.confirm_link_ms), NULL },
+	{ "add_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.add_link_ms), NULL },
+	{ "add_link_retry", SMCR, CONFIG_T_MS, LIVE, 100, 600000, "10s", CFG(smcr.add_link_retry_ms), NULL },
+	{ "add_link_retry_max", SMCR, CONFIG_T_MS, LIVE, 10000, DAY_MS, "10m", CFG(smcr.add_link_retry_max_ms), NULL },
+	{ "test_link_interval", SMCR, CONFIG_T_MS, LIVE | ZERO, 100, DAY_MS, "30s", CFG(smcr.keepalive_ms), NULL },
+	{ "test_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.keepalive_answer_ms), NULL },
+	{ "group_idle", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "10m", CFG(smcr.group_idle_ms), NULL },
+	{ "rmb_idle", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.rmb_idle_ms), NULL },
+	{ "close_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.close_ms), NULL },
+	{ "abort_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "10s", CFG(smcr.abort_ms), NULL },
+	{ "fin_grace", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "2s", CFG(smcr.fin_grace_ms), NULL },
+	{ "hold_off", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "1s", CFG(smcr.holdoff_ms), NULL },
+	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
+	{ "mpa_clients", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_clients), NULL },
+
+	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
+	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(name), NULL }, /* default: see load_device */
+	/* one of these */
+	{ "address", DEV, CONFIG_T_ADDR, 0, 0, 0, NULL, OF_DEV(addr), NULL },
+	{ "interface", DEV, CONFIG_T_IFNAME, 0, 0, 0, NULL, OF_DEV(interface), NULL },
+	{ "device", VERBS, CONFIG_T_CARD, 0, 0, 0, NULL, OF_DEV(card), NULL },
+	{ "port", VERBS, CONFIG_T_UINT, 0, 0, 254, "0", OF_DEV(port), NULL },
+	{ "gid_type", VERBS, CONFIG_T_WORD, 0, 0, 0, "any", OF_DEV(gid_type), gid_words },
+	{ "traffic_class", VERBS, CONFIG_T_UINT, 0, 0, 255, "0", OF_DEV(verbs.traffic_class), NULL },
+	{ "service_level", VERBS, CONFIG_T_UINT, 0, 0, 15, "0", OF_DEV(verbs.service_level), NULL },
+	{ "hop_limit", VERBS, CONFIG_T_UINT, 0, 1, 255, "64", OF_DEV(verbs.hop_limit), NULL },
+	{ "timeout", VERBS, CONFIG_T_UINT, 0, 1, 31, "15", OF_DEV(verbs.timeout), NULL },
+	/* 7 would mean without end on some devices. */
+	{ "retry_count", VERBS, CONFIG_T_UINT, 0, 0, 6, "6", OF_DEV(verbs.retry_cnt), NULL },
+	{ "rnr_timer", VERBS, CONFIG_T_UINT, 0, 0, 31, "5", OF_DEV(verbs.min_rnr_timer), NULL },
+	{ "busy_poll", VERBS, CONFIG_T_US, 0, 0, 10000, "0", OF_DEV(verbs.busy_poll_us), NULL },
+	{ "mpa_ports", SIW, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
+	    2 * sizeof(uint16_t), NULL },
+	/* Not soft iWARP's: on the same address a card would take its connections before the kernel sees them. */
+	{ "mpa_ports", VERBS, CONFIG_T_PORTS, 0, 0, 65535, "7571-7670",
+	    offsetof(struct config_device, verbs.mpa_port_min), 2 * sizeof(uint16_t), NULL },
+	{ "crc", SIW, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
+	{ "markers", SIW, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },
+	{ "rtr", SIW, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr), rtr_words },
+	{ "mpa_revision", SIW, CONFIG_T_UINT, 0, 1, 2, "2", OF_DEV(siw.mpa_rev), NULL },
+	/* RFC 6581 section 4: 14 bits, all ones = not negotiated. */
+	{ "ird", SIW, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ird), NULL },
+	{ "ord", SIW, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ord), NULL },
+	{ "fpdu_max", SIW, CONFIG_T_SIZE, ZERO, 128, 64768, "16K", OF_DEV(siw.fpdu_max), NULL },
+	{ "connect_timeout", SIW, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(siw.connect_ms), NULL },
+	{ "connect_timeout", VERBS, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(verbs.connect_ms), NULL },
+	{ "answer_timeout", SIW, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(siw.answer_ms), NULL },
+	{ "answer_timeout", VERBS, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(verbs.answer_ms), NULL },
+	{ "confirm_delay", SIW, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(siw.confirm_ms), NULL },
+	{ "confirm_delay", VERBS, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(verbs.confirm_ms), NULL },
+	{ "max_qp", SIW, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(siw.max_qp), NULL },
+	{ "max_qp", VERBS, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(verbs.max_qp), NULL },
+
+	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
+	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
+	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
+	{ "allow", SVC, CONFIG_T_NETS, LIVE, 0, 0, NULL, OF_SVC(allow), NULL },
+	{ "max_connections", SVC, CONFIG_T_UINT, LIVE, 1, 1048576, "4096", OF_SVC(max_connections), NULL },
+	{ "max_connections_per_peer", SVC, CONFIG_T_UINT, LIVE, 0, 1048576, "0", OF_SVC(max_per_peer), NULL },
+	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
+	{ "idle_timeout", SVC, CONFIG_T_MS, LIVE | ZERO, 1000, 7 * DAY_MS, "0", OF_SVC(idle_ms), NULL },
+	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback), fallback_words },
+	{ "rmb_element", SVC, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, SMCR_ELEM_MAX, "64K", OF_SVC(elem_size),
+	    NULL },
+	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
+	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol), proxy_words },
+	{ .name = NULL },
+};
+
+/* The two halves that the table and the values treat as one. */
+_Static_assert(
+    offsetof(struct siw_config, port_max) == offsetof(struct siw_config, port_min) + sizeof(uint16_t), "mpa_ports");
+_Static_assert(
+    offsetof(struct verbs_config, mpa_port_max) == offsetof(struct verbs_config, mpa_port_min) + sizeof(uint16_t),
+    "mpa_ports");
+_Static_assert(
+    offsetof(struct config_service, allow_cnt) == offsetof(struct config_service, allow) + sizeof(struct config_net *),
+    "allow");
+_Static_assert(
+    offsetof(struct config, mpa_clients_cnt) == offsetof(struct config, mpa_clients) + sizeof(struct config_net *),
+    "mpa_clients");
+
+_Static_assert(
+    offsetof(struct config, mpa_peers_cnt) == offsetof(struct config, mpa_peers) + sizeof(struct config_net *),
+    "mpa_peers");
+
+const struct config_section config_sections[] = {
+	{ "", CONFIG_AT_TOP, 0 },
+	{ "control", CONFIG_AT_CONTROL, 0 },
+	{ "confine", CONFIG_AT_CONFINE, 0 },
+	{ "keepalive", CONFIG_AT_KEEPALIVE, 0 },
+	{ "smcr", CONFIG_AT_SMCR, 0 },
+	{ "devices", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
+	{ "ingress", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
+	{ "egress", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },
+	{ NULL, 0, 0 },
+};
+
+const struct config_key *
+config_key_find(unsigned places, const char *name)
+{
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & places) != 0 && strcmp(k->name, name) == 0)
+			return k;
+	return NULL;
+}
+
+enum config_place
+config_device_place(unsigned type)
+{
+	return type == CONFIG_DEVICE_VERBS ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
+}
+
+const struct config_section *
+config_section_find(const char *name)
+{
+	for (const struct config_section *s = config_sections + 1; s->name != NULL; s++)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	return NULL;
+}

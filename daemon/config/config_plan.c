@@ -1,0 +1,220 @@
+/* What a reload would change: see config_plan.h. */
+#include "daemon/config/config_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
+
+#define PLACES_CFG (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR)
+
+static enum config_place
+place_of(const struct config_service *svc)
+{
+	return svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
+}
+
+/* Settings of these places that differ: how many; their names to text. */
+static unsigned
+differing(unsigned places, const void *a, const void *b, FILE *text)
+{
+	unsigned cnt = 0;
+
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		if ((k->where & places) == 0 || config_value_equal(k, a, b))
+			continue;
+		if (text != NULL)
+			fprintf(text, "%s%s", cnt > 0 ? ", " : "", k->name);
+		cnt++;
+	}
+	return cnt;
+}
+
+const struct config_service *
+config_find_service(const struct config *cfg, const char *name)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (strcmp(cfg->services[i].name, name) == 0)
+			return &cfg->services[i];
+	return NULL;
+}
+
+bool
+config_service_equal(const struct config_service *a, const struct config_service *b)
+{
+	return a->kind == b->kind && differing(place_of(a), a, b, NULL) == 0;
+}
+
+static void
+plan_service(const struct config_service *was, const struct config_service *is, struct config_plan *plan, FILE *text)
+{
+	if (was == NULL) {
+		plan->added++;
+		fprintf(text, "service %s added\n", is->name);
+	} else if (was->kind != is->kind) {
+		plan->changed++;
+		fprintf(text, "service %s changed: from %s\n", is->name,
+		    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
+	} else if (!config_service_equal(was, is)) {
+		plan->changed++;
+		fprintf(text, "service %s changed: ", is->name);
+		differing(place_of(is), was, is, text);
+		fputc('\n', text);
+	}
+}
+
+static void
+plan_settings(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+{
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		const char *dot = sec->name[0] != '\0' ? "." : "";
+
+		if ((sec->place & PLACES_CFG) == 0)
+			continue;
+		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+			if ((k->where & sec->place) == 0 || config_value_equal(k, old, next))
+				continue;
+			if ((k->flags & CONFIG_RELOAD) != 0) {
+				plan->settings++;
+				fprintf(text, "setting %s%s%s changed\n", sec->name, dot, k->name);
+			} else {
+				plan->fixed++;
+				fprintf(text, "warning: %s%s%s cannot be changed by a reload: restart smcrd\n",
+				    sec->name, dot, k->name);
+			}
+		}
+	}
+}
+
+/* The entry of the same type and address, interface or card. */
+static const struct config_device *
+find_device(const struct config *cfg, const struct config_device *like)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
+		const struct config_device *dev = &cfg->devices[i];
+
+		if (dev->type == like->type && strcmp(dev->interface, like->interface) == 0 &&
+		    strcmp(dev->card, like->card) == 0 && dev->port == like->port &&
+		    addr_same_host(&dev->addr, &like->addr))
+			return dev;
+	}
+	return NULL;
+}
+
+static const char *
+device_place(const struct config_device *dev, char *buf, size_t cap)
+{
+	if (dev->card[0] != '\0')
+		return dev->card;
+	return dev->interface[0] != '\0' ? dev->interface : addr_format(&dev->addr, buf, cap);
+}
+
+/* New devices are opened; those that there are carry traffic and stay as they are. */
+static void
+plan_devices(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+{
+	char buf[ADDR_STR_MAX];
+
+	for (unsigned i = 0; i < next->device_cnt; i++) {
+		const struct config_device *is = &next->devices[i], *was = find_device(old, is);
+
+		if (was == NULL) {
+			plan->settings++;
+			fprintf(text, "device at %s added\n", device_place(is, buf, sizeof(buf)));
+		} else if (!(next->devices_default && old->devices_default) &&
+		    differing(config_device_place(is->type), was, is, NULL) > 0) {
+			plan->fixed++;
+			fprintf(text, "warning: device at %s cannot be changed by a reload: restart smcrd\n",
+			    device_place(is, buf, sizeof(buf)));
+		}
+	}
+	/* Default devices follow services and routes: one too many does no harm. */
+	for (unsigned i = 0; i < old->device_cnt; i++) {
+		if (old->devices_default || find_device(next, &old->devices[i]) != NULL)
+			continue;
+		plan->fixed++;
+		fprintf(text, "warning: device at %s stays until smcrd is restarted\n",
+		    device_place(&old->devices[i], buf, sizeof(buf)));
+	}
+}
+
+static void
+make_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+{
+	for (unsigned i = 0; i < next->service_cnt; i++)
+		plan_service(config_find_service(old, next->services[i].name), &next->services[i], plan, text);
+	for (unsigned i = 0; i < old->service_cnt; i++) {
+		if (config_find_service(next, old->services[i].name) != NULL)
+			continue;
+		plan->removed++;
+		fprintf(text, "service %s removed\n", old->services[i].name);
+	}
+	plan_settings(old, next, plan, text);
+	plan_devices(old, next, plan, text);
+}
+
+void
+config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+{
+	struct config_plan p = { 0 };
+
+	make_plan(old, next, &p, text);
+	*plan = p;
+}
+
+static bool
+device_name_taken(const struct config_device *devs, unsigned cnt, const char *name)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (strcmp(devs[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Those of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
+static int
+keep_devices(const struct config *old, struct config *next)
+{
+	struct config_device *all = calloc(old->device_cnt + next->device_cnt + 1, sizeof(*all));
+	unsigned cnt = 0;
+
+	if (all == NULL)
+		return -ENOMEM;
+	/* Device settings own no memory: plain copies. */
+	for (; cnt < old->device_cnt; cnt++)
+		all[cnt] = old->devices[cnt];
+	for (unsigned i = 0; i < next->device_cnt; i++) {
+		struct config_device *dev = &all[cnt];
+
+		if (find_device(old, &next->devices[i]) != NULL)
+			continue;
+		*dev = next->devices[i];
+		/* Numbers are given out by place in the list: the new one's may be in use. */
+		if (dev->type == CONFIG_DEVICE_VERBS && device_name_taken(all, cnt, dev->name))
+			dev->name[0] = '\0';
+		for (unsigned n = 0; dev->name[0] != '\0' && device_name_taken(all, cnt, dev->name); n++)
+			snprintf(dev->name, sizeof(dev->name), "siw%u", n);
+		cnt++;
+	}
+	free(next->devices);
+	next->devices = all;
+	next->device_cnt = cnt;
+	return 0;
+}
+
+int
+config_keep_fixed(const struct config *old, struct config *next)
+{
+	int rc = keep_devices(old, next);
+
+	if (rc != 0)
+		return rc;
+	/* Settings of struct config that need a restart own no memory either. */
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & PLACES_CFG) != 0 && (k->flags & CONFIG_RELOAD) == 0)
+			memcpy((char *)next + k->off, (const char *)old + k->off, k->len);
+	return 0;
+}

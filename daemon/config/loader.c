@@ -1,0 +1,142 @@
+/* A configuration loaded in a thread: see loader.h. Called by smcrd.c. */
+#include "daemon/config/loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/list.h"
+
+/* Shared by the loop and the thread: the last one frees it, so that the daemon need not wait for the resolver. */
+struct loader {
+	atomic_int refs;
+	struct loop_io io; /* readable when the thread is done */
+	struct loop *loop;
+	loader_done done;
+	void *arg;
+	char path[CONFIG_HOST_MAX];
+	/* The thread's until it is done. */
+	int rc;
+	struct config *cfg;
+	char *msgs;
+};
+
+static void
+loader_put(struct loader *l)
+{
+	if (atomic_fetch_sub(&l->refs, 1) > 1)
+		return;
+	close(l->io.fd);
+	config_free(l->cfg);
+	free(l->msgs);
+	free(l);
+}
+
+static void *
+load(void *arg)
+{
+	struct loader *l = arg;
+	uint64_t one = 1;
+	size_t len;
+	FILE *err = open_memstream(&l->msgs, &len);
+
+	if (err == NULL) {
+		l->rc = -ENOMEM;
+	} else {
+		l->rc = config_load(l->path, err, &l->cfg);
+		if (fclose(err) != 0 && l->rc == 0)
+			l->rc = -ENOMEM;
+	}
+	while (write(l->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	loader_put(l);
+	return NULL;
+}
+
+static void
+on_loaded(struct loop_io *io, unsigned events)
+{
+	struct loader *l = CONTAINER_OF(io, struct loader, io);
+	struct config *cfg;
+	uint64_t cnt;
+
+	(void)events;
+	if (read(io->fd, &cnt, sizeof(cnt)) != (ssize_t)sizeof(cnt))
+		return;
+	atomic_thread_fence(memory_order_acquire);
+	loop_del(l->loop, &l->io);
+	cfg = l->rc == 0 ? l->cfg : NULL;
+	if (cfg != NULL)
+		l->cfg = NULL;
+	l->done(l->arg, l->rc, cfg, l->msgs != NULL ? l->msgs : "out of memory\n");
+	loader_put(l);
+}
+
+/* Signals are the loop's. */
+static int
+start_thread(struct loader *l)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int rc;
+
+	rc = pthread_attr_init(&attr);
+	if (rc != 0)
+		return -rc;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, &attr, load, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return -rc;
+}
+
+int
+loader_start(struct loop *loop, const char *path, loader_done done, void *arg, struct loader **out)
+{
+	struct loader *l;
+	int rc;
+
+	if (strlen(path) >= sizeof(l->path))
+		return -ENAMETOOLONG;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return -ENOMEM;
+	atomic_init(&l->refs, 2);
+	l->loop = loop;
+	l->done = done;
+	l->arg = arg;
+	strcpy(l->path, path);
+	l->io.cb = on_loaded;
+	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = l->io.fd < 0 ? -errno : loop_add(loop, &l->io);
+	if (rc == 0) {
+		rc = start_thread(l);
+		if (rc != 0)
+			loop_del(loop, &l->io);
+	}
+	if (rc != 0) {
+		if (l->io.fd >= 0)
+			close(l->io.fd);
+		free(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+void
+loader_cancel(struct loader *l)
+{
+	if (l == NULL)
+		return;
+	loop_del(l->loop, &l->io);
+	loader_put(l);
+}

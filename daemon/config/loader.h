@@ -1,0 +1,22 @@
+/*
+ * Loads a configuration beside the running loop: resolving names can take as
+ * long as the resolver's timeouts, and traffic must not wait for that. The
+ * thread only builds the new struct config; all else happens in the loop.
+ */
+#ifndef SMCRD_LOADER_H
+#define SMCRD_LOADER_H
+
+#include "daemon/config/config.h"
+#include "daemon/loop.h"
+
+struct loader;
+
+/* rc and cfg as of config_load (cfg is the callee's to free); msgs, its messages, is valid during the call. */
+typedef void (*loader_done)(void *arg, int rc, struct config *cfg, const char *msgs);
+
+/* done runs once, in the loop, never before this returned; the loader is gone then. 0 or -errno. */
+int loader_start(struct loop *, const char *path, loader_done, void *arg, struct loader **out);
+/* No done comes any more; what is being loaded is thrown away. NULL is allowed. */
+void loader_cancel(struct loader *);
+
+#endif

@@ -1,0 +1,115 @@
+/* The parts put together; see confine.h. */
+#include "daemon/confine/confine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "daemon/confine/confine_parts.h"
+
+void
+confine_part_set(struct confine_part_state *out, bool on, const char *fmt, ...)
+{
+	va_list ap;
+
+	out->on = on;
+	va_start(ap, fmt);
+	(void)vsnprintf(out->text, sizeof(out->text), fmt, ap);
+	va_end(ap);
+}
+
+unsigned
+confine_threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	const struct dirent *e;
+	unsigned cnt = 0;
+
+	if (d == NULL)
+		return 1;
+	while ((e = readdir(d)) != NULL)
+		cnt += e->d_name[0] != '.';
+	closedir(d);
+	return cnt;
+}
+
+bool
+confine_has_verbs(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
+			return true;
+	return false;
+}
+
+static void
+privileges(enum confine_do what, struct confine_part_state *out)
+{
+	if (what == CONFINE_APPLY && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		confine_part_set(out, false, "the kernel refuses: %s", strerror(errno));
+	else
+		confine_part_set(out, true, "no program can be executed with more rights");
+}
+
+/* Landlock and seccomp need no_new_privs or a capability, so the order counts. */
+static void
+rights(const struct config *cfg, enum confine_do what, struct confine_state *out)
+{
+	*out = (struct confine_state){ .mode = cfg->confine.mode };
+	if (cfg->confine.mode == CONFIG_CONFINE_OFF) {
+		for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
+			confine_part_set(&out->part[i], false, "confine.mode is \"off\"");
+		return;
+	}
+	privileges(what, &out->part[CONFINE_PRIVILEGES]);
+	confine_capabilities(cfg, what, &out->part[CONFINE_CAPABILITIES]);
+	confine_files(cfg, what, &out->part[CONFINE_FILES]);
+}
+
+static void
+calls(enum confine_do what, struct confine_state *out)
+{
+	if (out->mode != CONFIG_CONFINE_OFF)
+		confine_system_calls(what, &out->part[CONFINE_SYSTEM_CALLS]);
+}
+
+/* Of the parts up to here. */
+static int
+verdict(const struct confine_state *state, enum confine_part last)
+{
+	for (unsigned i = 0; i <= last; i++)
+		if (state->mode == CONFIG_CONFINE_REQUIRE && !state->part[i].on)
+			return CONFINE_REFUSED;
+	return 0;
+}
+
+void
+confine_preview(const struct config *cfg, struct confine_state *out)
+{
+	rights(cfg, CONFINE_LOOK, out);
+	calls(CONFINE_LOOK, out);
+}
+
+int
+confine_rights(const struct config *cfg, struct confine_state *out)
+{
+	rights(cfg, CONFINE_APPLY, out);
+	return verdict(out, CONFINE_FILES);
+}
+
+int
+confine_calls(struct confine_state *state)
+{
+	calls(CONFINE_APPLY, state);
+	return verdict(state, CONFINE_SYSTEM_CALLS);
+}
+
+void
+confine_print(const struct confine_state *state, FILE *out)
+{
+	for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
+		fprintf(out, "confinement, %s: %s%s\n", confine_part_str((enum confine_part)i),
+		    state->part[i].on ? "" : "no: ", state->part[i].text);
+}

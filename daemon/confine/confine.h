@@ -1,0 +1,61 @@
+/*
+ * The process confines itself: once what needs more is open (early.h), it
+ * gives up what it will not need again. Four parts, each for itself, as far as
+ * the kernel and the build offer them; what is in force, and why what is not,
+ * is kept in words for the log, smcrd -t and smcrctl status. Called by smcrd.c
+ * once, at start; nothing takes it back.
+ */
+#ifndef SMCRD_CONFINE_H
+#define SMCRD_CONFINE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "daemon/config/config.h"
+
+enum confine_part {
+	CONFINE_PRIVILEGES, /* no_new_privs: no program that could be executed gives more than we have */
+	CONFINE_CAPABILITIES,
+	CONFINE_FILES,        /* Landlock */
+	CONFINE_SYSTEM_CALLS, /* seccomp */
+	CONFINE_PART_CNT
+};
+
+#define CONFINE_TEXT_MAX 192
+#define CONFINE_REFUSED (-EKEYREJECTED) /* no other reason of a start that fails */
+
+struct confine_part_state {
+	bool on;
+	char text[CONFINE_TEXT_MAX]; /* what holds, or why it does not */
+};
+
+struct confine_state {
+	enum config_confine mode;
+	struct confine_part_state part[CONFINE_PART_CNT];
+};
+
+/* For tests, in the environment: what becomes of a system call that is not allowed. "kill": it ends the process with
+ * SIGSYS and a word why; "log": it is carried out, and the kernel logs it. Otherwise it is refused, and logged. */
+#define CONFINE_TEST_ENV "SMCRD_CONFINE_TEST"
+
+/* As in JSON: "no_new_privs", "capabilities", "files", "system_calls". */
+const char *confine_part_str(enum confine_part);
+/* "off", "auto", "require". */
+const char *confine_mode_str(enum config_confine);
+
+/* What would come into force; changes nothing. */
+void confine_preview(const struct config *, struct confine_state *out);
+/*
+ * Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the
+ * kernel's RDMA devices take requests only from who has the same rights as when it opened them, and before there is a
+ * thread, because it is for the caller and the threads that it makes: others make the parts incomplete, which are then
+ * not `on`. confine_calls: when the daemon has started, for all threads. 0; CONFINE_REFUSED when the mode is "require"
+ * and a part is not in force.
+ */
+int confine_rights(const struct config *, struct confine_state *out);
+int confine_calls(struct confine_state *);
+/* A line for each part. */
+void confine_print(const struct confine_state *, FILE *out);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * Capabilities: all are given up but the one to bind ports below 1024 where
+ * the configuration keeps it for reloads, and the one to lock memory where
+ * RDMA cards need it and the limit could not be raised. By system calls of
+ * their own, so no library is needed. Part of confine.c.
+ */
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/confine/confine_parts.h"
+
+#define CAP_BIT(cap) (UINT64_C(1) << (cap))
+
+struct caps {
+	uint64_t effective, permitted;
+};
+
+static int
+read_caps(struct caps *out)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &head, data) != 0)
+		return -errno;
+	out->effective = data[0].effective | (uint64_t)data[1].effective << 32;
+	out->permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
+	return 0;
+}
+
+/* Permitted and effective; none is inheritable. */
+static int
+write_caps(uint64_t keep)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
+		{ .effective = (uint32_t)keep, .permitted = (uint32_t)keep },
+		{ .effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32) },
+	};
+
+	return syscall(SYS_capset, &head, data) != 0 ? -errno : 0;
+}
+
+/* What could come back by executing a program, if that were possible. Without the right to change the bounding set
+ * there is nothing that it bounds: no_new_privs holds. */
+static void
+drop_for_programs(void)
+{
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/* Cards keep memory locked. While we still may, the limit is lifted, and then the capability that does without a limit
+ * is not needed. */
+static bool
+needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps *have)
+{
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit lim;
+
+	if (!confine_has_verbs(cfg) || (have->effective & CAP_BIT(CAP_IPC_LOCK)) == 0)
+		return false;
+	if (getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur == RLIM_INFINITY)
+		return false;
+	if (what == CONFINE_LOOK)
+		return (have->effective & CAP_BIT(CAP_SYS_RESOURCE)) == 0;
+	return setrlimit(RLIMIT_MEMLOCK, &none) != 0;
+}
+
+static uint64_t
+to_keep(const struct config *cfg, enum confine_do what, const struct caps *have)
+{
+	uint64_t keep = 0;
+
+	if (cfg->confine.low_ports)
+		keep |= CAP_BIT(CAP_NET_BIND_SERVICE);
+	if (needs_ipc_lock(cfg, what, have))
+		keep |= CAP_BIT(CAP_IPC_LOCK);
+	return keep & have->permitted;
+}
+
+static void
+say(uint64_t kept, struct confine_part_state *out)
+{
+	bool bind = (kept & CAP_BIT(CAP_NET_BIND_SERVICE)) != 0, lock = (kept & CAP_BIT(CAP_IPC_LOCK)) != 0;
+
+	confine_part_set(out, true, "%s%s%s%s", kept == 0 ? "none" : "",
+	    bind ? "CAP_NET_BIND_SERVICE, for confine.low_ports" : "", bind && lock ? "; " : "",
+	    lock ? "CAP_IPC_LOCK, for RDMA cards" : "");
+}
+
+void
+confine_capabilities(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
+{
+	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
+	struct caps have = { 0 };
+	uint64_t keep;
+	int rc = read_caps(&have);
+
+	if (rc != 0) {
+		confine_part_set(out, false, "capget: %s", strerror(-rc));
+		return;
+	}
+	keep = to_keep(cfg, what, &have);
+	if (what == CONFINE_APPLY) {
+		drop_for_programs();
+		rc = write_caps(keep);
+	}
+	if (rc != 0)
+		confine_part_set(out, false, "capset: %s", strerror(-rc));
+	else if (others > 0 && have.permitted != keep)
+		confine_part_set(out, false, "%u other threads run already and keep theirs", others);
+	else
+		say(keep, out);
+}

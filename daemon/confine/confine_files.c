@@ -1,0 +1,253 @@
+/*
+ * Files: Landlock leaves what a running daemon opens, by directories and not
+ * by files, because files are replaced (resolv.conf, the configuration) and a
+ * rule is for what is there now. What is open stays open. No path can be
+ * executed, and none written but devices. Part of confine.c.
+ *
+ * The constants are the kernel's, here once more because headers may be older than the kernel.
+ */
+#include <config.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/confine/confine_parts.h"
+
+/* The same on all architectures. */
+#define NR_CREATE_RULESET 444
+#define NR_ADD_RULE 445
+#define NR_RESTRICT_SELF 446
+
+#define CREATE_VERSION 1 /* flag: only tell the version */
+#define RULE_PATH 1
+
+enum {
+	FS_WRITE = 1 << 1,
+	FS_READ = 1 << 2,
+	FS_READ_DIR = 1 << 3,
+	FS_REMOVE_FILE = 1 << 5,
+	FS_IOCTL_DEV = 1 << 15,
+};
+
+/* Rights over files by version: what is named here is refused where no rule allows it. */
+#define FS_ALL_V1 0x1fffu
+#define FS_ALL_V2 (FS_ALL_V1 | 1u << 13) /* rename to another directory */
+#define FS_ALL_V3 (FS_ALL_V2 | 1u << 14) /* truncate */
+#define FS_ALL_V5 (FS_ALL_V3 | (unsigned)FS_IOCTL_DEV)
+#define FS_OF_FILES ((unsigned)(FS_WRITE | FS_READ | FS_IOCTL_DEV) | 1u << 14) /* a rule for a file may have these */
+
+#define SCOPE_ABSTRACT_UNIX 1u
+#define SCOPE_SIGNAL 2u
+
+struct ruleset_attr {
+	uint64_t fs;
+	uint64_t net;    /* version 4 */
+	uint64_t scoped; /* version 6 */
+};
+
+struct path_attr {
+	uint64_t fs;
+	int32_t fd;
+} __attribute__((packed)); /* the kernel's layout */
+
+#define LOOK (FS_READ | FS_READ_DIR)
+
+static const struct {
+	const char *path;
+	unsigned rights;
+} paths[] = {
+	/* The resolver at a reload: resolv.conf, nsswitch.conf, hosts; drivers' lists of libibverbs. */
+	{ "/etc", LOOK },
+	/* resolv.conf is a link to one of them. */
+	{ "/run/systemd/resolve", LOOK },
+	{ "/run/resolvconf", LOOK },
+	{ "/run/NetworkManager", LOOK },
+	{ "/run/connman", LOOK },
+	/* Name services' caches. */
+	{ "/run/nscd", LOOK },
+	{ "/var/cache/nscd", LOOK },
+	{ "/var/lib/sss", LOOK },
+	/* Modules of the name service and drivers of cards, loaded when needed; the time zone of log lines. */
+	{ "/lib", LOOK },
+	{ "/lib64", LOOK },
+	{ "/usr/lib", LOOK },
+	{ "/usr/lib64", LOOK },
+	{ "/usr/local/lib", LOOK },
+	{ "/usr/share/zoneinfo", LOOK },
+	/* Our own memory in smcrctl status; what the C library asks for. */
+	{ "/proc/self", LOOK },
+	{ "/proc/sys", LOOK },
+	{ "/proc/meminfo", LOOK },
+	{ "/proc/stat", LOOK },
+	{ "/proc/cpuinfo", LOOK },
+	/* Cards, processors, interfaces. */
+	{ "/sys", LOOK },
+	{ "/dev/null", LOOK | FS_WRITE },
+	{ "/dev/urandom", FS_READ },
+	{ "/dev/random", FS_READ },
+};
+
+static const char cards_dir[] = "/dev/infiniband";
+
+struct rules {
+	int fd;
+	unsigned handled;
+	int rc; /* the first error */
+};
+
+/* A path that is not there needs no rule. */
+static void
+allow(struct rules *r, const char *path, unsigned rights)
+{
+	struct path_attr attr = { .fd = open(path, O_PATH | O_CLOEXEC) };
+	struct stat st;
+
+	if (attr.fd < 0)
+		return;
+	if (fstat(attr.fd, &st) != 0 || !S_ISDIR(st.st_mode))
+		rights &= FS_OF_FILES;
+	attr.fs = rights & r->handled;
+	if (syscall(NR_ADD_RULE, r->fd, RULE_PATH, &attr, 0) != 0 && r->rc == 0)
+		r->rc = -errno;
+	close(attr.fd);
+}
+
+/* The directory that the file is in, but never the root: then the file alone. */
+static void
+allow_around(struct rules *r, const char *file, unsigned rights)
+{
+	char copy[PATH_MAX];
+	const char *dir;
+
+	if (snprintf(copy, sizeof(copy), "%s", file) >= (int)sizeof(copy))
+		return;
+	dir = dirname(copy);
+	allow(r, strcmp(dir, "/") == 0 ? file : dir, rights);
+}
+
+/* By its name and, if that is a link, where it leads now. */
+static void
+allow_config(struct rules *r, const char *file)
+{
+	char real[PATH_MAX];
+
+	allow_around(r, file, LOOK);
+	if (realpath(file, real) != NULL && strcmp(real, file) != 0)
+		allow_around(r, real, LOOK);
+}
+
+/* Cards may be plugged in later. Their directory is made by the first one. */
+static const char *
+cards_path(const struct config *cfg)
+{
+	if (access(cards_dir, F_OK) == 0)
+		return cards_dir;
+	return confine_has_verbs(cfg) ? "/dev" : NULL;
+}
+
+static void
+allow_all(struct rules *r, const struct config *cfg)
+{
+	const char *cards = cards_path(cfg);
+
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		allow(r, paths[i].path, paths[i].rights);
+	allow_config(r, cfg->path);
+	/* Removed at the end. */
+	allow_around(r, cfg->control_path, LOOK | FS_REMOVE_FILE);
+	if (cards != NULL)
+		allow(r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
+}
+
+static int
+version(void)
+{
+	long v = syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION);
+
+	return v < 0 ? -errno : (int)v;
+}
+
+static unsigned
+handled_fs(int abi)
+{
+	if (abi >= 5)
+		return FS_ALL_V5;
+	if (abi >= 3)
+		return FS_ALL_V3;
+	return abi == 2 ? FS_ALL_V2 : FS_ALL_V1;
+}
+
+/* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
+static uint64_t
+scoped(int abi)
+{
+	const char *notify = getenv("NOTIFY_SOCKET");
+
+	if (abi < 6)
+		return 0;
+	return notify != NULL && notify[0] == '@' ? SCOPE_SIGNAL : SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX;
+}
+
+static int
+restrict_self(const struct config *cfg, int abi)
+{
+	struct ruleset_attr attr = { .fs = handled_fs(abi), .scoped = scoped(abi) };
+	size_t size = abi >= 6 ? sizeof(attr) : offsetof(struct ruleset_attr, net);
+	struct rules r = { .handled = (unsigned)attr.fs };
+	int rc;
+
+	r.fd = (int)syscall(NR_CREATE_RULESET, &attr, size, 0);
+	if (r.fd < 0)
+		return -errno;
+	allow_all(&r, cfg);
+	rc = r.rc;
+	if (rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)
+		rc = -errno;
+	close(r.fd);
+	return rc;
+}
+
+static void
+say(const struct config *cfg, int abi, struct confine_part_state *out)
+{
+	const char *cards = cards_path(cfg);
+	bool wide = cards != NULL && strcmp(cards, cards_dir) != 0;
+
+	confine_part_set(out, true, "Landlock version %d: nothing can be executed or written%s", abi,
+	    wide                ? " but devices, all of them, as /dev/infiniband is not there yet"
+	        : cards != NULL ? " but RDMA cards"
+	                        : "");
+}
+
+void
+confine_files(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
+{
+	int abi = version();
+	unsigned others;
+	int rc;
+
+#ifdef SMCRD_COVERAGE
+	confine_part_set(out, false, "built for measuring coverage, which writes files");
+	return;
+#endif
+	if (abi <= 0) {
+		confine_part_set(out, false, "the kernel has no Landlock: %s", strerror(-abi));
+		return;
+	}
+	others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
+	rc = what == CONFINE_APPLY ? restrict_self(cfg, abi) : 0;
+	if (rc != 0)
+		confine_part_set(out, false, "Landlock: %s", strerror(-rc));
+	else if (others > 0)
+		confine_part_set(out, false, "%u other threads run already and are not held", others);
+	else
+		say(cfg, abi, out);
+}

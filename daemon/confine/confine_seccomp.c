@@ -1,0 +1,194 @@
+/*
+ * System calls: a seccomp filter of what the table allows, in all threads.
+ * What is not allowed fails with ENOSYS, which C libraries take as the sign to
+ * use an older call, and the kernel logs it (audit, type SECCOMP). In tests it
+ * ends the process. Part of confine.c; confine_seccomp_none.c stands in where
+ * libseccomp is missing.
+ */
+#include <errno.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/confine/confine_parts.h"
+#include "daemon/confine/confine_table.h"
+
+enum violation {
+	VIOLATION_REFUSE,
+	VIOLATION_KILL,
+	VIOLATION_LOG,
+};
+
+static enum violation
+on_violation(void)
+{
+	const char *test = getenv(CONFINE_TEST_ENV);
+
+	if (test != NULL && strcmp(test, "kill") == 0)
+		return VIOLATION_KILL;
+	return test != NULL && strcmp(test, "log") == 0 ? VIOLATION_LOG : VIOLATION_REFUSE;
+}
+
+/* -- in tests: a word before the end -- */
+
+static void
+say_and_die(int signo, siginfo_t *info, void *ucontext)
+{
+	static const char head[] = "confine: system call refused: number=";
+	char text[sizeof(head) + 16], *p = text + sizeof(text);
+	unsigned nr = (unsigned)info->si_syscall;
+
+	(void)ucontext;
+	*--p = '\n';
+	do
+		*--p = (char)('0' + nr % 10);
+	while ((nr /= 10) != 0);
+	p -= sizeof(head) - 1;
+	memcpy(p, head, sizeof(head) - 1);
+	(void)!write(STDERR_FILENO, p, (size_t)(text + sizeof(text) - p));
+	(void)signal(signo, SIG_DFL);
+	(void)raise(signo);
+}
+
+/* A thread that blocks signals ends the process without the word. */
+static void
+catch_violations(void)
+{
+	struct sigaction sa = { .sa_sigaction = say_and_die, .sa_flags = SA_SIGINFO };
+
+	(void)sigaction(SIGSYS, &sa, NULL);
+}
+
+/* -- the filter -- */
+
+static uint32_t
+default_action(enum violation v)
+{
+	switch (v) {
+	case VIOLATION_KILL:
+		return SCMP_ACT_TRAP;
+	case VIOLATION_LOG:
+		return SCMP_ACT_LOG;
+	case VIOLATION_REFUSE:
+		break;
+	}
+	return SCMP_ACT_ERRNO(ENOSYS);
+}
+
+/* 1 when the call exists on this processor and for this libseccomp, 0 when not. */
+static int
+add_call(scmp_filter_ctx ctx, const struct confine_call *call)
+{
+	int nr = seccomp_syscall_resolve_name(call->name), rc;
+	struct scmp_arg_cmp cmp[CONFINE_ARGS_MAX];
+	unsigned cnt = 0;
+
+	if (nr == __NR_SCMP_ERROR)
+		return 0;
+	for (unsigned i = 0; i < CONFINE_ARGS_MAX; i++) {
+		const struct confine_arg *a = &call->args[i];
+
+		if (a->mask != 0)
+			cmp[cnt++] = (struct scmp_arg_cmp){ a->index, SCMP_CMP_MASKED_EQ, a->mask,
+				a->own_pid ? (uint64_t)getpid() : a->value };
+	}
+	rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, cnt, cmp);
+	/* Called by another way on this processor (socketcall), or there already without conditions. */
+	return rc == -EDOM || rc == -EEXIST ? 0 : rc != 0 ? rc : 1;
+}
+
+static int
+add_absent(scmp_filter_ctx ctx)
+{
+	for (unsigned i = 0; confine_absent[i] != NULL; i++) {
+		int nr = seccomp_syscall_resolve_name(confine_absent[i]), rc = 0;
+
+		if (nr != __NR_SCMP_ERROR)
+			rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), nr, 0);
+		if (rc != 0 && rc != -EACCES) /* that is what the filter does anyway */
+			return rc;
+	}
+	return 0;
+}
+
+/* Rows that are known here, or negative. */
+static int
+add_rules(scmp_filter_ctx ctx)
+{
+	int known = 0, rc = add_absent(ctx);
+
+	for (const struct confine_call *c = confine_allowed; rc == 0 && c->name != NULL; c++) {
+		int added = add_call(ctx, c);
+
+		if (added < 0)
+			return added;
+		known += added;
+	}
+	return rc == 0 ? known : rc;
+}
+
+/* All threads; a line in the kernel's log for each refusal; a search tree in place of a list. The processor's guard
+ * against reading past stores is for programs that run foreign code, and costs every one of ours; kernels since 5.16
+ * leave it off by themselves. Attributes that libseccomp or the kernel does not know are done without. */
+static int
+set_attributes(scmp_filter_ctx ctx)
+{
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, 1);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	return seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+}
+
+static int
+filter(enum confine_do what, enum violation v)
+{
+	scmp_filter_ctx ctx = seccomp_init(default_action(v));
+	int rc, known;
+
+	if (ctx == NULL)
+		return -ENOMEM;
+	rc = set_attributes(ctx);
+	known = rc == 0 ? add_rules(ctx) : rc;
+	if (known > 0 && what == CONFINE_APPLY) {
+		if (v == VIOLATION_KILL)
+			catch_violations();
+		rc = seccomp_load(ctx);
+	}
+	seccomp_release(ctx);
+	return rc != 0 ? rc : known;
+}
+
+static const char *
+violation_str(enum violation v)
+{
+	switch (v) {
+	case VIOLATION_KILL:
+		return "others end the process (test)";
+	case VIOLATION_LOG:
+		return "others are only logged (test)";
+	case VIOLATION_REFUSE:
+		break;
+	}
+	return "others are refused, and logged by the kernel";
+}
+
+void
+confine_system_calls(enum confine_do what, struct confine_part_state *out)
+{
+	const struct scmp_version *ver = seccomp_version();
+	enum violation v = on_violation();
+	int rc;
+
+#ifdef SMCRD_COVERAGE
+	confine_part_set(out, false, "built for measuring coverage, which writes files");
+	return;
+#endif
+	rc = filter(what, v);
+	if (rc < 0)
+		confine_part_set(out, false, "seccomp: %s", strerror(-rc));
+	else
+		confine_part_set(out, v != VIOLATION_LOG, "libseccomp %u.%u.%u, %d rules; %s", ver->major, ver->minor,
+		    ver->micro, rc, violation_str(v));
+}

@@ -1,0 +1,222 @@
+/* The control socket: its listener, its clients' turns, its end; see control.h. */
+#include "daemon/control/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/control/control_parts.h"
+
+#define ACCEPTS_PER_TURN 8
+#define ACCEPT_PAUSE_NS 100000000
+
+static void
+on_listener(struct loop_io *io, unsigned events)
+{
+	struct control *ctl = CONTAINER_OF(io, struct control, io);
+
+	(void)events;
+	ctl->acceptable = true;
+}
+
+/* One line, as far as it goes, to a client that is not let in. */
+static void
+refuse_client(struct control *ctl, int fd)
+{
+	struct outbuf out;
+	const char *p;
+	size_t len;
+
+	ctl->stats.clients_refused++;
+	if (outbuf_init(&out, 512) == 0) {
+		report_error(&out, "", report_wall_ms(), "busy", "too many control clients");
+		p = outbuf_data(&out, &len);
+		(void)!send(fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		outbuf_fini(&out);
+	}
+	close(fd);
+}
+
+static void
+add_client(struct control *ctl, int fd, bool trusted, int64_t now_ns)
+{
+	struct control_client *c = client_new(ctl, fd);
+
+	if (c == NULL) {
+		ctl->stats.clients_refused++;
+		return;
+	}
+	c->active_ns = now_ns;
+	c->trusted = trusted;
+	ctl->stats.clients++;
+	ctl->client_cnt++;
+	list_push(&ctl->clients, &c->node);
+}
+
+static void
+accept_clients(struct control *ctl, int64_t now_ns)
+{
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd = accept4(ctl->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		bool trusted;
+
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
+		if (fd < 0 && errno == EAGAIN) {
+			ctl->acceptable = false;
+			return;
+		}
+		if (fd < 0) { /* out of descriptors: they wait in the backlog */
+			ctl->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
+			return;
+		}
+		trusted = control_trusts(fd);
+		if (control_make_place(ctl, trusted))
+			add_client(ctl, fd, trusted, now_ns);
+		else
+			refuse_client(ctl, fd);
+	}
+}
+
+static void
+drop_client(struct control *ctl, struct control_client *c)
+{
+	bool traced = c->state == CLIENT_TRACING;
+
+	list_remove(&c->node);
+	ctl->client_cnt--;
+	client_free(c);
+	if (traced)
+		control_update_trace(ctl);
+}
+
+/* Whoever was first in this turn is last in the next, so that a big report does not eat everybody's steps. */
+static void
+rotate_clients(struct control *ctl)
+{
+	struct list_node *first = list_pop(&ctl->clients);
+
+	if (first != NULL)
+		list_push(&ctl->clients, first);
+}
+
+static int64_t
+control_turn(void *arg, int64_t now_ns)
+{
+	struct control *ctl = arg;
+	unsigned budget = CONTROL_STEPS_PER_TURN;
+	int64_t next = INT64_MAX;
+	bool more = false;
+
+	if (ctl->acceptable && now_ns >= ctl->accept_at_ns)
+		accept_clients(ctl, now_ns);
+	if (ctl->acceptable)
+		next = ctl->accept_at_ns;
+	LIST_FOREACH(n, &ctl->clients) {
+		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
+
+		if (client_run(c, now_ns, &budget))
+			more = true;
+		if (!c->dead && now_ns >= client_deadline(c)) {
+			ctl->stats.clients_timed_out++;
+			c->dead = true;
+		}
+		if (c->dead)
+			drop_client(ctl, c);
+		else if (client_deadline(c) < next)
+			next = client_deadline(c);
+	}
+	/* Traces that made room for a client behind them in the list. */
+	LIST_FOREACH(n, &ctl->clients) {
+		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
+
+		if (c->dead)
+			drop_client(ctl, c);
+	}
+	rotate_clients(ctl);
+	return more ? INT64_MIN : next;
+}
+
+static int
+take_listener(struct control *ctl, const struct config *cfg, FILE *err)
+{
+	if (ctl->hooks.listen == NULL)
+		return control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
+	ctl->listen = *ctl->hooks.listen;
+	*ctl->hooks.listen = (struct control_listen){ .fd = -1, .lock = -1 };
+	return 0;
+}
+
+static int
+watch_listener(struct control *ctl, FILE *err)
+{
+	int rc;
+
+	ctl->io = (struct loop_io){ .fd = ctl->listen.fd, .cb = on_listener };
+	rc = loop_add(ctl->loop, &ctl->io);
+	if (rc != 0) {
+		fprintf(err, "control socket %s: cannot watch it: error %d\n", ctl->listen.path, -rc);
+		return rc;
+	}
+	rc = loop_add_turn(ctl->loop, control_turn, ctl);
+	if (rc != 0) {
+		fprintf(err, "control socket %s: no turn of the loop left\n", ctl->listen.path);
+		loop_del(ctl->loop, &ctl->io);
+	}
+	return rc;
+}
+
+int
+control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *hooks, FILE *err,
+    struct control **out)
+{
+	struct control *ctl = calloc(1, sizeof(*ctl));
+	int rc;
+
+	if (ctl == NULL) {
+		fprintf(err, "control socket %s: out of memory\n", cfg->control_path);
+		return -ENOMEM;
+	}
+	ctl->loop = loop;
+	ctl->worker = w;
+	ctl->hooks = *hooks;
+	list_init(&ctl->clients);
+	list_init(&ctl->checks);
+	rc = take_listener(ctl, cfg, err);
+	if (rc == 0)
+		rc = control_listen_start(&ctl->listen, err);
+	if (rc == 0)
+		rc = watch_listener(ctl, err);
+	if (rc != 0) {
+		control_listen_close(&ctl->listen);
+		free(ctl);
+		return rc;
+	}
+	*out = ctl;
+	return 0;
+}
+
+void
+control_free(struct control *ctl)
+{
+	unsigned budget = CONTROL_STEPS_PER_TURN;
+
+	if (ctl == NULL)
+		return;
+	/* The answer to the "drain" that ended the daemon may still be here. */
+	LIST_FOREACH(n, &ctl->clients) {
+		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
+
+		client_run(c, loop_now(ctl->loop), &budget);
+		drop_client(ctl, c);
+	}
+	LIST_FOREACH(n, &ctl->checks) {
+		CONTAINER_OF(n, struct control_check, node)->ctl = NULL;
+		list_remove(n);
+	}
+	loop_del_turn(ctl->loop, control_turn, ctl);
+	loop_del(ctl->loop, &ctl->io);
+	control_listen_close(&ctl->listen);
+	free(ctl);
+}

@@ -1,0 +1,50 @@
+/*
+ * The control socket: a Unix stream socket on which smcrctl (or any program)
+ * asks and gets JSON; doc/json-schema.md is its reference. Who may ask is
+ * decided by the file mode of the socket. Bounded in clients, input, output
+ * and work per loop turn, so that no client can disturb the data path.
+ * Owner: main, which frees it when the loop has stopped.
+ */
+#ifndef SMCRD_CONTROL_H
+#define SMCRD_CONTROL_H
+
+#include <stdio.h>
+
+#include "daemon/config/config.h"
+#include "daemon/confine/confine.h"
+#include "daemon/control/control_listen.h"
+#include "daemon/loop.h"
+#include "daemon/worker/worker.h"
+
+struct control;
+
+/* What the daemon does on request of an operator. Called from the control socket's turn function. */
+struct control_hooks {
+	void *arg;
+	/*
+	 * Reads the configuration file again, in the background because names are resolved. 0, and later, never before
+	 * this returned, done(done_arg, rc, msgs) once: rc 0 when the new configuration is in force, negative when all
+	 * is as before; msgs are the lines to show, errors or warnings, "" for none. Or -errno, -EBUSY when a reload
+	 * is going on already or the daemon is draining; then done is not called. No done comes after control_free.
+	 */
+	int (*reload)(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
+	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while
+	 * that runs: nothing. */
+	void (*drain)(void *arg);
+	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
+	const struct confine_state *confine;
+	/* The socket's file when it was made before, which is taken over; NULL: it is made. */
+	struct control_listen *listen;
+};
+
+/*
+ * Listens at cfg->control_path with cfg->control_mode; a socket that a dead daemon left behind is replaced, a live
+ * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks. After worker_new,
+ * so that its turn comes behind the worker's and what that left is sent at once.
+ */
+int control_new(struct loop *, struct worker *, const struct config *cfg, const struct control_hooks *, FILE *err,
+    struct control **out);
+/* Before worker_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
+void control_free(struct control *);
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * One control client: reads request lines, sends what reports and traces put
+ * into its buffer. Knows how bytes move; what they say is control_command.c's
+ * and report.c's. A client that neither asks nor reads is given up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/control/control_parts.h"
+
+#define CONTROL_ERROR_BYTES 512
+
+enum step {
+	STEP_MOVED,   /* go on */
+	STEP_BLOCKED, /* until the socket or somebody else moves */
+	STEP_BUDGET,  /* more to do, but not in this turn */
+};
+
+void
+client_set_state(struct control_client *c, enum client_state state)
+{
+	bool traced = c->state == CLIENT_TRACING;
+
+	c->state = state;
+	if (traced != (state == CLIENT_TRACING))
+		control_update_trace(c->ctl);
+}
+
+static void
+on_client(struct loop_io *io, unsigned events)
+{
+	struct control_client *c = CONTAINER_OF(io, struct control_client, io);
+
+	if ((events & (LOOP_READ | LOOP_RDHUP | LOOP_HUP | LOOP_ERR)) != 0)
+		c->can_read = true;
+	if ((events & (LOOP_WRITE | LOOP_HUP | LOOP_ERR)) != 0)
+		c->can_write = true;
+	if ((events & (LOOP_HUP | LOOP_ERR)) != 0)
+		c->hup = true;
+}
+
+struct control_client *
+client_new(struct control *ctl, int fd)
+{
+	struct control_client *c = calloc(1, sizeof(*c));
+
+	if (c == NULL || outbuf_init(&c->out, CONTROL_OUT_BYTES) != 0) {
+		free(c);
+		close(fd);
+		return NULL;
+	}
+	c->ctl = ctl;
+	c->can_read = c->can_write = true;
+	c->io = (struct loop_io){ .fd = fd, .cb = on_client };
+	list_init(&c->node);
+	if (loop_add(ctl->loop, &c->io) != 0) {
+		outbuf_fini(&c->out);
+		free(c);
+		close(fd);
+		return NULL;
+	}
+	return c;
+}
+
+void
+client_free(struct control_client *c)
+{
+	if (c->check != NULL)
+		c->check->client = NULL;
+	if (c->ctl->reloader == c)
+		c->ctl->reloader = NULL;
+	loop_del(c->ctl->loop, &c->io);
+	close(c->io.fd);
+	outbuf_fini(&c->out);
+	free(c);
+}
+
+int64_t
+client_deadline(const struct control_client *c)
+{
+	/* Checks and reloads have limits of their own, and a trace may be silent for long. */
+	if (c->state == CLIENT_WAITING || (c->state == CLIENT_TRACING && c->out.len == 0))
+		return INT64_MAX;
+	return c->active_ns + CONTROL_TIMEOUT_NS;
+}
+
+/* Handles the line of len bytes at the start of the input; skip more bytes end it. */
+static void
+take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
+{
+	struct control_request req;
+	struct control_error err;
+	int rc = control_request_parse(c->in, len, &req, &err);
+
+	c->ctl->stats.requests++;
+	c->active_ns = now_ns;
+	c->in_len -= len + skip;
+	memmove(c->in, c->in + len + skip, c->in_len);
+	if (rc == 0) {
+		client_answer(c, &req);
+		return;
+	}
+	c->ctl->stats.requests_bad++;
+	client_answer_error(c, "", err.code, err.text);
+}
+
+static void
+receive(struct control_client *c)
+{
+	ssize_t n = recv(c->io.fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
+
+	if (n > 0)
+		c->in_len += (size_t)n;
+	else if (n == 0)
+		c->eof = true;
+	else if (errno == EAGAIN)
+		c->can_read = false;
+	else if (errno != EINTR)
+		c->dead = true;
+}
+
+static enum step
+step_reading(struct control_client *c, int64_t now_ns)
+{
+	const char *nl = memchr(c->in, '\n', c->in_len);
+
+	if (c->out.len > 0) /* one answer at a time */
+		return STEP_BLOCKED;
+	if (nl != NULL) {
+		take_line(c, (size_t)(nl - c->in), 1, now_ns);
+	} else if (c->in_len == sizeof(c->in)) {
+		c->ctl->stats.requests_bad++;
+		client_answer_error(c, "", "too-long", "a request has to be shorter than 4096 bytes");
+		client_set_state(c, CLIENT_CLOSING);
+	} else if (c->eof && c->in_len > 0) {
+		take_line(c, c->in_len, 0, now_ns);
+	} else if (c->eof) {
+		c->dead = true;
+	} else if (c->can_read) {
+		receive(c);
+	} else {
+		return STEP_BLOCKED;
+	}
+	return STEP_MOVED;
+}
+
+static enum step
+step_reporting(struct control_client *c, unsigned *budget)
+{
+	if (outbuf_room(&c->out) < REPORT_STEP_BYTES)
+		return STEP_BLOCKED;
+	if (*budget == 0)
+		return STEP_BUDGET;
+	(*budget)--;
+	if (!report_step(&c->report))
+		client_set_state(c, CLIENT_READING);
+	return STEP_MOVED;
+}
+
+static enum step
+step_closing(struct control_client *c)
+{
+	if (c->out.len > 0)
+		return STEP_BLOCKED;
+	c->dead = true;
+	return STEP_MOVED;
+}
+
+static enum step
+client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
+{
+	switch (c->state) {
+	case CLIENT_READING:
+		return step_reading(c, now_ns);
+	case CLIENT_REPORTING:
+		return step_reporting(c, budget);
+	case CLIENT_WAITING:
+		c->dead = c->hup;
+		return STEP_BLOCKED;
+	case CLIENT_TRACING:
+		c->dead = c->hup;
+		client_flush_dropped(c);
+		return STEP_BLOCKED;
+	case CLIENT_CLOSING:
+		return step_closing(c);
+	}
+	return STEP_BLOCKED;
+}
+
+/* Sends what is there. True when it could send all of it or some. */
+static bool
+send_out(struct control_client *c, int64_t now_ns)
+{
+	size_t len;
+	const char *p = outbuf_data(&c->out, &len);
+	ssize_t n;
+
+	if (len == 0 || !c->can_write)
+		return false;
+	n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0) {
+		if (errno == EAGAIN)
+			c->can_write = false;
+		else if (errno != EINTR)
+			c->dead = true;
+		return false;
+	}
+	outbuf_consume(&c->out, (size_t)n);
+	c->active_ns = now_ns;
+	return true;
+}
+
+void
+client_evict(struct control_client *c)
+{
+	c->ctl->stats.traces_evicted++;
+	client_set_state(c, CLIENT_CLOSING);
+	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
+		client_answer_error(c, "trace", "busy", "the trace has ended: its place is needed for another client");
+	(void)send_out(c, c->active_ns);
+	c->dead = true;
+}
+
+bool
+client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
+{
+	while (!c->dead) {
+		enum step s = client_step(c, now_ns, budget);
+
+		if (c->out.overflow) {
+			log_msg(LOG_LVL_ERROR, "control answer does not fit its buffer: command=%s",
+			    control_command_str(c->req.command));
+			c->dead = true;
+		}
+		if (s == STEP_MOVED)
+			continue;
+		if (!send_out(c, now_ns) || s == STEP_BUDGET)
+			return s == STEP_BUDGET && !c->dead;
+	}
+	return false;
+}

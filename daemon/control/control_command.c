@@ -1,0 +1,230 @@
+/* What a request makes the daemon do: looks are reports, the rest is here. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "daemon/control/control_parts.h"
+#include "daemon/control/report_parts.h"
+
+#define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
+
+void
+client_answer_error(struct control_client *c, const char *command, const char *code, const char *text)
+{
+	report_error(&c->out, command, report_wall_ms(), code, text);
+}
+
+static void
+start_report(struct control_client *c, const struct control_request *req)
+{
+	struct report_source src;
+
+	report_source_init(&src, c->ctl->worker, &c->ctl->stats);
+	src.confine = c->ctl->hooks.confine;
+	report_start(&c->report, &src, req, &c->out);
+	client_set_state(c, CLIENT_REPORTING);
+}
+
+/* Whoever changes the daemon's doing is named in the log. */
+static void
+log_request(const struct control_client *c, const char *what)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
+		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d", what, (unsigned)cred.uid,
+		    (int)cred.pid);
+}
+
+/* What the client waited for is here. */
+static void
+end_wait(struct control_client *c)
+{
+	c->active_ns = loop_now(c->ctl->loop);
+	client_set_state(c, CLIENT_READING);
+}
+
+static void
+on_reload_done(void *arg, int rc, const char *msgs)
+{
+	struct control *ctl = arg;
+	struct control_client *c = ctl->reloader;
+	struct json_writer jw;
+	char text[MESSAGES_MAX];
+
+	if (c == NULL)
+		return;
+	ctl->reloader = NULL;
+	snprintf(text, sizeof(text), "%s", msgs);
+	if (rc != 0) {
+		client_answer_error(c, "reload", "reload-failed", text);
+	} else {
+		report_begin(&jw, &c->out, CONTROL_RELOAD, report_wall_ms());
+		jw_string(&jw, "messages", text);
+		report_end(&jw);
+	}
+	end_wait(c);
+}
+
+static void
+start_reload(struct control_client *c)
+{
+	struct control *ctl = c->ctl;
+	int rc;
+
+	log_request(c, "reload");
+	rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
+	if (rc != 0) {
+		client_answer_error(c, "reload", rc == -EBUSY ? "busy" : "failed",
+		    rc == -EBUSY ? "a reload is going on already, or the daemon is draining" : strerror(-rc));
+		return;
+	}
+	ctl->reloader = c;
+	client_set_state(c, CLIENT_WAITING);
+}
+
+static void
+rebalance(struct control_client *c, const struct control_request *req)
+{
+	struct json_writer jw;
+	int moving;
+
+	log_request(c, "rebalance");
+	moving = smcr_rebalance(worker_engine(c->ctl->worker), req->group);
+	if (moving < 0) {
+		client_answer_error(c, "rebalance", moving == -ENOENT ? "not-found" : "failed",
+		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
+		return;
+	}
+	loop_again(c->ctl->loop); /* the worker's turn is over, its part of the work not */
+	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
+	jw_uint(&jw, "moving", (uint64_t)moving);
+	report_end(&jw);
+}
+
+static void
+link_delete(struct control_client *c, const struct control_request *req)
+{
+	struct json_writer jw;
+	int rc;
+
+	log_request(c, "link delete");
+	rc = smcr_link_delete(worker_engine(c->ctl->worker), req->group, (uint8_t)req->link);
+	if (rc == -ENOENT) {
+		client_answer_error(c, "link-delete", "not-found", "there is no such active link");
+		return;
+	}
+	if (rc != 0) {
+		client_answer_error(c, "link-delete", rc == -EBUSY ? "last-link" : "failed",
+		    rc == -EBUSY ? "this is the last active link of its group" : strerror(-rc));
+		return;
+	}
+	loop_again(c->ctl->loop);
+	report_begin(&jw, &c->out, CONTROL_LINK_DELETE, report_wall_ms());
+	jw_uint(&jw, "group", req->group);
+	jw_uint(&jw, "link", req->link);
+	report_end(&jw);
+}
+
+static void
+answer_check(struct control_client *c, const struct sockaddr_storage *peer, const struct check_result *res)
+{
+	struct json_writer jw;
+
+	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
+	report_sockaddr(&jw, "peer", peer);
+	jw_bool(&jw, "possible", res->possible);
+	jw_string(&jw, "text", res->text);
+	report_reason(&jw, "reason", &res->diag);
+	report_end(&jw);
+}
+
+/* Runs inside the worker's turn; the client's own turn sends the answer. */
+static void
+on_check_done(void *arg, const struct check_result *res)
+{
+	struct control_check *k = arg;
+	struct control_client *c = k->client;
+
+	if (c != NULL) {
+		answer_check(c, &k->peer, res);
+		c->check = NULL;
+		end_wait(c);
+	}
+	if (k->ctl != NULL) {
+		k->ctl->check_cnt--;
+		list_remove(&k->node);
+	}
+	free(k);
+}
+
+static void
+start_check(struct control_client *c, const struct control_request *req)
+{
+	struct control *ctl = c->ctl;
+	struct control_check *k;
+	int rc;
+
+	if (ctl->check_cnt >= CONTROL_CHECKS_MAX) {
+		client_answer_error(c, "check", "busy", "too many checks are running");
+		return;
+	}
+	k = calloc(1, sizeof(*k));
+	rc = -ENOMEM;
+	if (k != NULL) {
+		k->ctl = ctl;
+		k->client = c;
+		k->peer = req->peer;
+		rc = worker_check(ctl->worker, &req->peer, req->timeout_ms, on_check_done, k);
+	}
+	if (rc != 0) {
+		free(k);
+		client_answer_error(c, "check", "failed", strerror(-rc));
+		return;
+	}
+	list_push(&ctl->checks, &k->node);
+	ctl->check_cnt++;
+	c->check = k;
+	client_set_state(c, CLIENT_WAITING);
+}
+
+void
+client_answer(struct control_client *c, const struct control_request *req)
+{
+	c->req = *req;
+	switch (req->command) {
+	case CONTROL_STATUS:
+	case CONTROL_DEVICES:
+	case CONTROL_GROUPS:
+	case CONTROL_LINKS:
+	case CONTROL_CONNECTIONS:
+	case CONTROL_RMBS:
+	case CONTROL_STATS:
+		start_report(c, req);
+		break;
+	case CONTROL_DRAIN:
+		log_request(c, "drain");
+		c->ctl->hooks.drain(c->ctl->hooks.arg);
+		start_report(c, req);
+		break;
+	case CONTROL_RELOAD:
+		start_reload(c);
+		break;
+	case CONTROL_CHECK:
+		start_check(c, req);
+		break;
+	case CONTROL_TRACE:
+		client_start_trace(c);
+		break;
+	case CONTROL_REBALANCE:
+		rebalance(c, req);
+		break;
+	case CONTROL_LINK_DELETE:
+		link_delete(c, req);
+		break;
+	}
+}

@@ -1,0 +1,112 @@
+/* What the files of the control socket share. Used by control*.c alone. */
+#ifndef SMCRD_CONTROL_PARTS_H
+#define SMCRD_CONTROL_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "daemon/control/control.h"
+#include "daemon/control/control_listen.h"
+#include "daemon/control/control_request.h"
+#include "daemon/control/outbuf.h"
+#include "daemon/control/report.h"
+
+#define CONTROL_CLIENTS_MAX 16
+#define CONTROL_CLIENTS_KEPT 2                        /* of them, for the daemon's user and root */
+#define CONTROL_TRACES_MAX 8                          /* running at once */
+#define CONTROL_CHECKS_MAX 8                          /* running at once */
+#define CONTROL_LINE_MAX 4096                         /* bytes of a request */
+#define CONTROL_OUT_BYTES 65536                       /* buffered for a client */
+#define CONTROL_TRACE_BYTES 8192                      /* room that a trace line needs */
+#define CONTROL_STEPS_PER_TURN 64                     /* report steps of all clients together */
+#define CONTROL_TIMEOUT_NS (30 * INT64_C(1000000000)) /* without a complete request or a byte taken */
+
+struct control {
+	struct loop *loop;
+	struct worker *worker;
+	struct control_hooks hooks;
+	struct control_listen listen;
+	struct loop_io io;
+	bool acceptable;          /* the listener may have clients waiting */
+	int64_t accept_at_ns;     /* not before: out of descriptors */
+	struct list_node clients; /* struct control_client.node */
+	unsigned client_cnt;
+	uint64_t traces_begun;
+	struct list_node checks; /* struct control_check.node */
+	unsigned check_cnt;
+	struct control_client *reloader; /* waits for the end of a reload; NULL = nobody */
+	unsigned trace_kinds;            /* what the engine is asked to trace: 1 << enum smcr_trace_kind */
+	struct control_stats stats;
+};
+
+enum client_state {
+	CLIENT_READING,   /* waits for a request */
+	CLIENT_REPORTING, /* an answer is being made */
+	CLIENT_WAITING,   /* for a check or a reload */
+	CLIENT_TRACING,   /* gets trace lines until it goes */
+	CLIENT_CLOSING,   /* closed when the last byte is sent */
+};
+
+/* One client. Owner: the list of struct control. */
+struct control_client {
+	struct list_node node;
+	struct control *ctl;
+	struct loop_io io;
+	enum client_state state;
+	bool can_read, can_write; /* the socket, as far as known */
+	bool eof;                 /* the client sends nothing more */
+	bool hup;                 /* the client is gone */
+	bool dead;                /* to be freed by control.c */
+	bool trusted;             /* the daemon's user, or root */
+	uint64_t trace_nr;        /* of all traces: the lower, the older */
+	int64_t active_ns;
+	char in[CONTROL_LINE_MAX];
+	size_t in_len;
+	struct outbuf out;
+	struct report report;
+	struct control_request req; /* of a trace: its filter */
+	struct control_check *check;
+	uint64_t dropped; /* trace lines since the last one delivered */
+};
+
+/* A check that runs in the worker; it may outlive its client and the control socket. Freed when it is done. */
+struct control_check {
+	struct list_node node;
+	struct control *ctl;           /* NULL when the control socket is gone */
+	struct control_client *client; /* NULL when the client is gone */
+	struct sockaddr_storage peer;
+};
+
+/* control_client.c: takes over fd, also on failure. NULL when memory is out. */
+struct control_client *client_new(struct control *, int fd);
+void client_free(struct control_client *);
+/* Reads, works and sends as far as it goes; each report step takes one off *budget. True when there is more to do
+ * at once. The client may be dead after it. */
+bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
+/* When the client has to be given up unless something moves; INT64_MAX for never. */
+int64_t client_deadline(const struct control_client *);
+void client_set_state(struct control_client *, enum client_state);
+/* A trace makes room for another client: it is told so, as far as that goes, and dead. */
+void client_evict(struct control_client *);
+
+/* control_place.c */
+/* Is the process at the other end the daemon's own user, or root? */
+bool control_trusts(int fd);
+/* Is there a place for one more client? Maybe a trace had to end for it, which is dead then. */
+bool control_make_place(struct control *, bool trusted);
+/* The same for one more trace. */
+bool control_make_trace_place(struct control *, const struct control_client *for_whom);
+
+/* control_command.c: answers a request, at once or by a new state of the client. */
+void client_answer(struct control_client *, const struct control_request *);
+void client_answer_error(struct control_client *, const char *command, const char *code, const char *text);
+
+/* control_trace.c */
+void client_start_trace(struct control_client *);
+/* Asks the engine for what the tracing clients want; nothing when there are none. */
+void control_update_trace(struct control *);
+/* Tells how many lines were left out, when there is room for it. */
+void client_flush_dropped(struct control_client *);
+
+#endif

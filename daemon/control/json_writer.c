@@ -1,0 +1,213 @@
+/* JSON in pieces; see json_writer.h. */
+#include "daemon/control/json_writer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void
+jw_init(struct json_writer *w, struct outbuf *out)
+{
+	*w = (struct json_writer){ .out = out };
+}
+
+static void
+put_str(struct json_writer *w, const char *s)
+{
+	outbuf_put(w->out, s, strlen(s));
+}
+
+/* Length of the UTF-8 sequence at s (Unicode 15, table 3-7), its code point in *cp; 0 when it is none. */
+static unsigned
+utf8_len(const unsigned char *s, uint32_t *cp)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned n;
+
+	if (s[0] < 0x80) {
+		*cp = s[0];
+		return 1;
+	}
+	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	*cp = s[0] & (0x7fu >> n);
+	for (unsigned i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80) /* also the end of the string */
+			return 0;
+		*cp = *cp << 6 | (s[i] & 0x3f);
+	}
+	if (*cp < least[n] || *cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff))
+		return 0;
+	return n;
+}
+
+/* Control characters, those behind ASCII too: a terminal that shows the text must not obey it. */
+static bool
+is_control(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
+}
+
+/* Length of the start of s that needs no escape and no second look: what nearly all text consists of. */
+static size_t
+plain_len(const unsigned char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
+/* One character that is not plain; how many bytes of s it takes. */
+static unsigned
+put_special(struct json_writer *w, const unsigned char *s)
+{
+	uint32_t cp = 0;
+	unsigned n = utf8_len(s, &cp);
+	char esc[8];
+
+	if (n == 0) {
+		put_str(w, "\\ufffd");
+		return 1;
+	}
+	if (cp == '"' || cp == '\\') {
+		outbuf_putc(w->out, '\\');
+		outbuf_putc(w->out, (char)cp);
+	} else if (is_control(cp)) {
+		snprintf(esc, sizeof(esc), "\\u%04x", (unsigned)cp);
+		put_str(w, esc);
+	} else {
+		outbuf_put(w->out, s, n);
+	}
+	return n;
+}
+
+static void
+put_quoted(struct json_writer *w, const char *val)
+{
+	const unsigned char *s = (const unsigned char *)val;
+
+	outbuf_putc(w->out, '"');
+	for (;;) {
+		size_t n = plain_len(s);
+
+		outbuf_put(w->out, s, n);
+		s += n;
+		if (*s == '\0')
+			break;
+		s += put_special(w, s);
+	}
+	outbuf_putc(w->out, '"');
+}
+
+/* What stands before a value: comma and key. */
+static void
+begin_value(struct json_writer *w, const char *key)
+{
+	if (w->depth == 0) {
+		assert(key == NULL);
+		return;
+	}
+	assert((key != NULL) == (w->level[w->depth - 1].kind == '{'));
+	if (!w->level[w->depth - 1].first)
+		outbuf_putc(w->out, ',');
+	w->level[w->depth - 1].first = false;
+	if (key != NULL) {
+		put_quoted(w, key);
+		outbuf_putc(w->out, ':');
+	}
+}
+
+static void
+open_level(struct json_writer *w, const char *key, char kind)
+{
+	begin_value(w, key);
+	assert(w->depth < JSON_WRITER_DEPTH);
+	w->level[w->depth].kind = kind;
+	w->level[w->depth].first = true;
+	w->depth++;
+	outbuf_putc(w->out, kind);
+}
+
+static void
+close_level(struct json_writer *w, char kind)
+{
+	assert(w->depth > 0 && w->level[w->depth - 1].kind == kind);
+	w->depth--;
+	outbuf_putc(w->out, kind == '{' ? '}' : ']');
+}
+
+void
+jw_object(struct json_writer *w, const char *key)
+{
+	open_level(w, key, '{');
+}
+
+void
+jw_object_end(struct json_writer *w)
+{
+	close_level(w, '{');
+}
+
+void
+jw_array(struct json_writer *w, const char *key)
+{
+	open_level(w, key, '[');
+}
+
+void
+jw_array_end(struct json_writer *w)
+{
+	close_level(w, '[');
+}
+
+void
+jw_string(struct json_writer *w, const char *key, const char *val)
+{
+	begin_value(w, key);
+	put_quoted(w, val != NULL ? val : "");
+}
+
+void
+jw_uint(struct json_writer *w, const char *key, uint64_t val)
+{
+	char num[24];
+
+	begin_value(w, key);
+	snprintf(num, sizeof(num), "%" PRIu64, val);
+	put_str(w, num);
+}
+
+void
+jw_int(struct json_writer *w, const char *key, int64_t val)
+{
+	char num[24];
+
+	begin_value(w, key);
+	snprintf(num, sizeof(num), "%" PRId64, val);
+	put_str(w, num);
+}
+
+void
+jw_bool(struct json_writer *w, const char *key, bool val)
+{
+	begin_value(w, key);
+	put_str(w, val ? "true" : "false");
+}
+
+void
+jw_null(struct json_writer *w, const char *key)
+{
+	begin_value(w, key);
+	put_str(w, "null");
+}
+
+void
+jw_end(struct json_writer *w)
+{
+	assert(w->depth == 0);
+	outbuf_putc(w->out, '\n');
+}

@@ -1,0 +1,76 @@
+/*
+ * What the control socket says: walks the worker and its engine and writes
+ * JSON (doc/json-schema.md). A report is made in steps, each bounded in work
+ * and in bytes, so that 5,000 connections neither hold the loop nor fill
+ * memory; between steps the set may change, so a list is no snapshot.
+ * Used by the control socket. Owns nothing but its place in the walk.
+ */
+#ifndef SMCRD_REPORT_H
+#define SMCRD_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/confine/confine.h"
+#include "daemon/control/control_request.h"
+#include "daemon/control/json_writer.h"
+#include "daemon/control/outbuf.h"
+#include "daemon/worker/worker.h"
+
+#define REPORT_SCHEMA 1        /* version of everything written here */
+#define REPORT_STEP_BYTES 8192 /* room that a step needs */
+#define REPORT_STEP_ITEMS 64   /* objects that a step looks at */
+
+/* What the control socket counts itself. */
+struct control_stats {
+	uint64_t clients, clients_refused, clients_timed_out;
+	uint64_t requests, requests_bad;
+	uint64_t trace_sent, trace_dropped, traces_evicted;
+};
+
+/* Where a report takes its data from. */
+struct report_source {
+	struct worker *worker;
+	const struct control_stats *control;
+	const struct confine_state *confine; /* NULL: nothing is known of it */
+	const char *version;
+	int64_t wall_ms; /* time of day, since 1970 */
+	uint32_t pid;
+	uint64_t rss_bytes;
+};
+
+struct report {
+	struct report_source src;
+	struct control_request req;
+	struct json_writer jw;
+	unsigned phase;
+	uint32_t pos; /* of the walk of this phase */
+	uint32_t sub; /* of a walk in it: the GIDs of a device */
+
+	struct {
+		uint64_t conns[3]; /* by enum session_mode */
+		uint64_t groups, links, rmb_bytes, sndbuf_bytes;
+	} sum;
+};
+
+/* Time of day in milliseconds. */
+int64_t report_wall_ms(void);
+/* Fills in version, time, process id and memory. */
+void report_source_init(struct report_source *, struct worker *, const struct control_stats *);
+
+/* Whether report_start may be called for it: the commands that only look, and drain. */
+bool report_has(enum control_command);
+void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);
+/* One step; the buffer has REPORT_STEP_BYTES of room. False when the report is complete. */
+bool report_step(struct report *);
+
+/* The frame around every answer: between begin and end the caller writes the members of "data". */
+void report_begin(struct json_writer *, struct outbuf *, enum control_command, int64_t wall_ms);
+void report_end(struct json_writer *);
+/* A whole answer that says what went wrong; command is "" when the request could not be read. */
+void report_error(struct outbuf *, const char *command, int64_t wall_ms, const char *code, const char *text);
+
+/* Why SMC-R was not possible, as an object. */
+void report_reason(struct json_writer *, const char *key, const struct smcr_diag *);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Every counter of the daemon by its name in JSON. (What it means in words is
+ * in ctl/stat_words.c and doc/json-schema.md; tests hold the three together.)
+ */
+#ifndef SMCRD_STAT_TABLE_H
+#define SMCRD_STAT_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/control/report.h"
+
+enum stat_source {
+	STAT_SMCR,
+	STAT_WORKER,
+	STAT_CONTROL,
+};
+
+struct stat_desc {
+	const char *key;
+	enum stat_source source;
+	size_t off; /* of a uint64_t in the source */
+};
+
+struct stat_sources {
+	const struct smcr_counters *smcr;
+	const struct worker_stats *worker;
+	const struct control_stats *control;
+};
+
+unsigned stat_cnt(void);
+const struct stat_desc *stat_at(unsigned i);
+uint64_t stat_value(const struct stat_desc *, const struct stat_sources *);
+
+/* Those of a device, by name: of all kinds of devices, so that each is shown with the same ones. */
+unsigned device_stat_cnt(void);
+const char *device_stat_at(unsigned i);
+/* 0 when the device has none of this name. */
+uint64_t device_stat_value(const char *key, const struct rnic_stat *, unsigned cnt);
+
+#endif

@@ -1,0 +1,302 @@
+/* Which devices there should be; see device_plan.h. */
+#include "daemon/device/device_plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+
+struct plan {
+	const struct netifs *ifs;
+	const struct verbs_port *ports;
+	unsigned port_cnt;
+	struct device_want *want;
+	unsigned cnt, max;
+};
+
+static bool
+is_all(const char *name)
+{
+	return strcmp(name, "*") == 0;
+}
+
+/* -- soft iWARP: addresses -- */
+
+static void
+add_siw(struct plan *p, const struct device_want *w)
+{
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->want[i].port == NULL && addr_same_host(&p->want[i].addr, &w->addr))
+			return;
+	if (p->cnt < p->max)
+		p->want[p->cnt++] = *w;
+}
+
+static void
+set_base(struct device_want *w, const char *otherwise)
+{
+	(void)snprintf(
+	    w->base, sizeof(w->base), "%.*s", RNIC_NAME_MAX - 1, w->cfg->name[0] != '\0' ? w->cfg->name : otherwise);
+}
+
+static enum device_place
+place_of(const struct plan *p, const struct netif_addr *a)
+{
+	const struct netif *i = netifs_by_index(p->ifs, a->index);
+
+	return i != NULL && i->up && a->usable ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
+}
+
+static void
+add_address(struct plan *p, const struct config_device *cfg)
+{
+	const struct netif_addr *a = p->ifs != NULL ? netifs_find(p->ifs, &cfg->addr) : NULL;
+	struct device_want w = { .cfg = cfg, .addr = cfg->addr };
+
+	set_base(&w, "");
+	w.place = a != NULL ? place_of(p, a) : DEVICE_PLACE_UNKNOWN;
+	/* Whether it can be is up to bind. */
+	w.open = a == NULL || a->usable;
+	add_siw(p, &w);
+}
+
+static void
+add_interface(struct plan *p, const struct config_device *cfg, const struct netif *i, int family)
+{
+	for (unsigned k = 0; k < p->ifs->addr_cnt; k++) {
+		const struct netif_addr *a = &p->ifs->addrs[k];
+		struct device_want w = { .cfg = cfg, .addr = a->addr };
+
+		if (a->index != i->index || a->addr.ss_family != family || !a->lasting)
+			continue;
+		set_base(&w, i->name);
+		w.place = place_of(p, a);
+		w.open = a->usable && (i->up || !is_all(cfg->interface));
+		add_siw(p, &w);
+	}
+}
+
+static void
+add_interfaces(struct plan *p, const struct config_device *cfg)
+{
+	bool all = is_all(cfg->interface);
+
+	for (unsigned i = 0; p->ifs != NULL && i < p->ifs->if_cnt; i++) {
+		const struct netif *is = &p->ifs->ifs[i];
+
+		if (all ? is->loopback : strcmp(is->name, cfg->interface) != 0)
+			continue;
+		add_interface(p, cfg, is, AF_INET);
+		add_interface(p, cfg, is, AF_INET6);
+	}
+}
+
+/* -- verbs: ports -- */
+
+/* The GID of the port that the entry may use; its port with the others left out is too large for the stack. */
+static const struct verbs_gid *
+choose_gid(const struct config_device *cfg, const struct verbs_port *port, const struct sockaddr_storage *addr,
+    unsigned ifindex)
+{
+	enum verbs_gid_type type = cfg->gid_type == CONFIG_GID_ROCE_V1 ? VERBS_GID_ROCE_V1 : VERBS_GID_ROCE_V2;
+	const struct verbs_gid *chosen = NULL;
+	struct verbs_port *some;
+
+	if (cfg->gid_type == CONFIG_GID_ANY)
+		return verbs_choose_gid(port, addr, ifindex);
+	some = malloc(sizeof(*some));
+	if (some == NULL)
+		return NULL;
+	*some = *port;
+	some->gid_cnt = 0;
+	for (unsigned i = 0; i < port->gid_cnt; i++)
+		if (port->gids[i].type == type)
+			some->gids[some->gid_cnt++] = port->gids[i];
+	chosen = verbs_choose_gid(some, addr, ifindex);
+	for (unsigned i = 0; chosen != NULL && i < port->gid_cnt; i++) {
+		if (port->gids[i].index == chosen->index) {
+			chosen = &port->gids[i];
+			break;
+		}
+	}
+	free(some);
+	return chosen;
+}
+
+static bool
+has_more_ports(const struct plan *p, const struct verbs_port *port)
+{
+	for (unsigned i = 0; i < p->port_cnt; i++)
+		if (&p->ports[i] != port && strcmp(p->ports[i].dev, port->dev) == 0)
+			return true;
+	return false;
+}
+
+/* A port is left to the more exact entry as a whole when this one names no GID of it. */
+static bool
+is_taken(const struct plan *p, const struct verbs_port *port, const struct verbs_gid *gid)
+{
+	for (unsigned i = 0; i < p->cnt; i++) {
+		const struct device_want *w = &p->want[i];
+
+		if (w->port == port && (w->gid == gid || gid == NULL))
+			return true;
+	}
+	return false;
+}
+
+static void
+add_port(struct plan *p, const struct config_device *cfg, const struct verbs_port *port, const struct verbs_gid *gid,
+    bool all)
+{
+	struct device_want w = { .cfg = cfg, .port = port, .gid = gid };
+	char name[VERBS_DEV_NAME_MAX + 8];
+
+	if (gid == NULL || is_taken(p, port, all ? NULL : gid))
+		return;
+	if (has_more_ports(p, port))
+		(void)snprintf(name, sizeof(name), "%s/%u", port->dev, port->port);
+	else
+		(void)snprintf(name, sizeof(name), "%s", port->dev);
+	set_base(&w, name);
+	w.place = port->state == RNIC_PORT_UP ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
+	w.open = port->state == RNIC_PORT_UP || !all;
+	if (p->cnt < p->max)
+		p->want[p->cnt++] = w;
+}
+
+static unsigned
+ifindex_of(const struct plan *p, const char *name)
+{
+	for (unsigned i = 0; p->ifs != NULL && i < p->ifs->if_cnt; i++)
+		if (strcmp(p->ifs->ifs[i].name, name) == 0)
+			return p->ifs->ifs[i].index;
+	return 0;
+}
+
+/* The interface that has the address: GIDs of iWARP are no addresses. */
+static unsigned
+ifindex_at(const struct plan *p, const struct sockaddr_storage *addr)
+{
+	const struct netif_addr *a = p->ifs != NULL ? netifs_find(p->ifs, addr) : NULL;
+
+	return a != NULL ? a->index : 0;
+}
+
+static void
+add_by_address(struct plan *p, const struct config_device *cfg)
+{
+	unsigned ifindex = ifindex_at(p, &cfg->addr);
+
+	for (unsigned i = 0; i < p->port_cnt; i++) {
+		const struct verbs_port *port = &p->ports[i];
+
+		if (port->transport != RNIC_TRANSPORT_IWARP)
+			add_port(p, cfg, port, choose_gid(cfg, port, &cfg->addr, 0), false);
+		else if (ifindex != 0)
+			add_port(p, cfg, port, verbs_choose_gid(port, NULL, ifindex), false);
+	}
+}
+
+static void
+add_by_interface(struct plan *p, const struct config_device *cfg)
+{
+	unsigned ifindex = ifindex_of(p, cfg->interface);
+
+	for (unsigned i = 0; ifindex != 0 && i < p->port_cnt; i++)
+		add_port(p, cfg, &p->ports[i], choose_gid(cfg, &p->ports[i], NULL, ifindex), false);
+}
+
+static void
+add_by_card(struct plan *p, const struct config_device *cfg, bool all)
+{
+	for (unsigned i = 0; i < p->port_cnt; i++) {
+		const struct verbs_port *port = &p->ports[i];
+
+		if (all || (strcmp(port->dev, cfg->card) == 0 && (cfg->port == 0 || cfg->port == port->port)))
+			add_port(p, cfg, port, choose_gid(cfg, port, NULL, 0), all);
+	}
+}
+
+/* -- the plan -- */
+
+/* What an entry names, from the most to the least exact. */
+enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL, EXACT_CNT };
+
+static enum exactness
+exactness(const struct config_device *cfg)
+{
+	if (is_all(cfg->interface) || is_all(cfg->card))
+		return EXACT_ALL;
+	if (cfg->card[0] != '\0')
+		return EXACT_CARD;
+	return cfg->interface[0] != '\0' ? EXACT_INTERFACE : EXACT_ADDRESS;
+}
+
+static void
+add_entry(struct plan *p, const struct config_device *cfg)
+{
+	bool verbs = cfg->type == CONFIG_DEVICE_VERBS;
+
+	switch (exactness(cfg)) {
+	case EXACT_ADDRESS:
+		if (verbs)
+			add_by_address(p, cfg);
+		else
+			add_address(p, cfg);
+		break;
+	case EXACT_INTERFACE:
+		if (verbs)
+			add_by_interface(p, cfg);
+		else
+			add_interfaces(p, cfg);
+		break;
+	case EXACT_CARD:
+		add_by_card(p, cfg, false);
+		break;
+	case EXACT_ALL:
+		if (verbs)
+			add_by_card(p, cfg, true);
+		else
+			add_interfaces(p, cfg);
+		break;
+	case EXACT_CNT:
+		break;
+	}
+}
+
+static void
+add_entries(struct plan *p, const struct config *cfg, enum exactness exact, enum config_device_type type)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == type && exactness(&cfg->devices[i]) == exact)
+			add_entry(p, &cfg->devices[i]);
+}
+
+unsigned
+device_plan(const struct config *cfg, const struct device_view *view, struct device_want *out, unsigned max)
+{
+	struct plan p = {
+		.ifs = view->ifs,
+		.ports = view->ports,
+		.port_cnt = view->port_cnt,
+		.want = out,
+		.max = max,
+	};
+
+	for (unsigned exact = 0; exact < EXACT_CNT; exact++) {
+		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_VERBS);
+		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_SIW);
+	}
+	return p.cnt;
+}
+
+bool
+device_plan_has_verbs(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
+			return true;
+	return false;
+}

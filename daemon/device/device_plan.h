@@ -1,0 +1,51 @@
+/*
+ * Which RNIC devices there should be: the configuration's entries laid over
+ * the interfaces, addresses and ports of RDMA cards that there are. Pure;
+ * devices.c carries it out, device_preview.c prints it.
+ */
+#ifndef SMCRD_DAEMON_DEVICE_PLAN_H
+#define SMCRD_DAEMON_DEVICE_PLAN_H
+
+#include "daemon/config/config.h"
+#include "daemon/device/netifs.h"
+
+enum device_place {
+	DEVICE_PLACE_UNKNOWN, /* no interface has this address; it may be local all the same (127.0.0.2) */
+	DEVICE_PLACE_DOWN,    /* the interface or port is down, or the address not usable yet */
+	DEVICE_PLACE_UP,
+};
+
+struct device_want {
+	const struct config_device *cfg;
+	struct sockaddr_storage addr;  /* soft iWARP */
+	const struct verbs_port *port; /* verbs, with the GID to use; NULL otherwise */
+	const struct verbs_gid *gid;
+	char base[RNIC_NAME_MAX]; /* its name, unless that is taken */
+	enum device_place place;
+	bool open; /* worth opening now; false: to be kept when it is there */
+};
+
+/* What there is. */
+struct device_view {
+	const struct netifs *ifs; /* NULL: not known */
+	const struct verbs_port *ports;
+	unsigned port_cnt;
+};
+
+/* Up to max, each address or GID once: how many. They point into cfg and the view. Entries with an address come first,
+ * then those that name an interface, then a card, then all of them; of each kind verbs before soft iWARP. */
+unsigned device_plan(const struct config *cfg, const struct device_view *, struct device_want *out, unsigned max);
+
+/* Does the file ask for cards? */
+bool device_plan_has_verbs(const struct config *cfg);
+/* Why an entry of type verbs has no device though cards could be listed: static text. */
+const char *device_plan_why_not(const struct config_device *, const struct device_view *);
+
+#define DEVICE_WHERE_MAX 160
+/* Where a device is, each fact as name, sep and value: "card=mlx5_0/1 gid=... type=...", "address=192.0.2.1"; of soft
+ * iWARP with sep " " the address alone. Both return buf. */
+char *device_where(const struct device_want *, const char *sep, char *buf, size_t cap);
+/* What an entry names: device "mlx5_0", interface "eth0", address 192.0.2.1. */
+char *device_entry_name(const struct config_device *, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,15 @@
+/* Which devices a configuration would use now, in words (smcrd -t). Opens none. */
+#ifndef SMCRD_DAEMON_DEVICE_PREVIEW_H
+#define SMCRD_DAEMON_DEVICE_PREVIEW_H
+
+#include <stdio.h>
+
+#include "daemon/device/device_cards.h"
+#include "daemon/device/device_plan.h"
+
+/* Looks at interfaces and, when an entry asks for them, at cards. */
+void device_preview(const struct config *, FILE *out);
+/* The same with what is given. */
+void device_preview_print(const struct config *, const struct netifs *, const struct device_cards *, FILE *out);
+
+#endif

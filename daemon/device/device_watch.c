@@ -1,0 +1,108 @@
+/* Descriptors that devices watch; see device_watch.h. */
+#include "daemon/device/device_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+
+struct watch {
+	struct loop_io io;
+	struct loop *loop;
+	rnic_io_cb cb;
+	void *arg;
+};
+
+static void
+on_device_io(struct loop_io *io, unsigned events)
+{
+	struct watch *me = CONTAINER_OF(io, struct watch, io);
+	unsigned rnic = 0;
+
+	if ((events & (LOOP_READ | LOOP_RDHUP)) != 0)
+		rnic |= RNIC_IO_READ;
+	if ((events & LOOP_WRITE) != 0)
+		rnic |= RNIC_IO_WRITE;
+	if ((events & (LOOP_HUP | LOOP_ERR | LOOP_RDHUP)) != 0)
+		rnic |= RNIC_IO_HUP;
+	me->cb(me->arg, io->fd, rnic, loop_now(me->loop));
+}
+
+static int
+grow_watches(struct device_watches *d, int fd)
+{
+	int cap = d->cap > 0 ? d->cap : 64;
+	struct watch **w;
+
+	while (cap <= fd)
+		cap *= 2;
+	if (cap == d->cap)
+		return 0;
+	w = realloc(d->watches, (size_t)cap * sizeof(struct watch *));
+	if (w == NULL)
+		return -ENOMEM;
+	memset(w + d->cap, 0, (size_t)(cap - d->cap) * sizeof(struct watch *));
+	d->watches = w;
+	d->cap = cap;
+	return 0;
+}
+
+static int
+watch_fd(void *ctx, int fd, rnic_io_cb cb, void *arg)
+{
+	struct device_watches *d = ctx;
+	struct watch *me;
+	int err = grow_watches(d, fd);
+
+	if (err != 0)
+		return err;
+	if (d->watches[fd] != NULL)
+		return -EEXIST;
+	me = malloc(sizeof(*me));
+	if (me == NULL)
+		return -ENOMEM;
+	*me = (struct watch){ .io = { .fd = fd, .cb = on_device_io }, .loop = d->loop, .cb = cb, .arg = arg };
+	err = loop_add(d->loop, &me->io);
+	if (err != 0) {
+		free(me);
+		return err;
+	}
+	d->watches[fd] = me;
+	return 0;
+}
+
+/* May be called by the device's own callback, which does not touch the watch afterwards. */
+static void
+unwatch_fd(void *ctx, int fd)
+{
+	struct device_watches *d = ctx;
+	struct watch *me = fd >= 0 && fd < d->cap ? d->watches[fd] : NULL;
+
+	if (me == NULL)
+		return;
+	loop_del(d->loop, &me->io);
+	d->watches[fd] = NULL;
+	free(me);
+}
+
+void
+device_watches_init(struct device_watches *d, struct loop *loop)
+{
+	*d = (struct device_watches){ .loop = loop };
+}
+
+void
+device_watches_fini(struct device_watches *d)
+{
+	for (int fd = 0; fd < d->cap; fd++)
+		unwatch_fd(d, fd);
+	free(d->watches);
+	*d = (struct device_watches){ .loop = d->loop };
+}
+
+struct rnic_loop
+device_watches_loop(struct device_watches *d)
+{
+	return (struct rnic_loop){ .ctx = d, .watch = watch_fd, .unwatch = unwatch_fd };
+}

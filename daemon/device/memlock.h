@@ -1,0 +1,19 @@
+/* Memory that RDMA cards keep locked (RLIMIT_MEMLOCK): a warning when the configuration may register more. */
+#ifndef SMCRD_MEMLOCK_H
+#define SMCRD_MEMLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/config/config.h"
+
+/* Bytes that connections of this configuration may register on cards at most. */
+uint64_t memlock_needed(const struct config *);
+/* The warning into buf; false when the limit is high enough. */
+bool memlock_too_low(const struct config *, uint64_t limit, char *buf, size_t cap);
+/* When the first card is used: raises the soft limit to the hard one, and logs the warning unless it does not hold for
+ * this process. */
+void memlock_check(const struct config *);
+
+#endif

@@ -1,0 +1,247 @@
+/* Interfaces and addresses from netlink messages; see netifs.h. */
+#include "daemon/device/netifs.h"
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+
+void
+netifs_init(struct netifs *n)
+{
+	*n = (struct netifs){ 0 };
+}
+
+void
+netifs_fini(struct netifs *n)
+{
+	free(n->ifs);
+	free(n->addrs);
+	netifs_init(n);
+}
+
+const struct netif *
+netifs_by_index(const struct netifs *n, unsigned index)
+{
+	for (unsigned i = 0; i < n->if_cnt; i++)
+		if (n->ifs[i].index == index)
+			return &n->ifs[i];
+	return NULL;
+}
+
+const struct netif_addr *
+netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < n->addr_cnt; i++)
+		if (addr_same_host(&n->addrs[i].addr, addr))
+			return &n->addrs[i];
+	return NULL;
+}
+
+/* -- changes of the table -- */
+
+/* Takes item i out of a list of cnt items of this size. */
+static void
+cut(void *list, unsigned i, unsigned cnt, size_t size)
+{
+	char *at = (char *)list + i * size;
+
+	memmove(at, at + size, (cnt - i - 1) * size);
+}
+
+static int
+put_if(struct netifs *n, const struct netif *is)
+{
+	struct netif *list;
+
+	for (unsigned i = 0; i < n->if_cnt; i++) {
+		struct netif *was = &n->ifs[i];
+
+		if (was->index != is->index)
+			continue;
+		if (strcmp(was->name, is->name) == 0 && was->up == is->up && was->loopback == is->loopback)
+			return 0;
+		*was = *is;
+		return 1;
+	}
+	list = realloc(n->ifs, (n->if_cnt + 1) * sizeof(*list));
+	if (list == NULL)
+		return -ENOMEM;
+	n->ifs = list;
+	n->ifs[n->if_cnt++] = *is;
+	return 1;
+}
+
+/* With its addresses: the kernel may or may not tell about each. */
+static int
+drop_if(struct netifs *n, unsigned index)
+{
+	int changed = 0;
+
+	for (unsigned i = n->addr_cnt; i-- > 0;)
+		if (n->addrs[i].index == index)
+			cut(n->addrs, i, n->addr_cnt--, sizeof(*n->addrs));
+	for (unsigned i = n->if_cnt; i-- > 0;) {
+		if (n->ifs[i].index != index)
+			continue;
+		cut(n->ifs, i, n->if_cnt--, sizeof(*n->ifs));
+		changed = 1;
+	}
+	return changed;
+}
+
+static bool
+same_place(const struct netif_addr *a, const struct netif_addr *b)
+{
+	return a->index == b->index && addr_same_host(&a->addr, &b->addr);
+}
+
+static int
+put_addr(struct netifs *n, const struct netif_addr *is)
+{
+	struct netif_addr *list;
+
+	for (unsigned i = 0; i < n->addr_cnt; i++) {
+		struct netif_addr *was = &n->addrs[i];
+
+		if (!same_place(was, is))
+			continue;
+		if (was->usable == is->usable && was->lasting == is->lasting)
+			return 0;
+		*was = *is;
+		return 1;
+	}
+	list = realloc(n->addrs, (n->addr_cnt + 1) * sizeof(*list));
+	if (list == NULL)
+		return -ENOMEM;
+	n->addrs = list;
+	n->addrs[n->addr_cnt++] = *is;
+	return 1;
+}
+
+static int
+drop_addr(struct netifs *n, const struct netif_addr *gone)
+{
+	for (unsigned i = 0; i < n->addr_cnt; i++) {
+		if (!same_place(&n->addrs[i], gone))
+			continue;
+		cut(n->addrs, i, n->addr_cnt--, sizeof(*n->addrs));
+		return 1;
+	}
+	return 0;
+}
+
+/* -- messages -- */
+
+/* The attribute of this type among len bytes from a; NULL when there is none. */
+static const struct rtattr *
+find_attr(const struct rtattr *a, size_t len, unsigned short type)
+{
+	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
+		if (a->rta_type == type)
+			return a;
+	return NULL;
+}
+
+static bool
+decode_link(const struct nlmsghdr *nh, struct netif *out)
+{
+	const struct ifinfomsg *ifi = NLMSG_DATA(nh);
+	const struct rtattr *name;
+	size_t len;
+
+	if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_family != AF_UNSPEC)
+		return false;
+	*out = (struct netif){
+		.index = (unsigned)ifi->ifi_index,
+		/* RUNNING: its operational state is up (or not known), carrier included. */
+		.up = (ifi->ifi_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING),
+		.loopback = (ifi->ifi_flags & IFF_LOOPBACK) != 0,
+	};
+	name = find_attr(IFLA_RTA(ifi), IFLA_PAYLOAD(nh), IFLA_IFNAME);
+	if (name == NULL)
+		return false;
+	len = strnlen(RTA_DATA(name), RTA_PAYLOAD(name));
+	if (len == 0 || len >= sizeof(out->name))
+		return false;
+	memcpy(out->name, RTA_DATA(name), len);
+	return true;
+}
+
+static bool
+decode_sockaddr(unsigned family, const struct rtattr *a, unsigned index, struct sockaddr_storage *out)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+
+	memset(out, 0, sizeof(*out));
+	if (family == AF_INET && RTA_PAYLOAD(a) == sizeof(sin.sin_addr)) {
+		memcpy(&sin.sin_addr, RTA_DATA(a), sizeof(sin.sin_addr));
+		memcpy(out, &sin, sizeof(sin));
+		return true;
+	}
+	if (family == AF_INET6 && RTA_PAYLOAD(a) == sizeof(sin6.sin6_addr)) {
+		memcpy(&sin6.sin6_addr, RTA_DATA(a), sizeof(sin6.sin6_addr));
+		if (IN6_IS_ADDR_LINKLOCAL(&sin6.sin6_addr))
+			sin6.sin6_scope_id = index;
+		memcpy(out, &sin6, sizeof(sin6));
+		return true;
+	}
+	return false;
+}
+
+static bool
+decode_addr(const struct nlmsghdr *nh, struct netif_addr *out)
+{
+	const struct ifaddrmsg *ifa = NLMSG_DATA(nh);
+	const struct rtattr *attrs, *at, *more;
+	uint32_t flags;
+	size_t len;
+
+	if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifa)))
+		return false;
+	attrs = IFA_RTA(ifa);
+	len = IFA_PAYLOAD(nh);
+	/* On a point-to-point link ADDRESS is the other end. */
+	at = find_attr(attrs, len, IFA_LOCAL);
+	if (at == NULL)
+		at = find_attr(attrs, len, IFA_ADDRESS);
+	*out = (struct netif_addr){ .index = ifa->ifa_index };
+	if (at == NULL || !decode_sockaddr(ifa->ifa_family, at, ifa->ifa_index, &out->addr))
+		return false;
+	flags = ifa->ifa_flags;
+	more = find_attr(attrs, len, IFA_FLAGS);
+	if (more != NULL && RTA_PAYLOAD(more) == sizeof(flags))
+		memcpy(&flags, RTA_DATA(more), sizeof(flags));
+	out->usable = (flags & IFA_F_DADFAILED) == 0 &&
+	    ((flags & IFA_F_TENTATIVE) == 0 || (flags & IFA_F_OPTIMISTIC) != 0);
+	/* IPv4 has the bit of "temporary" for "secondary", which is as good as a first one. */
+	out->lasting = ifa->ifa_family == AF_INET ||
+	    ((flags & IFA_F_TEMPORARY) == 0 && ifa->ifa_scope != RT_SCOPE_LINK);
+	return true;
+}
+
+int
+netifs_apply(struct netifs *n, const struct nlmsghdr *nh)
+{
+	struct netif link;
+	struct netif_addr addr;
+
+	switch (nh->nlmsg_type) {
+	case RTM_NEWLINK:
+		return decode_link(nh, &link) ? put_if(n, &link) : 0;
+	case RTM_DELLINK:
+		return decode_link(nh, &link) ? drop_if(n, link.index) : 0;
+	case RTM_NEWADDR:
+		return decode_addr(nh, &addr) ? put_addr(n, &addr) : 0;
+	case RTM_DELADDR:
+		return decode_addr(nh, &addr) ? drop_addr(n, &addr) : 0;
+	default:
+		return 0;
+	}
+}

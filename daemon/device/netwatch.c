@@ -1,0 +1,243 @@
+/* The netlink socket; see netwatch.h. */
+#include "daemon/device/netwatch.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+
+#define BUF_BYTES 32768 /* what the kernel puts into a part of a dump at most */
+#define DUMP_TRIES 10
+
+struct netwatch {
+	struct loop_io io;
+	struct loop *loop;
+	struct netifs table;
+	bool news;
+	unsigned overruns;
+};
+
+/* A netlink socket that hears these groups; only the kernel can send to it. */
+static int
+open_netlink(unsigned groups)
+{
+	struct sockaddr_nl nl = { .nl_family = AF_NETLINK, .nl_groups = groups };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE), err;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)(const void *)&nl, sizeof(nl)) == 0) {
+		nl.nl_groups = 0;
+		if (connect(fd, (const struct sockaddr *)(const void *)&nl, sizeof(nl)) == 0)
+			return fd;
+	}
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* -- everything anew -- */
+
+/* Messages of one part of a dump: 1 the end, 0 more to come, or -errno. */
+static int
+take_part(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *torn)
+{
+	for (; NLMSG_OK(nh, len); nh = NLMSG_NEXT(nh, len)) {
+		int rc;
+
+		if ((nh->nlmsg_flags & NLM_F_DUMP_INTR) != 0)
+			*torn = true;
+		if (nh->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (nh->nlmsg_type == NLMSG_ERROR)
+			return -EIO;
+		rc = netifs_apply(table, nh);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* All objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they changed
+ * meanwhile. */
+static int
+dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
+{
+	const struct {
+		struct nlmsghdr nh;
+		struct rtgenmsg gen;
+	} ask = {
+		.nh = { .nlmsg_len = NLMSG_LENGTH(sizeof(ask.gen)),
+		    .nlmsg_type = type,
+		    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.gen = { .rtgen_family = AF_UNSPEC },
+	};
+	int rc = 0;
+
+	if (send(fd, &ask, ask.nh.nlmsg_len, 0) < 0)
+		return -errno;
+	while (rc == 0) {
+		ssize_t n = recv(fd, buf, BUF_BYTES, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		rc = n < 0 ? -errno : take_part(table, buf, (size_t)n, torn);
+	}
+	return rc > 0 ? 0 : rc;
+}
+
+int
+netwatch_read(struct netifs *out)
+{
+	struct netifs table;
+	void *buf = malloc(BUF_BYTES);
+	int fd = open_netlink(0), rc = buf != NULL ? 0 : -ENOMEM;
+	bool torn = true;
+
+	netifs_init(&table);
+	if (fd < 0)
+		rc = fd;
+	for (unsigned i = 0; rc == 0 && torn && i < DUMP_TRIES; i++) {
+		torn = false;
+		netifs_fini(&table);
+		rc = dump(fd, RTM_GETLINK, &table, buf, &torn);
+		if (rc == 0)
+			rc = dump(fd, RTM_GETADDR, &table, buf, &torn);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(buf);
+	if (rc == 0)
+		*out = table;
+	else
+		netifs_fini(&table);
+	return rc;
+}
+
+static void
+read_anew(struct netwatch *nw)
+{
+	struct netifs table;
+	int rc = netwatch_read(&table);
+
+	if (rc != 0) {
+		log_msg(LOG_LVL_WARNING, "cannot read the network interfaces anew: error=\"%s\"", strerror(-rc));
+		return;
+	}
+	netifs_fini(&nw->table);
+	nw->table = table;
+	nw->news = true;
+}
+
+/* -- what happens -- */
+
+/* False: something is lost, the table is not to be trusted. */
+static bool
+take_events(struct netwatch *nw, const struct nlmsghdr *nh, size_t len)
+{
+	for (; NLMSG_OK(nh, len); nh = NLMSG_NEXT(nh, len)) {
+		int rc = netifs_apply(&nw->table, nh);
+
+		if (rc < 0)
+			return false;
+		if (rc > 0)
+			nw->news = true;
+	}
+	return true;
+}
+
+static void
+on_events(struct loop_io *io, unsigned events)
+{
+	struct netwatch *nw = CONTAINER_OF(io, struct netwatch, io);
+	bool lost = false;
+	ssize_t n;
+
+	union {
+		struct nlmsghdr nh;
+		uint8_t bytes[BUF_BYTES];
+	} buf;
+
+	(void)events;
+	/* To the end, also when something is lost: what is older than the new table must not be applied to it. */
+	for (;;) {
+		n = recv(io->fd, &buf, sizeof(buf), MSG_TRUNC);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != ENOBUFS)
+			break;
+		if (n < 0 || (size_t)n > sizeof(buf) || !take_events(nw, &buf.nh, (size_t)n))
+			lost = true;
+	}
+	if (lost) {
+		nw->overruns++;
+		read_anew(nw);
+	}
+}
+
+int
+netwatch_new(struct loop *loop, struct netwatch **out)
+{
+	struct netwatch *nw = calloc(1, sizeof(*nw));
+	int rc;
+
+	if (nw == NULL)
+		return -ENOMEM;
+	nw->loop = loop;
+	nw->io = (struct loop_io){
+		.fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR),
+		.cb = on_events,
+	};
+	rc = nw->io.fd < 0 ? nw->io.fd : 0;
+	/* After the socket: what changes meanwhile is heard. */
+	if (rc == 0)
+		rc = netwatch_read(&nw->table);
+	if (rc == 0)
+		rc = loop_add(loop, &nw->io);
+	if (rc != 0) {
+		if (nw->io.fd >= 0)
+			close(nw->io.fd);
+		netifs_fini(&nw->table);
+		free(nw);
+		return rc;
+	}
+	*out = nw;
+	return 0;
+}
+
+void
+netwatch_free(struct netwatch *nw)
+{
+	if (nw == NULL)
+		return;
+	loop_del(nw->loop, &nw->io);
+	close(nw->io.fd);
+	netifs_fini(&nw->table);
+	free(nw);
+}
+
+const struct netifs *
+netwatch_table(const struct netwatch *nw)
+{
+	return &nw->table;
+}
+
+bool
+netwatch_take_news(struct netwatch *nw)
+{
+	bool news = nw->news;
+
+	nw->news = false;
+	return news;
+}
+
+unsigned
+netwatch_overruns(const struct netwatch *nw)
+{
+	return nw->overruns;
+}

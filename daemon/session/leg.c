@@ -1,0 +1,180 @@
+/* A TCP leg; see leg.h. */
+#include "daemon/session/leg.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/net.h"
+
+void
+leg_init(struct leg *leg, void (*cb)(struct loop_io *, unsigned events))
+{
+	*leg = (struct leg){ .io = { .fd = -1, .cb = cb } };
+}
+
+int
+leg_open(struct leg *leg, struct loop *loop, int fd)
+{
+	int err;
+
+	leg->io.fd = fd;
+	leg->flags = 0;
+	err = loop_add(loop, &leg->io);
+	if (err != 0) {
+		leg->io.fd = -1;
+		close(fd);
+	}
+	return err;
+}
+
+void
+leg_latch(struct leg *leg, unsigned events)
+{
+	if ((events & LOOP_READ) != 0)
+		leg->flags |= LEG_READABLE | LEG_FRESH;
+	if ((events & LOOP_WRITE) != 0)
+		leg->flags |= LEG_WRITABLE;
+	if ((events & LOOP_URGENT) != 0)
+		leg->flags |= LEG_READABLE | LEG_URGENT;
+	if ((events & LOOP_RDHUP) != 0)
+		leg->flags |= LEG_READABLE | LEG_RDHUP;
+	if ((events & LOOP_HUP) != 0)
+		leg->flags |= LEG_READABLE | LEG_HUP;
+	if ((events & LOOP_ERR) != 0)
+		leg->flags |= LEG_ERROR;
+}
+
+int
+leg_broken(struct leg *leg)
+{
+	if ((leg->flags & LEG_ERROR) == 0)
+		return 0;
+	leg->flags &= ~(unsigned)LEG_ERROR;
+	return net_error(leg->io.fd);
+}
+
+static size_t
+iov_len(const struct iovec *iov, int cnt)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < cnt; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+static bool
+try_again(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
+}
+
+/*
+ * Does the next byte carry the urgent mark? A read that starts before the mark
+ * stops at it, a read that starts on it runs over it. An edge that came without
+ * LEG_URGENT was taken while ordinary bytes stood first, so the first read
+ * after it need not ask. Otherwise the answer is good for a byte that is there
+ * already: one that comes behind it would be read as an ordinary one.
+ * 1, 0, or -errno of the look: -EAGAIN when nothing is there.
+ */
+static int
+at_mark(const struct leg *leg)
+{
+	int at = 0;
+	char next;
+
+	if ((leg->flags & (LEG_FRESH | LEG_URGENT)) == LEG_FRESH)
+		return 0;
+	if (recv(leg->io.fd, &next, 1, MSG_PEEK) < 0)
+		return -errno;
+	return ioctl(leg->io.fd, SIOCATMARK, &at) == 0 && at != 0;
+}
+
+static ssize_t
+read_failed(struct leg *leg, int err)
+{
+	if (!try_again(err))
+		return -err;
+	/* Empty, so the mark is behind us or not here yet: its byte brings an edge. */
+	leg->flags &= ~(unsigned)(LEG_READABLE | LEG_URGENT);
+	return 0;
+}
+
+ssize_t
+leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
+{
+	int mark;
+	size_t want;
+	ssize_t n;
+
+	*urgent = false;
+	if ((leg->flags & (LEG_READABLE | LEG_EOF)) != LEG_READABLE)
+		return 0;
+	mark = at_mark(leg);
+	leg->flags &= ~(unsigned)LEG_FRESH;
+	if (mark < 0)
+		return read_failed(leg, -mark);
+	want = mark ? 1 : iov_len(iov, cnt);
+	n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
+	if (n > 0) {
+		if (mark) {
+			*urgent = true;
+			leg->flags &= ~(unsigned)LEG_URGENT;
+		} else if ((size_t)n < want && (leg->flags & (LEG_URGENT | LEG_RDHUP | LEG_HUP)) == 0) {
+			/* Drained: what comes now brings an edge. */
+			leg->flags &= ~(unsigned)LEG_READABLE;
+		}
+		return n;
+	}
+	if (n == 0) {
+		leg->flags |= LEG_EOF;
+		leg->flags &= ~(unsigned)LEG_READABLE;
+		return 0;
+	}
+	return read_failed(leg, errno);
+}
+
+ssize_t
+leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
+{
+	int flags = MSG_NOSIGNAL | (urgent ? MSG_OOB : 0);
+	struct msghdr msg = { .msg_iov = (struct iovec *)(void *)(uintptr_t)iov, .msg_iovlen = (size_t)cnt };
+	ssize_t n;
+
+	if ((leg->flags & LEG_WRITABLE) == 0)
+		return 0;
+	n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags) : sendmsg(leg->io.fd, &msg, flags);
+	if (n < 0) {
+		if (!try_again(errno))
+			return -errno;
+		n = 0;
+	}
+	if ((size_t)n < iov_len(iov, cnt))
+		leg->flags &= ~(unsigned)LEG_WRITABLE;
+	return n;
+}
+
+void
+leg_shut(struct leg *leg)
+{
+	if ((leg->flags & LEG_SHUT) == 0)
+		(void)shutdown(leg->io.fd, SHUT_WR);
+	leg->flags |= LEG_SHUT;
+}
+
+void
+leg_close(struct leg *leg, struct loop *loop, bool reset)
+{
+	if (leg->io.fd < 0)
+		return;
+	loop_del(loop, &leg->io);
+	if (reset)
+		net_reset(leg->io.fd);
+	else
+		close(leg->io.fd);
+	leg->io.fd = -1;
+	leg->flags = 0;
+}

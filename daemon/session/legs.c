@@ -1,0 +1,122 @@
+/*
+ * The table of the three legs. Read it by column: what one state makes of each
+ * event. RST travels: app leg -> A and RST on the middle -> the far app leg.
+ * EOF travels as D, never as C, since close and shutdown(SHUT_WR) look alike.
+ */
+#include "daemon/session/legs.h"
+
+#include <assert.h>
+
+static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
+	[SES_CONNECT] = {
+		[SEV_APP_EOF] = ACT_IGNORE,	/* half close; read once data may flow */
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_CONNECT_FAILED] = ACT_END_RESET,
+		[SEV_REFUSED] = ACT_END_RESET,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
+	},
+	[SES_RENDEZVOUS] = {
+		[SEV_APP_EOF] = ACT_IGNORE,
+		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_MID_EOF] = ACT_TELL_FIN,
+		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_CONNECT_FAILED] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_REFUSED] = ACT_END_RESET,
+		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_ENGINE_OK] = ACT_END,	/* the peer made a link group ahead: no data will come */
+		[SEV_ENGINE_RESET] = ACT_END_RESET,
+	},
+	[SES_SMCR] = {
+		[SEV_APP_EOF] = ACT_SEND_DONE,
+		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_MID_EOF] = ACT_TELL_FIN,
+		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_PEER_DONE] = ACT_FIN_APP,
+		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
+		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_ENGINE_OK] = ACT_END_RESET,	/* before both ways were done: not orderly for us */
+		[SEV_ENGINE_RESET] = ACT_END_RESET,
+	},
+	[SES_CLOSING] = {
+		[SEV_MID_EOF] = ACT_TELL_FIN,
+		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_TIMEOUT] = ACT_IGNORE,	/* the engine has its own limit for the end */
+		[SEV_STOP] = ACT_ABORT,
+		[SEV_ENGINE_OK] = ACT_END,
+		[SEV_ENGINE_RESET] = ACT_END_RESET,
+	},
+	[SES_ABORTING] = {
+		[SEV_MID_EOF] = ACT_TELL_FIN,
+		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_TIMEOUT] = ACT_IGNORE,
+		[SEV_STOP] = ACT_END_RESET,
+		[SEV_ENGINE_OK] = ACT_END_RESET,
+		[SEV_ENGINE_RESET] = ACT_END_RESET,
+	},
+	[SES_TCP_CONNECT] = {
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_MID_EOF] = ACT_IGNORE,	/* half close; read once the server is there */
+		[SEV_MID_RESET] = ACT_END_RESET,
+		[SEV_CONNECT_FAILED] = ACT_END_RESET,
+		[SEV_REFUSED] = ACT_END_RESET,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
+	},
+	[SES_TCP] = {
+		[SEV_APP_EOF] = ACT_FIN_MID,
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_MID_EOF] = ACT_FIN_APP,
+		[SEV_MID_RESET] = ACT_END_RESET,
+		[SEV_BOTH_DONE] = ACT_END,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
+	},
+};
+
+unsigned
+legs_actions(enum session_state state, enum session_event event)
+{
+	assert(state < SES_STATE_CNT && event < SEV_EVENT_CNT);
+	return table[state][event];
+}
+
+const char *
+session_state_str(enum session_state state)
+{
+	static const char *const names[SES_STATE_CNT] = {
+		[SES_CONNECT] = "connecting to peer",
+		[SES_RENDEZVOUS] = "rendezvous",
+		[SES_SMCR] = "SMC-R",
+		[SES_CLOSING] = "closing",
+		[SES_ABORTING] = "aborting",
+		[SES_TCP_CONNECT] = "TCP, connecting to server",
+		[SES_TCP] = "TCP",
+		[SES_DEAD] = "closed",
+	};
+
+	return names[state];
+}
+
+const char *
+session_event_str(enum session_event event)
+{
+	static const char *const names[SEV_EVENT_CNT] = {
+		[SEV_APP_EOF] = "end of data on the app leg",
+		[SEV_APP_RESET] = "app leg reset",
+		[SEV_MID_EOF] = "FIN on the middle",
+		[SEV_MID_RESET] = "middle reset",
+		[SEV_PEER_DONE] = "peer done sending",
+		[SEV_BOTH_DONE] = "done both ways",
+		[SEV_CONNECT_FAILED] = "connect failed",
+		[SEV_REFUSED] = "refused",
+		[SEV_TIMEOUT] = "timeout",
+		[SEV_STOP] = "shutdown",
+		[SEV_ENGINE_OK] = "closed",
+		[SEV_ENGINE_RESET] = "reset by the engine",
+	};
+
+	return names[event];
+}

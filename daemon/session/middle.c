@@ -1,0 +1,81 @@
+/* The middle during the rendezvous; see middle.h. */
+#include "daemon/session/middle.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/device/devices.h"
+
+#define READ_MAX 512
+
+void
+middle_describe(const struct leg *mid, const struct worker *w, const struct sockaddr_storage *peer, struct smcr_open *o)
+{
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
+	char name[ADDR_STR_MAX];
+
+	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
+	devices_gid_at(w, &local, &o->local_addr);
+	addr_to_v6(peer, o->remote.addr);
+	o->remote.scope = peer->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)peer)->sin6_scope_id : 0;
+	o->subnet_cnt = subnets_of(&w->subnets, &local, o->subnet);
+	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
+}
+
+void
+clc_out_take(struct clc_out *out, struct smcr_conn *conn)
+{
+	out->len = (uint16_t)(out->len + smcr_clc_output(conn, out->buf + out->len, sizeof(out->buf) - out->len));
+}
+
+int
+clc_out_flush(struct clc_out *out, struct leg *mid)
+{
+	struct iovec iov = { out->buf, out->len };
+	ssize_t n;
+
+	if (out->len == 0)
+		return 0;
+	n = leg_write(mid, &iov, 1, false);
+	if (n < 0)
+		return (int)n;
+	out->len = (uint16_t)(out->len - n);
+	memmove(out->buf, out->buf + n, out->len);
+	return 0;
+}
+
+ssize_t
+clc_read(struct leg *mid, struct smcr_conn *conn)
+{
+	uint8_t buf[READ_MAX];
+	size_t want = smcr_clc_want(conn);
+	struct iovec iov = { buf, want < sizeof(buf) ? want : sizeof(buf) };
+	bool urgent;
+	ssize_t n;
+
+	if (want == 0)
+		return 0;
+	n = leg_read(mid, &iov, 1, &urgent);
+	if (n > 0)
+		smcr_clc_input(conn, buf, (size_t)n);
+	return n;
+}
+
+enum clc_pump
+clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_out *out)
+{
+	ssize_t n;
+
+	do {
+		clc_out_take(out, conn);
+		if (clc_out_flush(out, mid) != 0)
+			return CLC_PUMP_BROKEN;
+		n = clc_read(mid, conn);
+		if (n < 0)
+			return CLC_PUMP_BROKEN;
+	} while (n > 0);
+	return smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0 ? CLC_PUMP_EOF : CLC_PUMP_OK;
+}

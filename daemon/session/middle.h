@@ -1,0 +1,43 @@
+/*
+ * The middle, the SMC-R TCP connection, while the rendezvous lasts: what
+ * sessions and probes have in common. CLC bytes move between the engine and the
+ * socket; what leaves the engine waits here when the socket is full.
+ */
+#ifndef SMCRD_DAEMON_MIDDLE_H
+#define SMCRD_DAEMON_MIDDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/session/leg.h"
+#include "daemon/net.h"
+#include "smcr/smcr.h"
+
+struct worker;
+
+/* Fills in what the engine wants to know of a connected middle: networks, the device to use, the peer's name. */
+void middle_describe(
+    const struct leg *mid, const struct worker *, const struct sockaddr_storage *peer, struct smcr_open *);
+
+/* The longest message that the engine sends and a Decline behind it; more stays with the engine until there is room. */
+struct clc_out {
+	uint16_t len;
+	uint8_t buf[CLC_MAX_SENT_LEN + 28];
+};
+
+enum clc_pump {
+	CLC_PUMP_OK,
+	CLC_PUMP_EOF,    /* FIN was read where a message was wanted */
+	CLC_PUMP_BROKEN, /* the socket failed */
+};
+
+/* Writes what the engine has and reads what it wants, as far as both go now. */
+enum clc_pump clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
+/* Only reads. > 0: bytes given to the engine; 0: nothing now, or end of data (LEG_EOF); < 0: the socket failed. */
+ssize_t clc_read(struct leg *mid, struct smcr_conn *);
+/* Takes from the engine what it still has to say, before smcr_release(). */
+void clc_out_take(struct clc_out *, struct smcr_conn *);
+/* Writes what waits: 0, or -errno when the socket failed. Empty afterwards: out->len == 0. */
+int clc_out_flush(struct clc_out *, struct leg *mid);
+
+#endif

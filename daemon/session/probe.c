@@ -1,0 +1,285 @@
+/* Rendezvous of the daemon's own; see probe.h. */
+#include "daemon/session/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/session/dial.h"
+#include "daemon/log_text.h"
+#include "daemon/session/middle.h"
+#include "wire/clc_diag.h"
+
+struct probe {
+	struct conn_owner owner;
+	struct list_node node; /* worker->probes or dead_probes */
+	struct worker *w;
+	struct leg mid;
+	struct dial dial;
+	struct clc_out out;
+	struct smcr_conn *conn;
+	struct timer timer;
+	unsigned news; /* SMCR_EV_ */
+	bool fin_told;
+	bool over;
+	uint32_t elem_size;
+	uint32_t timeout_ms;
+	void (*done)(void *arg, const struct check_result *);
+	void *arg;
+	struct sockaddr_storage addrs[];
+};
+
+static void
+on_mid(struct loop_io *io, unsigned events)
+{
+	leg_latch(&CONTAINER_OF(io, struct probe, mid.io)->mid, events);
+}
+
+static void
+on_engine(struct conn_owner *owner, unsigned events)
+{
+	CONTAINER_OF(owner, struct probe, owner)->news |= events;
+}
+
+/* Everything of it goes but the memory. */
+static void
+probe_end(struct probe *p)
+{
+	struct worker *w = p->w;
+
+	p->over = true;
+	if (p->conn != NULL)
+		smcr_release(p->conn);
+	p->conn = NULL;
+	leg_close(&p->mid, w->loop, false);
+	timer_cancel(&w->timers, &p->timer);
+	timerq_unreserve(&w->timers, 1);
+	list_remove(&p->node);
+	list_push(&w->dead_probes, &p->node);
+}
+
+static void
+verdict(struct probe *p, const struct check_result *r)
+{
+	if (p->over)
+		return;
+	probe_end(p);
+	p->done(p->arg, r);
+}
+
+static const char *
+peer_str(const struct probe *p, char *buf, size_t cap)
+{
+	return addr_format_port(dial_addr(&p->dial), buf, cap);
+}
+
+__attribute__((format(printf, 2, 3))) static void
+verdict_no(struct probe *p, const char *fmt, ...)
+{
+	struct check_result r = { .possible = false };
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(r.text, sizeof(r.text), fmt, ap);
+	va_end(ap);
+	verdict(p, &r);
+}
+
+/* Our own reason, with the device's words and address where it has any. */
+static void
+put_local(struct check_result *r)
+{
+	const struct smcr_diag *d = &r->diag;
+	char at[ADDR_STR_MAX];
+	int n = snprintf(r->text, sizeof(r->text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
+	    d->local, d->held_off ? ", held off after failures" : "");
+
+	if (d->detail != NULL && (size_t)n < sizeof(r->text))
+		(void)snprintf(r->text + n, sizeof(r->text) - (size_t)n, ": %s%s%s%s", d->detail,
+		    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, at) : "",
+		    d->mpa_port != 0 ? ")" : "");
+}
+
+static void
+verdict_fallback(struct probe *p)
+{
+	struct check_result r = { .possible = false };
+	char peer[ADDR_STR_MAX];
+
+	smcr_fallback(p->conn, &r.diag);
+	if (r.diag.peer != 0)
+		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, peer, sizeof(peer)),
+		    clc_diag_str(r.diag.peer), r.diag.peer);
+	else
+		put_local(&r);
+	clc_out_take(&p->out, p->conn);
+	(void)clc_out_flush(&p->out, &p->mid);
+	verdict(p, &r);
+}
+
+static void
+verdict_closed(struct probe *p)
+{
+	struct check_result r = { .possible = true };
+	char peer[ADDR_STR_MAX];
+	const char *detail;
+	enum smcr_reason reason = smcr_closed(p->conn, &detail);
+
+	if (reason != SMCR_OK) {
+		verdict_no(p, "%s: %s%s%s", peer_str(p, peer, sizeof(peer)), smcr_reason_str(reason),
+		    detail[0] != '\0' ? ": " : "", detail);
+		return;
+	}
+	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer_str(p, peer, sizeof(peer)));
+	verdict(p, &r);
+}
+
+/* -- the steps -- */
+
+static void
+dial_on(struct probe *p)
+{
+	int err = dial_next(&p->dial, p->w->loop, &p->w->keepalive, 0);
+	char peer[ADDR_STR_MAX];
+
+	if (err != 0)
+		verdict_no(p, "cannot connect to %s: %s", peer_str(p, peer, sizeof(peer)), strerror(-err));
+}
+
+static void
+open_engine_conn(struct probe *p)
+{
+	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->elem_size };
+	int err;
+
+	middle_describe(&p->mid, p->w, dial_addr(&p->dial), &o);
+	p->conn = smcr_prewarm(p->w->eng, &o, &err);
+	if (p->conn == NULL)
+		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));
+}
+
+static void
+pump_dial(struct probe *p)
+{
+	int r = dial_check(&p->dial);
+
+	if (r > 0)
+		open_engine_conn(p);
+	else if (r < 0)
+		dial_on(p);
+}
+
+static void
+pump_rendezvous(struct probe *p)
+{
+	unsigned news = p->news;
+
+	p->news = 0;
+	if ((news & SMCR_EV_FALLBACK) != 0) {
+		verdict_fallback(p);
+		return;
+	}
+	if ((news & SMCR_EV_CLOSED) != 0) {
+		verdict_closed(p);
+		return;
+	}
+	switch (leg_broken(&p->mid) != 0 ? CLC_PUMP_BROKEN : clc_pump(&p->mid, p->conn, &p->out)) {
+	case CLC_PUMP_BROKEN:
+		smcr_tcp_event(p->conn, SMCR_TCP_RST);
+		break;
+	case CLC_PUMP_EOF:
+		if (!p->fin_told)
+			smcr_tcp_event(p->conn, SMCR_TCP_FIN);
+		p->fin_told = true;
+		break;
+	case CLC_PUMP_OK:
+		break;
+	}
+}
+
+static void
+pump(struct probe *p)
+{
+	/* An address without a route fails before anything is watched. */
+	if (!p->dial.busy && p->conn == NULL)
+		dial_on(p);
+	else if (p->dial.busy)
+		pump_dial(p);
+	if (!p->over && p->conn != NULL)
+		pump_rendezvous(p);
+}
+
+static void
+on_timeout(struct timer *t, int64_t now_ns)
+{
+	struct probe *p = CONTAINER_OF(t, struct probe, timer);
+	char peer[ADDR_STR_MAX];
+
+	(void)now_ns;
+	verdict_no(p, "%s %s within %u ms", peer_str(p, peer, sizeof(peer)),
+	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->timeout_ms);
+}
+
+/* -- what prewarm and check call -- */
+
+struct probe *
+probe_start(
+    struct worker *w, const struct probe_target *t, void (*done)(void *arg, const struct check_result *), void *arg)
+{
+	struct probe *p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
+
+	if (p == NULL)
+		return NULL;
+	if (timerq_reserve(&w->timers, 1) != 0) {
+		free(p);
+		return NULL;
+	}
+	p->owner.on_event = on_engine;
+	p->w = w;
+	p->elem_size = t->elem_size;
+	p->timeout_ms = t->timeout_ms;
+	p->done = done;
+	p->arg = arg;
+	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
+	leg_init(&p->mid, on_mid);
+	dial_init(&p->dial, &p->mid, p->addrs, t->addr_cnt);
+	timer_init(&p->timer, on_timeout);
+	worker_arm(w, &p->timer, t->timeout_ms);
+	list_push(&w->probes, &p->node);
+	loop_again(w->loop);
+	return p;
+}
+
+void
+probe_cancel(struct probe *p)
+{
+	if (!p->over)
+		probe_end(p);
+}
+
+void
+probes_pump(struct worker *w)
+{
+	LIST_FOREACH(n, &w->probes)
+		pump(CONTAINER_OF(n, struct probe, node));
+}
+
+void
+probes_stop(struct worker *w)
+{
+	struct list_node *n;
+
+	while ((n = list_first(&w->probes)) != NULL)
+		verdict_no(CONTAINER_OF(n, struct probe, node), "the daemon ends");
+}
+
+void
+probes_reap(struct worker *w)
+{
+	struct list_node *n;
+
+	while ((n = list_pop(&w->dead_probes)) != NULL)
+		free(CONTAINER_OF(n, struct probe, node));
+}

@@ -1,0 +1,123 @@
+/* Services and their settings; see service.h. */
+#include "daemon/session/service.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/worker/listener.h"
+
+static void
+service_put(struct service *svc)
+{
+	assert(svc->refs > 0);
+	if (--svc->refs > 0)
+		return;
+	timerq_unreserve(&svc->w->timers, 1);
+	list_remove(&svc->node);
+	sources_fini(&svc->sources);
+	free(svc);
+}
+
+static void *
+copy_of(const void *p, size_t len)
+{
+	void *q = malloc(len > 0 ? len : 1);
+
+	if (q != NULL && len > 0)
+		memcpy(q, p, len);
+	return q;
+}
+
+static void
+settings_free(struct settings *s)
+{
+	free(s->cfg.to.addrs);
+	free(s->cfg.allow);
+	free(s);
+}
+
+struct settings *
+settings_new(struct service *svc, const struct config_service *cfg)
+{
+	struct settings *s = malloc(sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	*s = (struct settings){ .cfg = *cfg, .svc = svc, .refs = 1 };
+	s->cfg.to.addrs = copy_of(cfg->to.addrs, cfg->to.addr_cnt * sizeof(*cfg->to.addrs));
+	s->cfg.allow = copy_of(cfg->allow, cfg->allow_cnt * sizeof(*cfg->allow));
+	if (s->cfg.to.addrs == NULL || s->cfg.allow == NULL) {
+		settings_free(s);
+		return NULL;
+	}
+	svc->refs++;
+	return s;
+}
+
+struct settings *
+settings_get(struct service *svc)
+{
+	svc->settings->refs++;
+	return svc->settings;
+}
+
+void
+settings_put(struct settings *s)
+{
+	struct service *svc = s->svc;
+
+	assert(s->refs > 0);
+	if (--s->refs > 0)
+		return;
+	settings_free(s);
+	service_put(svc);
+}
+
+struct service *
+service_new(struct worker *w, const struct config_service *cfg)
+{
+	struct service *svc = calloc(1, sizeof(*svc));
+
+	if (svc == NULL)
+		return NULL;
+	svc->w = w;
+	svc->refs = 1;
+	list_init(&svc->node);
+	listener_init(&svc->listener);
+	/* The listener's timer: starting it may not fail for want of memory. */
+	if (timerq_reserve(&w->timers, 1) != 0) {
+		free(svc);
+		return NULL;
+	}
+	sources_init(&svc->sources, rng_u64(&w->rng));
+	svc->settings = settings_new(svc, cfg);
+	if (svc->settings == NULL) {
+		timerq_unreserve(&w->timers, 1);
+		free(svc);
+		return NULL;
+	}
+	return svc;
+}
+
+void
+service_drop(struct service *svc)
+{
+	struct settings *s = svc->settings;
+
+	list_remove(&svc->node);
+	list_push(&svc->w->old_services, &svc->node);
+	svc->settings = NULL;
+	settings_put(s);
+	service_put(svc);
+}
+
+void
+service_change(struct service *svc, struct settings *next)
+{
+	struct settings *old = svc->settings;
+
+	svc->settings = next;
+	settings_put(old);
+}

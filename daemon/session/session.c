@@ -1,0 +1,546 @@
+/* A session's life: birth, events, end; see session.h. */
+#include "daemon/session/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/log_text.h"
+#include "daemon/session/proxy.h"
+
+/* -- small things the session files share -- */
+
+void
+session_kick(struct session *s)
+{
+	if (list_empty(&s->node))
+		list_push(&s->w->dirty, &s->node);
+}
+
+void
+session_blame(struct session *s, const char *why, int err)
+{
+	if (s->why == NULL) {
+		s->why = why;
+		s->err = err;
+	}
+}
+
+void
+session_set_state(struct session *s, enum session_state state)
+{
+	log_msg(LOG_LVL_DEBUG, "session state: id=%u from=\"%s\" to=\"%s\"", s->id, session_state_str(s->state),
+	    session_state_str(state));
+	s->state = state;
+	if ((state == SES_SMCR || state == SES_TCP) && s->settings->cfg.idle_ms > 0)
+		worker_arm(s->w, &s->timer, s->settings->cfg.idle_ms);
+}
+
+size_t
+session_header(const struct session *s, uint8_t *buf)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	union net_addr dst;
+
+	(void)getsockname(s->app.io.fd, (struct sockaddr *)&ss, &len);
+	net_addr_set(&dst, &ss);
+	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
+}
+
+void
+session_way_done(struct session *s, unsigned flag, enum session_event event)
+{
+	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
+
+	s->flags |= flag;
+	session_event(s, event);
+	if (s->state != SES_DEAD && (s->flags & both) == both)
+		session_event(s, SEV_BOTH_DONE);
+}
+
+/* -- the end -- */
+
+static const char *
+app_word(const struct session *s)
+{
+	return session_kind(s) == CONFIG_INGRESS ? "client" : "server";
+}
+
+/* How the session travelled, in words: mode and, not on SMC-R, why. */
+static void
+put_mode(const struct session *s, char *buf, size_t cap)
+{
+	char why[LOG_TEXT_MAX];
+
+	if ((s->flags & SF_ESTABLISHED) != 0)
+		(void)snprintf(buf, cap, "SMC-R");
+	else if ((s->flags & (SF_FELL_BACK | SF_REFUSED)) == 0)
+		(void)snprintf(buf, cap, "none");
+	else
+		(void)snprintf(buf, cap, "%s%s", (s->flags & SF_REFUSED) != 0 ? "refused" : "TCP",
+		    log_text_diag(&s->diag, why, sizeof(why)));
+}
+
+static const char *
+put_addr(const union net_addr *a, char *buf, size_t cap)
+{
+	return a->sa.sa_family == AF_UNSPEC ? "none" : net_addr_str(a, buf, cap);
+}
+
+static void
+log_end(struct session *s)
+{
+	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], mode[LOG_TEXT_MAX + 8];
+	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
+	struct log_limit unlimited = { .burst = 1 };
+
+	put_mode(s, mode, sizeof(mode));
+	log_limited(quiet ? &s->w->lim_failed : &unlimited, s->w->now_ns, LOG_LVL_INFO,
+	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
+	    "reason=\"%s%s%s%s%s\"",
+	    s->id, s->settings->cfg.name, app_word(s), put_addr(&s->app_peer, app, sizeof(app)),
+	    put_addr(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
+	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP], (long long)((s->w->now_ns - s->born_ns) / NS_PER_MS),
+	    s->why != NULL ? s->why : "normal end", s->why_detail != NULL ? ": " : "",
+	    s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
+}
+
+/* By the accepted leg's address, which stays what it was. */
+static void
+uncount(struct session *s)
+{
+	struct sockaddr_storage from;
+
+	if ((s->flags & SF_COUNTED) == 0)
+		return;
+	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
+	sources_remove(&s->settings->svc->sources, &from);
+}
+
+static void
+session_end(struct session *s, bool reset)
+{
+	struct worker *w = s->w;
+
+	log_end(s);
+	if (s->conn != NULL)
+		smcr_release(s->conn);
+	s->conn = NULL;
+	leg_close(&s->app, w->loop, reset);
+	leg_close(&s->mid, w->loop, reset);
+	tcp_drop(s);
+	if (s->setup != NULL)
+		slab_put(&w->setup_slab, s->setup);
+	s->setup = NULL;
+	timer_cancel(&w->timers, &s->timer);
+	w->stats.sessions_closed++;
+	w->stats.sessions_reset += reset;
+	s->settings->svc->resets += reset;
+	s->settings->svc->connections--;
+	uncount(s);
+	session_set_state(s, SES_DEAD);
+	list_remove(&s->node);
+	list_push(&w->dead, &s->node);
+}
+
+void
+session_free(struct session *s)
+{
+	struct worker *w = s->w;
+
+	list_remove(&s->node);
+	idtable_del(&w->sessions, s->id);
+	timerq_unreserve(&w->timers, 1);
+	settings_put(s->settings);
+	slab_put(&w->session_slab, s);
+}
+
+/* -- events -- */
+
+static void
+blame_engine(struct session *s)
+{
+	const char *detail;
+	enum smcr_reason reason = smcr_closed(s->conn, &detail);
+
+	if (s->why != NULL)
+		return;
+	session_blame(s, smcr_reason_str(reason), 0);
+	s->why_detail = detail[0] != '\0' ? detail : NULL;
+}
+
+static void
+blame_event(struct session *s, enum session_event event)
+{
+	bool ingress = session_kind(s) == CONFIG_INGRESS;
+
+	switch (event) {
+	case SEV_APP_RESET:
+		session_blame(s, ingress ? "client reset the connection" : "server reset the connection", 0);
+		break;
+	case SEV_MID_RESET:
+		session_blame(s, "peer reset the TCP connection", 0);
+		break;
+	case SEV_CONNECT_FAILED:
+		session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", 0);
+		break;
+	case SEV_TIMEOUT:
+		session_blame(s, "idle for too long", 0);
+		break;
+	case SEV_STOP:
+		session_blame(s, "daemon ends", 0);
+		break;
+	case SEV_ENGINE_RESET:
+		blame_engine(s);
+		break;
+	case SEV_ENGINE_OK:
+		if (s->state == SES_RENDEZVOUS)
+			session_blame(s, "link group made ahead for the peer", 0);
+		break;
+	case SEV_REFUSED:
+	case SEV_APP_EOF:
+	case SEV_MID_EOF:
+	case SEV_PEER_DONE:
+	case SEV_BOTH_DONE:
+	case SEV_EVENT_CNT:
+		break;
+	}
+}
+
+static enum smcr_reason
+abort_reason(enum session_event event)
+{
+	switch (event) {
+	case SEV_CONNECT_FAILED:
+		return SMCR_R_REFUSED;
+	case SEV_TIMEOUT:
+		return SMCR_R_TIMEOUT;
+	case SEV_STOP:
+		return SMCR_R_SHUTDOWN;
+	case SEV_MID_RESET:
+		return SMCR_R_TCP_RESET;
+	case SEV_APP_EOF:
+	case SEV_APP_RESET:
+	case SEV_MID_EOF:
+	case SEV_PEER_DONE:
+	case SEV_BOTH_DONE:
+	case SEV_REFUSED:
+	case SEV_ENGINE_OK:
+	case SEV_ENGINE_RESET:
+	case SEV_EVENT_CNT:
+		break;
+	}
+	return SMCR_R_APP_RESET;
+}
+
+static void
+engine_actions(struct session *s, enum session_event event, unsigned act)
+{
+	if ((act & ACT_SEND_DONE) != 0)
+		smcr_shutdown_wr(s->conn);
+	if ((act & ACT_SEND_CLOSED) != 0)
+		smcr_close(s->conn);
+	if ((act & ACT_ABORT) != 0)
+		smcr_abort(s->conn, abort_reason(event));
+	if ((act & ACT_TELL_FIN) != 0)
+		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+	if ((act & ACT_TELL_RST) != 0)
+		smcr_tcp_event(s->conn, SMCR_TCP_RST);
+}
+
+static void
+leg_actions(struct session *s, unsigned act)
+{
+	if ((act & ACT_FIN_APP) != 0)
+		leg_shut(&s->app);
+	if ((act & ACT_FIN_MID) != 0)
+		leg_shut(&s->mid);
+	if ((act & (ACT_CLOSE_APP | ACT_RESET_APP)) != 0)
+		leg_close(&s->app, s->w->loop, (act & ACT_RESET_APP) != 0);
+}
+
+/* The engine has broken off the rendezvous: whose fault was it? */
+static enum outage_kind
+rendezvous_outage(enum smcr_reason reason)
+{
+	switch (reason) {
+	case SMCR_R_TCP_RESET:
+	case SMCR_R_TCP_FIN:
+		return OUTAGE_RESET;
+	case SMCR_R_PROTOCOL:
+	case SMCR_R_CLC_TIMEOUT:
+		return OUTAGE_NO_SMC;
+	case SMCR_R_LINK_LOST:
+	case SMCR_R_GROUP_DELETED:
+	case SMCR_R_LLC_TIMEOUT:
+	case SMCR_R_PEER_ABORT:
+	case SMCR_R_PEER_CLOSED:
+	case SMCR_R_CLOSE_TIMEOUT:
+	case SMCR_R_ELEM_CONFLICT:
+		return OUTAGE_SETUP;
+	case SMCR_OK:
+	case SMCR_R_APP_RESET:
+	case SMCR_R_NO_MEMORY:
+	case SMCR_R_REFUSED:
+	case SMCR_R_TIMEOUT:
+	case SMCR_R_SHUTDOWN:
+		break;
+	}
+	return OUTAGE_NONE;
+}
+
+static void
+note_rendezvous_failed(struct session *s)
+{
+	struct service *svc = s->settings->svc;
+	const char *detail;
+	enum smcr_reason reason = smcr_closed(s->conn, &detail);
+	enum outage_kind kind = rendezvous_outage(reason);
+
+	if (kind == OUTAGE_NONE)
+		return;
+	if (session_kind(s) == CONFIG_EGRESS) {
+		if (kind == OUTAGE_NO_SMC)
+			outage_stranger(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+		return;
+	}
+	/* The client is turned away because the far end was not reached, as with a connect that fails. */
+	svc->refused_connect++;
+	if (kind == OUTAGE_RESET)
+		detail = "";
+	else if (detail[0] == '\0')
+		detail = smcr_reason_str(reason);
+	outage_failed(svc, kind, &s->mid_peer, detail, 0);
+}
+
+void
+session_event(struct session *s, enum session_event event)
+{
+	unsigned act;
+
+	if (s->state == SES_DEAD)
+		return;
+	if (event == SEV_ENGINE_RESET && s->state == SES_RENDEZVOUS)
+		note_rendezvous_failed(s);
+	act = legs_actions(s->state, event);
+	if (act == 0) {
+		log_msg(LOG_LVL_ERROR, "session event out of place: id=%u state=\"%s\" event=\"%s\"", s->id,
+		    session_state_str(s->state), session_event_str(event));
+		act = ACT_END_RESET;
+	}
+	/* The engine is through with a connection that fell back: released, or the pump would have seen it next. */
+	if ((s->conn == NULL || (s->news & SMCR_EV_FALLBACK) != 0) &&
+	    (act & (ACT_ABORT | ACT_TELL_FIN | ACT_TELL_RST)) != 0)
+		act = (act & ACT_TELL_FIN) != 0 ? ACT_IGNORE : ACT_END_RESET;
+	if ((act & (ACT_ABORT | ACT_END | ACT_END_RESET)) != 0)
+		blame_event(s, event);
+	engine_actions(s, event, act);
+	leg_actions(s, act);
+	if ((act & (ACT_END | ACT_END_RESET)) != 0)
+		session_end(s, (act & ACT_END_RESET) != 0);
+	else if ((act & ACT_SEND_CLOSED) != 0)
+		session_set_state(s, SES_CLOSING);
+	else if ((act & ACT_ABORT) != 0)
+		session_set_state(s, SES_ABORTING);
+}
+
+/* -- what wakes a session -- */
+
+static void
+on_app(struct loop_io *io, unsigned events)
+{
+	struct session *s = CONTAINER_OF(io, struct session, app.io);
+
+	leg_latch(&s->app, events);
+	session_kick(s);
+}
+
+static void
+on_mid(struct loop_io *io, unsigned events)
+{
+	struct session *s = CONTAINER_OF(io, struct session, mid.io);
+
+	leg_latch(&s->mid, events);
+	session_kick(s);
+}
+
+/* The engine's end is an event of the table; all other news wait for the pump. */
+static void
+on_engine(struct conn_owner *owner, unsigned events)
+{
+	struct session *s = CONTAINER_OF(owner, struct session, owner);
+
+	s->news |= events;
+	session_kick(s);
+	if ((events & SMCR_EV_FALLBACK) != 0 && s->state == SES_ABORTING)
+		session_event(s, SEV_STOP);
+	if ((events & SMCR_EV_CLOSED) != 0)
+		session_event(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
+}
+
+static void
+on_idle(struct session *s, int64_t now_ns)
+{
+	int64_t until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
+
+	if (until <= now_ns)
+		session_event(s, SEV_TIMEOUT);
+	else
+		timer_arm(&s->w->timers, &s->timer, until);
+}
+
+static void
+on_timer(struct timer *t, int64_t now_ns)
+{
+	struct session *s = CONTAINER_OF(t, struct session, timer);
+
+	switch (s->state) {
+	case SES_CONNECT:
+	case SES_RENDEZVOUS:
+	case SES_TCP_CONNECT:
+		if (setup_dialing(s))
+			setup_timeout(s);
+		break;
+	case SES_SMCR:
+	case SES_TCP:
+		on_idle(s, now_ns);
+		break;
+	case SES_CLOSING:
+	case SES_ABORTING:
+	case SES_DEAD:
+	case SES_STATE_CNT:
+		break;
+	}
+}
+
+/* A leg that is being connected is the dial's business. */
+static bool
+is_broken(struct session *s, struct leg *leg)
+{
+	return leg_is_open(leg) && (!setup_dialing(s) || s->setup->dial.leg != leg) && leg_broken(leg) != 0;
+}
+
+void
+session_pump(struct session *s)
+{
+	enum session_state before;
+
+	if (is_broken(s, &s->app))
+		session_event(s, SEV_APP_RESET);
+	if (is_broken(s, &s->mid))
+		session_event(s, SEV_MID_RESET);
+	do {
+		before = s->state;
+		switch (s->state) {
+		case SES_CONNECT:
+		case SES_RENDEZVOUS:
+		case SES_TCP_CONNECT:
+			setup_pump(s);
+			break;
+		case SES_SMCR:
+		case SES_CLOSING:
+		case SES_ABORTING:
+			smcr_pump(s);
+			break;
+		case SES_TCP:
+			tcp_pump(s);
+			break;
+		case SES_DEAD:
+		case SES_STATE_CNT:
+			break;
+		}
+	} while (s->state != before && s->state != SES_DEAD);
+}
+
+/* -- birth -- */
+
+static struct session *
+session_new(struct service *svc)
+{
+	struct worker *w = svc->w;
+	struct session *s = slab_get(&w->session_slab);
+
+	if (s == NULL)
+		return NULL;
+	s->setup = slab_get(&w->setup_slab);
+	s->id = idtable_add(&w->sessions, s);
+	if (s->setup == NULL || s->id == 0 || timerq_reserve(&w->timers, 1) != 0) {
+		if (s->id != 0)
+			idtable_del(&w->sessions, s->id);
+		if (s->setup != NULL)
+			slab_put(&w->setup_slab, s->setup);
+		slab_put(&w->session_slab, s);
+		return NULL;
+	}
+	s->owner.on_event = on_engine;
+	s->w = w;
+	s->settings = settings_get(svc);
+	s->born_ns = s->active_ns = w->now_ns;
+	leg_init(&s->app, on_app);
+	leg_init(&s->mid, on_mid);
+	list_init(&s->node);
+	timer_init(&s->timer, on_timer);
+	svc->connections++;
+	w->stats.sessions_opened++;
+	return s;
+}
+
+/* The accepted leg is in its place: watch it, and go. */
+void
+session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
+{
+	bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
+	struct session *s = session_new(svc);
+	int err;
+
+	if (s == NULL) {
+		log_limited(&svc->w->lim_refused, svc->w->now_ns, LOG_LVL_WARNING,
+		    "connection refused, out of memory or sessions: service=%s", svc->settings->cfg.name);
+		svc->refused_max++;
+		net_reset(fd);
+		return;
+	}
+	net_addr_set(ingress ? &s->app_peer : &s->mid_peer, peer);
+	if (sources_add(&svc->sources, peer) > 0)
+		s->flags |= SF_COUNTED;
+	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
+	err = leg_open(ingress ? &s->app : &s->mid, s->w->loop, fd);
+	if (err != 0) {
+		session_blame(s, "socket cannot be watched", -err);
+		session_event(s, SEV_REFUSED);
+		return;
+	}
+	setup_begin(s);
+}
+
+/* -- looking inside -- */
+
+static enum session_mode
+session_mode(const struct session *s)
+{
+	if ((s->flags & SF_ESTABLISHED) != 0)
+		return SESSION_SMCR;
+	return s->state == SES_TCP ? SESSION_TCP : SESSION_SETUP;
+}
+
+void
+session_info(const struct session *s, struct session_info *info)
+{
+	*info = (struct session_info){
+		.id = s->id,
+		.service = s->settings->cfg.name,
+		.kind = session_kind(s),
+		.mode = session_mode(s),
+		.state = session_state_str(s->state),
+		.diag = s->diag,
+		.conn = (s->flags & SF_FELL_BACK) == 0 ? s->conn : NULL,
+		.bytes_to_app = s->bytes[WAY_TO_APP],
+		.bytes_from_app = s->bytes[WAY_FROM_APP],
+		.age_ns = s->w->now_ns - s->born_ns,
+		.idle_ns = s->w->now_ns - s->active_ns,
+	};
+	net_addr_get(&s->app_peer, &info->app_peer);
+	net_addr_get(&s->mid_peer, &info->middle_peer);
+}

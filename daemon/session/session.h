@@ -1,0 +1,131 @@
+/*
+ * A session: one proxied connection, this gateway's half of it. Two legs, the
+ * app leg (client of an ingress, server of an egress) and the middle (the SMC-R
+ * TCP connection to the other gateway), and an engine connection while SMC-R
+ * carries the data.
+ *
+ *	session.c		birth, events by the table of legs.c, end, log line
+ *	session_setup.c		connecting, rendezvous, fallback's beginning
+ *	session_pump.c		data between app leg and engine
+ *	fallback.c		data between app leg and middle
+ *
+ * Owned by the worker (id table). Ends in state SES_DEAD and is freed at the
+ * end of the turn; a leg's callback only latches and puts the session on the
+ * worker's dirty list, so nothing is ever freed under a caller's feet.
+ */
+#ifndef SMCRD_DAEMON_SESSION_H
+#define SMCRD_DAEMON_SESSION_H
+
+#include "daemon/session/dial.h"
+#include "daemon/session/leg.h"
+#include "daemon/session/legs.h"
+#include "daemon/session/middle.h"
+#include "daemon/net.h"
+#include "daemon/session/service.h"
+#include "daemon/worker/worker_priv.h"
+
+enum {
+	SF_HEADER_OWED = 1 << 0,  /* the PROXY header goes before the client's first byte */
+	SF_APP_DONE = 1 << 1,     /* end of the app leg's data was passed on */
+	SF_PEER_DONE = 1 << 2,    /* end of the other side's data was passed on */
+	SF_MID_FIN_TOLD = 1 << 3, /* the engine knows of the FIN on the middle */
+	SF_APP_READY = 1 << 4,    /* the app leg is connected */
+	SF_RETRIED = 1 << 5,      /* the one retry after an out-of-sync Decline was made */
+	SF_FELL_BACK = 1 << 6,
+	SF_ESTABLISHED = 1 << 7, /* on SMC-R, once */
+	SF_REFUSED = 1 << 8,     /* instead of falling back */
+	SF_COUNTED = 1 << 9,     /* in service->sources, under the address that connected */
+};
+
+enum {
+	WAY_FROM_APP,
+	WAY_TO_APP,
+	WAY_CNT,
+};
+
+/* Only until data flows. */
+struct setup {
+	struct dial dial; /* ingress: the middle; egress: the app leg */
+	struct clc_out out;
+};
+
+struct session {
+	struct conn_owner owner;
+	struct leg app; /* fd < 0 until connected and after it was closed early */
+	struct leg mid;
+	struct list_node node; /* worker->dirty or dead; in none otherwise */
+	struct worker *w;
+	struct settings *settings; /* counted */
+	struct smcr_conn *conn;    /* ours until released; on TCP only while the peer's Decline may still come */
+	struct setup *setup;
+	struct buf *held[WAY_CNT]; /* on TCP: bytes read and not yet written */
+	struct timer timer;        /* connecting, then idling */
+	uint64_t bytes[WAY_CNT];
+	int64_t born_ns;
+	int64_t active_ns;      /* data moved last */
+	const char *why;        /* static: why it ended; the first cause counts */
+	const char *why_detail; /* static, or NULL */
+	int err;                /* errno that goes with why, or 0 */
+	struct smcr_diag diag;  /* of the fallback */
+	uint32_t id;
+	enum session_state state;
+	unsigned news;           /* SMCR_EV_ not yet looked at */
+	unsigned flags;          /* SF_ */
+	union net_addr app_peer; /* family 0 until known */
+	union net_addr mid_peer;
+};
+
+/* A connection was accepted, from a client (ingress) or another gateway (egress). Takes fd over; a failure is
+ * logged and counted. */
+void session_start(struct service *, int fd, const struct sockaddr_storage *peer);
+/* One round for a session with news: bounded, asks for another one by session_kick. */
+void session_pump(struct session *);
+/* Something happened: does what the table says. The session may be dead afterwards. */
+void session_event(struct session *, enum session_event);
+/* Frees a dead session. */
+void session_free(struct session *);
+void session_info(const struct session *, struct session_info *);
+
+/* -- among the session files -- */
+
+static inline enum config_kind
+session_kind(const struct session *s)
+{
+	return s->settings->cfg.kind;
+}
+
+void session_set_state(struct session *, enum session_state);
+/* Puts it on the dirty list. */
+void session_kick(struct session *);
+/* Remembers the first cause of the end. */
+void session_blame(struct session *, const char *why, int err);
+
+/* session_setup.c */
+/* The accepted leg is watched: connects the middle (ingress), or starts the rendezvous (egress). */
+void setup_begin(struct session *);
+/* SES_CONNECT, SES_RENDEZVOUS, SES_TCP_CONNECT: goes on. */
+void setup_pump(struct session *);
+/* The attempt to connect takes too long. */
+void setup_timeout(struct session *);
+/* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
+bool setup_finish(struct session *);
+/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or the
+ * session is over. */
+bool setup_decline_over(struct session *);
+/* An attempt to connect is under way. */
+bool setup_dialing(const struct session *);
+
+/* session_pump.c: SES_SMCR, SES_CLOSING, SES_ABORTING */
+void smcr_pump(struct session *);
+
+/* fallback.c: SES_TCP */
+void tcp_pump(struct session *);
+/* Gives the buffers back. */
+void tcp_drop(struct session *);
+
+/* The PROXY header of this session: its length. */
+size_t session_header(const struct session *, uint8_t *buf);
+/* The end of data came through in this direction (SF_APP_DONE or SF_PEER_DONE); raises event, then SEV_BOTH_DONE. */
+void session_way_done(struct session *, unsigned flag, enum session_event event);
+
+#endif

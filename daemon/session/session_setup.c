@@ -1,0 +1,363 @@
+/* Before data flows: connecting, rendezvous, the beginning of a fallback; see session.h. */
+#include "daemon/session/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/log_text.h"
+#include "daemon/net.h"
+
+bool
+setup_dialing(const struct session *s)
+{
+	return s->setup != NULL && s->setup->dial.busy;
+}
+
+/* -- connecting -- */
+
+/* The next address: why is the errno that ended the attempt before, 0 when the dial knows. */
+static void
+dial_on(struct session *s, int why)
+{
+	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	int err = dial_next(&s->setup->dial, s->w->loop, &s->w->keepalive, why);
+
+	net_addr_set(ingress ? &s->mid_peer : &s->app_peer, dial_addr(&s->setup->dial));
+	if (err == 0) {
+		worker_arm(s->w, &s->timer, s->settings->cfg.connect_ms);
+		return;
+	}
+	s->settings->svc->refused_connect++;
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
+	session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", -err);
+	session_event(s, SEV_CONNECT_FAILED);
+}
+
+static void
+dial_start(struct session *s)
+{
+	const struct config_target *to = &s->settings->cfg.to;
+
+	dial_init(&s->setup->dial, session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app, to->addrs, to->addr_cnt);
+	dial_on(s, 0);
+}
+
+/* True once, when the leg is connected. */
+static bool
+dial_done(struct session *s)
+{
+	int r;
+
+	if (!s->setup->dial.busy)
+		return false;
+	r = dial_check(&s->setup->dial);
+	if (r < 0)
+		dial_on(s, 0);
+	if (r <= 0)
+		return false;
+	timer_cancel(&s->w->timers, &s->timer);
+	if (session_kind(s) == CONFIG_EGRESS)
+		outage_over(s->settings->svc, OUTAGE_OVER_CONNECTED, &s->app_peer);
+	return true;
+}
+
+void
+setup_timeout(struct session *s)
+{
+	dial_on(s, ETIMEDOUT);
+}
+
+/* -- rendezvous -- */
+
+static void
+open_engine_conn(struct session *s)
+{
+	struct smcr_open o = {
+		.role = session_kind(s) == CONFIG_INGRESS ? SMCR_CLIENT : SMCR_SERVER,
+		.app = &s->owner,
+		.elem_size = s->settings->cfg.elem_size,
+	};
+	struct sockaddr_storage peer;
+	int err;
+
+	net_addr_get(&s->mid_peer, &peer);
+	middle_describe(&s->mid, s->w, &peer, &o);
+	s->conn = smcr_open(s->w->eng, &o, &err);
+	if (s->conn == NULL) {
+		session_blame(s, "no SMC-R connection is free", -err);
+		session_event(s, SEV_REFUSED);
+	}
+}
+
+void
+setup_begin(struct session *s)
+{
+	if (session_kind(s) == CONFIG_INGRESS)
+		dial_start(s);
+	else
+		open_engine_conn(s);
+	session_kick(s);
+}
+
+static void
+establish(struct session *s)
+{
+	s->flags |= SF_ESTABLISHED;
+	if (session_kind(s) == CONFIG_INGRESS)
+		outage_over(s->settings->svc, OUTAGE_OVER_SMCR, &s->mid_peer);
+	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+		s->flags |= SF_HEADER_OWED;
+	clc_out_take(&s->setup->out, s->conn);
+	net_tune_idle_middle(s->mid.io.fd, &s->w->keepalive);
+	session_set_state(s, SES_SMCR);
+}
+
+/* -- fallback -- */
+
+/* What becomes of a session that cannot use SMC-R. */
+enum instead {
+	INSTEAD_TCP,
+	INSTEAD_RETRY,
+	INSTEAD_REFUSE,
+};
+
+static enum instead
+choose_instead(const struct session *s)
+{
+	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
+		return INSTEAD_TCP;
+	return session_kind(s) == CONFIG_INGRESS && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0
+	    ? INSTEAD_RETRY
+	    : INSTEAD_REFUSE;
+}
+
+static void
+note_instead(struct session *s, enum instead instead)
+{
+	static const char *const words[] = { "tcp", "retry", "refuse" };
+	struct worker *w = s->w;
+	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
+
+	if (instead == INSTEAD_TCP) {
+		s->flags |= SF_FELL_BACK;
+		s->settings->svc->fallbacks++;
+	} else if (instead == INSTEAD_REFUSE) {
+		s->flags |= SF_REFUSED;
+		s->settings->svc->refused_fallback++;
+	}
+	if (s->diag.local != 0)
+		tally_count(&w->fallbacks.local, s->diag.local);
+	if (s->diag.peer != 0)
+		tally_count(&w->fallbacks.peer, s->diag.peer);
+	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s",
+	    s->id, s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead],
+	    log_text_diag(&s->diag, why, sizeof(why)));
+}
+
+/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
+static void
+retry(struct session *s)
+{
+	s->flags |= SF_RETRIED;
+	s->flags &= ~(unsigned)SF_MID_FIN_TOLD;
+	s->news = 0;
+	/* FIN, not RST, which could overtake the Decline. */
+	leg_close(&s->mid, s->w->loop, false);
+	s->setup->out.len = 0;
+	session_set_state(s, SES_CONNECT);
+	dial_start(s);
+}
+
+/* Bytes of the peer's data that the engine had to read to see that they are no Decline. */
+static bool
+take_leftover(struct session *s)
+{
+	uint8_t bytes[SMCR_LEFTOVER_MAX];
+	size_t n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
+	struct buf *b;
+
+	if (n == 0)
+		return true;
+	b = bufpool_get(&s->w->bufs);
+	if (b == NULL)
+		return false;
+	memcpy(b->data, bytes, n);
+	b->len = (uint32_t)n;
+	s->held[WAY_TO_APP] = b;
+	s->bytes[WAY_TO_APP] += n;
+	s->w->stats.tcp_bytes += n;
+	return true;
+}
+
+/* After a fallback: done with the engine's connection, unless the peer's Decline may still come. */
+static bool
+leave_engine(struct session *s)
+{
+	if (smcr_clc_want(s->conn) > 0)
+		return true;
+	if (!take_leftover(s)) {
+		session_blame(s, "out of memory", 0);
+		return false;
+	}
+	smcr_release(s->conn);
+	s->conn = NULL;
+	return true;
+}
+
+static void
+note_late_decline(struct session *s)
+{
+	smcr_fallback(s->conn, &s->diag);
+	if (s->diag.peer != 0)
+		tally_count(&s->w->fallbacks.peer, s->diag.peer);
+}
+
+bool
+setup_decline_over(struct session *s)
+{
+	ssize_t n;
+
+	if (s->conn == NULL)
+		return true;
+	do {
+		n = clc_read(&s->mid, s->conn);
+	} while (n > 0);
+	if ((s->mid.flags & LEG_EOF) != 0)
+		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+	note_late_decline(s);
+	if (n < 0 || !leave_engine(s)) {
+		session_event(s, SEV_MID_RESET);
+		return false;
+	}
+	return s->conn == NULL;
+}
+
+static void
+fall_back(struct session *s)
+{
+	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	enum instead instead;
+
+	smcr_fallback(s->conn, &s->diag);
+	if (ingress && s->diag.peer != 0)
+		outage_over(s->settings->svc, OUTAGE_OVER_DECLINED, &s->mid_peer);
+	instead = choose_instead(s);
+	note_instead(s, instead);
+	clc_out_take(&s->setup->out, s->conn);
+	if (instead != INSTEAD_TCP) {
+		smcr_release(s->conn);
+		s->conn = NULL;
+	}
+	if ((s->conn != NULL && !leave_engine(s)) || clc_out_flush(&s->setup->out, &s->mid) != 0) {
+		session_event(s, SEV_MID_RESET);
+		return;
+	}
+	if (instead == INSTEAD_RETRY) {
+		retry(s);
+		return;
+	}
+	if (instead == INSTEAD_REFUSE) {
+		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
+		session_event(s, SEV_REFUSED);
+		return;
+	}
+	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+		s->flags |= SF_HEADER_OWED;
+	if (ingress || (s->flags & SF_APP_READY) != 0) {
+		session_set_state(s, SES_TCP);
+		return;
+	}
+	session_set_state(s, SES_TCP_CONNECT);
+	if (!s->setup->dial.busy)
+		dial_start(s);
+}
+
+bool
+setup_finish(struct session *s)
+{
+	if (s->setup == NULL)
+		return true;
+	if (clc_out_flush(&s->setup->out, &s->mid) != 0) {
+		session_event(s, SEV_MID_RESET);
+		return false;
+	}
+	if (s->setup->out.len > 0)
+		return false;
+	slab_put(&s->w->setup_slab, s->setup);
+	s->setup = NULL;
+	return true;
+}
+
+/* -- the turn -- */
+
+static void
+pump_clc(struct session *s)
+{
+	switch (clc_pump(&s->mid, s->conn, &s->setup->out)) {
+	case CLC_PUMP_OK:
+		break;
+	case CLC_PUMP_EOF:
+		if ((s->flags & SF_MID_FIN_TOLD) == 0) {
+			s->flags |= SF_MID_FIN_TOLD;
+			session_event(s, SEV_MID_EOF);
+		}
+		break;
+	case CLC_PUMP_BROKEN:
+		session_event(s, SEV_MID_RESET);
+		break;
+	}
+}
+
+static void
+pump_rendezvous(struct session *s)
+{
+	unsigned news = s->news;
+
+	s->news = 0;
+	if (dial_done(s)) {
+		s->flags |= SF_APP_READY;
+		smcr_admit(s->conn);
+	}
+	if (s->state == SES_RENDEZVOUS)
+		pump_clc(s);
+	if (s->state != SES_RENDEZVOUS)
+		return;
+	if ((news & SMCR_EV_FALLBACK) != 0)
+		fall_back(s);
+	else if ((news & SMCR_EV_ESTABLISHED) != 0)
+		establish(s);
+	else if ((news & SMCR_EV_PROPOSAL) != 0)
+		dial_start(s);
+}
+
+void
+setup_pump(struct session *s)
+{
+	switch (s->state) {
+	case SES_CONNECT:
+		if (dial_done(s)) {
+			session_set_state(s, SES_RENDEZVOUS);
+			open_engine_conn(s);
+		}
+		break;
+	case SES_RENDEZVOUS:
+		pump_rendezvous(s);
+		break;
+	case SES_TCP_CONNECT:
+		if (dial_done(s)) {
+			s->flags |= SF_APP_READY;
+			session_set_state(s, SES_TCP);
+		}
+		break;
+	case SES_ABORTING:
+		pump_clc(s);
+		break;
+	case SES_SMCR:
+	case SES_CLOSING:
+	case SES_TCP:
+	case SES_DEAD:
+	case SES_STATE_CNT:
+		break;
+	}
+}

@@ -1,0 +1,136 @@
+/* Connections by source; see sources.h. Open addressing, linear probing, at most half full. */
+#include "daemon/session/sources.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+
+#define CAP_MIN 16
+
+static void
+source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
+{
+	addr_to_v6(ss, addr);
+	memset(addr + addr_source_bits(addr) / 8, 0, 16 - addr_source_bits(addr) / 8);
+}
+
+static uint64_t
+mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0x9e3779b97f4a7c15;
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9;
+	return x ^ x >> 32;
+}
+
+static uint32_t
+home(const struct sources *s, const uint8_t addr[16])
+{
+	uint64_t half[2];
+
+	memcpy(half, addr, sizeof(half));
+	return (uint32_t)mix(mix(half[0] ^ s->seed) ^ half[1]) & (s->cap - 1);
+}
+
+/* The source's place, or the free one where it would be. */
+static struct source *
+place(const struct sources *s, const uint8_t addr[16])
+{
+	uint32_t i = home(s, addr);
+
+	while (s->tab[i].cnt != 0 && memcmp(s->tab[i].addr, addr, 16) != 0)
+		i = (i + 1) & (s->cap - 1);
+	return &s->tab[i];
+}
+
+void
+sources_init(struct sources *s, uint64_t seed)
+{
+	*s = (struct sources){ .seed = seed };
+}
+
+void
+sources_fini(struct sources *s)
+{
+	free(s->tab);
+	s->tab = NULL;
+	s->cap = s->used = 0;
+}
+
+static bool
+grow(struct sources *s)
+{
+	struct sources next = { .cap = s->cap != 0 ? s->cap * 2 : CAP_MIN, .used = s->used, .seed = s->seed };
+
+	next.tab = calloc(next.cap, sizeof(*next.tab));
+	if (next.tab == NULL)
+		return false;
+	for (uint32_t i = 0; i < s->cap; i++)
+		if (s->tab[i].cnt != 0)
+			*place(&next, s->tab[i].addr) = s->tab[i];
+	free(s->tab);
+	*s = next;
+	return true;
+}
+
+uint32_t
+sources_add(struct sources *s, const struct sockaddr_storage *ss)
+{
+	struct source *p;
+	uint8_t addr[16];
+
+	if (s->used * 2 >= s->cap && !grow(s))
+		return 0;
+	source_of(ss, addr);
+	p = place(s, addr);
+	if (p->cnt == 0) {
+		memcpy(p->addr, addr, sizeof(p->addr));
+		s->used++;
+	}
+	return ++p->cnt;
+}
+
+/* What stands behind a place that became free moves up, or it would not be found any more. */
+static void
+close_gap(struct sources *s, uint32_t gap)
+{
+	const uint32_t mask = s->cap - 1;
+
+	for (uint32_t i = (gap + 1) & mask; s->tab[i].cnt != 0; i = (i + 1) & mask) {
+		if (((i - home(s, s->tab[i].addr)) & mask) < ((i - gap) & mask))
+			continue;
+		s->tab[gap] = s->tab[i];
+		s->tab[i].cnt = 0;
+		gap = i;
+	}
+}
+
+void
+sources_remove(struct sources *s, const struct sockaddr_storage *ss)
+{
+	struct source *p;
+	uint8_t addr[16];
+
+	source_of(ss, addr);
+	assert(s->cap > 0);
+	p = place(s, addr);
+	assert(p->cnt > 0); /* it was counted */
+	if (--p->cnt > 0)
+		return;
+	s->used--;
+	close_gap(s, (uint32_t)(p - s->tab));
+}
+
+uint32_t
+sources_count(const struct sources *s, const struct sockaddr_storage *ss)
+{
+	uint8_t addr[16];
+
+	if (s->cap == 0)
+		return 0;
+	source_of(ss, addr);
+	return place(s, addr)->cnt;
+}

@@ -1,0 +1,328 @@
+/* Services from one configuration to the next; see reload.h. */
+#include "daemon/worker/reload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/config/config_plan.h"
+#include "daemon/worker/listener.h"
+#include "daemon/net.h"
+#include "daemon/session/prewarm.h"
+
+/* What becomes of one configured service. */
+struct step {
+	const struct config_service *cfg;
+	struct service *svc; /* the old one of that name, or a new one */
+	bool is_new;
+	struct settings *next; /* an old one gets these */
+	bool moves;            /* needs another listening socket than it has */
+	struct service *from;  /* whose socket it takes over */
+	int fd;                /* or this one, opened for it */
+};
+
+struct plan {
+	struct worker *w;
+	struct step *steps;
+	unsigned cnt;
+	int *fds; /* from systemd; -1 = used */
+	unsigned fd_cnt;
+	FILE *err;
+};
+
+static bool
+same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
+}
+
+static struct service *
+find_service(const struct worker *w, const struct config_service *cfg)
+{
+	LIST_FOREACH(n, &w->services) {
+		struct service *svc = CONTAINER_OF(n, struct service, node);
+
+		if (svc->settings->cfg.kind == cfg->kind && strcmp(svc->settings->cfg.name, cfg->name) == 0)
+			return svc;
+	}
+	return NULL;
+}
+
+static struct service *
+find_listener(const struct worker *w, const struct sockaddr_storage *addr)
+{
+	LIST_FOREACH(n, &w->services) {
+		struct service *svc = CONTAINER_OF(n, struct service, node);
+
+		if (svc->listener.io.fd >= 0 && same_place(&svc->settings->cfg.listen, addr))
+			return svc;
+	}
+	return NULL;
+}
+
+/* A socket unit may have ListenDatagram= or Accept=yes. */
+static bool
+is_listening(int fd)
+{
+	int type = 0, on = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM &&
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0;
+}
+
+/* A socket of systemd's that listens there, or -1. */
+static int
+take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < p->fd_cnt; i++) {
+		struct sockaddr_storage ss = { 0 };
+		socklen_t len = sizeof(ss);
+		int fd = p->fds[i];
+
+		if (fd < 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 || !same_place(&ss, addr) ||
+		    !is_listening(fd))
+			continue;
+		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+		p->fds[i] = -1;
+		return fd;
+	}
+	return -1;
+}
+
+/* -- what can fail -- */
+
+static unsigned
+share_port(const struct worker *w, uint16_t port, bool on)
+{
+	unsigned cnt = 0;
+
+	LIST_FOREACH(n, &w->services) {
+		struct service *svc = CONTAINER_OF(n, struct service, node);
+
+		if (svc->listener.io.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
+			continue;
+		net_share_port(svc->listener.io.fd, on);
+		cnt++;
+	}
+	return cnt;
+}
+
+/*
+ * A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one is in the
+ * way, and may be closed only when nothing can fail any more: so they share the
+ * port until then. Checked configurations have no overlap, so the old one goes.
+ */
+static int
+listen_anew(const struct worker *w, const struct sockaddr_storage *addr)
+{
+	int fd = net_listen(addr, false);
+
+	if (fd != -EADDRINUSE || share_port(w, addr_port(addr), true) == 0)
+		return fd;
+	fd = net_listen(addr, true);
+	(void)share_port(w, addr_port(addr), false);
+	if (fd >= 0)
+		net_share_port(fd, false);
+	return fd;
+}
+
+static int
+prepare_socket(struct plan *p, struct step *st)
+{
+	const struct sockaddr_storage *addr = &st->cfg->listen;
+	char text[ADDR_STR_MAX];
+
+	st->from = find_listener(p->w, addr);
+	if (st->from != NULL)
+		return 0;
+	st->fd = take_passed_fd(p, addr);
+	if (st->fd < 0)
+		st->fd = listen_anew(p->w, addr);
+	if (st->fd >= 0)
+		return 0;
+	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
+	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd),
+	    st->fd == -EACCES && addr_port(addr) < 1024
+	        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
+	        : "");
+	return st->fd;
+}
+
+static int
+prepare(struct plan *p, struct step *st)
+{
+	st->svc = find_service(p->w, st->cfg);
+	if (st->svc == NULL) {
+		st->svc = service_new(p->w, st->cfg);
+		st->is_new = true;
+		if (st->svc == NULL) {
+			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
+			return -ENOMEM;
+		}
+	} else if (!config_service_equal(&st->svc->settings->cfg, st->cfg)) {
+		st->next = settings_new(st->svc, st->cfg);
+		if (st->next == NULL) {
+			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
+			return -ENOMEM;
+		}
+	}
+	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, &st->cfg->listen);
+	return st->moves ? prepare_socket(p, st) : 0;
+}
+
+static void
+undo(struct plan *p)
+{
+	for (unsigned i = 0; i < p->cnt; i++) {
+		struct step *st = &p->steps[i];
+
+		if (st->fd >= 0)
+			close(st->fd);
+		if (st->next != NULL)
+			settings_put(st->next);
+		if (st->is_new && st->svc != NULL)
+			service_drop(st->svc);
+	}
+}
+
+/* -- the change -- */
+
+static bool
+is_kept(const struct plan *p, const struct service *svc)
+{
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->steps[i].svc == svc)
+			return true;
+	return false;
+}
+
+/* Sockets change hands: each one is out of its old service before it goes into the new one. */
+static void
+take_over_sockets(struct plan *p)
+{
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->steps[i].from != NULL)
+			p->steps[i].fd = listener_stop(p->steps[i].from);
+	for (unsigned i = 0; i < p->cnt; i++) {
+		int fd = p->steps[i].moves ? listener_stop(p->steps[i].svc) : -1;
+
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+static void
+remove_services(struct plan *p)
+{
+	LIST_FOREACH(n, &p->w->services) {
+		struct service *svc = CONTAINER_OF(n, struct service, node);
+		int fd;
+
+		if (is_kept(p, svc))
+			continue;
+		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
+		prewarm_stop(svc);
+		fd = listener_stop(svc);
+		if (fd >= 0)
+			close(fd);
+		service_drop(svc);
+	}
+}
+
+/* Past the point of no return; nothing takes memory of ours any more. What fails all the same, watching the socket, is
+ * told, and leaves a service that does not listen. */
+static void
+commit(struct plan *p, struct step *st)
+{
+	char text[ADDR_STR_MAX];
+	bool changed = st->next != NULL;
+	int rc = 0;
+
+	if (changed)
+		service_change(st->svc, st->next);
+	if (st->moves)
+		rc = listener_start(st->svc, st->fd);
+	else
+		net_tune(st->svc->listener.io.fd, &p->w->keepalive);
+	if (rc != 0) {
+		close(st->fd);
+		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
+	}
+	if (st->is_new)
+		list_push(&p->w->services, &st->svc->node);
+	if (st->is_new || changed) {
+		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s:%u",
+		    st->is_new ? "added" : "changed", st->cfg->name,
+		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
+		    addr_format_port(&st->cfg->listen, text, sizeof(text)), st->cfg->to.host, st->cfg->to.port);
+		prewarm_stop(st->svc);
+		if (prewarm_start(st->svc) != 0)
+			log_msg(LOG_LVL_WARNING, "link group cannot be made ahead, out of memory: service=%s",
+			    st->cfg->name);
+	}
+}
+
+static void
+close_unused(struct plan *p)
+{
+	char text[ADDR_STR_MAX];
+
+	for (unsigned i = 0; i < p->fd_cnt; i++) {
+		struct sockaddr_storage ss = { 0 };
+		socklen_t len = sizeof(ss);
+
+		if (p->fds[i] < 0)
+			continue;
+		(void)getsockname(p->fds[i], (struct sockaddr *)&ss, &len);
+		log_msg(LOG_LVL_WARNING, "passed socket is no TCP listener of a service, closed: address=%s",
+		    addr_format_port(&ss, text, sizeof(text)));
+		close(p->fds[i]);
+	}
+}
+
+static int
+apply(struct plan *p, const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+		int rc;
+
+		p->steps[i] = (struct step){ .cfg = &cfg->services[i], .fd = -1 };
+		p->cnt = i + 1;
+		rc = prepare(p, &p->steps[i]);
+		if (rc != 0) {
+			undo(p);
+			return rc;
+		}
+	}
+	take_over_sockets(p);
+	remove_services(p);
+	for (unsigned i = 0; i < p->cnt; i++)
+		commit(p, &p->steps[i]);
+	close_unused(p);
+	return 0;
+}
+
+int
+services_apply(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
+{
+	struct plan p = { .w = w, .fd_cnt = fd_cnt, .err = err };
+	int rc = -ENOMEM;
+
+	p.steps = calloc(cfg->service_cnt + 1, sizeof(*p.steps));
+	p.fds = calloc(fd_cnt + 1, sizeof(*p.fds));
+	if (p.steps != NULL && p.fds != NULL) {
+		for (unsigned i = 0; i < fd_cnt; i++)
+			p.fds[i] = fds[i];
+		rc = apply(&p, cfg);
+	} else {
+		fprintf(err, "out of memory\n");
+	}
+	free(p.steps);
+	free(p.fds);
+	return rc;
+}

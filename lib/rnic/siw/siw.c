@@ -1,0 +1,478 @@
+/* Soft iWARP: the device, its memory, its table of calls; see siw.h and siw_int.h. */
+#include "rnic/siw/siw.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/vlan.h"
+#include "rnic/route.h"
+#include "rnic/siw/siw_int.h"
+
+#define STAG_BUCKETS 4096
+
+void
+siw_config_init(struct siw_config *c)
+{
+	*c = (struct siw_config){
+		.name = "siw0",
+		.crc = true,
+		.rtr = SIW_RTR_SEND | SIW_RTR_WRITE | SIW_RTR_READ,
+		.mpa_rev = 2,
+		.ird = 16,
+		.ord = 16,
+		.fpdu_max = 16384,
+		.connect_ms = 2000,
+		.answer_ms = 5000,
+		.confirm_ms = 5,
+		.max_qp = 1024,
+	};
+}
+
+/* -- facts about the interface -- */
+
+static bool
+same_addr(const struct sockaddr *a, const struct sockaddr_storage *b)
+{
+	if (a == NULL || a->sa_family != b->ss_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
+		           &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4) == 0;
+	return memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
+	           &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
+}
+
+static const char *
+if_name(const struct ifaddrs *list, const struct sockaddr_storage *addr)
+{
+	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
+		if (same_addr(i->ifa_addr, addr))
+			return i->ifa_name;
+	return NULL;
+}
+
+/* 0 for the loopback interface: there is no saying by its routes which peers it reaches. */
+static unsigned
+if_index(const struct ifaddrs *list, const char *name)
+{
+	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
+		if (strcmp(i->ifa_name, name) == 0 && (i->ifa_flags & IFF_LOOPBACK) != 0)
+			return 0;
+	return if_nametoindex(name);
+}
+
+static void
+if_mac(const struct ifaddrs *list, const char *name, uint8_t mac[6])
+{
+	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
+		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
+
+		if (ll != NULL && ll->sll_family == AF_PACKET && strcmp(i->ifa_name, name) == 0 && ll->sll_halen == 6)
+			memcpy(mac, ll->sll_addr, 6);
+	}
+}
+
+static uint8_t
+if_mtu_code(const char *name)
+{
+	struct ifreq ifr = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint8_t code = 5;
+
+	(void)snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	if (fd < 0 || ioctl(fd, SIOCGIFMTU, &ifr) < 0)
+		ifr.ifr_mtu = 1500;
+	if (fd >= 0)
+		close(fd);
+	while (code > 1 && (128 << code) > ifr.ifr_mtu)
+		code--;
+	return code;
+}
+
+/* Facts of the interface that has our address. The MAC stays what it was at first: peers know us by it. */
+static void
+learn_interface(struct siw_dev *dev)
+{
+	static const uint8_t none[6];
+	struct ifaddrs *list = NULL;
+	const char *name;
+
+	dev->mtu_code = 3;
+	dev->vlan = 0;
+	dev->if_index = 0;
+	if (getifaddrs(&list) < 0)
+		list = NULL;
+	name = if_name(list, &dev->cfg.addr);
+	if (name != NULL) {
+		if (memcmp(dev->mac, none, 6) == 0)
+			if_mac(list, name, dev->mac);
+		dev->mtu_code = if_mtu_code(name);
+		dev->vlan = vlan_of(name);
+		dev->if_index = if_index(list, name);
+	}
+	freeifaddrs(list);
+	if (memcmp(dev->mac, none, 6) == 0) {
+		dev->rng->fill(dev->rng, dev->mac, 6);
+		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
+	}
+}
+
+static void
+query(struct rnic_dev *rdev, struct rnic_info *info)
+{
+	const struct siw_dev *dev = siw_dev(rdev);
+	const struct sockaddr_storage *ss = &dev->cfg.addr;
+
+	*info = (struct rnic_info){
+		.provider = "siw",
+		.transport = RNIC_TRANSPORT_IWARP,
+		.denies = true,
+		.port = dev->port_state,
+		.vlan = dev->vlan,
+		.mtu_code = dev->mtu_code,
+		.mpa_port = dev->port,
+		.max_qp = dev->cfg.max_qp,
+		.max_mr = SIW_MAX_MR,
+		.max_sq = SIW_MAX_SQ,
+		.max_rq = SIW_MAX_RQ,
+		.max_sge = RNIC_SGE_MAX,
+		.max_inline = SIW_MAX_INLINE,
+		.qp_cnt = dev->qp_cnt,
+		.mr_cnt = dev->stags.cnt - dev->qp_cnt, /* each QP has one of its own */
+		.mr_bytes = dev->mr_bytes,
+	};
+	memcpy(info->name, dev->cfg.name, sizeof(info->name));
+	memcpy(info->mac, dev->mac, sizeof(info->mac));
+	if (ss->ss_family == AF_INET) {
+		info->gid.b[10] = info->gid.b[11] = 0xff;
+		memcpy(info->gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
+	} else {
+		memcpy(info->gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
+	}
+}
+
+#define S(field)                         \
+	{                                \
+#field, dev->stats.field \
+	}
+
+static unsigned
+stats(const struct rnic_dev *rdev, struct rnic_stat *out)
+{
+	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
+	const struct rnic_stat rows[] = {
+		S(fpdus_sent),
+		S(fpdus_received),
+		S(bytes_sent),
+		S(bytes_received),
+		S(reads_sent),
+		S(reads_served),
+		S(mpa_refused_token),
+		S(mpa_refused_parked),
+		S(mpa_refused_address),
+		S(mpa_bad),
+		S(terminates_sent),
+		S(terminates_received),
+		S(crc_errors),
+		S(recv_stalls),
+		S(accept_pauses),
+		S(linger_refused),
+		S(no_memory),
+	};
+
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct siw_stats) / sizeof(uint64_t), "all of them");
+	memcpy(out, rows, sizeof(rows));
+	return sizeof(rows) / sizeof(rows[0]);
+}
+
+/* -- memory -- */
+
+static int
+pd_alloc(struct rnic_dev *rdev, struct rnic_pd **out)
+{
+	struct siw_pd *pd = calloc(1, sizeof(*pd));
+
+	if (pd == NULL)
+		return -ENOMEM;
+	pd->pd.dev = rdev;
+	siw_dev(rdev)->pd_cnt++;
+	*out = &pd->pd;
+	return 0;
+}
+
+static void
+pd_free(struct rnic_pd *pd)
+{
+	if (pd == NULL)
+		return;
+	assert(CONTAINER_OF(pd, struct siw_pd, pd)->refs == 0);
+	siw_dev(pd->dev)->pd_cnt--;
+	free(CONTAINER_OF(pd, struct siw_pd, pd));
+}
+
+/* struct rnic_mr.deny: touches the write a unit that the engine has closed? */
+static bool
+mr_refuses(const struct stag_region *region, size_t off, size_t len)
+{
+	const struct rnic_mr *mr = &CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct siw_mr, region)->mr;
+	const size_t units = sizeof(mr->deny) * 8;
+	size_t unit, last;
+
+	if (mr->deny_unit == 0)
+		return false;
+	last = (off + len - 1) / mr->deny_unit;
+	for (unit = off / mr->deny_unit; unit <= last && unit < units; unit++)
+		if ((mr->deny[unit / 64] >> unit % 64 & 1) != 0)
+			return true;
+	return false;
+}
+
+static int
+mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_mr **out)
+{
+	struct siw_dev *dev = siw_dev(pd->dev);
+	struct siw_mr *mr;
+
+	if (buf == NULL || len == 0)
+		return -EINVAL;
+	if (dev->stags.cnt >= SIW_MAX_MR)
+		return -ENOSPC;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return -ENOMEM;
+	mr->region = (struct stag_region){
+		.buf = buf,
+		.len = len,
+		.pd = CONTAINER_OF(pd, struct siw_pd, pd),
+		.access = (access & RNIC_ACCESS_REMOTE_WRITE ? STAG_WRITE : 0u) |
+		    (access & RNIC_ACCESS_REMOTE_READ ? STAG_READ : 0u),
+		.refuses = mr_refuses,
+	};
+	stag_add(&dev->stags, &mr->region, dev->rng);
+	mr->mr = (struct rnic_mr){
+		.pd = pd,
+		.buf = buf,
+		.len = len,
+		.lkey = mr->region.stag,
+		.rkey = mr->region.stag,
+		.addr = mr->region.base,
+	};
+	dev->mr_bytes += len;
+	CONTAINER_OF(pd, struct siw_pd, pd)->refs++;
+	*out = &mr->mr;
+	return 0;
+}
+
+static void
+mr_dereg(struct rnic_mr *rmr)
+{
+	struct siw_mr *mr;
+	struct siw_dev *dev;
+
+	if (rmr == NULL)
+		return;
+	mr = CONTAINER_OF(rmr, struct siw_mr, mr);
+	dev = siw_dev(rmr->pd->dev);
+	stag_remove(&dev->stags, &mr->region);
+	dev->mr_bytes -= rmr->len;
+	CONTAINER_OF(rmr->pd, struct siw_pd, pd)->refs--;
+	free(mr);
+}
+
+/* -- the loop's calls -- */
+
+static int64_t
+deadline(const struct rnic_dev *rdev)
+{
+	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
+
+	if (dev->accept_more || dev->port_events != 0 || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
+	    !list_empty(&dev->cq_list) || !list_empty(&dev->ev_list))
+		return dev->dev.now_ns;
+	return timerq_next(&dev->timers);
+}
+
+static void
+progress(struct rnic_dev *rdev, int64_t now_ns)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+	struct list_node turn, *n;
+
+	dev->dev.now_ns = now_ns;
+	timerq_run(&dev->timers, now_ns);
+	if (dev->accept_more)
+		siw_accept_more(dev);
+	list_init(&turn);
+	while ((n = list_pop(&dev->rx_list)) != NULL)
+		list_push(&turn, n);
+	while ((n = list_pop(&turn)) != NULL)
+		siw_rx_turn(CONTAINER_OF(n, struct siw_qp, rx_node));
+}
+
+static int
+qp_rts(struct rnic_qp *qp)
+{
+	(void)qp;
+	return 0; /* both sides may speak once connected */
+}
+
+static bool
+reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
+{
+	const struct siw_dev *dev = siw_dev(rdev);
+	struct sockaddr_storage to;
+
+	return siw_remote_addr(dev, gid, 0, &to) == 0 && route_reaches(&dev->cfg.addr, dev->if_index, &to);
+}
+
+static void
+dev_free(struct rnic_dev *rdev)
+{
+	struct siw_dev *dev;
+
+	if (rdev == NULL)
+		return;
+	dev = siw_dev(rdev);
+	siw_linger_close_all(dev);
+	siw_listen_close(dev);
+	stag_table_fini(&dev->stags);
+	timerq_fini(&dev->timers);
+	free(dev->slots);
+	free(dev);
+}
+
+static const struct rnic_ops siw_ops = {
+	.query = query,
+	.stats = stats,
+	.pd_alloc = pd_alloc,
+	.pd_free = pd_free,
+	.mr_reg = mr_reg,
+	.mr_dereg = mr_dereg,
+	.qp_create = siw_qp_create,
+	.qp_expect = siw_qp_expect,
+	.qp_connect = siw_qp_connect,
+	.qp_rts = qp_rts,
+	.qp_disconnect = siw_qp_disconnect,
+	.qp_destroy = siw_qp_destroy,
+	.post_send = siw_post_send,
+	.post_recv = siw_post_recv,
+	.room = siw_room,
+	.peer_depths = siw_peer_depths,
+	.confirm = siw_confirm,
+	.poll = siw_poll,
+	.poll_event = siw_poll_event,
+	.reaches = reaches,
+	.flush = siw_flush,
+	.deadline = deadline,
+	.progress = progress,
+	.free = dev_free,
+};
+
+static const char *
+check_config(const struct siw_config *c)
+{
+	if (c->addr.ss_family != AF_INET && c->addr.ss_family != AF_INET6)
+		return "address";
+	if (c->port_max < c->port_min || (c->port_min == 0 && c->port_max != 0))
+		return "port range";
+	if (c->ird == 0 || c->ird >= MPA_DEPTH_NONE)
+		return "inbound Read depth";
+	if (c->ord == 0 || c->ord >= MPA_DEPTH_NONE)
+		return "outbound Read depth";
+	if ((c->rtr & (SIW_RTR_SEND | SIW_RTR_WRITE | SIW_RTR_READ)) == 0)
+		return "RTR kinds";
+	if (c->mpa_rev < 1 || c->mpa_rev > 2)
+		return "MPA revision";
+	if (c->fpdu_max != 0 && (c->fpdu_max < 128 || c->fpdu_max > MPA_ULPDU_MAX))
+		return "largest FPDU";
+	if (c->max_qp == 0 || c->max_qp > SIW_MAX_QP)
+		return "queue pairs";
+	if (c->connect_ms == 0 || c->answer_ms == 0)
+		return "time limit";
+	return NULL;
+}
+
+int
+siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **out,
+    const char **err)
+{
+	struct siw_dev *dev;
+	int rc;
+
+	*err = check_config(cfg);
+	if (*err != NULL)
+		return -EINVAL;
+	*err = "memory";
+	dev = calloc(1, sizeof(*dev));
+	if (dev == NULL)
+		return -ENOMEM;
+	*dev = (struct siw_dev){
+		.dev = { .ops = &siw_ops },
+		.cfg = *cfg,
+		.loop = *loop,
+		.rng = rng,
+		.listen_fd = -1,
+		.port_state = RNIC_PORT_UP,
+	};
+	timerq_init(&dev->timers);
+	list_init(&dev->pending);
+	list_init(&dev->parked);
+	list_init(&dev->lingering);
+	list_init(&dev->rx_list);
+	list_init(&dev->tx_list);
+	list_init(&dev->cq_list);
+	list_init(&dev->ev_list);
+	dev->slots = calloc(1u << SIW_SLOT_BITS, sizeof(*dev->slots));
+	dev->next_slot = rng_below(rng, SIW_MAX_QP);
+	rc = stag_table_init(&dev->stags, STAG_BUCKETS);
+	if (rc == 0 && (dev->slots == NULL || timerq_reserve(&dev->timers, 1) < 0))
+		rc = -ENOMEM;
+	if (rc == 0) {
+		learn_interface(dev);
+		rc = siw_listen(dev, err);
+	}
+	if (rc < 0) {
+		free(dev->stags.buckets);
+		timerq_fini(&dev->timers);
+		free(dev->slots);
+		free(dev);
+		return rc;
+	}
+	*out = &dev->dev;
+	return 0;
+}
+
+void
+siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+
+	if (dev->port_state == to)
+		return;
+	dev->port_state = to;
+	/* The user hears of each time that the port was down, and last of what it is now: an "up" that was not polled
+	 * yet is old news. */
+	if (to == RNIC_PORT_DOWN) {
+		dev->port_events = 1u << RNIC_EV_PORT_DOWN;
+	} else {
+		dev->port_events |= 1u << RNIC_EV_PORT_UP;
+		learn_interface(dev);
+	}
+}
+
+void
+siw_stats(const struct rnic_dev *rdev, struct siw_stats *out)
+{
+	*out = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev)->stats;
+}

@@ -1,0 +1,231 @@
+/* Soft iWARP: the active side of connection set-up (MPA, RFC 5044 and 6581); see siw_int.h. */
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rnic/siw/siw_int.h"
+
+static void
+reply_rejected(struct siw_qp *qp, const struct mpa_frame *f)
+{
+	struct siw_pdata d;
+	bool ours = siw_pdata_decode(f->pd, &d) == 0;
+
+	siw_qp_break(qp, siw_verdict_str(ours ? d.verdict : SIW_ACCEPTED), RNIC_WC_FLUSHED, NULL);
+}
+
+/* Not to be: with the Terminate of this code as our only FPDU, or none when it is 0. */
+static void
+give_up(struct siw_qp *qp, const char *why, uint8_t code)
+{
+	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = code };
+
+	if (code != 0)
+		txq_start(&qp->txq, qp->neg.res.crc, qp->neg.res.markers_tx);
+	siw_qp_break(qp, why, RNIC_WC_FLUSHED, code != 0 ? &term : NULL);
+}
+
+static void
+reply_in(struct siw_qp *qp, const struct mpa_frame *f)
+{
+	struct siw_pdata peer;
+
+	switch (neg_reply_in(&qp->neg, f)) {
+	case NEG_REJECTED:
+		reply_rejected(qp, f);
+		return;
+	case NEG_FAILED:
+		give_up(qp, qp->neg.why, qp->neg.term_code);
+		return;
+	case NEG_DONE:
+		break;
+	case NEG_IDLE:
+	case NEG_REQUESTED:
+	case NEG_CHECKED:
+		assert(0);
+	}
+	if (siw_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn ||
+	    peer.recv_depth == 0) {
+		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
+		return;
+	}
+	qp->dev->loop.unwatch(qp->dev->loop.ctx, qp->fd);
+	siw_qp_set_state(qp, SIW_RTS);
+	if (siw_stream_start(qp, &peer) < 0) {
+		give_up(qp, "out of resources", NEG_TERM_LOCAL);
+		return;
+	}
+	siw_tx_rtr(qp);
+	siw_tx_mark(qp);
+	siw_cm_check_connected(qp);
+}
+
+static void
+read_reply(struct siw_qp *qp)
+{
+	size_t space = MPA_FRAME_MAX + 1 - qp->rx_len;
+	ssize_t n = recv(qp->fd, qp->rx_buf + qp->rx_len, space, MSG_DONTWAIT);
+	struct mpa_frame f;
+	int used;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		siw_qp_break(qp, "the peer closed its MPA port's connection without an answer", RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	qp->rx_len += (size_t)n;
+	used = mpa_frame_decode((struct span){ .ptr = qp->rx_buf, .len = qp->rx_len }, MPA_REPLY, &f);
+	if (used == 0)
+		return;
+	/* The peer may not say more before our first FPDU. */
+	if (used < 0 || (size_t)used != qp->rx_len)
+		siw_qp_break(qp, "malformed MPA Reply", RNIC_WC_FLUSHED, NULL);
+	else
+		reply_in(qp, &f);
+}
+
+static void
+send_request(struct siw_qp *qp)
+{
+	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	struct siw_pdata own;
+	struct mpa_frame f;
+	int len;
+
+	siw_neg_start(qp);
+	neg_request(&qp->neg, &f);
+	siw_own_pdata(qp, &qp->remote, &own);
+	siw_pdata_encode(&own, pd);
+	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	len = mpa_frame_encode(&f, out, sizeof(out));
+	siw_qp_set_state(qp, SIW_REQUESTED);
+	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len)
+		siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
+}
+
+static const char *
+connect_error(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "the peer's MPA port refuses connections";
+	case ETIMEDOUT:
+		return "the peer's MPA port does not answer";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return "no route to the peer's RNIC";
+	case EADDRNOTAVAIL:
+		return "no local port or address for the MPA connection";
+	default:
+		return "the MPA connection failed";
+	}
+}
+
+static void
+connect_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_qp *qp = arg;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	(void)events;
+	qp->dev->dev.now_ns = now_ns;
+	if (qp->state == SIW_CONNECTING) {
+		struct sockaddr_storage ss;
+		socklen_t ss_len = sizeof(ss);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			siw_qp_break(qp, connect_error(err), RNIC_WC_FLUSHED, NULL);
+			return;
+		}
+		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
+			return; /* not connected yet */
+		send_request(qp);
+	}
+	if (qp->state == SIW_REQUESTED)
+		read_reply(qp);
+}
+
+int
+siw_remote_addr(const struct siw_dev *dev, const struct rnic_gid *gid, uint16_t port, struct sockaddr_storage *ss)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool v4 = memcmp(gid->b, mapped, sizeof(mapped)) == 0;
+
+	*ss = dev->cfg.addr; /* family, and the scope of a link-local address */
+	if (v4 != (ss->ss_family == AF_INET))
+		return -EAFNOSUPPORT;
+	if (v4)
+		memcpy(&((struct sockaddr_in *)(void *)ss)->sin_addr, gid->b + 12, 4);
+	else
+		memcpy(&((struct sockaddr_in6 *)(void *)ss)->sin6_addr, gid->b, 16);
+	siw_set_port(ss, port);
+	return 0;
+}
+
+static int
+start_connect(struct siw_qp *qp)
+{
+	struct siw_dev *dev = qp->dev;
+	struct sockaddr_storage local = dev->cfg.addr, ss;
+	const int on = 1;
+	int rc = siw_remote_addr(dev, &qp->remote.gid, qp->remote.mpa_port, &ss);
+
+	if (rc < 0)
+		return rc;
+	qp->fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (qp->fd < 0)
+		return -errno;
+	siw_tune_socket(qp->fd);
+	/* The port is chosen at connect: only then is it known to be free for this peer. */
+	(void)setsockopt(qp->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	siw_set_port(&local, 0);
+	if (bind(qp->fd, (const struct sockaddr *)&local, siw_addr_len(&local)) < 0 ||
+	    (connect(qp->fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) < 0 && errno != EINPROGRESS))
+		rc = -errno;
+	else
+		rc = dev->loop.watch(dev->loop.ctx, qp->fd, connect_io, qp);
+	if (rc < 0) {
+		close(qp->fd);
+		qp->fd = -1;
+	}
+	return rc;
+}
+
+int
+siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remote *remote)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+	int rc;
+
+	if (qp->claimed || (side == RNIC_ACTIVE && (qp->state != SIW_IDLE || remote->mpa_port == 0)) ||
+	    qp->state == SIW_CLOSED)
+		return -EINVAL;
+	qp->side = side;
+	qp->claimed = true;
+	qp->remote = *remote;
+	if (qp->state == SIW_BROKEN) {
+		siw_event(qp, RNIC_EV_CONNECT_FAILED); /* it came, and broke before we were asked */
+		return 0;
+	}
+	if (side == RNIC_PASSIVE) {
+		if (qp->state == SIW_IDLE)
+			(void)siw_qp_expect(rqp);
+		if (qp->state < SIW_BROKEN)
+			siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+		siw_cm_check_connected(qp);
+		return 0;
+	}
+	siw_qp_set_state(qp, SIW_CONNECTING);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+	rc = start_connect(qp);
+	if (rc < 0)
+		siw_qp_break(qp,
+		    rc == -EAFNOSUPPORT ? "the peer's RNIC has an address of another family" : connect_error(-rc),
+		    RNIC_WC_FLUSHED, NULL);
+	return 0;
+}

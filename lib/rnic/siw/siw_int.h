@@ -1,0 +1,344 @@
+/*
+ * What the files of the soft iWARP device share. siw.c: the device, its
+ * memory and its list of calls; siw_qp.c: queue pairs and their events;
+ * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
+ * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
+ * stream; siw_rest.c: what a reset left unread; siw_linger.c: sockets that have only a last word to say.
+ */
+#ifndef SMCRD_RNIC_SIW_INT_H
+#define SMCRD_RNIC_SIW_INT_H
+
+#include <sys/socket.h>
+
+#include "base/list.h"
+#include "base/timerq.h"
+#include "iwarp/fpdu.h"
+#include "iwarp/negotiate.h"
+#include "iwarp/stag.h"
+#include "iwarp/stream.h"
+#include "iwarp/txq.h"
+#include "rnic/siw/siw.h"
+#include "rnic/siw_pdata.h"
+
+#define SIW_MAX_INLINE 64
+#define SIW_MAX_SQ 8192
+#define SIW_MAX_RQ 8192
+#define SIW_MAX_MR (1u << 20)
+#define SIW_SLOT_BITS 12 /* of a QPN: index; the rest is random */
+#define SIW_MAX_QP ((1u << SIW_SLOT_BITS) - 2)
+#define SIW_RX_BUF (256u * 1024) /* staging read; also holds the FPDU that is not complete */
+#define SIW_PLACE_MIN 2048u      /* rest of a Write worth reading straight into place */
+#define SIW_TX_RING (128u * 1024)
+#define SIW_TX_BUDGET (1024u * 1024) /* bytes a QP and turn */
+#define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_room */
+#define SIW_IOV 256
+#define SIW_PARKED_MAX 64
+#define SIW_PARKED_OF_ONE 32 /* of them, from one address */
+#define SIW_PARKED_MS 1000
+#define SIW_PENDING_MAX 128 /* MPA requests that are being read, parked ones included */
+#define SIW_NUDGE_MS 100    /* the active side says a second word when nothing was heard after the first */
+#define SIW_LINGER_MAX 64
+#define SIW_LINGER_MS 2000
+
+struct siw_dev {
+	struct rnic_dev dev;
+	struct siw_config cfg;
+	struct rnic_loop loop;
+	struct rng *rng;
+	struct timerq timers;
+	struct stag_table stags;
+	struct siw_qp **slots; /* by index in the QPN */
+	uint32_t qp_cnt;
+	uint32_t next_slot;
+	uint32_t pd_cnt;
+	uint64_t mr_bytes;
+	uint8_t mac[6];
+	uint16_t vlan;
+	uint8_t mtu_code;
+	unsigned if_index; /* of our address; 0 = loopback, or not known */
+	enum rnic_port_state port_state;
+	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
+	uint16_t port;
+	int listen_fd;
+	bool accept_more;          /* connections may wait on listen_fd */
+	struct timer accept_timer; /* out of descriptors: accepting pauses */
+	struct list_node pending;  /* siw_pend being read, oldest first */
+	struct list_node parked;   /* siw_pend complete, no QP expects them yet */
+	unsigned pending_cnt;
+	unsigned parked_cnt;
+	struct list_node lingering;
+	unsigned linger_cnt;
+	struct list_node rx_list; /* siw_qp with bytes to read or to decode */
+	struct list_node tx_list; /* siw_qp with something to send */
+	struct list_node cq_list; /* siw_qp with completions */
+	struct list_node ev_list; /* siw_qp with events */
+	struct siw_stats stats;
+};
+
+struct siw_pd {
+	struct rnic_pd pd;
+	uint32_t refs;
+};
+
+struct siw_mr {
+	struct rnic_mr mr;
+	struct stag_region region;
+};
+
+/* A posted request. */
+struct siw_wr {
+	uint64_t wr_id;
+	uint64_t raddr;
+	uint32_t rkey;
+	uint32_t len;
+	enum rnic_wr_op op;
+	uint16_t flags;
+	uint16_t sge_cnt;
+
+	union {
+		struct iovec sge[RNIC_SGE_MAX];
+		uint8_t bytes[SIW_MAX_INLINE];
+	} u;
+};
+
+/* A completion that waits to be polled. */
+struct siw_cqe {
+	uint64_t wr_id;
+	enum rnic_wc_op op;
+	enum rnic_wc_status status;
+	uint32_t len;
+};
+
+enum siw_state {
+	SIW_IDLE,       /* created */
+	SIW_EXPECTING,  /* passive: the peer may come */
+	SIW_CONNECTING, /* active: TCP */
+	SIW_REQUESTED,  /* active: MPA Reply awaited */
+	SIW_RTR_WAIT,   /* passive: replied, first FPDU awaited */
+	SIW_RTS,
+	SIW_BROKEN, /* all requests flushed */
+	SIW_CLOSED, /* by qp_disconnect */
+};
+
+/* Bits of siw_qp.starved: what struct rnic_room has none of. */
+enum {
+	SIW_NO_WRS = 1 << 0,
+	SIW_NO_SENDS = 1 << 1,
+	SIW_NO_BYTES = 1 << 2,
+};
+
+struct siw_qp {
+	struct rnic_qp qp;
+	struct siw_dev *dev;
+	struct siw_pd *pd;
+	enum siw_state state;
+	uint64_t token;
+	uint32_t sq_depth;
+	uint32_t rq_depth;
+	const char *why; /* BROKEN: for people */
+	/* set-up */
+	enum rnic_side side;
+	bool claimed;   /* qp_connect was called */
+	bool connected; /* RNIC_EV_CONNECTED was given out */
+	struct rnic_remote remote;
+	uint32_t peer_qpn; /* as the peer's private data says */
+	struct timer connect_timer;
+	struct timer nudge_timer;
+	bool nudge; /* another FPDU is to be sent, whatever it says */
+	struct neg neg;
+	/* stream */
+	int fd;
+	bool crc;
+	size_t ulpdu_max; /* of what we send */
+	struct stream stream;
+	struct fpdu_rx fpdu;
+	uint8_t *rx_buf;
+	size_t rx_off;   /* first byte not decoded */
+	size_t rx_len;   /* bytes in the buffer */
+	bool rx_stalled; /* rx_held waits for a receive */
+	bool rx_hup;     /* the peer closed its side: read to the end */
+	bool peer_fin;   /* the end was read */
+	struct span rx_held;
+	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
+	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
+	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
+	size_t rx_place_fpdu;    /* length of its FPDU */
+	struct txq txq;
+	bool tx_blocked; /* the socket is full */
+	/* send queue: counters of requests, ever growing */
+	struct siw_wr *sq;
+	uint32_t sq_mask;
+	uint32_t sq_head;    /* posted */
+	uint32_t sq_enc;     /* wholly turned into FPDUs */
+	uint32_t sq_done;    /* complete */
+	uint32_t sq_sig;     /* behind the last signaled one */
+	uint32_t enc_off;    /* bytes done of request sq_enc */
+	size_t sq_bytes;     /* payload posted, not yet turned into FPDUs */
+	uint32_t sends_out;  /* Sends not confirmed */
+	uint32_t peer_depth; /* receives the peer has */
+	unsigned starved;
+	/* confirming Read */
+	uint8_t read_bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
+	struct stag_region read_region;       /* of both */
+	uint32_t peer_stag;                   /* of what ours read; 0: nothing */
+	uint64_t peer_to;
+	bool read_out;
+	uint32_t read_pos; /* it confirms the requests before this one */
+	uint32_t want_pos; /* confirmation is wanted up to here */
+	struct timer confirm_timer;
+	struct timer answer_timer;
+	/* completions */
+	struct siw_cqe *cq;
+	uint32_t cq_mask;
+	uint32_t cq_head;
+	uint32_t cq_tail;
+	uint32_t cq_sends; /* of requests, not polled */
+	uint32_t cq_recvs;
+	unsigned events; /* bits of enum rnic_event_type */
+	struct list_node rx_node;
+	struct list_node tx_node;
+	struct list_node cq_node;
+	struct list_node ev_node;
+};
+
+static inline struct siw_dev *
+siw_dev(struct rnic_dev *d)
+{
+	return CONTAINER_OF(d, struct siw_dev, dev);
+}
+
+static inline struct siw_qp *
+siw_qp(struct rnic_qp *q)
+{
+	return CONTAINER_OF(q, struct siw_qp, qp);
+}
+
+static inline int64_t
+siw_ms(uint32_t ms)
+{
+	return (int64_t)ms * 1000000;
+}
+
+/* From the time of this turn. */
+static inline void
+siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
+{
+	timer_arm(&dev->timers, t, dev->dev.now_ns + siw_ms(ms));
+}
+
+/* -- siw_qp.c -- */
+
+int siw_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
+void siw_qp_destroy(struct rnic_qp *);
+void siw_qp_disconnect(struct rnic_qp *, bool graceful);
+bool siw_poll_event(struct rnic_dev *, struct rnic_event *);
+
+struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
+void siw_qp_set_state(struct siw_qp *, enum siw_state);
+void siw_event(struct siw_qp *, enum rnic_event_type);
+
+/*
+ * The connection is lost, or never came about: closes the socket, flushes,
+ * reports. status: of the oldest request. term (may be NULL): a Terminate to
+ * be sent first, if the socket takes it.
+ */
+void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
+
+/* -- siw_wr.c -- */
+
+int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
+int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
+void siw_room(const struct rnic_qp *, struct rnic_room *);
+void siw_confirm(struct rnic_qp *);
+unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
+
+void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
+/* All requests before pos are done. */
+void siw_complete_sends(struct siw_qp *, uint32_t pos);
+/* All requests end, receives too: the oldest with this status, the others as flushed. */
+void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
+/* Gives RNIC_EV_ROOM when something that was used up is there again. */
+void siw_room_changed(struct siw_qp *);
+/* Arms the timer that asks for confirmation, when there is something to confirm. */
+void siw_confirm_arm(struct siw_qp *);
+void siw_confirm_timeout(struct timer *, int64_t now_ns);
+void siw_answer_timeout(struct timer *, int64_t now_ns);
+
+/* -- siw_rx.c -- */
+
+/* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
+int siw_stream_start(struct siw_qp *, const struct siw_pdata *peer);
+void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
+/* Hardware wants FPDUs within segments: their size follows the path's. */
+void siw_follow_mss(struct siw_qp *);
+/* The socket gave this error, 0 = end of file. */
+void siw_stream_lost(struct siw_qp *, int err);
+/* One bounded turn of reading and decoding. */
+void siw_rx_turn(struct siw_qp *);
+/* Something may be there to be read or decoded. */
+void siw_rx_mark(struct siw_qp *);
+
+/* -- siw_rest.c -- */
+
+/* The connection was reset: looks for a Terminate in what was not read yet. Its words, or NULL. */
+const char *siw_rest_terminate(struct siw_qp *);
+
+/* -- siw_tx.c -- */
+
+/* Something is to be sent. */
+void siw_tx_mark(struct siw_qp *);
+void siw_flush(struct rnic_dev *);
+/* Queues the first FPDU of the active side. */
+void siw_tx_rtr(struct siw_qp *);
+void siw_nudge_timeout(struct timer *, int64_t now_ns);
+/* Of a sendmsg() of what txq_gather() gave. */
+static inline int
+siw_send_flags(const struct txq *q)
+{
+	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
+}
+/* Queues a Terminate: false when it may not be sent. */
+bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
+/* Turns requests into FPDUs as far as there is room. */
+void siw_tx_fill(struct siw_qp *);
+
+/* -- siw_cm.c -- */
+
+void siw_tune_socket(int fd);
+struct neg_config siw_neg_config(const struct siw_dev *);
+void siw_neg_start(struct siw_qp *);
+struct rnic_depths siw_peer_depths(const struct rnic_qp *);
+/* Our private data; with the token where we have to show it (to != NULL). */
+void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct siw_pdata *out);
+void siw_set_port(struct sockaddr_storage *, uint16_t port);
+socklen_t siw_addr_len(const struct sockaddr_storage *);
+/* CONNECTED once the stream runs and the user asked for it. */
+void siw_cm_check_connected(struct siw_qp *);
+void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
+
+/* -- siw_passive.c -- */
+
+int siw_listen(struct siw_dev *, const char **err);
+void siw_listen_close(struct siw_dev *);
+void siw_accept_more(struct siw_dev *);
+int siw_qp_expect(struct rnic_qp *);
+
+/* -- siw_active.c -- */
+
+/* Both sides' qp_connect: the passive one only says whom it wants. */
+int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
+/* The peer's address and MPA port; -EAFNOSUPPORT when its family is not ours. */
+int siw_remote_addr(const struct siw_dev *, const struct rnic_gid *, uint16_t port, struct sockaddr_storage *);
+
+/* -- siw_linger.c -- */
+
+/*
+ * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
+ * for a while and closes. The descriptor is not watched any more by others.
+ */
+void siw_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
+/* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
+void siw_linger_qp(struct siw_qp *, int fd);
+void siw_linger_close_all(struct siw_dev *);
+
+#endif

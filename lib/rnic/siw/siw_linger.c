@@ -1,0 +1,220 @@
+/*
+ * Soft iWARP: sockets whose QP is gone but that have something left to say, a
+ * Terminate, a rejecting Reply or the rest of a graceful end. Closing them at
+ * once could reset the connection before the peer read it. Bounded in number
+ * and time.
+ */
+#include "rnic/siw/siw_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BYTES_MAX (1024u * 1024) /* kept for a socket that does not take them now */
+
+struct siw_linger {
+	struct list_node node;
+	struct siw_dev *dev;
+	int fd;
+	struct timer timer;
+	uint8_t *buf; /* unsent */
+	size_t len;
+	size_t off;
+	bool fin; /* FIN sent */
+};
+
+static void
+linger_free(struct siw_linger *l)
+{
+	struct siw_dev *dev = l->dev;
+
+	timer_cancel(&dev->timers, &l->timer);
+	timerq_unreserve(&dev->timers, 1);
+	dev->loop.unwatch(dev->loop.ctx, l->fd);
+	close(l->fd);
+	list_remove(&l->node);
+	dev->linger_cnt--;
+	free(l->buf);
+	free(l);
+}
+
+static void
+linger_timeout(struct timer *t, int64_t now_ns)
+{
+	(void)now_ns;
+	linger_free(CONTAINER_OF(t, struct siw_linger, timer));
+}
+
+/* False: the socket is broken. */
+static bool
+linger_send(struct siw_linger *l)
+{
+	while (l->off < l->len) {
+		ssize_t n = send(l->fd, l->buf + l->off, l->len - l->off, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		l->off += (size_t)n;
+	}
+	if (!l->fin) {
+		l->fin = true;
+		return shutdown(l->fd, SHUT_WR) == 0;
+	}
+	return true;
+}
+
+/* Reads what nobody wants any more. False: the peer is done, too. */
+static bool
+linger_drain(struct siw_linger *l)
+{
+	uint8_t waste[16384];
+
+	for (unsigned i = 0; i < 64; i++) {
+		ssize_t n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR;
+		if (n == 0)
+			return !l->fin;
+	}
+	return false; /* who sends that much does not read */
+}
+
+static void
+linger_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_linger *l = arg;
+
+	(void)fd;
+	(void)events;
+	l->dev->dev.now_ns = now_ns;
+	if (!linger_send(l) || !linger_drain(l))
+		linger_free(l);
+}
+
+/* NULL: no place or memory; the caller closes fd. */
+static struct siw_linger *
+linger_new(struct siw_dev *dev, int fd)
+{
+	struct siw_linger *l;
+
+	if (dev->linger_cnt >= SIW_LINGER_MAX) {
+		dev->stats.linger_refused++;
+		return NULL;
+	}
+	l = calloc(1, sizeof(*l));
+	if (l == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		dev->stats.no_memory++;
+		free(l);
+		return NULL;
+	}
+	l->dev = dev;
+	l->fd = fd;
+	timer_init(&l->timer, linger_timeout);
+	list_init(&l->node);
+	list_push(&dev->lingering, &l->node);
+	dev->linger_cnt++;
+	return l;
+}
+
+static bool
+linger_append(struct siw_linger *l, const void *bytes, size_t len)
+{
+	uint8_t *buf;
+
+	if (l->len + len > BYTES_MAX) {
+		l->dev->stats.linger_refused++;
+		return false;
+	}
+	buf = realloc(l->buf, l->len + len);
+	if (buf == NULL) {
+		l->dev->stats.no_memory++;
+		return false;
+	}
+	memcpy(buf + l->len, bytes, len);
+	l->buf = buf;
+	l->len += len;
+	return true;
+}
+
+static void
+linger_start(struct siw_linger *l)
+{
+	struct siw_dev *dev = l->dev;
+
+	siw_arm(dev, &l->timer, SIW_LINGER_MS);
+	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0 || !linger_send(l) || !linger_drain(l))
+		linger_free(l);
+}
+
+void
+siw_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
+{
+	struct siw_linger *l = linger_new(dev, fd);
+
+	if (l == NULL) {
+		(void)send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		close(fd);
+		return;
+	}
+	if (!linger_append(l, bytes, len)) {
+		linger_free(l);
+		return;
+	}
+	linger_start(l);
+}
+
+/* Takes all that is in the send queue: to the socket while it can, else into the buffer. */
+static bool
+linger_take(struct siw_linger *l, struct txq *q)
+{
+	struct iovec iov[SIW_IOV];
+
+	while (!txq_empty(q)) {
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, SIW_IOV) };
+		ssize_t n = l->len == 0 ? sendmsg(l->fd, &msg, siw_send_flags(q)) : -1;
+
+		if (n < 0 && l->len == 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (n > 0) {
+			txq_sent(q, (size_t)n);
+			continue;
+		}
+		if (!linger_append(l, iov[0].iov_base, iov[0].iov_len))
+			return false;
+		txq_sent(q, iov[0].iov_len);
+	}
+	return true;
+}
+
+void
+siw_linger_qp(struct siw_qp *qp, int fd)
+{
+	struct siw_linger *l = linger_new(qp->dev, fd);
+	bool more;
+
+	if (l == NULL) {
+		close(fd);
+		return;
+	}
+	do {
+		siw_tx_fill(qp);
+		more = !txq_empty(&qp->txq);
+		if (!linger_take(l, &qp->txq)) {
+			linger_free(l);
+			return;
+		}
+	} while (more);
+	linger_start(l);
+}
+
+void
+siw_linger_close_all(struct siw_dev *dev)
+{
+	struct list_node *n;
+
+	while ((n = list_first(&dev->lingering)) != NULL)
+		linger_free(CONTAINER_OF(n, struct siw_linger, node));
+}

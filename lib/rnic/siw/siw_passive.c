@@ -1,0 +1,441 @@
+/*
+ * Soft iWARP: the passive side of connection set-up (MPA, RFC 5044 and 6581);
+ * see siw_int.h. A request is read on its own, then goes to the QP that its
+ * private data names, waits for one a little (parked), or is refused.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "rnic/siw/siw_int.h"
+
+#define ACCEPT_BUDGET 64
+#define LISTEN_BACKLOG 256
+#define ACCEPT_RETRY_MS 100
+
+/* A connection whose MPA Request is being read, or waits for its QP. */
+struct siw_pend {
+	struct list_node node;
+	struct siw_dev *dev;
+	struct timer timer;
+	int fd;
+	struct rnic_gid from;
+	bool parked;
+	size_t len;
+	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
+	struct mpa_frame frame;
+	struct siw_pdata pdata;
+};
+
+/* -- requests -- */
+
+/* Out of its list; the descriptor stays open. */
+static void
+pend_free(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+
+	dev->loop.unwatch(dev->loop.ctx, p->fd);
+	timer_cancel(&dev->timers, &p->timer);
+	timerq_unreserve(&dev->timers, 1);
+	list_remove(&p->node);
+	dev->pending_cnt--;
+	if (p->parked)
+		dev->parked_cnt--;
+	free(p);
+}
+
+static void
+pend_close(struct siw_pend *p)
+{
+	int fd = p->fd;
+
+	pend_free(p);
+	close(fd);
+}
+
+/* Sends the Reply `f` with our verdict and closes. */
+static void
+pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verdict)
+{
+	struct siw_dev *dev = p->dev;
+	struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
+	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	int fd = p->fd, len;
+
+	siw_pdata_encode(&d, pd);
+	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	len = mpa_frame_encode(f, out, sizeof(out));
+	pend_free(p);
+	if (len > 0)
+		siw_linger_bytes(dev, fd, out, (size_t)len);
+	else
+		close(fd);
+}
+
+/* Refuses a request before any QP had a say. */
+static void
+pend_reject(struct siw_pend *p, enum siw_verdict verdict)
+{
+	const struct neg_config cfg = siw_neg_config(p->dev);
+	struct mpa_frame f;
+
+	neg_refuse(&cfg, &p->frame, &f);
+	pend_reject_frame(p, &f, verdict);
+}
+
+/* The QP takes over the descriptor and answers. */
+static void
+pend_adopt(struct siw_pend *p, struct siw_qp *qp)
+{
+	struct siw_pdata peer = p->pdata, own;
+	struct mpa_frame f;
+	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	int len;
+
+	siw_neg_start(qp);
+	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
+		const char *why = qp->neg.why;
+
+		if (qp->neg.state == NEG_REJECTED)
+			pend_reject_frame(p, &f, SIW_READ_DEPTH);
+		else
+			pend_close(p);
+		siw_qp_break(qp, why, RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	neg_accept(&qp->neg, &f);
+	qp->fd = p->fd;
+	pend_free(p);
+	qp->peer_qpn = peer.from_qpn;
+	siw_own_pdata(qp, NULL, &own);
+	siw_pdata_encode(&own, pd);
+	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	len = mpa_frame_encode(&f, out, sizeof(out));
+	siw_qp_set_state(qp, SIW_RTR_WAIT);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+	/* The first bytes on a new connection: always taken whole, or it is broken. */
+	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len ||
+	    siw_stream_start(qp, &peer) < 0)
+		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
+}
+
+static void
+pend_timeout(struct timer *t, int64_t now_ns)
+{
+	struct siw_pend *p = CONTAINER_OF(t, struct siw_pend, timer);
+
+	(void)now_ns;
+	if (p->parked) {
+		p->dev->stats.mpa_refused_parked++;
+		pend_reject(p, SIW_NOT_EXPECTED);
+	} else {
+		p->dev->stats.mpa_bad++;
+		pend_close(p);
+	}
+}
+
+/* So many of one source are parked. */
+static unsigned
+parked_from(const struct siw_dev *dev, const struct rnic_gid *from)
+{
+	unsigned n = 0, bits = addr_source_bits(from->b);
+
+	LIST_FOREACH(node, &dev->parked)
+		n += addr_same_prefix(CONTAINER_OF(node, struct siw_pend, node)->from.b, from->b, bits);
+	return n;
+}
+
+static void
+pend_park(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+
+	if (dev->parked_cnt >= SIW_PARKED_MAX || parked_from(dev, &p->from) >= SIW_PARKED_OF_ONE) {
+		dev->stats.mpa_refused_parked++;
+		pend_reject(p, SIW_BUSY);
+		return;
+	}
+	p->parked = true;
+	dev->parked_cnt++;
+	list_remove(&p->node);
+	list_push(&dev->parked, &p->node);
+	siw_arm(dev, &p->timer, SIW_PARKED_MS);
+}
+
+/* The request is complete: to whom? */
+static void
+pend_dispatch(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+	struct siw_qp *qp;
+
+	/* Without receives there it could never be told anything. */
+	if (siw_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
+		dev->stats.mpa_refused_token++;
+		pend_reject(p, SIW_STRANGER);
+		return;
+	}
+	qp = siw_qp_find(dev, p->pdata.qpn);
+	if (qp == NULL) {
+		pend_park(p);
+		return;
+	}
+	if (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token) {
+		dev->stats.mpa_refused_token++;
+		pend_reject(p, SIW_BAD_TOKEN);
+	} else if (qp->state == SIW_IDLE) {
+		pend_park(p);
+	} else if (qp->state != SIW_EXPECTING) {
+		dev->stats.mpa_refused_token++;
+		pend_reject(p, qp->state >= SIW_BROKEN ? SIW_GONE : SIW_USED);
+	} else {
+		pend_adopt(p, qp);
+	}
+}
+
+/* Has the whole Request arrived, and nothing else? */
+static void
+pend_decode(struct siw_pend *p)
+{
+	struct span in = { .ptr = p->buf, .len = p->len };
+	int used = mpa_frame_decode(in, MPA_REQUEST, &p->frame);
+
+	if (used == 0)
+		return;
+	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
+		p->dev->stats.mpa_bad++;
+		pend_close(p);
+		return;
+	}
+	pend_dispatch(p);
+}
+
+static void
+pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_pend *p = arg;
+	ssize_t n;
+
+	(void)events;
+	p->dev->dev.now_ns = now_ns;
+	n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || p->parked) {
+		/* Gone, or it talks before it was answered. */
+		if (n > 0 || !p->parked)
+			p->dev->stats.mpa_bad++;
+		pend_close(p);
+		return;
+	}
+	p->len += (size_t)n;
+	pend_decode(p);
+}
+
+static void
+pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
+{
+	struct siw_pend *p;
+
+	/* A place for the newcomer: slow ones are the last to have a claim. */
+	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
+		dev->stats.mpa_bad++;
+		pend_close(CONTAINER_OF(list_first(&dev->pending), struct siw_pend, node));
+	}
+	p = calloc(1, sizeof(*p));
+	if (p == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		dev->stats.no_memory++;
+		free(p);
+		close(fd);
+		return;
+	}
+	p->dev = dev;
+	p->fd = fd;
+	p->from = *from;
+	timer_init(&p->timer, pend_timeout);
+	list_init(&p->node);
+	list_push(&dev->pending, &p->node);
+	dev->pending_cnt++;
+	siw_arm(dev, &p->timer, dev->cfg.connect_ms);
+	siw_tune_socket(fd);
+	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, p) < 0)
+		pend_close(p);
+}
+
+/* -- listening -- */
+
+static struct rnic_gid
+gid_of(const struct sockaddr_storage *ss)
+{
+	struct rnic_gid gid = { .b = { [10] = 0xff, [11] = 0xff } };
+
+	if (ss->ss_family == AF_INET)
+		memcpy(gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
+	else
+		memcpy(gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
+	return gid;
+}
+
+static bool
+may_connect(const struct siw_dev *dev, const struct sockaddr_storage *from, struct rnic_gid *gid)
+{
+	*gid = gid_of(from);
+	return dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, gid);
+}
+
+static void
+turn_away(struct siw_dev *dev, int fd)
+{
+	const struct linger now = { .l_onoff = 1 };
+
+	dev->stats.mpa_refused_address++;
+	/* No TIME_WAIT for strangers. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(fd);
+}
+
+void
+siw_accept_more(struct siw_dev *dev)
+{
+	struct rnic_gid gid;
+
+	dev->accept_more = false;
+	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
+		struct sockaddr_storage from = { 0 };
+		socklen_t len = sizeof(from);
+		int fd = accept4(dev->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			if (may_connect(dev, &from, &gid))
+				pend_new(dev, fd, &gid);
+			else
+				turn_away(dev, fd);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return;
+		if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO)
+			continue;
+		/* Out of descriptors or memory: the connection stays in the queue, nothing will wake us. */
+		dev->stats.accept_pauses++;
+		siw_arm(dev, &dev->accept_timer, ACCEPT_RETRY_MS);
+		return;
+	}
+	dev->accept_more = true;
+}
+
+static void
+accept_retry(struct timer *t, int64_t now_ns)
+{
+	(void)now_ns;
+	siw_accept_more(CONTAINER_OF(t, struct siw_dev, accept_timer));
+}
+
+static void
+listen_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_dev *dev = arg;
+
+	(void)fd;
+	(void)events;
+	dev->dev.now_ns = now_ns;
+	siw_accept_more(dev);
+}
+
+/* A socket that listens on this port, or a negative errno. */
+static int
+listen_on(const struct siw_config *cfg, uint16_t port)
+{
+	struct sockaddr_storage ss = cfg->addr;
+	const int on = 1;
+	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	/* Of a range, a port in TIME_WAIT is as good as another. */
+	if (port != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	siw_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+static uint16_t
+port_of(int fd)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return 0;
+	return ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port
+	                                     : ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
+}
+
+int
+siw_listen(struct siw_dev *dev, const char **err)
+{
+	uint32_t port = dev->cfg.port_min;
+	int rc;
+
+	timer_init(&dev->accept_timer, accept_retry);
+	do
+		rc = listen_on(&dev->cfg, (uint16_t)port);
+	while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
+	if (rc < 0) {
+		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
+		return rc;
+	}
+	dev->listen_fd = rc;
+	dev->port = port_of(rc);
+	rc = dev->loop.watch(dev->loop.ctx, dev->listen_fd, listen_io, dev);
+	if (rc < 0) {
+		*err = "event loop";
+		close(dev->listen_fd);
+		dev->listen_fd = -1;
+	}
+	return rc;
+}
+
+void
+siw_listen_close(struct siw_dev *dev)
+{
+	struct list_node *n;
+
+	while ((n = list_first(&dev->pending)) != NULL || (n = list_first(&dev->parked)) != NULL)
+		pend_close(CONTAINER_OF(n, struct siw_pend, node));
+	timer_cancel(&dev->timers, &dev->accept_timer);
+	if (dev->listen_fd < 0)
+		return;
+	dev->loop.unwatch(dev->loop.ctx, dev->listen_fd);
+	close(dev->listen_fd);
+	dev->listen_fd = -1;
+}
+
+int
+siw_qp_expect(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state != SIW_IDLE)
+		return -EINVAL;
+	siw_qp_set_state(qp, SIW_EXPECTING);
+	LIST_FOREACH(n, &qp->dev->parked) {
+		struct siw_pend *p = CONTAINER_OF(n, struct siw_pend, node);
+
+		if (p->pdata.qpn != qp->qp.qpn)
+			continue;
+		pend_dispatch(p);
+		if (qp->state != SIW_EXPECTING)
+			break;
+	}
+	return 0;
+}

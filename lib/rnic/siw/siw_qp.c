@@ -1,0 +1,308 @@
+/* Soft iWARP: queue pairs: numbers, birth and end, events; see siw_int.h. */
+#include <assert.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/pages.h"
+#include "rnic/siw/siw_int.h"
+
+#define TIMERS 4 /* of a QP */
+
+static uint32_t
+round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* -- numbers -- */
+
+struct siw_qp *
+siw_qp_find(struct siw_dev *dev, uint32_t qpn)
+{
+	struct siw_qp *qp = dev->slots[qpn & ((1u << SIW_SLOT_BITS) - 1)];
+
+	return qp != NULL && qp->qp.qpn == qpn ? qp : NULL;
+}
+
+/* A free slot, the longest unused first; 0 when there is none. Slots 0 and 1 stay free: so do QPN 0 and 1. */
+static uint32_t
+slot_take(struct siw_dev *dev)
+{
+	for (uint32_t i = 0; i < SIW_MAX_QP; i++) {
+		uint32_t slot = 2 + (dev->next_slot + i) % SIW_MAX_QP;
+
+		if (dev->slots[slot] == NULL) {
+			dev->next_slot = (dev->next_slot + i + 1) % SIW_MAX_QP;
+			return slot;
+		}
+	}
+	return 0;
+}
+
+/* -- birth and death -- */
+
+static size_t
+sq_bytes(const struct siw_qp *qp)
+{
+	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->sq);
+}
+
+static size_t
+cq_bytes(const struct siw_qp *qp)
+{
+	return ((size_t)qp->cq_mask + 1) * sizeof(*qp->cq);
+}
+
+static void
+qp_free(struct siw_qp *qp)
+{
+	stream_fini(&qp->stream);
+	txq_fini(&qp->txq);
+	pages_free(qp->sq, sq_bytes(qp));
+	pages_free(qp->cq, cq_bytes(qp));
+	pages_free(qp->rx_buf, SIW_RX_BUF);
+	free(qp);
+}
+
+static int
+qp_alloc_queues(struct siw_qp *qp)
+{
+	const struct stream_config cfg = {
+		.stags = &qp->dev->stags,
+		.pd = qp->pd,
+		.rq_depth = qp->rq_depth,
+		.ird_max = (uint16_t)(qp->dev->cfg.ird + 1), /* and an RTR Read that the peer does not count */
+		.ord_max = qp->dev->cfg.ord,
+	};
+
+	qp->sq_mask = round_up_pow2(qp->sq_depth) - 1;
+	qp->cq_mask = round_up_pow2(qp->sq_depth + qp->rq_depth) - 1;
+	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
+	qp->sq = pages_alloc(sq_bytes(qp));
+	qp->cq = pages_alloc(cq_bytes(qp));
+	qp->rx_buf = pages_alloc(SIW_RX_BUF);
+	if (qp->sq == NULL || qp->cq == NULL || qp->rx_buf == NULL || txq_init(&qp->txq, SIW_TX_RING) < 0 ||
+	    stream_init(&qp->stream, &cfg) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int
+siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_qp **out)
+{
+	struct siw_dev *dev = siw_dev(pd->dev);
+	struct siw_qp *qp;
+	uint32_t slot;
+
+	if (attr->sq_depth == 0 || attr->sq_depth > SIW_MAX_SQ || attr->rq_depth == 0 || attr->rq_depth > SIW_MAX_RQ)
+		return -EINVAL;
+	if (dev->qp_cnt >= dev->cfg.max_qp || (slot = slot_take(dev)) == 0)
+		return -ENOSPC;
+	qp = calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return -ENOMEM;
+	qp->dev = dev;
+	qp->pd = CONTAINER_OF(pd, struct siw_pd, pd);
+	qp->fd = -1;
+	qp->token = attr->token;
+	qp->sq_depth = attr->sq_depth;
+	qp->rq_depth = attr->rq_depth;
+	if (qp_alloc_queues(qp) < 0 || timerq_reserve(&dev->timers, TIMERS) < 0) {
+		qp_free(qp);
+		return -ENOMEM;
+	}
+	qp->qp = (struct rnic_qp){
+		.dev = &dev->dev,
+		.ctx = attr->ctx,
+		.qpn = slot | rng_below(dev->rng, 1u << (24 - SIW_SLOT_BITS)) << SIW_SLOT_BITS,
+		.psn = rng_below(dev->rng, 1u << 24),
+	};
+	timer_init(&qp->connect_timer, siw_cm_connect_timeout);
+	timer_init(&qp->nudge_timer, siw_nudge_timeout);
+	timer_init(&qp->confirm_timer, siw_confirm_timeout);
+	timer_init(&qp->answer_timer, siw_answer_timeout);
+	list_init(&qp->rx_node);
+	list_init(&qp->tx_node);
+	list_init(&qp->cq_node);
+	list_init(&qp->ev_node);
+	qp->read_region = (struct stag_region){
+		.buf = qp->read_bytes,
+		.len = sizeof(qp->read_bytes),
+		.pd = qp->pd,
+		.access = STAG_READ,
+	};
+	stag_add(&dev->stags, &qp->read_region, dev->rng);
+	dev->slots[slot] = qp;
+	dev->qp_cnt++;
+	qp->pd->refs++;
+	*out = &qp->qp;
+	return 0;
+}
+
+void
+siw_qp_destroy(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp;
+	struct siw_dev *dev;
+
+	if (rqp == NULL)
+		return;
+	qp = siw_qp(rqp);
+	dev = qp->dev;
+	siw_qp_disconnect(rqp, false);
+	list_remove(&qp->cq_node);
+	list_remove(&qp->ev_node);
+	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;
+	dev->qp_cnt--;
+	stag_remove(&dev->stags, &qp->read_region);
+	qp->pd->refs--;
+	timerq_unreserve(&dev->timers, TIMERS);
+	qp_free(qp);
+}
+
+void
+siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
+{
+	assert(qp->state != SIW_CLOSED);
+	assert(to > qp->state);
+	qp->state = to;
+}
+
+/* -- events -- */
+
+void
+siw_event(struct siw_qp *qp, enum rnic_event_type type)
+{
+	qp->events |= 1u << type;
+	if (list_empty(&qp->ev_node))
+		list_push(&qp->dev->ev_list, &qp->ev_node);
+}
+
+/* Down before up: the port's state is what the last event says. */
+static bool
+poll_port_event(struct siw_dev *dev, struct rnic_event *ev)
+{
+	enum rnic_event_type type = dev->port_events & 1u << RNIC_EV_PORT_DOWN ? RNIC_EV_PORT_DOWN : RNIC_EV_PORT_UP;
+
+	if (dev->port_events == 0)
+		return false;
+	dev->port_events &= ~(1u << type);
+	*ev = (struct rnic_event){ .type = type };
+	return true;
+}
+
+bool
+siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
+{
+	static const enum rnic_event_type order[] = {
+		RNIC_EV_CONNECTED,
+		RNIC_EV_CONNECT_FAILED,
+		RNIC_EV_ROOM,
+		RNIC_EV_QP_ERROR,
+	};
+	struct siw_dev *dev = siw_dev(rdev);
+	struct list_node *n = list_first(&dev->ev_list);
+	struct siw_qp *qp;
+
+	if (poll_port_event(dev, ev))
+		return true;
+	if (n == NULL)
+		return false;
+	qp = CONTAINER_OF(n, struct siw_qp, ev_node);
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if (!(qp->events & 1u << order[i]))
+			continue;
+		qp->events &= ~(1u << order[i]);
+		*ev = (struct rnic_event){ .type = order[i], .qp = &qp->qp };
+		if (order[i] == RNIC_EV_QP_ERROR || order[i] == RNIC_EV_CONNECT_FAILED)
+			ev->why = qp->why;
+		break;
+	}
+	list_remove(&qp->ev_node);
+	if (qp->events != 0)
+		list_push(&dev->ev_list, &qp->ev_node);
+	return true;
+}
+
+/* -- the end -- */
+
+/* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
+static bool
+is_orderly(const struct siw_qp *qp, int fd)
+{
+	int unsent;
+
+	return qp->peer_fin && txq_empty(&qp->txq) && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent == 0;
+}
+
+/* Off the socket and all lists but those of completions and events. */
+static void
+qp_detach(struct siw_qp *qp, bool last_word)
+{
+	struct siw_dev *dev = qp->dev;
+	const struct linger now = { .l_onoff = 1 };
+	int fd = qp->fd;
+
+	qp->fd = -1;
+	if (fd >= 0) {
+		dev->loop.unwatch(dev->loop.ctx, fd);
+		if (last_word) {
+			siw_linger_qp(qp, fd);
+		} else {
+			/* Reset: what is still on its way must not be placed, nor the peer wait for more. */
+			if (!is_orderly(qp, fd))
+				(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+			close(fd);
+		}
+	}
+	/* Last: filling the send queue a last time may have armed and listed it again. */
+	timer_cancel(&dev->timers, &qp->connect_timer);
+	timer_cancel(&dev->timers, &qp->nudge_timer);
+	timer_cancel(&dev->timers, &qp->confirm_timer);
+	timer_cancel(&dev->timers, &qp->answer_timer);
+	list_remove(&qp->rx_node);
+	list_remove(&qp->tx_node);
+}
+
+void
+siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status, const struct rdmap_term *term)
+{
+	bool last_word;
+
+	if (qp->state >= SIW_BROKEN)
+		return;
+	qp->why = why;
+	last_word = term != NULL && siw_tx_terminate(qp, term);
+	/* From here on siw_tx_fill() takes no more requests. */
+	siw_qp_set_state(qp, SIW_BROKEN);
+	qp_detach(qp, last_word);
+	siw_flush_all(qp, status);
+	if (qp->connected)
+		siw_event(qp, RNIC_EV_QP_ERROR);
+	else if (qp->claimed)
+		siw_event(qp, RNIC_EV_CONNECT_FAILED);
+}
+
+void
+siw_qp_disconnect(struct rnic_qp *rqp, bool graceful)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state < SIW_BROKEN) {
+		/* May break the QP, when the peer reads memory that is gone. */
+		qp_detach(qp, graceful && qp->state == SIW_RTS);
+		siw_flush_all(qp, RNIC_WC_FLUSHED);
+	}
+	if (qp->state != SIW_CLOSED)
+		siw_qp_set_state(qp, SIW_CLOSED);
+	qp->events = 0;
+	list_remove(&qp->ev_node);
+}

@@ -1,0 +1,370 @@
+/* Soft iWARP: the established stream: its start, what arrives on it, its loss; see siw_int.h. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "rnic/siw/siw_int.h"
+
+/* -- start -- */
+
+static size_t
+mss_of(int fd)
+{
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0 ? (size_t)mss : 536;
+}
+
+static void
+set_ulpdu_max(struct siw_qp *qp, size_t max)
+{
+	size_t most = txq_ulpdu_max(&qp->txq);
+
+	qp->ulpdu_max = max < 128 ? 128 : max > most ? most : max;
+}
+
+void
+siw_follow_mss(struct siw_qp *qp)
+{
+	set_ulpdu_max(qp, mpa_mulpdu(mss_of(qp->fd), qp->neg.res.markers_tx));
+}
+
+/* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
+static void
+choose_ulpdu_max(struct siw_qp *qp, const struct siw_pdata *peer)
+{
+	uint32_t own = qp->dev->cfg.fpdu_max;
+
+	qp->txq.apart = peer->ulpdu_max == 0;
+	if (qp->txq.apart || own == 0)
+		siw_follow_mss(qp);
+	else
+		set_ulpdu_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
+}
+
+int
+siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
+{
+	const struct neg_result *res = &qp->neg.res;
+	bool rtr_send = qp->state == SIW_RTR_WAIT && res->p2p && (res->rtr & MPA_RTR_SEND) != 0;
+
+	qp->peer_depth = peer->recv_depth;
+	qp->peer_qpn = peer->from_qpn;
+	qp->peer_stag = peer->read_stag;
+	qp->peer_to = peer->read_to;
+	qp->crc = res->crc;
+	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
+	txq_start(&qp->txq, res->crc, res->markers_tx);
+	choose_ulpdu_max(qp, peer);
+	stream_start(&qp->stream, res->ord, rtr_send);
+	qp->rx_off = qp->rx_len = 0;
+	qp->rx_place_len = qp->rx_place_tail = 0;
+	return qp->dev->loop.watch(qp->dev->loop.ctx, qp->fd, siw_stream_io, qp);
+}
+
+/* -- receiving -- */
+
+void
+siw_rx_mark(struct siw_qp *qp)
+{
+	if (list_empty(&qp->rx_node))
+		list_push(&qp->dev->rx_list, &qp->rx_node);
+}
+
+static void
+read_answered(struct siw_qp *qp)
+{
+	qp->read_out = false;
+	timer_cancel(&qp->dev->timers, &qp->answer_timer);
+	siw_complete_sends(qp, qp->read_pos);
+	siw_room_changed(qp);
+	siw_confirm_arm(qp);
+	siw_tx_mark(qp);
+}
+
+/* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
+ * and the connection is over. */
+static bool
+peer_started(struct siw_qp *qp)
+{
+	siw_qp_set_state(qp, SIW_RTS);
+	/* A QP that is not claimed yet is its user's to give up. */
+	timer_cancel(&qp->dev->timers, &qp->connect_timer);
+	siw_cm_check_connected(qp);
+	if (qp->state != SIW_RTS)
+		return false;
+	siw_tx_mark(qp);
+	return true;
+}
+
+/* False: stop decoding. */
+static bool
+rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
+{
+	struct siw_dev *dev = qp->dev;
+	struct stream_ev ev;
+
+	switch (stream_ulpdu(&qp->stream, ulpdu, &ev)) {
+	case STREAM_RX_NONE:
+		break;
+	case STREAM_RX_RECV:
+		siw_complete(qp, ev.wr_id, RNIC_WC_RECV, RNIC_WC_OK, ev.len);
+		break;
+	case STREAM_RX_READ_REQ:
+		siw_tx_mark(qp);
+		break;
+	case STREAM_RX_READ_DONE:
+		read_answered(qp);
+		break;
+	case STREAM_RX_NO_RECV:
+		qp->rx_stalled = true;
+		qp->rx_held = ulpdu;
+		dev->stats.recv_stalls++;
+		return false;
+	case STREAM_RX_TERMINATED:
+		dev->stats.terminates_received++;
+		siw_qp_break(qp, rdmap_term_str(ev.term.layer, ev.term.etype, ev.term.code), RNIC_WC_REMOTE_ERR, NULL);
+		return false;
+	case STREAM_RX_ERROR:
+		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &ev.term);
+		return false;
+	}
+	return qp->state != SIW_RTR_WAIT || peer_started(qp);
+}
+
+static void
+rx_bad_fpdu(struct siw_qp *qp, int err)
+{
+	struct rdmap_term term;
+
+	if (err == FPDU_BAD_CRC)
+		qp->dev->stats.crc_errors++;
+	stream_fail_llp(&qp->stream, (uint8_t)-err, &term);
+	siw_qp_break(
+	    qp, err == FPDU_BAD_CRC ? "CRC error" : "the peer's FPDU framing is broken", RNIC_WC_LOCAL_ERR, &term);
+}
+
+/*
+ * CRC and markers off: when the FPDU that is not complete is a large Write,
+ * what is there of it is placed, and the rest will be read into place.
+ */
+static bool
+rx_begin_place(struct siw_qp *qp)
+{
+	uint8_t *buf = qp->rx_buf + qp->rx_off, *at;
+	size_t have = qp->rx_len - qp->rx_off, payload_len;
+	struct ddp_hdr h;
+	int len;
+
+	if (qp->fpdu.crc || qp->fpdu.markers || have < MPA_LEN_LEN + DDP_TAGGED_LEN)
+		return false;
+	len = fpdu_rx_peek(buf);
+	buf += MPA_LEN_LEN;
+	have -= MPA_LEN_LEN;
+	if (len < DDP_TAGGED_LEN || (size_t)len < have + SIW_PLACE_MIN ||
+	    ddp_decode((struct span){ .ptr = buf, .len = have }, &h) != DDP_TAGGED_LEN)
+		return false;
+	buf += DDP_TAGGED_LEN;
+	have -= DDP_TAGGED_LEN;
+	payload_len = (size_t)len - DDP_TAGGED_LEN;
+	if (!stream_place_early(&qp->stream, &h, payload_len, &at))
+		return false; /* the usual way finds what is wrong */
+	memcpy(at, buf, have);
+	h.to += have;
+	qp->rx_place = h;
+	qp->rx_place_len = payload_len - have;
+	qp->rx_place_fpdu = mpa_fpdu_len((size_t)len);
+	qp->rx_place_tail = mpa_pad((size_t)len) + MPA_CRC_LEN;
+	qp->rx_off = qp->rx_len = 0;
+	return true;
+}
+
+static void
+rx_compact(struct siw_qp *qp)
+{
+	if (qp->rx_off == qp->rx_len) {
+		qp->rx_off = qp->rx_len = 0;
+	} else if (qp->rx_off > 0) {
+		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
+		qp->rx_len -= qp->rx_off;
+		qp->rx_off = 0;
+	}
+}
+
+/* Decodes what is in the buffer. False: broken, or stalled. */
+static bool
+rx_decode(struct siw_qp *qp)
+{
+	struct span ulpdu;
+	size_t need;
+
+	while (qp->rx_off < qp->rx_len) {
+		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off, &ulpdu, &need);
+
+		if (used < 0) {
+			rx_bad_fpdu(qp, (int)used);
+			return false;
+		}
+		if (used == 0 && rx_begin_place(qp))
+			return true;
+		if (used == 0)
+			break;
+		qp->rx_off += (size_t)used;
+		qp->dev->stats.fpdus_received++;
+		if (!rx_ulpdu(qp, ulpdu))
+			return false;
+	}
+	rx_compact(qp);
+	return true;
+}
+
+/* The bytes of a Write that was read straight into place are all there; what follows is in the buffer. */
+static bool
+rx_end_place(struct siw_qp *qp)
+{
+	if (qp->rx_len < qp->rx_place_tail)
+		return true;
+	qp->rx_off = qp->rx_place_tail;
+	qp->rx_place_tail = 0;
+	fpdu_rx_skip(&qp->fpdu, qp->rx_place_fpdu);
+	stream_placed(&qp->stream);
+	qp->dev->stats.fpdus_received++;
+	if (qp->state == SIW_RTR_WAIT && !peer_started(qp))
+		return false;
+	return rx_decode(qp);
+}
+
+/* Where the next bytes belong: straight into memory, then the buffer. False: broken. */
+static bool
+rx_where(struct siw_qp *qp, struct iovec iov[2], int *cnt)
+{
+	uint8_t *at;
+
+	*cnt = 0;
+	if (qp->rx_place_len > 0) {
+		/* Each time: the region may be gone meanwhile. */
+		if (!stream_place_early(&qp->stream, &qp->rx_place, qp->rx_place_len, &at)) {
+			struct rdmap_term term;
+
+			stream_fail_place(&qp->stream, &qp->rx_place, qp->rx_place_len, &term);
+			siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &term);
+			return false;
+		}
+		iov[(*cnt)++] = (struct iovec){ .iov_base = at, .iov_len = qp->rx_place_len };
+	}
+	iov[(*cnt)++] = (struct iovec){
+		.iov_base = qp->rx_buf + qp->rx_len,
+		.iov_len = SIW_RX_BUF - qp->rx_len,
+	};
+	return true;
+}
+
+/* n bytes were read to where rx_where() said. */
+static void
+rx_took(struct siw_qp *qp, size_t n)
+{
+	size_t placed = n < qp->rx_place_len ? n : qp->rx_place_len;
+
+	qp->dev->stats.bytes_received += n;
+	qp->rx_place.to += placed;
+	qp->rx_place_len -= placed;
+	qp->rx_len += n - placed;
+	if (qp->rx_place_len > 0)
+		return;
+	if (qp->rx_place_tail > 0)
+		(void)rx_end_place(qp);
+	else
+		(void)rx_decode(qp);
+}
+
+/* A Send waited for a receive: again. */
+static bool
+rx_resume(struct siw_qp *qp)
+{
+	if (!qp->rx_stalled)
+		return true;
+	if (stream_recv_cnt(&qp->stream) == 0)
+		return false;
+	qp->rx_stalled = false;
+	return rx_ulpdu(qp, qp->rx_held) && rx_decode(qp);
+}
+
+void
+siw_stream_lost(struct siw_qp *qp, int err)
+{
+	const char *why = err == 0 ? "the peer closed the connection"
+	    : err == ECONNRESET    ? "the peer reset the connection"
+	    : err == ETIMEDOUT     ? "the connection timed out"
+	                           : "the connection is lost";
+	const char *last = err != 0 ? siw_rest_terminate(qp) : NULL;
+
+	if (last != NULL) {
+		qp->dev->stats.terminates_received++;
+		siw_qp_break(qp, last, RNIC_WC_REMOTE_ERR, NULL);
+		return;
+	}
+	qp->peer_fin = err == 0;
+	siw_qp_break(qp, why, RNIC_WC_RETRY_EXC, NULL);
+}
+
+void
+siw_rx_turn(struct siw_qp *qp)
+{
+	struct iovec iov[2];
+	struct msghdr msg = { .msg_iov = iov };
+	size_t space;
+	ssize_t n;
+	int cnt;
+
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return;
+	if (!rx_resume(qp) || !rx_where(qp, iov, &cnt))
+		return;
+	msg.msg_iovlen = (size_t)cnt;
+	space = iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);
+	n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+	if (n < 0 && errno == EINTR)
+		siw_rx_mark(qp);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		siw_stream_lost(qp, n == 0 ? 0 : errno);
+		return;
+	}
+	/* All the space filled, or a FIN behind the data: no new edge will tell. */
+	if ((size_t)n == space || qp->rx_hup)
+		siw_rx_mark(qp);
+	rx_took(qp, (size_t)n);
+}
+
+void
+siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct siw_qp *qp = arg;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	qp->dev->dev.now_ns = now_ns;
+	if (events & RNIC_IO_WRITE) {
+		qp->tx_blocked = false;
+		if (!qp->read_out)
+			timer_cancel(&qp->dev->timers, &qp->answer_timer);
+		siw_tx_mark(qp);
+	}
+	if (events & RNIC_IO_HUP) {
+		/* After a reset nothing is placed any more, not even what the kernel still holds: the peer
+		 * may have moved on to another link meanwhile, and written newer bytes there. */
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			siw_stream_lost(qp, err != 0 ? err : errno);
+			return;
+		}
+		qp->rx_hup = true;
+	}
+	if (events & (RNIC_IO_READ | RNIC_IO_HUP)) {
+		list_remove(&qp->rx_node);
+		siw_rx_turn(qp);
+	}
+}

@@ -1,0 +1,302 @@
+/* Soft iWARP: what is sent on the established stream; see siw_int.h. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "rnic/siw/siw_int.h"
+
+void
+siw_tx_mark(struct siw_qp *qp)
+{
+	if (!qp->tx_blocked && qp->state == SIW_RTS && list_empty(&qp->tx_node))
+		list_push(&qp->dev->tx_list, &qp->tx_node);
+}
+
+static void
+put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	txq_put(&qp->txq, h, p);
+	qp->dev->stats.fpdus_sent++;
+}
+
+static void
+put_bytes(struct siw_qp *qp, const struct ddp_hdr *h, const void *bytes, size_t len)
+{
+	put(qp, h,
+	    &(struct txq_payload){
+	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
+}
+
+/* A Read that confirms all requests turned into FPDUs so far. */
+static void
+put_read(struct siw_qp *qp, const struct stream_read *r, uint32_t from_stag, uint64_t from)
+{
+	struct ddp_hdr h;
+	uint8_t body[RDMAP_READ_LEN];
+
+	stream_read_hdr(&qp->stream, r, from_stag, from, &h, body);
+	put_bytes(qp, &h, body, sizeof(body));
+	qp->read_out = true;
+	qp->read_pos = qp->sq_enc;
+	qp->dev->stats.reads_sent++;
+	siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
+}
+
+/* Zero length: nobody looks at the STags; 1 because some dislike 0. */
+static void
+put_empty_read(struct siw_qp *qp)
+{
+	const struct stream_read r = { .stag = 1 };
+
+	put_read(qp, &r, 1, 0);
+}
+
+static void
+put_confirm(struct siw_qp *qp)
+{
+	const struct stream_read r = {
+		.stag = qp->read_region.stag,
+		.to = qp->read_region.base + SIW_READ_LEN,
+		.size = SIW_READ_LEN,
+	};
+
+	if (qp->peer_stag != 0)
+		put_read(qp, &r, qp->peer_stag, qp->peer_to);
+	else
+		put_empty_read(qp);
+}
+
+/* full: no more requests can be turned into FPDUs now. */
+static bool
+confirm_due(const struct siw_qp *qp, bool full)
+{
+	if (qp->enc_off != 0 || qp->read_out || qp->sq_enc == qp->sq_done ||
+	    stream_reads_out(&qp->stream) >= qp->stream.ord)
+		return false;
+	if ((int32_t)(qp->want_pos - qp->sq_done) > 0 && (int32_t)(qp->sq_enc - qp->want_pos) >= 0)
+		return true;
+	/* Pressure: half of the queue, or of the peer's receives, is used up. One Read for as many as
+	 * can be. */
+	if (!full && qp->sq_enc != qp->sq_head)
+		return false;
+	return (qp->sq_head - qp->sq_done) * 2 > qp->sq_depth || qp->sends_out * 2 > qp->peer_depth;
+}
+
+static void
+payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload *p)
+{
+	p->cnt = 0;
+	p->len = len;
+	if (wr->flags & RNIC_INLINE) {
+		p->v[p->cnt++] = (struct iovec){ .iov_base = (void *)(uintptr_t)(wr->u.bytes + off), .iov_len = len };
+		return;
+	}
+	for (unsigned i = 0; i < wr->sge_cnt && len > 0; i++) {
+		const struct iovec *v = &wr->u.sge[i];
+		size_t n;
+
+		if (off >= v->iov_len) {
+			off -= (uint32_t)v->iov_len;
+			continue;
+		}
+		n = v->iov_len - off < len ? v->iov_len - off : len;
+		p->v[p->cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
+		len -= n;
+		off = 0;
+	}
+}
+
+/* The next segment of the oldest request that is not wholly on its way. False: no room. */
+static bool
+put_request(struct siw_qp *qp)
+{
+	const struct siw_wr *wr = &qp->sq[qp->sq_enc & qp->sq_mask];
+	size_t max = qp->ulpdu_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
+	size_t len = wr->len - qp->enc_off < max ? wr->len - qp->enc_off : max;
+	bool last = qp->enc_off + len == wr->len;
+	struct txq_payload p;
+	struct ddp_hdr h;
+
+	if (!txq_room(&qp->txq, len))
+		return false;
+	payload_of(wr, qp->enc_off, len, &p);
+	if (wr->op == RNIC_WR_WRITE)
+		stream_write_hdr(wr->rkey, wr->raddr + qp->enc_off, last, &h);
+	else
+		stream_send_hdr(
+		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, 0, qp->enc_off, last, &h);
+	put(qp, &h, &p);
+	qp->sq_bytes -= len;
+	qp->enc_off += (uint32_t)len;
+	if (last) {
+		qp->enc_off = 0;
+		qp->sq_enc++;
+	}
+	return true;
+}
+
+/*
+ * A segment of an answer to the peer's Read. It is copied: the region may go
+ * away before the socket took it. False: no room, or the QP is broken.
+ */
+static bool
+put_response(struct siw_qp *qp)
+{
+	size_t max = qp->ulpdu_max - DDP_TAGGED_LEN;
+	struct rdmap_term term;
+	struct ddp_hdr h;
+	struct span from;
+
+	if (max > TXQ_COPY_MAX)
+		max = TXQ_COPY_MAX;
+	if (!txq_room(&qp->txq, max))
+		return false;
+	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
+		siw_qp_break(qp, "the peer reads memory that is gone", RNIC_WC_LOCAL_ERR, &term);
+		return false;
+	}
+	put_bytes(qp, &h, from.ptr, from.len);
+	if (h.last)
+		qp->dev->stats.reads_served++;
+	return true;
+}
+
+/* There are responders that miss a first FPDU which comes while they are about to wait for it: they look again when more
+ * arrives. */
+static void
+put_nudge(struct siw_qp *qp)
+{
+	struct ddp_hdr h;
+
+	qp->nudge = false;
+	stream_write_hdr(1, 0, true, &h);
+	put_bytes(qp, &h, "", 0);
+}
+
+void
+siw_tx_fill(struct siw_qp *qp)
+{
+	while (qp->state == SIW_RTS && txq_room(&qp->txq, RDMAP_READ_LEN)) {
+		/* Tagged messages may not be mixed: an answer goes between requests, whole. */
+		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
+			if (!put_response(qp))
+				return;
+		} else if (qp->enc_off == 0 && qp->nudge) {
+			put_nudge(qp);
+		} else if (confirm_due(qp, false)) {
+			put_confirm(qp);
+		} else if (qp->sq_enc == qp->sq_head) {
+			return;
+		} else if (!put_request(qp)) {
+			if (confirm_due(qp, true))
+				put_confirm(qp);
+			return;
+		}
+	}
+}
+
+void
+siw_tx_rtr(struct siw_qp *qp)
+{
+	struct ddp_hdr h;
+
+	siw_arm(qp->dev, &qp->nudge_timer, SIW_NUDGE_MS);
+	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_READ) {
+		put_empty_read(qp);
+		return;
+	}
+	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_SEND)
+		stream_send_hdr(&qp->stream, RDMAP_SEND, 0, 0, true, &h);
+	else
+		stream_write_hdr(1, 0, true, &h); /* also without RTR: the first FPDU has to be ours */
+	put_bytes(qp, &h, "", 0);
+}
+
+void
+siw_nudge_timeout(struct timer *t, int64_t now_ns)
+{
+	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, nudge_timer);
+
+	(void)now_ns;
+	if (qp->state != SIW_RTS || qp->stream.started)
+		return;
+	qp->nudge = true;
+	siw_tx_mark(qp);
+}
+
+bool
+siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
+{
+	uint8_t body[RDMAP_TERM_MAX];
+	int len = rdmap_term_encode(term, body);
+	struct ddp_hdr h;
+
+	/* No FPDU may be sent before the initiator's first one: then there is nothing to say. */
+	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
+		return false;
+	stream_term_hdr(&qp->stream, &h);
+	put_bytes(qp, &h, body, (size_t)len);
+	qp->dev->stats.terminates_sent++;
+	return true;
+}
+
+/* One gathered write. False: nothing more to do now. */
+static bool
+tx_write(struct siw_qp *qp, size_t *sent)
+{
+	struct iovec iov[SIW_IOV];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
+	ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
+
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n < 0 && errno == EAGAIN) {
+		/* A peer that takes nothing is as silent as one that does not answer, and there may be no
+		 * room for a Read to find out. */
+		qp->tx_blocked = true;
+		if (!timer_armed(&qp->answer_timer))
+			siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
+		return false;
+	}
+	if (n < 0) {
+		siw_stream_lost(qp, errno);
+		return false;
+	}
+	txq_sent(&qp->txq, (size_t)n);
+	qp->dev->stats.bytes_sent += (size_t)n;
+	*sent += (size_t)n;
+	return true;
+}
+
+static void
+tx_turn(struct siw_qp *qp)
+{
+	size_t sent = 0;
+
+	if (qp->txq.apart)
+		siw_follow_mss(qp);
+	do {
+		siw_tx_fill(qp);
+		if (qp->state != SIW_RTS || txq_empty(&qp->txq))
+			break;
+	} while (tx_write(qp, &sent) && sent < SIW_TX_BUDGET);
+	if (qp->state != SIW_RTS)
+		return;
+	if (sent >= SIW_TX_BUDGET)
+		siw_tx_mark(qp);
+	siw_room_changed(qp);
+}
+
+void
+siw_flush(struct rnic_dev *rdev)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+	struct list_node turn, *n;
+
+	/* Those that are not done mark themselves for the next turn. */
+	list_init(&turn);
+	while ((n = list_pop(&dev->tx_list)) != NULL)
+		list_push(&turn, n);
+	while ((n = list_pop(&turn)) != NULL)
+		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));
+}

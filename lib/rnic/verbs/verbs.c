@@ -1,0 +1,674 @@
+/* The verbs device: the device, its memory, its table of calls; see verbs.h and verbs_int.h. */
+#include "rnic/verbs/verbs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/vlan.h"
+#include "rnic/route.h"
+#include "rnic/verbs/verbs_int.h"
+
+void
+verbs_config_init(struct verbs_config *c)
+{
+	*c = (struct verbs_config){
+		.name = "verbs0",
+		.port = 1,
+		.gid_type = VERBS_GID_ROCE_V2,
+		.hop_limit = 64,
+		.timeout = 15,
+		.retry_cnt = 6,
+		.min_rnr_timer = 5,
+		.connect_ms = 2000,
+		.answer_ms = 5000,
+		.confirm_ms = 5,
+		.max_qp = 1024,
+	};
+}
+
+/* -- facts -- */
+
+/* The VLAN of the GID's interface, and its MAC, or one of our own making. */
+static void
+learn_interface(struct verbs_dev *dev)
+{
+	static const uint8_t none[6];
+	struct ifreq ifr = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && dev->gid.ifindex != 0 && if_indextoname(dev->gid.ifindex, ifr.ifr_name) != NULL) {
+		dev->vlan = vlan_of(ifr.ifr_name);
+		if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0)
+			memcpy(dev->mac, ifr.ifr_hwaddr.sa_data, sizeof(dev->mac));
+	}
+	if (fd >= 0)
+		close(fd);
+	if (memcmp(dev->mac, none, sizeof(none)) == 0) {
+		dev->rng->fill(dev->rng, dev->mac, sizeof(dev->mac));
+		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
+	}
+}
+
+static void
+query(struct rnic_dev *rdev, struct rnic_info *info)
+{
+	const struct verbs_dev *dev = verbs_dev(rdev);
+
+	*info = (struct rnic_info){
+		.transport = dev->port.transport,
+		.port = dev->told,
+		.gid = dev->cfg.gid,
+		.vlan = dev->vlan,
+		.mpa_port = dev->mpa_port,
+		.mtu_code = dev->port.mtu_code,
+		.max_qp = dev->max_qp,
+		.max_mr = dev->max_mr,
+		.max_sq = dev->max_sq,
+		.max_rq = dev->max_rq,
+		.max_sge = dev->max_sge,
+		.max_inline = VERBS_INLINE,
+		.qp_cnt = dev->qp_cnt,
+		.mr_cnt = dev->mr_cnt,
+		.mr_bytes = dev->mr_bytes,
+	};
+	memcpy(info->name, dev->cfg.name, sizeof(info->name));
+	memcpy(info->provider, dev->port.provider, sizeof(info->provider));
+	memcpy(info->mac, dev->mac, sizeof(info->mac));
+}
+
+/* -- memory -- */
+
+const char *
+verbs_memlock_why(int err)
+{
+	struct rlimit l;
+
+	/* The kernel says ENOMEM, some providers something else. */
+	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
+	    l.rlim_cur == RLIM_INFINITY)
+		return NULL;
+	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
+}
+
+void
+verbs_trouble(struct verbs_dev *dev, int err, const char *why)
+{
+	const char *memlock = verbs_memlock_why(err);
+
+	why = memlock != NULL ? memlock : why;
+	if (why == dev->troubled && dev->dev.now_ns - dev->troubled_ns < (int64_t)VERBS_TROUBLE_MS * 1000000)
+		return;
+	dev->trouble = dev->troubled = why;
+	dev->troubled_ns = dev->dev.now_ns;
+}
+
+static int
+pd_alloc(struct rnic_dev *rdev, struct rnic_pd **out)
+{
+	struct verbs_dev *dev = verbs_dev(rdev);
+	struct verbs_pd *pd;
+
+	if (dev->gone)
+		return -ENODEV;
+	pd = calloc(1, sizeof(*pd));
+	if (pd == NULL)
+		return -ENOMEM;
+	errno = 0;
+	pd->hw = ibv_alloc_pd(dev->ctx);
+	if (pd->hw == NULL) {
+		free(pd);
+		return errno != 0 ? -errno : -ENOMEM;
+	}
+	pd->pd.dev = rdev;
+	pd->refs = 1;
+	*out = &pd->pd;
+	return 0;
+}
+
+void
+verbs_pd_put(struct verbs_pd *pd)
+{
+	if (--pd->refs > 0)
+		return;
+	(void)ibv_dealloc_pd(pd->hw);
+	free(pd);
+}
+
+/* A QP that outlives its user keeps the domain. */
+static void
+pd_free(struct rnic_pd *pd)
+{
+	if (pd != NULL)
+		verbs_pd_put(verbs_pd(pd));
+}
+
+static int
+mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_mr **out)
+{
+	struct verbs_dev *dev = verbs_dev(pd->dev);
+	int flags = IBV_ACCESS_LOCAL_WRITE;
+	struct verbs_mr *mr;
+
+	if (buf == NULL || len == 0)
+		return -EINVAL;
+	if (dev->gone)
+		return -ENODEV;
+	flags |= access & RNIC_ACCESS_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0;
+	flags |= access & RNIC_ACCESS_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return -ENOMEM;
+	errno = 0;
+	mr->hw = ibv_reg_mr(verbs_pd(pd)->hw, buf, len, flags);
+	if (mr->hw == NULL) {
+		int err = errno != 0 ? errno : ENOMEM;
+
+		free(mr);
+		verbs_trouble(dev, err, "the RDMA device registers no more memory");
+		return -err;
+	}
+	list_init(&mr->node);
+	list_init(&mr->job.node);
+	mr->mr = (struct rnic_mr){
+		.pd = pd,
+		.buf = buf,
+		.len = len,
+		.lkey = mr->hw->lkey,
+		.rkey = mr->hw->rkey,
+		.addr = (uintptr_t)buf,
+	};
+	dev->mr_cnt++;
+	dev->mr_bytes += len;
+	verbs_pd(pd)->refs++;
+	*out = &mr->mr;
+	return 0;
+}
+
+static void
+dereg_run(struct verbs_job *job)
+{
+	struct verbs_mr *mr = CONTAINER_OF(job, struct verbs_mr, job);
+
+	(void)ibv_dereg_mr(mr->hw);
+	mr->hw = NULL;
+}
+
+static void
+mr_free(struct verbs_mr *mr)
+{
+	if (mr->hw != NULL)
+		(void)ibv_dereg_mr(mr->hw);
+	list_remove(&mr->node);
+	verbs_pd_put(verbs_pd(mr->mr.pd));
+	free(mr);
+}
+
+static void
+dereg_done(struct verbs_job *job)
+{
+	struct verbs_mr *mr = CONTAINER_OF(job, struct verbs_mr, job);
+
+	verbs_dev(mr->mr.pd->dev)->end_cnt--;
+	mr_free(mr);
+}
+
+/* A QP with half of a write placed holds the region until it is destroyed itself: behind it, then. Nothing is placed in
+ * it meanwhile, as all QPs of the domain are dead. */
+static void
+mr_dereg(struct rnic_mr *rmr)
+{
+	const struct verbs_pd *pd;
+	struct verbs_dev *dev;
+	struct verbs_mr *mr;
+
+	if (rmr == NULL)
+		return;
+	mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
+	dev = verbs_dev(rmr->pd->dev);
+	pd = verbs_pd(rmr->pd);
+	dev->mr_cnt--;
+	dev->mr_bytes -= rmr->len;
+	if (pd->dead_cnt == 0 || pd->dead_cnt != pd->qp_cnt) {
+		mr_free(mr);
+		return;
+	}
+	mr->job.run = dereg_run;
+	mr->job.done = dereg_done;
+	list_push(&dev->dead_mrs, &mr->node);
+	verbs_cm_end(dev, &mr->job);
+}
+
+/* -- the loop's calls -- */
+
+static bool
+reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
+{
+	const struct verbs_dev *dev = verbs_dev(rdev);
+	struct sockaddr_storage ss[2] = { 0 };
+	const struct rnic_gid *g[2] = { &dev->cfg.gid, gid };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)(void *)&ss[i];
+
+		ss[i].ss_family = verbs_gid_is_v4(g[i]) ? AF_INET : AF_INET6;
+		if (ss[i].ss_family == AF_INET)
+			memcpy(&((struct sockaddr_in *)(void *)&ss[i])->sin_addr, g[i]->b + 12, 4);
+		else
+			memcpy(&sin6->sin6_addr, g[i]->b, 16);
+		if (ss[i].ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr))
+			sin6->sin6_scope_id = dev->gid.ifindex;
+	}
+	return route_reaches(&ss[0], dev->gid.ifindex, &ss[1]);
+}
+
+static int64_t
+deadline(const struct rnic_dev *rdev)
+{
+	const struct verbs_dev *dev = verbs_dev_const(rdev);
+
+	if (dev->async_more || dev->cq_more || dev->conn_more || dev->port_events != 0 || dev->trouble != NULL ||
+	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
+		return dev->dev.now_ns;
+	return timerq_next(&dev->timers);
+}
+
+static void
+progress(struct rnic_dev *rdev, int64_t now_ns)
+{
+	struct verbs_dev *dev = verbs_dev(rdev);
+
+	dev->dev.now_ns = now_ns;
+	if (dev->cq_more)
+		verbs_channel_read(dev);
+	if (dev->async_more)
+		verbs_async_read(dev);
+	if (dev->conn_more)
+		dev->connect->more(dev);
+	timerq_run(&dev->timers, now_ns);
+}
+
+void
+verbs_teardown(struct verbs_dev *dev)
+{
+	struct list_node *n;
+
+	if (dev->connect != NULL && dev->connect->fini != NULL)
+		dev->connect->fini(dev);
+	while ((n = list_first(&dev->qps)) != NULL)
+		verbs_qp_release(CONTAINER_OF(n, struct verbs_qp, node));
+	while ((n = list_first(&dev->dead_mrs)) != NULL)
+		mr_free(CONTAINER_OF(n, struct verbs_mr, node));
+	if (dev->channel != NULL)
+		(void)ibv_destroy_comp_channel(dev->channel);
+	if (dev->ctx != NULL)
+		(void)ibv_close_device(dev->ctx);
+	idtable_fini(&dev->ids);
+	timerq_fini(&dev->timers);
+	free(dev);
+}
+
+static void
+unwatch_all(struct verbs_dev *dev)
+{
+	dev->loop.unwatch(dev->loop.ctx, dev->channel->fd);
+	dev->loop.unwatch(dev->loop.ctx, dev->ctx->async_fd);
+	dev->loop.unwatch(dev->loop.ctx, dev->cm.evfd);
+}
+
+static void
+dev_free(struct rnic_dev *rdev)
+{
+	struct verbs_dev *dev;
+
+	if (rdev == NULL)
+		return;
+	dev = verbs_dev(rdev);
+	assert(dev->qp_cnt == 0 && dev->mr_cnt == 0);
+	unwatch_all(dev);
+	if (dev->connect->close != NULL)
+		dev->connect->close(dev);
+	if (verbs_cm_fini(dev))
+		verbs_teardown(dev);
+}
+
+#define S(field)                         \
+	{                                \
+#field, dev->stats.field \
+	}
+
+static unsigned
+stats(const struct rnic_dev *rdev, struct rnic_stat *out)
+{
+	const struct verbs_dev *dev = verbs_dev_const(rdev);
+	const struct rnic_stat rows[] = {
+		S(sends_posted),
+		S(writes_posted),
+		S(doorbells),
+		S(completions),
+		S(polls),
+		S(wakeups),
+		S(rnr_retry_exc),
+		S(retry_exc),
+		S(remote_access_errs),
+		S(flushed),
+		S(other_errs),
+		S(async_events),
+		S(reads_sent),
+		S(mpa_refused_token),
+		S(mpa_refused_parked),
+	};
+
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
+	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct verbs_stats) / sizeof(uint64_t), "all of them");
+	memcpy(out, rows, sizeof(rows));
+	return sizeof(rows) / sizeof(rows[0]);
+}
+
+static const struct rnic_ops verbs_ops = {
+	.query = query,
+	.stats = stats,
+	.pd_alloc = pd_alloc,
+	.pd_free = pd_free,
+	.mr_reg = mr_reg,
+	.mr_dereg = mr_dereg,
+	.qp_create = verbs_qp_create,
+	.qp_expect = verbs_qp_expect,
+	.qp_connect = verbs_qp_connect,
+	.qp_rts = verbs_qp_rts,
+	.qp_disconnect = verbs_qp_disconnect,
+	.qp_destroy = verbs_qp_destroy,
+	.post_send = verbs_post_send,
+	.post_recv = verbs_post_recv,
+	.room = verbs_room,
+	.confirm = verbs_confirm_want,
+	.poll = verbs_poll,
+	.poll_event = verbs_poll_event,
+	.reaches = reaches,
+	.flush = verbs_flush,
+	.deadline = deadline,
+	.progress = progress,
+	.free = dev_free,
+};
+
+/* -- opening -- */
+
+static const char *
+check_config(const struct verbs_config *c)
+{
+	if (c->port == 0)
+		return "port";
+	if (c->service_level > 15)
+		return "service level";
+	if (c->hop_limit == 0)
+		return "hop limit";
+	if (c->timeout == 0 || c->timeout > 31)
+		return "timeout";
+	if (c->retry_cnt > 6)
+		return "retry count";
+	if (c->min_rnr_timer > 31)
+		return "RNR timer";
+	if (c->max_qp == 0 || c->max_qp > VERBS_MAX_QP)
+		return "queue pairs";
+	return NULL;
+}
+
+static int
+open_card(struct verbs_dev *dev, const char **why)
+{
+	struct ibv_device **list;
+	int n = 0, rc = -ENODEV;
+
+	errno = 0;
+	list = ibv_get_device_list(&n);
+	if (list == NULL) {
+		rc = errno != 0 ? -errno : -ENOSYS;
+		*why = verbs_open_error(rc);
+		return rc;
+	}
+	*why = "there is no RDMA device of this name";
+	for (int i = 0; i < n && dev->ctx == NULL && rc == -ENODEV; i++) {
+		if (strcmp(ibv_get_device_name(list[i]), dev->cfg.dev) != 0)
+			continue;
+		errno = 0;
+		dev->ctx = ibv_open_device(list[i]);
+		if (dev->ctx == NULL) {
+			rc = errno != 0 ? -errno : -EIO;
+			*why = verbs_open_error(rc);
+		}
+	}
+	ibv_free_device_list(list);
+	return dev->ctx != NULL ? 0 : rc;
+}
+
+static uint32_t
+smaller(uint32_t a, int b)
+{
+	return b < 0 ? 0 : a < (uint32_t)b ? a : (uint32_t)b;
+}
+
+/* Of each send queue one entry is for the last request of a queue pair, and a CQ takes both queues. */
+static void
+learn_limits(struct verbs_dev *dev, const struct ibv_device_attr *a)
+{
+	uint32_t half = smaller(UINT32_MAX / 2, a->max_cqe - 1) / 2;
+
+	dev->phys_ports = a->phys_port_cnt;
+	dev->max_qp = smaller(dev->cfg.max_qp, a->max_qp);
+	dev->max_mr = smaller(UINT32_MAX, a->max_mr);
+	dev->max_sq = smaller(half, a->max_qp_wr - 1);
+	dev->max_rq = smaller(half, a->max_qp_wr);
+	dev->max_sge = smaller(RNIC_SGE_MAX, a->max_sge);
+}
+
+static int
+learn_port(struct verbs_dev *dev, const char **why)
+{
+	struct ibv_device_attr attr;
+	const struct verbs_gid *gid;
+	int rc;
+
+	*why = "the RDMA device does not answer";
+	rc = ibv_query_device(dev->ctx, &attr);
+	if (rc != 0)
+		return -rc;
+	learn_limits(dev, &attr);
+	*why = "the RDMA device has no such port";
+	if (dev->cfg.port > dev->phys_ports)
+		return -EINVAL;
+	verbs_name_port(dev->ctx, attr.vendor_id, dev->cfg.port, &dev->port);
+	*why = "the port cannot be asked";
+	rc = verbs_read_port(dev->ctx, &dev->port);
+	if (rc == 0)
+		rc = verbs_read_gids(dev->ctx, dev->phys_ports, &dev->port);
+	if (rc == -ENOMEM)
+		*why = "memory";
+	if (rc < 0)
+		return rc;
+	if (verbs_is_iwarp(dev)) {
+		dev->gid_present = true;
+		dev->connect = &verbs_iwarp_ops;
+		return 0;
+	}
+	/* Reaching a peer takes its LID, and no message of SMC-R carries one. */
+	*why = "InfiniBand link layer: SMC-R is for RoCE";
+	if (dev->port.infiniband)
+		return -EOPNOTSUPP;
+	*why = "the port does not have this GID";
+	gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
+	if (gid == NULL)
+		return -EADDRNOTAVAIL;
+	dev->gid = *gid;
+	dev->gid_present = true;
+	dev->connect = &verbs_roce_ops;
+	return 0;
+}
+
+/* Makes a queue pair as links will, so that what the card cannot do is known now: 0 or a positive errno. */
+static int
+try_qp(struct verbs_dev *dev, uint32_t inline_bytes)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(dev->ctx);
+	struct ibv_cq *cq = pd != NULL ? ibv_create_cq(dev->ctx, 2, NULL, NULL, 0) : NULL;
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 1,
+		    .max_recv_wr = 1,
+		    .max_send_sge = dev->max_sge,
+		    .max_recv_sge = 1,
+		    .max_inline_data = inline_bytes },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = cq != NULL ? ibv_create_qp(pd, &init) : NULL;
+	int err = qp != NULL ? 0 : errno != 0 ? errno : EIO;
+
+	if (qp != NULL)
+		(void)ibv_destroy_qp(qp);
+	if (cq != NULL)
+		(void)ibv_destroy_cq(cq);
+	if (pd != NULL)
+		(void)ibv_dealloc_pd(pd);
+	return err;
+}
+
+static int
+learn_qp(struct verbs_dev *dev, const char **why)
+{
+	const char *memlock;
+	int err = try_qp(dev, VERBS_INLINE);
+
+	dev->has_inline = err == 0;
+	if (err != 0 && verbs_memlock_why(err) == NULL)
+		err = try_qp(dev, 0);
+	memlock = verbs_memlock_why(err);
+	*why = memlock != NULL ? memlock : "the RDMA device makes no queue pair";
+	return -err;
+}
+
+static int
+nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int
+watch_all(struct verbs_dev *dev)
+{
+	const struct rnic_loop *l = &dev->loop;
+	int rc = nonblocking(dev->channel->fd);
+
+	if (rc == 0)
+		rc = nonblocking(dev->ctx->async_fd);
+	if (rc == 0)
+		rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
+	if (rc < 0)
+		return rc;
+	rc = l->watch(l->ctx, dev->ctx->async_fd, verbs_async_io, dev);
+	if (rc == 0) {
+		rc = verbs_cm_init(dev);
+		if (rc == 0)
+			return 0;
+		l->unwatch(l->ctx, dev->ctx->async_fd);
+	}
+	l->unwatch(l->ctx, dev->channel->fd);
+	return rc;
+}
+
+static int
+dev_start(struct verbs_dev *dev, const char **why)
+{
+	int rc = open_card(dev, why);
+
+	if (rc == 0)
+		rc = learn_port(dev, why);
+	if (rc == 0)
+		rc = learn_qp(dev, why);
+	if (rc < 0)
+		return rc;
+	*why = "completion channel";
+	errno = 0;
+	dev->channel = ibv_create_comp_channel(dev->ctx);
+	if (dev->channel == NULL)
+		return errno != 0 ? -errno : -ENOMEM;
+	*why = "event loop";
+	rc = watch_all(dev);
+	if (rc < 0)
+		return rc;
+	if (dev->connect->open != NULL)
+		rc = dev->connect->open(dev, why);
+	if (rc < 0) {
+		unwatch_all(dev);
+		(void)verbs_cm_fini(dev);
+		return rc;
+	}
+	learn_interface(dev);
+	dev->told = dev->port.state;
+	return 0;
+}
+
+int
+verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **out,
+    const char **why)
+{
+	struct verbs_dev *dev;
+	int rc;
+
+	*why = check_config(cfg);
+	if (*why != NULL)
+		return -EINVAL;
+	*why = "memory";
+	dev = calloc(1, sizeof(*dev));
+	if (dev == NULL)
+		return -ENOMEM;
+	*dev = (struct verbs_dev){
+		.dev = { .ops = &verbs_ops },
+		.cfg = *cfg,
+		.loop = *loop,
+		.rng = rng,
+		.told = RNIC_PORT_DOWN,
+	};
+	timerq_init(&dev->timers);
+	idtable_init(&dev->ids, cfg->max_qp + VERBS_LINGER_MAX);
+	list_init(&dev->qps);
+	list_init(&dev->dead_mrs);
+	list_init(&dev->hot_list);
+	list_init(&dev->tx_list);
+	list_init(&dev->ev_list);
+	rc = dev_start(dev, why);
+	if (rc < 0) {
+		verbs_teardown(dev);
+		return rc;
+	}
+	*out = &dev->dev;
+	return 0;
+}
+
+bool
+verbs_gid_present(const struct rnic_dev *rdev)
+{
+	return verbs_dev_const(rdev)->gid_present;
+}
+
+const struct verbs_port *
+verbs_port_of(const struct rnic_dev *rdev)
+{
+	return &verbs_dev_const(rdev)->port;
+}
+
+void
+verbs_stats(const struct rnic_dev *rdev, struct verbs_stats *out)
+{
+	*out = verbs_dev_const(rdev)->stats;
+}

@@ -1,0 +1,342 @@
+/*
+ * The verbs device: the threads for what may wait; see verbs_int.h.
+ * Taking a RoCE QP to RTR makes the kernel ask for the peer's MAC address, and
+ * wait for about a second when nobody answers; the event loop must not. One
+ * thread a device, from its first connection on, one transition at a time.
+ * Destroying a QP takes soft RoCE up to three seconds, while packets of it wait
+ * for an address: another thread, so that connecting does not wait for that.
+ * Connecting iWARP may wait for TCP, minutes: each such job has its own thread.
+ * Whoever frees a device waits for none of them: the last one does the rest,
+ * also what was still to be taken from the card.
+ *
+ * What is shared: the lists of struct verbs_cm, its flags and the job's
+ * `cancelled`, all under the lock. A job that was given is the thread's alone
+ * until it is in `done`.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rnic/verbs/verbs_int.h"
+
+/* -- in the thread -- */
+
+static void
+run_job(struct verbs_job *job)
+{
+	if (job->run != NULL) {
+		job->run(job);
+		return;
+	}
+	job->err = ibv_modify_qp(job->hw, &job->rtr, job->rtr_mask);
+	if (job->err == 0 && job->to_rts)
+		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
+}
+
+static void
+stop_job(struct verbs_job *job)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	(void)ibv_modify_qp(job->hw, &attr, IBV_QP_STATE);
+}
+
+/* Called with the lock, which it gives up meanwhile. */
+static void
+next_job(struct verbs_worker *w)
+{
+	struct verbs_cm *cm = &w->dev->cm;
+	struct verbs_job *job = CONTAINER_OF(list_pop(&w->todo), struct verbs_job, node);
+	const uint64_t one = 1;
+	bool cancelled;
+
+	w->running = job;
+	pthread_mutex_unlock(&cm->lock);
+	run_job(job);
+	pthread_mutex_lock(&cm->lock);
+	cancelled = job->cancelled;
+	pthread_mutex_unlock(&cm->lock);
+	if (cancelled)
+		stop_job(job);
+	pthread_mutex_lock(&cm->lock);
+	w->running = NULL;
+	list_push(&cm->done, &job->node);
+	(void)!write(cm->evfd, &one, sizeof(one)); /* full: it is readable all the more */
+}
+
+static void
+cm_destroy(struct verbs_cm *cm)
+{
+	close(cm->evfd);
+	pthread_cond_destroy(&cm->connects.more);
+	pthread_cond_destroy(&cm->ends.more);
+	pthread_mutex_destroy(&cm->lock);
+}
+
+/* Called with the lock, by a thread that ends. */
+static void
+leave(struct verbs_dev *dev)
+{
+	struct verbs_cm *cm = &dev->cm;
+	bool last = cm->last_one_out && !cm->connects.started && !cm->ends.started && cm->alone == 0;
+
+	pthread_mutex_unlock(&cm->lock);
+	if (!last)
+		return;
+	cm_destroy(cm);
+	verbs_teardown(dev);
+}
+
+static void *
+worker_main(void *arg)
+{
+	struct verbs_worker *w = arg;
+	struct verbs_dev *dev = w->dev;
+	struct verbs_cm *cm = &dev->cm;
+
+	pthread_mutex_lock(&cm->lock);
+	while (!cm->quit) {
+		if (list_empty(&w->todo))
+			pthread_cond_wait(&w->more, &cm->lock);
+		else
+			next_job(w);
+	}
+	w->started = false;
+	leave(dev);
+	return NULL;
+}
+
+static void *
+alone_main(void *arg)
+{
+	struct verbs_job *job = arg;
+	struct verbs_dev *dev = job->dev;
+	struct verbs_cm *cm = &dev->cm;
+	const uint64_t one = 1;
+
+	run_job(job);
+	pthread_mutex_lock(&cm->lock);
+	cm->alone--;
+	list_push(&cm->done, &job->node);
+	(void)!write(cm->evfd, &one, sizeof(one));
+	leave(dev);
+	return NULL;
+}
+
+/* No other thread is left, and what is to be done may wait. */
+static void *
+teardown_main(void *arg)
+{
+	verbs_teardown(arg);
+	return NULL;
+}
+
+/* -- in the loop -- */
+
+static void
+take_results(struct verbs_dev *dev)
+{
+	struct list_node done, *n;
+
+	pthread_mutex_lock(&dev->cm.lock);
+	list_move_all(&done, &dev->cm.done);
+	pthread_mutex_unlock(&dev->cm.lock);
+	while ((n = list_pop(&done)) != NULL) {
+		struct verbs_job *job = CONTAINER_OF(n, struct verbs_job, node);
+
+		job->done(job);
+	}
+}
+
+static void
+results_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct verbs_dev *dev = arg;
+	uint64_t cnt;
+
+	(void)events;
+	dev->dev.now_ns = now_ns;
+	(void)!read(fd, &cnt, sizeof(cnt));
+	take_results(dev);
+}
+
+/* Signals are for the others. */
+static int
+start(pthread_t *thread, void *(*fn)(void *), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+static int
+worker_start(struct verbs_worker *w)
+{
+	int rc = start(&w->thread, worker_main, w);
+
+	w->started = rc == 0;
+	return rc;
+}
+
+static void
+worker_init(struct verbs_dev *dev, struct verbs_worker *w)
+{
+	w->dev = dev;
+	list_init(&w->todo);
+	pthread_cond_init(&w->more, NULL);
+}
+
+static void
+worker_give(struct verbs_worker *w, struct verbs_job *job)
+{
+	struct verbs_cm *cm = &w->dev->cm;
+
+	pthread_mutex_lock(&cm->lock);
+	list_push(&w->todo, &job->node);
+	pthread_cond_signal(&w->more);
+	pthread_mutex_unlock(&cm->lock);
+}
+
+int
+verbs_cm_init(struct verbs_dev *dev)
+{
+	struct verbs_cm *cm = &dev->cm;
+	int rc;
+
+	list_init(&cm->done);
+	cm->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (cm->evfd < 0)
+		return -errno;
+	rc = dev->loop.watch(dev->loop.ctx, cm->evfd, results_io, dev);
+	if (rc < 0) {
+		close(cm->evfd);
+		return rc;
+	}
+	pthread_mutex_init(&cm->lock, NULL);
+	worker_init(dev, &cm->connects);
+	worker_init(dev, &cm->ends);
+	/* Now: when a queue pair has to go, there must be a thread for it. */
+	rc = worker_start(&cm->ends);
+	if (rc < 0) {
+		dev->loop.unwatch(dev->loop.ctx, cm->evfd);
+		cm_destroy(cm);
+	}
+	return rc;
+}
+
+static void
+transition_done(struct verbs_job *job)
+{
+	verbs_qp_job_done(CONTAINER_OF(job, struct verbs_qp, job));
+}
+
+int
+verbs_cm_submit(struct verbs_qp *qp)
+{
+	struct verbs_cm *cm = &qp->dev->cm;
+	int rc = cm->connects.started ? 0 : worker_start(&cm->connects);
+
+	if (rc < 0)
+		return rc;
+	qp->job.hw = qp->hw;
+	qp->job.done = transition_done;
+	qp->job_state = VERBS_JOB_GIVEN;
+	worker_give(&cm->connects, &qp->job);
+	return 0;
+}
+
+void
+verbs_cm_end(struct verbs_dev *dev, struct verbs_job *job)
+{
+	dev->end_cnt++;
+	worker_give(&dev->cm.ends, job);
+}
+
+int
+verbs_cm_submit_alone(struct verbs_dev *dev, struct verbs_job *job)
+{
+	struct verbs_cm *cm = &dev->cm;
+	pthread_t thread;
+	int rc;
+
+	job->dev = dev;
+	pthread_mutex_lock(&cm->lock);
+	cm->alone++;
+	rc = start(&thread, alone_main, job);
+	if (rc < 0)
+		cm->alone--;
+	else
+		pthread_detach(thread);
+	pthread_mutex_unlock(&cm->lock);
+	return rc;
+}
+
+void
+verbs_cm_cancel(struct verbs_qp *qp)
+{
+	struct verbs_cm *cm = &qp->dev->cm;
+
+	pthread_mutex_lock(&cm->lock);
+	if (cm->connects.running == &qp->job) {
+		qp->job.cancelled = true;
+	} else {
+		list_remove(&qp->job.node); /* of those to do, or of those done */
+		qp->job_state = VERBS_JOB_NONE;
+	}
+	pthread_mutex_unlock(&cm->lock);
+}
+
+/* Nothing is under way: is there something left that may wait? */
+static bool
+rest_waits(const struct verbs_dev *dev)
+{
+	return !list_empty(&dev->qps) || !list_empty(&dev->dead_mrs) ||
+	    (dev->connect->pending != NULL && dev->connect->pending(dev));
+}
+
+/* No thread is left that could do it. */
+static bool
+fini_alone(struct verbs_dev *dev)
+{
+	pthread_t thread;
+
+	take_results(dev); /* less is left then */
+	cm_destroy(&dev->cm);
+	if (!rest_waits(dev) || start(&thread, teardown_main, dev) < 0)
+		return true;
+	pthread_detach(thread);
+	return false;
+}
+
+bool
+verbs_cm_fini(struct verbs_dev *dev)
+{
+	struct verbs_cm *cm = &dev->cm;
+	struct verbs_worker *const workers[] = { &cm->connects, &cm->ends };
+	bool waits, started[2];
+
+	pthread_mutex_lock(&cm->lock);
+	cm->quit = true;
+	waits = cm->last_one_out = cm->connects.running != NULL || cm->ends.running != NULL ||
+	    !list_empty(&cm->ends.todo) || cm->alone > 0;
+	for (unsigned i = 0; i < 2; i++) {
+		started[i] = workers[i]->started;
+		if (waits && started[i])
+			pthread_detach(workers[i]->thread); /* it may be long until the kernel is done: nobody waits */
+		pthread_cond_signal(&workers[i]->more);
+	}
+	pthread_mutex_unlock(&cm->lock);
+	if (waits)
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		if (started[i])
+			pthread_join(workers[i]->thread, NULL);
+	return fini_alone(dev);
+}

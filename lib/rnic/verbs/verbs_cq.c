@@ -1,0 +1,442 @@
+/*
+ * The verbs device: completions; see verbs_int.h.
+ *
+ * Each QP has a CQ of its own. It is polled when it told that something is
+ * there: polled until empty, armed, polled again. The card reports a request
+ * by its position in the queue; what lay before it and was not to be reported
+ * has ended with it. From the first failure on nothing is handed out until all
+ * requests have ended: the event with the reason comes together with them.
+ */
+#include <errno.h>
+
+#include "rnic/verbs/verbs_int.h"
+
+/* -- what the card says -- */
+
+static enum rnic_wc_status
+status_of(struct verbs_stats *st, enum ibv_wc_status s)
+{
+	switch (s) {
+	case IBV_WC_SUCCESS:
+		return RNIC_WC_OK;
+	case IBV_WC_WR_FLUSH_ERR:
+		st->flushed++;
+		return RNIC_WC_FLUSHED;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		st->retry_exc++;
+		return RNIC_WC_RETRY_EXC;
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		st->rnr_retry_exc++;
+		return RNIC_WC_REMOTE_ERR;
+	case IBV_WC_REM_ACCESS_ERR:
+		st->remote_access_errs++;
+		return RNIC_WC_REMOTE_ERR;
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_OP_ERR:
+	case IBV_WC_REM_INV_RD_REQ_ERR:
+	case IBV_WC_REM_ABORT_ERR:
+		st->other_errs++;
+		return RNIC_WC_REMOTE_ERR;
+	case IBV_WC_LOC_LEN_ERR:
+	case IBV_WC_LOC_QP_OP_ERR:
+	case IBV_WC_LOC_EEC_OP_ERR:
+	case IBV_WC_LOC_PROT_ERR:
+	case IBV_WC_MW_BIND_ERR:
+	case IBV_WC_BAD_RESP_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+	case IBV_WC_LOC_RDD_VIOL_ERR:
+	case IBV_WC_INV_EECN_ERR:
+	case IBV_WC_INV_EEC_STATE_ERR:
+	case IBV_WC_FATAL_ERR:
+	case IBV_WC_GENERAL_ERR:
+	case IBV_WC_TM_ERR:
+	case IBV_WC_TM_RNDV_INCOMPLETE:
+	default:
+		st->other_errs++;
+		return RNIC_WC_LOCAL_ERR;
+	}
+}
+
+/* For people. */
+static const char *
+why_of(enum ibv_wc_status s, bool recv)
+{
+	if (s == IBV_WC_WR_FLUSH_ERR)
+		return "the queue pair went to the error state";
+	if (s == IBV_WC_RETRY_EXC_ERR || s == IBV_WC_RESP_TIMEOUT_ERR)
+		return "the peer does not answer";
+	if (s == IBV_WC_RNR_RETRY_EXC_ERR)
+		return "the peer has no receive posted";
+	if (s == IBV_WC_REM_ACCESS_ERR)
+		return "the peer refused a write: no access to its memory";
+	if (s == IBV_WC_REM_INV_REQ_ERR || s == IBV_WC_REM_OP_ERR || s == IBV_WC_REM_ABORT_ERR)
+		return "the peer refused a request";
+	if (s == IBV_WC_LOC_LEN_ERR && recv)
+		return "the peer sent a message that is too long";
+	if (s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_LOC_ACCESS_ERR)
+		return "the RDMA device has no access to our memory";
+	return "the RDMA device reports a local error";
+}
+
+/* -- what has ended -- */
+
+static void
+end_send(struct verbs_qp *qp, enum rnic_wc_status status)
+{
+	struct verbs_wr *wr = &qp->sq[qp->sq_ended++ & qp->sq_mask];
+
+	if (status != RNIC_WC_OK && qp->failed)
+		status = RNIC_WC_FLUSHED;
+	qp->failed = qp->failed || status != RNIC_WC_OK;
+	wr->status = (uint8_t)status;
+	qp->sq_bytes -= wr->len;
+	if (wr->op == RNIC_WR_SEND)
+		qp->confirm.sends_out--;
+}
+
+void
+verbs_fail_oldest(struct verbs_qp *qp, enum rnic_wc_status status)
+{
+	if (!qp->failed && qp->sq_ended != qp->sq_hw)
+		end_send(qp, status);
+}
+
+void
+verbs_end_sends(struct verbs_qp *qp, uint32_t pos)
+{
+	while (qp->sq_ended != pos)
+		end_send(qp, RNIC_WC_OK);
+}
+
+static void
+end_recv(struct verbs_qp *qp, enum rnic_wc_status status, uint32_t len)
+{
+	struct verbs_recv *r = &qp->rq[qp->rq_ended++ & qp->rq_mask];
+
+	if (status != RNIC_WC_OK && qp->failed)
+		status = RNIC_WC_FLUSHED;
+	qp->failed = qp->failed || status != RNIC_WC_OK;
+	r->status = status;
+	r->len = len;
+}
+
+/* Requests before the one reported were not to be reported: fine, unless something had failed already. */
+static void
+send_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status)
+{
+	if (pos - qp->sq_ended >= qp->sq_hw - qp->sq_ended)
+		return; /* not one of ours: a card that errs */
+	while (qp->sq_ended != pos)
+		end_send(qp, qp->failed ? RNIC_WC_FLUSHED : RNIC_WC_OK);
+	end_send(qp, status);
+}
+
+static void
+recv_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status, uint32_t len)
+{
+	if (pos - qp->rq_ended >= qp->rq_hw - qp->rq_ended)
+		return;
+	while (qp->rq_ended != pos)
+		end_recv(qp, RNIC_WC_FLUSHED, 0);
+	end_recv(qp, status, len);
+}
+
+/* The card is done with it; what became of it, only the Read behind it tells. */
+static void
+iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
+{
+	if (id & VERBS_ID_READ)
+		verbs_confirm_read_ended(qp, status == RNIC_WC_OK);
+	else if (id & VERBS_ID_NUDGE)
+		verbs_confirm_nudge_ended(qp);
+	else if ((uint32_t)id - qp->confirm.card_pos < qp->sq_hw - qp->confirm.card_pos)
+		qp->confirm.card_pos = (uint32_t)id + 1;
+	if (status != RNIC_WC_OK)
+		verbs_fail_oldest(qp, status);
+	qp->drained = qp->flushing && verbs_card_is_done(qp);
+}
+
+/* NULL, or why the QP is broken. */
+static const char *
+take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
+{
+	bool recv = (wc->wr_id & VERBS_ID_RECV) != 0;
+	enum rnic_wc_status status;
+
+	if (wc->wr_id & VERBS_ID_DRAIN) {
+		qp->drained = true;
+		return NULL;
+	}
+	status = status_of(&qp->dev->stats, wc->status);
+	if (!recv && verbs_is_iwarp(qp->dev)) {
+		iwarp_send_ended(qp, wc->wr_id, status);
+		return status != RNIC_WC_OK ? why_of(wc->status, false) : NULL;
+	}
+	if (recv)
+		recv_ended(qp, (uint32_t)wc->wr_id, status, status == RNIC_WC_OK ? wc->byte_len : 0);
+	else
+		send_ended(qp, (uint32_t)wc->wr_id, status);
+	return status != RNIC_WC_OK ? why_of(wc->status, recv) : NULL;
+}
+
+void
+verbs_end_all(struct verbs_qp *qp)
+{
+	while (qp->sq_ended != qp->sq_head) {
+		bool culprit = qp->refused && qp->sq_ended == qp->sq_hw;
+
+		end_send(qp, culprit ? RNIC_WC_LOCAL_ERR : RNIC_WC_FLUSHED);
+	}
+	while (qp->rq_ended != qp->rq_head)
+		end_recv(qp, RNIC_WC_FLUSHED, 0);
+}
+
+/* -- the completion queue -- */
+
+/* How many the card had; 0 also when it broke over that. */
+static unsigned
+take_some(struct verbs_qp *qp)
+{
+	struct ibv_wc wc[VERBS_POLL];
+	const char *why = NULL;
+	int n = ibv_poll_cq(qp->cq, VERBS_POLL, wc);
+
+	qp->dev->stats.polls++;
+	if (n < 0) {
+		verbs_qp_break(qp, "its completion queue failed");
+		if (qp->job_state == VERBS_JOB_NONE && qp->hw != NULL)
+			verbs_qp_kill(qp);
+		return 0;
+	}
+	qp->dev->stats.completions += (unsigned)n;
+	if (n > 0)
+		qp->dev->busy_until_ns = qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.busy_poll_us * 1000;
+	for (int i = 0; i < n; i++) {
+		const char *one = take_wc(qp, &wc[i]);
+
+		why = why != NULL ? why : one;
+	}
+	if (why != NULL)
+		verbs_qp_break(qp, why); /* not earlier: it may take what came later from the CQ */
+	if (n > 0)
+		verbs_qp_check_end(qp);
+	return (unsigned)n;
+}
+
+void
+verbs_cq_empty(struct verbs_qp *qp)
+{
+	struct ibv_wc wc[VERBS_POLL];
+	int n;
+
+	while ((n = ibv_poll_cq(qp->cq, VERBS_POLL, wc)) > 0)
+		for (int i = 0; i < n; i++)
+			(void)take_wc(qp, &wc[i]);
+}
+
+int
+verbs_cq_arm(struct verbs_qp *qp)
+{
+	int err = ibv_req_notify_cq(qp->cq, 0);
+
+	qp->armed = err == 0;
+	return -err;
+}
+
+void
+verbs_mark_hot(struct verbs_qp *qp)
+{
+	if (list_empty(&qp->hot_node))
+		list_push(&qp->dev->hot_list, &qp->hot_node);
+}
+
+/* -- handing out -- */
+
+static bool
+withheld(const struct verbs_qp *qp, uint32_t status)
+{
+	return status != RNIC_WC_OK && qp->flushing;
+}
+
+static unsigned
+give_sends(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; n < max && qp->sq_done != qp->sq_ended; qp->sq_done++) {
+		const struct verbs_wr *wr = &qp->sq[qp->sq_done & qp->sq_mask];
+
+		if (withheld(qp, wr->status))
+			break;
+		if (wr->status == RNIC_WC_OK && !wr->signaled)
+			continue;
+		wc[n++] = (struct rnic_wc){
+			.wr_id = wr->wr_id,
+			.qp = &qp->qp,
+			.op = wr->op == RNIC_WR_SEND ? RNIC_WC_SEND : RNIC_WC_WRITE,
+			.status = (enum rnic_wc_status)wr->status,
+		};
+	}
+	return n;
+}
+
+static unsigned
+give_recvs(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; n < max && qp->rq_done != qp->rq_ended; qp->rq_done++) {
+		const struct verbs_recv *r = &qp->rq[qp->rq_done & qp->rq_mask];
+
+		if (withheld(qp, r->status))
+			break;
+		wc[n++] = (struct rnic_wc){
+			.wr_id = r->wr_id,
+			.qp = &qp->qp,
+			.op = RNIC_WC_RECV,
+			.status = (enum rnic_wc_status)r->status,
+			.len = r->len,
+		};
+	}
+	return n;
+}
+
+static unsigned
+give(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
+{
+	unsigned n = give_sends(qp, wc, max);
+
+	return n + give_recvs(qp, wc + n, max - n);
+}
+
+static bool
+is_givable(const struct verbs_qp *qp)
+{
+	return (qp->sq_done != qp->sq_ended && !withheld(qp, qp->sq[qp->sq_done & qp->sq_mask].status)) ||
+	    (qp->rq_done != qp->rq_ended && !withheld(qp, qp->rq[qp->rq_done & qp->rq_mask].status));
+}
+
+/* Nobody wants those of an orphan. */
+static void
+drop(struct verbs_qp *qp)
+{
+	qp->sq_done = qp->sq_ended;
+	qp->rq_done = qp->rq_ended;
+}
+
+static bool
+is_busy(const struct verbs_dev *dev)
+{
+	return dev->cfg.busy_poll_us != 0 && dev->dev.now_ns < dev->busy_until_ns;
+}
+
+/* Takes what is there; arms the CQ when that was all: true when there was something. */
+static bool
+take_or_arm(struct verbs_qp *qp)
+{
+	if (qp->hw == NULL)
+		return false;
+	if (take_some(qp) > 0)
+		return true;
+	if (qp->armed || qp->hw == NULL || is_busy(qp->dev))
+		return false;
+	if (verbs_cq_arm(qp) < 0) {
+		verbs_qp_break(qp, "its completion queue failed");
+		return false;
+	}
+	/* It may have come before it was armed. */
+	return take_some(qp) > 0;
+}
+
+/* One QP's share: how many were written. It stays on the list as long as there may be more. */
+static unsigned
+poll_qp(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
+{
+	unsigned n = 0;
+
+	do {
+		if (qp->orphan)
+			drop(qp);
+		else
+			n += give(qp, wc + n, max - n);
+	} while (n < max && (take_or_arm(qp) || is_givable(qp)));
+	if (n == max || (qp->hw != NULL && !qp->armed))
+		verbs_mark_hot(qp);
+	return n;
+}
+
+unsigned
+verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
+{
+	struct verbs_dev *dev = verbs_dev(rdev);
+	struct list_node turn, *node;
+	unsigned n = 0;
+
+	list_move_all(&turn, &dev->hot_list);
+	while (n < max && (node = list_pop(&turn)) != NULL) {
+		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, hot_node);
+
+		n += poll_qp(qp, wc + n, max - n);
+		if (qp->orphan)
+			verbs_qp_bury(qp);
+		else
+			verbs_room_changed(qp);
+	}
+	while ((node = list_pop(&turn)) != NULL)
+		list_push(&dev->hot_list, node);
+	return n;
+}
+
+/* -- the completion channel -- */
+
+static void
+cq_told(struct verbs_qp *qp, struct ibv_cq *cq)
+{
+	if (qp->cq == NULL) { /* destroying it waits for this */
+		ibv_ack_cq_events(cq, 1);
+		return;
+	}
+	qp->armed = false;
+	if (++qp->unacked >= VERBS_ACK_BATCH) {
+		ibv_ack_cq_events(qp->cq, qp->unacked);
+		qp->unacked = 0;
+	}
+	verbs_mark_hot(qp);
+}
+
+void
+verbs_channel_read(struct verbs_dev *dev)
+{
+	struct verbs_qp *qp;
+	struct ibv_cq *cq;
+	void *id;
+
+	dev->cq_more = false;
+	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
+		if (ibv_get_cq_event(dev->channel, &cq, &id) != 0) {
+			if (errno == EINTR)
+				continue;
+			if (errno != EAGAIN)
+				verbs_set_gone(dev);
+			return;
+		}
+		/* None comes for a CQ that was destroyed; an id that is not known is not believed. */
+		qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
+		if (qp != NULL)
+			cq_told(qp, cq);
+	}
+	dev->cq_more = true;
+}
+
+void
+verbs_channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct verbs_dev *dev = arg;
+
+	(void)fd;
+	(void)events;
+	dev->dev.now_ns = now_ns;
+	dev->stats.wakeups++;
+	verbs_channel_read(dev);
+}

@@ -1,0 +1,562 @@
+/*
+ * The verbs device: connecting queue pairs of iWARP cards, by librdmacm; see
+ * verbs_int.h. The rules are those of soft iWARP (siw_*.c), and so is the
+ * private data; MPA itself is the kernel's.
+ *
+ * The kernel moves the QP, which it knows by its number: the id has no QP of
+ * its own and no need of our device context. Between asking it to connect or
+ * accept and the event that tells the outcome, it waits where an id or QP is to
+ * be destroyed; so both live until then. Asking to connect may wait for TCP (in
+ * siw): that has a thread. A connection is good when the first Read on it came
+ * back: that is also the message which has to come from the active side first.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "rnic/verbs/verbs_iwarp.h"
+
+/* -- a connection -- */
+
+struct verbs_conn *
+verbs_conn_new(struct verbs_dev *dev, struct rdma_cm_id *id)
+{
+	struct verbs_conn *conn = calloc(1, sizeof(*conn));
+
+	if (conn == NULL)
+		return NULL;
+	conn->dev = dev;
+	conn->id = id;
+	list_init(&conn->node);
+	if (id != NULL)
+		id->context = conn;
+	return conn;
+}
+
+static bool
+is_pending(const struct verbs_conn *conn)
+{
+	return conn->calling || conn->asked;
+}
+
+void
+verbs_conn_free(struct verbs_conn *conn)
+{
+	list_remove(&conn->node);
+	if (conn->qp != NULL)
+		conn->qp->conn = NULL;
+	if (conn->id != NULL)
+		(void)rdma_destroy_id(conn->id);
+	free(conn);
+}
+
+void
+verbs_conn_pdata(const struct verbs_qp *qp, const struct siw_pdata *to, uint8_t out[SIW_PDATA_LEN])
+{
+	struct siw_pdata d = *to;
+
+	d.recv_depth = (uint16_t)qp->rq_depth;
+	d.from_qpn = qp->qp.qpn;
+	d.read_stag = qp->confirm.mr->rkey;
+	d.read_to = (uintptr_t)qp->confirm.bytes;
+	siw_pdata_encode(&d, out);
+}
+
+void
+verbs_conn_arm(struct verbs_qp *qp)
+{
+	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.connect_ms * 1000000);
+}
+
+static void
+set_connected(struct verbs_qp *qp)
+{
+	timer_cancel(&qp->dev->timers, &qp->timer);
+	verbs_qp_set_state(qp, VERBS_RTS);
+	verbs_qp_connected(qp);
+}
+
+void
+verbs_conn_check_connected(struct verbs_qp *qp)
+{
+	if (qp->conn == NULL || !qp->conn->up || !qp->claimed)
+		return;
+	if (qp->conn->pdata.from_qpn != qp->remote.qpn)
+		verbs_qp_break(qp, "the link was taken by another QP of the peer");
+	else
+		set_connected(qp);
+}
+
+void
+verbs_iwarp_answered(struct verbs_qp *qp)
+{
+	if (qp->side == RNIC_ACTIVE && qp->state == VERBS_CONNECTING)
+		set_connected(qp);
+}
+
+/* -- its end -- */
+
+/* Nothing comes of it any more, whatever its QP wanted. */
+static void
+conn_over(struct verbs_conn *conn, const char *why)
+{
+	struct verbs_qp *qp = conn->qp;
+
+	if (qp->state < VERBS_BROKEN || qp->lingers)
+		verbs_qp_break(qp, why); /* frees it, unless its thread has it */
+	else if (!is_pending(conn))
+		verbs_conn_free(conn);
+	if (qp->orphan)
+		verbs_qp_bury(qp);
+}
+
+static void
+iwarp_leaving(struct verbs_qp *qp)
+{
+	/* In order: FIN instead of a reset. */
+	if (qp->lingers && qp->sq_ended == qp->sq_head && qp->conn != NULL && qp->conn->up && !qp->dev->gone)
+		(void)rdma_disconnect(qp->conn->id);
+}
+
+static void
+iwarp_left(struct verbs_qp *qp)
+{
+	if (qp->conn != NULL && !is_pending(qp->conn))
+		verbs_conn_free(qp->conn);
+}
+
+static bool
+iwarp_holds(const struct verbs_qp *qp)
+{
+	return qp->conn != NULL && is_pending(qp->conn);
+}
+
+/* -- the active side -- */
+
+static const char *
+connect_error(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+	case ECONNRESET:
+		return "the peer's MPA port refuses connections";
+	case ETIMEDOUT:
+		return "the peer's MPA port does not answer";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return "no route to the peer's RNIC";
+	case EADDRNOTAVAIL:
+	case EADDRINUSE:
+		return "no local port or address for the MPA connection";
+	case ENODEV:
+		return "the way to the peer's RNIC is not by this card";
+	default:
+		return "the MPA connection failed";
+	}
+}
+
+/* In a thread of its own. */
+static void
+connect_run(struct verbs_job *job)
+{
+	struct verbs_conn *conn = CONTAINER_OF(job, struct verbs_conn, job);
+	const struct verbs_qp *qp = conn->qp;
+	const struct siw_pdata to = { .qpn = qp->remote.qpn, .psn = qp->remote.psn, .token = qp->token };
+	uint8_t pd[SIW_PDATA_LEN];
+	struct rdma_conn_param param = {
+		.private_data = pd,
+		.private_data_len = sizeof(pd),
+		.responder_resources = VERBS_READ_DEPTH,
+		.initiator_depth = VERBS_READ_DEPTH,
+		.qp_num = qp->qp.qpn,
+	};
+
+	verbs_conn_pdata(qp, &to, pd);
+	job->err = rdma_connect(conn->id, &param) == 0 ? 0 : errno;
+}
+
+static void
+connect_done(struct verbs_job *job)
+{
+	struct verbs_conn *conn = CONTAINER_OF(job, struct verbs_conn, job);
+
+	conn->calling = false;
+	if (job->err != 0)
+		conn->asked = false; /* and no event follows */
+	if (job->err != 0 || (conn->qp->state >= VERBS_BROKEN && !conn->qp->lingers))
+		conn_over(conn, connect_error(job->err));
+}
+
+static void
+start_asking(struct verbs_conn *conn)
+{
+	conn->job.run = connect_run;
+	conn->job.done = connect_done;
+	conn->calling = conn->asked = true;
+	if (verbs_cm_submit_alone(conn->dev, &conn->job) == 0)
+		return;
+	conn->calling = conn->asked = false;
+	conn_over(conn, "out of resources");
+}
+
+static bool
+is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
+{
+	return id->verbs != NULL && strcmp(ibv_get_device_name(id->verbs->device), dev->cfg.dev) == 0 &&
+	    id->port_num == dev->cfg.port;
+}
+
+static void
+addr_resolved(struct verbs_conn *conn)
+{
+	if (!is_ours(conn->dev, conn->id))
+		conn_over(conn, connect_error(ENODEV));
+	else if (rdma_resolve_route(conn->id, (int)conn->dev->cfg.connect_ms) != 0)
+		conn_over(conn, connect_error(errno));
+}
+
+/* The MPA Reply accepts. */
+static void
+reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
+{
+	struct verbs_qp *qp = conn->qp;
+	struct siw_pdata peer;
+
+	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &peer) < 0 ||
+	    peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
+		conn_over(conn, "the MPA Reply is not from the peer's link");
+		return;
+	}
+	verbs_confirm_peer(qp, &peer);
+	if (verbs_confirm_first(qp) != 0)
+		conn_over(conn, "the RDMA device did not take a work request");
+}
+
+static const char *
+rejected_why(const struct rdma_conn_param *p, int status)
+{
+	struct siw_pdata d;
+
+	if (p->private_data_len == 0)
+		return connect_error(status < 0 ? -status : ECONNREFUSED);
+	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
+		return siw_verdict_str(SIW_ACCEPTED);
+	return siw_verdict_str(d.verdict);
+}
+
+/* The peer's address in the family of ours. */
+static int
+remote_addr(const struct verbs_dev *dev, const struct rnic_remote *r, struct sockaddr_storage *ss)
+{
+	*ss = dev->iwarp->addr; /* the scope of a link-local address, too */
+	if (verbs_gid_is_v4(&r->gid) != (ss->ss_family == AF_INET))
+		return -EAFNOSUPPORT;
+	if (ss->ss_family == AF_INET)
+		memcpy(&((struct sockaddr_in *)(void *)ss)->sin_addr, r->gid.b + 12, 4);
+	else
+		memcpy(&((struct sockaddr_in6 *)(void *)ss)->sin6_addr, r->gid.b, 16);
+	addr_set_port(ss, r->mpa_port);
+	return 0;
+}
+
+static const char *
+start_connect(struct verbs_qp *qp)
+{
+	struct verbs_iwarp *iw = qp->dev->iwarp;
+	struct sockaddr_storage from = iw->addr, to;
+	struct verbs_conn *conn;
+
+	if (remote_addr(qp->dev, &qp->remote, &to) < 0)
+		return "the peer's RNIC has an address of another family";
+	conn = verbs_conn_new(qp->dev, NULL);
+	if (conn == NULL)
+		return "out of memory";
+	conn->qp = qp;
+	qp->conn = conn;
+	list_push(&iw->conns, &conn->node);
+	if (rdma_create_id(iw->channel, &conn->id, conn, RDMA_PS_TCP) != 0)
+		return "out of resources";
+	if (rdma_resolve_addr(
+	        conn->id, (struct sockaddr *)&from, (struct sockaddr *)&to, (int)qp->dev->cfg.connect_ms) != 0)
+		return connect_error(errno);
+	return NULL;
+}
+
+static int
+iwarp_connect(struct verbs_qp *qp)
+{
+	const char *why;
+
+	if (qp->side == RNIC_PASSIVE) {
+		if (!qp->expecting)
+			(void)verbs_iwarp_expect(qp);
+		if (qp->state < VERBS_BROKEN)
+			verbs_conn_arm(qp);
+		verbs_conn_check_connected(qp);
+		return 0;
+	}
+	if (qp->remote.mpa_port == 0 || qp->expecting)
+		return -EINVAL;
+	verbs_qp_set_state(qp, VERBS_CONNECTING);
+	verbs_conn_arm(qp);
+	why = start_connect(qp);
+	if (why != NULL)
+		verbs_qp_break(qp, why);
+	return 0;
+}
+
+static void
+iwarp_timed_out(struct verbs_qp *qp)
+{
+	const char *why = "the peer's first message did not come in time";
+
+	if (qp->state == VERBS_INIT)
+		why = "the peer did not open its MPA connection in time";
+	else if (qp->side == RNIC_ACTIVE && qp->conn != NULL)
+		why = qp->conn->up    ? "the peer does not answer on the new connection"
+		    : qp->conn->asked ? "the peer did not answer the MPA Request in time"
+		                      : "the peer's RNIC cannot be found";
+	verbs_qp_break(qp, why);
+}
+
+/* -- events -- */
+
+static void
+established(struct verbs_conn *conn, const struct rdma_conn_param *p)
+{
+	struct verbs_qp *qp = conn->qp;
+
+	conn->asked = false;
+	if (qp->state >= VERBS_BROKEN) {
+		conn_over(conn, NULL);
+		return;
+	}
+	conn->up = true;
+	if (qp->side == RNIC_ACTIVE) {
+		reply_in(conn, p);
+		return;
+	}
+	/* The passive side has no word of its own from the peer here: an established connection says only that the card has
+	 * taken the MPA start-up for done. That the peer's queue pair works is known because of who speaks first: the SMC
+	 * server answers what the client sends once its own Read came back (CONFIRM LINK follows the CLC Confirm, a further
+	 * link the ADD LINK response). */
+	verbs_confirm_peer(qp, &conn->pdata);
+	verbs_conn_check_connected(qp);
+}
+
+/* Of a request that nobody had claimed. */
+static void
+parked_event(struct verbs_conn *conn, enum rdma_cm_event_type type)
+{
+	if (type != RDMA_CM_EVENT_ADDR_CHANGE && type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+		timer_cancel(&conn->dev->timers, &conn->timer);
+		timerq_unreserve(&conn->dev->timers, 1);
+		conn->dev->iwarp->parked_cnt--;
+		verbs_conn_free(conn);
+	}
+}
+
+static void
+conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct rdma_conn_param *p)
+{
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		addr_resolved(conn);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		start_asking(conn);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		established(conn, p);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		conn->asked = false;
+		conn_over(conn, connect_error(ev->status < 0 ? -ev->status : EIO));
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		conn->asked = false;
+		conn_over(conn, rejected_why(p, ev->status));
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		conn->asked = false;
+		conn_over(conn, "the peer closed the connection");
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		conn->asked = false;
+		conn_over(conn, "the RDMA device is gone");
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		break;
+	}
+}
+
+static void
+handle(struct verbs_dev *dev, const struct rdma_cm_event *ev)
+{
+	struct verbs_conn *conn = ev->id->context;
+
+	if (conn == NULL) { /* the listening id */
+		if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			verbs_set_gone(dev);
+	} else if (conn->qp == NULL) {
+		parked_event(conn, ev->event);
+	} else {
+		conn_event(conn, ev, &ev->param.conn);
+	}
+	if (conn != NULL && ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		verbs_set_gone(dev);
+}
+
+static void
+iwarp_read(struct verbs_dev *dev)
+{
+	struct rdma_cm_event *ev, copy;
+	uint8_t pd[UINT8_MAX];
+
+	dev->conn_more = false;
+	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
+		if (rdma_get_cm_event(dev->iwarp->channel, &ev) != 0) {
+			if (errno == EINTR)
+				continue;
+			return;
+		}
+		/* Acknowledged before it is handled: destroying an id waits for that. */
+		copy = *ev;
+		if (copy.param.conn.private_data != NULL) {
+			memcpy(pd, copy.param.conn.private_data, copy.param.conn.private_data_len);
+			copy.param.conn.private_data = pd;
+		} else {
+			copy.param.conn.private_data_len = 0;
+		}
+		(void)rdma_ack_cm_event(ev);
+		if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			verbs_iwarp_request(dev, &copy);
+		else
+			handle(dev, &copy);
+	}
+	dev->conn_more = true;
+}
+
+static void
+channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
+{
+	struct verbs_dev *dev = arg;
+
+	(void)fd;
+	(void)events;
+	dev->dev.now_ns = now_ns;
+	iwarp_read(dev);
+}
+
+/* -- the device -- */
+
+static int
+iwarp_open(struct verbs_dev *dev, const char **why)
+{
+	struct verbs_iwarp *iw = calloc(1, sizeof(*iw));
+	int rc;
+
+	*why = "memory";
+	if (iw == NULL)
+		return -ENOMEM;
+	dev->iwarp = iw;
+	list_init(&iw->conns);
+	list_init(&iw->parked);
+	*why = "the kernel's RDMA connection manager (module rdma_ucm) cannot be used";
+	errno = 0;
+	iw->channel = rdma_create_event_channel();
+	if (iw->channel == NULL)
+		return errno != 0 ? -errno : -EIO;
+	if (fcntl(iw->channel->fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	rc = verbs_iwarp_listen(dev, why);
+	if (rc < 0)
+		return rc;
+	*why = "event loop";
+	return dev->loop.watch(dev->loop.ctx, iw->channel->fd, channel_io, dev);
+}
+
+static void
+iwarp_close(struct verbs_dev *dev)
+{
+	dev->loop.unwatch(dev->loop.ctx, dev->iwarp->channel->fd);
+}
+
+static void
+iwarp_fini(struct verbs_dev *dev)
+{
+	struct verbs_iwarp *iw = dev->iwarp;
+	struct list_node *n;
+
+	if (iw == NULL)
+		return;
+	while ((n = list_first(&iw->parked)) != NULL)
+		parked_event(CONTAINER_OF(n, struct verbs_conn, node), RDMA_CM_EVENT_DISCONNECTED);
+	while ((n = list_first(&iw->conns)) != NULL)
+		verbs_conn_free(CONTAINER_OF(n, struct verbs_conn, node));
+	if (iw->listen != NULL)
+		(void)rdma_destroy_id(iw->listen);
+	if (iw->channel != NULL)
+		rdma_destroy_event_channel(iw->channel);
+	free(iw);
+	dev->iwarp = NULL;
+}
+
+static bool
+iwarp_pending(const struct verbs_dev *dev)
+{
+	if (dev->iwarp == NULL)
+		return false;
+	LIST_FOREACH(n, &dev->iwarp->conns) {
+		if (is_pending(CONTAINER_OF(n, struct verbs_conn, node)))
+			return true;
+	}
+	return false;
+}
+
+/* To have receives posted; the kernel's connection manager would set the same. */
+static int
+iwarp_init(struct verbs_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+
+	return -ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS);
+}
+
+static int
+iwarp_rts(struct verbs_qp *qp)
+{
+	(void)qp;
+	return 0;
+}
+
+const struct verbs_connect_ops verbs_iwarp_ops = {
+	.init = iwarp_init,
+	.expect = verbs_iwarp_expect,
+	.connect = iwarp_connect,
+	.rts = iwarp_rts,
+	.open = iwarp_open,
+	.close = iwarp_close,
+	.fini = iwarp_fini,
+	.pending = iwarp_pending,
+	.more = iwarp_read,
+	.timed_out = iwarp_timed_out,
+	.leaving = iwarp_leaving,
+	.left = iwarp_left,
+	.holds = iwarp_holds,
+};

@@ -1,0 +1,312 @@
+/*
+ * The verbs device: the passive side of iWARP connections; see verbs_iwarp.h.
+ * A request goes to the QP that its private data names, waits for one a little
+ * (parked), or is refused.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "rnic/verbs/verbs_iwarp.h"
+
+#define LISTEN_BACKLOG 256
+
+/* -- requests -- */
+
+static void
+reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum siw_verdict verdict)
+{
+	const struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = peer_qpn };
+	uint8_t pd[SIW_PDATA_LEN];
+
+	siw_pdata_encode(&d, pd);
+	(void)rdma_reject(id, pd, sizeof(pd));
+}
+
+static void
+refuse(struct verbs_conn *conn, enum siw_verdict verdict)
+{
+	reject(conn->id, conn->pdata.from_qpn, verdict);
+	verbs_conn_free(conn);
+}
+
+static void
+unpark(struct verbs_conn *conn)
+{
+	struct verbs_dev *dev = conn->dev;
+
+	timer_cancel(&dev->timers, &conn->timer);
+	timerq_unreserve(&dev->timers, 1);
+	dev->iwarp->parked_cnt--;
+	list_remove(&conn->node);
+}
+
+static void
+park_timeout(struct timer *t, int64_t now_ns)
+{
+	struct verbs_conn *conn = CONTAINER_OF(t, struct verbs_conn, timer);
+
+	(void)now_ns;
+	unpark(conn);
+	conn->dev->stats.mpa_refused_parked++;
+	refuse(conn, SIW_NOT_EXPECTED);
+}
+
+static void
+park(struct verbs_conn *conn)
+{
+	struct verbs_dev *dev = conn->dev;
+
+	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
+		dev->stats.mpa_refused_parked++;
+		refuse(conn, SIW_BUSY);
+		return;
+	}
+	dev->iwarp->parked_cnt++;
+	list_push(&dev->iwarp->parked, &conn->node);
+	timer_init(&conn->timer, park_timeout);
+	timer_arm(&dev->timers, &conn->timer, dev->dev.now_ns + (int64_t)VERBS_PARKED_MS * 1000000);
+}
+
+/*
+ * Reads at once of ours that the peer is asked to take. A request of MPA revision 1 names no depth, and siw says 0 then; who
+ * sends our private data takes Reads.
+ */
+static uint8_t
+read_depth(uint8_t named)
+{
+	return named != 0 && named < VERBS_READ_DEPTH ? named : VERBS_READ_DEPTH;
+}
+
+/* The QP takes the connection over. */
+static void
+adopt(struct verbs_conn *conn, struct verbs_qp *qp)
+{
+	const struct siw_pdata to = { .qpn = conn->pdata.from_qpn };
+	uint8_t pd[SIW_PDATA_LEN];
+	struct rdma_conn_param param = {
+		.private_data = pd,
+		.private_data_len = sizeof(pd),
+		.responder_resources = VERBS_READ_DEPTH,
+		.initiator_depth = read_depth(conn->ord),
+		.qp_num = qp->qp.qpn,
+	};
+
+	conn->qp = qp;
+	qp->conn = conn;
+	qp->side = RNIC_PASSIVE;
+	list_push(&conn->dev->iwarp->conns, &conn->node);
+	verbs_conn_pdata(qp, &to, pd);
+	verbs_qp_set_state(qp, VERBS_CONNECTING);
+	verbs_conn_arm(qp);
+	if (rdma_accept(conn->id, &param) == 0)
+		conn->asked = true;
+	else
+		verbs_qp_break(qp, "the MPA Reply could not be sent");
+}
+
+static struct verbs_qp *
+find_qp(const struct verbs_dev *dev, uint32_t qpn)
+{
+	LIST_FOREACH(n, &dev->qps) {
+		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
+
+		if (qp->qp.qpn == qpn && !qp->orphan)
+			return qp;
+	}
+	return NULL;
+}
+
+/* To whom? Its place in lists is nowhere. */
+static void
+dispatch(struct verbs_conn *conn)
+{
+	struct verbs_dev *dev = conn->dev;
+	struct verbs_qp *qp = find_qp(dev, conn->pdata.qpn);
+
+	if (qp == NULL) {
+		park(conn);
+	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
+		dev->stats.mpa_refused_token++;
+		refuse(conn, SIW_BAD_TOKEN);
+	} else if (qp->state == VERBS_INIT && !qp->expecting) {
+		park(conn);
+	} else if (qp->state != VERBS_INIT) {
+		dev->stats.mpa_refused_token++;
+		refuse(conn, qp->state >= VERBS_BROKEN ? SIW_GONE : SIW_USED);
+	} else {
+		adopt(conn, qp);
+	}
+}
+
+void
+verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
+{
+	const struct rdma_conn_param *p = &ev->param.conn;
+	struct siw_pdata pdata;
+	struct verbs_conn *conn;
+
+	ev->id->context = NULL;
+	/* Without receives there it could never be told anything. */
+	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
+	    pdata.recv_depth == 0) {
+		dev->stats.mpa_refused_token++;
+		reject(ev->id, 0, SIW_STRANGER);
+		(void)rdma_destroy_id(ev->id);
+		return;
+	}
+	conn = dev->gone ? NULL : verbs_conn_new(dev, ev->id);
+	if (conn == NULL) {
+		reject(ev->id, pdata.from_qpn, SIW_BUSY);
+		(void)rdma_destroy_id(ev->id);
+		return;
+	}
+	conn->pdata = pdata;
+	conn->ord = p->initiator_depth;
+	dispatch(conn);
+}
+
+int
+verbs_iwarp_expect(struct verbs_qp *qp)
+{
+	struct list_node mine, *n;
+
+	if (qp->state != VERBS_INIT || qp->expecting)
+		return -EINVAL;
+	qp->expecting = true;
+	list_init(&mine);
+	LIST_FOREACH(p, &qp->dev->iwarp->parked) {
+		struct verbs_conn *conn = CONTAINER_OF(p, struct verbs_conn, node);
+
+		if (conn->pdata.qpn != qp->qp.qpn)
+			continue;
+		unpark(conn);
+		list_push(&mine, &conn->node);
+	}
+	while ((n = list_pop(&mine)) != NULL)
+		dispatch(CONTAINER_OF(n, struct verbs_conn, node));
+	return 0;
+}
+
+/* -- listening -- */
+
+/* 0; -EADDRINUSE; -ENODEV: the address is not one of this card; another negative errno. */
+static int
+listen_at(struct verbs_dev *dev, const struct sockaddr_storage *at, uint16_t port)
+{
+	struct sockaddr_storage ss = *at;
+	struct rdma_cm_id *id;
+	int rc = 0;
+
+	if (rdma_create_id(dev->iwarp->channel, &id, NULL, RDMA_PS_TCP) != 0)
+		return -errno;
+	addr_set_port(&ss, port);
+	if (rdma_bind_addr(id, (struct sockaddr *)&ss) != 0)
+		rc = errno == EADDRNOTAVAIL ? -ENODEV : -errno;
+	else if (id->verbs == NULL || strcmp(ibv_get_device_name(id->verbs->device), dev->cfg.dev) != 0 ||
+	    id->port_num != dev->cfg.port)
+		rc = -ENODEV;
+	else if (rdma_listen(id, LISTEN_BACKLOG) != 0)
+		rc = -errno;
+	if (rc < 0) {
+		(void)rdma_destroy_id(id);
+		return rc;
+	}
+	dev->iwarp->listen = id;
+	dev->mpa_port = ntohs(rdma_get_src_port(id));
+	return 0;
+}
+
+static int
+listen_in_range(struct verbs_dev *dev, const struct sockaddr_storage *at)
+{
+	uint32_t port = dev->cfg.mpa_port_min;
+	int rc;
+
+	do
+		rc = listen_at(dev, at, (uint16_t)port);
+	while (rc == -EADDRINUSE && ++port <= dev->cfg.mpa_port_max);
+	return rc;
+}
+
+static bool
+is_candidate(const struct verbs_dev *dev, const struct ifaddrs *ifa, int family)
+{
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)(const void *)ifa->ifa_addr;
+
+	if (ifa->ifa_addr == NULL || ifa->ifa_addr->sa_family != family || ifa->ifa_flags & IFF_LOOPBACK ||
+	    (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr)))
+		return false;
+	return dev->port.ifindex == 0 || if_nametoindex(ifa->ifa_name) == dev->port.ifindex;
+}
+
+/* The first address at which the card can be reached, IPv4 first. */
+static int
+listen_anywhere(struct verbs_dev *dev, const struct ifaddrs *list)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	int rc = -ENODEV;
+
+	for (unsigned f = 0; f < 2; f++) {
+		for (const struct ifaddrs *a = list; a != NULL && rc == -ENODEV; a = a->ifa_next) {
+			struct sockaddr_storage ss = { 0 };
+
+			if (!is_candidate(dev, a, families[f]))
+				continue;
+			memcpy(&ss, a->ifa_addr,
+			    families[f] == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+			rc = listen_in_range(dev, &ss);
+			dev->iwarp->addr = ss;
+		}
+	}
+	return rc;
+}
+
+/* The interface of our address: of GIDs that are made of a MAC address, not all kernels tell it. */
+static unsigned
+ifindex_of(const struct ifaddrs *list, const struct sockaddr_storage *addr)
+{
+	for (const struct ifaddrs *a = list; a != NULL; a = a->ifa_next) {
+		struct sockaddr_storage ss = { 0 };
+
+		if (a->ifa_addr == NULL || a->ifa_addr->sa_family != addr->ss_family)
+			continue;
+		memcpy(&ss, a->ifa_addr,
+		    addr->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+		if (addr_same_host(&ss, addr))
+			return if_nametoindex(a->ifa_name);
+	}
+	return 0;
+}
+
+int
+verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
+{
+	struct verbs_iwarp *iw = dev->iwarp;
+	struct ifaddrs *list = NULL;
+	int rc;
+
+	if (getifaddrs(&list) < 0)
+		list = NULL;
+	if (dev->cfg.addr.ss_family == AF_UNSPEC) {
+		rc = listen_anywhere(dev, list);
+	} else {
+		iw->addr = dev->cfg.addr;
+		rc = listen_in_range(dev, &iw->addr);
+	}
+	if (rc == 0) {
+		addr_set_port(&iw->addr, 0);
+		addr_to_v6(&iw->addr, dev->cfg.gid.b);
+		dev->gid = (struct verbs_gid){ .gid = dev->cfg.gid, .ifindex = ifindex_of(list, &iw->addr) };
+	} else {
+		*why = rc == -EADDRINUSE ? "no free MPA port in the range"
+		    : rc == -ENODEV      ? "the iWARP card has no such IP address"
+		                         : "the MPA port cannot be listened on";
+	}
+	freeifaddrs(list);
+	return rc;
+}

@@ -1,0 +1,359 @@
+/*
+ * The verbs device: which ports there are and what they are: state, GIDs,
+ * provider; see verbs.h. Called when devices are looked for, when one is
+ * opened, and at each change of its GIDs.
+ */
+#include "rnic/verbs/verbs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "rnic/verbs/verbs_int.h"
+
+#define RXE_VENDOR 0xffffffu
+#define SIW_VENDOR 0x626d74u
+
+/* -- who made it -- */
+
+/* The driver of the card behind the device: "mlx5" for mlx5_core. */
+static bool
+driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
+{
+	char link[PATH_MAX + 32], target[PATH_MAX];
+	ssize_t n;
+	char *name;
+
+	(void)snprintf(link, sizeof(link), "%s/device/driver", ibdev_path);
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	name = strrchr(target, '/');
+	name = name != NULL ? name + 1 : target;
+	n = (ssize_t)strlen(name);
+	if (n > 5 && strcmp(name + n - 5, "_core") == 0)
+		name[n - 5] = '\0';
+	(void)snprintf(out, RNIC_NAME_MAX, "%.*s", RNIC_NAME_MAX - 1, name);
+	return true;
+}
+
+/* Devices of software are told by their vendor: sysfs would name the driver of the interface below. */
+static void
+provider_of(const struct ibv_device *dev, uint32_t vendor, char out[RNIC_NAME_MAX])
+{
+	if (vendor == RXE_VENDOR || vendor == SIW_VENDOR)
+		(void)snprintf(out, RNIC_NAME_MAX, "%s", vendor == RXE_VENDOR ? "rxe" : "siw");
+	else if (!driver_of(dev->ibdev_path, out))
+		(void)snprintf(out, RNIC_NAME_MAX, "vendor-%06x", vendor);
+}
+
+/* -- a port -- */
+
+static enum verbs_gid_type
+gid_type(const struct ibv_gid_entry *e)
+{
+	switch (e->gid_type) {
+	case IBV_GID_TYPE_ROCE_V1:
+		return VERBS_GID_ROCE_V1;
+	case IBV_GID_TYPE_ROCE_V2:
+		return VERBS_GID_ROCE_V2;
+	default:
+		return VERBS_GID_IB;
+	}
+}
+
+/* The interface of an iWARP port, whose only GID begins with its MAC address: older kernels do not tell it. 0: none. */
+static unsigned
+ifindex_by_mac(const struct rnic_gid *gid)
+{
+	struct ifaddrs *list;
+	unsigned index = 0;
+
+	if (getifaddrs(&list) < 0)
+		return 0;
+	for (const struct ifaddrs *a = list; a != NULL && index == 0; a = a->ifa_next) {
+		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)a->ifa_addr;
+
+		if (ll != NULL && ll->sll_family == AF_PACKET && ll->sll_halen == 6 &&
+		    memcmp(ll->sll_addr, gid->b, 6) == 0)
+			index = (unsigned)ll->sll_ifindex;
+	}
+	freeifaddrs(list);
+	return index;
+}
+
+/* All entries of the device's table: how many, or a negative errno; *out is the caller's. */
+static ssize_t
+read_gid_table(struct ibv_context *ctx, unsigned ports, struct ibv_gid_entry **out)
+{
+	struct ibv_port_attr attr;
+	size_t max = 0;
+	ssize_t n;
+
+	for (unsigned p = 1; p <= ports; p++)
+		if (ibv_query_port(ctx, (uint8_t)p, &attr) == 0 && attr.gid_tbl_len > 0)
+			max += (size_t)attr.gid_tbl_len;
+	*out = calloc(max > 0 ? max : 1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	n = ibv_query_gid_table(ctx, *out, max, 0);
+	if (n < 0) {
+		free(*out);
+		*out = NULL;
+	}
+	return n;
+}
+
+int
+verbs_read_gids(struct ibv_context *ctx, unsigned ports, struct verbs_port *port)
+{
+	struct ibv_gid_entry *table;
+	ssize_t n = read_gid_table(ctx, ports, &table);
+
+	if (n < 0)
+		return (int)n;
+	port->gid_cnt = 0;
+	port->ifindex = 0;
+	for (ssize_t i = 0; i < n; i++) {
+		struct verbs_gid *g = &port->gids[port->gid_cnt];
+
+		if (table[i].port_num != port->port || port->gid_cnt == VERBS_GIDS_MAX)
+			continue;
+		*g = (struct verbs_gid){
+			.type = gid_type(&table[i]),
+			.index = table[i].gid_index,
+			.ifindex = table[i].ndev_ifindex,
+		};
+		memcpy(g->gid.b, table[i].gid.raw, sizeof(g->gid.b));
+		if (g->ifindex == 0 && port->transport == RNIC_TRANSPORT_IWARP)
+			g->ifindex = ifindex_by_mac(&g->gid);
+		/* The first entries are the port's own; those of its VLANs come later. */
+		if (port->ifindex == 0)
+			port->ifindex = g->ifindex;
+		port->gid_cnt++;
+	}
+	free(table);
+	return 0;
+}
+
+int
+verbs_read_port(struct ibv_context *ctx, struct verbs_port *port)
+{
+	struct ibv_port_attr attr;
+	int rc = ibv_query_port(ctx, port->port, &attr);
+
+	if (rc != 0)
+		return -rc;
+	port->state = attr.state == IBV_PORT_ACTIVE ? RNIC_PORT_UP : RNIC_PORT_DOWN;
+	port->mtu_code = (uint8_t)attr.active_mtu;
+	port->infiniband = attr.link_layer == IBV_LINK_LAYER_INFINIBAND && port->transport == RNIC_TRANSPORT_ROCE;
+	return 0;
+}
+
+void
+verbs_name_port(struct ibv_context *ctx, uint32_t vendor, unsigned num, struct verbs_port *port)
+{
+	*port = (struct verbs_port){
+		.port = (uint8_t)num,
+		.transport = ctx->device->transport_type == IBV_TRANSPORT_IWARP ? RNIC_TRANSPORT_IWARP
+		                                                                : RNIC_TRANSPORT_ROCE,
+	};
+	(void)snprintf(port->dev, sizeof(port->dev), "%s", ibv_get_device_name(ctx->device));
+	provider_of(ctx->device, vendor, port->provider);
+}
+
+/* -- all ports -- */
+
+/* Errors of verbs calls that say who may do what. */
+static bool
+is_permission(int err)
+{
+	return err == EACCES || err == EPERM;
+}
+
+/* Appends the ports of one card. */
+static int
+add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
+{
+	struct ibv_context *ctx;
+	struct ibv_device_attr attr;
+	struct verbs_port *grown;
+	int rc;
+
+	errno = 0;
+	ctx = ibv_open_device(dev);
+	if (ctx == NULL)
+		return errno != 0 ? -errno : -EIO;
+	rc = -ibv_query_device(ctx, &attr);
+	for (unsigned p = 1; rc == 0 && p <= attr.phys_port_cnt; p++) {
+		grown = realloc(*ports, (*cnt + 1) * sizeof(**ports));
+		if (grown == NULL) {
+			rc = -ENOMEM;
+			break;
+		}
+		*ports = grown;
+		verbs_name_port(ctx, attr.vendor_id, p, &grown[*cnt]);
+		/* A port that does not answer is left out, the others are not its fault. */
+		if (verbs_read_port(ctx, &grown[*cnt]) == 0 &&
+		    verbs_read_gids(ctx, attr.phys_port_cnt, &grown[*cnt]) == 0)
+			(*cnt)++;
+	}
+	ibv_close_device(ctx);
+	return rc;
+}
+
+/* Does the kernel have a device though no provider library took one? */
+static bool
+kernel_has_devices(void)
+{
+	DIR *d = opendir("/sys/class/infiniband");
+	const struct dirent *e;
+	bool any = false;
+
+	if (d == NULL)
+		return false;
+	while (!any && (e = readdir(d)) != NULL)
+		any = e->d_name[0] != '.';
+	closedir(d);
+	return any;
+}
+
+const char *
+verbs_open_error(int rc)
+{
+	if (is_permission(-rc))
+		return "the RDMA device files (/dev/infiniband/uverbs*) may not be opened";
+	if (rc == -ENOSYS)
+		return "the kernel has no RDMA support (module ib_uverbs)";
+	return "the RDMA device cannot be opened";
+}
+
+int
+verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
+{
+	struct verbs_port *ports = NULL;
+	unsigned cnt = 0;
+	int n = 0, rc = 0;
+	struct ibv_device **list;
+
+	errno = 0;
+	list = ibv_get_device_list(&n);
+	if (list == NULL) {
+		rc = errno != 0 ? -errno : -ENOSYS;
+		*why = verbs_open_error(rc);
+		return is_permission(-rc) ? -EACCES : rc;
+	}
+	for (int i = 0; i < n; i++) {
+		int one = add_ports(list[i], &ports, &cnt);
+
+		if (one < 0)
+			rc = one;
+	}
+	ibv_free_device_list(list);
+	if (cnt > 0) {
+		*out = ports;
+		*cnt_out = cnt;
+		return 0;
+	}
+	free(ports);
+	if (n == 0) {
+		*why = kernel_has_devices() ? "no provider library for this machine's RDMA devices (ibverbs-providers)"
+		                            : "this machine has no RDMA device";
+		return -ENODEV;
+	}
+	*why = rc != 0 ? verbs_open_error(rc) : "no RDMA device has a port";
+	return rc == 0 ? -ENODEV : is_permission(-rc) ? -EACCES : rc;
+}
+
+bool
+verbs_card_listed(const char *dev)
+{
+	struct ibv_device **list;
+	bool found = false;
+	int n = 0;
+
+	list = ibv_get_device_list(&n);
+	if (list == NULL)
+		return true;
+	for (int i = 0; i < n && !found; i++)
+		found = strcmp(ibv_get_device_name(list[i]), dev) == 0;
+	ibv_free_device_list(list);
+	return found;
+}
+
+/* -- the GID to use -- */
+
+static bool
+is_v4(const struct rnic_gid *g)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(g->b, mapped, sizeof(mapped)) == 0;
+}
+
+static bool
+is_link_local(const struct rnic_gid *g)
+{
+	return g->b[0] == 0xfe && (g->b[1] & 0xc0) == 0x80;
+}
+
+/* The smaller the better. */
+static unsigned
+rank(const struct verbs_gid *g)
+{
+	unsigned type = g->type == VERBS_GID_ROCE_V2 ? 0 : g->type == VERBS_GID_ROCE_V1 ? 1 : 2;
+	unsigned kind = is_v4(&g->gid) ? 0 : is_link_local(&g->gid) ? 2 : 1;
+
+	return type * 3 + kind;
+}
+
+const struct verbs_gid *
+verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *addr, unsigned ifindex)
+{
+	const struct verbs_gid *best = NULL;
+	uint8_t want[16];
+
+	if (addr != NULL) {
+		const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)(const void *)addr;
+
+		addr_to_v6(addr, want);
+		/* The same link-local address may stand on several interfaces. */
+		if (ifindex == 0 && addr->ss_family == AF_INET6)
+			ifindex = sin6->sin6_scope_id;
+	}
+	for (unsigned i = 0; i < port->gid_cnt; i++) {
+		const struct verbs_gid *g = &port->gids[i];
+
+		if ((addr != NULL && memcmp(g->gid.b, want, sizeof(want)) != 0) ||
+		    (ifindex != 0 && g->ifindex != ifindex))
+			continue;
+		if (best == NULL || rank(g) < rank(best) || (rank(g) == rank(best) && g->index < best->index))
+			best = g;
+	}
+	return best;
+}
+
+const struct verbs_gid *
+verbs_find_gid(const struct verbs_port *port, const struct rnic_gid *gid, enum verbs_gid_type type)
+{
+	for (unsigned i = 0; i < port->gid_cnt; i++)
+		if (port->gids[i].type == type && memcmp(port->gids[i].gid.b, gid->b, sizeof(gid->b)) == 0)
+			return &port->gids[i];
+	return NULL;
+}
+
+bool
+verbs_gid_is_v4(const struct rnic_gid *g)
+{
+	return is_v4(g);
+}

@@ -1,0 +1,74 @@
+/*
+ * In place of the verbs device where smcrd is built without libibverbs: no
+ * cards, and the reason in words.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rnic/verbs/verbs.h"
+
+static const char reason[] = "this smcrd was built without libibverbs";
+
+int
+verbs_list(struct verbs_port **ports, unsigned *cnt, const char **why)
+{
+	(void)ports;
+	(void)cnt;
+	*why = reason;
+	return -ENOSYS;
+}
+
+const struct verbs_gid *
+verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *addr, unsigned ifindex)
+{
+	(void)port;
+	(void)addr;
+	(void)ifindex;
+	return NULL;
+}
+
+void
+verbs_config_init(struct verbs_config *cfg)
+{
+	memset(cfg, 0, sizeof(*cfg));
+}
+
+int
+verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev,
+    const char **why)
+{
+	(void)cfg;
+	(void)loop;
+	(void)rng;
+	(void)dev;
+	*why = reason;
+	return -ENOSYS;
+}
+
+bool
+verbs_gid_present(const struct rnic_dev *dev)
+{
+	(void)dev;
+	return false;
+}
+
+const struct verbs_port *
+verbs_port_of(const struct rnic_dev *dev)
+{
+	(void)dev;
+	return NULL;
+}
+
+void
+verbs_stats(const struct rnic_dev *dev, struct verbs_stats *stats)
+{
+	(void)dev;
+	memset(stats, 0, sizeof(*stats));
+}
+
+bool
+verbs_card_listed(const char *dev)
+{
+	(void)dev;
+	return true;
+}

@@ -1,0 +1,119 @@
+/*
+ * The verbs device: connecting queue pairs over RoCE: both sides know number,
+ * PSN, GID and MTU of the other and set them, without a message; see
+ * verbs_int.h. Attributes and who is when in which state: as Linux does it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rnic/verbs/verbs_int.h"
+
+#define RNR_FOREVER 7 /* TEST LINK finds a peer that never posts a receive */
+#define PKEY_DEFAULT 0
+
+static int
+roce_init(struct verbs_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.pkey_index = PKEY_DEFAULT,
+		.port_num = qp->dev->cfg.port,
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+
+	return -ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static void
+fill_rtr(struct verbs_qp *qp)
+{
+	const struct verbs_dev *dev = qp->dev;
+	const struct rnic_remote *r = &qp->remote;
+	uint8_t mtu = r->mtu_code < dev->port.mtu_code ? r->mtu_code : dev->port.mtu_code;
+
+	qp->job.rtr = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = (enum ibv_mtu)mtu,
+		.dest_qp_num = r->qpn,
+		.rq_psn = r->psn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = dev->cfg.min_rnr_timer,
+		.ah_attr = { .is_global = 1,
+		    .sl = dev->cfg.service_level,
+		    .port_num = dev->cfg.port,
+		    .grh = { .sgid_index = (uint8_t)dev->gid.index,
+		        .hop_limit = dev->cfg.hop_limit,
+		        .traffic_class = dev->cfg.traffic_class } },
+	};
+	memcpy(qp->job.rtr.ah_attr.grh.dgid.raw, r->gid.b, sizeof(r->gid.b));
+	qp->job.rtr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+	    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+}
+
+static void
+fill_rts(struct verbs_qp *qp)
+{
+	const struct verbs_config *cfg = &qp->dev->cfg;
+
+	qp->job.rts = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTS,
+		.timeout = cfg->timeout,
+		.retry_cnt = cfg->retry_cnt,
+		.rnr_retry = RNR_FOREVER,
+		.sq_psn = qp->qp.psn,
+		.max_rd_atomic = 1,
+	};
+	qp->job.rts_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	    IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+static int
+roce_expect(struct verbs_qp *qp)
+{
+	(void)qp;
+	return 0; /* the peer sends nothing before it has heard of us */
+}
+
+static int
+roce_connect(struct verbs_qp *qp)
+{
+	const struct rnic_remote *r = &qp->remote;
+	int rc;
+
+	if (r->mtu_code < 1 || r->mtu_code > 5 || r->qpn >= 1u << 24 || r->psn >= 1u << 24 ||
+	    qp->dev->gid.index > UINT8_MAX)
+		return -EINVAL;
+	if (!qp->dev->gid_present)
+		return -EADDRNOTAVAIL;
+	fill_rtr(qp);
+	fill_rts(qp);
+	qp->job.to_rts = qp->side == RNIC_PASSIVE;
+	rc = verbs_cm_submit(qp);
+	if (rc == 0)
+		verbs_qp_set_state(qp, VERBS_CONNECTING);
+	return rc;
+}
+
+/* Nothing is asked of the network here: no need of the thread. */
+static int
+roce_rts(struct verbs_qp *qp)
+{
+	int err;
+
+	if (qp->state == VERBS_RTS)
+		return 0;
+	if (qp->state != VERBS_RTR)
+		return -ENOTCONN;
+	err = ibv_modify_qp(qp->hw, &qp->job.rts, qp->job.rts_mask);
+	if (err != 0)
+		return -err;
+	verbs_qp_set_state(qp, VERBS_RTS);
+	return 0;
+}
+
+const struct verbs_connect_ops verbs_roce_ops = {
+	.init = roce_init,
+	.expect = roce_expect,
+	.connect = roce_connect,
+	.rts = roce_rts,
+};

@@ -1,0 +1,271 @@
+/*
+ * The verbs device: posting; see verbs_int.h. Sends and writes are put into a
+ * chain, which the card gets in one call at the end of the turn; receives go
+ * at once. A request that the card does not take breaks the QP, so that each
+ * one that was accepted here ends like any other.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rnic/verbs/verbs_int.h"
+#include "rnic/wr.h"
+
+#define RECV_CHAIN 32
+
+/* -- room -- */
+
+void
+verbs_room(const struct rnic_qp *rqp, struct rnic_room *out)
+{
+	const struct verbs_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct verbs_qp, qp);
+
+	*out = (struct rnic_room){ 0 };
+	if (qp->state != VERBS_RTS)
+		return;
+	out->wrs = qp->sq_depth - (qp->sq_head - qp->sq_done);
+	out->sends = out->wrs;
+	if (verbs_is_iwarp(qp->dev) && out->sends > qp->confirm.peer_depth - qp->confirm.sends_out)
+		out->sends = qp->confirm.peer_depth - qp->confirm.sends_out;
+	out->bytes = qp->sq_bytes < VERBS_BYTES ? VERBS_BYTES - qp->sq_bytes : 0;
+}
+
+static unsigned
+starved_by(const struct verbs_qp *qp, const struct rnic_room *room)
+{
+	/* Half of it has to be free again, or the user would be woken for crumbs. */
+	bool few = room->bytes == 0 || (qp->starved & VERBS_NO_BYTES && room->bytes < VERBS_BYTES / 2);
+
+	return (room->wrs == 0 ? VERBS_NO_WRS : 0u) | (room->sends == 0 ? VERBS_NO_SENDS : 0u) |
+	    (few ? VERBS_NO_BYTES : 0u);
+}
+
+void
+verbs_room_changed(struct verbs_qp *qp)
+{
+	struct rnic_room room;
+	unsigned now;
+
+	if (qp->state != VERBS_RTS || qp->starved == 0)
+		return;
+	verbs_room(&qp->qp, &room);
+	now = starved_by(qp, &room);
+	if (qp->starved & ~now)
+		verbs_event(qp, RNIC_EV_ROOM);
+	qp->starved = now;
+}
+
+/* -- sends and writes -- */
+
+/* The bytes of an inline request, one piece in our own memory until the card has it; of a card that does not know
+ * inline data, until it is complete. */
+static void
+chain_inline(struct verbs_qp *qp, struct ibv_sge *sge, const struct rnic_send_wr *wr)
+{
+	uint8_t *msg = qp->msg[qp->sq_head & qp->sq_mask], *at = msg;
+
+	for (unsigned i = 0; i < wr->sge_cnt; i++) {
+		if (wr->sge[i].len > 0)
+			memcpy(at, wr->sge[i].ptr, wr->sge[i].len);
+		at += wr->sge[i].len;
+	}
+	*sge = (struct ibv_sge){
+		.addr = (uintptr_t)msg,
+		.length = (uint32_t)(at - msg),
+		.lkey = qp->msg_mr != NULL ? qp->msg_mr->lkey : 0,
+	};
+}
+
+static void
+chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, bool signaled)
+{
+	struct ibv_send_wr *to = &qp->chain->wr[qp->chain_cnt];
+	struct ibv_sge *sge = qp->chain->sge[qp->chain_cnt];
+	unsigned flags = 0;
+
+	*to = (struct ibv_send_wr){
+		.wr_id = qp->sq_head,
+		.sg_list = sge,
+		.num_sge = (int)wr->sge_cnt,
+		.opcode = wr->op == RNIC_WR_SEND ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+	};
+	if (wr->flags & RNIC_INLINE) {
+		chain_inline(qp, sge, wr);
+		to->num_sge = sge->length > 0 ? 1 : 0;
+		flags |= qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u;
+	}
+	for (unsigned i = 0; !(wr->flags & RNIC_INLINE) && i < wr->sge_cnt; i++)
+		sge[i] = (struct ibv_sge){
+			.addr = (uintptr_t)wr->sge[i].ptr,
+			.length = wr->sge[i].len,
+			.lkey = wr->sge[i].mr->lkey,
+		};
+	if (wr->op == RNIC_WR_WRITE) {
+		to->wr.rdma.remote_addr = wr->raddr;
+		to->wr.rdma.rkey = wr->rkey;
+	}
+	to->send_flags = flags | (signaled ? IBV_SEND_SIGNALED : 0u) |
+	    (wr->flags & RNIC_SOLICITED && wr->op == RNIC_WR_SEND ? IBV_SEND_SOLICITED : 0u);
+	if (qp->chain_cnt > 0)
+		qp->chain->wr[qp->chain_cnt - 1].next = to;
+	qp->chain_cnt++;
+}
+
+void
+verbs_chain_post(struct verbs_qp *qp)
+{
+	struct ibv_send_wr *bad = NULL;
+	unsigned cnt = qp->chain_cnt;
+	int err;
+
+	list_remove(&qp->tx_node);
+	if (cnt == 0) {
+		verbs_confirm_flush(qp);
+		return;
+	}
+	qp->chain_cnt = 0;
+	err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
+	qp->dev->stats.doorbells++;
+	if (err == 0) {
+		qp->sq_hw += cnt;
+		verbs_confirm_flush(qp);
+		return;
+	}
+	/* The card has those before `bad`. */
+	if (bad >= qp->chain->wr && bad < qp->chain->wr + cnt)
+		qp->sq_hw += (uint32_t)(bad - qp->chain->wr);
+	qp->refused = true;
+	verbs_qp_break(qp, "the RDMA device did not take a work request");
+}
+
+int
+verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
+{
+	struct verbs_qp *qp = verbs_qp(rqp);
+	struct verbs_dev *dev = qp->dev;
+	struct rnic_room room;
+	bool signaled;
+	size_t len;
+	int rc;
+
+	if (qp->state != VERBS_RTS)
+		return -ENOTCONN;
+	rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
+	if (rc < 0)
+		return rc;
+	verbs_room(rqp, &room);
+	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
+		qp->starved |= starved_by(qp, &room);
+		return -ENOBUFS;
+	}
+	room.wrs--;
+	room.sends -= wr->op == RNIC_WR_SEND || room.sends > room.wrs;
+	room.bytes -= len < room.bytes ? len : room.bytes;
+	qp->starved |= starved_by(qp, &room);
+	/* The card reports more than is asked for where nothing else would free the queue; one of iWARP all, as not every
+	 * one of them takes a last request when the connection is broken. */
+	signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || room.wrs == 0 || room.bytes == 0 ||
+	    qp->sq_head + 1 - qp->sq_sig >= (qp->sq_depth + 1) / 2;
+	chain_add(qp, wr, signaled);
+	qp->sq[qp->sq_head & qp->sq_mask] = (struct verbs_wr){
+		.wr_id = wr->wr_id,
+		.len = (uint32_t)len,
+		.op = (uint8_t)wr->op,
+		.signaled = (wr->flags & RNIC_SIGNALED) != 0,
+	};
+	qp->sq_head++;
+	qp->sq_bytes += len;
+	if (signaled)
+		qp->sq_sig = qp->sq_head;
+	qp->confirm.sends_out += wr->op == RNIC_WR_SEND;
+	if (wr->op == RNIC_WR_SEND)
+		dev->stats.sends_posted++;
+	else
+		dev->stats.writes_posted++;
+	if (verbs_is_iwarp(dev))
+		verbs_confirm_posted(qp, &qp->sq[(qp->sq_head - 1) & qp->sq_mask]);
+	if (qp->chain_cnt == VERBS_CHAIN)
+		verbs_chain_post(qp);
+	else if (list_empty(&qp->tx_node))
+		list_push(&dev->tx_list, &qp->tx_node);
+	return 0;
+}
+
+void
+verbs_flush(struct rnic_dev *rdev)
+{
+	struct verbs_dev *dev = verbs_dev(rdev);
+	struct list_node *n;
+
+	while ((n = list_first(&dev->tx_list)) != NULL)
+		verbs_chain_post(CONTAINER_OF(n, struct verbs_qp, tx_node));
+}
+
+bool
+verbs_post_drain(struct verbs_qp *qp)
+{
+	struct ibv_send_wr *bad,
+	    wr = {
+		    .wr_id = VERBS_ID_DRAIN,
+		    .opcode = IBV_WR_SEND,
+		    .send_flags = IBV_SEND_SIGNALED,
+	    };
+
+	if (verbs_is_iwarp(qp->dev)) {
+		qp->drained = verbs_card_is_done(qp);
+		return true; /* each request is heard of */
+	}
+	/* Those that ended well without a word are not heard of otherwise. */
+	qp->drained = qp->sq_ended == qp->sq_hw;
+	return qp->drained || ibv_post_send(qp->hw, &wr, &bad) == 0;
+}
+
+/* -- receives -- */
+
+/* Up to RECV_CHAIN: how many the card took. */
+static unsigned
+post_some(struct verbs_qp *qp, const struct rnic_recv_wr *wr, unsigned n, int *err)
+{
+	struct ibv_recv_wr chain[RECV_CHAIN], *bad = NULL;
+	struct ibv_sge sge[RECV_CHAIN];
+
+	for (unsigned i = 0; i < n; i++) {
+		sge[i] = (struct ibv_sge){ .addr = (uintptr_t)wr[i].ptr, .length = wr[i].len, .lkey = wr[i].mr->lkey };
+		chain[i] = (struct ibv_recv_wr){
+			.wr_id = VERBS_ID_RECV | (uint32_t)(qp->rq_hw + i),
+			.next = i + 1 < n ? &chain[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1,
+		};
+	}
+	*err = ibv_post_recv(qp->hw, chain, &bad);
+	if (*err == 0)
+		return n;
+	return bad >= chain && bad < chain + n ? (unsigned)(bad - chain) : 0;
+}
+
+int
+verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
+{
+	struct verbs_qp *qp = verbs_qp(rqp);
+	int err = 0;
+
+	if (qp->state >= VERBS_BROKEN)
+		return -ENOTCONN;
+	if (n > qp->rq_depth - (qp->rq_head - qp->rq_done))
+		return -ENOBUFS;
+	for (unsigned i = 0; i < n; i++)
+		if (!rnic_mr_holds(wr[i].mr, &qp->pd->pd, wr[i].ptr, wr[i].len))
+			return -EINVAL;
+	for (unsigned i = 0; i < n; i++)
+		qp->rq[(qp->rq_head + i) & qp->rq_mask] = (struct verbs_recv){ .wr_id = wr[i].wr_id };
+	qp->rq_head += n;
+	while (err == 0 && qp->rq_hw != qp->rq_head) {
+		uint32_t left = qp->rq_head - qp->rq_hw;
+
+		qp->rq_hw += post_some(qp, wr + (n - left), left < RECV_CHAIN ? left : RECV_CHAIN, &err);
+	}
+	/* They count as posted all the same: the end of the QP is theirs, too. */
+	if (err != 0)
+		verbs_qp_break(qp, "the RDMA device did not take a receive");
+	return 0;
+}

@@ -1,0 +1,391 @@
+/*
+ * The end of a connection (RFC 7609 4.8): what is sent when, and the states of
+ * Figures 22 (orderly) and 23 (abort). D says that we send no more, C that we
+ * are through with the connection and the peer's element, A that it is aborted;
+ * nothing may follow C or A.
+ */
+#include "smcr/data/close.h"
+
+#include "smcr/engine.h"
+#include "smcr/rendezvous/rendezvous.h"
+
+/* clang-format off */
+#define CELL(to, what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##to, CLOSE_ACT_IGNORE } }
+#define EITHER(to, what, alt_to, alt_what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##alt_to, CLOSE_ACT_##alt_what } }
+/* clang-format on */
+
+/* What is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
+const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
+	[CONN_ACTIVE] = {
+		[CLOSE_APP_SHUTDOWN] = CELL(PEER_CLOSE_WAIT1, NONE),
+		[CLOSE_APP_CLOSE] = CELL(PEER_CLOSE_WAIT1, NONE),
+		[CLOSE_PEER_DONE] = CELL(APP_CLOSE_WAIT1, EOF),
+		[CLOSE_PEER_CLOSED] = CELL(APP_CLOSE_WAIT1, EOF),
+		[CLOSE_PEER_ABORT] = CELL(PROCESS_ABORT, ABORT),
+		[CLOSE_LOCAL_ABORT] = CELL(PEER_ABORT_WAIT, ABORT),
+		[CLOSE_TIMEOUT] = CELL(PEER_ABORT_WAIT, ABORT),
+	},
+	/* The second half of a cell: our C is out. */
+	[CONN_PEER_CLOSE_WAIT1] = {
+		[CLOSE_APP_CLOSE] = CELL(PEER_CLOSE_WAIT1, NONE),
+		[CLOSE_PEER_DONE] = CELL(PEER_CLOSE_WAIT2, EOF),
+		[CLOSE_PEER_CLOSED] = EITHER(APP_FIN_CLOSE_WAIT, EOF, CLOSED, END),
+		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, ABORT, CLOSED, END),
+		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PEER_CLOSE_WAIT1, NONE),
+		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, CLOSED, END),
+	},
+	[CONN_PEER_CLOSE_WAIT2] = {
+		[CLOSE_APP_CLOSE] = CELL(PEER_CLOSE_WAIT2, NONE),
+		[CLOSE_PEER_CLOSED] = EITHER(APP_FIN_CLOSE_WAIT, EOF, CLOSED, END),
+		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, ABORT, CLOSED, END),
+		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PEER_CLOSE_WAIT2, NONE),
+		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, CLOSED, END),
+	},
+	/* The peer sent C, so it does not answer A: it is enough that our A arrives. */
+	[CONN_APP_FIN_CLOSE_WAIT] = {
+		[CLOSE_APP_CLOSE] = CELL(CLOSED, END),
+		[CLOSE_PEER_ABORT] = CELL(PROCESS_ABORT, ABORT),
+		[CLOSE_LOCAL_ABORT] = CELL(PROCESS_ABORT, ABORT),
+		[CLOSE_TIMEOUT] = CELL(PROCESS_ABORT, ABORT),
+	},
+	/* The second half: the peer's C is in. */
+	[CONN_APP_CLOSE_WAIT1] = {
+		[CLOSE_APP_SHUTDOWN] = CELL(APP_CLOSE_WAIT2, NONE),
+		[CLOSE_APP_CLOSE] = EITHER(PEER_FIN_CLOSE_WAIT, NONE, CLOSED, END),
+		[CLOSE_PEER_CLOSED] = CELL(APP_CLOSE_WAIT1, EOF),
+		[CLOSE_PEER_ABORT] = CELL(PROCESS_ABORT, ABORT),
+		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
+		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
+	},
+	[CONN_APP_CLOSE_WAIT2] = {
+		[CLOSE_APP_CLOSE] = EITHER(PEER_FIN_CLOSE_WAIT, NONE, CLOSED, END),
+		[CLOSE_PEER_CLOSED] = CELL(APP_CLOSE_WAIT2, EOF),
+		[CLOSE_PEER_ABORT] = CELL(PROCESS_ABORT, ABORT),
+		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
+		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
+	},
+	/* Our C is out: no A may follow, whatever happens. The first half: a failover has taken it back, as it may not have
+	 * arrived, and it is to be said again. */
+	[CONN_PEER_FIN_CLOSE_WAIT] = {
+		[CLOSE_PEER_CLOSED] = EITHER(APP_FIN_CLOSE_WAIT, NONE, CLOSED, END),
+		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, ABORT, CLOSED, END),
+		[CLOSE_LOCAL_ABORT] = CELL(PEER_FIN_CLOSE_WAIT, NONE),
+		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
+	},
+	/* The second half: our A is out. While it is not, the peer that says it is through still has to get it. */
+	[CONN_PEER_ABORT_WAIT] = {
+		[CLOSE_PEER_CLOSED] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
+		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
+		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
+	},
+	[CONN_PROCESS_ABORT] = {
+		[CLOSE_LAST_SENT] = CELL(CLOSED, END),
+		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
+	},
+	[CONN_LAST_WAIT] = {
+		[CLOSE_LAST_SENT] = CELL(CLOSED, END),
+		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
+	},
+};
+
+/* Whether the second half of a cell holds. */
+static bool
+is_second_half(const struct smcr_conn *conn)
+{
+	switch (conn->state) {
+	case CONN_PEER_CLOSE_WAIT1:
+	case CONN_PEER_CLOSE_WAIT2:
+	case CONN_PEER_FIN_CLOSE_WAIT:
+		return (conn->tx_flags & CDC_CLOSED) != 0;
+	case CONN_APP_CLOSE_WAIT1:
+	case CONN_APP_CLOSE_WAIT2:
+		return (conn->rx_flags & CDC_CLOSED) != 0;
+	case CONN_PEER_ABORT_WAIT:
+		return (conn->tx_flags & CDC_ABORT) != 0;
+	case CONN_RENDEZVOUS:
+	case CONN_FALLBACK:
+	case CONN_ACTIVE:
+	case CONN_APP_FIN_CLOSE_WAIT:
+	case CONN_PROCESS_ABORT:
+	case CONN_LAST_WAIT:
+	case CONN_CLOSED:
+	case CONN_STATE_CNT:
+		break;
+	}
+	return false;
+}
+
+/* -- the timer of all waiting states -- */
+
+static bool
+is_aborting(const struct smcr_conn *conn)
+{
+	return conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT ||
+	    conn->state == CONN_LAST_WAIT;
+}
+
+/* The middle has ended and nothing said that the peer's data have. With D it is in order: Linux ends its half of the
+ * middle when it sends D, and may read on for hours. */
+static bool
+fin_too_early(const struct smcr_conn *conn)
+{
+	return conn->tcp_fin && conn->rx_flags == 0 && !is_aborting(conn);
+}
+
+/* How long the present state may last, 0 = for ever: as long as our own user may still act. */
+static uint32_t
+patience_ms(const struct smcr_conn *conn)
+{
+	const struct smcr_config *cfg = &conn->eng->cfg;
+	uint32_t ms = 0;
+
+	if (is_aborting(conn))
+		return cfg->abort_ms;
+	if (conn->want_close)
+		ms = cfg->close_ms;
+	if (fin_too_early(conn) && (ms == 0 || cfg->fin_grace_ms < ms))
+		ms = cfg->fin_grace_ms;
+	return ms;
+}
+
+static void
+update_timer(struct smcr_conn *conn)
+{
+	struct smcr *eng = conn->eng;
+	uint32_t ms = patience_ms(conn);
+
+	if (ms == 0) {
+		timer_cancel(&eng->timers, &conn->timer);
+		return;
+	}
+	/* Progress does not prolong the grace after FIN. */
+	if (fin_too_early(conn) && timer_armed(&conn->timer) && conn->timer.at_ns <= eng->now_ns + ms * MS)
+		return;
+	engine_arm(eng, &conn->timer, ms);
+}
+
+void
+conn_timer_fired(struct timer *t, int64_t now_ns)
+{
+	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
+
+	(void)now_ns;
+	if (fin_too_early(conn))
+		conn_tell(conn, SMCR_R_TCP_FIN, "");
+	else
+		conn_tell(conn, SMCR_R_CLOSE_TIMEOUT, "");
+	close_event(conn, CLOSE_TIMEOUT);
+}
+
+void
+conn_close_progress(struct smcr_conn *conn)
+{
+	if (conn->want_close && !is_aborting(conn))
+		update_timer(conn);
+}
+
+void
+conn_fin_seen(struct smcr_conn *conn)
+{
+	conn->tcp_fin = true;
+	update_timer(conn);
+}
+
+/* -- the machine -- */
+
+/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
+static bool
+last_is_under_way(const struct smcr_conn *conn)
+{
+	const uint8_t last = CDC_CLOSED | CDC_ABORT;
+
+	return conn->state != CONN_LAST_WAIT && (conn->tx_flags & last) != 0 && (conn->tx_done_flags & last) == 0 &&
+	    conn->lgr->active_cnt > 1;
+}
+
+static void
+finish(struct smcr_conn *conn, enum close_event ev)
+{
+	/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
+	bool quarantine = (conn->rx_flags & (CDC_CLOSED | CDC_ABORT)) == 0;
+
+	if (ev == CLOSE_TIMEOUT || !last_is_under_way(conn)) {
+		conn_end(conn, SMCR_OK, "", quarantine);
+		return;
+	}
+	conn_tell(conn, SMCR_OK, "");
+	conn_set_state(conn, CONN_LAST_WAIT);
+	conn_tx_drop(conn);
+	update_timer(conn);
+}
+
+void
+close_event(struct smcr_conn *conn, enum close_event ev)
+{
+	const struct close_cell *cell = &close_table[conn->state][ev];
+	struct close_step step = cell->step;
+
+	if (cell->second.action != CLOSE_ACT_IGNORE && is_second_half(conn))
+		step = cell->second;
+	switch (step.action) {
+	case CLOSE_ACT_IGNORE:
+		return;
+	case CLOSE_ACT_END:
+		finish(conn, ev);
+		return;
+	case CLOSE_ACT_EOF:
+		conn_set_state(conn, step.next);
+		if (conn_is_open(conn))
+			conn_raise(conn, SMCR_EV_READABLE);
+		break;
+	case CLOSE_ACT_ABORT:
+		conn_set_state(conn, step.next);
+		conn->want_abort = true;
+		conn_tx_drop(conn);
+		conn_tx_schedule(conn);
+		break;
+	case CLOSE_ACT_NONE:
+		conn_set_state(conn, step.next);
+		break;
+	}
+	update_timer(conn);
+}
+
+void
+conn_abort(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+{
+	if (conn->told)
+		return;
+	conn_tell(conn, reason, detail);
+	close_event(conn, CLOSE_LOCAL_ABORT);
+}
+
+/* -- what the flags of CDC messages do -- */
+
+uint8_t
+conn_due_flags(const struct smcr_conn *conn, uint64_t end)
+{
+	uint8_t flags = conn->tx_flags;
+
+	if (conn->want_abort)
+		return flags | CDC_ABORT;
+	if (end < conn->tx_head)
+		return flags;
+	if (conn->shut_wr)
+		flags |= CDC_SENDING_DONE;
+	/* D may ride on the last data: the queue pair keeps the order. C says that no write is under way. */
+	if (conn->want_close && conn_tx_free(conn) == conn->tx_head)
+		flags |= CDC_CLOSED;
+	return flags;
+}
+
+void
+conn_flags_posted(struct smcr_conn *conn, uint8_t conn_flags)
+{
+	uint8_t news = (uint8_t)(conn_flags & ~conn->tx_flags);
+
+	conn->tx_flags = conn_flags;
+	conn->tx_said |= conn_flags;
+	if ((news & CDC_SENDING_DONE) != 0)
+		close_event(conn, CLOSE_APP_SHUTDOWN);
+	if ((news & CDC_CLOSED) != 0)
+		close_event(conn, CLOSE_APP_CLOSE);
+}
+
+/* A peer that closes before it has taken all that we wrote loses data: a reset (4.8.1, 4A). */
+static void
+peer_closed(struct smcr_conn *conn)
+{
+	bool lost = conn->tx_acked < conn->tx_head;
+
+	if (lost)
+		conn_tell(conn, SMCR_R_PEER_CLOSED, "");
+	close_event(conn, CLOSE_PEER_CLOSED);
+	if (lost)
+		close_event(conn, CLOSE_LOCAL_ABORT);
+}
+
+void
+conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
+{
+	uint8_t news = (uint8_t)(conn_flags & ~conn->rx_flags);
+
+	conn->rx_flags |= conn_flags;
+	if (conn->state == CONN_RENDEZVOUS)
+		return; /* conn_establish comes back to them */
+	if ((news & CDC_ABORT) != 0) {
+		conn_tell(conn, SMCR_R_PEER_ABORT, "");
+		close_event(conn, CLOSE_PEER_ABORT);
+		return;
+	}
+	if ((news & CDC_SENDING_DONE) != 0)
+		close_event(conn, CLOSE_PEER_DONE);
+	if ((news & CDC_CLOSED) != 0)
+		peer_closed(conn);
+}
+
+void
+conn_elem_taken(struct smcr_conn *conn)
+{
+	/* Our C (or A) is out, so the peer may use its element again as soon as it has sent its own, which comes over
+	 * the link while the new use comes over TCP and may be faster. That it has sent it is all we wait for; and a C that
+	 * a failover has taken back was there in time. */
+	if (conn_is_open(conn) && (conn->tx_said & CDC_CLOSED) != 0) {
+		conn_tx_acked(conn, conn->tx_head);
+		conn_peer_flags(conn, CDC_CLOSED);
+		conn_end(conn, SMCR_OK, "", false);
+		return;
+	}
+	conn->eng->ctr.elem_conflicts += !conn->told;
+	conn_link_lost(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection");
+}
+
+/* -- the user's side -- */
+
+void
+smcr_shutdown_wr(struct smcr_conn *conn)
+{
+	conn->shut_wr = true;
+	if (conn_is_open(conn))
+		conn_tx_schedule(conn);
+}
+
+void
+smcr_close(struct smcr_conn *conn)
+{
+	if (conn->state == CONN_RENDEZVOUS) {
+		rdv_abort(conn, SMCR_R_APP_RESET);
+		return;
+	}
+	if (!conn_is_open(conn) || conn->want_close)
+		return;
+	if (conn->rx_head > conn->rx_tail) {
+		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
+		return;
+	}
+	conn->want_close = true;
+	update_timer(conn);
+	conn_tx_schedule(conn);
+}
+
+void
+smcr_abort(struct smcr_conn *conn, enum smcr_reason reason)
+{
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_abort(conn, reason);
+	else if (conn->state != CONN_FALLBACK)
+		conn_abort(conn, reason, "");
+}
+
+void
+smcr_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
+{
+	if (conn->state == CONN_RENDEZVOUS || (conn->state == CONN_FALLBACK && conn->rdv != NULL))
+		rdv_tcp_event(conn, ev);
+	else if (!conn_is_open(conn))
+		return;
+	else if (ev == SMCR_TCP_RST)
+		conn_abort(conn, SMCR_R_TCP_RESET, "");
+	else
+		conn_fin_seen(conn);
+}

@@ -1,0 +1,372 @@
+/*
+ * Connections: birth, state, events, elements, end; and the entry points of
+ * smcr.h that only look. Data goes through tx.c and rx.c, closing through
+ * close.c, the time before through rendezvous.c.
+ */
+#include "smcr/data/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "smcr/engine.h"
+#include "smcr/data/quarantine.h"
+#include "smcr/rendezvous/rendezvous.h"
+
+#define BIT(state) (1u << (state))
+
+/* Which states may follow, by the state that is left: Figures 22 and 23, and what is before them. */
+static const unsigned next_states[CONN_STATE_CNT] = {
+	[CONN_RENDEZVOUS] = BIT(CONN_FALLBACK) | BIT(CONN_ACTIVE) | BIT(CONN_CLOSED),
+	[CONN_FALLBACK] = BIT(CONN_CLOSED),
+	[CONN_ACTIVE] = BIT(CONN_PEER_CLOSE_WAIT1) | BIT(CONN_APP_CLOSE_WAIT1) | BIT(CONN_PEER_ABORT_WAIT) |
+	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
+	[CONN_PEER_CLOSE_WAIT1] = BIT(CONN_PEER_CLOSE_WAIT2) | BIT(CONN_APP_FIN_CLOSE_WAIT) |
+	    BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_PEER_CLOSE_WAIT2] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
+	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_APP_FIN_CLOSE_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_APP_CLOSE_WAIT1] = BIT(CONN_APP_CLOSE_WAIT2) | BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) |
+	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_APP_CLOSE_WAIT2] = BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
+	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_PEER_FIN_CLOSE_WAIT] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) |
+	    BIT(CONN_LAST_WAIT),
+	[CONN_PEER_ABORT_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
+	[CONN_PROCESS_ABORT] = BIT(CONN_CLOSED),
+	[CONN_LAST_WAIT] = BIT(CONN_CLOSED),
+};
+
+static const char *const state_names[CONN_STATE_CNT] = {
+	[CONN_RENDEZVOUS] = "Rendezvous",
+	[CONN_FALLBACK] = "Fallback",
+	[CONN_ACTIVE] = "Active",
+	[CONN_PEER_CLOSE_WAIT1] = "PeerCloseWait1",
+	[CONN_PEER_CLOSE_WAIT2] = "PeerCloseWait2",
+	[CONN_APP_FIN_CLOSE_WAIT] = "AppFinCloseWait",
+	[CONN_APP_CLOSE_WAIT1] = "AppCloseWait1",
+	[CONN_APP_CLOSE_WAIT2] = "AppCloseWait2",
+	[CONN_PEER_FIN_CLOSE_WAIT] = "PeerFinCloseWait",
+	[CONN_PEER_ABORT_WAIT] = "PeerAbortWait",
+	[CONN_PROCESS_ABORT] = "ProcessAbort",
+	[CONN_LAST_WAIT] = "LastWait",
+	[CONN_CLOSED] = "Closed",
+};
+
+static const char *const step_names[] = {
+	[RDV_NONE] = "Rendezvous",
+	[RDV_WAIT_TURN] = "waits for another first contact",
+	[RDV_WAIT_ACCEPT] = "waits for Accept",
+	[RDV_CONNECTING] = "connects the queue pair",
+	[RDV_WAIT_RKEY] = "confirms an RMB",
+	[RDV_WAIT_GROUP] = "first contact",
+	[RDV_LATE_DECLINE] = "falls back",
+	[RDV_WAIT_PROPOSAL] = "waits for Proposal",
+	[RDV_WAIT_ADMIT] = "waits for the server leg",
+	[RDV_WAIT_PEER_GROUP] = "waits for another first contact",
+	[RDV_WAIT_SRV_RKEY] = "confirms an RMB",
+	[RDV_WAIT_CONFIRM] = "waits for Confirm",
+	[RDV_WAIT_LINK] = "first contact",
+};
+
+static const char *const reason_names[] = {
+	[SMCR_OK] = "closed",
+	[SMCR_R_APP_RESET] = "reset by the application",
+	[SMCR_R_TCP_RESET] = "TCP connection reset",
+	[SMCR_R_TCP_FIN] = "TCP connection ended before the SMC-R connection",
+	[SMCR_R_PEER_ABORT] = "aborted by the peer",
+	[SMCR_R_PEER_CLOSED] = "closed by the peer before it took all data",
+	[SMCR_R_LINK_LOST] = "link lost",
+	[SMCR_R_GROUP_DELETED] = "link group deleted",
+	[SMCR_R_PROTOCOL] = "protocol error of the peer",
+	[SMCR_R_CLC_TIMEOUT] = "CLC timeout",
+	[SMCR_R_LLC_TIMEOUT] = "LLC timeout",
+	[SMCR_R_CLOSE_TIMEOUT] = "the peer did not finish closing",
+	[SMCR_R_ELEM_CONFLICT] = "RMB element given away by the peer",
+	[SMCR_R_NO_MEMORY] = "out of memory",
+	[SMCR_R_REFUSED] = "refused by the server",
+	[SMCR_R_TIMEOUT] = "timeout",
+	[SMCR_R_SHUTDOWN] = "shutdown",
+};
+
+const char *
+smcr_reason_str(enum smcr_reason reason)
+{
+	return reason_names[reason];
+}
+
+const char *
+conn_state_str(const struct smcr_conn *conn)
+{
+	if (conn->state == CONN_RENDEZVOUS && conn->rdv != NULL)
+		return step_names[conn->rdv->step];
+	return state_names[conn->state];
+}
+
+/* -- birth and end of the memory -- */
+
+struct smcr_conn *
+conn_new(struct smcr *eng, const struct smcr_open *open, int *err)
+{
+	struct smcr_conn *conn;
+
+	if (eng->conns.used == eng->conns.max) {
+		eng->ctr.refused_conns_max++;
+		*err = -EMFILE;
+		return NULL;
+	}
+	conn = slab_get(&eng->conn_slab);
+	if (conn == NULL || timerq_reserve(&eng->timers, 1) < 0)
+		goto no_memory;
+	conn->id = idtable_add(&eng->conns, conn);
+	if (conn->id == 0) {
+		timerq_unreserve(&eng->timers, 1);
+		goto no_memory;
+	}
+	conn->eng = eng;
+	conn->app = open->app;
+	conn->role = open->role;
+	conn->state = CONN_RENDEZVOUS;
+	conn->detail = "";
+	conn->born_ns = eng->now_ns;
+	conn->tx_late = UINT64_MAX;
+	list_init(&conn->event_node);
+	list_init(&conn->lgr_node);
+	list_init(&conn->ready_node);
+	timer_init(&conn->timer, conn_timer_fired);
+	return conn;
+no_memory:
+	if (conn != NULL)
+		slab_put(&eng->conn_slab, conn);
+	eng->ctr.refused_memory++;
+	*err = -ENOMEM;
+	return NULL;
+}
+
+void
+conn_free(struct smcr_conn *conn)
+{
+	struct smcr *eng = conn->eng;
+
+	rdv_free(conn);
+	timer_cancel(&eng->timers, &conn->timer);
+	timerq_unreserve(&eng->timers, 1);
+	idtable_del(&eng->conns, conn->id);
+	slab_put(&eng->conn_slab, conn);
+}
+
+/* -- state and events -- */
+
+void
+conn_set_state(struct smcr_conn *conn, enum conn_state next)
+{
+	if (next == conn->state)
+		return;
+	assert((next_states[conn->state] & BIT(next)) != 0);
+	conn->state = next;
+}
+
+bool
+conn_is_open(const struct smcr_conn *conn)
+{
+	switch (conn->state) {
+	case CONN_ACTIVE:
+	case CONN_PEER_CLOSE_WAIT1:
+	case CONN_PEER_CLOSE_WAIT2:
+	case CONN_APP_FIN_CLOSE_WAIT:
+	case CONN_APP_CLOSE_WAIT1:
+	case CONN_APP_CLOSE_WAIT2:
+	case CONN_PEER_FIN_CLOSE_WAIT:
+		return !conn->told;
+	case CONN_RENDEZVOUS:
+	case CONN_FALLBACK:
+	case CONN_PEER_ABORT_WAIT:
+	case CONN_PROCESS_ABORT:
+	case CONN_LAST_WAIT:
+	case CONN_CLOSED:
+	case CONN_STATE_CNT:
+		break;
+	}
+	return false;
+}
+
+void
+conn_raise(struct smcr_conn *conn, unsigned events)
+{
+	if (conn->released)
+		return;
+	/* Whose user was not told that it is established (rdv_finish) hears of no data, whatever the peer sends. */
+	if (!conn->established)
+		events &= ~(unsigned)(SMCR_EV_READABLE | SMCR_EV_WRITABLE);
+	if (events == 0)
+		return;
+	conn->events |= events;
+	if (list_empty(&conn->event_node))
+		list_push(&conn->eng->events, &conn->event_node);
+}
+
+void
+conn_tell(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+{
+	if (conn->told)
+		return;
+	conn->told = true;
+	conn->reason = reason;
+	conn->detail = detail != NULL ? detail : "";
+	if (reason == SMCR_OK)
+		conn->eng->ctr.closed_ok++;
+	else
+		conn->eng->ctr.closed_reset++;
+	conn_raise(conn, SMCR_EV_CLOSED);
+}
+
+void
+conn_establish(struct smcr_conn *conn)
+{
+	unsigned events = SMCR_EV_ESTABLISHED;
+	uint8_t early = conn->rx_flags;
+
+	conn_set_state(conn, CONN_ACTIVE);
+	conn->established = true;
+	if (conn->role == SMCR_CLIENT)
+		conn->eng->ctr.established_client++;
+	else
+		conn->eng->ctr.established_server++;
+	if (conn->rx_head > conn->rx_tail)
+		events |= SMCR_EV_READABLE;
+	conn_raise(conn, events);
+	if (conn->tcp_fin)
+		conn_fin_seen(conn);
+	conn->rx_flags = 0;
+	conn_peer_flags(conn, early);
+	if (conn->shut_wr)
+		conn_tx_schedule(conn);
+}
+
+/* -- elements -- */
+
+void
+conn_attach(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
+{
+	conn->lgr = lgr;
+	conn->link = link;
+	lgr->conn_cnt++;
+	link->conn_cnt++;
+	list_push(&lgr->conns, &conn->lgr_node);
+	timer_cancel(&conn->eng->timers, &lgr->idle);
+	conn->rx_space = cursor_space(conn->rmb->elem_size, lgr->eye_catcher);
+	rmb_elem_mark(conn->rmb, conn->elem_idx);
+}
+
+void
+conn_drop_peer_elem(struct smcr_conn *conn)
+{
+	if (conn->peer_rmb != NULL)
+		remote_rmb_release(conn->peer_rmb, conn->peer_elem_idx, conn->id);
+	conn->peer_rmb = NULL;
+}
+
+void
+conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct clc_accept *a)
+{
+	conn_drop_peer_elem(conn);
+	remote_rmb_claim(rr, a->rmbe_idx, conn->id);
+	conn->peer_rmb = rr;
+	conn->peer_elem_idx = a->rmbe_idx;
+	conn->peer_elem_size = clc_size_bytes(a->size_code);
+	conn->peer_token = a->alert_token;
+}
+
+void
+conn_attach_peer(struct smcr_conn *conn)
+{
+	conn->tx_space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
+}
+
+void
+conn_detach(struct smcr_conn *conn, bool quarantine)
+{
+	struct lgr *lgr = conn->lgr;
+
+	if (lgr == NULL)
+		return;
+	conn_tx_drop(conn);
+	failover_resumed(conn);
+	list_remove(&conn->ready_node);
+	list_remove(&conn->lgr_node);
+	conn->link->conn_cnt--;
+	if (conn->link->retiring && conn->link->conn_cnt == 0)
+		lgr_settle(lgr);
+	lgr->conn_cnt--;
+	/* Only who closed in order wrote no more than its cursor says. */
+	if ((conn->rx_flags & CDC_CLOSED) == 0)
+		rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
+	if (quarantine)
+		quarantine_elem(conn->rmb, conn->elem_idx, conn->id, conn->peer_rmb, conn->peer_elem_idx);
+	else
+		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
+	conn_drop_peer_elem(conn);
+	conn->rmb = NULL;
+	conn->link = NULL;
+	conn->lgr = NULL;
+	lgr_conn_gone(lgr);
+}
+
+void
+conn_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail, bool quarantine)
+{
+	if (conn->state == CONN_CLOSED)
+		return;
+	timer_cancel(&conn->eng->timers, &conn->timer);
+	conn_set_state(conn, CONN_CLOSED);
+	conn_detach(conn, quarantine);
+	conn_tell(conn, reason, detail);
+	if (conn->released)
+		list_push(&conn->eng->dead_conns, &conn->event_node);
+}
+
+void
+conn_link_lost(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+{
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_abort(conn, reason);
+	else
+		conn_end(conn, reason, detail, false);
+}
+
+void
+smcr_release(struct smcr_conn *conn)
+{
+	if (conn->released)
+		return;
+	if (!conn->told && conn->state != CONN_FALLBACK)
+		smcr_abort(conn, SMCR_R_APP_RESET);
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_abort(conn, SMCR_R_APP_RESET); /* nobody is left to read the Confirm */
+	conn->released = true;
+	conn->events = 0;
+	list_remove(&conn->event_node);
+	if (conn->state == CONN_CLOSED || conn->state == CONN_FALLBACK)
+		list_push(&conn->eng->dead_conns, &conn->event_node);
+}
+
+/* -- looking -- */
+
+void *
+smcr_app(const struct smcr_conn *conn)
+{
+	return conn->app;
+}
+
+uint32_t
+smcr_conn_id(const struct smcr_conn *conn)
+{
+	return conn->id;
+}
+
+enum smcr_reason
+smcr_closed(const struct smcr_conn *conn, const char **detail)
+{
+	if (detail != NULL)
+		*detail = conn->detail;
+	return conn->reason;
+}

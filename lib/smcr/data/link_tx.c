@@ -1,0 +1,347 @@
+/*
+ * Sending on a link: work requests go to the device in order, one behind, so
+ * that the last one of a burst can be signaled; a ring remembers what each was.
+ * LLC messages go before data; connections take turns. Called by tx.c and
+ * llc*.c to post, by the engine to flush and with completions.
+ */
+#include "smcr/group/link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "smcr/engine.h"
+
+#define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
+#define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
+#define STEP_WRS 3                /* what a data step may need: two writes and the CDC message */
+
+static bool
+usable(const struct link *link)
+{
+	return link->connected && !link_has_ended(link);
+}
+
+static uint32_t
+outstanding(const struct link *link)
+{
+	return (uint32_t)(link->wr_head - link->wr_tail);
+}
+
+static uint32_t
+less(uint32_t n, uint32_t by)
+{
+	return n > by ? n - by : 0;
+}
+
+void
+link_room(const struct link *link, struct rnic_room *room)
+{
+	uint32_t ring;
+
+	*room = (struct rnic_room){ 0 };
+	if (!usable(link))
+		return;
+	link->dev->ops->room(link->qp, room);
+	/* The request that is held takes its place only when it is posted. */
+	if (link->has_held) {
+		room->wrs = less(room->wrs, 1);
+		if (link->held.op == RNIC_WR_SEND)
+			room->sends = less(room->sends, 1);
+	}
+	ring = link->wr_cap - outstanding(link);
+	if (room->wrs > ring)
+		room->wrs = ring;
+	if (room->sends > room->wrs)
+		room->sends = room->wrs;
+}
+
+static int
+post_held(struct link *link, bool signaled)
+{
+	int err;
+
+	if (!link->has_held)
+		return 0;
+	if (signaled)
+		link->held.flags |= RNIC_SIGNALED;
+	err = link->dev->ops->post_send(link->qp, &link->held);
+	if (err < 0)
+		return err;
+	link->has_held = false;
+	link->unsignaled = signaled ? 0 : link->unsignaled + 1;
+	return 0;
+}
+
+static void
+make_send(struct link *link, const uint8_t *msg)
+{
+	memcpy(link->held_msg, msg, LINK_MSG_LEN);
+	link->held = (struct rnic_send_wr){
+		.op = RNIC_WR_SEND,
+		.flags = RNIC_INLINE | RNIC_SOLICITED,
+		.sge_cnt = 1,
+		.sge = { { .ptr = link->held_msg, .len = LINK_MSG_LEN } },
+	};
+}
+
+int
+link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, const struct link_wr *what)
+{
+	int err;
+
+	if (!usable(link))
+		return -ENOTCONN;
+	if (outstanding(link) == link->wr_cap)
+		return -ENOBUFS;
+	err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
+	if (err < 0)
+		return err;
+	if (msg != NULL)
+		make_send(link, msg);
+	else
+		link->held = *wr;
+	link->held.wr_id = link->wr_head;
+	link->wr[link->wr_head % link->wr_cap] = *what;
+	link->wr_head++;
+	link->has_held = true;
+	return 0;
+}
+
+void
+link_post_end(struct link *link)
+{
+	if (usable(link))
+		(void)post_held(link, true); /* no room: the next flush tries again; broken: the device says so */
+}
+
+void
+link_want_proof(struct link *link)
+{
+	link->want_proof = true;
+	link_kick(link);
+}
+
+void
+link_want_confirm(struct link *link)
+{
+	link->want_confirm = true;
+	link_kick(link);
+}
+
+/* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
+static void
+confirm(struct link *link)
+{
+	struct rnic_room room;
+
+	link_room(link, &room);
+	if (room.sends > link->sends_max)
+		link->sends_max = room.sends;
+	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE || room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
+		link->want_confirm = true;
+	if (!link->want_confirm || link->has_held)
+		return;
+	link->want_confirm = false;
+	if (outstanding(link) == 0 || link->confirm_head == link->wr_head)
+		return;
+	link->confirm_head = link->wr_head;
+	link->dev->ops->confirm(link->qp);
+}
+
+static void
+link_fail(struct link *link, const char *why)
+{
+	if (link->failed == NULL)
+		link->failed = why;
+	link->lgr->eng->links_failed = true;
+}
+
+/* -- LLC -- */
+
+static void
+flush_llc(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct rnic_room room;
+
+	link_room(link, &room);
+	for (; link->llc_cnt > 0 && room.sends > 0; room.sends--) {
+		const struct link_llc *q = &link->llc_queue[link->llc_first];
+		struct link_wr what = { .kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response };
+
+		if (link_post(link, NULL, q->msg, &what) < 0)
+			return;
+		eng->ctr.llc_sent++;
+		engine_trace(eng, SMCR_TRACE_LLC, true, link, 0, q->msg, LINK_MSG_LEN);
+		link->llc_first = (link->llc_first + 1) % LINK_LLC_QUEUE;
+		link->llc_cnt--;
+	}
+}
+
+int
+link_send_llc(struct link *link, const struct llc_msg *msg)
+{
+	struct link_llc *q;
+
+	if (!usable(link))
+		return -ENOTCONN;
+	if (link->llc_cnt == LINK_LLC_QUEUE)
+		flush_llc(link);
+	if (link->llc_cnt == LINK_LLC_QUEUE) {
+		link->lgr->eng->ctr.llc_queue_full++;
+		/* Who tests without waiting for answers does without some. */
+		if (msg->type != LLC_TEST_LINK || !msg->response)
+			link_fail(link, "the peer takes no LLC messages");
+		return -ENOBUFS;
+	}
+	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
+	if (llc_encode(msg, link->lgr->version, q->msg, sizeof(q->msg)) != LINK_MSG_LEN)
+		return -EINVAL;
+	q->type = msg->type;
+	q->response = msg->response;
+	link->llc_cnt++;
+	link_kick(link);
+	return 0;
+}
+
+/* -- data -- */
+
+/* What data may use in this turn. */
+static void
+data_room(const struct link *link, size_t turn_bytes, struct rnic_room *room)
+{
+	link_room(link, room);
+	if (outstanding(link) > 0) {
+		room->wrs = less(room->wrs, LLC_RESERVE);
+		room->sends = less(room->sends, LLC_RESERVE);
+	}
+	if (room->bytes > turn_bytes)
+		room->bytes = turn_bytes;
+}
+
+/* Connections that wait for room go back to the front, in their order. */
+static void
+put_back(struct list_node *ready, struct list_node *later)
+{
+	while (!list_empty(later)) {
+		struct list_node *n = later->prev;
+
+		list_remove(n);
+		list_push_front(ready, n);
+	}
+}
+
+/* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
+ * even when no more payload is worth queueing. */
+static void
+flush_conns(struct link *link, struct rnic_room *room)
+{
+	struct list_node later;
+
+	list_init(&later);
+	while (room->sends > 0 && !list_empty(&link->ready)) {
+		struct list_node *n = list_pop(&link->ready);
+		uint32_t wrs = room->wrs;
+
+		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), room))
+			continue;
+		list_remove(n); /* it may have scheduled itself */
+		list_push(room->wrs < wrs && room->bytes > 0 ? &link->ready : &later, n);
+	}
+	put_back(&link->ready, &later);
+}
+
+static bool
+flush_data(struct link *link)
+{
+	struct rnic_room room;
+	size_t offered;
+
+	if (list_empty(&link->ready))
+		return false;
+	data_room(link, TURN_BYTES, &room);
+	offered = room.bytes;
+	flush_conns(link, &room);
+	if (list_empty(&link->ready))
+		return false;
+	/* Left for lack of room: completions and RNIC_EV_ROOM bring us back. Left because the turn is used up: */
+	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
+		return false;
+	data_room(link, TURN_BYTES, &room);
+	return room.wrs >= STEP_WRS && room.sends > 0 && room.bytes > 0;
+}
+
+bool
+link_flush(struct link *link)
+{
+	bool more = false;
+
+	link_recv_repost(link);
+	if (!usable(link))
+		return false;
+	if (link->want_proof)
+		llc_prove(link);
+	flush_llc(link);
+	if (link->llc_cnt == 0)
+		more = flush_data(link);
+	link_post_end(link);
+	confirm(link);
+	return more;
+}
+
+void
+link_kick(struct link *link)
+{
+	if (list_empty(&link->eng_node))
+		list_push(&link->lgr->eng->busy_links, &link->eng_node);
+}
+
+/* -- completions -- */
+
+/* The request at wr_tail has ended. */
+static void
+hand_back(struct link *link, bool ok)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct link_wr what = link->wr[link->wr_tail % link->wr_cap];
+	struct smcr_conn *conn;
+
+	link->wr_tail++;
+	switch (what.kind) {
+	case LINK_WR_WRITE:
+		break; /* the CDC message behind it speaks for it */
+	case LINK_WR_CDC:
+		conn = idtable_get(&eng->conns, what.conn_id);
+		if (ok && conn != NULL && conn->link == link)
+			conn_wr_done(conn, &what);
+		break;
+	case LINK_WR_FAILOVER:
+		conn = idtable_get(&eng->conns, what.conn_id);
+		if (ok && conn != NULL && conn->link == link)
+			failover_resumed(conn);
+		break;
+	case LINK_WR_LLC:
+		llc_sent(link, what.llc, what.llc_response, ok);
+		break;
+	}
+}
+
+void
+link_wc(struct link *link, const struct rnic_wc *wc)
+{
+	assert(wc->wr_id - link->wr_tail < outstanding(link));
+	/* All before it are complete, or it would not be reported yet. */
+	while (link->wr_tail < wc->wr_id)
+		hand_back(link, true);
+	hand_back(link, wc->status == RNIC_WC_OK);
+	if (wc->status != RNIC_WC_OK) {
+		/* The device's event, which follows, says why; without one the end of this poll does. */
+		link_fail(link, "a work request failed");
+		return;
+	}
+	if (link->lgr->sndbuf_waiting)
+		sndbuf_wake(link->lgr);
+	if (!list_empty(&link->ready) || link->llc_cnt > 0 || link->has_held)
+		link_kick(link);
+}

@@ -1,0 +1,415 @@
+/*
+ * RMBs: ours, with their elements, and the peer's, as far as we know them. See
+ * rmb.h. Elements are handed out by the rendezvous and come back when a
+ * connection ends (conn.c).
+ */
+#include "smcr/data/rmb.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "smcr/engine.h"
+#include "smcr/data/quarantine.h"
+
+#define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
+#define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
+
+/* "RMBE" in EBCDIC. The contents are the implementation's choice (4.2). */
+static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
+
+static size_t
+rmb_bytes(const struct rmb *rmb)
+{
+	return (size_t)rmb->elem_size * rmb->elem_cnt;
+}
+
+static uint64_t
+bytes_left(const struct smcr *eng)
+{
+	return eng->cfg.rmb_bytes_max > eng->rmb_bytes ? eng->cfg.rmb_bytes_max - eng->rmb_bytes : 0;
+}
+
+uint32_t
+rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
+{
+	uint32_t cnt = FIRST_CNT, usable = 0, most = lgr->eng->cfg.rmb_elems;
+
+	LIST_FOREACH(n, &lgr->rmbs) {
+		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (rmb->elem_size != elem_size || rmb->state == RMB_DELETING)
+			continue;
+		usable += rmb->elem_cnt - rmb->quarantined;
+		cnt = cnt < SMCR_CONNS_PER_GROUP ? cnt * 4 : cnt;
+	}
+	/* A group has no use for more elements than connections. */
+	if (usable < SMCR_CONNS_PER_GROUP && most > SMCR_CONNS_PER_GROUP - usable)
+		most = SMCR_CONNS_PER_GROUP - usable;
+	if (cnt > most)
+		cnt = most;
+	if (cnt > bytes_left(lgr->eng) / elem_size)
+		cnt = (uint32_t)(bytes_left(lgr->eng) / elem_size);
+	return cnt > 0 ? cnt : 1;
+}
+
+int
+rmb_register(struct rmb *rmb, struct link *link)
+{
+	int err;
+	if (rmb->mr[link->slot] != NULL)
+		return 0;
+	err = link->dev->ops->mr_reg(
+	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
+	if (err == 0)
+		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
+	return err;
+}
+
+void
+rmb_deregister(struct rmb *rmb, struct link *link)
+{
+	if (rmb->mr[link->slot] == NULL)
+		return;
+	link->dev->ops->mr_dereg(rmb->mr[link->slot]);
+	rmb->mr[link->slot] = NULL;
+}
+
+static int
+register_all(struct rmb *rmb)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *link = &rmb->lgr->links[i];
+		int err;
+
+		if (link_has_ended(link))
+			continue;
+		err = rmb_register(rmb, link);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Frees whatever of it is there. */
+static void
+rmb_release(struct rmb *rmb)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		rmb_deregister(rmb, &rmb->lgr->links[i]);
+	pages_free(rmb->buf, rmb_bytes(rmb));
+	free(rmb);
+}
+
+struct rmb *
+rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
+{
+	struct rmb *rmb;
+
+	assert(elem_cnt >= 1 && elem_cnt <= 255);
+	if (lgr->rmb_cnt == SMCR_RMBS_PER_GROUP)
+		return NULL;
+	if ((uint64_t)elem_size * elem_cnt > bytes_left(lgr->eng)) {
+		lgr->eng->ctr.refused_rmb_memory++;
+		return NULL;
+	}
+	rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
+	if (rmb == NULL) {
+		lgr->eng->ctr.refused_memory++;
+		return NULL;
+	}
+	rmb->lgr = lgr;
+	rmb->elem_size = elem_size;
+	rmb->elem_cnt = elem_cnt;
+	for (uint32_t i = 0; i < elem_cnt; i++)
+		rmb->free_map[i / 64] |= 1ULL << (i % 64);
+	rmb->buf = pages_alloc(rmb_bytes(rmb));
+	if (rmb->buf == NULL || register_all(rmb) < 0) {
+		lgr->eng->ctr.refused_memory++;
+		rmb_release(rmb);
+		return NULL;
+	}
+	rmb->number = ++lgr->rmb_next_number;
+	rmb->idle_since_ns = lgr->eng->now_ns;
+	list_push(&lgr->rmbs, &rmb->node);
+	lgr->rmb_cnt++;
+	lgr->eng->rmb_bytes += rmb_bytes(rmb);
+	lgr->eng->ctr.rmbs_made++;
+	return rmb;
+}
+
+void
+rmb_free(struct rmb *rmb)
+{
+	list_remove(&rmb->node);
+	rmb->lgr->rmb_cnt--;
+	rmb->lgr->quarantined -= rmb->quarantined;
+	rmb->lgr->eng->rmb_bytes -= rmb_bytes(rmb);
+	rmb->lgr->eng->ctr.rmbs_deleted++;
+	rmb_release(rmb);
+}
+
+/* -- elements -- */
+
+static struct rmb_elem *
+elem_at(struct rmb *rmb, uint8_t idx)
+{
+	assert(idx >= 1 && idx <= rmb->elem_cnt);
+	return &rmb->elem[idx - 1];
+}
+
+uint8_t *
+rmb_elem_ptr(const struct rmb *rmb, uint8_t idx)
+{
+	assert(idx >= 1 && idx <= rmb->elem_cnt);
+	return rmb->buf + (size_t)rmb->elem_size * (idx - 1u);
+}
+
+void
+rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
+{
+	if (rmb->mr[link->slot] != NULL)
+		rmb->mr[link->slot]->deny[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
+}
+
+static void
+allow(struct rmb *rmb, uint8_t idx)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (rmb->mr[i] != NULL)
+			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
+}
+
+void
+rmb_allow_all(struct lgr *lgr, const struct link *link)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rnic_mr *mr = CONTAINER_OF(n, struct rmb, node)->mr[link->slot];
+
+		if (mr != NULL)
+			memset(mr->deny, 0, sizeof(mr->deny));
+	}
+}
+
+bool
+rmb_elem_denied(const struct rmb *rmb, uint8_t idx, const struct link *link)
+{
+	const struct rnic_mr *mr = rmb->mr[link->slot];
+
+	return mr == NULL || (mr->deny[(idx - 1) / 64] >> ((idx - 1) % 64) & 1) != 0;
+}
+
+/* Its last connection was moved, and something of it may still be on its way over a link that lives. */
+static bool
+is_hot(const struct rmb *rmb, uint8_t idx)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (rmb->mr[i] != NULL && rmb_elem_denied(rmb, idx, &rmb->lgr->links[i]))
+			return true;
+	return false;
+}
+
+/* Lowest index first: the pages that were used already. */
+static uint8_t
+take_free(struct rmb *rmb)
+{
+	for (unsigned w = 0; w < 4; w++) {
+		unsigned bit;
+
+		if (rmb->free_map[w] == 0)
+			continue;
+		bit = (unsigned)__builtin_ctzll(rmb->free_map[w]);
+		rmb->free_map[w] &= ~(1ULL << bit);
+		return (uint8_t)(w * 64 + bit + 1);
+	}
+	return 0;
+}
+
+uint8_t
+rmb_elem_get_from(struct rmb *rmb)
+{
+	uint8_t idx = take_free(rmb);
+	struct rmb_elem *e;
+
+	if (idx == 0)
+		return 0;
+	e = elem_at(rmb, idx);
+	/* No pages_zero: giving pages back would part an RNIC's pinned pages from ours. */
+	memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
+	e->dirty = 0;
+	e->state = RMB_ELEM_USED;
+	if (e->reused)
+		rmb->lgr->eng->ctr.elems_reused++;
+	e->reused = true;
+	rmb->used++;
+	return idx;
+}
+
+uint8_t
+rmb_elem_get(struct lgr *lgr, uint32_t elem_size, struct rmb **out)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt) {
+			*out = rmb;
+			return rmb_elem_get_from(rmb);
+		}
+	}
+	return 0;
+}
+
+static void
+set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
+{
+	elem_at(rmb, idx)->state = RMB_ELEM_FREE;
+	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
+	allow(rmb, idx);
+	if (--rmb->used == 0)
+		rmb->idle_since_ns = now_ns;
+}
+
+void
+rmb_cool_down(struct lgr *lgr, int64_t now_ns)
+{
+	LIST_FOREACH(n, &lgr->rmbs) {
+		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
+
+		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->cooling > 0; i++) {
+			if (rmb->elem[i].state != RMB_ELEM_COOLING)
+				continue;
+			if (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < rmb->elem[i].cool_ns)
+				continue;
+			rmb->cooling--;
+			set_free(rmb, (uint8_t)(i + 1), now_ns);
+		}
+	}
+}
+
+void
+rmb_elem_put(struct rmb *rmb, uint8_t idx, int64_t now_ns)
+{
+	struct rmb_elem *e = elem_at(rmb, idx);
+
+	assert(e->state == RMB_ELEM_USED);
+	if (is_hot(rmb, idx)) {
+		e->state = RMB_ELEM_COOLING;
+		e->cool_ns = now_ns + COOL_NS;
+		rmb->cooling++;
+		return;
+	}
+	set_free(rmb, idx, now_ns);
+}
+
+void
+rmb_elem_dirty(struct rmb *rmb, uint8_t idx, uint32_t len)
+{
+	struct rmb_elem *e = elem_at(rmb, idx);
+
+	if (len > e->dirty)
+		e->dirty = len;
+}
+
+void
+rmb_elem_mark(struct rmb *rmb, uint8_t idx)
+{
+	if (!rmb->lgr->eye_catcher)
+		return;
+	memcpy(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher));
+	rmb_elem_dirty(rmb, idx, sizeof(eye_catcher));
+}
+
+bool
+rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
+{
+	return !rmb->lgr->eye_catcher || memcmp(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher)) == 0;
+}
+
+/* -- the peer's RMBs -- */
+
+struct remote_rmb *
+remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey)
+{
+	LIST_FOREACH(n, &lgr->remote_rmbs) {
+		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
+
+		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey)
+			return rr;
+	}
+	return NULL;
+}
+
+struct remote_rmb *
+remote_rmb_find_at(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
+{
+	LIST_FOREACH(n, &lgr->remote_rmbs) {
+		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
+
+		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey && rr->on[link->slot].addr == addr)
+			return rr;
+	}
+	return NULL;
+}
+
+struct remote_rmb *
+remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
+{
+	struct remote_rmb *rr = remote_rmb_find_at(lgr, link, rkey, addr);
+
+	if (rr != NULL)
+		return rr;
+	if (lgr->remote_rmb_cnt == SMCR_RMBS_PER_GROUP) {
+		lgr->eng->ctr.refused_rmbs_max++;
+		return NULL;
+	}
+	rr = calloc(1, sizeof(*rr));
+	if (rr == NULL) {
+		lgr->eng->ctr.refused_memory++;
+		return NULL;
+	}
+	rr->number = ++lgr->remote_next_number;
+	rr->on[link->slot].known = true;
+	rr->on[link->slot].rkey = rkey;
+	rr->on[link->slot].addr = addr;
+	list_push(&lgr->remote_rmbs, &rr->node);
+	lgr->remote_rmb_cnt++;
+	return rr;
+}
+
+void
+remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
+{
+	if (lgr->cont_rmb == rr)
+		lgr->cont_rmb = NULL;
+	quarantine_rmb_gone(lgr, rr);
+	list_remove(&rr->node);
+	lgr->remote_rmb_cnt--;
+	memset(rr->on, 0, sizeof(rr->on));
+	rr->left = true;
+	if (rr->used == 0)
+		free(rr);
+}
+
+uint32_t
+remote_rmb_user(const struct remote_rmb *rr, uint8_t idx)
+{
+	return rr->conn_id[idx];
+}
+
+void
+remote_rmb_claim(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
+{
+	rr->used++;
+	rr->conn_id[idx] = conn_id;
+}
+
+void
+remote_rmb_release(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
+{
+	if (rr->conn_id[idx] == conn_id)
+		rr->conn_id[idx] = 0;
+	if (--rr->used == 0 && rr->left)
+		free(rr);
+}

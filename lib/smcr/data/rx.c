@@ -1,0 +1,322 @@
+/*
+ * The receive direction of a connection: CDC messages say what the peer has
+ * written into our RMB element and consumed of its own; the user reads in
+ * place. What a message claims is checked against what it may claim before any
+ * of it counts.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "smcr/engine.h"
+#include "smcr/data/quarantine.h"
+#include "smcr/rendezvous/rendezvous.h"
+
+/* -- what we owe the peer -- */
+
+/*
+ * 4.5.1: after consumption the peer is told when it is blocked or has asked; else when its window is below half and
+ * what we say wins at least a tenth. Any other message carries the cursor anyway.
+ */
+static bool
+update_due(const struct smcr_conn *conn)
+{
+	uint64_t usable = conn->rx_space.usable, gain = conn->rx_tail - conn->rx_told;
+	uint64_t window = usable - (conn->rx_head - conn->rx_told); /* as the peer knows it */
+
+	if (conn->rx_blocked || conn->rx_update_req)
+		return gain > 0;
+	return window * 2 < usable && gain * 10 >= usable;
+}
+
+static void
+owe_update(struct smcr_conn *conn)
+{
+	conn->tx_pending = true;
+	conn_tx_schedule(conn);
+}
+
+/* -- a message from the peer -- */
+
+/* The peer broke the protocol on this connection: reset it, and nothing else. */
+static void
+bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
+{
+	conn->eng->ctr.bad_cdc++;
+	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
+	/* What it wrote and where is not known any more. */
+	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_abort(conn, SMCR_R_PROTOCOL);
+	else
+		conn_abort(conn, SMCR_R_PROTOCOL, why);
+}
+
+/* Both cursors as stream positions; those that did not move forward stay. NULL, or what is wrong with them. */
+static const char *
+decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t *prod, uint64_t *cons)
+{
+	uint64_t window_end = conn->rx_told + conn->rx_space.usable;
+
+	*prod = conn->rx_head;
+	*cons = conn->tx_acked;
+	if (cursor_decode(conn->rx_space, msg->prod, conn->rx_head, window_end, prod) == -EPROTO)
+		return "producer cursor outside the window";
+	/* Nothing was sent before the peer's element is known, and its cursor counts from there. */
+	if (conn->tx_space.usable != 0 &&
+	    cursor_decode(conn->tx_space, msg->cons, conn->tx_acked, conn->tx_high, cons) == -EPROTO)
+		return "consumer cursor beyond what was sent";
+	if (*prod > conn->rx_head && (conn->rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0)
+		return "data after the end of data";
+	if (*prod > conn->rx_head && !rmb_elem_intact(conn->rmb, conn->elem_idx))
+		return "eye catcher of the RMB element overwritten";
+	return NULL;
+}
+
+/* New data and what the flags say about it. */
+static void
+take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
+{
+	uint32_t usable = conn->rx_space.usable;
+	bool news = prod > conn->rx_head;
+
+	if (news) {
+		conn->eng->ctr.bytes_received += prod - conn->rx_head;
+		rmb_elem_dirty(
+		    conn->rmb, conn->elem_idx, conn->rx_space.base + (prod < usable ? (uint32_t)prod : usable));
+		conn->rx_head = prod;
+	}
+	conn->rx_blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
+	conn->rx_update_req = (msg->prod_flags & CDC_UPDATE_REQUESTED) != 0;
+	/* The flag stays on until the peer writes on: it is news only before the byte is consumed. */
+	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && prod > conn->rx_tail && prod != conn->rx_urgent) {
+		conn->rx_urgent = prod;
+		conn->eng->ctr.urgent_received++;
+		news = true;
+	}
+	if (news && conn_is_open(conn))
+		conn_raise(conn, SMCR_EV_READABLE);
+}
+
+/*
+ * The peer has left this link, because it is lost or not. From here on the element is closed to it: what is still under
+ * way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened again.
+ */
+static void
+left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		struct link *l = &lgr->links[i];
+
+		/* Where nothing has come yet: whichever it was. */
+		if (l->state != LINK_ACTIVE || l == now || (conn->rx_link != 0 && l->number != conn->rx_link))
+			continue;
+		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
+		link_want_proof(l);
+	}
+}
+
+/* How far the message is ahead of the last one that came. */
+static int
+ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
+{
+	return (int16_t)(uint16_t)(msg->seq - conn->rx_seq);
+}
+
+static void
+lost_in_failover(struct smcr_conn *conn, const struct link *link)
+{
+	conn->eng->ctr.failover_lost++;
+	bad_cdc(conn, link, "data lost in a failover");
+}
+
+static void
+moved(struct smcr_conn *conn, const struct link *link)
+{
+	if (conn->rx_link != link->number)
+		left(conn, link->lgr, link);
+	conn->rx_link = link->number;
+}
+
+/* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
+ * (4.6.1). */
+static void
+validate_failover(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+{
+	conn->eng->ctr.failover_validations++;
+	if (ahead(conn, msg) > 0)
+		lost_in_failover(conn, link);
+	else
+		moved(conn, link);
+}
+
+/*
+ * Linux asks nothing for a connection whose end has begun, by whichever side: it goes on over another link with its next
+ * message, and what was under way over the old one is not said again.
+ */
+static bool
+may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+{
+	uint8_t said = conn->rx_flags | conn->tx_said | msg->conn_flags;
+
+	return conn->foreign && conn->rx_link != 0 && conn->rx_link != link->number &&
+	    (said & (CDC_SENDING_DONE | CDC_CLOSED | CDC_ABORT)) != 0 && ahead(conn, msg) > 0;
+}
+
+/* Over the link that the peer uses for this connection? What else comes is late, from the link that it has left. */
+static bool
+is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+{
+	if (conn->rx_link == 0)
+		conn->rx_link = link->number;
+	if (conn->rx_link == link->number)
+		return true;
+	if (link_has_ended(link) || rmb_elem_denied(conn->rmb, conn->elem_idx, link))
+		conn->eng->ctr.cdc_stale++;
+	else if (!may_move_unasked(conn, link, msg))
+		bad_cdc(conn, link, "moved to another link without failover validation");
+	else if (ahead(conn, msg) > 1)
+		lost_in_failover(conn, link);
+	else
+		moved(conn, link);
+	return conn->rx_link == link->number;
+}
+
+static void
+handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+{
+	uint64_t prod, cons;
+	const char *wrong;
+
+	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
+		validate_failover(conn, link, msg);
+		return;
+	}
+	if (!is_current(conn, link, msg))
+		return;
+	if (conn->rx_any && ahead(conn, msg) < 0) {
+		conn->eng->ctr.cdc_stale++;
+		return;
+	}
+	if ((msg->conn_flags & CDC_ABORT) != 0) {
+		conn_peer_flags(conn, CDC_ABORT); /* nothing else counts any more */
+		return;
+	}
+	wrong = decode_cursors(conn, msg, &prod, &cons);
+	if (wrong != NULL) {
+		bad_cdc(conn, link, wrong);
+		return;
+	}
+	conn->rx_any = true;
+	conn->rx_seq = msg->seq;
+	take_data(conn, msg, prod);
+	if (cons > conn->tx_acked)
+		conn_tx_acked(conn, cons);
+	conn_peer_flags(conn, msg->conn_flags);
+	if (conn->want_close && (conn->tx_flags & CDC_CLOSED) == 0 && conn->rx_head > conn->rx_tail)
+		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
+	/* Blocked, or asking, and what it was told last is stale. */
+	if ((conn->rx_blocked || conn->rx_update_req) && conn->rx_tail > conn->rx_told)
+		owe_update(conn);
+}
+
+/* After A only the peer's answer counts (4.8.2). */
+static void
+handle_aborting(struct smcr_conn *conn, const struct cdc_msg *msg)
+{
+	if ((msg->prod_flags & CDC_FAILOVER) == 0)
+		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_CLOSED));
+}
+
+/* A message of a peer that has moved, ahead of what came over the old link so far. */
+static bool
+is_ahead(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+{
+	if ((msg->prod_flags & CDC_FAILOVER) != 0)
+		return ahead(conn, msg) > 0;
+	return ahead(conn, msg) > 1 && may_move_unasked(conn, link, msg);
+}
+
+bool
+conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct smcr_conn *conn;
+	struct cdc_msg msg;
+
+	if (cdc_decode((struct span){ buf, len }, &msg) < 0) {
+		eng->ctr.bad_cdc++;
+		engine_log(eng, SMCR_LOG_PROTOCOL, link->lgr, link, "malformed CDC message");
+		return true;
+	}
+	conn = idtable_get(&eng->conns, msg.token);
+	if (conn != NULL && conn->lgr != link->lgr)
+		conn = NULL; /* another group's: none of this peer's business */
+	if (conn != NULL && !last && is_ahead(conn, link, &msg))
+		return false;
+	eng->ctr.cdc_received++;
+	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
+	if (conn == NULL && (msg.prod_flags & CDC_FAILOVER) == 0 &&
+	    quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
+		return true;
+	if (conn == NULL)
+		eng->ctr.cdc_unknown++;
+	else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT)
+		handle_aborting(conn, &msg);
+	else if (conn->state != CONN_LAST_WAIT)
+		handle(conn, link, &msg);
+	return true;
+}
+
+/* -- the user's side -- */
+
+size_t
+smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
+{
+	uint64_t end = conn->rx_head;
+	uint32_t off, len, first;
+
+	iov[0] = iov[1] = (struct iovec){ 0 };
+	*urgent = false;
+	if (!conn->established || !conn_is_open(conn) || conn->rx_tail == end)
+		return 0;
+	if (!rmb_elem_intact(conn->rmb, conn->elem_idx)) {
+		bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");
+		return 0;
+	}
+	if (conn->rx_urgent != 0) {
+		*urgent = conn->rx_tail + 1 == conn->rx_urgent;
+		end = *urgent ? conn->rx_urgent : conn->rx_urgent - 1;
+	}
+	off = cursor_offset(conn->rx_space, conn->rx_tail);
+	len = (uint32_t)(end - conn->rx_tail);
+	first = conn->rx_space.base + conn->rx_space.usable - off;
+	iov[0].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + off;
+	iov[0].iov_len = first < len ? first : len;
+	if (first < len) {
+		iov[1].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + conn->rx_space.base;
+		iov[1].iov_len = len - first;
+	}
+	return len;
+}
+
+void
+smcr_rx_consume(struct smcr_conn *conn, size_t len)
+{
+	if (len == 0 || !conn_is_open(conn))
+		return;
+	assert(len <= conn->rx_head - conn->rx_tail);
+	conn->rx_tail += len;
+	if (conn->rx_urgent != 0 && conn->rx_tail >= conn->rx_urgent) {
+		conn->rx_urgent = 0;
+		owe_update(conn); /* the peer waits for it, whatever its window (4.7.5) */
+	} else if (update_due(conn)) {
+		owe_update(conn);
+	}
+}
+
+bool
+smcr_rx_eof(const struct smcr_conn *conn)
+{
+	return conn->established && (conn->rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0 &&
+	    conn->rx_tail == conn->rx_head;
+}

@@ -1,0 +1,162 @@
+/* CONFIRM LINK: a link is proven by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link. */
+#include <string.h>
+
+#include "smcr/group/llc_impl.h"
+#include "smcr/rendezvous/rendezvous.h"
+
+int
+llc_send_confirm_link(struct link *link, bool response)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct llc_msg msg = { .type = LLC_CONFIRM_LINK, .response = response };
+	struct llc_confirm_link *m = &msg.confirm_link;
+
+	memcpy(m->mac, link->info.mac, sizeof(m->mac));
+	memcpy(m->gid, link->info.gid.b, sizeof(m->gid));
+	m->qpn = link->qpn;
+	m->link_num = link->number;
+	m->link_uid = link->user_id;
+	m->max_links = (uint8_t)eng->cfg.links_max;
+	m->no_eyecatcher = !link->lgr->rfc_cursors;
+	return link_send_llc(link, &msg);
+}
+
+bool
+llc_confirm_link_fits(struct link *link, const struct llc_confirm_link *m)
+{
+	if (m->qpn != link->remote.qpn || m->link_num == 0 || (link->number != 0 && m->link_num != link->number) ||
+	    memcmp(m->gid, link->remote.gid.b, sizeof(m->gid)) != 0 ||
+	    memcmp(m->mac, link->remote.mac, sizeof(m->mac)) != 0)
+		return false;
+	link->peer_user_id = m->link_uid;
+	return true;
+}
+
+/* What the first CONFIRM LINK settles for the whole group. */
+static void
+agree(struct lgr *lgr, const struct llc_confirm_link *m)
+{
+	uint8_t ours = (uint8_t)lgr->eng->cfg.links_max;
+
+	/* A peer that does not say how many (0) goes by our number. */
+	lgr->links_limit = m->max_links != 0 && m->max_links < ours ? m->max_links : ours;
+	/* Who lacks Linux's flags reads RFC 7609: then the group has eye catchers and cursors from 4. */
+	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
+}
+
+/* From here on the peer may send on the first connection, which opens only with the group. */
+static void
+first_link_up(struct link *link)
+{
+	struct smcr_conn *conn = link->lgr->first_conn;
+
+	link_set_active(link);
+	conn_attach(conn, link->lgr, link);
+}
+
+void
+llc_first_contact(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+	uint32_t ms = lgr->eng->cfg.confirm_link_ms;
+
+	if (lgr->role == SMCR_CLIENT) {
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_CONFIRM_LINK, link, ms);
+		return;
+	}
+	link->number = lgr_next_number(lgr);
+	if (llc_send_confirm_link(link, false) < 0) {
+		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be sent");
+		return;
+	}
+	lgr->first_conn->rdv->confirm_link_out = true;
+	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_CONFIRM_LINK_RSP, link, ms);
+}
+
+/* -- client -- */
+
+static void
+confirm_first(struct link *link, const struct llc_confirm_link *m)
+{
+	struct lgr *lgr = link->lgr;
+
+	if (!llc_confirm_link_fits(link, m)) {
+		lgr->eng->ctr.bad_llc++;
+		rdv_group_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
+		return;
+	}
+	agree(lgr, m);
+	link->number = m->link_num;
+	(void)link->dev->ops->qp_rts(link->qp);
+	if (llc_send_confirm_link(link, true) < 0) {
+		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be answered");
+		return;
+	}
+	lgr->first_conn->rdv->confirm_link_out = true;
+	first_link_up(link);
+	if (lgr->links_limit > 1) {
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK, link, lgr->eng->cfg.add_link_ms);
+		return;
+	}
+	/* Both ends know that there will be no second one. */
+	llc_done(lgr, LLC_FLOW_LINK);
+	rdv_group_ready(lgr);
+}
+
+static void
+confirm_new(struct link *link, const struct llc_confirm_link *m)
+{
+	if (!llc_confirm_link_fits(link, m)) {
+		llc_protocol_error(link, "CONFIRM LINK names another link");
+		return;
+	}
+	(void)link->dev->ops->qp_rts(link->qp);
+	if (llc_send_confirm_link(link, true) < 0)
+		link_down(link, "CONFIRM LINK could not be answered");
+	else
+		llc_new_link_up(link);
+}
+
+void
+llc_confirm_link_req(struct link *link, const struct llc_msg *msg)
+{
+	const struct llc_flow *f = &link->lgr->flow[LLC_FLOW_LINK];
+
+	if (f->step == LLC_WAIT_CONFIRM_LINK && f->link == link)
+		confirm_first(link, &msg->confirm_link);
+	else if (f->step == LLC_WAIT_NEW_CONFIRM && f->new_link == link)
+		confirm_new(link, &msg->confirm_link);
+	else
+		llc_protocol_error(link, "unexpected CONFIRM LINK");
+}
+
+/* -- server -- */
+
+void
+llc_confirm_link_rsp(struct link *link, const struct llc_msg *msg)
+{
+	struct lgr *lgr = link->lgr;
+	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	bool first = f->step == LLC_WAIT_CONFIRM_LINK_RSP && f->link == link;
+
+	if (!first && !(f->step == LLC_WAIT_NEW_CONFIRM_RSP && f->new_link == link)) {
+		llc_protocol_error(link, "unexpected CONFIRM LINK response");
+		return;
+	}
+	if (!llc_confirm_link_fits(link, &msg->confirm_link)) {
+		llc_protocol_error(link, "CONFIRM LINK response names another link");
+		return;
+	}
+	if (!first) {
+		llc_new_link_up(link);
+		return;
+	}
+	agree(lgr, &msg->confirm_link);
+	lgr->first_conn->rdv->confirm_link_in = true;
+	first_link_up(link);
+	/* Data waits for the attempt at a second link (3.5.1.6); without one it has failed already (C.8). */
+	if (!llc_offer_link(link)) {
+		llc_done(lgr, LLC_FLOW_LINK);
+		rdv_group_ready(lgr);
+	}
+}

@@ -1,0 +1,138 @@
+/* TEST LINK: is the link alive (RFC 7609 4.5.3)? Links without connections are tested too. */
+#include <string.h>
+
+#include "smcr/group/llc_impl.h"
+
+static void
+send_test(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+	struct llc_msg msg = { .type = LLC_TEST_LINK };
+
+	eng->rng->fill(eng->rng, link->test_data, sizeof(link->test_data));
+	memcpy(msg.test_link.user_data, link->test_data, sizeof(link->test_data));
+	if (link_send_llc(link, &msg) < 0) {
+		link_down(link, "TEST LINK could not be sent");
+		return;
+	}
+	eng->ctr.test_links++;
+	link->test_pending = true;
+	link->test_sent_ns = eng->now_ns;
+	engine_arm(eng, &link->keepalive, eng->cfg.keepalive_answer_ms);
+}
+
+void
+llc_prove(struct link *link)
+{
+	link->want_proof = false;
+	link->denies = true;
+	if (link->test_pending)
+		link->test_again = true; /* its answer says nothing about what came after */
+	else
+		send_test(link);
+}
+
+/*
+ * C.7.1 takes a missing answer for the loss of the link. But Linux drops a request that meets an exchange of its own, and the
+ * link may be the last one: so it is asked whether it lives, and what was not answered is tried again.
+ */
+void
+llc_doubt(struct link *link, const char *what)
+{
+	if (link_has_ended(link))
+		return;
+	link->doubt = what;
+	if (!link->test_pending)
+		send_test(link);
+}
+
+/*
+ * A connection's idle time is never shorter than its link's, and a link is
+ * tested only when both are longer than the interval: so the link's counts.
+ */
+static void
+keepalive_fired(struct timer *t, int64_t now_ns)
+{
+	struct link *link = CONTAINER_OF(t, struct link, keepalive);
+	struct smcr *eng = link->lgr->eng;
+	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
+
+	if (link->test_pending) {
+		link_down(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
+		return;
+	}
+	if (eng->cfg.keepalive_ms == 0)
+		return; /* switched off meanwhile */
+	if (due > now_ns) {
+		timer_arm(&eng->timers, t, due);
+		return;
+	}
+	send_test(link);
+}
+
+void
+llc_keepalive_arm(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+
+	if (link->test_pending)
+		return; /* the answer's time runs */
+	if (eng->cfg.keepalive_ms > 0)
+		engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
+	else
+		timer_cancel(&eng->timers, &link->keepalive);
+}
+
+void
+llc_keepalive_start(struct link *link)
+{
+	timer_init(&link->keepalive, keepalive_fired);
+	link->test_pending = false;
+	llc_keepalive_arm(link);
+}
+
+void
+llc_keepalive_stop(struct link *link)
+{
+	timer_cancel(&link->lgr->eng->timers, &link->keepalive);
+}
+
+void
+llc_test_link_req(struct link *link, const struct llc_msg *msg)
+{
+	struct llc_msg rsp = *msg;
+
+	rsp.response = true;
+	(void)link_send_llc(link, &rsp);
+}
+
+void
+llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
+{
+	struct smcr *eng = link->lgr->eng;
+
+	if (!link->test_pending) {
+		llc_protocol_error(link, "TEST LINK response that was not asked for");
+		return;
+	}
+	if (memcmp(msg->test_link.user_data, link->test_data, sizeof(link->test_data)) != 0) {
+		llc_protocol_error(link, "TEST LINK response with other data");
+		return;
+	}
+	link->test_pending = false;
+	link->doubt = NULL;
+	link->rtt_ns = eng->now_ns - link->test_sent_ns;
+	llc_keepalive_arm(link);
+	if (link->test_again) {
+		link->test_again = false;
+		send_test(link);
+		return;
+	}
+	if (link->want_proof)
+		return;
+	link->doubted = false;
+	if (link->denies) {
+		link->denies = false;
+		rmb_allow_all(link->lgr, link);
+	}
+}

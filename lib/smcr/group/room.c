@@ -1,0 +1,89 @@
+/* Room for link groups; see room.h. */
+#include "smcr/group/room.h"
+
+#include "smcr/engine.h"
+
+/* The group that has been without connections for longest: of anybody when remote is NULL. What others keep ready is not a
+ * client's to end. */
+static struct lgr *
+longest_idle(const struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
+{
+	struct lgr *idle = NULL;
+
+	LIST_FOREACH(n, &eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->state != LGR_ACTIVE || lgr->end_wanted || !lgr_unused(lgr) ||
+		    (role == SMCR_SERVER && lgr->role != role))
+			continue;
+		if (remote != NULL && (lgr->role != role || !identity_same(&lgr->owner.remote, remote)))
+			continue;
+		if (idle == NULL || lgr->idle_since_ns < idle->idle_since_ns)
+			idle = lgr;
+	}
+	return idle;
+}
+
+static void
+end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
+{
+	struct lgr *lgr = longest_idle(eng, role, remote);
+
+	if (lgr == NULL)
+		return;
+	eng->ctr.groups_ended_for_room++;
+	/* By its timer: somebody may be walking through the groups, and what cannot be told of its end goes down at once. */
+	lgr->end_wanted = true;
+	engine_arm(eng, &lgr->idle, 0);
+}
+
+/* Groups that this address could do with: those that have room for more connections, or are about to have, or to end. */
+static uint32_t
+groups_at(const struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
+{
+	uint32_t cnt = 0;
+
+	LIST_FOREACH(n, &eng->lgrs) {
+		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		cnt += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		    identity_same(&lgr->owner.remote, remote);
+	}
+	return cnt;
+}
+
+static bool
+address_has_room(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
+{
+	uint32_t cnt = groups_at(eng, role, remote), max = eng->cfg.groups_per_addr;
+
+	if (cnt >= max - max / 4)
+		end_idle(eng, role, remote);
+	return cnt < max;
+}
+
+/* The last eighth is not for strangers. */
+static bool
+device_has_room(struct smcr *eng, enum smcr_role role, struct rnic_dev *dev)
+{
+	struct rnic_info info = rnic_query(dev);
+	uint32_t max = role == SMCR_SERVER ? info.max_qp - info.max_qp / 8 : info.max_qp;
+
+	if (info.qp_cnt >= max - max / 8)
+		end_idle(eng, role, NULL);
+	return info.qp_cnt < max;
+}
+
+uint32_t
+room_for_group(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote, struct rnic_dev *dev)
+{
+	if (!address_has_room(eng, role, remote)) {
+		eng->ctr.refused_groups_addr++;
+		return CLC_DIAG_MAX_LINKS;
+	}
+	if (!device_has_room(eng, role, dev)) {
+		eng->ctr.refused_qp++;
+		return CLC_DIAG_READY_LINK;
+	}
+	return 0;
+}

@@ -1,0 +1,294 @@
+/* The client's steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2). */
+#include <string.h>
+
+#include "smcr/engine.h"
+#include "smcr/data/quarantine.h"
+#include "smcr/rendezvous/rendezvous.h"
+
+static void
+send_proposal(struct smcr_conn *conn)
+{
+	struct smcr *eng = conn->eng;
+	const struct smcr_open *o = &conn->rdv->open;
+	uint8_t transports = rdv_transports(eng);
+	struct rnic_dev *dev = rdv_pick_device(eng, transports, &o->local_addr);
+	struct rnic_info info;
+	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
+	struct clc_proposal *p = &msg.proposal;
+
+	if (dev == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
+		return;
+	}
+	info = rnic_query(dev);
+	p->typev1 = CLC_PATH_R;
+	p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
+	memcpy(p->peer_id, eng->peer_id, sizeof(p->peer_id));
+	memcpy(p->gid, info.gid.b, sizeof(p->gid));
+	memcpy(p->mac, info.mac, sizeof(p->mac));
+	for (unsigned i = 0; i < o->subnet_cnt; i++) {
+		const struct smcr_subnet *s = &o->subnet[i];
+
+		if (s->v6 && p->ipv6_cnt < CLC_MAX_IPV6) {
+			memcpy(p->ipv6[p->ipv6_cnt].addr, s->addr, 16);
+			p->ipv6[p->ipv6_cnt++].len = s->prefix_len;
+		} else if (!s->v6 && p->ipv4_len == 0) {
+			struct rcur r = rcur_make(s->addr, 4);
+
+			p->ipv4_subnet = rcur_be32(&r);
+			p->ipv4_len = s->prefix_len;
+		}
+	}
+	p->ext = (struct clc_smcrd_ext){
+		.present = true,
+		.version = CLC_SMCRD_EXT_VERSION,
+		.transports = transports | (conn->rdv->prewarm ? CLC_TRANSPORT_PREWARM : 0),
+		.recv_depth = (uint16_t)eng->cfg.rq_depth,
+	};
+	rdv_send(conn, &msg);
+	rdv_step(conn, RDV_WAIT_ACCEPT, eng->cfg.clc_ms);
+	rdv_read(conn);
+}
+
+/* A group that a new connection to this peer can be expected to join. */
+static bool
+has_group(const struct smcr *eng, const char *key)
+{
+	const struct owner *known = peer_known_owner(eng, key);
+
+	LIST_FOREACH(n, &eng->lgrs) {
+		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known))))
+			return true;
+	}
+	return false;
+}
+
+void
+rdv_client_go_on(struct smcr_conn *conn, struct peer *p)
+{
+	if (!has_group(conn->eng, conn->rdv->open.peer_key))
+		peer_lead(p, conn);
+	send_proposal(conn);
+}
+
+void
+rdv_client_start(struct smcr_conn *conn)
+{
+	struct smcr *eng = conn->eng;
+	struct peer *p;
+
+	if (has_group(eng, conn->rdv->open.peer_key)) {
+		send_proposal(conn);
+		return;
+	}
+	p = peer_get(eng, SMCR_CLIENT, conn->rdv->open.peer_key, NULL);
+	if (p == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+	} else if (peer_held_off(eng, p)) {
+		rdv_give_up(conn);
+	} else if (p->leader != NULL) {
+		peer_wait(p, conn);
+		rdv_step(conn, RDV_WAIT_TURN, rdv_patience_ms(conn));
+	} else {
+		peer_lead(p, conn);
+		send_proposal(conn);
+	}
+}
+
+/*
+ * The Accept comes from the group's own server: over a middle to the address that the group was made under or, as a server may
+ * have several, with the group's token, which nobody else was told.
+ */
+static bool
+is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	const struct clc_accept *a = &conn->rdv->peer;
+	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
+
+	if (owner_same(&lgr->owner, &server))
+		return true;
+	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
+}
+
+/* The link of a group of ours that the Accept names (3.5.2.2); *strange when there is one, but of another server. */
+static struct link *
+find_link(const struct smcr_conn *conn, bool *strange)
+{
+	const struct clc_accept *a = &conn->rdv->peer;
+
+	*strange = false;
+	LIST_FOREACH(n, &conn->eng->lgrs) {
+		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		if (lgr->role != SMCR_CLIENT || (lgr->state != LGR_ACTIVE && lgr->state != LGR_FORMING) ||
+		    memcmp(lgr->owner.peer_id, a->peer_id, sizeof(a->peer_id)) != 0)
+			continue;
+		for (unsigned i = 0; i < LINK_SLOTS; i++) {
+			if (!link_is_remote(&lgr->links[i], a))
+				continue;
+			if (is_its_server(conn, lgr) && rdv_vlan_fits(conn, lgr))
+				return &lgr->links[i];
+			*strange = true;
+		}
+	}
+	return NULL;
+}
+
+static void
+first_contact(struct smcr_conn *conn, const struct clc_accept *a)
+{
+	struct rnic_gid to;
+	uint8_t transport = a->ext.present ? a->ext.transports : CLC_TRANSPORT_ROCE;
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, transport, &conn->rdv->open.local_addr);
+	struct link *link;
+	uint32_t diag;
+
+	if (dev == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
+		return;
+	}
+	memcpy(to.b, a->gid, sizeof(to.b));
+	if (!engine_may_dial(conn->eng, dev, &to, &conn->rdv->open.remote)) {
+		conn->diag.detail = ENGINE_NOT_DIALED;
+		conn->diag.rnic = to;
+		conn->diag.mpa_port = a->ext.mpa_port;
+		rdv_decline(conn, CLC_DIAG_NO_ROUTE);
+		return;
+	}
+	diag = rdv_form_group(conn, a->peer_id, dev, a->ext.token);
+	link = rdv_first_link(conn);
+	if (diag == 0) {
+		link_set_remote_clc(link, a);
+		diag = rdv_take_peer_elem(conn, conn->rdv->lgr, link, a);
+	}
+	if (diag == 0 && dev->ops->qp_connect(link->qp, RNIC_ACTIVE, &link->remote) < 0)
+		diag = CLC_DIAG_READY_LINK;
+	if (diag != 0) {
+		rdv_decline(conn, diag);
+		return;
+	}
+	rdv_step(conn, RDV_CONNECTING, rdv_patience_ms(conn));
+}
+
+/* The link is connected: a blocked port would have been a Decline by now. */
+void
+rdv_client_connected(struct smcr_conn *conn)
+{
+	if (conn->rdv->step != RDV_CONNECTING)
+		return;
+	rdv_send_accept(conn, CLC_CONFIRM, rdv_first_link(conn), true);
+	rdv_step(conn, RDV_WAIT_GROUP, 0); /* the LLC timers watch from here on */
+	rdv_read(conn);                    /* the server may still decline */
+	llc_first_contact(rdv_first_link(conn));
+}
+
+/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the link which its
+ * own Accept named, though 3.5.2.3 lets the client choose. */
+static struct link *
+own_link(const struct smcr_conn *conn, struct lgr *lgr, struct link *via)
+{
+	if (!conn->foreign)
+		return lgr_pick_link(lgr);
+	return via->state == LINK_ACTIVE ? via : NULL;
+}
+
+/* Confirm, and data may flow (3.5.2.4). */
+static void
+join(struct smcr_conn *conn, struct lgr *lgr, struct link *via)
+{
+	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
+	struct link *link = own_link(conn, lgr, via);
+
+	if (diag == 0 && link == NULL)
+		diag = CLC_DIAG_NO_ACTIVE_LINK;
+	if (diag != 0) {
+		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
+		conn->rmb = NULL;
+		rdv_decline(conn, diag);
+		return;
+	}
+	rdv_send_accept(conn, CLC_CONFIRM, link, false);
+	rdv_finish(conn, lgr, link);
+}
+
+static void
+subsequent(struct smcr_conn *conn)
+{
+	bool strange;
+	struct link *via = find_link(conn, &strange);
+	struct lgr *lgr;
+
+	/* The server means a link that we do not have: out of sync (C.4). One that we have, but not with this server, has users
+	 * whose group the Decline must not end. */
+	if (via == NULL) {
+		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
+		return;
+	}
+	lgr = via->lgr;
+	if (!lgr_takes_conns(lgr)) {
+		conn->eng->ctr.refused_quarantine += quarantine_is_full(lgr);
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+		return;
+	}
+	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
+	if (conn->elem_idx != 0)
+		join(conn, lgr, via);
+	else
+		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
+}
+
+void
+rdv_client_rmb_ready(struct smcr_conn *conn)
+{
+	subsequent(conn);
+}
+
+/* A group that the server offers is ready there, and its attempt at a second link over, though ours may still wait for
+ * ADD LINK. */
+static void
+offered(struct smcr_conn *conn)
+{
+	bool strange;
+	struct link *via = find_link(conn, &strange);
+
+	if (via == NULL)
+		return;
+	if (strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
+		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
+	if (via->lgr->state == LGR_FORMING)
+		llc_add_link_over(via->lgr);
+}
+
+static void
+lead_is_over(struct smcr_conn *conn)
+{
+	struct peer *p = conn->rdv->peer_ent;
+
+	if (p != NULL && p->leader == conn)
+		peer_done(conn->eng, p, PEER_OK);
+}
+
+void
+rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
+{
+	if (conn->rdv->step != RDV_WAIT_ACCEPT || msg->type != CLC_ACCEPT) {
+		conn->eng->ctr.bad_clc++;
+		rdv_end(conn, SMCR_R_PROTOCOL, "unexpected CLC message");
+		return;
+	}
+	rdv_step(conn, RDV_NONE, 0);
+	rdv_peer_waits(conn);
+	conn->rdv->peer = msg->accept;
+	conn->foreign = !msg->accept.ext.present;
+	if (msg->accept.first_contact) {
+		first_contact(conn, &msg->accept);
+		return;
+	}
+	offered(conn);
+	/* There was a group after all: who waited may use it too. */
+	lead_is_over(conn);
+	subsequent(conn);
+}
