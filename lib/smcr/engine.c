@@ -2,6 +2,7 @@
  * The engine: one turn (poll, events, flush), its devices, log lines and trace.
  * What the turn meets is handled in link.c, llc.c, rendezvous.c and conn.c.
  */
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #include <errno.h>

@@ -7,8 +7,6 @@
 #include "base/rng.h"
 #include "base/slab.h"
 #include "base/timerq.h"
-#include "smcr/data/conn.h"
-#include "smcr/group/lgr.h"
 #include "smcr/smcr.h"
 
 #define SMCR_DEVS_MAX 16

@@ -1,6 +1,7 @@
 /* What smcrctl shows of the engine: walks over groups, links, RMBs and connections. */
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 static const char *

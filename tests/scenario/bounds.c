@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 

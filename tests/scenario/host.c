@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "tests/scenario/hostile.h"
 #include "tests/scenario/oom.h"

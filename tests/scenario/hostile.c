@@ -1,6 +1,7 @@
 /* What an honest host owes to its users; see hostile.h. */
 #include "tests/scenario/hostile.h"
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "tests/scenario/trace.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/be.h"
 #include "base/list.h"
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "tests/scenario/session.h"
 #include "wire/cdc.h"

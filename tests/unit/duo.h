@@ -9,6 +9,7 @@
 
 #include "checks.h"
 #include "tests/sim/sim.h"
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #define DUO_MS 1000000LL

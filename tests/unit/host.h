@@ -8,6 +8,7 @@
 #define SMCRD_TESTS_HOST_H
 
 #include "fake_rnic.h"
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #define HOST_STEPS 512

@@ -6,6 +6,7 @@
  */
 #include "smcr/data/close.h"
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 

@@ -1,6 +1,7 @@
 /* Connections move between links; see failover.h. */
 #include "smcr/data/failover.h"
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 /* Everything that was posted is complete. */

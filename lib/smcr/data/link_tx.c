@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */

@@ -1,6 +1,7 @@
 /* Elements that wait for a sign of the peer; see quarantine.h. */
 #include "smcr/data/quarantine.h"
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 void

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/data/quarantine.h"
 

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"

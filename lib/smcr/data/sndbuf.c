@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/pages.h"
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #define SLAB_FIRST 4 /* rings of the first slab; each further one has twice as many */

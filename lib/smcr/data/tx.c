@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */

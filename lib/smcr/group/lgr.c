@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 

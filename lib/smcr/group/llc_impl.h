@@ -2,6 +2,7 @@
 #ifndef SMCRD_SMCR_LLC_IMPL_H
 #define SMCRD_SMCR_LLC_IMPL_H
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/group/llc.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 struct owner

@@ -1,6 +1,7 @@
 /* Connections and links moved on the operator's word: smcr_rebalance, smcr_link_delete. */
 #include <errno.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 static struct lgr *

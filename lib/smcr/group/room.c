@@ -1,6 +1,7 @@
 /* Room for link groups; see room.h. */
 #include "smcr/group/room.h"
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 /* The group that has been without connections for longest: of anybody when remote is NULL. What others keep ready is not a

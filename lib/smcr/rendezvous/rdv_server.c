@@ -1,6 +1,7 @@
 /* The server's steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2, 3.5.3). */
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/group/room.h"
