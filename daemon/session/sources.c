@@ -12,8 +12,11 @@
 static void
 source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
 {
+	unsigned len;
+
 	addr_to_v6(ss, addr);
-	memset(addr + addr_source_bits(addr) / 8, 0, 16 - addr_source_bits(addr) / 8);
+	len = addr_source_bits(addr) / 8;
+	memset(addr + len, 0, 16 - len);
 }
 
 static uint64_t

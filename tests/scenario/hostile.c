@@ -90,7 +90,8 @@ hostile_look(struct host *h)
  * First contact with a second link and a new RMB, behind other connections that wait for it, on a network without faults: some
  * dozens of messages one way. First contacts with one peer come one after the other, so it may be behind those of as many groups
  * as its host's flows can fill, and once both sides may have begun an exchange at a time, and a CONFIRM RKEY waits for its second
- * try, which meets the next ADD LINK when the server offers links as often. A wait for anything that the liar should do lasts longer, but for the shortest timers.
+ * try, which meets the next ADD LINK when the server offers links as often. A wait for anything that the liar should do lasts
+ * longer, but for the shortest timers.
  */
 void
 hostile_check_set_up(const struct host *h, const struct flow *f, int64_t took_ns)

@@ -65,11 +65,10 @@ struct siw_stats {
 	uint64_t mpa_bad;             /* malformed or too slow MPA request */
 	uint64_t terminates_sent, terminates_received;
 	uint64_t crc_errors;
-	uint64_t recv_stalls;   /* reading stopped: no receive posted */
-	uint64_t accept_pauses; /* out of descriptors: accepting stopped for a while */
-	uint64_t
-	    linger_refused; /* sockets closed at once with something left to say: too many of them, or too much of it */
-	uint64_t no_memory; /* connections closed, or last words not sent, for want of memory */
+	uint64_t recv_stalls;    /* reading stopped: no receive posted */
+	uint64_t accept_pauses;  /* out of descriptors: accepting stopped for a while */
+	uint64_t linger_refused; /* closed with something left to say: too many such sockets, or too much of it */
+	uint64_t no_memory;      /* connections closed, or last words not sent, for want of memory */
 };
 
 void siw_stats(const struct rnic_dev *, struct siw_stats *);

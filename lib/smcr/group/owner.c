@@ -37,14 +37,21 @@ proposed_from(const struct lgr *lgr, const uint8_t addr[16])
 	    memcmp(first->rdv->proposal.gid, addr, 16) == 0;
 }
 
+/* Strangers make us ask, once a connection: no slot is touched behind those of the group's links. */
 static bool
 is_at(const struct lgr *lgr, const uint8_t addr[16])
 {
+	unsigned left = lgr->link_cnt;
+
 	if (memcmp(lgr->owner.remote.addr, addr, 16) == 0 || proposed_from(lgr, addr))
 		return true;
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (!link_has_ended(&lgr->links[i]) && memcmp(lgr->links[i].remote.gid.b, addr, 16) == 0)
+	for (const struct link *l = lgr->links; left > 0 && l < lgr->links + LINK_SLOTS; l++) {
+		if (l->state == LINK_FREE || l->state == LINK_GONE)
+			continue;
+		left--;
+		if (!link_has_ended(l) && memcmp(l->remote.gid.b, addr, 16) == 0)
 			return true;
+	}
 	return false;
 }
 
