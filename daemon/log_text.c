@@ -36,6 +36,7 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 		[SMCR_LOG_REFUSED] = { LOG_LVL_WARNING, "link of the peer refused", "reason", NULL },
 		[SMCR_LOG_PROTOCOL] = { LOG_LVL_WARNING, "protocol violation by the peer", "what", NULL },
 		[SMCR_LOG_DEVICE] = { LOG_LVL_WARNING, "device trouble", "reason", NULL },
+		[SMCR_LOG_STATE] = { LOG_LVL_DEBUG, "state", "change", NULL },
 		[SMCR_LOG_OVERRUN] = { LOG_LVL_WARNING, "engine log lines lost", "reason", "count" },
 	};
 

@@ -70,8 +70,12 @@ log_engine(struct worker *w)
 	while (smcr_next_log(w->eng, &l)) {
 		enum log_level level = log_text_engine(&l, text, sizeof(text));
 
-		log_limited(&w->lim_engine[l.type], w->now_ns, level, "%s", text);
+		if (l.type == SMCR_LOG_STATE)
+			log_msg(level, "%s", text);
+		else
+			log_limited(&w->lim_engine[l.type], w->now_ns, level, "%s", text);
 	}
+	smcr_log_states(w->eng, log_is_on(LOG_LVL_DEBUG));
 }
 
 static int

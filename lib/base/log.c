@@ -42,6 +42,12 @@ log_set_level(enum log_level level)
 	log_max = level;
 }
 
+bool
+log_is_on(enum log_level level)
+{
+	return level <= log_max;
+}
+
 /* <syslog priority> for journald, time and word for people. */
 static size_t
 put_prefix(char *line, size_t cap, enum log_level level)

@@ -20,6 +20,8 @@ enum log_level {
 /* Lines above the level are dropped. Time stamps are added only when stderr is not journald. */
 void log_init(enum log_level level);
 void log_set_level(enum log_level level);
+/* Lines of this level are written: what costs time to find out is worth it. */
+bool log_is_on(enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* For lines that a peer can trigger: at most `burst` per `interval_ms`; says how many were left out. */

@@ -1,17 +1,22 @@
 /*
- * The engine: one turn (poll, events, flush), its devices, log lines and trace.
- * What the turn meets is handled in link.c, llc.c, rendezvous.c and conn.c.
+ * The engine: one turn (poll, events, flush), what marks bring about, devices.
+ * What the turn meets is handled in its rooms.
  */
-#include "smcr/data/conn.h"
 #include "smcr/engine.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
+#include "smcr/data/link_tx.h"
+#include "smcr/group/lgr.h"
+#include "smcr/group/link.h"
+#include "smcr/group/llc.h"
 #include "smcr/rendezvous/peer.h"
 #include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 #define CONNS_PER_CHUNK 64
 #define RDVS_PER_CHUNK 16
@@ -70,6 +75,9 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	list_init(&eng->events);
 	list_init(&eng->dead_conns);
 	list_init(&eng->busy_links);
+	list_init(&eng->marked_lgrs);
+	list_init(&eng->waiting_lgrs);
+	list_init(&eng->marked_conns);
 	/* A MAC of our own, locally administered, for devices without one; and with it the peer id: an
 	 * instance number and a MAC (A.2.1). */
 	rng->fill(rng, eng->mac, sizeof(eng->mac));
@@ -79,34 +87,78 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	return eng;
 }
 
+/* -- marks -- */
+
+static void
+act_on_group(struct lgr *lgr)
+{
+	rdv_act_on_contact(lgr);
+	lgr_act_on_marks(lgr);
+	rdv_act_on_rmb(lgr);
+}
+
+void
+engine_act_on_marks(struct smcr *eng)
+{
+	struct conn_mark *conn;
+	struct lgr *lgr;
+
+	while (!list_empty(&eng->marked_conns) || !list_empty(&eng->marked_lgrs)) {
+		conn = LIST_POP(struct conn_mark, &eng->marked_conns, node);
+		if (conn != NULL)
+			rdv_act_on_conn(conn);
+		lgr = LIST_POP(struct lgr, &eng->marked_lgrs, marks.node);
+		if (lgr != NULL)
+			act_on_group(lgr);
+	}
+}
+
+/* Exchanges that waited for the end of another one start, one after the other in each group. */
+static void
+settle(struct smcr *eng)
+{
+	struct list_node todo;
+	struct lgr *lgr;
+
+	engine_act_on_marks(eng);
+	list_move_all(&todo, &eng->waiting_lgrs);
+	while ((lgr = LIST_POP(struct lgr, &todo, marks.turn_node)) != NULL) {
+		llc_next(lgr);
+		engine_act_on_marks(eng);
+	}
+}
+
 static void
 free_dead(struct smcr *eng)
 {
-	struct list_node *n, held;
+	struct smcr_conn *conn;
+	struct list_node todo;
+	struct lgr *lgr;
 
-	while ((n = list_pop(&eng->dead_conns)) != NULL)
-		conn_free(CONTAINER_OF(n, struct smcr_conn, event_node));
-	list_init(&held);
-	while ((n = list_pop(&eng->dead_lgrs)) != NULL)
-		if (!lgr_free(CONTAINER_OF(n, struct lgr, node)))
-			list_push(&held, n);
-	while ((n = list_pop(&held)) != NULL)
-		list_push(&eng->dead_lgrs, n);
+	while ((conn = LIST_POP(struct smcr_conn, &eng->dead_conns, event_node)) != NULL) {
+		rdv_free(conn);
+		conn_free(conn);
+	}
+	list_move_all(&todo, &eng->dead_lgrs);
+	while ((lgr = LIST_POP(struct lgr, &todo, node)) != NULL)
+		if (!lgr_free(lgr))
+			list_push(&eng->dead_lgrs, &lgr->node);
 }
 
 void
 smcr_free(struct smcr *eng)
 {
-	struct list_node *n;
 	struct smcr_conn *conn;
 	uint32_t pos = 0;
 
 	if (eng == NULL)
 		return;
-	while ((n = list_first(&eng->lgrs)) != NULL)
-		lgr_down(CONTAINER_OF(n, struct lgr, node), SMCR_R_SHUTDOWN, "the engine ends");
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		lgr_down(lgr, SMCR_R_SHUTDOWN, "the engine ends");
+	engine_act_on_marks(eng);
 	while ((conn = idtable_next(&eng->conns, &pos)) != NULL)
 		smcr_release(conn);
+	engine_act_on_marks(eng);
 	free_dead(eng);
 	peer_free_all(eng);
 	timerq_fini(&eng->timers);
@@ -116,18 +168,7 @@ smcr_free(struct smcr *eng)
 	free(eng);
 }
 
-/* Links that live are tested at the new interval, or not any more. */
-static void
-keepalive_anew(struct smcr *eng)
-{
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
-		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].state == LINK_ACTIVE)
-				llc_keepalive_arm(&lgr->links[i]);
-	}
-}
+/* -- settings and devices -- */
 
 void
 smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
@@ -135,21 +176,26 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	struct smcr_config old = eng->cfg;
 
 	eng->cfg = *cfg;
-	/* What live groups were built on stays. */
+	/* Settings that live groups were built on stay. */
 	eng->cfg.conns_max = old.conns_max;
 	eng->cfg.sndbuf_size = old.sndbuf_size;
 	eng->cfg.sq_depth = old.sq_depth;
 	eng->cfg.rq_depth = old.rq_depth;
-	if (eng->cfg.keepalive_ms != old.keepalive_ms)
-		keepalive_anew(eng);
+	if (eng->cfg.keepalive_ms == old.keepalive_ms)
+		return;
+	/* Links that live are tested at the new interval, or no longer. */
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		LGR_EACH_LINK(l, lgr)
+	if (l->state == LINK_ACTIVE)
+		llc_keepalive_arm(l);
 }
 
 /* Groups may have another link now. */
 static void
 device_is_there(struct smcr *eng)
 {
-	LIST_FOREACH(n, &eng->lgrs)
-		llc_device_appeared(CONTAINER_OF(n, struct lgr, node));
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		llc_device_appeared(lgr);
 }
 
 int
@@ -172,28 +218,13 @@ smcr_set_dial_policy(
 	eng->may_dial_ctx = ctx;
 }
 
-bool
-engine_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
-{
-	/* RoCE connects to nobody: its packets stay within the subnet, and find a queue pair or none. */
-	if (eng->may_dial == NULL || rnic_query(dev).transport != RNIC_TRANSPORT_IWARP)
-		return true;
-	if (eng->may_dial(eng->may_dial_ctx, to, middle))
-		return true;
-	eng->ctr.refused_mpa_peers++;
-	return false;
-}
-
 static void
-device_links_down(struct smcr *eng, const struct rnic_dev *dev, const char *why)
+device_links_lost(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 {
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
-		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].dev == dev)
-				link_down(&lgr->links[i], why);
-	}
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		LGR_EACH_LINK(l, lgr)
+	if (l->dev == dev)
+		link_lost(l, why);
 }
 
 /* Out of the list: the order of the others does not count. */
@@ -205,22 +236,22 @@ take_out(struct rnic_dev **devs, unsigned *cnt, const struct rnic_dev *dev)
 			devs[i--] = devs[--*cnt];
 }
 
-/* It is to be removed by whoever added it; until then nobody is to choose it. */
+/* Its owner is to remove it; until then no link is to choose it. */
 static void
 device_gone(struct smcr *eng, struct rnic_dev *dev)
 {
 	take_out(eng->devs, &eng->dev_cnt, dev);
 	eng->gone_devs[eng->gone_cnt++] = dev;
-	device_links_down(eng, dev, "device gone");
+	device_links_lost(eng, dev, "device gone");
 }
 
 bool
 smcr_take_device_news(struct smcr *eng)
 {
-	bool news = eng->dev_news;
+	bool changed = eng->devs_changed;
 
-	eng->dev_news = false;
-	return news;
+	eng->devs_changed = false;
+	return changed;
 }
 
 bool
@@ -242,17 +273,6 @@ smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt
 /* -- the turn -- */
 
 static void
-log_trouble(struct smcr *eng, struct rnic_dev *dev, const char *why)
-{
-	unsigned at = (eng->log_first + eng->log_cnt) % SMCR_LOG_MAX;
-	bool full = eng->log_cnt == SMCR_LOG_MAX;
-
-	engine_log(eng, SMCR_LOG_DEVICE, NULL, NULL, why);
-	if (!full)
-		memcpy(eng->log[at].device, rnic_query(dev).name, sizeof(eng->log[at].device));
-}
-
-static void
 device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
 {
 	struct link *link = ev->qp != NULL ? ev->qp->ctx : NULL;
@@ -260,35 +280,37 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 	switch (ev->type) {
 	case RNIC_EV_CONNECTED:
 		link_connected(link);
+		if (link->order == 0)
+			rdv_link_connected(link->lgr);
 		break;
 	case RNIC_EV_CONNECT_FAILED:
-		link_down(link, ev->why != NULL ? ev->why : "queue pair could not be connected");
+		link_lost(link, ev->why != NULL ? ev->why : "queue pair could not be connected");
 		break;
 	case RNIC_EV_QP_ERROR:
-		link_down(link, ev->why != NULL ? ev->why : "queue pair error");
+		link_lost(link, ev->why != NULL ? ev->why : "queue pair error");
 		break;
 	case RNIC_EV_ROOM:
-		link_kick(link);
+		link_schedule(link);
 		break;
 	case RNIC_EV_PORT_DOWN:
-		eng->dev_news = true;
-		device_links_down(eng, dev, "port down");
+		eng->devs_changed = true;
+		device_links_lost(eng, dev, "port down");
 		break;
 	case RNIC_EV_DEV_GONE:
-		eng->dev_news = true;
+		eng->devs_changed = true;
 		device_gone(eng, dev);
 		break;
 	case RNIC_EV_PORT_UP:
-		eng->dev_news = true;
+		eng->devs_changed = true;
 		device_is_there(eng);
 		break;
 	case RNIC_EV_TROUBLE:
-		log_trouble(eng, dev, ev->why);
+		engine_log_device(eng, dev, ev->why);
 		break;
 	}
 }
 
-/* What all devices have to say; one that is gone leaves the list while we walk it. */
+/* The events of all devices; one that is gone leaves the list while we walk it. */
 static void
 device_events(struct smcr *eng)
 {
@@ -297,41 +319,12 @@ device_events(struct smcr *eng)
 	for (unsigned i = 0; i < eng->dev_cnt;) {
 		struct rnic_dev *dev = eng->devs[i];
 
-		while (i < eng->dev_cnt && eng->devs[i] == dev && dev->ops->poll_event(dev, &ev))
+		while (i < eng->dev_cnt && eng->devs[i] == dev && dev->ops->poll_event(dev, &ev)) {
 			device_event(eng, dev, &ev);
+			engine_act_on_marks(eng);
+		}
 		if (i < eng->dev_cnt && eng->devs[i] == dev)
 			i++;
-	}
-}
-
-/* Exchanges that waited for the end of another one start. */
-static void
-settle(struct smcr *eng)
-{
-	if (!eng->lgrs_to_settle)
-		return;
-	eng->lgrs_to_settle = false;
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
-		if (!lgr->settle)
-			continue;
-		lgr->settle = false;
-		llc_next(lgr);
-	}
-}
-
-/* Links whose requests failed and whose device did not say why, or that take no more. */
-static void
-failed_links_down(struct smcr *eng)
-{
-	eng->links_failed = false;
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
-		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (lgr->links[i].failed != NULL)
-				link_down(&lgr->links[i], lgr->links[i].failed);
 	}
 }
 
@@ -343,7 +336,7 @@ struct wc_batch {
 	bool done; /* nothing is left, or the budget is used up */
 };
 
-/* Handles completions of a device until none is left or one has to wait for those of other devices: how many. */
+/* Handles completions of a device until none is left or one has to wait for those of other devices; returns their number. */
 static unsigned
 device_completions(struct rnic_dev *dev, struct wc_batch *b, bool last)
 {
@@ -358,6 +351,7 @@ device_completions(struct rnic_dev *dev, struct wc_batch *b, bool last)
 				link_wc(link, wc);
 			else if (!link_recv(link, wc, last))
 				return handled;
+			engine_act_on_marks(link->lgr->eng);
 		}
 		b->done = (b->total > 0 && b->cnt < WC_BATCH) || b->total >= WC_BUDGET;
 		if (b->done)
@@ -401,15 +395,17 @@ completions(struct smcr *eng)
 void
 smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
-	/* What has arrived still counts: the peer has its completions. */
+	/* Messages that have arrived still count: the peer has their completions. */
 	completions(eng);
 	/* Before its links go: who goes on when a group dies is not to choose it again. */
 	take_out(eng->devs, &eng->dev_cnt, dev);
 	take_out(eng->gone_devs, &eng->gone_cnt, dev);
-	device_links_down(eng, dev, "device removed");
+	device_links_lost(eng, dev, "device removed");
+	engine_act_on_marks(eng);
 	/* Its queue pairs take nothing more; a card may have acknowledged messages until just now. */
 	lgr_last_look(eng, dev);
 	completions_of(&dev, 1);
+	engine_act_on_marks(eng);
 	lgr_sweep(eng);
 	free_dead(eng);
 }
@@ -432,8 +428,6 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 	/* Completions first: what arrived before a QP broke still counts. */
 	completions(eng);
 	device_events(eng);
-	if (eng->links_failed)
-		failed_links_down(eng);
 	timerq_run(&eng->timers, now_ns);
 	settle(eng);
 }
@@ -468,30 +462,26 @@ last_look(struct smcr *eng)
 bool
 smcr_flush(struct smcr *eng)
 {
-	struct list_node *n;
 	struct list_node again;
-	bool more = false;
+	struct link *link;
+	bool more;
 
-	list_init(&again);
+	engine_act_on_marks(eng);
 	last_look(eng);
 	settle(eng);
-	while ((n = list_pop(&eng->busy_links)) != NULL) {
-		struct link *link = CONTAINER_OF(n, struct link, eng_node);
-
-		link_recv_repost(link);
-		if (link_flush(link)) {
-			list_push(&again, n);
-			more = true;
-		}
-	}
-	while ((n = list_pop(&again)) != NULL)
-		list_push(&eng->busy_links, n);
+	list_init(&again);
+	while ((link = LIST_POP(struct link, &eng->busy_links, eng_node)) != NULL)
+		if (link_turn(link))
+			list_push(&again, &link->eng_node);
+	more = !list_empty(&again);
+	list_move_all(&eng->busy_links, &again);
 	lgr_sweep(eng);
 	free_dead(eng);
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		if (eng->devs[i]->ops->flush != NULL)
 			eng->devs[i]->ops->flush(eng->devs[i]);
-	return more || eng->lgrs_to_settle || eng->links_to_free || !list_empty(&eng->events);
+	return more || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) || eng->links_to_free ||
+	    !list_empty(&eng->events);
 }
 
 int64_t
@@ -509,88 +499,7 @@ smcr_deadline(const struct smcr *eng)
 	return at;
 }
 
-/* -- log and trace -- */
-
-void
-engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *peer, uint64_t value, const char *text)
-{
-	struct smcr_log *l;
-
-	if (eng->log_cnt == SMCR_LOG_MAX) {
-		eng->log_lost++;
-		return;
-	}
-	l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
-	*l = (struct smcr_log){ .type = type, .value = value };
-	snprintf(l->peer, sizeof(l->peer), "%s", peer);
-	snprintf(l->text, sizeof(l->text), "%s", text != NULL ? text : "");
-}
-
-void
-engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
-{
-	unsigned at = (eng->log_first + eng->log_cnt) % SMCR_LOG_MAX;
-	bool full = eng->log_cnt == SMCR_LOG_MAX;
-	char peer[sizeof(eng->log[0].peer)] = "";
-
-	if (lgr != NULL)
-		lgr_peer_name(lgr, peer, sizeof(peer));
-	engine_log_peer(eng, type, peer, 0, text);
-	if (full)
-		return;
-	eng->log[at].group_id = lgr != NULL ? lgr->id : 0;
-	eng->log[at].link = link != NULL ? link->number : 0;
-}
-
-void
-engine_hex_id(const uint8_t id[8], char *buf)
-{
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(buf + 2 * i, 3, "%02x", id[i]);
-}
-
-bool
-smcr_next_log(struct smcr *eng, struct smcr_log *out)
-{
-	if (eng->log_cnt == 0 && eng->log_lost > 0) {
-		*out = (struct smcr_log){ .type = SMCR_LOG_OVERRUN, .value = eng->log_lost };
-		eng->log_lost = 0;
-		return true;
-	}
-	if (eng->log_cnt == 0)
-		return false;
-	*out = eng->log[eng->log_first];
-	eng->log_first = (eng->log_first + 1) % SMCR_LOG_MAX;
-	eng->log_cnt--;
-	return true;
-}
-
-void
-smcr_set_trace(struct smcr *eng, void (*fn)(void *ctx, const struct smcr_trace *), void *ctx)
-{
-	eng->trace = fn;
-	eng->trace_ctx = ctx;
-}
-
-void
-engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struct link *link, uint32_t conn_id,
-    const uint8_t *msg, size_t len)
-{
-	struct smcr_trace t;
-
-	if (eng->trace == NULL)
-		return;
-	t = (struct smcr_trace){
-		.kind = kind,
-		.sent = sent,
-		.group_id = link != NULL ? link->lgr->id : 0,
-		.link = link != NULL ? link->number : 0,
-		.conn_id = conn_id,
-		.msg = msg,
-		.len = len,
-	};
-	eng->trace(eng->trace_ctx, &t);
-}
+/* -- for its user -- */
 
 const struct smcr_counters *
 smcr_counters(const struct smcr *eng)
@@ -608,12 +517,9 @@ void
 smcr_drain(struct smcr *eng)
 {
 	eng->draining = true;
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		if (lgr->state == LGR_ACTIVE && lgr_unused(lgr))
 			lgr_delete(lgr, LLC_DELETE_OPERATOR);
-	}
 }
 
 bool

@@ -1,73 +1,10 @@
-/* The engine's own state: what hangs together all groups, connections and devices of one worker. */
-#ifndef SMCRD_SMCR_ENGINE_H
-#define SMCRD_SMCR_ENGINE_H
+/* The engine's turn, as smcr.h has it, in pieces: for engine.c and for tests that call a room directly. */
+#ifndef SMCRD_SMCR_ENGINE_TURN_H
+#define SMCRD_SMCR_ENGINE_TURN_H
 
-#include "base/idtable.h"
-#include "base/list.h"
-#include "base/rng.h"
-#include "base/slab.h"
-#include "base/timerq.h"
 #include "smcr/smcr.h"
 
-#define SMCR_DEVS_MAX 16
-#define SMCR_LOG_MAX 64
-
-struct smcr {
-	struct smcr_config cfg;
-	struct rng *rng;
-	int64_t now_ns;
-	struct timerq timers;
-	uint8_t peer_id[8]; /* ours: 2 random bytes and a MAC (A.2.1) */
-	uint8_t mac[6];     /* random, for devices without one */
-	struct rnic_dev *devs[SMCR_DEVS_MAX];
-	unsigned dev_cnt;
-	struct rnic_dev *gone_devs[SMCR_DEVS_MAX]; /* no more among devs, not yet removed */
-	unsigned gone_cnt;
-	bool dev_news;
-	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
-	unsigned net_cnt;
-	struct idtable conns; /* by alert token */
-	struct slab conn_slab;
-	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */
-	struct list_node lgrs;
-	struct list_node dead_lgrs; /* freed at the end of the turn */
-	uint32_t lgr_next_id;
-	struct list_node peers;  /* first contact going on, failed or held off */
-	struct list_node events; /* connections with SMCR_EV_ */
-	struct list_node dead_conns;
-	struct list_node busy_links; /* with something to post */
-	bool links_to_free;
-	bool lgrs_to_settle; /* some group has `settle` */
-	bool links_failed;   /* some link has `failed` */
-	uint64_t rmb_bytes;  /* of all RMBs */
-	struct smcr_counters ctr;
-	struct smcr_log log[SMCR_LOG_MAX];
-	unsigned log_first, log_cnt;
-	uint64_t log_lost;
-	bool draining;
-	bool (*may_dial)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle);
-	void *may_dial_ctx;
-	void (*trace)(void *ctx, const struct smcr_trace *);
-	void *trace_ctx;
-};
-
-#define MS 1000000LL
-#define ENGINE_NOT_DIALED "the RDMA address that the server names is not allowed (mpa_peers)"
-
-/* May dev's queue pair be connected to this address? Counts a refusal. */
-bool engine_may_dial(struct smcr *, struct rnic_dev *, const struct rnic_gid *to, const struct smcr_identity *middle);
-
-static inline void
-engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)
-{
-	timer_arm(&eng->timers, t, eng->now_ns + ms * MS);
-}
-
-void engine_log(struct smcr *, enum smcr_log_type, const struct lgr *, const struct link *, const char *text);
-void engine_log_peer(struct smcr *, enum smcr_log_type, const char *peer, uint64_t value, const char *text);
-/* 8 bytes as 16 hex digits and a NUL. */
-void engine_hex_id(const uint8_t id[8], char *buf);
-void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
-    const uint8_t *msg, size_t len);
+/* Acts on what lower rooms told by marks (state/marks.h), until nothing is marked. */
+void engine_act_on_marks(struct smcr *);
 
 #endif

@@ -2,76 +2,25 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
-
-static const char *
-lgr_state_str(enum lgr_state s)
-{
-	switch (s) {
-	case LGR_FORMING:
-		return "forming";
-	case LGR_ACTIVE:
-		return "active";
-	case LGR_DELETING:
-		return "deleting";
-	case LGR_DEAD:
-		return "dead";
-	}
-	return "?";
-}
-
-static const char *
-link_state_str(enum link_state s)
-{
-	switch (s) {
-	case LINK_FREE:
-		return "free";
-	case LINK_CONNECTING:
-		return "connecting";
-	case LINK_CONFIRMING:
-		return "confirming";
-	case LINK_ACTIVE:
-		return "active";
-	case LINK_LOST:
-		return "lost";
-	case LINK_GONE:
-		return "gone";
-	case LINK_DOWN:
-		return "down";
-	}
-	return "?";
-}
-
-static const char *
-rmb_state_str(enum rmb_state s)
-{
-	switch (s) {
-	case RMB_NEW:
-		return "being confirmed";
-	case RMB_CONFIRMED:
-		return "confirmed";
-	case RMB_DELETING:
-		return "being deleted";
-	}
-	return "?";
-}
+#include "smcr/data/rmb.h"
+#include "smcr/group/llc.h"
+#include "smcr/group/topology.h"
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
 
 /* As smc-tools call them: which side it is that has but one RNIC for two links. */
 static const char *
 group_type(const struct lgr *lgr)
 {
-	const struct link *asymmetric = lgr_asymmetric_link(lgr);
+	const struct link *asymmetric = topology_asymmetric_link(lgr);
 
 	if (lgr->active_cnt < 2)
 		return "single";
 	if (asymmetric == NULL)
 		return "symmetric";
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		const struct link *l = &lgr->links[i];
-
-		if (l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
-			return "asymmetric local";
-	}
+	LGR_EACH_LINK(l, lgr)
+	if (l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
+		return "asymmetric local";
 	return "asymmetric peer";
 }
 
@@ -118,11 +67,8 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	};
 	memcpy(out->peer_id, lgr->owner.peer_id, sizeof(out->peer_id));
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
-	LIST_FOREACH(m, &lgr->rmbs) {
-		const struct rmb *rmb = CONTAINER_OF(m, struct rmb, node);
-
+	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 		out->rmb_bytes += (uint64_t)rmb->elem_size * rmb->elem_cnt;
-	}
 	return true;
 }
 
@@ -219,20 +165,21 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.role = c->role,
 		.group_id = c->lgr != NULL ? c->lgr->id : 0,
 		.link = c->link != NULL ? c->link->number : 0,
-		.state = conn_state_str(c),
+		.state = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_step_str(c->rdv->step)
+		                                                       : conn_state_str(c->state),
 		.peer_token = c->peer_token,
 		.elem_size = c->rmb != NULL ? c->rmb->elem_size : 0,
 		.peer_elem_size = c->peer_elem_size,
 		.sndbuf_size = c->eng->cfg.sndbuf_size,
 		.elem_idx = c->elem_idx,
 		.peer_elem_idx = c->peer_elem_idx,
-		.tx_written = c->tx_head,
-		.tx_sent = c->tx_sent,
-		.tx_consumed = c->tx_acked,
-		.rx_produced = c->rx_head,
-		.rx_consumed = c->rx_tail,
-		.writer_blocked = c->tx_blocked,
-		.peer_blocked = c->rx_blocked,
+		.tx_written = c->tx.head,
+		.tx_sent = c->tx.sent,
+		.tx_consumed = c->tx.acked,
+		.rx_produced = c->rx.head,
+		.rx_consumed = c->rx.tail,
+		.writer_blocked = c->tx.blocked,
+		.peer_blocked = c->rx.blocked,
 		.age_ns = c->eng->now_ns - c->born_ns,
 	};
 }

@@ -1,4 +1,4 @@
-# The engine; its rooms are lib/smcr/data, group and rendezvous.
+# The engine; its rooms are lib/smcr/state, data, group and rendezvous.
 noinst_LTLIBRARIES += lib/libsmcr.la
 lib_libsmcr_la_SOURCES = \
 	lib/smcr/smcr.h \

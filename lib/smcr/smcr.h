@@ -3,8 +3,10 @@
  *
  * It does no I/O and reads no clock. Its user (the daemon, or a test) hands in
  * the time, bytes from TCP connections and RNIC devices, and pulls out what
- * happened: there are no callbacks, so nothing re-enters. One engine belongs
- * to one thread (worker); nothing is shared between engines.
+ * happened: nothing calls back but the dial policy and the trace, which may not
+ * call the engine, so nothing re-enters. Inside, a lower part tells a higher one
+ * by a mark (state/marks.h). One engine belongs to one thread (worker); nothing
+ * is shared between engines.
  *
  * One turn of the user's loop:
  *	smcr_set_now(eng, now)			before any other call of this turn: bytes, FINs, new connections
@@ -54,7 +56,7 @@ struct smcr_config {
 	    quarantine_max; /* elements of a group that the peer has not let go (4.4.2): with more it takes nobody */
 	uint32_t rmb_elems; /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
 	uint32_t
-	    links_max; /* symmetric links of a group, 1..8, told in CONFIRM LINK; the smaller of both ends counts */
+	    links_max; /* symmetric links of a group, 1..8, named in CONFIRM LINK; the smaller of both ends counts */
 	uint32_t sndbuf_size; /* bytes of a send ring */
 	uint32_t sq_depth;    /* per link */
 	uint32_t rq_depth;
@@ -151,7 +153,7 @@ enum {
 	SMCR_EV_CLOSED = 1 << 7,   /* ended: see smcr_closed; reset means RST on every TCP leg */
 };
 
-/* The next connection with news, its SMCR_EV_ bits in *events; NULL when there is none. */
+/* The next connection that something happened to, its SMCR_EV_ bits in *events; NULL when there is none. */
 struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
 /* LLC first, then data and CDC round robin over connections, bounded a turn; then flushes the devices and
  * frees what was released. True when work is left that needs another turn at once. */
@@ -186,7 +188,7 @@ uint32_t smcr_conn_id(const struct smcr_conn *);
  * has left, so nothing behind it is swallowed. 0 = do not read. */
 size_t smcr_clc_want(const struct smcr_conn *);
 void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
-/* Takes up to cap bytes to be written to the middle, in order: how many. */
+/* Copies up to cap pending CLC bytes, to be written to the middle in order, into buf; returns the number copied. */
 size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
 /*
@@ -272,7 +274,7 @@ enum smcr_tcp_event {
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 
-/* The user is done with the connection: aborted when not ended. No event of it comes any more. */
+/* The user is done with the connection: aborted when not ended. No event of it follows. */
 void smcr_release(struct smcr_conn *);
 
 /* -- groups, by the operator -- */
@@ -394,13 +396,14 @@ enum smcr_log_type {
 	SMCR_LOG_GROUP_UP, /* text = our role */
 	SMCR_LOG_GROUP_DOWN,
 	SMCR_LOG_LINK_UP,    /* text = device */
-	SMCR_LOG_LINK_ENDED, /* in order: its group was not needed any more */
+	SMCR_LOG_LINK_ENDED, /* in order: its group was of no more use */
 	SMCR_LOG_LINK_DOWN,
 	SMCR_LOG_HELD_OFF, /* value = ms */
 	SMCR_LOG_REFUSED,  /* what the peer offered; text says why */
 	SMCR_LOG_PROTOCOL, /* the peer broke the protocol; text says how */
 	SMCR_LOG_DEVICE,   /* trouble of a device */
-	SMCR_LOG_OVERRUN,  /* value = lines that were lost */
+	SMCR_LOG_STATE,   /* an object changed its state, while smcr_log_states is on: text = which, from, to and why */
+	SMCR_LOG_OVERRUN, /* value = lines that were lost */
 	SMCR_LOG_TYPE_CNT
 };
 
@@ -415,6 +418,8 @@ struct smcr_log {
 };
 
 bool smcr_next_log(struct smcr *, struct smcr_log *);
+/* Changes of state of groups, links, RMBs and LLC exchanges are lines, too (SMCR_LOG_STATE); off at first. */
+void smcr_log_states(struct smcr *, bool on);
 
 /* Trace of protocol messages: called with each CLC, LLC and CDC message while set; must not call the engine. */
 enum smcr_trace_kind {

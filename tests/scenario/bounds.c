@@ -8,7 +8,10 @@
 #include <stdio.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/rmb.h"
+#include "smcr/group/lgr.h"
+#include "smcr/state/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
 #define PEERS_MOST 1024
@@ -157,7 +160,7 @@ look_at_elements(struct look *l, const struct lgr *lgr)
 		expect(l, "group", lgr->id, "elements of a group that takes no connections", used, m->used);
 	m->closed = closed;
 	m->used = used;
-	if (full && lgr->state == LGR_ACTIVE && lgr_unused(lgr))
+	if (full && lgr->state == LGR_ACTIVE && lgr_unused(lgr) && list_empty(&lgr->marks.node))
 		expect(l, "group", lgr->id, "has too much in quarantine, is unused and lives", 1, 0);
 }
 

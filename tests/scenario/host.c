@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
 #include "tests/scenario/hostile.h"
 #include "tests/scenario/oom.h"
 #include "tests/scenario/session.h"
@@ -96,6 +96,7 @@ drain_log(struct host *h)
 		[SMCR_LOG_REFUSED] = "refused",
 		[SMCR_LOG_PROTOCOL] = "protocol",
 		[SMCR_LOG_DEVICE] = "device",
+		[SMCR_LOG_STATE] = "state",
 		[SMCR_LOG_OVERRUN] = "log overrun",
 	};
 	struct smcr_log l;

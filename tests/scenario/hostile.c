@@ -2,7 +2,10 @@
 #include "tests/scenario/hostile.h"
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/rmb.h"
+#include "smcr/group/lgr.h"
+#include "smcr/state/engine.h"
 #include "tests/scenario/trace.h"
 
 #define RKEY_RETRY_MAX_MS 40 /* of llc_rkey.c */

@@ -7,7 +7,7 @@
 #include "base/be.h"
 #include "base/list.h"
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
 #include "tests/scenario/session.h"
 #include "wire/cdc.h"
 #include "wire/clc.h"

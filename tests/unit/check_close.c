@@ -118,16 +118,16 @@ static void
 put_into(struct smcr_conn *conn, enum conn_state state, int second)
 {
 	conn->state = state;
-	conn->tx_flags = conn->rx_flags = 0;
+	conn->close.tx_flags = conn->close.rx_flags = 0;
 	if (state == CONN_PEER_CLOSE_WAIT1 || state == CONN_PEER_CLOSE_WAIT2)
-		conn->tx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
+		conn->close.tx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
 	if (state == CONN_APP_CLOSE_WAIT1 || state == CONN_APP_CLOSE_WAIT2)
-		conn->rx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
+		conn->close.rx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
 	if (state == CONN_PEER_FIN_CLOSE_WAIT)
-		conn->tx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
+		conn->close.tx_flags = second ? CDC_CLOSED : CDC_SENDING_DONE;
 	if (state == CONN_PEER_ABORT_WAIT) {
-		conn->want_abort = true;
-		conn->tx_flags = second ? CDC_ABORT : 0;
+		conn->close.want_abort = true;
+		conn->close.tx_flags = second ? CDC_ABORT : 0;
 	}
 }
 
@@ -142,12 +142,12 @@ try_cell(enum conn_state state, int second, enum close_event ev)
 
 	hosts_pair(&a, &b, ELEM, &ca, &cb);
 	put_into(ca, state, second);
-	ca->want_abort = false;
+	ca->close.want_abort = false;
 	close_event(ca, ev);
 	events = host_events(ca);
-	snprintf(what, sizeof(what), "state %s/%d event %d", conn_state_str(ca), second, ev);
+	snprintf(what, sizeof(what), "state %s/%d event %d", conn_state_str(ca->state), second, ev);
 	ck_assert_msg(ca->state == next, "%s: wrong state", what);
-	ck_assert_msg(ca->want_abort == (does == 'A'), "%s: abort", what);
+	ck_assert_msg(ca->close.want_abort == (does == 'A'), "%s: abort", what);
 	ck_assert_msg((events & SMCR_EV_READABLE) == (does == 'R' ? SMCR_EV_READABLE : 0u), "%s: readable", what);
 	ck_assert_msg((events & SMCR_EV_CLOSED) == (does == 'E' ? SMCR_EV_CLOSED : 0u), "%s: closed", what);
 	ck_assert_msg((ca->lgr == NULL) == (does == 'E'), "%s: elements", what);
@@ -518,7 +518,7 @@ START_TEST(progress_prolongs_a_pending_close)
 		host_advance(&a, 50000);
 		ck_assert_uint_eq(host_events(ca), 0);
 		host_read(cb, 10000, NULL);
-		cb->tx_pending = true;
+		cb->tx.pending = true;
 		conn_tx_schedule(cb);
 		hosts_carry(&a, &b);
 	}
@@ -686,11 +686,11 @@ END_TEST
 START_TEST(a_lost_link_ends_it_at_once)
 {
 	host_write(ca, 100, false);
-	conn_link_lost(ca, SMCR_R_LINK_LOST, "queue pair error");
+	host_link_lost(ca);
 	expect_closed(ca, SMCR_R_LINK_LOST);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 	ck_assert_ptr_null(ca->lgr);
-	conn_link_lost(ca, SMCR_R_LINK_LOST, "again");
+	host_link_lost(ca);
 	ck_assert_uint_eq(host_events(ca), 0);
 }
 

@@ -281,6 +281,7 @@ cont_from_peer(unsigned host, uint8_t left)
 	msg.add_link_cont.left_cnt = left;
 	ck_assert_int_eq(llc_encode(&msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
 	llc_recv(f->link, buf, sizeof(buf));
+	engine_act_on_marks(d.eng[host]);
 }
 
 /* Linux counts connections and notices at the next CONTINUATION that some are gone. */
@@ -475,7 +476,7 @@ START_TEST(an_accept_of_linux_for_a_link_that_is_lost_is_declined)
 	ck_assert_int_gt(clc_decode((struct span){ s[1].out, s[1].out_len }, &msg), 0);
 	s[1].out_len = 0;
 	msg.accept.ext.present = false;
-	link_down(msg.accept.qpn == link_nr(B, 1)->qpn ? link_nr(A, 1) : link_nr(A, 2), "test");
+	duo_lose(msg.accept.qpn == link_nr(B, 1)->qpn ? link_nr(A, 1) : link_nr(A, 2), "test");
 	duo_feed_msg(&c[1], &msg);
 	duo_run(&d, 100);
 	ck_assert(IS(c[1], FALLBACK));
@@ -775,16 +776,16 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 	d.holds = is_held_or_delete;
 	duo_write(&c[0], 5000);
 	duo_run(&d, 5);
-	link_down(old, "test");
+	duo_lose(old, "test");
 	write_on(SMCR_ELEM_MIN + 5000, SMCR_ELEM_MIN);
 	/* No further than the ring: its beginning is not sure to be ours before the old link is given up. */
-	ck_assert_uint_eq(c[0].conn->tx_sent, SMCR_ELEM_MIN);
-	ck_assert_uint_ge(c[0].conn->tx_acked, 5000);
+	ck_assert_uint_eq(c[0].conn->tx.sent, SMCR_ELEM_MIN);
+	ck_assert_uint_ge(c[0].conn->tx.acked, 5000);
 	held_dev[0] = NULL;
 	duo_run(&d, 100);
 	d.holds = NULL;
 	duo_run(&d, 500);
-	ck_assert_uint_eq(c[0].conn->tx_sent, SMCR_ELEM_MIN + 5000);
+	ck_assert_uint_eq(c[0].conn->tx.sent, SMCR_ELEM_MIN + 5000);
 	duo_read(&s[0]);
 	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
 	transfer(&c[0], &s[0], 50000);
@@ -801,7 +802,7 @@ START_TEST(who_is_told_of_a_lost_link_knows_by_whom)
 	uint32_t pos = 0;
 
 	begin_cards();
-	link_down(link_nr(host, 1), "test");
+	duo_lose(link_nr(host, 1), "test");
 	duo_run(&d, 1000);
 	ck_assert(smcr_group_next(d.eng[host], &pos, &info));
 	ck_assert_str_eq(info.failover_why, "test");
@@ -825,20 +826,20 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 	duo_write(&c[0], 5000);
 	duo_run(&d, 5);
 	ck_assert_uint_eq(duo_read(&s[0]), 5000);
-	ck_assert_uint_eq(c[0].conn->tx_done + c[0].conn->tx_acked, 0);
+	ck_assert_uint_eq(c[0].conn->tx.done + c[0].conn->tx.acked, 0);
 	/* The first link is given up by both sides at once; the connection goes on over another one. */
-	link_down(old, "test");
+	duo_lose(old, "test");
 	held_dev[0] = c[0].conn->link->dev;
 	d.holds = is_from_held;
 	duo_write(&s[0], 100); /* brings the cursor along */
 	duo_run(&d, 50);
-	ck_assert_uint_eq(c[0].conn->tx_acked, 5000);
-	ck_assert_uint_eq(c[0].conn->tx_replay, 5000);
-	ck_assert_uint_eq(c[0].conn->tx_late, UINT64_MAX);
+	ck_assert_uint_eq(c[0].conn->tx.acked, 5000);
+	ck_assert_uint_eq(c[0].conn->tx.replay, 5000);
+	ck_assert_uint_eq(c[0].conn->tx.late, UINT64_MAX);
 	d.holds = is_held_or_delete;
-	link_down(c[0].conn->link, "test");
+	duo_lose(c[0].conn->link, "test");
 	write_on(SMCR_ELEM_MIN + 5000, SMCR_ELEM_MIN);
-	ck_assert_uint_eq(c[0].conn->tx_sent, SMCR_ELEM_MIN);
+	ck_assert_uint_eq(c[0].conn->tx.sent, SMCR_ELEM_MIN);
 	held_dev[0] = NULL;
 	duo_run(&d, 100);
 	d.holds = NULL;
@@ -869,9 +870,9 @@ START_TEST(what_arrives_while_its_link_is_given_up_counts)
 	d.now_ns += DUO_MS;
 	sim_run(d.fab, d.now_ns);
 	smcr_poll(d.eng[A], d.now_ns);
-	ck_assert_uint_eq(c[0].conn->tx_done, 5000);
+	ck_assert_uint_eq(c[0].conn->tx.done, 5000);
 	smcr_set_now(d.eng[B], d.now_ns);
-	link_down(link_nr(B, old->number), "test");
+	duo_lose(link_nr(B, old->number), "test");
 	(void)smcr_flush(d.eng[B]);
 	duo_run(&d, 500);
 	ck_assert_uint_eq(duo_read(&s[0]), 5000);
@@ -917,6 +918,7 @@ inject(struct link *link, const struct llc_msg *msg)
 
 	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
 	llc_recv(link, buf, sizeof(buf));
+	engine_act_on_marks(link->lgr->eng);
 }
 
 /* Linux asks for an orderly end of a link whose queue pair is no more: connections move at once, they do not wait for what
@@ -972,7 +974,7 @@ START_TEST(a_plea_that_crosses_is_the_answer)
 	duo_open(&d, &c[1], &s[1]); /* a bystander */
 	duo_run(&d, 10);
 	d.holds = is_delete_of_b;
-	link_down(link_nr(B, 1), "test");
+	duo_lose(link_nr(B, 1), "test");
 	(void)smcr_flush(d.eng[B]);
 	ck_assert_int_eq(duo_lgr(&d, B)->flow[LLC_FLOW_LINK].step, LLC_WAIT_DELETE_LINK_RSP);
 	msg.delete_link.link_num = 1;
@@ -1103,9 +1105,9 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 		duo_write(&s[0], 100);
 		duo_run(&d, 5);
 	}
-	link_down(old, "test");
-	ck_assert(s[0].conn->tx_validate);
-	s[0].conn->tx_validate = false;
+	duo_lose(old, "test");
+	ck_assert(s[0].conn->tx.validate);
+	s[0].conn->tx.validate = false;
 	d.holds = NULL;
 	if (_i == LINUX_LAST)
 		smcr_close(s[0].conn);
@@ -1119,7 +1121,7 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 		ck_assert(smcr_rx_eof(c[0].conn));
 	} else if (_i == LINUX_LAST) {
 		ck_assert(!IS(c[0], CLOSED));
-		ck_assert_int_ne(c[0].conn->rx_flags & CDC_CLOSED, 0);
+		ck_assert_int_ne(c[0].conn->close.rx_flags & CDC_CLOSED, 0);
 	} else {
 		ck_assert(IS(c[0], CLOSED));
 		ck_assert_int_eq(c[0].reason, SMCR_R_PROTOCOL);

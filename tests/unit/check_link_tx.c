@@ -149,17 +149,17 @@ START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
 	ck_assert_uint_eq(a.dev.cnt, 0);
 	/* As long as LLC waits, data do not pass it. */
 	a.dev.room = (struct rnic_room){ 6, 6, 1000 };
-	link_kick(a.link);
+	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 6);
 	ck_assert_uint_eq(a.link->llc_cnt, LINK_LLC_QUEUE - 6);
 	a.dev.room = (struct rnic_room){ 100, 100, 1000 };
-	link_kick(a.link);
+	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, LINK_LLC_QUEUE + 2);
 	ck_assert_uint_eq(a.eng.ctr.llc_sent, LINK_LLC_QUEUE);
 	host_complete(&a);
-	ck_assert_uint_eq(a.llc_ok, LINK_LLC_QUEUE);
+	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
 }
 
 END_TEST
@@ -244,12 +244,12 @@ START_TEST(few_sends_left_ask_for_completions)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 	/* Not again for the same requests. */
-	link_kick(a.link);
+	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 	/* Nothing outstanding, nothing to ask for. */
 	host_complete(&a);
-	link_want_confirm(a.link);
+	link_want_fence(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }
@@ -265,24 +265,34 @@ START_TEST(a_failed_request_marks_the_link)
 	wc(1, RNIC_WC_RETRY_EXC);
 	/* smcr_poll takes it down, after the device's event, which says why. */
 	ck_assert(a.link->failed);
-	ck_assert(a.link->lgr->eng->links_failed);
-	ck_assert_uint_eq(a.link_downs, 0);
-	ck_assert_uint_eq(a.llc_ok, 1); /* it was before the failed one */
-	ck_assert_uint_eq(ca->tx_done, 0);
+	ck_assert(!list_empty(&a.lgr.marks.node));
+	ck_assert_int_eq(a.link->state, LINK_ACTIVE);
+	ck_assert_uint_eq(a.link->wr_tail, 2); /* what was before the failed one is complete */
+	ck_assert_uint_eq(ca->tx.done, 0);
 	wc(2, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
-	ck_assert_uint_eq(ca->tx_done, 0);
+	ck_assert_uint_eq(ca->tx.done, 0);
 }
 
 END_TEST
 
-START_TEST(flushed_llc_is_told)
+START_TEST(the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_link_noted)
 {
-	ck_assert_int_eq(send_llc(false), 0);
+	struct llc_msg msg = { .type = LLC_CONFIRM_LINK };
+
+	ck_assert_int_eq(link_send_llc(a.link, &msg), 0);
 	host_flush(&a);
 	wc(0, RNIC_WC_FLUSHED);
-	ck_assert_uint_eq(a.llc_failed, 1);
-	ck_assert_uint_eq(a.llc_ok, 0);
+	ck_assert(!a.lgr.contact.confirm_link_in);
+	ck_assert_int_eq(link_send_llc(a.link, &msg), 0);
+	msg = (struct llc_msg){ .type = LLC_DELETE_LINK, .delete_link.all = true };
+	ck_assert_int_eq(link_send_llc(a.link, &msg), 0);
+	host_flush(&a);
+	wc(1, RNIC_WC_OK);
+	ck_assert(a.lgr.contact.confirm_link_in);
+	ck_assert(!a.lgr.marks.delete_sent);
+	wc(2, RNIC_WC_FLUSHED); /* the client may have complied sooner than it arrived */
+	ck_assert(a.lgr.marks.delete_sent);
 }
 
 END_TEST
@@ -291,7 +301,7 @@ START_TEST(completions_of_connections_that_are_gone)
 {
 	host_write(ca, 100, false);
 	host_flush(&a);
-	conn_link_lost(ca, SMCR_R_ELEM_CONFLICT, "");
+	host_link_lost(ca);
 	smcr_release(ca);
 	host_flush(&a);
 	host_complete(&a);
@@ -314,7 +324,7 @@ link_case(TCase *tc)
 	tcase_add_test(tc, completions_bring_back_who_waits_for_room);
 	tcase_add_test(tc, few_sends_left_ask_for_completions);
 	tcase_add_test(tc, a_failed_request_marks_the_link);
-	tcase_add_test(tc, flushed_llc_is_told);
+	tcase_add_test(tc, the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_link_noted);
 	tcase_add_test(tc, completions_of_connections_that_are_gone);
 }
 

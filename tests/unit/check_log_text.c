@@ -27,6 +27,8 @@ static const struct {
 	    "protocol violation by the peer: group=3 link=1 peer=" PEER " what=\"malformed CDC message\"" },
 	{ { .type = SMCR_LOG_DEVICE, .device = "rxe0", .text = "no memory" }, LOG_LVL_WARNING,
 	    "device trouble: device=rxe0 reason=\"no memory\"" },
+	{ { .type = SMCR_LOG_STATE, .group_id = 1, .link = 2, .peer = PEER, .text = "link: active -> lost: port down" },
+	    LOG_LVL_DEBUG, "state: group=1 link=2 peer=" PEER " change=\"link: active -> lost: port down\"" },
 	{ { .type = SMCR_LOG_OVERRUN, .value = 12 }, LOG_LVL_WARNING, "engine log lines lost: count=12" },
 };
 

@@ -1,5 +1,6 @@
 /* Who a link group belongs to: what somebody else can do who knows its peer's id, and what a peer with several addresses can. */
 #include "duo.h"
+#include "smcr/group/link.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "unit.h"
 

@@ -1456,7 +1456,7 @@ START_TEST(a_group_ends_though_its_last_user_only_waited)
 		smcr_drain(d.eng[B]);
 	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", true);
 	ck_assert_uint_eq(lgr->conn_cnt, 0);
-	rdv_rmb_ready(lgr, false);
+	mark_rmb(lgr, RMB_REFUSED);
 	duo_run(&d, 2000);
 	ck_assert(IS(s[1], FALLBACK));
 	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);

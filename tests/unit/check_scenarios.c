@@ -26,17 +26,17 @@ teardown(void)
 static void
 bring_to(uint64_t pos)
 {
-	while (ca->tx_sent < pos) {
-		host_write(ca, pos - ca->tx_sent < 5000 ? (size_t)(pos - ca->tx_sent) : 5000, false);
+	while (ca->tx.sent < pos) {
+		host_write(ca, pos - ca->tx.sent < 5000 ? (size_t)(pos - ca->tx.sent) : 5000, false);
 		hosts_carry(&a, &b);
 		host_read(cb, ELEM, NULL);
-		cb->tx_pending = true;
+		cb->tx.pending = true;
 		conn_tx_schedule(cb);
 		hosts_carry(&a, &b);
 		host_complete(&a);
 		host_complete(&b);
 	}
-	ck_assert_uint_eq(ca->tx_acked, pos);
+	ck_assert_uint_eq(ca->tx.acked, pos);
 	host_events(ca);
 	host_events(cb);
 	host_forget(&a);
@@ -83,8 +83,8 @@ START_TEST(scenario_2_send_and_receive)
 	host_saw(&a, 1, "C prod=0/1004 cons=0/4");
 	host_saw(&b, 0, "W 4:503");
 	host_saw(&b, 1, "C prod=0/504 cons=0/1004");
-	ck_assert_uint_eq(ca->tx_acked, 1000);
-	ck_assert_uint_eq(cb->rx_told, 1000);
+	ck_assert_uint_eq(ca->tx.acked, 1000);
+	ck_assert_uint_eq(cb->rx.announced, 1000);
 }
 
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(scenario_3_window_constrained)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 4000);
 	carry(0, 1);
 	host_saw(&b, 0, "C prod=0/4 cons=0/7004");
-	ck_assert_uint_eq(ca->tx_acked, 7000);
+	ck_assert_uint_eq(ca->tx.acked, 7000);
 }
 
 END_TEST

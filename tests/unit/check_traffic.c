@@ -21,7 +21,7 @@ random_room(struct host *h)
 		.sends = rng_below(&r, 4) == 0 ? rng_below(&r, 6) : 255,
 		.bytes = rng_below(&r, 3) == 0 ? rng_below(&r, 3000) : 1 << 20,
 	};
-	link_kick(h->link);
+	link_schedule(h->link);
 }
 
 /* Posted requests are forgotten once they were carried and completed: a long run has many. */
@@ -106,8 +106,8 @@ settle(struct tally *ab, struct tally *ba)
 {
 	for (int i = 0; i < 2000; i++) {
 		a.dev.room = b.dev.room = (struct rnic_room){ 255, 255, 1 << 20 };
-		link_kick(a.link);
-		link_kick(b.link);
+		link_schedule(a.link);
+		link_schedule(b.link);
 		hosts_carry(&a, &b);
 		host_complete(&a);
 		host_complete(&b);

@@ -38,19 +38,19 @@ START_TEST(a_ring_is_lent_while_bytes_are_in_flight)
 {
 	struct iovec iov[2];
 
-	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_ptr_null(ca->tx.sndbuf);
 	ck_assert_uint_eq(host_write(ca, 100, false), 100);
-	ck_assert_ptr_nonnull(ca->sndbuf);
+	ck_assert_ptr_nonnull(ca->tx.sndbuf);
 	ck_assert_uint_eq(a.lgr.sndbuf_lent, 1);
 	hosts_carry(&a, &b);
-	ck_assert_ptr_nonnull(ca->sndbuf); /* sent is not delivered */
+	ck_assert_ptr_nonnull(ca->tx.sndbuf); /* sent is not delivered */
 	host_complete(&a);
-	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_ptr_null(ca->tx.sndbuf);
 	ck_assert_uint_eq(a.lgr.sndbuf_lent, 0);
 	/* Last in, first out, from its start, in one piece. */
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
 	ck_assert_uint_eq(iov[0].iov_len, 65536);
-	ck_assert_ptr_eq(iov[0].iov_base, ca->sndbuf->buf);
+	ck_assert_ptr_eq(iov[0].iov_base, ca->tx.sndbuf->buf);
 	host_flush(&a);
 }
 
@@ -63,7 +63,7 @@ START_TEST(a_ring_that_was_not_used_goes_back_with_the_turn)
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 65536);
 	smcr_tx_commit(ca, 0, false);
 	host_flush(&a);
-	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_ptr_null(ca->tx.sndbuf);
 	ck_assert_uint_eq(a.dev.cnt, 0);
 }
 
@@ -75,8 +75,8 @@ START_TEST(the_peers_cursor_releases_as_well)
 	hosts_carry(&a, &b);
 	host_read(cb, ELEM, NULL);
 	hosts_carry(&a, &b);
-	ck_assert_uint_eq(ca->tx_done, 0);
-	ck_assert_ptr_null(ca->sndbuf);
+	ck_assert_uint_eq(ca->tx.done, 0);
+	ck_assert_ptr_null(ca->tx.sndbuf);
 }
 
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(room_is_told_again_when_a_quarter_is_free)
 	host_write(ca, 10000, false);
 	host_rx(&a, ca, &(struct cdc_msg){ .seq = 4, .cons = { 0, 20001 } });
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 10001);
-	ck_assert_ptr_eq(iov[0].iov_base, ca->sndbuf->buf + 10000);
+	ck_assert_ptr_eq(iov[0].iov_base, ca->tx.sndbuf->buf + 10000);
 }
 
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 	struct sndbuf *sb;
 
 	host_write(ca, 100, false);
-	sb = ca->sndbuf;
+	sb = ca->tx.sndbuf;
 	host_flush(&a);
 	smcr_abort(ca, SMCR_R_APP_RESET);
 	ck_assert_ptr_eq(sb->parked_on, a.link);
@@ -217,7 +217,7 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 		hosts_join(&a, c, &b, d);
 		conn_establish(c);
 		smcr_tx_space(c, iov);
-		ck_assert_ptr_ne(c->sndbuf, sb);
+		ck_assert_ptr_ne(c->tx.sndbuf, sb);
 		smcr_tx_commit(c, 1, false);
 	}
 	host_flush(&a);
@@ -242,10 +242,10 @@ START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 	host_write(ca, 40000, false);
 	hosts_carry(&a, &b);
 	host_read(cb, 30000, NULL);
-	cb->tx_pending = true;
+	cb->tx.pending = true;
 	conn_tx_schedule(cb);
 	hosts_carry(&a, &b);
-	ck_assert_uint_eq(ca->tx_acked, 90000);
+	ck_assert_uint_eq(ca->tx.acked, 90000);
 	at = a.dev.cnt;
 	ck_assert_uint_eq(host_write(ca, 50000, false), 50000);
 	hosts_carry(&a, &b);
@@ -300,11 +300,11 @@ START_TEST(no_room_for_payload_does_not_hold_back_messages)
 	host_saw(&a, 0, "C prod=0/0 cons=0/0 D");
 	ck_assert_uint_eq(a.steps, 1);
 	a.dev.room.bytes = 600;
-	link_kick(a.link);
+	link_schedule(a.link);
 	host_carry_one(&a, &b);
 	host_saw(&a, 1, "W 0:599");
 	a.dev.room.bytes = 10000;
-	link_kick(a.link);
+	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	host_saw(&a, 2, "C prod=0/600 cons=0/0");
 	host_saw(&a, 3, "W 600:999");
@@ -322,26 +322,26 @@ START_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before)
 	host_complete(&a);
 	host_read(cb, ELEM, NULL);
 	hosts_carry(&a, &b);
-	ck_assert_uint_eq(ca->tx_acked, 60000);
+	ck_assert_uint_eq(ca->tx.acked, 60000);
 	host_write(ca, 10000, false);
 	host_flush(&a);
 	/* A failover goes back. */
-	ca->tx_floor = ca->tx_sent = 60000;
-	ca->tx_replay = ca->tx_high;
-	ca->tx_pending = true;
+	ca->tx.floor = ca->tx.sent = 60000;
+	ca->tx.replay = ca->tx.high;
+	ca->tx.pending = true;
 	a.steps = 0;
 	a.dev.room.bytes = 3000;
 	conn_tx_schedule(ca);
 	for (unsigned i = 0; i < 5; i++) {
-		link_kick(a.link);
+		link_schedule(a.link);
 		hosts_carry(&a, &b);
 	}
 	for (unsigned i = 0; i < a.steps; i++)
 		if (strncmp(a.step[i], "C prod=0/", 9) == 0)
 			ck_assert_msg(_i == 0, "%s", a.step[i]);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 10000);
-	ck_assert_uint_eq(ca->tx_sent, 70000);
-	ck_assert(!ca->tx_pending);
+	ck_assert_uint_eq(ca->tx.sent, 70000);
+	ck_assert(!ca->tx.pending);
 }
 
 END_TEST
@@ -353,16 +353,16 @@ START_TEST(little_room_for_requests)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 0); /* a step may need three */
 	smcr_rx_consume(ca, 0);
-	ca->tx_pending = true;
-	link_kick(a.link);
+	ca->tx.pending = true;
+	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	host_saw(&a, 0, "C prod=0/0 cons=0/0");
 	a.dev.room = (struct rnic_room){ 5, 0, 1 << 20 };
-	link_kick(a.link);
+	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 1);
 	a.dev.room = (struct rnic_room){ 5, 5, 1 << 20 };
-	link_kick(a.link);
+	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
@@ -408,11 +408,11 @@ START_TEST(a_post_that_fails_changes_nothing)
 	host_write(ca, 1000, false);
 	a.dev.post_err = -ENOTCONN;
 	host_flush(&a);
-	ck_assert_uint_eq(ca->tx_sent, 0);
-	ck_assert_uint_eq(ca->tx_seq, 0);
+	ck_assert_uint_eq(ca->tx.sent, 0);
+	ck_assert_uint_eq(ca->tx.seq, 0);
 	ck_assert(!list_empty(&a.link->ready));
 	a.dev.post_err = 0;
-	link_kick(a.link);
+	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
@@ -435,14 +435,14 @@ START_TEST(a_post_that_fails_half_way_is_repeated)
 		a.dev.post_ok = ok;
 		host_flush(&a);
 		a.dev.post_err = 0;
-		link_kick(a.link);
+		link_schedule(a.link);
 		hosts_carry(&a, &b);
 		ck_assert_uint_eq(host_read(cb, ELEM, NULL), 10000);
 		hosts_carry(&a, &b);
 		host_complete(&a);
-		ck_assert_ptr_null(ca->sndbuf);
-		ca->tx_head = ca->tx_sent = ca->tx_done = ca->tx_acked = 60000;
-		cb->rx_head = cb->rx_tail = cb->rx_told = 60000;
+		ck_assert_ptr_null(ca->tx.sndbuf);
+		ca->tx.head = ca->tx.sent = ca->tx.done = ca->tx.acked = 60000;
+		cb->rx.head = cb->rx.tail = cb->rx.announced = 60000;
 	}
 }
 
@@ -500,7 +500,7 @@ START_TEST(a_message_of_our_own_keeps_the_urgent_flags)
 {
 	host_write(ca, 3, true);
 	hosts_carry(&a, &b);
-	ca->tx_pending = true;
+	ca->tx.pending = true;
 	conn_tx_schedule(ca);
 	hosts_carry(&a, &b);
 	host_saw(&a, 2, "C prod=0/3 cons=0/0 PU");
@@ -518,7 +518,7 @@ START_TEST(urgent_bytes_beyond_a_step)
 	host_write(ca, 60000, true);
 	host_flush(&a);
 	a.dev.room.bytes = 1 << 20;
-	link_kick(a.link);
+	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	host_saw(&a, 0, "W 0:49999");
 	host_saw(&a, 1, "C prod=0/50000 cons=0/0 P");
@@ -568,7 +568,7 @@ START_TEST(a_ring_more_than_half_full_asks_once)
 	host_write(ca, 10000, false);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.dev.confirms, 1);
-	link_kick(a.link);
+	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }

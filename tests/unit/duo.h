@@ -9,8 +9,14 @@
 
 #include "checks.h"
 #include "tests/sim/sim.h"
-#include "smcr/data/conn.h"
 #include "smcr/engine.h"
+#include "smcr/data/conn.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/rmb.h"
+#include "smcr/group/lgr.h"
+#include "smcr/group/link.h"
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
 
 #define DUO_MS 1000000LL
 #define DUO_SEEN 1024
@@ -96,5 +102,13 @@ struct link *duo_link(struct duo *, unsigned host);
 /* The n-th message seen so far was sent by this host and is called this. */
 void duo_expect(struct duo *, unsigned n, unsigned host, const char *text);
 unsigned duo_count(const struct duo *, unsigned host, const char *text);
+
+/* The link breaks, and its group has reacted to that. */
+static inline void
+duo_lose(struct link *link, const char *why)
+{
+	link_lost(link, why);
+	engine_act_on_marks(link->lgr->eng);
+}
 
 #endif

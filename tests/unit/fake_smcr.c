@@ -704,6 +704,12 @@ smcr_counters(const struct smcr *eng)
 	return &eng->ctr;
 }
 
+void
+smcr_log_states(struct smcr *eng, bool on)
+{
+	(void)eng, (void)on;
+}
+
 bool
 smcr_next_log(struct smcr *eng, struct smcr_log *l)
 {

@@ -7,107 +7,8 @@
 
 #include "base/pages.h"
 #include "checks.h"
+#include "smcr/group/lgr.h"
 #include "smcr/rendezvous/rendezvous.h"
-
-static struct host *
-host_of(const struct smcr *eng)
-{
-	return (struct host *)(uintptr_t)eng; /* first member */
-}
-
-/* -- the control path's stand-ins -- */
-
-void
-engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
-{
-	(void)type, (void)lgr, (void)link;
-	host_of(eng)->logs++;
-	host_of(eng)->last_log = text;
-}
-
-void
-engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struct link *link, uint32_t conn_id,
-    const uint8_t *msg, size_t len)
-{
-	(void)eng, (void)kind, (void)sent, (void)link, (void)conn_id, (void)msg, (void)len;
-}
-
-void
-rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
-{
-	host_of(conn->eng)->rdv_aborts++;
-	host_of(conn->eng)->rdv_reason = reason;
-	conn_end(conn, reason, "", false);
-}
-
-void
-rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
-{
-	if (ev == SMCR_TCP_RST)
-		rdv_abort(conn, SMCR_R_TCP_RESET);
-	else
-		conn->tcp_fin = true;
-}
-
-void
-rdv_free(struct smcr_conn *conn)
-{
-	(void)conn;
-}
-
-void
-llc_prove(struct link *link)
-{
-	link->want_proof = false;
-}
-
-void
-lgr_settle(struct lgr *lgr)
-{
-	lgr->settle = true;
-}
-
-struct link *
-lgr_pick_link(struct lgr *lgr)
-{
-	return host_of(lgr->eng)->link;
-}
-
-void
-lgr_conn_gone(struct lgr *lgr)
-{
-	host_of(lgr->eng)->conns_gone++;
-}
-
-uint64_t
-lgr_remote_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
-{
-	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
-}
-
-void
-link_down(struct link *link, const char *why)
-{
-	link->down_why = why;
-	link->state = LINK_DOWN;
-	host_of(link->lgr->eng)->link_downs++;
-}
-
-void
-link_recv_repost(struct link *link)
-{
-	(void)link;
-}
-
-void
-llc_sent(struct link *link, enum llc_type type, bool response, bool ok)
-{
-	(void)type, (void)response;
-	if (ok)
-		host_of(link->lgr->eng)->llc_ok++;
-	else
-		host_of(link->lgr->eng)->llc_failed++;
-}
 
 /* -- hosts -- */
 
@@ -134,10 +35,14 @@ init_engine(struct host *h)
 	timerq_init(&eng->timers);
 	idtable_init(&eng->conns, eng->cfg.conns_max);
 	slab_init(&eng->conn_slab, sizeof(struct smcr_conn), 4);
+	slab_init(&eng->rdv_slab, sizeof(struct rdv), 4);
 	list_init(&eng->lgrs);
 	list_init(&eng->events);
 	list_init(&eng->dead_conns);
 	list_init(&eng->busy_links);
+	list_init(&eng->marked_lgrs);
+	list_init(&eng->waiting_lgrs);
+	list_init(&eng->marked_conns);
 }
 
 static void
@@ -147,6 +52,7 @@ init_link(struct host *h)
 
 	link->lgr = &h->lgr;
 	link->state = LINK_ACTIVE;
+	h->lgr.link_cnt = h->lgr.active_cnt = 1;
 	link->number = 1;
 	link->dev = &h->dev.dev;
 	link->pd = &h->dev.pd;
@@ -175,6 +81,9 @@ host_init(struct host *h, bool eye_catcher)
 	list_init(&h->lgr.sndbuf_slabs);
 	list_init(&h->lgr.sndbuf_free);
 	list_init(&h->lgr.conns);
+	list_init(&h->lgr.wait_rmb);
+	list_init(&h->lgr.marks.node);
+	list_init(&h->lgr.marks.turn_node);
 	init_link(h);
 }
 
@@ -183,8 +92,10 @@ free_dead(struct host *h)
 {
 	struct list_node *n;
 
-	while ((n = list_pop(&h->eng.dead_conns)) != NULL)
+	while ((n = list_pop(&h->eng.dead_conns)) != NULL) {
+		rdv_free(CONTAINER_OF(n, struct smcr_conn, event_node));
 		conn_free(CONTAINER_OF(n, struct smcr_conn, event_node));
+	}
 }
 
 void
@@ -194,8 +105,8 @@ host_fini(struct host *h)
 	struct smcr_conn *conn;
 	uint32_t pos = 0;
 
-	while ((n = list_first(&h->lgr.conns)) != NULL)
-		conn_link_lost(CONTAINER_OF(n, struct smcr_conn, lgr_node), SMCR_R_LINK_LOST, "");
+	LIST_EACH(struct smcr_conn, c, &h->lgr.conns, lgr_node)
+		host_link_lost(c);
 	while ((conn = idtable_next(&h->eng.conns, &pos)) != NULL)
 		smcr_release(conn);
 	free_dead(h);
@@ -214,7 +125,35 @@ host_fini(struct host *h)
 	timerq_fini(&h->eng.timers);
 	idtable_fini(&h->eng.conns);
 	slab_fini(&h->eng.conn_slab);
+	slab_fini(&h->eng.rdv_slab);
 	fake_fini(&h->dev);
+}
+
+void
+host_link_lost(struct smcr_conn *conn)
+{
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_end(conn, SMCR_R_LINK_LOST, "");
+	else
+		conn_end(conn, SMCR_R_LINK_LOST, "", false);
+}
+
+void
+host_begin_rdv(struct host *h, struct smcr_conn *conn)
+{
+	conn->rdv = slab_get(&h->eng.rdv_slab);
+	conn->rdv->conn = conn;
+	list_init(&conn->rdv->wait);
+	list_init(&conn->rdv->mark.node);
+	conn->mark = &conn->rdv->mark;
+	ck_assert_int_eq(timerq_reserve(&h->eng.timers, 1), 0);
+}
+
+void
+host_establish(struct smcr_conn *conn)
+{
+	rdv_free(conn);
+	conn_establish(conn);
 }
 
 struct smcr_conn *
@@ -225,6 +164,7 @@ host_conn(struct host *h, uint32_t elem_size, uint32_t cnt)
 	struct smcr_conn *conn = conn_new(&h->eng, &open, &err);
 
 	ck_assert_ptr_nonnull(conn);
+	host_begin_rdv(h, conn);
 	conn->elem_idx = rmb_elem_get(&h->lgr, elem_size, &conn->rmb);
 	if (conn->elem_idx == 0) {
 		conn->rmb = rmb_new(&h->lgr, elem_size, cnt);
@@ -264,13 +204,23 @@ hosts_pair(struct host *a, struct host *b, uint32_t elem_size, struct smcr_conn 
 	*ca = host_conn(a, elem_size, 4);
 	*cb = host_conn(b, elem_size, 4);
 	hosts_join(a, *ca, b, *cb);
-	conn_establish(*ca);
-	conn_establish(*cb);
+	host_establish(*ca);
+	host_establish(*cb);
 	ck_assert_uint_eq(host_events(*ca), SMCR_EV_ESTABLISHED);
 	ck_assert_uint_eq(host_events(*cb), SMCR_EV_ESTABLISHED);
 }
 
 /* -- carrying -- */
+
+/* The engine's part: what was marked happens. */
+static void
+act(struct host *h)
+{
+	struct conn_mark *m;
+
+	while ((m = LIST_POP(struct conn_mark, &h->eng.marked_conns, node)) != NULL)
+		rdv_act_on_conn(m);
+}
 
 void
 host_flush(struct host *h)
@@ -282,7 +232,7 @@ host_flush(struct host *h)
 		struct link *link = CONTAINER_OF(n, struct link, eng_node);
 
 		if (link_flush(link))
-			link_kick(link);
+			link_schedule(link);
 		ck_assert_uint_lt(rounds++, 1000);
 	}
 	free_dead(h);
@@ -345,6 +295,7 @@ host_carry_one(struct host *from, struct host *to)
 	} else if (w->data[0] == CDC_TYPE) {
 		describe_cdc(w->data, text, sizeof(from->step[0]));
 		conn_rx_cdc(to->link, w->data, w->len, true);
+		act(to);
 	} else {
 		snprintf(text, sizeof(from->step[0]), "L %u", w->data[0]);
 	}
@@ -412,7 +363,7 @@ host_write(struct smcr_conn *conn, size_t len, bool urgent)
 {
 	struct iovec iov[2];
 	size_t room = smcr_tx_space(conn, iov), done = 0;
-	uint64_t pos = conn->tx_head;
+	uint64_t pos = conn->tx.head;
 
 	ck_assert_uint_eq(room, iov[0].iov_len + iov[1].iov_len);
 	if (len > room)
@@ -432,7 +383,7 @@ host_read(struct smcr_conn *conn, size_t len, unsigned *urgents)
 	bool urgent;
 
 	while (done < len && (n = smcr_rx_data(conn, iov, &urgent)) > 0) {
-		uint64_t pos = conn->rx_tail;
+		uint64_t pos = conn->rx.tail;
 
 		ck_assert_uint_eq(n, iov[0].iov_len + iov[1].iov_len);
 		if (urgent) {
@@ -461,4 +412,11 @@ host_rx(struct host *h, struct smcr_conn *conn, const struct cdc_msg *msg)
 		m.token = conn->id;
 	ck_assert_int_eq(cdc_encode(&m, buf, sizeof(buf)), CDC_LEN);
 	conn_rx_cdc(h->link, buf, sizeof(buf), true);
+	act(h);
+}
+
+const char *
+host_last_log(const struct host *h)
+{
+	return h->eng.log_cnt > 0 ? h->eng.log[(h->eng.log_first + h->eng.log_cnt - 1) % SMCR_LOG_MAX].text : "";
 }

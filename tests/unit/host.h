@@ -1,6 +1,6 @@
 /*
- * One SMC host for tests of the data path: an engine, a link group with one
- * link over a fake device, and stand-ins for the control path. Two of them make
+ * One SMC host for tests of the data path: an engine and a link group with one
+ * link over a fake device, made by hand without first contact. Two of them make
  * a pair; what one posts is carried to the other by the test, step by step,
  * and written down as text ("W 4:1003", "C prod=0/1004 cons=0/4").
  */
@@ -9,7 +9,12 @@
 
 #include "fake_rnic.h"
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/link_tx.h"
+#include "smcr/data/rmb.h"
+#include "smcr/data/sndbuf.h"
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
 
 #define HOST_STEPS 512
 
@@ -23,10 +28,6 @@ struct host {
 	unsigned completed;
 	char step[HOST_STEPS][96]; /* what was carried from here, since host_forget */
 	unsigned steps;
-	/* what the stand-ins saw */
-	unsigned logs, link_downs, rdv_aborts, conns_gone, llc_ok, llc_failed;
-	const char *last_log;
-	enum smcr_reason rdv_reason;
 };
 
 void host_init(struct host *, bool eye_catcher);
@@ -35,6 +36,13 @@ void host_fini(struct host *);
 struct smcr_conn *host_conn(struct host *, uint32_t elem_size, uint32_t cnt);
 /* Tells each the other's element. */
 void hosts_join(struct host *, struct smcr_conn *, struct host *, struct smcr_conn *);
+/* Gives a connection that was made by conn_new what smcr_open gives it; the end of that. */
+void host_begin_rdv(struct host *, struct smcr_conn *);
+void host_establish(struct smcr_conn *);
+/* The end of the connection's link group, as that connection sees it. */
+void host_link_lost(struct smcr_conn *);
+/* The text of the engine's last line for the log, "" when there is none. */
+const char *host_last_log(const struct host *);
 /* Two established connections, elements of this size, events taken. */
 void hosts_pair(struct host *, struct host *, uint32_t elem_size, struct smcr_conn **, struct smcr_conn **);
 

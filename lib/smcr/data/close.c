@@ -7,15 +7,15 @@
 #include "smcr/data/close.h"
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
-#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
+#include "smcr/data/tx.h"
 
 /* clang-format off */
 #define CELL(to, what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##to, CLOSE_ACT_IGNORE } }
 #define EITHER(to, what, alt_to, alt_what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##alt_to, CLOSE_ACT_##alt_what } }
 /* clang-format on */
 
-/* What is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
+/* A cell that is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
 const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	[CONN_ACTIVE] = {
 		[CLOSE_APP_SHUTDOWN] = CELL(PEER_CLOSE_WAIT1, NONE),
@@ -97,12 +97,12 @@ is_second_half(const struct smcr_conn *conn)
 	case CONN_PEER_CLOSE_WAIT1:
 	case CONN_PEER_CLOSE_WAIT2:
 	case CONN_PEER_FIN_CLOSE_WAIT:
-		return (conn->tx_flags & CDC_CLOSED) != 0;
+		return (conn->close.tx_flags & CDC_CLOSED) != 0;
 	case CONN_APP_CLOSE_WAIT1:
 	case CONN_APP_CLOSE_WAIT2:
-		return (conn->rx_flags & CDC_CLOSED) != 0;
+		return (conn->close.rx_flags & CDC_CLOSED) != 0;
 	case CONN_PEER_ABORT_WAIT:
-		return (conn->tx_flags & CDC_ABORT) != 0;
+		return (conn->close.tx_flags & CDC_ABORT) != 0;
 	case CONN_RENDEZVOUS:
 	case CONN_FALLBACK:
 	case CONN_ACTIVE:
@@ -130,7 +130,7 @@ is_aborting(const struct smcr_conn *conn)
 static bool
 fin_too_early(const struct smcr_conn *conn)
 {
-	return conn->tcp_fin && conn->rx_flags == 0 && !is_aborting(conn);
+	return conn->close.tcp_fin && conn->close.rx_flags == 0 && !is_aborting(conn);
 }
 
 /* How long the present state may last, 0 = for ever: as long as our own user may still act. */
@@ -142,7 +142,7 @@ patience_ms(const struct smcr_conn *conn)
 
 	if (is_aborting(conn))
 		return cfg->abort_ms;
-	if (conn->want_close)
+	if (conn->close.want_close)
 		ms = cfg->close_ms;
 	if (fin_too_early(conn) && (ms == 0 || cfg->fin_grace_ms < ms))
 		ms = cfg->fin_grace_ms;
@@ -172,49 +172,42 @@ conn_timer_fired(struct timer *t, int64_t now_ns)
 
 	(void)now_ns;
 	if (fin_too_early(conn))
-		conn_tell(conn, SMCR_R_TCP_FIN, "");
+		conn_report(conn, SMCR_R_TCP_FIN, "");
 	else
-		conn_tell(conn, SMCR_R_CLOSE_TIMEOUT, "");
+		conn_report(conn, SMCR_R_CLOSE_TIMEOUT, "");
 	close_event(conn, CLOSE_TIMEOUT);
 }
 
 void
 conn_close_progress(struct smcr_conn *conn)
 {
-	if (conn->want_close && !is_aborting(conn))
+	if (conn->close.want_close && !is_aborting(conn))
 		update_timer(conn);
 }
 
 void
 conn_fin_seen(struct smcr_conn *conn)
 {
-	conn->tcp_fin = true;
+	conn->close.tcp_fin = true;
 	update_timer(conn);
 }
 
 /* -- the machine -- */
 
-/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
-static bool
-last_is_under_way(const struct smcr_conn *conn)
-{
-	const uint8_t last = CDC_CLOSED | CDC_ABORT;
-
-	return conn->state != CONN_LAST_WAIT && (conn->tx_flags & last) != 0 && (conn->tx_done_flags & last) == 0 &&
-	    conn->lgr->active_cnt > 1;
-}
-
 static void
 finish(struct smcr_conn *conn, enum close_event ev)
 {
-	/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
-	bool quarantine = (conn->rx_flags & (CDC_CLOSED | CDC_ABORT)) == 0;
+	const uint8_t last = CDC_CLOSED | CDC_ABORT;
+	/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
+	bool under_way = conn->state != CONN_LAST_WAIT && (conn->close.tx_flags & last) != 0 &&
+	    (conn->tx.done_flags & last) == 0 && conn->lgr->active_cnt > 1;
 
-	if (ev == CLOSE_TIMEOUT || !last_is_under_way(conn)) {
-		conn_end(conn, SMCR_OK, "", quarantine);
+	if (ev == CLOSE_TIMEOUT || !under_way) {
+		/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
+		conn_end(conn, SMCR_OK, "", (conn->close.rx_flags & last) == 0);
 		return;
 	}
-	conn_tell(conn, SMCR_OK, "");
+	conn_report(conn, SMCR_OK, "");
 	conn_set_state(conn, CONN_LAST_WAIT);
 	conn_tx_drop(conn);
 	update_timer(conn);
@@ -241,7 +234,7 @@ close_event(struct smcr_conn *conn, enum close_event ev)
 		break;
 	case CLOSE_ACT_ABORT:
 		conn_set_state(conn, step.next);
-		conn->want_abort = true;
+		conn->close.want_abort = true;
 		conn_tx_drop(conn);
 		conn_tx_schedule(conn);
 		break;
@@ -255,9 +248,9 @@ close_event(struct smcr_conn *conn, enum close_event ev)
 void
 conn_abort(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 {
-	if (conn->told)
+	if (conn->reported)
 		return;
-	conn_tell(conn, reason, detail);
+	conn_report(conn, reason, detail);
 	close_event(conn, CLOSE_LOCAL_ABORT);
 }
 
@@ -266,16 +259,16 @@ conn_abort(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 uint8_t
 conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 {
-	uint8_t flags = conn->tx_flags;
+	uint8_t flags = conn->close.tx_flags;
 
-	if (conn->want_abort)
+	if (conn->close.want_abort)
 		return flags | CDC_ABORT;
-	if (end < conn->tx_head)
+	if (end < conn->tx.head)
 		return flags;
-	if (conn->shut_wr)
+	if (conn->close.shut_wr)
 		flags |= CDC_SENDING_DONE;
 	/* D may ride on the last data: the queue pair keeps the order. C says that no write is under way. */
-	if (conn->want_close && conn_tx_free(conn) == conn->tx_head)
+	if (conn->close.want_close && tx_free(&conn->tx) == conn->tx.head)
 		flags |= CDC_CLOSED;
 	return flags;
 }
@@ -283,46 +276,40 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 void
 conn_flags_posted(struct smcr_conn *conn, uint8_t conn_flags)
 {
-	uint8_t news = (uint8_t)(conn_flags & ~conn->tx_flags);
+	uint8_t fresh = (uint8_t)(conn_flags & ~conn->close.tx_flags);
 
-	conn->tx_flags = conn_flags;
-	conn->tx_said |= conn_flags;
-	if ((news & CDC_SENDING_DONE) != 0)
+	conn->close.tx_flags = conn_flags;
+	conn->close.tx_flags_ever |= conn_flags;
+	if ((fresh & CDC_SENDING_DONE) != 0)
 		close_event(conn, CLOSE_APP_SHUTDOWN);
-	if ((news & CDC_CLOSED) != 0)
+	if ((fresh & CDC_CLOSED) != 0)
 		close_event(conn, CLOSE_APP_CLOSE);
-}
-
-/* A peer that closes before it has taken all that we wrote loses data: a reset (4.8.1, 4A). */
-static void
-peer_closed(struct smcr_conn *conn)
-{
-	bool lost = conn->tx_acked < conn->tx_head;
-
-	if (lost)
-		conn_tell(conn, SMCR_R_PEER_CLOSED, "");
-	close_event(conn, CLOSE_PEER_CLOSED);
-	if (lost)
-		close_event(conn, CLOSE_LOCAL_ABORT);
 }
 
 void
 conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 {
-	uint8_t news = (uint8_t)(conn_flags & ~conn->rx_flags);
+	uint8_t fresh = (uint8_t)(conn_flags & ~conn->close.rx_flags);
+	/* A peer that closes before it has taken all that we wrote loses data: a reset (4.8.1, 4A). */
+	bool lost = conn->tx.acked < conn->tx.head;
 
-	conn->rx_flags |= conn_flags;
+	conn->close.rx_flags |= conn_flags;
 	if (conn->state == CONN_RENDEZVOUS)
 		return; /* conn_establish comes back to them */
-	if ((news & CDC_ABORT) != 0) {
-		conn_tell(conn, SMCR_R_PEER_ABORT, "");
+	if ((fresh & CDC_ABORT) != 0) {
+		conn_report(conn, SMCR_R_PEER_ABORT, "");
 		close_event(conn, CLOSE_PEER_ABORT);
 		return;
 	}
-	if ((news & CDC_SENDING_DONE) != 0)
+	if ((fresh & CDC_SENDING_DONE) != 0)
 		close_event(conn, CLOSE_PEER_DONE);
-	if ((news & CDC_CLOSED) != 0)
-		peer_closed(conn);
+	if ((fresh & CDC_CLOSED) == 0)
+		return;
+	if (lost)
+		conn_report(conn, SMCR_R_PEER_CLOSED, "");
+	close_event(conn, CLOSE_PEER_CLOSED);
+	if (lost)
+		close_event(conn, CLOSE_LOCAL_ABORT);
 }
 
 void
@@ -331,14 +318,14 @@ conn_elem_taken(struct smcr_conn *conn)
 	/* Our C (or A) is out, so the peer may use its element again as soon as it has sent its own, which comes over
 	 * the link while the new use comes over TCP and may be faster. That it has sent it is all we wait for; and a C that
 	 * a failover has taken back was there in time. */
-	if (conn_is_open(conn) && (conn->tx_said & CDC_CLOSED) != 0) {
-		conn_tx_acked(conn, conn->tx_head);
+	if (conn_is_open(conn) && (conn->close.tx_flags_ever & CDC_CLOSED) != 0) {
+		conn_tx_acked(conn, conn->tx.head);
 		conn_peer_flags(conn, CDC_CLOSED);
 		conn_end(conn, SMCR_OK, "", false);
 		return;
 	}
-	conn->eng->ctr.elem_conflicts += !conn->told;
-	conn_link_lost(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection");
+	conn->eng->ctr.elem_conflicts += !conn->reported;
+	conn_end(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection", false);
 }
 
 /* -- the user's side -- */
@@ -346,47 +333,21 @@ conn_elem_taken(struct smcr_conn *conn)
 void
 smcr_shutdown_wr(struct smcr_conn *conn)
 {
-	conn->shut_wr = true;
+	conn->close.shut_wr = true;
 	if (conn_is_open(conn))
 		conn_tx_schedule(conn);
 }
 
 void
-smcr_close(struct smcr_conn *conn)
+conn_close(struct smcr_conn *conn)
 {
-	if (conn->state == CONN_RENDEZVOUS) {
-		rdv_abort(conn, SMCR_R_APP_RESET);
+	if (!conn_is_open(conn) || conn->close.want_close)
 		return;
-	}
-	if (!conn_is_open(conn) || conn->want_close)
-		return;
-	if (conn->rx_head > conn->rx_tail) {
+	if (conn->rx.head > conn->rx.tail) {
 		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
 		return;
 	}
-	conn->want_close = true;
+	conn->close.want_close = true;
 	update_timer(conn);
 	conn_tx_schedule(conn);
-}
-
-void
-smcr_abort(struct smcr_conn *conn, enum smcr_reason reason)
-{
-	if (conn->state == CONN_RENDEZVOUS)
-		rdv_abort(conn, reason);
-	else if (conn->state != CONN_FALLBACK)
-		conn_abort(conn, reason, "");
-}
-
-void
-smcr_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
-{
-	if (conn->state == CONN_RENDEZVOUS || (conn->state == CONN_FALLBACK && conn->rdv != NULL))
-		rdv_tcp_event(conn, ev);
-	else if (!conn_is_open(conn))
-		return;
-	else if (ev == SMCR_TCP_RST)
-		conn_abort(conn, SMCR_R_TCP_RESET, "");
-	else
-		conn_fin_seen(conn);
 }

@@ -1,16 +1,18 @@
 /*
  * Connections: birth, state, events, elements, end; and the entry points of
  * smcr.h that only look. Data goes through tx.c and rx.c, closing through
- * close.c, the time before through rendezvous.c.
+ * close.c, the time before through the rendezvous.
  */
 #include "smcr/data/conn.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
 #include "smcr/data/quarantine.h"
-#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/data/rmb.h"
+#include "smcr/data/failover.h"
+#include "smcr/state/marks.h"
 
 #define BIT(state) (1u << (state))
 
@@ -52,22 +54,6 @@ static const char *const state_names[CONN_STATE_CNT] = {
 	[CONN_CLOSED] = "Closed",
 };
 
-static const char *const step_names[] = {
-	[RDV_NONE] = "Rendezvous",
-	[RDV_WAIT_TURN] = "waits for another first contact",
-	[RDV_WAIT_ACCEPT] = "waits for Accept",
-	[RDV_CONNECTING] = "connects the queue pair",
-	[RDV_WAIT_RKEY] = "confirms an RMB",
-	[RDV_WAIT_GROUP] = "first contact",
-	[RDV_LATE_DECLINE] = "falls back",
-	[RDV_WAIT_PROPOSAL] = "waits for Proposal",
-	[RDV_WAIT_ADMIT] = "waits for the server leg",
-	[RDV_WAIT_PEER_GROUP] = "waits for another first contact",
-	[RDV_WAIT_SRV_RKEY] = "confirms an RMB",
-	[RDV_WAIT_CONFIRM] = "waits for Confirm",
-	[RDV_WAIT_LINK] = "first contact",
-};
-
 static const char *const reason_names[] = {
 	[SMCR_OK] = "closed",
 	[SMCR_R_APP_RESET] = "reset by the application",
@@ -95,11 +81,9 @@ smcr_reason_str(enum smcr_reason reason)
 }
 
 const char *
-conn_state_str(const struct smcr_conn *conn)
+conn_state_str(enum conn_state state)
 {
-	if (conn->state == CONN_RENDEZVOUS && conn->rdv != NULL)
-		return step_names[conn->rdv->step];
-	return state_names[conn->state];
+	return state_names[state];
 }
 
 /* -- birth and end of the memory -- */
@@ -128,7 +112,7 @@ conn_new(struct smcr *eng, const struct smcr_open *open, int *err)
 	conn->state = CONN_RENDEZVOUS;
 	conn->detail = "";
 	conn->born_ns = eng->now_ns;
-	conn->tx_late = UINT64_MAX;
+	conn->tx.late = UINT64_MAX;
 	list_init(&conn->event_node);
 	list_init(&conn->lgr_node);
 	list_init(&conn->ready_node);
@@ -147,7 +131,6 @@ conn_free(struct smcr_conn *conn)
 {
 	struct smcr *eng = conn->eng;
 
-	rdv_free(conn);
 	timer_cancel(&eng->timers, &conn->timer);
 	timerq_unreserve(&eng->timers, 1);
 	idtable_del(&eng->conns, conn->id);
@@ -176,7 +159,7 @@ conn_is_open(const struct smcr_conn *conn)
 	case CONN_APP_CLOSE_WAIT1:
 	case CONN_APP_CLOSE_WAIT2:
 	case CONN_PEER_FIN_CLOSE_WAIT:
-		return !conn->told;
+		return !conn->reported;
 	case CONN_RENDEZVOUS:
 	case CONN_FALLBACK:
 	case CONN_PEER_ABORT_WAIT:
@@ -194,7 +177,7 @@ conn_raise(struct smcr_conn *conn, unsigned events)
 {
 	if (conn->released)
 		return;
-	/* Whose user was not told that it is established (rdv_finish) hears of no data, whatever the peer sends. */
+	/* A user that does not know of its being established (rdv_finish) hears of no data, whatever the peer sends. */
 	if (!conn->established)
 		events &= ~(unsigned)(SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 	if (events == 0)
@@ -205,11 +188,11 @@ conn_raise(struct smcr_conn *conn, unsigned events)
 }
 
 void
-conn_tell(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+conn_report(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 {
-	if (conn->told)
+	if (conn->reported)
 		return;
-	conn->told = true;
+	conn->reported = true;
 	conn->reason = reason;
 	conn->detail = detail != NULL ? detail : "";
 	if (reason == SMCR_OK)
@@ -223,7 +206,7 @@ void
 conn_establish(struct smcr_conn *conn)
 {
 	unsigned events = SMCR_EV_ESTABLISHED;
-	uint8_t early = conn->rx_flags;
+	uint8_t early = conn->close.rx_flags;
 
 	conn_set_state(conn, CONN_ACTIVE);
 	conn->established = true;
@@ -231,14 +214,12 @@ conn_establish(struct smcr_conn *conn)
 		conn->eng->ctr.established_client++;
 	else
 		conn->eng->ctr.established_server++;
-	if (conn->rx_head > conn->rx_tail)
+	if (conn->rx.head > conn->rx.tail)
 		events |= SMCR_EV_READABLE;
 	conn_raise(conn, events);
-	if (conn->tcp_fin)
-		conn_fin_seen(conn);
-	conn->rx_flags = 0;
+	conn->close.rx_flags = 0;
 	conn_peer_flags(conn, early);
-	if (conn->shut_wr)
+	if (conn->close.shut_wr)
 		conn_tx_schedule(conn);
 }
 
@@ -253,7 +234,7 @@ conn_attach(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	link->conn_cnt++;
 	list_push(&lgr->conns, &conn->lgr_node);
 	timer_cancel(&conn->eng->timers, &lgr->idle);
-	conn->rx_space = cursor_space(conn->rmb->elem_size, lgr->eye_catcher);
+	conn->rx.space = cursor_space(conn->rmb->elem_size, lgr->eye_catcher);
 	rmb_elem_mark(conn->rmb, conn->elem_idx);
 }
 
@@ -279,7 +260,7 @@ conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct 
 void
 conn_attach_peer(struct smcr_conn *conn)
 {
-	conn->tx_space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
+	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
 }
 
 void
@@ -295,10 +276,10 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	list_remove(&conn->lgr_node);
 	conn->link->conn_cnt--;
 	if (conn->link->retiring && conn->link->conn_cnt == 0)
-		lgr_settle(lgr);
+		mark_exchanges(lgr);
 	lgr->conn_cnt--;
 	/* Only who closed in order wrote no more than its cursor says. */
-	if ((conn->rx_flags & CDC_CLOSED) == 0)
+	if ((conn->close.rx_flags & CDC_CLOSED) == 0)
 		rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
 	if (quarantine)
 		quarantine_elem(conn->rmb, conn->elem_idx, conn->id, conn->peer_rmb, conn->peer_elem_idx);
@@ -308,7 +289,7 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	conn->rmb = NULL;
 	conn->link = NULL;
 	conn->lgr = NULL;
-	lgr_conn_gone(lgr);
+	mark_conn_left(lgr);
 }
 
 void
@@ -319,29 +300,14 @@ conn_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail, bo
 	timer_cancel(&conn->eng->timers, &conn->timer);
 	conn_set_state(conn, CONN_CLOSED);
 	conn_detach(conn, quarantine);
-	conn_tell(conn, reason, detail);
+	conn_report(conn, reason, detail);
 	if (conn->released)
 		list_push(&conn->eng->dead_conns, &conn->event_node);
 }
 
 void
-conn_link_lost(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+conn_release(struct smcr_conn *conn)
 {
-	if (conn->state == CONN_RENDEZVOUS)
-		rdv_abort(conn, reason);
-	else
-		conn_end(conn, reason, detail, false);
-}
-
-void
-smcr_release(struct smcr_conn *conn)
-{
-	if (conn->released)
-		return;
-	if (!conn->told && conn->state != CONN_FALLBACK)
-		smcr_abort(conn, SMCR_R_APP_RESET);
-	if (conn->state == CONN_RENDEZVOUS)
-		rdv_abort(conn, SMCR_R_APP_RESET); /* nobody is left to read the Confirm */
 	conn->released = true;
 	conn->events = 0;
 	list_remove(&conn->event_node);

@@ -2,21 +2,8 @@
 #include "smcr/data/failover.h"
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
-
-/* Everything that was posted is complete. */
-static bool
-is_settled(const struct smcr_conn *conn)
-{
-	return !conn->tx_any || (conn->tx_done_any && conn->tx_done_seq == conn->tx_seq);
-}
-
-/* The peer, or our own end, allows no message any more. */
-static bool
-has_said_last(uint8_t conn_flags)
-{
-	return (conn_flags & (CDC_CLOSED | CDC_ABORT)) != 0;
-}
+#include "smcr/data/link_tx.h"
+#include "smcr/state/engine.h"
 
 static void
 change_link(struct smcr_conn *conn, struct link *to)
@@ -27,10 +14,9 @@ change_link(struct smcr_conn *conn, struct link *to)
 	from->conn_cnt--;
 	to->conn_cnt++;
 	conn->link = to;
-	conn->move_to = 0;
-	conn->tx_validate = conn->tx_any && !has_said_last(conn->tx_done_flags);
+	conn_tx_moved(conn);
 	if (from->retiring && from->conn_cnt == 0)
-		lgr_settle(conn->lgr);
+		mark_exchanges(conn->lgr);
 }
 
 /* -- a link is lost -- */
@@ -40,84 +26,18 @@ failover_resumed(struct smcr_conn *conn)
 {
 	struct failover *f = &conn->lgr->failover;
 
-	if (!conn->tx_resumes)
-		return;
-	conn->tx_resumes = false;
-	if (f->left > 0 && --f->left == 0)
+	if (conn_tx_take_resumes(conn) && f->left > 0 && --f->left == 0)
 		f->took_ns = conn->eng->now_ns - f->began_ns;
-}
-
-/*
- * From where on something may be on its way over the link that the connection leaves. What the peer has consumed is not,
- * unless it came over an earlier link, and its repetition over this one has not.
- */
-static uint64_t
-under_way(const struct smcr_conn *conn)
-{
-	return conn->tx_acked > conn->tx_replay ? conn_tx_released(conn) : conn_tx_free(conn);
-}
-
-/*
- * What is neither complete nor consumed is to be sent again, data and flags, in messages with new numbers (the second way
- * of 4.6.2). Nothing below the later of both positions is: the peer may have newer data there already.
- */
-static void
-rewind(struct smcr_conn *conn)
-{
-	uint64_t from = conn_tx_released(conn);
-	struct smcr_counters *ctr = &conn->eng->ctr;
-
-	conn->tx_floor = from;
-	conn->tx_replay = conn->tx_high;
-	if (conn->tx_sent > from && !conn->want_abort) {
-		ctr->conns_replayed++;
-		ctr->bytes_replayed += conn->tx_sent - from;
-		conn->tx_sent = from;
-	}
-	conn->tx_flags = conn->tx_done_flags;
-	conn->tx_blocked = conn->tx_urgent_told = false;
-	/* The cursor that the last messages told may be lost as well. */
-	conn->tx_pending = conn->tx_validate;
-}
-
-static void
-move_now(struct smcr_conn *conn, struct link *to)
-{
-	change_link(conn, to);
-	/* A queue pair that was reset here may still receive there, until the peer knows, and place it. */
-	if (under_way(conn) < conn->tx_late && under_way(conn) < conn->tx_high)
-		conn->tx_late = under_way(conn);
-	if (conn->tx_any)
-		rewind(conn);
-	if (conn->tx_validate) {
-		conn->tx_resumes = true;
-		conn->lgr->failover.left++;
-	}
-	conn_tx_schedule(conn);
-}
-
-static bool
-any_lost(const struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state == LINK_LOST)
-			return true;
-	return false;
 }
 
 void
 failover_settled(struct lgr *lgr)
 {
-	if (any_lost(lgr))
+	LGR_EACH_LINK(l, lgr)
+	if (l->state == LINK_LOST)
 		return;
-	LIST_FOREACH(n, &lgr->conns) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
-
-		if (conn->tx_late == UINT64_MAX)
-			continue;
-		conn->tx_late = UINT64_MAX;
-		conn_tx_schedule(conn);
-	}
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node)
+		conn_tx_nothing_late(conn);
 }
 
 void
@@ -128,19 +48,19 @@ failover_link(struct link *link)
 	uint32_t moved = 0;
 
 	lgr->failover.left = 0;
-	LIST_FOREACH(n, &lgr->conns)
-		CONTAINER_OF(n, struct smcr_conn, lgr_node)->tx_resumes = false;
-	LIST_FOREACH(n, &lgr->conns) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
-
-		if (conn->move_to == link->number)
-			conn->move_to = 0;
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node)
+		conn_tx_take_resumes(conn);
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
+		if (conn->tx.move_to == link->number)
+			conn_tx_want_link(conn, 0);
 		if (conn->link != link)
 			continue;
-		move_now(conn, lgr_pick_link(lgr));
+		change_link(conn, lgr_pick_link(lgr));
+		if (conn_tx_rewind(conn))
+			lgr->failover.left++;
 		moved++;
 	}
-	/* A link that the peer gave up first brings nothing any more. */
+	/* A link that the peer gave up first brings nothing more. */
 	failover_settled(lgr);
 	/* One that ends in order, and has none left, is no loss. */
 	if (moved == 0 && link->state != LINK_LOST)
@@ -158,81 +78,41 @@ failover_link(struct link *link)
 void
 failover_ask(struct smcr_conn *conn, struct link *to)
 {
-	if (conn->link == to) {
-		conn->move_to = 0;
+	/* Behind a last message there is nothing to move but the wait for its completion. */
+	if (conn->link != to && (conn->close.tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
 		return;
-	}
-	/* Its last message is out: there is nothing to move but the wait for its completion. */
-	if (has_said_last(conn->tx_flags))
+	conn_tx_want_link(conn, conn->link != to ? to->number : 0);
+	if (conn->link == to)
 		return;
-	conn->move_to = to->number;
-	if (is_settled(conn))
+	if (tx_is_settled(&conn->tx))
 		change_link(conn, to);
 	else
-		link_want_confirm(conn->link);
+		link_want_fence(conn->link);
 	conn_tx_schedule(conn);
 }
 
 void
 failover_drain(struct link *link)
 {
-	struct lgr *lgr = link->lgr;
-
-	LIST_FOREACH(n, &lgr->conns) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
-
+	LIST_EACH(struct smcr_conn, conn, &link->lgr->conns, lgr_node)
 		if (conn->link == link)
-			failover_ask(conn, lgr_pick_link(lgr));
-	}
-}
-
-/* -- posting -- */
-
-static struct link *
-target(const struct smcr_conn *conn)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &conn->lgr->links[i];
-
-		if (l->state == LINK_ACTIVE && l->number == conn->move_to)
-			return l;
-	}
-	return NULL;
+			failover_ask(conn, lgr_pick_link(link->lgr));
 }
 
 bool
 failover_stays(struct smcr_conn *conn)
 {
-	struct link *to = target(conn);
+	struct link *to = lgr_active_link(conn->lgr, conn->tx.move_to);
 
 	if (to == NULL || to == conn->link) {
-		conn->move_to = 0;
+		conn_tx_want_link(conn, 0);
 		return true;
 	}
-	if (!is_settled(conn)) {
-		conn->link->want_confirm = true;
+	if (!tx_is_settled(&conn->tx)) {
+		conn->link->want_fence = true;
 		return false;
 	}
 	change_link(conn, to);
 	conn_tx_schedule(conn);
 	return false;
-}
-
-/* The sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1). */
-int
-failover_validate(struct smcr_conn *conn, struct rnic_room *room)
-{
-	struct cdc_msg msg = {
-		.seq = conn->tx_done_seq,
-		.token = conn->peer_token,
-		.prod_flags = CDC_FAILOVER,
-	};
-	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
-	int err = conn_post_cdc(conn, &msg, &what, room);
-
-	if (err < 0)
-		return err;
-	conn->tx_validate = false;
-	conn->link->want_confirm = true;
-	return 0;
 }

@@ -8,21 +8,10 @@
 #define SMCRD_SMCR_FAILOVER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct link;
 struct lgr;
-struct rnic_room;
 struct smcr_conn;
-
-/* The last loss of a link with connections on it, for people. */
-struct failover {
-	int64_t began_ns; /* 0 = none yet */
-	int64_t took_ns;  /* until the peer had heard of every connection's move */
-	const char *why;
-	uint32_t moved;
-	uint32_t left; /* have not resumed yet */
-};
 
 /* The link has ended: its connections go on over the other links of the group, of which there is one at least. */
 void failover_link(struct link *);
@@ -33,9 +22,7 @@ void failover_ask(struct smcr_conn *, struct link *to);
 /* A connection with move_to is about to post: true when it may, over the link that it is on, because nothing comes of its
  * move. False: it waits for completions, or has just gone over to the other link. */
 bool failover_stays(struct smcr_conn *);
-/* Posts the failover validation message that is owed (tx_validate) and lowers the room. 0 or a negative errno. */
-int failover_validate(struct smcr_conn *, struct rnic_room *);
-/* It is complete, so the peer has heard of the move; or the connection has left its group. */
+/* Its failover validation message is complete, so the peer has heard of the move; or the connection has left its group. */
 void failover_resumed(struct smcr_conn *);
 /* All connections are to leave the link. */
 void failover_drain(struct link *);

@@ -1,17 +1,20 @@
 /*
  * Sending on a link: work requests go to the device in order, one behind, so
  * that the last one of a burst can be signaled; a ring remembers what each was.
- * LLC messages go before data; connections take turns. Called by tx.c and
- * llc*.c to post, by the engine to flush and with completions.
+ * LLC messages go before data; connections take turns.
  */
-#include "smcr/group/link.h"
+#include "smcr/data/link_tx.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/sndbuf.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 #define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
 #define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
@@ -29,6 +32,7 @@ outstanding(const struct link *link)
 	return (uint32_t)(link->wr_head - link->wr_tail);
 }
 
+/* n - by, or 0. */
 static uint32_t
 less(uint32_t n, uint32_t by)
 {
@@ -38,8 +42,6 @@ less(uint32_t n, uint32_t by)
 void
 link_room(const struct link *link, struct rnic_room *room)
 {
-	uint32_t ring;
-
 	*room = (struct rnic_room){ 0 };
 	if (!usable(link))
 		return;
@@ -50,11 +52,8 @@ link_room(const struct link *link, struct rnic_room *room)
 		if (link->held.op == RNIC_WR_SEND)
 			room->sends = less(room->sends, 1);
 	}
-	ring = link->wr_cap - outstanding(link);
-	if (room->wrs > ring)
-		room->wrs = ring;
-	if (room->sends > room->wrs)
-		room->sends = room->wrs;
+	room->wrs = min_u32(room->wrs, link->wr_cap - outstanding(link));
+	room->sends = min_u32(room->sends, room->wrs);
 }
 
 static int
@@ -74,18 +73,6 @@ post_held(struct link *link, bool signaled)
 	return 0;
 }
 
-static void
-make_send(struct link *link, const uint8_t *msg)
-{
-	memcpy(link->held_msg, msg, LINK_MSG_LEN);
-	link->held = (struct rnic_send_wr){
-		.op = RNIC_WR_SEND,
-		.flags = RNIC_INLINE | RNIC_SOLICITED,
-		.sge_cnt = 1,
-		.sge = { { .ptr = link->held_msg, .len = LINK_MSG_LEN } },
-	};
-}
-
 int
 link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, const struct link_wr *what)
 {
@@ -98,10 +85,17 @@ link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, 
 	err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
 	if (err < 0)
 		return err;
-	if (msg != NULL)
-		make_send(link, msg);
-	else
+	if (msg != NULL) {
+		memcpy(link->held_msg, msg, LINK_MSG_LEN);
+		link->held = (struct rnic_send_wr){
+			.op = RNIC_WR_SEND,
+			.flags = RNIC_INLINE | RNIC_SOLICITED,
+			.sge_cnt = 1,
+			.sge = { { .ptr = link->held_msg, .len = LINK_MSG_LEN } },
+		};
+	} else {
 		link->held = *wr;
+	}
 	link->held.wr_id = link->wr_head;
 	link->wr[link->wr_head % link->wr_cap] = *what;
 	link->wr_head++;
@@ -120,42 +114,33 @@ void
 link_want_proof(struct link *link)
 {
 	link->want_proof = true;
-	link_kick(link);
+	link_schedule(link);
 }
 
 void
-link_want_confirm(struct link *link)
+link_want_fence(struct link *link)
 {
-	link->want_confirm = true;
-	link_kick(link);
+	link->want_fence = true;
+	link_schedule(link);
 }
 
 /* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
 static void
-confirm(struct link *link)
+fence(struct link *link)
 {
 	struct rnic_room room;
 
 	link_room(link, &room);
-	if (room.sends > link->sends_max)
-		link->sends_max = room.sends;
+	link->sends_max = max_u32(link->sends_max, room.sends);
 	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE || room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
-		link->want_confirm = true;
-	if (!link->want_confirm || link->has_held)
+		link->want_fence = true;
+	if (!link->want_fence || link->has_held)
 		return;
-	link->want_confirm = false;
-	if (outstanding(link) == 0 || link->confirm_head == link->wr_head)
+	link->want_fence = false;
+	if (outstanding(link) == 0 || link->fence_head == link->wr_head)
 		return;
-	link->confirm_head = link->wr_head;
+	link->fence_head = link->wr_head;
 	link->dev->ops->confirm(link->qp);
-}
-
-static void
-link_fail(struct link *link, const char *why)
-{
-	if (link->failed == NULL)
-		link->failed = why;
-	link->lgr->eng->links_failed = true;
 }
 
 /* -- LLC -- */
@@ -191,9 +176,9 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 		flush_llc(link);
 	if (link->llc_cnt == LINK_LLC_QUEUE) {
 		link->lgr->eng->ctr.llc_queue_full++;
-		/* Who tests without waiting for answers does without some. */
+		/* A peer that tests without waiting for answers does without some. */
 		if (msg->type != LLC_TEST_LINK || !msg->response)
-			link_fail(link, "the peer takes no LLC messages");
+			mark_link_failed(link, "the peer takes no LLC messages");
 		return -ENOBUFS;
 	}
 	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
@@ -202,13 +187,13 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 	q->type = msg->type;
 	q->response = msg->response;
 	link->llc_cnt++;
-	link_kick(link);
+	link_schedule(link);
 	return 0;
 }
 
 /* -- data -- */
 
-/* What data may use in this turn. */
+/* The room that data may use in this turn. */
 static void
 data_room(const struct link *link, size_t turn_bytes, struct rnic_room *room)
 {
@@ -217,8 +202,7 @@ data_room(const struct link *link, size_t turn_bytes, struct rnic_room *room)
 		room->wrs = less(room->wrs, LLC_RESERVE);
 		room->sends = less(room->sends, LLC_RESERVE);
 	}
-	if (room->bytes > turn_bytes)
-		room->bytes = turn_bytes;
+	room->bytes = min_size(room->bytes, turn_bytes);
 }
 
 /* Connections that wait for room go back to the front, in their order. */
@@ -278,21 +262,18 @@ link_flush(struct link *link)
 {
 	bool more = false;
 
-	link_recv_repost(link);
 	if (!usable(link))
 		return false;
-	if (link->want_proof)
-		llc_prove(link);
 	flush_llc(link);
 	if (link->llc_cnt == 0)
 		more = flush_data(link);
 	link_post_end(link);
-	confirm(link);
+	fence(link);
 	return more;
 }
 
 void
-link_kick(struct link *link)
+link_schedule(struct link *link)
 {
 	if (list_empty(&link->eng_node))
 		list_push(&link->lgr->eng->busy_links, &link->eng_node);
@@ -323,7 +304,11 @@ hand_back(struct link *link, bool ok)
 			failover_resumed(conn);
 		break;
 	case LINK_WR_LLC:
-		llc_sent(link, what.llc, what.llc_response, ok);
+		if (what.llc == LLC_CONFIRM_LINK && !what.llc_response && ok)
+			link->lgr->contact.confirm_link_in = true;
+		/* Complete, or the client was so quick to comply that our link is gone already. */
+		if (what.llc == LLC_DELETE_LINK && !what.llc_response)
+			mark_delete_sent(link->lgr);
 		break;
 	}
 }
@@ -338,11 +323,11 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 	hand_back(link, wc->status == RNIC_WC_OK);
 	if (wc->status != RNIC_WC_OK) {
 		/* The device's event, which follows, says why; without one the end of this poll does. */
-		link_fail(link, "a work request failed");
+		mark_link_failed(link, "a work request failed");
 		return;
 	}
 	if (link->lgr->sndbuf_waiting)
 		sndbuf_wake(link->lgr);
 	if (!list_empty(&link->ready) || link->llc_cnt > 0 || link->has_held)
-		link_kick(link);
+		link_schedule(link);
 }

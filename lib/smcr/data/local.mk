@@ -1,20 +1,26 @@
-# The data path, a library of its own so that its tests can put something else in the control path's place.
+# What the rooms share, and the data path: a library of its own so that its tests can put something else in the control path's place.
 noinst_LTLIBRARIES += lib/libsmcr_data.la
 lib_libsmcr_data_la_SOURCES = \
+	lib/smcr/state/engine.h \
+	lib/smcr/state/lgr.c lib/smcr/state/lgr.h \
+	lib/smcr/state/link.c lib/smcr/state/link.h \
+	lib/smcr/state/llc_flow.c lib/smcr/state/llc_flow.h \
+	lib/smcr/state/log.c lib/smcr/state/log.h \
+	lib/smcr/state/marks.c lib/smcr/state/marks.h \
 	lib/smcr/data/cursor.c lib/smcr/data/cursor.h \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
 	lib/smcr/data/quarantine.c lib/smcr/data/quarantine.h \
-	lib/smcr/data/sndbuf.c \
-	lib/smcr/data/link_tx.c \
+	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \
+	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \
 	lib/smcr/data/failover.c lib/smcr/data/failover.h \
-	lib/smcr/data/tx.c \
-	lib/smcr/data/rx.c \
+	lib/smcr/data/tx.c lib/smcr/data/tx.h \
+	lib/smcr/data/rx.c lib/smcr/data/rx.h \
 	lib/smcr/data/close.c lib/smcr/data/close.h
 
 if HAVE_CHECK
 HOST_SOURCES = tests/unit/host.c tests/unit/host.h tests/unit/fake_rnic.c tests/unit/fake_rnic.h tests/unit/unit.h
-HOST_LIBS = lib/libsmcr_data.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
+HOST_LIBS = lib/libsmcr.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 check_UNIT += \
 	tests/unit/check_cursor \
 	tests/unit/check_rmb \

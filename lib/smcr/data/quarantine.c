@@ -1,8 +1,10 @@
 /* Elements that wait for a sign of the peer; see quarantine.h. */
 #include "smcr/data/quarantine.h"
 
-#include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/link_tx.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/lgr.h"
+#include "wire/cdc.h"
 
 void
 quarantine_elem(struct rmb *rmb, uint8_t idx, uint32_t token, const struct remote_rmb *peer_rmb, uint8_t peer_idx)
@@ -36,7 +38,7 @@ let_go(struct rmb *rmb, uint8_t idx)
 }
 
 /*
- * What says so came by another way than the peer's writes, which may still be on theirs: the links refuse them (where the device
+ * The sign came by another way than the peer's writes, which may still be on theirs: the links refuse them (where the device
  * can) until each has shown that nothing is under way, or time has passed.
  */
 static void
@@ -54,7 +56,7 @@ let_go_later(struct rmb *rmb, uint8_t idx)
 	let_go(rmb, idx);
 }
 
-/* Those whose connection had this element (0: any) of this RMB of the peer. */
+/* Elements whose connection had this element (0: any) of this RMB of the peer. */
 static void
 let_go_of_peers(struct lgr *lgr, uint32_t peer_rmb, uint8_t peer_idx)
 {

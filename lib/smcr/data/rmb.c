@@ -7,19 +7,68 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/pages.h"
-#include "smcr/data/conn.h"
-#include "smcr/engine.h"
 #include "smcr/data/quarantine.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/lgr.h"
+#include "smcr/state/log.h"
 
 #define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
 #define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
 
 /* "RMBE" in EBCDIC. The contents are the implementation's choice (4.2). */
 static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
+
+#define BIT(state) (1u << (state))
+
+static const struct {
+	const char *name;
+	unsigned next;
+} states[RMB_STATE_CNT] = {
+	[RMB_NEW] = { "being confirmed", BIT(RMB_CONFIRMED) | BIT(RMB_DELETING) },
+	[RMB_CONFIRMED] = { "confirmed", BIT(RMB_DELETING) },
+	[RMB_DELETING] = { "being deleted", BIT(RMB_NEW) | BIT(RMB_CONFIRMED) },
+}, remote_states[REMOTE_RMB_STATE_CNT] = {
+	[REMOTE_RMB_CONFIRMED] = { "confirmed", BIT(REMOTE_RMB_CONTINUES) | BIT(REMOTE_RMB_LEFT) },
+	[REMOTE_RMB_CONTINUES] = { "being confirmed", BIT(REMOTE_RMB_CONFIRMED) | BIT(REMOTE_RMB_LEFT) },
+	[REMOTE_RMB_LEFT] = { "left", 0 },
+};
+
+const char *
+rmb_state_str(enum rmb_state s)
+{
+	return states[s].name;
+}
+
+/* Logs the change of one of our RMBs, or of one of the peer's. */
+static void
+log_state(const struct lgr *lgr, const char *whose, uint32_t number, const char *from, const char *to, const char *why)
+{
+	char what[32];
+
+	snprintf(what, sizeof(what), "%s %u", whose, number);
+	engine_log_state(lgr, NULL, what, from, to, why);
+}
+
+void
+rmb_set_state(struct rmb *rmb, enum rmb_state next, const char *why)
+{
+	assert((states[rmb->state].next & BIT(next)) != 0);
+	log_state(rmb->lgr, "RMB", rmb->number, states[rmb->state].name, states[next].name, why);
+	rmb->state = next;
+}
+
+void
+remote_rmb_set_state(struct remote_rmb *rr, enum remote_rmb_state next, const char *why)
+{
+	assert((remote_states[rr->state].next & BIT(next)) != 0);
+	log_state(rr->lgr, "peer's RMB", rr->number, remote_states[rr->state].name, remote_states[next].name, why);
+	rr->state = next;
+}
 
 static size_t
 rmb_bytes(const struct rmb *rmb)
@@ -370,6 +419,7 @@ remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t
 		lgr->eng->ctr.refused_memory++;
 		return NULL;
 	}
+	rr->lgr = lgr;
 	rr->number = ++lgr->remote_next_number;
 	rr->on[link->slot].known = true;
 	rr->on[link->slot].rkey = rkey;
@@ -388,7 +438,7 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	memset(rr->on, 0, sizeof(rr->on));
-	rr->left = true;
+	remote_rmb_set_state(rr, REMOTE_RMB_LEFT, NULL);
 	if (rr->used == 0)
 		free(rr);
 }
@@ -411,6 +461,12 @@ remote_rmb_release(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
 {
 	if (rr->conn_id[idx] == conn_id)
 		rr->conn_id[idx] = 0;
-	if (--rr->used == 0 && rr->left)
+	if (--rr->used == 0 && rr->state == REMOTE_RMB_LEFT)
 		free(rr);
+}
+
+uint64_t
+remote_rmb_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
+{
+	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
 }

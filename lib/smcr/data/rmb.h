@@ -12,17 +12,15 @@
 #include "base/list.h"
 #include "rnic/rnic.h"
 #include "smcr/smcr.h"
-
-/* Link slots of a group: the symmetric links and one asymmetric. */
-#define LINK_SLOTS (SMCR_LINKS_MAX + 1)
+#include "smcr/state/link.h"
 
 struct lgr;
-struct link;
 
 enum rmb_state {
-	RMB_NEW,       /* made; the peer has not been told on all links */
+	RMB_NEW,       /* made; the peer does not know it on all links */
 	RMB_CONFIRMED, /* elements may be used */
 	RMB_DELETING,  /* DELETE RKEY is out: elements may not be used */
+	RMB_STATE_CNT,
 };
 
 enum rmb_elem_state {
@@ -64,6 +62,10 @@ struct rmb {
 struct rmb *rmb_new(struct lgr *, uint32_t elem_size, uint32_t elem_cnt);
 /* Deregisters everywhere and frees; no element is in use or the group ends. */
 void rmb_free(struct rmb *);
+/* The only place where the state changes: asserts that the change is a legal one (deletion may be refused, or its outcome not
+ * be known), and writes it to the log at level debug. why is static text or NULL. */
+void rmb_set_state(struct rmb *, enum rmb_state, const char *why);
+const char *rmb_state_str(enum rmb_state);
 int rmb_register(struct rmb *, struct link *);
 void rmb_deregister(struct rmb *, struct link *);
 
@@ -87,12 +89,19 @@ void rmb_elem_mark(struct rmb *, uint8_t idx);
 /* The eye catcher is still there (4.4.1); always true in groups without. */
 bool rmb_elem_intact(const struct rmb *, uint8_t idx);
 
-/* The peer does not write into the element over this link any more: what still comes is refused (4.6; where the device
+/* The peer has left this link for the element: a write that still comes over it is refused (4.6; where the device
  * can do that, see rnic_mr.deny). */
 void rmb_elem_deny(struct rmb *, uint8_t idx, const struct link *);
 /* The peer still uses the link: what has left it did so in peace, and may come back. */
 void rmb_allow_all(struct lgr *, const struct link *);
 bool rmb_elem_denied(const struct rmb *, uint8_t idx, const struct link *);
+
+enum remote_rmb_state {
+	REMOTE_RMB_CONFIRMED,
+	REMOTE_RMB_CONTINUES, /* the peer's CONFIRM RKEY for it goes on in CONTINUATIONs */
+	REMOTE_RMB_LEFT,      /* not of the group: freed with its last user */
+	REMOTE_RMB_STATE_CNT,
+};
 
 /*
  * The peer's RMB: RToken (rkey and address) on each link. It belongs to the group until the peer takes it back or the
@@ -101,7 +110,9 @@ bool rmb_elem_denied(const struct rmb *, uint8_t idx, const struct link *);
  */
 struct remote_rmb {
 	struct list_node node; /* lgr->remote_rmbs */
+	struct lgr *lgr;
 	uint32_t number;
+	enum remote_rmb_state state;
 	uint32_t elem_size; /* as told in CLC; 0 until first used */
 
 	struct {
@@ -112,8 +123,12 @@ struct remote_rmb {
 
 	uint32_t conn_id[256]; /* by element index: our connection that uses it, 0 = free */
 	uint32_t used;         /* connections that hold an element */
-	bool left;             /* no more of the group: freed with its last user */
 };
+
+/* The only place where the state changes, as rmb_set_state. */
+void remote_rmb_set_state(struct remote_rmb *, enum remote_rmb_state, const char *why);
+/* The address of element idx of the peer's RMB on a link. */
+uint64_t remote_rmb_addr(const struct remote_rmb *, const struct link *, uint32_t elem_size, uint8_t idx);
 
 /* The first one with this rkey: a peer may register several as one region. */
 struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey);

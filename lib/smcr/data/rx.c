@@ -8,9 +8,11 @@
 #include <errno.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
 #include "smcr/data/quarantine.h"
-#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/data/rmb.h"
+#include "smcr/data/link_tx.h"
+#include "smcr/state/log.h"
 
 /* -- what we owe the peer -- */
 
@@ -21,10 +23,10 @@
 static bool
 update_due(const struct smcr_conn *conn)
 {
-	uint64_t usable = conn->rx_space.usable, gain = conn->rx_tail - conn->rx_told;
-	uint64_t window = usable - (conn->rx_head - conn->rx_told); /* as the peer knows it */
+	uint64_t usable = conn->rx.space.usable, gain = conn->rx.tail - conn->rx.announced;
+	uint64_t window = usable - (conn->rx.head - conn->rx.announced); /* as the peer knows it */
 
-	if (conn->rx_blocked || conn->rx_update_req)
+	if (conn->rx.blocked || conn->rx.update_req)
 		return gain > 0;
 	return window * 2 < usable && gain * 10 >= usable;
 }
@@ -32,7 +34,7 @@ update_due(const struct smcr_conn *conn)
 static void
 owe_update(struct smcr_conn *conn)
 {
-	conn->tx_pending = true;
+	conn->tx.pending = true;
 	conn_tx_schedule(conn);
 }
 
@@ -44,10 +46,10 @@ bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
 {
 	conn->eng->ctr.bad_cdc++;
 	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
-	/* What it wrote and where is not known any more. */
+	/* Where it wrote is not known: all of the element may be dirty. */
 	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
 	if (conn->state == CONN_RENDEZVOUS)
-		rdv_abort(conn, SMCR_R_PROTOCOL);
+		mark_conn_end(conn->eng, conn->mark, false, SMCR_R_PROTOCOL, "");
 	else
 		conn_abort(conn, SMCR_R_PROTOCOL, why);
 }
@@ -56,19 +58,19 @@ bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
 static const char *
 decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t *prod, uint64_t *cons)
 {
-	uint64_t window_end = conn->rx_told + conn->rx_space.usable;
+	uint64_t window_end = conn->rx.announced + conn->rx.space.usable;
 
-	*prod = conn->rx_head;
-	*cons = conn->tx_acked;
-	if (cursor_decode(conn->rx_space, msg->prod, conn->rx_head, window_end, prod) == -EPROTO)
+	*prod = conn->rx.head;
+	*cons = conn->tx.acked;
+	if (cursor_decode(conn->rx.space, msg->prod, conn->rx.head, window_end, prod) == -EPROTO)
 		return "producer cursor outside the window";
 	/* Nothing was sent before the peer's element is known, and its cursor counts from there. */
-	if (conn->tx_space.usable != 0 &&
-	    cursor_decode(conn->tx_space, msg->cons, conn->tx_acked, conn->tx_high, cons) == -EPROTO)
+	if (conn->tx.space.usable != 0 &&
+	    cursor_decode(conn->tx.space, msg->cons, conn->tx.acked, conn->tx.high, cons) == -EPROTO)
 		return "consumer cursor beyond what was sent";
-	if (*prod > conn->rx_head && (conn->rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0)
+	if (*prod > conn->rx.head && (conn->close.rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0)
 		return "data after the end of data";
-	if (*prod > conn->rx_head && !rmb_elem_intact(conn->rmb, conn->elem_idx))
+	if (*prod > conn->rx.head && !rmb_elem_intact(conn->rmb, conn->elem_idx))
 		return "eye catcher of the RMB element overwritten";
 	return NULL;
 }
@@ -77,24 +79,24 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 static void
 take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 {
-	uint32_t usable = conn->rx_space.usable;
-	bool news = prod > conn->rx_head;
+	uint32_t usable = conn->rx.space.usable;
+	bool fresh = prod > conn->rx.head;
 
-	if (news) {
-		conn->eng->ctr.bytes_received += prod - conn->rx_head;
+	if (fresh) {
+		conn->eng->ctr.bytes_received += prod - conn->rx.head;
 		rmb_elem_dirty(
-		    conn->rmb, conn->elem_idx, conn->rx_space.base + (prod < usable ? (uint32_t)prod : usable));
-		conn->rx_head = prod;
+		    conn->rmb, conn->elem_idx, conn->rx.space.base + (prod < usable ? (uint32_t)prod : usable));
+		conn->rx.head = prod;
 	}
-	conn->rx_blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
-	conn->rx_update_req = (msg->prod_flags & CDC_UPDATE_REQUESTED) != 0;
-	/* The flag stays on until the peer writes on: it is news only before the byte is consumed. */
-	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && prod > conn->rx_tail && prod != conn->rx_urgent) {
-		conn->rx_urgent = prod;
+	conn->rx.blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
+	conn->rx.update_req = (msg->prod_flags & CDC_UPDATE_REQUESTED) != 0;
+	/* The flag stays on until the peer writes on: it counts only before the byte is consumed. */
+	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && prod > conn->rx.tail && prod != conn->rx.urgent) {
+		conn->rx.urgent = prod;
 		conn->eng->ctr.urgent_received++;
-		news = true;
+		fresh = true;
 	}
-	if (news && conn_is_open(conn))
+	if (fresh && conn_is_open(conn))
 		conn_raise(conn, SMCR_EV_READABLE);
 }
 
@@ -105,11 +107,10 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 static void
 left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &lgr->links[i];
-
+	LGR_EACH_LINK(l, lgr)
+	{
 		/* Where nothing has come yet: whichever it was. */
-		if (l->state != LINK_ACTIVE || l == now || (conn->rx_link != 0 && l->number != conn->rx_link))
+		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
 			continue;
 		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
 		link_want_proof(l);
@@ -120,7 +121,7 @@ left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
 static int
 ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
 {
-	return (int16_t)(uint16_t)(msg->seq - conn->rx_seq);
+	return (int16_t)(uint16_t)(msg->seq - conn->rx.seq);
 }
 
 static void
@@ -133,9 +134,9 @@ lost_in_failover(struct smcr_conn *conn, const struct link *link)
 static void
 moved(struct smcr_conn *conn, const struct link *link)
 {
-	if (conn->rx_link != link->number)
+	if (conn->rx.link != link->number)
 		left(conn, link->lgr, link);
-	conn->rx_link = link->number;
+	conn->rx.link = link->number;
 }
 
 /* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
@@ -157,9 +158,9 @@ validate_failover(struct smcr_conn *conn, const struct link *link, const struct 
 static bool
 may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	uint8_t said = conn->rx_flags | conn->tx_said | msg->conn_flags;
+	uint8_t said = conn->close.rx_flags | conn->close.tx_flags_ever | msg->conn_flags;
 
-	return conn->foreign && conn->rx_link != 0 && conn->rx_link != link->number &&
+	return conn->foreign && conn->rx.link != 0 && conn->rx.link != link->number &&
 	    (said & (CDC_SENDING_DONE | CDC_CLOSED | CDC_ABORT)) != 0 && ahead(conn, msg) > 0;
 }
 
@@ -167,9 +168,9 @@ may_move_unasked(const struct smcr_conn *conn, const struct link *link, const st
 static bool
 is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	if (conn->rx_link == 0)
-		conn->rx_link = link->number;
-	if (conn->rx_link == link->number)
+	if (conn->rx.link == 0)
+		conn->rx.link = link->number;
+	if (conn->rx.link == link->number)
 		return true;
 	if (link_has_ended(link) || rmb_elem_denied(conn->rmb, conn->elem_idx, link))
 		conn->eng->ctr.cdc_stale++;
@@ -179,7 +180,7 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 		lost_in_failover(conn, link);
 	else
 		moved(conn, link);
-	return conn->rx_link == link->number;
+	return conn->rx.link == link->number;
 }
 
 static void
@@ -194,12 +195,12 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 	}
 	if (!is_current(conn, link, msg))
 		return;
-	if (conn->rx_any && ahead(conn, msg) < 0) {
+	if (conn->rx.any && ahead(conn, msg) < 0) {
 		conn->eng->ctr.cdc_stale++;
 		return;
 	}
 	if ((msg->conn_flags & CDC_ABORT) != 0) {
-		conn_peer_flags(conn, CDC_ABORT); /* nothing else counts any more */
+		conn_peer_flags(conn, CDC_ABORT); /* nothing else counts then */
 		return;
 	}
 	wrong = decode_cursors(conn, msg, &prod, &cons);
@@ -207,25 +208,17 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		bad_cdc(conn, link, wrong);
 		return;
 	}
-	conn->rx_any = true;
-	conn->rx_seq = msg->seq;
+	conn->rx.any = true;
+	conn->rx.seq = msg->seq;
 	take_data(conn, msg, prod);
-	if (cons > conn->tx_acked)
+	if (cons > conn->tx.acked)
 		conn_tx_acked(conn, cons);
 	conn_peer_flags(conn, msg->conn_flags);
-	if (conn->want_close && (conn->tx_flags & CDC_CLOSED) == 0 && conn->rx_head > conn->rx_tail)
+	if (conn->close.want_close && (conn->close.tx_flags & CDC_CLOSED) == 0 && conn->rx.head > conn->rx.tail)
 		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
-	/* Blocked, or asking, and what it was told last is stale. */
-	if ((conn->rx_blocked || conn->rx_update_req) && conn->rx_tail > conn->rx_told)
+	/* Blocked, or asking, and the cursor that it knows is stale. */
+	if ((conn->rx.blocked || conn->rx.update_req) && conn->rx.tail > conn->rx.announced)
 		owe_update(conn);
-}
-
-/* After A only the peer's answer counts (4.8.2). */
-static void
-handle_aborting(struct smcr_conn *conn, const struct cdc_msg *msg)
-{
-	if ((msg->prod_flags & CDC_FAILOVER) == 0)
-		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_CLOSED));
 }
 
 /* A message of a peer that has moved, ahead of what came over the old link so far. */
@@ -259,12 +252,15 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 	if (conn == NULL && (msg.prod_flags & CDC_FAILOVER) == 0 &&
 	    quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
 		return true;
-	if (conn == NULL)
+	if (conn == NULL) {
 		eng->ctr.cdc_unknown++;
-	else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT)
-		handle_aborting(conn, &msg);
-	else if (conn->state != CONN_LAST_WAIT)
+	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
+		/* After A only the peer's answer counts (4.8.2). */
+		if ((msg.prod_flags & CDC_FAILOVER) == 0)
+			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_CLOSED));
+	} else if (conn->state != CONN_LAST_WAIT) {
 		handle(conn, link, &msg);
+	}
 	return true;
 }
 
@@ -273,28 +269,28 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 size_t
 smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 {
-	uint64_t end = conn->rx_head;
+	uint64_t end = conn->rx.head;
 	uint32_t off, len, first;
 
 	iov[0] = iov[1] = (struct iovec){ 0 };
 	*urgent = false;
-	if (!conn->established || !conn_is_open(conn) || conn->rx_tail == end)
+	if (!conn->established || !conn_is_open(conn) || conn->rx.tail == end)
 		return 0;
 	if (!rmb_elem_intact(conn->rmb, conn->elem_idx)) {
 		bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");
 		return 0;
 	}
-	if (conn->rx_urgent != 0) {
-		*urgent = conn->rx_tail + 1 == conn->rx_urgent;
-		end = *urgent ? conn->rx_urgent : conn->rx_urgent - 1;
+	if (conn->rx.urgent != 0) {
+		*urgent = conn->rx.tail + 1 == conn->rx.urgent;
+		end = *urgent ? conn->rx.urgent : conn->rx.urgent - 1;
 	}
-	off = cursor_offset(conn->rx_space, conn->rx_tail);
-	len = (uint32_t)(end - conn->rx_tail);
-	first = conn->rx_space.base + conn->rx_space.usable - off;
+	off = cursor_offset(conn->rx.space, conn->rx.tail);
+	len = (uint32_t)(end - conn->rx.tail);
+	first = conn->rx.space.base + conn->rx.space.usable - off;
 	iov[0].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + off;
 	iov[0].iov_len = first < len ? first : len;
 	if (first < len) {
-		iov[1].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + conn->rx_space.base;
+		iov[1].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + conn->rx.space.base;
 		iov[1].iov_len = len - first;
 	}
 	return len;
@@ -305,10 +301,10 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 {
 	if (len == 0 || !conn_is_open(conn))
 		return;
-	assert(len <= conn->rx_head - conn->rx_tail);
-	conn->rx_tail += len;
-	if (conn->rx_urgent != 0 && conn->rx_tail >= conn->rx_urgent) {
-		conn->rx_urgent = 0;
+	assert(len <= conn->rx.head - conn->rx.tail);
+	conn->rx.tail += len;
+	if (conn->rx.urgent != 0 && conn->rx.tail >= conn->rx.urgent) {
+		conn->rx.urgent = 0;
 		owe_update(conn); /* the peer waits for it, whatever its window (4.7.5) */
 	} else if (update_due(conn)) {
 		owe_update(conn);
@@ -318,6 +314,6 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 bool
 smcr_rx_eof(const struct smcr_conn *conn)
 {
-	return conn->established && (conn->rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0 &&
-	    conn->rx_tail == conn->rx_head;
+	return conn->established && (conn->close.rx_flags & (CDC_SENDING_DONE | CDC_CLOSED)) != 0 &&
+	    conn->rx.tail == conn->rx.head;
 }

@@ -1,14 +1,12 @@
-/*
- * Send rings: buffers of one group, registered on all its links, lent to a
- * connection while bytes of it are in flight (tx.c). They come in slabs, the
- * first one small, and stay until the group ends.
- */
+/* Send rings; see sndbuf.h. They come in slabs, the first one small, and stay until the group ends. */
+#include "smcr/data/sndbuf.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/pages.h"
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
 
 #define SLAB_FIRST 4 /* rings of the first slab; each further one has twice as many */
 #define SLAB_MAX 64
@@ -93,22 +91,15 @@ slab_new(struct lgr *lgr)
 	return 0;
 }
 
-/* The device has nothing to do with the ring any more. */
-static bool
-is_free(const struct sndbuf *sb)
-{
-	return sb->parked_on == NULL || sb->parked_on->wr_tail > sb->parked_until;
-}
-
+/* A ring that the device is through with. */
 static struct sndbuf *
 pop_free(struct lgr *lgr)
 {
-	struct list_node *n = list_first(&lgr->sndbuf_free);
-	struct sndbuf *sb = n != NULL ? CONTAINER_OF(n, struct sndbuf, node) : NULL;
+	struct sndbuf *sb = LIST_FIRST(struct sndbuf, &lgr->sndbuf_free, node);
 
-	if (sb == NULL || !is_free(sb))
+	if (sb == NULL || (sb->parked_on != NULL && sb->parked_on->wr_tail <= sb->parked_until))
 		return NULL;
-	list_remove(n);
+	list_remove(&sb->node);
 	sb->parked_on = NULL;
 	return sb;
 }
@@ -125,7 +116,7 @@ sndbuf_get(struct lgr *lgr)
 	return sb;
 }
 
-/* All of them: the first may have nothing to send any more. */
+/* All of them: the first may have nothing left to send. */
 void
 sndbuf_wake(struct lgr *lgr)
 {
@@ -134,9 +125,9 @@ sndbuf_wake(struct lgr *lgr)
 	LIST_FOREACH(n, &lgr->conns) {
 		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
 
-		if (!conn->tx_ring_short)
+		if (!conn->tx.ring_short)
 			continue;
-		conn->tx_ring_short = conn->tx_full = false;
+		conn->tx.ring_short = conn->tx.full = false;
 		conn_raise(conn, SMCR_EV_WRITABLE);
 	}
 	lgr->sndbuf_waiting = false;

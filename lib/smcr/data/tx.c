@@ -7,8 +7,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/link_tx.h"
+#include "smcr/data/rmb.h"
+#include "smcr/data/sndbuf.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 #define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */
 #define DATA_WRS 3              /* two writes and the CDC message */
@@ -18,21 +24,21 @@
 static uint32_t
 ring_used(const struct smcr_conn *conn)
 {
-	return (uint32_t)(conn->tx_head - conn_tx_free(conn));
+	return (uint32_t)(conn->tx.head - tx_free(&conn->tx));
 }
 
 static uint32_t
 ring_offset(const struct smcr_conn *conn, uint64_t pos)
 {
-	return (uint32_t)((pos - conn->ring_base) % conn->sndbuf->size);
+	return (uint32_t)((pos - conn->tx.ring_base) % conn->tx.sndbuf->size);
 }
 
 static void
 ring_give_back(struct smcr_conn *conn)
 {
-	struct sndbuf *sb = conn->sndbuf;
+	struct sndbuf *sb = conn->tx.sndbuf;
 
-	conn->sndbuf = NULL;
+	conn->tx.sndbuf = NULL;
 	sndbuf_put(conn->lgr, sb);
 }
 
@@ -41,11 +47,11 @@ ring_borrow(struct smcr_conn *conn)
 {
 	struct lgr *lgr = conn->lgr;
 
-	if (conn->sndbuf != NULL)
+	if (conn->tx.sndbuf != NULL)
 		return true;
-	conn->sndbuf = sndbuf_get(lgr);
-	if (conn->sndbuf != NULL) {
-		conn->tx_ring_short = false;
+	conn->tx.sndbuf = sndbuf_get(lgr);
+	if (conn->tx.sndbuf != NULL) {
+		conn->tx.ring_short = false;
 		conn_tx_schedule(conn); /* the flush takes back what was not used */
 		return true;
 	}
@@ -55,7 +61,7 @@ ring_borrow(struct smcr_conn *conn)
 		conn_abort(conn, SMCR_R_NO_MEMORY, "no memory for a send ring");
 		return false;
 	}
-	conn->tx_full = conn->tx_ring_short = true;
+	conn->tx.full = conn->tx.ring_short = true;
 	lgr->sndbuf_waiting = true;
 	return false;
 }
@@ -63,17 +69,16 @@ ring_borrow(struct smcr_conn *conn)
 void
 conn_tx_drop(struct smcr_conn *conn)
 {
-	struct sndbuf *sb = conn->sndbuf;
+	struct sndbuf *sb = conn->tx.sndbuf;
 
-	/* What a failover was to send again is dropped as well: our cursor does not go back. */
-	if (conn->tx_high > conn->tx_sent)
-		conn->tx_sent = conn->tx_high;
-	conn->tx_head = conn->tx_sent;
-	conn->sndbuf = NULL;
-	conn->tx_ring_short = false;
+	/* The part that a failover was to send again is dropped as well: our cursor does not go back. */
+	conn->tx.sent = max_u64(conn->tx.sent, conn->tx.high);
+	conn->tx.head = conn->tx.sent;
+	conn->tx.sndbuf = NULL;
+	conn->tx.ring_short = false;
 	if (sb == NULL)
 		return;
-	if (conn_tx_free(conn) == conn->tx_sent)
+	if (tx_free(&conn->tx) == conn->tx.sent)
 		sndbuf_put(conn->lgr, sb);
 	else
 		sndbuf_park(conn->lgr, sb, conn->link, conn->link->wr_head - 1);
@@ -87,43 +92,43 @@ smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 	uint32_t off, room, first;
 
 	iov[0] = iov[1] = (struct iovec){ 0 };
-	if (!conn_is_open(conn) || conn->shut_wr || conn->want_close)
+	if (!conn_is_open(conn) || conn->close.shut_wr || conn->close.want_close)
 		return 0;
-	if (conn->tx_urgent[1] != 0) {
-		conn->tx_full = true;
+	if (conn->tx.urgent[1] != 0) {
+		conn->tx.full = true;
 		return 0;
 	}
 	if (!ring_borrow(conn))
 		return 0;
 	if (ring_used(conn) == 0)
-		conn->ring_base = conn->tx_head; /* from the start: one piece, and warm */
-	room = conn->sndbuf->size - ring_used(conn);
+		conn->tx.ring_base = conn->tx.head; /* from the start: one piece, and warm */
+	room = conn->tx.sndbuf->size - ring_used(conn);
 	if (room == 0) {
-		conn->tx_full = true;
+		conn->tx.full = true;
 		conn->eng->ctr.sndbuf_full++;
 		return 0;
 	}
-	off = ring_offset(conn, conn->tx_head);
-	first = conn->sndbuf->size - off;
-	iov[0] = (struct iovec){ conn->sndbuf->buf + off, first < room ? first : room };
+	off = ring_offset(conn, conn->tx.head);
+	first = conn->tx.sndbuf->size - off;
+	iov[0] = (struct iovec){ conn->tx.sndbuf->buf + off, first < room ? first : room };
 	if (first < room)
-		iov[1] = (struct iovec){ conn->sndbuf->buf, room - first };
+		iov[1] = (struct iovec){ conn->tx.sndbuf->buf, room - first };
 	return room;
 }
 
 void
 smcr_tx_commit(struct smcr_conn *conn, size_t len, bool urgent)
 {
-	if (len == 0 || conn->sndbuf == NULL || !conn_is_open(conn))
+	if (len == 0 || conn->tx.sndbuf == NULL || !conn_is_open(conn))
 		return;
-	assert(len <= conn->sndbuf->size - ring_used(conn));
-	if ((conn->rx_flags & CDC_CLOSED) != 0) {
+	assert(len <= conn->tx.sndbuf->size - ring_used(conn));
+	if ((conn->close.rx_flags & CDC_CLOSED) != 0) {
 		conn_abort(conn, SMCR_R_PEER_CLOSED, "data for a peer that has closed");
 		return;
 	}
-	conn->tx_head += len;
+	conn->tx.head += len;
 	if (urgent)
-		conn->tx_urgent[conn->tx_urgent[0] == 0 ? 0 : 1] = conn->tx_head;
+		conn->tx.urgent[conn->tx.urgent[0] == 0 ? 0 : 1] = conn->tx.head;
 	conn_tx_schedule(conn);
 }
 
@@ -144,24 +149,13 @@ struct tx_step {
 static uint64_t
 may_send_to(const struct smcr_conn *conn, uint64_t most)
 {
-	uint64_t from = conn->tx_acked < conn->tx_late ? conn->tx_acked : conn->tx_late;
-	uint64_t end = from + conn->tx_space.usable;
+	uint64_t from = min_u64(conn->tx.acked, conn->tx.late);
+	uint64_t end = min_u64(from + conn->tx.space.usable, conn->tx.head);
 
-	if (end > conn->tx_head)
-		end = conn->tx_head;
-	if (conn->tx_urgent[0] != 0 && end > conn->tx_urgent[0])
-		end = conn->tx_urgent[0];
-	if (end < conn->tx_sent)
-		end = conn->tx_sent;
-	if (end - conn->tx_sent > most)
-		end = conn->tx_sent + most;
-	return end;
-}
-
-static bool
-window_closed(const struct smcr_conn *conn, uint64_t at)
-{
-	return at == conn->tx_acked + conn->tx_space.usable;
+	if (conn->tx.urgent[0] != 0 && end > conn->tx.urgent[0])
+		end = conn->tx.urgent[0];
+	end = max_u64(end, conn->tx.sent);
+	return conn->tx.sent + min_u64(end - conn->tx.sent, most);
 }
 
 static uint8_t
@@ -169,13 +163,13 @@ prod_flags_at(const struct smcr_conn *conn, uint64_t end)
 {
 	uint8_t flags = 0;
 
-	if (conn->want_abort)
+	if (conn->close.want_abort)
 		return 0;
-	if (conn->tx_head > end && window_closed(conn, end))
+	if (conn->tx.head > end && end == conn->tx.acked + conn->tx.space.usable) /* the window is closed */
 		flags |= CDC_WRITE_BLOCKED;
-	if (conn->tx_urgent[0] != 0)
+	if (conn->tx.urgent[0] != 0)
 		flags |= CDC_URGENT_PENDING;
-	if (conn->tx_urgent[0] == end && end != 0)
+	if (conn->tx.urgent[0] == end && end != 0)
 		flags |= CDC_URGENT_PRESENT;
 	return flags;
 }
@@ -186,7 +180,7 @@ flags_due(const struct smcr_conn *conn, uint8_t prod_flags)
 {
 	if ((prod_flags & CDC_WRITE_BLOCKED) == 0)
 		return false;
-	return !conn->tx_blocked || ((prod_flags & CDC_URGENT_PENDING) != 0 && !conn->tx_urgent_told);
+	return !conn->tx.blocked || ((prod_flags & CDC_URGENT_PENDING) != 0 && !conn->tx.urgent_pending);
 }
 
 /*
@@ -197,23 +191,23 @@ flags_due(const struct smcr_conn *conn, uint8_t prod_flags)
 static bool
 looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 {
-	return conn->foreign && end < conn->tx_high && cursor_encode(conn->tx_space, end).wrap == 0 &&
-	    cursor_encode(conn->tx_space, conn->tx_high).wrap != 0 && may_send_to(conn, UINT64_MAX) >= conn->tx_high;
+	return conn->foreign && end < conn->tx.high && cursor_encode(conn->tx.space, end).wrap == 0 &&
+	    cursor_encode(conn->tx.space, conn->tx.high).wrap != 0 && may_send_to(conn, UINT64_MAX) >= conn->tx.high;
 }
 
 static void
 plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step *step)
 {
-	uint64_t most = room->bytes < TX_QUANTUM ? room->bytes : TX_QUANTUM;
+	uint64_t most = min_u64(room->bytes, TX_QUANTUM);
 
 	if (room->wrs < DATA_WRS)
 		most = 0;
-	step->end = conn->want_abort ? conn->tx_sent : may_send_to(conn, most);
+	step->end = conn->close.want_abort ? conn->tx.sent : may_send_to(conn, most);
 	step->prod_flags = prod_flags_at(conn, step->end);
 	step->conn_flags = conn_due_flags(conn, step->end);
-	step->cdc = step->end > conn->tx_sent || step->conn_flags != conn->tx_flags || conn->tx_pending ||
+	step->cdc = step->end > conn->tx.sent || step->conn_flags != conn->close.tx_flags || conn->tx.pending ||
 	    flags_due(conn, step->prod_flags);
-	step->silent = step->cdc && !conn->want_abort && looks_like_a_wrap(conn, step->end);
+	step->silent = step->cdc && !conn->close.want_abort && looks_like_a_wrap(conn, step->end);
 	if (step->silent)
 		step->cdc = false;
 }
@@ -223,7 +217,7 @@ plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step 
 static unsigned
 gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge sge[2])
 {
-	const struct sndbuf *sb = conn->sndbuf;
+	const struct sndbuf *sb = conn->tx.sndbuf;
 	struct rnic_mr *mr = sndbuf_mr(sb, conn->link);
 	uint32_t off = ring_offset(conn, pos), first = sb->size - off;
 
@@ -240,11 +234,11 @@ gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge
 static int
 post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
 {
-	const struct cursor_space *space = &conn->tx_space;
+	const struct cursor_space *space = &conn->tx.space;
 	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
-	uint64_t elem = lgr_remote_addr(conn->peer_rmb, conn->link, conn->peer_elem_size, conn->peer_elem_idx);
+	uint64_t elem = remote_rmb_addr(conn->peer_rmb, conn->link, conn->peer_elem_size, conn->peer_elem_idx);
 
-	for (uint64_t pos = conn->tx_sent; pos < end;) {
+	for (uint64_t pos = conn->tx.sent; pos < end;) {
 		uint32_t off = cursor_offset(*space, pos), len = space->base + space->usable - off;
 		struct rnic_send_wr wr = {
 			.op = RNIC_WR_WRITE,
@@ -287,10 +281,10 @@ static int
 post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
 {
 	struct cdc_msg msg = {
-		.seq = (uint16_t)(conn->tx_seq + 1),
+		.seq = (uint16_t)(conn->tx.seq + 1),
 		.token = conn->peer_token,
-		.prod = cursor_encode(conn->tx_space, step->end),
-		.cons = cursor_encode(conn->rx_space, conn->rx_tail),
+		.prod = cursor_encode(conn->tx.space, step->end),
+		.cons = cursor_encode(conn->rx.space, conn->rx.tail),
 		.prod_flags = step->prod_flags,
 		.conn_flags = step->conn_flags,
 	};
@@ -305,12 +299,12 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *r
 
 	if (err < 0)
 		return err;
-	conn->tx_seq = msg.seq;
-	conn->tx_any = true;
+	conn->tx.seq = msg.seq;
+	conn->tx.any = true;
 	return 0;
 }
 
-/* The step is posted: what we told the peer is what we said last. */
+/* The step is posted: the peer hears what it says. */
 static void
 step_posted(struct smcr_conn *conn, const struct tx_step *step)
 {
@@ -318,45 +312,50 @@ step_posted(struct smcr_conn *conn, const struct tx_step *step)
 	bool blocked = (step->prod_flags & CDC_WRITE_BLOCKED) != 0;
 
 	if (step->silent) {
-		conn->tx_sent = step->end;
+		conn->tx.sent = step->end;
 		return;
 	}
-	if (step->end > conn->tx_sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
+	if (step->end > conn->tx.sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
 		ctr->urgent_sent++;
-	if (blocked && !conn->tx_blocked)
+	if (blocked && !conn->tx.blocked)
 		ctr->writer_blocked++;
-	if (step->end > conn->tx_high) {
-		ctr->bytes_sent += step->end - conn->tx_high;
-		conn->tx_high = step->end;
+	if (step->end > conn->tx.high) {
+		ctr->bytes_sent += step->end - conn->tx.high;
+		conn->tx.high = step->end;
 	}
-	conn->tx_sent = step->end;
-	conn->tx_blocked = blocked;
-	conn->tx_urgent_told = (step->prod_flags & CDC_URGENT_PENDING) != 0;
-	conn->tx_pending = false;
-	conn->rx_told = conn->rx_tail;
-	if (step->conn_flags != conn->tx_flags)
+	conn->tx.sent = step->end;
+	conn->tx.blocked = blocked;
+	conn->tx.urgent_pending = (step->prod_flags & CDC_URGENT_PENDING) != 0;
+	conn->tx.pending = false;
+	conn->rx.announced = conn->rx.tail;
+	if (step->conn_flags != conn->close.tx_flags)
 		conn_flags_posted(conn, step->conn_flags);
-}
-
-static int
-post_step(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
-{
-	int err = post_writes(conn, step->end, room);
-
-	if (err == 0 && !step->silent)
-		err = post_cdc(conn, step, room);
-	return err;
 }
 
 /* Completions are worth asking for: somebody waits for them and nothing more will be posted that brings them along. */
 static bool
-wants_confirm(const struct smcr_conn *conn)
+wants_fence(const struct smcr_conn *conn)
 {
 	if (conn->state == CONN_PROCESS_ABORT)
-		return (conn->tx_flags & CDC_ABORT) != 0;
-	if (conn->sndbuf == NULL || conn->tx_head > conn->tx_sent)
+		return (conn->close.tx_flags & CDC_ABORT) != 0;
+	if (conn->tx.sndbuf == NULL || conn->tx.head > conn->tx.sent)
 		return false;
-	return conn->want_close || ring_used(conn) > conn->sndbuf->size / 2;
+	return conn->close.want_close || ring_used(conn) > conn->tx.sndbuf->size / 2;
+}
+
+/* F: the sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1). */
+static int
+post_validation(struct smcr_conn *conn, struct rnic_room *room)
+{
+	struct cdc_msg msg = { .seq = conn->tx.done_seq, .token = conn->peer_token, .prod_flags = CDC_FAILOVER };
+	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
+	int err = conn_post_cdc(conn, &msg, &what, room);
+
+	if (err < 0)
+		return err;
+	conn->tx.validate = false;
+	conn->link->want_fence = true;
+	return 0;
 }
 
 bool
@@ -365,20 +364,21 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 	struct tx_step step;
 	uint32_t bytes;
 
-	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS || (conn->tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
+	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS ||
+	    (conn->close.tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
 		return false;
-	if (conn->move_to != 0 && !failover_stays(conn))
+	if (conn->tx.move_to != 0 && !failover_stays(conn))
 		return false;
-	if (conn->tx_validate) {
+	if (conn->tx.validate) {
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
-		if (failover_validate(conn, room) < 0) {
+		if (post_validation(conn, room) < 0) {
 			*room = (struct rnic_room){ 0 };
 			return true;
 		}
 	}
 	plan(conn, room, &step);
-	bytes = (uint32_t)(step.end - conn->tx_sent);
+	bytes = (uint32_t)(step.end - conn->tx.sent);
 	if (step.cdc || step.silent) {
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
@@ -386,7 +386,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 			conn_abort(conn, SMCR_R_PROTOCOL, "the peer took back the RMB of a live connection");
 			return true;
 		}
-		if (post_step(conn, &step, room) < 0) {
+		if (post_writes(conn, step.end, room) < 0 || (!step.silent && post_cdc(conn, &step, room) < 0)) {
 			*room = (struct rnic_room){ 0 }; /* the link is broken, or full against its word */
 			return true;
 		}
@@ -395,11 +395,11 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 	}
 	if (conn->lgr == NULL)
 		return false; /* that was its last message */
-	if (conn->sndbuf != NULL && ring_used(conn) == 0)
+	if (conn->tx.sndbuf != NULL && ring_used(conn) == 0)
 		ring_give_back(conn);
-	if (wants_confirm(conn))
-		conn->link->want_confirm = true;
-	return !conn->want_abort && may_send_to(conn, UINT64_MAX) > conn->tx_sent;
+	if (wants_fence(conn))
+		conn->link->want_fence = true;
+	return !conn->close.want_abort && may_send_to(conn, UINT64_MAX) > conn->tx.sent;
 }
 
 void
@@ -409,7 +409,7 @@ conn_tx_schedule(struct smcr_conn *conn)
 		return;
 	if (list_empty(&conn->ready_node))
 		list_push(&conn->link->ready, &conn->ready_node);
-	link_kick(conn->link);
+	link_schedule(conn->link);
 }
 
 /* -- what comes back -- */
@@ -418,32 +418,32 @@ conn_tx_schedule(struct smcr_conn *conn)
 static void
 released(struct smcr_conn *conn)
 {
-	bool room = conn->sndbuf == NULL || ring_used(conn) <= conn->sndbuf->size / 4 * 3;
+	bool room = conn->tx.sndbuf == NULL || ring_used(conn) <= conn->tx.sndbuf->size / 4 * 3;
 
-	if (conn->tx_full && !conn->tx_ring_short && conn->tx_urgent[1] == 0 && room && conn_is_open(conn)) {
-		conn->tx_full = false;
+	if (conn->tx.full && !conn->tx.ring_short && conn->tx.urgent[1] == 0 && room && conn_is_open(conn)) {
+		conn->tx.full = false;
 		conn_raise(conn, SMCR_EV_WRITABLE);
 	}
-	if (conn->sndbuf != NULL && ring_used(conn) == 0)
+	if (conn->tx.sndbuf != NULL && ring_used(conn) == 0)
 		ring_give_back(conn);
 	conn_close_progress(conn);
-	if (may_send_to(conn, UINT64_MAX) > conn->tx_sent || conn_due_flags(conn, conn->tx_sent) != conn->tx_flags)
+	if (may_send_to(conn, UINT64_MAX) > conn->tx.sent ||
+	    conn_due_flags(conn, conn->tx.sent) != conn->close.tx_flags)
 		conn_tx_schedule(conn);
 }
 
 void
 conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 {
-	conn->tx_acked = pos;
+	conn->tx.acked = pos;
 	/* A failover has gone back behind what the peer has consumed meanwhile: that is not written again. */
-	if (pos > conn->tx_sent) {
-		if (conn->tx_replay > conn->tx_sent)
-			conn->tx_replay = conn->tx_sent;
-		conn->tx_sent = pos;
+	if (pos > conn->tx.sent) {
+		conn->tx.replay = min_u64(conn->tx.replay, conn->tx.sent);
+		conn->tx.sent = pos;
 	}
-	while (conn->tx_urgent[0] != 0 && pos >= conn->tx_urgent[0]) {
-		conn->tx_urgent[0] = conn->tx_urgent[1];
-		conn->tx_urgent[1] = 0;
+	while (conn->tx.urgent[0] != 0 && pos >= conn->tx.urgent[0]) {
+		conn->tx.urgent[0] = conn->tx.urgent[1];
+		conn->tx.urgent[1] = 0;
 	}
 	released(conn);
 }
@@ -451,18 +451,88 @@ conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 void
 conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 {
-	if (what->tx_end > conn->tx_done)
-		conn->tx_done = what->tx_end;
-	conn->tx_done_seq = what->seq;
-	conn->tx_done_flags = what->flags;
-	conn->tx_done_any = true;
+	conn->tx.done = max_u64(conn->tx.done, what->tx_end);
+	conn->tx.done_seq = what->seq;
+	conn->tx.done_flags = what->flags;
+	conn->tx.done_any = true;
 	if ((what->flags & (CDC_CLOSED | CDC_ABORT)) != 0) {
 		close_event(conn, CLOSE_LAST_SENT);
 		return;
 	}
-	if ((conn->tx_flags & CDC_ABORT) != 0)
+	if ((conn->close.tx_flags & CDC_ABORT) != 0)
 		return;
-	if (conn->move_to != 0)
+	if (conn->tx.move_to != 0)
 		conn_tx_schedule(conn);
 	released(conn);
+}
+
+/* -- another link -- */
+
+void
+conn_tx_want_link(struct smcr_conn *conn, uint8_t number)
+{
+	conn->tx.move_to = number;
+}
+
+void
+conn_tx_moved(struct smcr_conn *conn)
+{
+	conn->tx.move_to = 0;
+	conn->tx.validate = conn->tx.any && (conn->tx.done_flags & (CDC_CLOSED | CDC_ABORT)) == 0;
+}
+
+/*
+ * From where on something may be on its way over the link that the connection leaves. What the peer has consumed is not,
+ * unless it came over an earlier link, and its repetition over this one has not.
+ */
+static uint64_t
+under_way(const struct conn_tx *tx)
+{
+	return tx->acked > tx->replay ? tx_released(tx) : tx_free(tx);
+}
+
+bool
+conn_tx_rewind(struct smcr_conn *conn)
+{
+	struct conn_tx *tx = &conn->tx;
+	struct smcr_counters *ctr = &conn->eng->ctr;
+	uint64_t from = tx_released(tx);
+
+	/* A queue pair that was reset here may still receive there, until the peer knows, and place it. */
+	if (under_way(tx) < tx->late && under_way(tx) < tx->high)
+		tx->late = under_way(tx);
+	if (tx->any) {
+		tx->floor = from;
+		tx->replay = tx->high;
+		if (tx->sent > from && !conn->close.want_abort) {
+			ctr->conns_replayed++;
+			ctr->bytes_replayed += tx->sent - from;
+			tx->sent = from;
+		}
+		conn->close.tx_flags = tx->done_flags;
+		tx->blocked = tx->urgent_pending = false;
+		/* The cursor that the last messages announced may be lost as well. */
+		tx->pending = tx->validate;
+	}
+	tx->resumes = tx->validate;
+	conn_tx_schedule(conn);
+	return tx->resumes;
+}
+
+void
+conn_tx_nothing_late(struct smcr_conn *conn)
+{
+	if (conn->tx.late == UINT64_MAX)
+		return;
+	conn->tx.late = UINT64_MAX;
+	conn_tx_schedule(conn);
+}
+
+bool
+conn_tx_take_resumes(struct smcr_conn *conn)
+{
+	bool resumes = conn->tx.resumes;
+
+	conn->tx.resumes = false;
+	return resumes;
 }

@@ -1,15 +1,19 @@
-/* Link groups: birth, choice of links, idle end, death. See lgr.h. */
+/* Link groups: birth, what their marks bring about, idle end, death. See lgr.h. */
 #include "smcr/group/lgr.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/link_tx.h"
 #include "smcr/data/quarantine.h"
-#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/data/rmb.h"
+#include "smcr/data/sndbuf.h"
+#include "smcr/group/link.h"
+#include "smcr/group/llc.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 #define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
 #define LGR_TIMERS (5 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
@@ -49,7 +53,7 @@ rkey_retry_fired(struct timer *t, int64_t now_ns)
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rkey_retry);
 
 	(void)now_ns;
-	lgr_settle(lgr);
+	mark_exchanges(lgr);
 }
 
 struct lgr *
@@ -82,6 +86,8 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	timer_init(&lgr->cont_timer, llc_cont_fired);
 	llc_init(lgr);
+	list_init(&lgr->marks.node);
+	list_init(&lgr->marks.turn_node);
 	list_push(&eng->lgrs, &lgr->node);
 	return lgr;
 }
@@ -89,46 +95,51 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 void
 lgr_set_active(struct lgr *lgr)
 {
-	lgr->state = LGR_ACTIVE;
+	lgr_set_state(lgr, LGR_ACTIVE, NULL);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
 	llc_group_active(lgr);
 }
 
 void
+lgr_delete(struct lgr *lgr, uint32_t reason)
+{
+	lgr_set_state(lgr, LGR_DELETING, NULL);
+	llc_delete_group(lgr, reason);
+}
+
+void
 lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 {
-	struct list_node *n;
+	struct timer *timers[] = { &lgr->idle, &lgr->rmb_idle, &lgr->add_retry, &lgr->rkey_retry, &lgr->cont_timer };
 	bool was_active = lgr->state != LGR_FORMING;
-	bool graceful = lgr->state == LGR_DELETING;
 
 	if (lgr->state == LGR_DEAD)
 		return;
-	lgr->state = LGR_DEAD;
-	lgr->down_why = why;
-	timer_cancel(&lgr->eng->timers, &lgr->idle);
-	timer_cancel(&lgr->eng->timers, &lgr->rmb_idle);
-	timer_cancel(&lgr->eng->timers, &lgr->add_retry);
-	timer_cancel(&lgr->eng->timers, &lgr->rkey_retry);
-	timer_cancel(&lgr->eng->timers, &lgr->cont_timer);
+	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+		timer_cancel(&lgr->eng->timers, timers[i]);
 	llc_fini(lgr);
+	LGR_EACH_LINK(l, lgr)
+	{
+		if (lgr->state == LGR_DELETING || l->state == LINK_LOST)
+			link_retire(l, why);
+		else
+			link_lost(l, why);
+	}
+	lgr_set_state(lgr, LGR_DEAD, why);
+	lgr->down_why = why;
 	/* Freed at the end of the turn. */
 	list_remove(&lgr->node);
 	list_push(&lgr->eng->dead_lgrs, &lgr->node);
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state != LINK_FREE)
-			link_stop(&lgr->links[i], LINK_DOWN, why, graceful);
-	if (lgr->first_conn != NULL)
-		rdv_end(lgr->first_conn, reason, why);
-	while ((n = list_first(&lgr->conns)) != NULL) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
-
-		if (conn->state == CONN_RENDEZVOUS)
-			rdv_end(conn, reason, why); /* past our Accept: nothing else is left (C.1) */
+	if (lgr->contact.conn != NULL)
+		mark_contact_broken(lgr, reason, why);
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
+		if (conn->state == CONN_RENDEZVOUS) /* past our Accept: nothing else is left (C.1) */
+			mark_conn_end(lgr->eng, conn->mark, true, reason, why);
 		else
-			conn_link_lost(conn, reason, why);
+			conn_end(conn, reason, why, false);
 	}
-	rdv_rmb_ready(lgr, false);
+	mark_rmb(lgr, RMB_REFUSED);
 	if (was_active) {
 		lgr->eng->ctr.groups_deleted++;
 		engine_log(lgr->eng, SMCR_LOG_GROUP_DOWN, lgr, NULL, why);
@@ -142,150 +153,49 @@ lgr_free(struct lgr *lgr)
 
 	if (lgr->conn_cnt > 0 || lgr->rdv_cnt > 0)
 		return false;
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state != LINK_FREE)
-			link_free(&lgr->links[i]);
+	LGR_EACH_LINK(l, lgr)
+	if (l->state != LINK_FREE)
+		link_free(l);
 	while ((n = list_first(&lgr->rmbs)) != NULL)
 		rmb_free(CONTAINER_OF(n, struct rmb, node));
 	while ((n = list_first(&lgr->remote_rmbs)) != NULL)
 		remote_rmb_free(lgr, CONTAINER_OF(n, struct remote_rmb, node));
 	sndbuf_free_all(lgr);
 	list_remove(&lgr->node);
+	list_remove(&lgr->marks.node);
+	list_remove(&lgr->marks.turn_node);
 	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
 	free(lgr);
 	return true;
 }
 
-struct link *
-lgr_pick_link(struct lgr *lgr)
+/* -- marks -- */
+
+/* A link has ended, and LLC exchanges do not answer for it: connections move, or the group ends with its last link. */
+static void
+react_to_loss(struct link *link)
 {
-	struct link *best = NULL;
+	struct lgr *lgr = link->lgr;
 
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &lgr->links[i];
-
-		if (l->state != LINK_ACTIVE)
-			continue;
-		if (best == NULL || (best->retiring && !l->retiring) ||
-		    (best->retiring == l->retiring && l->conn_cnt < best->conn_cnt))
-			best = l;
-	}
-	return best;
-}
-
-static bool
-number_in_use(const struct lgr *lgr, uint8_t number)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state != LINK_FREE && lgr->links[i].number == number)
-			return true;
-	return false;
-}
-
-uint8_t
-lgr_next_number(struct lgr *lgr)
-{
-	uint8_t number;
-
-	do {
-		number = lgr->next_link_number++;
-	} while (number == 0 || number_in_use(lgr, number));
-	return number;
-}
-
-void
-lgr_settle(struct lgr *lgr)
-{
-	lgr->settle = true;
-	lgr->eng->lgrs_to_settle = true;
-}
-
-void
-lgr_link_down(struct lgr *lgr, struct link *link)
-{
+	link->loss_marked = false;
 	if (lgr->state == LGR_DEAD || llc_link_lost(link))
 		return;
-	if (lgr->state == LGR_DELETING) {
-		if (lgr_pick_link(lgr) == NULL)
-			lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
-		return;
-	}
-	if (lgr->state == LGR_FORMING) {
-		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
-		return;
-	}
-	if (lgr_pick_link(lgr) == NULL) {
-		lgr_down(lgr, SMCR_R_LINK_LOST, link->down_why);
-		return;
-	}
-	failover_link(link);
-	llc_link_gone(link);
-}
-
-void
-lgr_last_look(struct smcr *eng, const struct rnic_dev *dev)
-{
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
-		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			if (link_has_ended(&lgr->links[i]) && (dev == NULL || lgr->links[i].dev == dev))
-				lgr->links[i].looked = true;
+	if (lgr->state == LGR_FORMING && link->order == 0) {
+		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
+	} else if (lgr->state == LGR_FORMING || !link->was_active) {
+		return; /* an attempt at another link that has been given up */
+	} else if (lgr_pick_link(lgr) == NULL) {
+		lgr_down(lgr, lgr->state == LGR_DELETING ? SMCR_R_GROUP_DELETED : SMCR_R_LINK_LOST,
+		    lgr->state == LGR_DELETING ? lgr->delete_why : link->down_why);
+	} else if (lgr->state == LGR_ACTIVE) {
+		failover_link(link);
+		llc_link_gone(link);
 	}
 }
 
+/* The group may be unused now: idle timer, drain. */
 static void
-sweep_link(struct link *link)
-{
-	if (link->state != LINK_DOWN && link->state != LINK_LOST)
-		return;
-	if (!link->looked)
-		link->lgr->eng->links_to_free = true;
-	else if (link->state == LINK_DOWN)
-		link_bury(link);
-	else
-		link_release(link);
-}
-
-void
-lgr_sweep(struct smcr *eng)
-{
-	if (!eng->links_to_free)
-		return;
-	eng->links_to_free = false;
-	LIST_FOREACH(n, &eng->lgrs)
-		for (unsigned i = 0; i < LINK_SLOTS; i++)
-			sweep_link(&CONTAINER_OF(n, struct lgr, node)->links[i]);
-}
-
-bool
-lgr_unused(const struct lgr *lgr)
-{
-	return lgr->conn_cnt == 0 && list_empty(&lgr->wait_rmb) && lgr->first_conn == NULL;
-}
-
-bool
-lgr_takes_conns(const struct lgr *lgr)
-{
-	return !lgr->end_wanted && !quarantine_is_full(lgr);
-}
-
-bool
-lgr_has_place(const struct lgr *lgr, uint32_t elem_size)
-{
-	if (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP)
-		return true;
-	LIST_FOREACH(n, &lgr->rmbs) {
-		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
-		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt)
-			return true;
-	}
-	return false;
-}
-
-void
-lgr_conn_gone(struct lgr *lgr)
+react_to_leaving(struct lgr *lgr)
 {
 	struct smcr *eng = lgr->eng;
 
@@ -302,48 +212,82 @@ lgr_conn_gone(struct lgr *lgr)
 }
 
 void
+lgr_act_on_marks(struct lgr *lgr)
+{
+	struct lgr_marks *m = &lgr->marks;
+	bool links = m->links, delete_sent = m->delete_sent, conn_left = m->conn_left;
+
+	m->links = m->delete_sent = m->conn_left = false;
+	if (links)
+		LGR_EACH_LINK(l, lgr)
+	if (l->failed != NULL)
+		link_lost(l, l->failed);
+	if (links)
+		LGR_EACH_LINK(l, lgr)
+	if (l->loss_marked)
+		react_to_loss(l);
+	if (delete_sent && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
+		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
+	if (conn_left)
+		react_to_leaving(lgr);
+}
+
+void
+lgr_last_look(struct smcr *eng, const struct rnic_dev *dev)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		LGR_EACH_LINK(l, lgr)
+	if (link_has_ended(l) && (dev == NULL || l->dev == dev))
+		l->looked = true;
+}
+
+void
+lgr_sweep(struct smcr *eng)
+{
+	if (!eng->links_to_free)
+		return;
+	eng->links_to_free = false;
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		LGR_EACH_LINK(l, lgr)
+	link_sweep(l);
+}
+
+/* -- may connections join -- */
+
+bool
+lgr_takes_conns(const struct lgr *lgr)
+{
+	return !lgr->end_wanted && !quarantine_is_full(lgr);
+}
+
+bool
+lgr_has_place(const struct lgr *lgr, uint32_t elem_size)
+{
+	if (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP)
+		return true;
+	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
+		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt)
+			return true;
+	return false;
+}
+
+void
 lgr_doubt(struct lgr *lgr)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *link = &lgr->links[i];
-
-		if (link->state != LINK_ACTIVE)
+	LGR_EACH_LINK(l, lgr)
+	{
+		if (l->state != LINK_ACTIVE)
 			continue;
-		link->doubted = true;
-		link_want_proof(link);
+		l->doubted = true;
+		link_want_proof(l);
 	}
 }
 
 bool
 lgr_is_doubted(const struct lgr *lgr)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state == LINK_ACTIVE && lgr->links[i].doubted)
-			return true;
+	LGR_EACH_LINK(l, lgr)
+	if (l->state == LINK_ACTIVE && l->doubted)
+		return true;
 	return false;
-}
-
-void
-lgr_delete(struct lgr *lgr, uint32_t reason)
-{
-	lgr->state = LGR_DELETING;
-	llc_delete_group(lgr, reason);
-}
-
-uint64_t
-lgr_remote_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
-{
-	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
-}
-
-void
-lgr_peer_name(const struct lgr *lgr, char *buf, size_t cap)
-{
-	char id[17];
-
-	engine_hex_id(lgr->owner.peer_id, id);
-	if (lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0')
-		snprintf(buf, cap, "%s", lgr->peer_key);
-	else
-		snprintf(buf, cap, "%s", id);
 }

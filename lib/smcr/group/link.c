@@ -1,13 +1,19 @@
-/* Links: set-up, receiving, end. Sending is in link_tx.c. See link.h. */
+/* Links: set-up, receiving, end; see link.h. */
 #include "smcr/group/link.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/pages.h"
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
-#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/data/failover.h"
+#include "smcr/data/link_tx.h"
+#include "smcr/data/rmb.h"
+#include "smcr/data/sndbuf.h"
+#include "smcr/group/llc.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 #define RECV_LEN 64 /* a message has 44 bytes; 64 keeps buffers on cache lines */
 #define REPOST_MAX (sizeof(((struct link *)0)->recv_repost) / sizeof(uint32_t))
@@ -18,18 +24,98 @@ recv_bytes(const struct link *link)
 	return (size_t)link->rq_depth * RECV_LEN;
 }
 
-/* Frees whatever of the link is there. */
-void
-link_release(struct link *link)
+/* -- receives -- */
+
+static int
+post(struct link *link, const uint32_t *buf, unsigned n)
+{
+	struct rnic_recv_wr wr[REPOST_MAX];
+
+	for (unsigned i = 0; i < n; i++)
+		wr[i] = (struct rnic_recv_wr){
+			.wr_id = buf[i],
+			.mr = link->recv_mr,
+			.ptr = link->recv_buf + (size_t)buf[i] * RECV_LEN,
+			.len = RECV_LEN,
+		};
+	return link->dev->ops->post_recv(link->qp, wr, n);
+}
+
+static int
+fill(struct link *link)
+{
+	uint32_t buf[REPOST_MAX];
+	unsigned n = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < link->rq_depth && err == 0; i++) {
+		buf[n++] = i;
+		if (n == REPOST_MAX || i + 1 == link->rq_depth) {
+			err = post(link, buf, n);
+			n = 0;
+		}
+	}
+	return err;
+}
+
+static void
+repost(struct link *link)
+{
+	unsigned n = link->recv_repost_cnt;
+
+	link->recv_repost_cnt = 0;
+	if (n > 0 && !link_has_ended(link))
+		(void)post(link, link->recv_repost, n); /* a broken QP reports itself */
+}
+
+bool
+link_recv(struct link *link, const struct rnic_wc *wc, bool last)
+{
+	const uint8_t *buf = link->recv_buf + (size_t)wc->wr_id * RECV_LEN;
+
+	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
+		return true;
+	link->last_rx_ns = link->lgr->eng->now_ns;
+	/* A CDC message that arrived before the link ended still counts: the peer may have its completion, and ask for it (4.6.1). */
+	if (wc->len > 0 && buf[0] == CDC_TYPE) {
+		if (!conn_rx_cdc(link, buf, wc->len, last))
+			return false;
+	} else if (!link_has_ended(link)) {
+		llc_recv(link, buf, wc->len);
+	}
+	if (link_has_ended(link))
+		return true;
+	link->recv_repost[link->recv_repost_cnt++] = (uint32_t)wc->wr_id;
+	if (link->recv_repost_cnt == REPOST_MAX)
+		repost(link);
+	else
+		link_schedule(link); /* reposted by the next flush at the latest */
+	return true;
+}
+
+bool
+link_turn(struct link *link)
+{
+	repost(link);
+	if (link->want_proof && link->connected && !link_has_ended(link))
+		llc_prove(link);
+	return link_flush(link);
+}
+
+/* -- the end -- */
+
+/* Frees whatever of the link is there, but its identity. */
+static void
+release(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
 
-	llc_keepalive_stop(link);
+	timer_cancel(&lgr->eng->timers, &link->keepalive);
 	list_remove(&link->eng_node);
 	if (link->qp != NULL)
 		link->dev->ops->qp_destroy(link->qp);
-	LIST_FOREACH(n, &lgr->rmbs)
-		rmb_deregister(CONTAINER_OF(n, struct rmb, node), link);
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		rmb_deregister(rmb, link);
 	sndbuf_deregister_all(lgr, link);
 	if (link->recv_mr != NULL)
 		link->dev->ops->mr_dereg(link->recv_mr);
@@ -49,28 +135,84 @@ link_free(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
 
-	link_release(link);
-	timer_cancel(&lgr->eng->timers, &link->deletion);
-	LIST_FOREACH(n, &lgr->remote_rmbs)
-		CONTAINER_OF(n, struct remote_rmb, node)->on[link->slot].known = false;
-	if (link->state != LINK_GONE)
-		lgr->link_cnt--;
-	link->state = LINK_FREE;
+	release(link);
+	timer_cancel(&lgr->eng->timers, &link->delete_timer);
+	if (link->state == LINK_DOWN && link->was_active) {
+		link->gone_ns = lgr->eng->now_ns;
+		link_set_state(link, LINK_GONE, NULL);
+		return;
+	}
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node)
+		rr->on[link->slot].known = false;
+	link_set_state(link, LINK_FREE, NULL);
 }
 
 void
-link_bury(struct link *link)
+link_sweep(struct link *link)
 {
-	if (!link->was_active) {
-		link_free(link);
+	if (link->state != LINK_DOWN && link->state != LINK_LOST)
 		return;
-	}
-	link_release(link);
-	timer_cancel(&link->lgr->eng->timers, &link->deletion);
-	link->lgr->link_cnt--;
-	link->state = LINK_GONE;
-	link->gone_ns = link->lgr->eng->now_ns;
+	if (!link->looked)
+		link->lgr->eng->links_to_free = true;
+	else if (link->state == LINK_DOWN)
+		link_free(link);
+	else
+		release(link);
 }
+
+/* No more posts, nothing is placed; the memory goes at the end of the turn. */
+static void
+stop(struct link *link, enum link_state next, const char *why, bool in_order)
+{
+	struct lgr *lgr = link->lgr;
+	struct smcr *eng = lgr->eng;
+
+	if (link->state == LINK_ACTIVE) {
+		eng->ctr.links_down++;
+		/* The peer may be quicker to end a group than our last request. */
+		engine_log(eng, in_order || lgr->state == LGR_DELETING ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr,
+		    link, why);
+	}
+	link_set_state(link, next, why);
+	link->down_why = why;
+	link->llc_cnt = 0;
+	timer_cancel(&eng->timers, &link->keepalive);
+	list_remove(&link->eng_node);
+	link->dev->ops->qp_disconnect(link->qp, in_order);
+	eng->links_to_free = true;
+}
+
+void
+link_lost(struct link *link, const char *why)
+{
+	if (link_has_ended(link))
+		return;
+	stop(link, link->number != 0 ? LINK_LOST : LINK_DOWN, why, false);
+	mark_link_lost(link);
+}
+
+void
+link_retire(struct link *link, const char *why)
+{
+	bool active = link->state == LINK_ACTIVE;
+
+	if (link->state == LINK_LOST) {
+		link_set_state(link, LINK_DOWN, why);
+		link->lgr->eng->links_to_free = true;
+		failover_settled(link->lgr);
+	}
+	if (link_has_ended(link))
+		return;
+	if (active) {
+		(void)link_flush(link);
+		link_post_end(link);
+	}
+	stop(link, LINK_DOWN, why, active);
+	if (active)
+		mark_link_lost(link);
+}
+
+/* -- set-up -- */
 
 /* A free slot, or that of the link that has been gone for longest; never one that a connection still sends over. */
 static struct link *
@@ -78,9 +220,8 @@ take_slot(struct lgr *lgr)
 {
 	struct link *oldest = NULL;
 
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &lgr->links[i];
-
+	LGR_EACH_LINK(l, lgr)
+	{
 		if (l->conn_cnt > 0)
 			continue;
 		if (l->state == LINK_FREE)
@@ -93,12 +234,6 @@ take_slot(struct lgr *lgr)
 	return oldest;
 }
 
-static uint32_t
-smaller(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static int
 link_setup(struct link *link)
 {
@@ -106,7 +241,7 @@ link_setup(struct link *link)
 	struct rnic_dev *dev = link->dev;
 	struct rnic_qp_attr attr = {
 		.ctx = link,
-		.sq_depth = smaller(eng->cfg.sq_depth, link->info.max_sq),
+		.sq_depth = min_u32(eng->cfg.sq_depth, link->info.max_sq),
 		.rq_depth = link->rq_depth,
 		.token = link->lgr->token,
 	};
@@ -124,12 +259,12 @@ link_setup(struct link *link)
 		return -ENOMEM;
 	err = dev->ops->mr_reg(link->pd, link->recv_buf, recv_bytes(link), RNIC_ACCESS_LOCAL, &link->recv_mr);
 	if (err == 0)
-		err = link_recv_fill(link);
+		err = fill(link);
 	if (err == 0)
 		err = sndbuf_register_all(link->lgr, link);
-	LIST_FOREACH(n, &link->lgr->rmbs)
+	LIST_EACH(struct rmb, rmb, &link->lgr->rmbs, node)
 		if (err == 0)
-			err = rmb_register(CONTAINER_OF(n, struct rmb, node), link);
+			err = rmb_register(rmb, link);
 	return err;
 }
 
@@ -145,7 +280,6 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 		.lgr = lgr,
 		.slot = (unsigned)(link - lgr->links),
 		.order = lgr->links_made++,
-		.state = LINK_CONNECTING,
 		.dev = dev,
 		.rtt_ns = -1,
 		.last_rx_ns = lgr->eng->now_ns,
@@ -154,14 +288,14 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	list_init(&link->ready);
 	list_init(&link->eng_node);
 	llc_init_link(link);
-	lgr->link_cnt++;
+	link_set_state(link, LINK_CONNECTING, NULL);
 	dev->ops->query(dev, &link->info);
 	/* A device without a MAC has ours (loopback, tunnels). */
 	static const uint8_t none[6];
 	if (memcmp(link->info.mac, none, sizeof(none)) == 0)
 		memcpy(link->info.mac, lgr->eng->mac, sizeof(none));
 	link->mtu_code = link->info.mtu_code;
-	link->rq_depth = smaller(lgr->eng->cfg.rq_depth, link->info.max_rq);
+	link->rq_depth = min_u32(lgr->eng->cfg.rq_depth, link->info.max_rq);
 	err = link_setup(link);
 	if (err < 0) {
 		link_free(link);
@@ -221,144 +355,17 @@ link_connected(struct link *link)
 	if (link->state != LINK_CONNECTING)
 		return;
 	link->connected = true;
-	link->state = LINK_CONFIRMING;
+	link_set_state(link, LINK_CONFIRMING, NULL);
 	link->last_rx_ns = link->lgr->eng->now_ns;
-	if (link->lgr->flow[LLC_FLOW_LINK].new_link == link)
-		llc_new_link_connected(link);
-	else
-		rdv_link_connected(link->lgr);
+	llc_link_connected(link);
 }
 
 void
 link_set_active(struct link *link)
 {
-	link->state = LINK_ACTIVE;
+	link_set_state(link, LINK_ACTIVE, NULL);
 	link->was_active = true;
-	link->lgr->active_cnt++;
 	link->lgr->eng->ctr.links_up++;
 	llc_keepalive_start(link);
 	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
-}
-
-/* No more posts, nothing is placed any more; the memory goes at the end of the turn. */
-void
-link_stop(struct link *link, enum link_state next, const char *why, bool graceful)
-{
-	struct smcr *eng = link->lgr->eng;
-	/* The peer may be quicker to end a group than our last request. */
-	bool in_order = graceful || link->lgr->state == LGR_DELETING;
-
-	if (link->state == LINK_LOST && next != LINK_LOST) {
-		link->state = next;
-		failover_settled(link->lgr);
-	}
-	if (link_has_ended(link)) {
-		eng->links_to_free = true;
-		return;
-	}
-	if (link->state == LINK_ACTIVE) {
-		link->lgr->active_cnt--;
-		eng->ctr.links_down++;
-		engine_log(eng, in_order ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, link->lgr, link, why);
-	}
-	if (graceful)
-		link_post_end(link);
-	link->state = next;
-	link->down_why = why;
-	link->llc_cnt = 0;
-	llc_keepalive_stop(link);
-	list_remove(&link->eng_node);
-	link->dev->ops->qp_disconnect(link->qp, graceful);
-	eng->links_to_free = true;
-}
-
-void
-link_down(struct link *link, const char *why)
-{
-	if (link_has_ended(link))
-		return;
-	link_stop(link, link->number != 0 ? LINK_LOST : LINK_DOWN, why, false);
-	lgr_link_down(link->lgr, link);
-}
-
-void
-link_retire(struct link *link, const char *why)
-{
-	if (link_has_ended(link)) {
-		link_stop(link, LINK_DOWN, why, false);
-		return;
-	}
-	(void)link_flush(link);
-	link_stop(link, LINK_DOWN, why, true);
-	lgr_link_down(link->lgr, link);
-}
-
-/* -- receiving -- */
-
-static int
-post(struct link *link, const uint32_t *buf, unsigned n)
-{
-	struct rnic_recv_wr wr[REPOST_MAX];
-
-	for (unsigned i = 0; i < n; i++)
-		wr[i] = (struct rnic_recv_wr){
-			.wr_id = buf[i],
-			.mr = link->recv_mr,
-			.ptr = link->recv_buf + (size_t)buf[i] * RECV_LEN,
-			.len = RECV_LEN,
-		};
-	return link->dev->ops->post_recv(link->qp, wr, n);
-}
-
-int
-link_recv_fill(struct link *link)
-{
-	uint32_t depth = link->rq_depth;
-	uint32_t buf[REPOST_MAX];
-	unsigned n = 0;
-	int err = 0;
-
-	for (uint32_t i = 0; i < depth && err == 0; i++) {
-		buf[n++] = i;
-		if (n == REPOST_MAX || i + 1 == depth) {
-			err = post(link, buf, n);
-			n = 0;
-		}
-	}
-	return err;
-}
-
-void
-link_recv_repost(struct link *link)
-{
-	unsigned n = link->recv_repost_cnt;
-
-	link->recv_repost_cnt = 0;
-	if (n > 0 && !link_has_ended(link))
-		(void)post(link, link->recv_repost, n); /* a broken QP reports itself */
-}
-
-bool
-link_recv(struct link *link, const struct rnic_wc *wc, bool last)
-{
-	const uint8_t *buf = link->recv_buf + (size_t)wc->wr_id * RECV_LEN;
-
-	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
-		return true;
-	link->last_rx_ns = link->lgr->eng->now_ns;
-	/* What arrived before the link ended still counts: the peer may have its completion, and ask for it (4.6.1). */
-	if (wc->len > 0 && buf[0] == CDC_TYPE) {
-		if (!conn_rx_cdc(link, buf, wc->len, last))
-			return false;
-	} else if (!link_has_ended(link)) {
-		llc_recv(link, buf, wc->len);
-	}
-	if (link_has_ended(link))
-		return true;
-	link->recv_repost[link->recv_repost_cnt++] = (uint32_t)wc->wr_id;
-	if (link->recv_repost_cnt == REPOST_MAX)
-		link_recv_repost(link);
-	else
-		link_kick(link); /* reposted by the next flush at the latest */
-	return true;
 }

@@ -1,43 +1,104 @@
 /*
- * LLC exchanges: which message is legal from which side, one exchange that
- * changes the group at a time, what a colliding request meets, timers. The
- * handlers are in llc_link.c (CONFIRM LINK), llc_add*.c, llc_delete.c, llc_rkey.c
- * (RMBs) and llc_test.c (keepalive).
+ * LLC exchanges: which message is legal from which side and at which step, one
+ * exchange that changes the group at a time, what a colliding request meets,
+ * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add*.c,
+ * llc_delete.c, llc_rkey.c (RMBs) and llc_keepalive.c.
  */
 #include "smcr/group/llc.h"
 
 #include <errno.h>
 
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
 
 typedef void (*llc_handler)(struct link *, const struct llc_msg *);
 
+/* Requests of the peer that may collide with an exchange of ours: the columns of the table of collisions. */
+enum incoming {
+	IN_NOTHING, /* it collides with nothing */
+	IN_ADD_LINK_FYI,
+	IN_ADD_LINK,
+	IN_DELETE_LINK_FYI, /* one link, from the client */
+	IN_DELETE_LINK,     /* one link, from the server */
+	IN_RKEY,            /* CONFIRM RKEY, DELETE RKEY */
+	IN_CNT,
+};
+
+#define AT(step) (1u << LLC_##step)
+
+static void
+late(struct link *link, const struct llc_msg *msg)
+{
+	(void)msg;
+	link->lgr->eng->ctr.llc_ignored++; /* the exchange timed out, or was given up */
+}
+
 /*
- * By type: what a client and a server take as request and as response; NULL is
- * a protocol error. ADD LINK from a client is its "FYI" that a device is there
- * (3.5.5.3); a DELETE LINK from a client is a plea to the server.
+ * By type, role and kind: who takes the message, and at which steps of LLC_FLOW_LINK (0: any) it is in step. One that is not goes to
+ * `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK response of a client is its "FYI" that a
+ * device is there (3.5.5.3); a DELETE LINK of a client asks the server to delete.
  */
-static const struct {
-	llc_handler client_req, client_rsp, server_req, server_rsp;
-} legal[] = {
-	[LLC_CONFIRM_LINK] = { llc_confirm_link_req, NULL, NULL, llc_confirm_link_rsp },
-	[LLC_ADD_LINK] = { llc_add_link_req, NULL, llc_add_link_fyi, llc_add_link_rsp },
-	[LLC_ADD_LINK_CONT] = { llc_add_cont_req, NULL, NULL, llc_add_cont_rsp },
-	[LLC_DELETE_LINK] = { llc_delete_link_from_server, llc_delete_link_unknown, llc_delete_link_from_client,
-	    llc_delete_link_rsp },
-	[LLC_CONFIRM_RKEY] = { llc_confirm_rkey_req, llc_confirm_rkey_rsp, llc_confirm_rkey_req, llc_confirm_rkey_rsp },
-	[LLC_TEST_LINK] = { llc_test_link_req, llc_test_link_rsp, llc_test_link_req, llc_test_link_rsp },
-	[LLC_CONFIRM_RKEY_CONT] = { llc_confirm_rkey_cont_req, llc_confirm_rkey_cont_rsp, llc_confirm_rkey_cont_req,
-	    llc_confirm_rkey_cont_rsp },
-	[LLC_DELETE_RKEY] = { llc_delete_rkey_req, llc_delete_rkey_rsp, llc_delete_rkey_req, llc_delete_rkey_rsp },
+static const struct rule {
+	llc_handler take;
+	unsigned steps;
+	llc_handler otherwise;
+	enum incoming in;
+	llc_handler refuse; /* a colliding request that is to be turned down */
+} rules[][2][2] = {
+#define CLIENT_REQUEST [0][0]
+#define CLIENT_RESPONSE [0][1]
+#define SERVER_REQUEST [1][0]
+#define SERVER_RESPONSE [1][1]
+	[LLC_CONFIRM_LINK] = {
+		CLIENT_REQUEST = { llc_confirm_link_req, AT(WAIT_CONFIRM_LINK) | AT(WAIT_NEW_CONFIRM) },
+		SERVER_RESPONSE = { llc_confirm_link_rsp, AT(WAIT_CONFIRM_LINK_RSP) | AT(WAIT_NEW_CONFIRM_RSP) },
+	},
+	[LLC_ADD_LINK] = {
+		CLIENT_REQUEST = { llc_add_link_req, .in = IN_ADD_LINK },
+		SERVER_REQUEST = { llc_add_link_fyi, .in = IN_ADD_LINK_FYI },
+		SERVER_RESPONSE = { llc_add_link_rsp, AT(WAIT_ADD_LINK_RSP), late },
+	},
+	[LLC_ADD_LINK_CONT] = {
+		CLIENT_REQUEST = { llc_add_cont_req, AT(WAIT_ADD_CONT), llc_add_cont_late },
+		SERVER_RESPONSE = { llc_add_cont_rsp, AT(WAIT_ADD_CONT_RSP), llc_add_cont_late },
+	},
+	[LLC_DELETE_LINK] = {
+		CLIENT_REQUEST = { llc_delete_link_from_server, .in = IN_DELETE_LINK },
+		CLIENT_RESPONSE = { llc_delete_link_unknown },
+		SERVER_REQUEST = { llc_delete_link_from_client, .in = IN_DELETE_LINK_FYI },
+		SERVER_RESPONSE = { llc_delete_link_rsp, AT(WAIT_DELETE_LINK_RSP), late },
+	},
+	[LLC_CONFIRM_RKEY] = {
+		CLIENT_REQUEST = { llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
+		CLIENT_RESPONSE = { llc_confirm_rkey_rsp },
+		SERVER_REQUEST = { llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
+		SERVER_RESPONSE = { llc_confirm_rkey_rsp },
+	},
+	[LLC_TEST_LINK] = {
+		CLIENT_REQUEST = { llc_test_link_req },
+		CLIENT_RESPONSE = { llc_test_link_rsp },
+		SERVER_REQUEST = { llc_test_link_req },
+		SERVER_RESPONSE = { llc_test_link_rsp },
+	},
+	[LLC_CONFIRM_RKEY_CONT] = {
+		CLIENT_REQUEST = { llc_confirm_rkey_cont_req },
+		CLIENT_RESPONSE = { llc_confirm_rkey_cont_rsp },
+		SERVER_REQUEST = { llc_confirm_rkey_cont_req },
+		SERVER_RESPONSE = { llc_confirm_rkey_cont_rsp },
+	},
+	[LLC_DELETE_RKEY] = {
+		CLIENT_REQUEST = { llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
+		CLIENT_RESPONSE = { llc_delete_rkey_rsp },
+		SERVER_REQUEST = { llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
+		SERVER_RESPONSE = { llc_delete_rkey_rsp },
+	},
 };
 
 /* -- serialisation (3.5.5.3) -- */
 
 enum exchange {
 	EX_NONE,
-	EX_FIRST_CONTACT,
+	EX_CONFIRM_LINK,   /* first contact, until CONFIRM LINK is through */
+	EX_AWAIT_ADD_LINK, /* first contact, client */
 	EX_ADD_LINK,
 	EX_DELETE_LINK,
 	EX_RKEY, /* ours */
@@ -45,36 +106,65 @@ enum exchange {
 	EX_CNT,
 };
 
+enum verdict {
+	OUT_OF_STEP, /* a protocol error */
+	NOW,         /* in step: nothing is in its way */
+	CROSSING,    /* taken all the same: what it starts waits for our exchange, or ends it */
+	IGNORE,
+	REFUSE, /* negative response: the peer tries again */
+};
+
 /*
- * Our exchange under way x the peer's request. TEST LINK is answered at once, and DELETE LINK for all is heard,
- * whatever is under way. A request of the server's is served even within an exchange that we take part in: it alone
+ * Our exchange under way x the peer's request; what is not here is out of step. TEST LINK is answered, and DELETE LINK for all is
+ * heard, whatever is under way. A request of the server's is taken even within an exchange that we take part in: it alone
  * makes and deletes links, so it has given that one up.
  */
-static const enum llc_verdict collisions[EX_CNT][LLC_IN_CNT] = {
-	[EX_FIRST_CONTACT] = {
-		[LLC_IN_ADD_LINK_FYI] = LLC_IGNORE,
-		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
-		[LLC_IN_RKEY] = LLC_REFUSE,
+static const enum verdict collisions[EX_CNT][IN_CNT] = {
+	[EX_NONE] = {
+		[IN_ADD_LINK_FYI] = NOW,
+		[IN_ADD_LINK] = NOW,
+		[IN_DELETE_LINK_FYI] = NOW,
+		[IN_DELETE_LINK] = NOW,
+		[IN_RKEY] = NOW,
+	},
+	[EX_CONFIRM_LINK] = {
+		[IN_ADD_LINK_FYI] = IGNORE,
+		[IN_DELETE_LINK_FYI] = CROSSING,
+		[IN_DELETE_LINK] = CROSSING,
+		[IN_RKEY] = REFUSE,
+	},
+	[EX_AWAIT_ADD_LINK] = {
+		[IN_ADD_LINK] = NOW,
+		[IN_DELETE_LINK] = CROSSING,
+		[IN_RKEY] = REFUSE,
 	},
 	[EX_ADD_LINK] = {
-		[LLC_IN_ADD_LINK_FYI] = LLC_IGNORE,
-		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
-		[LLC_IN_RKEY] = LLC_REFUSE,
+		[IN_ADD_LINK_FYI] = IGNORE,
+		[IN_ADD_LINK] = CROSSING,
+		[IN_DELETE_LINK_FYI] = CROSSING,
+		[IN_DELETE_LINK] = CROSSING,
+		[IN_RKEY] = REFUSE,
 	},
 	[EX_DELETE_LINK] = {
-		[LLC_IN_ADD_LINK_FYI] = LLC_LATER,
-		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
-		[LLC_IN_RKEY] = LLC_REFUSE,
+		[IN_ADD_LINK_FYI] = CROSSING,
+		[IN_ADD_LINK] = CROSSING,
+		[IN_DELETE_LINK_FYI] = CROSSING,
+		[IN_DELETE_LINK] = CROSSING,
+		[IN_RKEY] = REFUSE,
 	},
 	[EX_RKEY] = {
-		[LLC_IN_ADD_LINK_FYI] = LLC_LATER,
-		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
-		[LLC_IN_RKEY] = LLC_NOW,
+		[IN_ADD_LINK_FYI] = CROSSING,
+		[IN_ADD_LINK] = CROSSING,
+		[IN_DELETE_LINK_FYI] = CROSSING,
+		[IN_DELETE_LINK] = CROSSING,
+		[IN_RKEY] = NOW,
 	},
 	[EX_GROUP_END] = {
-		[LLC_IN_ADD_LINK_FYI] = LLC_IGNORE,
-		[LLC_IN_DELETE_LINK_FYI] = LLC_LATER,
-		[LLC_IN_RKEY] = LLC_REFUSE,
+		[IN_ADD_LINK_FYI] = IGNORE,
+		[IN_ADD_LINK] = CROSSING,
+		[IN_DELETE_LINK_FYI] = CROSSING,
+		[IN_DELETE_LINK] = CROSSING,
+		[IN_RKEY] = REFUSE,
 	},
 };
 
@@ -84,8 +174,10 @@ exchange_of(const struct lgr *lgr)
 	switch (lgr->flow[LLC_FLOW_LINK].step) {
 	case LLC_WAIT_CONFIRM_LINK:
 	case LLC_WAIT_CONFIRM_LINK_RSP:
+	case LLC_WAIT_PEER_DECLINE:
+		return EX_CONFIRM_LINK;
 	case LLC_WAIT_ADD_LINK:
-		return EX_FIRST_CONTACT;
+		return EX_AWAIT_ADD_LINK;
 	case LLC_WAIT_ADD_LINK_RSP:
 	case LLC_WAIT_ADD_CONT_RSP:
 	case LLC_WAIT_NEW_CONNECTED:
@@ -109,57 +201,129 @@ exchange_of(const struct lgr *lgr)
 	return llc_is_idle(lgr, LLC_FLOW_RKEY) ? EX_NONE : EX_RKEY;
 }
 
-enum llc_verdict
-llc_collision(struct lgr *lgr, enum llc_incoming in)
-{
-	enum exchange ex = exchange_of(lgr);
-
-	if (ex != EX_NONE && !(ex == EX_RKEY && in == LLC_IN_RKEY) &&
-	    !(ex == EX_FIRST_CONTACT && in == LLC_IN_ADD_LINK))
-		lgr->eng->ctr.llc_collisions++;
-	return collisions[ex][in];
-}
-
 const char *
 llc_waits_for(const struct lgr *lgr)
 {
-	if (lgr->state != LGR_FORMING)
-		return "";
-	switch (exchange_of(lgr)) {
-	case EX_ADD_LINK:
-		return "second link";
-	case EX_DELETE_LINK:
-		return "end of the second link";
-	case EX_FIRST_CONTACT:
-		return lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK ? "ADD LINK" : "CONFIRM LINK";
-	case EX_NONE:
-	case EX_RKEY:
-	case EX_GROUP_END:
-	case EX_CNT:
-		break;
-	}
-	return "queue pair";
+	static const char *const words[EX_CNT] = {
+		[EX_NONE] = "queue pair",
+		[EX_CONFIRM_LINK] = "CONFIRM LINK",
+		[EX_AWAIT_ADD_LINK] = "ADD LINK",
+		[EX_ADD_LINK] = "second link",
+		[EX_DELETE_LINK] = "end of the second link",
+		[EX_RKEY] = "queue pair",
+		[EX_GROUP_END] = "queue pair",
+	};
+
+	return lgr->state == LGR_FORMING ? words[exchange_of(lgr)] : "";
 }
 
-/* The next lost link that the client is to be told of, or that is to retire; NULL when there is none. */
+/* -- a message -- */
+
+/* Over the link that the exchange runs over or, when a new link is confirmed, over that one. */
+static bool
+is_in_step(const struct link *link, const struct rule *r)
+{
+	const struct llc_flow *f = &link->lgr->flow[LLC_FLOW_LINK];
+
+	if (r->steps == 0)
+		return true;
+	if ((r->steps & (1u << f->step)) == 0)
+		return false;
+	if (f->step == LLC_WAIT_NEW_CONFIRM || f->step == LLC_WAIT_NEW_CONFIRM_RSP)
+		return f->new_link == link;
+	return f->step == LLC_WAIT_DELETE_LINK_RSP || f->link == link;
+}
+
+static enum verdict
+collide(struct lgr *lgr, enum incoming in)
+{
+	enum verdict v = in != IN_NOTHING ? collisions[exchange_of(lgr)][in] : NOW;
+
+	lgr->eng->ctr.llc_collisions += v != NOW;
+	return v;
+}
+
+static void
+dispatch(struct link *link, const struct llc_msg *msg)
+{
+	const struct rule *r = &rules[msg->type][link->lgr->role == SMCR_SERVER][msg->response];
+	bool for_all = msg->type == LLC_DELETE_LINK && msg->delete_link.all;
+
+	if (r->take == NULL) {
+		llc_protocol_error(link, "LLC message from the wrong side");
+		return;
+	}
+	if (!is_in_step(link, r)) {
+		if (r->otherwise != NULL)
+			r->otherwise(link, msg);
+		else
+			llc_protocol_error(
+			    link, msg->response ? "unexpected CONFIRM LINK response" : "unexpected CONFIRM LINK");
+		return;
+	}
+	switch (collide(link->lgr, for_all ? IN_NOTHING : r->in)) {
+	case OUT_OF_STEP:
+		llc_protocol_error(link, "LLC request out of step");
+		break;
+	case NOW:
+	case CROSSING:
+		r->take(link, msg);
+		break;
+	case IGNORE:
+		break;
+	case REFUSE:
+		r->refuse(link, msg);
+		break;
+	}
+}
+
+void
+llc_recv(struct link *link, const uint8_t *buf, size_t len)
+{
+	struct lgr *lgr = link->lgr;
+	struct smcr *eng = lgr->eng;
+	struct llc_msg msg;
+	int n = llc_decode((struct span){ buf, len }, lgr->version, &msg);
+
+	engine_trace(eng, SMCR_TRACE_LLC, false, link, 0, buf, len);
+	eng->ctr.llc_received++;
+	/* Whatever it is: a client speaks only after it has heard our CONFIRM LINK (3.5.1.5). */
+	if (lgr->role == SMCR_SERVER && lgr->contact.confirm_link_out)
+		lgr->contact.confirm_link_in = true;
+	if (n == -EOPNOTSUPP)
+		eng->ctr.llc_ignored++; /* optional messages of newer peers have type bits 10 (A.3): discarded */
+	else if (n < 0)
+		llc_protocol_error(link, n == -EPROTO ? "unknown LLC message type" : "malformed LLC message");
+	else
+		dispatch(link, &msg);
+}
+
+void
+llc_protocol_error(struct link *link, const char *what)
+{
+	link->lgr->eng->ctr.bad_llc++;
+	engine_log(link->lgr->eng, SMCR_LOG_PROTOCOL, link->lgr, link, what);
+	link_lost(link, what);
+}
+
+/* -- what is next -- */
+
+/* The next link that DELETE LINK is owed for, lost or retiring; NULL when there is none. */
 static struct link *
 to_be_deleted(struct lgr *lgr)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &lgr->links[i];
-
-		if ((l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->told)
-			return l;
-	}
+	LGR_EACH_LINK(l, lgr)
+	if ((l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->delete_sent)
+		return l;
 	return NULL;
 }
 
 static bool
 next_for_server(struct lgr *lgr)
 {
-	struct link *gone = to_be_deleted(lgr), *asymmetric = lgr_asymmetric_link(lgr);
+	struct link *gone = to_be_deleted(lgr), *asymmetric = topology_asymmetric_link(lgr);
 
-	if (gone == NULL && asymmetric != NULL && lgr_symmetric_cnt(lgr) > 1) {
+	if (gone == NULL && asymmetric != NULL && topology_symmetric_cnt(lgr) > 1) {
 		asymmetric->retiring = true;
 		asymmetric->delete_reason = LLC_DELETE_ASYM_NOT_NEEDED;
 		lgr->eng->ctr.asymmetric_replaced++;
@@ -201,9 +365,8 @@ llc_next(struct lgr *lgr)
 	if (lgr->state != LGR_ACTIVE || timer_armed(&lgr->rkey_retry))
 		return;
 	if (!list_empty(&lgr->wait_rmb))
-		rdv_rmb_ready(lgr, true);
-	/* Who waited may have found an element elsewhere. */
-	if (lgr->state == LGR_ACTIVE && llc_is_idle(lgr, LLC_FLOW_RKEY) && list_empty(&lgr->wait_rmb))
+		mark_rmb(lgr, RMB_READY);
+	else
 		llc_delete_unconfirmed(lgr);
 }
 
@@ -215,8 +378,9 @@ link_timeout(struct lgr *lgr, enum llc_step step)
 	switch (step) {
 	case LLC_WAIT_CONFIRM_LINK:
 	case LLC_WAIT_CONFIRM_LINK_RSP:
+	case LLC_WAIT_PEER_DECLINE:
 		/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
-		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 		break;
 	case LLC_WAIT_ADD_LINK:
 	case LLC_CONNECT_NEW:
@@ -281,8 +445,8 @@ llc_start(struct lgr *lgr, enum llc_flow_kind kind, enum llc_step step, struct l
 {
 	struct llc_flow *f = &lgr->flow[kind];
 
-	f->step = step;
 	f->link = link;
+	llc_flow_set_step(f, step);
 	engine_arm(lgr->eng, &f->timer, ms);
 }
 
@@ -292,31 +456,22 @@ llc_done(struct lgr *lgr, enum llc_flow_kind kind)
 	struct llc_flow *f = &lgr->flow[kind];
 
 	timer_cancel(&lgr->eng->timers, &f->timer);
-	f->step = LLC_IDLE;
+	llc_flow_set_step(f, LLC_IDLE);
 	f->link = NULL;
 	f->new_link = NULL;
 	f->gone = NULL;
 	f->rmb = NULL;
-	lgr_settle(lgr);
+	mark_exchanges(lgr);
 }
 
-void
-llc_protocol_error(struct link *link, const char *what)
-{
-	link->lgr->eng->ctr.bad_llc++;
-	engine_log(link->lgr->eng, SMCR_LOG_PROTOCOL, link->lgr, link, what);
-	link_down(link, what);
-}
+/* -- links that end -- */
 
 struct link *
 llc_link_by_number(struct lgr *lgr, uint8_t number)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &lgr->links[i];
-
-		if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
-			return l;
-	}
+	LGR_EACH_LINK(l, lgr)
+	if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
+		return l;
 	return NULL;
 }
 
@@ -330,10 +485,10 @@ add_lost(struct link *link)
 
 	if (!is_new && lgr->state == LGR_FORMING) {
 		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
-		link_stop(f->new_link, LINK_DOWN, "the first link was lost", false);
+		link_retire(f->new_link, "the first link was lost");
 		f->new_link = NULL;
 		f->link = NULL;
-		f->step = LLC_WAIT_CONFIRM_LINK_RSP;
+		llc_flow_set_step(f, LLC_WAIT_PEER_DECLINE);
 		return false;
 	}
 	if (is_new && f->step == LLC_WAIT_ADD_LINK_RSP)
@@ -362,56 +517,11 @@ llc_link_lost(struct link *link)
 		llc_delete_group(lgr, lgr->delete_reason);
 	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->link == link) {
 		/* C.7.1: again over another one. */
-		f->gone->told = false;
+		f->gone->delete_sent = false;
 		lgr->eng->ctr.delete_link_resent++;
 		llc_done(lgr, LLC_FLOW_LINK);
 	} else if (f->step == LLC_DRAIN_LINK && f->gone == link && lgr->role == SMCR_SERVER) {
 		llc_done(lgr, LLC_FLOW_LINK); /* no time to drain it: as any lost link */
 	}
 	return false;
-}
-
-void
-llc_recv(struct link *link, const uint8_t *buf, size_t len)
-{
-	struct smcr *eng = link->lgr->eng;
-	bool client = link->lgr->role == SMCR_CLIENT;
-	struct llc_msg msg;
-	llc_handler h;
-	int n = llc_decode((struct span){ buf, len }, link->lgr->version, &msg);
-
-	engine_trace(eng, SMCR_TRACE_LLC, false, link, 0, buf, len);
-	eng->ctr.llc_received++;
-	/* Whatever it is: a client speaks only after it has heard our CONFIRM LINK (3.5.1.5). */
-	if (!client && link->lgr->first_conn != NULL && link->lgr->first_conn->rdv->confirm_link_out)
-		link->lgr->first_conn->rdv->confirm_link_in = true;
-	if (n == -EOPNOTSUPP) {
-		/* Optional messages of newer peers have type bits 10 (A.3): discarded. */
-		eng->ctr.llc_ignored++;
-		return;
-	}
-	if (n < 0) {
-		llc_protocol_error(link, n == -EPROTO ? "unknown LLC message type" : "malformed LLC message");
-		return;
-	}
-	if (client)
-		h = msg.response ? legal[msg.type].client_rsp : legal[msg.type].client_req;
-	else
-		h = msg.response ? legal[msg.type].server_rsp : legal[msg.type].server_req;
-	if (h == NULL)
-		llc_protocol_error(link, "LLC message from the wrong side");
-	else
-		h(link, &msg);
-}
-
-void
-llc_sent(struct link *link, enum llc_type type, bool response, bool ok)
-{
-	struct lgr *lgr = link->lgr;
-
-	if (type == LLC_CONFIRM_LINK && !response && ok && lgr->first_conn != NULL)
-		lgr->first_conn->rdv->confirm_link_in = true;
-	/* Delivered, or the client was so quick to comply that our link is gone already. */
-	if (type == LLC_DELETE_LINK && !response && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
-		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
 }

@@ -1,228 +1,27 @@
 /*
- * ADD LINK, what both sides share: which devices a new link joins (RFC 7609
- * 2.2, 3.5.1.6), the exchange of RTokens in ADD LINK CONTINUATIONs (3.5.5.2.3),
- * and how an attempt ends (C.8).
+ * ADD LINK, what both sides share (RFC 7609 3.5.1.6): the exchange of RTokens
+ * in ADD LINK CONTINUATIONs (3.5.5.2.3), and how an attempt ends (C.8). Which
+ * devices a new link joins is in topology.c.
  */
 #include <string.h>
 
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
-
-/* -- which devices -- */
-
-static bool
-same_rnic(const struct rnic_remote *r, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	return memcmp(&r->gid, gid, sizeof(*gid)) == 0 && memcmp(r->mac, mac, sizeof(r->mac)) == 0;
-}
-
-/* It shares an RNIC, on one side, with a symmetric link that was there before it. */
-static bool
-is_asymmetric(const struct link *link)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		const struct link *l = &link->lgr->links[i];
-
-		if (l->state == LINK_ACTIVE && l->order < link->order &&
-		    (l->dev == link->dev || same_rnic(&l->remote, &link->remote.gid, link->remote.mac)) &&
-		    !is_asymmetric(l))
-			return true;
-	}
-	return false;
-}
-
-struct link *
-lgr_asymmetric_link(const struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		const struct link *l = &lgr->links[i];
-
-		if (l->state == LINK_ACTIVE && is_asymmetric(l))
-			return (struct link *)l;
-	}
-	return NULL;
-}
-
-unsigned
-lgr_symmetric_cnt(const struct lgr *lgr)
-{
-	return lgr->active_cnt - (lgr_asymmetric_link(lgr) != NULL ? 1 : 0);
-}
-
-/* What an RNIC of either side is used for in the group; the better for a new link the smaller. */
-enum use {
-	USE_NONE,
-	USE_ASYMMETRIC, /* only by the asymmetric link, which a new one would replace */
-	USE_BESIDE,     /* not itself, but the interface that it is on: both fail together. Our side only */
-	USE_SYMMETRIC,
-};
-
-static enum use
-use_by(const struct link *link)
-{
-	return is_asymmetric(link) ? USE_ASYMMETRIC : USE_SYMMETRIC;
-}
-
-static enum use
-worse(enum use a, enum use b)
-{
-	return a > b ? a : b;
-}
-
-/* Devices on one interface have its MAC; those on a loopback interface have one each. */
-static bool
-same_interface(struct rnic_dev *a, struct rnic_dev *b)
-{
-	struct rnic_info ia = rnic_query(a), ib = rnic_query(b);
-
-	return memcmp(ia.mac, ib.mac, sizeof(ia.mac)) == 0;
-}
-
-static enum use
-use_of(const struct lgr *lgr, struct rnic_dev *dev)
-{
-	enum use use = USE_NONE;
-	bool beside = false;
-
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		const struct link *l = &lgr->links[i];
-
-		if (l->state != LINK_ACTIVE)
-			continue;
-		if (l->dev == dev)
-			use = worse(use, use_by(l));
-		else
-			beside = beside || same_interface(l->dev, dev);
-	}
-	return use == USE_NONE && beside ? USE_BESIDE : use;
-}
-
-static enum use
-use_of_peer(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	enum use use = USE_NONE;
-
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		const struct link *l = &lgr->links[i];
-
-		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
-			use = worse(use, use_by(l));
-	}
-	return use;
-}
-
-static enum rnic_transport
-transport_of(const struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state == LINK_ACTIVE)
-			return lgr->links[i].info.transport;
-	return RNIC_TRANSPORT_ROCE;
-}
-
-static bool
-is_usable(const struct lgr *lgr, struct rnic_dev *dev)
-{
-	struct rnic_info info = rnic_query(dev);
-
-	return info.port == RNIC_PORT_UP && info.transport == transport_of(lgr) && info.vlan == lgr->vlan;
-}
-
-/* The device that the group uses least, *use: for what; NULL when none is up. */
-static struct rnic_dev *
-least_used(const struct lgr *lgr, enum use *use)
-{
-	struct rnic_dev *best = NULL;
-
-	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
-		struct rnic_dev *dev = lgr->eng->devs[i];
-		enum use u;
-
-		if (!is_usable(lgr, dev))
-			continue;
-		u = use_of(lgr, dev);
-		if (best != NULL && u >= *use)
-			continue;
-		best = dev;
-		*use = u;
-	}
-	return best;
-}
-
-struct rnic_dev *
-llc_device_to_offer(const struct lgr *lgr)
-{
-	enum use use = USE_SYMMETRIC;
-	struct rnic_dev *dev = least_used(lgr, &use);
-
-	if (dev == NULL || lgr->links_limit < 2 || lgr->active_cnt == 0)
-		return NULL;
-	/* A used one for the sake of a client with more devices than we have, once a group (3.5.1.6, 3.5.5.1.1). */
-	if (use == USE_SYMMETRIC)
-		return lgr->active_cnt == 1 ? dev : NULL;
-	return lgr_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
-}
-
-/* A device that no link uses. */
-static bool
-has_spare(const struct lgr *lgr)
-{
-	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
-		struct rnic_dev *dev = lgr->eng->devs[i];
-		enum use use = use_of(lgr, dev);
-
-		if (is_usable(lgr, dev) && (use == USE_NONE || use == USE_BESIDE))
-			return true;
-	}
-	return false;
-}
-
-bool
-llc_can_add(const struct lgr *lgr)
-{
-	return has_spare(lgr) && lgr_symmetric_cnt(lgr) < lgr->links_limit;
-}
-
-bool
-llc_is_parallel(const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		const struct link *l = &lgr->links[i];
-
-		if (l->state == LINK_ACTIVE && l->dev == dev && same_rnic(&l->remote, gid, mac))
-			return true;
-	}
-	return false;
-}
-
-struct rnic_dev *
-llc_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	enum use peer_use = use_of_peer(lgr, gid, mac), best_use = USE_SYMMETRIC;
-	struct rnic_dev *best = NULL;
-	bool asymmetric;
-
-	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
-		struct rnic_dev *dev = lgr->eng->devs[i];
-		enum use u = use_of(lgr, dev);
-
-		if (dev->ops->reaches != NULL && !dev->ops->reaches(dev, gid))
-			continue;
-		if (!is_usable(lgr, dev) || llc_is_parallel(lgr, dev, gid, mac) || (best != NULL && u >= best_use))
-			continue;
-		best = dev;
-		best_use = u;
-	}
-	if (best == NULL || lgr->links_limit < 2)
-		return NULL;
-	asymmetric = best_use == USE_SYMMETRIC || peer_use == USE_SYMMETRIC;
-	/* An asymmetric link is for a group that has nothing better. */
-	if (asymmetric ? lgr->active_cnt > 1 : lgr_symmetric_cnt(lgr) >= lgr->links_limit)
-		return NULL;
-	return best;
-}
 
 /* -- our end and the peer's -- */
+
+uint8_t
+llc_next_number(struct lgr *lgr)
+{
+	for (;;) {
+		uint8_t number = lgr->next_link_number++;
+		bool used = number == 0;
+
+		LGR_EACH_LINK(l, lgr)
+		used = used || (l->state != LINK_FREE && l->number == number);
+		if (!used)
+			return number;
+	}
+}
 
 void
 llc_fill_add_link(struct llc_add_link *m, const struct link *link)
@@ -254,9 +53,7 @@ next_rmb(const struct lgr *lgr, uint32_t after)
 {
 	const struct rmb *next = NULL;
 
-	LIST_FOREACH(n, &lgr->rmbs) {
-		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node) {
 		if (rmb->number > after && (next == NULL || rmb->number < next->number))
 			next = rmb;
 	}
@@ -301,9 +98,7 @@ take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 {
 	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
-	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
 		/* Several RMBs may be registered as one region, with one rkey. */
 		if (!rr->on[f->link->slot].known || rr->on[f->link->slot].rkey != pair->old_rkey ||
 		    rr->on[f->new_link->slot].known)
@@ -332,10 +127,13 @@ llc_take_cont(struct lgr *lgr, const struct llc_add_link_cont *m)
 	return NULL;
 }
 
+/* A CONTINUATION that is not awaited. */
 void
-llc_cont_out_of_place(struct link *link, const struct llc_add_link_cont *m)
+llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 {
-	if (m->link_num != 0 && m->link_num == link->lgr->flow[LLC_FLOW_LINK].number)
+	uint8_t number = msg->add_link_cont.link_num;
+
+	if (number != 0 && number == link->lgr->flow[LLC_FLOW_LINK].number)
 		link->lgr->eng->ctr.llc_ignored++; /* of the exchange that we have given up */
 	else
 		llc_protocol_error(link, "unexpected ADD LINK CONTINUATION");
@@ -344,12 +142,10 @@ llc_cont_out_of_place(struct link *link, const struct llc_add_link_cont *m)
 bool
 llc_knows_all_rmbs(struct lgr *lgr, const struct link *link)
 {
-	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
 		if (rr->on[link->slot].known)
 			continue;
-		/* The peer has told all that it has: this one is no more, though its DELETE RKEY was refused, or lost. */
+		/* The peer has named all that it has: this one is gone, though its DELETE RKEY was refused, or lost. */
 		if (rr->used > 0)
 			return false;
 		remote_rmb_free(lgr, rr);
@@ -388,7 +184,7 @@ llc_add_failed(struct lgr *lgr)
 }
 
 void
-llc_add_over(struct lgr *lgr, bool ok)
+llc_add_ended(struct lgr *lgr, bool ok)
 {
 	llc_done(lgr, LLC_FLOW_LINK);
 	if (ok) {
@@ -399,7 +195,7 @@ llc_add_over(struct lgr *lgr, bool ok)
 		llc_add_failed(lgr);
 	}
 	if (lgr->state == LGR_FORMING)
-		rdv_group_ready(lgr);
+		mark_contact_ready(lgr);
 }
 
 void
@@ -408,20 +204,22 @@ llc_new_link_up(struct link *link)
 	struct lgr *lgr = link->lgr;
 
 	link_set_active(link);
-	lgr->want_link = lgr->want_link || (lgr->role == SMCR_SERVER && llc_can_add(lgr));
-	llc_add_over(lgr, true);
+	lgr->want_link = lgr->want_link || (lgr->role == SMCR_SERVER && topology_can_add(lgr));
+	llc_add_ended(lgr, true);
 }
 
 void
-llc_add_link_over(struct lgr *lgr)
+llc_no_add_link(struct lgr *lgr)
 {
 	if (lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)
-		llc_add_over(lgr, false);
+		llc_add_ended(lgr, false);
 }
 
 void
-llc_new_link_connected(struct link *link)
+llc_link_connected(struct link *link)
 {
+	if (link->lgr->flow[LLC_FLOW_LINK].new_link != link)
+		return;
 	if (link->lgr->role == SMCR_CLIENT)
 		llc_client_connected(link->lgr);
 	else
@@ -436,11 +234,10 @@ llc_tell_of_device(struct lgr *lgr)
 {
 	struct link *over = lgr_pick_link(lgr);
 	struct llc_msg msg = { .type = LLC_ADD_LINK };
-	enum use use = USE_SYMMETRIC;
-	struct rnic_dev *dev = least_used(lgr, &use);
+	struct rnic_dev *dev = topology_spare_device(lgr);
 	struct rnic_info info;
 
-	if (dev == NULL || use == USE_SYMMETRIC || over == NULL || lgr_symmetric_cnt(lgr) >= lgr->links_limit)
+	if (dev == NULL || over == NULL)
 		return;
 	info = rnic_query(dev);
 	memcpy(msg.add_link.mac, info.mac, sizeof(info.mac));
@@ -460,6 +257,6 @@ llc_device_appeared(struct lgr *lgr)
 void
 llc_group_active(struct lgr *lgr)
 {
-	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && llc_can_add(lgr))
+	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && topology_can_add(lgr))
 		llc_want_link(lgr);
 }

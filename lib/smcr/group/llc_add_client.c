@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
 
 /* More, and more often, than a server of ours makes (llc_add_server.c): on its way, one may catch up with the one before. */
 #define OFFERS_AT_ONCE 8
@@ -31,7 +30,7 @@ drop_attempt(struct lgr *lgr)
 
 	if (f->new_link == NULL)
 		return;
-	link_stop(f->new_link, LINK_DOWN, "the server has begun anew", false);
+	link_retire(f->new_link, "the server has begun anew");
 	llc_done(lgr, LLC_FLOW_LINK);
 }
 
@@ -44,12 +43,12 @@ connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
 	struct rnic_dev *dev;
 	if (clc_mtu_bytes(m->mtu_code) == 0)
 		return LLC_REJECT_BAD_MTU;
-	dev = m->link_num != 0 && llc_link_by_number(lgr, m->link_num) == NULL ? llc_device_for(lgr, &r.gid, r.mac)
+	dev = m->link_num != 0 && llc_link_by_number(lgr, m->link_num) == NULL ? topology_device_for(lgr, &r.gid, r.mac)
 	                                                                       : NULL;
 	if (dev == NULL)
 		return LLC_REJECT_NO_ALT_PATH;
-	if (!engine_may_dial(lgr->eng, dev, &r.gid, &lgr->owner.remote)) {
-		engine_log(lgr->eng, SMCR_LOG_REFUSED, lgr, over, ENGINE_NOT_DIALED);
+	if (!topology_may_dial(lgr->eng, dev, &r.gid, &lgr->owner.remote)) {
+		engine_log(lgr->eng, SMCR_LOG_REFUSED, lgr, over, NOT_DIALED);
 		return LLC_REJECT_NO_ALT_PATH;
 	}
 	if (link_new(lgr, dev, out) < 0)
@@ -57,7 +56,7 @@ connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
 	(*out)->number = m->link_num;
 	link_set_remote(*out, &r);
 	if (dev->ops->qp_connect((*out)->qp, RNIC_ACTIVE, &(*out)->remote) < 0) {
-		link_stop(*out, LINK_DOWN, "the queue pair could not be connected", false);
+		link_retire(*out, "the queue pair could not be connected");
 		return LLC_REJECT_NO_ALT_PATH;
 	}
 	return 0;
@@ -68,17 +67,15 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	struct link *new_link = NULL;
-	uint8_t reason;
+	uint8_t reason = LLC_REJECT_NO_ALT_PATH;
 
-	(void)llc_collision(lgr, LLC_IN_ADD_LINK);
 	drop_attempt(lgr);
-	reason = LLC_REJECT_NO_ALT_PATH;
 	if (lgr->state != LGR_DELETING && llc_offer_due(lgr, OFFERS_AT_ONCE, OFFER_EVERY_NS) == 0)
 		reason = connect_new(link, &msg->add_link, &new_link);
 	if (reason != 0) {
 		reject(link, &msg->add_link, reason);
 		if (lgr->state == LGR_FORMING && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)
-			llc_add_over(lgr, false);
+			llc_add_ended(lgr, false);
 		return;
 	}
 	llc_start(lgr, LLC_FLOW_LINK, LLC_CONNECT_NEW, link, lgr->eng->cfg.llc_ms);
@@ -99,7 +96,7 @@ llc_client_connected(struct lgr *lgr)
 	llc_fill_add_link(&msg.add_link, link);
 	llc_begin_cont(lgr);
 	if (link_send_llc(f->link, &msg) < 0)
-		link_down(f->link, "ADD LINK could not be answered");
+		link_lost(f->link, "ADD LINK could not be answered");
 	else
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_CONT, f->link, lgr->eng->cfg.llc_ms);
 }
@@ -110,20 +107,15 @@ llc_add_cont_req(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 	struct llc_msg rsp = { .type = LLC_ADD_LINK_CONT, .response = true };
-	const char *wrong;
+	const char *wrong = llc_take_cont(lgr, &msg->add_link_cont);
 
-	if (f->step != LLC_WAIT_ADD_CONT || f->link != link) {
-		llc_cont_out_of_place(link, &msg->add_link_cont);
-		return;
-	}
-	wrong = llc_take_cont(lgr, &msg->add_link_cont);
 	if (wrong != NULL) {
 		llc_protocol_error(link, wrong);
 		return;
 	}
 	llc_fill_cont(lgr, &rsp.add_link_cont);
 	if (link_send_llc(link, &rsp) < 0)
-		link_down(link, "ADD LINK CONTINUATION could not be answered");
+		link_lost(link, "ADD LINK CONTINUATION could not be answered");
 	else if (f->left > 0 || f->peer_left > 0)
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_CONT, link, lgr->eng->cfg.llc_ms);
 	else if (!llc_knows_all_rmbs(lgr, f->new_link))
@@ -142,12 +134,12 @@ llc_client_add_failed(struct lgr *lgr, const char *why)
 	if (f->step == LLC_CONNECT_NEW) {
 		struct llc_add_link m = { .link_num = f->number };
 
-		link_stop(link, LINK_DOWN, why, false);
+		link_retire(link, why);
 		reject(over, &m, LLC_REJECT_NO_ALT_PATH);
-		llc_add_over(lgr, false);
+		llc_add_ended(lgr, false);
 		return;
 	}
-	link_stop(link, LINK_LOST, why, false);
+	link_lost(link, why);
 	link->delete_reason = LLC_DELETE_LOST_PATH;
 	llc_done(lgr, LLC_FLOW_LINK);
 	llc_add_failed(lgr);
@@ -162,12 +154,12 @@ llc_client_add_timeout(struct lgr *lgr, enum llc_step step)
 
 	if (step == LLC_WAIT_ADD_LINK) {
 		/* C.7.1 would reset; C.8 and Linux go on with one link. */
-		llc_add_over(lgr, false);
+		llc_add_ended(lgr, false);
 	} else if (step == LLC_WAIT_ADD_CONT && lgr->state != LGR_FORMING) {
 		llc_client_add_failed(lgr, "no ADD LINK CONTINUATION from the server");
 		llc_doubt(over, "no ADD LINK CONTINUATION from the server");
 	} else if (step == LLC_WAIT_ADD_CONT) {
-		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no ADD LINK CONTINUATION from the server");
+		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no ADD LINK CONTINUATION from the server");
 	} else {
 		llc_client_add_failed(lgr, "the new link was not confirmed");
 	}

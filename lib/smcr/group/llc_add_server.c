@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
 
 #define FYI_EVERY_NS (1000 * MS)
 /* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and one each
@@ -27,7 +26,7 @@ bool
 llc_offer_link(struct link *over)
 {
 	struct lgr *lgr = over->lgr;
-	struct rnic_dev *dev = llc_device_to_offer(lgr);
+	struct rnic_dev *dev = topology_device_to_offer(lgr);
 	struct llc_msg msg = { .type = LLC_ADD_LINK };
 	struct link *link;
 	int64_t due_ns;
@@ -43,10 +42,10 @@ llc_offer_link(struct link *over)
 		llc_add_failed(lgr);
 		return false;
 	}
-	link->number = lgr_next_number(lgr);
+	link->number = llc_next_number(lgr);
 	llc_fill_add_link(&msg.add_link, link);
 	if (dev->ops->qp_expect(link->qp) < 0 || link_send_llc(over, &msg) < 0) {
-		link_stop(link, LINK_DOWN, "not offered", false);
+		link_retire(link, "not offered");
 		llc_add_failed(lgr);
 		return false;
 	}
@@ -60,7 +59,7 @@ void
 llc_want_link(struct lgr *lgr)
 {
 	lgr->want_link = true;
-	lgr_settle(lgr);
+	mark_exchanges(lgr);
 }
 
 /* The client knows of the new link, and has to agree that it is none (3.5.1.6.2): a DELETE LINK exchange follows, which
@@ -70,7 +69,7 @@ llc_server_add_failed(struct lgr *lgr, const char *why)
 {
 	struct link *link = lgr->flow[LLC_FLOW_LINK].new_link;
 
-	link_stop(link, LINK_LOST, why, false);
+	link_lost(link, why);
 	link->delete_reason = LLC_DELETE_LOST_PATH;
 	llc_done(lgr, LLC_FLOW_LINK);
 	llc_add_failed(lgr);
@@ -86,7 +85,7 @@ send_cont(struct lgr *lgr)
 
 	llc_fill_cont(lgr, &msg.add_link_cont);
 	if (link_send_llc(f->link, &msg) < 0)
-		link_down(f->link, "ADD LINK CONTINUATION could not be sent");
+		link_lost(f->link, "ADD LINK CONTINUATION could not be sent");
 	else
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_CONT_RSP, f->link, lgr->eng->cfg.llc_ms);
 }
@@ -102,7 +101,7 @@ check_answer(const struct lgr *lgr, const struct link *link, const struct llc_ad
 		return "the new link broke before it was answered";
 	if (clc_mtu_bytes(m->mtu_code) == 0)
 		return "ADD LINK response with a bad MTU";
-	if (llc_is_parallel(lgr, link->dev, &gid, m->mac))
+	if (topology_is_parallel(lgr, link->dev, &gid, m->mac))
 		return "the client's answer would make a parallel link";
 	return NULL;
 }
@@ -134,7 +133,7 @@ llc_add_link_rsp(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
-	if (f->step != LLC_WAIT_ADD_LINK_RSP || f->link != link || msg->add_link.link_num != f->number) {
+	if (msg->add_link.link_num != f->number) {
 		lgr->eng->ctr.llc_ignored++; /* late: the exchange timed out meanwhile */
 		return;
 	}
@@ -143,8 +142,8 @@ llc_add_link_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	}
 	lgr->eng->ctr.add_link_rejected++;
-	link_stop(f->new_link, LINK_DOWN, "rejected by the client", false);
-	llc_add_over(lgr, false);
+	link_retire(f->new_link, "rejected by the client");
+	llc_add_ended(lgr, false);
 }
 
 static void
@@ -172,13 +171,7 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-	const char *wrong;
-
-	if (f->step != LLC_WAIT_ADD_CONT_RSP || f->link != link) {
-		llc_cont_out_of_place(link, &msg->add_link_cont);
-		return;
-	}
-	wrong = llc_take_cont(lgr, &msg->add_link_cont);
+	const char *wrong = llc_take_cont(lgr, &msg->add_link_cont);
 	if (wrong != NULL)
 		llc_protocol_error(link, wrong); /* as a link outage (C.7.1) */
 	else if (f->left > 0 || f->peer_left > 0)
@@ -199,8 +192,6 @@ llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 
 	(void)msg;
-	if (llc_collision(lgr, LLC_IN_ADD_LINK_FYI) == LLC_IGNORE)
-		return;
 	if (lgr->eng->now_ns >= lgr->fyi_due_ns) {
 		lgr->fyi_due_ns = lgr->eng->now_ns + FYI_EVERY_NS;
 		llc_want_link(lgr);
@@ -223,8 +214,8 @@ llc_server_add_timeout(struct lgr *lgr, enum llc_step step)
 
 	if (step == LLC_WAIT_ADD_LINK_RSP) {
 		/* At first contact C.7.1 would reset; 3.5.1.6.2, C.8 and Linux go on with one link. */
-		link_stop(f->new_link, LINK_DOWN, "ADD LINK without an answer", false);
-		llc_add_over(lgr, false);
+		link_retire(f->new_link, "ADD LINK without an answer");
+		llc_add_ended(lgr, false);
 		if (first)
 			return;
 		llc_doubt(over, "ADD LINK without an answer");

@@ -1,25 +1,26 @@
 /*
- * DELETE LINK: the end of one link, because it is lost or not wanted any more,
+ * DELETE LINK: the end of one link, because it is lost or of no more use,
  * and of a whole group (RFC 7609 3.5.4, 3.5.5.1.3, 3.5.5.1.4). The server
  * deletes; a client that has lost a link tells it so and waits for the deletion.
  */
 #include <errno.h>
 
+#include "smcr/data/conn.h"
+#include "smcr/data/failover.h"
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
 
 /* How long a client waits for the deletion it asked for, in answer times: the server may be busy with a new link first. */
 #define DELETION_ANSWERS 5
 /* How often a deletion is asked for before it is taken for agreed: the peer lives, and has nothing to say to it. */
-#define TOLD_MAX 2
+#define ASKED_MAX 2
 
 static void deleted(struct link *gone, const char *why);
 
-/* A client's plea, anew. */
+/* The client's request to delete, anew. */
 static void
-tell_again(struct link *link)
+ask_again(struct link *link)
 {
-	link->told = false;
+	link->delete_sent = false;
 	link->lgr->eng->ctr.delete_link_resent++;
 	llc_tell_lost(link);
 }
@@ -27,35 +28,35 @@ tell_again(struct link *link)
 static void
 deletion_fired(struct timer *t, int64_t now_ns)
 {
-	struct link *link = CONTAINER_OF(t, struct link, deletion);
+	struct link *link = CONTAINER_OF(t, struct link, delete_timer);
 	struct lgr *lgr = link->lgr;
-	struct link *over = llc_link_by_number(lgr, link->told_over);
+	struct link *over = llc_link_by_number(lgr, link->delete_over);
 
 	(void)now_ns;
 	lgr->eng->ctr.llc_timeouts++;
 	if (lgr->state == LGR_FORMING) {
-		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");
+		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");
 		return;
 	}
 	if (over != NULL)
 		llc_doubt(over, "DELETE LINK without an answer");
 	if (lgr->state != LGR_ACTIVE || link->state != LINK_LOST)
 		return;
-	if (link->told_cnt >= TOLD_MAX)
+	if (link->delete_cnt >= ASKED_MAX)
 		deleted(link, "DELETE LINK without an answer");
 	else
-		tell_again(link);
+		ask_again(link);
 }
 
 void
 llc_init_link(struct link *link)
 {
 	timer_init(&link->keepalive, NULL);
-	timer_init(&link->deletion, deletion_fired);
+	timer_init(&link->delete_timer, deletion_fired);
 }
 
-const char *
-llc_delete_text(uint32_t reason)
+static const char *
+delete_text(uint32_t reason)
 {
 	switch (reason) {
 	case LLC_DELETE_LOST_PATH:
@@ -101,9 +102,9 @@ llc_delete_group(struct lgr *lgr, uint32_t reason)
 	bool server = lgr->role == SMCR_SERVER;
 
 	if (lgr->flow[LLC_FLOW_LINK].new_link != NULL)
-		link_stop(lgr->flow[LLC_FLOW_LINK].new_link, LINK_DOWN, "the group ends", false);
+		link_retire(lgr->flow[LLC_FLOW_LINK].new_link, "the group ends");
 	llc_done(lgr, LLC_FLOW_LINK);
-	lgr->delete_why = llc_delete_text(reason);
+	lgr->delete_why = delete_text(reason);
 	lgr->delete_reason = reason;
 	msg.delete_link.all = true;
 	msg.delete_link.orderly = true;
@@ -138,12 +139,12 @@ request_delete(struct link *gone, bool orderly)
 
 	if (over == NULL)
 		return;
-	gone->told = true;
-	gone->told_cnt++;
+	gone->delete_sent = true;
+	gone->delete_cnt++;
 	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_DELETE_LINK_RSP, over, lgr->eng->cfg.llc_ms);
 	lgr->flow[LLC_FLOW_LINK].gone = gone;
 	if (send_delete(over, gone, orderly) < 0)
-		link_down(over, "DELETE LINK could not be sent");
+		link_lost(over, "DELETE LINK could not be sent");
 }
 
 void
@@ -158,14 +159,14 @@ llc_tell_lost(struct link *link)
 	struct lgr *lgr = link->lgr;
 	struct link *over = lgr_pick_link(lgr);
 
-	if (over == NULL || link->told)
+	if (over == NULL || link->delete_sent)
 		return;
-	link->told = true;
-	link->told_over = over->number;
-	link->told_cnt++;
-	engine_arm(lgr->eng, &link->deletion, DELETION_ANSWERS * lgr->eng->cfg.llc_ms);
+	link->delete_sent = true;
+	link->delete_over = over->number;
+	link->delete_cnt++;
+	engine_arm(lgr->eng, &link->delete_timer, DELETION_ANSWERS * lgr->eng->cfg.llc_ms);
 	if (send_delete(over, link, false) < 0)
-		link_down(over, "DELETE LINK could not be sent");
+		link_lost(over, "DELETE LINK could not be sent");
 }
 
 void
@@ -176,14 +177,14 @@ llc_link_gone(struct link *link)
 	if (link->state != LINK_LOST)
 		return;
 	if (lgr->role != SMCR_CLIENT) {
-		lgr_settle(lgr);
+		mark_exchanges(lgr);
 		return;
 	}
 	llc_tell_lost(link);
-	/* What it was to carry went with it. */
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state == LINK_LOST && lgr->links[i].told && lgr->links[i].told_over == link->number)
-			tell_again(&lgr->links[i]);
+	/* A request that it was to carry went with it. */
+	LGR_EACH_LINK(l, lgr)
+	if (l->state == LINK_LOST && l->delete_sent && l->delete_over == link->number)
+		ask_again(l);
 }
 
 /* Both sides know that the link is no more. */
@@ -197,7 +198,7 @@ deleted(struct link *gone, const char *why)
 
 	link_retire(gone, gone->down_why != NULL ? gone->down_why : why);
 	if (lgr->state == LGR_FORMING)
-		rdv_group_ready(lgr);
+		mark_contact_ready(lgr);
 	else if (lgr->state == LGR_ACTIVE && lgr->role == SMCR_SERVER && wanted)
 		llc_want_link(lgr);
 }
@@ -218,12 +219,12 @@ llc_delete_link_rsp(struct link *link, const struct llc_msg *msg)
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 	struct link *gone = f->gone;
 
-	if (f->step != LLC_WAIT_DELETE_LINK_RSP || gone == NULL || msg->delete_link.link_num != gone->number) {
+	if (gone == NULL || msg->delete_link.link_num != gone->number) {
 		lgr->eng->ctr.llc_ignored++;
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_LINK);
-	deleted(gone, llc_delete_text(gone->delete_reason));
+	deleted(gone, delete_text(gone->delete_reason));
 }
 
 static void
@@ -258,15 +259,15 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 	else if (is_orderly(m))
 		llc_retire_link(gone, m->reason);
 	else
-		link_down(gone, peer_text(m->reason)); /* the exchange follows when no other is under way */
+		link_lost(gone, peer_text(m->reason)); /* the exchange follows when no other is under way */
 }
 
-/* A connection is past our Accept, which has crossed the client's plea: it will decline. */
+/* A connection is past our Accept, which has crossed the client's request: it will decline. */
 static bool
 is_being_joined(const struct lgr *lgr)
 {
-	LIST_FOREACH(n, &lgr->conns)
-		if (CONTAINER_OF(n, struct smcr_conn, lgr_node)->state == CONN_RENDEZVOUS)
+	LIST_EACH(const struct smcr_conn, conn, &lgr->conns, lgr_node)
+		if (conn->state == CONN_RENDEZVOUS)
 			return true;
 	return false;
 }
@@ -280,7 +281,7 @@ asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
 {
 	/* During first contact there is nothing to be ended in order. */
 	if (lgr->state == LGR_FORMING)
-		lgr_down(lgr, SMCR_R_GROUP_DELETED, llc_delete_text(m->reason));
+		lgr_down(lgr, SMCR_R_GROUP_DELETED, delete_text(m->reason));
 	else if (m->all && m->orderly && is_being_joined(lgr))
 		lgr->end_wanted = true;
 	else if (lgr->state == LGR_ACTIVE)
@@ -302,7 +303,6 @@ llc_delete_link_from_client(struct link *link, const struct llc_msg *msg)
 		answer(link, msg, LLC_DELETE_UNKNOWN_LINK);
 		return;
 	}
-	(void)llc_collision(lgr, LLC_IN_DELETE_LINK_FYI);
 	asked_for_one(gone, m);
 }
 
@@ -326,7 +326,7 @@ keep_answer(struct link *over, struct link *gone, const struct llc_msg *req)
 	llc_start(lgr, LLC_FLOW_LINK, LLC_DRAIN_LINK, over, lgr->eng->cfg.llc_ms / 2);
 	lgr->flow[LLC_FLOW_LINK].gone = gone;
 	failover_drain(gone);
-	lgr_settle(lgr);
+	mark_exchanges(lgr);
 }
 
 void
@@ -337,7 +337,7 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 	struct link *gone;
 
 	if (m->all) {
-		lgr_down(lgr, SMCR_R_GROUP_DELETED, llc_delete_text(m->reason));
+		lgr_down(lgr, SMCR_R_GROUP_DELETED, delete_text(m->reason));
 		return;
 	}
 	gone = llc_link_by_number(lgr, m->link_num);
@@ -345,12 +345,11 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 		answer(link, msg, LLC_DELETE_UNKNOWN_LINK);
 		return;
 	}
-	(void)llc_collision(lgr, LLC_IN_DELETE_LINK);
 	gone->delete_reason = m->reason;
 	if (gone == lgr->flow[LLC_FLOW_LINK].new_link) {
 		answer(link, msg, m->reason);
-		link_stop(gone, LINK_DOWN, "the server gave the new link up", false);
-		llc_add_over(lgr, false);
+		link_retire(gone, "the server gave the new link up");
+		llc_add_ended(lgr, false);
 	} else if (is_orderly(m) && gone->state == LINK_ACTIVE && lgr->active_cnt > 1 &&
 	    llc_is_idle(lgr, LLC_FLOW_LINK)) {
 		keep_answer(link, gone, msg);
@@ -366,7 +365,7 @@ llc_delete_link_unknown(struct link *link, const struct llc_msg *msg)
 	struct link *gone = llc_link_by_number(link->lgr, msg->delete_link.link_num);
 
 	if (gone != NULL && gone->state == LINK_LOST)
-		deleted(gone, llc_delete_text(gone->delete_reason));
+		deleted(gone, delete_text(gone->delete_reason));
 	else
 		link->lgr->eng->ctr.llc_ignored++;
 }
@@ -385,7 +384,7 @@ llc_retire_link(struct link *link, uint32_t reason)
 	link->delete_reason = reason;
 	link->retiring = true;
 	if (lgr->role == SMCR_SERVER) {
-		lgr_settle(lgr);
+		mark_exchanges(lgr);
 		return 0;
 	}
 	over = lgr_pick_link(lgr);
@@ -402,10 +401,10 @@ llc_start_retiring(struct link *link)
 	llc_start(lgr, LLC_FLOW_LINK, LLC_DRAIN_LINK, NULL, lgr->eng->cfg.llc_ms);
 	lgr->flow[LLC_FLOW_LINK].gone = link;
 	failover_drain(link);
-	lgr_settle(lgr);
+	mark_exchanges(lgr);
 }
 
-/* No connection is left on it, or none is waited for any more: those go as from a lost link. */
+/* No connection is left on it, or those that are left have had their time: they go as from a lost link. */
 void
 llc_drained(struct lgr *lgr)
 {
@@ -437,15 +436,15 @@ llc_delete_timeout(struct lgr *lgr, enum llc_step step)
 		return;
 	}
 	if (lgr->state == LGR_FORMING) {
-		rdv_end(lgr->first_conn, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
+		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_LINK);
 	llc_doubt(over, "DELETE LINK without an answer");
-	if (gone->told_cnt >= TOLD_MAX) {
+	if (gone->delete_cnt >= ASKED_MAX) {
 		deleted(gone, "DELETE LINK without an answer");
 		return;
 	}
-	gone->told = false;
+	gone->delete_sent = false;
 	lgr->eng->ctr.delete_link_resent++;
 }

@@ -1,8 +1,8 @@
 /* CONFIRM LINK: a link is proven by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link. */
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
 
 int
 llc_send_confirm_link(struct link *link, bool response)
@@ -21,8 +21,9 @@ llc_send_confirm_link(struct link *link, bool response)
 	return link_send_llc(link, &msg);
 }
 
-bool
-llc_confirm_link_fits(struct link *link, const struct llc_confirm_link *m)
+/* The peer's side of the link is the one that CLC or ADD LINK named. */
+static bool
+fits(struct link *link, const struct llc_confirm_link *m)
 {
 	if (m->qpn != link->remote.qpn || m->link_num == 0 || (link->number != 0 && m->link_num != link->number) ||
 	    memcmp(m->gid, link->remote.gid.b, sizeof(m->gid)) != 0 ||
@@ -32,26 +33,20 @@ llc_confirm_link_fits(struct link *link, const struct llc_confirm_link *m)
 	return true;
 }
 
-/* What the first CONFIRM LINK settles for the whole group. */
+/* The first CONFIRM LINK settles things for the whole group, and from here on the peer may send on the first connection, which
+ * opens only with the group. */
 static void
-agree(struct lgr *lgr, const struct llc_confirm_link *m)
+first_link_up(struct link *link, const struct llc_confirm_link *m)
 {
+	struct lgr *lgr = link->lgr;
 	uint8_t ours = (uint8_t)lgr->eng->cfg.links_max;
 
 	/* A peer that does not say how many (0) goes by our number. */
 	lgr->links_limit = m->max_links != 0 && m->max_links < ours ? m->max_links : ours;
-	/* Who lacks Linux's flags reads RFC 7609: then the group has eye catchers and cursors from 4. */
+	/* A peer without Linux's flags follows RFC 7609: then the group has eye catchers and cursors from 4. */
 	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
-}
-
-/* From here on the peer may send on the first connection, which opens only with the group. */
-static void
-first_link_up(struct link *link)
-{
-	struct smcr_conn *conn = link->lgr->first_conn;
-
 	link_set_active(link);
-	conn_attach(conn, link->lgr, link);
+	conn_attach(lgr->contact.conn, lgr, link);
 }
 
 void
@@ -64,12 +59,12 @@ llc_first_contact(struct link *link)
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_CONFIRM_LINK, link, ms);
 		return;
 	}
-	link->number = lgr_next_number(lgr);
+	link->number = llc_next_number(lgr);
 	if (llc_send_confirm_link(link, false) < 0) {
-		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be sent");
+		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be sent");
 		return;
 	}
-	lgr->first_conn->rdv->confirm_link_out = true;
+	lgr->contact.confirm_link_out = true;
 	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_CONFIRM_LINK_RSP, link, ms);
 }
 
@@ -80,54 +75,46 @@ confirm_first(struct link *link, const struct llc_confirm_link *m)
 {
 	struct lgr *lgr = link->lgr;
 
-	if (!llc_confirm_link_fits(link, m)) {
+	if (!fits(link, m)) {
 		lgr->eng->ctr.bad_llc++;
-		rdv_group_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
+		mark_contact_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
 		return;
 	}
-	agree(lgr, m);
 	link->number = m->link_num;
 	(void)link->dev->ops->qp_rts(link->qp);
 	if (llc_send_confirm_link(link, true) < 0) {
-		rdv_group_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be answered");
+		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be answered");
 		return;
 	}
-	lgr->first_conn->rdv->confirm_link_out = true;
-	first_link_up(link);
+	lgr->contact.confirm_link_out = true;
+	first_link_up(link, m);
 	if (lgr->links_limit > 1) {
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK, link, lgr->eng->cfg.add_link_ms);
 		return;
 	}
 	/* Both ends know that there will be no second one. */
 	llc_done(lgr, LLC_FLOW_LINK);
-	rdv_group_ready(lgr);
-}
-
-static void
-confirm_new(struct link *link, const struct llc_confirm_link *m)
-{
-	if (!llc_confirm_link_fits(link, m)) {
-		llc_protocol_error(link, "CONFIRM LINK names another link");
-		return;
-	}
-	(void)link->dev->ops->qp_rts(link->qp);
-	if (llc_send_confirm_link(link, true) < 0)
-		link_down(link, "CONFIRM LINK could not be answered");
-	else
-		llc_new_link_up(link);
+	mark_contact_ready(lgr);
 }
 
 void
 llc_confirm_link_req(struct link *link, const struct llc_msg *msg)
 {
-	const struct llc_flow *f = &link->lgr->flow[LLC_FLOW_LINK];
+	const struct llc_confirm_link *m = &msg->confirm_link;
 
-	if (f->step == LLC_WAIT_CONFIRM_LINK && f->link == link)
-		confirm_first(link, &msg->confirm_link);
-	else if (f->step == LLC_WAIT_NEW_CONFIRM && f->new_link == link)
-		confirm_new(link, &msg->confirm_link);
+	if (link->lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_CONFIRM_LINK) {
+		confirm_first(link, m);
+		return;
+	}
+	if (!fits(link, m)) {
+		llc_protocol_error(link, "CONFIRM LINK names another link");
+		return;
+	}
+	(void)link->dev->ops->qp_rts(link->qp);
+	if (llc_send_confirm_link(link, true) < 0)
+		link_lost(link, "CONFIRM LINK could not be answered");
 	else
-		llc_protocol_error(link, "unexpected CONFIRM LINK");
+		llc_new_link_up(link);
 }
 
 /* -- server -- */
@@ -136,27 +123,20 @@ void
 llc_confirm_link_rsp(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
-	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-	bool first = f->step == LLC_WAIT_CONFIRM_LINK_RSP && f->link == link;
 
-	if (!first && !(f->step == LLC_WAIT_NEW_CONFIRM_RSP && f->new_link == link)) {
-		llc_protocol_error(link, "unexpected CONFIRM LINK response");
-		return;
-	}
-	if (!llc_confirm_link_fits(link, &msg->confirm_link)) {
+	if (!fits(link, &msg->confirm_link)) {
 		llc_protocol_error(link, "CONFIRM LINK response names another link");
 		return;
 	}
-	if (!first) {
+	if (lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_NEW_CONFIRM_RSP) {
 		llc_new_link_up(link);
 		return;
 	}
-	agree(lgr, &msg->confirm_link);
-	lgr->first_conn->rdv->confirm_link_in = true;
-	first_link_up(link);
+	lgr->contact.confirm_link_in = true;
+	first_link_up(link, &msg->confirm_link);
 	/* Data waits for the attempt at a second link (3.5.1.6); without one it has failed already (C.8). */
 	if (!llc_offer_link(link)) {
 		llc_done(lgr, LLC_FLOW_LINK);
-		rdv_group_ready(lgr);
+		mark_contact_ready(lgr);
 	}
 }

@@ -5,18 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/group/llc_impl.h"
-#include "smcr/rendezvous/rendezvous.h"
 
 #define RKEY_RETRY_MS 20 /* a few round trips: what the peer is at takes about as long */
 
-static uint8_t
-at_most(uint8_t n, uint8_t max)
-{
-	return n < max ? n : max;
-}
-
-/* The RMB's RToken on the next active links other than `over`, from slot *slot on: up to max, how many. */
+/* Fills out with the RMB's RTokens on up to max active links other than `over`, from slot *slot on; returns their number. */
 static unsigned
 other_links(const struct rmb *rmb, const struct link *over, unsigned *slot, struct llc_link_rkey *out, unsigned max)
 {
@@ -48,7 +42,7 @@ send_confirm_rkey(struct link *over, struct rmb *rmb)
 	m->vaddr = rmb->mr[over->slot]->addr;
 	m->other_cnt = (uint8_t)(lgr->active_cnt - 1);
 	f->next_slot = 0;
-	f->left = m->other_cnt - at_most(m->other_cnt, LLC_LINKS_INLINE);
+	f->left = m->other_cnt - min_u8(m->other_cnt, LLC_LINKS_INLINE);
 	(void)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_INLINE);
 	return link_send_llc(over, &msg);
 }
@@ -62,7 +56,7 @@ send_confirm_rkey_cont(struct link *over, struct rmb *rmb)
 
 	m->left_cnt = f->left;
 	/* By count, though a link may have been lost since it was counted: its place stays empty. */
-	f->left -= at_most(f->left, LLC_LINKS_PER_CONT);
+	f->left -= min_u8(f->left, LLC_LINKS_PER_CONT);
 	(void)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_PER_CONT);
 	return link_send_llc(over, &msg);
 }
@@ -71,9 +65,7 @@ send_confirm_rkey_cont(struct link *over, struct rmb *rmb)
 static struct rmb *
 unconfirmed(struct lgr *lgr, uint32_t elem_size)
 {
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		if (rmb->state == RMB_NEW && rmb->elem_size == elem_size)
 			return rmb;
 	}
@@ -121,10 +113,10 @@ add_rmb_done(struct lgr *lgr, bool ok)
 
 	llc_done(lgr, LLC_FLOW_RKEY);
 	if (ok)
-		rmb->state = RMB_CONFIRMED;
+		rmb_set_state(rmb, RMB_CONFIRMED, NULL);
 	else
 		rmb_free(rmb);
-	rdv_rmb_ready(lgr, ok);
+	mark_rmb(lgr, ok ? RMB_READY : RMB_REFUSED);
 }
 
 /* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1). */
@@ -150,7 +142,7 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 	else if (f->left == 0)
 		add_rmb_done(link->lgr, true);
 	else if (send_confirm_rkey_cont(link, f->rmb) < 0)
-		link_down(link, "CONFIRM RKEY CONTINUATION could not be sent");
+		link_lost(link, "CONFIRM RKEY CONTINUATION could not be sent");
 	else
 		llc_start(link->lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, link, link->lgr->eng->cfg.llc_ms);
 }
@@ -218,28 +210,28 @@ note_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *
 static void
 links_without(struct lgr *lgr, const struct remote_rmb *rr)
 {
-	bool known[LINK_SLOTS];
-
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		known[i] = rr->on[i].known;
-	for (unsigned i = 0; i < LINK_SLOTS && lgr->state != LGR_DEAD; i++)
-		if (lgr->links[i].state == LINK_ACTIVE && !known[i])
-			link_down(&lgr->links[i], "no RKey for this link in CONFIRM RKEY");
+	LGR_EACH_LINK(l, lgr)
+	if (l->state == LINK_ACTIVE && !rr->on[l->slot].known)
+		link_lost(l, "no RKey for this link in CONFIRM RKEY");
 }
 
-/* The peer's CONFIRM RKEY goes on in CONTINUATIONs, so many links are to come; NULL: it is over. */
+/* The peer's CONFIRM RKEY goes on in CONTINUATIONs, and `left` links are to come; NULL: it has ended. */
 static void
 await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
 {
+	if (lgr->cont_rmb != NULL)
+		remote_rmb_set_state(lgr->cont_rmb, REMOTE_RMB_CONFIRMED, NULL);
 	lgr->cont_rmb = left > 0 ? rr : NULL;
 	lgr->cont_left = left;
-	if (lgr->cont_rmb != NULL)
-		engine_arm(lgr->eng, &lgr->cont_timer, lgr->eng->cfg.llc_ms);
-	else
+	if (lgr->cont_rmb == NULL) {
 		timer_cancel(&lgr->eng->timers, &lgr->cont_timer);
+		return;
+	}
+	remote_rmb_set_state(rr, REMOTE_RMB_CONTINUES, NULL);
+	engine_arm(lgr->eng, &lgr->cont_timer, lgr->eng->cfg.llc_ms);
 }
 
-/* What it has told so far is as good as nothing, and our exchanges need not wait any longer. */
+/* A part of its RTokens is as good as none, and our exchanges need not wait. */
 void
 llc_cont_fired(struct timer *t, int64_t now_ns)
 {
@@ -251,7 +243,7 @@ llc_cont_fired(struct timer *t, int64_t now_ns)
 	await_cont(lgr, NULL, 0);
 	if (rr != NULL && rr->used == 0)
 		remote_rmb_free(lgr, rr);
-	lgr_settle(lgr);
+	mark_exchanges(lgr);
 }
 
 void
@@ -259,18 +251,17 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	const struct llc_confirm_rkey *m = &msg->confirm_rkey;
-	bool refused = llc_collision(lgr, LLC_IN_RKEY) == LLC_REFUSE;
 	struct remote_rmb *rr = NULL;
 	struct llc_msg rsp = *msg;
 
-	if (lgr->state == LGR_ACTIVE && !refused)
+	if (lgr->state == LGR_ACTIVE)
 		rr = remote_rmb_add(lgr, link, m->rkey, m->vaddr);
 	rsp.response = true;
 	rsp.confirm_rkey.negative = rr == NULL;
-	rsp.confirm_rkey.retry = refused;
+	rsp.confirm_rkey.retry = false;
 	await_cont(lgr, NULL, 0);
 	if (rr != NULL) {
-		unsigned here = at_most(m->other_cnt, LLC_LINKS_INLINE);
+		unsigned here = min_u8(m->other_cnt, LLC_LINKS_INLINE);
 
 		note_others(lgr, rr, m->others, here);
 		await_cont(lgr, rr, (uint8_t)(m->other_cnt - here));
@@ -280,6 +271,17 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 		links_without(lgr, rr);
 }
 
+/* An exchange of ours is in its way (3.5.5.3.1): the peer tries again. */
+void
+llc_confirm_rkey_refuse(struct link *link, const struct llc_msg *msg)
+{
+	struct llc_msg rsp = *msg;
+
+	await_cont(link->lgr, NULL, 0);
+	rsp.response = rsp.confirm_rkey.negative = rsp.confirm_rkey.retry = true;
+	(void)link_send_llc(link, &rsp);
+}
+
 void
 llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 {
@@ -287,7 +289,7 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
 	struct llc_msg rsp = *msg;
 	struct remote_rmb *rr = lgr->cont_rmb;
-	unsigned here = at_most(m->left_cnt, LLC_LINKS_PER_CONT);
+	unsigned here = min_u8(m->left_cnt, LLC_LINKS_PER_CONT);
 
 	if (rr == NULL || m->left_cnt != lgr->cont_left) {
 		llc_protocol_error(link, "CONFIRM RKEY CONTINUATION out of sequence");
@@ -298,7 +300,7 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	rsp.response = true;
 	(void)link_send_llc(link, &rsp);
 	if (lgr->cont_left == 0) {
-		lgr_settle(lgr);
+		mark_exchanges(lgr);
 		links_without(lgr, rr);
 	}
 }
@@ -319,7 +321,7 @@ delete_rmb(struct rmb *rmb)
 	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_DELETE_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
 	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
 	lgr->flow[LLC_FLOW_RKEY].deleting_new = rmb->state == RMB_NEW;
-	rmb->state = RMB_DELETING;
+	rmb_set_state(rmb, RMB_DELETING, NULL);
 }
 
 void
@@ -331,9 +333,7 @@ llc_delete_idle_rmb(struct lgr *lgr)
 	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr))
 		return;
 	/* The group keeps one RMB. */
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		if (lgr->rmb_cnt > 1 && rmb->state == RMB_CONFIRMED && rmb->used == 0 && rmb->idle_since_ns <= limit)
 			idle = rmb;
 	}
@@ -344,9 +344,7 @@ llc_delete_idle_rmb(struct lgr *lgr)
 void
 llc_delete_unconfirmed(struct lgr *lgr)
 {
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		if (rmb->state != RMB_NEW || rmb->used > 0)
 			continue;
 		delete_rmb(rmb);
@@ -361,7 +359,7 @@ llc_delete_unconfirmed(struct lgr *lgr)
 static void
 deletion_refused(struct link *link, struct rmb *rmb)
 {
-	rmb->state = RMB_NEW;
+	rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
 	rmb->idle_since_ns = link->lgr->eng->now_ns;
 	(void)confirm_rmb(link, rmb);
 }
@@ -385,9 +383,9 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	else if (in_doubt)
 		deletion_refused(link, rmb);
 	else
-		rmb->state = RMB_CONFIRMED; /* the peer still holds it: asked again after the idle time */
+		rmb_set_state(rmb, RMB_CONFIRMED, "the peer still holds it"); /* asked again after the idle time */
 	/* Connections may have asked for an RMB meanwhile. */
-	rdv_rmb_ready(lgr, true);
+	mark_rmb(lgr, RMB_READY);
 }
 
 void
@@ -397,14 +395,12 @@ llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 	struct llc_msg rsp = *msg;
 	struct llc_delete_rkey *m = &rsp.delete_rkey;
 
-	bool refused = llc_collision(lgr, LLC_IN_RKEY) == LLC_REFUSE;
-
 	rsp.response = true;
 	m->error_mask = 0;
 	for (unsigned i = 0; i < m->cnt; i++) {
 		struct remote_rmb *rr = remote_rmb_find(lgr, link, m->rkeys[i]);
 
-		if (rr == NULL || rr->used > 0 || refused)
+		if (rr == NULL || rr->used > 0)
 			m->error_mask |= (uint8_t)(0x80u >> i);
 		else
 			remote_rmb_free(lgr, rr);
@@ -414,13 +410,25 @@ llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 }
 
 void
+llc_delete_rkey_refuse(struct link *link, const struct llc_msg *msg)
+{
+	struct llc_msg rsp = *msg;
+
+	rsp.response = rsp.delete_rkey.negative = true;
+	rsp.delete_rkey.error_mask = 0;
+	for (unsigned i = 0; i < rsp.delete_rkey.cnt; i++)
+		rsp.delete_rkey.error_mask |= (uint8_t)(0x80u >> i);
+	(void)link_send_llc(link, &rsp);
+}
+
+void
 llc_rkey_lost(struct lgr *lgr)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
 
 	/* Whether the peer got it is not known: an RMB that was to be deleted is confirmed anew before it is used again. */
-	if (f->rmb != NULL)
-		f->rmb->state = RMB_NEW;
+	if (f->rmb != NULL && f->rmb->state == RMB_DELETING)
+		rmb_set_state(f->rmb, RMB_NEW, "its deletion has no outcome");
 	lgr->eng->ctr.rkey_retries++;
 	llc_done(lgr, LLC_FLOW_RKEY);
 }

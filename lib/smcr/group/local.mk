@@ -11,7 +11,8 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/group/llc_add_client.c \
 	lib/smcr/group/llc_delete.c \
 	lib/smcr/group/llc_rkey.c \
-	lib/smcr/group/llc_test.c \
+	lib/smcr/group/llc_keepalive.c \
+	lib/smcr/group/topology.c lib/smcr/group/topology.h \
 	lib/smcr/group/rebalance.c
 
 if HAVE_CHECK

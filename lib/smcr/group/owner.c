@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/lgr.h"
 
 struct owner
 owner_of(const uint8_t peer_id[8], const struct smcr_identity *remote)
@@ -31,10 +31,8 @@ owner_same(const struct owner *a, const struct owner *b)
 static bool
 proposed_from(const struct lgr *lgr, const uint8_t addr[16])
 {
-	const struct smcr_conn *first = lgr->first_conn;
-
-	return lgr->role == SMCR_SERVER && first != NULL && first->rdv != NULL &&
-	    memcmp(first->rdv->proposal.gid, addr, 16) == 0;
+	return lgr->role == SMCR_SERVER && lgr->contact.conn != NULL &&
+	    memcmp(lgr->contact.proposed_from.b, addr, 16) == 0;
 }
 
 /* Strangers make us ask, once a connection: no slot is touched behind those of the group's links. */

@@ -14,14 +14,8 @@
 #define SMCRD_SMCR_OWNER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "smcr/smcr.h"
-
-struct owner {
-	uint8_t peer_id[8];          /* what it calls itself */
-	struct smcr_identity remote; /* who it is, as far as anybody knows */
-};
+#include "smcr/state/lgr.h"
 
 struct owner owner_of(const uint8_t peer_id[8], const struct smcr_identity *);
 bool owner_same(const struct owner *, const struct owner *);

@@ -2,14 +2,14 @@
 #include <errno.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/failover.h"
+#include "smcr/group/llc.h"
+#include "smcr/state/engine.h"
 
 static struct lgr *
 group(struct smcr *eng, uint32_t id)
 {
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
 		if (lgr->id == id && lgr->state == LGR_ACTIVE)
 			return lgr;
 	}
@@ -27,7 +27,7 @@ share(const struct lgr *lgr)
 	return links > 0 ? (lgr->conn_cnt + links - 1) / links : lgr->conn_cnt;
 }
 
-/* Those above the share of their link go to the one with the fewest, counted as if all under way had arrived. */
+/* Connections above the share of their link go to the link with the fewest; moves under way count as done. */
 static uint32_t
 rebalance(struct lgr *lgr)
 {
@@ -35,17 +35,15 @@ rebalance(struct lgr *lgr)
 
 	for (unsigned i = 0; i < LINK_SLOTS; i++)
 		will_have[i] = lgr->links[i].conn_cnt;
-	LIST_FOREACH(n, &lgr->conns) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		struct link *to = NULL;
 
-		if (conn->move_to != 0 || will_have[conn->link->slot] <= most)
+		if (conn->tx.move_to != 0 || will_have[conn->link->slot] <= most)
 			continue;
-		for (unsigned i = 0; i < LINK_SLOTS; i++) {
-			struct link *l = &lgr->links[i];
-
-			if (l->state == LINK_ACTIVE && !l->retiring && will_have[i] < most &&
-			    (to == NULL || will_have[i] < will_have[to->slot]))
+		LGR_EACH_LINK(l, lgr)
+		{
+			if (l->state == LINK_ACTIVE && !l->retiring && will_have[l->slot] < most &&
+			    (to == NULL || will_have[l->slot] < will_have[to->slot]))
 				to = l;
 		}
 		if (to == NULL)
@@ -82,9 +80,8 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 
 	if (lgr == NULL)
 		return -ENOENT;
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *l = &lgr->links[i];
-
+	LGR_EACH_LINK(l, lgr)
+	{
 		if (l->state != LINK_ACTIVE || l->number != number)
 			continue;
 		return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;

@@ -1,8 +1,10 @@
 /* Room for link groups; see room.h. */
 #include "smcr/group/room.h"
 
-#include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/group/owner.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/lgr.h"
+#include "wire/clc.h"
 
 /* The group that has been without connections for longest: of anybody when remote is NULL. What others keep ready is not a
  * client's to end. */
@@ -11,9 +13,7 @@ longest_idle(const struct smcr *eng, enum smcr_role role, const struct smcr_iden
 {
 	struct lgr *idle = NULL;
 
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
 		if (lgr->state != LGR_ACTIVE || lgr->end_wanted || !lgr_unused(lgr) ||
 		    (role == SMCR_SERVER && lgr->role != role))
 			continue;
@@ -33,7 +33,7 @@ end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remo
 	if (lgr == NULL)
 		return;
 	eng->ctr.groups_ended_for_room++;
-	/* By its timer: somebody may be walking through the groups, and what cannot be told of its end goes down at once. */
+	/* Its timer ends it: a caller may be walking through the groups, and a group that cannot send DELETE LINK goes at once. */
 	lgr->end_wanted = true;
 	engine_arm(eng, &lgr->idle, 0);
 }
@@ -44,9 +44,7 @@ groups_at(const struct smcr *eng, enum smcr_role role, const struct smcr_identit
 {
 	uint32_t cnt = 0;
 
-	LIST_FOREACH(n, &eng->lgrs) {
-		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node) {
 		cnt += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
 		    identity_same(&lgr->owner.remote, remote);
 	}

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 #include "smcr/rendezvous/rendezvous.h"
 
 #define PEERS_MAX 1024 /* remembered at once, of each role: a server's come from strangers */
@@ -40,9 +41,7 @@ make_place(struct smcr *eng, enum smcr_role role)
 	struct peer *oldest = NULL;
 	unsigned cnt = 0;
 
-	LIST_FOREACH(n, &eng->peers) {
-		struct peer *p = CONTAINER_OF(n, struct peer, node);
-
+	LIST_EACH(struct peer, p, &eng->peers, node) {
 		if (p->role != role)
 			continue;
 		cnt++;
@@ -100,9 +99,7 @@ peer_learn(struct smcr *eng, const char *key, const struct owner *owner)
 const struct owner *
 peer_known_owner(const struct smcr *eng, const char *key)
 {
-	LIST_FOREACH(n, &eng->peers) {
-		const struct peer *p = CONTAINER_OF(n, struct peer, node);
-
+	LIST_EACH(const struct peer, p, &eng->peers, node) {
 		if (p->owner_known && peer_is(p, SMCR_CLIENT, key, NULL))
 			return &p->owner;
 	}

@@ -2,7 +2,11 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/rmb.h"
+#include "smcr/group/lgr.h"
+#include "smcr/group/llc.h"
+#include "smcr/group/topology.h"
+#include "smcr/state/engine.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
@@ -57,9 +61,7 @@ has_group(const struct smcr *eng, const char *key)
 {
 	const struct owner *known = peer_known_owner(eng, key);
 
-	LIST_FOREACH(n, &eng->lgrs) {
-		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node) {
 		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < eng->cfg.conns_per_group &&
 		    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known))))
 			return true;
@@ -121,9 +123,7 @@ find_link(const struct smcr_conn *conn, bool *strange)
 	const struct clc_accept *a = &conn->rdv->peer;
 
 	*strange = false;
-	LIST_FOREACH(n, &conn->eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(struct lgr, lgr, &conn->eng->lgrs, node) {
 		if (lgr->role != SMCR_CLIENT || (lgr->state != LGR_ACTIVE && lgr->state != LGR_FORMING) ||
 		    memcmp(lgr->owner.peer_id, a->peer_id, sizeof(a->peer_id)) != 0)
 			continue;
@@ -152,8 +152,8 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 		return;
 	}
 	memcpy(to.b, a->gid, sizeof(to.b));
-	if (!engine_may_dial(conn->eng, dev, &to, &conn->rdv->open.remote)) {
-		conn->diag.detail = ENGINE_NOT_DIALED;
+	if (!topology_may_dial(conn->eng, dev, &to, &conn->rdv->open.remote)) {
+		conn->diag.detail = NOT_DIALED;
 		conn->diag.rnic = to;
 		conn->diag.mpa_port = a->ext.mpa_port;
 		rdv_decline(conn, CLC_DIAG_NO_ROUTE);
@@ -259,8 +259,10 @@ offered(struct smcr_conn *conn)
 		return;
 	if (strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
 		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
-	if (via->lgr->state == LGR_FORMING)
-		llc_add_link_over(via->lgr);
+	if (via->lgr->state == LGR_FORMING) {
+		llc_no_add_link(via->lgr);
+		rdv_act_on_contact(via->lgr);
+	}
 }
 
 static void

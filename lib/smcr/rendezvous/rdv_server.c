@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/engine.h"
+#include "smcr/data/rmb.h"
+#include "smcr/group/lgr.h"
+#include "smcr/group/llc.h"
+#include "smcr/state/engine.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
@@ -57,9 +60,7 @@ find_group(const struct smcr_conn *conn, bool *full)
 	struct lgr *best = NULL;
 
 	*full = false;
-	LIST_FOREACH(n, &eng->lgrs) {
-		struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
-
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
 		if (lgr->role != SMCR_SERVER || lgr->state != LGR_ACTIVE || !owner_same(&lgr->owner, &client))
 			continue;
 		*full = *full || quarantine_is_full(lgr);
@@ -246,7 +247,7 @@ confirmed_subsequent(struct smcr_conn *conn, const struct clc_accept *a)
 void
 rdv_server_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
-	bool contact_now = conn->rdv->lgr != NULL && conn->rdv->lgr->first_conn == conn;
+	bool contact_now = conn->rdv->lgr != NULL && conn->rdv->lgr->contact.conn == conn;
 
 	if (conn->rdv->step == RDV_WAIT_PROPOSAL && msg->type == CLC_PROPOSAL) {
 		proposed(conn, &msg->proposal);

@@ -1,22 +1,77 @@
 /*
  * The rendezvous of a connection: CLC messages on the middle, from smcr_open
  * until it is established, fallen back or ended (RFC 7609 3.5, Appendix C).
- * rendezvous.c has what both roles share and the entry points of smcr.h;
- * rdv_client.c and rdv_server.c have the steps of each role.
+ * rendezvous.c has the steps, their timer and the entry points of smcr.h;
+ * rdv_clc.c the messages; rdv_client.c and rdv_server.c the steps of each role;
+ * rdv_group.c groups and elements; rdv_end.c how it ends otherwise.
  */
 #ifndef SMCRD_SMCR_RENDEZVOUS_H
 #define SMCRD_SMCR_RENDEZVOUS_H
 
 #include "smcr/data/conn.h"
+#include "smcr/group/link.h"
+#include "smcr/group/owner.h"
 #include "smcr/rendezvous/peer.h"
 
-/* -- for close.c: a connection that is not established -- */
+/* Where the rendezvous stands (rendezvous.c). */
+enum rdv_step {
+	RDV_NONE,
+	/* client */
+	RDV_WAIT_TURN, /* another connection makes the group to this peer */
+	RDV_WAIT_ACCEPT,
+	RDV_CONNECTING, /* first contact: QP is being connected */
+	RDV_WAIT_RKEY,  /* new RMB is being confirmed, then Confirm goes */
+	RDV_WAIT_GROUP, /* first contact: Confirm is out, LLC goes on */
+	/* both */
+	RDV_LATE_DECLINE, /* we declined; the peer's Decline may have crossed ours. Goes on in CONN_FALLBACK */
+	/* server */
+	RDV_WAIT_PROPOSAL,
+	RDV_WAIT_ADMIT,      /* PROPOSAL told to the user */
+	RDV_WAIT_PEER_GROUP, /* another connection of this peer makes the group */
+	RDV_WAIT_SRV_RKEY,
+	RDV_WAIT_CONFIRM,
+	RDV_WAIT_LINK, /* first contact: Confirm is in, QP and LLC go on */
+};
 
-/* Ends it: the middle is to be reset. */
-void rdv_abort(struct smcr_conn *, enum smcr_reason);
-void rdv_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
-/* Frees conn->rdv; the connection leaves the lists that it waits in. */
+#define RDV_OUT_MAX (2 * CLC_MAX_SENT_LEN) /* a message and a Decline behind it */
+
+/* Only while the rendezvous lasts; malloced apart so that an idle connection stays small. Freed when it is over and
+ * the last CLC bytes were taken. */
+struct rdv {
+	struct conn_mark mark; /* marks.h */
+	struct smcr_conn *conn;
+	enum rdv_step step;
+	struct smcr_open open;
+	struct timer timer;
+	uint8_t in[CLC_MAX_LEN]; /* the message being read */
+	size_t in_len, in_want;
+	size_t left_len; /* bytes of `in` that are data (smcr_clc_leftover) */
+	uint8_t out[RDV_OUT_MAX];
+	size_t out_len;
+	struct clc_proposal proposal; /* server: the peer's */
+	struct clc_accept peer;       /* the peer's Accept or Confirm */
+	bool prewarm;                 /* no application behind: made for the group alone */
+	bool confirm_in;              /* server: the Confirm of a first contact has arrived */
+	enum smcr_reason abort;       /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
+	uint32_t failed;              /* server, first contact: decline with this when the Confirm comes */
+	struct lgr *lgr;              /* the group being formed, or whose new RMB is awaited */
+	struct list_node wait;        /* peer->waiting or lgr->wait_rmb */
+	int64_t until_ns;      /* we decline by then, as the peer waits for our next message and resets soon after */
+	struct peer *peer_ent; /* whose first contact this leads or waits for */
+};
+
+const char *rdv_step_str(enum rdv_step);
+
+/* -- for the engine -- */
+
+/* Frees conn->rdv, if there is one; the connection leaves the lists that it waits in. */
 void rdv_free(struct smcr_conn *);
+/* The queue pair of a group's first link is connected. */
+void rdv_link_connected(struct lgr *);
+/* What has become of first contact, and of the RMB that connections wait for (marks.h). */
+void rdv_act_on_contact(struct lgr *);
+void rdv_act_on_rmb(struct lgr *);
+void rdv_act_on_conn(struct conn_mark *);
 
 /* -- for peer.c -- */
 
@@ -25,24 +80,29 @@ void rdv_go_on(struct smcr_conn *, struct peer *p);
 /* First contact failed for all who waited, or the peer is held off: decline. */
 void rdv_give_up(struct smcr_conn *);
 
-/* -- for link.c, lgr.c, llc*.c -- */
-
-/* The queue pair of a group's first link is connected. */
-void rdv_link_connected(struct lgr *);
-/* First contact is through: the group is active. */
-void rdv_group_ready(struct lgr *);
-/* First contact failed with this group. Nothing of the group is used after the call. */
-void rdv_group_failed(struct lgr *, uint32_t diag, enum smcr_reason, const char *why);
-/* The exchange for a new RMB ended: connections in lgr->wait_rmb go on. */
-void rdv_rmb_ready(struct lgr *, bool ok);
-
-/* -- shared by rdv_client.c and rdv_server.c -- */
+/* -- rendezvous.c -- */
 
 void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms); /* 0: no timer */
 void rdv_read(struct smcr_conn *);                                     /* the next CLC message is awaited */
 void rdv_send(struct smcr_conn *, const struct clc_msg *);
 /* Accept or Confirm, from conn->rmb, conn->elem_idx and the link. */
 void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);
+
+/* -- rdv_end.c -- */
+
+/* The group that is being formed, or whose new RMB is awaited; NULL when that has ended. */
+void rdv_set_group(struct rdv *, struct lgr *);
+/* The rendezvous has ended; its memory goes when the last bytes were taken. */
+void rdv_ended(struct smcr_conn *);
+/* As far as it has been read: can this be a Decline? */
+bool rdv_may_be_decline(struct span);
+/* RDV_LATE_DECLINE: bytes came, or none in time. */
+void rdv_late_decline_input(struct smcr_conn *);
+void rdv_late_decline_waited(struct smcr_conn *);
+bool rdv_declines_are_answered(const struct smcr_conn *);
+/* Before it is established: aborted by its user, or ended by what the middle says. */
+void rdv_abort(struct smcr_conn *, enum smcr_reason);
+void rdv_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 /* Sends a Decline and falls back. */
 void rdv_decline(struct smcr_conn *, uint32_t diag);
 /* Falls back because the peer declined. */

@@ -12,7 +12,7 @@ send_test(struct link *link)
 	eng->rng->fill(eng->rng, link->test_data, sizeof(link->test_data));
 	memcpy(msg.test_link.user_data, link->test_data, sizeof(link->test_data));
 	if (link_send_llc(link, &msg) < 0) {
-		link_down(link, "TEST LINK could not be sent");
+		link_lost(link, "TEST LINK could not be sent");
 		return;
 	}
 	eng->ctr.test_links++;
@@ -58,7 +58,7 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
 
 	if (link->test_pending) {
-		link_down(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
+		link_lost(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
 		return;
 	}
 	if (eng->cfg.keepalive_ms == 0)
@@ -89,12 +89,6 @@ llc_keepalive_start(struct link *link)
 	timer_init(&link->keepalive, keepalive_fired);
 	link->test_pending = false;
 	llc_keepalive_arm(link);
-}
-
-void
-llc_keepalive_stop(struct link *link)
-{
-	timer_cancel(&link->lgr->eng->timers, &link->keepalive);
 }
 
 void

@@ -1,0 +1,31 @@
+/* Posting on a link and what comes back: used by tx.c, by the LLC exchanges, and by the engine's turn. */
+#ifndef SMCRD_SMCR_DATA_LINK_TX_H
+#define SMCRD_SMCR_DATA_LINK_TX_H
+
+#include "smcr/state/link.h"
+
+#define LINK_SIGNAL_EVERY 64 /* at least one request in so many is signaled */
+
+/* What may be posted: work requests, of them Sends, and payload bytes worth queueing. */
+void link_room(const struct link *, struct rnic_room *);
+/* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied. Requests go to the
+ * device in order, one behind, so that the last one of a burst can be signaled. 0 or -ENOBUFS/-ENOTCONN; the caller looked at
+ * link_room before, so an error means a broken link. */
+int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, const struct link_wr *what);
+/* End of a burst: posts what is held, signaled. */
+void link_post_end(struct link *);
+/* Queues an LLC message; it goes out before any data. -ENOBUFS when LINK_LLC_QUEUE are waiting: such a link is broken and
+ * marked as failed. */
+int link_send_llc(struct link *, const struct llc_msg *);
+/* A send-side completion of this link: hands each request up to wr_id to its owner. */
+void link_wc(struct link *, const struct rnic_wc *);
+/* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
+bool link_flush(struct link *);
+/* Somebody waits for the completion of what is posted until the next flush ends. */
+void link_want_fence(struct link *);
+/* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
+void link_want_proof(struct link *);
+/* Puts the link on the engine's list for the next flush. */
+void link_schedule(struct link *);
+
+#endif

@@ -1,0 +1,34 @@
+/* Send rings: buffers of one group, registered on all its links, lent to a connection while bytes of it are in flight (tx.c). */
+#ifndef SMCRD_SMCR_DATA_SNDBUF_H
+#define SMCRD_SMCR_DATA_SNDBUF_H
+
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct lgr;
+struct link;
+
+struct sndbuf {
+	struct list_node node; /* lgr->sndbuf_free while not lent */
+	struct sndbuf_slab *slab;
+	uint8_t *buf;
+	uint32_t size;
+	const struct link *parked_on; /* NULL when it may be lent */
+	uint64_t parked_until;        /* request */
+};
+
+/* A send ring, registered on all links; NULL when memory is out or conns_per_group of them are in use. */
+struct sndbuf *sndbuf_get(struct lgr *);
+void sndbuf_put(struct lgr *, struct sndbuf *);
+/* The same, but the device may still read from it: lent again when the request wr_id of the link is complete. */
+void sndbuf_park(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
+/* A ring may be free again: connections that found none get SMCR_EV_WRITABLE. */
+void sndbuf_wake(struct lgr *);
+struct rnic_mr *sndbuf_mr(const struct sndbuf *, const struct link *);
+/* All rings of the group on a link that is made or freed: 0 or a negative errno. */
+int sndbuf_register_all(struct lgr *, struct link *);
+void sndbuf_deregister_all(struct lgr *, struct link *);
+void sndbuf_free_all(struct lgr *);
+
+#endif

@@ -1,0 +1,229 @@
+/* Which devices the links of a group join; see topology.h. */
+#include "smcr/group/topology.h"
+
+#include <string.h>
+
+#include "smcr/state/engine.h"
+
+static bool
+same_rnic(const struct rnic_remote *r, const struct rnic_gid *gid, const uint8_t mac[6])
+{
+	return memcmp(&r->gid, gid, sizeof(*gid)) == 0 && memcmp(r->mac, mac, sizeof(r->mac)) == 0;
+}
+
+/* The link shares an RNIC, on one side, with a symmetric link that was there before it. */
+static bool
+is_asymmetric(const struct link *link)
+{
+	LGR_EACH_LINK(l, link->lgr)
+	{
+		if (l->state == LINK_ACTIVE && l->order < link->order &&
+		    (l->dev == link->dev || same_rnic(&l->remote, &link->remote.gid, link->remote.mac)) &&
+		    !is_asymmetric(l))
+			return true;
+	}
+	return false;
+}
+
+struct link *
+topology_asymmetric_link(const struct lgr *lgr)
+{
+	LGR_EACH_LINK(l, lgr)
+	{
+		if (l->state == LINK_ACTIVE && is_asymmetric(l))
+			return (struct link *)l;
+	}
+	return NULL;
+}
+
+unsigned
+topology_symmetric_cnt(const struct lgr *lgr)
+{
+	return lgr->active_cnt - (topology_asymmetric_link(lgr) != NULL ? 1 : 0);
+}
+
+/* The use of an RNIC of either side in the group; the smaller, the better for a new link. */
+enum use {
+	USE_NONE,
+	USE_ASYMMETRIC, /* only by the asymmetric link, which a new one would replace */
+	USE_BESIDE,     /* not itself, but the interface that it is on: both fail together. Our side only */
+	USE_SYMMETRIC,
+};
+
+static enum use
+use_by(const struct link *link)
+{
+	return is_asymmetric(link) ? USE_ASYMMETRIC : USE_SYMMETRIC;
+}
+
+/* Devices on one interface have its MAC; those on a loopback interface have one each. */
+static bool
+same_interface(struct rnic_dev *a, struct rnic_dev *b)
+{
+	struct rnic_info ia = rnic_query(a), ib = rnic_query(b);
+
+	return memcmp(ia.mac, ib.mac, sizeof(ia.mac)) == 0;
+}
+
+static enum use
+use_of(const struct lgr *lgr, struct rnic_dev *dev)
+{
+	enum use use = USE_NONE;
+	bool beside = false;
+
+	LGR_EACH_LINK(l, lgr)
+	{
+		if (l->state != LINK_ACTIVE)
+			continue;
+		if (l->dev == dev)
+			use = use_by(l) > use ? use_by(l) : use;
+		else
+			beside = beside || same_interface(l->dev, dev);
+	}
+	return use == USE_NONE && beside ? USE_BESIDE : use;
+}
+
+static enum use
+use_of_peer(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
+{
+	enum use use = USE_NONE;
+
+	LGR_EACH_LINK(l, lgr)
+	{
+		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
+			use = use_by(l) > use ? use_by(l) : use;
+	}
+	return use;
+}
+
+static enum rnic_transport
+transport_of(const struct lgr *lgr)
+{
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (lgr->links[i].state == LINK_ACTIVE)
+			return lgr->links[i].info.transport;
+	return RNIC_TRANSPORT_ROCE;
+}
+
+static bool
+is_usable(const struct lgr *lgr, struct rnic_dev *dev)
+{
+	struct rnic_info info = rnic_query(dev);
+
+	return info.port == RNIC_PORT_UP && info.transport == transport_of(lgr) && info.vlan == lgr->vlan;
+}
+
+/* The device that the group uses least, *use: for what; NULL when none is up. */
+static struct rnic_dev *
+least_used(const struct lgr *lgr, enum use *use)
+{
+	struct rnic_dev *best = NULL;
+
+	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
+		struct rnic_dev *dev = lgr->eng->devs[i];
+		enum use u;
+
+		if (!is_usable(lgr, dev))
+			continue;
+		u = use_of(lgr, dev);
+		if (best != NULL && u >= *use)
+			continue;
+		best = dev;
+		*use = u;
+	}
+	return best;
+}
+
+struct rnic_dev *
+topology_device_to_offer(const struct lgr *lgr)
+{
+	enum use use = USE_SYMMETRIC;
+	struct rnic_dev *dev = least_used(lgr, &use);
+
+	if (dev == NULL || lgr->links_limit < 2 || lgr->active_cnt == 0)
+		return NULL;
+	/* A used one for the sake of a client with more devices than we have, once a group (3.5.1.6, 3.5.5.1.1). */
+	if (use == USE_SYMMETRIC)
+		return lgr->active_cnt == 1 ? dev : NULL;
+	return topology_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
+}
+
+/* A device that no link uses. */
+static bool
+has_spare(const struct lgr *lgr)
+{
+	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
+		struct rnic_dev *dev = lgr->eng->devs[i];
+		enum use use = use_of(lgr, dev);
+
+		if (is_usable(lgr, dev) && (use == USE_NONE || use == USE_BESIDE))
+			return true;
+	}
+	return false;
+}
+
+bool
+topology_can_add(const struct lgr *lgr)
+{
+	return has_spare(lgr) && topology_symmetric_cnt(lgr) < lgr->links_limit;
+}
+
+bool
+topology_is_parallel(
+    const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
+{
+	LGR_EACH_LINK(l, lgr)
+	{
+		if (l->state == LINK_ACTIVE && l->dev == dev && same_rnic(&l->remote, gid, mac))
+			return true;
+	}
+	return false;
+}
+
+struct rnic_dev *
+topology_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
+{
+	enum use peer_use = use_of_peer(lgr, gid, mac), best_use = USE_SYMMETRIC;
+	struct rnic_dev *best = NULL;
+	bool asymmetric;
+
+	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
+		struct rnic_dev *dev = lgr->eng->devs[i];
+		enum use u = use_of(lgr, dev);
+
+		if (dev->ops->reaches != NULL && !dev->ops->reaches(dev, gid))
+			continue;
+		if (!is_usable(lgr, dev) || topology_is_parallel(lgr, dev, gid, mac) || (best != NULL && u >= best_use))
+			continue;
+		best = dev;
+		best_use = u;
+	}
+	if (best == NULL || lgr->links_limit < 2)
+		return NULL;
+	asymmetric = best_use == USE_SYMMETRIC || peer_use == USE_SYMMETRIC;
+	/* An asymmetric link is for a group that has nothing better. */
+	if (asymmetric ? lgr->active_cnt > 1 : topology_symmetric_cnt(lgr) >= lgr->links_limit)
+		return NULL;
+	return best;
+}
+
+struct rnic_dev *
+topology_spare_device(const struct lgr *lgr)
+{
+	enum use use = USE_SYMMETRIC;
+	struct rnic_dev *dev = least_used(lgr, &use);
+
+	return use != USE_SYMMETRIC && topology_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
+}
+
+bool
+topology_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
+{
+	/* RoCE connects to nobody: its packets stay within the subnet, and find a queue pair or none. */
+	if (eng->may_dial == NULL || rnic_query(dev).transport != RNIC_TRANSPORT_IWARP)
+		return true;
+	if (eng->may_dial(eng->may_dial_ctx, to, middle))
+		return true;
+	eng->ctr.refused_mpa_peers++;
+	return false;
+}

@@ -1,0 +1,352 @@
+/*
+ * How a rendezvous ends when it does not lead to SMC-R: Declines of ours and the
+ * peer's (C.1, C.2), those that may cross, falling back, resets.
+ */
+#include <string.h>
+
+#include "smcr/data/conn.h"
+#include "smcr/group/lgr.h"
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
+
+#define LATE_DECLINE_MS 1000 /* as Linux waits before it goes on; and how long a piece of a message may stay one */
+
+/* -- groups and waiting lists that a connection in rendezvous hangs on -- */
+
+/* The group that is being formed, or whose new RMB is awaited; NULL when it is over. */
+void
+rdv_set_group(struct rdv *r, struct lgr *lgr)
+{
+	if (r->lgr != NULL)
+		r->lgr->rdv_cnt--;
+	if (lgr != NULL)
+		lgr->rdv_cnt++;
+	r->lgr = lgr;
+}
+
+struct link *
+rdv_first_link(const struct smcr_conn *conn)
+{
+	struct lgr *lgr = conn->rdv->lgr;
+
+	return lgr != NULL && lgr->contact.conn == conn && lgr->links[0].state != LINK_FREE ? &lgr->links[0] : NULL;
+}
+
+/* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
+static void
+rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why, bool quarantine)
+{
+	struct rdv *r = conn->rdv;
+	struct peer *p = r->peer_ent;
+	struct lgr *lgr = r->lgr, *waited = NULL;
+
+	rdv_set_group(r, NULL);
+	if (lgr != NULL && lgr->contact.conn == conn)
+		lgr->contact.conn = NULL;
+	else {
+		waited = lgr; /* for an RMB */
+		lgr = NULL;
+	}
+	if (conn->lgr != NULL)
+		conn_detach(conn, quarantine);
+	conn->rmb = NULL;
+	conn_drop_peer_elem(conn);
+	if (lgr != NULL && outcome == PEER_FAILED)
+		lgr->eng->ctr.first_contacts_failed++;
+	if (lgr != NULL)
+		lgr_down(lgr, reason, why);
+	if (p != NULL && p->leader == conn)
+		peer_done(conn->eng, p, outcome);
+	else if (p != NULL)
+		peer_leave(conn->eng, p, conn);
+	else if (!list_empty(&r->wait))
+		list_remove(&r->wait);
+	if (waited != NULL)
+		mark_conn_left(waited);
+}
+
+void
+rdv_free(struct smcr_conn *conn)
+{
+	struct rdv *r = conn->rdv;
+
+	if (r == NULL)
+		return;
+	list_remove(&r->mark.node);
+	timer_cancel(&conn->eng->timers, &r->timer);
+	timerq_unreserve(&conn->eng->timers, 1);
+	slab_put(&conn->eng->rdv_slab, r);
+	conn->rdv = NULL;
+	conn->mark = NULL;
+}
+
+/* The rendezvous is over; its memory goes when the last bytes were taken. */
+void
+rdv_ended(struct smcr_conn *conn)
+{
+	rdv_step(conn, RDV_NONE, 0);
+	if (conn->rdv->out_len == 0 && conn->rdv->left_len == 0)
+		rdv_free(conn);
+}
+
+/* -- ends -- */
+
+static void
+rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
+{
+	rdv_leave(conn, outcome, SMCR_R_LINK_LOST, "first contact failed", false);
+	conn_set_state(conn, CONN_FALLBACK);
+	conn_raise(conn, SMCR_EV_FALLBACK);
+	rdv_ended(conn);
+}
+
+/* RDV_LATE_DECLINE is over. */
+static void
+late_decline_over(struct smcr_conn *conn)
+{
+	if (conn->state == CONN_RENDEZVOUS) {
+		rdv_fall_back(conn, PEER_VOID);
+		return;
+	}
+	rdv_ended(conn);
+	conn_raise(conn, SMCR_EV_CLC_WANT);
+}
+
+/* The peer did not decline: what was read is its data. */
+static void
+no_late_decline(struct smcr_conn *conn)
+{
+	conn->rdv->left_len = conn->rdv->in_len;
+	late_decline_over(conn);
+}
+
+/*
+ * Nothing has come. Our user may send now, as the peer may wait for that, but what the peer sends first may be its
+ * Decline for as long as it likes: it may have stood still, or the network may have.
+ */
+void
+rdv_late_decline_waited(struct smcr_conn *conn)
+{
+	if (conn->rdv->in_len > 0) {
+		no_late_decline(conn);
+		return;
+	}
+	conn_set_state(conn, CONN_FALLBACK);
+	conn_raise(conn, SMCR_EV_FALLBACK);
+}
+
+/* As far as it has been read: can this be a Decline? */
+bool
+rdv_may_be_decline(struct span in)
+{
+	int total = clc_peek_len(in);
+
+	return total >= 0 && total <= SMCR_LEFTOVER_MAX && (in.len < 5 || in.ptr[4] == CLC_DECLINE);
+}
+
+void
+rdv_late_decline_input(struct smcr_conn *conn)
+{
+	struct rdv *r = conn->rdv;
+	struct span in = { r->in, r->in_len };
+	struct clc_msg msg;
+	int n;
+
+	if (!rdv_may_be_decline(in)) {
+		no_late_decline(conn);
+		return;
+	}
+	n = clc_peek_len(in);
+	if (n > 0)
+		r->in_want = (size_t)n;
+	if (r->in_len < r->in_want) {
+		if (!timer_armed(&r->timer))
+			engine_arm(conn->eng, &r->timer, LATE_DECLINE_MS);
+		return;
+	}
+	if (clc_decode(in, &msg) <= 0 || msg.type != CLC_DECLINE) {
+		no_late_decline(conn);
+		return;
+	}
+	engine_trace(conn->eng, SMCR_TRACE_CLC, false, NULL, conn->id, r->in, r->in_len);
+	conn->eng->ctr.clc_received++;
+	if (msg.decline.diag != CLC_DIAG_PEER_DECLINED) /* an answer, not a reason */
+		conn->diag.peer = msg.decline.diag;
+	late_decline_over(conn);
+}
+
+/* At first contact both sides may decline at any moment between Confirm and CONFIRM LINK (C.2), so the Declines may
+ * cross: what comes first then is not data yet. */
+static bool
+declines_may_cross(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
+}
+
+/* Two smcrd make it certain what comes first: there, each such Decline is answered by another, unless they cross. */
+bool
+rdv_declines_are_answered(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_CLIENT ? conn->rdv->peer.ext.present : conn->rdv->proposal.ext.present;
+}
+
+static void
+await_late_decline(struct smcr_conn *conn)
+{
+	uint32_t ms = rdv_declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS;
+
+	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
+	rdv_step(conn, RDV_LATE_DECLINE, ms);
+	/* A header may be in part already. */
+	conn->rdv->in_want = CLC_HDR_LEN;
+	if (conn->rdv->in_len > 0)
+		rdv_late_decline_input(conn);
+	else
+		conn_raise(conn, SMCR_EV_CLC_WANT);
+}
+
+static void
+rdv_quit(
+    struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *detail, bool quarantine)
+{
+	rdv_leave(conn, outcome, reason, detail, quarantine);
+	rdv_ended(conn);
+	conn_end(conn, reason, detail, false);
+}
+
+static void
+send_decline(struct smcr_conn *conn, uint32_t diag)
+{
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+
+	msg.decline.diag = diag;
+	msg.decline.out_of_sync = diag == CLC_DIAG_SYNC;
+	memcpy(msg.decline.peer_id, conn->eng->peer_id, sizeof(msg.decline.peer_id));
+	rdv_send(conn, &msg);
+}
+
+void
+rdv_decline(struct smcr_conn *conn, uint32_t diag)
+{
+	struct rdv *r = conn->rdv;
+	bool contact = r->lgr != NULL && r->lgr->contact.conn == conn;
+
+	send_decline(conn, diag);
+	conn->diag.local = diag;
+	conn->diag.out_of_sync = diag == CLC_DIAG_SYNC;
+	conn->eng->ctr.fallback_local++;
+	conn->eng->ctr.out_of_sync += diag == CLC_DIAG_SYNC;
+	if (contact && declines_may_cross(conn))
+		await_late_decline(conn);
+	else
+		rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
+}
+
+void
+rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
+{
+	struct rdv *r = conn->rdv;
+	bool contact = r->lgr != NULL && r->lgr->contact.conn == conn;
+	struct lgr *lgr = conn->lgr;
+
+	if (r->abort != SMCR_OK) {
+		rdv_quit(conn, PEER_VOID, r->abort, "", false);
+		return;
+	}
+	conn->diag.peer = d->diag;
+	conn->diag.out_of_sync = d->out_of_sync;
+	conn->eng->ctr.fallback_peer++;
+	if (contact && declines_may_cross(conn) && rdv_declines_are_answered(conn))
+		send_decline(conn, CLC_DIAG_PEER_DECLINED);
+	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
+	/* It does not know the group that we offered, it says (C.4, A.2.5). */
+	if (d->out_of_sync && lgr != NULL) {
+		lgr->eng->ctr.out_of_sync++;
+		lgr_doubt(lgr);
+	}
+}
+
+/* Our Accept is out on a group that lives on: the client may use our element, unless it has broken off itself. */
+static bool
+elem_is_out(const struct smcr_conn *conn, enum smcr_reason reason)
+{
+	return conn->role == SMCR_SERVER && conn->lgr != NULL && conn->lgr->state == LGR_ACTIVE &&
+	    reason != SMCR_R_TCP_RESET && reason != SMCR_R_TCP_FIN;
+}
+
+/* Does the end count as a failed first contact, or has it nothing to do with that? */
+static bool
+end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
+{
+	const struct rdv *r = conn->rdv;
+
+	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
+	    reason == SMCR_R_TIMEOUT)
+		return false;
+	/* A client that goes away before its Confirm, a health check for one, never tried the link. */
+	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 && (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))
+		return false;
+	if (r->lgr != NULL && r->lgr->contact.conn == conn)
+		return true;
+	/* A peer that is silent, or no SMC peer at all, would let one after the other wait for as long. */
+	return r->step == RDV_WAIT_ACCEPT && (reason == SMCR_R_CLC_TIMEOUT || reason == SMCR_R_PROTOCOL);
+}
+
+void
+rdv_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
+{
+	enum peer_outcome outcome = end_is_failure(conn, reason) ? PEER_FAILED : PEER_VOID;
+	bool quarantine = elem_is_out(conn, reason);
+
+	if (conn->rdv->abort != SMCR_OK)
+		reason = conn->rdv->abort;
+	rdv_quit(conn, outcome, reason, detail, quarantine);
+}
+
+void
+rdv_give_up(struct smcr_conn *conn)
+{
+	conn->diag.held_off = true;
+	conn->eng->ctr.fallback_held_off++;
+	rdv_decline(conn, CLC_DIAG_NO_ACTIVE_LINK);
+}
+
+void
+rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
+{
+	if (conn->state != CONN_RENDEZVOUS)
+		return;
+	/* The Accept cannot be taken back (C.1): the Confirm is awaited, then both sides know that the connection is
+	 * aborted and may use their elements again. A second abort does not wait. */
+	if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
+		conn->rdv->abort = reason;
+	else
+		rdv_end(conn, reason, "");
+}
+
+void
+rdv_act_on_conn(struct conn_mark *m)
+{
+	struct smcr_conn *conn = CONTAINER_OF(m, struct rdv, mark)->conn;
+
+	if (conn->state != CONN_RENDEZVOUS)
+		return;
+	if (m->at_once)
+		rdv_end(conn, m->reason, m->why);
+	else
+		rdv_abort(conn, m->reason);
+}
+
+void
+rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
+{
+	if (ev == SMCR_TCP_FIN && conn->rdv->step == RDV_LATE_DECLINE)
+		no_late_decline(conn);
+	else if (conn->state != CONN_RENDEZVOUS)
+		return; /* fallen back: the user's */
+	else if (ev == SMCR_TCP_RST)
+		rdv_end(conn, SMCR_R_TCP_RESET, "during the rendezvous");
+	else
+		rdv_end(conn, SMCR_R_TCP_FIN, "during the rendezvous");
+}

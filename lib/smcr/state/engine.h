@@ -1,0 +1,64 @@
+/*
+ * The engine's own state: what holds the groups, connections and devices of
+ * one worker, and the marks that are to be acted on. All rooms see it.
+ */
+#ifndef SMCRD_SMCR_ENGINE_H
+#define SMCRD_SMCR_ENGINE_H
+
+#include "base/idtable.h"
+#include "base/list.h"
+#include "base/rng.h"
+#include "base/slab.h"
+#include "base/timerq.h"
+#include "smcr/smcr.h"
+
+#define SMCR_DEVS_MAX 16
+#define SMCR_LOG_MAX 64
+#define MS 1000000LL
+
+struct smcr {
+	struct smcr_config cfg;
+	struct rng *rng;
+	int64_t now_ns;
+	struct timerq timers;
+	uint8_t peer_id[8]; /* ours: 2 random bytes and a MAC (A.2.1) */
+	uint8_t mac[6];     /* random, for devices without one */
+	struct rnic_dev *devs[SMCR_DEVS_MAX];
+	unsigned dev_cnt;
+	struct rnic_dev *gone_devs[SMCR_DEVS_MAX]; /* not among devs, not yet removed */
+	unsigned gone_cnt;
+	bool devs_changed; /* for smcr_take_device_news */
+	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
+	unsigned net_cnt;
+	struct idtable conns; /* by alert token */
+	struct slab conn_slab;
+	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */
+	struct list_node lgrs;
+	struct list_node dead_lgrs; /* freed at the end of the turn */
+	uint32_t lgr_next_id;
+	struct list_node peers;  /* first contact going on, failed or held off */
+	struct list_node events; /* connections with SMCR_EV_ */
+	struct list_node dead_conns;
+	struct list_node busy_links;                              /* with something to post */
+	struct list_node marked_lgrs, waiting_lgrs, marked_conns; /* marks.h */
+	bool links_to_free;
+	uint64_t rmb_bytes; /* of all RMBs */
+	struct smcr_counters ctr;
+	struct smcr_log log[SMCR_LOG_MAX];
+	unsigned log_first, log_cnt;
+	uint64_t log_lost;
+	bool log_states; /* smcr_log_states */
+	bool draining;
+	bool (*may_dial)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle);
+	void *may_dial_ctx;
+	void (*trace)(void *ctx, const struct smcr_trace *);
+	void *trace_ctx;
+};
+
+static inline void
+engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)
+{
+	timer_arm(&eng->timers, t, eng->now_ns + ms * MS);
+}
+
+#endif

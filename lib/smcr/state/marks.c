@@ -1,0 +1,95 @@
+/* What a lower room tells a higher one; see marks.h. */
+#include "smcr/state/marks.h"
+
+#include "smcr/state/engine.h"
+#include "smcr/state/lgr.h"
+
+static struct lgr_marks *
+marks_of(struct lgr *lgr)
+{
+	if (list_empty(&lgr->marks.node))
+		list_push(&lgr->eng->marked_lgrs, &lgr->marks.node);
+	return &lgr->marks;
+}
+
+void
+mark_exchanges(struct lgr *lgr)
+{
+	if (list_empty(&lgr->marks.turn_node))
+		list_push(&lgr->eng->waiting_lgrs, &lgr->marks.turn_node);
+}
+
+void
+mark_conn_left(struct lgr *lgr)
+{
+	marks_of(lgr)->conn_left = true;
+}
+
+void
+mark_link_lost(struct link *link)
+{
+	link->loss_marked = true;
+	marks_of(link->lgr)->links = true;
+}
+
+void
+mark_link_failed(struct link *link, const char *why)
+{
+	if (link->failed == NULL)
+		link->failed = why;
+	marks_of(link->lgr)->links = true;
+}
+
+void
+mark_delete_sent(struct lgr *lgr)
+{
+	marks_of(lgr)->delete_sent = true;
+}
+
+void
+mark_rmb(struct lgr *lgr, enum rmb_mark mark)
+{
+	marks_of(lgr)->rmb = mark;
+}
+
+static void
+mark_contact(struct lgr *lgr, enum contact_mark mark, uint32_t diag, enum smcr_reason reason, const char *why)
+{
+	struct lgr_marks *m = marks_of(lgr);
+
+	if (m->contact != CONTACT_GOES_ON)
+		return;
+	m->contact = mark;
+	m->diag = diag;
+	m->reason = reason;
+	m->why = why;
+}
+
+void
+mark_contact_ready(struct lgr *lgr)
+{
+	mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
+}
+
+void
+mark_contact_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const char *why)
+{
+	mark_contact(lgr, CONTACT_FAILED, diag, reason, why);
+}
+
+void
+mark_contact_broken(struct lgr *lgr, enum smcr_reason reason, const char *why)
+{
+	mark_contact(lgr, CONTACT_BROKEN, 0, reason, why);
+}
+
+void
+mark_conn_end(struct smcr *eng, struct conn_mark *m, bool at_once, enum smcr_reason reason, const char *why)
+{
+	if (!list_empty(&m->node))
+		return;
+	list_push(&eng->marked_conns, &m->node);
+	m->at_once = at_once;
+	m->reason = reason;
+	m->why = why;
+}
