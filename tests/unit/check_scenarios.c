@@ -4,24 +4,6 @@
 
 #define ELEM 10000
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, true);
-	host_init(&b, true);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
 /* Both cursors of A's direction to this stream position, everything consumed and told. */
 static void
 bring_to(uint64_t pos)
@@ -70,8 +52,6 @@ START_TEST(scenario_1_send_unconstrained)
 	ck_assert_uint_eq(a.steps, 2);
 }
 
-END_TEST
-
 START_TEST(scenario_2_send_and_receive)
 {
 	host_write(ca, 1000, false);
@@ -86,8 +66,6 @@ START_TEST(scenario_2_send_and_receive)
 	ck_assert_uint_eq(ca->tx_acked, 1000);
 	ck_assert_uint_eq(cb->rx_told, 1000);
 }
-
-END_TEST
 
 START_TEST(scenario_3_window_constrained)
 {
@@ -106,8 +84,6 @@ START_TEST(scenario_3_window_constrained)
 	host_saw(&b, 0, "C prod=0/4 cons=0/7004");
 	ck_assert_uint_eq(ca->tx_acked, 7000);
 }
-
-END_TEST
 
 START_TEST(scenario_4_full_window_writes)
 {
@@ -136,8 +112,6 @@ START_TEST(scenario_4_full_window_writes)
 	carry(0, 0);
 }
 
-END_TEST
-
 START_TEST(scenario_5_urgent_window_open)
 {
 	unsigned urgent = 0;
@@ -164,8 +138,6 @@ START_TEST(scenario_5_urgent_window_open)
 	ck_assert_uint_eq(urgent, 1);
 	carry(0, 0);
 }
-
-END_TEST
 
 START_TEST(scenario_6_urgent_window_closed)
 {
@@ -198,18 +170,12 @@ START_TEST(scenario_6_urgent_window_closed)
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 1000);
 }
 
-END_TEST
-
 static void
 scenario_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, scenario_1_send_unconstrained);
-	tcase_add_test(tc, scenario_2_send_and_receive);
-	tcase_add_test(tc, scenario_3_window_constrained);
-	tcase_add_test(tc, scenario_4_full_window_writes);
-	tcase_add_test(tc, scenario_5_urgent_window_open);
-	tcase_add_test(tc, scenario_6_urgent_window_closed);
+	hosts_case(tc, ELEM, true);
+	unit_add(tc, scenario_1_send_unconstrained, scenario_2_send_and_receive, scenario_3_window_constrained,
+	    scenario_4_full_window_writes, scenario_5_urgent_window_open, scenario_6_urgent_window_closed);
 }
 
 UNIT_MAIN("scenarios", scenario_case)

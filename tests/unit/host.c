@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/pages.h"
-#include "checks.h"
 #include "smcr/rendezvous/rendezvous.h"
+
+struct host a, b;
+struct smcr_conn *ca, *cb;
 
 static struct host *
 host_of(const struct smcr *eng)
@@ -252,22 +254,62 @@ tell_peer(struct host *h, struct smcr_conn *conn, const struct smcr_conn *peer)
 }
 
 void
-hosts_join(struct host *a, struct smcr_conn *ca, struct host *b, struct smcr_conn *cb)
+hosts_join(struct host *x, struct smcr_conn *cx, struct host *y, struct smcr_conn *cy)
 {
-	tell_peer(a, ca, cb);
-	tell_peer(b, cb, ca);
+	tell_peer(x, cx, cy);
+	tell_peer(y, cy, cx);
 }
 
 void
-hosts_pair(struct host *a, struct host *b, uint32_t elem_size, struct smcr_conn **ca, struct smcr_conn **cb)
+hosts_pair(struct host *x, struct host *y, uint32_t elem_size, struct smcr_conn **cx, struct smcr_conn **cy)
 {
-	*ca = host_conn(a, elem_size, 4);
-	*cb = host_conn(b, elem_size, 4);
-	hosts_join(a, *ca, b, *cb);
-	conn_establish(*ca);
-	conn_establish(*cb);
-	ck_assert_uint_eq(host_events(*ca), SMCR_EV_ESTABLISHED);
-	ck_assert_uint_eq(host_events(*cb), SMCR_EV_ESTABLISHED);
+	*cx = host_conn(x, elem_size, 4);
+	*cy = host_conn(y, elem_size, 4);
+	hosts_join(x, *cx, y, *cy);
+	conn_establish(*cx);
+	conn_establish(*cy);
+	ck_assert_uint_eq(host_events(*cx), SMCR_EV_ESTABLISHED);
+	ck_assert_uint_eq(host_events(*cy), SMCR_EV_ESTABLISHED);
+}
+
+static uint32_t fixture_elem_size;
+
+static void
+setup(void)
+{
+	host_init(&a, false);
+	host_init(&b, false);
+	hosts_pair(&a, &b, fixture_elem_size, &ca, &cb);
+}
+
+static void
+setup_rfc(void)
+{
+	host_init(&a, true);
+	host_init(&b, true);
+	hosts_pair(&a, &b, fixture_elem_size, &ca, &cb);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&a);
+	host_fini(&b);
+}
+
+void
+hosts_case(TCase *tc, uint32_t elem_size, bool eye_catcher)
+{
+	fixture_elem_size = elem_size;
+	tcase_add_checked_fixture(tc, eye_catcher ? setup_rfc : setup, teardown);
+}
+
+void
+hosts_restart(bool eye_catcher)
+{
+	teardown();
+	host_init(&a, eye_catcher);
+	host_init(&b, eye_catcher);
 }
 
 /* -- carrying -- */
@@ -353,13 +395,13 @@ host_carry_one(struct host *from, struct host *to)
 }
 
 void
-hosts_carry(struct host *a, struct host *b)
+hosts_carry(struct host *x, struct host *y)
 {
 	for (bool more = true; more;) {
 		more = false;
-		while (host_carry_one(a, b))
+		while (host_carry_one(x, y))
 			more = true;
-		while (host_carry_one(b, a))
+		while (host_carry_one(y, x))
 			more = true;
 	}
 }

@@ -7,6 +7,7 @@
 #ifndef SMCRD_TESTS_HOST_H
 #define SMCRD_TESTS_HOST_H
 
+#include "checks.h"
 #include "fake_rnic.h"
 #include "smcr/data/conn.h"
 #include "smcr/engine.h"
@@ -28,6 +29,15 @@ struct host {
 	const char *last_log;
 	enum smcr_reason rdv_reason;
 };
+
+/* The pair of a test, and a connection between them. */
+extern struct host a, b;
+extern struct smcr_conn *ca, *cb;
+
+/* A test case whose tests have a pair, with elements of this size, and leave nothing behind. */
+void hosts_case(TCase *, uint32_t elem_size, bool eye_catcher);
+/* Starts again amid a test: a pair without a connection. */
+void hosts_restart(bool eye_catcher);
 
 void host_init(struct host *, bool eye_catcher);
 void host_fini(struct host *);
