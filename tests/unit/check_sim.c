@@ -51,13 +51,10 @@ on_msg(void *ctx, const struct sim_msg *msg)
 }
 
 static void
-end_init(struct end *e, const char *name, uint8_t nr, enum rnic_transport t)
+end_init(struct end *e, const char *name, unsigned nr, enum rnic_transport t)
 {
-	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, nr } };
-	uint8_t mac[6] = { 2, 0, 0, 0, 0, nr };
-
 	memset(e, 0, sizeof(*e));
-	e->dev = sim_dev_new(w.fab, name, t, &gid, mac);
+	e->dev = sim_dev_at(w.fab, name, t, nr, 0, 0);
 	ck_assert_ptr_nonnull(e->dev);
 	ck_assert_int_eq(e->dev->ops->pd_alloc(e->dev, &e->pd), 0);
 	ck_assert_int_eq(e->dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &e->mr), 0);
@@ -89,8 +86,8 @@ begin(enum rnic_transport t)
 	cfg.breach = on_breach;
 	cfg.filter = on_msg;
 	w.fab = sim_fabric_new(&cfg);
-	end_init(&w.a, "a0", 1, t);
-	end_init(&w.b, "b0", 2, t);
+	end_init(&w.a, "a0", 0, t);
+	end_init(&w.b, "b0", 1, t);
 	new_qp(&w.a, 7);
 	new_qp(&w.b, 7);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "smcr/group/llc.h"
+#include "tests/numbered.h"
 
 struct duo d;
 struct duo_end c[DUO_PAIRS], s[DUO_PAIRS];
@@ -130,15 +131,12 @@ start(const bool device[2], const enum rnic_transport transport[2], bool no_deny
 	if (change != NULL)
 		configure(&cfg, change);
 	for (unsigned i = 0; i < 2; i++) {
-		struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(i + 1) } };
-		uint8_t mac[6] = { 2, 0, 0, 0, 0, (uint8_t)(i + 1) };
-
 		rng_init_seeded(&d.rng[i], i + 1);
 		d.eng[i] = smcr_new(&cfg, &d.rng[i], 0);
 		smcr_set_trace(d.eng[i], on_trace, &d.eng[i]);
 		if (!device[i])
 			continue;
-		d.dev[i] = sim_dev_new(d.fab, i == A ? "a" : "b", d.transport[i], &gid, mac);
+		d.dev[i] = sim_dev_at(d.fab, i == A ? "a" : "b", d.transport[i], i, 0, 0);
 		ck_assert_int_eq(smcr_add_device(d.eng[i], d.dev[i]), 0);
 	}
 }
@@ -167,17 +165,13 @@ duo_begin(const struct smcr_config *change)
 static struct rnic_dev *
 add_device(unsigned host, bool neighbour)
 {
-	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(host + 1) } };
-	uint8_t mac[6] = { 2, 0, 0, 0, 0, (uint8_t)(host + 1) };
-	unsigned k = 0;
+	uint8_t k = 0;
 	char name[8];
 
 	while (d.more[host][k] != NULL)
 		k++;
-	gid.b[14] = (uint8_t)(k + 1);
-	mac[4] = neighbour ? 0 : gid.b[14];
 	snprintf(name, sizeof(name), "%c%u", host == A ? 'a' : 'b', k + 1);
-	d.more[host][k] = sim_dev_new(d.fab, name, d.transport[host], &gid, mac);
+	d.more[host][k] = sim_dev_at(d.fab, name, d.transport[host], host, k + 1, neighbour ? 0 : k + 1);
 	ck_assert_int_eq(smcr_add_device(d.eng[host], d.more[host][k]), 0);
 	return d.more[host][k];
 }
@@ -201,23 +195,13 @@ duo_add_neighbour(unsigned host)
 	return add_device(host, true);
 }
 
-static uint8_t
-byte_at(uint64_t pos)
-{
-	return (uint8_t)(pos * 7 + pos / 251);
-}
-
 size_t
 duo_write(struct duo_end *e, size_t len)
 {
 	struct iovec iov[2];
 	size_t room = smcr_tx_space(e->conn, iov), n = len < room ? len : room;
 
-	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = i < iov[0].iov_len ? (uint8_t *)iov[0].iov_base + i
-		                                : (uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
-		*p = byte_at(e->written + i);
-	}
+	numbered_fill(iov, n, e->written);
 	e->written += n;
 	smcr_tx_commit(e->conn, n, false);
 	return n;
@@ -230,11 +214,7 @@ duo_read(struct duo_end *e)
 	bool urgent;
 	size_t n = smcr_rx_data(e->conn, iov, &urgent);
 
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *p = i < iov[0].iov_len ? (const uint8_t *)iov[0].iov_base + i
-		                                      : (const uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
-		ck_assert_uint_eq(*p, byte_at(e->read + i));
-	}
+	ck_assert(numbered_holds(iov, n, e->read));
 	e->read += n;
 	smcr_rx_consume(e->conn, n);
 	return n;
