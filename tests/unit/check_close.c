@@ -174,8 +174,7 @@ START_TEST(half_close_then_close)
 	host_write(ca, 50, false);
 	smcr_shutdown_wr(ca);
 	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:49");
-	host_saw(&a, 1, "C prod=0/50 cons=0/0 D");
+	host_saw(&a, 0, "W 0:49", "C prod=0/50 cons=0/0 D");
 	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
 	ck_assert_int_eq(cb->state, CONN_APP_CLOSE_WAIT1);
 	ck_assert(!smcr_rx_eof(cb));

@@ -164,9 +164,7 @@ START_TEST(eight_devices_make_eight_links_with_many_rmbs_on_either_side)
 	duo_run(500);
 	expect_links(8);
 	/* One element an RMB: each connection brings one on either side, told by CONTINUATIONs for more than three links. */
-	for (unsigned i = 1; i < 6; i++)
-		duo_open(i);
-	duo_run(500);
+	duo_connect(1, 5, 500);
 	for (unsigned i = 0; i < 6; i++) {
 		ck_assert(BOTH(i, ESTABLISHED));
 		transfer(&c[i], &s[i], 30000);
@@ -182,9 +180,7 @@ static const struct smcr_config limit_2_small_rmbs = { .rmb_elems = 1 };
 START_TEST(a_new_link_learns_all_rmbs_in_continuations)
 {
 	begin(1, 1, &limit_2_small_rmbs);
-	for (unsigned i = 1; i < 6; i++)
-		duo_open(i);
-	duo_run(500);
+	duo_connect(1, 5, 500);
 	ck_assert_uint_eq(duo_lgr(A)->rmb_cnt, 6);
 	duo_add_devices();
 	duo_run(500);
@@ -329,9 +325,7 @@ START_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface)
 START_TEST(connections_are_spread_over_the_links_by_each_side)
 {
 	begin(2, 2, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(i);
-	duo_run(500);
+	duo_connect(1, 9, 500);
 	for (unsigned h = 0; h < 2; h++) {
 		ck_assert_uint_eq(link_nr(h, 1)->conn_cnt, 5);
 		ck_assert_uint_eq(link_nr(h, 2)->conn_cnt, 5);
@@ -386,9 +380,7 @@ START_TEST(an_accept_of_linux_for_a_link_that_is_lost_is_declined)
 START_TEST(rebalance_moves_connections_to_a_new_link)
 {
 	begin(1, 1, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(i);
-	duo_run(500);
+	duo_connect(1, 9, 500);
 	for (unsigned i = 0; i < 10; i++)
 		transfer(&c[i], &s[i], 1000);
 	duo_add_devices();
@@ -411,9 +403,7 @@ START_TEST(rebalance_moves_connections_to_a_new_link)
 START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 {
 	begin(2, 2, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(i);
-	duo_run(500);
+	duo_connect(1, 9, 500);
 	for (unsigned i = 0; i < 10; i++) {
 		duo_write(&c[i], 60000);
 		duo_write(&s[i], 60000);
@@ -555,9 +545,7 @@ START_TEST(the_operator_takes_a_link_out_without_replay)
 	unsigned host = (unsigned)_i;
 
 	begin(2, 2, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(i);
-	duo_run(500);
+	duo_connect(1, 9, 500);
 	for (unsigned i = 0; i < 10; i++)
 		transfer(&c[i], &s[i], 10000);
 	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 77), -ENOENT);
@@ -601,9 +589,8 @@ begin_cards(void)
 
 	memset(held_dev, 0, sizeof(held_dev));
 	duo_init_as(roce, true, &three_links);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		duo_add_devices();
-	}
 	duo_connect(0, 1, 1000);
 	expect_links(3);
 	/* The other direction uses another link, so that the cursor comes back. */

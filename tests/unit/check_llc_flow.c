@@ -115,9 +115,8 @@ static const struct smcr_config two_elements = { .rmb_elems = 2, .rmb_idle_ms = 
 START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
 {
 	duo_begin(&two_elements);
-	for (unsigned i = 1; i < 7; i++) {
+	for (unsigned i = 1; i < 7; i++)
 		duo_connect(i, 1, 20);
-	}
 	for (unsigned h = 0; h < 2; h++) {
 		ck_assert_uint_eq(duo_lgr(h)->rmb_cnt, 4);
 		ck_assert_uint_eq(duo_lgr(h)->remote_rmb_cnt, 4);
@@ -138,9 +137,7 @@ START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
 		ck_assert_uint_eq(duo_count(h, "DELETE RKEY"), 3);
 	}
 	/* And grows again. */
-	for (unsigned i = 1; i < 5; i++)
-		duo_open(i);
-	duo_run(100);
+	duo_connect(1, 4, 100);
 	for (unsigned i = 1; i < 5; i++)
 		ck_assert(IS(c[i], ESTABLISHED));
 }
@@ -209,9 +206,8 @@ START_TEST(a_group_with_255_rmbs_is_full)
 	unsigned n = SMCR_RMBS_PER_GROUP;
 
 	duo_begin(&one_element);
-	for (unsigned i = 1; i < n; i++) {
+	for (unsigned i = 1; i < n; i++)
 		duo_connect(i, 1, 5);
-	}
 	for (unsigned h = 0; h < 2; h++) {
 		ck_assert_uint_eq(duo_lgr_cnt(h), 1);
 		ck_assert_uint_eq(duo_lgr(h)->rmb_cnt, n);

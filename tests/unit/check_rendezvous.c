@@ -21,21 +21,14 @@ START_TEST(first_contact_then_subsequent)
 	duo_expect(8, B, "ACCEPT");
 	duo_expect(9, A, "CONFIRM");
 	ck_assert_uint_eq(d.seen_cnt, 10);
-	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
-	ck_assert_uint_eq(duo_lgr_cnt(B), 1);
+	duo_expect_groups(1);
 	ck_assert_uint_eq(duo_lgr(A)->conn_cnt, 2);
 }
 
 START_TEST(simultaneous_first_contacts_make_one_group)
 {
 	duo_init(true, true, NULL);
-	for (unsigned i = 0; i < 8; i++)
-		duo_open(i);
-	duo_run(500);
-	for (unsigned i = 0; i < 8; i++) {
-		ck_assert(BOTH(i, ESTABLISHED));
-		duo_release_pair(i);
-	}
+	duo_connect(0, 8, 500);
 	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 1);
 	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
 }
@@ -46,8 +39,7 @@ START_TEST(full_groups_get_parallel_ones)
 {
 	duo_init(true, true, &small_groups);
 	duo_connect(0, 5, 1000);
-	ck_assert_uint_eq(duo_lgr_cnt(A), 3);
-	ck_assert_uint_eq(duo_lgr_cnt(B), 3);
+	duo_expect_groups(3);
 }
 
 /* Were a connection forgotten when a group ends, it would find a dead group, not freed memory. */
@@ -294,8 +286,7 @@ START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
 		ck_assert_msg(BOTH(i, FALLBACK), "%u: events %x and %x, reasons %d %d", i, c[i].events, s[i].events,
 		    c[i].reason, s[i].reason);
 	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 2);
-	ck_assert_uint_eq(duo_lgr_cnt(A), 0);
-	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
+	duo_expect_groups(0);
 }
 
 /* Who names a new peer with each Proposal takes places, not memory without end. */
@@ -505,8 +496,7 @@ START_TEST(silence_during_llc_resets_both)
 	sim_freeze(d.dev[A], false);
 	duo_release_pair(0);
 	duo_run(5000);
-	ck_assert_uint_eq(duo_lgr_cnt(A), 0);
-	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
+	duo_expect_groups(0);
 }
 
 /* -- CLC: bad input and silence at each step -- */
@@ -670,9 +660,8 @@ START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 START_TEST(an_rmb_that_nobody_uses_may_change_its_size)
 {
 	duo_init(true, true, &one_element_each);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		duo_connect(i, 1, 100);
-	}
 	ck_assert_ptr_ne(c[0].conn->peer_rmb, c[1].conn->peer_rmb);
 	c[1].conn->peer_rmb->elem_size = 2 * SMCR_ELEM_MIN;
 	duo_close(1);
@@ -996,9 +985,8 @@ START_TEST(a_second_name_of_a_peer_is_remembered)
 	/* Without the group the name means nothing: one makes a new one. */
 	lgr_down(duo_lgr(A), SMCR_R_LINK_LOST, "test");
 	lgr_down(duo_lgr(B), SMCR_R_LINK_LOST, "test");
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < 6; i++)
 		duo_release_pair(i);
-	}
 	duo_run(100);
 	for (unsigned i = 6; i < 10; i++)
 		open_keyed(&c[i], &s[i], "server:2");
@@ -1103,8 +1091,7 @@ START_TEST(nobody_follows_on_a_device_that_is_removed)
 		duo_release_pair(i);
 	}
 	duo_run(100);
-	ck_assert_uint_eq(duo_lgr_cnt(A), 0);
-	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
+	duo_expect_groups(0);
 }
 
 static const struct smcr_config one_element = { .rmb_elems = 1, .group_idle_ms = 1000 };

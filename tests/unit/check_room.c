@@ -83,9 +83,8 @@ START_TEST(full_groups_do_not_count)
 	cfg.groups_per_addr = 1;
 	cfg.conns_per_group = 1;
 	smcr_reconfigure(d.eng[B], &cfg);
-	for (unsigned i = 1; i < 4; i++) {
+	for (unsigned i = 1; i < 4; i++)
 		duo_connect(i, 1, 100);
-	}
 	ck_assert_uint_eq(duo_lgr_cnt(B), 4);
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->refused_groups_addr, 0);
 }

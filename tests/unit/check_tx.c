@@ -232,8 +232,7 @@ START_TEST(a_blocked_writer_says_so_once)
 	host_read(cb, 15, NULL);
 	hosts_carry(&a, &b);
 	host_saw(&b, 0, "C prod=0/0 cons=0/15");
-	host_saw(&a, 3, "W 0:14");
-	host_saw(&a, 4, "C prod=1/15 cons=0/0 B");
+	host_saw(&a, 3, "W 0:14", "C prod=1/15 cons=0/0 B");
 }
 
 START_TEST(no_room_for_payload_does_not_hold_back_messages)
@@ -254,8 +253,7 @@ START_TEST(no_room_for_payload_does_not_hold_back_messages)
 	a.dev.room.bytes = 10000;
 	link_kick(a.link);
 	hosts_carry(&a, &b);
-	host_saw(&a, 2, "C prod=0/600 cons=0/0");
-	host_saw(&a, 3, "W 600:999");
+	host_saw(&a, 2, "C prod=0/600 cons=0/0", "W 600:999");
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
 
@@ -401,13 +399,11 @@ START_TEST(two_urgent_bytes_both_arrive_as_urgent)
 	/* Two are remembered; a third has to wait. */
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
 	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:0");
-	host_saw(&a, 1, "C prod=0/1 cons=0/0 PU");
+	host_saw(&a, 0, "W 0:0", "C prod=0/1 cons=0/0 PU");
 	ck_assert_uint_eq(a.steps, 2);
 	ck_assert_uint_eq(host_read(cb, 10, &urgent), 1);
 	hosts_carry(&a, &b);
-	host_saw(&a, 2, "W 1:1");
-	host_saw(&a, 3, "C prod=0/2 cons=0/0 PU");
+	host_saw(&a, 2, "W 1:1", "C prod=0/2 cons=0/0 PU");
 	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
 	host_write(ca, 5, false);
 	hosts_carry(&a, &b);
@@ -444,10 +440,7 @@ START_TEST(urgent_bytes_beyond_a_step)
 	a.dev.room.bytes = 1 << 20;
 	link_kick(a.link);
 	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:49999");
-	host_saw(&a, 1, "C prod=0/50000 cons=0/0 P");
-	host_saw(&a, 2, "W 50000:59999");
-	host_saw(&a, 3, "C prod=0/60000 cons=0/0 PU");
+	host_saw(&a, 0, "W 0:49999", "C prod=0/50000 cons=0/0 P", "W 50000:59999", "C prod=0/60000 cons=0/0 PU");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 60000);
 	ck_assert_uint_eq(urgent, 1);
 }

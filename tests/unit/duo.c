@@ -502,6 +502,13 @@ duo_lgr_cnt(unsigned host)
 	return n;
 }
 
+void
+duo_expect_groups(unsigned cnt)
+{
+	ck_assert_uint_eq(duo_lgr_cnt(A), cnt);
+	ck_assert_uint_eq(duo_lgr_cnt(B), cnt);
+}
+
 struct link *
 duo_link(unsigned host)
 {

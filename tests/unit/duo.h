@@ -114,6 +114,7 @@ void duo_inject(struct link *, const struct llc_msg *);
 /* The first group of a host; NULL when there is none. */
 struct lgr *duo_lgr(unsigned host);
 unsigned duo_lgr_cnt(unsigned host);
+void duo_expect_groups(unsigned cnt); /* on each host */
 /* The active link of that group. */
 struct link *duo_link(unsigned host);
 /* The n-th message seen so far was sent by this host and is called this. */

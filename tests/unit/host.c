@@ -425,6 +425,13 @@ host_forget(struct host *h)
 	h->steps = 0;
 }
 
+void
+host_saw_all(const struct host *h, unsigned i, const char *const texts[])
+{
+	for (; *texts != NULL; i++, texts++)
+		ck_assert_str_eq(i < h->steps ? h->step[i] : "(nothing)", *texts);
+}
+
 unsigned
 host_events(struct smcr_conn *conn)
 {

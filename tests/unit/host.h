@@ -56,8 +56,9 @@ void hosts_carry(struct host *, struct host *);
 void host_complete(struct host *);
 void host_flush(struct host *);
 void host_forget(struct host *);
-/* The next step from here was exactly this. */
-#define host_saw(h, i, text) ck_assert_str_eq((i) < (h)->steps ? (h)->step[i] : "(nothing)", text)
+/* host_saw(h, i, text, ...): the i-th step from here, and those behind it, were exactly these. */
+void host_saw_all(const struct host *, unsigned i, const char *const texts[]);
+#define host_saw(h, i, ...) host_saw_all(h, i, (const char *const[]){ __VA_ARGS__, NULL })
 
 /* Events of the connection, taken. */
 unsigned host_events(struct smcr_conn *);
