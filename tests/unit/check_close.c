@@ -12,7 +12,7 @@
 #define S(name) CONN_##name
 #define E(name) CLOSE_##name
 
-/* What Figures 22 and 23 and the text of 4.8 say; what is missing here changes nothing. second: our C is out
+/* Figures 22 and 23 and the text of 4.8; a cell that is missing here changes nothing. second: our C is out
  * (PeerCloseWait, PeerFinCloseWait), the peer's is in (AppCloseWait), our A is out (PeerAbortWait). does: R = the user is to read,
  * A = an abort is owed, E = the end. */
 static const struct expect {
@@ -335,7 +335,7 @@ START_TEST(abort_is_answered_once)
 	host_saw(&b, 0, "C prod=0/0 cons=0/0 A");
 	ck_assert_uint_eq(b.steps, 1);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
-	ck_assert_uint_eq(host_events(ca), 0); /* CLOSED was told once */
+	ck_assert_uint_eq(host_events(ca), 0); /* CLOSED was raised once */
 	/* B is through when its answer is complete; it asked for that. */
 	ck_assert_int_eq(cb->state, CONN_PROCESS_ABORT);
 	ck_assert_uint_ge(b.dev.confirms, 1);

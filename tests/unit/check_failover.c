@@ -123,7 +123,7 @@ may_dial(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middl
 	return ctx == NULL || memcmp(to, &far_from_home, sizeof(*to)) != 0;
 }
 
-/* The server's second device is where we may not connect: the offer is rejected, told, and counted. */
+/* The server's second device is where we may not connect: the offer is rejected, logged, and counted. */
 START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 {
 	struct rnic_info info;
@@ -163,7 +163,7 @@ START_TEST(eight_devices_make_eight_links_with_many_rmbs_on_either_side)
 	begin(8, 8, &limit_8);
 	duo_run(500);
 	expect_links(8);
-	/* One element an RMB: each connection brings one on either side, told by CONTINUATIONs for more than three links. */
+	/* One element an RMB: each connection brings one on either side, named in CONTINUATIONs for more than three links. */
 	duo_connect(1, 5, 500);
 	for (unsigned i = 0; i < 6; i++) {
 		ck_assert(BOTH(i, ESTABLISHED));
@@ -276,7 +276,7 @@ START_TEST(a_link_rather_has_an_interface_of_its_own)
 	expect_links(2);
 	ck_assert_ptr_eq(link_nr(host, 1)->dev, d.dev[host]);
 	ck_assert_ptr_eq(link_nr(host, 2)->dev, own);
-	/* And has what there is when the other one is lost, as a device is lost alone, too. */
+	/* It takes any other device when that one is lost, as a device may be lost alone. */
 	sim_port(own, RNIC_PORT_DOWN);
 	duo_run(1000);
 	expect_links(2);
@@ -424,7 +424,7 @@ START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 	ck_assert_ptr_nonnull(link_nr(A, 3));
 }
 
-/* What is gone is remembered in its slot for as long as that is not needed, and in any case while a connection has it. */
+/* A link that is gone stays in its slot until the slot is needed, and in any case while a connection has it. */
 START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 {
 	struct link *link, *freed;
@@ -490,7 +490,7 @@ START_TEST(a_port_that_comes_back_brings_the_link_back)
 	dev = _i == A ? d.more[A][0] : d.more[B][0];
 	sim_port(dev, RNIC_PORT_DOWN);
 	duo_run(1000);
-	/* What is left is one link, and an asymmetric one beside it where the other side still has two devices. */
+	/* One link is left, and an asymmetric one beside it where the other side still has two devices. */
 	transfer(&c[0], &s[0], 100000);
 	sim_port(dev, RNIC_PORT_UP);
 	duo_run(1000);
@@ -499,8 +499,7 @@ START_TEST(a_port_that_comes_back_brings_the_link_back)
 	transfer(&c[0], &s[0], 100000);
 }
 
-/* It is told once, takes no further part though its port is not down, and goes when its owner says so. */
-START_TEST(devices_are_told_the_time)
+START_TEST(devices_have_the_engines_time)
 {
 	struct rnic_dev *late;
 
@@ -514,6 +513,8 @@ START_TEST(devices_are_told_the_time)
 	ck_assert_int_eq(late->now_ns, d.now_ns);
 }
 
+/* The engine reports the device once, does not use it any further though its port is not down, and keeps it until its owner
+ * removes it. */
 START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 {
 	unsigned host = (unsigned)_i % 2;
@@ -636,7 +637,7 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 }
 
 /* A card notices nothing of the other's end. */
-START_TEST(who_is_told_of_a_lost_link_knows_by_whom)
+START_TEST(the_reason_of_a_lost_link_names_the_peer)
 {
 	unsigned host = (unsigned)_i;
 	struct smcr_group_info info;
@@ -686,7 +687,7 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
 }
 
-/* It arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
+/* The data arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
 START_TEST(what_arrives_while_its_link_is_given_up_counts)
 {
 	struct link *old;
@@ -780,7 +781,7 @@ is_delete_of_b(const struct sim_msg *msg)
 }
 
 /* Linux drops a DELETE LINK that meets its own: what it says itself has to do. */
-START_TEST(a_plea_that_crosses_is_the_answer)
+START_TEST(a_delete_link_that_crosses_is_the_answer)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	bool lost = _i == 1;
@@ -823,7 +824,7 @@ START_TEST(a_flood_of_offers_is_rejected)
 	ck_assert_uint_le(d.eng[A]->ctr.llc_limited, 50 - 7);
 	expect_links(1);
 	duo_run(2000);
-	/* And later as before. */
+	/* Later, offers are taken as before. */
 	duo_add_devices();
 	duo_run(200);
 	expect_links(2);
@@ -869,7 +870,7 @@ START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
 	ck_assert_uint_le(lgr->links_made, 8 + 24);
 	ck_assert_uint_eq(d.eng[A]->ctr.add_link_rejected, 0);
 	ck_assert_uint_gt(d.eng[B]->ctr.llc_limited, 0);
-	/* It is there again once it holds. */
+	/* The link is there again once it holds. */
 	duo_run(500);
 	expect_links(2);
 	transfer(&c[0], &s[0], 10000);
@@ -958,7 +959,7 @@ START_TEST(an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it)
 	ck_assert_uint_ge(duo_count(A, "DELETE RKEY"), 2);
 	ck_assert_uint_eq(a->rmb_cnt, 2);
 	ck_assert_uint_eq(b->remote_rmb_cnt, 2);
-	/* And is deleted when the peer is through. */
+	/* The RMB is deleted when the peer is through. */
 	conn_end(s[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
 	duo_run(5000);
 	ck_assert_uint_eq(a->rmb_cnt, 1);
@@ -985,7 +986,7 @@ START_TEST(a_missing_second_link_is_tried_again)
 static const struct smcr_config three_links_one_element = { .links_max = 3, .rmb_elems = 1 };
 
 /* The server gives a new link up, which the client is still at. Whoever wants an RMB in the same turn waits until the client
- * has been told: it refuses everything else. */
+ * knows: it refuses everything else. */
 START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
 {
 	struct lgr *b;
@@ -1022,9 +1023,9 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
 	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
-	tcase_add_loop_test(tc, who_is_told_of_a_lost_link_knows_by_whom, 0, 2);
+	tcase_add_loop_test(tc, the_reason_of_a_lost_link_names_the_peer, 0, 2);
 	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);
-	tcase_add_loop_test(tc, a_plea_that_crosses_is_the_answer, 0, 2);
+	tcase_add_loop_test(tc, a_delete_link_that_crosses_is_the_answer, 0, 2);
 	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
 	unit_add(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact,
 	    one_device_on_both_sides_is_rejected_for_want_of_another_path,
@@ -1034,7 +1035,7 @@ failover_case(TCase *tc)
 	    connections_are_spread_over_the_links_by_each_side, an_accept_of_linux_for_a_link_that_is_lost_is_declined,
 	    rebalance_moves_connections_to_a_new_link, a_slot_that_a_connection_holds_is_not_given_to_a_new_link,
 	    link_numbers_are_not_used_again_before_all_were,
-	    with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group, devices_are_told_the_time,
+	    with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group, devices_have_the_engines_time,
 	    late_writes_of_a_lost_link_are_not_placed_over_newer_data,
 	    a_repetition_that_is_late_is_not_placed_over_newer_data, what_arrives_while_its_link_is_given_up_counts,
 	    c_that_is_lost_with_its_link_is_said_again, a_flood_of_offers_is_rejected,

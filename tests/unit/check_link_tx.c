@@ -238,7 +238,7 @@ START_TEST(a_failed_request_marks_the_link)
 	ck_assert_uint_eq(ca->tx_done, 0);
 }
 
-START_TEST(flushed_llc_is_told)
+START_TEST(flushed_llc_is_reported)
 {
 	ck_assert_int_eq(send_llc(false), 0);
 	host_flush(&a);
@@ -265,7 +265,7 @@ link_case(TCase *tc)
 	unit_add(tc, the_last_of_a_burst_is_signaled, at_least_every_64th_is_signaled,
 	    no_more_is_posted_than_is_remembered, room_counts_what_is_held, the_llc_queue_is_bounded_and_waits_for_room,
 	    data_leave_room_for_llc, one_turn_is_bounded, completions_bring_back_who_waits_for_room,
-	    few_sends_left_ask_for_completions, a_failed_request_marks_the_link, flushed_llc_is_told,
+	    few_sends_left_ask_for_completions, a_failed_request_marks_the_link, flushed_llc_is_reported,
 	    completions_of_connections_that_are_gone);
 }
 

@@ -136,7 +136,7 @@ START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
 		ck_assert_uint_eq(duo_lgr(h)->remote_rmb_cnt, 1);
 		ck_assert_uint_eq(duo_count(h, "DELETE RKEY"), 3);
 	}
-	/* And grows again. */
+	/* The group grows again. */
 	duo_connect(1, 4, 100);
 	for (unsigned i = 1; i < 5; i++)
 		ck_assert(IS(c[i], ESTABLISHED));
@@ -227,7 +227,7 @@ START_TEST(a_group_with_255_rmbs_is_full)
 }
 
 /* Of the peer's RMBs no more are remembered than it may have. */
-START_TEST(a_peer_that_confirms_too_many_rmbs_is_told_no)
+START_TEST(a_peer_that_confirms_too_many_rmbs_is_refused)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 
@@ -306,7 +306,7 @@ START_TEST(idle_links_are_tested_with_and_without_connections)
 	duo_begin(&keepalive);
 	ck_assert_uint_eq(duo_count(A, "TEST LINK"), 0);
 	duo_run(1500);
-	/* What one side sends is activity to the other: together they test once an interval, not twice. */
+	/* Messages of one side are activity to the other: together they test once an interval, not twice. */
 	ck_assert_uint_ge(duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK"), 1);
 	duo_close(0);
 	duo_run(100);
@@ -620,13 +620,13 @@ with_trouble(struct rnic_dev *dev, struct rnic_event *ev)
 	return true;
 }
 
-/* It is for people: a line in the log, and everything goes on. */
+/* RNIC_EV_TROUBLE is a line in the log, and everything goes on. */
 START_TEST(what_troubles_a_device_is_logged)
 {
 	const struct rnic_ops *ops;
 	struct rnic_ops mine;
 	struct smcr_log l;
-	unsigned told = 0;
+	unsigned lines = 0;
 
 	duo_begin(NULL);
 	while (smcr_next_log(d.eng[0], &l))
@@ -639,12 +639,12 @@ START_TEST(what_troubles_a_device_is_logged)
 	troubles = 1;
 	duo_run(10);
 	d.dev[0]->ops = ops;
-	for (; smcr_next_log(d.eng[0], &l); told++) {
+	for (; smcr_next_log(d.eng[0], &l); lines++) {
 		ck_assert_int_eq(l.type, SMCR_LOG_DEVICE);
 		ck_assert_str_eq(l.device, "a");
 		ck_assert_str_eq(l.text, "no memory left");
 	}
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(lines, 1);
 	ck_assert(BOTH(0, ESTABLISHED));
 }
 
@@ -780,7 +780,7 @@ llc_case(TCase *tc)
 	tcase_add_loop_test(tc, delete_link_of_an_unknown_link_is_answered_with_the_reason, 0, 2);
 	tcase_add_loop_test(tc, eye_catchers_are_a_property_of_the_group, 0, 2);
 	unit_add(tc, new_rmbs_are_confirmed_and_idle_ones_deleted, many_connections_at_once_wait_for_the_same_rmb,
-	    a_negative_confirm_rkey_declines_those_who_wait, a_peer_that_confirms_too_many_rmbs_is_told_no,
+	    a_negative_confirm_rkey_declines_those_who_wait, a_peer_that_confirms_too_many_rmbs_is_refused,
 	    answers_that_find_no_place_take_the_link_down, idle_links_are_tested_with_and_without_connections,
 	    a_dead_peer_is_noticed_within_interval_and_answer_time,
 	    a_test_link_answer_with_other_data_takes_the_link_down, an_answer_to_confirm_rkey_may_be_late,

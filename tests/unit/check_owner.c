@@ -1,4 +1,4 @@
-/* Who a link group belongs to: what somebody else can do who knows its peer's id, and what a peer with several addresses can. */
+/* The owner of a link group: what a stranger can do who knows its peer's id, and what a peer with several addresses can. */
 #include "duo.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "unit.h"
@@ -69,7 +69,7 @@ accept_of(const struct duo_end *e)
 	return msg.accept;
 }
 
-/* What it does with the Accept: declines, and says that it does not know the group (0); says nothing (1). */
+/* The stranger declines the Accept, and says that it does not know the group (0), or says nothing (1). */
 START_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own)
 {
 	struct lgr *lgr;
@@ -96,7 +96,7 @@ START_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own)
 
 static const struct smcr_config long_hold = { .holdoff_ms = 60000 };
 
-/* Nor does it hold the peer off by failing in its name, or lead a first contact that the peer waits for. */
+/* A stranger does not hold the peer off by failing in its name, or lead a first contact that the peer waits for. */
 START_TEST(a_strangers_first_contacts_are_not_the_peers)
 {
 	duo_init(true, true, &long_hold);

@@ -1,4 +1,4 @@
-/* What a peer can make us hold: elements that it does not let go, and memory. Beside a bystander of the same peer. */
+/* The bounds of what a peer can make us hold: elements that it does not let go, and memory. A bystander is of the same peer. */
 #include "duo.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"

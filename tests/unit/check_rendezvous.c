@@ -243,7 +243,7 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &soft_gid), soft);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, &soft_gid), card);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_IWARP, &gid), soft);
-	/* What is down is neither used nor promised to the peer. */
+	/* A device that is down is neither used nor promised to the peer. */
 	sim_port(card, RNIC_PORT_DOWN);
 	ck_assert_uint_eq(rdv_transports(d.eng[A]), CLC_TRANSPORT_IWARP);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid), soft);
@@ -289,7 +289,7 @@ START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
 	duo_expect_groups(0);
 }
 
-/* Who names a new peer with each Proposal takes places, not memory without end. */
+/* A user that names a new peer with each connection takes places, not memory without end. */
 START_TEST(first_contacts_at_once_are_bounded_and_counted)
 {
 	struct smcr_conn *conn[1025];
@@ -898,7 +898,7 @@ START_TEST(hosts_without_a_common_transport_fall_back_and_know_why)
 
 /* -- prewarm, drain, idle -- */
 
-/* A client that says so, and sends data all the same: the server's user was never told of a connection, and is told of no
+/* A client that says so, and sends data all the same: the server's user never heard of a connection, and hears of no
  * data. */
 static bool
 is_cdc_of_server(const struct sim_msg *m)
@@ -1027,7 +1027,7 @@ START_TEST(a_silent_peer_is_a_failed_first_contact)
 		duo_open_one(&c[i], SMCR_CLIENT, false);
 	duo_run(6100);
 	for (unsigned i = 0; i < 8; i++) {
-		/* Those who wait fall back before a peer that is not silent would reset them. */
+		/* Connections that wait fall back before a peer that is not silent would reset them. */
 		ck_assert(IS(c[i], CLOSED) == (i == 0) && IS(c[i], FALLBACK) == (i != 0));
 		if (i == 0)
 			ck_assert_int_eq(c[i].reason, SMCR_R_CLC_TIMEOUT);

@@ -144,7 +144,7 @@ START_TEST(a_late_c_or_a_ends_quarantine)
 	ck_assert_uint_eq(h.eng.ctr.elems_let_go, 2);
 }
 
-/* It came by another way than the peer's writes: the element is free when the links have shown that none is under way. */
+/* The end of its use came by another way than the peer's writes: the element is free when the links have shown that none is under way. */
 static void
 freed_after_proof(struct rmb *rmb, uint8_t idx)
 {

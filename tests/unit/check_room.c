@@ -159,7 +159,7 @@ START_TEST(making_room_disturbs_nobody_who_walks_through_the_groups)
 	}
 	ck_assert_uint_eq(seen, 4);
 	ck_assert_uint_eq(ended_for_room(), 1);
-	/* Nor is it ended twice: the next one goes. */
+	/* The group is not ended twice: the next one goes. */
 	ck_assert_uint_eq(room_for_group(d.eng[B], SMCR_SERVER, &remote, d.dev[B]), 0);
 	ck_assert_uint_eq(ended_for_room(), 2);
 	ck_assert(lgr[0]->end_wanted);
@@ -243,7 +243,7 @@ START_TEST(idle_groups_make_room_before_queue_pairs_are_short)
 	duo_bystander_is_well();
 }
 
-/* Who leads a first contact of a client's leaves the daemon's own their places. */
+/* First contacts of clients leave the daemon's own their places. */
 START_TEST(each_role_has_a_table_of_peers)
 {
 	const char own[sizeof(((struct peer *)NULL)->key)] = "own";

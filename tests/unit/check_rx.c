@@ -52,7 +52,7 @@ START_TEST(producer_beyond_the_window)
 	ck_assert_uint_eq(ca->rx_head, 0);
 }
 
-START_TEST(producer_beyond_what_we_told_though_it_is_consumed)
+START_TEST(producer_beyond_the_window_that_we_advertised_though_it_is_consumed)
 {
 	rx(1, 1000, 0, 0, 0);
 	memset(rmb_elem_ptr(ca->rmb, ca->elem_idx), 0, 1000);
@@ -428,7 +428,7 @@ static void
 rx_case(TCase *tc)
 {
 	hosts_case(tc, ELEM, false);
-	unit_add(tc, producer_beyond_the_window, producer_beyond_what_we_told_though_it_is_consumed,
+	unit_add(tc, producer_beyond_the_window, producer_beyond_the_window_that_we_advertised_though_it_is_consumed,
 	    producer_outside_the_element, consumer_beyond_what_was_sent, consumer_of_what_was_written_but_not_posted,
 	    data_after_the_end_of_data, a_protocol_error_before_establishment_ends_the_rendezvous,
 	    old_messages_are_ignored, unknown_tokens_and_other_groups_connections,

@@ -4,7 +4,7 @@
 
 #define ELEM 10000
 
-/* Both cursors of A's direction to this stream position, everything consumed and told. */
+/* Both cursors of A's direction to this stream position, everything consumed, and the peer knows it. */
 static void
 bring_to(uint64_t pos)
 {

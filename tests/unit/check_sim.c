@@ -250,7 +250,7 @@ START_TEST(break_flushes_everything_once)
 	for (unsigned i = 1; i <= 3; i++)
 		ck_assert_int_eq(send_msg(&w.a, i, i == 2 ? RNIC_SIGNALED : 0), 0);
 	run(100 * MS);
-	/* Message 1 arrived and was not signaled: its end may be told by the failure of 2 alone. */
+	/* Message 1 arrived and was not signaled: the failure of 2 alone may report its end. */
 	ck_assert_uint_ge(w.a.wc_cnt, 3);
 	ck_assert_uint_eq(w.a.wc[w.a.wc_cnt - 1].op, RNIC_WC_RECV);
 	ck_assert_int_eq(w.a.wc[w.a.wc_cnt - 1].status, RNIC_WC_FLUSHED);
@@ -587,7 +587,8 @@ START_TEST(denied_units_are_refused)
 	}
 }
 
-/* What was placed is not read from the buffer again, though no answer says so: who knows it otherwise may use the buffer. */
+/* Data that was placed is not read from the buffer again, though no answer says so: a user that knows it otherwise may use the
+ * buffer. */
 START_TEST(unacked_write_was_placed)
 {
 	begin_connected(transport_of(_i));
@@ -718,7 +719,7 @@ on_tamper(void *ctx, struct sim_forgery *f)
 	return f->op == RNIC_WR_SEND;
 }
 
-/* What a peer says is not what it posted, and nothing comes of what it posted as far as it can tell. */
+/* The fabric carries something else than the peer posted, and the peer sees no completion of what it posted. */
 START_TEST(tampering_is_seen_by_the_peer_alone)
 {
 	cfg.tamper = on_tamper;

@@ -74,7 +74,7 @@ START_TEST(nothing_is_overwritten_before_it_is_released)
 	host_flush(&a);
 }
 
-START_TEST(room_is_told_again_when_a_quarter_is_free)
+START_TEST(writable_is_raised_again_when_a_quarter_is_free)
 {
 	struct iovec iov[2];
 
@@ -433,7 +433,7 @@ START_TEST(urgent_bytes_beyond_a_step)
 {
 	unsigned urgent = 0;
 
-	/* 50,000 fit, the urgent byte ends the step after them; P is told from the start. */
+	/* 50,000 fit, the urgent byte ends the step after them; P is set from the start. */
 	a.dev.room.bytes = 50000;
 	host_write(ca, 60000, true);
 	host_flush(&a);
@@ -492,7 +492,7 @@ tx_case(TCase *tc)
 	tcase_add_loop_test(tc, a_repetition_tells_linux_no_cursor_of_the_wrap_before, 0, 2);
 	unit_add(tc, a_ring_is_lent_while_bytes_are_in_flight, a_ring_that_was_not_used_goes_back_with_the_turn,
 	    the_peers_cursor_releases_as_well, nothing_is_overwritten_before_it_is_released,
-	    room_is_told_again_when_a_quarter_is_free, no_memory_for_a_ring_while_others_have_one,
+	    writable_is_raised_again_when_a_quarter_is_free, no_memory_for_a_ring_while_others_have_one,
 	    no_memory_for_the_only_ring_ends_the_connection, the_ring_of_an_aborted_connection_waits_for_the_device,
 	    a_write_that_passes_both_ends_has_two_requests_and_two_pieces, a_blocked_writer_says_so_once,
 	    no_room_for_payload_does_not_hold_back_messages, little_room_for_requests, bulk_takes_turns_with_others,

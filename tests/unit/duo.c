@@ -385,7 +385,7 @@ pass_on(struct duo_end *e)
 	e->out_len -= n;
 }
 
-/* And again when the peer's Decline, or data, has come later. */
+/* Called again when the peer's Decline, or data, has come later. */
 static void
 after_fallback(struct duo_end *e)
 {

@@ -107,7 +107,7 @@ void duo_until(unsigned host, const char *text);
 /* Bytes for the end as if they came from the middle; whole messages or parts. */
 void duo_feed(struct duo_end *, const void *buf, size_t len);
 void duo_feed_msg(struct duo_end *, const struct clc_msg *);
-/* What an end has held back goes to the other end. */
+/* CLC bytes that an end has held back go to the other end. */
 void duo_feed_held(struct duo_end *from, struct duo_end *to);
 /* An LLC message as if it arrived on this link. */
 void duo_inject(struct link *, const struct llc_msg *);
