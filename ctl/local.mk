@@ -21,21 +21,13 @@ bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = ctl/completion/smcrctl
 EXTRA_DIST += doc/json-schema.md
 
-if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_ctl_show \
 	tests/unit/check_ctl_options
-tests_unit_check_ctl_show_SOURCES = tests/unit/check_ctl_show.c tests/unit/unit.h tests/unit/golden.h
-tests_unit_check_ctl_show_CFLAGS = $(UNIT_CFLAGS) $(JANSSON_CFLAGS)
-tests_unit_check_ctl_show_LDADD = ctl/libsmcrctl.la $(UNIT_LIBS)
-tests_unit_check_ctl_options_SOURCES = tests/unit/check_ctl_options.c tests/unit/unit.h
-tests_unit_check_ctl_options_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_ctl_options_LDADD = ctl/libsmcrctl.la $(UNIT_LIBS)
 
 # smcrctl itself against the real control socket in front of a worker of fixed data.
 check_PROGRAMS += tests/unit/fake_smcrd
-tests_unit_fake_smcrd_SOURCES = tests/unit/fake_smcrd.c tests/unit/fake_worker.c tests/unit/fake_worker.h
+tests_unit_fake_smcrd_SOURCES = tests/unit/fake_smcrd.c $(FAKE_WORKER)
 tests_unit_fake_smcrd_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la
 check_TAP += tests/unit/check_smcrctl.sh
-endif
 EXTRA_DIST += tests/unit/check_smcrctl.sh

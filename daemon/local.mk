@@ -24,19 +24,9 @@ sbin_PROGRAMS += smcrd
 smcrd_SOURCES = daemon/main.c
 smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la lib/libwire.la lib/libbase.la
 
-if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_smcrd \
 	tests/unit/check_loop \
 	tests/unit/check_log_text
-tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c tests/unit/fake_verbs.c tests/unit/fake_verbs.h tests/unit/unit.h
-tests_unit_check_smcrd_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_smcrd_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_loop_SOURCES = tests/unit/check_loop.c tests/unit/tcp_pair.h tests/unit/unit.h
-tests_unit_check_loop_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_loop_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_log_text_SOURCES = tests/unit/check_log_text.c tests/unit/unit.h
-tests_unit_check_log_text_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_log_text_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
-endif
+tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)
 EXTRA_DIST += doc/port-mapper.md

@@ -9,14 +9,6 @@ else
 daemon_libsmcrd_la_SOURCES += daemon/confine/confine_seccomp_none.c
 endif
 
-if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_confine \
 	tests/unit/check_confine_modes
-tests_unit_check_confine_SOURCES = tests/unit/check_confine.c tests/unit/confine_child.h tests/unit/unit.h
-tests_unit_check_confine_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_confine_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_confine_modes_SOURCES = tests/unit/check_confine_modes.c tests/unit/confine_child.h tests/unit/unit.h
-tests_unit_check_confine_modes_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_confine_modes_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-endif

@@ -11,7 +11,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/device/netwatch.c daemon/device/netwatch.h \
 	daemon/device/subnet.c daemon/device/subnet.h
 
-if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_netifs \
 	tests/unit/check_netwatch \
@@ -19,25 +18,6 @@ check_UNIT += \
 	tests/unit/check_devices \
 	tests/unit/check_device_preview \
 	tests/unit/check_memlock
-tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/unit.h
-tests_unit_check_netifs_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_netifs_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_netwatch_SOURCES = tests/unit/check_netwatch.c tests/unit/own_netns.h tests/unit/unit.h
-tests_unit_check_netwatch_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_netwatch_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c tests/unit/fake_verbs.c tests/unit/fake_verbs.h \
-	tests/unit/unit.h
-tests_unit_check_device_plan_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_device_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_devices_SOURCES = tests/unit/check_devices.c tests/unit/fake_verbs.c tests/unit/fake_verbs.h \
-	tests/unit/unit.h
-tests_unit_check_devices_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_devices_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_device_preview_SOURCES = tests/unit/check_device_preview.c tests/unit/fake_verbs.c \
-	tests/unit/fake_verbs.h tests/unit/unit.h
-tests_unit_check_device_preview_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_device_preview_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_memlock_SOURCES = tests/unit/check_memlock.c tests/unit/unit.h
-tests_unit_check_memlock_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_memlock_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-endif
+tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c $(FAKE_VERBS)
+tests_unit_check_devices_SOURCES = tests/unit/check_devices.c $(FAKE_VERBS)
+tests_unit_check_device_preview_SOURCES = tests/unit/check_device_preview.c $(FAKE_VERBS)

@@ -17,11 +17,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/prewarm.c daemon/session/prewarm.h \
 	daemon/session/check.c
 
-if HAVE_CHECK
-# The daemon with a stand-in for engine and device.
-GATEWAY_TEST_SOURCES = tests/unit/gateway.h tests/unit/fake_smcr.c tests/unit/fake_smcr.h tests/unit/fake_verbs.c \
-	tests/unit/fake_verbs.h tests/unit/unit.h
-GATEWAY_TEST_LIBS = daemon/libsmcrd.la lib/libwire.la lib/libbase.la $(UNIT_LIBS)
 check_UNIT += \
 	tests/unit/check_leg \
 	tests/unit/check_proxy \
@@ -30,27 +25,8 @@ check_UNIT += \
 	tests/unit/check_sources \
 	tests/unit/check_outage \
 	tests/unit/check_session
-tests_unit_check_leg_SOURCES = tests/unit/check_leg.c tests/unit/tcp_pair.h tests/unit/unit.h
-tests_unit_check_leg_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_leg_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_proxy_SOURCES = tests/unit/check_proxy.c tests/unit/unit.h
-tests_unit_check_proxy_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_proxy_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(GATEWAY_TEST_SOURCES)
-tests_unit_check_legs_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
-tests_unit_check_sources_SOURCES = tests/unit/check_sources.c tests/unit/unit.h
-tests_unit_check_sources_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_sources_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_outage_SOURCES = tests/unit/check_outage.c tests/unit/unit.h
-tests_unit_check_outage_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_outage_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_session_SOURCES = tests/unit/check_session.c $(GATEWAY_TEST_SOURCES)
-tests_unit_check_session_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_session_LDADD = $(GATEWAY_TEST_LIBS)
+tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)
+tests_unit_check_session_SOURCES = tests/unit/check_session.c $(FAKE_ENGINE) $(FAKE_VERBS)
 # check_legs with the real engine and device.
-tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c tests/unit/gateway.h tests/unit/unit.h
-tests_unit_check_legs_real_CFLAGS = $(UNIT_CFLAGS) -DGATEWAY_REAL
-tests_unit_check_legs_real_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la \
-	lib/libwire.la lib/libbase.la $(UNIT_LIBS)
-endif
+tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c
+tests_unit_check_legs_real_CPPFLAGS = $(AM_CPPFLAGS) -DGATEWAY_REAL

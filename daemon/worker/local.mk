@@ -7,16 +7,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/mpa_peers.c daemon/worker/mpa_peers.h \
 	daemon/worker/mpa_clients.c daemon/worker/mpa_clients.h
 
-if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_worker \
 	tests/unit/check_daemon_memory
-tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
-tests_unit_check_worker_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_worker_LDADD = $(GATEWAY_TEST_LIBS)
-tests_unit_check_daemon_memory_SOURCES = tests/unit/check_daemon_memory.c tests/unit/gateway.h tests/unit/unit.h $(SWEEP)
-tests_unit_check_daemon_memory_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
-tests_unit_check_daemon_memory_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la \
-	lib/libwire.la lib/libbase.la $(UNIT_LIBS)
-endif

@@ -3,8 +3,15 @@ noinst_LTLIBRARIES += lib/libsmcr.la
 lib_libsmcr_la_SOURCES = \
 	lib/smcr/smcr.h \
 	lib/smcr/engine.c lib/smcr/engine.h \
-	lib/smcr/info.c
-lib_libsmcr_la_LIBADD = lib/libsmcr_data.la
+	lib/smcr/info.c \
+	lib/smcr/state/engine.h \
+	lib/smcr/state/lgr.c lib/smcr/state/lgr.h \
+	lib/smcr/state/link.c lib/smcr/state/link.h \
+	lib/smcr/state/llc_flow.c lib/smcr/state/llc_flow.h \
+	lib/smcr/state/log.c lib/smcr/state/log.h \
+	lib/smcr/state/marks.c lib/smcr/state/marks.h
+
+check_UNIT += tests/unit/check_marks
 
 include lib/smcr/data/local.mk
 include lib/smcr/group/local.mk

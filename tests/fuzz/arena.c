@@ -101,11 +101,9 @@ arena_fail(struct arena *a, unsigned what, unsigned after, unsigned cnt)
 struct rnic_dev *
 arena_device(struct arena *a, unsigned h, unsigned n)
 {
-	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, (uint8_t)n, (uint8_t)(h + 1) } };
-	uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)n, (uint8_t)(h + 1) };
 	char name[8] = { (char)('a' + h), (char)('0' + n), '\0' };
 
-	return sim_dev_new(a->fab, name, a->transport, &gid, mac);
+	return sim_dev_at(a->fab, name, a->transport, h, n, n);
 }
 
 void

@@ -30,11 +30,11 @@ print(const struct config *cfg)
 static void
 check_canonical(const struct config *cfg)
 {
-	char *once = print(cfg), *twice, *told = NULL;
+	char *once = print(cfg), *twice, *second = NULL;
 	struct config *again = NULL;
 	struct config_plan plan;
 	size_t len;
-	FILE *f = open_memstream(&told, &len);
+	FILE *f = open_memstream(&second, &len);
 
 	FUZZ_CHECK(f != NULL);
 	FUZZ_CHECK(config_parse("again", once, strlen(once), CONFIG_NO_LOOKUP, f, &again) == 0);
@@ -46,7 +46,7 @@ check_canonical(const struct config *cfg)
 	FUZZ_CHECK(fclose(f) == 0);
 	free(once);
 	free(twice);
-	free(told);
+	free(second);
 	config_free(again);
 }
 

@@ -225,19 +225,19 @@ poll_device(struct rnic_dev *dev)
 {
 	struct rnic_wc wc[16];
 	struct rnic_event ev;
-	bool news = false;
+	bool more = false;
 	unsigned n;
 
 	while (dev->ops->poll_event(dev, &ev)) {
 		event(&ev);
-		news = true;
+		more = true;
 	}
 	while ((n = dev->ops->poll(dev, wc, 16)) > 0) {
 		for (unsigned i = 0; i < n; i++)
 			completion(&wc[i]);
-		news = true;
+		more = true;
 	}
-	return news;
+	return more;
 }
 
 /* -- CLC from the engine -- */
@@ -467,8 +467,8 @@ build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 	a->alert_token = TOKEN + m->slot;
 	a->mtu_code = 5;
 	a->ext = extension(m->of, info.mpa_port, accept ? m->group->token : 0);
-	if (m->group->rmbs_told == 0)
-		m->group->rmbs_told = 1;
+	if (m->group->rmbs_named == 0)
+		m->group->rmbs_named = 1;
 	return true;
 }
 
@@ -559,15 +559,15 @@ rival_cdc(struct rival_mid *m, struct rival_link *over, uint8_t prod_flags, uint
 bool
 rival_turn(struct rival *r)
 {
-	bool news = false;
+	bool more = false;
 
 	if (r == NULL)
 		return false;
 	for (unsigned i = 0; i < RIVAL_DEVS; i++)
-		news = poll_device(r->dev[i]) || news;
+		more = poll_device(r->dev[i]) || more;
 	for (unsigned i = 0; i < RIVAL_MIDS; i++)
-		news = pass_on(&r->mid[i]) || news;
-	return news;
+		more = pass_on(&r->mid[i]) || more;
+	return more;
 }
 
 struct rival *

@@ -30,7 +30,7 @@ struct rival_group {
 	uint8_t peer_id[8];
 	uint64_t token;
 	struct rival_link *newest; /* being added, or added last */
-	unsigned rmbs_told;
+	unsigned rmbs_named;
 };
 
 /* A queue pair of ours towards the engine. */

@@ -63,8 +63,8 @@ fill_cont(struct rival_link *l, struct llc_add_link_cont *m)
 	struct rival_link *nl = l->group->newest != NULL ? l->group->newest : l;
 
 	m->link_num = nl->number;
-	m->left_cnt = (uint8_t)l->group->rmbs_told;
-	for (unsigned i = 0; i < l->group->rmbs_told && i < RIVAL_RMBS; i++) {
+	m->left_cnt = (uint8_t)l->group->rmbs_named;
+	for (unsigned i = 0; i < l->group->rmbs_named && i < RIVAL_RMBS; i++) {
 		m->pairs[i].old_rkey = l->rmb[i]->rkey;
 		m->pairs[i].new_rkey = nl->rmb[i]->rkey;
 		m->pairs[i].new_vaddr = nl->rmb[i]->addr;
@@ -140,7 +140,7 @@ rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how)
 		msg.confirm_rkey.other_cnt = fill_others(l, msg.confirm_rkey.others, LLC_LINKS_INLINE);
 		msg.confirm_rkey.negative = (how & ANSWER_NEGATIVE) != 0;
 		msg.confirm_rkey.retry = (how & ANSWER_RETRY) != 0;
-		l->group->rmbs_told = RIVAL_RMBS;
+		l->group->rmbs_named = RIVAL_RMBS;
 		break;
 	case LLC_CONFIRM_RKEY_CONT:
 		msg.confirm_rkey_cont.left_cnt = 1;
@@ -230,7 +230,7 @@ answer(struct rival_link *l, struct rival_link *over, const struct llc_msg *req,
 		rsp.delete_rkey.error_mask = (how & ANSWER_NEGATIVE) != 0 ? 0x80 : 0;
 		break;
 	case LLC_DELETE_LINK:
-		/* A client's is a plea: the server's own DELETE LINK follows. */
+		/* A client only asks: the server's own DELETE LINK follows. */
 		rsp.response = over->role == SMCR_SERVER;
 		break;
 	case LLC_TEST_LINK:

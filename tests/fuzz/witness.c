@@ -4,15 +4,10 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "tests/numbered.h"
 #include "tests/scenario/oom.h"
 
 #define PATIENCE_MS 400
-
-static uint8_t
-byte_at(uint64_t pos)
-{
-	return (uint8_t)(pos * 7 + pos / 251);
-}
 
 static void
 put(struct witness_end *e, size_t len)
@@ -20,11 +15,7 @@ put(struct witness_end *e, size_t len)
 	struct iovec iov[2];
 	size_t room = smcr_tx_space(e->conn, iov), n = len < room ? len : room;
 
-	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = i < iov[0].iov_len ? (uint8_t *)iov[0].iov_base + i
-		                                : (uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
-		*p = byte_at(e->written + i);
-	}
+	numbered_fill(iov, n, e->written);
 	e->written += n;
 	smcr_tx_commit(e->conn, n, false);
 }
@@ -37,11 +28,7 @@ take(struct witness_end *e)
 	size_t n;
 
 	while ((n = smcr_rx_data(e->conn, iov, &urgent)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			const uint8_t *p = i < iov[0].iov_len ? (const uint8_t *)iov[0].iov_base + i
-			                                      : (const uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
-			FUZZ_CHECK(*p == byte_at(e->read + i));
-		}
+		FUZZ_CHECK(numbered_holds(iov, n, e->read));
 		e->read += n;
 		smcr_rx_consume(e->conn, n);
 	}

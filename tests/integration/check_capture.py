@@ -64,8 +64,7 @@ def traffic(t, pair):
         s.close()
     wait_until(lambda: len(pair.a.connections()) == 1, "seven are closed")
     socks[0].close()
-    pair.quiet()
-    pair.only_smcr(8)
+    pair.ended_well(8)
 
 
 def numbers(fields):

@@ -3,7 +3,7 @@
 import json
 import os
 
-from harness import (Pair, Server, case, check, echo, equal, hostport, main, pattern, recv_exact,
+from harness import (Pair, pair_to, Server, case, check, echo, equal, hostport, main, pattern, recv_exact,
                      unlinkable_pair, wait_until, SMCRCTL)
 
 
@@ -52,8 +52,7 @@ def _(t):
 
 @case("text and JSON agree with what runs; the socket is for its group only")
 def _(t):
-    server = Server(t, echo)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, echo)
     socks = [pair.connect() for _ in range(3)]
     for s in socks:
         s.sendall(pattern(100000))

@@ -3,7 +3,7 @@
 import socket
 
 import clc
-from harness import (PATIENCE, Pair, Server, case, check, echo, equal, hostport, in_thread, main, pattern, read_marked,
+from harness import (PATIENCE, Pair, pair_to, Server, case, check, echo, equal, hostport, in_thread, main, pattern, read_marked,
                      recv_all, recv_exact, same_bytes, unlinkable_pair, wait_until, Daemon, SHRINK)
 from many import echo_server, rounds
 
@@ -78,8 +78,7 @@ def _(t):
 
 @case("an egress whose client declines at once, or proposes RoCE only: data and urgent bytes on TCP")
 def _(t):
-    server = Server(t, echo)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, echo)
     for how in ("decline", "propose"):
         s = socket.create_connection((t.addr, pair.middle["x"]), 30)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
@@ -95,7 +94,7 @@ def _(t):
         all_tcp(pair.b, 1)
         s.close()
         pair.quiet()
-    server.ok()
+    pair.server.ok()
 
 
 @case("urgent bytes reach the server of a fallen-back egress")
@@ -107,8 +106,7 @@ def _(t):
         got.append(read_marked(s, 6))
         s.sendall(b"ab")
         s.send(b"!", socket.MSG_OOB)
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     s = socket.create_connection((t.addr, pair.middle["x"]), 30)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     s.sendall(clc.decline() + b"0123")
@@ -117,7 +115,7 @@ def _(t):
     s.sendall(b"5")
     equal(read_marked(s, 3), (b"ab!", [2]), "at the client")
     equal(got, [(b"0123!5", [4])], "at the server")
-    server.ok()
+    pair.server.ok()
 
 
 @case("two daemons that find no way to link: all on TCP, each side says why, nothing lost", timeout=90)

@@ -3,7 +3,7 @@
 import hashlib
 import socket
 
-from harness import (Pair, Server, case, equal, main, need, pattern, recv_all, recv_exact, same_bytes, in_thread,
+from harness import (Pair, pair_to, Server, case, equal, main, need, pattern, recv_all, recv_exact, same_bytes, in_thread,
                      wait_until, SHRINK)
 from programs import wait_port
 
@@ -17,16 +17,13 @@ def _(t):
     def serve(s):
         same_bytes(recv_all(s), request, "request at the server")
         s.sendall(answer)
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     c = pair.connect()
     c.sendall(request)
     c.shutdown(socket.SHUT_WR)
     same_bytes(recv_all(c), answer, "answer")
     c.close()
-    pair.quiet()
-    server.ok()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 @case("server is done first and goes on reading")
@@ -38,17 +35,14 @@ def _(t):
         s.sendall(answer)
         s.shutdown(socket.SHUT_WR)
         got.append(recv_all(s))
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     c = pair.connect()
     same_bytes(recv_all(c), answer, "answer")
     c.sendall(request)
     c.close()
     wait_until(lambda: got, "the server has seen the end", 30)
     same_bytes(got[0], request, "request at the server")
-    pair.quiet()
-    server.ok()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 @case("both directions full at once, then closed crosswise")
@@ -60,8 +54,7 @@ def _(t):
         s.sendall(down)
         s.shutdown(socket.SHUT_WR)
         same_bytes(reader.result(), up, "at the server")
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     socks = [pair.connect() for _ in range(4)]
     readers = [in_thread(recv_all, c) for c in socks]
 
@@ -75,9 +68,7 @@ def _(t):
         same_bytes(task.result(), down, "at the client")
     for c in socks:
         c.close()
-    pair.quiet()
-    server.ok()
-    pair.only_smcr(4)
+    pair.ended_well(4)
 
 
 @case("server speaks first; client only listens")
@@ -87,17 +78,14 @@ def _(t):
     def serve(s):
         s.sendall(banner)
         s.sendall(recv_exact(s, 4).upper())
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     for _ in range(50):
         c = pair.connect()
         same_bytes(recv_exact(c, len(banner)), banner, "banner")
         c.sendall(b"quit")
         same_bytes(recv_all(c), b"QUIT", "answer")
         c.close()
-    pair.quiet()
-    server.ok()
-    pair.only_smcr(50)
+    pair.ended_well(50)
 
 
 @case("connections without a byte, closed by either side")
@@ -116,8 +104,7 @@ def _(t):
         c.close()
     wait_until(lambda: len(held) == 20, "every connection reached the server")
     equal(held, [b""] * 20, "what the server read")
-    pair.quiet()
-    pair.only_smcr(40)
+    pair.ended_well(40)
 
 
 @case("one byte at a time, each answered")
@@ -126,8 +113,7 @@ def _(t):
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while data := s.recv(100):
             s.sendall(data)
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     c = pair.connect()
     c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for i in range(3000 // SHRINK):
@@ -149,8 +135,7 @@ def _(t):
     with open(t.path("data"), "rb") as f:
         out = t.run([socat, "-t", "60", "-", f"TCP:{pair.host}:{pair.port['x']}"], stdin=f)
     equal(out.split()[:1], [hashlib.sha256(data).hexdigest().encode()], "checksum from the far side")
-    pair.quiet()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 @case("nc -N sends a file and gets one back after its end")
@@ -161,15 +146,12 @@ def _(t):
     def serve(s):
         same_bytes(recv_all(s), up, "at the server")
         s.sendall(down)
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     with open(t.path("up"), "wb") as f:
         f.write(up)
     with open(t.path("up"), "rb") as f:
         same_bytes(t.run([nc, "-N", pair.host, str(pair.port["x"])], stdin=f), down, "at the client")
-    pair.quiet()
-    server.ok()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 @case("nc -l -N sends a file and ends first")
@@ -186,8 +168,7 @@ def _(t):
     same_bytes(recv_all(c), down, "at the client")
     c.close()
     equal(far.wait(), 0, "exit status of the far nc")
-    pair.quiet()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 main()

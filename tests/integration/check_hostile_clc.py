@@ -6,8 +6,8 @@ import socket
 import struct
 import time
 
-from harness import Failure, case, check, equal, main, set_reset_on_close, wait_until, SHRINK
-from hostile import MIB, SOON, Scene, how_it_ends, iw, smc
+from harness import Failure, check, equal, main, set_reset_on_close, wait_until, SHRINK
+from hostile import MIB, SOON, scene_case, how_it_ends, iw, smc
 
 # The header of a message that is long and no Decline, and half of what it promises.
 HALF = smc.EYE + struct.pack(">BHB", smc.CONFIRM, 2048, 0x10) + bytes(1000)
@@ -28,14 +28,11 @@ def ends(sock, link):
         pass
 
 
-@case("half of a long CLC message while the link is awaited, from a client")
-def _(t):
-    s = Scene(t)
+@scene_case("half of a long CLC message while the link is awaited, from a client")
+def _(s):
     for link in ("none", "made", "made and lost"):
         c = s.client()
-        c.propose()
-        c.read_accept()
-        c.new_link()
+        c.to_accept()
         if link != "none":
             c.connect_mpa()
         c.confirm()
@@ -44,18 +41,14 @@ def _(t):
             c.link.close(reset=True)
         ends(c.sock, link)
         s.leave()
-    s.finish()
 
 
-@case("half of a long CLC message while the link is awaited, from a server")
-def _(t):
-    s = Scene(t, hostile_server=True)
+@scene_case("half of a long CLC message while the link is awaited, from a server", hostile_server=True)
+def _(s):
     for link in ("made", "made and lost", "lost first"):
         s.fresh_server()
         app, v = s.proposed()
-        v.send_accept()
-        v.accept_mpa()
-        v.read_confirm()
+        v.to_confirm()
         if link == "lost first":
             v.link.close(reset=True)
         v.sock.sendall(HALF)
@@ -63,7 +56,6 @@ def _(t):
             v.link.close(reset=True)
         ends(app, link)
         s.leave()
-    s.finish()
 
 
 def mutated(rnd, data, n):
@@ -77,11 +69,10 @@ def mutated(rnd, data, n):
     return bytes(out[:rnd.choice((len(out), len(out), len(out), rnd.randrange(len(out)))) or 1])
 
 
-@case("CLC messages with some bytes changed, at every step")
-def _(t):
-    s = Scene(t)
+@scene_case("CLC messages with some bytes changed, at every step")
+def _(s):
     seed = int.from_bytes(os.urandom(4), "big")
-    t.note(f"seed {seed}")
+    s.t.note(f"seed {seed}")
     rnd = random.Random(seed)
     p = s.peer()
     propose = smc.clc_proposal(p.peer_id, p.gid, p.mac, p.subnet, ext=p.ext())
@@ -101,10 +92,9 @@ def _(t):
         except (iw.Error, smc.SmcError, OSError):
             pass
         s.leave()
-    t.note(f"{done} messages")
+    s.t.note(f"{done} messages")
     check(done > 30, f"{done} messages only")
     s.bound(s.b, rss=16 * MIB)
-    s.finish()
 
 
 # -- what stays behind --
@@ -123,9 +113,8 @@ def join(s, first, last_words):
     return c
 
 
-@case("joins that end in garbage: memory that stays with the group is bounded")
-def _(t):
-    s = Scene(t)
+@scene_case("joins that end in garbage: memory that stays with the group is bounded")
+def _(s):
     first = s.connected()
     s.echoes(first)
     joins = 600 // SHRINK
@@ -133,16 +122,14 @@ def _(t):
     for _ in range(joins):
         join(s, first, b"garbage for a Confirm").sock.close()
     wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "no rendezvous goes on")
-    t.note(f"{joins / (time.monotonic() - start):.0f} joins/s")
+    s.t.note(f"{joins / (time.monotonic() - start):.0f} joins/s")
     s.echoes(first)
     # A cap for each group (quarantine_max), and few groups for each address: without them each join takes an element.
     s.bound(s.b, rmb=12 * MIB, groups=16, rss=16 * MIB)
-    s.finish()
 
 
-@case("joins that fall silent: memory that stays with the group is bounded")
-def _(t):
-    s = Scene(t)
+@scene_case("joins that fall silent: memory that stays with the group is bounded")
+def _(s):
     first = s.connected()
     s.echoes(first)
     for _ in range(3):
@@ -152,7 +139,6 @@ def _(t):
             c.close()
     s.echoes(first)
     s.bound(s.b, rmb=12 * MIB, groups=16, rss=16 * MIB)
-    s.finish()
 
 
 # -- groups of others --
@@ -170,9 +156,8 @@ def in_use(d):
     return out
 
 
-@case("a stranger with another peer's id gets nothing of that peer's group, and cannot end it")
-def _(t):
-    s = Scene(t)
+@scene_case("a stranger with another peer's id gets nothing of that peer's group, and cannot end it")
+def _(s):
     victim = s.connected(s.peer(1))
     s.echoes(victim)
     before = in_use(s.b)
@@ -205,12 +190,10 @@ def _(t):
     after = in_use(s.b)
     for group, n in before.items():
         check(after.get(group, 0) <= n + 1, f"elements of group {group} in use: {n} before, {after.get(group)} now")
-    s.finish()
 
 
-@case("a server that names a group of somebody else's in its Accept")
-def _(t):
-    s = Scene(t, hostile_server=True)
+@scene_case("a server that names a group of somebody else's in its Accept", hostile_server=True)
+def _(s):
     link = s.a.ctl("links")["links"][0]
     group = s.a.groups()[0]
     victim = {"peer_id": bytes.fromhex(group["peer_id"]), "qpn": link["peer_qpn"], "first": False,
@@ -226,15 +209,13 @@ def _(t):
             pass
         s.leave()
         s.witness.alive()
-    s.finish()
 
 
 # -- what one address, what one stranger may have --
 
 
-@case("groups without connections, and all queue pairs")
-def _(t):
-    s = Scene(t, device={"max_qp": 40})
+@scene_case("groups without connections, and all queue pairs", device={"max_qp": 40})
+def _(s):
     made = declined = 0
     for _ in range(45):
         c = s.client(prewarm=True)
@@ -245,7 +226,7 @@ def _(t):
         except (smc.Declined, iw.Error):
             declined += 1
         c.sock.close()
-    t.note(f"{made} groups made, {declined} declined")
+    s.t.note(f"{made} groups made, {declined} declined")
     # Somebody at another address is served by SMC-R all the same.
     s.echoes(s.connected(s.peer(2)))
 
@@ -262,12 +243,10 @@ def _(t):
 
     wait_until(another, "idle groups end early")
     s.bound(s.b, groups=18, qps=18)
-    s.finish()
 
 
-@case("first contacts that are left half open, from one address")
-def _(t):
-    s = Scene(t)
+@scene_case("first contacts that are left half open, from one address")
+def _(s):
     for turn in range(3):
         for _ in range(200 // SHRINK):
             c = s.client()
@@ -277,12 +256,11 @@ def _(t):
         wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "they are given up")
         s.leave()
     s.bound(s.b, rss=24 * MIB, groups=18, qps=18)
-    s.finish()
 
 
-@case("fallback connections that do nothing leave room for others")
-def _(t):
-    s = Scene(t, egress={"max_connections": 40, "max_connections_per_peer": 8})
+@scene_case("fallback connections that do nothing leave room for others",
+            egress={"max_connections": 40, "max_connections_per_peer": 8})
+def _(s):
     for _ in range(60):
         try:
             s.client().decline()
@@ -291,12 +269,10 @@ def _(t):
     wait_until(lambda: s.b.status()["connections"]["tcp"] == 8, "eight have fallen back")
     s.echoes(s.connected(s.peer(2)))
     s.bound(s.b, connections=12)
-    s.finish()
 
 
-@case("groups made and broken, one after the other, and resets under load")
-def _(t):
-    s = Scene(t)
+@scene_case("groups made and broken, one after the other, and resets under load")
+def _(s):
     rss = []
     for turn in range(120 // SHRINK):
         c = s.connected()
@@ -311,13 +287,11 @@ def _(t):
         if turn % 10 == 9:
             rss.append(s.b.rss())
     s.bound(s.b, rss=8 * MIB, groups=12, qps=12)
-    t.note("memory: " + " ".join(f"{x / MIB:.1f}" for x in rss))
-    s.finish()
+    s.t.note("memory: " + " ".join(f"{x / MIB:.1f}" for x in rss))
 
 
-@case("more strangers than the daemon has descriptors")
-def _(t):
-    s = Scene(t, files=90)
+@scene_case("more strangers than the daemon has descriptors", files=90)
+def _(s):
     with_files = [s.tcp(s.smc_at) for _ in range(300)]
 
     def calm():
@@ -328,7 +302,6 @@ def _(t):
     s.witness.alive()
     for x in with_files:
         x.close()
-    s.finish()
 
 
 main()

@@ -5,8 +5,8 @@ import random
 import struct
 import time
 
-from harness import Failure, case, check, main, wait_until, PATIENCE, SHRINK
-from hostile import MIB, SOON, Scene, cpu_time, iw, smc
+from harness import Failure, check, main, wait_until, PATIENCE, SHRINK
+from hostile import MIB, SOON, scene_case, cpu_time, iw, smc
 
 STRANGE = (iw.Error, smc.SmcError, OSError)	# what a peer gets who behaves like this
 
@@ -28,11 +28,7 @@ def another_path(peer):
 def up_to_add_link(s, peer=None):
     """A client at first contact that has got ADD LINK: (client, that message)."""
     c = s.client(peer)
-    c.propose()
-    c.read_accept()
-    c.new_link()
-    c.connect_mpa()
-    c.confirm()
+    c.to_confirm()
     c.link.number = c.link.next_llc(smc.CONFIRM_LINK).number
     c.link.send(c.link.confirm_link_msg(True))
     return c, c.link.next_llc(smc.ADD_LINK)
@@ -48,9 +44,8 @@ def without_tokens(s, peer=None):
     return c
 
 
-@case("ADD LINK CONTINUATION without RTokens, from a client")
-def _(t):
-    s = Scene(t)
+@scene_case("ADD LINK CONTINUATION without RTokens, from a client")
+def _(s):
     for _ in range(12):
         c = without_tokens(s)
         # While the record of his RMB is in question, groups of others come and go.
@@ -63,24 +58,20 @@ def _(t):
             c.link.send(d.raw[:3] + bytes((d.flags | smc.RESPONSE,)) + d.raw[4:])
             s.echoes(c.finish(), 100)
         except (Failure, *STRANGE) as e:
-            t.note(f"{type(e).__name__}: {e}")	# it may be told to go; others may not notice
+            s.t.note(f"{type(e).__name__}: {e}")	# it may be told to go; others may not notice
         check(not isinstance(c.link.ended, iw.Broken), f"the server wrote where it was never told to: {c.link.ended}")
         s.leave()
-    s.finish()
 
 
-@case("ADD LINK CONTINUATION without RTokens, from a server")
-def _(t):
-    s = Scene(t, hostile_server=True)
+@scene_case("ADD LINK CONTINUATION without RTokens, from a server", hostile_server=True)
+def _(s):
     second = s.peer(2)		# the server's other device
     mpa = iw.Listener(second.host)
-    t.later(mpa.close)
+    s.t.later(mpa.close)
     for _ in range(6):
         s.fresh_server()
         app, v = s.proposed()
-        v.send_accept()
-        v.accept_mpa()
-        v.read_confirm()
+        v.to_confirm()
         link = v.link
         link.number = 1
         link.send(link.confirm_link_msg(False))
@@ -100,18 +91,16 @@ def _(t):
             link.next_llc(smc.ADD_LINK_CONT, SOON)
             s.echo_from(v.finish(), app)
         except (Failure, *STRANGE) as e:
-            t.note(f"{type(e).__name__}: {e}")
+            s.t.note(f"{type(e).__name__}: {e}")
         check(not isinstance(link.ended, iw.Broken), f"the client wrote where it was never told to: {link.ended}")
         s.leave()
-    s.finish()
 
 
 # -- floods --
 
 
-@case("offers of a device that there is no link for, as many as go through the link")
-def _(t):
-    s = Scene(t)
+@scene_case("offers of a device that there is no link for, as many as go through the link")
+def _(s):
     c = s.connected()
 
     def reject(link, m):
@@ -133,20 +122,18 @@ def _(t):
     took = time.monotonic() - start
     used = (cpu_time(s.b) - before) / took
     made = s.b.counters()["add_link_rejected"] - made
-    t.note(f"{sent / took:.0f} offers/s, {made} queue pairs made for them, {used:.0%} CPU")
+    s.t.note(f"{sent / took:.0f} offers/s, {made} queue pairs made for them, {used:.0%} CPU")
     check(made <= 4 + took, f"{made} links tried for {sent} offers in {took:.1f} s")
     wait_until(lambda: turned_away() >= sent - made - 10, "those that were too many are counted")
     s.echoes(c)
     s.bound(s.b, rss=4 * MIB, qps=2)
-    s.finish()
 
 
-@case("offers of a second link, as many as go through the link")
-def _(t):
-    s = Scene(t, hostile_server=True)
+@scene_case("offers of a second link, as many as go through the link", hostile_server=True)
+def _(s):
     second = s.peer(2)
     mpa = iw.Listener(second.host)
-    t.later(mpa.close)
+    s.t.later(mpa.close)
     link, sent, links = None, 0, 0
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
@@ -164,19 +151,17 @@ def _(t):
         except STRANGE as e:
             link.ended = link.ended or e	# who does not read the answers fast enough is told to go
     limited = s.a.counters()["llc_limited"]
-    t.note(f"{sent / 1.5:.0f} offers/s over {links} links, {limited} too many")
+    s.t.note(f"{sent / 1.5:.0f} offers/s over {links} links, {limited} too many")
     check(limited > 0, "none of the offers was too many")
     s.leave()
     s.fresh_server()
     app, c = s.served()
     s.echo_from(c, app)
     s.bound(s.a, rss=4 * MIB, qps=6, fds=20)
-    s.finish()
 
 
-@case("requests whose answers are never read")
-def _(t):
-    s = Scene(t)
+@scene_case("requests whose answers are never read")
+def _(s):
     c = s.connected()
     c.link.closing = True	# nobody reads any more
     c.link.thread.join()
@@ -187,16 +172,14 @@ def _(t):
             c.link.ep.send(smc.llc_test_link(bytes(16)), iw.SEND_SE)
             sent += 1
     except STRANGE as e:
-        t.note(f"after {sent}: {e}")
-    t.note(f"{sent} requests")
+        s.t.note(f"after {sent}: {e}")
+    s.t.note(f"{sent} requests")
     check(sent > 100, f"{sent} requests")
     s.bound(s.b, rss=4 * MIB)
-    s.finish()
 
 
-@case("RMBs told and taken back")
-def _(t):
-    s = Scene(t)
+@scene_case("RMBs told and taken back")
+def _(s):
     c = s.connected()
     for i in range(600 // SHRINK):
         try:
@@ -210,14 +193,12 @@ def _(t):
     try:
         s.echoes(c)
     except STRANGE as e:
-        t.note(f"the link: {e}")
+        s.t.note(f"the link: {e}")
     s.bound(s.b, rss=4 * MIB)
-    s.finish()
 
 
-@case("one violation after the other: lines of the log are limited")
-def _(t):
-    s = Scene(t)
+@scene_case("one violation after the other: lines of the log are limited")
+def _(s):
     first = len(s.b.log().splitlines())
     start, done = time.monotonic(), 0
     c = s.connected()
@@ -228,10 +209,9 @@ def _(t):
         done += 3
     took = time.monotonic() - start
     lines = len(s.b.log().splitlines()) - first
-    t.note(f"{done / took:.0f} violations/s, {lines} lines")
+    s.t.note(f"{done / took:.0f} violations/s, {lines} lines")
     check(lines < 40 * took + 40, f"{lines} lines in {took:.1f} s")
     s.echoes(c)
-    s.finish()
 
 
 # -- anything --
@@ -269,10 +249,9 @@ def random_cdc(rnd, conn):
                     **({"token": rnd.randrange(1 << 32)} if rnd.random() < 0.1 else {}))
 
 
-@case("LLC messages at random, established and at first contact, from a client")
-def _(t):
-    s = Scene(t)
-    rnd = seeded(t)
+@scene_case("LLC messages at random, established and at first contact, from a client")
+def _(s):
+    rnd = seeded(s.t)
     sent = links = 0
     end = time.monotonic() + 2
     while time.monotonic() < end:
@@ -295,16 +274,14 @@ def _(t):
         except STRANGE:
             pass
         s.leave()
-    t.note(f"{sent} messages over {links} links")
+    s.t.note(f"{sent} messages over {links} links")
     check(links > 5, f"{links} links")
     s.bound(s.b, rss=16 * MIB)
-    s.finish()
 
 
-@case("LLC messages at random, from a server")
-def _(t):
-    s = Scene(t, hostile_server=True)
-    rnd = seeded(t)
+@scene_case("LLC messages at random, from a server", hostile_server=True)
+def _(s):
+    rnd = seeded(s.t)
     sent = links = 0
     end = time.monotonic() + 2
     while time.monotonic() < end:
@@ -315,9 +292,7 @@ def _(t):
                 link = v.run().link
             else:
                 _, v = s.proposed()
-                v.send_accept()
-                v.accept_mpa()
-                v.read_confirm()
+                v.to_confirm()
                 link = v.link
                 link.number = 1
                 if links % 4:
@@ -332,16 +307,14 @@ def _(t):
             pass
         s.leave()
         s.server.forget()
-    t.note(f"{sent} messages over {links} links")
+    s.t.note(f"{sent} messages over {links} links")
     check(links > 3, f"{links} links")
     s.bound(s.a, rss=16 * MIB)
-    s.finish()
 
 
-@case("CDC messages at random, with data, and with tokens of others")
-def _(t):
-    s = Scene(t)
-    rnd = seeded(t)
+@scene_case("CDC messages at random, with data, and with tokens of others")
+def _(s):
+    rnd = seeded(s.t)
     sent = links = 0
     end = time.monotonic() + 2
     unknown = s.b.counters()["cdc_unknown"]
@@ -366,16 +339,14 @@ def _(t):
         except STRANGE:
             pass
         s.leave()
-    t.note(f"{sent} messages over {links} links")
+    s.t.note(f"{sent} messages over {links} links")
     check(links > 3 and s.b.counters()["cdc_unknown"] > unknown, f"{links} links")
     s.bound(s.b, rss=16 * MIB)
-    s.finish()
 
 
-@case("two links, messages at random over both, and one is lost amid them")
-def _(t):
-    s = Scene(t, hostile_server=True)
-    rnd = seeded(t)
+@scene_case("two links, messages at random over both, and one is lost amid them", hostile_server=True)
+def _(s):
+    rnd = seeded(s.t)
     sent = rounds = moved = 0
     end = time.monotonic() + 2
     failovers = s.a.counters()["failovers"]
@@ -405,22 +376,17 @@ def _(t):
         s.leave()
         s.server.forget()
     failovers = s.a.counters()["failovers"] - failovers
-    t.note(f"{sent} messages in {rounds} rounds, {moved} connections moved by us, {failovers} failovers")
+    s.t.note(f"{sent} messages in {rounds} rounds, {moved} connections moved by us, {failovers} failovers")
     check(rounds > 3 and failovers > 0, f"{rounds} rounds, {failovers} failovers")
     s.bound(s.a, rss=16 * MIB)
-    s.finish()
 
 
-@case("Confirms with the largest element, the last index, odd keys and addresses: only their own writes go astray")
-def _(t):
-    s = Scene(t)
+@scene_case("Confirms with the largest element, the last index, odd keys and addresses: only their own writes go astray")
+def _(s):
     for over in ({"size_code": 15, "idx": 255}, {"size_code": 15, "idx": 255, "vaddr": (1 << 64) - 1}, {"rkey": 0},
                  {"rkey": 0xffffffff, "vaddr": 0xfffffffffffff001}, {"vaddr": 1, "idx": 255}):
         c = s.client()
-        c.propose()
-        c.read_accept()
-        c.new_link()
-        c.connect_mpa()
+        c.to_mpa()
         try:
             c.confirm(**over)
             c.link.client_llc()
@@ -430,7 +396,6 @@ def _(t):
         except STRANGE:
             pass
         s.leave()
-    s.finish()
 
 
 main()

@@ -9,7 +9,7 @@ import struct
 import time
 
 from harness import Failure, case, check, equal, main, same_bytes, set_reset_on_close, wait_until
-from hostile import MIB, SOON, Scene, iw, smc, stranger
+from hostile import MIB, SOON, Scene, scene_case, iw, smc, stranger
 
 REQUEST = iw.MpaFrame(enhanced=iw.Enhanced(), private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode()).encode()
 
@@ -29,15 +29,13 @@ def first_contacts(s, n, first=0):
     return good
 
 
-@case("silent connections to the MPA port: links are made meanwhile")
-def _(t):
-    s = Scene(t)
+@scene_case("silent connections to the MPA port: links are made meanwhile")
+def _(s):
     port = s.mpa_ports()[1]
     for _ in range(300):
-        s.tcp((t.addr, port))
+        s.tcp((s.t.addr, port))
     equal(first_contacts(s, 5), 5, "first contacts that worked")
     s.bound(s.b, rss=4 * MIB)
-    s.finish()
 
 
 def told(d, words):
@@ -60,28 +58,25 @@ def storm(at, source, seconds):
     return n
 
 
-@case("requests to the MPA port, as many as one core can make: links are made meanwhile")
-def _(t):
-    s = Scene(t)
-    flood = t.fork(storm, (t.addr, s.mpa_ports()[1]), stranger(t), 2)
+@scene_case("requests to the MPA port, as many as one core can make: links are made meanwhile")
+def _(s):
+    flood = s.t.fork(storm, (s.t.addr, s.mpa_ports()[1]), stranger(s.t), 2)
     tried = good = 0
     while flood.alive():
         good += first_contacts(s, 1, tried)
         tried += 1
-    t.note(f"{flood.result() / 2:.0f} requests/s, {good} of {tried} first contacts")
+    s.t.note(f"{flood.result() / 2:.0f} requests/s, {good} of {tried} first contacts")
     # The port makes room by turning away the oldest request that it has not read: one in ten or so is of a peer, who goes by TCP.
     check(good > 5 and good >= tried * 3 // 4, f"{good} of {tried} first contacts")
     s.bound(s.b, rss=4 * MIB)
-    s.finish()
 
 
 BUSY, NOT_EXPECTED = 5, 4		# verdicts in the Reply's private data
 
 
-@case("requests for no link: one address takes half of the places, and another one finds one")
-def _(t):
-    s = Scene(t)
-    at = (t.addr, s.mpa_ports()[1])
+@scene_case("requests for no link: one address takes half of the places, and another one finds one")
+def _(s):
+    at = (s.t.addr, s.mpa_ports()[1])
     held = [s.tcp(at) for _ in range(100)]
     for sock in held:
         sock.sendall(REQUEST)
@@ -96,29 +91,26 @@ def _(t):
     got = [verdict(sock) for sock in held]
     equal(got.count(NOT_EXPECTED) + got.count(BUSY), len(got), "requests that waited, and that found no place")
     check(got.count(BUSY) > 36, f"{got.count(BUSY)} of {len(got)} found no place, though all 64 are not for one address")
-    s.finish()
 
 
-@case("requests to the MPA port from an address that may not connect: turned away before they are read")
-def _(t):
+@scene_case("requests to the MPA port from an address that may not connect: turned away before they are read",
+            smcr={"mpa_clients": ["192.0.2.1"]})
+def _(s):
     # The service is open to all. Those who make first contact are in no list, but peers of the moment; the stranger is neither.
-    s = Scene(t, smcr={"mpa_clients": ["192.0.2.1"]})
-    flood = t.fork(storm, (t.addr, s.mpa_ports()[1]), stranger(t), 1)
+    flood = s.t.fork(storm, (s.t.addr, s.mpa_ports()[1]), stranger(s.t), 1)
     tried = 0
     while flood.alive():
         equal(first_contacts(s, 1, tried), 1, "first contacts that worked")
         tried += 1
     asked = flood.result()
-    t.note(f"{asked} requests, {tried} first contacts")
+    s.t.note(f"{asked} requests, {tried} first contacts")
     wait_until(lambda: told(s.b, "MPA connections from addresses that may not connect")[1] >= asked // 2, "most are told of")
     s.bound(s.b, rss=4 * MIB)
-    s.finish()
 
 
-@case("bytes that are no MPA request: counted, and told once a second at the most")
-def _(t):
-    s = Scene(t)
-    at = (t.addr, s.mpa_ports()[1])
+@scene_case("bytes that are no MPA request: counted, and told once a second at the most")
+def _(s):
+    at = (s.t.addr, s.mpa_ports()[1])
     start = time.monotonic()
     for _ in range(200):
         s.tcp(at).sendall(b"GET / HTTP/1.0\r\nHost: smcrd\r\n\r\n")
@@ -128,16 +120,12 @@ def _(t):
     took = time.monotonic() - start
     lines = told(s.b, words)[0]
     check(lines <= took + 2, f"{lines} lines in {took:.1f} s")
-    s.finish()
 
 
-@case("the link's token: guesses, the right one, the right one again")
-def _(t):
-    s = Scene(t)
+@scene_case("the link's token: guesses, the right one, the right one again")
+def _(s):
     c = s.client()
-    c.propose()
-    c.read_accept()
-    c.new_link()
+    c.to_accept()
 
     def rejected(request, what):
         try:
@@ -157,7 +145,6 @@ def _(t):
     s.echoes(c.conn)
     wait_until(lambda: told(s.b, "MPA connections refused: not of a peer, or for no link that waits")[1] == 102,
                "all of them are told of")
-    s.finish()
 
 
 @case("a server that sends us to a third party, in its Accept and in ADD LINK")
@@ -194,9 +181,8 @@ def terminated(c, act, want=None):
     check(isinstance(end, iw.Term) and want in (None, end.why), f"Terminate {want}, not {end}")
 
 
-@case("another peer's key, guessed keys, and bytes outside of what is ours: Terminate, and nothing is written")
-def _(t):
-    s = Scene(t)
+@scene_case("another peer's key, guessed keys, and bytes outside of what is ours: Terminate, and nothing is written")
+def _(s):
     victim = s.connected(s.peer(2))
     victim.send(bytes(64), SOON)
     same_bytes(victim.recv(64, SOON), bytes(64), "echo")
@@ -223,7 +209,6 @@ def _(t):
         check(victim.link.ended is None, f"attempt {i}: the victim's link ended: {victim.link.ended}")
     s.echoes(victim)
     s.bound(s.b, rss=4 * MIB)
-    s.finish()
 
 
 def random_ulpdu(rnd, c):
@@ -241,11 +226,10 @@ def random_ulpdu(rnd, c):
                        rnd.choice((0, 0, 0, 1, 1 << 31)), payload, inv=rnd.choice((0, c.remote.rkey)), **odd)
 
 
-@case("DDP segments at random, with a right CRC and with wrong lengths, before and behind CONFIRM LINK")
-def _(t):
-    s = Scene(t)
+@scene_case("DDP segments at random, with a right CRC and with wrong lengths, before and behind CONFIRM LINK")
+def _(s):
     seed = int.from_bytes(os.urandom(4), "big")
-    t.note(f"seed {seed}")
+    s.t.note(f"seed {seed}")
     rnd = random.Random(seed)
     sent = links = 0
     end = time.monotonic() + 2
@@ -255,11 +239,7 @@ def _(t):
                 c = s.connected()
             else:
                 cl = s.client()
-                cl.propose()
-                cl.read_accept()
-                cl.new_link()
-                cl.connect_mpa()
-                cl.confirm()
+                cl.to_confirm()
                 c = cl.conn
                 c.set_remote(cl.accept)
             links += 1
@@ -271,10 +251,9 @@ def _(t):
         except (iw.Error, smc.SmcError, OSError):
             pass
         s.leave()
-    t.note(f"{sent} segments over {links} links")
+    s.t.note(f"{sent} segments over {links} links")
     check(links > 5, f"{links} links")
     s.bound(s.b, rss=16 * MIB)
-    s.finish()
 
 
 main()

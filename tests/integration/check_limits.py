@@ -182,8 +182,7 @@ def bulk(t, pair, count=4):
     for s in socks:
         s.shutdown(socket.SHUT_WR)
         same_bytes(recv_all(s), b"", "after half close")
-    pair.quiet()
-    pair.only_smcr(count)
+    pair.ended_well(count)
 
 
 @case("elements of 16 KiB at one end and 512 KiB at the other")

@@ -4,7 +4,7 @@ import re
 import socket
 
 import clc
-from harness import (Daemon, Pair, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,
+from harness import (Daemon, Pair, pair_to, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,
                      wait_until)
 
 DEFAULT = {"log_level": None}		# as if the file said nothing
@@ -53,8 +53,7 @@ def full_backlog(t, port):
 
 def out_and_back(t, why, ingress=None, before=None):
     """Nobody serves at the egress port; then a daemon does."""
-    server = Server(t, echo)
-    pair = Pair(t, {"x": server.at}, ingress=ingress, a=DEFAULT, b=DEFAULT, start=False)
+    pair = pair_to(t, echo, ingress=ingress, a=DEFAULT, b=DEFAULT, start=False)
     held = before(t, pair.middle["x"]) if before else []
     pair.a.start()
     for _ in range(5):
@@ -130,8 +129,7 @@ def _(t):
 
 @case("strangers at the egress port: a plain client, a silent one; limited, and nothing of a client that only looks")
 def _(t):
-    server = Server(t, echo)
-    pair = Pair(t, {"x": server.at}, a=DEFAULT, b={**DEFAULT, "smcr": {"clc_timeout": "2s"}})
+    pair = pair_to(t, echo, a=DEFAULT, b={**DEFAULT, "smcr": {"clc_timeout": "2s"}})
     at = (t.addr, pair.middle["x"])
     for _ in range(20):
         socket.create_connection(at, 20).close()	# a health check

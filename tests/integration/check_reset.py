@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """RST through the pair both ways, dead servers, an absent peer, a peer daemon that is killed."""
-from harness import (Pair, Server, case, check, echo, equal, in_thread, listener, main, pattern,
+from harness import (Pair, pair_to, Server, case, check, echo, equal, in_thread, listener, main, pattern,
                      recv_exact, same_bytes, set_reset_on_close, wait_until, SHRINK)
 
 
@@ -33,8 +33,7 @@ def _(t):
     set_reset_on_close(client)
     client.close()
     equal(outcome(server)[0], "reset", "at the server")
-    pair.quiet()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 @case("server resets: the client sees a reset, not an end")
@@ -45,8 +44,7 @@ def _(t):
     set_reset_on_close(server)
     server.close()
     equal(outcome(client)[0], "reset", "at the client")
-    pair.quiet()
-    pair.only_smcr()
+    pair.ended_well()
 
 
 @case("reset in the middle of bulk, by the sender and by the receiver, both ways")
@@ -86,8 +84,7 @@ def _(t):
         b.close()
         check(task.result() in ("ConnectionResetError", "BrokenPipeError"), f"{what}: {task.result()}")
         a.close()
-    pair.quiet()
-    pair.only_smcr(4)
+    pair.ended_well(4)
 
 
 @case("reset while the other side's reader is stuck and every buffer is full")
@@ -108,8 +105,7 @@ def _(t):
 
 @case("many resets leave nothing behind")
 def _(t):
-    server = Server(t, echo)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, echo)
     pair.connect().close()
     pair.quiet()
     before = [d.fds() for d in (pair.a, pair.b)]
@@ -143,8 +139,7 @@ def _(t):
 
 @case("the peer daemon is absent: the client is reset soon; it works once the peer is there")
 def _(t):
-    server = Server(t, echo)
-    pair = Pair(t, {"x": server.at}, start=False)
+    pair = pair_to(t, echo, start=False)
     pair.a.start()
     for _ in range(3):
         check(pair.turned_away(), "at the client")

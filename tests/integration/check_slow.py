@@ -3,7 +3,7 @@
 import socket
 import threading
 
-from harness import (Pair, Server, case, check, echo, equal, in_thread, main, pattern, recv_exact, same_bytes,
+from harness import (Pair, pair_to, Server, case, check, echo, equal, in_thread, main, pattern, recv_exact, same_bytes,
                      wait_until, SANITIZERS, SHRINK)
 
 SLOW = 20
@@ -72,14 +72,13 @@ def _(t):
             s.sendall(data)
             sent.append(i)
     data = pattern((4 << 20) // SHRINK)
-    server = Server(t, serve)
-    pair = Pair(t, {"x": server.at})
+    pair = pair_to(t, serve)
     c = pair.connect()
     wait_until(lambda: any(x["bytes_to_app"] > 65536 for x in pair.a.connections()), "data at the client's leg")
     out = recv_exact(c, len(data) * 16)
     same_bytes(out, data * 16, "what the client read")
     equal(c.recv(1), b"", "end of the stream")
-    server.ok()
+    pair.server.ok()
     pair.only_smcr()
 
 

@@ -512,6 +512,7 @@ class Pair:
                              "to": hostport(*servers[name])}, **(egress or {})) for name in servers],
             **(b or {}),
         }
+        self.server = None	# of pair_to()
         self.b = Daemon(t, "b", self.conf_b, start)
         self.a = Daemon(t, "a", self.conf_a, start)
 
@@ -545,10 +546,25 @@ class Pair:
             done = d.established()
             check(done >= at_least, f"daemon {d.name}: {done} connections on SMC-R, expected {at_least} or more")
 
+    def ended_well(self, at_least=1):
+        """quiet(), the server had nothing to complain of, and only_smcr()."""
+        self.quiet()
+        if self.server:
+            self.server.ok()
+        self.only_smcr(at_least)
+
     def quiet(self, timeout=20):
         """Waits until neither daemon has a connection left."""
         for d in (self.a, self.b):
             wait_until(lambda d=d: not d.connections(), f"daemon {d.name} has no connections left", timeout)
+
+
+def pair_to(t, fn, **kw):
+    """A pair for Server(t, fn), which is its `server`."""
+    server = Server(t, fn)
+    pair = Pair(t, {"x": server.at}, **kw)
+    pair.server = server
+    return pair
 
 
 def unlinkable_pair(t, servers, **kw):

@@ -5,6 +5,7 @@ of its own; a look at what each daemon holds while an attack goes on (Watch); an
 The strangers have addresses of their own, as they would have on a network: what a daemon bounds for each address is
 bounded for theirs. The peers are those of tests/interop.
 """
+import functools
 import json
 import mmap
 import os
@@ -20,7 +21,7 @@ import pyiwarp as iw
 import pysmc as smc
 from harness import (Failure, Pair, check, equal, hostport, listener, need, pattern, recv_exact, same_bytes, wait_until,
                      PATIENCE, SANITIZERS)
-from smc_scene import SOON, TIMERS, how_it_ends  # the checks take these from here
+from smc_scene import scene_case as smc_scene_case, SOON, TIMERS, how_it_ends  # the checks take these from here
 
 MIB = 1 << 20
 IDLE = 0.4		# how long a daemon is watched doing nothing, in seconds
@@ -312,9 +313,7 @@ class Scene:
         """As served(), from a new server with a second link: (application's socket, Conn, second link)."""
         self.fresh_server()
         app, v = self.proposed()
-        v.send_accept()
-        v.accept_mpa()
-        v.read_confirm()
+        v.to_confirm()
         v.link.number = 1
         v.link.send(v.link.confirm_link_msg(False))
         v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
@@ -413,3 +412,6 @@ class Scene:
             grown = d.rss() - self.watch[d].start_values["rss"]
             check(SANITIZERS or grown < rss_left, f"daemon {d.name}: {grown / MIB:.1f} MiB more memory than before")
         self.witness.go_on()
+
+
+scene_case = functools.partial(smc_scene_case, scene=Scene)

@@ -818,6 +818,21 @@ class Client:
     def decline(self, diag=NO_DEVICE, **kw):
         self.sock.sendall(clc_decline(self.peer.peer_id, diag, **kw))
 
+    # First contact up to and with a step.
+
+    def to_accept(self):
+        self.propose()
+        self.read_accept()
+        self.new_link()
+
+    def to_mpa(self):
+        self.to_accept()
+        self.connect_mpa()
+
+    def to_confirm(self):
+        self.to_mpa()
+        self.confirm()
+
     def finish(self):
         """Data may flow; the link's thread reads from here on."""
         self.conn.set_remote(self.accept)
@@ -944,6 +959,16 @@ class Serving:
         elif m.rkey != self.link.remote.rkey and m.rkey not in self.link.peer_rmbs:
             raise SmcError(f"{m} names an RMB that was never confirmed")
         return m
+
+    # First contact behind the Proposal, up to and with a step.
+
+    def to_mpa(self):
+        self.send_accept()
+        self.accept_mpa()
+
+    def to_confirm(self):
+        self.to_mpa()
+        self.read_confirm()
 
     def finish(self):
         """Data may flow; the link's thread reads from here on."""

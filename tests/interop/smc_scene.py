@@ -16,7 +16,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
 import pyiwarp as iw
 import pysmc as smc
-from harness import (PATIENCE, Daemon, Failure, check, equal, hostport, in_thread, listener, pattern, recv_exact,
+from harness import (PATIENCE, Daemon, Failure, case, check, equal, hostport, in_thread, listener, pattern, recv_exact,
                      same_bytes, wait_until)
 
 MS = int(300 * PATIENCE)	# what the daemons wait for an answer
@@ -326,3 +326,15 @@ class Scene:
         check(not self.failures, f"{len(self.failures)} scenarios failed:\n" + "\n".join(self.failures))
         self.witness.finish()
         self.t.note(f"witness: {self.witness.turns} echoes, the longest took {self.witness.longest * 1000:.0f} ms")
+
+
+def scene_case(name, scene=Scene, **settings):
+    """@case for a function of a Scene with these settings, which is finished behind it."""
+    def register(fn):
+        @case(name)
+        def _(t):
+            s = scene(t, **settings)
+            fn(s)
+            s.finish()
+        return fn
+    return register

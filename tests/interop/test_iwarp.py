@@ -340,6 +340,18 @@ def take_all(ep, seconds):
 # -- ways to connect --
 
 
+def host_case(name, **settings):
+    """@case for a function of a Host with these settings, which is looked at behind it."""
+    def register(fn):
+        @case(name)
+        def _(t):
+            host = Host(t, **settings)
+            fn(host)
+            host.check_end()
+        return fn
+    return register
+
+
 @case("the device as responder: every RTR kind, markers in each direction, CRC on and off", timeout=60)
 def _(t):
     for host_crc, host_markers in ((1, 0), (0, 1)):
@@ -816,9 +828,8 @@ def _(t):
     host.check_end()
 
 
-@case("a completion says that the peer has the data")
-def _(t):
-    host = Host(t, answer_ms=60000)
+@host_case("a completion says that the peer has the data", answer_ms=60000)
+def _(host):
     qp, ep = to_host(host, rtr="write")
     ep.answer_reads = False
     src = host.mr(1 << 20)
@@ -852,12 +863,10 @@ def _(t):
     room = host.cmd(f"room {qp.id}")
     check(room["sends"] <= 64, f"room for {room['sends']} Sends")
     ep.close()
-    host.check_end()
 
 
-@case("a peer that never confirms, or takes nothing, is a link failure")
-def _(t):
-    host = Host(t)
+@host_case("a peer that never confirms, or takes nothing, is a link failure")
+def _(host):
     for read in (True, False):
         qp, ep = to_host(host, rtr="write")
         ep.answer_reads = False
@@ -874,12 +883,10 @@ def _(t):
         qp.event("qp_error")
         ep.close()
         qp.destroy()
-    host.check_end()
 
 
-@case("more Sends than receives: held back, not lost")
-def _(t):
-    host = Host(t)
+@host_case("more Sends than receives: held back, not lost")
+def _(host):
     qp, ep = to_host(host, rtr="write", recvs=3)
     mr = host.mr(100, "w")
     for i in range(10):
@@ -900,12 +907,10 @@ def _(t):
     ep.send(b"and on")
     same_bytes(qp.received(10), b"and on", "Send after the stall")
     ep.close()
-    host.check_end()
 
 
-@case("the ends: graceful, reset, by either side; requests are flushed")
-def _(t):
-    host = Host(t)
+@host_case("the ends: graceful, reset, by either side; requests are flushed")
+def _(host):
     src = host.mr(5000)
     src.set(0, pattern(5000, 1))
     for how in ("", "graceful"):
@@ -945,12 +950,10 @@ def _(t):
         ep.close()
         qp.destroy()
     equal(host.stats()["terminates_received"], 1, "Terminates received")
-    host.check_end()
 
 
-@case("a Terminate with a reset behind it tells its reason")
-def _(t):
-    host = Host(t, answer_ms=60000)
+@host_case("a Terminate with a reset behind it tells its reason", answer_ms=60000)
+def _(host):
     src = host.mr(100)
     told = 0
     for how in ("unread", "linger"):
@@ -973,7 +976,6 @@ def _(t):
             equal(host.stats()["terminates_received"], told, "Terminates received")
             same_bytes(mr.get(0, 100), bytes(100), "memory: nothing is placed behind a reset")
             qp.destroy()
-    host.check_end()
 
 
 @case("FIN is answered by FIN")
@@ -1002,9 +1004,8 @@ def _(t):
     host.check_end()
 
 
-@case("a peer that ended gets nothing of what it did not take")
-def _(t):
-    host = Host(t, answer_ms=60000)
+@host_case("a peer that ended gets nothing of what it did not take", answer_ms=60000)
+def _(host):
     size = 8 << 20		# more than sockets hold
     src = host.mr(size)
     qp, ep = to_host(host, rtr="write")
@@ -1020,15 +1021,13 @@ def _(t):
     equal(how, "reset", f"the end, {n} bytes behind our FIN")
     equal(n, there, "bytes that were read after the device gave up")
     ep.close()
-    host.check_end()
 
 
 # -- places that close --
 
 
-@case("a place that closes in the middle of a Write gets not one byte more, and the link ends")
-def _(t):
-    host = Host(t, crc=0, fpdu_max=60000)
+@host_case("a place that closes in the middle of a Write gets not one byte more, and the link ends", crc=0, fpdu_max=60000)
+def _(host):
     mr = host.mr(40000, "w")
     qp, ep = to_host(host, iw.MpaFrame(crc=False, enhanced=iw.Enhanced()), rtr="write", recvs=0)
     data = b"w" * 30000
@@ -1045,7 +1044,6 @@ def _(t):
     same_bytes(mr.get(0, 30000), b"w" * placed + bytes(30000 - placed), "memory")
     ep.close()
     qp.destroy()
-    host.check_end()
 
 
 # -- segments --
@@ -1314,9 +1312,8 @@ def _(t):
     host.check_end()
 
 
-@case("what looks wrong and is not")
-def _(t):
-    host = Host(t)
+@host_case("what looks wrong and is not")
+def _(host):
     qp, ep = to_host(host, rtr="write", recvs=0)
     mr = host.mr(1000, "w")
     # Reserved bits are not looked at; zero-length Writes and Reads name no memory.
@@ -1348,7 +1345,6 @@ def _(t):
     qp.first = 3
     exchange(host, qp, ep)
     ep.close()
-    host.check_end()
 
 
 @case("garbage instead of FPDUs: never a crash, never a hang")

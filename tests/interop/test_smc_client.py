@@ -10,16 +10,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import pyiwarp as iw
 import pysmc as smc
-from smc_scene import MS, SOON, Scene, declined_back, how_it_ends
-from harness import PATIENCE, Failure, case, check, equal, in_thread, main, pattern, same_bytes, set_reset_on_close, wait_until
+from smc_scene import MS, SOON, scene_case, declined_back, how_it_ends
+from harness import Failure, check, equal, in_thread, main, same_bytes, set_reset_on_close, wait_until
 
 
 # -- correct --
 
 
-@case("a correct client: data both ways, more connections on the group, half close, close, abort")
-def _(t):
-    s = Scene(t)
+@scene_case("a correct client: data both ways, more connections on the group, half close, close, abort")
+def _(s):
     for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
                      ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
         s.run(name, correct, kw)
@@ -27,7 +26,6 @@ def _(t):
         for crc in (False, True):
             for rtr in ("send", "write", "read"):
                 s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
-    s.finish()
 
 
 def correct(s, kw):
@@ -113,9 +111,8 @@ def declined(s, c, diag):
     equal([x["mode"] for x in s.b.connections()].count("tcp"), 1, "mode of the connection")
 
 
-@case("first bytes that are no Proposal, and wrong Proposals")
-def _(t):
-    s = Scene(t)
+@scene_case("first bytes that are no Proposal, and wrong Proposals")
+def _(s):
     for data in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\r\n", b"\0", smc.EYE[:3] + b"\xd8", smc.EYE + b"\x09",
                  iw.MpaFrame(enhanced=iw.Enhanced()).encode()):
         s.run(f"first bytes {data!r}", first_bytes, data.ljust(8, b"\0"))
@@ -139,7 +136,6 @@ def _(t):
         s.run(f"Proposal: {name}", bad_proposal, change, why)
     for type in (smc.ACCEPT, smc.CONFIRM):
         s.run(f"type {type} for a Proposal", first_bytes, accept_like(s, type), "reset", "unexpected CLC message")
-    s.finish()
 
 
 def accept_like(s, type):
@@ -147,9 +143,8 @@ def accept_like(s, type):
     return smc.clc_accept(type, p.peer_id, p.gid, p.mac, 5, 6, 1, 7, 0, 3, 1 << 20, 9)
 
 
-@case("Proposals that cannot lead to SMC-R fall back to TCP")
-def _(t):
-    s = Scene(t)
+@scene_case("Proposals that cannot lead to SMC-R fall back to TCP")
+def _(s):
     s.run("without the smcrd extension", falls_back, smc.NO_DEVICE, {"ext": None})
     s.run("Linux' growth area without the extension", falls_back, smc.NO_DEVICE, {"growth": bytes(40), "low": 8,
                                                                                "version": 2})
@@ -157,7 +152,6 @@ def _(t):
     s.run("SMC-D alone", falls_back, smc.MODE_MISMATCH, {"version": 2, "low": 9})
     s.run("data right behind a Decline are not swallowed", decline_and_data)
     s.run("a Decline for a Proposal, byte by byte", decline_slowly)
-    s.finish()
 
 
 def decline_and_data(s):
@@ -175,9 +169,8 @@ def decline_slowly(s):
     s.tcp_echoes(c.sock)
 
 
-@case("Proposals of another form that lead to SMC-R")
-def _(t):
-    s = Scene(t)
+@scene_case("Proposals of another form that lead to SMC-R")
+def _(s):
     v6 = [(bytes(15) + bytes((i,)), 64) for i in range(8)]
     for name, over in (("version 2 of Linux", {"version": 2, "low": 8}), ("8 IPv6 prefixes", {"v6": v6}),
                        ("another subnet", {"subnet": (bytes((10, 0, 0, 0)), 8)}),
@@ -185,7 +178,6 @@ def _(t):
                        ("transports from the future", {"ext": smc.Ext(transports=0x7e)})):
         s.run(name, other_proposal, over)
     s.run("byte by byte", slow_proposal)
-    s.finish()
 
 
 def other_proposal(s, over):
@@ -205,13 +197,11 @@ def slow_proposal(s):
     go_on(s, c)
 
 
-@case("a client that stops, goes away or declines at each step")
-def _(t):
-    s = Scene(t)
+@scene_case("a client that stops, goes away or declines at each step")
+def _(s):
     for step in STEPS:
         for way in ("stop", "fin", "rst", "decline", "out of sync"):
             s.run(f"{step}: {way}", leave, step, way)
-    s.finish()
 
 
 STEPS = ("nothing", "half a header", "half a proposal", "proposal", "accept", "mpa tcp", "mpa request", "mpa", "confirm",
@@ -316,9 +306,8 @@ def after_decline(s, c, step):
 # -- MPA --
 
 
-@case("the link's MPA connection: strangers, wrong tokens, a second one, errors before and after")
-def _(t):
-    s = Scene(t)
+@scene_case("the link's MPA connection: strangers, wrong tokens, a second one, errors before and after")
+def _(s):
     for name, over in (("wrong token", {"token": 1}), ("wrong PSN", {"psn": 1}), ("version 0", {"version": 0})):
         s.run(f"{name}, then the right one", wrong_token, over)
     s.run("unknown QPN beside the right one", unknown_qpn)
@@ -336,7 +325,6 @@ def _(t):
     s.run("MPA closed when established", mpa_gone, False)
     s.run("MPA reset when established", mpa_gone, True)
     s.run("Terminate when established", lambda s: broken_link(s, lambda c: c.link.ep.terminate(0, 0, 0), "RDMAP error"))
-    s.finish()
 
 
 def rejected(c, request):
@@ -508,9 +496,8 @@ MALFORMED = "malformed LLC message"
 WRONG_SIDE = "LLC message from the wrong side"
 
 
-@case("LLC: wrong messages end the link, optional and repeated ones do not")
-def _(t):
-    s = Scene(t)
+@scene_case("LLC: wrong messages end the link, optional and repeated ones do not")
+def _(s):
     for type in (0, 5, 0x0a, 0x25, 0x3f, 0x40):
         s.run(f"type {type:#x}", broken_link, sends(smc.llc(type)), UNKNOWN)
     for type in (0x80, 0x8a, 0xbf):
@@ -540,12 +527,10 @@ def _(t):
     s.run("ADD LINK response to nothing", harmless, sends(smc.llc_add_link(*LINK, 3, 0, smc.RESPONSE)))
     s.run("DELETE LINK response to nothing", harmless, sends(smc.llc_delete_link(1, response=True)))
     s.run("TEST LINK many times", harmless, lambda c: [c.link.send(smc.llc_test_link()) for _ in range(500)])
-    s.finish()
 
 
-@case("LLC: DELETE LINK, CONFIRM RKEY, DELETE RKEY from the client, answered or not")
-def _(t):
-    s = Scene(t)
+@scene_case("LLC: DELETE LINK, CONFIRM RKEY, DELETE RKEY from the client, answered or not")
+def _(s):
     s.run("DELETE LINK all", delete_all, smc.llc_delete_link(all=True))
     s.run("DELETE LINK of the last link", delete_all, smc.llc_delete_link(1))
     s.run("DELETE LINK of an unknown link", harmless, delete_unknown)
@@ -562,7 +547,6 @@ def _(t):
     s.run("DELETE LINK all for CONFIRM LINK", early_llc, smc.llc_delete_link(all=True))
     s.run("unknown message for CONFIRM LINK", early_llc, smc.llc(9, 0xff))
     s.run("a request of the server's kind for CONFIRM LINK", early_llc, smc.llc_confirm_link(*LINK, 1))
-    s.finish()
 
 
 def delete_all(s, msg):
@@ -657,16 +641,14 @@ def early_llc(s, msg):
     equal(how_it_ends(c.sock)[0], "reset", "the middle")
 
 
-@case("TEST LINK: answered, answered wrong, not answered")
-def _(t):
-    s = Scene(t, smcr={"test_link_interval": f"{MS}ms"})
+@scene_case("TEST LINK: answered, answered wrong, not answered", smcr={"test_link_interval": f"{MS}ms"})
+def _(s):
     s.run("answered", tested)
     s.run("with other data", broken_test, lambda link, m: link.send(smc.llc_test_link(bytes(16), True)),
           "TEST LINK response with other data")
     s.run("not answered", broken_test, None, "TEST LINK without an answer")
     s.run("answered twice", broken_test, lambda link, m: [link.send(smc.llc_test_link(m.data, True))] * 2 and
           link.send(smc.llc_test_link(m.data, True)), "TEST LINK response that was not asked for")
-    s.finish()
 
 
 def tested(s):
@@ -687,9 +669,8 @@ def broken_test(s, answer, why):
 # -- data path --
 
 
-@case("writes where there is nothing to write: Terminate, and the link is gone")
-def _(t):
-    s = Scene(t)
+@scene_case("writes where there is nothing to write: Terminate, and the link is gone")
+def _(s):
     for name, why, act in (
             ("unknown STag", (1, 1, 0), lambda c: c.write_at(0, b"x", rkey=c.remote.rkey ^ 0x5a5a)),
             ("behind the RMB", (1, 1, 1), lambda c: c.write_at(1 << 30, b"x")),
@@ -698,7 +679,6 @@ def _(t):
             ("Read of the RMB", (0, 1, 2), lambda c: c.link.ep.read(1, 0, 4, c.remote.rkey, c.remote_at)),
             ("Send of 2000 bytes", (1, 2, 5), lambda c: c.link.ep.send(bytes(2000)))):
         s.run(name, bad_write, act, why)
-    s.finish()
 
 
 def bad_write(s, act, why):
@@ -739,9 +719,8 @@ PRODUCER = "producer cursor outside the window"
 CONSUMER = "consumer cursor beyond what was sent"
 
 
-@case("CDC messages that lie end their connection and no other")
-def _(t):
-    s = Scene(t)
+@scene_case("CDC messages that lie end their connection and no other")
+def _(s):
     for name, over, why in (
             ("producer beyond the window", {"prod": lambda c: c.tx.cursor(c.sent + c.tx.usable + 1)}, PRODUCER),
             ("producer a wrap ahead", {"prod": (2, 0)}, PRODUCER),
@@ -759,7 +738,6 @@ def _(t):
     s.run("producer within the eye catcher", aborted, lie(prod=(1, 3)), PRODUCER, True)
     s.run("producer before the eye catcher ends", aborted, lie(prod=(0, 0)), PRODUCER, True)
     s.run("eye catcher overwritten", aborted, overwrite_eye, "eye catcher of the RMB element overwritten", True)
-    s.finish()
 
 
 def overwrite_eye(c):
@@ -768,9 +746,8 @@ def overwrite_eye(c):
     c.send_cdc()
 
 
-@case("CDC messages that are not understood disturb nothing")
-def _(t):
-    s = Scene(t)
+@scene_case("CDC messages that are not understood disturb nothing")
+def _(s):
     s.run("unknown token", harmless, lambda c: c.link.send(smc.Cdc(1, 0x31337).encode()))
     s.run("the witness' token", harmless, lambda c: [c.link.send(smc.Cdc(1, n, state=smc.ABORT).encode())
                                                     for n in range(1, 40) if n != c.remote.token])
@@ -781,12 +758,10 @@ def _(t):
     s.run("reserved bits", harmless, lambda c: c.link.send(c.cdc(flags=7)[:25] + b"\x1f" + b"\xff" * 18))
     s.run("cursors that move back", harmless, lambda c: c.send_cdc(prod=(0, 0), cons=(0, 0)))
     s.run("cursors of 40000 wraps ago", harmless, lambda c: c.send_cdc(prod=(40000, 10), cons=(40000, 10)))
-    s.finish()
 
 
-@case("ends that the peer does not finish, and what comes after the end")
-def _(t):
-    s = Scene(t)
+@scene_case("ends that the peer does not finish, and what comes after the end")
+def _(s):
     s.run("abort that is not answered", abort_unanswered)
     s.run("CDC after A", after_end, smc.ABORT)
     s.run("CDC after C", after_end, smc.CLOSED)
@@ -796,7 +771,6 @@ def _(t):
     s.run("RST on the middle", middle_ends, True)
     s.run("bytes on the middle when established", middle_bytes)
     s.run("peer that never reads", never_reads)
-    s.finish()
 
 
 def abort_unanswered(s):
@@ -879,9 +853,8 @@ def never_reads(s):
 # -- further connections on a group --
 
 
-@case("wrong Confirms: first contact and on an existing group")
-def _(t):
-    s = Scene(t)
+@scene_case("wrong Confirms: first contact and on an existing group")
+def _(s):
     names_link = "Confirm names a link that is not in the group"
     names_rmb = "Confirm names an RMB that was never confirmed"
     for name, over, why in (
@@ -904,15 +877,12 @@ def _(t):
     s.run("Decline for an Accept on an existing group", subsequent_decline, False)
     s.run("Decline, out of sync, for an Accept on an existing group", subsequent_decline, True)
     s.run("Decline, out of sync, and the group's link does not answer", subsequent_decline, True, False)
-    s.finish()
 
 
-@case("elements that the client does not let go of are bounded")
-def _(t):
-    s = Scene(t, smcr={"quarantine_max": 8})
+@scene_case("elements that the client does not let go of are bounded", smcr={"quarantine_max": 8})
+def _(s):
     s.run("silence for the Confirm", kept_back, b"")
     s.run("garbage for the Confirm", kept_back, b"garbage for a Confirm")
-    s.finish()
 
 
 def kept_back(s, last_words):
@@ -939,13 +909,11 @@ def kept_back(s, last_words):
     s.echoes(first)
 
 
-@case("a peer's id is no key to its group")
-def _(t):
-    s = Scene(t)
+@scene_case("a peer's id is no key to its group")
+def _(s):
     for way in ("decline", "out of sync", "garbage", "silence"):
         for same_gid in (False, True):
             s.run(f"{way}, {'also its GID' if same_gid else 'nothing else'}", foreign_id, way, same_gid)
-    s.finish()
 
 
 def foreign_id(s, way, same_gid):

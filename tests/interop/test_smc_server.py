@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import pyiwarp as iw
 import pysmc as smc
-from smc_scene import MS, SOON, Scene, declined_back, how_it_ends
+from smc_scene import SOON, Scene, scene_case, declined_back, how_it_ends
 from harness import (Failure, case, check, equal, hostport, in_thread, main, pattern, recv_exact, same_bytes, set_reset_on_close,
                      wait_until)
 
@@ -40,9 +40,8 @@ def tcp_talk(app, sock):
 # -- correct --
 
 
-@case("a correct server: data both ways, more connections on the group, half close, close, abort")
-def _(t):
-    s = Scene(t)
+@scene_case("a correct server: data both ways, more connections on the group, half close, close, abort")
+def _(s):
     for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
                      ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
         s.run(name, correct, kw)
@@ -50,7 +49,6 @@ def _(t):
         for crc in (False, True):
             for rtr in ("send", "write", "read"):
                 s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
-    s.finish()
 
 
 def correct(s, kw):
@@ -103,25 +101,22 @@ def mpa_kind(s, markers, crc, rtr):
 STEPS = ("nothing", "half an accept", "accept", "mpa tcp", "mpa", "confirm", "confirm link", "add link")
 
 
-@case("a server that stops, goes away or declines at each step")
-def _(t):
-    s = Scene(t)
+@scene_case("a server that stops, goes away or declines at each step")
+def _(s):
     for step in STEPS:
         for way in ("stop", "fin", "rst", "decline", "out of sync"):
             # C.1: no Decline may chase an Accept; and none comes in the middle of a message, or after C.3's point.
             if way in ("decline", "out of sync") and step in ("accept", "mpa tcp", "half an accept", "mpa", "add link"):
                 continue
             s.run(f"{step}: {way}", leave, step, way)
-    s.finish()
 
 
-@case("out of sync, and no fallback allowed: the client starts afresh, once (C.4)")
-def _(t):
-    s = Scene(t, service={"fallback": "refuse"})
+@scene_case("out of sync, and no fallback allowed: the client starts afresh, once (C.4)",
+            service={"fallback": "refuse"})
+def _(s):
     s.run("once", afresh, 1)
     s.run("again and again", afresh, 2)
     s.run("another Decline", refused)
-    s.finish()
 
 
 def afresh(s, times):
@@ -231,13 +226,12 @@ def declined_by_client(s, app, v, diag, answer=False):
 # -- Accepts --
 
 
-@case("wrong Accepts")
-def _(t):
-    s = Scene(t)
+@scene_case("wrong Accepts")
+def _(s):
     malformed = "malformed CLC message"
     # First: of the many lines of what follows the log tells only some.
     s.run("a closed MPA port is named", accept_declined, {"ext": smc.Ext(mpa_port=1)}, 0x09990002,
-          "detail=\"the peer's MPA port refuses connections\" mpa_peer=" + hostport(t.addr, 1))
+          "detail=\"the peer's MPA port refuses connections\" mpa_peer=" + hostport(s.t.addr, 1))
     for name, over, why in (
             ("no eye catcher in front", {"eye": b"SMCR"}, "no CLC message"), ("no eye catcher at the end", {"tail": b"SMCR"}, malformed),
             ("length 67", {"length": 67}, "no CLC message"), ("length 0", {"length": 0}, "no CLC message"),
@@ -257,7 +251,6 @@ def _(t):
             ("version 3", {"version": 3}, 0x030c0000), ("an existing group that is not there", {"first": False}, smc.SYNC)):
         s.run(name, accept_declined, over, diag)
     s.run("byte by byte", slow_accept)
-    s.finish()
 
 
 def wrong_accept(s, over, why):
@@ -345,9 +338,8 @@ def slow_accept(s):
 # -- MPA --
 
 
-@case("MPA replies that cannot be: a clean Decline, data by TCP")
-def _(t):
-    s = Scene(t)
+@scene_case("MPA replies that cannot be: a clean Decline, data by TCP")
+def _(s):
     reply = iw.MpaFrame(True, enhanced=iw.Enhanced(), private=smc.Pdata().encode())
     for name, data in (
             ("garbage", b"HTTP/1.1 400 Bad Request\r\n\r\n"), ("a Request", iw.MpaFrame(enhanced=iw.Enhanced()).encode()),
@@ -362,7 +354,6 @@ def _(t):
             ("IRD 0", iw.MpaFrame(True, enhanced=iw.Enhanced(ird=0), private=reply.private).encode()),
             ("no private data", iw.MpaFrame(True, enhanced=iw.Enhanced()).encode())):
         s.run(name, bad_mpa, data)
-    s.finish()
 
 
 def bad_mpa(s, data):
@@ -388,9 +379,8 @@ def bad_mpa(s, data):
 LINK = (bytes(6), bytes(16), 1, 1)
 
 
-@case("LLC at first contact")
-def _(t):
-    s = Scene(t)
+@scene_case("LLC at first contact")
+def _(s):
     for name, over in (("QPN", {"qpn": 0x777}), ("GID", {"gid": bytes(16)}), ("MAC", {"mac": bytes(6)}),
                        ("number 0", {"number": 0})):
         s.run(f"CONFIRM LINK names another link: {name}", wrong_confirm_link, over)
@@ -406,7 +396,6 @@ def _(t):
     s.run("ADD LINK of a device that is not there", add_link_late)
     s.run("ADD LINK over another path, RTokens told", other_path, True)
     s.run("ADD LINK over another path, no RTokens", other_path, False)
-    s.finish()
 
 
 def at_confirm(s):
@@ -534,9 +523,8 @@ def sends(*msgs):
     return lambda c: [c.link.send(m) for m in msgs]
 
 
-@case("LLC on an established link, from the server")
-def _(t):
-    s = Scene(t)
+@scene_case("LLC on an established link, from the server")
+def _(s):
     s.run("unknown type", broken_link, sends(smc.llc(0x0a)), "unknown LLC message type")
     s.run("type that asks to be ignored", harmless, sends(smc.llc(0x8a), smc.llc(0xbf)))
     s.run("bad length", broken_link, sends(smc.llc(smc.TEST_LINK, length=40)), "malformed LLC message")
@@ -556,7 +544,6 @@ def _(t):
         m.raw[:3] + bytes((smc.RESPONSE | smc.NEGATIVE,)) + m.raw[4:]))
     s.run("CONFIRM RKEY answered for another RMB", rkey_exchange, lambda link, m: link.send(
         m.raw[:3] + bytes((smc.RESPONSE,)) + m.raw[4:8] + b"\xee" + m.raw[9:]))
-    s.finish()
 
 
 def sends_and_closes(msg):
@@ -621,33 +608,28 @@ def rkey_exchange(s, answer, alive=True):
 # -- as Linux does it --
 
 
-@case("what Linux reads or does in its own way, over two links")
-def _(t):
-    s = Scene(t)
+@scene_case("what Linux reads or does in its own way, over two links")
+def _(s):
     s.run("a Confirm names the link of the Accept", confirm_names)
     s.run("a half closed connection moves, and nothing asks", moves_half_closed, 0)
     s.run("the same, and a message was lost with the link", moves_half_closed, 1)
     s.run("RTokens that become fewer in ADD LINK CONTINUATION", two_links_with, {"lefts": (3, 0)}, {})
     s.run("a CONFIRM LINK that names no number of links", two_links_with, {}, {"max_links": 0})
-    s.finish()
 
 
-@case("what takes long with Linux: a replay of several steps, a lost path that is none to drain")
-def _(t):
-    s = Scene(t, smcr={"send_buffer": "256K", "llc_timeout": "4s"})
+@scene_case("what takes long with Linux: a replay of several steps, a lost path that is none to drain",
+            smcr={"send_buffer": "256K", "llc_timeout": "4s"})
+def _(s):
     s.server.peer.size_code = 3	# two steps
     s.run("a replay that passes the end of the element", replays_past_the_end)
     s.run("a lost path, said to be orderly", lost_path_in_order)
-    s.finish()
 
 
 def two_links(s, lefts=(1,), **confirm):
     """(application's socket, Conn, second link); the group's first connection."""
     app, v = s.serving()
     v.read_proposal()
-    v.send_accept()
-    v.accept_mpa()
-    v.read_confirm()
+    v.to_confirm()
     v.link.number = 1
     v.link.send(v.link.confirm_link_msg(False, **confirm))
     v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
@@ -756,14 +738,12 @@ def lost_path_in_order(s):
 # -- RMBs --
 
 
-@case("RMBs of the server: two in one region, another size at the same place")
-def _(t):
-    s = Scene(t)
+@scene_case("RMBs of the server: two in one region, another size at the same place")
+def _(s):
     for size_code in (0, 1):
         s.run(f"two RMBs under one rkey, the second of size code {size_code}", two_in_a_region, size_code)
     for codes in ((0, 1), (2, 0)):
         s.run("the size codes {} and then {} at one place".format(*codes), comes_back, *codes)
-    s.finish()
 
 
 def confirm_rkey(link, rmb):
@@ -843,9 +823,8 @@ def comes_back(s, before, after):
 # -- data path --
 
 
-@case("CDC messages that lie end their connection and no other")
-def _(t):
-    s = Scene(t)
+@scene_case("CDC messages that lie end their connection and no other")
+def _(s):
     for name, over, why in (
             ("producer beyond the window", {"prod": lambda c: c.tx.cursor(c.sent + c.tx.usable + 1)}, "producer"),
             ("producer offset of all ones", {"prod": (0, 0xffffffff)}, "producer"),
@@ -860,7 +839,6 @@ def _(t):
     s.run("FIN on the middle, nothing else", middle_ends, False)
     s.run("RST on the middle", middle_ends, True)
     s.run("a link that is silent: the Read behind the writes is not answered", silent_link)
-    s.finish()
 
 
 def aborted(s, over, why):
@@ -916,12 +894,10 @@ def wrong_subsequent(s, over):
     talk(app, first)
 
 
-@case("a server that names another server's group")
-def _(t):
-    s = Scene(t)
+@scene_case("a server that names another server's group")
+def _(s):
     for over in ({}, {"idx": 1}, {"token": 1}, {"rkey": 1}):
         s.run(f"with {over}", foreign_group, over)
-    s.finish()
 
 
 def foreign_group(s, over):

@@ -177,13 +177,12 @@ plug(struct host_dev *hd)
 {
 	struct host *h = hd->h;
 	bool iwarp = plan_dev_is_iwarp(h->plan, h->nr, (unsigned)(hd - h->dev));
-	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(h->nr + 1) } };
-	uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)h->dev_made, (uint8_t)(h->nr + 1) };
 	char name[16];
 
 	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
-	gid.b[14] = (uint8_t)h->dev_made++;
-	hd->dev = sim_dev_new(h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, &gid, mac);
+	hd->dev = sim_dev_at(
+	    h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, h->nr, h->dev_made, h->dev_made);
+	h->dev_made++;
 	if ((h->plan->vlans >> (PLAN_DEVS_MAX * h->nr + (unsigned)(hd - h->dev)) & 1) != 0)
 		sim_vlan(hd->dev, 7);
 	if (h->plan->max_qp != 0)

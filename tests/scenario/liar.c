@@ -44,9 +44,9 @@ lies_now(struct liar *l, uint32_t kind)
 	    chance(l, l->p->habit_per_mille);
 	if (l->by_habit)
 		return true;
-	if (l->spoken <= l->p->lies_from || l->told >= l->p->lies_max || !chance(l, l->p->lie_per_mille))
+	if (l->spoken <= l->p->lies_from || l->lied >= l->p->lies_max || !chance(l, l->p->lie_per_mille))
 		return false;
-	l->told++;
+	l->lied++;
 	return true;
 }
 
@@ -279,9 +279,9 @@ misheard(struct liar *l, struct sim_forgery *f)
 {
 	char text[LIE_TEXT];
 
-	if (l->spoken < l->p->lies_from || l->told >= l->p->lies_max || !chance(l, l->p->mishear_per_mille))
+	if (l->spoken < l->p->lies_from || l->lied >= l->p->lies_max || !chance(l, l->p->mishear_per_mille))
 		return true;
-	l->told++;
+	l->lied++;
 	if (chance(l, 200))
 		return false;
 	lie_change(&l->mem, LIE_LINK, f->data, f->len, draw_fields(l), text);
@@ -436,9 +436,9 @@ liar_hears(struct liar *l, uint8_t *buf, size_t len)
 	char text[LIE_TEXT];
 
 	lie_note(&l->mem, LIE_CLC, buf, len, true);
-	if (l->gone || l->spoken < l->p->lies_from || l->told >= l->p->lies_max || !chance(l, l->p->mishear_per_mille))
+	if (l->gone || l->spoken < l->p->lies_from || l->lied >= l->p->lies_max || !chance(l, l->p->mishear_per_mille))
 		return;
-	l->told++;
+	l->lied++;
 	lie_change(&l->mem, LIE_CLC, buf, len, draw_fields(l), text);
 	world_log(l->w, "liar: hears %s", text);
 }
@@ -560,12 +560,12 @@ act_fire(struct timer *t, int64_t now_ns)
 	struct rnic_dev *dev = draw_dev(l);
 	uint32_t qpn;
 
-	if (l->gone || l->told >= l->p->lies_max)
+	if (l->gone || l->lied >= l->p->lies_max)
 		return;
 	world_arm(l->w, t, now_ns + (1 + below(l, 2 * l->p->act_us)) * US);
 	if (dev == NULL || l->spoken < l->p->lies_from)
 		return;
-	l->told++;
+	l->lied++;
 	if (sim_nth_qp_of(dev, below(l, 16), &qpn))
 		act(l, dev, qpn);
 	else if (chance(l, 300))

@@ -60,7 +60,7 @@ struct liar {
 	struct rng rng;
 	struct lie_memory mem;
 	unsigned spoken; /* messages */
-	unsigned told;   /* lies */
+	unsigned lied;   /* so many times */
 	bool by_habit;   /* the one at hand */
 	bool mute;       /* nothing of it arrives on any link */
 	bool gone;

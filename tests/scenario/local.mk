@@ -18,7 +18,6 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/host.c tests/scenario/host.h \
 	tests/scenario/session.c tests/scenario/session.h \
 	tests/scenario/flow.c tests/scenario/flow.h \
-	tests/scenario/oom.c tests/scenario/oom.h \
 	tests/scenario/bounds.c tests/scenario/bounds.h \
 	tests/scenario/hostile.c tests/scenario/hostile.h \
 	tests/scenario/liar.c tests/scenario/liar.h \
@@ -30,8 +29,5 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/script_run.c tests/scenario/script_run.h \
 	tests/scenario/stcp.c tests/scenario/stcp.h \
 	tests/scenario/world.c tests/scenario/world.h
-# Allocations that fail (oom.h), in whole sweeps (tests/unit/sweep.h).
-OOM_WRAP = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
-SWEEP = tests/unit/sweep.h tests/scenario/oom.c tests/scenario/oom.h
 tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
-tests_scenario_run_LDADD = lib/libsmcr.la tests/libsim.la lib/libwire.la lib/libbase.la
+tests_scenario_run_LDADD = tests/libwrap.la $(REST_LIBS)

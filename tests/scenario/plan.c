@@ -44,18 +44,6 @@ plan_fault_str(enum fault_kind kind)
 	return fault_names[kind];
 }
 
-/* One of from..to, small ones as likely as large ones. */
-static uint32_t
-scale(struct rng *r, uint32_t from, uint32_t to)
-{
-	uint32_t span = to - from + 1, bits = 0;
-
-	while (bits < 31 && span >> bits > 1)
-		bits++;
-	span = rng_below(r, (bits == 31 ? span : 1u << rng_below(r, bits + 1)));
-	return from + (span > to - from ? to - from : span);
-}
-
 static void
 draw_network(struct plan *p, struct rng *r)
 {

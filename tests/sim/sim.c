@@ -833,3 +833,13 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 	list_push(&fab->devs, &dev->node);
 	return &dev->base;
 }
+
+struct rnic_dev *
+sim_dev_at(
+    struct sim_fabric *fab, const char *name, enum rnic_transport transport, unsigned host, unsigned n, unsigned if_nr)
+{
+	const struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, (uint8_t)n, (uint8_t)(host + 1) } };
+	const uint8_t mac[6] = { 2, 0, 0, 0, (uint8_t)if_nr, (uint8_t)(host + 1) };
+
+	return sim_dev_new(fab, name, transport, &gid, mac);
+}

@@ -107,6 +107,9 @@ uint64_t sim_breaches(const struct sim_fabric *);
 /* name and gid are to be unique in the fabric. */
 struct rnic_dev *sim_dev_new(
     struct sim_fabric *, const char *name, enum rnic_transport, const struct rnic_gid *, const uint8_t mac[6]);
+/* The n-th of a host, on the host's interface if_nr: its GID is 10.0.n.(host + 1), which makes the MAC, too, with if_nr for n. */
+struct rnic_dev *sim_dev_at(
+    struct sim_fabric *, const char *name, enum rnic_transport, unsigned host, unsigned n, unsigned if_nr);
 /* Completions or events wait to be polled. */
 bool sim_ready(const struct rnic_dev *);
 

@@ -7,30 +7,12 @@
 
 #define ELEM (64u * 1024)
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, false);
-	host_init(&b, false);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
 /* -- each cell -- */
 
 #define S(name) CONN_##name
 #define E(name) CLOSE_##name
 
-/* What Figures 22 and 23 and the text of 4.8 say; what is missing here changes nothing. second: our C is out
+/* Figures 22 and 23 and the text of 4.8; a cell that is missing here changes nothing. second: our C is out
  * (PeerCloseWait, PeerFinCloseWait), the peer's is in (AppCloseWait), our A is out (PeerAbortWait). does: R = the user is to read,
  * A = an abort is owed, E = the end. */
 static const struct expect {
@@ -162,14 +144,10 @@ START_TEST(every_cell)
 				/* The next cell starts from fresh hosts. */
 				ca->state = cb->state = ca->state == CONN_CLOSED ? CONN_CLOSED : CONN_ACTIVE;
 				cb->state = CONN_ACTIVE;
-				teardown();
-				host_init(&a, false);
-				host_init(&b, false);
+				hosts_restart(false);
 			}
 	hosts_pair(&a, &b, ELEM, &ca, &cb);
 }
-
-END_TEST
 
 /* -- flows -- */
 
@@ -196,8 +174,7 @@ START_TEST(half_close_then_close)
 	host_write(ca, 50, false);
 	smcr_shutdown_wr(ca);
 	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:49");
-	host_saw(&a, 1, "C prod=0/50 cons=0/0 D");
+	host_saw(&a, 0, "W 0:49", "C prod=0/50 cons=0/0 D");
 	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
 	ck_assert_int_eq(cb->state, CONN_APP_CLOSE_WAIT1);
 	ck_assert(!smcr_rx_eof(cb));
@@ -230,8 +207,6 @@ START_TEST(half_close_then_close)
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
 }
 
-END_TEST
-
 START_TEST(both_close_at_once)
 {
 	smcr_close(ca);
@@ -248,8 +223,6 @@ START_TEST(both_close_at_once)
 	ck_assert_uint_eq(a.steps, 1);
 	ck_assert_uint_eq(b.steps, 1);
 }
-
-END_TEST
 
 START_TEST(close_waits_until_every_write_is_complete)
 {
@@ -273,8 +246,6 @@ START_TEST(close_waits_until_every_write_is_complete)
 	expect_closed(cb, SMCR_OK);
 }
 
-END_TEST
-
 START_TEST(close_goes_when_the_peer_has_consumed_all)
 {
 	host_write(ca, 40000, false);
@@ -286,8 +257,6 @@ START_TEST(close_goes_when_the_peer_has_consumed_all)
 	host_saw(&a, 2, "C prod=0/40000 cons=0/0 C");
 	ck_assert_uint_eq(a.completed, 0);
 }
-
-END_TEST
 
 START_TEST(data_after_our_close_abort)
 {
@@ -301,8 +270,6 @@ START_TEST(data_after_our_close_abort)
 	expect_closed(ca, SMCR_R_APP_RESET);
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 }
-
-END_TEST
 
 START_TEST(close_with_unread_data_aborts)
 {
@@ -318,8 +285,6 @@ START_TEST(close_with_unread_data_aborts)
 	host_saw(&a, 0, "C prod=0/0 cons=0/0 A");
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 }
-
-END_TEST
 
 START_TEST(peer_closes_before_it_took_all)
 {
@@ -341,8 +306,6 @@ START_TEST(peer_closes_before_it_took_all)
 	expect_elems_free(&b);
 }
 
-END_TEST
-
 START_TEST(data_for_a_peer_that_has_closed)
 {
 	smcr_close(cb);
@@ -356,8 +319,6 @@ START_TEST(data_for_a_peer_that_has_closed)
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 	expect_elems_free(&b);
 }
-
-END_TEST
 
 START_TEST(abort_is_answered_once)
 {
@@ -374,7 +335,7 @@ START_TEST(abort_is_answered_once)
 	host_saw(&b, 0, "C prod=0/0 cons=0/0 A");
 	ck_assert_uint_eq(b.steps, 1);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
-	ck_assert_uint_eq(host_events(ca), 0); /* CLOSED was told once */
+	ck_assert_uint_eq(host_events(ca), 0); /* CLOSED was raised once */
 	/* B is through when its answer is complete; it asked for that. */
 	ck_assert_int_eq(cb->state, CONN_PROCESS_ABORT);
 	ck_assert_uint_ge(b.dev.confirms, 1);
@@ -385,8 +346,6 @@ START_TEST(abort_is_answered_once)
 	expect_elems_free(&b);
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined + b.eng.ctr.elems_quarantined, 0);
 }
-
-END_TEST
 
 START_TEST(both_abort_at_once)
 {
@@ -404,8 +363,6 @@ START_TEST(both_abort_at_once)
 	expect_elems_free(&b);
 }
 
-END_TEST
-
 START_TEST(abort_of_the_peer_before_ours_is_posted)
 {
 	smcr_abort(cb, SMCR_R_APP_RESET);
@@ -419,8 +376,6 @@ START_TEST(abort_of_the_peer_before_ours_is_posted)
 	host_complete(&a);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
-
-END_TEST
 
 START_TEST(nothing_is_written_after_an_abort)
 {
@@ -442,8 +397,6 @@ START_TEST(nothing_is_written_after_an_abort)
 	ck_assert_uint_eq(a.eng.ctr.closed_reset, 1);
 }
 
-END_TEST
-
 START_TEST(a_peer_that_never_answers_costs_an_element)
 {
 	smcr_abort(ca, SMCR_R_APP_RESET);
@@ -460,8 +413,6 @@ START_TEST(a_peer_that_never_answers_costs_an_element)
 	ck_assert_uint_eq(a.eng.ctr.cdc_unknown, 0);
 }
 
-END_TEST
-
 START_TEST(an_answer_that_cannot_be_sent_does_not_wait_for_ever)
 {
 	smcr_abort(ca, SMCR_R_APP_RESET);
@@ -474,8 +425,6 @@ START_TEST(an_answer_that_cannot_be_sent_does_not_wait_for_ever)
 	/* A is through with our element all the same. */
 	ck_assert_uint_eq(b.eng.ctr.elems_quarantined, 0);
 }
-
-END_TEST
 
 START_TEST(closing_that_stalls_ends_by_timer)
 {
@@ -493,8 +442,6 @@ START_TEST(closing_that_stalls_ends_by_timer)
 	ck_assert_uint_eq(a.dev.cnt, 1);
 }
 
-END_TEST
-
 START_TEST(closing_that_cannot_send_ends_by_timer)
 {
 	host_write(ca, 1000, false);
@@ -506,8 +453,6 @@ START_TEST(closing_that_cannot_send_ends_by_timer)
 	hosts_carry(&a, &b);
 	expect_closed(cb, SMCR_R_PEER_ABORT);
 }
-
-END_TEST
 
 START_TEST(progress_prolongs_a_pending_close)
 {
@@ -526,8 +471,6 @@ START_TEST(progress_prolongs_a_pending_close)
 	expect_closed(ca, SMCR_R_CLOSE_TIMEOUT);
 }
 
-END_TEST
-
 START_TEST(half_closed_connections_have_no_timer)
 {
 	smcr_shutdown_wr(ca);
@@ -539,8 +482,6 @@ START_TEST(half_closed_connections_have_no_timer)
 	ck_assert_uint_eq(host_events(cb), 0);
 	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
 }
-
-END_TEST
 
 /* -- the middle -- */
 
@@ -560,8 +501,6 @@ START_TEST(fin_may_overtake_the_close)
 	ck_assert_int_eq(cb->state, CONN_APP_CLOSE_WAIT1);
 }
 
-END_TEST
-
 START_TEST(fin_alone_is_a_dead_peer)
 {
 	smcr_tcp_event(cb, SMCR_TCP_FIN);
@@ -574,8 +513,6 @@ START_TEST(fin_alone_is_a_dead_peer)
 	expect_closed(cb, SMCR_R_TCP_FIN);
 	ck_assert_int_eq(cb->state, CONN_PEER_ABORT_WAIT);
 }
-
-END_TEST
 
 START_TEST(fin_behind_d_is_a_half_close)
 {
@@ -591,8 +528,6 @@ START_TEST(fin_behind_d_is_a_half_close)
 	ck_assert_uint_eq(host_read(ca, 100, NULL), 10);
 }
 
-END_TEST
-
 START_TEST(fin_then_d_in_time)
 {
 	smcr_tcp_event(cb, SMCR_TCP_FIN);
@@ -602,8 +537,6 @@ START_TEST(fin_then_d_in_time)
 	host_advance(&b, 1000000);
 	ck_assert_uint_eq(host_events(cb), 0);
 }
-
-END_TEST
 
 START_TEST(fin_shortens_a_pending_close)
 {
@@ -615,8 +548,6 @@ START_TEST(fin_shortens_a_pending_close)
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
 
-END_TEST
-
 START_TEST(rst_is_an_abort)
 {
 	smcr_tcp_event(ca, SMCR_TCP_RST);
@@ -627,8 +558,6 @@ START_TEST(rst_is_an_abort)
 	smcr_tcp_event(cb, SMCR_TCP_FIN);
 	ck_assert_uint_eq(host_events(cb), 0);
 }
-
-END_TEST
 
 START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
 {
@@ -644,8 +573,6 @@ START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
 	/* Only our C was sent. */
 	ck_assert_uint_eq(a.steps, 1);
 }
-
-END_TEST
 
 /* -- release -- */
 
@@ -663,8 +590,6 @@ START_TEST(release_aborts_and_the_rest_goes_on_inside)
 	expect_elems_free(&a);
 }
 
-END_TEST
-
 START_TEST(release_after_the_end_frees_at_the_end_of_the_turn)
 {
 	uint32_t id = smcr_conn_id(ca);
@@ -681,8 +606,6 @@ START_TEST(release_after_the_end_frees_at_the_end_of_the_turn)
 	ck_assert_ptr_null(idtable_get(&a.eng.conns, id));
 }
 
-END_TEST
-
 START_TEST(a_lost_link_ends_it_at_once)
 {
 	host_write(ca, 100, false);
@@ -694,41 +617,21 @@ START_TEST(a_lost_link_ends_it_at_once)
 	ck_assert_uint_eq(host_events(ca), 0);
 }
 
-END_TEST
-
 static void
 close_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, half_close_then_close);
-	tcase_add_test(tc, both_close_at_once);
-	tcase_add_test(tc, close_waits_until_every_write_is_complete);
-	tcase_add_test(tc, close_goes_when_the_peer_has_consumed_all);
-	tcase_add_test(tc, data_after_our_close_abort);
-	tcase_add_test(tc, close_with_unread_data_aborts);
-	tcase_add_test(tc, peer_closes_before_it_took_all);
-	tcase_add_test(tc, data_for_a_peer_that_has_closed);
-	tcase_add_test(tc, abort_is_answered_once);
-	tcase_add_test(tc, both_abort_at_once);
-	tcase_add_test(tc, abort_of_the_peer_before_ours_is_posted);
-	tcase_add_test(tc, nothing_is_written_after_an_abort);
-	tcase_add_test(tc, a_peer_that_never_answers_costs_an_element);
-	tcase_add_test(tc, an_answer_that_cannot_be_sent_does_not_wait_for_ever);
-	tcase_add_test(tc, closing_that_stalls_ends_by_timer);
-	tcase_add_test(tc, closing_that_cannot_send_ends_by_timer);
-	tcase_add_test(tc, progress_prolongs_a_pending_close);
-	tcase_add_test(tc, half_closed_connections_have_no_timer);
-	tcase_add_test(tc, fin_may_overtake_the_close);
-	tcase_add_test(tc, fin_alone_is_a_dead_peer);
-	tcase_add_test(tc, fin_behind_d_is_a_half_close);
-	tcase_add_test(tc, fin_then_d_in_time);
-	tcase_add_test(tc, fin_shortens_a_pending_close);
-	tcase_add_test(tc, rst_is_an_abort);
-	tcase_add_test(tc, rst_after_our_close_waits_for_the_peers_last_word);
-	tcase_add_test(tc, release_aborts_and_the_rest_goes_on_inside);
-	tcase_add_test(tc, release_after_the_end_frees_at_the_end_of_the_turn);
-	tcase_add_test(tc, a_lost_link_ends_it_at_once);
-	tcase_add_test(tc, every_cell);
+	hosts_case(tc, ELEM, false);
+	unit_add(tc, half_close_then_close, both_close_at_once, close_waits_until_every_write_is_complete,
+	    close_goes_when_the_peer_has_consumed_all, data_after_our_close_abort, close_with_unread_data_aborts,
+	    peer_closes_before_it_took_all, data_for_a_peer_that_has_closed, abort_is_answered_once, both_abort_at_once,
+	    abort_of_the_peer_before_ours_is_posted, nothing_is_written_after_an_abort,
+	    a_peer_that_never_answers_costs_an_element, an_answer_that_cannot_be_sent_does_not_wait_for_ever,
+	    closing_that_stalls_ends_by_timer, closing_that_cannot_send_ends_by_timer,
+	    progress_prolongs_a_pending_close, half_closed_connections_have_no_timer, fin_may_overtake_the_close,
+	    fin_alone_is_a_dead_peer, fin_behind_d_is_a_half_close, fin_then_d_in_time, fin_shortens_a_pending_close,
+	    rst_is_an_abort, rst_after_our_close_waits_for_the_peers_last_word,
+	    release_aborts_and_the_rest_goes_on_inside, release_after_the_end_frees_at_the_end_of_the_turn,
+	    a_lost_link_ends_it_at_once, every_cell);
 }
 
 UNIT_MAIN("close", close_case)

@@ -7,31 +7,11 @@
 
 #define ELEM 65536u
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, false);
-	host_init(&b, false);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
 START_TEST(an_idle_connection_is_small)
 {
 	ck_assert_uint_le(sizeof(struct smcr_conn), 600);
 	ck_assert_ptr_null(ca->tx.sndbuf);
 }
-
-END_TEST
 
 START_TEST(no_more_than_conns_max)
 {
@@ -51,8 +31,6 @@ START_TEST(no_more_than_conns_max)
 	ck_assert_uint_eq(a.eng.ctr.refused_conns_max, 1);
 }
 
-END_TEST
-
 START_TEST(states_steps_and_reasons_have_names)
 {
 	for (int s = 0; s < CONN_STATE_CNT; s++)
@@ -62,8 +40,6 @@ START_TEST(states_steps_and_reasons_have_names)
 	for (int r = SMCR_OK; r <= SMCR_R_SHUTDOWN; r++)
 		ck_assert_ptr_nonnull(smcr_reason_str((enum smcr_reason)r));
 }
-
-END_TEST
 
 START_TEST(what_the_user_did_before_it_was_established)
 {
@@ -83,8 +59,6 @@ START_TEST(what_the_user_did_before_it_was_established)
 	ck_assert_int_eq(smcr_closed(c, NULL), SMCR_R_TCP_FIN);
 }
 
-END_TEST
-
 START_TEST(ends_before_establishment_are_the_rendezvous_business)
 {
 	struct smcr_conn *c[4];
@@ -102,8 +76,6 @@ START_TEST(ends_before_establishment_are_the_rendezvous_business)
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(c[i]->state, CONN_CLOSED);
 }
-
-END_TEST
 
 START_TEST(a_fallen_back_connection_is_left_alone)
 {
@@ -123,8 +95,6 @@ START_TEST(a_fallen_back_connection_is_left_alone)
 	ck_assert_uint_eq(a.eng.conns.used, 1);
 }
 
-END_TEST
-
 /* -- the peer gives its element to another connection (4.4.2) -- */
 
 START_TEST(an_element_given_away_ends_the_connection_without_a_word)
@@ -140,8 +110,6 @@ START_TEST(an_element_given_away_ends_the_connection_without_a_word)
 	ck_assert_uint_eq(rmb->used, 0);
 }
 
-END_TEST
-
 START_TEST(after_our_c_it_stands_for_the_peers)
 {
 	smcr_close(ca);
@@ -151,8 +119,6 @@ START_TEST(after_our_c_it_stands_for_the_peers)
 	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
-
-END_TEST
 
 /* A failover has taken it back, though it was there. */
 START_TEST(a_c_that_is_to_be_said_again_was_said)
@@ -166,8 +132,6 @@ START_TEST(a_c_that_is_to_be_said_again_was_said)
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
 
-END_TEST
-
 START_TEST(after_our_a_it_ends_the_wait)
 {
 	smcr_abort(ca, SMCR_R_APP_RESET);
@@ -178,8 +142,6 @@ START_TEST(after_our_a_it_ends_the_wait)
 	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
 }
-
-END_TEST
 
 /* -- send rings of a group -- */
 
@@ -202,8 +164,6 @@ START_TEST(slabs_grow_and_are_lent_last_in_first_out)
 	ck_assert_ptr_eq(sndbuf_get(&a.lgr), sb[59]);
 	sndbuf_put(&a.lgr, sb[59]);
 }
-
-END_TEST
 
 START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 {
@@ -229,8 +189,6 @@ START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 	second->state = LINK_FREE;
 	a.lgr.sndbuf_lent = 0;
 }
-
-END_TEST
 
 START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
 {
@@ -259,25 +217,16 @@ START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
 	host_flush(&a);
 }
 
-END_TEST
-
 static void
 conn_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, an_idle_connection_is_small);
-	tcase_add_test(tc, no_more_than_conns_max);
-	tcase_add_test(tc, states_steps_and_reasons_have_names);
-	tcase_add_test(tc, what_the_user_did_before_it_was_established);
-	tcase_add_test(tc, ends_before_establishment_are_the_rendezvous_business);
-	tcase_add_test(tc, a_fallen_back_connection_is_left_alone);
-	tcase_add_test(tc, an_element_given_away_ends_the_connection_without_a_word);
-	tcase_add_test(tc, after_our_c_it_stands_for_the_peers);
-	tcase_add_test(tc, a_c_that_is_to_be_said_again_was_said);
-	tcase_add_test(tc, after_our_a_it_ends_the_wait);
-	tcase_add_test(tc, slabs_grow_and_are_lent_last_in_first_out);
-	tcase_add_test(tc, a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked);
-	tcase_add_test(tc, who_waits_for_a_ring_is_woken_when_a_parked_one_is_free);
+	hosts_case(tc, ELEM, false);
+	unit_add(tc, an_idle_connection_is_small, no_more_than_conns_max, states_steps_and_reasons_have_names,
+	    what_the_user_did_before_it_was_established, ends_before_establishment_are_the_rendezvous_business,
+	    a_fallen_back_connection_is_left_alone, an_element_given_away_ends_the_connection_without_a_word,
+	    after_our_c_it_stands_for_the_peers, a_c_that_is_to_be_said_again_was_said, after_our_a_it_ends_the_wait,
+	    slabs_grow_and_are_lent_last_in_first_out, a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked,
+	    who_waits_for_a_ring_is_woken_when_a_parked_one_is_free);
 }
 
 UNIT_MAIN("conn", conn_case)

@@ -37,8 +37,6 @@ START_TEST(both_readings_of_the_start_and_of_the_wrap)
 	ck_assert_uint_eq(c.count, 1004);
 }
 
-END_TEST
-
 START_TEST(wrap_counts_are_modulo_65536)
 {
 	uint64_t pos = 0, at = 65536ULL * 65535 + 7;
@@ -52,8 +50,6 @@ START_TEST(wrap_counts_are_modulo_65536)
 	ck_assert_uint_eq(pos, at + 1);
 }
 
-END_TEST
-
 START_TEST(a_full_window_is_not_an_empty_one)
 {
 	uint64_t pos = 99;
@@ -64,8 +60,6 @@ START_TEST(a_full_window_is_not_an_empty_one)
 	ck_assert_uint_eq(pos, 9996);
 	ck_assert_int_eq(cursor_decode(RFC, cur(1, 5), 0, 9996, &pos), -EPROTO);
 }
-
-END_TEST
 
 START_TEST(hostile_cursors_leave_the_output_alone)
 {
@@ -94,8 +88,6 @@ START_TEST(hostile_cursors_leave_the_output_alone)
 	}
 }
 
-END_TEST
-
 START_TEST(every_position_in_a_window_comes_back)
 {
 	struct rng r;
@@ -112,16 +104,12 @@ START_TEST(every_position_in_a_window_comes_back)
 	}
 }
 
-END_TEST
-
 static void
 cursor_case(TCase *tc)
 {
-	tcase_add_test(tc, both_readings_of_the_start_and_of_the_wrap);
-	tcase_add_test(tc, wrap_counts_are_modulo_65536);
-	tcase_add_test(tc, a_full_window_is_not_an_empty_one);
-	tcase_add_test(tc, hostile_cursors_leave_the_output_alone);
-	tcase_add_test(tc, every_position_in_a_window_comes_back);
+	unit_add(tc, both_readings_of_the_start_and_of_the_wrap, wrap_counts_are_modulo_65536,
+	    a_full_window_is_not_an_empty_one, hostile_cursors_leave_the_output_alone,
+	    every_position_in_a_window_comes_back);
 }
 
 UNIT_MAIN("cursor", cursor_case)

@@ -8,60 +8,24 @@
 
 #define CONNS 40
 
-static struct duo d;
-static struct duo_end c[CONNS], s[CONNS];
+static const struct smcr_config limit_8 = { .links_max = 8, .rmb_elems = 1 };
 
-#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
+static const struct smcr_config limit_1 = { .links_max = 1 };
 
-static void
-limit_8(struct smcr_config *cfg)
-{
-	cfg->links_max = 8;
-	cfg->rmb_elems = 1;
-}
+static const struct smcr_config keepalive = { .keepalive_ms = 500, .keepalive_answer_ms = 500 };
 
-static void
-limit_1(struct smcr_config *cfg)
-{
-	cfg->links_max = 1;
-}
-
-static void
-keepalive(struct smcr_config *cfg)
-{
-	cfg->keepalive_ms = cfg->keepalive_answer_ms = 500;
-}
-
-static void
-quick_retry(struct smcr_config *cfg)
-{
-	cfg->add_link_retry_ms = 1000;
-	cfg->add_link_retry_max_ms = 4000;
-}
+static const struct smcr_config quick_retry = { .add_link_retry_ms = 1000, .add_link_retry_max_ms = 4000 };
 
 /* Two hosts with so many devices, and a connection. */
 static void
-begin(unsigned devs_a, unsigned devs_b, void (*change)(struct smcr_config *))
+begin(unsigned devs_a, unsigned devs_b, const struct smcr_config *change)
 {
-	duo_init(&d, true, true, change);
+	duo_init(true, true, change);
 	while (--devs_a > 0)
-		duo_add_device(&d, A);
+		duo_add_device(A);
 	while (--devs_b > 0)
-		duo_add_device(&d, B);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-}
-
-static void
-end(unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 200);
-	duo_fini(&d);
+		duo_add_device(B);
+	duo_connect(0, 1, 200);
 }
 
 static const char *
@@ -77,15 +41,15 @@ type_of(unsigned host)
 static struct link *
 link_nr(unsigned host, uint8_t number)
 {
-	return llc_link_by_number(duo_lgr(&d, host), number);
+	return llc_link_by_number(duo_lgr(host), number);
 }
 
 static void
 expect_links(unsigned cnt)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_uint_eq(duo_lgr(&d, i)->active_cnt, cnt);
-		ck_assert_uint_eq(duo_lgr(&d, i)->link_cnt, cnt);
+		ck_assert_uint_eq(duo_lgr(i)->active_cnt, cnt);
+		ck_assert_uint_eq(duo_lgr(i)->link_cnt, cnt);
 	}
 }
 
@@ -100,7 +64,7 @@ transfer(struct duo_end *x, struct duo_end *y, size_t len)
 		ck_assert(!IS(*x, CLOSED) && !IS(*y, CLOSED));
 		duo_write(x, to_y - x->written);
 		duo_write(y, to_x - y->written);
-		duo_run(&d, 1);
+		duo_run(1);
 		duo_read(x);
 		duo_read(y);
 	}
@@ -119,19 +83,16 @@ START_TEST(two_devices_on_both_sides_make_two_symmetric_links_at_first_contact)
 	while (strcmp(d.seen[at].text, "ADD LINK") != 0)
 		at++;
 	/* Figure 9 */
-	duo_expect(&d, at, B, "ADD LINK");
-	duo_expect(&d, at + 1, A, "ADD LINK response");
-	duo_expect(&d, at + 2, B, "ADD LINK CONTINUATION");
-	duo_expect(&d, at + 3, A, "ADD LINK CONTINUATION response");
-	duo_expect(&d, at + 4, B, "CONFIRM LINK");
-	duo_expect(&d, at + 5, A, "CONFIRM LINK response");
+	duo_expect(at, B, "ADD LINK");
+	duo_expect(at + 1, A, "ADD LINK response");
+	duo_expect(at + 2, B, "ADD LINK CONTINUATION");
+	duo_expect(at + 3, A, "ADD LINK CONTINUATION response");
+	duo_expect(at + 4, B, "CONFIRM LINK");
+	duo_expect(at + 5, A, "CONFIRM LINK response");
 	ck_assert_ptr_ne(link_nr(A, 1)->dev, link_nr(A, 2)->dev);
 	ck_assert_ptr_ne(link_nr(B, 1)->dev, link_nr(B, 2)->dev);
 	transfer(&c[0], &s[0], 100000);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(one_device_on_one_side_makes_an_asymmetric_link)
 {
@@ -142,22 +103,16 @@ START_TEST(one_device_on_one_side_makes_an_asymmetric_link)
 	ck_assert_str_eq(type_of(one), "asymmetric local");
 	ck_assert_str_eq(type_of(1 - one), "asymmetric peer");
 	transfer(&c[0], &s[0], 100000);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(one_device_on_both_sides_is_rejected_for_want_of_another_path)
 {
 	begin(1, 1, NULL);
 	expect_links(1);
-	ck_assert_uint_eq(duo_count(&d, A, "ADD LINK response"), 1);
+	ck_assert_uint_eq(duo_count(A, "ADD LINK response"), 1);
 	ck_assert_uint_eq(d.eng[B]->ctr.add_link_rejected, 1);
 	ck_assert_str_eq(type_of(A), "single");
-	end(1);
 }
-
-END_TEST
 
 static struct rnic_gid far_from_home;
 
@@ -168,101 +123,73 @@ may_dial(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middl
 	return ctx == NULL || memcmp(to, &far_from_home, sizeof(*to)) != 0;
 }
 
-/* The server's second device is where we may not connect: the offer is rejected, told, and counted. */
+/* The server's second device is where we may not connect: the offer is rejected, logged, and counted. */
 START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 {
 	struct rnic_info info;
 
-	duo_init(&d, true, true, NULL);
-	duo_add_device(&d, A);
-	info = rnic_query(duo_add_device(&d, B));
+	duo_init(true, true, NULL);
+	duo_add_device(A);
+	info = rnic_query(duo_add_device(B));
 	far_from_home = info.gid;
 	smcr_set_dial_policy(d.eng[A], may_dial, &d);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	duo_connect(0, 1, 200);
 	expect_links(1);
 	ck_assert_uint_eq(d.eng[A]->ctr.refused_mpa_peers, 1);
 	ck_assert_uint_eq(d.eng[A]->ctr.add_link_rejected, 1);
 	ck_assert_uint_eq(rnic_query(d.more[A][0]).qp_cnt, 0);
 	transfer(&c[0], &s[0], 100000);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(a_peer_that_names_no_number_of_links_goes_by_ours)
 {
 	unsigned host = (unsigned)_i;
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	d.eng[1 - host]->cfg.links_max = 0;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 1000);
-	ck_assert(IS(c[0], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr(&d, host)->links_limit, 2);
-	end(1);
+	duo_connect(0, 1, 1000);
+	ck_assert_uint_eq(duo_lgr(host)->links_limit, 2);
 }
-
-END_TEST
 
 START_TEST(no_link_is_offered_beyond_the_agreed_number)
 {
-	begin(2, 2, limit_1);
+	begin(2, 2, &limit_1);
 	expect_links(1);
-	ck_assert_uint_eq(duo_count(&d, B, "ADD LINK"), 0);
-	end(1);
+	ck_assert_uint_eq(duo_count(B, "ADD LINK"), 0);
 }
-
-END_TEST
 
 START_TEST(eight_devices_make_eight_links_with_many_rmbs_on_either_side)
 {
-	begin(8, 8, limit_8);
-	duo_run(&d, 500);
+	begin(8, 8, &limit_8);
+	duo_run(500);
 	expect_links(8);
-	/* One element an RMB: each connection brings one on either side, told by CONTINUATIONs for more than three links. */
-	for (unsigned i = 1; i < 6; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
+	/* One element an RMB: each connection brings one on either side, named in CONTINUATIONs for more than three links. */
+	duo_connect(1, 5, 500);
 	for (unsigned i = 0; i < 6; i++) {
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+		ck_assert(BOTH(i, ESTABLISHED));
 		transfer(&c[i], &s[i], 30000);
 	}
-	ck_assert_uint_gt(duo_count(&d, A, "CONFIRM RKEY CONTINUATION"), 0);
-	ck_assert_uint_gt(duo_count(&d, B, "CONFIRM RKEY CONTINUATION"), 0);
+	ck_assert_uint_gt(duo_count(A, "CONFIRM RKEY CONTINUATION"), 0);
+	ck_assert_uint_gt(duo_count(B, "CONFIRM RKEY CONTINUATION"), 0);
 	expect_links(8);
-	end(6);
 }
 
-END_TEST
-
-static void
-limit_2_small_rmbs(struct smcr_config *cfg)
-{
-	cfg->rmb_elems = 1;
-}
+static const struct smcr_config limit_2_small_rmbs = { .rmb_elems = 1 };
 
 /* First 6 RMBs a side and one link; then both hosts get a second device. */
 START_TEST(a_new_link_learns_all_rmbs_in_continuations)
 {
-	begin(1, 1, limit_2_small_rmbs);
-	for (unsigned i = 1; i < 6; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
-	ck_assert_uint_eq(duo_lgr(&d, A)->rmb_cnt, 6);
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
-	duo_run(&d, 500);
+	begin(1, 1, &limit_2_small_rmbs);
+	duo_connect(1, 5, 500);
+	ck_assert_uint_eq(duo_lgr(A)->rmb_cnt, 6);
+	duo_add_devices();
+	duo_run(500);
 	expect_links(2);
-	ck_assert_uint_eq(duo_count(&d, B, "ADD LINK CONTINUATION"), 3);
-	ck_assert_uint_eq(duo_count(&d, A, "ADD LINK CONTINUATION response"), 3);
+	ck_assert_uint_eq(duo_count(B, "ADD LINK CONTINUATION"), 3);
+	ck_assert_uint_eq(duo_count(A, "ADD LINK CONTINUATION response"), 3);
 	for (unsigned i = 0; i < 6; i++)
 		transfer(&c[i], &s[i], 30000);
-	end(6);
 }
-
-END_TEST
 
 static bool
 is_cont(const struct sim_msg *msg)
@@ -273,15 +200,12 @@ is_cont(const struct sim_msg *msg)
 static void
 cont_from_peer(unsigned host, uint8_t left)
 {
-	const struct llc_flow *f = &duo_lgr(&d, host)->flow[LLC_FLOW_LINK];
+	const struct llc_flow *f = &duo_lgr(host)->flow[LLC_FLOW_LINK];
 	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
-	uint8_t buf[LLC_LEN];
 
 	msg.add_link_cont.link_num = f->number;
 	msg.add_link_cont.left_cnt = left;
-	ck_assert_int_eq(llc_encode(&msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
-	llc_recv(f->link, buf, sizeof(buf));
-	engine_act_on_marks(d.eng[host]);
+	duo_inject(f->link, &msg);
 }
 
 /* Linux counts connections and notices at the next CONTINUATION that some are gone. */
@@ -290,45 +214,38 @@ START_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said)
 	unsigned host = (unsigned)_i / 2; /* that hears of it */
 	bool more = _i % 2 == 1;
 
-	begin(1, 1, limit_8);
+	begin(1, 1, &limit_8);
 	d.holds = is_cont;
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
-	duo_run(&d, 20);
+	duo_add_devices();
+	duo_run(20);
 	cont_from_peer(host, 9);
-	ck_assert_uint_eq(duo_lgr(&d, host)->flow[LLC_FLOW_LINK].peer_left, 9 - LLC_PAIRS_PER_CONT);
+	ck_assert_uint_eq(duo_lgr(host)->flow[LLC_FLOW_LINK].peer_left, 9 - LLC_PAIRS_PER_CONT);
 	cont_from_peer(host, more ? 9 - LLC_PAIRS_PER_CONT + 1 : 1);
 	ck_assert_uint_eq(d.eng[host]->ctr.bad_llc, more);
-	ck_assert((duo_lgr(&d, host) == NULL) == more);
-	end(1);
+	ck_assert((duo_lgr(host) == NULL) == more);
 }
-
-END_TEST
 
 START_TEST(a_device_that_appears_on_either_side_brings_a_link)
 {
 	unsigned first = (unsigned)_i;
 
 	begin(1, 1, NULL);
-	duo_add_device(&d, first);
-	duo_run(&d, 500);
+	duo_add_device(first);
+	duo_run(500);
 	expect_links(2);
 	ck_assert_str_eq(type_of(first), "asymmetric peer");
-	duo_add_device(&d, 1 - first);
-	duo_run(&d, 500);
+	duo_add_device(1 - first);
+	duo_run(500);
 	/* Added first, then the asymmetric one is deleted. */
 	expect_links(2);
 	ck_assert_str_eq(type_of(first), "symmetric");
 	ck_assert_uint_eq(d.eng[B]->ctr.asymmetric_replaced, 1);
-	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK response"), 1);
+	ck_assert_uint_eq(duo_count(A, "DELETE LINK response"), 1);
 	/* 2 was rejected at first contact, 3 was the asymmetric one. */
 	ck_assert_ptr_null(link_nr(A, 3));
 	ck_assert_ptr_nonnull(link_nr(A, 4));
 	transfer(&c[0], &s[0], 100000);
-	end(1);
 }
-
-END_TEST
 
 /* Bit 0: which side's comes first; the other's while the exchange for the first goes on. */
 START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
@@ -336,16 +253,13 @@ START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
 	unsigned first = (unsigned)_i % 2;
 
 	begin(1, 1, NULL);
-	duo_add_device(&d, first);
-	duo_until(&d, B, "ADD LINK CONTINUATION");
-	duo_add_device(&d, 1 - first);
-	duo_run(&d, 500);
+	duo_add_device(first);
+	duo_until(B, "ADD LINK CONTINUATION");
+	duo_add_device(1 - first);
+	duo_run(500);
 	expect_links(2);
 	ck_assert_str_eq(type_of(A), "symmetric");
-	end(1);
 }
-
-END_TEST
 
 /* Three devices on a host, the second on the interface of the first; two on the other. */
 START_TEST(a_link_rather_has_an_interface_of_its_own)
@@ -353,47 +267,37 @@ START_TEST(a_link_rather_has_an_interface_of_its_own)
 	unsigned host = (unsigned)_i;
 	struct rnic_dev *own;
 
-	duo_init(&d, true, true, NULL);
-	duo_add_neighbour(&d, host);
-	own = duo_add_device(&d, host);
-	duo_add_device(&d, 1 - host);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 500);
+	duo_init(true, true, NULL);
+	duo_add_neighbour(host);
+	own = duo_add_device(host);
+	duo_add_device(1 - host);
+	duo_open(0);
+	duo_run(500);
 	expect_links(2);
 	ck_assert_ptr_eq(link_nr(host, 1)->dev, d.dev[host]);
 	ck_assert_ptr_eq(link_nr(host, 2)->dev, own);
-	/* And has what there is when the other one is lost, as a device is lost alone, too. */
+	/* It takes any other device when that one is lost, as a device may be lost alone. */
 	sim_port(own, RNIC_PORT_DOWN);
-	duo_run(&d, 1000);
+	duo_run(1000);
 	expect_links(2);
 	ck_assert_ptr_eq(link_nr(host, 3)->dev, d.more[host][0]);
 	ck_assert_str_eq(type_of(host), "symmetric");
-	end(1);
 }
 
-END_TEST
-
-static void
-limit_3(struct smcr_config *cfg)
-{
-	cfg->links_max = 3;
-}
+static const struct smcr_config limit_3 = { .links_max = 3 };
 
 START_TEST(devices_of_one_interface_are_used_when_there_is_no_other)
 {
-	duo_init(&d, true, true, limit_3);
+	duo_init(true, true, &limit_3);
 	for (unsigned i = 0; i < 2; i++) {
-		duo_add_neighbour(&d, A);
-		duo_add_neighbour(&d, B);
+		duo_add_neighbour(A);
+		duo_add_neighbour(B);
 	}
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 500);
+	duo_open(0);
+	duo_run(500);
 	expect_links(3);
 	ck_assert_str_eq(type_of(A), "symmetric");
-	end(1);
 }
-
-END_TEST
 
 /* The interface that only the asymmetric link uses is not given up for another device of the one in use. */
 START_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface)
@@ -401,40 +305,32 @@ START_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface)
 	unsigned host = (unsigned)_i;
 	struct rnic_dev *own;
 
-	duo_init(&d, true, true, NULL);
-	duo_add_neighbour(&d, host);
-	own = duo_add_device(&d, host);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 500);
+	duo_init(true, true, NULL);
+	duo_add_neighbour(host);
+	own = duo_add_device(host);
+	duo_open(0);
+	duo_run(500);
 	expect_links(2);
 	ck_assert_ptr_eq(link_nr(host, 2)->dev, own);
 	ck_assert_str_eq(type_of(host), "asymmetric peer");
-	duo_add_device(&d, 1 - host);
-	duo_run(&d, 500);
+	duo_add_device(1 - host);
+	duo_run(500);
 	expect_links(2);
 	ck_assert_str_eq(type_of(host), "symmetric");
 	for (unsigned nr = 2; nr < 6; nr++)
 		if (link_nr(host, (uint8_t)nr) != NULL)
 			ck_assert_ptr_eq(link_nr(host, (uint8_t)nr)->dev, own);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(connections_are_spread_over_the_links_by_each_side)
 {
 	begin(2, 2, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
+	duo_connect(1, 9, 500);
 	for (unsigned h = 0; h < 2; h++) {
 		ck_assert_uint_eq(link_nr(h, 1)->conn_cnt, 5);
 		ck_assert_uint_eq(link_nr(h, 2)->conn_cnt, 5);
 	}
-	end(10);
 }
-
-END_TEST
 
 /* Linux takes the RToken of a Confirm for that of the link which its own Accept named. */
 START_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd)
@@ -446,23 +342,20 @@ START_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd)
 	/* Each side would choose another link for the next one. */
 	failover_ask(c[0].conn, link_nr(A, 2));
 	failover_ask(s[0].conn, link_nr(B, 1));
-	duo_run(&d, 10);
-	duo_open(&d, &c[1], &s[1]);
+	duo_run(10);
+	duo_open(1);
 	s[1].hold = true;
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert_int_gt(clc_decode((struct span){ s[1].out, s[1].out_len }, &msg), 0);
 	s[1].out_len = 0;
 	ck_assert_uint_eq(msg.accept.qpn, link_nr(B, 2)->qpn);
 	msg.accept.ext.present = !foreign;
 	duo_feed_msg(&c[1], &msg);
-	duo_run(&d, 10);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	duo_run(10);
+	ck_assert(BOTH(1, ESTABLISHED));
 	ck_assert_uint_eq(c[1].conn->link->number, foreign ? 2 : 1);
 	transfer(&c[1], &s[1], 10000);
-	end(2);
 }
-
-END_TEST
 
 /* There is nothing to name then. */
 START_TEST(an_accept_of_linux_for_a_link_that_is_lost_is_declined)
@@ -470,36 +363,30 @@ START_TEST(an_accept_of_linux_for_a_link_that_is_lost_is_declined)
 	struct clc_msg msg;
 
 	begin(2, 2, NULL);
-	duo_open(&d, &c[1], &s[1]);
+	duo_open(1);
 	s[1].hold = true;
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert_int_gt(clc_decode((struct span){ s[1].out, s[1].out_len }, &msg), 0);
 	s[1].out_len = 0;
 	msg.accept.ext.present = false;
 	duo_lose(msg.accept.qpn == link_nr(B, 1)->qpn ? link_nr(A, 1) : link_nr(A, 2), "test");
 	duo_feed_msg(&c[1], &msg);
-	duo_run(&d, 100);
+	duo_run(100);
 	ck_assert(IS(c[1], FALLBACK));
 	ck_assert_uint_eq(c[1].diag.local, CLC_DIAG_NO_ACTIVE_LINK);
 	transfer(&c[0], &s[0], 10000);
-	end(2);
 }
-
-END_TEST
 
 START_TEST(rebalance_moves_connections_to_a_new_link)
 {
 	begin(1, 1, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
+	duo_connect(1, 9, 500);
 	for (unsigned i = 0; i < 10; i++)
 		transfer(&c[i], &s[i], 1000);
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
-	duo_run(&d, 500);
+	duo_add_devices();
+	duo_run(500);
 	ck_assert_uint_eq(link_nr(A, 1)->conn_cnt, 10);
-	ck_assert_int_eq(smcr_rebalance(d.eng[A], duo_lgr(&d, A)->id), 5);
+	ck_assert_int_eq(smcr_rebalance(d.eng[A], duo_lgr(A)->id), 5);
 	ck_assert_int_eq(smcr_rebalance(d.eng[B], 0), 5);
 	ck_assert_int_eq(smcr_rebalance(d.eng[B], 99), -ENOENT);
 	for (unsigned i = 0; i < 10; i++)
@@ -509,19 +396,14 @@ START_TEST(rebalance_moves_connections_to_a_new_link)
 	ck_assert_uint_eq(d.eng[A]->ctr.bytes_replayed, 0);
 	ck_assert_uint_eq(d.eng[A]->ctr.failover_validations, 5);
 	ck_assert_uint_eq(d.eng[B]->ctr.failover_validations, 5);
-	end(10);
 }
-
-END_TEST
 
 /* -- links go -- */
 
 START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 {
 	begin(2, 2, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
+	duo_connect(1, 9, 500);
 	for (unsigned i = 0; i < 10; i++) {
 		duo_write(&c[i], 60000);
 		duo_write(&s[i], 60000);
@@ -529,7 +411,7 @@ START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 	ck_assert(sim_break(d.fab, (unsigned)_i % 2, (enum sim_cut)(_i / 2)));
 	for (unsigned i = 0; i < 10; i++)
 		transfer(&c[i], &s[i], 100000);
-	duo_run(&d, 5000);
+	duo_run(5000);
 	expect_links(2);
 	ck_assert_str_eq(type_of(A), "symmetric");
 	for (unsigned h = 0; h < 2; h++) {
@@ -537,22 +419,19 @@ START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 		ck_assert_uint_eq(d.eng[h]->ctr.conns_moved, 5);
 		ck_assert_uint_eq(d.eng[h]->ctr.failover_lost, 0);
 	}
-	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK response"), 1);
+	ck_assert_uint_eq(duo_count(A, "DELETE LINK response"), 1);
 	/* Numbers are not used again. */
 	ck_assert_ptr_nonnull(link_nr(A, 3));
-	end(10);
 }
 
-END_TEST
-
-/* What is gone is remembered in its slot for as long as that is not needed, and in any case while a connection has it. */
+/* A link that is gone stays in its slot until the slot is needed, and in any case while a connection has it. */
 START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 {
 	struct link *link, *freed;
 	struct lgr *lgr;
 
 	begin(1, 1, NULL);
-	lgr = duo_lgr(&d, A);
+	lgr = duo_lgr(A);
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		link = &lgr->links[i];
 		if (link->state != LINK_FREE)
@@ -572,18 +451,15 @@ START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 			lgr->links[i].conn_cnt = 0;
 			lgr->links[i].state = LINK_FREE;
 		}
-	end(1);
 }
-
-END_TEST
 
 START_TEST(link_numbers_are_not_used_again_before_all_were)
 {
 	begin(2, 2, NULL);
-	duo_lgr(&d, B)->next_link_number = 255;
+	duo_lgr(B)->next_link_number = 255;
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(sim_break(d.fab, 1, SIM_CUT_RESET));
-		duo_run(&d, 1000);
+		duo_run(1000);
 		expect_links(2);
 	}
 	/* After 1 and 2: 255, then from the beginning, past 0 and what is in use. */
@@ -591,28 +467,20 @@ START_TEST(link_numbers_are_not_used_again_before_all_were)
 	ck_assert_ptr_nonnull(link_nr(B, 3));
 	ck_assert_ptr_null(link_nr(B, 0));
 	transfer(&c[0], &s[0], 10000);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group)
 {
-	begin(2, 2, keepalive);
+	begin(2, 2, &keepalive);
 	sim_port(d.dev[A], RNIC_PORT_DOWN);
 	sim_port(d.more[A][0], RNIC_PORT_DOWN);
-	duo_run(&d, 3000);
-	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	duo_run(3000);
+	ck_assert(BOTH(0, CLOSED));
 	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A) + duo_lgr_cnt(&d, B), 0);
+	ck_assert_uint_eq(duo_lgr_cnt(A) + duo_lgr_cnt(B), 0);
 	sim_port(d.more[A][0], RNIC_PORT_UP);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 1000);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	end(2);
+	duo_connect(1, 1, 1000);
 }
-
-END_TEST
 
 START_TEST(a_port_that_comes_back_brings_the_link_back)
 {
@@ -621,37 +489,32 @@ START_TEST(a_port_that_comes_back_brings_the_link_back)
 	begin(2, 2, NULL);
 	dev = _i == A ? d.more[A][0] : d.more[B][0];
 	sim_port(dev, RNIC_PORT_DOWN);
-	duo_run(&d, 1000);
-	/* What is left is one link, and an asymmetric one beside it where the other side still has two devices. */
+	duo_run(1000);
+	/* One link is left, and an asymmetric one beside it where the other side still has two devices. */
 	transfer(&c[0], &s[0], 100000);
 	sim_port(dev, RNIC_PORT_UP);
-	duo_run(&d, 1000);
+	duo_run(1000);
 	expect_links(2);
 	ck_assert_str_eq(type_of(A), "symmetric");
 	transfer(&c[0], &s[0], 100000);
-	end(1);
 }
 
-END_TEST
-
-/* It is told once, takes no further part though its port is not down, and goes when its owner says so. */
-START_TEST(devices_are_told_the_time)
+START_TEST(devices_have_the_engines_time)
 {
 	struct rnic_dev *late;
 
-	duo_init(&d, true, true, NULL);
-	duo_run(&d, 100);
+	duo_init(true, true, NULL);
+	duo_run(100);
 	smcr_set_now(d.eng[A], d.now_ns + 5);
 	ck_assert_int_eq(d.dev[A]->now_ns, d.now_ns + 5);
-	late = duo_add_device(&d, A);
+	late = duo_add_device(A);
 	ck_assert_int_eq(late->now_ns, d.now_ns + 5);
-	duo_run(&d, 1);
+	duo_run(1);
 	ck_assert_int_eq(late->now_ns, d.now_ns);
-	duo_fini(&d);
 }
 
-END_TEST
-
+/* The engine reports the device once, does not use it any further though its port is not down, and keeps it until its owner
+ * removes it. */
 START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 {
 	unsigned host = (unsigned)_i % 2;
@@ -662,7 +525,7 @@ START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 	(void)smcr_take_device_news(d.eng[host]);
 	ck_assert(!smcr_device_gone(d.eng[host], dev));
 	sim_gone(dev);
-	duo_run(&d, 1000);
+	duo_run(1000);
 	ck_assert(smcr_take_device_news(d.eng[host]));
 	ck_assert(!smcr_take_device_news(d.eng[host]));
 	ck_assert(!smcr_take_device_news(d.eng[1 - host]));
@@ -671,38 +534,30 @@ START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 	ck_assert_uint_eq(rnic_query(dev).qp_cnt, 0);
 	transfer(&c[0], &s[0], 100000);
 	/* Longer than a missing link waits to be tried again. */
-	duo_run(&d, 30000);
+	duo_run(30000);
 	ck_assert_uint_eq(rnic_query(dev).qp_cnt, 0);
 	smcr_remove_device(d.eng[host], dev);
 	ck_assert(!smcr_device_gone(d.eng[host], dev));
 	transfer(&s[0], &c[0], 100000);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(the_operator_takes_a_link_out_without_replay)
 {
 	unsigned host = (unsigned)_i;
 
 	begin(2, 2, NULL);
-	for (unsigned i = 1; i < 10; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
+	duo_connect(1, 9, 500);
 	for (unsigned i = 0; i < 10; i++)
 		transfer(&c[i], &s[i], 10000);
-	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(&d, host)->id, 77), -ENOENT);
-	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(&d, host)->id, 1), 0);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 77), -ENOENT);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 1), 0);
 	for (unsigned i = 0; i < 10; i++)
 		transfer(&c[i], &s[i], 50000);
 	expect_links(1);
 	ck_assert_ptr_null(link_nr(A, 1));
 	ck_assert_uint_eq(d.eng[A]->ctr.bytes_replayed + d.eng[B]->ctr.bytes_replayed, 0);
-	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(&d, host)->id, 2), -EBUSY);
-	end(10);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 2), -EBUSY);
 }
-
-END_TEST
 
 /*
  * What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
@@ -726,13 +581,7 @@ is_held_or_delete(const struct sim_msg *msg)
 	return is_from_held(msg) || (msg->op == RNIC_WR_SEND && msg->data[0] == LLC_DELETE_LINK);
 }
 
-static void
-three_links(struct smcr_config *cfg)
-{
-	cfg->links_max = 3;
-	cfg->llc_ms = 100000;
-	cfg->add_link_retry_ms = 100000;
-}
+static const struct smcr_config three_links = { .links_max = 3, .llc_ms = 100000, .add_link_retry_ms = 100000 };
 
 static void
 begin_cards(void)
@@ -740,18 +589,14 @@ begin_cards(void)
 	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
 
 	memset(held_dev, 0, sizeof(held_dev));
-	duo_init_as(&d, roce, true, three_links);
-	for (unsigned i = 0; i < 2; i++) {
-		duo_add_device(&d, A);
-		duo_add_device(&d, B);
-	}
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 1000);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	duo_init_as(roce, true, &three_links);
+	for (unsigned i = 0; i < 2; i++)
+		duo_add_devices();
+	duo_connect(0, 1, 1000);
 	expect_links(3);
 	/* The other direction uses another link, so that the cursor comes back. */
 	failover_ask(s[0].conn, link_nr(B, 3));
-	duo_run(&d, 5);
+	duo_run(5);
 }
 
 /* Writes and reads until the sender is stopped or has sent `most`; the receiver leaves what is behind `unread_from`. */
@@ -760,7 +605,7 @@ write_on(uint64_t most, uint64_t unread_from)
 {
 	for (unsigned i = 0; i < 200; i++) {
 		duo_write(&c[0], most - c[0].written < 1000 ? most - c[0].written : 1000);
-		duo_run(&d, 1);
+		duo_run(1);
 		if (s[0].read < unread_from)
 			duo_read(&s[0]);
 	}
@@ -775,27 +620,24 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 	held_dev[0] = old->dev;
 	d.holds = is_held_or_delete;
 	duo_write(&c[0], 5000);
-	duo_run(&d, 5);
+	duo_run(5);
 	duo_lose(old, "test");
 	write_on(SMCR_ELEM_MIN + 5000, SMCR_ELEM_MIN);
 	/* No further than the ring: its beginning is not sure to be ours before the old link is given up. */
 	ck_assert_uint_eq(c[0].conn->tx.sent, SMCR_ELEM_MIN);
 	ck_assert_uint_ge(c[0].conn->tx.acked, 5000);
 	held_dev[0] = NULL;
-	duo_run(&d, 100);
+	duo_run(100);
 	d.holds = NULL;
-	duo_run(&d, 500);
+	duo_run(500);
 	ck_assert_uint_eq(c[0].conn->tx.sent, SMCR_ELEM_MIN + 5000);
 	duo_read(&s[0]);
 	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
 	transfer(&c[0], &s[0], 50000);
-	end(1);
 }
 
-END_TEST
-
 /* A card notices nothing of the other's end. */
-START_TEST(who_is_told_of_a_lost_link_knows_by_whom)
+START_TEST(the_reason_of_a_lost_link_names_the_peer)
 {
 	unsigned host = (unsigned)_i;
 	struct smcr_group_info info;
@@ -803,16 +645,13 @@ START_TEST(who_is_told_of_a_lost_link_knows_by_whom)
 
 	begin_cards();
 	duo_lose(link_nr(host, 1), "test");
-	duo_run(&d, 1000);
+	duo_run(1000);
 	ck_assert(smcr_group_next(d.eng[host], &pos, &info));
 	ck_assert_str_eq(info.failover_why, "test");
 	pos = 0;
 	ck_assert(smcr_group_next(d.eng[1 - host], &pos, &info));
 	ck_assert_str_eq(info.failover_why, "peer: lost path");
-	end(1);
 }
-
-END_TEST
 
 /* The peer has got, and consumed, what came over the first link; its repetition over the second is held up, and that
  * link is lost, too. */
@@ -824,7 +663,7 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 	old = c[0].conn->link;
 	sim_withhold(old->dev, true);
 	duo_write(&c[0], 5000);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert_uint_eq(duo_read(&s[0]), 5000);
 	ck_assert_uint_eq(c[0].conn->tx.done + c[0].conn->tx.acked, 0);
 	/* The first link is given up by both sides at once; the connection goes on over another one. */
@@ -832,7 +671,7 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 	held_dev[0] = c[0].conn->link->dev;
 	d.holds = is_from_held;
 	duo_write(&s[0], 100); /* brings the cursor along */
-	duo_run(&d, 50);
+	duo_run(50);
 	ck_assert_uint_eq(c[0].conn->tx.acked, 5000);
 	ck_assert_uint_eq(c[0].conn->tx.replay, 5000);
 	ck_assert_uint_eq(c[0].conn->tx.late, UINT64_MAX);
@@ -841,29 +680,26 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 	write_on(SMCR_ELEM_MIN + 5000, SMCR_ELEM_MIN);
 	ck_assert_uint_eq(c[0].conn->tx.sent, SMCR_ELEM_MIN);
 	held_dev[0] = NULL;
-	duo_run(&d, 100);
+	duo_run(100);
 	d.holds = NULL;
-	duo_run(&d, 500);
+	duo_run(500);
 	duo_read(&s[0]);
 	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
-	end(1);
 }
 
-END_TEST
-
-/* It arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
+/* The data arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
 START_TEST(what_arrives_while_its_link_is_given_up_counts)
 {
 	struct link *old;
 
 	begin_cards();
-	duo_open(&d, &c[1], &s[1]); /* a bystander */
-	duo_run(&d, 10);
+	duo_open(1); /* a bystander */
+	duo_run(10);
 	old = c[0].conn->link;
 	held_dev[0] = old->dev;
 	d.holds = is_from_held;
 	duo_write(&c[0], 5000);
-	duo_run(&d, 5);
+	duo_run(5);
 	d.holds = NULL;
 	d.now_ns += DUO_MS;
 	sim_run(d.fab, d.now_ns);
@@ -874,15 +710,12 @@ START_TEST(what_arrives_while_its_link_is_given_up_counts)
 	smcr_set_now(d.eng[B], d.now_ns);
 	duo_lose(link_nr(B, old->number), "test");
 	(void)smcr_flush(d.eng[B]);
-	duo_run(&d, 500);
+	duo_run(500);
 	ck_assert_uint_eq(duo_read(&s[0]), 5000);
 	ck_assert_uint_eq(d.eng[B]->ctr.failover_lost, 0);
 	transfer(&c[0], &s[0], 10000);
 	transfer(&c[1], &s[1], 10000);
-	end(2);
 }
-
-END_TEST
 
 /* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
 START_TEST(c_that_is_lost_with_its_link_is_said_again)
@@ -892,33 +725,19 @@ START_TEST(c_that_is_lost_with_its_link_is_said_again)
 	begin(2, 2, NULL);
 	old = c[0].conn->link;
 	failover_ask(s[0].conn, link_nr(B, 2));
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert_uint_ne(s[0].conn->link->number, old->number);
 	memset(held_dev, 0, sizeof(held_dev));
 	held_dev[0] = old->dev;
 	d.holds = is_from_held;
-	smcr_close(c[0].conn);
-	smcr_close(s[0].conn);
-	duo_run(&d, 50);
+	duo_close(0);
+	duo_run(50);
 	ck_assert(IS(c[0], CLOSED) && !IS(s[0], CLOSED));
 	ck_assert(sim_break_qp(old->dev, old->qpn, SIM_CUT_RESET));
 	d.holds = NULL;
-	duo_run(&d, 1000);
+	duo_run(1000);
 	ck_assert(IS(s[0], CLOSED));
 	ck_assert_int_eq(s[0].reason, SMCR_OK);
-	end(1);
-}
-
-END_TEST
-
-static void
-inject(struct link *link, const struct llc_msg *msg)
-{
-	uint8_t buf[LLC_LEN];
-
-	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
-	llc_recv(link, buf, sizeof(buf));
-	engine_act_on_marks(link->lgr->eng);
 }
 
 /* Linux asks for an orderly end of a link whose queue pair is no more: connections move at once, they do not wait for what
@@ -932,30 +751,27 @@ START_TEST(an_orderly_end_of_a_lost_path_is_none)
 	struct link *old;
 
 	begin(2, 2, NULL);
-	duo_open(&d, &c[1], &s[1]); /* a bystander */
-	duo_run(&d, 10);
+	duo_open(1); /* a bystander */
+	duo_run(10);
 	old = mine->conn->link;
 	failover_ask((host == A ? &s[0] : &c[0])->conn, old->number == 1 ? link_nr(1 - host, 2) : link_nr(1 - host, 1));
-	duo_run(&d, 10);
+	duo_run(10);
 	memset(held_dev, 0, sizeof(held_dev));
 	held_dev[0] = old->dev;
 	d.holds = is_from_held;
 	duo_write(mine, 1000);
-	duo_run(&d, 5);
+	duo_run(5);
 	msg.delete_link.link_num = old->number;
 	msg.delete_link.orderly = true;
 	msg.delete_link.reason = lost ? LLC_DELETE_LOST_PATH : LLC_DELETE_OPERATOR;
-	inject(link_nr(host, old->number == 1 ? 2 : 1), &msg);
-	duo_run(&d, 20);
+	duo_inject(link_nr(host, old->number == 1 ? 2 : 1), &msg);
+	duo_run(20);
 	ck_assert((mine->conn->link != old) == lost);
 	d.holds = NULL;
-	duo_run(&d, 500);
+	duo_run(500);
 	ck_assert_uint_eq(duo_read(mine->peer), 1000);
 	transfer(&c[1], &s[1], 10000);
-	end(2);
 }
-
-END_TEST
 
 static bool
 is_delete_of_b(const struct sim_msg *msg)
@@ -965,32 +781,29 @@ is_delete_of_b(const struct sim_msg *msg)
 }
 
 /* Linux drops a DELETE LINK that meets its own: what it says itself has to do. */
-START_TEST(a_plea_that_crosses_is_the_answer)
+START_TEST(a_delete_link_that_crosses_is_the_answer)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	bool lost = _i == 1;
 
 	begin(2, 2, NULL);
-	duo_open(&d, &c[1], &s[1]); /* a bystander */
-	duo_run(&d, 10);
+	duo_open(1); /* a bystander */
+	duo_run(10);
 	d.holds = is_delete_of_b;
 	duo_lose(link_nr(B, 1), "test");
 	(void)smcr_flush(d.eng[B]);
-	ck_assert_int_eq(duo_lgr(&d, B)->flow[LLC_FLOW_LINK].step, LLC_WAIT_DELETE_LINK_RSP);
+	ck_assert_int_eq(duo_lgr(B)->flow[LLC_FLOW_LINK].step, LLC_WAIT_DELETE_LINK_RSP);
 	msg.delete_link.link_num = 1;
 	msg.delete_link.orderly = true;
 	msg.delete_link.reason = lost ? LLC_DELETE_LOST_PATH : LLC_DELETE_OPERATOR;
-	inject(link_nr(B, 2), &msg);
+	duo_inject(link_nr(B, 2), &msg);
 	ck_assert((link_nr(B, 1) == NULL) == lost);
 	d.holds = NULL;
-	duo_run(&d, 500);
+	duo_run(500);
 	expect_links(2);
 	transfer(&c[0], &s[0], 10000);
 	transfer(&c[1], &s[1], 10000);
-	end(2);
 }
-
-END_TEST
 
 /* Each of them would make a queue pair. */
 START_TEST(a_flood_of_offers_is_rejected)
@@ -1002,25 +815,21 @@ START_TEST(a_flood_of_offers_is_rejected)
 	for (unsigned i = 0; i < 50; i++) {
 		msg.add_link.link_num = (uint8_t)(100 + i);
 		msg.add_link.mac[5] = (uint8_t)i;
-		inject(link_nr(A, 1), &msg);
-		duo_run(&d, 1);
+		duo_inject(link_nr(A, 1), &msg);
+		duo_run(1);
 		transfer(&c[0], &s[0], 10);
 	}
 	/* The first ones, and that of first contact. */
 	ck_assert_uint_ge(d.eng[A]->ctr.llc_limited, 50 - 9);
 	ck_assert_uint_le(d.eng[A]->ctr.llc_limited, 50 - 7);
 	expect_links(1);
-	duo_run(&d, 2000);
-	/* And later as before. */
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
-	duo_run(&d, 200);
+	duo_run(2000);
+	/* Later, offers are taken as before. */
+	duo_add_devices();
+	duo_run(200);
 	expect_links(2);
 	transfer(&c[0], &s[0], 10000);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 {
@@ -1028,22 +837,19 @@ START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 	unsigned before;
 
 	begin(1, 1, NULL);
-	before = duo_count(&d, B, "ADD LINK");
+	before = duo_count(B, "ADD LINK");
 	msg.add_link.mtu_code = 3;
 	for (unsigned i = 0; i < 150; i++) {
-		inject(link_nr(B, 1), &msg);
-		duo_run(&d, 20);
+		duo_inject(link_nr(B, 1), &msg);
+		duo_run(20);
 		transfer(&c[0], &s[0], 10);
 	}
-	ck_assert_uint_ge(duo_count(&d, B, "ADD LINK"), before + 3);
-	ck_assert_uint_le(duo_count(&d, B, "ADD LINK"), before + 4);
+	ck_assert_uint_ge(duo_count(B, "ADD LINK"), before + 3);
+	ck_assert_uint_le(duo_count(B, "ADD LINK"), before + 4);
 	ck_assert_uint_ge(d.eng[B]->ctr.llc_limited, 140);
 	/* A rejection is remembered all the same. */
-	ck_assert_uint_gt(duo_lgr(&d, B)->add_retry_ms, d.eng[B]->cfg.add_link_retry_ms);
-	end(1);
+	ck_assert_uint_gt(duo_lgr(B)->add_retry_ms, d.eng[B]->cfg.add_link_retry_ms);
 }
-
-END_TEST
 
 /* Each time the server offers another: a queue pair and the registration of all memory on it. */
 START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
@@ -1051,12 +857,12 @@ START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
 	struct lgr *lgr;
 
 	begin(2, 2, NULL);
-	lgr = duo_lgr(&d, B);
+	lgr = duo_lgr(B);
 	for (unsigned i = 0; i < 1500; i++) {
-		for (unsigned k = 0; k < LINK_SLOTS && duo_lgr(&d, A)->active_cnt == 2; k++)
+		for (unsigned k = 0; k < LINK_SLOTS && duo_lgr(A)->active_cnt == 2; k++)
 			if (lgr->links[k].state == LINK_ACTIVE && lgr->links[k].order > 0)
 				ck_assert(sim_break_qp(lgr->links[k].dev, lgr->links[k].qpn, SIM_CUT_RESET));
-		duo_run(&d, 2);
+		duo_run(2);
 		transfer(&c[0], &s[0], 10);
 	}
 	/* First contact's, seven at once, and one in 200 ms of 4.5 s; the client, which counts too, has no reason to reject one. */
@@ -1064,14 +870,11 @@ START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
 	ck_assert_uint_le(lgr->links_made, 8 + 24);
 	ck_assert_uint_eq(d.eng[A]->ctr.add_link_rejected, 0);
 	ck_assert_uint_gt(d.eng[B]->ctr.llc_limited, 0);
-	/* It is there again once it holds. */
-	duo_run(&d, 500);
+	/* The link is there again once it holds. */
+	duo_run(500);
 	expect_links(2);
 	transfer(&c[0], &s[0], 10000);
-	end(1);
 }
-
-END_TEST
 
 static bool
 is_anything_of_b(const struct sim_msg *msg)
@@ -1090,20 +893,20 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 	struct link *old;
 
 	begin(2, 2, NULL);
-	duo_open(&d, &c[1], &s[1]); /* a bystander */
-	duo_run(&d, 10);
+	duo_open(1); /* a bystander */
+	duo_run(10);
 	transfer(&c[0], &s[0], 1000);
 	c[0].conn->foreign = _i != SMCRD;
 	if (_i == LINUX_LAST)
 		smcr_shutdown_wr(s[0].conn);
 	else if (_i != LINUX_OPEN)
 		smcr_shutdown_wr(c[0].conn);
-	duo_run(&d, 10);
+	duo_run(10);
 	old = s[0].conn->link;
 	if (_i == LINUX_GAP) {
 		d.holds = is_anything_of_b;
 		duo_write(&s[0], 100);
-		duo_run(&d, 5);
+		duo_run(5);
 	}
 	duo_lose(old, "test");
 	ck_assert(s[0].conn->tx.validate);
@@ -1113,11 +916,11 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 		smcr_close(s[0].conn);
 	else
 		duo_write(&s[0], 5000);
-	duo_run(&d, 50);
+	duo_run(50);
 	if (_i == LINUX) {
 		ck_assert_uint_eq(duo_read(&c[0]), 5000);
 		smcr_shutdown_wr(s[0].conn);
-		duo_run(&d, 50);
+		duo_run(50);
 		ck_assert(smcr_rx_eof(c[0].conn));
 	} else if (_i == LINUX_LAST) {
 		ck_assert(!IS(c[0], CLOSED));
@@ -1128,17 +931,9 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 		ck_assert_uint_eq(d.eng[A]->ctr.failover_lost, _i == LINUX_GAP);
 	}
 	transfer(&c[1], &s[1], 10000);
-	end(2);
 }
 
-END_TEST
-
-static void
-brief_rmbs(struct smcr_config *cfg)
-{
-	cfg->rmb_elems = 1;
-	cfg->rmb_idle_ms = 1000;
-}
+static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 1000 };
 
 /*
  * DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but
@@ -1149,129 +944,105 @@ START_TEST(an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it)
 	struct lgr *a, *b;
 	struct link *over;
 
-	begin(2, 2, brief_rmbs);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
-	a = duo_lgr(&d, A);
-	b = duo_lgr(&d, B);
+	begin(2, 2, &brief_rmbs);
+	duo_open(1);
+	duo_run(100);
+	a = duo_lgr(A);
+	b = duo_lgr(B);
 	ck_assert_uint_eq(a->rmb_cnt, 2);
 	conn_end(c[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
-	duo_until(&d, A, "DELETE RKEY");
+	duo_until(A, "DELETE RKEY");
 	over = a->flow[LLC_FLOW_RKEY].link;
 	ck_assert(sim_break_qp(over->dev, over->qpn, SIM_CUT_RESET));
-	duo_run(&d, 500);
+	duo_run(500);
 	expect_links(2);
-	ck_assert_uint_ge(duo_count(&d, A, "DELETE RKEY"), 2);
+	ck_assert_uint_ge(duo_count(A, "DELETE RKEY"), 2);
 	ck_assert_uint_eq(a->rmb_cnt, 2);
 	ck_assert_uint_eq(b->remote_rmb_cnt, 2);
-	/* And is deleted when the peer is through. */
+	/* The RMB is deleted when the peer is through. */
 	conn_end(s[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
-	duo_run(&d, 5000);
+	duo_run(5000);
 	ck_assert_uint_eq(a->rmb_cnt, 1);
 	ck_assert_uint_eq(b->remote_rmb_cnt, 1);
-	end(2);
 }
-
-END_TEST
 
 START_TEST(a_missing_second_link_is_tried_again)
 {
-	begin(1, 2, quick_retry);
+	begin(1, 2, &quick_retry);
 	expect_links(2);
 	sim_block_connect(d.dev[B], true);
 	sim_block_connect(d.more[B][0], true);
 	ck_assert(sim_break(d.fab, 1, SIM_CUT_RESET));
-	duo_run(&d, 3500);
-	ck_assert_uint_eq(duo_lgr(&d, B)->active_cnt, 1);
+	duo_run(3500);
+	ck_assert_uint_eq(duo_lgr(B)->active_cnt, 1);
 	ck_assert_uint_ge(d.eng[B]->ctr.add_link_retries, 1);
 	sim_block_connect(d.dev[B], false);
 	sim_block_connect(d.more[B][0], false);
-	duo_run(&d, 8000);
+	duo_run(8000);
 	expect_links(2);
 	transfer(&c[0], &s[0], 10000);
-	end(1);
 }
 
-END_TEST
-
-static void
-three_links_one_element(struct smcr_config *cfg)
-{
-	cfg->links_max = 3;
-	cfg->rmb_elems = 1;
-}
+static const struct smcr_config three_links_one_element = { .links_max = 3, .rmb_elems = 1 };
 
 /* The server gives a new link up, which the client is still at. Whoever wants an RMB in the same turn waits until the client
- * has been told: it refuses everything else. */
+ * knows: it refuses everything else. */
 START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
 {
 	struct lgr *b;
 
-	begin(2, 2, three_links_one_element);
+	begin(2, 2, &three_links_one_element);
 	d.holds = is_cont;
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
-	duo_run(&d, 20);
-	b = duo_lgr(&d, B);
+	duo_add_devices();
+	duo_run(20);
+	b = duo_lgr(B);
 	ck_assert_int_eq(b->flow[LLC_FLOW_LINK].step, LLC_WAIT_ADD_CONT_RSP);
 	smcr_remove_device(d.eng[B], b->flow[LLC_FLOW_LINK].new_link->dev);
 	ck_assert_int_eq(llc_add_rmb(b, SMCR_ELEM_MIN), 0);
 	ck_assert(llc_is_idle(b, LLC_FLOW_RKEY));
 	d.holds = NULL;
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
+	duo_connect(1, 1, 200);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
 	ck_assert_uint_eq(d.eng[B]->ctr.rkey_retries, 0);
 	transfer(&c[0], &s[0], 10000);
-	end(2);
 }
-
-END_TEST
 
 static void
 failover_case(TCase *tc)
 {
-	tcase_add_test(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact);
+	duo_case(tc, 200);
 	tcase_add_loop_test(tc, one_device_on_one_side_makes_an_asymmetric_link, 0, 2);
-	tcase_add_test(tc, one_device_on_both_sides_is_rejected_for_want_of_another_path);
-	tcase_add_test(tc, a_link_to_a_place_that_is_not_allowed_is_rejected);
 	tcase_add_loop_test(tc, a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2);
-	tcase_add_test(tc, no_link_is_offered_beyond_the_agreed_number);
-	tcase_add_test(tc, eight_devices_make_eight_links_with_many_rmbs_on_either_side);
-	tcase_add_test(tc, a_new_link_learns_all_rmbs_in_continuations);
 	tcase_add_loop_test(tc, a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4);
 	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
 	tcase_add_loop_test(tc, a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2);
 	tcase_add_loop_test(tc, a_link_rather_has_an_interface_of_its_own, 0, 2);
-	tcase_add_test(tc, devices_of_one_interface_are_used_when_there_is_no_other);
 	tcase_add_loop_test(tc, an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2);
-	tcase_add_test(tc, connections_are_spread_over_the_links_by_each_side);
 	tcase_add_loop_test(tc, a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd, 0, 2);
-	tcase_add_test(tc, an_accept_of_linux_for_a_link_that_is_lost_is_declined);
-	tcase_add_test(tc, rebalance_moves_connections_to_a_new_link);
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
-	tcase_add_test(tc, a_slot_that_a_connection_holds_is_not_given_to_a_new_link);
-	tcase_add_test(tc, link_numbers_are_not_used_again_before_all_were);
-	tcase_add_test(tc, with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
-	tcase_add_test(tc, devices_are_told_the_time);
 	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
-	tcase_add_test(tc, late_writes_of_a_lost_link_are_not_placed_over_newer_data);
-	tcase_add_test(tc, a_repetition_that_is_late_is_not_placed_over_newer_data);
-	tcase_add_loop_test(tc, who_is_told_of_a_lost_link_knows_by_whom, 0, 2);
-	tcase_add_test(tc, what_arrives_while_its_link_is_given_up_counts);
-	tcase_add_test(tc, c_that_is_lost_with_its_link_is_said_again);
+	tcase_add_loop_test(tc, the_reason_of_a_lost_link_names_the_peer, 0, 2);
 	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);
-	tcase_add_loop_test(tc, a_plea_that_crosses_is_the_answer, 0, 2);
-	tcase_add_test(tc, a_flood_of_offers_is_rejected);
-	tcase_add_test(tc, a_flood_of_devices_that_a_client_tells_of_makes_few_offers);
-	tcase_add_test(tc, a_path_that_breaks_again_and_again_is_offered_at_intervals);
+	tcase_add_loop_test(tc, a_delete_link_that_crosses_is_the_answer, 0, 2);
 	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
-	tcase_add_test(tc, an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it);
-	tcase_add_test(tc, a_missing_second_link_is_tried_again);
-	tcase_add_test(tc, a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed);
+	unit_add(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact,
+	    one_device_on_both_sides_is_rejected_for_want_of_another_path,
+	    a_link_to_a_place_that_is_not_allowed_is_rejected, no_link_is_offered_beyond_the_agreed_number,
+	    eight_devices_make_eight_links_with_many_rmbs_on_either_side, a_new_link_learns_all_rmbs_in_continuations,
+	    devices_of_one_interface_are_used_when_there_is_no_other,
+	    connections_are_spread_over_the_links_by_each_side, an_accept_of_linux_for_a_link_that_is_lost_is_declined,
+	    rebalance_moves_connections_to_a_new_link, a_slot_that_a_connection_holds_is_not_given_to_a_new_link,
+	    link_numbers_are_not_used_again_before_all_were,
+	    with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group, devices_have_the_engines_time,
+	    late_writes_of_a_lost_link_are_not_placed_over_newer_data,
+	    a_repetition_that_is_late_is_not_placed_over_newer_data, what_arrives_while_its_link_is_given_up_counts,
+	    c_that_is_lost_with_its_link_is_said_again, a_flood_of_offers_is_rejected,
+	    a_flood_of_devices_that_a_client_tells_of_makes_few_offers,
+	    a_path_that_breaks_again_and_again_is_offered_at_intervals,
+	    an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it, a_missing_second_link_is_tried_again,
+	    a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed);
 }
 
 UNIT_MAIN("failover", failover_case)

@@ -6,24 +6,6 @@
 
 #define ELEM 65536u
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, false);
-	host_init(&b, false);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
 static struct llc_msg
 test_link(bool response)
 {
@@ -66,8 +48,6 @@ START_TEST(the_last_of_a_burst_is_signaled)
 	ck_assert(!a.link->has_held);
 }
 
-END_TEST
-
 START_TEST(at_least_every_64th_is_signaled)
 {
 	struct link_wr what = { .kind = LINK_WR_WRITE };
@@ -92,8 +72,6 @@ START_TEST(at_least_every_64th_is_signaled)
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
 }
 
-END_TEST
-
 START_TEST(no_more_is_posted_than_is_remembered)
 {
 	struct link_wr what = { .kind = LINK_WR_WRITE };
@@ -112,8 +90,6 @@ START_TEST(no_more_is_posted_than_is_remembered)
 	wc(0, RNIC_WC_OK);
 	ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), 0);
 }
-
-END_TEST
 
 START_TEST(room_counts_what_is_held)
 {
@@ -135,8 +111,6 @@ START_TEST(room_counts_what_is_held)
 	ck_assert(!link_flush(a.link));
 	ck_assert_uint_eq(a.dev.cnt, 0);
 }
-
-END_TEST
 
 START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
 {
@@ -162,8 +136,6 @@ START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
 }
 
-END_TEST
-
 START_TEST(data_leave_room_for_llc)
 {
 	host_write(ca, 1000, false);
@@ -183,8 +155,6 @@ START_TEST(data_leave_room_for_llc)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 5);
 }
-
-END_TEST
 
 START_TEST(one_turn_is_bounded)
 {
@@ -213,8 +183,6 @@ START_TEST(one_turn_is_bounded)
 	ck_assert(!list_empty(&a.link->ready));
 }
 
-END_TEST
-
 START_TEST(completions_bring_back_who_waits_for_room)
 {
 	host_write(ca, 100, false);
@@ -230,8 +198,6 @@ START_TEST(completions_bring_back_who_waits_for_room)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 200);
 }
-
-END_TEST
 
 START_TEST(few_sends_left_ask_for_completions)
 {
@@ -254,8 +220,6 @@ START_TEST(few_sends_left_ask_for_completions)
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }
 
-END_TEST
-
 START_TEST(a_failed_request_marks_the_link)
 {
 	host_write(ca, 100, false);
@@ -273,8 +237,6 @@ START_TEST(a_failed_request_marks_the_link)
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
 	ck_assert_uint_eq(ca->tx.done, 0);
 }
-
-END_TEST
 
 START_TEST(the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_link_noted)
 {
@@ -295,8 +257,6 @@ START_TEST(the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_lin
 	ck_assert(a.lgr.marks.delete_sent);
 }
 
-END_TEST
-
 START_TEST(completions_of_connections_that_are_gone)
 {
 	host_write(ca, 100, false);
@@ -308,24 +268,15 @@ START_TEST(completions_of_connections_that_are_gone)
 	ck_assert_uint_eq(a.link->wr_tail, 2);
 }
 
-END_TEST
-
 static void
 link_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_last_of_a_burst_is_signaled);
-	tcase_add_test(tc, at_least_every_64th_is_signaled);
-	tcase_add_test(tc, no_more_is_posted_than_is_remembered);
-	tcase_add_test(tc, room_counts_what_is_held);
-	tcase_add_test(tc, the_llc_queue_is_bounded_and_waits_for_room);
-	tcase_add_test(tc, data_leave_room_for_llc);
-	tcase_add_test(tc, one_turn_is_bounded);
-	tcase_add_test(tc, completions_bring_back_who_waits_for_room);
-	tcase_add_test(tc, few_sends_left_ask_for_completions);
-	tcase_add_test(tc, a_failed_request_marks_the_link);
-	tcase_add_test(tc, the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_link_noted);
-	tcase_add_test(tc, completions_of_connections_that_are_gone);
+	hosts_case(tc, ELEM, false);
+	unit_add(tc, the_last_of_a_burst_is_signaled, at_least_every_64th_is_signaled,
+	    no_more_is_posted_than_is_remembered, room_counts_what_is_held, the_llc_queue_is_bounded_and_waits_for_room,
+	    data_leave_room_for_llc, one_turn_is_bounded, completions_bring_back_who_waits_for_room,
+	    few_sends_left_ask_for_completions, a_failed_request_marks_the_link, the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_link_noted,
+	    completions_of_connections_that_are_gone);
 }
 
 UNIT_MAIN("link_tx", link_case)

@@ -5,40 +5,11 @@
 
 #include <string.h>
 
-static struct duo d;
-static struct duo_end c[300], s[300];
-
-#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
-
-static void
-begin(void (*change)(struct smcr_config *))
-{
-	duo_init(&d, true, true, change);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-}
-
-static void
-end(unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 100);
-	duo_fini(&d);
-}
-
 /* A message from the other host, as it would arrive on this host's link. */
 static void
 inject(unsigned host, const struct llc_msg *msg)
 {
-	uint8_t buf[LLC_LEN];
-
-	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
-	llc_recv(duo_link(&d, host), buf, sizeof(buf));
-	engine_act_on_marks(d.eng[host]);
+	duo_inject(duo_link(host), msg);
 }
 
 /* -- who may send what -- */
@@ -74,7 +45,7 @@ START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
 	unsigned host = (unsigned)_i % 2;
 	struct llc_msg msg = { .type = r->type, .response = r->response };
 
-	begin(NULL);
+	duo_begin(NULL);
 	switch (msg.type) {
 	case LLC_CONFIRM_LINK:
 		msg.confirm_link.link_num = 1;
@@ -102,18 +73,15 @@ START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
 	}
 	inject(host, &msg);
 	/* At once: the other host, which is innocent, breaks off when it gets an answer to what it never asked. */
-	ck_assert_msg((duo_lgr(&d, host) != NULL) == r->survives[host], "type %d response %d at %c", msg.type,
-	    msg.response, "AB"[host]);
-	duo_run(&d, 50);
+	ck_assert_msg((duo_lgr(host) != NULL) == r->survives[host], "type %d response %d at %c", msg.type, msg.response,
+	    "AB"[host]);
+	duo_run(50);
 	if (!r->survives[host]) {
-		ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+		ck_assert(BOTH(0, CLOSED));
 		ck_assert_uint_ge(smcr_counters(d.eng[host])->bad_llc, 1);
 		ck_assert_int_eq(host == A ? c[0].reason : s[0].reason, SMCR_R_LINK_LOST);
 	}
-	end(1);
 }
-
-END_TEST
 
 START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
 {
@@ -122,124 +90,86 @@ START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
 
 	buf[0] = (uint8_t)_i;
 	buf[1] = LLC_LEN;
-	begin(NULL);
-	llc_recv(duo_link(&d, A), buf, sizeof(buf));
-	engine_act_on_marks(d.eng[A]);
-	duo_run(&d, 50);
-	ck_assert((duo_lgr(&d, A) != NULL) == optional);
+	duo_begin(NULL);
+	llc_recv(duo_link(A), buf, sizeof(buf));
+	duo_run(50);
+	ck_assert((duo_lgr(A) != NULL) == optional);
 	if (optional)
 		ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_ignored, 1);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(a_message_of_wrong_length_takes_the_link_down)
 {
 	uint8_t buf[LLC_LEN] = { LLC_TEST_LINK, LLC_LEN };
 
-	begin(NULL);
-	llc_recv(duo_link(&d, A), buf, (size_t)_i);
-	engine_act_on_marks(d.eng[A]);
-	duo_run(&d, 50);
-	ck_assert_ptr_null(duo_lgr(&d, A));
-	end(1);
+	duo_begin(NULL);
+	llc_recv(duo_link(A), buf, (size_t)_i);
+	duo_run(50);
+	ck_assert_ptr_null(duo_lgr(A));
 }
-
-END_TEST
 
 /* -- RMBs -- */
 
-static void
-two_elements(struct smcr_config *cfg)
-{
-	cfg->rmb_elems = 2;
-	cfg->rmb_idle_ms = 1000;
-}
+static const struct smcr_config two_elements = { .rmb_elems = 2, .rmb_idle_ms = 1000 };
 
 START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
 {
-	begin(two_elements);
-	for (unsigned i = 1; i < 7; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 20);
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-	}
+	duo_begin(&two_elements);
+	for (unsigned i = 1; i < 7; i++)
+		duo_connect(i, 1, 20);
 	for (unsigned h = 0; h < 2; h++) {
-		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, 4);
-		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, 4);
-		ck_assert_uint_eq(duo_count(&d, h, "CONFIRM RKEY"), 3);
-		ck_assert_uint_eq(duo_count(&d, h, "CONFIRM RKEY response"), 3);
+		ck_assert_uint_eq(duo_lgr(h)->rmb_cnt, 4);
+		ck_assert_uint_eq(duo_lgr(h)->remote_rmb_cnt, 4);
+		ck_assert_uint_eq(duo_count(h, "CONFIRM RKEY"), 3);
+		ck_assert_uint_eq(duo_count(h, "CONFIRM RKEY response"), 3);
 	}
-	for (unsigned i = 1; i < 7; i++) {
-		smcr_close(c[i].conn);
-		smcr_close(s[i].conn);
-	}
-	duo_run(&d, 100);
+	for (unsigned i = 1; i < 7; i++)
+		duo_close(i);
+	duo_run(100);
 	for (unsigned i = 1; i < 7; i++) {
 		ck_assert(IS(c[i], CLOSED) && c[i].reason == SMCR_OK);
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
+		duo_release_pair(i);
 	}
-	duo_run(&d, 10000);
+	duo_run(10000);
 	for (unsigned h = 0; h < 2; h++) {
-		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, 1);
-		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, 1);
-		ck_assert_uint_eq(duo_count(&d, h, "DELETE RKEY"), 3);
+		ck_assert_uint_eq(duo_lgr(h)->rmb_cnt, 1);
+		ck_assert_uint_eq(duo_lgr(h)->remote_rmb_cnt, 1);
+		ck_assert_uint_eq(duo_count(h, "DELETE RKEY"), 3);
 	}
-	/* And grows again. */
-	for (unsigned i = 1; i < 5; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 100);
+	/* The group grows again. */
+	duo_connect(1, 4, 100);
 	for (unsigned i = 1; i < 5; i++)
 		ck_assert(IS(c[i], ESTABLISHED));
-	end(7);
 }
-
-END_TEST
 
 START_TEST(many_connections_at_once_wait_for_the_same_rmb)
 {
-	begin(two_elements);
-	for (unsigned i = 1; i < 40; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 300);
-	for (unsigned i = 1; i < 40; i++)
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr(&d, A)->rmb_cnt, 20);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
-	end(40);
+	duo_begin(&two_elements);
+	duo_connect(1, 39, 300);
+	ck_assert_uint_eq(duo_lgr(A)->rmb_cnt, 20);
+	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
 }
-
-END_TEST
 
 START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .response = true };
 	struct lgr *lgr;
 
-	begin(two_elements);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 20);
-	duo_open(&d, &c[2], &s[2]);
-	duo_until(&d, B, "CONFIRM RKEY");
-	lgr = duo_lgr(&d, B);
+	duo_begin(&two_elements);
+	duo_open(1);
+	duo_run(20);
+	duo_open(2);
+	duo_until(B, "CONFIRM RKEY");
+	lgr = duo_lgr(B);
 	ck_assert_ptr_nonnull(lgr->flow[LLC_FLOW_RKEY].rmb);
 	msg.confirm_rkey.rkey = lgr->flow[LLC_FLOW_RKEY].rmb->mr[lgr->flow[LLC_FLOW_RKEY].link->slot]->rkey;
 	msg.confirm_rkey.negative = true;
 	inject(B, &msg);
 	ck_assert_uint_eq(lgr->rmb_cnt, 1);
 	ck_assert_uint_eq(s[2].conn->diag.local, CLC_DIAG_RTOKEN);
-	end(3);
 }
 
-END_TEST
-
-static void
-one_element(struct smcr_config *cfg)
-{
-	cfg->rmb_elems = 1;
-}
+static const struct smcr_config one_element = { .rmb_elems = 1 };
 
 /*
  * The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does not
@@ -250,26 +180,21 @@ START_TEST(who_waits_for_an_rmb_declines_in_time)
 	unsigned host = (unsigned)_i; /* which needs the RMB */
 	struct llc_flow *busy;
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	d.eng[host]->cfg.rmb_elems = 1;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	busy = &duo_lgr(&d, 1 - host)->flow[LLC_FLOW_LINK];
+	duo_open(0);
+	duo_run(100);
+	busy = &duo_lgr(1 - host)->flow[LLC_FLOW_LINK];
 	busy->step = host == A ? LLC_WAIT_NEW_CONNECTED : LLC_CONNECT_NEW;
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 8000);
+	duo_open(1);
+	duo_run(8000);
 	ck_assert_uint_gt(d.eng[host]->ctr.rkey_retries, 50);
-	ck_assert(IS(c[1], FALLBACK) && IS(s[1], FALLBACK));
+	ck_assert(BOTH(1, FALLBACK));
 	ck_assert_uint_eq((host == A ? c : s)[1].diag.local, CLC_DIAG_RTOKEN);
 	busy->step = LLC_IDLE;
 	/* The RMB that nobody waits for is settled, and the next one has it. */
-	duo_open(&d, &c[2], &s[2]);
-	duo_run(&d, 500);
-	ck_assert(IS(c[2], ESTABLISHED) && IS(s[2], ESTABLISHED));
-	end(3);
+	duo_connect(2, 1, 500);
 }
-
-END_TEST
 
 /*
  * A group with all the RMBs that it may have. The next connection gets a parallel group, be it that there are 255
@@ -280,42 +205,36 @@ START_TEST(a_group_with_255_rmbs_is_full)
 {
 	unsigned n = SMCR_RMBS_PER_GROUP;
 
-	begin(one_element);
-	for (unsigned i = 1; i < n; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 5);
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-	}
+	duo_begin(&one_element);
+	for (unsigned i = 1; i < n; i++)
+		duo_connect(i, 1, 5);
 	for (unsigned h = 0; h < 2; h++) {
-		ck_assert_uint_eq(duo_lgr_cnt(&d, h), 1);
-		ck_assert_uint_eq(duo_lgr(&d, h)->rmb_cnt, n);
-		ck_assert_uint_eq(duo_lgr(&d, h)->remote_rmb_cnt, n);
+		ck_assert_uint_eq(duo_lgr_cnt(h), 1);
+		ck_assert_uint_eq(duo_lgr(h)->rmb_cnt, n);
+		ck_assert_uint_eq(duo_lgr(h)->remote_rmb_cnt, n);
 		ck_assert_uint_eq(smcr_counters(d.eng[h])->refused_rmbs_max, 0);
 	}
 	if (_i > 0) {
 		conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", _i == 1);
 		conn_end(c[0].conn, SMCR_R_CLOSE_TIMEOUT, "", _i == 2);
 	}
-	duo_open(&d, &c[n], &s[n]);
-	duo_run(&d, 100);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), _i < 2 ? 2 : 1);
+	duo_open(n);
+	duo_run(100);
+	ck_assert_uint_eq(duo_lgr_cnt(B), _i < 2 ? 2 : 1);
 	ck_assert(IS(c[n], ESTABLISHED) == (_i < 2) && IS(s[n], FALLBACK) == (_i == 2));
 	ck_assert_uint_eq(c[n].diag.local, _i < 2 ? 0 : CLC_DIAG_RTOKEN);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_rmbs_max, _i == 2);
-	end(n + 1);
 }
 
-END_TEST
-
 /* Of the peer's RMBs no more are remembered than it may have. */
-START_TEST(a_peer_that_confirms_too_many_rmbs_is_told_no)
+START_TEST(a_peer_that_confirms_too_many_rmbs_is_refused)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 
-	begin(NULL);
+	duo_begin(NULL);
 	for (unsigned i = 1; i <= SMCR_RMBS_PER_GROUP; i++) {
 		struct llc_msg answer;
-		struct link *link = duo_link(&d, A);
+		struct link *link = duo_link(A);
 
 		msg.confirm_rkey.rkey = i;
 		inject(A, &msg);
@@ -326,10 +245,7 @@ START_TEST(a_peer_that_confirms_too_many_rmbs_is_told_no)
 		link->llc_cnt = 0; /* the other side never asked */
 	}
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_rmbs_max, 1);
-	end(1);
 }
-
-END_TEST
 
 /* The answer to DELETE RKEY has to name what was asked for; otherwise an RMB would go that the peer still writes to. */
 START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
@@ -337,25 +253,21 @@ START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .response = true };
 	struct lgr *lgr;
 
-	begin(two_elements);
+	duo_begin(&two_elements);
 	for (unsigned i = 1; i < 3; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 20);
+		duo_open(i);
+		duo_run(20);
 	}
-	smcr_close(c[2].conn);
-	smcr_close(s[2].conn);
-	duo_until(&d, B, "DELETE RKEY");
-	lgr = duo_lgr(&d, B);
+	duo_close(2);
+	duo_until(B, "DELETE RKEY");
+	lgr = duo_lgr(B);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_RKEY].step, LLC_WAIT_DELETE_RKEY_RSP);
 	msg.delete_rkey.cnt = 1;
-	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(&d, B)->slot]->rkey + (_i == 0);
+	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(B)->slot]->rkey + (_i == 0);
 	inject(B, &msg);
-	ck_assert((duo_lgr(&d, B) == NULL) == (_i == 0));
+	ck_assert((duo_lgr(B) == NULL) == (_i == 0));
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->bad_llc, _i == 0);
-	end(3);
 }
-
-END_TEST
 
 /* A peer that asks and takes no answers: none is lost silently. A burst that our device takes is no fault. */
 /* TEST LINK is the exception: who does not wait for its answers does without some. */
@@ -364,88 +276,86 @@ START_TEST(answers_that_find_no_place_take_the_link_down)
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey = { .cnt = 1, .rkeys = { 0x12345 } } };
 	struct llc_msg test = { .type = LLC_TEST_LINK };
 
-	begin(NULL);
+	duo_begin(NULL);
 	for (unsigned i = 0; i < 300; i++)
 		inject(A, &test);
 	ck_assert_uint_ge(smcr_counters(d.eng[A])->llc_queue_full, 1);
 	smcr_poll(d.eng[A], d.now_ns);
-	ck_assert_ptr_nonnull(duo_lgr(&d, A));
-	end(1);
-	begin(NULL);
+	ck_assert_ptr_nonnull(duo_lgr(A));
+	duo_fini();
+	duo_begin(NULL);
 	for (unsigned i = 0; i < LINK_LLC_QUEUE + 1; i++)
 		inject(A, &msg);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_queue_full, 0);
-	for (unsigned i = 0; i < 200 && duo_lgr(&d, A) != NULL; i++)
+	for (unsigned i = 0; i < 200 && duo_lgr(A) != NULL; i++)
 		inject(A, &msg);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_queue_full, 1);
-	ck_assert_ptr_null(duo_lgr(&d, A));
-	duo_run(&d, 50);
+	ck_assert_ptr_null(duo_lgr(A));
+	duo_run(50);
 	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_R_LINK_LOST);
-	end(1);
 }
 
-END_TEST
+/* ADD LINK has its place behind CONFIRM LINK; a server that does not keep to that speaks another protocol. */
+START_TEST(an_add_link_before_confirm_link_is_out_of_step)
+{
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .add_link = { .link_num = 9, .mtu_code = 3 } };
+
+	duo_init(true, true, NULL);
+	duo_open(0);
+	while (duo_lgr(A) == NULL || duo_lgr(A)->flow[LLC_FLOW_LINK].step != LLC_WAIT_CONFIRM_LINK)
+		duo_run(1);
+	duo_inject(&duo_lgr(A)->links[0], &msg);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->bad_llc, 1);
+	duo_run(100);
+	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	ck_assert_uint_eq(duo_count(A, "ADD LINK response"), 0);
+}
 
 /* -- TEST LINK -- */
 
-static void
-keepalive(struct smcr_config *cfg)
-{
-	cfg->keepalive_ms = 1000;
-	cfg->keepalive_answer_ms = 200;
-}
+static const struct smcr_config keepalive = { .keepalive_ms = 1000, .keepalive_answer_ms = 200 };
 
 START_TEST(idle_links_are_tested_with_and_without_connections)
 {
-	begin(keepalive);
-	ck_assert_uint_eq(duo_count(&d, A, "TEST LINK"), 0);
-	duo_run(&d, 1500);
-	/* What one side sends is activity to the other: together they test once an interval, not twice. */
-	ck_assert_uint_ge(duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK"), 1);
-	smcr_close(c[0].conn);
-	smcr_close(s[0].conn);
-	duo_run(&d, 100);
-	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 0);
+	duo_begin(&keepalive);
+	ck_assert_uint_eq(duo_count(A, "TEST LINK"), 0);
+	duo_run(1500);
+	/* Messages of one side are activity to the other: together they test once an interval, not twice. */
+	ck_assert_uint_ge(duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK"), 1);
+	duo_close(0);
+	duo_run(100);
+	ck_assert_uint_eq(duo_lgr(A)->conn_cnt, 0);
 	d.seen_cnt = 0;
-	duo_run(&d, 5000);
-	ck_assert_uint_ge(duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK"), 4);
-	ck_assert_ptr_nonnull(duo_lgr(&d, A));
-	ck_assert_int_ge(duo_link(&d, A)->rtt_ns >= 0 || duo_link(&d, B)->rtt_ns >= 0, 1);
-	end(1);
+	duo_run(5000);
+	ck_assert_uint_ge(duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK"), 4);
+	ck_assert_ptr_nonnull(duo_lgr(A));
+	ck_assert_int_ge(duo_link(A)->rtt_ns >= 0 || duo_link(B)->rtt_ns >= 0, 1);
 }
-
-END_TEST
 
 START_TEST(a_dead_peer_is_noticed_within_interval_and_answer_time)
 {
-	begin(keepalive);
+	duo_begin(&keepalive);
 	sim_freeze(d.dev[B], true);
-	duo_run(&d, 1000 + 200 + 50);
+	duo_run(1000 + 200 + 50);
 	ck_assert(IS(c[0], CLOSED));
 	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
-	ck_assert_ptr_null(duo_lgr(&d, A));
+	ck_assert_ptr_null(duo_lgr(A));
 	sim_freeze(d.dev[B], false);
-	duo_run(&d, 5000);
+	duo_run(5000);
 	ck_assert(IS(s[0], CLOSED));
-	end(1);
 }
-
-END_TEST
 
 START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
 {
 	struct llc_msg msg = { .type = LLC_TEST_LINK, .response = true };
 
-	begin(keepalive);
-	while (!duo_link(&d, A)->test_pending && !duo_link(&d, B)->test_pending)
-		ck_assert(d.now_ns < 5000 * DUO_MS), duo_until(&d, A, "TEST LINK");
-	inject(duo_link(&d, A)->test_pending ? A : B, &msg);
-	duo_run(&d, 50);
-	ck_assert_ptr_null(duo_lgr(&d, A));
-	end(1);
+	duo_begin(&keepalive);
+	while (!duo_link(A)->test_pending && !duo_link(B)->test_pending)
+		ck_assert(d.now_ns < 5000 * DUO_MS), duo_until(A, "TEST LINK");
+	inject(duo_link(A)->test_pending ? A : B, &msg);
+	duo_run(50);
+	ck_assert_ptr_null(duo_lgr(A));
 }
-
-END_TEST
 
 /* The peer deletes an RMB whose confirmation it has not finished: nothing of it is left to go on with. */
 START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
@@ -454,8 +364,8 @@ START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
 	unsigned host = (unsigned)_i;
 	struct link *link;
 
-	begin(NULL);
-	link = duo_link(&d, host);
+	duo_begin(NULL);
+	link = duo_link(host);
 	msg.confirm_rkey.rkey = 0x4711;
 	msg.confirm_rkey.vaddr = 0x1000;
 	msg.confirm_rkey.other_cnt = 3;
@@ -471,12 +381,9 @@ START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
 	msg.confirm_rkey_cont.left_cnt = 1;
 	msg.confirm_rkey_cont.others[0].link_num = link->number;
 	inject(host, &msg);
-	ck_assert_ptr_null(duo_lgr(&d, host));
+	ck_assert_ptr_null(duo_lgr(host));
 	ck_assert_uint_eq(smcr_counters(d.eng[host])->bad_llc, 1);
-	end(1);
 }
-
-END_TEST
 
 static bool
 is_rkey_answer(const struct sim_msg *msg)
@@ -487,23 +394,20 @@ is_rkey_answer(const struct sim_msg *msg)
 /* No answer in time is not the end of the link, if it lives; the answer may come yet, and the next one twice. */
 START_TEST(an_answer_to_confirm_rkey_may_be_late)
 {
-	begin(two_elements);
+	duo_begin(&two_elements);
 	d.holds = is_rkey_answer;
-	duo_open(&d, &c[1], &s[1]); /* a bystander: has an element of the first RMB */
+	duo_open(1); /* a bystander: has an element of the first RMB */
 	for (unsigned i = 2; i < 5; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 400);
-	ck_assert_uint_ge(duo_count(&d, B, "TEST LINK"), 1);
+		duo_open(i);
+	duo_run(400);
+	ck_assert_uint_ge(duo_count(B, "TEST LINK"), 1);
 	d.holds = NULL;
-	duo_run(&d, 500);
+	duo_run(500);
 	for (unsigned i = 0; i < 5; i++)
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED) && !IS(c[i], CLOSED));
+		ck_assert(BOTH(i, ESTABLISHED) && !IS(c[i], CLOSED));
 	ck_assert_uint_ge(d.eng[B]->ctr.llc_ignored, 1);
 	ck_assert_uint_eq(d.eng[A]->ctr.bad_llc + d.eng[B]->ctr.bad_llc, 0);
-	end(5);
 }
-
-END_TEST
 
 static bool
 is_llc_of_a(const struct sim_msg *msg)
@@ -513,21 +417,18 @@ is_llc_of_a(const struct sim_msg *msg)
 
 START_TEST(a_link_that_answers_nothing_goes_down)
 {
-	begin(two_elements);
+	duo_begin(&two_elements);
 	d.eng[B]->cfg.keepalive_answer_ms = 200;
 	d.holds = is_llc_of_a;
 	for (unsigned i = 1; i < 5; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 450);
+		duo_open(i);
+	duo_run(450);
 	ck_assert(!IS(s[0], CLOSED));
-	duo_run(&d, 100);
+	duo_run(100);
 	ck_assert(IS(s[0], CLOSED));
 	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
 	d.holds = NULL;
-	end(5);
 }
-
-END_TEST
 
 /* Exchanges that change the links wait for it, but not for ever. */
 START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
@@ -538,10 +439,10 @@ START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
 	struct link *link;
 	struct lgr *lgr;
 
-	begin(NULL);
-	link = duo_link(&d, host);
+	duo_begin(NULL);
+	link = duo_link(host);
 	lgr = link->lgr;
-	offers = duo_count(&d, host, "ADD LINK");
+	offers = duo_count(host, "ADD LINK");
 	msg.confirm_rkey.rkey = 0x4711;
 	msg.confirm_rkey.vaddr = 0x1000;
 	msg.confirm_rkey.other_cnt = 3;
@@ -549,18 +450,15 @@ START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
 	inject(host, &msg);
 	link->llc_cnt--; /* the other never asked */
 	ck_assert_ptr_nonnull(lgr->cont_rmb);
-	duo_add_device(&d, host);
-	duo_run(&d, 250);
-	ck_assert_uint_eq(duo_count(&d, host, "ADD LINK"), offers);
-	duo_run(&d, 150);
+	duo_add_device(host);
+	duo_run(250);
+	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers);
+	duo_run(150);
 	ck_assert_ptr_null(lgr->cont_rmb);
 	ck_assert_ptr_null(remote_rmb_find(lgr, link, 0x4711));
-	ck_assert_uint_eq(duo_count(&d, host, "ADD LINK"), offers + 1);
+	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers + 1);
 	ck_assert_uint_eq(lgr->active_cnt, 2);
-	end(1);
 }
-
-END_TEST
 
 /* The first connection has the peer's element before it is established: its RMB stays. */
 START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
@@ -568,24 +466,21 @@ START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
 	unsigned host = (unsigned)_i;
 
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, B, "ADD LINK");
+	duo_init(true, true, NULL);
+	duo_open(0);
+	duo_until(B, "ADD LINK");
 	if (host == A)
-		duo_until(&d, A, "CONFIRM LINK response");
+		duo_until(A, "CONFIRM LINK response");
 	msg.delete_rkey.cnt = 1;
 	msg.delete_rkey.rkeys[0] = host == A ? c[0].conn->rdv->peer.rkey : s[0].conn->rdv->peer.rkey;
-	ck_assert_int_eq(duo_lgr(&d, host)->state, LGR_FORMING);
+	ck_assert_int_eq(duo_lgr(host)->state, LGR_FORMING);
 	inject(host, &msg);
-	ck_assert_uint_eq(duo_lgr(&d, host)->remote_rmb_cnt, 1);
+	ck_assert_uint_eq(duo_lgr(host)->remote_rmb_cnt, 1);
 	/* The answer to what it never asked for would take the other's link down. */
-	duo_link(&d, host)->llc_cnt--;
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	end(1);
+	duo_link(host)->llc_cnt--;
+	duo_run(100);
+	ck_assert(BOTH(0, ESTABLISHED));
 }
-
-END_TEST
 
 static bool
 is_add_link_cont(const struct sim_msg *msg)
@@ -601,13 +496,12 @@ START_TEST(the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_i
 	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
 	struct lgr *lgr;
 
-	duo_init(&d, true, true, NULL);
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
+	duo_init(true, true, NULL);
+	duo_add_devices();
 	d.holds = is_add_link_cont;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	lgr = duo_lgr(&d, host);
+	duo_open(0);
+	duo_run(100);
+	lgr = duo_lgr(host);
 	ck_assert_int_eq(lgr->state, LGR_FORMING);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_LINK].step, host == A ? LLC_WAIT_ADD_CONT : LLC_WAIT_ADD_CONT_RSP);
 	msg.add_link_cont.link_num = lgr->flow[LLC_FLOW_LINK].number;
@@ -615,18 +509,15 @@ START_TEST(the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_i
 	inject(host, &msg);
 	ck_assert_uint_eq(lgr->remote_rmb_cnt, 1);
 	d.holds = NULL;
-	duo_run(&d, 2000);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr(&d, host)->remote_rmb_cnt, 1);
+	duo_run(2000);
+	ck_assert(BOTH(0, ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr(host)->remote_rmb_cnt, 1);
 	ck_assert_uint_eq(duo_write(&c[0], 9000), 9000);
 	ck_assert_uint_eq(duo_write(&s[0], 9000), 9000);
-	duo_run(&d, 50);
+	duo_run(50);
 	ck_assert_uint_eq(duo_read(&c[0]), 9000);
 	ck_assert_uint_eq(duo_read(&s[0]), 9000);
-	end(1);
 }
-
-END_TEST
 
 static void
 set_keepalive(unsigned host, uint32_t ms)
@@ -642,29 +533,22 @@ START_TEST(keepalive_can_be_switched_off_and_on_while_links_live)
 {
 	unsigned tests;
 
-	begin(keepalive);
-	duo_run(&d, 2500);
+	duo_begin(&keepalive);
+	duo_run(2500);
 	set_keepalive(A, 0);
 	set_keepalive(B, 0);
-	tests = duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK");
-	duo_run(&d, 20000);
-	ck_assert_uint_eq(duo_count(&d, A, "TEST LINK") + duo_count(&d, B, "TEST LINK"), tests);
+	tests = duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK");
+	duo_run(20000);
+	ck_assert_uint_eq(duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK"), tests);
 	set_keepalive(B, 1000);
-	duo_run(&d, 3500);
-	ck_assert_uint_ge(duo_count(&d, B, "TEST LINK"), 2);
+	duo_run(3500);
+	ck_assert_uint_ge(duo_count(B, "TEST LINK"), 2);
 	ck_assert(!IS(c[0], CLOSED));
-	end(1);
 }
-
-END_TEST
 
 /* -- the end of groups -- */
 
-static void
-short_idle(struct smcr_config *cfg)
-{
-	cfg->group_idle_ms = 500;
-}
+static const struct smcr_config short_idle = { .group_idle_ms = 500 };
 
 static const char *
 group_down_reason(unsigned host)
@@ -685,18 +569,15 @@ START_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order)
 	unsigned host = (unsigned)_i, ended = 0;
 	struct smcr_log l;
 
-	begin(NULL);
-	lgr_delete(duo_lgr(&d, host), LLC_DELETE_OPERATOR);
-	duo_lose(duo_link(&d, host), "a work request failed");
+	duo_begin(NULL);
+	lgr_delete(duo_lgr(host), LLC_DELETE_OPERATOR);
+	duo_lose(duo_link(host), "a work request failed");
 	while (smcr_next_log(d.eng[host], &l)) {
 		ck_assert_int_ne(l.type, SMCR_LOG_LINK_DOWN);
 		ended += l.type == SMCR_LOG_LINK_ENDED;
 	}
 	ck_assert_uint_eq(ended, 1);
-	end(1);
 }
-
-END_TEST
 
 /* -- devices -- */
 
@@ -721,29 +602,24 @@ qp_create_small(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 /* Its queues are shorter than what is configured: so are those of the link, and it works. */
 START_TEST(a_link_keeps_to_the_limits_of_its_device)
 {
-	struct rnic_ops mine;
+	static struct rnic_ops mine;
 	size_t sent = 0, got = 0;
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	full = d.dev[0]->ops;
 	mine = *full;
 	mine.query = query_small;
 	mine.qp_create = qp_create_small;
 	d.dev[0]->ops = &mine;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	duo_connect(0, 1, 100);
 	for (unsigned i = 0; i < 200; i++) {
 		sent += duo_write(&c[0], 5000) + duo_write(&s[0], 3000);
-		duo_run(&d, 5);
+		duo_run(5);
 		got += duo_read(&c[0]) + duo_read(&s[0]);
 	}
 	ck_assert_uint_gt(sent, 1000000);
 	ck_assert_uint_eq(got, sent);
-	end(1);
 }
-
-END_TEST
 
 static bool (*own_events)(struct rnic_dev *, struct rnic_event *);
 static unsigned troubles;
@@ -758,15 +634,15 @@ with_trouble(struct rnic_dev *dev, struct rnic_event *ev)
 	return true;
 }
 
-/* It is for people: a line in the log, and everything goes on. */
+/* RNIC_EV_TROUBLE is a line in the log, and everything goes on. */
 START_TEST(what_troubles_a_device_is_logged)
 {
 	const struct rnic_ops *ops;
 	struct rnic_ops mine;
 	struct smcr_log l;
-	unsigned told = 0;
+	unsigned lines = 0;
 
-	begin(NULL);
+	duo_begin(NULL);
 	while (smcr_next_log(d.eng[0], &l))
 		ck_assert_str_eq(l.device, "");
 	ops = d.dev[0]->ops;
@@ -775,204 +651,159 @@ START_TEST(what_troubles_a_device_is_logged)
 	mine.poll_event = with_trouble;
 	d.dev[0]->ops = &mine;
 	troubles = 1;
-	duo_run(&d, 10);
+	duo_run(10);
 	d.dev[0]->ops = ops;
-	for (; smcr_next_log(d.eng[0], &l); told++) {
+	for (; smcr_next_log(d.eng[0], &l); lines++) {
 		ck_assert_int_eq(l.type, SMCR_LOG_DEVICE);
 		ck_assert_str_eq(l.device, "a");
 		ck_assert_str_eq(l.text, "no memory left");
 	}
-	ck_assert_uint_eq(told, 1);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	end(1);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert(BOTH(0, ESTABLISHED));
 }
-
-END_TEST
 
 START_TEST(an_idle_group_is_ended_by_the_server)
 {
-	begin(short_idle);
-	duo_run(&d, 2000);
-	ck_assert_ptr_nonnull(duo_lgr(&d, A)); /* not while it has a connection */
-	smcr_close(c[0].conn);
-	smcr_close(s[0].conn);
-	duo_run(&d, 400);
-	ck_assert_ptr_nonnull(duo_lgr(&d, A));
-	duo_run(&d, 300);
-	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
-	ck_assert_uint_eq(duo_count(&d, A, "DELETE LINK"), 0);
+	duo_begin(&short_idle);
+	duo_run(2000);
+	ck_assert_ptr_nonnull(duo_lgr(A)); /* not while it has a connection */
+	duo_close(0);
+	duo_run(400);
+	ck_assert_ptr_nonnull(duo_lgr(A));
+	duo_run(300);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(duo_count(A, "DELETE LINK"), 0);
 	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
 	for (unsigned h = 0; h < 2; h++)
 		ck_assert_str_eq(group_down_reason(h), "DELETE LINK: idle");
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[1], ESTABLISHED));
-	end(2);
+	duo_connect(1, 1, 100);
 }
-
-END_TEST
 
 START_TEST(a_new_connection_stops_the_idle_timer)
 {
-	begin(short_idle);
-	smcr_close(c[0].conn);
-	smcr_close(s[0].conn);
-	duo_run(&d, 400);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 1000);
+	duo_begin(&short_idle);
+	duo_close(0);
+	duo_run(400);
+	duo_open(1);
+	duo_run(1000);
 	ck_assert(IS(c[1], ESTABLISHED) && !IS(c[1], CLOSED));
-	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 0);
-	end(2);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 0);
 }
-
-END_TEST
 
 START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = (unsigned)_i; /* that receives it */
 
-	begin(NULL);
+	duo_begin(NULL);
 	msg.delete_link.all = true;
 	msg.delete_link.reason = LLC_DELETE_OPERATOR;
 	inject(host, &msg);
-	duo_run(&d, 1000);
+	duo_run(1000);
 	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
-	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	ck_assert(BOTH(0, CLOSED));
 	ck_assert_int_ne(c[0].reason, SMCR_OK);
-	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), host == B ? 1 : 0);
-	end(1);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), host == B ? 1 : 0);
 }
-
-END_TEST
 
 START_TEST(delete_link_for_all_ends_first_contact_at_once)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = (unsigned)_i % 2;
 
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, B, "ADD LINK");
+	duo_init(true, true, NULL);
+	duo_open(0);
+	duo_until(B, "ADD LINK");
 	if (host == A)
-		duo_until(&d, A, "CONFIRM LINK response");
-	ck_assert_int_eq(duo_lgr(&d, host)->state, LGR_FORMING);
+		duo_until(A, "CONFIRM LINK response");
+	ck_assert_int_eq(duo_lgr(host)->state, LGR_FORMING);
 	msg.delete_link.all = true;
 	msg.delete_link.orderly = _i >= 2;
 	msg.delete_link.reason = LLC_DELETE_OPERATOR;
 	inject(host, &msg);
-	ck_assert_ptr_null(duo_lgr(&d, host));
-	duo_run(&d, 10);
+	ck_assert_ptr_null(duo_lgr(host));
+	duo_run(10);
 	ck_assert_int_eq(host == A ? c[0].reason : s[0].reason, SMCR_R_GROUP_DELETED);
-	end(1);
 }
-
-END_TEST
 
 START_TEST(a_group_that_is_being_deleted_is_never_offered)
 {
-	begin(short_idle);
-	smcr_close(c[0].conn);
-	smcr_close(s[0].conn);
-	duo_run(&d, 10);
-	lgr_delete(duo_lgr(&d, B), LLC_DELETE_OPERATOR);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
-	end(2);
+	duo_begin(&short_idle);
+	duo_close(0);
+	duo_run(10);
+	lgr_delete(duo_lgr(B), LLC_DELETE_OPERATOR);
+	duo_connect(1, 1, 200);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 2);
 }
-
-END_TEST
 
 START_TEST(delete_link_of_an_unknown_link_is_answered_with_the_reason)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = (unsigned)_i;
 
-	begin(NULL);
+	duo_begin(NULL);
 	msg.delete_link.link_num = 200;
 	msg.delete_link.reason = LLC_DELETE_LOST_PATH;
 	inject(host, &msg);
-	duo_run(&d, 20);
-	ck_assert_uint_eq(duo_count(&d, host, "DELETE LINK response"), 1);
-	ck_assert_ptr_nonnull(duo_lgr(&d, host));
-	end(1);
+	duo_run(20);
+	ck_assert_uint_eq(duo_count(host, "DELETE LINK response"), 1);
+	ck_assert_ptr_nonnull(duo_lgr(host));
 }
-
-END_TEST
 
 START_TEST(a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group)
 {
-	begin(NULL);
+	duo_begin(NULL);
 	ck_assert(sim_break(d.fab, 0, SIM_CUT_RESET));
-	duo_run(&d, 5000);
-	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	duo_run(5000);
+	ck_assert(BOTH(0, CLOSED));
 	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
 	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	end(2);
+	duo_connect(1, 1, 200);
 }
-
-END_TEST
 
 /* RFC cursors on one side are enough: both follow (facts F.8). */
-static void
-rfc(struct smcr_config *cfg)
-{
-	cfg->rfc_cursors = true;
-}
+static const struct smcr_config rfc = { .rfc_cursors = true };
 
 START_TEST(eye_catchers_are_a_property_of_the_group)
 {
-	begin(_i == 0 ? NULL : rfc);
-	ck_assert(duo_lgr(&d, A)->eye_catcher == (_i == 1));
-	ck_assert(duo_lgr(&d, B)->eye_catcher == (_i == 1));
+	duo_begin(_i == 0 ? NULL : &rfc);
+	ck_assert(duo_lgr(A)->eye_catcher == (_i == 1));
+	ck_assert(duo_lgr(B)->eye_catcher == (_i == 1));
 	ck_assert_uint_eq(c[0].conn->tx.space.base, _i == 1 ? 4 : 0);
 	ck_assert_uint_eq(s[0].conn->rx.space.base, _i == 1 ? 4 : 0);
-	end(1);
 }
-
-END_TEST
 
 static void
 llc_case(TCase *tc)
 {
+	duo_case(tc, 100);
 	tcase_add_loop_test(tc, each_message_out_of_place_takes_the_link_down_or_is_harmless, 0,
 	    (int)(2 * sizeof(rows) / sizeof(rows[0])));
 	tcase_add_loop_test(tc, optional_unknown_types_are_ignored_others_take_the_link_down, 0x0a, 0xfe);
 	tcase_add_loop_test(tc, a_message_of_wrong_length_takes_the_link_down, 0, LLC_LEN);
-	tcase_add_test(tc, new_rmbs_are_confirmed_and_idle_ones_deleted);
-	tcase_add_test(tc, many_connections_at_once_wait_for_the_same_rmb);
-	tcase_add_test(tc, a_negative_confirm_rkey_declines_those_who_wait);
 	tcase_add_loop_test(tc, who_waits_for_an_rmb_declines_in_time, 0, 2);
 	tcase_add_loop_test(tc, a_group_with_255_rmbs_is_full, 0, 3);
-	tcase_add_test(tc, a_peer_that_confirms_too_many_rmbs_is_told_no);
 	tcase_add_loop_test(tc, a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2);
-	tcase_add_test(tc, answers_that_find_no_place_take_the_link_down);
-	tcase_add_test(tc, idle_links_are_tested_with_and_without_connections);
-	tcase_add_test(tc, a_dead_peer_is_noticed_within_interval_and_answer_time);
-	tcase_add_test(tc, a_test_link_answer_with_other_data_takes_the_link_down);
 	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
-	tcase_add_test(tc, an_answer_to_confirm_rkey_may_be_late);
-	tcase_add_test(tc, a_link_that_answers_nothing_goes_down);
 	tcase_add_loop_test(tc, a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
 	tcase_add_loop_test(tc, the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out, 0, 4);
-	tcase_add_test(tc, keepalive_can_be_switched_off_and_on_while_links_live);
 	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
-	tcase_add_test(tc, a_link_keeps_to_the_limits_of_its_device);
-	tcase_add_test(tc, what_troubles_a_device_is_logged);
-	tcase_add_test(tc, an_idle_group_is_ended_by_the_server);
-	tcase_add_test(tc, a_new_connection_stops_the_idle_timer);
 	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
 	tcase_add_loop_test(tc, delete_link_for_all_ends_first_contact_at_once, 0, 4);
-	tcase_add_test(tc, a_group_that_is_being_deleted_is_never_offered);
 	tcase_add_loop_test(tc, delete_link_of_an_unknown_link_is_answered_with_the_reason, 0, 2);
-	tcase_add_test(tc, a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group);
 	tcase_add_loop_test(tc, eye_catchers_are_a_property_of_the_group, 0, 2);
+	unit_add(tc, new_rmbs_are_confirmed_and_idle_ones_deleted, many_connections_at_once_wait_for_the_same_rmb,
+	    a_negative_confirm_rkey_declines_those_who_wait, a_peer_that_confirms_too_many_rmbs_is_refused,
+	    answers_that_find_no_place_take_the_link_down, idle_links_are_tested_with_and_without_connections,
+	tcase_add_test(tc, an_add_link_before_confirm_link_is_out_of_step);
+	    a_dead_peer_is_noticed_within_interval_and_answer_time,
+	    a_test_link_answer_with_other_data_takes_the_link_down, an_answer_to_confirm_rkey_may_be_late,
+	    a_link_that_answers_nothing_goes_down, keepalive_can_be_switched_off_and_on_while_links_live,
+	    a_link_keeps_to_the_limits_of_its_device, what_troubles_a_device_is_logged,
+	    an_idle_group_is_ended_by_the_server, a_new_connection_stops_the_idle_timer,
+	    a_group_that_is_being_deleted_is_never_offered,
+	    a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group);
 }
 
 UNIT_MAIN("llc flows", llc_case)

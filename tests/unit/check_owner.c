@@ -1,15 +1,10 @@
-/* Who a link group belongs to: what somebody else can do who knows its peer's id, and what a peer with several addresses can. */
+/* The owner of a link group: what a stranger can do who knows its peer's id, and what a peer with several addresses can. */
 #include "duo.h"
 #include "smcr/group/link.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "unit.h"
 
 #include <string.h>
-
-static struct duo d;
-static struct duo_end c[4], s[4];
-
-#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
 
 enum { HERE = 1, ELSEWHERE = 2 }; /* addresses */
 
@@ -28,28 +23,13 @@ START_TEST(an_owner_is_a_peer_id_at_an_address)
 		ck_assert(owner_same(&o, &p[i]) == (i == 0));
 }
 
-END_TEST
-
 /* c[0] and s[0]: bystanders with a group, whose data must go on. */
 static void
-begin(void (*change)(struct smcr_config *))
+begin(const struct smcr_config *change)
 {
-	duo_init(&d, true, true, change);
+	duo_init(true, true, change);
 	d.remote = HERE;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-}
-
-static void
-end(void)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 5000);
-	duo_fini(&d);
+	duo_connect(0, 1, 100);
 }
 
 static const uint8_t its_device[16] = { [10] = 0xff, 0xff, 10, 9, 9, 9 };
@@ -63,9 +43,9 @@ propose_as_a(struct duo_end *e)
 	memcpy(msg.proposal.peer_id, d.eng[A]->peer_id, 8);
 	memcpy(msg.proposal.gid, its_device, sizeof(msg.proposal.gid));
 	msg.proposal.ext = (struct clc_smcrd_ext){ .present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP };
-	duo_open_one(&d, e, SMCR_SERVER, false);
+	duo_open_one(e, SMCR_SERVER, false);
 	duo_feed_msg(e, &msg);
-	duo_run(&d, 5);
+	duo_run(5);
 }
 
 static void
@@ -76,7 +56,7 @@ decline_out_of_sync(struct duo_end *e)
 	msg.decline.diag = CLC_DIAG_SYNC;
 	msg.decline.out_of_sync = true;
 	duo_feed_msg(e, &msg);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, FALLBACK));
 }
 
@@ -90,58 +70,46 @@ accept_of(const struct duo_end *e)
 	return msg.accept;
 }
 
-/* What it does with the Accept: declines, and says that it does not know the group (0); says nothing (1). */
+/* The stranger declines the Accept, and says that it does not know the group (0), or says nothing (1). */
 START_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own)
 {
 	struct lgr *lgr;
 	uint32_t used;
 
 	begin(NULL);
-	lgr = duo_lgr(&d, B);
+	lgr = duo_lgr(B);
 	used = CONTAINER_OF(list_first(&lgr->rmbs), struct rmb, node)->used;
 	d.remote = ELSEWHERE;
 	propose_as_a(&s[1]);
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 2);
 	ck_assert_uint_ne(accept_of(&s[1]).qpn, lgr->links[0].qpn);
 	ck_assert_uint_ne(accept_of(&s[1]).rkey, CONTAINER_OF(list_first(&lgr->rmbs), struct rmb, node)->mr[0]->rkey);
 	if (_i == 0)
 		decline_out_of_sync(&s[1]);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	duo_run(&d, 10000);
+	duo_bystander_is_well();
+	duo_run(10000);
 	ck_assert_uint_eq(CONTAINER_OF(list_first(&lgr->rmbs), struct rmb, node)->used, used);
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->elems_quarantined, 0);
-	ck_assert_ptr_eq(duo_lgr(&d, B), lgr);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 1);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	ck_assert_ptr_eq(duo_lgr(B), lgr);
+	ck_assert_uint_eq(duo_lgr_cnt(B), 1);
+	duo_bystander_is_well();
 }
 
-END_TEST
+static const struct smcr_config long_hold = { .holdoff_ms = 60000 };
 
-static void
-long_hold(struct smcr_config *cfg)
-{
-	cfg->holdoff_ms = 60000;
-}
-
-/* Nor does it hold the peer off by failing in its name, or lead a first contact that the peer waits for. */
+/* A stranger does not hold the peer off by failing in its name, or lead a first contact that the peer waits for. */
 START_TEST(a_strangers_first_contacts_are_not_the_peers)
 {
-	duo_init(&d, true, true, long_hold);
+	duo_init(true, true, &long_hold);
 	d.remote = ELSEWHERE;
 	for (unsigned i = 1; i < 4; i++)
 		propose_as_a(&s[i]);
-	duo_run(&d, 20000);
+	duo_run(20000);
 	propose_as_a(&s[1]);
 	d.remote = HERE;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_connect(0, 1, 100);
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* A peer that comes from two addresses is served, by a group for each. */
 START_TEST(a_peer_with_two_addresses_has_two_groups)
@@ -149,24 +117,19 @@ START_TEST(a_peer_with_two_addresses_has_two_groups)
 	begin(NULL);
 	for (unsigned i = 1; i < 4; i++) {
 		d.remote = i == 3 ? HERE : ELSEWHERE;
-		duo_open_one(&d, &s[i], SMCR_SERVER, false);
+		duo_open_one(&s[i], SMCR_SERVER, false);
 		d.remote = HERE; /* the client's way to the server is the same */
-		duo_open_one(&d, &c[i], SMCR_CLIENT, false);
-		c[i].peer = &s[i];
-		s[i].peer = &c[i];
-		duo_run(&d, 100);
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
+		duo_open_one(&c[i], SMCR_CLIENT, false);
+		duo_join(i);
+		duo_run(100);
+		ck_assert(BOTH(i, ESTABLISHED));
 	}
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 2);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 2);
+	duo_expect_groups(2);
 	ck_assert_ptr_eq(s[1].conn->lgr, s[2].conn->lgr);
 	ck_assert_ptr_eq(s[0].conn->lgr, s[3].conn->lgr);
 	ck_assert_ptr_ne(s[0].conn->lgr, s[1].conn->lgr);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* From the right address, too: the group is asked whether it lives, and is not offered meanwhile. */
 START_TEST(out_of_sync_is_proven_before_it_counts)
@@ -174,28 +137,25 @@ START_TEST(out_of_sync_is_proven_before_it_counts)
 	struct lgr *lgr;
 
 	begin(NULL);
-	lgr = duo_lgr(&d, B);
+	lgr = duo_lgr(B);
 	sim_freeze(d.dev[A], true); /* so that the answer takes its time */
 	propose_as_a(&s[1]);
 	ck_assert(!accept_of(&s[1]).first_contact);
 	decline_out_of_sync(&s[1]);
-	ck_assert_uint_eq(duo_count(&d, B, "TEST LINK"), 1);
+	ck_assert_uint_eq(duo_count(B, "TEST LINK"), 1);
 	ck_assert(lgr_is_doubted(lgr));
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->out_of_sync, 1);
 	propose_as_a(&s[2]);
 	ck_assert(accept_of(&s[2]).first_contact);
 	sim_freeze(d.dev[A], false);
-	duo_run(&d, 50);
+	duo_run(50);
 	ck_assert(!lgr_is_doubted(lgr));
 	propose_as_a(&s[3]);
 	ck_assert(!accept_of(&s[3]).first_contact);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	duo_run(&d, 20000);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
+	duo_run(20000);
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* A test that was under way before says nothing of what came after. */
 START_TEST(a_test_that_is_under_way_proves_nothing)
@@ -207,17 +167,14 @@ START_TEST(a_test_that_is_under_way_proves_nothing)
 		if (i == 1)
 			decline_out_of_sync(&s[i]);
 	}
-	lgr_doubt(duo_lgr(&d, B));
-	duo_run(&d, 5);
+	lgr_doubt(duo_lgr(B));
+	duo_run(5);
 	sim_freeze(d.dev[A], false);
-	duo_run(&d, 50);
-	ck_assert_uint_eq(duo_count(&d, B, "TEST LINK"), 2);
-	ck_assert(!lgr_is_doubted(duo_lgr(&d, B)));
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_run(50);
+	ck_assert_uint_eq(duo_count(B, "TEST LINK"), 2);
+	ck_assert(!lgr_is_doubted(duo_lgr(B)));
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* -- the client's side -- */
 
@@ -228,10 +185,10 @@ offered_by_another(const struct clc_accept *a)
 	struct clc_msg msg = { .type = CLC_ACCEPT, .version = 1, .accept = *a };
 
 	d.remote = ELSEWHERE;
-	duo_open_one(&d, &c[1], SMCR_CLIENT, false);
-	duo_run(&d, 5);
+	duo_open_one(&c[1], SMCR_CLIENT, false);
+	duo_run(5);
 	duo_feed_msg(&c[1], &msg);
-	duo_run(&d, 5);
+	duo_run(5);
 	d.remote = HERE;
 }
 
@@ -244,21 +201,18 @@ START_TEST(a_group_is_not_joined_on_another_servers_word)
 	propose_as_a(&s[2]);
 	a = accept_of(&s[2]);
 	ck_assert(!a.first_contact);
-	ck_assert_uint_eq(a.ext.token, duo_lgr(&d, B)->token);
+	ck_assert_uint_eq(a.ext.token, duo_lgr(B)->token);
 	a.ext.token = _i == 1 ? a.ext.token ^ 1 : 0;
 	a.ext.present = _i < 2;
 	a.rmbe_idx = s[0].conn->elem_idx; /* the bystander's */
 	offered_by_another(&a);
 	ck_assert(IS(c[1], FALLBACK) && !c[1].diag.out_of_sync);
 	ck_assert_uint_eq(c[1].diag.local, CLC_DIAG_NO_SERVER_LINK);
-	ck_assert_uint_eq(duo_count(&d, A, "CONFIRM"), 1);
+	ck_assert_uint_eq(duo_count(A, "CONFIRM"), 1);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->elem_conflicts, 0);
-	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 1);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	ck_assert_uint_eq(duo_lgr(A)->conn_cnt, 1);
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* The same when the group has no token, as with a server that is no smcrd. */
 START_TEST(a_token_that_was_never_agreed_on_shows_nothing)
@@ -268,15 +222,12 @@ START_TEST(a_token_that_was_never_agreed_on_shows_nothing)
 	begin(NULL);
 	propose_as_a(&s[2]);
 	a = accept_of(&s[2]);
-	a.ext.token = duo_lgr(&d, A)->token = 0;
+	a.ext.token = duo_lgr(A)->token = 0;
 	offered_by_another(&a);
 	ck_assert(IS(c[1], FALLBACK));
 	ck_assert_uint_eq(c[1].diag.local, CLC_DIAG_NO_SERVER_LINK);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* One server, two addresses: the group serves both. */
 START_TEST(a_server_is_known_at_another_address_by_the_token)
@@ -284,22 +235,17 @@ START_TEST(a_server_is_known_at_another_address_by_the_token)
 	begin(NULL);
 	for (unsigned i = 1; i < 4; i++) {
 		d.remote = HERE;
-		duo_open_one(&d, &s[i], SMCR_SERVER, false);
+		duo_open_one(&s[i], SMCR_SERVER, false);
 		d.remote = ELSEWHERE;
-		duo_open_one(&d, &c[i], SMCR_CLIENT, false);
-		c[i].peer = &s[i];
-		s[i].peer = &c[i];
+		duo_open_one(&c[i], SMCR_CLIENT, false);
+		duo_join(i);
 	}
-	duo_run(&d, 100);
+	duo_run(100);
 	for (unsigned i = 1; i < 4; i++)
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 1);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+		ck_assert(BOTH(i, ESTABLISHED));
+	duo_expect_groups(1);
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* A server that claims the identity of another: its own half-made group does not stand in front of the other's. */
 START_TEST(a_claimed_identity_does_not_hide_the_group)
@@ -307,7 +253,7 @@ START_TEST(a_claimed_identity_does_not_hide_the_group)
 	struct lgr *lgr, *fake;
 
 	begin(NULL);
-	lgr = duo_lgr(&d, A);
+	lgr = duo_lgr(A);
 	fake = lgr_new(d.eng[A], SMCR_CLIENT, &lgr->owner);
 	fake->owner.remote.addr[15] = ELSEWHERE;
 	ck_assert_int_eq(link_new(fake, d.dev[A], &(struct link *){ NULL }), 0);
@@ -316,16 +262,11 @@ START_TEST(a_claimed_identity_does_not_hide_the_group)
 	/* In front of the true one. */
 	list_remove(&lgr->node);
 	list_push(&d.eng[A]->lgrs, &lgr->node);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	duo_connect(1, 1, 100);
 	ck_assert_ptr_eq(c[1].conn->lgr, lgr);
 	lgr_down(fake, SMCR_R_LINK_LOST, "test");
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* Where a middle comes from, the device that a Proposal names, the far end of a link: for as long as there is a group. */
 START_TEST(peers_of_the_moment_are_known_by_address)
@@ -340,28 +281,22 @@ START_TEST(peers_of_the_moment_are_known_by_address)
 	propose_as_a(&s[1]);
 	ck_assert(smcr_has_peer(d.eng[B], elsewhere) && smcr_has_peer(d.eng[B], its_device));
 	decline_out_of_sync(&s[1]);
-	duo_run(&d, 1000);
+	duo_run(1000);
 	ck_assert(!smcr_has_peer(d.eng[B], elsewhere) && !smcr_has_peer(d.eng[B], its_device));
 	ck_assert(smcr_has_peer(d.eng[B], here) && smcr_has_peer(d.eng[B], device_of_a));
-	end();
 }
-
-END_TEST
 
 static void
 owner_case(TCase *tc)
 {
-	tcase_add_test(tc, an_owner_is_a_peer_id_at_an_address);
+	duo_case(tc, 5000);
 	tcase_add_loop_test(tc, a_stranger_with_a_peers_id_gets_a_group_of_its_own, 0, 2);
-	tcase_add_test(tc, a_strangers_first_contacts_are_not_the_peers);
-	tcase_add_test(tc, a_peer_with_two_addresses_has_two_groups);
-	tcase_add_test(tc, out_of_sync_is_proven_before_it_counts);
-	tcase_add_test(tc, a_test_that_is_under_way_proves_nothing);
 	tcase_add_loop_test(tc, a_group_is_not_joined_on_another_servers_word, 0, 3);
-	tcase_add_test(tc, a_token_that_was_never_agreed_on_shows_nothing);
-	tcase_add_test(tc, a_server_is_known_at_another_address_by_the_token);
-	tcase_add_test(tc, a_claimed_identity_does_not_hide_the_group);
-	tcase_add_test(tc, peers_of_the_moment_are_known_by_address);
+	unit_add(tc, an_owner_is_a_peer_id_at_an_address, a_strangers_first_contacts_are_not_the_peers,
+	    a_peer_with_two_addresses_has_two_groups, out_of_sync_is_proven_before_it_counts,
+	    a_test_that_is_under_way_proves_nothing, a_token_that_was_never_agreed_on_shows_nothing,
+	    a_server_is_known_at_another_address_by_the_token, a_claimed_identity_does_not_hide_the_group,
+	    peers_of_the_moment_are_known_by_address);
 }
 
 UNIT_MAIN("owner", owner_case)

@@ -6,178 +6,109 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct duo d;
-static struct duo_end c[16], s[16];
-
-#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
-
 START_TEST(first_contact_then_subsequent)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	duo_expect(&d, 0, A, "PROPOSAL");
-	duo_expect(&d, 1, B, "ACCEPT first contact");
-	duo_expect(&d, 2, A, "CONFIRM");
-	duo_expect(&d, 3, B, "CONFIRM LINK");
-	duo_expect(&d, 4, A, "CONFIRM LINK response");
-	duo_expect(&d, 5, B, "ADD LINK");
-	duo_expect(&d, 6, A, "ADD LINK response");
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	duo_expect(&d, 7, A, "PROPOSAL");
-	duo_expect(&d, 8, B, "ACCEPT");
-	duo_expect(&d, 9, A, "CONFIRM");
+	duo_begin(NULL);
+	duo_expect(0, A, "PROPOSAL");
+	duo_expect(1, B, "ACCEPT first contact");
+	duo_expect(2, A, "CONFIRM");
+	duo_expect(3, B, "CONFIRM LINK");
+	duo_expect(4, A, "CONFIRM LINK response");
+	duo_expect(5, B, "ADD LINK");
+	duo_expect(6, A, "ADD LINK response");
+	duo_connect(1, 1, 100);
+	duo_expect(7, A, "PROPOSAL");
+	duo_expect(8, B, "ACCEPT");
+	duo_expect(9, A, "CONFIRM");
 	ck_assert_uint_eq(d.seen_cnt, 10);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 1);
-	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 2);
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+	duo_expect_groups(1);
+	ck_assert_uint_eq(duo_lgr(A)->conn_cnt, 2);
 }
-
-END_TEST
 
 START_TEST(simultaneous_first_contacts_make_one_group)
 {
-	duo_init(&d, true, true, NULL);
-	for (unsigned i = 0; i < 8; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 500);
-	for (unsigned i = 0; i < 8; i++) {
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 1);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
-	duo_fini(&d);
+	duo_init(true, true, NULL);
+	duo_connect(0, 8, 500);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 1);
+	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
 }
 
-END_TEST
-
-static void
-small_groups(struct smcr_config *cfg)
-{
-	cfg->conns_per_group = 2;
-}
+static const struct smcr_config small_groups = { .conns_per_group = 2 };
 
 START_TEST(full_groups_get_parallel_ones)
 {
-	duo_init(&d, true, true, small_groups);
-	for (unsigned i = 0; i < 5; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 1000);
-	for (unsigned i = 0; i < 5; i++)
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 3);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 3);
-	for (unsigned i = 0; i < 5; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+	duo_init(true, true, &small_groups);
+	duo_connect(0, 5, 1000);
+	duo_expect_groups(3);
 }
-
-END_TEST
 
 /* Were a connection forgotten when a group ends, it would find a dead group, not freed memory. */
 START_TEST(a_dead_group_stays_until_everyone_has_let_go)
 {
 	struct lgr *lgr;
 
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	lgr = duo_lgr(&d, A);
+	duo_begin(NULL);
+	lgr = duo_lgr(A);
 	ck_assert_uint_eq(lgr->rdv_cnt, 0);
 	lgr->rdv_cnt++;
 	lgr_down(lgr, SMCR_R_LINK_LOST, "test");
-	duo_run(&d, 100);
-	ck_assert_ptr_null(duo_lgr(&d, A));
+	duo_run(100);
+	ck_assert_ptr_null(duo_lgr(A));
 	ck_assert(!smcr_idle(d.eng[A]));
 	ck_assert_int_eq(lgr->state, LGR_DEAD);
 	lgr->rdv_cnt--;
-	duo_run(&d, 1);
+	duo_run(1);
 	ck_assert(smcr_idle(d.eng[A]));
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* -- Decline -- */
 
 START_TEST(server_without_device_declines)
 {
-	duo_init(&d, true, false, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	duo_init(true, false, NULL);
+	duo_open(0);
+	duo_run(100);
+	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
 	ck_assert(!IS(s[0], PROPOSAL));
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 START_TEST(client_without_device_declines_in_place_of_the_proposal)
 {
-	duo_init(&d, false, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	duo_expect(&d, 0, A, "DECLINE");
+	duo_init(false, true, NULL);
+	duo_open(0);
+	duo_run(100);
+	duo_expect(0, A, "DECLINE");
 	ck_assert_uint_eq(d.seen_cnt, 1);
-	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
+	ck_assert(BOTH(0, FALLBACK));
 }
-
-END_TEST
 
 START_TEST(a_proposal_for_another_mode_is_declined)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 2 };
 
-	duo_init(&d, true, true, NULL);
-	duo_open_one(&d, &s[0], SMCR_SERVER, false);
+	duo_init(true, true, NULL);
+	duo_open_one(&s[0], SMCR_SERVER, false);
 	msg.proposal.typev1 = CLC_PATH_D;
 	msg.proposal.typev2 = CLC_PATH_NONE;
 	duo_feed_msg(&s[0], &msg);
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert(IS(s[0], FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_MODE_MISMATCH);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 START_TEST(a_foreign_peer_finds_no_iwarp_device)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
 
-	duo_init(&d, true, true, NULL);
-	duo_open_one(&d, &s[0], SMCR_SERVER, false);
+	duo_init(true, true, NULL);
+	duo_open_one(&s[0], SMCR_SERVER, false);
 	duo_feed_msg(&s[0], &msg); /* no extension: RoCE only */
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert(IS(s[0], FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* 3.5.1.2: RoCE stays within a subnet, of either family, with the same length of prefix. */
 START_TEST(roce_from_another_subnet_is_declined)
@@ -201,7 +132,7 @@ START_TEST(roce_from_another_subnet_is_declined)
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
 	int err;
 
-	duo_init(&d, true, false, NULL);
+	duo_init(true, false, NULL);
 	d.dev[B] = sim_dev_new(d.fab, "b", RNIC_TRANSPORT_ROCE, &gid, mac);
 	ck_assert_int_eq(smcr_add_device(d.eng[B], d.dev[B]), 0);
 	o.subnet[0] = (struct smcr_subnet){ .prefix_len = 24, .addr = { 10 } };
@@ -218,14 +149,10 @@ START_TEST(roce_from_another_subnet_is_declined)
 	msg.proposal.ipv6[0].addr[7] = rows[_i].v6_last;
 	s[0].refuse = true;
 	duo_feed_msg(&s[0], &msg);
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert(IS(s[0], PROPOSAL) == rows[_i].fits && IS(s[0], FALLBACK) != rows[_i].fits);
 	ck_assert_uint_eq(s[0].diag.local, rows[_i].fits ? 0 : CLC_DIAG_PREFIX_MISMATCH);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* Services may have addresses of no network: it is enough that some interface is on the client's. And who has a group has a
  * path. */
@@ -235,7 +162,7 @@ START_TEST(a_server_looks_at_all_of_its_interfaces_at_first_contact)
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX + 1] = { { .addr = { 10, 1 }, .prefix_len = 16 },
 		{ .v6 = true, .prefix_len = 64 }, { .addr = { 10, 0 }, .prefix_len = 16 } };
 
-	duo_init_as(&d, roce, false, NULL);
+	duo_init_as(roce, false, NULL);
 	for (unsigned i = 0; i < 5; i++) {
 		if (i == 1)
 			smcr_set_networks(d.eng[B], nets, 2);
@@ -243,25 +170,17 @@ START_TEST(a_server_looks_at_all_of_its_interfaces_at_first_contact)
 			smcr_set_networks(d.eng[B], nets, 3);
 		if (i == 3)
 			smcr_set_networks(d.eng[B], nets, 0);
-		duo_open(&d, &c[i], &s[i]);
+		duo_open(i);
 		s[i].conn->rdv->open.subnet[0] = (struct smcr_subnet){ .addr = { 10, 255, 0, 1 }, .prefix_len = 32 };
-		duo_run(&d, 300);
+		duo_run(300);
 		ck_assert(IS(c[i], ESTABLISHED) == (i == 2 || i == 3));
 		ck_assert_uint_eq(c[i].diag.peer, i == 2 || i == 3 ? 0 : CLC_DIAG_PREFIX_MISMATCH);
 		if (i == 3)
-			lgr_down(duo_lgr(&d, B), SMCR_R_LINK_LOST, "test");
+			lgr_down(duo_lgr(B), SMCR_R_LINK_LOST, "test");
 	}
 	smcr_set_networks(d.eng[B], nets, SMCR_NETWORKS_MAX + 1);
 	ck_assert_uint_eq(d.eng[B]->net_cnt, SMCR_NETWORKS_MAX);
-	for (unsigned i = 0; i < 5; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 5000);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* 2, 5.1: all links of a group are in one VLAN, and so are its connections. */
 START_TEST(a_group_is_in_one_vlan)
@@ -269,51 +188,40 @@ START_TEST(a_group_is_in_one_vlan)
 	struct rnic_gid gid[2];
 	struct rnic_dev *other[2];
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	for (unsigned h = A; h <= B; h++) {
-		other[h] = duo_add_device(&d, h);
+		other[h] = duo_add_device(h);
 		gid[h] = rnic_query(other[h]).gid;
 		sim_vlan(other[h], 10);
 	}
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 300);
-	ck_assert(IS(c[0], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr(&d, A)->active_cnt, 1);
+	duo_connect(0, 1, 300);
+	ck_assert_uint_eq(duo_lgr(A)->active_cnt, 1);
 	/* A middle in the other VLAN, as the addresses say. */
-	duo_open_one(&d, &s[1], SMCR_SERVER, false);
+	duo_open_one(&s[1], SMCR_SERVER, false);
 	s[1].conn->rdv->open.local_addr = gid[B];
-	duo_open_one(&d, &c[1], SMCR_CLIENT, false);
+	duo_open_one(&c[1], SMCR_CLIENT, false);
 	c[1].conn->rdv->open.local_addr = gid[A];
-	c[1].peer = &s[1];
-	s[1].peer = &c[1];
-	duo_run(&d, 300);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 2);
+	duo_join(1);
+	duo_run(300);
+	ck_assert(BOTH(1, ESTABLISHED));
+	ck_assert_uint_eq(duo_lgr_cnt(A), 2);
 	ck_assert_uint_eq(s[1].conn->lgr->vlan, 10);
 	ck_assert_uint_eq(c[1].conn->lgr->vlan, 10);
 	ck_assert_ptr_eq(s[1].conn->link->dev, other[B]);
 	ck_assert_ptr_eq(c[1].conn->link->dev, other[A]);
 	/* The server offers a group that is not in the client's: that is no reason to end it. */
-	duo_open(&d, &c[2], &s[2]);
+	duo_open(2);
 	c[2].conn->rdv->open.local_addr = gid[A];
-	duo_run(&d, 300);
+	duo_run(300);
 	ck_assert(IS(c[2], FALLBACK) && !c[2].diag.out_of_sync);
 	ck_assert(!IS(c[0], CLOSED) && !IS(c[1], CLOSED));
 	/* With a device of its VLAN the group has a second link. */
 	sim_vlan(other[A], 0);
 	sim_vlan(other[B], 0);
-	duo_run(&d, 20000);
+	duo_run(20000);
 	ck_assert_uint_eq(c[0].conn->lgr->active_cnt, 2);
 	ck_assert_uint_eq(c[1].conn->lgr->active_cnt, 1);
-	for (unsigned i = 0; i < 3; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 5000);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* The device at the middle's address; among equals the card, whichever came first. */
 START_TEST(a_device_is_picked_by_address_then_by_transport)
@@ -323,7 +231,7 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 	struct rnic_gid soft_gid;
 	struct rnic_dev *soft, *card;
 
-	duo_init(&d, true, false, NULL);
+	duo_init(true, false, NULL);
 	soft = d.dev[A];
 	soft_gid = rnic_query(soft).gid;
 	card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
@@ -335,79 +243,53 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &soft_gid), soft);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, &soft_gid), card);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_IWARP, &gid), soft);
-	/* What is down is neither used nor promised to the peer. */
+	/* A device that is down is neither used nor promised to the peer. */
 	sim_port(card, RNIC_PORT_DOWN);
 	ck_assert_uint_eq(rdv_transports(d.eng[A]), CLC_TRANSPORT_IWARP);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid), soft);
 	ck_assert_ptr_null(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, NULL));
-	duo_run(&d, 10);
-	duo_fini(&d);
+	duo_run(10);
 }
-
-END_TEST
 
 /* C.4: the server offers a group that the client has lost; its link does not answer any more. */
 START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	duo_lgr(&d, A)->owner.peer_id[0] ^= 1; /* the client knows the group under another name */
+	duo_begin(NULL);
+	duo_lgr(A)->owner.peer_id[0] ^= 1; /* the client knows the group under another name */
 	sim_freeze(d.dev[A], true);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
-	ck_assert_uint_eq(duo_count(&d, A, "DECLINE out of sync"), 1);
+	duo_open(1);
+	duo_run(100);
+	ck_assert_uint_eq(duo_count(A, "DECLINE out of sync"), 1);
 	ck_assert(IS(c[1], FALLBACK) && c[1].diag.out_of_sync);
 	ck_assert(IS(s[1], FALLBACK) && s[1].diag.out_of_sync);
 	ck_assert(!IS(s[0], CLOSED));
-	duo_run(&d, d.eng[B]->cfg.keepalive_answer_ms);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
+	duo_run(d.eng[B]->cfg.keepalive_answer_ms);
+	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
 	ck_assert(IS(s[0], CLOSED));
 	ck_assert_int_eq(s[0].reason, SMCR_R_LINK_LOST);
 	sim_freeze(d.dev[A], false);
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 5000);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* -- first contact that fails -- */
 
-static void
-short_hold(struct smcr_config *cfg)
-{
-	cfg->holdoff_ms = 2000;
-	cfg->holdoff_max_ms = 3000;
-}
+static const struct smcr_config short_hold = { .holdoff_ms = 2000, .holdoff_max_ms = 3000 };
 
 /* 8 connections at once: one leads, fails; one more tries for the others; then all fall back together. */
 START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
 {
-	duo_init(&d, true, true, short_hold);
+	duo_init(true, true, &short_hold);
 	sim_block_connect(d.dev[B], true);
 	for (unsigned i = 0; i < 8; i++)
-		duo_open(&d, &c[i], &s[i]);
-	duo_run(&d, 30000);
+		duo_open(i);
+	duo_run(30000);
 	for (unsigned i = 0; i < 8; i++)
-		ck_assert_msg(IS(c[i], FALLBACK) && IS(s[i], FALLBACK), "%u: events %x and %x, reasons %d %d", i,
-		    c[i].events, s[i].events, c[i].reason, s[i].reason);
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
-	for (unsigned i = 0; i < 8; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+		ck_assert_msg(BOTH(i, FALLBACK), "%u: events %x and %x, reasons %d %d", i, c[i].events, s[i].events,
+		    c[i].reason, s[i].reason);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 2);
+	duo_expect_groups(0);
 }
 
-END_TEST
-
-/* Who names a new peer with each Proposal takes places, not memory without end. */
+/* A user that names a new peer with each connection takes places, not memory without end. */
 START_TEST(first_contacts_at_once_are_bounded_and_counted)
 {
 	struct smcr_conn *conn[1025];
@@ -415,7 +297,7 @@ START_TEST(first_contacts_at_once_are_bounded_and_counted)
 	unsigned events;
 	int err;
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	for (unsigned i = 0; i < 1025; i++) {
 		struct smcr_open o = { .role = SMCR_CLIENT, .app = &d, .elem_size = SMCR_ELEM_MIN };
 
@@ -434,21 +316,18 @@ START_TEST(first_contacts_at_once_are_bounded_and_counted)
 	for (unsigned i = 0; i < 1025; i++)
 		smcr_release(conn[i]);
 	(void)smcr_flush(d.eng[A]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 {
 	struct rnic_info info;
 	unsigned proposals;
 
-	duo_init(&d, true, true, short_hold);
+	duo_init(true, true, &short_hold);
 	sim_block_connect(d.dev[B], true);
 	for (unsigned i = 0; i < 2; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 12000);
+		duo_open(i);
+		duo_run(12000);
 		ck_assert(IS(c[i], FALLBACK) && !c[i].diag.held_off);
 		/* In the device's words, and which address it is about. */
 		ck_assert_ptr_nonnull(c[i].diag.detail);
@@ -457,64 +336,46 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 		ck_assert_mem_eq(&c[i].diag.rnic, &info.gid, sizeof(info.gid));
 		if (i == 0)
 			continue;
-		proposals = duo_count(&d, A, "PROPOSAL");
+		proposals = duo_count(A, "PROPOSAL");
 	}
 	/* The second failure was followed by 12 s, more than the hold: fail once more to be held off now. */
-	duo_open(&d, &c[2], &s[2]);
+	duo_open(2);
 	while (!IS(c[2], FALLBACK))
-		duo_run(&d, 10);
-	proposals = duo_count(&d, A, "PROPOSAL");
-	duo_open(&d, &c[3], &s[3]);
-	duo_run(&d, 1);
+		duo_run(10);
+	proposals = duo_count(A, "PROPOSAL");
+	duo_open(3);
+	duo_run(1);
 	ck_assert(IS(c[3], FALLBACK) && c[3].diag.held_off);
-	ck_assert_uint_eq(duo_count(&d, A, "PROPOSAL"), proposals);
+	ck_assert_uint_eq(duo_count(A, "PROPOSAL"), proposals);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->fallback_held_off, 1);
 	/* Over, and the peer works again. */
 	sim_block_connect(d.dev[B], false);
-	duo_run(&d, 4000);
-	duo_open(&d, &c[4], &s[4]);
-	duo_run(&d, 500);
-	ck_assert(IS(c[4], ESTABLISHED) && IS(s[4], ESTABLISHED));
+	duo_run(4000);
+	duo_connect(4, 1, 500);
 	ck_assert(list_empty(&d.eng[A]->peers));
-	for (unsigned i = 0; i < 5; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* The peer resets the middle after clc_ms: before that both fall back, and the server may still come. */
 START_TEST(a_server_leg_that_takes_long_is_a_fallback_and_no_failure)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
+	duo_init(true, true, NULL);
+	duo_open(0);
 	s[0].refuse = true;
-	duo_run(&d, 4400);
+	duo_run(4400);
 	ck_assert(!IS(c[0], FALLBACK) && !IS(s[0], FALLBACK));
-	duo_run(&d, 200);
-	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	duo_run(200);
+	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_SERVER_LATE);
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_SERVER_LATE);
 	smcr_admit(s[0].conn); /* too late, and harmless */
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert(IS(s[0], FALLBACK));
 	/* Neither end holds it against the other. */
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts_failed, 0);
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->first_contacts_failed, 0);
 	ck_assert(list_empty(&d.eng[A]->peers) && list_empty(&d.eng[B]->peers));
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+	duo_connect(1, 1, 200);
 }
-
-END_TEST
 
 static bool
 nowhere(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle)
@@ -532,12 +393,12 @@ START_TEST(an_accept_does_not_send_us_anywhere)
 {
 	unsigned asked = 0;
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	smcr_set_dial_policy(d.eng[A], nowhere, &asked);
 	for (unsigned i = 0; i < 3; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 1500);
-		ck_assert(IS(c[i], FALLBACK) && IS(s[i], FALLBACK));
+		duo_open(i);
+		duo_run(1500);
+		ck_assert(BOTH(i, FALLBACK));
 		ck_assert_uint_eq(c[i].diag.local, CLC_DIAG_NO_ROUTE);
 		ck_assert_ptr_nonnull(strstr(c[i].diag.detail, "mpa_peers"));
 		ck_assert_uint_ne(c[i].diag.mpa_port, 0);
@@ -546,36 +407,22 @@ START_TEST(an_accept_does_not_send_us_anywhere)
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->refused_mpa_peers, 3);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts, 0);
 	ck_assert_uint_eq(rnic_query(d.dev[A]).qp_cnt, 0);
-	for (unsigned i = 0; i < 3; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
 }
-
-END_TEST
 
 START_TEST(a_leader_that_goes_away_hands_over_and_is_no_failure)
 {
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	c[0].hold = false;
-	duo_open(&d, &c[0], &s[0]);
+	duo_open(0);
 	s[0].refuse = true; /* its server leg never connects: the leader hangs */
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 50);
+	duo_open(1);
+	duo_run(50);
 	ck_assert(!IS(c[1], ESTABLISHED));
 	smcr_abort(c[0].conn, SMCR_R_APP_RESET);
-	duo_run(&d, 200);
+	duo_run(200);
 	ck_assert(IS(c[0], CLOSED));
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+	ck_assert(BOTH(1, ESTABLISHED));
 }
-
-END_TEST
 
 /* Two mappings to one peer: the client names the peer by two keys, the server knows it by one id. */
 static void
@@ -584,7 +431,7 @@ open_keyed(struct duo_end *client, struct duo_end *server, const char *key)
 	struct smcr_open open = { .role = SMCR_CLIENT, .app = client, .elem_size = SMCR_ELEM_MIN };
 	int err;
 
-	duo_open_one(&d, server, SMCR_SERVER, false);
+	duo_open_one(server, SMCR_SERVER, false);
 	*client = (struct duo_end){ .host = A, .peer = server };
 	server->peer = client;
 	memcpy(open.peer_key, key, strlen(key) + 1);
@@ -592,91 +439,65 @@ open_keyed(struct duo_end *client, struct duo_end *server, const char *key)
 	ck_assert_ptr_nonnull(client->conn);
 }
 
-static void
-slow_clc(struct smcr_config *cfg)
-{
-	cfg->clc_ms = 10000;
-}
+static const struct smcr_config slow_clc = { .clc_ms = 10000 };
 
 /* 6 s until the client gives up: TCP after three quarters of that, for those who wait for the group, too. And nobody is to
  * blame. */
 START_TEST(a_slow_server_leg_is_declined_before_the_client_resets)
 {
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	for (unsigned i = 0; i < 3; i++) {
-		duo_open(&d, &c[i], &s[i]);
+		duo_open(i);
 		s[i].refuse = i == 0;
 	}
 	c[1].hold = true;
-	duo_run(&d, 4400);
+	duo_run(4400);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!IS(c[i], FALLBACK) && !IS(s[i], FALLBACK) && !IS(c[i], ESTABLISHED));
 	c[1].hold = false;
-	duo_run(&d, 200);
+	duo_run(200);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert(!IS(c[i], CLOSED) && !IS(s[i], CLOSED));
-	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_SERVER_LATE);
 	smcr_admit(s[0].conn); /* too late: nothing */
-	duo_run(&d, 5000);
+	duo_run(5000);
 	for (unsigned i = 1; i < 3; i++)
 		ck_assert(IS(c[i], ESTABLISHED) || IS(c[i], FALLBACK));
-	duo_open(&d, &c[3], &s[3]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[3], ESTABLISHED) && IS(s[3], ESTABLISHED));
+	duo_connect(3, 1, 200);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 0);
-	for (unsigned i = 0; i < 4; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
 }
-
-END_TEST
 
 START_TEST(who_waits_for_a_peers_group_is_declined_before_it_resets)
 {
-	duo_init(&d, true, true, slow_clc);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, B, "ACCEPT first contact");
+	duo_init(true, true, &slow_clc);
+	duo_open(0);
+	duo_until(B, "ACCEPT first contact");
 	c[0].hold = s[0].hold = true; /* first contact stands still */
 	open_keyed(&c[1], &s[1], "server:2");
-	duo_run(&d, 7400);
+	duo_run(7400);
 	ck_assert_int_eq(s[1].conn->rdv->step, RDV_WAIT_PEER_GROUP);
-	duo_run(&d, 200);
-	ck_assert(IS(c[1], FALLBACK) && IS(s[1], FALLBACK));
+	duo_run(200);
+	ck_assert(BOTH(1, FALLBACK));
 	ck_assert(!IS(c[1], CLOSED) && !IS(s[1], CLOSED));
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 5000);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* C.7: the CONFIRM LINK never comes through; both break the TCP connection. */
 START_TEST(silence_during_llc_resets_both)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, A, "CONFIRM");
+	duo_init(true, true, NULL);
+	duo_open(0);
+	duo_until(A, "CONFIRM");
 	sim_freeze(d.dev[A], true);
-	duo_run(&d, 5000);
+	duo_run(5000);
 	ck_assert(IS(s[0], CLOSED) || IS(s[0], FALLBACK));
 	ck_assert(IS(c[0], CLOSED) || IS(c[0], FALLBACK));
 	ck_assert(!IS(c[0], ESTABLISHED) && !IS(s[0], ESTABLISHED));
 	sim_freeze(d.dev[A], false);
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_run(&d, 5000);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
-	duo_fini(&d);
+	duo_release_pair(0);
+	duo_run(5000);
+	duo_expect_groups(0);
 }
-
-END_TEST
 
 /* -- CLC: bad input and silence at each step -- */
 
@@ -686,31 +507,22 @@ enum step { WAIT_PROPOSAL, WAIT_ACCEPT, WAIT_CONFIRM, STEP_CNT };
 static struct duo_end *
 bring_to(enum step step)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
+	duo_init(true, true, NULL);
+	duo_open(0);
 	if (step == WAIT_PROPOSAL) {
 		c[0].hold = true;
-		duo_run(&d, 5);
+		duo_run(5);
 		return &s[0];
 	}
 	if (step == WAIT_ACCEPT) {
 		s[0].hold = true;
-		duo_run(&d, 5);
+		duo_run(5);
 		return &c[0];
 	}
-	duo_until(&d, B, "ACCEPT first contact");
+	duo_until(B, "ACCEPT first contact");
 	c[0].hold = true;
-	duo_run(&d, 5);
+	duo_run(5);
 	return &s[0];
-}
-
-static void
-end_step(void)
-{
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_run(&d, 5000);
-	duo_fini(&d);
 }
 
 START_TEST(garbage_ends_the_connection_at_every_step)
@@ -718,25 +530,19 @@ START_TEST(garbage_ends_the_connection_at_every_step)
 	struct duo_end *e = bring_to((enum step)_i);
 
 	duo_feed(e, "GET / HTTP/1.1\r\n", 16);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, CLOSED) && !IS(*e, FALLBACK));
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(silence_ends_the_connection_at_every_step)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 
-	duo_run(&d, 9000);
+	duo_run(9000);
 	ck_assert(IS(*e, CLOSED) && !IS(*e, FALLBACK));
 	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(a_message_cut_short_waits_and_times_out)
 {
@@ -744,15 +550,12 @@ START_TEST(a_message_cut_short_waits_and_times_out)
 	static const uint8_t part[] = { 0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 52, 0x10, 0 };
 
 	duo_feed(e, part, sizeof(part));
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(!IS(*e, CLOSED));
-	duo_run(&d, 9000);
+	duo_run(9000);
 	ck_assert(IS(*e, CLOSED));
 	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(a_decline_is_honoured_at_every_step)
 {
@@ -761,14 +564,11 @@ START_TEST(a_decline_is_honoured_at_every_step)
 
 	msg.decline.diag = CLC_DIAG_IPSEC;
 	duo_feed_msg(e, &msg);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, FALLBACK) && !IS(*e, CLOSED));
 	ck_assert_uint_eq(e->diag.peer, CLC_DIAG_IPSEC);
 	ck_assert_uint_eq(e->diag.local, 0);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(a_message_out_of_place_ends_the_connection)
 {
@@ -782,26 +582,20 @@ START_TEST(a_message_out_of_place_ends_the_connection)
 		msg.accept.mtu_code = 3;
 	}
 	duo_feed_msg(e, &msg);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, CLOSED));
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(the_middle_ending_ends_the_rendezvous)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 
 	smcr_tcp_event(e->conn, SMCR_TCP_RST);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, CLOSED));
 	ck_assert_int_eq(e->reason, SMCR_R_TCP_RESET);
-	end_step();
 }
-
-END_TEST
 
 /* C.6: a reserved MTU in the Accept is a Decline, not an end. */
 START_TEST(a_reserved_value_is_declined)
@@ -811,13 +605,10 @@ START_TEST(a_reserved_value_is_declined)
 	ck_assert_uint_ge(s[0].out_len, 68);
 	s[0].out[50] = (uint8_t)((s[0].out[50] & 0xf0) | 0x0f);
 	duo_feed(e, s[0].out, s[0].out_len);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, FALLBACK));
 	ck_assert_uint_ne(e->diag.local, 0);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(clc_input_never_takes_what_follows)
 {
@@ -837,18 +628,11 @@ START_TEST(clc_input_never_takes_what_follows)
 		at += want;
 	}
 	ck_assert_uint_eq(at, (size_t)n);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*e, FALLBACK));
-	end_step();
 }
 
-END_TEST
-
-static void
-one_element_each(struct smcr_config *cfg)
-{
-	cfg->rmb_elems = 1;
-}
+static const struct smcr_config one_element_each = { .rmb_elems = 1 };
 
 /* -- Confirm that does not fit (subsequent contact): past the Accept only a reset is left (C.1) -- */
 
@@ -856,65 +640,41 @@ START_TEST(a_confirm_that_names_something_else_ends_the_connection)
 {
 	size_t where[] = { 38, 41, 16, 55 }; /* QPN, RKey, GID, address */
 
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	duo_open(&d, &c[1], &s[1]);
+	duo_begin(NULL);
+	duo_open(1);
 	c[1].hold = true;
-	duo_run(&d, 0);
+	duo_run(0);
 	/* The Proposal is held too: let it through, then hold the Confirm. */
-	duo_feed(&s[1], c[1].out, c[1].out_len);
-	c[1].out_len = 0;
-	duo_run(&d, 50);
+	duo_feed_held(&c[1], &s[1]);
+	duo_run(50);
 	ck_assert_uint_gt(c[1].out_len, 0);
 	c[1].out[where[_i]] ^= 0x55;
 	duo_feed(&s[1], c[1].out, c[1].out_len);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(s[1], CLOSED) && !IS(s[1], ESTABLISHED));
 	ck_assert_int_eq(s[1].reason, SMCR_R_PROTOCOL);
 	ck_assert(!IS(s[0], CLOSED)); /* nobody else is disturbed */
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 100);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* The client kept an RMB whose DELETE RKEY it refused, and the server has another one there now, with elements of another size. */
 START_TEST(an_rmb_that_nobody_uses_may_change_its_size)
 {
-	duo_init(&d, true, true, one_element_each);
-	for (unsigned i = 0; i < 2; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 100);
-		ck_assert(IS(c[i], ESTABLISHED));
-	}
+	duo_init(true, true, &one_element_each);
+	for (unsigned i = 0; i < 2; i++)
+		duo_connect(i, 1, 100);
 	ck_assert_ptr_ne(c[0].conn->peer_rmb, c[1].conn->peer_rmb);
 	c[1].conn->peer_rmb->elem_size = 2 * SMCR_ELEM_MIN;
-	smcr_close(c[1].conn);
-	smcr_close(s[1].conn);
-	duo_run(&d, 100);
-	duo_open(&d, &c[2], &s[2]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[2], ESTABLISHED) && IS(s[2], ESTABLISHED));
+	duo_close(1);
+	duo_run(100);
+	duo_connect(2, 1, 100);
 	/* While somebody uses it, it may not. */
 	c[2].conn->peer_rmb->elem_size = 2 * SMCR_ELEM_MIN;
 	conn_end(s[2].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
-	duo_open(&d, &c[3], &s[3]);
-	duo_run(&d, 100);
+	duo_open(3);
+	duo_run(100);
 	ck_assert(IS(c[3], FALLBACK));
 	ck_assert_uint_eq(c[3].diag.local, CLC_DIAG_RTOKEN);
-	for (unsigned i = 0; i < 4; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* 4.4.2: a side gives an element to a new connection that the other believes in use: the old one is aborted there. */
 START_TEST(an_element_conflict_aborts_the_old_connection)
@@ -923,37 +683,28 @@ START_TEST(an_element_conflict_aborts_the_old_connection)
 	struct duo_end *giver = host == B ? s : c, *holder = host == B ? c : s;
 	struct remote_rmb *rr;
 
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
+	duo_begin(NULL);
 	/* Pretend that the element is free again. */
 	conn_end(giver[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
 	rr = holder[0].conn->peer_rmb;
 	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[0].conn->id);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
+	duo_open(1);
+	duo_run(100);
 	ck_assert(IS(holder[0], CLOSED));
 	ck_assert_int_eq(holder[0].reason, SMCR_R_ELEM_CONFLICT);
 	ck_assert_uint_eq(smcr_counters(d.eng[1 - host])->elem_conflicts, 1);
-	ck_assert(IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
+	ck_assert(BOTH(1, ESTABLISHED));
 	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[1].conn->id);
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* C.2: both sides decline at the same moment, after the Confirm: neither takes the other's Decline for data, and data
  * that begins like a Decline is not swallowed. */
 static void
 first_contact_held(void)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, A, "CONFIRM");
+	duo_init(true, true, NULL);
+	duo_open(0);
+	duo_until(A, "CONFIRM");
 	c[0].hold = s[0].hold = true;
 }
 
@@ -962,7 +713,7 @@ both_in_first_contact(void)
 {
 	first_contact_held();
 	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(!IS(c[0], FALLBACK));
 }
 
@@ -973,15 +724,12 @@ START_TEST(declines_that_cross_are_not_taken_for_data)
 	both_in_first_contact();
 	msg.decline.diag = CLC_DIAG_IPSEC;
 	duo_feed_msg(&c[0], &msg);
-	duo_run(&d, 1);
+	duo_run(1);
 	ck_assert(IS(c[0], FALLBACK));
 	ck_assert_uint_eq(c[0].diag.local, CLC_DIAG_READY_LINK);
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_IPSEC);
 	ck_assert_uint_eq(c[0].left_len, 0);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(data_after_our_decline_is_data)
 {
@@ -996,14 +744,11 @@ START_TEST(data_after_our_decline_is_data)
 	}
 	len = c[0].left_len;
 	c[0].left_len = 0;
-	duo_run(&d, 1);
+	duo_run(1);
 	ck_assert(IS(c[0], FALLBACK));
 	ck_assert_uint_eq(c[0].left_len, len);
 	ck_assert_mem_eq(c[0].left, data[_i], len);
-	end_step();
 }
-
-END_TEST
 
 /* Past the Confirm only a Decline may come: of a message that says it is another one, nothing is read behind its header,
  * and nothing of it is left when we decline ourselves. A witness beside it notices nothing. */
@@ -1016,21 +761,17 @@ START_TEST(what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header
 
 	first_contact_held();
 	if (e == &s[0]) {
-		duo_feed(&s[0], c[0].out, c[0].out_len); /* the Confirm */
-		c[0].out_len = 0;
+		duo_feed_held(&c[0], &s[0]); /* the Confirm */
 	}
 	duo_feed(e, hdr[_i % 2], CLC_HDR_LEN);
 	if (smcr_clc_want(e->conn) > 0)
 		duo_feed(e, rest, sizeof(rest));
-	duo_run(&d, 1);
+	duo_run(1);
 	ck_assert(IS(*e, CLOSED));
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
 	ck_assert_uint_eq(e->left_len, 0);
 	c[0].hold = s[0].hold = false;
-	end_step();
 }
-
-END_TEST
 
 /* Linux: the network, or the peer, may have stood still for longer than the fallback waits; what comes in the end is a Decline (0),
  * data (1), the beginning of one of them and nothing more (2), or the end of it (3). */
@@ -1042,7 +783,7 @@ START_TEST(a_decline_of_linux_may_be_later_than_the_fallback)
 	first_contact_held();
 	c[0].conn->rdv->peer.ext.present = false;
 	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
-	duo_run(&d, 30000);
+	duo_run(30000);
 	ck_assert(IS(c[0], FALLBACK));
 	ck_assert_uint_gt(smcr_clc_want(c[0].conn), 0);
 	msg.decline.diag = CLC_DIAG_IPSEC;
@@ -1055,15 +796,12 @@ START_TEST(a_decline_of_linux_may_be_later_than_the_fallback)
 	ck_assert((smcr_clc_want(c[0].conn) > 0) == (_i >= 2));
 	if (_i == 3)
 		smcr_tcp_event(c[0].conn, SMCR_TCP_FIN);
-	duo_run(&d, _i == 2 ? 1100 : 1);
+	duo_run(_i == 2 ? 1100 : 1);
 	ck_assert_uint_eq(smcr_clc_want(c[0].conn), 0);
 	ck_assert_uint_eq(c[0].left_len, left);
 	ck_assert_mem_eq(c[0].left, _i == 1 ? "x" : "\xe2\xd4", left);
 	ck_assert_uint_eq(c[0].diag.peer, _i == 0 ? CLC_DIAG_IPSEC : 0);
-	end_step();
 }
-
-END_TEST
 
 /* As Linux waits. */
 START_TEST(a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second)
@@ -1072,53 +810,43 @@ START_TEST(a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for
 	c[0].conn->rdv->peer.ext.present = false;
 	rdv_decline(c[0].conn, CLC_DIAG_READY_LINK);
 	smcr_clc_input(c[0].conn, "\xe2", 1);
-	duo_run(&d, 900);
+	duo_run(900);
 	ck_assert(!IS(c[0], FALLBACK));
-	duo_run(&d, 200);
+	duo_run(200);
 	ck_assert(IS(c[0], FALLBACK));
 	ck_assert_uint_eq(c[0].left_len, 1);
 	ck_assert_uint_eq(c[0].left[0], 0xe2);
-	end_step();
 }
-
-END_TEST
 
 /* A Decline that has crossed ours may be late, and is never data. */
 START_TEST(an_smcrd_that_does_not_answer_our_decline_is_given_up)
 {
 	both_in_first_contact();
-	duo_run(&d, 5900);
+	duo_run(5900);
 	ck_assert(!IS(c[0], FALLBACK) && !IS(c[0], CLOSED));
-	duo_run(&d, 200);
+	duo_run(200);
 	ck_assert(IS(c[0], CLOSED) && !IS(c[0], FALLBACK));
 	ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
-	end_step();
 }
-
-END_TEST
 
 START_TEST(a_decline_in_first_contact_is_answered)
 {
 	struct duo_end *who = _i == 0 ? &c[0] : &s[0], *other = _i == 0 ? &s[0] : &c[0];
 
 	first_contact_held();
-	duo_feed(&s[0], c[0].out, c[0].out_len); /* the Confirm */
-	c[0].out_len = 0;
+	duo_feed_held(&c[0], &s[0]); /* the Confirm */
 	c[0].hold = s[0].hold = false;
 	rdv_decline(who->conn, CLC_DIAG_READY_LINK);
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert(IS(*who, FALLBACK) && IS(*other, FALLBACK));
 	ck_assert_uint_eq(who->diag.local, CLC_DIAG_READY_LINK);
 	ck_assert_uint_eq(who->diag.peer, 0);
 	ck_assert_uint_eq(other->diag.local, 0);
 	ck_assert_uint_eq(other->diag.peer, CLC_DIAG_READY_LINK);
 	ck_assert_uint_eq(who->left_len + other->left_len, 0);
-	ck_assert_uint_eq(duo_count(&d, A, "DECLINE"), 1);
-	ck_assert_uint_eq(duo_count(&d, B, "DECLINE"), 1);
-	end_step();
+	ck_assert_uint_eq(duo_count(A, "DECLINE"), 1);
+	ck_assert_uint_eq(duo_count(B, "DECLINE"), 1);
 }
-
-END_TEST
 
 /* -- transports -- */
 
@@ -1126,21 +854,15 @@ START_TEST(roce_devices_need_no_mpa)
 {
 	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
 
-	duo_init_as(&d, roce, _i == 1, NULL);
-	duo_add_device(&d, A);
-	duo_add_device(&d, B);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	ck_assert_int_eq(duo_link(&d, A)->info.transport, RNIC_TRANSPORT_ROCE);
-	ck_assert_uint_eq(duo_lgr(&d, A)->active_cnt, 2);
+	duo_init_as(roce, _i == 1, NULL);
+	duo_add_devices();
+	duo_connect(0, 1, 200);
+	ck_assert_int_eq(duo_link(A)->info.transport, RNIC_TRANSPORT_ROCE);
+	ck_assert_uint_eq(duo_lgr(A)->active_cnt, 2);
 	ck_assert_uint_eq(duo_write(&c[0], 9000), 9000);
-	duo_run(&d, 10);
+	duo_run(10);
 	ck_assert_uint_eq(duo_read(&s[0]), 9000);
-	end_step();
 }
-
-END_TEST
 
 /* Bit 0: which side has both; its first device is the one that the other side has not. */
 START_TEST(hosts_of_several_transports_agree_on_what_both_have)
@@ -1151,40 +873,32 @@ START_TEST(hosts_of_several_transports_agree_on_what_both_have)
 	enum rnic_transport t[2] = { second, second };
 
 	t[both] = first;
-	duo_init_as(&d, t, false, NULL);
+	duo_init_as(t, false, NULL);
 	d.transport[both] = second;
-	duo_add_device(&d, both);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 500);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	ck_assert_int_eq(duo_link(&d, A)->info.transport, second);
-	ck_assert_int_eq(duo_link(&d, B)->info.transport, second);
+	duo_add_device(both);
+	duo_connect(0, 1, 500);
+	ck_assert_int_eq(duo_link(A)->info.transport, second);
+	ck_assert_int_eq(duo_link(B)->info.transport, second);
 	/* The other transport makes no second link. */
-	ck_assert_uint_eq(duo_lgr(&d, A)->active_cnt, 1);
-	end_step();
+	ck_assert_uint_eq(duo_lgr(A)->active_cnt, 1);
 }
-
-END_TEST
 
 START_TEST(hosts_without_a_common_transport_fall_back_and_know_why)
 {
 	const enum rnic_transport t[2] = { _i == 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP,
 		_i == 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE };
 
-	duo_init_as(&d, t, false, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 500);
-	ck_assert(IS(c[0], FALLBACK) && IS(s[0], FALLBACK));
+	duo_init_as(t, false, NULL);
+	duo_open(0);
+	duo_run(500);
+	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
-	end_step();
 }
-
-END_TEST
 
 /* -- prewarm, drain, idle -- */
 
-/* A client that says so, and sends data all the same: the server's user was never told of a connection, and is told of no
+/* A client that says so, and sends data all the same: the server's user never heard of a connection, and hears of no
  * data. */
 static bool
 is_cdc_of_server(const struct sim_msg *m)
@@ -1197,87 +911,64 @@ START_TEST(a_prewarmed_connection_has_no_data)
 	struct iovec iov[2];
 	bool urgent;
 
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
+	duo_init(true, true, NULL);
+	duo_open(0);
 	c[0].hold = true;
-	duo_run(&d, 5);
+	duo_run(5);
 	ck_assert_uint_gt(c[0].out_len, 58);
 	c[0].out[58] |= CLC_TRANSPORT_PREWARM;
-	duo_feed(&s[0], c[0].out, c[0].out_len);
-	c[0].out_len = 0;
+	duo_feed_held(&c[0], &s[0]);
 	c[0].hold = false;
 	d.holds = is_cdc_of_server; /* that it is closed already */
-	duo_run(&d, 100);
+	duo_run(100);
 	ck_assert_uint_eq(duo_write(&c[0], 1000), 1000);
-	duo_run(&d, 100);
-	ck_assert_uint_eq(duo_lgr(&d, B)->conn_cnt, 1);
+	duo_run(100);
+	ck_assert_uint_eq(duo_lgr(B)->conn_cnt, 1);
 	ck_assert(!IS(s[0], PROPOSAL) && !IS(s[0], ESTABLISHED));
 	ck_assert(!IS(s[0], READABLE) && !IS(s[0], WRITABLE));
 	ck_assert_uint_eq(smcr_rx_data(s[0].conn, iov, &urgent), 0);
 	d.holds = NULL;
-	end_step();
 }
-
-END_TEST
 
 START_TEST(prewarm_makes_a_group_without_an_application)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open_one(&d, &s[0], SMCR_SERVER, false);
-	duo_open_one(&d, &c[0], SMCR_CLIENT, true);
-	c[0].peer = &s[0];
-	s[0].peer = &c[0];
-	duo_run(&d, 500);
+	duo_init(true, true, NULL);
+	duo_open_one(&s[0], SMCR_SERVER, false);
+	duo_open_one(&c[0], SMCR_CLIENT, true);
+	duo_join(0);
+	duo_run(500);
 	ck_assert(!IS(s[0], PROPOSAL) && !IS(s[0], ESTABLISHED) && !IS(c[0], ESTABLISHED));
-	ck_assert(IS(c[0], CLOSED) && IS(s[0], CLOSED));
+	ck_assert(BOTH(0, CLOSED));
 	ck_assert_int_eq(c[0].reason, SMCR_OK);
 	ck_assert_int_eq(s[0].reason, SMCR_OK);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
-	ck_assert_uint_eq(duo_lgr(&d, A)->conn_cnt, 0);
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[1], ESTABLISHED));
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 1);
-	duo_close(&d, &c[1]);
-	duo_close(&d, &s[1]);
-	duo_fini(&d);
+	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
+	ck_assert_uint_eq(duo_lgr(A)->conn_cnt, 0);
+	duo_release_pair(0);
+	duo_connect(1, 1, 100);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 1);
 }
-
-END_TEST
 
 START_TEST(a_draining_server_declines_and_ends_its_groups)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
+	duo_begin(NULL);
 	smcr_drain(d.eng[B]);
-	duo_open(&d, &c[1], &s[1]);
-	duo_run(&d, 100);
+	duo_open(1);
+	duo_run(100);
 	ck_assert(IS(c[1], FALLBACK));
 	ck_assert(!IS(c[0], CLOSED) && !smcr_idle(d.eng[B]));
-	smcr_close(c[0].conn);
-	smcr_close(s[0].conn);
-	duo_run(&d, 1000);
+	duo_close(0);
+	duo_run(1000);
 	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_OK);
-	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
 	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
 }
-
-END_TEST
 
 START_TEST(a_second_name_of_a_peer_is_remembered)
 {
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	for (unsigned i = 0; i < 2; i++) {
 		open_keyed(&c[i], &s[i], i == 0 ? "server:1" : "server:2");
-		duo_run(&d, 100);
+		duo_run(100);
 		ck_assert(IS(c[i], ESTABLISHED));
 	}
 	/* None waits for another whose server leg hangs. */
@@ -1285,190 +976,146 @@ START_TEST(a_second_name_of_a_peer_is_remembered)
 		open_keyed(&c[i], &s[i], "server:2");
 		s[i].refuse = i == 2;
 	}
-	duo_run(&d, 100);
+	duo_run(100);
 	for (unsigned i = 3; i < 6; i++)
 		ck_assert(IS(c[i], ESTABLISHED));
 	ck_assert(!IS(c[2], ESTABLISHED));
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 1);
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 1);
+	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 1);
 	/* Without the group the name means nothing: one makes a new one. */
-	lgr_down(duo_lgr(&d, A), SMCR_R_LINK_LOST, "test");
-	lgr_down(duo_lgr(&d, B), SMCR_R_LINK_LOST, "test");
-	for (unsigned i = 0; i < 6; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_run(&d, 100);
+	lgr_down(duo_lgr(A), SMCR_R_LINK_LOST, "test");
+	lgr_down(duo_lgr(B), SMCR_R_LINK_LOST, "test");
+	for (unsigned i = 0; i < 6; i++)
+		duo_release_pair(i);
+	duo_run(100);
 	for (unsigned i = 6; i < 10; i++)
 		open_keyed(&c[i], &s[i], "server:2");
-	duo_run(&d, 200);
+	duo_run(200);
 	for (unsigned i = 6; i < 10; i++) {
 		ck_assert(IS(c[i], ESTABLISHED));
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
+		duo_release_pair(i);
 	}
-	ck_assert_uint_eq(duo_count(&d, B, "ACCEPT first contact"), 2);
-	duo_fini(&d);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 2);
 }
-
-END_TEST
 
 /* The server had no second link to offer, so its group is ready while the client still waits for ADD LINK. */
 START_TEST(a_group_that_the_server_offers_is_ready)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, A, "CONFIRM LINK response");
-	ck_assert_int_eq(duo_lgr(&d, A)->state, LGR_FORMING);
+	duo_init(true, true, NULL);
+	duo_open(0);
+	duo_until(A, "CONFIRM LINK response");
+	ck_assert_int_eq(duo_lgr(A)->state, LGR_FORMING);
 	/* The server's ADD LINK is lost, and it goes on without. */
 	for (unsigned i = 0; i < SMCR_LINKS_MAX; i++)
-		duo_lgr(&d, B)->links[i + 1].state = LINK_CONNECTING;
-	while (duo_lgr(&d, B)->state == LGR_FORMING)
-		duo_run(&d, 1);
+		duo_lgr(B)->links[i + 1].state = LINK_CONNECTING;
+	while (duo_lgr(B)->state == LGR_FORMING)
+		duo_run(1);
 	for (unsigned i = 0; i < SMCR_LINKS_MAX; i++)
-		duo_lgr(&d, B)->links[i + 1].state = LINK_FREE;
+		duo_lgr(B)->links[i + 1].state = LINK_FREE;
 	ck_assert(IS(s[0], ESTABLISHED) && !IS(c[0], ESTABLISHED));
 	open_keyed(&c[1], &s[1], "server:2");
-	duo_run(&d, 50);
-	ck_assert_uint_eq(duo_count(&d, A, "DECLINE out of sync"), 0);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(c[1], ESTABLISHED) && IS(s[1], ESTABLISHED));
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+	duo_run(50);
+	ck_assert_uint_eq(duo_count(A, "DECLINE out of sync"), 0);
+	ck_assert(IS(c[0], ESTABLISHED) && BOTH(1, ESTABLISHED));
 }
-
-END_TEST
 
 /* A peer that takes the TCP connection and says nothing: one timeout, not one for each that waits; with the next it is held off. */
 START_TEST(a_silent_peer_is_a_failed_first_contact)
 {
-	duo_init(&d, true, true, short_hold);
+	duo_init(true, true, &short_hold);
 	for (unsigned i = 0; i < 8; i++)
-		duo_open_one(&d, &c[i], SMCR_CLIENT, false);
-	duo_run(&d, 6100);
+		duo_open_one(&c[i], SMCR_CLIENT, false);
+	duo_run(6100);
 	for (unsigned i = 0; i < 8; i++) {
-		/* Those who wait fall back before a peer that is not silent would reset them. */
+		/* Connections that wait fall back before a peer that is not silent would reset them. */
 		ck_assert(IS(c[i], CLOSED) == (i == 0) && IS(c[i], FALLBACK) == (i != 0));
 		if (i == 0)
 			ck_assert_int_eq(c[i].reason, SMCR_R_CLC_TIMEOUT);
 		else
 			ck_assert_uint_eq(c[i].diag.local, CLC_DIAG_READY_LINK);
-		duo_close(&d, &c[i]);
+		duo_release(&c[i]);
 	}
-	ck_assert_uint_eq(duo_count(&d, A, "PROPOSAL"), 1);
+	ck_assert_uint_eq(duo_count(A, "PROPOSAL"), 1);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 1);
-	duo_open_one(&d, &c[0], SMCR_CLIENT, false);
-	duo_run(&d, 6100);
+	duo_open_one(&c[0], SMCR_CLIENT, false);
+	duo_run(6100);
 	ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
-	duo_open_one(&d, &c[1], SMCR_CLIENT, false);
-	duo_run(&d, 1);
+	duo_open_one(&c[1], SMCR_CLIENT, false);
+	duo_run(1);
 	ck_assert(IS(c[1], FALLBACK) && c[1].diag.held_off);
-	duo_close(&d, &c[0]);
-	duo_close(&d, &c[1]);
-	duo_fini(&d);
 }
-
-END_TEST
 
 /* Health checks that leave before their Confirm say nothing about SMC-R: the peer is not held off. */
 START_TEST(a_client_that_leaves_before_its_confirm_is_no_failure)
 {
-	duo_init(&d, true, true, short_hold);
+	duo_init(true, true, &short_hold);
 	for (unsigned i = 0; i < 3; i++) {
 		d.seen_cnt = 0;
-		duo_open(&d, &c[i], &s[i]);
-		duo_until(&d, B, "ACCEPT first contact");
+		duo_open(i);
+		duo_until(B, "ACCEPT first contact");
 		smcr_tcp_event(s[i].conn, _i == 0 ? SMCR_TCP_RST : SMCR_TCP_FIN);
 		ck_assert_int_eq(s[i].conn->reason, _i == 0 ? SMCR_R_TCP_RESET : SMCR_R_TCP_FIN);
 		ck_assert(list_empty(&d.eng[B]->peers));
-		duo_close(&d, &s[i]);
+		duo_release(&s[i]);
 		smcr_abort(c[i].conn, SMCR_R_APP_RESET);
-		duo_close(&d, &c[i]);
-		duo_run(&d, 5);
+		duo_release(&c[i]);
+		duo_run(5);
 	}
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->first_contacts_failed, 0);
-	duo_open(&d, &c[3], &s[3]);
-	duo_run(&d, 200);
-	ck_assert(IS(c[3], ESTABLISHED) && IS(s[3], ESTABLISHED));
-	duo_close(&d, &c[3]);
-	duo_close(&d, &s[3]);
-	duo_fini(&d);
+	duo_connect(3, 1, 200);
 }
-
-END_TEST
 
 /* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
 START_TEST(nobody_follows_on_a_device_that_is_removed)
 {
 	unsigned host = (unsigned)_i;
 
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	for (unsigned i = 0; i < 4; i++) {
 		open_keyed(&c[i], &s[i], i == 0 ? "server:1" : i == 1 ? "server:2" : i == 2 ? "server:3" : "server:4");
 		if (i == 0)
-			duo_until(&d, A, "CONFIRM");
+			duo_until(A, "CONFIRM");
 	}
 	/* The others have proposed and wait for the group. */
 	for (unsigned i = 0; i < 4; i++)
 		c[i].hold = i == 0;
-	duo_run(&d, 0);
+	duo_run(0);
 	smcr_remove_device(d.eng[host], d.dev[host]);
 	d.dev[host]->ops->free(d.dev[host]);
 	d.dev[host] = NULL;
 	for (unsigned i = 0; i < 4; i++)
 		c[i].hold = false;
-	duo_run(&d, 30000);
+	duo_run(30000);
 	for (unsigned i = 0; i < 4; i++) {
 		ck_assert(IS(c[i], FALLBACK) || IS(c[i], CLOSED));
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
+		duo_release_pair(i);
 	}
-	duo_run(&d, 100);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, A), 0);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
-	duo_fini(&d);
+	duo_run(100);
+	duo_expect_groups(0);
 }
 
-END_TEST
-
-static void
-one_element(struct smcr_config *cfg)
-{
-	cfg->rmb_elems = 1;
-	cfg->group_idle_ms = 1000;
-}
+static const struct smcr_config one_element = { .rmb_elems = 1, .group_idle_ms = 1000 };
 
 /* The last that waits for an RMB leaves without one: the group is as unused as when a connection ends. */
 START_TEST(a_group_ends_though_its_last_user_only_waited)
 {
 	struct lgr *lgr;
 
-	duo_init(&d, true, true, one_element);
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	lgr = duo_lgr(&d, B);
-	duo_open(&d, &c[1], &s[1]);
-	duo_until(&d, B, "CONFIRM RKEY");
+	duo_begin(&one_element);
+	lgr = duo_lgr(B);
+	duo_open(1);
+	duo_until(B, "CONFIRM RKEY");
 	ck_assert(!list_empty(&lgr->wait_rmb));
 	if (_i == 1)
 		smcr_drain(d.eng[B]);
 	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", true);
 	ck_assert_uint_eq(lgr->conn_cnt, 0);
 	mark_rmb(lgr, RMB_REFUSED);
-	duo_run(&d, 2000);
+	duo_run(2000);
 	ck_assert(IS(s[1], FALLBACK));
-	ck_assert_uint_eq(duo_count(&d, B, "DELETE LINK"), 1);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 0);
-	for (unsigned i = 0; i < 2; i++) {
-		duo_close(&d, &c[i]);
-		duo_close(&d, &s[i]);
-	}
-	duo_fini(&d);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
 }
-
-END_TEST
 
 static void
 on_rfc(void)
@@ -1482,76 +1129,56 @@ on_rfc(void)
 /* A reload amid first contact: both sides still agree on the cursors. */
 START_TEST(cursors_are_agreed_in_one_first_contact)
 {
-	duo_init(&d, true, true, NULL);
-	duo_open(&d, &c[0], &s[0]);
-	duo_until(&d, B, "CONFIRM LINK");
+	duo_init(true, true, NULL);
+	duo_open(0);
+	duo_until(B, "CONFIRM LINK");
 	on_rfc();
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
-	ck_assert(duo_lgr(&d, A)->eye_catcher == duo_lgr(&d, B)->eye_catcher);
-	duo_close(&d, &c[0]);
-	duo_close(&d, &s[0]);
-	duo_fini(&d);
+	duo_run(100);
+	ck_assert(BOTH(0, ESTABLISHED));
+	ck_assert(duo_lgr(A)->eye_catcher == duo_lgr(B)->eye_catcher);
 }
-
-END_TEST
 
 static void
 rendezvous_case(TCase *tc)
 {
-	tcase_add_test(tc, first_contact_then_subsequent);
-	tcase_add_test(tc, simultaneous_first_contacts_make_one_group);
-	tcase_add_test(tc, full_groups_get_parallel_ones);
-	tcase_add_test(tc, a_dead_group_stays_until_everyone_has_let_go);
-	tcase_add_test(tc, server_without_device_declines);
-	tcase_add_test(tc, client_without_device_declines_in_place_of_the_proposal);
-	tcase_add_test(tc, a_proposal_for_another_mode_is_declined);
-	tcase_add_test(tc, a_foreign_peer_finds_no_iwarp_device);
+	duo_case(tc, 5000);
 	tcase_add_loop_test(tc, roce_from_another_subnet_is_declined, 0, 7);
-	tcase_add_test(tc, a_server_looks_at_all_of_its_interfaces_at_first_contact);
-	tcase_add_test(tc, a_group_is_in_one_vlan);
-	tcase_add_test(tc, a_device_is_picked_by_address_then_by_transport);
-	tcase_add_test(tc, out_of_sync_is_declined_with_the_flag_and_drops_the_group);
-	tcase_add_test(tc, a_failed_first_contact_is_tried_once_more_for_those_who_wait);
-	tcase_add_test(tc, first_contacts_at_once_are_bounded_and_counted);
-	tcase_add_test(tc, a_peer_that_fails_repeatedly_is_held_off_for_a_while);
-	tcase_add_test(tc, a_server_leg_that_takes_long_is_a_fallback_and_no_failure);
-	tcase_add_test(tc, an_accept_does_not_send_us_anywhere);
-	tcase_add_test(tc, a_leader_that_goes_away_hands_over_and_is_no_failure);
-	tcase_add_test(tc, silence_during_llc_resets_both);
 	tcase_add_loop_test(tc, garbage_ends_the_connection_at_every_step, 0, STEP_CNT);
 	tcase_add_loop_test(tc, silence_ends_the_connection_at_every_step, 0, STEP_CNT);
 	tcase_add_loop_test(tc, a_message_cut_short_waits_and_times_out, 0, 1);
 	tcase_add_loop_test(tc, a_decline_is_honoured_at_every_step, 0, STEP_CNT);
 	tcase_add_loop_test(tc, a_message_out_of_place_ends_the_connection, 0, STEP_CNT);
 	tcase_add_loop_test(tc, the_middle_ending_ends_the_rendezvous, 0, STEP_CNT);
-	tcase_add_test(tc, a_reserved_value_is_declined);
-	tcase_add_test(tc, clc_input_never_takes_what_follows);
 	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 4);
-	tcase_add_test(tc, an_rmb_that_nobody_uses_may_change_its_size);
 	tcase_add_loop_test(tc, an_element_conflict_aborts_the_old_connection, A, B + 1);
-	tcase_add_test(tc, a_slow_server_leg_is_declined_before_the_client_resets);
-	tcase_add_test(tc, who_waits_for_a_peers_group_is_declined_before_it_resets);
-	tcase_add_test(tc, declines_that_cross_are_not_taken_for_data);
 	tcase_add_loop_test(tc, data_after_our_decline_is_data, 0, 4);
-	tcase_add_test(tc, a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second);
-	tcase_add_test(tc, an_smcrd_that_does_not_answer_our_decline_is_given_up);
 	tcase_add_loop_test(tc, a_decline_in_first_contact_is_answered, 0, 2);
 	tcase_add_loop_test(tc, roce_devices_need_no_mpa, 0, 2);
 	tcase_add_loop_test(tc, hosts_of_several_transports_agree_on_what_both_have, 0, 4);
 	tcase_add_loop_test(tc, hosts_without_a_common_transport_fall_back_and_know_why, 0, 2);
 	tcase_add_loop_test(tc, what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header, 0, 4);
 	tcase_add_loop_test(tc, a_decline_of_linux_may_be_later_than_the_fallback, 0, 4);
-	tcase_add_test(tc, a_prewarmed_connection_has_no_data);
-	tcase_add_test(tc, prewarm_makes_a_group_without_an_application);
-	tcase_add_test(tc, a_draining_server_declines_and_ends_its_groups);
-	tcase_add_test(tc, a_second_name_of_a_peer_is_remembered);
-	tcase_add_test(tc, a_group_that_the_server_offers_is_ready);
-	tcase_add_test(tc, a_silent_peer_is_a_failed_first_contact);
 	tcase_add_loop_test(tc, a_client_that_leaves_before_its_confirm_is_no_failure, 0, 2);
 	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
 	tcase_add_loop_test(tc, a_group_ends_though_its_last_user_only_waited, 0, 2);
-	tcase_add_test(tc, cursors_are_agreed_in_one_first_contact);
+	unit_add(tc, first_contact_then_subsequent, simultaneous_first_contacts_make_one_group,
+	    full_groups_get_parallel_ones, a_dead_group_stays_until_everyone_has_let_go, server_without_device_declines,
+	    client_without_device_declines_in_place_of_the_proposal, a_proposal_for_another_mode_is_declined,
+	    a_foreign_peer_finds_no_iwarp_device, a_server_looks_at_all_of_its_interfaces_at_first_contact,
+	    a_group_is_in_one_vlan, a_device_is_picked_by_address_then_by_transport,
+	    out_of_sync_is_declined_with_the_flag_and_drops_the_group,
+	    a_failed_first_contact_is_tried_once_more_for_those_who_wait,
+	    first_contacts_at_once_are_bounded_and_counted, a_peer_that_fails_repeatedly_is_held_off_for_a_while,
+	    a_server_leg_that_takes_long_is_a_fallback_and_no_failure, an_accept_does_not_send_us_anywhere,
+	    a_leader_that_goes_away_hands_over_and_is_no_failure, silence_during_llc_resets_both,
+	    a_reserved_value_is_declined, clc_input_never_takes_what_follows,
+	    an_rmb_that_nobody_uses_may_change_its_size, a_slow_server_leg_is_declined_before_the_client_resets,
+	    who_waits_for_a_peers_group_is_declined_before_it_resets, declines_that_cross_are_not_taken_for_data,
+	    a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second,
+	    an_smcrd_that_does_not_answer_our_decline_is_given_up, a_prewarmed_connection_has_no_data,
+	    prewarm_makes_a_group_without_an_application, a_draining_server_declines_and_ends_its_groups,
+	    a_second_name_of_a_peer_is_remembered, a_group_that_the_server_offers_is_ready,
+	    a_silent_peer_is_a_failed_first_contact, cursors_are_agreed_in_one_first_contact);
 }
 
 UNIT_MAIN("rendezvous", rendezvous_case)

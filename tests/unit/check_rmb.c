@@ -57,8 +57,6 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 	ck_assert_int_eq(rmb->idle_since_ns, 7);
 }
 
-END_TEST
-
 START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 {
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 2);
@@ -74,8 +72,6 @@ START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 	ck_assert_uint_eq(rmb->elem[idx - 1].dirty, 0);
 }
 
-END_TEST
-
 /* Registered as one region: the address says which it is. */
 START_TEST(rmbs_of_the_peer_may_share_an_rkey)
 {
@@ -89,8 +85,6 @@ START_TEST(rmbs_of_the_peer_may_share_an_rkey)
 	ck_assert_ptr_eq(remote_rmb_add(&h.lgr, h.link, 100, 0x2000), two);
 }
 
-END_TEST
-
 START_TEST(quarantine_lasts)
 {
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
@@ -102,8 +96,6 @@ START_TEST(quarantine_lasts)
 	ck_assert_uint_eq(rmb->quarantined, 1);
 	ck_assert_uint_eq(h.eng.ctr.elems_quarantined, 1);
 }
-
-END_TEST
 
 /* Two elements: of token 7, which wrote into element 3 of the peer's RMB, and of token 8, which never knew one. */
 static struct rmb *
@@ -152,9 +144,7 @@ START_TEST(a_late_c_or_a_ends_quarantine)
 	ck_assert_uint_eq(h.eng.ctr.elems_let_go, 2);
 }
 
-END_TEST
-
-/* It came by another way than the peer's writes: the element is free when the links have shown that none is under way. */
+/* The end of its use came by another way than the peer's writes: the element is free when the links have shown that none is under way. */
 static void
 freed_after_proof(struct rmb *rmb, uint8_t idx)
 {
@@ -183,8 +173,6 @@ START_TEST(another_use_of_the_peers_element_ends_quarantine)
 	freed_after_proof(rmb, 1);
 }
 
-END_TEST
-
 START_TEST(the_end_of_the_peers_rmb_ends_quarantine)
 {
 	struct remote_rmb *rr, *other;
@@ -196,8 +184,6 @@ START_TEST(the_end_of_the_peers_rmb_ends_quarantine)
 	remote_rmb_free(&h.lgr, rr);
 	freed_after_proof(rmb, 1);
 }
-
-END_TEST
 
 START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
 {
@@ -216,8 +202,6 @@ START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
 	rmb_free(rmb[1]); /* as at the end of the group */
 	ck_assert_uint_eq(h.lgr.quarantined, 2);
 }
-
-END_TEST
 
 /* All RMBs of all groups count, to the byte. */
 START_TEST(memory_is_bounded)
@@ -245,8 +229,6 @@ START_TEST(memory_is_bounded)
 	ck_assert_uint_eq(h.eng.ctr.refused_memory, 0);
 }
 
-END_TEST
-
 START_TEST(the_first_is_small_and_later_ones_grow)
 {
 	static const uint32_t want[] = { 8, 32, 128, 87, 1, 1 };
@@ -265,8 +247,6 @@ START_TEST(the_first_is_small_and_later_ones_grow)
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 4 * ELEM), 3);
 }
 
-END_TEST
-
 START_TEST(memory_and_regions_that_cannot_be_had)
 {
 	h.dev.reg_err = -ENOMEM;
@@ -278,8 +258,6 @@ START_TEST(memory_and_regions_that_cannot_be_had)
 	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
 	h.lgr.rmb_cnt = 0;
 }
-
-END_TEST
 
 START_TEST(a_link_is_registered_once)
 {
@@ -293,8 +271,6 @@ START_TEST(a_link_is_registered_once)
 	rmb_deregister(rmb, h.link);
 	ck_assert_uint_eq(h.dev.mr_cnt, before - 1);
 }
-
-END_TEST
 
 START_TEST(eye_catchers_only_where_the_group_has_them)
 {
@@ -313,8 +289,6 @@ START_TEST(eye_catchers_only_where_the_group_has_them)
 	p[3] ^= 1;
 	ck_assert(!rmb_elem_intact(rmb, idx));
 }
-
-END_TEST
 
 /* -- the peer's -- */
 
@@ -335,8 +309,6 @@ START_TEST(remote_rmbs_are_found_by_their_rtoken)
 	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 2);
 }
 
-END_TEST
-
 START_TEST(a_group_has_255_remote_rmbs_at_most)
 {
 	for (uint32_t i = 0; i < 255; i++)
@@ -344,8 +316,6 @@ START_TEST(a_group_has_255_remote_rmbs_at_most)
 	ck_assert_ptr_null(remote_rmb_add(&h.lgr, h.link, 255, 0));
 	ck_assert_ptr_nonnull(remote_rmb_add(&h.lgr, h.link, 254, 0));
 }
-
-END_TEST
 
 START_TEST(claimed_elements)
 {
@@ -365,8 +335,6 @@ START_TEST(claimed_elements)
 	ck_assert_uint_eq(rr->used, 0);
 }
 
-END_TEST
-
 /* Nobody writes into it any more, and its memory is there until the last one that could has let go (ASan looks). */
 START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 {
@@ -383,29 +351,18 @@ START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 	remote_rmb_release(rr, 1, 78);
 }
 
-END_TEST
-
 static void
 linux_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup_linux, teardown);
-	tcase_add_test(tc, indexes_start_at_1_and_all_of_255_are_used_once);
-	tcase_add_test(tc, only_what_was_written_is_zeroed_but_all_of_that);
-	tcase_add_test(tc, rmbs_of_the_peer_may_share_an_rkey);
-	tcase_add_test(tc, quarantine_lasts);
-	tcase_add_test(tc, a_late_c_or_a_ends_quarantine);
-	tcase_add_test(tc, another_use_of_the_peers_element_ends_quarantine);
-	tcase_add_test(tc, the_end_of_the_peers_rmb_ends_quarantine);
-	tcase_add_test(tc, the_bound_of_quarantine_is_a_number_of_the_group);
-	tcase_add_test(tc, memory_is_bounded);
-	tcase_add_test(tc, the_first_is_small_and_later_ones_grow);
-	tcase_add_test(tc, memory_and_regions_that_cannot_be_had);
-	tcase_add_test(tc, a_link_is_registered_once);
-	tcase_add_test(tc, eye_catchers_only_where_the_group_has_them);
-	tcase_add_test(tc, remote_rmbs_are_found_by_their_rtoken);
-	tcase_add_test(tc, a_group_has_255_remote_rmbs_at_most);
-	tcase_add_test(tc, claimed_elements);
-	tcase_add_test(tc, a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it);
+	unit_add(tc, indexes_start_at_1_and_all_of_255_are_used_once, only_what_was_written_is_zeroed_but_all_of_that,
+	    rmbs_of_the_peer_may_share_an_rkey, quarantine_lasts, a_late_c_or_a_ends_quarantine,
+	    another_use_of_the_peers_element_ends_quarantine, the_end_of_the_peers_rmb_ends_quarantine,
+	    the_bound_of_quarantine_is_a_number_of_the_group, memory_is_bounded, the_first_is_small_and_later_ones_grow,
+	    memory_and_regions_that_cannot_be_had, a_link_is_registered_once,
+	    eye_catchers_only_where_the_group_has_them, remote_rmbs_are_found_by_their_rtoken,
+	    a_group_has_255_remote_rmbs_at_most, claimed_elements,
+	    a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it);
 }
 
 static void

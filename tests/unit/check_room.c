@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct duo d;
-static struct duo_end c[8], s[24];
-
-#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
-
 enum { HERE = 1, ELSEWHERE = 2 };
 
 static void
@@ -20,11 +15,9 @@ begin(void)
 {
 	memset(c, 0, sizeof(c));
 	memset(s, 0, sizeof(s));
-	duo_init(&d, true, true, NULL);
+	duo_init(true, true, NULL);
 	d.remote = HERE;
-	duo_open(&d, &c[0], &s[0]);
-	duo_run(&d, 100);
-	ck_assert(IS(c[0], ESTABLISHED) && IS(s[0], ESTABLISHED));
+	duo_connect(0, 1, 100);
 	d.remote = ELSEWHERE;
 }
 
@@ -37,17 +30,6 @@ configure(uint16_t groups_per_addr)
 	smcr_reconfigure(d.eng[B], &cfg);
 }
 
-static void
-end(void)
-{
-	for (unsigned i = 0; i < 8; i++)
-		duo_close(&d, &c[i]);
-	for (unsigned i = 0; i < 24; i++)
-		duo_close(&d, &s[i]);
-	duo_run(&d, 5000);
-	duo_fini(&d);
-}
-
 /* Somebody with an invented id, who leaves it at that. */
 static void
 half_open(struct duo_end *e, uint8_t id)
@@ -55,9 +37,9 @@ half_open(struct duo_end *e, uint8_t id)
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1, .proposal.peer_id = { 0xee, id } };
 
 	msg.proposal.ext = (struct clc_smcrd_ext){ .present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP };
-	duo_open_one(&d, e, SMCR_SERVER, false);
+	duo_open_one(e, SMCR_SERVER, false);
 	duo_feed_msg(e, &msg);
-	duo_run(&d, 1);
+	duo_run(1);
 }
 
 static bool
@@ -80,19 +62,16 @@ START_TEST(an_address_has_so_many_groups)
 	d.remote = HERE;
 	half_open(&s[7], 7);
 	ck_assert(accepted(&s[7]));
-	duo_both_are_well(&d, &c[0], &s[0]);
+	duo_bystander_is_well();
 	d.remote = ELSEWHERE;
 	smcr_tcp_event(s[2].conn, SMCR_TCP_FIN);
-	duo_run(&d, 1);
+	duo_run(1);
 	half_open(&s[8], 8);
 	ck_assert(accepted(&s[8]));
 	half_open(&s[9], 9);
 	ck_assert(!accepted(&s[9]));
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* A group that is full is no reserve of its address. */
 START_TEST(full_groups_do_not_count)
@@ -104,17 +83,11 @@ START_TEST(full_groups_do_not_count)
 	cfg.groups_per_addr = 1;
 	cfg.conns_per_group = 1;
 	smcr_reconfigure(d.eng[B], &cfg);
-	for (unsigned i = 1; i < 4; i++) {
-		duo_open(&d, &c[i], &s[i]);
-		duo_run(&d, 100);
-		ck_assert(IS(c[i], ESTABLISHED) && IS(s[i], ESTABLISHED));
-	}
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 4);
+	for (unsigned i = 1; i < 4; i++)
+		duo_connect(i, 1, 100);
+	ck_assert_uint_eq(duo_lgr_cnt(B), 4);
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->refused_groups_addr, 0);
-	end();
 }
-
-END_TEST
 
 /* A group without connections, of a client with this id. */
 static struct lgr *
@@ -123,15 +96,15 @@ prewarmed(struct duo_end *client, struct duo_end *server, uint8_t id)
 	struct lgr *newest = NULL;
 
 	d.eng[A]->peer_id[0] = id;
-	duo_open_one(&d, server, SMCR_SERVER, false);
-	duo_open_one(&d, client, SMCR_CLIENT, true);
+	duo_open_one(server, SMCR_SERVER, false);
+	duo_open_one(client, SMCR_CLIENT, true);
 	client->conn->rdv->open.peer_key[0] = (char)('a' + id);
 	client->peer = server;
 	server->peer = client;
-	duo_run(&d, 400);
+	duo_run(400);
 	ck_assert(IS(*client, CLOSED) && client->reason == SMCR_OK);
-	duo_close(&d, client);
-	duo_close(&d, server);
+	duo_release(client);
+	duo_release(server);
 	LIST_FOREACH(n, &d.eng[B]->lgrs)
 		newest = CONTAINER_OF(n, struct lgr, node);
 	ck_assert_uint_eq(newest->owner.peer_id[0], id);
@@ -158,14 +131,11 @@ START_TEST(an_addresss_idle_groups_make_room_before_it_is_narrow)
 	lgr[3] = prewarmed(&c[4], &s[4], 3);
 	ck_assert_uint_eq(ended_for_room(), 1);
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->refused_groups_addr, 0);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 4);
+	ck_assert_uint_eq(duo_lgr_cnt(B), 4);
 	LIST_FOREACH(n, &d.eng[B]->lgrs)
 		ck_assert_uint_ne(CONTAINER_OF(n, struct lgr, node)->owner.peer_id[0], 1);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* First contacts go on while somebody walks through the groups, as at the end of a device: what ends for them stays where it is
  * for this turn, though nothing can be sent to its peer any more. */
@@ -189,19 +159,16 @@ START_TEST(making_room_disturbs_nobody_who_walks_through_the_groups)
 	}
 	ck_assert_uint_eq(seen, 4);
 	ck_assert_uint_eq(ended_for_room(), 1);
-	/* Nor is it ended twice: the next one goes. */
+	/* The group is not ended twice: the next one goes. */
 	ck_assert_uint_eq(room_for_group(d.eng[B], SMCR_SERVER, &remote, d.dev[B]), 0);
 	ck_assert_uint_eq(ended_for_room(), 2);
 	ck_assert(lgr[0]->end_wanted);
 	ck_assert(lgr[1]->end_wanted != lgr[2]->end_wanted);
 	lgr[0]->links[0].llc_cnt = 0;
-	duo_run(&d, 1000);
-	ck_assert_uint_eq(duo_lgr_cnt(&d, B), 2);
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_run(1000);
+	ck_assert_uint_eq(duo_lgr_cnt(B), 2);
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* A first contact of B's own. */
 static void
@@ -237,20 +204,17 @@ START_TEST(strangers_do_not_get_the_last_queue_pairs)
 		ck_assert((c[i].conn->rdv->step == RDV_CONNECTING) == (i <= 2));
 	}
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->refused_qp, 3);
-	duo_both_are_well(&d, &c[0], &s[0]);
+	duo_bystander_is_well();
 	smcr_abort(c[1].conn, SMCR_R_APP_RESET);
 	smcr_abort(c[2].conn, SMCR_R_APP_RESET);
 	smcr_tcp_event(s[5].conn, SMCR_TCP_FIN);
-	duo_run(&d, 1);
+	duo_run(1);
 	half_open(&s[16], 16);
 	ck_assert(accepted(&s[16]));
 	half_open(&s[17], 17);
 	ck_assert(!accepted(&s[17]));
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
-
-END_TEST
 
 /* Idle groups end before that, but not those that this daemon keeps ready for itself. */
 START_TEST(idle_groups_make_room_before_queue_pairs_are_short)
@@ -273,16 +237,13 @@ START_TEST(idle_groups_make_room_before_queue_pairs_are_short)
 	ck_assert_int_eq(lgr[0]->state, LGR_ACTIVE);
 	ck_assert_int_eq(lgr[1]->state, LGR_ACTIVE);
 	lgr[0]->role = SMCR_SERVER;
-	duo_run(&d, 1000);
+	duo_run(1000);
 	half_open(&s[6], 6);
 	ck_assert(accepted(&s[6]));
-	duo_both_are_well(&d, &c[0], &s[0]);
-	end();
+	duo_bystander_is_well();
 }
 
-END_TEST
-
-/* Who leads a first contact of a client's leaves the daemon's own their places. */
+/* First contacts of clients leave the daemon's own their places. */
 START_TEST(each_role_has_a_table_of_peers)
 {
 	const char own[sizeof(((struct peer *)NULL)->key)] = "own";
@@ -304,21 +265,16 @@ START_TEST(each_role_has_a_table_of_peers)
 	ck_assert_int_eq(c[1].conn->rdv->step, RDV_CONNECTING);
 	peer_free_all(d.eng[B]);
 	c[1].conn->rdv->peer_ent = NULL;
-	end();
 }
-
-END_TEST
 
 static void
 room_case(TCase *tc)
 {
-	tcase_add_test(tc, an_address_has_so_many_groups);
-	tcase_add_test(tc, full_groups_do_not_count);
-	tcase_add_test(tc, an_addresss_idle_groups_make_room_before_it_is_narrow);
-	tcase_add_test(tc, making_room_disturbs_nobody_who_walks_through_the_groups);
-	tcase_add_test(tc, strangers_do_not_get_the_last_queue_pairs);
-	tcase_add_test(tc, idle_groups_make_room_before_queue_pairs_are_short);
-	tcase_add_test(tc, each_role_has_a_table_of_peers);
+	duo_case(tc, 5000);
+	unit_add(tc, an_address_has_so_many_groups, full_groups_do_not_count,
+	    an_addresss_idle_groups_make_room_before_it_is_narrow,
+	    making_room_disturbs_nobody_who_walks_through_the_groups, strangers_do_not_get_the_last_queue_pairs,
+	    idle_groups_make_room_before_queue_pairs_are_short, each_role_has_a_table_of_peers);
 }
 
 UNIT_MAIN("room", room_case)

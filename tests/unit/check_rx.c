@@ -6,32 +6,6 @@
 
 #define ELEM 16384u
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, false);
-	host_init(&b, false);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-setup_rfc(void)
-{
-	host_init(&a, true);
-	host_init(&b, true);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
 static struct cdc_msg
 msg(uint16_t seq, uint32_t prod, uint32_t cons)
 {
@@ -77,9 +51,7 @@ START_TEST(producer_beyond_the_window)
 	ck_assert_uint_eq(ca->rx.head, 0);
 }
 
-END_TEST
-
-START_TEST(producer_beyond_what_we_told_though_it_is_consumed)
+START_TEST(producer_beyond_the_window_that_we_advertised_though_it_is_consumed)
 {
 	rx(1, 1000, 0, 0, 0);
 	memset(rmb_elem_ptr(ca->rmb, ca->elem_idx), 0, 1000);
@@ -90,8 +62,6 @@ START_TEST(producer_beyond_what_we_told_though_it_is_consumed)
 	expect_protocol_error("producer cursor outside the window");
 }
 
-END_TEST
-
 START_TEST(producer_outside_the_element)
 {
 	struct cdc_msg m = msg(1, 0, 0);
@@ -100,8 +70,6 @@ START_TEST(producer_outside_the_element)
 	host_rx(&a, ca, &m);
 	expect_protocol_error("producer cursor outside the window");
 }
-
-END_TEST
 
 START_TEST(consumer_beyond_what_was_sent)
 {
@@ -112,16 +80,12 @@ START_TEST(consumer_beyond_what_was_sent)
 	ck_assert_uint_eq(ca->rx.head, 0); /* nothing of such a message counts */
 }
 
-END_TEST
-
 START_TEST(consumer_of_what_was_written_but_not_posted)
 {
 	host_write(ca, 100, false);
 	rx(1, 0, 100, 0, 0);
 	expect_protocol_error("consumer cursor beyond what was sent");
 }
-
-END_TEST
 
 START_TEST(data_after_the_end_of_data)
 {
@@ -133,8 +97,6 @@ START_TEST(data_after_the_end_of_data)
 	expect_protocol_error("data after the end of data");
 }
 
-END_TEST
-
 START_TEST(rfc_offsets_skip_the_eye_catcher)
 {
 	struct cdc_msg m = { .seq = 1, .prod = { 0, 3 }, .cons = { 0, 4 } };
@@ -142,8 +104,6 @@ START_TEST(rfc_offsets_skip_the_eye_catcher)
 	host_rx(&a, ca, &m);
 	expect_protocol_error("producer cursor outside the window");
 }
-
-END_TEST
 
 START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
 {
@@ -153,8 +113,6 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
 	host_rx(&a, ca, &m);
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
-
-END_TEST
 
 START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
 {
@@ -170,8 +128,6 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
 
-END_TEST
-
 START_TEST(a_protocol_error_before_establishment_ends_the_rendezvous)
 {
 	struct smcr_conn *c = host_conn(&a, ELEM, 4);
@@ -182,8 +138,6 @@ START_TEST(a_protocol_error_before_establishment_ends_the_rendezvous)
 	ck_assert_int_eq(c->reason, SMCR_R_PROTOCOL);
 	ck_assert_int_eq(c->state, CONN_CLOSED);
 }
-
-END_TEST
 
 /* -- messages that are not for us -- */
 
@@ -208,8 +162,6 @@ START_TEST(old_messages_are_ignored)
 	ck_assert_uint_eq(a.eng.ctr.cdc_stale, 2);
 }
 
-END_TEST
-
 START_TEST(unknown_tokens_and_other_groups_connections)
 {
 	struct lgr other = { .eng = &a.eng };
@@ -232,8 +184,6 @@ START_TEST(unknown_tokens_and_other_groups_connections)
 	ck_assert_uint_eq(ca->rx.head, 0);
 }
 
-END_TEST
-
 START_TEST(failover_validation_asks_for_the_sequence_alone)
 {
 	rx(7, 100, 0, 0, 0);
@@ -244,8 +194,6 @@ START_TEST(failover_validation_asks_for_the_sequence_alone)
 	rx(8, 0, 0, CDC_FAILOVER, 0);
 	expect_protocol_error("data lost in a failover");
 }
-
-END_TEST
 
 START_TEST(what_overtakes_the_confirm_waits)
 {
@@ -268,8 +216,6 @@ START_TEST(what_overtakes_the_confirm_waits)
 	ck_assert(smcr_rx_eof(c));
 }
 
-END_TEST
-
 START_TEST(an_abort_that_overtakes_the_confirm)
 {
 	struct smcr_conn *c = host_conn(&a, ELEM, 4);
@@ -284,8 +230,6 @@ START_TEST(an_abort_that_overtakes_the_confirm)
 	ck_assert_int_eq(c->state, CONN_PROCESS_ABORT);
 	ck_assert_int_eq(smcr_closed(c, NULL), SMCR_R_PEER_ABORT);
 }
-
-END_TEST
 
 /* -- reading -- */
 
@@ -309,8 +253,6 @@ START_TEST(data_that_pass_the_end_come_in_two_pieces)
 	ck_assert_uint_eq(iov[1].iov_len, 0);
 }
 
-END_TEST
-
 START_TEST(the_dirty_mark_follows_the_producer)
 {
 	struct rmb_elem *e = &ca->rmb->elem[ca->elem_idx - 1];
@@ -324,8 +266,6 @@ START_TEST(the_dirty_mark_follows_the_producer)
 	rx(3, ELEM, 0, 0, 0);
 	ck_assert_uint_eq(e->dirty, ELEM);
 }
-
-END_TEST
 
 START_TEST(urgent_bytes_come_alone)
 {
@@ -353,8 +293,6 @@ START_TEST(urgent_bytes_come_alone)
 	ck_assert_uint_eq(a.eng.ctr.urgent_received, 2);
 }
 
-END_TEST
-
 START_TEST(a_newer_urgent_byte_takes_the_olders_place)
 {
 	struct iovec iov[2];
@@ -369,8 +307,6 @@ START_TEST(a_newer_urgent_byte_takes_the_olders_place)
 	ck_assert(urgent);
 }
 
-END_TEST
-
 START_TEST(pending_without_the_byte_is_nothing_yet)
 {
 	rx(1, 0, 0, CDC_URGENT_PENDING, 0);
@@ -378,8 +314,6 @@ START_TEST(pending_without_the_byte_is_nothing_yet)
 	ck_assert_uint_eq(host_events(ca), 0);
 	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 0);
 }
-
-END_TEST
 
 /* -- window updates (4.5.1); elements of 16,384 bytes: half is 8,192, a tenth 1,638.4 -- */
 
@@ -399,8 +333,6 @@ START_TEST(no_update_while_half_is_open)
 	ck_assert_uint_eq(updates(), 0);
 }
 
-END_TEST
-
 START_TEST(no_update_for_less_than_a_tenth)
 {
 	rx(1, 9000, 0, 0, 0);
@@ -414,8 +346,6 @@ START_TEST(no_update_for_less_than_a_tenth)
 	ck_assert_uint_eq(updates(), 0);
 }
 
-END_TEST
-
 START_TEST(arrival_alone_earns_no_update)
 {
 	rx(1, 8000, 0, 0, 0);
@@ -425,8 +355,6 @@ START_TEST(arrival_alone_earns_no_update)
 	smcr_rx_consume(ca, 1);
 	ck_assert_uint_eq(updates(), 1);
 }
-
-END_TEST
 
 START_TEST(a_blocked_writer_hears_of_every_byte)
 {
@@ -441,8 +369,6 @@ START_TEST(a_blocked_writer_hears_of_every_byte)
 	ck_assert_uint_eq(updates(), 0);
 }
 
-END_TEST
-
 START_TEST(a_writer_that_blocks_hears_what_it_does_not_know_yet)
 {
 	rx(1, ELEM, 0, 0, 0);
@@ -452,8 +378,6 @@ START_TEST(a_writer_that_blocks_hears_what_it_does_not_know_yet)
 	ck_assert_uint_eq(updates(), 1);
 	ck_assert_uint_eq(ca->rx.announced, 5);
 }
-
-END_TEST
 
 START_TEST(update_requests_are_answered)
 {
@@ -469,8 +393,6 @@ START_TEST(update_requests_are_answered)
 	ck_assert_uint_eq(ca->rx.announced, 2);
 }
 
-END_TEST
-
 START_TEST(every_message_carries_the_cursor)
 {
 	rx(1, 100, 0, 0, 0);
@@ -481,8 +403,6 @@ START_TEST(every_message_carries_the_cursor)
 	host_saw(&a, 1, "C prod=0/1 cons=0/100");
 }
 
-END_TEST
-
 START_TEST(the_urgent_byte_always_earns_an_update)
 {
 	rx(1, 11, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
@@ -491,8 +411,6 @@ START_TEST(the_urgent_byte_always_earns_an_update)
 	smcr_rx_consume(ca, 1);
 	ck_assert_uint_eq(updates(), 1);
 }
-
-END_TEST
 
 START_TEST(data_after_our_close_and_its_c_are_nobodys)
 {
@@ -504,47 +422,30 @@ START_TEST(data_after_our_close_and_its_c_are_nobodys)
 	ck_assert_uint_eq(updates(), 0); /* nothing may follow C */
 }
 
-END_TEST
-
 static void
 rx_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, producer_beyond_the_window);
-	tcase_add_test(tc, producer_beyond_what_we_told_though_it_is_consumed);
-	tcase_add_test(tc, producer_outside_the_element);
-	tcase_add_test(tc, consumer_beyond_what_was_sent);
-	tcase_add_test(tc, consumer_of_what_was_written_but_not_posted);
-	tcase_add_test(tc, data_after_the_end_of_data);
-	tcase_add_test(tc, a_protocol_error_before_establishment_ends_the_rendezvous);
-	tcase_add_test(tc, old_messages_are_ignored);
-	tcase_add_test(tc, unknown_tokens_and_other_groups_connections);
-	tcase_add_test(tc, failover_validation_asks_for_the_sequence_alone);
-	tcase_add_test(tc, what_overtakes_the_confirm_waits);
-	tcase_add_test(tc, an_abort_that_overtakes_the_confirm);
-	tcase_add_test(tc, data_that_pass_the_end_come_in_two_pieces);
-	tcase_add_test(tc, the_dirty_mark_follows_the_producer);
-	tcase_add_test(tc, urgent_bytes_come_alone);
-	tcase_add_test(tc, a_newer_urgent_byte_takes_the_olders_place);
-	tcase_add_test(tc, pending_without_the_byte_is_nothing_yet);
-	tcase_add_test(tc, no_update_while_half_is_open);
-	tcase_add_test(tc, no_update_for_less_than_a_tenth);
-	tcase_add_test(tc, arrival_alone_earns_no_update);
-	tcase_add_test(tc, a_blocked_writer_hears_of_every_byte);
-	tcase_add_test(tc, a_writer_that_blocks_hears_what_it_does_not_know_yet);
-	tcase_add_test(tc, update_requests_are_answered);
-	tcase_add_test(tc, every_message_carries_the_cursor);
-	tcase_add_test(tc, the_urgent_byte_always_earns_an_update);
-	tcase_add_test(tc, data_after_our_close_and_its_c_are_nobodys);
+	hosts_case(tc, ELEM, false);
+	unit_add(tc, producer_beyond_the_window, producer_beyond_the_window_that_we_advertised_though_it_is_consumed,
+	    producer_outside_the_element, consumer_beyond_what_was_sent, consumer_of_what_was_written_but_not_posted,
+	    data_after_the_end_of_data, a_protocol_error_before_establishment_ends_the_rendezvous,
+	    old_messages_are_ignored, unknown_tokens_and_other_groups_connections,
+	    failover_validation_asks_for_the_sequence_alone, what_overtakes_the_confirm_waits,
+	    an_abort_that_overtakes_the_confirm, data_that_pass_the_end_come_in_two_pieces,
+	    the_dirty_mark_follows_the_producer, urgent_bytes_come_alone, a_newer_urgent_byte_takes_the_olders_place,
+	    pending_without_the_byte_is_nothing_yet, no_update_while_half_is_open, no_update_for_less_than_a_tenth,
+	    arrival_alone_earns_no_update, a_blocked_writer_hears_of_every_byte,
+	    a_writer_that_blocks_hears_what_it_does_not_know_yet, update_requests_are_answered,
+	    every_message_carries_the_cursor, the_urgent_byte_always_earns_an_update,
+	    data_after_our_close_and_its_c_are_nobodys);
 }
 
 static void
 rfc_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup_rfc, teardown);
-	tcase_add_test(tc, rfc_offsets_skip_the_eye_catcher);
-	tcase_add_test(tc, an_overwritten_eye_catcher_is_noticed_with_the_next_message);
-	tcase_add_test(tc, an_overwritten_eye_catcher_is_noticed_when_reading);
+	hosts_case(tc, ELEM, true);
+	unit_add(tc, rfc_offsets_skip_the_eye_catcher, an_overwritten_eye_catcher_is_noticed_with_the_next_message,
+	    an_overwritten_eye_catcher_is_noticed_when_reading);
 }
 
 UNIT_MAIN("rx", rx_case, rfc_case)

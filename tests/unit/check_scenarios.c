@@ -4,25 +4,7 @@
 
 #define ELEM 10000
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, true);
-	host_init(&b, true);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
-/* Both cursors of A's direction to this stream position, everything consumed and told. */
+/* Both cursors of A's direction to this stream position, everything consumed, and the peer knows it. */
 static void
 bring_to(uint64_t pos)
 {
@@ -70,8 +52,6 @@ START_TEST(scenario_1_send_unconstrained)
 	ck_assert_uint_eq(a.steps, 2);
 }
 
-END_TEST
-
 START_TEST(scenario_2_send_and_receive)
 {
 	host_write(ca, 1000, false);
@@ -79,27 +59,21 @@ START_TEST(scenario_2_send_and_receive)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 	host_write(cb, 500, false);
 	carry(0, 2);
-	host_saw(&a, 0, "W 4:1003");
-	host_saw(&a, 1, "C prod=0/1004 cons=0/4");
-	host_saw(&b, 0, "W 4:503");
-	host_saw(&b, 1, "C prod=0/504 cons=0/1004");
+	host_saw(&a, 0, "W 4:1003", "C prod=0/1004 cons=0/4");
+	host_saw(&b, 0, "W 4:503", "C prod=0/504 cons=0/1004");
 	ck_assert_uint_eq(ca->tx.acked, 1000);
 	ck_assert_uint_eq(cb->rx.announced, 1000);
 }
-
-END_TEST
 
 START_TEST(scenario_3_window_constrained)
 {
 	host_write(ca, 3000, false);
 	carry(2, 0);
-	host_saw(&a, 0, "W 4:3003");
-	host_saw(&a, 1, "C prod=0/3004 cons=0/4");
+	host_saw(&a, 0, "W 4:3003", "C prod=0/3004 cons=0/4");
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 3000);
 	host_write(ca, 4000, false);
 	carry(2, 0);
-	host_saw(&a, 2, "W 3004:7003");
-	host_saw(&a, 3, "C prod=0/7004 cons=0/4");
+	host_saw(&a, 2, "W 3004:7003", "C prod=0/7004 cons=0/4");
 	/* Less than half is left for A, and it gains more than a tenth. */
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 4000);
 	carry(0, 1);
@@ -107,36 +81,27 @@ START_TEST(scenario_3_window_constrained)
 	ck_assert_uint_eq(ca->tx.acked, 7000);
 }
 
-END_TEST
-
 START_TEST(scenario_4_full_window_writes)
 {
 	bring_to(9996 + 1000);
 	ck_assert_uint_eq(host_write(ca, 20000, false), 20000);
 	carry(3, 0);
-	host_saw(&a, 0, "W 1004:9999");
-	host_saw(&a, 1, "W 4:1003");
-	host_saw(&a, 2, "C prod=2/1004 cons=0/4 B");
+	host_saw(&a, 0, "W 1004:9999", "W 4:1003", "C prod=2/1004 cons=0/4 B");
 	ck_assert_uint_eq(a.eng.ctr.writer_blocked, 1);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 9996);
 	carry(0, 1);
 	host_saw(&b, 0, "C prod=0/4 cons=2/1004");
 	carry(3, 0);
-	host_saw(&a, 3, "W 1004:9999");
-	host_saw(&a, 4, "W 4:1003");
-	host_saw(&a, 5, "C prod=3/1004 cons=0/4 B");
+	host_saw(&a, 3, "W 1004:9999", "W 4:1003", "C prod=3/1004 cons=0/4 B");
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 9996);
 	carry(0, 1);
 	host_saw(&b, 1, "C prod=0/4 cons=3/1004");
 	/* "At this point, Host A can write the final 8 bytes." */
 	carry(2, 0);
-	host_saw(&a, 6, "W 1004:1011");
-	host_saw(&a, 7, "C prod=3/1012 cons=0/4");
+	host_saw(&a, 6, "W 1004:1011", "C prod=3/1012 cons=0/4");
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 8);
 	carry(0, 0);
 }
-
-END_TEST
 
 START_TEST(scenario_5_urgent_window_open)
 {
@@ -146,8 +111,7 @@ START_TEST(scenario_5_urgent_window_open)
 	host_write(ca, 500, true);
 	host_write(ca, 1000, false);
 	carry(2, 0);
-	host_saw(&a, 0, "W 1000:1499");
-	host_saw(&a, 1, "C prod=1/1500 cons=0/4 PU");
+	host_saw(&a, 0, "W 1000:1499", "C prod=1/1500 cons=0/4 PU");
 	ck_assert_uint_eq(host_events(cb), SMCR_EV_READABLE);
 	ck_assert_uint_eq(host_read(cb, 499, &urgent), 499);
 	ck_assert_uint_eq(urgent, 0);
@@ -158,14 +122,11 @@ START_TEST(scenario_5_urgent_window_open)
 	carry(0, 1);
 	host_saw(&b, 0, "C prod=0/4 cons=1/1500");
 	carry(2, 0);
-	host_saw(&a, 2, "W 1500:2499");
-	host_saw(&a, 3, "C prod=1/2500 cons=0/4");
+	host_saw(&a, 2, "W 1500:2499", "C prod=1/2500 cons=0/4");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 1000);
 	ck_assert_uint_eq(urgent, 1);
 	carry(0, 0);
 }
-
-END_TEST
 
 START_TEST(scenario_6_urgent_window_closed)
 {
@@ -186,30 +147,22 @@ START_TEST(scenario_6_urgent_window_closed)
 	carry(0, 1);
 	host_saw(&b, 0, "C prod=0/4 cons=2/1000");
 	carry(2, 0);
-	host_saw(&a, 1, "W 1000:1499");
-	host_saw(&a, 2, "C prod=2/1500 cons=0/4 PU");
+	host_saw(&a, 1, "W 1000:1499", "C prod=2/1500 cons=0/4 PU");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 500);
 	ck_assert_uint_eq(urgent, 1);
 	carry(0, 1);
 	host_saw(&b, 1, "C prod=0/4 cons=2/1500");
 	carry(2, 0);
-	host_saw(&a, 3, "W 1500:2499");
-	host_saw(&a, 4, "C prod=2/2500 cons=0/4");
+	host_saw(&a, 3, "W 1500:2499", "C prod=2/2500 cons=0/4");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 1000);
 }
-
-END_TEST
 
 static void
 scenario_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, scenario_1_send_unconstrained);
-	tcase_add_test(tc, scenario_2_send_and_receive);
-	tcase_add_test(tc, scenario_3_window_constrained);
-	tcase_add_test(tc, scenario_4_full_window_writes);
-	tcase_add_test(tc, scenario_5_urgent_window_open);
-	tcase_add_test(tc, scenario_6_urgent_window_closed);
+	hosts_case(tc, ELEM, true);
+	unit_add(tc, scenario_1_send_unconstrained, scenario_2_send_and_receive, scenario_3_window_constrained,
+	    scenario_4_full_window_writes, scenario_5_urgent_window_open, scenario_6_urgent_window_closed);
 }
 
 UNIT_MAIN("scenarios", scenario_case)

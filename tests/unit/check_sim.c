@@ -30,7 +30,9 @@ static struct {
 	char breach[256];
 	enum sim_fate fate; /* of message fate_nr */
 	uint64_t fate_nr;
+	unsigned expected_breaches;
 } w;
+static struct sim_config cfg;
 
 static void
 on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
@@ -49,13 +51,10 @@ on_msg(void *ctx, const struct sim_msg *msg)
 }
 
 static void
-end_init(struct end *e, const char *name, uint8_t nr, enum rnic_transport t)
+end_init(struct end *e, const char *name, unsigned nr, enum rnic_transport t)
 {
-	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, nr } };
-	uint8_t mac[6] = { 2, 0, 0, 0, 0, nr };
-
 	memset(e, 0, sizeof(*e));
-	e->dev = sim_dev_new(w.fab, name, t, &gid, mac);
+	e->dev = sim_dev_at(w.fab, name, t, nr, 0, 0);
 	ck_assert_ptr_nonnull(e->dev);
 	ck_assert_int_eq(e->dev->ops->pd_alloc(e->dev, &e->pd), 0);
 	ck_assert_int_eq(e->dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &e->mr), 0);
@@ -79,15 +78,16 @@ recv_post(struct end *e, unsigned cnt)
 	}
 }
 
+/* cfg: as each test finds and changes it */
 static void
-setup(enum rnic_transport t, struct sim_config *cfg)
+begin(enum rnic_transport t)
 {
 	memset(&w, 0, sizeof(w));
-	cfg->breach = on_breach;
-	cfg->filter = on_msg;
-	w.fab = sim_fabric_new(cfg);
-	end_init(&w.a, "a0", 1, t);
-	end_init(&w.b, "b0", 2, t);
+	cfg.breach = on_breach;
+	cfg.filter = on_msg;
+	w.fab = sim_fabric_new(&cfg);
+	end_init(&w.a, "a0", 0, t);
+	end_init(&w.b, "b0", 1, t);
 	new_qp(&w.a, 7);
 	new_qp(&w.b, 7);
 }
@@ -141,6 +141,13 @@ connect_both(void)
 	w.a.ev_cnt = w.b.ev_cnt = 0;
 }
 
+static void
+begin_connected(enum rnic_transport t)
+{
+	begin(t);
+	connect_both();
+}
+
 static int
 send_msg(struct end *e, uint64_t id, unsigned flags)
 {
@@ -182,16 +189,25 @@ free_end(struct end *e)
 }
 
 static void
-teardown(unsigned breaches)
+setup(void)
+{
+	sim_config_init(&cfg);
+}
+
+static void
+teardown(void)
 {
 	struct sim_live live;
 
+	if (w.fab == NULL)
+		return;
 	free_end(&w.a);
 	free_end(&w.b);
 	sim_live(w.fab, &live);
 	ck_assert_uint_eq(live.pd + live.mr + live.qp, 0);
-	ck_assert_msg(w.breaches == breaches, "%u breaches, last: %s", w.breaches, w.breach);
+	ck_assert_msg(w.breaches == w.expected_breaches, "%u breaches, last: %s", w.breaches, w.breach);
 	sim_fabric_free(w.fab);
+	w.fab = NULL;
 }
 
 static enum rnic_transport
@@ -202,12 +218,8 @@ transport_of(int i)
 
 START_TEST(data_and_message_arrive_in_order)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
 	cfg.tear_percent = 100;
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
 	memset(w.a.buf, 'x', 100);
 	ck_assert_int_eq(write_at(&w.a, 1, &w.b, 500, 100, 0), 0);
@@ -226,18 +238,11 @@ START_TEST(data_and_message_arrive_in_order)
 	ck_assert_uint_eq(w.a.wc_cnt, 1); /* the write was not signaled */
 	ck_assert_uint_eq(w.a.wc[0].wr_id, 2);
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(break_flushes_everything_once)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.a, 1);
 	recv_post(&w.b, 3);
 	w.fate = SIM_LOSE;
@@ -245,7 +250,7 @@ START_TEST(break_flushes_everything_once)
 	for (unsigned i = 1; i <= 3; i++)
 		ck_assert_int_eq(send_msg(&w.a, i, i == 2 ? RNIC_SIGNALED : 0), 0);
 	run(100 * MS);
-	/* Message 1 arrived and was not signaled: its end may be told by the failure of 2 alone. */
+	/* Message 1 arrived and was not signaled: the failure of 2 alone may report its end. */
 	ck_assert_uint_ge(w.a.wc_cnt, 3);
 	ck_assert_uint_eq(w.a.wc[w.a.wc_cnt - 1].op, RNIC_WC_RECV);
 	ck_assert_int_eq(w.a.wc[w.a.wc_cnt - 1].status, RNIC_WC_FLUSHED);
@@ -259,21 +264,15 @@ START_TEST(break_flushes_everything_once)
 	ck_assert_uint_eq(w.b.ev_cnt, 1);
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_QP_ERROR);
 	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(wrong_key_and_range_are_refused)
 {
-	struct sim_config cfg;
-
 	for (int k = 0; k < 3; k++) {
 		struct rnic_send_wr wr = { .wr_id = 9, .op = RNIC_WR_WRITE, .flags = RNIC_SIGNALED, .sge_cnt = 1 };
 
 		sim_config_init(&cfg);
-		setup(transport_of(_i), &cfg);
-		connect_both();
+		begin_connected(transport_of(_i));
 		wr.sge[0] = (struct rnic_sge){ .mr = w.a.mr, .ptr = w.a.buf, .len = 10 };
 		wr.rkey = w.b.mr->rkey + (k == 0);
 		wr.raddr = k == 1 ? w.b.mr->addr + BUF - 9 : k == 2 ? w.b.mr->addr - 1 : w.b.mr->addr;
@@ -283,19 +282,13 @@ START_TEST(wrong_key_and_range_are_refused)
 		ck_assert_int_ne(w.a.wc[0].status, RNIC_WC_OK);
 		ck_assert_uint_eq(w.b.ev_cnt, 1);
 		ck_assert_str_eq(w.b.ev[0].why, "remote access error");
-		teardown(0);
+		teardown();
 	}
 }
 
-END_TEST
-
 START_TEST(sends_wait_for_receives)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
 	run(100 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 0);
@@ -303,20 +296,14 @@ START_TEST(sends_wait_for_receives)
 	run(1 * MS);
 	ck_assert_uint_eq(w.b.wc_cnt, 1);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(room_ends_and_comes_back)
 {
-	struct sim_config cfg;
 	struct rnic_room room;
 
-	sim_config_init(&cfg);
 	cfg.room_bytes = 300;
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, DEPTH);
 	for (unsigned i = 0; i < DEPTH; i++)
 		ck_assert_int_eq(send_msg(&w.a, i, i == DEPTH - 1 ? RNIC_SIGNALED : 0), 0);
@@ -334,19 +321,13 @@ START_TEST(room_ends_and_comes_back)
 	ck_assert_uint_eq(room.wrs, DEPTH);
 	ck_assert_uint_eq(room.sends, DEPTH);
 	ck_assert_uint_eq(room.bytes, 300);
-	teardown(1);
+	w.expected_breaches = 1;
 }
-
-END_TEST
 
 START_TEST(completions_wait_for_confirm)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
 	cfg.confirm_ns = 50 * MS;
-	setup(RNIC_TRANSPORT_IWARP, &cfg);
-	connect_both();
+	begin_connected(RNIC_TRANSPORT_IWARP);
 	recv_post(&w.b, 2);
 	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
 	run(10 * MS);
@@ -358,10 +339,7 @@ START_TEST(completions_wait_for_confirm)
 	ck_assert_int_eq(send_msg(&w.a, 2, RNIC_SIGNALED), 0);
 	run(60 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 2);
-	teardown(0);
 }
-
-END_TEST
 
 static void
 expect_breach(const char *part)
@@ -372,15 +350,13 @@ expect_breach(const char *part)
 
 START_TEST(breaches_are_reported)
 {
-	struct sim_config cfg;
 	struct rnic_send_wr wr = { .op = RNIC_WR_WRITE, .sge_cnt = 1 };
 	struct rnic_recv_wr rv[DEPTH + 1];
 	struct rnic_pd *pd;
 	struct rnic_mr *other;
 	uint8_t mem[64];
 
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
+	begin(transport_of(_i));
 	ck_assert_int_eq(send_msg(&w.a, 1, 0), -ENOTCONN);
 	expect_breach("before it is connected");
 	connect_both();
@@ -415,18 +391,13 @@ START_TEST(breaches_are_reported)
 	w.a.dev->ops->qp_destroy(w.a.qp);
 	expect_breach("did not end");
 	w.a.qp = NULL;
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(rts_is_needed_on_roce)
 {
-	struct sim_config cfg;
 	struct rnic_remote ra, rb;
 
-	sim_config_init(&cfg);
-	setup(RNIC_TRANSPORT_ROCE, &cfg);
+	begin(RNIC_TRANSPORT_ROCE);
 	ra = remote_of(&w.a);
 	rb = remote_of(&w.b);
 	ck_assert_int_eq(w.a.dev->ops->qp_connect(w.a.qp, RNIC_ACTIVE, &rb), 0);
@@ -439,18 +410,13 @@ START_TEST(rts_is_needed_on_roce)
 	ck_assert_int_eq(send_msg(&w.b, 1, 0), 0); /* the passive side sends first */
 	run(1 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(roce_needs_the_right_peer)
 {
-	struct sim_config cfg;
 	struct rnic_remote ra, rb;
 
-	sim_config_init(&cfg);
-	setup(RNIC_TRANSPORT_ROCE, &cfg);
+	begin(RNIC_TRANSPORT_ROCE);
 	ra = remote_of(&w.a);
 	rb = remote_of(&w.b);
 	if (_i == 0)
@@ -467,18 +433,13 @@ START_TEST(roce_needs_the_right_peer)
 	ck_assert_uint_eq(w.b.wc_cnt, 0);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_RETRY_EXC);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(mpa_connect_fails_in_time)
 {
-	struct sim_config cfg;
 	struct rnic_remote rb;
 
-	sim_config_init(&cfg);
-	setup(RNIC_TRANSPORT_IWARP, &cfg);
+	begin(RNIC_TRANSPORT_IWARP);
 	rb = remote_of(&w.b);
 	ck_assert_int_eq(w.b.dev->ops->qp_expect(w.b.qp), 0);
 	if (_i == 0)
@@ -495,18 +456,13 @@ START_TEST(mpa_connect_fails_in_time)
 	run(2 * MS);
 	ck_assert_uint_eq(w.a.ev_cnt, 1);
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CONNECT_FAILED);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(mpa_early_connection_is_parked)
 {
-	struct sim_config cfg;
 	struct rnic_remote rb;
 
-	sim_config_init(&cfg);
-	setup(RNIC_TRANSPORT_IWARP, &cfg);
+	begin(RNIC_TRANSPORT_IWARP);
 	rb = remote_of(&w.b);
 	ck_assert_int_eq(w.a.dev->ops->qp_connect(w.a.qp, RNIC_ACTIVE, &rb), 0);
 	run(100 * MS);
@@ -515,18 +471,11 @@ START_TEST(mpa_early_connection_is_parked)
 	run(100 * MS);
 	ck_assert_uint_eq(w.a.ev_cnt, 1);
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CONNECTED);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(silent_link_is_noticed_by_the_sender_only)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 1);
 	ck_assert(sim_break(w.fab, 0, SIM_CUT_SILENT));
 	run(10000 * MS);
@@ -538,18 +487,11 @@ START_TEST(silent_link_is_noticed_by_the_sender_only)
 	ck_assert_uint_eq(w.a.ev_cnt, 1);
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_RETRY_EXC);
 	ck_assert_uint_eq(w.b.wc_cnt, 0);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(port_down_and_up)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
 	sim_port(w.b.dev, RNIC_PORT_DOWN);
 	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
@@ -565,18 +507,11 @@ START_TEST(port_down_and_up)
 	run(5000 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 2);
 	ck_assert_int_eq(w.a.wc[1].status, RNIC_WC_RETRY_EXC);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(device_gone)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
 	sim_gone(w.b.dev);
 	run(1 * MS);
@@ -588,18 +523,11 @@ START_TEST(device_gone)
 	run(5000 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_int_ne(w.a.wc[0].status, RNIC_WC_OK);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(graceful_disconnect_delivers)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(RNIC_TRANSPORT_IWARP, &cfg);
-	connect_both();
+	begin_connected(RNIC_TRANSPORT_IWARP);
 	recv_post(&w.b, 2);
 	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
 	w.a.dev->ops->qp_disconnect(w.a.qp, true);
@@ -609,21 +537,17 @@ START_TEST(graceful_disconnect_delivers)
 	ck_assert_int_eq(w.b.wc[1].status, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(w.b.ev_cnt, 1);
 	ck_assert_uint_eq(w.a.ev_cnt, 0);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(late_link_still_places)
 {
-	struct sim_config cfg;
 	unsigned placed = 0;
 
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		sim_config_init(&cfg);
 		cfg.seed = seed;
 		cfg.delay_max_ns = 5 * MS;
-		setup(RNIC_TRANSPORT_ROCE, &cfg);
+		begin(RNIC_TRANSPORT_ROCE);
 		run(20 * MS);
 		connect_both();
 		memset(w.a.buf, 'y', 10);
@@ -633,12 +557,10 @@ START_TEST(late_link_still_places)
 		run(5000 * MS);
 		placed += w.a.wc[0].status != RNIC_WC_OK && w.b.buf[100] == 'y';
 		ck_assert_uint_eq(w.a.wc_cnt, 1);
-		teardown(0);
+		teardown();
 	}
 	ck_assert_uint_gt(placed, 0);
 }
-
-END_TEST
 
 START_TEST(denied_units_are_refused)
 {
@@ -650,11 +572,8 @@ START_TEST(denied_units_are_refused)
 		{ 200, 100, false }, { 0, 300, true }, { 3300, 1, true }, { 3299, 1, false } };
 
 	for (unsigned k = 0; k < sizeof(writes) / sizeof(writes[0]); k++) {
-		struct sim_config cfg;
-
 		sim_config_init(&cfg);
-		setup(transport_of(_i), &cfg);
-		connect_both();
+		begin_connected(transport_of(_i));
 		/* Units 1 and 132, of 100 bytes or 25. */
 		w.b.mr->deny_unit = writes[k].off >= 3000 ? 25 : 100;
 		w.b.mr->deny[0] = 1 << 1;
@@ -664,20 +583,15 @@ START_TEST(denied_units_are_refused)
 		ck_assert_uint_eq(w.a.wc_cnt, 1);
 		ck_assert_int_eq(w.a.wc[0].status == RNIC_WC_OK, !writes[k].refused);
 		ck_assert_uint_eq(w.b.ev_cnt, writes[k].refused ? 1 : 0);
-		teardown(0);
+		teardown();
 	}
 }
 
-END_TEST
-
-/* What was placed is not read from the buffer again, though no answer says so: who knows it otherwise may use the buffer. */
+/* Data that was placed is not read from the buffer again, though no answer says so: a user that knows it otherwise may use the
+ * buffer. */
 START_TEST(unacked_write_was_placed)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	w.fate = SIM_UNACKED;
 	w.fate_nr = 1;
 	w.a.buf[0] = 'u';
@@ -691,18 +605,11 @@ START_TEST(unacked_write_was_placed)
 	run(5000 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_int_ne(w.a.wc[0].status, RNIC_WC_OK);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(ghost_completes_what_does_not_arrive)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 3);
 	w.fate = SIM_GHOST;
 	w.fate_nr = 2;
@@ -719,18 +626,11 @@ START_TEST(ghost_completes_what_does_not_arrive)
 	ck_assert_int_eq(w.b.wc[1].status, RNIC_WC_FLUSHED);
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_QP_ERROR);
 	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(dropped_message_harms_nothing_else)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 3);
 	w.fate = SIM_DROP;
 	w.fate_nr = 1;
@@ -742,18 +642,11 @@ START_TEST(dropped_message_harms_nothing_else)
 	ck_assert_uint_eq(w.b.wc_cnt, 1);
 	ck_assert_uint_eq(w.b.buf[2048], 2);
 	ck_assert_uint_eq(w.a.ev_cnt + w.b.ev_cnt, 0);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(held_message_comes_later)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.a, 1);
 	recv_post(&w.b, 2);
 	w.fate = SIM_HOLD;
@@ -768,18 +661,11 @@ START_TEST(held_message_comes_later)
 	ck_assert_uint_eq(w.b.buf[2048], 1);
 	ck_assert_uint_eq(w.a.wc_cnt, 2);
 	ck_assert_int_eq(w.a.wc[1].status, RNIC_WC_OK);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(completions_are_withheld)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
-	connect_both();
+	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
 	sim_withhold(w.a.dev, true);
 	for (unsigned i = 1; i <= 2; i++)
@@ -791,17 +677,11 @@ START_TEST(completions_are_withheld)
 	run(1 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 2);
 	ck_assert_uint_eq(w.a.ev_cnt, 0);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(one_link_is_broken_by_its_qp)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
+	begin(transport_of(_i));
 	ck_assert(!sim_break_qp(w.a.dev, w.a.qp->qpn, SIM_CUT_RESET));
 	connect_both();
 	ck_assert(!sim_break_qp(w.a.dev, w.a.qp->qpn ^ 1, SIM_CUT_RESET));
@@ -809,10 +689,7 @@ START_TEST(one_link_is_broken_by_its_qp)
 	run(100 * MS);
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_QP_ERROR);
 	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
-	teardown(0);
 }
-
-END_TEST
 
 START_TEST(same_seed_same_run)
 {
@@ -820,23 +697,18 @@ START_TEST(same_seed_same_run)
 	int64_t next[2];
 
 	for (int i = 0; i < 2; i++) {
-		struct sim_config cfg;
-
 		sim_config_init(&cfg);
 		cfg.seed = 4711;
-		setup(RNIC_TRANSPORT_IWARP, &cfg);
-		connect_both();
+		begin_connected(RNIC_TRANSPORT_IWARP);
 		ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
 		w.a.dev->ops->flush(w.a.dev);
 		qpn[i] = w.a.qp->qpn;
 		next[i] = sim_next(w.fab);
-		teardown(0);
+		teardown();
 	}
 	ck_assert_uint_eq(qpn[0], qpn[1]);
 	ck_assert_int_eq(next[0], next[1]);
 }
-
-END_TEST
 
 static bool
 on_tamper(void *ctx, struct sim_forgery *f)
@@ -847,14 +719,11 @@ on_tamper(void *ctx, struct sim_forgery *f)
 	return f->op == RNIC_WR_SEND;
 }
 
-/* What a peer says is not what it posted, and nothing comes of what it posted as far as it can tell. */
+/* The fabric carries something else than the peer posted, and the peer sees no completion of what it posted. */
 START_TEST(tampering_is_seen_by_the_peer_alone)
 {
-	struct sim_config cfg;
-
-	sim_config_init(&cfg);
 	cfg.tamper = on_tamper;
-	setup(transport_of(_i), &cfg);
+	begin(transport_of(_i));
 	recv_post(&w.b, 1);
 	connect_both();
 	memset(w.b.buf, 0, 64);
@@ -867,21 +736,16 @@ START_TEST(tampering_is_seen_by_the_peer_alone)
 	ck_assert_uint_eq(w.b.buf[0], 0);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
-	teardown(0);
 }
-
-END_TEST
 
 /* No request stands behind it; a key that is wrong is refused as any. */
 START_TEST(forged_messages_arrive)
 {
-	struct sim_config cfg;
 	uint8_t data[MSG] = { 0x42 };
 	struct sim_forgery f = { .op = RNIC_WR_SEND, .data = data, .len = 7 };
 	uint32_t qpn;
 
-	sim_config_init(&cfg);
-	setup(transport_of(_i), &cfg);
+	begin(transport_of(_i));
 	recv_post(&w.b, 1);
 	ck_assert(!sim_nth_qp_of(w.a.dev, 0, &qpn));
 	ck_assert(!sim_forge(w.a.dev, w.a.qp->qpn, &f));
@@ -898,30 +762,23 @@ START_TEST(forged_messages_arrive)
 	ck_assert(sim_forge(w.a.dev, qpn, &f));
 	run(1 * MS);
 	ck_assert_int_eq(w.b.ev[w.b.ev_cnt - 1].type, RNIC_EV_QP_ERROR);
-	teardown(0);
 }
-
-END_TEST
 
 static void
 sim_case(TCase *tc)
 {
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, data_and_message_arrive_in_order, 0, 2);
 	tcase_add_loop_test(tc, break_flushes_everything_once, 0, 2);
 	tcase_add_loop_test(tc, wrong_key_and_range_are_refused, 0, 2);
 	tcase_add_loop_test(tc, sends_wait_for_receives, 0, 2);
 	tcase_add_loop_test(tc, room_ends_and_comes_back, 0, 2);
-	tcase_add_test(tc, completions_wait_for_confirm);
 	tcase_add_loop_test(tc, breaches_are_reported, 0, 2);
-	tcase_add_test(tc, rts_is_needed_on_roce);
 	tcase_add_loop_test(tc, roce_needs_the_right_peer, 0, 2);
 	tcase_add_loop_test(tc, mpa_connect_fails_in_time, 0, 4);
-	tcase_add_test(tc, mpa_early_connection_is_parked);
 	tcase_add_loop_test(tc, silent_link_is_noticed_by_the_sender_only, 0, 2);
 	tcase_add_loop_test(tc, port_down_and_up, 0, 2);
 	tcase_add_loop_test(tc, device_gone, 0, 2);
-	tcase_add_test(tc, graceful_disconnect_delivers);
-	tcase_add_test(tc, late_link_still_places);
 	tcase_add_loop_test(tc, denied_units_are_refused, 0, 2);
 	tcase_add_loop_test(tc, unacked_write_was_placed, 0, 2);
 	tcase_add_loop_test(tc, ghost_completes_what_does_not_arrive, 0, 2);
@@ -931,7 +788,8 @@ sim_case(TCase *tc)
 	tcase_add_loop_test(tc, one_link_is_broken_by_its_qp, 0, 2);
 	tcase_add_loop_test(tc, tampering_is_seen_by_the_peer_alone, 0, 2);
 	tcase_add_loop_test(tc, forged_messages_arrive, 0, 2);
-	tcase_add_test(tc, same_seed_same_run);
+	unit_add(tc, completions_wait_for_confirm, rts_is_needed_on_roce, mpa_early_connection_is_parked,
+	    graceful_disconnect_delivers, late_link_still_places, same_seed_same_run);
 }
 
 UNIT_MAIN("sim", sim_case)

@@ -9,8 +9,6 @@
 #define SEEDS 12 /* TRAFFIC_SEEDS in the environment says otherwise */
 #define STEPS 2000
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
 static struct rng r;
 
 static void
@@ -156,8 +154,6 @@ START_TEST(random_traffic)
 	host_fini(&b);
 }
 
-END_TEST
-
 /* A peer that says anything: nothing breaks, and other connections never notice. */
 START_TEST(random_messages)
 {
@@ -198,8 +194,6 @@ START_TEST(random_messages)
 	host_fini(&a);
 	host_fini(&b);
 }
-
-END_TEST
 
 static void
 traffic_case(TCase *tc)

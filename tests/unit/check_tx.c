@@ -7,24 +7,6 @@
 
 #define ELEM 65536u
 
-static struct host a, b;
-static struct smcr_conn *ca, *cb;
-
-static void
-setup(void)
-{
-	host_init(&a, false);
-	host_init(&b, false);
-	hosts_pair(&a, &b, ELEM, &ca, &cb);
-}
-
-static void
-teardown(void)
-{
-	host_fini(&a);
-	host_fini(&b);
-}
-
 static const struct rnic_send_wr *
 posted(unsigned i)
 {
@@ -54,8 +36,6 @@ START_TEST(a_ring_is_lent_while_bytes_are_in_flight)
 	host_flush(&a);
 }
 
-END_TEST
-
 START_TEST(a_ring_that_was_not_used_goes_back_with_the_turn)
 {
 	struct iovec iov[2];
@@ -67,8 +47,6 @@ START_TEST(a_ring_that_was_not_used_goes_back_with_the_turn)
 	ck_assert_uint_eq(a.dev.cnt, 0);
 }
 
-END_TEST
-
 START_TEST(the_peers_cursor_releases_as_well)
 {
 	host_write(ca, 40000, false);
@@ -78,8 +56,6 @@ START_TEST(the_peers_cursor_releases_as_well)
 	ck_assert_uint_eq(ca->tx.done, 0);
 	ck_assert_ptr_null(ca->tx.sndbuf);
 }
-
-END_TEST
 
 START_TEST(nothing_is_overwritten_before_it_is_released)
 {
@@ -98,9 +74,7 @@ START_TEST(nothing_is_overwritten_before_it_is_released)
 	host_flush(&a);
 }
 
-END_TEST
-
-START_TEST(room_is_told_again_when_a_quarter_is_free)
+START_TEST(writable_is_raised_again_when_a_quarter_is_free)
 {
 	struct iovec iov[2];
 
@@ -119,20 +93,13 @@ START_TEST(room_is_told_again_when_a_quarter_is_free)
 	ck_assert_ptr_eq(iov[0].iov_base, ca->tx.sndbuf->buf + 10000);
 }
 
-END_TEST
-
 START_TEST(no_memory_for_a_ring_while_others_have_one)
 {
 	struct smcr_conn *c[5], *d[5];
 	struct iovec iov[2];
 
 	for (int i = 0; i < 5; i++) {
-		c[i] = host_conn(&a, ELEM, 8);
-		d[i] = host_conn(&b, ELEM, 8);
-		hosts_join(&a, c[i], &b, d[i]);
-		conn_establish(c[i]);
-		conn_establish(d[i]);
-		host_events(c[i]);
+		hosts_pair(&a, &b, ELEM, &c[i], &d[i]);
 	}
 	for (int i = 0; i < 4; i++)
 		host_write(c[i], 10, false);
@@ -148,8 +115,6 @@ START_TEST(no_memory_for_a_ring_while_others_have_one)
 	host_flush(&a);
 }
 
-END_TEST
-
 START_TEST(a_group_has_no_more_rings_than_connections)
 {
 	struct smcr_conn *c[2], *d;
@@ -157,11 +122,7 @@ START_TEST(a_group_has_no_more_rings_than_connections)
 
 	a.eng.cfg.conns_per_group = 2;
 	for (int i = 0; i < 2; i++) {
-		c[i] = host_conn(&a, ELEM, 8);
-		d = host_conn(&b, ELEM, 8);
-		hosts_join(&a, c[i], &b, d);
-		conn_establish(c[i]);
-		conn_establish(d);
+		hosts_pair(&a, &b, ELEM, &c[i], &d);
 		host_write(c[i], 10, false);
 		host_flush(&a);
 		/* Parked, as the device is not through with it: a peer may do so to one connection after the other. */
@@ -185,8 +146,6 @@ START_TEST(a_group_has_no_more_rings_than_connections)
 	host_flush(&a);
 }
 
-END_TEST
-
 START_TEST(no_memory_for_the_only_ring_ends_the_connection)
 {
 	struct iovec iov[2];
@@ -197,8 +156,6 @@ START_TEST(no_memory_for_the_only_ring_ends_the_connection)
 	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_NO_MEMORY);
 	a.dev.reg_err = 0;
 }
-
-END_TEST
 
 START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 {
@@ -212,10 +169,9 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 	ck_assert_ptr_eq(sb->parked_on, a.link);
 	hosts_carry(&a, &b);
 	for (int i = 0; i < 4; i++) {
-		struct smcr_conn *c = host_conn(&a, ELEM, 8), *d = host_conn(&b, ELEM, 8);
+		struct smcr_conn *c, *d;
 
-		hosts_join(&a, c, &b, d);
-		conn_establish(c);
+		hosts_pair(&a, &b, ELEM, &c, &d);
 		smcr_tx_space(c, iov);
 		ck_assert_ptr_ne(c->tx.sndbuf, sb);
 		smcr_tx_commit(c, 1, false);
@@ -224,8 +180,6 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 	host_complete(&a);
 	ck_assert_uint_gt(sb->parked_on->wr_tail, sb->parked_until);
 }
-
-END_TEST
 
 /* -- steps -- */
 
@@ -262,8 +216,6 @@ START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 60000);
 }
 
-END_TEST
-
 START_TEST(a_blocked_writer_says_so_once)
 {
 	host_write(ca, 65536, false);
@@ -280,19 +232,14 @@ START_TEST(a_blocked_writer_says_so_once)
 	host_read(cb, 15, NULL);
 	hosts_carry(&a, &b);
 	host_saw(&b, 0, "C prod=0/0 cons=0/15");
-	host_saw(&a, 3, "W 0:14");
-	host_saw(&a, 4, "C prod=1/15 cons=0/0 B");
+	host_saw(&a, 3, "W 0:14", "C prod=1/15 cons=0/0 B");
 }
-
-END_TEST
 
 START_TEST(no_room_for_payload_does_not_hold_back_messages)
 {
-	struct smcr_conn *c2 = host_conn(&a, ELEM, 4), *d2 = host_conn(&b, ELEM, 4);
+	struct smcr_conn *c2, *d2;
 
-	hosts_join(&a, c2, &b, d2);
-	conn_establish(c2);
-	conn_establish(d2);
+	hosts_pair(&a, &b, ELEM, &c2, &d2);
 	host_write(ca, 1000, false);
 	smcr_shutdown_wr(c2);
 	a.dev.room.bytes = 0;
@@ -306,12 +253,9 @@ START_TEST(no_room_for_payload_does_not_hold_back_messages)
 	a.dev.room.bytes = 10000;
 	link_schedule(a.link);
 	hosts_carry(&a, &b);
-	host_saw(&a, 2, "C prod=0/600 cons=0/0");
-	host_saw(&a, 3, "W 600:999");
+	host_saw(&a, 2, "C prod=0/600 cons=0/0", "W 600:999");
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
-
-END_TEST
 
 /* Wrap 0 behind wrap 1 is taken for the one after 65535 by Linux. */
 START_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before)
@@ -344,8 +288,6 @@ START_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before)
 	ck_assert(!ca->tx.pending);
 }
 
-END_TEST
-
 START_TEST(little_room_for_requests)
 {
 	host_write(ca, 1000, false);
@@ -367,23 +309,15 @@ START_TEST(little_room_for_requests)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
 
-END_TEST
-
 START_TEST(bulk_takes_turns_with_others)
 {
 	struct smcr_conn *c[3], *d[3];
 	static const char *const order[] = { "W 0:65535", "C prod=1/0 cons=0/0 B", "W 0:9", "C prod=0/10 cons=0/0" };
 
-	teardown();
-	host_init(&a, false);
-	host_init(&b, false);
+	hosts_restart(false);
 	a.eng.cfg.sndbuf_size = 256 * 1024;
 	for (int i = 0; i < 3; i++) {
-		c[i] = host_conn(&a, 4 * ELEM, 8);
-		d[i] = host_conn(&b, 4 * ELEM, 8);
-		hosts_join(&a, c[i], &b, d[i]);
-		conn_establish(c[i]);
-		conn_establish(d[i]);
+		hosts_pair(&a, &b, 4 * ELEM, &c[i], &d[i]);
 	}
 	host_write(c[0], 4 * ELEM, false);
 	host_write(c[1], 10, false);
@@ -401,8 +335,6 @@ START_TEST(bulk_takes_turns_with_others)
 	cb = d[0];
 }
 
-END_TEST
-
 START_TEST(a_post_that_fails_changes_nothing)
 {
 	host_write(ca, 1000, false);
@@ -416,8 +348,6 @@ START_TEST(a_post_that_fails_changes_nothing)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);
 }
-
-END_TEST
 
 START_TEST(a_post_that_fails_half_way_is_repeated)
 {
@@ -446,8 +376,6 @@ START_TEST(a_post_that_fails_half_way_is_repeated)
 	}
 }
 
-END_TEST
-
 START_TEST(an_rmb_that_the_peer_took_back)
 {
 	host_write(ca, 1000, false);
@@ -458,8 +386,6 @@ START_TEST(an_rmb_that_the_peer_took_back)
 	for (unsigned i = 0; i < a.dev.cnt; i++)
 		ck_assert_int_eq(posted(i)->op, RNIC_WR_SEND);
 }
-
-END_TEST
 
 /* -- urgent data -- */
 
@@ -473,13 +399,11 @@ START_TEST(two_urgent_bytes_both_arrive_as_urgent)
 	/* Two are remembered; a third has to wait. */
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
 	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:0");
-	host_saw(&a, 1, "C prod=0/1 cons=0/0 PU");
+	host_saw(&a, 0, "W 0:0", "C prod=0/1 cons=0/0 PU");
 	ck_assert_uint_eq(a.steps, 2);
 	ck_assert_uint_eq(host_read(cb, 10, &urgent), 1);
 	hosts_carry(&a, &b);
-	host_saw(&a, 2, "W 1:1");
-	host_saw(&a, 3, "C prod=0/2 cons=0/0 PU");
+	host_saw(&a, 2, "W 1:1", "C prod=0/2 cons=0/0 PU");
 	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
 	host_write(ca, 5, false);
 	hosts_carry(&a, &b);
@@ -494,8 +418,6 @@ START_TEST(two_urgent_bytes_both_arrive_as_urgent)
 	ck_assert_uint_eq(b.eng.ctr.urgent_received, 2);
 }
 
-END_TEST
-
 START_TEST(a_message_of_our_own_keeps_the_urgent_flags)
 {
 	host_write(ca, 3, true);
@@ -507,28 +429,21 @@ START_TEST(a_message_of_our_own_keeps_the_urgent_flags)
 	ck_assert_uint_eq(b.eng.ctr.urgent_received, 1);
 }
 
-END_TEST
-
 START_TEST(urgent_bytes_beyond_a_step)
 {
 	unsigned urgent = 0;
 
-	/* 50,000 fit, the urgent byte ends the step after them; P is told from the start. */
+	/* 50,000 fit, the urgent byte ends the step after them; P is set from the start. */
 	a.dev.room.bytes = 50000;
 	host_write(ca, 60000, true);
 	host_flush(&a);
 	a.dev.room.bytes = 1 << 20;
 	link_schedule(a.link);
 	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:49999");
-	host_saw(&a, 1, "C prod=0/50000 cons=0/0 P");
-	host_saw(&a, 2, "W 50000:59999");
-	host_saw(&a, 3, "C prod=0/60000 cons=0/0 PU");
+	host_saw(&a, 0, "W 0:49999", "C prod=0/50000 cons=0/0 P", "W 50000:59999", "C prod=0/60000 cons=0/0 PU");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 60000);
 	ck_assert_uint_eq(urgent, 1);
 }
-
-END_TEST
 
 START_TEST(d_waits_for_the_urgent_byte_before_it)
 {
@@ -544,8 +459,6 @@ START_TEST(d_waits_for_the_urgent_byte_before_it)
 	host_saw(&a, 3, "C prod=0/11 cons=0/0 D");
 }
 
-END_TEST
-
 /* -- when completions are asked for -- */
 
 START_TEST(small_exchanges_ask_for_nothing)
@@ -557,8 +470,6 @@ START_TEST(small_exchanges_ask_for_nothing)
 	}
 	ck_assert_uint_eq(a.dev.confirms, 0);
 }
-
-END_TEST
 
 START_TEST(a_ring_more_than_half_full_asks_once)
 {
@@ -573,36 +484,22 @@ START_TEST(a_ring_more_than_half_full_asks_once)
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }
 
-END_TEST
-
 static void
 tx_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_ring_is_lent_while_bytes_are_in_flight);
-	tcase_add_test(tc, a_ring_that_was_not_used_goes_back_with_the_turn);
-	tcase_add_test(tc, the_peers_cursor_releases_as_well);
-	tcase_add_test(tc, nothing_is_overwritten_before_it_is_released);
-	tcase_add_test(tc, room_is_told_again_when_a_quarter_is_free);
-	tcase_add_test(tc, no_memory_for_a_ring_while_others_have_one);
-	tcase_add_test(tc, no_memory_for_the_only_ring_ends_the_connection);
+	hosts_case(tc, ELEM, false);
 	tcase_add_loop_test(tc, a_group_has_no_more_rings_than_connections, 0, 2);
-	tcase_add_test(tc, the_ring_of_an_aborted_connection_waits_for_the_device);
-	tcase_add_test(tc, a_write_that_passes_both_ends_has_two_requests_and_two_pieces);
-	tcase_add_test(tc, a_blocked_writer_says_so_once);
-	tcase_add_test(tc, no_room_for_payload_does_not_hold_back_messages);
 	tcase_add_loop_test(tc, a_repetition_tells_linux_no_cursor_of_the_wrap_before, 0, 2);
-	tcase_add_test(tc, little_room_for_requests);
-	tcase_add_test(tc, bulk_takes_turns_with_others);
-	tcase_add_test(tc, a_post_that_fails_changes_nothing);
-	tcase_add_test(tc, a_post_that_fails_half_way_is_repeated);
-	tcase_add_test(tc, an_rmb_that_the_peer_took_back);
-	tcase_add_test(tc, two_urgent_bytes_both_arrive_as_urgent);
-	tcase_add_test(tc, a_message_of_our_own_keeps_the_urgent_flags);
-	tcase_add_test(tc, urgent_bytes_beyond_a_step);
-	tcase_add_test(tc, d_waits_for_the_urgent_byte_before_it);
-	tcase_add_test(tc, small_exchanges_ask_for_nothing);
-	tcase_add_test(tc, a_ring_more_than_half_full_asks_once);
+	unit_add(tc, a_ring_is_lent_while_bytes_are_in_flight, a_ring_that_was_not_used_goes_back_with_the_turn,
+	    the_peers_cursor_releases_as_well, nothing_is_overwritten_before_it_is_released,
+	    writable_is_raised_again_when_a_quarter_is_free, no_memory_for_a_ring_while_others_have_one,
+	    no_memory_for_the_only_ring_ends_the_connection, the_ring_of_an_aborted_connection_waits_for_the_device,
+	    a_write_that_passes_both_ends_has_two_requests_and_two_pieces, a_blocked_writer_says_so_once,
+	    no_room_for_payload_does_not_hold_back_messages, little_room_for_requests, bulk_takes_turns_with_others,
+	    a_post_that_fails_changes_nothing, a_post_that_fails_half_way_is_repeated, an_rmb_that_the_peer_took_back,
+	    two_urgent_bytes_both_arrive_as_urgent, a_message_of_our_own_keeps_the_urgent_flags,
+	    urgent_bytes_beyond_a_step, d_waits_for_the_urgent_byte_before_it, small_exchanges_ask_for_nothing,
+	    a_ring_more_than_half_full_asks_once);
 }
 
 UNIT_MAIN("tx", tx_case)

@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "smcr/group/llc.h"
+#include "tests/numbered.h"
+
+struct duo d;
+struct duo_end c[DUO_PAIRS], s[DUO_PAIRS];
+
 static const char *
 clc_name(const uint8_t *msg)
 {
@@ -44,61 +50,77 @@ llc_name(uint8_t type)
 	}
 }
 
-struct duo_trace {
-	struct duo *d;
-	unsigned host;
-};
-static struct duo_trace trace_of[2];
-
+/* ctx: the engine's place in d.eng */
 static void
 on_trace(void *ctx, const struct smcr_trace *t)
 {
-	struct duo_trace *dt = ctx;
-	struct duo_seen *s;
+	struct duo_seen *seen;
 
-	if (!t->sent || t->kind == SMCR_TRACE_CDC || dt->d->seen_cnt == DUO_SEEN)
+	if (!t->sent || t->kind == SMCR_TRACE_CDC || d.seen_cnt == DUO_SEEN)
 		return;
-	s = &dt->d->seen[dt->d->seen_cnt++];
-	s->host = dt->host;
-	s->kind = t->kind;
+	seen = &d.seen[d.seen_cnt++];
+	seen->host = (unsigned)((struct smcr **)ctx - d.eng);
 	if (t->kind == SMCR_TRACE_CLC)
-		snprintf(s->text, sizeof(s->text), "%s", clc_name(t->msg));
+		snprintf(seen->text, sizeof(seen->text), "%s", clc_name(t->msg));
 	else
-		snprintf(
-		    s->text, sizeof(s->text), "%s%s", llc_name(t->msg[0]), (t->msg[3] & 0x80) != 0 ? " response" : "");
+		snprintf(seen->text, sizeof(seen->text), "%s%s", llc_name(t->msg[0]),
+		    (t->msg[3] & 0x80) != 0 ? " response" : "");
 }
 
 static void
 on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
 {
-	struct duo *d = ctx;
-
+	(void)ctx;
 	fprintf(stderr, "# breach on %s: %s\n", rnic_query((struct rnic_dev *)dev).name, what);
-	d->breaches++;
+	d.breaches++;
 }
 
 static enum sim_fate
 on_message(void *ctx, const struct sim_msg *msg)
 {
-	struct duo *d = ctx;
-
-	return d->holds != NULL && d->holds(msg) ? SIM_HOLD : SIM_DELIVER;
+	(void)ctx;
+	return d.holds != NULL && d.holds(msg) ? SIM_HOLD : SIM_DELIVER;
 }
 
-/* d->transport and d->sim.no_deny are set. */
 static void
-init(struct duo *d, const bool device[2], void (*change)(struct smcr_config *))
+configure(struct smcr_config *cfg, const struct smcr_config *change)
 {
-	bool no_deny = d->sim.no_deny;
+#define TAKE(field) cfg->field = change->field != 0 ? change->field : cfg->field
+	TAKE(abort_ms);
+	TAKE(add_link_retry_max_ms);
+	TAKE(add_link_retry_ms);
+	TAKE(clc_ms);
+	TAKE(conns_per_group);
+	TAKE(group_idle_ms);
+	TAKE(holdoff_max_ms);
+	TAKE(holdoff_ms);
+	TAKE(keepalive_answer_ms);
+	TAKE(keepalive_ms);
+	TAKE(links_max);
+	TAKE(llc_ms);
+	TAKE(quarantine_max);
+	TAKE(rfc_cursors);
+	TAKE(rmb_bytes_max);
+	TAKE(rmb_elems);
+	TAKE(rmb_idle_ms);
+#undef TAKE
+}
+
+static void
+start(const bool device[2], const enum rnic_transport transport[2], bool no_deny, const struct smcr_config *change)
+{
 	struct smcr_config cfg;
 
-	sim_config_init(&d->sim);
-	d->sim.seed = 1;
-	d->sim.ctx = d;
-	d->sim.breach = on_breach;
-	d->sim.filter = on_message;
-	d->sim.no_deny = no_deny;
-	d->fab = sim_fabric_new(&d->sim);
+	memset(&d, 0, sizeof(d));
+	memset(c, 0, sizeof(c));
+	memset(s, 0, sizeof(s));
+	memcpy(d.transport, transport, sizeof(d.transport));
+	sim_config_init(&d.sim);
+	d.sim.seed = 1;
+	d.sim.breach = on_breach;
+	d.sim.filter = on_message;
+	d.sim.no_deny = no_deny;
+	d.fab = sim_fabric_new(&d.sim);
 	smcr_config_init(&cfg);
 	cfg.clc_ms = 6000;
 	cfg.llc_ms = 300;
@@ -107,77 +129,70 @@ init(struct duo *d, const bool device[2], void (*change)(struct smcr_config *))
 	cfg.keepalive_ms = 0;
 	cfg.sq_depth = cfg.rq_depth = 64;
 	if (change != NULL)
-		change(&cfg);
+		configure(&cfg, change);
 	for (unsigned i = 0; i < 2; i++) {
-		struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(i + 1) } };
-		uint8_t mac[6] = { 2, 0, 0, 0, 0, (uint8_t)(i + 1) };
-
-		rng_init_seeded(&d->rng[i], i + 1);
-		d->eng[i] = smcr_new(&cfg, &d->rng[i], 0);
-		trace_of[i] = (struct duo_trace){ d, i };
-		smcr_set_trace(d->eng[i], on_trace, &trace_of[i]);
+		rng_init_seeded(&d.rng[i], i + 1);
+		d.eng[i] = smcr_new(&cfg, &d.rng[i], 0);
+		smcr_set_trace(d.eng[i], on_trace, &d.eng[i]);
 		if (!device[i])
 			continue;
-		d->dev[i] = sim_dev_new(d->fab, i == A ? "a" : "b", d->transport[i], &gid, mac);
-		ck_assert_int_eq(smcr_add_device(d->eng[i], d->dev[i]), 0);
+		d.dev[i] = sim_dev_at(d.fab, i == A ? "a" : "b", d.transport[i], i, 0, 0);
+		ck_assert_int_eq(smcr_add_device(d.eng[i], d.dev[i]), 0);
 	}
 }
 
 void
-duo_init(struct duo *d, bool device_a, bool device_b, void (*change)(struct smcr_config *))
+duo_init(bool device_a, bool device_b, const struct smcr_config *change)
 {
-	const bool device[2] = { device_a, device_b };
+	static const enum rnic_transport iwarp[2] = { RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_IWARP };
 
-	memset(d, 0, sizeof(*d));
-	d->transport[A] = d->transport[B] = RNIC_TRANSPORT_IWARP;
-	init(d, device, change);
+	start((const bool[]){ device_a, device_b }, iwarp, false, change);
 }
 
 void
-duo_init_as(struct duo *d, const enum rnic_transport transport[2], bool no_deny, void (*change)(struct smcr_config *))
+duo_init_as(const enum rnic_transport transport[2], bool no_deny, const struct smcr_config *change)
 {
-	const bool device[2] = { true, true };
+	start((const bool[]){ true, true }, transport, no_deny, change);
+}
 
-	memset(d, 0, sizeof(*d));
-	memcpy(d->transport, transport, sizeof(d->transport));
-	d->sim.no_deny = no_deny;
-	init(d, device, change);
+void
+duo_begin(const struct smcr_config *change)
+{
+	duo_init(true, true, change);
+	duo_connect(0, 1, 100);
 }
 
 static struct rnic_dev *
-add_device(struct duo *d, unsigned host, bool neighbour)
+add_device(unsigned host, bool neighbour)
 {
-	struct rnic_gid gid = { .b = { [10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(host + 1) } };
-	uint8_t mac[6] = { 2, 0, 0, 0, 0, (uint8_t)(host + 1) };
-	unsigned k = 0;
+	uint8_t k = 0;
 	char name[8];
 
-	while (d->more[host][k] != NULL)
+	while (d.more[host][k] != NULL)
 		k++;
-	gid.b[14] = (uint8_t)(k + 1);
-	mac[4] = neighbour ? 0 : gid.b[14];
 	snprintf(name, sizeof(name), "%c%u", host == A ? 'a' : 'b', k + 1);
-	d->more[host][k] = sim_dev_new(d->fab, name, d->transport[host], &gid, mac);
-	ck_assert_int_eq(smcr_add_device(d->eng[host], d->more[host][k]), 0);
-	return d->more[host][k];
+	d.more[host][k] = sim_dev_at(d.fab, name, d.transport[host], host, k + 1, neighbour ? 0 : k + 1);
+	ck_assert_int_eq(smcr_add_device(d.eng[host], d.more[host][k]), 0);
+	return d.more[host][k];
 }
 
 struct rnic_dev *
-duo_add_device(struct duo *d, unsigned host)
+duo_add_device(unsigned host)
 {
-	return add_device(d, host, false);
+	return add_device(host, false);
+}
+
+void
+duo_add_devices(void)
+{
+	duo_add_device(A);
+	duo_add_device(B);
 }
 
 struct rnic_dev *
-duo_add_neighbour(struct duo *d, unsigned host)
+duo_add_neighbour(unsigned host)
 {
-	return add_device(d, host, true);
-}
-
-static uint8_t
-byte_at(uint64_t pos)
-{
-	return (uint8_t)(pos * 7 + pos / 251);
+	return add_device(host, true);
 }
 
 size_t
@@ -186,11 +201,7 @@ duo_write(struct duo_end *e, size_t len)
 	struct iovec iov[2];
 	size_t room = smcr_tx_space(e->conn, iov), n = len < room ? len : room;
 
-	for (size_t i = 0; i < n; i++) {
-		uint8_t *p = i < iov[0].iov_len ? (uint8_t *)iov[0].iov_base + i
-		                                : (uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
-		*p = byte_at(e->written + i);
-	}
+	numbered_fill(iov, n, e->written);
 	e->written += n;
 	smcr_tx_commit(e->conn, n, false);
 	return n;
@@ -203,40 +214,54 @@ duo_read(struct duo_end *e)
 	bool urgent;
 	size_t n = smcr_rx_data(e->conn, iov, &urgent);
 
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *p = i < iov[0].iov_len ? (const uint8_t *)iov[0].iov_base + i
-		                                      : (const uint8_t *)iov[1].iov_base + (i - iov[0].iov_len);
-		ck_assert_uint_eq(*p, byte_at(e->read + i));
-	}
+	ck_assert(numbered_holds(iov, n, e->read));
 	e->read += n;
 	smcr_rx_consume(e->conn, n);
 	return n;
 }
 
+static int64_t linger_ms; /* of duo_case */
+
 void
-duo_fini(struct duo *d)
+duo_fini(void)
 {
+	struct smcr_conn *conn;
 	struct sim_live live;
 
-	smcr_free(d->eng[A]);
-	smcr_free(d->eng[B]);
-	sim_live(d->fab, &live);
+	if (d.fab == NULL)
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		for (uint32_t pos = 0; (conn = idtable_next(&d.eng[i]->conns, &pos)) != NULL;)
+			if (!conn->released)
+				smcr_release(conn);
+	duo_run(linger_ms);
+	smcr_free(d.eng[A]);
+	smcr_free(d.eng[B]);
+	sim_live(d.fab, &live);
 	ck_assert_uint_eq(live.qp, 0);
 	ck_assert_uint_eq(live.mr, 0);
 	ck_assert_uint_eq(live.pd, 0);
 	for (unsigned i = 0; i < 2; i++) {
-		if (d->dev[i] != NULL)
-			d->dev[i]->ops->free(d->dev[i]);
+		if (d.dev[i] != NULL)
+			d.dev[i]->ops->free(d.dev[i]);
 		for (unsigned k = 0; k < DUO_MORE; k++)
-			if (d->more[i][k] != NULL)
-				d->more[i][k]->ops->free(d->more[i][k]);
+			if (d.more[i][k] != NULL)
+				d.more[i][k]->ops->free(d.more[i][k]);
 	}
-	sim_fabric_free(d->fab);
-	ck_assert_uint_eq(d->breaches, 0);
+	sim_fabric_free(d.fab);
+	d.fab = NULL;
+	ck_assert_uint_eq(d.breaches, 0);
 }
 
 void
-duo_open_one(struct duo *d, struct duo_end *e, enum smcr_role role, bool prewarm)
+duo_case(TCase *tc, int64_t ms)
+{
+	linger_ms = ms;
+	tcase_add_checked_fixture(tc, NULL, duo_fini);
+}
+
+void
+duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 {
 	struct smcr_open open = { .role = role,
 		.app = e,
@@ -244,30 +269,59 @@ duo_open_one(struct duo *d, struct duo_end *e, enum smcr_role role, bool prewarm
 		.peer_key = "server:1",
 		.subnet_cnt = 1,
 		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
-		.remote.addr[15] = d->remote };
+		.remote.addr[15] = d.remote };
 	int err = 0;
 
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };
-	e->conn = prewarm ? smcr_prewarm(d->eng[e->host], &open, &err) : smcr_open(d->eng[e->host], &open, &err);
+	e->conn = prewarm ? smcr_prewarm(d.eng[e->host], &open, &err) : smcr_open(d.eng[e->host], &open, &err);
 	ck_assert_ptr_nonnull(e->conn);
 }
 
 void
-duo_open(struct duo *d, struct duo_end *client, struct duo_end *server)
+duo_join(unsigned pair)
 {
-	duo_open_one(d, server, SMCR_SERVER, false);
-	duo_open_one(d, client, SMCR_CLIENT, false);
-	client->peer = server;
-	server->peer = client;
+	c[pair].peer = &s[pair];
+	s[pair].peer = &c[pair];
 }
 
 void
-duo_close(struct duo *d, struct duo_end *e)
+duo_open(unsigned pair)
 {
-	(void)d;
+	duo_open_one(&s[pair], SMCR_SERVER, false);
+	duo_open_one(&c[pair], SMCR_CLIENT, false);
+	duo_join(pair);
+}
+
+void
+duo_connect(unsigned first, unsigned cnt, int64_t ms)
+{
+	for (unsigned i = first; i < first + cnt; i++)
+		duo_open(i);
+	duo_run(ms);
+	for (unsigned i = first; i < first + cnt; i++)
+		ck_assert(BOTH(i, ESTABLISHED));
+}
+
+void
+duo_close(unsigned pair)
+{
+	smcr_close(c[pair].conn);
+	smcr_close(s[pair].conn);
+}
+
+void
+duo_release(struct duo_end *e)
+{
 	if (e->conn != NULL)
 		smcr_release(e->conn);
 	e->conn = NULL;
+}
+
+void
+duo_release_pair(unsigned pair)
+{
+	duo_release(&c[pair]);
+	duo_release(&s[pair]);
 }
 
 void
@@ -298,6 +352,25 @@ duo_feed_msg(struct duo_end *e, const struct clc_msg *msg)
 	duo_feed(e, buf, (size_t)n);
 }
 
+void
+duo_feed_held(struct duo_end *from, struct duo_end *to)
+{
+	duo_feed(to, from->out, from->out_len);
+	from->out_len = 0;
+}
+
+void
+duo_inject(struct link *link, const struct llc_msg *msg)
+{
+	struct smcr *eng;
+	uint8_t buf[LLC_LEN];
+
+	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
+	eng = link->lgr->eng;
+	llc_recv(link, buf, sizeof(buf));
+	engine_act_on_marks(eng);
+}
+
 static void
 pass_on(struct duo_end *e)
 {
@@ -315,7 +388,7 @@ pass_on(struct duo_end *e)
 	e->out_len -= n;
 }
 
-/* And again when the peer's Decline, or data, has come later. */
+/* Called again when the peer's Decline, or data, has come later. */
 static void
 after_fallback(struct duo_end *e)
 {
@@ -338,120 +411,134 @@ handle(struct duo_end *e, unsigned ev)
 
 /* One instant: until nothing more happens. The bound is far above what any test needs. */
 static void
-settle(struct duo *d)
+settle(void)
 {
 	for (unsigned spin = 0;; spin++) {
 		bool more = false;
 		unsigned ev;
-		struct smcr_conn *c;
+		struct smcr_conn *conn;
 
 		ck_assert_uint_lt(spin, 10000);
-		sim_run(d->fab, d->now_ns);
+		sim_run(d.fab, d.now_ns);
 		for (unsigned i = 0; i < 2; i++) {
-			smcr_poll(d->eng[i], d->now_ns);
-			while ((c = smcr_next_event(d->eng[i], &ev)) != NULL) {
-				handle(smcr_app(c), ev);
+			smcr_poll(d.eng[i], d.now_ns);
+			while ((conn = smcr_next_event(d.eng[i], &ev)) != NULL) {
+				handle(smcr_app(conn), ev);
 				more = true;
 			}
-			for (uint32_t pos = 0; (c = idtable_next(&d->eng[i]->conns, &pos)) != NULL;) {
-				struct duo_end *e = smcr_app(c);
+			for (uint32_t pos = 0; (conn = idtable_next(&d.eng[i]->conns, &pos)) != NULL;) {
+				struct duo_end *e = smcr_app(conn);
 				size_t before = e->out_len;
 
-				if (c->released)
+				if (conn->released)
 					continue;
 				pass_on(e);
 				more |= before != e->out_len;
 			}
-			more |= smcr_flush(d->eng[i]);
+			more |= smcr_flush(d.eng[i]);
 		}
-		if (!more && sim_next(d->fab) > d->now_ns && smcr_deadline(d->eng[A]) > d->now_ns &&
-		    smcr_deadline(d->eng[B]) > d->now_ns)
+		if (!more && sim_next(d.fab) > d.now_ns && smcr_deadline(d.eng[A]) > d.now_ns &&
+		    smcr_deadline(d.eng[B]) > d.now_ns)
 			return;
 	}
 }
 
 /* To the next thing that happens, not beyond end: false when that is the end. */
 static bool
-step(struct duo *d, int64_t end)
+step(int64_t end)
 {
-	int64_t at[3] = { sim_next(d->fab), smcr_deadline(d->eng[A]), smcr_deadline(d->eng[B]) };
+	int64_t at[3] = { sim_next(d.fab), smcr_deadline(d.eng[A]), smcr_deadline(d.eng[B]) };
 	int64_t next = end;
 
 	for (unsigned i = 0; i < 3; i++)
 		if (at[i] < next)
 			next = at[i];
-	d->now_ns = next;
-	settle(d);
+	d.now_ns = next;
+	settle();
 	return next < end;
 }
 
 void
-duo_run(struct duo *d, int64_t ms)
+duo_run(int64_t ms)
 {
-	int64_t end = d->now_ns + ms * DUO_MS;
+	int64_t end = d.now_ns + ms * DUO_MS;
 
-	settle(d);
-	while (step(d, end))
+	settle();
+	while (step(end))
 		;
 }
 
 void
-duo_both_are_well(struct duo *d, struct duo_end *client, struct duo_end *server)
+duo_bystander_is_well(void)
 {
-	ck_assert((client->events & SMCR_EV_CLOSED) == 0 && (server->events & SMCR_EV_CLOSED) == 0);
-	ck_assert_uint_eq(duo_write(client, 3000), 3000);
-	ck_assert_uint_eq(duo_write(server, 3000), 3000);
-	duo_run(d, 20);
-	ck_assert_uint_eq(duo_read(server), 3000);
-	ck_assert_uint_eq(duo_read(client), 3000);
+	ck_assert(!IS(c[0], CLOSED) && !IS(s[0], CLOSED));
+	ck_assert_uint_eq(duo_write(&c[0], 3000), 3000);
+	ck_assert_uint_eq(duo_write(&s[0], 3000), 3000);
+	duo_run(20);
+	ck_assert_uint_eq(duo_read(&s[0]), 3000);
+	ck_assert_uint_eq(duo_read(&c[0]), 3000);
 }
 
 void
-duo_until(struct duo *d, unsigned host, const char *text)
+duo_until(unsigned host, const char *text)
 {
-	settle(d);
-	while (duo_count(d, host, text) == 0)
-		ck_assert(step(d, INT64_MAX));
+	settle();
+	while (duo_count(host, text) == 0)
+		ck_assert(step(INT64_MAX));
 }
 
 struct lgr *
-duo_lgr(struct duo *d, unsigned host)
+duo_lgr(unsigned host)
 {
-	struct list_node *n = list_first(&d->eng[host]->lgrs);
+	struct list_node *n = list_first(&d.eng[host]->lgrs);
 
 	return n != NULL ? CONTAINER_OF(n, struct lgr, node) : NULL;
 }
 
 unsigned
-duo_lgr_cnt(struct duo *d, unsigned host)
+duo_lgr_cnt(unsigned host)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(l, &d->eng[host]->lgrs)
+	LIST_FOREACH(l, &d.eng[host]->lgrs)
 		n++;
 	return n;
 }
 
-struct link *
-duo_link(struct duo *d, unsigned host)
+void
+duo_expect_groups(unsigned cnt)
 {
-	return lgr_pick_link(duo_lgr(d, host));
+	ck_assert_uint_eq(duo_lgr_cnt(A), cnt);
+	ck_assert_uint_eq(duo_lgr_cnt(B), cnt);
+}
+
+struct link *
+duo_link(unsigned host)
+{
+	return lgr_pick_link(duo_lgr(host));
 }
 
 void
-duo_expect(struct duo *d, unsigned n, unsigned host, const char *text)
+duo_expect(unsigned n, unsigned host, const char *text)
 {
-	ck_assert_uint_lt(n, d->seen_cnt);
-	ck_assert_msg(d->seen[n].host == host && strcmp(d->seen[n].text, text) == 0,
-	    "message %u is %c's %s, not %c's %s", n, "AB"[d->seen[n].host], d -> seen[n].text, "AB"[host], text);
+	ck_assert_uint_lt(n, d.seen_cnt);
+	ck_assert_msg(d.seen[n].host == host && strcmp(d.seen[n].text, text) == 0, "message %u is %c's %s, not %c's %s",
+	    n, "AB"[d.seen[n].host], d.seen[n].text, "AB"[host], text);
 }
 
 unsigned
-duo_count(const struct duo *d, unsigned host, const char *text)
+duo_count(const unsigned host, const char *text)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < d->seen_cnt; i++)
-		n += d->seen[i].host == host && strcmp(d->seen[i].text, text) == 0;
+	for (unsigned i = 0; i < d.seen_cnt; i++)
+		n += d.seen[i].host == host && strcmp(d.seen[i].text, text) == 0;
 	return n;
+}
+
+void
+duo_lose(struct link *link, const char *why)
+{
+	link_lost(link, why);
+	engine_act_on_marks(link->lgr->eng);
 }

@@ -8,19 +8,20 @@
 #define SMCRD_TESTS_DUO_H
 
 #include "checks.h"
-#include "tests/sim/sim.h"
-#include "smcr/engine.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
 #include "smcr/data/rmb.h"
+#include "smcr/engine.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
+#include "tests/sim/sim.h"
 
 #define DUO_MS 1000000LL
 #define DUO_SEEN 1024
 #define DUO_MORE 7
+#define DUO_PAIRS 300
 
 enum { A, B }; /* A is the client's host, B the server's */
 
@@ -43,7 +44,6 @@ struct duo_end {
 /* A message that went over the wire, as host A's or B's trace saw it sent. */
 struct duo_seen {
 	unsigned host;
-	enum smcr_trace_kind kind;
 	char text[64]; /* its type, "CONFIRM LINK response" */
 };
 
@@ -64,51 +64,69 @@ struct duo {
 	unsigned seen_cnt;
 };
 
-/* Two engines with small timers, one iWARP-like device each (with device = false: none on that host). */
-void duo_init(struct duo *, bool device_a, bool device_b, void (*change)(struct smcr_config *));
+/* The hosts of a test, and its connections: pairs of a client's end and a server's. */
+extern struct duo d;
+extern struct duo_end c[DUO_PAIRS], s[DUO_PAIRS];
+
+#define IS(e, ev) (((e).events & SMCR_EV_##ev) != 0)
+#define BOTH(i, ev) (IS(c[i], ev) && IS(s[i], ev))
+
+/* A test case whose tests end like this: connections are released, linger_ms pass, and nothing is left behind. */
+void duo_case(TCase *, int64_t linger_ms);
+/* Two engines with small timers (and what is not 0 in change), an iWARP-like device each (device = false: none on that host). */
+void duo_init(bool device_a, bool device_b, const struct smcr_config *change);
 /* The same with any transport, and devices that do not enforce rnic_mr.deny if no_deny. */
-void duo_init_as(
-    struct duo *, const enum rnic_transport transport[2], bool no_deny, void (*change)(struct smcr_config *));
+void duo_init_as(const enum rnic_transport transport[2], bool no_deny, const struct smcr_config *change);
+/* duo_init() with a device each, and the first pair connected. */
+void duo_begin(const struct smcr_config *change);
+/* Ends all of it before the test ends, for another duo_init(). */
+void duo_fini(void);
 /* One more device of the host. */
-struct rnic_dev *duo_add_device(struct duo *, unsigned host);
+struct rnic_dev *duo_add_device(unsigned host);
+/* One more on each host. */
+void duo_add_devices(void);
 /* One more on the interface of the host's first: with its MAC. */
-struct rnic_dev *duo_add_neighbour(struct duo *, unsigned host);
-/* Checks that nothing is left behind. */
-void duo_fini(struct duo *);
-/* A connection of both sides; CLC flows between them. */
-void duo_open(struct duo *, struct duo_end *client, struct duo_end *server);
-/* Client or server alone: the test is the other side. */
-void duo_open_one(struct duo *, struct duo_end *, enum smcr_role, bool prewarm);
-/* Releases what is still there. */
-void duo_close(struct duo *, struct duo_end *);
+struct rnic_dev *duo_add_neighbour(unsigned host);
+/* Opens both ends of a pair; CLC flows between them. */
+void duo_open(unsigned pair);
+/* Opens pairs, lets time pass, and expects that all are established. */
+void duo_connect(unsigned first, unsigned cnt, int64_t ms);
+/* Client or server alone: the test is the other side, or duo_join() follows. */
+void duo_open_one(struct duo_end *, enum smcr_role, bool prewarm);
+/* The ends of a pair that were opened alone. */
+void duo_join(unsigned pair);
+/* smcr_close() at both ends of a pair. */
+void duo_close(unsigned pair);
+/* Releases an end, or both of a pair, if they are still there. */
+void duo_release(struct duo_end *);
+void duo_release_pair(unsigned pair);
 /* Bytes into the stream, as many as there is room for, numbered by their position; how many. */
 size_t duo_write(struct duo_end *, size_t len);
 /* Reads and checks what has come: how many bytes. */
 size_t duo_read(struct duo_end *);
-/* A bystander, which has to notice nothing: the connection lives, and bytes go both ways. */
-void duo_both_are_well(struct duo *, struct duo_end *client, struct duo_end *server);
+/* The first pair as a bystander, which has to notice nothing: the connection lives, and bytes go both ways. */
+void duo_bystander_is_well(void);
 /* Virtual time passes. */
-void duo_run(struct duo *, int64_t ms);
+void duo_run(int64_t ms);
 /* Until the host has sent this message. */
-void duo_until(struct duo *, unsigned host, const char *text);
+void duo_until(unsigned host, const char *text);
 /* Bytes for the end as if they came from the middle; whole messages or parts. */
 void duo_feed(struct duo_end *, const void *buf, size_t len);
 void duo_feed_msg(struct duo_end *, const struct clc_msg *);
+/* CLC bytes that an end has held back go to the other end. */
+void duo_feed_held(struct duo_end *from, struct duo_end *to);
+/* An LLC message as if it arrived on this link. */
+void duo_inject(struct link *, const struct llc_msg *);
 /* The first group of a host; NULL when there is none. */
-struct lgr *duo_lgr(struct duo *, unsigned host);
-unsigned duo_lgr_cnt(struct duo *, unsigned host);
+struct lgr *duo_lgr(unsigned host);
+unsigned duo_lgr_cnt(unsigned host);
+void duo_expect_groups(unsigned cnt); /* on each host */
 /* The active link of that group. */
-struct link *duo_link(struct duo *, unsigned host);
+struct link *duo_link(unsigned host);
 /* The n-th message seen so far was sent by this host and is called this. */
-void duo_expect(struct duo *, unsigned n, unsigned host, const char *text);
-unsigned duo_count(const struct duo *, unsigned host, const char *text);
-
+void duo_expect(unsigned n, unsigned host, const char *text);
+unsigned duo_count(unsigned host, const char *text);
 /* The link breaks, and its group has reacted to that. */
-static inline void
-duo_lose(struct link *link, const char *why)
-{
-	link_lost(link, why);
-	engine_act_on_marks(link->lgr->eng);
-}
+void duo_lose(struct link *, const char *why);
 
 #endif

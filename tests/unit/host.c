@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "base/pages.h"
-#include "checks.h"
 #include "smcr/group/lgr.h"
 #include "smcr/rendezvous/rendezvous.h"
+#include "tests/numbered.h"
+
+struct host a, b;
+struct smcr_conn *ca, *cb;
 
 /* -- hosts -- */
 
@@ -192,22 +195,62 @@ tell_peer(struct host *h, struct smcr_conn *conn, const struct smcr_conn *peer)
 }
 
 void
-hosts_join(struct host *a, struct smcr_conn *ca, struct host *b, struct smcr_conn *cb)
+hosts_join(struct host *x, struct smcr_conn *cx, struct host *y, struct smcr_conn *cy)
 {
-	tell_peer(a, ca, cb);
-	tell_peer(b, cb, ca);
+	tell_peer(x, cx, cy);
+	tell_peer(y, cy, cx);
 }
 
 void
-hosts_pair(struct host *a, struct host *b, uint32_t elem_size, struct smcr_conn **ca, struct smcr_conn **cb)
+hosts_pair(struct host *x, struct host *y, uint32_t elem_size, struct smcr_conn **cx, struct smcr_conn **cy)
 {
-	*ca = host_conn(a, elem_size, 4);
-	*cb = host_conn(b, elem_size, 4);
-	hosts_join(a, *ca, b, *cb);
-	host_establish(*ca);
-	host_establish(*cb);
-	ck_assert_uint_eq(host_events(*ca), SMCR_EV_ESTABLISHED);
-	ck_assert_uint_eq(host_events(*cb), SMCR_EV_ESTABLISHED);
+	*cx = host_conn(x, elem_size, 4);
+	*cy = host_conn(y, elem_size, 4);
+	hosts_join(x, *cx, y, *cy);
+	host_establish(*cx);
+	host_establish(*cy);
+	ck_assert_uint_eq(host_events(*cx), SMCR_EV_ESTABLISHED);
+	ck_assert_uint_eq(host_events(*cy), SMCR_EV_ESTABLISHED);
+}
+
+static uint32_t fixture_elem_size;
+
+static void
+setup(void)
+{
+	host_init(&a, false);
+	host_init(&b, false);
+	hosts_pair(&a, &b, fixture_elem_size, &ca, &cb);
+}
+
+static void
+setup_rfc(void)
+{
+	host_init(&a, true);
+	host_init(&b, true);
+	hosts_pair(&a, &b, fixture_elem_size, &ca, &cb);
+}
+
+static void
+teardown(void)
+{
+	host_fini(&a);
+	host_fini(&b);
+}
+
+void
+hosts_case(TCase *tc, uint32_t elem_size, bool eye_catcher)
+{
+	fixture_elem_size = elem_size;
+	tcase_add_checked_fixture(tc, eye_catcher ? setup_rfc : setup, teardown);
+}
+
+void
+hosts_restart(bool eye_catcher)
+{
+	teardown();
+	host_init(&a, eye_catcher);
+	host_init(&b, eye_catcher);
 }
 
 /* -- carrying -- */
@@ -304,13 +347,13 @@ host_carry_one(struct host *from, struct host *to)
 }
 
 void
-hosts_carry(struct host *a, struct host *b)
+hosts_carry(struct host *x, struct host *y)
 {
 	for (bool more = true; more;) {
 		more = false;
-		while (host_carry_one(a, b))
+		while (host_carry_one(x, y))
 			more = true;
-		while (host_carry_one(b, a))
+		while (host_carry_one(y, x))
 			more = true;
 	}
 }
@@ -333,6 +376,13 @@ host_forget(struct host *h)
 	h->steps = 0;
 }
 
+void
+host_saw_all(const struct host *h, unsigned i, const char *const texts[])
+{
+	for (; *texts != NULL; i++, texts++)
+		ck_assert_str_eq(i < h->steps ? h->step[i] : "(nothing)", *texts);
+}
+
 unsigned
 host_events(struct smcr_conn *conn)
 {
@@ -352,27 +402,18 @@ host_advance(struct host *h, int64_t ms)
 
 /* -- the daemon's part -- */
 
-static uint8_t
-byte_at(uint64_t pos)
-{
-	return (uint8_t)(pos * 31 + (pos >> 8) * 7 + (pos >> 16));
-}
-
 size_t
 host_write(struct smcr_conn *conn, size_t len, bool urgent)
 {
 	struct iovec iov[2];
-	size_t room = smcr_tx_space(conn, iov), done = 0;
-	uint64_t pos = conn->tx.head;
+	size_t room = smcr_tx_space(conn, iov);
 
 	ck_assert_uint_eq(room, iov[0].iov_len + iov[1].iov_len);
 	if (len > room)
 		len = room;
-	for (unsigned i = 0; i < 2; i++)
-		for (size_t k = 0; k < iov[i].iov_len && done < len; k++, done++)
-			((uint8_t *)iov[i].iov_base)[k] = byte_at(pos++);
-	smcr_tx_commit(conn, done, urgent && done > 0);
-	return done;
+	numbered_fill(iov, len, conn->tx.head);
+	smcr_tx_commit(conn, len, urgent && len > 0);
+	return len;
 }
 
 size_t
@@ -383,17 +424,13 @@ host_read(struct smcr_conn *conn, size_t len, unsigned *urgents)
 	bool urgent;
 
 	while (done < len && (n = smcr_rx_data(conn, iov, &urgent)) > 0) {
-		uint64_t pos = conn->rx.tail;
-
 		ck_assert_uint_eq(n, iov[0].iov_len + iov[1].iov_len);
 		if (urgent) {
 			ck_assert_uint_eq(n, 1);
 			ck_assert_ptr_nonnull(urgents);
 			(*urgents)++;
 		}
-		for (unsigned i = 0; i < 2; i++)
-			for (size_t k = 0; k < iov[i].iov_len; k++)
-				ck_assert_uint_eq(((uint8_t *)iov[i].iov_base)[k], byte_at(pos++));
+		ck_assert(numbered_holds(iov, n, conn->rx.tail));
 		if (n > len - done)
 			n = len - done;
 		smcr_rx_consume(conn, n);

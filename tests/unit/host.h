@@ -7,6 +7,7 @@
 #ifndef SMCRD_TESTS_HOST_H
 #define SMCRD_TESTS_HOST_H
 
+#include "checks.h"
 #include "fake_rnic.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
@@ -29,6 +30,15 @@ struct host {
 	char step[HOST_STEPS][96]; /* what was carried from here, since host_forget */
 	unsigned steps;
 };
+
+/* The pair of a test, and a connection between them. */
+extern struct host a, b;
+extern struct smcr_conn *ca, *cb;
+
+/* A test case whose tests have a pair, with elements of this size, and leave nothing behind. */
+void hosts_case(TCase *, uint32_t elem_size, bool eye_catcher);
+/* Starts again amid a test: a pair without a connection. */
+void hosts_restart(bool eye_catcher);
 
 void host_init(struct host *, bool eye_catcher);
 void host_fini(struct host *);
@@ -54,8 +64,9 @@ void hosts_carry(struct host *, struct host *);
 void host_complete(struct host *);
 void host_flush(struct host *);
 void host_forget(struct host *);
-/* The next step from here was exactly this. */
-#define host_saw(h, i, text) ck_assert_str_eq((i) < (h)->steps ? (h)->step[i] : "(nothing)", text)
+/* host_saw(h, i, text, ...): the i-th step from here, and those behind it, were exactly these. */
+void host_saw_all(const struct host *, unsigned i, const char *const texts[]);
+#define host_saw(h, i, ...) host_saw_all(h, i, (const char *const[]){ __VA_ARGS__, NULL })
 
 /* Events of the connection, taken. */
 unsigned host_events(struct smcr_conn *);

@@ -18,12 +18,7 @@ lib_libvrnic_la_SOURCES = \
 lib_libvrnic_la_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
 lib_libvrnic_la_LIBADD = lib/librnic.la lib/libbase.la
 
-if HAVE_CHECK
-FAKE_IBVERBS = \
-	tests/unit/fake_ibverbs.c tests/unit/fake_ibverbs.h \
-	tests/unit/fake_rdmacm.c tests/unit/fake_rdmacm.h
-VERBS_TEST = $(FAKE_IBVERBS) tests/unit/verbs_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
-VERBS_TEST_CFLAGS = $(UNIT_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
+NO_IBVERBS = lib/libvrnic.la tests/libwrap.la $(CHECK_LIBS)
 check_UNIT += \
 	tests/unit/check_verbs \
 	tests/unit/check_verbs_end \
@@ -32,29 +27,21 @@ check_UNIT += \
 	tests/unit/check_verbs_iwarp \
 	tests/unit/check_verbs_list \
 	tests/unit/check_verbs_memory
-tests_unit_check_verbs_SOURCES = tests/unit/check_verbs.c $(VERBS_TEST)
-tests_unit_check_verbs_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-tests_unit_check_verbs_events_SOURCES = tests/unit/check_verbs_events.c $(VERBS_TEST)
-tests_unit_check_verbs_events_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_events_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-tests_unit_check_verbs_end_SOURCES = tests/unit/check_verbs_end.c $(VERBS_TEST)
-tests_unit_check_verbs_end_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_end_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-tests_unit_check_verbs_iwarp_SOURCES = tests/unit/check_verbs_iwarp.c $(VERBS_TEST)
-tests_unit_check_verbs_iwarp_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_iwarp_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-tests_unit_check_verbs_memory_SOURCES = tests/unit/check_verbs_memory.c $(SWEEP) $(VERBS_TEST)
-tests_unit_check_verbs_memory_CFLAGS = $(VERBS_TEST_CFLAGS)
+tests_unit_check_verbs_SOURCES = tests/unit/check_verbs.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_LDADD = $(NO_IBVERBS)
+tests_unit_check_verbs_end_SOURCES = tests/unit/check_verbs_end.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_end_LDADD = $(NO_IBVERBS)
+tests_unit_check_verbs_errors_SOURCES = tests/unit/check_verbs_errors.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_errors_LDADD = $(NO_IBVERBS)
+tests_unit_check_verbs_events_SOURCES = tests/unit/check_verbs_events.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_events_LDADD = $(NO_IBVERBS)
+tests_unit_check_verbs_iwarp_SOURCES = tests/unit/check_verbs_iwarp.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_iwarp_LDADD = $(NO_IBVERBS)
+tests_unit_check_verbs_list_SOURCES = tests/unit/check_verbs_list.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_list_LDADD = $(NO_IBVERBS)
+tests_unit_check_verbs_memory_SOURCES = tests/unit/check_verbs_memory.c $(FAKE_IBVERBS)
+tests_unit_check_verbs_memory_LDADD = $(NO_IBVERBS)
 tests_unit_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
-tests_unit_check_verbs_memory_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-tests_unit_check_verbs_list_SOURCES = tests/unit/check_verbs_list.c $(VERBS_TEST)
-tests_unit_check_verbs_list_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_list_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-tests_unit_check_verbs_errors_SOURCES = tests/unit/check_verbs_errors.c $(VERBS_TEST)
-tests_unit_check_verbs_errors_CFLAGS = $(VERBS_TEST_CFLAGS)
-tests_unit_check_verbs_errors_LDADD = lib/libvrnic.la $(UNIT_LIBS)
-endif
 else
 VRNIC = lib/libverbs_none.la
 endif

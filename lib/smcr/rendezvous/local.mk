@@ -8,10 +8,5 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rdv_server.c \
 	lib/smcr/rendezvous/peer.c lib/smcr/rendezvous/peer.h
 
-if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_rendezvous
-tests_unit_check_rendezvous_SOURCES = tests/unit/check_rendezvous.c $(DUO_SOURCES)
-tests_unit_check_rendezvous_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_rendezvous_LDADD = $(DUO_LIBS)
-endif

@@ -57,7 +57,7 @@ mark_contact(struct lgr *lgr, enum contact_mark mark, uint32_t diag, enum smcr_r
 {
 	struct lgr_marks *m = marks_of(lgr);
 
-	if (m->contact != CONTACT_GOES_ON)
+	if (m->contact != CONTACT_GOES_ON && mark != CONTACT_BROKEN)
 		return;
 	m->contact = mark;
 	m->diag = diag;

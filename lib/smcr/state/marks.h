@@ -59,8 +59,9 @@ void mark_link_failed(struct link *, const char *why);
 void mark_delete_sent(struct lgr *);
 void mark_rmb(struct lgr *, enum rmb_mark);
 void mark_contact_ready(struct lgr *);
-/* Neither counts when first contact is marked already. */
+/* Does not count when first contact is marked already. */
 void mark_contact_failed(struct lgr *, uint32_t diag, enum smcr_reason, const char *why);
+/* Counts always: the group ends. */
 void mark_contact_broken(struct lgr *, enum smcr_reason, const char *why);
 /* The first one counts. */
 void mark_conn_end(struct smcr *, struct conn_mark *, bool at_once, enum smcr_reason, const char *why);

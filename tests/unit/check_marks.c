@@ -1,0 +1,100 @@
+/* What a lower room tells a higher one is acted on when nothing is under way: the engine does not re-enter itself. */
+#include "duo.h"
+#include "smcr/data/link_tx.h"
+#include "unit.h"
+
+enum cause { DRAIN, END_WANTED, QUARANTINE_FULL, IDLE, CAUSES };
+
+static void
+give_cause(struct lgr *lgr, int cause)
+{
+	if (cause == DRAIN)
+		smcr_drain(lgr->eng);
+	else if (cause == END_WANTED)
+		lgr->end_wanted = true;
+	else if (cause == QUARANTINE_FULL)
+		lgr->eng->cfg.quarantine_max = 0;
+}
+
+/* The last connection ends with its C, as the peer's is in already, and the group with it, for each reason that a group has. */
+START_TEST(the_last_connection_ends_while_its_link_is_flushed)
+{
+	struct lgr *lgr;
+	struct link *link;
+	uint64_t head;
+
+	duo_begin(NULL);
+	smcr_close(c[0].conn);
+	duo_run(20);
+	ck_assert_uint_ne(s[0].conn->close.rx_flags & CDC_CLOSED, 0);
+	lgr = duo_lgr(B);
+	link = duo_link(B);
+	give_cause(lgr, _i);
+	smcr_close(s[0].conn);
+	head = link->wr_head;
+	smcr_flush(d.eng[B]);
+	ck_assert_int_eq(s[0].conn->state, CONN_CLOSED);
+	ck_assert_uint_eq(lgr->conn_cnt, 0);
+	/* What was to be posted is posted, and nobody has touched the group or the link. */
+	ck_assert_uint_eq(link->wr_head, head + 1);
+	ck_assert(!link->has_held);
+	ck_assert_int_eq(lgr->state, LGR_ACTIVE);
+	ck_assert_int_eq(link->state, LINK_ACTIVE);
+	ck_assert(lgr->marks.conn_left);
+	smcr_poll(d.eng[B], d.now_ns);
+	ck_assert_int_eq(lgr->state, _i == IDLE ? LGR_ACTIVE : LGR_DELETING);
+	ck_assert(timer_armed(&lgr->idle) == (_i == IDLE));
+	duo_run(100);
+	duo_expect_groups(_i == IDLE);
+	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_OK);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), _i != IDLE);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->bad_llc + smcr_counters(d.eng[A])->bad_cdc, 0);
+}
+
+/* A link that posting finds broken is lost with the next look at marks, whatever else waits for the flush. */
+START_TEST(a_link_that_fails_in_a_flush_is_lost_afterwards)
+{
+	struct llc_msg test = { .type = LLC_DELETE_RKEY, .response = true, .delete_rkey = { .cnt = 1 } };
+	struct link *link;
+
+	duo_begin(NULL);
+	link = duo_link(B);
+	while (link->failed == NULL)
+		(void)link_send_llc(link, &test);
+	ck_assert_int_eq(link->state, LINK_ACTIVE);
+	ck_assert(link->lgr->marks.links);
+	engine_act_on_marks(d.eng[B]);
+	ck_assert_ptr_null(duo_lgr(B));
+	duo_run(100);
+	ck_assert(IS(s[0], CLOSED) && s[0].reason == SMCR_R_LINK_LOST);
+}
+
+/* The first mark of a connection or of first contact counts, but for the end of the group itself. */
+START_TEST(marks_do_not_overwrite_each_other)
+{
+	struct lgr *lgr;
+
+	duo_begin(NULL);
+	lgr = duo_lgr(A);
+	mark_contact_ready(lgr);
+	mark_contact_failed(lgr, 1, SMCR_R_PROTOCOL, "test");
+	ck_assert_int_eq(lgr->marks.contact, CONTACT_READY);
+	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "test");
+	ck_assert_int_eq(lgr->marks.contact, CONTACT_BROKEN);
+	mark_link_failed(duo_link(A), "first");
+	mark_link_failed(duo_link(A), "second");
+	ck_assert_str_eq(duo_link(A)->failed, "first");
+	duo_run(100);
+	ck_assert(IS(c[0], CLOSED));
+}
+
+static void
+marks_case(TCase *tc)
+{
+	duo_case(tc, 2000);
+	tcase_add_loop_test(tc, the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES);
+	tcase_add_test(tc, a_link_that_fails_in_a_flush_is_lost_afterwards);
+	tcase_add_test(tc, marks_do_not_overwrite_each_other);
+}
+
+UNIT_MAIN("marks", marks_case)
