@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <libconfig.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,58 +19,6 @@
 
 #define FILE_MAX (1u << 20)
 #define TARGET_ADDRS_MAX 16
-
-/* -- messages -- */
-
-static void __attribute__((format(printf, 4, 0)))
-report(struct config_report *rep, unsigned line, const char *kind, const char *fmt, va_list ap)
-{
-	if (line > 0)
-		fprintf(rep->err, "%s:%u: %s", rep->path, line, kind);
-	else
-		fprintf(rep->err, "%s: %s", rep->path, kind);
-	vfprintf(rep->err, fmt, ap);
-	fputc('\n', rep->err);
-}
-
-void
-config_error(struct config_report *rep, unsigned line, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(rep, line, "", fmt, ap);
-	va_end(ap);
-	rep->errors++;
-}
-
-void
-config_warning(struct config_report *rep, unsigned line, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(rep, line, "warning: ", fmt, ap);
-	va_end(ap);
-}
-
-unsigned
-config_line(const void *src, const char *name)
-{
-	const config_setting_t *s = config_member(src, name);
-
-	if (s == NULL)
-		s = src;
-	return s != NULL ? config_setting_source_line(s) : 0;
-}
-
-const void *
-config_member(const void *src, const char *name)
-{
-	const config_setting_t *group = src;
-
-	return group != NULL ? config_setting_get_member(group, name) : NULL;
-}
 
 /* -- one setting -- */
 
@@ -125,10 +72,9 @@ read_value(const config_setting_t *s, struct config_value *v)
 }
 
 static void
-load_setting(
-    struct config_build *b, const struct config_key *key, const config_setting_t *s, const char *group, void *base)
+load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const config_setting_t *s, void *base)
 {
-	const char *dot = group[0] != '\0' ? "." : "";
 	char why[CONFIG_WHY_MAX];
 	struct config_value v;
 
@@ -137,7 +83,7 @@ load_setting(
 		return;
 	}
 	if (config_value_set(key, base, &v, why) != 0)
-		config_error(b->rep, config_setting_source_line(s), "%s%s%s %s", group, dot, key->name, why);
+		config_error(b->rep, config_setting_source_line(s), "%s%s %s", sec->prefix, key->name, why);
 	free((void *)v.items);
 }
 
@@ -149,17 +95,15 @@ static void
 load_group(struct config_build *b, const struct config_section *sec, enum config_place place,
     const config_setting_t *group, void *base)
 {
-	const char *dot = sec->name[0] != '\0' ? "." : "";
-
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		const config_setting_t *s = config_member(group, k->name);
 
 		if ((k->where & place) == 0)
 			continue;
 		if (s != NULL)
-			load_setting(b, k, s, sec->name, base);
+			load_setting(b, sec, k, s, base);
 		else if ((k->flags & CONFIG_REQUIRED) != 0)
-			config_error(b->rep, config_line(group, ""), "%s%s%s is missing", sec->name, dot, k->name);
+			config_error(b->rep, config_line(group, ""), "%s%s is missing", sec->prefix, k->name);
 		else if (config_value_set_default(k, base) != 0)
 			config_error(b->rep, 0, "out of memory");
 	}
@@ -176,8 +120,7 @@ find_unknown(struct config_build *b, const struct config_section *sec, const con
 			continue;
 		if (sec->place == CONFIG_AT_TOP && config_section_find(name) != NULL)
 			continue;
-		config_error(b->rep, config_setting_source_line(s), "unknown key %s%s%s", sec->name,
-		    sec->name[0] != '\0' ? "." : "", name);
+		config_error(b->rep, config_setting_source_line(s), "unknown key %s%s", sec->prefix, name);
 	}
 }
 
@@ -216,9 +159,9 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 
 	/* Without it nothing is known of the others. */
 	if (type == NULL)
-		config_error(b->rep, config_line(group, ""), "%s.%s is missing", sec->name, key->name);
+		config_error(b->rep, config_line(group, ""), "%s%s is missing", sec->prefix, key->name);
 	else
-		load_setting(b, key, type, sec->name, dev);
+		load_setting(b, sec, key, type, dev);
 	if (b->rep->errors > errors)
 		return;
 	place = config_device_place(dev->type);

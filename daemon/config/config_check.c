@@ -79,7 +79,7 @@ check_self(struct config_build *b, unsigned i)
 
 /* The first of these settings that the group has, and the second; NULL when it has no more. */
 static void
-given(const void *src, const char *const *names, const char **first, const char **second)
+given(const struct config_setting_t *src, const char *const *names, const char **first, const char **second)
 {
 	*first = *second = NULL;
 	for (; *names != NULL && *second == NULL; names++) {
@@ -98,7 +98,7 @@ check_device_place(struct config_build *b, unsigned i)
 {
 	static const char *const places[] = { "address", "interface", "device", NULL };
 	const struct config_device *dev = &b->cfg->devices[i];
-	const void *src = b->device_src[i];
+	const struct config_setting_t *src = b->device_src[i];
 	const char *first, *second;
 	bool one_card = dev->card[0] != '\0' && strcmp(dev->card, CONFIG_ALL_CARDS) != 0;
 
@@ -184,7 +184,7 @@ static void
 check_device_twice(struct config_build *b, unsigned i, unsigned j)
 {
 	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
-	const void *src = b->device_src[i], *other_src = b->device_src[j];
+	const struct config_setting_t *src = b->device_src[i], *other_src = b->device_src[j];
 
 	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
 		config_error(b->rep, config_line(src, "name"), "devices.name \"%s\" is already used in line %u",
@@ -222,7 +222,7 @@ static void
 check_limits(struct config_build *b)
 {
 	const struct smcr_config *smcr = &b->cfg->smcr;
-	const void *src = config_member(b->top_src, "smcr");
+	const struct config_setting_t *src = config_member(b->top_src, "smcr");
 
 	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
 		config_error(b->rep, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");

@@ -200,15 +200,15 @@ _Static_assert(
     "mpa_peers");
 
 const struct config_section config_sections[] = {
-	{ "", CONFIG_AT_TOP, 0 },
-	{ "control", CONFIG_AT_CONTROL, 0 },
-	{ "confine", CONFIG_AT_CONFINE, 0 },
-	{ "keepalive", CONFIG_AT_KEEPALIVE, 0 },
-	{ "smcr", CONFIG_AT_SMCR, 0 },
-	{ "devices", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
-	{ "ingress", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
-	{ "egress", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },
-	{ NULL, 0, 0 },
+	{ "", "", CONFIG_AT_TOP, 0 },
+	{ "control", "control.", CONFIG_AT_CONTROL, 0 },
+	{ "confine", "confine.", CONFIG_AT_CONFINE, 0 },
+	{ "keepalive", "keepalive.", CONFIG_AT_KEEPALIVE, 0 },
+	{ "smcr", "smcr.", CONFIG_AT_SMCR, 0 },
+	{ "devices", "devices.", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
+	{ "ingress", "ingress.", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
+	{ "egress", "egress.", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },
+	{ NULL, NULL, 0, 0 },
 };
 
 const struct config_key *

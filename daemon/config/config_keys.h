@@ -73,7 +73,8 @@ extern const struct config_key config_keys[]; /* ends with name == NULL */
 
 /* How a group of settings appears in the file. */
 struct config_section {
-	const char *name; /* "" = top level */
+	const char *name;   /* "" = top level */
+	const char *prefix; /* of its settings in messages: the name and a dot */
 	enum config_place place;
 	unsigned list_max; /* 0 = one group, otherwise ( { ... }, { ... } ) with at most this many */
 };

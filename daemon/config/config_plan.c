@@ -70,8 +70,6 @@ static void
 plan_settings(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
 	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
-		const char *dot = sec->name[0] != '\0' ? "." : "";
-
 		if ((sec->place & PLACES_CFG) == 0)
 			continue;
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
@@ -79,11 +77,11 @@ plan_settings(const struct config *old, const struct config *next, struct config
 				continue;
 			if ((k->flags & CONFIG_RELOAD) != 0) {
 				plan->settings++;
-				fprintf(text, "setting %s%s%s changed\n", sec->name, dot, k->name);
+				fprintf(text, "setting %s%s changed\n", sec->prefix, k->name);
 			} else {
 				plan->fixed++;
-				fprintf(text, "warning: %s%s%s cannot be changed by a reload: restart smcrd\n",
-				    sec->name, dot, k->name);
+				fprintf(text, "warning: %s%s cannot be changed by a reload: restart smcrd\n",
+				    sec->prefix, k->name);
 			}
 		}
 	}
@@ -141,9 +139,10 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 	}
 }
 
-static void
-make_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+void
+config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
+	*plan = (struct config_plan){ 0 };
 	for (unsigned i = 0; i < next->service_cnt; i++)
 		plan_service(config_find_service(old, next->services[i].name), &next->services[i], plan, text);
 	for (unsigned i = 0; i < old->service_cnt; i++) {
@@ -154,15 +153,6 @@ make_plan(const struct config *old, const struct config *next, struct config_pla
 	}
 	plan_settings(old, next, plan, text);
 	plan_devices(old, next, plan, text);
-}
-
-void
-config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
-{
-	struct config_plan p = { 0 };
-
-	make_plan(old, next, &p, text);
-	*plan = p;
 }
 
 static bool
