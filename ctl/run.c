@@ -19,9 +19,9 @@
 static unsigned
 patience(const struct options *o)
 {
-	if (strcmp(o->command, "reload") == 0)
+	if (o->command == CONTROL_RELOAD)
 		return RELOAD_MS;
-	if (strcmp(o->command, "check") == 0)
+	if (o->command == CONTROL_CHECK)
 		return ANSWER_MS + o->timeout_ms;
 	return ANSWER_MS;
 }
@@ -75,7 +75,7 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	}
 	if (!o->json)
 		show_answer(stdout, o->command, data, o->detail);
-	if (strcmp(o->command, "check") == 0 && !json_is_true(json_object_get(data, "possible")))
+	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))
 		return EXIT_NO;
 	return EXIT_WELL;
 }
@@ -121,7 +121,7 @@ ask_and_print(const struct options *o, struct ask *a, const char *request)
 	root = parse_line(line);
 	if (root == NULL)
 		return EXIT_TROUBLE;
-	if (strcmp(o->command, "trace") == 0 && json_is_null(json_object_get(root, "error")))
+	if (o->command == CONTROL_TRACE && json_is_null(json_object_get(root, "error")))
 		status = follow_trace(o, a);
 	else
 		status = print_answer(o, line, root);
@@ -174,7 +174,7 @@ run_check(const struct options *o, FILE *err)
 static int
 run_once(const struct options *o, FILE *err)
 {
-	return strcmp(o->command, "check") == 0 ? run_check(o, err) : run_request(o, NULL, err);
+	return o->command == CONTROL_CHECK ? run_check(o, err) : run_request(o, NULL, err);
 }
 
 static void
@@ -190,7 +190,7 @@ watch_heading(const struct options *o)
 		strftime(text, sizeof(text), "%F %T", &tm);
 	if (isatty(STDOUT_FILENO))
 		fputs("\033[H\033[2J", stdout);
-	printf("smcrctl %s, every %.1fs: %s\n", o->command, (double)o->watch_ms / 1000, text);
+	printf("smcrctl %s, every %.1fs: %s\n", control_commands[o->command].name, (double)o->watch_ms / 1000, text);
 }
 
 /* True when a daemon is there. Says nothing. */
@@ -214,7 +214,7 @@ static int
 run_watch(const struct options *o)
 {
 	struct timespec pause = { .tv_sec = o->watch_ms / 1000, .tv_nsec = o->watch_ms % 1000 * 1000000 };
-	bool drain = strcmp(o->command, "drain") == 0;
+	bool drain = o->command == CONTROL_DRAIN;
 
 	for (bool first = true;; first = false) {
 		int status;

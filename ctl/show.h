@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints the "data" of an answer to this command; detail adds columns. False when the command is not known. */
-bool show_answer(FILE *, const char *command, const json_t *data, bool detail);
+#include "control/commands.h"
+
+/* Prints the "data" of an answer to this command; detail adds columns. */
+void show_answer(FILE *, enum control_command, const json_t *data, bool detail);
 /* Prints one line of a trace. */
 void show_trace(FILE *, const json_t *event);
 

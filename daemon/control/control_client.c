@@ -233,7 +233,7 @@ client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
 
 		if (c->out.overflow) {
 			log_msg(LOG_LVL_ERROR, "control answer does not fit its buffer: command=%s",
-			    control_command_str(c->req.command));
+			    control_commands[c->req.command].name);
 			c->dead = true;
 		}
 		if (s == STEP_MOVED)

@@ -71,11 +71,12 @@ on_reload_done(void *arg, int rc, const char *msgs)
 }
 
 static void
-start_reload(struct control_client *c)
+start_reload(struct control_client *c, const struct control_request *req)
 {
 	struct control *ctl = c->ctl;
 	int rc;
 
+	(void)req;
 	log_request(c, "reload");
 	rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
@@ -192,39 +193,27 @@ start_check(struct control_client *c, const struct control_request *req)
 	client_set_state(c, CLIENT_WAITING);
 }
 
+static void
+start_drain(struct control_client *c, const struct control_request *req)
+{
+	log_request(c, "drain");
+	c->ctl->hooks.drain(c->ctl->hooks.arg);
+	start_report(c, req);
+}
+
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
+	/* What acts; the others only look. */
+	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *, const struct control_request *) = {
+		[CONTROL_DRAIN] = start_drain,
+		[CONTROL_RELOAD] = start_reload,
+		[CONTROL_CHECK] = start_check,
+		[CONTROL_TRACE] = client_start_trace,
+		[CONTROL_REBALANCE] = rebalance,
+		[CONTROL_LINK_DELETE] = link_delete,
+	};
+
 	c->req = *req;
-	switch (req->command) {
-	case CONTROL_STATUS:
-	case CONTROL_DEVICES:
-	case CONTROL_GROUPS:
-	case CONTROL_LINKS:
-	case CONTROL_CONNECTIONS:
-	case CONTROL_RMBS:
-	case CONTROL_STATS:
-		start_report(c, req);
-		break;
-	case CONTROL_DRAIN:
-		log_request(c, "drain");
-		c->ctl->hooks.drain(c->ctl->hooks.arg);
-		start_report(c, req);
-		break;
-	case CONTROL_RELOAD:
-		start_reload(c);
-		break;
-	case CONTROL_CHECK:
-		start_check(c, req);
-		break;
-	case CONTROL_TRACE:
-		client_start_trace(c);
-		break;
-	case CONTROL_REBALANCE:
-		rebalance(c, req);
-		break;
-	case CONTROL_LINK_DELETE:
-		link_delete(c, req);
-		break;
-	}
+	(actions[req->command] != NULL ? actions[req->command] : start_report)(c, req);
 }

@@ -103,7 +103,7 @@ void client_answer(struct control_client *, const struct control_request *);
 void client_answer_error(struct control_client *, const char *command, const char *code, const char *text);
 
 /* control_trace.c */
-void client_start_trace(struct control_client *);
+void client_start_trace(struct control_client *, const struct control_request *);
 /* Asks the engine for what the tracing clients want; nothing when there are none. */
 void control_update_trace(struct control *);
 /* Tells how many lines were left out, when there is room for it. */

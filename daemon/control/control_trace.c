@@ -42,11 +42,6 @@ describe(const struct smcr_trace *t, char *buf, size_t cap)
 static void
 write_line(struct control_client *c, const struct smcr_trace *t, const char *text)
 {
-	static const char *const kind_str[] = {
-		[SMCR_TRACE_CLC] = "clc",
-		[SMCR_TRACE_LLC] = "llc",
-		[SMCR_TRACE_CDC] = "cdc",
-	};
 	struct json_writer jw;
 
 	if (c->out.len == 0)
@@ -58,7 +53,7 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	jw_int(&jw, "time_us", wall_us());
 	jw_uint(&jw, "dropped", c->dropped);
 	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
-	jw_string(&jw, "kind", t != NULL ? kind_str[t->kind] : "");
+	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
 	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
 	jw_uint(&jw, "link", t != NULL ? t->link : 0);
 	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
@@ -127,10 +122,11 @@ control_update_trace(struct control *ctl)
 }
 
 void
-client_start_trace(struct control_client *c)
+client_start_trace(struct control_client *c, const struct control_request *req)
 {
 	struct json_writer jw;
 
+	(void)req;
 	if (!control_make_trace_place(c->ctl, c)) {
 		client_answer_error(c, "trace", "busy", "too many traces");
 		return;

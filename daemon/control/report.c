@@ -28,9 +28,7 @@ static bool (*const makers[])(struct report *) = {
 	[CONTROL_RMBS] = report_rmbs,
 	[CONTROL_STATS] = report_stats,
 	[CONTROL_DRAIN] = report_drain,
-	[CONTROL_TRACE] = NULL,
-	[CONTROL_REBALANCE] = NULL,
-	[CONTROL_LINK_DELETE] = NULL,
+	[CONTROL_COMMAND_CNT] = NULL, /* none for those that act */
 };
 
 /* Resident memory of this process; 0 when the kernel does not say. */
@@ -83,7 +81,7 @@ begin_frame(struct json_writer *jw, struct outbuf *out, const char *command, int
 void
 report_begin(struct json_writer *jw, struct outbuf *out, enum control_command c, int64_t wall_ms)
 {
-	begin_frame(jw, out, control_command_str(c), wall_ms);
+	begin_frame(jw, out, control_commands[c].name, wall_ms);
 	jw_null(jw, "error");
 	jw_object(jw, "data");
 }

@@ -54,11 +54,6 @@ write_smc_part(struct json_writer *jw, const struct smcr_conn_info *c)
 static void
 write_connection(struct json_writer *jw, const struct session_info *s, const struct smcr_conn_info *c)
 {
-	static const char *const mode_str[] = {
-		[SESSION_SETUP] = "setup",
-		[SESSION_SMCR] = "smcr",
-		[SESSION_TCP] = "tcp",
-	};
 	bool ingress = s->kind == CONFIG_INGRESS;
 
 	jw_object(jw, NULL);
@@ -66,7 +61,7 @@ write_connection(struct json_writer *jw, const struct session_info *s, const str
 	jw_string(jw, "service", s->service);
 	jw_string(jw, "kind", ingress ? "ingress" : "egress");
 	jw_string(jw, "role", ingress ? "client" : "server");
-	jw_string(jw, "mode", mode_str[s->mode]);
+	jw_string(jw, "mode", control_mode_words[s->mode]);
 	jw_string(jw, "state", s->state);
 	report_sockaddr(jw, "app", &s->app_peer);
 	report_sockaddr(jw, "peer", &s->middle_peer);

@@ -1,6 +1,5 @@
 /*
- * Every counter of the daemon by its name in JSON. (What it means in words is
- * in ctl/stat_words.c and doc/json-schema.md; tests hold the three together.)
+ * Where in the daemon each counter of control/counters.h is, and the names of what devices count.
  */
 #ifndef SMCRD_STAT_TABLE_H
 #define SMCRD_STAT_TABLE_H
