@@ -82,23 +82,9 @@ accept_clients(struct control *ctl, int64_t now_ns)
 static void
 drop_client(struct control *ctl, struct control_client *c)
 {
-	bool traced = c->state == CLIENT_TRACING;
-
 	list_remove(&c->node);
 	ctl->client_cnt--;
 	client_free(c);
-	if (traced)
-		control_update_trace(ctl);
-}
-
-/* Whoever was first in this turn is last in the next, so that a big report does not eat everybody's steps. */
-static void
-rotate_clients(struct control *ctl)
-{
-	struct list_node *first = list_pop(&ctl->clients);
-
-	if (first != NULL)
-		list_push(&ctl->clients, first);
 }
 
 static int64_t
@@ -113,9 +99,7 @@ control_turn(void *arg, int64_t now_ns)
 		accept_clients(ctl, now_ns);
 	if (ctl->acceptable)
 		next = ctl->accept_at_ns;
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		if (client_run(c, now_ns, &budget))
 			more = true;
 		if (!c->dead && now_ns >= client_deadline(c)) {
@@ -128,24 +112,14 @@ control_turn(void *arg, int64_t now_ns)
 			next = client_deadline(c);
 	}
 	/* Traces that made room for a client behind them in the list. */
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node)
 		if (c->dead)
 			drop_client(ctl, c);
-	}
-	rotate_clients(ctl);
+	/* Who was first in this turn is last in the next, so that a big report does not take all steps. */
+	if (!list_empty(&ctl->clients))
+		list_push(&ctl->clients, list_pop(&ctl->clients));
+	control_update_trace(ctl);
 	return more ? INT64_MIN : next;
-}
-
-static int
-take_listener(struct control *ctl, const struct config *cfg, FILE *err)
-{
-	if (ctl->hooks.listen == NULL)
-		return control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
-	ctl->listen = *ctl->hooks.listen;
-	*ctl->hooks.listen = (struct control_listen){ .fd = -1, .lock = -1 };
-	return 0;
 }
 
 static int
@@ -172,7 +146,7 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
     struct control **out)
 {
 	struct control *ctl = calloc(1, sizeof(*ctl));
-	int rc;
+	int rc = 0;
 
 	if (ctl == NULL) {
 		fprintf(err, "control socket %s: out of memory\n", cfg->control_path);
@@ -183,7 +157,12 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
 	ctl->hooks = *hooks;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
-	rc = take_listener(ctl, cfg, err);
+	if (hooks->listen != NULL) {
+		ctl->listen = *hooks->listen;
+		*hooks->listen = (struct control_listen){ .fd = -1, .lock = -1 };
+	} else {
+		rc = control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
+	}
 	if (rc == 0)
 		rc = control_listen_start(&ctl->listen, err);
 	if (rc == 0)
@@ -205,15 +184,14 @@ control_free(struct control *ctl)
 	if (ctl == NULL)
 		return;
 	/* The answer to the "drain" that ended the daemon may still be here. */
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		client_run(c, loop_now(ctl->loop), &budget);
 		drop_client(ctl, c);
 	}
-	LIST_FOREACH(n, &ctl->checks) {
-		CONTAINER_OF(n, struct control_check, node)->ctl = NULL;
-		list_remove(n);
+	control_update_trace(ctl);
+	LIST_EACH(struct control_check, k, &ctl->checks, node) {
+		k->ctl = NULL;
+		list_remove(&k->node);
 	}
 	loop_del_turn(ctl->loop, control_turn, ctl);
 	loop_del(ctl->loop, &ctl->io);

@@ -23,11 +23,7 @@ enum step {
 void
 client_set_state(struct control_client *c, enum client_state state)
 {
-	bool traced = c->state == CLIENT_TRACING;
-
 	c->state = state;
-	if (traced != (state == CLIENT_TRACING))
-		control_update_trace(c->ctl);
 }
 
 static void

@@ -104,7 +104,7 @@ void client_answer_error(struct control_client *, const char *command, const cha
 
 /* control_trace.c */
 void client_start_trace(struct control_client *, const struct control_request *);
-/* Asks the engine for what the tracing clients want; nothing when there are none. */
+/* Asks the engine for what the tracing clients want; nothing when there are none. Once a turn. */
 void control_update_trace(struct control *);
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);

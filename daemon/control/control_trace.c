@@ -81,9 +81,7 @@ on_message(void *ctx, const struct smcr_trace *t)
 
 	if ((ctl->trace_kinds & 1u << t->kind) == 0)
 		return;
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		if (!is_wanted(c, t))
 			continue;
 		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
@@ -110,12 +108,9 @@ control_update_trace(struct control *ctl)
 {
 	unsigned kinds = 0;
 
-	LIST_FOREACH(n, &ctl->clients) {
-		const struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(const struct control_client, c, &ctl->clients, node)
 		if (c->state == CLIENT_TRACING)
 			kinds |= c->req.kinds;
-	}
 	if ((kinds != 0) != (ctl->trace_kinds != 0))
 		smcr_set_trace(worker_engine(ctl->worker), kinds != 0 ? on_message : NULL, ctl);
 	ctl->trace_kinds = kinds;
