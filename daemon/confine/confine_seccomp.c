@@ -77,16 +77,15 @@ default_action(enum violation v)
 	return SCMP_ACT_ERRNO(ENOSYS);
 }
 
-/* 1 when the call exists on this processor and for this libseccomp, 0 when not. */
+/* How many calls of the row exist on this processor and for this libseccomp, or negative. */
 static int
-add_call(scmp_filter_ctx ctx, const struct confine_call *call)
+add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 {
-	int nr = seccomp_syscall_resolve_name(call->name), rc;
 	struct scmp_arg_cmp cmp[CONFINE_ARGS_MAX];
+	char names[512], *save;
 	unsigned cnt = 0;
+	int known = 0;
 
-	if (nr == __NR_SCMP_ERROR)
-		return 0;
 	for (unsigned i = 0; i < CONFINE_ARGS_MAX; i++) {
 		const struct confine_arg *a = &call->args[i];
 
@@ -94,9 +93,17 @@ add_call(scmp_filter_ctx ctx, const struct confine_call *call)
 			cmp[cnt++] = (struct scmp_arg_cmp){ a->index, SCMP_CMP_MASKED_EQ, a->mask,
 				a->own_pid ? (uint64_t)getpid() : a->value };
 	}
-	rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, cnt, cmp);
-	/* Called by another way on this processor (socketcall), or there already without conditions. */
-	return rc == -EDOM || rc == -EEXIST ? 0 : rc != 0 ? rc : 1;
+	snprintf(names, sizeof(names), "%s", call->names);
+	for (char *name = strtok_r(names, " ", &save); name != NULL; name = strtok_r(NULL, " ", &save)) {
+		int nr = seccomp_syscall_resolve_name(name);
+		int rc = nr != __NR_SCMP_ERROR ? seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, cnt, cmp) : -EDOM;
+
+		/* Called by another way on this processor (socketcall), or there already without conditions. */
+		if (rc != 0 && rc != -EDOM && rc != -EEXIST)
+			return rc;
+		known += rc == 0;
+	}
+	return known;
 }
 
 static int
@@ -113,14 +120,14 @@ add_absent(scmp_filter_ctx ctx)
 	return 0;
 }
 
-/* Rows that are known here, or negative. */
+/* Calls that are known here, or negative. */
 static int
 add_rules(scmp_filter_ctx ctx)
 {
 	int known = 0, rc = add_absent(ctx);
 
-	for (const struct confine_call *c = confine_allowed; rc == 0 && c->name != NULL; c++) {
-		int added = add_call(ctx, c);
+	for (const struct confine_call *c = confine_allowed; rc == 0 && c->names != NULL; c++) {
+		int added = add_row(ctx, c);
 
 		if (added < 0)
 			return added;

@@ -18,13 +18,13 @@ struct confine_arg {
 	uint8_t own_pid; /* the value is this process's id */
 };
 
-/* Several rows for a call: any of them is enough. A row without conditions allows the call as it is. */
+/* Several rows may have one call: any of them is enough. A row without conditions allows the call as it is. */
 struct confine_call {
-	const char *name;
+	const char *names; /* one, or several with a blank between them */
 	struct confine_arg args[CONFINE_ARGS_MAX];
 };
 
-extern const struct confine_call confine_allowed[]; /* ends with name == NULL */
+extern const struct confine_call confine_allowed[]; /* ends with names == NULL */
 /* Refused with ENOSYS, also in tests: the C library then takes a call whose arguments can be looked at. */
 extern const char *const confine_absent[]; /* ends with NULL */
 
