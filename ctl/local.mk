@@ -5,7 +5,7 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/human.c ctl/human.h \
 	ctl/options.c ctl/options.h \
 	ctl/run.c ctl/run.h \
-	ctl/show.c ctl/show.h ctl/show_parts.h \
+	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
 	ctl/show_summary.c \
 	ctl/table.c ctl/table.h

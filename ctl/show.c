@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "ctl/human.h"
-#include "ctl/show_parts.h"
 #include "ctl/table.h"
 
 void

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ctl/human.h"
-#include "ctl/show_parts.h"
+#include "ctl/show.h"
 
 /* Both reasons of a fallback, codes and words; nothing when there are none. */
 static void

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ctl/human.h"
-#include "ctl/show_parts.h"
+#include "ctl/show.h"
 #include "ctl/table.h"
 #include "control/counters.h"
 

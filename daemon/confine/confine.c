@@ -110,6 +110,6 @@ void
 confine_print(const struct confine_state *state, FILE *out)
 {
 	for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
-		fprintf(out, "confinement, %s: %s%s\n", confine_part_str((enum confine_part)i),
+		fprintf(out, "confinement, %s: %s%s\n", confine_part_words[i],
 		    state->part[i].on ? "" : "no: ", state->part[i].text);
 }

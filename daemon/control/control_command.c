@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "daemon/control/control_parts.h"
-#include "daemon/control/report_parts.h"
 
 #define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 

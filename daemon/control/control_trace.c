@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "daemon/control/control_parts.h"
-#include "daemon/control/report_parts.h"
 #include "wire/describe.h"
 
 static int64_t

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "daemon/control/report_parts.h"
 #include "wire/clc_diag.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* The list of devices: each with the GIDs of its card's port, which may take several steps. */
-#include "daemon/control/report_parts.h"
+#include "daemon/control/report.h"
 #include "daemon/control/stat_table.h"
 #include "wire/clc.h"
 
@@ -51,8 +51,8 @@ write_card(struct json_writer *jw, const struct device_info *d)
 	jw_string(jw, "gid_type", card != NULL ? gid_type_word(d->gid.type) : "");
 	jw_int(jw, "gid_index", card != NULL ? (int64_t)d->gid.index : -1);
 	jw_object(jw, "stats");
-	for (unsigned i = 0; i < device_stat_cnt(); i++)
-		jw_uint(jw, device_stat_at(i), device_stat_value(device_stat_at(i), d->stats, d->stat_cnt));
+	for (const char *const *name = device_stats; *name != NULL; name++)
+		jw_uint(jw, *name, device_stat_value(*name, d->stats, d->stat_cnt));
 	jw_object_end(jw);
 }
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/control/report_parts.h"
+#include "daemon/control/report.h"
 #include "wire/clc.h"
 
 enum {

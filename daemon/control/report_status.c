@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/control/report_parts.h"
+#include "daemon/control/report.h"
 #include "daemon/control/stat_table.h"
 #include "wire/clc_diag.h"
 
@@ -76,9 +76,9 @@ write_confinement(struct report *r)
 	const struct confine_state *state = r->src.confine != NULL ? r->src.confine : &none;
 
 	jw_object(&r->jw, "confinement");
-	jw_string(&r->jw, "mode", confine_mode_str(state->mode));
+	jw_string(&r->jw, "mode", confine_mode_words[state->mode]);
 	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
-		jw_object(&r->jw, confine_part_str((enum confine_part)i));
+		jw_object(&r->jw, confine_part_words[i]);
 		jw_bool(&r->jw, "on", state->part[i].on);
 		jw_string(&r->jw, "text", state->part[i].text);
 		jw_object_end(&r->jw);
@@ -216,8 +216,8 @@ report_stats(struct report *r)
 
 	worker_stats(r->src.worker, &ws);
 	jw_object(jw, "counters");
-	for (unsigned i = 0; i < stat_cnt(); i++)
-		jw_uint(jw, stat_at(i)->key, stat_value(stat_at(i), &src));
+	for (const struct stat_desc *d = stat_table; d->key != NULL; d++)
+		jw_uint(jw, d->key, stat_value(d, &src));
 	jw_object_end(jw);
 	write_reasons(jw, "fallback_reasons_local", &fb->local);
 	write_reasons(jw, "fallback_reasons_peer", &fb->peer);

@@ -11,19 +11,7 @@
 #define ROW(source, field, words) { CONTROL_COUNTER_KEY(source, field), OF_##source(field) },
 #define NO_ROW(heading)
 
-static const struct stat_desc stats[] = { CONTROL_COUNTERS(NO_ROW, ROW) };
-
-unsigned
-stat_cnt(void)
-{
-	return sizeof(stats) / sizeof(stats[0]);
-}
-
-const struct stat_desc *
-stat_at(unsigned i)
-{
-	return &stats[i];
-}
+const struct stat_desc stat_table[] = { CONTROL_COUNTERS(NO_ROW, ROW){ .key = NULL } };
 
 uint64_t
 stat_value(const struct stat_desc *d, const struct stat_sources *src)
@@ -39,7 +27,7 @@ stat_value(const struct stat_desc *d, const struct stat_sources *src)
 	return v;
 }
 
-static const char *const device_stats[] = {
+const char *const device_stats[] = {
 	/* of cards */
 	"sends_posted",
 	"writes_posted",
@@ -71,19 +59,8 @@ static const char *const device_stats[] = {
 	"accept_pauses",
 	"linger_refused",
 	"no_memory",
+	NULL,
 };
-
-unsigned
-device_stat_cnt(void)
-{
-	return sizeof(device_stats) / sizeof(device_stats[0]);
-}
-
-const char *
-device_stat_at(unsigned i)
-{
-	return device_stats[i];
-}
 
 uint64_t
 device_stat_value(const char *key, const struct rnic_stat *of, unsigned cnt)

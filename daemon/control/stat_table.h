@@ -27,13 +27,11 @@ struct stat_sources {
 	const struct control_stats *control;
 };
 
-unsigned stat_cnt(void);
-const struct stat_desc *stat_at(unsigned i);
+extern const struct stat_desc stat_table[]; /* ends with key == NULL */
 uint64_t stat_value(const struct stat_desc *, const struct stat_sources *);
 
-/* Those of a device, by name: of all kinds of devices, so that each is shown with the same ones. */
-unsigned device_stat_cnt(void);
-const char *device_stat_at(unsigned i);
+/* Those of a device, by name: of all kinds of devices, so that each is shown with the same ones. Ends with NULL. */
+extern const char *const device_stats[];
 /* 0 when the device has none of this name. */
 uint64_t device_stat_value(const char *key, const struct rnic_stat *, unsigned cnt);
 

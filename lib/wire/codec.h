@@ -45,35 +45,20 @@ codec_be(struct codec *c, uint64_t v, unsigned n)
 	return v;
 }
 
-static inline uint8_t
-codec_u8(struct codec *c, uint8_t v)
-{
-	return (uint8_t)codec_be(c, v, 1);
-}
+/* codec_u8(c, v) and so on: as in span.h. */
+#define CODEC_INTEGER(name, type, n)                             \
+	static inline type codec_##name(struct codec *c, type v) \
+	{                                                        \
+		return (type)codec_be(c, v, n);                  \
+	}
 
-static inline uint16_t
-codec_be16(struct codec *c, uint16_t v)
-{
-	return (uint16_t)codec_be(c, v, 2);
-}
+CODEC_INTEGER(u8, uint8_t, 1)
+CODEC_INTEGER(be16, uint16_t, 2)
+CODEC_INTEGER(be24, uint32_t, 3)
+CODEC_INTEGER(be32, uint32_t, 4)
+CODEC_INTEGER(be64, uint64_t, 8)
 
-static inline uint32_t
-codec_be24(struct codec *c, uint32_t v)
-{
-	return (uint32_t)codec_be(c, v, 3);
-}
-
-static inline uint32_t
-codec_be32(struct codec *c, uint32_t v)
-{
-	return (uint32_t)codec_be(c, v, 4);
-}
-
-static inline uint64_t
-codec_be64(struct codec *c, uint64_t v)
-{
-	return codec_be(c, v, 8);
-}
+#undef CODEC_INTEGER
 
 static inline void
 codec_bytes(struct codec *c, void *p, size_t n)
