@@ -16,17 +16,7 @@
 #define ANSWER_MS 15000  /* without a byte from the daemon */
 #define RELOAD_MS 180000 /* it resolves names */
 
-static unsigned
-patience(const struct options *o)
-{
-	if (o->command == CONTROL_RELOAD)
-		return RELOAD_MS;
-	if (o->command == CONTROL_CHECK)
-		return ANSWER_MS + o->timeout_ms;
-	return ANSWER_MS;
-}
-
-/* A line of the daemon as an object, or NULL (told). */
+/* A line of the daemon as an object, or NULL (said). */
 static json_t *
 parse_line(const char *line)
 {
@@ -135,11 +125,14 @@ run_request(const struct options *o, const char *peer, FILE *err)
 {
 	char *request = options_request(o, peer);
 	int status = EXIT_TROUBLE;
+	unsigned patience_ms = o->command == CONTROL_RELOAD ? RELOAD_MS : ANSWER_MS;
 	struct ask a;
 
+	if (o->command == CONTROL_CHECK)
+		patience_ms += o->timeout_ms;
 	if (request == NULL) {
 		fprintf(err, "smcrctl: out of memory\n");
-	} else if (ask_open(&a, o->socket, patience(o), err) == 0) {
+	} else if (ask_open(&a, o->socket, patience_ms, err) == 0) {
 		status = ask_and_print(o, &a, request);
 		ask_close(&a);
 	}

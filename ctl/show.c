@@ -87,12 +87,6 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 	}
 }
 
-static bool
-is_right(const struct column *c)
-{
-	return c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT;
-}
-
 void
 show_list(FILE *f, const json_t *list, const struct column *columns, bool detail)
 {
@@ -102,7 +96,7 @@ show_list(FILE *f, const json_t *list, const struct column *columns, bool detail
 	table_init(&t);
 	for (const struct column *c = columns; c->heading != NULL; c++)
 		if (detail || !c->detail)
-			table_column(&t, c->heading, is_right(c));
+			table_column(&t, c->heading, c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		for (const struct column *c = columns; c->heading != NULL; c++) {
 			if (!detail && c->detail)

@@ -6,17 +6,13 @@
 #include "ctl/table.h"
 #include "control/counters.h"
 
-static int64_t
-conn_total(const json_t *c)
-{
-	return get_int(c, "smcr") + get_int(c, "tcp") + get_int(c, "setup");
-}
-
 static void
 print_conn_counts(FILE *f, const json_t *c)
 {
-	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", conn_total(c),
-	    get_int(c, "smcr"), get_int(c, "tcp"), get_int(c, "setup"));
+	int64_t smcr = get_int(c, "smcr"), tcp = get_int(c, "tcp"), setup = get_int(c, "setup");
+
+	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", smcr + tcp + setup,
+	    smcr, tcp, setup);
 }
 
 static void

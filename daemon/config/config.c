@@ -124,16 +124,6 @@ find_unknown(struct config_build *b, const struct config_section *sec, const con
 	}
 }
 
-static void
-load_service(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
-{
-	struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
-
-	b->service_src[b->cfg->service_cnt++] = group;
-	svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
-	load_group(b, sec, sec->place, group, svc);
-}
-
 /* Settings of another type are no typing errors, but would have no effect. */
 static void
 find_foreign(struct config_build *b, enum config_place place, const char *type, const config_setting_t *group)
@@ -176,6 +166,7 @@ static void
 load_list(struct config_build *b, const struct config_section *sec, const config_setting_t *list)
 {
 	int type = config_setting_type(list), cnt = config_setting_length(list);
+	struct config_service *svc;
 
 	/* libconfig takes [] for an empty array, which is as good as an empty list. */
 	if (type != CONFIG_TYPE_LIST && !(type == CONFIG_TYPE_ARRAY && cnt == 0)) {
@@ -197,10 +188,14 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 			continue;
 		}
 		find_unknown(b, sec, s);
-		if (sec->place == CONFIG_AT_DEVICE)
+		if (sec->place == CONFIG_AT_DEVICE) {
 			load_device(b, sec, s);
-		else
-			load_service(b, sec, s);
+			continue;
+		}
+		svc = &b->cfg->services[b->cfg->service_cnt];
+		b->service_src[b->cfg->service_cnt++] = s;
+		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
+		load_group(b, sec, sec->place, s, svc);
 	}
 }
 
@@ -219,14 +214,6 @@ load_section(struct config_build *b, const struct config_section *sec, const con
 	if (s != NULL)
 		find_unknown(b, sec, s);
 	load_group(b, sec, sec->place, s, b->cfg);
-}
-
-static void
-load_tree(struct config_build *b, const config_setting_t *root)
-{
-	b->top_src = root;
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++)
-		load_section(b, sec, sec->place == CONFIG_AT_TOP ? root : config_setting_get_member(root, sec->name));
 }
 
 /* -- names -- */
@@ -266,17 +253,6 @@ lookup_target(struct config_build *b, unsigned line, struct config_target *t)
 	freeaddrinfo(list);
 }
 
-static void
-lookup_targets(struct config_build *b)
-{
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		struct config_target *t = &b->cfg->services[i].to;
-
-		if (t->addr_cnt == 0 && t->host[0] != '\0')
-			lookup_target(b, config_line(b->service_src[i], "to"), t);
-	}
-}
-
 /* -- the whole -- */
 
 static unsigned
@@ -302,11 +278,18 @@ build(struct config_build *b, const config_setting_t *root, unsigned flags)
 		config_error(b->rep, 0, "out of memory");
 		return;
 	}
-	load_tree(b, root);
+	b->top_src = root;
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++)
+		load_section(b, sec, sec->place == CONFIG_AT_TOP ? root : config_setting_get_member(root, sec->name));
 	config_check(b);
 	if (b->rep->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)
 		return;
-	lookup_targets(b);
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		struct config_target *t = &b->cfg->services[i].to;
+
+		if (t->addr_cnt == 0 && t->host[0] != '\0')
+			lookup_target(b, config_line(b->service_src[i], "to"), t);
+	}
 	if (b->rep->errors == 0 && b->cfg->device_cnt == 0)
 		config_default_devices(b);
 }

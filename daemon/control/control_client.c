@@ -145,35 +145,20 @@ step_reading(struct control_client *c, int64_t now_ns)
 }
 
 static enum step
-step_reporting(struct control_client *c, unsigned *budget)
-{
-	if (outbuf_room(&c->out) < REPORT_STEP_BYTES)
-		return STEP_BLOCKED;
-	if (*budget == 0)
-		return STEP_BUDGET;
-	(*budget)--;
-	if (!report_step(&c->report))
-		client_set_state(c, CLIENT_READING);
-	return STEP_MOVED;
-}
-
-static enum step
-step_closing(struct control_client *c)
-{
-	if (c->out.len > 0)
-		return STEP_BLOCKED;
-	c->dead = true;
-	return STEP_MOVED;
-}
-
-static enum step
 client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
 	switch (c->state) {
 	case CLIENT_READING:
 		return step_reading(c, now_ns);
 	case CLIENT_REPORTING:
-		return step_reporting(c, budget);
+		if (outbuf_room(&c->out) < REPORT_STEP_BYTES)
+			return STEP_BLOCKED;
+		if (*budget == 0)
+			return STEP_BUDGET;
+		(*budget)--;
+		if (!report_step(&c->report))
+			client_set_state(c, CLIENT_READING);
+		return STEP_MOVED;
 	case CLIENT_WAITING:
 		c->dead = c->hup;
 		return STEP_BLOCKED;
@@ -182,7 +167,8 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 		client_flush_dropped(c);
 		return STEP_BLOCKED;
 	case CLIENT_CLOSING:
-		return step_closing(c);
+		c->dead = c->out.len == 0;
+		return c->dead ? STEP_MOVED : STEP_BLOCKED;
 	}
 	return STEP_BLOCKED;
 }

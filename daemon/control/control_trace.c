@@ -3,19 +3,8 @@
  * buffer is its queue: a message that finds no room is counted and left out,
  * and the engine never waits. Without such clients the engine traces nothing.
  */
-#include <time.h>
-
 #include "daemon/control/control_parts.h"
 #include "wire/describe.h"
-
-static int64_t
-wall_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 static const char *
 describe(const struct smcr_trace *t, char *buf, size_t cap)
@@ -49,7 +38,7 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	jw_object(&jw, NULL);
 	jw_int(&jw, "schema", REPORT_SCHEMA);
 	jw_string(&jw, "event", t != NULL ? "message" : "dropped");
-	jw_int(&jw, "time_us", wall_us());
+	jw_int(&jw, "time_us", report_wall_us());
 	jw_uint(&jw, "dropped", c->dropped);
 	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
 	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");

@@ -43,17 +43,6 @@ utf8_len(const unsigned char *s, uint32_t *cp)
 	return n;
 }
 
-/* Length of the start of s that needs no escape and no second look: what nearly all text consists of. */
-static size_t
-plain_len(const unsigned char *s)
-{
-	size_t n = 0;
-
-	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
-		n++;
-	return n;
-}
-
 /* One character that is not plain; how many bytes of s it takes. */
 static unsigned
 put_special(struct json_writer *w, const unsigned char *s)
@@ -86,8 +75,11 @@ put_quoted(struct json_writer *w, const char *val)
 
 	outbuf_putc(w->out, '"');
 	for (;;) {
-		size_t n = plain_len(s);
+		size_t n = 0;
 
+		/* What needs no escape and no second look: nearly all text. */
+		while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+			n++;
 		outbuf_put(w->out, s, n);
 		s += n;
 		if (*s == '\0')

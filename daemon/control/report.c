@@ -46,12 +46,18 @@ read_rss(void)
 }
 
 int64_t
-report_wall_ms(void)
+report_wall_us(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t
+report_wall_ms(void)
+{
+	return report_wall_us() / 1000;
 }
 
 void

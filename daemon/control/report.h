@@ -53,8 +53,9 @@ struct report {
 	} sum;
 };
 
-/* Time of day in milliseconds. */
+/* Time of day, since 1970. */
 int64_t report_wall_ms(void);
+int64_t report_wall_us(void);
 /* Fills in version, time, process id and memory. */
 void report_source_init(struct report_source *, struct worker *, const struct control_stats *);
 
