@@ -56,12 +56,6 @@ scan_enclosed(struct scan *s, size_t mark_len, const char *end, const char *what
 	skip(s, mark_len);
 }
 
-static bool
-is_name_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '*';
-}
-
 /* Numbers without the suffix L have to fit in 32 bits (libconfig 1.5 would wrap them), with it in 64. */
 static void
 scan_number(struct scan *s)
@@ -104,7 +98,7 @@ scan_token(struct scan *s)
 	} else if (c == '"') {
 		scan_enclosed(s, 1, "\"", "string");
 	} else if (isalpha((unsigned char)c) || c == '*') {
-		while (s->p < s->end && is_name_char(*s->p))
+		while (s->p < s->end && (isalnum((unsigned char)*s->p) || strchr("_-*", *s->p) != NULL))
 			s->p++;
 	} else if (isdigit((unsigned char)c) || c == '-' || c == '+') {
 		scan_number(s);
