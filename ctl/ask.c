@@ -12,7 +12,7 @@
 #define READ_BYTES 65536
 #define LINE_MAX_BYTES ((size_t)1 << 28) /* far above what any daemon answers */
 
-/* What to do about it: the commonest trouble of all. */
+/* The most frequent trouble of all, with what to do about it. */
 static void
 explain_connect(FILE *err, const char *path, int error)
 {

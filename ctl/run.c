@@ -202,7 +202,7 @@ daemon_runs(const struct options *o)
 	return runs;
 }
 
-/* The first failure ends it; a later one is shown and waited over, as a daemon may be restarted. */
+/* A failure of the first request ends it; later ones are shown, and it goes on, as a daemon may be restarted. */
 static int
 run_watch(const struct options *o)
 {

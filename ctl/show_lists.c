@@ -4,7 +4,7 @@
 #include "ctl/human.h"
 #include "ctl/show.h"
 
-/* Both reasons of a fallback, codes and words; nothing when there are none. */
+/* The reasons of a fallback of both sides, codes and words; nothing when there are none. */
 static void
 reason_cell(const json_t *c, char *buf, size_t cap)
 {
@@ -84,7 +84,7 @@ peer_qpn_cell(const json_t *l, char *buf, size_t cap)
 	snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)get_int(l, "peer_qpn"));
 }
 
-/* What an iWARP peer named in the start-up; 0 is a value. */
+/* IRD and ORD as an iWARP peer named them in the start-up; 0 is a value. */
 static void
 depths_cell(const json_t *l, char *buf, size_t cap)
 {

@@ -44,7 +44,7 @@ read_list(const config_setting_t *s, struct config_value *v)
 	return 0;
 }
 
-/* What libconfig found, as config_value. 0 or -ENOMEM; free v->items. */
+/* A setting of libconfig as config_value. 0 or -ENOMEM; the caller frees v->items. */
 static int
 read_value(const config_setting_t *s, struct config_value *v)
 {

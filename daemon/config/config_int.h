@@ -14,7 +14,7 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_report.h"
 
-/* What libconfig (1.5) swallows or reports without a place: numbers beyond 32 bits that it wraps, strings and
+/* Refuses what libconfig (1.5) accepts or reports without a place: numbers beyond 32 bits that it wraps, strings and
  * comments without end, deep nesting, NUL bytes, @include. True when libconfig may parse the text. */
 bool config_scan(struct config_report *, const char *text, size_t len);
 

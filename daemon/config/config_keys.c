@@ -148,7 +148,7 @@ const struct config_key config_keys[] = {
 	{ .name = NULL },
 };
 
-/* What the table and the values treat as one: two members, the second right behind the first. */
+/* Two members that the table and the values treat as one: the second is right behind the first. */
 #define BEHIND(type, second, first, first_type) \
 	_Static_assert(offsetof(type, second) == offsetof(type, first) + sizeof(first_type), #first)
 

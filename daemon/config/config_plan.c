@@ -1,4 +1,4 @@
-/* What a reload would change: see config_plan.h. */
+/* The changes that a reload would make: see config_plan.h. */
 #include "daemon/config/config_plan.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ place_of(const struct config_service *svc)
 	return svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
 }
 
-/* Settings of these places that differ: how many; their names to text. */
+/* Counts the settings of these places that differ, and writes their names to text (may be NULL). */
 static unsigned
 differing(unsigned places, const void *a, const void *b, FILE *text)
 {
@@ -164,7 +164,7 @@ device_name_taken(const struct config_device *devs, unsigned cnt, const char *na
 	return false;
 }
 
-/* Those of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
+/* The devices of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
 static int
 keep_devices(const struct config *old, struct config *next)
 {

@@ -11,7 +11,7 @@
 /* -EINVAL, with the reason in why. */
 int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int value_bad_range(const struct config_key *, const struct config_value *, char why[CONFIG_WHY_MAX]);
-/* What was written, short and printable, for messages. */
+/* The value as written, short and printable, for messages. */
 const char *value_show(const struct config_value *, char buf[VALUE_SHOW_MAX]);
 /* Decimal digits alone. 0, -EINVAL or -ERANGE (more than 64 bits). */
 int value_parse_uint(const char *text, uint64_t *out);

@@ -42,7 +42,7 @@ struct confine_state {
 /* As in JSON, by enum confine_part and enum config_confine. */
 extern const char *const confine_part_words[], *const confine_mode_words[];
 
-/* What would come into force; changes nothing. */
+/* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
 void confine_preview(const struct config *, struct confine_state *out);
 /*
  * Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the

@@ -91,8 +91,8 @@ confine_capabilities(const struct config *cfg, enum confine_do what, struct conf
 		keep |= CAP_BIT(CAP_IPC_LOCK);
 	keep &= have.permitted;
 	if (what == CONFINE_APPLY) {
-		/* What could come back by executing a program, if that were possible. Without the right to change the
-		 * bounding set there is nothing that it bounds: no_new_privs holds. */
+		/* The bounding and ambient sets could give rights to a program that is executed. Without the right to
+		 * change the bounding set there is nothing that it bounds: no_new_privs holds. */
 		for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

@@ -37,7 +37,7 @@ enum {
 	FS_IOCTL_DEV = 1 << 15,
 };
 
-/* Rights over files by version: what is named here is refused where no rule allows it. */
+/* Rights to files by version of Landlock: those named here are refused where no rule allows them. */
 #define FS_ALL_V1 0x1fffu
 #define FS_ALL_V2 (FS_ALL_V1 | 1u << 13) /* rename to another directory */
 #define FS_ALL_V3 (FS_ALL_V2 | 1u << 14) /* truncate */

@@ -14,7 +14,7 @@ void confine_part_set(struct confine_part_state *, bool on, const char *fmt, ...
 unsigned confine_threads(void);
 bool confine_has_verbs(const struct config *);
 
-/* Each sets its part's state. */
+/* The parts: each sets its state. */
 void confine_capabilities(const struct config *, enum confine_do, struct confine_part_state *out);
 void confine_files(const struct config *, enum confine_do, struct confine_part_state *out);
 void confine_system_calls(enum confine_do, struct confine_part_state *out);

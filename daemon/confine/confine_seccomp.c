@@ -1,6 +1,6 @@
 /*
  * System calls: a seccomp filter of what the table allows, in all threads.
- * What is not allowed fails with ENOSYS, which C libraries take as the sign to
+ * A call that is not allowed fails with ENOSYS, which C libraries take as the sign to
  * use an older call, and the kernel logs it (audit, type SECCOMP). In tests it
  * ends the process. Part of confine.c; confine_seccomp_none.c stands in where
  * libseccomp is missing.
@@ -15,7 +15,7 @@
 #include "daemon/confine/confine_parts.h"
 #include "daemon/confine/confine_table.h"
 
-/* What becomes of a call that is not allowed: refused, unless CONFINE_TEST_ENV says otherwise. */
+/* The fate of a call that is not allowed: refused, unless CONFINE_TEST_ENV says otherwise. */
 struct violation {
 	const char *env;
 	uint32_t action;

@@ -114,13 +114,13 @@ const struct confine_call confine_allowed[] = {
 	{ .names = "restart_syscall rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait sigaltstack "
 	           "sigreturn" },
 
-	/* Who and where we are: process id in status and for systemd, users in logs of name services, limits of descriptors
+	/* Identity and surroundings: process id in status and for systemd, users in logs of name services, limits of descriptors
 	 * and locked memory at a reload, processors. Limits of this process alone. */
 	{ "prlimit64", { IS(0, 0) } },
 	{ .names = "getcpu getegid getegid32 geteuid geteuid32 getgid getgid32 getpid getppid getrandom "
 	           "getrlimit getrusage getuid getuid32 capget setrlimit sysinfo ugetrlimit uname exit_group" },
 
-	/* Some processors' ways: thread pointers, what the processor can do. */
+	/* Calls of single processors: thread pointers, features of the processor. */
 	{ .names = "riscv_hwprobe set_tls" },
 
 #ifdef SMCRD_SANITIZERS

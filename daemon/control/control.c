@@ -115,7 +115,7 @@ control_turn(void *arg, int64_t now_ns)
 	LIST_EACH(struct control_client, c, &ctl->clients, node)
 		if (c->dead)
 			drop_client(ctl, c);
-	/* Who was first in this turn is last in the next, so that a big report does not take all steps. */
+	/* The first client of this turn is the last of the next, so that a big report does not take all steps. */
 	if (!list_empty(&ctl->clients))
 		list_push(&ctl->clients, list_pop(&ctl->clients));
 	control_update_trace(ctl);

@@ -1,4 +1,4 @@
-/* What a request makes the daemon do: looks are reports, the rest is here. */
+/* Requests carried out: those that only look are reports (report.h), the others are here. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ start_report(struct control_client *c, const struct control_request *req)
 	client_set_state(c, CLIENT_REPORTING);
 }
 
-/* Whoever changes the daemon's doing is named in the log. */
+/* A client that changes something is named in the log. */
 static void
 log_request(const struct control_client *c, const char *what)
 {
@@ -39,7 +39,7 @@ log_request(const struct control_client *c, const char *what)
 		    (int)cred.pid);
 }
 
-/* What the client waited for is here. */
+/* The answer that the client waited for is in its buffer. */
 static void
 end_wait(struct control_client *c)
 {
@@ -100,7 +100,7 @@ rebalance(struct control_client *c, const struct control_request *req)
 		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
 		return;
 	}
-	loop_again(c->ctl->loop); /* the worker's turn is over, its part of the work not */
+	loop_again(c->ctl->loop); /* the worker had its turn before: it needs another one */
 	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
 	jw_uint(&jw, "moving", (uint64_t)moving);
 	report_end(&jw);
@@ -203,7 +203,7 @@ start_drain(struct control_client *c, const struct control_request *req)
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
-	/* What acts; the others only look. */
+	/* The commands that act; the others only look. */
 	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *, const struct control_request *) = {
 		[CONTROL_DRAIN] = start_drain,
 		[CONTROL_RELOAD] = start_reload,

@@ -1,4 +1,4 @@
-/* What the files of the control socket share. Used by control*.c alone. */
+/* The state of the control socket and its clients, shared by control*.c alone. */
 #ifndef SMCRD_CONTROL_PARTS_H
 #define SMCRD_CONTROL_PARTS_H
 
@@ -78,7 +78,7 @@ struct control_check {
 	struct sockaddr_storage peer;
 };
 
-/* control_client.c: takes over fd, also on failure. NULL when memory is out. */
+/* control_client.c: owns fd from here on, also on failure. NULL when memory is out. */
 struct control_client *client_new(struct control *, int fd);
 void client_free(struct control_client *);
 /* Reads, works and sends as far as it goes; each report step takes one off *budget. True when there is more to do
@@ -87,7 +87,7 @@ bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
 /* When the client has to be given up unless something moves; INT64_MAX for never. */
 int64_t client_deadline(const struct control_client *);
 void client_set_state(struct control_client *, enum client_state);
-/* A trace makes room for another client: it is told so, as far as that goes, and dead. */
+/* Ends a trace whose place another client needs: an error is sent if it fits, and the client is dead. */
 void client_evict(struct control_client *);
 
 /* control_place.c */

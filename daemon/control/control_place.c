@@ -1,5 +1,5 @@
 /*
- * Who gets a place on the control socket. Whoever may connect by the socket's
+ * Places on the control socket. A client that may connect by the socket's
  * mode may hold a place for as long as a trace is silent; so some places are
  * kept for the daemon's own user and root, traces are bounded, and when there
  * is no place left, the oldest trace makes room. A trace of those two users

@@ -23,7 +23,7 @@
 
 const char *const control_mode_words[] = { CONTROL_MODE_WORDS(MODE_ROW) };
 const char *const control_kind_words[] = { CONTROL_KIND_WORDS(KIND_ROW) };
-/* Both with a comma in front. */
+/* The words as a list for error texts, with a comma in front. */
 static const char mode_list[] = CONTROL_MODE_WORDS(OR_WORD);
 static const char kind_list[] = CONTROL_KIND_WORDS(OR_WORD);
 

@@ -1,5 +1,5 @@
 /*
- * What a control client asks: one line of JSON into a struct. Pure; used by
+ * Requests of control clients: one line of JSON into a struct. Pure; used by
  * the control socket and fuzzed on its own.
  */
 #ifndef SMCRD_CONTROL_REQUEST_H

@@ -77,7 +77,7 @@ put_quoted(struct json_writer *w, const char *val)
 	for (;;) {
 		size_t n = 0;
 
-		/* What needs no escape and no second look: nearly all text. */
+		/* Plain characters in one piece: nearly all text. */
 		while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
 			n++;
 		outbuf_put(w->out, s, n);
@@ -89,7 +89,7 @@ put_quoted(struct json_writer *w, const char *val)
 	outbuf_putc(w->out, '"');
 }
 
-/* What stands before a value: comma and key. */
+/* Writes comma and key in front of a value. */
 static void
 begin_value(struct json_writer *w, const char *key)
 {

@@ -1,5 +1,5 @@
 /*
- * What the control socket says: walks the worker and its engine and writes
+ * Answers of the control socket: walks the worker and its engine and writes
  * JSON (doc/json-schema.md). A report is made in steps, each bounded in work
  * and in bytes, so that 5,000 connections neither hold the loop nor fill
  * memory; between steps the set may change, so a list is no snapshot.
@@ -21,7 +21,7 @@
 #define REPORT_STEP_BYTES 8192 /* room that a step needs */
 #define REPORT_STEP_ITEMS 64   /* objects that a step looks at */
 
-/* What the control socket counts itself. */
+/* The control socket's own counters. */
 struct control_stats {
 	uint64_t clients, clients_refused, clients_timed_out;
 	uint64_t requests, requests_bad;
@@ -84,7 +84,7 @@ void report_ms(struct json_writer *, const char *key, int64_t ns);
 
 /* -- between the files of reports -- */
 
-/* Each does one step and writes members of "data"; false when there are no more. They keep their place in
+/* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in
  * phase and pos. */
 bool report_status(struct report *);
 bool report_devices(struct report *);

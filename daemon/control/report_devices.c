@@ -39,7 +39,7 @@ write_limits(struct json_writer *jw, const struct rnic_info *d)
 	jw_uint(jw, "inline_max", d->max_inline);
 }
 
-/* What only a card has; "", 0 and -1 for a device of software. */
+/* Members that only a card has; "", 0 and -1 for a device of software. */
 static void
 write_card(struct json_writer *jw, const struct device_info *d)
 {

@@ -1,4 +1,4 @@
-/* The summaries: status, drain, stats. Things are counted over several steps before anything is written. */
+/* The summaries: status, drain, stats. Objects are counted in several steps before anything is written. */
 #include <stdio.h>
 #include <string.h>
 

@@ -30,7 +30,7 @@ struct stat_sources {
 extern const struct stat_desc stat_table[]; /* ends with key == NULL */
 uint64_t stat_value(const struct stat_desc *, const struct stat_sources *);
 
-/* Those of a device, by name: of all kinds of devices, so that each is shown with the same ones. Ends with NULL. */
+/* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */
 extern const char *const device_stats[];
 /* 0 when the device has none of this name. */
 uint64_t device_stat_value(const char *key, const struct rnic_stat *, unsigned cnt);

@@ -1,5 +1,5 @@
 /*
- * What a daemon and smcrctl have to agree about on the control socket: the commands, a row each, and the words of
+ * The part of the control socket that daemon and smcrctl have to agree about: the commands, a row each, and the words of
  * requests. A test (check_commands.c) compares the manual page, the completion and doc/json-schema.md with the rows.
  */
 #ifndef SMCRD_CONTROL_COMMANDS_H

@@ -103,7 +103,7 @@ clc_peek_len(struct span in)
 
 /* -- layouts, for both directions -- */
 
-/* What follows the magic and the length, without the zeroes at the end. */
+/* Our extension behind magic and length, without the zeroes at its end. */
 static void
 lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
@@ -219,7 +219,7 @@ decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 	return rcur_left(&c->r) > 0 && version <= 2 && p->typev2 == CLC_PATH_NONE ? -EBADMSG : 0;
 }
 
-/* What stands between PSN and eye catcher: ours, or skipped. */
+/* The bytes between PSN and eye catcher: our extension, or skipped. */
 static int
 decode_accept_tail(struct rcur *r, struct clc_smcrd_ext *ext)
 {

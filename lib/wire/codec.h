@@ -28,7 +28,7 @@ codec_writer(void *buf, size_t len)
 	return (struct codec){ .writes = true, .w = wcur_make(buf, len) };
 }
 
-/* What has to hold, whatever the direction. */
+/* A condition on the fields, in either direction. */
 static inline void
 codec_need(struct codec *c, bool holds)
 {

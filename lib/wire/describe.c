@@ -125,7 +125,7 @@ add_decline(struct line *l, const struct clc_decline *d)
 	add(l, " diag=%08" PRIx32 " (%s) os=%u", d->diag, clc_diag_str(d->diag), d->os);
 }
 
-/* What went wrong with bytes that do not decode. The bytes themselves may hold an rkey. */
+/* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
 {

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <isa-l/crc.h>
 
+#include "base/minmax.h"
+
 static const char keys[][MPA_KEY_LEN + 1] = {
 	[MPA_REQUEST] = "MPA ID Req Frame",
 	[MPA_REPLY] = "MPA ID Rep Frame",
@@ -33,7 +35,7 @@ mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 {
 	struct rcur r = rcur_make(in.ptr, in.len);
 	struct mpa_frame f = { .kind = kind };
-	size_t pd_len, key_len = in.len < MPA_KEY_LEN ? in.len : MPA_KEY_LEN;
+	size_t pd_len, key_len = min_size(in.len, MPA_KEY_LEN);
 
 	if (key_len > 0 && memcmp(in.ptr, keys[kind], key_len) != 0)
 		return -EPROTO;
@@ -105,13 +107,13 @@ mpa_marker_cnt(uint32_t pos, size_t fpdu_len)
 size_t
 mpa_mulpdu(size_t emss, bool markers)
 {
-	size_t over = MPA_LEN_LEN + MPA_CRC_LEN + emss % 4;
+	size_t extra = MPA_LEN_LEN + MPA_CRC_LEN + emss % 4;
 
 	if (markers)
-		over += MPA_MARKER_LEN * ((emss + MPA_MARKER_STEP - 1) / MPA_MARKER_STEP);
-	if (emss < over + 128)
+		extra += MPA_MARKER_LEN * ((emss + MPA_MARKER_STEP - 1) / MPA_MARKER_STEP);
+	if (emss < extra + 128)
 		return 128;
-	return emss - over < MPA_ULPDU_MAX ? emss - over : MPA_ULPDU_MAX;
+	return min_size(emss - extra, MPA_ULPDU_MAX);
 }
 
 uint32_t

@@ -83,7 +83,7 @@ static const struct term_name term_names[] = {
 	{ 2, 0, 0x07, "MPA: no matching RTR option" },
 };
 
-/* Its words, or NULL. */
+/* The name of an error, or NULL. */
 static const char *
 find_name(unsigned layer, unsigned etype, unsigned code)
 {
@@ -96,7 +96,7 @@ find_name(unsigned layer, unsigned etype, unsigned code)
 	return NULL;
 }
 
-/* One of siw without a flag is told by what it says: nothing, read as the RFC has it. */
+/* A Terminate of siw without flags is known by its error, which has no name unless its nibbles are swapped. */
 static void
 term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 {
