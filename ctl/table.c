@@ -104,27 +104,16 @@ table_cell(struct table *t, const char *text)
 		add(t, text[0] != '\0' ? text : "-");
 }
 
-static void
-print_pad(FILE *f, size_t n)
-{
-	while (n-- > 0)
-		fputc(' ', f);
-}
-
 void
 table_print(const struct table *t, FILE *f)
 {
 	for (size_t i = 0; i < t->cell_cnt; i++) {
 		unsigned col = (unsigned)(i % t->columns);
-		size_t pad = t->width[col] - text_width(t->cells[i]);
+		int pad = (int)(t->width[col] - text_width(t->cells[i]));
 		bool last = col + 1 == t->columns;
 
-		if (t->right[col])
-			print_pad(f, pad);
-		fputs(t->cells[i], f);
-		if (!t->right[col] && !last)
-			print_pad(f, pad);
-		fputs(last ? "\n" : "  ", f);
+		fprintf(f, "%*s%s%*s%s", t->right[col] ? pad : 0, "", t->cells[i], t->right[col] || last ? 0 : pad, "",
+		    last ? "\n" : "  ");
 	}
 	if (t->failed)
 		fputs("(out of memory: the table is cut short)\n", f);
