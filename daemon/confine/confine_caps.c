@@ -64,23 +64,14 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 	return setrlimit(RLIMIT_MEMLOCK, &none) != 0;
 }
 
-static void
-say(uint64_t kept, struct confine_part_state *out)
-{
-	bool bind = (kept & CAP_BIT(CAP_NET_BIND_SERVICE)) != 0, lock = (kept & CAP_BIT(CAP_IPC_LOCK)) != 0;
-
-	confine_part_set(out, true, "%s%s%s%s", kept == 0 ? "none" : "",
-	    bind ? "CAP_NET_BIND_SERVICE, for confine.low_ports" : "", bind && lock ? "; " : "",
-	    lock ? "CAP_IPC_LOCK, for RDMA cards" : "");
-}
-
 void
 confine_capabilities(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
 {
 	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
 	struct caps have = { 0 };
-	uint64_t keep;
 	int rc = read_caps(&have);
+	uint64_t keep;
+	bool bind, lock;
 
 	if (rc != 0) {
 		confine_part_set(out, false, "capget: %s", strerror(-rc));
@@ -90,6 +81,8 @@ confine_capabilities(const struct config *cfg, enum confine_do what, struct conf
 	if (needs_ipc_lock(cfg, what, &have))
 		keep |= CAP_BIT(CAP_IPC_LOCK);
 	keep &= have.permitted;
+	bind = (keep & CAP_BIT(CAP_NET_BIND_SERVICE)) != 0;
+	lock = (keep & CAP_BIT(CAP_IPC_LOCK)) != 0;
 	if (what == CONFINE_APPLY) {
 		/* The bounding and ambient sets could give rights to a program that is executed. Without the right to
 		 * change the bounding set there is nothing that it bounds: no_new_privs holds. */
@@ -103,5 +96,7 @@ confine_capabilities(const struct config *cfg, enum confine_do what, struct conf
 	else if (others > 0 && have.permitted != keep)
 		confine_part_set(out, false, "%u other threads run already and keep theirs", others);
 	else
-		say(keep, out);
+		confine_part_set(out, true, "%s%s%s%s", keep == 0 ? "none" : "",
+		    bind ? "CAP_NET_BIND_SERVICE, for confine.low_ports" : "", bind && lock ? "; " : "",
+		    lock ? "CAP_IPC_LOCK, for RDMA cards" : "");
 }

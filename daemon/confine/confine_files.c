@@ -196,22 +196,11 @@ restrict_self(const struct config *cfg, int abi)
 	return rc;
 }
 
-static void
-say(const struct config *cfg, int abi, struct confine_part_state *out)
-{
-	const char *cards = cards_path(cfg);
-	bool wide = cards != NULL && strcmp(cards, cards_dir) != 0;
-
-	confine_part_set(out, true, "Landlock version %d: nothing can be executed or written%s", abi,
-	    wide                ? " but devices, all of them, as /dev/infiniband is not there yet"
-	        : cards != NULL ? " but RDMA cards"
-	                        : "");
-}
-
 void
 confine_files(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
 {
 	int abi = (int)syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION), rc;
+	const char *cards = cards_path(cfg);
 	unsigned others;
 
 #ifdef SMCRD_COVERAGE
@@ -229,5 +218,8 @@ confine_files(const struct config *cfg, enum confine_do what, struct confine_par
 	else if (others > 0)
 		confine_part_set(out, false, "%u other threads run already and are not held", others);
 	else
-		say(cfg, abi, out);
+		confine_part_set(out, true, "Landlock version %d: nothing can be executed or written%s", abi,
+		    cards == NULL            ? ""
+		        : cards == cards_dir ? " but RDMA cards"
+		                             : " but devices, all of them, as /dev/infiniband is not there yet");
 }

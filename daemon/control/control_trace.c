@@ -52,13 +52,6 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	c->dropped = 0;
 }
 
-static bool
-is_wanted(const struct control_client *c, const struct smcr_trace *t)
-{
-	return c->state == CLIENT_TRACING && (c->req.kinds & 1u << t->kind) != 0 &&
-	    (c->req.group == 0 || c->req.group == t->group_id) && (c->req.token == 0 || c->req.token == t->conn_id);
-}
-
 /* Called by the engine with every message. */
 static void
 on_message(void *ctx, const struct smcr_trace *t)
@@ -70,7 +63,10 @@ on_message(void *ctx, const struct smcr_trace *t)
 	if ((ctl->trace_kinds & 1u << t->kind) == 0)
 		return;
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		if (!is_wanted(c, t))
+		const struct control_request *want = &c->req;
+
+		if (c->state != CLIENT_TRACING || (want->kinds & 1u << t->kind) == 0 ||
+		    (want->group != 0 && want->group != t->group_id) || (want->token != 0 && want->token != t->conn_id))
 			continue;
 		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
 			c->dropped++;

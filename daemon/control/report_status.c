@@ -109,22 +109,17 @@ write_summary(struct report *r)
 }
 
 static void
-write_target(struct json_writer *jw, const struct config_target *to)
+write_service(struct json_writer *jw, const struct service_info *s)
 {
+	const struct config_target *to = &s->cfg->to;
 	char text[CONFIG_HOST_MAX + 16];
 
 	snprintf(text, sizeof(text), strchr(to->host, ':') != NULL ? "[%s]:%u" : "%s:%u", to->host, (unsigned)to->port);
-	jw_string(jw, "to", text);
-}
-
-static void
-write_service(struct json_writer *jw, const struct service_info *s)
-{
 	jw_object(jw, NULL);
 	jw_string(jw, "name", s->cfg->name);
 	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
 	report_sockaddr(jw, "listen", &s->cfg->listen);
-	write_target(jw, &s->cfg->to);
+	jw_string(jw, "to", text);
 	jw_uint(jw, "connections", s->connections);
 	jw_uint(jw, "connections_max", s->cfg->max_connections);
 	jw_uint(jw, "accepted", s->accepted);
@@ -138,20 +133,11 @@ write_service(struct json_writer *jw, const struct service_info *s)
 	jw_object_end(jw);
 }
 
-static bool
-write_services(struct report *r)
-{
-	struct service_info s;
-
-	if (!worker_service_next(r->src.worker, &r->pos, &s))
-		return false;
-	write_service(&r->jw, &s);
-	return true;
-}
-
 bool
 report_status(struct report *r)
 {
+	struct service_info s;
+
 	switch ((enum status_phase)r->phase) {
 	case STATUS_SESSIONS:
 		return report_count_sessions(r) || report_next_phase(r);
@@ -164,8 +150,10 @@ report_status(struct report *r)
 		jw_array(&r->jw, "services");
 		return report_next_phase(r);
 	case STATUS_SERVICES:
-		if (write_services(r))
+		if (worker_service_next(r->src.worker, &r->pos, &s)) {
+			write_service(&r->jw, &s);
 			return true;
+		}
 		jw_array_end(&r->jw);
 		return false;
 	}

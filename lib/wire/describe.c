@@ -117,14 +117,6 @@ add_accept(struct line *l, const struct clc_accept *a)
 	add_ext(l, &a->ext);
 }
 
-static void
-add_decline(struct line *l, const struct clc_decline *d)
-{
-	add_flag(l, d->out_of_sync, "out-of-sync");
-	add_hex(l, "peer", d->peer_id, sizeof(d->peer_id));
-	add(l, " diag=%08" PRIx32 " (%s) os=%u", d->diag, clc_diag_str(d->diag), d->os);
-}
-
 /* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
@@ -151,12 +143,15 @@ wire_describe_clc(struct span in, char *buf, size_t cap)
 	if (n <= 0)
 		return describe_failure(&l, "CLC", in, n);
 	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
-	if (m.type == CLC_PROPOSAL)
+	if (m.type == CLC_PROPOSAL) {
 		add_proposal(&l, &m.proposal);
-	else if (m.type == CLC_DECLINE)
-		add_decline(&l, &m.decline);
-	else
+	} else if (m.type == CLC_DECLINE) {
+		add_flag(&l, m.decline.out_of_sync, "out-of-sync");
+		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
+		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
+	} else {
 		add_accept(&l, &m.accept);
+	}
 	return (int)l.len;
 }
 
