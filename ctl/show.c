@@ -81,6 +81,9 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 	case COLUMN_AGE:
 		snprintf(buf, cap, "%s", human_duration(num, v));
 		break;
+	case COLUMN_QPN:
+		snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)v);
+		break;
 	case COLUMN_MICRO:
 		snprintf(buf, cap, "%s", human_us(num, v));
 		break;
@@ -96,7 +99,8 @@ show_list(FILE *f, const json_t *list, const struct column *columns, bool detail
 	table_init(&t);
 	for (const struct column *c = columns; c->heading != NULL; c++)
 		if (detail || !c->detail)
-			table_column(&t, c->heading, c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT);
+			table_column(&t, c->heading,
+			    c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT && c->kind != COLUMN_QPN);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		for (const struct column *c = columns; c->heading != NULL; c++) {
 			if (!detail && c->detail)

@@ -33,6 +33,7 @@ enum column_kind {
 	COLUMN_BYTES,
 	COLUMN_AGE,   /* milliseconds */
 	COLUMN_MICRO, /* microseconds */
+	COLUMN_QPN,   /* a queue pair number, as a trace and other tools write it */
 	COLUMN_CALL,
 };
 

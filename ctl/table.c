@@ -32,29 +32,30 @@ text_width(const char *s)
 	return n;
 }
 
-/* ASCII control characters, and the first byte of those from U+0080 to U+009F. */
-static bool
-is_control(const char *s)
+/* Bytes of the control character at s, those from U+0080 to U+009F included; 0 when there is none. */
+static unsigned
+control_len(const char *s)
 {
 	unsigned char c = (unsigned char)s[0];
 
-	return c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0);
+	if (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0)
+		return 2;
+	return c < 0x20 || c == 0x7f;
 }
 
-/* In place; two bytes of one control character become one '?'. */
+/* In place; each control character becomes one '?'. */
 static void
 clean(char *s)
 {
 	char *to = s;
 
-	for (; *s != '\0'; s++) {
-		if (!is_control(s)) {
-			*to++ = *s;
-			continue;
-		}
-		if ((unsigned char)*s == 0xc2)
-			s++;
-		*to++ = '?';
+	while (*s != '\0') {
+		unsigned n = control_len(s);
+
+		*to++ = *s;
+		if (n > 0)
+			to[-1] = '?';
+		s += n > 0 ? n : 1;
 	}
 	*to = '\0';
 }
@@ -122,13 +123,10 @@ table_print(const struct table *t, FILE *f)
 void
 print_clean(FILE *f, const char *text)
 {
-	for (; *text != '\0'; text++) {
-		if (*text == '\n' || !is_control(text)) {
-			fputc(*text, f);
-			continue;
-		}
-		fputc('?', f);
-		if ((unsigned char)*text == 0xc2)
-			text++;
+	while (*text != '\0') {
+		unsigned n = *text != '\n' ? control_len(text) : 0;
+
+		fputc(n > 0 ? '?' : *text, f);
+		text += n > 0 ? n : 1;
 	}
 }

@@ -101,7 +101,7 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 		return;
 	}
 	c->ctl->stats.requests_bad++;
-	client_answer_error(c, "", err.code, err.text);
+	report_error(&c->out, "", report_wall_ms(), err.code, err.text);
 }
 
 static void
@@ -130,7 +130,7 @@ step_reading(struct control_client *c, int64_t now_ns)
 		take_line(c, (size_t)(nl - c->in), 1, now_ns);
 	} else if (c->in_len == sizeof(c->in)) {
 		c->ctl->stats.requests_bad++;
-		client_answer_error(c, "", "too-long", "a request has to be shorter than 4096 bytes");
+		report_error(&c->out, "", report_wall_ms(), "too-long", "a request has to be shorter than 4096 bytes");
 		client_set_state(c, CLIENT_CLOSING);
 	} else if (c->eof && c->in_len > 0) {
 		take_line(c, c->in_len, 0, now_ns);
@@ -202,7 +202,7 @@ client_evict(struct control_client *c)
 	c->ctl->stats.traces_evicted++;
 	client_set_state(c, CLIENT_CLOSING);
 	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
-		client_answer_error(c, "trace", "busy", "the trace has ended: its place is needed for another client");
+		client_answer_error(c, "busy", "the trace has ended: its place is needed for another client");
 	(void)send_out(c, c->active_ns);
 	c->dead = true;
 }

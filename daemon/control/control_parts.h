@@ -100,7 +100,8 @@ bool control_make_trace_place(struct control *, const struct control_client *for
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);
-void client_answer_error(struct control_client *, const char *command, const char *code, const char *text);
+/* Why its request, which was read, could not be carried out. */
+void client_answer_error(struct control_client *, const char *code, const char *text);
 
 /* control_trace.c */
 void client_start_trace(struct control_client *, const struct control_request *);

@@ -107,7 +107,7 @@ client_start_trace(struct control_client *c, const struct control_request *req)
 
 	(void)req;
 	if (!control_make_trace_place(c->ctl, c)) {
-		client_answer_error(c, "trace", "busy", "too many traces");
+		client_answer_error(c, "busy", "too many traces");
 		return;
 	}
 	c->trace_nr = ++c->ctl->traces_begun;
