@@ -121,7 +121,7 @@ ask_and_print(const struct options *o, struct ask *a, const char *request)
 
 /* One request and its answer; peer is for `check`. */
 static int
-run_request(const struct options *o, const char *peer, FILE *err)
+run_request(const struct options *o, const char *peer)
 {
 	char *request = options_request(o, peer);
 	int status = EXIT_TROUBLE;
@@ -131,8 +131,8 @@ run_request(const struct options *o, const char *peer, FILE *err)
 	if (o->command == CONTROL_CHECK)
 		patience_ms += o->timeout_ms;
 	if (request == NULL) {
-		fprintf(err, "smcrctl: out of memory\n");
-	} else if (ask_open(&a, o->socket, patience_ms, err) == 0) {
+		fprintf(stderr, "smcrctl: out of memory\n");
+	} else if (ask_open(&a, o->socket, patience_ms, stderr) == 0) {
 		status = ask_and_print(o, &a, request);
 		ask_close(&a);
 	}
@@ -142,7 +142,7 @@ run_request(const struct options *o, const char *peer, FILE *err)
 
 /* Every address of the peer in turn, as a client would do, until one is found to be well. */
 static int
-run_check(const struct options *o, FILE *err)
+run_check(const struct options *o)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG }, *list;
 	char port[8], text[ADDR_STR_MAX];
@@ -151,23 +151,23 @@ run_check(const struct options *o, FILE *err)
 	snprintf(port, sizeof(port), "%u", (unsigned)o->port);
 	rc = getaddrinfo(o->host, port, &hints, &list);
 	if (rc != 0) {
-		fprintf(err, "smcrctl: no address for %s: %s\n", o->host, gai_strerror(rc));
+		fprintf(stderr, "smcrctl: no address for %s: %s\n", o->host, gai_strerror(rc));
 		return EXIT_TROUBLE;
 	}
 	for (struct addrinfo *ai = list; ai != NULL && status == EXIT_NO; ai = ai->ai_next) {
 		struct sockaddr_storage ss = { 0 };
 
 		memcpy(&ss, ai->ai_addr, ai->ai_addrlen);
-		status = run_request(o, addr_format_port(&ss, text, sizeof(text)), err);
+		status = run_request(o, addr_format_port(&ss, text, sizeof(text)));
 	}
 	freeaddrinfo(list);
 	return status;
 }
 
 static int
-run_once(const struct options *o, FILE *err)
+run_once(const struct options *o)
 {
-	return o->command == CONTROL_CHECK ? run_check(o, err) : run_request(o, NULL, err);
+	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);
 }
 
 static void
@@ -218,7 +218,7 @@ run_watch(const struct options *o)
 			return EXIT_WELL;
 		}
 		watch_heading(o);
-		status = run_once(o, stderr);
+		status = run_once(o);
 		if (status == EXIT_TROUBLE && first)
 			return status;
 		if (fflush(stdout) != 0)
@@ -230,7 +230,7 @@ run_watch(const struct options *o)
 int
 run(const struct options *o)
 {
-	int status = o->watch_ms != 0 ? run_watch(o) : run_once(o, stderr);
+	int status = o->watch_ms != 0 ? run_watch(o) : run_once(o);
 
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "smcrctl: cannot write the output\n");

@@ -50,7 +50,6 @@ add_client(struct control *ctl, int fd, bool trusted, int64_t now_ns)
 	c->active_ns = now_ns;
 	c->trusted = trusted;
 	ctl->stats.clients++;
-	ctl->client_cnt++;
 	list_push(&ctl->clients, &c->node);
 }
 
@@ -79,14 +78,6 @@ accept_clients(struct control *ctl, int64_t now_ns)
 	}
 }
 
-static void
-drop_client(struct control *ctl, struct control_client *c)
-{
-	list_remove(&c->node);
-	ctl->client_cnt--;
-	client_free(c);
-}
-
 static int64_t
 control_turn(void *arg, int64_t now_ns)
 {
@@ -107,14 +98,14 @@ control_turn(void *arg, int64_t now_ns)
 			c->dead = true;
 		}
 		if (c->dead)
-			drop_client(ctl, c);
+			client_free(c);
 		else if (client_deadline(c) < next)
 			next = client_deadline(c);
 	}
 	/* Traces that made room for a client behind them in the list. */
 	LIST_EACH(struct control_client, c, &ctl->clients, node)
 		if (c->dead)
-			drop_client(ctl, c);
+			client_free(c);
 	/* The first client of this turn is the last of the next, so that a big report does not take all steps. */
 	if (!list_empty(&ctl->clients))
 		list_push(&ctl->clients, list_pop(&ctl->clients));
@@ -186,7 +177,7 @@ control_free(struct control *ctl)
 	/* The answer to the "drain" that ended the daemon may still be here. */
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		client_run(c, loop_now(ctl->loop), &budget);
-		drop_client(ctl, c);
+		client_free(c);
 	}
 	control_update_trace(ctl);
 	LIST_EACH(struct control_check, k, &ctl->checks, node) {

@@ -69,6 +69,7 @@ client_free(struct control_client *c)
 		c->check->client = NULL;
 	if (c->ctl->reloader == c)
 		c->ctl->reloader = NULL;
+	list_remove(&c->node);
 	loop_del(c->ctl->loop, &c->io);
 	close(c->io.fd);
 	outbuf_fini(&c->out);

@@ -31,7 +31,6 @@ struct control {
 	bool acceptable;          /* the listener may have clients waiting */
 	int64_t accept_at_ns;     /* not before: out of descriptors */
 	struct list_node clients; /* struct control_client.node */
-	unsigned client_cnt;
 	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
@@ -80,6 +79,7 @@ struct control_check {
 
 /* control_client.c: owns fd from here on, also on failure. NULL when memory is out. */
 struct control_client *client_new(struct control *, int fd);
+/* Takes it out of its list, too. */
 void client_free(struct control_client *);
 /* Reads, works and sends as far as it goes; each report step takes one off *budget. True when there is more to do
  * at once. The client may be dead after it. */
