@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "daemon/confine/confine_parts.h"
-#include "daemon/confine/confine_table.h"
 
 /* The fate of a call that is not allowed: refused, unless CONFINE_TEST_ENV says otherwise. */
 struct violation {

@@ -1,6 +1,6 @@
-/* The table of system calls; see confine_table.h. What the tests do not use is here for another C library, processor,
+/* The table of system calls; see confine_parts.h. What the tests do not use is here for another C library, processor,
  * driver of a card or module of the name service, which the group's comment names. */
-#include "daemon/confine/confine_table.h"
+#include "daemon/confine/confine_parts.h"
 
 #include <config.h>
 #include <linux/net.h>

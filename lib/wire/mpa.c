@@ -59,23 +59,17 @@ mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 	return (int)(MPA_HDR_LEN + pd_len);
 }
 
-static bool
-encodable(const struct mpa_frame *f, size_t pd_len)
-{
-	if (f->flags & ~(unsigned)FLAGS_KNOWN || pd_len > MPA_PD_MAX)
-		return false;
-	if (!(f->flags & MPA_ENHANCED))
-		return true;
-	return f->rev >= 2 && f->ird <= DEPTH_MASK && f->ord <= DEPTH_MASK && (f->model == 0 || f->model & MPA_P2P);
-}
-
 int
 mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 {
 	struct wcur w = wcur_make(buf, cap);
-	size_t pd_len = f->pd.len + (f->flags & MPA_ENHANCED ? MPA_ENHANCED_LEN : 0);
+	bool enhanced = (f->flags & MPA_ENHANCED) != 0;
+	size_t pd_len = f->pd.len + (enhanced ? MPA_ENHANCED_LEN : 0);
 
-	if (!encodable(f, pd_len))
+	if (f->flags & ~(unsigned)FLAGS_KNOWN || pd_len > MPA_PD_MAX)
+		return -EINVAL;
+	if (enhanced &&
+	    (f->rev < 2 || f->ird > DEPTH_MASK || f->ord > DEPTH_MASK || (f->model != 0 && !(f->model & MPA_P2P))))
 		return -EINVAL;
 	if (cap < MPA_HDR_LEN + pd_len)
 		return -ENOSPC;
@@ -83,7 +77,7 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 	wcur_u8(&w, (uint8_t)f->flags);
 	wcur_u8(&w, f->rev);
 	wcur_be16(&w, (uint16_t)pd_len);
-	if (f->flags & MPA_ENHANCED) {
+	if (enhanced) {
 		wcur_be16(&w,
 		    (uint16_t)(f->ird | (f->model & MPA_P2P ? HIGH_BIT : 0) | (f->model & MPA_RTR_SEND ? LOW_BIT : 0)));
 		wcur_be16(&w,
