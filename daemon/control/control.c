@@ -39,25 +39,11 @@ refuse_client(struct control *ctl, int fd)
 }
 
 static void
-add_client(struct control *ctl, int fd, bool trusted, int64_t now_ns)
-{
-	struct control_client *c = client_new(ctl, fd);
-
-	if (c == NULL) {
-		ctl->stats.clients_refused++;
-		return;
-	}
-	c->active_ns = now_ns;
-	c->trusted = trusted;
-	ctl->stats.clients++;
-	list_push(&ctl->clients, &c->node);
-}
-
-static void
 accept_clients(struct control *ctl, int64_t now_ns)
 {
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd = accept4(ctl->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct control_client *c;
 		bool trusted;
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
@@ -71,10 +57,19 @@ accept_clients(struct control *ctl, int64_t now_ns)
 			return;
 		}
 		trusted = control_trusts(fd);
-		if (control_make_place(ctl, trusted))
-			add_client(ctl, fd, trusted, now_ns);
-		else
+		if (!control_make_place(ctl, trusted)) {
 			refuse_client(ctl, fd);
+			continue;
+		}
+		c = client_new(ctl, fd);
+		if (c == NULL) {
+			ctl->stats.clients_refused++;
+			continue;
+		}
+		c->active_ns = now_ns;
+		c->trusted = trusted;
+		ctl->stats.clients++;
+		list_push(&ctl->clients, &c->node);
 	}
 }
 

@@ -160,20 +160,6 @@ find_field(const char *name)
 	return NULL;
 }
 
-static int
-parse_command(const json_t *root, enum control_command *out, struct control_error *err)
-{
-	const char *s = json_string_value(json_object_get(root, "command"));
-	int i = s != NULL ? control_command_find(s) : -1;
-
-	if (s == NULL)
-		return refuse(err, "bad-request", "\"command\" is missing or is no string");
-	if (i < 0)
-		return refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, s);
-	*out = (enum control_command)i;
-	return 0;
-}
-
 /* Not all fields that the command needs were given. */
 static int
 refuse_incomplete(const struct control_command_row *cmd, struct control_error *err)
@@ -215,13 +201,20 @@ parse_root(json_t *root, struct control_request *out, struct control_error *err)
 {
 	struct control_request req = { .modes = ~0u, .kinds = ~0u, .timeout_ms = CONTROL_CHECK_MS };
 	const json_t *version = json_object_get(root, "version");
+	const char *name = json_string_value(json_object_get(root, "command"));
+	int command = name != NULL ? control_command_find(name) : -1;
 
 	if (!json_is_object(root))
 		return refuse(err, "bad-request", "a request is a JSON object");
 	if (version != NULL && json_integer_value(version) != CONTROL_VERSION)
 		return refuse(
 		    err, "unsupported-version", "this daemon understands \"version\": %d only", CONTROL_VERSION);
-	if (parse_command(root, &req.command, err) != 0 || parse_fields(root, &req, err) != 0)
+	if (name == NULL)
+		return refuse(err, "bad-request", "\"command\" is missing or is no string");
+	if (command < 0)
+		return refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, name);
+	req.command = (enum control_command)command;
+	if (parse_fields(root, &req, err) != 0)
 		return -EINVAL;
 	*out = req;
 	return 0;

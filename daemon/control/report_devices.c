@@ -25,20 +25,6 @@ gid_type_word(enum verbs_gid_type type)
 	return "";
 }
 
-static void
-write_limits(struct json_writer *jw, const struct rnic_info *d)
-{
-	jw_uint(jw, "qps", d->qp_cnt);
-	jw_uint(jw, "qps_max", d->max_qp);
-	jw_uint(jw, "mrs", d->mr_cnt);
-	jw_uint(jw, "mrs_max", d->max_mr);
-	jw_uint(jw, "registered_bytes", d->mr_bytes);
-	jw_uint(jw, "sq_max", d->max_sq);
-	jw_uint(jw, "rq_max", d->max_rq);
-	jw_uint(jw, "sge_max", d->max_sge);
-	jw_uint(jw, "inline_max", d->max_inline);
-}
-
 /* Members that only a card has; "", 0 and -1 for a device of software. */
 static void
 write_card(struct json_writer *jw, const struct device_info *d)
@@ -69,7 +55,15 @@ begin_device(struct json_writer *jw, const struct device_info *d)
 	report_mac(jw, "mac", d->rnic.mac);
 	jw_uint(jw, "mtu", clc_mtu_bytes(d->rnic.mtu_code));
 	jw_uint(jw, "mpa_port", d->rnic.mpa_port);
-	write_limits(jw, &d->rnic);
+	jw_uint(jw, "qps", d->rnic.qp_cnt);
+	jw_uint(jw, "qps_max", d->rnic.max_qp);
+	jw_uint(jw, "mrs", d->rnic.mr_cnt);
+	jw_uint(jw, "mrs_max", d->rnic.max_mr);
+	jw_uint(jw, "registered_bytes", d->rnic.mr_bytes);
+	jw_uint(jw, "sq_max", d->rnic.max_sq);
+	jw_uint(jw, "rq_max", d->rnic.max_rq);
+	jw_uint(jw, "sge_max", d->rnic.max_sge);
+	jw_uint(jw, "inline_max", d->rnic.max_inline);
 	write_card(jw, d);
 	jw_array(jw, "gids");
 }

@@ -193,34 +193,29 @@ report_links(struct report *r)
 	return true;
 }
 
-static void
-write_rmb(struct json_writer *jw, const struct smcr_rmb_info *m)
-{
-	jw_object(jw, NULL);
-	jw_uint(jw, "group", m->group_id);
-	jw_uint(jw, "number", m->number);
-	jw_string(jw, "side", m->remote ? "remote" : "local");
-	jw_string(jw, "state", m->state);
-	jw_uint(jw, "element_bytes", m->elem_size);
-	jw_uint(jw, "elements", m->elem_cnt);
-	jw_uint(jw, "used", m->used);
-	jw_uint(jw, "quarantined", m->quarantined);
-	jw_object_end(jw);
-}
-
 bool
 report_rmbs(struct report *r)
 {
+	struct json_writer *jw = &r->jw;
 	struct smcr_rmb_info m;
 
 	begin_list(r, "rmbs");
 	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
 		if (!smcr_rmb_next(worker_engine(r->src.worker), &r->pos, &m))
 			return end_list(r);
-		if (r->req.group == 0 || r->req.group == m.group_id) {
-			write_rmb(&r->jw, &m);
-			return true;
-		}
+		if (r->req.group != 0 && r->req.group != m.group_id)
+			continue;
+		jw_object(jw, NULL);
+		jw_uint(jw, "group", m.group_id);
+		jw_uint(jw, "number", m.number);
+		jw_string(jw, "side", m.remote ? "remote" : "local");
+		jw_string(jw, "state", m.state);
+		jw_uint(jw, "element_bytes", m.elem_size);
+		jw_uint(jw, "elements", m.elem_cnt);
+		jw_uint(jw, "used", m.used);
+		jw_uint(jw, "quarantined", m.quarantined);
+		jw_object_end(jw);
+		break;
 	}
 	return true;
 }

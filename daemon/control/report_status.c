@@ -55,21 +55,6 @@ write_conn_counts(struct report *r)
 }
 
 static void
-write_device_counts(struct report *r)
-{
-	unsigned cnt = 0, up = 0;
-	struct rnic_dev *dev;
-
-	while ((dev = worker_device(r->src.worker, cnt)) != NULL) {
-		cnt++;
-		if (rnic_query(dev).port == RNIC_PORT_UP)
-			up++;
-	}
-	jw_uint(&r->jw, "devices", cnt);
-	jw_uint(&r->jw, "devices_up", up);
-}
-
-static void
 write_confinement(struct report *r)
 {
 	static const struct confine_state none = { 0 };
@@ -90,7 +75,9 @@ static void
 write_summary(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
+	unsigned devices = 0, up = 0;
 	struct worker_stats ws;
+	struct rnic_dev *dev;
 
 	worker_stats(r->src.worker, &ws);
 	jw_string(jw, "version", r->src.version);
@@ -104,7 +91,12 @@ write_summary(struct report *r)
 	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
 	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
 	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
-	write_device_counts(r);
+	while ((dev = worker_device(r->src.worker, devices)) != NULL) {
+		devices++;
+		up += rnic_query(dev).port == RNIC_PORT_UP;
+	}
+	jw_uint(jw, "devices", devices);
+	jw_uint(jw, "devices_up", up);
 	write_confinement(r);
 }
 

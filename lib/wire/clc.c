@@ -55,12 +55,6 @@ clc_mtu_bytes(unsigned code)
 }
 
 static bool
-type_is_known(uint8_t type)
-{
-	return type >= CLC_PROPOSAL && type <= CLC_DECLINE;
-}
-
-static bool
 len_is_plausible(enum clc_type type, unsigned version, size_t len)
 {
 	switch (type) {
@@ -90,7 +84,7 @@ clc_peek_len(struct span in)
 	type = rcur_u8(&r);
 	if (r.failed)
 		return 0;
-	if (!type_is_known(type))
+	if (type < CLC_PROPOSAL || type > CLC_DECLINE)
 		return -EBADMSG;
 	len = rcur_be16(&r);
 	version = rcur_u8(&r) >> 4;

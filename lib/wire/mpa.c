@@ -16,20 +16,6 @@ static const char keys[][MPA_KEY_LEN + 1] = {
 #define LOW_BIT 0x4000u
 #define FLAGS_KNOWN (MPA_MARKERS | MPA_CRC | MPA_REJECT | MPA_ENHANCED)
 
-static void
-enhanced_decode(struct rcur *r, struct mpa_frame *f)
-{
-	uint16_t ird = rcur_be16(r);
-	uint16_t ord = rcur_be16(r);
-
-	f->ird = ird & DEPTH_MASK;
-	f->ord = ord & DEPTH_MASK;
-	f->model = (ird & HIGH_BIT ? MPA_P2P : 0u) | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
-	    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
-	if (!(f->model & MPA_P2P))
-		f->model = 0; /* RFC 6581 9.2: B, C and D are ignored then */
-}
-
 int
 mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 {
@@ -52,8 +38,16 @@ mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 	r = rcur_sub(&r, pd_len);
 	if (r.failed)
 		return 0;
-	if (f.flags & MPA_ENHANCED)
-		enhanced_decode(&r, &f);
+	if (f.flags & MPA_ENHANCED) {
+		uint16_t ird = rcur_be16(&r), ord = rcur_be16(&r);
+
+		f.ird = ird & DEPTH_MASK;
+		f.ord = ord & DEPTH_MASK;
+		/* Without A, B, C and D are ignored (RFC 6581 9.2). */
+		if (ird & HIGH_BIT)
+			f.model = MPA_P2P | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
+			    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
+	}
 	f.pd = (struct span){ .ptr = r.p, .len = rcur_left(&r) };
 	*out = f;
 	return (int)(MPA_HDR_LEN + pd_len);
