@@ -12,7 +12,7 @@
 #define READ_BYTES 65536
 #define LINE_MAX_BYTES ((size_t)1 << 28) /* far above what any daemon answers */
 
-/* What to do about it: the commonest trouble of all. */
+/* The most frequent trouble of all, with what to do about it. */
 static void
 explain_connect(FILE *err, const char *path, int error)
 {
@@ -105,33 +105,21 @@ ask_send(struct ask *a, const char *request, FILE *err)
 	return rc;
 }
 
-static int
-make_room(struct ask *a)
-{
-	size_t cap = a->cap + READ_BYTES > 2 * a->cap ? a->cap + READ_BYTES : 2 * a->cap;
-	char *buf;
-
-	if (a->cap - a->len >= READ_BYTES)
-		return 0;
-	if (a->len > LINE_MAX_BYTES)
-		return -EFBIG;
-	buf = realloc(a->buf, cap);
-	if (buf == NULL)
-		return -ENOMEM;
-	a->buf = buf;
-	a->cap = cap;
-	return 0;
-}
-
 /* > 0 bytes, 0 at the end, or -errno. */
 static ssize_t
 read_more(struct ask *a)
 {
 	ssize_t n;
-	int rc = make_room(a);
 
-	if (rc != 0)
-		return rc;
+	if (a->cap - a->len < READ_BYTES) {
+		size_t cap = a->cap + (a->cap > READ_BYTES ? a->cap : READ_BYTES);
+		char *buf = a->len <= LINE_MAX_BYTES ? realloc(a->buf, cap) : NULL;
+
+		if (buf == NULL)
+			return a->len <= LINE_MAX_BYTES ? -ENOMEM : -EFBIG;
+		a->buf = buf;
+		a->cap = cap;
+	}
 	do
 		n = recv(a->fd, a->buf + a->len, a->cap - a->len, 0);
 	while (n < 0 && errno == EINTR);

@@ -1,4 +1,4 @@
-/* The way to the daemon: its control socket, requests out, lines in. Errors are told in words to people. */
+/* The way to the daemon: its control socket, requests out, lines in. Errors are sentences on err. */
 #ifndef SMCRD_CTL_ASK_H
 #define SMCRD_CTL_ASK_H
 

@@ -5,10 +5,9 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/human.c ctl/human.h \
 	ctl/options.c ctl/options.h \
 	ctl/run.c ctl/run.h \
-	ctl/show.c ctl/show.h ctl/show_parts.h \
+	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
 	ctl/show_summary.c \
-	ctl/stat_words.c ctl/stat_words.h \
 	ctl/table.c ctl/table.h
 ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)

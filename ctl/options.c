@@ -9,27 +9,26 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "control/commands.h"
 
 #define DEFAULT_SOCKET RUNSTATEDIR "/smcrd/control"
 #define WATCH_DEFAULT_MS 2000
 #define WATCH_MIN_MS 100
 #define WATCH_MAX_MS 86400000
-#define CHECK_DEFAULT_MS 10000
-#define CHECK_MAX_MS 60000
 
 enum {
 	OPT_SERVICE = 256,
-	OPT_SMCR,
-	OPT_TCP,
-	OPT_SETUP,
+	OPT_MODE,
 	OPT_GROUP,
 	OPT_TOKEN,
-	OPT_CLC,
-	OPT_LLC,
-	OPT_CDC,
+	OPT_KIND,
 	OPT_TIMEOUT,
 };
 
+#define MODE_OPTION(mode, word) { word, no_argument, NULL, OPT_MODE },
+#define KIND_OPTION(kind, word) { word, no_argument, NULL, OPT_KIND },
+
+/* clang-format off */
 static const struct option longs[] = {
 	{ "socket", required_argument, NULL, 's' },
 	{ "json", no_argument, NULL, 'j' },
@@ -38,66 +37,21 @@ static const struct option longs[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ "service", required_argument, NULL, OPT_SERVICE },
-	{ "smcr", no_argument, NULL, OPT_SMCR },
-	{ "tcp", no_argument, NULL, OPT_TCP },
-	{ "setup", no_argument, NULL, OPT_SETUP },
 	{ "group", required_argument, NULL, OPT_GROUP },
 	{ "token", required_argument, NULL, OPT_TOKEN },
-	{ "clc", no_argument, NULL, OPT_CLC },
-	{ "llc", no_argument, NULL, OPT_LLC },
-	{ "cdc", no_argument, NULL, OPT_CDC },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	CONTROL_MODE_WORDS(MODE_OPTION)
+	CONTROL_KIND_WORDS(KIND_OPTION)
 	{ 0 },
 };
+/* clang-format on */
 
-/* What a command takes besides the options of all. */
-enum {
-	TAKES_CONN_FILTER = 1 << 0, /* --service, --smcr, --tcp, --setup */
-	TAKES_GROUP = 1 << 1,
-	TAKES_TRACE_FILTER = 1 << 2, /* --token, --clc, --llc, --cdc */
-	TAKES_PEER = 1 << 3,         /* HOST:PORT and --timeout */
-	NO_WATCH = 1 << 4,
-	MAY_NAME_GROUP = 1 << 5, /* [GROUP] */
-	NAMES_LINK = 1 << 6,     /* GROUP NUMBER */
-};
-
-static const struct {
-	const char *name; /* in a request; on the command line a hyphen is the end of a word */
-	unsigned flags;
-} commands[] = {
-	{ "status", 0 },
-	{ "devices", 0 },
-	{ "groups", 0 },
-	{ "links", TAKES_GROUP },
-	{ "connections", TAKES_CONN_FILTER | TAKES_GROUP },
-	{ "rmbs", TAKES_GROUP },
-	{ "stats", 0 },
-	{ "reload", NO_WATCH },
-	{ "drain", 0 },
-	{ "check", TAKES_PEER },
-	{ "trace", TAKES_GROUP | TAKES_TRACE_FILTER | NO_WATCH },
-	{ "rebalance", MAY_NAME_GROUP | NO_WATCH },
-	{ "link-delete", NAMES_LINK | NO_WATCH },
-};
-
-static const char help[] =
+static const char help_commands[] =
     "Usage: smcrctl [OPTION]... COMMAND [ARGUMENT]\n"
     "Look at and steer smcrd, the gateway between TCP and RDMA.\n"
     "\n"
-    "Commands:\n"
-    "  status           version, connections, memory, services\n"
-    "  connections      every proxied connection: SMC-R or TCP, and why\n"
-    "  groups           link groups\n"
-    "  links            links of the groups\n"
-    "  rmbs             remote memory buffers\n"
-    "  devices          RDMA devices\n"
-    "  stats            all counters, most frequent reasons against SMC-R\n"
-    "  check HOST:PORT  is SMC-R possible to that peer, and if not, why\n"
-    "  trace            CLC, LLC and CDC messages as they come and go\n"
-    "  rebalance [GROUP]        spread connections evenly over the links\n"
-    "  link delete GROUP LINK   take a link out of its group\n"
-    "  reload           read the configuration again\n"
-    "  drain            take no new connections, end when the last one has\n"
+    "Commands:\n";
+static const char help_options[] =
     "\n"
     "Options:\n"
     "  -j, --json              print the daemon's JSON instead of text\n"
@@ -151,9 +105,35 @@ parse_u32(const char *text, uint32_t *out)
 	return 0;
 }
 
-/* One option into *o and what it asks of the command into *needs: 0, or -EINVAL (told on err). */
+static void
+print_help(FILE *out)
+{
+	fputs(help_commands, out);
+	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		const struct control_command_row *cmd = &control_commands[i];
+		char usage[32];
+		int len = snprintf(
+		    usage, sizeof(usage), "%s%s%s", cmd->name, cmd->args[0] != '\0' ? " " : "", cmd->args);
+		char *hyphen = strchr(usage, '-');
+
+		if (hyphen != NULL)
+			*hyphen = ' ';
+		fprintf(out, "  %-*s  %s\n", len > 15 ? 23 : 15, usage, cmd->summary);
+	}
+	fputs(help_options, out);
+}
+
 static int
-take_option(int opt, struct options *o, unsigned *needs, FILE *err)
+refuse(FILE *err, const char *text, const char *more)
+{
+	fprintf(err, "smcrctl: %s%s\n", text, more);
+	return -EINVAL;
+}
+
+/* The option longs[place] (or a short one) into *o, and the field of a request that it is into *given: 0, or -EINVAL with
+ * a line on err. */
+static int
+take_option(int opt, int place, struct options *o, unsigned *given, FILE *err)
 {
 	int64_t ms;
 
@@ -171,54 +151,37 @@ take_option(int opt, struct options *o, unsigned *needs, FILE *err)
 		o->watch_ms = WATCH_DEFAULT_MS;
 		if (optarg == NULL || parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, &o->watch_ms) == 0)
 			return 0;
-		fprintf(err, "smcrctl: --watch takes seconds, 0.1 to 86400: --watch=%s\n", optarg);
-		return -EINVAL;
+		return refuse(err, "--watch takes seconds, 0.1 to 86400: --watch=", optarg);
 	case OPT_SERVICE:
+		*given |= CONTROL_F_SERVICE;
 		o->service = optarg;
-		*needs |= TAKES_CONN_FILTER;
 		return 0;
-	case OPT_SMCR:
-	case OPT_TCP:
-	case OPT_SETUP:
-		if (o->mode != NULL) {
-			fprintf(err, "smcrctl: only one of --smcr, --tcp and --setup can be given\n");
-			return -EINVAL;
-		}
-		o->mode = opt == OPT_SMCR ? "smcr" : opt == OPT_TCP ? "tcp" : "setup";
-		*needs |= TAKES_CONN_FILTER;
+	case OPT_MODE:
+		*given |= CONTROL_F_MODE;
+		if (o->mode != NULL)
+			return refuse(err, "only one of --smcr, --tcp and --setup can be given", "");
+		o->mode = longs[place].name;
 		return 0;
 	case OPT_GROUP:
-		*needs |= TAKES_GROUP;
+		*given |= CONTROL_F_GROUP;
 		if (parse_u32(optarg, &o->group) == 0)
 			return 0;
-		fprintf(err, "smcrctl: --group takes the number of a link group: %s\n", optarg);
-		return -EINVAL;
+		return refuse(err, "--group takes the number of a link group: ", optarg);
 	case OPT_TOKEN:
-		*needs |= TAKES_TRACE_FILTER;
+		*given |= CONTROL_F_TOKEN;
 		if (parse_u32(optarg, &o->token) == 0)
 			return 0;
-		fprintf(err, "smcrctl: --token takes a token as 'connections --detail' shows it: %s\n", optarg);
-		return -EINVAL;
-	case OPT_CLC:
-		o->clc = true;
-		*needs |= TAKES_TRACE_FILTER;
-		return 0;
-	case OPT_LLC:
-		o->llc = true;
-		*needs |= TAKES_TRACE_FILTER;
-		return 0;
-	case OPT_CDC:
-		o->cdc = true;
-		*needs |= TAKES_TRACE_FILTER;
+		return refuse(err, "--token takes a token as 'connections --detail' shows it: ", optarg);
+	case OPT_KIND:
+		*given |= CONTROL_F_KINDS;
+		o->kinds |= 1u << place;
 		return 0;
 	case OPT_TIMEOUT:
-		*needs |= TAKES_PEER;
-		if (parse_seconds(optarg, 1, CHECK_MAX_MS, &ms) == 0) {
-			o->timeout_ms = (uint32_t)ms;
-			return 0;
-		}
-		fprintf(err, "smcrctl: --timeout takes seconds, up to 60: %s\n", optarg);
-		return -EINVAL;
+		*given |= CONTROL_F_TIMEOUT_MS;
+		if (parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms) != 0)
+			return refuse(err, "--timeout takes seconds, up to 60: ", optarg);
+		o->timeout_ms = (uint32_t)ms;
+		return 0;
 	default: /* getopt has said what is wrong */
 		return -EINVAL;
 	}
@@ -229,43 +192,15 @@ take_peer(const char *text, struct options *o, FILE *err)
 {
 	size_t len;
 
-	if (text == NULL) {
-		fprintf(err, "smcrctl: check needs HOST:PORT\n");
-		return -EINVAL;
-	}
-	if (addr_split(text, o->host, sizeof(o->host), &o->port) != 0) {
-		fprintf(err, "smcrctl: not of the form HOST:PORT or [IPv6]:PORT: %s\n", text);
-		return -EINVAL;
-	}
+	if (text == NULL)
+		return refuse(err, "check needs HOST:PORT", "");
+	if (addr_split(text, o->host, sizeof(o->host), &o->port) != 0)
+		return refuse(err, "not of the form HOST:PORT or [IPv6]:PORT: ", text);
 	len = strlen(o->host);
 	if (o->host[0] == '[' && o->host[len - 1] == ']') {
 		memmove(o->host, o->host + 1, len - 2);
 		o->host[len - 2] = '\0';
 	}
-	return 0;
-}
-
-/* GROUP, and NUMBER when the command names a link; *next moves behind them. */
-static int
-take_names(char ***next, unsigned flags, struct options *o, FILE *err)
-{
-	const char *group = **next, *link;
-
-	if (group == NULL && (flags & NAMES_LINK) == 0)
-		return 0;
-	if (group == NULL || parse_u32(group, &o->group) != 0) {
-		fprintf(err, "smcrctl: the number of a link group is needed: %s\n", group != NULL ? group : "");
-		return -EINVAL;
-	}
-	++*next;
-	if ((flags & NAMES_LINK) == 0)
-		return 0;
-	link = **next;
-	if (link == NULL || parse_u32(link, &o->link) != 0 || o->link > UINT8_MAX) {
-		fprintf(err, "smcrctl: the number of a link in its group is needed: %s\n", link != NULL ? link : "");
-		return -EINVAL;
-	}
-	++*next;
 	return 0;
 }
 
@@ -288,105 +223,84 @@ match_command(char **args, const char *name)
 	return 0;
 }
 
-static int
-find_command(char ***args, unsigned *flags, struct options *o, FILE *err)
+/* The row of the command, *args moving behind its words; NULL with a line on err. */
+static const struct control_command_row *
+find_command(char ***args, struct options *o, FILE *err)
 {
-	if (**args == NULL) {
-		fprintf(err, "smcrctl: no command given\n");
-		return -EINVAL;
-	}
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		unsigned words = match_command(*args, commands[i].name);
+	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		unsigned words = match_command(*args, control_commands[i].name);
 
 		if (words == 0)
 			continue;
-		*flags = commands[i].flags;
-		o->command = commands[i].name;
+		o->command = (enum control_command)i;
 		*args += words;
-		return 0;
+		return &control_commands[i];
 	}
-	fprintf(err, "smcrctl: unknown command: %s\n", **args);
-	return -EINVAL;
+	(void)(**args == NULL ? refuse(err, "no command given", "") : refuse(err, "unknown command: ", **args));
+	return NULL;
 }
 
 static int
-take_command(char **next, unsigned needs, struct options *o, FILE *err)
+take_command(char **next, unsigned given, struct options *o, FILE *err)
 {
-	unsigned flags = 0;
+	const struct control_command_row *cmd = find_command(&next, o, err);
 
-	if (find_command(&next, &flags, o, err) != 0)
+	if (cmd == NULL)
 		return -EINVAL;
-	if ((needs & ~flags) != 0) {
-		fprintf(err, "smcrctl: %s does not take one of these options\n", o->command);
+	if ((given & ~(cmd->takes & ~cmd->named)) != 0)
+		return refuse(err, cmd->name, " does not take one of these options");
+	if (o->watch_ms != 0 && cmd->once)
+		return refuse(err, cmd->name, " cannot be watched");
+	if ((cmd->named & CONTROL_F_PEER) != 0 && take_peer(*next++, o, err) != 0)
 		return -EINVAL;
-	}
-	if (o->watch_ms != 0 && (flags & NO_WATCH) != 0) {
-		fprintf(err, "smcrctl: %s cannot be watched\n", o->command);
-		return -EINVAL;
-	}
-	if ((flags & TAKES_PEER) != 0) {
-		if (take_peer(*next, o, err) != 0)
-			return -EINVAL;
+	if ((cmd->named & CONTROL_F_GROUP) != 0 && (*next != NULL || (cmd->needs & CONTROL_F_GROUP) != 0)) {
+		if (*next == NULL || parse_u32(*next, &o->group) != 0)
+			return refuse(err, "the number of a link group is needed: ", *next != NULL ? *next : "");
 		next++;
 	}
-	if ((flags & (MAY_NAME_GROUP | NAMES_LINK)) != 0 && take_names(&next, flags, o, err) != 0)
-		return -EINVAL;
-	if (*next != NULL) {
-		fprintf(err, "smcrctl: too many arguments: %s\n", *next);
-		return -EINVAL;
+	if ((cmd->named & CONTROL_F_LINK) != 0) {
+		if (*next == NULL || parse_u32(*next, &o->link) != 0 || o->link > UINT8_MAX)
+			return refuse(err, "the number of a link in its group is needed: ", *next != NULL ? *next : "");
+		next++;
 	}
-	return 0;
+	return *next != NULL ? refuse(err, "too many arguments: ", *next) : 0;
 }
 
 enum options_result
 options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 {
-	unsigned needs = 0;
-	int opt, rc = 0;
+	unsigned given = 0;
+	int opt, place = 0, rc = 0;
 
-	*o = (struct options){ .socket = DEFAULT_SOCKET, .timeout_ms = CHECK_DEFAULT_MS };
+	*o = (struct options){ .socket = DEFAULT_SOCKET, .timeout_ms = CONTROL_CHECK_MS };
 	optind = 0; /* tests call this more than once */
-	while (rc == 0 && (opt = getopt_long(argc, argv, "s:jdw::hV", longs, NULL)) != -1) {
+	while (rc == 0 && (opt = getopt_long(argc, argv, "s:jdw::hV", longs, &place)) != -1) {
 		if (opt == 'h') {
-			fputs(help, out);
+			print_help(out);
 			return OPTIONS_DONE;
 		}
 		if (opt == 'V') {
 			fprintf(out, "smcrctl %s\n", PACKAGE_VERSION);
 			return OPTIONS_DONE;
 		}
-		rc = take_option(opt, o, &needs, err);
+		rc = take_option(opt, place, o, &given, err);
 	}
 	if (rc == 0)
-		rc = take_command(argv + optind, needs, o, err);
+		rc = take_command(argv + optind, given, o, err);
 	if (rc == 0)
 		return OPTIONS_RUN;
 	fputs("Try 'smcrctl --help'.\n", err);
 	return OPTIONS_WRONG;
 }
 
-static void
-add_kinds(json_t *root, const struct options *o)
-{
-	json_t *kinds = json_array();
-
-	if (o->clc)
-		json_array_append_new(kinds, json_string("clc"));
-	if (o->llc)
-		json_array_append_new(kinds, json_string("llc"));
-	if (o->cdc)
-		json_array_append_new(kinds, json_string("cdc"));
-	json_object_set_new(root, "kinds", kinds);
-}
-
 char *
 options_request(const struct options *o, const char *peer)
 {
-	json_t *root = json_object();
+	json_t *root = json_object(), *kinds = json_array();
 	char *text;
 
-	json_object_set_new(root, "command", json_string(o->command));
-	json_object_set_new(root, "version", json_integer(1));
+	json_object_set_new(root, "command", json_string(control_commands[o->command].name));
+	json_object_set_new(root, "version", json_integer(CONTROL_VERSION));
 	if (o->service != NULL)
 		json_object_set_new(root, "service", json_string_nocheck(o->service));
 	if (o->mode != NULL)
@@ -397,13 +311,17 @@ options_request(const struct options *o, const char *peer)
 		json_object_set_new(root, "link", json_integer(o->link));
 	if (o->token != 0)
 		json_object_set_new(root, "token", json_integer(o->token));
-	if (o->clc || o->llc || o->cdc)
-		add_kinds(root, o);
+	for (unsigned i = 0; longs[i].name != NULL; i++)
+		if (longs[i].val == OPT_KIND && (o->kinds & 1u << i) != 0)
+			json_array_append_new(kinds, json_string(longs[i].name));
+	if (o->kinds != 0)
+		json_object_set(root, "kinds", kinds);
 	if (peer != NULL) {
 		json_object_set_new(root, "peer", json_string(peer));
 		json_object_set_new(root, "timeout_ms", json_integer(o->timeout_ms));
 	}
 	text = json_dumps(root, JSON_COMPACT);
+	json_decref(kinds);
 	json_decref(root);
 	return text;
 }

@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "control/commands.h"
+
 #define OPTIONS_HOST_MAX 256
 
 struct options {
 	const char *socket;
-	const char *command;
+	enum control_command command;
 	bool json;
 	bool detail;
 	int64_t watch_ms; /* 0 = once */
@@ -20,7 +22,7 @@ struct options {
 	uint32_t group;   /* also what a command is about */
 	uint32_t link;    /* link delete */
 	uint32_t token;
-	bool clc, llc, cdc;
+	unsigned kinds; /* of trace messages: bits that options_request knows */
 	/* check */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
@@ -30,7 +32,7 @@ struct options {
 enum options_result {
 	OPTIONS_RUN,
 	OPTIONS_DONE,  /* --help and --version: shown on out */
-	OPTIONS_WRONG, /* told on err */
+	OPTIONS_WRONG, /* a line on err */
 };
 
 enum options_result options_parse(int argc, char **argv, struct options *, FILE *out, FILE *err);

@@ -16,17 +16,7 @@
 #define ANSWER_MS 15000  /* without a byte from the daemon */
 #define RELOAD_MS 180000 /* it resolves names */
 
-static unsigned
-patience(const struct options *o)
-{
-	if (strcmp(o->command, "reload") == 0)
-		return RELOAD_MS;
-	if (strcmp(o->command, "check") == 0)
-		return ANSWER_MS + o->timeout_ms;
-	return ANSWER_MS;
-}
-
-/* A line of the daemon as an object, or NULL (told). */
+/* A line of the daemon as an object, or NULL (said). */
 static json_t *
 parse_line(const char *line)
 {
@@ -75,7 +65,7 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	}
 	if (!o->json)
 		show_answer(stdout, o->command, data, o->detail);
-	if (strcmp(o->command, "check") == 0 && !json_is_true(json_object_get(data, "possible")))
+	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))
 		return EXIT_NO;
 	return EXIT_WELL;
 }
@@ -121,7 +111,7 @@ ask_and_print(const struct options *o, struct ask *a, const char *request)
 	root = parse_line(line);
 	if (root == NULL)
 		return EXIT_TROUBLE;
-	if (strcmp(o->command, "trace") == 0 && json_is_null(json_object_get(root, "error")))
+	if (o->command == CONTROL_TRACE && json_is_null(json_object_get(root, "error")))
 		status = follow_trace(o, a);
 	else
 		status = print_answer(o, line, root);
@@ -131,15 +121,18 @@ ask_and_print(const struct options *o, struct ask *a, const char *request)
 
 /* One request and its answer; peer is for `check`. */
 static int
-run_request(const struct options *o, const char *peer, FILE *err)
+run_request(const struct options *o, const char *peer)
 {
 	char *request = options_request(o, peer);
 	int status = EXIT_TROUBLE;
+	unsigned patience_ms = o->command == CONTROL_RELOAD ? RELOAD_MS : ANSWER_MS;
 	struct ask a;
 
+	if (o->command == CONTROL_CHECK)
+		patience_ms += o->timeout_ms;
 	if (request == NULL) {
-		fprintf(err, "smcrctl: out of memory\n");
-	} else if (ask_open(&a, o->socket, patience(o), err) == 0) {
+		fprintf(stderr, "smcrctl: out of memory\n");
+	} else if (ask_open(&a, o->socket, patience_ms, stderr) == 0) {
 		status = ask_and_print(o, &a, request);
 		ask_close(&a);
 	}
@@ -149,7 +142,7 @@ run_request(const struct options *o, const char *peer, FILE *err)
 
 /* Every address of the peer in turn, as a client would do, until one is found to be well. */
 static int
-run_check(const struct options *o, FILE *err)
+run_check(const struct options *o)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG }, *list;
 	char port[8], text[ADDR_STR_MAX];
@@ -158,23 +151,23 @@ run_check(const struct options *o, FILE *err)
 	snprintf(port, sizeof(port), "%u", (unsigned)o->port);
 	rc = getaddrinfo(o->host, port, &hints, &list);
 	if (rc != 0) {
-		fprintf(err, "smcrctl: no address for %s: %s\n", o->host, gai_strerror(rc));
+		fprintf(stderr, "smcrctl: no address for %s: %s\n", o->host, gai_strerror(rc));
 		return EXIT_TROUBLE;
 	}
 	for (struct addrinfo *ai = list; ai != NULL && status == EXIT_NO; ai = ai->ai_next) {
 		struct sockaddr_storage ss = { 0 };
 
 		memcpy(&ss, ai->ai_addr, ai->ai_addrlen);
-		status = run_request(o, addr_format_port(&ss, text, sizeof(text)), err);
+		status = run_request(o, addr_format_port(&ss, text, sizeof(text)));
 	}
 	freeaddrinfo(list);
 	return status;
 }
 
 static int
-run_once(const struct options *o, FILE *err)
+run_once(const struct options *o)
 {
-	return strcmp(o->command, "check") == 0 ? run_check(o, err) : run_request(o, NULL, err);
+	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);
 }
 
 static void
@@ -190,7 +183,7 @@ watch_heading(const struct options *o)
 		strftime(text, sizeof(text), "%F %T", &tm);
 	if (isatty(STDOUT_FILENO))
 		fputs("\033[H\033[2J", stdout);
-	printf("smcrctl %s, every %.1fs: %s\n", o->command, (double)o->watch_ms / 1000, text);
+	printf("smcrctl %s, every %.1fs: %s\n", control_commands[o->command].name, (double)o->watch_ms / 1000, text);
 }
 
 /* True when a daemon is there. Says nothing. */
@@ -209,12 +202,12 @@ daemon_runs(const struct options *o)
 	return runs;
 }
 
-/* The first failure ends it; a later one is shown and waited over, as a daemon may be restarted. */
+/* A failure of the first request ends it; later ones are shown, and it goes on, as a daemon may be restarted. */
 static int
 run_watch(const struct options *o)
 {
 	struct timespec pause = { .tv_sec = o->watch_ms / 1000, .tv_nsec = o->watch_ms % 1000 * 1000000 };
-	bool drain = strcmp(o->command, "drain") == 0;
+	bool drain = o->command == CONTROL_DRAIN;
 
 	for (bool first = true;; first = false) {
 		int status;
@@ -225,7 +218,7 @@ run_watch(const struct options *o)
 			return EXIT_WELL;
 		}
 		watch_heading(o);
-		status = run_once(o, stderr);
+		status = run_once(o);
 		if (status == EXIT_TROUBLE && first)
 			return status;
 		if (fflush(stdout) != 0)
@@ -237,7 +230,7 @@ run_watch(const struct options *o)
 int
 run(const struct options *o)
 {
-	int status = o->watch_ms != 0 ? run_watch(o) : run_once(o, stderr);
+	int status = o->watch_ms != 0 ? run_watch(o) : run_once(o);
 
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "smcrctl: cannot write the output\n");

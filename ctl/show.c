@@ -5,37 +5,28 @@
 #include <time.h>
 
 #include "ctl/human.h"
-#include "ctl/show_parts.h"
 #include "ctl/table.h"
 
-static const struct {
-	const char *command;
-	void (*show)(FILE *, const json_t *data, bool detail);
-} shows[] = {
-	{ "status", show_status },
-	{ "devices", show_devices },
-	{ "groups", show_groups },
-	{ "links", show_links },
-	{ "connections", show_connections },
-	{ "rmbs", show_rmbs },
-	{ "stats", show_stats },
-	{ "reload", show_reload },
-	{ "drain", show_drain },
-	{ "check", show_check },
-	{ "rebalance", show_rebalance },
-	{ "link-delete", show_link_delete },
-};
-
-bool
-show_answer(FILE *f, const char *command, const json_t *data, bool detail)
+void
+show_answer(FILE *f, enum control_command command, const json_t *data, bool detail)
 {
-	for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
-		if (strcmp(shows[i].command, command) == 0) {
-			shows[i].show(f, data, detail);
-			return true;
-		}
-	}
-	return false;
+	static void (*const shows[CONTROL_COMMAND_CNT])(FILE *, const json_t *, bool) = {
+		[CONTROL_STATUS] = show_status,
+		[CONTROL_CONNECTIONS] = show_connections,
+		[CONTROL_GROUPS] = show_groups,
+		[CONTROL_LINKS] = show_links,
+		[CONTROL_RMBS] = show_rmbs,
+		[CONTROL_DEVICES] = show_devices,
+		[CONTROL_STATS] = show_stats,
+		[CONTROL_CHECK] = show_check,
+		[CONTROL_REBALANCE] = show_rebalance,
+		[CONTROL_LINK_DELETE] = show_link_delete,
+		[CONTROL_RELOAD] = show_reload,
+		[CONTROL_DRAIN] = show_drain,
+	};
+
+	if (shows[command] != NULL) /* of a trace the lines that follow are shown */
+		shows[command](f, data, detail);
 }
 
 const char *
@@ -90,16 +81,13 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 	case COLUMN_AGE:
 		snprintf(buf, cap, "%s", human_duration(num, v));
 		break;
+	case COLUMN_QPN:
+		snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)v);
+		break;
 	case COLUMN_MICRO:
 		snprintf(buf, cap, "%s", human_us(num, v));
 		break;
 	}
-}
-
-static bool
-is_right(const struct column *c)
-{
-	return c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT;
 }
 
 void
@@ -111,7 +99,8 @@ show_list(FILE *f, const json_t *list, const struct column *columns, bool detail
 	table_init(&t);
 	for (const struct column *c = columns; c->heading != NULL; c++)
 		if (detail || !c->detail)
-			table_column(&t, c->heading, is_right(c));
+			table_column(&t, c->heading,
+			    c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT && c->kind != COLUMN_QPN);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		for (const struct column *c = columns; c->heading != NULL; c++) {
 			if (!detail && c->detail)

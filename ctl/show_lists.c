@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "ctl/human.h"
-#include "ctl/show_parts.h"
+#include "ctl/show.h"
 
-/* Both reasons of a fallback, codes and words; nothing when there are none. */
+/* The reasons of a fallback of both sides, codes and words; nothing when there are none. */
 static void
 reason_cell(const json_t *c, char *buf, size_t cap)
 {
@@ -71,20 +71,7 @@ tx_cell(const json_t *c, char *buf, size_t cap)
 	    get_int(c, "tx_consumed"));
 }
 
-/* As a trace and other tools write queue pair numbers. */
-static void
-qpn_cell(const json_t *l, char *buf, size_t cap)
-{
-	snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)get_int(l, "qpn"));
-}
-
-static void
-peer_qpn_cell(const json_t *l, char *buf, size_t cap)
-{
-	snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)get_int(l, "peer_qpn"));
-}
-
-/* What an iWARP peer named in the start-up; 0 is a value. */
+/* IRD and ORD as an iWARP peer named them in the start-up; 0 is a value. */
 static void
 depths_cell(const json_t *l, char *buf, size_t cap)
 {
@@ -209,8 +196,8 @@ show_links(FILE *f, const json_t *data, bool detail)
 		{ .heading = "PEER-GID", .key = "peer_gid" },
 		{ .heading = "MAC", .key = "mac", .detail = true },
 		{ .heading = "PEER-MAC", .key = "peer_mac", .detail = true },
-		{ .heading = "QPN", .kind = COLUMN_CALL, .call = qpn_cell },
-		{ .heading = "PEER-QPN", .kind = COLUMN_CALL, .call = peer_qpn_cell },
+		{ .heading = "QPN", .kind = COLUMN_QPN, .key = "qpn" },
+		{ .heading = "PEER-QPN", .kind = COLUMN_QPN, .key = "peer_qpn" },
 		{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
 		{ .heading = "PEER-IRD/ORD", .kind = COLUMN_CALL, .call = depths_cell, .detail = true },
 		{ .heading = "CONNS", .kind = COLUMN_NUMBER, .key = "connections" },

@@ -2,21 +2,17 @@
 #include <string.h>
 
 #include "ctl/human.h"
-#include "ctl/show_parts.h"
-#include "ctl/stat_words.h"
+#include "ctl/show.h"
 #include "ctl/table.h"
-
-static int64_t
-conn_total(const json_t *c)
-{
-	return get_int(c, "smcr") + get_int(c, "tcp") + get_int(c, "setup");
-}
+#include "control/counters.h"
 
 static void
 print_conn_counts(FILE *f, const json_t *c)
 {
-	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", conn_total(c),
-	    get_int(c, "smcr"), get_int(c, "tcp"), get_int(c, "setup"));
+	int64_t smcr = get_int(c, "smcr"), tcp = get_int(c, "tcp"), setup = get_int(c, "setup");
+
+	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", smcr + tcp + setup,
+	    smcr, tcp, setup);
 }
 
 static void
@@ -128,53 +124,56 @@ print_reasons(FILE *f, const char *heading, const json_t *list)
 	}
 }
 
+#define HEADING(text) { NULL, text },
+#define COUNTER(source, field, words) { CONTROL_COUNTER_KEY(source, field), words },
+
+/* Counters in words; headings have no key. */
+static const struct {
+	const char *key, *words;
+} stats[] = { CONTROL_COUNTERS(HEADING, COUNTER) };
+
+#define STATS_CNT (sizeof(stats) / sizeof(stats[0]))
+
 static bool
 has_words(const char *key)
 {
-	for (unsigned i = 0; i < stat_words_cnt(); i++)
-		if (strcmp(stat_words_at(i)->key, key) == 0)
+	for (size_t i = 0; i < STATS_CNT; i++)
+		if (stats[i].key != NULL && strcmp(stats[i].key, key) == 0)
 			return true;
 	return false;
-}
-
-/* Counters of a newer daemon, by their bare names. */
-static void
-print_other_stats(FILE *f, json_t *counters)
-{
-	const char *key;
-	bool first = true;
-	json_t *v;
-
-	json_object_foreach(counters, key, v)
-	{
-		if (has_words(key))
-			continue;
-		if (first)
-			fputs("Other\n", f);
-		first = false;
-		print_stat(f, v, key);
-	}
 }
 
 void
 show_stats(FILE *f, const json_t *d, bool detail)
 {
-	json_t *counters = json_object_get(d, "counters");
-	const char *heading = "";
+	json_t *counters = json_object_get(d, "counters"), *v;
+	const char *heading = NULL, *key;
 
 	(void)detail;
-	for (unsigned i = 0; i < stat_words_cnt(); i++) {
-		const struct stat_words *w = stat_words_at(i);
-		const json_t *v = json_object_get(counters, w->key);
-
+	for (size_t i = 0; i < STATS_CNT; i++) {
+		if (stats[i].key == NULL) {
+			heading = stats[i].words;
+			continue;
+		}
+		v = json_object_get(counters, stats[i].key);
 		if (v == NULL) /* an older daemon */
 			continue;
-		if (strcmp(heading, w->heading) != 0)
-			fprintf(f, "%s\n", w->heading);
-		heading = w->heading;
-		print_stat(f, v, w->words);
+		if (heading != NULL)
+			fprintf(f, "%s\n", heading);
+		heading = NULL;
+		print_stat(f, v, stats[i].words);
 	}
-	print_other_stats(f, counters);
+	/* Counters of a newer daemon, by their bare names. */
+	heading = "Other";
+	json_object_foreach(counters, key, v)
+	{
+		if (has_words(key))
+			continue;
+		if (heading != NULL)
+			fprintf(f, "%s\n", heading);
+		heading = NULL;
+		print_stat(f, v, key);
+	}
 	print_reasons(f, "Most frequent reasons against SMC-R, ours", json_object_get(d, "fallback_reasons_local"));
 	print_reasons(
 	    f, "Most frequent reasons against SMC-R, the peers'", json_object_get(d, "fallback_reasons_peer"));

@@ -32,29 +32,30 @@ text_width(const char *s)
 	return n;
 }
 
-/* ASCII control characters, and the first byte of those from U+0080 to U+009F. */
-static bool
-is_control(const char *s)
+/* Bytes of the control character at s, those from U+0080 to U+009F included; 0 when there is none. */
+static unsigned
+control_len(const char *s)
 {
 	unsigned char c = (unsigned char)s[0];
 
-	return c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0);
+	if (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0)
+		return 2;
+	return c < 0x20 || c == 0x7f;
 }
 
-/* In place; two bytes of one control character become one '?'. */
+/* In place; each control character becomes one '?'. */
 static void
 clean(char *s)
 {
 	char *to = s;
 
-	for (; *s != '\0'; s++) {
-		if (!is_control(s)) {
-			*to++ = *s;
-			continue;
-		}
-		if ((unsigned char)*s == 0xc2)
-			s++;
-		*to++ = '?';
+	while (*s != '\0') {
+		unsigned n = control_len(s);
+
+		*to++ = *s;
+		if (n > 0)
+			to[-1] = '?';
+		s += n > 0 ? n : 1;
 	}
 	*to = '\0';
 }
@@ -104,27 +105,16 @@ table_cell(struct table *t, const char *text)
 		add(t, text[0] != '\0' ? text : "-");
 }
 
-static void
-print_pad(FILE *f, size_t n)
-{
-	while (n-- > 0)
-		fputc(' ', f);
-}
-
 void
 table_print(const struct table *t, FILE *f)
 {
 	for (size_t i = 0; i < t->cell_cnt; i++) {
 		unsigned col = (unsigned)(i % t->columns);
-		size_t pad = t->width[col] - text_width(t->cells[i]);
+		int pad = (int)(t->width[col] - text_width(t->cells[i]));
 		bool last = col + 1 == t->columns;
 
-		if (t->right[col])
-			print_pad(f, pad);
-		fputs(t->cells[i], f);
-		if (!t->right[col] && !last)
-			print_pad(f, pad);
-		fputs(last ? "\n" : "  ", f);
+		fprintf(f, "%*s%s%*s%s", t->right[col] ? pad : 0, "", t->cells[i], t->right[col] || last ? 0 : pad, "",
+		    last ? "\n" : "  ");
 	}
 	if (t->failed)
 		fputs("(out of memory: the table is cut short)\n", f);
@@ -133,13 +123,10 @@ table_print(const struct table *t, FILE *f)
 void
 print_clean(FILE *f, const char *text)
 {
-	for (; *text != '\0'; text++) {
-		if (*text == '\n' || !is_control(text)) {
-			fputc(*text, f);
-			continue;
-		}
-		fputc('?', f);
-		if ((unsigned char)*text == 0xc2)
-			text++;
+	while (*text != '\0') {
+		unsigned n = *text != '\n' ? control_len(text) : 0;
+
+		fputc(n > 0 ? '?' : *text, f);
+		text += n > 0 ? n : 1;
 	}
 }

@@ -383,8 +383,8 @@ log_confinement(const struct confine_state *state)
 		bool wanted = !part->on && state->mode != CONFIG_CONFINE_OFF;
 
 		log_msg(wanted ? LOG_LVL_WARNING : LOG_LVL_INFO, "%s: part=%s %s=\"%s\"",
-		    part->on ? "confined" : "not confined", confine_part_str((enum confine_part)i),
-		    part->on ? "by" : "reason", part->text);
+		    part->on ? "confined" : "not confined", confine_part_words[i], part->on ? "by" : "reason",
+		    part->text);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <libconfig.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,58 +19,6 @@
 
 #define FILE_MAX (1u << 20)
 #define TARGET_ADDRS_MAX 16
-
-/* -- messages -- */
-
-static void __attribute__((format(printf, 4, 0)))
-report(struct config_report *rep, unsigned line, const char *kind, const char *fmt, va_list ap)
-{
-	if (line > 0)
-		fprintf(rep->err, "%s:%u: %s", rep->path, line, kind);
-	else
-		fprintf(rep->err, "%s: %s", rep->path, kind);
-	vfprintf(rep->err, fmt, ap);
-	fputc('\n', rep->err);
-}
-
-void
-config_error(struct config_report *rep, unsigned line, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(rep, line, "", fmt, ap);
-	va_end(ap);
-	rep->errors++;
-}
-
-void
-config_warning(struct config_report *rep, unsigned line, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(rep, line, "warning: ", fmt, ap);
-	va_end(ap);
-}
-
-unsigned
-config_line(const void *src, const char *name)
-{
-	const config_setting_t *s = config_member(src, name);
-
-	if (s == NULL)
-		s = src;
-	return s != NULL ? config_setting_source_line(s) : 0;
-}
-
-const void *
-config_member(const void *src, const char *name)
-{
-	const config_setting_t *group = src;
-
-	return group != NULL ? config_setting_get_member(group, name) : NULL;
-}
 
 /* -- one setting -- */
 
@@ -97,7 +44,7 @@ read_list(const config_setting_t *s, struct config_value *v)
 	return 0;
 }
 
-/* What libconfig found, as config_value. 0 or -ENOMEM; free v->items. */
+/* A setting of libconfig as config_value. 0 or -ENOMEM; the caller frees v->items. */
 static int
 read_value(const config_setting_t *s, struct config_value *v)
 {
@@ -125,10 +72,9 @@ read_value(const config_setting_t *s, struct config_value *v)
 }
 
 static void
-load_setting(
-    struct config_build *b, const struct config_key *key, const config_setting_t *s, const char *group, void *base)
+load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const config_setting_t *s, void *base)
 {
-	const char *dot = group[0] != '\0' ? "." : "";
 	char why[CONFIG_WHY_MAX];
 	struct config_value v;
 
@@ -137,7 +83,7 @@ load_setting(
 		return;
 	}
 	if (config_value_set(key, base, &v, why) != 0)
-		config_error(b->rep, config_setting_source_line(s), "%s%s%s %s", group, dot, key->name, why);
+		config_error(b->rep, config_setting_source_line(s), "%s%s %s", sec->prefix, key->name, why);
 	free((void *)v.items);
 }
 
@@ -149,17 +95,15 @@ static void
 load_group(struct config_build *b, const struct config_section *sec, enum config_place place,
     const config_setting_t *group, void *base)
 {
-	const char *dot = sec->name[0] != '\0' ? "." : "";
-
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		const config_setting_t *s = config_member(group, k->name);
 
 		if ((k->where & place) == 0)
 			continue;
 		if (s != NULL)
-			load_setting(b, k, s, sec->name, base);
+			load_setting(b, sec, k, s, base);
 		else if ((k->flags & CONFIG_REQUIRED) != 0)
-			config_error(b->rep, config_line(group, ""), "%s%s%s is missing", sec->name, dot, k->name);
+			config_error(b->rep, config_line(group, ""), "%s%s is missing", sec->prefix, k->name);
 		else if (config_value_set_default(k, base) != 0)
 			config_error(b->rep, 0, "out of memory");
 	}
@@ -176,19 +120,8 @@ find_unknown(struct config_build *b, const struct config_section *sec, const con
 			continue;
 		if (sec->place == CONFIG_AT_TOP && config_section_find(name) != NULL)
 			continue;
-		config_error(b->rep, config_setting_source_line(s), "unknown key %s%s%s", sec->name,
-		    sec->name[0] != '\0' ? "." : "", name);
+		config_error(b->rep, config_setting_source_line(s), "unknown key %s%s", sec->prefix, name);
 	}
-}
-
-static void
-load_service(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
-{
-	struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
-
-	b->service_src[b->cfg->service_cnt++] = group;
-	svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
-	load_group(b, sec, sec->place, group, svc);
 }
 
 /* Settings of another type are no typing errors, but would have no effect. */
@@ -216,9 +149,9 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 
 	/* Without it nothing is known of the others. */
 	if (type == NULL)
-		config_error(b->rep, config_line(group, ""), "%s.%s is missing", sec->name, key->name);
+		config_error(b->rep, config_line(group, ""), "%s%s is missing", sec->prefix, key->name);
 	else
-		load_setting(b, key, type, sec->name, dev);
+		load_setting(b, sec, key, type, dev);
 	if (b->rep->errors > errors)
 		return;
 	place = config_device_place(dev->type);
@@ -233,6 +166,7 @@ static void
 load_list(struct config_build *b, const struct config_section *sec, const config_setting_t *list)
 {
 	int type = config_setting_type(list), cnt = config_setting_length(list);
+	struct config_service *svc;
 
 	/* libconfig takes [] for an empty array, which is as good as an empty list. */
 	if (type != CONFIG_TYPE_LIST && !(type == CONFIG_TYPE_ARRAY && cnt == 0)) {
@@ -254,10 +188,14 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 			continue;
 		}
 		find_unknown(b, sec, s);
-		if (sec->place == CONFIG_AT_DEVICE)
+		if (sec->place == CONFIG_AT_DEVICE) {
 			load_device(b, sec, s);
-		else
-			load_service(b, sec, s);
+			continue;
+		}
+		svc = &b->cfg->services[b->cfg->service_cnt];
+		b->service_src[b->cfg->service_cnt++] = s;
+		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
+		load_group(b, sec, sec->place, s, svc);
 	}
 }
 
@@ -276,14 +214,6 @@ load_section(struct config_build *b, const struct config_section *sec, const con
 	if (s != NULL)
 		find_unknown(b, sec, s);
 	load_group(b, sec, sec->place, s, b->cfg);
-}
-
-static void
-load_tree(struct config_build *b, const config_setting_t *root)
-{
-	b->top_src = root;
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++)
-		load_section(b, sec, sec->place == CONFIG_AT_TOP ? root : config_setting_get_member(root, sec->name));
 }
 
 /* -- names -- */
@@ -323,17 +253,6 @@ lookup_target(struct config_build *b, unsigned line, struct config_target *t)
 	freeaddrinfo(list);
 }
 
-static void
-lookup_targets(struct config_build *b)
-{
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		struct config_target *t = &b->cfg->services[i].to;
-
-		if (t->addr_cnt == 0 && t->host[0] != '\0')
-			lookup_target(b, config_line(b->service_src[i], "to"), t);
-	}
-}
-
 /* -- the whole -- */
 
 static unsigned
@@ -359,11 +278,18 @@ build(struct config_build *b, const config_setting_t *root, unsigned flags)
 		config_error(b->rep, 0, "out of memory");
 		return;
 	}
-	load_tree(b, root);
+	b->top_src = root;
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++)
+		load_section(b, sec, sec->place == CONFIG_AT_TOP ? root : config_setting_get_member(root, sec->name));
 	config_check(b);
 	if (b->rep->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)
 		return;
-	lookup_targets(b);
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		struct config_target *t = &b->cfg->services[i].to;
+
+		if (t->addr_cnt == 0 && t->host[0] != '\0')
+			lookup_target(b, config_line(b->service_src[i], "to"), t);
+	}
 	if (b->rep->errors == 0 && b->cfg->device_cnt == 0)
 		config_default_devices(b);
 }

@@ -63,46 +63,29 @@ check_listen(struct config_build *b, unsigned i)
 	}
 }
 
-/* A service that connects to itself would eat all connections at the first one. */
-static void
-check_self(struct config_build *b, unsigned i)
+/* All connections would be used up at the first one. */
+static bool
+connects_to_itself(const struct config_service *svc)
 {
-	const struct config_service *svc = &b->cfg->services[i];
-
 	if (svc->to.addr_cnt == 0 || svc->listen.ss_family == 0 || svc->to.port != addr_port(&svc->listen))
-		return;
-	if (addr_same_host(&svc->to.addrs[0], &svc->listen) ||
-	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0])))
-		config_error(b->rep, config_line(b->service_src[i], "to"), "%s.to is the service's own listen address",
-		    kind_name(svc->kind));
-}
-
-/* The first of these settings that the group has, and the second; NULL when it has no more. */
-static void
-given(const void *src, const char *const *names, const char **first, const char **second)
-{
-	*first = *second = NULL;
-	for (; *names != NULL && *second == NULL; names++) {
-		if (config_member(src, *names) == NULL)
-			continue;
-		if (*first == NULL)
-			*first = *names;
-		else
-			*second = *names;
-	}
+		return false;
+	return addr_same_host(&svc->to.addrs[0], &svc->listen) ||
+	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0]));
 }
 
 /* One setting says where a device is. */
 static void
 check_device_place(struct config_build *b, unsigned i)
 {
-	static const char *const places[] = { "address", "interface", "device", NULL };
+	static const char *const places[] = { "address", "interface", "device" };
 	const struct config_device *dev = &b->cfg->devices[i];
-	const void *src = b->device_src[i];
-	const char *first, *second;
+	const struct config_setting_t *src = b->device_src[i];
+	const char *first = NULL, *second = NULL;
 	bool one_card = dev->card[0] != '\0' && strcmp(dev->card, CONFIG_ALL_CARDS) != 0;
 
-	given(src, places, &first, &second);
+	for (unsigned p = 0; p < 3 && second == NULL; p++)
+		if (config_member(src, places[p]) != NULL)
+			*(first == NULL ? &first : &second) = places[p];
 	if (first == NULL && dev->type == CONFIG_DEVICE_SIW)
 		config_error(b->rep, config_line(src, ""), "devices.address or devices.interface is missing");
 	else if (first == NULL)
@@ -113,14 +96,6 @@ check_device_place(struct config_build *b, unsigned i)
 		    b->rep, config_line(src, second), "devices.%s and devices.%s exclude each other", second, first);
 	if (dev->port != 0 && !one_card)
 		config_error(b->rep, config_line(src, "port"), "devices.port is for one card, named in devices.device");
-}
-
-/* A card may be in two entries, by port. */
-static bool
-same_card(const struct config_device *a, const struct config_device *b)
-{
-	return a->card[0] != '\0' && strcmp(a->card, b->card) == 0 &&
-	    (a->port == b->port || a->port == 0 || b->port == 0);
 }
 
 static const uint16_t *
@@ -184,7 +159,7 @@ static void
 check_device_twice(struct config_build *b, unsigned i, unsigned j)
 {
 	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
-	const void *src = b->device_src[i], *other_src = b->device_src[j];
+	const struct config_setting_t *src = b->device_src[i], *other_src = b->device_src[j];
 
 	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
 		config_error(b->rep, config_line(src, "name"), "devices.name \"%s\" is already used in line %u",
@@ -197,7 +172,9 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 		config_error(b->rep, config_line(src, "interface"),
 		    "devices.interface \"%s\" is already used in line %u", dev->interface,
 		    config_line(other_src, "interface"));
-	if (same_card(dev, other))
+	/* A card may be in two entries, by port. */
+	if (dev->card[0] != '\0' && strcmp(dev->card, other->card) == 0 &&
+	    (dev->port == other->port || dev->port == 0 || other->port == 0))
 		config_error(b->rep, config_line(src, "device"), "devices.device \"%s\" is already used in line %u",
 		    dev->card, config_line(other_src, "device"));
 	if (dev->addr.ss_family != 0 && addr_same_host(&dev->addr, &other->addr))
@@ -206,23 +183,10 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 }
 
 static void
-check_device(struct config_build *b, unsigned i)
-{
-	const struct config_device *dev = &b->cfg->devices[i];
-
-	check_device_place(b, i);
-	if (dev->addr.ss_family != 0 && addr_is_any(&dev->addr))
-		config_error(b->rep, config_line(b->device_src[i], "address"),
-		    "devices.address must be one local address, not a wildcard");
-	for (unsigned j = 0; j < i; j++)
-		check_device_twice(b, i, j);
-}
-
-static void
 check_limits(struct config_build *b)
 {
 	const struct smcr_config *smcr = &b->cfg->smcr;
-	const void *src = config_member(b->top_src, "smcr");
+	const struct config_setting_t *src = config_member(b->top_src, "smcr");
 
 	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
 		config_error(b->rep, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
@@ -246,9 +210,19 @@ config_check(struct config_build *b)
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		check_name(b, i);
 		check_listen(b, i);
-		check_self(b, i);
+		if (connects_to_itself(&b->cfg->services[i]))
+			config_error(b->rep, config_line(b->service_src[i], "to"),
+			    "%s.to is the service's own listen address", kind_name(b->cfg->services[i].kind));
 	}
-	for (unsigned i = 0; i < b->cfg->device_cnt; i++)
-		check_device(b, i);
+	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
+		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
+
+		check_device_place(b, i);
+		if (addr->ss_family != 0 && addr_is_any(addr))
+			config_error(b->rep, config_line(b->device_src[i], "address"),
+			    "devices.address must be one local address, not a wildcard");
+		for (unsigned j = 0; j < i; j++)
+			check_device_twice(b, i, j);
+	}
 	check_limits(b);
 }

@@ -17,24 +17,12 @@
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
-static int
-fill_device(struct config_device *dev, unsigned i, const struct sockaddr_storage *addr)
-{
-	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & CONFIG_AT_SIW) != 0 && config_value_set_default(k, dev) != 0)
-			return -ENOMEM;
-	dev->type = CONFIG_DEVICE_SIW;
-	snprintf(dev->name, sizeof(dev->name), "siw%u", i);
-	dev->addr = *addr;
-	addr_set_port(&dev->addr, 0);
-	return 0;
-}
-
 /* A device for this address unless there is one. Beyond the limit a warning, once (the count goes past it). */
 static void
 want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_storage *addr)
 {
 	struct config *cfg = b->cfg;
+	struct config_device *dev = &cfg->devices[cfg->device_cnt];
 	char buf[ADDR_STR_MAX];
 
 	for (unsigned i = 0; i < cfg->device_cnt; i++)
@@ -47,10 +35,16 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 		    addr_format(addr, buf, sizeof(buf)), SMCR_LINKS_MAX);
 	if (cfg->device_cnt == SMCR_LINKS_MAX)
 		return;
-	if (fill_device(&cfg->devices[cfg->device_cnt], cfg->device_cnt, addr) != 0)
-		config_error(b->rep, 0, "out of memory");
-	else
-		cfg->device_cnt++;
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		if ((k->where & CONFIG_AT_SIW) != 0 && config_value_set_default(k, dev) != 0) {
+			config_error(b->rep, 0, "out of memory");
+			return;
+		}
+	}
+	dev->type = CONFIG_DEVICE_SIW;
+	snprintf(dev->name, sizeof(dev->name), "siw%u", cfg->device_cnt++);
+	dev->addr = *addr;
+	addr_set_port(&dev->addr, 0);
 }
 
 /* The local address the kernel would use: connect on a datagram socket looks up the route and sends nothing. */
@@ -107,21 +101,6 @@ usable(const struct ifaddrs *ifa, int family, bool loopback)
 	return !IN6_IS_ADDR_LINKLOCAL(&sin6.sin6_addr);
 }
 
-static void
-devices_of_family(struct config_build *b, unsigned *wanted, const struct ifaddrs *list, int family, bool loopback)
-{
-	struct sockaddr_storage ss;
-
-	for (const struct ifaddrs *ifa = list; ifa != NULL; ifa = ifa->ifa_next) {
-		if (!usable(ifa, family, loopback))
-			continue;
-		memset(&ss, 0, sizeof(ss));
-		memcpy(
-		    &ss, ifa->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-		want_device(b, wanted, &ss);
-	}
-}
-
 /* Loopback comes last: it is the one to be left out when there are too many. */
 static void
 devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
@@ -132,12 +111,18 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 		config_error(b->rep, 0, "cannot list the interfaces: %s", strerror(errno));
 		return;
 	}
-	devices_of_family(b, wanted, list, AF_INET, false);
-	if (v6)
-		devices_of_family(b, wanted, list, AF_INET6, false);
-	devices_of_family(b, wanted, list, AF_INET, true);
-	if (v6)
-		devices_of_family(b, wanted, list, AF_INET6, true);
+	for (unsigned round = 0; round < 4; round++) {
+		bool loopback = round >= 2, is_v6 = round % 2 == 1;
+
+		for (const struct ifaddrs *ifa = list; ifa != NULL && (v6 || !is_v6); ifa = ifa->ifa_next) {
+			struct sockaddr_storage ss = { 0 };
+
+			if (!usable(ifa, is_v6 ? AF_INET6 : AF_INET, loopback))
+				continue;
+			memcpy(&ss, ifa->ifa_addr, is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+			want_device(b, wanted, &ss);
+		}
+	}
 	freeifaddrs(list);
 }
 

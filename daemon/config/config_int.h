@@ -9,24 +9,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
+#include "daemon/config/config_report.h"
 
-/* Where errors go: counted, so that all of them are reported before the load fails. */
-struct config_report {
-	FILE *err;
-	const char *path;
-	unsigned errors;
-	unsigned again; /* of these, those that may go away by themselves */
-};
-
-/* "PATH:LINE: ..."; line 0 = about the file as a whole, "PATH: ...". */
-void config_error(struct config_report *, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void config_warning(struct config_report *, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-/* What libconfig (1.5) swallows or reports without a place: numbers beyond 32 bits that it wraps, strings and
+/* Refuses what libconfig (1.5) accepts or reports without a place: numbers beyond 32 bits that it wraps, strings and
  * comments without end, deep nesting, NUL bytes, @include. True when libconfig may parse the text. */
 bool config_scan(struct config_report *, const char *text, size_t len);
 
@@ -34,15 +22,10 @@ bool config_scan(struct config_report *, const char *text, size_t len);
 struct config_build {
 	struct config *cfg;
 	struct config_report *rep;
-	const void **service_src; /* [service_cnt]: where it stands, for config_line */
-	const void **device_src;  /* [device_cnt] */
-	const void *top_src;
+	const struct config_setting_t **service_src; /* [service_cnt]: where it stands, for config_line */
+	const struct config_setting_t **device_src;  /* [device_cnt] */
+	const struct config_setting_t *top_src;
 };
-
-/* Line of a setting of this group, or of the group where it has none. */
-unsigned config_line(const void *src, const char *name);
-/* The group or setting of this name below src; NULL when there is none. */
-const void *config_member(const void *src, const char *name);
 
 /* Duplicates, overlapping listen addresses, settings that exclude each other. */
 void config_check(struct config_build *);

@@ -8,54 +8,20 @@
 #include "base/log.h"
 #include "daemon/config/config.h"
 
-static const struct config_word log_words[] = {
-	{ "error", LOG_LVL_ERROR },
-	{ "warning", LOG_LVL_WARNING },
-	{ "notice", LOG_LVL_NOTICE },
-	{ "info", LOG_LVL_INFO },
-	{ "debug", LOG_LVL_DEBUG },
-	{ NULL, 0 },
-};
-
-static const struct config_word fallback_words[] = {
-	{ "tcp", CONFIG_FALLBACK_TCP },
-	{ "refuse", CONFIG_FALLBACK_REFUSE },
-	{ NULL, 0 },
-};
-
-static const struct config_word confine_words[] = {
-	{ "auto", CONFIG_CONFINE_AUTO },
-	{ "require", CONFIG_CONFINE_REQUIRE },
-	{ "off", CONFIG_CONFINE_OFF },
-	{ NULL, 0 },
-};
-
-static const struct config_word proxy_words[] = {
-	{ "off", CONFIG_PROXY_OFF },
-	{ "v1", CONFIG_PROXY_V1 },
-	{ "v2", CONFIG_PROXY_V2 },
-	{ NULL, 0 },
-};
-
-static const struct config_word device_words[] = {
-	{ "siw", CONFIG_DEVICE_SIW },
-	{ "verbs", CONFIG_DEVICE_VERBS },
-	{ NULL, 0 },
-};
-
-static const struct config_word gid_words[] = {
-	{ "any", CONFIG_GID_ANY },
-	{ "roce_v1", CONFIG_GID_ROCE_V1 },
-	{ "roce_v2", CONFIG_GID_ROCE_V2 },
-	{ NULL, 0 },
-};
-
-static const struct config_word rtr_words[] = {
-	{ "send", SIW_RTR_SEND },
-	{ "write", SIW_RTR_WRITE },
-	{ "read", SIW_RTR_READ },
-	{ NULL, 0 },
-};
+static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING },
+	{ "notice", LOG_LVL_NOTICE }, { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }, { NULL, 0 } };
+static const struct config_word fallback_words[] = { { "tcp", CONFIG_FALLBACK_TCP },
+	{ "refuse", CONFIG_FALLBACK_REFUSE }, { NULL, 0 } };
+static const struct config_word confine_words[] = { { "auto", CONFIG_CONFINE_AUTO },
+	{ "require", CONFIG_CONFINE_REQUIRE }, { "off", CONFIG_CONFINE_OFF }, { NULL, 0 } };
+static const struct config_word proxy_words[] = { { "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 },
+	{ "v2", CONFIG_PROXY_V2 }, { NULL, 0 } };
+static const struct config_word device_words[] = { { "siw", CONFIG_DEVICE_SIW }, { "verbs", CONFIG_DEVICE_VERBS },
+	{ NULL, 0 } };
+static const struct config_word gid_words[] = { { "any", CONFIG_GID_ANY }, { "roce_v1", CONFIG_GID_ROCE_V1 },
+	{ "roce_v2", CONFIG_GID_ROCE_V2 }, { NULL, 0 } };
+static const struct config_word rtr_words[] = { { "send", SIW_RTR_SEND }, { "write", SIW_RTR_WRITE },
+	{ "read", SIW_RTR_READ }, { NULL, 0 } };
 
 /* Places, as short as the table needs them. */
 enum {
@@ -182,33 +148,26 @@ const struct config_key config_keys[] = {
 	{ .name = NULL },
 };
 
-/* The two halves that the table and the values treat as one. */
-_Static_assert(
-    offsetof(struct siw_config, port_max) == offsetof(struct siw_config, port_min) + sizeof(uint16_t), "mpa_ports");
-_Static_assert(
-    offsetof(struct verbs_config, mpa_port_max) == offsetof(struct verbs_config, mpa_port_min) + sizeof(uint16_t),
-    "mpa_ports");
-_Static_assert(
-    offsetof(struct config_service, allow_cnt) == offsetof(struct config_service, allow) + sizeof(struct config_net *),
-    "allow");
-_Static_assert(
-    offsetof(struct config, mpa_clients_cnt) == offsetof(struct config, mpa_clients) + sizeof(struct config_net *),
-    "mpa_clients");
+/* Two members that the table and the values treat as one: the second is right behind the first. */
+#define BEHIND(type, second, first, first_type) \
+	_Static_assert(offsetof(type, second) == offsetof(type, first) + sizeof(first_type), #first)
 
-_Static_assert(
-    offsetof(struct config, mpa_peers_cnt) == offsetof(struct config, mpa_peers) + sizeof(struct config_net *),
-    "mpa_peers");
+BEHIND(struct siw_config, port_max, port_min, uint16_t);
+BEHIND(struct verbs_config, mpa_port_max, mpa_port_min, uint16_t);
+BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
+BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);
+BEHIND(struct config, mpa_peers_cnt, mpa_peers, struct config_net *);
 
 const struct config_section config_sections[] = {
-	{ "", CONFIG_AT_TOP, 0 },
-	{ "control", CONFIG_AT_CONTROL, 0 },
-	{ "confine", CONFIG_AT_CONFINE, 0 },
-	{ "keepalive", CONFIG_AT_KEEPALIVE, 0 },
-	{ "smcr", CONFIG_AT_SMCR, 0 },
-	{ "devices", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
-	{ "ingress", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
-	{ "egress", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },
-	{ NULL, 0, 0 },
+	{ "", "", CONFIG_AT_TOP, 0 },
+	{ "control", "control.", CONFIG_AT_CONTROL, 0 },
+	{ "confine", "confine.", CONFIG_AT_CONFINE, 0 },
+	{ "keepalive", "keepalive.", CONFIG_AT_KEEPALIVE, 0 },
+	{ "smcr", "smcr.", CONFIG_AT_SMCR, 0 },
+	{ "devices", "devices.", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
+	{ "ingress", "ingress.", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
+	{ "egress", "egress.", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },
+	{ NULL, NULL, 0, 0 },
 };
 
 const struct config_key *

@@ -24,7 +24,7 @@ enum config_place {
 	CONFIG_AT_CONFINE = 1 << 8,
 };
 
-/* What is written in the file, and what it becomes. Base = the struct that config_key.off counts from. */
+/* The types of settings: as written in the file -> as stored at config_key.off of the struct (the base). */
 enum config_type {
 	CONFIG_T_BOOL,    /* true, false -> bool */
 	CONFIG_T_UINT,    /* integer -> uint8_t, uint16_t or uint32_t */
@@ -73,7 +73,8 @@ extern const struct config_key config_keys[]; /* ends with name == NULL */
 
 /* How a group of settings appears in the file. */
 struct config_section {
-	const char *name; /* "" = top level */
+	const char *name;   /* "" = top level */
+	const char *prefix; /* of its settings in messages: the name and a dot */
 	enum config_place place;
 	unsigned list_max; /* 0 = one group, otherwise ( { ... }, { ... } ) with at most this many */
 };

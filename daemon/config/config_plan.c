@@ -1,4 +1,4 @@
-/* What a reload would change: see config_plan.h. */
+/* The changes that a reload would make: see config_plan.h. */
 #include "daemon/config/config_plan.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ place_of(const struct config_service *svc)
 	return svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
 }
 
-/* Settings of these places that differ: how many; their names to text. */
+/* Counts the settings of these places that differ, and writes their names to text (may be NULL). */
 static unsigned
 differing(unsigned places, const void *a, const void *b, FILE *text)
 {
@@ -70,8 +70,6 @@ static void
 plan_settings(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
 	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
-		const char *dot = sec->name[0] != '\0' ? "." : "";
-
 		if ((sec->place & PLACES_CFG) == 0)
 			continue;
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
@@ -79,11 +77,11 @@ plan_settings(const struct config *old, const struct config *next, struct config
 				continue;
 			if ((k->flags & CONFIG_RELOAD) != 0) {
 				plan->settings++;
-				fprintf(text, "setting %s%s%s changed\n", sec->name, dot, k->name);
+				fprintf(text, "setting %s%s changed\n", sec->prefix, k->name);
 			} else {
 				plan->fixed++;
-				fprintf(text, "warning: %s%s%s cannot be changed by a reload: restart smcrd\n",
-				    sec->name, dot, k->name);
+				fprintf(text, "warning: %s%s cannot be changed by a reload: restart smcrd\n",
+				    sec->prefix, k->name);
 			}
 		}
 	}
@@ -141,9 +139,10 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 	}
 }
 
-static void
-make_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+void
+config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
+	*plan = (struct config_plan){ 0 };
 	for (unsigned i = 0; i < next->service_cnt; i++)
 		plan_service(config_find_service(old, next->services[i].name), &next->services[i], plan, text);
 	for (unsigned i = 0; i < old->service_cnt; i++) {
@@ -156,15 +155,6 @@ make_plan(const struct config *old, const struct config *next, struct config_pla
 	plan_devices(old, next, plan, text);
 }
 
-void
-config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
-{
-	struct config_plan p = { 0 };
-
-	make_plan(old, next, &p, text);
-	*plan = p;
-}
-
 static bool
 device_name_taken(const struct config_device *devs, unsigned cnt, const char *name)
 {
@@ -174,7 +164,7 @@ device_name_taken(const struct config_device *devs, unsigned cnt, const char *na
 	return false;
 }
 
-/* Those of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
+/* The devices of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
 static int
 keep_devices(const struct config *old, struct config *next)
 {

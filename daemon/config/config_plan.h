@@ -1,5 +1,5 @@
 /*
- * What a reload would change: two configurations compared setting by setting,
+ * The changes that a reload would make: two configurations compared setting by setting,
  * by the table of config_keys.c. Used by smcrd.c (what to tell, what has to
  * stay) and by the worker (which services to touch).
  */
@@ -28,7 +28,7 @@ bool config_service_equal(const struct config_service *, const struct config_ser
  */
 void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
 
-/* What needs a restart is taken over from old, all devices included, so that next says what is in force. 0 or -ENOMEM
+/* Copies the settings that need a restart from old, all devices included, so that next says what is in force. 0 or -ENOMEM
  * (next unchanged). */
 int config_keep_fixed(const struct config *old, struct config *next);
 

@@ -42,36 +42,18 @@ scan_line_comment(struct scan *s)
 		s->p++;
 }
 
+/* A string or a comment, from its mark to the one that ends it. */
 static void
-scan_block_comment(struct scan *s)
+scan_enclosed(struct scan *s, size_t mark_len, const char *end, const char *what)
 {
 	unsigned line = s->line;
 
-	skip(s, 2);
-	while (s->p < s->end && !at(s, "*/"))
-		skip(s, 1);
+	skip(s, mark_len);
+	while (s->p < s->end && !at(s, end))
+		skip(s, *s->p == '\\' && *end == '"' ? 2 : 1);
 	if (s->p == s->end)
-		config_error(s->rep, line, "comment without end");
-	skip(s, 2);
-}
-
-static void
-scan_string(struct scan *s)
-{
-	unsigned line = s->line;
-
-	skip(s, 1);
-	while (s->p < s->end && *s->p != '"')
-		skip(s, *s->p == '\\' ? 2 : 1);
-	if (s->p == s->end)
-		config_error(s->rep, line, "string without end");
-	skip(s, 1);
-}
-
-static bool
-is_name_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '*';
+		config_error(s->rep, line, "%s without end", what);
+	skip(s, mark_len);
 }
 
 /* Numbers without the suffix L have to fit in 32 bits (libconfig 1.5 would wrap them), with it in 64. */
@@ -105,14 +87,6 @@ scan_number(struct scan *s)
 }
 
 static void
-scan_open(struct scan *s)
-{
-	if (++s->depth == DEPTH_MAX + 1)
-		config_error(s->rep, s->line, "nested deeper than %d", DEPTH_MAX);
-	skip(s, 1);
-}
-
-static void
 scan_token(struct scan *s)
 {
 	char c = *s->p;
@@ -120,21 +94,21 @@ scan_token(struct scan *s)
 	if (c == '#' || at(s, "//")) {
 		scan_line_comment(s);
 	} else if (at(s, "/*")) {
-		scan_block_comment(s);
+		scan_enclosed(s, 2, "*/", "comment");
 	} else if (c == '"') {
-		scan_string(s);
+		scan_enclosed(s, 1, "\"", "string");
 	} else if (isalpha((unsigned char)c) || c == '*') {
-		while (s->p < s->end && is_name_char(*s->p))
+		while (s->p < s->end && (isalnum((unsigned char)*s->p) || strchr("_-*", *s->p) != NULL))
 			s->p++;
 	} else if (isdigit((unsigned char)c) || c == '-' || c == '+') {
 		scan_number(s);
 	} else if (c == '@') {
 		config_error(s->rep, s->line, "@include is not supported");
 		scan_line_comment(s);
-	} else if (c == '{' || c == '(' || c == '[') {
-		scan_open(s);
 	} else {
-		if ((c == '}' || c == ')' || c == ']') && s->depth > 0)
+		if (strchr("{([", c) != NULL && ++s->depth == DEPTH_MAX + 1)
+			config_error(s->rep, s->line, "nested deeper than %d", DEPTH_MAX);
+		else if (strchr("})]", c) != NULL && s->depth > 0)
 			s->depth--;
 		skip(s, 1);
 	}

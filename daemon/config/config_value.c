@@ -1,5 +1,5 @@
-/* Values of settings, from text to struct config: see config_value.h. Addresses are in config_value_net.c, the way
- * back to text in config_value_out.c. */
+/* Values of settings: see config_value.h. Numbers, words, strings, and the table of types; what needs addresses is in
+ * config_value_net.c. */
 #include "daemon/config/config_value.h"
 
 #include <ctype.h>
@@ -8,33 +8,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config/config.h"
 #include "daemon/config/config_value_int.h"
 
-const struct value_unit value_size_units[] = {
-	{ "G", 1u << 30 },
-	{ "M", 1u << 20 },
-	{ "K", 1u << 10 },
-	{ "", 1 },
-	{ NULL, 0 },
+/* Largest first, so that printing takes the first that divides; the one with factor 1 ends the list. */
+struct unit {
+	const char *text;
+	uint64_t factor;
 };
-const struct value_unit value_time_units[] = {
-	{ "h", 3600000 },
-	{ "m", 60000 },
-	{ "s", 1000 },
-	{ "ms", 1 },
-	{ NULL, 0 },
+
+/* A type of settings. `at` is the place of the value: base + key->off. */
+struct type_ops {
+	const char *words; /* what a value looks like: "a string \"address:port\"" */
+	unsigned kinds;    /* the kinds of config_value that set is called for, 1 << CONFIG_V_ */
+	/* Stores *v. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why; nothing is stored unless 0. */
+	int (*set)(const struct config_key *, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX]);
+	void (*print)(const struct config_key *, const void *at, FILE *);
+	bool (*equal)(const void *a, const void *b); /* NULL: key->len bytes are compared */
+	bool (*empty)(const void *at);               /* NULL: it always has a written form */
+	const struct unit *units;                    /* of a number with one; NULL */
+	uint64_t int_factor;                         /* what an integer counts, in the smallest unit */
+	uint64_t stored_factor;                      /* what the stored number counts */
 };
-const struct value_unit value_micro_units[] = {
-	{ "s", 1000000 },
-	{ "ms", 1000 },
-	{ "us", 1 },
-	{ NULL, 0 },
-};
-static const struct value_unit no_units[] = {
-	{ "", 1 },
-	{ NULL, 0 },
-};
+
+static const struct type_ops types[CONFIG_T_PORTS + 1];
+
+static const struct unit size_units[] = { { "G", 1u << 30 }, { "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 } };
+static const struct unit time_units[] = { { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 } };
+static const struct unit micro_units[] = { { "s", 1000000 }, { "ms", 1000 }, { "us", 1 } };
+static const struct unit no_units[] = { { "", 1 } };
+
+/* -- messages -- */
 
 int
 value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
@@ -72,110 +75,6 @@ value_show(const struct config_value *v, char buf[VALUE_SHOW_MAX])
 	return "something else";
 }
 
-const char *
-config_type_words(enum config_type type)
-{
-	switch (type) {
-	case CONFIG_T_BOOL:
-		return "true or false";
-	case CONFIG_T_UINT:
-		return "an integer";
-	case CONFIG_T_SIZE:
-		return "bytes as an integer, or a string like \"64K\"";
-	case CONFIG_T_US:
-		return "seconds as an integer, or a string like \"50us\" or \"1ms\"";
-	case CONFIG_T_MS:
-		return "seconds as an integer, or a string like \"500ms\" or \"30s\"";
-	case CONFIG_T_SECONDS:
-		return "seconds as an integer, or a string like \"30s\" or \"10m\"";
-	case CONFIG_T_WORD:
-		return "a string";
-	case CONFIG_T_WORDS:
-		return "a list of strings, [ \"...\", ... ]";
-	case CONFIG_T_NAME:
-		return "a string of letters, digits, '.', '_' and '-'";
-	case CONFIG_T_IFNAME:
-		return "a string, the name of an interface or \"*\"";
-	case CONFIG_T_CARD:
-		return "a string, the name of an RDMA card or \"*\"";
-	case CONFIG_T_PATH:
-		return "a string, an absolute path";
-	case CONFIG_T_MODE:
-		return "a string of octal digits like \"0660\"";
-	case CONFIG_T_ADDR:
-		return "a string, an IPv4 or IPv6 address";
-	case CONFIG_T_LISTEN:
-		return "a string \"address:port\" or \"[IPv6 address]:port\"";
-	case CONFIG_T_TARGET:
-		return "a string \"host:port\" or \"[IPv6 address]:port\"";
-	case CONFIG_T_NETS:
-		return "a list of strings, [ \"address/prefix\", ... ]";
-	case CONFIG_T_PORTS:
-		return "a port or a string \"first-last\"";
-	}
-	return "?";
-}
-
-int
-value_bad_type(const struct config_key *key, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	char buf[VALUE_SHOW_MAX];
-
-	return value_bad(why, "must be %s, not %s", config_type_words(key->type), value_show(v, buf));
-}
-
-/* -- numbers -- */
-
-/* Digits and a unit of the list. 0, -EINVAL not such a text, -ERANGE more than 64 bits. */
-static int
-parse_scaled(const char *text, const struct value_unit *units, uint64_t *out)
-{
-	unsigned long long n;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	for (; units->text != NULL; units++) {
-		if (strcmp(end, units->text) != 0)
-			continue;
-		if (errno == ERANGE || n > UINT64_MAX / units->factor)
-			return -ERANGE;
-		*out = n * units->factor;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-int
-value_parse_uint(const char *text, uint64_t *out)
-{
-	return parse_scaled(text, no_units, out);
-}
-
-/* n is in range, so it fits. */
-static void
-store_number(const struct config_key *key, void *base, uint64_t n)
-{
-	void *p = (char *)base + key->off;
-
-	switch (key->len) {
-	case sizeof(uint8_t):
-		*(uint8_t *)p = (uint8_t)n;
-		break;
-	case sizeof(uint16_t):
-		*(uint16_t *)p = (uint16_t)n;
-		break;
-	case sizeof(uint64_t):
-		*(uint64_t *)p = n;
-		break;
-	default:
-		*(uint32_t *)p = (uint32_t)n;
-		break;
-	}
-}
-
 int
 value_bad_range(const struct config_key *key, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
@@ -187,9 +86,88 @@ value_bad_range(const struct config_key *key, const struct config_value *v, char
 	    max, value_show(v, buf));
 }
 
+/* -- numbers -- */
+
+/* Digits and a unit of the list. 0, -EINVAL not such a text, -ERANGE more than 64 bits. */
 static int
-set_checked(
-    const struct config_key *key, void *base, uint64_t n, const struct config_value *v, char why[CONFIG_WHY_MAX])
+parse_scaled(const char *text, const struct unit *units, uint64_t *out)
+{
+	unsigned long long n;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	while (strcmp(end, units->text) != 0)
+		if (units++->factor == 1)
+			return -EINVAL;
+	if (errno == ERANGE || n > UINT64_MAX / units->factor)
+		return -ERANGE;
+	*out = n * units->factor;
+	return 0;
+}
+
+int
+value_parse_uint(const char *text, uint64_t *out)
+{
+	return parse_scaled(text, no_units, out);
+}
+
+void
+config_number_format(const struct config_key *key, uint64_t n, char *buf, size_t cap)
+{
+	const struct type_ops *t = &types[key->type];
+	const struct unit *u = t->units != NULL && n != 0 ? t->units : no_units;
+
+	if (key->type == CONFIG_T_MODE) {
+		snprintf(buf, cap, "%04llo", (unsigned long long)n);
+		return;
+	}
+	if (u != no_units)
+		n *= t->stored_factor;
+	while (n % u->factor != 0)
+		u++;
+	snprintf(buf, cap, "%llu%s", (unsigned long long)(n / u->factor), u->text);
+}
+
+static uint64_t
+load_number(const struct config_key *key, const void *at)
+{
+	switch (key->len) {
+	case sizeof(uint8_t):
+		return *(const uint8_t *)at;
+	case sizeof(uint16_t):
+		return *(const uint16_t *)at;
+	case sizeof(uint64_t):
+		return *(const uint64_t *)at;
+	default:
+		return *(const uint32_t *)at;
+	}
+}
+
+/* n is in range, so it fits. */
+static void
+store_number(const struct config_key *key, void *at, uint64_t n)
+{
+	switch (key->len) {
+	case sizeof(uint8_t):
+		*(uint8_t *)at = (uint8_t)n;
+		break;
+	case sizeof(uint16_t):
+		*(uint16_t *)at = (uint16_t)n;
+		break;
+	case sizeof(uint64_t):
+		*(uint64_t *)at = n;
+		break;
+	default:
+		*(uint32_t *)at = (uint32_t)n;
+		break;
+	}
+}
+
+static int
+set_checked(const struct config_key *key, void *at, uint64_t n, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	char buf[VALUE_SHOW_MAX];
 
@@ -197,128 +175,126 @@ set_checked(
 		return value_bad_range(key, v, why);
 	if ((key->flags & CONFIG_POW2) != 0 && (n & (n - 1)) != 0)
 		return value_bad(why, "must be a power of two, not %s", value_show(v, buf));
-	store_number(key, base, n);
+	store_number(key, at, n);
 	return 0;
 }
 
-static const struct value_unit *
-units_of(const struct config_key *key)
-{
-	if (key->type == CONFIG_T_MS || key->type == CONFIG_T_SECONDS)
-		return value_time_units;
-	return key->type == CONFIG_T_US ? value_micro_units : value_size_units;
-}
-
 static int
-set_number(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+set_number(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	const struct value_unit *units = units_of(key);
-	uint64_t n, second = 1; /* an integer of a time means seconds */
+	const struct type_ops *t = &types[key->type];
 	char buf[VALUE_SHOW_MAX];
+	uint64_t n;
 	int rc = 0;
 
-	if (v->kind == CONFIG_V_INT && v->num < 0)
-		return value_bad_range(key, v, why);
-	if (units == value_time_units)
-		second = 1000;
-	else if (units == value_micro_units)
-		second = 1000000;
-	if (v->kind == CONFIG_V_INT)
-		n = (uint64_t)v->num > UINT64_MAX / second ? UINT64_MAX : (uint64_t)v->num * second;
-	else if (v->kind == CONFIG_V_TEXT && key->type != CONFIG_T_UINT)
-		rc = parse_scaled(v->text, units, &n);
+	if (v->kind == CONFIG_V_TEXT)
+		rc = parse_scaled(v->text, t->units, &n);
+	else if (v->num < 0)
+		rc = -ERANGE;
 	else
-		return value_bad_type(key, v, why);
-	if (rc == -ERANGE)
-		return value_bad_range(key, v, why);
+		n = (uint64_t)v->num > UINT64_MAX / t->int_factor ? UINT64_MAX : (uint64_t)v->num * t->int_factor;
 	if (rc != 0)
-		return value_bad_type(key, v, why);
-	if (key->type == CONFIG_T_SECONDS) {
-		if (n % 1000 != 0)
-			return value_bad(why, "must be whole seconds, not %s", value_show(v, buf));
-		n /= 1000;
-	}
-	return set_checked(key, base, n, v, why);
+		return rc == -ERANGE ? value_bad_range(key, v, why) : VALUE_BAD_TYPE;
+	if (t->stored_factor != 1 && n % t->stored_factor != 0)
+		return value_bad(why, "must be whole seconds, not %s", value_show(v, buf));
+	return set_checked(key, at, n / t->stored_factor, v, why);
+}
+
+static void
+print_number(const struct config_key *key, const void *at, FILE *out)
+{
+	char buf[32];
+
+	config_number_format(key, load_number(key, at), buf, sizeof(buf));
+	/* With a unit it is a string. */
+	if (key->type == CONFIG_T_MODE || buf[strspn(buf, "0123456789")] != '\0')
+		fprintf(out, "\"%s\"", buf);
+	else
+		fputs(buf, out);
 }
 
 static int
-set_mode(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+set_mode(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	unsigned long n;
 	char *end;
 
-	if (v->kind != CONFIG_V_TEXT || !isdigit((unsigned char)v->text[0]))
-		return value_bad_type(key, v, why);
 	n = strtoul(v->text, &end, 8);
-	if (*end != '\0')
-		return value_bad_type(key, v, why);
-	return set_checked(key, base, n, v, why);
+	if (!isdigit((unsigned char)v->text[0]) || *end != '\0')
+		return VALUE_BAD_TYPE;
+	return set_checked(key, at, n, v, why);
 }
 
 static int
-set_bool(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+set_bool(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	if (v->kind != CONFIG_V_BOOL)
-		return value_bad_type(key, v, why);
-	*(bool *)(void *)((char *)base + key->off) = v->num != 0;
+	(void)key;
+	(void)why;
+	*(bool *)at = v->num != 0;
 	return 0;
+}
+
+static void
+print_bool(const struct config_key *key, const void *at, FILE *out)
+{
+	(void)key;
+	fputs(*(const bool *)at ? "true" : "false", out);
 }
 
 /* -- words -- */
 
-static const struct config_word *
-find_word(const struct config_key *key, const char *text)
-{
-	for (const struct config_word *w = key->words; w->text != NULL; w++)
-		if (strcmp(w->text, text) == 0)
-			return w;
-	return NULL;
-}
-
+/* The value of one of the key's words into *out, or -EINVAL with the reason in why. */
 static int
-bad_word(const struct config_key *key, const char *text, char why[CONFIG_WHY_MAX])
+find_word(const struct config_key *key, const char *text, unsigned *out, char why[CONFIG_WHY_MAX])
 {
 	const struct config_value v = { .kind = CONFIG_V_TEXT, .text = text };
 	char list[128] = "", buf[VALUE_SHOW_MAX];
 	size_t n = 0;
 
-	for (const struct config_word *w = key->words; w->text != NULL && n < sizeof(list); w++)
+	for (const struct config_word *w = key->words; w->text != NULL && n < sizeof(list); w++) {
+		if (strcmp(w->text, text) == 0) {
+			*out = w->value;
+			return 0;
+		}
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? ", " : "", w->text);
+	}
 	return value_bad(why, "must be one of %s, not %s", list, value_show(&v, buf));
 }
 
+/* A word, or a list of words whose values are bits. */
 static int
-set_word(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+set_words(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	const struct config_word *w;
+	const char *const *items = v->kind == CONFIG_V_LIST ? v->items : &v->text;
+	unsigned bits = 0, value = 0, cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
 
-	if (v->kind != CONFIG_V_TEXT)
-		return value_bad_type(key, v, why);
-	w = find_word(key, v->text);
-	if (w == NULL)
-		return bad_word(key, v->text, why);
-	store_number(key, base, w->value);
+	for (unsigned i = 0; i < cnt; i++) {
+		if (find_word(key, items[i], &value, why) != 0)
+			return -EINVAL;
+		bits |= value;
+	}
+	if (cnt == 0)
+		return value_bad(why, "must not be empty");
+	store_number(key, at, bits);
 	return 0;
 }
 
-static int
-set_words(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+static void
+print_words(const struct config_key *key, const void *at, FILE *out)
 {
-	unsigned bits = 0;
+	uint64_t bits = load_number(key, at);
+	const char *sep = "[ ";
 
-	if (v->kind != CONFIG_V_LIST)
-		return value_bad_type(key, v, why);
-	for (unsigned i = 0; i < v->item_cnt; i++) {
-		const struct config_word *w = find_word(key, v->items[i]);
-
-		if (w == NULL)
-			return bad_word(key, v->items[i], why);
-		bits |= w->value;
+	for (const struct config_word *w = key->words; w->text != NULL; w++) {
+		if (key->type == CONFIG_T_WORD && w->value == bits)
+			fprintf(out, "\"%s\"", w->text);
+		if (key->type == CONFIG_T_WORDS && (w->value & bits) != 0) {
+			fprintf(out, "%s\"%s\"", sep, w->text);
+			sep = ", ";
+		}
 	}
-	if (bits == 0)
-		return value_bad(why, "must not be empty");
-	store_number(key, base, bits);
-	return 0;
+	if (key->type == CONFIG_T_WORDS)
+		fputs(" ]", out);
 }
 
 /* -- strings -- */
@@ -330,105 +306,142 @@ value_is_name_char(char c)
 }
 
 static int
-set_name(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+too_long(const struct config_key *key, char why[CONFIG_WHY_MAX])
 {
-	if (v->kind != CONFIG_V_TEXT)
-		return value_bad_type(key, v, why);
+	return value_bad(why, "is longer than %zu characters", key->len - 1);
+}
+
+static int
+set_name(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
 	if (v->text[0] == '\0')
 		return value_bad(why, "must not be empty");
 	if (strlen(v->text) >= key->len)
-		return value_bad(why, "is longer than %zu characters", key->len - 1);
+		return too_long(key, why);
 	for (const char *p = v->text; *p != '\0'; p++)
 		if (!value_is_name_char(*p))
-			return value_bad_type(key, v, why);
-	strcpy((char *)base + key->off, v->text);
+			return VALUE_BAD_TYPE;
+	strcpy(at, v->text);
 	return 0;
 }
 
 /* Cards are named like interfaces. */
 static int
-set_ifname(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+set_ifname(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	if (v->kind == CONFIG_V_TEXT && strcmp(v->text, "*") == 0) {
-		strcpy((char *)base + key->off, v->text);
-		return 0;
-	}
-	if (v->kind == CONFIG_V_TEXT && (strcmp(v->text, ".") == 0 || strcmp(v->text, "..") == 0))
-		return value_bad_type(key, v, why);
-	return set_name(key, base, v, why);
-}
-
-static int
-set_path(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	if (v->kind != CONFIG_V_TEXT || v->text[0] != '/')
-		return value_bad_type(key, v, why);
-	if (strlen(v->text) >= key->len)
-		return value_bad(why, "is longer than %zu characters", key->len - 1);
-	for (const char *p = v->text; *p != '\0'; p++)
-		if (iscntrl((unsigned char)*p))
-			return value_bad(why, "has a control character");
-	strcpy((char *)base + key->off, v->text);
+	if (strcmp(v->text, ".") == 0 || strcmp(v->text, "..") == 0)
+		return VALUE_BAD_TYPE;
+	if (strcmp(v->text, "*") != 0)
+		return set_name(key, at, v, why);
+	strcpy(at, v->text);
 	return 0;
 }
 
-/* -- all types -- */
+static int
+set_path(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (v->text[0] != '/')
+		return VALUE_BAD_TYPE;
+	if (strlen(v->text) >= key->len)
+		return too_long(key, why);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (iscntrl((unsigned char)*p))
+			return value_bad(why, "has a control character");
+	strcpy(at, v->text);
+	return 0;
+}
+
+static void
+print_string(const struct config_key *key, const void *at, FILE *out)
+{
+	(void)key;
+	fputc('"', out);
+	for (const char *p = at; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			fputc('\\', out);
+		fputc(*p, out);
+	}
+	fputc('"', out);
+}
+
+static bool
+string_equal(const void *a, const void *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+static bool
+string_empty(const void *at)
+{
+	return *(const char *)at == '\0';
+}
+
+/* -- the types -- */
+
+#define BIT(kind) (1u << CONFIG_V_##kind)
+#define TEXT_OR_INT (BIT(INT) | BIT(TEXT))
+#define NO_UNITS NULL, 0, 0
+#define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, value_addr_empty, NO_UNITS
+#define NUMBER_OPS set_number, print_number, NULL, NULL
+#define STRING_OPS print_string, string_equal, string_empty, NO_UNITS
+
+static const struct type_ops types[] = {
+	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), set_bool, print_bool, NULL, NULL, NO_UNITS },
+	[CONFIG_T_UINT] = { "an integer", BIT(INT), NUMBER_OPS, NULL, 1, 1 },
+	[CONFIG_T_SIZE] = { "bytes as an integer, or a string like \"64K\"", TEXT_OR_INT, NUMBER_OPS, size_units, 1,
+	    1 },
+	[CONFIG_T_US] = { "seconds as an integer, or a string like \"50us\" or \"1ms\"", TEXT_OR_INT, NUMBER_OPS,
+	    micro_units, 1000000, 1 },
+	[CONFIG_T_MS] = { "seconds as an integer, or a string like \"500ms\" or \"30s\"", TEXT_OR_INT, NUMBER_OPS,
+	    time_units, 1000, 1 },
+	[CONFIG_T_SECONDS] = { "seconds as an integer, or a string like \"30s\" or \"10m\"", TEXT_OR_INT, NUMBER_OPS,
+	    time_units, 1000, 1000 },
+	[CONFIG_T_MODE] = { "a string of octal digits like \"0660\"", BIT(TEXT), set_mode, print_number, NULL, NULL,
+	    NO_UNITS },
+	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NULL, NO_UNITS },
+	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NULL,
+	    NO_UNITS },
+	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
+	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
+	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
+	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), set_path, STRING_OPS },
+	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
+	[CONFIG_T_LISTEN] = { "a string \"address:port\" or \"[IPv6 address]:port\"", BIT(TEXT), ADDR_OPS },
+	[CONFIG_T_TARGET] = { "a string \"host:port\" or \"[IPv6 address]:port\"", BIT(TEXT), value_set_target,
+	    value_print_target, value_target_equal, NULL, NO_UNITS },
+	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), value_set_nets,
+	    value_print_nets, value_nets_equal, value_nets_empty, NO_UNITS },
+	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, value_set_ports, value_print_ports, NULL,
+	    NULL, NO_UNITS },
+};
 
 int
 config_value_set(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	switch (key->type) {
-	case CONFIG_T_BOOL:
-		return set_bool(key, base, v, why);
-	case CONFIG_T_UINT:
-	case CONFIG_T_SIZE:
-	case CONFIG_T_US:
-	case CONFIG_T_MS:
-	case CONFIG_T_SECONDS:
-		return set_number(key, base, v, why);
-	case CONFIG_T_WORD:
-		return set_word(key, base, v, why);
-	case CONFIG_T_WORDS:
-		return set_words(key, base, v, why);
-	case CONFIG_T_NAME:
-		return set_name(key, base, v, why);
-	case CONFIG_T_IFNAME:
-	case CONFIG_T_CARD:
-		return set_ifname(key, base, v, why);
-	case CONFIG_T_PATH:
-		return set_path(key, base, v, why);
-	case CONFIG_T_MODE:
-		return set_mode(key, base, v, why);
-	case CONFIG_T_ADDR:
-		return value_set_addr(key, base, v, why);
-	case CONFIG_T_LISTEN:
-		return value_set_listen(key, base, v, why);
-	case CONFIG_T_TARGET:
-		return value_set_target(key, base, v, why);
-	case CONFIG_T_NETS:
-		return value_set_nets(key, base, v, why);
-	case CONFIG_T_PORTS:
-		return value_set_ports(key, base, v, why);
-	}
-	return value_bad(why, "has an unknown type");
+	const struct type_ops *t = &types[key->type];
+	int rc = (t->kinds & 1u << v->kind) != 0 ? t->set(key, (char *)base + key->off, v, why) : VALUE_BAD_TYPE;
+	char buf[VALUE_SHOW_MAX];
+
+	return rc == VALUE_BAD_TYPE ? value_bad(why, "must be %s, not %s", t->words, value_show(v, buf)) : rc;
 }
 
 int
 config_value_set_default(const struct config_key *key, void *base)
 {
+	unsigned kinds = types[key->type].kinds;
 	struct config_value v = { .kind = CONFIG_V_TEXT, .text = key->def };
 	const char *items[8];
 	char why[CONFIG_WHY_MAX], copy[64], *save = NULL;
 
 	if (key->def == NULL)
 		return 0;
-	if (key->type == CONFIG_T_BOOL) {
+	if (kinds == BIT(BOOL)) {
 		v.kind = CONFIG_V_BOOL;
 		v.num = strcmp(key->def, "true") == 0;
-	} else if (key->type != CONFIG_T_MODE && key->def[strspn(key->def, "0123456789")] == '\0') {
+	} else if ((kinds & BIT(INT)) != 0 && key->def[strspn(key->def, "0123456789")] == '\0') {
 		v.kind = CONFIG_V_INT;
 		v.num = atoll(key->def);
-	} else if (key->type == CONFIG_T_WORDS) {
+	} else if (kinds == BIT(LIST)) {
 		v.kind = CONFIG_V_LIST;
 		v.items = items;
 		snprintf(copy, sizeof(copy), "%s", key->def);
@@ -437,4 +450,27 @@ config_value_set_default(const struct config_key *key, void *base)
 			items[v.item_cnt++] = p;
 	}
 	return config_value_set(key, base, &v, why);
+}
+
+void
+config_value_print(const struct config_key *key, const void *base, FILE *out)
+{
+	types[key->type].print(key, (const char *)base + key->off, out);
+}
+
+bool
+config_value_is_empty(const struct config_key *key, const void *base)
+{
+	bool (*empty)(const void *) = types[key->type].empty;
+
+	return empty != NULL && empty((const char *)base + key->off);
+}
+
+bool
+config_value_equal(const struct config_key *key, const void *base_a, const void *base_b)
+{
+	const void *a = (const char *)base_a + key->off, *b = (const char *)base_b + key->off;
+	const struct type_ops *t = &types[key->type];
+
+	return t->equal != NULL ? t->equal(a, b) : memcmp(a, b, key->len) == 0;
 }

@@ -39,7 +39,5 @@ void config_number_format(const struct config_key *, uint64_t n, char *buf, size
 /* Not set: a list without entries, no name, no address. These have no written form. */
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
-/* What a value of this key looks like: "a string \"address:port\"". */
-const char *config_type_words(enum config_type);
 
 #endif

@@ -1,4 +1,5 @@
-/* Values of settings that are addresses, networks and ports: see config_value.h. Looks nothing up. */
+/* Values of settings that are addresses, networks and ports: see config_value_int.h. Looks nothing up. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,24 +8,34 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value_int.h"
 
-int
-value_set_addr(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	struct sockaddr_storage *out = (void *)((char *)base + key->off);
+/* -- addresses -- */
 
-	if (v->kind != CONFIG_V_TEXT || addr_parse(v->text, out) != 0)
-		return value_bad_type(key, v, why);
-	return 0;
+int
+value_set_addr(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	(void)why;
+	return (key->type == CONFIG_T_ADDR ? addr_parse : addr_parse_port)(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
 }
 
-int
-value_set_listen(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+void
+value_print_addr(const struct config_key *key, const void *at, FILE *out)
 {
-	struct sockaddr_storage *out = (void *)((char *)base + key->off);
+	char buf[ADDR_STR_MAX];
 
-	if (v->kind != CONFIG_V_TEXT || addr_parse_port(v->text, out) != 0)
-		return value_bad_type(key, v, why);
-	return 0;
+	(key->type == CONFIG_T_ADDR ? addr_format : addr_format_port)(at, buf, sizeof(buf));
+	fprintf(out, "\"%s\"", buf);
+}
+
+bool
+value_addr_equal(const void *a, const void *b)
+{
+	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
+}
+
+bool
+value_addr_empty(const void *at)
+{
+	return ((const struct sockaddr_storage *)at)->ss_family == AF_UNSPEC;
 }
 
 /* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
@@ -41,18 +52,19 @@ is_host_name(const char *text)
 }
 
 int
-value_set_target(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+value_set_target(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	struct config_target *out = (void *)((char *)base + key->off);
+	struct config_target *out = at;
 	struct sockaddr_storage ss;
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
 
-	if (v->kind != CONFIG_V_TEXT || addr_split(v->text, host, sizeof(host), &port) != 0)
-		return value_bad_type(key, v, why);
+	(void)key;
+	if (addr_split(v->text, host, sizeof(host), &port) != 0)
+		return VALUE_BAD_TYPE;
 	if (addr_parse(host, &ss) != 0) {
 		if (!is_host_name(host))
-			return value_bad_type(key, v, why);
+			return VALUE_BAD_TYPE;
 		strcpy(out->host, host);
 		out->port = port;
 		return 0;
@@ -72,31 +84,51 @@ value_set_target(const struct config_key *key, void *base, const struct config_v
 	return 0;
 }
 
+void
+value_print_target(const struct config_key *key, const void *at, FILE *out)
+{
+	const struct config_target *t = at;
+
+	(void)key;
+	fprintf(out, strchr(t->host, ':') != NULL ? "\"[%s]:%u\"" : "\"%s:%u\"", t->host, t->port);
+}
+
+bool
+value_target_equal(const void *at_a, const void *at_b)
+{
+	const struct config_target *a = at_a, *b = at_b;
+
+	if (strcmp(a->host, b->host) != 0 || a->port != b->port || a->addr_cnt != b->addr_cnt)
+		return false;
+	for (unsigned i = 0; i < a->addr_cnt; i++)
+		if (!addr_same_host(&a->addrs[i], &b->addrs[i]))
+			return false;
+	return true;
+}
+
+/* -- networks -- */
+
 /* "address" or "address/prefix"; bits behind the prefix have to be 0, a typing error otherwise. */
 static int
 parse_net(const char *text, struct config_net *out, char why[CONFIG_WHY_MAX])
 {
 	const struct config_value v = { .kind = CONFIG_V_TEXT, .text = text };
 	char host[ADDR_STR_MAX], buf[VALUE_SHOW_MAX];
-	const char *slash = strchr(text, '/');
-	size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
+	size_t len = strcspn(text, "/");
 	struct sockaddr_storage ss;
 	struct config_net net;
 	uint64_t prefix;
 	unsigned base;
 
-	if (len >= sizeof(host))
-		return value_bad(why, "has %s, which is no address", value_show(&v, buf));
-	memcpy(host, text, len);
-	host[len] = '\0';
-	if (addr_parse(host, &ss) != 0 || strchr(host, '%') != NULL || strchr(host, '[') != NULL)
+	snprintf(host, sizeof(host), "%.*s", (int)len, text);
+	if (len >= sizeof(host) || strpbrk(host, "%[") != NULL || addr_parse(host, &ss) != 0)
 		return value_bad(why, "has %s, which is no address", value_show(&v, buf));
 	base = ss.ss_family == AF_INET ? 96 : 0;
 	prefix = 128 - base;
 	/* ::ffff:10.0.0.0/104 would be ambiguous */
 	if (base != 0 && strchr(host, ':') != NULL)
 		return value_bad(why, "has %s: write it as an IPv4 address", value_show(&v, buf));
-	if (slash != NULL && (value_parse_uint(slash + 1, &prefix) != 0 || prefix > 128 - base))
+	if (text[len] == '/' && (value_parse_uint(text + len + 1, &prefix) != 0 || prefix > 128 - base))
 		return value_bad(why, "has %s, whose prefix is not 0..%u", value_show(&v, buf), 128 - base);
 	addr_to_v6(&ss, net.addr);
 	net.prefix_len = (uint8_t)(base + prefix);
@@ -108,14 +140,12 @@ parse_net(const char *text, struct config_net *out, char why[CONFIG_WHY_MAX])
 }
 
 int
-value_set_nets(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+value_set_nets(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	char *at = (char *)base + key->off;
 	unsigned cnt = v->item_cnt;
 	struct config_net *nets;
 
-	if (v->kind != CONFIG_V_LIST)
-		return value_bad_type(key, v, why);
+	(void)key;
 	/* An empty list means "everybody" in struct config_service; somebody who writes [] means the opposite. */
 	if (cnt == 0)
 		return value_bad(why, "is empty: leave it out to allow everybody");
@@ -133,42 +163,93 @@ value_set_nets(const struct config_key *key, void *base, const struct config_val
 		}
 	}
 	memcpy(at, &nets, sizeof(nets));
-	memcpy(at + sizeof(nets), &cnt, sizeof(cnt));
+	memcpy((char *)at + sizeof(nets), &cnt, sizeof(cnt));
 	return 0;
+}
+
+/* The list, and how many are in it. */
+static const struct config_net *
+load_nets(const void *at, unsigned *cnt)
+{
+	const struct config_net *nets;
+
+	memcpy(&nets, at, sizeof(nets));
+	memcpy(cnt, (const char *)at + sizeof(nets), sizeof(*cnt));
+	return nets;
+}
+
+void
+value_print_nets(const struct config_key *key, const void *at, FILE *out)
+{
+	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+	char buf[INET6_ADDRSTRLEN];
+	unsigned cnt;
+	const struct config_net *nets = load_nets(at, &cnt);
+
+	(void)key;
+	for (unsigned i = 0; i < cnt; i++) {
+		bool is_v4 = nets[i].prefix_len >= 96 && memcmp(nets[i].addr, v4, sizeof(v4)) == 0;
+
+		inet_ntop(is_v4 ? AF_INET : AF_INET6, nets[i].addr + (is_v4 ? 12 : 0), buf, sizeof(buf));
+		fprintf(out, "%s\"%s/%u\"", i == 0 ? "[ " : ", ", buf, nets[i].prefix_len - (is_v4 ? 96u : 0u));
+	}
+	fputs(" ]", out);
+}
+
+bool
+value_nets_equal(const void *at_a, const void *at_b)
+{
+	unsigned a_cnt, b_cnt;
+	const struct config_net *a = load_nets(at_a, &a_cnt), *b = load_nets(at_b, &b_cnt);
+
+	/* struct config_net has no padding. */
+	return a_cnt == b_cnt && (a_cnt == 0 || memcmp(a, b, a_cnt * sizeof(*a)) == 0);
+}
+
+bool
+value_nets_empty(const void *at)
+{
+	unsigned cnt;
+
+	(void)load_nets(at, &cnt);
+	return cnt == 0;
 }
 
 /* -- ports -- */
 
 int
-value_set_ports(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
+value_set_ports(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	uint64_t first, last;
-	uint16_t range[2];
-	char buf[VALUE_SHOW_MAX], text[32];
+	char buf[VALUE_SHOW_MAX], text[32] = "";
+	uint16_t *range = at;
 	char *dash;
 
 	if (v->kind == CONFIG_V_INT && (v->num < 0 || v->num > 65535))
 		return value_bad_range(key, v, why);
 	if (v->kind == CONFIG_V_INT)
 		snprintf(text, sizeof(text), "%lld", v->num);
-	else if (v->kind == CONFIG_V_TEXT && strlen(v->text) < sizeof(text))
+	else if (strlen(v->text) < sizeof(text))
 		strcpy(text, v->text);
-	else
-		return value_bad_type(key, v, why);
 	dash = strchr(text, '-');
 	if (dash != NULL)
 		*dash++ = '\0';
-	if (value_parse_uint(text, &first) != 0)
-		return value_bad_type(key, v, why);
-	last = first;
-	if (dash != NULL && value_parse_uint(dash, &last) != 0)
-		return value_bad_type(key, v, why);
+	if (value_parse_uint(text, &first) != 0 || value_parse_uint(dash != NULL ? dash : text, &last) != 0)
+		return VALUE_BAD_TYPE;
 	if (last > 65535 || (first == 0 && last != 0))
 		return value_bad(why, "must have ports from 1 to 65535 (or be 0 for any), not %s", value_show(v, buf));
 	if (first > last)
 		return value_bad(why, "must have the lower port first, not %s", value_show(v, buf));
 	range[0] = (uint16_t)first;
 	range[1] = (uint16_t)last;
-	memcpy((char *)base + key->off, range, sizeof(range));
 	return 0;
+}
+
+void
+value_print_ports(const struct config_key *key, const void *at, FILE *out)
+{
+	const uint16_t *range = at;
+
+	(void)key;
+	fprintf(out, range[0] == range[1] ? "%u" : "\"%u-%u\"", range[0], range[1]);
 }

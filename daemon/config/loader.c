@@ -82,19 +82,15 @@ static int
 start_thread(struct loader *l)
 {
 	sigset_t all, before;
-	pthread_attr_t attr;
 	pthread_t thread;
 	int rc;
 
-	rc = pthread_attr_init(&attr);
-	if (rc != 0)
-		return -rc;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, &attr, load, l);
+	rc = pthread_create(&thread, NULL, load, l);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	if (rc == 0)
+		pthread_detach(thread);
 	return -rc;
 }
 

@@ -16,7 +16,7 @@ typedef void (*loader_done)(void *arg, int rc, struct config *cfg, const char *m
 
 /* done runs once, in the loop, never before this returned; the loader is gone then. 0 or -errno. */
 int loader_start(struct loop *, const char *path, loader_done, void *arg, struct loader **out);
-/* No done comes any more; what is being loaded is thrown away. NULL is allowed. */
+/* done is not called; the configuration being loaded is freed by the thread. NULL is allowed. */
 void loader_cancel(struct loader *);
 
 #endif

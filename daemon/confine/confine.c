@@ -44,26 +44,22 @@ confine_has_verbs(const struct config *cfg)
 	return false;
 }
 
-static void
-privileges(enum confine_do what, struct confine_part_state *out)
-{
-	if (what == CONFINE_APPLY && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		confine_part_set(out, false, "the kernel refuses: %s", strerror(errno));
-	else
-		confine_part_set(out, true, "no program can be executed with more rights");
-}
-
 /* Landlock and seccomp need no_new_privs or a capability, so the order counts. */
 static void
 rights(const struct config *cfg, enum confine_do what, struct confine_state *out)
 {
+	struct confine_part_state *privileges = &out->part[CONFINE_PRIVILEGES];
+
 	*out = (struct confine_state){ .mode = cfg->confine.mode };
 	if (cfg->confine.mode == CONFIG_CONFINE_OFF) {
 		for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
 			confine_part_set(&out->part[i], false, "confine.mode is \"off\"");
 		return;
 	}
-	privileges(what, &out->part[CONFINE_PRIVILEGES]);
+	if (what == CONFINE_APPLY && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		confine_part_set(privileges, false, "the kernel refuses: %s", strerror(errno));
+	else
+		confine_part_set(privileges, true, "no program can be executed with more rights");
 	confine_capabilities(cfg, what, &out->part[CONFINE_CAPABILITIES]);
 	confine_files(cfg, what, &out->part[CONFINE_FILES]);
 }
@@ -110,6 +106,6 @@ void
 confine_print(const struct confine_state *state, FILE *out)
 {
 	for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
-		fprintf(out, "confinement, %s: %s%s\n", confine_part_str((enum confine_part)i),
+		fprintf(out, "confinement, %s: %s%s\n", confine_part_words[i],
 		    state->part[i].on ? "" : "no: ", state->part[i].text);
 }

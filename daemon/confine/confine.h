@@ -39,12 +39,10 @@ struct confine_state {
  * SIGSYS and a word why; "log": it is carried out, and the kernel logs it. Otherwise it is refused, and logged. */
 #define CONFINE_TEST_ENV "SMCRD_CONFINE_TEST"
 
-/* As in JSON: "no_new_privs", "capabilities", "files", "system_calls". */
-const char *confine_part_str(enum confine_part);
-/* "off", "auto", "require". */
-const char *confine_mode_str(enum config_confine);
+/* As in JSON, by enum confine_part and enum config_confine. */
+extern const char *const confine_part_words[], *const confine_mode_words[];
 
-/* What would come into force; changes nothing. */
+/* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
 void confine_preview(const struct config *, struct confine_state *out);
 /*
  * Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the

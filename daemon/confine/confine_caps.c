@@ -47,16 +47,6 @@ write_caps(uint64_t keep)
 	return syscall(SYS_capset, &head, data) != 0 ? -errno : 0;
 }
 
-/* What could come back by executing a program, if that were possible. Without the right to change the bounding set
- * there is nothing that it bounds: no_new_privs holds. */
-static void
-drop_for_programs(void)
-{
-	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-}
-
 /* Cards keep memory locked. While we still may, the limit is lifted, and then the capability that does without a limit
  * is not needed. */
 static bool
@@ -74,43 +64,31 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 	return setrlimit(RLIMIT_MEMLOCK, &none) != 0;
 }
 
-static uint64_t
-to_keep(const struct config *cfg, enum confine_do what, const struct caps *have)
-{
-	uint64_t keep = 0;
-
-	if (cfg->confine.low_ports)
-		keep |= CAP_BIT(CAP_NET_BIND_SERVICE);
-	if (needs_ipc_lock(cfg, what, have))
-		keep |= CAP_BIT(CAP_IPC_LOCK);
-	return keep & have->permitted;
-}
-
-static void
-say(uint64_t kept, struct confine_part_state *out)
-{
-	bool bind = (kept & CAP_BIT(CAP_NET_BIND_SERVICE)) != 0, lock = (kept & CAP_BIT(CAP_IPC_LOCK)) != 0;
-
-	confine_part_set(out, true, "%s%s%s%s", kept == 0 ? "none" : "",
-	    bind ? "CAP_NET_BIND_SERVICE, for confine.low_ports" : "", bind && lock ? "; " : "",
-	    lock ? "CAP_IPC_LOCK, for RDMA cards" : "");
-}
-
 void
 confine_capabilities(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
 {
 	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
 	struct caps have = { 0 };
-	uint64_t keep;
 	int rc = read_caps(&have);
+	uint64_t keep;
+	bool bind, lock;
 
 	if (rc != 0) {
 		confine_part_set(out, false, "capget: %s", strerror(-rc));
 		return;
 	}
-	keep = to_keep(cfg, what, &have);
+	keep = cfg->confine.low_ports ? CAP_BIT(CAP_NET_BIND_SERVICE) : 0;
+	if (needs_ipc_lock(cfg, what, &have))
+		keep |= CAP_BIT(CAP_IPC_LOCK);
+	keep &= have.permitted;
+	bind = (keep & CAP_BIT(CAP_NET_BIND_SERVICE)) != 0;
+	lock = (keep & CAP_BIT(CAP_IPC_LOCK)) != 0;
 	if (what == CONFINE_APPLY) {
-		drop_for_programs();
+		/* The bounding and ambient sets could give rights to a program that is executed. Without the right to
+		 * change the bounding set there is nothing that it bounds: no_new_privs holds. */
+		for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 		rc = write_caps(keep);
 	}
 	if (rc != 0)
@@ -118,5 +96,7 @@ confine_capabilities(const struct config *cfg, enum confine_do what, struct conf
 	else if (others > 0 && have.permitted != keep)
 		confine_part_set(out, false, "%u other threads run already and keep theirs", others);
 	else
-		say(keep, out);
+		confine_part_set(out, true, "%s%s%s%s", keep == 0 ? "none" : "",
+		    bind ? "CAP_NET_BIND_SERVICE, for confine.low_ports" : "", bind && lock ? "; " : "",
+		    lock ? "CAP_IPC_LOCK, for RDMA cards" : "");
 }

@@ -37,7 +37,7 @@ enum {
 	FS_IOCTL_DEV = 1 << 15,
 };
 
-/* Rights over files by version: what is named here is refused where no rule allows it. */
+/* Rights to files by version of Landlock: those named here are refused where no rule allows them. */
 #define FS_ALL_V1 0x1fffu
 #define FS_ALL_V2 (FS_ALL_V1 | 1u << 13) /* rename to another directory */
 #define FS_ALL_V3 (FS_ALL_V2 | 1u << 14) /* truncate */
@@ -133,17 +133,6 @@ allow_around(struct rules *r, const char *file, unsigned rights)
 	allow(r, strcmp(dir, "/") == 0 ? file : dir, rights);
 }
 
-/* By its name and, if that is a link, where it leads now. */
-static void
-allow_config(struct rules *r, const char *file)
-{
-	char real[PATH_MAX];
-
-	allow_around(r, file, LOOK);
-	if (realpath(file, real) != NULL && strcmp(real, file) != 0)
-		allow_around(r, real, LOOK);
-}
-
 /* Cards may be plugged in later. Their directory is made by the first one. */
 static const char *
 cards_path(const struct config *cfg)
@@ -157,32 +146,18 @@ static void
 allow_all(struct rules *r, const struct config *cfg)
 {
 	const char *cards = cards_path(cfg);
+	char real[PATH_MAX];
 
 	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		allow(r, paths[i].path, paths[i].rights);
-	allow_config(r, cfg->path);
+	/* By its name and, if that is a link, where it leads now. */
+	allow_around(r, cfg->path, LOOK);
+	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
+		allow_around(r, real, LOOK);
 	/* Removed at the end. */
 	allow_around(r, cfg->control_path, LOOK | FS_REMOVE_FILE);
 	if (cards != NULL)
 		allow(r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
-}
-
-static int
-version(void)
-{
-	long v = syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION);
-
-	return v < 0 ? -errno : (int)v;
-}
-
-static unsigned
-handled_fs(int abi)
-{
-	if (abi >= 5)
-		return FS_ALL_V5;
-	if (abi >= 3)
-		return FS_ALL_V3;
-	return abi == 2 ? FS_ALL_V2 : FS_ALL_V1;
 }
 
 /* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
@@ -199,7 +174,13 @@ scoped(int abi)
 static int
 restrict_self(const struct config *cfg, int abi)
 {
-	struct ruleset_attr attr = { .fs = handled_fs(abi), .scoped = scoped(abi) };
+	struct ruleset_attr attr = {
+		.fs = abi >= 5 ? FS_ALL_V5
+		    : abi >= 3 ? FS_ALL_V3
+		    : abi == 2 ? FS_ALL_V2
+		               : FS_ALL_V1,
+		.scoped = scoped(abi),
+	};
 	size_t size = abi >= 6 ? sizeof(attr) : offsetof(struct ruleset_attr, net);
 	struct rules r = { .handled = (unsigned)attr.fs };
 	int rc;
@@ -215,31 +196,19 @@ restrict_self(const struct config *cfg, int abi)
 	return rc;
 }
 
-static void
-say(const struct config *cfg, int abi, struct confine_part_state *out)
-{
-	const char *cards = cards_path(cfg);
-	bool wide = cards != NULL && strcmp(cards, cards_dir) != 0;
-
-	confine_part_set(out, true, "Landlock version %d: nothing can be executed or written%s", abi,
-	    wide                ? " but devices, all of them, as /dev/infiniband is not there yet"
-	        : cards != NULL ? " but RDMA cards"
-	                        : "");
-}
-
 void
 confine_files(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
 {
-	int abi = version();
+	int abi = (int)syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION), rc;
+	const char *cards = cards_path(cfg);
 	unsigned others;
-	int rc;
 
 #ifdef SMCRD_COVERAGE
 	confine_part_set(out, false, "built for measuring coverage, which writes files");
 	return;
 #endif
 	if (abi <= 0) {
-		confine_part_set(out, false, "the kernel has no Landlock: %s", strerror(-abi));
+		confine_part_set(out, false, "the kernel has no Landlock: %s", strerror(abi < 0 ? errno : 0));
 		return;
 	}
 	others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
@@ -249,5 +218,8 @@ confine_files(const struct config *cfg, enum confine_do what, struct confine_par
 	else if (others > 0)
 		confine_part_set(out, false, "%u other threads run already and are not held", others);
 	else
-		say(cfg, abi, out);
+		confine_part_set(out, true, "Landlock version %d: nothing can be executed or written%s", abi,
+		    cards == NULL            ? ""
+		        : cards == cards_dir ? " but RDMA cards"
+		                             : " but devices, all of them, as /dev/infiniband is not there yet");
 }

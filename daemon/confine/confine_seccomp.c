@@ -1,6 +1,6 @@
 /*
  * System calls: a seccomp filter of what the table allows, in all threads.
- * What is not allowed fails with ENOSYS, which C libraries take as the sign to
+ * A call that is not allowed fails with ENOSYS, which C libraries take as the sign to
  * use an older call, and the kernel logs it (audit, type SECCOMP). In tests it
  * ends the process. Part of confine.c; confine_seccomp_none.c stands in where
  * libseccomp is missing.
@@ -13,22 +13,29 @@
 #include <unistd.h>
 
 #include "daemon/confine/confine_parts.h"
-#include "daemon/confine/confine_table.h"
 
-enum violation {
-	VIOLATION_REFUSE,
-	VIOLATION_KILL,
-	VIOLATION_LOG,
+/* The fate of a call that is not allowed: refused, unless CONFINE_TEST_ENV says otherwise. */
+struct violation {
+	const char *env;
+	uint32_t action;
+	const char *words;
 };
 
-static enum violation
+static const struct violation violations[] = {
+	{ "", SCMP_ACT_ERRNO(ENOSYS), "others are refused, and logged by the kernel" },
+	{ "kill", SCMP_ACT_TRAP, "others end the process (test)" },
+	{ "log", SCMP_ACT_LOG, "others are only logged (test)" },
+};
+
+static const struct violation *
 on_violation(void)
 {
 	const char *test = getenv(CONFINE_TEST_ENV);
 
-	if (test != NULL && strcmp(test, "kill") == 0)
-		return VIOLATION_KILL;
-	return test != NULL && strcmp(test, "log") == 0 ? VIOLATION_LOG : VIOLATION_REFUSE;
+	for (size_t i = 0; test != NULL && i < sizeof(violations) / sizeof(violations[0]); i++)
+		if (strcmp(test, violations[i].env) == 0)
+			return &violations[i];
+	return &violations[0];
 }
 
 /* -- in tests: a word before the end -- */
@@ -52,41 +59,17 @@ say_and_die(int signo, siginfo_t *info, void *ucontext)
 	(void)raise(signo);
 }
 
-/* A thread that blocks signals ends the process without the word. */
-static void
-catch_violations(void)
-{
-	struct sigaction sa = { .sa_sigaction = say_and_die, .sa_flags = SA_SIGINFO };
-
-	(void)sigaction(SIGSYS, &sa, NULL);
-}
-
 /* -- the filter -- */
 
-static uint32_t
-default_action(enum violation v)
-{
-	switch (v) {
-	case VIOLATION_KILL:
-		return SCMP_ACT_TRAP;
-	case VIOLATION_LOG:
-		return SCMP_ACT_LOG;
-	case VIOLATION_REFUSE:
-		break;
-	}
-	return SCMP_ACT_ERRNO(ENOSYS);
-}
-
-/* 1 when the call exists on this processor and for this libseccomp, 0 when not. */
+/* How many calls of the row exist on this processor and for this libseccomp, or negative. */
 static int
-add_call(scmp_filter_ctx ctx, const struct confine_call *call)
+add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 {
-	int nr = seccomp_syscall_resolve_name(call->name), rc;
 	struct scmp_arg_cmp cmp[CONFINE_ARGS_MAX];
+	char names[512], *save;
 	unsigned cnt = 0;
+	int known = 0;
 
-	if (nr == __NR_SCMP_ERROR)
-		return 0;
 	for (unsigned i = 0; i < CONFINE_ARGS_MAX; i++) {
 		const struct confine_arg *a = &call->args[i];
 
@@ -94,9 +77,17 @@ add_call(scmp_filter_ctx ctx, const struct confine_call *call)
 			cmp[cnt++] = (struct scmp_arg_cmp){ a->index, SCMP_CMP_MASKED_EQ, a->mask,
 				a->own_pid ? (uint64_t)getpid() : a->value };
 	}
-	rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, cnt, cmp);
-	/* Called by another way on this processor (socketcall), or there already without conditions. */
-	return rc == -EDOM || rc == -EEXIST ? 0 : rc != 0 ? rc : 1;
+	snprintf(names, sizeof(names), "%s", call->names);
+	for (char *name = strtok_r(names, " ", &save); name != NULL; name = strtok_r(NULL, " ", &save)) {
+		int nr = seccomp_syscall_resolve_name(name);
+		int rc = nr != __NR_SCMP_ERROR ? seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, cnt, cmp) : -EDOM;
+
+		/* Called by another way on this processor (socketcall), or there already without conditions. */
+		if (rc != 0 && rc != -EDOM && rc != -EEXIST)
+			return rc;
+		known += rc == 0;
+	}
+	return known;
 }
 
 static int
@@ -113,14 +104,14 @@ add_absent(scmp_filter_ctx ctx)
 	return 0;
 }
 
-/* Rows that are known here, or negative. */
+/* Calls that are known here, or negative. */
 static int
 add_rules(scmp_filter_ctx ctx)
 {
 	int known = 0, rc = add_absent(ctx);
 
-	for (const struct confine_call *c = confine_allowed; rc == 0 && c->name != NULL; c++) {
-		int added = add_call(ctx, c);
+	for (const struct confine_call *c = confine_allowed; rc == 0 && c->names != NULL; c++) {
+		int added = add_row(ctx, c);
 
 		if (added < 0)
 			return added;
@@ -142,9 +133,10 @@ set_attributes(scmp_filter_ctx ctx)
 }
 
 static int
-filter(enum confine_do what, enum violation v)
+filter(enum confine_do what, const struct violation *v)
 {
-	scmp_filter_ctx ctx = seccomp_init(default_action(v));
+	const struct sigaction sa = { .sa_sigaction = say_and_die, .sa_flags = SA_SIGINFO };
+	scmp_filter_ctx ctx = seccomp_init(v->action);
 	int rc, known;
 
 	if (ctx == NULL)
@@ -152,33 +144,20 @@ filter(enum confine_do what, enum violation v)
 	rc = set_attributes(ctx);
 	known = rc == 0 ? add_rules(ctx) : rc;
 	if (known > 0 && what == CONFINE_APPLY) {
-		if (v == VIOLATION_KILL)
-			catch_violations();
+		/* A thread that blocks signals ends the process without the word. */
+		if (v->action == SCMP_ACT_TRAP)
+			(void)sigaction(SIGSYS, &sa, NULL);
 		rc = seccomp_load(ctx);
 	}
 	seccomp_release(ctx);
 	return rc != 0 ? rc : known;
 }
 
-static const char *
-violation_str(enum violation v)
-{
-	switch (v) {
-	case VIOLATION_KILL:
-		return "others end the process (test)";
-	case VIOLATION_LOG:
-		return "others are only logged (test)";
-	case VIOLATION_REFUSE:
-		break;
-	}
-	return "others are refused, and logged by the kernel";
-}
-
 void
 confine_system_calls(enum confine_do what, struct confine_part_state *out)
 {
 	const struct scmp_version *ver = seccomp_version();
-	enum violation v = on_violation();
+	const struct violation *v = on_violation();
 	int rc;
 
 #ifdef SMCRD_COVERAGE
@@ -189,6 +168,6 @@ confine_system_calls(enum confine_do what, struct confine_part_state *out)
 	if (rc < 0)
 		confine_part_set(out, false, "seccomp: %s", strerror(-rc));
 	else
-		confine_part_set(out, v != VIOLATION_LOG, "libseccomp %u.%u.%u, %d rules; %s", ver->major, ver->minor,
-		    ver->micro, rc, violation_str(v));
+		confine_part_set(out, v->action != SCMP_ACT_LOG, "libseccomp %u.%u.%u, %d rules; %s", ver->major,
+		    ver->minor, ver->micro, rc, v->words);
 }

@@ -1,6 +1,6 @@
-/* The table of system calls; see confine_table.h. What the tests do not use is here for another C library, processor,
+/* The table of system calls; see confine_parts.h. What the tests do not use is here for another C library, processor,
  * driver of a card or module of the name service, which the group's comment names. */
-#include "daemon/confine/confine_table.h"
+#include "daemon/confine/confine_parts.h"
 
 #include <config.h>
 #include <linux/net.h>
@@ -44,24 +44,9 @@
 
 const struct confine_call confine_allowed[] = {
 	/* The loop: epoll by libevent and by us, wake-ups by eventfd, signals by a pipe of libevent's. */
-	{ .name = "epoll_create" },
-	{ .name = "epoll_create1" },
-	{ .name = "epoll_ctl" },
-	{ .name = "epoll_pwait" },
-	{ .name = "epoll_pwait2" },
-	{ .name = "epoll_wait" },
-	{ .name = "eventfd" },
-	{ .name = "eventfd2" },
-	{ .name = "poll" },
-	{ .name = "ppoll" },
-	{ .name = "ppoll_time64" },
-	{ .name = "pselect6" },
-	{ .name = "pselect6_time64" },
-	{ .name = "select" },
-	{ .name = "_newselect" },
-	{ .name = "timerfd_create" },
-	{ .name = "timerfd_settime" },
-	{ .name = "timerfd_settime64" },
+	{ .names = "epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 "
+	           "poll ppoll ppoll_time64 pselect6 pselect6_time64 select _newselect timerfd_create "
+	           "timerfd_settime timerfd_settime64" },
 
 	/* Sockets: TCP of legs, middles and soft iWARP; the control socket, systemd and name services by Unix sockets; UDP of
 	 * the resolver; interfaces (and libibverbs) by netlink. No raw and no packet sockets. */
@@ -72,36 +57,11 @@ const struct confine_call confine_allowed[] = {
 	{ "socket", { IS(0, AF_INET6), ARG(1, SOCK_TYPE, SOCK_DGRAM) } },
 	{ "socket", { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 	{ "socket", { IS(0, AF_NETLINK), IS(2, NETLINK_RDMA) } },
-	{ .name = "accept" },
-	{ .name = "accept4" },
-	{ .name = "bind" },
-	{ .name = "connect" },
-	{ .name = "getpeername" },
-	{ .name = "getsockname" },
-	{ .name = "getsockopt" },
-	{ .name = "listen" },
-	{ .name = "recv" },
-	{ .name = "recvfrom" },
-	{ .name = "recvmmsg" },
-	{ .name = "recvmmsg_time64" },
-	{ .name = "recvmsg" },
-	{ .name = "send" },
-	{ .name = "sendmmsg" },
-	{ .name = "sendmsg" },
-	{ .name = "sendto" },
-	{ .name = "setsockopt" },
-	{ .name = "shutdown" },
+	{ .names = "accept accept4 bind connect getpeername getsockname getsockopt listen recv recvfrom recvmmsg "
+	           "recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto setsockopt shutdown" },
 
 	/* Descriptors. */
-	{ .name = "close" },
-	{ .name = "close_range" },
-	{ .name = "fcntl" },
-	{ .name = "fcntl64" },
-	{ .name = "pipe2" },
-	{ .name = "read" },
-	{ .name = "readv" },
-	{ .name = "write" },
-	{ .name = "writev" },
+	{ .names = "close close_range fcntl fcntl64 pipe2 read readv write writev" },
 
 	/* The urgent mark, what a socket holds, an interface's name, MTU, hardware address and VLAN; is standard error a terminal;
 	 * RDMA devices. Nothing else of what ioctl does: TIOCSTI puts words into somebody's terminal. */
@@ -123,33 +83,12 @@ const struct confine_call confine_allowed[] = {
 	 * below /sys and /dev; the control socket's end. Nothing is created. */
 	{ "open", { ARG(1, O_CREAT, 0) } },
 	{ "openat", { ARG(2, O_CREAT, 0) } },
-	{ .name = "access" },
-	{ .name = "faccessat" },
-	{ .name = "faccessat2" },
-	{ .name = "fstat" },
-	{ .name = "fstat64" },
-	{ .name = "fstatat64" },
-	{ .name = "getdents" },
-	{ .name = "getdents64" },
-	{ .name = "lseek" },
-	{ .name = "_llseek" },
-	{ .name = "lstat" },
-	{ .name = "lstat64" },
-	{ .name = "newfstatat" },
-	{ .name = "pread64" },
-	{ .name = "readlink" },
-	{ .name = "readlinkat" },
-	{ .name = "stat" },
-	{ .name = "stat64" },
-	{ .name = "statfs" },
-	{ .name = "statx" },
-	{ .name = "unlink" },
-	{ .name = "unlinkat" },
+	{ .names = "access faccessat faccessat2 fstat fstat64 fstatat64 getdents getdents64 lseek _llseek lstat "
+	           "lstat64 newfstatat pread64 readlink readlinkat stat stat64 statfs statx unlink unlinkat" },
 
 	/* Memory. Code comes from files alone, when a module of the name service or a card's driver is loaded: nothing is
 	 * writable and executable, and nothing becomes executable that was not mapped so. Cards: no copy of registered memory
 	 * in a child (MADV_DONTFORK). */
-	{ .name = "brk" },
 	{ "mmap", { ARG(2, WX, 0) } },
 	{ "mmap", { ARG(2, WX, PROT_WRITE) } },
 	{ "mmap", { ARG(2, WX, PROT_EXEC), ARG(3, MAP_ANONYMOUS, 0) } },
@@ -157,92 +96,39 @@ const struct confine_call confine_allowed[] = {
 	{ "mmap2", { ARG(2, WX, PROT_WRITE) } },
 	{ "mmap2", { ARG(2, WX, PROT_EXEC), ARG(3, MAP_ANONYMOUS, 0) } },
 	{ "mprotect", { ARG(2, PROT_EXEC, 0) } },
-	{ .name = "madvise" },
-	{ .name = "membarrier" },
-	{ .name = "mlock" },
-	{ .name = "mremap" },
-	{ .name = "munlock" },
-	{ .name = "munmap" },
+	{ .names = "brk madvise membarrier mlock mremap munlock munmap" },
 
 	/* Threads: loading a configuration, and what blocks in libibverbs and librdmacm. No processes. */
 	{ "clone", { ARG(CLONE_FLAGS, THREAD_IS | THREAD_ISNT, THREAD_IS) } },
-	{ .name = "exit" },
-	{ .name = "futex" },
-	{ .name = "futex_time64" },
-	{ .name = "get_robust_list" },
-	{ .name = "gettid" },
-	{ .name = "rseq" },
-	{ .name = "sched_getaffinity" },
-	{ .name = "sched_yield" },
-	{ .name = "set_robust_list" },
-	{ .name = "set_tid_address" },
 	{ "prctl", { IS(0, PR_SET_NAME) } },
 	{ "prctl", { IS(0, 0x53564d41) } }, /* PR_SET_VMA: newer C libraries name their memory */
+	{ .names = "exit futex futex_time64 get_robust_list gettid rseq sched_getaffinity sched_yield "
+	           "set_robust_list set_tid_address" },
 
 	/* Time; mostly without a system call, except on clocks that the kernel has to read. */
-	{ .name = "clock_getres" },
-	{ .name = "clock_gettime" },
-	{ .name = "clock_gettime64" },
-	{ .name = "clock_nanosleep" },
-	{ .name = "clock_nanosleep_time64" },
-	{ .name = "gettimeofday" },
-	{ .name = "nanosleep" },
-	{ .name = "time" },
+	{ .names = "clock_getres clock_gettime clock_gettime64 clock_nanosleep clock_nanosleep_time64 "
+	           "gettimeofday nanosleep time" },
 
 	/* Signals, of which only our own go to us: abort() of a failed assertion. */
-	{ .name = "restart_syscall" },
-	{ .name = "rt_sigaction" },
-	{ .name = "rt_sigprocmask" },
-	{ .name = "rt_sigreturn" },
-	{ .name = "rt_sigtimedwait" },
-	{ .name = "sigaltstack" },
-	{ .name = "sigreturn" },
 	{ "tgkill", { OWN_PID(0) } },
+	{ .names = "restart_syscall rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait sigaltstack "
+	           "sigreturn" },
 
-	/* Who and where we are: process id in status and for systemd, users in logs of name services, limits of descriptors
+	/* Identity and surroundings: process id in status and for systemd, users in logs of name services, limits of descriptors
 	 * and locked memory at a reload, processors. Limits of this process alone. */
-	{ .name = "getcpu" },
-	{ .name = "getegid" },
-	{ .name = "getegid32" },
-	{ .name = "geteuid" },
-	{ .name = "geteuid32" },
-	{ .name = "getgid" },
-	{ .name = "getgid32" },
-	{ .name = "getpid" },
-	{ .name = "getppid" },
-	{ .name = "getrandom" },
-	{ .name = "getrlimit" },
-	{ .name = "getrusage" },
-	{ .name = "getuid" },
-	{ .name = "getuid32" },
-	{ .name = "capget" },
 	{ "prlimit64", { IS(0, 0) } },
-	{ .name = "setrlimit" },
-	{ .name = "sysinfo" },
-	{ .name = "ugetrlimit" },
-	{ .name = "uname" },
-	{ .name = "exit_group" },
+	{ .names = "getcpu getegid getegid32 geteuid geteuid32 getgid getgid32 getpid getppid getrandom "
+	           "getrlimit getrusage getuid getuid32 capget setrlimit sysinfo ugetrlimit uname exit_group" },
 
-	/* Some processors' ways: thread pointers, what the processor can do. */
-	{ .name = "riscv_hwprobe" },
-	{ .name = "set_tls" },
+	/* Calls of single processors: thread pointers, features of the processor. */
+	{ .names = "riscv_hwprobe set_tls" },
 
 #ifdef SMCRD_SANITIZERS
 	/* Sanitizers: the leak checker at the end is a process that stops this one and reads its memory; reports. */
-	{ .name = "arch_prctl" },
-	{ .name = "clone" },
-	{ .name = "dup2" },
-	{ .name = "mincore" },
-	{ .name = "personality" },
-	{ .name = "pipe" },
-	{ .name = "prctl" },
-	{ .name = "process_vm_readv" },
-	{ .name = "ptrace" },
-	{ .name = "tkill" },
-	{ .name = "kill" },
-	{ .name = "wait4" },
+	{ .names = "arch_prctl clone dup2 mincore personality pipe prctl process_vm_readv ptrace tkill kill "
+	           "wait4" },
 #endif
-	{ .name = NULL },
+	{ .names = NULL },
 };
 
 const char *const confine_absent[] = {

@@ -4,7 +4,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/confine/confine_caps.c \
 	daemon/confine/confine_files.c
 if HAVE_SECCOMP
-daemon_libsmcrd_la_SOURCES += daemon/confine/confine_seccomp.c daemon/confine/confine_table.c daemon/confine/confine_table.h
+daemon_libsmcrd_la_SOURCES += daemon/confine/confine_seccomp.c daemon/confine/confine_table.c
 else
 daemon_libsmcrd_la_SOURCES += daemon/confine/confine_seccomp_none.c
 endif

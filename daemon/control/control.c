@@ -39,26 +39,11 @@ refuse_client(struct control *ctl, int fd)
 }
 
 static void
-add_client(struct control *ctl, int fd, bool trusted, int64_t now_ns)
-{
-	struct control_client *c = client_new(ctl, fd);
-
-	if (c == NULL) {
-		ctl->stats.clients_refused++;
-		return;
-	}
-	c->active_ns = now_ns;
-	c->trusted = trusted;
-	ctl->stats.clients++;
-	ctl->client_cnt++;
-	list_push(&ctl->clients, &c->node);
-}
-
-static void
 accept_clients(struct control *ctl, int64_t now_ns)
 {
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd = accept4(ctl->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct control_client *c;
 		bool trusted;
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
@@ -72,33 +57,20 @@ accept_clients(struct control *ctl, int64_t now_ns)
 			return;
 		}
 		trusted = control_trusts(fd);
-		if (control_make_place(ctl, trusted))
-			add_client(ctl, fd, trusted, now_ns);
-		else
+		if (!control_make_place(ctl, trusted)) {
 			refuse_client(ctl, fd);
+			continue;
+		}
+		c = client_new(ctl, fd);
+		if (c == NULL) {
+			ctl->stats.clients_refused++;
+			continue;
+		}
+		c->active_ns = now_ns;
+		c->trusted = trusted;
+		ctl->stats.clients++;
+		list_push(&ctl->clients, &c->node);
 	}
-}
-
-static void
-drop_client(struct control *ctl, struct control_client *c)
-{
-	bool traced = c->state == CLIENT_TRACING;
-
-	list_remove(&c->node);
-	ctl->client_cnt--;
-	client_free(c);
-	if (traced)
-		control_update_trace(ctl);
-}
-
-/* Whoever was first in this turn is last in the next, so that a big report does not eat everybody's steps. */
-static void
-rotate_clients(struct control *ctl)
-{
-	struct list_node *first = list_pop(&ctl->clients);
-
-	if (first != NULL)
-		list_push(&ctl->clients, first);
 }
 
 static int64_t
@@ -113,9 +85,7 @@ control_turn(void *arg, int64_t now_ns)
 		accept_clients(ctl, now_ns);
 	if (ctl->acceptable)
 		next = ctl->accept_at_ns;
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		if (client_run(c, now_ns, &budget))
 			more = true;
 		if (!c->dead && now_ns >= client_deadline(c)) {
@@ -123,29 +93,19 @@ control_turn(void *arg, int64_t now_ns)
 			c->dead = true;
 		}
 		if (c->dead)
-			drop_client(ctl, c);
+			client_free(c);
 		else if (client_deadline(c) < next)
 			next = client_deadline(c);
 	}
 	/* Traces that made room for a client behind them in the list. */
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node)
 		if (c->dead)
-			drop_client(ctl, c);
-	}
-	rotate_clients(ctl);
+			client_free(c);
+	/* The first client of this turn is the last of the next, so that a big report does not take all steps. */
+	if (!list_empty(&ctl->clients))
+		list_push(&ctl->clients, list_pop(&ctl->clients));
+	control_update_trace(ctl);
 	return more ? INT64_MIN : next;
-}
-
-static int
-take_listener(struct control *ctl, const struct config *cfg, FILE *err)
-{
-	if (ctl->hooks.listen == NULL)
-		return control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
-	ctl->listen = *ctl->hooks.listen;
-	*ctl->hooks.listen = (struct control_listen){ .fd = -1, .lock = -1 };
-	return 0;
 }
 
 static int
@@ -172,7 +132,7 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
     struct control **out)
 {
 	struct control *ctl = calloc(1, sizeof(*ctl));
-	int rc;
+	int rc = 0;
 
 	if (ctl == NULL) {
 		fprintf(err, "control socket %s: out of memory\n", cfg->control_path);
@@ -183,7 +143,12 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
 	ctl->hooks = *hooks;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
-	rc = take_listener(ctl, cfg, err);
+	if (hooks->listen != NULL) {
+		ctl->listen = *hooks->listen;
+		*hooks->listen = (struct control_listen){ .fd = -1, .lock = -1 };
+	} else {
+		rc = control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
+	}
 	if (rc == 0)
 		rc = control_listen_start(&ctl->listen, err);
 	if (rc == 0)
@@ -205,15 +170,14 @@ control_free(struct control *ctl)
 	if (ctl == NULL)
 		return;
 	/* The answer to the "drain" that ended the daemon may still be here. */
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		client_run(c, loop_now(ctl->loop), &budget);
-		drop_client(ctl, c);
+		client_free(c);
 	}
-	LIST_FOREACH(n, &ctl->checks) {
-		CONTAINER_OF(n, struct control_check, node)->ctl = NULL;
-		list_remove(n);
+	control_update_trace(ctl);
+	LIST_EACH(struct control_check, k, &ctl->checks, node) {
+		k->ctl = NULL;
+		list_remove(&k->node);
 	}
 	loop_del_turn(ctl->loop, control_turn, ctl);
 	loop_del(ctl->loop, &ctl->io);

@@ -18,7 +18,7 @@
 
 struct control;
 
-/* What the daemon does on request of an operator. Called from the control socket's turn function. */
+/* The daemon's actions on request of an operator. Called from the control socket's turn function. */
 struct control_hooks {
 	void *arg;
 	/*
@@ -33,7 +33,7 @@ struct control_hooks {
 	void (*drain)(void *arg);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
-	/* The socket's file when it was made before, which is taken over; NULL: it is made. */
+	/* The listening socket if it was opened before (early.c), moved out of here; NULL: control_new opens it. */
 	struct control_listen *listen;
 };
 

@@ -23,11 +23,7 @@ enum step {
 void
 client_set_state(struct control_client *c, enum client_state state)
 {
-	bool traced = c->state == CLIENT_TRACING;
-
 	c->state = state;
-	if (traced != (state == CLIENT_TRACING))
-		control_update_trace(c->ctl);
 }
 
 static void
@@ -73,6 +69,7 @@ client_free(struct control_client *c)
 		c->check->client = NULL;
 	if (c->ctl->reloader == c)
 		c->ctl->reloader = NULL;
+	list_remove(&c->node);
 	loop_del(c->ctl->loop, &c->io);
 	close(c->io.fd);
 	outbuf_fini(&c->out);
@@ -105,7 +102,7 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 		return;
 	}
 	c->ctl->stats.requests_bad++;
-	client_answer_error(c, "", err.code, err.text);
+	report_error(&c->out, "", report_wall_ms(), err.code, err.text);
 }
 
 static void
@@ -134,7 +131,7 @@ step_reading(struct control_client *c, int64_t now_ns)
 		take_line(c, (size_t)(nl - c->in), 1, now_ns);
 	} else if (c->in_len == sizeof(c->in)) {
 		c->ctl->stats.requests_bad++;
-		client_answer_error(c, "", "too-long", "a request has to be shorter than 4096 bytes");
+		report_error(&c->out, "", report_wall_ms(), "too-long", "a request has to be shorter than 4096 bytes");
 		client_set_state(c, CLIENT_CLOSING);
 	} else if (c->eof && c->in_len > 0) {
 		take_line(c, c->in_len, 0, now_ns);
@@ -149,35 +146,20 @@ step_reading(struct control_client *c, int64_t now_ns)
 }
 
 static enum step
-step_reporting(struct control_client *c, unsigned *budget)
-{
-	if (outbuf_room(&c->out) < REPORT_STEP_BYTES)
-		return STEP_BLOCKED;
-	if (*budget == 0)
-		return STEP_BUDGET;
-	(*budget)--;
-	if (!report_step(&c->report))
-		client_set_state(c, CLIENT_READING);
-	return STEP_MOVED;
-}
-
-static enum step
-step_closing(struct control_client *c)
-{
-	if (c->out.len > 0)
-		return STEP_BLOCKED;
-	c->dead = true;
-	return STEP_MOVED;
-}
-
-static enum step
 client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
 	switch (c->state) {
 	case CLIENT_READING:
 		return step_reading(c, now_ns);
 	case CLIENT_REPORTING:
-		return step_reporting(c, budget);
+		if (outbuf_room(&c->out) < REPORT_STEP_BYTES)
+			return STEP_BLOCKED;
+		if (*budget == 0)
+			return STEP_BUDGET;
+		(*budget)--;
+		if (!report_step(&c->report))
+			client_set_state(c, CLIENT_READING);
+		return STEP_MOVED;
 	case CLIENT_WAITING:
 		c->dead = c->hup;
 		return STEP_BLOCKED;
@@ -186,7 +168,8 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 		client_flush_dropped(c);
 		return STEP_BLOCKED;
 	case CLIENT_CLOSING:
-		return step_closing(c);
+		c->dead = c->out.len == 0;
+		return c->dead ? STEP_MOVED : STEP_BLOCKED;
 	}
 	return STEP_BLOCKED;
 }
@@ -220,7 +203,7 @@ client_evict(struct control_client *c)
 	c->ctl->stats.traces_evicted++;
 	client_set_state(c, CLIENT_CLOSING);
 	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
-		client_answer_error(c, "trace", "busy", "the trace has ended: its place is needed for another client");
+		client_answer_error(c, "busy", "the trace has ended: its place is needed for another client");
 	(void)send_out(c, c->active_ns);
 	c->dead = true;
 }
@@ -233,7 +216,7 @@ client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
 
 		if (c->out.overflow) {
 			log_msg(LOG_LVL_ERROR, "control answer does not fit its buffer: command=%s",
-			    control_command_str(c->req.command));
+			    control_commands[c->req.command].name);
 			c->dead = true;
 		}
 		if (s == STEP_MOVED)

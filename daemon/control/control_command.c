@@ -1,4 +1,4 @@
-/* What a request makes the daemon do: looks are reports, the rest is here. */
+/* Requests carried out: those that only look are reports (report.h), the others are here. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,13 @@
 
 #include "base/log.h"
 #include "daemon/control/control_parts.h"
-#include "daemon/control/report_parts.h"
 
 #define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 
 void
-client_answer_error(struct control_client *c, const char *command, const char *code, const char *text)
+client_answer_error(struct control_client *c, const char *code, const char *text)
 {
-	report_error(&c->out, command, report_wall_ms(), code, text);
+	report_error(&c->out, control_commands[c->req.command].name, report_wall_ms(), code, text);
 }
 
 static void
@@ -28,7 +27,7 @@ start_report(struct control_client *c, const struct control_request *req)
 	client_set_state(c, CLIENT_REPORTING);
 }
 
-/* Whoever changes the daemon's doing is named in the log. */
+/* A client that changes something is named in the log. */
 static void
 log_request(const struct control_client *c, const char *what)
 {
@@ -40,7 +39,7 @@ log_request(const struct control_client *c, const char *what)
 		    (int)cred.pid);
 }
 
-/* What the client waited for is here. */
+/* The answer that the client waited for is in its buffer. */
 static void
 end_wait(struct control_client *c)
 {
@@ -61,7 +60,7 @@ on_reload_done(void *arg, int rc, const char *msgs)
 	ctl->reloader = NULL;
 	snprintf(text, sizeof(text), "%s", msgs);
 	if (rc != 0) {
-		client_answer_error(c, "reload", "reload-failed", text);
+		client_answer_error(c, "reload-failed", text);
 	} else {
 		report_begin(&jw, &c->out, CONTROL_RELOAD, report_wall_ms());
 		jw_string(&jw, "messages", text);
@@ -71,15 +70,16 @@ on_reload_done(void *arg, int rc, const char *msgs)
 }
 
 static void
-start_reload(struct control_client *c)
+start_reload(struct control_client *c, const struct control_request *req)
 {
 	struct control *ctl = c->ctl;
 	int rc;
 
+	(void)req;
 	log_request(c, "reload");
 	rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
-		client_answer_error(c, "reload", rc == -EBUSY ? "busy" : "failed",
+		client_answer_error(c, rc == -EBUSY ? "busy" : "failed",
 		    rc == -EBUSY ? "a reload is going on already, or the daemon is draining" : strerror(-rc));
 		return;
 	}
@@ -96,11 +96,11 @@ rebalance(struct control_client *c, const struct control_request *req)
 	log_request(c, "rebalance");
 	moving = smcr_rebalance(worker_engine(c->ctl->worker), req->group);
 	if (moving < 0) {
-		client_answer_error(c, "rebalance", moving == -ENOENT ? "not-found" : "failed",
+		client_answer_error(c, moving == -ENOENT ? "not-found" : "failed",
 		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
 		return;
 	}
-	loop_again(c->ctl->loop); /* the worker's turn is over, its part of the work not */
+	loop_again(c->ctl->loop); /* the worker had its turn before: it needs another one */
 	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
 	jw_uint(&jw, "moving", (uint64_t)moving);
 	report_end(&jw);
@@ -114,13 +114,14 @@ link_delete(struct control_client *c, const struct control_request *req)
 
 	log_request(c, "link delete");
 	rc = smcr_link_delete(worker_engine(c->ctl->worker), req->group, (uint8_t)req->link);
-	if (rc == -ENOENT) {
-		client_answer_error(c, "link-delete", "not-found", "there is no such active link");
-		return;
-	}
 	if (rc != 0) {
-		client_answer_error(c, "link-delete", rc == -EBUSY ? "last-link" : "failed",
-		    rc == -EBUSY ? "this is the last active link of its group" : strerror(-rc));
+		client_answer_error(c,
+		    rc == -ENOENT      ? "not-found"
+		        : rc == -EBUSY ? "last-link"
+		                       : "failed",
+		    rc == -ENOENT      ? "there is no such active link"
+		        : rc == -EBUSY ? "this is the last active link of its group"
+		                       : strerror(-rc));
 		return;
 	}
 	loop_again(c->ctl->loop);
@@ -130,28 +131,21 @@ link_delete(struct control_client *c, const struct control_request *req)
 	report_end(&jw);
 }
 
-static void
-answer_check(struct control_client *c, const struct sockaddr_storage *peer, const struct check_result *res)
-{
-	struct json_writer jw;
-
-	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
-	report_sockaddr(&jw, "peer", peer);
-	jw_bool(&jw, "possible", res->possible);
-	jw_string(&jw, "text", res->text);
-	report_reason(&jw, "reason", &res->diag);
-	report_end(&jw);
-}
-
 /* Runs inside the worker's turn; the client's own turn sends the answer. */
 static void
 on_check_done(void *arg, const struct check_result *res)
 {
 	struct control_check *k = arg;
 	struct control_client *c = k->client;
+	struct json_writer jw;
 
 	if (c != NULL) {
-		answer_check(c, &k->peer, res);
+		report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
+		report_sockaddr(&jw, "peer", &k->peer);
+		jw_bool(&jw, "possible", res->possible);
+		jw_string(&jw, "text", res->text);
+		report_reason(&jw, "reason", &res->diag);
+		report_end(&jw);
 		c->check = NULL;
 		end_wait(c);
 	}
@@ -170,7 +164,7 @@ start_check(struct control_client *c, const struct control_request *req)
 	int rc;
 
 	if (ctl->check_cnt >= CONTROL_CHECKS_MAX) {
-		client_answer_error(c, "check", "busy", "too many checks are running");
+		client_answer_error(c, "busy", "too many checks are running");
 		return;
 	}
 	k = calloc(1, sizeof(*k));
@@ -183,7 +177,7 @@ start_check(struct control_client *c, const struct control_request *req)
 	}
 	if (rc != 0) {
 		free(k);
-		client_answer_error(c, "check", "failed", strerror(-rc));
+		client_answer_error(c, "failed", strerror(-rc));
 		return;
 	}
 	list_push(&ctl->checks, &k->node);
@@ -192,39 +186,27 @@ start_check(struct control_client *c, const struct control_request *req)
 	client_set_state(c, CLIENT_WAITING);
 }
 
+static void
+start_drain(struct control_client *c, const struct control_request *req)
+{
+	log_request(c, "drain");
+	c->ctl->hooks.drain(c->ctl->hooks.arg);
+	start_report(c, req);
+}
+
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
+	/* The commands that act; the others only look. */
+	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *, const struct control_request *) = {
+		[CONTROL_DRAIN] = start_drain,
+		[CONTROL_RELOAD] = start_reload,
+		[CONTROL_CHECK] = start_check,
+		[CONTROL_TRACE] = client_start_trace,
+		[CONTROL_REBALANCE] = rebalance,
+		[CONTROL_LINK_DELETE] = link_delete,
+	};
+
 	c->req = *req;
-	switch (req->command) {
-	case CONTROL_STATUS:
-	case CONTROL_DEVICES:
-	case CONTROL_GROUPS:
-	case CONTROL_LINKS:
-	case CONTROL_CONNECTIONS:
-	case CONTROL_RMBS:
-	case CONTROL_STATS:
-		start_report(c, req);
-		break;
-	case CONTROL_DRAIN:
-		log_request(c, "drain");
-		c->ctl->hooks.drain(c->ctl->hooks.arg);
-		start_report(c, req);
-		break;
-	case CONTROL_RELOAD:
-		start_reload(c);
-		break;
-	case CONTROL_CHECK:
-		start_check(c, req);
-		break;
-	case CONTROL_TRACE:
-		client_start_trace(c);
-		break;
-	case CONTROL_REBALANCE:
-		rebalance(c, req);
-		break;
-	case CONTROL_LINK_DELETE:
-		link_delete(c, req);
-		break;
-	}
+	(actions[req->command] != NULL ? actions[req->command] : start_report)(c, req);
 }

@@ -106,25 +106,6 @@ bind_file(struct control_listen *l, const struct sockaddr_un *sun, uint32_t mode
 	return 0;
 }
 
-static int
-open_at(struct control_listen *l, const struct sockaddr_un *sun, uint32_t mode, FILE *err)
-{
-	int rc = clear_path(sun, err);
-
-	if (rc != 0)
-		return rc;
-	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	rc = l->fd >= 0 ? bind_file(l, sun, mode) : -errno;
-	if (rc == 0)
-		return 0;
-	fprintf(err, "control socket %s: %s%s\n", sun->sun_path, strerror(-rc),
-	    rc == -ENOENT ? " (its directory has to be made first)" : "");
-	if (l->fd >= 0)
-		close(l->fd);
-	l->fd = -1;
-	return rc;
-}
-
 int
 control_listen_open(struct control_listen *l, const char *path, uint32_t mode, FILE *err)
 {
@@ -139,9 +120,20 @@ control_listen_open(struct control_listen *l, const char *path, uint32_t mode, F
 	strcpy(sun.sun_path, path);
 	strcpy(l->path, path);
 	l->lock = lock_directory(path);
-	rc = open_at(l, &sun, mode, err);
-	if (rc != 0)
+	rc = clear_path(&sun, err);
+	if (rc == 0) {
+		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		rc = l->fd >= 0 ? bind_file(l, &sun, mode) : -errno;
+		if (rc != 0)
+			fprintf(err, "control socket %s: %s%s\n", path, strerror(-rc),
+			    rc == -ENOENT ? " (its directory has to be made first)" : "");
+	}
+	if (rc != 0) {
+		if (l->fd >= 0)
+			close(l->fd);
+		l->fd = -1;
 		unlock(l);
+	}
 	return rc;
 }
 

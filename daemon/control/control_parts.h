@@ -1,4 +1,4 @@
-/* What the files of the control socket share. Used by control*.c alone. */
+/* The state of the control socket and its clients, shared by control*.c alone. */
 #ifndef SMCRD_CONTROL_PARTS_H
 #define SMCRD_CONTROL_PARTS_H
 
@@ -31,7 +31,6 @@ struct control {
 	bool acceptable;          /* the listener may have clients waiting */
 	int64_t accept_at_ns;     /* not before: out of descriptors */
 	struct list_node clients; /* struct control_client.node */
-	unsigned client_cnt;
 	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
@@ -78,8 +77,9 @@ struct control_check {
 	struct sockaddr_storage peer;
 };
 
-/* control_client.c: takes over fd, also on failure. NULL when memory is out. */
+/* control_client.c: owns fd from here on, also on failure. NULL when memory is out. */
 struct control_client *client_new(struct control *, int fd);
+/* Takes it out of its list, too. */
 void client_free(struct control_client *);
 /* Reads, works and sends as far as it goes; each report step takes one off *budget. True when there is more to do
  * at once. The client may be dead after it. */
@@ -87,7 +87,7 @@ bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
 /* When the client has to be given up unless something moves; INT64_MAX for never. */
 int64_t client_deadline(const struct control_client *);
 void client_set_state(struct control_client *, enum client_state);
-/* A trace makes room for another client: it is told so, as far as that goes, and dead. */
+/* Ends a trace whose place another client needs: an error is sent if it fits, and the client is dead. */
 void client_evict(struct control_client *);
 
 /* control_place.c */
@@ -100,11 +100,12 @@ bool control_make_trace_place(struct control *, const struct control_client *for
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);
-void client_answer_error(struct control_client *, const char *command, const char *code, const char *text);
+/* Why its request, which was read, could not be carried out. */
+void client_answer_error(struct control_client *, const char *code, const char *text);
 
 /* control_trace.c */
-void client_start_trace(struct control_client *);
-/* Asks the engine for what the tracing clients want; nothing when there are none. */
+void client_start_trace(struct control_client *, const struct control_request *);
+/* Asks the engine for what the tracing clients want; nothing when there are none. Once a turn. */
 void control_update_trace(struct control *);
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);

@@ -1,5 +1,5 @@
 /*
- * Who gets a place on the control socket. Whoever may connect by the socket's
+ * Places on the control socket. A client that may connect by the socket's
  * mode may hold a place for as long as a trace is silent; so some places are
  * kept for the daemon's own user and root, traces are bounded, and when there
  * is no place left, the oldest trace makes room. A trace of those two users
@@ -19,34 +19,16 @@ control_trusts(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && (cred.uid == 0 || cred.uid == geteuid());
 }
 
-static unsigned
-strangers(const struct control *ctl)
-{
-	unsigned n = 0;
-
-	LIST_FOREACH(node, &ctl->clients) {
-		const struct control_client *c = CONTAINER_OF(node, struct control_client, node);
-
-		n += !c->dead && !c->trusted;
-	}
-	return n;
-}
-
-static unsigned
-living(const struct control *ctl)
-{
-	unsigned n = 0;
-
-	LIST_FOREACH(node, &ctl->clients)
-		n += !CONTAINER_OF(node, struct control_client, node)->dead;
-	return n;
-}
-
 static bool
 has_place(const struct control *ctl, bool trusted)
 {
-	return living(ctl) < CONTROL_CLIENTS_MAX &&
-	    (trusted || strangers(ctl) < CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_KEPT);
+	unsigned living = 0, strangers = 0;
+
+	LIST_EACH(const struct control_client, c, &ctl->clients, node) {
+		living += !c->dead;
+		strangers += !c->dead && !c->trusted;
+	}
+	return living < CONTROL_CLIENTS_MAX && (trusted || strangers < CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_KEPT);
 }
 
 /* The oldest trace that has to make room for a client of this kind; *cnt: how many traces there are. */
@@ -56,9 +38,7 @@ oldest_trace(const struct control *ctl, bool trusted, unsigned *cnt)
 	struct control_client *best = NULL;
 
 	*cnt = 0;
-	LIST_FOREACH(node, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(node, struct control_client, node);
-
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		if (c->dead || c->state != CLIENT_TRACING)
 			continue;
 		++*cnt;

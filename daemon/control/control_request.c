@@ -17,36 +17,28 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SHOWN_MAX 40 /* of a client's text in an error message */
 
-static const char *const commands[] = {
-	[CONTROL_STATUS] = "status",
-	[CONTROL_DEVICES] = "devices",
-	[CONTROL_GROUPS] = "groups",
-	[CONTROL_LINKS] = "links",
-	[CONTROL_CONNECTIONS] = "connections",
-	[CONTROL_RMBS] = "rmbs",
-	[CONTROL_STATS] = "stats",
-	[CONTROL_RELOAD] = "reload",
-	[CONTROL_DRAIN] = "drain",
-	[CONTROL_CHECK] = "check",
-	[CONTROL_TRACE] = "trace",
-	[CONTROL_REBALANCE] = "rebalance",
-	[CONTROL_LINK_DELETE] = "link-delete",
-};
+#define MODE_ROW(mode, word) [SESSION_##mode] = word,
+#define KIND_ROW(kind, word) [SMCR_TRACE_##kind] = word,
+#define OR_WORD(constant, word) ", \"" word "\""
 
-static const char *const modes[] = {
-	[SESSION_SETUP] = "setup",
-	[SESSION_SMCR] = "smcr",
-	[SESSION_TCP] = "tcp",
-};
+const char *const control_mode_words[] = { CONTROL_MODE_WORDS(MODE_ROW) };
+const char *const control_kind_words[] = { CONTROL_KIND_WORDS(KIND_ROW) };
+/* The words as a list for error texts, with a comma in front. */
+static const char mode_list[] = CONTROL_MODE_WORDS(OR_WORD);
+static const char kind_list[] = CONTROL_KIND_WORDS(OR_WORD);
 
-static const char *const kinds[] = {
-	[SMCR_TRACE_CLC] = "clc",
-	[SMCR_TRACE_LLC] = "llc",
-	[SMCR_TRACE_CDC] = "cdc",
-};
+/* Index of word in names, or -1. */
+static int
+find_word(const char *const *names, size_t n, const json_t *word)
+{
+	for (size_t i = 0; json_is_string(word) && i < n; i++)
+		if (strcmp(names[i], json_string_value(word)) == 0)
+			return (int)i;
+	return -1;
+}
 
-void
-control_error_set(struct control_error *err, const char *code, const char *fmt, ...)
+static int __attribute__((format(printf, 3, 4)))
+refuse(struct control_error *err, const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -54,28 +46,6 @@ control_error_set(struct control_error *err, const char *code, const char *fmt, 
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-}
-
-const char *
-control_command_str(enum control_command c)
-{
-	return commands[c];
-}
-
-/* Index of word in names, or -1. */
-static int
-find_word(const char *const *names, size_t n, const char *word)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], word) == 0)
-			return (int)i;
-	return -1;
-}
-
-static int
-bad_value(struct control_error *err, const char *field, const char *want)
-{
-	control_error_set(err, "bad-request", "\"%s\" must be %s", field, want);
 	return -EINVAL;
 }
 
@@ -84,11 +54,9 @@ take_int(const json_t *v, const char *field, json_int_t min, json_int_t max, uin
 {
 	json_int_t n = json_integer_value(v);
 
-	if (!json_is_integer(v) || n < min || n > max) {
-		control_error_set(err, "bad-request", "\"%s\" must be a whole number from %lld to %lld", field,
+	if (!json_is_integer(v) || n < min || n > max)
+		return refuse(err, "bad-request", "\"%s\" must be a whole number from %lld to %lld", field,
 		    (long long)min, (long long)max);
-		return -EINVAL;
-	}
 	*out = (uint32_t)n;
 	return 0;
 }
@@ -99,7 +67,7 @@ take_service(const json_t *v, struct control_request *req, struct control_error 
 	const char *s = json_string_value(v);
 
 	if (s == NULL || s[0] == '\0' || strlen(s) >= sizeof(req->service))
-		return bad_value(err, "service", "the name of a service");
+		return refuse(err, "bad-request", "\"service\" must be the name of a service");
 	strcpy(req->service, s);
 	return 0;
 }
@@ -107,11 +75,10 @@ take_service(const json_t *v, struct control_request *req, struct control_error 
 static int
 take_mode(const json_t *v, struct control_request *req, struct control_error *err)
 {
-	const char *s = json_string_value(v);
-	int i = s != NULL ? find_word(modes, ARRAY_LEN(modes), s) : -1;
+	int i = find_word(control_mode_words, ARRAY_LEN(control_mode_words), v);
 
 	if (i < 0)
-		return bad_value(err, "mode", "one of \"smcr\", \"tcp\", \"setup\"");
+		return refuse(err, "bad-request", "\"mode\" must be one of %s", mode_list + 2);
 	req->modes = 1u << i;
 	return 0;
 }
@@ -119,20 +86,16 @@ take_mode(const json_t *v, struct control_request *req, struct control_error *er
 static int
 take_kinds(const json_t *v, struct control_request *req, struct control_error *err)
 {
-	unsigned set = 0;
+	bool bad = !json_is_array(v) || json_array_size(v) == 0;
 
-	for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
-		const char *s = json_string_value(json_array_get(v, i));
-		int k = s != NULL ? find_word(kinds, ARRAY_LEN(kinds), s) : -1;
+	req->kinds = 0;
+	for (size_t i = 0; !bad && i < json_array_size(v); i++) {
+		int k = find_word(control_kind_words, ARRAY_LEN(control_kind_words), json_array_get(v, i));
 
-		if (k < 0)
-			return bad_value(err, "kinds", "a list of \"clc\", \"llc\", \"cdc\"");
-		set |= 1u << k;
+		bad = k < 0;
+		req->kinds |= bad ? 0 : 1u << k;
 	}
-	if (set == 0)
-		return bad_value(err, "kinds", "a list of \"clc\", \"llc\", \"cdc\"");
-	req->kinds = set;
-	return 0;
+	return bad ? refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
 }
 
 static int
@@ -166,42 +129,26 @@ take_peer(const json_t *v, struct control_request *req, struct control_error *er
 	const char *s = json_string_value(v);
 
 	if (s == NULL || addr_parse_port(s, &req->peer) != 0)
-		return bad_value(
-		    err, "peer", "an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
+		return refuse(err, "bad-request",
+		    "\"peer\" must be an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
 	return 0;
 }
-
-/* Looked at before the other fields. */
-static int
-take_nothing(const json_t *v, struct control_request *req, struct control_error *err)
-{
-	(void)v;
-	(void)req;
-	(void)err;
-	return 0;
-}
-
-#define ONLY(cmd) (1u << (cmd))
-#define ALL_COMMANDS (~0u)
 
 static const struct field {
 	const char *name;
-	unsigned commands; /* that take it */
+	unsigned bit; /* CONTROL_F_; 0: all commands take it, and it was looked at before the others */
 	int (*take)(const json_t *, struct control_request *, struct control_error *);
 } fields[] = {
-	{ "command", ALL_COMMANDS, take_nothing },
-	{ "version", ALL_COMMANDS, take_nothing },
-	{ "service", ONLY(CONTROL_CONNECTIONS), take_service },
-	{ "mode", ONLY(CONTROL_CONNECTIONS), take_mode },
-	{ "group",
-	    ONLY(CONTROL_CONNECTIONS) | ONLY(CONTROL_LINKS) | ONLY(CONTROL_RMBS) | ONLY(CONTROL_TRACE) |
-	        ONLY(CONTROL_REBALANCE) | ONLY(CONTROL_LINK_DELETE),
-	    take_group },
-	{ "link", ONLY(CONTROL_LINK_DELETE), take_link },
-	{ "token", ONLY(CONTROL_TRACE), take_token },
-	{ "kinds", ONLY(CONTROL_TRACE), take_kinds },
-	{ "peer", ONLY(CONTROL_CHECK), take_peer },
-	{ "timeout_ms", ONLY(CONTROL_CHECK), take_timeout },
+	{ "command", 0, NULL },
+	{ "version", 0, NULL },
+	{ "service", CONTROL_F_SERVICE, take_service },
+	{ "mode", CONTROL_F_MODE, take_mode },
+	{ "group", CONTROL_F_GROUP, take_group },
+	{ "link", CONTROL_F_LINK, take_link },
+	{ "token", CONTROL_F_TOKEN, take_token },
+	{ "kinds", CONTROL_F_KINDS, take_kinds },
+	{ "peer", CONTROL_F_PEER, take_peer },
+	{ "timeout_ms", CONTROL_F_TIMEOUT_MS, take_timeout },
 };
 
 static const struct field *
@@ -213,54 +160,25 @@ find_field(const char *name)
 	return NULL;
 }
 
+/* Not all fields that the command needs were given. */
 static int
-parse_command(const json_t *root, enum control_command *out, struct control_error *err)
+refuse_incomplete(const struct control_command_row *cmd, struct control_error *err)
 {
-	const char *s = json_string_value(json_object_get(root, "command"));
-	int i;
+	char list[64] = "";
+	size_t n = 0;
 
-	if (s == NULL) {
-		control_error_set(err, "bad-request", "\"command\" is missing or is no string");
-		return -EINVAL;
-	}
-	i = find_word(commands, ARRAY_LEN(commands), s);
-	if (i < 0) {
-		control_error_set(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, s);
-		return -EINVAL;
-	}
-	*out = (enum control_command)i;
-	return 0;
-}
-
-static int
-check_version(const json_t *root, struct control_error *err)
-{
-	const json_t *v = json_object_get(root, "version");
-
-	if (v == NULL || json_integer_value(v) == CONTROL_VERSION)
-		return 0;
-	control_error_set(err, "unsupported-version", "this daemon understands \"version\": %d only", CONTROL_VERSION);
-	return -EINVAL;
-}
-
-static int
-check_needs(const struct control_request *req, struct control_error *err)
-{
-	const char *what = NULL;
-
-	if (req->command == CONTROL_CHECK && req->peer.ss_family == AF_UNSPEC)
-		what = "\"peer\"";
-	else if (req->command == CONTROL_LINK_DELETE && (req->group == 0 || req->link == 0))
-		what = "\"group\" and \"link\"";
-	if (what == NULL)
-		return 0;
-	control_error_set(err, "bad-request", "\"%s\" needs %s", commands[req->command], what);
-	return -EINVAL;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		if ((cmd->needs & fields[i].bit) != 0 && n < sizeof(list))
+			n += (size_t)snprintf(
+			    list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? " and " : "", fields[i].name);
+	return refuse(err, "bad-request", "\"%s\" needs %s", cmd->name, list);
 }
 
 static int
 parse_fields(json_t *root, struct control_request *req, struct control_error *err)
 {
+	const struct control_command_row *cmd = &control_commands[req->command];
+	unsigned given = 0;
 	const char *name;
 	json_t *v;
 
@@ -268,28 +186,35 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 	{
 		const struct field *f = find_field(name);
 
-		if (f == NULL || (f->commands & 1u << req->command) == 0) {
-			control_error_set(err, "unknown-field", "\"%s\" does not take \"%.*s\"", commands[req->command],
-			    SHOWN_MAX, name);
+		if (f == NULL || (f->bit & ~cmd->takes) != 0)
+			return refuse(
+			    err, "unknown-field", "\"%s\" does not take \"%.*s\"", cmd->name, SHOWN_MAX, name);
+		if (f->take != NULL && f->take(v, req, err) != 0)
 			return -EINVAL;
-		}
-		if (f->take(v, req, err) != 0)
-			return -EINVAL;
+		given |= f->bit;
 	}
-	return check_needs(req, err);
+	return (cmd->needs & ~given) != 0 ? refuse_incomplete(cmd, err) : 0;
 }
 
 static int
 parse_root(json_t *root, struct control_request *out, struct control_error *err)
 {
 	struct control_request req = { .modes = ~0u, .kinds = ~0u, .timeout_ms = CONTROL_CHECK_MS };
+	const json_t *version = json_object_get(root, "version");
+	const char *name = json_string_value(json_object_get(root, "command"));
+	int command = name != NULL ? control_command_find(name) : -1;
 
-	if (!json_is_object(root)) {
-		control_error_set(err, "bad-request", "a request is a JSON object");
-		return -EINVAL;
-	}
-	if (check_version(root, err) != 0 || parse_command(root, &req.command, err) != 0 ||
-	    parse_fields(root, &req, err) != 0)
+	if (!json_is_object(root))
+		return refuse(err, "bad-request", "a request is a JSON object");
+	if (version != NULL && json_integer_value(version) != CONTROL_VERSION)
+		return refuse(
+		    err, "unsupported-version", "this daemon understands \"version\": %d only", CONTROL_VERSION);
+	if (name == NULL)
+		return refuse(err, "bad-request", "\"command\" is missing or is no string");
+	if (command < 0)
+		return refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, name);
+	req.command = (enum control_command)command;
+	if (parse_fields(root, &req, err) != 0)
 		return -EINVAL;
 	*out = req;
 	return 0;
@@ -302,10 +227,8 @@ control_request_parse(const char *line, size_t len, struct control_request *out,
 	json_t *root = json_loadb(line, len, JSON_REJECT_DUPLICATES, &jerr);
 	int rc;
 
-	if (root == NULL) {
-		control_error_set(err, "bad-json", "no JSON at byte %d: %s", jerr.position, jerr.text);
-		return -EINVAL;
-	}
+	if (root == NULL)
+		return refuse(err, "bad-json", "no JSON at byte %d: %s", jerr.position, jerr.text);
 	rc = parse_root(root, out, err);
 	json_decref(root);
 	return rc;

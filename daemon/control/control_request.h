@@ -1,5 +1,5 @@
 /*
- * What a control client asks: one line of JSON into a struct. Pure; used by
+ * Requests of control clients: one line of JSON into a struct. Pure; used by
  * the control socket and fuzzed on its own.
  */
 #ifndef SMCRD_CONTROL_REQUEST_H
@@ -9,28 +9,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "control/commands.h"
 #include "daemon/config/config.h"
 #include "daemon/worker/worker.h"
-
-#define CONTROL_VERSION 1      /* of requests */
-#define CONTROL_CHECK_MS 10000 /* a check takes at most this long when the request does not say */
-#define CONTROL_CHECK_MAX_MS 60000
-
-enum control_command {
-	CONTROL_STATUS,
-	CONTROL_DEVICES,
-	CONTROL_GROUPS,
-	CONTROL_LINKS,
-	CONTROL_CONNECTIONS,
-	CONTROL_RMBS,
-	CONTROL_STATS,
-	CONTROL_RELOAD,
-	CONTROL_DRAIN,
-	CONTROL_CHECK,
-	CONTROL_TRACE,
-	CONTROL_REBALANCE,
-	CONTROL_LINK_DELETE,
-};
 
 struct control_request {
 	enum control_command command;
@@ -52,13 +33,11 @@ struct control_error {
 	char text[256];
 };
 
-void control_error_set(struct control_error *, const char *code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* One request without its line end: 0, or -EINVAL with *err set. *out is written on success only. */
 int control_request_parse(const char *line, size_t len, struct control_request *out, struct control_error *err)
     __attribute__((warn_unused_result));
 
-const char *control_command_str(enum control_command);
+extern const char *const control_mode_words[]; /* by enum session_mode */
+extern const char *const control_kind_words[]; /* by enum smcr_trace_kind */
 
 #endif

@@ -3,20 +3,8 @@
  * buffer is its queue: a message that finds no room is counted and left out,
  * and the engine never waits. Without such clients the engine traces nothing.
  */
-#include <time.h>
-
 #include "daemon/control/control_parts.h"
-#include "daemon/control/report_parts.h"
 #include "wire/describe.h"
-
-static int64_t
-wall_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 static const char *
 describe(const struct smcr_trace *t, char *buf, size_t cap)
@@ -42,11 +30,6 @@ describe(const struct smcr_trace *t, char *buf, size_t cap)
 static void
 write_line(struct control_client *c, const struct smcr_trace *t, const char *text)
 {
-	static const char *const kind_str[] = {
-		[SMCR_TRACE_CLC] = "clc",
-		[SMCR_TRACE_LLC] = "llc",
-		[SMCR_TRACE_CDC] = "cdc",
-	};
 	struct json_writer jw;
 
 	if (c->out.len == 0)
@@ -55,10 +38,10 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	jw_object(&jw, NULL);
 	jw_int(&jw, "schema", REPORT_SCHEMA);
 	jw_string(&jw, "event", t != NULL ? "message" : "dropped");
-	jw_int(&jw, "time_us", wall_us());
+	jw_int(&jw, "time_us", report_wall_us());
 	jw_uint(&jw, "dropped", c->dropped);
 	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
-	jw_string(&jw, "kind", t != NULL ? kind_str[t->kind] : "");
+	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
 	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
 	jw_uint(&jw, "link", t != NULL ? t->link : 0);
 	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
@@ -67,13 +50,6 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	jw_object_end(&jw);
 	jw_end(&jw);
 	c->dropped = 0;
-}
-
-static bool
-is_wanted(const struct control_client *c, const struct smcr_trace *t)
-{
-	return c->state == CLIENT_TRACING && (c->req.kinds & 1u << t->kind) != 0 &&
-	    (c->req.group == 0 || c->req.group == t->group_id) && (c->req.token == 0 || c->req.token == t->conn_id);
 }
 
 /* Called by the engine with every message. */
@@ -86,10 +62,11 @@ on_message(void *ctx, const struct smcr_trace *t)
 
 	if ((ctl->trace_kinds & 1u << t->kind) == 0)
 		return;
-	LIST_FOREACH(n, &ctl->clients) {
-		struct control_client *c = CONTAINER_OF(n, struct control_client, node);
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
+		const struct control_request *want = &c->req;
 
-		if (!is_wanted(c, t))
+		if (c->state != CLIENT_TRACING || (want->kinds & 1u << t->kind) == 0 ||
+		    (want->group != 0 && want->group != t->group_id) || (want->token != 0 && want->token != t->conn_id))
 			continue;
 		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
 			c->dropped++;
@@ -115,24 +92,22 @@ control_update_trace(struct control *ctl)
 {
 	unsigned kinds = 0;
 
-	LIST_FOREACH(n, &ctl->clients) {
-		const struct control_client *c = CONTAINER_OF(n, struct control_client, node);
-
+	LIST_EACH(const struct control_client, c, &ctl->clients, node)
 		if (c->state == CLIENT_TRACING)
 			kinds |= c->req.kinds;
-	}
 	if ((kinds != 0) != (ctl->trace_kinds != 0))
 		smcr_set_trace(worker_engine(ctl->worker), kinds != 0 ? on_message : NULL, ctl);
 	ctl->trace_kinds = kinds;
 }
 
 void
-client_start_trace(struct control_client *c)
+client_start_trace(struct control_client *c, const struct control_request *req)
 {
 	struct json_writer jw;
 
+	(void)req;
 	if (!control_make_trace_place(c->ctl, c)) {
-		client_answer_error(c, "trace", "busy", "too many traces");
+		client_answer_error(c, "busy", "too many traces");
 		return;
 	}
 	c->trace_nr = ++c->ctl->traces_begun;

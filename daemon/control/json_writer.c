@@ -43,24 +43,6 @@ utf8_len(const unsigned char *s, uint32_t *cp)
 	return n;
 }
 
-/* Control characters, those behind ASCII too: a terminal that shows the text must not obey it. */
-static bool
-is_control(uint32_t cp)
-{
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
-}
-
-/* Length of the start of s that needs no escape and no second look: what nearly all text consists of. */
-static size_t
-plain_len(const unsigned char *s)
-{
-	size_t n = 0;
-
-	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
-		n++;
-	return n;
-}
-
 /* One character that is not plain; how many bytes of s it takes. */
 static unsigned
 put_special(struct json_writer *w, const unsigned char *s)
@@ -76,7 +58,8 @@ put_special(struct json_writer *w, const unsigned char *s)
 	if (cp == '"' || cp == '\\') {
 		outbuf_putc(w->out, '\\');
 		outbuf_putc(w->out, (char)cp);
-	} else if (is_control(cp)) {
+	} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0)) {
+		/* Control characters, those behind ASCII too: a terminal that shows the text must not obey it. */
 		snprintf(esc, sizeof(esc), "\\u%04x", (unsigned)cp);
 		put_str(w, esc);
 	} else {
@@ -92,8 +75,11 @@ put_quoted(struct json_writer *w, const char *val)
 
 	outbuf_putc(w->out, '"');
 	for (;;) {
-		size_t n = plain_len(s);
+		size_t n = 0;
 
+		/* Plain characters in one piece: nearly all text. */
+		while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+			n++;
 		outbuf_put(w->out, s, n);
 		s += n;
 		if (*s == '\0')
@@ -103,7 +89,7 @@ put_quoted(struct json_writer *w, const char *val)
 	outbuf_putc(w->out, '"');
 }
 
-/* What stands before a value: comma and key. */
+/* Writes comma and key in front of a value. */
 static void
 begin_value(struct json_writer *w, const char *key)
 {
@@ -171,14 +157,21 @@ jw_string(struct json_writer *w, const char *key, const char *val)
 	put_quoted(w, val != NULL ? val : "");
 }
 
+/* A value that is written as it is. */
+static void
+put_word(struct json_writer *w, const char *key, const char *word)
+{
+	begin_value(w, key);
+	put_str(w, word);
+}
+
 void
 jw_uint(struct json_writer *w, const char *key, uint64_t val)
 {
 	char num[24];
 
-	begin_value(w, key);
 	snprintf(num, sizeof(num), "%" PRIu64, val);
-	put_str(w, num);
+	put_word(w, key, num);
 }
 
 void
@@ -186,23 +179,20 @@ jw_int(struct json_writer *w, const char *key, int64_t val)
 {
 	char num[24];
 
-	begin_value(w, key);
 	snprintf(num, sizeof(num), "%" PRId64, val);
-	put_str(w, num);
+	put_word(w, key, num);
 }
 
 void
 jw_bool(struct json_writer *w, const char *key, bool val)
 {
-	begin_value(w, key);
-	put_str(w, val ? "true" : "false");
+	put_word(w, key, val ? "true" : "false");
 }
 
 void
 jw_null(struct json_writer *w, const char *key)
 {
-	begin_value(w, key);
-	put_str(w, "null");
+	put_word(w, key, "null");
 }
 
 void

@@ -5,7 +5,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
-	daemon/control/report.c daemon/control/report.h daemon/control/report_parts.h \
+	daemon/control/report.c daemon/control/report.h \
 	daemon/control/report_devices.c \
 	daemon/control/report_lists.c \
 	daemon/control/report_status.c \

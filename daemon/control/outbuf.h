@@ -24,11 +24,11 @@ void outbuf_fini(struct outbuf *);
 void outbuf_reset(struct outbuf *);
 
 size_t outbuf_room(const struct outbuf *);
-/* All of it or nothing (overflow). */
+/* Appends len bytes, or nothing, and the buffer is overflown. */
 void outbuf_put(struct outbuf *, const void *, size_t len);
 void outbuf_putc(struct outbuf *, char);
 
-/* What waits to be sent: address and *len. */
+/* The bytes that wait to be sent: their address, *len of them. */
 const char *outbuf_data(const struct outbuf *, size_t *len);
 /* The first len bytes are gone. */
 void outbuf_consume(struct outbuf *, size_t len);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "daemon/control/report_parts.h"
 #include "wire/clc_diag.h"
 
 enum {
@@ -28,9 +27,7 @@ static bool (*const makers[])(struct report *) = {
 	[CONTROL_RMBS] = report_rmbs,
 	[CONTROL_STATS] = report_stats,
 	[CONTROL_DRAIN] = report_drain,
-	[CONTROL_TRACE] = NULL,
-	[CONTROL_REBALANCE] = NULL,
-	[CONTROL_LINK_DELETE] = NULL,
+	[CONTROL_COMMAND_CNT] = NULL, /* none for those that act */
 };
 
 /* Resident memory of this process; 0 when the kernel does not say. */
@@ -49,12 +46,18 @@ read_rss(void)
 }
 
 int64_t
-report_wall_ms(void)
+report_wall_us(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t
+report_wall_ms(void)
+{
+	return report_wall_us() / 1000;
 }
 
 void
@@ -83,7 +86,7 @@ begin_frame(struct json_writer *jw, struct outbuf *out, const char *command, int
 void
 report_begin(struct json_writer *jw, struct outbuf *out, enum control_command c, int64_t wall_ms)
 {
-	begin_frame(jw, out, control_command_str(c), wall_ms);
+	begin_frame(jw, out, control_commands[c].name, wall_ms);
 	jw_null(jw, "error");
 	jw_object(jw, "data");
 }

@@ -1,5 +1,5 @@
 /*
- * What the control socket says: walks the worker and its engine and writes
+ * Answers of the control socket: walks the worker and its engine and writes
  * JSON (doc/json-schema.md). A report is made in steps, each bounded in work
  * and in bytes, so that 5,000 connections neither hold the loop nor fill
  * memory; between steps the set may change, so a list is no snapshot.
@@ -21,7 +21,7 @@
 #define REPORT_STEP_BYTES 8192 /* room that a step needs */
 #define REPORT_STEP_ITEMS 64   /* objects that a step looks at */
 
-/* What the control socket counts itself. */
+/* The control socket's own counters. */
 struct control_stats {
 	uint64_t clients, clients_refused, clients_timed_out;
 	uint64_t requests, requests_bad;
@@ -53,8 +53,9 @@ struct report {
 	} sum;
 };
 
-/* Time of day in milliseconds. */
+/* Time of day, since 1970. */
 int64_t report_wall_ms(void);
+int64_t report_wall_us(void);
 /* Fills in version, time, process id and memory. */
 void report_source_init(struct report_source *, struct worker *, const struct control_stats *);
 
@@ -72,5 +73,32 @@ void report_error(struct outbuf *, const char *command, int64_t wall_ms, const c
 
 /* Why SMC-R was not possible, as an object. */
 void report_reason(struct json_writer *, const char *key, const struct smcr_diag *);
+/* "192.0.2.1:80", "[2001:db8::1]:80"; "" for no address. */
+void report_sockaddr(struct json_writer *, const char *key, const struct sockaddr_storage *);
+void report_gid(struct json_writer *, const char *key, const struct rnic_gid *);
+void report_mac(struct json_writer *, const char *key, const uint8_t mac[6]);
+/* Eight digits behind 0x. */
+void report_hex32(struct json_writer *, const char *key, uint32_t);
+/* Nanoseconds as whole milliseconds. */
+void report_ms(struct json_writer *, const char *key, int64_t ns);
+
+/* -- between the files of reports -- */
+
+/* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in
+ * phase and pos. */
+bool report_status(struct report *);
+bool report_devices(struct report *);
+bool report_groups(struct report *);
+bool report_links(struct report *);
+bool report_rmbs(struct report *);
+bool report_connections(struct report *);
+bool report_stats(struct report *);
+bool report_drain(struct report *);
+
+/* Counts up to REPORT_STEP_ITEMS sessions into sum.conns; false when all are counted. */
+bool report_count_sessions(struct report *);
+
+/* The next phase, from the start of its walk. Always true. */
+bool report_next_phase(struct report *);
 
 #endif

@@ -1,5 +1,5 @@
 /* The list of devices: each with the GIDs of its card's port, which may take several steps. */
-#include "daemon/control/report_parts.h"
+#include "daemon/control/report.h"
 #include "daemon/control/stat_table.h"
 #include "wire/clc.h"
 
@@ -25,21 +25,7 @@ gid_type_word(enum verbs_gid_type type)
 	return "";
 }
 
-static void
-write_limits(struct json_writer *jw, const struct rnic_info *d)
-{
-	jw_uint(jw, "qps", d->qp_cnt);
-	jw_uint(jw, "qps_max", d->max_qp);
-	jw_uint(jw, "mrs", d->mr_cnt);
-	jw_uint(jw, "mrs_max", d->max_mr);
-	jw_uint(jw, "registered_bytes", d->mr_bytes);
-	jw_uint(jw, "sq_max", d->max_sq);
-	jw_uint(jw, "rq_max", d->max_rq);
-	jw_uint(jw, "sge_max", d->max_sge);
-	jw_uint(jw, "inline_max", d->max_inline);
-}
-
-/* What only a card has; "", 0 and -1 for a device of software. */
+/* Members that only a card has; "", 0 and -1 for a device of software. */
 static void
 write_card(struct json_writer *jw, const struct device_info *d)
 {
@@ -51,8 +37,8 @@ write_card(struct json_writer *jw, const struct device_info *d)
 	jw_string(jw, "gid_type", card != NULL ? gid_type_word(d->gid.type) : "");
 	jw_int(jw, "gid_index", card != NULL ? (int64_t)d->gid.index : -1);
 	jw_object(jw, "stats");
-	for (unsigned i = 0; i < device_stat_cnt(); i++)
-		jw_uint(jw, device_stat_at(i), device_stat_value(device_stat_at(i), d->stats, d->stat_cnt));
+	for (const char *const *name = device_stats; *name != NULL; name++)
+		jw_uint(jw, *name, device_stat_value(*name, d->stats, d->stat_cnt));
 	jw_object_end(jw);
 }
 
@@ -69,7 +55,15 @@ begin_device(struct json_writer *jw, const struct device_info *d)
 	report_mac(jw, "mac", d->rnic.mac);
 	jw_uint(jw, "mtu", clc_mtu_bytes(d->rnic.mtu_code));
 	jw_uint(jw, "mpa_port", d->rnic.mpa_port);
-	write_limits(jw, &d->rnic);
+	jw_uint(jw, "qps", d->rnic.qp_cnt);
+	jw_uint(jw, "qps_max", d->rnic.max_qp);
+	jw_uint(jw, "mrs", d->rnic.mr_cnt);
+	jw_uint(jw, "mrs_max", d->rnic.max_mr);
+	jw_uint(jw, "registered_bytes", d->rnic.mr_bytes);
+	jw_uint(jw, "sq_max", d->rnic.max_sq);
+	jw_uint(jw, "rq_max", d->rnic.max_rq);
+	jw_uint(jw, "sge_max", d->rnic.max_sge);
+	jw_uint(jw, "inline_max", d->rnic.max_inline);
 	write_card(jw, d);
 	jw_array(jw, "gids");
 }

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/control/report_parts.h"
+#include "daemon/control/report.h"
 #include "wire/clc.h"
 
 enum {
@@ -54,11 +54,6 @@ write_smc_part(struct json_writer *jw, const struct smcr_conn_info *c)
 static void
 write_connection(struct json_writer *jw, const struct session_info *s, const struct smcr_conn_info *c)
 {
-	static const char *const mode_str[] = {
-		[SESSION_SETUP] = "setup",
-		[SESSION_SMCR] = "smcr",
-		[SESSION_TCP] = "tcp",
-	};
 	bool ingress = s->kind == CONFIG_INGRESS;
 
 	jw_object(jw, NULL);
@@ -66,7 +61,7 @@ write_connection(struct json_writer *jw, const struct session_info *s, const str
 	jw_string(jw, "service", s->service);
 	jw_string(jw, "kind", ingress ? "ingress" : "egress");
 	jw_string(jw, "role", ingress ? "client" : "server");
-	jw_string(jw, "mode", mode_str[s->mode]);
+	jw_string(jw, "mode", control_mode_words[s->mode]);
 	jw_string(jw, "state", s->state);
 	report_sockaddr(jw, "app", &s->app_peer);
 	report_sockaddr(jw, "peer", &s->middle_peer);
@@ -198,34 +193,29 @@ report_links(struct report *r)
 	return true;
 }
 
-static void
-write_rmb(struct json_writer *jw, const struct smcr_rmb_info *m)
-{
-	jw_object(jw, NULL);
-	jw_uint(jw, "group", m->group_id);
-	jw_uint(jw, "number", m->number);
-	jw_string(jw, "side", m->remote ? "remote" : "local");
-	jw_string(jw, "state", m->state);
-	jw_uint(jw, "element_bytes", m->elem_size);
-	jw_uint(jw, "elements", m->elem_cnt);
-	jw_uint(jw, "used", m->used);
-	jw_uint(jw, "quarantined", m->quarantined);
-	jw_object_end(jw);
-}
-
 bool
 report_rmbs(struct report *r)
 {
+	struct json_writer *jw = &r->jw;
 	struct smcr_rmb_info m;
 
 	begin_list(r, "rmbs");
 	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
 		if (!smcr_rmb_next(worker_engine(r->src.worker), &r->pos, &m))
 			return end_list(r);
-		if (r->req.group == 0 || r->req.group == m.group_id) {
-			write_rmb(&r->jw, &m);
-			return true;
-		}
+		if (r->req.group != 0 && r->req.group != m.group_id)
+			continue;
+		jw_object(jw, NULL);
+		jw_uint(jw, "group", m.group_id);
+		jw_uint(jw, "number", m.number);
+		jw_string(jw, "side", m.remote ? "remote" : "local");
+		jw_string(jw, "state", m.state);
+		jw_uint(jw, "element_bytes", m.elem_size);
+		jw_uint(jw, "elements", m.elem_cnt);
+		jw_uint(jw, "used", m.used);
+		jw_uint(jw, "quarantined", m.quarantined);
+		jw_object_end(jw);
+		break;
 	}
 	return true;
 }

@@ -1,8 +1,8 @@
-/* The summaries: status, drain, stats. Things are counted over several steps before anything is written. */
+/* The summaries: status, drain, stats. Objects are counted in several steps before anything is written. */
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/control/report_parts.h"
+#include "daemon/control/report.h"
 #include "daemon/control/stat_table.h"
 #include "wire/clc_diag.h"
 
@@ -55,30 +55,15 @@ write_conn_counts(struct report *r)
 }
 
 static void
-write_device_counts(struct report *r)
-{
-	unsigned cnt = 0, up = 0;
-	struct rnic_dev *dev;
-
-	while ((dev = worker_device(r->src.worker, cnt)) != NULL) {
-		cnt++;
-		if (rnic_query(dev).port == RNIC_PORT_UP)
-			up++;
-	}
-	jw_uint(&r->jw, "devices", cnt);
-	jw_uint(&r->jw, "devices_up", up);
-}
-
-static void
 write_confinement(struct report *r)
 {
 	static const struct confine_state none = { 0 };
 	const struct confine_state *state = r->src.confine != NULL ? r->src.confine : &none;
 
 	jw_object(&r->jw, "confinement");
-	jw_string(&r->jw, "mode", confine_mode_str(state->mode));
+	jw_string(&r->jw, "mode", confine_mode_words[state->mode]);
 	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
-		jw_object(&r->jw, confine_part_str((enum confine_part)i));
+		jw_object(&r->jw, confine_part_words[i]);
 		jw_bool(&r->jw, "on", state->part[i].on);
 		jw_string(&r->jw, "text", state->part[i].text);
 		jw_object_end(&r->jw);
@@ -90,7 +75,9 @@ static void
 write_summary(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
+	unsigned devices = 0, up = 0;
 	struct worker_stats ws;
+	struct rnic_dev *dev;
 
 	worker_stats(r->src.worker, &ws);
 	jw_string(jw, "version", r->src.version);
@@ -104,27 +91,27 @@ write_summary(struct report *r)
 	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
 	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
 	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
-	write_device_counts(r);
+	while ((dev = worker_device(r->src.worker, devices)) != NULL) {
+		devices++;
+		up += rnic_query(dev).port == RNIC_PORT_UP;
+	}
+	jw_uint(jw, "devices", devices);
+	jw_uint(jw, "devices_up", up);
 	write_confinement(r);
-}
-
-static void
-write_target(struct json_writer *jw, const struct config_target *to)
-{
-	char text[CONFIG_HOST_MAX + 16];
-
-	snprintf(text, sizeof(text), strchr(to->host, ':') != NULL ? "[%s]:%u" : "%s:%u", to->host, (unsigned)to->port);
-	jw_string(jw, "to", text);
 }
 
 static void
 write_service(struct json_writer *jw, const struct service_info *s)
 {
+	const struct config_target *to = &s->cfg->to;
+	char text[CONFIG_HOST_MAX + 16];
+
+	snprintf(text, sizeof(text), strchr(to->host, ':') != NULL ? "[%s]:%u" : "%s:%u", to->host, (unsigned)to->port);
 	jw_object(jw, NULL);
 	jw_string(jw, "name", s->cfg->name);
 	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
 	report_sockaddr(jw, "listen", &s->cfg->listen);
-	write_target(jw, &s->cfg->to);
+	jw_string(jw, "to", text);
 	jw_uint(jw, "connections", s->connections);
 	jw_uint(jw, "connections_max", s->cfg->max_connections);
 	jw_uint(jw, "accepted", s->accepted);
@@ -138,20 +125,11 @@ write_service(struct json_writer *jw, const struct service_info *s)
 	jw_object_end(jw);
 }
 
-static bool
-write_services(struct report *r)
-{
-	struct service_info s;
-
-	if (!worker_service_next(r->src.worker, &r->pos, &s))
-		return false;
-	write_service(&r->jw, &s);
-	return true;
-}
-
 bool
 report_status(struct report *r)
 {
+	struct service_info s;
+
 	switch ((enum status_phase)r->phase) {
 	case STATUS_SESSIONS:
 		return report_count_sessions(r) || report_next_phase(r);
@@ -164,8 +142,10 @@ report_status(struct report *r)
 		jw_array(&r->jw, "services");
 		return report_next_phase(r);
 	case STATUS_SERVICES:
-		if (write_services(r))
+		if (worker_service_next(r->src.worker, &r->pos, &s)) {
+			write_service(&r->jw, &s);
 			return true;
+		}
 		jw_array_end(&r->jw);
 		return false;
 	}
@@ -216,8 +196,8 @@ report_stats(struct report *r)
 
 	worker_stats(r->src.worker, &ws);
 	jw_object(jw, "counters");
-	for (unsigned i = 0; i < stat_cnt(); i++)
-		jw_uint(jw, stat_at(i)->key, stat_value(stat_at(i), &src));
+	for (const struct stat_desc *d = stat_table; d->key != NULL; d++)
+		jw_uint(jw, d->key, stat_value(d, &src));
 	jw_object_end(jw);
 	write_reasons(jw, "fallback_reasons_local", &fb->local);
 	write_reasons(jw, "fallback_reasons_peer", &fb->peer);

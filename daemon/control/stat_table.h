@@ -1,6 +1,5 @@
 /*
- * Every counter of the daemon by its name in JSON. (What it means in words is
- * in ctl/stat_words.c and doc/json-schema.md; tests hold the three together.)
+ * Where in the daemon each counter of control/counters.h is, and the names of what devices count.
  */
 #ifndef SMCRD_STAT_TABLE_H
 #define SMCRD_STAT_TABLE_H
@@ -28,13 +27,11 @@ struct stat_sources {
 	const struct control_stats *control;
 };
 
-unsigned stat_cnt(void);
-const struct stat_desc *stat_at(unsigned i);
+extern const struct stat_desc stat_table[]; /* ends with key == NULL */
 uint64_t stat_value(const struct stat_desc *, const struct stat_sources *);
 
-/* Those of a device, by name: of all kinds of devices, so that each is shown with the same ones. */
-unsigned device_stat_cnt(void);
-const char *device_stat_at(unsigned i);
+/* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */
+extern const char *const device_stats[];
 /* 0 when the device has none of this name. */
 uint64_t device_stat_value(const char *key, const struct rnic_stat *, unsigned cnt);
 

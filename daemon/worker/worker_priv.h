@@ -56,7 +56,6 @@ struct worker {
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
 	struct list_node probes;
 	struct list_node dead_probes;
-	unsigned checks; /* probes that an operator waits for */
 	struct worker_stats stats;
 	struct worker_fallbacks fallbacks;
 	struct log_limit lim_refused;                   /* lines about refused connections */

@@ -28,17 +28,6 @@ parse_number(const char *text, unsigned long max, unsigned long *out)
 	return 0;
 }
 
-static int
-parse_scope(const char *text, uint32_t *out)
-{
-	unsigned long v = if_nametoindex(text);
-
-	if (v == 0 && parse_number(text, UINT32_MAX, &v) != 0)
-		return -EINVAL;
-	*out = (uint32_t)v;
-	return 0;
-}
-
 static void
 set_v4(struct sockaddr_storage *out, const void *addr)
 {
@@ -54,6 +43,7 @@ parse_v6(const char *text, size_t len, struct sockaddr_storage *out)
 {
 	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
 	char buf[ADDR_STR_MAX];
+	unsigned long id;
 	char *scope;
 
 	if (len >= sizeof(buf))
@@ -65,8 +55,12 @@ parse_v6(const char *text, size_t len, struct sockaddr_storage *out)
 		*scope++ = '\0';
 	if (inet_pton(AF_INET6, buf, &sin6.sin6_addr) != 1)
 		return -EINVAL;
-	if (scope != NULL && parse_scope(scope, &sin6.sin6_scope_id) != 0)
-		return -EINVAL;
+	if (scope != NULL) {
+		id = if_nametoindex(scope);
+		if (id == 0 && parse_number(scope, UINT32_MAX, &id) != 0)
+			return -EINVAL;
+		sin6.sin6_scope_id = (uint32_t)id;
+	}
 	if (IN6_IS_ADDR_V4MAPPED(&sin6.sin6_addr)) {
 		set_v4(out, &sin6.sin6_addr.s6_addr[12]);
 		return 0;
@@ -136,31 +130,22 @@ as_v6(const struct sockaddr_storage *ss)
 	return (const struct sockaddr_in6 *)(const void *)ss;
 }
 
-static void
-format_v6(const struct sockaddr_in6 *sin6, char *buf, size_t cap)
-{
-	char addr[INET6_ADDRSTRLEN], ifname[IF_NAMESIZE];
-
-	inet_ntop(AF_INET6, &sin6->sin6_addr, addr, sizeof(addr));
-	if (sin6->sin6_scope_id == 0)
-		snprintf(buf, cap, "%s", addr);
-	else if (if_indextoname(sin6->sin6_scope_id, ifname) != NULL)
-		snprintf(buf, cap, "%s%%%s", addr, ifname);
-	else
-		snprintf(buf, cap, "%s%%%u", addr, sin6->sin6_scope_id);
-}
-
 char *
 addr_format(const struct sockaddr_storage *ss, char *buf, size_t cap)
 {
-	char tmp[INET_ADDRSTRLEN];
+	uint32_t scope = ss->ss_family == AF_INET6 ? as_v6(ss)->sin6_scope_id : 0;
+	char addr[INET6_ADDRSTRLEN] = "?", ifname[IF_NAMESIZE];
 
 	if (ss->ss_family == AF_INET)
-		snprintf(buf, cap, "%s", inet_ntop(AF_INET, &as_v4(ss)->sin_addr, tmp, sizeof(tmp)));
+		inet_ntop(AF_INET, &as_v4(ss)->sin_addr, addr, sizeof(addr));
 	else if (ss->ss_family == AF_INET6)
-		format_v6(as_v6(ss), buf, cap);
+		inet_ntop(AF_INET6, &as_v6(ss)->sin6_addr, addr, sizeof(addr));
+	if (scope == 0)
+		snprintf(buf, cap, "%s", addr);
+	else if (if_indextoname(scope, ifname) != NULL)
+		snprintf(buf, cap, "%s%%%s", addr, ifname);
 	else
-		snprintf(buf, cap, "?");
+		snprintf(buf, cap, "%s%%%u", addr, scope);
 	return buf;
 }
 

@@ -20,7 +20,7 @@ int addr_split(const char *text, char *host, size_t host_cap, uint16_t *port);
 /* "address:port". 0 or -EINVAL. */
 int addr_parse_port(const char *text, struct sockaddr_storage *out);
 
-/* Both return buf; "?" for another family than IPv4 and IPv6. */
+/* An address as text in buf, which is returned; "?" for another family than IPv4 and IPv6. */
 char *addr_format(const struct sockaddr_storage *, char *buf, size_t cap);      /* address alone, no brackets */
 char *addr_format_port(const struct sockaddr_storage *, char *buf, size_t cap); /* with port */
 
@@ -35,7 +35,8 @@ bool addr_same_host(const struct sockaddr_storage *, const struct sockaddr_stora
 void addr_to_v6(const struct sockaddr_storage *, uint8_t out[16]);
 /* Are the first `bits` bits of two addresses in network order the same? */
 bool addr_same_prefix(const uint8_t *, const uint8_t *, unsigned bits);
-/* So many bits of such an address say who it is: an IPv6 host chooses its lower 64 as it likes, and changes them. */
+/* How many leading bits of an address in network order identify its host: an IPv6 host chooses its lower 64 as it likes,
+ * and changes them. */
 unsigned addr_source_bits(const uint8_t addr[16]);
 /* As addr_to_v6, the other way, with a port. */
 void addr_from_v6(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *out);

@@ -75,7 +75,7 @@ list_pop(struct list_node *head)
 	return n;
 }
 
-/* All nodes of `from` in their order into the empty list `to`. */
+/* Moves all nodes of `from` in their order into the empty list `to`. */
 static inline void
 list_move_all(struct list_node *to, struct list_node *from)
 {

@@ -17,23 +17,17 @@
 static enum log_level log_max = LOG_LVL_INFO;
 static bool to_journal;
 
-/* journald tells the device and inode of its socket: compare, since stderr may have been redirected since. */
-static bool
-stderr_is_journal(void)
+void
+log_init(enum log_level level)
 {
+	/* journald gives the device and inode of its socket: compared, as stderr may have been redirected since. */
 	const char *env = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
 	struct stat st;
 
-	return env != NULL && sscanf(env, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-	    st.st_dev == dev && st.st_ino == ino;
-}
-
-void
-log_init(enum log_level level)
-{
 	log_max = level;
-	to_journal = stderr_is_journal();
+	to_journal = env != NULL && sscanf(env, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+	    st.st_dev == dev && st.st_ino == ino;
 }
 
 void

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/minmax.h"
+
 static void
 kernel_fill(struct rng *r, void *dst, size_t len)
 {
@@ -25,26 +27,17 @@ kernel_fill(struct rng *r, void *dst, size_t len)
 }
 
 /* splitmix64 (public domain algorithm by Sebastiano Vigna). */
-static uint64_t
-splitmix(uint64_t *s)
-{
-	uint64_t z = *s += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
 static void
 seeded_fill(struct rng *r, void *dst, size_t len)
 {
-	uint8_t *p = dst;
+	for (uint8_t *p = dst; len > 0;) {
+		uint64_t z = r->state += 0x9e3779b97f4a7c15u;
+		size_t n = min_size(len, sizeof(z));
 
-	while (len > 0) {
-		uint64_t v = splitmix(&r->state);
-		size_t n = len < sizeof(v) ? len : sizeof(v);
-
-		memcpy(p, &v, n);
+		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+		z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+		z ^= z >> 31;
+		memcpy(p, &z, n);
 		p += n;
 		len -= n;
 	}

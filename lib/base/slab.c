@@ -62,10 +62,10 @@ chunk_free(struct slab *s, struct slab_chunk *c)
 void
 slab_fini(struct slab *s)
 {
-	LIST_FOREACH(n, &s->partial)
-		chunk_free(s, CONTAINER_OF(n, struct slab_chunk, node));
-	LIST_FOREACH(n, &s->full)
-		chunk_free(s, CONTAINER_OF(n, struct slab_chunk, node));
+	LIST_EACH(struct slab_chunk, c, &s->partial, node)
+		chunk_free(s, c);
+	LIST_EACH(struct slab_chunk, c, &s->full, node)
+		chunk_free(s, c);
 	s->used = 0;
 	s->empty = NULL;
 }
@@ -98,11 +98,10 @@ chunk_new(struct slab *s)
 void *
 slab_get(struct slab *s)
 {
-	struct list_node *n = list_first(&s->partial);
-	struct slab_chunk *c = n != NULL ? CONTAINER_OF(n, struct slab_chunk, node) : chunk_new(s);
+	struct slab_chunk *c = LIST_FIRST(struct slab_chunk, &s->partial, node);
 	struct slab_head *h;
 
-	if (c == NULL)
+	if (c == NULL && (c = chunk_new(s)) == NULL)
 		return NULL;
 	if (c == s->empty)
 		s->empty = NULL;

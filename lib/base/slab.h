@@ -25,7 +25,7 @@ struct slab {
 
 /* Not to be moved afterwards. */
 void slab_init(struct slab *, size_t obj_size, size_t per_chunk);
-/* All objects are free, or of no interest any more. */
+/* Frees all chunks, with the objects that are still in use. */
 void slab_fini(struct slab *);
 /* Zeroed; NULL when memory is out. */
 void *slab_get(struct slab *);

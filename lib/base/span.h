@@ -95,36 +95,6 @@ rcur_be(struct rcur *r, unsigned n)
 	return v;
 }
 
-static inline uint8_t
-rcur_u8(struct rcur *r)
-{
-	return (uint8_t)rcur_be(r, 1);
-}
-
-static inline uint16_t
-rcur_be16(struct rcur *r)
-{
-	return (uint16_t)rcur_be(r, 2);
-}
-
-static inline uint32_t
-rcur_be24(struct rcur *r)
-{
-	return (uint32_t)rcur_be(r, 3);
-}
-
-static inline uint32_t
-rcur_be32(struct rcur *r)
-{
-	return (uint32_t)rcur_be(r, 4);
-}
-
-static inline uint64_t
-rcur_be64(struct rcur *r)
-{
-	return rcur_be(r, 8);
-}
-
 static inline struct wcur
 wcur_make(void *buf, size_t len)
 {
@@ -171,34 +141,23 @@ wcur_be(struct wcur *w, uint64_t v, unsigned n)
 		at[i] = (uint8_t)(v >> (8 * (n - 1 - i)));
 }
 
-static inline void
-wcur_u8(struct wcur *w, uint8_t v)
-{
-	wcur_be(w, v, 1);
-}
+/* rcur_u8(r), wcur_u8(w, v) and so on: big-endian integers of 1, 2, 3 (in a uint32_t), 4 and 8 bytes. */
+#define SPAN_INTEGER(name, type, n)                            \
+	static inline type rcur_##name(struct rcur *r)         \
+	{                                                      \
+		return (type)rcur_be(r, n);                    \
+	}                                                      \
+	static inline void wcur_##name(struct wcur *w, type v) \
+	{                                                      \
+		wcur_be(w, v, n);                              \
+	}
 
-static inline void
-wcur_be16(struct wcur *w, uint16_t v)
-{
-	wcur_be(w, v, 2);
-}
+SPAN_INTEGER(u8, uint8_t, 1)
+SPAN_INTEGER(be16, uint16_t, 2)
+SPAN_INTEGER(be24, uint32_t, 3)
+SPAN_INTEGER(be32, uint32_t, 4)
+SPAN_INTEGER(be64, uint64_t, 8)
 
-static inline void
-wcur_be24(struct wcur *w, uint32_t v)
-{
-	wcur_be(w, v, 3);
-}
-
-static inline void
-wcur_be32(struct wcur *w, uint32_t v)
-{
-	wcur_be(w, v, 4);
-}
-
-static inline void
-wcur_be64(struct wcur *w, uint64_t v)
-{
-	wcur_be(w, v, 8);
-}
+#undef SPAN_INTEGER
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 void
 tally_count(struct tally *t, uint32_t key)
 {
@@ -36,7 +38,7 @@ unsigned
 tally_top(const struct tally *t, struct tally_entry *out, unsigned max)
 {
 	struct tally_entry sorted[TALLY_KEYS];
-	unsigned n = t->used < max ? t->used : max;
+	unsigned n = min_u32(t->used, max);
 
 	memcpy(sorted, t->e, t->used * sizeof(sorted[0]));
 	qsort(sorted, t->used, sizeof(sorted[0]), by_count);

@@ -23,7 +23,7 @@ struct tally {
 };
 
 void tally_count(struct tally *t, uint32_t key);
-/* The up to max largest counts, largest first, equal ones by key: how many were written. */
+/* The up to max largest counts, largest first, equal ones by key; returns how many were written. */
 unsigned tally_top(const struct tally *t, struct tally_entry *out, unsigned max);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Its VLAN id; 0 when the interface is none of a VLAN's, or is not there. */
+/* The VLAN id of an interface; 0 when it is in no VLAN, or is not there. */
 uint16_t vlan_of(const char *ifname);
 
 #endif

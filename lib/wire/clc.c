@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/be.h"
+#include "base/minmax.h"
+#include "wire/codec.h"
+
 #define EYE_LEN 4
 #define PROPOSAL_MIN_LEN 52 /* RFC 7609 A.2.2, an IPv4 flow */
 #define ACCEPT_LEN 68       /* A.2.3, A.2.4 */
@@ -14,7 +18,6 @@
 
 #define SMCD_AREA_LEN 12 /* ISM GID, CHID, v2 offset: the start of Linux's growth area */
 #define EXT_LEN 28
-#define MAX_24 0xffffffu
 #define MAX_MTU_CODE 5
 #define MAX_SIZE_CODE 15
 
@@ -52,12 +55,6 @@ clc_mtu_bytes(unsigned code)
 }
 
 static bool
-type_is_known(uint8_t type)
-{
-	return type >= CLC_PROPOSAL && type <= CLC_DECLINE;
-}
-
-static bool
 len_is_plausible(enum clc_type type, unsigned version, size_t len)
 {
 	switch (type) {
@@ -76,7 +73,7 @@ int
 clc_peek_len(struct span in)
 {
 	struct rcur r = rcur_make(in.ptr, in.len);
-	size_t eye_len = in.len < EYE_LEN ? in.len : EYE_LEN;
+	size_t eye_len = min_size(in.len, EYE_LEN);
 	uint8_t type, version;
 	uint16_t len;
 
@@ -87,7 +84,7 @@ clc_peek_len(struct span in)
 	type = rcur_u8(&r);
 	if (r.failed)
 		return 0;
-	if (!type_is_known(type))
+	if (type < CLC_PROPOSAL || type > CLC_DECLINE)
 		return -EBADMSG;
 	len = rcur_be16(&r);
 	version = rcur_u8(&r) >> 4;
@@ -98,17 +95,87 @@ clc_peek_len(struct span in)
 	return len;
 }
 
-/* Reads what follows the magic and the length. */
+/* -- layouts, for both directions -- */
+
+/* Our extension behind magic and length, without the zeroes at its end. */
 static void
-decode_ext(struct rcur *r, struct clc_smcrd_ext *ext)
+lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
 	ext->present = true;
-	ext->version = rcur_u8(r);
-	ext->transports = rcur_u8(r) & CLC_TRANSPORT_KNOWN;
-	rcur_skip(r, 1);
-	ext->mpa_port = rcur_be16(r);
-	ext->recv_depth = rcur_be16(r);
-	ext->token = rcur_be64(r);
+	ext->version = codec_u8(c, ext->version);
+	ext->transports = codec_u8(c, ext->transports) & CLC_TRANSPORT_KNOWN;
+	codec_reserved(c, 1);
+	ext->mpa_port = codec_be16(c, ext->mpa_port);
+	ext->recv_depth = codec_be16(c, ext->recv_depth);
+	ext->token = codec_be64(c, ext->token);
+}
+
+static void
+lay_sender(struct codec *c, uint8_t peer_id[CLC_PEER_ID_LEN], uint8_t gid[CLC_GID_LEN], uint8_t mac[CLC_MAC_LEN])
+{
+	codec_bytes(c, peer_id, CLC_PEER_ID_LEN);
+	codec_bytes(c, gid, CLC_GID_LEN);
+	codec_bytes(c, mac, CLC_MAC_LEN);
+}
+
+/* From the subnet to the last prefix. */
+static void
+lay_prefixes(struct codec *c, struct clc_proposal *p)
+{
+	p->ipv4_subnet = codec_be32(c, p->ipv4_subnet);
+	p->ipv4_len = codec_u8(c, p->ipv4_len);
+	codec_reserved(c, 2);
+	p->ipv6_cnt = codec_u8(c, p->ipv6_cnt);
+	codec_need(c, p->ipv4_len <= 32 && p->ipv6_cnt <= CLC_MAX_IPV6);
+	for (unsigned i = 0; !c->bad && i < p->ipv6_cnt; i++) {
+		codec_bytes(c, p->ipv6[i].addr, sizeof(p->ipv6[i].addr));
+		p->ipv6[i].len = codec_u8(c, p->ipv6[i].len);
+		codec_need(c, p->ipv6[i].len <= 128);
+	}
+}
+
+/* To the PSN; our extension may follow. */
+static void
+lay_accept(struct codec *c, struct clc_accept *a)
+{
+	uint8_t codes;
+
+	lay_sender(c, a->peer_id, a->gid, a->mac);
+	a->qpn = codec_be24(c, a->qpn);
+	a->rkey = codec_be32(c, a->rkey);
+	a->rmbe_idx = codec_u8(c, a->rmbe_idx);
+	codec_need(c, a->rmbe_idx >= 1);
+	a->alert_token = codec_be32(c, a->alert_token);
+	codes = codec_u8(c, (uint8_t)(a->size_code << 4 | a->mtu_code));
+	a->size_code = codes >> 4;
+	a->mtu_code = codes & 0x0f;
+	codec_reserved(c, 1);
+	a->vaddr = codec_be64(c, a->vaddr);
+	codec_reserved(c, 1);
+	a->psn = codec_be24(c, a->psn);
+	a->first_contact = codec_flag(c, FLAG_FIRST_CONTACT, a->first_contact);
+}
+
+/* The first diagnosis word and what tells the operating system. */
+static void
+lay_decline(struct codec *c, unsigned version, struct clc_decline *d)
+{
+	codec_bytes(c, d->peer_id, sizeof(d->peer_id));
+	d->diag = codec_be32(c, d->diag);
+	d->os = version >= 2 ? codec_u8(c, (uint8_t)(d->os << 4)) >> 4 : 0;
+	d->out_of_sync = codec_flag(c, FLAG_OUT_OF_SYNC, d->out_of_sync);
+}
+
+/* -- reading -- */
+
+static struct clc_smcrd_ext
+read_ext(struct rcur r)
+{
+	struct codec c = codec_reader(r, 0);
+	struct clc_smcrd_ext ext = { 0 };
+
+	lay_ext(&c, &ext);
+	return ext;
 }
 
 /* The growth area belongs to whoever wrote it: whatever is not ours to the
@@ -117,7 +184,7 @@ static void
 decode_growth(struct rcur r, struct clc_proposal *p)
 {
 	static const uint8_t no_smcd[SMCD_AREA_LEN];
-	size_t kept = rcur_left(&r) < CLC_GROWTH_LEN ? rcur_left(&r) : CLC_GROWTH_LEN;
+	size_t kept = min_size(rcur_left(&r), CLC_GROWTH_LEN);
 
 	p->growth_len = (uint16_t)rcur_left(&r);
 	rcur_bytes(&r, p->growth, kept);
@@ -125,54 +192,28 @@ decode_growth(struct rcur r, struct clc_proposal *p)
 	    memcmp(p->growth + SMCD_AREA_LEN, ext_magic, sizeof(ext_magic)) != 0)
 		return;
 	r = rcur_make(p->growth + SMCD_AREA_LEN + sizeof(ext_magic), EXT_LEN - sizeof(ext_magic));
-	decode_ext(&r, &p->ext);
+	p->ext = read_ext(r);
 	if (p->ext.version == 0)
 		p->ext = (struct clc_smcrd_ext){ .present = false };
 }
 
 static int
-decode_prefixes(struct rcur *r, struct clc_proposal *p)
+decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 {
-	p->ipv4_subnet = rcur_be32(r);
-	p->ipv4_len = rcur_u8(r);
-	rcur_skip(r, 2);
-	p->ipv6_cnt = rcur_u8(r);
-	if (p->ipv4_len > 32 || p->ipv6_cnt > CLC_MAX_IPV6)
-		return -EBADMSG;
-	for (unsigned i = 0; i < p->ipv6_cnt; i++) {
-		rcur_bytes(r, p->ipv6[i].addr, sizeof(p->ipv6[i].addr));
-		p->ipv6[i].len = rcur_u8(r);
-		if (p->ipv6[i].len > 128)
-			return -EBADMSG;
-	}
-	return r->failed ? -EBADMSG : 0;
-}
-
-static int
-decode_proposal(struct rcur *r, unsigned version, unsigned low, struct clc_proposal *p)
-{
-	uint16_t offset;
-	int err;
-
-	p->typev1 = version >= 2 ? (enum clc_path)(low & 0x03) : CLC_PATH_R;
-	p->typev2 = version >= 2 ? (enum clc_path)(low >> 2) : CLC_PATH_NONE;
+	p->typev1 = version >= 2 ? (enum clc_path)(c->flags & 0x03) : CLC_PATH_R;
+	p->typev2 = version >= 2 ? (enum clc_path)(c->flags >> 2) : CLC_PATH_NONE;
 	if (p->typev1 == CLC_PATH_NONE)
 		return -EPROTO; /* no version 1 offered: there is no IP area to read */
-	rcur_bytes(r, p->peer_id, sizeof(p->peer_id));
-	rcur_bytes(r, p->gid, sizeof(p->gid));
-	rcur_bytes(r, p->mac, sizeof(p->mac));
-	offset = rcur_be16(r);
-	decode_growth(rcur_sub(r, offset), p);
-	err = decode_prefixes(r, p);
-	if (err < 0)
-		return err;
-	/* Version 2 extensions stand between the prefixes and the eye catcher. */
-	if (rcur_left(r) > 0 && version <= 2 && p->typev2 == CLC_PATH_NONE)
+	lay_sender(c, p->peer_id, p->gid, p->mac);
+	decode_growth(rcur_sub(&c->r, rcur_be16(&c->r)), p);
+	lay_prefixes(c, p);
+	if (c->bad || c->r.failed)
 		return -EBADMSG;
-	return 0;
+	/* Version 2 extensions stand between the prefixes and the eye catcher. */
+	return rcur_left(&c->r) > 0 && version <= 2 && p->typev2 == CLC_PATH_NONE ? -EBADMSG : 0;
 }
 
-/* What stands between PSN and eye catcher: ours, or skipped. */
+/* The bytes between PSN and eye catcher: our extension, or skipped. */
 static int
 decode_accept_tail(struct rcur *r, struct clc_smcrd_ext *ext)
 {
@@ -187,60 +228,33 @@ decode_accept_tail(struct rcur *r, struct clc_smcrd_ext *ext)
 	len = rcur_u8(r);
 	if (len < EXT_LEN || len - sizeof(ext_magic) > rcur_left(r))
 		return -EBADMSG;
-	decode_ext(r, ext);
+	*ext = read_ext(*r);
 	return ext->version == 0 ? -EBADMSG : 0;
 }
 
 static int
-decode_accept(struct rcur *r, unsigned version, unsigned low, struct clc_accept *a)
+decode_accept(struct codec *c, unsigned version, struct clc_accept *a)
 {
-	uint8_t codes;
-
 	if (version != 1)
 		return -EPROTO; /* we never ask for more */
-	a->first_contact = (low & FLAG_FIRST_CONTACT) != 0;
-	rcur_bytes(r, a->peer_id, sizeof(a->peer_id));
-	rcur_bytes(r, a->gid, sizeof(a->gid));
-	rcur_bytes(r, a->mac, sizeof(a->mac));
-	a->qpn = rcur_be24(r);
-	a->rkey = rcur_be32(r);
-	a->rmbe_idx = rcur_u8(r);
-	a->alert_token = rcur_be32(r);
-	codes = rcur_u8(r);
-	a->size_code = codes >> 4;
-	a->mtu_code = codes & 0x0f;
-	rcur_skip(r, 1);
-	a->vaddr = rcur_be64(r);
-	rcur_skip(r, 1);
-	a->psn = rcur_be24(r);
-	if (r->failed || a->rmbe_idx == 0 || decode_accept_tail(r, &a->ext) < 0)
+	lay_accept(c, a);
+	if (c->r.failed || c->bad || decode_accept_tail(&c->r, &a->ext) < 0)
 		return -EBADMSG;
-	if (a->first_contact && clc_mtu_bytes(a->mtu_code) == 0)
-		return -EPROTO;
-	return 0;
+	return a->first_contact && clc_mtu_bytes(a->mtu_code) == 0 ? -EPROTO : 0;
 }
 
 static int
-decode_decline(struct rcur *r, unsigned version, unsigned low, struct clc_decline *d)
-{
-	d->out_of_sync = (low & FLAG_OUT_OF_SYNC) != 0;
-	rcur_bytes(r, d->peer_id, sizeof(d->peer_id));
-	d->diag = rcur_be32(r);
-	d->os = version >= 2 ? rcur_u8(r) >> 4 : 0;
-	return r->failed ? -EBADMSG : 0;
-}
-
-static int
-decode_body(struct rcur *r, unsigned low, struct clc_msg *msg)
+decode_body(struct codec *c, struct clc_msg *msg)
 {
 	switch (msg->type) {
 	case CLC_PROPOSAL:
-		return decode_proposal(r, msg->version, low, &msg->proposal);
+		return decode_proposal(c, msg->version, &msg->proposal);
 	case CLC_ACCEPT:
 	case CLC_CONFIRM:
-		return decode_accept(r, msg->version, low, &msg->accept);
+		return decode_accept(c, msg->version, &msg->accept);
 	case CLC_DECLINE:
-		return decode_decline(r, msg->version, low, &msg->decline);
+		lay_decline(c, msg->version, &msg->decline);
+		return c->r.failed ? -EBADMSG : 0;
 	}
 	return -EBADMSG;
 }
@@ -250,7 +264,7 @@ clc_decode(struct span in, struct clc_msg *out)
 {
 	int len = clc_peek_len(in);
 	struct clc_msg msg;
-	struct rcur r;
+	struct codec c;
 	int err;
 
 	if (len <= 0 || in.len < (size_t)len)
@@ -260,8 +274,8 @@ clc_decode(struct span in, struct clc_msg *out)
 	memset(&msg, 0, sizeof(msg));
 	msg.type = (enum clc_type)in.ptr[4];
 	msg.version = in.ptr[7] >> 4;
-	r = rcur_make(in.ptr + CLC_HDR_LEN, (size_t)len - CLC_HDR_LEN - EYE_LEN);
-	err = decode_body(&r, in.ptr[7] & 0x0f, &msg);
+	c = codec_reader(rcur_make(in.ptr + CLC_HDR_LEN, (size_t)len - CLC_HDR_LEN - EYE_LEN), in.ptr[7] & 0x0f);
+	err = decode_body(&c, &msg);
 	if (err < 0)
 		return err;
 	*out = msg;
@@ -275,149 +289,82 @@ clc_bad_value_diag(struct span in)
 	return in.len >= CLC_HDR_LEN && in.ptr[7] >> 4 == 1 ? CLC_DIAG_CONFIG : CLC_DIAG_VERSION_MISMATCH;
 }
 
-static bool
-ext_is_valid(const struct clc_smcrd_ext *ext)
+/* -- writing -- */
+
+static void
+encode_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
-	return !ext->present || (ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0);
+	codec_need(c, ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0);
+	wcur_bytes(&c->w, ext_magic, sizeof(ext_magic));
+	lay_ext(c, ext);
+	codec_reserved(c, 8);
 }
 
 static void
-encode_ext(struct wcur *w, const struct clc_smcrd_ext *ext)
+encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 {
-	wcur_bytes(w, ext_magic, sizeof(ext_magic));
-	wcur_u8(w, ext->version);
-	wcur_u8(w, ext->transports);
-	wcur_zero(w, 1);
-	wcur_be16(w, ext->mpa_port);
-	wcur_be16(w, ext->recv_depth);
-	wcur_be64(w, ext->token);
-	wcur_zero(w, 8);
-}
-
-static bool
-proposal_is_valid(const struct clc_proposal *p, unsigned version)
-{
-	if (version != 1 && version != 2)
-		return false;
-	if (version == 2 && (p->typev1 == CLC_PATH_NONE || p->typev1 > CLC_PATH_BOTH || p->typev2 > CLC_PATH_BOTH))
-		return false;
-	for (unsigned i = 0; i < p->ipv6_cnt && i < CLC_MAX_IPV6; i++)
-		if (p->ipv6[i].len > 128)
-			return false;
-	return p->ipv4_len <= 32 && p->ipv6_cnt <= CLC_MAX_IPV6 &&
-	    (p->ext.present || p->growth_len <= CLC_GROWTH_LEN) && ext_is_valid(&p->ext);
-}
-
-static bool
-accept_is_valid(const struct clc_accept *a, unsigned version)
-{
-	return version == 1 && a->qpn <= MAX_24 && a->psn <= MAX_24 && a->rmbe_idx >= 1 &&
-	    a->size_code <= CLC_MAX_SIZE_CODE_SENT && clc_mtu_bytes(a->mtu_code) != 0 && ext_is_valid(&a->ext);
-}
-
-static void
-encode_proposal(struct wcur *w, const struct clc_proposal *p)
-{
-	wcur_bytes(w, p->peer_id, sizeof(p->peer_id));
-	wcur_bytes(w, p->gid, sizeof(p->gid));
-	wcur_bytes(w, p->mac, sizeof(p->mac));
+	if (version == 2) {
+		codec_need(c, p->typev1 != CLC_PATH_NONE && p->typev1 <= CLC_PATH_BOTH && p->typev2 <= CLC_PATH_BOTH);
+		c->flags = (uint8_t)((unsigned)p->typev2 << 2 | (unsigned)p->typev1);
+	}
+	lay_sender(c, p->peer_id, p->gid, p->mac);
 	if (p->ext.present) {
-		wcur_be16(w, CLC_GROWTH_LEN);
-		wcur_zero(w, SMCD_AREA_LEN);
-		encode_ext(w, &p->ext);
+		wcur_be16(&c->w, CLC_GROWTH_LEN);
+		wcur_zero(&c->w, SMCD_AREA_LEN);
+		encode_ext(c, &p->ext);
 	} else {
-		wcur_be16(w, p->growth_len);
-		wcur_bytes(w, p->growth, p->growth_len);
+		codec_need(c, p->growth_len <= CLC_GROWTH_LEN);
+		wcur_be16(&c->w, p->growth_len);
+		wcur_bytes(&c->w, p->growth, min_size(p->growth_len, CLC_GROWTH_LEN));
 	}
-	wcur_be32(w, p->ipv4_subnet);
-	wcur_u8(w, p->ipv4_len);
-	wcur_zero(w, 2);
-	wcur_u8(w, p->ipv6_cnt);
-	for (unsigned i = 0; i < p->ipv6_cnt; i++) {
-		wcur_bytes(w, p->ipv6[i].addr, sizeof(p->ipv6[i].addr));
-		wcur_u8(w, p->ipv6[i].len);
-	}
+	lay_prefixes(c, p);
 }
 
 static void
-encode_accept(struct wcur *w, const struct clc_accept *a)
+encode_body(struct codec *c, struct clc_msg *m)
 {
-	wcur_bytes(w, a->peer_id, sizeof(a->peer_id));
-	wcur_bytes(w, a->gid, sizeof(a->gid));
-	wcur_bytes(w, a->mac, sizeof(a->mac));
-	wcur_be24(w, a->qpn);
-	wcur_be32(w, a->rkey);
-	wcur_u8(w, a->rmbe_idx);
-	wcur_be32(w, a->alert_token);
-	wcur_u8(w, (uint8_t)(a->size_code << 4 | a->mtu_code));
-	wcur_zero(w, 1);
-	wcur_be64(w, a->vaddr);
-	wcur_zero(w, 1);
-	wcur_be24(w, a->psn);
-	if (a->ext.present)
-		encode_ext(w, &a->ext);
-}
-
-static void
-encode_decline(struct wcur *w, const struct clc_decline *d, unsigned version)
-{
-	wcur_bytes(w, d->peer_id, sizeof(d->peer_id));
-	wcur_be32(w, d->diag);
-	wcur_u8(w, version >= 2 ? (uint8_t)(d->os << 4) : 0);
-	wcur_zero(w, version >= 2 ? 3 + 16 : 3);
-}
-
-/* Length of the message and the low half of byte 7; 0 for a value out of range. */
-static size_t
-measure(const struct clc_msg *msg, unsigned *low)
-{
-	const struct clc_proposal *p = &msg->proposal;
-
-	*low = 0;
-	switch (msg->type) {
+	switch (m->type) {
 	case CLC_PROPOSAL:
-		if (!proposal_is_valid(p, msg->version))
-			return 0;
-		if (msg->version == 2)
-			*low = (unsigned)p->typev2 << 2 | (unsigned)p->typev1;
-		return PROPOSAL_MIN_LEN + 17u * p->ipv6_cnt + (p->ext.present ? CLC_GROWTH_LEN : p->growth_len);
+		codec_need(c, m->version == 1 || m->version == 2);
+		encode_proposal(c, m->version, &m->proposal);
+		return;
 	case CLC_ACCEPT:
 	case CLC_CONFIRM:
-		*low = msg->accept.first_contact ? FLAG_FIRST_CONTACT : 0;
-		if (!accept_is_valid(&msg->accept, msg->version))
-			return 0;
-		return ACCEPT_LEN + (msg->accept.ext.present ? EXT_LEN : 0);
+		codec_need(c, m->version == 1 && m->accept.size_code <= CLC_MAX_SIZE_CODE_SENT);
+		codec_need(c, clc_mtu_bytes(m->accept.mtu_code) != 0);
+		lay_accept(c, &m->accept);
+		if (m->accept.ext.present)
+			encode_ext(c, &m->accept.ext);
+		return;
 	case CLC_DECLINE:
-		*low = msg->decline.out_of_sync ? FLAG_OUT_OF_SYNC : 0;
-		if ((msg->version != 1 && msg->version != 2) || msg->decline.os > 15)
-			return 0;
-		return msg->version == 1 ? DECLINE_LEN : DECLINE_V2_LEN;
+		codec_need(c, (m->version == 1 || m->version == 2) && m->decline.os <= 15);
+		lay_decline(c, m->version, &m->decline);
+		codec_reserved(c, m->version >= 2 ? 3 + 16 : 4);
+		return;
 	}
-	return 0;
+	codec_need(c, false);
 }
 
 int
 clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap)
 {
-	unsigned low;
-	size_t len = measure(msg, &low);
-	struct wcur w;
+	uint8_t bytes[CLC_MAX_SENT_LEN];
+	struct codec c = codec_writer(bytes, sizeof(bytes));
+	struct clc_msg m = *msg;
+	size_t len;
 
-	if (len == 0)
+	wcur_bytes(&c.w, eye, EYE_LEN);
+	wcur_u8(&c.w, (uint8_t)m.type);
+	wcur_zero(&c.w, 3);
+	encode_body(&c, &m);
+	wcur_bytes(&c.w, eye, EYE_LEN);
+	if (c.bad || c.w.failed)
 		return -EINVAL;
+	len = (size_t)(c.w.p - bytes);
 	if (len > cap)
 		return -ENOSPC;
-	w = wcur_make(buf, len);
-	wcur_bytes(&w, eye, EYE_LEN);
-	wcur_u8(&w, (uint8_t)msg->type);
-	wcur_be16(&w, (uint16_t)len);
-	wcur_u8(&w, (uint8_t)((unsigned)msg->version << 4 | low));
-	if (msg->type == CLC_PROPOSAL)
-		encode_proposal(&w, &msg->proposal);
-	else if (msg->type == CLC_DECLINE)
-		encode_decline(&w, &msg->decline, msg->version);
-	else
-		encode_accept(&w, &msg->accept);
-	wcur_bytes(&w, eye, EYE_LEN);
+	be16_put(bytes + 5, (uint16_t)len);
+	bytes[7] = (uint8_t)(m.version << 4 | c.flags);
+	memcpy(buf, bytes, len);
 	return (int)len;
 }

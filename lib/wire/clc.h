@@ -30,7 +30,7 @@ enum clc_type {
 	CLC_DECLINE = 4,
 };
 
-/* What a version 2 Proposal offers for each version (Linux; RFC: reserved). */
+/* A version 2 Proposal's offer for each version (Linux; RFC: reserved). */
 enum clc_path {
 	CLC_PATH_R = 0,
 	CLC_PATH_D = 1,
@@ -45,7 +45,7 @@ enum clc_path {
 #define CLC_SMCRD_EXT_VERSION 1
 
 /*
- * What only smcrd peers tell each other. In a Proposal it sits in the area for
+ * The extension that only smcrd peers send each other. In a Proposal it is in the area for
  * future growth, which others skip; in Accept and Confirm it follows the PSN
  * and may be sent only to a peer whose Proposal had one. 28 bytes: "smrd",
  * length 28, version, transports, 0, MPA port, receive depth, token, 8 x 0.

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/minmax.h"
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
@@ -116,15 +117,7 @@ add_accept(struct line *l, const struct clc_accept *a)
 	add_ext(l, &a->ext);
 }
 
-static void
-add_decline(struct line *l, const struct clc_decline *d)
-{
-	add_flag(l, d->out_of_sync, "out-of-sync");
-	add_hex(l, "peer", d->peer_id, sizeof(d->peer_id));
-	add(l, " diag=%08" PRIx32 " (%s) os=%u", d->diag, clc_diag_str(d->diag), d->os);
-}
-
-/* What went wrong with bytes that do not decode. The bytes themselves may hold an rkey. */
+/* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
 {
@@ -150,18 +143,23 @@ wire_describe_clc(struct span in, char *buf, size_t cap)
 	if (n <= 0)
 		return describe_failure(&l, "CLC", in, n);
 	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
-	if (m.type == CLC_PROPOSAL)
+	if (m.type == CLC_PROPOSAL) {
 		add_proposal(&l, &m.proposal);
-	else if (m.type == CLC_DECLINE)
-		add_decline(&l, &m.decline);
-	else
+	} else if (m.type == CLC_DECLINE) {
+		add_flag(&l, m.decline.out_of_sync, "out-of-sync");
+		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
+		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
+	} else {
 		add_accept(&l, &m.accept);
+	}
 	return (int)l.len;
 }
 
 static void
-add_confirm_link(struct line *l, const struct llc_confirm_link *m)
+add_confirm_link(struct line *l, const struct llc_msg *msg)
 {
+	const struct llc_confirm_link *m = &msg->confirm_link;
+
 	add(l, " link=%u", m->link_num);
 	add_rnic(l, m->gid, m->mac);
 	add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->qpn, m->link_uid, m->max_links);
@@ -169,8 +167,10 @@ add_confirm_link(struct line *l, const struct llc_confirm_link *m)
 }
 
 static void
-add_add_link(struct line *l, const struct llc_add_link *m)
+add_add_link(struct line *l, const struct llc_msg *msg)
 {
+	const struct llc_add_link *m = &msg->add_link;
+
 	static const struct word reasons[] = {
 		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
 		{ LLC_REJECT_BAD_MTU, "invalid MTU" },
@@ -184,16 +184,20 @@ add_add_link(struct line *l, const struct llc_add_link *m)
 }
 
 static void
-add_add_link_cont(struct line *l, const struct llc_add_link_cont *m)
+add_add_link_cont(struct line *l, const struct llc_msg *msg)
 {
+	const struct llc_add_link_cont *m = &msg->add_link_cont;
+
 	add(l, " link=%u left=%u", m->link_num, m->left_cnt);
 	for (unsigned i = 0; i < m->left_cnt && i < LLC_PAIRS_PER_CONT; i++)
 		add(l, " new-vaddr=%016" PRIx64, m->pairs[i].new_vaddr);
 }
 
 static void
-add_delete_link(struct line *l, const struct llc_delete_link *m)
+add_delete_link(struct line *l, const struct llc_msg *msg)
 {
+	const struct llc_delete_link *m = &msg->delete_link;
+
 	static const struct word reasons[] = {
 		{ 0, "none" },
 		{ LLC_DELETE_LOST_PATH, "lost path" },
@@ -219,76 +223,56 @@ add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
 }
 
 static void
-add_confirm_rkey(struct line *l, const struct llc_confirm_rkey *m)
+add_confirm_rkey(struct line *l, const struct llc_msg *msg)
 {
-	unsigned cnt = m->other_cnt < LLC_LINKS_INLINE ? m->other_cnt : LLC_LINKS_INLINE;
+	const struct llc_confirm_rkey *m = &msg->confirm_rkey;
 
 	add_flag(l, m->negative, "negative");
 	add_flag(l, m->retry, "retry");
 	add(l, " vaddr=%016" PRIx64 " others=%u", m->vaddr, m->other_cnt);
-	add_link_rkeys(l, m->others, cnt);
+	add_link_rkeys(l, m->others, min_u8(m->other_cnt, LLC_LINKS_INLINE));
 }
 
 static void
-add_confirm_rkey_cont(struct line *l, const struct llc_confirm_rkey_cont *m)
+add_confirm_rkey_cont(struct line *l, const struct llc_msg *msg)
 {
-	unsigned cnt = m->left_cnt < LLC_LINKS_PER_CONT ? m->left_cnt : LLC_LINKS_PER_CONT;
+	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
 
 	add_flag(l, m->negative, "negative");
 	add(l, " left=%u", m->left_cnt);
-	add_link_rkeys(l, m->others, cnt);
+	add_link_rkeys(l, m->others, min_u8(m->left_cnt, LLC_LINKS_PER_CONT));
 }
 
 static void
-add_delete_rkey(struct line *l, const struct llc_delete_rkey *m)
+add_delete_rkey(struct line *l, const struct llc_msg *msg)
 {
+	const struct llc_delete_rkey *m = &msg->delete_rkey;
+
 	add_flag(l, m->negative, "negative");
 	add(l, " count=%u errors=%02x", m->cnt, m->error_mask);
 }
 
 static void
-add_llc_body(struct line *l, const struct llc_msg *m)
+add_test_link(struct line *l, const struct llc_msg *msg)
 {
-	switch (m->type) {
-	case LLC_CONFIRM_LINK:
-		add_confirm_link(l, &m->confirm_link);
-		break;
-	case LLC_ADD_LINK:
-		add_add_link(l, &m->add_link);
-		break;
-	case LLC_ADD_LINK_CONT:
-		add_add_link_cont(l, &m->add_link_cont);
-		break;
-	case LLC_DELETE_LINK:
-		add_delete_link(l, &m->delete_link);
-		break;
-	case LLC_CONFIRM_RKEY:
-		add_confirm_rkey(l, &m->confirm_rkey);
-		break;
-	case LLC_TEST_LINK:
-		add_hex(l, "data", m->test_link.user_data, LLC_TEST_LEN);
-		break;
-	case LLC_CONFIRM_RKEY_CONT:
-		add_confirm_rkey_cont(l, &m->confirm_rkey_cont);
-		break;
-	case LLC_DELETE_RKEY:
-		add_delete_rkey(l, &m->delete_rkey);
-		break;
-	}
+	add_hex(l, "data", msg->test_link.user_data, LLC_TEST_LEN);
 }
 
 int
 wire_describe_llc(struct span in, char *buf, size_t cap)
 {
-	static const struct word names[] = {
-		{ LLC_CONFIRM_LINK, "CONFIRM LINK" },
-		{ LLC_ADD_LINK, "ADD LINK" },
-		{ LLC_ADD_LINK_CONT, "ADD LINK CONTINUATION" },
-		{ LLC_DELETE_LINK, "DELETE LINK" },
-		{ LLC_CONFIRM_RKEY, "CONFIRM RKEY" },
-		{ LLC_TEST_LINK, "TEST LINK" },
-		{ LLC_CONFIRM_RKEY_CONT, "CONFIRM RKEY CONTINUATION" },
-		{ LLC_DELETE_RKEY, "DELETE RKEY" },
+	static const struct {
+		const char *name;
+		void (*add)(struct line *, const struct llc_msg *);
+	} types[] = {
+		[LLC_CONFIRM_LINK] = { "CONFIRM LINK", add_confirm_link },
+		[LLC_ADD_LINK] = { "ADD LINK", add_add_link },
+		[LLC_ADD_LINK_CONT] = { "ADD LINK CONTINUATION", add_add_link_cont },
+		[LLC_DELETE_LINK] = { "DELETE LINK", add_delete_link },
+		[LLC_CONFIRM_RKEY] = { "CONFIRM RKEY", add_confirm_rkey },
+		[LLC_TEST_LINK] = { "TEST LINK", add_test_link },
+		[LLC_CONFIRM_RKEY_CONT] = { "CONFIRM RKEY CONTINUATION", add_confirm_rkey_cont },
+		[LLC_DELETE_RKEY] = { "DELETE RKEY", add_delete_rkey },
 	};
 	struct line l = line_make(buf, cap);
 	struct llc_msg m;
@@ -300,8 +284,8 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 			add(&l, " type=%02x", in.ptr[0]);
 		return (int)l.len;
 	}
-	add(&l, "LLC %s %s", word_of(names, N_OF(names), m.type), m.response ? "response" : "request");
-	add_llc_body(&l, &m);
+	add(&l, "LLC %s %s", types[m.type].name, m.response ? "response" : "request");
+	types[m.type].add(&l, &m);
 	return (int)l.len;
 }
 

@@ -4,6 +4,7 @@ lib_libwire_la_LIBADD = lib/libbase.la $(ISAL_LIBS)
 lib_libwire_la_SOURCES = \
 	lib/wire/clc.c lib/wire/clc.h \
 	lib/wire/clc_diag.c lib/wire/clc_diag.h \
+	lib/wire/codec.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \
 	lib/wire/tcpopt.c lib/wire/tcpopt.h \

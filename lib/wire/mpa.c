@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <isa-l/crc.h>
 
+#include "base/minmax.h"
+
 static const char keys[][MPA_KEY_LEN + 1] = {
 	[MPA_REQUEST] = "MPA ID Req Frame",
 	[MPA_REPLY] = "MPA ID Rep Frame",
@@ -14,26 +16,12 @@ static const char keys[][MPA_KEY_LEN + 1] = {
 #define LOW_BIT 0x4000u
 #define FLAGS_KNOWN (MPA_MARKERS | MPA_CRC | MPA_REJECT | MPA_ENHANCED)
 
-static void
-enhanced_decode(struct rcur *r, struct mpa_frame *f)
-{
-	uint16_t ird = rcur_be16(r);
-	uint16_t ord = rcur_be16(r);
-
-	f->ird = ird & DEPTH_MASK;
-	f->ord = ord & DEPTH_MASK;
-	f->model = (ird & HIGH_BIT ? MPA_P2P : 0u) | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
-	    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
-	if (!(f->model & MPA_P2P))
-		f->model = 0; /* RFC 6581 9.2: B, C and D are ignored then */
-}
-
 int
 mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 {
 	struct rcur r = rcur_make(in.ptr, in.len);
 	struct mpa_frame f = { .kind = kind };
-	size_t pd_len, key_len = in.len < MPA_KEY_LEN ? in.len : MPA_KEY_LEN;
+	size_t pd_len, key_len = min_size(in.len, MPA_KEY_LEN);
 
 	if (key_len > 0 && memcmp(in.ptr, keys[kind], key_len) != 0)
 		return -EPROTO;
@@ -50,30 +38,32 @@ mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 	r = rcur_sub(&r, pd_len);
 	if (r.failed)
 		return 0;
-	if (f.flags & MPA_ENHANCED)
-		enhanced_decode(&r, &f);
+	if (f.flags & MPA_ENHANCED) {
+		uint16_t ird = rcur_be16(&r), ord = rcur_be16(&r);
+
+		f.ird = ird & DEPTH_MASK;
+		f.ord = ord & DEPTH_MASK;
+		/* Without A, B, C and D are ignored (RFC 6581 9.2). */
+		if (ird & HIGH_BIT)
+			f.model = MPA_P2P | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
+			    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
+	}
 	f.pd = (struct span){ .ptr = r.p, .len = rcur_left(&r) };
 	*out = f;
 	return (int)(MPA_HDR_LEN + pd_len);
-}
-
-static bool
-encodable(const struct mpa_frame *f, size_t pd_len)
-{
-	if (f->flags & ~(unsigned)FLAGS_KNOWN || pd_len > MPA_PD_MAX)
-		return false;
-	if (!(f->flags & MPA_ENHANCED))
-		return true;
-	return f->rev >= 2 && f->ird <= DEPTH_MASK && f->ord <= DEPTH_MASK && (f->model == 0 || f->model & MPA_P2P);
 }
 
 int
 mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 {
 	struct wcur w = wcur_make(buf, cap);
-	size_t pd_len = f->pd.len + (f->flags & MPA_ENHANCED ? MPA_ENHANCED_LEN : 0);
+	bool enhanced = (f->flags & MPA_ENHANCED) != 0;
+	size_t pd_len = f->pd.len + (enhanced ? MPA_ENHANCED_LEN : 0);
 
-	if (!encodable(f, pd_len))
+	if (f->flags & ~(unsigned)FLAGS_KNOWN || pd_len > MPA_PD_MAX)
+		return -EINVAL;
+	if (enhanced &&
+	    (f->rev < 2 || f->ird > DEPTH_MASK || f->ord > DEPTH_MASK || (f->model != 0 && !(f->model & MPA_P2P))))
 		return -EINVAL;
 	if (cap < MPA_HDR_LEN + pd_len)
 		return -ENOSPC;
@@ -81,7 +71,7 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 	wcur_u8(&w, (uint8_t)f->flags);
 	wcur_u8(&w, f->rev);
 	wcur_be16(&w, (uint16_t)pd_len);
-	if (f->flags & MPA_ENHANCED) {
+	if (enhanced) {
 		wcur_be16(&w,
 		    (uint16_t)(f->ird | (f->model & MPA_P2P ? HIGH_BIT : 0) | (f->model & MPA_RTR_SEND ? LOW_BIT : 0)));
 		wcur_be16(&w,
@@ -105,13 +95,13 @@ mpa_marker_cnt(uint32_t pos, size_t fpdu_len)
 size_t
 mpa_mulpdu(size_t emss, bool markers)
 {
-	size_t over = MPA_LEN_LEN + MPA_CRC_LEN + emss % 4;
+	size_t extra = MPA_LEN_LEN + MPA_CRC_LEN + emss % 4;
 
 	if (markers)
-		over += MPA_MARKER_LEN * ((emss + MPA_MARKER_STEP - 1) / MPA_MARKER_STEP);
-	if (emss < over + 128)
+		extra += MPA_MARKER_LEN * ((emss + MPA_MARKER_STEP - 1) / MPA_MARKER_STEP);
+	if (emss < extra + 128)
 		return 128;
-	return emss - over < MPA_ULPDU_MAX ? emss - over : MPA_ULPDU_MAX;
+	return min_size(emss - extra, MPA_ULPDU_MAX);
 }
 
 uint32_t

@@ -62,7 +62,7 @@ struct mpa_frame {
 
 /*
  * > 0: bytes used, *out is set and out->pd points into the input; 0: need
- * more; -EPROTO: no frame of this kind, told at the first wrong byte. The
+ * more; -EPROTO: no frame of this kind, known at the first wrong byte. The
  * revision is not judged. With revision 1 the S bit is a reserved one.
  */
 int mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "wire/codec.h"
+
 enum {
 	TERM_M = 0x80,
 	TERM_D = 0x40,
@@ -13,33 +15,34 @@ enum {
 	SIW_R = 0x04,
 };
 
+static void
+lay_read(struct codec *c, struct rdmap_read *v)
+{
+	v->sink_stag = codec_be32(c, v->sink_stag);
+	v->sink_to = codec_be64(c, v->sink_to);
+	v->size = codec_be32(c, v->size);
+	v->src_stag = codec_be32(c, v->src_stag);
+	v->src_to = codec_be64(c, v->src_to);
+}
+
 int
 rdmap_read_decode(struct span in, struct rdmap_read *out)
 {
-	struct rcur r = rcur_make(in.ptr, in.len);
-	struct rdmap_read v;
+	struct codec c = codec_reader(rcur_make(in.ptr, in.len), 0);
 
-	v.sink_stag = rcur_be32(&r);
-	v.sink_to = rcur_be64(&r);
-	v.size = rcur_be32(&r);
-	v.src_stag = rcur_be32(&r);
-	v.src_to = rcur_be64(&r);
-	if (r.failed)
+	if (in.len < RDMAP_READ_LEN)
 		return 0;
-	*out = v;
+	lay_read(&c, out);
 	return RDMAP_READ_LEN;
 }
 
 void
 rdmap_read_encode(const struct rdmap_read *v, uint8_t out[RDMAP_READ_LEN])
 {
-	struct wcur w = wcur_make(out, RDMAP_READ_LEN);
+	struct codec c = codec_writer(out, RDMAP_READ_LEN);
+	struct rdmap_read copy = *v;
 
-	wcur_be32(&w, v->sink_stag);
-	wcur_be64(&w, v->sink_to);
-	wcur_be32(&w, v->size);
-	wcur_be32(&w, v->src_stag);
-	wcur_be64(&w, v->src_to);
+	lay_read(&c, &copy);
 }
 
 struct term_name {
@@ -83,7 +86,7 @@ static const struct term_name term_names[] = {
 	{ 2, 0, 0x07, "MPA: no matching RTR option" },
 };
 
-/* Its words, or NULL. */
+/* The name of an error, or NULL. */
 static const char *
 find_name(unsigned layer, unsigned etype, unsigned code)
 {
@@ -96,7 +99,7 @@ find_name(unsigned layer, unsigned etype, unsigned code)
 	return NULL;
 }
 
-/* One of siw without a flag is told by what it says: nothing, read as the RFC has it. */
+/* A Terminate of siw without flags is known by its error, which has no name unless its nibbles are swapped. */
 static void
 term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 {

@@ -87,7 +87,7 @@ struct rdmap_term {
 int rdmap_term_decode(struct span in, struct rdmap_term *out);
 /* Bytes written, or -EINVAL. */
 int rdmap_term_encode(const struct rdmap_term *, uint8_t out[RDMAP_TERM_MAX]);
-/* What it means, for people. */
+/* The error of a Terminate in words. */
 const char *rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code);
 
 #endif

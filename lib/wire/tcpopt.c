@@ -2,29 +2,13 @@
 #include "wire/tcpopt.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define KIND_END 0 /* RFC 9293 3.2 */
 #define KIND_NOP 1
 
-static const uint8_t padded[TCPOPT_SMCR_PADDED_LEN] = {
-	KIND_NOP,
-	KIND_NOP,
-	TCPOPT_SMCR_KIND,
-	TCPOPT_SMCR_LEN,
-	0xe2,
-	0xd4,
-	0xc3,
-	0xd9,
-};
-
-static bool
-is_smcr(uint8_t kind, const uint8_t *value, size_t value_len)
-{
-	return kind == TCPOPT_SMCR_KIND && value_len == TCPOPT_SMCR_LEN - 2 &&
-	    memcmp(value, padded + 4, value_len) == 0;
-}
+static const uint8_t padded[TCPOPT_SMCR_PADDED_LEN] = { KIND_NOP, KIND_NOP, TCPOPT_SMCR_KIND, TCPOPT_SMCR_LEN, 0xe2,
+	0xd4, 0xc3, 0xd9 };
 
 int
 tcpopt_find_smcr(struct span options)
@@ -46,7 +30,7 @@ tcpopt_find_smcr(struct span options)
 		value = rcur_take(&r, len - 2u);
 		if (value == NULL)
 			return -EBADMSG;
-		if (is_smcr(kind, value, len - 2u))
+		if (kind == TCPOPT_SMCR_KIND && len == TCPOPT_SMCR_LEN && memcmp(value, padded + 4, len - 2u) == 0)
 			return 1;
 	}
 	return 0;

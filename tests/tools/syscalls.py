@@ -19,7 +19,7 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CALL = re.compile(r"^(?:\d+ +)?(?:<\.\.\. )?([a-z_0-9]+)(?:\(| resumed>)(.*)")
-ROW = re.compile(r'^\t\{ (?:\.name = )?"([a-z_0-9]+)"')
+ROW = re.compile(r'^\t(?:\{ (?:\.names = )?| +)"([a-z_0-9 ]+)"')
 ABSENT = {"clone3", "openat2"}
 GROUP = re.compile(r"^\t/\* ([A-Z][^:;.,]*)")
 
@@ -33,8 +33,8 @@ def table():
                 break
             group = GROUP.match(line).group(1) if GROUP.match(line) else group
             row = ROW.match(line)
-            if row:
-                calls.setdefault(row.group(1), group)
+            for name in row.group(1).split() if row else ():
+                calls.setdefault(name, group)
     return calls
 
 

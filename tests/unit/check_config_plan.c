@@ -6,60 +6,74 @@
 #include "daemon/config/config_value.h"
 #include "unit.h"
 
-static char *told;
+static char *text; /* of the last plan */
+static struct config *old, *next;
 
 static struct config *
-parse(const char *text)
+parse(const char *file)
 {
 	struct config *cfg;
 
-	ck_assert_msg(config_parse("t.conf", text, strlen(text), CONFIG_NO_LOOKUP, stderr, &cfg) == 0, "%s", text);
+	ck_assert_msg(config_parse("t.conf", file, strlen(file), CONFIG_NO_LOOKUP, stderr, &cfg) == 0, "%s", file);
 	return cfg;
 }
 
 static struct config_plan
-plan(const struct config *old, const struct config *next)
+plan(const struct config *from, const struct config *to)
 {
 	struct config_plan p;
 	size_t len;
 	FILE *f;
 
-	free(told);
-	f = open_memstream(&told, &len);
-	config_plan(old, next, &p, f);
+	free(text);
+	f = open_memstream(&text, &len);
+	config_plan(from, to, &p, f);
 	fclose(f);
 	return p;
+}
+
+static void
+forget(void)
+{
+	config_free(old);
+	config_free(next);
+	old = next = NULL;
+}
+
+/* Between two files, which are in old and next then. */
+static struct config_plan
+plan_of(const char *old_file, const char *next_file)
+{
+	forget();
+	old = parse(old_file);
+	next = parse(next_file);
+	return plan(old, next);
 }
 
 #define SVC(name, port, more) "{ name = \"" name "\"; listen = \"127.0.0.1:" port "\"; to = \"b:80\"; " more " }"
 
 START_TEST(nothing_changed)
 {
-	static const char text[] = "ingress = ( " SVC("a", "80", "allow = [ \"::1\" ];") " );\n"
+	static const char file[] = "ingress = ( " SVC("a", "80", "allow = [ \"::1\" ];") " );\n"
 	    "devices = ( { type = \"siw\"; address = \"::1\"; } );";
-	struct config *old = parse(text), *next = parse(text);
-	struct config_plan p = plan(old, next);
+	struct config_plan p = plan_of(file, file);
 
-	ck_assert_str_eq(told, "");
+	ck_assert_str_eq(text, "");
 	ck_assert(p.added + p.removed + p.changed + p.settings + p.fixed == 0);
-	config_free(old);
-	config_free(next);
 }
 
 END_TEST
 
 START_TEST(names_what_changed)
 {
-	struct config *old = parse("smcr = { clc_timeout = \"1s\"; };\n"
+	struct config_plan p = plan_of("smcr = { clc_timeout = \"1s\"; };\n"
 	    "ingress = ( " SVC("keep", "80", "") "," SVC("gone", "81", "") "," SVC("moved", "82", "") " );\n"
-	    "egress = ( " SVC("turned", "83", "") " );");
-	struct config *next = parse(
+	    "egress = ( " SVC("turned", "83", "") " );",
 	    "drain_timeout = 5;\n"
 	    "ingress = ( " SVC("new", "81", "") "," SVC("moved", "85", "allow = [ \"::1\" ]; prewarm = true;") "," SVC(
 	        "keep", "80", "") "," SVC("turned", "83", "") " );");
-	struct config_plan p = plan(old, next);
 
-	ck_assert_str_eq(told,
+	ck_assert_str_eq(text,
 	    "service new added\n"
 	    "service moved changed: listen, allow, prewarm\n"
 	    "service turned changed: from egress to ingress\n"
@@ -71,23 +85,19 @@ START_TEST(names_what_changed)
 	ck_assert_uint_eq(p.changed, 2);
 	ck_assert_uint_eq(p.settings, 2);
 	ck_assert_uint_eq(p.fixed, 0);
-	config_free(old);
-	config_free(next);
 }
 
 END_TEST
 
 START_TEST(what_needs_a_restart_is_named_and_stays)
 {
-	struct config *old = parse(
+	struct config_plan p = plan_of(
 	    "control = { path = \"/old\"; };\n"
-	    "devices = ( { type = \"siw\"; address = \"::1\"; } );");
-	struct config *next = parse(
+	    "devices = ( { type = \"siw\"; address = \"::1\"; } );",
 	    "control = { path = \"/new\"; mode = \"0600\"; }; drain_timeout = 5;\n"
 	    "devices = ( { type = \"siw\"; address = \"::1\"; crc = false; } );");
-	struct config_plan p = plan(old, next);
 
-	ck_assert_str_eq(told,
+	ck_assert_str_eq(text,
 	    "setting drain_timeout changed\n"
 	    "warning: control.path cannot be changed by a reload: restart smcrd\n"
 	    "warning: control.mode cannot be changed by a reload: restart smcrd\n"
@@ -101,8 +111,6 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 	ck_assert(next->devices[0].siw.crc);
 	p = plan(old, next);
 	ck_assert_uint_eq(p.fixed, 0);
-	config_free(old);
-	config_free(next);
 }
 
 END_TEST
@@ -112,11 +120,11 @@ static struct config *
 parse_changed(const struct config_key *k)
 {
 	struct config *cfg;
-	char text[128];
+	char file[128];
 
 	if (k->type == CONFIG_T_NETS) { /* what is at the key's place is a pointer */
-		snprintf(text, sizeof(text), "smcr = { %s = [\"192.0.2.0/24\"]; };", k->name);
-		return parse(text);
+		snprintf(file, sizeof(file), "smcr = { %s = [\"192.0.2.0/24\"]; };", k->name);
+		return parse(file);
 	}
 	cfg = parse("");
 	*((unsigned char *)cfg + k->off) ^= 1;
@@ -127,21 +135,19 @@ parse_changed(const struct config_key *k)
 START_TEST(no_key_is_forgotten)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		struct config *old, *next;
 		struct config_plan p;
 
 		if ((k->where &
 		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE |
 		            CONFIG_AT_SMCR)) == 0)
 			continue;
+		forget();
 		old = parse("");
 		next = parse_changed(k);
 		p = plan(old, next);
-		ck_assert_msg(strstr(told, k->name) != NULL, "%s not in: %s", k->name, told);
+		ck_assert_msg(strstr(text, k->name) != NULL, "%s not in: %s", k->name, text);
 		ck_assert_uint_eq(p.settings, (k->flags & CONFIG_RELOAD) != 0);
 		ck_assert_uint_eq(p.fixed, (k->flags & CONFIG_RELOAD) == 0);
-		config_free(old);
-		config_free(next);
 	}
 }
 
@@ -149,16 +155,14 @@ END_TEST
 
 START_TEST(devices_are_added_and_stay)
 {
-	struct config *old = parse(
+	struct config_plan p = plan_of(
 	    "devices = ( { type = \"siw\"; address = \"::1\"; },\n"
-	    "{ type = \"siw\"; address = \"::2\"; name = \"b\"; } );");
-	struct config *next = parse(
+	    "{ type = \"siw\"; address = \"::2\"; name = \"b\"; } );",
 	    "devices = ( { type = \"siw\"; address = \"::3\"; },\n"
 	    "{ type = \"siw\"; interface = \"eth1\"; },\n"
 	    "{ type = \"siw\"; address = \"::2\"; name = \"b\"; } );");
-	struct config_plan p = plan(old, next);
 
-	ck_assert_str_eq(told,
+	ck_assert_str_eq(text,
 	    "device at ::3 added\n"
 	    "device at eth1 added\n"
 	    "warning: device at ::1 stays until smcrd is restarted\n");
@@ -171,23 +175,19 @@ START_TEST(devices_are_added_and_stay)
 	ck_assert_str_eq(next->devices[2].name, "siw1"); /* it would have been siw0 */
 	ck_assert_str_eq(next->devices[3].interface, "eth1");
 	ck_assert_str_eq(next->devices[3].name, "");
-	config_free(old);
-	config_free(next);
 }
 
 END_TEST
 
 START_TEST(cards_are_told_apart_by_name_and_port)
 {
-	struct config *old = parse(
+	struct config_plan p = plan_of(
 	    "devices = ( { type = \"verbs\"; device = \"c\"; port = 1; },\n"
-	    "{ type = \"siw\"; interface = \"eth1\"; }, { type = \"verbs\"; device = \"d\"; } );");
-	struct config *next = parse(
+	    "{ type = \"siw\"; interface = \"eth1\"; }, { type = \"verbs\"; device = \"d\"; } );",
 	    "devices = ( { type = \"verbs\"; device = \"c\"; port = 2; }, { type = \"verbs\"; interface = \"eth1\"; },\n"
 	    "{ type = \"verbs\"; device = \"d\"; timeout = 20; } );");
-	struct config_plan p = plan(old, next);
 
-	ck_assert_str_eq(told,
+	ck_assert_str_eq(text,
 	    "device at c added\n"
 	    "device at eth1 added\n"
 	    "warning: device at d cannot be changed by a reload: restart smcrd\n"
@@ -197,27 +197,22 @@ START_TEST(cards_are_told_apart_by_name_and_port)
 	ck_assert_int_eq(config_keep_fixed(old, next), 0);
 	ck_assert_uint_eq(next->device_cnt, 5);
 	ck_assert_uint_eq(next->devices[2].verbs.timeout, 15);
-	config_free(old);
-	config_free(next);
 }
 
 END_TEST
 
 START_TEST(default_devices_go_without_a_word)
 {
-	struct config *old = parse(
-	    "devices = ( { type = \"siw\"; address = \"::1\"; }, { type = \"siw\"; address = \"::2\"; } );");
-	struct config *next = parse("devices = ( { type = \"siw\"; address = \"::2\"; } );");
-	struct config_plan p;
+	struct config_plan p = plan_of(
+	    "devices = ( { type = \"siw\"; address = \"::1\"; }, { type = \"siw\"; address = \"::2\"; } );",
+	    "devices = ( { type = \"siw\"; address = \"::2\"; } );");
 
 	old->devices_default = next->devices_default = true;
 	p = plan(old, next); /* siw1 is siw0 now, which is nobody's business */
-	ck_assert_str_eq(told, "");
+	ck_assert_str_eq(text, "");
 	p = plan(next, old);
-	ck_assert_str_eq(told, "device at ::1 added\n");
+	ck_assert_str_eq(text, "device at ::1 added\n");
 	ck_assert_uint_eq(p.fixed, 0);
-	config_free(old);
-	config_free(next);
 }
 
 END_TEST
@@ -225,6 +220,7 @@ END_TEST
 static void
 config_plan_case(TCase *tc)
 {
+	tcase_add_checked_fixture(tc, NULL, forget);
 	tcase_add_test(tc, nothing_changed);
 	tcase_add_test(tc, names_what_changed);
 	tcase_add_test(tc, what_needs_a_restart_is_named_and_stays);

@@ -39,6 +39,7 @@ check() {
 echo "1..23"
 check lib/base base/
 check lib/wire base/ wire/
+check lib/control control/
 check lib/iwarp base/ wire/ iwarp/
 
 # What devices share; devices do not see each other.
@@ -64,9 +65,9 @@ check daemon/confine $below daemon/config/config.h daemon/confine/
 check daemon/device $below daemon/config/ daemon/device/
 check daemon/session $below daemon/config/ daemon/device/ daemon/session/
 check daemon/worker $below daemon/config/ daemon/device/ daemon/session/ daemon/worker/
-check daemon/control $below daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
+check daemon/control $below control/ daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
 check daemon base/ wire/ smcr/smcr.h rnic/ daemon/
-check ctl base/ ctl/
+check ctl base/ control/ ctl/
 
 result "$(echo "$owed" | while read -r file header; do
 	[ -z "$file" ] || grep -qF "#include \"$header\"" "$file" || echo "$file $header"

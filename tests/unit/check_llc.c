@@ -76,6 +76,30 @@ check_golden(const struct llc_msg *m, const char *hex)
 		expect_encode_fails(m, cap, -ENOSPC);
 }
 
+/* Every value of a count: from least to most the message is head, count, tail, and as many of the items (of item_len
+ * digits, `fit` of which have room); any other count is refused in both directions. */
+static void
+each_count(struct llc_msg *m, uint8_t *count, unsigned least, unsigned most, const char *head, const char *tail,
+    const char *items, unsigned item_len, unsigned fit)
+{
+	char hex[100];
+
+	for (unsigned cnt = 0; cnt < 256; cnt++) {
+		uint8_t b[LLC_LEN] = { 0 };
+
+		*count = (uint8_t)cnt;
+		snprintf(hex, sizeof(hex), "%s%02x%s%.*s", head, cnt, tail, (int)((cnt < fit ? cnt : fit) * item_len),
+		    items);
+		if (cnt >= least && cnt <= most) {
+			check_golden(m, hex);
+			continue;
+		}
+		expect_encode_fails(m, LLC_LEN, -EINVAL);
+		unhex(hex, b, sizeof(b));
+		expect(b, LLC_LEN, -EBADMSG);
+	}
+}
+
 static void
 check_vector(const char *name, struct span in)
 {
@@ -232,36 +256,13 @@ END_TEST
 
 START_TEST(confirm_rkey)
 {
-	static const char others[] =
-	    "02"
-	    "00000003"
-	    "0000000000000004"
-	    "05"
-	    "00000006"
-	    "0000000000000007";
 	struct llc_msg m = { .type = LLC_CONFIRM_RKEY,
 		.confirm_rkey = { .rkey = 1, .vaddr = 2, .others = { { 2, 3, 4 }, { 5, 6, 7 } } } };
-	uint8_t b[LLC_LEN];
-	char hex[100];
 
-	for (unsigned cnt = 0; cnt < 256; cnt++) {
-		m.confirm_rkey.other_cnt = (uint8_t)cnt;
-		snprintf(hex, sizeof(hex),
-		    "062c0000"
-		    "%02x"
-		    "00000001"
-		    "0000000000000002"
-		    "%.*s",
-		    cnt, cnt >= 2 ? 52 : (int)cnt * 26, others);
-		if (cnt < LLC_MAX_LINKS) {
-			check_golden(&m, hex);
-			continue;
-		}
-		expect_encode_fails(&m, LLC_LEN, -EINVAL);
-		memset(b, 0, sizeof(b));
-		unhex(hex, b, sizeof(b));
-		expect(b, LLC_LEN, -EBADMSG);
-	}
+	each_count(&m, &m.confirm_rkey.other_cnt, 0, LLC_MAX_LINKS - 1, "062c0000", "000000010000000000000002",
+	    "02000000030000000000000004"
+	    "05000000060000000000000007",
+	    26, 2);
 	m.confirm_rkey.other_cnt = 0;
 	m.confirm_rkey.negative = m.response = true;
 	check_golden(&m, "062c00a0 00 00000001 0000000000000002");
@@ -273,37 +274,14 @@ END_TEST
 
 START_TEST(confirm_rkey_cont)
 {
-	static const char others[] =
-	    "02"
-	    "00000003"
-	    "0000000000000004"
-	    "05"
-	    "00000006"
-	    "0000000000000007"
-	    "08"
-	    "00000009"
-	    "000000000000000a";
 	struct llc_msg m = { .type = LLC_CONFIRM_RKEY_CONT,
 		.confirm_rkey_cont = { .others = { { 2, 3, 4 }, { 5, 6, 7 }, { 8, 9, 10 } } } };
-	uint8_t b[LLC_LEN];
-	char hex[100];
 
-	for (unsigned left = 0; left < 256; left++) {
-		m.confirm_rkey_cont.left_cnt = (uint8_t)left;
-		snprintf(hex, sizeof(hex),
-		    "082c0000"
-		    "%02x"
-		    "%.*s",
-		    left, left >= 3 ? 78 : (int)left * 26, others);
-		if (left >= 1 && left < LLC_MAX_LINKS) {
-			check_golden(&m, hex);
-			continue;
-		}
-		expect_encode_fails(&m, LLC_LEN, -EINVAL);
-		memset(b, 0, sizeof(b));
-		unhex(hex, b, sizeof(b));
-		expect(b, LLC_LEN, -EBADMSG);
-	}
+	each_count(&m, &m.confirm_rkey_cont.left_cnt, 1, LLC_MAX_LINKS - 1, "082c0000", "",
+	    "02000000030000000000000004"
+	    "05000000060000000000000007"
+	    "0800000009000000000000000a",
+	    26, 3);
 	m.confirm_rkey_cont.left_cnt = 1;
 	m.confirm_rkey_cont.negative = m.response = true;
 	check_golden(&m, "082c00a0 01 02 00000003 0000000000000004");
@@ -313,35 +291,10 @@ END_TEST
 
 START_TEST(delete_rkey)
 {
-	static const char keys[] =
-	    "00000001"
-	    "00000002"
-	    "00000003"
-	    "00000004"
-	    "00000005"
-	    "00000006"
-	    "00000007"
-	    "00000008";
 	struct llc_msg m = { .type = LLC_DELETE_RKEY, .delete_rkey = { .rkeys = { 1, 2, 3, 4, 5, 6, 7, 8 } } };
-	uint8_t b[LLC_LEN];
-	char hex[100];
 
-	for (unsigned cnt = 0; cnt < 256; cnt++) {
-		m.delete_rkey.cnt = (uint8_t)cnt;
-		snprintf(hex, sizeof(hex),
-		    "092c0000"
-		    "%02x000000"
-		    "%.*s",
-		    cnt, cnt >= 8 ? 64 : (int)cnt * 8, keys);
-		if (cnt >= 1 && cnt <= LLC_MAX_DELETE_RKEYS) {
-			check_golden(&m, hex);
-			continue;
-		}
-		expect_encode_fails(&m, LLC_LEN, -EINVAL);
-		memset(b, 0, sizeof(b));
-		unhex(hex, b, sizeof(b));
-		expect(b, LLC_LEN, -EBADMSG);
-	}
+	each_count(&m, &m.delete_rkey.cnt, 1, LLC_MAX_DELETE_RKEYS, "092c0000", "000000",
+	    "0000000100000002000000030000000400000005000000060000000700000008", 8, 8);
 	m.delete_rkey.cnt = 2;
 	m.delete_rkey.error_mask = 0x40;
 	m.delete_rkey.negative = m.response = true;

@@ -80,7 +80,8 @@ unit_refuses() {
 		echo '== unit'
 		sed -n 's/^SystemCallFilter=//p' "$tmp/smcrd.service"
 		echo '== wanted'
-		sed -n '/SMCRD_SANITIZERS/,/#endif/d; s/^\t{ .*"\([a-z0-9_]*\)".*/\1/p' "$src/../daemon/confine_table.c"
+		sed -nE '/SMCRD_SANITIZERS/,/#endif/d; s/^\t(\{ (\.names = )?| +)"([a-z0-9_ ]*)".*/\3/p' \
+			"$src/../daemon/confine/confine_table.c" | tr ' ' '\n'
 		printf '%s\n' capset prctl seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
 	} | awk '
 		function expand(name, on,    n, i, parts) {

@@ -150,8 +150,7 @@ worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
 	info->card = &card;
 	info->gid = card.gids[1];
 	for (info->stat_cnt = 0; info->stat_cnt < 15; info->stat_cnt++)
-		info->stats[info->stat_cnt] = (struct rnic_stat){ device_stat_at(info->stat_cnt),
-			701 + info->stat_cnt };
+		info->stats[info->stat_cnt] = (struct rnic_stat){ device_stats[info->stat_cnt], 701 + info->stat_cnt };
 	return true;
 }
 
@@ -557,8 +556,8 @@ fake_worker_new_empty(void)
 static void
 set_counters(struct smcr_counters *c)
 {
-	for (unsigned i = 0; i < stat_cnt(); i++) {
-		const struct stat_desc *d = stat_at(i);
+	for (unsigned i = 0; stat_table[i].key != NULL; i++) {
+		const struct stat_desc *d = &stat_table[i];
 		uint64_t v = 1;
 
 		for (const char *k = d->key; *k != '\0'; k++)

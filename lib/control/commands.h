@@ -1,0 +1,69 @@
+/*
+ * The part of the control socket that daemon and smcrctl have to agree about: the commands, a row each, and the words of
+ * requests. A test (check_commands.c) compares the manual page, the completion and doc/json-schema.md with the rows.
+ */
+#ifndef SMCRD_CONTROL_COMMANDS_H
+#define SMCRD_CONTROL_COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CONTROL_VERSION 1      /* of requests */
+#define CONTROL_CHECK_MS 10000 /* a check takes at most this long when the request does not say */
+#define CONTROL_CHECK_MAX_MS 60000
+
+enum control_command {
+	CONTROL_STATUS,
+	CONTROL_CONNECTIONS,
+	CONTROL_GROUPS,
+	CONTROL_LINKS,
+	CONTROL_RMBS,
+	CONTROL_DEVICES,
+	CONTROL_STATS,
+	CONTROL_CHECK,
+	CONTROL_TRACE,
+	CONTROL_REBALANCE,
+	CONTROL_LINK_DELETE,
+	CONTROL_RELOAD,
+	CONTROL_DRAIN,
+	CONTROL_COMMAND_CNT,
+};
+
+/* Fields of a request besides "command" and "version". */
+enum {
+	CONTROL_F_SERVICE = 1 << 0,
+	CONTROL_F_MODE = 1 << 1,
+	CONTROL_F_GROUP = 1 << 2,
+	CONTROL_F_LINK = 1 << 3,
+	CONTROL_F_TOKEN = 1 << 4,
+	CONTROL_F_KINDS = 1 << 5,
+	CONTROL_F_PEER = 1 << 6,
+	CONTROL_F_TIMEOUT_MS = 1 << 7,
+};
+
+struct control_command_row {
+	const char *name;    /* in a request; on smcrctl's command line a hyphen is the end of a word */
+	const char *args;    /* what follows it there, as the help shows it */
+	const char *summary; /* for the help */
+	unsigned takes;      /* the fields that its request may have */
+	unsigned needs;      /* of them, those that it must have */
+	unsigned named;      /* of them, those that are arguments of smcrctl, not options */
+	bool once;           /* smcrctl --watch makes no sense */
+};
+
+extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
+
+/* The command of this name, or -1. */
+int control_command_find(const char *name);
+
+/* X(constant, word): how a connection runs ("mode"), and the messages of a trace ("kinds"). */
+#define CONTROL_MODE_WORDS(X) \
+	X(SMCR, "smcr")       \
+	X(TCP, "tcp")         \
+	X(SETUP, "setup")
+#define CONTROL_KIND_WORDS(X) \
+	X(CLC, "clc")         \
+	X(LLC, "llc")         \
+	X(CDC, "cdc")
+
+#endif

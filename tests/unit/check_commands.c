@@ -1,0 +1,173 @@
+/* What documents and completion say of the commands of the control socket, against their rows. */
+#include "control/commands.h"
+
+#include "golden.h"
+#include "unit.h"
+
+static const struct {
+	const char *name;   /* in a request */
+	const char *option; /* of smcrctl; NULL: only an argument */
+} fields[] = {
+	{ "service", "--service" },
+	{ "mode", "--smcr" },
+	{ "group", "--group" },
+	{ "link", NULL },
+	{ "token", "--token" },
+	{ "kinds", "--clc" },
+	{ "peer", NULL },
+	{ "timeout_ms", "--timeout" },
+};
+
+/* The name as it is typed. */
+static const char *
+typed(const struct control_command_row *cmd, char buf[32])
+{
+	snprintf(buf, 32, "%s", cmd->name);
+	for (char *p = buf; *p != '\0'; p++)
+		if (*p == '-')
+			*p = ' ';
+	return buf;
+}
+
+/* Is word in text, between characters that are in no name? */
+static bool
+has_word(const char *text, const char *word)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz-_";
+	size_t len = strlen(word);
+
+	for (const char *p = strstr(text, word); p != NULL; p = strstr(p + 1, word))
+		if ((p == text || strchr(name, p[-1]) == NULL) && (p[len] == '\0' || strchr(name, p[len]) == NULL))
+			return true;
+	return false;
+}
+
+START_TEST(every_command_is_in_the_manual)
+{
+	char *page = golden_read("../../../man/smcrctl.8"), name[32], item[64];
+	unsigned items = 0;
+
+	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		const char *at;
+
+		snprintf(item, sizeof(item), "\n.It Cm %s", typed(&control_commands[i], name));
+		at = strstr(page, item);
+		ck_assert_msg(at != NULL && strchr(" \n", at[strlen(item)]) != NULL, "%s", item);
+	}
+	for (const char *p = page; (p = strstr(p, "\n.It Cm ")) != NULL; p++)
+		items++;
+	ck_assert_uint_eq(items, CONTROL_COMMAND_CNT);
+	free(page);
+}
+
+END_TEST
+
+START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
+{
+	char *doc = golden_read("../../../doc/json-schema.md"), text[4096];
+
+	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		snprintf(text, sizeof(text), "\n## %s\n", control_commands[i].name);
+		ck_assert_msg(strstr(doc, text) != NULL, "%s", text);
+		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
+			bool said = false;
+
+			/* | `group` | integer | connections, links | ... */
+			snprintf(text, sizeof(text), "\n| `%s` | ", fields[f].name);
+			for (const char *p = doc; (p = strstr(p, text)) != NULL; p++) {
+				char cells[512], *save, *cell;
+
+				snprintf(cells, sizeof(cells), "%.*s", (int)strcspn(p + 1, "\n"), p + 1);
+				(void)strtok_r(cells, "|", &save);
+				(void)strtok_r(NULL, "|", &save);
+				cell = strtok_r(NULL, "|", &save);
+				said = said || (cell != NULL && has_word(cell, control_commands[i].name));
+				/* the requests come first */
+				if (strstr(doc, "\n## Answers\n") < p)
+					break;
+			}
+			ck_assert_msg(said == ((control_commands[i].takes & 1u << f) != 0), "%s: %s",
+			    control_commands[i].name, fields[f].name);
+		}
+	}
+	free(doc);
+}
+
+END_TEST
+
+/* The rest of the line of the completion that begins with `from`. */
+static void
+completion_line(const char *script, const char *from, char *buf, size_t cap)
+{
+	const char *at = strstr(script, from);
+
+	ck_assert_msg(at != NULL, "no %s", from);
+	snprintf(buf, cap, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+START_TEST(completion_knows_the_commands)
+{
+	char *script = golden_read("../../../ctl/completion/smcrctl"), line[512], first[32];
+	unsigned words = 1;
+
+	completion_line(script, "local commands='", line, sizeof(line));
+	for (const char *p = line + strlen("local commands='"); *p != '\0'; p++)
+		words += *p == ' ';
+	ck_assert_uint_eq(words, CONTROL_COMMAND_CNT);
+	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(control_commands[i].name, "-"),
+		    control_commands[i].name);
+		ck_assert_msg(has_word(line, first), "%s", first);
+	}
+	free(script);
+}
+
+END_TEST
+
+START_TEST(completion_offers_the_options_of_each_command)
+{
+	char *script = golden_read("../../../ctl/completion/smcrctl"), once[512], first[32];
+	const char *cases = strstr(script, "options+=' --watch'");
+
+	ck_assert_ptr_nonnull(cases);
+	completion_line(script, "reload | ", once, sizeof(once));
+	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		const struct control_command_row *cmd = &control_commands[i];
+		char offered[512] = "";
+
+		snprintf(first, sizeof(first), "%.*s", (int)strcspn(cmd->name, "-"), cmd->name);
+		ck_assert_msg(has_word(once, first) == cmd->once, "%s --watch", cmd->name);
+		for (const char *p = cases; (p = strstr(p, "options+='")) != NULL; p++) {
+			const char *begin = p;
+
+			while (begin[-1] != '\n')
+				begin--;
+			if (strcspn(begin, ")") < (size_t)(p - begin)) {
+				char names[128];
+
+				snprintf(names, sizeof(names), "%.*s", (int)strcspn(begin, ")"), begin);
+				if (has_word(names, first))
+					snprintf(offered, sizeof(offered), "%.*s", (int)strcspn(p, "\n"), p);
+			}
+		}
+		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
+			if (fields[f].option != NULL)
+				ck_assert_msg(
+				    has_word(offered, fields[f].option) == ((cmd->takes & ~cmd->named & 1u << f) != 0),
+				    "%s %s", cmd->name, fields[f].option);
+	}
+	free(script);
+}
+
+END_TEST
+
+static void
+commands_case(TCase *tc)
+{
+	tcase_add_test(tc, every_command_is_in_the_manual);
+	tcase_add_test(tc, every_command_has_its_answer_and_its_fields_in_the_schema);
+	tcase_add_test(tc, completion_knows_the_commands);
+	tcase_add_test(tc, completion_offers_the_options_of_each_command);
+}
+
+UNIT_MAIN("commands", commands_case)
