@@ -7,7 +7,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/fdlimit.c daemon/fdlimit.h \
 	daemon/early.c daemon/early.h \
 	daemon/log_text.c daemon/log_text.h \
-	daemon/loop.c daemon/loop.h \
+	daemon/loop.c daemon/loop.h daemon/env.h \
 	daemon/net.c daemon/net.h
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \

@@ -166,46 +166,29 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 		p->want[p->cnt++] = w;
 }
 
-static unsigned
-ifindex_of(const struct plan *p, const char *name)
-{
-	for (unsigned i = 0; p->ifs != NULL && i < p->ifs->if_cnt; i++)
-		if (strcmp(p->ifs->ifs[i].name, name) == 0)
-			return p->ifs->ifs[i].index;
-	return 0;
-}
-
-/* The interface that has the address: GIDs of iWARP are no addresses. */
-static unsigned
-ifindex_at(const struct plan *p, const struct sockaddr_storage *addr)
-{
-	const struct netif_addr *a = p->ifs != NULL ? netifs_find(p->ifs, addr) : NULL;
-
-	return a != NULL ? a->index : 0;
-}
-
 static void
 add_by_address(struct plan *p, const struct config_device *cfg)
 {
-	unsigned ifindex = ifindex_at(p, &cfg->addr);
+	/* GIDs of iWARP are no addresses: the interface that has the address is looked for. */
+	const struct netif_addr *at = p->ifs != NULL ? netifs_find(p->ifs, &cfg->addr) : NULL;
 
 	for (unsigned i = 0; i < p->port_cnt; i++) {
 		const struct verbs_port *port = &p->ports[i];
 
 		if (port->transport != RNIC_TRANSPORT_IWARP)
 			add_port(p, cfg, port, choose_gid(cfg, port, &cfg->addr, 0), false);
-		else if (ifindex != 0)
-			add_port(p, cfg, port, verbs_choose_gid(port, NULL, ifindex), false);
+		else if (at != NULL)
+			add_port(p, cfg, port, verbs_choose_gid(port, NULL, at->index), false);
 	}
 }
 
 static void
 add_by_interface(struct plan *p, const struct config_device *cfg)
 {
-	unsigned ifindex = ifindex_of(p, cfg->interface);
+	const struct netif *is = p->ifs != NULL ? netifs_by_name(p->ifs, cfg->interface) : NULL;
 
-	for (unsigned i = 0; ifindex != 0 && i < p->port_cnt; i++)
-		add_port(p, cfg, &p->ports[i], choose_gid(cfg, &p->ports[i], NULL, ifindex), false);
+	for (unsigned i = 0; is != NULL && i < p->port_cnt; i++)
+		add_port(p, cfg, &p->ports[i], choose_gid(cfg, &p->ports[i], NULL, is->index), false);
 }
 
 static void
@@ -290,6 +273,15 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_SIW);
 	}
 	return p.cnt;
+}
+
+bool
+device_plan_serves(const struct config_device *cfg, const struct device_want *want, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (want[i].cfg == cfg && want[i].open)
+			return true;
+	return false;
 }
 
 bool

@@ -6,8 +6,6 @@
 #include "base/addr.h"
 #include "daemon/device/netwatch.h"
 
-#define WANTS_MAX 64
-
 static const char *
 interface_name(const struct netifs *ifs, unsigned index)
 {
@@ -55,15 +53,6 @@ print_siw(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		fputs(", which no interface has\n", out);
 }
 
-static bool
-has_device(const struct config_device *cfg, const struct device_want *want, unsigned cnt)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		if (want[i].cfg == cfg && want[i].open)
-			return true;
-	return false;
-}
-
 static void
 print_idle(const struct config_device *cfg, const struct device_view *view, const struct device_cards *cards, FILE *out)
 {
@@ -79,8 +68,8 @@ void
 device_preview_print(const struct config *cfg, const struct netifs *ifs, const struct device_cards *cards, FILE *out)
 {
 	const struct device_view view = { .ifs = ifs, .ports = cards->ports, .port_cnt = cards->cnt };
-	struct device_want want[WANTS_MAX];
-	unsigned cnt = device_plan(cfg, &view, want, WANTS_MAX);
+	struct device_want want[DEVICE_WANTS_MAX];
+	unsigned cnt = device_plan(cfg, &view, want, DEVICE_WANTS_MAX);
 
 	for (unsigned i = 0; i < cnt; i++) {
 		if (!want[i].open)
@@ -92,22 +81,21 @@ device_preview_print(const struct config *cfg, const struct netifs *ifs, const s
 			print_siw(&want[i], ifs, out);
 	}
 	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (!has_device(&cfg->devices[i], want, cnt))
+		if (!device_plan_serves(&cfg->devices[i], want, cnt))
 			print_idle(&cfg->devices[i], &view, cards, out);
 }
 
 void
 device_preview(const struct config *cfg, FILE *out)
 {
-	struct device_cards cards;
+	struct device_cards cards = { 0 };
 	struct netifs ifs;
 	bool known = netwatch_read(&ifs) == 0;
 
-	device_cards_init(&cards);
 	if (device_plan_has_verbs(cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(cfg, known ? &ifs : NULL, &cards, out);
-	device_cards_fini(&cards);
+	device_cards_forget(&cards);
 	if (known)
 		netifs_fini(&ifs);
 }

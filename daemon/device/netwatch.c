@@ -15,14 +15,14 @@
 #define DUMP_TRIES 10
 
 struct netwatch {
-	struct loop_io io;
+	struct loop_io io; /* fd < 0: the table is not followed */
 	struct loop *loop;
 	struct netifs table;
-	bool news;
+	bool changed;
 	unsigned overruns;
 };
 
-/* A netlink socket that hears these groups; only the kernel can send to it. */
+/* A netlink socket in these groups; only the kernel can send to it. */
 static int
 open_netlink(unsigned groups)
 {
@@ -43,7 +43,7 @@ open_netlink(unsigned groups)
 
 /* -- everything anew -- */
 
-/* Messages of one part of a dump: 1 the end, 0 more to come, or -errno. */
+/* Applies the messages of one part of a dump: 1 at the end, 0 when more is to come, or -errno. */
 static int
 take_part(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *torn)
 {
@@ -63,7 +63,7 @@ take_part(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *tor
 	return 0;
 }
 
-/* All objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they changed
+/* Reads all objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they have changed
  * meanwhile. */
 static int
 dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
@@ -131,12 +131,12 @@ read_anew(struct netwatch *nw)
 	}
 	netifs_fini(&nw->table);
 	nw->table = table;
-	nw->news = true;
+	nw->changed = true;
 }
 
 /* -- what happens -- */
 
-/* False: something is lost, the table is not to be trusted. */
+/* False: something is lost, and the table not to be trusted. */
 static bool
 take_events(struct netwatch *nw, const struct nlmsghdr *nh, size_t len)
 {
@@ -146,7 +146,7 @@ take_events(struct netwatch *nw, const struct nlmsghdr *nh, size_t len)
 		if (rc < 0)
 			return false;
 		if (rc > 0)
-			nw->news = true;
+			nw->changed = true;
 	}
 	return true;
 }
@@ -180,6 +180,23 @@ on_events(struct loop_io *io, unsigned events)
 	}
 }
 
+/* 0 or -errno. */
+static int
+follow(struct netwatch *nw)
+{
+	int rc;
+
+	nw->io.fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	if (nw->io.fd < 0)
+		return nw->io.fd;
+	rc = loop_add(nw->loop, &nw->io);
+	if (rc != 0) {
+		close(nw->io.fd);
+		nw->io.fd = -1;
+	}
+	return rc;
+}
+
 int
 netwatch_new(struct loop *loop, struct netwatch **out)
 {
@@ -188,22 +205,14 @@ netwatch_new(struct loop *loop, struct netwatch **out)
 
 	if (nw == NULL)
 		return -ENOMEM;
-	nw->loop = loop;
-	nw->io = (struct loop_io){
-		.fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR),
-		.cb = on_events,
-	};
-	rc = nw->io.fd < 0 ? nw->io.fd : 0;
-	/* After the socket: what changes meanwhile is heard. */
-	if (rc == 0)
-		rc = netwatch_read(&nw->table);
-	if (rc == 0)
-		rc = loop_add(loop, &nw->io);
+	*nw = (struct netwatch){ .loop = loop, .io = { .cb = on_events } };
+	rc = follow(nw);
+	if (rc != 0)
+		log_msg(LOG_LVL_WARNING, "network interfaces are not followed: error=\"%s\"", strerror(-rc));
+	/* After the socket was opened: changes in between are in its queue. */
+	rc = netwatch_read(&nw->table);
 	if (rc != 0) {
-		if (nw->io.fd >= 0)
-			close(nw->io.fd);
-		netifs_fini(&nw->table);
-		free(nw);
+		netwatch_free(nw);
 		return rc;
 	}
 	*out = nw;
@@ -215,10 +224,19 @@ netwatch_free(struct netwatch *nw)
 {
 	if (nw == NULL)
 		return;
-	loop_del(nw->loop, &nw->io);
-	close(nw->io.fd);
+	if (nw->io.fd >= 0) {
+		loop_del(nw->loop, &nw->io);
+		close(nw->io.fd);
+	}
 	netifs_fini(&nw->table);
 	free(nw);
+}
+
+void
+netwatch_reload(struct netwatch *nw)
+{
+	if (nw->io.fd < 0)
+		read_anew(nw);
 }
 
 const struct netifs *
@@ -228,12 +246,12 @@ netwatch_table(const struct netwatch *nw)
 }
 
 bool
-netwatch_take_news(struct netwatch *nw)
+netwatch_take_change(struct netwatch *nw)
 {
-	bool news = nw->news;
+	bool changed = nw->changed;
 
-	nw->news = false;
-	return news;
+	nw->changed = false;
+	return changed;
 }
 
 unsigned

@@ -37,10 +37,10 @@ flush_held(struct session *s, const struct way *w, enum session_event broken)
 	}
 	b->off += (uint32_t)n;
 	if (n > 0)
-		s->active_ns = s->w->now_ns;
+		s->active_ns = s->pool->env->now_ns;
 	if (b->off < b->len)
 		return 0;
-	bufpool_put(&s->w->bufs, b);
+	bufpool_put(&s->pool->bufs, b);
 	*w->held = NULL;
 	return 1;
 }
@@ -49,7 +49,7 @@ flush_held(struct session *s, const struct way *w, enum session_event broken)
 static int
 fill_held(struct session *s, const struct way *w, enum session_event broken)
 {
-	struct buf *b = bufpool_get(&s->w->bufs);
+	struct buf *b = bufpool_get(&s->pool->bufs);
 	struct iovec iov;
 	bool urgent = false;
 	ssize_t n;
@@ -67,11 +67,11 @@ fill_held(struct session *s, const struct way *w, enum session_event broken)
 		n = leg_read(w->from, &iov, 1, &urgent);
 		if (n > 0) {
 			*w->bytes += (size_t)n;
-			s->w->stats.tcp_bytes += (size_t)n;
+			s->pool->stats.tcp_bytes += (size_t)n;
 		}
 	}
 	if (n <= 0) {
-		bufpool_put(&s->w->bufs, b);
+		bufpool_put(&s->pool->bufs, b);
 		if (n < 0)
 			session_event(s, broken);
 		return n < 0 ? -1 : 0;
@@ -97,7 +97,7 @@ copy_way(struct session *s, const struct way *w)
 
 	while ((r = flush_held(s, w, to_broken)) == 1 && has_input(s, w)) {
 		if (budget-- == 0) {
-			session_kick(s);
+			session_schedule(s);
 			return;
 		}
 		r = fill_held(s, w, from_broken);
@@ -142,7 +142,7 @@ void
 tcp_drop(struct session *s)
 {
 	for (int i = 0; i < WAY_CNT; i++) {
-		bufpool_put(&s->w->bufs, s->held[i]);
+		bufpool_put(&s->pool->bufs, s->held[i]);
 		s->held[i] = NULL;
 	}
 }

@@ -1,6 +1,8 @@
 # A connection through the daemon: its three legs, its service.
 daemon_libsmcrd_la_SOURCES += \
+	daemon/session/session_pool.c daemon/session/session_pool.h \
 	daemon/session/service.c daemon/session/service.h \
+	daemon/session/listener.c \
 	daemon/session/sources.c daemon/session/sources.h \
 	daemon/session/outage.c daemon/session/outage.h \
 	daemon/session/session.c daemon/session/session.h \
@@ -14,8 +16,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/bufpool.c daemon/session/bufpool.h \
 	daemon/session/proxy.c daemon/session/proxy.h \
 	daemon/session/probe.c daemon/session/probe.h \
-	daemon/session/prewarm.c daemon/session/prewarm.h \
-	daemon/session/check.c
+	daemon/session/prewarm.c
 
 if HAVE_CHECK
 # The daemon with a stand-in for engine and device.

@@ -49,16 +49,16 @@ is_quiet(struct outage *o, int64_t now_ns)
 static void
 tell(struct service *svc, const union net_addr *far)
 {
-	struct worker *w = svc->w;
+	struct session_pool *pool = svc->pool;
 	struct outage *o = &svc->outage;
 	char addr[ADDR_STR_MAX], why[256];
 
-	o->told_ns = w->now_ns;
-	if (is_quiet(o, w->now_ns))
+	o->told_ns = pool->env->now_ns;
+	if (is_quiet(o, pool->env->now_ns))
 		return;
 	o->told = true;
 	put_why(o, why, sizeof(why));
-	log_limited(&w->lim_outage, w->now_ns, LOG_LVL_WARNING,
+	log_limited(&pool->lim_outage, pool->env->now_ns, LOG_LVL_WARNING,
 	    "%s not available: service=%s %s=%s why=\"%s\" failed=%llu", far_word(svc), svc->settings->cfg.name,
 	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), why, (unsigned long long)o->failed);
 }
@@ -72,7 +72,7 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	if (svc->settings == NULL) /* not configured any more */
 		return;
 	if (o->kind == OUTAGE_NONE) {
-		o->since_ns = svc->w->now_ns;
+		o->since_ns = svc->pool->env->now_ns;
 		o->failed = 0;
 		o->told = false;
 	}
@@ -80,7 +80,7 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	o->err = err;
 	o->why = why;
 	o->failed++;
-	if (other || svc->w->now_ns - o->told_ns >= TELL_AGAIN_NS)
+	if (other || svc->pool->env->now_ns - o->told_ns >= TELL_AGAIN_NS)
 		tell(svc, far);
 }
 
@@ -95,21 +95,21 @@ outage_over(struct service *svc, unsigned kinds, const union net_addr *far)
 	o->kind = OUTAGE_NONE;
 	if (!o->told || svc->settings == NULL)
 		return;
-	log_limited(&svc->w->lim_outage_over, svc->w->now_ns, LOG_LVL_NOTICE,
+	log_limited(&svc->pool->lim_outage_end, svc->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "%s available again: service=%s %s=%s failed=%llu after_ms=%lld", far_word(svc), svc->settings->cfg.name,
 	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), (unsigned long long)o->failed,
-	    (long long)((svc->w->now_ns - o->since_ns) / NS_PER_MS));
+	    (long long)((svc->pool->env->now_ns - o->since_ns) / NS_PER_MS));
 }
 
 void
 outage_stranger(struct service *svc, const union net_addr *from, const char *why)
 {
-	struct worker *w = svc->w;
+	struct session_pool *pool = svc->pool;
 	char addr[ADDR_STR_MAX];
 
 	if (svc->settings == NULL)
 		return;
-	log_limited(&w->lim_stranger, w->now_ns, LOG_LVL_NOTICE,
+	log_limited(&pool->lim_stranger, pool->env->now_ns, LOG_LVL_NOTICE,
 	    "no SMC-R peer, or a broken one: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
 	    net_addr_str(from, addr, sizeof(addr)), why);
 }

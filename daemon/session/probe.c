@@ -1,6 +1,7 @@
-/* Rendezvous of the daemon's own; see probe.h. */
+/* A rendezvous of the daemon's own; see probe.h. */
 #include "daemon/session/probe.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +13,22 @@
 #include "daemon/session/middle.h"
 #include "wire/clc_diag.h"
 
+/* Each check is a connection; an operator who runs more at once has a script that went wrong. */
+#define CHECKS_MAX 16
+
 struct probe {
 	struct conn_owner owner;
-	struct list_node node; /* worker->probes or dead_probes */
-	struct worker *w;
+	struct list_node node; /* pool->probes or dead_probes */
+	struct session_pool *pool;
 	struct leg mid;
 	struct dial dial;
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned news; /* SMCR_EV_ */
-	bool fin_told;
-	bool over;
-	uint32_t elem_size;
-	uint32_t timeout_ms;
+	unsigned events;   /* SMCR_EV_ not yet looked at */
+	bool fin_reported; /* to the engine */
+	bool ended;
+	struct probe_target target; /* its addresses are below */
 	void (*done)(void *arg, const struct check_result *);
 	void *arg;
 	struct sockaddr_storage addrs[];
@@ -40,30 +43,31 @@ on_mid(struct loop_io *io, unsigned events)
 static void
 on_engine(struct conn_owner *owner, unsigned events)
 {
-	CONTAINER_OF(owner, struct probe, owner)->news |= events;
+	CONTAINER_OF(owner, struct probe, owner)->events |= events;
 }
 
-/* Everything of it goes but the memory. */
+/* Gives all back but the memory. */
 static void
 probe_end(struct probe *p)
 {
-	struct worker *w = p->w;
+	struct session_pool *pool = p->pool;
 
-	p->over = true;
+	p->ended = true;
 	if (p->conn != NULL)
 		smcr_release(p->conn);
 	p->conn = NULL;
-	leg_close(&p->mid, w->loop, false);
-	timer_cancel(&w->timers, &p->timer);
-	timerq_unreserve(&w->timers, 1);
+	leg_close(&p->mid, pool->env->loop, false);
+	timer_cancel(&pool->env->timers, &p->timer);
+	timerq_unreserve(&pool->env->timers, 1);
+	pool->checks -= p->target.check;
 	list_remove(&p->node);
-	list_push(&w->dead_probes, &p->node);
+	list_push(&pool->dead_probes, &p->node);
 }
 
 static void
 verdict(struct probe *p, const struct check_result *r)
 {
-	if (p->over)
+	if (p->ended)
 		return;
 	probe_end(p);
 	p->done(p->arg, r);
@@ -141,7 +145,7 @@ verdict_closed(struct probe *p)
 static void
 dial_on(struct probe *p)
 {
-	int err = dial_next(&p->dial, p->w->loop, &p->w->keepalive, 0);
+	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
 	char peer[ADDR_STR_MAX];
 
 	if (err != 0)
@@ -151,11 +155,11 @@ dial_on(struct probe *p)
 static void
 open_engine_conn(struct probe *p)
 {
-	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->elem_size };
+	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->target.elem_size };
 	int err;
 
-	middle_describe(&p->mid, p->w, dial_addr(&p->dial), &o);
-	p->conn = smcr_prewarm(p->w->eng, &o, &err);
+	middle_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
+	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
 	if (p->conn == NULL)
 		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));
 }
@@ -174,14 +178,14 @@ pump_dial(struct probe *p)
 static void
 pump_rendezvous(struct probe *p)
 {
-	unsigned news = p->news;
+	unsigned events = p->events;
 
-	p->news = 0;
-	if ((news & SMCR_EV_FALLBACK) != 0) {
+	p->events = 0;
+	if ((events & SMCR_EV_FALLBACK) != 0) {
 		verdict_fallback(p);
 		return;
 	}
-	if ((news & SMCR_EV_CLOSED) != 0) {
+	if ((events & SMCR_EV_CLOSED) != 0) {
 		verdict_closed(p);
 		return;
 	}
@@ -190,9 +194,9 @@ pump_rendezvous(struct probe *p)
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 		break;
 	case CLC_PUMP_EOF:
-		if (!p->fin_told)
+		if (!p->fin_reported)
 			smcr_tcp_event(p->conn, SMCR_TCP_FIN);
-		p->fin_told = true;
+		p->fin_reported = true;
 		break;
 	case CLC_PUMP_OK:
 		break;
@@ -207,7 +211,7 @@ pump(struct probe *p)
 		dial_on(p);
 	else if (p->dial.busy)
 		pump_dial(p);
-	if (!p->over && p->conn != NULL)
+	if (!p->ended && p->conn != NULL)
 		pump_rendezvous(p);
 }
 
@@ -219,67 +223,69 @@ on_timeout(struct timer *t, int64_t now_ns)
 
 	(void)now_ns;
 	verdict_no(p, "%s %s within %u ms", peer_str(p, peer, sizeof(peer)),
-	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->timeout_ms);
+	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms);
 }
 
-/* -- what prewarm and check call -- */
+/* -- all of them -- */
 
-struct probe *
-probe_start(
-    struct worker *w, const struct probe_target *t, void (*done)(void *arg, const struct check_result *), void *arg)
+int
+probe_start(struct session_pool *pool, const struct probe_target *t,
+    void (*done)(void *arg, const struct check_result *), void *arg, struct probe **out)
 {
-	struct probe *p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
+	struct probe *p;
 
-	if (p == NULL)
-		return NULL;
-	if (timerq_reserve(&w->timers, 1) != 0) {
+	if (t->check && pool->checks >= CHECKS_MAX)
+		return -EBUSY;
+	p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
+	if (p == NULL || timerq_reserve(&pool->env->timers, 1) != 0) {
 		free(p);
-		return NULL;
+		return -ENOMEM;
 	}
 	p->owner.on_event = on_engine;
-	p->w = w;
-	p->elem_size = t->elem_size;
-	p->timeout_ms = t->timeout_ms;
+	p->pool = pool;
+	p->target = *t;
 	p->done = done;
 	p->arg = arg;
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, on_mid);
 	dial_init(&p->dial, &p->mid, p->addrs, t->addr_cnt);
 	timer_init(&p->timer, on_timeout);
-	worker_arm(w, &p->timer, t->timeout_ms);
-	list_push(&w->probes, &p->node);
-	loop_again(w->loop);
-	return p;
+	env_arm(pool->env, &p->timer, t->timeout_ms);
+	list_push(&pool->probes, &p->node);
+	pool->checks += t->check;
+	loop_again(pool->env->loop);
+	*out = p;
+	return 0;
 }
 
 void
 probe_cancel(struct probe *p)
 {
-	if (!p->over)
+	if (!p->ended)
 		probe_end(p);
 }
 
 void
-probes_pump(struct worker *w)
+probes_pump(struct session_pool *pool)
 {
-	LIST_FOREACH(n, &w->probes)
+	LIST_FOREACH(n, &pool->probes)
 		pump(CONTAINER_OF(n, struct probe, node));
 }
 
 void
-probes_stop(struct worker *w)
+probes_stop(struct session_pool *pool)
 {
 	struct list_node *n;
 
-	while ((n = list_first(&w->probes)) != NULL)
+	while ((n = list_first(&pool->probes)) != NULL)
 		verdict_no(CONTAINER_OF(n, struct probe, node), "the daemon ends");
 }
 
 void
-probes_reap(struct worker *w)
+probes_reap(struct session_pool *pool)
 {
 	struct list_node *n;
 
-	while ((n = list_pop(&w->dead_probes)) != NULL)
+	while ((n = list_pop(&pool->dead_probes)) != NULL)
 		free(CONTAINER_OF(n, struct probe, node));
 }

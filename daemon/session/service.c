@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "daemon/worker/listener.h"
+#include <unistd.h>
 
 static void
 service_put(struct service *svc)
@@ -14,7 +13,7 @@ service_put(struct service *svc)
 	assert(svc->refs > 0);
 	if (--svc->refs > 0)
 		return;
-	timerq_unreserve(&svc->w->timers, 1);
+	timerq_unreserve(&svc->pool->env->timers, 1);
 	list_remove(&svc->node);
 	sources_fini(&svc->sources);
 	free(svc);
@@ -76,29 +75,26 @@ settings_put(struct settings *s)
 }
 
 struct service *
-service_new(struct worker *w, const struct config_service *cfg)
+service_new(struct session_pool *pool, const struct config_service *cfg)
 {
 	struct service *svc = calloc(1, sizeof(*svc));
 
 	if (svc == NULL)
 		return NULL;
-	svc->w = w;
+	svc->pool = pool;
 	svc->refs = 1;
 	list_init(&svc->node);
 	listener_init(&svc->listener);
+	sources_init(&svc->sources, rng_u64(&pool->env->rng));
 	/* The listener's timer: starting it may not fail for want of memory. */
-	if (timerq_reserve(&w->timers, 1) != 0) {
-		free(svc);
-		return NULL;
+	if (timerq_reserve(&pool->env->timers, 1) == 0) {
+		svc->settings = settings_new(svc, cfg);
+		if (svc->settings != NULL)
+			return svc;
+		timerq_unreserve(&pool->env->timers, 1);
 	}
-	sources_init(&svc->sources, rng_u64(&w->rng));
-	svc->settings = settings_new(svc, cfg);
-	if (svc->settings == NULL) {
-		timerq_unreserve(&w->timers, 1);
-		free(svc);
-		return NULL;
-	}
-	return svc;
+	free(svc);
+	return NULL;
 }
 
 void
@@ -106,8 +102,9 @@ service_drop(struct service *svc)
 {
 	struct settings *s = svc->settings;
 
+	service_stop(svc);
 	list_remove(&svc->node);
-	list_push(&svc->w->old_services, &svc->node);
+	list_push(&svc->pool->old_services, &svc->node);
 	svc->settings = NULL;
 	settings_put(s);
 	service_put(svc);
@@ -120,4 +117,14 @@ service_change(struct service *svc, struct settings *next)
 
 	svc->settings = next;
 	settings_put(old);
+}
+
+void
+service_stop(struct service *svc)
+{
+	int fd = listener_stop(svc);
+
+	prewarm_stop(svc);
+	if (fd >= 0)
+		close(fd);
 }

@@ -12,10 +12,10 @@
 /* -- small things the session files share -- */
 
 void
-session_kick(struct session *s)
+session_schedule(struct session *s)
 {
 	if (list_empty(&s->node))
-		list_push(&s->w->dirty, &s->node);
+		list_push(&s->pool->scheduled, &s->node);
 }
 
 void
@@ -34,7 +34,7 @@ session_set_state(struct session *s, enum session_state state)
 	    session_state_str(state));
 	s->state = state;
 	if ((state == SES_SMCR || state == SES_TCP) && s->settings->cfg.idle_ms > 0)
-		worker_arm(s->w, &s->timer, s->settings->cfg.idle_ms);
+		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
 }
 
 size_t
@@ -97,14 +97,15 @@ log_end(struct session *s)
 	struct log_limit unlimited = { .burst = 1 };
 
 	put_mode(s, mode, sizeof(mode));
-	log_limited(quiet ? &s->w->lim_failed : &unlimited, s->w->now_ns, LOG_LVL_INFO,
+	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
 	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
 	    s->id, s->settings->cfg.name, app_word(s), put_addr(&s->app_peer, app, sizeof(app)),
 	    put_addr(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
-	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP], (long long)((s->w->now_ns - s->born_ns) / NS_PER_MS),
-	    s->why != NULL ? s->why : "normal end", s->why_detail != NULL ? ": " : "",
-	    s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
+	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP],
+	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
+	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
+	    s->err != 0 ? strerror(s->err) : "");
 }
 
 /* By the accepted leg's address, which stays what it was. */
@@ -122,39 +123,39 @@ uncount(struct session *s)
 static void
 session_end(struct session *s, bool reset)
 {
-	struct worker *w = s->w;
+	struct session_pool *pool = s->pool;
 
 	log_end(s);
 	if (s->conn != NULL)
 		smcr_release(s->conn);
 	s->conn = NULL;
-	leg_close(&s->app, w->loop, reset);
-	leg_close(&s->mid, w->loop, reset);
+	leg_close(&s->app, pool->env->loop, reset);
+	leg_close(&s->mid, pool->env->loop, reset);
 	tcp_drop(s);
 	if (s->setup != NULL)
-		slab_put(&w->setup_slab, s->setup);
+		slab_put(&pool->setup_slab, s->setup);
 	s->setup = NULL;
-	timer_cancel(&w->timers, &s->timer);
-	w->stats.sessions_closed++;
-	w->stats.sessions_reset += reset;
-	s->settings->svc->resets += reset;
-	s->settings->svc->connections--;
+	timer_cancel(&pool->env->timers, &s->timer);
+	pool->stats.closed++;
+	pool->stats.reset += reset;
+	s->settings->svc->ctr.resets += reset;
+	s->settings->svc->ctr.connections--;
 	uncount(s);
 	session_set_state(s, SES_DEAD);
 	list_remove(&s->node);
-	list_push(&w->dead, &s->node);
+	list_push(&pool->dead, &s->node);
 }
 
 void
 session_free(struct session *s)
 {
-	struct worker *w = s->w;
+	struct session_pool *pool = s->pool;
 
 	list_remove(&s->node);
-	idtable_del(&w->sessions, s->id);
-	timerq_unreserve(&w->timers, 1);
+	idtable_del(&pool->sessions, s->id);
+	timerq_unreserve(&pool->env->timers, 1);
 	settings_put(s->settings);
-	slab_put(&w->session_slab, s);
+	slab_put(&pool->session_slab, s);
 }
 
 /* -- events -- */
@@ -258,7 +259,7 @@ leg_actions(struct session *s, unsigned act)
 	if ((act & ACT_FIN_MID) != 0)
 		leg_shut(&s->mid);
 	if ((act & (ACT_CLOSE_APP | ACT_RESET_APP)) != 0)
-		leg_close(&s->app, s->w->loop, (act & ACT_RESET_APP) != 0);
+		leg_close(&s->app, s->pool->env->loop, (act & ACT_RESET_APP) != 0);
 }
 
 /* The engine has broken off the rendezvous: whose fault was it? */
@@ -307,7 +308,7 @@ note_rendezvous_failed(struct session *s)
 		return;
 	}
 	/* The client is turned away because the far end was not reached, as with a connect that fails. */
-	svc->refused_connect++;
+	svc->ctr.refused_connect++;
 	if (kind == OUTAGE_RESET)
 		detail = "";
 	else if (detail[0] == '\0')
@@ -354,7 +355,7 @@ on_app(struct loop_io *io, unsigned events)
 	struct session *s = CONTAINER_OF(io, struct session, app.io);
 
 	leg_latch(&s->app, events);
-	session_kick(s);
+	session_schedule(s);
 }
 
 static void
@@ -363,7 +364,7 @@ on_mid(struct loop_io *io, unsigned events)
 	struct session *s = CONTAINER_OF(io, struct session, mid.io);
 
 	leg_latch(&s->mid, events);
-	session_kick(s);
+	session_schedule(s);
 }
 
 /* The engine's end is an event of the table; all other news wait for the pump. */
@@ -373,7 +374,7 @@ on_engine(struct conn_owner *owner, unsigned events)
 	struct session *s = CONTAINER_OF(owner, struct session, owner);
 
 	s->news |= events;
-	session_kick(s);
+	session_schedule(s);
 	if ((events & SMCR_EV_FALLBACK) != 0 && s->state == SES_ABORTING)
 		session_event(s, SEV_STOP);
 	if ((events & SMCR_EV_CLOSED) != 0)
@@ -388,7 +389,7 @@ on_idle(struct session *s, int64_t now_ns)
 	if (until <= now_ns)
 		session_event(s, SEV_TIMEOUT);
 	else
-		timer_arm(&s->w->timers, &s->timer, until);
+		timer_arm(&s->pool->env->timers, &s->timer, until);
 }
 
 static void
@@ -459,31 +460,31 @@ session_pump(struct session *s)
 static struct session *
 session_new(struct service *svc)
 {
-	struct worker *w = svc->w;
-	struct session *s = slab_get(&w->session_slab);
+	struct session_pool *pool = svc->pool;
+	struct session *s = slab_get(&pool->session_slab);
 
 	if (s == NULL)
 		return NULL;
-	s->setup = slab_get(&w->setup_slab);
-	s->id = idtable_add(&w->sessions, s);
-	if (s->setup == NULL || s->id == 0 || timerq_reserve(&w->timers, 1) != 0) {
+	s->setup = slab_get(&pool->setup_slab);
+	s->id = idtable_add(&pool->sessions, s);
+	if (s->setup == NULL || s->id == 0 || timerq_reserve(&pool->env->timers, 1) != 0) {
 		if (s->id != 0)
-			idtable_del(&w->sessions, s->id);
+			idtable_del(&pool->sessions, s->id);
 		if (s->setup != NULL)
-			slab_put(&w->setup_slab, s->setup);
-		slab_put(&w->session_slab, s);
+			slab_put(&pool->setup_slab, s->setup);
+		slab_put(&pool->session_slab, s);
 		return NULL;
 	}
 	s->owner.on_event = on_engine;
-	s->w = w;
+	s->pool = pool;
 	s->settings = settings_get(svc);
-	s->born_ns = s->active_ns = w->now_ns;
+	s->born_ns = s->active_ns = pool->env->now_ns;
 	leg_init(&s->app, on_app);
 	leg_init(&s->mid, on_mid);
 	list_init(&s->node);
 	timer_init(&s->timer, on_timer);
-	svc->connections++;
-	w->stats.sessions_opened++;
+	svc->ctr.connections++;
+	pool->stats.opened++;
 	return s;
 }
 
@@ -496,9 +497,9 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 	int err;
 
 	if (s == NULL) {
-		log_limited(&svc->w->lim_refused, svc->w->now_ns, LOG_LVL_WARNING,
+		log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_WARNING,
 		    "connection refused, out of memory or sessions: service=%s", svc->settings->cfg.name);
-		svc->refused_max++;
+		svc->ctr.refused_max++;
 		net_reset(fd);
 		return;
 	}
@@ -506,7 +507,7 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 	if (sources_add(&svc->sources, peer) > 0)
 		s->flags |= SF_COUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
-	err = leg_open(ingress ? &s->app : &s->mid, s->w->loop, fd);
+	err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd);
 	if (err != 0) {
 		session_blame(s, "socket cannot be watched", -err);
 		session_event(s, SEV_REFUSED);
@@ -538,8 +539,8 @@ session_info(const struct session *s, struct session_info *info)
 		.conn = (s->flags & SF_FELL_BACK) == 0 ? s->conn : NULL,
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],
-		.age_ns = s->w->now_ns - s->born_ns,
-		.idle_ns = s->w->now_ns - s->active_ns,
+		.age_ns = s->pool->env->now_ns - s->born_ns,
+		.idle_ns = s->pool->env->now_ns - s->active_ns,
 	};
 	net_addr_get(&s->app_peer, &info->app_peer);
 	net_addr_get(&s->mid_peer, &info->middle_peer);

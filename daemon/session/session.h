@@ -9,20 +9,19 @@
  *	session_pump.c		data between app leg and engine
  *	fallback.c		data between app leg and middle
  *
- * Owned by the worker (id table). Ends in state SES_DEAD and is freed at the
- * end of the turn; a leg's callback only latches and puts the session on the
- * worker's dirty list, so nothing is ever freed under a caller's feet.
+ * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the
+ * end of the turn; a leg's callback only latches and schedules the session, so
+ * nothing is ever freed under a caller's feet.
  */
 #ifndef SMCRD_DAEMON_SESSION_H
 #define SMCRD_DAEMON_SESSION_H
 
+#include "daemon/net.h"
 #include "daemon/session/dial.h"
 #include "daemon/session/leg.h"
 #include "daemon/session/legs.h"
 #include "daemon/session/middle.h"
-#include "daemon/net.h"
 #include "daemon/session/service.h"
-#include "daemon/worker/worker_priv.h"
 
 enum {
 	SF_HEADER_OWED = 1 << 0,  /* the PROXY header goes before the client's first byte */
@@ -53,8 +52,8 @@ struct session {
 	struct conn_owner owner;
 	struct leg app; /* fd < 0 until connected and after it was closed early */
 	struct leg mid;
-	struct list_node node; /* worker->dirty or dead; in none otherwise */
-	struct worker *w;
+	struct list_node node; /* pool->scheduled or dead; in none otherwise */
+	struct session_pool *pool;
 	struct settings *settings; /* counted */
 	struct smcr_conn *conn;    /* ours until released; on TCP only while the peer's Decline may still come */
 	struct setup *setup;
@@ -78,7 +77,7 @@ struct session {
 /* A connection was accepted, from a client (ingress) or another gateway (egress). Takes fd over; a failure is
  * logged and counted. */
 void session_start(struct service *, int fd, const struct sockaddr_storage *peer);
-/* One round for a session with news: bounded, asks for another one by session_kick. */
+/* One round for a scheduled session: bounded, asks for another one by session_schedule. */
 void session_pump(struct session *);
 /* Something happened: does what the table says. The session may be dead afterwards. */
 void session_event(struct session *, enum session_event);
@@ -95,8 +94,8 @@ session_kind(const struct session *s)
 }
 
 void session_set_state(struct session *, enum session_state);
-/* Puts it on the dirty list. */
-void session_kick(struct session *);
+/* Puts it on the list of this turn, or of the next one while it is pumped. */
+void session_schedule(struct session *);
 /* Remembers the first cause of the end. */
 void session_blame(struct session *, const char *why, int err);
 

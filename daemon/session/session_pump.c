@@ -78,12 +78,12 @@ from_app(struct session *s)
 		s->bytes[WAY_FROM_APP] += (size_t)n;
 		budget -= (size_t)n;
 		if (n > 0)
-			s->active_ns = s->w->now_ns;
+			s->active_ns = s->pool->env->now_ns;
 	}
 	if ((s->app.flags & LEG_EOF) != 0 && (s->flags & SF_APP_DONE) == 0)
 		session_way_done(s, SF_APP_DONE, SEV_APP_EOF);
 	else if (budget == 0)
-		session_kick(s);
+		session_schedule(s);
 }
 
 static void
@@ -108,13 +108,13 @@ to_app(struct session *s)
 			break;
 		smcr_rx_consume(s->conn, (size_t)n);
 		s->bytes[WAY_TO_APP] += (size_t)n;
-		s->active_ns = s->w->now_ns;
+		s->active_ns = s->pool->env->now_ns;
 		budget -= (size_t)n;
 	}
 	if ((s->flags & SF_PEER_DONE) == 0 && smcr_rx_eof(s->conn))
 		session_way_done(s, SF_PEER_DONE, SEV_PEER_DONE);
 	else if (budget == 0)
-		session_kick(s);
+		session_schedule(s);
 }
 
 void

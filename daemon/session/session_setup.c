@@ -21,14 +21,14 @@ static void
 dial_on(struct session *s, int why)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
-	int err = dial_next(&s->setup->dial, s->w->loop, &s->w->keepalive, why);
+	int err = dial_next(&s->setup->dial, s->pool->env->loop, &s->pool->keepalive, why);
 
 	net_addr_set(ingress ? &s->mid_peer : &s->app_peer, dial_addr(&s->setup->dial));
 	if (err == 0) {
-		worker_arm(s->w, &s->timer, s->settings->cfg.connect_ms);
+		env_arm(s->pool->env, &s->timer, s->settings->cfg.connect_ms);
 		return;
 	}
-	s->settings->svc->refused_connect++;
+	s->settings->svc->ctr.refused_connect++;
 	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
 	session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", -err);
 	session_event(s, SEV_CONNECT_FAILED);
@@ -56,7 +56,7 @@ dial_done(struct session *s)
 		dial_on(s, 0);
 	if (r <= 0)
 		return false;
-	timer_cancel(&s->w->timers, &s->timer);
+	timer_cancel(&s->pool->env->timers, &s->timer);
 	if (session_kind(s) == CONFIG_EGRESS)
 		outage_over(s->settings->svc, OUTAGE_OVER_CONNECTED, &s->app_peer);
 	return true;
@@ -82,8 +82,8 @@ open_engine_conn(struct session *s)
 	int err;
 
 	net_addr_get(&s->mid_peer, &peer);
-	middle_describe(&s->mid, s->w, &peer, &o);
-	s->conn = smcr_open(s->w->eng, &o, &err);
+	middle_describe(&s->mid, s->pool->devices, &peer, &o);
+	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
 		session_blame(s, "no SMC-R connection is free", -err);
 		session_event(s, SEV_REFUSED);
@@ -97,7 +97,7 @@ setup_begin(struct session *s)
 		dial_start(s);
 	else
 		open_engine_conn(s);
-	session_kick(s);
+	session_schedule(s);
 }
 
 static void
@@ -109,7 +109,7 @@ establish(struct session *s)
 	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
 		s->flags |= SF_HEADER_OWED;
 	clc_out_take(&s->setup->out, s->conn);
-	net_tune_idle_middle(s->mid.io.fd, &s->w->keepalive);
+	net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 	session_set_state(s, SES_SMCR);
 }
 
@@ -136,23 +136,23 @@ static void
 note_instead(struct session *s, enum instead instead)
 {
 	static const char *const words[] = { "tcp", "retry", "refuse" };
-	struct worker *w = s->w;
+	struct session_pool *pool = s->pool;
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
 	if (instead == INSTEAD_TCP) {
 		s->flags |= SF_FELL_BACK;
-		s->settings->svc->fallbacks++;
+		s->settings->svc->ctr.fallbacks++;
 	} else if (instead == INSTEAD_REFUSE) {
 		s->flags |= SF_REFUSED;
-		s->settings->svc->refused_fallback++;
+		s->settings->svc->ctr.refused_fallback++;
 	}
 	if (s->diag.local != 0)
-		tally_count(&w->fallbacks.local, s->diag.local);
+		tally_count(&pool->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
-		tally_count(&w->fallbacks.peer, s->diag.peer);
-	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s",
-	    s->id, s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead],
-	    log_text_diag(&s->diag, why, sizeof(why)));
+		tally_count(&pool->fallbacks.peer, s->diag.peer);
+	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_NOTICE,
+	    "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id, s->settings->cfg.name,
+	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead], log_text_diag(&s->diag, why, sizeof(why)));
 }
 
 /* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
@@ -163,7 +163,7 @@ retry(struct session *s)
 	s->flags &= ~(unsigned)SF_MID_FIN_TOLD;
 	s->news = 0;
 	/* FIN, not RST, which could overtake the Decline. */
-	leg_close(&s->mid, s->w->loop, false);
+	leg_close(&s->mid, s->pool->env->loop, false);
 	s->setup->out.len = 0;
 	session_set_state(s, SES_CONNECT);
 	dial_start(s);
@@ -179,14 +179,14 @@ take_leftover(struct session *s)
 
 	if (n == 0)
 		return true;
-	b = bufpool_get(&s->w->bufs);
+	b = bufpool_get(&s->pool->bufs);
 	if (b == NULL)
 		return false;
 	memcpy(b->data, bytes, n);
 	b->len = (uint32_t)n;
 	s->held[WAY_TO_APP] = b;
 	s->bytes[WAY_TO_APP] += n;
-	s->w->stats.tcp_bytes += n;
+	s->pool->stats.tcp_bytes += n;
 	return true;
 }
 
@@ -210,7 +210,7 @@ note_late_decline(struct session *s)
 {
 	smcr_fallback(s->conn, &s->diag);
 	if (s->diag.peer != 0)
-		tally_count(&s->w->fallbacks.peer, s->diag.peer);
+		tally_count(&s->pool->fallbacks.peer, s->diag.peer);
 }
 
 bool
@@ -284,7 +284,7 @@ setup_finish(struct session *s)
 	}
 	if (s->setup->out.len > 0)
 		return false;
-	slab_put(&s->w->setup_slab, s->setup);
+	slab_put(&s->pool->setup_slab, s->setup);
 	s->setup = NULL;
 	return true;
 }

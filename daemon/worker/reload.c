@@ -9,9 +9,8 @@
 
 #include "base/addr.h"
 #include "daemon/config/config_plan.h"
-#include "daemon/worker/listener.h"
 #include "daemon/net.h"
-#include "daemon/session/prewarm.h"
+#include "daemon/session/service.h"
 
 /* What becomes of one configured service. */
 struct step {
@@ -25,7 +24,7 @@ struct step {
 };
 
 struct plan {
-	struct worker *w;
+	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
 	int *fds; /* from systemd; -1 = used */
@@ -40,9 +39,9 @@ same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 }
 
 static struct service *
-find_service(const struct worker *w, const struct config_service *cfg)
+find_service(const struct session_pool *pool, const struct config_service *cfg)
 {
-	LIST_FOREACH(n, &w->services) {
+	LIST_FOREACH(n, &pool->services) {
 		struct service *svc = CONTAINER_OF(n, struct service, node);
 
 		if (svc->settings->cfg.kind == cfg->kind && strcmp(svc->settings->cfg.name, cfg->name) == 0)
@@ -52,9 +51,9 @@ find_service(const struct worker *w, const struct config_service *cfg)
 }
 
 static struct service *
-find_listener(const struct worker *w, const struct sockaddr_storage *addr)
+find_listener(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
-	LIST_FOREACH(n, &w->services) {
+	LIST_FOREACH(n, &pool->services) {
 		struct service *svc = CONTAINER_OF(n, struct service, node);
 
 		if (svc->listener.io.fd >= 0 && same_place(&svc->settings->cfg.listen, addr))
@@ -97,11 +96,11 @@ take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
 /* -- what can fail -- */
 
 static unsigned
-share_port(const struct worker *w, uint16_t port, bool on)
+share_port(const struct session_pool *pool, uint16_t port, bool on)
 {
 	unsigned cnt = 0;
 
-	LIST_FOREACH(n, &w->services) {
+	LIST_FOREACH(n, &pool->services) {
 		struct service *svc = CONTAINER_OF(n, struct service, node);
 
 		if (svc->listener.io.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
@@ -118,14 +117,14 @@ share_port(const struct worker *w, uint16_t port, bool on)
  * port until then. Checked configurations have no overlap, so the old one goes.
  */
 static int
-listen_anew(const struct worker *w, const struct sockaddr_storage *addr)
+listen_anew(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
 	int fd = net_listen(addr, false);
 
-	if (fd != -EADDRINUSE || share_port(w, addr_port(addr), true) == 0)
+	if (fd != -EADDRINUSE || share_port(pool, addr_port(addr), true) == 0)
 		return fd;
 	fd = net_listen(addr, true);
-	(void)share_port(w, addr_port(addr), false);
+	(void)share_port(pool, addr_port(addr), false);
 	if (fd >= 0)
 		net_share_port(fd, false);
 	return fd;
@@ -137,12 +136,12 @@ prepare_socket(struct plan *p, struct step *st)
 	const struct sockaddr_storage *addr = &st->cfg->listen;
 	char text[ADDR_STR_MAX];
 
-	st->from = find_listener(p->w, addr);
+	st->from = find_listener(p->pool, addr);
 	if (st->from != NULL)
 		return 0;
 	st->fd = take_passed_fd(p, addr);
 	if (st->fd < 0)
-		st->fd = listen_anew(p->w, addr);
+		st->fd = listen_anew(p->pool, addr);
 	if (st->fd >= 0)
 		return 0;
 	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
@@ -156,9 +155,9 @@ prepare_socket(struct plan *p, struct step *st)
 static int
 prepare(struct plan *p, struct step *st)
 {
-	st->svc = find_service(p->w, st->cfg);
+	st->svc = find_service(p->pool, st->cfg);
 	if (st->svc == NULL) {
-		st->svc = service_new(p->w, st->cfg);
+		st->svc = service_new(p->pool, st->cfg);
 		st->is_new = true;
 		if (st->svc == NULL) {
 			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
@@ -219,17 +218,12 @@ take_over_sockets(struct plan *p)
 static void
 remove_services(struct plan *p)
 {
-	LIST_FOREACH(n, &p->w->services) {
+	LIST_FOREACH(n, &p->pool->services) {
 		struct service *svc = CONTAINER_OF(n, struct service, node);
-		int fd;
 
 		if (is_kept(p, svc))
 			continue;
 		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
-		prewarm_stop(svc);
-		fd = listener_stop(svc);
-		if (fd >= 0)
-			close(fd);
 		service_drop(svc);
 	}
 }
@@ -248,13 +242,13 @@ commit(struct plan *p, struct step *st)
 	if (st->moves)
 		rc = listener_start(st->svc, st->fd);
 	else
-		net_tune(st->svc->listener.io.fd, &p->w->keepalive);
+		net_tune(st->svc->listener.io.fd, &p->pool->keepalive);
 	if (rc != 0) {
 		close(st->fd);
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
 	}
 	if (st->is_new)
-		list_push(&p->w->services, &st->svc->node);
+		list_push(&p->pool->services, &st->svc->node);
 	if (st->is_new || changed) {
 		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s:%u",
 		    st->is_new ? "added" : "changed", st->cfg->name,
@@ -308,9 +302,9 @@ apply(struct plan *p, const struct config *cfg)
 }
 
 int
-services_apply(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
+services_apply(struct session_pool *pool, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
 {
-	struct plan p = { .w = w, .fd_cnt = fd_cnt, .err = err };
+	struct plan p = { .pool = pool, .fd_cnt = fd_cnt, .err = err };
 	int rc = -ENOMEM;
 
 	p.steps = calloc(cfg->service_cnt + 1, sizeof(*p.steps));

@@ -12,13 +12,14 @@
 
 #include "base/addr.h"
 #include "daemon/device/device_cards.h"
-#include "daemon/worker/mpa_clients.h"
 #include "daemon/device/netwatch.h"
 #include "daemon/session/service.h"
+#include "daemon/worker/mpa_policy.h"
 #include "fake_verbs.h"
 #include "unit.h"
 
-static struct worker w;
+static struct env env;
+static struct devices *devs;
 static struct config cfg;
 static struct config_device entries[4];
 static struct netif ifs[4];
@@ -51,6 +52,14 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 			engine_devs[i] = engine_devs[--engine_cnt];
 }
 
+void
+smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt)
+{
+	(void)eng;
+	(void)nets;
+	(void)cnt;
+}
+
 bool
 smcr_take_device_news(struct smcr *eng)
 {
@@ -81,8 +90,30 @@ netwatch_table(const struct netwatch *nw)
 	return &table;
 }
 
+int
+netwatch_new(struct loop *loop, struct netwatch **out)
+{
+	static struct netwatch nw;
+
+	(void)loop;
+	*out = &nw;
+	return 0;
+}
+
+void
+netwatch_free(struct netwatch *nw)
+{
+	(void)nw;
+}
+
+void
+netwatch_reload(struct netwatch *nw)
+{
+	(void)nw;
+}
+
 bool
-netwatch_take_news(struct netwatch *nw)
+netwatch_take_change(struct netwatch *nw)
 {
 	bool news = if_news;
 
@@ -117,33 +148,30 @@ siw_set_port_state(struct rnic_dev *dev, enum rnic_port_state to)
 static void
 setup(void)
 {
-	static struct netwatch nw;
-
 	fake_verbs_reset();
 	memset(entries, 0, sizeof(entries));
-	memset(&w, 0, sizeof(w));
+	memset(&env, 0, sizeof(env));
 	engine_cnt = 0;
 	gone = NULL;
 	dev_news = if_news = false;
-	ifs[0] = (struct netif){ .index = 2, .name = "eth0", .up = true };
-	ifs[1] = (struct netif){ .index = 3, .name = "eth1", .up = true };
+	ifs[0] = (struct netif){ .index = 2, .name = "eth0", .enabled = true, .up = true };
+	ifs[1] = (struct netif){ .index = 3, .name = "eth1", .enabled = true, .up = true };
 	table = (struct netifs){ .ifs = ifs, .if_cnt = 2 };
 	cfg = (struct config){ .devices = entries };
-	w.loop = loop_new();
-	w.netwatch = &nw;
-	w.now_ns = 1000 * NS_PER_MS;
-	timerq_init(&w.timers);
+	env.loop = loop_new();
+	env.now_ns = 1000 * NS_PER_MS;
+	timerq_init(&env.timers);
 	log_init(LOG_LVL_ERROR);
 }
 
 static void
 teardown(void)
 {
-	devices_close(&w);
+	devices_free(devs);
 	ck_assert_uint_eq(engine_cnt, 0);
 	ck_assert_uint_eq(fake_verbs.opens - fake_verbs.frees, 0);
-	timerq_fini(&w.timers);
-	loop_free(w.loop);
+	timerq_fini(&env.timers);
+	loop_free(env.loop);
 	free(said);
 	said = NULL;
 }
@@ -170,9 +198,10 @@ card(const char *name, const char *gid)
 static void
 start(void)
 {
+	static const struct devices_gate nobody = { NULL };
 	FILE *f = open_memstream(&said, &said_len);
 
-	ck_assert_int_eq(devices_open(&w, &cfg, f), 0);
+	ck_assert_int_eq(devices_new(&env, &cfg, &nobody, f, &devs), 0);
 	fclose(f);
 }
 
@@ -183,7 +212,7 @@ reload(void)
 
 	free(said);
 	f = open_memstream(&said, &said_len);
-	devices_reload(&w, &cfg, f);
+	devices_reload(devs, &cfg, f);
 	fclose(f);
 }
 
@@ -191,13 +220,13 @@ reload(void)
 static void
 pass(int64_t ms)
 {
-	for (int64_t end = w.now_ns + ms * NS_PER_MS; w.now_ns < end;) {
-		w.now_ns += 100 * NS_PER_MS;
-		(void)devices_listen(&w);
-		(void)devices_follow(&w);
-		timerq_run(&w.timers, w.now_ns);
-		(void)devices_listen(&w);
-		(void)devices_follow(&w);
+	for (int64_t end = env.now_ns + ms * NS_PER_MS; env.now_ns < end;) {
+		env.now_ns += 100 * NS_PER_MS;
+		(void)devices_listen(devs);
+		(void)devices_follow(devs);
+		timerq_run(&env.timers, env.now_ns);
+		(void)devices_listen(devs);
+		(void)devices_follow(devs);
 	}
 }
 
@@ -210,7 +239,7 @@ devices(void)
 	struct rnic_dev *dev;
 
 	text[0] = '\0';
-	for (unsigned i = 0; (dev = devices_get(&w, i)) != NULL; i++) {
+	for (unsigned i = 0; (dev = devices_get(devs, i)) != NULL; i++) {
 		struct rnic_info info = rnic_query(dev);
 		const char *addr = device_gid_format(&info.gid, gid);
 
@@ -366,7 +395,7 @@ START_TEST(a_card_that_is_gone_is_closed_and_opened_again)
 	start();
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up, c1 192.0.2.2 up");
 	/* The device says so itself. */
-	gone = devices_get(&w, 0);
+	gone = devices_get(devs, 0);
 	fake_verbs_unplug("c0");
 	dev_news = true;
 	pass(100);
@@ -518,15 +547,15 @@ START_TEST(tells_card_gid_and_interface)
 	p = card("c0", "192.0.2.1");
 	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V1, 3);
 	start();
-	ck_assert(devices_info(&w, 0, &info));
+	ck_assert(devices_info(devs, 0, &info));
 	ck_assert_str_eq(info.rnic.name, "c0");
 	ck_assert_str_eq(info.card->dev, "c0");
 	ck_assert_uint_eq(info.card->gid_cnt, 2);
 	ck_assert_int_eq(info.gid.type, VERBS_GID_ROCE_V1);
 	ck_assert_uint_eq(info.gid.index, 1);
 	ck_assert_str_eq(info.interface, "eth1");
-	ck_assert(!devices_info(&w, 1, &info));
-	ck_assert_str_eq(devices_interface(&w, 9), "");
+	ck_assert(!devices_info(devs, 1, &info));
+	ck_assert_str_eq(devices_interface(devs, 9), "");
 }
 
 END_TEST
@@ -556,23 +585,23 @@ START_TEST(refusals_of_a_device_are_logged)
 	start();
 	log_init(LOG_LVL_NOTICE);
 	ck_assert_int_ge(dup2(fileno(f), STDERR_FILENO), 0);
-	w.now_ns += 5000 * NS_PER_MS;
-	ck_assert_int_eq(devices_log(&w), INT64_MAX);
-	w.now_ns += 5000 * NS_PER_MS;
+	env.now_ns += 5000 * NS_PER_MS;
+	ck_assert_int_eq(devices_log(devs), INT64_MAX);
+	env.now_ns += 5000 * NS_PER_MS;
 	fake_verbs.refused = 3;
 	fake_verbs.flushed = 9; /* no refusal */
 	rewind(f);
-	ck_assert_int_eq(devices_log(&w), INT64_MAX);
+	ck_assert_int_eq(devices_log(devs), INT64_MAX);
 	rewind(f);
 	text = logged(f);
 	ck_assert_msg(strstr(text, "MPA connections refused: not of a peer") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "device=c0 count=3 total=3\n") != NULL, "%s", text);
 	fake_verbs.refused = 10;
-	at = w.now_ns + 1000 * NS_PER_MS;
-	w.now_ns += 10 * NS_PER_MS;
-	ck_assert_int_eq(devices_log(&w), at);
-	w.now_ns = at;
-	ck_assert_int_eq(devices_log(&w), INT64_MAX);
+	at = env.now_ns + 1000 * NS_PER_MS;
+	env.now_ns += 10 * NS_PER_MS;
+	ck_assert_int_eq(devices_log(devs), at);
+	env.now_ns = at;
+	ck_assert_int_eq(devices_log(devs), INT64_MAX);
 	rewind(f);
 	text = logged(f);
 	ck_assert_msg(strstr(text, "device=c0 count=7 total=10\n") != NULL, "%s", text);
@@ -597,6 +626,9 @@ smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 	return memcmp(peer, addr, sizeof(peer)) == 0;
 }
 
+static struct session_pool pool;
+static struct mpa_policy policy;
+
 static bool
 may_connect(const char *text)
 {
@@ -605,26 +637,31 @@ may_connect(const char *text)
 
 	ck_assert_int_eq(addr_parse(text, &ss), 0);
 	addr_to_v6(&ss, gid.b);
-	return mpa_clients_allow(&w, &gid);
+	return mpa_may_connect(&policy, &gid);
 }
 
 START_TEST(who_may_open_mpa_connections)
 {
 	struct config_net user = { .addr = { [10] = 0xff, 0xff, 10, 0, 0, 1 }, .prefix_len = 128 };
-	const struct config_net list = { .addr = { [10] = 0xff, 0xff, 203, 0, 113, 0 }, .prefix_len = 96 + 24 };
+	struct config_net list = { .addr = { [10] = 0xff, 0xff, 203, 0, 113, 0 }, .prefix_len = 96 + 24 };
 	struct settings in = { .cfg = { .kind = CONFIG_INGRESS } };
 	struct settings out = { .cfg = { .kind = CONFIG_EGRESS, .allow = &user, .allow_cnt = 1 } };
 	struct service svc[2] = { { .settings = &in }, { .settings = &out } };
+	struct netif_addr here = { .index = 2, .prefix_len = 8 };
 
-	list_init(&w.services);
+	list_init(&pool.services);
 	for (unsigned i = 0; i < 2; i++) {
 		list_init(&svc[i].node);
-		list_push(&w.services, &svc[i].node);
+		list_push(&pool.services, &svc[i].node);
 	}
+	ck_assert_int_eq(addr_parse("127.0.0.1", &here.addr), 0);
+	table.addrs = &here;
+	table.addr_cnt = 1;
 	entry("c0");
 	card("c0", "127.0.0.1");
 	start();
-	ck_assert_int_eq(subnets_refresh(&w.subnets), 0);
+	pool.env = &env;
+	policy = (struct mpa_policy){ .cfg = &cfg, .pool = &pool, .devices = devs };
 	/* a user of a service, a neighbour of a device, strangers */
 	ck_assert(may_connect("10.0.0.1"));
 	ck_assert(may_connect("127.9.9.9"));
@@ -635,8 +672,8 @@ START_TEST(who_may_open_mpa_connections)
 	out.cfg.allow_cnt = 0;
 	ck_assert(may_connect("2001:db8::1"));
 	/* the list in place of all that, and peers of the moment */
-	w.mpa_clients = &list;
-	w.mpa_clients_cnt = 1;
+	cfg.mpa_clients = &list;
+	cfg.mpa_clients_cnt = 1;
 	ck_assert(!may_connect("2001:db8::1"));
 	ck_assert(!may_connect("10.0.0.1"));
 	ck_assert(!may_connect("127.9.9.9"));
@@ -645,20 +682,27 @@ START_TEST(who_may_open_mpa_connections)
 	ck_assert(may_connect("10.0.0.1"));
 	ck_assert(!may_connect("10.0.0.2"));
 	peer_of_the_moment = NULL;
-	subnets_fini(&w.subnets);
-	list_init(&w.services);
 }
 
 END_TEST
+
+/* The GID that a connection of this local address should use. */
+static const char *
+gid_at(const struct sockaddr_storage *local)
+{
+	static char text[DEVICE_GID_MAX];
+	struct smcr_open o = { 0 };
+
+	devices_describe(devs, local, &o);
+	return device_gid_format(&o.local_addr, text);
+}
 
 /* A middle over IPv6, or over a second address, belongs to the card of its interface all the same. */
 START_TEST(a_connection_finds_the_card_of_its_interface)
 {
 	static struct netif_addr addrs[3];
 	struct sockaddr_storage at;
-	struct rnic_gid gid;
 	struct verbs_port *p;
-	char text[DEVICE_GID_MAX];
 
 	table.addrs = addrs;
 	table.addr_cnt = 3;
@@ -676,18 +720,15 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 	for (unsigned i = 0; i < 3; i++) {
 		static const char *const want[] = { "::ffff:192.0.2.1", "::ffff:192.0.2.2", "2001:db8::3" };
 
-		devices_gid_at(&w, &addrs[i].addr, &gid);
-		ck_assert_str_eq(device_gid_format(&gid, text), want[i]);
+		ck_assert_str_eq(gid_at(&addrs[i].addr), want[i]);
 	}
 	ck_assert_int_eq(addr_parse("192.0.2.2", &at), 0);
-	devices_gid_at(&w, &at, &gid);
-	ck_assert_str_eq(device_gid_format(&gid, text), "::ffff:192.0.2.2");
+	ck_assert_str_eq(gid_at(&at), "::ffff:192.0.2.2");
 	/* Not to a port that is down. */
 	fake_verbs.ports[1].state = RNIC_PORT_DOWN;
 	dev_news = true;
 	pass(100);
-	devices_gid_at(&w, &addrs[1].addr, &gid);
-	ck_assert_str_eq(device_gid_format(&gid, text), "2001:db8::2");
+	ck_assert_str_eq(gid_at(&addrs[1].addr), "2001:db8::2");
 }
 
 END_TEST

@@ -18,14 +18,6 @@ lib/smcr/group/llc_add_server.c smcr/rendezvous/rendezvous.h
 lib/smcr/group/llc_delete.c smcr/rendezvous/rendezvous.h
 lib/smcr/group/llc_link.c smcr/rendezvous/rendezvous.h
 lib/smcr/group/llc_rkey.c smcr/rendezvous/rendezvous.h
-daemon/device/devices.h daemon/worker/worker_priv.h
-daemon/device/devices_priv.h daemon/worker/worker_priv.h
-daemon/device/devices.c daemon/worker/mpa_clients.h
-daemon/session/check.c daemon/worker/worker_priv.h
-daemon/session/probe.h daemon/worker/worker_priv.h
-daemon/session/service.c daemon/worker/listener.h
-daemon/session/service.h daemon/worker/worker_priv.h
-daemon/session/session.h daemon/worker/worker_priv.h
 '
 
 n=0
@@ -70,7 +62,7 @@ check lib/smcr/rendezvous $smcr smcr/data/ smcr/group/ smcr/rendezvous/
 check lib/smcr $smcr smcr/
 
 # The daemon's. What is in daemon/ itself is below all rooms (loop, sockets, words) or puts them together.
-below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/net.h daemon/log_text.h'
+below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/env.h daemon/net.h daemon/log_text.h'
 check daemon/config $below daemon/config/
 check daemon/confine $below daemon/config/config.h daemon/confine/
 check daemon/device $below daemon/config/ daemon/device/

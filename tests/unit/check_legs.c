@@ -149,13 +149,13 @@ connected(int mode)
 }
 
 static uint64_t
-nothing_left(const struct worker *w)
+nothing_left(const struct session_pool *p)
 {
-	ck_assert_uint_eq(w->stats.sessions_opened, w->stats.sessions_closed);
-	ck_assert_uint_eq(w->bufs.lent, 0);
-	ck_assert_uint_eq(w->setup_slab.used, 0);
-	ck_assert_uint_eq(w->session_slab.used, 0);
-	return w->stats.sessions_reset;
+	ck_assert_uint_eq(p->stats.opened, p->stats.closed);
+	ck_assert_uint_eq(p->bufs.lent, 0);
+	ck_assert_uint_eq(p->setup_slab.used, 0);
+	ck_assert_uint_eq(p->session_slab.used, 0);
+	return p->stats.reset;
 }
 
 static void
@@ -164,7 +164,7 @@ all_gone(bool reset)
 	uint64_t resets;
 
 	UNTIL(gw_sessions() == 0);
-	resets = nothing_left(gw.w) + (gw.w2 != NULL ? nothing_left(gw.w2) : 0);
+	resets = nothing_left(gw_pool(GW_IN)) + (gw.w2 != NULL ? nothing_left(gw_pool(GW_OUT)) : 0);
 	ck_assert_int_eq(resets > 0, reset);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).connections, 0);
@@ -179,7 +179,7 @@ START_TEST(bytes_go_both_ways)
 	gw_expect(client, "world", GW_OPEN);
 	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_FROM_APP], 5);
 	ck_assert_uint_eq(gw_session(GW_IN)->bytes[WAY_TO_APP], 5);
-	ck_assert_uint_eq(gw.w->stats.tcp_bytes, _i != ON_TCP ? 0 : 20 / GW_WORKERS);
+	ck_assert_uint_eq(gw_pool(GW_IN)->stats.tcp_bytes, _i != ON_TCP ? 0 : 20 / GW_WORKERS);
 }
 
 END_TEST

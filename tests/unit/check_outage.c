@@ -13,7 +13,8 @@
 
 #define S INT64_C(1000000000)
 
-static struct worker w;
+static struct env env;
+static struct session_pool pool;
 static struct settings settings;
 static struct service svc;
 static union net_addr far;
@@ -24,13 +25,15 @@ static char text[65536];
 static void
 setup(void)
 {
-	memset(&w, 0, sizeof(w));
+	memset(&pool, 0, sizeof(pool));
 	memset(&svc, 0, sizeof(svc));
-	w.now_ns = 1000 * S;
-	w.lim_outage = w.lim_outage_over = w.lim_stranger = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
+	env.now_ns = 1000 * S;
+	pool.env = &env;
+	pool.lim_outage = pool.lim_outage_end = pool.lim_stranger = (struct log_limit){ .burst = 20,
+		.interval_ms = 1000 };
 	settings.cfg.kind = CONFIG_INGRESS;
 	strcpy(settings.cfg.name, "redis");
-	svc.w = &w;
+	svc.pool = &pool;
 	svc.settings = &settings;
 	far.in4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(16379) };
 	ck_assert_int_eq(inet_pton(AF_INET, "192.0.2.2", &far.in4.sin_addr), 1);
@@ -77,7 +80,7 @@ START_TEST(the_beginning_and_the_end_are_told_once)
 {
 	for (int i = 0; i < 50; i++) {
 		outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
-		w.now_ns += S;
+		env.now_ns += S;
 	}
 	one_line(
 	    "warning: peer not available: service=redis peer=192.0.2.2:16379 "
@@ -99,7 +102,7 @@ START_TEST(another_reason_is_told_and_a_long_outage_again)
 	one_line("ended the connection in its set-up; its server may be down");
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	ck_assert_uint_eq(news(), 0);
-	w.now_ns += 601 * S;
+	env.now_ns += 601 * S;
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("failed=5");
 }
@@ -139,7 +142,7 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 	for (int i = 0; i < 1000; i++) {
 		outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 		outage_over(&svc, OUTAGE_OVER_SMCR, &far);
-		w.now_ns += S / 100;
+		env.now_ns += S / 100;
 	}
 	(void)news();
 	for (const char *p = text; (p = strstr(p, "not available")) != NULL; p++)
@@ -149,7 +152,7 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 	ck_assert_uint_ge(begins, 1);
 	ck_assert_uint_le(begins, 4);
 	ck_assert_uint_eq(ends, begins); /* each that was told has its end */
-	w.now_ns += 61 * S;
+	env.now_ns += 61 * S;
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("not available");
 }

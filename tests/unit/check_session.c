@@ -50,9 +50,9 @@ teardown(void)
 {
 	gw_hang_up(client, server);
 	UNTIL(gw_sessions() == 0);
-	ck_assert_uint_eq(gw.w->bufs.lent, 0);
-	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
-	ck_assert_uint_eq(gw.w->session_slab.used, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->bufs.lent, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->setup_slab.used, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->session_slab.used, 0);
 	gw_stop();
 	ck_assert_uint_eq(open_fds(), fds_before);
 }
@@ -232,7 +232,7 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 	gw_start();
 	client = gw_client();
 	gw_expect_reset(client);
-	ck_assert_uint_eq(gw.w->stats.sessions_reset, _i == 0 ? 2 : 1);
+	ck_assert_uint_eq(gw_pool(GW_IN)->stats.reset, _i == 0 ? 2 : 1);
 }
 
 END_TEST
@@ -398,7 +398,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	lim.rlim_cur = (rlim_t)dup(0);
 	close((int)lim.rlim_cur);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
-	UNTIL(gw.w->stats.accept_pauses > 0);
+	UNTIL(gw_pool(GW_IN)->stats.accept_pauses > 0);
 	echo_works();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	UNTIL(gw_info(GW_IN).accepted == 9);
@@ -679,9 +679,9 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 		gw_say(c[i], "x");
 		gw_expect(s[i], "x", GW_OPEN);
 	}
-	ck_assert_uint_eq(gw.w->bufs.lent, 0);
-	ck_assert_uint_le(gw.w->bufs.free_cnt, 2);
-	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->bufs.lent, 0);
+	ck_assert_uint_le(gw_pool(GW_IN)->bufs.free_cnt, 2);
+	ck_assert_uint_eq(gw_pool(GW_IN)->setup_slab.used, 0);
 	for (int i = 0; i < N; i++) {
 		close(c[i]);
 		close(s[i]);

@@ -256,7 +256,7 @@ START_TEST(a_removed_service_lets_its_connections_live)
 	close(server);
 	server = -1;
 	UNTIL(gw_sessions() == 0);
-	ck_assert(list_empty(&gw.w->old_services));
+	ck_assert(list_empty(&gw_pool(GW_IN)->old_services));
 }
 
 END_TEST
@@ -453,7 +453,7 @@ check(const struct sockaddr_storage *peer, uint32_t timeout_ms)
 	ck_assert_uint_eq(results, 0);
 	UNTIL(results == 1);
 	gw_once();
-	ck_assert(list_empty(&gw.w->probes) && list_empty(&gw.w->dead_probes));
+	ck_assert(list_empty(&gw_pool(GW_IN)->probes) && list_empty(&gw_pool(GW_IN)->dead_probes));
 }
 
 START_TEST(a_check_says_yes)
@@ -534,7 +534,7 @@ START_TEST(checks_are_bounded)
 			i++;
 		ck_assert_int_eq(rc, -EBUSY);
 		ck_assert_uint_eq(i, 16);
-		UNTIL(list_empty(&gw.w->probes));
+		UNTIL(list_empty(&gw_pool(GW_IN)->probes));
 		ck_assert_uint_eq(results, 16);
 	}
 }
@@ -546,8 +546,8 @@ START_TEST(prewarm_waits_for_the_peer)
 	gw.svc[GW_IN].prewarm = true;
 	gw.cfg.service_cnt = 1;
 	gw_start();
-	UNTIL(!list_empty(&gw.w->probes));
-	UNTIL(list_empty(&gw.w->probes));
+	UNTIL(!list_empty(&gw_pool(GW_IN)->probes));
+	UNTIL(list_empty(&gw_pool(GW_IN)->probes));
 	ck_assert_uint_eq(fake_seen.opens, 0);
 	/* Now the peer comes up. */
 	gw.cfg.service_cnt = 2;
@@ -555,7 +555,7 @@ START_TEST(prewarm_waits_for_the_peer)
 	UNTIL(gw_info(GW_OUT).accepted == 1 && gw_sessions() == 0);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 	gw_run_ms(50);
-	ck_assert(list_empty(&gw.w->probes));
+	ck_assert(list_empty(&gw_pool(GW_IN)->probes));
 }
 
 END_TEST

@@ -27,7 +27,7 @@ struct worker {
 	bool full;
 	struct smcr eng;
 	struct rnic_dev dev[2];
-	struct worker_fallbacks fallbacks;
+	struct session_fallbacks fallbacks;
 	uint32_t session_cnt;
 	unsigned looked_at;
 	int check_rc;
@@ -526,7 +526,7 @@ worker_stats(const struct worker *w, struct worker_stats *out)
 			.started_ns = 1 * S };
 }
 
-const struct worker_fallbacks *
+const struct session_fallbacks *
 worker_fallbacks(const struct worker *w)
 {
 	return &w->fallbacks;

@@ -24,7 +24,7 @@
 #include "checks.h"
 #include "daemon/net.h"
 #include "daemon/session/session.h"
-#include "daemon/worker/worker_priv.h"
+#include "daemon/worker/worker.h"
 
 #define MS 1000000LL
 #define GW_DEADLINE (10000 * MS)
@@ -42,6 +42,7 @@ struct gateway {
 	struct worker *w;  /* the only one, or the ingress's */
 	struct worker *w2; /* the egress's; NULL with the stand-in */
 	struct config cfg;
+	struct config cfg2; /* of w2 */
 	struct config_service svc[GW_SERVICES];
 	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
@@ -194,19 +195,24 @@ gw_start(void)
 {
 	ck_assert_msg(gw_try_start(NULL, 0) == 0, "%s", gw.err);
 #ifdef GATEWAY_REAL
-	struct config egress = gw.cfg;
-
-	egress.services = &gw.svc[GW_OUT];
-	ck_assert_int_eq(worker_new(gw.loop, &egress, NULL, 0, stderr, &gw.w2), 0);
+	gw.cfg2 = gw.cfg;
+	gw.cfg2.services = &gw.svc[GW_OUT];
+	ck_assert_int_eq(worker_new(gw.loop, &gw.cfg2, NULL, 0, stderr, &gw.w2), 0);
 #endif
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 }
 
-/* Whose service this is. */
+/* The worker of a service. */
 static inline struct worker *
 gw_worker(int service)
 {
 	return service == GW_OUT && gw.w2 != NULL ? gw.w2 : gw.w;
+}
+
+static inline struct session_pool *
+gw_pool(int service)
+{
+	return worker_sessions(gw_worker(service));
 }
 
 static inline int
@@ -339,7 +345,7 @@ gw_session(int service)
 	uint32_t pos = 0;
 	struct session *s;
 
-	while ((s = idtable_next(&gw_worker(service)->sessions, &pos)) != NULL)
+	while ((s = idtable_next(&gw_pool(service)->sessions, &pos)) != NULL)
 		if (strcmp(s->settings->cfg.name, gw.svc[service].name) == 0)
 			return s;
 	return NULL;
@@ -368,7 +374,7 @@ gw_info(int service)
 static inline unsigned
 gw_sessions(void)
 {
-	return gw.w->sessions.used + (gw.w2 != NULL ? gw.w2->sessions.used : 0);
+	return gw_pool(GW_IN)->sessions.used + (gw.w2 != NULL ? gw_pool(GW_OUT)->sessions.used : 0);
 }
 
 /* A new client, the server's end of its connection, and the first bytes between them. */
