@@ -109,7 +109,7 @@ copy_way(struct session *s, const struct way *w)
 }
 
 void
-tcp_pump(struct session *s)
+session_pump_tcp(struct session *s)
 {
 	const struct way from_app = {
 		&s->app,
@@ -132,17 +132,8 @@ tcp_pump(struct session *s)
 	if (!setup_finish(s))
 		return;
 	copy_way(s, &from_app);
-	if (s->state == SES_TCP && setup_decline_over(s))
+	if (s->state == SES_TCP && setup_decline_done(s))
 		copy_way(s, &to_app);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
 		outage_over(s->settings->svc, OUTAGE_OVER_BYTES, &s->mid_peer);
-}
-
-void
-tcp_drop(struct session *s)
-{
-	for (int i = 0; i < WAY_CNT; i++) {
-		bufpool_put(&s->pool->bufs, s->held[i]);
-		s->held[i] = NULL;
-	}
 }

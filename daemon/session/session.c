@@ -72,21 +72,11 @@ app_word(const struct session *s)
 static void
 put_mode(const struct session *s, char *buf, size_t cap)
 {
+	static const char *const words[] = { "none", "SMC-R", "TCP", "refused" };
+	bool says_why = s->path == PATH_TCP || s->path == PATH_REFUSED;
 	char why[LOG_TEXT_MAX];
 
-	if ((s->flags & SF_ESTABLISHED) != 0)
-		(void)snprintf(buf, cap, "SMC-R");
-	else if ((s->flags & (SF_FELL_BACK | SF_REFUSED)) == 0)
-		(void)snprintf(buf, cap, "none");
-	else
-		(void)snprintf(buf, cap, "%s%s", (s->flags & SF_REFUSED) != 0 ? "refused" : "TCP",
-		    log_text_diag(&s->diag, why, sizeof(why)));
-}
-
-static const char *
-put_addr(const union net_addr *a, char *buf, size_t cap)
-{
-	return a->sa.sa_family == AF_UNSPEC ? "none" : net_addr_str(a, buf, cap);
+	(void)snprintf(buf, cap, "%s%s", words[s->path], says_why ? log_text_diag(&s->diag, why, sizeof(why)) : "");
 }
 
 static void
@@ -100,15 +90,15 @@ log_end(struct session *s)
 	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
 	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
-	    s->id, s->settings->cfg.name, app_word(s), put_addr(&s->app_peer, app, sizeof(app)),
-	    put_addr(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
+	    s->id, s->settings->cfg.name, app_word(s), net_addr_str(&s->app_peer, app, sizeof(app)),
+	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
 	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP],
 	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
 	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
 	    s->err != 0 ? strerror(s->err) : "");
 }
 
-/* By the accepted leg's address, which stays what it was. */
+/* The source is the address of the accepted leg, which stays what it was. */
 static void
 uncount(struct session *s)
 {
@@ -131,7 +121,10 @@ session_end(struct session *s, bool reset)
 	s->conn = NULL;
 	leg_close(&s->app, pool->env->loop, reset);
 	leg_close(&s->mid, pool->env->loop, reset);
-	tcp_drop(s);
+	for (int i = 0; i < WAY_CNT; i++) {
+		bufpool_put(&pool->bufs, s->held[i]);
+		s->held[i] = NULL;
+	}
 	if (s->setup != NULL)
 		slab_put(&pool->setup_slab, s->setup);
 	s->setup = NULL;
@@ -160,80 +153,33 @@ session_free(struct session *s)
 
 /* -- events -- */
 
-static void
-blame_engine(struct session *s)
-{
-	const char *detail;
-	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-
-	if (s->why != NULL)
-		return;
-	session_blame(s, smcr_reason_str(reason), 0);
-	s->why_detail = detail[0] != '\0' ? detail : NULL;
-}
+/* What an event that ends a session is called in the log, of an ingress and an egress, and to the engine. */
+static const struct {
+	const char *why[2];
+	enum smcr_reason reason; /* of smcr_abort */
+} causes[SEV_EVENT_CNT] = {
+	[SEV_APP_RESET] = { { "client reset the connection", "server reset the connection" }, SMCR_R_APP_RESET },
+	[SEV_MID_RESET] = { { "peer reset the TCP connection", "peer reset the TCP connection" }, SMCR_R_TCP_RESET },
+	[SEV_CONNECT_FAILED] = { { "peer cannot be connected", "server cannot be connected" }, SMCR_R_REFUSED },
+	[SEV_TIMEOUT] = { { "idle for too long", "idle for too long" }, SMCR_R_TIMEOUT },
+	[SEV_STOP] = { { "daemon ends", "daemon ends" }, SMCR_R_SHUTDOWN },
+};
 
 static void
 blame_event(struct session *s, enum session_event event)
 {
-	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	const char *why = causes[event].why[session_kind(s) != CONFIG_INGRESS], *detail;
 
-	switch (event) {
-	case SEV_APP_RESET:
-		session_blame(s, ingress ? "client reset the connection" : "server reset the connection", 0);
-		break;
-	case SEV_MID_RESET:
-		session_blame(s, "peer reset the TCP connection", 0);
-		break;
-	case SEV_CONNECT_FAILED:
-		session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", 0);
-		break;
-	case SEV_TIMEOUT:
-		session_blame(s, "idle for too long", 0);
-		break;
-	case SEV_STOP:
-		session_blame(s, "daemon ends", 0);
-		break;
-	case SEV_ENGINE_RESET:
-		blame_engine(s);
-		break;
-	case SEV_ENGINE_OK:
-		if (s->state == SES_RENDEZVOUS)
-			session_blame(s, "link group made ahead for the peer", 0);
-		break;
-	case SEV_REFUSED:
-	case SEV_APP_EOF:
-	case SEV_MID_EOF:
-	case SEV_PEER_DONE:
-	case SEV_BOTH_DONE:
-	case SEV_EVENT_CNT:
-		break;
+	if (s->why != NULL)
+		return;
+	if (event == SEV_ENGINE_RESET) {
+		s->why = smcr_reason_str(smcr_closed(s->conn, &detail));
+		s->why_detail = detail[0] != '\0' ? detail : NULL;
+	} else if (event == SEV_ENGINE_OK && s->state == SES_RENDEZVOUS) {
+		s->why = "link group made ahead for the peer";
+	} else {
+		s->why = why;
 	}
-}
-
-static enum smcr_reason
-abort_reason(enum session_event event)
-{
-	switch (event) {
-	case SEV_CONNECT_FAILED:
-		return SMCR_R_REFUSED;
-	case SEV_TIMEOUT:
-		return SMCR_R_TIMEOUT;
-	case SEV_STOP:
-		return SMCR_R_SHUTDOWN;
-	case SEV_MID_RESET:
-		return SMCR_R_TCP_RESET;
-	case SEV_APP_EOF:
-	case SEV_APP_RESET:
-	case SEV_MID_EOF:
-	case SEV_PEER_DONE:
-	case SEV_BOTH_DONE:
-	case SEV_REFUSED:
-	case SEV_ENGINE_OK:
-	case SEV_ENGINE_RESET:
-	case SEV_EVENT_CNT:
-		break;
-	}
-	return SMCR_R_APP_RESET;
 }
 
 static void
@@ -244,10 +190,10 @@ engine_actions(struct session *s, enum session_event event, unsigned act)
 	if ((act & ACT_SEND_CLOSED) != 0)
 		smcr_close(s->conn);
 	if ((act & ACT_ABORT) != 0)
-		smcr_abort(s->conn, abort_reason(event));
-	if ((act & ACT_TELL_FIN) != 0)
+		smcr_abort(s->conn, causes[event].reason);
+	if ((act & ACT_PASS_FIN) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
-	if ((act & ACT_TELL_RST) != 0)
+	if ((act & ACT_PASS_RST) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_RST);
 }
 
@@ -262,43 +208,27 @@ leg_actions(struct session *s, unsigned act)
 		leg_close(&s->app, s->pool->env->loop, (act & ACT_RESET_APP) != 0);
 }
 
-/* The engine has broken off the rendezvous: whose fault was it? */
-static enum outage_kind
-rendezvous_outage(enum smcr_reason reason)
-{
-	switch (reason) {
-	case SMCR_R_TCP_RESET:
-	case SMCR_R_TCP_FIN:
-		return OUTAGE_RESET;
-	case SMCR_R_PROTOCOL:
-	case SMCR_R_CLC_TIMEOUT:
-		return OUTAGE_NO_SMC;
-	case SMCR_R_LINK_LOST:
-	case SMCR_R_GROUP_DELETED:
-	case SMCR_R_LLC_TIMEOUT:
-	case SMCR_R_PEER_ABORT:
-	case SMCR_R_PEER_CLOSED:
-	case SMCR_R_CLOSE_TIMEOUT:
-	case SMCR_R_ELEM_CONFLICT:
-		return OUTAGE_SETUP;
-	case SMCR_OK:
-	case SMCR_R_APP_RESET:
-	case SMCR_R_NO_MEMORY:
-	case SMCR_R_REFUSED:
-	case SMCR_R_TIMEOUT:
-	case SMCR_R_SHUTDOWN:
-		break;
-	}
-	return OUTAGE_NONE;
-}
-
+/* The engine has broken off the rendezvous: notes it where that was the far end's fault. */
 static void
-note_rendezvous_failed(struct session *s)
+note_outage(struct session *s)
 {
+	static const enum outage_kind kinds[SMCR_R_SHUTDOWN + 1] = {
+		[SMCR_R_TCP_RESET] = OUTAGE_RESET,
+		[SMCR_R_TCP_FIN] = OUTAGE_RESET,
+		[SMCR_R_PROTOCOL] = OUTAGE_NO_SMC,
+		[SMCR_R_CLC_TIMEOUT] = OUTAGE_NO_SMC,
+		[SMCR_R_LINK_LOST] = OUTAGE_SETUP,
+		[SMCR_R_GROUP_DELETED] = OUTAGE_SETUP,
+		[SMCR_R_LLC_TIMEOUT] = OUTAGE_SETUP,
+		[SMCR_R_PEER_ABORT] = OUTAGE_SETUP,
+		[SMCR_R_PEER_CLOSED] = OUTAGE_SETUP,
+		[SMCR_R_CLOSE_TIMEOUT] = OUTAGE_SETUP,
+		[SMCR_R_ELEM_CONFLICT] = OUTAGE_SETUP,
+	};
 	struct service *svc = s->settings->svc;
 	const char *detail;
 	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	enum outage_kind kind = rendezvous_outage(reason);
+	enum outage_kind kind = kinds[reason];
 
 	if (kind == OUTAGE_NONE)
 		return;
@@ -323,18 +253,14 @@ session_event(struct session *s, enum session_event event)
 
 	if (s->state == SES_DEAD)
 		return;
-	if (event == SEV_ENGINE_RESET && s->state == SES_RENDEZVOUS)
-		note_rendezvous_failed(s);
 	act = legs_actions(s->state, event);
 	if (act == 0) {
 		log_msg(LOG_LVL_ERROR, "session event out of place: id=%u state=\"%s\" event=\"%s\"", s->id,
 		    session_state_str(s->state), session_event_str(event));
 		act = ACT_END_RESET;
 	}
-	/* The engine is through with a connection that fell back: released, or the pump would have seen it next. */
-	if ((s->conn == NULL || (s->news & SMCR_EV_FALLBACK) != 0) &&
-	    (act & (ACT_ABORT | ACT_TELL_FIN | ACT_TELL_RST)) != 0)
-		act = (act & ACT_TELL_FIN) != 0 ? ACT_IGNORE : ACT_END_RESET;
+	if ((act & ACT_OUTAGE) != 0)
+		note_outage(s);
 	if ((act & (ACT_ABORT | ACT_END | ACT_END_RESET)) != 0)
 		blame_event(s, event);
 	engine_actions(s, event, act);
@@ -345,6 +271,8 @@ session_event(struct session *s, enum session_event event)
 		session_set_state(s, SES_CLOSING);
 	else if ((act & ACT_ABORT) != 0)
 		session_set_state(s, SES_ABORTING);
+	else if ((act & ACT_LEAVE) != 0)
+		session_set_state(s, SES_LEAVING);
 }
 
 /* -- what wakes a session -- */
@@ -367,16 +295,16 @@ on_mid(struct loop_io *io, unsigned events)
 	session_schedule(s);
 }
 
-/* The engine's end is an event of the table; all other news wait for the pump. */
+/* Fallback and end are events of the table; all others wait for the pump. */
 static void
 on_engine(struct conn_owner *owner, unsigned events)
 {
 	struct session *s = CONTAINER_OF(owner, struct session, owner);
 
-	s->news |= events;
+	s->events |= events;
 	session_schedule(s);
-	if ((events & SMCR_EV_FALLBACK) != 0 && s->state == SES_ABORTING)
-		session_event(s, SEV_STOP);
+	if ((events & SMCR_EV_FALLBACK) != 0)
+		session_event(s, SEV_FALLBACK);
 	if ((events & SMCR_EV_CLOSED) != 0)
 		session_event(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
 }
@@ -397,23 +325,10 @@ on_timer(struct timer *t, int64_t now_ns)
 {
 	struct session *s = CONTAINER_OF(t, struct session, timer);
 
-	switch (s->state) {
-	case SES_CONNECT:
-	case SES_RENDEZVOUS:
-	case SES_TCP_CONNECT:
-		if (setup_dialing(s))
-			setup_timeout(s);
-		break;
-	case SES_SMCR:
-	case SES_TCP:
+	if (s->state == SES_SMCR || s->state == SES_TCP)
 		on_idle(s, now_ns);
-		break;
-	case SES_CLOSING:
-	case SES_ABORTING:
-	case SES_DEAD:
-	case SES_STATE_CNT:
-		break;
-	}
+	else if (s->state != SES_ABORTING && setup_dialing(s))
+		setup_timeout(s);
 }
 
 /* A leg that is being connected is the dial's business. */
@@ -437,16 +352,17 @@ session_pump(struct session *s)
 		switch (s->state) {
 		case SES_CONNECT:
 		case SES_RENDEZVOUS:
+		case SES_LEAVING:
+		case SES_ABORTING:
 		case SES_TCP_CONNECT:
 			setup_pump(s);
 			break;
 		case SES_SMCR:
 		case SES_CLOSING:
-		case SES_ABORTING:
-			smcr_pump(s);
+			session_pump_smcr(s);
 			break;
 		case SES_TCP:
-			tcp_pump(s);
+			session_pump_tcp(s);
 			break;
 		case SES_DEAD:
 		case SES_STATE_CNT:
@@ -521,7 +437,7 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 static enum session_mode
 session_mode(const struct session *s)
 {
-	if ((s->flags & SF_ESTABLISHED) != 0)
+	if (s->path == PATH_SMCR)
 		return SESSION_SMCR;
 	return s->state == SES_TCP ? SESSION_TCP : SESSION_SETUP;
 }
@@ -536,7 +452,7 @@ session_info(const struct session *s, struct session_info *info)
 		.mode = session_mode(s),
 		.state = session_state_str(s->state),
 		.diag = s->diag,
-		.conn = (s->flags & SF_FELL_BACK) == 0 ? s->conn : NULL,
+		.conn = s->path != PATH_TCP ? s->conn : NULL,
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],
 		.age_ns = s->pool->env->now_ns - s->born_ns,

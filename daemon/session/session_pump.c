@@ -118,19 +118,20 @@ to_app(struct session *s)
 }
 
 void
-smcr_pump(struct session *s)
+session_pump_middle(struct session *s)
 {
-	s->news = 0;
-	if (smcr_clc_want(s->conn) > 0) {
-		setup_pump(s); /* aborted behind the Accept: the Confirm is still to be read (smcr_abort) */
+	(void)setup_finish(s);
+	if (s->state == SES_DEAD || (s->mid.flags & LEG_RDHUP) == 0 || (s->flags & SF_MID_FIN) != 0)
 		return;
-	}
-	if (s->setup != NULL)
-		(void)setup_finish(s);
-	if (s->state != SES_DEAD && (s->mid.flags & LEG_RDHUP) != 0 && (s->flags & SF_MID_FIN_TOLD) == 0) {
-		s->flags |= SF_MID_FIN_TOLD;
-		session_event(s, SEV_MID_EOF);
-	}
+	s->flags |= SF_MID_FIN;
+	session_event(s, SEV_MID_EOF);
+}
+
+void
+session_pump_smcr(struct session *s)
+{
+	s->events = 0;
+	session_pump_middle(s);
 	if (s->state == SES_SMCR)
 		from_app(s);
 	if (s->state == SES_SMCR)

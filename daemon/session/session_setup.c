@@ -30,7 +30,8 @@ dial_on(struct session *s, int why)
 	}
 	s->settings->svc->ctr.refused_connect++;
 	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
-	session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", -err);
+	if (s->why == NULL)
+		s->err = -err;
 	session_event(s, SEV_CONNECT_FAILED);
 }
 
@@ -103,7 +104,7 @@ setup_begin(struct session *s)
 static void
 establish(struct session *s)
 {
-	s->flags |= SF_ESTABLISHED;
+	s->path = PATH_SMCR;
 	if (session_kind(s) == CONFIG_INGRESS)
 		outage_over(s->settings->svc, OUTAGE_OVER_SMCR, &s->mid_peer);
 	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
@@ -140,10 +141,10 @@ note_instead(struct session *s, enum instead instead)
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
 	if (instead == INSTEAD_TCP) {
-		s->flags |= SF_FELL_BACK;
+		s->path = PATH_TCP;
 		s->settings->svc->ctr.fallbacks++;
 	} else if (instead == INSTEAD_REFUSE) {
-		s->flags |= SF_REFUSED;
+		s->path = PATH_REFUSED;
 		s->settings->svc->ctr.refused_fallback++;
 	}
 	if (s->diag.local != 0)
@@ -160,8 +161,7 @@ static void
 retry(struct session *s)
 {
 	s->flags |= SF_RETRIED;
-	s->flags &= ~(unsigned)SF_MID_FIN_TOLD;
-	s->news = 0;
+	s->flags &= ~(unsigned)SF_MID_FIN;
 	/* FIN, not RST, which could overtake the Decline. */
 	leg_close(&s->mid, s->pool->env->loop, false);
 	s->setup->out.len = 0;
@@ -214,7 +214,7 @@ note_late_decline(struct session *s)
 }
 
 bool
-setup_decline_over(struct session *s)
+setup_decline_done(struct session *s)
 {
 	ssize_t n;
 
@@ -298,8 +298,8 @@ pump_clc(struct session *s)
 	case CLC_PUMP_OK:
 		break;
 	case CLC_PUMP_EOF:
-		if ((s->flags & SF_MID_FIN_TOLD) == 0) {
-			s->flags |= SF_MID_FIN_TOLD;
+		if ((s->flags & SF_MID_FIN) == 0) {
+			s->flags |= SF_MID_FIN;
 			session_event(s, SEV_MID_EOF);
 		}
 		break;
@@ -312,9 +312,9 @@ pump_clc(struct session *s)
 static void
 pump_rendezvous(struct session *s)
 {
-	unsigned news = s->news;
+	unsigned events = s->events;
 
-	s->news = 0;
+	s->events = 0;
 	if (dial_done(s)) {
 		s->flags |= SF_APP_READY;
 		smcr_admit(s->conn);
@@ -323,11 +323,9 @@ pump_rendezvous(struct session *s)
 		pump_clc(s);
 	if (s->state != SES_RENDEZVOUS)
 		return;
-	if ((news & SMCR_EV_FALLBACK) != 0)
-		fall_back(s);
-	else if ((news & SMCR_EV_ESTABLISHED) != 0)
+	if ((events & SMCR_EV_ESTABLISHED) != 0)
 		establish(s);
-	else if ((news & SMCR_EV_PROPOSAL) != 0)
+	else if ((events & SMCR_EV_PROPOSAL) != 0)
 		dial_start(s);
 }
 
@@ -344,6 +342,13 @@ setup_pump(struct session *s)
 	case SES_RENDEZVOUS:
 		pump_rendezvous(s);
 		break;
+	case SES_LEAVING:
+		s->events = 0;
+		if (dial_done(s))
+			s->flags |= SF_APP_READY;
+		if (s->state == SES_LEAVING)
+			fall_back(s);
+		break;
 	case SES_TCP_CONNECT:
 		if (dial_done(s)) {
 			s->flags |= SF_APP_READY;
@@ -351,7 +356,11 @@ setup_pump(struct session *s)
 		}
 		break;
 	case SES_ABORTING:
-		pump_clc(s);
+		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
+		if (smcr_clc_want(s->conn) > 0)
+			pump_clc(s);
+		else
+			session_pump_middle(s);
 		break;
 	case SES_SMCR:
 	case SES_CLOSING:

@@ -27,34 +27,44 @@ static const struct {
 	{ SES_CONNECT, SEV_STOP, ACT_END_RESET },
 	{ SES_RENDEZVOUS, SEV_APP_EOF, ACT_IGNORE },
 	{ SES_RENDEZVOUS, SEV_APP_RESET, ACT_ABORT | ACT_RESET_APP },
-	{ SES_RENDEZVOUS, SEV_MID_EOF, ACT_TELL_FIN },
-	{ SES_RENDEZVOUS, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_RENDEZVOUS, SEV_MID_EOF, ACT_PASS_FIN },
+	{ SES_RENDEZVOUS, SEV_MID_RESET, ACT_PASS_RST },
 	{ SES_RENDEZVOUS, SEV_CONNECT_FAILED, ACT_ABORT | ACT_RESET_APP },
 	{ SES_RENDEZVOUS, SEV_REFUSED, ACT_END_RESET },
 	{ SES_RENDEZVOUS, SEV_TIMEOUT, ACT_ABORT | ACT_RESET_APP },
 	{ SES_RENDEZVOUS, SEV_STOP, ACT_ABORT | ACT_RESET_APP },
+	{ SES_RENDEZVOUS, SEV_FALLBACK, ACT_LEAVE },
 	{ SES_RENDEZVOUS, SEV_ENGINE_OK, ACT_END },
-	{ SES_RENDEZVOUS, SEV_ENGINE_RESET, ACT_END_RESET },
+	{ SES_RENDEZVOUS, SEV_ENGINE_RESET, ACT_OUTAGE | ACT_END_RESET },
+	{ SES_LEAVING, SEV_APP_EOF, ACT_IGNORE },
+	{ SES_LEAVING, SEV_APP_RESET, ACT_END_RESET },
+	{ SES_LEAVING, SEV_MID_EOF, ACT_IGNORE },
+	{ SES_LEAVING, SEV_MID_RESET, ACT_END_RESET },
+	{ SES_LEAVING, SEV_CONNECT_FAILED, ACT_END_RESET },
+	{ SES_LEAVING, SEV_REFUSED, ACT_END_RESET },
+	{ SES_LEAVING, SEV_TIMEOUT, ACT_END_RESET },
+	{ SES_LEAVING, SEV_STOP, ACT_END_RESET },
 	{ SES_SMCR, SEV_APP_EOF, ACT_SEND_DONE },
 	{ SES_SMCR, SEV_APP_RESET, ACT_ABORT | ACT_RESET_APP },
-	{ SES_SMCR, SEV_MID_EOF, ACT_TELL_FIN },
-	{ SES_SMCR, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_SMCR, SEV_MID_EOF, ACT_PASS_FIN },
+	{ SES_SMCR, SEV_MID_RESET, ACT_PASS_RST },
 	{ SES_SMCR, SEV_PEER_DONE, ACT_FIN_APP },
 	{ SES_SMCR, SEV_BOTH_DONE, ACT_SEND_CLOSED | ACT_CLOSE_APP },
 	{ SES_SMCR, SEV_TIMEOUT, ACT_ABORT | ACT_RESET_APP },
 	{ SES_SMCR, SEV_STOP, ACT_ABORT | ACT_RESET_APP },
 	{ SES_SMCR, SEV_ENGINE_OK, ACT_END_RESET },
 	{ SES_SMCR, SEV_ENGINE_RESET, ACT_END_RESET },
-	{ SES_CLOSING, SEV_MID_EOF, ACT_TELL_FIN },
-	{ SES_CLOSING, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_CLOSING, SEV_MID_EOF, ACT_PASS_FIN },
+	{ SES_CLOSING, SEV_MID_RESET, ACT_PASS_RST },
 	{ SES_CLOSING, SEV_TIMEOUT, ACT_IGNORE },
 	{ SES_CLOSING, SEV_STOP, ACT_ABORT },
 	{ SES_CLOSING, SEV_ENGINE_OK, ACT_END },
 	{ SES_CLOSING, SEV_ENGINE_RESET, ACT_END_RESET },
-	{ SES_ABORTING, SEV_MID_EOF, ACT_TELL_FIN },
-	{ SES_ABORTING, SEV_MID_RESET, ACT_TELL_RST },
+	{ SES_ABORTING, SEV_MID_EOF, ACT_PASS_FIN },
+	{ SES_ABORTING, SEV_MID_RESET, ACT_PASS_RST },
 	{ SES_ABORTING, SEV_TIMEOUT, ACT_IGNORE },
 	{ SES_ABORTING, SEV_STOP, ACT_END_RESET },
+	{ SES_ABORTING, SEV_FALLBACK, ACT_END_RESET },
 	{ SES_ABORTING, SEV_ENGINE_OK, ACT_END_RESET },
 	{ SES_ABORTING, SEV_ENGINE_RESET, ACT_END_RESET },
 	{ SES_TCP_CONNECT, SEV_APP_RESET, ACT_END_RESET },
@@ -86,6 +96,19 @@ START_TEST(every_cell_is_what_the_design_says)
 			    "state \"%s\", event \"%s\"", session_state_str((enum session_state)st),
 			    session_event_str((enum session_event)ev));
 		}
+}
+
+END_TEST
+
+/* The engine's connection may be released or fallen back there. */
+START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
+{
+	static const enum session_state states[] = { SES_CONNECT, SES_LEAVING, SES_TCP_CONNECT, SES_TCP };
+	const unsigned engine = ACT_SEND_DONE | ACT_SEND_CLOSED | ACT_ABORT | ACT_PASS_FIN | ACT_PASS_RST;
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		for (int ev = 0; ev < SEV_EVENT_CNT; ev++)
+			ck_assert_uint_eq(legs_actions(states[i], (enum session_event)ev) & engine, 0);
 }
 
 END_TEST
@@ -363,7 +386,7 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 {
 	connected(ON_SMCR);
 	shutdown(gw_session(GW_IN)->mid.io.fd, SHUT_WR);
-	UNTIL((gw_session(GW_OUT)->flags & SF_MID_FIN_TOLD) != 0);
+	UNTIL((gw_session(GW_OUT)->flags & SF_MID_FIN) != 0);
 	/* The link is served meanwhile. */
 	gw_say(client, "still");
 	gw_expect(server, "still", GW_OPEN);
@@ -560,6 +583,7 @@ static void
 legs_case(TCase *tc)
 {
 	tcase_add_test(tc, every_cell_is_what_the_design_says);
+	tcase_add_test(tc, the_engine_is_asked_for_nothing_where_it_has_no_connection);
 	tcase_add_test(tc, eof_is_never_told_as_closed);
 }
 
