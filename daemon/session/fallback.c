@@ -82,12 +82,6 @@ fill_held(struct session *s, const struct way *w, enum session_event broken)
 	return 1;
 }
 
-static bool
-has_input(const struct session *s, const struct way *w)
-{
-	return (w->from->flags & LEG_READABLE) != 0 || (w->from == &s->app && (s->flags & SF_HEADER_OWED) != 0);
-}
-
 static void
 copy_way(struct session *s, const struct way *w)
 {
@@ -95,7 +89,11 @@ copy_way(struct session *s, const struct way *w)
 	enum session_event to_broken = w->to == &s->app ? SEV_APP_RESET : SEV_MID_RESET;
 	int budget = COPY_BUDGET, r;
 
-	while ((r = flush_held(s, w, to_broken)) == 1 && has_input(s, w)) {
+	while ((r = flush_held(s, w, to_broken)) == 1) {
+		bool header = w->from == &s->app && (s->flags & SF_HEADER_OWED) != 0;
+
+		if (!header && (w->from->flags & LEG_READABLE) == 0)
+			break;
 		if (budget-- == 0) {
 			session_schedule(s);
 			return;
@@ -135,5 +133,5 @@ session_pump_tcp(struct session *s)
 	if (s->state == SES_TCP && setup_decline_done(s))
 		copy_way(s, &to_app);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
-		outage_over(s->settings->svc, OUTAGE_OVER_BYTES, &s->mid_peer);
+		outage_end(s->settings->svc, OUTAGE_ENDED_BYTES, &s->mid_peer);
 }

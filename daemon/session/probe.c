@@ -91,33 +91,27 @@ verdict_no(struct probe *p, const char *fmt, ...)
 	verdict(p, &r);
 }
 
-/* Our own reason, with the device's words and address where it has any. */
-static void
-put_local(struct check_result *r)
-{
-	const struct smcr_diag *d = &r->diag;
-	char at[ADDR_STR_MAX];
-	int n = snprintf(r->text, sizeof(r->text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
-	    d->local, d->held_off ? ", held off after failures" : "");
-
-	if (d->detail != NULL && (size_t)n < sizeof(r->text))
-		(void)snprintf(r->text + n, sizeof(r->text) - (size_t)n, ": %s%s%s%s", d->detail,
-		    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, at) : "",
-		    d->mpa_port != 0 ? ")" : "");
-}
-
 static void
 verdict_fallback(struct probe *p)
 {
 	struct check_result r = { .possible = false };
-	char peer[ADDR_STR_MAX];
+	const struct smcr_diag *d = &r.diag;
+	char addr[ADDR_STR_MAX];
+	int n;
 
 	smcr_fallback(p->conn, &r.diag);
-	if (r.diag.peer != 0)
-		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, peer, sizeof(peer)),
-		    clc_diag_str(r.diag.peer), r.diag.peer);
-	else
-		put_local(&r);
+	if (d->peer != 0) {
+		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, addr, sizeof(addr)),
+		    clc_diag_str(d->peer), d->peer);
+	} else {
+		/* Our own reason, with the device's words and address where it has any. */
+		n = snprintf(r.text, sizeof(r.text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
+		    d->local, d->held_off ? ", held off after failures" : "");
+		if (d->detail != NULL && (size_t)n < sizeof(r.text))
+			(void)snprintf(r.text + n, sizeof(r.text) - (size_t)n, ": %s%s%s%s", d->detail,
+			    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, addr) : "",
+			    d->mpa_port != 0 ? ")" : "");
+	}
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
 	verdict(p, &r);
@@ -127,16 +121,16 @@ static void
 verdict_closed(struct probe *p)
 {
 	struct check_result r = { .possible = true };
-	char peer[ADDR_STR_MAX];
 	const char *detail;
 	enum smcr_reason reason = smcr_closed(p->conn, &detail);
+	char peer[ADDR_STR_MAX];
 
+	(void)peer_str(p, peer, sizeof(peer));
 	if (reason != SMCR_OK) {
-		verdict_no(p, "%s: %s%s%s", peer_str(p, peer, sizeof(peer)), smcr_reason_str(reason),
-		    detail[0] != '\0' ? ": " : "", detail);
+		verdict_no(p, "%s: %s%s%s", peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "", detail);
 		return;
 	}
-	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer_str(p, peer, sizeof(peer)));
+	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer);
 	verdict(p, &r);
 }
 
@@ -153,26 +147,19 @@ dial_on(struct probe *p)
 }
 
 static void
-open_engine_conn(struct probe *p)
+pump_dial(struct probe *p)
 {
 	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->target.elem_size };
-	int err;
+	int r = dial_check(&p->dial), err;
 
+	if (r < 0)
+		dial_on(p);
+	if (r <= 0)
+		return;
 	middle_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
 	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
 	if (p->conn == NULL)
 		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));
-}
-
-static void
-pump_dial(struct probe *p)
-{
-	int r = dial_check(&p->dial);
-
-	if (r > 0)
-		open_engine_conn(p);
-	else if (r < 0)
-		dial_on(p);
 }
 
 static void
@@ -201,18 +188,6 @@ pump_rendezvous(struct probe *p)
 	case CLC_PUMP_OK:
 		break;
 	}
-}
-
-static void
-pump(struct probe *p)
-{
-	/* An address without a route fails before anything is watched. */
-	if (!p->dial.busy && p->conn == NULL)
-		dial_on(p);
-	else if (p->dial.busy)
-		pump_dial(p);
-	if (!p->ended && p->conn != NULL)
-		pump_rendezvous(p);
 }
 
 static void
@@ -268,8 +243,17 @@ probe_cancel(struct probe *p)
 void
 probes_pump(struct session_pool *pool)
 {
-	LIST_FOREACH(n, &pool->probes)
-		pump(CONTAINER_OF(n, struct probe, node));
+	LIST_FOREACH(n, &pool->probes) {
+		struct probe *p = CONTAINER_OF(n, struct probe, node);
+
+		/* An address without a route fails before anything is watched. */
+		if (!p->dial.busy && p->conn == NULL)
+			dial_on(p);
+		else if (p->dial.busy)
+			pump_dial(p);
+		if (!p->ended && p->conn != NULL)
+			pump_rendezvous(p);
+	}
 }
 
 void

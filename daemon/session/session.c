@@ -68,52 +68,33 @@ app_word(const struct session *s)
 	return session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 }
 
-/* How the session travelled, in words: mode and, not on SMC-R, why. */
-static void
-put_mode(const struct session *s, char *buf, size_t cap)
-{
-	static const char *const words[] = { "none", "SMC-R", "TCP", "refused" };
-	bool says_why = s->path == PATH_TCP || s->path == PATH_REFUSED;
-	char why[LOG_TEXT_MAX];
-
-	(void)snprintf(buf, cap, "%s%s", words[s->path], says_why ? log_text_diag(&s->diag, why, sizeof(why)) : "");
-}
-
 static void
 log_end(struct session *s)
 {
-	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], mode[LOG_TEXT_MAX + 8];
+	static const char *const paths[] = { "none", "SMC-R", "TCP", "refused" };
+	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], diag[LOG_TEXT_MAX] = "";
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
 
-	put_mode(s, mode, sizeof(mode));
+	if (s->path == PATH_TCP || s->path == PATH_REFUSED)
+		log_text_diag(&s->diag, diag, sizeof(diag));
 	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
-	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
+	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
 	    s->id, s->settings->cfg.name, app_word(s), net_addr_str(&s->app_peer, app, sizeof(app)),
-	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
-	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP],
+	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, app_word(s),
+	    (unsigned long long)s->bytes[WAY_FROM_APP], app_word(s), (unsigned long long)s->bytes[WAY_TO_APP],
 	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
 	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
 	    s->err != 0 ? strerror(s->err) : "");
-}
-
-/* The source is the address of the accepted leg, which stays what it was. */
-static void
-uncount(struct session *s)
-{
-	struct sockaddr_storage from;
-
-	if ((s->flags & SF_COUNTED) == 0)
-		return;
-	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
-	sources_remove(&s->settings->svc->sources, &from);
 }
 
 static void
 session_end(struct session *s, bool reset)
 {
 	struct session_pool *pool = s->pool;
+	struct service *svc = s->settings->svc;
+	struct sockaddr_storage from;
 
 	log_end(s);
 	if (s->conn != NULL)
@@ -131,9 +112,12 @@ session_end(struct session *s, bool reset)
 	timer_cancel(&pool->env->timers, &s->timer);
 	pool->stats.closed++;
 	pool->stats.reset += reset;
-	s->settings->svc->ctr.resets += reset;
-	s->settings->svc->ctr.connections--;
-	uncount(s);
+	svc->ctr.resets += reset;
+	svc->ctr.connections--;
+	/* By the address of the accepted leg, which stays what it was. */
+	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
+	if ((s->flags & SF_COUNTED) != 0)
+		sources_remove(&svc->sources, &from);
 	session_set_state(s, SES_DEAD);
 	list_remove(&s->node);
 	list_push(&pool->dead, &s->node);
@@ -182,8 +166,9 @@ blame_event(struct session *s, enum session_event event)
 	}
 }
 
+/* Calls for the engine and the legs. */
 static void
-engine_actions(struct session *s, enum session_event event, unsigned act)
+carry_out(struct session *s, enum session_event event, unsigned act)
 {
 	if ((act & ACT_SEND_DONE) != 0)
 		smcr_shutdown_wr(s->conn);
@@ -195,11 +180,6 @@ engine_actions(struct session *s, enum session_event event, unsigned act)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	if ((act & ACT_PASS_RST) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_RST);
-}
-
-static void
-leg_actions(struct session *s, unsigned act)
-{
 	if ((act & ACT_FIN_APP) != 0)
 		leg_shut(&s->app);
 	if ((act & ACT_FIN_MID) != 0)
@@ -263,8 +243,7 @@ session_event(struct session *s, enum session_event event)
 		note_outage(s);
 	if ((act & (ACT_ABORT | ACT_END | ACT_END_RESET)) != 0)
 		blame_event(s, event);
-	engine_actions(s, event, act);
-	leg_actions(s, act);
+	carry_out(s, event, act);
 	if ((act & (ACT_END | ACT_END_RESET)) != 0)
 		session_end(s, (act & ACT_END_RESET) != 0);
 	else if ((act & ACT_SEND_CLOSED) != 0)
@@ -310,23 +289,15 @@ on_engine(struct conn_owner *owner, unsigned events)
 }
 
 static void
-on_idle(struct session *s, int64_t now_ns)
-{
-	int64_t until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
-
-	if (until <= now_ns)
-		session_event(s, SEV_TIMEOUT);
-	else
-		timer_arm(&s->pool->env->timers, &s->timer, until);
-}
-
-static void
 on_timer(struct timer *t, int64_t now_ns)
 {
 	struct session *s = CONTAINER_OF(t, struct session, timer);
+	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
 
-	if (s->state == SES_SMCR || s->state == SES_TCP)
-		on_idle(s, now_ns);
+	if ((s->state == SES_SMCR || s->state == SES_TCP) && idle_until > now_ns)
+		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
+	else if (s->state == SES_SMCR || s->state == SES_TCP)
+		session_event(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
 		setup_timeout(s);
 }
@@ -434,14 +405,6 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 
 /* -- looking inside -- */
 
-static enum session_mode
-session_mode(const struct session *s)
-{
-	if (s->path == PATH_SMCR)
-		return SESSION_SMCR;
-	return s->state == SES_TCP ? SESSION_TCP : SESSION_SETUP;
-}
-
 void
 session_info(const struct session *s, struct session_info *info)
 {
@@ -449,7 +412,9 @@ session_info(const struct session *s, struct session_info *info)
 		.id = s->id,
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
-		.mode = session_mode(s),
+		.mode = s->path == PATH_SMCR ? SESSION_SMCR
+		    : s->state == SES_TCP    ? SESSION_TCP
+		                             : SESSION_SETUP,
 		.state = session_state_str(s->state),
 		.diag = s->diag,
 		.conn = s->path != PATH_TCP ? s->conn : NULL,

@@ -27,28 +27,21 @@ clip(struct iovec iov[2], size_t max)
 		iov[1].iov_len = max - iov[0].iov_len;
 }
 
-static void
-copy_to(const struct iovec iov[2], const uint8_t *src, size_t len)
-{
-	size_t first = len < iov[0].iov_len ? len : iov[0].iov_len;
-
-	memcpy(iov[0].iov_base, src, first);
-	if (len > first)
-		memcpy(iov[1].iov_base, src + first, len - first);
-}
-
 /* False while there is no ring to lend: SMCR_EV_WRITABLE will come. An empty one has room for any header. */
 static bool
 put_header(struct session *s)
 {
 	uint8_t hdr[PROXY_HEADER_MAX];
 	struct iovec iov[2] = { { 0 } };
-	size_t len;
+	size_t len, first;
 
 	if (smcr_tx_space(s->conn, iov) < sizeof(hdr))
 		return false;
 	len = session_header(s, hdr);
-	copy_to(iov, hdr, len);
+	first = len < iov[0].iov_len ? len : iov[0].iov_len;
+	memcpy(iov[0].iov_base, hdr, first);
+	if (len > first)
+		memcpy(iov[1].iov_base, hdr + first, len - first);
 	smcr_tx_commit(s->conn, len, false);
 	s->flags &= ~(unsigned)SF_HEADER_OWED;
 	return true;

@@ -59,7 +59,7 @@ dial_done(struct session *s)
 		return false;
 	timer_cancel(&s->pool->env->timers, &s->timer);
 	if (session_kind(s) == CONFIG_EGRESS)
-		outage_over(s->settings->svc, OUTAGE_OVER_CONNECTED, &s->app_peer);
+		outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	return true;
 }
 
@@ -106,7 +106,7 @@ establish(struct session *s)
 {
 	s->path = PATH_SMCR;
 	if (session_kind(s) == CONFIG_INGRESS)
-		outage_over(s->settings->svc, OUTAGE_OVER_SMCR, &s->mid_peer);
+		outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
 	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
 		s->flags |= SF_HEADER_OWED;
 	clc_out_take(&s->setup->out, s->conn);
@@ -123,19 +123,14 @@ enum instead {
 	INSTEAD_REFUSE,
 };
 
+/* Decides, counts and logs it. */
 static enum instead
-choose_instead(const struct session *s)
+choose_instead(struct session *s)
 {
-	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
-		return INSTEAD_TCP;
-	return session_kind(s) == CONFIG_INGRESS && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0
-	    ? INSTEAD_RETRY
-	    : INSTEAD_REFUSE;
-}
-
-static void
-note_instead(struct session *s, enum instead instead)
-{
+	bool may_retry = session_kind(s) == CONFIG_INGRESS && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0;
+	enum instead instead = s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE ? INSTEAD_TCP
+	    : may_retry                                                            ? INSTEAD_RETRY
+	                                                                           : INSTEAD_REFUSE;
 	static const char *const words[] = { "tcp", "retry", "refuse" };
 	struct session_pool *pool = s->pool;
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
@@ -154,6 +149,7 @@ note_instead(struct session *s, enum instead instead)
 	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_NOTICE,
 	    "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id, s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead], log_text_diag(&s->diag, why, sizeof(why)));
+	return instead;
 }
 
 /* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
@@ -205,14 +201,6 @@ leave_engine(struct session *s)
 	return true;
 }
 
-static void
-note_late_decline(struct session *s)
-{
-	smcr_fallback(s->conn, &s->diag);
-	if (s->diag.peer != 0)
-		tally_count(&s->pool->fallbacks.peer, s->diag.peer);
-}
-
 bool
 setup_decline_done(struct session *s)
 {
@@ -225,7 +213,9 @@ setup_decline_done(struct session *s)
 	} while (n > 0);
 	if ((s->mid.flags & LEG_EOF) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
-	note_late_decline(s);
+	smcr_fallback(s->conn, &s->diag);
+	if (s->diag.peer != 0)
+		tally_count(&s->pool->fallbacks.peer, s->diag.peer);
 	if (n < 0 || !leave_engine(s)) {
 		session_event(s, SEV_MID_RESET);
 		return false;
@@ -241,9 +231,8 @@ fall_back(struct session *s)
 
 	smcr_fallback(s->conn, &s->diag);
 	if (ingress && s->diag.peer != 0)
-		outage_over(s->settings->svc, OUTAGE_OVER_DECLINED, &s->mid_peer);
+		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
 	instead = choose_instead(s);
-	note_instead(s, instead);
 	clc_out_take(&s->setup->out, s->conn);
 	if (instead != INSTEAD_TCP) {
 		smcr_release(s->conn);

@@ -85,8 +85,8 @@ START_TEST(the_beginning_and_the_end_are_told_once)
 	one_line(
 	    "warning: peer not available: service=redis peer=192.0.2.2:16379 "
 	    "why=\"cannot be connected: Connection refused\" failed=1");
-	outage_over(&svc, OUTAGE_OVER_SMCR, &far);
-	outage_over(&svc, OUTAGE_OVER_SMCR, &far);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	one_line("notice: peer available again: service=redis peer=192.0.2.2:16379 failed=50 after_ms=50000");
 }
 
@@ -115,21 +115,21 @@ START_TEST(what_proves_less_than_the_outage_does_not_end_it)
 		enum outage_kind kind;
 		unsigned not_over, over;
 	} rows[] = {
-		{ OUTAGE_CONNECT, 0, OUTAGE_OVER_CONNECTED },
-		{ OUTAGE_CONNECT, 0, OUTAGE_OVER_DECLINED },
-		{ OUTAGE_CONNECT, 0, OUTAGE_OVER_BYTES },
-		{ OUTAGE_RESET, OUTAGE_OVER_CONNECTED, OUTAGE_OVER_BYTES },
-		{ OUTAGE_RESET, OUTAGE_OVER_DECLINED, OUTAGE_OVER_SMCR },
-		{ OUTAGE_NO_SMC, OUTAGE_OVER_BYTES, OUTAGE_OVER_DECLINED },
-		{ OUTAGE_NO_SMC, OUTAGE_OVER_CONNECTED, OUTAGE_OVER_SMCR },
-		{ OUTAGE_SETUP, OUTAGE_OVER_BYTES | OUTAGE_OVER_DECLINED, OUTAGE_OVER_SMCR },
+		{ OUTAGE_CONNECT, 0, OUTAGE_ENDED_CONNECTED },
+		{ OUTAGE_CONNECT, 0, OUTAGE_ENDED_DECLINED },
+		{ OUTAGE_CONNECT, 0, OUTAGE_ENDED_BYTES },
+		{ OUTAGE_RESET, OUTAGE_ENDED_CONNECTED, OUTAGE_ENDED_BYTES },
+		{ OUTAGE_RESET, OUTAGE_ENDED_DECLINED, OUTAGE_ENDED_SMCR },
+		{ OUTAGE_NO_SMC, OUTAGE_ENDED_BYTES, OUTAGE_ENDED_DECLINED },
+		{ OUTAGE_NO_SMC, OUTAGE_ENDED_CONNECTED, OUTAGE_ENDED_SMCR },
+		{ OUTAGE_SETUP, OUTAGE_ENDED_BYTES | OUTAGE_ENDED_DECLINED, OUTAGE_ENDED_SMCR },
 	};
 
 	outage_failed(&svc, rows[_i].kind, &far, "words", 0);
 	one_line("not available");
-	outage_over(&svc, rows[_i].not_over, &far);
+	outage_end(&svc, rows[_i].not_over, &far);
 	ck_assert_uint_eq(news(), 0);
-	outage_over(&svc, rows[_i].over, &far);
+	outage_end(&svc, rows[_i].over, &far);
 	one_line("available again");
 }
 
@@ -141,7 +141,7 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 
 	for (int i = 0; i < 1000; i++) {
 		outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
-		outage_over(&svc, OUTAGE_OVER_SMCR, &far);
+		outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 		env.now_ns += S / 100;
 	}
 	(void)news();
@@ -164,7 +164,7 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 	settings.cfg.kind = CONFIG_EGRESS;
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	one_line("server not available: service=redis server=192.0.2.2:16379 why=\"cannot be connected: ");
-	outage_over(&svc, OUTAGE_OVER_CONNECTED, &far);
+	outage_end(&svc, OUTAGE_ENDED_CONNECTED, &far);
 	one_line("server available again: service=redis server=192.0.2.2:16379");
 	outage_stranger(&svc, &far, "no CLC message where one was expected");
 	one_line(
@@ -184,7 +184,7 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	svc.settings = NULL;
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
 	outage_stranger(&svc, &far, "no Proposal came");
-	outage_over(&svc, OUTAGE_OVER_SMCR, &far);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	ck_assert_uint_eq(news(), 0);
 }
 
