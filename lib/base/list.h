@@ -87,8 +87,36 @@ list_move_all(struct list_node *to, struct list_node *from)
 	list_init(from);
 }
 
-/* The body may remove the current element, no other one. */
+/* Nodes of a list in order. The body may remove the current one, no other. */
 #define LIST_FOREACH(n, head) \
 	for (struct list_node *n = (head)->next, *n##_next = n->next; n != (head); n = n##_next, n##_next = n->next)
+
+/* The struct that has its node at `off`; NULL for no node. */
+static inline void *
+list_object(struct list_node *n, size_t off)
+{
+	return n != NULL ? (char *)n - off : NULL;
+}
+
+/* The node behind n, or NULL at the end. */
+static inline struct list_node *
+list_next(const struct list_node *head, const struct list_node *n)
+{
+	return n->next != head ? n->next : NULL;
+}
+
+/* The first element as its type, left in the list or taken out; NULL when the list is empty. */
+#define LIST_FIRST(type, head, member) ((type *)list_object(list_first(head), offsetof(type, member)))
+#define LIST_POP(type, head, member) ((type *)list_object(list_pop(head), offsetof(type, member)))
+
+/* The element behind obj, which may be NULL; NULL at the end. */
+#define LIST_NEXT(type, obj, head, member) \
+	((type *)((obj) != NULL ? list_object(list_next(head, &(obj)->member), offsetof(type, member)) : NULL))
+
+/* Elements in order, as their type: LIST_EACH(struct rmb, rmb, &lgr->rmbs, node). The body may remove (and free) the
+ * current one, no other. */
+#define LIST_EACH(type, obj, head, member)                                                                 \
+	for (type *obj = LIST_FIRST(type, head, member), *obj##_next = LIST_NEXT(type, obj, head, member); \
+	     obj != NULL; obj = obj##_next, obj##_next = LIST_NEXT(type, obj, head, member))
 
 #endif

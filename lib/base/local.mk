@@ -1,7 +1,7 @@
 noinst_LTLIBRARIES += lib/libbase.la
 lib_libbase_la_SOURCES = \
 	lib/base/be.h lib/base/span.h \
-	lib/base/list.h \
+	lib/base/list.h lib/base/minmax.h \
 	lib/base/addr.c lib/base/addr.h \
 	lib/base/vlan.c lib/base/vlan.h \
 	lib/base/idtable.c lib/base/idtable.h \
@@ -19,6 +19,7 @@ check_UNIT += \
 	tests/unit/check_idtable \
 	tests/unit/check_timerq \
 	tests/unit/check_pages \
+	tests/unit/check_list \
 	tests/unit/check_tally \
 	tests/unit/check_log \
 	tests/unit/check_slab
@@ -37,6 +38,9 @@ tests_unit_check_timerq_LDADD = lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_pages_SOURCES = tests/unit/check_pages.c tests/unit/unit.h
 tests_unit_check_pages_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_pages_LDADD = lib/libbase.la $(UNIT_LIBS)
+tests_unit_check_list_SOURCES = tests/unit/check_list.c tests/unit/unit.h
+tests_unit_check_list_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_list_LDADD = $(UNIT_LIBS)
 tests_unit_check_tally_SOURCES = tests/unit/check_tally.c tests/unit/unit.h
 tests_unit_check_tally_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_tally_LDADD = lib/libbase.la $(UNIT_LIBS)
