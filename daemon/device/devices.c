@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/minmax.h"
 #include "daemon/device/device.h"
 #include "daemon/device/device_cards.h"
 #include "daemon/device/device_watch.h"
@@ -290,20 +291,13 @@ lacks_card(const struct devices *d, const struct device_round *r)
 /* -- all devices -- */
 
 static void
-sooner(int64_t *at, int64_t than)
-{
-	if (than < *at)
-		*at = than;
-}
-
-static void
 arm_timer(struct devices *d)
 {
 	int64_t at = d->look_ns;
 
 	for (unsigned i = 0; i < d->cnt; i++)
 		if (device_is_verbs(&d->devs[i]))
-			sooner(&at, d->env->now_ns + WATCH_MS * NS_PER_MS);
+			at = min_i64(at, d->env->now_ns + WATCH_MS * NS_PER_MS);
 	if (at != INT64_MAX)
 		timer_arm(&d->env->timers, &d->timer, at);
 	else
@@ -317,13 +311,13 @@ arm_again(struct devices *d, const struct device_round *r)
 	int64_t now_ns = d->env->now_ns, at = INT64_MAX;
 
 	for (unsigned i = 0; i < d->cnt; i++)
-		sooner(&at, device_deadline(&d->devs[i]));
+		at = min_i64(at, device_deadline(&d->devs[i]));
 	if (d->failure_cnt > 0)
-		sooner(&at, now_ns + RETRY_MS * NS_PER_MS);
+		at = min_i64(at, now_ns + RETRY_MS * NS_PER_MS);
 	if (device_plan_has_verbs(d->cfg)) {
-		sooner(&at, now_ns + (lacks_card(d, r) ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
+		at = min_i64(at, now_ns + (lacks_card(d, r) ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
 		if (r->unsettled)
-			sooner(&at, now_ns + SETTLE_MS * NS_PER_MS);
+			at = min_i64(at, now_ns + SETTLE_MS * NS_PER_MS);
 	}
 	d->look_ns = at;
 	arm_timer(d);

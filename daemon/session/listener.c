@@ -151,14 +151,12 @@ accept_batch(struct service *svc)
 bool
 session_pool_accept(struct session_pool *pool)
 {
-	struct list_node batch, *n;
+	struct list_node batch;
+	struct service *svc;
 
 	list_move_all(&batch, &pool->accepting);
-	while ((n = list_pop(&batch)) != NULL) {
-		struct service *svc = CONTAINER_OF(n, struct service, listener.accepting);
-
+	while ((svc = LIST_POP(struct service, &batch, listener.accepting)) != NULL)
 		if (accept_batch(svc))
-			list_push(&pool->accepting, n);
-	}
+			list_push(&pool->accepting, &svc->listener.accepting);
 	return !list_empty(&pool->accepting);
 }

@@ -60,7 +60,8 @@ attempt(struct prewarm *pw)
 		.timeout_ms = TIMEOUT_MS,
 	};
 
-	if (probe_start(pw->svc->pool, &target, on_done, pw, &pw->probe) != 0)
+	pw->probe = probe_start(pw->svc->pool, &target, on_done, pw);
+	if (pw->probe == NULL)
 		pause_before_next(pw);
 }
 

@@ -1,7 +1,6 @@
 /* A rendezvous of the daemon's own; see probe.h. */
 #include "daemon/session/probe.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,6 @@
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
 #include "wire/clc_diag.h"
-
-/* Each check is a connection; an operator who runs more at once has a script that went wrong. */
-#define CHECKS_MAX 16
 
 struct probe {
 	struct conn_owner owner;
@@ -59,7 +55,6 @@ probe_end(struct probe *p)
 	leg_close(&p->mid, pool->env->loop, false);
 	timer_cancel(&pool->env->timers, &p->timer);
 	timerq_unreserve(&pool->env->timers, 1);
-	pool->checks -= p->target.check;
 	list_remove(&p->node);
 	list_push(&pool->dead_probes, &p->node);
 }
@@ -203,18 +198,15 @@ on_timeout(struct timer *t, int64_t now_ns)
 
 /* -- all of them -- */
 
-int
+struct probe *
 probe_start(struct session_pool *pool, const struct probe_target *t,
-    void (*done)(void *arg, const struct check_result *), void *arg, struct probe **out)
+    void (*done)(void *arg, const struct check_result *), void *arg)
 {
-	struct probe *p;
+	struct probe *p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
 
-	if (t->check && pool->checks >= CHECKS_MAX)
-		return -EBUSY;
-	p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
 	if (p == NULL || timerq_reserve(&pool->env->timers, 1) != 0) {
 		free(p);
-		return -ENOMEM;
+		return NULL;
 	}
 	p->owner.on_event = on_engine;
 	p->pool = pool;
@@ -227,10 +219,8 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	timer_init(&p->timer, on_timeout);
 	env_arm(pool->env, &p->timer, t->timeout_ms);
 	list_push(&pool->probes, &p->node);
-	pool->checks += t->check;
 	loop_again(pool->env->loop);
-	*out = p;
-	return 0;
+	return p;
 }
 
 void
@@ -243,9 +233,7 @@ probe_cancel(struct probe *p)
 void
 probes_pump(struct session_pool *pool)
 {
-	LIST_FOREACH(n, &pool->probes) {
-		struct probe *p = CONTAINER_OF(n, struct probe, node);
-
+	LIST_EACH(struct probe, p, &pool->probes, node) {
 		/* An address without a route fails before anything is watched. */
 		if (!p->dial.busy && p->conn == NULL)
 			dial_on(p);
@@ -259,17 +247,15 @@ probes_pump(struct session_pool *pool)
 void
 probes_stop(struct session_pool *pool)
 {
-	struct list_node *n;
-
-	while ((n = list_first(&pool->probes)) != NULL)
-		verdict_no(CONTAINER_OF(n, struct probe, node), "the daemon ends");
+	LIST_EACH(struct probe, p, &pool->probes, node)
+		verdict_no(p, "the daemon ends");
 }
 
 void
 probes_reap(struct session_pool *pool)
 {
-	struct list_node *n;
+	struct probe *p;
 
-	while ((n = list_pop(&pool->dead_probes)) != NULL)
-		free(CONTAINER_OF(n, struct probe, node));
+	while ((p = LIST_POP(struct probe, &pool->dead_probes, node)) != NULL)
+		free(p);
 }

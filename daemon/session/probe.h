@@ -15,7 +15,6 @@ struct probe_target {
 	unsigned addr_cnt;
 	uint32_t elem_size;
 	uint32_t timeout_ms; /* for everything together */
-	bool check;          /* an operator waits for it: only so many at a time */
 };
 
 struct check_result {
@@ -24,9 +23,9 @@ struct check_result {
 	struct smcr_diag diag;
 };
 
-/* 0, or -ENOMEM, or -EBUSY when too many checks run. done is called once, later, from the worker's turn or by probes_stop. */
-int probe_start(struct session_pool *, const struct probe_target *,
-    void (*done)(void *arg, const struct check_result *), void *arg, struct probe **out);
+/* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */
+struct probe *probe_start(struct session_pool *, const struct probe_target *,
+    void (*done)(void *arg, const struct check_result *), void *arg);
 /* Ends it without calling done. */
 void probe_cancel(struct probe *);
 

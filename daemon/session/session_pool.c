@@ -46,7 +46,8 @@ session_pool_fini(struct session_pool *pool)
 void
 session_pool_pump(struct session_pool *pool)
 {
-	struct list_node batch, *n;
+	struct list_node batch;
+	struct session *s;
 	struct smcr_conn *conn;
 	unsigned events;
 
@@ -58,25 +59,25 @@ session_pool_pump(struct session_pool *pool)
 	probes_pump(pool);
 	/* Sessions that want another round wait for the next turn. */
 	list_move_all(&batch, &pool->scheduled);
-	while ((n = list_pop(&batch)) != NULL)
-		session_pump(CONTAINER_OF(n, struct session, node));
+	while ((s = LIST_POP(struct session, &batch, node)) != NULL)
+		session_pump(s);
 }
 
 void
 session_pool_reap(struct session_pool *pool)
 {
-	struct list_node *n;
+	struct session *s;
 
-	while ((n = list_pop(&pool->dead)) != NULL)
-		session_free(CONTAINER_OF(n, struct session, node));
+	while ((s = LIST_POP(struct session, &pool->dead, node)) != NULL)
+		session_free(s);
 	probes_reap(pool);
 }
 
 void
 session_pool_stop_services(struct session_pool *pool)
 {
-	LIST_FOREACH(n, &pool->services)
-		service_stop(CONTAINER_OF(n, struct service, node));
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_stop(svc);
 }
 
 static void
@@ -92,8 +93,6 @@ stop_sessions(struct session_pool *pool)
 void
 session_pool_stop(struct session_pool *pool)
 {
-	struct list_node *n;
-
 	session_pool_stop_services(pool);
 	/* The first round sends messages to the peers, the second one cuts off what is left. */
 	stop_sessions(pool);
@@ -102,8 +101,8 @@ session_pool_stop(struct session_pool *pool)
 	probes_stop(pool);
 	session_pool_reap(pool);
 	(void)smcr_flush(pool->env->eng);
-	while ((n = list_first(&pool->services)) != NULL)
-		service_drop(CONTAINER_OF(n, struct service, node));
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_drop(svc);
 }
 
 /* -- what smcrctl shows -- */
@@ -125,9 +124,7 @@ session_pool_next_service(const struct session_pool *pool, uint32_t *pos, struct
 {
 	uint32_t i = 0;
 
-	LIST_FOREACH(n, &pool->services) {
-		const struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node) {
 		if (i++ < *pos)
 			continue;
 		*info = svc->ctr;

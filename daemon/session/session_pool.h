@@ -48,7 +48,6 @@ struct session_pool {
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
 	struct list_node probes;
 	struct list_node dead_probes;
-	unsigned checks; /* probes that an operator waits for */
 	struct session_stats stats;
 	struct session_fallbacks fallbacks;
 	struct log_limit lim_refused;    /* lines about refused connections */

@@ -116,40 +116,28 @@ establish(struct session *s)
 
 /* -- fallback -- */
 
-/* What becomes of a session that cannot use SMC-R. */
-enum instead {
-	INSTEAD_TCP,
-	INSTEAD_RETRY,
-	INSTEAD_REFUSE,
-};
-
-/* Decides, counts and logs it. */
-static enum instead
-choose_instead(struct session *s)
+/* Decides what becomes of a session that cannot use SMC-R, counts and logs it. PATH_NONE: it is tried once more. */
+static void
+choose_path(struct session *s)
 {
-	bool may_retry = session_kind(s) == CONFIG_INGRESS && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0;
-	enum instead instead = s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE ? INSTEAD_TCP
-	    : may_retry                                                            ? INSTEAD_RETRY
-	                                                                           : INSTEAD_REFUSE;
-	static const char *const words[] = { "tcp", "retry", "refuse" };
+	static const char *const words[] = { "retry", "", "tcp", "refuse" };
+	struct service *svc = s->settings->svc;
 	struct session_pool *pool = s->pool;
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
-	if (instead == INSTEAD_TCP) {
+	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
 		s->path = PATH_TCP;
-		s->settings->svc->ctr.fallbacks++;
-	} else if (instead == INSTEAD_REFUSE) {
+	else if (session_kind(s) != CONFIG_INGRESS || !s->diag.out_of_sync || (s->flags & SF_RETRIED) != 0)
 		s->path = PATH_REFUSED;
-		s->settings->svc->ctr.refused_fallback++;
-	}
+	svc->ctr.fallbacks += s->path == PATH_TCP;
+	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
 	if (s->diag.local != 0)
 		tally_count(&pool->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
 		tally_count(&pool->fallbacks.peer, s->diag.peer);
 	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_NOTICE,
 	    "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id, s->settings->cfg.name,
-	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead], log_text_diag(&s->diag, why, sizeof(why)));
-	return instead;
+	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
 
 /* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
@@ -165,36 +153,29 @@ retry(struct session *s)
 	dial_start(s);
 }
 
-/* Bytes of the peer's data that the engine had to read to see that they are no Decline. */
-static bool
-take_leftover(struct session *s)
-{
-	uint8_t bytes[SMCR_LEFTOVER_MAX];
-	size_t n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
-	struct buf *b;
-
-	if (n == 0)
-		return true;
-	b = bufpool_get(&s->pool->bufs);
-	if (b == NULL)
-		return false;
-	memcpy(b->data, bytes, n);
-	b->len = (uint32_t)n;
-	s->held[WAY_TO_APP] = b;
-	s->bytes[WAY_TO_APP] += n;
-	s->pool->stats.tcp_bytes += n;
-	return true;
-}
-
-/* After a fallback: done with the engine's connection, unless the peer's Decline may still come. */
+/* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False when memory is out for
+ * bytes of the peer's data that the engine had to read to see that they are no Decline. */
 static bool
 leave_engine(struct session *s)
 {
+	uint8_t bytes[SMCR_LEFTOVER_MAX];
+	struct buf *b;
+	size_t n;
+
 	if (smcr_clc_want(s->conn) > 0)
 		return true;
-	if (!take_leftover(s)) {
-		session_blame(s, "out of memory", 0);
-		return false;
+	n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
+	if (n > 0) {
+		b = bufpool_get(&s->pool->bufs);
+		if (b == NULL) {
+			session_blame(s, "out of memory", 0);
+			return false;
+		}
+		memcpy(b->data, bytes, n);
+		b->len = (uint32_t)n;
+		s->held[WAY_TO_APP] = b;
+		s->bytes[WAY_TO_APP] += n;
+		s->pool->stats.tcp_bytes += n;
 	}
 	smcr_release(s->conn);
 	s->conn = NULL;
@@ -227,14 +208,13 @@ static void
 fall_back(struct session *s)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
-	enum instead instead;
 
 	smcr_fallback(s->conn, &s->diag);
 	if (ingress && s->diag.peer != 0)
 		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
-	instead = choose_instead(s);
+	choose_path(s);
 	clc_out_take(&s->setup->out, s->conn);
-	if (instead != INSTEAD_TCP) {
+	if (s->path != PATH_TCP) {
 		smcr_release(s->conn);
 		s->conn = NULL;
 	}
@@ -242,11 +222,11 @@ fall_back(struct session *s)
 		session_event(s, SEV_MID_RESET);
 		return;
 	}
-	if (instead == INSTEAD_RETRY) {
+	if (s->path == PATH_NONE) {
 		retry(s);
 		return;
 	}
-	if (instead == INSTEAD_REFUSE) {
+	if (s->path == PATH_REFUSED) {
 		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
 		session_event(s, SEV_REFUSED);
 		return;

@@ -24,8 +24,8 @@ mpa_may_dial(void *policy, const struct rnic_gid *to, const struct smcr_identity
 static bool
 may_use_a_service(const struct session_pool *pool, const struct sockaddr_storage *from)
 {
-	LIST_FOREACH(n, &pool->services) {
-		const struct config_service *cfg = &CONTAINER_OF(n, struct service, node)->settings->cfg;
+	LIST_EACH(struct service, svc, &pool->services, node) {
+		const struct config_service *cfg = &svc->settings->cfg;
 
 		if (cfg->kind == CONFIG_EGRESS && net_allowed(cfg->allow, cfg->allow_cnt, from))
 			return true;

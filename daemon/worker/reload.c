@@ -41,24 +41,18 @@ same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 static struct service *
 find_service(const struct session_pool *pool, const struct config_service *cfg)
 {
-	LIST_FOREACH(n, &pool->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node)
 		if (svc->settings->cfg.kind == cfg->kind && strcmp(svc->settings->cfg.name, cfg->name) == 0)
 			return svc;
-	}
 	return NULL;
 }
 
 static struct service *
 find_listener(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
-	LIST_FOREACH(n, &pool->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node)
 		if (svc->listener.io.fd >= 0 && same_place(&svc->settings->cfg.listen, addr))
 			return svc;
-	}
 	return NULL;
 }
 
@@ -100,9 +94,7 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
 {
 	unsigned cnt = 0;
 
-	LIST_FOREACH(n, &pool->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node) {
 		if (svc->listener.io.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
 			continue;
 		net_share_port(svc->listener.io.fd, on);
@@ -218,9 +210,7 @@ take_over_sockets(struct plan *p)
 static void
 remove_services(struct plan *p)
 {
-	LIST_FOREACH(n, &p->pool->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &p->pool->services, node) {
 		if (is_kept(p, svc))
 			continue;
 		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "daemon/log_text.h"
 #include "daemon/worker/mpa_policy.h"
 #include "daemon/worker/reload.h"
@@ -55,12 +56,6 @@ worker_clock(void *arg, int64_t now_ns)
 	smcr_set_now(w->env.eng, now_ns);
 }
 
-static int64_t
-sooner(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void
 drain_done(struct worker *w)
 {
@@ -90,8 +85,8 @@ worker_turn(void *arg, int64_t now_ns)
 		more = true;
 	session_pool_reap(&w->sessions);
 	log_engine(w);
-	at = sooner(smcr_deadline(w->env.eng), devices_log(w->devices));
-	at = sooner(at, timerq_next(&w->env.timers));
+	at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
+	at = min_i64(at, timerq_next(&w->env.timers));
 	if (more || !list_empty(&w->sessions.scheduled))
 		at = INT64_MIN;
 	if (w->drain.done != NULL && w->sessions.sessions.used == 0 && smcr_idle(w->env.eng))
@@ -298,9 +293,7 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 		.addr_cnt = 1,
 		.elem_size = SMCR_ELEM_MIN,
 		.timeout_ms = timeout_ms,
-		.check = true,
 	};
-	struct probe *probe;
 
-	return probe_start(&w->sessions, &target, done, arg, &probe);
+	return probe_start(&w->sessions, &target, done, arg) != NULL ? 0 : -ENOMEM;
 }

@@ -519,28 +519,6 @@ START_TEST(a_check_is_answered_when_the_worker_ends)
 
 END_TEST
 
-START_TEST(checks_are_bounded)
-{
-	struct sockaddr_storage hole;
-	int rc = 0;
-
-	gw_start();
-	gw_black_hole(&hole);
-	for (int round = 0; round < 2; round++, rc = 0) {
-		unsigned i = 0;
-
-		results = 0;
-		while (i < 100 && (rc = worker_check(gw.w, &hole, 50, on_result, &result)) == 0)
-			i++;
-		ck_assert_int_eq(rc, -EBUSY);
-		ck_assert_uint_eq(i, 16);
-		UNTIL(list_empty(&gw_pool(GW_IN)->probes));
-		ck_assert_uint_eq(results, 16);
-	}
-}
-
-END_TEST
-
 START_TEST(prewarm_waits_for_the_peer)
 {
 	gw.svc[GW_IN].prewarm = true;
@@ -598,7 +576,6 @@ worker_case(TCase *tc)
 	tcase_add_test(tc, a_check_says_yes);
 	tcase_add_test(tc, a_check_says_no_and_why);
 	tcase_add_test(tc, a_check_is_answered_when_the_worker_ends);
-	tcase_add_test(tc, checks_are_bounded);
 	tcase_add_test(tc, prewarm_waits_for_the_peer);
 	tcase_add_loop_test(tc, the_worker_ends_while_prewarming, 0, 2);
 }
