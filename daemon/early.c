@@ -10,24 +10,18 @@
 
 #define LOW_PORTS 1024
 
-static int
-take_passed(struct early *e, FILE *err)
+int
+early_open(struct early *e, const struct config *cfg, FILE *err)
 {
 	int n = sd_listen_fds(1);
 
+	*e = (struct early){ .control = { .fd = -1, .lock = -1 } };
 	if (n < 0 || n > CONFIG_SERVICES_MAX) {
 		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
 		return -EINVAL;
 	}
 	for (int i = 0; i < n; i++)
-		e->fds[i] = SD_LISTEN_FDS_START + i;
-	e->fd_cnt = (unsigned)n;
-	return 0;
-}
-
-static void
-listen_low(struct early *e, const struct config *cfg)
-{
+		e->fds[e->fd_cnt++] = SD_LISTEN_FDS_START + i;
 	for (unsigned i = 0; i < cfg->service_cnt && e->fd_cnt < CONFIG_SERVICES_MAX; i++) {
 		const struct sockaddr_storage *at = &cfg->services[i].listen;
 		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
@@ -35,18 +29,6 @@ listen_low(struct early *e, const struct config *cfg)
 		if (fd >= 0)
 			e->fds[e->fd_cnt++] = fd;
 	}
-}
-
-int
-early_open(struct early *e, const struct config *cfg, FILE *err)
-{
-	int rc;
-
-	*e = (struct early){ .control = { .fd = -1, .lock = -1 } };
-	rc = take_passed(e, err);
-	if (rc != 0)
-		return rc;
-	listen_low(e, cfg);
 	return control_listen_open(&e->control, cfg->control_path, cfg->control_mode, err);
 }
 

@@ -1,8 +1,8 @@
 /*
  * What is opened before the process gives its rights up, because it may need
  * them: the control socket's file, and listening sockets on ports below 1024.
- * Devices are not among it: the kernel's RDMA devices take requests only from
- * who has the rights that it had when it opened them. Owner: smcrd.c.
+ * Devices are not among it: the kernel's RDMA devices take requests only from a
+ * process that still has the rights with which it opened them. Owner: smcrd.c.
  */
 #ifndef SMCRD_EARLY_H
 #define SMCRD_EARLY_H
@@ -19,7 +19,7 @@ struct early {
 	unsigned fd_cnt;
 };
 
-/* 0, or -errno and err says why. A port that cannot be had is worker_new's to say. */
+/* 0, or -errno and err says why. A port that cannot be had is reported by worker_new. */
 int early_open(struct early *, const struct config *, FILE *err);
 /* Closes the control socket, unless it was taken over. */
 void early_close(struct early *);

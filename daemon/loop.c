@@ -20,6 +20,8 @@
 
 #include <event2/event.h>
 
+#include "base/minmax.h"
+
 #define BATCH 256 /* epoll events taken a turn; more wait for the next turn */
 #define TURNS_MAX 8
 #define NS_PER_US 1000
@@ -244,24 +246,6 @@ loop_now(const struct loop *l)
 	return l->now_ns;
 }
 
-/* A timer that rings too early costs one turn, so it is moved only to ring earlier. */
-static int
-arm_timer(struct loop *l, int64_t at_ns)
-{
-	struct timeval tv;
-	int64_t us;
-
-	if (at_ns >= l->timer_at)
-		return 0;
-	us = (at_ns - l->now_ns + NS_PER_US - 1) / NS_PER_US;
-	tv.tv_sec = us / US_PER_S;
-	tv.tv_usec = us % US_PER_S;
-	if (evtimer_add(l->timer, &tv) != 0)
-		return -ENOMEM;
-	l->timer_at = at_ns;
-	return 0;
-}
-
 static int64_t
 run_turns(struct loop *l)
 {
@@ -272,7 +256,7 @@ run_turns(struct loop *l)
 	for (unsigned i = 0; i < l->turn_cnt; i++) {
 		int64_t at = l->turns[i].fn != NULL ? l->turns[i].fn(l->turns[i].arg, l->now_ns) : INT64_MAX;
 
-		next = at < next ? at : next;
+		next = min_i64(next, at);
 	}
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL)
@@ -293,11 +277,14 @@ loop_run(struct loop *l)
 	while (!l->stop) {
 		bool at_once = next <= l->now_ns;
 
-		if (!at_once && next != INT64_MAX) {
-			int err = arm_timer(l, next);
+		/* A timer that fires too early costs one turn, so it is moved only to fire earlier. */
+		if (!at_once && next < l->timer_at) {
+			int64_t us = (next - l->now_ns + NS_PER_US - 1) / NS_PER_US;
+			const struct timeval tv = { .tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S };
 
-			if (err != 0)
-				return err;
+			if (evtimer_add(l->timer, &tv) != 0)
+				return -ENOMEM;
+			l->timer_at = next;
 		}
 		if (event_base_loop(l->base, EVLOOP_ONCE | (at_once ? EVLOOP_NONBLOCK : 0)) < 0)
 			return -EIO;

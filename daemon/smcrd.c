@@ -64,7 +64,7 @@ log_lines(const char *text, enum log_level level)
 	}
 }
 
-/* The first line that is not a warning: what to show where there is room for one line. */
+/* The first line that is not a warning, for where only one line is shown. */
 static const char *
 first_error(const char *text, int *len)
 {
@@ -111,16 +111,16 @@ daemon_turn(void *arg, int64_t now_ns)
 
 /* -- reload -- */
 
-static void
-set_level(const struct daemon *d)
+static enum log_level
+level(const struct daemon *d)
 {
-	log_set_level((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
+	return (enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level);
 }
 
-/* The worker takes next over, or all stays as before and why is in text; changes in words go there only after
+/* Puts next in force, or frees it: all stays as before then, and text says why. Changes in words go there only after
  * success. */
 static int
-switch_config(struct daemon *d, struct config *next, FILE *text)
+apply(struct daemon *d, struct config *next, FILE *text)
 {
 	char *changes = NULL;
 	size_t len;
@@ -136,32 +136,22 @@ switch_config(struct daemon *d, struct config *next, FILE *text)
 		fputs("out of memory\n", text);
 	else
 		rc = worker_reload(d->worker, next, text);
-	if (rc == 0)
+	if (rc == 0) {
 		fputs(changes, text);
+		config_free(d->cfg);
+		d->cfg = next;
+		log_set_level(level(d));
+		fdlimit_check(next);
+	} else {
+		config_free(next);
+	}
 	free(changes);
 	return rc;
 }
 
-/* Takes next over, or frees it. */
-static int
-apply(struct daemon *d, struct config *next, FILE *text)
-{
-	int rc = switch_config(d, next, text);
+static int start_reload(struct daemon *);
 
-	if (rc != 0) {
-		config_free(next);
-		return rc;
-	}
-	config_free(d->cfg);
-	d->cfg = next;
-	set_level(d);
-	fdlimit_check(next);
-	return 0;
-}
-
-static void start_reload_again(struct daemon *);
-
-/* Tells everyone how the reload ended: the log, systemd, and who asked. */
+/* Reports how the reload ended to the log, to systemd, and to the client that asked for it. */
 static void
 finish_reload(struct daemon *d, int rc, const char *text)
 {
@@ -186,8 +176,10 @@ finish_reload(struct daemon *d, int rc, const char *text)
 	notify_hurry(&d->notify);
 	if (done != NULL)
 		done(d->reload_arg, rc, text);
-	if (d->reload_again)
-		start_reload_again(d);
+	if (d->reload_again) {
+		d->reload_again = false;
+		(void)start_reload(d);
+	}
 }
 
 static void
@@ -227,13 +219,6 @@ start_reload(struct daemon *d)
 	else
 		notify_reloading(&d->notify);
 	return rc;
-}
-
-static void
-start_reload_again(struct daemon *d)
-{
-	d->reload_again = false;
-	(void)start_reload(d);
 }
 
 static void
@@ -343,8 +328,9 @@ watch_signals(struct daemon *d)
 	return rc;
 }
 
+/* What takes rights is opened first, then they are given up; threads and devices come with what is left. */
 static int
-start_worker(struct daemon *d, FILE *err)
+open_all(struct daemon *d, FILE *err)
 {
 	const struct control_hooks hooks = {
 		.arg = d,
@@ -353,23 +339,14 @@ start_worker(struct daemon *d, FILE *err)
 		.confine = &d->confine,
 		.listen = &d->early.control,
 	};
-	int rc = worker_new(d->loop, d->cfg, d->early.fds, d->early.fd_cnt, err, &d->worker);
-
-	if (rc == 0)
-		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
-	return rc;
-}
-
-/* What takes rights is opened first, then they are given up; threads and devices come with what is left. */
-static int
-open_all(struct daemon *d, FILE *err)
-{
 	int rc = early_open(&d->early, d->cfg, err);
 
 	if (rc == 0)
 		rc = confine_rights(d->cfg, &d->confine);
 	if (rc == 0)
-		rc = start_worker(d, err);
+		rc = worker_new(d->loop, d->cfg, d->early.fds, d->early.fd_cnt, err, &d->worker);
+	if (rc == 0)
+		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
 		rc = confine_calls(&d->confine);
 	return rc;
@@ -442,7 +419,7 @@ run(struct daemon *d)
 {
 	int code;
 
-	log_init((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
+	log_init(level(d));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
@@ -468,17 +445,6 @@ run(struct daemon *d)
 	return code;
 }
 
-static int
-load_first(struct daemon *d)
-{
-	int rc = config_load(d->opt.path, stderr, &d->cfg);
-
-	if (rc == 0)
-		return SMCRD_EXIT_OK;
-	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
-	return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
-}
-
 int
 smcrd_main(int argc, char **argv)
 {
@@ -488,9 +454,10 @@ smcrd_main(int argc, char **argv)
 
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
-	rc = load_first(&d);
-	if (rc != SMCRD_EXIT_OK)
-		return rc;
+	rc = config_load(d.opt.path, stderr, &d.cfg);
+	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
+	if (rc != 0)
+		return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
 	if (action == OPTIONS_RUN)
 		return run(&d);
 	if (action == OPTIONS_PRINT) {

@@ -124,38 +124,23 @@ choose_gid(const struct config_device *cfg, const struct verbs_port *port, const
 	return chosen;
 }
 
-static bool
-has_more_ports(const struct plan *p, const struct verbs_port *port)
-{
-	for (unsigned i = 0; i < p->port_cnt; i++)
-		if (&p->ports[i] != port && strcmp(p->ports[i].dev, port->dev) == 0)
-			return true;
-	return false;
-}
-
-/* A port is left to the more exact entry as a whole when this one names no GID of it. */
-static bool
-is_taken(const struct plan *p, const struct verbs_port *port, const struct verbs_gid *gid)
-{
-	for (unsigned i = 0; i < p->cnt; i++) {
-		const struct device_want *w = &p->want[i];
-
-		if (w->port == port && (w->gid == gid || gid == NULL))
-			return true;
-	}
-	return false;
-}
-
 static void
 add_port(struct plan *p, const struct config_device *cfg, const struct verbs_port *port, const struct verbs_gid *gid,
     bool all)
 {
 	struct device_want w = { .cfg = cfg, .port = port, .gid = gid };
 	char name[VERBS_DEV_NAME_MAX + 8];
+	bool more_ports = false;
 
-	if (gid == NULL || is_taken(p, port, all ? NULL : gid))
+	if (gid == NULL)
 		return;
-	if (has_more_ports(p, port))
+	/* An entry for all cards leaves a port to the more exact entry as a whole, whatever GID that one uses. */
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->want[i].port == port && (p->want[i].gid == gid || all))
+			return;
+	for (unsigned i = 0; i < p->port_cnt; i++)
+		more_ports = more_ports || (&p->ports[i] != port && strcmp(p->ports[i].dev, port->dev) == 0);
+	if (more_ports)
 		(void)snprintf(name, sizeof(name), "%s/%u", port->dev, port->port);
 	else
 		(void)snprintf(name, sizeof(name), "%s", port->dev);
@@ -192,8 +177,10 @@ add_by_interface(struct plan *p, const struct config_device *cfg)
 }
 
 static void
-add_by_card(struct plan *p, const struct config_device *cfg, bool all)
+add_by_card(struct plan *p, const struct config_device *cfg)
 {
+	bool all = is_all(cfg->interface) || is_all(cfg->card);
+
 	for (unsigned i = 0; i < p->port_cnt; i++) {
 		const struct verbs_port *port = &p->ports[i];
 
@@ -205,7 +192,7 @@ add_by_card(struct plan *p, const struct config_device *cfg, bool all)
 /* -- the plan -- */
 
 /* What an entry names, from the most to the least exact. */
-enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL, EXACT_CNT };
+enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL };
 
 static enum exactness
 exactness(const struct config_device *cfg)
@@ -217,49 +204,22 @@ exactness(const struct config_device *cfg)
 	return cfg->interface[0] != '\0' ? EXACT_INTERFACE : EXACT_ADDRESS;
 }
 
-static void
-add_entry(struct plan *p, const struct config_device *cfg)
-{
-	bool verbs = cfg->type == CONFIG_DEVICE_VERBS;
-
-	switch (exactness(cfg)) {
-	case EXACT_ADDRESS:
-		if (verbs)
-			add_by_address(p, cfg);
-		else
-			add_address(p, cfg);
-		break;
-	case EXACT_INTERFACE:
-		if (verbs)
-			add_by_interface(p, cfg);
-		else
-			add_interfaces(p, cfg);
-		break;
-	case EXACT_CARD:
-		add_by_card(p, cfg, false);
-		break;
-	case EXACT_ALL:
-		if (verbs)
-			add_by_card(p, cfg, true);
-		else
-			add_interfaces(p, cfg);
-		break;
-	case EXACT_CNT:
-		break;
-	}
-}
-
-static void
-add_entries(struct plan *p, const struct config *cfg, enum exactness exact, enum config_device_type type)
-{
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (cfg->devices[i].type == type && exactness(&cfg->devices[i]) == exact)
-			add_entry(p, &cfg->devices[i]);
-}
-
 unsigned
 device_plan(const struct config *cfg, const struct device_view *view, struct device_want *out, unsigned max)
 {
+	static const struct {
+		enum exactness exact;
+		enum config_device_type type;
+		void (*add)(struct plan *, const struct config_device *);
+	} order[] = {
+		{ EXACT_ADDRESS, CONFIG_DEVICE_VERBS, add_by_address },
+		{ EXACT_ADDRESS, CONFIG_DEVICE_SIW, add_address },
+		{ EXACT_INTERFACE, CONFIG_DEVICE_VERBS, add_by_interface },
+		{ EXACT_INTERFACE, CONFIG_DEVICE_SIW, add_interfaces },
+		{ EXACT_CARD, CONFIG_DEVICE_VERBS, add_by_card },
+		{ EXACT_ALL, CONFIG_DEVICE_VERBS, add_by_card },
+		{ EXACT_ALL, CONFIG_DEVICE_SIW, add_interfaces },
+	};
 	struct plan p = {
 		.ifs = view->ifs,
 		.ports = view->ports,
@@ -268,10 +228,10 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 		.max = max,
 	};
 
-	for (unsigned exact = 0; exact < EXACT_CNT; exact++) {
-		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_VERBS);
-		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_SIW);
-	}
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (unsigned i = 0; i < cfg->device_cnt; i++)
+			if (cfg->devices[i].type == order[k].type && exactness(&cfg->devices[i]) == order[k].exact)
+				order[k].add(&p, &cfg->devices[i]);
 	return p.cnt;
 }
 

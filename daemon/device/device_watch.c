@@ -29,6 +29,7 @@ on_device_io(struct loop_io *io, unsigned events)
 	me->cb(me->arg, io->fd, rnic, loop_now(me->loop));
 }
 
+/* Makes room for this descriptor: 0 or -ENOMEM. */
 static int
 grow_watches(struct device_watches *d, int fd)
 {

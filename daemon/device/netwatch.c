@@ -41,27 +41,26 @@ open_netlink(unsigned groups)
 	return err;
 }
 
-/* -- everything anew -- */
-
-/* Applies the messages of one part of a dump: 1 at the end, 0 when more is to come, or -errno. */
+/* Applies messages to a table: 1 when it has changed, 0 when not, or -errno. *end: the last one of a dump was among them;
+ * *torn: what they list has changed meanwhile. */
 static int
-take_part(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *torn)
+apply(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *end, bool *torn)
 {
-	for (; NLMSG_OK(nh, len); nh = NLMSG_NEXT(nh, len)) {
-		int rc;
+	int changed = 0;
 
-		if ((nh->nlmsg_flags & NLM_F_DUMP_INTR) != 0)
-			*torn = true;
-		if (nh->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (nh->nlmsg_type == NLMSG_ERROR)
-			return -EIO;
-		rc = netifs_apply(table, nh);
+	for (; NLMSG_OK(nh, len) && !*end; nh = NLMSG_NEXT(nh, len)) {
+		int rc = nh->nlmsg_type == NLMSG_ERROR ? -EIO : netifs_apply(table, nh);
+
 		if (rc < 0)
 			return rc;
+		changed |= rc;
+		*torn = *torn || (nh->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+		*end = nh->nlmsg_type == NLMSG_DONE;
 	}
-	return 0;
+	return changed;
 }
+
+/* -- everything anew -- */
 
 /* Reads all objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they have changed
  * meanwhile. */
@@ -77,18 +76,19 @@ dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
 		    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.gen = { .rtgen_family = AF_UNSPEC },
 	};
+	bool end = false;
 	int rc = 0;
 
 	if (send(fd, &ask, ask.nh.nlmsg_len, 0) < 0)
 		return -errno;
-	while (rc == 0) {
+	while (rc >= 0 && !end) {
 		ssize_t n = recv(fd, buf, BUF_BYTES, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		rc = n < 0 ? -errno : take_part(table, buf, (size_t)n, torn);
+		rc = n < 0 ? -errno : apply(table, buf, (size_t)n, &end, torn);
 	}
-	return rc > 0 ? 0 : rc;
+	return rc < 0 ? rc : 0;
 }
 
 int
@@ -134,29 +134,15 @@ read_anew(struct netwatch *nw)
 	nw->changed = true;
 }
 
-/* -- what happens -- */
-
-/* False: something is lost, and the table not to be trusted. */
-static bool
-take_events(struct netwatch *nw, const struct nlmsghdr *nh, size_t len)
-{
-	for (; NLMSG_OK(nh, len); nh = NLMSG_NEXT(nh, len)) {
-		int rc = netifs_apply(&nw->table, nh);
-
-		if (rc < 0)
-			return false;
-		if (rc > 0)
-			nw->changed = true;
-	}
-	return true;
-}
+/* -- events -- */
 
 static void
 on_events(struct loop_io *io, unsigned events)
 {
 	struct netwatch *nw = CONTAINER_OF(io, struct netwatch, io);
-	bool lost = false;
+	bool lost = false, end, torn;
 	ssize_t n;
+	int rc;
 
 	union {
 		struct nlmsghdr nh;
@@ -171,8 +157,12 @@ on_events(struct loop_io *io, unsigned events)
 			continue;
 		if (n < 0 && errno != ENOBUFS)
 			break;
-		if (n < 0 || (size_t)n > sizeof(buf) || !take_events(nw, &buf.nh, (size_t)n))
+		end = torn = false;
+		rc = n < 0 || (size_t)n > sizeof(buf) ? -ENOBUFS : apply(&nw->table, &buf.nh, (size_t)n, &end, &torn);
+		if (rc < 0)
 			lost = true;
+		else if (rc > 0)
+			nw->changed = true;
 	}
 	if (lost) {
 		nw->overruns++;

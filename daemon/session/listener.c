@@ -97,27 +97,17 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *peer)
 		session_start(svc, fd, peer);
 }
 
-/* An error of the connection that accept4() would have returned (accept(2)): it is gone, the next one may be well. */
+/* An error of the connection that accept4() would have returned (accept(2)): the next one may be well. */
 static bool
 is_of_connection(int err)
 {
-	switch (err) {
-	case ECONNABORTED:
-	case EINTR:
-	case EPERM:
-	case EPROTO:
-	case ENOPROTOOPT:
-	case EOPNOTSUPP:
-	case ENETDOWN:
-	case ENETUNREACH:
-	case EHOSTDOWN:
-	case EHOSTUNREACH:
-	case ENONET:
-	case ETIMEDOUT:
-		return true;
-	default:
-		return false;
-	}
+	static const int errs[] = { ECONNABORTED, EINTR, EPERM, EPROTO, ENOPROTOOPT, EOPNOTSUPP, ENETDOWN, ENETUNREACH,
+		EHOSTDOWN, EHOSTUNREACH, ENONET, ETIMEDOUT };
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		if (errs[i] == err)
+			return true;
+	return false;
 }
 
 /* True when more may be waiting. */

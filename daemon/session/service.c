@@ -19,38 +19,22 @@ service_put(struct service *svc)
 	free(svc);
 }
 
-static void *
-copy_of(const void *p, size_t len)
-{
-	void *q = malloc(len > 0 ? len : 1);
-
-	if (q != NULL && len > 0)
-		memcpy(q, p, len);
-	return q;
-}
-
-static void
-settings_free(struct settings *s)
-{
-	free(s->cfg.to.addrs);
-	free(s->cfg.allow);
-	free(s);
-}
-
+/* One piece of memory with all that cfg points to. */
 struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
 {
-	struct settings *s = malloc(sizeof(*s));
+	size_t addrs_len = cfg->to.addr_cnt * sizeof(*cfg->to.addrs), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
+	struct settings *s = malloc(sizeof(*s) + addrs_len + allow_len);
 
 	if (s == NULL)
 		return NULL;
 	*s = (struct settings){ .cfg = *cfg, .svc = svc, .refs = 1 };
-	s->cfg.to.addrs = copy_of(cfg->to.addrs, cfg->to.addr_cnt * sizeof(*cfg->to.addrs));
-	s->cfg.allow = copy_of(cfg->allow, cfg->allow_cnt * sizeof(*cfg->allow));
-	if (s->cfg.to.addrs == NULL || s->cfg.allow == NULL) {
-		settings_free(s);
-		return NULL;
-	}
+	s->cfg.to.addrs = s->addrs;
+	s->cfg.allow = (void *)(s->addrs + cfg->to.addr_cnt);
+	if (addrs_len > 0)
+		memcpy(s->cfg.to.addrs, cfg->to.addrs, addrs_len);
+	if (allow_len > 0)
+		memcpy(s->cfg.allow, cfg->allow, allow_len);
 	svc->refs++;
 	return s;
 }
@@ -70,7 +54,7 @@ settings_put(struct settings *s)
 	assert(s->refs > 0);
 	if (--s->refs > 0)
 		return;
-	settings_free(s);
+	free(s);
 	service_put(svc);
 }
 

@@ -24,6 +24,7 @@ struct settings {
 	struct config_service cfg; /* a deep copy */
 	struct service *svc;
 	unsigned refs;
+	struct sockaddr_storage addrs[]; /* of cfg.to, and cfg.allow behind them */
 };
 
 struct listener {

@@ -299,7 +299,7 @@ on_timer(struct timer *t, int64_t now_ns)
 	else if (s->state == SES_SMCR || s->state == SES_TCP)
 		session_event(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
-		setup_timeout(s);
+		setup_dial_next(s, ETIMEDOUT);
 }
 
 /* A leg that is being connected is the dial's business. */

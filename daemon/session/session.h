@@ -110,8 +110,8 @@ void session_blame(struct session *, const char *why, int err);
 void setup_begin(struct session *);
 /* SES_CONNECT, SES_RENDEZVOUS, SES_LEAVING, SES_TCP_CONNECT, SES_ABORTING: goes on. */
 void setup_pump(struct session *);
-/* The attempt to connect takes too long. */
-void setup_timeout(struct session *);
+/* Tries the next address; why: the errno that ends the attempt that runs, 0 when there is none or the dial knows. */
+void setup_dial_next(struct session *, int why);
 /* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
 bool setup_finish(struct session *);
 /* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when the

@@ -16,9 +16,8 @@ setup_dialing(const struct session *s)
 
 /* -- connecting -- */
 
-/* The next address: why is the errno that ended the attempt before, 0 when the dial knows. */
-static void
-dial_on(struct session *s, int why)
+void
+setup_dial_next(struct session *s, int why)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
 	int err = dial_next(&s->setup->dial, s->pool->env->loop, &s->pool->keepalive, why);
@@ -41,7 +40,7 @@ dial_start(struct session *s)
 	const struct config_target *to = &s->settings->cfg.to;
 
 	dial_init(&s->setup->dial, session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app, to->addrs, to->addr_cnt);
-	dial_on(s, 0);
+	setup_dial_next(s, 0);
 }
 
 /* True once, when the leg is connected. */
@@ -54,19 +53,13 @@ dial_done(struct session *s)
 		return false;
 	r = dial_check(&s->setup->dial);
 	if (r < 0)
-		dial_on(s, 0);
+		setup_dial_next(s, 0);
 	if (r <= 0)
 		return false;
 	timer_cancel(&s->pool->env->timers, &s->timer);
 	if (session_kind(s) == CONFIG_EGRESS)
 		outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	return true;
-}
-
-void
-setup_timeout(struct session *s)
-{
-	dial_on(s, ETIMEDOUT);
 }
 
 /* -- rendezvous -- */
@@ -99,19 +92,6 @@ setup_begin(struct session *s)
 	else
 		open_engine_conn(s);
 	session_schedule(s);
-}
-
-static void
-establish(struct session *s)
-{
-	s->path = PATH_SMCR;
-	if (session_kind(s) == CONFIG_INGRESS)
-		outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
-	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
-		s->flags |= SF_HEADER_OWED;
-	clc_out_take(&s->setup->out, s->conn);
-	net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
-	session_set_state(s, SES_SMCR);
 }
 
 /* -- fallback -- */
@@ -292,10 +272,18 @@ pump_rendezvous(struct session *s)
 		pump_clc(s);
 	if (s->state != SES_RENDEZVOUS)
 		return;
-	if ((events & SMCR_EV_ESTABLISHED) != 0)
-		establish(s);
-	else if ((events & SMCR_EV_PROPOSAL) != 0)
+	if ((events & SMCR_EV_ESTABLISHED) != 0) {
+		s->path = PATH_SMCR;
+		if (session_kind(s) == CONFIG_INGRESS)
+			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
+		if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+			s->flags |= SF_HEADER_OWED;
+		clc_out_take(&s->setup->out, s->conn);
+		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
+		session_set_state(s, SES_SMCR);
+	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
 		dial_start(s);
+	}
 }
 
 void

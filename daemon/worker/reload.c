@@ -105,7 +105,7 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
 
 /*
  * A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one is in the
- * way, and may be closed only when nothing can fail any more: so they share the
+ * way, and may be closed only when nothing can fail: so they share the
  * port until then. Checked configurations have no overlap, so the old one goes.
  */
 static int
@@ -148,19 +148,16 @@ static int
 prepare(struct plan *p, struct step *st)
 {
 	st->svc = find_service(p->pool, st->cfg);
-	if (st->svc == NULL) {
+	st->is_new = st->svc == NULL;
+	if (st->is_new)
 		st->svc = service_new(p->pool, st->cfg);
-		st->is_new = true;
-		if (st->svc == NULL) {
-			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
-			return -ENOMEM;
-		}
-	} else if (!config_service_equal(&st->svc->settings->cfg, st->cfg)) {
+	else if (!config_service_equal(&st->svc->settings->cfg, st->cfg))
 		st->next = settings_new(st->svc, st->cfg);
-		if (st->next == NULL) {
-			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
-			return -ENOMEM;
-		}
+	else
+		return 0;
+	if (st->is_new ? st->svc == NULL : st->next == NULL) {
+		fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
+		return -ENOMEM;
 	}
 	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, &st->cfg->listen);
 	return st->moves ? prepare_socket(p, st) : 0;
@@ -183,15 +180,6 @@ undo(struct plan *p)
 
 /* -- the change -- */
 
-static bool
-is_kept(const struct plan *p, const struct service *svc)
-{
-	for (unsigned i = 0; i < p->cnt; i++)
-		if (p->steps[i].svc == svc)
-			return true;
-	return false;
-}
-
 /* Sockets change hands: each one is out of its old service before it goes into the new one. */
 static void
 take_over_sockets(struct plan *p)
@@ -211,15 +199,19 @@ static void
 remove_services(struct plan *p)
 {
 	LIST_EACH(struct service, svc, &p->pool->services, node) {
-		if (is_kept(p, svc))
+		bool kept = false;
+
+		for (unsigned i = 0; i < p->cnt; i++)
+			kept = kept || p->steps[i].svc == svc;
+		if (kept)
 			continue;
 		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
 		service_drop(svc);
 	}
 }
 
-/* Past the point of no return; nothing takes memory of ours any more. What fails all the same, watching the socket, is
- * told, and leaves a service that does not listen. */
+/* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
+ * and leaves a service that does not listen. */
 static void
 commit(struct plan *p, struct step *st)
 {
@@ -269,8 +261,9 @@ close_unused(struct plan *p)
 	}
 }
 
+/* What can fail comes first: 0, or -errno and nothing has changed. */
 static int
-apply(struct plan *p, const struct config *cfg)
+prepare_all(struct plan *p, const struct config *cfg)
 {
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		int rc;
@@ -283,11 +276,6 @@ apply(struct plan *p, const struct config *cfg)
 			return rc;
 		}
 	}
-	take_over_sockets(p);
-	remove_services(p);
-	for (unsigned i = 0; i < p->cnt; i++)
-		commit(p, &p->steps[i]);
-	close_unused(p);
 	return 0;
 }
 
@@ -302,9 +290,16 @@ services_apply(struct session_pool *pool, const struct config *cfg, const int *f
 	if (p.steps != NULL && p.fds != NULL) {
 		for (unsigned i = 0; i < fd_cnt; i++)
 			p.fds[i] = fds[i];
-		rc = apply(&p, cfg);
+		rc = prepare_all(&p, cfg);
 	} else {
 		fprintf(err, "out of memory\n");
+	}
+	if (rc == 0) {
+		take_over_sockets(&p);
+		remove_services(&p);
+		for (unsigned i = 0; i < p.cnt; i++)
+			commit(&p, &p.steps[i]);
+		close_unused(&p);
 	}
 	free(p.steps);
 	free(p.fds);
