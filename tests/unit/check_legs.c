@@ -6,9 +6,6 @@
  */
 #include "daemon/session/legs.h"
 
-#ifndef GATEWAY_REAL
-#include "fake_smcr.h"
-#endif
 #include "gateway.h"
 #include "unit.h"
 
@@ -124,27 +121,6 @@ END_TEST
 /* -- on sockets; _i is the mode: data on SMC-R, or on TCP after a fallback -- */
 
 enum { ON_SMCR, ON_TCP, MODES };
-
-static int client, server;
-
-static void
-setup(void)
-{
-#ifndef GATEWAY_REAL
-	memset(&fake, 0, sizeof(fake));
-	memset(&fake_seen, 0, sizeof(fake_seen));
-#endif
-	log_init(LOG_LVL_ERROR);
-	gw_init();
-	client = server = -1;
-}
-
-static void
-teardown(void)
-{
-	gw_hang_up(client, server);
-	gw_stop();
-}
 
 static void
 start(int mode)
@@ -273,8 +249,7 @@ START_TEST(half_close_by_the_client)
 	gw_run_ms(20);
 	ck_assert_uint_eq(gw_sessions(), 2);
 	gw_say(server, "answer");
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	gw_expect(client, "answer", GW_EOF);
 	all_gone(false);
 #ifndef GATEWAY_REAL
@@ -292,8 +267,7 @@ START_TEST(half_close_by_the_server)
 	gw_expect(client, "banner", GW_EOF);
 	gw_say(client, "more");
 	gw_expect(server, "more", GW_OPEN);
-	close(client);
-	client = -1;
+	gw_hang_up(&client);
 	gw_expect_eof(server);
 	all_gone(false);
 }
@@ -305,36 +279,26 @@ START_TEST(a_client_that_closes_at_once_still_sends_all)
 	start(_i);
 	client = gw_client();
 	gw_say(client, "one-shot");
-	close(client);
-	client = -1;
+	gw_hang_up(&client);
 	server = gw_accept();
 	gw_expect(server, "one-shot", GW_EOF);
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	all_gone(false);
 }
 
 END_TEST
 
-START_TEST(rst_by_the_client_reaches_the_server)
+/* _i / 2: by the client, or the server */
+START_TEST(rst_reaches_the_other_end)
 {
-	connected(_i);
-	gw_say(client, "abc");
-	gw_expect(server, "abc", GW_OPEN);
-	net_reset(client);
-	client = -1;
-	gw_expect_reset(server);
-	all_gone(true);
-}
+	int *ends[] = { &client, &server }, *from = ends[_i / 2], *to = ends[1 - _i / 2];
 
-END_TEST
-
-START_TEST(rst_by_the_server_reaches_the_client)
-{
-	connected(_i);
-	net_reset(server);
-	server = -1;
-	gw_expect_reset(client);
+	connected(_i % 2);
+	gw_say(*from, "abc");
+	gw_expect(*to, "abc", GW_OPEN);
+	net_reset(*from);
+	*from = -1;
+	gw_expect_reset(*to);
 	all_gone(true);
 }
 
@@ -457,28 +421,43 @@ END_TEST
 
 /* -- connecting -- */
 
-START_TEST(a_peer_that_is_not_there_is_a_reset)
+/* What is connected: the middle, or the server leg in both modes. */
+static const struct {
+	int service, mode;
+} dials[] = { { GW_IN, ON_SMCR }, { GW_OUT, ON_SMCR }, { GW_OUT, ON_TCP } };
+
+enum { DIALS = sizeof(dials) / sizeof(dials[0]) };
+
+static struct sockaddr_storage *
+dialed(int i)
 {
-	gw_free_addr(&gw.peer_addrs[0]);
-	start(ON_SMCR);
+	return dials[i].service == GW_IN ? &gw.peer_addrs[0] : &gw.server_addrs[0];
+}
+
+static void
+expect_refused(int i)
+{
+	start(dials[i].mode);
 	client = gw_client();
 	gw_expect_reset(client);
 	all_gone(true);
-	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
+	ck_assert_uint_eq(gw_info(dials[i].service).refused_connect, 1);
+	ck_assert_uint_eq(gw_info(dials[i].service).resets, 1);
+}
+
+START_TEST(a_far_end_that_is_not_there_is_a_reset)
+{
+	gw_free_addr(dialed(_i));
+	expect_refused(_i);
 }
 
 END_TEST
 
-START_TEST(a_server_that_is_not_there_is_a_reset)
+START_TEST(connecting_takes_too_long)
 {
-	close(gw.listener);
-	gw.listener = -1;
-	start(_i);
-	client = gw_client();
-	gw_expect_reset(client);
-	all_gone(true);
-	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
-	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
+	gw_black_hole(dialed(_i));
+	gw.svc[dials[_i].service].connect_ms = 50;
+	expect_refused(_i);
 }
 
 END_TEST
@@ -501,52 +480,12 @@ START_TEST(addresses_are_tried_in_order)
 
 END_TEST
 
-START_TEST(connecting_to_the_peer_takes_too_long)
+START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
 {
-	gw_black_hole(&gw.peer_addrs[0]);
-	gw.svc[GW_IN].connect_ms = 50;
-	start(ON_SMCR);
+	gw_black_hole(dialed(_i));
+	start(dials[_i].mode);
 	client = gw_client();
-	gw_expect_reset(client);
-	all_gone(true);
-	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
-}
-
-END_TEST
-
-START_TEST(connecting_to_the_server_takes_too_long)
-{
-	gw_black_hole(&gw.server_addrs[0]);
-	gw.svc[GW_OUT].connect_ms = 50;
-	start(_i);
-	client = gw_client();
-	gw_expect_reset(client);
-	all_gone(true);
-	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
-}
-
-END_TEST
-
-START_TEST(a_client_that_resets_while_the_peer_is_being_connected)
-{
-	gw_black_hole(&gw.peer_addrs[0]);
-	start(ON_SMCR);
-	client = gw_client();
-	UNTIL(gw_in_state(GW_IN, SES_CONNECT));
-	net_reset(client);
-	client = -1;
-	all_gone(true);
-}
-
-END_TEST
-
-START_TEST(a_client_that_resets_while_the_server_is_being_connected)
-{
-	gw_black_hole(&gw.server_addrs[0]);
-	start(_i);
-	client = gw_client();
-	UNTIL(
-	    gw_in_state(GW_OUT, _i == ON_TCP ? SES_TCP_CONNECT : SES_RENDEZVOUS) && setup_dialing(gw_session(GW_OUT)));
+	UNTIL(gw_session(dials[_i].service) != NULL && setup_dialing(gw_session(dials[_i].service)));
 	net_reset(client);
 	client = -1;
 	all_gone(true);
@@ -569,10 +508,10 @@ END_TEST
 
 START_TEST(the_daemon_ends_while_connecting)
 {
-	gw_black_hole(_i == 0 ? &gw.peer_addrs[0] : &gw.server_addrs[0]);
-	start(_i == 2 ? ON_TCP : ON_SMCR);
+	gw_black_hole(dialed(_i));
+	start(dials[_i].mode);
 	client = gw_client();
-	UNTIL(gw_session(_i == 0 ? GW_IN : GW_OUT) != NULL && setup_dialing(gw_session(_i == 0 ? GW_IN : GW_OUT)));
+	UNTIL(gw_session(dials[_i].service) != NULL && setup_dialing(gw_session(dials[_i].service)));
 	gw_free_workers();
 	gw_expect_reset(client);
 }
@@ -590,15 +529,14 @@ legs_case(TCase *tc)
 static void
 socket_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
 	tcase_add_loop_test(tc, bytes_go_both_ways, 0, MODES);
 	tcase_add_loop_test(tc, bulk_goes_both_ways, 0, MODES);
 	tcase_add_loop_test(tc, a_reader_that_stops_stops_the_writer, 0, MODES);
 	tcase_add_loop_test(tc, half_close_by_the_client, 0, MODES);
 	tcase_add_loop_test(tc, half_close_by_the_server, 0, MODES);
 	tcase_add_loop_test(tc, a_client_that_closes_at_once_still_sends_all, 0, MODES);
-	tcase_add_loop_test(tc, rst_by_the_client_reaches_the_server, 0, MODES);
-	tcase_add_loop_test(tc, rst_by_the_server_reaches_the_client, 0, MODES);
+	tcase_add_loop_test(tc, rst_reaches_the_other_end, 0, 2 * MODES);
 	tcase_add_loop_test(tc, rst_is_seen_though_reading_is_paused, 0, MODES);
 	tcase_add_loop_test(tc, a_reset_after_both_ends_were_read_is_no_error, 0, MODES);
 	tcase_add_loop_test(tc, rst_on_the_middle_resets_both_app_legs, 0, MODES);
@@ -607,15 +545,12 @@ socket_case(TCase *tc)
 	tcase_add_loop_test(tc, the_end_of_the_daemon_resets_both_app_legs, 0, MODES);
 	tcase_add_loop_test(tc, urgent_bytes_stay_urgent, 0, MODES);
 	tcase_add_loop_test(tc, an_urgent_byte_sent_before_data_may_flow_stays_urgent, 0, MODES);
-	tcase_add_test(tc, a_peer_that_is_not_there_is_a_reset);
-	tcase_add_loop_test(tc, a_server_that_is_not_there_is_a_reset, 0, MODES);
+	tcase_add_loop_test(tc, a_far_end_that_is_not_there_is_a_reset, 0, DIALS);
 	tcase_add_loop_test(tc, addresses_are_tried_in_order, 0, MODES);
-	tcase_add_test(tc, connecting_to_the_peer_takes_too_long);
-	tcase_add_loop_test(tc, connecting_to_the_server_takes_too_long, 0, MODES);
-	tcase_add_test(tc, a_client_that_resets_while_the_peer_is_being_connected);
-	tcase_add_loop_test(tc, a_client_that_resets_while_the_server_is_being_connected, 0, MODES);
+	tcase_add_loop_test(tc, connecting_takes_too_long, 0, DIALS);
+	tcase_add_loop_test(tc, a_client_that_resets_while_the_far_end_is_being_connected, 0, DIALS);
 	tcase_add_loop_test(tc, half_close_before_data_may_flow_is_kept, 0, MODES);
-	tcase_add_loop_test(tc, the_daemon_ends_while_connecting, 0, 3);
+	tcase_add_loop_test(tc, the_daemon_ends_while_connecting, 0, DIALS);
 }
 
 #ifdef GATEWAY_REAL

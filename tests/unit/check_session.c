@@ -11,13 +11,10 @@
 #include <sys/resource.h>
 
 #include "daemon/session/proxy.h"
-#include "fake_smcr.h"
 #include "gateway.h"
 #include "unit.h"
 
 #define DIAG 0x03030000u
-
-static int client, server;
 
 static unsigned
 open_fds(void)
@@ -36,41 +33,22 @@ static unsigned fds_before;
 static void
 setup(void)
 {
-	memset(&fake, 0, sizeof(fake));
-	memset(&fake_seen, 0, sizeof(fake_seen));
-	log_init(LOG_LVL_ERROR);
 	fds_before = open_fds();
-	gw_init();
-	client = server = -1;
+	gw_setup();
 }
 
 /* Whatever a test did: nothing leaks. */
 static void
 teardown(void)
 {
-	gw_hang_up(client, server);
+	gw_hang_up(&client);
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
 	ck_assert_uint_eq(gw_pool(GW_IN)->bufs.lent, 0);
 	ck_assert_uint_eq(gw_pool(GW_IN)->setup_slab.used, 0);
 	ck_assert_uint_eq(gw_pool(GW_IN)->session_slab.used, 0);
 	gw_stop();
 	ck_assert_uint_eq(open_fds(), fds_before);
-}
-
-static void
-close_client(void)
-{
-	close(client);
-	client = -1;
-}
-
-static void
-echo_works(void)
-{
-	gw_say(client, "ping");
-	gw_expect(server, "ping", GW_OPEN);
-	gw_say(server, "pong");
-	gw_expect(client, "pong", GW_OPEN);
 }
 
 /* -- fallback -- */
@@ -84,10 +62,7 @@ START_TEST(a_fallback_is_counted_and_says_why)
 		fake.server_declines = DIAG;
 	else
 		fake.client_declines = DIAG;
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	while (worker_session_next(gw.w, &pos, &info)) {
 		bool local = (info.kind == CONFIG_EGRESS) == (_i == 0);
 
@@ -178,8 +153,7 @@ START_TEST(a_late_decline_is_not_taken_for_data)
 	ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
 	gw_expect(server, arrives[_i], GW_EOF);
 	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, _i == 0);
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 }
@@ -214,7 +188,7 @@ START_TEST(out_of_sync_is_tried_once_more)
 	close(declined);
 	if (_i == 0) {
 		server = gw_accept();
-		echo_works();
+		gw_carries_both_ways();
 		ck_assert(gw_in_state(GW_IN, SES_SMCR));
 	} else {
 		gw_expect_reset(client);
@@ -307,14 +281,12 @@ START_TEST(the_allow_list_is_obeyed)
 	gw_start();
 	client = gw_client();
 	gw_expect_reset(client);
-	close_client();
+	gw_hang_up(&client);
 	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
 	ck_assert_uint_eq(gw_info(_i).connections, 0);
 	gw.svc[_i].allow_cnt = 2;
 	ck_assert_int_eq(gw_reload(), 0);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_connect();
 	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
 }
 
@@ -325,10 +297,7 @@ START_TEST(no_more_than_max_connections_per_peer)
 	struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000109) };
 	int extra, fd;
 
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	/* Those that were there before the limit was set count too. */
 	gw.svc[_i].max_per_peer = 1;
 	ck_assert_int_eq(gw_reload(), 0);
@@ -346,13 +315,11 @@ START_TEST(no_more_than_max_connections_per_peer)
 		close(extra);
 		UNTIL(gw_sessions() == 2);
 	}
-	echo_works();
-	close_client();
+	gw_carries_both_ways();
+	gw_hang_up(&client);
 	close(server);
 	UNTIL(gw_sessions() == 0);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_connect();
 	ck_assert_uint_eq(gw_info(_i).refused_per_peer, 1);
 }
 
@@ -363,21 +330,16 @@ START_TEST(no_more_than_max_connections)
 	int extra;
 
 	gw.svc[_i].max_connections = 1;
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	extra = gw_client();
 	gw_expect_reset(extra);
 	close(extra);
 	ck_assert_uint_eq(gw_info(_i).refused_max, 1);
-	echo_works();
-	close_client();
+	gw_carries_both_ways();
+	gw_hang_up(&client);
 	close(server);
 	UNTIL(gw_sessions() == 0);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_connect();
 }
 
 END_TEST
@@ -387,10 +349,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	struct rlimit lim = { .rlim_cur = 0 }, old;
 	int waiting[8];
 
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	for (int i = 0; i < 8; i++)
 		waiting[i] = gw_client();
 	getrlimit(RLIMIT_NOFILE, &old);
@@ -399,7 +358,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	close((int)lim.rlim_cur);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
 	UNTIL(gw_pool(GW_IN)->stats.accept_pauses > 0);
-	echo_works();
+	gw_carries_both_ways();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	UNTIL(gw_info(GW_IN).accepted == 9);
 	for (int i = 0; i < 8; i++)
@@ -409,7 +368,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 			close(fd);
 		else
 			gw_once();
-	echo_works();
+	gw_carries_both_ways();
 }
 
 END_TEST
@@ -478,8 +437,7 @@ START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 	if (_i % 2 == 1)
 		net_reset(client);
 	else
-		close(client);
-	client = -1;
+		gw_hang_up(&client);
 	UNTIL(gw_sessions() == 0);
 	server = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK);
 	if (server >= 0)
@@ -570,10 +528,7 @@ option(int fd, int level, int name)
 START_TEST(every_leg_has_its_options)
 {
 	gw.cfg.keepalive = (struct config_keepalive){ .enabled = true, .idle_s = 77, .interval_s = 7, .probes = 5 };
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	for (int i = 0; i < 4; i++) {
 		const struct session *s = gw_session(i / 2 == 0 ? GW_IN : GW_OUT);
 		int fd = i % 2 == 0 ? s->app.io.fd : s->mid.io.fd;
@@ -603,10 +558,7 @@ START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 	};
 	if (_i == 1)
 		fake.client_declines = DIAG;
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	for (int i = 0; i < GW_SERVICES; i++) {
 		const struct session *s = gw_session(i);
 
@@ -633,18 +585,14 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 	gw_start();
 	dup2(fileno(f), STDERR_FILENO);
 	log_init(LOG_LVL_INFO);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_connect();
 	if (_i == 2)
 		net_reset(client);
 	else
-		close(client);
-	client = -1;
+		gw_hang_up(&client);
 	if (_i < 2)
 		gw_expect_eof(server);
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
 	log_init(LOG_LVL_ERROR);
 	dup2(saved, STDERR_FILENO);

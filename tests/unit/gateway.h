@@ -25,6 +25,9 @@
 #include "daemon/net.h"
 #include "daemon/session/session.h"
 #include "daemon/worker/worker.h"
+#ifndef GATEWAY_REAL
+#include "fake_smcr.h"
+#endif
 
 #define MS 1000000LL
 #define GW_DEADLINE (10000 * MS)
@@ -53,6 +56,7 @@ struct gateway {
 };
 
 static struct gateway gw;
+static int client, server; /* the ends of the test's connection; -1 = closed, or none yet */
 
 static inline int64_t
 gw_turn(void *arg, int64_t now_ns)
@@ -140,7 +144,6 @@ gw_black_hole(struct sockaddr_storage *addr)
 	}
 }
 
-/* Fills in gw; the test may change gw.cfg and gw.svc before gw_start. */
 static inline void
 gw_init(void)
 {
@@ -377,18 +380,8 @@ gw_sessions(void)
 	return gw_pool(GW_IN)->sessions.used + (gw.w2 != NULL ? gw_pool(GW_OUT)->sessions.used : 0);
 }
 
-/* A new client, the server's end of its connection, and the first bytes between them. */
 static inline void
-gw_connect(int *client, int *server)
-{
-	*client = gw_client();
-	*server = gw_accept();
-	gw_say(*client, "ping");
-	gw_expect(*server, "ping", GW_OPEN);
-}
-
-static inline void
-gw_carries_both_ways(int client, int server)
+gw_carries_both_ways(void)
 {
 	gw_say(client, "more");
 	gw_expect(server, "more", GW_OPEN);
@@ -396,14 +389,49 @@ gw_carries_both_ways(int client, int server)
 	gw_expect(client, "back", GW_OPEN);
 }
 
-/* -1 = there is none. */
+/* A new client, the server's end of its connection, and the first bytes between them. */
 static inline void
-gw_hang_up(int client, int server)
+gw_connect(void)
 {
-	if (client >= 0)
-		close(client);
-	if (server >= 0)
-		close(server);
+	client = gw_client();
+	server = gw_accept();
+	gw_carries_both_ways();
+}
+
+static inline void
+gw_hang_up(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* A fixture. The test may change gw.cfg and gw.svc before gw_start or gw_begin. */
+static inline void
+gw_setup(void)
+{
+#ifndef GATEWAY_REAL
+	memset(&fake, 0, sizeof(fake));
+	memset(&fake_seen, 0, sizeof(fake_seen));
+#endif
+	log_init(LOG_LVL_ERROR);
+	gw_init();
+	client = server = -1;
+}
+
+static inline void
+gw_teardown(void)
+{
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	gw_stop();
+}
+
+static inline void
+gw_begin(void)
+{
+	gw_start();
+	gw_connect();
 }
 
 /* Breaks a connection from this end: the far end gets RST, our own end of it is dead. */
