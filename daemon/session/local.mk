@@ -43,10 +43,10 @@ tests_unit_check_legs_LDADD = $(GATEWAY_TEST_LIBS)
 tests_unit_check_sources_SOURCES = tests/unit/check_sources.c tests/unit/unit.h
 tests_unit_check_sources_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_sources_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_outage_SOURCES = tests/unit/check_outage.c tests/unit/unit.h
+tests_unit_check_outage_SOURCES = tests/unit/check_outage.c tests/unit/captured.h tests/unit/unit.h
 tests_unit_check_outage_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_outage_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_session_SOURCES = tests/unit/check_session.c $(GATEWAY_TEST_SOURCES)
+tests_unit_check_session_SOURCES = tests/unit/check_session.c tests/unit/captured.h $(GATEWAY_TEST_SOURCES)
 tests_unit_check_session_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_session_LDADD = $(GATEWAY_TEST_LIBS)
 # check_legs with the real engine and device.

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "daemon/session/proxy.h"
+#include "captured.h"
 #include "gateway.h"
 #include "unit.h"
 
@@ -82,47 +83,27 @@ START_TEST(a_fallback_is_counted_and_says_why)
 
 END_TEST
 
-/* stderr goes to a file until it is read: the lines with this phrase. */
-static char *
-logged(FILE *f, const char *phrase, char *buf, size_t cap)
-{
-	char line[2048];
-
-	rewind(f);
-	buf[0] = '\0';
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (strstr(line, phrase) != NULL && strlen(buf) + strlen(line) < cap)
-			strcat(buf, line);
-	return buf;
-}
-
 START_TEST(refuse_means_no_tcp)
 {
-	const char *name = _i == GW_IN ? "service=in " : "service=out ";
-	FILE *f = tmpfile();
-	int saved = dup(STDERR_FILENO);
-	char text[8192], *line;
+	const char *line, *name = _i == GW_IN ? "service=in " : "service=out ";
 
 	gw.svc[_i].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
 	gw_start();
-	dup2(fileno(f), STDERR_FILENO);
-	log_init(LOG_LVL_INFO);
+	capture_begin(LOG_LVL_INFO);
 	client = gw_client();
 	gw_expect_reset(client);
 	UNTIL(gw_info(_i).connections == 0);
-	log_init(LOG_LVL_ERROR);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
 	ck_assert_uint_eq(gw_info(_i).fallbacks, 0);
 	ck_assert_uint_eq(gw_info(_i).refused_fallback, 1);
 	ck_assert_uint_eq(gw_info(_i).resets, 1);
-	logged(f, "connection closed", text, sizeof(text));
-	line = strstr(text, name);
+	line = strstr(capture_take(), "connection closed");
+	while (line != NULL && strncmp(strstr(line, "service="), name, strlen(name)) != 0)
+		line = strstr(line + 1, "connection closed");
 	ck_assert_ptr_nonnull(line);
 	ck_assert_ptr_nonnull(
 	    strstr(line, _i == GW_IN ? " mode=refused peer_code=0x03030000 " : " mode=refused local_code=0x03030000 "));
-	fclose(f);
+	capture_end();
 }
 
 END_TEST
@@ -574,41 +555,35 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 {
 	char peer[ADDR_STR_MAX + 8] = " peer=", srv[ADDR_STR_MAX + 32] = "service=out server=";
 	const char *const want[] = { "service=in client=127.0.0.1:", peer, " from_client=4 to_client=4 ", srv,
-		" from_server=4 to_server=4 ", " duration_ms=" };
-	FILE *f = tmpfile();
-	int saved = dup(STDERR_FILENO);
-	char text[8192];
+		" from_server=4 to_server=4 ",
+		" duration_ms=", _i == 2 ? "reason=\"client reset the connection\"" : "reason=\"normal end\"",
+		_i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R ",
+		_i == 1 ? "mode=TCP peer_code=0x03030000 " : "mode=SMC-R " };
+	const char *text;
+	unsigned lines = 0;
 
 	addr_format(&gw.peer_addrs[0], peer + strlen(peer), ADDR_STR_MAX);
 	addr_format(&gw.server_addrs[0], srv + strlen(srv), ADDR_STR_MAX);
 	fake.server_declines = _i == 1 ? DIAG : 0;
 	gw_start();
-	dup2(fileno(f), STDERR_FILENO);
-	log_init(LOG_LVL_INFO);
+	capture_begin(LOG_LVL_INFO);
 	gw_connect();
 	if (_i == 2)
 		net_reset(client);
 	else
-		gw_hang_up(&client);
+		close(client);
+	client = -1;
 	if (_i < 2)
 		gw_expect_eof(server);
 	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	log_init(LOG_LVL_ERROR);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	logged(f, "connection closed", text, sizeof(text));
+	text = capture_take();
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		ck_assert_msg(strstr(text, want[i]) != NULL, "no \"%s\" in: %s", want[i], text);
-	if (_i == 2)
-		ck_assert_ptr_nonnull(strstr(text, "reason=\"client reset the connection\""));
-	else
-		ck_assert_ptr_nonnull(strstr(text, "reason=\"normal end\""));
-	ck_assert_ptr_nonnull(strstr(text, _i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R "));
-	ck_assert(_i != 1 || strstr(text, "mode=TCP peer_code=0x03030000 ") != NULL);
-	ck_assert_ptr_nonnull(strchr(text, '\n'));
-	ck_assert_ptr_eq(strchr(strchr(text, '\n') + 1, '\n') + 1, text + strlen(text));
-	fclose(f);
+	for (const char *p = text; (p = strstr(p, "connection closed")) != NULL; p++)
+		lines++;
+	ck_assert_uint_eq(lines, 2);
+	capture_end();
 }
 
 END_TEST
