@@ -5,7 +5,6 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/options.c daemon/options.h \
 	daemon/notify.c daemon/notify.h \
 	daemon/fdlimit.c daemon/fdlimit.h \
-	daemon/early.c daemon/early.h \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/loop.c daemon/loop.h daemon/env.h \
 	daemon/net.c daemon/net.h

@@ -1,4 +1,4 @@
-/* What systemd is told: see notify.h. */
+/* Notifications of systemd; see notify.h. */
 #include "daemon/notify.h"
 
 #include <stdio.h>

@@ -10,24 +10,28 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_plan.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
+#include "daemon/control/control_listen.h"
 #include "daemon/device/device_preview.h"
-#include "daemon/early.h"
 #include "daemon/fdlimit.h"
 #include "daemon/config/loader.h"
 #include "daemon/loop.h"
+#include "daemon/net.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/worker/worker.h"
 
 #define NOTE_MAX 160
+#define LOW_PORTS 1024
 
 struct daemon {
 	struct options opt;
@@ -35,7 +39,11 @@ struct daemon {
 	struct config *cfg; /* in force */
 	struct worker *worker;
 	struct control *control;
-	struct early early;
+	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
+	 * devices take requests only from a process that still has the rights with which it opened them. */
+	struct control_listen listen; /* control_new takes it over */
+	int fds[CONFIG_SERVICES_MAX]; /* listening: systemd's, then ours on low ports; worker_new takes them over */
+	unsigned fd_cnt;
 	struct confine_state confine;
 	struct notify notify;
 	bool draining;
@@ -328,7 +336,30 @@ watch_signals(struct daemon *d)
 	return rc;
 }
 
-/* What takes rights is opened first, then they are given up; threads and devices come with what is left. */
+/* Sockets of systemd, listeners on ports below 1024, the control socket: 0, or -errno and err says why. A port that cannot be
+ * had is reported by worker_new. */
+static int
+open_early(struct daemon *d, FILE *err)
+{
+	int n = sd_listen_fds(1);
+
+	if (n < 0 || n > CONFIG_SERVICES_MAX) {
+		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
+		return -EINVAL;
+	}
+	for (int i = 0; i < n; i++)
+		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
+	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
+		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
+		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
+
+		if (fd >= 0)
+			d->fds[d->fd_cnt++] = fd;
+	}
+	return control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
+}
+
+/* Opens first what takes rights, then gives the rights up; threads and devices come with what is left. */
 static int
 open_all(struct daemon *d, FILE *err)
 {
@@ -337,14 +368,14 @@ open_all(struct daemon *d, FILE *err)
 		.reload = reload_for_control,
 		.drain = drain,
 		.confine = &d->confine,
-		.listen = &d->early.control,
+		.listen = &d->listen,
 	};
-	int rc = early_open(&d->early, d->cfg, err);
+	int rc = open_early(d, err);
 
 	if (rc == 0)
 		rc = confine_rights(d->cfg, &d->confine);
 	if (rc == 0)
-		rc = worker_new(d->loop, d->cfg, d->early.fds, d->early.fd_cnt, err, &d->worker);
+		rc = worker_new(d->loop, d->cfg, d->fds, d->fd_cnt, err, &d->worker);
 	if (rc == 0)
 		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
@@ -406,7 +437,7 @@ end(struct daemon *d)
 	if (d->loop != NULL)
 		stop_reload(d);
 	control_free(d->control);
-	early_close(&d->early);
+	control_listen_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
 	if (d->loop != NULL)
@@ -448,7 +479,7 @@ run(struct daemon *d)
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { .early = { .control = { .fd = -1, .lock = -1 } } };
+	struct daemon d = { .listen = { .fd = -1, .lock = -1 } };
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 

@@ -1,4 +1,4 @@
-/* The file that control clients connect to: made, told apart from a live daemon's, removed. Made by early.c, or by
+/* The file that control clients connect to: made, told apart from a live daemon's, removed. Made by smcrd.c, or by
  * control.c itself. */
 #ifndef SMCRD_CONTROL_LISTEN_H
 #define SMCRD_CONTROL_LISTEN_H

@@ -28,27 +28,25 @@ open_siw(struct device *me, const struct device_want *want, const struct device_
 	return rc;
 }
 
-static int
-open_verbs(struct device *me, const struct device_want *want, const struct device_needs *needs, const char **why)
-{
-	struct verbs_config verbs = want->cfg->verbs;
-
-	memcpy(verbs.name, me->name, sizeof(verbs.name));
-	memcpy(verbs.dev, want->port->dev, sizeof(verbs.dev));
-	memcpy(me->card, want->port->dev, sizeof(me->card));
-	verbs.port = me->port = want->port->port;
-	verbs.gid = me->gid = want->gid->gid;
-	verbs.gid_type = me->gid_type = want->gid->type;
-	me->ifindex = want->gid->ifindex;
-	verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified where the entry names none */
-	return verbs_open(&verbs, &needs->loop, needs->rng, &me->dev, why);
-}
-
 int
 device_open(struct device *me, const struct device_want *want, const struct device_needs *needs, const char **why)
 {
-	int rc = want->port != NULL ? open_verbs(me, want, needs, why) : open_siw(me, want, needs, why);
+	struct verbs_config verbs = want->cfg->verbs;
+	int rc;
 
+	if (want->port != NULL) {
+		memcpy(verbs.name, me->name, sizeof(verbs.name));
+		memcpy(verbs.dev, want->port->dev, sizeof(verbs.dev));
+		memcpy(me->card, want->port->dev, sizeof(me->card));
+		verbs.port = me->port = want->port->port;
+		verbs.gid = me->gid = want->gid->gid;
+		verbs.gid_type = me->gid_type = want->gid->type;
+		me->ifindex = want->gid->ifindex;
+		verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified where the entry names none */
+		rc = verbs_open(&verbs, &needs->loop, needs->rng, &me->dev, why);
+	} else {
+		rc = open_siw(me, want, needs, why);
+	}
 	if (rc == 0)
 		me->state = rnic_query(me->dev).port;
 	return rc;

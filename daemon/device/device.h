@@ -1,7 +1,7 @@
 /*
  * One RNIC device that is open: soft iWARP at an address, or a port of a card
- * under one of its GIDs. Opens it, follows what becomes of its address or card,
- * tells about it. devices.c has the list.
+ * under one of its GIDs; how it is opened, and followed as its address or card
+ * changes. devices.c has the list.
  */
 #ifndef SMCRD_DAEMON_DEVICE_H
 #define SMCRD_DAEMON_DEVICE_H
@@ -54,8 +54,8 @@ struct device_needs {
 int device_open(struct device *me, const struct device_want *, const struct device_needs *, const char **why);
 /* The row of the plan that this device is; NULL when there is none. */
 const struct device_want *device_find(const struct device *, const struct device_want *, unsigned cnt);
-/* What has become of its address or card: takes its port down and up, logs that; why the device is to be closed (static), or
- * NULL. */
+/* Looks at what has become of its address or card, takes its port down and up and logs that. Returns why the device is to be
+ * closed (static), or NULL. */
 const char *device_follow(struct device *, struct device_round *);
 /* When a device whose address is gone is to be closed; INT64_MAX for others. */
 int64_t device_deadline(const struct device *);

@@ -25,7 +25,7 @@ struct device_want {
 	bool open; /* worth opening now; false: to be kept when it is there */
 };
 
-/* What there is. */
+/* Interfaces and ports that there are. */
 struct device_view {
 	const struct netifs *ifs; /* NULL: not known */
 	const struct verbs_port *ports;

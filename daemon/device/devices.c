@@ -58,7 +58,7 @@ struct devices {
 	int64_t log_ns;    /* the counters are looked at no sooner */
 	struct timer timer;
 	bool due;     /* the timer has fired */
-	bool changed; /* a device has told the engine something */
+	bool changed; /* the engine has heard of a change from a device */
 };
 
 /* -- opening and closing -- */
@@ -119,20 +119,7 @@ close_one(struct devices *d, unsigned i)
 	d->full = false;
 }
 
-static void
-follow_open(struct devices *d, struct device_round *r)
-{
-	for (unsigned i = d->cnt; i-- > 0;) {
-		const char *why = device_follow(&d->devs[i], r);
-
-		if (why == NULL)
-			continue;
-		log_msg(LOG_LVL_NOTICE, "device closed: device=%s reason=\"%s\"", d->devs[i].name, why);
-		close_one(d, i);
-	}
-}
-
-/* Closes devices that told the engine that they are gone. The list of cards is out of date then. */
+/* Closes devices of which the engine knows that they are gone. The list of cards is out of date then. */
 static void
 close_gone(struct devices *d)
 {
@@ -186,20 +173,6 @@ note_failure(struct devices *d, const struct device_want *want, int rc, const ch
 	warn(err, "device %s at %s is not there: %s: %s", want->base, where, why, strerror(-rc));
 }
 
-static void
-forget_failures(struct devices *d)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < d->failure_cnt; i++) {
-		if (!d->failures[i].seen)
-			continue;
-		d->failures[n] = d->failures[i];
-		d->failures[n++].seen = false;
-	}
-	d->failure_cnt = n;
-}
-
 static bool
 is_open(const struct devices *d, const struct device_want *want)
 {
@@ -215,6 +188,7 @@ static int
 open_missing(struct devices *d, const struct device_round *r, enum occasion when, FILE *err)
 {
 	char where[DEVICE_WHERE_MAX];
+	unsigned kept = 0;
 	const char *why;
 
 	for (unsigned i = 0; i < r->want_cnt; i++) {
@@ -230,7 +204,13 @@ open_missing(struct devices *d, const struct device_round *r, enum occasion when
 		}
 		note_failure(d, want, rc, why, err);
 	}
-	forget_failures(d);
+	for (unsigned i = 0; i < d->failure_cnt; i++) {
+		if (!d->failures[i].seen)
+			continue;
+		d->failures[kept] = d->failures[i];
+		d->failures[kept++].seen = false;
+	}
+	d->failure_cnt = kept;
 	return 0;
 }
 
@@ -340,7 +320,14 @@ follow(struct devices *d, enum occasion when, FILE *err)
 	};
 	r.want_cnt = device_plan(d->cfg, &view, want, DEVICE_WANTS_MAX);
 	r.cards_known = d->cards.listed && d->cards.rc == 0;
-	follow_open(d, &r);
+	for (unsigned i = d->cnt; i-- > 0;) {
+		const char *why = device_follow(&d->devs[i], &r);
+
+		if (why == NULL)
+			continue;
+		log_msg(LOG_LVL_NOTICE, "device closed: device=%s reason=\"%s\"", d->devs[i].name, why);
+		close_one(d, i);
+	}
 	if (when == AT_START || when == AT_RELOAD)
 		warn_of_idle_entries(d, &view, &r, err);
 	rc = open_missing(d, &r, when, err);

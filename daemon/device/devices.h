@@ -26,7 +26,8 @@ struct devices_gate {
 int devices_new(struct env *, const struct config *cfg, const struct devices_gate *, FILE *err, struct devices **out);
 /* In each turn, before smcr_poll: follows changes of interfaces, cards and devices. */
 void devices_follow(struct devices *);
-/* In each turn, behind smcr_poll: true when devices_follow has to be called again because of what devices told the engine. */
+/* In each turn, behind smcr_poll: true when the engine has heard of a change from a device, so that devices_follow has to be
+ * called again. */
 bool devices_listen(struct devices *);
 /* In each turn: logs what devices have counted that an operator should hear of, at most once a second. Returns when it is to
  * be called again. */
@@ -36,7 +37,7 @@ void devices_reload(struct devices *, const struct config *next, FILE *err);
 /* Takes the devices from the engine and frees them. NULL is allowed. */
 void devices_free(struct devices *);
 
-/* What a middle with this local address says about itself to the engine: its networks, and the GID of the device that it
+/* Fills in what the engine wants to know of a middle with this local address: its networks, and the GID of the device that it
  * should use: one at this address, or a card on its interface; the address itself when there is none. */
 void devices_describe(const struct devices *, const struct sockaddr_storage *local, struct smcr_open *);
 /* Is the address in a network that a device of ours is in? */

@@ -170,43 +170,30 @@ on_events(struct loop_io *io, unsigned events)
 	}
 }
 
-/* 0 or -errno. */
-static int
-follow(struct netwatch *nw)
-{
-	int rc;
-
-	nw->io.fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
-	if (nw->io.fd < 0)
-		return nw->io.fd;
-	rc = loop_add(nw->loop, &nw->io);
-	if (rc != 0) {
-		close(nw->io.fd);
-		nw->io.fd = -1;
-	}
-	return rc;
-}
-
 int
 netwatch_new(struct loop *loop, struct netwatch **out)
 {
 	struct netwatch *nw = calloc(1, sizeof(*nw));
-	int rc;
+	int fd, rc;
 
 	if (nw == NULL)
 		return -ENOMEM;
-	*nw = (struct netwatch){ .loop = loop, .io = { .cb = on_events } };
-	rc = follow(nw);
-	if (rc != 0)
+	fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	*nw = (struct netwatch){ .loop = loop, .io = { .fd = fd, .cb = on_events } };
+	rc = fd < 0 ? fd : loop_add(loop, &nw->io);
+	if (rc != 0) {
 		log_msg(LOG_LVL_WARNING, "network interfaces are not followed: error=\"%s\"", strerror(-rc));
+		if (fd >= 0)
+			close(fd);
+		nw->io.fd = -1;
+	}
 	/* After the socket was opened: changes in between are in its queue. */
 	rc = netwatch_read(&nw->table);
-	if (rc != 0) {
+	if (rc != 0)
 		netwatch_free(nw);
-		return rc;
-	}
-	*out = nw;
-	return 0;
+	else
+		*out = nw;
+	return rc;
 }
 
 void

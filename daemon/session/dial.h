@@ -22,7 +22,7 @@ void dial_init(struct dial *, struct leg *, const struct sockaddr_storage *addrs
 /* Gives up the attempt that runs, if any, for `why` (an errno, 0 = it failed itself) and starts the next one. 0:
  * started; -errno of the last one: no address is left, the leg is closed. */
 int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int why);
-/* After news on the leg: 1 connected, 0 still trying, -errno this attempt failed. */
+/* After an event of the leg: 1 connected, 0 still trying, -errno this attempt failed. */
 int dial_check(struct dial *);
 /* The address of the attempt that runs or was made last. */
 const struct sockaddr_storage *dial_addr(const struct dial *);

@@ -19,7 +19,7 @@ struct way {
 	enum session_event end;
 };
 
-/* Writes what is held. 1: all written; 0: the socket is full; -1: the session is over. */
+/* Writes what is held. 1: all written; 0: the socket is full; -1: the session has ended. */
 static int
 flush_held(struct session *s, const struct way *w, enum session_event broken)
 {
@@ -45,7 +45,7 @@ flush_held(struct session *s, const struct way *w, enum session_event broken)
 	return 1;
 }
 
-/* 1: a buffer is held now; 0: nothing to read; -1: the session is over. */
+/* Reads into a buffer. 1: it is held now; 0: nothing to read; -1: the session has ended. */
 static int
 fill_held(struct session *s, const struct way *w, enum session_event broken)
 {

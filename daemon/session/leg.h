@@ -1,6 +1,6 @@
 /*
  * A TCP leg: one socket of a session, watched by the loop. Latches what the
- * edges tell, so that no system call is spent on asking, and keeps urgent bytes
+ * edges say, so that no system call is spent on asking, and keeps urgent bytes
  * apart. Embedded in its owner, whose callback has to call leg_latch().
  */
 #ifndef SMCRD_DAEMON_LEG_H
@@ -30,7 +30,7 @@ struct leg {
 	unsigned flags;
 };
 
-/* A closed leg. */
+/* Makes it a closed leg. */
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
 /* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. */
 int leg_open(struct leg *, struct loop *, int fd);
@@ -43,7 +43,7 @@ leg_is_open(const struct leg *leg)
 
 /* To be called with the events of the loop. */
 void leg_latch(struct leg *, unsigned events);
-/* True once when the leg was reset or failed otherwise: an errno, 0 when it was not. */
+/* Once after the leg was reset or failed otherwise: the errno; 0 when it was not. */
 int leg_broken(struct leg *);
 
 /*

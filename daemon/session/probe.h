@@ -1,6 +1,6 @@
 /*
- * A probe: a rendezvous of the daemon's own, without an application behind it.
- * It makes a link group to a peer and closes again. For prewarming, and for
+ * A probe: a rendezvous of the daemon's own, without an application behind it,
+ * which makes a link group to a peer and closes again. For prewarming, and for
  * `smcrctl check`.
  */
 #ifndef SMCRD_DAEMON_PROBE_H

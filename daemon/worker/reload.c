@@ -261,7 +261,7 @@ close_unused(struct plan *p)
 	}
 }
 
-/* What can fail comes first: 0, or -errno and nothing has changed. */
+/* Does all that can fail: 0, or -errno and nothing has changed. */
 static int
 prepare_all(struct plan *p, const struct config *cfg)
 {
