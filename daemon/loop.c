@@ -24,6 +24,7 @@
 
 #define BATCH 256 /* epoll events taken a turn; more wait for the next turn */
 #define TURNS_MAX 8
+#define SIGS_MAX 8
 #define NS_PER_US 1000
 #define US_PER_S 1000000
 
@@ -34,7 +35,6 @@ struct turn {
 };
 
 struct loop_sig {
-	struct loop_sig *next;
 	struct loop *loop;
 	struct event *ev;
 	void (*cb)(void *arg);
@@ -45,7 +45,8 @@ struct loop {
 	struct event_base *base;
 	struct event *ep_ev;
 	struct event *timer;
-	struct loop_sig *sigs;
+	struct loop_sig sigs[SIGS_MAX];
+	unsigned sig_cnt;
 	int ep;
 	bool stop;
 	bool again;
@@ -155,15 +156,10 @@ fail:
 void
 loop_free(struct loop *l)
 {
-	struct loop_sig *next;
-
 	if (l == NULL)
 		return;
-	for (struct loop_sig *s = l->sigs; s != NULL; s = next) {
-		next = s->next;
-		event_free(s->ev);
-		free(s);
-	}
+	for (unsigned i = 0; i < l->sig_cnt; i++)
+		event_free(l->sigs[i].ev);
 	if (l->ep_ev != NULL)
 		event_free(l->ep_ev);
 	if (l->timer != NULL)
@@ -198,20 +194,18 @@ loop_del(struct loop *l, struct loop_io *io)
 int
 loop_signal(struct loop *l, int signo, void (*cb)(void *arg), void *arg)
 {
-	struct loop_sig *s = calloc(1, sizeof(*s));
+	struct loop_sig *s = &l->sigs[l->sig_cnt];
 
-	if (s == NULL)
-		return -ENOMEM;
+	if (l->sig_cnt == SIGS_MAX)
+		return -ENOSPC;
 	*s = (struct loop_sig){ .loop = l, .cb = cb, .arg = arg };
 	s->ev = evsignal_new(l->base, signo, on_signal, s);
 	if (s->ev == NULL || evsignal_add(s->ev, NULL) != 0) {
 		if (s->ev != NULL)
 			event_free(s->ev);
-		free(s);
 		return -ENOMEM;
 	}
-	s->next = l->sigs;
-	l->sigs = s;
+	l->sig_cnt++;
 	return 0;
 }
 

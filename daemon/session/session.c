@@ -284,7 +284,7 @@ on_engine(struct conn_owner *owner, unsigned events)
 	session_schedule(s);
 	if ((events & SMCR_EV_FALLBACK) != 0)
 		session_event(s, SEV_FALLBACK);
-	if ((events & SMCR_EV_CLOSED) != 0)
+	else if ((events & SMCR_EV_CLOSED) != 0)
 		session_event(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
 }
 
