@@ -104,33 +104,3 @@ session_pool_stop(struct session_pool *pool)
 	LIST_EACH(struct service, svc, &pool->services, node)
 		service_drop(svc);
 }
-
-/* -- what smcrctl shows -- */
-
-bool
-session_pool_next_session(const struct session_pool *pool, uint32_t *pos, struct session_info *info)
-{
-	const struct session *s = idtable_next(&pool->sessions, pos);
-
-	if (s == NULL)
-		return false;
-	session_info(s, info);
-	return true;
-}
-
-/* *pos counts the services passed. */
-bool
-session_pool_next_service(const struct session_pool *pool, uint32_t *pos, struct service_info *info)
-{
-	uint32_t i = 0;
-
-	LIST_EACH(struct service, svc, &pool->services, node) {
-		if (i++ < *pos)
-			continue;
-		*info = svc->ctr;
-		info->cfg = &svc->settings->cfg;
-		++*pos;
-		return true;
-	}
-	return false;
-}

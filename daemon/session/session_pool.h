@@ -103,8 +103,4 @@ struct service_info {
 	uint64_t fallbacks, resets;
 };
 
-/* Walks as in smcr.h: *pos starts at 0. */
-bool session_pool_next_session(const struct session_pool *, uint32_t *pos, struct session_info *);
-bool session_pool_next_service(const struct session_pool *, uint32_t *pos, struct service_info *);
-
 #endif

@@ -21,18 +21,6 @@ mpa_may_dial(void *policy, const struct rnic_gid *to, const struct smcr_identity
 	return devices_near(p->devices, to);
 }
 
-static bool
-may_use_a_service(const struct session_pool *pool, const struct sockaddr_storage *from)
-{
-	LIST_EACH(struct service, svc, &pool->services, node) {
-		const struct config_service *cfg = &svc->settings->cfg;
-
-		if (cfg->kind == CONFIG_EGRESS && net_allowed(cfg->allow, cfg->allow_cnt, from))
-			return true;
-	}
-	return false;
-}
-
 bool
 mpa_may_connect(void *policy, const struct rnic_gid *from)
 {
@@ -44,5 +32,11 @@ mpa_may_connect(void *policy, const struct rnic_gid *from)
 	if (cfg->mpa_clients_cnt > 0)
 		return net_allowed(cfg->mpa_clients, cfg->mpa_clients_cnt, &ss) ||
 		    smcr_has_peer(p->pool->env->eng, from->b);
-	return may_use_a_service(p->pool, &ss) || devices_near(p->devices, from);
+	LIST_EACH(struct service, svc, &p->pool->services, node) {
+		const struct config_service *c = &svc->settings->cfg;
+
+		if (c->kind == CONFIG_EGRESS && net_allowed(c->allow, c->allow_cnt, &ss))
+			return true;
+	}
+	return devices_near(p->devices, from);
 }

@@ -10,6 +10,7 @@
 
 #include "base/minmax.h"
 #include "daemon/log_text.h"
+#include "daemon/session/session.h"
 #include "daemon/worker/mpa_policy.h"
 #include "daemon/worker/reload.h"
 
@@ -246,13 +247,28 @@ worker_interface(const struct worker *w, unsigned index)
 bool
 worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *info)
 {
-	return session_pool_next_session(&w->sessions, pos, info);
+	const struct session *s = idtable_next(&w->sessions.sessions, pos);
+
+	if (s != NULL)
+		session_info(s, info);
+	return s != NULL;
 }
 
+/* *pos counts the services passed. */
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *info)
 {
-	return session_pool_next_service(&w->sessions, pos, info);
+	uint32_t i = 0;
+
+	LIST_EACH(struct service, svc, &w->sessions.services, node) {
+		if (i++ < *pos)
+			continue;
+		*info = svc->ctr;
+		info->cfg = &svc->settings->cfg;
+		++*pos;
+		return true;
+	}
+	return false;
 }
 
 void
