@@ -22,7 +22,6 @@ struct smcr {
 	void (*trace)(void *, const struct smcr_trace *);
 	void *trace_ctx;
 	struct smcr_counters counters;
-	uint32_t rebalanced, deleted;
 };
 
 struct worker {
@@ -30,18 +29,15 @@ struct worker {
 	struct smcr eng;
 	struct rnic_dev dev[2];
 	struct session_fallbacks fallbacks;
-	uint32_t session_cnt;
-	unsigned looked_at;
-	int check_rc;
 
 	struct {
 		void (*done)(void *, const struct check_result *);
 		void *arg;
 		uint16_t port;
 	} checks[CHECKS_MAX];
-
-	unsigned check_cnt;
 };
+
+struct fake_worker fake_worker;
 
 static void
 addr(struct sockaddr_storage *ss, const char *text)
@@ -222,11 +218,11 @@ static const struct {
 bool
 worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *out)
 {
-	unsigned i = w->session_cnt <= 5 ? *pos : 0;
+	unsigned i = fake_worker.sessions <= 5 ? *pos : 0;
 
-	if (*pos >= w->session_cnt)
+	if (*pos >= fake_worker.sessions)
 		return false;
-	((struct worker *)(uintptr_t)w)->looked_at++;
+	fake_worker.looked_at++;
 	*out = (struct session_info){
 		.id = ++*pos,
 		.service = service_cfg(sessions[i].kind == CONFIG_EGRESS)->name,
@@ -384,7 +380,7 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 int
 smcr_rebalance(struct smcr *eng, uint32_t group_id)
 {
-	eng->rebalanced = group_id;
+	fake_worker.rebalanced = group_id;
 	return group_id > 2 ? -ENOENT : 7;
 }
 
@@ -395,20 +391,8 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 		return -ENOENT;
 	if (group_id == 1)
 		return -EBUSY;
-	eng->deleted = group_id << 8 | number;
+	fake_worker.deleted = group_id << 8 | number;
 	return 0;
-}
-
-uint32_t
-fake_worker_rebalanced(const struct worker *w)
-{
-	return w->eng.rebalanced;
-}
-
-uint32_t
-fake_worker_deleted(const struct worker *w)
-{
-	return w->eng.deleted;
 }
 
 /* -- counters -- */
@@ -455,6 +439,7 @@ worker_now_ns(const struct worker *w)
 struct worker *
 fake_worker_new_empty(void)
 {
+	fake_worker = (struct fake_worker){ 0 };
 	return calloc(1, sizeof(struct worker));
 }
 
@@ -479,7 +464,7 @@ fake_worker_new(void)
 	struct worker *w = fake_worker_new_empty();
 
 	w->full = true;
-	w->session_cnt = 5;
+	fake_worker.sessions = 5;
 	for (uintptr_t i = 0; i < 2; i++)
 		w->dev[i] = (struct rnic_dev){ .ops = &dev_ops, .ctx = (void *)i };
 	set_counters(&w->eng.counters);
@@ -495,24 +480,9 @@ fake_worker_free(struct worker *w)
 {
 	static const struct check_result ended = { .text = "the daemon ends" };
 
-	while (w->check_cnt > 0)
+	while (fake_worker.checks > 0)
 		fake_worker_end_check(w, &ended);
 	free(w);
-}
-
-void
-fake_worker_set_sessions(struct worker *w, uint32_t n)
-{
-	w->session_cnt = n;
-}
-
-unsigned
-fake_worker_looked_at(struct worker *w)
-{
-	unsigned n = w->looked_at;
-
-	w->looked_at = 0;
-	return n;
 }
 
 /* -- checks and traces -- */
@@ -523,30 +493,13 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 {
 	if (peer->ss_family == AF_UNSPEC || timeout_ms == 0)
 		abort();
-	if (w->check_rc != 0 || w->check_cnt == CHECKS_MAX)
-		return w->check_rc != 0 ? w->check_rc : -EBUSY;
-	w->checks[w->check_cnt].done = done;
-	w->checks[w->check_cnt].port = addr_port(peer);
-	w->checks[w->check_cnt++].arg = arg;
+	if (fake_worker.check_rc != 0 || fake_worker.checks == CHECKS_MAX)
+		return fake_worker.check_rc != 0 ? fake_worker.check_rc : -EBUSY;
+	w->checks[fake_worker.checks].done = done;
+	w->checks[fake_worker.checks].port = addr_port(peer);
+	w->checks[fake_worker.checks++].arg = arg;
+	fake_worker.check_port = w->checks[0].port;
 	return 0;
-}
-
-void
-fake_worker_set_check_rc(struct worker *w, int rc)
-{
-	w->check_rc = rc;
-}
-
-unsigned
-fake_worker_checks(const struct worker *w)
-{
-	return w->check_cnt;
-}
-
-uint16_t
-fake_worker_check_port(const struct worker *w)
-{
-	return w->checks[0].port;
 }
 
 void
@@ -555,8 +508,9 @@ fake_worker_end_check(struct worker *w, const struct check_result *res)
 	void (*done)(void *, const struct check_result *) = w->checks[0].done;
 	void *arg = w->checks[0].arg;
 
-	w->check_cnt--;
-	memmove(w->checks, w->checks + 1, w->check_cnt * sizeof(w->checks[0]));
+	fake_worker.checks--;
+	memmove(w->checks, w->checks + 1, fake_worker.checks * sizeof(w->checks[0]));
+	fake_worker.check_port = w->checks[0].port;
 	done(arg, res);
 }
 
