@@ -18,7 +18,7 @@ check_UNIT += \
 	tests/unit/check_devices \
 	tests/unit/check_device_preview \
 	tests/unit/check_memlock
-tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/unit.h
+tests_unit_check_netifs_SOURCES = tests/unit/check_netifs.c tests/unit/addrs.h tests/unit/unit.h
 tests_unit_check_netifs_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_netifs_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
 tests_unit_check_netwatch_SOURCES = tests/unit/check_netwatch.c tests/unit/own_netns.h tests/unit/unit.h
@@ -28,7 +28,7 @@ tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c tests/unit
 	tests/unit/unit.h
 tests_unit_check_device_plan_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_device_plan_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)
-tests_unit_check_devices_SOURCES = tests/unit/check_devices.c tests/unit/captured.h tests/unit/fake_verbs.c tests/unit/fake_verbs.h \
+tests_unit_check_devices_SOURCES = tests/unit/check_devices.c tests/unit/addrs.h tests/unit/captured.h tests/unit/fake_verbs.c tests/unit/fake_verbs.h \
 	tests/unit/unit.h
 tests_unit_check_devices_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_devices_LDADD = daemon/libsmcrd.la lib/libbase.la $(UNIT_LIBS)

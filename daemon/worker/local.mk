@@ -8,7 +8,7 @@ if HAVE_CHECK
 check_UNIT += \
 	tests/unit/check_worker \
 	tests/unit/check_daemon_memory
-tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(GATEWAY_TEST_SOURCES)
+tests_unit_check_worker_SOURCES = tests/unit/check_worker.c tests/unit/addrs.h $(GATEWAY_TEST_SOURCES)
 tests_unit_check_worker_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_worker_LDADD = $(GATEWAY_TEST_LIBS)
 tests_unit_check_daemon_memory_SOURCES = tests/unit/check_daemon_memory.c tests/unit/gateway.h tests/unit/unit.h $(SWEEP)

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/addr.h"
 #include "daemon/device/device_cards.h"
 #include "daemon/device/netwatch.h"
 #include "daemon/session/service.h"
 #include "daemon/worker/mpa_policy.h"
+#include "addrs.h"
 #include "captured.h"
 #include "fake_verbs.h"
 #include "unit.h"
@@ -579,14 +579,7 @@ static const char *peer_of_the_moment;
 bool
 smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 {
-	struct sockaddr_storage ss;
-	uint8_t peer[16];
-
-	if (peer_of_the_moment == NULL)
-		return false;
-	ck_assert_int_eq(addr_parse(peer_of_the_moment, &ss), 0);
-	addr_to_v6(&ss, peer);
-	return memcmp(peer, addr, sizeof(peer)) == 0;
+	return peer_of_the_moment != NULL && memcmp(gid_of(peer_of_the_moment).b, addr, 16) == 0;
 }
 
 static struct session_pool pool;
@@ -595,11 +588,8 @@ static struct mpa_policy policy;
 static bool
 may_connect(const char *text)
 {
-	struct sockaddr_storage ss;
-	struct rnic_gid gid;
+	const struct rnic_gid gid = gid_of(text);
 
-	ck_assert_int_eq(addr_parse(text, &ss), 0);
-	addr_to_v6(&ss, gid.b);
 	return mpa_may_connect(&policy, &gid);
 }
 
@@ -610,14 +600,13 @@ START_TEST(who_may_open_mpa_connections)
 	struct settings in = { .cfg = { .kind = CONFIG_INGRESS } };
 	struct settings out = { .cfg = { .kind = CONFIG_EGRESS, .allow = &user, .allow_cnt = 1 } };
 	struct service svc[2] = { { .settings = &in }, { .settings = &out } };
-	struct netif_addr here = { .index = 2, .prefix_len = 8 };
+	struct netif_addr here = { .addr = addr_of("127.0.0.1"), .index = 2, .prefix_len = 8 };
 
 	list_init(&pool.services);
 	for (unsigned i = 0; i < 2; i++) {
 		list_init(&svc[i].node);
 		list_push(&pool.services, &svc[i].node);
 	}
-	ck_assert_int_eq(addr_parse("127.0.0.1", &here.addr), 0);
 	table.addrs = &here;
 	table.addr_cnt = 1;
 	entry("c0");
@@ -663,18 +652,16 @@ gid_at(const struct sockaddr_storage *local)
 /* A middle over IPv6, or over a second address, belongs to the card of its interface all the same. */
 START_TEST(a_connection_finds_the_card_of_its_interface)
 {
-	static struct netif_addr addrs[3];
-	struct sockaddr_storage at;
+	struct netif_addr addrs[] = {
+		{ .addr = addr_of("2001:db8::1"), .index = 2 },
+		{ .addr = addr_of("2001:db8::2"), .index = 3 },
+		{ .addr = addr_of("2001:db8::3"), .index = 9 },
+	};
+	const struct sockaddr_storage at = addr_of("192.0.2.2");
 	struct verbs_port *p;
 
 	table.addrs = addrs;
 	table.addr_cnt = 3;
-	addrs[0].index = 2;
-	addrs[1].index = 3;
-	addrs[2].index = 9;
-	ck_assert_int_eq(addr_parse("2001:db8::1", &addrs[0].addr), 0);
-	ck_assert_int_eq(addr_parse("2001:db8::2", &addrs[1].addr), 0);
-	ck_assert_int_eq(addr_parse("2001:db8::3", &addrs[2].addr), 0);
 	entry("*");
 	card("c0", "192.0.2.1");
 	p = fake_verbs_port("c1", 1, 3);
@@ -685,7 +672,6 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 
 		ck_assert_str_eq(gid_at(&addrs[i].addr), want[i]);
 	}
-	ck_assert_int_eq(addr_parse("192.0.2.2", &at), 0);
 	ck_assert_str_eq(gid_at(&at), "::ffff:192.0.2.2");
 	/* Not to a port that is down. */
 	fake_verbs.ports[1].state = RNIC_PORT_DOWN;

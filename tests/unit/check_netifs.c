@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/addr.h"
+#include "addrs.h"
 #include "unit.h"
 
 union msg {
@@ -95,9 +95,8 @@ addr_is(uint16_t type, unsigned index, const char *text, unsigned char scope, ui
 static const struct netif_addr *
 find(const char *text)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = addr_of(text);
 
-	ck_assert_int_eq(addr_parse(text, &ss), 0);
 	return netifs_find(&t, &ss);
 }
 
@@ -206,20 +205,13 @@ END_TEST
 static bool
 near(const char *local, const char *other)
 {
-	struct sockaddr_storage ss;
-	uint8_t a[16], b[16];
-
-	ck_assert_int_eq(addr_parse(local, &ss), 0);
-	addr_to_v6(&ss, a);
-	ck_assert_int_eq(addr_parse(other, &ss), 0);
-	addr_to_v6(&ss, b);
-	return netifs_near(&t, a, b);
+	return netifs_near(&t, gid_of(local).b, gid_of(other).b);
 }
 
 START_TEST(networks_are_those_of_interfaces_that_are_on)
 {
+	const struct sockaddr_storage at = addr_of("192.0.2.1"), at_v6 = addr_of("2001:db8:2::1");
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
-	struct sockaddr_storage at;
 
 	link_is(RTM_NEWLINK, 2, "eth0", IFF_UP); /* without carrier */
 	link_is(RTM_NEWLINK, 3, "eth1", 0);
@@ -231,10 +223,8 @@ START_TEST(networks_are_those_of_interfaces_that_are_on)
 	ck_assert(!nets[0].v6);
 	ck_assert_uint_eq(nets[0].prefix_len, 24);
 	ck_assert_mem_eq(nets[0].addr, ((const uint8_t[16]){ 192, 0, 2 }), 16);
-	ck_assert_int_eq(addr_parse("192.0.2.1", &at), 0);
 	ck_assert_uint_eq(netifs_networks_of(&t, &at, nets), 1);
-	ck_assert_int_eq(addr_parse("2001:db8:2::1", &at), 0);
-	ck_assert_uint_eq(netifs_networks_of(&t, &at, nets), 2);
+	ck_assert_uint_eq(netifs_networks_of(&t, &at_v6, nets), 2);
 	ck_assert_mem_eq(nets[0].addr, ((const uint8_t[16]){ 0x20, 1, 0xd, 0xb8, 0, 2 }), 16);
 	ck_assert(near("192.0.2.1", "192.0.2.99") && !near("192.0.2.1", "192.0.3.1"));
 	ck_assert(near("2001:db8:1::1", "2001:db8:2::9") && !near("2001:db8:1::1", "2001:db8:3::9"));
