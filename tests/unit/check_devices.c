@@ -184,7 +184,7 @@ card(const char *name, const char *gid)
 static void
 start(void)
 {
-	static const struct devices_gate nobody = { NULL };
+	static const struct devices_gate nobody = { NULL, NULL };
 	FILE *f = open_memstream(&said, &said_len);
 
 	ck_assert_int_eq(devices_new(&env, &cfg, &nobody, f, &devs), 0);

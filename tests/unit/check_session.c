@@ -273,21 +273,22 @@ START_TEST(the_allow_list_is_obeyed)
 
 END_TEST
 
-START_TEST(no_more_than_max_connections_per_peer)
+/* _i / 2: max_connections, or max_connections_per_peer, with which another peer may come */
+START_TEST(no_more_connections_than_are_allowed)
 {
 	struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000109) };
+	const int service = _i % 2, per_peer = _i / 2;
 	int extra, fd;
 
 	gw_begin();
 	/* Those that were there before the limit was set count too. */
-	gw.svc[_i].max_per_peer = 1;
+	gw.svc[service].max_connections = per_peer ? 1000 : 1;
+	gw.svc[service].max_per_peer = per_peer ? 1 : 0;
 	ck_assert_int_eq(gw_reload(), 0);
 	extra = gw_client();
 	gw_expect_reset(extra);
 	close(extra);
-	ck_assert_uint_eq(gw_info(_i).refused_per_peer, 1);
-	ck_assert_uint_eq(gw_info(_i).refused_max, 0);
-	if (_i == GW_IN) {
+	if (per_peer && service == GW_IN) {
 		fd = socket(AF_INET, SOCK_STREAM, 0);
 		ck_assert_int_eq(bind(fd, (struct sockaddr *)&other, sizeof(other)), 0);
 		ck_assert_int_eq(connect(fd, (struct sockaddr *)&gw.svc[GW_IN].listen, sizeof(other)), 0);
@@ -298,29 +299,11 @@ START_TEST(no_more_than_max_connections_per_peer)
 	}
 	gw_carries_both_ways();
 	gw_hang_up(&client);
-	close(server);
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
 	gw_connect();
-	ck_assert_uint_eq(gw_info(_i).refused_per_peer, 1);
-}
-
-END_TEST
-
-START_TEST(no_more_than_max_connections)
-{
-	int extra;
-
-	gw.svc[_i].max_connections = 1;
-	gw_begin();
-	extra = gw_client();
-	gw_expect_reset(extra);
-	close(extra);
-	ck_assert_uint_eq(gw_info(_i).refused_max, 1);
-	gw_carries_both_ways();
-	gw_hang_up(&client);
-	close(server);
-	UNTIL(gw_sessions() == 0);
-	gw_connect();
+	ck_assert_uint_eq(gw_info(service).refused_per_peer, per_peer ? 1 : 0);
+	ck_assert_uint_eq(gw_info(service).refused_max, per_peer ? 0 : 1);
 }
 
 END_TEST
@@ -633,8 +616,7 @@ session_case(TCase *tc)
 	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);
 	tcase_add_loop_test(tc, the_proxy_header_comes_without_a_word_of_the_client, 0, 2);
 	tcase_add_loop_test(tc, the_allow_list_is_obeyed, 0, 2);
-	tcase_add_loop_test(tc, no_more_than_max_connections, 0, 2);
-	tcase_add_loop_test(tc, no_more_than_max_connections_per_peer, 0, 2);
+	tcase_add_loop_test(tc, no_more_connections_than_are_allowed, 0, 4);
 	tcase_add_test(tc, accepting_goes_on_after_descriptors_ran_out);
 	tcase_add_loop_test(tc, first_bytes_that_are_no_clc_end_the_connection, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_stops_at_any_step_is_cut_off, 0, 4);
