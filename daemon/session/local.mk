@@ -10,7 +10,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/session_pump.c \
 	daemon/session/legs.c daemon/session/legs.h \
 	daemon/session/leg.c daemon/session/leg.h \
-	daemon/session/dial.c daemon/session/dial.h \
 	daemon/session/middle.c daemon/session/middle.h \
 	daemon/session/fallback.c \
 	daemon/session/bufpool.c daemon/session/bufpool.h \

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/session/dial.h"
+#include "daemon/session/leg.h"
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
 #include "wire/clc_diag.h"

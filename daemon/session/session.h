@@ -17,7 +17,6 @@
 #define SMCRD_DAEMON_SESSION_H
 
 #include "daemon/net.h"
-#include "daemon/session/dial.h"
 #include "daemon/session/leg.h"
 #include "daemon/session/legs.h"
 #include "daemon/session/middle.h"

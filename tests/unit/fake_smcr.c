@@ -16,7 +16,7 @@
 
 #define MS 1000000LL
 #define NONE INT64_MAX
-#define RING_DEFAULT (64u * 1024)
+#define RING_SIZE (64u * 1024)
 
 struct fake_knobs fake;
 struct fake_seen fake_seen;
@@ -70,12 +70,6 @@ struct smcr {
 };
 
 static struct smcr *the_engine;
-
-static uint32_t
-ring_size(void)
-{
-	return fake.ring_size != 0 ? fake.ring_size : RING_DEFAULT;
-}
 
 void
 fake_encode(uint8_t msg[FAKE_MSG_LEN], enum fake_msg type, uint8_t flags, uint32_t value)
@@ -243,7 +237,7 @@ open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
 	c->o = *o;
 	c->id = eng->next_id++;
 	c->prewarm = prewarm;
-	c->tx.ring = malloc(ring_size());
+	c->tx.ring = malloc(RING_SIZE);
 	list_push(&eng->conns, &c->node);
 	list_init(&c->ev_node);
 	if (o->role == SMCR_CLIENT) {
@@ -402,7 +396,7 @@ smcr_fallback(const struct smcr_conn *c, struct smcr_diag *d)
 static size_t
 pieces(const struct stream *s, uint64_t from, size_t len, struct iovec iov[2])
 {
-	size_t at = from % ring_size(), first = ring_size() - at < len ? ring_size() - at : len;
+	size_t at = from % RING_SIZE, first = RING_SIZE - at < len ? RING_SIZE - at : len;
 
 	iov[0] = (struct iovec){ s->ring + at, first };
 	iov[1] = (struct iovec){ s->ring, len - first };
@@ -416,7 +410,7 @@ smcr_tx_space(struct smcr_conn *c, struct iovec iov[2])
 
 	if (c->step != OPEN || c->tx.done)
 		return 0;
-	room = ring_size() - (size_t)(c->tx.head - c->tx.tail);
+	room = RING_SIZE - (size_t)(c->tx.head - c->tx.tail);
 	/* One urgent byte at a time. */
 	if (c->tx.urgent > c->tx.tail)
 		room = 0;
@@ -526,13 +520,11 @@ void
 smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
 {
 	if (ev == SMCR_TCP_RST) {
-		fake_seen.rsts_told++;
 		if (c->peer != NULL)
 			end(c->peer, SMCR_R_PEER_ABORT);
 		end(c, SMCR_R_TCP_RESET);
 		return;
 	}
-	fake_seen.fins_told++;
 	if (c->step == LATE) {
 		late_is_over(c, false);
 		return;
@@ -614,10 +606,9 @@ smcr_deadline(const struct smcr *eng)
 {
 	int64_t at = NONE;
 
-	LIST_EACH(struct smcr_conn, c, &eng->conns, node) {
+	LIST_EACH(struct smcr_conn, c, &eng->conns, node)
 		if (c->step != OVER && c->deadline < at)
 			at = c->deadline;
-	}
 	return at;
 }
 
