@@ -1,8 +1,8 @@
 /*
  * A TCP leg: one socket of a session, watched by the loop, and how it is
- * connected. Latches what the
- * edges say, so that no system call is spent on asking, and keeps urgent bytes
- * apart. Embedded in its owner, whose callback has to call leg_latch().
+ * connected. Latches what the edges say, so that no system call is spent on
+ * asking, and keeps urgent bytes apart. Embedded in its owner, whose callback
+ * has to call leg_latch().
  */
 #ifndef SMCRD_DAEMON_LEG_H
 #define SMCRD_DAEMON_LEG_H
