@@ -5,9 +5,8 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/options.c daemon/options.h \
 	daemon/notify.c daemon/notify.h \
 	daemon/fdlimit.c daemon/fdlimit.h \
-	daemon/early.c daemon/early.h \
 	daemon/log_text.c daemon/log_text.h \
-	daemon/loop.c daemon/loop.h \
+	daemon/loop.c daemon/loop.h daemon/env.h \
 	daemon/net.c daemon/net.h
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \

@@ -1,5 +1,5 @@
 /*
- * Log lines about what the engine tells: a fixed phrase, then only the keys
+ * Log lines about the engine's log and diagnoses: a fixed phrase, then the keys
  * that mean something for that kind of line. Used by worker.c and session*.c.
  */
 #ifndef SMCRD_DAEMON_LOG_TEXT_H
@@ -13,12 +13,12 @@
 
 #define LOG_TEXT_MAX 480
 
-/* The line for an entry of the engine's log, and how important it is. */
+/* Writes the line for an entry of the engine's log; returns its level. */
 enum log_level log_text_engine(const struct smcr_log *, char *buf, size_t cap);
 
 /* Why a connection is not on SMC-R, as keys with a space before each; "" when nobody gave a reason. */
 const char *log_text_diag(const struct smcr_diag *, char *buf, size_t cap);
-/* Where the peer accepts MPA connections, as far as diag knows (mpa_port is not 0): buf. */
+/* Where the peer accepts MPA connections, as far as diag knows (mpa_port is not 0); returns buf. */
 const char *log_text_mpa_peer(const struct smcr_diag *, char buf[ADDR_STR_MAX]);
 
 #endif

@@ -20,8 +20,11 @@
 
 #include <event2/event.h>
 
+#include "base/minmax.h"
+
 #define BATCH 256 /* epoll events taken a turn; more wait for the next turn */
 #define TURNS_MAX 8
+#define SIGS_MAX 8
 #define NS_PER_US 1000
 #define US_PER_S 1000000
 
@@ -32,7 +35,6 @@ struct turn {
 };
 
 struct loop_sig {
-	struct loop_sig *next;
 	struct loop *loop;
 	struct event *ev;
 	void (*cb)(void *arg);
@@ -43,7 +45,8 @@ struct loop {
 	struct event_base *base;
 	struct event *ep_ev;
 	struct event *timer;
-	struct loop_sig *sigs;
+	struct loop_sig sigs[SIGS_MAX];
+	unsigned sig_cnt;
 	int ep;
 	bool stop;
 	bool again;
@@ -153,15 +156,10 @@ fail:
 void
 loop_free(struct loop *l)
 {
-	struct loop_sig *next;
-
 	if (l == NULL)
 		return;
-	for (struct loop_sig *s = l->sigs; s != NULL; s = next) {
-		next = s->next;
-		event_free(s->ev);
-		free(s);
-	}
+	for (unsigned i = 0; i < l->sig_cnt; i++)
+		event_free(l->sigs[i].ev);
 	if (l->ep_ev != NULL)
 		event_free(l->ep_ev);
 	if (l->timer != NULL)
@@ -196,20 +194,18 @@ loop_del(struct loop *l, struct loop_io *io)
 int
 loop_signal(struct loop *l, int signo, void (*cb)(void *arg), void *arg)
 {
-	struct loop_sig *s = calloc(1, sizeof(*s));
+	struct loop_sig *s = &l->sigs[l->sig_cnt];
 
-	if (s == NULL)
-		return -ENOMEM;
+	if (l->sig_cnt == SIGS_MAX)
+		return -ENOSPC;
 	*s = (struct loop_sig){ .loop = l, .cb = cb, .arg = arg };
 	s->ev = evsignal_new(l->base, signo, on_signal, s);
 	if (s->ev == NULL || evsignal_add(s->ev, NULL) != 0) {
 		if (s->ev != NULL)
 			event_free(s->ev);
-		free(s);
 		return -ENOMEM;
 	}
-	s->next = l->sigs;
-	l->sigs = s;
+	l->sig_cnt++;
 	return 0;
 }
 
@@ -244,24 +240,6 @@ loop_now(const struct loop *l)
 	return l->now_ns;
 }
 
-/* A timer that rings too early costs one turn, so it is moved only to ring earlier. */
-static int
-arm_timer(struct loop *l, int64_t at_ns)
-{
-	struct timeval tv;
-	int64_t us;
-
-	if (at_ns >= l->timer_at)
-		return 0;
-	us = (at_ns - l->now_ns + NS_PER_US - 1) / NS_PER_US;
-	tv.tv_sec = us / US_PER_S;
-	tv.tv_usec = us % US_PER_S;
-	if (evtimer_add(l->timer, &tv) != 0)
-		return -ENOMEM;
-	l->timer_at = at_ns;
-	return 0;
-}
-
 static int64_t
 run_turns(struct loop *l)
 {
@@ -272,7 +250,7 @@ run_turns(struct loop *l)
 	for (unsigned i = 0; i < l->turn_cnt; i++) {
 		int64_t at = l->turns[i].fn != NULL ? l->turns[i].fn(l->turns[i].arg, l->now_ns) : INT64_MAX;
 
-		next = at < next ? at : next;
+		next = min_i64(next, at);
 	}
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL)
@@ -293,11 +271,14 @@ loop_run(struct loop *l)
 	while (!l->stop) {
 		bool at_once = next <= l->now_ns;
 
-		if (!at_once && next != INT64_MAX) {
-			int err = arm_timer(l, next);
+		/* A timer that fires too early costs one turn, so it is moved only to fire earlier. */
+		if (!at_once && next < l->timer_at) {
+			int64_t us = (next - l->now_ns + NS_PER_US - 1) / NS_PER_US;
+			const struct timeval tv = { .tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S };
 
-			if (err != 0)
-				return err;
+			if (evtimer_add(l->timer, &tv) != 0)
+				return -ENOMEM;
+			l->timer_at = next;
 		}
 		if (event_base_loop(l->base, EVLOOP_ONCE | (at_once ? EVLOOP_NONBLOCK : 0)) < 0)
 			return -EIO;

@@ -32,7 +32,7 @@ void loop_free(struct loop *);
 
 /* Edge-triggered for everything at once: 0 or -errno. */
 int loop_add(struct loop *, struct loop_io *);
-/* Before close(fd); no callback comes after it, even one already pending in this turn. */
+/* Before close(fd); no callback comes after this, even one already pending in this turn. */
 void loop_del(struct loop *, struct loop_io *);
 
 /* Signal handlers run in the loop. */
@@ -41,12 +41,12 @@ int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 /* Each turn: callbacks of ready descriptors and signals, then every turn function in the order added. A turn
  * function returns when it wants to run again at the latest (INT64_MIN: at once, INT64_MAX: never). */
 int loop_add_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
-/* As long as a turn function with this arg is there, fn is told the time of each turn before any callback of it. */
+/* As long as a turn function with this arg is there, fn gets the time of each turn before any callback of the turn. */
 void loop_set_clock(struct loop *, void (*fn)(void *arg, int64_t now_ns), void *arg);
-/* The function is not called any more, nor its clock. May be called by a turn function. */
+/* Neither the function nor its clock is called again. May be called by a turn function. */
 void loop_del_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
 
-/* Another turn at once, for work that a turn function made for one before it. */
+/* Asks for another turn at once, for work that a turn function made for one before it. */
 void loop_again(struct loop *);
 
 /* Monotonic time, read once per turn. */

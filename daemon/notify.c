@@ -1,4 +1,4 @@
-/* What systemd is told: see notify.h. */
+/* Notifications of systemd; see notify.h. */
 #include "daemon/notify.h"
 
 #include <stdio.h>
@@ -6,6 +6,8 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
+
+#include "base/minmax.h"
 
 #define STATUS_INTERVAL_NS (5 * 1000000000LL)
 #define STOP_MARGIN_MS 10000u
@@ -78,7 +80,7 @@ notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 		(void)sd_notify(0, "WATCHDOG=1");
 		n->watchdog_at_ns = now_ns + n->watchdog_ns;
 	}
-	return n->watchdog_at_ns < n->status_at_ns ? n->watchdog_at_ns : n->status_at_ns;
+	return min_i64(n->watchdog_at_ns, n->status_at_ns);
 }
 
 void

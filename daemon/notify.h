@@ -1,6 +1,6 @@
 /*
- * What systemd is told (sd_notify(3)): ready, reloading, stopping, a status
- * line, and that the loop still turns (watchdog). Does nothing when the daemon
+ * Notifications of systemd (sd_notify(3)): ready, reloading, stopping, a status
+ * line, and that the loop still turns (watchdog). Nothing is sent when the daemon
  * was not started by systemd. Owner: smcrd.c.
  */
 #ifndef SMCRD_NOTIFY_H
@@ -24,13 +24,13 @@ void notify_init(struct notify *, int64_t now_ns);
 void notify_ready(const struct notify *);
 /* Before the new configuration is loaded; notify_ready ends it, whether that worked or not. */
 void notify_reloading(const struct notify *);
-/* May take up to stop_ms from now. */
+/* The end may take up to stop_ms from now. */
 void notify_stopping(const struct notify *, uint32_t stop_ms);
 
 /* Each turn of the loop: the watchdog's sign of life and, every few seconds, the status if it changed.
  * Returns when it wants to be called again at the latest. */
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
-/* The status changed in a way that is worth telling at once. */
+/* The status has changed in a way that is worth sending at once. */
 void notify_hurry(struct notify *);
 
 #endif

@@ -10,24 +10,28 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_plan.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
+#include "daemon/control/control_listen.h"
 #include "daemon/device/device_preview.h"
-#include "daemon/early.h"
 #include "daemon/fdlimit.h"
 #include "daemon/config/loader.h"
 #include "daemon/loop.h"
+#include "daemon/net.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/worker/worker.h"
 
 #define NOTE_MAX 160
+#define LOW_PORTS 1024
 
 struct daemon {
 	struct options opt;
@@ -35,7 +39,11 @@ struct daemon {
 	struct config *cfg; /* in force */
 	struct worker *worker;
 	struct control *control;
-	struct early early;
+	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
+	 * devices take requests only from a process that still has the rights with which it opened them. */
+	struct control_listen listen; /* control_new takes it over */
+	int fds[CONFIG_SERVICES_MAX]; /* listening: systemd's, then ours on low ports; worker_new takes them over */
+	unsigned fd_cnt;
 	struct confine_state confine;
 	struct notify notify;
 	bool draining;
@@ -64,7 +72,7 @@ log_lines(const char *text, enum log_level level)
 	}
 }
 
-/* The first line that is not a warning: what to show where there is room for one line. */
+/* The first line that is not a warning, for where only one line is shown. */
 static const char *
 first_error(const char *text, int *len)
 {
@@ -111,16 +119,16 @@ daemon_turn(void *arg, int64_t now_ns)
 
 /* -- reload -- */
 
-static void
-set_level(const struct daemon *d)
+static enum log_level
+level(const struct daemon *d)
 {
-	log_set_level((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
+	return (enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level);
 }
 
-/* The worker takes next over, or all stays as before and why is in text; changes in words go there only after
+/* Puts next in force, or frees it: all stays as before then, and text says why. Changes in words go there only after
  * success. */
 static int
-switch_config(struct daemon *d, struct config *next, FILE *text)
+apply(struct daemon *d, struct config *next, FILE *text)
 {
 	char *changes = NULL;
 	size_t len;
@@ -136,32 +144,22 @@ switch_config(struct daemon *d, struct config *next, FILE *text)
 		fputs("out of memory\n", text);
 	else
 		rc = worker_reload(d->worker, next, text);
-	if (rc == 0)
+	if (rc == 0) {
 		fputs(changes, text);
+		config_free(d->cfg);
+		d->cfg = next;
+		log_set_level(level(d));
+		fdlimit_check(next);
+	} else {
+		config_free(next);
+	}
 	free(changes);
 	return rc;
 }
 
-/* Takes next over, or frees it. */
-static int
-apply(struct daemon *d, struct config *next, FILE *text)
-{
-	int rc = switch_config(d, next, text);
+static int start_reload(struct daemon *);
 
-	if (rc != 0) {
-		config_free(next);
-		return rc;
-	}
-	config_free(d->cfg);
-	d->cfg = next;
-	set_level(d);
-	fdlimit_check(next);
-	return 0;
-}
-
-static void start_reload_again(struct daemon *);
-
-/* Tells everyone how the reload ended: the log, systemd, and who asked. */
+/* Reports how the reload ended to the log, to systemd, and to the client that asked for it. */
 static void
 finish_reload(struct daemon *d, int rc, const char *text)
 {
@@ -186,8 +184,10 @@ finish_reload(struct daemon *d, int rc, const char *text)
 	notify_hurry(&d->notify);
 	if (done != NULL)
 		done(d->reload_arg, rc, text);
-	if (d->reload_again)
-		start_reload_again(d);
+	if (d->reload_again) {
+		d->reload_again = false;
+		(void)start_reload(d);
+	}
 }
 
 static void
@@ -227,13 +227,6 @@ start_reload(struct daemon *d)
 	else
 		notify_reloading(&d->notify);
 	return rc;
-}
-
-static void
-start_reload_again(struct daemon *d)
-{
-	d->reload_again = false;
-	(void)start_reload(d);
 }
 
 static void
@@ -343,33 +336,48 @@ watch_signals(struct daemon *d)
 	return rc;
 }
 
+/* Sockets of systemd, listeners on ports below 1024, the control socket: 0, or -errno and err says why. A port that cannot be
+ * had is reported by worker_new. */
 static int
-start_worker(struct daemon *d, FILE *err)
+open_early(struct daemon *d, FILE *err)
+{
+	int n = sd_listen_fds(1);
+
+	if (n < 0 || n > CONFIG_SERVICES_MAX) {
+		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
+		return -EINVAL;
+	}
+	for (int i = 0; i < n; i++)
+		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
+	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
+		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
+		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
+
+		if (fd >= 0)
+			d->fds[d->fd_cnt++] = fd;
+	}
+	return control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
+}
+
+/* Opens first what takes rights, then gives the rights up; threads and devices come with what is left. */
+static int
+open_all(struct daemon *d, FILE *err)
 {
 	const struct control_hooks hooks = {
 		.arg = d,
 		.reload = reload_for_control,
 		.drain = drain,
 		.confine = &d->confine,
-		.listen = &d->early.control,
+		.listen = &d->listen,
 	};
-	int rc = worker_new(d->loop, d->cfg, d->early.fds, d->early.fd_cnt, err, &d->worker);
-
-	if (rc == 0)
-		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
-	return rc;
-}
-
-/* What takes rights is opened first, then they are given up; threads and devices come with what is left. */
-static int
-open_all(struct daemon *d, FILE *err)
-{
-	int rc = early_open(&d->early, d->cfg, err);
+	int rc = open_early(d, err);
 
 	if (rc == 0)
 		rc = confine_rights(d->cfg, &d->confine);
 	if (rc == 0)
-		rc = start_worker(d, err);
+		rc = worker_new(d->loop, d->cfg, d->fds, d->fd_cnt, err, &d->worker);
+	if (rc == 0)
+		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
 		rc = confine_calls(&d->confine);
 	return rc;
@@ -429,7 +437,7 @@ end(struct daemon *d)
 	if (d->loop != NULL)
 		stop_reload(d);
 	control_free(d->control);
-	early_close(&d->early);
+	control_listen_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
 	if (d->loop != NULL)
@@ -442,7 +450,7 @@ run(struct daemon *d)
 {
 	int code;
 
-	log_init((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level));
+	log_init(level(d));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
@@ -468,29 +476,19 @@ run(struct daemon *d)
 	return code;
 }
 
-static int
-load_first(struct daemon *d)
-{
-	int rc = config_load(d->opt.path, stderr, &d->cfg);
-
-	if (rc == 0)
-		return SMCRD_EXIT_OK;
-	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
-	return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
-}
-
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { .early = { .control = { .fd = -1, .lock = -1 } } };
+	struct daemon d = { .listen = { .fd = -1, .lock = -1 } };
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
-	rc = load_first(&d);
-	if (rc != SMCRD_EXIT_OK)
-		return rc;
+	rc = config_load(d.opt.path, stderr, &d.cfg);
+	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
+	if (rc != 0)
+		return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
 	if (action == OPTIONS_RUN)
 		return run(&d);
 	if (action == OPTIONS_PRINT) {

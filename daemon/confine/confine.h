@@ -1,5 +1,5 @@
 /*
- * The process confines itself: once what needs more is open (early.h), it
+ * The process confines itself: once what needs more is open (smcrd.c), it
  * gives up what it will not need again. Four parts, each for itself, as far as
  * the kernel and the build offer them; what is in force, and why what is not,
  * is kept in words for the log, smcrd -t and smcrctl status. Called by smcrd.c

@@ -1,5 +1,5 @@
-/* The socket file that control clients connect to. Opened by early.c, or by control.c itself. A socket of a daemon that
- * still runs is never replaced. */
+/* The file that control clients connect to: made, told apart from a live daemon's, removed. Made by smcrd.c, or by
+ * control.c itself. */
 #ifndef SMCRD_CONTROL_LISTEN_H
 #define SMCRD_CONTROL_LISTEN_H
 

@@ -186,7 +186,7 @@ bool
 report_stats(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
-	const struct worker_fallbacks *fb = worker_fallbacks(r->src.worker);
+	const struct session_fallbacks *fb = worker_fallbacks(r->src.worker);
 	struct worker_stats ws;
 	struct stat_sources src = {
 		.smcr = smcr_counters(worker_engine(r->src.worker)),

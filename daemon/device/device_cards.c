@@ -5,38 +5,20 @@
 #include <stdlib.h>
 
 void
-device_cards_init(struct device_cards *c)
-{
-	*c = (struct device_cards){ 0 };
-}
-
-void
-device_cards_fini(struct device_cards *c)
+device_cards_forget(struct device_cards *c)
 {
 	free(c->ports);
-	device_cards_init(c);
+	*c = (struct device_cards){ 0 };
 }
 
 void
 device_cards_list(struct device_cards *c, int64_t now_ns)
 {
-	struct verbs_port *ports = NULL;
-	const char *why = "";
-	unsigned cnt = 0;
-	int rc = verbs_list(&ports, &cnt, &why);
-
-	device_cards_fini(c);
-	*c = (struct device_cards){ .rc = rc, .why = why, .at_ns = now_ns, .listed = true };
-	if (rc != 0)
-		return;
-	c->ports = ports;
-	c->cnt = cnt;
-}
-
-void
-device_cards_forget(struct device_cards *c)
-{
-	device_cards_fini(c);
+	device_cards_forget(c);
+	c->at_ns = now_ns;
+	c->listed = true;
+	c->why = "";
+	c->rc = verbs_list(&c->ports, &c->cnt, &c->why);
 }
 
 const char *

@@ -1,6 +1,6 @@
 /*
  * The ports of RDMA cards as they were listed last, and why there are none. Asked
- * only when the configuration has an entry of type "verbs".
+ * for only when the configuration has an entry of type "verbs".
  */
 #ifndef SMCRD_DAEMON_DEVICE_CARDS_H
 #define SMCRD_DAEMON_DEVICE_CARDS_H
@@ -10,6 +10,7 @@
 
 #include "rnic/verbs/verbs.h"
 
+/* Embedded in its owner; all zero: never listed. */
 struct device_cards {
 	struct verbs_port *ports;
 	unsigned cnt;
@@ -19,11 +20,9 @@ struct device_cards {
 	bool listed;
 };
 
-void device_cards_init(struct device_cards *);
-void device_cards_fini(struct device_cards *);
-/* Lists them anew. What was taken from ports before is gone. */
+/* Lists them anew; pointers into the old list are invalid then. */
 void device_cards_list(struct device_cards *, int64_t now_ns);
-/* Nothing is known (any more). */
+/* Frees the list: nothing is known. */
 void device_cards_forget(struct device_cards *);
 
 /* "RoCE v2" */

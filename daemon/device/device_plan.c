@@ -124,38 +124,23 @@ choose_gid(const struct config_device *cfg, const struct verbs_port *port, const
 	return chosen;
 }
 
-static bool
-has_more_ports(const struct plan *p, const struct verbs_port *port)
-{
-	for (unsigned i = 0; i < p->port_cnt; i++)
-		if (&p->ports[i] != port && strcmp(p->ports[i].dev, port->dev) == 0)
-			return true;
-	return false;
-}
-
-/* A port is left to the more exact entry as a whole when this one names no GID of it. */
-static bool
-is_taken(const struct plan *p, const struct verbs_port *port, const struct verbs_gid *gid)
-{
-	for (unsigned i = 0; i < p->cnt; i++) {
-		const struct device_want *w = &p->want[i];
-
-		if (w->port == port && (w->gid == gid || gid == NULL))
-			return true;
-	}
-	return false;
-}
-
 static void
 add_port(struct plan *p, const struct config_device *cfg, const struct verbs_port *port, const struct verbs_gid *gid,
     bool all)
 {
 	struct device_want w = { .cfg = cfg, .port = port, .gid = gid };
 	char name[VERBS_DEV_NAME_MAX + 8];
+	bool more_ports = false;
 
-	if (gid == NULL || is_taken(p, port, all ? NULL : gid))
+	if (gid == NULL)
 		return;
-	if (has_more_ports(p, port))
+	/* An entry for all cards leaves a port to the more exact entry as a whole, whatever GID that one uses. */
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->want[i].port == port && (p->want[i].gid == gid || all))
+			return;
+	for (unsigned i = 0; i < p->port_cnt; i++)
+		more_ports = more_ports || (&p->ports[i] != port && strcmp(p->ports[i].dev, port->dev) == 0);
+	if (more_ports)
 		(void)snprintf(name, sizeof(name), "%s/%u", port->dev, port->port);
 	else
 		(void)snprintf(name, sizeof(name), "%s", port->dev);
@@ -166,51 +151,36 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 		p->want[p->cnt++] = w;
 }
 
-static unsigned
-ifindex_of(const struct plan *p, const char *name)
-{
-	for (unsigned i = 0; p->ifs != NULL && i < p->ifs->if_cnt; i++)
-		if (strcmp(p->ifs->ifs[i].name, name) == 0)
-			return p->ifs->ifs[i].index;
-	return 0;
-}
-
-/* The interface that has the address: GIDs of iWARP are no addresses. */
-static unsigned
-ifindex_at(const struct plan *p, const struct sockaddr_storage *addr)
-{
-	const struct netif_addr *a = p->ifs != NULL ? netifs_find(p->ifs, addr) : NULL;
-
-	return a != NULL ? a->index : 0;
-}
-
 static void
 add_by_address(struct plan *p, const struct config_device *cfg)
 {
-	unsigned ifindex = ifindex_at(p, &cfg->addr);
+	/* GIDs of iWARP are no addresses: the interface that has the address is looked for. */
+	const struct netif_addr *at = p->ifs != NULL ? netifs_find(p->ifs, &cfg->addr) : NULL;
 
 	for (unsigned i = 0; i < p->port_cnt; i++) {
 		const struct verbs_port *port = &p->ports[i];
 
 		if (port->transport != RNIC_TRANSPORT_IWARP)
 			add_port(p, cfg, port, choose_gid(cfg, port, &cfg->addr, 0), false);
-		else if (ifindex != 0)
-			add_port(p, cfg, port, verbs_choose_gid(port, NULL, ifindex), false);
+		else if (at != NULL)
+			add_port(p, cfg, port, verbs_choose_gid(port, NULL, at->index), false);
 	}
 }
 
 static void
 add_by_interface(struct plan *p, const struct config_device *cfg)
 {
-	unsigned ifindex = ifindex_of(p, cfg->interface);
+	const struct netif *is = p->ifs != NULL ? netifs_by_name(p->ifs, cfg->interface) : NULL;
 
-	for (unsigned i = 0; ifindex != 0 && i < p->port_cnt; i++)
-		add_port(p, cfg, &p->ports[i], choose_gid(cfg, &p->ports[i], NULL, ifindex), false);
+	for (unsigned i = 0; is != NULL && i < p->port_cnt; i++)
+		add_port(p, cfg, &p->ports[i], choose_gid(cfg, &p->ports[i], NULL, is->index), false);
 }
 
 static void
-add_by_card(struct plan *p, const struct config_device *cfg, bool all)
+add_by_card(struct plan *p, const struct config_device *cfg)
 {
+	bool all = is_all(cfg->interface) || is_all(cfg->card);
+
 	for (unsigned i = 0; i < p->port_cnt; i++) {
 		const struct verbs_port *port = &p->ports[i];
 
@@ -222,7 +192,7 @@ add_by_card(struct plan *p, const struct config_device *cfg, bool all)
 /* -- the plan -- */
 
 /* What an entry names, from the most to the least exact. */
-enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL, EXACT_CNT };
+enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL };
 
 static enum exactness
 exactness(const struct config_device *cfg)
@@ -234,49 +204,22 @@ exactness(const struct config_device *cfg)
 	return cfg->interface[0] != '\0' ? EXACT_INTERFACE : EXACT_ADDRESS;
 }
 
-static void
-add_entry(struct plan *p, const struct config_device *cfg)
-{
-	bool verbs = cfg->type == CONFIG_DEVICE_VERBS;
-
-	switch (exactness(cfg)) {
-	case EXACT_ADDRESS:
-		if (verbs)
-			add_by_address(p, cfg);
-		else
-			add_address(p, cfg);
-		break;
-	case EXACT_INTERFACE:
-		if (verbs)
-			add_by_interface(p, cfg);
-		else
-			add_interfaces(p, cfg);
-		break;
-	case EXACT_CARD:
-		add_by_card(p, cfg, false);
-		break;
-	case EXACT_ALL:
-		if (verbs)
-			add_by_card(p, cfg, true);
-		else
-			add_interfaces(p, cfg);
-		break;
-	case EXACT_CNT:
-		break;
-	}
-}
-
-static void
-add_entries(struct plan *p, const struct config *cfg, enum exactness exact, enum config_device_type type)
-{
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (cfg->devices[i].type == type && exactness(&cfg->devices[i]) == exact)
-			add_entry(p, &cfg->devices[i]);
-}
-
 unsigned
 device_plan(const struct config *cfg, const struct device_view *view, struct device_want *out, unsigned max)
 {
+	static const struct {
+		enum exactness exact;
+		enum config_device_type type;
+		void (*add)(struct plan *, const struct config_device *);
+	} order[] = {
+		{ EXACT_ADDRESS, CONFIG_DEVICE_VERBS, add_by_address },
+		{ EXACT_ADDRESS, CONFIG_DEVICE_SIW, add_address },
+		{ EXACT_INTERFACE, CONFIG_DEVICE_VERBS, add_by_interface },
+		{ EXACT_INTERFACE, CONFIG_DEVICE_SIW, add_interfaces },
+		{ EXACT_CARD, CONFIG_DEVICE_VERBS, add_by_card },
+		{ EXACT_ALL, CONFIG_DEVICE_VERBS, add_by_card },
+		{ EXACT_ALL, CONFIG_DEVICE_SIW, add_interfaces },
+	};
 	struct plan p = {
 		.ifs = view->ifs,
 		.ports = view->ports,
@@ -285,11 +228,20 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 		.max = max,
 	};
 
-	for (unsigned exact = 0; exact < EXACT_CNT; exact++) {
-		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_VERBS);
-		add_entries(&p, cfg, (enum exactness)exact, CONFIG_DEVICE_SIW);
-	}
+	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+		for (unsigned i = 0; i < cfg->device_cnt; i++)
+			if (cfg->devices[i].type == order[k].type && exactness(&cfg->devices[i]) == order[k].exact)
+				order[k].add(&p, &cfg->devices[i]);
 	return p.cnt;
+}
+
+bool
+device_plan_serves(const struct config_device *cfg, const struct device_want *want, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (want[i].cfg == cfg && want[i].open)
+			return true;
+	return false;
 }
 
 bool

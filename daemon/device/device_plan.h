@@ -25,16 +25,19 @@ struct device_want {
 	bool open; /* worth opening now; false: to be kept when it is there */
 };
 
-/* What there is. */
+/* Interfaces and ports that there are. */
 struct device_view {
 	const struct netifs *ifs; /* NULL: not known */
 	const struct verbs_port *ports;
 	unsigned port_cnt;
 };
 
-/* Up to max, each address or GID once: how many. They point into cfg and the view. Entries with an address come first,
- * then those that name an interface, then a card, then all of them; of each kind verbs before soft iWARP. */
+#define DEVICE_WANTS_MAX 64
+/* Writes up to max rows, each address or GID once, and returns the number. They point into cfg and the view. Entries with an
+ * address come first, then those that name an interface, then a card, then all of them; of each kind verbs before soft iWARP. */
 unsigned device_plan(const struct config *cfg, const struct device_view *, struct device_want *out, unsigned max);
+/* Has the plan a device to open for the entry? */
+bool device_plan_serves(const struct config_device *, const struct device_want *, unsigned cnt);
 
 /* Does the file ask for cards? */
 bool device_plan_has_verbs(const struct config *cfg);

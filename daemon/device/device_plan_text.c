@@ -37,15 +37,6 @@ device_entry_name(const struct config_device *cfg, char *buf, size_t cap)
 	return buf;
 }
 
-static bool
-has_interface(const struct device_view *v, const char *name)
-{
-	for (unsigned i = 0; v->ifs != NULL && i < v->ifs->if_cnt; i++)
-		if (strcmp(v->ifs->ifs[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 static const char *
 why_not_card(const struct config_device *cfg, const struct device_view *v)
 {
@@ -74,5 +65,6 @@ device_plan_why_not(const struct config_device *cfg, const struct device_view *v
 		return why_not_card(cfg, v);
 	if (cfg->interface[0] == '\0')
 		return "no port has this address as a GID";
-	return has_interface(v, cfg->interface) ? "no card has a GID on this interface" : "there is no such interface";
+	return v->ifs != NULL && netifs_by_name(v->ifs, cfg->interface) != NULL ? "no card has a GID on this interface"
+	                                                                        : "there is no such interface";
 }

@@ -6,8 +6,6 @@
 #include "base/addr.h"
 #include "daemon/device/netwatch.h"
 
-#define WANTS_MAX 64
-
 static const char *
 interface_name(const struct netifs *ifs, unsigned index)
 {
@@ -16,98 +14,72 @@ interface_name(const struct netifs *ifs, unsigned index)
 	return i != NULL ? i->name : "unknown";
 }
 
-/* As choose_name of devices.c will have it. */
 static void
-print_name(const struct device_want *want, unsigned i, FILE *out)
+print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 {
-	unsigned n = 1;
-
-	for (unsigned k = 0; k < i; k++)
-		n += want[k].open && strcmp(want[k].base, want[i].base) == 0;
-	fprintf(out, "device %s", want[i].base);
-	if (n > 1)
-		fprintf(out, ":%u", n);
-	fputs(": ", out);
-}
-
-static void
-print_verbs(const struct device_want *w, const struct netifs *ifs, FILE *out)
-{
-	char gid[DEVICE_GID_MAX];
-
-	fprintf(out, "card %s (%s) port %u, interface %s, GID %s, %s, index %u, port %s\n", w->port->dev,
-	    w->port->provider, w->port->port, interface_name(ifs, w->gid->ifindex),
-	    device_gid_format(&w->gid->gid, gid), device_gid_type_str(w->gid->type), w->gid->index,
-	    w->place == DEVICE_PLACE_UP ? "up" : "down");
-}
-
-static void
-print_siw(const struct device_want *w, const struct netifs *ifs, FILE *out)
-{
-	const struct netif_addr *a = ifs != NULL ? netifs_find(ifs, &w->addr) : NULL;
+	const char *state = w->place == DEVICE_PLACE_UP ? "up" : "down";
+	const struct netif_addr *a;
 	char text[ADDR_STR_MAX];
 
+	if (w->port != NULL) {
+		fprintf(out, "card %s (%s) port %u, interface %s, GID %s, %s, index %u, port %s\n", w->port->dev,
+		    w->port->provider, w->port->port, interface_name(ifs, w->gid->ifindex),
+		    device_gid_format(&w->gid->gid, text), device_gid_type_str(w->gid->type), w->gid->index, state);
+		return;
+	}
+	a = ifs != NULL ? netifs_find(ifs, &w->addr) : NULL;
 	fprintf(out, "soft iWARP, address %s", addr_format(&w->addr, text, sizeof(text)));
 	if (a != NULL)
-		fprintf(out, ", interface %s, %s\n", interface_name(ifs, a->index),
-		    w->place == DEVICE_PLACE_UP ? "up" : "down");
+		fprintf(out, ", interface %s, %s\n", interface_name(ifs, a->index), state);
 	else
 		fputs(", which no interface has\n", out);
-}
-
-static bool
-has_device(const struct config_device *cfg, const struct device_want *want, unsigned cnt)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		if (want[i].cfg == cfg && want[i].open)
-			return true;
-	return false;
-}
-
-static void
-print_idle(const struct config_device *cfg, const struct device_view *view, const struct device_cards *cards, FILE *out)
-{
-	char text[DEVICE_WHERE_MAX];
-	const char *why = cfg->interface[0] != '\0' ? "it has no address" : "the address may not be used yet";
-
-	if (cfg->type == CONFIG_DEVICE_VERBS)
-		why = cards->rc != 0 ? cards->why : device_plan_why_not(cfg, view);
-	fprintf(out, "no device for %s now: %s\n", device_entry_name(cfg, text, sizeof(text)), why);
 }
 
 void
 device_preview_print(const struct config *cfg, const struct netifs *ifs, const struct device_cards *cards, FILE *out)
 {
 	const struct device_view view = { .ifs = ifs, .ports = cards->ports, .port_cnt = cards->cnt };
-	struct device_want want[WANTS_MAX];
-	unsigned cnt = device_plan(cfg, &view, want, WANTS_MAX);
+	struct device_want want[DEVICE_WANTS_MAX];
+	unsigned cnt = device_plan(cfg, &view, want, DEVICE_WANTS_MAX);
+	char text[DEVICE_WHERE_MAX];
 
 	for (unsigned i = 0; i < cnt; i++) {
+		unsigned n = 1;
+
 		if (!want[i].open)
 			continue;
-		print_name(want, i, out);
-		if (want[i].port != NULL)
-			print_verbs(&want[i], ifs, out);
-		else
-			print_siw(&want[i], ifs, out);
+		/* The name that open_one() in devices.c will choose. */
+		for (unsigned k = 0; k < i; k++)
+			n += want[k].open && strcmp(want[k].base, want[i].base) == 0;
+		fprintf(out, "device %s", want[i].base);
+		if (n > 1)
+			fprintf(out, ":%u", n);
+		fputs(": ", out);
+		print_device(&want[i], ifs, out);
 	}
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (!has_device(&cfg->devices[i], want, cnt))
-			print_idle(&cfg->devices[i], &view, cards, out);
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
+		const struct config_device *d = &cfg->devices[i];
+		const char *why = d->interface[0] != '\0' ? "it has no address" : "the address may not be used yet";
+
+		if (device_plan_serves(d, want, cnt))
+			continue;
+		if (d->type == CONFIG_DEVICE_VERBS)
+			why = cards->rc != 0 ? cards->why : device_plan_why_not(d, &view);
+		fprintf(out, "no device for %s now: %s\n", device_entry_name(d, text, sizeof(text)), why);
+	}
 }
 
 void
 device_preview(const struct config *cfg, FILE *out)
 {
-	struct device_cards cards;
+	struct device_cards cards = { 0 };
 	struct netifs ifs;
 	bool known = netwatch_read(&ifs) == 0;
 
-	device_cards_init(&cards);
 	if (device_plan_has_verbs(cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(cfg, known ? &ifs : NULL, &cards, out);
-	device_cards_fini(&cards);
+	device_cards_forget(&cards);
 	if (known)
 		netifs_fini(&ifs);
 }

@@ -30,33 +30,22 @@ on_device_io(struct loop_io *io, unsigned events)
 }
 
 static int
-grow_watches(struct device_watches *d, int fd)
-{
-	int cap = d->cap > 0 ? d->cap : 64;
-	struct watch **w;
-
-	while (cap <= fd)
-		cap *= 2;
-	if (cap == d->cap)
-		return 0;
-	w = realloc(d->watches, (size_t)cap * sizeof(struct watch *));
-	if (w == NULL)
-		return -ENOMEM;
-	memset(w + d->cap, 0, (size_t)(cap - d->cap) * sizeof(struct watch *));
-	d->watches = w;
-	d->cap = cap;
-	return 0;
-}
-
-static int
 watch_fd(void *ctx, int fd, rnic_io_cb cb, void *arg)
 {
 	struct device_watches *d = ctx;
-	struct watch *me;
-	int err = grow_watches(d, fd);
+	int cap = d->cap > 0 ? d->cap : 64, err;
+	struct watch *me, **watches;
 
-	if (err != 0)
-		return err;
+	while (cap <= fd)
+		cap *= 2;
+	if (cap > d->cap) {
+		watches = realloc(d->watches, (size_t)cap * sizeof(struct watch *));
+		if (watches == NULL)
+			return -ENOMEM;
+		memset(watches + d->cap, 0, (size_t)(cap - d->cap) * sizeof(struct watch *));
+		d->watches = watches;
+		d->cap = cap;
+	}
 	if (d->watches[fd] != NULL)
 		return -EEXIST;
 	me = malloc(sizeof(*me));

@@ -19,7 +19,7 @@ struct device_watches {
 void device_watches_init(struct device_watches *, struct loop *);
 /* Drops those that a device left behind. */
 void device_watches_fini(struct device_watches *);
-/* What a device is given; valid for as long as the watches are. */
+/* For the devices; valid for as long as the watches are. */
 struct rnic_loop device_watches_loop(struct device_watches *);
 
 #endif

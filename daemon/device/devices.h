@@ -1,39 +1,63 @@
 /*
- * The RNIC devices of a worker: opened as configuration, interfaces and RDMA
- * cards have it (device_plan.h), given to the engine, fed with readiness by the
- * loop, told when their ports go down and up (soft iWARP), closed when their
- * addresses or cards are gone.
+ * The RNIC devices of a worker and the interfaces that they are on: opened as
+ * configuration, interfaces and RDMA cards have it (device_plan.h), given to
+ * the engine, fed with readiness by the loop, closed when their addresses or
+ * cards are gone. Owned by the worker.
  */
 #ifndef SMCRD_DAEMON_DEVICES_H
 #define SMCRD_DAEMON_DEVICES_H
 
 #include <stdio.h>
 
-#include "daemon/worker/worker_priv.h"
+#include "daemon/config/config.h"
+#include "daemon/env.h"
+#include "rnic/verbs/verbs.h"
 
-/* Opens the devices and adds them to w->eng: 0, or -errno, nothing left behind, err says which one. An address or card that
- * is not there is told as a warning, and waited for. cfg is kept until devices_reload or devices_close. */
-int devices_open(struct worker *, const struct config *, FILE *err);
-/* In each turn, before smcr_poll: what the interfaces' and cards' news mean for the devices. True when there are
- * any of interfaces. */
-bool devices_follow(struct worker *);
-/* In each turn, behind smcr_poll: what devices have told the engine. True when devices_follow has to be called for it. */
-bool devices_listen(struct worker *);
-/* In each turn: logs what devices have counted that an operator should hear of, at most once a second. When it wants to be
+struct devices;
+
+/* Decides who may open MPA connections to soft iWARP devices, as in struct siw_config. */
+struct devices_gate {
+	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
+	void *ctx;
+};
+
+/* Reads the interfaces, opens the devices and adds them to env->eng: 0, or -errno, nothing left behind, err says why. A
+ * missing address or card is a warning in err, and is waited for. cfg is kept until devices_reload or devices_free. */
+int devices_new(struct env *, const struct config *cfg, const struct devices_gate *, FILE *err, struct devices **out);
+/* In each turn, before smcr_poll: follows changes of interfaces, cards and devices. */
+void devices_follow(struct devices *);
+/* In each turn, behind smcr_poll: true when the engine has heard of a change from a device, so that devices_follow has to be
  * called again. */
-int64_t devices_log(struct worker *);
-/* The devices of a new configuration that are not there yet are opened; err gets warnings. */
-void devices_reload(struct worker *, const struct config *next, FILE *err);
-/* Takes them from the engine and frees them. */
-void devices_close(struct worker *);
-/* The GID of the device that connections of this local address should use: one at this address, or a card on its
- * interface; the address itself when there is none. */
-void devices_gid_at(const struct worker *, const struct sockaddr_storage *local, struct rnic_gid *);
-struct rnic_dev *devices_get(const struct worker *, unsigned i);
+bool devices_listen(struct devices *);
+/* In each turn: logs what devices have counted that an operator should hear of, at most once a second. Returns when it is to
+ * be called again. */
+int64_t devices_log(struct devices *);
+/* Opens the devices of a new configuration that are not there yet; err gets warnings. */
+void devices_reload(struct devices *, const struct config *next, FILE *err);
+/* Takes the devices from the engine and frees them. NULL is allowed. */
+void devices_free(struct devices *);
+
+/* Fills in what the engine wants to know of a middle with this local address: its networks, and the GID of the device that it
+ * should use: one at this address, or a card on its interface; the address itself when there is none. */
+void devices_describe(const struct devices *, const struct sockaddr_storage *local, struct smcr_open *);
 /* Is the address in a network that a device of ours is in? */
-bool devices_near(const struct worker *, const struct rnic_gid *);
+bool devices_near(const struct devices *, const struct rnic_gid *);
+
+struct device_info {
+	struct rnic_info rnic;
+	const char *interface; /* of its address or GID; "" when there is none or it is not known */
+	/* verbs only; otherwise NULL, unset and 0 */
+	const struct verbs_port *card;
+	struct verbs_gid gid; /* in use: type, index */
+	/* of all kinds of devices */
+	struct rnic_stat stats[RNIC_STATS_MAX];
+	unsigned stat_cnt;
+};
+
+/* NULL and false behind the last. */
+struct rnic_dev *devices_get(const struct devices *, unsigned i);
+bool devices_info(const struct devices *, unsigned i, struct device_info *);
 /* The name of an interface; "" when it is not known. */
-const char *devices_interface(const struct worker *, unsigned index);
-bool devices_info(const struct worker *, unsigned i, struct device_info *);
+const char *devices_interface(const struct devices *, unsigned index);
 
 #endif

@@ -1,15 +1,14 @@
 # RNIC devices on the loop, and the interfaces that they are on.
 daemon_libsmcrd_la_SOURCES += \
-	daemon/device/devices.c daemon/device/devices.h daemon/device/devices_priv.h daemon/device/devices_info.c \
+	daemon/device/devices.c daemon/device/devices.h \
+	daemon/device/device.c daemon/device/device.h \
 	daemon/device/device_plan.c daemon/device/device_plan.h daemon/device/device_plan_text.c \
 	daemon/device/device_cards.c daemon/device/device_cards.h \
-	daemon/device/device_log.c \
 	daemon/device/device_watch.c daemon/device/device_watch.h \
 	daemon/device/device_preview.c daemon/device/device_preview.h \
 	daemon/device/memlock.c daemon/device/memlock.h \
 	daemon/device/netifs.c daemon/device/netifs.h \
-	daemon/device/netwatch.c daemon/device/netwatch.h \
-	daemon/device/subnet.c daemon/device/subnet.h
+	daemon/device/netwatch.c daemon/device/netwatch.h
 
 check_UNIT += \
 	tests/unit/check_netifs \

@@ -42,19 +42,11 @@ memlock_too_low(const struct config *cfg, uint64_t limit, char *buf, size_t cap)
 	return true;
 }
 
-/* The kernel does not look at the limit then. */
-static bool
-may_lock_all(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	return syscall(SYS_capget, &head, data) == 0 && (data[0].effective & 1u << CAP_IPC_LOCK) != 0;
-}
-
 void
 memlock_check(const struct config *cfg)
 {
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct cap[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	struct rlimit lim;
 	char text[512];
 
@@ -64,6 +56,11 @@ memlock_check(const struct config *cfg)
 		lim.rlim_cur = lim.rlim_max;
 		(void)setrlimit(RLIMIT_MEMLOCK, &lim);
 	}
-	if (lim.rlim_max != RLIM_INFINITY && !may_lock_all() && memlock_too_low(cfg, lim.rlim_max, text, sizeof(text)))
+	if (lim.rlim_max == RLIM_INFINITY)
+		return;
+	/* With this capability the kernel does not look at the limit. */
+	if (syscall(SYS_capget, &head, cap) == 0 && (cap[0].effective & 1u << CAP_IPC_LOCK) != 0)
+		return;
+	if (memlock_too_low(cfg, lim.rlim_max, text, sizeof(text)))
 		log_msg(LOG_LVL_WARNING, "%s", text);
 }

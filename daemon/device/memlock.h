@@ -10,9 +10,9 @@
 
 /* Bytes that connections of this configuration may register on cards at most. */
 uint64_t memlock_needed(const struct config *);
-/* The warning into buf; false when the limit is high enough. */
+/* Writes the warning into buf; false when the limit is high enough. */
 bool memlock_too_low(const struct config *, uint64_t limit, char *buf, size_t cap);
-/* When the first card is used: raises the soft limit to the hard one, and logs the warning unless it does not hold for
+/* To be called when the first card is used: raises the soft limit to the hard one, and logs the warning unless it does not hold for
  * this process. */
 void memlock_check(const struct config *);
 

@@ -34,6 +34,15 @@ netifs_by_index(const struct netifs *n, unsigned index)
 	return NULL;
 }
 
+const struct netif *
+netifs_by_name(const struct netifs *n, const char *name)
+{
+	for (unsigned i = 0; i < n->if_cnt; i++)
+		if (strcmp(n->ifs[i].name, name) == 0)
+			return &n->ifs[i];
+	return NULL;
+}
+
 const struct netif_addr *
 netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
 {
@@ -41,6 +50,87 @@ netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
 		if (addr_same_host(&n->addrs[i].addr, addr))
 			return &n->addrs[i];
 	return NULL;
+}
+
+/* -- networks -- */
+
+/* The bytes of an address: 4 or 16. */
+static const uint8_t *
+addr_bytes(const struct sockaddr_storage *ss, unsigned *len)
+{
+	*len = ss->ss_family == AF_INET ? 4 : 16;
+	if (ss->ss_family == AF_INET)
+		return (const uint8_t *)&((const struct sockaddr_in *)(const void *)ss)->sin_addr;
+	return ((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr.s6_addr;
+}
+
+static struct smcr_subnet
+network_of(const struct netif_addr *a)
+{
+	unsigned len;
+	const uint8_t *b = addr_bytes(&a->addr, &len);
+	struct smcr_subnet net = { .v6 = len == 16, .prefix_len = a->prefix_len };
+
+	for (unsigned bit = 0; bit < a->prefix_len; bit++)
+		net.addr[bit / 8] |= b[bit / 8] & (0x80 >> bit % 8);
+	return net;
+}
+
+static bool
+is_enabled(const struct netifs *n, const struct netif_addr *a)
+{
+	const struct netif *i = netifs_by_index(n, a->index);
+
+	return i != NULL && i->enabled;
+}
+
+unsigned
+netifs_networks(const struct netifs *n, struct smcr_subnet out[SMCR_NETWORKS_MAX])
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < n->addr_cnt && cnt < SMCR_NETWORKS_MAX; i++)
+		if (is_enabled(n, &n->addrs[i]))
+			out[cnt++] = network_of(&n->addrs[i]);
+	return cnt;
+}
+
+unsigned
+netifs_networks_of(
+    const struct netifs *n, const struct sockaddr_storage *local, struct smcr_subnet out[SMCR_PREFIXES_MAX])
+{
+	const struct netif_addr *home = NULL;
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < n->addr_cnt && home == NULL; i++)
+		if (addr_same_host(&n->addrs[i].addr, local) && is_enabled(n, &n->addrs[i]))
+			home = &n->addrs[i];
+	if (home == NULL)
+		return 0;
+	out[cnt++] = network_of(home);
+	/* RFC 7609 A.2.2: one IPv4 subnet, or the IPv6 prefixes of the interface. */
+	for (unsigned i = 0; local->ss_family == AF_INET6 && i < n->addr_cnt && cnt < SMCR_PREFIXES_MAX; i++)
+		if (&n->addrs[i] != home && n->addrs[i].addr.ss_family == AF_INET6 && n->addrs[i].index == home->index)
+			out[cnt++] = network_of(&n->addrs[i]);
+	return cnt;
+}
+
+bool
+netifs_near(const struct netifs *n, const uint8_t local[16], const uint8_t other[16])
+{
+	struct smcr_subnet nets[SMCR_PREFIXES_MAX];
+	struct sockaddr_storage from, to;
+	const uint8_t *b;
+	unsigned len;
+
+	addr_from_v6(local, 0, &from);
+	addr_from_v6(other, 0, &to);
+	b = addr_bytes(&to, &len);
+	for (unsigned i = netifs_networks_of(n, &from, nets); i-- > 0;)
+		if (nets[i].v6 == (len == 16) && nets[i].prefix_len > 0 &&
+		    addr_same_prefix(nets[i].addr, b, nets[i].prefix_len))
+			return true;
+	return false;
 }
 
 /* -- changes of the table -- */
@@ -64,7 +154,8 @@ put_if(struct netifs *n, const struct netif *is)
 
 		if (was->index != is->index)
 			continue;
-		if (strcmp(was->name, is->name) == 0 && was->up == is->up && was->loopback == is->loopback)
+		if (strcmp(was->name, is->name) == 0 && was->enabled == is->enabled && was->up == is->up &&
+		    was->loopback == is->loopback)
 			return 0;
 		*was = *is;
 		return 1;
@@ -111,7 +202,7 @@ put_addr(struct netifs *n, const struct netif_addr *is)
 
 		if (!same_place(was, is))
 			continue;
-		if (was->usable == is->usable && was->lasting == is->lasting)
+		if (was->prefix_len == is->prefix_len && was->usable == is->usable && was->lasting == is->lasting)
 			return 0;
 		*was = *is;
 		return 1;
@@ -159,6 +250,7 @@ decode_link(const struct nlmsghdr *nh, struct netif *out)
 		return false;
 	*out = (struct netif){
 		.index = (unsigned)ifi->ifi_index,
+		.enabled = (ifi->ifi_flags & IFF_UP) != 0,
 		/* RUNNING: its operational state is up (or not known), carrier included. */
 		.up = (ifi->ifi_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING),
 		.loopback = (ifi->ifi_flags & IFF_LOOPBACK) != 0,
@@ -211,8 +303,9 @@ decode_addr(const struct nlmsghdr *nh, struct netif_addr *out)
 	at = find_attr(attrs, len, IFA_LOCAL);
 	if (at == NULL)
 		at = find_attr(attrs, len, IFA_ADDRESS);
-	*out = (struct netif_addr){ .index = ifa->ifa_index };
-	if (at == NULL || !decode_sockaddr(ifa->ifa_family, at, ifa->ifa_index, &out->addr))
+	*out = (struct netif_addr){ .index = ifa->ifa_index, .prefix_len = ifa->ifa_prefixlen };
+	if (at == NULL || ifa->ifa_prefixlen > (ifa->ifa_family == AF_INET ? 32 : 128) ||
+	    !decode_sockaddr(ifa->ifa_family, at, ifa->ifa_index, &out->addr))
 		return false;
 	flags = ifa->ifa_flags;
 	more = find_attr(attrs, len, IFA_FLAGS);

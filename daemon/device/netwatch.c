@@ -15,14 +15,14 @@
 #define DUMP_TRIES 10
 
 struct netwatch {
-	struct loop_io io;
+	struct loop_io io; /* fd < 0: the table is not followed */
 	struct loop *loop;
 	struct netifs table;
-	bool news;
+	bool changed;
 	unsigned overruns;
 };
 
-/* A netlink socket that hears these groups; only the kernel can send to it. */
+/* A netlink socket in these groups; only the kernel can send to it. */
 static int
 open_netlink(unsigned groups)
 {
@@ -41,29 +41,28 @@ open_netlink(unsigned groups)
 	return err;
 }
 
-/* -- everything anew -- */
-
-/* Messages of one part of a dump: 1 the end, 0 more to come, or -errno. */
+/* Applies messages to a table: 1 when it has changed, 0 when not, or -errno. *end: the last one of a dump was among them;
+ * *torn: what they list has changed meanwhile. */
 static int
-take_part(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *torn)
+apply(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *end, bool *torn)
 {
-	for (; NLMSG_OK(nh, len); nh = NLMSG_NEXT(nh, len)) {
-		int rc;
+	int changed = 0;
 
-		if ((nh->nlmsg_flags & NLM_F_DUMP_INTR) != 0)
-			*torn = true;
-		if (nh->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (nh->nlmsg_type == NLMSG_ERROR)
-			return -EIO;
-		rc = netifs_apply(table, nh);
+	for (; NLMSG_OK(nh, len) && !*end; nh = NLMSG_NEXT(nh, len)) {
+		int rc = nh->nlmsg_type == NLMSG_ERROR ? -EIO : netifs_apply(table, nh);
+
 		if (rc < 0)
 			return rc;
+		changed |= rc;
+		*torn = *torn || (nh->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+		*end = nh->nlmsg_type == NLMSG_DONE;
 	}
-	return 0;
+	return changed;
 }
 
-/* All objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they changed
+/* -- everything anew -- */
+
+/* Reads all objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they have changed
  * meanwhile. */
 static int
 dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
@@ -77,18 +76,19 @@ dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
 		    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.gen = { .rtgen_family = AF_UNSPEC },
 	};
+	bool end = false;
 	int rc = 0;
 
 	if (send(fd, &ask, ask.nh.nlmsg_len, 0) < 0)
 		return -errno;
-	while (rc == 0) {
+	while (rc >= 0 && !end) {
 		ssize_t n = recv(fd, buf, BUF_BYTES, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		rc = n < 0 ? -errno : take_part(table, buf, (size_t)n, torn);
+		rc = n < 0 ? -errno : apply(table, buf, (size_t)n, &end, torn);
 	}
-	return rc > 0 ? 0 : rc;
+	return rc < 0 ? rc : 0;
 }
 
 int
@@ -131,32 +131,18 @@ read_anew(struct netwatch *nw)
 	}
 	netifs_fini(&nw->table);
 	nw->table = table;
-	nw->news = true;
+	nw->changed = true;
 }
 
-/* -- what happens -- */
-
-/* False: something is lost, the table is not to be trusted. */
-static bool
-take_events(struct netwatch *nw, const struct nlmsghdr *nh, size_t len)
-{
-	for (; NLMSG_OK(nh, len); nh = NLMSG_NEXT(nh, len)) {
-		int rc = netifs_apply(&nw->table, nh);
-
-		if (rc < 0)
-			return false;
-		if (rc > 0)
-			nw->news = true;
-	}
-	return true;
-}
+/* -- events -- */
 
 static void
 on_events(struct loop_io *io, unsigned events)
 {
 	struct netwatch *nw = CONTAINER_OF(io, struct netwatch, io);
-	bool lost = false;
+	bool lost = false, end, torn;
 	ssize_t n;
+	int rc;
 
 	union {
 		struct nlmsghdr nh;
@@ -171,8 +157,12 @@ on_events(struct loop_io *io, unsigned events)
 			continue;
 		if (n < 0 && errno != ENOBUFS)
 			break;
-		if (n < 0 || (size_t)n > sizeof(buf) || !take_events(nw, &buf.nh, (size_t)n))
+		end = torn = false;
+		rc = n < 0 || (size_t)n > sizeof(buf) ? -ENOBUFS : apply(&nw->table, &buf.nh, (size_t)n, &end, &torn);
+		if (rc < 0)
 			lost = true;
+		else if (rc > 0)
+			nw->changed = true;
 	}
 	if (lost) {
 		nw->overruns++;
@@ -184,30 +174,26 @@ int
 netwatch_new(struct loop *loop, struct netwatch **out)
 {
 	struct netwatch *nw = calloc(1, sizeof(*nw));
-	int rc;
+	int fd, rc;
 
 	if (nw == NULL)
 		return -ENOMEM;
-	nw->loop = loop;
-	nw->io = (struct loop_io){
-		.fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR),
-		.cb = on_events,
-	};
-	rc = nw->io.fd < 0 ? nw->io.fd : 0;
-	/* After the socket: what changes meanwhile is heard. */
-	if (rc == 0)
-		rc = netwatch_read(&nw->table);
-	if (rc == 0)
-		rc = loop_add(loop, &nw->io);
+	fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	*nw = (struct netwatch){ .loop = loop, .io = { .fd = fd, .cb = on_events } };
+	rc = fd < 0 ? fd : loop_add(loop, &nw->io);
 	if (rc != 0) {
-		if (nw->io.fd >= 0)
-			close(nw->io.fd);
-		netifs_fini(&nw->table);
-		free(nw);
-		return rc;
+		log_msg(LOG_LVL_WARNING, "network interfaces are not followed: error=\"%s\"", strerror(-rc));
+		if (fd >= 0)
+			close(fd);
+		nw->io.fd = -1;
 	}
-	*out = nw;
-	return 0;
+	/* After the socket was opened: changes in between are in its queue. */
+	rc = netwatch_read(&nw->table);
+	if (rc != 0)
+		netwatch_free(nw);
+	else
+		*out = nw;
+	return rc;
 }
 
 void
@@ -215,10 +201,19 @@ netwatch_free(struct netwatch *nw)
 {
 	if (nw == NULL)
 		return;
-	loop_del(nw->loop, &nw->io);
-	close(nw->io.fd);
+	if (nw->io.fd >= 0) {
+		loop_del(nw->loop, &nw->io);
+		close(nw->io.fd);
+	}
 	netifs_fini(&nw->table);
 	free(nw);
+}
+
+void
+netwatch_reload(struct netwatch *nw)
+{
+	if (nw->io.fd < 0)
+		read_anew(nw);
 }
 
 const struct netifs *
@@ -228,12 +223,12 @@ netwatch_table(const struct netwatch *nw)
 }
 
 bool
-netwatch_take_news(struct netwatch *nw)
+netwatch_take_change(struct netwatch *nw)
 {
-	bool news = nw->news;
+	bool changed = nw->changed;
 
-	nw->news = false;
-	return news;
+	nw->changed = false;
+	return changed;
 }
 
 unsigned

@@ -28,7 +28,7 @@ struct bufpool {
 };
 
 void bufpool_init(struct bufpool *, unsigned keep);
-/* All buffers were given back. */
+/* After all buffers were given back. */
 void bufpool_fini(struct bufpool *);
 /* An empty buffer; NULL when memory is out. */
 struct buf *bufpool_get(struct bufpool *);

@@ -19,7 +19,7 @@ struct way {
 	enum session_event end;
 };
 
-/* Writes what is held. 1: all written; 0: the socket is full; -1: the session is over. */
+/* Writes what is held. 1: all written; 0: the socket is full; -1: the session has ended. */
 static int
 flush_held(struct session *s, const struct way *w, enum session_event broken)
 {
@@ -37,19 +37,19 @@ flush_held(struct session *s, const struct way *w, enum session_event broken)
 	}
 	b->off += (uint32_t)n;
 	if (n > 0)
-		s->active_ns = s->w->now_ns;
+		s->active_ns = s->pool->env->now_ns;
 	if (b->off < b->len)
 		return 0;
-	bufpool_put(&s->w->bufs, b);
+	bufpool_put(&s->pool->bufs, b);
 	*w->held = NULL;
 	return 1;
 }
 
-/* 1: a buffer is held now; 0: nothing to read; -1: the session is over. */
+/* Reads into a buffer. 1: it is held now; 0: nothing to read; -1: the session has ended. */
 static int
 fill_held(struct session *s, const struct way *w, enum session_event broken)
 {
-	struct buf *b = bufpool_get(&s->w->bufs);
+	struct buf *b = bufpool_get(&s->pool->bufs);
 	struct iovec iov;
 	bool urgent = false;
 	ssize_t n;
@@ -67,11 +67,11 @@ fill_held(struct session *s, const struct way *w, enum session_event broken)
 		n = leg_read(w->from, &iov, 1, &urgent);
 		if (n > 0) {
 			*w->bytes += (size_t)n;
-			s->w->stats.tcp_bytes += (size_t)n;
+			s->pool->stats.tcp_bytes += (size_t)n;
 		}
 	}
 	if (n <= 0) {
-		bufpool_put(&s->w->bufs, b);
+		bufpool_put(&s->pool->bufs, b);
 		if (n < 0)
 			session_event(s, broken);
 		return n < 0 ? -1 : 0;
@@ -82,12 +82,6 @@ fill_held(struct session *s, const struct way *w, enum session_event broken)
 	return 1;
 }
 
-static bool
-has_input(const struct session *s, const struct way *w)
-{
-	return (w->from->flags & LEG_READABLE) != 0 || (w->from == &s->app && (s->flags & SF_HEADER_OWED) != 0);
-}
-
 static void
 copy_way(struct session *s, const struct way *w)
 {
@@ -95,9 +89,13 @@ copy_way(struct session *s, const struct way *w)
 	enum session_event to_broken = w->to == &s->app ? SEV_APP_RESET : SEV_MID_RESET;
 	int budget = COPY_BUDGET, r;
 
-	while ((r = flush_held(s, w, to_broken)) == 1 && has_input(s, w)) {
+	while ((r = flush_held(s, w, to_broken)) == 1) {
+		bool header = w->from == &s->app && (s->flags & SF_HEADER_OWED) != 0;
+
+		if (!header && (w->from->flags & LEG_READABLE) == 0)
+			break;
 		if (budget-- == 0) {
-			session_kick(s);
+			session_schedule(s);
 			return;
 		}
 		r = fill_held(s, w, from_broken);
@@ -109,7 +107,7 @@ copy_way(struct session *s, const struct way *w)
 }
 
 void
-tcp_pump(struct session *s)
+session_pump_tcp(struct session *s)
 {
 	const struct way from_app = {
 		&s->app,
@@ -132,17 +130,8 @@ tcp_pump(struct session *s)
 	if (!setup_finish(s))
 		return;
 	copy_way(s, &from_app);
-	if (s->state == SES_TCP && setup_decline_over(s))
+	if (s->state == SES_TCP && setup_decline_done(s))
 		copy_way(s, &to_app);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
-		outage_over(s->settings->svc, OUTAGE_OVER_BYTES, &s->mid_peer);
-}
-
-void
-tcp_drop(struct session *s)
-{
-	for (int i = 0; i < WAY_CNT; i++) {
-		bufpool_put(&s->w->bufs, s->held[i]);
-		s->held[i] = NULL;
-	}
+		outage_end(s->settings->svc, OUTAGE_ENDED_BYTES, &s->mid_peer);
 }

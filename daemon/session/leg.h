@@ -1,7 +1,8 @@
 /*
- * A TCP leg: one socket of a session, watched by the loop. Latches what the
- * edges tell, so that no system call is spent on asking, and keeps urgent bytes
- * apart. Embedded in its owner, whose callback has to call leg_latch().
+ * A TCP leg: one socket of a session, watched by the loop, and how it is
+ * connected. Latches what the edges say, so that no system call is spent on
+ * asking, and keeps urgent bytes apart. Embedded in its owner, whose callback
+ * has to call leg_latch().
  */
 #ifndef SMCRD_DAEMON_LEG_H
 #define SMCRD_DAEMON_LEG_H
@@ -12,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "daemon/loop.h"
+#include "daemon/net.h"
 
 enum {
 	LEG_READABLE = 1 << 0, /* a read may find something */
@@ -30,7 +32,7 @@ struct leg {
 	unsigned flags;
 };
 
-/* A closed leg. */
+/* Makes it a closed leg. */
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
 /* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. */
 int leg_open(struct leg *, struct loop *, int fd);
@@ -43,7 +45,7 @@ leg_is_open(const struct leg *leg)
 
 /* To be called with the events of the loop. */
 void leg_latch(struct leg *, unsigned events);
-/* True once when the leg was reset or failed otherwise: an errno, 0 when it was not. */
+/* Once after the leg was reset or failed otherwise: the errno; 0 when it was not. */
 int leg_broken(struct leg *);
 
 /*
@@ -57,5 +59,27 @@ ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
 void leg_shut(struct leg *);
 /* Closes, by RST or FIN. Harmless when closed. */
 void leg_close(struct leg *, struct loop *, bool reset);
+
+/* -- connecting a leg to the first address of a list that answers -- */
+
+/* Nothing here blocks; the owner's leg callback says when to look again. */
+struct dial {
+	struct leg *leg;
+	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
+	unsigned cnt;
+	unsigned next; /* which address comes next */
+	int err;       /* of the last attempt, an errno; 0 = none failed yet */
+	bool busy;     /* an attempt runs */
+};
+
+/* Ready to try the first of cnt addresses. */
+void dial_init(struct dial *, struct leg *, const struct sockaddr_storage *addrs, unsigned cnt);
+/* Gives up the attempt that runs, if any, for `why` (an errno, 0 = it failed itself) and starts the next one. 0:
+ * started; -errno of the last one: no address is left, the leg is closed. */
+int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int why);
+/* After an event of the leg: 1 connected, 0 still trying, -errno this attempt failed. */
+int dial_check(struct dial *);
+/* The address of the attempt that runs or was made last. */
+const struct sockaddr_storage *dial_addr(const struct dial *);
 
 #endif

@@ -19,20 +19,31 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	[SES_RENDEZVOUS] = {
 		[SEV_APP_EOF] = ACT_IGNORE,
 		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
-		[SEV_MID_EOF] = ACT_TELL_FIN,
-		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_MID_EOF] = ACT_PASS_FIN,
+		[SEV_MID_RESET] = ACT_PASS_RST,
 		[SEV_CONNECT_FAILED] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_REFUSED] = ACT_END_RESET,
 		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_FALLBACK] = ACT_LEAVE,
 		[SEV_ENGINE_OK] = ACT_END,	/* the peer made a link group ahead: no data will come */
-		[SEV_ENGINE_RESET] = ACT_END_RESET,
+		[SEV_ENGINE_RESET] = ACT_OUTAGE | ACT_END_RESET,
+	},
+	[SES_LEAVING] = {	/* nothing here calls the engine: its connection is fallen back, or released */
+		[SEV_APP_EOF] = ACT_IGNORE,
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_MID_EOF] = ACT_IGNORE,	/* read once data flows on the middle */
+		[SEV_MID_RESET] = ACT_END_RESET,
+		[SEV_CONNECT_FAILED] = ACT_END_RESET,
+		[SEV_REFUSED] = ACT_END_RESET,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
 	},
 	[SES_SMCR] = {
 		[SEV_APP_EOF] = ACT_SEND_DONE,
 		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
-		[SEV_MID_EOF] = ACT_TELL_FIN,
-		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_MID_EOF] = ACT_PASS_FIN,
+		[SEV_MID_RESET] = ACT_PASS_RST,
 		[SEV_PEER_DONE] = ACT_FIN_APP,
 		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
 		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
@@ -41,18 +52,19 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
 	[SES_CLOSING] = {
-		[SEV_MID_EOF] = ACT_TELL_FIN,
-		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_MID_EOF] = ACT_PASS_FIN,
+		[SEV_MID_RESET] = ACT_PASS_RST,
 		[SEV_TIMEOUT] = ACT_IGNORE,	/* the engine has its own limit for the end */
 		[SEV_STOP] = ACT_ABORT,
 		[SEV_ENGINE_OK] = ACT_END,
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
 	[SES_ABORTING] = {
-		[SEV_MID_EOF] = ACT_TELL_FIN,
-		[SEV_MID_RESET] = ACT_TELL_RST,
+		[SEV_MID_EOF] = ACT_PASS_FIN,
+		[SEV_MID_RESET] = ACT_PASS_RST,
 		[SEV_TIMEOUT] = ACT_IGNORE,
 		[SEV_STOP] = ACT_END_RESET,
+		[SEV_FALLBACK] = ACT_END_RESET,	/* it had fallen back before it was aborted */
 		[SEV_ENGINE_OK] = ACT_END_RESET,
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
@@ -89,6 +101,7 @@ session_state_str(enum session_state state)
 	static const char *const names[SES_STATE_CNT] = {
 		[SES_CONNECT] = "connecting to peer",
 		[SES_RENDEZVOUS] = "rendezvous",
+		[SES_LEAVING] = "leaving SMC-R",
 		[SES_SMCR] = "SMC-R",
 		[SES_CLOSING] = "closing",
 		[SES_ABORTING] = "aborting",
@@ -114,6 +127,7 @@ session_event_str(enum session_event event)
 		[SEV_REFUSED] = "refused",
 		[SEV_TIMEOUT] = "timeout",
 		[SEV_STOP] = "shutdown",
+		[SEV_FALLBACK] = "fallback",
 		[SEV_ENGINE_OK] = "closed",
 		[SEV_ENGINE_RESET] = "reset by the engine",
 	};

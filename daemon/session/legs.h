@@ -1,6 +1,5 @@
 /*
- * What happens on the three TCP legs, as a table: session state x event ->
- * actions. A session is one gateway's half: it sees its app leg (client or
+ * The three TCP legs as a table: session state x event -> actions. A session is one gateway's half: it sees its app leg (client or
  * server) and the middle; the third leg is the other gateway's app leg, which
  * the engine's messages reach. Pure; session.c carries the actions out.
  */
@@ -10,6 +9,7 @@
 enum session_state {
 	SES_CONNECT,     /* ingress: the middle is being connected */
 	SES_RENDEZVOUS,  /* CLC runs on the middle */
+	SES_LEAVING,     /* the engine has given the middle back: TCP, a retry or a refusal comes next */
 	SES_SMCR,        /* data on RDMA */
 	SES_CLOSING,     /* done both ways: C is sent, the app leg is closed, the engine's end is awaited */
 	SES_ABORTING,    /* A is sent, the app leg is reset, the engine's end is awaited */
@@ -30,6 +30,7 @@ enum session_event {
 	SEV_REFUSED,        /* fallback is forbidden, or SMC-R cannot start at all */
 	SEV_TIMEOUT,        /* idle, or the limit for connecting */
 	SEV_STOP,           /* the daemon ends */
+	SEV_FALLBACK,       /* SMCR_EV_FALLBACK */
 	SEV_ENGINE_OK,      /* SMCR_EV_CLOSED, in the orderly way */
 	SEV_ENGINE_RESET,   /* SMCR_EV_CLOSED for any other reason */
 	SEV_EVENT_CNT,
@@ -39,15 +40,17 @@ enum {
 	ACT_SEND_DONE = 1 << 0,   /* smcr_shutdown_wr: D, never C */
 	ACT_SEND_CLOSED = 1 << 1, /* smcr_close: C */
 	ACT_ABORT = 1 << 2,       /* smcr_abort: A, or the end of the rendezvous */
-	ACT_TELL_FIN = 1 << 3,    /* smcr_tcp_event: the engine's grace runs */
-	ACT_TELL_RST = 1 << 4,
+	ACT_PASS_FIN = 1 << 3,    /* smcr_tcp_event: the engine's grace runs */
+	ACT_PASS_RST = 1 << 4,
 	ACT_FIN_APP = 1 << 5, /* shutdown(SHUT_WR) */
 	ACT_FIN_MID = 1 << 6,
 	ACT_CLOSE_APP = 1 << 7,  /* close(), by FIN if none was sent */
 	ACT_RESET_APP = 1 << 8,  /* close() by RST */
-	ACT_END = 1 << 9,        /* the session is over: FIN on the middle */
-	ACT_END_RESET = 1 << 10, /* the session is over: RST on both legs */
-	ACT_IGNORE = 1 << 11,    /* known, and nothing is to be done */
+	ACT_LEAVE = 1 << 9,      /* go on without the engine's connection */
+	ACT_OUTAGE = 1 << 10,    /* the engine has broken off the rendezvous: maybe an outage */
+	ACT_END = 1 << 11,       /* the session ends: FIN on the middle */
+	ACT_END_RESET = 1 << 12, /* the session ends: RST on both legs */
+	ACT_IGNORE = 1 << 13,    /* known, and nothing is to be done */
 };
 
 /* 0 for what cannot happen: a defect of ours. */

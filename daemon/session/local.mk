@@ -1,6 +1,8 @@
 # A connection through the daemon: its three legs, its service.
 daemon_libsmcrd_la_SOURCES += \
+	daemon/session/session_pool.c daemon/session/session_pool.h \
 	daemon/session/service.c daemon/session/service.h \
+	daemon/session/listener.c \
 	daemon/session/sources.c daemon/session/sources.h \
 	daemon/session/outage.c daemon/session/outage.h \
 	daemon/session/session.c daemon/session/session.h \
@@ -8,14 +10,12 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/session_pump.c \
 	daemon/session/legs.c daemon/session/legs.h \
 	daemon/session/leg.c daemon/session/leg.h \
-	daemon/session/dial.c daemon/session/dial.h \
 	daemon/session/middle.c daemon/session/middle.h \
 	daemon/session/fallback.c \
 	daemon/session/bufpool.c daemon/session/bufpool.h \
 	daemon/session/proxy.c daemon/session/proxy.h \
 	daemon/session/probe.c daemon/session/probe.h \
-	daemon/session/prewarm.c daemon/session/prewarm.h \
-	daemon/session/check.c
+	daemon/session/prewarm.c
 
 check_UNIT += \
 	tests/unit/check_leg \

@@ -11,17 +11,17 @@
 #define READ_MAX 512
 
 void
-middle_describe(const struct leg *mid, const struct worker *w, const struct sockaddr_storage *peer, struct smcr_open *o)
+middle_describe(
+    const struct leg *mid, const struct devices *devices, const struct sockaddr_storage *peer, struct smcr_open *o)
 {
 	struct sockaddr_storage local = { 0 };
 	socklen_t len = sizeof(local);
 	char name[ADDR_STR_MAX];
 
 	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
-	devices_gid_at(w, &local, &o->local_addr);
+	devices_describe(devices, &local, o);
 	addr_to_v6(peer, o->remote.addr);
 	o->remote.scope = peer->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)peer)->sin6_scope_id : 0;
-	o->subnet_cnt = subnets_of(&w->subnets, &local, o->subnet);
 	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
 }
 

@@ -13,13 +13,13 @@
 #include "daemon/net.h"
 #include "smcr/smcr.h"
 
-struct worker;
+struct devices;
 
 /* Fills in what the engine wants to know of a connected middle: networks, the device to use, the peer's name. */
 void middle_describe(
-    const struct leg *mid, const struct worker *, const struct sockaddr_storage *peer, struct smcr_open *);
+    const struct leg *mid, const struct devices *, const struct sockaddr_storage *peer, struct smcr_open *);
 
-/* The longest message that the engine sends and a Decline behind it; more stays with the engine until there is room. */
+/* Room for the longest message that the engine sends and a Decline behind it; more stays with the engine until it is empty. */
 struct clc_out {
 	uint16_t len;
 	uint8_t buf[CLC_MAX_SENT_LEN + 28];
@@ -33,11 +33,11 @@ enum clc_pump {
 
 /* Writes what the engine has and reads what it wants, as far as both go now. */
 enum clc_pump clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
-/* Only reads. > 0: bytes given to the engine; 0: nothing now, or end of data (LEG_EOF); < 0: the socket failed. */
+/* Only reads. > 0: number of bytes given to the engine; 0: nothing now, or end of data (LEG_EOF); < 0: the socket failed. */
 ssize_t clc_read(struct leg *mid, struct smcr_conn *);
-/* Takes from the engine what it still has to say, before smcr_release(). */
+/* Takes the messages that the engine still has to send, before smcr_release(). */
 void clc_out_take(struct clc_out *, struct smcr_conn *);
-/* Writes what waits: 0, or -errno when the socket failed. Empty afterwards: out->len == 0. */
+/* Writes what waits: 0, or -errno when the socket failed; out->len is what is left. */
 int clc_out_flush(struct clc_out *, struct leg *mid);
 
 #endif

@@ -8,7 +8,7 @@
 #include "daemon/net.h"
 #include "daemon/session/service.h"
 
-#define TELL_AGAIN_NS (600 * INT64_C(1000000000)) /* an outage that lasts */
+#define LOG_AGAIN_NS (600 * INT64_C(1000000000)) /* an outage that lasts */
 #define WINDOW_NS (60 * INT64_C(1000000000))
 #define WINDOW_LINES 4 /* of a service in that time; the ends come on top */
 
@@ -18,9 +18,8 @@ far_word(const struct service *svc)
 	return svc->settings->cfg.kind == CONFIG_INGRESS ? "peer" : "server";
 }
 
-/* The kind in words; the engine's or errno's behind it. */
 static void
-put_why(const struct outage *o, char *buf, size_t cap)
+log_outage(struct service *svc, const union net_addr *far)
 {
 	static const char *const words[] = {
 		[OUTAGE_NONE] = "",
@@ -30,35 +29,22 @@ put_why(const struct outage *o, char *buf, size_t cap)
 		[OUTAGE_NO_SMC] = "is no SMC-R peer",
 		[OUTAGE_SETUP] = "the set-up failed",
 	};
+	struct session_pool *pool = svc->pool;
+	struct outage *o = &svc->outage;
 	const char *more = o->err != 0 ? strerror(o->err) : o->why;
+	int64_t now_ns = pool->env->now_ns;
+	char addr[ADDR_STR_MAX], why[256];
 
-	(void)snprintf(buf, cap, "%s%s%s", words[o->kind], more[0] != '\0' ? ": " : "", more);
-}
-
-/* Has the service told enough for now? */
-static bool
-is_quiet(struct outage *o, int64_t now_ns)
-{
+	o->logged_ns = now_ns;
 	if (o->window_cnt == 0 || now_ns - o->window_ns >= WINDOW_NS) {
 		o->window_ns = now_ns;
 		o->window_cnt = 0;
 	}
-	return o->window_cnt++ >= WINDOW_LINES;
-}
-
-static void
-tell(struct service *svc, const union net_addr *far)
-{
-	struct worker *w = svc->w;
-	struct outage *o = &svc->outage;
-	char addr[ADDR_STR_MAX], why[256];
-
-	o->told_ns = w->now_ns;
-	if (is_quiet(o, w->now_ns))
+	if (o->window_cnt++ >= WINDOW_LINES)
 		return;
-	o->told = true;
-	put_why(o, why, sizeof(why));
-	log_limited(&w->lim_outage, w->now_ns, LOG_LVL_WARNING,
+	o->logged = true;
+	(void)snprintf(why, sizeof(why), "%s%s%s", words[o->kind], more[0] != '\0' ? ": " : "", more);
+	log_limited(&pool->lim_outage, now_ns, LOG_LVL_WARNING,
 	    "%s not available: service=%s %s=%s why=\"%s\" failed=%llu", far_word(svc), svc->settings->cfg.name,
 	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), why, (unsigned long long)o->failed);
 }
@@ -69,23 +55,23 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	struct outage *o = &svc->outage;
 	bool other = o->kind != kind || o->err != err || strcmp(o->why, why) != 0;
 
-	if (svc->settings == NULL) /* not configured any more */
+	if (svc->settings == NULL) /* no longer configured */
 		return;
 	if (o->kind == OUTAGE_NONE) {
-		o->since_ns = svc->w->now_ns;
+		o->since_ns = svc->pool->env->now_ns;
 		o->failed = 0;
-		o->told = false;
+		o->logged = false;
 	}
 	o->kind = kind;
 	o->err = err;
 	o->why = why;
 	o->failed++;
-	if (other || svc->w->now_ns - o->told_ns >= TELL_AGAIN_NS)
-		tell(svc, far);
+	if (other || svc->pool->env->now_ns - o->logged_ns >= LOG_AGAIN_NS)
+		log_outage(svc, far);
 }
 
 void
-outage_over(struct service *svc, unsigned kinds, const union net_addr *far)
+outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 {
 	struct outage *o = &svc->outage;
 	char addr[ADDR_STR_MAX];
@@ -93,23 +79,23 @@ outage_over(struct service *svc, unsigned kinds, const union net_addr *far)
 	if (o->kind == OUTAGE_NONE || (kinds & 1u << o->kind) == 0)
 		return;
 	o->kind = OUTAGE_NONE;
-	if (!o->told || svc->settings == NULL)
+	if (!o->logged || svc->settings == NULL)
 		return;
-	log_limited(&svc->w->lim_outage_over, svc->w->now_ns, LOG_LVL_NOTICE,
+	log_limited(&svc->pool->lim_outage_end, svc->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "%s available again: service=%s %s=%s failed=%llu after_ms=%lld", far_word(svc), svc->settings->cfg.name,
 	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), (unsigned long long)o->failed,
-	    (long long)((svc->w->now_ns - o->since_ns) / NS_PER_MS));
+	    (long long)((svc->pool->env->now_ns - o->since_ns) / NS_PER_MS));
 }
 
 void
 outage_stranger(struct service *svc, const union net_addr *from, const char *why)
 {
-	struct worker *w = svc->w;
+	struct session_pool *pool = svc->pool;
 	char addr[ADDR_STR_MAX];
 
 	if (svc->settings == NULL)
 		return;
-	log_limited(&w->lim_stranger, w->now_ns, LOG_LVL_NOTICE,
+	log_limited(&pool->lim_stranger, pool->env->now_ns, LOG_LVL_NOTICE,
 	    "no SMC-R peer, or a broken one: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
 	    net_addr_str(from, addr, sizeof(addr)), why);
 }

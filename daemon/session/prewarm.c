@@ -1,5 +1,5 @@
-/* Link groups made ahead; see prewarm.h. */
-#include "daemon/session/prewarm.h"
+/* Link groups made ahead; see service.h. */
+#include "daemon/session/service.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void attempt(struct prewarm *);
 static void
 pause_before_next(struct prewarm *pw)
 {
-	worker_arm(pw->svc->w, &pw->timer, pw->pause_ms);
+	env_arm(pw->svc->pool->env, &pw->timer, pw->pause_ms);
 	pw->pause_ms = pw->pause_ms * 2 < PAUSE_MAX_MS ? pw->pause_ms * 2 : PAUSE_MAX_MS;
 }
 
@@ -60,7 +60,7 @@ attempt(struct prewarm *pw)
 		.timeout_ms = TIMEOUT_MS,
 	};
 
-	pw->probe = probe_start(pw->svc->w, &target, on_done, pw);
+	pw->probe = probe_start(pw->svc->pool, &target, on_done, pw);
 	if (pw->probe == NULL)
 		pause_before_next(pw);
 }
@@ -74,9 +74,7 @@ prewarm_start(struct service *svc)
 	if (!cfg->prewarm || cfg->kind != CONFIG_INGRESS)
 		return 0;
 	pw = calloc(1, sizeof(*pw));
-	if (pw == NULL)
-		return -ENOMEM;
-	if (timerq_reserve(&svc->w->timers, 1) != 0) {
+	if (pw == NULL || timerq_reserve(&svc->pool->env->timers, 1) != 0) {
 		free(pw);
 		return -ENOMEM;
 	}
@@ -97,8 +95,8 @@ prewarm_stop(struct service *svc)
 		return;
 	if (pw->probe != NULL)
 		probe_cancel(pw->probe);
-	timer_cancel(&svc->w->timers, &pw->timer);
-	timerq_unreserve(&svc->w->timers, 1);
+	timer_cancel(&svc->pool->env->timers, &pw->timer);
+	timerq_unreserve(&svc->pool->env->timers, 1);
 	free(pw);
 	svc->prewarm = NULL;
 }

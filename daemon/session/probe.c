@@ -1,4 +1,4 @@
-/* Rendezvous of the daemon's own; see probe.h. */
+/* A rendezvous of the daemon's own; see probe.h. */
 #include "daemon/session/probe.h"
 
 #include <stdarg.h>
@@ -7,25 +7,24 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/session/dial.h"
+#include "daemon/session/leg.h"
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
 #include "wire/clc_diag.h"
 
 struct probe {
 	struct conn_owner owner;
-	struct list_node node; /* worker->probes or dead_probes */
-	struct worker *w;
+	struct list_node node; /* pool->probes or dead_probes */
+	struct session_pool *pool;
 	struct leg mid;
 	struct dial dial;
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned news; /* SMCR_EV_ */
-	bool fin_told;
-	bool over;
-	uint32_t elem_size;
-	uint32_t timeout_ms;
+	unsigned events;   /* SMCR_EV_ not yet looked at */
+	bool fin_reported; /* to the engine */
+	bool ended;
+	struct probe_target target; /* its addresses are below */
 	void (*done)(void *arg, const struct check_result *);
 	void *arg;
 	struct sockaddr_storage addrs[];
@@ -40,30 +39,30 @@ on_mid(struct loop_io *io, unsigned events)
 static void
 on_engine(struct conn_owner *owner, unsigned events)
 {
-	CONTAINER_OF(owner, struct probe, owner)->news |= events;
+	CONTAINER_OF(owner, struct probe, owner)->events |= events;
 }
 
-/* Everything of it goes but the memory. */
+/* Gives all back but the memory. */
 static void
 probe_end(struct probe *p)
 {
-	struct worker *w = p->w;
+	struct session_pool *pool = p->pool;
 
-	p->over = true;
+	p->ended = true;
 	if (p->conn != NULL)
 		smcr_release(p->conn);
 	p->conn = NULL;
-	leg_close(&p->mid, w->loop, false);
-	timer_cancel(&w->timers, &p->timer);
-	timerq_unreserve(&w->timers, 1);
+	leg_close(&p->mid, pool->env->loop, false);
+	timer_cancel(&pool->env->timers, &p->timer);
+	timerq_unreserve(&pool->env->timers, 1);
 	list_remove(&p->node);
-	list_push(&w->dead_probes, &p->node);
+	list_push(&pool->dead_probes, &p->node);
 }
 
 static void
 verdict(struct probe *p, const struct check_result *r)
 {
-	if (p->over)
+	if (p->ended)
 		return;
 	probe_end(p);
 	p->done(p->arg, r);
@@ -87,33 +86,27 @@ verdict_no(struct probe *p, const char *fmt, ...)
 	verdict(p, &r);
 }
 
-/* Our own reason, with the device's words and address where it has any. */
-static void
-put_local(struct check_result *r)
-{
-	const struct smcr_diag *d = &r->diag;
-	char at[ADDR_STR_MAX];
-	int n = snprintf(r->text, sizeof(r->text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
-	    d->local, d->held_off ? ", held off after failures" : "");
-
-	if (d->detail != NULL && (size_t)n < sizeof(r->text))
-		(void)snprintf(r->text + n, sizeof(r->text) - (size_t)n, ": %s%s%s%s", d->detail,
-		    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, at) : "",
-		    d->mpa_port != 0 ? ")" : "");
-}
-
 static void
 verdict_fallback(struct probe *p)
 {
 	struct check_result r = { .possible = false };
-	char peer[ADDR_STR_MAX];
+	const struct smcr_diag *d = &r.diag;
+	char addr[ADDR_STR_MAX];
+	int n;
 
 	smcr_fallback(p->conn, &r.diag);
-	if (r.diag.peer != 0)
-		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, peer, sizeof(peer)),
-		    clc_diag_str(r.diag.peer), r.diag.peer);
-	else
-		put_local(&r);
+	if (d->peer != 0) {
+		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, addr, sizeof(addr)),
+		    clc_diag_str(d->peer), d->peer);
+	} else {
+		/* Our own reason, with the device's words and address where it has any. */
+		n = snprintf(r.text, sizeof(r.text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
+		    d->local, d->held_off ? ", held off after failures" : "");
+		if (d->detail != NULL && (size_t)n < sizeof(r.text))
+			(void)snprintf(r.text + n, sizeof(r.text) - (size_t)n, ": %s%s%s%s", d->detail,
+			    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, addr) : "",
+			    d->mpa_port != 0 ? ")" : "");
+	}
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
 	verdict(p, &r);
@@ -123,16 +116,16 @@ static void
 verdict_closed(struct probe *p)
 {
 	struct check_result r = { .possible = true };
-	char peer[ADDR_STR_MAX];
 	const char *detail;
 	enum smcr_reason reason = smcr_closed(p->conn, &detail);
+	char peer[ADDR_STR_MAX];
 
+	(void)peer_str(p, peer, sizeof(peer));
 	if (reason != SMCR_OK) {
-		verdict_no(p, "%s: %s%s%s", peer_str(p, peer, sizeof(peer)), smcr_reason_str(reason),
-		    detail[0] != '\0' ? ": " : "", detail);
+		verdict_no(p, "%s: %s%s%s", peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "", detail);
 		return;
 	}
-	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer_str(p, peer, sizeof(peer)));
+	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer);
 	verdict(p, &r);
 }
 
@@ -141,7 +134,7 @@ verdict_closed(struct probe *p)
 static void
 dial_on(struct probe *p)
 {
-	int err = dial_next(&p->dial, p->w->loop, &p->w->keepalive, 0);
+	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
 	char peer[ADDR_STR_MAX];
 
 	if (err != 0)
@@ -149,39 +142,32 @@ dial_on(struct probe *p)
 }
 
 static void
-open_engine_conn(struct probe *p)
+pump_dial(struct probe *p)
 {
-	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->elem_size };
-	int err;
+	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->target.elem_size };
+	int r = dial_check(&p->dial), err;
 
-	middle_describe(&p->mid, p->w, dial_addr(&p->dial), &o);
-	p->conn = smcr_prewarm(p->w->eng, &o, &err);
+	if (r < 0)
+		dial_on(p);
+	if (r <= 0)
+		return;
+	middle_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
+	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
 	if (p->conn == NULL)
 		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));
 }
 
 static void
-pump_dial(struct probe *p)
-{
-	int r = dial_check(&p->dial);
-
-	if (r > 0)
-		open_engine_conn(p);
-	else if (r < 0)
-		dial_on(p);
-}
-
-static void
 pump_rendezvous(struct probe *p)
 {
-	unsigned news = p->news;
+	unsigned events = p->events;
 
-	p->news = 0;
-	if ((news & SMCR_EV_FALLBACK) != 0) {
+	p->events = 0;
+	if ((events & SMCR_EV_FALLBACK) != 0) {
 		verdict_fallback(p);
 		return;
 	}
-	if ((news & SMCR_EV_CLOSED) != 0) {
+	if ((events & SMCR_EV_CLOSED) != 0) {
 		verdict_closed(p);
 		return;
 	}
@@ -190,25 +176,13 @@ pump_rendezvous(struct probe *p)
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 		break;
 	case CLC_PUMP_EOF:
-		if (!p->fin_told)
+		if (!p->fin_reported)
 			smcr_tcp_event(p->conn, SMCR_TCP_FIN);
-		p->fin_told = true;
+		p->fin_reported = true;
 		break;
 	case CLC_PUMP_OK:
 		break;
 	}
-}
-
-static void
-pump(struct probe *p)
-{
-	/* An address without a route fails before anything is watched. */
-	if (!p->dial.busy && p->conn == NULL)
-		dial_on(p);
-	else if (p->dial.busy)
-		pump_dial(p);
-	if (!p->over && p->conn != NULL)
-		pump_rendezvous(p);
 }
 
 static void
@@ -219,67 +193,69 @@ on_timeout(struct timer *t, int64_t now_ns)
 
 	(void)now_ns;
 	verdict_no(p, "%s %s within %u ms", peer_str(p, peer, sizeof(peer)),
-	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->timeout_ms);
+	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms);
 }
 
-/* -- what prewarm and check call -- */
+/* -- all of them -- */
 
 struct probe *
-probe_start(
-    struct worker *w, const struct probe_target *t, void (*done)(void *arg, const struct check_result *), void *arg)
+probe_start(struct session_pool *pool, const struct probe_target *t,
+    void (*done)(void *arg, const struct check_result *), void *arg)
 {
 	struct probe *p = calloc(1, sizeof(*p) + t->addr_cnt * sizeof(p->addrs[0]));
 
-	if (p == NULL)
-		return NULL;
-	if (timerq_reserve(&w->timers, 1) != 0) {
+	if (p == NULL || timerq_reserve(&pool->env->timers, 1) != 0) {
 		free(p);
 		return NULL;
 	}
 	p->owner.on_event = on_engine;
-	p->w = w;
-	p->elem_size = t->elem_size;
-	p->timeout_ms = t->timeout_ms;
+	p->pool = pool;
+	p->target = *t;
 	p->done = done;
 	p->arg = arg;
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, on_mid);
 	dial_init(&p->dial, &p->mid, p->addrs, t->addr_cnt);
 	timer_init(&p->timer, on_timeout);
-	worker_arm(w, &p->timer, t->timeout_ms);
-	list_push(&w->probes, &p->node);
-	loop_again(w->loop);
+	env_arm(pool->env, &p->timer, t->timeout_ms);
+	list_push(&pool->probes, &p->node);
+	loop_again(pool->env->loop);
 	return p;
 }
 
 void
 probe_cancel(struct probe *p)
 {
-	if (!p->over)
+	if (!p->ended)
 		probe_end(p);
 }
 
 void
-probes_pump(struct worker *w)
+probes_pump(struct session_pool *pool)
 {
-	LIST_FOREACH(n, &w->probes)
-		pump(CONTAINER_OF(n, struct probe, node));
+	LIST_EACH(struct probe, p, &pool->probes, node) {
+		/* An address without a route fails before anything is watched. */
+		if (!p->dial.busy && p->conn == NULL)
+			dial_on(p);
+		else if (p->dial.busy)
+			pump_dial(p);
+		if (!p->ended && p->conn != NULL)
+			pump_rendezvous(p);
+	}
 }
 
 void
-probes_stop(struct worker *w)
+probes_stop(struct session_pool *pool)
 {
-	struct list_node *n;
-
-	while ((n = list_first(&w->probes)) != NULL)
-		verdict_no(CONTAINER_OF(n, struct probe, node), "the daemon ends");
+	LIST_EACH(struct probe, p, &pool->probes, node)
+		verdict_no(p, "the daemon ends");
 }
 
 void
-probes_reap(struct worker *w)
+probes_reap(struct session_pool *pool)
 {
-	struct list_node *n;
+	struct probe *p;
 
-	while ((n = list_pop(&w->dead_probes)) != NULL)
-		free(CONTAINER_OF(n, struct probe, node));
+	while ((p = LIST_POP(struct probe, &pool->dead_probes, node)) != NULL)
+		free(p);
 }

@@ -1,11 +1,12 @@
 /*
- * A probe: a rendezvous of the daemon's own, without an application behind it.
- * It makes a link group to a peer and closes again. Prewarm and check use it.
+ * A probe: a rendezvous of the daemon's own, without an application behind it,
+ * which makes a link group to a peer and closes again. For prewarming, and for
+ * `smcrctl check`.
  */
 #ifndef SMCRD_DAEMON_PROBE_H
 #define SMCRD_DAEMON_PROBE_H
 
-#include "daemon/worker/worker_priv.h"
+#include "daemon/session/session_pool.h"
 
 struct probe;
 
@@ -16,17 +17,23 @@ struct probe_target {
 	uint32_t timeout_ms; /* for everything together */
 };
 
-/* done is called once, later, from the worker's turn; NULL when memory is out. */
-struct probe *probe_start(
-    struct worker *, const struct probe_target *, void (*done)(void *arg, const struct check_result *), void *arg);
+struct check_result {
+	bool possible;
+	char text[256]; /* in words: what was done, or what failed and whose reason */
+	struct smcr_diag diag;
+};
+
+/* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */
+struct probe *probe_start(struct session_pool *, const struct probe_target *,
+    void (*done)(void *arg, const struct check_result *), void *arg);
 /* Ends it without calling done. */
 void probe_cancel(struct probe *);
 
 /* One round for all probes. */
-void probes_pump(struct worker *);
-/* The worker ends: done is called for those that still run. */
-void probes_stop(struct worker *);
+void probes_pump(struct session_pool *);
+/* Ends all: done is called for each. */
+void probes_stop(struct session_pool *);
 /* Frees those that have ended. */
-void probes_reap(struct worker *);
+void probes_reap(struct session_pool *);
 
 #endif

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "daemon/worker/listener.h"
+#include <unistd.h>
 
 static void
 service_put(struct service *svc)
@@ -14,44 +13,28 @@ service_put(struct service *svc)
 	assert(svc->refs > 0);
 	if (--svc->refs > 0)
 		return;
-	timerq_unreserve(&svc->w->timers, 1);
+	timerq_unreserve(&svc->pool->env->timers, 1);
 	list_remove(&svc->node);
 	sources_fini(&svc->sources);
 	free(svc);
 }
 
-static void *
-copy_of(const void *p, size_t len)
-{
-	void *q = malloc(len > 0 ? len : 1);
-
-	if (q != NULL && len > 0)
-		memcpy(q, p, len);
-	return q;
-}
-
-static void
-settings_free(struct settings *s)
-{
-	free(s->cfg.to.addrs);
-	free(s->cfg.allow);
-	free(s);
-}
-
+/* One piece of memory with all that cfg points to. */
 struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
 {
-	struct settings *s = malloc(sizeof(*s));
+	size_t addrs_len = cfg->to.addr_cnt * sizeof(*cfg->to.addrs), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
+	struct settings *s = malloc(sizeof(*s) + addrs_len + allow_len);
 
 	if (s == NULL)
 		return NULL;
 	*s = (struct settings){ .cfg = *cfg, .svc = svc, .refs = 1 };
-	s->cfg.to.addrs = copy_of(cfg->to.addrs, cfg->to.addr_cnt * sizeof(*cfg->to.addrs));
-	s->cfg.allow = copy_of(cfg->allow, cfg->allow_cnt * sizeof(*cfg->allow));
-	if (s->cfg.to.addrs == NULL || s->cfg.allow == NULL) {
-		settings_free(s);
-		return NULL;
-	}
+	s->cfg.to.addrs = s->addrs;
+	s->cfg.allow = (void *)(s->addrs + cfg->to.addr_cnt);
+	if (addrs_len > 0)
+		memcpy(s->cfg.to.addrs, cfg->to.addrs, addrs_len);
+	if (allow_len > 0)
+		memcpy(s->cfg.allow, cfg->allow, allow_len);
 	svc->refs++;
 	return s;
 }
@@ -71,34 +54,31 @@ settings_put(struct settings *s)
 	assert(s->refs > 0);
 	if (--s->refs > 0)
 		return;
-	settings_free(s);
+	free(s);
 	service_put(svc);
 }
 
 struct service *
-service_new(struct worker *w, const struct config_service *cfg)
+service_new(struct session_pool *pool, const struct config_service *cfg)
 {
 	struct service *svc = calloc(1, sizeof(*svc));
 
 	if (svc == NULL)
 		return NULL;
-	svc->w = w;
+	svc->pool = pool;
 	svc->refs = 1;
 	list_init(&svc->node);
 	listener_init(&svc->listener);
+	sources_init(&svc->sources, rng_u64(&pool->env->rng));
 	/* The listener's timer: starting it may not fail for want of memory. */
-	if (timerq_reserve(&w->timers, 1) != 0) {
-		free(svc);
-		return NULL;
+	if (timerq_reserve(&pool->env->timers, 1) == 0) {
+		svc->settings = settings_new(svc, cfg);
+		if (svc->settings != NULL)
+			return svc;
+		timerq_unreserve(&pool->env->timers, 1);
 	}
-	sources_init(&svc->sources, rng_u64(&w->rng));
-	svc->settings = settings_new(svc, cfg);
-	if (svc->settings == NULL) {
-		timerq_unreserve(&w->timers, 1);
-		free(svc);
-		return NULL;
-	}
-	return svc;
+	free(svc);
+	return NULL;
 }
 
 void
@@ -106,8 +86,9 @@ service_drop(struct service *svc)
 {
 	struct settings *s = svc->settings;
 
+	service_stop(svc);
 	list_remove(&svc->node);
-	list_push(&svc->w->old_services, &svc->node);
+	list_push(&svc->pool->old_services, &svc->node);
 	svc->settings = NULL;
 	settings_put(s);
 	service_put(svc);
@@ -120,4 +101,14 @@ service_change(struct service *svc, struct settings *next)
 
 	svc->settings = next;
 	settings_put(old);
+}
+
+void
+service_stop(struct service *svc)
+{
+	int fd = listener_stop(svc);
+
+	prewarm_stop(svc);
+	if (fd >= 0)
+		close(fd);
 }

@@ -3,57 +3,73 @@
  * service lives as long as it is configured or has sessions. Its settings are a
  * counted snapshot: a session keeps the one that it began with, whatever a
  * reload brings.
+ *
+ *	service.c	services and their settings
+ *	listener.c	accepts in batches, checks who comes and how many are there, starts sessions; pauses when
+ *			descriptors or memory run out
+ *	prewarm.c	makes the link group of an ingress before its first client comes: a probe, repeated with growing
+ *			pauses while the peer is not there
  */
 #ifndef SMCRD_DAEMON_SERVICE_H
 #define SMCRD_DAEMON_SERVICE_H
 
-#include "base/list.h"
-#include "base/timerq.h"
-#include "daemon/loop.h"
 #include "daemon/session/outage.h"
+#include "daemon/session/session_pool.h"
 #include "daemon/session/sources.h"
-#include "daemon/worker/worker_priv.h"
 
 struct prewarm;
-struct service;
 
 /* The settings of a service at one time. */
 struct settings {
 	struct config_service cfg; /* a deep copy */
 	struct service *svc;
 	unsigned refs;
+	struct sockaddr_storage addrs[]; /* of cfg.to, and cfg.allow behind them */
 };
 
 struct listener {
 	struct loop_io io;          /* fd < 0: closed */
-	struct list_node accepting; /* worker->accepting while connections wait */
+	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
 };
 
 struct service {
-	struct list_node node; /* worker->services or old_services */
-	struct worker *w;
-	struct settings *settings; /* for new sessions */
+	struct list_node node; /* pool->services or old_services */
+	struct session_pool *pool;
+	struct settings *settings; /* for new sessions; NULL: not configured any longer */
 	unsigned refs;             /* settings in use, and one while configured */
 	struct listener listener;
 	struct prewarm *prewarm; /* while the settings want one */
 	struct outage outage;
-	uint32_t connections;
-	struct sources sources; /* of those */
-	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
-	uint64_t fallbacks, resets;
+	struct sources sources;  /* of its connections */
+	struct service_info ctr; /* all but cfg */
 };
 
 /* A configured service without a listener yet; NULL when memory is out. */
-struct service *service_new(struct worker *, const struct config_service *);
-/* No longer configured: freed once the last session is gone. */
+struct service *service_new(struct session_pool *, const struct config_service *);
+/* No longer configured: stopped, and freed once the last session is gone. */
 void service_drop(struct service *);
-/* New settings for sessions to come; takes them over. */
+/* Puts new settings in force, for sessions to come; takes them over. */
 void service_change(struct service *, struct settings *);
+/* Closes the listening socket and ends the prewarming; harmless when there is none. */
+void service_stop(struct service *);
 
 /* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
 struct settings *settings_new(struct service *, const struct config_service *);
 struct settings *settings_get(struct service *);
 void settings_put(struct settings *);
+
+/* listener.c */
+void listener_init(struct listener *);
+/* Takes a listening socket over and accepts from now on: 0, or -errno and the socket is still the caller's. */
+int listener_start(struct service *, int fd);
+/* Accepts no more. Returns the socket, which is the caller's again, or -1 when there was none. */
+int listener_stop(struct service *);
+
+/* prewarm.c */
+/* Begins if the service's settings want it. 0 or -ENOMEM. */
+int prewarm_start(struct service *);
+/* Harmless when none runs. */
+void prewarm_stop(struct service *);
 
 #endif

@@ -12,10 +12,10 @@
 /* -- small things the session files share -- */
 
 void
-session_kick(struct session *s)
+session_schedule(struct session *s)
 {
 	if (list_empty(&s->node))
-		list_push(&s->w->dirty, &s->node);
+		list_push(&s->pool->scheduled, &s->node);
 }
 
 void
@@ -34,7 +34,7 @@ session_set_state(struct session *s, enum session_state state)
 	    session_state_str(state));
 	s->state = state;
 	if ((state == SES_SMCR || state == SES_TCP) && s->settings->cfg.idle_ms > 0)
-		worker_arm(s->w, &s->timer, s->settings->cfg.idle_ms);
+		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
 }
 
 size_t
@@ -68,236 +68,147 @@ app_word(const struct session *s)
 	return session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 }
 
-/* How the session travelled, in words: mode and, not on SMC-R, why. */
-static void
-put_mode(const struct session *s, char *buf, size_t cap)
-{
-	char why[LOG_TEXT_MAX];
-
-	if ((s->flags & SF_ESTABLISHED) != 0)
-		(void)snprintf(buf, cap, "SMC-R");
-	else if ((s->flags & (SF_FELL_BACK | SF_REFUSED)) == 0)
-		(void)snprintf(buf, cap, "none");
-	else
-		(void)snprintf(buf, cap, "%s%s", (s->flags & SF_REFUSED) != 0 ? "refused" : "TCP",
-		    log_text_diag(&s->diag, why, sizeof(why)));
-}
-
-static const char *
-put_addr(const union net_addr *a, char *buf, size_t cap)
-{
-	return a->sa.sa_family == AF_UNSPEC ? "none" : net_addr_str(a, buf, cap);
-}
-
 static void
 log_end(struct session *s)
 {
-	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], mode[LOG_TEXT_MAX + 8];
+	static const char *const paths[] = { "none", "SMC-R", "TCP", "refused" };
+	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], diag[LOG_TEXT_MAX] = "";
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
 
-	put_mode(s, mode, sizeof(mode));
-	log_limited(quiet ? &s->w->lim_failed : &unlimited, s->w->now_ns, LOG_LVL_INFO,
-	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s from_%s=%llu to_%s=%llu duration_ms=%lld "
+	if (s->path == PATH_TCP || s->path == PATH_REFUSED)
+		log_text_diag(&s->diag, diag, sizeof(diag));
+	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
+	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
-	    s->id, s->settings->cfg.name, app_word(s), put_addr(&s->app_peer, app, sizeof(app)),
-	    put_addr(&s->mid_peer, mid, sizeof(mid)), mode, app_word(s), (unsigned long long)s->bytes[WAY_FROM_APP],
-	    app_word(s), (unsigned long long)s->bytes[WAY_TO_APP], (long long)((s->w->now_ns - s->born_ns) / NS_PER_MS),
-	    s->why != NULL ? s->why : "normal end", s->why_detail != NULL ? ": " : "",
-	    s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
-}
-
-/* By the accepted leg's address, which stays what it was. */
-static void
-uncount(struct session *s)
-{
-	struct sockaddr_storage from;
-
-	if ((s->flags & SF_COUNTED) == 0)
-		return;
-	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
-	sources_remove(&s->settings->svc->sources, &from);
+	    s->id, s->settings->cfg.name, app_word(s), net_addr_str(&s->app_peer, app, sizeof(app)),
+	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, app_word(s),
+	    (unsigned long long)s->bytes[WAY_FROM_APP], app_word(s), (unsigned long long)s->bytes[WAY_TO_APP],
+	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
+	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
+	    s->err != 0 ? strerror(s->err) : "");
 }
 
 static void
 session_end(struct session *s, bool reset)
 {
-	struct worker *w = s->w;
+	struct session_pool *pool = s->pool;
+	struct service *svc = s->settings->svc;
+	struct sockaddr_storage from;
 
 	log_end(s);
 	if (s->conn != NULL)
 		smcr_release(s->conn);
 	s->conn = NULL;
-	leg_close(&s->app, w->loop, reset);
-	leg_close(&s->mid, w->loop, reset);
-	tcp_drop(s);
+	leg_close(&s->app, pool->env->loop, reset);
+	leg_close(&s->mid, pool->env->loop, reset);
+	for (int i = 0; i < WAY_CNT; i++) {
+		bufpool_put(&pool->bufs, s->held[i]);
+		s->held[i] = NULL;
+	}
 	if (s->setup != NULL)
-		slab_put(&w->setup_slab, s->setup);
+		slab_put(&pool->setup_slab, s->setup);
 	s->setup = NULL;
-	timer_cancel(&w->timers, &s->timer);
-	w->stats.sessions_closed++;
-	w->stats.sessions_reset += reset;
-	s->settings->svc->resets += reset;
-	s->settings->svc->connections--;
-	uncount(s);
+	timer_cancel(&pool->env->timers, &s->timer);
+	pool->stats.closed++;
+	pool->stats.reset += reset;
+	svc->ctr.resets += reset;
+	svc->ctr.connections--;
+	/* By the address of the accepted leg, which stays what it was. */
+	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
+	if ((s->flags & SF_COUNTED) != 0)
+		sources_remove(&svc->sources, &from);
 	session_set_state(s, SES_DEAD);
 	list_remove(&s->node);
-	list_push(&w->dead, &s->node);
+	list_push(&pool->dead, &s->node);
 }
 
 void
 session_free(struct session *s)
 {
-	struct worker *w = s->w;
+	struct session_pool *pool = s->pool;
 
 	list_remove(&s->node);
-	idtable_del(&w->sessions, s->id);
-	timerq_unreserve(&w->timers, 1);
+	idtable_del(&pool->sessions, s->id);
+	timerq_unreserve(&pool->env->timers, 1);
 	settings_put(s->settings);
-	slab_put(&w->session_slab, s);
+	slab_put(&pool->session_slab, s);
 }
 
 /* -- events -- */
 
-static void
-blame_engine(struct session *s)
-{
-	const char *detail;
-	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-
-	if (s->why != NULL)
-		return;
-	session_blame(s, smcr_reason_str(reason), 0);
-	s->why_detail = detail[0] != '\0' ? detail : NULL;
-}
+/* What an event that ends a session is called in the log, of an ingress and an egress, and to the engine. */
+static const struct {
+	const char *why[2];
+	enum smcr_reason reason; /* of smcr_abort */
+} causes[SEV_EVENT_CNT] = {
+	[SEV_APP_RESET] = { { "client reset the connection", "server reset the connection" }, SMCR_R_APP_RESET },
+	[SEV_MID_RESET] = { { "peer reset the TCP connection", "peer reset the TCP connection" }, SMCR_R_TCP_RESET },
+	[SEV_CONNECT_FAILED] = { { "peer cannot be connected", "server cannot be connected" }, SMCR_R_REFUSED },
+	[SEV_TIMEOUT] = { { "idle for too long", "idle for too long" }, SMCR_R_TIMEOUT },
+	[SEV_STOP] = { { "daemon ends", "daemon ends" }, SMCR_R_SHUTDOWN },
+};
 
 static void
 blame_event(struct session *s, enum session_event event)
 {
-	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	const char *why = causes[event].why[session_kind(s) != CONFIG_INGRESS], *detail;
 
-	switch (event) {
-	case SEV_APP_RESET:
-		session_blame(s, ingress ? "client reset the connection" : "server reset the connection", 0);
-		break;
-	case SEV_MID_RESET:
-		session_blame(s, "peer reset the TCP connection", 0);
-		break;
-	case SEV_CONNECT_FAILED:
-		session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", 0);
-		break;
-	case SEV_TIMEOUT:
-		session_blame(s, "idle for too long", 0);
-		break;
-	case SEV_STOP:
-		session_blame(s, "daemon ends", 0);
-		break;
-	case SEV_ENGINE_RESET:
-		blame_engine(s);
-		break;
-	case SEV_ENGINE_OK:
-		if (s->state == SES_RENDEZVOUS)
-			session_blame(s, "link group made ahead for the peer", 0);
-		break;
-	case SEV_REFUSED:
-	case SEV_APP_EOF:
-	case SEV_MID_EOF:
-	case SEV_PEER_DONE:
-	case SEV_BOTH_DONE:
-	case SEV_EVENT_CNT:
-		break;
+	if (s->why != NULL)
+		return;
+	if (event == SEV_ENGINE_RESET) {
+		s->why = smcr_reason_str(smcr_closed(s->conn, &detail));
+		s->why_detail = detail[0] != '\0' ? detail : NULL;
+	} else if (event == SEV_ENGINE_OK && s->state == SES_RENDEZVOUS) {
+		s->why = "link group made ahead for the peer";
+	} else {
+		s->why = why;
 	}
 }
 
-static enum smcr_reason
-abort_reason(enum session_event event)
-{
-	switch (event) {
-	case SEV_CONNECT_FAILED:
-		return SMCR_R_REFUSED;
-	case SEV_TIMEOUT:
-		return SMCR_R_TIMEOUT;
-	case SEV_STOP:
-		return SMCR_R_SHUTDOWN;
-	case SEV_MID_RESET:
-		return SMCR_R_TCP_RESET;
-	case SEV_APP_EOF:
-	case SEV_APP_RESET:
-	case SEV_MID_EOF:
-	case SEV_PEER_DONE:
-	case SEV_BOTH_DONE:
-	case SEV_REFUSED:
-	case SEV_ENGINE_OK:
-	case SEV_ENGINE_RESET:
-	case SEV_EVENT_CNT:
-		break;
-	}
-	return SMCR_R_APP_RESET;
-}
-
+/* Calls for the engine and the legs. */
 static void
-engine_actions(struct session *s, enum session_event event, unsigned act)
+carry_out(struct session *s, enum session_event event, unsigned act)
 {
 	if ((act & ACT_SEND_DONE) != 0)
 		smcr_shutdown_wr(s->conn);
 	if ((act & ACT_SEND_CLOSED) != 0)
 		smcr_close(s->conn);
 	if ((act & ACT_ABORT) != 0)
-		smcr_abort(s->conn, abort_reason(event));
-	if ((act & ACT_TELL_FIN) != 0)
+		smcr_abort(s->conn, causes[event].reason);
+	if ((act & ACT_PASS_FIN) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
-	if ((act & ACT_TELL_RST) != 0)
+	if ((act & ACT_PASS_RST) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_RST);
-}
-
-static void
-leg_actions(struct session *s, unsigned act)
-{
 	if ((act & ACT_FIN_APP) != 0)
 		leg_shut(&s->app);
 	if ((act & ACT_FIN_MID) != 0)
 		leg_shut(&s->mid);
 	if ((act & (ACT_CLOSE_APP | ACT_RESET_APP)) != 0)
-		leg_close(&s->app, s->w->loop, (act & ACT_RESET_APP) != 0);
+		leg_close(&s->app, s->pool->env->loop, (act & ACT_RESET_APP) != 0);
 }
 
-/* The engine has broken off the rendezvous: whose fault was it? */
-static enum outage_kind
-rendezvous_outage(enum smcr_reason reason)
-{
-	switch (reason) {
-	case SMCR_R_TCP_RESET:
-	case SMCR_R_TCP_FIN:
-		return OUTAGE_RESET;
-	case SMCR_R_PROTOCOL:
-	case SMCR_R_CLC_TIMEOUT:
-		return OUTAGE_NO_SMC;
-	case SMCR_R_LINK_LOST:
-	case SMCR_R_GROUP_DELETED:
-	case SMCR_R_LLC_TIMEOUT:
-	case SMCR_R_PEER_ABORT:
-	case SMCR_R_PEER_CLOSED:
-	case SMCR_R_CLOSE_TIMEOUT:
-	case SMCR_R_ELEM_CONFLICT:
-		return OUTAGE_SETUP;
-	case SMCR_OK:
-	case SMCR_R_APP_RESET:
-	case SMCR_R_NO_MEMORY:
-	case SMCR_R_REFUSED:
-	case SMCR_R_TIMEOUT:
-	case SMCR_R_SHUTDOWN:
-		break;
-	}
-	return OUTAGE_NONE;
-}
-
+/* The engine has broken off the rendezvous: notes it where that was the far end's fault. */
 static void
-note_rendezvous_failed(struct session *s)
+note_outage(struct session *s)
 {
+	static const enum outage_kind kinds[SMCR_R_SHUTDOWN + 1] = {
+		[SMCR_R_TCP_RESET] = OUTAGE_RESET,
+		[SMCR_R_TCP_FIN] = OUTAGE_RESET,
+		[SMCR_R_PROTOCOL] = OUTAGE_NO_SMC,
+		[SMCR_R_CLC_TIMEOUT] = OUTAGE_NO_SMC,
+		[SMCR_R_LINK_LOST] = OUTAGE_SETUP,
+		[SMCR_R_GROUP_DELETED] = OUTAGE_SETUP,
+		[SMCR_R_LLC_TIMEOUT] = OUTAGE_SETUP,
+		[SMCR_R_PEER_ABORT] = OUTAGE_SETUP,
+		[SMCR_R_PEER_CLOSED] = OUTAGE_SETUP,
+		[SMCR_R_CLOSE_TIMEOUT] = OUTAGE_SETUP,
+		[SMCR_R_ELEM_CONFLICT] = OUTAGE_SETUP,
+	};
 	struct service *svc = s->settings->svc;
 	const char *detail;
 	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	enum outage_kind kind = rendezvous_outage(reason);
+	enum outage_kind kind = kinds[reason];
 
 	if (kind == OUTAGE_NONE)
 		return;
@@ -307,7 +218,7 @@ note_rendezvous_failed(struct session *s)
 		return;
 	}
 	/* The client is turned away because the far end was not reached, as with a connect that fails. */
-	svc->refused_connect++;
+	svc->ctr.refused_connect++;
 	if (kind == OUTAGE_RESET)
 		detail = "";
 	else if (detail[0] == '\0')
@@ -322,28 +233,25 @@ session_event(struct session *s, enum session_event event)
 
 	if (s->state == SES_DEAD)
 		return;
-	if (event == SEV_ENGINE_RESET && s->state == SES_RENDEZVOUS)
-		note_rendezvous_failed(s);
 	act = legs_actions(s->state, event);
 	if (act == 0) {
 		log_msg(LOG_LVL_ERROR, "session event out of place: id=%u state=\"%s\" event=\"%s\"", s->id,
 		    session_state_str(s->state), session_event_str(event));
 		act = ACT_END_RESET;
 	}
-	/* The engine is through with a connection that fell back: released, or the pump would have seen it next. */
-	if ((s->conn == NULL || (s->news & SMCR_EV_FALLBACK) != 0) &&
-	    (act & (ACT_ABORT | ACT_TELL_FIN | ACT_TELL_RST)) != 0)
-		act = (act & ACT_TELL_FIN) != 0 ? ACT_IGNORE : ACT_END_RESET;
+	if ((act & ACT_OUTAGE) != 0)
+		note_outage(s);
 	if ((act & (ACT_ABORT | ACT_END | ACT_END_RESET)) != 0)
 		blame_event(s, event);
-	engine_actions(s, event, act);
-	leg_actions(s, act);
+	carry_out(s, event, act);
 	if ((act & (ACT_END | ACT_END_RESET)) != 0)
 		session_end(s, (act & ACT_END_RESET) != 0);
 	else if ((act & ACT_SEND_CLOSED) != 0)
 		session_set_state(s, SES_CLOSING);
 	else if ((act & ACT_ABORT) != 0)
 		session_set_state(s, SES_ABORTING);
+	else if ((act & ACT_LEAVE) != 0)
+		session_set_state(s, SES_LEAVING);
 }
 
 /* -- what wakes a session -- */
@@ -354,7 +262,7 @@ on_app(struct loop_io *io, unsigned events)
 	struct session *s = CONTAINER_OF(io, struct session, app.io);
 
 	leg_latch(&s->app, events);
-	session_kick(s);
+	session_schedule(s);
 }
 
 static void
@@ -363,56 +271,35 @@ on_mid(struct loop_io *io, unsigned events)
 	struct session *s = CONTAINER_OF(io, struct session, mid.io);
 
 	leg_latch(&s->mid, events);
-	session_kick(s);
+	session_schedule(s);
 }
 
-/* The engine's end is an event of the table; all other news wait for the pump. */
+/* Fallback and end are events of the table; all others wait for the pump. */
 static void
 on_engine(struct conn_owner *owner, unsigned events)
 {
 	struct session *s = CONTAINER_OF(owner, struct session, owner);
 
-	s->news |= events;
-	session_kick(s);
-	if ((events & SMCR_EV_FALLBACK) != 0 && s->state == SES_ABORTING)
-		session_event(s, SEV_STOP);
-	if ((events & SMCR_EV_CLOSED) != 0)
+	s->events |= events;
+	session_schedule(s);
+	if ((events & SMCR_EV_FALLBACK) != 0)
+		session_event(s, SEV_FALLBACK);
+	else if ((events & SMCR_EV_CLOSED) != 0)
 		session_event(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
-}
-
-static void
-on_idle(struct session *s, int64_t now_ns)
-{
-	int64_t until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
-
-	if (until <= now_ns)
-		session_event(s, SEV_TIMEOUT);
-	else
-		timer_arm(&s->w->timers, &s->timer, until);
 }
 
 static void
 on_timer(struct timer *t, int64_t now_ns)
 {
 	struct session *s = CONTAINER_OF(t, struct session, timer);
+	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
 
-	switch (s->state) {
-	case SES_CONNECT:
-	case SES_RENDEZVOUS:
-	case SES_TCP_CONNECT:
-		if (setup_dialing(s))
-			setup_timeout(s);
-		break;
-	case SES_SMCR:
-	case SES_TCP:
-		on_idle(s, now_ns);
-		break;
-	case SES_CLOSING:
-	case SES_ABORTING:
-	case SES_DEAD:
-	case SES_STATE_CNT:
-		break;
-	}
+	if ((s->state == SES_SMCR || s->state == SES_TCP) && idle_until > now_ns)
+		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
+	else if (s->state == SES_SMCR || s->state == SES_TCP)
+		session_event(s, SEV_TIMEOUT);
+	else if (s->state != SES_ABORTING && setup_dialing(s))
+		setup_dial_next(s, ETIMEDOUT);
 }
 
 /* A leg that is being connected is the dial's business. */
@@ -436,16 +323,17 @@ session_pump(struct session *s)
 		switch (s->state) {
 		case SES_CONNECT:
 		case SES_RENDEZVOUS:
+		case SES_LEAVING:
+		case SES_ABORTING:
 		case SES_TCP_CONNECT:
 			setup_pump(s);
 			break;
 		case SES_SMCR:
 		case SES_CLOSING:
-		case SES_ABORTING:
-			smcr_pump(s);
+			session_pump_smcr(s);
 			break;
 		case SES_TCP:
-			tcp_pump(s);
+			session_pump_tcp(s);
 			break;
 		case SES_DEAD:
 		case SES_STATE_CNT:
@@ -459,31 +347,31 @@ session_pump(struct session *s)
 static struct session *
 session_new(struct service *svc)
 {
-	struct worker *w = svc->w;
-	struct session *s = slab_get(&w->session_slab);
+	struct session_pool *pool = svc->pool;
+	struct session *s = slab_get(&pool->session_slab);
 
 	if (s == NULL)
 		return NULL;
-	s->setup = slab_get(&w->setup_slab);
-	s->id = idtable_add(&w->sessions, s);
-	if (s->setup == NULL || s->id == 0 || timerq_reserve(&w->timers, 1) != 0) {
+	s->setup = slab_get(&pool->setup_slab);
+	s->id = idtable_add(&pool->sessions, s);
+	if (s->setup == NULL || s->id == 0 || timerq_reserve(&pool->env->timers, 1) != 0) {
 		if (s->id != 0)
-			idtable_del(&w->sessions, s->id);
+			idtable_del(&pool->sessions, s->id);
 		if (s->setup != NULL)
-			slab_put(&w->setup_slab, s->setup);
-		slab_put(&w->session_slab, s);
+			slab_put(&pool->setup_slab, s->setup);
+		slab_put(&pool->session_slab, s);
 		return NULL;
 	}
 	s->owner.on_event = on_engine;
-	s->w = w;
+	s->pool = pool;
 	s->settings = settings_get(svc);
-	s->born_ns = s->active_ns = w->now_ns;
+	s->born_ns = s->active_ns = pool->env->now_ns;
 	leg_init(&s->app, on_app);
 	leg_init(&s->mid, on_mid);
 	list_init(&s->node);
 	timer_init(&s->timer, on_timer);
-	svc->connections++;
-	w->stats.sessions_opened++;
+	svc->ctr.connections++;
+	pool->stats.opened++;
 	return s;
 }
 
@@ -496,9 +384,9 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 	int err;
 
 	if (s == NULL) {
-		log_limited(&svc->w->lim_refused, svc->w->now_ns, LOG_LVL_WARNING,
+		log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_WARNING,
 		    "connection refused, out of memory or sessions: service=%s", svc->settings->cfg.name);
-		svc->refused_max++;
+		svc->ctr.refused_max++;
 		net_reset(fd);
 		return;
 	}
@@ -506,7 +394,7 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 	if (sources_add(&svc->sources, peer) > 0)
 		s->flags |= SF_COUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
-	err = leg_open(ingress ? &s->app : &s->mid, s->w->loop, fd);
+	err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd);
 	if (err != 0) {
 		session_blame(s, "socket cannot be watched", -err);
 		session_event(s, SEV_REFUSED);
@@ -517,14 +405,6 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 
 /* -- looking inside -- */
 
-static enum session_mode
-session_mode(const struct session *s)
-{
-	if ((s->flags & SF_ESTABLISHED) != 0)
-		return SESSION_SMCR;
-	return s->state == SES_TCP ? SESSION_TCP : SESSION_SETUP;
-}
-
 void
 session_info(const struct session *s, struct session_info *info)
 {
@@ -532,14 +412,16 @@ session_info(const struct session *s, struct session_info *info)
 		.id = s->id,
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
-		.mode = session_mode(s),
+		.mode = s->path == PATH_SMCR ? SESSION_SMCR
+		    : s->state == SES_TCP    ? SESSION_TCP
+		                             : SESSION_SETUP,
 		.state = session_state_str(s->state),
 		.diag = s->diag,
-		.conn = (s->flags & SF_FELL_BACK) == 0 ? s->conn : NULL,
+		.conn = s->path != PATH_TCP ? s->conn : NULL,
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],
-		.age_ns = s->w->now_ns - s->born_ns,
-		.idle_ns = s->w->now_ns - s->active_ns,
+		.age_ns = s->pool->env->now_ns - s->born_ns,
+		.idle_ns = s->pool->env->now_ns - s->active_ns,
 	};
 	net_addr_get(&s->app_peer, &info->app_peer);
 	net_addr_get(&s->mid_peer, &info->middle_peer);

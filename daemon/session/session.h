@@ -9,32 +9,35 @@
  *	session_pump.c		data between app leg and engine
  *	fallback.c		data between app leg and middle
  *
- * Owned by the worker (id table). Ends in state SES_DEAD and is freed at the
- * end of the turn; a leg's callback only latches and puts the session on the
- * worker's dirty list, so nothing is ever freed under a caller's feet.
+ * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the
+ * end of the turn; a leg's callback only latches and schedules the session, so
+ * nothing is ever freed under a caller's feet.
  */
 #ifndef SMCRD_DAEMON_SESSION_H
 #define SMCRD_DAEMON_SESSION_H
 
-#include "daemon/session/dial.h"
+#include "daemon/net.h"
 #include "daemon/session/leg.h"
 #include "daemon/session/legs.h"
 #include "daemon/session/middle.h"
-#include "daemon/net.h"
 #include "daemon/session/service.h"
-#include "daemon/worker/worker_priv.h"
 
 enum {
-	SF_HEADER_OWED = 1 << 0,  /* the PROXY header goes before the client's first byte */
-	SF_APP_DONE = 1 << 1,     /* end of the app leg's data was passed on */
-	SF_PEER_DONE = 1 << 2,    /* end of the other side's data was passed on */
-	SF_MID_FIN_TOLD = 1 << 3, /* the engine knows of the FIN on the middle */
-	SF_APP_READY = 1 << 4,    /* the app leg is connected */
-	SF_RETRIED = 1 << 5,      /* the one retry after an out-of-sync Decline was made */
-	SF_FELL_BACK = 1 << 6,
-	SF_ESTABLISHED = 1 << 7, /* on SMC-R, once */
-	SF_REFUSED = 1 << 8,     /* instead of falling back */
-	SF_COUNTED = 1 << 9,     /* in service->sources, under the address that connected */
+	SF_HEADER_OWED = 1 << 0, /* the PROXY header goes before the client's first byte */
+	SF_APP_DONE = 1 << 1,    /* end of the app leg's data was passed on */
+	SF_PEER_DONE = 1 << 2,   /* end of the other side's data was passed on */
+	SF_MID_FIN = 1 << 3,     /* the FIN on the middle was passed on to the engine */
+	SF_APP_READY = 1 << 4,   /* the app leg is connected */
+	SF_RETRIED = 1 << 5,     /* the one retry after an out-of-sync Decline was made */
+	SF_COUNTED = 1 << 6,     /* in service->sources, under the address that connected */
+};
+
+/* How a session travels, once that is decided; a retry decides anew. */
+enum session_path {
+	PATH_NONE,
+	PATH_SMCR,
+	PATH_TCP,
+	PATH_REFUSED, /* neither: fallback is forbidden */
 };
 
 enum {
@@ -53,8 +56,8 @@ struct session {
 	struct conn_owner owner;
 	struct leg app; /* fd < 0 until connected and after it was closed early */
 	struct leg mid;
-	struct list_node node; /* worker->dirty or dead; in none otherwise */
-	struct worker *w;
+	struct list_node node; /* pool->scheduled or dead; in none otherwise */
+	struct session_pool *pool;
 	struct settings *settings; /* counted */
 	struct smcr_conn *conn;    /* ours until released; on TCP only while the peer's Decline may still come */
 	struct setup *setup;
@@ -69,7 +72,8 @@ struct session {
 	struct smcr_diag diag;  /* of the fallback */
 	uint32_t id;
 	enum session_state state;
-	unsigned news;           /* SMCR_EV_ not yet looked at */
+	enum session_path path;
+	unsigned events;         /* SMCR_EV_ not yet looked at */
 	unsigned flags;          /* SF_ */
 	union net_addr app_peer; /* family 0 until known */
 	union net_addr mid_peer;
@@ -78,9 +82,9 @@ struct session {
 /* A connection was accepted, from a client (ingress) or another gateway (egress). Takes fd over; a failure is
  * logged and counted. */
 void session_start(struct service *, int fd, const struct sockaddr_storage *peer);
-/* One round for a session with news: bounded, asks for another one by session_kick. */
+/* One round for a scheduled session: bounded, asks for another one by session_schedule. */
 void session_pump(struct session *);
-/* Something happened: does what the table says. The session may be dead afterwards. */
+/* Does what the table says about an event. The session may be dead afterwards. */
 void session_event(struct session *, enum session_event);
 /* Frees a dead session. */
 void session_free(struct session *);
@@ -95,37 +99,37 @@ session_kind(const struct session *s)
 }
 
 void session_set_state(struct session *, enum session_state);
-/* Puts it on the dirty list. */
-void session_kick(struct session *);
+/* Puts it on the list of this turn, or of the next one while it is pumped. */
+void session_schedule(struct session *);
 /* Remembers the first cause of the end. */
 void session_blame(struct session *, const char *why, int err);
 
 /* session_setup.c */
 /* The accepted leg is watched: connects the middle (ingress), or starts the rendezvous (egress). */
 void setup_begin(struct session *);
-/* SES_CONNECT, SES_RENDEZVOUS, SES_TCP_CONNECT: goes on. */
+/* SES_CONNECT, SES_RENDEZVOUS, SES_LEAVING, SES_TCP_CONNECT, SES_ABORTING: goes on. */
 void setup_pump(struct session *);
-/* The attempt to connect takes too long. */
-void setup_timeout(struct session *);
+/* Tries the next address; why: the errno that ends the attempt that runs, 0 when there is none or the dial knows. */
+void setup_dial_next(struct session *, int why);
 /* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
 bool setup_finish(struct session *);
-/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or the
- * session is over. */
-bool setup_decline_over(struct session *);
+/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when the
+ * session has ended. */
+bool setup_decline_done(struct session *);
 /* An attempt to connect is under way. */
 bool setup_dialing(const struct session *);
 
-/* session_pump.c: SES_SMCR, SES_CLOSING, SES_ABORTING */
-void smcr_pump(struct session *);
+/* session_pump.c: SES_SMCR, SES_CLOSING */
+void session_pump_smcr(struct session *);
+/* On the middle beside data on RDMA: writes what is left of CLC, passes FIN on to the engine, once. */
+void session_pump_middle(struct session *);
 
 /* fallback.c: SES_TCP */
-void tcp_pump(struct session *);
-/* Gives the buffers back. */
-void tcp_drop(struct session *);
+void session_pump_tcp(struct session *);
 
-/* The PROXY header of this session: its length. */
+/* Writes the PROXY header of this session, PROXY_HEADER_MAX bytes at most; returns its length. */
 size_t session_header(const struct session *, uint8_t *buf);
-/* The end of data came through in this direction (SF_APP_DONE or SF_PEER_DONE); raises event, then SEV_BOTH_DONE. */
+/* The end of data was passed on in one direction (SF_APP_DONE or SF_PEER_DONE): raises event, then SEV_BOTH_DONE. */
 void session_way_done(struct session *, unsigned flag, enum session_event event);
 
 #endif

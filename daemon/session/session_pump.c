@@ -27,28 +27,21 @@ clip(struct iovec iov[2], size_t max)
 		iov[1].iov_len = max - iov[0].iov_len;
 }
 
-static void
-copy_to(const struct iovec iov[2], const uint8_t *src, size_t len)
-{
-	size_t first = len < iov[0].iov_len ? len : iov[0].iov_len;
-
-	memcpy(iov[0].iov_base, src, first);
-	if (len > first)
-		memcpy(iov[1].iov_base, src + first, len - first);
-}
-
 /* False while there is no ring to lend: SMCR_EV_WRITABLE will come. An empty one has room for any header. */
 static bool
 put_header(struct session *s)
 {
 	uint8_t hdr[PROXY_HEADER_MAX];
 	struct iovec iov[2] = { { 0 } };
-	size_t len;
+	size_t len, first;
 
 	if (smcr_tx_space(s->conn, iov) < sizeof(hdr))
 		return false;
 	len = session_header(s, hdr);
-	copy_to(iov, hdr, len);
+	first = len < iov[0].iov_len ? len : iov[0].iov_len;
+	memcpy(iov[0].iov_base, hdr, first);
+	if (len > first)
+		memcpy(iov[1].iov_base, hdr + first, len - first);
 	smcr_tx_commit(s->conn, len, false);
 	s->flags &= ~(unsigned)SF_HEADER_OWED;
 	return true;
@@ -78,12 +71,12 @@ from_app(struct session *s)
 		s->bytes[WAY_FROM_APP] += (size_t)n;
 		budget -= (size_t)n;
 		if (n > 0)
-			s->active_ns = s->w->now_ns;
+			s->active_ns = s->pool->env->now_ns;
 	}
 	if ((s->app.flags & LEG_EOF) != 0 && (s->flags & SF_APP_DONE) == 0)
 		session_way_done(s, SF_APP_DONE, SEV_APP_EOF);
 	else if (budget == 0)
-		session_kick(s);
+		session_schedule(s);
 }
 
 static void
@@ -108,29 +101,30 @@ to_app(struct session *s)
 			break;
 		smcr_rx_consume(s->conn, (size_t)n);
 		s->bytes[WAY_TO_APP] += (size_t)n;
-		s->active_ns = s->w->now_ns;
+		s->active_ns = s->pool->env->now_ns;
 		budget -= (size_t)n;
 	}
 	if ((s->flags & SF_PEER_DONE) == 0 && smcr_rx_eof(s->conn))
 		session_way_done(s, SF_PEER_DONE, SEV_PEER_DONE);
 	else if (budget == 0)
-		session_kick(s);
+		session_schedule(s);
 }
 
 void
-smcr_pump(struct session *s)
+session_pump_middle(struct session *s)
 {
-	s->news = 0;
-	if (smcr_clc_want(s->conn) > 0) {
-		setup_pump(s); /* aborted behind the Accept: the Confirm is still to be read (smcr_abort) */
+	(void)setup_finish(s);
+	if (s->state == SES_DEAD || (s->mid.flags & LEG_RDHUP) == 0 || (s->flags & SF_MID_FIN) != 0)
 		return;
-	}
-	if (s->setup != NULL)
-		(void)setup_finish(s);
-	if (s->state != SES_DEAD && (s->mid.flags & LEG_RDHUP) != 0 && (s->flags & SF_MID_FIN_TOLD) == 0) {
-		s->flags |= SF_MID_FIN_TOLD;
-		session_event(s, SEV_MID_EOF);
-	}
+	s->flags |= SF_MID_FIN;
+	session_event(s, SEV_MID_EOF);
+}
+
+void
+session_pump_smcr(struct session *s)
+{
+	s->events = 0;
+	session_pump_middle(s);
 	if (s->state == SES_SMCR)
 		from_app(s);
 	if (s->state == SES_SMCR)

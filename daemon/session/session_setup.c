@@ -16,21 +16,21 @@ setup_dialing(const struct session *s)
 
 /* -- connecting -- */
 
-/* The next address: why is the errno that ended the attempt before, 0 when the dial knows. */
-static void
-dial_on(struct session *s, int why)
+void
+setup_dial_next(struct session *s, int why)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
-	int err = dial_next(&s->setup->dial, s->w->loop, &s->w->keepalive, why);
+	int err = dial_next(&s->setup->dial, s->pool->env->loop, &s->pool->keepalive, why);
 
 	net_addr_set(ingress ? &s->mid_peer : &s->app_peer, dial_addr(&s->setup->dial));
 	if (err == 0) {
-		worker_arm(s->w, &s->timer, s->settings->cfg.connect_ms);
+		env_arm(s->pool->env, &s->timer, s->settings->cfg.connect_ms);
 		return;
 	}
-	s->settings->svc->refused_connect++;
+	s->settings->svc->ctr.refused_connect++;
 	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
-	session_blame(s, ingress ? "peer cannot be connected" : "server cannot be connected", -err);
+	if (s->why == NULL)
+		s->err = -err;
 	session_event(s, SEV_CONNECT_FAILED);
 }
 
@@ -40,7 +40,7 @@ dial_start(struct session *s)
 	const struct config_target *to = &s->settings->cfg.to;
 
 	dial_init(&s->setup->dial, session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app, to->addrs, to->addr_cnt);
-	dial_on(s, 0);
+	setup_dial_next(s, 0);
 }
 
 /* True once, when the leg is connected. */
@@ -53,19 +53,13 @@ dial_done(struct session *s)
 		return false;
 	r = dial_check(&s->setup->dial);
 	if (r < 0)
-		dial_on(s, 0);
+		setup_dial_next(s, 0);
 	if (r <= 0)
 		return false;
-	timer_cancel(&s->w->timers, &s->timer);
+	timer_cancel(&s->pool->env->timers, &s->timer);
 	if (session_kind(s) == CONFIG_EGRESS)
-		outage_over(s->settings->svc, OUTAGE_OVER_CONNECTED, &s->app_peer);
+		outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	return true;
-}
-
-void
-setup_timeout(struct session *s)
-{
-	dial_on(s, ETIMEDOUT);
 }
 
 /* -- rendezvous -- */
@@ -82,8 +76,8 @@ open_engine_conn(struct session *s)
 	int err;
 
 	net_addr_get(&s->mid_peer, &peer);
-	middle_describe(&s->mid, s->w, &peer, &o);
-	s->conn = smcr_open(s->w->eng, &o, &err);
+	middle_describe(&s->mid, s->pool->devices, &peer, &o);
+	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
 		session_blame(s, "no SMC-R connection is free", -err);
 		session_event(s, SEV_REFUSED);
@@ -97,62 +91,33 @@ setup_begin(struct session *s)
 		dial_start(s);
 	else
 		open_engine_conn(s);
-	session_kick(s);
-}
-
-static void
-establish(struct session *s)
-{
-	s->flags |= SF_ESTABLISHED;
-	if (session_kind(s) == CONFIG_INGRESS)
-		outage_over(s->settings->svc, OUTAGE_OVER_SMCR, &s->mid_peer);
-	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
-		s->flags |= SF_HEADER_OWED;
-	clc_out_take(&s->setup->out, s->conn);
-	net_tune_idle_middle(s->mid.io.fd, &s->w->keepalive);
-	session_set_state(s, SES_SMCR);
+	session_schedule(s);
 }
 
 /* -- fallback -- */
 
-/* What becomes of a session that cannot use SMC-R. */
-enum instead {
-	INSTEAD_TCP,
-	INSTEAD_RETRY,
-	INSTEAD_REFUSE,
-};
-
-static enum instead
-choose_instead(const struct session *s)
-{
-	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
-		return INSTEAD_TCP;
-	return session_kind(s) == CONFIG_INGRESS && s->diag.out_of_sync && (s->flags & SF_RETRIED) == 0
-	    ? INSTEAD_RETRY
-	    : INSTEAD_REFUSE;
-}
-
+/* Decides what becomes of a session that cannot use SMC-R, counts and logs it. PATH_NONE: it is tried once more. */
 static void
-note_instead(struct session *s, enum instead instead)
+choose_path(struct session *s)
 {
-	static const char *const words[] = { "tcp", "retry", "refuse" };
-	struct worker *w = s->w;
+	static const char *const words[] = { "retry", "", "tcp", "refuse" };
+	struct service *svc = s->settings->svc;
+	struct session_pool *pool = s->pool;
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
-	if (instead == INSTEAD_TCP) {
-		s->flags |= SF_FELL_BACK;
-		s->settings->svc->fallbacks++;
-	} else if (instead == INSTEAD_REFUSE) {
-		s->flags |= SF_REFUSED;
-		s->settings->svc->refused_fallback++;
-	}
+	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
+		s->path = PATH_TCP;
+	else if (session_kind(s) != CONFIG_INGRESS || !s->diag.out_of_sync || (s->flags & SF_RETRIED) != 0)
+		s->path = PATH_REFUSED;
+	svc->ctr.fallbacks += s->path == PATH_TCP;
+	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
 	if (s->diag.local != 0)
-		tally_count(&w->fallbacks.local, s->diag.local);
+		tally_count(&pool->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
-		tally_count(&w->fallbacks.peer, s->diag.peer);
-	log_limited(&w->lim_failed, w->now_ns, LOG_LVL_NOTICE, "no SMC-R: id=%u service=%s peer=%s fallback=%s%s",
-	    s->id, s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[instead],
-	    log_text_diag(&s->diag, why, sizeof(why)));
+		tally_count(&pool->fallbacks.peer, s->diag.peer);
+	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_NOTICE,
+	    "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id, s->settings->cfg.name,
+	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
 
 /* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
@@ -160,61 +125,45 @@ static void
 retry(struct session *s)
 {
 	s->flags |= SF_RETRIED;
-	s->flags &= ~(unsigned)SF_MID_FIN_TOLD;
-	s->news = 0;
+	s->flags &= ~(unsigned)SF_MID_FIN;
 	/* FIN, not RST, which could overtake the Decline. */
-	leg_close(&s->mid, s->w->loop, false);
+	leg_close(&s->mid, s->pool->env->loop, false);
 	s->setup->out.len = 0;
 	session_set_state(s, SES_CONNECT);
 	dial_start(s);
 }
 
-/* Bytes of the peer's data that the engine had to read to see that they are no Decline. */
-static bool
-take_leftover(struct session *s)
-{
-	uint8_t bytes[SMCR_LEFTOVER_MAX];
-	size_t n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
-	struct buf *b;
-
-	if (n == 0)
-		return true;
-	b = bufpool_get(&s->w->bufs);
-	if (b == NULL)
-		return false;
-	memcpy(b->data, bytes, n);
-	b->len = (uint32_t)n;
-	s->held[WAY_TO_APP] = b;
-	s->bytes[WAY_TO_APP] += n;
-	s->w->stats.tcp_bytes += n;
-	return true;
-}
-
-/* After a fallback: done with the engine's connection, unless the peer's Decline may still come. */
+/* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False when memory is out for
+ * bytes of the peer's data that the engine had to read to see that they are no Decline. */
 static bool
 leave_engine(struct session *s)
 {
+	uint8_t bytes[SMCR_LEFTOVER_MAX];
+	struct buf *b;
+	size_t n;
+
 	if (smcr_clc_want(s->conn) > 0)
 		return true;
-	if (!take_leftover(s)) {
-		session_blame(s, "out of memory", 0);
-		return false;
+	n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
+	if (n > 0) {
+		b = bufpool_get(&s->pool->bufs);
+		if (b == NULL) {
+			session_blame(s, "out of memory", 0);
+			return false;
+		}
+		memcpy(b->data, bytes, n);
+		b->len = (uint32_t)n;
+		s->held[WAY_TO_APP] = b;
+		s->bytes[WAY_TO_APP] += n;
+		s->pool->stats.tcp_bytes += n;
 	}
 	smcr_release(s->conn);
 	s->conn = NULL;
 	return true;
 }
 
-static void
-note_late_decline(struct session *s)
-{
-	smcr_fallback(s->conn, &s->diag);
-	if (s->diag.peer != 0)
-		tally_count(&s->w->fallbacks.peer, s->diag.peer);
-}
-
 bool
-setup_decline_over(struct session *s)
+setup_decline_done(struct session *s)
 {
 	ssize_t n;
 
@@ -225,7 +174,9 @@ setup_decline_over(struct session *s)
 	} while (n > 0);
 	if ((s->mid.flags & LEG_EOF) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
-	note_late_decline(s);
+	smcr_fallback(s->conn, &s->diag);
+	if (s->diag.peer != 0)
+		tally_count(&s->pool->fallbacks.peer, s->diag.peer);
 	if (n < 0 || !leave_engine(s)) {
 		session_event(s, SEV_MID_RESET);
 		return false;
@@ -237,15 +188,13 @@ static void
 fall_back(struct session *s)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
-	enum instead instead;
 
 	smcr_fallback(s->conn, &s->diag);
 	if (ingress && s->diag.peer != 0)
-		outage_over(s->settings->svc, OUTAGE_OVER_DECLINED, &s->mid_peer);
-	instead = choose_instead(s);
-	note_instead(s, instead);
+		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
+	choose_path(s);
 	clc_out_take(&s->setup->out, s->conn);
-	if (instead != INSTEAD_TCP) {
+	if (s->path != PATH_TCP) {
 		smcr_release(s->conn);
 		s->conn = NULL;
 	}
@@ -253,11 +202,11 @@ fall_back(struct session *s)
 		session_event(s, SEV_MID_RESET);
 		return;
 	}
-	if (instead == INSTEAD_RETRY) {
+	if (s->path == PATH_NONE) {
 		retry(s);
 		return;
 	}
-	if (instead == INSTEAD_REFUSE) {
+	if (s->path == PATH_REFUSED) {
 		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
 		session_event(s, SEV_REFUSED);
 		return;
@@ -284,7 +233,7 @@ setup_finish(struct session *s)
 	}
 	if (s->setup->out.len > 0)
 		return false;
-	slab_put(&s->w->setup_slab, s->setup);
+	slab_put(&s->pool->setup_slab, s->setup);
 	s->setup = NULL;
 	return true;
 }
@@ -298,8 +247,8 @@ pump_clc(struct session *s)
 	case CLC_PUMP_OK:
 		break;
 	case CLC_PUMP_EOF:
-		if ((s->flags & SF_MID_FIN_TOLD) == 0) {
-			s->flags |= SF_MID_FIN_TOLD;
+		if ((s->flags & SF_MID_FIN) == 0) {
+			s->flags |= SF_MID_FIN;
 			session_event(s, SEV_MID_EOF);
 		}
 		break;
@@ -312,9 +261,9 @@ pump_clc(struct session *s)
 static void
 pump_rendezvous(struct session *s)
 {
-	unsigned news = s->news;
+	unsigned events = s->events;
 
-	s->news = 0;
+	s->events = 0;
 	if (dial_done(s)) {
 		s->flags |= SF_APP_READY;
 		smcr_admit(s->conn);
@@ -323,12 +272,18 @@ pump_rendezvous(struct session *s)
 		pump_clc(s);
 	if (s->state != SES_RENDEZVOUS)
 		return;
-	if ((news & SMCR_EV_FALLBACK) != 0)
-		fall_back(s);
-	else if ((news & SMCR_EV_ESTABLISHED) != 0)
-		establish(s);
-	else if ((news & SMCR_EV_PROPOSAL) != 0)
+	if ((events & SMCR_EV_ESTABLISHED) != 0) {
+		s->path = PATH_SMCR;
+		if (session_kind(s) == CONFIG_INGRESS)
+			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
+		if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+			s->flags |= SF_HEADER_OWED;
+		clc_out_take(&s->setup->out, s->conn);
+		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
+		session_set_state(s, SES_SMCR);
+	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
 		dial_start(s);
+	}
 }
 
 void
@@ -344,6 +299,13 @@ setup_pump(struct session *s)
 	case SES_RENDEZVOUS:
 		pump_rendezvous(s);
 		break;
+	case SES_LEAVING:
+		s->events = 0;
+		if (dial_done(s))
+			s->flags |= SF_APP_READY;
+		if (s->state == SES_LEAVING)
+			fall_back(s);
+		break;
 	case SES_TCP_CONNECT:
 		if (dial_done(s)) {
 			s->flags |= SF_APP_READY;
@@ -351,7 +313,11 @@ setup_pump(struct session *s)
 		}
 		break;
 	case SES_ABORTING:
-		pump_clc(s);
+		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
+		if (smcr_clc_want(s->conn) > 0)
+			pump_clc(s);
+		else
+			session_pump_middle(s);
 		break;
 	case SES_SMCR:
 	case SES_CLOSING:

@@ -96,7 +96,7 @@ sources_add(struct sources *s, const struct sockaddr_storage *ss)
 	return ++p->cnt;
 }
 
-/* What stands behind a place that became free moves up, or it would not be found any more. */
+/* Entries behind a place that became free move up, or the search for them would end there. */
 static void
 close_gap(struct sources *s, uint32_t gap)
 {

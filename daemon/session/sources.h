@@ -1,5 +1,5 @@
 /*
- * How many connections each source has at a service: a hash table by address,
+ * The number of connections of each source at a service: a hash table by address,
  * with an entry for every source that has one, so it is bounded by the
  * connections themselves. IPv6 hosts choose their lower 64 bits as they like:
  * there the source is the network. No allocation but when the table grows.
@@ -25,7 +25,7 @@ struct sources {
 
 void sources_init(struct sources *, uint64_t seed);
 void sources_fini(struct sources *);
-/* One more connection of the source: how many it has now, or 0 when memory is out and it was not counted. */
+/* One more connection of the source. Returns their number now, or 0 when memory is out and it was not counted. */
 uint32_t sources_add(struct sources *, const struct sockaddr_storage *);
 /* One that was counted has ended. */
 void sources_remove(struct sources *, const struct sockaddr_storage *);

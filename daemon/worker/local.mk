@@ -1,11 +1,8 @@
 # The worker: engine, devices, services and sessions put together.
 daemon_libsmcrd_la_SOURCES += \
-	daemon/worker/worker.c daemon/worker/worker.h daemon/worker/worker_priv.h \
-	daemon/worker/worker_info.c \
-	daemon/worker/listener.c daemon/worker/listener.h \
+	daemon/worker/worker.c daemon/worker/worker.h \
 	daemon/worker/reload.c daemon/worker/reload.h \
-	daemon/worker/mpa_peers.c daemon/worker/mpa_peers.h \
-	daemon/worker/mpa_clients.c daemon/worker/mpa_clients.h
+	daemon/worker/mpa_policy.c daemon/worker/mpa_policy.h
 
 check_UNIT += \
 	tests/unit/check_worker \

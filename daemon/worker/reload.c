@@ -9,9 +9,8 @@
 
 #include "base/addr.h"
 #include "daemon/config/config_plan.h"
-#include "daemon/worker/listener.h"
 #include "daemon/net.h"
-#include "daemon/session/prewarm.h"
+#include "daemon/session/service.h"
 
 /* What becomes of one configured service. */
 struct step {
@@ -25,7 +24,7 @@ struct step {
 };
 
 struct plan {
-	struct worker *w;
+	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
 	int *fds; /* from systemd; -1 = used */
@@ -40,26 +39,20 @@ same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 }
 
 static struct service *
-find_service(const struct worker *w, const struct config_service *cfg)
+find_service(const struct session_pool *pool, const struct config_service *cfg)
 {
-	LIST_FOREACH(n, &w->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node)
 		if (svc->settings->cfg.kind == cfg->kind && strcmp(svc->settings->cfg.name, cfg->name) == 0)
 			return svc;
-	}
 	return NULL;
 }
 
 static struct service *
-find_listener(const struct worker *w, const struct sockaddr_storage *addr)
+find_listener(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
-	LIST_FOREACH(n, &w->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node)
 		if (svc->listener.io.fd >= 0 && same_place(&svc->settings->cfg.listen, addr))
 			return svc;
-	}
 	return NULL;
 }
 
@@ -97,13 +90,11 @@ take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
 /* -- what can fail -- */
 
 static unsigned
-share_port(const struct worker *w, uint16_t port, bool on)
+share_port(const struct session_pool *pool, uint16_t port, bool on)
 {
 	unsigned cnt = 0;
 
-	LIST_FOREACH(n, &w->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-
+	LIST_EACH(struct service, svc, &pool->services, node) {
 		if (svc->listener.io.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
 			continue;
 		net_share_port(svc->listener.io.fd, on);
@@ -114,18 +105,18 @@ share_port(const struct worker *w, uint16_t port, bool on)
 
 /*
  * A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one is in the
- * way, and may be closed only when nothing can fail any more: so they share the
+ * way, and may be closed only when nothing can fail: so they share the
  * port until then. Checked configurations have no overlap, so the old one goes.
  */
 static int
-listen_anew(const struct worker *w, const struct sockaddr_storage *addr)
+listen_anew(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
 	int fd = net_listen(addr, false);
 
-	if (fd != -EADDRINUSE || share_port(w, addr_port(addr), true) == 0)
+	if (fd != -EADDRINUSE || share_port(pool, addr_port(addr), true) == 0)
 		return fd;
 	fd = net_listen(addr, true);
-	(void)share_port(w, addr_port(addr), false);
+	(void)share_port(pool, addr_port(addr), false);
 	if (fd >= 0)
 		net_share_port(fd, false);
 	return fd;
@@ -137,12 +128,12 @@ prepare_socket(struct plan *p, struct step *st)
 	const struct sockaddr_storage *addr = &st->cfg->listen;
 	char text[ADDR_STR_MAX];
 
-	st->from = find_listener(p->w, addr);
+	st->from = find_listener(p->pool, addr);
 	if (st->from != NULL)
 		return 0;
 	st->fd = take_passed_fd(p, addr);
 	if (st->fd < 0)
-		st->fd = listen_anew(p->w, addr);
+		st->fd = listen_anew(p->pool, addr);
 	if (st->fd >= 0)
 		return 0;
 	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
@@ -156,20 +147,17 @@ prepare_socket(struct plan *p, struct step *st)
 static int
 prepare(struct plan *p, struct step *st)
 {
-	st->svc = find_service(p->w, st->cfg);
-	if (st->svc == NULL) {
-		st->svc = service_new(p->w, st->cfg);
-		st->is_new = true;
-		if (st->svc == NULL) {
-			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
-			return -ENOMEM;
-		}
-	} else if (!config_service_equal(&st->svc->settings->cfg, st->cfg)) {
+	st->svc = find_service(p->pool, st->cfg);
+	st->is_new = st->svc == NULL;
+	if (st->is_new)
+		st->svc = service_new(p->pool, st->cfg);
+	else if (!config_service_equal(&st->svc->settings->cfg, st->cfg))
 		st->next = settings_new(st->svc, st->cfg);
-		if (st->next == NULL) {
-			fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
-			return -ENOMEM;
-		}
+	else
+		return 0;
+	if (st->is_new ? st->svc == NULL : st->next == NULL) {
+		fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
+		return -ENOMEM;
 	}
 	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, &st->cfg->listen);
 	return st->moves ? prepare_socket(p, st) : 0;
@@ -192,15 +180,6 @@ undo(struct plan *p)
 
 /* -- the change -- */
 
-static bool
-is_kept(const struct plan *p, const struct service *svc)
-{
-	for (unsigned i = 0; i < p->cnt; i++)
-		if (p->steps[i].svc == svc)
-			return true;
-	return false;
-}
-
 /* Sockets change hands: each one is out of its old service before it goes into the new one. */
 static void
 take_over_sockets(struct plan *p)
@@ -219,23 +198,20 @@ take_over_sockets(struct plan *p)
 static void
 remove_services(struct plan *p)
 {
-	LIST_FOREACH(n, &p->w->services) {
-		struct service *svc = CONTAINER_OF(n, struct service, node);
-		int fd;
+	LIST_EACH(struct service, svc, &p->pool->services, node) {
+		bool kept = false;
 
-		if (is_kept(p, svc))
+		for (unsigned i = 0; i < p->cnt; i++)
+			kept = kept || p->steps[i].svc == svc;
+		if (kept)
 			continue;
 		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
-		prewarm_stop(svc);
-		fd = listener_stop(svc);
-		if (fd >= 0)
-			close(fd);
 		service_drop(svc);
 	}
 }
 
-/* Past the point of no return; nothing takes memory of ours any more. What fails all the same, watching the socket, is
- * told, and leaves a service that does not listen. */
+/* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
+ * and leaves a service that does not listen. */
 static void
 commit(struct plan *p, struct step *st)
 {
@@ -248,13 +224,13 @@ commit(struct plan *p, struct step *st)
 	if (st->moves)
 		rc = listener_start(st->svc, st->fd);
 	else
-		net_tune(st->svc->listener.io.fd, &p->w->keepalive);
+		net_tune(st->svc->listener.io.fd, &p->pool->keepalive);
 	if (rc != 0) {
 		close(st->fd);
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
 	}
 	if (st->is_new)
-		list_push(&p->w->services, &st->svc->node);
+		list_push(&p->pool->services, &st->svc->node);
 	if (st->is_new || changed) {
 		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s:%u",
 		    st->is_new ? "added" : "changed", st->cfg->name,
@@ -285,8 +261,9 @@ close_unused(struct plan *p)
 	}
 }
 
+/* Does all that can fail: 0, or -errno and nothing has changed. */
 static int
-apply(struct plan *p, const struct config *cfg)
+prepare_all(struct plan *p, const struct config *cfg)
 {
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		int rc;
@@ -299,18 +276,13 @@ apply(struct plan *p, const struct config *cfg)
 			return rc;
 		}
 	}
-	take_over_sockets(p);
-	remove_services(p);
-	for (unsigned i = 0; i < p->cnt; i++)
-		commit(p, &p->steps[i]);
-	close_unused(p);
 	return 0;
 }
 
 int
-services_apply(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
+services_apply(struct session_pool *pool, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
 {
-	struct plan p = { .w = w, .fd_cnt = fd_cnt, .err = err };
+	struct plan p = { .pool = pool, .fd_cnt = fd_cnt, .err = err };
 	int rc = -ENOMEM;
 
 	p.steps = calloc(cfg->service_cnt + 1, sizeof(*p.steps));
@@ -318,9 +290,16 @@ services_apply(struct worker *w, const struct config *cfg, const int *fds, unsig
 	if (p.steps != NULL && p.fds != NULL) {
 		for (unsigned i = 0; i < fd_cnt; i++)
 			p.fds[i] = fds[i];
-		rc = apply(&p, cfg);
+		rc = prepare_all(&p, cfg);
 	} else {
 		fprintf(err, "out of memory\n");
+	}
+	if (rc == 0) {
+		take_over_sockets(&p);
+		remove_services(&p);
+		for (unsigned i = 0; i < p.cnt; i++)
+			commit(&p, &p.steps[i]);
+		close_unused(&p);
 	}
 	free(p.steps);
 	free(p.fds);

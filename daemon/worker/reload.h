@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
-#include "daemon/worker/worker_priv.h"
+#include "daemon/session/session_pool.h"
 
-/* Makes w->services what cfg says; w->keepalive holds the new settings already. Listening sockets among fds are used
+/* Makes pool->services what cfg says; pool->keepalive holds the new settings already. Listening sockets among fds are used
  * where their address fits, the others are closed. 0, or -errno: all is as before and err says what is wrong. */
-int services_apply(struct worker *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err);
+int services_apply(struct session_pool *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err);
 
 #endif

@@ -12,11 +12,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "base/tally.h"
-#include "daemon/config/config.h"
-#include "daemon/loop.h"
-#include "rnic/verbs/verbs.h"
-#include "smcr/smcr.h"
+#include "daemon/session/probe.h"
+#include "daemon/session/session_pool.h"
 
 struct worker;
 
@@ -37,49 +34,10 @@ int64_t worker_now_ns(const struct worker *);
 
 /* -- what smcrctl shows of devices, sessions and services -- */
 
-struct device_info {
-	struct rnic_info rnic;
-	const char *interface; /* of its address or GID; "" when there is none or it is not known */
-	/* verbs only; otherwise NULL, unset and 0 */
-	const struct verbs_port *card;
-	struct verbs_gid gid; /* in use: type, index */
-	/* of all kinds of devices */
-	struct rnic_stat stats[RNIC_STATS_MAX];
-	unsigned stat_cnt;
-};
-
 /* False behind the last. */
 bool worker_device_info(const struct worker *, unsigned i, struct device_info *);
 /* "" when there is none. */
 const char *worker_interface(const struct worker *, unsigned index);
-
-enum session_mode {
-	SESSION_SETUP,
-	SESSION_SMCR,
-	SESSION_TCP,
-};
-
-struct session_info {
-	uint32_t id;
-	const char *service;
-	enum config_kind kind;
-	enum session_mode mode;
-	const char *state;                   /* words */
-	struct sockaddr_storage app_peer;    /* client of an ingress, server of an egress */
-	struct sockaddr_storage middle_peer; /* the other daemon */
-	struct smcr_diag diag;               /* when mode is TCP: why */
-	struct smcr_conn *conn;              /* NULL when on TCP */
-	uint64_t bytes_to_app, bytes_from_app;
-	int64_t age_ns;
-	int64_t idle_ns;
-};
-
-struct service_info {
-	const struct config_service *cfg;
-	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
-	uint64_t fallbacks, resets;
-};
 
 struct worker_stats {
 	uint64_t accept_pauses; /* EMFILE */
@@ -95,21 +53,12 @@ bool worker_session_next(const struct worker *, uint32_t *pos, struct session_in
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 void worker_stats(const struct worker *, struct worker_stats *);
 
-/* Why sessions went to TCP, or were refused instead: struct smcr_diag's codes, each counted when it is not 0. */
-struct worker_fallbacks {
-	struct tally local;
-	struct tally peer;
-};
-const struct worker_fallbacks *worker_fallbacks(const struct worker *);
+const struct session_fallbacks *worker_fallbacks(const struct worker *);
+/* For tests, which look inside. */
+struct session_pool *worker_sessions(struct worker *);
 
 /* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict, never before
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
-struct check_result {
-	bool possible;
-	char text[256]; /* in words: what was done, or what failed and whose reason */
-	struct smcr_diag diag;
-};
-
 int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms,
     void (*done)(void *arg, const struct check_result *), void *arg);
 

@@ -491,7 +491,7 @@ START_TEST(a_reader_that_stops_is_given_up_one_that_is_slow_is_not)
 	int stopped = dial(path), slow = dial(path);
 	static char buf[65536];
 
-	fake_worker_set_sessions(worker, 5000);
+	fake_worker.sessions = 5000;
 	say(stopped, "{\"command\":\"connections\"}\n");
 	say(slow, "{\"command\":\"connections\"}\n");
 	for (int i = 0; i < 40; i++) {
@@ -516,17 +516,18 @@ START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
 	int fds[4];
 	unsigned most = 0;
 
-	fake_worker_set_sessions(worker, 5000);
+	fake_worker.sessions = 5000;
 	for (unsigned i = 0; i < 4; i++) {
 		fds[i] = dial(path);
 		say(fds[i], i % 2 != 0 ? "{\"command\":\"status\"}\n" : "{\"command\":\"connections\"}\n");
 	}
-	fake_worker_looked_at(worker);
+	fake_worker.looked_at = 0;
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned n;
 
 		fake_loop_turn(loop);
-		n = fake_worker_looked_at(worker);
+		n = fake_worker.looked_at;
+		fake_worker.looked_at = 0;
 		most = n > most ? n : most;
 	}
 	ck_assert_uint_gt(most, 0);
@@ -543,7 +544,7 @@ START_TEST(a_client_may_go_at_any_time)
 {
 	int other = dial(path);
 
-	fake_worker_set_sessions(worker, 1000);
+	fake_worker.sessions = 1000;
 	for (unsigned i = 0; i < 30; i++) {
 		int fd = dial(path);
 
@@ -723,7 +724,7 @@ START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
 	int fd = dial(path);
 
 	/* More connections than are counted in one turn. */
-	fake_worker_set_sessions(worker, CONTROL_STEPS_PER_TURN * REPORT_STEP_ITEMS + 100);
+	fake_worker.sessions = CONTROL_STEPS_PER_TURN * REPORT_STEP_ITEMS + 100;
 	say(fd, "{\"command\":\"drain\"}\n");
 	turns(1);
 	control_free(ctl);
@@ -743,12 +744,12 @@ START_TEST(links_are_managed)
 	hear_ok(fd, "rebalance");
 	say(fd, "{\"command\":\"rebalance\",\"group\":2}\n");
 	hear_ok(fd, "rebalance");
-	ck_assert_uint_eq(fake_worker_rebalanced(worker), 2);
+	ck_assert_uint_eq(fake_worker.rebalanced, 2);
 	say(fd, "{\"command\":\"rebalance\",\"group\":3}\n");
 	hear_error(fd, "rebalance", "not-found", "link group");
 	say(fd, "{\"command\":\"link-delete\",\"group\":2,\"link\":1}\n");
 	hear_ok(fd, "link-delete");
-	ck_assert_uint_eq(fake_worker_deleted(worker), 0x201);
+	ck_assert_uint_eq(fake_worker.deleted, 0x201);
 	say(fd, "{\"command\":\"link-delete\",\"group\":2,\"link\":9}\n");
 	hear_error(fd, "link-delete", "not-found", "link");
 	say(fd, "{\"command\":\"link-delete\",\"group\":1,\"link\":1}\n");
@@ -769,7 +770,7 @@ START_TEST(check_is_answered_when_the_worker_knows)
 
 	say(fd, check_line);
 	turns(5);
-	ck_assert_uint_eq(fake_worker_checks(worker), 1);
+	ck_assert_uint_eq(fake_worker.checks, 1);
 	fake_loop_advance(loop, 50 * S); /* it has its own limit of time */
 	turns(2);
 	ck_assert_int_eq(fake_loop_next(loop), INT64_MAX);
@@ -797,7 +798,7 @@ START_TEST(check_outlives_its_client_and_the_control_socket)
 	say(gone, check_line);
 	say(stays, check_line);
 	turns(3);
-	ck_assert_uint_eq(fake_worker_checks(worker), 2);
+	ck_assert_uint_eq(fake_worker.checks, 2);
 	close(gone);
 	turns(3);
 	ck_assert_uint_eq(client_cnt(), 1);
@@ -815,10 +816,10 @@ START_TEST(checks_are_bounded_and_failures_told)
 	static const struct check_result yes = { .possible = true, .text = "yes" };
 	int fds[CONTROL_CHECKS_MAX], fd = dial(path);
 
-	fake_worker_set_check_rc(worker, -ENOBUFS);
+	fake_worker.check_rc = -ENOBUFS;
 	say(fd, check_line);
 	hear_error(fd, "check", "failed", strerror(ENOBUFS));
-	fake_worker_set_check_rc(worker, 0);
+	fake_worker.check_rc = 0;
 	for (unsigned i = 0; i < CONTROL_CHECKS_MAX; i++) {
 		fds[i] = dial(path);
 		say(fds[i], check_line);

@@ -14,26 +14,15 @@
 
 #define PATIENCE_MS 4000
 
-static int client, server;
-
 static void
 begin(void)
 {
-	log_init(LOG_LVL_ERROR);
 	gw_addrs_taken = 0; /* those of the run before are free again */
-	gw_init();
-	client = server = -1;
+	gw_setup();
 	gw.cfg.smcr.clc_ms = gw.cfg.smcr.llc_ms = gw.cfg.smcr.confirm_link_ms = 300;
 	gw.cfg.smcr.add_link_ms = 50;
 	gw.device.siw.connect_ms = 300;
 	gw.svc[GW_IN].connect_ms = gw.svc[GW_OUT].connect_ms = 500;
-}
-
-static void
-finish(void)
-{
-	gw_hang_up(client, server);
-	gw_stop();
 }
 
 /* A connection that gets through, or is refused by an end that can be seen. */
@@ -87,7 +76,7 @@ START_TEST(it_starts_or_says_why_not)
 			ck_assert_ptr_null(gw.w);
 			ck_assert_int_eq(gw_try_start(NULL, 0), 0);
 		}
-		finish();
+		gw_teardown();
 	}
 }
 
@@ -106,9 +95,9 @@ START_TEST(the_first_connection_gets_through_or_ends)
 			ck_assert(through);
 		gw_run_ms(20);
 		strays();
-		gw_connect(&client, &server);
-		gw_carries_both_ways(client, server);
-		finish();
+		gw_connect();
+		gw_carries_both_ways();
+		gw_teardown();
 	}
 }
 
@@ -118,16 +107,15 @@ START_TEST(another_connection_does_not_notice)
 {
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
 		begin();
-		gw_start();
-		gw_connect(&client, &server);
+		gw_begin();
 		sweep_arm(&s);
 		(void)one_more();
 		(void)sweep_over(&s);
-		gw_carries_both_ways(client, server);
+		gw_carries_both_ways();
 		gw_run_ms(20);
 		strays();
 		ck_assert(one_more());
-		finish();
+		gw_teardown();
 	}
 }
 
@@ -139,8 +127,7 @@ START_TEST(a_reload_happens_or_leaves_all_as_it_was)
 		int rc;
 
 		begin();
-		gw_start();
-		gw_connect(&client, &server);
+		gw_begin();
 		gw.svc[GW_IN].idle_ms = 60000;
 		gw_free_addr(&gw.svc[GW_IN].listen);
 		sweep_arm(&s);
@@ -149,12 +136,12 @@ START_TEST(a_reload_happens_or_leaves_all_as_it_was)
 			ck_assert_int_eq(rc, 0);
 		if (rc < 0)
 			ck_assert_str_ne(gw.err, "");
-		gw_carries_both_ways(client, server);
+		gw_carries_both_ways();
 		ck_assert_uint_eq(gw_info(GW_IN).cfg->idle_ms, rc == 0 ? 60000 : 0);
 		if (rc < 0)
 			ck_assert_int_eq(gw_reload(), 0);
 		ck_assert(one_more());
-		finish();
+		gw_teardown();
 	}
 }
 
@@ -227,8 +214,7 @@ START_TEST(control_clients_are_served_or_turned_away)
 		int rc;
 
 		begin();
-		gw_start();
-		gw_connect(&client, &server);
+		gw_begin();
 		sweep_arm(&s);
 		rc = try_control(path, &ctl);
 		if (rc == 0)
@@ -239,9 +225,9 @@ START_TEST(control_clients_are_served_or_turned_away)
 		if (rc != 0)
 			ck_assert_int_eq(try_control(path, &ctl), 0);
 		ck_assert(asked(path, questions[_i]));
-		gw_carries_both_ways(client, server);
+		gw_carries_both_ways();
 		control_free(ctl);
-		finish();
+		gw_teardown();
 	}
 	unlink(path);
 	rmdir(dir);

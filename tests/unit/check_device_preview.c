@@ -33,17 +33,16 @@ setup(void)
 static const char *
 preview(void)
 {
-	struct device_cards cards;
+	struct device_cards cards = { 0 };
 	size_t len;
 	FILE *f;
 
 	free(text);
 	f = open_memstream(&text, &len);
-	device_cards_init(&cards);
 	if (device_plan_has_verbs(&cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(&cfg, &table, &cards, f);
-	device_cards_fini(&cards);
+	device_cards_forget(&cards);
 	fclose(f);
 	return text;
 }

@@ -10,21 +10,32 @@
 #include "tcp_pair.h"
 #include "unit.h"
 
+/* Callbacks ignore most of what they are given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define MS 1000000LL
 #define DEADLINE (5000 * MS) /* a test that waits longer has failed */
 
 static struct loop *lp;
 static int64_t stop_at; /* absolute */
 static unsigned turns;
-static bool (*until)(void);
 
-/* Ends the run when the condition holds, or at stop_at. */
+/* What is waited for: at least so much in a counter, or one of the bits. */
+static const unsigned *watched_value;
+static unsigned at_least, bits;
+
+static bool
+is_there(void)
+{
+	return watched_value != NULL && (bits != 0 ? (*watched_value & bits) != 0 : *watched_value >= at_least);
+}
+
+/* Ends the run when what is waited for is there, or at stop_at. */
 static int64_t
 test_turn(void *arg, int64_t now_ns)
 {
-	(void)arg;
 	turns++;
-	if (now_ns >= stop_at || (until != NULL && until())) {
+	if (now_ns >= stop_at || is_there()) {
 		loop_stop(lp);
 		return INT64_MAX;
 	}
@@ -37,7 +48,7 @@ setup(void)
 	lp = loop_new();
 	ck_assert_ptr_nonnull(lp);
 	turns = 0;
-	until = NULL;
+	watched_value = NULL;
 	ck_assert_int_eq(loop_add_turn(lp, test_turn, NULL), 0);
 }
 
@@ -50,18 +61,20 @@ teardown(void)
 static void
 run_for(int64_t ns)
 {
-	until = NULL;
+	watched_value = NULL;
 	stop_at = loop_now(lp) + ns;
 	ck_assert_int_eq(loop_run(lp), 0);
 }
 
 static void
-run_until(bool (*cond)(void))
+run_until(const unsigned *value, unsigned least, unsigned any_of)
 {
-	until = cond;
+	watched_value = value;
+	at_least = least;
+	bits = any_of;
 	stop_at = loop_now(lp) + DEADLINE;
 	ck_assert_int_eq(loop_run(lp), 0);
-	ck_assert_msg(cond(), "the condition never came true");
+	ck_assert_msg(is_there(), "the condition never came true");
 }
 
 static void
@@ -98,22 +111,10 @@ watch(struct watched *me, int fd, void (*cb)(struct loop_io *, unsigned))
 	ck_assert_int_eq(loop_add(lp, &me->io), 0);
 }
 
-static bool
-saw_err(void)
+static void
+run_until_seen(unsigned event)
 {
-	return (w[0].seen & LOOP_ERR) != 0;
-}
-
-static bool
-saw_urgent(void)
-{
-	return (w[0].seen & LOOP_URGENT) != 0;
-}
-
-static bool
-saw_read(void)
-{
-	return (w[0].seen & LOOP_READ) != 0;
+	run_until(&w[0].seen, 0, event);
 }
 
 START_TEST(a_reset_of_a_paused_socket_is_seen)
@@ -124,9 +125,9 @@ START_TEST(a_reset_of_a_paused_socket_is_seen)
 	tcp_pair(sv);
 	ck_assert_int_eq(send(sv[0], "abc", 3, 0), 3);
 	watch(&w[0], sv[1], note);
-	run_until(saw_read);
+	run_until_seen(LOOP_READ);
 	reset(sv[0]);
-	run_until(saw_err);
+	run_until_seen(LOOP_ERR);
 	ck_assert_uint_eq(w[0].seen & LOOP_HUP, LOOP_HUP);
 	loop_del(lp, &w[0].io);
 	close(sv[1]);
@@ -145,7 +146,7 @@ START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
 	ck_assert_int_eq(send(sv[1][0], "abc", 3, 0), 3);
 	shutdown(sv[1][0], SHUT_WR);
 	reset(sv[0][0]);
-	run_until(saw_err);
+	run_until_seen(LOOP_ERR);
 	turns = 0;
 	run_for(50 * MS);
 	ck_assert_uint_le(turns, 5);
@@ -166,11 +167,11 @@ START_TEST(a_lone_urgent_byte_is_seen)
 	ck_assert_int_eq(setsockopt(sv[1], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
 	watch(&w[0], sv[1], note);
 	ck_assert_int_eq(send(sv[0], "!", 1, MSG_OOB), 1);
-	run_until(saw_urgent);
+	run_until_seen(LOOP_URGENT);
 	/* The second one in a row too, though the first was not read. */
 	w[0].seen = 0;
 	ck_assert_int_eq(send(sv[0], "?", 1, MSG_OOB), 1);
-	run_until(saw_urgent);
+	run_until_seen(LOOP_URGENT);
 	loop_del(lp, &w[0].io);
 	close(sv[0]);
 	close(sv[1]);
@@ -195,18 +196,10 @@ ping_pong(struct loop_io *io, unsigned events)
 static int64_t
 flush_turn(void *arg, int64_t now_ns)
 {
-	(void)arg;
-	(void)now_ns;
 	flushes++;
 	ck_assert_uint_le(pongs - pongs_at_flush, 2);
 	pongs_at_flush = pongs;
 	return INT64_MAX;
-}
-
-static bool
-many_pongs(void)
-{
-	return pongs >= 1000;
 }
 
 START_TEST(busy_sockets_do_not_starve_the_turn_functions)
@@ -218,7 +211,7 @@ START_TEST(busy_sockets_do_not_starve_the_turn_functions)
 	watch(&w[1], sv[1], ping_pong);
 	ck_assert_int_eq(loop_add_turn(lp, flush_turn, NULL), 0);
 	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
-	run_until(many_pongs);
+	run_until(&pongs, 1000, 0);
 	ck_assert_uint_ge(flushes, 500);
 	loop_del(lp, &w[0].io);
 	loop_del(lp, &w[1].io);
@@ -235,8 +228,6 @@ static unsigned survivors;
 static void
 remove_both(struct loop_io *io, unsigned events)
 {
-	(void)io;
-	(void)events;
 	survivors++;
 	for (int i = 0; i < 2; i++) {
 		loop_del(lp, &victim[i]->io);
@@ -244,12 +235,6 @@ remove_both(struct loop_io *io, unsigned events)
 		memset(victim[i], 0xee, sizeof(*victim[i]));
 		free(victim[i]);
 	}
-}
-
-static bool
-one_survivor(void)
-{
-	return survivors > 0;
 }
 
 START_TEST(no_event_arrives_after_loop_del_in_the_same_turn)
@@ -262,7 +247,7 @@ START_TEST(no_event_arrives_after_loop_del_in_the_same_turn)
 		victim[i] = malloc(sizeof(*victim[i]));
 		watch(victim[i], sv[i][1], remove_both);
 	}
-	run_until(one_survivor);
+	run_until(&survivors, 1, 0);
 	run_for(20 * MS);
 	ck_assert_uint_eq(survivors, 1);
 	close(sv[0][0]);
@@ -276,18 +261,10 @@ static unsigned arrived;
 static void
 count_first(struct loop_io *io, unsigned events)
 {
-	(void)io;
-	(void)events;
 	arrived++;
 }
 
 enum { CROWD = 700 };
-
-static bool
-all_arrived(void)
-{
-	return arrived >= CROWD;
-}
 
 START_TEST(more_ready_sockets_than_a_batch_are_all_served)
 {
@@ -297,7 +274,7 @@ START_TEST(more_ready_sockets_than_a_batch_are_all_served)
 		io[i] = (struct loop_io){ .fd = socket(AF_INET, SOCK_DGRAM, 0), .cb = count_first };
 		ck_assert_int_eq(loop_add(lp, &io[i]), 0);
 	}
-	run_until(all_arrived);
+	run_until(&arrived, CROWD, 0);
 	ck_assert_uint_eq(arrived, CROWD);
 	for (int i = 0; i < CROWD; i++) {
 		loop_del(lp, &io[i]);
@@ -315,27 +292,15 @@ on_usr1(void *arg)
 	signals += *(unsigned *)arg;
 }
 
-static bool
-one_signal(void)
-{
-	return signals >= 1;
-}
-
-static bool
-two_signals(void)
-{
-	return signals >= 2;
-}
-
 START_TEST(signals_arrive_in_the_loop)
 {
 	unsigned one = 1;
 
 	ck_assert_int_eq(loop_signal(lp, SIGUSR1, on_usr1, &one), 0);
 	kill(getpid(), SIGUSR1);
-	run_until(one_signal);
+	run_until(&signals, 1, 0);
 	kill(getpid(), SIGUSR1);
-	run_until(two_signals);
+	run_until(&signals, 2, 0);
 }
 
 END_TEST
@@ -345,15 +310,7 @@ static unsigned at_once;
 static int64_t
 busy_turn(void *arg, int64_t now_ns)
 {
-	(void)arg;
-	(void)now_ns;
 	return ++at_once <= 100 ? INT64_MIN : INT64_MAX;
-}
-
-static bool
-busy_done(void)
-{
-	return at_once >= 100;
 }
 
 START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
@@ -362,7 +319,7 @@ START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 
 	ck_assert_int_eq(loop_add_turn(lp, busy_turn, NULL), 0);
 	from = loop_now(lp);
-	run_until(busy_done);
+	run_until(&at_once, 100, 0);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 	from = loop_now(lp);
 	run_for(30 * MS);
@@ -378,17 +335,9 @@ static unsigned asked;
 static int64_t
 asking_turn(void *arg, int64_t now_ns)
 {
-	(void)arg;
-	(void)now_ns;
 	if (asked++ == 0)
 		loop_again(lp);
 	return INT64_MAX;
-}
-
-static bool
-asked_once(void)
-{
-	return asked > 0;
 }
 
 START_TEST(another_turn_can_be_asked_for)
@@ -396,7 +345,7 @@ START_TEST(another_turn_can_be_asked_for)
 	int64_t from = loop_now(lp);
 
 	ck_assert_int_eq(loop_add_turn(lp, asking_turn, NULL), 0);
-	run_until(asked_once);
+	run_until(&asked, 1, 0);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 }
 
@@ -405,7 +354,6 @@ END_TEST
 static int64_t
 vanishing_turn(void *arg, int64_t now_ns)
 {
-	(void)now_ns;
 	++*(unsigned *)arg;
 	loop_del_turn(lp, vanishing_turn, arg);
 	return INT64_MIN;
@@ -442,7 +390,6 @@ take_time(void *arg, int64_t now_ns)
 static void
 on_usr2(void *arg)
 {
-	(void)arg;
 	ck_assert_uint_eq(timely[0].told_cnt, turns + 1);
 	ck_assert_uint_eq(timely[1].told_cnt, turns + 1);
 	signals++;
@@ -466,7 +413,7 @@ START_TEST(the_time_is_told_to_each_once_a_turn_before_all_else)
 	ck_assert_int_eq(loop_signal(lp, SIGUSR2, on_usr2, NULL), 0);
 	run_for(20 * MS);
 	kill(getpid(), SIGUSR2);
-	run_until(one_signal);
+	run_until(&signals, 1, 0);
 	ck_assert_uint_eq(timely[0].told_cnt, turns);
 	loop_del_turn(lp, timely_turn, &timely[0]);
 	run_for(MS);

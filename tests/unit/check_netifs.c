@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/addr.h"
+#include "addrs.h"
 #include "unit.h"
 
 union msg {
@@ -76,6 +76,7 @@ addr_msg(uint16_t type, unsigned index, const char *text, unsigned char scope, u
 		.ifa_family = v6 ? AF_INET6 : AF_INET,
 		.ifa_index = index,
 		.ifa_scope = scope,
+		.ifa_prefixlen = v6 ? 64 : 24,
 		.ifa_flags = (uint8_t)flags,
 	};
 	put_attr(&m, IFA_ADDRESS, bytes, v6 ? 16 : 4);
@@ -94,9 +95,8 @@ addr_is(uint16_t type, unsigned index, const char *text, unsigned char scope, ui
 static const struct netif_addr *
 find(const char *text)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = addr_of(text);
 
-	ck_assert_int_eq(addr_parse(text, &ss), 0);
 	return netifs_find(&t, &ss);
 }
 
@@ -202,6 +202,40 @@ START_TEST(on_a_point_to_point_link_the_local_end_counts)
 
 END_TEST
 
+static bool
+near(const char *local, const char *other)
+{
+	return netifs_near(&t, gid_of(local).b, gid_of(other).b);
+}
+
+START_TEST(networks_are_those_of_interfaces_that_are_on)
+{
+	const struct sockaddr_storage at = addr_of("192.0.2.1"), at_v6 = addr_of("2001:db8:2::1");
+	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
+
+	link_is(RTM_NEWLINK, 2, "eth0", IFF_UP); /* without carrier */
+	link_is(RTM_NEWLINK, 3, "eth1", 0);
+	addr_is(RTM_NEWADDR, 2, "192.0.2.1", 0, 0);
+	addr_is(RTM_NEWADDR, 2, "2001:db8:1::1", 0, 0);
+	addr_is(RTM_NEWADDR, 2, "2001:db8:2::1", 0, 0);
+	addr_is(RTM_NEWADDR, 3, "198.51.100.1", 0, 0);
+	ck_assert_uint_eq(netifs_networks(&t, nets), 3);
+	ck_assert(!nets[0].v6);
+	ck_assert_uint_eq(nets[0].prefix_len, 24);
+	ck_assert_mem_eq(nets[0].addr, ((const uint8_t[16]){ 192, 0, 2 }), 16);
+	ck_assert_uint_eq(netifs_networks_of(&t, &at, nets), 1);
+	ck_assert_uint_eq(netifs_networks_of(&t, &at_v6, nets), 2);
+	ck_assert_mem_eq(nets[0].addr, ((const uint8_t[16]){ 0x20, 1, 0xd, 0xb8, 0, 2 }), 16);
+	ck_assert(near("192.0.2.1", "192.0.2.99") && !near("192.0.2.1", "192.0.3.1"));
+	ck_assert(near("2001:db8:1::1", "2001:db8:2::9") && !near("2001:db8:1::1", "2001:db8:3::9"));
+	ck_assert(!near("198.51.100.1", "198.51.100.2"));
+	ck_assert_int_eq(link_is(RTM_NEWLINK, 3, "eth1", IFF_UP), 1);
+	ck_assert(near("198.51.100.1", "198.51.100.2"));
+	ck_assert(!near("203.0.113.1", "203.0.113.1"));
+}
+
+END_TEST
+
 /* Every length that a message may be cut to: nothing is read behind it, and nothing is taken from half of one. */
 START_TEST(short_messages_are_ignored)
 {
@@ -240,6 +274,9 @@ START_TEST(odd_attributes_are_ignored)
 	ck_assert_int_eq(netifs_apply(&t, &m.nh), 0);
 	((struct ifaddrmsg *)NLMSG_DATA(&m.nh))->ifa_family = AF_PACKET;
 	ck_assert_int_eq(netifs_apply(&t, &m.nh), 0);
+	m = addr_msg(RTM_NEWADDR, 2, "192.0.2.1", 0, 0);
+	((struct ifaddrmsg *)NLMSG_DATA(&m.nh))->ifa_prefixlen = 33;
+	ck_assert_int_eq(netifs_apply(&t, &m.nh), 0);
 	ck_assert_uint_eq(t.if_cnt + t.addr_cnt, 0);
 }
 
@@ -254,6 +291,7 @@ netifs_case(TCase *tc)
 	tcase_add_test(tc, addresses_come_change_and_go);
 	tcase_add_test(tc, link_local_addresses_belong_to_their_interface);
 	tcase_add_test(tc, on_a_point_to_point_link_the_local_end_counts);
+	tcase_add_test(tc, networks_are_those_of_interfaces_that_are_on);
 	tcase_add_test(tc, short_messages_are_ignored);
 	tcase_add_test(tc, odd_attributes_are_ignored);
 }

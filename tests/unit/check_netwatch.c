@@ -95,12 +95,12 @@ START_TEST(follows_what_happens)
 	ck_assert_ptr_nonnull(address("10.9.1.1"));
 	ck_assert_ptr_nonnull(address("127.0.0.1"));
 	UNTIL(is_up("e1")); /* it takes the kernel a moment */
-	(void)netwatch_take_news(nw);
+	(void)netwatch_take_change(nw);
 	/* the carrier */
 	ck_assert(ip_batch("link set p1 down\n"));
 	UNTIL(!is_up("e1"));
-	ck_assert(netwatch_take_news(nw));
-	ck_assert(!netwatch_take_news(nw));
+	ck_assert(netwatch_take_change(nw));
+	ck_assert(!netwatch_take_change(nw));
 	ck_assert(ip_batch("link set p1 up\n"));
 	UNTIL(is_up("e1"));
 	/* the switch */
@@ -137,7 +137,7 @@ START_TEST(reads_anew_after_an_overrun)
 	UNTIL(address("10.20.199.1") != NULL && address("10.1.0.1") == NULL);
 	ck_assert_uint_ge(netwatch_overruns(nw), 1);
 	ck_assert_uint_ge(netwatch_table(nw)->addr_cnt, 3999);
-	ck_assert(netwatch_take_news(nw));
+	ck_assert(netwatch_take_change(nw));
 	/* and goes on */
 	ck_assert(ip_batch("addr add 10.99.0.1/24 dev e1\n"));
 	UNTIL(address("10.99.0.1") != NULL);

@@ -1,66 +1,47 @@
 /* What the log tells of outages: once when they begin, when their reason changes, when they are over. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/net.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/service.h"
+#include "captured.h"
 #include "unit.h"
 
 #define S INT64_C(1000000000)
 
-static struct worker w;
+static struct env env;
+static struct session_pool pool;
 static struct settings settings;
 static struct service svc;
 static union net_addr far;
-static FILE *log_file;
-static int old_stderr;
-static char text[65536];
 
 static void
 setup(void)
 {
-	memset(&w, 0, sizeof(w));
+	memset(&pool, 0, sizeof(pool));
 	memset(&svc, 0, sizeof(svc));
-	w.now_ns = 1000 * S;
-	w.lim_outage = w.lim_outage_over = w.lim_stranger = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
+	env.now_ns = 1000 * S;
+	pool.env = &env;
+	pool.lim_outage = pool.lim_outage_end = pool.lim_stranger = (struct log_limit){ .burst = 20,
+		.interval_ms = 1000 };
 	settings.cfg.kind = CONFIG_INGRESS;
 	strcpy(settings.cfg.name, "redis");
-	svc.w = &w;
+	svc.pool = &pool;
 	svc.settings = &settings;
 	far.in4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(16379) };
 	ck_assert_int_eq(inet_pton(AF_INET, "192.0.2.2", &far.in4.sin_addr), 1);
-	log_init(LOG_LVL_NOTICE);
-	log_file = tmpfile();
-	old_stderr = dup(STDERR_FILENO);
-	ck_assert_int_ge(dup2(fileno(log_file), STDERR_FILENO), 0);
+	capture_begin(LOG_LVL_NOTICE);
 }
 
-static void
-teardown(void)
-{
-	(void)dup2(old_stderr, STDERR_FILENO);
-	close(old_stderr);
-	fclose(log_file);
-}
-
-/* What was logged since the last call: how many lines, the text in text. */
+/* The number of lines that were logged since the last call; the lines are in captured.text. */
 static unsigned
-news(void)
+logged(void)
 {
 	unsigned lines = 0;
-	size_t n;
 
-	rewind(log_file);
-	n = fread(text, 1, sizeof(text) - 1, log_file);
-	text[n] = '\0';
-	ck_assert_int_eq(ftruncate(fileno(log_file), 0), 0);
-	rewind(log_file);
-	for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++)
+	for (const char *p = capture_take(); (p = strchr(p, '\n')) != NULL; p++)
 		lines++;
 	return lines;
 }
@@ -68,22 +49,23 @@ news(void)
 static void
 one_line(const char *wanted)
 {
-	unsigned lines = news();
+	unsigned lines = logged();
 
-	ck_assert_msg(lines == 1 && strstr(text, wanted) != NULL, "%u lines, want \"%s\":\n%s", lines, wanted, text);
+	ck_assert_msg(lines == 1 && strstr(captured.text, wanted) != NULL, "%u lines, want \"%s\":\n%s", lines, wanted,
+	    captured.text);
 }
 
 START_TEST(the_beginning_and_the_end_are_told_once)
 {
 	for (int i = 0; i < 50; i++) {
 		outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
-		w.now_ns += S;
+		env.now_ns += S;
 	}
 	one_line(
 	    "warning: peer not available: service=redis peer=192.0.2.2:16379 "
 	    "why=\"cannot be connected: Connection refused\" failed=1");
-	outage_over(&svc, OUTAGE_OVER_SMCR, &far);
-	outage_over(&svc, OUTAGE_OVER_SMCR, &far);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	one_line("notice: peer available again: service=redis peer=192.0.2.2:16379 failed=50 after_ms=50000");
 }
 
@@ -98,8 +80,8 @@ START_TEST(another_reason_is_told_and_a_long_outage_again)
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("ended the connection in its set-up; its server may be down");
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
-	ck_assert_uint_eq(news(), 0);
-	w.now_ns += 601 * S;
+	ck_assert_uint_eq(logged(), 0);
+	env.now_ns += 601 * S;
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("failed=5");
 }
@@ -112,21 +94,21 @@ START_TEST(what_proves_less_than_the_outage_does_not_end_it)
 		enum outage_kind kind;
 		unsigned not_over, over;
 	} rows[] = {
-		{ OUTAGE_CONNECT, 0, OUTAGE_OVER_CONNECTED },
-		{ OUTAGE_CONNECT, 0, OUTAGE_OVER_DECLINED },
-		{ OUTAGE_CONNECT, 0, OUTAGE_OVER_BYTES },
-		{ OUTAGE_RESET, OUTAGE_OVER_CONNECTED, OUTAGE_OVER_BYTES },
-		{ OUTAGE_RESET, OUTAGE_OVER_DECLINED, OUTAGE_OVER_SMCR },
-		{ OUTAGE_NO_SMC, OUTAGE_OVER_BYTES, OUTAGE_OVER_DECLINED },
-		{ OUTAGE_NO_SMC, OUTAGE_OVER_CONNECTED, OUTAGE_OVER_SMCR },
-		{ OUTAGE_SETUP, OUTAGE_OVER_BYTES | OUTAGE_OVER_DECLINED, OUTAGE_OVER_SMCR },
+		{ OUTAGE_CONNECT, 0, OUTAGE_ENDED_CONNECTED },
+		{ OUTAGE_CONNECT, 0, OUTAGE_ENDED_DECLINED },
+		{ OUTAGE_CONNECT, 0, OUTAGE_ENDED_BYTES },
+		{ OUTAGE_RESET, OUTAGE_ENDED_CONNECTED, OUTAGE_ENDED_BYTES },
+		{ OUTAGE_RESET, OUTAGE_ENDED_DECLINED, OUTAGE_ENDED_SMCR },
+		{ OUTAGE_NO_SMC, OUTAGE_ENDED_BYTES, OUTAGE_ENDED_DECLINED },
+		{ OUTAGE_NO_SMC, OUTAGE_ENDED_CONNECTED, OUTAGE_ENDED_SMCR },
+		{ OUTAGE_SETUP, OUTAGE_ENDED_BYTES | OUTAGE_ENDED_DECLINED, OUTAGE_ENDED_SMCR },
 	};
 
 	outage_failed(&svc, rows[_i].kind, &far, "words", 0);
 	one_line("not available");
-	outage_over(&svc, rows[_i].not_over, &far);
-	ck_assert_uint_eq(news(), 0);
-	outage_over(&svc, rows[_i].over, &far);
+	outage_end(&svc, rows[_i].not_over, &far);
+	ck_assert_uint_eq(logged(), 0);
+	outage_end(&svc, rows[_i].over, &far);
 	one_line("available again");
 }
 
@@ -138,18 +120,18 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 
 	for (int i = 0; i < 1000; i++) {
 		outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
-		outage_over(&svc, OUTAGE_OVER_SMCR, &far);
-		w.now_ns += S / 100;
+		outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+		env.now_ns += S / 100;
 	}
-	(void)news();
-	for (const char *p = text; (p = strstr(p, "not available")) != NULL; p++)
+	(void)logged();
+	for (const char *p = captured.text; (p = strstr(p, "not available")) != NULL; p++)
 		begins++;
-	for (const char *p = text; (p = strstr(p, "available again")) != NULL; p++)
+	for (const char *p = captured.text; (p = strstr(p, "available again")) != NULL; p++)
 		ends++;
 	ck_assert_uint_ge(begins, 1);
 	ck_assert_uint_le(begins, 4);
 	ck_assert_uint_eq(ends, begins); /* each that was told has its end */
-	w.now_ns += 61 * S;
+	env.now_ns += 61 * S;
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("not available");
 }
@@ -161,7 +143,7 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 	settings.cfg.kind = CONFIG_EGRESS;
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	one_line("server not available: service=redis server=192.0.2.2:16379 why=\"cannot be connected: ");
-	outage_over(&svc, OUTAGE_OVER_CONNECTED, &far);
+	outage_end(&svc, OUTAGE_ENDED_CONNECTED, &far);
 	one_line("server available again: service=redis server=192.0.2.2:16379");
 	outage_stranger(&svc, &far, "no CLC message where one was expected");
 	one_line(
@@ -169,7 +151,7 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 	    "why=\"no CLC message where one was expected\"");
 	for (int i = 0; i < 1000; i++)
 		outage_stranger(&svc, &far, "no Proposal came");
-	ck_assert_uint_le(news(), 20);
+	ck_assert_uint_le(logged(), 20);
 }
 
 END_TEST
@@ -181,8 +163,8 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	svc.settings = NULL;
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
 	outage_stranger(&svc, &far, "no Proposal came");
-	outage_over(&svc, OUTAGE_OVER_SMCR, &far);
-	ck_assert_uint_eq(news(), 0);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	ck_assert_uint_eq(logged(), 0);
 }
 
 END_TEST
@@ -190,7 +172,7 @@ END_TEST
 static void
 outage_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, capture_end);
 	tcase_add_test(tc, the_beginning_and_the_end_are_told_once);
 	tcase_add_test(tc, another_reason_is_told_and_a_long_outage_again);
 	tcase_add_loop_test(tc, what_proves_less_than_the_outage_does_not_end_it, 0, 8);

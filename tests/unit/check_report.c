@@ -45,10 +45,10 @@ run_report(struct worker *w, const char *request)
 	report_start(&r, &src, &req, &out);
 	do {
 		before = out.len;
-		fake_worker_looked_at(w);
+		fake_worker.looked_at = 0;
 		more = report_step(&r);
 		ck_assert_uint_le(out.len - before, REPORT_STEP_BYTES);
-		ck_assert_uint_le(fake_worker_looked_at(w), REPORT_STEP_ITEMS);
+		ck_assert_uint_le(fake_worker.looked_at, REPORT_STEP_ITEMS);
 	} while (more);
 	ck_assert(!out.overflow);
 	text = strndup(outbuf_data(&out, &len), out.len);
@@ -180,7 +180,7 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 	/* Through a buffer of the size that a client has. */
 	all = malloc(8 << 20);
 	ck_assert_int_eq(outbuf_init(&out, 65536), 0);
-	fake_worker_set_sessions(w, 5000);
+	fake_worker.sessions = 5000;
 	report_start(&r, &src, &req, &out);
 	while (more) {
 		while (more && outbuf_room(&out) >= REPORT_STEP_BYTES)

@@ -11,13 +11,11 @@
 #include <sys/resource.h>
 
 #include "daemon/session/proxy.h"
-#include "fake_smcr.h"
+#include "captured.h"
 #include "gateway.h"
 #include "unit.h"
 
 #define DIAG 0x03030000u
-
-static int client, server;
 
 static unsigned
 open_fds(void)
@@ -36,41 +34,22 @@ static unsigned fds_before;
 static void
 setup(void)
 {
-	memset(&fake, 0, sizeof(fake));
-	memset(&fake_seen, 0, sizeof(fake_seen));
-	log_init(LOG_LVL_ERROR);
 	fds_before = open_fds();
-	gw_init();
-	client = server = -1;
+	gw_setup();
 }
 
 /* Whatever a test did: nothing leaks. */
 static void
 teardown(void)
 {
-	gw_hang_up(client, server);
+	gw_hang_up(&client);
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	ck_assert_uint_eq(gw.w->bufs.lent, 0);
-	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
-	ck_assert_uint_eq(gw.w->session_slab.used, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->bufs.lent, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->setup_slab.used, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->session_slab.used, 0);
 	gw_stop();
 	ck_assert_uint_eq(open_fds(), fds_before);
-}
-
-static void
-close_client(void)
-{
-	close(client);
-	client = -1;
-}
-
-static void
-echo_works(void)
-{
-	gw_say(client, "ping");
-	gw_expect(server, "ping", GW_OPEN);
-	gw_say(server, "pong");
-	gw_expect(client, "pong", GW_OPEN);
 }
 
 /* -- fallback -- */
@@ -84,10 +63,7 @@ START_TEST(a_fallback_is_counted_and_says_why)
 		fake.server_declines = DIAG;
 	else
 		fake.client_declines = DIAG;
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	while (worker_session_next(gw.w, &pos, &info)) {
 		bool local = (info.kind == CONFIG_EGRESS) == (_i == 0);
 
@@ -107,47 +83,27 @@ START_TEST(a_fallback_is_counted_and_says_why)
 
 END_TEST
 
-/* stderr goes to a file until it is read: the lines with this phrase. */
-static char *
-logged(FILE *f, const char *phrase, char *buf, size_t cap)
-{
-	char line[2048];
-
-	rewind(f);
-	buf[0] = '\0';
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (strstr(line, phrase) != NULL && strlen(buf) + strlen(line) < cap)
-			strcat(buf, line);
-	return buf;
-}
-
 START_TEST(refuse_means_no_tcp)
 {
-	const char *name = _i == GW_IN ? "service=in " : "service=out ";
-	FILE *f = tmpfile();
-	int saved = dup(STDERR_FILENO);
-	char text[8192], *line;
+	const char *line, *name = _i == GW_IN ? "service=in " : "service=out ";
 
 	gw.svc[_i].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
 	gw_start();
-	dup2(fileno(f), STDERR_FILENO);
-	log_init(LOG_LVL_INFO);
+	capture_begin(LOG_LVL_INFO);
 	client = gw_client();
 	gw_expect_reset(client);
 	UNTIL(gw_info(_i).connections == 0);
-	log_init(LOG_LVL_ERROR);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
 	ck_assert_uint_eq(gw_info(_i).fallbacks, 0);
 	ck_assert_uint_eq(gw_info(_i).refused_fallback, 1);
 	ck_assert_uint_eq(gw_info(_i).resets, 1);
-	logged(f, "connection closed", text, sizeof(text));
-	line = strstr(text, name);
+	line = strstr(capture_take(), "connection closed");
+	while (line != NULL && strncmp(strstr(line, "service="), name, strlen(name)) != 0)
+		line = strstr(line + 1, "connection closed");
 	ck_assert_ptr_nonnull(line);
 	ck_assert_ptr_nonnull(
 	    strstr(line, _i == GW_IN ? " mode=refused peer_code=0x03030000 " : " mode=refused local_code=0x03030000 "));
-	fclose(f);
+	capture_end();
 }
 
 END_TEST
@@ -178,8 +134,7 @@ START_TEST(a_late_decline_is_not_taken_for_data)
 	ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
 	gw_expect(server, arrives[_i], GW_EOF);
 	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, _i == 0);
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 }
@@ -214,7 +169,7 @@ START_TEST(out_of_sync_is_tried_once_more)
 	close(declined);
 	if (_i == 0) {
 		server = gw_accept();
-		echo_works();
+		gw_carries_both_ways();
 		ck_assert(gw_in_state(GW_IN, SES_SMCR));
 	} else {
 		gw_expect_reset(client);
@@ -232,7 +187,7 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 	gw_start();
 	client = gw_client();
 	gw_expect_reset(client);
-	ck_assert_uint_eq(gw.w->stats.sessions_reset, _i == 0 ? 2 : 1);
+	ck_assert_uint_eq(gw_pool(GW_IN)->stats.reset, _i == 0 ? 2 : 1);
 }
 
 END_TEST
@@ -307,37 +262,33 @@ START_TEST(the_allow_list_is_obeyed)
 	gw_start();
 	client = gw_client();
 	gw_expect_reset(client);
-	close_client();
+	gw_hang_up(&client);
 	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
 	ck_assert_uint_eq(gw_info(_i).connections, 0);
 	gw.svc[_i].allow_cnt = 2;
 	ck_assert_int_eq(gw_reload(), 0);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_connect();
 	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
 }
 
 END_TEST
 
-START_TEST(no_more_than_max_connections_per_peer)
+/* _i / 2: max_connections, or max_connections_per_peer, with which another peer may come */
+START_TEST(no_more_connections_than_are_allowed)
 {
 	struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000109) };
+	const int service = _i % 2, per_peer = _i / 2;
 	int extra, fd;
 
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	/* Those that were there before the limit was set count too. */
-	gw.svc[_i].max_per_peer = 1;
+	gw.svc[service].max_connections = per_peer ? 1000 : 1;
+	gw.svc[service].max_per_peer = per_peer ? 1 : 0;
 	ck_assert_int_eq(gw_reload(), 0);
 	extra = gw_client();
 	gw_expect_reset(extra);
 	close(extra);
-	ck_assert_uint_eq(gw_info(_i).refused_per_peer, 1);
-	ck_assert_uint_eq(gw_info(_i).refused_max, 0);
-	if (_i == GW_IN) {
+	if (per_peer && service == GW_IN) {
 		fd = socket(AF_INET, SOCK_STREAM, 0);
 		ck_assert_int_eq(bind(fd, (struct sockaddr *)&other, sizeof(other)), 0);
 		ck_assert_int_eq(connect(fd, (struct sockaddr *)&gw.svc[GW_IN].listen, sizeof(other)), 0);
@@ -346,38 +297,13 @@ START_TEST(no_more_than_max_connections_per_peer)
 		close(extra);
 		UNTIL(gw_sessions() == 2);
 	}
-	echo_works();
-	close_client();
-	close(server);
+	gw_carries_both_ways();
+	gw_hang_up(&client);
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
-	ck_assert_uint_eq(gw_info(_i).refused_per_peer, 1);
-}
-
-END_TEST
-
-START_TEST(no_more_than_max_connections)
-{
-	int extra;
-
-	gw.svc[_i].max_connections = 1;
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
-	extra = gw_client();
-	gw_expect_reset(extra);
-	close(extra);
-	ck_assert_uint_eq(gw_info(_i).refused_max, 1);
-	echo_works();
-	close_client();
-	close(server);
-	UNTIL(gw_sessions() == 0);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_connect();
+	ck_assert_uint_eq(gw_info(service).refused_per_peer, per_peer ? 1 : 0);
+	ck_assert_uint_eq(gw_info(service).refused_max, per_peer ? 0 : 1);
 }
 
 END_TEST
@@ -387,10 +313,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	struct rlimit lim = { .rlim_cur = 0 }, old;
 	int waiting[8];
 
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	for (int i = 0; i < 8; i++)
 		waiting[i] = gw_client();
 	getrlimit(RLIMIT_NOFILE, &old);
@@ -398,8 +321,8 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	lim.rlim_cur = (rlim_t)dup(0);
 	close((int)lim.rlim_cur);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
-	UNTIL(gw.w->stats.accept_pauses > 0);
-	echo_works();
+	UNTIL(gw_pool(GW_IN)->stats.accept_pauses > 0);
+	gw_carries_both_ways();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	UNTIL(gw_info(GW_IN).accepted == 9);
 	for (int i = 0; i < 8; i++)
@@ -409,7 +332,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 			close(fd);
 		else
 			gw_once();
-	echo_works();
+	gw_carries_both_ways();
 }
 
 END_TEST
@@ -478,8 +401,7 @@ START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 	if (_i % 2 == 1)
 		net_reset(client);
 	else
-		close(client);
-	client = -1;
+		gw_hang_up(&client);
 	UNTIL(gw_sessions() == 0);
 	server = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK);
 	if (server >= 0)
@@ -570,10 +492,7 @@ option(int fd, int level, int name)
 START_TEST(every_leg_has_its_options)
 {
 	gw.cfg.keepalive = (struct config_keepalive){ .enabled = true, .idle_s = 77, .interval_s = 7, .probes = 5 };
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	for (int i = 0; i < 4; i++) {
 		const struct session *s = gw_session(i / 2 == 0 ? GW_IN : GW_OUT);
 		int fd = i % 2 == 0 ? s->app.io.fd : s->mid.io.fd;
@@ -603,10 +522,7 @@ START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 	};
 	if (_i == 1)
 		fake.client_declines = DIAG;
-	gw_start();
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	gw_begin();
 	for (int i = 0; i < GW_SERVICES; i++) {
 		const struct session *s = gw_session(i);
 
@@ -622,20 +538,19 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 {
 	char peer[ADDR_STR_MAX + 8] = " peer=", srv[ADDR_STR_MAX + 32] = "service=out server=";
 	const char *const want[] = { "service=in client=127.0.0.1:", peer, " from_client=4 to_client=4 ", srv,
-		" from_server=4 to_server=4 ", " duration_ms=" };
-	FILE *f = tmpfile();
-	int saved = dup(STDERR_FILENO);
-	char text[8192];
+		" from_server=4 to_server=4 ",
+		" duration_ms=", _i == 2 ? "reason=\"client reset the connection\"" : "reason=\"normal end\"",
+		_i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R ",
+		_i == 1 ? "mode=TCP peer_code=0x03030000 " : "mode=SMC-R " };
+	const char *text;
+	unsigned lines = 0;
 
 	addr_format(&gw.peer_addrs[0], peer + strlen(peer), ADDR_STR_MAX);
 	addr_format(&gw.server_addrs[0], srv + strlen(srv), ADDR_STR_MAX);
 	fake.server_declines = _i == 1 ? DIAG : 0;
 	gw_start();
-	dup2(fileno(f), STDERR_FILENO);
-	log_init(LOG_LVL_INFO);
-	client = gw_client();
-	server = gw_accept();
-	echo_works();
+	capture_begin(LOG_LVL_INFO);
+	gw_connect();
 	if (_i == 2)
 		net_reset(client);
 	else
@@ -643,24 +558,15 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 	client = -1;
 	if (_i < 2)
 		gw_expect_eof(server);
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	log_init(LOG_LVL_ERROR);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	logged(f, "connection closed", text, sizeof(text));
+	text = capture_take();
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		ck_assert_msg(strstr(text, want[i]) != NULL, "no \"%s\" in: %s", want[i], text);
-	if (_i == 2)
-		ck_assert_ptr_nonnull(strstr(text, "reason=\"client reset the connection\""));
-	else
-		ck_assert_ptr_nonnull(strstr(text, "reason=\"normal end\""));
-	ck_assert_ptr_nonnull(strstr(text, _i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R "));
-	ck_assert(_i != 1 || strstr(text, "mode=TCP peer_code=0x03030000 ") != NULL);
-	ck_assert_ptr_nonnull(strchr(text, '\n'));
-	ck_assert_ptr_eq(strchr(strchr(text, '\n') + 1, '\n') + 1, text + strlen(text));
-	fclose(f);
+	for (const char *p = text; (p = strstr(p, "connection closed")) != NULL; p++)
+		lines++;
+	ck_assert_uint_eq(lines, 2);
+	capture_end();
 }
 
 END_TEST
@@ -679,9 +585,9 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 		gw_say(c[i], "x");
 		gw_expect(s[i], "x", GW_OPEN);
 	}
-	ck_assert_uint_eq(gw.w->bufs.lent, 0);
-	ck_assert_uint_le(gw.w->bufs.free_cnt, 2);
-	ck_assert_uint_eq(gw.w->setup_slab.used, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->bufs.lent, 0);
+	ck_assert_uint_le(gw_pool(GW_IN)->bufs.free_cnt, 2);
+	ck_assert_uint_eq(gw_pool(GW_IN)->setup_slab.used, 0);
 	for (int i = 0; i < N; i++) {
 		close(c[i]);
 		close(s[i]);
@@ -710,8 +616,7 @@ session_case(TCase *tc)
 	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);
 	tcase_add_loop_test(tc, the_proxy_header_comes_without_a_word_of_the_client, 0, 2);
 	tcase_add_loop_test(tc, the_allow_list_is_obeyed, 0, 2);
-	tcase_add_loop_test(tc, no_more_than_max_connections, 0, 2);
-	tcase_add_loop_test(tc, no_more_than_max_connections_per_peer, 0, 2);
+	tcase_add_loop_test(tc, no_more_connections_than_are_allowed, 0, 4);
 	tcase_add_test(tc, accepting_goes_on_after_descriptors_ran_out);
 	tcase_add_loop_test(tc, first_bytes_that_are_no_clc_end_the_connection, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_stops_at_any_step_is_cut_off, 0, 4);

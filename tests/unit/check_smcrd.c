@@ -24,6 +24,9 @@
 #include "daemon/worker/worker.h"
 #include "unit.h"
 
+/* Stand-ins ignore most of what they are given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* -- the worker: refuses services named "refused"; never drains with one named "busy", in vain with "slow" -- */
 
 struct worker {
@@ -39,7 +42,6 @@ static struct worker the_worker;
 int
 worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
 {
-	(void)fds;
 	if (config_find_service(cfg, "refused") != NULL) {
 		fprintf(err, "cannot listen\n");
 		return -EADDRINUSE;
@@ -68,7 +70,6 @@ say_drained(void *arg, int64_t now_ns)
 {
 	struct worker *w = arg;
 
-	(void)now_ns;
 	loop_del_turn(w->loop, say_drained, w);
 	w->empty = config_find_service(w->cfg, "slow") == NULL;
 	w->drained(w->drained_arg);
@@ -78,7 +79,6 @@ say_drained(void *arg, int64_t now_ns)
 void
 worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
 {
-	(void)deadline_ms;
 	w->drained = done;
 	w->drained_arg = arg;
 	if (config_find_service(w->cfg, "busy") == NULL)
@@ -88,14 +88,12 @@ worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), vo
 void
 worker_free(struct worker *w)
 {
-	(void)w;
 	log_msg(LOG_LVL_NOTICE, "worker freed");
 }
 
 struct smcr *
 worker_engine(struct worker *w)
 {
-	(void)w;
 	return NULL;
 }
 
@@ -108,8 +106,6 @@ worker_stats(const struct worker *w, struct worker_stats *out)
 bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
 {
-	(void)eng;
-	(void)info;
 	return (*pos)++ < 2;
 }
 
@@ -120,7 +116,6 @@ static struct control_hooks hooks;
 static void
 reloaded(void *arg, int rc, const char *msgs)
 {
-	(void)arg;
 	log_msg(LOG_LVL_NOTICE, "client told rc=%d msgs=%.*s", rc, (int)strcspn(msgs, "\n"), msgs);
 }
 
@@ -136,7 +131,6 @@ on_usr1(void *arg)
 static void
 on_usr2(void *arg)
 {
-	(void)arg;
 	hooks.drain(hooks.arg);
 }
 
@@ -144,7 +138,6 @@ int
 control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *h, FILE *err,
     struct control **out)
 {
-	(void)w;
 	if (config_find_service(cfg, "nocontrol") != NULL) {
 		fprintf(err, "no control socket\n");
 		return -EACCES;
@@ -159,7 +152,6 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
 void
 control_free(struct control *c)
 {
-	(void)c;
 }
 
 /* -- systemd -- */
@@ -323,11 +315,29 @@ wait_for_log(const char *text)
 
 #define SVC(name, port) "{ name = \"" name "\"; listen = \"127.0.0.1:1000" port "\"; to = \"127.0.0.1:1\"; }"
 
+/* Starts with one egress service of this name. */
+static void
+start_ready(const char *service, const char *const *args)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+	    "egress = ( { name = \"%s\"; listen = \"127.0.0.1:10002\"; to = \"127.0.0.1:1\"; } );", service);
+	write_file(text);
+	start_daemon(args);
+	hear("READY=1", 1);
+}
+
+static void
+end_daemon(int signo)
+{
+	kill(child, signo);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+
 START_TEST(starts_and_ends)
 {
-	write_file("egress = ( " SVC("a", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
+	start_ready("a", NULL);
 	hear("STATUS=3 connections, 2 link groups\n", 1);
 	kill(child, SIGTERM);
 	hear("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000", 1);
@@ -342,11 +352,8 @@ END_TEST
 
 START_TEST(says_when_a_drain_was_cut_off)
 {
-	write_file("egress = ( " SVC("slow", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	start_ready("slow", NULL);
+	end_daemon(SIGTERM);
 	in_log("warning: drain_timeout is over, connections are reset: connections=3");
 	ck_assert_ptr_null(strstr(log_text(), "drained"));
 }
@@ -355,17 +362,14 @@ END_TEST
 
 START_TEST(second_signal_ends_at_once)
 {
-	write_file("egress = ( " SVC("busy", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
+	start_ready("busy", NULL);
 	kill(child, SIGTERM);
 	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
 	kill(child, SIGHUP);
 	wait_for_log("no reload while draining");
 	kill(child, SIGUSR1);
 	wait_for_log("client refused rc=-16");
-	kill(child, SIGINT);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGINT);
 	in_log("ending at once");
 }
 
@@ -374,16 +378,13 @@ END_TEST
 /* "smcrctl drain" and then "systemctl stop": the connections keep their time. */
 START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
 {
-	write_file("egress = ( " SVC("busy", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
+	start_ready("busy", NULL);
 	kill(child, SIGUSR2);
 	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
 	kill(child, SIGTERM);
 	wait_for_log("draining already");
 	ck_assert_int_eq(waitpid(child, NULL, WNOHANG), 0);
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 	in_log("ending at once");
 }
 
@@ -393,9 +394,7 @@ START_TEST(reloads)
 {
 	static const char *const args[] = { "-d", "info", NULL };
 
-	write_file("egress = ( " SVC("a", "2") " );");
-	start_daemon(args);
-	hear("READY=1", 1);
+	start_ready("a", args);
 	write_file("control = { path = \"/x\"; };\negress = ( " SVC("a", "3") "," SVC("b", "4") " );");
 	kill(child, SIGHUP);
 	hear("READY=1", 2);
@@ -407,8 +406,7 @@ START_TEST(reloads)
 	in_log("warning: control.path cannot be changed by a reload");
 	in_log("configuration reloaded");
 	in_log("added=1 changed=1 removed=0 settings=0 restart_needed_for=1");
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 }
 
 END_TEST
@@ -418,9 +416,7 @@ fail_reload(const char *text, const char *why)
 {
 	char status[256];
 
-	write_file("egress = ( " SVC("a", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
+	start_ready("a", NULL);
 	write_file(text);
 	kill(child, SIGHUP);
 	hear("READY=1", 2);
@@ -439,8 +435,7 @@ fail_reload(const char *text, const char *why)
 	hear("READY=1", 3);
 	wait_for_log("configuration reloaded");
 	in_log("added=1 changed=0 removed=1 settings=0 restart_needed_for=0");
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 }
 
 START_TEST(keeps_the_old_configuration_when_the_file_is_wrong)
@@ -464,9 +459,7 @@ START_TEST(tells_the_control_client)
 {
 	char why[128];
 
-	write_file("egress = ( " SVC("a", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
+	start_ready("a", NULL);
 	write_file("nope = 1;");
 	kill(child, SIGUSR1);
 	snprintf(why, sizeof(why), "client told rc=-22 msgs=%s:1: unknown key nope", conf);
@@ -488,8 +481,7 @@ START_TEST(feeds_the_watchdog)
 	unsetenv("WATCHDOG_PID");
 	start_daemon(NULL);
 	hear("WATCHDOG=1", 3);
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 	in_log("no ingress and no egress");
 }
 
@@ -546,8 +538,7 @@ START_TEST(the_command_line_level_wins_over_the_file)
 	hear("READY=1", 1);
 	kill(child, SIGHUP);
 	hear("READY=1", 2);
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 	ck_assert_str_eq(log_text(), "");
 }
 
@@ -558,12 +549,9 @@ START_TEST(says_when_descriptors_will_not_do)
 	struct rlimit lim = { 512, 1000 };
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
-	write_file("egress = ( " SVC("a", "2") " );");
-	start_daemon(NULL);
-	hear("READY=1", 1);
+	start_ready("a", NULL);
 	in_log("limit=1000 needed=8289 enough_for_connections=451");
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 }
 
 END_TEST
@@ -576,8 +564,7 @@ START_TEST(passes_sockets_of_systemd_on)
 	run_daemon(3, argv, notify_fd);
 	hear("READY=1", 1);
 	in_log("worker fds=1");
-	kill(child, SIGTERM);
-	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	end_daemon(SIGTERM);
 }
 
 END_TEST

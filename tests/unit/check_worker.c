@@ -7,27 +7,16 @@
 
 #include <fcntl.h>
 
-#include "fake_smcr.h"
+#include "addrs.h"
 #include "gateway.h"
 #include "unit.h"
 
-static int client, server;
-
+/* The devices in the configuration; they are the test's. */
 static void
-setup(void)
+devices_are(struct config_device *devices, unsigned cnt)
 {
-	memset(&fake, 0, sizeof(fake));
-	memset(&fake_seen, 0, sizeof(fake_seen));
-	log_init(LOG_LVL_ERROR);
-	gw_init();
-	client = server = -1;
-}
-
-static void
-teardown(void)
-{
-	gw_hang_up(client, server);
-	gw_stop();
+	gw.cfg.devices = devices;
+	gw.cfg.device_cnt = cnt;
 }
 
 static bool
@@ -55,8 +44,7 @@ START_TEST(a_port_in_use_is_told_and_nothing_is_left)
 	ck_assert(refuses(&gw.svc[GW_IN].listen));
 	close(taken);
 	gw.svc[GW_OUT].listen = gw.peer_addrs[0];
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 }
 
 END_TEST
@@ -68,8 +56,7 @@ START_TEST(a_device_that_does_not_open_is_told)
 		{ .name = "broken" },
 	};
 
-	gw.cfg.devices = devs;
-	gw.cfg.device_cnt = 2;
+	devices_are(devs, 2);
 	ck_assert_int_eq(gw_try_start(NULL, 0), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(gw.err, "broken"));
 	gw.cfg.device_cnt = 1;
@@ -84,14 +71,10 @@ END_TEST
 static bool
 may_dial(const char *to, const char *middle)
 {
-	struct sockaddr_storage ss;
+	const struct rnic_gid gid = gid_of(to), from = gid_of(middle);
 	struct smcr_identity id = { 0 };
-	struct rnic_gid gid;
 
-	ck_assert_int_eq(addr_parse(to, &ss), 0);
-	addr_to_v6(&ss, gid.b);
-	ck_assert_int_eq(addr_parse(middle, &ss), 0);
-	addr_to_v6(&ss, id.addr);
+	memcpy(id.addr, from.b, sizeof(id.addr));
 	return fake_dial_policy.may(fake_dial_policy.ctx, &gid, &id);
 }
 
@@ -103,11 +86,9 @@ START_TEST(a_server_may_name_its_own_address_or_a_network_of_ours)
 		{ .addr = { 0x20, 0x01, 0x0d, 0xb8 }, .prefix_len = 32 },
 	};
 	struct config_net any = { .prefix_len = 0 };
-	struct config_device dev = { .name = "siw0" };
+	struct config_device dev = { .name = "siw0", .addr = addr_of("127.0.0.1") };
 
-	ck_assert_int_eq(addr_parse("127.0.0.1", &dev.addr), 0);
-	gw.cfg.devices = &dev;
-	gw.cfg.device_cnt = 1;
+	devices_are(&dev, 1);
 	gw_start();
 	ck_assert(may_dial("192.0.2.9", "192.0.2.9"));
 	ck_assert(may_dial("2001:db8::9", "2001:db8::9"));
@@ -141,8 +122,7 @@ START_TEST(a_device_whose_address_is_missing_is_waited_for)
 		{ .name = "late" },
 	};
 
-	gw.cfg.devices = devs;
-	gw.cfg.device_cnt = 2;
+	devices_are(devs, 2);
 	gw_start();
 	ck_assert_ptr_nonnull(strstr(gw.err, "warning: device late at ? is not there: address: "));
 	ck_assert_ptr_null(worker_device(gw.w, 1));
@@ -162,8 +142,7 @@ START_TEST(an_interface_without_addresses_is_told_and_waited_for)
 {
 	struct config_device dev = { .interface = "no-such-if" };
 
-	gw.cfg.devices = &dev;
-	gw.cfg.device_cnt = 1;
+	devices_are(&dev, 1);
 	gw_start();
 	ck_assert_str_eq(gw.err, "warning: no address for a device on interface \"no-such-if\" now\n");
 	ck_assert_ptr_null(worker_device(gw.w, 0));
@@ -181,7 +160,7 @@ START_TEST(passed_sockets_are_used_where_they_fit)
 	log_init(LOG_LVL_ERROR);
 	ck_assert_msg(gw_try_start(fds, 2) == 0, "%s", gw.err);
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
-	gw_connect(&client, &server);
+	gw_connect();
 	ck_assert_int_ne(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
 	ck_assert_int_ne(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, 0);
 	ck_assert(refuses(&odd));
@@ -198,7 +177,7 @@ START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
 	ck_assert_msg(gw_try_start(&fd, 1) == 0, "%s", gw.err);
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
-	gw_connect(&client, &server);
+	gw_connect();
 }
 
 END_TEST
@@ -207,10 +186,9 @@ END_TEST
 
 START_TEST(a_reload_without_changes_changes_nothing)
 {
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	ck_assert_int_eq(gw_reload(), 0);
-	gw_carries_both_ways(client, server);
+	gw_carries_both_ways();
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 }
@@ -222,13 +200,12 @@ START_TEST(a_changed_service_keeps_its_connections_and_counters)
 	struct sockaddr_storage old = gw.svc[GW_IN].listen;
 	int other;
 
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	gw_free_addr(&gw.svc[GW_IN].listen);
 	gw.svc[GW_IN].max_connections = 2;
 	ck_assert_int_eq(gw_reload(), 0);
 	ck_assert(refuses(&old));
-	gw_carries_both_ways(client, server);
+	gw_carries_both_ways();
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
 	other = gw_client();
@@ -243,20 +220,17 @@ END_TEST
 
 START_TEST(a_removed_service_lets_its_connections_live)
 {
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	gw.cfg.services = &gw.svc[GW_OUT];
 	gw.cfg.service_cnt = 1;
 	ck_assert_int_eq(gw_reload(), 0);
 	ck_assert(refuses(&gw.svc[GW_IN].listen));
-	gw_carries_both_ways(client, server);
-	close(client);
-	client = -1;
+	gw_carries_both_ways();
+	gw_hang_up(&client);
 	gw_expect_eof(server);
-	close(server);
-	server = -1;
+	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	ck_assert(list_empty(&gw.w->old_services));
+	ck_assert(list_empty(&gw_pool(GW_IN)->old_services));
 }
 
 END_TEST
@@ -270,7 +244,7 @@ START_TEST(a_new_service_listens)
 	gw.cfg.services = gw.svc;
 	gw.cfg.service_cnt = 2;
 	ck_assert_int_eq(gw_reload(), 0);
-	gw_connect(&client, &server);
+	gw_connect();
 }
 
 END_TEST
@@ -279,13 +253,12 @@ START_TEST(a_renamed_service_takes_the_socket_over)
 {
 	int waiting;
 
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	/* In the backlog while the reload happens: not lost. */
 	waiting = gw_client();
 	snprintf(gw.svc[GW_IN].name, sizeof(gw.svc[GW_IN].name), "renamed");
 	ck_assert_int_eq(gw_reload(), 0);
-	gw_carries_both_ways(client, server);
+	gw_carries_both_ways();
 	UNTIL(gw_info(GW_IN).accepted == 1);
 	gw_say(waiting, "hello");
 	close(server);
@@ -304,18 +277,17 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 	int other;
 
 	((struct sockaddr_in *)(void *)&all)->sin_addr.s_addr = htonl(INADDR_ANY);
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	for (int i = 0; i < 4; i++) {
 		gw.svc[GW_IN].listen = i % 2 == 0 ? all : one;
 		ck_assert_msg(gw_reload() == 0, "%s", gw.err);
-		gw_carries_both_ways(client, server);
+		gw_carries_both_ways();
 		other = net_listen(&all, false);
 		ck_assert_int_eq(other, -EADDRINUSE);
 		close(client);
 		close(server);
 		/* gw_client() connects to the address of the configuration. */
-		gw_connect(&client, &server);
+		gw_connect();
 	}
 }
 
@@ -333,7 +305,7 @@ START_TEST(a_covering_address_of_another_process_is_in_use)
 	gw.svc[GW_IN].listen = all;
 	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
 	gw.svc[GW_IN].listen = one;
-	gw_connect(&client, &server);
+	gw_connect();
 	close(taken);
 }
 
@@ -343,16 +315,15 @@ START_TEST(two_services_may_swap_their_sockets)
 {
 	struct sockaddr_storage in = gw.svc[GW_IN].listen, out = gw.svc[GW_OUT].listen;
 
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	gw.svc[GW_IN].listen = out;
 	gw.svc[GW_OUT].listen = in;
 	gw.peer_addrs[0] = in;
 	ck_assert_int_eq(gw_reload(), 0);
-	gw_carries_both_ways(client, server);
+	gw_carries_both_ways();
 	close(client);
 	close(server);
-	gw_connect(&client, &server);
+	gw_connect();
 }
 
 END_TEST
@@ -362,18 +333,17 @@ START_TEST(a_reload_that_fails_changes_nothing)
 	struct sockaddr_storage taken_addr, old = gw.svc[GW_IN].listen;
 	int taken = gw_listen(&taken_addr);
 
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	gw.svc[GW_IN].listen = taken_addr;
 	gw.svc[GW_OUT].max_connections = 1;
 	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(gw.err, "in"));
 	ck_assert_uint_eq(gw_info(GW_OUT).cfg->max_connections, 1000);
-	gw_carries_both_ways(client, server);
+	gw_carries_both_ways();
 	gw.svc[GW_IN].listen = old;
 	close(client);
 	close(server);
-	gw_connect(&client, &server);
+	gw_connect();
 	close(taken);
 }
 
@@ -393,17 +363,15 @@ START_TEST(a_drain_waits_for_the_last_connection)
 {
 	unsigned one = 1;
 
-	gw_start();
-	gw_connect(&client, &server);
+	gw_begin();
 	drained = 0;
 	worker_drain(gw.w, 10000, on_drained, &one);
 	ck_assert(refuses(&gw.svc[GW_IN].listen));
 	gw_run_ms(20);
 	ck_assert_uint_eq(drained, 0);
-	gw_carries_both_ways(client, server);
-	close(client);
-	close(server);
-	client = server = -1;
+	gw_carries_both_ways();
+	gw_hang_up(&client);
+	gw_hang_up(&server);
 	UNTIL(drained == 1);
 	gw_run_ms(20);
 	ck_assert_uint_eq(drained, 1);
@@ -420,7 +388,7 @@ START_TEST(a_drain_does_not_wait_for_ever)
 	fake.busy = _i == 1;
 	gw_start();
 	if (_i == 0)
-		gw_connect(&client, &server);
+		gw_connect();
 	drained = 0;
 	from = loop_now(gw.loop);
 	worker_drain(gw.w, 50, on_drained, &one);
@@ -453,7 +421,7 @@ check(const struct sockaddr_storage *peer, uint32_t timeout_ms)
 	ck_assert_uint_eq(results, 0);
 	UNTIL(results == 1);
 	gw_once();
-	ck_assert(list_empty(&gw.w->probes) && list_empty(&gw.w->dead_probes));
+	ck_assert(list_empty(&gw_pool(GW_IN)->probes) && list_empty(&gw_pool(GW_IN)->dead_probes));
 }
 
 START_TEST(a_check_says_yes)
@@ -524,8 +492,8 @@ START_TEST(prewarm_waits_for_the_peer)
 	gw.svc[GW_IN].prewarm = true;
 	gw.cfg.service_cnt = 1;
 	gw_start();
-	UNTIL(!list_empty(&gw.w->probes));
-	UNTIL(list_empty(&gw.w->probes));
+	UNTIL(!list_empty(&gw_pool(GW_IN)->probes));
+	UNTIL(list_empty(&gw_pool(GW_IN)->probes));
 	ck_assert_uint_eq(fake_seen.opens, 0);
 	/* Now the peer comes up. */
 	gw.cfg.service_cnt = 2;
@@ -533,7 +501,7 @@ START_TEST(prewarm_waits_for_the_peer)
 	UNTIL(gw_info(GW_OUT).accepted == 1 && gw_sessions() == 0);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 	gw_run_ms(50);
-	ck_assert(list_empty(&gw.w->probes));
+	ck_assert(list_empty(&gw_pool(GW_IN)->probes));
 }
 
 END_TEST
@@ -554,7 +522,7 @@ END_TEST
 static void
 worker_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
 	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
 	tcase_add_test(tc, a_device_that_does_not_open_is_told);
 	tcase_add_test(tc, a_server_may_name_its_own_address_or_a_network_of_ours);

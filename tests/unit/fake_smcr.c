@@ -11,9 +11,12 @@
 #include "rnic/siw/siw.h"
 #include "smcr/smcr.h"
 
+/* Much of the engine is of no interest here. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define MS 1000000LL
 #define NONE INT64_MAX
-#define RING_DEFAULT (64u * 1024)
+#define RING_SIZE (64u * 1024)
 
 struct fake_knobs fake;
 struct fake_seen fake_seen;
@@ -64,8 +67,6 @@ struct smcr {
 	struct list_node events;
 	uint32_t next_id;
 	int64_t now_ns;
-	struct smcr_counters ctr;
-	bool draining;
 };
 
 static struct smcr *the_engine;
@@ -91,7 +92,6 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 {
 	struct smcr *eng = calloc(1, sizeof(*eng));
 
-	(void)rng;
 	assert(the_engine == NULL);
 	eng->cfg = *cfg;
 	eng->now_ns = now_ns;
@@ -117,8 +117,8 @@ smcr_free(struct smcr *eng)
 {
 	if (eng == NULL)
 		return;
-	LIST_FOREACH(n, &eng->conns)
-		conn_free(CONTAINER_OF(n, struct smcr_conn, node));
+	LIST_EACH(struct smcr_conn, c, &eng->conns, node)
+		conn_free(c);
 	free(eng);
 	the_engine = NULL;
 }
@@ -135,38 +135,29 @@ void
 smcr_set_dial_policy(
     struct smcr *eng, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx)
 {
-	(void)eng;
 	fake_dial_policy = (struct fake_dial_policy){ may, ctx };
 }
 
 bool
 smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 {
-	(void)eng;
-	(void)addr;
 	return false;
 }
 
 void
 smcr_set_now(struct smcr *eng, int64_t now_ns)
 {
-	(void)eng;
-	(void)now_ns;
 }
 
 int
 smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 {
-	(void)eng;
-	(void)dev;
 	return 0;
 }
 
 void
 smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
-	(void)eng;
-	(void)dev;
 }
 
 static void
@@ -246,7 +237,7 @@ open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
 	c->o = *o;
 	c->id = eng->next_id++;
 	c->prewarm = prewarm;
-	c->tx.ring = malloc(fake.ring_size != 0 ? fake.ring_size : RING_DEFAULT);
+	c->tx.ring = malloc(RING_SIZE);
 	list_push(&eng->conns, &c->node);
 	list_init(&c->ev_node);
 	if (o->role == SMCR_CLIENT) {
@@ -274,12 +265,6 @@ void *
 smcr_app(const struct smcr_conn *c)
 {
 	return c->o.app;
-}
-
-uint32_t
-smcr_conn_id(const struct smcr_conn *c)
-{
-	return c->id;
 }
 
 size_t
@@ -313,12 +298,9 @@ smcr_clc_output(struct smcr_conn *c, void *buf, size_t cap)
 static struct smcr_conn *
 find(struct smcr *eng, uint32_t id)
 {
-	LIST_FOREACH(n, &eng->conns) {
-		struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
-
+	LIST_EACH(struct smcr_conn, c, &eng->conns, node)
 		if (c->id == id)
 			return c;
-	}
 	return NULL;
 }
 
@@ -411,16 +393,10 @@ smcr_fallback(const struct smcr_conn *c, struct smcr_diag *d)
 	*d = c->diag;
 }
 
-static uint32_t
-ring_size(void)
-{
-	return fake.ring_size != 0 ? fake.ring_size : RING_DEFAULT;
-}
-
 static size_t
 pieces(const struct stream *s, uint64_t from, size_t len, struct iovec iov[2])
 {
-	size_t at = from % ring_size(), first = ring_size() - at < len ? ring_size() - at : len;
+	size_t at = from % RING_SIZE, first = RING_SIZE - at < len ? RING_SIZE - at : len;
 
 	iov[0] = (struct iovec){ s->ring + at, first };
 	iov[1] = (struct iovec){ s->ring, len - first };
@@ -434,7 +410,7 @@ smcr_tx_space(struct smcr_conn *c, struct iovec iov[2])
 
 	if (c->step != OPEN || c->tx.done)
 		return 0;
-	room = ring_size() - (size_t)(c->tx.head - c->tx.tail);
+	room = RING_SIZE - (size_t)(c->tx.head - c->tx.tail);
 	/* One urgent byte at a time. */
 	if (c->tx.urgent > c->tx.tail)
 		room = 0;
@@ -544,13 +520,11 @@ void
 smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
 {
 	if (ev == SMCR_TCP_RST) {
-		fake_seen.rsts_told++;
 		if (c->peer != NULL)
 			end(c->peer, SMCR_R_PEER_ABORT);
 		end(c, SMCR_R_TCP_RESET);
 		return;
 	}
-	fake_seen.fins_told++;
 	if (c->step == LATE) {
 		late_is_over(c, false);
 		return;
@@ -576,9 +550,7 @@ void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
 	eng->now_ns = now_ns;
-	LIST_FOREACH(n, &eng->conns) {
-		struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
-
+	LIST_EACH(struct smcr_conn, c, &eng->conns, node) {
 		if (c->step == OVER || c->deadline > now_ns)
 			continue;
 		if (c->fin_grace && c->peer != NULL)
@@ -590,12 +562,10 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 struct smcr_conn *
 smcr_next_event(struct smcr *eng, unsigned *events)
 {
-	struct list_node *n = list_pop(&eng->events);
-	struct smcr_conn *c;
+	struct smcr_conn *c = LIST_POP(struct smcr_conn, &eng->events, ev_node);
 
-	if (n == NULL)
+	if (c == NULL)
 		return NULL;
-	c = CONTAINER_OF(n, struct smcr_conn, ev_node);
 	*events = c->events;
 	c->events = 0;
 	return c;
@@ -623,9 +593,7 @@ flush_conn(struct smcr_conn *c)
 bool
 smcr_flush(struct smcr *eng)
 {
-	LIST_FOREACH(n, &eng->conns) {
-		struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
-
+	LIST_EACH(struct smcr_conn, c, &eng->conns, node) {
 		flush_conn(c);
 		if (c->released)
 			conn_free(c);
@@ -638,70 +606,38 @@ smcr_deadline(const struct smcr *eng)
 {
 	int64_t at = NONE;
 
-	LIST_FOREACH(n, &eng->conns) {
-		const struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, node);
-
+	LIST_EACH(struct smcr_conn, c, &eng->conns, node)
 		if (c->step != OVER && c->deadline < at)
 			at = c->deadline;
-	}
 	return at;
 }
 
 void
 smcr_drain(struct smcr *eng)
 {
-	eng->draining = true;
-}
-
-int
-smcr_rebalance(struct smcr *eng, uint32_t group_id)
-{
-	(void)eng;
-	(void)group_id;
-	return 0;
-}
-
-int
-smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
-{
-	(void)eng;
-	(void)group_id;
-	(void)number;
-	return -ENOENT;
 }
 
 bool
 smcr_take_device_news(struct smcr *eng)
 {
-	(void)eng;
 	return false;
 }
 
 bool
 smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
 {
-	(void)eng;
-	(void)dev;
 	return false;
 }
 
 bool
 smcr_idle(const struct smcr *eng)
 {
-	(void)eng;
 	return !fake.busy;
 }
 
 void
 smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt)
 {
-	(void)eng, (void)nets, (void)cnt;
-}
-
-const struct smcr_counters *
-smcr_counters(const struct smcr *eng)
-{
-	return &eng->ctr;
 }
 
 void
@@ -713,8 +649,6 @@ smcr_log_states(struct smcr *eng, bool on)
 bool
 smcr_next_log(struct smcr *eng, struct smcr_log *l)
 {
-	(void)eng;
-	(void)l;
 	return false;
 }
 
@@ -756,8 +690,6 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 {
 	struct fake_dev *me;
 
-	(void)loop;
-	(void)rng;
 	if (strcmp(cfg->name, "broken") == 0 || (strcmp(cfg->name, "late") == 0 && !fake.late_device)) {
 		*err = "address";
 		return cfg->name[0] == 'l' ? -EADDRNOTAVAIL : -EADDRINUSE;

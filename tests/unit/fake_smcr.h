@@ -38,14 +38,13 @@ struct fake_knobs {
 	bool late_declines;       /* behind ours the peer's Decline may come */
 	bool open_fails;          /* smcr_open: no connection is free */
 	bool busy;                /* smcr_idle is never true */
-	uint32_t ring_size;       /* 0 = 64 KiB */
 	bool late_device;         /* the address of the device "late" is there */
 };
 extern struct fake_knobs fake;
 
 /* What was seen. */
 struct fake_seen {
-	unsigned opens, aborts, fins_told, rsts_told, closes, declines;
+	unsigned opens, aborts, closes, declines;
 };
 extern struct fake_seen fake_seen;
 

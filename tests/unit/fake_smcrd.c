@@ -68,8 +68,8 @@ turn(void *arg, int64_t now_ns)
 		.diag = { .local = 0x05000000, .peer = 0x03030000 } };
 
 	(void)arg;
-	while (fake_worker_checks(worker) > 0)
-		fake_worker_end_check(worker, fake_worker_check_port(worker) == 1 ? &yes : &no);
+	while (fake_worker.checks > 0)
+		fake_worker_end_check(worker, fake_worker.check_port == 1 ? &yes : &no);
 	if (reload_done != NULL) {
 		void (*done)(void *, int, const char *) = reload_done;
 

@@ -9,6 +9,8 @@
 #include "daemon/control/stat_table.h"
 #include "wire/clc_diag.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define S INT64_C(1000000000)
 #define CHECKS_MAX 16
 
@@ -20,26 +22,22 @@ struct smcr {
 	void (*trace)(void *, const struct smcr_trace *);
 	void *trace_ctx;
 	struct smcr_counters counters;
-	uint32_t rebalanced, deleted;
 };
 
 struct worker {
 	bool full;
 	struct smcr eng;
 	struct rnic_dev dev[2];
-	struct worker_fallbacks fallbacks;
-	uint32_t session_cnt;
-	unsigned looked_at;
-	int check_rc;
+	struct session_fallbacks fallbacks;
 
 	struct {
 		void (*done)(void *, const struct check_result *);
 		void *arg;
 		uint16_t port;
 	} checks[CHECKS_MAX];
-
-	unsigned check_cnt;
 };
+
+struct fake_worker fake_worker;
 
 static void
 addr(struct sockaddr_storage *ss, const char *text)
@@ -101,7 +99,6 @@ worker_device(struct worker *w, unsigned i)
 const char *
 worker_interface(const struct worker *w, unsigned index)
 {
-	(void)w;
 	return index == 7 ? "eth7" : index == 8 ? "eth7.100" : "";
 }
 
@@ -177,18 +174,9 @@ service_cfg(unsigned i)
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
-	static const struct service_info infos[] = {
-		{ .connections = 3,
-		    .accepted = 10,
-		    .refused_allow = 1,
-		    .refused_max = 2,
-		    .refused_per_peer = 5,
-		    .refused_connect = 3,
-		    .refused_fallback = 6,
-		    .fallbacks = 2,
-		    .resets = 4 },
-		{ .connections = 2, .accepted = 20 },
-	};
+	/* connections, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets */
+	static const struct service_info infos[] = { { NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4 },
+		{ NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0 } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;
@@ -201,108 +189,54 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 /* -- sessions -- */
 
 static struct smcr_conn conns[] = {
-	{ { .id = 0x1000a,
-	    .role = SMCR_CLIENT,
-	    .group_id = 1,
-	    .link = 1,
-	    .state = "ACTIVE",
-	    .peer_token = 0xbeef,
-	    .elem_size = 65536,
-	    .peer_elem_size = 32768,
-	    .sndbuf_size = 65536,
-	    .elem_idx = 3,
-	    .peer_elem_idx = 4,
-	    .tx_written = 123456789,
-	    .tx_sent = 123456000,
-	    .tx_consumed = 123450000,
-	    .rx_produced = 4096,
-	    .rx_consumed = 4000,
-	    .writer_blocked = true,
-	    .peer_blocked = false,
-	    .age_ns = 5 * S } },
-	{ { .id = 0x1000b,
-	    .role = SMCR_SERVER,
-	    .group_id = 2,
-	    .link = 2,
-	    .state = "PEERCLOSEWAIT1",
-	    .peer_token = 0x20001,
-	    .elem_size = 16384,
-	    .peer_elem_size = 524288,
-	    .sndbuf_size = 65536,
-	    .elem_idx = 1,
-	    .peer_elem_idx = 255,
-	    .tx_written = 7,
-	    .tx_sent = 7,
-	    .tx_consumed = 7,
-	    .peer_blocked = true,
-	    .age_ns = 90061 * S } },
+	{ { 0x1000a, NULL, SMCR_CLIENT, 1, 1, "ACTIVE", 0xbeef, 65536, 32768, 65536, 3, 4, 123456789, 123456000,
+	    123450000, 4096, 4000, true, false, 5 * S } },
+	{ { 0x1000b, NULL, SMCR_SERVER, 2, 2, "PEERCLOSEWAIT1", 0x20001, 16384, 524288, 65536, 1, 255, 7, 7, 7, 0, 0,
+	    false, true, 90061 * S } },
 	{ { .id = 0x1000c, .role = SMCR_CLIENT, .state = "CLC: Accept awaited", .age_ns = S / 10 } },
 };
 
-static const struct session_info sessions[] = {
-	{ .id = 1,
-	    .service = "web",
-	    .kind = CONFIG_INGRESS,
-	    .mode = SESSION_SMCR,
-	    .state = "established",
-	    .conn = &conns[0],
-	    .bytes_to_app = 4000,
-	    .bytes_from_app = 123456789,
-	    .age_ns = 5 * S,
-	    .idle_ns = S / 100 },
-	{ .id = 2,
-	    .service = "db \"main\" é\x1b[31m",
-	    .kind = CONFIG_EGRESS,
-	    .mode = SESSION_SMCR,
-	    .state = "closing",
-	    .conn = &conns[1],
-	    .bytes_to_app = 0,
-	    .bytes_from_app = 7,
-	    .age_ns = 90061 * S,
-	    .idle_ns = 61 * S },
-	{ .id = 3,
-	    .service = "web",
-	    .kind = CONFIG_INGRESS,
-	    .mode = SESSION_TCP,
-	    .state = "established",
-	    .diag = { .local = CLC_DIAG_PEER_DECLINED, .peer = CLC_DIAG_NO_DEVICE },
-	    .bytes_to_app = 1 << 20,
-	    .bytes_from_app = 1 << 10,
-	    .age_ns = 3600 * S,
-	    .idle_ns = 3 * S },
-	{ .id = 4,
-	    .service = "db \"main\" é\x1b[31m",
-	    .kind = CONFIG_EGRESS,
-	    .mode = SESSION_TCP,
-	    .state = "established",
-	    .diag = { .local = CLC_DIAG_SYNC, .out_of_sync = true, .held_off = true },
-	    .age_ns = 59 * S,
-	    .idle_ns = 59 * S },
-	{ .id = 5,
-	    .service = "web",
-	    .kind = CONFIG_INGRESS,
-	    .mode = SESSION_SETUP,
-	    .state = "rendezvous",
-	    .conn = &conns[2],
-	    .age_ns = S / 10,
-	    .idle_ns = 0 },
+static const struct {
+	enum config_kind kind;
+	enum session_mode mode;
+	const char *state;
+	struct smcr_diag diag;
+	struct smcr_conn *conn;
+	uint64_t to_app, from_app;
+	int64_t age_ns, idle_ns;
+} sessions[] = {
+	{ CONFIG_INGRESS, SESSION_SMCR, "established", { 0 }, &conns[0], 4000, 123456789, 5 * S, S / 100 },
+	{ CONFIG_EGRESS, SESSION_SMCR, "closing", { 0 }, &conns[1], 0, 7, 90061 * S, 61 * S },
+	{ CONFIG_INGRESS, SESSION_TCP, "established", { .local = CLC_DIAG_PEER_DECLINED, .peer = CLC_DIAG_NO_DEVICE },
+	    NULL, 1 << 20, 1 << 10, 3600 * S, 3 * S },
+	{ CONFIG_EGRESS, SESSION_TCP, "established", { .local = CLC_DIAG_SYNC, .out_of_sync = true, .held_off = true },
+	    NULL, 0, 0, 59 * S, 59 * S },
+	{ CONFIG_INGRESS, SESSION_SETUP, "rendezvous", { 0 }, &conns[2], 0, 0, S / 10, 0 },
 };
 
 bool
 worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *out)
 {
-	if (*pos >= w->session_cnt)
+	unsigned i = fake_worker.sessions <= 5 ? *pos : 0;
+
+	if (*pos >= fake_worker.sessions)
 		return false;
-	((struct worker *)(uintptr_t)w)->looked_at++;
-	*out = sessions[w->session_cnt <= 5 ? *pos : 0];
-	if (w->session_cnt > 5)
-		out->id = *pos + 1;
+	fake_worker.looked_at++;
+	*out = (struct session_info){
+		.id = ++*pos,
+		.service = service_cfg(sessions[i].kind == CONFIG_EGRESS)->name,
+		.kind = sessions[i].kind,
+		.mode = sessions[i].mode,
+		.state = sessions[i].state,
+		.diag = sessions[i].diag,
+		.conn = sessions[i].conn,
+		.bytes_to_app = sessions[i].to_app,
+		.bytes_from_app = sessions[i].from_app,
+		.age_ns = sessions[i].age_ns,
+		.idle_ns = sessions[i].idle_ns,
+	};
 	addr(&out->app_peer, "127.0.0.1:50001");
-	if (out->kind == CONFIG_INGRESS)
-		addr(&out->middle_peer, "192.0.2.9:443");
-	else
-		addr(&out->middle_peer, "[2001:db8::9]:33333");
-	(*pos)++;
+	addr(&out->middle_peer, out->kind == CONFIG_INGRESS ? "192.0.2.9:443" : "[2001:db8::9]:33333");
 	return true;
 }
 
@@ -365,98 +299,75 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	return true;
 }
 
+/* The devices of links and their peers. */
+static const struct {
+	const char *name;
+	struct rnic_gid gid;
+	uint8_t mac[6];
+} ports[] = {
+	{ "siw0", { { [10] = 0xff, 0xff, 192, 0, 2, 1 } }, { 2, 0, 0, 0, 0, 1 } },
+	{ "siw1", { { [10] = 0xff, 0xff, 192, 0, 2, 2 } }, { 2, 0, 0, 0, 0, 2 } },
+	{ "mlx5_0", { { 0xfe, 0x80, [15] = 7 } }, { 0x94, 0x6d, 0xae, 1, 2, 3 } },
+	{ "", { { 0 } }, { 0 } },
+	{ "", { { [10] = 0xff, 0xff, 192, 0, 2, 9 } }, { 2, 0, 0, 0, 0, 9 } },
+	{ "", { { 0xfe, 0x80, [15] = 9 } }, { 0x94, 0x6d, 0xae, 9, 9, 9 } },
+};
+
 bool
 smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out)
 {
-	static const struct smcr_link_info links[] = {
-		{ .group_id = 1,
-		    .number = 1,
-		    .user_id = 0x11,
-		    .peer_user_id = 0x21,
-		    .state = "active",
-		    .device = "siw0",
-		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
-		    .peer_gid = { { [10] = 0xff, 0xff, 192, 0, 2, 9 } },
-		    .mac = { 2, 0, 0, 0, 0, 1 },
-		    .peer_mac = { 2, 0, 0, 0, 0, 9 },
-		    .qpn = 77,
-		    .peer_qpn = 0xffffff,
-		    .mtu_code = 5,
-		    .conn_cnt = 1,
-		    .idle_ns = S / 4,
-		    .rtt_ns = 12345,
-		    .peer_depths = { .ird = 16, .ord = 8 } },
-		{ .group_id = 2,
-		    .number = 1,
-		    .user_id = 0x12,
-		    .peer_user_id = 0x22,
-		    .state = "active",
-		    .device = "mlx5_0",
-		    .gid = { { 0xfe, 0x80, [15] = 7 } },
-		    .peer_gid = { { 0xfe, 0x80, [15] = 9 } },
-		    .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 },
-		    .peer_mac = { 0x94, 0x6d, 0xae, 9, 9, 9 },
-		    .qpn = 1,
-		    .peer_qpn = 2,
-		    .mtu_code = 3,
-		    .conn_cnt = 200,
-		    .idle_ns = 0,
-		    .rtt_ns = 2500000,
-		    .peer_depths = { .ird = -1, .ord = -1 } },
-		{ .group_id = 2,
-		    .number = 2,
-		    .user_id = 0x13,
-		    .state = "adding",
-		    .device = "siw0",
-		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
-		    .mac = { 2, 0, 0, 0, 0, 1 },
-		    .qpn = 78,
-		    .mtu_code = 5,
-		    .conn_cnt = 55,
-		    .idle_ns = 4000 * S,
-		    .rtt_ns = -1,
-		    .peer_depths = { .ird = -1, .ord = -1 } },
-		{ .group_id = 2,
-		    .number = 3,
-		    .user_id = 0x14,
-		    .peer_user_id = 0x24,
-		    .state = "lost",
-		    .device = "siw1",
-		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 2 } },
-		    .mac = { 2, 0, 0, 0, 0, 2 },
-		    .qpn = 79,
-		    .peer_qpn = 80,
-		    .mtu_code = 5,
-		    .idle_ns = 2 * S,
-		    .rtt_ns = 70000,
-		    .peer_depths = { .ird = 0, .ord = -1 } },
+	static const struct {
+		uint32_t group;
+		uint8_t number;
+		uint32_t user_id, peer_user_id;
+		const char *state;
+		unsigned port, peer_port;
+		uint32_t qpn, peer_qpn;
+		uint8_t mtu_code;
+		uint32_t conns;
+		int64_t idle_ns, rtt_ns;
+		struct rnic_depths depths;
+	} links[] = {
+		{ 1, 1, 0x11, 0x21, "active", 0, 4, 77, 0xffffff, 5, 1, S / 4, 12345, { .ird = 16, .ord = 8 } },
+		{ 2, 1, 0x12, 0x22, "active", 2, 5, 1, 2, 3, 200, 0, 2500000, { .ird = -1, .ord = -1 } },
+		{ 2, 2, 0x13, 0, "adding", 0, 3, 78, 0, 5, 55, 4000 * S, -1, { .ird = -1, .ord = -1 } },
+		{ 2, 3, 0x14, 0x24, "lost", 1, 3, 79, 80, 5, 0, 2 * S, 70000, { .ird = 0, .ord = -1 } },
 	};
+	unsigned i = (unsigned)*pos;
 
-	if (eng->counters.conns_client == 0 || *pos >= sizeof(links) / sizeof(links[0]))
+	if (eng->counters.conns_client == 0 || i >= sizeof(links) / sizeof(links[0]))
 		return false;
-	*out = links[(*pos)++];
+	++*pos;
+	*out = (struct smcr_link_info){
+		.group_id = links[i].group,
+		.number = links[i].number,
+		.user_id = links[i].user_id,
+		.peer_user_id = links[i].peer_user_id,
+		.state = links[i].state,
+		.gid = ports[links[i].port].gid,
+		.peer_gid = ports[links[i].peer_port].gid,
+		.qpn = links[i].qpn,
+		.peer_qpn = links[i].peer_qpn,
+		.mtu_code = links[i].mtu_code,
+		.conn_cnt = links[i].conns,
+		.idle_ns = links[i].idle_ns,
+		.rtt_ns = links[i].rtt_ns,
+		.peer_depths = links[i].depths,
+	};
+	strcpy(out->device, ports[links[i].port].name);
+	memcpy(out->mac, ports[links[i].port].mac, sizeof(out->mac));
+	memcpy(out->peer_mac, ports[links[i].peer_port].mac, sizeof(out->peer_mac));
 	return true;
 }
 
 bool
 smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 {
+	/* group, number, of the peer, element size, elements, in use, quarantined, state */
 	static const struct smcr_rmb_info rmbs[] = {
-		{ .group_id = 1,
-		    .number = 1,
-		    .elem_size = 65536,
-		    .elem_cnt = 16,
-		    .used = 1,
-		    .quarantined = 2,
-		    .state = "active" },
-		{ .group_id = 1,
-		    .number = 1,
-		    .remote = true,
-		    .elem_size = 32768,
-		    .elem_cnt = 255,
-		    .used = 1,
-		    .state = "active" },
-		{ .group_id = 2, .number = 7, .elem_size = 16384, .elem_cnt = 255, .used = 255, .state = "deleting" },
+		{ 1, 1, false, 65536, 16, 1, 2, "active" },
+		{ 1, 1, true, 32768, 255, 1, 0, "active" },
+		{ 2, 7, false, 16384, 255, 255, 0, "deleting" },
 	};
 
 	if (eng->counters.conns_client == 0 || *pos >= 3)
@@ -468,7 +379,7 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 int
 smcr_rebalance(struct smcr *eng, uint32_t group_id)
 {
-	eng->rebalanced = group_id;
+	fake_worker.rebalanced = group_id;
 	return group_id > 2 ? -ENOENT : 7;
 }
 
@@ -479,20 +390,8 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 		return -ENOENT;
 	if (group_id == 1)
 		return -EBUSY;
-	eng->deleted = group_id << 8 | number;
+	fake_worker.deleted = group_id << 8 | number;
 	return 0;
-}
-
-uint32_t
-fake_worker_rebalanced(const struct worker *w)
-{
-	return w->eng.rebalanced;
-}
-
-uint32_t
-fake_worker_deleted(const struct worker *w)
-{
-	return w->eng.deleted;
 }
 
 /* -- counters -- */
@@ -500,7 +399,6 @@ fake_worker_deleted(const struct worker *w)
 uint64_t
 smcr_rmb_bytes_max(const struct smcr *eng)
 {
-	(void)eng;
 	return 4ull << 30;
 }
 
@@ -513,19 +411,11 @@ smcr_counters(const struct smcr *eng)
 void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
-	*out = (struct worker_stats){ .started_ns = 1 * S };
-	if (w->full)
-		*out = (struct worker_stats){ .accept_pauses = 501,
-			.sessions_opened = 502,
-			.sessions_closed = 503,
-			.sessions_reset = 504,
-			.tcp_bytes = 505,
-			.turns = 506,
-			.draining = true,
-			.started_ns = 1 * S };
+	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, true, 1 * S }
+	               : (struct worker_stats){ .started_ns = 1 * S };
 }
 
-const struct worker_fallbacks *
+const struct session_fallbacks *
 worker_fallbacks(const struct worker *w)
 {
 	return &w->fallbacks;
@@ -542,13 +432,13 @@ worker_engine(struct worker *w)
 int64_t
 worker_now_ns(const struct worker *w)
 {
-	(void)w;
 	return 98766 * S;
 }
 
 struct worker *
 fake_worker_new_empty(void)
 {
+	fake_worker = (struct fake_worker){ 0 };
 	return calloc(1, sizeof(struct worker));
 }
 
@@ -573,7 +463,7 @@ fake_worker_new(void)
 	struct worker *w = fake_worker_new_empty();
 
 	w->full = true;
-	w->session_cnt = 5;
+	fake_worker.sessions = 5;
 	for (uintptr_t i = 0; i < 2; i++)
 		w->dev[i] = (struct rnic_dev){ .ops = &dev_ops, .ctx = (void *)i };
 	set_counters(&w->eng.counters);
@@ -589,24 +479,9 @@ fake_worker_free(struct worker *w)
 {
 	static const struct check_result ended = { .text = "the daemon ends" };
 
-	while (w->check_cnt > 0)
+	while (fake_worker.checks > 0)
 		fake_worker_end_check(w, &ended);
 	free(w);
-}
-
-void
-fake_worker_set_sessions(struct worker *w, uint32_t n)
-{
-	w->session_cnt = n;
-}
-
-unsigned
-fake_worker_looked_at(struct worker *w)
-{
-	unsigned n = w->looked_at;
-
-	w->looked_at = 0;
-	return n;
 }
 
 /* -- checks and traces -- */
@@ -617,30 +492,13 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 {
 	if (peer->ss_family == AF_UNSPEC || timeout_ms == 0)
 		abort();
-	if (w->check_rc != 0 || w->check_cnt == CHECKS_MAX)
-		return w->check_rc != 0 ? w->check_rc : -EBUSY;
-	w->checks[w->check_cnt].done = done;
-	w->checks[w->check_cnt].port = addr_port(peer);
-	w->checks[w->check_cnt++].arg = arg;
+	if (fake_worker.check_rc != 0 || fake_worker.checks == CHECKS_MAX)
+		return fake_worker.check_rc != 0 ? fake_worker.check_rc : -EBUSY;
+	w->checks[fake_worker.checks].done = done;
+	w->checks[fake_worker.checks].port = addr_port(peer);
+	w->checks[fake_worker.checks++].arg = arg;
+	fake_worker.check_port = w->checks[0].port;
 	return 0;
-}
-
-void
-fake_worker_set_check_rc(struct worker *w, int rc)
-{
-	w->check_rc = rc;
-}
-
-unsigned
-fake_worker_checks(const struct worker *w)
-{
-	return w->check_cnt;
-}
-
-uint16_t
-fake_worker_check_port(const struct worker *w)
-{
-	return w->checks[0].port;
 }
 
 void
@@ -649,8 +507,9 @@ fake_worker_end_check(struct worker *w, const struct check_result *res)
 	void (*done)(void *, const struct check_result *) = w->checks[0].done;
 	void *arg = w->checks[0].arg;
 
-	w->check_cnt--;
-	memmove(w->checks, w->checks + 1, w->check_cnt * sizeof(w->checks[0]));
+	fake_worker.checks--;
+	memmove(w->checks, w->checks + 1, fake_worker.checks * sizeof(w->checks[0]));
+	fake_worker.check_port = w->checks[0].port;
 	done(arg, res);
 }
 

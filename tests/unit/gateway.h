@@ -24,7 +24,10 @@
 #include "checks.h"
 #include "daemon/net.h"
 #include "daemon/session/session.h"
-#include "daemon/worker/worker_priv.h"
+#include "daemon/worker/worker.h"
+#ifndef GATEWAY_REAL
+#include "fake_smcr.h"
+#endif
 
 #define MS 1000000LL
 #define GW_DEADLINE (10000 * MS)
@@ -42,6 +45,7 @@ struct gateway {
 	struct worker *w;  /* the only one, or the ingress's */
 	struct worker *w2; /* the egress's; NULL with the stand-in */
 	struct config cfg;
+	struct config cfg2; /* of w2 */
 	struct config_service svc[GW_SERVICES];
 	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
@@ -52,6 +56,7 @@ struct gateway {
 };
 
 static struct gateway gw;
+static int client, server; /* the ends of the test's connection; -1 = closed, or none yet */
 
 static inline int64_t
 gw_turn(void *arg, int64_t now_ns)
@@ -139,7 +144,6 @@ gw_black_hole(struct sockaddr_storage *addr)
 	}
 }
 
-/* Fills in gw; the test may change gw.cfg and gw.svc before gw_start. */
 static inline void
 gw_init(void)
 {
@@ -194,19 +198,24 @@ gw_start(void)
 {
 	ck_assert_msg(gw_try_start(NULL, 0) == 0, "%s", gw.err);
 #ifdef GATEWAY_REAL
-	struct config egress = gw.cfg;
-
-	egress.services = &gw.svc[GW_OUT];
-	ck_assert_int_eq(worker_new(gw.loop, &egress, NULL, 0, stderr, &gw.w2), 0);
+	gw.cfg2 = gw.cfg;
+	gw.cfg2.services = &gw.svc[GW_OUT];
+	ck_assert_int_eq(worker_new(gw.loop, &gw.cfg2, NULL, 0, stderr, &gw.w2), 0);
 #endif
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 }
 
-/* Whose service this is. */
+/* The worker of a service. */
 static inline struct worker *
 gw_worker(int service)
 {
 	return service == GW_OUT && gw.w2 != NULL ? gw.w2 : gw.w;
+}
+
+static inline struct session_pool *
+gw_pool(int service)
+{
+	return worker_sessions(gw_worker(service));
 }
 
 static inline int
@@ -339,7 +348,7 @@ gw_session(int service)
 	uint32_t pos = 0;
 	struct session *s;
 
-	while ((s = idtable_next(&gw_worker(service)->sessions, &pos)) != NULL)
+	while ((s = idtable_next(&gw_pool(service)->sessions, &pos)) != NULL)
 		if (strcmp(s->settings->cfg.name, gw.svc[service].name) == 0)
 			return s;
 	return NULL;
@@ -368,21 +377,11 @@ gw_info(int service)
 static inline unsigned
 gw_sessions(void)
 {
-	return gw.w->sessions.used + (gw.w2 != NULL ? gw.w2->sessions.used : 0);
-}
-
-/* A new client, the server's end of its connection, and the first bytes between them. */
-static inline void
-gw_connect(int *client, int *server)
-{
-	*client = gw_client();
-	*server = gw_accept();
-	gw_say(*client, "ping");
-	gw_expect(*server, "ping", GW_OPEN);
+	return gw_pool(GW_IN)->sessions.used + (gw.w2 != NULL ? gw_pool(GW_OUT)->sessions.used : 0);
 }
 
 static inline void
-gw_carries_both_ways(int client, int server)
+gw_carries_both_ways(void)
 {
 	gw_say(client, "more");
 	gw_expect(server, "more", GW_OPEN);
@@ -390,14 +389,49 @@ gw_carries_both_ways(int client, int server)
 	gw_expect(client, "back", GW_OPEN);
 }
 
-/* -1 = there is none. */
+/* A new client, the server's end of its connection, and the first bytes between them. */
 static inline void
-gw_hang_up(int client, int server)
+gw_connect(void)
 {
-	if (client >= 0)
-		close(client);
-	if (server >= 0)
-		close(server);
+	client = gw_client();
+	server = gw_accept();
+	gw_carries_both_ways();
+}
+
+static inline void
+gw_hang_up(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* A fixture. The test may change gw.cfg and gw.svc before gw_start or gw_begin. */
+static inline void
+gw_setup(void)
+{
+#ifndef GATEWAY_REAL
+	memset(&fake, 0, sizeof(fake));
+	memset(&fake_seen, 0, sizeof(fake_seen));
+#endif
+	log_init(LOG_LVL_ERROR);
+	gw_init();
+	client = server = -1;
+}
+
+static inline void
+gw_teardown(void)
+{
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	gw_stop();
+}
+
+static inline void
+gw_begin(void)
+{
+	gw_start();
+	gw_connect();
 }
 
 /* Breaks a connection from this end: the far end gets RST, our own end of it is dead. */

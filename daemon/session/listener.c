@@ -1,5 +1,5 @@
-/* Accepting connections; see listener.h. */
-#include "daemon/worker/listener.h"
+/* The listening socket of a service; see service.h. */
+#include "daemon/session/service.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "daemon/net.h"
 #include "daemon/session/session.h"
 
-#define ACCEPT_BATCH 64 /* a listener and turn */
+#define ACCEPT_BATCH 64 /* connections of a listener in a turn */
 #define PAUSE_MS 100
 
 static void
@@ -19,16 +19,16 @@ on_listener(struct loop_io *io, unsigned events)
 
 	(void)events;
 	if (list_empty(&svc->listener.accepting) && !timer_armed(&svc->listener.pause))
-		list_push(&svc->w->accepting, &svc->listener.accepting);
+		list_push(&svc->pool->accepting, &svc->listener.accepting);
 }
 
 static void
-on_pause_over(struct timer *t, int64_t now_ns)
+on_pause_end(struct timer *t, int64_t now_ns)
 {
 	struct service *svc = CONTAINER_OF(t, struct service, listener.pause);
 
 	(void)now_ns;
-	list_push(&svc->w->accepting, &svc->listener.accepting);
+	list_push(&svc->pool->accepting, &svc->listener.accepting);
 }
 
 void
@@ -36,35 +36,34 @@ listener_init(struct listener *l)
 {
 	l->io = (struct loop_io){ .fd = -1, .cb = on_listener };
 	list_init(&l->accepting);
-	timer_init(&l->pause, on_pause_over);
+	timer_init(&l->pause, on_pause_end);
 }
 
 int
 listener_start(struct service *svc, int fd)
 {
-	struct worker *w = svc->w;
 	int err;
 
 	svc->listener.io.fd = fd;
-	err = loop_add(w->loop, &svc->listener.io);
+	err = loop_add(svc->pool->env->loop, &svc->listener.io);
 	if (err != 0) {
 		svc->listener.io.fd = -1;
 		return err;
 	}
-	net_tune(fd, &w->keepalive);
+	net_tune(fd, &svc->pool->keepalive);
 	return 0;
 }
 
 int
 listener_stop(struct service *svc)
 {
-	struct worker *w = svc->w;
+	struct env *env = svc->pool->env;
 	int fd = svc->listener.io.fd;
 
 	if (fd < 0)
 		return -1;
-	loop_del(w->loop, &svc->listener.io);
-	timer_cancel(&w->timers, &svc->listener.pause);
+	loop_del(env->loop, &svc->listener.io);
+	timer_cancel(&env->timers, &svc->listener.pause);
 	list_remove(&svc->listener.accepting);
 	svc->listener.io.fd = -1;
 	return fd;
@@ -76,7 +75,7 @@ refuse(struct service *svc, int fd, const struct sockaddr_storage *peer, const c
 	char addr[ADDR_STR_MAX];
 
 	++*counter;
-	log_limited(&svc->w->lim_refused, svc->w->now_ns, LOG_LVL_NOTICE,
+	log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "connection refused: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
 	    addr_format_port(peer, addr, sizeof(addr)), why);
 	net_reset(fd);
@@ -87,45 +86,35 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *peer)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
 
-	svc->accepted++;
+	svc->ctr.accepted++;
 	if (!net_allowed(cfg->allow, cfg->allow_cnt, peer))
-		refuse(svc, fd, peer, "not on the allow list", &svc->refused_allow);
-	else if (svc->connections >= cfg->max_connections)
-		refuse(svc, fd, peer, "max_connections reached", &svc->refused_max);
+		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
+	else if (svc->ctr.connections >= cfg->max_connections)
+		refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
 	else if (cfg->max_per_peer > 0 && sources_count(&svc->sources, peer) >= cfg->max_per_peer)
-		refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->refused_per_peer);
+		refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
 	else
 		session_start(svc, fd, peer);
 }
 
-/* An error of the connection that accept4() would have returned (accept(2)): it is gone, the next one may be well. */
+/* An error of the connection that accept4() would have returned (accept(2)): the next one may be well. */
 static bool
 is_of_connection(int err)
 {
-	switch (err) {
-	case ECONNABORTED:
-	case EINTR:
-	case EPERM:
-	case EPROTO:
-	case ENOPROTOOPT:
-	case EOPNOTSUPP:
-	case ENETDOWN:
-	case ENETUNREACH:
-	case EHOSTDOWN:
-	case EHOSTUNREACH:
-	case ENONET:
-	case ETIMEDOUT:
-		return true;
-	default:
-		return false;
-	}
+	static const int errs[] = { ECONNABORTED, EINTR, EPERM, EPROTO, ENOPROTOOPT, EOPNOTSUPP, ENETDOWN, ENETUNREACH,
+		EHOSTDOWN, EHOSTUNREACH, ENONET, ETIMEDOUT };
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		if (errs[i] == err)
+			return true;
+	return false;
 }
 
 /* True when more may be waiting. */
 static bool
 accept_batch(struct service *svc)
 {
-	struct worker *w = svc->w;
+	struct session_pool *pool = svc->pool;
 
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct sockaddr_storage peer = { 0 };
@@ -137,12 +126,12 @@ accept_batch(struct service *svc)
 		} else if (errno == EAGAIN) {
 			return false;
 		} else if (!is_of_connection(errno)) {
-			/* Out of descriptors or memory, mostly: they come back when connections end, which brings no
-			 * edge here. Whatever else it is, it must not keep the loop from sleeping. */
-			log_limited(&w->lim_refused, w->now_ns, LOG_LVL_WARNING,
+			/* Out of descriptors or memory, mostly: there are some again when connections end, which brings
+			 * no edge here. Whatever else it is, it must not keep the loop from sleeping. */
+			log_limited(&pool->lim_refused, pool->env->now_ns, LOG_LVL_WARNING,
 			    "accepting paused: service=%s why=\"%s\"", svc->settings->cfg.name, strerror(errno));
-			w->stats.accept_pauses++;
-			worker_arm(w, &svc->listener.pause, PAUSE_MS);
+			pool->stats.accept_pauses++;
+			env_arm(pool->env, &svc->listener.pause, PAUSE_MS);
 			return false;
 		}
 	}
@@ -150,16 +139,14 @@ accept_batch(struct service *svc)
 }
 
 bool
-listeners_accept(struct worker *w)
+session_pool_accept(struct session_pool *pool)
 {
-	struct list_node batch, *n;
+	struct list_node batch;
+	struct service *svc;
 
-	list_move_all(&batch, &w->accepting);
-	while ((n = list_pop(&batch)) != NULL) {
-		struct service *svc = CONTAINER_OF(n, struct service, listener.accepting);
-
+	list_move_all(&batch, &pool->accepting);
+	while ((svc = LIST_POP(struct service, &batch, listener.accepting)) != NULL)
 		if (accept_batch(svc))
-			list_push(&w->accepting, n);
-	}
-	return !list_empty(&w->accepting);
+			list_push(&pool->accepting, &svc->listener.accepting);
+	return !list_empty(&pool->accepting);
 }

@@ -1,0 +1,106 @@
+/* The sessions of a worker and what they share; see session_pool.h. */
+#include "daemon/session/session_pool.h"
+
+#include "daemon/session/probe.h"
+#include "daemon/session/session.h"
+
+#define SESSIONS_PER_CHUNK 64
+#define FREE_BUFS_KEPT 64
+
+void
+session_pool_init(struct session_pool *pool, struct env *env, const struct config_keepalive *keepalive)
+{
+	static const struct log_limit limit = { .burst = 20, .interval_ms = 1000 };
+
+	*pool = (struct session_pool){
+		.env = env,
+		.keepalive = *keepalive,
+		.lim_refused = limit,
+		.lim_failed = limit,
+		.lim_outage = limit,
+		.lim_outage_end = limit,
+		.lim_stranger = limit,
+	};
+	bufpool_init(&pool->bufs, FREE_BUFS_KEPT);
+	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);
+	slab_init(&pool->setup_slab, sizeof(struct setup), SESSIONS_PER_CHUNK);
+	idtable_init(&pool->sessions, IDTABLE_MAX);
+	list_init(&pool->services);
+	list_init(&pool->old_services);
+	list_init(&pool->accepting);
+	list_init(&pool->scheduled);
+	list_init(&pool->dead);
+	list_init(&pool->probes);
+	list_init(&pool->dead_probes);
+}
+
+void
+session_pool_fini(struct session_pool *pool)
+{
+	bufpool_fini(&pool->bufs);
+	slab_fini(&pool->session_slab);
+	slab_fini(&pool->setup_slab);
+	idtable_fini(&pool->sessions);
+}
+
+void
+session_pool_pump(struct session_pool *pool)
+{
+	struct list_node batch;
+	struct session *s;
+	struct smcr_conn *conn;
+	unsigned events;
+
+	while ((conn = smcr_next_event(pool->env->eng, &events)) != NULL) {
+		struct conn_owner *owner = smcr_app(conn);
+
+		owner->on_event(owner, events);
+	}
+	probes_pump(pool);
+	/* Sessions that want another round wait for the next turn. */
+	list_move_all(&batch, &pool->scheduled);
+	while ((s = LIST_POP(struct session, &batch, node)) != NULL)
+		session_pump(s);
+}
+
+void
+session_pool_reap(struct session_pool *pool)
+{
+	struct session *s;
+
+	while ((s = LIST_POP(struct session, &pool->dead, node)) != NULL)
+		session_free(s);
+	probes_reap(pool);
+}
+
+void
+session_pool_stop_services(struct session_pool *pool)
+{
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_stop(svc);
+}
+
+static void
+stop_sessions(struct session_pool *pool)
+{
+	uint32_t pos = 0;
+	struct session *s;
+
+	while ((s = idtable_next(&pool->sessions, &pos)) != NULL)
+		session_event(s, SEV_STOP);
+}
+
+void
+session_pool_stop(struct session_pool *pool)
+{
+	session_pool_stop_services(pool);
+	/* The first round sends messages to the peers, the second one cuts off what is left. */
+	stop_sessions(pool);
+	(void)smcr_flush(pool->env->eng);
+	stop_sessions(pool);
+	probes_stop(pool);
+	session_pool_reap(pool);
+	(void)smcr_flush(pool->env->eng);
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_drop(svc);
+}

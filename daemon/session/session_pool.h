@@ -1,0 +1,106 @@
+/*
+ * All that sessions of one worker share: the services that they belong to, their
+ * memory, their counters, who is to be pumped and who to be freed. Embedded in
+ * the worker, which calls its steps in each turn.
+ */
+#ifndef SMCRD_DAEMON_SESSION_POOL_H
+#define SMCRD_DAEMON_SESSION_POOL_H
+
+#include "base/idtable.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/slab.h"
+#include "base/tally.h"
+#include "daemon/config/config.h"
+#include "daemon/device/devices.h"
+#include "daemon/env.h"
+#include "daemon/session/bufpool.h"
+
+/* The owner of an engine connection: a session or a probe. First member of both. */
+struct conn_owner {
+	void (*on_event)(struct conn_owner *, unsigned events);
+};
+
+struct session_stats {
+	uint64_t opened, closed, reset;
+	uint64_t accept_pauses; /* EMFILE */
+	uint64_t tcp_bytes;     /* carried on fallen-back connections */
+};
+
+/* Why sessions went to TCP, or were refused instead: struct smcr_diag's codes, each counted when it is not 0. */
+struct session_fallbacks {
+	struct tally local;
+	struct tally peer;
+};
+
+struct session_pool {
+	struct env *env;
+	const struct devices *devices;
+	struct config_keepalive keepalive;
+	struct bufpool bufs;
+	struct slab session_slab;
+	struct slab setup_slab;
+	struct idtable sessions;       /* by session id */
+	struct list_node services;     /* offered */
+	struct list_node old_services; /* removed, with live sessions */
+	struct list_node accepting;    /* listeners with connections waiting */
+	struct list_node scheduled;    /* sessions to be pumped */
+	struct list_node dead;         /* sessions to be freed at the end of the turn */
+	struct list_node probes;
+	struct list_node dead_probes;
+	struct session_stats stats;
+	struct session_fallbacks fallbacks;
+	struct log_limit lim_refused;    /* lines about refused connections */
+	struct log_limit lim_failed;     /* about connections that never carried data */
+	struct log_limit lim_outage;     /* about services whose far end does not serve */
+	struct log_limit lim_outage_end; /* ... does again */
+	struct log_limit lim_stranger;   /* about connections that come from no SMC-R peer */
+};
+
+void session_pool_init(struct session_pool *, struct env *, const struct config_keepalive *);
+/* After session_pool_stop, or before anything was started. */
+void session_pool_fini(struct session_pool *);
+
+/* The steps of a turn. Accepts connections that wait: true when more are waiting. */
+bool session_pool_accept(struct session_pool *);
+/* Hands events of the engine to sessions and probes, then pumps those that are scheduled, each once. */
+void session_pool_pump(struct session_pool *);
+/* Frees what has ended. */
+void session_pool_reap(struct session_pool *);
+
+/* Ends listening and prewarming of all services. */
+void session_pool_stop_services(struct session_pool *);
+/* Ends and frees all: services, probes (done is called for each) and sessions, after a word to their peers. */
+void session_pool_stop(struct session_pool *);
+
+/* -- what smcrctl shows -- */
+
+enum session_mode {
+	SESSION_SETUP,
+	SESSION_SMCR,
+	SESSION_TCP,
+};
+
+struct session_info {
+	uint32_t id;
+	const char *service;
+	enum config_kind kind;
+	enum session_mode mode;
+	const char *state;                   /* words */
+	struct sockaddr_storage app_peer;    /* client of an ingress, server of an egress */
+	struct sockaddr_storage middle_peer; /* the other daemon */
+	struct smcr_diag diag;               /* when mode is TCP: why */
+	struct smcr_conn *conn;              /* NULL when on TCP */
+	uint64_t bytes_to_app, bytes_from_app;
+	int64_t age_ns;
+	int64_t idle_ns;
+};
+
+struct service_info {
+	const struct config_service *cfg;
+	uint32_t connections;
+	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
+	uint64_t fallbacks, resets;
+};
+
+#endif
