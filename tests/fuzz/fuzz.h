@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 /* How many mutations replay.c runs: a slow target says less than its default. */
 unsigned fuzz_mutations(void);
 
-/* What must hold for every input; not an assert, since it stays on with NDEBUG. */
+/* A condition that must hold for every input; not an assert, since it stays on with NDEBUG. */
 #define FUZZ_CHECK(cond)                                                                          \
 	do {                                                                                      \
 		if (!(cond)) {                                                                    \

@@ -5,7 +5,7 @@
 #include "wire/clc.h"
 #include "wire/describe.h"
 
-/* What decodes but is beyond what we send. */
+/* Messages that decode but are beyond what we send. */
 static int
 is_not_ours(const struct clc_msg *m)
 {

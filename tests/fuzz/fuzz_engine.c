@@ -369,7 +369,7 @@ reconfigure(struct run *r, unsigned how)
 	struct smcr_config cfg;
 	uint32_t more = 1 + how / 8 % 8;
 
-	/* It only grows: bounds.c looks at what groups hold once a turn, and holds it to this. */
+	/* The peer's count only grows: bounds.c looks at what groups hold once a turn, and holds it to this. */
 	if ((how & 4) != 0 && more > r->arena.cfg.conns_per_group)
 		r->arena.cfg.conns_per_group = more;
 	cfg = r->arena.cfg;
@@ -562,7 +562,7 @@ begin(struct run *r, const uint8_t header[STEPS_HEADER])
 	r->rival = rival_new(&r->arena, rival);
 }
 
-/* What the users have given back is gone when every limit has passed, and in the end all memory is back. */
+/* Connections that the users have given back are gone when every limit has passed, and in the end all memory is back. */
 static void
 end(struct run *r)
 {

@@ -22,7 +22,7 @@ settings(uint8_t b)
 	};
 }
 
-/* What was decoded can be encoded, and is the same again. */
+/* A frame that was decoded can be encoded, and is the same again. */
 static void
 round_trip(const struct mpa_frame *f)
 {

@@ -98,7 +98,7 @@ world_fini(struct stream *s, uint8_t opts)
 	stag_table_fini(&stags);
 }
 
-/* What we would send can be encoded, and says the same when read. */
+/* A segment that we would send can be encoded, and says the same when read. */
 static void
 check_term(const struct rdmap_term *t)
 {

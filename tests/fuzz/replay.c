@@ -24,7 +24,7 @@ struct seed {
 static struct seed seeds[MAX_SEEDS];
 static size_t seed_cnt;
 
-/* What runs now, for the crash handler. */
+/* The input that runs now, for the crash handler. */
 static char current[256];
 static struct seed current_input;
 

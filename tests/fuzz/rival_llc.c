@@ -239,7 +239,7 @@ answer(struct rival_link *l, struct rival_link *over, const struct llc_msg *req,
 	send_msg(over, &rsp);
 }
 
-/* What a response of the engine lets us do next. */
+/* The step that a response of the engine allows next. */
 static void
 go_on(struct rival_link *over, const struct llc_msg *rsp)
 {

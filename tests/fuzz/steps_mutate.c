@@ -1,4 +1,4 @@
-/* What libFuzzer does to programs of steps (steps.h): whole steps come, go and move, or operands change. */
+/* libFuzzer's mutations of programs of steps (steps.h): whole steps come, go and move, or operands change. */
 #include <string.h>
 
 #include "steps.h"

@@ -71,7 +71,7 @@ check_flow(const struct flow *f)
 		    f->nr, app_state_str(c->state), app_state_str(s->state), smcr_reason_str(f->half[0].reason),
 		    f->half[0].detail != NULL ? f->half[0].detail : "", smcr_reason_str(f->half[1].reason),
 		    f->half[1].detail != NULL ? f->half[1].detail : "");
-	/* Who saw a good end saw all bytes (checked above); the other one must not believe so. */
+	/* An application that saw a good end saw all bytes (checked above); the other one must not believe so. */
 	if (c->state != APP_DONE && !was_cut(c))
 		world_fail(
 		    f->w, "flow %u: client %s, server %s", f->nr, app_state_str(c->state), app_state_str(s->state));
@@ -114,22 +114,6 @@ check_stuck(struct world *w, const struct flow *flows, unsigned cnt, const struc
 	}
 }
 
-static const struct host *
-host_of_gid(const struct host *hosts, unsigned cnt, const struct rnic_gid *gid)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		for (unsigned k = 0; k < hosts[i].dev_cnt; k++) {
-			struct rnic_info info;
-
-			if (hosts[i].dev[k].dev == NULL)
-				continue;
-			info = rnic_query(hosts[i].dev[k].dev);
-			if (memcmp(&info.gid, gid, sizeof(*gid)) == 0)
-				return &hosts[i];
-		}
-	return NULL;
-}
-
 static bool
 find_link(const struct host *h, uint32_t qpn, struct smcr_link_info *out)
 {
@@ -153,11 +137,11 @@ static bool
 link_agrees(
     const struct host *hosts, unsigned cnt, const struct host *h, const struct smcr_link_info *l, char why[WHY_LEN])
 {
-	const struct host *p = host_of_gid(hosts, cnt, &l->peer_gid);
+	const struct host *p = NULL;
 	struct smcr_link_info pl;
 	struct smcr_group_info g, pg;
 
-	if (p == NULL || !find_link(p, l->peer_qpn, &pl)) {
+	if (hosts_dev_of(hosts, cnt, &l->peer_gid, &p) == NULL || !find_link(p, l->peer_qpn, &pl)) {
 		snprintf(why, WHY_LEN, "host%u: link %u of group %u (%s) is unknown to its peer", h->nr, l->number,
 		    l->group_id, l->state);
 		return false;

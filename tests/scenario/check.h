@@ -1,4 +1,4 @@
-/* What has to be true when a run, or its connections, are over. */
+/* Conditions that hold when a run, or its connections, have ended. */
 #ifndef SMCRD_SCENARIO_CHECK_H
 #define SMCRD_SCENARIO_CHECK_H
 

@@ -1,4 +1,4 @@
-/* What plans are drawn with. */
+/* The random draws that plans are made of. */
 #ifndef SMCRD_TESTS_SCENARIO_DICE_H
 #define SMCRD_TESTS_SCENARIO_DICE_H
 

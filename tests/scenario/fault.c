@@ -22,35 +22,17 @@ ends_at(const struct smcr_link_info *l, const struct rnic_gid *gid, uint32_t qpn
 	    (same_gid(&l->peer_gid, gid) && (qpn == 0 || l->peer_qpn == qpn));
 }
 
-static const struct rnic_dev *
-dev_of_gid(const struct host *hosts, unsigned cnt, const struct rnic_gid *gid, const struct host **of)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		for (unsigned k = 0; k < hosts[i].dev_cnt; k++) {
-			struct rnic_info info;
-
-			if (hosts[i].dev[k].dev == NULL)
-				continue;
-			info = rnic_query(hosts[i].dev[k].dev);
-			if (!same_gid(&info.gid, gid))
-				continue;
-			*of = &hosts[i];
-			return hosts[i].dev[k].dev;
-		}
-	return NULL;
-}
-
 /* Both engines use it, and nothing is wrong with it. */
 static bool
 works(const struct host *hosts, unsigned cnt, const struct smcr_link_info *l)
 {
 	const struct host *peer;
-	const struct rnic_dev *dev = dev_of_gid(hosts, cnt, &l->gid, &peer);
+	const struct rnic_dev *dev = hosts_dev_of(hosts, cnt, &l->gid, &peer);
 	struct smcr_link_info p;
 
 	if (strcmp(l->state, "active") != 0 || dev == NULL || !sim_intact(dev, l->qpn))
 		return false;
-	if (dev_of_gid(hosts, cnt, &l->peer_gid, &peer) == NULL)
+	if (hosts_dev_of(hosts, cnt, &l->peer_gid, &peer) == NULL)
 		return false;
 	for (uint32_t pos = 0; smcr_link_next(peer->eng, &pos, &p);)
 		if (p.qpn == l->peer_qpn && p.peer_qpn == l->qpn)

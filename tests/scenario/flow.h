@@ -54,7 +54,7 @@ struct app {
 	uint64_t urgent_last; /* position of the last one received + 1 */
 };
 
-/* What one daemon says about its half. */
+/* A daemon's view of its half. */
 struct flow_half {
 	bool opened; /* smcr_open succeeded */
 	bool established;

@@ -53,6 +53,33 @@ host_first_dev(const struct host *h)
 	return NULL;
 }
 
+struct rnic_dev *
+host_dev_of(const struct host *h, const struct rnic_gid *gid)
+{
+	for (unsigned i = 0; i < h->dev_cnt; i++)
+		if (h->dev[i].dev != NULL) {
+			struct rnic_info info = rnic_query(h->dev[i].dev);
+
+			if (memcmp(&info.gid, gid, sizeof(*gid)) == 0)
+				return h->dev[i].dev;
+		}
+	return NULL;
+}
+
+struct rnic_dev *
+hosts_dev_of(const struct host *hosts, unsigned cnt, const struct rnic_gid *gid, const struct host **of)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		struct rnic_dev *dev = host_dev_of(&hosts[i], gid);
+
+		if (dev != NULL) {
+			*of = &hosts[i];
+			return dev;
+		}
+	}
+	return NULL;
+}
+
 void
 host_stall(struct host *h, int64_t until_ns)
 {
@@ -65,7 +92,7 @@ run_sessions(struct host *h)
 {
 	struct list_node now, *n;
 
-	/* Those that become dirty meanwhile wait for the next turn. */
+	/* Sessions that become dirty meanwhile wait for the next turn. */
 	list_init(&now);
 	while ((n = list_pop(&h->dirty)) != NULL)
 		list_push(&now, n);

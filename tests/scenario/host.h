@@ -72,6 +72,10 @@ void host_end(struct host *);
 void host_restart(struct host *);
 /* The first device that is there; NULL: none. */
 struct rnic_dev *host_first_dev(const struct host *);
+/* The device with this GID; NULL: none. */
+struct rnic_dev *host_dev_of(const struct host *, const struct rnic_gid *);
+/* The same among so many hosts, and the host that has it; *of stays as it is when there is none. */
+struct rnic_dev *hosts_dev_of(const struct host *hosts, unsigned cnt, const struct rnic_gid *, const struct host **of);
 /* The network of its interfaces. */
 struct smcr_subnet host_subnet(const struct host *);
 /* A client connects to this host's ingress. */

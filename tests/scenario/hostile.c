@@ -1,4 +1,4 @@
-/* What an honest host owes to its users; see hostile.h. */
+/* The duties of an honest host to its users; see hostile.h. */
 #include "tests/scenario/hostile.h"
 
 #include "smcr/data/conn.h"

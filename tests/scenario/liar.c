@@ -122,7 +122,7 @@ forge_something(struct liar *l, struct rnic_dev *dev, uint32_t qpn, const char *
 	forge_send(l, dev, qpn, msg, len, why);
 }
 
-/* Into memory that the liar was told of, or near it. */
+/* Into memory that the liar knows of, or near it. */
 static void
 forge_write(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 {
@@ -273,7 +273,7 @@ is_mine(const struct liar *l, const struct rnic_dev *dev)
 	return false;
 }
 
-/* What the liar is told may not be so. */
+/* The liar may hear another message than was sent. */
 static bool
 misheard(struct liar *l, struct sim_forgery *f)
 {
@@ -407,7 +407,7 @@ clc_lie(struct liar *l, uint8_t *buf, size_t len, size_t cap, enum liar_end *end
 	return len;
 }
 
-/* What another host has said to an honest one. */
+/* A message of another host to an honest one. */
 static size_t
 pose(struct liar *l, uint8_t *buf, size_t len, size_t cap)
 {
@@ -497,7 +497,7 @@ talk_on_middle(struct liar *l)
 	(void)stcp_send(s->mid, buf, len, false);
 }
 
-/* What an operator of the liar's host may do. */
+/* Acts of the operator of the liar's host. */
 static void
 rearrange(struct liar *l)
 {

@@ -29,7 +29,7 @@
 #define LIAR_HABIT_LLC(type) (16 + (type))
 #define LIAR_HABIT_CDC 48
 
-/* What is done with a message. */
+/* The liar's treatment of a message. */
 enum lie {
 	LIE_FIELDS,
 	LIE_OMIT,
@@ -45,7 +45,7 @@ enum lie {
 
 struct session;
 
-/* What becomes of a TCP connection after the liar's message. */
+/* The fate of a TCP connection after the liar's message. */
 enum liar_end {
 	LIAR_GO_ON,
 	LIAR_HUSH, /* nothing more is said on it */

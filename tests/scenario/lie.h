@@ -87,7 +87,7 @@ void lie_name_peer(uint8_t *msg, size_t len, uint32_t nr);
 size_t lie_new(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
 /* A value of the kind, of len bytes; false when none is known. */
 bool lie_value(struct lie_memory *, enum lie_kind, void *out, size_t len);
-/* What the message is called. */
+/* The name of the message. */
 const char *lie_name(enum lie_proto, const uint8_t *msg, size_t len);
 
 #endif

@@ -147,7 +147,7 @@ draw_fault(struct plan *p, struct rng *r)
 	}
 }
 
-/* What came later is drawn from numbers of its own, so that the seeds of before keep their meaning. */
+/* Settings that came later are drawn from numbers of their own, so that the seeds of before keep their meaning. */
 static void
 draw_links(struct plan *p, struct rng *r)
 {
@@ -163,7 +163,7 @@ draw_links(struct plan *p, struct rng *r)
 	p->add_link_retry_max_ms = p->add_link_retry_ms * even(r, 1, 16);
 }
 
-/* Those that a group of several links should survive, and a few more. */
+/* A fault that a group of several links should survive, or one of a few more. */
 static void
 draw_link_fault(struct plan *p, struct rng *r, uint32_t until_ms)
 {

@@ -265,7 +265,7 @@ case_ended(const struct options *o, const struct run_case *c, bool ok, const cha
 		printf("seed %llu: %s\n", (unsigned long long)c->seed, text);
 }
 
-/* What the line about case nr says, or NULL: it went well. */
+/* The complaint in the line about case nr, or NULL: the case went well. */
 static char *
 find_failure(char *said, unsigned nr)
 {
@@ -310,7 +310,7 @@ job_end(const struct options *o, struct job *j, int status, unsigned *again)
 
 	(void)job_output(j, said, sizeof(said));
 	*again = 0;
-	/* It came to the end of all cases, and complains all the same (of a leak): which one was it? */
+	/* The process came to the end of all cases, and complains all the same (of a leak): which case was it? */
 	if (at == j->cnt && j->cnt > 1 && (!WIFEXITED(status) || WEXITSTATUS(status) > 1)) {
 		*again = j->cnt;
 		return 0;
@@ -339,7 +339,7 @@ struct jobs {
 	uint32_t cnt, busy;
 	const struct run_case *cases;
 	unsigned next, total, batch;
-	/* What a process that died left, with one case a process behind a leak. */
+	/* The cases that a process that died left; behind a leak, with one case a process. */
 	struct {
 		const struct run_case *cases;
 		unsigned cnt, batch;

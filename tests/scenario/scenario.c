@@ -26,7 +26,7 @@ struct scenario {
 	struct liar liar; /* of a hostile run */
 };
 
-/* Those that are judged. */
+/* Hosts that are judged. */
 static unsigned
 honest_hosts(const struct plan *p)
 {

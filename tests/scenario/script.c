@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left of a line. */
+/* The rest of a line. */
 struct words {
 	const char *s;
 };

@@ -27,7 +27,7 @@ is_message(const struct script_event *ev, enum script_event_kind kind, unsigned 
 	    (ev->response < 0 || llc.response == (ev->response == 1));
 }
 
-/* It happened (again): true when that makes it the event that is meant. */
+/* The event happened (again): true when that makes it the one that is meant. */
 static bool
 happened(struct script_event *ev)
 {
@@ -73,25 +73,12 @@ find_link(const struct host *h, uint8_t number, struct smcr_link_info *out)
 	return false;
 }
 
-static struct rnic_dev *
-dev_of(const struct host *h, const struct rnic_gid *gid)
-{
-	for (unsigned i = 0; i < h->dev_cnt; i++)
-		if (h->dev[i].dev != NULL) {
-			struct rnic_info info = rnic_query(h->dev[i].dev);
-
-			if (memcmp(&info.gid, gid, sizeof(*gid)) == 0)
-				return h->dev[i].dev;
-		}
-	return NULL;
-}
-
 static void
 break_link(struct script_run *s, const struct script_rule *r)
 {
 	const struct host *h = &s->faults->hosts[r->host];
 	struct smcr_link_info l;
-	struct rnic_dev *dev = find_link(h, r->link, &l) ? dev_of(h, &l.gid) : NULL;
+	struct rnic_dev *dev = find_link(h, r->link, &l) ? host_dev_of(h, &l.gid) : NULL;
 
 	if (dev == NULL)
 		world_fail(s->w, "the script breaks link %u of host%u, which is not there", r->link, r->host);

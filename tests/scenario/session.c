@@ -10,7 +10,7 @@
 #define COPY_MAX 65536
 #define CLC_OUT_MAX 512
 
-/* What goes wrong at this end of this flow goes wrong by itself, or by what the liar says at the other one. */
+/* A failure at this end of this flow; at the liar's own end nothing is judged. */
 #define session_fail(s, ...)                                \
 	do {                                                \
 		if (!(s)->h->lies)                          \

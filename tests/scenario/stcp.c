@@ -96,7 +96,7 @@ seg_push(struct stcp_end *e, enum seg_kind kind, const void *data, size_t len, b
 		flight_next(e);
 }
 
-/* What is on its way from e is lost, but for a RST. */
+/* All that is on its way from e is lost, but for a RST. */
 static void
 flight_clear(struct stcp_end *e)
 {

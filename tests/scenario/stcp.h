@@ -16,7 +16,7 @@ struct stcp_user {
 	void *arg;
 };
 
-/* What the network between two hosts is like. */
+/* The network between two hosts. */
 struct stcp_net {
 	int64_t delay_min_ns;
 	int64_t delay_max_ns;
@@ -25,7 +25,7 @@ struct stcp_net {
 	bool rst_discards; /* a RST throws away what its receiver has not read yet */
 };
 
-/* Who answers a connect: takes the end and returns its user's data in *user, or refuses. */
+/* A listener takes the end of a connect and returns its user's data in *user, or refuses. */
 struct stcp_listener {
 	bool (*accept)(void *arg, struct stcp_end *, void *tag, struct stcp_user *user);
 	void *arg;

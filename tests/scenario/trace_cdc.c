@@ -128,7 +128,7 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 	c->asked = c->in.prod_flags;
 }
 
-/* What the engine heard; whether it was right is its peer's trace's business. */
+/* A message that the engine received; its peer's trace judges whether it was right. */
 static void
 received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct cdc_msg *msg)
 {

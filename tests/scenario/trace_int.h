@@ -1,4 +1,4 @@
-/* What the trace checks share: what was seen of each connection and group, from one host's view. */
+/* Shared by the trace checks: the messages seen of each connection and group, from one host's view. */
 #ifndef SMCRD_SCENARIO_TRACE_INT_H
 #define SMCRD_SCENARIO_TRACE_INT_H
 

@@ -8,7 +8,7 @@ bad(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg,
 	    msg->response ? "response" : "request", what);
 }
 
-/* It sent the first CONFIRM LINK. */
+/* The host that sent the first CONFIRM LINK. */
 static bool
 is_server(const struct tgroup *g)
 {

@@ -1,4 +1,4 @@
-/* What has to be true all the time; see watch.h. */
+/* Conditions that hold all the time; see watch.h. */
 #include "tests/scenario/watch.h"
 
 #include "base/list.h"

@@ -20,7 +20,7 @@
 
 struct sim_fabric;
 
-/* What a message meets on its way. */
+/* The fate of a message on its way. */
 enum sim_fate {
 	SIM_DELIVER,
 	SIM_LOSE,    /* the link breaks before it */

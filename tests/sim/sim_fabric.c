@@ -172,7 +172,7 @@ chan_next(struct sim_chan *chan)
 	struct sim_parcel *head = chan_head(chan);
 
 	if (head != NULL && head->left) {
-		/* It may have waited already, at a closed port. */
+		/* The connection may have waited already, at a closed port. */
 		timer_arm(&chan->fab->timers, &chan->timer,
 		    head->at_ns > chan->fab->now_ns ? head->at_ns : chan->fab->now_ns);
 		return;
@@ -211,7 +211,7 @@ sim_transmit(struct sim_qp *qp)
 		chan_next(chan);
 }
 
-/* What no flush has sent yet never leaves. */
+/* Requests that no flush has sent yet never leave. */
 static void
 chan_drop_unsent(struct sim_chan *chan)
 {
@@ -289,7 +289,7 @@ sim_qp_break(struct sim_qp *qp, enum rnic_wc_status first, const char *why)
 		chan_fin(qp->chan);
 }
 
-/* What is on its way from here is cut off behind a random message. */
+/* The messages on their way from here are cut off behind a random one. */
 static void
 chan_cut_tail(struct sim_chan *chan)
 {
@@ -354,7 +354,7 @@ chan_die(struct sim_chan *chan)
 	timer_cancel(&chan->fab->timers, &chan->timer);
 }
 
-/* What is on its way takes longer: a network that retransmits. */
+/* Messages on their way take longer: a network that retransmits. */
 static void
 chan_delay(struct sim_chan *chan, int64_t by_ns)
 {

@@ -1,4 +1,4 @@
-/* What a peer sends that keeps no rule: messages that no request stands behind. See sim.h. */
+/* The messages of a peer that keeps no rule: no request stands behind them. See sim.h. */
 #include <string.h>
 
 #include "tests/sim/sim_int.h"
