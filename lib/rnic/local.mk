@@ -2,7 +2,7 @@
 noinst_LTLIBRARIES += lib/librnic.la
 lib_librnic_la_SOURCES = \
 	lib/rnic/route.c lib/rnic/route.h \
-	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
+	lib/rnic/mpa_pdata.c lib/rnic/mpa_pdata.h \
 	lib/rnic/wr.c lib/rnic/wr.h
 
 # Devices: each its own library.

@@ -67,7 +67,7 @@ END_TEST
 START_TEST(an_rtr_read_may_come_on_top)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ };
 	const struct rdmap_read rd = { .sink_stag = 1, .src_stag = 1 };
@@ -100,9 +100,9 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ, .msn = 1 };
-	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = SIW_READ_LEN };
+	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = MPA_FENCE_LEN };
 	uint8_t body[RDMAP_READ_LEN];
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	c.confirm_ms = 1;
 	open_for_raw(&c);
@@ -120,7 +120,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	rdmap_read_encode(&rd, body);
 	raw_fpdu(&h, body, sizeof(body));
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x42);
-	ck_assert_uint_eq(raw_ulpdu.len, SIW_READ_LEN);
+	ck_assert_uint_eq(raw_ulpdu.len, MPA_FENCE_LEN);
 	raw_drop();
 	/* theirs, of ours */
 	post(&b, RNIC_WR_SEND, 7, RNIC_SIGNALED, 0, 10, &b, 0);
@@ -128,7 +128,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	raw_drop();
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x41);
 	ck_assert_int_gt(rdmap_read_decode(raw_ulpdu, &rd), 0);
-	ck_assert_uint_eq(rd.size, _i == 0 ? 0 : SIW_READ_LEN);
+	ck_assert_uint_eq(rd.size, _i == 0 ? 0 : MPA_FENCE_LEN);
 	ck_assert_uint_eq(rd.src_stag, _i == 0 ? 1 : 0xcafe00);
 	ck_assert_uint_eq(rd.src_to, _i == 0 ? 0 : 4096);
 	raw_drop();
@@ -154,7 +154,7 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	};
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
@@ -165,7 +165,7 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	raw_send_frame(f, &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_REJECT | MPA_ENHANCED);
-	ck_assert_uint_eq(d.verdict, SIW_BAD_TOKEN);
+	ck_assert_uint_eq(d.verdict, MPA_BAD_TOKEN);
 	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
 	ck_assert_uint_eq(f.ird, depth[_i][2]);
 	ck_assert_uint_eq(f.ord, depth[_i][3]);
@@ -179,7 +179,7 @@ END_TEST
 START_TEST(a_silent_responder_hears_a_second_word)
 {
 	struct siw_config c = config();
-	struct siw_pdata d = raw_serve(&c);
+	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 	int64_t start;
 
@@ -245,7 +245,7 @@ only_odd_ones(void *ctx, const struct rnic_gid *from)
 START_TEST(an_address_that_may_not_connect_is_turned_away)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	int fd[200];
 	char byte;
 
@@ -279,7 +279,7 @@ START_TEST(early_requests_of_one_address_leave_room)
 	static const char *const from[] = { "127.0.0.2", "127.0.0.3", "127.0.0.4" };
 	static const unsigned refused[] = { 1, 1, 2 }; /* after 33, then 32, then one more requests */
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	int fd[66];
 	unsigned n = 0;
 
@@ -307,7 +307,7 @@ static uint64_t
 refused_of(unsigned cnt, const char *one, const char *other)
 {
 	uint64_t before = stats(&b).mpa_refused_parked;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	for (unsigned i = 0; i < cnt; i++) {
 		raw.fd = connect_between(i % 2 == 0 ? one : other, "fd09:1::1");
@@ -342,7 +342,7 @@ END_TEST
 START_TEST(the_refused_who_stay_are_bounded)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	int fd[70];
 
 	open_for_raw(&c);
@@ -473,7 +473,7 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
 	static uint8_t data[40000];
 	struct iovec iov[8];

@@ -1,5 +1,5 @@
 /* iWARP cards: connecting by librdmacm, receive depth, confirming Reads, the end in every order. */
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 #include "verbs_ends.h"
 
 #include "fake_rdmacm.h"
@@ -112,16 +112,16 @@ post_recvs(struct end *e, unsigned n)
 
 /* The request of a link of a's, as its kernel would bring it. */
 static void
-request_pd(struct siw_pdata *d, uint8_t out[SIW_PDATA_LEN])
+request_pd(struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
 {
-	*d = (struct siw_pdata){
+	*d = (struct mpa_pdata){
 		.recv_depth = 5,
 		.qpn = b.qp->qpn,
 		.psn = b.qp->psn,
 		.token = TOKEN,
 		.from_qpn = a.qp->qpn,
 	};
-	siw_pdata_encode(d, out);
+	mpa_pdata_encode(d, out);
 }
 
 static unsigned
@@ -157,7 +157,7 @@ START_TEST(both_sides_connect)
 	UNTIL(a.connected == 1 && b.connected == 1);
 	ck_assert_int_eq(a.dev->ops->qp_rts(a.qp), 0);
 	ck_assert_uint_eq(hw(&b)->reads_in, 1); /* the active side's first message */
-	ck_assert_uint_eq(hw(&b)->read_len, SIW_READ_LEN);
+	ck_assert_uint_eq(hw(&b)->read_len, MPA_FENCE_LEN);
 	ck_assert_uint_eq(hw(&a)->reads_in, 0);
 	ck_assert_uint_eq(room(&a).sends, DEPTH_B);
 	ck_assert_uint_eq(room(&b).sends, DEPTH_A);
@@ -253,30 +253,30 @@ START_TEST(refused_by_its_private_data)
 	static const struct {
 		unsigned off;
 		uint8_t flip;
-		enum siw_verdict verdict;
+		enum mpa_verdict verdict;
 	} cases[] = {
-		{ 0, 0x20, SIW_STRANGER }, { 4, 1, SIW_STRANGER },                             /* version */
-		{ 15, 1, SIW_BAD_TOKEN },                                                      /* PSN */
-		{ 16, 0x80, SIW_BAD_TOKEN }, { 23, 1, SIW_BAD_TOKEN }, { 7, 5, SIW_STRANGER }, /* no receives */
+		{ 0, 0x20, MPA_STRANGER }, { 4, 1, MPA_STRANGER },                             /* version */
+		{ 15, 1, MPA_BAD_TOKEN },                                                      /* PSN */
+		{ 16, 0x80, MPA_BAD_TOKEN }, { 23, 1, MPA_BAD_TOKEN }, { 7, 5, MPA_STRANGER }, /* no receives */
 	};
 
 	make_qps();
 	expect(&b);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint8_t pd[SIW_PDATA_LEN];
-		struct siw_pdata d;
+		uint8_t pd[MPA_PDATA_LEN];
+		struct mpa_pdata d;
 
 		request_pd(&d, pd);
 		pd[cases[i].off] ^= cases[i].flip;
 		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), cases[i].verdict);
 		ck_assert_uint_eq(stats(&b).mpa_refused_token, i + 1);
 	}
-	for (uint8_t len = 0; len < SIW_PDATA_MIN; len++) {
-		uint8_t pd[SIW_PDATA_LEN];
-		struct siw_pdata d;
+	for (uint8_t len = 0; len < MPA_PDATA_MIN; len++) {
+		uint8_t pd[MPA_PDATA_LEN];
+		struct mpa_pdata d;
 
 		request_pd(&d, pd);
-		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, len)), SIW_STRANGER);
+		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, len)), MPA_STRANGER);
 	}
 	/* None of this harmed it. */
 	ck_assert_int_eq(go_active(), 0);
@@ -289,14 +289,14 @@ END_TEST
 
 START_TEST(a_link_is_taken_once)
 {
-	uint8_t pd[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t pd[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
 	open_linked();
 	request_pd(&d, pd);
-	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), SIW_USED);
+	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), MPA_USED);
 	b.dev->ops->qp_disconnect(b.qp, false);
-	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), SIW_GONE);
+	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), MPA_GONE);
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 2);
 	close_cards();
 }
@@ -331,7 +331,7 @@ START_TEST(an_early_request_waits)
 			UNTIL(b.dev->ops->deadline(b.dev) != INT64_MAX);
 			pass_deadline(&b); /* nobody came */
 			UNTIL(a.failed == 1);
-			ck_assert_str_eq(a.why, siw_verdict_str(SIW_NOT_EXPECTED));
+			ck_assert_str_eq(a.why, mpa_verdict_str(MPA_NOT_EXPECTED));
 			ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
 		}
 		close_cards();
@@ -344,8 +344,8 @@ START_TEST(early_requests_are_bounded)
 {
 	int handles[70];
 	unsigned verdict, busy = 0, waiting = 0;
-	uint8_t pd[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t pd[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
 	make_qps();
 	for (unsigned i = 0; i < 70; i++) {
@@ -356,7 +356,7 @@ START_TEST(early_requests_are_bounded)
 	turns();
 	for (unsigned i = 0; i < 70; i++) {
 		waiting += fake_cm_answer(handles[i], &verdict) == -1;
-		busy += fake_cm_answer(handles[i], &verdict) == 1 && verdict == SIW_BUSY;
+		busy += fake_cm_answer(handles[i], &verdict) == 1 && verdict == MPA_BUSY;
 	}
 	ck_assert_uint_eq(waiting, 64);
 	ck_assert_uint_eq(busy, 6);
@@ -636,8 +636,8 @@ END_TEST
 /* An acceptance under way holds a device that has no thread. */
 START_TEST(a_device_may_be_freed_while_accepting)
 {
-	uint8_t pd[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t pd[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
 	make_qps();
 	expect(&b);

@@ -19,7 +19,7 @@ check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
 	tests/unit/check_siw_memory \
-	tests/unit/check_siw_pdata \
+	tests/unit/check_mpa_pdata \
 	tests/unit/check_siw_peer \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route \
@@ -35,9 +35,9 @@ tests_unit_check_siw_memory_SOURCES = tests/unit/check_siw_memory.c tests/unit/u
 tests_unit_check_siw_memory_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)
 tests_unit_check_siw_memory_LDADD = lib/libsiw.la $(UNIT_LIBS)
-tests_unit_check_siw_pdata_SOURCES = tests/unit/check_siw_pdata.c tests/unit/unit.h tests/unit/hex.h
-tests_unit_check_siw_pdata_CFLAGS = $(UNIT_CFLAGS)
-tests_unit_check_siw_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
+tests_unit_check_mpa_pdata_SOURCES = tests/unit/check_mpa_pdata.c tests/unit/unit.h tests/unit/hex.h
+tests_unit_check_mpa_pdata_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_mpa_pdata_LDADD = lib/libsiw.la $(UNIT_LIBS)
 tests_unit_check_siw_peer_SOURCES = tests/unit/check_siw_peer.c tests/unit/own_netns.h tests/unit/siw_raw_peer.h tests/unit/siw_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
 tests_unit_check_siw_peer_CFLAGS = $(UNIT_CFLAGS)
 tests_unit_check_siw_peer_LDADD = lib/libsiw.la $(UNIT_LIBS)

@@ -11,10 +11,10 @@
 static void
 reply_rejected(struct siw_qp *qp, const struct mpa_frame *f)
 {
-	struct siw_pdata d;
-	bool ours = siw_pdata_decode(f->pd, &d) == 0;
+	struct mpa_pdata d;
+	bool ours = mpa_pdata_decode(f->pd, &d) == 0;
 
-	siw_qp_break(qp, siw_verdict_str(ours ? d.verdict : SIW_ACCEPTED), RNIC_WC_FLUSHED, NULL);
+	siw_qp_break(qp, mpa_verdict_str(ours ? d.verdict : MPA_ACCEPTED), RNIC_WC_FLUSHED, NULL);
 }
 
 /* Not to be: with the Terminate of this code as our only FPDU, or none when it is 0. */
@@ -31,7 +31,7 @@ give_up(struct siw_qp *qp, const char *why, uint8_t code)
 static void
 reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 {
-	struct siw_pdata peer;
+	struct mpa_pdata peer;
 
 	switch (neg_reply_in(&qp->neg, f)) {
 	case NEG_REJECTED:
@@ -47,7 +47,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 	case NEG_CHECKED:
 		assert(0);
 	}
-	if (siw_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn ||
+	if (mpa_pdata_decode(f->pd, &peer) < 0 || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn ||
 	    peer.recv_depth == 0) {
 		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
 		return;
@@ -91,15 +91,15 @@ read_reply(struct siw_qp *qp)
 static void
 send_request(struct siw_qp *qp)
 {
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
-	struct siw_pdata own;
+	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
+	struct mpa_pdata own;
 	struct mpa_frame f;
 	int len;
 
 	siw_neg_start(qp);
 	neg_request(&qp->neg, &f);
 	siw_own_pdata(qp, &qp->remote, &own);
-	siw_pdata_encode(&own, pd);
+	mpa_pdata_encode(&own, pd);
 	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
 	len = mpa_frame_encode(&f, out, sizeof(out));
 	siw_qp_set_state(qp, SIW_REQUESTED);

@@ -63,9 +63,9 @@ siw_peer_depths(const struct rnic_qp *rqp)
 
 /* Our private data; the token only where we have to show it. */
 void
-siw_own_pdata(const struct siw_qp *qp, const struct rnic_remote *to, struct siw_pdata *out)
+siw_own_pdata(const struct siw_qp *qp, const struct rnic_remote *to, struct mpa_pdata *out)
 {
-	*out = (struct siw_pdata){
+	*out = (struct mpa_pdata){
 		.recv_depth = (uint16_t)qp->rq_depth,
 		.qpn = to != NULL ? to->qpn : qp->peer_qpn,
 		.psn = to != NULL ? to->psn : 0,

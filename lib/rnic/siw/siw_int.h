@@ -18,7 +18,7 @@
 #include "iwarp/stream.h"
 #include "iwarp/txq.h"
 #include "rnic/siw/siw.h"
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 
 #define SIW_MAX_INLINE 64
 #define SIW_MAX_SQ 8192
@@ -178,9 +178,9 @@ struct siw_qp {
 	uint32_t peer_depth; /* receives the peer has */
 	unsigned starved;
 	/* confirming Read */
-	uint8_t read_bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
-	struct stag_region read_region;       /* of both */
-	uint32_t peer_stag;                   /* of what ours read; 0: nothing */
+	uint8_t read_bytes[2 * MPA_FENCE_LEN]; /* what the peer's Reads read, then what ours have for a target */
+	struct stag_region read_region;        /* of both */
+	uint32_t peer_stag;                    /* of what ours read; 0: nothing */
 	uint64_t peer_to;
 	bool read_out;
 	uint32_t read_pos; /* it confirms the requests before this one */
@@ -267,7 +267,7 @@ void siw_answer_timeout(struct timer *, int64_t now_ns);
 /* -- siw_rx.c -- */
 
 /* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
-int siw_stream_start(struct siw_qp *, const struct siw_pdata *peer);
+int siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer);
 void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
 /* Hardware wants FPDUs within segments: their size follows the path's. */
 void siw_follow_mss(struct siw_qp *);
@@ -309,7 +309,7 @@ struct neg_config siw_neg_config(const struct siw_dev *);
 void siw_neg_start(struct siw_qp *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* Our private data; with the token where we have to show it (to != NULL). */
-void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct siw_pdata *out);
+void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct mpa_pdata *out);
 void siw_set_port(struct sockaddr_storage *, uint16_t port);
 socklen_t siw_addr_len(const struct sockaddr_storage *);
 /* CONNECTED once the stream runs and the user asked for it. */

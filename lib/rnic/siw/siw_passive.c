@@ -28,7 +28,7 @@ struct siw_pend {
 	size_t len;
 	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
 	struct mpa_frame frame;
-	struct siw_pdata pdata;
+	struct mpa_pdata pdata;
 };
 
 /* -- requests -- */
@@ -60,14 +60,14 @@ pend_close(struct siw_pend *p)
 
 /* Sends the Reply `f` with our verdict and closes. */
 static void
-pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verdict)
+pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum mpa_verdict verdict)
 {
 	struct siw_dev *dev = p->dev;
-	struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
+	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
 	int fd = p->fd, len;
 
-	siw_pdata_encode(&d, pd);
+	mpa_pdata_encode(&d, pd);
 	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
 	len = mpa_frame_encode(f, out, sizeof(out));
 	pend_free(p);
@@ -79,7 +79,7 @@ pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verd
 
 /* Refuses a request before any QP had a say. */
 static void
-pend_reject(struct siw_pend *p, enum siw_verdict verdict)
+pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 {
 	const struct neg_config cfg = siw_neg_config(p->dev);
 	struct mpa_frame f;
@@ -92,9 +92,9 @@ pend_reject(struct siw_pend *p, enum siw_verdict verdict)
 static void
 pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
-	struct siw_pdata peer = p->pdata, own;
+	struct mpa_pdata peer = p->pdata, own;
 	struct mpa_frame f;
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
 	int len;
 
 	siw_neg_start(qp);
@@ -102,7 +102,7 @@ pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		const char *why = qp->neg.why;
 
 		if (qp->neg.state == NEG_REJECTED)
-			pend_reject_frame(p, &f, SIW_READ_DEPTH);
+			pend_reject_frame(p, &f, MPA_READ_DEPTH);
 		else
 			pend_close(p);
 		siw_qp_break(qp, why, RNIC_WC_FLUSHED, NULL);
@@ -113,7 +113,7 @@ pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	pend_free(p);
 	qp->peer_qpn = peer.from_qpn;
 	siw_own_pdata(qp, NULL, &own);
-	siw_pdata_encode(&own, pd);
+	mpa_pdata_encode(&own, pd);
 	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
 	len = mpa_frame_encode(&f, out, sizeof(out));
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
@@ -132,7 +132,7 @@ pend_timeout(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	if (p->parked) {
 		p->dev->stats.mpa_refused_parked++;
-		pend_reject(p, SIW_NOT_EXPECTED);
+		pend_reject(p, MPA_NOT_EXPECTED);
 	} else {
 		p->dev->stats.mpa_bad++;
 		pend_close(p);
@@ -157,7 +157,7 @@ pend_park(struct siw_pend *p)
 
 	if (dev->parked_cnt >= SIW_PARKED_MAX || parked_from(dev, &p->from) >= SIW_PARKED_OF_ONE) {
 		dev->stats.mpa_refused_parked++;
-		pend_reject(p, SIW_BUSY);
+		pend_reject(p, MPA_BUSY);
 		return;
 	}
 	p->parked = true;
@@ -175,9 +175,9 @@ pend_dispatch(struct siw_pend *p)
 	struct siw_qp *qp;
 
 	/* Without receives there it could never be told anything. */
-	if (siw_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
+	if (mpa_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;
-		pend_reject(p, SIW_STRANGER);
+		pend_reject(p, MPA_STRANGER);
 		return;
 	}
 	qp = siw_qp_find(dev, p->pdata.qpn);
@@ -187,12 +187,12 @@ pend_dispatch(struct siw_pend *p)
 	}
 	if (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token) {
 		dev->stats.mpa_refused_token++;
-		pend_reject(p, SIW_BAD_TOKEN);
+		pend_reject(p, MPA_BAD_TOKEN);
 	} else if (qp->state == SIW_IDLE) {
 		pend_park(p);
 	} else if (qp->state != SIW_EXPECTING) {
 		dev->stats.mpa_refused_token++;
-		pend_reject(p, qp->state >= SIW_BROKEN ? SIW_GONE : SIW_USED);
+		pend_reject(p, qp->state >= SIW_BROKEN ? MPA_GONE : MPA_USED);
 	} else {
 		pend_adopt(p, qp);
 	}

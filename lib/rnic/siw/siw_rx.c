@@ -34,7 +34,7 @@ siw_follow_mss(struct siw_qp *qp)
 
 /* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
 static void
-choose_ulpdu_max(struct siw_qp *qp, const struct siw_pdata *peer)
+choose_ulpdu_max(struct siw_qp *qp, const struct mpa_pdata *peer)
 {
 	uint32_t own = qp->dev->cfg.fpdu_max;
 
@@ -46,7 +46,7 @@ choose_ulpdu_max(struct siw_qp *qp, const struct siw_pdata *peer)
 }
 
 int
-siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
+siw_stream_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 {
 	const struct neg_result *res = &qp->neg.res;
 	bool rtr_send = qp->state == SIW_RTR_WAIT && res->p2p && (res->rtr & MPA_RTR_SEND) != 0;

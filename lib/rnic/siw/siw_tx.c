@@ -56,8 +56,8 @@ put_confirm(struct siw_qp *qp)
 {
 	const struct stream_read r = {
 		.stag = qp->read_region.stag,
-		.to = qp->read_region.base + SIW_READ_LEN,
-		.size = SIW_READ_LEN,
+		.to = qp->read_region.base + MPA_FENCE_LEN,
+		.size = MPA_FENCE_LEN,
 	};
 
 	if (qp->peer_stag != 0)

@@ -2,7 +2,7 @@
  * The verbs device: confirmation on iWARP; see verbs_int.h. A card's completion
  * says there that TCP has taken the bytes, and even TCP's acknowledgement does
  * not say that the peer's card has placed them. A Read does, as it is answered
- * in order behind them: of the few bytes that the peer has for that (siw_pdata.h)
+ * in order behind them: of the few bytes that the peer has for that (mpa_pdata.h)
  * or none, one at a time, posted when a user waits for a completion, or half of
  * a queue, of the peer's receives or of the bytes worth queueing is used up.
  * Unanswered for too long, it is the end of the link.
@@ -68,7 +68,7 @@ arm(struct verbs_qp *qp)
 static void
 nudge(struct verbs_qp *qp)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)&qp->confirm.bytes[SIW_READ_LEN], .lkey = qp->confirm.mr->lkey };
+	struct ibv_sge sge = { .addr = (uintptr_t)&qp->confirm.bytes[MPA_FENCE_LEN], .lkey = qp->confirm.mr->lkey };
 	struct ibv_send_wr *bad,
 	    wr = {
 		    .wr_id = VERBS_ID_NUDGE,
@@ -136,8 +136,8 @@ post_read(struct verbs_qp *qp)
 	struct verbs_confirm *c = &qp->confirm;
 	/* One piece of valid memory, if empty: there are drivers that take num_sge for 1 whatever it says. */
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)&c->bytes[SIW_READ_LEN],
-		.length = c->peer_stag != 0 ? SIW_READ_LEN : 0,
+		.addr = (uintptr_t)&c->bytes[MPA_FENCE_LEN],
+		.length = c->peer_stag != 0 ? MPA_FENCE_LEN : 0,
 		.lkey = c->mr->lkey,
 	};
 	struct ibv_send_wr *bad,
@@ -232,7 +232,7 @@ verbs_confirm_init(struct verbs_qp *qp)
 }
 
 void
-verbs_confirm_peer(struct verbs_qp *qp, const struct siw_pdata *peer)
+verbs_confirm_peer(struct verbs_qp *qp, const struct mpa_pdata *peer)
 {
 	qp->confirm.peer_depth = peer->recv_depth;
 	qp->confirm.peer_stag = peer->read_stag;

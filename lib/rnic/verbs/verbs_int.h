@@ -15,7 +15,7 @@
 #include "base/idtable.h"
 #include "base/list.h"
 #include "base/timerq.h"
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 #include "rnic/verbs/verbs.h"
 
 #define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
@@ -114,9 +114,9 @@ struct verbs_mr {
 /* iWARP: what was posted is known to be with the peer when a Read behind it came back; see verbs_confirm.c. Positions are
  * those of the send queue. */
 struct verbs_confirm {
-	uint8_t bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
-	struct ibv_mr *mr;               /* of both */
-	uint32_t peer_stag;              /* of what ours read; 0: nothing */
+	uint8_t bytes[2 * MPA_FENCE_LEN]; /* what the peer's Reads read, then what ours have for a target */
+	struct ibv_mr *mr;                /* of both */
+	uint32_t peer_stag;               /* of what ours read; 0: nothing */
 	uint64_t peer_to;
 	bool read_out;
 	bool nudge_out;
@@ -388,7 +388,7 @@ int verbs_confirm_init(struct verbs_qp *);
 /* The timers end with the connection. */
 void verbs_confirm_stop(struct verbs_qp *);
 /* What the peer's private data says of Sends and Reads. */
-void verbs_confirm_peer(struct verbs_qp *, const struct siw_pdata *);
+void verbs_confirm_peer(struct verbs_qp *, const struct mpa_pdata *);
 /* The active side's first Read, after which the connection is good: 0 or a positive errno. */
 int verbs_confirm_first(struct verbs_qp *);
 /* A request was posted; it is the last one. */

@@ -55,15 +55,15 @@ verbs_conn_free(struct verbs_conn *conn)
 }
 
 void
-verbs_conn_pdata(const struct verbs_qp *qp, const struct siw_pdata *to, uint8_t out[SIW_PDATA_LEN])
+verbs_conn_pdata(const struct verbs_qp *qp, const struct mpa_pdata *to, uint8_t out[MPA_PDATA_LEN])
 {
-	struct siw_pdata d = *to;
+	struct mpa_pdata d = *to;
 
 	d.recv_depth = (uint16_t)qp->rq_depth;
 	d.from_qpn = qp->qp.qpn;
 	d.read_stag = qp->confirm.mr->rkey;
 	d.read_to = (uintptr_t)qp->confirm.bytes;
-	siw_pdata_encode(&d, out);
+	mpa_pdata_encode(&d, out);
 }
 
 void
@@ -165,8 +165,8 @@ connect_run(struct verbs_job *job)
 {
 	struct verbs_conn *conn = CONTAINER_OF(job, struct verbs_conn, job);
 	const struct verbs_qp *qp = conn->qp;
-	const struct siw_pdata to = { .qpn = qp->remote.qpn, .psn = qp->remote.psn, .token = qp->token };
-	uint8_t pd[SIW_PDATA_LEN];
+	const struct mpa_pdata to = { .qpn = qp->remote.qpn, .psn = qp->remote.psn, .token = qp->token };
+	uint8_t pd[MPA_PDATA_LEN];
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
@@ -224,9 +224,9 @@ static void
 reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 {
 	struct verbs_qp *qp = conn->qp;
-	struct siw_pdata peer;
+	struct mpa_pdata peer;
 
-	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &peer) < 0 ||
+	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &peer) < 0 ||
 	    peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
 		conn_over(conn, "the MPA Reply is not from the peer's link");
 		return;
@@ -239,13 +239,13 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 static const char *
 rejected_why(const struct rdma_conn_param *p, int status)
 {
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	if (p->private_data_len == 0)
 		return connect_error(status < 0 ? -status : ECONNREFUSED);
-	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
-		return siw_verdict_str(SIW_ACCEPTED);
-	return siw_verdict_str(d.verdict);
+	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
+		return mpa_verdict_str(MPA_ACCEPTED);
+	return mpa_verdict_str(d.verdict);
 }
 
 /* The peer's address in the family of ours. */

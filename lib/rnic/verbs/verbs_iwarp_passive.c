@@ -18,17 +18,17 @@
 /* -- requests -- */
 
 static void
-reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum siw_verdict verdict)
+reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum mpa_verdict verdict)
 {
-	const struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = peer_qpn };
-	uint8_t pd[SIW_PDATA_LEN];
+	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = peer_qpn };
+	uint8_t pd[MPA_PDATA_LEN];
 
-	siw_pdata_encode(&d, pd);
+	mpa_pdata_encode(&d, pd);
 	(void)rdma_reject(id, pd, sizeof(pd));
 }
 
 static void
-refuse(struct verbs_conn *conn, enum siw_verdict verdict)
+refuse(struct verbs_conn *conn, enum mpa_verdict verdict)
 {
 	reject(conn->id, conn->pdata.from_qpn, verdict);
 	verbs_conn_free(conn);
@@ -53,7 +53,7 @@ park_timeout(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	unpark(conn);
 	conn->dev->stats.mpa_refused_parked++;
-	refuse(conn, SIW_NOT_EXPECTED);
+	refuse(conn, MPA_NOT_EXPECTED);
 }
 
 static void
@@ -63,7 +63,7 @@ park(struct verbs_conn *conn)
 
 	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
 		dev->stats.mpa_refused_parked++;
-		refuse(conn, SIW_BUSY);
+		refuse(conn, MPA_BUSY);
 		return;
 	}
 	dev->iwarp->parked_cnt++;
@@ -86,8 +86,8 @@ read_depth(uint8_t named)
 static void
 adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 {
-	const struct siw_pdata to = { .qpn = conn->pdata.from_qpn };
-	uint8_t pd[SIW_PDATA_LEN];
+	const struct mpa_pdata to = { .qpn = conn->pdata.from_qpn };
+	uint8_t pd[MPA_PDATA_LEN];
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
@@ -132,12 +132,12 @@ dispatch(struct verbs_conn *conn)
 		park(conn);
 	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
 		dev->stats.mpa_refused_token++;
-		refuse(conn, SIW_BAD_TOKEN);
+		refuse(conn, MPA_BAD_TOKEN);
 	} else if (qp->state == VERBS_INIT && !qp->expecting) {
 		park(conn);
 	} else if (qp->state != VERBS_INIT) {
 		dev->stats.mpa_refused_token++;
-		refuse(conn, qp->state >= VERBS_BROKEN ? SIW_GONE : SIW_USED);
+		refuse(conn, qp->state >= VERBS_BROKEN ? MPA_GONE : MPA_USED);
 	} else {
 		adopt(conn, qp);
 	}
@@ -147,21 +147,21 @@ void
 verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *p = &ev->param.conn;
-	struct siw_pdata pdata;
+	struct mpa_pdata pdata;
 	struct verbs_conn *conn;
 
 	ev->id->context = NULL;
 	/* Without receives there it could never be told anything. */
-	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
+	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
 	    pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;
-		reject(ev->id, 0, SIW_STRANGER);
+		reject(ev->id, 0, MPA_STRANGER);
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}
 	conn = dev->gone ? NULL : verbs_conn_new(dev, ev->id);
 	if (conn == NULL) {
-		reject(ev->id, pdata.from_qpn, SIW_BUSY);
+		reject(ev->id, pdata.from_qpn, MPA_BUSY);
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}

@@ -6,7 +6,7 @@
  *
  *	 0  "SMCr"
  *	 4  version (1)
- *	 5  verdict: 0, or why the Reply rejects (enum siw_verdict)
+ *	 5  verdict: 0, or why the Reply rejects (enum mpa_verdict)
  *	 6  receives posted (16): most Sends that may be on their way at once
  *	 8  QPN and
  *	12  PSN of the QP that is meant: the passive one in the Request
@@ -14,39 +14,39 @@
  *	24  QPN of the sender
  *	28  largest ULPDU the sender takes; 0 = by the MSS (RFC 5044 4.5)
  *	32  STag and
- *	36  tagged offset (64) of SIW_READ_LEN bytes that the receiver's confirming
+ *	36  tagged offset (64) of MPA_FENCE_LEN bytes that the receiver's confirming
  *	    Reads may read; STag 0 = none, they are to read nothing
  */
-#ifndef SMCRD_RNIC_SIW_PDATA_H
-#define SMCRD_RNIC_SIW_PDATA_H
+#ifndef SMCRD_RNIC_MPA_PDATA_H
+#define SMCRD_RNIC_MPA_PDATA_H
 
 #include <stdint.h>
 
 #include "base/span.h"
 
-#define SIW_PDATA_LEN 44
-#define SIW_PDATA_MIN 32 /* of a sender who has nothing to be read */
-#define SIW_PDATA_VERSION 1
+#define MPA_PDATA_LEN 44
+#define MPA_PDATA_MIN 32 /* of a sender who has nothing to be read */
+#define MPA_PDATA_VERSION 1
 
 /*
  * A Read of no bytes would do to confirm, but Linux's siw answers one that comes while it is sending with what the request
  * before had (6.1), which ends the stream.
  */
-#define SIW_READ_LEN 4
+#define MPA_FENCE_LEN 4
 
-enum siw_verdict {
-	SIW_ACCEPTED,
-	SIW_STRANGER,     /* no private data of ours */
-	SIW_BAD_TOKEN,    /* QP known, PSN or token wrong */
-	SIW_USED,         /* this QP has its connection already */
-	SIW_NOT_EXPECTED, /* nobody claimed the request in time */
-	SIW_BUSY,         /* too many requests that nobody claimed */
-	SIW_READ_DEPTH,   /* IRD 0: writes could not be confirmed */
-	SIW_GONE,         /* the QP went away meanwhile */
-	SIW_VERDICT_CNT,
+enum mpa_verdict {
+	MPA_ACCEPTED,
+	MPA_STRANGER,     /* no private data of ours */
+	MPA_BAD_TOKEN,    /* QP known, PSN or token wrong */
+	MPA_USED,         /* this QP has its connection already */
+	MPA_NOT_EXPECTED, /* nobody claimed the request in time */
+	MPA_BUSY,         /* too many requests that nobody claimed */
+	MPA_READ_DEPTH,   /* IRD 0: writes could not be confirmed */
+	MPA_GONE,         /* the QP went away meanwhile */
+	MPA_VERDICT_CNT,
 };
 
-struct siw_pdata {
+struct mpa_pdata {
 	uint8_t verdict;
 	uint16_t recv_depth;
 	uint32_t qpn;
@@ -59,9 +59,9 @@ struct siw_pdata {
 };
 
 /* 0; -EPROTO: not ours, or a version we do not know. */
-int siw_pdata_decode(struct span, struct siw_pdata *out);
-void siw_pdata_encode(const struct siw_pdata *, uint8_t out[SIW_PDATA_LEN]);
+int mpa_pdata_decode(struct span, struct mpa_pdata *out);
+void mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
 /* For people, as the side that was rejected says it. */
-const char *siw_verdict_str(unsigned verdict);
+const char *mpa_verdict_str(unsigned verdict);
 
 #endif
