@@ -137,7 +137,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.provider = "siw",
 		.transport = RNIC_TRANSPORT_IWARP,
 		.denies = true,
-		.port = dev->port_state,
+		.port = dev->events.port,
 		.vlan = dev->vlan,
 		.mtu_code = dev->mtu_code,
 		.mpa_port = dev->port,
@@ -292,13 +292,19 @@ mr_dereg(struct rnic_mr *rmr)
 
 /* -- the loop's calls -- */
 
+static bool
+poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
+{
+	return events_poll(&siw_dev(rdev)->events, ev);
+}
+
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
 	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
 
-	if (dev->accept_more || dev->port_events != 0 || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
-	    !list_empty(&dev->cq_list) || !list_empty(&dev->ev_list))
+	if (dev->accept_more || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
+	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -369,9 +375,9 @@ static const struct rnic_ops siw_ops = {
 	.post_recv = siw_post_recv,
 	.room = siw_room,
 	.peer_depths = siw_peer_depths,
-	.confirm = siw_confirm,
+	.confirm = siw_fence,
 	.poll = siw_poll,
-	.poll_event = siw_poll_event,
+	.poll_event = poll_event,
 	.reaches = reaches,
 	.flush = siw_flush,
 	.deadline = deadline,
@@ -423,7 +429,6 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 		.loop = *loop,
 		.rng = rng,
 		.listen_fd = -1,
-		.port_state = RNIC_PORT_UP,
 	};
 	timerq_init(&dev->timers);
 	list_init(&dev->pending);
@@ -432,7 +437,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	list_init(&dev->rx_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->cq_list);
-	list_init(&dev->ev_list);
+	events_init(&dev->events, RNIC_PORT_UP);
 	dev->slots = calloc(1u << SIW_SLOT_BITS, sizeof(*dev->slots));
 	dev->next_slot = rng_below(rng, SIW_MAX_QP);
 	rc = stag_table_init(&dev->stags, STAG_BUCKETS);
@@ -458,17 +463,8 @@ siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
 {
 	struct siw_dev *dev = siw_dev(rdev);
 
-	if (dev->port_state == to)
-		return;
-	dev->port_state = to;
-	/* The user hears of each time that the port was down, and last of what it is now: an "up" that was not polled
-	 * yet is old news. */
-	if (to == RNIC_PORT_DOWN) {
-		dev->port_events = 1u << RNIC_EV_PORT_DOWN;
-	} else {
-		dev->port_events |= 1u << RNIC_EV_PORT_UP;
+	if (events_set_port(&dev->events, to) && to == RNIC_PORT_UP)
 		learn_interface(dev);
-	}
 }
 
 void

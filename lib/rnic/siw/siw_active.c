@@ -59,7 +59,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 		return;
 	}
 	siw_tx_rtr(qp);
-	siw_tx_mark(qp);
+	siw_tx_schedule(qp);
 	siw_cm_check_connected(qp);
 }
 

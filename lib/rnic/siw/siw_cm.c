@@ -72,8 +72,8 @@ siw_own_pdata(const struct siw_qp *qp, const struct rnic_remote *to, struct mpa_
 		.token = to != NULL ? qp->token : 0,
 		.from_qpn = qp->qp.qpn,
 		.ulpdu_max = qp->dev->cfg.fpdu_max,
-		.read_stag = qp->read_region.stag,
-		.read_to = qp->read_region.base,
+		.read_stag = qp->fence_region.stag,
+		.read_to = qp->fence_region.base,
 	};
 }
 

@@ -51,10 +51,9 @@ siw_stream_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 	const struct neg_result *res = &qp->neg.res;
 	bool rtr_send = qp->state == SIW_RTR_WAIT && res->p2p && (res->rtr & MPA_RTR_SEND) != 0;
 
-	qp->peer_depth = peer->recv_depth;
+	qp->sq.peer_depth = peer->recv_depth;
 	qp->peer_qpn = peer->from_qpn;
-	qp->peer_stag = peer->read_stag;
-	qp->peer_to = peer->read_to;
+	fence_set_peer(&qp->fence, peer);
 	qp->crc = res->crc;
 	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
 	txq_start(&qp->txq, res->crc, res->markers_tx);
@@ -68,7 +67,7 @@ siw_stream_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 /* -- receiving -- */
 
 void
-siw_rx_mark(struct siw_qp *qp)
+siw_rx_schedule(struct siw_qp *qp)
 {
 	if (list_empty(&qp->rx_node))
 		list_push(&qp->dev->rx_list, &qp->rx_node);
@@ -77,12 +76,10 @@ siw_rx_mark(struct siw_qp *qp)
 static void
 read_answered(struct siw_qp *qp)
 {
-	qp->read_out = false;
-	timer_cancel(&qp->dev->timers, &qp->answer_timer);
-	siw_complete_sends(qp, qp->read_pos);
+	siw_complete_sends(qp, fence_answered(&qp->fence));
 	siw_room_changed(qp);
-	siw_confirm_arm(qp);
-	siw_tx_mark(qp);
+	fence_arm(&qp->fence);
+	siw_tx_schedule(qp);
 }
 
 /* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
@@ -96,7 +93,7 @@ peer_started(struct siw_qp *qp)
 	siw_cm_check_connected(qp);
 	if (qp->state != SIW_RTS)
 		return false;
-	siw_tx_mark(qp);
+	siw_tx_schedule(qp);
 	return true;
 }
 
@@ -114,7 +111,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_complete(qp, ev.wr_id, RNIC_WC_RECV, RNIC_WC_OK, ev.len);
 		break;
 	case STREAM_RX_READ_REQ:
-		siw_tx_mark(qp);
+		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_READ_DONE:
 		read_answered(qp);
@@ -327,7 +324,7 @@ siw_rx_turn(struct siw_qp *qp)
 	space = iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);
 	n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
 	if (n < 0 && errno == EINTR)
-		siw_rx_mark(qp);
+		siw_rx_schedule(qp);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -336,7 +333,7 @@ siw_rx_turn(struct siw_qp *qp)
 	}
 	/* All the space filled, or a FIN behind the data: no new edge will tell. */
 	if ((size_t)n == space || qp->rx_hup)
-		siw_rx_mark(qp);
+		siw_rx_schedule(qp);
 	rx_took(qp, (size_t)n);
 }
 
@@ -350,9 +347,9 @@ siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
 	qp->dev->dev.now_ns = now_ns;
 	if (events & RNIC_IO_WRITE) {
 		qp->tx_blocked = false;
-		if (!qp->read_out)
-			timer_cancel(&qp->dev->timers, &qp->answer_timer);
-		siw_tx_mark(qp);
+		if (!qp->fence.out)
+			timer_cancel(&qp->dev->timers, &qp->fence.answer_timer);
+		siw_tx_schedule(qp);
 	}
 	if (events & RNIC_IO_HUP) {
 		/* After a reset nothing is placed any more, not even what the kernel still holds: the peer

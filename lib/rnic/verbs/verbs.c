@@ -66,7 +66,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 
 	*info = (struct rnic_info){
 		.transport = dev->port.transport,
-		.port = dev->told,
+		.port = dev->events.port,
 		.gid = dev->cfg.gid,
 		.vlan = dev->vlan,
 		.mpa_port = dev->mpa_port,
@@ -108,7 +108,7 @@ verbs_trouble(struct verbs_dev *dev, int err, const char *why)
 	why = memlock != NULL ? memlock : why;
 	if (why == dev->troubled && dev->dev.now_ns - dev->troubled_ns < (int64_t)VERBS_TROUBLE_MS * 1000000)
 		return;
-	dev->trouble = dev->troubled = why;
+	dev->events.trouble = dev->troubled = why;
 	dev->troubled_ns = dev->dev.now_ns;
 }
 
@@ -271,13 +271,19 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 	return route_reaches(&ss[0], dev->gid.ifindex, &ss[1]);
 }
 
+static bool
+poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
+{
+	return events_poll(&verbs_dev(rdev)->events, ev);
+}
+
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
 	const struct verbs_dev *dev = verbs_dev_const(rdev);
 
-	if (dev->async_more || dev->cq_more || dev->conn_more || dev->port_events != 0 || dev->trouble != NULL ||
-	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
+	if (dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
+	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -390,9 +396,9 @@ static const struct rnic_ops verbs_ops = {
 	.post_send = verbs_post_send,
 	.post_recv = verbs_post_recv,
 	.room = verbs_room,
-	.confirm = verbs_confirm_want,
+	.confirm = verbs_fence,
 	.poll = verbs_poll,
-	.poll_event = verbs_poll_event,
+	.poll_event = poll_event,
 	.reaches = reaches,
 	.flush = verbs_flush,
 	.deadline = deadline,
@@ -614,7 +620,7 @@ dev_start(struct verbs_dev *dev, const char **why)
 		return rc;
 	}
 	learn_interface(dev);
-	dev->told = dev->port.state;
+	events_init(&dev->events, dev->port.state);
 	return 0;
 }
 
@@ -637,7 +643,6 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 		.cfg = *cfg,
 		.loop = *loop,
 		.rng = rng,
-		.told = RNIC_PORT_DOWN,
 	};
 	timerq_init(&dev->timers);
 	idtable_init(&dev->ids, cfg->max_qp + VERBS_LINGER_MAX);
@@ -645,7 +650,7 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	list_init(&dev->dead_mrs);
 	list_init(&dev->hot_list);
 	list_init(&dev->tx_list);
-	list_init(&dev->ev_list);
+	events_init(&dev->events, RNIC_PORT_DOWN);
 	rc = dev_start(dev, why);
 	if (rc < 0) {
 		verbs_teardown(dev);

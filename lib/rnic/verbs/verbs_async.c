@@ -8,25 +8,11 @@
 
 /* -- the port -- */
 
-/* The user hears of each time that the port was down, and last of what it is now: an "up" that was not polled yet is old
- * news. */
-static void
-port_went_down(struct verbs_dev *dev)
-{
-	if (dev->told == RNIC_PORT_DOWN)
-		return;
-	dev->told = RNIC_PORT_DOWN;
-	dev->port_events &= ~(1u << RNIC_EV_PORT_UP);
-	dev->port_events |= 1u << RNIC_EV_PORT_DOWN;
-}
-
 static void
 port_came_up(struct verbs_dev *dev)
 {
-	if (dev->told == RNIC_PORT_UP || dev->gone || !dev->gid_present || dev->port.state != RNIC_PORT_UP)
-		return;
-	dev->told = RNIC_PORT_UP;
-	dev->port_events |= 1u << RNIC_EV_PORT_UP;
+	if (!dev->gone && dev->gid_present && dev->port.state == RNIC_PORT_UP)
+		(void)events_set_port(&dev->events, RNIC_PORT_UP);
 }
 
 static void
@@ -41,7 +27,7 @@ static void
 port_error(struct verbs_dev *dev)
 {
 	dev->port.state = RNIC_PORT_DOWN;
-	port_went_down(dev);
+	(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
 }
 
 /* Links name the GID by its index: one that has another index now was gone, and so are they. */
@@ -56,7 +42,7 @@ gids_changed(struct verbs_dev *dev)
 		return; /* its peers know an address, which is not in the table */
 	gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
 	if (gid == NULL || gid->index != dev->gid.index)
-		port_went_down(dev);
+		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
 	dev->gid_present = gid != NULL;
 	if (gid != NULL)
 		dev->gid = *gid;
@@ -69,9 +55,8 @@ verbs_set_gone(struct verbs_dev *dev)
 	if (dev->gone)
 		return;
 	dev->gone = true;
-	dev->told = RNIC_PORT_DOWN;
 	dev->port.state = RNIC_PORT_DOWN;
-	dev->port_events = 1u << RNIC_EV_DEV_GONE;
+	events_set_gone(&dev->events);
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 

@@ -84,28 +84,27 @@ why_of(enum ibv_wc_status s, bool recv)
 static void
 end_send(struct verbs_qp *qp, enum rnic_wc_status status)
 {
-	struct verbs_wr *wr = &qp->sq[qp->sq_ended++ & qp->sq_mask];
+	struct verbs_wr *wr = &qp->wrs[qp->sq.done++ & qp->wr_mask];
 
 	if (status != RNIC_WC_OK && qp->failed)
 		status = RNIC_WC_FLUSHED;
 	qp->failed = qp->failed || status != RNIC_WC_OK;
 	wr->status = (uint8_t)status;
-	qp->sq_bytes -= wr->len;
-	if (wr->op == RNIC_WR_SEND)
-		qp->confirm.sends_out--;
+	qp->sq.bytes -= wr->len;
+	qp->sq.sends_out -= wr->op == RNIC_WR_SEND;
 }
 
 void
 verbs_fail_oldest(struct verbs_qp *qp, enum rnic_wc_status status)
 {
-	if (!qp->failed && qp->sq_ended != qp->sq_hw)
+	if (!qp->failed && qp->sq.done != qp->sq.sent)
 		end_send(qp, status);
 }
 
 void
 verbs_end_sends(struct verbs_qp *qp, uint32_t pos)
 {
-	while (qp->sq_ended != pos)
+	while (qp->sq.done != pos)
 		end_send(qp, RNIC_WC_OK);
 }
 
@@ -125,9 +124,9 @@ end_recv(struct verbs_qp *qp, enum rnic_wc_status status, uint32_t len)
 static void
 send_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status)
 {
-	if (pos - qp->sq_ended >= qp->sq_hw - qp->sq_ended)
+	if (pos - qp->sq.done >= qp->sq.sent - qp->sq.done)
 		return; /* not one of ours: a card that errs */
-	while (qp->sq_ended != pos)
+	while (qp->sq.done != pos)
 		end_send(qp, qp->failed ? RNIC_WC_FLUSHED : RNIC_WC_OK);
 	end_send(qp, status);
 }
@@ -147,11 +146,11 @@ static void
 iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
 {
 	if (id & VERBS_ID_READ)
-		verbs_confirm_read_ended(qp, status == RNIC_WC_OK);
+		verbs_fence_read_ended(qp, status == RNIC_WC_OK);
 	else if (id & VERBS_ID_NUDGE)
-		verbs_confirm_nudge_ended(qp);
-	else if ((uint32_t)id - qp->confirm.card_pos < qp->sq_hw - qp->confirm.card_pos)
-		qp->confirm.card_pos = (uint32_t)id + 1;
+		verbs_fence_nudge_ended(qp);
+	else if ((uint32_t)id - qp->card_pos < qp->sq.sent - qp->card_pos)
+		qp->card_pos = (uint32_t)id + 1;
 	if (status != RNIC_WC_OK)
 		verbs_fail_oldest(qp, status);
 	qp->drained = qp->flushing && verbs_card_is_done(qp);
@@ -183,8 +182,8 @@ take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 void
 verbs_end_all(struct verbs_qp *qp)
 {
-	while (qp->sq_ended != qp->sq_head) {
-		bool culprit = qp->refused && qp->sq_ended == qp->sq_hw;
+	while (qp->sq.done != qp->sq.head) {
+		bool culprit = qp->refused && qp->sq.done == qp->sq.sent;
 
 		end_send(qp, culprit ? RNIC_WC_LOCAL_ERR : RNIC_WC_FLUSHED);
 	}
@@ -245,7 +244,7 @@ verbs_cq_arm(struct verbs_qp *qp)
 }
 
 void
-verbs_mark_hot(struct verbs_qp *qp)
+verbs_cq_schedule(struct verbs_qp *qp)
 {
 	if (list_empty(&qp->hot_node))
 		list_push(&qp->dev->hot_list, &qp->hot_node);
@@ -264,8 +263,8 @@ give_sends(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 {
 	unsigned n = 0;
 
-	for (; n < max && qp->sq_done != qp->sq_ended; qp->sq_done++) {
-		const struct verbs_wr *wr = &qp->sq[qp->sq_done & qp->sq_mask];
+	for (; n < max && qp->sq_given != qp->sq.done; qp->sq_given++) {
+		const struct verbs_wr *wr = &qp->wrs[qp->sq_given & qp->wr_mask];
 
 		if (withheld(qp, wr->status))
 			break;
@@ -313,7 +312,7 @@ give(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 static bool
 is_givable(const struct verbs_qp *qp)
 {
-	return (qp->sq_done != qp->sq_ended && !withheld(qp, qp->sq[qp->sq_done & qp->sq_mask].status)) ||
+	return (qp->sq_given != qp->sq.done && !withheld(qp, qp->wrs[qp->sq_given & qp->wr_mask].status)) ||
 	    (qp->rq_done != qp->rq_ended && !withheld(qp, qp->rq[qp->rq_done & qp->rq_mask].status));
 }
 
@@ -321,7 +320,7 @@ is_givable(const struct verbs_qp *qp)
 static void
 drop(struct verbs_qp *qp)
 {
-	qp->sq_done = qp->sq_ended;
+	qp->sq_given = qp->sq.done;
 	qp->rq_done = qp->rq_ended;
 }
 
@@ -362,7 +361,7 @@ poll_qp(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 			n += give(qp, wc + n, max - n);
 	} while (n < max && (take_or_arm(qp) || is_givable(qp)));
 	if (n == max || (qp->hw != NULL && !qp->armed))
-		verbs_mark_hot(qp);
+		verbs_cq_schedule(qp);
 	return n;
 }
 
@@ -402,7 +401,7 @@ cq_told(struct verbs_qp *qp, struct ibv_cq *cq)
 		ibv_ack_cq_events(qp->cq, qp->unacked);
 		qp->unacked = 0;
 	}
-	verbs_mark_hot(qp);
+	verbs_cq_schedule(qp);
 }
 
 void

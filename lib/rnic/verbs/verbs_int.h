@@ -4,7 +4,7 @@
  * their states and their end; verbs_roce.c: connecting them; verbs_cm.c: the
  * threads for what may wait; verbs_wr.c: posting; verbs_cq.c: completions;
  * verbs_async.c: what happens to port and card. Of iWARP alone: verbs_iwarp.c,
- * verbs_iwarp_passive.c: connecting; verbs_confirm.c: the Read behind writes.
+ * verbs_iwarp_passive.c: connecting; verbs_fence.c: the Read behind writes.
  */
 #ifndef SMCRD_RNIC_VERBS_INT_H
 #define SMCRD_RNIC_VERBS_INT_H
@@ -15,7 +15,8 @@
 #include "base/idtable.h"
 #include "base/list.h"
 #include "base/timerq.h"
-#include "rnic/mpa_pdata.h"
+#include "rnic/events.h"
+#include "rnic/fence.h"
 #include "rnic/verbs/verbs.h"
 
 #define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
@@ -74,13 +75,6 @@ enum verbs_state {
 	VERBS_CLOSED, /* by qp_disconnect */
 };
 
-/* Bits of verbs_qp.starved: what struct rnic_room has none of. */
-enum {
-	VERBS_NO_WRS = 1 << 0,
-	VERBS_NO_BYTES = 1 << 1,
-	VERBS_NO_SENDS = 1 << 2,
-};
-
 /* What may wait, for the network or for the card; see verbs_cm.c. */
 struct verbs_job {
 	struct list_node node;
@@ -100,7 +94,7 @@ struct verbs_end {
 	struct verbs_job job;
 	struct ibv_qp *hw;
 	struct ibv_cq *cq;
-	struct ibv_mr *msg_mr, *confirm_mr;
+	struct ibv_mr *msg_mr, *fence_mr;
 	bool dead; /* counted in dead_cnt of the domain */
 };
 
@@ -109,25 +103,6 @@ struct verbs_mr {
 	struct ibv_mr *hw; /* NULL: taken back */
 	struct verbs_job job;
 	struct list_node node;
-};
-
-/* iWARP: what was posted is known to be with the peer when a Read behind it came back; see verbs_confirm.c. Positions are
- * those of the send queue. */
-struct verbs_confirm {
-	uint8_t bytes[2 * MPA_FENCE_LEN]; /* what the peer's Reads read, then what ours have for a target */
-	struct ibv_mr *mr;                /* of both */
-	uint32_t peer_stag;               /* of what ours read; 0: nothing */
-	uint64_t peer_to;
-	bool read_out;
-	bool nudge_out;
-	uint32_t read_pos;   /* it confirms the requests before this one */
-	uint32_t want_pos;   /* confirmation is wanted up to here */
-	uint32_t sig_pos;    /* behind the last request whose user waits for its completion */
-	uint32_t card_pos;   /* the card is done with those before */
-	uint32_t sends_out;  /* Sends not confirmed */
-	uint32_t peer_depth; /* receives that the peer has */
-	struct timer confirm_timer;
-	struct timer answer_timer;
 };
 
 struct verbs_conn;
@@ -148,16 +123,15 @@ struct verbs_qp {
 	struct verbs_end end;
 	uint32_t id; /* of the CQ's events */
 	enum verbs_state state;
-	const char *why; /* BROKEN: for people */
-	bool claimed;    /* qp_connect was called */
-	bool connected;  /* RNIC_EV_CONNECTED was given out */
-	bool orphan;     /* its user has destroyed it */
-	bool lingers;    /* CLOSED, and what was posted is still being sent */
-	bool flushing;   /* BROKEN or CLOSED: the card still ends requests */
-	bool drained;    /* flushing: the card has no send any more */
-	bool stopped;    /* in the error state: nothing is placed */
-	bool failed;     /* a request has ended badly: all that follow are flushed */
-	bool refused;    /* the card did not take request sq_hw */
+	bool claimed;   /* qp_connect was called */
+	bool connected; /* RNIC_EV_CONNECTED was given out */
+	bool orphan;    /* its user has destroyed it */
+	bool lingers;   /* CLOSED, and what was posted is still being sent */
+	bool flushing;  /* BROKEN or CLOSED: the card still ends requests */
+	bool drained;   /* flushing: the card has no send any more */
+	bool stopped;   /* in the error state: nothing is placed */
+	bool failed;    /* a request has ended badly: all that follow are flushed */
+	bool refused;   /* the card did not take request sq.sent */
 	enum rnic_side side;
 	struct rnic_remote remote;
 	/* iWARP */
@@ -166,35 +140,32 @@ struct verbs_qp {
 	struct verbs_conn *conn;
 	enum verbs_job_state job_state;
 	struct verbs_job job;
-	uint32_t sq_depth;
-	uint32_t rq_depth;
-	/* send queue: counters of requests, ever growing */
-	struct verbs_wr *sq;
-	uint32_t sq_mask;
-	uint32_t sq_head;  /* posted */
-	uint32_t sq_hw;    /* the card has those before */
-	uint32_t sq_ended; /* those before have ended */
-	uint32_t sq_done;  /* those before were reported, or need not be */
-	uint32_t sq_sig;   /* behind the last one that the card reports */
-	size_t sq_bytes;   /* payload not ended */
-	struct verbs_confirm confirm;
-	unsigned starved;
+	/* send queue; sq.sent: the card has those before */
+	struct sendq sq;
+	struct verbs_wr *wrs;
+	uint32_t wr_mask;
+	uint32_t sq_given;  /* completions of those before were handed out, or are not wanted */
+	uint32_t sq_sig;    /* behind the last one that the card reports */
+	struct fence fence; /* iWARP */
+	struct ibv_mr *fence_mr;
+	uint32_t card_pos; /* iWARP: the card is done with those before */
+	bool nudge_out;
 	uint8_t (*msg)[VERBS_INLINE]; /* copies of inline data, by place in the send queue */
 	struct ibv_mr *msg_mr;        /* of a card that does not know inline data */
 	struct verbs_chain *chain;
 	unsigned chain_cnt;
 	/* receive queue, likewise */
+	uint32_t rq_depth;
 	struct verbs_recv *rq;
 	uint32_t rq_mask;
 	uint32_t rq_head, rq_hw, rq_ended, rq_done;
 	bool armed;       /* the CQ tells of its next completion */
 	unsigned unacked; /* its events that were read and not acknowledged */
 	struct timer timer;
-	unsigned events; /* bits of enum rnic_event_type */
+	struct qp_events events;
 	struct list_node node;
 	struct list_node hot_node;
 	struct list_node tx_node;
-	struct list_node ev_node;
 };
 
 /* How queue pairs of a transport are connected. */
@@ -251,7 +222,6 @@ struct verbs_dev {
 	bool gid_present;
 	bool gone; /* the card was taken away */
 	struct verbs_gid gid;
-	enum rnic_port_state told; /* the port's state as its user knows it, or soon will */
 	uint8_t mac[6];
 	uint16_t vlan;
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
@@ -262,11 +232,10 @@ struct verbs_dev {
 	uint32_t end_cnt;    /* jobs of the thread that takes things from the card */
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
-	const char *trouble;  /* to be polled */
-	const char *troubled; /* the last one told, and when */
+	struct events events;
+	const char *troubled; /* the last trouble reported, and when */
 	int64_t troubled_ns;
-	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
-	bool async_more;      /* events may be left to be read */
+	bool async_more; /* events may be left to be read */
 	bool conn_more;
 	bool cq_more;
 	int64_t busy_until_ns;
@@ -275,7 +244,6 @@ struct verbs_dev {
 	struct list_node dead_mrs; /* verbs_mr being taken back, without their user */
 	struct list_node hot_list; /* verbs_qp whose CQ has to be polled */
 	struct list_node tx_list;  /* verbs_qp with a chain */
-	struct list_node ev_list;  /* verbs_qp with events */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
 	uint16_t mpa_port;
@@ -298,6 +266,13 @@ static inline struct verbs_qp *
 verbs_qp(struct rnic_qp *q)
 {
 	return CONTAINER_OF(q, struct verbs_qp, qp);
+}
+
+/* From the time of this turn. */
+static inline void
+verbs_arm(struct verbs_dev *dev, struct timer *t, uint32_t ms)
+{
+	timer_arm(&dev->timers, t, dev->dev.now_ns + (int64_t)ms * 1000000);
 }
 
 static inline struct verbs_pd *
@@ -351,7 +326,6 @@ void verbs_qp_bury(struct verbs_qp *);
 /* Everything of it, here and now: what the card has of it still may take long. */
 void verbs_qp_release(struct verbs_qp *);
 void verbs_event(struct verbs_qp *, enum rnic_event_type);
-bool verbs_poll_event(struct rnic_dev *, struct rnic_event *);
 
 /* -- verbs_roce.c -- */
 
@@ -376,7 +350,7 @@ extern const struct verbs_connect_ops verbs_iwarp_ops;
 /* The first Read, which says that the connection is good, came back. */
 void verbs_iwarp_answered(struct verbs_qp *);
 
-/* -- verbs_confirm.c -- */
+/* -- verbs_fence.c -- */
 
 static inline bool
 verbs_is_iwarp(const struct verbs_dev *dev)
@@ -384,29 +358,24 @@ verbs_is_iwarp(const struct verbs_dev *dev)
 	return dev->port.transport == RNIC_TRANSPORT_IWARP;
 }
 
-int verbs_confirm_init(struct verbs_qp *);
-/* The timers end with the connection. */
-void verbs_confirm_stop(struct verbs_qp *);
-/* What the peer's private data says of Sends and Reads. */
-void verbs_confirm_peer(struct verbs_qp *, const struct mpa_pdata *);
+/* 0 or a negative errno; of no consequence but on iWARP. */
+int verbs_fence_init(struct verbs_qp *);
 /* The active side's first Read, after which the connection is good: 0 or a positive errno. */
-int verbs_confirm_first(struct verbs_qp *);
-/* A request was posted; it is the last one. */
-void verbs_confirm_posted(struct verbs_qp *, const struct verbs_wr *);
+int verbs_fence_first(struct verbs_qp *);
 /* The chain was handed over: posts the Read when it is due. */
-void verbs_confirm_flush(struct verbs_qp *);
-void verbs_confirm_want(struct rnic_qp *);
+void verbs_fence_flush(struct verbs_qp *);
+void verbs_fence(struct rnic_qp *);
 /* Has the card nothing of the send queue any more? */
 static inline bool
 verbs_card_is_done(const struct verbs_qp *qp)
 {
-	return qp->confirm.card_pos == qp->sq_hw && !qp->confirm.read_out && !qp->confirm.nudge_out;
+	return qp->card_pos == qp->sq.sent && !qp->fence.out && !qp->nudge_out;
 }
 
 /* The Read has ended; false: badly. */
-void verbs_confirm_read_ended(struct verbs_qp *, bool ok);
-/* The card is done with the active side's second word. */
-void verbs_confirm_nudge_ended(struct verbs_qp *);
+void verbs_fence_read_ended(struct verbs_qp *, bool ok);
+/* The card is done with the active side's second message. */
+void verbs_fence_nudge_ended(struct verbs_qp *);
 
 /* -- verbs_wr.c -- */
 
@@ -420,6 +389,13 @@ void verbs_chain_post(struct verbs_qp *);
 bool verbs_post_drain(struct verbs_qp *);
 /* Gives RNIC_EV_ROOM when something that was used up is there again. */
 void verbs_room_changed(struct verbs_qp *);
+/* To be posted at the end of this turn. */
+static inline void
+verbs_tx_schedule(struct verbs_qp *qp)
+{
+	if (list_empty(&qp->tx_node))
+		list_push(&qp->dev->tx_list, &qp->tx_node);
+}
 
 /* -- verbs_cq.c -- */
 
@@ -442,7 +418,7 @@ void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
 void verbs_end_sends(struct verbs_qp *, uint32_t pos);
 /* All requests that have not ended do so now. */
 void verbs_end_all(struct verbs_qp *);
-void verbs_mark_hot(struct verbs_qp *);
+void verbs_cq_schedule(struct verbs_qp *);
 
 /* -- verbs_async.c -- */
 

@@ -61,15 +61,15 @@ verbs_conn_pdata(const struct verbs_qp *qp, const struct mpa_pdata *to, uint8_t 
 
 	d.recv_depth = (uint16_t)qp->rq_depth;
 	d.from_qpn = qp->qp.qpn;
-	d.read_stag = qp->confirm.mr->rkey;
-	d.read_to = (uintptr_t)qp->confirm.bytes;
+	d.read_stag = qp->fence_mr->rkey;
+	d.read_to = (uintptr_t)qp->fence.bytes;
 	mpa_pdata_encode(&d, out);
 }
 
 void
 verbs_conn_arm(struct verbs_qp *qp)
 {
-	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.connect_ms * 1000000);
+	verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 }
 
 static void
@@ -118,7 +118,7 @@ static void
 iwarp_leaving(struct verbs_qp *qp)
 {
 	/* In order: FIN instead of a reset. */
-	if (qp->lingers && qp->sq_ended == qp->sq_head && qp->conn != NULL && qp->conn->up && !qp->dev->gone)
+	if (qp->lingers && qp->sq.done == qp->sq.head && qp->conn != NULL && qp->conn->up && !qp->dev->gone)
 		(void)rdma_disconnect(qp->conn->id);
 }
 
@@ -231,8 +231,9 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		conn_over(conn, "the MPA Reply is not from the peer's link");
 		return;
 	}
-	verbs_confirm_peer(qp, &peer);
-	if (verbs_confirm_first(qp) != 0)
+	qp->sq.peer_depth = peer.recv_depth;
+	fence_set_peer(&qp->fence, &peer);
+	if (verbs_fence_first(qp) != 0)
 		conn_over(conn, "the RDMA device did not take a work request");
 }
 
@@ -344,7 +345,8 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	 * taken the MPA start-up for done. That the peer's queue pair works is known because of who speaks first: the SMC
 	 * server answers what the client sends once its own Read came back (CONFIRM LINK follows the CLC Confirm, a further
 	 * link the ADD LINK response). */
-	verbs_confirm_peer(qp, &conn->pdata);
+	qp->sq.peer_depth = conn->pdata.recv_depth;
+	fence_set_peer(&qp->fence, &conn->pdata);
 	verbs_conn_check_connected(qp);
 }
 

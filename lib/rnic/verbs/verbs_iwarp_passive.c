@@ -69,7 +69,7 @@ park(struct verbs_conn *conn)
 	dev->iwarp->parked_cnt++;
 	list_push(&dev->iwarp->parked, &conn->node);
 	timer_init(&conn->timer, park_timeout);
-	timer_arm(&dev->timers, &conn->timer, dev->dev.now_ns + (int64_t)VERBS_PARKED_MS * 1000000);
+	verbs_arm(dev, &conn->timer, VERBS_PARKED_MS);
 }
 
 /*

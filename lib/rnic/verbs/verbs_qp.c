@@ -17,23 +17,7 @@
 #include "base/pages.h"
 #include "rnic/verbs/verbs_int.h"
 
-#define TIMERS 3 /* its own and those of verbs_confirm.c */
-
-static uint32_t
-round_up_pow2(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
-static void
-arm_ms(struct verbs_qp *qp, uint32_t ms)
-{
-	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)ms * 1000000);
-}
+#define TIMERS (1 + FENCE_TIMERS) /* its own, too */
 
 /* -- states -- */
 
@@ -71,7 +55,7 @@ stop_hw(struct verbs_qp *qp)
 	if (connect->leaving != NULL)
 		connect->leaving(qp);
 	qp->lingers = false;
-	verbs_confirm_stop(qp);
+	fence_stop(&qp->fence);
 	if (qp->job_state != VERBS_JOB_NONE)
 		verbs_cm_cancel(qp);
 	if (qp->job_state != VERBS_JOB_NONE)
@@ -84,8 +68,8 @@ stop_hw(struct verbs_qp *qp)
 		verbs_qp_kill(qp);
 		return;
 	}
-	arm_ms(qp, VERBS_FLUSH_MS);
-	verbs_mark_hot(qp);
+	verbs_arm(qp->dev, &qp->timer, VERBS_FLUSH_MS);
+	verbs_cq_schedule(qp);
 	verbs_qp_check_end(qp);
 }
 
@@ -98,7 +82,7 @@ verbs_qp_break(struct verbs_qp *qp, const char *why)
 	}
 	if (qp->state >= VERBS_BROKEN)
 		return;
-	qp->why = why;
+	qp->events.why = why;
 	verbs_qp_set_state(qp, VERBS_BROKEN);
 	stop_hw(qp);
 }
@@ -115,11 +99,11 @@ end_run(struct verbs_job *job)
 		(void)ibv_destroy_cq(end->cq);
 	if (end->msg_mr != NULL)
 		(void)ibv_dereg_mr(end->msg_mr);
-	if (end->confirm_mr != NULL)
-		(void)ibv_dereg_mr(end->confirm_mr);
+	if (end->fence_mr != NULL)
+		(void)ibv_dereg_mr(end->fence_mr);
 	end->hw = NULL;
 	end->cq = NULL;
-	end->msg_mr = end->confirm_mr = NULL;
+	end->msg_mr = end->fence_mr = NULL;
 }
 
 static void
@@ -163,14 +147,14 @@ verbs_qp_kill(struct verbs_qp *qp)
 
 	assert(qp->job_state == VERBS_JOB_NONE);
 	if (qp->state < VERBS_BROKEN) {
-		qp->why = "the RDMA device is gone";
+		qp->events.why = "the RDMA device is gone";
 		verbs_qp_set_state(qp, VERBS_BROKEN);
 	}
 	list_remove(&qp->tx_node);
 	qp->chain_cnt = 0;
 	qp->lingers = false;
 	qp->flushing = true;
-	verbs_confirm_stop(qp);
+	fence_stop(&qp->fence);
 	if (hw != NULL) {
 		/* What has ended, and how: there are cards that take it from the CQ together with the QP. */
 		verbs_cq_empty(qp);
@@ -189,7 +173,7 @@ verbs_qp_kill(struct verbs_qp *qp)
 void
 verbs_qp_check_end(struct verbs_qp *qp)
 {
-	if (qp->lingers && qp->sq_ended == qp->sq_head) {
+	if (qp->lingers && qp->sq.done == qp->sq.head) {
 		stop_hw(qp);
 		return;
 	}
@@ -199,7 +183,7 @@ verbs_qp_check_end(struct verbs_qp *qp)
 	verbs_end_all(qp);
 	qp->flushing = false;
 	timer_cancel(&qp->dev->timers, &qp->timer);
-	verbs_mark_hot(qp);
+	verbs_cq_schedule(qp);
 	if (qp->state != VERBS_BROKEN)
 		return;
 	if (qp->connected)
@@ -230,13 +214,13 @@ on_timer(struct timer *t, int64_t now_ns)
 static size_t
 sq_bytes(const struct verbs_qp *qp)
 {
-	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->sq);
+	return ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs);
 }
 
 static size_t
 msg_bytes(const struct verbs_qp *qp)
 {
-	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->msg);
+	return ((size_t)qp->wr_mask + 1) * sizeof(*qp->msg);
 }
 
 static size_t
@@ -249,11 +233,11 @@ static int
 alloc_queues(struct verbs_qp *qp)
 {
 	/* In pages: touched when used, and given back whatever else lives on. */
-	qp->sq = pages_alloc(sq_bytes(qp));
+	qp->wrs = pages_alloc(sq_bytes(qp));
 	qp->msg = pages_alloc(msg_bytes(qp));
 	qp->rq = pages_alloc(rq_bytes(qp));
 	qp->chain = pages_alloc(sizeof(*qp->chain));
-	return qp->sq != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
+	return qp->wrs != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
 }
 
 /* What a verbs call left in errno when it gave NULL. */
@@ -268,18 +252,19 @@ make_hw(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 	struct ibv_qp_init_attr init = {
-		.cap = { .max_send_wr = qp->sq_depth + 1, /* the last one of all; of iWARP, the Read */
+		.cap = { .max_send_wr = qp->sq.depth + 1, /* the last one of all; of iWARP, the Read */
 		    .max_recv_wr = qp->rq_depth,
 		    .max_send_sge = dev->max_sge,
 		    .max_recv_sge = 1,
 		    .max_inline_data = dev->has_inline ? VERBS_INLINE : 0 },
 		.qp_type = IBV_QPT_RC,
 	};
+	int rc;
 
 	errno = 0;
 	/* A CQ of its own, that takes all that can be posted: it cannot overflow. */
 	qp->cq = ibv_create_cq(
-	    dev->ctx, (int)(qp->sq_depth + 1 + qp->rq_depth), (void *)(uintptr_t)qp->id, dev->channel, 0);
+	    dev->ctx, (int)(qp->sq.depth + 1 + qp->rq_depth), (void *)(uintptr_t)qp->id, dev->channel, 0);
 	if (qp->cq == NULL)
 		return verbs_errno();
 	init.send_cq = init.recv_cq = qp->cq;
@@ -291,13 +276,8 @@ make_hw(struct verbs_qp *qp)
 		if (qp->msg_mr == NULL)
 			return verbs_errno();
 	}
-	if (verbs_is_iwarp(dev)) {
-		int rc = verbs_confirm_init(qp);
-
-		if (rc < 0)
-			return rc;
-	}
-	return verbs_cq_arm(qp);
+	rc = verbs_fence_init(qp);
+	return rc < 0 ? rc : verbs_cq_arm(qp);
 }
 
 int
@@ -325,15 +305,19 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	qp->pd = verbs_pd(pd);
 	qp->pd->refs++;
 	qp->pd->qp_cnt++;
-	qp->sq_depth = attr->sq_depth;
+	qp->sq = (struct sendq){
+		.depth = attr->sq_depth,
+		.peer_depth = verbs_is_iwarp(dev) ? 0 : UINT32_MAX,
+		.bytes_max = VERBS_BYTES,
+	};
 	qp->rq_depth = attr->rq_depth;
 	qp->token = attr->token;
-	qp->sq_mask = round_up_pow2(attr->sq_depth) - 1;
-	qp->rq_mask = round_up_pow2(attr->rq_depth) - 1;
+	qp->wr_mask = ring_size(attr->sq_depth) - 1;
+	qp->rq_mask = ring_size(attr->rq_depth) - 1;
 	timer_init(&qp->timer, on_timer);
 	list_init(&qp->hot_node);
 	list_init(&qp->tx_node);
-	list_init(&qp->ev_node);
+	qp_events_init(&qp->events, &qp->qp);
 	list_init(&qp->job.node);
 	list_init(&qp->end.job.node);
 	list_push(&dev->qps, &qp->node);
@@ -453,9 +437,9 @@ linger(struct verbs_qp *qp)
 	/* A card that refuses: its user takes the memory away with the next calls. */
 	if (!verbs_is_iwarp(qp->dev)) /* their cards know of no such change */
 		(void)ibv_modify_qp(qp->hw, &attr, IBV_QP_ACCESS_FLAGS);
-	verbs_confirm_want(&qp->qp);
-	verbs_confirm_flush(qp);
-	arm_ms(qp, VERBS_LINGER_MS);
+	verbs_fence(&qp->qp);
+	verbs_fence_flush(qp);
+	verbs_arm(qp->dev, &qp->timer, VERBS_LINGER_MS);
 }
 
 void
@@ -469,12 +453,11 @@ verbs_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	from = qp->state;
 	if (from != VERBS_CLOSED)
 		verbs_qp_set_state(qp, VERBS_CLOSED);
-	if (from == VERBS_RTS && graceful && qp->sq_ended != qp->sq_head)
+	if (from == VERBS_RTS && graceful && qp->sq.done != qp->sq.head)
 		linger(qp);
 	else if (from < VERBS_BROKEN)
 		stop_hw(qp);
-	qp->events = 0;
-	list_remove(&qp->ev_node);
+	events_drop(&qp->events);
 }
 
 /* No list, timer or connection knows it any more, but that of all. */
@@ -485,9 +468,9 @@ detach(struct verbs_qp *qp)
 
 	list_remove(&qp->hot_node);
 	list_remove(&qp->tx_node);
-	list_remove(&qp->ev_node);
+	events_drop(&qp->events);
 	timer_cancel(&dev->timers, &qp->timer);
-	verbs_confirm_stop(qp);
+	fence_stop(&qp->fence);
 	if (dev->connect->left != NULL)
 		dev->connect->left(qp);
 }
@@ -506,7 +489,7 @@ move_to_end(struct verbs_qp *qp)
 		return;
 	qp->end.cq = qp->cq;
 	qp->end.msg_mr = qp->msg_mr;
-	qp->end.confirm_mr = qp->confirm.mr;
+	qp->end.fence_mr = qp->fence_mr;
 	qp->cq = NULL;
 }
 
@@ -567,7 +550,7 @@ verbs_qp_release(struct verbs_qp *qp)
 		dev->orphan_cnt--;
 	else
 		dev->qp_cnt--;
-	pages_free(qp->sq, sq_bytes(qp));
+	pages_free(qp->wrs, sq_bytes(qp));
 	pages_free(qp->msg, msg_bytes(qp));
 	pages_free(qp->rq, rq_bytes(qp));
 	pages_free(qp->chain, sizeof(*qp->chain));
@@ -580,61 +563,5 @@ void
 verbs_event(struct verbs_qp *qp, enum rnic_event_type type)
 {
 	assert(!qp->orphan); /* it is closed */
-	qp->events |= 1u << type;
-	if (list_empty(&qp->ev_node))
-		list_push(&qp->dev->ev_list, &qp->ev_node);
-}
-
-/* Down before up: the port's state is what the last event says. */
-static bool
-poll_port_event(struct verbs_dev *dev, struct rnic_event *ev)
-{
-	static const enum rnic_event_type order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
-
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!(dev->port_events & 1u << order[i]))
-			continue;
-		dev->port_events &= ~(1u << order[i]);
-		*ev = (struct rnic_event){ .type = order[i] };
-		return true;
-	}
-	return false;
-}
-
-bool
-verbs_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
-{
-	static const enum rnic_event_type order[] = {
-		RNIC_EV_CONNECTED,
-		RNIC_EV_CONNECT_FAILED,
-		RNIC_EV_ROOM,
-		RNIC_EV_QP_ERROR,
-	};
-	struct verbs_dev *dev = verbs_dev(rdev);
-	struct list_node *n = list_first(&dev->ev_list);
-	struct verbs_qp *qp;
-
-	if (poll_port_event(dev, ev))
-		return true;
-	if (dev->trouble != NULL) {
-		*ev = (struct rnic_event){ .type = RNIC_EV_TROUBLE, .why = dev->trouble };
-		dev->trouble = NULL;
-		return true;
-	}
-	if (n == NULL)
-		return false;
-	qp = CONTAINER_OF(n, struct verbs_qp, ev_node);
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!(qp->events & 1u << order[i]))
-			continue;
-		qp->events &= ~(1u << order[i]);
-		*ev = (struct rnic_event){ .type = order[i], .qp = &qp->qp };
-		if (order[i] == RNIC_EV_QP_ERROR || order[i] == RNIC_EV_CONNECT_FAILED)
-			ev->why = qp->why;
-		break;
-	}
-	list_remove(&qp->ev_node);
-	if (qp->events != 0)
-		list_push(&dev->ev_list, &qp->ev_node);
-	return true;
+	events_add(&qp->dev->events, &qp->events, type);
 }
