@@ -311,7 +311,7 @@ verbs_teardown(struct verbs_dev *dev)
 	if (dev->connect != NULL && dev->connect->fini != NULL)
 		dev->connect->fini(dev);
 	while ((n = list_first(&dev->qps)) != NULL)
-		verbs_qp_release(CONTAINER_OF(n, struct verbs_qp, node));
+		verbs_qp_free(CONTAINER_OF(n, struct verbs_qp, node));
 	while ((n = list_first(&dev->dead_mrs)) != NULL)
 		mr_free(CONTAINER_OF(n, struct verbs_mr, node));
 	if (dev->channel != NULL)

@@ -60,11 +60,10 @@ verbs_set_gone(struct verbs_dev *dev)
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 
-		if (qp->job_state != VERBS_JOB_NONE)
+		if (qp->phase >= VERBS_ENDED || verbs_qp_is_away(qp))
 			continue;
-		verbs_qp_kill(qp);
-		if (qp->orphan)
-			verbs_qp_bury(qp);
+		verbs_qp_kill(qp, VERBS_GONE_WHY);
+		verbs_qp_reap(qp);
 	}
 }
 
@@ -102,10 +101,9 @@ cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 		if (qp->cq != cq)
 			continue;
 		verbs_qp_break(qp, "its completion queue failed");
-		if (qp->job_state == VERBS_JOB_NONE)
-			verbs_qp_kill(qp);
-		if (qp->orphan)
-			verbs_qp_bury(qp);
+		if (qp->phase == VERBS_FLUSH)
+			verbs_qp_kill(qp, "its completion queue failed");
+		verbs_qp_reap(qp);
 		return;
 	}
 }

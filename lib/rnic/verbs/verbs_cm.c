@@ -247,7 +247,6 @@ verbs_cm_submit(struct verbs_qp *qp)
 		return rc;
 	qp->job.hw = qp->hw;
 	qp->job.done = transition_done;
-	qp->job_state = VERBS_JOB_GIVEN;
 	worker_give(&cm->connects, &qp->job);
 	return 0;
 }
@@ -278,19 +277,20 @@ verbs_cm_submit_alone(struct verbs_dev *dev, struct verbs_job *job)
 	return rc;
 }
 
-void
+bool
 verbs_cm_cancel(struct verbs_qp *qp)
 {
 	struct verbs_cm *cm = &qp->dev->cm;
+	bool running;
 
 	pthread_mutex_lock(&cm->lock);
-	if (cm->connects.running == &qp->job) {
+	running = cm->connects.running == &qp->job;
+	if (running)
 		qp->job.cancelled = true;
-	} else {
+	else
 		list_remove(&qp->job.node); /* of those to do, or of those done */
-		qp->job_state = VERBS_JOB_NONE;
-	}
 	pthread_mutex_unlock(&cm->lock);
+	return !running;
 }
 
 /* Nothing is under way: is there something left that may wait? */

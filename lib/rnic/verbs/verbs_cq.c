@@ -153,7 +153,7 @@ iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
 		qp->card_pos = (uint32_t)id + 1;
 	if (status != RNIC_WC_OK)
 		verbs_fail_oldest(qp, status);
-	qp->drained = qp->flushing && verbs_card_is_done(qp);
+	qp->drained = qp->phase == VERBS_FLUSH && verbs_card_is_done(qp);
 }
 
 /* NULL, or why the QP is broken. */
@@ -204,8 +204,8 @@ take_some(struct verbs_qp *qp)
 	qp->dev->stats.polls++;
 	if (n < 0) {
 		verbs_qp_break(qp, "its completion queue failed");
-		if (qp->job_state == VERBS_JOB_NONE && qp->hw != NULL)
-			verbs_qp_kill(qp);
+		if (qp->phase == VERBS_FLUSH)
+			verbs_qp_kill(qp, "its completion queue failed");
 		return 0;
 	}
 	qp->dev->stats.completions += (unsigned)n;
@@ -255,7 +255,7 @@ verbs_cq_schedule(struct verbs_qp *qp)
 static bool
 withheld(const struct verbs_qp *qp, uint32_t status)
 {
-	return status != RNIC_WC_OK && qp->flushing;
+	return status != RNIC_WC_OK && qp->phase > VERBS_LINGER && qp->phase < VERBS_ENDED;
 }
 
 static unsigned
@@ -316,29 +316,28 @@ is_givable(const struct verbs_qp *qp)
 	    (qp->rq_done != qp->rq_ended && !withheld(qp, qp->rq[qp->rq_done & qp->rq_mask].status));
 }
 
-/* Nobody wants those of an orphan. */
-static void
-drop(struct verbs_qp *qp)
-{
-	qp->sq_given = qp->sq.done;
-	qp->rq_done = qp->rq_ended;
-}
-
 static bool
 is_busy(const struct verbs_dev *dev)
 {
 	return dev->cfg.busy_poll_us != 0 && dev->dev.now_ns < dev->busy_until_ns;
 }
 
+/* May something of it still be in its CQ? */
+static bool
+is_polled(const struct verbs_qp *qp)
+{
+	return qp->phase < VERBS_DESTROY;
+}
+
 /* Takes what is there; arms the CQ when that was all: true when there was something. */
 static bool
 take_or_arm(struct verbs_qp *qp)
 {
-	if (qp->hw == NULL)
+	if (!is_polled(qp))
 		return false;
 	if (take_some(qp) > 0)
 		return true;
-	if (qp->armed || qp->hw == NULL || is_busy(qp->dev))
+	if (qp->armed || !is_polled(qp) || is_busy(qp->dev))
 		return false;
 	if (verbs_cq_arm(qp) < 0) {
 		verbs_qp_break(qp, "its completion queue failed");
@@ -355,12 +354,14 @@ poll_qp(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 	unsigned n = 0;
 
 	do {
-		if (qp->orphan)
-			drop(qp);
-		else
+		if (qp->user == VERBS_DESTROYED) {
+			qp->sq_given = qp->sq.done;
+			qp->rq_done = qp->rq_ended;
+		} else {
 			n += give(qp, wc + n, max - n);
+		}
 	} while (n < max && (take_or_arm(qp) || is_givable(qp)));
-	if (n == max || (qp->hw != NULL && !qp->armed))
+	if (n == max || (is_polled(qp) && !qp->armed))
 		verbs_cq_schedule(qp);
 	return n;
 }
@@ -377,10 +378,8 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, hot_node);
 
 		n += poll_qp(qp, wc + n, max - n);
-		if (qp->orphan)
-			verbs_qp_bury(qp);
-		else
-			verbs_room_changed(qp);
+		verbs_room_changed(qp);
+		verbs_qp_reap(qp);
 	}
 	while ((node = list_pop(&turn)) != NULL)
 		list_push(&dev->hot_list, node);

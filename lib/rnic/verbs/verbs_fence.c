@@ -11,7 +11,7 @@
 static bool
 is_open(const struct verbs_qp *qp)
 {
-	return verbs_is_iwarp(qp->dev) && (qp->state == VERBS_RTS || qp->lingers);
+	return verbs_is_iwarp(qp->dev) && (qp->phase == VERBS_RTS || qp->phase == VERBS_LINGER);
 }
 
 /* -- when -- */
@@ -63,7 +63,7 @@ on_delay(struct timer *t, int64_t now_ns)
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.delay_timer);
 
 	(void)now_ns;
-	if (qp->state == VERBS_CONNECTING)
+	if (qp->phase == VERBS_CONNECTING)
 		nudge(qp);
 	else
 		verbs_fence(&qp->qp);
@@ -79,8 +79,7 @@ on_silence(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	verbs_fail_oldest(qp, RNIC_WC_RETRY_EXC);
 	verbs_qp_break(qp, "the peer does not answer");
-	if (qp->orphan)
-		verbs_qp_bury(qp);
+	verbs_qp_reap(qp);
 }
 
 /* Posts the Read behind everything that the card has: 0 or a positive errno. */
@@ -140,7 +139,7 @@ void
 verbs_fence_nudge_ended(struct verbs_qp *qp)
 {
 	qp->nudge_out = false;
-	if (qp->state == VERBS_CONNECTING && !qp->fence.out && !qp->failed)
+	if (qp->phase == VERBS_CONNECTING && !qp->fence.out && !qp->failed)
 		first_ended(qp);
 }
 
@@ -155,7 +154,7 @@ verbs_fence_read_ended(struct verbs_qp *qp, bool ok)
 	if (!ok || qp->failed)
 		return;
 	verbs_end_sends(qp, pos);
-	if (qp->state == VERBS_CONNECTING) {
+	if (qp->phase == VERBS_CONNECTING) {
 		first_ended(qp);
 		return;
 	}

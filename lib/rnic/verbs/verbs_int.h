@@ -66,13 +66,27 @@ struct verbs_chain {
 	struct ibv_sge sge[VERBS_CHAIN][RNIC_SGE_MAX];
 };
 
-enum verbs_state {
-	VERBS_INIT,       /* created, takes receives */
+/* What a queue pair is at, in order; verbs_qp.c has which one may follow which. */
+enum verbs_phase {
+	VERBS_INIT,       /* takes receives */
+	VERBS_EXPECTING,  /* iWARP: the same, and the peer may come */
 	VERBS_CONNECTING, /* RoCE: the thread has it; iWARP: its connection is being made */
 	VERBS_RTR,
 	VERBS_RTS,
-	VERBS_BROKEN,
-	VERBS_CLOSED, /* by qp_disconnect */
+	VERBS_LINGER,  /* closed in order: what was posted is still being sent */
+	VERBS_CANCEL,  /* it is to end, and the thread that connects it has it still */
+	VERBS_FLUSH,   /* in the error state: the card ends requests */
+	VERBS_DESTROY, /* the thread destroys it, which ends what the card does not flush */
+	VERBS_ENDED,   /* all requests have ended */
+	VERBS_RELEASE, /* its user has destroyed it: the thread takes all of it from the card */
+	VERBS_PHASE_CNT,
+};
+
+/* What its user has done with it. */
+enum verbs_user {
+	VERBS_USED,
+	VERBS_CLOSED, /* by qp_disconnect: no event follows */
+	VERBS_DESTROYED,
 };
 
 /* What may wait, for the network or for the card; see verbs_cm.c. */
@@ -107,38 +121,27 @@ struct verbs_mr {
 
 struct verbs_conn;
 
-enum verbs_job_state {
-	VERBS_JOB_NONE,
-	VERBS_JOB_GIVEN,  /* the thread's until it is handed back */
-	VERBS_JOB_ENDING, /* so is `end`, in the thread that takes things from the card */
-};
-
 struct verbs_qp {
 	struct rnic_qp qp;
 	struct verbs_dev *dev;
 	struct verbs_pd *pd;
-	struct ibv_qp *hw;      /* NULL: destroyed, or about to be */
-	struct ibv_qp *held_hw; /* in place of hw: all requests have ended, and the kernel still connects it */
-	struct ibv_cq *cq;      /* NULL: likewise, once its user is gone */
+	struct ibv_qp *hw; /* NULL: destroyed, or about to be */
+	struct ibv_cq *cq; /* NULL: likewise, in phase RELEASE */
 	struct verbs_end end;
 	uint32_t id; /* of the CQ's events */
-	enum verbs_state state;
-	bool claimed;   /* qp_connect was called */
-	bool connected; /* RNIC_EV_CONNECTED was given out */
-	bool orphan;    /* its user has destroyed it */
-	bool lingers;   /* CLOSED, and what was posted is still being sent */
-	bool flushing;  /* BROKEN or CLOSED: the card still ends requests */
-	bool drained;   /* flushing: the card has no send any more */
-	bool stopped;   /* in the error state: nothing is placed */
-	bool failed;    /* a request has ended badly: all that follow are flushed */
-	bool refused;   /* the card did not take request sq.sent */
+	enum verbs_phase phase;
+	enum verbs_phase left; /* beyond RTS: the phase that its end began in */
+	enum verbs_user user;
+	bool claimed; /* qp_connect was called */
+	bool stopped; /* in the error state: nothing is placed */
+	bool drained; /* FLUSH: the card has no send any more */
+	bool failed;  /* a request has ended badly: all that follow are flushed */
+	bool refused; /* the card did not take request sq.sent */
 	enum rnic_side side;
 	struct rnic_remote remote;
 	/* iWARP */
 	uint64_t token;
-	bool expecting; /* the peer may come */
 	struct verbs_conn *conn;
-	enum verbs_job_state job_state;
 	struct verbs_job job;
 	/* send queue; sq.sent: the card has those before */
 	struct sendq sq;
@@ -227,9 +230,8 @@ struct verbs_dev {
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
 	bool has_inline;
 	uint32_t qp_cnt;
-	uint32_t orphan_cnt;
-	uint32_t buried_cnt; /* of them: being destroyed */
-	uint32_t end_cnt;    /* jobs of the thread that takes things from the card */
+	uint32_t destroyed_cnt; /* queue pairs that their users have destroyed, and that are still there */
+	uint32_t end_cnt;       /* jobs of the thread that takes things from the card */
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
 	struct events events;
@@ -240,7 +242,7 @@ struct verbs_dev {
 	bool cq_more;
 	int64_t busy_until_ns;
 	struct idtable ids;        /* verbs_qp by the id of their CQ */
-	struct list_node qps;      /* all verbs_qp, orphans, too */
+	struct list_node qps;      /* all verbs_qp */
 	struct list_node dead_mrs; /* verbs_mr being taken back, without their user */
 	struct list_node hot_list; /* verbs_qp whose CQ has to be polled */
 	struct list_node tx_list;  /* verbs_qp with a chain */
@@ -266,6 +268,12 @@ static inline struct verbs_qp *
 verbs_qp(struct rnic_qp *q)
 {
 	return CONTAINER_OF(q, struct verbs_qp, qp);
+}
+
+static inline bool
+verbs_is_iwarp(const struct verbs_dev *dev)
+{
+	return dev->port.transport == RNIC_TRANSPORT_IWARP;
 }
 
 /* From the time of this turn. */
@@ -304,6 +312,16 @@ const char *verbs_open_error(int rc);
 
 /* -- verbs_qp.c -- */
 
+#define VERBS_GONE_WHY "the RDMA device is gone"
+
+/* Has a thread the QP? */
+static inline bool
+verbs_qp_is_away(const struct verbs_qp *qp)
+{
+	return (qp->phase == VERBS_CONNECTING && !verbs_is_iwarp(qp->dev)) || qp->phase == VERBS_CANCEL ||
+	    qp->phase == VERBS_DESTROY || qp->phase == VERBS_RELEASE;
+}
+
 int verbs_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
 void verbs_qp_destroy(struct rnic_qp *);
 void verbs_qp_disconnect(struct rnic_qp *, bool graceful);
@@ -311,20 +329,23 @@ int verbs_qp_expect(struct rnic_qp *);
 int verbs_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 int verbs_qp_rts(struct rnic_qp *);
 
-void verbs_qp_set_state(struct verbs_qp *, enum verbs_state);
-void verbs_qp_connected(struct verbs_qp *);
-/* The QP is of no use any more: to the error state; events follow when all requests have ended. */
+/* The only place that changes the phase; why: for the log, a static text. */
+void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
+/* RTR or RTS: the user hears of it. */
+void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
+/* The QP is of no use any more: to the error state; events follow when all requests have ended. Of no effect once it ends. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
-/* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. */
-void verbs_qp_kill(struct verbs_qp *);
+/* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. Before phase
+ * DESTROY only, and no thread has it. */
+void verbs_qp_kill(struct verbs_qp *, const char *why);
 /* Requests have ended: is it the end of the QP, too? */
 void verbs_qp_check_end(struct verbs_qp *);
-/* The thread has handed the QP back. */
+/* The thread that connects has handed the QP back. */
 void verbs_qp_job_done(struct verbs_qp *);
-/* Of an orphan: if its end has come, everything of it is given to the thread; freed when that hands it back. */
-void verbs_qp_bury(struct verbs_qp *);
+/* When its user has destroyed it and its end has come, everything of it is given to the thread; freed when that hands it back. */
+void verbs_qp_reap(struct verbs_qp *);
 /* Everything of it, here and now: what the card has of it still may take long. */
-void verbs_qp_release(struct verbs_qp *);
+void verbs_qp_free(struct verbs_qp *);
 void verbs_event(struct verbs_qp *, enum rnic_event_type);
 
 /* -- verbs_roce.c -- */
@@ -341,8 +362,8 @@ int verbs_cm_submit(struct verbs_qp *);
 void verbs_cm_end(struct verbs_dev *, struct verbs_job *);
 /* Runs a job that may take long in a thread of its own: 0 or a negative errno. */
 int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
-/* Nothing may come of the job any more; it may still be under way. */
-void verbs_cm_cancel(struct verbs_qp *);
+/* Nothing may come of the job any more. False: it is under way, and will be handed back. */
+bool verbs_cm_cancel(struct verbs_qp *);
 
 /* -- verbs_iwarp.c -- */
 
@@ -351,12 +372,6 @@ extern const struct verbs_connect_ops verbs_iwarp_ops;
 void verbs_iwarp_answered(struct verbs_qp *);
 
 /* -- verbs_fence.c -- */
-
-static inline bool
-verbs_is_iwarp(const struct verbs_dev *dev)
-{
-	return dev->port.transport == RNIC_TRANSPORT_IWARP;
-}
 
 /* 0 or a negative errno; of no consequence but on iWARP. */
 int verbs_fence_init(struct verbs_qp *);

@@ -76,14 +76,13 @@ static void
 set_connected(struct verbs_qp *qp)
 {
 	timer_cancel(&qp->dev->timers, &qp->timer);
-	verbs_qp_set_state(qp, VERBS_RTS);
-	verbs_qp_connected(qp);
+	verbs_qp_connected(qp, VERBS_RTS);
 }
 
 void
 verbs_conn_check_connected(struct verbs_qp *qp)
 {
-	if (qp->conn == NULL || !qp->conn->up || !qp->claimed)
+	if (qp->conn == NULL || !qp->conn->up || !qp->claimed || qp->phase != VERBS_CONNECTING)
 		return;
 	if (qp->conn->pdata.from_qpn != qp->remote.qpn)
 		verbs_qp_break(qp, "the link was taken by another QP of the peer");
@@ -94,7 +93,7 @@ verbs_conn_check_connected(struct verbs_qp *qp)
 void
 verbs_iwarp_answered(struct verbs_qp *qp)
 {
-	if (qp->side == RNIC_ACTIVE && qp->state == VERBS_CONNECTING)
+	if (qp->side == RNIC_ACTIVE && qp->phase == VERBS_CONNECTING)
 		set_connected(qp);
 }
 
@@ -106,19 +105,19 @@ conn_over(struct verbs_conn *conn, const char *why)
 {
 	struct verbs_qp *qp = conn->qp;
 
-	if (qp->state < VERBS_BROKEN || qp->lingers)
+	if (qp->phase <= VERBS_LINGER)
 		verbs_qp_break(qp, why); /* frees it, unless its thread has it */
 	else if (!is_pending(conn))
 		verbs_conn_free(conn);
-	if (qp->orphan)
-		verbs_qp_bury(qp);
+	verbs_qp_reap(qp);
 }
 
 static void
 iwarp_leaving(struct verbs_qp *qp)
 {
 	/* In order: FIN instead of a reset. */
-	if (qp->lingers && qp->sq.done == qp->sq.head && qp->conn != NULL && qp->conn->up && !qp->dev->gone)
+	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head && qp->conn != NULL && qp->conn->up &&
+	    !qp->dev->gone)
 		(void)rdma_disconnect(qp->conn->id);
 }
 
@@ -187,7 +186,7 @@ connect_done(struct verbs_job *job)
 	conn->calling = false;
 	if (job->err != 0)
 		conn->asked = false; /* and no event follows */
-	if (job->err != 0 || (conn->qp->state >= VERBS_BROKEN && !conn->qp->lingers))
+	if (job->err != 0 || conn->qp->phase > VERBS_LINGER)
 		conn_over(conn, connect_error(job->err));
 }
 
@@ -293,16 +292,16 @@ iwarp_connect(struct verbs_qp *qp)
 	const char *why;
 
 	if (qp->side == RNIC_PASSIVE) {
-		if (!qp->expecting)
+		if (qp->phase == VERBS_INIT)
 			(void)verbs_iwarp_expect(qp);
-		if (qp->state < VERBS_BROKEN)
+		if (qp->phase <= VERBS_RTS)
 			verbs_conn_arm(qp);
 		verbs_conn_check_connected(qp);
 		return 0;
 	}
-	if (qp->remote.mpa_port == 0 || qp->expecting)
+	if (qp->remote.mpa_port == 0 || qp->phase != VERBS_INIT)
 		return -EINVAL;
-	verbs_qp_set_state(qp, VERBS_CONNECTING);
+	verbs_qp_set_phase(qp, VERBS_CONNECTING, "asked to");
 	verbs_conn_arm(qp);
 	why = start_connect(qp);
 	if (why != NULL)
@@ -315,7 +314,7 @@ iwarp_timed_out(struct verbs_qp *qp)
 {
 	const char *why = "the peer's first message did not come in time";
 
-	if (qp->state == VERBS_INIT)
+	if (qp->phase <= VERBS_EXPECTING)
 		why = "the peer did not open its MPA connection in time";
 	else if (qp->side == RNIC_ACTIVE && qp->conn != NULL)
 		why = qp->conn->up    ? "the peer does not answer on the new connection"
@@ -332,7 +331,7 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	struct verbs_qp *qp = conn->qp;
 
 	conn->asked = false;
-	if (qp->state >= VERBS_BROKEN) {
+	if (qp->phase > VERBS_RTS) {
 		conn_over(conn, NULL);
 		return;
 	}

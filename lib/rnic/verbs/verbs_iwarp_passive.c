@@ -101,7 +101,7 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 	qp->side = RNIC_PASSIVE;
 	list_push(&conn->dev->iwarp->conns, &conn->node);
 	verbs_conn_pdata(qp, &to, pd);
-	verbs_qp_set_state(qp, VERBS_CONNECTING);
+	verbs_qp_set_phase(qp, VERBS_CONNECTING, "the peer came");
 	verbs_conn_arm(qp);
 	if (rdma_accept(conn->id, &param) == 0)
 		conn->asked = true;
@@ -115,7 +115,7 @@ find_qp(const struct verbs_dev *dev, uint32_t qpn)
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 
-		if (qp->qp.qpn == qpn && !qp->orphan)
+		if (qp->qp.qpn == qpn && qp->user != VERBS_DESTROYED)
 			return qp;
 	}
 	return NULL;
@@ -133,11 +133,11 @@ dispatch(struct verbs_conn *conn)
 	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
 		dev->stats.mpa_refused_token++;
 		refuse(conn, MPA_BAD_TOKEN);
-	} else if (qp->state == VERBS_INIT && !qp->expecting) {
+	} else if (qp->phase == VERBS_INIT) {
 		park(conn);
-	} else if (qp->state != VERBS_INIT) {
+	} else if (qp->phase != VERBS_EXPECTING) {
 		dev->stats.mpa_refused_token++;
-		refuse(conn, qp->state >= VERBS_BROKEN ? MPA_GONE : MPA_USED);
+		refuse(conn, qp->phase > VERBS_RTS ? MPA_GONE : MPA_USED);
 	} else {
 		adopt(conn, qp);
 	}
@@ -175,9 +175,9 @@ verbs_iwarp_expect(struct verbs_qp *qp)
 {
 	struct list_node mine, *n;
 
-	if (qp->state != VERBS_INIT || qp->expecting)
+	if (qp->phase != VERBS_INIT)
 		return -EINVAL;
-	qp->expecting = true;
+	verbs_qp_set_phase(qp, VERBS_EXPECTING, "asked to");
 	list_init(&mine);
 	LIST_FOREACH(p, &qp->dev->iwarp->parked) {
 		struct verbs_conn *conn = CONTAINER_OF(p, struct verbs_conn, node);

@@ -20,7 +20,7 @@ verbs_room(const struct rnic_qp *rqp, struct rnic_room *out)
 	const struct verbs_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct verbs_qp, qp);
 
 	*out = (struct rnic_room){ 0 };
-	if (qp->state == VERBS_RTS)
+	if (qp->phase == VERBS_RTS)
 		sendq_credits(&qp->sq, qp->sq.head - qp->sq_given, qp->sq.bytes, out);
 }
 
@@ -29,7 +29,7 @@ verbs_room_changed(struct verbs_qp *qp)
 {
 	struct rnic_room now;
 
-	if (qp->state != VERBS_RTS || qp->sq.starved == 0)
+	if (qp->phase != VERBS_RTS || qp->sq.starved == 0)
 		return;
 	verbs_room(&qp->qp, &now);
 	if (sendq_has_more(&qp->sq, &now))
@@ -130,7 +130,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	size_t len;
 	int rc;
 
-	if (qp->state != VERBS_RTS)
+	if (qp->phase != VERBS_RTS)
 		return -ENOTCONN;
 	rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
 	if (rc < 0)
@@ -224,7 +224,7 @@ verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	struct verbs_qp *qp = verbs_qp(rqp);
 	int err = 0;
 
-	if (qp->state >= VERBS_BROKEN)
+	if (qp->phase > VERBS_RTS)
 		return -ENOTCONN;
 	if (n > qp->rq_depth - (qp->rq_head - qp->rq_done))
 		return -ENOBUFS;
