@@ -343,8 +343,7 @@ dev_free(struct rnic_dev *rdev)
 	unwatch_all(dev);
 	if (dev->connect->close != NULL)
 		dev->connect->close(dev);
-	if (verbs_cm_fini(dev))
-		verbs_teardown(dev);
+	verbs_cm_fini(dev);
 }
 
 #define S(field)                         \
@@ -616,7 +615,6 @@ dev_start(struct verbs_dev *dev, const char **why)
 		rc = dev->connect->open(dev, why);
 	if (rc < 0) {
 		unwatch_all(dev);
-		(void)verbs_cm_fini(dev);
 		return rc;
 	}
 	learn_interface(dev);
@@ -653,7 +651,10 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	events_init(&dev->events, RNIC_PORT_DOWN);
 	rc = dev_start(dev, why);
 	if (rc < 0) {
-		verbs_teardown(dev);
+		if (dev->cm.ends.started)
+			verbs_cm_fini(dev);
+		else
+			verbs_teardown(dev);
 		return rc;
 	}
 	*out = &dev->dev;

@@ -206,9 +206,8 @@ struct verbs_cm {
 	unsigned alone; /* threads of one job */
 	pthread_mutex_t lock;
 	struct list_node done;
-	bool quit;
-	bool last_one_out; /* the last thread frees the device */
-	int evfd;          /* results are there */
+	bool quit; /* the device is freed: by the thread of `ends`, the last one */
+	int evfd;  /* results are there */
 };
 
 struct verbs_dev {
@@ -296,7 +295,7 @@ const char *verbs_memlock_why(int err);
 /* A call failed with err (positive): says so to people, with the limit on memory where that may be the cause. */
 void verbs_trouble(struct verbs_dev *, int err, const char *why);
 void verbs_pd_put(struct verbs_pd *);
-/* Frees what the loop does not see; in the thread's hands when that still waited as the device was freed. */
+/* Frees what the loop does not see, and the device; in the last thread, once there was one. */
 void verbs_teardown(struct verbs_dev *);
 
 /* -- verbs_list.c -- */
@@ -354,8 +353,8 @@ extern const struct verbs_connect_ops verbs_roce_ops;
 /* -- verbs_cm.c -- */
 
 int verbs_cm_init(struct verbs_dev *);
-/* Ends the thread: true when the caller has to free the rest, false when the thread does as soon as it can. */
-bool verbs_cm_fini(struct verbs_dev *);
+/* Ends the threads and frees the device, later where something is under way. */
+void verbs_cm_fini(struct verbs_dev *);
 /* Hands qp->job to the thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);
 /* Hands a job to the thread that takes things from the card. */
