@@ -3,19 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/vlan.h"
-#include "rnic/route.h"
+#include "base/addr.h"
 #include "rnic/siw/siw_int.h"
 
 #define STAG_BUCKETS 4096
@@ -38,108 +30,18 @@ siw_config_init(struct siw_config *c)
 	};
 }
 
-/* -- facts about the interface -- */
-
-static bool
-same_addr(const struct sockaddr *a, const struct sockaddr_storage *b)
-{
-	if (a == NULL || a->sa_family != b->ss_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
-		           &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4) == 0;
-	return memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-	           &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
-}
-
-static const char *
-if_name(const struct ifaddrs *list, const struct sockaddr_storage *addr)
-{
-	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
-		if (same_addr(i->ifa_addr, addr))
-			return i->ifa_name;
-	return NULL;
-}
-
-/* 0 for the loopback interface: there is no saying by its routes which peers it reaches. */
-static unsigned
-if_index(const struct ifaddrs *list, const char *name)
-{
-	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
-		if (strcmp(i->ifa_name, name) == 0 && (i->ifa_flags & IFF_LOOPBACK) != 0)
-			return 0;
-	return if_nametoindex(name);
-}
-
-static void
-if_mac(const struct ifaddrs *list, const char *name, uint8_t mac[6])
-{
-	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
-		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
-
-		if (ll != NULL && ll->sll_family == AF_PACKET && strcmp(i->ifa_name, name) == 0 && ll->sll_halen == 6)
-			memcpy(mac, ll->sll_addr, 6);
-	}
-}
-
-static uint8_t
-if_mtu_code(const char *name)
-{
-	struct ifreq ifr = { 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint8_t code = 5;
-
-	(void)snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
-	if (fd < 0 || ioctl(fd, SIOCGIFMTU, &ifr) < 0)
-		ifr.ifr_mtu = 1500;
-	if (fd >= 0)
-		close(fd);
-	while (code > 1 && (128 << code) > ifr.ifr_mtu)
-		code--;
-	return code;
-}
-
-/* Facts of the interface that has our address. The MAC stays what it was at first: peers know us by it. */
-static void
-learn_interface(struct siw_dev *dev)
-{
-	static const uint8_t none[6];
-	struct ifaddrs *list = NULL;
-	const char *name;
-
-	dev->mtu_code = 3;
-	dev->vlan = 0;
-	dev->if_index = 0;
-	if (getifaddrs(&list) < 0)
-		list = NULL;
-	name = if_name(list, &dev->cfg.addr);
-	if (name != NULL) {
-		if (memcmp(dev->mac, none, 6) == 0)
-			if_mac(list, name, dev->mac);
-		dev->mtu_code = if_mtu_code(name);
-		dev->vlan = vlan_of(name);
-		dev->if_index = if_index(list, name);
-	}
-	freeifaddrs(list);
-	if (memcmp(dev->mac, none, 6) == 0) {
-		dev->rng->fill(dev->rng, dev->mac, 6);
-		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
-	}
-}
-
 static void
 query(struct rnic_dev *rdev, struct rnic_info *info)
 {
 	const struct siw_dev *dev = siw_dev(rdev);
-	const struct sockaddr_storage *ss = &dev->cfg.addr;
 
 	*info = (struct rnic_info){
 		.provider = "siw",
 		.transport = RNIC_TRANSPORT_IWARP,
 		.denies = true,
 		.port = dev->events.port,
-		.vlan = dev->vlan,
-		.mtu_code = dev->mtu_code,
+		.vlan = dev->iface.vlan,
+		.mtu_code = dev->iface.mtu_code,
 		.mpa_port = dev->port,
 		.max_qp = dev->cfg.max_qp,
 		.max_mr = SIW_MAX_MR,
@@ -152,13 +54,8 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.mr_bytes = dev->mr_bytes,
 	};
 	memcpy(info->name, dev->cfg.name, sizeof(info->name));
-	memcpy(info->mac, dev->mac, sizeof(info->mac));
-	if (ss->ss_family == AF_INET) {
-		info->gid.b[10] = info->gid.b[11] = 0xff;
-		memcpy(info->gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
-	} else {
-		memcpy(info->gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
-	}
+	memcpy(info->mac, dev->iface.mac, sizeof(info->mac));
+	addr_to_v6(&dev->cfg.addr, info->gid.b);
 }
 
 #define S(field)                         \
@@ -339,7 +236,9 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 	const struct siw_dev *dev = siw_dev(rdev);
 	struct sockaddr_storage to;
 
-	return siw_remote_addr(dev, gid, 0, &to) == 0 && route_reaches(&dev->cfg.addr, dev->if_index, &to);
+	/* There is no saying by the loopback interface's routes which peers it reaches. */
+	return iface_remote(&dev->cfg.addr, gid, 0, &to) == 0 &&
+	    iface_reaches(&dev->cfg.addr, dev->iface.loopback ? 0 : dev->iface.index, &to);
 }
 
 static void
@@ -444,7 +343,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	if (rc == 0 && (dev->slots == NULL || timerq_reserve(&dev->timers, 1) < 0))
 		rc = -ENOMEM;
 	if (rc == 0) {
-		learn_interface(dev);
+		iface_learn(&dev->iface, iface_of(&dev->cfg.addr), dev->rng);
 		rc = siw_listen(dev, err);
 	}
 	if (rc < 0) {
@@ -464,7 +363,7 @@ siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
 	struct siw_dev *dev = siw_dev(rdev);
 
 	if (events_set_port(&dev->events, to) && to == RNIC_PORT_UP)
-		learn_interface(dev);
+		iface_learn(&dev->iface, iface_of(&dev->cfg.addr), dev->rng);
 }
 
 void

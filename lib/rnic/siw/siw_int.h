@@ -1,9 +1,9 @@
 /*
  * What the files of the soft iWARP device share. siw.c: the device, its
  * memory and its list of calls; siw_qp.c: queue pairs and their events;
- * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
- * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
- * stream; siw_rest.c: what a reset left unread; siw_linger.c: sockets that have only a last word to say.
+ * siw_wr.c: work requests and completions; siw_cm.c and siw_passive.c: connection
+ * set-up; siw_rx.c and siw_tx.c: the established stream; siw_linger.c: sockets
+ * whose QP is gone, with something left to send.
  */
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
@@ -19,6 +19,7 @@
 #include "iwarp/txq.h"
 #include "rnic/events.h"
 #include "rnic/fence.h"
+#include "rnic/iface.h"
 #include "rnic/siw/siw.h"
 
 #define SIW_MAX_INLINE 64
@@ -53,10 +54,7 @@ struct siw_dev {
 	uint32_t next_slot;
 	uint32_t pd_cnt;
 	uint64_t mr_bytes;
-	uint8_t mac[6];
-	uint16_t vlan;
-	uint8_t mtu_code;
-	unsigned if_index; /* of our address; 0 = loopback, or not known */
+	struct iface iface; /* of our address */
 	struct events events;
 	uint16_t port;
 	int listen_fd;
@@ -240,11 +238,6 @@ void siw_rx_turn(struct siw_qp *);
 /* There may be something to read or to decode. */
 void siw_rx_schedule(struct siw_qp *);
 
-/* -- siw_rest.c -- */
-
-/* The connection was reset: looks for a Terminate in what was not read yet. Its words, or NULL. */
-const char *siw_rest_terminate(struct siw_qp *);
-
 /* -- siw_tx.c -- */
 
 /* Something is to be sent. */
@@ -268,15 +261,17 @@ void siw_tx_fill(struct siw_qp *);
 
 void siw_tune_socket(int fd);
 struct neg_config siw_neg_config(const struct siw_dev *);
-void siw_neg_start(struct siw_qp *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
-/* Our private data; with the token where we have to show it (to != NULL). */
-void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct mpa_pdata *out);
-void siw_set_port(struct sockaddr_storage *, uint16_t port);
-socklen_t siw_addr_len(const struct sockaddr_storage *);
+/* Encodes `f` with this private data into out: its length, or a negative errno. */
+int siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
+/* The same with our own private data; with the token where we have to show it (to != NULL). */
+int siw_own_frame(const struct siw_qp *, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX]);
 /* CONNECTED once the stream runs and the user asked for it. */
 void siw_cm_check_connected(struct siw_qp *);
 void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
+
+/* Both sides' qp_connect: the passive one only says whom it wants. */
+int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 
 /* -- siw_passive.c -- */
 
@@ -284,13 +279,6 @@ int siw_listen(struct siw_dev *, const char **err);
 void siw_listen_close(struct siw_dev *);
 void siw_accept_more(struct siw_dev *);
 int siw_qp_expect(struct rnic_qp *);
-
-/* -- siw_active.c -- */
-
-/* Both sides' qp_connect: the passive one only says whom it wants. */
-int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-/* The peer's address and MPA port; -EAFNOSUPPORT when its family is not ours. */
-int siw_remote_addr(const struct siw_dev *, const struct rnic_gid *, uint16_t port, struct sockaddr_storage *);
 
 /* -- siw_linger.c -- */
 

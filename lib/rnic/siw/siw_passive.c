@@ -4,7 +4,6 @@
  * private data names, waits for one a little (parked), or is refused.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,14 +61,11 @@ pend_close(struct siw_pend *p)
 static void
 pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum mpa_verdict verdict)
 {
+	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
 	struct siw_dev *dev = p->dev;
-	struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
-	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
-	int fd = p->fd, len;
+	uint8_t out[MPA_FRAME_MAX];
+	int fd = p->fd, len = siw_frame_encode(f, &d, out);
 
-	mpa_pdata_encode(&d, pd);
-	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
-	len = mpa_frame_encode(f, out, sizeof(out));
 	pend_free(p);
 	if (len > 0)
 		siw_linger_bytes(dev, fd, out, (size_t)len);
@@ -92,30 +88,26 @@ pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 static void
 pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
-	struct mpa_pdata peer = p->pdata, own;
+	const struct neg_config cfg = siw_neg_config(qp->dev);
+	const struct mpa_pdata peer = p->pdata;
+	uint8_t out[MPA_FRAME_MAX];
 	struct mpa_frame f;
-	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
 	int len;
 
-	siw_neg_start(qp);
+	neg_init(&qp->neg, &cfg);
 	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
-		const char *why = qp->neg.why;
-
 		if (qp->neg.state == NEG_REJECTED)
 			pend_reject_frame(p, &f, MPA_READ_DEPTH);
 		else
 			pend_close(p);
-		siw_qp_break(qp, why, RNIC_WC_FLUSHED, NULL);
+		siw_qp_break(qp, qp->neg.why, RNIC_WC_FLUSHED, NULL);
 		return;
 	}
 	neg_accept(&qp->neg, &f);
 	qp->fd = p->fd;
 	pend_free(p);
 	qp->peer_qpn = peer.from_qpn;
-	siw_own_pdata(qp, NULL, &own);
-	mpa_pdata_encode(&own, pd);
-	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
-	len = mpa_frame_encode(&f, out, sizeof(out));
+	len = siw_own_frame(qp, NULL, &f, out);
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
 	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 	/* The first bytes on a new connection: always taken whole, or it is broken. */
@@ -269,25 +261,6 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 
 /* -- listening -- */
 
-static struct rnic_gid
-gid_of(const struct sockaddr_storage *ss)
-{
-	struct rnic_gid gid = { .b = { [10] = 0xff, [11] = 0xff } };
-
-	if (ss->ss_family == AF_INET)
-		memcpy(gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
-	else
-		memcpy(gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
-	return gid;
-}
-
-static bool
-may_connect(const struct siw_dev *dev, const struct sockaddr_storage *from, struct rnic_gid *gid)
-{
-	*gid = gid_of(from);
-	return dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, gid);
-}
-
 static void
 turn_away(struct siw_dev *dev, int fd)
 {
@@ -311,7 +284,8 @@ siw_accept_more(struct siw_dev *dev)
 		int fd = accept4(dev->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			if (may_connect(dev, &from, &gid))
+			addr_to_v6(&from, gid.b);
+			if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &gid))
 				pend_new(dev, fd, &gid);
 			else
 				turn_away(dev, fd);
@@ -360,29 +334,19 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 	/* Of a range, a port in TIME_WAIT is as good as another. */
 	if (port != 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	siw_set_port(&ss, port);
-	if (bind(fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+	addr_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
 		return fd;
 	err = errno;
 	close(fd);
 	return -err;
 }
 
-static uint16_t
-port_of(int fd)
-{
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
-		return 0;
-	return ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port
-	                                     : ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
-}
-
 int
 siw_listen(struct siw_dev *dev, const char **err)
 {
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
 	uint32_t port = dev->cfg.port_min;
 	int rc;
 
@@ -395,7 +359,8 @@ siw_listen(struct siw_dev *dev, const char **err)
 		return rc;
 	}
 	dev->listen_fd = rc;
-	dev->port = port_of(rc);
+	(void)getsockname(rc, (struct sockaddr *)&ss, &len);
+	dev->port = addr_port(&ss);
 	rc = dev->loop.watch(dev->loop.ctx, dev->listen_fd, listen_io, dev);
 	if (rc < 0) {
 		*err = "event loop";

@@ -4,18 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/vlan.h"
-#include "rnic/route.h"
+#include "base/addr.h"
 #include "rnic/verbs/verbs_int.h"
 
 void
@@ -36,29 +31,6 @@ verbs_config_init(struct verbs_config *c)
 	};
 }
 
-/* -- facts -- */
-
-/* The VLAN of the GID's interface, and its MAC, or one of our own making. */
-static void
-learn_interface(struct verbs_dev *dev)
-{
-	static const uint8_t none[6];
-	struct ifreq ifr = { 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 && dev->gid.ifindex != 0 && if_indextoname(dev->gid.ifindex, ifr.ifr_name) != NULL) {
-		dev->vlan = vlan_of(ifr.ifr_name);
-		if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0)
-			memcpy(dev->mac, ifr.ifr_hwaddr.sa_data, sizeof(dev->mac));
-	}
-	if (fd >= 0)
-		close(fd);
-	if (memcmp(dev->mac, none, sizeof(none)) == 0) {
-		dev->rng->fill(dev->rng, dev->mac, sizeof(dev->mac));
-		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
-	}
-}
-
 static void
 query(struct rnic_dev *rdev, struct rnic_info *info)
 {
@@ -68,7 +40,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.transport = dev->port.transport,
 		.port = dev->events.port,
 		.gid = dev->cfg.gid,
-		.vlan = dev->vlan,
+		.vlan = dev->iface.vlan,
 		.mpa_port = dev->mpa_port,
 		.mtu_code = dev->port.mtu_code,
 		.max_qp = dev->max_qp,
@@ -83,7 +55,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	};
 	memcpy(info->name, dev->cfg.name, sizeof(info->name));
 	memcpy(info->provider, dev->port.provider, sizeof(info->provider));
-	memcpy(info->mac, dev->mac, sizeof(info->mac));
+	memcpy(info->mac, dev->iface.mac, sizeof(info->mac));
 }
 
 /* -- memory -- */
@@ -254,21 +226,14 @@ static bool
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 {
 	const struct verbs_dev *dev = verbs_dev(rdev);
-	struct sockaddr_storage ss[2] = { 0 };
-	const struct rnic_gid *g[2] = { &dev->cfg.gid, gid };
+	struct sockaddr_storage from, to;
+	struct sockaddr_in6 *to6 = (struct sockaddr_in6 *)(void *)&to;
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)(void *)&ss[i];
-
-		ss[i].ss_family = verbs_gid_is_v4(g[i]) ? AF_INET : AF_INET6;
-		if (ss[i].ss_family == AF_INET)
-			memcpy(&((struct sockaddr_in *)(void *)&ss[i])->sin_addr, g[i]->b + 12, 4);
-		else
-			memcpy(&sin6->sin6_addr, g[i]->b, 16);
-		if (ss[i].ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr))
-			sin6->sin6_scope_id = dev->gid.ifindex;
-	}
-	return route_reaches(&ss[0], dev->gid.ifindex, &ss[1]);
+	addr_from_v6(dev->cfg.gid.b, 0, &from);
+	addr_from_v6(gid->b, 0, &to);
+	if (to.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to6->sin6_addr))
+		to6->sin6_scope_id = dev->gid.ifindex;
+	return iface_reaches(&from, dev->gid.ifindex, &to);
 }
 
 static bool
@@ -617,7 +582,7 @@ dev_start(struct verbs_dev *dev, const char **why)
 		unwatch_all(dev);
 		return rc;
 	}
-	learn_interface(dev);
+	iface_learn(&dev->iface, dev->gid.ifindex, dev->rng);
 	events_init(&dev->events, dev->port.state);
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "base/timerq.h"
 #include "rnic/events.h"
 #include "rnic/fence.h"
+#include "rnic/iface.h"
 #include "rnic/verbs/verbs.h"
 
 #define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
@@ -224,8 +225,7 @@ struct verbs_dev {
 	bool gid_present;
 	bool gone; /* the card was taken away */
 	struct verbs_gid gid;
-	uint8_t mac[6];
-	uint16_t vlan;
+	struct iface iface;
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
 	bool has_inline;
 	uint32_t qp_cnt;

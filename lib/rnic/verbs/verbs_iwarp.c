@@ -248,21 +248,6 @@ rejected_why(const struct rdma_conn_param *p, int status)
 	return mpa_verdict_str(d.verdict);
 }
 
-/* The peer's address in the family of ours. */
-static int
-remote_addr(const struct verbs_dev *dev, const struct rnic_remote *r, struct sockaddr_storage *ss)
-{
-	*ss = dev->iwarp->addr; /* the scope of a link-local address, too */
-	if (verbs_gid_is_v4(&r->gid) != (ss->ss_family == AF_INET))
-		return -EAFNOSUPPORT;
-	if (ss->ss_family == AF_INET)
-		memcpy(&((struct sockaddr_in *)(void *)ss)->sin_addr, r->gid.b + 12, 4);
-	else
-		memcpy(&((struct sockaddr_in6 *)(void *)ss)->sin6_addr, r->gid.b, 16);
-	addr_set_port(ss, r->mpa_port);
-	return 0;
-}
-
 static const char *
 start_connect(struct verbs_qp *qp)
 {
@@ -270,7 +255,7 @@ start_connect(struct verbs_qp *qp)
 	struct sockaddr_storage from = iw->addr, to;
 	struct verbs_conn *conn;
 
-	if (remote_addr(qp->dev, &qp->remote, &to) < 0)
+	if (iface_remote(&iw->addr, &qp->remote.gid, qp->remote.mpa_port, &to) < 0)
 		return "the peer's RNIC has an address of another family";
 	conn = verbs_conn_new(qp->dev, NULL);
 	if (conn == NULL)

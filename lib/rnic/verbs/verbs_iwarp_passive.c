@@ -246,54 +246,38 @@ is_candidate(const struct verbs_dev *dev, const struct ifaddrs *ifa, int family)
 
 /* The first address at which the card can be reached, IPv4 first. */
 static int
-listen_anywhere(struct verbs_dev *dev, const struct ifaddrs *list)
+listen_anywhere(struct verbs_dev *dev)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
+	struct ifaddrs *list;
 	int rc = -ENODEV;
 
+	if (getifaddrs(&list) < 0)
+		return rc;
 	for (unsigned f = 0; f < 2; f++) {
 		for (const struct ifaddrs *a = list; a != NULL && rc == -ENODEV; a = a->ifa_next) {
 			struct sockaddr_storage ss = { 0 };
 
 			if (!is_candidate(dev, a, families[f]))
 				continue;
-			memcpy(&ss, a->ifa_addr,
-			    families[f] == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+			ss.ss_family = (sa_family_t)families[f];
+			memcpy(&ss, a->ifa_addr, addr_len(&ss));
 			rc = listen_in_range(dev, &ss);
 			dev->iwarp->addr = ss;
 		}
 	}
+	freeifaddrs(list);
 	return rc;
-}
-
-/* The interface of our address: of GIDs that are made of a MAC address, not all kernels tell it. */
-static unsigned
-ifindex_of(const struct ifaddrs *list, const struct sockaddr_storage *addr)
-{
-	for (const struct ifaddrs *a = list; a != NULL; a = a->ifa_next) {
-		struct sockaddr_storage ss = { 0 };
-
-		if (a->ifa_addr == NULL || a->ifa_addr->sa_family != addr->ss_family)
-			continue;
-		memcpy(&ss, a->ifa_addr,
-		    addr->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-		if (addr_same_host(&ss, addr))
-			return if_nametoindex(a->ifa_name);
-	}
-	return 0;
 }
 
 int
 verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
 {
 	struct verbs_iwarp *iw = dev->iwarp;
-	struct ifaddrs *list = NULL;
 	int rc;
 
-	if (getifaddrs(&list) < 0)
-		list = NULL;
 	if (dev->cfg.addr.ss_family == AF_UNSPEC) {
-		rc = listen_anywhere(dev, list);
+		rc = listen_anywhere(dev);
 	} else {
 		iw->addr = dev->cfg.addr;
 		rc = listen_in_range(dev, &iw->addr);
@@ -301,12 +285,12 @@ verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
 	if (rc == 0) {
 		addr_set_port(&iw->addr, 0);
 		addr_to_v6(&iw->addr, dev->cfg.gid.b);
-		dev->gid = (struct verbs_gid){ .gid = dev->cfg.gid, .ifindex = ifindex_of(list, &iw->addr) };
+		/* Of GIDs that are made of a MAC address, not all kernels say the interface. */
+		dev->gid = (struct verbs_gid){ .gid = dev->cfg.gid, .ifindex = iface_of(&iw->addr) };
 	} else {
 		*why = rc == -EADDRINUSE ? "no free MPA port in the range"
 		    : rc == -ENODEV      ? "the iWARP card has no such IP address"
 		                         : "the MPA port cannot be listened on";
 	}
-	freeifaddrs(list);
 	return rc;
 }
