@@ -9,6 +9,7 @@
 
 #include "base/addr.h"
 #include "rnic/siw/siw_int.h"
+#include "rnic/wr.h"
 
 #define STAG_BUCKETS 4096
 
@@ -58,39 +59,17 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	addr_to_v6(&dev->cfg.addr, info->gid.b);
 }
 
-#define S(field)                         \
-	{                                \
-#field, dev->stats.field \
-	}
-
 static unsigned
 stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 {
-	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
-	const struct rnic_stat rows[] = {
-		S(fpdus_sent),
-		S(fpdus_received),
-		S(bytes_sent),
-		S(bytes_received),
-		S(reads_sent),
-		S(reads_served),
-		S(mpa_refused_token),
-		S(mpa_refused_parked),
-		S(mpa_refused_address),
-		S(mpa_bad),
-		S(terminates_sent),
-		S(terminates_received),
-		S(crc_errors),
-		S(recv_stalls),
-		S(accept_pauses),
-		S(linger_refused),
-		S(no_memory),
-	};
+	static const char *const names[] = { "fpdus_sent", "fpdus_received", "bytes_sent", "bytes_received",
+		"reads_sent", "reads_served", "mpa_refused_token", "mpa_refused_parked", "mpa_refused_address",
+		"mpa_bad", "terminates_sent", "terminates_received", "crc_errors", "recv_stalls", "accept_pauses",
+		"linger_refused", "no_memory" };
+	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct siw_stats) / sizeof(uint64_t), "all of them");
-	memcpy(out, rows, sizeof(rows));
-	return sizeof(rows) / sizeof(rows[0]);
+	_Static_assert(CNT == sizeof(struct siw_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
+	return rnic_stats_fill(names, CNT, &siw_dev_const(rdev)->stats, out);
 }
 
 /* -- memory -- */
@@ -198,7 +177,7 @@ poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
-	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
+	const struct siw_dev *dev = siw_dev_const(rdev);
 
 	if (dev->accept_more || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
 	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))
@@ -369,5 +348,5 @@ siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
 void
 siw_stats(const struct rnic_dev *rdev, struct siw_stats *out)
 {
-	*out = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev)->stats;
+	*out = siw_dev_const(rdev)->stats;
 }

@@ -171,6 +171,12 @@ siw_dev(struct rnic_dev *d)
 	return CONTAINER_OF(d, struct siw_dev, dev);
 }
 
+static inline const struct siw_dev *
+siw_dev_const(const struct rnic_dev *d)
+{
+	return CONTAINER_OF((struct rnic_dev *)(uintptr_t)d, struct siw_dev, dev);
+}
+
 static inline struct siw_qp *
 siw_qp(struct rnic_qp *q)
 {

@@ -190,28 +190,12 @@ pend_dispatch(struct siw_pend *p)
 	}
 }
 
-/* Has the whole Request arrived, and nothing else? */
-static void
-pend_decode(struct siw_pend *p)
-{
-	struct span in = { .ptr = p->buf, .len = p->len };
-	int used = mpa_frame_decode(in, MPA_REQUEST, &p->frame);
-
-	if (used == 0)
-		return;
-	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
-		p->dev->stats.mpa_bad++;
-		pend_close(p);
-		return;
-	}
-	pend_dispatch(p);
-}
-
 static void
 pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
 {
 	struct siw_pend *p = arg;
 	ssize_t n;
+	int used;
 
 	(void)events;
 	p->dev->dev.now_ns = now_ns;
@@ -226,7 +210,15 @@ pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
 		return;
 	}
 	p->len += (size_t)n;
-	pend_decode(p);
+	used = mpa_frame_decode((struct span){ .ptr = p->buf, .len = p->len }, MPA_REQUEST, &p->frame);
+	if (used == 0)
+		return;
+	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
+		p->dev->stats.mpa_bad++;
+		pend_close(p);
+		return;
+	}
+	pend_dispatch(p);
 }
 
 static void
@@ -261,20 +253,10 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 
 /* -- listening -- */
 
-static void
-turn_away(struct siw_dev *dev, int fd)
-{
-	const struct linger now = { .l_onoff = 1 };
-
-	dev->stats.mpa_refused_address++;
-	/* No TIME_WAIT for strangers. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(fd);
-}
-
 void
 siw_accept_more(struct siw_dev *dev)
 {
+	const struct linger reset = { .l_onoff = 1 };
 	struct rnic_gid gid;
 
 	dev->accept_more = false;
@@ -285,10 +267,14 @@ siw_accept_more(struct siw_dev *dev)
 
 		if (fd >= 0) {
 			addr_to_v6(&from, gid.b);
-			if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &gid))
+			if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &gid)) {
 				pend_new(dev, fd, &gid);
-			else
-				turn_away(dev, fd);
+			} else {
+				dev->stats.mpa_refused_address++;
+				/* No TIME_WAIT for strangers. */
+				(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+				close(fd);
+			}
 			continue;
 		}
 		if (errno == EAGAIN)

@@ -12,15 +12,6 @@
 
 /* -- start -- */
 
-static size_t
-mss_of(int fd)
-{
-	int mss = 0;
-	socklen_t len = sizeof(mss);
-
-	return getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0 ? (size_t)mss : 536;
-}
-
 static void
 set_ulpdu_max(struct siw_qp *qp, size_t max)
 {
@@ -32,7 +23,12 @@ set_ulpdu_max(struct siw_qp *qp, size_t max)
 void
 siw_follow_mss(struct siw_qp *qp)
 {
-	set_ulpdu_max(qp, mpa_mulpdu(mss_of(qp->fd), qp->neg.res.markers_tx));
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	if (getsockopt(qp->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) < 0 || mss <= 0)
+		mss = 536; /* RFC 9293 3.7.1 */
+	set_ulpdu_max(qp, mpa_mulpdu((size_t)mss, qp->neg.res.markers_tx));
 }
 
 /* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
@@ -76,15 +72,6 @@ siw_rx_schedule(struct siw_qp *qp)
 		list_push(&qp->dev->rx_list, &qp->rx_node);
 }
 
-static void
-read_answered(struct siw_qp *qp)
-{
-	siw_complete_sends(qp, fence_answered(&qp->fence));
-	siw_room_changed(qp);
-	fence_arm(&qp->fence);
-	siw_tx_schedule(qp);
-}
-
 /* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
  * and the connection is over. */
 static bool
@@ -117,7 +104,10 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_READ_DONE:
-		read_answered(qp);
+		siw_complete_sends(qp, fence_answered(&qp->fence));
+		siw_room_changed(qp);
+		fence_arm(&qp->fence);
+		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_NO_RECV:
 		qp->rx_stalled = true;
@@ -182,16 +172,14 @@ rx_begin_place(struct siw_qp *qp)
 	return true;
 }
 
+/* What was used goes, the rest moves to the beginning of the buffer. */
 static void
 rx_compact(struct siw_qp *qp)
 {
-	if (qp->rx_off == qp->rx_len) {
-		qp->rx_off = qp->rx_len = 0;
-	} else if (qp->rx_off > 0) {
-		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
-		qp->rx_len -= qp->rx_off;
-		qp->rx_off = 0;
-	}
+	qp->rx_len -= qp->rx_off;
+	if (qp->rx_off > 0 && qp->rx_len > 0)
+		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len);
+	qp->rx_off = 0;
 }
 
 /* Decodes what is in the buffer. False: broken, or stalled. */
@@ -280,18 +268,6 @@ rx_took(struct siw_qp *qp, size_t n)
 		(void)rx_decode(qp);
 }
 
-/* A Send waited for a receive: again. */
-static bool
-rx_resume(struct siw_qp *qp)
-{
-	if (!qp->rx_stalled)
-		return true;
-	if (stream_recv_cnt(&qp->stream) == 0)
-		return false;
-	qp->rx_stalled = false;
-	return rx_ulpdu(qp, qp->rx_held) && rx_decode(qp);
-}
-
 /*
  * -- what a reset left unread --
  * Nothing of it may be placed any more: the peer may have moved on to another link, and written newer bytes there. But a
@@ -340,9 +316,7 @@ read_more(struct siw_qp *qp)
 {
 	ssize_t n;
 
-	memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
-	qp->rx_len -= qp->rx_off;
-	qp->rx_off = 0;
+	rx_compact(qp);
 	n = recv(qp->fd, qp->rx_buf + qp->rx_len, SIW_RX_BUF - qp->rx_len, MSG_DONTWAIT);
 	if (n <= 0)
 		return false;
@@ -401,7 +375,14 @@ siw_rx_turn(struct siw_qp *qp)
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
-	if (!rx_resume(qp) || !rx_where(qp, iov, &cnt))
+	if (qp->rx_stalled) {
+		if (stream_recv_cnt(&qp->stream) == 0)
+			return;
+		qp->rx_stalled = false;
+		if (!rx_ulpdu(qp, qp->rx_held) || !rx_decode(qp))
+			return;
+	}
+	if (!rx_where(qp, iov, &cnt))
 		return;
 	msg.msg_iovlen = (size_t)cnt;
 	space = iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);

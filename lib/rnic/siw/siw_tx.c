@@ -155,7 +155,7 @@ put_nudge(struct siw_qp *qp)
 	struct ddp_hdr h;
 
 	qp->nudge = false;
-	stream_write_hdr(1, 0, true, &h);
+	stream_write_hdr(FENCE_EMPTY_STAG, 0, true, &h);
 	put_bytes(qp, &h, "", 0);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/addr.h"
 #include "rnic/verbs/verbs_int.h"
+#include "rnic/wr.h"
 
 void
 verbs_config_init(struct verbs_config *c)
@@ -311,37 +312,16 @@ dev_free(struct rnic_dev *rdev)
 	verbs_cm_fini(dev);
 }
 
-#define S(field)                         \
-	{                                \
-#field, dev->stats.field \
-	}
-
 static unsigned
 stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 {
-	const struct verbs_dev *dev = verbs_dev_const(rdev);
-	const struct rnic_stat rows[] = {
-		S(sends_posted),
-		S(writes_posted),
-		S(doorbells),
-		S(completions),
-		S(polls),
-		S(wakeups),
-		S(rnr_retry_exc),
-		S(retry_exc),
-		S(remote_access_errs),
-		S(flushed),
-		S(other_errs),
-		S(async_events),
-		S(reads_sent),
-		S(mpa_refused_token),
-		S(mpa_refused_parked),
-	};
+	static const char *const names[] = { "sends_posted", "writes_posted", "doorbells", "completions", "polls",
+		"wakeups", "rnr_retry_exc", "retry_exc", "remote_access_errs", "flushed", "other_errs", "async_events",
+		"reads_sent", "mpa_refused_token", "mpa_refused_parked" };
+	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct verbs_stats) / sizeof(uint64_t), "all of them");
-	memcpy(out, rows, sizeof(rows));
-	return sizeof(rows) / sizeof(rows[0]);
+	_Static_assert(CNT == sizeof(struct verbs_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
+	return rnic_stats_fill(names, CNT, &verbs_dev_const(rdev)->stats, out);
 }
 
 static const struct rnic_ops verbs_ops = {

@@ -15,21 +15,6 @@ port_came_up(struct verbs_dev *dev)
 		(void)events_set_port(&dev->events, RNIC_PORT_UP);
 }
 
-static void
-port_active(struct verbs_dev *dev)
-{
-	/* The MTU may be another one. A port that is down again by now has an event coming that says so. */
-	(void)verbs_read_port(dev->ctx, &dev->port);
-	port_came_up(dev);
-}
-
-static void
-port_error(struct verbs_dev *dev)
-{
-	dev->port.state = RNIC_PORT_DOWN;
-	(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
-}
-
 /* Links name the GID by its index: one that has another index now was gone, and so are they. */
 static void
 gids_changed(struct verbs_dev *dev)
@@ -47,6 +32,21 @@ gids_changed(struct verbs_dev *dev)
 	if (gid != NULL)
 		dev->gid = *gid;
 	port_came_up(dev);
+}
+
+static void
+port_event(struct verbs_dev *dev, unsigned type)
+{
+	if (type == IBV_EVENT_GID_CHANGE) {
+		gids_changed(dev);
+	} else if (type == IBV_EVENT_PORT_ERR) {
+		dev->port.state = RNIC_PORT_DOWN;
+		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
+	} else {
+		/* The MTU may be another one. A port that is down again by now has an event coming that says so. */
+		(void)verbs_read_port(dev->ctx, &dev->port);
+		port_came_up(dev);
+	}
 }
 
 void
@@ -69,26 +69,18 @@ verbs_set_gone(struct verbs_dev *dev)
 
 /* -- queue pairs -- */
 
-/* The QP that has this hardware, which may be gone: the event came too late then. */
-static struct verbs_qp *
-find_qp(struct verbs_dev *dev, const struct ibv_qp *hw)
+/* The hardware may be gone: the event came too late then. */
+static void
+qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
 {
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 
-		if (qp->hw == hw)
-			return qp;
+		if (qp->hw == hw) {
+			verbs_qp_break(qp, why);
+			return;
+		}
 	}
-	return NULL;
-}
-
-static void
-qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
-{
-	struct verbs_qp *qp = find_qp(dev, hw);
-
-	if (qp != NULL)
-		verbs_qp_break(qp, why);
 }
 
 /* Completions are lost: only taking the QP from the card is sure to end its requests. */
@@ -108,53 +100,26 @@ cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 	}
 }
 
+/* What is not listed is InfiniBand's, or of things that we do not use. */
 static void
 handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 {
-	bool ours = ev->element.port_num == dev->cfg.port;
+	static const char *const qp_why[] = {
+		[IBV_EVENT_QP_FATAL] = "the RDMA device gave the queue pair up",
+		[IBV_EVENT_QP_REQ_ERR] = "the peer sent an invalid request",
+		[IBV_EVENT_QP_ACCESS_ERR] = "the peer wrote where it may not",
+	};
+	const unsigned type = ev->event_type;
 
-	switch (ev->event_type) {
-	case IBV_EVENT_PORT_ACTIVE:
-		if (ours)
-			port_active(dev);
-		break;
-	case IBV_EVENT_PORT_ERR:
-		if (ours)
-			port_error(dev);
-		break;
-	case IBV_EVENT_GID_CHANGE:
-		if (ours)
-			gids_changed(dev);
-		break;
-	case IBV_EVENT_DEVICE_FATAL:
+	if (type == IBV_EVENT_DEVICE_FATAL)
 		verbs_set_gone(dev);
-		break;
-	case IBV_EVENT_QP_FATAL:
-		qp_event(dev, ev->element.qp, "the RDMA device gave the queue pair up");
-		break;
-	case IBV_EVENT_QP_REQ_ERR:
-		qp_event(dev, ev->element.qp, "the peer sent an invalid request");
-		break;
-	case IBV_EVENT_QP_ACCESS_ERR:
-		qp_event(dev, ev->element.qp, "the peer wrote where it may not");
-		break;
-	case IBV_EVENT_CQ_ERR:
+	else if (type == IBV_EVENT_CQ_ERR)
 		cq_event(dev, ev->element.cq);
-		break;
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_WQ_FATAL:
-		break; /* InfiniBand's, or of things that we do not use */
-	}
+	else if (type < sizeof(qp_why) / sizeof(qp_why[0]) && qp_why[type] != NULL)
+		qp_event(dev, ev->element.qp, qp_why[type]);
+	else if ((type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_GID_CHANGE) &&
+	    ev->element.port_num == dev->cfg.port)
+		port_event(dev, type);
 }
 
 void

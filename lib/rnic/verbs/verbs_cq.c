@@ -8,75 +8,52 @@
  * requests have ended: the event with the reason comes together with them.
  */
 #include <errno.h>
+#include <stddef.h>
 
 #include "rnic/verbs/verbs_int.h"
 
 /* -- what the card says -- */
 
-static enum rnic_wc_status
-status_of(struct verbs_stats *st, enum ibv_wc_status s)
-{
-	switch (s) {
-	case IBV_WC_SUCCESS:
-		return RNIC_WC_OK;
-	case IBV_WC_WR_FLUSH_ERR:
-		st->flushed++;
-		return RNIC_WC_FLUSHED;
-	case IBV_WC_RETRY_EXC_ERR:
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		st->retry_exc++;
-		return RNIC_WC_RETRY_EXC;
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		st->rnr_retry_exc++;
-		return RNIC_WC_REMOTE_ERR;
-	case IBV_WC_REM_ACCESS_ERR:
-		st->remote_access_errs++;
-		return RNIC_WC_REMOTE_ERR;
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_REM_INV_RD_REQ_ERR:
-	case IBV_WC_REM_ABORT_ERR:
-		st->other_errs++;
-		return RNIC_WC_REMOTE_ERR;
-	case IBV_WC_LOC_LEN_ERR:
-	case IBV_WC_LOC_QP_OP_ERR:
-	case IBV_WC_LOC_EEC_OP_ERR:
-	case IBV_WC_LOC_PROT_ERR:
-	case IBV_WC_MW_BIND_ERR:
-	case IBV_WC_BAD_RESP_ERR:
-	case IBV_WC_LOC_ACCESS_ERR:
-	case IBV_WC_LOC_RDD_VIOL_ERR:
-	case IBV_WC_INV_EECN_ERR:
-	case IBV_WC_INV_EEC_STATE_ERR:
-	case IBV_WC_FATAL_ERR:
-	case IBV_WC_GENERAL_ERR:
-	case IBV_WC_TM_ERR:
-	case IBV_WC_TM_RNDV_INCOMPLETE:
-	default:
-		st->other_errs++;
-		return RNIC_WC_LOCAL_ERR;
-	}
-}
+struct meaning {
+	enum rnic_wc_status status;
+	size_t counter; /* place in struct verbs_stats */
+	const char *why;
+};
 
-/* For people. */
-static const char *
-why_of(enum ibv_wc_status s, bool recv)
+#define COUNTER(field) offsetof(struct verbs_stats, field)
+
+static const struct meaning local_error = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	"the RDMA device reports a local error" };
+static const struct meaning too_long = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	"the peer sent a message that is too long" };
+/* Where there is no reason: a local error. */
+static const struct meaning meanings[] = {
+	[IBV_WC_WR_FLUSH_ERR] = { RNIC_WC_FLUSHED, COUNTER(flushed), "the queue pair went to the error state" },
+	[IBV_WC_RETRY_EXC_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
+	[IBV_WC_RESP_TIMEOUT_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
+	[IBV_WC_RNR_RETRY_EXC_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(rnr_retry_exc), "the peer has no receive posted" },
+	[IBV_WC_REM_ACCESS_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(remote_access_errs),
+	    "the peer refused a write: no access to its memory" },
+	[IBV_WC_REM_INV_REQ_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_OP_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_ABORT_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_INV_RD_REQ_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs),
+	    "the RDMA device reports a local error" },
+	[IBV_WC_LOC_PROT_ERR] = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	    "the RDMA device has no access to our memory" },
+	[IBV_WC_LOC_ACCESS_ERR] = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	    "the RDMA device has no access to our memory" },
+};
+
+/* Of a status that is not success. */
+static const struct meaning *
+meaning_of(unsigned status, bool recv)
 {
-	if (s == IBV_WC_WR_FLUSH_ERR)
-		return "the queue pair went to the error state";
-	if (s == IBV_WC_RETRY_EXC_ERR || s == IBV_WC_RESP_TIMEOUT_ERR)
-		return "the peer does not answer";
-	if (s == IBV_WC_RNR_RETRY_EXC_ERR)
-		return "the peer has no receive posted";
-	if (s == IBV_WC_REM_ACCESS_ERR)
-		return "the peer refused a write: no access to its memory";
-	if (s == IBV_WC_REM_INV_REQ_ERR || s == IBV_WC_REM_OP_ERR || s == IBV_WC_REM_ABORT_ERR)
-		return "the peer refused a request";
-	if (s == IBV_WC_LOC_LEN_ERR && recv)
-		return "the peer sent a message that is too long";
-	if (s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_LOC_ACCESS_ERR)
-		return "the RDMA device has no access to our memory";
-	return "the RDMA device reports a local error";
+	if (status == IBV_WC_LOC_LEN_ERR && recv)
+		return &too_long;
+	if (status < sizeof(meanings) / sizeof(meanings[0]) && meanings[status].why != NULL)
+		return &meanings[status];
+	return &local_error;
 }
 
 /* -- what has ended -- */
@@ -161,22 +138,27 @@ static const char *
 take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 {
 	bool recv = (wc->wr_id & VERBS_ID_RECV) != 0;
-	enum rnic_wc_status status;
+	enum rnic_wc_status status = RNIC_WC_OK;
+	const char *why = NULL;
 
 	if (wc->wr_id & VERBS_ID_DRAIN) {
 		qp->drained = true;
 		return NULL;
 	}
-	status = status_of(&qp->dev->stats, wc->status);
-	if (!recv && verbs_is_iwarp(qp->dev)) {
-		iwarp_send_ended(qp, wc->wr_id, status);
-		return status != RNIC_WC_OK ? why_of(wc->status, false) : NULL;
+	if (wc->status != IBV_WC_SUCCESS) {
+		const struct meaning *m = meaning_of(wc->status, recv);
+
+		(*(uint64_t *)(void *)((char *)&qp->dev->stats + m->counter))++;
+		status = m->status;
+		why = m->why;
 	}
 	if (recv)
 		recv_ended(qp, (uint32_t)wc->wr_id, status, status == RNIC_WC_OK ? wc->byte_len : 0);
+	else if (verbs_is_iwarp(qp->dev))
+		iwarp_send_ended(qp, wc->wr_id, status);
 	else
 		send_ended(qp, (uint32_t)wc->wr_id, status);
-	return status != RNIC_WC_OK ? why_of(wc->status, recv) : NULL;
+	return why;
 }
 
 void
@@ -209,7 +191,7 @@ take_some(struct verbs_qp *qp)
 		return 0;
 	}
 	qp->dev->stats.completions += (unsigned)n;
-	if (n > 0)
+	if (n > 0 && qp->dev->cfg.busy_poll_us != 0)
 		qp->dev->busy_until_ns = qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.busy_poll_us * 1000;
 	for (int i = 0; i < n; i++) {
 		const char *one = take_wc(qp, &wc[i]);
@@ -301,25 +283,11 @@ give_recvs(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 	return n;
 }
 
-static unsigned
-give(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
-{
-	unsigned n = give_sends(qp, wc, max);
-
-	return n + give_recvs(qp, wc + n, max - n);
-}
-
 static bool
-is_givable(const struct verbs_qp *qp)
+has_more(const struct verbs_qp *qp)
 {
 	return (qp->sq_given != qp->sq.done && !withheld(qp, qp->wrs[qp->sq_given & qp->wr_mask].status)) ||
 	    (qp->rq_done != qp->rq_ended && !withheld(qp, qp->rq[qp->rq_done & qp->rq_mask].status));
-}
-
-static bool
-is_busy(const struct verbs_dev *dev)
-{
-	return dev->cfg.busy_poll_us != 0 && dev->dev.now_ns < dev->busy_until_ns;
 }
 
 /* May something of it still be in its CQ? */
@@ -337,7 +305,7 @@ take_or_arm(struct verbs_qp *qp)
 		return false;
 	if (take_some(qp) > 0)
 		return true;
-	if (qp->armed || !is_polled(qp) || is_busy(qp->dev))
+	if (qp->armed || !is_polled(qp) || qp->dev->dev.now_ns < qp->dev->busy_until_ns)
 		return false;
 	if (verbs_cq_arm(qp) < 0) {
 		verbs_qp_break(qp, "its completion queue failed");
@@ -358,9 +326,10 @@ poll_qp(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 			qp->sq_given = qp->sq.done;
 			qp->rq_done = qp->rq_ended;
 		} else {
-			n += give(qp, wc + n, max - n);
+			n += give_sends(qp, wc + n, max - n);
+			n += give_recvs(qp, wc + n, max - n);
 		}
-	} while (n < max && (take_or_arm(qp) || is_givable(qp)));
+	} while (n < max && (take_or_arm(qp) || has_more(qp)));
 	if (n == max || (is_polled(qp) && !qp->armed))
 		verbs_cq_schedule(qp);
 	return n;
@@ -388,21 +357,6 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 
 /* -- the completion channel -- */
 
-static void
-cq_told(struct verbs_qp *qp, struct ibv_cq *cq)
-{
-	if (qp->cq == NULL) { /* destroying it waits for this */
-		ibv_ack_cq_events(cq, 1);
-		return;
-	}
-	qp->armed = false;
-	if (++qp->unacked >= VERBS_ACK_BATCH) {
-		ibv_ack_cq_events(qp->cq, qp->unacked);
-		qp->unacked = 0;
-	}
-	verbs_cq_schedule(qp);
-}
-
 void
 verbs_channel_read(struct verbs_dev *dev)
 {
@@ -421,8 +375,18 @@ verbs_channel_read(struct verbs_dev *dev)
 		}
 		/* None comes for a CQ that was destroyed; an id that is not known is not believed. */
 		qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
-		if (qp != NULL)
-			cq_told(qp, cq);
+		if (qp == NULL)
+			continue;
+		if (qp->cq == NULL) { /* destroying it waits for this */
+			ibv_ack_cq_events(cq, 1);
+			continue;
+		}
+		qp->armed = false;
+		if (++qp->unacked >= VERBS_ACK_BATCH) {
+			ibv_ack_cq_events(qp->cq, qp->unacked);
+			qp->unacked = 0;
+		}
+		verbs_cq_schedule(qp);
 	}
 	dev->cq_more = true;
 }

@@ -305,7 +305,6 @@ int verbs_read_port(struct ibv_context *, struct verbs_port *);
 int verbs_read_gids(struct ibv_context *, unsigned ports, struct verbs_port *);
 void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct verbs_port *);
 const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum verbs_gid_type);
-bool verbs_gid_is_v4(const struct rnic_gid *);
 /* Why a card could not be opened (negative errno). */
 const char *verbs_open_error(int rc);
 

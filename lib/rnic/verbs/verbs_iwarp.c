@@ -202,20 +202,11 @@ start_asking(struct verbs_conn *conn)
 	conn_over(conn, "out of resources");
 }
 
-static bool
-is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
+bool
+verbs_id_is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
 {
 	return id->verbs != NULL && strcmp(ibv_get_device_name(id->verbs->device), dev->cfg.dev) == 0 &&
 	    id->port_num == dev->cfg.port;
-}
-
-static void
-addr_resolved(struct verbs_conn *conn)
-{
-	if (!is_ours(conn->dev, conn->id))
-		conn_over(conn, connect_error(ENODEV));
-	else if (rdma_resolve_route(conn->id, (int)conn->dev->cfg.connect_ms) != 0)
-		conn_over(conn, connect_error(errno));
 }
 
 /* The MPA Reply accepts. */
@@ -351,7 +342,10 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		addr_resolved(conn);
+		if (!verbs_id_is_ours(conn->dev, conn->id))
+			conn_over(conn, connect_error(ENODEV));
+		else if (rdma_resolve_route(conn->id, (int)conn->dev->cfg.connect_ms) != 0)
+			conn_over(conn, connect_error(errno));
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		start_asking(conn);

@@ -39,6 +39,8 @@ struct verbs_conn {
 /* NULL: no memory; the id is not ours then. */
 struct verbs_conn *verbs_conn_new(struct verbs_dev *, struct rdma_cm_id *);
 void verbs_conn_free(struct verbs_conn *);
+/* Is the id bound to the device's port? */
+bool verbs_id_is_ours(const struct verbs_dev *, const struct rdma_cm_id *);
 /* Our private data, with our QP as the sender. */
 void verbs_conn_pdata(const struct verbs_qp *, const struct mpa_pdata *to, uint8_t out[MPA_PDATA_LEN]);
 /* CONNECTED once the connection is up and the user asked for it. */

@@ -207,8 +207,7 @@ listen_at(struct verbs_dev *dev, const struct sockaddr_storage *at, uint16_t por
 	addr_set_port(&ss, port);
 	if (rdma_bind_addr(id, (struct sockaddr *)&ss) != 0)
 		rc = errno == EADDRNOTAVAIL ? -ENODEV : -errno;
-	else if (id->verbs == NULL || strcmp(ibv_get_device_name(id->verbs->device), dev->cfg.dev) != 0 ||
-	    id->port_num != dev->cfg.port)
+	else if (!verbs_id_is_ours(dev, id))
 		rc = -ENODEV;
 	else if (rdma_listen(id, LISTEN_BACKLOG) != 0)
 		rc = -errno;

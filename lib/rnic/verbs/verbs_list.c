@@ -351,9 +351,3 @@ verbs_find_gid(const struct verbs_port *port, const struct rnic_gid *gid, enum v
 			return &port->gids[i];
 	return NULL;
 }
-
-bool
-verbs_gid_is_v4(const struct rnic_gid *g)
-{
-	return is_v4(g);
-}
