@@ -36,7 +36,7 @@ crc_ok(const uint8_t *buf, size_t covered)
 /*
  * Takes the markers out of an FPDU that is complete in buf: the bytes behind
  * each move up. False when one does not point to the length field. The CRC is
- * not needed any more and stays behind.
+ * no longer needed and stays behind.
  */
 static bool
 strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)

@@ -98,7 +98,7 @@ reply_enhanced(struct neg *n, const struct mpa_frame *f)
 		return neg_fail(n, "the peer's IRD is too small", NEG_TERM_IRD);
 	n->res.p2p = n->cfg.p2p;
 	if (n->cfg.p2p) {
-		/* A responder that answers another model cannot be told what the RTR will be. */
+		/* A responder that answers another model has no way to learn what the RTR will be. */
 		n->res.rtr = choose_rtr(f->model & n->cfg.rtr);
 		if (n->res.rtr == 0)
 			return neg_fail(n, "no RTR kind in common", NEG_TERM_RTR);

@@ -36,7 +36,7 @@ void events_drop(struct qp_events *);
  * polled yet is taken back. False: it is in this state already.
  */
 bool events_set_port(struct events *, enum rnic_port_state);
-/* The card was taken away: the last word about port and card. */
+/* The card was taken away: nothing about port or card follows. */
 void events_set_gone(struct events *);
 bool events_pending(const struct events *);
 /* The next event into *out: the card's and the port's first, then trouble, then those of queue pairs in turn. False: none. */

@@ -7,7 +7,7 @@ arm_ms(struct fence *f, struct timer *t, uint32_t ms)
 	timer_arm(f->timers, t, f->dev->now_ns + (int64_t)ms * 1000000);
 }
 
-/* Positions only grow; the difference is right over the wrap. */
+/* Positions only grow; the difference is right when they wrap. */
 static bool
 is_before(uint32_t a, uint32_t b)
 {

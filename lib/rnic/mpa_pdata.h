@@ -14,8 +14,8 @@
  *	24  QPN of the sender
  *	28  largest ULPDU the sender takes; 0 = by the MSS (RFC 5044 4.5)
  *	32  STag and
- *	36  tagged offset (64) of MPA_FENCE_LEN bytes that the receiver's confirming
- *	    Reads may read; STag 0 = none, they are to read nothing
+ *	36  tagged offset (64) of MPA_FENCE_LEN bytes that the receiver's fences
+ *	    may read; STag 0 = none, they are to read nothing
  */
 #ifndef SMCRD_RNIC_MPA_PDATA_H
 #define SMCRD_RNIC_MPA_PDATA_H
@@ -29,7 +29,7 @@
 #define MPA_PDATA_VERSION 1
 
 /*
- * A Read of no bytes would do to confirm, but Linux's siw answers one that comes while it is sending with what the request
+ * A Read of no bytes would do for a fence, but Linux's siw answers one that comes while it is sending with what the request
  * before had (6.1), which ends the stream.
  */
 #define MPA_FENCE_LEN 4
@@ -41,7 +41,7 @@ enum mpa_verdict {
 	MPA_USED,         /* this QP has its connection already */
 	MPA_NOT_EXPECTED, /* nobody claimed the request in time */
 	MPA_BUSY,         /* too many requests that nobody claimed */
-	MPA_READ_DEPTH,   /* IRD 0: writes could not be confirmed */
+	MPA_READ_DEPTH,   /* IRD 0: there could be no fence */
 	MPA_GONE,         /* the QP went away meanwhile */
 	MPA_VERDICT_CNT,
 };
@@ -61,7 +61,7 @@ struct mpa_pdata {
 /* 0; -EPROTO: not ours, or a version we do not know. */
 int mpa_pdata_decode(struct span, struct mpa_pdata *out);
 void mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
-/* For people, as the side that was rejected says it. */
+/* In words, as the side that was rejected says it. */
 const char *mpa_verdict_str(unsigned verdict);
 
 #endif

@@ -478,7 +478,7 @@ do_user(struct run *r, const struct step *s)
 		link_receive(l, 1 + s->b % 16);
 		break;
 	case 3:
-		l->dev->ops->confirm(l->qp);
+		l->dev->ops->fence(l->qp);
 		break;
 	case 4:
 		l->dev->ops->qp_disconnect(l->qp, s->b % 2 == 1);

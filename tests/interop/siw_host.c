@@ -388,7 +388,7 @@ cmd_confirm(char **arg)
 	struct rnic_qp *qp = find(qps, arg[0]);
 
 	if (qp != NULL)
-		dev->ops->confirm(qp);
+		dev->ops->fence(qp);
 	answer(qp != NULL ? 0 : -ENOENT);
 }
 
@@ -593,7 +593,7 @@ setting(struct siw_config *c, const char *key, const char *v)
 	else if (strcmp(key, "answer_ms") == 0)
 		c->answer_ms = n;
 	else if (strcmp(key, "confirm_ms") == 0)
-		c->confirm_ms = n;
+		c->fence_ms = n;
 	else if (strcmp(key, "max_qp") == 0)
 		c->max_qp = n;
 	else

@@ -157,7 +157,7 @@ sim_check_buffers(struct sim_wr *wr)
 		    (unsigned long long)wr->req.wr_id);
 }
 
-/* The request is over for the device; wr is freed. */
+/* The device is done with the request, which is freed. */
 void
 sim_wr_finish(struct sim_wr *wr, enum rnic_wc_status status)
 {
@@ -615,7 +615,7 @@ queue_send(struct sim_qp *qp, const struct rnic_send_wr *req, size_t len)
 static int
 not_connected(struct sim_qp *qp)
 {
-	if (qp->state == SIM_QP_BROKEN && !qp->told_error)
+	if (qp->state == SIM_QP_BROKEN && !qp->error_polled)
 		return -ENOTCONN; /* its user cannot know yet */
 	sim_breach(qp->dev, "qp %06x: request posted %s", qp->base.qpn,
 	    qp->state == SIM_QP_READY                                      ? "before qp_rts"
@@ -634,7 +634,7 @@ sim_post_send(struct rnic_qp *q, const struct rnic_send_wr *wr)
 
 	if (!can_send(qp))
 		return not_connected(qp);
-	if (!qp->told)
+	if (!qp->connected_polled)
 		sim_breach(qp->dev, "qp %06x: request posted before CONNECTED was polled", q->qpn);
 	fault = send_fault(qp, wr, &len);
 	if (fault != NULL) {
@@ -657,7 +657,7 @@ sim_post_recv(struct rnic_qp *q, const struct rnic_recv_wr *wr, unsigned n)
 {
 	struct sim_qp *qp = qp_of(q);
 
-	if (qp->state == SIM_QP_BROKEN && !qp->told_error)
+	if (qp->state == SIM_QP_BROKEN && !qp->error_polled)
 		return -ENOTCONN;
 	if (qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_CLOSED) {
 		sim_breach(qp->dev, "qp %06x: receive posted after the end", q->qpn);
@@ -683,14 +683,14 @@ sim_post_recv(struct rnic_qp *q, const struct rnic_recv_wr *wr, unsigned n)
 		list_push(&qp->rq, &r->node);
 	}
 	qp->rq_used += n;
-	sim_kick(qp);
+	sim_recv_posted(qp);
 	return 0;
 }
 
 static void
-sim_post_confirm(struct rnic_qp *q)
+post_fence(struct rnic_qp *q)
 {
-	sim_confirm(qp_of(q));
+	sim_fence(qp_of(q));
 }
 
 /* -- polling -- */
@@ -729,9 +729,9 @@ sim_poll_event(struct rnic_dev *d, struct rnic_event *ev)
 	*ev = note->ev;
 	free(note);
 	if (ev->qp != NULL && ev->type == RNIC_EV_CONNECTED)
-		qp_of(ev->qp)->told = true;
+		qp_of(ev->qp)->connected_polled = true;
 	if (ev->qp != NULL && (ev->type == RNIC_EV_QP_ERROR || ev->type == RNIC_EV_CONNECT_FAILED))
-		qp_of(ev->qp)->told_error = true;
+		qp_of(ev->qp)->error_polled = true;
 	return true;
 }
 
@@ -795,7 +795,7 @@ static const struct rnic_ops sim_ops = {
 	.post_send = sim_post_send,
 	.post_recv = sim_post_recv,
 	.room = sim_room,
-	.confirm = sim_post_confirm,
+	.fence = post_fence,
 	.poll = sim_poll,
 	.poll_event = sim_poll_event,
 	.flush = sim_flush,

@@ -344,7 +344,7 @@ START_TEST(completions_wait_for_confirm)
 	struct sim_config cfg;
 
 	sim_config_init(&cfg);
-	cfg.confirm_ns = 50 * MS;
+	cfg.fence_ns = 50 * MS;
 	setup(RNIC_TRANSPORT_IWARP, &cfg);
 	connect_both();
 	recv_post(&w.b, 2);
@@ -352,7 +352,7 @@ START_TEST(completions_wait_for_confirm)
 	run(10 * MS);
 	ck_assert_uint_eq(w.b.wc_cnt, 1);
 	ck_assert_uint_eq(w.a.wc_cnt, 0);
-	w.a.dev->ops->confirm(w.a.qp);
+	w.a.dev->ops->fence(w.a.qp);
 	run(1 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_int_eq(send_msg(&w.a, 2, RNIC_SIGNALED), 0);

@@ -210,7 +210,7 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 	open_connected(&c);
 	run_b = NULL;
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	UNTIL(stats(&a).bytes_sent > 1000); /* TCP has it */
 	run_ms(100);
 	ck_assert_uint_eq(a.wc_cnt, 0);
@@ -255,7 +255,7 @@ START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 	struct siw_config c = config();
 
 	c.answer_ms = 300;
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&a, 8000, 16, TOKEN);
 	connect_ends();
@@ -278,7 +278,7 @@ START_TEST(confirmation_on_request_only)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_connected(&c);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	post(&a, RNIC_WR_WRITE, 2, 0, 0, 1000, &b, 0);
@@ -286,14 +286,14 @@ START_TEST(confirmation_on_request_only)
 	run_ms(50);
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	ck_assert_uint_eq(stats(&a).reads_sent, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	UNTIL(a.wc_cnt == 2);
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	check_wc(&a, 1, 3, RNIC_WC_WRITE, RNIC_WC_OK);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 	ck_assert_uint_eq(stats(&b).reads_served, 1);
 	/* nothing to confirm, nothing sent */
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	run_ms(20);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 	close_both();
@@ -306,7 +306,7 @@ START_TEST(confirmation_after_confirm_ms)
 	struct siw_config c = config();
 	int64_t start;
 
-	c.confirm_ms = 60;
+	c.fence_ms = 60;
 	open_connected(&c);
 	run_ms(100);
 	start = a.dev->now_ns = poll_loop_now(); /* as the turn tells it that posts */
@@ -326,7 +326,7 @@ START_TEST(confirmation_under_pressure)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	connect_ends();
@@ -347,7 +347,7 @@ START_TEST(a_full_queue_is_refused_and_room_is_told)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&a, 4, 4, TOKEN);
 	connect_ends();
@@ -402,7 +402,7 @@ START_TEST(sends_keep_to_the_peers_receive_depth)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&b, 64, 3, TOKEN);
 	for (unsigned i = 0; i < 3; i++)

@@ -104,7 +104,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	uint8_t body[RDMAP_READ_LEN];
 	struct mpa_pdata d;
 
-	c.confirm_ms = 1;
+	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	d = raw_pdata();

@@ -52,7 +52,7 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	struct mpa_pdata d;
 	uint8_t small = 1;
 
-	c.confirm_ms = 1;
+	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	d = raw_pdata();

@@ -78,7 +78,7 @@ START_TEST(an_answer_has_its_time)
 	open_connected(&c);
 	from = idle(&a);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
 	ck_assert_int_eq(sleep_on(&a) - from, c.answer_ms * MS);
 	ck_assert_uint_eq(a.errors, 1);
@@ -97,9 +97,9 @@ START_TEST(confirmation_has_its_time)
 	from = idle(&a);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	a.dev->ops->flush(a.dev);
-	ck_assert_int_eq(sleep_on(&a) - from, c.confirm_ms * MS);
+	ck_assert_int_eq(sleep_on(&a) - from, c.fence_ms * MS);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
-	ck_assert_int_eq(sleep_on(&a) - from, (c.confirm_ms + c.answer_ms) * MS);
+	ck_assert_int_eq(sleep_on(&a) - from, (c.fence_ms + c.answer_ms) * MS);
 	ck_assert_uint_eq(a.errors, 1);
 	close_both();
 }

@@ -695,7 +695,7 @@ START_TEST(complete_is_what_a_read_confirmed)
 	fill(a.buf, 1000, 3);
 	post(&a, RNIC_WR_WRITE, 1, 0, 0, 1000, &b, 2000);
 	post(&a, RNIC_WR_SEND, 2, RNIC_SIGNALED | RNIC_INLINE, 0, 44, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	ck_assert_uint_eq(fake_sends_left(hw(&a)), 1); /* only the Read: TCP has the rest */
 	ck_assert_uint_eq(a.wc_cnt, 0);
@@ -718,10 +718,10 @@ START_TEST(one_read_at_a_time)
 	open_linked();
 	hw(&b)->no_answer = true;
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	ck_assert_uint_eq(stats(&a).reads_sent, 2);
 	hw(&b)->no_answer = false;
@@ -777,7 +777,7 @@ START_TEST(a_read_unanswered_is_the_end)
 	hw(&b)->no_answer = true;
 	post(&a, RNIC_WR_WRITE, 1, 0, 0, 10, &b, 0);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	at = a.dev->ops->deadline(a.dev);
 	ck_assert_int_gt(at, poll_loop_now() + 4000000000);
@@ -805,7 +805,7 @@ START_TEST(an_old_time_ends_nothing)
 	a.dev->ops->progress(a.dev, poll_loop_now() - 10000000000);
 	a.dev->now_ns = now = poll_loop_now();
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
 	a.dev->ops->progress(a.dev, now + 1);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), now + 5000000000);
@@ -904,7 +904,7 @@ START_TEST(every_request_ends_once)
 			hw(&b)->no_answer = how > 2;
 			for (unsigned i = 0; i < 5; i++)
 				post(&a, RNIC_WR_WRITE, i, RNIC_SIGNALED, 0, 10, &b, 0);
-			a.dev->ops->confirm(a.qp);
+			a.dev->ops->fence(a.qp);
 			a.dev->ops->flush(a.dev);
 			if (how == 3) {
 				for (unsigned i = 0; i < at; i++)
@@ -939,7 +939,7 @@ START_TEST(the_confirmed_ones_stay_good)
 {
 	open_linked();
 	post(&a, RNIC_WR_WRITE, 0, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	hw(&a)->fail_at = 3;

@@ -88,7 +88,7 @@ fake_room(const struct rnic_qp *qp, struct rnic_room *room)
 }
 
 static void
-fake_confirm(struct rnic_qp *qp)
+fake_fence(struct rnic_qp *qp)
 {
 	((struct fake_rnic *)(void *)qp->dev)->confirms++;
 }
@@ -99,7 +99,7 @@ static const struct rnic_ops fake_ops = {
 	.mr_dereg = fake_mr_dereg,
 	.post_send = fake_post_send,
 	.room = fake_room,
-	.confirm = fake_confirm,
+	.fence = fake_fence,
 };
 
 void

@@ -26,7 +26,7 @@ siw_config_init(struct siw_config *c)
 		.fpdu_max = 16384,
 		.connect_ms = 2000,
 		.answer_ms = 5000,
-		.confirm_ms = 5,
+		.fence_ms = 5,
 		.max_qp = 1024,
 	};
 }
@@ -253,7 +253,7 @@ static const struct rnic_ops siw_ops = {
 	.post_recv = siw_post_recv,
 	.room = siw_room,
 	.peer_depths = siw_peer_depths,
-	.confirm = siw_fence,
+	.fence = siw_fence,
 	.poll = siw_poll,
 	.poll_event = poll_event,
 	.reaches = reaches,

@@ -232,7 +232,7 @@ void siw_fence_silence(struct timer *, int64_t now_ns);
 
 /* -- siw_rx.c -- */
 
-/* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
+/* Negotiation is done; starts the stream on qp->fd. 0 or a negative errno. */
 int siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer);
 void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
 /* Hardware wants FPDUs within segments: their size follows the path's. */
@@ -290,7 +290,7 @@ int siw_qp_expect(struct rnic_qp *);
 
 /*
  * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
- * for a while and closes. The descriptor is not watched any more by others.
+ * for a while and closes. Nobody else watches the descriptor.
  */
 void siw_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
 /* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */

@@ -159,14 +159,14 @@ pend_park(struct siw_pend *p)
 	siw_arm(dev, &p->timer, SIW_PARKED_MS);
 }
 
-/* The request is complete: to whom? */
+/* The request is complete: finds the QP that is meant. */
 static void
 pend_dispatch(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
 	struct siw_qp *qp;
 
-	/* Without receives there it could never be told anything. */
+	/* A peer without receives could never be sent anything. */
 	if (mpa_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;
 		pend_reject(p, MPA_STRANGER);

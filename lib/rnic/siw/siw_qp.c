@@ -96,7 +96,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 		.sq = &qp->sq,
 		.dev = &dev->dev,
 		.timers = &dev->timers,
-		.delay_ms = dev->cfg.confirm_ms,
+		.delay_ms = dev->cfg.fence_ms,
 		.answer_ms = dev->cfg.answer_ms,
 	};
 	qp->rq_depth = attr->rq_depth;

@@ -73,7 +73,7 @@ siw_rx_schedule(struct siw_qp *qp)
 }
 
 /* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
- * and the connection is over. */
+ * and the QP is broken. */
 static bool
 peer_started(struct siw_qp *qp)
 {
@@ -172,7 +172,7 @@ rx_begin_place(struct siw_qp *qp)
 	return true;
 }
 
-/* What was used goes, the rest moves to the beginning of the buffer. */
+/* Used bytes go, the rest moves to the beginning of the buffer. */
 static void
 rx_compact(struct siw_qp *qp)
 {
@@ -270,7 +270,7 @@ rx_took(struct siw_qp *qp, size_t n)
 
 /*
  * -- what a reset left unread --
- * Nothing of it may be placed any more: the peer may have moved on to another link, and written newer bytes there. But a
+ * Nothing of it may be placed: the peer may have moved on to another link, and written newer bytes there. But a
  * Terminate among it says why the peer reset the connection.
  */
 
@@ -289,7 +289,7 @@ terminate_str(struct span ulpdu)
 	return rdmap_term_str(t.layer, t.etype, t.code);
 }
 
-/* Looks through the buffer; *broken: where FPDUs begin is not known any more. */
+/* Looks through the buffer; *broken: where FPDUs begin is no longer known. */
 static const char *
 look_through(struct siw_qp *qp, bool *broken)
 {
@@ -416,7 +416,7 @@ siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
 		siw_tx_schedule(qp);
 	}
 	if (events & RNIC_IO_HUP) {
-		/* After a reset nothing is placed any more, not even what the kernel still holds: the peer
+		/* After a reset nothing is placed, not even what the kernel still holds: the peer
 		 * may have moved on to another link meanwhile, and written newer bytes there. */
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			siw_stream_lost(qp, err != 0 ? err : errno);

@@ -278,7 +278,7 @@ siw_flush(struct rnic_dev *rdev)
 	struct siw_dev *dev = siw_dev(rdev);
 	struct list_node turn, *n;
 
-	/* Those that are not done mark themselves for the next turn. */
+	/* QPs that are not done go on the list of the next turn. */
 	list_init(&turn);
 	while ((n = list_pop(&dev->tx_list)) != NULL)
 		list_push(&turn, n);

@@ -27,7 +27,7 @@ verbs_config_init(struct verbs_config *c)
 		.min_rnr_timer = 5,
 		.connect_ms = 2000,
 		.answer_ms = 5000,
-		.confirm_ms = 5,
+		.fence_ms = 5,
 		.max_qp = 1024,
 	};
 }
@@ -340,7 +340,7 @@ static const struct rnic_ops verbs_ops = {
 	.post_send = verbs_post_send,
 	.post_recv = verbs_post_recv,
 	.room = verbs_room,
-	.confirm = verbs_fence,
+	.fence = verbs_fence,
 	.poll = verbs_poll,
 	.poll_event = poll_event,
 	.reaches = reaches,

@@ -100,7 +100,7 @@ cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 	}
 }
 
-/* What is not listed is InfiniBand's, or of things that we do not use. */
+/* Types that are not listed are InfiniBand's, or of things that we do not use. */
 static void
 handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 {

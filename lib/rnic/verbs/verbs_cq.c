@@ -1,8 +1,8 @@
 /*
  * The verbs device: completions; see verbs_int.h.
  *
- * Each QP has a CQ of its own. It is polled when it told that something is
- * there: polled until empty, armed, polled again. The card reports a request
+ * Each QP has a CQ of its own. It is polled when an event says that something
+ * is there: until empty, armed, polled again. The card reports a request
  * by its position in the queue; what lay before it and was not to be reported
  * has ended with it. From the first failure on nothing is handed out until all
  * requests have ended: the event with the reason comes together with them.
@@ -175,7 +175,7 @@ verbs_end_all(struct verbs_qp *qp)
 
 /* -- the completion queue -- */
 
-/* How many the card had; 0 also when it broke over that. */
+/* The number of completions that the card had; 0 also when that broke the QP. */
 static unsigned
 take_some(struct verbs_qp *qp)
 {
@@ -311,7 +311,7 @@ take_or_arm(struct verbs_qp *qp)
 		verbs_qp_break(qp, "its completion queue failed");
 		return false;
 	}
-	/* It may have come before it was armed. */
+	/* A completion may have come before the CQ was armed. */
 	return take_some(qp) > 0;
 }
 

@@ -172,7 +172,7 @@ verbs_fence_init(struct verbs_qp *qp)
 		.sq = &qp->sq,
 		.dev = &dev->dev,
 		.timers = &dev->timers,
-		.delay_ms = dev->cfg.confirm_ms,
+		.delay_ms = dev->cfg.fence_ms,
 		.answer_ms = dev->cfg.answer_ms,
 	};
 	fence_init(&qp->fence, on_delay, on_silence);

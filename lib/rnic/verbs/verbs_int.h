@@ -31,7 +31,7 @@
  * may or may not count. */
 #define VERBS_READ_DEPTH 2
 #define VERBS_NUDGE_MS 100   /* the active side says a second word when nothing was heard after the first */
-#define VERBS_LINGER_MS 2000 /* a QP that has only last words to send */
+#define VERBS_LINGER_MS 2000 /* a QP that is closed in order and still sends */
 #define VERBS_LINGER_MAX 64
 #define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
 #define VERBS_MAX_QP 65536
@@ -43,7 +43,7 @@ struct verbs_pd {
 	struct ibv_pd *hw;
 	uint32_t refs;     /* MRs and QPs in it, those that outlive their user, too */
 	uint32_t qp_cnt;   /* of them QPs */
-	uint32_t dead_cnt; /* of them those that place nothing any more, and are being destroyed */
+	uint32_t dead_cnt; /* of them those in the error state that are being destroyed */
 };
 
 /* A posted send or write. */
@@ -67,7 +67,7 @@ struct verbs_chain {
 	struct ibv_sge sge[VERBS_CHAIN][RNIC_SGE_MAX];
 };
 
-/* What a queue pair is at, in order; verbs_qp.c has which one may follow which. */
+/* Where a queue pair is in its life, in order; verbs_qp.c has which one may follow which. */
 enum verbs_phase {
 	VERBS_INIT,       /* takes receives */
 	VERBS_EXPECTING,  /* iWARP: the same, and the peer may come */
@@ -83,14 +83,14 @@ enum verbs_phase {
 	VERBS_PHASE_CNT,
 };
 
-/* What its user has done with it. */
+/* How its user stands to it. */
 enum verbs_user {
 	VERBS_USED,
 	VERBS_CLOSED, /* by qp_disconnect: no event follows */
 	VERBS_DESTROYED,
 };
 
-/* What may wait, for the network or for the card; see verbs_cm.c. */
+/* A piece of work that may wait, for the network or for the card; see verbs_cm.c. */
 struct verbs_job {
 	struct list_node node;
 	void (*run)(struct verbs_job *);  /* in the thread */
@@ -104,7 +104,7 @@ struct verbs_job {
 	int err;        /* result: 0 or a positive errno */
 };
 
-/* What is taken back from the card in the thread for that. */
+/* Hardware that the thread for that takes back from the card. */
 struct verbs_end {
 	struct verbs_job job;
 	struct ibv_qp *hw;
@@ -135,7 +135,7 @@ struct verbs_qp {
 	enum verbs_user user;
 	bool claimed; /* qp_connect was called */
 	bool stopped; /* in the error state: nothing is placed */
-	bool drained; /* FLUSH: the card has no send any more */
+	bool drained; /* FLUSH: the card has no send left */
 	bool failed;  /* a request has ended badly: all that follow are flushed */
 	bool refused; /* the card did not take request sq.sent */
 	enum rnic_side side;
@@ -180,7 +180,7 @@ struct verbs_connect_ops {
 	int (*rts)(struct verbs_qp *);
 	/* What follows may be NULL. */
 	int (*open)(struct verbs_dev *, const char **why); /* of the device */
-	void (*close)(struct verbs_dev *);                 /* nothing reaches the loop any more */
+	void (*close)(struct verbs_dev *);                 /* nothing reaches the loop from now on */
 	void (*fini)(struct verbs_dev *); /* frees the rest, which may wait when something is pending */
 	bool (*pending)(const struct verbs_dev *);
 	void (*more)(struct verbs_dev *);       /* events were left to be read */
@@ -331,7 +331,7 @@ int verbs_qp_rts(struct rnic_qp *);
 void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
 /* RTR or RTS: the user hears of it. */
 void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
-/* The QP is of no use any more: to the error state; events follow when all requests have ended. Of no effect once it ends. */
+/* The QP is of no further use: to the error state; events follow when all requests have ended. Of no effect once it ends. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
 /* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. Before phase
  * DESTROY only, and no thread has it. */
@@ -360,7 +360,7 @@ int verbs_cm_submit(struct verbs_qp *);
 void verbs_cm_end(struct verbs_dev *, struct verbs_job *);
 /* Runs a job that may take long in a thread of its own: 0 or a negative errno. */
 int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
-/* Nothing may come of the job any more. False: it is under way, and will be handed back. */
+/* Nothing is to come of the job. False: it is under way, and will be handed back. */
 bool verbs_cm_cancel(struct verbs_qp *);
 
 /* -- verbs_iwarp.c -- */
@@ -378,7 +378,7 @@ int verbs_fence_first(struct verbs_qp *);
 /* The chain was handed over: posts the Read when it is due. */
 void verbs_fence_flush(struct verbs_qp *);
 void verbs_fence(struct rnic_qp *);
-/* Has the card nothing of the send queue any more? */
+/* Is the card done with the send queue? */
 static inline bool
 verbs_card_is_done(const struct verbs_qp *qp)
 {
@@ -412,7 +412,7 @@ verbs_tx_schedule(struct verbs_qp *qp)
 
 /* -- verbs_cq.c -- */
 
-/* What wr_id says to the card: a position in a queue, and which queue. */
+/* wr_id as the card has it: a position in a queue, and which queue. */
 #define VERBS_ID_RECV (1ull << 63)
 #define VERBS_ID_DRAIN (1ull << 62)
 #define VERBS_ID_READ (1ull << 61)

@@ -99,7 +99,7 @@ verbs_iwarp_answered(struct verbs_qp *qp)
 
 /* -- its end -- */
 
-/* Nothing comes of it any more, whatever its QP wanted. */
+/* The connection has failed or ended, whatever its QP wanted. */
 static void
 conn_over(struct verbs_conn *conn, const char *why)
 {

@@ -121,7 +121,7 @@ find_qp(const struct verbs_dev *dev, uint32_t qpn)
 	return NULL;
 }
 
-/* To whom? Its place in lists is nowhere. */
+/* Finds the QP that is meant. The connection is in no list. */
 static void
 dispatch(struct verbs_conn *conn)
 {
@@ -151,7 +151,7 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 	struct verbs_conn *conn;
 
 	ev->id->context = NULL;
-	/* Without receives there it could never be told anything. */
+	/* A peer without receives could never be sent anything. */
 	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
 	    pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;

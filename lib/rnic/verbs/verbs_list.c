@@ -47,7 +47,7 @@ driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
 	return true;
 }
 
-/* Devices of software are told by their vendor: sysfs would name the driver of the interface below. */
+/* Devices of software are known by their vendor: sysfs would name the driver of the interface below. */
 static void
 provider_of(const struct ibv_device *dev, uint32_t vendor, char out[RNIC_NAME_MAX])
 {

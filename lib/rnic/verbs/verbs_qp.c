@@ -70,7 +70,7 @@ is_held(const struct verbs_qp *qp)
 	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
 }
 
-/* Nothing more is posted; the timers of what was end. */
+/* Nothing more is posted, and no fence is waited for. */
 static void
 stop_posting(struct verbs_qp *qp)
 {
@@ -197,7 +197,7 @@ verbs_qp_kill(struct verbs_qp *qp, const char *why)
 		qp->events.why = why;
 	stop_posting(qp);
 	verbs_qp_set_phase(qp, VERBS_DESTROY, why);
-	/* What has ended, and how: there are cards that take it from the CQ together with the QP. */
+	/* Completions first: there are cards that take them from the CQ together with the QP. */
 	verbs_cq_empty(qp);
 	if (is_held(qp)) {
 		end(qp, "still being connected"); /* it is in the error state */
@@ -247,7 +247,7 @@ alloc_queues(struct verbs_qp *qp)
 	return qp->wrs != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
 }
 
-/* What a verbs call left in errno when it gave NULL. */
+/* The errno of a verbs call that gave NULL. */
 static int
 verbs_errno(void)
 {
@@ -431,7 +431,7 @@ verbs_qp_job_done(struct verbs_qp *qp)
 
 /* -- the end -- */
 
-/* What is posted goes out, nothing comes in any more. */
+/* Requests that are posted go out, nothing comes in. */
 static void
 linger(struct verbs_qp *qp)
 {
@@ -462,7 +462,7 @@ verbs_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	events_drop(&qp->events);
 }
 
-/* No list, timer or connection knows it any more, but that of all. */
+/* Out of all lists but the one of all QPs, its timers and its connection. */
 static void
 detach(struct verbs_qp *qp)
 {
@@ -501,7 +501,7 @@ released(struct verbs_job *job)
 	verbs_qp_free(take_end(job));
 }
 
-/* As many may have something left to say whose users are gone. */
+/* QPs that linger without a user are bounded in number. */
 static bool
 may_linger(const struct verbs_dev *dev)
 {

@@ -189,7 +189,7 @@ verbs_post_drain(struct verbs_qp *qp)
 		qp->drained = verbs_card_is_done(qp);
 		return true; /* each request is heard of */
 	}
-	/* Those that ended well without a word are not heard of otherwise. */
+	/* Unsignaled requests that succeed are reported by a later completion only. */
 	qp->drained = qp->sq.done == qp->sq.sent;
 	return qp->drained || ibv_post_send(qp->hw, &wr, &bad) == 0;
 }
@@ -239,7 +239,7 @@ verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 
 		qp->rq_hw += post_some(qp, wr + (n - left), left < RECV_CHAIN ? left : RECV_CHAIN, &err);
 	}
-	/* They count as posted all the same: the end of the QP is theirs, too. */
+	/* The receives count as posted all the same: they end with the QP. */
 	if (err != 0)
 		verbs_qp_break(qp, "the RDMA device did not take a receive");
 	return 0;

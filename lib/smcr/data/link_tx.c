@@ -147,7 +147,7 @@ confirm(struct link *link)
 	if (outstanding(link) == 0 || link->confirm_head == link->wr_head)
 		return;
 	link->confirm_head = link->wr_head;
-	link->dev->ops->confirm(link->qp);
+	link->dev->ops->fence(link->qp);
 }
 
 static void
