@@ -76,7 +76,7 @@ poll_qp(struct events *e, struct rnic_event *out)
 	static const enum rnic_event_type order[] = {
 		RNIC_EV_CONNECTED,
 		RNIC_EV_CONNECT_FAILED,
-		RNIC_EV_ROOM,
+		RNIC_EV_CREDITS,
 		RNIC_EV_QP_ERROR,
 	};
 	struct list_node *n = list_pop(&e->qps);

@@ -23,7 +23,7 @@
  *
  * Receives: a Send that arrives takes the oldest posted receive. A device that
  * has none holds the sender back (RNR retry, or it stops reading); over iWARP
- * the ends exchange recv_depth at connect and `room` says how many Sends may go.
+ * the ends exchange recv_depth at connect and `credits` says how many Sends may go.
  */
 #ifndef SMCRD_RNIC_H
 #define SMCRD_RNIC_H
@@ -198,7 +198,7 @@ enum rnic_event_type {
 	RNIC_EV_CONNECTED,      /* qp may be used (RoCE passive: at once) */
 	RNIC_EV_CONNECT_FAILED, /* qp is of no further use */
 	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions are ready to be polled */
-	RNIC_EV_ROOM,           /* qp had no room (struct rnic_room) and has some again */
+	RNIC_EV_CREDITS,        /* something of struct rnic_credits was used up and is there again */
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
@@ -212,7 +212,7 @@ struct rnic_event {
 };
 
 /* What may be posted on a QP now. */
-struct rnic_room {
+struct rnic_credits {
 	uint32_t wrs;   /* free send queue entries */
 	uint32_t sends; /* Sends the peer has receives for (<= wrs) */
 	size_t bytes;   /* payload bytes that are worth queueing now; more would only delay others */
@@ -257,11 +257,11 @@ struct rnic_ops {
 	/* Frees the QP; completions and events of it that were not polled are dropped. */
 	void (*qp_destroy)(struct rnic_qp *);
 
-	/* 0; -ENOBUFS no room; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
+	/* 0; -ENOBUFS no credits; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
 	int (*post_send)(struct rnic_qp *, const struct rnic_send_wr *);
 	/* Posts all n or none. Allowed from creation on. */
 	int (*post_recv)(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-	void (*room)(const struct rnic_qp *, struct rnic_room *);
+	void (*credits)(const struct rnic_qp *, struct rnic_credits *);
 	/* Of the peer that accepted us, was accepted, or rejected us. NULL = the device does not learn them. */
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
 	/* Wants completions of everything posted so far soon: iWARP devices send a fence. */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Bits of sendq.starved: what struct rnic_room has none of. */
+/* Bits of sendq.starved: what struct rnic_credits has none of. */
 enum {
 	NO_WRS = 1 << 0,
 	NO_SENDS = 1 << 1,
@@ -21,11 +21,11 @@ ring_size(uint32_t n)
 }
 
 void
-sendq_credits(const struct sendq *q, uint32_t used, size_t queued, struct rnic_room *out)
+sendq_credits(const struct sendq *q, uint32_t used, size_t queued, struct rnic_credits *out)
 {
 	uint32_t wrs = q->depth - used, sends = q->peer_depth - q->sends_out;
 
-	*out = (struct rnic_room){
+	*out = (struct rnic_credits){
 		.wrs = wrs,
 		.sends = sends < wrs ? sends : wrs,
 		.bytes = queued < q->bytes_max ? q->bytes_max - queued : 0,
@@ -33,7 +33,7 @@ sendq_credits(const struct sendq *q, uint32_t used, size_t queued, struct rnic_r
 }
 
 static unsigned
-used_up(const struct sendq *q, const struct rnic_room *c)
+used_up(const struct sendq *q, const struct rnic_credits *c)
 {
 	/* Half of the bytes has to be free again, or the user would be woken for very little. */
 	bool few = c->bytes == 0 || (q->starved & NO_BYTES && c->bytes < q->bytes_max / 2);
@@ -42,7 +42,7 @@ used_up(const struct sendq *q, const struct rnic_room *c)
 }
 
 int
-sendq_take(struct sendq *q, struct rnic_room *c, enum rnic_wr_op op, size_t len)
+sendq_take(struct sendq *q, struct rnic_credits *c, enum rnic_wr_op op, size_t len)
 {
 	bool send = op == RNIC_WR_SEND;
 
@@ -61,7 +61,7 @@ sendq_take(struct sendq *q, struct rnic_room *c, enum rnic_wr_op op, size_t len)
 }
 
 bool
-sendq_has_more(struct sendq *q, const struct rnic_room *c)
+sendq_has_more(struct sendq *q, const struct rnic_credits *c)
 {
 	unsigned now = used_up(q, c);
 	bool more = (q->starved & ~now) != 0;

@@ -1,6 +1,6 @@
 /*
  * A send queue's positions and credits: what may be posted now, and when the
- * user who found too little has to hear that there is more (RNIC_EV_ROOM). The
+ * user who found too little has to hear that there is more (RNIC_EV_CREDITS). The
  * requests themselves are the device's. Internal to lib/rnic.
  */
 #ifndef SMCRD_RNIC_SENDQ_H
@@ -24,13 +24,13 @@ struct sendq {
 /* A ring of this many entries takes n (a power of two). */
 uint32_t ring_size(uint32_t n);
 /* What may be posted: `used` entries are not free, `queued` bytes wait. */
-void sendq_credits(const struct sendq *, uint32_t used, size_t queued, struct rnic_room *out);
+void sendq_credits(const struct sendq *, uint32_t used, size_t queued, struct rnic_credits *out);
 /*
  * One request more, whose place was sq->head: 0 with *credits less by it, or -ENOBUFS and nothing happened. Remembers what is
  * used up then.
  */
-int sendq_take(struct sendq *, struct rnic_room *credits, enum rnic_wr_op, size_t len);
+int sendq_take(struct sendq *, struct rnic_credits *credits, enum rnic_wr_op, size_t len);
 /* Credits are these now: does the user have to hear of it? */
-bool sendq_has_more(struct sendq *, const struct rnic_room *credits);
+bool sendq_has_more(struct sendq *, const struct rnic_credits *credits);
 
 #endif

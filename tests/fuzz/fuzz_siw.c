@@ -461,7 +461,7 @@ do_user(struct run *r, const struct step *s)
 {
 	static const uint32_t lens[] = { 0, 1, 44, 64, 65, 1024, 1025, 4096 };
 	struct link *l = link_of(r, s);
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	if (l == NULL)
 		return;
@@ -490,7 +490,7 @@ do_user(struct run *r, const struct step *s)
 		close_region(l->open.mr, s->b, s->c);
 		break;
 	default:
-		l->dev->ops->room(l->qp, &room);
+		l->dev->ops->credits(l->qp, &room);
 		if (s->b % 4 == 3 && l->open.mr != NULL) {
 			l->dev->ops->mr_dereg(l->open.mr);
 			l->open.mr = NULL;

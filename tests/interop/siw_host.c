@@ -396,13 +396,13 @@ static void
 cmd_room(char **arg)
 {
 	struct rnic_qp *qp = find(qps, arg[0]);
-	struct rnic_room r;
+	struct rnic_credits r;
 
 	if (qp == NULL) {
 		answer(-ENOENT);
 		return;
 	}
-	dev->ops->room(qp, &r);
+	dev->ops->credits(qp, &r);
 	say("ok wrs=%u sends=%u bytes=%zu", r.wrs, r.sends, r.bytes);
 }
 
@@ -525,7 +525,7 @@ report(void)
 		[RNIC_EV_CONNECTED] = "connected",
 		[RNIC_EV_CONNECT_FAILED] = "connect_failed",
 		[RNIC_EV_QP_ERROR] = "qp_error",
-		[RNIC_EV_ROOM] = "room",
+		[RNIC_EV_CREDITS] = "room",
 		[RNIC_EV_PORT_UP] = "port_up",
 		[RNIC_EV_PORT_DOWN] = "port_down",
 		[RNIC_EV_DEV_GONE] = "dev_gone",

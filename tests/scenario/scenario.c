@@ -97,7 +97,7 @@ make_fabric(struct scenario *s)
 	cfg.fence_ns = p->confirm_ms * MS;
 	cfg.retry_ns = p->retry_ms * MS;
 	cfg.connect_ns = p->connect_ms * MS;
-	cfg.room_bytes = p->room_kb * 1024;
+	cfg.credit_bytes = p->room_kb * 1024;
 	cfg.tear_percent = p->tear_percent;
 	cfg.enomem_per_mille = p->enomem_per_mille;
 	cfg.cut = (enum sim_cut)p->late_cut;

@@ -465,49 +465,49 @@ can_send(const struct sim_qp *qp)
 }
 
 static void
-get_room(const struct sim_qp *qp, struct rnic_room *room)
+get_credits(const struct sim_qp *qp, struct rnic_credits *credits)
 {
 	uint64_t used = qp->seq - qp->freed_seq;
-	size_t limit = qp->dev->fab->cfg.room_bytes;
+	size_t limit = qp->dev->fab->cfg.credit_bytes;
 
-	*room = (struct rnic_room){ 0 };
+	*credits = (struct rnic_credits){ 0 };
 	if (!can_send(qp))
 		return;
-	room->wrs = used < qp->attr.sq_depth ? qp->attr.sq_depth - (uint32_t)used : 0;
-	room->sends = room->wrs;
-	if (qp->peer_rq > 0 && qp->peer_rq - qp->sends_open < room->sends)
-		room->sends = qp->peer_rq - (uint32_t)qp->sends_open;
-	room->bytes = qp->chan->bytes < limit ? limit - qp->chan->bytes : 0;
+	credits->wrs = used < qp->attr.sq_depth ? qp->attr.sq_depth - (uint32_t)used : 0;
+	credits->sends = credits->wrs;
+	if (qp->peer_rq > 0 && qp->peer_rq - qp->sends_open < credits->sends)
+		credits->sends = qp->peer_rq - (uint32_t)qp->sends_open;
+	credits->bytes = qp->chan->bytes < limit ? limit - qp->chan->bytes : 0;
 }
 
 static bool
-room_left(const struct rnic_room *room)
+has_all(const struct rnic_credits *credits)
 {
-	return room->wrs > 0 && room->sends > 0 && room->bytes > 0;
+	return credits->wrs > 0 && credits->sends > 0 && credits->bytes > 0;
 }
 
 static void
-sim_room(const struct rnic_qp *q, struct rnic_room *room)
+sim_credits(const struct rnic_qp *q, struct rnic_credits *credits)
 {
 	struct sim_qp *qp = CONTAINER_OF((uintptr_t)q, struct sim_qp, base);
 
-	get_room(qp, room);
-	if (can_send(qp) && !room_left(room))
+	get_credits(qp, credits);
+	if (can_send(qp) && !has_all(credits))
 		qp->starved = true;
 }
 
 void
-sim_check_room(struct sim_qp *qp)
+sim_check_credits(struct sim_qp *qp)
 {
-	struct rnic_room room;
+	struct rnic_credits credits;
 
 	if (!qp->starved)
 		return;
-	get_room(qp, &room);
-	if (!room_left(&room))
+	get_credits(qp, &credits);
+	if (!has_all(&credits))
 		return;
 	qp->starved = false;
-	sim_note(qp, RNIC_EV_ROOM, NULL);
+	sim_note(qp, RNIC_EV_CREDITS, NULL);
 }
 
 static bool
@@ -628,7 +628,7 @@ static int
 sim_post_send(struct rnic_qp *q, const struct rnic_send_wr *wr)
 {
 	struct sim_qp *qp = qp_of(q);
-	struct rnic_room room;
+	struct rnic_credits credits;
 	const char *fault;
 	size_t len;
 
@@ -641,11 +641,11 @@ sim_post_send(struct rnic_qp *q, const struct rnic_send_wr *wr)
 		sim_breach(qp->dev, "qp %06x: %s", q->qpn, fault);
 		return -EINVAL;
 	}
-	get_room(qp, &room);
-	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
+	get_credits(qp, &credits);
+	if (credits.wrs == 0 || (wr->op == RNIC_WR_SEND && credits.sends == 0)) {
 		qp->starved = true;
-		sim_breach(qp->dev, "qp %06x: request posted without room for it (%s)", q->qpn,
-		    room.wrs == 0 ? "send queue" : "the peer's receives");
+		sim_breach(qp->dev, "qp %06x: request posted without credits for it (%s)", q->qpn,
+		    credits.wrs == 0 ? "send queue" : "the peer's receives");
 		return -ENOBUFS;
 	}
 	queue_send(qp, wr, len);
@@ -710,7 +710,7 @@ sim_poll(struct rnic_dev *d, struct rnic_wc *wc, unsigned max)
 			qp->rq_used--;
 		else
 			qp->freed_seq = done->seq;
-		sim_check_room(qp);
+		sim_check_credits(qp);
 		free(done);
 	}
 	return n;
@@ -794,7 +794,7 @@ static const struct rnic_ops sim_ops = {
 	.qp_destroy = sim_qp_destroy,
 	.post_send = sim_post_send,
 	.post_recv = sim_post_recv,
-	.room = sim_room,
+	.credits = sim_credits,
 	.fence = post_fence,
 	.poll = sim_poll,
 	.poll_event = sim_poll_event,

@@ -70,7 +70,7 @@ struct sim_config {
 	int64_t retry_ns;   /* a request fails when not answered this long */
 	int64_t connect_ns; /* iWARP: connecting fails after */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
-	size_t room_bytes;         /* payload on the way that rnic_ops.room allows a QP */
+	size_t credit_bytes;       /* payload on the way that rnic_ops.credits allows a QP */
 	bool no_deny;              /* devices do not enforce rnic_mr.deny, as cards */
 	bool need_flush;           /* posts leave at rnic_ops.flush only */
 	unsigned tear_percent;     /* writes that are placed in two steps */

@@ -32,7 +32,7 @@ sim_config_init(struct sim_config *cfg)
 		.max_inline = 64,
 		.max_qp = 4096,
 		.max_mr = 65536,
-		.room_bytes = 1 << 20,
+		.credit_bytes = 1 << 20,
 		.need_flush = true,
 		.cut = SIM_CUT_RESET,
 	};
@@ -778,7 +778,7 @@ chan_fire(struct timer *t, int64_t now_ns)
 			break;
 	from = sim_qp_get(fab, chan->from);
 	if (from != NULL)
-		sim_check_room(from);
+		sim_check_credits(from);
 	if (!timer_armed(t))
 		chan_next(chan);
 }
@@ -820,7 +820,7 @@ answer_fire(struct timer *t, int64_t now_ns)
 		}
 		sim_wr_finish(wr, RNIC_WC_OK);
 	}
-	sim_check_room(qp);
+	sim_check_credits(qp);
 }
 
 void

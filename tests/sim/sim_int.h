@@ -146,7 +146,7 @@ struct sim_qp {
 	uint64_t sends_open; /* Sends posted and not complete */
 	struct list_node rq;
 	uint32_t rq_used; /* posted and not polled */
-	bool starved;     /* room was none: EV_ROOM is owed */
+	bool starved;     /* some credit was used up: EV_CREDITS is owed */
 
 	struct timer answer_timer;
 	struct timer conn_timer;
@@ -168,7 +168,7 @@ void sim_wr_finish(struct sim_wr *, enum rnic_wc_status);
 /* Until its data have arrived a request's buffers must not change: what is in them later, nobody will see. */
 void sim_check_buffers(struct sim_wr *);
 void sim_recv_finish(struct sim_qp *, struct sim_recv *, enum rnic_wc_status, uint32_t len);
-void sim_check_room(struct sim_qp *);
+void sim_check_credits(struct sim_qp *);
 uint32_t sim_sum(const uint8_t *p, size_t len);
 
 /* -- sim_fabric.c -- */

@@ -311,16 +311,16 @@ END_TEST
 START_TEST(room_ends_and_comes_back)
 {
 	struct sim_config cfg;
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	sim_config_init(&cfg);
-	cfg.room_bytes = 300;
+	cfg.credit_bytes = 300;
 	setup(transport_of(_i), &cfg);
 	connect_both();
 	recv_post(&w.b, DEPTH);
 	for (unsigned i = 0; i < DEPTH; i++)
 		ck_assert_int_eq(send_msg(&w.a, i, i == DEPTH - 1 ? RNIC_SIGNALED : 0), 0);
-	w.a.dev->ops->room(w.a.qp, &room);
+	w.a.dev->ops->credits(w.a.qp, &room);
 	ck_assert_uint_eq(room.wrs, 0);
 	ck_assert_uint_eq(room.sends, 0);
 	ck_assert_uint_eq(room.bytes, 0);
@@ -329,8 +329,8 @@ START_TEST(room_ends_and_comes_back)
 	run(10 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_uint_eq(w.a.ev_cnt, 1);
-	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_ROOM);
-	w.a.dev->ops->room(w.a.qp, &room);
+	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CREDITS);
+	w.a.dev->ops->credits(w.a.qp, &room);
 	ck_assert_uint_eq(room.wrs, DEPTH);
 	ck_assert_uint_eq(room.sends, DEPTH);
 	ck_assert_uint_eq(room.bytes, 300);

@@ -349,7 +349,7 @@ END_TEST
 START_TEST(little_room_for_requests)
 {
 	host_write(ca, 1000, false);
-	a.dev.room = (struct rnic_room){ 2, 2, 1 << 20 };
+	a.dev.room = (struct rnic_credits){ 2, 2, 1 << 20 };
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 0); /* a step may need three */
 	smcr_rx_consume(ca, 0);
@@ -357,11 +357,11 @@ START_TEST(little_room_for_requests)
 	link_kick(a.link);
 	hosts_carry(&a, &b);
 	host_saw(&a, 0, "C prod=0/0 cons=0/0");
-	a.dev.room = (struct rnic_room){ 5, 0, 1 << 20 };
+	a.dev.room = (struct rnic_credits){ 5, 0, 1 << 20 };
 	link_kick(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 1);
-	a.dev.room = (struct rnic_room){ 5, 5, 1 << 20 };
+	a.dev.room = (struct rnic_credits){ 5, 5, 1 << 20 };
 	link_kick(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);

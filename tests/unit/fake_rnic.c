@@ -82,7 +82,7 @@ fake_post_send(struct rnic_qp *qp, const struct rnic_send_wr *wr)
 }
 
 static void
-fake_room(const struct rnic_qp *qp, struct rnic_room *room)
+fake_credits(const struct rnic_qp *qp, struct rnic_credits *room)
 {
 	*room = ((const struct fake_rnic *)(const void *)qp->dev)->room;
 }
@@ -98,7 +98,7 @@ static const struct rnic_ops fake_ops = {
 	.mr_reg = fake_mr_reg,
 	.mr_dereg = fake_mr_dereg,
 	.post_send = fake_post_send,
-	.room = fake_room,
+	.credits = fake_credits,
 	.fence = fake_fence,
 };
 
@@ -109,7 +109,7 @@ fake_init(struct fake_rnic *f)
 	f->dev.ops = &fake_ops;
 	f->pd.dev = &f->dev;
 	f->qp.dev = &f->dev;
-	f->room = (struct rnic_room){ 1000, 1000, 100u * 1024 * 1024 };
+	f->room = (struct rnic_credits){ 1000, 1000, 100u * 1024 * 1024 };
 }
 
 void

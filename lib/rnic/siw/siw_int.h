@@ -32,7 +32,7 @@
 #define SIW_PLACE_MIN 2048u      /* rest of a Write worth reading straight into place */
 #define SIW_TX_RING (128u * 1024)
 #define SIW_TX_BUDGET (1024u * 1024) /* bytes a QP and turn */
-#define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_room */
+#define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_credits */
 #define SIW_IOV 256
 #define SIW_PARKED_MAX 64
 #define SIW_PARKED_OF_ONE 32 /* of them, from one address */
@@ -216,7 +216,7 @@ void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const s
 
 int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-void siw_room(const struct rnic_qp *, struct rnic_room *);
+void siw_credits(const struct rnic_qp *, struct rnic_credits *);
 void siw_fence(struct rnic_qp *);
 unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 
@@ -225,8 +225,8 @@ void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc
 void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* All requests end, receives too: the oldest with this status, the others as flushed. */
 void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
-/* Gives RNIC_EV_ROOM when something that was used up is there again. */
-void siw_room_changed(struct siw_qp *);
+/* Gives RNIC_EV_CREDITS when something that was used up is there again. */
+void siw_credits_changed(struct siw_qp *);
 void siw_fence_delayed(struct timer *, int64_t now_ns);
 void siw_fence_silence(struct timer *, int64_t now_ns);
 

@@ -105,7 +105,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		break;
 	case STREAM_RX_READ_DONE:
 		siw_complete_sends(qp, fence_answered(&qp->fence));
-		siw_room_changed(qp);
+		siw_credits_changed(qp);
 		fence_arm(&qp->fence);
 		siw_tx_schedule(qp);
 		break;

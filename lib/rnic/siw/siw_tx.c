@@ -269,7 +269,7 @@ tx_turn(struct siw_qp *qp)
 		return;
 	if (sent >= SIW_TX_BUDGET)
 		siw_tx_schedule(qp);
-	siw_room_changed(qp);
+	siw_credits_changed(qp);
 }
 
 void

@@ -45,7 +45,7 @@ siw_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 		}
 		if (qp->cq_tail != qp->cq_head)
 			list_push(&dev->cq_list, &qp->cq_node);
-		siw_room_changed(qp);
+		siw_credits_changed(qp);
 	}
 	return n;
 }
@@ -84,25 +84,25 @@ siw_flush_all(struct siw_qp *qp, enum rnic_wc_status first)
 /* -- credits and fence -- */
 
 void
-siw_room(const struct rnic_qp *rqp, struct rnic_room *out)
+siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
 	const struct siw_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct siw_qp, qp);
 
-	*out = (struct rnic_room){ 0 };
+	*out = (struct rnic_credits){ 0 };
 	if (qp->state == SIW_RTS && qp->connected)
 		sendq_credits(&qp->sq, qp->sq.head - qp->sq.done + qp->cq_sends, qp->sq.bytes + qp->txq.bytes, out);
 }
 
 void
-siw_room_changed(struct siw_qp *qp)
+siw_credits_changed(struct siw_qp *qp)
 {
-	struct rnic_room now;
+	struct rnic_credits now;
 
 	if (qp->state != SIW_RTS || qp->sq.starved == 0)
 		return;
-	siw_room(&qp->qp, &now);
+	siw_credits(&qp->qp, &now);
 	if (sendq_has_more(&qp->sq, &now))
-		siw_event(qp, RNIC_EV_ROOM);
+		siw_event(qp, RNIC_EV_CREDITS);
 }
 
 void
@@ -164,7 +164,7 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 {
 	struct siw_qp *qp = siw_qp(rqp);
 	struct siw_wr *to = &qp->wrs[qp->sq.head & qp->wr_mask];
-	struct rnic_room credits;
+	struct rnic_credits credits;
 	size_t len;
 	int rc;
 
@@ -173,7 +173,7 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	rc = rnic_wr_check(wr, &qp->pd->pd, RNIC_SGE_MAX, SIW_MAX_INLINE, &len);
 	if (rc < 0)
 		return rc;
-	siw_room(rqp, &credits);
+	siw_credits(rqp, &credits);
 	rc = sendq_take(&qp->sq, &credits, wr->op, len);
 	if (rc < 0)
 		return rc;

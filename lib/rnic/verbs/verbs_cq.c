@@ -347,7 +347,7 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, hot_node);
 
 		n += poll_qp(qp, wc + n, max - n);
-		verbs_room_changed(qp);
+		verbs_credits_changed(qp);
 		verbs_qp_reap(qp);
 	}
 	while ((node = list_pop(&turn)) != NULL)

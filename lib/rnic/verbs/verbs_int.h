@@ -25,7 +25,7 @@
 #define VERBS_POLL 32                 /* completions taken from a CQ in one call */
 #define VERBS_ACK_BATCH 64            /* completion events acknowledged together */
 #define VERBS_EVENTS_TURN 256         /* events read in one go */
-#define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_room */
+#define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_credits */
 #define VERBS_FLUSH_MS 1000           /* a card that has not flushed a broken QP by then loses it */
 /* Reads at once that are asked of and offered to an iWARP peer: ours, and an RTR Read that the card sends by itself and
  * may or may not count. */
@@ -394,14 +394,14 @@ void verbs_fence_nudge_ended(struct verbs_qp *);
 
 int verbs_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int verbs_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-void verbs_room(const struct rnic_qp *, struct rnic_room *);
+void verbs_credits(const struct rnic_qp *, struct rnic_credits *);
 void verbs_flush(struct rnic_dev *);
 /* Hands the chain to the card. */
 void verbs_chain_post(struct verbs_qp *);
 /* Posts a request behind all others that only has to come back: false when the card does not take it. */
 bool verbs_post_drain(struct verbs_qp *);
-/* Gives RNIC_EV_ROOM when something that was used up is there again. */
-void verbs_room_changed(struct verbs_qp *);
+/* Gives RNIC_EV_CREDITS when something that was used up is there again. */
+void verbs_credits_changed(struct verbs_qp *);
 /* To be posted at the end of this turn. */
 static inline void
 verbs_tx_schedule(struct verbs_qp *qp)

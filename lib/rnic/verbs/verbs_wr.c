@@ -15,25 +15,25 @@
 /* -- credits -- */
 
 void
-verbs_room(const struct rnic_qp *rqp, struct rnic_room *out)
+verbs_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
 	const struct verbs_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct verbs_qp, qp);
 
-	*out = (struct rnic_room){ 0 };
+	*out = (struct rnic_credits){ 0 };
 	if (qp->phase == VERBS_RTS)
 		sendq_credits(&qp->sq, qp->sq.head - qp->sq_given, qp->sq.bytes, out);
 }
 
 void
-verbs_room_changed(struct verbs_qp *qp)
+verbs_credits_changed(struct verbs_qp *qp)
 {
-	struct rnic_room now;
+	struct rnic_credits now;
 
 	if (qp->phase != VERBS_RTS || qp->sq.starved == 0)
 		return;
-	verbs_room(&qp->qp, &now);
+	verbs_credits(&qp->qp, &now);
 	if (sendq_has_more(&qp->sq, &now))
-		verbs_event(qp, RNIC_EV_ROOM);
+		verbs_event(qp, RNIC_EV_CREDITS);
 }
 
 /* -- sends and writes -- */
@@ -125,7 +125,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	struct verbs_qp *qp = verbs_qp(rqp);
 	struct verbs_dev *dev = qp->dev;
 	uint32_t pos = qp->sq.head;
-	struct rnic_room credits;
+	struct rnic_credits credits;
 	bool signaled;
 	size_t len;
 	int rc;
@@ -135,7 +135,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
 	if (rc < 0)
 		return rc;
-	verbs_room(rqp, &credits);
+	verbs_credits(rqp, &credits);
 	rc = sendq_take(&qp->sq, &credits, wr->op, len);
 	if (rc < 0)
 		return rc;

@@ -208,9 +208,9 @@ void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool qua
 /* Puts the connection on its link's ready list. */
 void conn_tx_schedule(struct smcr_conn *);
 /* Posts one CDC message and lowers the room: 0 or a negative errno. */
-int conn_post_cdc(struct smcr_conn *, const struct cdc_msg *, const struct link_wr *, struct rnic_room *);
+int conn_post_cdc(struct smcr_conn *, const struct cdc_msg *, const struct link_wr *, struct rnic_credits *);
 /* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
-bool conn_tx_post(struct smcr_conn *, struct rnic_room *room);
+bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);
 
 static inline uint64_t
 conn_tx_released(const struct smcr_conn *conn)

@@ -220,7 +220,7 @@ failover_stays(struct smcr_conn *conn)
 
 /* The sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1). */
 int
-failover_validate(struct smcr_conn *conn, struct rnic_room *room)
+failover_validate(struct smcr_conn *conn, struct rnic_credits *room)
 {
 	struct cdc_msg msg = {
 		.seq = conn->tx_done_seq,

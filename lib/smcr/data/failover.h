@@ -12,7 +12,7 @@
 
 struct link;
 struct lgr;
-struct rnic_room;
+struct rnic_credits;
 struct smcr_conn;
 
 /* The last loss of a link with connections on it, for people. */
@@ -34,7 +34,7 @@ void failover_ask(struct smcr_conn *, struct link *to);
  * move. False: it waits for completions, or has just gone over to the other link. */
 bool failover_stays(struct smcr_conn *);
 /* Posts the failover validation message that is owed (tx_validate) and lowers the room. 0 or a negative errno. */
-int failover_validate(struct smcr_conn *, struct rnic_room *);
+int failover_validate(struct smcr_conn *, struct rnic_credits *);
 /* It is complete, so the peer has heard of the move; or the connection has left its group. */
 void failover_resumed(struct smcr_conn *);
 /* All connections are to leave the link. */

@@ -36,14 +36,14 @@ less(uint32_t n, uint32_t by)
 }
 
 void
-link_room(const struct link *link, struct rnic_room *room)
+link_room(const struct link *link, struct rnic_credits *room)
 {
 	uint32_t ring;
 
-	*room = (struct rnic_room){ 0 };
+	*room = (struct rnic_credits){ 0 };
 	if (!usable(link))
 		return;
-	link->dev->ops->room(link->qp, room);
+	link->dev->ops->credits(link->qp, room);
 	/* The request that is held takes its place only when it is posted. */
 	if (link->has_held) {
 		room->wrs = less(room->wrs, 1);
@@ -134,7 +134,7 @@ link_want_confirm(struct link *link)
 static void
 confirm(struct link *link)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	link_room(link, &room);
 	if (room.sends > link->sends_max)
@@ -164,7 +164,7 @@ static void
 flush_llc(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	link_room(link, &room);
 	for (; link->llc_cnt > 0 && room.sends > 0; room.sends--) {
@@ -210,7 +210,7 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 
 /* What data may use in this turn. */
 static void
-data_room(const struct link *link, size_t turn_bytes, struct rnic_room *room)
+data_room(const struct link *link, size_t turn_bytes, struct rnic_credits *room)
 {
 	link_room(link, room);
 	if (outstanding(link) > 0) {
@@ -236,7 +236,7 @@ put_back(struct list_node *ready, struct list_node *later)
 /* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
  * even when no more payload is worth queueing. */
 static void
-flush_conns(struct link *link, struct rnic_room *room)
+flush_conns(struct link *link, struct rnic_credits *room)
 {
 	struct list_node later;
 
@@ -256,7 +256,7 @@ flush_conns(struct link *link, struct rnic_room *room)
 static bool
 flush_data(struct link *link)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 	size_t offered;
 
 	if (list_empty(&link->ready))
@@ -266,7 +266,7 @@ flush_data(struct link *link)
 	flush_conns(link, &room);
 	if (list_empty(&link->ready))
 		return false;
-	/* Left for lack of room: completions and RNIC_EV_ROOM bring us back. Left because the turn is used up: */
+	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
 	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
 		return false;
 	data_room(link, TURN_BYTES, &room);

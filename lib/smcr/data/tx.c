@@ -202,7 +202,7 @@ looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 }
 
 static void
-plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step *step)
+plan(const struct smcr_conn *conn, const struct rnic_credits *room, struct tx_step *step)
 {
 	uint64_t most = room->bytes < TX_QUANTUM ? room->bytes : TX_QUANTUM;
 
@@ -238,7 +238,7 @@ gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge
 
 /* Writes [tx_sent, end): two requests when it passes the end of the element. */
 static int
-post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
+post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 {
 	const struct cursor_space *space = &conn->tx_space;
 	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
@@ -267,7 +267,7 @@ post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
 }
 
 int
-conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_room *room)
+conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_credits *room)
 {
 	uint8_t buf[CDC_LEN];
 	int err = cdc_encode(msg, buf, sizeof(buf));
@@ -284,7 +284,7 @@ conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct li
 }
 
 static int
-post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
+post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits *room)
 {
 	struct cdc_msg msg = {
 		.seq = (uint16_t)(conn->tx_seq + 1),
@@ -339,7 +339,7 @@ step_posted(struct smcr_conn *conn, const struct tx_step *step)
 }
 
 static int
-post_step(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
+post_step(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits *room)
 {
 	int err = post_writes(conn, step->end, room);
 
@@ -360,7 +360,7 @@ wants_confirm(const struct smcr_conn *conn)
 }
 
 bool
-conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
+conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 {
 	struct tx_step step;
 	uint32_t bytes;
@@ -373,7 +373,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
 		if (failover_validate(conn, room) < 0) {
-			*room = (struct rnic_room){ 0 };
+			*room = (struct rnic_credits){ 0 };
 			return true;
 		}
 	}
@@ -387,7 +387,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 			return true;
 		}
 		if (post_step(conn, &step, room) < 0) {
-			*room = (struct rnic_room){ 0 }; /* the link is broken, or full against its word */
+			*room = (struct rnic_credits){ 0 }; /* the link is broken, or full against its word */
 			return true;
 		}
 		room->bytes -= bytes;

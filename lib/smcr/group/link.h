@@ -136,7 +136,7 @@ struct link {
 /* -- link_tx.c: used by tx.c, llc.c and the engine's flush -- */
 
 /* Room for one data step of a connection: how many work requests, and payload bytes worth queueing. */
-void link_room(const struct link *, struct rnic_room *);
+void link_room(const struct link *, struct rnic_credits *);
 /* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied.
  * 0 or -ENOBUFS/-ENOTCONN; the caller looked at link_room before, so an error means a broken link. */
 int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, const struct link_wr *what);

@@ -327,8 +327,8 @@ case_many(void)
 	receives(&b, DEPTH, 64);
 	for (unsigned i = 0; i < 3000; i++) {
 		UNTIL(({
-			struct rnic_room r;
-			a.dev->ops->room(a.qp, &r);
+			struct rnic_credits r;
+			a.dev->ops->credits(a.qp, &r);
 			r.wrs > 0 && r.bytes > 0;
 		}));
 		NEED(post(&a, RNIC_WR_WRITE, 0, 100 + i % 3000, &b, 0) == 0);
