@@ -292,8 +292,8 @@ struct rnic_ops {
 /*
  * What the event loop offers to a device: edge-triggered readiness of a file
  * descriptor (read, write, hang-up at once). The callback only notes or reads;
- * it may not call the engine. now_ns is the time of this loop turn, as in struct
- * rnic_dev.
+ * it may not call the engine. The time of the turn, in struct rnic_dev, is set
+ * before.
  */
 enum {
 	RNIC_IO_READ = 1 << 0,
@@ -301,7 +301,7 @@ enum {
 	RNIC_IO_HUP = 1 << 2,
 };
 
-typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events, int64_t now_ns);
+typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events);
 
 struct rnic_loop {
 	void *ctx;

@@ -212,7 +212,7 @@ settle(struct run *r)
 		for (unsigned i = 0; i < RIVALS; i++)
 			more = mpa_rival_turn(&r->rival[i]) || more;
 		oom_suspend(false);
-		more = sockets_turn(r->now_ns) || more; /* last: what was said in this turn is heard in the next */
+		more = sockets_turn() || more; /* last: what was said in this turn is heard in the next */
 	}
 }
 

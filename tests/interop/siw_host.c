@@ -488,7 +488,7 @@ run_line(char *line)
 
 /* Reads what stdin has and runs the lines that are complete. */
 static void
-stdin_ready(void *unused, int fd, unsigned events, int64_t now_ns)
+stdin_ready(void *unused, int fd, unsigned events)
 {
 	static char buf[LINE_MAX_LEN + 1];
 	static size_t len;
@@ -497,7 +497,6 @@ stdin_ready(void *unused, int fd, unsigned events, int64_t now_ns)
 
 	(void)unused;
 	(void)events;
-	(void)now_ns;
 	while ((n = read(fd, buf + len, LINE_MAX_LEN - len)) > 0) {
 		len += (size_t)n;
 		buf[len] = 0;

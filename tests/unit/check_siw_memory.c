@@ -121,7 +121,8 @@ run_ms(int64_t ms)
 {
 	for (int64_t end = now_ns + ms * MS; now_ns < end; now_ns += MS / 2)
 		for (unsigned turn = 0; turn < 4; turn++) {
-			(void)sockets_turn(now_ns);
+			devs[0]->now_ns = devs[1]->now_ns = now_ns;
+			(void)sockets_turn();
 			for (unsigned i = 0; i < 2; i++) {
 				devs[i]->ops->progress(devs[i], now_ns);
 				collect(devs[i]);

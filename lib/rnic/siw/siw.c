@@ -195,9 +195,7 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	timerq_run(&dev->timers, now_ns);
 	if (dev->accept_more)
 		siw_accept_more(dev);
-	list_init(&turn);
-	while ((n = list_pop(&dev->rx_list)) != NULL)
-		list_push(&turn, n);
+	list_move_all(&turn, &dev->rx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		siw_rx_turn(CONTAINER_OF(n, struct siw_qp, rx_node));
 }

@@ -226,14 +226,13 @@ connect_error(int err)
 }
 
 static void
-connect_io(void *arg, int fd, unsigned events, int64_t now_ns)
+connect_io(void *arg, int fd, unsigned events)
 {
 	struct siw_qp *qp = arg;
 	int err = 0;
 	socklen_t len = sizeof(err);
 
 	(void)events;
-	qp->dev->dev.now_ns = now_ns;
 	if (qp->state == SIW_CONNECTING) {
 		struct sockaddr_storage ss;
 		socklen_t ss_len = sizeof(ss);

@@ -234,7 +234,7 @@ void siw_fence_silence(struct timer *, int64_t now_ns);
 
 /* Negotiation is done; starts the stream on qp->fd. 0 or a negative errno. */
 int siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer);
-void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
+void siw_stream_io(void *qp, int fd, unsigned events);
 /* Hardware wants FPDUs within segments: their size follows the path's. */
 void siw_follow_mss(struct siw_qp *);
 /* The socket gave this error, 0 = end of file. */

@@ -83,13 +83,12 @@ linger_drain(struct siw_linger *l)
 }
 
 static void
-linger_io(void *arg, int fd, unsigned events, int64_t now_ns)
+linger_io(void *arg, int fd, unsigned events)
 {
 	struct siw_linger *l = arg;
 
 	(void)fd;
 	(void)events;
-	l->dev->dev.now_ns = now_ns;
 	if (!linger_send(l) || !linger_drain(l))
 		linger_free(l);
 }

@@ -191,14 +191,13 @@ pend_dispatch(struct siw_pend *p)
 }
 
 static void
-pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
+pend_io(void *arg, int fd, unsigned events)
 {
 	struct siw_pend *p = arg;
 	ssize_t n;
 	int used;
 
 	(void)events;
-	p->dev->dev.now_ns = now_ns;
 	n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -297,13 +296,12 @@ accept_retry(struct timer *t, int64_t now_ns)
 }
 
 static void
-listen_io(void *arg, int fd, unsigned events, int64_t now_ns)
+listen_io(void *arg, int fd, unsigned events)
 {
 	struct siw_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	siw_accept_more(dev);
 }
 

@@ -402,13 +402,12 @@ siw_rx_turn(struct siw_qp *qp)
 }
 
 void
-siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
+siw_stream_io(void *arg, int fd, unsigned events)
 {
 	struct siw_qp *qp = arg;
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	qp->dev->dev.now_ns = now_ns;
 	if (events & RNIC_IO_WRITE) {
 		qp->tx_blocked = false;
 		if (!qp->fence.out)

@@ -279,9 +279,7 @@ siw_flush(struct rnic_dev *rdev)
 	struct list_node turn, *n;
 
 	/* QPs that are not done go on the list of the next turn. */
-	list_init(&turn);
-	while ((n = list_pop(&dev->tx_list)) != NULL)
-		list_push(&turn, n);
+	list_move_all(&turn, &dev->tx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));
 }

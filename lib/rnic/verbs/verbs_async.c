@@ -147,12 +147,11 @@ verbs_async_read(struct verbs_dev *dev)
 }
 
 void
-verbs_async_io(void *arg, int fd, unsigned events, int64_t now_ns)
+verbs_async_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	verbs_async_read(dev);
 }

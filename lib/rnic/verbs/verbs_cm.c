@@ -37,20 +37,13 @@ run_job(struct verbs_job *job)
 		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
 }
 
-static void
-stop_job(struct verbs_job *job)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	(void)ibv_modify_qp(job->hw, &attr, IBV_QP_STATE);
-}
-
 /* Called with the lock, which it gives up meanwhile. */
 static void
 next_job(struct verbs_worker *w)
 {
 	struct verbs_cm *cm = &w->dev->cm;
 	struct verbs_job *job = CONTAINER_OF(list_pop(&w->todo), struct verbs_job, node);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	const uint64_t one = 1;
 	bool cancelled;
 
@@ -61,7 +54,7 @@ next_job(struct verbs_worker *w)
 	cancelled = job->cancelled;
 	pthread_mutex_unlock(&cm->lock);
 	if (cancelled)
-		stop_job(job);
+		(void)ibv_modify_qp(job->hw, &error, IBV_QP_STATE);
 	pthread_mutex_lock(&cm->lock);
 	w->running = NULL;
 	list_push(&cm->done, &job->node);
@@ -154,13 +147,12 @@ take_results(struct verbs_dev *dev)
 }
 
 static void
-results_io(void *arg, int fd, unsigned events, int64_t now_ns)
+results_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	uint64_t cnt;
 
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	(void)!read(fd, &cnt, sizeof(cnt));
 	take_results(dev);
 }

@@ -392,13 +392,12 @@ verbs_channel_read(struct verbs_dev *dev)
 }
 
 void
-verbs_channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
+verbs_channel_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	dev->stats.wakeups++;
 	verbs_channel_read(dev);
 }

@@ -419,7 +419,7 @@ verbs_tx_schedule(struct verbs_qp *qp)
 #define VERBS_ID_NUDGE (1ull << 60)
 
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
-void verbs_channel_io(void *dev, int fd, unsigned events, int64_t now_ns);
+void verbs_channel_io(void *dev, int fd, unsigned events);
 void verbs_channel_read(struct verbs_dev *);
 /* Asks for an event at the next completion: 0 or a negative errno. */
 int verbs_cq_arm(struct verbs_qp *);
@@ -435,7 +435,7 @@ void verbs_cq_schedule(struct verbs_qp *);
 
 /* -- verbs_async.c -- */
 
-void verbs_async_io(void *dev, int fd, unsigned events, int64_t now_ns);
+void verbs_async_io(void *dev, int fd, unsigned events);
 void verbs_async_read(struct verbs_dev *);
 void verbs_set_gone(struct verbs_dev *);
 

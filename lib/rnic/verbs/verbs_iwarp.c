@@ -430,13 +430,12 @@ iwarp_read(struct verbs_dev *dev)
 }
 
 static void
-channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
+channel_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	iwarp_read(dev);
 }
 
