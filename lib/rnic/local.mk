@@ -1,12 +1,20 @@
 # What devices share.
 noinst_LTLIBRARIES += lib/librnic.la
 lib_librnic_la_SOURCES = \
+	lib/rnic/rnic.h \
 	lib/rnic/events.c lib/rnic/events.h \
 	lib/rnic/fence.c lib/rnic/fence.h \
 	lib/rnic/iface.c lib/rnic/iface.h \
 	lib/rnic/mpa_pdata.c lib/rnic/mpa_pdata.h \
 	lib/rnic/sendq.c lib/rnic/sendq.h \
 	lib/rnic/wr.c lib/rnic/wr.h
+
+if HAVE_CHECK
+check_UNIT += tests/unit/check_fence
+tests_unit_check_fence_SOURCES = tests/unit/check_fence.c tests/unit/unit.h
+tests_unit_check_fence_CFLAGS = $(UNIT_CFLAGS)
+tests_unit_check_fence_LDADD = lib/librnic.la lib/libbase.la $(UNIT_LIBS)
+endif
 
 # Devices: each its own library.
 include lib/rnic/verbs/local.mk
