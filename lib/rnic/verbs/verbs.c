@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/addr.h"
@@ -60,18 +59,6 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 }
 
 /* -- memory -- */
-
-const char *
-verbs_memlock_why(int err)
-{
-	struct rlimit l;
-
-	/* The kernel says ENOMEM, some providers something else. */
-	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
-	    l.rlim_cur == RLIM_INFINITY)
-		return NULL;
-	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
-}
 
 void
 verbs_trouble(struct verbs_dev *dev, int err, const char *why)
@@ -406,32 +393,26 @@ smaller(uint32_t a, int b)
 	return b < 0 ? 0 : a < (uint32_t)b ? a : (uint32_t)b;
 }
 
-/* Of each send queue one entry is for the last request of a queue pair, and a CQ takes both queues. */
-static void
-learn_limits(struct verbs_dev *dev, const struct ibv_device_attr *a)
-{
-	uint32_t half = smaller(UINT32_MAX / 2, a->max_cqe - 1) / 2;
-
-	dev->phys_ports = a->phys_port_cnt;
-	dev->max_qp = smaller(dev->cfg.max_qp, a->max_qp);
-	dev->max_mr = smaller(UINT32_MAX, a->max_mr);
-	dev->max_sq = smaller(half, a->max_qp_wr - 1);
-	dev->max_rq = smaller(half, a->max_qp_wr);
-	dev->max_sge = smaller(RNIC_SGE_MAX, a->max_sge);
-}
-
 static int
 learn_port(struct verbs_dev *dev, const char **why)
 {
 	struct ibv_device_attr attr;
 	const struct verbs_gid *gid;
+	uint32_t half;
 	int rc;
 
 	*why = "the RDMA device does not answer";
 	rc = ibv_query_device(dev->ctx, &attr);
 	if (rc != 0)
 		return -rc;
-	learn_limits(dev, &attr);
+	/* Of each send queue one entry is for the last request of a queue pair, and a CQ takes both queues. */
+	half = smaller(UINT32_MAX / 2, attr.max_cqe - 1) / 2;
+	dev->phys_ports = attr.phys_port_cnt;
+	dev->max_qp = smaller(dev->cfg.max_qp, attr.max_qp);
+	dev->max_mr = smaller(UINT32_MAX, attr.max_mr);
+	dev->max_sq = smaller(half, attr.max_qp_wr - 1);
+	dev->max_rq = smaller(half, attr.max_qp_wr);
+	dev->max_sge = smaller(RNIC_SGE_MAX, attr.max_sge);
 	*why = "the RDMA device has no such port";
 	if (dev->cfg.port > dev->phys_ports)
 		return -EINVAL;
@@ -506,23 +487,16 @@ learn_qp(struct verbs_dev *dev, const char **why)
 }
 
 static int
-nonblocking(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
-static int
 watch_all(struct verbs_dev *dev)
 {
 	const struct rnic_loop *l = &dev->loop;
-	int rc = nonblocking(dev->channel->fd);
+	const int fds[] = { dev->channel->fd, dev->ctx->async_fd };
+	int rc;
 
-	if (rc == 0)
-		rc = nonblocking(dev->ctx->async_fd);
-	if (rc == 0)
-		rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
+	for (unsigned i = 0; i < 2; i++)
+		if (fcntl(fds[i], F_SETFL, O_NONBLOCK) < 0)
+			return -errno;
+	rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
 	if (rc < 0)
 		return rc;
 	rc = l->watch(l->ctx, dev->ctx->async_fd, verbs_async_io, dev);

@@ -290,8 +290,6 @@ verbs_pd(struct rnic_pd *p)
 
 /* -- verbs.c -- */
 
-/* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */
-const char *verbs_memlock_why(int err);
 /* A call failed with err (positive): says so to people, with the limit on memory where that may be the cause. */
 void verbs_trouble(struct verbs_dev *, int err, const char *why);
 void verbs_pd_put(struct verbs_pd *);
@@ -307,6 +305,8 @@ void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct
 const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum verbs_gid_type);
 /* Why a card could not be opened (negative errno). */
 const char *verbs_open_error(int rc);
+/* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */
+const char *verbs_memlock_why(int err);
 
 /* -- verbs_qp.c -- */
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -236,6 +237,18 @@ verbs_open_error(int rc)
 	if (rc == -ENOSYS)
 		return "the kernel has no RDMA support (module ib_uverbs)";
 	return "the RDMA device cannot be opened";
+}
+
+const char *
+verbs_memlock_why(int err)
+{
+	struct rlimit l;
+
+	/* The kernel says ENOMEM, some providers something else. */
+	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
+	    l.rlim_cur == RLIM_INFINITY)
+		return NULL;
+	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
 }
 
 int
