@@ -65,3 +65,21 @@ mpa_verdict_str(unsigned verdict)
 
 	return verdict < MPA_VERDICT_CNT ? text[verdict] : "rejected by the peer";
 }
+
+const char *
+mpa_connect_error(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "the peer's MPA port refuses connections";
+	case ETIMEDOUT:
+		return "the peer's MPA port does not answer";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return "no route to the peer's RNIC";
+	case EADDRNOTAVAIL:
+		return "no local port or address for the MPA connection";
+	default:
+		return "the MPA connection failed";
+	}
+}

@@ -63,5 +63,7 @@ int mpa_pdata_decode(struct span, struct mpa_pdata *out);
 void mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
 /* In words, as the side that was rejected says it. */
 const char *mpa_verdict_str(unsigned verdict);
+/* Why connecting to a peer's MPA port failed with err (positive), in words. */
+const char *mpa_connect_error(int err);
 
 #endif

@@ -207,24 +207,6 @@ send_request(struct siw_qp *qp)
 		siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
 }
 
-static const char *
-connect_error(int err)
-{
-	switch (err) {
-	case ECONNREFUSED:
-		return "the peer's MPA port refuses connections";
-	case ETIMEDOUT:
-		return "the peer's MPA port does not answer";
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-		return "no route to the peer's RNIC";
-	case EADDRNOTAVAIL:
-		return "no local port or address for the MPA connection";
-	default:
-		return "the MPA connection failed";
-	}
-}
-
 static void
 connect_io(void *arg, int fd, unsigned events)
 {
@@ -238,7 +220,7 @@ connect_io(void *arg, int fd, unsigned events)
 		socklen_t ss_len = sizeof(ss);
 
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
-			siw_qp_break(qp, connect_error(err), RNIC_WC_FLUSHED, NULL);
+			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
 			return;
 		}
 		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
@@ -307,7 +289,7 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 	rc = start_connect(qp);
 	if (rc < 0)
 		siw_qp_break(qp,
-		    rc == -EAFNOSUPPORT ? "the peer's RNIC has an address of another family" : connect_error(-rc),
+		    rc == -EAFNOSUPPORT ? "the peer's RNIC has an address of another family" : mpa_connect_error(-rc),
 		    RNIC_WC_FLUSHED, NULL);
 	return 0;
 }

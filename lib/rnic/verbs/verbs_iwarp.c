@@ -139,23 +139,9 @@ iwarp_holds(const struct verbs_qp *qp)
 static const char *
 connect_error(int err)
 {
-	switch (err) {
-	case ECONNREFUSED:
-	case ECONNRESET:
-		return "the peer's MPA port refuses connections";
-	case ETIMEDOUT:
-		return "the peer's MPA port does not answer";
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-		return "no route to the peer's RNIC";
-	case EADDRNOTAVAIL:
-	case EADDRINUSE:
-		return "no local port or address for the MPA connection";
-	case ENODEV:
+	if (err == ENODEV)
 		return "the way to the peer's RNIC is not by this card";
-	default:
-		return "the MPA connection failed";
-	}
+	return mpa_connect_error(err == ECONNRESET ? ECONNREFUSED : err == EADDRINUSE ? EADDRNOTAVAIL : err);
 }
 
 /* In a thread of its own. */
