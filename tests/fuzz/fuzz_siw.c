@@ -524,10 +524,10 @@ do_fail(struct run *r, const struct step *s)
 static void
 do_port(struct run *r, const struct step *s)
 {
-	struct siw_stats st;
+	struct rnic_stat st[RNIC_STATS_MAX];
 
 	siw_set_port_state(r->dev, s->a % 2 == 0 ? RNIC_PORT_DOWN : RNIC_PORT_UP);
-	siw_stats(r->dev, &st);
+	(void)r->dev->ops->stats(r->dev, st);
 }
 
 /* Connections that say nothing, or ask for somebody who is not there; those that stay wait for the end. */

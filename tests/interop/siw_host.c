@@ -48,6 +48,7 @@
 
 #include "rnic/siw/siw.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_stats.h"
 
 #define NAMES_MAX 256
 #define ARGS_MAX 12
@@ -166,7 +167,7 @@ cmd_stats(char **arg)
 	struct siw_stats s;
 
 	(void)arg;
-	siw_stats(dev, &s);
+	rnic_stats_of(dev, &s, sizeof(s));
 #define U(f) (unsigned long long)s.f
 	say("ok fpdus_sent=%llu fpdus_received=%llu bytes_sent=%llu bytes_received=%llu reads_sent=%llu "
 	    "reads_served=%llu mpa_refused_token=%llu mpa_refused_parked=%llu mpa_bad=%llu terminates_sent=%llu "

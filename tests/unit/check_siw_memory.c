@@ -11,6 +11,7 @@
 #include "rnic/siw/siw.h"
 #include "sweep.h"
 #include "tests/fuzz/sockets.h"
+#include "tests/rnic_stats.h"
 #include "unit.h"
 
 #define MS 1000000LL
@@ -255,7 +256,7 @@ said(void)
 	struct siw_stats st[2];
 
 	for (unsigned i = 0; i < 2; i++)
-		siw_stats(devs[i], &st[i]);
+		rnic_stats_of(devs[i], &st[i], sizeof(st[i]));
 	return (unsigned)(st[0].no_memory + st[1].no_memory);
 }
 

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "rnic/rnic.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_stats.h"
 #include "unit.h"
 
 #define BUF (1u << 20)

@@ -143,7 +143,7 @@ stats(const struct end *e)
 {
 	struct siw_stats st;
 
-	siw_stats(e->dev, &st);
+	rnic_stats_of(e->dev, &st, sizeof(st));
 	return st;
 }
 

@@ -152,7 +152,7 @@ stats(const struct end *e)
 {
 	struct verbs_stats st;
 
-	verbs_stats(e->dev, &st);
+	rnic_stats_of(e->dev, &st, sizeof(st));
 	return st;
 }
 

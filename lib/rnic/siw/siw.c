@@ -342,9 +342,3 @@ siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
 	if (events_set_port(&dev->events, to) && to == RNIC_PORT_UP)
 		iface_learn(&dev->iface, iface_of(&dev->cfg.addr), dev->rng);
 }
-
-void
-siw_stats(const struct rnic_dev *rdev, struct siw_stats *out)
-{
-	*out = siw_dev_const(rdev)->stats;
-}

@@ -55,7 +55,7 @@ int siw_open(
  * device itself cannot know; its links break when the caller of poll_event takes them down. Starts as up. */
 void siw_set_port_state(struct rnic_dev *, enum rnic_port_state);
 
-/* Counters, for rnic_ops.stats and the tests. */
+/* Counters, as rnic_ops.stats has them. */
 struct siw_stats {
 	uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;
 	uint64_t reads_sent, reads_served;
@@ -70,7 +70,5 @@ struct siw_stats {
 	uint64_t linger_refused; /* closed with something left to say: too many such sockets, or too much of it */
 	uint64_t no_memory;      /* connections closed, or Terminates not sent, for want of memory */
 };
-
-void siw_stats(const struct rnic_dev *, struct siw_stats *);
 
 #endif

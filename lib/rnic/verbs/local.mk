@@ -22,7 +22,7 @@ if HAVE_CHECK
 FAKE_IBVERBS = \
 	tests/unit/fake_ibverbs.c tests/unit/fake_ibverbs.h \
 	tests/unit/fake_rdmacm.c tests/unit/fake_rdmacm.h
-VERBS_TEST = $(FAKE_IBVERBS) tests/unit/verbs_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h
+VERBS_TEST = $(FAKE_IBVERBS) tests/unit/verbs_ends.h tests/unit/rnic_ends.h tests/unit/unit.h tests/poll_loop.h tests/rnic_stats.h
 VERBS_TEST_CFLAGS = $(UNIT_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
 check_UNIT += \
 	tests/unit/check_verbs \

@@ -591,9 +591,3 @@ verbs_port_of(const struct rnic_dev *rdev)
 {
 	return &verbs_dev_const(rdev)->port;
 }
-
-void
-verbs_stats(const struct rnic_dev *rdev, struct verbs_stats *out)
-{
-	*out = verbs_dev_const(rdev)->stats;
-}

@@ -107,6 +107,7 @@ bool verbs_gid_present(const struct rnic_dev *);
 /* For `smcrctl devices`: the port and its GIDs as they were read last (at open, and at each GID change). */
 const struct verbs_port *verbs_port_of(const struct rnic_dev *);
 
+/* Counters, as rnic_ops.stats has them. */
 struct verbs_stats {
 	uint64_t sends_posted, writes_posted, doorbells; /* requests; calls that posted them */
 	uint64_t completions, polls, wakeups;
@@ -117,7 +118,5 @@ struct verbs_stats {
 	uint64_t mpa_refused_token;  /* stranger, used token, token for another link */
 	uint64_t mpa_refused_parked; /* came early and was not claimed in time, or no place */
 };
-
-void verbs_stats(const struct rnic_dev *, struct verbs_stats *);
 
 #endif
