@@ -236,7 +236,7 @@ deadline(const struct rnic_dev *rdev)
 	const struct verbs_dev *dev = verbs_dev_const(rdev);
 
 	if (dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
-	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list))
+	    !list_empty(&dev->cq_list) || !list_empty(&dev->tx_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -565,7 +565,7 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	idtable_init(&dev->ids, cfg->max_qp + VERBS_LINGER_MAX);
 	list_init(&dev->qps);
 	list_init(&dev->dead_mrs);
-	list_init(&dev->hot_list);
+	list_init(&dev->cq_list);
 	list_init(&dev->tx_list);
 	events_init(&dev->events, RNIC_PORT_DOWN);
 	rc = dev_start(dev, why);

@@ -228,8 +228,8 @@ verbs_cq_arm(struct verbs_qp *qp)
 void
 verbs_cq_schedule(struct verbs_qp *qp)
 {
-	if (list_empty(&qp->hot_node))
-		list_push(&qp->dev->hot_list, &qp->hot_node);
+	if (list_empty(&qp->cq_node))
+		list_push(&qp->dev->cq_list, &qp->cq_node);
 }
 
 /* -- handing out -- */
@@ -342,16 +342,16 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 	struct list_node turn, *node;
 	unsigned n = 0;
 
-	list_move_all(&turn, &dev->hot_list);
+	list_move_all(&turn, &dev->cq_list);
 	while (n < max && (node = list_pop(&turn)) != NULL) {
-		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, hot_node);
+		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, cq_node);
 
 		n += poll_qp(qp, wc + n, max - n);
 		verbs_credits_changed(qp);
 		verbs_qp_reap(qp);
 	}
 	while ((node = list_pop(&turn)) != NULL)
-		list_push(&dev->hot_list, node);
+		list_push(&dev->cq_list, node);
 	return n;
 }
 

@@ -131,7 +131,7 @@ struct verbs_qp {
 	struct verbs_end end;
 	uint32_t id; /* of the CQ's events */
 	enum verbs_phase phase;
-	enum verbs_phase left; /* beyond RTS: the phase that its end began in */
+	enum verbs_phase ended_in; /* beyond RTS: the last phase up to there */
 	enum verbs_user user;
 	bool claimed; /* qp_connect was called */
 	bool stopped; /* in the error state: nothing is placed */
@@ -168,7 +168,7 @@ struct verbs_qp {
 	struct timer timer;
 	struct qp_events events;
 	struct list_node node;
-	struct list_node hot_node;
+	struct list_node cq_node;
 	struct list_node tx_node;
 };
 
@@ -243,7 +243,7 @@ struct verbs_dev {
 	struct idtable ids;        /* verbs_qp by the id of their CQ */
 	struct list_node qps;      /* all verbs_qp */
 	struct list_node dead_mrs; /* verbs_mr being taken back, without their user */
-	struct list_node hot_list; /* verbs_qp whose CQ has to be polled */
+	struct list_node cq_list;  /* verbs_qp whose CQ has to be polled */
 	struct list_node tx_list;  /* verbs_qp with a chain */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */

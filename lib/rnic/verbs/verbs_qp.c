@@ -59,7 +59,7 @@ verbs_qp_set_phase(struct verbs_qp *qp, enum verbs_phase to, const char *why)
 	log_msg(LOG_LVL_DEBUG, "queue pair: device=%s qp=%06x from=%s to=%s reason=\"%s\"", qp->dev->cfg.name,
 	    qp->qp.qpn, phase_names[qp->phase], phase_names[to], why);
 	if (qp->phase <= VERBS_RTS)
-		qp->left = qp->phase;
+		qp->ended_in = qp->phase;
 	qp->phase = to;
 }
 
@@ -89,7 +89,7 @@ end(struct verbs_qp *qp, const char *why)
 	verbs_cq_schedule(qp);
 	if (qp->user != VERBS_USED)
 		return;
-	if (qp->left >= VERBS_RTR)
+	if (qp->ended_in >= VERBS_RTR)
 		verbs_event(qp, RNIC_EV_QP_ERROR);
 	else if (qp->claimed)
 		verbs_event(qp, RNIC_EV_CONNECT_FAILED);
@@ -323,7 +323,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	qp->wr_mask = ring_size(attr->sq_depth) - 1;
 	qp->rq_mask = ring_size(attr->rq_depth) - 1;
 	timer_init(&qp->timer, on_timer);
-	list_init(&qp->hot_node);
+	list_init(&qp->cq_node);
 	list_init(&qp->tx_node);
 	qp_events_init(&qp->events, &qp->qp);
 	list_init(&qp->job.node);
@@ -369,7 +369,7 @@ verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_rem
 	if (qp->dev->gone)
 		return -ENODEV;
 	/* A peer that we expect may be here before we hear of it, and gone, too. */
-	if (qp->claimed || qp->user != VERBS_USED || (qp->phase > VERBS_RTS && qp->left == VERBS_INIT))
+	if (qp->claimed || qp->user != VERBS_USED || (qp->phase > VERBS_RTS && qp->ended_in == VERBS_INIT))
 		return -EINVAL;
 	qp->side = side;
 	qp->remote = *remote;
@@ -468,7 +468,7 @@ detach(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 
-	list_remove(&qp->hot_node);
+	list_remove(&qp->cq_node);
 	list_remove(&qp->tx_node);
 	events_drop(&qp->events);
 	timer_cancel(&dev->timers, &qp->timer);
