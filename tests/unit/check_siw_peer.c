@@ -58,7 +58,6 @@ START_TEST(a_start_up_frame_goes_in_one_piece)
 	open_connected(&c);
 	ck_assert_uint_eq(frames, 2); /* Request and Reply */
 	ck_assert_uint_eq(frame_parts, 2);
-	close_both();
 }
 
 END_TEST
@@ -90,7 +89,6 @@ START_TEST(an_rtr_read_may_come_on_top)
 	}
 	ck_assert_uint_eq(b.connected, 1);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -137,7 +135,6 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	UNTIL(b.wc_cnt == 1);
 	ck_assert_uint_eq(b.errors, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -170,7 +167,6 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	ck_assert_uint_eq(f.ird, depth[_i][2]);
 	ck_assert_uint_eq(f.ord, depth[_i][3]);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -204,7 +200,6 @@ START_TEST(a_silent_responder_hears_a_second_word)
 	ck_assert_uint_eq(a.connected, 1);
 	raw_close();
 	close(listener);
-	close_both();
 }
 
 END_TEST
@@ -268,7 +263,6 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	for (unsigned i = 0; i < 200; i++)
 		close(fd[i]);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -297,7 +291,6 @@ START_TEST(early_requests_of_one_address_leave_room)
 	}
 	while (n > 0)
 		close(fd[--n]);
-	close_both();
 }
 
 END_TEST
@@ -356,7 +349,6 @@ START_TEST(the_refused_who_stay_are_bounded)
 	ck_assert_uint_eq(stats(&b).linger_refused, 6);
 	for (unsigned i = 0; i < 70; i++)
 		close(fd[i]);
-	close_both();
 }
 
 END_TEST
@@ -385,7 +377,6 @@ START_TEST(each_fpdu_is_a_write_for_hardware)
 		ck_assert_uint_eq(writes_with_eor, 0);
 	}
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -415,7 +406,6 @@ START_TEST(fpdus_follow_the_mss)
 		ck_assert_uint_gt(largest, (size_t)mss - 100);
 	}
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -463,7 +453,6 @@ START_TEST(a_terminate_before_a_reset_is_heard)
 	ck_assert_uint_eq(stats(&b).terminates_received, _i != 1);
 	ck_assert_uint_eq(b.buf[0], 0);
 	txq_fini(&raw.txq);
-	close_both();
 }
 
 END_TEST
@@ -510,7 +499,6 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 	ck_assert_str_eq(b.why, "MPA: CRC error");
 	ck_assert_uint_eq(b.buf[20000], 0);
 	txq_fini(&raw.txq);
-	close_both();
 }
 
 END_TEST
@@ -539,7 +527,6 @@ START_TEST(a_fin_is_answered_by_a_fin)
 	else
 		ck_assert(n < 0 && errno == ECONNRESET);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -570,7 +557,6 @@ START_TEST(a_place_that_closes_half_way_ends_the_link)
 	ck_assert_str_eq(a.why, "DDP tagged buffer: base or bounds");
 	for (; placed < 200000; placed++)
 		ck_assert_uint_eq(b.buf[placed], 0);
-	close_both();
 }
 
 END_TEST
@@ -578,7 +564,7 @@ END_TEST
 static void
 siw_peer_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_start_up_frame_goes_in_one_piece);
 	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
 	tcase_add_loop_test(tc, a_confirming_read_reads_what_the_peer_names, 0, 2);

@@ -39,7 +39,6 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 	ck_assert_uint_eq(b.connected, 0);
 	raw_close();
 	UNTIL(b.failed == 1);
-	close_both();
 }
 
 END_TEST
@@ -76,7 +75,6 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x43);
 	raw_close();
 	UNTIL(b.errors == 1);
-	close_both();
 }
 
 END_TEST
@@ -116,7 +114,6 @@ START_TEST(nothing_is_placed_behind_a_start_that_failed)
 	ck_assert_uint_eq(b.failed, 1);
 	ck_assert_uint_eq(b.buf[100], 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -142,7 +139,6 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	ck_assert_str_eq(b.why, "the peer's IRD is too small");
 	expect_depths(&b, 0, 4);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -177,7 +173,6 @@ START_TEST(strangers_are_refused)
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 1);
 	ck_assert_uint_eq(b.failed + b.connected, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -225,7 +220,6 @@ START_TEST(malformed_requests_are_dropped)
 	ck_assert_uint_eq(raw.len, 0);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 1);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -247,7 +241,6 @@ START_TEST(silent_connections_do_not_keep_others_out)
 	ck_assert_uint_eq(b.connected, 1);
 	for (unsigned i = 0; i < 140; i++)
 		close(fds[i]);
-	close_both();
 }
 
 END_TEST
@@ -299,7 +292,6 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	ck_assert_uint_eq(st.crc_errors, 1);
 	ck_assert_uint_eq(st.terminates_sent, 1);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -323,7 +315,6 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	ck_assert_str_eq(b.why, "CRC error");
 	ck_assert_uint_eq(stats(&b).terminates_sent, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -359,7 +350,6 @@ START_TEST(protocol_errors_are_told)
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -399,7 +389,6 @@ START_TEST(reads_are_served)
 	raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 2 }, body, sizeof(body));
 	expect_terminate(0, 1, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -425,7 +414,6 @@ START_TEST(mulpdu_from_the_mss)
 		raw_drop();
 	}
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -460,7 +448,6 @@ START_TEST(any_segmentation_is_taken)
 	ck_assert_mem_eq(b.buf, data, 100);
 	ck_assert_mem_eq(b.buf + 500, data, 100);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -584,7 +571,6 @@ START_TEST(initiator_speaks_first)
 	ck_assert_uint_eq(h.msn, _i == 2 ? 2 : 1);
 	raw_close();
 	close(listener);
-	close_both();
 }
 
 END_TEST
@@ -613,7 +599,6 @@ START_TEST(out_of_descriptors)
 	}
 	close(spare);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -621,7 +606,7 @@ END_TEST
 static void
 siw_raw_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, passive_side_answers_as_the_rfc_wants);
 	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
 	tcase_add_loop_test(tc, nothing_is_placed_behind_a_start_that_failed, 0, 2);

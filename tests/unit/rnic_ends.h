@@ -41,6 +41,7 @@ end_close(struct end *e)
 	e->dev->ops->mr_dereg(e->mr);
 	e->dev->ops->pd_free(e->pd);
 	e->dev->ops->free(e->dev);
+	e->dev = NULL;
 	free(e->buf);
 	poll_loop_fini(&e->loop);
 }

@@ -138,6 +138,16 @@ close_both(void)
 	end_close(&b);
 }
 
+/* Closes what a test has left open. */
+static inline void
+teardown(void)
+{
+	if (a.dev != NULL)
+		end_close(&a);
+	if (b.dev != NULL)
+		end_close(&b);
+}
+
 static inline struct siw_stats
 stats(const struct end *e)
 {

@@ -141,6 +141,17 @@ close_both(void)
 	fake_check_clean();
 }
 
+/* Closes what a test has left open. */
+static inline void
+teardown(void)
+{
+	if (a.dev != NULL)
+		end_close(&a);
+	if (b.dev != NULL)
+		end_close(&b);
+	fake_check_clean();
+}
+
 static inline struct fake_qp *
 hw(const struct end *e)
 {
