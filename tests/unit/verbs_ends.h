@@ -141,7 +141,7 @@ close_both(void)
 	fake_check_clean();
 }
 
-/* Closes what a test has left open. */
+/* Closes what a test has left open; a device's thread may be at it for a while. */
 static inline void
 teardown(void)
 {
@@ -149,6 +149,8 @@ teardown(void)
 		end_close(&a);
 	if (b.dev != NULL)
 		end_close(&b);
+	for (unsigned i = 0; i < 20000 && fake_open_devices() > 0; i++)
+		usleep(1000);
 	fake_check_clean();
 }
 
