@@ -127,8 +127,8 @@ const struct config_key config_keys[] = {
 	{ "connect_timeout", VERBS, CONFIG_T_MS, 0, 100, 60000, "2s", OF_DEV(verbs.connect_ms), NULL },
 	{ "answer_timeout", SIW, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(siw.answer_ms), NULL },
 	{ "answer_timeout", VERBS, CONFIG_T_MS, 0, 100, 60000, "5s", OF_DEV(verbs.answer_ms), NULL },
-	{ "confirm_delay", SIW, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(siw.confirm_ms), NULL },
-	{ "confirm_delay", VERBS, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(verbs.confirm_ms), NULL },
+	{ "confirm_delay", SIW, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(siw.fence_ms), NULL },
+	{ "confirm_delay", VERBS, CONFIG_T_MS, 0, 0, 1000, "5ms", OF_DEV(verbs.fence_ms), NULL },
 	{ "max_qp", SIW, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(siw.max_qp), NULL },
 	{ "max_qp", VERBS, CONFIG_T_UINT, 0, 1, 4094, "1024", OF_DEV(verbs.max_qp), NULL },
 

@@ -9,7 +9,6 @@
 
 struct watch {
 	struct loop_io io;
-	struct loop *loop;
 	rnic_io_cb cb;
 	void *arg;
 };
@@ -26,7 +25,7 @@ on_device_io(struct loop_io *io, unsigned events)
 		rnic |= RNIC_IO_WRITE;
 	if ((events & (LOOP_HUP | LOOP_ERR | LOOP_RDHUP)) != 0)
 		rnic |= RNIC_IO_HUP;
-	me->cb(me->arg, io->fd, rnic, loop_now(me->loop));
+	me->cb(me->arg, io->fd, rnic);
 }
 
 static int
@@ -51,7 +50,7 @@ watch_fd(void *ctx, int fd, rnic_io_cb cb, void *arg)
 	me = malloc(sizeof(*me));
 	if (me == NULL)
 		return -ENOMEM;
-	*me = (struct watch){ .io = { .fd = fd, .cb = on_device_io }, .loop = d->loop, .cb = cb, .arg = arg };
+	*me = (struct watch){ .io = { .fd = fd, .cb = on_device_io }, .cb = cb, .arg = arg };
 	err = loop_add(d->loop, &me->io);
 	if (err != 0) {
 		free(me);

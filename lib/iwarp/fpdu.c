@@ -36,7 +36,7 @@ crc_ok(const uint8_t *buf, size_t covered)
 /*
  * Takes the markers out of an FPDU that is complete in buf: the bytes behind
  * each move up. False when one does not point to the length field. The CRC is
- * not needed any more and stays behind.
+ * no longer needed and stays behind.
  */
 static bool
 strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)
@@ -63,12 +63,12 @@ strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)
 	return good;
 }
 
-static ssize_t
-next_with_markers(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, size_t *need)
+ssize_t
+fpdu_rx_next(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, size_t *need)
 {
-	size_t lead = rx->pos % MPA_MARKER_STEP == 0 ? MPA_MARKER_LEN : 0;
+	size_t lead = rx->markers && rx->pos % MPA_MARKER_STEP == 0 ? MPA_MARKER_LEN : 0;
+	uint8_t *start = buf;
 	size_t total;
-	uint8_t *start;
 	int n;
 
 	*need = lead + 4;
@@ -78,40 +78,16 @@ next_with_markers(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulp
 	if (n < 0)
 		return n;
 	total = mpa_fpdu_len((size_t)n);
-	total += MPA_MARKER_LEN * mpa_marker_cnt(rx->pos, total);
+	if (rx->markers)
+		total += MPA_MARKER_LEN * mpa_marker_cnt(rx->pos, total);
 	*need = total;
 	if (len < total)
 		return 0;
 	if (rx->crc && !crc_ok(buf, total - MPA_CRC_LEN))
 		return FPDU_BAD_CRC;
-	if (!strip_markers(rx, buf, total, &start))
+	if (rx->markers && !strip_markers(rx, buf, total, &start))
 		return FPDU_BAD_LENGTH;
 	*ulpdu = (struct span){ .ptr = start + MPA_LEN_LEN, .len = (size_t)n };
-	rx->pos += (uint32_t)total;
-	return (ssize_t)total;
-}
-
-ssize_t
-fpdu_rx_next(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, size_t *need)
-{
-	size_t total;
-	int n;
-
-	if (rx->markers)
-		return next_with_markers(rx, buf, len, ulpdu, need);
-	*need = 4;
-	if (len < *need)
-		return 0;
-	n = fpdu_rx_peek(buf);
-	if (n < 0)
-		return n;
-	total = mpa_fpdu_len((size_t)n);
-	*need = total;
-	if (len < total)
-		return 0;
-	if (rx->crc && !crc_ok(buf, total - MPA_CRC_LEN))
-		return FPDU_BAD_CRC;
-	*ulpdu = (struct span){ .ptr = buf + MPA_LEN_LEN, .len = (size_t)n };
 	rx->pos += (uint32_t)total;
 	return (ssize_t)total;
 }

@@ -17,12 +17,6 @@ min16(uint16_t a, uint16_t b)
 	return a < b ? a : b;
 }
 
-static uint16_t
-max16(uint16_t a, uint16_t b)
-{
-	return a > b ? a : b;
-}
-
 void
 neg_init(struct neg *n, const struct neg_config *cfg)
 {
@@ -66,12 +60,7 @@ neg_request(struct neg *n, struct mpa_frame *out)
 static unsigned
 choose_rtr(unsigned common)
 {
-	static const unsigned order[] = { MPA_RTR_WRITE, MPA_RTR_READ, MPA_RTR_SEND };
-
-	for (unsigned i = 0; i < 3; i++)
-		if (common & order[i])
-			return order[i];
-	return 0;
+	return common & MPA_RTR_WRITE ? MPA_RTR_WRITE : common & MPA_RTR_READ ? MPA_RTR_READ : common & MPA_RTR_SEND;
 }
 
 /* RFC 6581 9.1, the initiator's part. False: our IRD cannot be what the responder's ORD needs. */
@@ -81,7 +70,8 @@ adopt_depths(struct neg *n, const struct mpa_frame *f)
 	if (f->ord != MPA_DEPTH_NONE && n->cfg.ird != MPA_DEPTH_NONE) {
 		if (f->ord > n->cfg.ird_max)
 			return false;
-		n->res.ird = max16(n->cfg.ird, f->ord);
+		if (f->ord > n->cfg.ird)
+			n->res.ird = f->ord;
 	}
 	if (f->ird != MPA_DEPTH_NONE && n->cfg.ord != MPA_DEPTH_NONE)
 		n->res.ord = min16(n->cfg.ord, f->ird);
@@ -98,7 +88,7 @@ reply_enhanced(struct neg *n, const struct mpa_frame *f)
 		return neg_fail(n, "the peer's IRD is too small", NEG_TERM_IRD);
 	n->res.p2p = n->cfg.p2p;
 	if (n->cfg.p2p) {
-		/* A responder that answers another model cannot be told what the RTR will be. */
+		/* A responder that answers another model has no way to learn what the RTR will be. */
 		n->res.rtr = choose_rtr(f->model & n->cfg.rtr);
 		if (n->res.rtr == 0)
 			return neg_fail(n, "no RTR kind in common", NEG_TERM_RTR);

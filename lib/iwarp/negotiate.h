@@ -61,7 +61,7 @@ struct neg {
 	struct neg_config cfg;
 	struct neg_result res;
 	struct mpa_frame request; /* as sent or received, without private data */
-	const char *why;          /* NEG_FAILED: for people */
+	const char *why;          /* NEG_FAILED, in words */
 	uint8_t term_code;        /* NEG_FAILED: NEG_TERM_*, or 0 = just close */
 };
 

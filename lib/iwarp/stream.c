@@ -61,12 +61,6 @@ ring_mask(uint32_t need)
 	return cap - 1;
 }
 
-static size_t
-rq_bytes(const struct stream *s)
-{
-	return ((size_t)s->rq_mask + 1) * sizeof(*s->rq);
-}
-
 int
 stream_init(struct stream *s, const struct stream_config *cfg)
 {
@@ -74,7 +68,7 @@ stream_init(struct stream *s, const struct stream_config *cfg)
 	s->rq_mask = ring_mask(cfg->rq_depth);
 	s->in_mask = ring_mask(cfg->ird_max);
 	s->out_mask = ring_mask(cfg->ord_max);
-	s->rq = pages_alloc(rq_bytes(s));
+	s->rq = pages_alloc(((size_t)s->rq_mask + 1) * sizeof(*s->rq));
 	s->in_reads = calloc(s->in_mask + 1, sizeof(*s->in_reads));
 	s->out_reads = calloc(s->out_mask + 1, sizeof(*s->out_reads));
 	if (s->rq == NULL || s->in_reads == NULL || s->out_reads == NULL) {
@@ -89,7 +83,7 @@ stream_init(struct stream *s, const struct stream_config *cfg)
 void
 stream_fini(struct stream *s)
 {
-	pages_free(s->rq, rq_bytes(s));
+	pages_free(s->rq, ((size_t)s->rq_mask + 1) * sizeof(*s->rq));
 	free(s->in_reads);
 	free(s->out_reads);
 	s->rq = NULL;
@@ -222,12 +216,6 @@ rx_read_resp(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	return STREAM_RX_READ_DONE;
 }
 
-static bool
-is_rtr_send(const struct stream *s, const struct seg *g)
-{
-	return s->rtr_send && !s->started && g->len == 0 && g->h.last && g->h.mo == 0 && g->h.msn == 1;
-}
-
 /* Our regions serve several streams, so most of them no peer may invalidate (RFC 5040 8.1.1). */
 static bool
 invalidate(struct stream *s, uint32_t stag)
@@ -265,7 +253,8 @@ rx_send(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	const struct stream_recv *r;
 
-	if (is_rtr_send(s, g)) {
+	/* The RTR (RFC 6581 5) */
+	if (s->rtr_send && !s->started && g->len == 0 && g->h.last && g->h.mo == 0 && g->h.msn == 1) {
 		s->rx_msn[RDMAP_QN_SEND]++;
 		return STREAM_RX_NONE;
 	}

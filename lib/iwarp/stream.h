@@ -110,7 +110,7 @@ enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev
  */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
 void stream_placed(struct stream *);
-/* The rest of such a Write may not be put there any more: the Terminate for it. */
+/* The rest of such a Write may not be put there after all: the Terminate for it. */
 void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_len, struct rdmap_term *out);
 
 /* An error below: the Terminate for MPA error `code`. */
@@ -144,7 +144,7 @@ stream_must_serve(const struct stream *s)
 /*
  * The next segment, of at most max payload bytes, of the answer to the oldest
  * inbound Read: its header and the memory it comes from. False: the source may
- * not be read (any more), *term is to be sent.
+ * not be read, or no longer, *term is to be sent.
  */
 bool stream_serve(struct stream *, size_t max, struct ddp_hdr *out, struct span *from, struct rdmap_term *term);
 

@@ -70,7 +70,7 @@ txq_room(const struct txq *q, size_t payload_len)
 	return q->tail - q->head > need;
 }
 
-/* n bytes in one run. Where the end of the ring is too near they start over at its beginning. */
+/* n bytes in one run. Where the end of the ring is too near they go to its beginning. */
 static uint8_t *
 ring_take(struct txq *q, size_t n)
 {

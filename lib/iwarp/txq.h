@@ -69,7 +69,7 @@ txq_empty(const struct txq *q)
 	return q->seg_head == q->seg_tail;
 }
 
-/* Up to max pieces to be written next, of one FPDU if they are kept apart: how many. */
+/* Up to max pieces to be written next, of one FPDU if they are kept apart; returns their number. */
 unsigned txq_gather(const struct txq *, struct iovec *iov, unsigned max);
 /* The stream took n bytes. */
 void txq_sent(struct txq *, size_t n);

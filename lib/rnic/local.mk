@@ -1,9 +1,15 @@
 # What devices share.
 noinst_LTLIBRARIES += lib/librnic.la
 lib_librnic_la_SOURCES = \
-	lib/rnic/route.c lib/rnic/route.h \
-	lib/rnic/siw_pdata.c lib/rnic/siw_pdata.h \
+	lib/rnic/rnic.h \
+	lib/rnic/events.c lib/rnic/events.h \
+	lib/rnic/fence.c lib/rnic/fence.h \
+	lib/rnic/iface.c lib/rnic/iface.h \
+	lib/rnic/mpa_pdata.c lib/rnic/mpa_pdata.h \
+	lib/rnic/sendq.c lib/rnic/sendq.h \
 	lib/rnic/wr.c lib/rnic/wr.h
+
+check_UNIT += tests/unit/check_fence
 
 # Devices: each its own library.
 include lib/rnic/verbs/local.mk

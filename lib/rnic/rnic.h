@@ -14,7 +14,7 @@
  *     in the order posted; the completion of request n says that all requests
  *     posted before n are complete too.
  *   - A completed write or send means that the peer's RNIC has the data
- *     (RFC 5040 gives less; a device over iWARP confirms with a Read).
+ *     (RFC 5040 gives less; a device over iWARP sends a fence, a small Read behind).
  *   - Failure: the first failed request reports its error, every request still
  *     outstanding, signaled or not, follows as RNIC_WC_FLUSHED, receives too.
  *     So each request ends exactly once.
@@ -23,7 +23,7 @@
  *
  * Receives: a Send that arrives takes the oldest posted receive. A device that
  * has none holds the sender back (RNR retry, or it stops reading); over iWARP
- * the ends exchange recv_depth at connect and `room` says how many Sends may go.
+ * the ends exchange recv_depth at connect and `credits` says how many Sends may go.
  */
 #ifndef SMCRD_RNIC_H
 #define SMCRD_RNIC_H
@@ -112,7 +112,7 @@ struct rnic_mr {
 struct rnic_qp_attr {
 	void *ctx;         /* the engine's, kept in struct rnic_qp */
 	uint32_t sq_depth; /* send queue: requests outstanding at most */
-	uint32_t rq_depth; /* receives posted at most; told to an iWARP peer as receive depth */
+	uint32_t rq_depth; /* receives posted at most; an iWARP peer hears of it as receive depth */
 	uint64_t token;    /* iWARP: secret of the link group that the peer has to show (0 elsewhere) */
 };
 
@@ -196,9 +196,9 @@ struct rnic_wc {
 
 enum rnic_event_type {
 	RNIC_EV_CONNECTED,      /* qp may be used (RoCE passive: at once) */
-	RNIC_EV_CONNECT_FAILED, /* qp is of no use any more */
+	RNIC_EV_CONNECT_FAILED, /* qp is of no further use */
 	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions are ready to be polled */
-	RNIC_EV_ROOM,           /* qp had no room (struct rnic_room) and has some again */
+	RNIC_EV_CREDITS,        /* something of struct rnic_credits was used up and is there again */
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
@@ -208,11 +208,11 @@ enum rnic_event_type {
 struct rnic_event {
 	enum rnic_event_type type;
 	struct rnic_qp *qp; /* NULL for port and device events */
-	const char *why;    /* static text for people; NULL when nothing is to be said */
+	const char *why;    /* static text for the operator; NULL: none */
 };
 
 /* What may be posted on a QP now. */
-struct rnic_room {
+struct rnic_credits {
 	uint32_t wrs;   /* free send queue entries */
 	uint32_t sends; /* Sends the peer has receives for (<= wrs) */
 	size_t bytes;   /* payload bytes that are worth queueing now; more would only delay others */
@@ -235,8 +235,8 @@ struct rnic_stat {
 struct rnic_ops {
 	/* Fills *info, in-use figures included. */
 	void (*query)(struct rnic_dev *, struct rnic_info *info);
-	/* What the device has counted: fills stats[RNIC_STATS_MAX], always the same names in the same order; how many. NULL =
-	 * nothing. */
+	/* What the device has counted: fills stats[RNIC_STATS_MAX], always the same names in the same order; returns their
+	 * number. NULL = nothing. */
 	unsigned (*stats)(const struct rnic_dev *, struct rnic_stat *stats);
 
 	/* All return 0 or a negative errno; outputs are set on success only. */
@@ -245,7 +245,7 @@ struct rnic_ops {
 	int (*mr_reg)(struct rnic_pd *, void *buf, size_t len, unsigned access, struct rnic_mr **);
 	void (*mr_dereg)(struct rnic_mr *);
 	int (*qp_create)(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
-	/* Passive side, before our QPN and PSN are told to the peer: from now on the peer may come. */
+	/* Passive side, before our QPN and PSN go to the peer: from now on the peer may come. */
 	int (*qp_expect)(struct rnic_qp *);
 	/* Asynchronous: ends with RNIC_EV_CONNECTED or RNIC_EV_CONNECT_FAILED. */
 	int (*qp_connect)(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
@@ -257,22 +257,22 @@ struct rnic_ops {
 	/* Frees the QP; completions and events of it that were not polled are dropped. */
 	void (*qp_destroy)(struct rnic_qp *);
 
-	/* 0; -ENOBUFS no room; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
+	/* 0; -ENOBUFS no credits; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
 	int (*post_send)(struct rnic_qp *, const struct rnic_send_wr *);
 	/* Posts all n or none. Allowed from creation on. */
 	int (*post_recv)(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-	void (*room)(const struct rnic_qp *, struct rnic_room *);
+	void (*credits)(const struct rnic_qp *, struct rnic_credits *);
 	/* Of the peer that accepted us, was accepted, or rejected us. NULL = the device does not learn them. */
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
-	/* Wants completions of everything posted so far soon: iWARP devices send their confirming Read. */
-	void (*confirm)(struct rnic_qp *);
+	/* Wants completions of everything posted so far soon: iWARP devices send a fence. */
+	void (*fence)(struct rnic_qp *);
 
-	/* Up to max completions of all QPs of the device: how many. */
+	/* Up to max completions of all QPs of the device; returns their number. */
 	unsigned (*poll)(struct rnic_dev *, struct rnic_wc *wc, unsigned max);
 	/* One event into *ev: true, or false when there is none. */
 	bool (*poll_event)(struct rnic_dev *, struct rnic_event *ev);
 
-	/* Is there a way from this port to that of a peer, as far as can be told without asking it? Sends nothing.
+	/* Is there a way from this port to that of a peer, as far as is known without asking it? Sends nothing.
 	 * Says which devices are worth trying first; a peer that is said to be out of reach may be tried all the same.
 	 * NULL = always. */
 	bool (*reaches)(struct rnic_dev *, const struct rnic_gid *);
@@ -292,8 +292,8 @@ struct rnic_ops {
 /*
  * What the event loop offers to a device: edge-triggered readiness of a file
  * descriptor (read, write, hang-up at once). The callback only notes or reads;
- * it may not call the engine. now_ns is the time of this loop turn, as in struct
- * rnic_dev.
+ * it may not call the engine. The time of the turn, in struct rnic_dev, is set
+ * before.
  */
 enum {
 	RNIC_IO_READ = 1 << 0,
@@ -301,7 +301,7 @@ enum {
 	RNIC_IO_HUP = 1 << 2,
 };
 
-typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events, int64_t now_ns);
+typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events);
 
 struct rnic_loop {
 	void *ctx;

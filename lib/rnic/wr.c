@@ -35,3 +35,13 @@ rnic_wr_check(const struct rnic_send_wr *wr, const struct rnic_pd *pd, unsigned 
 	*len = sum;
 	return 0;
 }
+
+unsigned
+rnic_stats_fill(const char *const *names, unsigned cnt, const void *counters, struct rnic_stat *out)
+{
+	const uint64_t *values = counters;
+
+	for (unsigned i = 0; i < cnt; i++)
+		out[i] = (struct rnic_stat){ .name = names[i], .value = values[i] };
+	return cnt;
+}

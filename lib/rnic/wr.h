@@ -1,5 +1,5 @@
 /*
- * What devices check of a work request before they take it. Pure.
+ * What devices check of a work request before they take it, and how they show their counters. Pure.
  */
 #ifndef SMCRD_RNIC_WR_H
 #define SMCRD_RNIC_WR_H
@@ -13,5 +13,8 @@ bool rnic_mr_holds(const struct rnic_mr *, const struct rnic_pd *, const uint8_t
  * copies; an inline request may come in RNIC_SGE_MAX pieces, of any memory. */
 int rnic_wr_check(
     const struct rnic_send_wr *, const struct rnic_pd *, unsigned sge_max, size_t inline_max, size_t *len);
+
+/* For rnic_ops.stats: counters, a struct of cnt uint64_t, by these names into out; returns cnt. */
+unsigned rnic_stats_fill(const char *const *names, unsigned cnt, const void *counters, struct rnic_stat *out);
 
 #endif

@@ -289,7 +289,7 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 	case RNIC_EV_QP_ERROR:
 		link_lost(link, ev->why != NULL ? ev->why : "queue pair error");
 		break;
-	case RNIC_EV_ROOM:
+	case RNIC_EV_CREDITS:
 		link_schedule(link);
 		break;
 	case RNIC_EV_PORT_DOWN:

@@ -207,7 +207,7 @@ arena_init(struct arena *a, unsigned flags)
 	sim.breach = on_breach;
 	sim.need_flush = false; /* looking through all queue pairs in each turn takes most of the time */
 	sim.no_deny = (flags & ARENA_NO_DENY) != 0;
-	sim.confirm_ns = (flags & ARENA_CONFIRMS) != 0 ? 5 * ARENA_MS : 0;
+	sim.fence_ns = (flags & ARENA_CONFIRMS) != 0 ? 5 * ARENA_MS : 0;
 	a->fab = sim_fabric_new(&sim);
 	configure(&a->cfg, flags);
 	rng_init_seeded(&a->rng, 1);

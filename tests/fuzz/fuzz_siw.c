@@ -212,7 +212,7 @@ settle(struct run *r)
 		for (unsigned i = 0; i < RIVALS; i++)
 			more = mpa_rival_turn(&r->rival[i]) || more;
 		oom_suspend(false);
-		more = sockets_turn(r->now_ns) || more; /* last: what was said in this turn is heard in the next */
+		more = sockets_turn() || more; /* last: what was said in this turn is heard in the next */
 	}
 }
 
@@ -461,7 +461,7 @@ do_user(struct run *r, const struct step *s)
 {
 	static const uint32_t lens[] = { 0, 1, 44, 64, 65, 1024, 1025, 4096 };
 	struct link *l = link_of(r, s);
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	if (l == NULL)
 		return;
@@ -478,7 +478,7 @@ do_user(struct run *r, const struct step *s)
 		link_receive(l, 1 + s->b % 16);
 		break;
 	case 3:
-		l->dev->ops->confirm(l->qp);
+		l->dev->ops->fence(l->qp);
 		break;
 	case 4:
 		l->dev->ops->qp_disconnect(l->qp, s->b % 2 == 1);
@@ -490,7 +490,7 @@ do_user(struct run *r, const struct step *s)
 		close_region(l->open.mr, s->b, s->c);
 		break;
 	default:
-		l->dev->ops->room(l->qp, &room);
+		l->dev->ops->credits(l->qp, &room);
 		if (s->b % 4 == 3 && l->open.mr != NULL) {
 			l->dev->ops->mr_dereg(l->open.mr);
 			l->open.mr = NULL;
@@ -524,10 +524,10 @@ do_fail(struct run *r, const struct step *s)
 static void
 do_port(struct run *r, const struct step *s)
 {
-	struct siw_stats st;
+	struct rnic_stat st[RNIC_STATS_MAX];
 
 	siw_set_port_state(r->dev, s->a % 2 == 0 ? RNIC_PORT_DOWN : RNIC_PORT_UP);
-	siw_stats(r->dev, &st);
+	(void)r->dev->ops->stats(r->dev, st);
 }
 
 /* Connections that say nothing, or ask for somebody who is not there; those that stay wait for the end. */

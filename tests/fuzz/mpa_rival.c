@@ -65,7 +65,7 @@ take_frame(struct mpa_rival *r)
 	FUZZ_CHECK(n >= 0);
 	if (n == 0)
 		return;
-	(void)siw_pdata_decode(r->frame.pd, &r->pdata);
+	(void)mpa_pdata_decode(r->frame.pd, &r->pdata);
 	memmove(r->in, r->in + n, r->in_len - (size_t)n);
 	r->in_len -= (size_t)n;
 	r->heard = true;
@@ -99,7 +99,7 @@ void
 mpa_rival_frame(struct mpa_rival *r, unsigned opts, unsigned rtr, struct twists *tw,
     void (*gather)(struct lore *, void *), void *ctx)
 {
-	struct siw_pdata d = { .recv_depth = 16,
+	struct mpa_pdata d = { .recv_depth = 16,
 		.qpn = r->active ? r->qpn : r->pdata.from_qpn,
 		.psn = r->psn,
 		.token = r->token,
@@ -113,12 +113,12 @@ mpa_rival_frame(struct mpa_rival *r, unsigned opts, unsigned rtr, struct twists 
 		.model = (opts & FRAME_NO_P2P) != 0 ? 0u : MPA_P2P | rtr,
 		.ird = 4,
 		.ord = 4 };
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX + 8];
+	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX + 8];
 	int n;
 
 	if ((opts & FRAME_REV_1) != 0)
 		f.model = f.ird = f.ord = 0;
-	siw_pdata_encode(&d, pd);
+	mpa_pdata_encode(&d, pd);
 	if ((opts & FRAME_NO_PDATA) == 0)
 		f.pd = (struct span){ pd, sizeof(pd) };
 	n = mpa_frame_encode(&f, out, MPA_FRAME_MAX);

@@ -8,7 +8,7 @@
 
 #include "iwarp/fpdu.h"
 #include "rnic/rnic.h"
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 #include "twist.h"
 #include "wire/mpa.h"
 #include "wire/rdmap.h"
@@ -28,7 +28,7 @@ struct mpa_rival {
 	bool started; /* its frame has been seen, ours is out */
 	bool said, heard;
 	struct mpa_frame frame; /* of the device; private data in pdata */
-	struct siw_pdata pdata;
+	struct mpa_pdata pdata;
 	/* full operation */
 	bool crc, markers_tx, markers_rx;
 	uint32_t pos; /* of our stream */

@@ -114,11 +114,11 @@ rival_working(struct rival_link *l)
 static bool
 can_post(const struct rival_link *l)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	if (!l->used || !l->connected || l->broken)
 		return false;
-	l->qp->dev->ops->room(l->qp, &room);
+	l->qp->dev->ops->credits(l->qp, &room);
 	return room.wrs > 0 && room.sends > 0;
 }
 

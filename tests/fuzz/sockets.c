@@ -553,7 +553,7 @@ sockets_loop(void)
 }
 
 bool
-sockets_turn(int64_t now_ns)
+sockets_turn(void)
 {
 	bool news = false;
 
@@ -571,7 +571,7 @@ sockets_turn(int64_t now_ns)
 		if (ready == 0 || s->cb == NULL)
 			continue;
 		s->ready = 0;
-		s->cb(s->arg, fd_of(s), ready, now_ns);
+		s->cb(s->arg, fd_of(s), ready);
 		news = true;
 	}
 	return news;

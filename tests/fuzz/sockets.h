@@ -33,7 +33,7 @@ void sockets_fini(void);
 void sockets_fail(unsigned what, unsigned after, int err);
 struct rnic_loop sockets_loop(void);
 /* Callbacks of descriptors that are ready: true when there was one. */
-bool sockets_turn(int64_t now_ns);
+bool sockets_turn(void);
 
 /* -- the program's own ends; each is a descriptor, -1 = none -- */
 

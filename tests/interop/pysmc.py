@@ -1,7 +1,7 @@
 """
 SMC-R (RFC 7609) in Python over pyiwarp: CLC, LLC and CDC messages, and a small peer that can be client and server of
 connections, a correct one and, step by step, a wrong one. What smcrd peers tell each other beyond the RFC (growth area,
-token, MPA private data) is here too, written from the wire layouts in the headers clc.h and siw_pdata.h.
+token, MPA private data) is here too, written from the wire layouts in the headers clc.h and mpa_pdata.h.
 
 A Link has a thread that reads: it places what the peer writes, answers Reads and LLC requests, and hands CDC messages
 to their connections. Everything is under link.cond; link.wait() waits for something to become true.
@@ -160,7 +160,7 @@ def clc_read(sock, timeout=5.0):
     return m
 
 
-# -- MPA private data between smcrd peers, layout in siw_pdata.h; what is to be read by confirming Reads is left out --
+# -- MPA private data between smcrd peers, layout in mpa_pdata.h; what is to be read by confirming Reads is left out --
 
 
 class Pdata:

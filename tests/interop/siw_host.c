@@ -48,6 +48,7 @@
 
 #include "rnic/siw/siw.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_stats.h"
 
 #define NAMES_MAX 256
 #define ARGS_MAX 12
@@ -166,7 +167,7 @@ cmd_stats(char **arg)
 	struct siw_stats s;
 
 	(void)arg;
-	siw_stats(dev, &s);
+	rnic_stats_of(dev, &s, sizeof(s));
 #define U(f) (unsigned long long)s.f
 	say("ok fpdus_sent=%llu fpdus_received=%llu bytes_sent=%llu bytes_received=%llu reads_sent=%llu "
 	    "reads_served=%llu mpa_refused_token=%llu mpa_refused_parked=%llu mpa_bad=%llu terminates_sent=%llu "
@@ -388,7 +389,7 @@ cmd_confirm(char **arg)
 	struct rnic_qp *qp = find(qps, arg[0]);
 
 	if (qp != NULL)
-		dev->ops->confirm(qp);
+		dev->ops->fence(qp);
 	answer(qp != NULL ? 0 : -ENOENT);
 }
 
@@ -396,13 +397,13 @@ static void
 cmd_room(char **arg)
 {
 	struct rnic_qp *qp = find(qps, arg[0]);
-	struct rnic_room r;
+	struct rnic_credits r;
 
 	if (qp == NULL) {
 		answer(-ENOENT);
 		return;
 	}
-	dev->ops->room(qp, &r);
+	dev->ops->credits(qp, &r);
 	say("ok wrs=%u sends=%u bytes=%zu", r.wrs, r.sends, r.bytes);
 }
 
@@ -488,7 +489,7 @@ run_line(char *line)
 
 /* Reads what stdin has and runs the lines that are complete. */
 static void
-stdin_ready(void *unused, int fd, unsigned events, int64_t now_ns)
+stdin_ready(void *unused, int fd, unsigned events)
 {
 	static char buf[LINE_MAX_LEN + 1];
 	static size_t len;
@@ -497,7 +498,6 @@ stdin_ready(void *unused, int fd, unsigned events, int64_t now_ns)
 
 	(void)unused;
 	(void)events;
-	(void)now_ns;
 	while ((n = read(fd, buf + len, LINE_MAX_LEN - len)) > 0) {
 		len += (size_t)n;
 		buf[len] = 0;
@@ -525,7 +525,7 @@ report(void)
 		[RNIC_EV_CONNECTED] = "connected",
 		[RNIC_EV_CONNECT_FAILED] = "connect_failed",
 		[RNIC_EV_QP_ERROR] = "qp_error",
-		[RNIC_EV_ROOM] = "room",
+		[RNIC_EV_CREDITS] = "room",
 		[RNIC_EV_PORT_UP] = "port_up",
 		[RNIC_EV_PORT_DOWN] = "port_down",
 		[RNIC_EV_DEV_GONE] = "dev_gone",
@@ -593,7 +593,7 @@ setting(struct siw_config *c, const char *key, const char *v)
 	else if (strcmp(key, "answer_ms") == 0)
 		c->answer_ms = n;
 	else if (strcmp(key, "confirm_ms") == 0)
-		c->confirm_ms = n;
+		c->fence_ms = n;
 	else if (strcmp(key, "max_qp") == 0)
 		c->max_qp = n;
 	else

@@ -56,7 +56,7 @@ struct plan_fault {
 	X(far_middle, 0, 1)		/* a server's end of the middle is in a network of its own: loopback, say */ \
 	X(vlans, 0, 4095)		/* three bits per host: these devices are in a VLAN */ \
 	X(rdma_delay_us, 1, 100000) X(rdma_spread_us, 0, 100000) X(ack_us, 0, 100000) \
-	X(confirm_ms, 0, 1000)		/* completions wait for rnic confirm */ \
+	X(confirm_ms, 0, 1000)		/* completions wait for a fence */ \
 	X(retry_ms, 1, 60000) X(connect_ms, 1, 60000) \
 	X(room_kb, 1, 65536) X(tear_percent, 0, 100) X(enomem_per_mille, 0, 1000) \
 	X(late_cut, 0, 2)		/* enum sim_cut of FAULT_FATE */ \

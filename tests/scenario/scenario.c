@@ -94,10 +94,10 @@ make_fabric(struct scenario *s)
 	cfg.delay_min_ns = p->rdma_delay_us * US;
 	cfg.delay_max_ns = (p->rdma_delay_us + p->rdma_spread_us) * US;
 	cfg.ack_max_ns = p->ack_us * US;
-	cfg.confirm_ns = p->confirm_ms * MS;
+	cfg.fence_ns = p->confirm_ms * MS;
 	cfg.retry_ns = p->retry_ms * MS;
 	cfg.connect_ns = p->connect_ms * MS;
-	cfg.room_bytes = p->room_kb * 1024;
+	cfg.credit_bytes = p->room_kb * 1024;
 	cfg.tear_percent = p->tear_percent;
 	cfg.enomem_per_mille = p->enomem_per_mille;
 	cfg.cut = (enum sim_cut)p->late_cut;

@@ -157,7 +157,7 @@ sim_check_buffers(struct sim_wr *wr)
 		    (unsigned long long)wr->req.wr_id);
 }
 
-/* The request is over for the device; wr is freed. */
+/* The device is done with the request, which is freed. */
 void
 sim_wr_finish(struct sim_wr *wr, enum rnic_wc_status status)
 {
@@ -465,49 +465,49 @@ can_send(const struct sim_qp *qp)
 }
 
 static void
-get_room(const struct sim_qp *qp, struct rnic_room *room)
+get_credits(const struct sim_qp *qp, struct rnic_credits *credits)
 {
 	uint64_t used = qp->seq - qp->freed_seq;
-	size_t limit = qp->dev->fab->cfg.room_bytes;
+	size_t limit = qp->dev->fab->cfg.credit_bytes;
 
-	*room = (struct rnic_room){ 0 };
+	*credits = (struct rnic_credits){ 0 };
 	if (!can_send(qp))
 		return;
-	room->wrs = used < qp->attr.sq_depth ? qp->attr.sq_depth - (uint32_t)used : 0;
-	room->sends = room->wrs;
-	if (qp->peer_rq > 0 && qp->peer_rq - qp->sends_open < room->sends)
-		room->sends = qp->peer_rq - (uint32_t)qp->sends_open;
-	room->bytes = qp->chan->bytes < limit ? limit - qp->chan->bytes : 0;
+	credits->wrs = used < qp->attr.sq_depth ? qp->attr.sq_depth - (uint32_t)used : 0;
+	credits->sends = credits->wrs;
+	if (qp->peer_rq > 0 && qp->peer_rq - qp->sends_open < credits->sends)
+		credits->sends = qp->peer_rq - (uint32_t)qp->sends_open;
+	credits->bytes = qp->chan->bytes < limit ? limit - qp->chan->bytes : 0;
 }
 
 static bool
-room_left(const struct rnic_room *room)
+has_all(const struct rnic_credits *credits)
 {
-	return room->wrs > 0 && room->sends > 0 && room->bytes > 0;
+	return credits->wrs > 0 && credits->sends > 0 && credits->bytes > 0;
 }
 
 static void
-sim_room(const struct rnic_qp *q, struct rnic_room *room)
+sim_credits(const struct rnic_qp *q, struct rnic_credits *credits)
 {
 	struct sim_qp *qp = CONTAINER_OF((uintptr_t)q, struct sim_qp, base);
 
-	get_room(qp, room);
-	if (can_send(qp) && !room_left(room))
+	get_credits(qp, credits);
+	if (can_send(qp) && !has_all(credits))
 		qp->starved = true;
 }
 
 void
-sim_check_room(struct sim_qp *qp)
+sim_check_credits(struct sim_qp *qp)
 {
-	struct rnic_room room;
+	struct rnic_credits credits;
 
 	if (!qp->starved)
 		return;
-	get_room(qp, &room);
-	if (!room_left(&room))
+	get_credits(qp, &credits);
+	if (!has_all(&credits))
 		return;
 	qp->starved = false;
-	sim_note(qp, RNIC_EV_ROOM, NULL);
+	sim_note(qp, RNIC_EV_CREDITS, NULL);
 }
 
 static bool
@@ -615,7 +615,7 @@ queue_send(struct sim_qp *qp, const struct rnic_send_wr *req, size_t len)
 static int
 not_connected(struct sim_qp *qp)
 {
-	if (qp->state == SIM_QP_BROKEN && !qp->told_error)
+	if (qp->state == SIM_QP_BROKEN && !qp->error_polled)
 		return -ENOTCONN; /* its user cannot know yet */
 	sim_breach(qp->dev, "qp %06x: request posted %s", qp->base.qpn,
 	    qp->state == SIM_QP_READY                                      ? "before qp_rts"
@@ -628,24 +628,24 @@ static int
 sim_post_send(struct rnic_qp *q, const struct rnic_send_wr *wr)
 {
 	struct sim_qp *qp = qp_of(q);
-	struct rnic_room room;
+	struct rnic_credits credits;
 	const char *fault;
 	size_t len;
 
 	if (!can_send(qp))
 		return not_connected(qp);
-	if (!qp->told)
+	if (!qp->connected_polled)
 		sim_breach(qp->dev, "qp %06x: request posted before CONNECTED was polled", q->qpn);
 	fault = send_fault(qp, wr, &len);
 	if (fault != NULL) {
 		sim_breach(qp->dev, "qp %06x: %s", q->qpn, fault);
 		return -EINVAL;
 	}
-	get_room(qp, &room);
-	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
+	get_credits(qp, &credits);
+	if (credits.wrs == 0 || (wr->op == RNIC_WR_SEND && credits.sends == 0)) {
 		qp->starved = true;
-		sim_breach(qp->dev, "qp %06x: request posted without room for it (%s)", q->qpn,
-		    room.wrs == 0 ? "send queue" : "the peer's receives");
+		sim_breach(qp->dev, "qp %06x: request posted without credits for it (%s)", q->qpn,
+		    credits.wrs == 0 ? "send queue" : "the peer's receives");
 		return -ENOBUFS;
 	}
 	queue_send(qp, wr, len);
@@ -657,7 +657,7 @@ sim_post_recv(struct rnic_qp *q, const struct rnic_recv_wr *wr, unsigned n)
 {
 	struct sim_qp *qp = qp_of(q);
 
-	if (qp->state == SIM_QP_BROKEN && !qp->told_error)
+	if (qp->state == SIM_QP_BROKEN && !qp->error_polled)
 		return -ENOTCONN;
 	if (qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_CLOSED) {
 		sim_breach(qp->dev, "qp %06x: receive posted after the end", q->qpn);
@@ -683,14 +683,14 @@ sim_post_recv(struct rnic_qp *q, const struct rnic_recv_wr *wr, unsigned n)
 		list_push(&qp->rq, &r->node);
 	}
 	qp->rq_used += n;
-	sim_kick(qp);
+	sim_recv_posted(qp);
 	return 0;
 }
 
 static void
-sim_post_confirm(struct rnic_qp *q)
+post_fence(struct rnic_qp *q)
 {
-	sim_confirm(qp_of(q));
+	sim_fence(qp_of(q));
 }
 
 /* -- polling -- */
@@ -710,7 +710,7 @@ sim_poll(struct rnic_dev *d, struct rnic_wc *wc, unsigned max)
 			qp->rq_used--;
 		else
 			qp->freed_seq = done->seq;
-		sim_check_room(qp);
+		sim_check_credits(qp);
 		free(done);
 	}
 	return n;
@@ -729,9 +729,9 @@ sim_poll_event(struct rnic_dev *d, struct rnic_event *ev)
 	*ev = note->ev;
 	free(note);
 	if (ev->qp != NULL && ev->type == RNIC_EV_CONNECTED)
-		qp_of(ev->qp)->told = true;
+		qp_of(ev->qp)->connected_polled = true;
 	if (ev->qp != NULL && (ev->type == RNIC_EV_QP_ERROR || ev->type == RNIC_EV_CONNECT_FAILED))
-		qp_of(ev->qp)->told_error = true;
+		qp_of(ev->qp)->error_polled = true;
 	return true;
 }
 
@@ -794,8 +794,8 @@ static const struct rnic_ops sim_ops = {
 	.qp_destroy = sim_qp_destroy,
 	.post_send = sim_post_send,
 	.post_recv = sim_post_recv,
-	.room = sim_room,
-	.confirm = sim_post_confirm,
+	.credits = sim_credits,
+	.fence = post_fence,
 	.poll = sim_poll,
 	.poll_event = sim_poll_event,
 	.flush = sim_flush,

@@ -66,11 +66,11 @@ struct sim_config {
 	int64_t delay_min_ns; /* one way, drawn for each message */
 	int64_t delay_max_ns;
 	int64_t ack_max_ns; /* a completion comes up to this much later than it could */
-	int64_t confirm_ns; /* completions wait this long for rnic_ops.confirm (iWARP); 0 = they need none */
+	int64_t fence_ns;   /* completions wait this long for rnic_ops.fence (iWARP); 0 = they need none */
 	int64_t retry_ns;   /* a request fails when not answered this long */
 	int64_t connect_ns; /* iWARP: connecting fails after */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
-	size_t room_bytes;         /* payload on the way that rnic_ops.room allows a QP */
+	size_t credit_bytes;       /* payload on the way that rnic_ops.credits allows a QP */
 	bool no_deny;              /* devices do not enforce rnic_mr.deny, as cards */
 	bool need_flush;           /* posts leave at rnic_ops.flush only */
 	unsigned tear_percent;     /* writes that are placed in two steps */
@@ -136,7 +136,7 @@ void sim_port(struct rnic_dev *, enum rnic_port_state);
 void sim_vlan(struct rnic_dev *, uint16_t vlan);
 /* So many queue pairs from now on. */
 void sim_max_qp(struct rnic_dev *, uint32_t max);
-/* The device answers nothing any more, and does not know it. */
+/* The device answers nothing from now on, and does not know it. */
 void sim_freeze(struct rnic_dev *, bool frozen);
 /* The device is unplugged. */
 void sim_gone(struct rnic_dev *);

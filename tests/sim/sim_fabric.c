@@ -32,7 +32,7 @@ sim_config_init(struct sim_config *cfg)
 		.max_inline = 64,
 		.max_qp = 4096,
 		.max_mr = 65536,
-		.room_bytes = 1 << 20,
+		.credit_bytes = 1 << 20,
 		.need_flush = true,
 		.cut = SIM_CUT_RESET,
 	};
@@ -165,7 +165,7 @@ chan_head(const struct sim_chan *chan)
 	return n == NULL ? NULL : CONTAINER_OF(n, struct sim_parcel, node);
 }
 
-/* Arms the timer for the first message; an orphan with nothing left to deliver goes. */
+/* Arms the timer for the first message; a released one with nothing left to deliver goes. */
 static void
 chan_next(struct sim_chan *chan)
 {
@@ -178,7 +178,7 @@ chan_next(struct sim_chan *chan)
 		return;
 	}
 	timer_cancel(&chan->fab->timers, &chan->timer);
-	if (chan->orphan)
+	if (chan->released)
 		chan_free(chan);
 }
 
@@ -340,7 +340,7 @@ sim_chan_release(struct sim_qp *qp)
 	idtable_del(&fab->qps, qp->id);
 	if (qp->chan == NULL)
 		return;
-	qp->chan->orphan = true;
+	qp->chan->released = true;
 	if (list_empty(&qp->chan->msgs))
 		chan_free(qp->chan);
 	qp->chan = NULL;
@@ -476,8 +476,8 @@ answer(struct sim_wr *wr)
 	struct sim_fabric *fab = qp->dev->fab;
 	int64_t at = fab->now_ns + delay(fab) + draw(fab, 0, fab->cfg.ack_max_ns);
 
-	if (wr->seq > qp->confirm_seq)
-		at += fab->cfg.confirm_ns;
+	if (wr->seq > qp->fence_seq)
+		at += fab->cfg.fence_ns;
 	sim_check_buffers(wr);
 	wr->state = SIM_WR_ARRIVED;
 	wr->answer_ns = at;
@@ -509,7 +509,7 @@ denied(const struct rnic_mr *mr, uint64_t off, uint32_t len)
 	return false;
 }
 
-/* Where a write goes, or NULL when the key or the range is wrong, or its owner lets nobody in any more. */
+/* Where a write goes, or NULL when the key or the range is wrong, or its owner no longer lets anybody in. */
 static uint8_t *
 write_target(const struct sim_qp *to, const struct sim_parcel *par)
 {
@@ -639,7 +639,7 @@ haunt(struct sim_chan *chan, struct sim_qp *to)
 {
 	struct sim_fabric *fab = chan->fab;
 	struct sim_qp *from = sim_qp_get(fab, chan->from);
-	int64_t at = fab->now_ns + 2 * fab->cfg.delay_max_ns + fab->cfg.ack_max_ns + fab->cfg.confirm_ns;
+	int64_t at = fab->now_ns + 2 * fab->cfg.delay_max_ns + fab->cfg.ack_max_ns + fab->cfg.fence_ns;
 
 	chan->ghost = true;
 	at += draw(fab, 0, fab->cfg.retry_ns);
@@ -664,7 +664,7 @@ meets_cut(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par, enum
 	return true;
 }
 
-/* Nobody is there any more to answer. */
+/* Nobody is left to answer. */
 static void
 chan_lost(struct sim_chan *chan)
 {
@@ -680,7 +680,7 @@ enum obstacle {
 	OBST_NONE,
 	OBST_WAIT, /* may go away: retried until retry_ns */
 	OBST_RNR,  /* no receive posted */
-	OBST_LOST, /* nothing passes any more */
+	OBST_LOST, /* nothing passes */
 };
 
 static enum obstacle
@@ -778,13 +778,13 @@ chan_fire(struct timer *t, int64_t now_ns)
 			break;
 	from = sim_qp_get(fab, chan->from);
 	if (from != NULL)
-		sim_check_room(from);
+		sim_check_credits(from);
 	if (!timer_armed(t))
 		chan_next(chan);
 }
 
 void
-sim_kick(struct sim_qp *qp)
+sim_recv_posted(struct sim_qp *qp)
 {
 	struct sim_fabric *fab = qp->dev->fab;
 
@@ -820,16 +820,16 @@ answer_fire(struct timer *t, int64_t now_ns)
 		}
 		sim_wr_finish(wr, RNIC_WC_OK);
 	}
-	sim_check_room(qp);
+	sim_check_credits(qp);
 }
 
 void
-sim_confirm(struct sim_qp *qp)
+sim_fence(struct sim_qp *qp)
 {
 	struct sim_fabric *fab = qp->dev->fab;
 	int64_t at = fab->now_ns + 2 * delay(fab);
 
-	qp->confirm_seq = qp->seq;
+	qp->fence_seq = qp->seq;
 	LIST_FOREACH(n, &qp->sq) {
 		struct sim_wr *wr = CONTAINER_OF(n, struct sim_wr, node);
 

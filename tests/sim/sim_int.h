@@ -69,13 +69,13 @@ struct sim_chan {
 	size_t bytes;       /* payload on the way */
 	bool dead;          /* nothing more arrives */
 	bool ghost;         /* what comes is acknowledged and forgotten */
-	bool orphan;        /* its QP is gone or closed: freed when empty */
+	bool released;      /* its QP is gone or closed: freed when empty */
 };
 
 struct sim_parcel {
 	struct list_node node;
 	enum rnic_wr_op op;
-	bool fin;  /* no message: the far end is told that the link is closed */
+	bool fin;  /* no message: the far end hears that the link is closed */
 	bool left; /* was flushed: at_ns is valid */
 	bool half; /* a part of the write was placed */
 	bool omit; /* its sender's peer keeps it to itself */
@@ -131,8 +131,8 @@ struct sim_qp {
 	enum rnic_side side;
 	bool expecting; /* iWARP passive */
 	bool rts;
-	bool told; /* CONNECTED was polled */
-	bool told_error;
+	bool connected_polled;
+	bool error_polled;
 	bool has_remote;
 	struct rnic_remote remote;
 	uint32_t peer;         /* id of the paired QP (iWARP) */
@@ -140,13 +140,13 @@ struct sim_qp {
 	struct sim_chan *chan; /* towards the peer */
 
 	struct list_node sq;
-	uint64_t seq;         /* of the last request posted */
-	uint64_t freed_seq;   /* slots up to here are free */
-	uint64_t confirm_seq; /* requests up to here were asked to be confirmed */
-	uint64_t sends_open;  /* Sends posted and not complete */
+	uint64_t seq;        /* of the last request posted */
+	uint64_t freed_seq;  /* slots up to here are free */
+	uint64_t fence_seq;  /* a fence was asked for behind those up to here */
+	uint64_t sends_open; /* Sends posted and not complete */
 	struct list_node rq;
 	uint32_t rq_used; /* posted and not polled */
-	bool starved;     /* room was none: EV_ROOM is owed */
+	bool starved;     /* some credit was used up: EV_CREDITS is owed */
 
 	struct timer answer_timer;
 	struct timer conn_timer;
@@ -168,7 +168,7 @@ void sim_wr_finish(struct sim_wr *, enum rnic_wc_status);
 /* Until its data have arrived a request's buffers must not change: what is in them later, nobody will see. */
 void sim_check_buffers(struct sim_wr *);
 void sim_recv_finish(struct sim_qp *, struct sim_recv *, enum rnic_wc_status, uint32_t len);
-void sim_check_room(struct sim_qp *);
+void sim_check_credits(struct sim_qp *);
 uint32_t sim_sum(const uint8_t *p, size_t len);
 
 /* -- sim_fabric.c -- */
@@ -179,9 +179,9 @@ void sim_qp_init(struct sim_qp *);
 int sim_connect(struct sim_qp *);
 /* Gives messages that were posted to the link their time of arrival. */
 void sim_transmit(struct sim_qp *);
-void sim_confirm(struct sim_qp *);
+void sim_fence(struct sim_qp *);
 /* A receive was posted: a Send may be waiting for it. */
-void sim_kick(struct sim_qp *);
+void sim_recv_posted(struct sim_qp *);
 void sim_disconnect(struct sim_qp *, bool graceful);
 /* The QP breaks now. */
 void sim_qp_break(struct sim_qp *, enum rnic_wc_status first, const char *why);

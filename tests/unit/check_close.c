@@ -417,7 +417,7 @@ START_TEST(an_answer_that_cannot_be_sent_does_not_wait_for_ever)
 {
 	smcr_abort(ca, SMCR_R_APP_RESET);
 	host_carry_one(&a, &b);
-	b.dev.room = (struct rnic_room){ 0 };
+	b.dev.room = (struct rnic_credits){ 0 };
 	host_flush(&b);
 	ck_assert_int_eq(cb->state, CONN_PROCESS_ABORT);
 	host_advance(&b, 10000);

@@ -76,14 +76,14 @@ START_TEST(no_more_is_posted_than_is_remembered)
 {
 	struct link_wr what = { .kind = LINK_WR_WRITE };
 	struct rnic_send_wr wr = { .op = RNIC_WR_WRITE };
-	struct rnic_room room;
+	struct rnic_credits room;
 
 	for (uint32_t i = 0; i < a.link->wr_cap; i++) {
-		link_room(a.link, &room);
+		link_credits(a.link, &room);
 		ck_assert_uint_eq(room.wrs, a.link->wr_cap - i);
 		ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), 0);
 	}
-	link_room(a.link, &room);
+	link_credits(a.link, &room);
 	ck_assert_uint_eq(room.wrs, 0);
 	ck_assert_uint_eq(room.sends, 0);
 	ck_assert_int_eq(link_post(a.link, &wr, NULL, &what), -ENOBUFS);
@@ -93,18 +93,18 @@ START_TEST(no_more_is_posted_than_is_remembered)
 
 START_TEST(room_counts_what_is_held)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 	struct link_wr what = { .kind = LINK_WR_LLC, .llc = LLC_TEST_LINK };
 	uint8_t msg[LINK_MSG_LEN] = { 7 };
 
-	a.dev.room = (struct rnic_room){ 10, 5, 100 };
+	a.dev.room = (struct rnic_credits){ 10, 5, 100 };
 	ck_assert_int_eq(link_post(a.link, NULL, msg, &what), 0);
-	link_room(a.link, &room);
+	link_credits(a.link, &room);
 	ck_assert_uint_eq(room.wrs, 9);
 	ck_assert_uint_eq(room.sends, 4);
 	ck_assert_uint_eq(room.bytes, 100);
 	a.link->state = LINK_DOWN;
-	link_room(a.link, &room);
+	link_credits(a.link, &room);
 	ck_assert_uint_eq(room.wrs + room.sends, 0);
 	ck_assert_int_eq(link_post(a.link, NULL, msg, &what), -ENOTCONN);
 	ck_assert_int_eq(send_llc(false), -ENOTCONN);
@@ -122,12 +122,12 @@ START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 0);
 	/* As long as LLC waits, data do not pass it. */
-	a.dev.room = (struct rnic_room){ 6, 6, 1000 };
+	a.dev.room = (struct rnic_credits){ 6, 6, 1000 };
 	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 6);
 	ck_assert_uint_eq(a.link->llc_cnt, LINK_LLC_QUEUE - 6);
-	a.dev.room = (struct rnic_room){ 100, 100, 1000 };
+	a.dev.room = (struct rnic_credits){ 100, 100, 1000 };
 	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, LINK_LLC_QUEUE + 2);
@@ -143,7 +143,7 @@ START_TEST(data_leave_room_for_llc)
 	ck_assert_uint_eq(a.dev.cnt, 2);
 	/* Something is outstanding, so a completion will come: the last entries are not for data. */
 	host_write(ca, 1000, false);
-	a.dev.room = (struct rnic_room){ 4, 4, 1000000 };
+	a.dev.room = (struct rnic_credits){ 4, 4, 1000000 };
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 2);
 	ck_assert_int_eq(send_llc(true), 0);
@@ -151,7 +151,7 @@ START_TEST(data_leave_room_for_llc)
 	ck_assert_uint_eq(a.dev.cnt, 3);
 	/* Nothing outstanding: the little there is has to do. */
 	host_complete(&a);
-	a.dev.room = (struct rnic_room){ 3, 1, 1000000 };
+	a.dev.room = (struct rnic_credits){ 3, 1, 1000000 };
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.cnt, 5);
 }

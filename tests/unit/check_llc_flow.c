@@ -796,7 +796,7 @@ llc_case(TCase *tc)
 	unit_add(tc, new_rmbs_are_confirmed_and_idle_ones_deleted, many_connections_at_once_wait_for_the_same_rmb,
 	    a_negative_confirm_rkey_declines_those_who_wait, a_peer_that_confirms_too_many_rmbs_is_refused,
 	    answers_that_find_no_place_take_the_link_down, idle_links_are_tested_with_and_without_connections,
-	tcase_add_test(tc, an_add_link_before_confirm_link_is_out_of_step);
+	    an_add_link_before_confirm_link_is_out_of_step,
 	    a_dead_peer_is_noticed_within_interval_and_answer_time,
 	    a_test_link_answer_with_other_data_takes_the_link_down, an_answer_to_confirm_rkey_may_be_late,
 	    a_link_that_answers_nothing_goes_down, keepalive_can_be_switched_off_and_on_while_links_live,

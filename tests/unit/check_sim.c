@@ -300,14 +300,14 @@ START_TEST(sends_wait_for_receives)
 
 START_TEST(room_ends_and_comes_back)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 
-	cfg.room_bytes = 300;
+	cfg.credit_bytes = 300;
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, DEPTH);
 	for (unsigned i = 0; i < DEPTH; i++)
 		ck_assert_int_eq(send_msg(&w.a, i, i == DEPTH - 1 ? RNIC_SIGNALED : 0), 0);
-	w.a.dev->ops->room(w.a.qp, &room);
+	w.a.dev->ops->credits(w.a.qp, &room);
 	ck_assert_uint_eq(room.wrs, 0);
 	ck_assert_uint_eq(room.sends, 0);
 	ck_assert_uint_eq(room.bytes, 0);
@@ -316,8 +316,8 @@ START_TEST(room_ends_and_comes_back)
 	run(10 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_uint_eq(w.a.ev_cnt, 1);
-	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_ROOM);
-	w.a.dev->ops->room(w.a.qp, &room);
+	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CREDITS);
+	w.a.dev->ops->credits(w.a.qp, &room);
 	ck_assert_uint_eq(room.wrs, DEPTH);
 	ck_assert_uint_eq(room.sends, DEPTH);
 	ck_assert_uint_eq(room.bytes, 300);
@@ -326,14 +326,14 @@ START_TEST(room_ends_and_comes_back)
 
 START_TEST(completions_wait_for_confirm)
 {
-	cfg.confirm_ns = 50 * MS;
+	cfg.fence_ns = 50 * MS;
 	begin_connected(RNIC_TRANSPORT_IWARP);
 	recv_post(&w.b, 2);
 	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
 	run(10 * MS);
 	ck_assert_uint_eq(w.b.wc_cnt, 1);
 	ck_assert_uint_eq(w.a.wc_cnt, 0);
-	w.a.dev->ops->confirm(w.a.qp);
+	w.a.dev->ops->fence(w.a.qp);
 	run(1 * MS);
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 	ck_assert_int_eq(send_msg(&w.a, 2, RNIC_SIGNALED), 0);

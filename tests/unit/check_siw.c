@@ -29,7 +29,6 @@ START_TEST(connects_writes_sends_both_ways)
 	check_wc(&a, 1, 8, RNIC_WC_RECV, RNIC_WC_OK);
 	check_wc(&b, 1, 3, RNIC_WC_SEND, RNIC_WC_OK);
 	ck_assert_uint_eq(a.errors + b.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -70,7 +69,6 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 	ck_assert_uint_lt(resident() - before, N * 32u * 1024);
 	for (unsigned i = 0; i < N; i++)
 		free(small[i]);
-	close_both();
 }
 
 END_TEST
@@ -96,7 +94,6 @@ START_TEST(query_tells_the_device)
 	ck_assert_uint_lt(a.qp->qpn, 1u << 24);
 	ck_assert_uint_lt(a.qp->psn, 1u << 24);
 	ck_assert_uint_ne(a.mr->addr, (uintptr_t)a.buf);
-	close_both();
 }
 
 END_TEST
@@ -132,7 +129,6 @@ START_TEST(counters_have_names)
 	ck_assert_uint_gt(rows[0].value, 1);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_mem_eq(&rows[i].value, (const uint8_t *)&st + i * sizeof(uint64_t), sizeof(uint64_t));
-	close_both();
 }
 
 END_TEST
@@ -172,7 +168,6 @@ START_TEST(the_ports_state_is_told_once)
 	ck_assert_int_eq(type, RNIC_EV_PORT_UP);
 	ck_assert(!port_event(&type));
 	ck_assert_int_eq(rnic_query(a.dev).port, RNIC_PORT_UP);
-	close_both();
 }
 
 END_TEST
@@ -197,7 +192,6 @@ START_TEST(port_events_come_before_those_of_queue_pairs)
 		poll_loop_turn(&a.loop, &a.dev, 1, 1);
 	ck_assert_int_eq(ev.type, RNIC_EV_QP_ERROR);
 	ck_assert_ptr_eq(ev.qp, a.qp);
-	close_both();
 }
 
 END_TEST
@@ -210,14 +204,13 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 	open_connected(&c);
 	run_b = NULL;
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	UNTIL(stats(&a).bytes_sent > 1000); /* TCP has it */
 	run_ms(100);
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	run_b = &b;
 	UNTIL(a.wc_cnt == 1);
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
-	close_both();
 }
 
 END_TEST
@@ -244,7 +237,6 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 	ck_assert_int_eq(try_post(&a, RNIC_WR_WRITE, 3, 0, 0, 1, &b, 0), -ENOTCONN);
 	run_b = &b;
 	UNTIL(b.errors == 1);
-	close_both();
 }
 
 END_TEST
@@ -255,7 +247,7 @@ START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 	struct siw_config c = config();
 
 	c.answer_ms = 300;
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&a, 8000, 16, TOKEN);
 	connect_ends();
@@ -269,7 +261,6 @@ START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 	ck_assert_str_eq(a.why, "the peer does not answer");
 	run_b = &b;
 	UNTIL(b.errors == 1);
-	close_both();
 }
 
 END_TEST
@@ -278,7 +269,7 @@ START_TEST(confirmation_on_request_only)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_connected(&c);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	post(&a, RNIC_WR_WRITE, 2, 0, 0, 1000, &b, 0);
@@ -286,17 +277,16 @@ START_TEST(confirmation_on_request_only)
 	run_ms(50);
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	ck_assert_uint_eq(stats(&a).reads_sent, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	UNTIL(a.wc_cnt == 2);
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	check_wc(&a, 1, 3, RNIC_WC_WRITE, RNIC_WC_OK);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 	ck_assert_uint_eq(stats(&b).reads_served, 1);
 	/* nothing to confirm, nothing sent */
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	run_ms(20);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
-	close_both();
 }
 
 END_TEST
@@ -306,7 +296,7 @@ START_TEST(confirmation_after_confirm_ms)
 	struct siw_config c = config();
 	int64_t start;
 
-	c.confirm_ms = 60;
+	c.fence_ms = 60;
 	open_connected(&c);
 	run_ms(100);
 	start = a.dev->now_ns = poll_loop_now(); /* as the turn tells it that posts */
@@ -317,7 +307,6 @@ START_TEST(confirmation_after_confirm_ms)
 	post(&a, RNIC_WR_WRITE, 2, 0, 0, 1000, &b, 0);
 	run_ms(150);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
-	close_both();
 }
 
 END_TEST
@@ -326,7 +315,7 @@ START_TEST(confirmation_under_pressure)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	connect_ends();
@@ -338,7 +327,6 @@ START_TEST(confirmation_under_pressure)
 	post(&a, RNIC_WR_WRITE, 4, RNIC_SIGNALED, 0, 10, &b, 0);
 	UNTIL(a.wc_cnt == 5);
 	ck_assert_uint_eq(room(&a).wrs, 8);
-	close_both();
 }
 
 END_TEST
@@ -347,7 +335,7 @@ START_TEST(a_full_queue_is_refused_and_room_is_told)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&a, 4, 4, TOKEN);
 	connect_ends();
@@ -362,7 +350,6 @@ START_TEST(a_full_queue_is_refused_and_room_is_told)
 	UNTIL(a.rooms == 1);
 	ck_assert_uint_eq(room(&a).wrs, 4);
 	ck_assert_uint_eq(a.wc_cnt, 0); /* none was signaled */
-	close_both();
 }
 
 END_TEST
@@ -391,7 +378,6 @@ START_TEST(completions_not_polled_hold_their_place)
 	ck_assert_uint_eq(room(&a).wrs, 4);
 	collect(&a);
 	ck_assert_uint_eq(a.rooms, 1);
-	close_both();
 }
 
 END_TEST
@@ -402,7 +388,7 @@ START_TEST(sends_keep_to_the_peers_receive_depth)
 {
 	struct siw_config c = config();
 
-	c.confirm_ms = 60000;
+	c.fence_ms = 60000;
 	open_both(&c, &c);
 	end_qp(&b, 64, 3, TOKEN);
 	for (unsigned i = 0; i < 3; i++)
@@ -422,7 +408,6 @@ START_TEST(sends_keep_to_the_peers_receive_depth)
 	ck_assert_uint_eq(room(&a).sends, 3);
 	ck_assert_uint_ge(a.rooms, 1);
 	ck_assert_uint_eq(stats(&b).recv_stalls, 0);
-	close_both();
 }
 
 END_TEST
@@ -445,7 +430,6 @@ START_TEST(a_send_without_a_receive_waits)
 	ck_assert_mem_eq(b.buf + 100, a.buf, 100);
 	ck_assert_mem_eq(b.buf + 5000, a.buf, 1000);
 	ck_assert_uint_eq(stats(&b).recv_stalls, 1);
-	close_both();
 }
 
 END_TEST
@@ -468,7 +452,6 @@ START_TEST(stalled_stream_goes_on_where_it_was)
 	}
 	UNTIL(a.wc_cnt == 10);
 	ck_assert_mem_eq(b.buf, a.buf, 10000);
-	close_both();
 }
 
 END_TEST
@@ -494,7 +477,6 @@ START_TEST(receives_are_bounded_all_or_none)
 	for (unsigned i = 0; i < 4; i++)
 		check_wc(&a, i, i, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_int_eq(a.dev->ops->post_recv(a.qp, wr, 1), -ENOTCONN);
-	close_both();
 }
 
 END_TEST
@@ -524,7 +506,6 @@ START_TEST(inline_data_is_copied)
 	ck_assert_mem_eq(b.buf, bytes, 64);
 	wr.sge[1].len = 35;
 	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), -EINVAL);
-	close_both();
 }
 
 END_TEST
@@ -553,7 +534,6 @@ START_TEST(four_pieces_are_gathered)
 	ck_assert_mem_eq(b.buf + 3, want, len);
 	ck_assert_uint_eq(b.buf[3 + len], 0);
 	free(want);
-	close_both();
 }
 
 END_TEST
@@ -579,7 +559,6 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 	a.dev->ops->mr_dereg(mr);
 	a.dev->ops->pd_free(pd);
 	ck_assert_int_eq(a.dev->ops->mr_reg(a.pd, a.buf, 0, 0, &mr), -EINVAL);
-	close_both();
 }
 
 END_TEST
@@ -647,7 +626,6 @@ START_TEST(memory_is_protected)
 		b.dev->ops->mr_dereg(mr);
 	if (pd != NULL)
 		b.dev->ops->pd_free(pd);
-	close_both();
 }
 
 END_TEST
@@ -676,7 +654,6 @@ START_TEST(revocation_in_the_middle_of_a_write)
 	while (placed < BUF && b.buf[placed] == 0)
 		placed++;
 	ck_assert_uint_eq(placed, BUF);
-	close_both();
 }
 
 END_TEST
@@ -704,7 +681,6 @@ START_TEST(a_denied_unit_is_not_written)
 	check_wc(&a, 2, 3, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
 	for (unsigned i = 0; i < BUF; i++)
 		ck_assert_uint_eq(b.buf[i], 0);
-	close_both();
 }
 
 END_TEST
@@ -720,7 +696,6 @@ START_TEST(a_write_across_a_denied_unit_is_refused)
 	fill(a.buf, 100000, 1);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 100000, &b, 0);
 	refused("DDP tagged buffer: base or bounds");
-	close_both();
 }
 
 END_TEST
@@ -744,7 +719,6 @@ START_TEST(a_unit_is_denied_in_the_middle_of_a_write)
 	UNTIL(a.errors == 1 && b.errors == 1);
 	for (; placed < BUF; placed++)
 		ck_assert_uint_eq(b.buf[placed], 0);
-	close_both();
 }
 
 END_TEST
@@ -762,7 +736,6 @@ START_TEST(units_without_a_bit_are_open)
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 256 * 64 - 1);
 	UNTIL(a.errors == 1 && b.errors == 1);
-	close_both();
 }
 
 END_TEST
@@ -793,7 +766,6 @@ START_TEST(disconnect_flushes_everything_once)
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer reset the connection");
 	a.dev->ops->qp_disconnect(a.qp, true); /* again: harmless */
-	close_both();
 }
 
 END_TEST
@@ -813,7 +785,6 @@ START_TEST(after_a_reset_nothing_is_placed)
 	run_b = &b;
 	UNTIL(b.errors == 1);
 	ck_assert_uint_eq(b.buf[0], 0);
-	close_both();
 }
 
 END_TEST
@@ -845,7 +816,6 @@ START_TEST(graceful_disconnect_sends_what_was_posted)
 	ck_assert_uint_eq(b.wc_cnt, 4);
 	fill(a.buf, BUF, 2);
 	ck_assert_mem_eq(b.buf, a.buf, n * 200000);
-	close_both();
 }
 
 END_TEST
@@ -868,7 +838,6 @@ START_TEST(destroy_drops_what_was_not_polled)
 	ck_assert_uint_eq(a.dev->ops->poll(a.dev, &wc, 1), 0);
 	ck_assert(!a.dev->ops->poll_event(a.dev, &ev));
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
-	close_both();
 }
 
 END_TEST
@@ -928,7 +897,6 @@ START_TEST(each_request_ends_exactly_once)
 	}
 	ck_assert_uint_eq(recvs_seen, recvs);
 	ck_assert_uint_eq(sends_seen, posted);
-	close_both();
 }
 
 END_TEST
@@ -936,7 +904,7 @@ END_TEST
 static void
 siw_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connects_writes_sends_both_ways);
 	tcase_add_test(tc, unused_queues_take_no_memory_and_leave_none);
 	tcase_add_test(tc, query_tells_the_device);

@@ -70,7 +70,6 @@ START_TEST(every_option_carries_data)
 	open_both(&ca, &cb);
 	connect_ends();
 	soak(200, (unsigned)_i);
-	close_both();
 }
 
 END_TEST
@@ -99,7 +98,6 @@ START_TEST(every_rtr_kind)
 	check_wc(&b, 0, 99, RNIC_WC_RECV, RNIC_WC_OK);
 	b.wc_cnt = 0;
 	soak(50, 3);
-	close_both();
 }
 
 END_TEST
@@ -118,7 +116,6 @@ START_TEST(no_rtr_kind_in_common)
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "MPA: no matching RTR option");
 	ck_assert_uint_eq(b.connected, 0);
-	close_both();
 }
 
 END_TEST
@@ -133,7 +130,6 @@ START_TEST(revision_1_initiator)
 	ck_assert_uint_eq(a.connected, 1);
 	ck_assert_uint_eq(b.connected, 1);
 	soak(50, 3);
-	close_both();
 }
 
 END_TEST
@@ -150,7 +146,6 @@ START_TEST(ipv6)
 	connect_ends();
 	ck_assert_uint_eq(a.connected, 1);
 	soak(20, 4);
-	close_both();
 }
 
 END_TEST
@@ -190,7 +185,6 @@ START_TEST(wrong_address_family)
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, "the peer's RNIC has an address of another family");
-	close_both();
 }
 
 END_TEST
@@ -234,7 +228,6 @@ START_TEST(token_binds_the_link)
 		ck_assert_uint_eq(stats(&b).mpa_refused_token, 3);
 		a.dev->ops->qp_destroy(first);
 	}
-	close_both();
 }
 
 END_TEST
@@ -257,7 +250,6 @@ START_TEST(early_request_waits_for_its_qp)
 	ck_assert_uint_eq(b.connected, 0);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	UNTIL(b.connected == 1);
-	close_both();
 }
 
 END_TEST
@@ -275,7 +267,6 @@ START_TEST(early_request_waits_only_so_long)
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, "rejected by the peer: not expected");
 	ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
-	close_both();
 }
 
 END_TEST
@@ -304,7 +295,6 @@ START_TEST(early_requests_are_bounded)
 	for (unsigned i = 0; i < 33; i++)
 		a.dev->ops->qp_destroy(qps[i]);
 	a.qp = NULL;
-	close_both();
 }
 
 END_TEST
@@ -327,7 +317,6 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 	UNTIL(b.failed == 1 && a.errors == 1);
 	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
 	ck_assert_str_eq(a.why, "MPA: local catastrophic error");
-	close_both();
 }
 
 END_TEST
@@ -346,7 +335,6 @@ START_TEST(the_peer_never_comes)
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer did not open its MPA connection in time");
-	close_both();
 }
 
 END_TEST
@@ -372,7 +360,6 @@ START_TEST(the_peer_left_before_it_was_claimed)
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer reset the connection");
-	close_both();
 }
 
 END_TEST
@@ -436,7 +423,6 @@ START_TEST(ports_come_from_the_range)
 	end_close(&a);
 	end_open(&a, &c);
 	ck_assert_uint_ne(rnic_query(b.dev).mpa_port, rnic_query(a.dev).mpa_port);
-	close_both();
 }
 
 END_TEST
@@ -460,7 +446,6 @@ START_TEST(qps_are_bounded)
 	ck_assert_uint_ne(qp[0]->qpn, qp[1]->qpn);
 	a.dev->ops->qp_destroy(qp[0]);
 	a.dev->ops->qp_destroy(qp[1]);
-	close_both();
 }
 
 END_TEST
@@ -468,7 +453,7 @@ END_TEST
 static void
 siw_link_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, every_option_carries_data, 0, 40);
 	tcase_add_loop_test(tc, every_rtr_kind, 0, 6);
 	tcase_add_test(tc, no_rtr_kind_in_common);

@@ -11,6 +11,7 @@
 #include "rnic/siw/siw.h"
 #include "sweep.h"
 #include "tests/fuzz/sockets.h"
+#include "tests/rnic_stats.h"
 #include "unit.h"
 
 #define MS 1000000LL
@@ -121,7 +122,8 @@ run_ms(int64_t ms)
 {
 	for (int64_t end = now_ns + ms * MS; now_ns < end; now_ns += MS / 2)
 		for (unsigned turn = 0; turn < 4; turn++) {
-			(void)sockets_turn(now_ns);
+			devs[0]->now_ns = devs[1]->now_ns = now_ns;
+			(void)sockets_turn();
 			for (unsigned i = 0; i < 2; i++) {
 				devs[i]->ops->progress(devs[i], now_ns);
 				collect(devs[i]);
@@ -254,7 +256,7 @@ said(void)
 	struct siw_stats st[2];
 
 	for (unsigned i = 0; i < 2; i++)
-		siw_stats(devs[i], &st[i]);
+		rnic_stats_of(devs[i], &st[i], sizeof(st[i]));
 	return (unsigned)(st[0].no_memory + st[1].no_memory);
 }
 

@@ -58,7 +58,6 @@ START_TEST(a_start_up_frame_goes_in_one_piece)
 	open_connected(&c);
 	ck_assert_uint_eq(frames, 2); /* Request and Reply */
 	ck_assert_uint_eq(frame_parts, 2);
-	close_both();
 }
 
 END_TEST
@@ -67,7 +66,7 @@ END_TEST
 START_TEST(an_rtr_read_may_come_on_top)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ };
 	const struct rdmap_read rd = { .sink_stag = 1, .src_stag = 1 };
@@ -90,7 +89,6 @@ START_TEST(an_rtr_read_may_come_on_top)
 	}
 	ck_assert_uint_eq(b.connected, 1);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -100,11 +98,11 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ, .msn = 1 };
-	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = SIW_READ_LEN };
+	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = MPA_FENCE_LEN };
 	uint8_t body[RDMAP_READ_LEN];
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
-	c.confirm_ms = 1;
+	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	d = raw_pdata();
@@ -120,7 +118,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	rdmap_read_encode(&rd, body);
 	raw_fpdu(&h, body, sizeof(body));
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x42);
-	ck_assert_uint_eq(raw_ulpdu.len, SIW_READ_LEN);
+	ck_assert_uint_eq(raw_ulpdu.len, MPA_FENCE_LEN);
 	raw_drop();
 	/* theirs, of ours */
 	post(&b, RNIC_WR_SEND, 7, RNIC_SIGNALED, 0, 10, &b, 0);
@@ -128,7 +126,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	raw_drop();
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x41);
 	ck_assert_int_gt(rdmap_read_decode(raw_ulpdu, &rd), 0);
-	ck_assert_uint_eq(rd.size, _i == 0 ? 0 : SIW_READ_LEN);
+	ck_assert_uint_eq(rd.size, _i == 0 ? 0 : MPA_FENCE_LEN);
 	ck_assert_uint_eq(rd.src_stag, _i == 0 ? 1 : 0xcafe00);
 	ck_assert_uint_eq(rd.src_to, _i == 0 ? 0 : 4096);
 	raw_drop();
@@ -137,7 +135,6 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	UNTIL(b.wc_cnt == 1);
 	ck_assert_uint_eq(b.errors, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -154,7 +151,7 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	};
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
@@ -165,12 +162,11 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	raw_send_frame(f, &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_REJECT | MPA_ENHANCED);
-	ck_assert_uint_eq(d.verdict, SIW_BAD_TOKEN);
+	ck_assert_uint_eq(d.verdict, MPA_BAD_TOKEN);
 	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
 	ck_assert_uint_eq(f.ird, depth[_i][2]);
 	ck_assert_uint_eq(f.ord, depth[_i][3]);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -179,7 +175,7 @@ END_TEST
 START_TEST(a_silent_responder_hears_a_second_word)
 {
 	struct siw_config c = config();
-	struct siw_pdata d = raw_serve(&c);
+	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 	int64_t start;
 
@@ -204,7 +200,6 @@ START_TEST(a_silent_responder_hears_a_second_word)
 	ck_assert_uint_eq(a.connected, 1);
 	raw_close();
 	close(listener);
-	close_both();
 }
 
 END_TEST
@@ -245,7 +240,7 @@ only_odd_ones(void *ctx, const struct rnic_gid *from)
 START_TEST(an_address_that_may_not_connect_is_turned_away)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	int fd[200];
 	char byte;
 
@@ -268,7 +263,6 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	for (unsigned i = 0; i < 200; i++)
 		close(fd[i]);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -279,7 +273,7 @@ START_TEST(early_requests_of_one_address_leave_room)
 	static const char *const from[] = { "127.0.0.2", "127.0.0.3", "127.0.0.4" };
 	static const unsigned refused[] = { 1, 1, 2 }; /* after 33, then 32, then one more requests */
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	int fd[66];
 	unsigned n = 0;
 
@@ -297,7 +291,6 @@ START_TEST(early_requests_of_one_address_leave_room)
 	}
 	while (n > 0)
 		close(fd[--n]);
-	close_both();
 }
 
 END_TEST
@@ -307,7 +300,7 @@ static uint64_t
 refused_of(unsigned cnt, const char *one, const char *other)
 {
 	uint64_t before = stats(&b).mpa_refused_parked;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	for (unsigned i = 0; i < cnt; i++) {
 		raw.fd = connect_between(i % 2 == 0 ? one : other, "fd09:1::1");
@@ -342,7 +335,7 @@ END_TEST
 START_TEST(the_refused_who_stay_are_bounded)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	int fd[70];
 
 	open_for_raw(&c);
@@ -356,7 +349,6 @@ START_TEST(the_refused_who_stay_are_bounded)
 	ck_assert_uint_eq(stats(&b).linger_refused, 6);
 	for (unsigned i = 0; i < 70; i++)
 		close(fd[i]);
-	close_both();
 }
 
 END_TEST
@@ -385,7 +377,6 @@ START_TEST(each_fpdu_is_a_write_for_hardware)
 		ck_assert_uint_eq(writes_with_eor, 0);
 	}
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -415,7 +406,6 @@ START_TEST(fpdus_follow_the_mss)
 		ck_assert_uint_gt(largest, (size_t)mss - 100);
 	}
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -463,7 +453,6 @@ START_TEST(a_terminate_before_a_reset_is_heard)
 	ck_assert_uint_eq(stats(&b).terminates_received, _i != 1);
 	ck_assert_uint_eq(b.buf[0], 0);
 	txq_fini(&raw.txq);
-	close_both();
 }
 
 END_TEST
@@ -473,7 +462,7 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
 	static uint8_t data[40000];
 	struct iovec iov[8];
@@ -510,7 +499,6 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 	ck_assert_str_eq(b.why, "MPA: CRC error");
 	ck_assert_uint_eq(b.buf[20000], 0);
 	txq_fini(&raw.txq);
-	close_both();
 }
 
 END_TEST
@@ -539,7 +527,6 @@ START_TEST(a_fin_is_answered_by_a_fin)
 	else
 		ck_assert(n < 0 && errno == ECONNRESET);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -570,7 +557,6 @@ START_TEST(a_place_that_closes_half_way_ends_the_link)
 	ck_assert_str_eq(a.why, "DDP tagged buffer: base or bounds");
 	for (; placed < 200000; placed++)
 		ck_assert_uint_eq(b.buf[placed], 0);
-	close_both();
 }
 
 END_TEST
@@ -578,7 +564,7 @@ END_TEST
 static void
 siw_peer_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_start_up_frame_goes_in_one_piece);
 	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
 	tcase_add_loop_test(tc, a_confirming_read_reads_what_the_peer_names, 0, 2);

@@ -16,7 +16,7 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 {
 	struct siw_config c = config();
 	struct mpa_frame f;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	c.ird = 6;
 	c.ord = 2;
@@ -31,7 +31,7 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_WRITE | MPA_RTR_READ);
 	ck_assert_uint_eq(f.ird, 4);
 	ck_assert_uint_eq(f.ord, 2);
-	ck_assert_uint_eq(d.verdict, SIW_ACCEPTED);
+	ck_assert_uint_eq(d.verdict, MPA_ACCEPTED);
 	ck_assert_uint_eq(d.from_qpn, b.qp->qpn);
 	ck_assert_uint_eq(d.qpn, 77);
 	ck_assert_uint_eq(d.recv_depth, 8);
@@ -39,7 +39,6 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 	ck_assert_uint_eq(b.connected, 0);
 	raw_close();
 	UNTIL(b.failed == 1);
-	close_both();
 }
 
 END_TEST
@@ -49,10 +48,10 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = MPA_CRC };
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	uint8_t small = 1;
 
-	c.confirm_ms = 1;
+	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	d = raw_pdata();
@@ -76,7 +75,6 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x43);
 	raw_close();
 	UNTIL(b.errors == 1);
-	close_both();
 }
 
 END_TEST
@@ -88,7 +86,7 @@ START_TEST(nothing_is_placed_behind_a_start_that_failed)
 	const struct ddp_hdr send = { .last = true, .ulp_ctrl = 0x43, .msn = 1 };
 	const struct rnic_remote other = { .qpn = 76 };
 	struct ddp_hdr write = rtr_write;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	const uint8_t one = 1;
 
 	open_both(&c, &c);
@@ -116,7 +114,6 @@ START_TEST(nothing_is_placed_behind_a_start_that_failed)
 	ck_assert_uint_eq(b.failed, 1);
 	ck_assert_uint_eq(b.buf[100], 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -125,7 +122,7 @@ START_TEST(initiator_with_ird_0_is_rejected)
 {
 	struct siw_config c = config();
 	struct mpa_frame f;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
@@ -136,13 +133,12 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC | MPA_REJECT);
 	ck_assert_uint_eq(f.ord, 1);
-	ck_assert_uint_eq(d.verdict, SIW_READ_DEPTH);
+	ck_assert_uint_eq(d.verdict, MPA_READ_DEPTH);
 	UNTIL(raw_read(), raw.eof);
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer's IRD is too small");
 	expect_depths(&b, 0, 4);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -151,15 +147,15 @@ START_TEST(strangers_are_refused)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	static const uint8_t other[40] = "rping";
-	uint8_t pd[SIW_PDATA_LEN];
+	uint8_t pd[MPA_PDATA_LEN];
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	d = raw_pdata();
 	d.recv_depth = 0;
-	siw_pdata_encode(&d, pd);
+	mpa_pdata_encode(&d, pd);
 	if (_i == 3)
 		f.pd = (struct span){ pd, sizeof(pd) };
 	if (_i == 0)
@@ -170,14 +166,13 @@ START_TEST(strangers_are_refused)
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, _i == 2 ? MPA_REJECT : MPA_REJECT | MPA_ENHANCED);
 	ck_assert_uint_eq(f.rev, _i == 2 ? 1 : 2);
-	ck_assert_uint_eq(d.verdict, SIW_STRANGER);
+	ck_assert_uint_eq(d.verdict, MPA_STRANGER);
 	ck_assert_uint_eq(d.from_qpn, 0);
 	ck_assert_uint_eq(d.token, 0);
 	UNTIL(raw_read(), raw.eof);
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 1);
 	ck_assert_uint_eq(b.failed + b.connected, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -225,7 +220,6 @@ START_TEST(malformed_requests_are_dropped)
 	ck_assert_uint_eq(raw.len, 0);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 1);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -247,7 +241,6 @@ START_TEST(silent_connections_do_not_keep_others_out)
 	ck_assert_uint_eq(b.connected, 1);
 	for (unsigned i = 0; i < 140; i++)
 		close(fds[i]);
-	close_both();
 }
 
 END_TEST
@@ -299,7 +292,6 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	ck_assert_uint_eq(st.crc_errors, 1);
 	ck_assert_uint_eq(st.terminates_sent, 1);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -308,7 +300,7 @@ END_TEST
 START_TEST(a_bad_first_fpdu_gets_no_answer)
 {
 	struct siw_config c = config();
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	static const uint8_t bad[20] = { 0x00, 0x0e, 0xc1, 0x40 };
 
 	open_for_raw(&c);
@@ -323,7 +315,6 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	ck_assert_str_eq(b.why, "CRC error");
 	ck_assert_uint_eq(stats(&b).terminates_sent, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -359,7 +350,6 @@ START_TEST(protocol_errors_are_told)
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -399,7 +389,6 @@ START_TEST(reads_are_served)
 	raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x41, .qn = 1, .msn = 2 }, body, sizeof(body));
 	expect_terminate(0, 1, 0);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -425,7 +414,6 @@ START_TEST(mulpdu_from_the_mss)
 		raw_drop();
 	}
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -460,7 +448,6 @@ START_TEST(any_segmentation_is_taken)
 	ck_assert_mem_eq(b.buf, data, 100);
 	ck_assert_mem_eq(b.buf + 500, data, 100);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -468,7 +455,7 @@ END_TEST
 START_TEST(responder_with_ird_0_is_told_terminate_6)
 {
 	struct siw_config c = config();
-	struct siw_pdata d = raw_serve(&c);
+	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 
 	if (_i == 0)
@@ -486,7 +473,7 @@ START_TEST(bad_replies)
 {
 	struct siw_config c = config();
 	const char *why;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 
 	c.connect_ms = 300;
@@ -564,7 +551,7 @@ END_TEST
 START_TEST(initiator_speaks_first)
 {
 	struct siw_config c = config();
-	struct siw_pdata d = raw_serve(&c);
+	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 	struct ddp_hdr h;
 
@@ -584,7 +571,6 @@ START_TEST(initiator_speaks_first)
 	ck_assert_uint_eq(h.msn, _i == 2 ? 2 : 1);
 	raw_close();
 	close(listener);
-	close_both();
 }
 
 END_TEST
@@ -606,14 +592,13 @@ START_TEST(out_of_descriptors)
 	UNTIL(stats(&b).accept_pauses >= 2);
 	setrlimit(RLIMIT_NOFILE, &old);
 	{
-		struct siw_pdata d = raw_pdata();
+		struct mpa_pdata d = raw_pdata();
 
 		raw_send_frame(raw_frame(MPA_REQUEST), &d);
 		ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
 	}
 	close(spare);
 	raw_close();
-	close_both();
 }
 
 END_TEST
@@ -621,7 +606,7 @@ END_TEST
 static void
 siw_raw_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, passive_side_answers_as_the_rfc_wants);
 	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
 	tcase_add_loop_test(tc, nothing_is_placed_behind_a_start_that_failed, 0, 2);

@@ -45,7 +45,6 @@ START_TEST(connecting_has_its_time)
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	ck_assert_int_eq(sleep_on(&a) - from, c.connect_ms * MS);
 	ck_assert_uint_eq(a.failed, 1);
-	close_both();
 }
 
 END_TEST
@@ -65,7 +64,6 @@ START_TEST(being_connected_to_has_its_time)
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	ck_assert_int_eq(sleep_on(&b) - from, c.connect_ms * MS);
 	ck_assert_uint_eq(b.failed, 1);
-	close_both();
 }
 
 END_TEST
@@ -78,12 +76,11 @@ START_TEST(an_answer_has_its_time)
 	open_connected(&c);
 	from = idle(&a);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
 	ck_assert_int_eq(sleep_on(&a) - from, c.answer_ms * MS);
 	ck_assert_uint_eq(a.errors, 1);
 	ck_assert_str_eq(a.why, "the peer does not answer");
-	close_both();
 }
 
 END_TEST
@@ -97,11 +94,10 @@ START_TEST(confirmation_has_its_time)
 	from = idle(&a);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	a.dev->ops->flush(a.dev);
-	ck_assert_int_eq(sleep_on(&a) - from, c.confirm_ms * MS);
+	ck_assert_int_eq(sleep_on(&a) - from, c.fence_ms * MS);
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
-	ck_assert_int_eq(sleep_on(&a) - from, (c.confirm_ms + c.answer_ms) * MS);
+	ck_assert_int_eq(sleep_on(&a) - from, (c.fence_ms + c.answer_ms) * MS);
 	ck_assert_uint_eq(a.errors, 1);
-	close_both();
 }
 
 END_TEST
@@ -109,7 +105,7 @@ END_TEST
 static void
 siw_time_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connecting_has_its_time);
 	tcase_add_test(tc, being_connected_to_has_its_time);
 	tcase_add_test(tc, an_answer_has_its_time);

@@ -14,7 +14,7 @@ static struct rng r;
 static void
 random_room(struct host *h)
 {
-	h->dev.room = (struct rnic_room){
+	h->dev.room = (struct rnic_credits){
 		.wrs = rng_below(&r, 4) == 0 ? rng_below(&r, 6) : 255,
 		.sends = rng_below(&r, 4) == 0 ? rng_below(&r, 6) : 255,
 		.bytes = rng_below(&r, 3) == 0 ? rng_below(&r, 3000) : 1 << 20,
@@ -103,7 +103,7 @@ static void
 settle(struct tally *ab, struct tally *ba)
 {
 	for (int i = 0; i < 2000; i++) {
-		a.dev.room = b.dev.room = (struct rnic_room){ 255, 255, 1 << 20 };
+		a.dev.room = b.dev.room = (struct rnic_credits){ 255, 255, 1 << 20 };
 		link_schedule(a.link);
 		link_schedule(b.link);
 		hosts_carry(&a, &b);

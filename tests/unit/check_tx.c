@@ -291,7 +291,7 @@ START_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before)
 START_TEST(little_room_for_requests)
 {
 	host_write(ca, 1000, false);
-	a.dev.room = (struct rnic_room){ 2, 2, 1 << 20 };
+	a.dev.room = (struct rnic_credits){ 2, 2, 1 << 20 };
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 0); /* a step may need three */
 	smcr_rx_consume(ca, 0);
@@ -299,11 +299,11 @@ START_TEST(little_room_for_requests)
 	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	host_saw(&a, 0, "C prod=0/0 cons=0/0");
-	a.dev.room = (struct rnic_room){ 5, 0, 1 << 20 };
+	a.dev.room = (struct rnic_credits){ 5, 0, 1 << 20 };
 	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 1);
-	a.dev.room = (struct rnic_room){ 5, 5, 1 << 20 };
+	a.dev.room = (struct rnic_credits){ 5, 5, 1 << 20 };
 	link_schedule(a.link);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1000);

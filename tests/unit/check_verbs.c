@@ -30,7 +30,6 @@ START_TEST(connects_writes_sends_both_ways)
 	ck_assert_uint_eq(a.errors + b.errors, 0);
 	ck_assert_uint_eq(fake.solicited, 1);
 	ck_assert_uint_eq(fake.inlined, 1);
-	close_both();
 }
 
 END_TEST
@@ -78,7 +77,6 @@ START_TEST(attributes_are_those_of_smcr)
 	ck_assert_uint_eq(qb->rts.retry_cnt, 6);
 	ck_assert_uint_lt(a.qp->psn, 1u << 24);
 	ck_assert_uint_ne(a.qp->psn, b.qp->psn);
-	close_both();
 }
 
 END_TEST
@@ -112,7 +110,6 @@ START_TEST(the_active_side_speaks_when_it_is_told_to)
 	post(&a, RNIC_WR_WRITE, 7, RNIC_SIGNALED, 0, 1, &b, 0);
 	turns();
 	check_wc(&a, 1, 7, RNIC_WC_WRITE, RNIC_WC_OK);
-	close_both();
 }
 
 END_TEST
@@ -136,7 +133,6 @@ START_TEST(a_transition_to_rts_that_fails_is_told)
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the RDMA device does not take the connection's attributes");
 	ck_assert_uint_eq(b.connected, 0);
-	close_both();
 }
 
 END_TEST
@@ -160,7 +156,6 @@ START_TEST(a_far_end_out_of_range_is_refused)
 			r.psn = 1u << 24;
 		ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), -EINVAL);
 	}
-	close_both();
 }
 
 END_TEST
@@ -195,7 +190,6 @@ START_TEST(query_tells_the_device)
 	ck_assert_uint_eq(p->gid_cnt, 4);
 	ck_assert(verbs_gid_present(a.dev));
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
-	close_both();
 }
 
 END_TEST
@@ -214,7 +208,6 @@ START_TEST(a_turn_rings_once)
 	a.dev->ops->flush(a.dev);
 	ck_assert_uint_eq(stats(&a).doorbells, 1);
 	ck_assert_uint_eq(stats(&a).writes_posted, 10);
-	close_both();
 }
 
 END_TEST
@@ -235,7 +228,6 @@ START_TEST(inline_data_is_copied_at_once)
 	ck_assert_int_eq(b.buf[0], 'x');
 	ck_assert_int_eq(b.buf[43], 'x');
 	ck_assert_int_eq(b.buf[64], 'y');
-	close_both();
 }
 
 END_TEST
@@ -267,7 +259,6 @@ START_TEST(a_card_without_inline_data_gets_it_from_memory)
 		}
 	}
 	ck_assert_uint_eq(fake.inlined, 0);
-	close_both();
 }
 
 END_TEST
@@ -293,7 +284,6 @@ START_TEST(requests_gather)
 		ck_assert_mem_eq(b.buf + i * 1000, a.buf + 3000 - i * 1000, 1000);
 	wr.sge_cnt = RNIC_SGE_MAX + 1;
 	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), -EINVAL);
-	close_both();
 }
 
 END_TEST
@@ -321,7 +311,6 @@ START_TEST(only_own_memory_may_be_named)
 	a.dev->ops->pd_free(pd);
 	ck_assert_uint_eq(room(&a).wrs, 64);
 	ck_assert_uint_eq(hw(&a)->rq_head, 0);
-	close_both();
 }
 
 END_TEST
@@ -347,7 +336,6 @@ START_TEST(room_is_the_send_queue)
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	turns();
 	ck_assert_uint_eq(a.rooms, 1);
-	close_both();
 }
 
 END_TEST
@@ -372,7 +360,6 @@ START_TEST(room_is_bytes_too)
 	ck_assert_uint_eq(a.rooms, 1);
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	ck_assert_uint_eq(room(&a).bytes, most);
-	close_both();
 }
 
 END_TEST
@@ -391,7 +378,6 @@ START_TEST(unsignaled_requests_do_not_fill_the_queue_for_good)
 	}
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	ck_assert_uint_lt(fake.signaled - before, 1000 / 16);
-	close_both();
 }
 
 END_TEST
@@ -425,7 +411,6 @@ START_TEST(receives_are_bounded_and_all_or_none)
 		check_wc(&b, i, i, RNIC_WC_RECV, RNIC_WC_OK);
 		ck_assert_uint_eq(b.buf[i * 64], i);
 	}
-	close_both();
 }
 
 END_TEST
@@ -452,7 +437,6 @@ START_TEST(completions_come_however_few_are_taken)
 			ck_assert_uint_eq(wc[0].wr_id, got++ * 3);
 	}
 	ck_assert_uint_eq(got, 17);
-	close_both();
 }
 
 END_TEST
@@ -470,7 +454,6 @@ START_TEST(events_are_acknowledged_in_batches)
 	ck_assert_uint_ge(stats(&a).wakeups, 100);
 	ck_assert_uint_ge(fake.acks, 1);
 	ck_assert_uint_le(fake.acks, 4);
-	close_both();
 }
 
 END_TEST
@@ -492,7 +475,6 @@ START_TEST(what_comes_while_it_is_armed_is_not_lost)
 		fake.late = false;
 		ck_assert_uint_eq(a.wc_cnt, i + 1);
 	}
-	close_both();
 }
 
 END_TEST
@@ -509,7 +491,6 @@ START_TEST(it_sleeps_when_nothing_is_there)
 	turns();
 	ck_assert_uint_eq(stats(&a).polls, polls);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
-	close_both();
 }
 
 END_TEST
@@ -548,7 +529,6 @@ START_TEST(busy_polling_lasts_as_long_as_it_is_told)
 	a.wc_cnt = 0;
 	turns();
 	ck_assert_uint_eq(a.wc_cnt, 1);
-	close_both();
 }
 
 END_TEST
@@ -599,7 +579,6 @@ START_TEST(traffic_both_ways)
 		}
 	}
 	ck_assert_uint_eq(a.errors + b.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -711,7 +690,6 @@ START_TEST(making_things_fails_cleanly)
 	ck_assert_ptr_eq(mr, &rng);
 	/* and then it works */
 	end_qp(&a, 8, 8);
-	close_both();
 }
 
 END_TEST
@@ -731,7 +709,6 @@ START_TEST(remote_access_is_what_was_asked_for)
 	ck_assert_str_eq(a.why, "the peer refused a write: no access to its memory");
 	ck_assert_uint_eq(b.errors, 1);
 	ck_assert_str_eq(b.why, "the peer wrote where it may not");
-	close_both();
 }
 
 END_TEST
@@ -866,7 +843,6 @@ START_TEST(trouble_with_memory_is_told_now_and_then)
 	collect(&a);
 	ck_assert_uint_eq(a.troubles, 4);
 	ck_assert_str_eq(a.why, "the RDMA device makes no more queue pairs");
-	close_both();
 }
 
 END_TEST
@@ -898,7 +874,7 @@ END_TEST
 static void
 connect_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connects_writes_sends_both_ways);
 	tcase_add_test(tc, attributes_are_those_of_smcr);
 	tcase_add_test(tc, the_active_side_speaks_when_it_is_told_to);
@@ -911,7 +887,7 @@ connect_case(TCase *tc)
 static void
 work_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_turn_rings_once);
 	tcase_add_test(tc, inline_data_is_copied_at_once);
 	tcase_add_test(tc, a_card_without_inline_data_gets_it_from_memory);
@@ -932,7 +908,7 @@ work_case(TCase *tc)
 static void
 limits_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, queues_keep_to_the_cards_limits);
 	tcase_add_test(tc, opening_fails_cleanly);
 	tcase_add_test(tc, making_things_fails_cleanly);

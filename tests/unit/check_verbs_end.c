@@ -43,7 +43,6 @@ START_TEST(a_disconnect_takes_events_back)
 	a.dev->ops->qp_disconnect(a.qp, false);
 	collect(&a);
 	ck_assert_uint_eq(a.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -83,7 +82,6 @@ START_TEST(nothing_of_a_queue_pair_outlives_it)
 		end_qp(&a, 8, 8);
 	}
 	a.dev->ops->qp_destroy(qp);
-	close_both();
 }
 
 END_TEST
@@ -107,7 +105,6 @@ START_TEST(last_words_are_sent)
 	ck_assert_int_eq(b.buf[43], 'w');
 	ck_assert_int_eq(fake_live(&fake.qp_cnt), 1);
 	ck_assert_uint_eq(a.wc_cnt, 0);
-	close_both();
 }
 
 END_TEST
@@ -125,7 +122,6 @@ START_TEST(nothing_comes_in_while_last_words_go_out)
 	check_wc(&b, 0, 1, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
 	ck_assert_int_eq(a.buf[0], 0);
 	ck_assert_uint_eq(a.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -143,7 +139,6 @@ START_TEST(last_words_complete_for_who_waits)
 	check_wc(&a, 0, 2, RNIC_WC_SEND, RNIC_WC_OK);
 	check_wc(&a, 1, 8, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -192,7 +187,6 @@ START_TEST(last_words_to_nobody)
 	ck_assert_uint_eq(a.wc_cnt, 1);
 	check_wc(&a, 0, 2, RNIC_WC_SEND, RNIC_WC_RETRY_EXC);
 	ck_assert_uint_eq(a.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -202,7 +196,6 @@ START_TEST(a_device_is_freed_with_last_words_to_say)
 	open_connected();
 	post(&a, RNIC_WR_SEND, 2, RNIC_INLINE | RNIC_SIGNALED, 0, 44, &b, 0);
 	a.dev->ops->qp_disconnect(a.qp, true);
-	close_both();
 }
 
 END_TEST
@@ -231,7 +224,6 @@ START_TEST(queue_pairs_with_last_words_are_bounded)
 		UNTIL(fake_live(&fake.qp_cnt) == (i < 64 ? i + 1 : 64));
 	}
 	a.qp = b.qp = NULL;
-	close_both();
 }
 
 END_TEST
@@ -268,7 +260,6 @@ START_TEST(connecting_blocks_nobody)
 	fake_rtr_go(0);
 	UNTIL(a.connected == 1 && b.connected == 1);
 	ck_assert_int_eq(hw(&b)->qp.state, IBV_QPS_RTS);
-	close_both();
 }
 
 END_TEST
@@ -362,7 +353,6 @@ START_TEST(the_end_may_come_before_its_turn)
 	a.qp = first;
 	fake_rtr_go(0);
 	UNTIL(a.connected == 1);
-	close_both();
 }
 
 END_TEST
@@ -398,7 +388,6 @@ START_TEST(the_card_may_go_while_connecting)
 	UNTIL(a.wc_cnt == 1);
 	check_wc(&a, 0, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.failed, 1);
-	close_both();
 }
 
 END_TEST
@@ -460,7 +449,6 @@ START_TEST(destroying_blocks_nobody)
 	UNTIL(fake_live(&fake.qp_cnt) == 3 && fake_live(&fake.mr_cnt) == 2 && fake_live(&fake.pd_cnt) == 2);
 	fake.dereg_behind = false;
 	b.dev->ops->qp_destroy(second);
-	close_both();
 }
 
 END_TEST
@@ -526,7 +514,6 @@ START_TEST(events_of_the_dying_are_acknowledged)
 	ck_assert_uint_eq(stats(&a).wakeups, 1);
 	fake_destroy_go();
 	UNTIL(fake_live(&fake.cq_cnt) == 1);
-	close_both();
 }
 
 END_TEST
@@ -559,7 +546,7 @@ END_TEST
 static void
 end_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_disconnect_flushes);
 	tcase_add_test(tc, a_disconnect_takes_events_back);
 	tcase_add_test(tc, nothing_of_a_queue_pair_outlives_it);
@@ -575,7 +562,7 @@ end_case(TCase *tc)
 static void
 connecting_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connecting_blocks_nobody);
 	tcase_add_test(tc, a_connection_that_fails_says_why);
 	tcase_add_test(tc, the_end_may_come_while_connecting);
@@ -588,7 +575,7 @@ connecting_case(TCase *tc)
 static void
 destroying_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, destroying_blocks_nobody);
 	tcase_add_test(tc, buffers_come_back_when_it_is_destroyed);
 	tcase_add_test(tc, events_of_the_dying_are_acknowledged);

@@ -372,7 +372,6 @@ START_TEST(what_arrived_before_the_break_is_given)
 			ck_assert_uint_eq(a.wc[i].wr_id, 10 + bad++);
 		ck_assert_uint_le(ok, 10);
 	}
-	close_both();
 }
 
 END_TEST
@@ -411,7 +410,6 @@ START_TEST(a_batch_is_read_to_its_end)
 	ck_assert_uint_eq(a.wc_cnt, 18);
 	ck_assert_uint_eq(ok, 10);
 	ck_assert_uint_eq(a.errors, 1);
-	close_both();
 }
 
 END_TEST
@@ -428,7 +426,6 @@ START_TEST(a_message_that_is_too_long_breaks_both)
 	check_wc(&b, 0, 1, RNIC_WC_RECV, RNIC_WC_LOCAL_ERR);
 	check_wc(&b, 1, 2, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_str_eq(b.why, "the peer sent a message that is too long");
-	close_both();
 }
 
 END_TEST
@@ -445,7 +442,6 @@ START_TEST(a_missing_receive_holds_the_sender_back)
 	turns();
 	ck_assert_uint_eq(a.wc_cnt, 2);
 	ck_assert_uint_eq(a.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -467,7 +463,6 @@ START_TEST(a_refused_request_has_a_local_error)
 	check_wc(&a, 2, 2, RNIC_WC_WRITE, RNIC_WC_LOCAL_ERR);
 	check_wc(&a, 3, 3, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
 	ck_assert_str_eq(a.why, "the RDMA device did not take a work request");
-	close_both();
 }
 
 END_TEST
@@ -488,7 +483,6 @@ START_TEST(a_chain_is_refused_part_way)
 	for (unsigned i = 0; i < 4; i++)
 		check_wc(&a, i, i, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 1);
-	close_both();
 }
 
 END_TEST
@@ -508,7 +502,6 @@ START_TEST(full_queues_are_flushed)
 	a.dev->ops->qp_disconnect(a.qp, false);
 	turns();
 	ck_assert_uint_eq(a.wc_cnt, 80);
-	close_both();
 }
 
 END_TEST
@@ -559,7 +552,6 @@ START_TEST(a_card_that_does_not_flush_loses_the_qp)
 	check_wc(&a, 2, 9, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 1);
 	ck_assert_str_eq(a.why, "the RDMA device gave the queue pair up");
-	close_both();
 }
 
 END_TEST
@@ -584,7 +576,6 @@ START_TEST(a_card_that_cannot_be_stopped_loses_the_qp)
 	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
 	check_wc(&a, 2, 9, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 0);
-	close_both();
 }
 
 END_TEST
@@ -609,7 +600,6 @@ START_TEST(completions_of_nothing_are_ignored)
 	turns();
 	ck_assert_uint_eq(a.wc_cnt, 2);
 	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_OK);
-	close_both();
 }
 
 END_TEST
@@ -645,14 +635,14 @@ END_TEST
 static void
 once_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, each_request_ends_once, 0, HOW_CNT);
 }
 
 static void
 single_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_reason_comes_with_the_failure);
 	tcase_add_test(tc, failures_are_counted);
 	tcase_add_test(tc, what_arrived_before_the_break_is_given);

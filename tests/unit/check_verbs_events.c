@@ -40,7 +40,6 @@ START_TEST(the_ports_state_is_told_once)
 	fake_async_port(&fake.devs[0], IBV_EVENT_PORT_ERR, 2);
 	TOLD(1, 1);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
-	close_both();
 }
 
 END_TEST
@@ -70,7 +69,6 @@ START_TEST(a_port_that_bounced_was_down)
 	ck_assert(a.dev->ops->poll_event(a.dev, &ev));
 	ck_assert_int_eq(ev.type, RNIC_EV_PORT_DOWN);
 	ck_assert(!a.dev->ops->poll_event(a.dev, &ev));
-	close_both();
 }
 
 END_TEST
@@ -83,7 +81,6 @@ START_TEST(a_device_may_be_opened_with_its_port_down)
 	TOLD(0, 0); /* no news */
 	port_is(true, IBV_EVENT_PORT_ACTIVE);
 	TOLD(0, 1);
-	close_both();
 }
 
 END_TEST
@@ -116,7 +113,6 @@ START_TEST(a_gid_that_vanishes_is_a_port_down)
 	ck_assert(verbs_gid_present(a.dev));
 	connect_ends();
 	ck_assert_uint_eq(hw(&a)->rtr.ah_attr.grh.sgid_index, 9);
-	close_both();
 }
 
 END_TEST
@@ -134,7 +130,6 @@ START_TEST(a_gid_that_moved_was_gone)
 	fake_gid_remove(port_a(), 6);
 	fake_async_port(&fake.devs[0], IBV_EVENT_GID_CHANGE, 1);
 	TOLD(1, 1);
-	close_both();
 }
 
 END_TEST
@@ -151,7 +146,6 @@ START_TEST(gid_and_port_are_both_needed)
 	TOLD(1, 0);
 	port_is(true, IBV_EVENT_PORT_ACTIVE);
 	TOLD(1, 1);
-	close_both();
 }
 
 END_TEST
@@ -164,7 +158,6 @@ START_TEST(a_gid_table_that_cannot_be_read_changes_nothing)
 	fake_async_port(&fake.devs[0], IBV_EVENT_GID_CHANGE, 1);
 	TOLD(0, 0);
 	ck_assert(verbs_gid_present(a.dev));
-	close_both();
 }
 
 END_TEST
@@ -190,7 +183,6 @@ START_TEST(other_events_are_ignored_and_acknowledged)
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	turns();
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
-	close_both();
 }
 
 END_TEST
@@ -242,7 +234,6 @@ START_TEST(a_queue_pair_may_break_before_it_is_connected)
 	ck_assert_uint_eq(a.errors + a.failed, 0);
 	r = remote(&b);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), -EINVAL);
-	close_both();
 }
 
 END_TEST
@@ -299,7 +290,7 @@ END_TEST
 static void
 port_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, the_ports_state_is_told_once);
 	tcase_add_test(tc, a_port_that_bounced_was_down);
 	tcase_add_test(tc, a_device_may_be_opened_with_its_port_down);
@@ -312,7 +303,7 @@ port_case(TCase *tc)
 static void
 event_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, other_events_are_ignored_and_acknowledged);
 	tcase_add_test(tc, queue_pairs_break_by_event);
 	tcase_add_test(tc, a_queue_pair_may_break_before_it_is_connected);

@@ -1,5 +1,5 @@
 /* iWARP cards: connecting by librdmacm, receive depth, confirming Reads, the end in every order. */
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 #include "verbs_ends.h"
 
 #include "fake_rdmacm.h"
@@ -94,16 +94,6 @@ open_linked(void)
 
 /* A thread may still be on its way out: the last one frees the device then. */
 static void
-close_cards(void)
-{
-	end_close(&a);
-	end_close(&b);
-	for (unsigned i = 0; i < 20000 && fake_open_devices() > 0; i++)
-		usleep(1000);
-	fake_check_clean();
-}
-
-static void
 post_recvs(struct end *e, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -112,16 +102,16 @@ post_recvs(struct end *e, unsigned n)
 
 /* The request of a link of a's, as its kernel would bring it. */
 static void
-request_pd(struct siw_pdata *d, uint8_t out[SIW_PDATA_LEN])
+request_pd(struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
 {
-	*d = (struct siw_pdata){
+	*d = (struct mpa_pdata){
 		.recv_depth = 5,
 		.qpn = b.qp->qpn,
 		.psn = b.qp->psn,
 		.token = TOKEN,
 		.from_qpn = a.qp->qpn,
 	};
-	siw_pdata_encode(d, out);
+	mpa_pdata_encode(d, out);
 }
 
 static unsigned
@@ -157,12 +147,11 @@ START_TEST(both_sides_connect)
 	UNTIL(a.connected == 1 && b.connected == 1);
 	ck_assert_int_eq(a.dev->ops->qp_rts(a.qp), 0);
 	ck_assert_uint_eq(hw(&b)->reads_in, 1); /* the active side's first message */
-	ck_assert_uint_eq(hw(&b)->read_len, SIW_READ_LEN);
+	ck_assert_uint_eq(hw(&b)->read_len, MPA_FENCE_LEN);
 	ck_assert_uint_eq(hw(&a)->reads_in, 0);
 	ck_assert_uint_eq(room(&a).sends, DEPTH_B);
 	ck_assert_uint_eq(room(&b).sends, DEPTH_A);
 	ck_assert_uint_eq(a.failed + b.failed + a.errors + b.errors, 0);
-	close_cards();
 }
 
 END_TEST
@@ -186,7 +175,6 @@ START_TEST(a_first_message_that_is_missed_is_followed_by_another)
 	ck_assert_uint_eq(a.wc[0].wr_id, 3);
 	ck_assert_int_eq(a.wc[0].status, RNIC_WC_OK);
 	ck_assert_uint_eq(a.failed + b.failed + a.errors + b.errors, 0);
-	close_cards();
 }
 
 END_TEST
@@ -204,7 +192,6 @@ START_TEST(the_connection_may_come_before_its_user)
 	ck_assert_int_eq(go_passive(), 0);
 	turns();
 	ck_assert_uint_eq(b.connected, 1);
-	close_cards();
 }
 
 END_TEST
@@ -224,7 +211,6 @@ START_TEST(the_connection_may_break_before_its_user)
 	turns();
 	ck_assert_uint_eq(b.failed, 1);
 	ck_assert_uint_eq(b.connected + b.errors, 0);
-	close_cards();
 }
 
 END_TEST
@@ -243,7 +229,6 @@ START_TEST(the_link_is_for_the_qp_that_was_told)
 	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
 	ck_assert_uint_eq(b.connected, 0);
 	UNTIL(a.errors + a.failed == 1);
-	close_cards();
 }
 
 END_TEST
@@ -253,52 +238,50 @@ START_TEST(refused_by_its_private_data)
 	static const struct {
 		unsigned off;
 		uint8_t flip;
-		enum siw_verdict verdict;
+		enum mpa_verdict verdict;
 	} cases[] = {
-		{ 0, 0x20, SIW_STRANGER }, { 4, 1, SIW_STRANGER },                             /* version */
-		{ 15, 1, SIW_BAD_TOKEN },                                                      /* PSN */
-		{ 16, 0x80, SIW_BAD_TOKEN }, { 23, 1, SIW_BAD_TOKEN }, { 7, 5, SIW_STRANGER }, /* no receives */
+		{ 0, 0x20, MPA_STRANGER }, { 4, 1, MPA_STRANGER },                             /* version */
+		{ 15, 1, MPA_BAD_TOKEN },                                                      /* PSN */
+		{ 16, 0x80, MPA_BAD_TOKEN }, { 23, 1, MPA_BAD_TOKEN }, { 7, 5, MPA_STRANGER }, /* no receives */
 	};
 
 	make_qps();
 	expect(&b);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint8_t pd[SIW_PDATA_LEN];
-		struct siw_pdata d;
+		uint8_t pd[MPA_PDATA_LEN];
+		struct mpa_pdata d;
 
 		request_pd(&d, pd);
 		pd[cases[i].off] ^= cases[i].flip;
 		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), cases[i].verdict);
 		ck_assert_uint_eq(stats(&b).mpa_refused_token, i + 1);
 	}
-	for (uint8_t len = 0; len < SIW_PDATA_MIN; len++) {
-		uint8_t pd[SIW_PDATA_LEN];
-		struct siw_pdata d;
+	for (uint8_t len = 0; len < MPA_PDATA_MIN; len++) {
+		uint8_t pd[MPA_PDATA_LEN];
+		struct mpa_pdata d;
 
 		request_pd(&d, pd);
-		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, len)), SIW_STRANGER);
+		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, len)), MPA_STRANGER);
 	}
 	/* None of this harmed it. */
 	ck_assert_int_eq(go_active(), 0);
 	ck_assert_int_eq(go_passive(), 0);
 	UNTIL(a.connected == 1 && b.connected == 1);
-	close_cards();
 }
 
 END_TEST
 
 START_TEST(a_link_is_taken_once)
 {
-	uint8_t pd[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t pd[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
 	open_linked();
 	request_pd(&d, pd);
-	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), SIW_USED);
+	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), MPA_USED);
 	b.dev->ops->qp_disconnect(b.qp, false);
-	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), SIW_GONE);
+	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), MPA_GONE);
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 2);
-	close_cards();
 }
 
 END_TEST
@@ -331,10 +314,10 @@ START_TEST(an_early_request_waits)
 			UNTIL(b.dev->ops->deadline(b.dev) != INT64_MAX);
 			pass_deadline(&b); /* nobody came */
 			UNTIL(a.failed == 1);
-			ck_assert_str_eq(a.why, siw_verdict_str(SIW_NOT_EXPECTED));
+			ck_assert_str_eq(a.why, mpa_verdict_str(MPA_NOT_EXPECTED));
 			ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
 		}
-		close_cards();
+		teardown();
 	}
 }
 
@@ -344,8 +327,8 @@ START_TEST(early_requests_are_bounded)
 {
 	int handles[70];
 	unsigned verdict, busy = 0, waiting = 0;
-	uint8_t pd[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t pd[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
 	make_qps();
 	for (unsigned i = 0; i < 70; i++) {
@@ -356,7 +339,7 @@ START_TEST(early_requests_are_bounded)
 	turns();
 	for (unsigned i = 0; i < 70; i++) {
 		waiting += fake_cm_answer(handles[i], &verdict) == -1;
-		busy += fake_cm_answer(handles[i], &verdict) == 1 && verdict == SIW_BUSY;
+		busy += fake_cm_answer(handles[i], &verdict) == 1 && verdict == MPA_BUSY;
 	}
 	ck_assert_uint_eq(waiting, 64);
 	ck_assert_uint_eq(busy, 6);
@@ -365,7 +348,6 @@ START_TEST(early_requests_are_bounded)
 	handles[69] = fake_cm_request(1, pd, sizeof(pd));
 	turns();
 	ck_assert_int_eq(fake_cm_answer(handles[69], &verdict), -1);
-	close_cards();
 }
 
 END_TEST
@@ -383,7 +365,7 @@ START_TEST(a_wrong_reply_is_refused)
 		UNTIL(a.failed == 1);
 		ck_assert_str_eq(a.why, "the MPA Reply is not from the peer's link");
 		UNTIL(b.errors == 1);
-		close_cards();
+		teardown();
 	}
 }
 
@@ -403,7 +385,7 @@ active_fails(const char *why)
 		check_wc(&a, i, 100 + i, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	turns();
 	ck_assert_uint_eq(a.failed, 1);
-	close_cards();
+	teardown();
 }
 
 START_TEST(a_connection_that_fails_says_why)
@@ -446,7 +428,7 @@ START_TEST(a_connection_that_fails_says_why)
 			}
 			UNTIL(a.failed == 1);
 			ck_assert_str_eq(a.why, why[i]);
-			close_cards();
+			teardown();
 			continue;
 		}
 		if (i == 7) {
@@ -459,7 +441,7 @@ START_TEST(a_connection_that_fails_says_why)
 			fake_cm_go(EHOSTUNREACH);
 			UNTIL(a.failed == 1);
 			ck_assert_str_eq(a.why, why[i]);
-			close_cards();
+			teardown();
 			continue;
 		}
 		if (i == 8) {
@@ -486,7 +468,6 @@ START_TEST(addresses_of_two_families_do_not_meet)
 	b.dev->ops->qp_destroy(b.qp);
 	make_qp(&b, 64, DEPTH_B, TOKEN);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_ACTIVE, &rb), -EINVAL);
-	close_cards();
 }
 
 END_TEST
@@ -581,7 +562,6 @@ START_TEST(connecting_blocks_nobody)
 	UNTIL(a.connected == 2);
 	a.dev->ops->qp_destroy(first_a);
 	b.dev->ops->qp_destroy(first_b);
-	close_cards();
 }
 
 END_TEST
@@ -607,7 +587,7 @@ START_TEST(the_end_may_come_while_connecting)
 		else
 			UNTIL(fake_cm.id_cnt == 2);
 		ck_assert_uint_eq(a.connected + a.failed + a.errors, 0);
-		close_cards();
+		teardown();
 	}
 }
 
@@ -636,8 +616,8 @@ END_TEST
 /* An acceptance under way holds a device that has no thread. */
 START_TEST(a_device_may_be_freed_while_accepting)
 {
-	uint8_t pd[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t pd[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
 	make_qps();
 	expect(&b);
@@ -681,7 +661,6 @@ START_TEST(no_more_sends_than_receives)
 	turns();
 	ck_assert_uint_eq(a.rooms, 1);
 	ck_assert_uint_ge(room(&a).sends, DEPTH_B);
-	close_cards();
 }
 
 END_TEST
@@ -695,7 +674,7 @@ START_TEST(complete_is_what_a_read_confirmed)
 	fill(a.buf, 1000, 3);
 	post(&a, RNIC_WR_WRITE, 1, 0, 0, 1000, &b, 2000);
 	post(&a, RNIC_WR_SEND, 2, RNIC_SIGNALED | RNIC_INLINE, 0, 44, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	ck_assert_uint_eq(fake_sends_left(hw(&a)), 1); /* only the Read: TCP has the rest */
 	ck_assert_uint_eq(a.wc_cnt, 0);
@@ -707,7 +686,6 @@ START_TEST(complete_is_what_a_read_confirmed)
 	ck_assert_uint_eq(room(&a).wrs, 64);
 	turns();
 	ck_assert_uint_eq(stats(&a).reads_sent, 2); /* nothing left to confirm */
-	close_cards();
 }
 
 END_TEST
@@ -718,10 +696,10 @@ START_TEST(one_read_at_a_time)
 	open_linked();
 	hw(&b)->no_answer = true;
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	ck_assert_uint_eq(stats(&a).reads_sent, 2);
 	hw(&b)->no_answer = false;
@@ -734,7 +712,6 @@ START_TEST(one_read_at_a_time)
 	ck_assert_uint_eq(a.wc_cnt, 1);
 	hw(&b)->no_answer = false;
 	UNTIL(a.wc_cnt == 2);
-	close_cards();
 }
 
 END_TEST
@@ -763,7 +740,6 @@ START_TEST(confirmation_comes_by_itself)
 	ck_assert_uint_le(stats(&a).reads_sent, 6);
 	ck_assert_uint_ge(room(&a).wrs, 32);
 	ck_assert_uint_eq(a.wc_cnt, 1);
-	close_cards();
 }
 
 END_TEST
@@ -777,7 +753,7 @@ START_TEST(a_read_unanswered_is_the_end)
 	hw(&b)->no_answer = true;
 	post(&a, RNIC_WR_WRITE, 1, 0, 0, 10, &b, 0);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	turns();
 	at = a.dev->ops->deadline(a.dev);
 	ck_assert_int_gt(at, poll_loop_now() + 4000000000);
@@ -791,7 +767,6 @@ START_TEST(a_read_unanswered_is_the_end)
 	check_wc(&a, 2, 100, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer closed the connection");
-	close_cards();
 }
 
 END_TEST
@@ -805,14 +780,13 @@ START_TEST(an_old_time_ends_nothing)
 	a.dev->ops->progress(a.dev, poll_loop_now() - 10000000000);
 	a.dev->now_ns = now = poll_loop_now();
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
 	a.dev->ops->progress(a.dev, now + 1);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), now + 5000000000);
 	turns();
 	ck_assert_uint_eq(a.errors, 0);
 	ck_assert_uint_eq(a.wc_cnt, 1);
-	close_cards();
 }
 
 END_TEST
@@ -832,7 +806,6 @@ START_TEST(connecting_counts_from_its_turn)
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	a.dev->ops->progress(a.dev, now + 1);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), now + 2000000000);
-	close_cards();
 }
 
 END_TEST
@@ -861,7 +834,6 @@ START_TEST(many_bytes_arrive)
 	UNTIL(a.wc_cnt == 500);
 	for (unsigned i = 0; i < 500; i++)
 		check_wc(&a, i, 2 * i + 1, RNIC_WC_SEND, RNIC_WC_OK);
-	close_cards();
 }
 
 END_TEST
@@ -904,7 +876,7 @@ START_TEST(every_request_ends_once)
 			hw(&b)->no_answer = how > 2;
 			for (unsigned i = 0; i < 5; i++)
 				post(&a, RNIC_WR_WRITE, i, RNIC_SIGNALED, 0, 10, &b, 0);
-			a.dev->ops->confirm(a.qp);
+			a.dev->ops->fence(a.qp);
 			a.dev->ops->flush(a.dev);
 			if (how == 3) {
 				for (unsigned i = 0; i < at; i++)
@@ -927,7 +899,7 @@ START_TEST(every_request_ends_once)
 				if (how == 0)
 					ck_assert_int_eq(a.wc[0].status, RNIC_WC_REMOTE_ERR);
 			}
-			close_cards();
+			teardown();
 		}
 	}
 }
@@ -939,7 +911,7 @@ START_TEST(the_confirmed_ones_stay_good)
 {
 	open_linked();
 	post(&a, RNIC_WR_WRITE, 0, RNIC_SIGNALED, 0, 10, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 10, &b, 0);
 	hw(&a)->fail_at = 3;
@@ -948,7 +920,6 @@ START_TEST(the_confirmed_ones_stay_good)
 	ck_assert_uint_eq(a.wc_cnt, 2);
 	check_wc(&a, 0, 0, RNIC_WC_WRITE, RNIC_WC_OK);
 	check_wc(&a, 1, 1, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
-	close_cards();
 }
 
 END_TEST
@@ -964,7 +935,7 @@ START_TEST(the_peer_disconnects)
 		ck_assert_str_eq(a.why, "the peer closed the connection");
 		check_ends(&a, 0, 2);
 		ck_assert_uint_eq(b.errors + b.failed, 0);
-		close_cards();
+		teardown();
 	}
 }
 
@@ -989,7 +960,6 @@ START_TEST(last_words_are_confirmed)
 	UNTIL(fake_live(&fake.qp_cnt) == 1);
 	ck_assert_uint_eq(fake_cm.disconnects, 1);
 	UNTIL(b.errors == 1);
-	close_cards();
 }
 
 END_TEST
@@ -1007,7 +977,6 @@ START_TEST(last_words_have_their_time)
 	hw(&b)->no_answer = true;
 	pass_deadline(&a);
 	UNTIL(b.errors == 1 && fake_live(&fake.qp_cnt) == 1);
-	close_cards();
 }
 
 END_TEST
@@ -1039,7 +1008,7 @@ START_TEST(the_card_may_go)
 		check_ends(&a, 1, 2);
 		ck_assert_int_eq(a.dev->ops->pd_alloc(a.dev, &pd), -ENODEV);
 		UNTIL(b.errors == 1);
-		close_cards();
+		teardown();
 	}
 }
 
@@ -1056,7 +1025,6 @@ START_TEST(the_card_may_go_while_connecting)
 	ck_assert_int_eq(fake_live(&fake.qp_cnt), 2); /* the kernel is at it */
 	fake_cm_go(ENODEV);
 	UNTIL(fake_live(&fake.qp_cnt) == 1);
-	close_cards();
 }
 
 END_TEST
@@ -1130,7 +1098,7 @@ START_TEST(no_failed_call_leaks)
 			a.dev->ops->qp_destroy(qp);
 		else
 			ck_assert_uint_lt(n, 3);
-		close_cards();
+		teardown();
 	}
 }
 
@@ -1139,7 +1107,7 @@ END_TEST
 static void
 connect_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup_iwarp, NULL);
+	tcase_add_checked_fixture(tc, setup_iwarp, teardown);
 	tcase_add_loop_test(tc, both_sides_connect, 0, 3);
 	tcase_add_test(tc, a_first_message_that_is_missed_is_followed_by_another);
 	tcase_add_test(tc, the_connection_may_come_before_its_user);
@@ -1165,7 +1133,7 @@ connect_case(TCase *tc)
 static void
 data_case(TCase *tc)
 {
-	tcase_add_checked_fixture(tc, setup_iwarp, NULL);
+	tcase_add_checked_fixture(tc, setup_iwarp, teardown);
 	tcase_add_test(tc, no_more_sends_than_receives);
 	tcase_add_test(tc, complete_is_what_a_read_confirmed);
 	tcase_add_test(tc, one_read_at_a_time);

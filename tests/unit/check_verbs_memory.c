@@ -67,7 +67,7 @@ old_link_lives(void)
 	ck_assert_uint_eq(a.errors + b.errors, 0);
 	post_recv(&b, 7, 0, 64);
 	post(&a, RNIC_WR_SEND, 8, RNIC_SIGNALED | RNIC_INLINE, 0, 44, &b, 0);
-	a.dev->ops->confirm(a.qp);
+	a.dev->ops->fence(a.qp);
 	UNTIL(a.wc_cnt == wcs + 1);
 	check_wc(&a, wcs, 8, RNIC_WC_SEND, RNIC_WC_OK);
 }

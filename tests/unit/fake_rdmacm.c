@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "checks.h"
 #include "fake_ibverbs.h"
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 
 #define IDS 1024
 
@@ -445,7 +445,7 @@ check_param(const struct rdma_conn_param *p, unsigned peer_ird)
 {
 	ck_assert_uint_eq(p->responder_resources, 2);
 	ck_assert_uint_eq(p->initiator_depth, peer_ird == 1 ? 1 : 2);
-	ck_assert_uint_eq(p->private_data_len, SIW_PDATA_LEN);
+	ck_assert_uint_eq(p->private_data_len, MPA_PDATA_LEN);
 }
 
 int
@@ -516,7 +516,7 @@ fake_cm_go(int err)
 /* -- the passive side -- */
 
 static void
-spoil(uint8_t pd[SIW_PDATA_LEN], uint8_t *len)
+spoil(uint8_t pd[MPA_PDATA_LEN], uint8_t *len)
 {
 	switch (fake_cm.reply_spoilt) {
 	case 1:
@@ -540,7 +540,7 @@ int
 rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *p)
 {
 	struct fake_id *f = fid(id), *peer;
-	uint8_t pd[SIW_PDATA_LEN], len = p->private_data_len;
+	uint8_t pd[MPA_PDATA_LEN], len = p->private_data_len;
 	struct fake_qp *a, *b = fake_qp_of(p->qp_num);
 
 	ck_assert_ptr_null(id->qp);
@@ -586,7 +586,7 @@ rdma_reject(struct rdma_cm_id *id, const void *pd, uint8_t len)
 
 	pthread_mutex_lock(&lock);
 	peer = f->peer;
-	ck_assert_int_eq(len, SIW_PDATA_LEN);
+	ck_assert_int_eq(len, MPA_PDATA_LEN);
 	fake_cm.rejects++;
 	f->state = DOWN;
 	f->peer = NULL;

@@ -82,13 +82,13 @@ fake_post_send(struct rnic_qp *qp, const struct rnic_send_wr *wr)
 }
 
 static void
-fake_room(const struct rnic_qp *qp, struct rnic_room *room)
+fake_credits(const struct rnic_qp *qp, struct rnic_credits *room)
 {
 	*room = ((const struct fake_rnic *)(const void *)qp->dev)->room;
 }
 
 static void
-fake_confirm(struct rnic_qp *qp)
+fake_fence(struct rnic_qp *qp)
 {
 	((struct fake_rnic *)(void *)qp->dev)->confirms++;
 }
@@ -98,8 +98,8 @@ static const struct rnic_ops fake_ops = {
 	.mr_reg = fake_mr_reg,
 	.mr_dereg = fake_mr_dereg,
 	.post_send = fake_post_send,
-	.room = fake_room,
-	.confirm = fake_confirm,
+	.credits = fake_credits,
+	.fence = fake_fence,
 };
 
 void
@@ -109,7 +109,7 @@ fake_init(struct fake_rnic *f)
 	f->dev.ops = &fake_ops;
 	f->pd.dev = &f->dev;
 	f->qp.dev = &f->dev;
-	f->room = (struct rnic_room){ 1000, 1000, 100u * 1024 * 1024 };
+	f->room = (struct rnic_credits){ 1000, 1000, 100u * 1024 * 1024 };
 }
 
 void

@@ -23,7 +23,7 @@ struct fake_rnic {
 	struct rnic_qp qp;
 	struct fake_wr posted[FAKE_WRS];
 	unsigned cnt;
-	struct rnic_room room;
+	struct rnic_credits room;
 	int post_err;     /* the next posts fail with it */
 	unsigned post_ok; /* after so many that succeed */
 	int reg_err;      /* registrations fail with it */

@@ -203,10 +203,3 @@ verbs_port_of(const struct rnic_dev *dev)
 {
 	return &CONTAINER_OF(dev, const struct fake_dev, dev)->as_read;
 }
-
-void
-verbs_stats(const struct rnic_dev *dev, struct verbs_stats *stats)
-{
-	(void)dev;
-	*stats = (struct verbs_stats){ 0 };
-}

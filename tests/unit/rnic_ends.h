@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "rnic/rnic.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_stats.h"
 #include "unit.h"
 
 #define BUF (1u << 20)
@@ -40,6 +41,7 @@ end_close(struct end *e)
 	e->dev->ops->mr_dereg(e->mr);
 	e->dev->ops->pd_free(e->pd);
 	e->dev->ops->free(e->dev);
+	e->dev = NULL;
 	free(e->buf);
 	poll_loop_fini(&e->loop);
 }
@@ -54,7 +56,7 @@ collect(struct end *e)
 		e->connected += ev.type == RNIC_EV_CONNECTED;
 		e->failed += ev.type == RNIC_EV_CONNECT_FAILED;
 		e->errors += ev.type == RNIC_EV_QP_ERROR;
-		e->rooms += ev.type == RNIC_EV_ROOM;
+		e->rooms += ev.type == RNIC_EV_CREDITS;
 		e->ups += ev.type == RNIC_EV_PORT_UP;
 		e->downs += ev.type == RNIC_EV_PORT_DOWN;
 		e->gones += ev.type == RNIC_EV_DEV_GONE;
@@ -137,12 +139,12 @@ fill(uint8_t *buf, size_t len, unsigned seed)
 		buf[i] = (uint8_t)(i * 7 + i / 251 + seed);
 }
 
-static inline struct rnic_room
+static inline struct rnic_credits
 room(const struct end *e)
 {
-	struct rnic_room r;
+	struct rnic_credits r;
 
-	e->dev->ops->room(e->qp, &r);
+	e->dev->ops->credits(e->qp, &r);
 	return r;
 }
 

@@ -138,12 +138,22 @@ close_both(void)
 	end_close(&b);
 }
 
+/* Closes what a test has left open. */
+static inline void
+teardown(void)
+{
+	if (a.dev != NULL)
+		end_close(&a);
+	if (b.dev != NULL)
+		end_close(&b);
+}
+
 static inline struct siw_stats
 stats(const struct end *e)
 {
 	struct siw_stats st;
 
-	siw_stats(e->dev, &st);
+	rnic_stats_of(e->dev, &st, sizeof(st));
 	return st;
 }
 

@@ -10,7 +10,7 @@
 
 #include "iwarp/fpdu.h"
 #include "iwarp/txq.h"
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 #include "siw_ends.h"
 #include "wire/rdmap.h"
 
@@ -86,10 +86,10 @@ raw_take(size_t n)
 }
 
 /* A Request with private data for b's QP, as a device sends it but for what the test changes. */
-static inline struct siw_pdata
+static inline struct mpa_pdata
 raw_pdata(void)
 {
-	return (struct siw_pdata){
+	return (struct mpa_pdata){
 		.recv_depth = 8,
 		.qpn = b.qp->qpn,
 		.psn = b.qp->psn,
@@ -113,13 +113,13 @@ raw_frame(enum mpa_kind kind)
 }
 
 static inline void
-raw_send_frame(struct mpa_frame f, const struct siw_pdata *d)
+raw_send_frame(struct mpa_frame f, const struct mpa_pdata *d)
 {
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
+	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
 	int len;
 
 	if (d != NULL) {
-		siw_pdata_encode(d, pd);
+		mpa_pdata_encode(d, pd);
 		f.pd = (struct span){ pd, sizeof(pd) };
 	}
 	len = mpa_frame_encode(&f, out, sizeof(out));
@@ -136,12 +136,12 @@ raw_has_frame(enum mpa_kind kind, struct mpa_frame *f)
 
 /* Awaits the Reply; its private data is in *d when it is one of ours. */
 static inline struct mpa_frame
-raw_reply(struct siw_pdata *d)
+raw_reply(struct mpa_pdata *d)
 {
 	struct mpa_frame f;
 
 	UNTIL(raw_has_frame(MPA_REPLY, &f));
-	if (siw_pdata_decode(f.pd, d) < 0)
+	if (mpa_pdata_decode(f.pd, d) < 0)
 		memset(d, 0xff, sizeof(*d));
 	raw_take(MPA_HDR_LEN + f.pd.len + (f.flags & MPA_ENHANCED ? MPA_ENHANCED_LEN : 0));
 	return f;
@@ -225,7 +225,7 @@ open_for_raw(const struct siw_config *c)
 static inline void
 raw_connect(const struct siw_config *c, int mss, uint32_t ulpdu_max)
 {
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	open_for_raw(c);
 	raw_open(&b, mss);
@@ -271,12 +271,12 @@ raw_accepts(void)
 }
 
 /* a sends its Request to the raw peer. */
-static inline struct siw_pdata
+static inline struct mpa_pdata
 raw_serve(const struct siw_config *c)
 {
 	struct rnic_remote r;
 	struct mpa_frame f;
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	open_both(c, c);
 	end_qp(&a, 16, 8, TOKEN);
@@ -289,13 +289,13 @@ raw_serve(const struct siw_config *c)
 	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
 	ck_assert_uint_eq(f.ird, c->ird);
 	ck_assert_uint_eq(f.ord, c->ord);
-	ck_assert_int_eq(siw_pdata_decode(f.pd, &d), 0);
+	ck_assert_int_eq(mpa_pdata_decode(f.pd, &d), 0);
 	ck_assert_uint_eq(d.qpn, 55);
 	ck_assert_uint_eq(d.psn, 66);
 	ck_assert_uint_eq(d.token, TOKEN);
 	ck_assert_uint_eq(d.from_qpn, a.qp->qpn);
 	raw_take(raw.len);
-	return (struct siw_pdata){ .recv_depth = 8, .qpn = d.from_qpn, .from_qpn = 55, .ulpdu_max = 16384 };
+	return (struct mpa_pdata){ .recv_depth = 8, .qpn = d.from_qpn, .from_qpn = 55, .ulpdu_max = 16384 };
 }
 
 static inline void

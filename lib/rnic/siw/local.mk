@@ -3,12 +3,10 @@ noinst_LTLIBRARIES += lib/libsiw.la
 lib_libsiw_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h \
-	lib/rnic/siw/siw_active.c \
 	lib/rnic/siw/siw_cm.c \
 	lib/rnic/siw/siw_linger.c \
 	lib/rnic/siw/siw_passive.c \
 	lib/rnic/siw/siw_qp.c \
-	lib/rnic/siw/siw_rest.c \
 	lib/rnic/siw/siw_rx.c \
 	lib/rnic/siw/siw_tx.c \
 	lib/rnic/siw/siw_wr.c
@@ -18,7 +16,7 @@ check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
 	tests/unit/check_siw_memory \
-	tests/unit/check_siw_pdata \
+	tests/unit/check_mpa_pdata \
 	tests/unit/check_siw_peer \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route \

@@ -3,20 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/vlan.h"
-#include "rnic/route.h"
+#include "base/addr.h"
 #include "rnic/siw/siw_int.h"
+#include "rnic/wr.h"
 
 #define STAG_BUCKETS 4096
 
@@ -33,113 +26,23 @@ siw_config_init(struct siw_config *c)
 		.fpdu_max = 16384,
 		.connect_ms = 2000,
 		.answer_ms = 5000,
-		.confirm_ms = 5,
+		.fence_ms = 5,
 		.max_qp = 1024,
 	};
-}
-
-/* -- facts about the interface -- */
-
-static bool
-same_addr(const struct sockaddr *a, const struct sockaddr_storage *b)
-{
-	if (a == NULL || a->sa_family != b->ss_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
-		           &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4) == 0;
-	return memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-	           &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
-}
-
-static const char *
-if_name(const struct ifaddrs *list, const struct sockaddr_storage *addr)
-{
-	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
-		if (same_addr(i->ifa_addr, addr))
-			return i->ifa_name;
-	return NULL;
-}
-
-/* 0 for the loopback interface: there is no saying by its routes which peers it reaches. */
-static unsigned
-if_index(const struct ifaddrs *list, const char *name)
-{
-	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next)
-		if (strcmp(i->ifa_name, name) == 0 && (i->ifa_flags & IFF_LOOPBACK) != 0)
-			return 0;
-	return if_nametoindex(name);
-}
-
-static void
-if_mac(const struct ifaddrs *list, const char *name, uint8_t mac[6])
-{
-	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
-		const struct sockaddr_ll *ll = (const struct sockaddr_ll *)(const void *)i->ifa_addr;
-
-		if (ll != NULL && ll->sll_family == AF_PACKET && strcmp(i->ifa_name, name) == 0 && ll->sll_halen == 6)
-			memcpy(mac, ll->sll_addr, 6);
-	}
-}
-
-static uint8_t
-if_mtu_code(const char *name)
-{
-	struct ifreq ifr = { 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint8_t code = 5;
-
-	(void)snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
-	if (fd < 0 || ioctl(fd, SIOCGIFMTU, &ifr) < 0)
-		ifr.ifr_mtu = 1500;
-	if (fd >= 0)
-		close(fd);
-	while (code > 1 && (128 << code) > ifr.ifr_mtu)
-		code--;
-	return code;
-}
-
-/* Facts of the interface that has our address. The MAC stays what it was at first: peers know us by it. */
-static void
-learn_interface(struct siw_dev *dev)
-{
-	static const uint8_t none[6];
-	struct ifaddrs *list = NULL;
-	const char *name;
-
-	dev->mtu_code = 3;
-	dev->vlan = 0;
-	dev->if_index = 0;
-	if (getifaddrs(&list) < 0)
-		list = NULL;
-	name = if_name(list, &dev->cfg.addr);
-	if (name != NULL) {
-		if (memcmp(dev->mac, none, 6) == 0)
-			if_mac(list, name, dev->mac);
-		dev->mtu_code = if_mtu_code(name);
-		dev->vlan = vlan_of(name);
-		dev->if_index = if_index(list, name);
-	}
-	freeifaddrs(list);
-	if (memcmp(dev->mac, none, 6) == 0) {
-		dev->rng->fill(dev->rng, dev->mac, 6);
-		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
-	}
 }
 
 static void
 query(struct rnic_dev *rdev, struct rnic_info *info)
 {
 	const struct siw_dev *dev = siw_dev(rdev);
-	const struct sockaddr_storage *ss = &dev->cfg.addr;
 
 	*info = (struct rnic_info){
 		.provider = "siw",
 		.transport = RNIC_TRANSPORT_IWARP,
 		.denies = true,
-		.port = dev->port_state,
-		.vlan = dev->vlan,
-		.mtu_code = dev->mtu_code,
+		.port = dev->events.port,
+		.vlan = dev->iface.vlan,
+		.mtu_code = dev->iface.mtu_code,
 		.mpa_port = dev->port,
 		.max_qp = dev->cfg.max_qp,
 		.max_mr = SIW_MAX_MR,
@@ -152,48 +55,21 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.mr_bytes = dev->mr_bytes,
 	};
 	memcpy(info->name, dev->cfg.name, sizeof(info->name));
-	memcpy(info->mac, dev->mac, sizeof(info->mac));
-	if (ss->ss_family == AF_INET) {
-		info->gid.b[10] = info->gid.b[11] = 0xff;
-		memcpy(info->gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
-	} else {
-		memcpy(info->gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
-	}
+	memcpy(info->mac, dev->iface.mac, sizeof(info->mac));
+	addr_to_v6(&dev->cfg.addr, info->gid.b);
 }
-
-#define S(field)                         \
-	{                                \
-#field, dev->stats.field \
-	}
 
 static unsigned
 stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 {
-	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
-	const struct rnic_stat rows[] = {
-		S(fpdus_sent),
-		S(fpdus_received),
-		S(bytes_sent),
-		S(bytes_received),
-		S(reads_sent),
-		S(reads_served),
-		S(mpa_refused_token),
-		S(mpa_refused_parked),
-		S(mpa_refused_address),
-		S(mpa_bad),
-		S(terminates_sent),
-		S(terminates_received),
-		S(crc_errors),
-		S(recv_stalls),
-		S(accept_pauses),
-		S(linger_refused),
-		S(no_memory),
-	};
+	static const char *const names[] = { "fpdus_sent", "fpdus_received", "bytes_sent", "bytes_received",
+		"reads_sent", "reads_served", "mpa_refused_token", "mpa_refused_parked", "mpa_refused_address",
+		"mpa_bad", "terminates_sent", "terminates_received", "crc_errors", "recv_stalls", "accept_pauses",
+		"linger_refused", "no_memory" };
+	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct siw_stats) / sizeof(uint64_t), "all of them");
-	memcpy(out, rows, sizeof(rows));
-	return sizeof(rows) / sizeof(rows[0]);
+	_Static_assert(CNT == sizeof(struct siw_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
+	return rnic_stats_fill(names, CNT, &siw_dev_const(rdev)->stats, out);
 }
 
 /* -- memory -- */
@@ -292,13 +168,19 @@ mr_dereg(struct rnic_mr *rmr)
 
 /* -- the loop's calls -- */
 
+static bool
+poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
+{
+	return events_poll(&siw_dev(rdev)->events, ev);
+}
+
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
-	const struct siw_dev *dev = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev);
+	const struct siw_dev *dev = siw_dev_const(rdev);
 
-	if (dev->accept_more || dev->port_events != 0 || !list_empty(&dev->rx_list) || !list_empty(&dev->tx_list) ||
-	    !list_empty(&dev->cq_list) || !list_empty(&dev->ev_list))
+	if (dev->accept_more || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
+	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -313,9 +195,7 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	timerq_run(&dev->timers, now_ns);
 	if (dev->accept_more)
 		siw_accept_more(dev);
-	list_init(&turn);
-	while ((n = list_pop(&dev->rx_list)) != NULL)
-		list_push(&turn, n);
+	list_move_all(&turn, &dev->rx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		siw_rx_turn(CONTAINER_OF(n, struct siw_qp, rx_node));
 }
@@ -333,7 +213,9 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 	const struct siw_dev *dev = siw_dev(rdev);
 	struct sockaddr_storage to;
 
-	return siw_remote_addr(dev, gid, 0, &to) == 0 && route_reaches(&dev->cfg.addr, dev->if_index, &to);
+	/* There is no saying by the loopback interface's routes which peers it reaches. */
+	return iface_remote(&dev->cfg.addr, gid, 0, &to) == 0 &&
+	    iface_reaches(&dev->cfg.addr, dev->iface.loopback ? 0 : dev->iface.index, &to);
 }
 
 static void
@@ -367,11 +249,11 @@ static const struct rnic_ops siw_ops = {
 	.qp_destroy = siw_qp_destroy,
 	.post_send = siw_post_send,
 	.post_recv = siw_post_recv,
-	.room = siw_room,
+	.credits = siw_credits,
 	.peer_depths = siw_peer_depths,
-	.confirm = siw_confirm,
+	.fence = siw_fence,
 	.poll = siw_poll,
-	.poll_event = siw_poll_event,
+	.poll_event = poll_event,
 	.reaches = reaches,
 	.flush = siw_flush,
 	.deadline = deadline,
@@ -423,7 +305,6 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 		.loop = *loop,
 		.rng = rng,
 		.listen_fd = -1,
-		.port_state = RNIC_PORT_UP,
 	};
 	timerq_init(&dev->timers);
 	list_init(&dev->pending);
@@ -432,14 +313,14 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	list_init(&dev->rx_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->cq_list);
-	list_init(&dev->ev_list);
+	events_init(&dev->events, RNIC_PORT_UP);
 	dev->slots = calloc(1u << SIW_SLOT_BITS, sizeof(*dev->slots));
 	dev->next_slot = rng_below(rng, SIW_MAX_QP);
 	rc = stag_table_init(&dev->stags, STAG_BUCKETS);
 	if (rc == 0 && (dev->slots == NULL || timerq_reserve(&dev->timers, 1) < 0))
 		rc = -ENOMEM;
 	if (rc == 0) {
-		learn_interface(dev);
+		iface_learn(&dev->iface, iface_of(&dev->cfg.addr), dev->rng);
 		rc = siw_listen(dev, err);
 	}
 	if (rc < 0) {
@@ -458,21 +339,6 @@ siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
 {
 	struct siw_dev *dev = siw_dev(rdev);
 
-	if (dev->port_state == to)
-		return;
-	dev->port_state = to;
-	/* The user hears of each time that the port was down, and last of what it is now: an "up" that was not polled
-	 * yet is old news. */
-	if (to == RNIC_PORT_DOWN) {
-		dev->port_events = 1u << RNIC_EV_PORT_DOWN;
-	} else {
-		dev->port_events |= 1u << RNIC_EV_PORT_UP;
-		learn_interface(dev);
-	}
-}
-
-void
-siw_stats(const struct rnic_dev *rdev, struct siw_stats *out)
-{
-	*out = CONTAINER_OF((struct rnic_dev *)(uintptr_t)rdev, struct siw_dev, dev)->stats;
+	if (events_set_port(&dev->events, to) && to == RNIC_PORT_UP)
+		iface_learn(&dev->iface, iface_of(&dev->cfg.addr), dev->rng);
 }

@@ -32,8 +32,8 @@ struct siw_config {
 	uint16_t ord;        /* outbound Read depth wanted, >= 1 */
 	uint32_t fpdu_max;   /* largest ULPDU with a software peer; 0 = MULPDU from the MSS */
 	uint32_t connect_ms; /* TCP connect + MPA negotiation, active and passive */
-	uint32_t answer_ms;  /* confirming Read unanswered this long = link failure */
-	uint32_t confirm_ms; /* a confirming Read follows a signaled request after this, at the latest */
+	uint32_t answer_ms;  /* fence unanswered this long = link failure */
+	uint32_t fence_ms;   /* a fence follows a signaled request after this, at the latest */
 	uint32_t max_qp;
 	/* May this address open MPA connections to us? NULL: every address may. Asked at accept, before anything is kept. */
 	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
@@ -51,11 +51,11 @@ void siw_config_init(struct siw_config *);
 int siw_open(
     const struct siw_config *, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev, const char **err);
 
-/* What the interface of the device's address does: gives RNIC_EV_PORT_DOWN or RNIC_EV_PORT_UP when that is news. The
+/* What the interface of the device's address does: gives RNIC_EV_PORT_DOWN or RNIC_EV_PORT_UP when it changes. The
  * device itself cannot know; its links break when the caller of poll_event takes them down. Starts as up. */
 void siw_set_port_state(struct rnic_dev *, enum rnic_port_state);
 
-/* Counters, for rnic_ops.stats and the tests. */
+/* Counters, as rnic_ops.stats has them. */
 struct siw_stats {
 	uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received;
 	uint64_t reads_sent, reads_served;
@@ -68,9 +68,7 @@ struct siw_stats {
 	uint64_t recv_stalls;    /* reading stopped: no receive posted */
 	uint64_t accept_pauses;  /* out of descriptors: accepting stopped for a while */
 	uint64_t linger_refused; /* closed with something left to say: too many such sockets, or too much of it */
-	uint64_t no_memory;      /* connections closed, or last words not sent, for want of memory */
+	uint64_t no_memory;      /* connections closed, or Terminates not sent, for want of memory */
 };
-
-void siw_stats(const struct rnic_dev *, struct siw_stats *);
 
 #endif

@@ -1,9 +1,12 @@
-/* Soft iWARP: connection set-up, what both sides share; see siw_int.h. */
+/* Soft iWARP: connection set-up (MPA, RFC 5044 and 6581): what both sides share, and the active one; see siw_int.h. */
+#include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/addr.h"
 #include "rnic/siw/siw_int.h"
 
 #define NOTSENT_LOWAT (128 * 1024)
@@ -36,14 +39,6 @@ siw_neg_config(const struct siw_dev *dev)
 	};
 }
 
-void
-siw_neg_start(struct siw_qp *qp)
-{
-	const struct neg_config cfg = siw_neg_config(qp->dev);
-
-	neg_init(&qp->neg, &cfg);
-}
-
 static int
 depth_named(const struct neg *neg, uint16_t depth)
 {
@@ -61,35 +56,34 @@ siw_peer_depths(const struct rnic_qp *rqp)
 	};
 }
 
-/* Our private data; the token only where we have to show it. */
-void
-siw_own_pdata(const struct siw_qp *qp, const struct rnic_remote *to, struct siw_pdata *out)
+int
+siw_own_frame(const struct siw_qp *qp, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX])
 {
-	*out = (struct siw_pdata){
+	const struct mpa_pdata own = {
 		.recv_depth = (uint16_t)qp->rq_depth,
 		.qpn = to != NULL ? to->qpn : qp->peer_qpn,
 		.psn = to != NULL ? to->psn : 0,
 		.token = to != NULL ? qp->token : 0,
 		.from_qpn = qp->qp.qpn,
 		.ulpdu_max = qp->dev->cfg.fpdu_max,
-		.read_stag = qp->read_region.stag,
-		.read_to = qp->read_region.base,
+		.read_stag = qp->fence_region.stag,
+		.read_to = qp->fence_region.base,
 	};
+
+	return siw_frame_encode(f, &own, out);
 }
 
-void
-siw_set_port(struct sockaddr_storage *ss, uint16_t port)
+int
+siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *d, uint8_t out[MPA_FRAME_MAX])
 {
-	if (ss->ss_family == AF_INET)
-		((struct sockaddr_in *)(void *)ss)->sin_port = htons(port);
-	else
-		((struct sockaddr_in6 *)(void *)ss)->sin6_port = htons(port);
-}
+	uint8_t pd[MPA_PDATA_LEN];
+	int len;
 
-socklen_t
-siw_addr_len(const struct sockaddr_storage *ss)
-{
-	return ss->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	mpa_pdata_encode(d, pd);
+	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	len = mpa_frame_encode(f, out, MPA_FRAME_MAX);
+	f->pd = (struct span){ 0 };
+	return len;
 }
 
 void
@@ -111,28 +105,191 @@ siw_cm_check_connected(struct siw_qp *qp)
 void
 siw_cm_connect_timeout(struct timer *t, int64_t now_ns)
 {
+	static const char *const why[SIW_CLOSED + 1] = {
+		[SIW_EXPECTING] = "the peer did not open its MPA connection in time",
+		[SIW_CONNECTING] = "the peer's MPA port does not answer",
+		[SIW_REQUESTED] = "the peer did not answer the MPA Request in time",
+		[SIW_RTR_WAIT] = "the peer's first message did not come in time",
+		[SIW_RTS] = "timed out",
+	};
 	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, connect_timer);
-	const char *why = "timed out";
 
 	(void)now_ns;
-	switch (qp->state) {
-	case SIW_EXPECTING:
-		why = "the peer did not open its MPA connection in time";
+	siw_qp_break(qp, why[qp->state], RNIC_WC_FLUSHED, NULL);
+}
+
+/* -- the active side -- */
+
+/* Not to be: with the Terminate of this code as our only FPDU, or none when it is 0. */
+static void
+give_up(struct siw_qp *qp, const char *why, uint8_t code)
+{
+	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = code };
+
+	if (code != 0)
+		txq_start(&qp->txq, qp->neg.res.crc, qp->neg.res.markers_tx);
+	siw_qp_break(qp, why, RNIC_WC_FLUSHED, code != 0 ? &term : NULL);
+}
+
+static void
+reply_in(struct siw_qp *qp, const struct mpa_frame *f)
+{
+	struct mpa_pdata peer;
+	bool ours = mpa_pdata_decode(f->pd, &peer) == 0;
+
+	switch (neg_reply_in(&qp->neg, f)) {
+	case NEG_REJECTED:
+		siw_qp_break(qp, mpa_verdict_str(ours ? peer.verdict : MPA_ACCEPTED), RNIC_WC_FLUSHED, NULL);
+		return;
+	case NEG_FAILED:
+		give_up(qp, qp->neg.why, qp->neg.term_code);
+		return;
+	case NEG_DONE:
 		break;
-	case SIW_CONNECTING:
-		why = "the peer's MPA port does not answer";
-		break;
-	case SIW_REQUESTED:
-		why = "the peer did not answer the MPA Request in time";
-		break;
-	case SIW_RTR_WAIT:
-		why = "the peer's first message did not come in time";
-		break;
-	case SIW_IDLE:
-	case SIW_RTS:
-	case SIW_BROKEN:
-	case SIW_CLOSED:
-		break;
+	case NEG_IDLE:
+	case NEG_REQUESTED:
+	case NEG_CHECKED:
+		assert(0);
 	}
-	siw_qp_break(qp, why, RNIC_WC_FLUSHED, NULL);
+	if (!ours || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
+		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
+		return;
+	}
+	qp->dev->loop.unwatch(qp->dev->loop.ctx, qp->fd);
+	siw_qp_set_state(qp, SIW_RTS);
+	if (siw_stream_start(qp, &peer) < 0) {
+		give_up(qp, "out of resources", NEG_TERM_LOCAL);
+		return;
+	}
+	siw_tx_rtr(qp);
+	siw_tx_schedule(qp);
+	siw_cm_check_connected(qp);
+}
+
+static void
+read_reply(struct siw_qp *qp)
+{
+	size_t space = MPA_FRAME_MAX + 1 - qp->rx_len;
+	ssize_t n = recv(qp->fd, qp->rx_buf + qp->rx_len, space, MSG_DONTWAIT);
+	struct mpa_frame f;
+	int used;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		siw_qp_break(qp, "the peer closed its MPA port's connection without an answer", RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	qp->rx_len += (size_t)n;
+	used = mpa_frame_decode((struct span){ .ptr = qp->rx_buf, .len = qp->rx_len }, MPA_REPLY, &f);
+	if (used == 0)
+		return;
+	/* The peer may not say more before our first FPDU. */
+	if (used < 0 || (size_t)used != qp->rx_len)
+		siw_qp_break(qp, "malformed MPA Reply", RNIC_WC_FLUSHED, NULL);
+	else
+		reply_in(qp, &f);
+}
+
+static void
+send_request(struct siw_qp *qp)
+{
+	const struct neg_config cfg = siw_neg_config(qp->dev);
+	uint8_t out[MPA_FRAME_MAX];
+	struct mpa_frame f;
+	int len;
+
+	neg_init(&qp->neg, &cfg);
+	neg_request(&qp->neg, &f);
+	len = siw_own_frame(qp, &qp->remote, &f, out);
+	siw_qp_set_state(qp, SIW_REQUESTED);
+	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len)
+		siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
+}
+
+static void
+connect_io(void *arg, int fd, unsigned events)
+{
+	struct siw_qp *qp = arg;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	(void)events;
+	if (qp->state == SIW_CONNECTING) {
+		struct sockaddr_storage ss;
+		socklen_t ss_len = sizeof(ss);
+
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
+			return;
+		}
+		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
+			return; /* not connected yet */
+		send_request(qp);
+	}
+	if (qp->state == SIW_REQUESTED)
+		read_reply(qp);
+}
+
+static int
+start_connect(struct siw_qp *qp)
+{
+	struct siw_dev *dev = qp->dev;
+	struct sockaddr_storage local = dev->cfg.addr, ss;
+	const int on = 1;
+	int rc = iface_remote(&local, &qp->remote.gid, qp->remote.mpa_port, &ss);
+
+	if (rc < 0)
+		return rc;
+	qp->fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (qp->fd < 0)
+		return -errno;
+	siw_tune_socket(qp->fd);
+	/* The port is chosen at connect: only then is it known to be free for this peer. */
+	(void)setsockopt(qp->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	addr_set_port(&local, 0);
+	if (bind(qp->fd, (const struct sockaddr *)&local, addr_len(&local)) < 0 ||
+	    (connect(qp->fd, (const struct sockaddr *)&ss, addr_len(&ss)) < 0 && errno != EINPROGRESS))
+		rc = -errno;
+	else
+		rc = dev->loop.watch(dev->loop.ctx, qp->fd, connect_io, qp);
+	if (rc < 0) {
+		close(qp->fd);
+		qp->fd = -1;
+	}
+	return rc;
+}
+
+int
+siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remote *remote)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+	int rc;
+
+	if (qp->claimed || (side == RNIC_ACTIVE && (qp->state != SIW_IDLE || remote->mpa_port == 0)) ||
+	    qp->state == SIW_CLOSED)
+		return -EINVAL;
+	qp->side = side;
+	qp->claimed = true;
+	qp->remote = *remote;
+	if (qp->state == SIW_BROKEN) {
+		siw_event(qp, RNIC_EV_CONNECT_FAILED); /* it came, and broke before we were asked */
+		return 0;
+	}
+	if (side == RNIC_PASSIVE) {
+		if (qp->state == SIW_IDLE)
+			(void)siw_qp_expect(rqp);
+		if (qp->state < SIW_BROKEN)
+			siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+		siw_cm_check_connected(qp);
+		return 0;
+	}
+	siw_qp_set_state(qp, SIW_CONNECTING);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+	rc = start_connect(qp);
+	if (rc < 0)
+		siw_qp_break(qp,
+		    rc == -EAFNOSUPPORT ? "the peer's RNIC has an address of another family" : mpa_connect_error(-rc),
+		    RNIC_WC_FLUSHED, NULL);
+	return 0;
 }

@@ -1,9 +1,9 @@
 /*
  * What the files of the soft iWARP device share. siw.c: the device, its
  * memory and its list of calls; siw_qp.c: queue pairs and their events;
- * siw_wr.c: work requests and completions; siw_cm.c, siw_passive.c and
- * siw_active.c: connection set-up; siw_rx.c and siw_tx.c: the established
- * stream; siw_rest.c: what a reset left unread; siw_linger.c: sockets that have only a last word to say.
+ * siw_wr.c: work requests and completions; siw_cm.c and siw_passive.c: connection
+ * set-up; siw_rx.c and siw_tx.c: the established stream; siw_linger.c: sockets
+ * whose QP is gone, with something left to send.
  */
 #ifndef SMCRD_RNIC_SIW_INT_H
 #define SMCRD_RNIC_SIW_INT_H
@@ -17,8 +17,10 @@
 #include "iwarp/stag.h"
 #include "iwarp/stream.h"
 #include "iwarp/txq.h"
+#include "rnic/events.h"
+#include "rnic/fence.h"
+#include "rnic/iface.h"
 #include "rnic/siw/siw.h"
-#include "rnic/siw_pdata.h"
 
 #define SIW_MAX_INLINE 64
 #define SIW_MAX_SQ 8192
@@ -30,7 +32,7 @@
 #define SIW_PLACE_MIN 2048u      /* rest of a Write worth reading straight into place */
 #define SIW_TX_RING (128u * 1024)
 #define SIW_TX_BUDGET (1024u * 1024) /* bytes a QP and turn */
-#define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_room */
+#define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_credits */
 #define SIW_IOV 256
 #define SIW_PARKED_MAX 64
 #define SIW_PARKED_OF_ONE 32 /* of them, from one address */
@@ -52,12 +54,8 @@ struct siw_dev {
 	uint32_t next_slot;
 	uint32_t pd_cnt;
 	uint64_t mr_bytes;
-	uint8_t mac[6];
-	uint16_t vlan;
-	uint8_t mtu_code;
-	unsigned if_index; /* of our address; 0 = loopback, or not known */
-	enum rnic_port_state port_state;
-	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
+	struct iface iface; /* of our address */
+	struct events events;
 	uint16_t port;
 	int listen_fd;
 	bool accept_more;          /* connections may wait on listen_fd */
@@ -71,7 +69,6 @@ struct siw_dev {
 	struct list_node rx_list; /* siw_qp with bytes to read or to decode */
 	struct list_node tx_list; /* siw_qp with something to send */
 	struct list_node cq_list; /* siw_qp with completions */
-	struct list_node ev_list; /* siw_qp with events */
 	struct siw_stats stats;
 };
 
@@ -101,14 +98,6 @@ struct siw_wr {
 	} u;
 };
 
-/* A completion that waits to be polled. */
-struct siw_cqe {
-	uint64_t wr_id;
-	enum rnic_wc_op op;
-	enum rnic_wc_status status;
-	uint32_t len;
-};
-
 enum siw_state {
 	SIW_IDLE,       /* created */
 	SIW_EXPECTING,  /* passive: the peer may come */
@@ -120,22 +109,13 @@ enum siw_state {
 	SIW_CLOSED, /* by qp_disconnect */
 };
 
-/* Bits of siw_qp.starved: what struct rnic_room has none of. */
-enum {
-	SIW_NO_WRS = 1 << 0,
-	SIW_NO_SENDS = 1 << 1,
-	SIW_NO_BYTES = 1 << 2,
-};
-
 struct siw_qp {
 	struct rnic_qp qp;
 	struct siw_dev *dev;
 	struct siw_pd *pd;
 	enum siw_state state;
 	uint64_t token;
-	uint32_t sq_depth;
 	uint32_t rq_depth;
-	const char *why; /* BROKEN: for people */
 	/* set-up */
 	enum rnic_side side;
 	bool claimed;   /* qp_connect was called */
@@ -165,46 +145,36 @@ struct siw_qp {
 	size_t rx_place_fpdu;    /* length of its FPDU */
 	struct txq txq;
 	bool tx_blocked; /* the socket is full */
-	/* send queue: counters of requests, ever growing */
-	struct siw_wr *sq;
-	uint32_t sq_mask;
-	uint32_t sq_head;    /* posted */
-	uint32_t sq_enc;     /* wholly turned into FPDUs */
-	uint32_t sq_done;    /* complete */
-	uint32_t sq_sig;     /* behind the last signaled one */
-	uint32_t enc_off;    /* bytes done of request sq_enc */
-	size_t sq_bytes;     /* payload posted, not yet turned into FPDUs */
-	uint32_t sends_out;  /* Sends not confirmed */
-	uint32_t peer_depth; /* receives the peer has */
-	unsigned starved;
-	/* confirming Read */
-	uint8_t read_bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
-	struct stag_region read_region;       /* of both */
-	uint32_t peer_stag;                   /* of what ours read; 0: nothing */
-	uint64_t peer_to;
-	bool read_out;
-	uint32_t read_pos; /* it confirms the requests before this one */
-	uint32_t want_pos; /* confirmation is wanted up to here */
-	struct timer confirm_timer;
-	struct timer answer_timer;
+	/* send queue; sq.sent: wholly turned into FPDUs */
+	struct sendq sq;
+	struct siw_wr *wrs;
+	uint32_t wr_mask;
+	uint32_t enc_off; /* bytes done of request sq.sent */
+	struct fence fence;
+	struct stag_region fence_region; /* of the fence's bytes */
 	/* completions */
-	struct siw_cqe *cq;
+	struct rnic_wc *cq;
 	uint32_t cq_mask;
 	uint32_t cq_head;
 	uint32_t cq_tail;
 	uint32_t cq_sends; /* of requests, not polled */
 	uint32_t cq_recvs;
-	unsigned events; /* bits of enum rnic_event_type */
+	struct qp_events events;
 	struct list_node rx_node;
 	struct list_node tx_node;
 	struct list_node cq_node;
-	struct list_node ev_node;
 };
 
 static inline struct siw_dev *
 siw_dev(struct rnic_dev *d)
 {
 	return CONTAINER_OF(d, struct siw_dev, dev);
+}
+
+static inline const struct siw_dev *
+siw_dev_const(const struct rnic_dev *d)
+{
+	return CONTAINER_OF((struct rnic_dev *)(uintptr_t)d, struct siw_dev, dev);
 }
 
 static inline struct siw_qp *
@@ -231,8 +201,6 @@ siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
 int siw_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
 void siw_qp_destroy(struct rnic_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
-bool siw_poll_event(struct rnic_dev *, struct rnic_event *);
-
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 void siw_event(struct siw_qp *, enum rnic_event_type);
@@ -248,8 +216,8 @@ void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const s
 
 int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-void siw_room(const struct rnic_qp *, struct rnic_room *);
-void siw_confirm(struct rnic_qp *);
+void siw_credits(const struct rnic_qp *, struct rnic_credits *);
+void siw_fence(struct rnic_qp *);
 unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 
 void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
@@ -257,36 +225,29 @@ void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc
 void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* All requests end, receives too: the oldest with this status, the others as flushed. */
 void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
-/* Gives RNIC_EV_ROOM when something that was used up is there again. */
-void siw_room_changed(struct siw_qp *);
-/* Arms the timer that asks for confirmation, when there is something to confirm. */
-void siw_confirm_arm(struct siw_qp *);
-void siw_confirm_timeout(struct timer *, int64_t now_ns);
-void siw_answer_timeout(struct timer *, int64_t now_ns);
+/* Gives RNIC_EV_CREDITS when something that was used up is there again. */
+void siw_credits_changed(struct siw_qp *);
+void siw_fence_delayed(struct timer *, int64_t now_ns);
+void siw_fence_silence(struct timer *, int64_t now_ns);
 
 /* -- siw_rx.c -- */
 
-/* Negotiation is over; starts the stream on qp->fd. 0 or a negative errno. */
-int siw_stream_start(struct siw_qp *, const struct siw_pdata *peer);
-void siw_stream_io(void *qp, int fd, unsigned events, int64_t now_ns);
+/* Negotiation is done; starts the stream on qp->fd. 0 or a negative errno. */
+int siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer);
+void siw_stream_io(void *qp, int fd, unsigned events);
 /* Hardware wants FPDUs within segments: their size follows the path's. */
 void siw_follow_mss(struct siw_qp *);
 /* The socket gave this error, 0 = end of file. */
 void siw_stream_lost(struct siw_qp *, int err);
 /* One bounded turn of reading and decoding. */
 void siw_rx_turn(struct siw_qp *);
-/* Something may be there to be read or decoded. */
-void siw_rx_mark(struct siw_qp *);
-
-/* -- siw_rest.c -- */
-
-/* The connection was reset: looks for a Terminate in what was not read yet. Its words, or NULL. */
-const char *siw_rest_terminate(struct siw_qp *);
+/* There may be something to read or to decode. */
+void siw_rx_schedule(struct siw_qp *);
 
 /* -- siw_tx.c -- */
 
 /* Something is to be sent. */
-void siw_tx_mark(struct siw_qp *);
+void siw_tx_schedule(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
 /* Queues the first FPDU of the active side. */
 void siw_tx_rtr(struct siw_qp *);
@@ -306,15 +267,17 @@ void siw_tx_fill(struct siw_qp *);
 
 void siw_tune_socket(int fd);
 struct neg_config siw_neg_config(const struct siw_dev *);
-void siw_neg_start(struct siw_qp *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
-/* Our private data; with the token where we have to show it (to != NULL). */
-void siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to, struct siw_pdata *out);
-void siw_set_port(struct sockaddr_storage *, uint16_t port);
-socklen_t siw_addr_len(const struct sockaddr_storage *);
+/* Encodes `f` with this private data into out: its length, or a negative errno. */
+int siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
+/* The same with our own private data; with the token where we have to show it (to != NULL). */
+int siw_own_frame(const struct siw_qp *, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX]);
 /* CONNECTED once the stream runs and the user asked for it. */
 void siw_cm_check_connected(struct siw_qp *);
 void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
+
+/* Both sides' qp_connect: the passive one only says whom it wants. */
+int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 
 /* -- siw_passive.c -- */
 
@@ -323,18 +286,11 @@ void siw_listen_close(struct siw_dev *);
 void siw_accept_more(struct siw_dev *);
 int siw_qp_expect(struct rnic_qp *);
 
-/* -- siw_active.c -- */
-
-/* Both sides' qp_connect: the passive one only says whom it wants. */
-int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-/* The peer's address and MPA port; -EAFNOSUPPORT when its family is not ours. */
-int siw_remote_addr(const struct siw_dev *, const struct rnic_gid *, uint16_t port, struct sockaddr_storage *);
-
 /* -- siw_linger.c -- */
 
 /*
  * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
- * for a while and closes. The descriptor is not watched any more by others.
+ * for a while and closes. Nobody else watches the descriptor.
  */
 void siw_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
 /* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */

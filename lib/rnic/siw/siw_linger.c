@@ -1,5 +1,5 @@
 /*
- * Soft iWARP: sockets whose QP is gone but that have something left to say, a
+ * Soft iWARP: sockets whose QP is gone but that have something left to send, a
  * Terminate, a rejecting Reply or the rest of a graceful end. Closing them at
  * once could reset the connection before the peer read it. Bounded in number
  * and time.
@@ -65,7 +65,7 @@ linger_send(struct siw_linger *l)
 	return true;
 }
 
-/* Reads what nobody wants any more. False: the peer is done, too. */
+/* Reads and drops. False: the peer is done, too. */
 static bool
 linger_drain(struct siw_linger *l)
 {
@@ -79,17 +79,16 @@ linger_drain(struct siw_linger *l)
 		if (n == 0)
 			return !l->fin;
 	}
-	return false; /* who sends that much does not read */
+	return false; /* a peer that sends that much does not read */
 }
 
 static void
-linger_io(void *arg, int fd, unsigned events, int64_t now_ns)
+linger_io(void *arg, int fd, unsigned events)
 {
 	struct siw_linger *l = arg;
 
 	(void)fd;
 	(void)events;
-	l->dev->dev.now_ns = now_ns;
 	if (!linger_send(l) || !linger_drain(l))
 		linger_free(l);
 }

@@ -4,7 +4,6 @@
  * private data names, waits for one a little (parked), or is refused.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +27,7 @@ struct siw_pend {
 	size_t len;
 	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
 	struct mpa_frame frame;
-	struct siw_pdata pdata;
+	struct mpa_pdata pdata;
 };
 
 /* -- requests -- */
@@ -60,16 +59,13 @@ pend_close(struct siw_pend *p)
 
 /* Sends the Reply `f` with our verdict and closes. */
 static void
-pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verdict)
+pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum mpa_verdict verdict)
 {
+	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
 	struct siw_dev *dev = p->dev;
-	struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
-	int fd = p->fd, len;
+	uint8_t out[MPA_FRAME_MAX];
+	int fd = p->fd, len = siw_frame_encode(f, &d, out);
 
-	siw_pdata_encode(&d, pd);
-	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
-	len = mpa_frame_encode(f, out, sizeof(out));
 	pend_free(p);
 	if (len > 0)
 		siw_linger_bytes(dev, fd, out, (size_t)len);
@@ -79,7 +75,7 @@ pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum siw_verdict verd
 
 /* Refuses a request before any QP had a say. */
 static void
-pend_reject(struct siw_pend *p, enum siw_verdict verdict)
+pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 {
 	const struct neg_config cfg = siw_neg_config(p->dev);
 	struct mpa_frame f;
@@ -92,30 +88,26 @@ pend_reject(struct siw_pend *p, enum siw_verdict verdict)
 static void
 pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
-	struct siw_pdata peer = p->pdata, own;
+	const struct neg_config cfg = siw_neg_config(qp->dev);
+	const struct mpa_pdata peer = p->pdata;
+	uint8_t out[MPA_FRAME_MAX];
 	struct mpa_frame f;
-	uint8_t pd[SIW_PDATA_LEN], out[MPA_FRAME_MAX];
 	int len;
 
-	siw_neg_start(qp);
+	neg_init(&qp->neg, &cfg);
 	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
-		const char *why = qp->neg.why;
-
 		if (qp->neg.state == NEG_REJECTED)
-			pend_reject_frame(p, &f, SIW_READ_DEPTH);
+			pend_reject_frame(p, &f, MPA_READ_DEPTH);
 		else
 			pend_close(p);
-		siw_qp_break(qp, why, RNIC_WC_FLUSHED, NULL);
+		siw_qp_break(qp, qp->neg.why, RNIC_WC_FLUSHED, NULL);
 		return;
 	}
 	neg_accept(&qp->neg, &f);
 	qp->fd = p->fd;
 	pend_free(p);
 	qp->peer_qpn = peer.from_qpn;
-	siw_own_pdata(qp, NULL, &own);
-	siw_pdata_encode(&own, pd);
-	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
-	len = mpa_frame_encode(&f, out, sizeof(out));
+	len = siw_own_frame(qp, NULL, &f, out);
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
 	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 	/* The first bytes on a new connection: always taken whole, or it is broken. */
@@ -132,7 +124,7 @@ pend_timeout(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	if (p->parked) {
 		p->dev->stats.mpa_refused_parked++;
-		pend_reject(p, SIW_NOT_EXPECTED);
+		pend_reject(p, MPA_NOT_EXPECTED);
 	} else {
 		p->dev->stats.mpa_bad++;
 		pend_close(p);
@@ -157,7 +149,7 @@ pend_park(struct siw_pend *p)
 
 	if (dev->parked_cnt >= SIW_PARKED_MAX || parked_from(dev, &p->from) >= SIW_PARKED_OF_ONE) {
 		dev->stats.mpa_refused_parked++;
-		pend_reject(p, SIW_BUSY);
+		pend_reject(p, MPA_BUSY);
 		return;
 	}
 	p->parked = true;
@@ -167,17 +159,17 @@ pend_park(struct siw_pend *p)
 	siw_arm(dev, &p->timer, SIW_PARKED_MS);
 }
 
-/* The request is complete: to whom? */
+/* The request is complete: finds the QP that is meant. */
 static void
 pend_dispatch(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
 	struct siw_qp *qp;
 
-	/* Without receives there it could never be told anything. */
-	if (siw_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
+	/* A peer without receives could never be sent anything. */
+	if (mpa_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;
-		pend_reject(p, SIW_STRANGER);
+		pend_reject(p, MPA_STRANGER);
 		return;
 	}
 	qp = siw_qp_find(dev, p->pdata.qpn);
@@ -187,42 +179,25 @@ pend_dispatch(struct siw_pend *p)
 	}
 	if (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token) {
 		dev->stats.mpa_refused_token++;
-		pend_reject(p, SIW_BAD_TOKEN);
+		pend_reject(p, MPA_BAD_TOKEN);
 	} else if (qp->state == SIW_IDLE) {
 		pend_park(p);
 	} else if (qp->state != SIW_EXPECTING) {
 		dev->stats.mpa_refused_token++;
-		pend_reject(p, qp->state >= SIW_BROKEN ? SIW_GONE : SIW_USED);
+		pend_reject(p, qp->state >= SIW_BROKEN ? MPA_GONE : MPA_USED);
 	} else {
 		pend_adopt(p, qp);
 	}
 }
 
-/* Has the whole Request arrived, and nothing else? */
 static void
-pend_decode(struct siw_pend *p)
-{
-	struct span in = { .ptr = p->buf, .len = p->len };
-	int used = mpa_frame_decode(in, MPA_REQUEST, &p->frame);
-
-	if (used == 0)
-		return;
-	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
-		p->dev->stats.mpa_bad++;
-		pend_close(p);
-		return;
-	}
-	pend_dispatch(p);
-}
-
-static void
-pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
+pend_io(void *arg, int fd, unsigned events)
 {
 	struct siw_pend *p = arg;
 	ssize_t n;
+	int used;
 
 	(void)events;
-	p->dev->dev.now_ns = now_ns;
 	n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -234,7 +209,15 @@ pend_io(void *arg, int fd, unsigned events, int64_t now_ns)
 		return;
 	}
 	p->len += (size_t)n;
-	pend_decode(p);
+	used = mpa_frame_decode((struct span){ .ptr = p->buf, .len = p->len }, MPA_REQUEST, &p->frame);
+	if (used == 0)
+		return;
+	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
+		p->dev->stats.mpa_bad++;
+		pend_close(p);
+		return;
+	}
+	pend_dispatch(p);
 }
 
 static void
@@ -269,39 +252,10 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 
 /* -- listening -- */
 
-static struct rnic_gid
-gid_of(const struct sockaddr_storage *ss)
-{
-	struct rnic_gid gid = { .b = { [10] = 0xff, [11] = 0xff } };
-
-	if (ss->ss_family == AF_INET)
-		memcpy(gid.b + 12, &((const struct sockaddr_in *)(const void *)ss)->sin_addr, 4);
-	else
-		memcpy(gid.b, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
-	return gid;
-}
-
-static bool
-may_connect(const struct siw_dev *dev, const struct sockaddr_storage *from, struct rnic_gid *gid)
-{
-	*gid = gid_of(from);
-	return dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, gid);
-}
-
-static void
-turn_away(struct siw_dev *dev, int fd)
-{
-	const struct linger now = { .l_onoff = 1 };
-
-	dev->stats.mpa_refused_address++;
-	/* No TIME_WAIT for strangers. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(fd);
-}
-
 void
 siw_accept_more(struct siw_dev *dev)
 {
+	const struct linger reset = { .l_onoff = 1 };
 	struct rnic_gid gid;
 
 	dev->accept_more = false;
@@ -311,10 +265,15 @@ siw_accept_more(struct siw_dev *dev)
 		int fd = accept4(dev->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			if (may_connect(dev, &from, &gid))
+			addr_to_v6(&from, gid.b);
+			if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &gid)) {
 				pend_new(dev, fd, &gid);
-			else
-				turn_away(dev, fd);
+			} else {
+				dev->stats.mpa_refused_address++;
+				/* No TIME_WAIT for strangers. */
+				(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+				close(fd);
+			}
 			continue;
 		}
 		if (errno == EAGAIN)
@@ -337,13 +296,12 @@ accept_retry(struct timer *t, int64_t now_ns)
 }
 
 static void
-listen_io(void *arg, int fd, unsigned events, int64_t now_ns)
+listen_io(void *arg, int fd, unsigned events)
 {
 	struct siw_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	siw_accept_more(dev);
 }
 
@@ -360,29 +318,19 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 	/* Of a range, a port in TIME_WAIT is as good as another. */
 	if (port != 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	siw_set_port(&ss, port);
-	if (bind(fd, (const struct sockaddr *)&ss, siw_addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+	addr_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
 		return fd;
 	err = errno;
 	close(fd);
 	return -err;
 }
 
-static uint16_t
-port_of(int fd)
-{
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
-		return 0;
-	return ntohs(ss.ss_family == AF_INET ? ((struct sockaddr_in *)(void *)&ss)->sin_port
-	                                     : ((struct sockaddr_in6 *)(void *)&ss)->sin6_port);
-}
-
 int
 siw_listen(struct siw_dev *dev, const char **err)
 {
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
 	uint32_t port = dev->cfg.port_min;
 	int rc;
 
@@ -395,7 +343,8 @@ siw_listen(struct siw_dev *dev, const char **err)
 		return rc;
 	}
 	dev->listen_fd = rc;
-	dev->port = port_of(rc);
+	(void)getsockname(rc, (struct sockaddr *)&ss, &len);
+	dev->port = addr_port(&ss);
 	rc = dev->loop.watch(dev->loop.ctx, dev->listen_fd, listen_io, dev);
 	if (rc < 0) {
 		*err = "event loop";

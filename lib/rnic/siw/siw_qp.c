@@ -10,17 +10,7 @@
 #include "base/pages.h"
 #include "rnic/siw/siw_int.h"
 
-#define TIMERS 4 /* of a QP */
-
-static uint32_t
-round_up_pow2(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
+#define TIMERS (2 + FENCE_TIMERS) /* of a QP */
 
 /* -- numbers -- */
 
@@ -49,25 +39,13 @@ slot_take(struct siw_dev *dev)
 
 /* -- birth and death -- */
 
-static size_t
-sq_bytes(const struct siw_qp *qp)
-{
-	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->sq);
-}
-
-static size_t
-cq_bytes(const struct siw_qp *qp)
-{
-	return ((size_t)qp->cq_mask + 1) * sizeof(*qp->cq);
-}
-
 static void
 qp_free(struct siw_qp *qp)
 {
 	stream_fini(&qp->stream);
 	txq_fini(&qp->txq);
-	pages_free(qp->sq, sq_bytes(qp));
-	pages_free(qp->cq, cq_bytes(qp));
+	pages_free(qp->wrs, ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
+	pages_free(qp->cq, ((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));
 	pages_free(qp->rx_buf, SIW_RX_BUF);
 	free(qp);
 }
@@ -83,13 +61,13 @@ qp_alloc_queues(struct siw_qp *qp)
 		.ord_max = qp->dev->cfg.ord,
 	};
 
-	qp->sq_mask = round_up_pow2(qp->sq_depth) - 1;
-	qp->cq_mask = round_up_pow2(qp->sq_depth + qp->rq_depth) - 1;
+	qp->wr_mask = ring_size(qp->sq.depth) - 1;
+	qp->cq_mask = ring_size(qp->sq.depth + qp->rq_depth) - 1;
 	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
-	qp->sq = pages_alloc(sq_bytes(qp));
-	qp->cq = pages_alloc(cq_bytes(qp));
+	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
+	qp->cq = pages_alloc(((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));
 	qp->rx_buf = pages_alloc(SIW_RX_BUF);
-	if (qp->sq == NULL || qp->cq == NULL || qp->rx_buf == NULL || txq_init(&qp->txq, SIW_TX_RING) < 0 ||
+	if (qp->wrs == NULL || qp->cq == NULL || qp->rx_buf == NULL || txq_init(&qp->txq, SIW_TX_RING) < 0 ||
 	    stream_init(&qp->stream, &cfg) < 0)
 		return -ENOMEM;
 	return 0;
@@ -113,7 +91,14 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	qp->pd = CONTAINER_OF(pd, struct siw_pd, pd);
 	qp->fd = -1;
 	qp->token = attr->token;
-	qp->sq_depth = attr->sq_depth;
+	qp->sq = (struct sendq){ .depth = attr->sq_depth, .bytes_max = SIW_TX_QUEUED };
+	qp->fence = (struct fence){
+		.sq = &qp->sq,
+		.dev = &dev->dev,
+		.timers = &dev->timers,
+		.delay_ms = dev->cfg.fence_ms,
+		.answer_ms = dev->cfg.answer_ms,
+	};
 	qp->rq_depth = attr->rq_depth;
 	if (qp_alloc_queues(qp) < 0 || timerq_reserve(&dev->timers, TIMERS) < 0) {
 		qp_free(qp);
@@ -127,19 +112,18 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	};
 	timer_init(&qp->connect_timer, siw_cm_connect_timeout);
 	timer_init(&qp->nudge_timer, siw_nudge_timeout);
-	timer_init(&qp->confirm_timer, siw_confirm_timeout);
-	timer_init(&qp->answer_timer, siw_answer_timeout);
+	fence_init(&qp->fence, siw_fence_delayed, siw_fence_silence);
+	qp_events_init(&qp->events, &qp->qp);
 	list_init(&qp->rx_node);
 	list_init(&qp->tx_node);
 	list_init(&qp->cq_node);
-	list_init(&qp->ev_node);
-	qp->read_region = (struct stag_region){
-		.buf = qp->read_bytes,
-		.len = sizeof(qp->read_bytes),
+	qp->fence_region = (struct stag_region){
+		.buf = qp->fence.bytes,
+		.len = sizeof(qp->fence.bytes),
 		.pd = qp->pd,
 		.access = STAG_READ,
 	};
-	stag_add(&dev->stags, &qp->read_region, dev->rng);
+	stag_add(&dev->stags, &qp->fence_region, dev->rng);
 	dev->slots[slot] = qp;
 	dev->qp_cnt++;
 	qp->pd->refs++;
@@ -159,10 +143,9 @@ siw_qp_destroy(struct rnic_qp *rqp)
 	dev = qp->dev;
 	siw_qp_disconnect(rqp, false);
 	list_remove(&qp->cq_node);
-	list_remove(&qp->ev_node);
 	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;
 	dev->qp_cnt--;
-	stag_remove(&dev->stags, &qp->read_region);
+	stag_remove(&dev->stags, &qp->fence_region);
 	qp->pd->refs--;
 	timerq_unreserve(&dev->timers, TIMERS);
 	qp_free(qp);
@@ -176,60 +159,10 @@ siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
 	qp->state = to;
 }
 
-/* -- events -- */
-
 void
 siw_event(struct siw_qp *qp, enum rnic_event_type type)
 {
-	qp->events |= 1u << type;
-	if (list_empty(&qp->ev_node))
-		list_push(&qp->dev->ev_list, &qp->ev_node);
-}
-
-/* Down before up: the port's state is what the last event says. */
-static bool
-poll_port_event(struct siw_dev *dev, struct rnic_event *ev)
-{
-	enum rnic_event_type type = dev->port_events & 1u << RNIC_EV_PORT_DOWN ? RNIC_EV_PORT_DOWN : RNIC_EV_PORT_UP;
-
-	if (dev->port_events == 0)
-		return false;
-	dev->port_events &= ~(1u << type);
-	*ev = (struct rnic_event){ .type = type };
-	return true;
-}
-
-bool
-siw_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
-{
-	static const enum rnic_event_type order[] = {
-		RNIC_EV_CONNECTED,
-		RNIC_EV_CONNECT_FAILED,
-		RNIC_EV_ROOM,
-		RNIC_EV_QP_ERROR,
-	};
-	struct siw_dev *dev = siw_dev(rdev);
-	struct list_node *n = list_first(&dev->ev_list);
-	struct siw_qp *qp;
-
-	if (poll_port_event(dev, ev))
-		return true;
-	if (n == NULL)
-		return false;
-	qp = CONTAINER_OF(n, struct siw_qp, ev_node);
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!(qp->events & 1u << order[i]))
-			continue;
-		qp->events &= ~(1u << order[i]);
-		*ev = (struct rnic_event){ .type = order[i], .qp = &qp->qp };
-		if (order[i] == RNIC_EV_QP_ERROR || order[i] == RNIC_EV_CONNECT_FAILED)
-			ev->why = qp->why;
-		break;
-	}
-	list_remove(&qp->ev_node);
-	if (qp->events != 0)
-		list_push(&dev->ev_list, &qp->ev_node);
-	return true;
+	events_add(&qp->dev->events, &qp->events, type);
 }
 
 /* -- the end -- */
@@ -266,8 +199,7 @@ qp_detach(struct siw_qp *qp, bool last_word)
 	/* Last: filling the send queue a last time may have armed and listed it again. */
 	timer_cancel(&dev->timers, &qp->connect_timer);
 	timer_cancel(&dev->timers, &qp->nudge_timer);
-	timer_cancel(&dev->timers, &qp->confirm_timer);
-	timer_cancel(&dev->timers, &qp->answer_timer);
+	fence_stop(&qp->fence);
 	list_remove(&qp->rx_node);
 	list_remove(&qp->tx_node);
 }
@@ -279,7 +211,7 @@ siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status, con
 
 	if (qp->state >= SIW_BROKEN)
 		return;
-	qp->why = why;
+	qp->events.why = why;
 	last_word = term != NULL && siw_tx_terminate(qp, term);
 	/* From here on siw_tx_fill() takes no more requests. */
 	siw_qp_set_state(qp, SIW_BROKEN);
@@ -303,6 +235,5 @@ siw_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	}
 	if (qp->state != SIW_CLOSED)
 		siw_qp_set_state(qp, SIW_CLOSED);
-	qp->events = 0;
-	list_remove(&qp->ev_node);
+	events_drop(&qp->events);
 }

@@ -6,17 +6,11 @@
 #include <sys/socket.h>
 
 #include "rnic/siw/siw_int.h"
+#include "wire/rdmap.h"
+
+#define REST_READS_MAX 32 /* what a socket holds is bounded; this is for one whose peer goes on sending */
 
 /* -- start -- */
-
-static size_t
-mss_of(int fd)
-{
-	int mss = 0;
-	socklen_t len = sizeof(mss);
-
-	return getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0 ? (size_t)mss : 536;
-}
 
 static void
 set_ulpdu_max(struct siw_qp *qp, size_t max)
@@ -29,12 +23,17 @@ set_ulpdu_max(struct siw_qp *qp, size_t max)
 void
 siw_follow_mss(struct siw_qp *qp)
 {
-	set_ulpdu_max(qp, mpa_mulpdu(mss_of(qp->fd), qp->neg.res.markers_tx));
+	int mss = 0;
+	socklen_t len = sizeof(mss);
+
+	if (getsockopt(qp->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) < 0 || mss <= 0)
+		mss = 536; /* RFC 9293 3.7.1 */
+	set_ulpdu_max(qp, mpa_mulpdu((size_t)mss, qp->neg.res.markers_tx));
 }
 
 /* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
 static void
-choose_ulpdu_max(struct siw_qp *qp, const struct siw_pdata *peer)
+choose_ulpdu_max(struct siw_qp *qp, const struct mpa_pdata *peer)
 {
 	uint32_t own = qp->dev->cfg.fpdu_max;
 
@@ -46,15 +45,14 @@ choose_ulpdu_max(struct siw_qp *qp, const struct siw_pdata *peer)
 }
 
 int
-siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
+siw_stream_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 {
 	const struct neg_result *res = &qp->neg.res;
 	bool rtr_send = qp->state == SIW_RTR_WAIT && res->p2p && (res->rtr & MPA_RTR_SEND) != 0;
 
-	qp->peer_depth = peer->recv_depth;
+	qp->sq.peer_depth = peer->recv_depth;
 	qp->peer_qpn = peer->from_qpn;
-	qp->peer_stag = peer->read_stag;
-	qp->peer_to = peer->read_to;
+	fence_set_peer(&qp->fence, peer);
 	qp->crc = res->crc;
 	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
 	txq_start(&qp->txq, res->crc, res->markers_tx);
@@ -68,25 +66,14 @@ siw_stream_start(struct siw_qp *qp, const struct siw_pdata *peer)
 /* -- receiving -- */
 
 void
-siw_rx_mark(struct siw_qp *qp)
+siw_rx_schedule(struct siw_qp *qp)
 {
 	if (list_empty(&qp->rx_node))
 		list_push(&qp->dev->rx_list, &qp->rx_node);
 }
 
-static void
-read_answered(struct siw_qp *qp)
-{
-	qp->read_out = false;
-	timer_cancel(&qp->dev->timers, &qp->answer_timer);
-	siw_complete_sends(qp, qp->read_pos);
-	siw_room_changed(qp);
-	siw_confirm_arm(qp);
-	siw_tx_mark(qp);
-}
-
 /* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
- * and the connection is over. */
+ * and the QP is broken. */
 static bool
 peer_started(struct siw_qp *qp)
 {
@@ -96,7 +83,7 @@ peer_started(struct siw_qp *qp)
 	siw_cm_check_connected(qp);
 	if (qp->state != SIW_RTS)
 		return false;
-	siw_tx_mark(qp);
+	siw_tx_schedule(qp);
 	return true;
 }
 
@@ -114,10 +101,13 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_complete(qp, ev.wr_id, RNIC_WC_RECV, RNIC_WC_OK, ev.len);
 		break;
 	case STREAM_RX_READ_REQ:
-		siw_tx_mark(qp);
+		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_READ_DONE:
-		read_answered(qp);
+		siw_complete_sends(qp, fence_answered(&qp->fence));
+		siw_credits_changed(qp);
+		fence_arm(&qp->fence);
+		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_NO_RECV:
 		qp->rx_stalled = true;
@@ -182,16 +172,14 @@ rx_begin_place(struct siw_qp *qp)
 	return true;
 }
 
+/* Used bytes go, the rest moves to the beginning of the buffer. */
 static void
 rx_compact(struct siw_qp *qp)
 {
-	if (qp->rx_off == qp->rx_len) {
-		qp->rx_off = qp->rx_len = 0;
-	} else if (qp->rx_off > 0) {
-		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off);
-		qp->rx_len -= qp->rx_off;
-		qp->rx_off = 0;
-	}
+	qp->rx_len -= qp->rx_off;
+	if (qp->rx_off > 0 && qp->rx_len > 0)
+		memmove(qp->rx_buf, qp->rx_buf + qp->rx_off, qp->rx_len);
+	qp->rx_off = 0;
 }
 
 /* Decodes what is in the buffer. False: broken, or stalled. */
@@ -280,16 +268,82 @@ rx_took(struct siw_qp *qp, size_t n)
 		(void)rx_decode(qp);
 }
 
-/* A Send waited for a receive: again. */
-static bool
-rx_resume(struct siw_qp *qp)
+/*
+ * -- what a reset left unread --
+ * Nothing of it may be placed: the peer may have moved on to another link, and written newer bytes there. But a
+ * Terminate among it says why the peer reset the connection.
+ */
+
+/* Its words when it is a Terminate, or NULL. */
+static const char *
+terminate_str(struct span ulpdu)
 {
-	if (!qp->rx_stalled)
-		return true;
-	if (stream_recv_cnt(&qp->stream) == 0)
+	struct ddp_hdr h;
+	struct rdmap_term t;
+	int n = ddp_decode(ulpdu, &h);
+
+	if (n <= 0 || h.tagged || h.qn != RDMAP_QN_TERM || rdmap_ctrl_op(h.ulp_ctrl) != RDMAP_TERMINATE)
+		return NULL;
+	if (rdmap_term_decode((struct span){ .ptr = ulpdu.ptr + n, .len = ulpdu.len - (size_t)n }, &t) < 0)
+		return NULL;
+	return rdmap_term_str(t.layer, t.etype, t.code);
+}
+
+/* Looks through the buffer; *broken: where FPDUs begin is no longer known. */
+static const char *
+look_through(struct siw_qp *qp, bool *broken)
+{
+	struct span ulpdu;
+	size_t need;
+
+	for (;;) {
+		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off, &ulpdu, &need);
+		const char *why;
+
+		*broken = used < 0;
+		if (used <= 0)
+			return NULL;
+		why = terminate_str(ulpdu);
+		if (why != NULL)
+			return why;
+		qp->rx_off += (size_t)used;
+	}
+}
+
+/* False: there is no more. */
+static bool
+read_more(struct siw_qp *qp)
+{
+	ssize_t n;
+
+	rx_compact(qp);
+	n = recv(qp->fd, qp->rx_buf + qp->rx_len, SIW_RX_BUF - qp->rx_len, MSG_DONTWAIT);
+	if (n <= 0)
 		return false;
-	qp->rx_stalled = false;
-	return rx_ulpdu(qp, qp->rx_held) && rx_decode(qp);
+	qp->rx_len += (size_t)n;
+	return true;
+}
+
+static const char *
+rest_terminate(struct siw_qp *qp)
+{
+	/* Of a Write that was read straight into place: its rest comes first. */
+	size_t skip = qp->rx_place_len + qp->rx_place_tail;
+
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return NULL;
+	for (unsigned i = 0; i < REST_READS_MAX; i++) {
+		size_t have = qp->rx_len - qp->rx_off, n = skip < have ? skip : have;
+		bool broken = false;
+		const char *why;
+
+		qp->rx_off += n;
+		skip -= n;
+		why = skip == 0 ? look_through(qp, &broken) : NULL;
+		if (why != NULL || broken || !read_more(qp))
+			return why;
+	}
+	return NULL;
 }
 
 void
@@ -299,7 +353,7 @@ siw_stream_lost(struct siw_qp *qp, int err)
 	    : err == ECONNRESET    ? "the peer reset the connection"
 	    : err == ETIMEDOUT     ? "the connection timed out"
 	                           : "the connection is lost";
-	const char *last = err != 0 ? siw_rest_terminate(qp) : NULL;
+	const char *last = err != 0 ? rest_terminate(qp) : NULL;
 
 	if (last != NULL) {
 		qp->dev->stats.terminates_received++;
@@ -321,13 +375,20 @@ siw_rx_turn(struct siw_qp *qp)
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
-	if (!rx_resume(qp) || !rx_where(qp, iov, &cnt))
+	if (qp->rx_stalled) {
+		if (stream_recv_cnt(&qp->stream) == 0)
+			return;
+		qp->rx_stalled = false;
+		if (!rx_ulpdu(qp, qp->rx_held) || !rx_decode(qp))
+			return;
+	}
+	if (!rx_where(qp, iov, &cnt))
 		return;
 	msg.msg_iovlen = (size_t)cnt;
 	space = iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);
 	n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
 	if (n < 0 && errno == EINTR)
-		siw_rx_mark(qp);
+		siw_rx_schedule(qp);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -336,26 +397,25 @@ siw_rx_turn(struct siw_qp *qp)
 	}
 	/* All the space filled, or a FIN behind the data: no new edge will tell. */
 	if ((size_t)n == space || qp->rx_hup)
-		siw_rx_mark(qp);
+		siw_rx_schedule(qp);
 	rx_took(qp, (size_t)n);
 }
 
 void
-siw_stream_io(void *arg, int fd, unsigned events, int64_t now_ns)
+siw_stream_io(void *arg, int fd, unsigned events)
 {
 	struct siw_qp *qp = arg;
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	qp->dev->dev.now_ns = now_ns;
 	if (events & RNIC_IO_WRITE) {
 		qp->tx_blocked = false;
-		if (!qp->read_out)
-			timer_cancel(&qp->dev->timers, &qp->answer_timer);
-		siw_tx_mark(qp);
+		if (!qp->fence.out)
+			timer_cancel(&qp->dev->timers, &qp->fence.answer_timer);
+		siw_tx_schedule(qp);
 	}
 	if (events & RNIC_IO_HUP) {
-		/* After a reset nothing is placed any more, not even what the kernel still holds: the peer
+		/* After a reset nothing is placed, not even what the kernel still holds: the peer
 		 * may have moved on to another link meanwhile, and written newer bytes there. */
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			siw_stream_lost(qp, err != 0 ? err : errno);

@@ -6,7 +6,7 @@
 #include "rnic/siw/siw_int.h"
 
 void
-siw_tx_mark(struct siw_qp *qp)
+siw_tx_schedule(struct siw_qp *qp)
 {
 	if (!qp->tx_blocked && qp->state == SIW_RTS && list_empty(&qp->tx_node))
 		list_push(&qp->dev->tx_list, &qp->tx_node);
@@ -27,7 +27,7 @@ put_bytes(struct siw_qp *qp, const struct ddp_hdr *h, const void *bytes, size_t 
 	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
 }
 
-/* A Read that confirms all requests turned into FPDUs so far. */
+/* A Read that proves all requests turned into FPDUs so far. */
 static void
 put_read(struct siw_qp *qp, const struct stream_read *r, uint32_t from_stag, uint64_t from)
 {
@@ -36,50 +36,36 @@ put_read(struct siw_qp *qp, const struct stream_read *r, uint32_t from_stag, uin
 
 	stream_read_hdr(&qp->stream, r, from_stag, from, &h, body);
 	put_bytes(qp, &h, body, sizeof(body));
-	qp->read_out = true;
-	qp->read_pos = qp->sq_enc;
+	fence_sent(&qp->fence);
 	qp->dev->stats.reads_sent++;
-	siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
 }
 
-/* Zero length: nobody looks at the STags; 1 because some dislike 0. */
 static void
 put_empty_read(struct siw_qp *qp)
 {
-	const struct stream_read r = { .stag = 1 };
-
-	put_read(qp, &r, 1, 0);
+	put_read(qp, &(struct stream_read){ .stag = FENCE_EMPTY_STAG }, FENCE_EMPTY_STAG, 0);
 }
 
 static void
-put_confirm(struct siw_qp *qp)
+put_fence(struct siw_qp *qp)
 {
 	const struct stream_read r = {
-		.stag = qp->read_region.stag,
-		.to = qp->read_region.base + SIW_READ_LEN,
-		.size = SIW_READ_LEN,
+		.stag = qp->fence_region.stag,
+		.to = qp->fence_region.base + MPA_FENCE_LEN,
+		.size = MPA_FENCE_LEN,
 	};
 
-	if (qp->peer_stag != 0)
-		put_read(qp, &r, qp->peer_stag, qp->peer_to);
+	if (qp->fence.peer_stag != 0)
+		put_read(qp, &r, qp->fence.peer_stag, qp->fence.peer_to);
 	else
 		put_empty_read(qp);
 }
 
-/* full: no more requests can be turned into FPDUs now. */
+/* A Read goes between requests only, and when the peer takes one more. */
 static bool
-confirm_due(const struct siw_qp *qp, bool full)
+may_fence(const struct siw_qp *qp)
 {
-	if (qp->enc_off != 0 || qp->read_out || qp->sq_enc == qp->sq_done ||
-	    stream_reads_out(&qp->stream) >= qp->stream.ord)
-		return false;
-	if ((int32_t)(qp->want_pos - qp->sq_done) > 0 && (int32_t)(qp->sq_enc - qp->want_pos) >= 0)
-		return true;
-	/* Pressure: half of the queue, or of the peer's receives, is used up. One Read for as many as
-	 * can be. */
-	if (!full && qp->sq_enc != qp->sq_head)
-		return false;
-	return (qp->sq_head - qp->sq_done) * 2 > qp->sq_depth || qp->sends_out * 2 > qp->peer_depth;
+	return qp->enc_off == 0 && stream_reads_out(&qp->stream) < qp->stream.ord;
 }
 
 static void
@@ -110,7 +96,7 @@ payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload
 static bool
 put_request(struct siw_qp *qp)
 {
-	const struct siw_wr *wr = &qp->sq[qp->sq_enc & qp->sq_mask];
+	const struct siw_wr *wr = &qp->wrs[qp->sq.sent & qp->wr_mask];
 	size_t max = qp->ulpdu_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
 	size_t len = wr->len - qp->enc_off < max ? wr->len - qp->enc_off : max;
 	bool last = qp->enc_off + len == wr->len;
@@ -126,11 +112,11 @@ put_request(struct siw_qp *qp)
 		stream_send_hdr(
 		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, 0, qp->enc_off, last, &h);
 	put(qp, &h, &p);
-	qp->sq_bytes -= len;
+	qp->sq.bytes -= len;
 	qp->enc_off += (uint32_t)len;
 	if (last) {
 		qp->enc_off = 0;
-		qp->sq_enc++;
+		qp->sq.sent++;
 	}
 	return true;
 }
@@ -169,7 +155,7 @@ put_nudge(struct siw_qp *qp)
 	struct ddp_hdr h;
 
 	qp->nudge = false;
-	stream_write_hdr(1, 0, true, &h);
+	stream_write_hdr(FENCE_EMPTY_STAG, 0, true, &h);
 	put_bytes(qp, &h, "", 0);
 }
 
@@ -183,14 +169,13 @@ siw_tx_fill(struct siw_qp *qp)
 				return;
 		} else if (qp->enc_off == 0 && qp->nudge) {
 			put_nudge(qp);
-		} else if (confirm_due(qp, false)) {
-			put_confirm(qp);
-		} else if (qp->sq_enc == qp->sq_head) {
-			return;
-		} else if (!put_request(qp)) {
-			if (confirm_due(qp, true))
-				put_confirm(qp);
-			return;
+		} else if (may_fence(qp) && fence_wanted(&qp->fence)) {
+			put_fence(qp);
+		} else if (qp->sq.sent == qp->sq.head || !put_request(qp)) {
+			/* No more can go before it: one Read for as many as can be. */
+			if (!may_fence(qp) || !fence_pressed(&qp->fence))
+				return;
+			put_fence(qp);
 		}
 	}
 }
@@ -221,7 +206,7 @@ siw_nudge_timeout(struct timer *t, int64_t now_ns)
 	if (qp->state != SIW_RTS || qp->stream.started)
 		return;
 	qp->nudge = true;
-	siw_tx_mark(qp);
+	siw_tx_schedule(qp);
 }
 
 bool
@@ -254,8 +239,8 @@ tx_write(struct siw_qp *qp, size_t *sent)
 		/* A peer that takes nothing is as silent as one that does not answer, and there may be no
 		 * room for a Read to find out. */
 		qp->tx_blocked = true;
-		if (!timer_armed(&qp->answer_timer))
-			siw_arm(qp->dev, &qp->answer_timer, qp->dev->cfg.answer_ms);
+		if (!timer_armed(&qp->fence.answer_timer))
+			fence_expect_answer(&qp->fence);
 		return false;
 	}
 	if (n < 0) {
@@ -283,8 +268,8 @@ tx_turn(struct siw_qp *qp)
 	if (qp->state != SIW_RTS)
 		return;
 	if (sent >= SIW_TX_BUDGET)
-		siw_tx_mark(qp);
-	siw_room_changed(qp);
+		siw_tx_schedule(qp);
+	siw_credits_changed(qp);
 }
 
 void
@@ -293,10 +278,8 @@ siw_flush(struct rnic_dev *rdev)
 	struct siw_dev *dev = siw_dev(rdev);
 	struct list_node turn, *n;
 
-	/* Those that are not done mark themselves for the next turn. */
-	list_init(&turn);
-	while ((n = list_pop(&dev->tx_list)) != NULL)
-		list_push(&turn, n);
+	/* QPs that are not done go on the list of the next turn. */
+	list_move_all(&turn, &dev->tx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));
 }

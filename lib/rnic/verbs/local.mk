@@ -7,7 +7,7 @@ lib_libvrnic_la_SOURCES = \
 	lib/rnic/verbs/verbs.c lib/rnic/verbs/verbs.h lib/rnic/verbs/verbs_int.h \
 	lib/rnic/verbs/verbs_async.c \
 	lib/rnic/verbs/verbs_cm.c \
-	lib/rnic/verbs/verbs_confirm.c \
+	lib/rnic/verbs/verbs_fence.c \
 	lib/rnic/verbs/verbs_cq.c \
 	lib/rnic/verbs/verbs_iwarp.c lib/rnic/verbs/verbs_iwarp.h \
 	lib/rnic/verbs/verbs_iwarp_passive.c \

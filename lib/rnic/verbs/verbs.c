@@ -4,19 +4,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/vlan.h"
-#include "rnic/route.h"
+#include "base/addr.h"
 #include "rnic/verbs/verbs_int.h"
+#include "rnic/wr.h"
 
 void
 verbs_config_init(struct verbs_config *c)
@@ -31,32 +26,9 @@ verbs_config_init(struct verbs_config *c)
 		.min_rnr_timer = 5,
 		.connect_ms = 2000,
 		.answer_ms = 5000,
-		.confirm_ms = 5,
+		.fence_ms = 5,
 		.max_qp = 1024,
 	};
-}
-
-/* -- facts -- */
-
-/* The VLAN of the GID's interface, and its MAC, or one of our own making. */
-static void
-learn_interface(struct verbs_dev *dev)
-{
-	static const uint8_t none[6];
-	struct ifreq ifr = { 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 && dev->gid.ifindex != 0 && if_indextoname(dev->gid.ifindex, ifr.ifr_name) != NULL) {
-		dev->vlan = vlan_of(ifr.ifr_name);
-		if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0)
-			memcpy(dev->mac, ifr.ifr_hwaddr.sa_data, sizeof(dev->mac));
-	}
-	if (fd >= 0)
-		close(fd);
-	if (memcmp(dev->mac, none, sizeof(none)) == 0) {
-		dev->rng->fill(dev->rng, dev->mac, sizeof(dev->mac));
-		dev->mac[0] = (uint8_t)((dev->mac[0] & 0xfc) | 0x02); /* locally administered, unicast */
-	}
 }
 
 static void
@@ -66,9 +38,9 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 
 	*info = (struct rnic_info){
 		.transport = dev->port.transport,
-		.port = dev->told,
+		.port = dev->events.port,
 		.gid = dev->cfg.gid,
-		.vlan = dev->vlan,
+		.vlan = dev->iface.vlan,
 		.mpa_port = dev->mpa_port,
 		.mtu_code = dev->port.mtu_code,
 		.max_qp = dev->max_qp,
@@ -83,22 +55,10 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	};
 	memcpy(info->name, dev->cfg.name, sizeof(info->name));
 	memcpy(info->provider, dev->port.provider, sizeof(info->provider));
-	memcpy(info->mac, dev->mac, sizeof(info->mac));
+	memcpy(info->mac, dev->iface.mac, sizeof(info->mac));
 }
 
 /* -- memory -- */
-
-const char *
-verbs_memlock_why(int err)
-{
-	struct rlimit l;
-
-	/* The kernel says ENOMEM, some providers something else. */
-	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
-	    l.rlim_cur == RLIM_INFINITY)
-		return NULL;
-	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
-}
 
 void
 verbs_trouble(struct verbs_dev *dev, int err, const char *why)
@@ -108,7 +68,7 @@ verbs_trouble(struct verbs_dev *dev, int err, const char *why)
 	why = memlock != NULL ? memlock : why;
 	if (why == dev->troubled && dev->dev.now_ns - dev->troubled_ns < (int64_t)VERBS_TROUBLE_MS * 1000000)
 		return;
-	dev->trouble = dev->troubled = why;
+	dev->events.trouble = dev->troubled = why;
 	dev->troubled_ns = dev->dev.now_ns;
 }
 
@@ -254,21 +214,20 @@ static bool
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 {
 	const struct verbs_dev *dev = verbs_dev(rdev);
-	struct sockaddr_storage ss[2] = { 0 };
-	const struct rnic_gid *g[2] = { &dev->cfg.gid, gid };
+	struct sockaddr_storage from, to;
+	struct sockaddr_in6 *to6 = (struct sockaddr_in6 *)(void *)&to;
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)(void *)&ss[i];
+	addr_from_v6(dev->cfg.gid.b, 0, &from);
+	addr_from_v6(gid->b, 0, &to);
+	if (to.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to6->sin6_addr))
+		to6->sin6_scope_id = dev->gid.ifindex;
+	return iface_reaches(&from, dev->gid.ifindex, &to);
+}
 
-		ss[i].ss_family = verbs_gid_is_v4(g[i]) ? AF_INET : AF_INET6;
-		if (ss[i].ss_family == AF_INET)
-			memcpy(&((struct sockaddr_in *)(void *)&ss[i])->sin_addr, g[i]->b + 12, 4);
-		else
-			memcpy(&sin6->sin6_addr, g[i]->b, 16);
-		if (ss[i].ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr))
-			sin6->sin6_scope_id = dev->gid.ifindex;
-	}
-	return route_reaches(&ss[0], dev->gid.ifindex, &ss[1]);
+static bool
+poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
+{
+	return events_poll(&verbs_dev(rdev)->events, ev);
 }
 
 static int64_t
@@ -276,8 +235,8 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct verbs_dev *dev = verbs_dev_const(rdev);
 
-	if (dev->async_more || dev->cq_more || dev->conn_more || dev->port_events != 0 || dev->trouble != NULL ||
-	    !list_empty(&dev->hot_list) || !list_empty(&dev->tx_list) || !list_empty(&dev->ev_list))
+	if (dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
+	    !list_empty(&dev->cq_list) || !list_empty(&dev->tx_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -305,7 +264,7 @@ verbs_teardown(struct verbs_dev *dev)
 	if (dev->connect != NULL && dev->connect->fini != NULL)
 		dev->connect->fini(dev);
 	while ((n = list_first(&dev->qps)) != NULL)
-		verbs_qp_release(CONTAINER_OF(n, struct verbs_qp, node));
+		verbs_qp_free(CONTAINER_OF(n, struct verbs_qp, node));
 	while ((n = list_first(&dev->dead_mrs)) != NULL)
 		mr_free(CONTAINER_OF(n, struct verbs_mr, node));
 	if (dev->channel != NULL)
@@ -337,41 +296,19 @@ dev_free(struct rnic_dev *rdev)
 	unwatch_all(dev);
 	if (dev->connect->close != NULL)
 		dev->connect->close(dev);
-	if (verbs_cm_fini(dev))
-		verbs_teardown(dev);
+	verbs_cm_fini(dev);
 }
-
-#define S(field)                         \
-	{                                \
-#field, dev->stats.field \
-	}
 
 static unsigned
 stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 {
-	const struct verbs_dev *dev = verbs_dev_const(rdev);
-	const struct rnic_stat rows[] = {
-		S(sends_posted),
-		S(writes_posted),
-		S(doorbells),
-		S(completions),
-		S(polls),
-		S(wakeups),
-		S(rnr_retry_exc),
-		S(retry_exc),
-		S(remote_access_errs),
-		S(flushed),
-		S(other_errs),
-		S(async_events),
-		S(reads_sent),
-		S(mpa_refused_token),
-		S(mpa_refused_parked),
-	};
+	static const char *const names[] = { "sends_posted", "writes_posted", "doorbells", "completions", "polls",
+		"wakeups", "rnr_retry_exc", "retry_exc", "remote_access_errs", "flushed", "other_errs", "async_events",
+		"reads_sent", "mpa_refused_token", "mpa_refused_parked" };
+	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) <= RNIC_STATS_MAX, "rows");
-	_Static_assert(sizeof(rows) / sizeof(rows[0]) == sizeof(struct verbs_stats) / sizeof(uint64_t), "all of them");
-	memcpy(out, rows, sizeof(rows));
-	return sizeof(rows) / sizeof(rows[0]);
+	_Static_assert(CNT == sizeof(struct verbs_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
+	return rnic_stats_fill(names, CNT, &verbs_dev_const(rdev)->stats, out);
 }
 
 static const struct rnic_ops verbs_ops = {
@@ -389,10 +326,10 @@ static const struct rnic_ops verbs_ops = {
 	.qp_destroy = verbs_qp_destroy,
 	.post_send = verbs_post_send,
 	.post_recv = verbs_post_recv,
-	.room = verbs_room,
-	.confirm = verbs_confirm_want,
+	.credits = verbs_credits,
+	.fence = verbs_fence,
 	.poll = verbs_poll,
-	.poll_event = verbs_poll_event,
+	.poll_event = poll_event,
 	.reaches = reaches,
 	.flush = verbs_flush,
 	.deadline = deadline,
@@ -456,32 +393,26 @@ smaller(uint32_t a, int b)
 	return b < 0 ? 0 : a < (uint32_t)b ? a : (uint32_t)b;
 }
 
-/* Of each send queue one entry is for the last request of a queue pair, and a CQ takes both queues. */
-static void
-learn_limits(struct verbs_dev *dev, const struct ibv_device_attr *a)
-{
-	uint32_t half = smaller(UINT32_MAX / 2, a->max_cqe - 1) / 2;
-
-	dev->phys_ports = a->phys_port_cnt;
-	dev->max_qp = smaller(dev->cfg.max_qp, a->max_qp);
-	dev->max_mr = smaller(UINT32_MAX, a->max_mr);
-	dev->max_sq = smaller(half, a->max_qp_wr - 1);
-	dev->max_rq = smaller(half, a->max_qp_wr);
-	dev->max_sge = smaller(RNIC_SGE_MAX, a->max_sge);
-}
-
 static int
 learn_port(struct verbs_dev *dev, const char **why)
 {
 	struct ibv_device_attr attr;
 	const struct verbs_gid *gid;
+	uint32_t half;
 	int rc;
 
 	*why = "the RDMA device does not answer";
 	rc = ibv_query_device(dev->ctx, &attr);
 	if (rc != 0)
 		return -rc;
-	learn_limits(dev, &attr);
+	/* Of each send queue one entry is for the last request of a queue pair, and a CQ takes both queues. */
+	half = smaller(UINT32_MAX / 2, attr.max_cqe - 1) / 2;
+	dev->phys_ports = attr.phys_port_cnt;
+	dev->max_qp = smaller(dev->cfg.max_qp, attr.max_qp);
+	dev->max_mr = smaller(UINT32_MAX, attr.max_mr);
+	dev->max_sq = smaller(half, attr.max_qp_wr - 1);
+	dev->max_rq = smaller(half, attr.max_qp_wr);
+	dev->max_sge = smaller(RNIC_SGE_MAX, attr.max_sge);
 	*why = "the RDMA device has no such port";
 	if (dev->cfg.port > dev->phys_ports)
 		return -EINVAL;
@@ -556,23 +487,16 @@ learn_qp(struct verbs_dev *dev, const char **why)
 }
 
 static int
-nonblocking(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
-}
-
-static int
 watch_all(struct verbs_dev *dev)
 {
 	const struct rnic_loop *l = &dev->loop;
-	int rc = nonblocking(dev->channel->fd);
+	const int fds[] = { dev->channel->fd, dev->ctx->async_fd };
+	int rc;
 
-	if (rc == 0)
-		rc = nonblocking(dev->ctx->async_fd);
-	if (rc == 0)
-		rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
+	for (unsigned i = 0; i < 2; i++)
+		if (fcntl(fds[i], F_SETFL, O_NONBLOCK) < 0)
+			return -errno;
+	rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
 	if (rc < 0)
 		return rc;
 	rc = l->watch(l->ctx, dev->ctx->async_fd, verbs_async_io, dev);
@@ -610,11 +534,10 @@ dev_start(struct verbs_dev *dev, const char **why)
 		rc = dev->connect->open(dev, why);
 	if (rc < 0) {
 		unwatch_all(dev);
-		(void)verbs_cm_fini(dev);
 		return rc;
 	}
-	learn_interface(dev);
-	dev->told = dev->port.state;
+	iface_learn(&dev->iface, dev->gid.ifindex, dev->rng);
+	events_init(&dev->events, dev->port.state);
 	return 0;
 }
 
@@ -637,18 +560,20 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 		.cfg = *cfg,
 		.loop = *loop,
 		.rng = rng,
-		.told = RNIC_PORT_DOWN,
 	};
 	timerq_init(&dev->timers);
 	idtable_init(&dev->ids, cfg->max_qp + VERBS_LINGER_MAX);
 	list_init(&dev->qps);
 	list_init(&dev->dead_mrs);
-	list_init(&dev->hot_list);
+	list_init(&dev->cq_list);
 	list_init(&dev->tx_list);
-	list_init(&dev->ev_list);
+	events_init(&dev->events, RNIC_PORT_DOWN);
 	rc = dev_start(dev, why);
 	if (rc < 0) {
-		verbs_teardown(dev);
+		if (dev->cm.ends.started)
+			verbs_cm_fini(dev);
+		else
+			verbs_teardown(dev);
 		return rc;
 	}
 	*out = &dev->dev;
@@ -665,10 +590,4 @@ const struct verbs_port *
 verbs_port_of(const struct rnic_dev *rdev)
 {
 	return &verbs_dev_const(rdev)->port;
-}
-
-void
-verbs_stats(const struct rnic_dev *rdev, struct verbs_stats *out)
-{
-	*out = verbs_dev_const(rdev)->stats;
 }

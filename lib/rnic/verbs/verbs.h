@@ -47,14 +47,14 @@ struct verbs_port {
 
 /*
  * All ports of all cards there are, down ones too. *ports is the caller's, by free().
- * 0 with *cnt > 0, or a negative errno with *why a static text for people: -ENODEV no card, -ENOSYS no kernel support,
+ * 0 with *cnt > 0, or a negative errno with *why a static text for the operator: -ENODEV no card, -ENOSYS no kernel support,
  * -EACCES the device files are not ours to open. A card that cannot be opened is left out when others can.
  */
 int verbs_list(struct verbs_port **ports, unsigned *cnt, const char **why);
 
 /*
  * Does the kernel still offer the card? Opens nothing. Software cards have no other way to say that they are being
- * removed, and wait until their last user has let go. True when it cannot be told.
+ * removed, and wait until their last user has let go. True when that is not known.
  */
 bool verbs_card_listed(const char *dev);
 
@@ -85,7 +85,7 @@ struct verbs_config {
 	uint16_t mpa_port_min, mpa_port_max;
 	uint32_t connect_ms;
 	uint32_t answer_ms;
-	uint32_t confirm_ms;
+	uint32_t fence_ms;
 	uint32_t busy_poll_us; /* polls for so long after the last completion before it sleeps; 0: never */
 	uint32_t max_qp;       /* ours, at most; the card's limit counts, too */
 };
@@ -107,17 +107,16 @@ bool verbs_gid_present(const struct rnic_dev *);
 /* For `smcrctl devices`: the port and its GIDs as they were read last (at open, and at each GID change). */
 const struct verbs_port *verbs_port_of(const struct rnic_dev *);
 
+/* Counters, as rnic_ops.stats has them. */
 struct verbs_stats {
 	uint64_t sends_posted, writes_posted, doorbells; /* requests; calls that posted them */
 	uint64_t completions, polls, wakeups;
 	uint64_t rnr_retry_exc, retry_exc, remote_access_errs, flushed, other_errs; /* completions by status */
 	uint64_t async_events;
 	/* iWARP */
-	uint64_t reads_sent;         /* to confirm what lies before them */
+	uint64_t reads_sent;         /* fences */
 	uint64_t mpa_refused_token;  /* stranger, used token, token for another link */
 	uint64_t mpa_refused_parked; /* came early and was not claimed in time, or no place */
 };
-
-void verbs_stats(const struct rnic_dev *, struct verbs_stats *);
 
 #endif

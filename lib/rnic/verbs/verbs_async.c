@@ -8,40 +8,11 @@
 
 /* -- the port -- */
 
-/* The user hears of each time that the port was down, and last of what it is now: an "up" that was not polled yet is old
- * news. */
-static void
-port_went_down(struct verbs_dev *dev)
-{
-	if (dev->told == RNIC_PORT_DOWN)
-		return;
-	dev->told = RNIC_PORT_DOWN;
-	dev->port_events &= ~(1u << RNIC_EV_PORT_UP);
-	dev->port_events |= 1u << RNIC_EV_PORT_DOWN;
-}
-
 static void
 port_came_up(struct verbs_dev *dev)
 {
-	if (dev->told == RNIC_PORT_UP || dev->gone || !dev->gid_present || dev->port.state != RNIC_PORT_UP)
-		return;
-	dev->told = RNIC_PORT_UP;
-	dev->port_events |= 1u << RNIC_EV_PORT_UP;
-}
-
-static void
-port_active(struct verbs_dev *dev)
-{
-	/* The MTU may be another one. A port that is down again by now has an event coming that says so. */
-	(void)verbs_read_port(dev->ctx, &dev->port);
-	port_came_up(dev);
-}
-
-static void
-port_error(struct verbs_dev *dev)
-{
-	dev->port.state = RNIC_PORT_DOWN;
-	port_went_down(dev);
+	if (!dev->gone && dev->gid_present && dev->port.state == RNIC_PORT_UP)
+		(void)events_set_port(&dev->events, RNIC_PORT_UP);
 }
 
 /* Links name the GID by its index: one that has another index now was gone, and so are they. */
@@ -56,11 +27,26 @@ gids_changed(struct verbs_dev *dev)
 		return; /* its peers know an address, which is not in the table */
 	gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
 	if (gid == NULL || gid->index != dev->gid.index)
-		port_went_down(dev);
+		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
 	dev->gid_present = gid != NULL;
 	if (gid != NULL)
 		dev->gid = *gid;
 	port_came_up(dev);
+}
+
+static void
+port_event(struct verbs_dev *dev, unsigned type)
+{
+	if (type == IBV_EVENT_GID_CHANGE) {
+		gids_changed(dev);
+	} else if (type == IBV_EVENT_PORT_ERR) {
+		dev->port.state = RNIC_PORT_DOWN;
+		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
+	} else {
+		/* The MTU may be another one. A port that is down again by now has an event coming that says so. */
+		(void)verbs_read_port(dev->ctx, &dev->port);
+		port_came_up(dev);
+	}
 }
 
 void
@@ -69,42 +55,32 @@ verbs_set_gone(struct verbs_dev *dev)
 	if (dev->gone)
 		return;
 	dev->gone = true;
-	dev->told = RNIC_PORT_DOWN;
 	dev->port.state = RNIC_PORT_DOWN;
-	dev->port_events = 1u << RNIC_EV_DEV_GONE;
+	events_set_gone(&dev->events);
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 
-		if (qp->job_state != VERBS_JOB_NONE)
+		if (qp->phase >= VERBS_ENDED || verbs_qp_is_away(qp))
 			continue;
-		verbs_qp_kill(qp);
-		if (qp->orphan)
-			verbs_qp_bury(qp);
+		verbs_qp_kill(qp, VERBS_GONE_WHY);
+		verbs_qp_reap(qp);
 	}
 }
 
 /* -- queue pairs -- */
 
-/* The QP that has this hardware, which may be gone: the event came too late then. */
-static struct verbs_qp *
-find_qp(struct verbs_dev *dev, const struct ibv_qp *hw)
+/* The hardware may be gone: the event came too late then. */
+static void
+qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
 {
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 
-		if (qp->hw == hw)
-			return qp;
+		if (qp->hw == hw) {
+			verbs_qp_break(qp, why);
+			return;
+		}
 	}
-	return NULL;
-}
-
-static void
-qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
-{
-	struct verbs_qp *qp = find_qp(dev, hw);
-
-	if (qp != NULL)
-		verbs_qp_break(qp, why);
 }
 
 /* Completions are lost: only taking the QP from the card is sure to end its requests. */
@@ -117,61 +93,33 @@ cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 		if (qp->cq != cq)
 			continue;
 		verbs_qp_break(qp, "its completion queue failed");
-		if (qp->job_state == VERBS_JOB_NONE)
-			verbs_qp_kill(qp);
-		if (qp->orphan)
-			verbs_qp_bury(qp);
+		if (qp->phase == VERBS_FLUSH)
+			verbs_qp_kill(qp, "its completion queue failed");
+		verbs_qp_reap(qp);
 		return;
 	}
 }
 
+/* Types that are not listed are InfiniBand's, or of things that we do not use. */
 static void
 handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 {
-	bool ours = ev->element.port_num == dev->cfg.port;
+	static const char *const qp_why[] = {
+		[IBV_EVENT_QP_FATAL] = "the RDMA device gave the queue pair up",
+		[IBV_EVENT_QP_REQ_ERR] = "the peer sent an invalid request",
+		[IBV_EVENT_QP_ACCESS_ERR] = "the peer wrote where it may not",
+	};
+	const unsigned type = ev->event_type;
 
-	switch (ev->event_type) {
-	case IBV_EVENT_PORT_ACTIVE:
-		if (ours)
-			port_active(dev);
-		break;
-	case IBV_EVENT_PORT_ERR:
-		if (ours)
-			port_error(dev);
-		break;
-	case IBV_EVENT_GID_CHANGE:
-		if (ours)
-			gids_changed(dev);
-		break;
-	case IBV_EVENT_DEVICE_FATAL:
+	if (type == IBV_EVENT_DEVICE_FATAL)
 		verbs_set_gone(dev);
-		break;
-	case IBV_EVENT_QP_FATAL:
-		qp_event(dev, ev->element.qp, "the RDMA device gave the queue pair up");
-		break;
-	case IBV_EVENT_QP_REQ_ERR:
-		qp_event(dev, ev->element.qp, "the peer sent an invalid request");
-		break;
-	case IBV_EVENT_QP_ACCESS_ERR:
-		qp_event(dev, ev->element.qp, "the peer wrote where it may not");
-		break;
-	case IBV_EVENT_CQ_ERR:
+	else if (type == IBV_EVENT_CQ_ERR)
 		cq_event(dev, ev->element.cq);
-		break;
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_WQ_FATAL:
-		break; /* InfiniBand's, or of things that we do not use */
-	}
+	else if (type < sizeof(qp_why) / sizeof(qp_why[0]) && qp_why[type] != NULL)
+		qp_event(dev, ev->element.qp, qp_why[type]);
+	else if ((type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_GID_CHANGE) &&
+	    ev->element.port_num == dev->cfg.port)
+		port_event(dev, type);
 }
 
 void
@@ -199,12 +147,11 @@ verbs_async_read(struct verbs_dev *dev)
 }
 
 void
-verbs_async_io(void *arg, int fd, unsigned events, int64_t now_ns)
+verbs_async_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	verbs_async_read(dev);
 }

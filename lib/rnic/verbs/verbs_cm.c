@@ -6,8 +6,10 @@
  * Destroying a QP takes soft RoCE up to three seconds, while packets of it wait
  * for an address: another thread, so that connecting does not wait for that.
  * Connecting iWARP may wait for TCP, minutes: each such job has its own thread.
- * Whoever frees a device waits for none of them: the last one does the rest,
- * also what was still to be taken from the card.
+ *
+ * A device that is freed is that other thread's: it waits until it is the last
+ * one, and takes what is left from the card. The caller waits for it only where
+ * nothing is under way.
  *
  * What is shared: the lists of struct verbs_cm, its flags and the job's
  * `cancelled`, all under the lock. A job that was given is the thread's alone
@@ -35,20 +37,13 @@ run_job(struct verbs_job *job)
 		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
 }
 
-static void
-stop_job(struct verbs_job *job)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	(void)ibv_modify_qp(job->hw, &attr, IBV_QP_STATE);
-}
-
 /* Called with the lock, which it gives up meanwhile. */
 static void
 next_job(struct verbs_worker *w)
 {
 	struct verbs_cm *cm = &w->dev->cm;
 	struct verbs_job *job = CONTAINER_OF(list_pop(&w->todo), struct verbs_job, node);
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	const uint64_t one = 1;
 	bool cancelled;
 
@@ -59,7 +54,7 @@ next_job(struct verbs_worker *w)
 	cancelled = job->cancelled;
 	pthread_mutex_unlock(&cm->lock);
 	if (cancelled)
-		stop_job(job);
+		(void)ibv_modify_qp(job->hw, &error, IBV_QP_STATE);
 	pthread_mutex_lock(&cm->lock);
 	w->running = NULL;
 	list_push(&cm->done, &job->node);
@@ -75,26 +70,11 @@ cm_destroy(struct verbs_cm *cm)
 	pthread_mutex_destroy(&cm->lock);
 }
 
-/* Called with the lock, by a thread that ends. */
+/* Returns with the lock when the device is freed. */
 static void
-leave(struct verbs_dev *dev)
+work(struct verbs_worker *w)
 {
-	struct verbs_cm *cm = &dev->cm;
-	bool last = cm->last_one_out && !cm->connects.started && !cm->ends.started && cm->alone == 0;
-
-	pthread_mutex_unlock(&cm->lock);
-	if (!last)
-		return;
-	cm_destroy(cm);
-	verbs_teardown(dev);
-}
-
-static void *
-worker_main(void *arg)
-{
-	struct verbs_worker *w = arg;
-	struct verbs_dev *dev = w->dev;
-	struct verbs_cm *cm = &dev->cm;
+	struct verbs_cm *cm = &w->dev->cm;
 
 	pthread_mutex_lock(&cm->lock);
 	while (!cm->quit) {
@@ -103,8 +83,32 @@ worker_main(void *arg)
 		else
 			next_job(w);
 	}
-	w->started = false;
-	leave(dev);
+}
+
+static void *
+connects_main(void *arg)
+{
+	struct verbs_cm *cm = &((struct verbs_dev *)arg)->cm;
+
+	work(&cm->connects);
+	cm->connects.started = false;
+	pthread_cond_signal(&cm->ends.more);
+	pthread_mutex_unlock(&cm->lock);
+	return NULL;
+}
+
+static void *
+ends_main(void *arg)
+{
+	struct verbs_dev *dev = arg;
+	struct verbs_cm *cm = &dev->cm;
+
+	work(&cm->ends);
+	while (cm->connects.started || cm->alone > 0)
+		pthread_cond_wait(&cm->ends.more, &cm->lock);
+	pthread_mutex_unlock(&cm->lock);
+	cm_destroy(cm);
+	verbs_teardown(dev);
 	return NULL;
 }
 
@@ -112,8 +116,7 @@ static void *
 alone_main(void *arg)
 {
 	struct verbs_job *job = arg;
-	struct verbs_dev *dev = job->dev;
-	struct verbs_cm *cm = &dev->cm;
+	struct verbs_cm *cm = &job->dev->cm;
 	const uint64_t one = 1;
 
 	run_job(job);
@@ -121,15 +124,8 @@ alone_main(void *arg)
 	cm->alone--;
 	list_push(&cm->done, &job->node);
 	(void)!write(cm->evfd, &one, sizeof(one));
-	leave(dev);
-	return NULL;
-}
-
-/* No other thread is left, and what is to be done may wait. */
-static void *
-teardown_main(void *arg)
-{
-	verbs_teardown(arg);
+	pthread_cond_signal(&cm->ends.more);
+	pthread_mutex_unlock(&cm->lock);
 	return NULL;
 }
 
@@ -151,13 +147,12 @@ take_results(struct verbs_dev *dev)
 }
 
 static void
-results_io(void *arg, int fd, unsigned events, int64_t now_ns)
+results_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	uint64_t cnt;
 
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	(void)!read(fd, &cnt, sizeof(cnt));
 	take_results(dev);
 }
@@ -177,9 +172,9 @@ start(pthread_t *thread, void *(*fn)(void *), void *arg)
 }
 
 static int
-worker_start(struct verbs_worker *w)
+worker_start(struct verbs_worker *w, void *(*fn)(void *))
 {
-	int rc = start(&w->thread, worker_main, w);
+	int rc = start(&w->thread, fn, w->dev);
 
 	w->started = rc == 0;
 	return rc;
@@ -223,7 +218,7 @@ verbs_cm_init(struct verbs_dev *dev)
 	worker_init(dev, &cm->connects);
 	worker_init(dev, &cm->ends);
 	/* Now: when a queue pair has to go, there must be a thread for it. */
-	rc = worker_start(&cm->ends);
+	rc = worker_start(&cm->ends, ends_main);
 	if (rc < 0) {
 		dev->loop.unwatch(dev->loop.ctx, cm->evfd);
 		cm_destroy(cm);
@@ -241,13 +236,12 @@ int
 verbs_cm_submit(struct verbs_qp *qp)
 {
 	struct verbs_cm *cm = &qp->dev->cm;
-	int rc = cm->connects.started ? 0 : worker_start(&cm->connects);
+	int rc = cm->connects.started ? 0 : worker_start(&cm->connects, connects_main);
 
 	if (rc < 0)
 		return rc;
 	qp->job.hw = qp->hw;
 	qp->job.done = transition_done;
-	qp->job_state = VERBS_JOB_GIVEN;
 	worker_give(&cm->connects, &qp->job);
 	return 0;
 }
@@ -278,22 +272,23 @@ verbs_cm_submit_alone(struct verbs_dev *dev, struct verbs_job *job)
 	return rc;
 }
 
-void
+bool
 verbs_cm_cancel(struct verbs_qp *qp)
 {
 	struct verbs_cm *cm = &qp->dev->cm;
+	bool running;
 
 	pthread_mutex_lock(&cm->lock);
-	if (cm->connects.running == &qp->job) {
+	running = cm->connects.running == &qp->job;
+	if (running)
 		qp->job.cancelled = true;
-	} else {
+	else
 		list_remove(&qp->job.node); /* of those to do, or of those done */
-		qp->job_state = VERBS_JOB_NONE;
-	}
 	pthread_mutex_unlock(&cm->lock);
+	return !running;
 }
 
-/* Nothing is under way: is there something left that may wait? */
+/* May taking the rest from the card wait, though no thread is at it? */
 static bool
 rest_waits(const struct verbs_dev *dev)
 {
@@ -301,42 +296,28 @@ rest_waits(const struct verbs_dev *dev)
 	    (dev->connect->pending != NULL && dev->connect->pending(dev));
 }
 
-/* No thread is left that could do it. */
-static bool
-fini_alone(struct verbs_dev *dev)
-{
-	pthread_t thread;
-
-	take_results(dev); /* less is left then */
-	cm_destroy(&dev->cm);
-	if (!rest_waits(dev) || start(&thread, teardown_main, dev) < 0)
-		return true;
-	pthread_detach(thread);
-	return false;
-}
-
-bool
+void
 verbs_cm_fini(struct verbs_dev *dev)
 {
 	struct verbs_cm *cm = &dev->cm;
-	struct verbs_worker *const workers[] = { &cm->connects, &cm->ends };
-	bool waits, started[2];
+	pthread_t threads[2];
+	unsigned cnt = 0;
+	bool waits;
 
+	take_results(dev); /* less is left then */
 	pthread_mutex_lock(&cm->lock);
 	cm->quit = true;
-	waits = cm->last_one_out = cm->connects.running != NULL || cm->ends.running != NULL ||
-	    !list_empty(&cm->ends.todo) || cm->alone > 0;
-	for (unsigned i = 0; i < 2; i++) {
-		started[i] = workers[i]->started;
-		if (waits && started[i])
-			pthread_detach(workers[i]->thread); /* it may be long until the kernel is done: nobody waits */
-		pthread_cond_signal(&workers[i]->more);
-	}
+	waits = cm->connects.running != NULL || cm->ends.running != NULL || cm->alone > 0 || rest_waits(dev);
+	if (cm->connects.started)
+		threads[cnt++] = cm->connects.thread;
+	threads[cnt++] = cm->ends.thread;
+	pthread_cond_signal(&cm->connects.more);
+	pthread_cond_signal(&cm->ends.more);
 	pthread_mutex_unlock(&cm->lock);
-	if (waits)
-		return false;
-	for (unsigned i = 0; i < 2; i++)
-		if (started[i])
-			pthread_join(workers[i]->thread, NULL);
-	return fini_alone(dev);
+	for (unsigned i = 0; i < cnt; i++) {
+		if (waits)
+			pthread_detach(threads[i]); /* it may be long until the kernel is done: nobody waits */
+		else
+			pthread_join(threads[i], NULL);
+	}
 }

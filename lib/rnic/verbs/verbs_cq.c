@@ -1,82 +1,59 @@
 /*
  * The verbs device: completions; see verbs_int.h.
  *
- * Each QP has a CQ of its own. It is polled when it told that something is
- * there: polled until empty, armed, polled again. The card reports a request
+ * Each QP has a CQ of its own. It is polled when an event says that something
+ * is there: until empty, armed, polled again. The card reports a request
  * by its position in the queue; what lay before it and was not to be reported
  * has ended with it. From the first failure on nothing is handed out until all
  * requests have ended: the event with the reason comes together with them.
  */
 #include <errno.h>
+#include <stddef.h>
 
 #include "rnic/verbs/verbs_int.h"
 
 /* -- what the card says -- */
 
-static enum rnic_wc_status
-status_of(struct verbs_stats *st, enum ibv_wc_status s)
-{
-	switch (s) {
-	case IBV_WC_SUCCESS:
-		return RNIC_WC_OK;
-	case IBV_WC_WR_FLUSH_ERR:
-		st->flushed++;
-		return RNIC_WC_FLUSHED;
-	case IBV_WC_RETRY_EXC_ERR:
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		st->retry_exc++;
-		return RNIC_WC_RETRY_EXC;
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		st->rnr_retry_exc++;
-		return RNIC_WC_REMOTE_ERR;
-	case IBV_WC_REM_ACCESS_ERR:
-		st->remote_access_errs++;
-		return RNIC_WC_REMOTE_ERR;
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_REM_INV_RD_REQ_ERR:
-	case IBV_WC_REM_ABORT_ERR:
-		st->other_errs++;
-		return RNIC_WC_REMOTE_ERR;
-	case IBV_WC_LOC_LEN_ERR:
-	case IBV_WC_LOC_QP_OP_ERR:
-	case IBV_WC_LOC_EEC_OP_ERR:
-	case IBV_WC_LOC_PROT_ERR:
-	case IBV_WC_MW_BIND_ERR:
-	case IBV_WC_BAD_RESP_ERR:
-	case IBV_WC_LOC_ACCESS_ERR:
-	case IBV_WC_LOC_RDD_VIOL_ERR:
-	case IBV_WC_INV_EECN_ERR:
-	case IBV_WC_INV_EEC_STATE_ERR:
-	case IBV_WC_FATAL_ERR:
-	case IBV_WC_GENERAL_ERR:
-	case IBV_WC_TM_ERR:
-	case IBV_WC_TM_RNDV_INCOMPLETE:
-	default:
-		st->other_errs++;
-		return RNIC_WC_LOCAL_ERR;
-	}
-}
+struct meaning {
+	enum rnic_wc_status status;
+	size_t counter; /* place in struct verbs_stats */
+	const char *why;
+};
 
-/* For people. */
-static const char *
-why_of(enum ibv_wc_status s, bool recv)
+#define COUNTER(field) offsetof(struct verbs_stats, field)
+
+static const struct meaning local_error = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	"the RDMA device reports a local error" };
+static const struct meaning too_long = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	"the peer sent a message that is too long" };
+/* Where there is no reason: a local error. */
+static const struct meaning meanings[] = {
+	[IBV_WC_WR_FLUSH_ERR] = { RNIC_WC_FLUSHED, COUNTER(flushed), "the queue pair went to the error state" },
+	[IBV_WC_RETRY_EXC_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
+	[IBV_WC_RESP_TIMEOUT_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
+	[IBV_WC_RNR_RETRY_EXC_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(rnr_retry_exc), "the peer has no receive posted" },
+	[IBV_WC_REM_ACCESS_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(remote_access_errs),
+	    "the peer refused a write: no access to its memory" },
+	[IBV_WC_REM_INV_REQ_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_OP_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_ABORT_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_INV_RD_REQ_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs),
+	    "the RDMA device reports a local error" },
+	[IBV_WC_LOC_PROT_ERR] = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	    "the RDMA device has no access to our memory" },
+	[IBV_WC_LOC_ACCESS_ERR] = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+	    "the RDMA device has no access to our memory" },
+};
+
+/* Of a status that is not success. */
+static const struct meaning *
+meaning_of(unsigned status, bool recv)
 {
-	if (s == IBV_WC_WR_FLUSH_ERR)
-		return "the queue pair went to the error state";
-	if (s == IBV_WC_RETRY_EXC_ERR || s == IBV_WC_RESP_TIMEOUT_ERR)
-		return "the peer does not answer";
-	if (s == IBV_WC_RNR_RETRY_EXC_ERR)
-		return "the peer has no receive posted";
-	if (s == IBV_WC_REM_ACCESS_ERR)
-		return "the peer refused a write: no access to its memory";
-	if (s == IBV_WC_REM_INV_REQ_ERR || s == IBV_WC_REM_OP_ERR || s == IBV_WC_REM_ABORT_ERR)
-		return "the peer refused a request";
-	if (s == IBV_WC_LOC_LEN_ERR && recv)
-		return "the peer sent a message that is too long";
-	if (s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_LOC_ACCESS_ERR)
-		return "the RDMA device has no access to our memory";
-	return "the RDMA device reports a local error";
+	if (status == IBV_WC_LOC_LEN_ERR && recv)
+		return &too_long;
+	if (status < sizeof(meanings) / sizeof(meanings[0]) && meanings[status].why != NULL)
+		return &meanings[status];
+	return &local_error;
 }
 
 /* -- what has ended -- */
@@ -84,28 +61,27 @@ why_of(enum ibv_wc_status s, bool recv)
 static void
 end_send(struct verbs_qp *qp, enum rnic_wc_status status)
 {
-	struct verbs_wr *wr = &qp->sq[qp->sq_ended++ & qp->sq_mask];
+	struct verbs_wr *wr = &qp->wrs[qp->sq.done++ & qp->wr_mask];
 
 	if (status != RNIC_WC_OK && qp->failed)
 		status = RNIC_WC_FLUSHED;
 	qp->failed = qp->failed || status != RNIC_WC_OK;
 	wr->status = (uint8_t)status;
-	qp->sq_bytes -= wr->len;
-	if (wr->op == RNIC_WR_SEND)
-		qp->confirm.sends_out--;
+	qp->sq.bytes -= wr->len;
+	qp->sq.sends_out -= wr->op == RNIC_WR_SEND;
 }
 
 void
 verbs_fail_oldest(struct verbs_qp *qp, enum rnic_wc_status status)
 {
-	if (!qp->failed && qp->sq_ended != qp->sq_hw)
+	if (!qp->failed && qp->sq.done != qp->sq.sent)
 		end_send(qp, status);
 }
 
 void
 verbs_end_sends(struct verbs_qp *qp, uint32_t pos)
 {
-	while (qp->sq_ended != pos)
+	while (qp->sq.done != pos)
 		end_send(qp, RNIC_WC_OK);
 }
 
@@ -125,9 +101,9 @@ end_recv(struct verbs_qp *qp, enum rnic_wc_status status, uint32_t len)
 static void
 send_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status)
 {
-	if (pos - qp->sq_ended >= qp->sq_hw - qp->sq_ended)
+	if (pos - qp->sq.done >= qp->sq.sent - qp->sq.done)
 		return; /* not one of ours: a card that errs */
-	while (qp->sq_ended != pos)
+	while (qp->sq.done != pos)
 		end_send(qp, qp->failed ? RNIC_WC_FLUSHED : RNIC_WC_OK);
 	end_send(qp, status);
 }
@@ -147,14 +123,14 @@ static void
 iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
 {
 	if (id & VERBS_ID_READ)
-		verbs_confirm_read_ended(qp, status == RNIC_WC_OK);
+		verbs_fence_read_ended(qp, status == RNIC_WC_OK);
 	else if (id & VERBS_ID_NUDGE)
-		verbs_confirm_nudge_ended(qp);
-	else if ((uint32_t)id - qp->confirm.card_pos < qp->sq_hw - qp->confirm.card_pos)
-		qp->confirm.card_pos = (uint32_t)id + 1;
+		verbs_fence_nudge_ended(qp);
+	else if ((uint32_t)id - qp->card_pos < qp->sq.sent - qp->card_pos)
+		qp->card_pos = (uint32_t)id + 1;
 	if (status != RNIC_WC_OK)
 		verbs_fail_oldest(qp, status);
-	qp->drained = qp->flushing && verbs_card_is_done(qp);
+	qp->drained = qp->phase == VERBS_FLUSH && verbs_card_is_done(qp);
 }
 
 /* NULL, or why the QP is broken. */
@@ -162,29 +138,34 @@ static const char *
 take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 {
 	bool recv = (wc->wr_id & VERBS_ID_RECV) != 0;
-	enum rnic_wc_status status;
+	enum rnic_wc_status status = RNIC_WC_OK;
+	const char *why = NULL;
 
 	if (wc->wr_id & VERBS_ID_DRAIN) {
 		qp->drained = true;
 		return NULL;
 	}
-	status = status_of(&qp->dev->stats, wc->status);
-	if (!recv && verbs_is_iwarp(qp->dev)) {
-		iwarp_send_ended(qp, wc->wr_id, status);
-		return status != RNIC_WC_OK ? why_of(wc->status, false) : NULL;
+	if (wc->status != IBV_WC_SUCCESS) {
+		const struct meaning *m = meaning_of(wc->status, recv);
+
+		(*(uint64_t *)(void *)((char *)&qp->dev->stats + m->counter))++;
+		status = m->status;
+		why = m->why;
 	}
 	if (recv)
 		recv_ended(qp, (uint32_t)wc->wr_id, status, status == RNIC_WC_OK ? wc->byte_len : 0);
+	else if (verbs_is_iwarp(qp->dev))
+		iwarp_send_ended(qp, wc->wr_id, status);
 	else
 		send_ended(qp, (uint32_t)wc->wr_id, status);
-	return status != RNIC_WC_OK ? why_of(wc->status, recv) : NULL;
+	return why;
 }
 
 void
 verbs_end_all(struct verbs_qp *qp)
 {
-	while (qp->sq_ended != qp->sq_head) {
-		bool culprit = qp->refused && qp->sq_ended == qp->sq_hw;
+	while (qp->sq.done != qp->sq.head) {
+		bool culprit = qp->refused && qp->sq.done == qp->sq.sent;
 
 		end_send(qp, culprit ? RNIC_WC_LOCAL_ERR : RNIC_WC_FLUSHED);
 	}
@@ -194,7 +175,7 @@ verbs_end_all(struct verbs_qp *qp)
 
 /* -- the completion queue -- */
 
-/* How many the card had; 0 also when it broke over that. */
+/* The number of completions that the card had; 0 also when that broke the QP. */
 static unsigned
 take_some(struct verbs_qp *qp)
 {
@@ -205,12 +186,12 @@ take_some(struct verbs_qp *qp)
 	qp->dev->stats.polls++;
 	if (n < 0) {
 		verbs_qp_break(qp, "its completion queue failed");
-		if (qp->job_state == VERBS_JOB_NONE && qp->hw != NULL)
-			verbs_qp_kill(qp);
+		if (qp->phase == VERBS_FLUSH)
+			verbs_qp_kill(qp, "its completion queue failed");
 		return 0;
 	}
 	qp->dev->stats.completions += (unsigned)n;
-	if (n > 0)
+	if (n > 0 && qp->dev->cfg.busy_poll_us != 0)
 		qp->dev->busy_until_ns = qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.busy_poll_us * 1000;
 	for (int i = 0; i < n; i++) {
 		const char *one = take_wc(qp, &wc[i]);
@@ -245,10 +226,10 @@ verbs_cq_arm(struct verbs_qp *qp)
 }
 
 void
-verbs_mark_hot(struct verbs_qp *qp)
+verbs_cq_schedule(struct verbs_qp *qp)
 {
-	if (list_empty(&qp->hot_node))
-		list_push(&qp->dev->hot_list, &qp->hot_node);
+	if (list_empty(&qp->cq_node))
+		list_push(&qp->dev->cq_list, &qp->cq_node);
 }
 
 /* -- handing out -- */
@@ -256,7 +237,7 @@ verbs_mark_hot(struct verbs_qp *qp)
 static bool
 withheld(const struct verbs_qp *qp, uint32_t status)
 {
-	return status != RNIC_WC_OK && qp->flushing;
+	return status != RNIC_WC_OK && qp->phase > VERBS_LINGER && qp->phase < VERBS_ENDED;
 }
 
 static unsigned
@@ -264,8 +245,8 @@ give_sends(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 {
 	unsigned n = 0;
 
-	for (; n < max && qp->sq_done != qp->sq_ended; qp->sq_done++) {
-		const struct verbs_wr *wr = &qp->sq[qp->sq_done & qp->sq_mask];
+	for (; n < max && qp->sq_given != qp->sq.done; qp->sq_given++) {
+		const struct verbs_wr *wr = &qp->wrs[qp->sq_given & qp->wr_mask];
 
 		if (withheld(qp, wr->status))
 			break;
@@ -302,50 +283,35 @@ give_recvs(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 	return n;
 }
 
-static unsigned
-give(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
-{
-	unsigned n = give_sends(qp, wc, max);
-
-	return n + give_recvs(qp, wc + n, max - n);
-}
-
 static bool
-is_givable(const struct verbs_qp *qp)
+has_more(const struct verbs_qp *qp)
 {
-	return (qp->sq_done != qp->sq_ended && !withheld(qp, qp->sq[qp->sq_done & qp->sq_mask].status)) ||
+	return (qp->sq_given != qp->sq.done && !withheld(qp, qp->wrs[qp->sq_given & qp->wr_mask].status)) ||
 	    (qp->rq_done != qp->rq_ended && !withheld(qp, qp->rq[qp->rq_done & qp->rq_mask].status));
 }
 
-/* Nobody wants those of an orphan. */
-static void
-drop(struct verbs_qp *qp)
-{
-	qp->sq_done = qp->sq_ended;
-	qp->rq_done = qp->rq_ended;
-}
-
+/* May something of it still be in its CQ? */
 static bool
-is_busy(const struct verbs_dev *dev)
+is_polled(const struct verbs_qp *qp)
 {
-	return dev->cfg.busy_poll_us != 0 && dev->dev.now_ns < dev->busy_until_ns;
+	return qp->phase < VERBS_DESTROY;
 }
 
 /* Takes what is there; arms the CQ when that was all: true when there was something. */
 static bool
 take_or_arm(struct verbs_qp *qp)
 {
-	if (qp->hw == NULL)
+	if (!is_polled(qp))
 		return false;
 	if (take_some(qp) > 0)
 		return true;
-	if (qp->armed || qp->hw == NULL || is_busy(qp->dev))
+	if (qp->armed || !is_polled(qp) || qp->dev->dev.now_ns < qp->dev->busy_until_ns)
 		return false;
 	if (verbs_cq_arm(qp) < 0) {
 		verbs_qp_break(qp, "its completion queue failed");
 		return false;
 	}
-	/* It may have come before it was armed. */
+	/* A completion may have come before the CQ was armed. */
 	return take_some(qp) > 0;
 }
 
@@ -356,13 +322,16 @@ poll_qp(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 	unsigned n = 0;
 
 	do {
-		if (qp->orphan)
-			drop(qp);
-		else
-			n += give(qp, wc + n, max - n);
-	} while (n < max && (take_or_arm(qp) || is_givable(qp)));
-	if (n == max || (qp->hw != NULL && !qp->armed))
-		verbs_mark_hot(qp);
+		if (qp->user == VERBS_DESTROYED) {
+			qp->sq_given = qp->sq.done;
+			qp->rq_done = qp->rq_ended;
+		} else {
+			n += give_sends(qp, wc + n, max - n);
+			n += give_recvs(qp, wc + n, max - n);
+		}
+	} while (n < max && (take_or_arm(qp) || has_more(qp)));
+	if (n == max || (is_polled(qp) && !qp->armed))
+		verbs_cq_schedule(qp);
 	return n;
 }
 
@@ -373,37 +342,20 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 	struct list_node turn, *node;
 	unsigned n = 0;
 
-	list_move_all(&turn, &dev->hot_list);
+	list_move_all(&turn, &dev->cq_list);
 	while (n < max && (node = list_pop(&turn)) != NULL) {
-		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, hot_node);
+		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, cq_node);
 
 		n += poll_qp(qp, wc + n, max - n);
-		if (qp->orphan)
-			verbs_qp_bury(qp);
-		else
-			verbs_room_changed(qp);
+		verbs_credits_changed(qp);
+		verbs_qp_reap(qp);
 	}
 	while ((node = list_pop(&turn)) != NULL)
-		list_push(&dev->hot_list, node);
+		list_push(&dev->cq_list, node);
 	return n;
 }
 
 /* -- the completion channel -- */
-
-static void
-cq_told(struct verbs_qp *qp, struct ibv_cq *cq)
-{
-	if (qp->cq == NULL) { /* destroying it waits for this */
-		ibv_ack_cq_events(cq, 1);
-		return;
-	}
-	qp->armed = false;
-	if (++qp->unacked >= VERBS_ACK_BATCH) {
-		ibv_ack_cq_events(qp->cq, qp->unacked);
-		qp->unacked = 0;
-	}
-	verbs_mark_hot(qp);
-}
 
 void
 verbs_channel_read(struct verbs_dev *dev)
@@ -423,20 +375,29 @@ verbs_channel_read(struct verbs_dev *dev)
 		}
 		/* None comes for a CQ that was destroyed; an id that is not known is not believed. */
 		qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
-		if (qp != NULL)
-			cq_told(qp, cq);
+		if (qp == NULL)
+			continue;
+		if (qp->cq == NULL) { /* destroying it waits for this */
+			ibv_ack_cq_events(cq, 1);
+			continue;
+		}
+		qp->armed = false;
+		if (++qp->unacked >= VERBS_ACK_BATCH) {
+			ibv_ack_cq_events(qp->cq, qp->unacked);
+			qp->unacked = 0;
+		}
+		verbs_cq_schedule(qp);
 	}
 	dev->cq_more = true;
 }
 
 void
-verbs_channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
+verbs_channel_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	dev->stats.wakeups++;
 	verbs_channel_read(dev);
 }

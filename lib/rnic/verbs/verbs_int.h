@@ -4,7 +4,7 @@
  * their states and their end; verbs_roce.c: connecting them; verbs_cm.c: the
  * threads for what may wait; verbs_wr.c: posting; verbs_cq.c: completions;
  * verbs_async.c: what happens to port and card. Of iWARP alone: verbs_iwarp.c,
- * verbs_iwarp_passive.c: connecting; verbs_confirm.c: the Read behind writes.
+ * verbs_iwarp_passive.c: connecting; verbs_fence.c: the Read behind writes.
  */
 #ifndef SMCRD_RNIC_VERBS_INT_H
 #define SMCRD_RNIC_VERBS_INT_H
@@ -15,7 +15,9 @@
 #include "base/idtable.h"
 #include "base/list.h"
 #include "base/timerq.h"
-#include "rnic/siw_pdata.h"
+#include "rnic/events.h"
+#include "rnic/fence.h"
+#include "rnic/iface.h"
 #include "rnic/verbs/verbs.h"
 
 #define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
@@ -23,13 +25,13 @@
 #define VERBS_POLL 32                 /* completions taken from a CQ in one call */
 #define VERBS_ACK_BATCH 64            /* completion events acknowledged together */
 #define VERBS_EVENTS_TURN 256         /* events read in one go */
-#define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_room */
+#define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_credits */
 #define VERBS_FLUSH_MS 1000           /* a card that has not flushed a broken QP by then loses it */
 /* Reads at once that are asked of and offered to an iWARP peer: ours, and an RTR Read that the card sends by itself and
  * may or may not count. */
 #define VERBS_READ_DEPTH 2
 #define VERBS_NUDGE_MS 100   /* the active side says a second word when nothing was heard after the first */
-#define VERBS_LINGER_MS 2000 /* a QP that has only last words to send */
+#define VERBS_LINGER_MS 2000 /* a QP that is closed in order and still sends */
 #define VERBS_LINGER_MAX 64
 #define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
 #define VERBS_MAX_QP 65536
@@ -41,7 +43,7 @@ struct verbs_pd {
 	struct ibv_pd *hw;
 	uint32_t refs;     /* MRs and QPs in it, those that outlive their user, too */
 	uint32_t qp_cnt;   /* of them QPs */
-	uint32_t dead_cnt; /* of them those that place nothing any more, and are being destroyed */
+	uint32_t dead_cnt; /* of them those in the error state that are being destroyed */
 };
 
 /* A posted send or write. */
@@ -65,23 +67,30 @@ struct verbs_chain {
 	struct ibv_sge sge[VERBS_CHAIN][RNIC_SGE_MAX];
 };
 
-enum verbs_state {
-	VERBS_INIT,       /* created, takes receives */
+/* Where a queue pair is in its life, in order; verbs_qp.c has which one may follow which. */
+enum verbs_phase {
+	VERBS_INIT,       /* takes receives */
+	VERBS_EXPECTING,  /* iWARP: the same, and the peer may come */
 	VERBS_CONNECTING, /* RoCE: the thread has it; iWARP: its connection is being made */
 	VERBS_RTR,
 	VERBS_RTS,
-	VERBS_BROKEN,
-	VERBS_CLOSED, /* by qp_disconnect */
+	VERBS_LINGER,  /* closed in order: what was posted is still being sent */
+	VERBS_CANCEL,  /* it is to end, and the thread that connects it has it still */
+	VERBS_FLUSH,   /* in the error state: the card ends requests */
+	VERBS_DESTROY, /* the thread destroys it, which ends what the card does not flush */
+	VERBS_ENDED,   /* all requests have ended */
+	VERBS_RELEASE, /* its user has destroyed it: the thread takes all of it from the card */
+	VERBS_PHASE_CNT,
 };
 
-/* Bits of verbs_qp.starved: what struct rnic_room has none of. */
-enum {
-	VERBS_NO_WRS = 1 << 0,
-	VERBS_NO_BYTES = 1 << 1,
-	VERBS_NO_SENDS = 1 << 2,
+/* How its user stands to it. */
+enum verbs_user {
+	VERBS_USED,
+	VERBS_CLOSED, /* by qp_disconnect: no event follows */
+	VERBS_DESTROYED,
 };
 
-/* What may wait, for the network or for the card; see verbs_cm.c. */
+/* A piece of work that may wait, for the network or for the card; see verbs_cm.c. */
 struct verbs_job {
 	struct list_node node;
 	void (*run)(struct verbs_job *);  /* in the thread */
@@ -95,12 +104,12 @@ struct verbs_job {
 	int err;        /* result: 0 or a positive errno */
 };
 
-/* What is taken back from the card in the thread for that. */
+/* Hardware that the thread for that takes back from the card. */
 struct verbs_end {
 	struct verbs_job job;
 	struct ibv_qp *hw;
 	struct ibv_cq *cq;
-	struct ibv_mr *msg_mr, *confirm_mr;
+	struct ibv_mr *msg_mr, *fence_mr;
 	bool dead; /* counted in dead_cnt of the domain */
 };
 
@@ -111,90 +120,56 @@ struct verbs_mr {
 	struct list_node node;
 };
 
-/* iWARP: what was posted is known to be with the peer when a Read behind it came back; see verbs_confirm.c. Positions are
- * those of the send queue. */
-struct verbs_confirm {
-	uint8_t bytes[2 * SIW_READ_LEN]; /* what the peer's Reads read, then what ours have for a target */
-	struct ibv_mr *mr;               /* of both */
-	uint32_t peer_stag;              /* of what ours read; 0: nothing */
-	uint64_t peer_to;
-	bool read_out;
-	bool nudge_out;
-	uint32_t read_pos;   /* it confirms the requests before this one */
-	uint32_t want_pos;   /* confirmation is wanted up to here */
-	uint32_t sig_pos;    /* behind the last request whose user waits for its completion */
-	uint32_t card_pos;   /* the card is done with those before */
-	uint32_t sends_out;  /* Sends not confirmed */
-	uint32_t peer_depth; /* receives that the peer has */
-	struct timer confirm_timer;
-	struct timer answer_timer;
-};
-
 struct verbs_conn;
-
-enum verbs_job_state {
-	VERBS_JOB_NONE,
-	VERBS_JOB_GIVEN,  /* the thread's until it is handed back */
-	VERBS_JOB_ENDING, /* so is `end`, in the thread that takes things from the card */
-};
 
 struct verbs_qp {
 	struct rnic_qp qp;
 	struct verbs_dev *dev;
 	struct verbs_pd *pd;
-	struct ibv_qp *hw;      /* NULL: destroyed, or about to be */
-	struct ibv_qp *held_hw; /* in place of hw: all requests have ended, and the kernel still connects it */
-	struct ibv_cq *cq;      /* NULL: likewise, once its user is gone */
+	struct ibv_qp *hw; /* NULL: destroyed, or about to be */
+	struct ibv_cq *cq; /* NULL: likewise, in phase RELEASE */
 	struct verbs_end end;
 	uint32_t id; /* of the CQ's events */
-	enum verbs_state state;
-	const char *why; /* BROKEN: for people */
-	bool claimed;    /* qp_connect was called */
-	bool connected;  /* RNIC_EV_CONNECTED was given out */
-	bool orphan;     /* its user has destroyed it */
-	bool lingers;    /* CLOSED, and what was posted is still being sent */
-	bool flushing;   /* BROKEN or CLOSED: the card still ends requests */
-	bool drained;    /* flushing: the card has no send any more */
-	bool stopped;    /* in the error state: nothing is placed */
-	bool failed;     /* a request has ended badly: all that follow are flushed */
-	bool refused;    /* the card did not take request sq_hw */
+	enum verbs_phase phase;
+	enum verbs_phase ended_in; /* beyond RTS: the last phase up to there */
+	enum verbs_user user;
+	bool claimed; /* qp_connect was called */
+	bool stopped; /* in the error state: nothing is placed */
+	bool drained; /* FLUSH: the card has no send left */
+	bool failed;  /* a request has ended badly: all that follow are flushed */
+	bool refused; /* the card did not take request sq.sent */
 	enum rnic_side side;
 	struct rnic_remote remote;
 	/* iWARP */
 	uint64_t token;
-	bool expecting; /* the peer may come */
 	struct verbs_conn *conn;
-	enum verbs_job_state job_state;
 	struct verbs_job job;
-	uint32_t sq_depth;
-	uint32_t rq_depth;
-	/* send queue: counters of requests, ever growing */
-	struct verbs_wr *sq;
-	uint32_t sq_mask;
-	uint32_t sq_head;  /* posted */
-	uint32_t sq_hw;    /* the card has those before */
-	uint32_t sq_ended; /* those before have ended */
-	uint32_t sq_done;  /* those before were reported, or need not be */
-	uint32_t sq_sig;   /* behind the last one that the card reports */
-	size_t sq_bytes;   /* payload not ended */
-	struct verbs_confirm confirm;
-	unsigned starved;
+	/* send queue; sq.sent: the card has those before */
+	struct sendq sq;
+	struct verbs_wr *wrs;
+	uint32_t wr_mask;
+	uint32_t sq_given;  /* completions of those before were handed out, or are not wanted */
+	uint32_t sq_sig;    /* behind the last one that the card reports */
+	struct fence fence; /* iWARP */
+	struct ibv_mr *fence_mr;
+	uint32_t card_pos; /* iWARP: the card is done with those before */
+	bool nudge_out;
 	uint8_t (*msg)[VERBS_INLINE]; /* copies of inline data, by place in the send queue */
 	struct ibv_mr *msg_mr;        /* of a card that does not know inline data */
 	struct verbs_chain *chain;
 	unsigned chain_cnt;
 	/* receive queue, likewise */
+	uint32_t rq_depth;
 	struct verbs_recv *rq;
 	uint32_t rq_mask;
 	uint32_t rq_head, rq_hw, rq_ended, rq_done;
 	bool armed;       /* the CQ tells of its next completion */
 	unsigned unacked; /* its events that were read and not acknowledged */
 	struct timer timer;
-	unsigned events; /* bits of enum rnic_event_type */
+	struct qp_events events;
 	struct list_node node;
-	struct list_node hot_node;
+	struct list_node cq_node;
 	struct list_node tx_node;
-	struct list_node ev_node;
 };
 
 /* How queue pairs of a transport are connected. */
@@ -205,7 +180,7 @@ struct verbs_connect_ops {
 	int (*rts)(struct verbs_qp *);
 	/* What follows may be NULL. */
 	int (*open)(struct verbs_dev *, const char **why); /* of the device */
-	void (*close)(struct verbs_dev *);                 /* nothing reaches the loop any more */
+	void (*close)(struct verbs_dev *);                 /* nothing reaches the loop from now on */
 	void (*fini)(struct verbs_dev *); /* frees the rest, which may wait when something is pending */
 	bool (*pending)(const struct verbs_dev *);
 	void (*more)(struct verbs_dev *);       /* events were left to be read */
@@ -232,9 +207,8 @@ struct verbs_cm {
 	unsigned alone; /* threads of one job */
 	pthread_mutex_t lock;
 	struct list_node done;
-	bool quit;
-	bool last_one_out; /* the last thread frees the device */
-	int evfd;          /* results are there */
+	bool quit; /* the device is freed: by the thread of `ends`, the last one */
+	int evfd;  /* results are there */
 };
 
 struct verbs_dev {
@@ -251,31 +225,26 @@ struct verbs_dev {
 	bool gid_present;
 	bool gone; /* the card was taken away */
 	struct verbs_gid gid;
-	enum rnic_port_state told; /* the port's state as its user knows it, or soon will */
-	uint8_t mac[6];
-	uint16_t vlan;
+	struct iface iface;
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
 	bool has_inline;
 	uint32_t qp_cnt;
-	uint32_t orphan_cnt;
-	uint32_t buried_cnt; /* of them: being destroyed */
-	uint32_t end_cnt;    /* jobs of the thread that takes things from the card */
+	uint32_t destroyed_cnt; /* queue pairs that their users have destroyed, and that are still there */
+	uint32_t end_cnt;       /* jobs of the thread that takes things from the card */
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
-	const char *trouble;  /* to be polled */
-	const char *troubled; /* the last one told, and when */
+	struct events events;
+	const char *troubled; /* the last trouble reported, and when */
 	int64_t troubled_ns;
-	unsigned port_events; /* bits of enum rnic_event_type, to be polled */
-	bool async_more;      /* events may be left to be read */
+	bool async_more; /* events may be left to be read */
 	bool conn_more;
 	bool cq_more;
 	int64_t busy_until_ns;
 	struct idtable ids;        /* verbs_qp by the id of their CQ */
-	struct list_node qps;      /* all verbs_qp, orphans, too */
+	struct list_node qps;      /* all verbs_qp */
 	struct list_node dead_mrs; /* verbs_mr being taken back, without their user */
-	struct list_node hot_list; /* verbs_qp whose CQ has to be polled */
+	struct list_node cq_list;  /* verbs_qp whose CQ has to be polled */
 	struct list_node tx_list;  /* verbs_qp with a chain */
-	struct list_node ev_list;  /* verbs_qp with events */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
 	uint16_t mpa_port;
@@ -300,6 +269,19 @@ verbs_qp(struct rnic_qp *q)
 	return CONTAINER_OF(q, struct verbs_qp, qp);
 }
 
+static inline bool
+verbs_is_iwarp(const struct verbs_dev *dev)
+{
+	return dev->port.transport == RNIC_TRANSPORT_IWARP;
+}
+
+/* From the time of this turn. */
+static inline void
+verbs_arm(struct verbs_dev *dev, struct timer *t, uint32_t ms)
+{
+	timer_arm(&dev->timers, t, dev->dev.now_ns + (int64_t)ms * 1000000);
+}
+
 static inline struct verbs_pd *
 verbs_pd(struct rnic_pd *p)
 {
@@ -308,12 +290,10 @@ verbs_pd(struct rnic_pd *p)
 
 /* -- verbs.c -- */
 
-/* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */
-const char *verbs_memlock_why(int err);
 /* A call failed with err (positive): says so to people, with the limit on memory where that may be the cause. */
 void verbs_trouble(struct verbs_dev *, int err, const char *why);
 void verbs_pd_put(struct verbs_pd *);
-/* Frees what the loop does not see; in the thread's hands when that still waited as the device was freed. */
+/* Frees what the loop does not see, and the device; in the last thread, once there was one. */
 void verbs_teardown(struct verbs_dev *);
 
 /* -- verbs_list.c -- */
@@ -323,11 +303,22 @@ int verbs_read_port(struct ibv_context *, struct verbs_port *);
 int verbs_read_gids(struct ibv_context *, unsigned ports, struct verbs_port *);
 void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct verbs_port *);
 const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum verbs_gid_type);
-bool verbs_gid_is_v4(const struct rnic_gid *);
 /* Why a card could not be opened (negative errno). */
 const char *verbs_open_error(int rc);
+/* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */
+const char *verbs_memlock_why(int err);
 
 /* -- verbs_qp.c -- */
+
+#define VERBS_GONE_WHY "the RDMA device is gone"
+
+/* Has a thread the QP? */
+static inline bool
+verbs_qp_is_away(const struct verbs_qp *qp)
+{
+	return (qp->phase == VERBS_CONNECTING && !verbs_is_iwarp(qp->dev)) || qp->phase == VERBS_CANCEL ||
+	    qp->phase == VERBS_DESTROY || qp->phase == VERBS_RELEASE;
+}
 
 int verbs_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
 void verbs_qp_destroy(struct rnic_qp *);
@@ -336,22 +327,24 @@ int verbs_qp_expect(struct rnic_qp *);
 int verbs_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 int verbs_qp_rts(struct rnic_qp *);
 
-void verbs_qp_set_state(struct verbs_qp *, enum verbs_state);
-void verbs_qp_connected(struct verbs_qp *);
-/* The QP is of no use any more: to the error state; events follow when all requests have ended. */
+/* The only place that changes the phase; why: for the log, a static text. */
+void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
+/* RTR or RTS: the user hears of it. */
+void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
+/* The QP is of no further use: to the error state; events follow when all requests have ended. Of no effect once it ends. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
-/* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. */
-void verbs_qp_kill(struct verbs_qp *);
+/* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. Before phase
+ * DESTROY only, and no thread has it. */
+void verbs_qp_kill(struct verbs_qp *, const char *why);
 /* Requests have ended: is it the end of the QP, too? */
 void verbs_qp_check_end(struct verbs_qp *);
-/* The thread has handed the QP back. */
+/* The thread that connects has handed the QP back. */
 void verbs_qp_job_done(struct verbs_qp *);
-/* Of an orphan: if its end has come, everything of it is given to the thread; freed when that hands it back. */
-void verbs_qp_bury(struct verbs_qp *);
+/* When its user has destroyed it and its end has come, everything of it is given to the thread; freed when that hands it back. */
+void verbs_qp_reap(struct verbs_qp *);
 /* Everything of it, here and now: what the card has of it still may take long. */
-void verbs_qp_release(struct verbs_qp *);
+void verbs_qp_free(struct verbs_qp *);
 void verbs_event(struct verbs_qp *, enum rnic_event_type);
-bool verbs_poll_event(struct rnic_dev *, struct rnic_event *);
 
 /* -- verbs_roce.c -- */
 
@@ -359,16 +352,16 @@ extern const struct verbs_connect_ops verbs_roce_ops;
 /* -- verbs_cm.c -- */
 
 int verbs_cm_init(struct verbs_dev *);
-/* Ends the thread: true when the caller has to free the rest, false when the thread does as soon as it can. */
-bool verbs_cm_fini(struct verbs_dev *);
+/* Ends the threads and frees the device, later where something is under way. */
+void verbs_cm_fini(struct verbs_dev *);
 /* Hands qp->job to the thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);
 /* Hands a job to the thread that takes things from the card. */
 void verbs_cm_end(struct verbs_dev *, struct verbs_job *);
 /* Runs a job that may take long in a thread of its own: 0 or a negative errno. */
 int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
-/* Nothing may come of the job any more; it may still be under way. */
-void verbs_cm_cancel(struct verbs_qp *);
+/* Nothing is to come of the job. False: it is under way, and will be handed back. */
+bool verbs_cm_cancel(struct verbs_qp *);
 
 /* -- verbs_iwarp.c -- */
 
@@ -376,61 +369,57 @@ extern const struct verbs_connect_ops verbs_iwarp_ops;
 /* The first Read, which says that the connection is good, came back. */
 void verbs_iwarp_answered(struct verbs_qp *);
 
-/* -- verbs_confirm.c -- */
+/* -- verbs_fence.c -- */
 
-static inline bool
-verbs_is_iwarp(const struct verbs_dev *dev)
-{
-	return dev->port.transport == RNIC_TRANSPORT_IWARP;
-}
-
-int verbs_confirm_init(struct verbs_qp *);
-/* The timers end with the connection. */
-void verbs_confirm_stop(struct verbs_qp *);
-/* What the peer's private data says of Sends and Reads. */
-void verbs_confirm_peer(struct verbs_qp *, const struct siw_pdata *);
+/* 0 or a negative errno; of no consequence but on iWARP. */
+int verbs_fence_init(struct verbs_qp *);
 /* The active side's first Read, after which the connection is good: 0 or a positive errno. */
-int verbs_confirm_first(struct verbs_qp *);
-/* A request was posted; it is the last one. */
-void verbs_confirm_posted(struct verbs_qp *, const struct verbs_wr *);
+int verbs_fence_first(struct verbs_qp *);
 /* The chain was handed over: posts the Read when it is due. */
-void verbs_confirm_flush(struct verbs_qp *);
-void verbs_confirm_want(struct rnic_qp *);
-/* Has the card nothing of the send queue any more? */
+void verbs_fence_flush(struct verbs_qp *);
+void verbs_fence(struct rnic_qp *);
+/* Is the card done with the send queue? */
 static inline bool
 verbs_card_is_done(const struct verbs_qp *qp)
 {
-	return qp->confirm.card_pos == qp->sq_hw && !qp->confirm.read_out && !qp->confirm.nudge_out;
+	return qp->card_pos == qp->sq.sent && !qp->fence.out && !qp->nudge_out;
 }
 
 /* The Read has ended; false: badly. */
-void verbs_confirm_read_ended(struct verbs_qp *, bool ok);
-/* The card is done with the active side's second word. */
-void verbs_confirm_nudge_ended(struct verbs_qp *);
+void verbs_fence_read_ended(struct verbs_qp *, bool ok);
+/* The card is done with the active side's second message. */
+void verbs_fence_nudge_ended(struct verbs_qp *);
 
 /* -- verbs_wr.c -- */
 
 int verbs_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int verbs_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
-void verbs_room(const struct rnic_qp *, struct rnic_room *);
+void verbs_credits(const struct rnic_qp *, struct rnic_credits *);
 void verbs_flush(struct rnic_dev *);
 /* Hands the chain to the card. */
 void verbs_chain_post(struct verbs_qp *);
 /* Posts a request behind all others that only has to come back: false when the card does not take it. */
 bool verbs_post_drain(struct verbs_qp *);
-/* Gives RNIC_EV_ROOM when something that was used up is there again. */
-void verbs_room_changed(struct verbs_qp *);
+/* Gives RNIC_EV_CREDITS when something that was used up is there again. */
+void verbs_credits_changed(struct verbs_qp *);
+/* To be posted at the end of this turn. */
+static inline void
+verbs_tx_schedule(struct verbs_qp *qp)
+{
+	if (list_empty(&qp->tx_node))
+		list_push(&qp->dev->tx_list, &qp->tx_node);
+}
 
 /* -- verbs_cq.c -- */
 
-/* What wr_id says to the card: a position in a queue, and which queue. */
+/* wr_id as the card has it: a position in a queue, and which queue. */
 #define VERBS_ID_RECV (1ull << 63)
 #define VERBS_ID_DRAIN (1ull << 62)
 #define VERBS_ID_READ (1ull << 61)
 #define VERBS_ID_NUDGE (1ull << 60)
 
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
-void verbs_channel_io(void *dev, int fd, unsigned events, int64_t now_ns);
+void verbs_channel_io(void *dev, int fd, unsigned events);
 void verbs_channel_read(struct verbs_dev *);
 /* Asks for an event at the next completion: 0 or a negative errno. */
 int verbs_cq_arm(struct verbs_qp *);
@@ -442,11 +431,11 @@ void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
 void verbs_end_sends(struct verbs_qp *, uint32_t pos);
 /* All requests that have not ended do so now. */
 void verbs_end_all(struct verbs_qp *);
-void verbs_mark_hot(struct verbs_qp *);
+void verbs_cq_schedule(struct verbs_qp *);
 
 /* -- verbs_async.c -- */
 
-void verbs_async_io(void *dev, int fd, unsigned events, int64_t now_ns);
+void verbs_async_io(void *dev, int fd, unsigned events);
 void verbs_async_read(struct verbs_dev *);
 void verbs_set_gone(struct verbs_dev *);
 

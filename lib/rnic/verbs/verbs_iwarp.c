@@ -55,35 +55,34 @@ verbs_conn_free(struct verbs_conn *conn)
 }
 
 void
-verbs_conn_pdata(const struct verbs_qp *qp, const struct siw_pdata *to, uint8_t out[SIW_PDATA_LEN])
+verbs_conn_pdata(const struct verbs_qp *qp, const struct mpa_pdata *to, uint8_t out[MPA_PDATA_LEN])
 {
-	struct siw_pdata d = *to;
+	struct mpa_pdata d = *to;
 
 	d.recv_depth = (uint16_t)qp->rq_depth;
 	d.from_qpn = qp->qp.qpn;
-	d.read_stag = qp->confirm.mr->rkey;
-	d.read_to = (uintptr_t)qp->confirm.bytes;
-	siw_pdata_encode(&d, out);
+	d.read_stag = qp->fence_mr->rkey;
+	d.read_to = (uintptr_t)qp->fence.bytes;
+	mpa_pdata_encode(&d, out);
 }
 
 void
 verbs_conn_arm(struct verbs_qp *qp)
 {
-	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.connect_ms * 1000000);
+	verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 }
 
 static void
 set_connected(struct verbs_qp *qp)
 {
 	timer_cancel(&qp->dev->timers, &qp->timer);
-	verbs_qp_set_state(qp, VERBS_RTS);
-	verbs_qp_connected(qp);
+	verbs_qp_connected(qp, VERBS_RTS);
 }
 
 void
 verbs_conn_check_connected(struct verbs_qp *qp)
 {
-	if (qp->conn == NULL || !qp->conn->up || !qp->claimed)
+	if (qp->conn == NULL || !qp->conn->up || !qp->claimed || qp->phase != VERBS_CONNECTING)
 		return;
 	if (qp->conn->pdata.from_qpn != qp->remote.qpn)
 		verbs_qp_break(qp, "the link was taken by another QP of the peer");
@@ -94,31 +93,31 @@ verbs_conn_check_connected(struct verbs_qp *qp)
 void
 verbs_iwarp_answered(struct verbs_qp *qp)
 {
-	if (qp->side == RNIC_ACTIVE && qp->state == VERBS_CONNECTING)
+	if (qp->side == RNIC_ACTIVE && qp->phase == VERBS_CONNECTING)
 		set_connected(qp);
 }
 
 /* -- its end -- */
 
-/* Nothing comes of it any more, whatever its QP wanted. */
+/* The connection has failed or ended, whatever its QP wanted. */
 static void
 conn_over(struct verbs_conn *conn, const char *why)
 {
 	struct verbs_qp *qp = conn->qp;
 
-	if (qp->state < VERBS_BROKEN || qp->lingers)
+	if (qp->phase <= VERBS_LINGER)
 		verbs_qp_break(qp, why); /* frees it, unless its thread has it */
 	else if (!is_pending(conn))
 		verbs_conn_free(conn);
-	if (qp->orphan)
-		verbs_qp_bury(qp);
+	verbs_qp_reap(qp);
 }
 
 static void
 iwarp_leaving(struct verbs_qp *qp)
 {
 	/* In order: FIN instead of a reset. */
-	if (qp->lingers && qp->sq_ended == qp->sq_head && qp->conn != NULL && qp->conn->up && !qp->dev->gone)
+	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head && qp->conn != NULL && qp->conn->up &&
+	    !qp->dev->gone)
 		(void)rdma_disconnect(qp->conn->id);
 }
 
@@ -140,23 +139,9 @@ iwarp_holds(const struct verbs_qp *qp)
 static const char *
 connect_error(int err)
 {
-	switch (err) {
-	case ECONNREFUSED:
-	case ECONNRESET:
-		return "the peer's MPA port refuses connections";
-	case ETIMEDOUT:
-		return "the peer's MPA port does not answer";
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-		return "no route to the peer's RNIC";
-	case EADDRNOTAVAIL:
-	case EADDRINUSE:
-		return "no local port or address for the MPA connection";
-	case ENODEV:
+	if (err == ENODEV)
 		return "the way to the peer's RNIC is not by this card";
-	default:
-		return "the MPA connection failed";
-	}
+	return mpa_connect_error(err == ECONNRESET ? ECONNREFUSED : err == EADDRINUSE ? EADDRNOTAVAIL : err);
 }
 
 /* In a thread of its own. */
@@ -165,8 +150,8 @@ connect_run(struct verbs_job *job)
 {
 	struct verbs_conn *conn = CONTAINER_OF(job, struct verbs_conn, job);
 	const struct verbs_qp *qp = conn->qp;
-	const struct siw_pdata to = { .qpn = qp->remote.qpn, .psn = qp->remote.psn, .token = qp->token };
-	uint8_t pd[SIW_PDATA_LEN];
+	const struct mpa_pdata to = { .qpn = qp->remote.qpn, .psn = qp->remote.psn, .token = qp->token };
+	uint8_t pd[MPA_PDATA_LEN];
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
@@ -187,7 +172,7 @@ connect_done(struct verbs_job *job)
 	conn->calling = false;
 	if (job->err != 0)
 		conn->asked = false; /* and no event follows */
-	if (job->err != 0 || (conn->qp->state >= VERBS_BROKEN && !conn->qp->lingers))
+	if (job->err != 0 || conn->qp->phase > VERBS_LINGER)
 		conn_over(conn, connect_error(job->err));
 }
 
@@ -203,20 +188,11 @@ start_asking(struct verbs_conn *conn)
 	conn_over(conn, "out of resources");
 }
 
-static bool
-is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
+bool
+verbs_id_is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
 {
 	return id->verbs != NULL && strcmp(ibv_get_device_name(id->verbs->device), dev->cfg.dev) == 0 &&
 	    id->port_num == dev->cfg.port;
-}
-
-static void
-addr_resolved(struct verbs_conn *conn)
-{
-	if (!is_ours(conn->dev, conn->id))
-		conn_over(conn, connect_error(ENODEV));
-	else if (rdma_resolve_route(conn->id, (int)conn->dev->cfg.connect_ms) != 0)
-		conn_over(conn, connect_error(errno));
 }
 
 /* The MPA Reply accepts. */
@@ -224,43 +200,29 @@ static void
 reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 {
 	struct verbs_qp *qp = conn->qp;
-	struct siw_pdata peer;
+	struct mpa_pdata peer;
 
-	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &peer) < 0 ||
+	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &peer) < 0 ||
 	    peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
 		conn_over(conn, "the MPA Reply is not from the peer's link");
 		return;
 	}
-	verbs_confirm_peer(qp, &peer);
-	if (verbs_confirm_first(qp) != 0)
+	qp->sq.peer_depth = peer.recv_depth;
+	fence_set_peer(&qp->fence, &peer);
+	if (verbs_fence_first(qp) != 0)
 		conn_over(conn, "the RDMA device did not take a work request");
 }
 
 static const char *
 rejected_why(const struct rdma_conn_param *p, int status)
 {
-	struct siw_pdata d;
+	struct mpa_pdata d;
 
 	if (p->private_data_len == 0)
 		return connect_error(status < 0 ? -status : ECONNREFUSED);
-	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
-		return siw_verdict_str(SIW_ACCEPTED);
-	return siw_verdict_str(d.verdict);
-}
-
-/* The peer's address in the family of ours. */
-static int
-remote_addr(const struct verbs_dev *dev, const struct rnic_remote *r, struct sockaddr_storage *ss)
-{
-	*ss = dev->iwarp->addr; /* the scope of a link-local address, too */
-	if (verbs_gid_is_v4(&r->gid) != (ss->ss_family == AF_INET))
-		return -EAFNOSUPPORT;
-	if (ss->ss_family == AF_INET)
-		memcpy(&((struct sockaddr_in *)(void *)ss)->sin_addr, r->gid.b + 12, 4);
-	else
-		memcpy(&((struct sockaddr_in6 *)(void *)ss)->sin6_addr, r->gid.b, 16);
-	addr_set_port(ss, r->mpa_port);
-	return 0;
+	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
+		return mpa_verdict_str(MPA_ACCEPTED);
+	return mpa_verdict_str(d.verdict);
 }
 
 static const char *
@@ -270,7 +232,7 @@ start_connect(struct verbs_qp *qp)
 	struct sockaddr_storage from = iw->addr, to;
 	struct verbs_conn *conn;
 
-	if (remote_addr(qp->dev, &qp->remote, &to) < 0)
+	if (iface_remote(&iw->addr, &qp->remote.gid, qp->remote.mpa_port, &to) < 0)
 		return "the peer's RNIC has an address of another family";
 	conn = verbs_conn_new(qp->dev, NULL);
 	if (conn == NULL)
@@ -292,16 +254,16 @@ iwarp_connect(struct verbs_qp *qp)
 	const char *why;
 
 	if (qp->side == RNIC_PASSIVE) {
-		if (!qp->expecting)
+		if (qp->phase == VERBS_INIT)
 			(void)verbs_iwarp_expect(qp);
-		if (qp->state < VERBS_BROKEN)
+		if (qp->phase <= VERBS_RTS)
 			verbs_conn_arm(qp);
 		verbs_conn_check_connected(qp);
 		return 0;
 	}
-	if (qp->remote.mpa_port == 0 || qp->expecting)
+	if (qp->remote.mpa_port == 0 || qp->phase != VERBS_INIT)
 		return -EINVAL;
-	verbs_qp_set_state(qp, VERBS_CONNECTING);
+	verbs_qp_set_phase(qp, VERBS_CONNECTING, "asked to");
 	verbs_conn_arm(qp);
 	why = start_connect(qp);
 	if (why != NULL)
@@ -314,7 +276,7 @@ iwarp_timed_out(struct verbs_qp *qp)
 {
 	const char *why = "the peer's first message did not come in time";
 
-	if (qp->state == VERBS_INIT)
+	if (qp->phase <= VERBS_EXPECTING)
 		why = "the peer did not open its MPA connection in time";
 	else if (qp->side == RNIC_ACTIVE && qp->conn != NULL)
 		why = qp->conn->up    ? "the peer does not answer on the new connection"
@@ -331,7 +293,7 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	struct verbs_qp *qp = conn->qp;
 
 	conn->asked = false;
-	if (qp->state >= VERBS_BROKEN) {
+	if (qp->phase > VERBS_RTS) {
 		conn_over(conn, NULL);
 		return;
 	}
@@ -344,7 +306,8 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	 * taken the MPA start-up for done. That the peer's queue pair works is known because of who speaks first: the SMC
 	 * server answers what the client sends once its own Read came back (CONFIRM LINK follows the CLC Confirm, a further
 	 * link the ADD LINK response). */
-	verbs_confirm_peer(qp, &conn->pdata);
+	qp->sq.peer_depth = conn->pdata.recv_depth;
+	fence_set_peer(&qp->fence, &conn->pdata);
 	verbs_conn_check_connected(qp);
 }
 
@@ -365,7 +328,10 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		addr_resolved(conn);
+		if (!verbs_id_is_ours(conn->dev, conn->id))
+			conn_over(conn, connect_error(ENODEV));
+		else if (rdma_resolve_route(conn->id, (int)conn->dev->cfg.connect_ms) != 0)
+			conn_over(conn, connect_error(errno));
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		start_asking(conn);
@@ -450,13 +416,12 @@ iwarp_read(struct verbs_dev *dev)
 }
 
 static void
-channel_io(void *arg, int fd, unsigned events, int64_t now_ns)
+channel_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 
 	(void)fd;
 	(void)events;
-	dev->dev.now_ns = now_ns;
 	iwarp_read(dev);
 }
 

@@ -8,7 +8,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 #include "rnic/verbs/verbs_int.h"
 
 /* Of a device. */
@@ -27,7 +27,7 @@ struct verbs_conn {
 	struct verbs_dev *dev;
 	struct verbs_qp *qp; /* NULL: parked */
 	struct rdma_cm_id *id;
-	struct siw_pdata pdata; /* passive: the peer's */
+	struct mpa_pdata pdata; /* passive: the peer's */
 	uint8_t ord;            /* passive: Reads that the peer takes at once; 0: not named */
 	struct timer timer;     /* parked */
 	struct verbs_job job;
@@ -39,8 +39,10 @@ struct verbs_conn {
 /* NULL: no memory; the id is not ours then. */
 struct verbs_conn *verbs_conn_new(struct verbs_dev *, struct rdma_cm_id *);
 void verbs_conn_free(struct verbs_conn *);
+/* Is the id bound to the device's port? */
+bool verbs_id_is_ours(const struct verbs_dev *, const struct rdma_cm_id *);
 /* Our private data, with our QP as the sender. */
-void verbs_conn_pdata(const struct verbs_qp *, const struct siw_pdata *to, uint8_t out[SIW_PDATA_LEN]);
+void verbs_conn_pdata(const struct verbs_qp *, const struct mpa_pdata *to, uint8_t out[MPA_PDATA_LEN]);
 /* CONNECTED once the connection is up and the user asked for it. */
 void verbs_conn_check_connected(struct verbs_qp *);
 /* Time for the peer. */

@@ -18,17 +18,17 @@
 /* -- requests -- */
 
 static void
-reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum siw_verdict verdict)
+reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum mpa_verdict verdict)
 {
-	const struct siw_pdata d = { .verdict = (uint8_t)verdict, .qpn = peer_qpn };
-	uint8_t pd[SIW_PDATA_LEN];
+	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = peer_qpn };
+	uint8_t pd[MPA_PDATA_LEN];
 
-	siw_pdata_encode(&d, pd);
+	mpa_pdata_encode(&d, pd);
 	(void)rdma_reject(id, pd, sizeof(pd));
 }
 
 static void
-refuse(struct verbs_conn *conn, enum siw_verdict verdict)
+refuse(struct verbs_conn *conn, enum mpa_verdict verdict)
 {
 	reject(conn->id, conn->pdata.from_qpn, verdict);
 	verbs_conn_free(conn);
@@ -53,7 +53,7 @@ park_timeout(struct timer *t, int64_t now_ns)
 	(void)now_ns;
 	unpark(conn);
 	conn->dev->stats.mpa_refused_parked++;
-	refuse(conn, SIW_NOT_EXPECTED);
+	refuse(conn, MPA_NOT_EXPECTED);
 }
 
 static void
@@ -63,13 +63,13 @@ park(struct verbs_conn *conn)
 
 	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
 		dev->stats.mpa_refused_parked++;
-		refuse(conn, SIW_BUSY);
+		refuse(conn, MPA_BUSY);
 		return;
 	}
 	dev->iwarp->parked_cnt++;
 	list_push(&dev->iwarp->parked, &conn->node);
 	timer_init(&conn->timer, park_timeout);
-	timer_arm(&dev->timers, &conn->timer, dev->dev.now_ns + (int64_t)VERBS_PARKED_MS * 1000000);
+	verbs_arm(dev, &conn->timer, VERBS_PARKED_MS);
 }
 
 /*
@@ -86,8 +86,8 @@ read_depth(uint8_t named)
 static void
 adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 {
-	const struct siw_pdata to = { .qpn = conn->pdata.from_qpn };
-	uint8_t pd[SIW_PDATA_LEN];
+	const struct mpa_pdata to = { .qpn = conn->pdata.from_qpn };
+	uint8_t pd[MPA_PDATA_LEN];
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
@@ -101,7 +101,7 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 	qp->side = RNIC_PASSIVE;
 	list_push(&conn->dev->iwarp->conns, &conn->node);
 	verbs_conn_pdata(qp, &to, pd);
-	verbs_qp_set_state(qp, VERBS_CONNECTING);
+	verbs_qp_set_phase(qp, VERBS_CONNECTING, "the peer came");
 	verbs_conn_arm(qp);
 	if (rdma_accept(conn->id, &param) == 0)
 		conn->asked = true;
@@ -115,13 +115,13 @@ find_qp(const struct verbs_dev *dev, uint32_t qpn)
 	LIST_FOREACH(n, &dev->qps) {
 		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
 
-		if (qp->qp.qpn == qpn && !qp->orphan)
+		if (qp->qp.qpn == qpn && qp->user != VERBS_DESTROYED)
 			return qp;
 	}
 	return NULL;
 }
 
-/* To whom? Its place in lists is nowhere. */
+/* Finds the QP that is meant. The connection is in no list. */
 static void
 dispatch(struct verbs_conn *conn)
 {
@@ -132,12 +132,12 @@ dispatch(struct verbs_conn *conn)
 		park(conn);
 	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
 		dev->stats.mpa_refused_token++;
-		refuse(conn, SIW_BAD_TOKEN);
-	} else if (qp->state == VERBS_INIT && !qp->expecting) {
+		refuse(conn, MPA_BAD_TOKEN);
+	} else if (qp->phase == VERBS_INIT) {
 		park(conn);
-	} else if (qp->state != VERBS_INIT) {
+	} else if (qp->phase != VERBS_EXPECTING) {
 		dev->stats.mpa_refused_token++;
-		refuse(conn, qp->state >= VERBS_BROKEN ? SIW_GONE : SIW_USED);
+		refuse(conn, qp->phase > VERBS_RTS ? MPA_GONE : MPA_USED);
 	} else {
 		adopt(conn, qp);
 	}
@@ -147,21 +147,21 @@ void
 verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *p = &ev->param.conn;
-	struct siw_pdata pdata;
+	struct mpa_pdata pdata;
 	struct verbs_conn *conn;
 
 	ev->id->context = NULL;
-	/* Without receives there it could never be told anything. */
-	if (siw_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
+	/* A peer without receives could never be sent anything. */
+	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
 	    pdata.recv_depth == 0) {
 		dev->stats.mpa_refused_token++;
-		reject(ev->id, 0, SIW_STRANGER);
+		reject(ev->id, 0, MPA_STRANGER);
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}
 	conn = dev->gone ? NULL : verbs_conn_new(dev, ev->id);
 	if (conn == NULL) {
-		reject(ev->id, pdata.from_qpn, SIW_BUSY);
+		reject(ev->id, pdata.from_qpn, MPA_BUSY);
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}
@@ -175,9 +175,9 @@ verbs_iwarp_expect(struct verbs_qp *qp)
 {
 	struct list_node mine, *n;
 
-	if (qp->state != VERBS_INIT || qp->expecting)
+	if (qp->phase != VERBS_INIT)
 		return -EINVAL;
-	qp->expecting = true;
+	verbs_qp_set_phase(qp, VERBS_EXPECTING, "asked to");
 	list_init(&mine);
 	LIST_FOREACH(p, &qp->dev->iwarp->parked) {
 		struct verbs_conn *conn = CONTAINER_OF(p, struct verbs_conn, node);
@@ -207,8 +207,7 @@ listen_at(struct verbs_dev *dev, const struct sockaddr_storage *at, uint16_t por
 	addr_set_port(&ss, port);
 	if (rdma_bind_addr(id, (struct sockaddr *)&ss) != 0)
 		rc = errno == EADDRNOTAVAIL ? -ENODEV : -errno;
-	else if (id->verbs == NULL || strcmp(ibv_get_device_name(id->verbs->device), dev->cfg.dev) != 0 ||
-	    id->port_num != dev->cfg.port)
+	else if (!verbs_id_is_ours(dev, id))
 		rc = -ENODEV;
 	else if (rdma_listen(id, LISTEN_BACKLOG) != 0)
 		rc = -errno;
@@ -246,54 +245,38 @@ is_candidate(const struct verbs_dev *dev, const struct ifaddrs *ifa, int family)
 
 /* The first address at which the card can be reached, IPv4 first. */
 static int
-listen_anywhere(struct verbs_dev *dev, const struct ifaddrs *list)
+listen_anywhere(struct verbs_dev *dev)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
+	struct ifaddrs *list;
 	int rc = -ENODEV;
 
+	if (getifaddrs(&list) < 0)
+		return rc;
 	for (unsigned f = 0; f < 2; f++) {
 		for (const struct ifaddrs *a = list; a != NULL && rc == -ENODEV; a = a->ifa_next) {
 			struct sockaddr_storage ss = { 0 };
 
 			if (!is_candidate(dev, a, families[f]))
 				continue;
-			memcpy(&ss, a->ifa_addr,
-			    families[f] == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+			ss.ss_family = (sa_family_t)families[f];
+			memcpy(&ss, a->ifa_addr, addr_len(&ss));
 			rc = listen_in_range(dev, &ss);
 			dev->iwarp->addr = ss;
 		}
 	}
+	freeifaddrs(list);
 	return rc;
-}
-
-/* The interface of our address: of GIDs that are made of a MAC address, not all kernels tell it. */
-static unsigned
-ifindex_of(const struct ifaddrs *list, const struct sockaddr_storage *addr)
-{
-	for (const struct ifaddrs *a = list; a != NULL; a = a->ifa_next) {
-		struct sockaddr_storage ss = { 0 };
-
-		if (a->ifa_addr == NULL || a->ifa_addr->sa_family != addr->ss_family)
-			continue;
-		memcpy(&ss, a->ifa_addr,
-		    addr->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-		if (addr_same_host(&ss, addr))
-			return if_nametoindex(a->ifa_name);
-	}
-	return 0;
 }
 
 int
 verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
 {
 	struct verbs_iwarp *iw = dev->iwarp;
-	struct ifaddrs *list = NULL;
 	int rc;
 
-	if (getifaddrs(&list) < 0)
-		list = NULL;
 	if (dev->cfg.addr.ss_family == AF_UNSPEC) {
-		rc = listen_anywhere(dev, list);
+		rc = listen_anywhere(dev);
 	} else {
 		iw->addr = dev->cfg.addr;
 		rc = listen_in_range(dev, &iw->addr);
@@ -301,12 +284,12 @@ verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
 	if (rc == 0) {
 		addr_set_port(&iw->addr, 0);
 		addr_to_v6(&iw->addr, dev->cfg.gid.b);
-		dev->gid = (struct verbs_gid){ .gid = dev->cfg.gid, .ifindex = ifindex_of(list, &iw->addr) };
+		/* Of GIDs that are made of a MAC address, not all kernels say the interface. */
+		dev->gid = (struct verbs_gid){ .gid = dev->cfg.gid, .ifindex = iface_of(&iw->addr) };
 	} else {
 		*why = rc == -EADDRINUSE ? "no free MPA port in the range"
 		    : rc == -ENODEV      ? "the iWARP card has no such IP address"
 		                         : "the MPA port cannot be listened on";
 	}
-	freeifaddrs(list);
 	return rc;
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -47,7 +48,7 @@ driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
 	return true;
 }
 
-/* Devices of software are told by their vendor: sysfs would name the driver of the interface below. */
+/* Devices of software are known by their vendor: sysfs would name the driver of the interface below. */
 static void
 provider_of(const struct ibv_device *dev, uint32_t vendor, char out[RNIC_NAME_MAX])
 {
@@ -238,6 +239,18 @@ verbs_open_error(int rc)
 	return "the RDMA device cannot be opened";
 }
 
+const char *
+verbs_memlock_why(int err)
+{
+	struct rlimit l;
+
+	/* The kernel says ENOMEM, some providers something else. */
+	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
+	    l.rlim_cur == RLIM_INFINITY)
+		return NULL;
+	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
+}
+
 int
 verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
 {
@@ -350,10 +363,4 @@ verbs_find_gid(const struct verbs_port *port, const struct rnic_gid *gid, enum v
 		if (port->gids[i].type == type && memcmp(port->gids[i].gid.b, gid->b, sizeof(gid->b)) == 0)
 			return &port->gids[i];
 	return NULL;
-}
-
-bool
-verbs_gid_is_v4(const struct rnic_gid *g)
-{
-	return is_v4(g);
 }

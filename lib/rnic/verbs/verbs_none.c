@@ -59,13 +59,6 @@ verbs_port_of(const struct rnic_dev *dev)
 	return NULL;
 }
 
-void
-verbs_stats(const struct rnic_dev *dev, struct verbs_stats *stats)
-{
-	(void)dev;
-	memset(stats, 0, sizeof(*stats));
-}
-
 bool
 verbs_card_listed(const char *dev)
 {

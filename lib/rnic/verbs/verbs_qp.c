@@ -1,106 +1,143 @@
 /*
- * The verbs device: queue pairs: birth, states, events, the end; see
- * verbs_int.h.
+ * The verbs device: queue pairs: their making, phases and end; see verbs_int.h.
  *
  * A QP that breaks or is disconnected goes to the error state, in which the
  * card takes nothing that arrives and ends what is posted. Its user hears of
  * that when all of it has ended: a buffer is the card's until then.
  *
  * Destroying one may take the kernel seconds, with packets of it that wait for
- * an address: a thread does that. A QP killed for its user's sake is destroyed
- * alone, and its CQ polled when it comes back; an orphan with all it has.
+ * an address: a thread does that. A QP whose requests do not end otherwise is
+ * destroyed alone, and its CQ polled when it comes back; one whose user has
+ * destroyed it goes with all it has.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/pages.h"
 #include "rnic/verbs/verbs_int.h"
 
-#define TIMERS 3 /* its own and those of verbs_confirm.c */
+#define TIMERS (1 + FENCE_TIMERS) /* its own, too */
+#define BIT(phase) (1u << (phase))
 
-static uint32_t
-round_up_pow2(uint32_t n)
-{
-	uint32_t p = 1;
+/* -- phases -- */
 
-	while (p < n)
-		p *= 2;
-	return p;
-}
+/* Every phase before ENDED may lose the card, and each one up to LINGER may break. */
+static const unsigned next_phases[VERBS_PHASE_CNT] = {
+	[VERBS_INIT] = BIT(VERBS_EXPECTING) | BIT(VERBS_CONNECTING) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
+	[VERBS_EXPECTING] = BIT(VERBS_CONNECTING) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
+	[VERBS_CONNECTING] = BIT(VERBS_RTR) | BIT(VERBS_RTS) | BIT(VERBS_CANCEL) | BIT(VERBS_FLUSH) |
+	    BIT(VERBS_DESTROY),
+	[VERBS_RTR] = BIT(VERBS_RTS) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
+	[VERBS_RTS] = BIT(VERBS_LINGER) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
+	[VERBS_LINGER] = BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
+	[VERBS_CANCEL] = BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
+	[VERBS_FLUSH] = BIT(VERBS_DESTROY) | BIT(VERBS_ENDED) | BIT(VERBS_RELEASE),
+	[VERBS_DESTROY] = BIT(VERBS_ENDED),
+	[VERBS_ENDED] = BIT(VERBS_RELEASE),
+};
 
-static void
-arm_ms(struct verbs_qp *qp, uint32_t ms)
-{
-	timer_arm(&qp->dev->timers, &qp->timer, qp->dev->dev.now_ns + (int64_t)ms * 1000000);
-}
-
-/* -- states -- */
+static const char *const phase_names[VERBS_PHASE_CNT] = {
+	[VERBS_INIT] = "init",
+	[VERBS_EXPECTING] = "expecting",
+	[VERBS_CONNECTING] = "connecting",
+	[VERBS_RTR] = "rtr",
+	[VERBS_RTS] = "rts",
+	[VERBS_LINGER] = "linger",
+	[VERBS_CANCEL] = "cancel",
+	[VERBS_FLUSH] = "flush",
+	[VERBS_DESTROY] = "destroy",
+	[VERBS_ENDED] = "ended",
+	[VERBS_RELEASE] = "release",
+};
 
 void
-verbs_qp_set_state(struct verbs_qp *qp, enum verbs_state to)
+verbs_qp_set_phase(struct verbs_qp *qp, enum verbs_phase to, const char *why)
 {
-	assert(to > qp->state);
-	qp->state = to;
+	assert((next_phases[qp->phase] & BIT(to)) != 0);
+	log_msg(LOG_LVL_DEBUG, "queue pair: device=%s qp=%06x from=%s to=%s reason=\"%s\"", qp->dev->cfg.name,
+	    qp->qp.qpn, phase_names[qp->phase], phase_names[to], why);
+	if (qp->phase <= VERBS_RTS)
+		qp->ended_in = qp->phase;
+	qp->phase = to;
 }
 
+/* The kernel still connects it: destroying it would wait for the outcome. */
 static bool
 is_held(const struct verbs_qp *qp)
 {
 	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
 }
 
-static int
-to_error_state(struct verbs_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	return ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE);
-}
-
-/* The state is BROKEN or CLOSED: makes the card end all requests. */
+/* Nothing more is posted, and no fence is waited for. */
 static void
-stop_hw(struct verbs_qp *qp)
+stop_posting(struct verbs_qp *qp)
 {
-	const struct verbs_connect_ops *connect = qp->dev->connect;
-	bool stopped;
-
 	list_remove(&qp->tx_node);
 	qp->chain_cnt = 0;
-	qp->flushing = true;
-	if (connect->leaving != NULL)
-		connect->leaving(qp);
-	qp->lingers = false;
-	verbs_confirm_stop(qp);
-	if (qp->job_state != VERBS_JOB_NONE)
-		verbs_cm_cancel(qp);
-	if (qp->job_state != VERBS_JOB_NONE)
-		return; /* goes on when the thread hands it back */
-	qp->stopped = qp->hw != NULL && !qp->dev->gone && to_error_state(qp) == 0;
-	stopped = qp->stopped && verbs_post_drain(qp);
+	fence_stop(&qp->fence);
+}
+
+/* All requests have ended: the user hears of it, if it is not his own wish. */
+static void
+end(struct verbs_qp *qp, const char *why)
+{
+	verbs_end_all(qp);
+	verbs_qp_set_phase(qp, VERBS_ENDED, why);
+	timer_cancel(&qp->dev->timers, &qp->timer);
+	verbs_cq_schedule(qp);
+	if (qp->user != VERBS_USED)
+		return;
+	if (qp->ended_in >= VERBS_RTR)
+		verbs_event(qp, RNIC_EV_QP_ERROR);
+	else if (qp->claimed)
+		verbs_event(qp, RNIC_EV_CONNECT_FAILED);
+}
+
+/* To the error state: the card ends all requests. */
+static void
+flush(struct verbs_qp *qp, const char *why)
+{
+	const struct verbs_connect_ops *connect = qp->dev->connect;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	bool drains;
+
+	verbs_qp_set_phase(qp, VERBS_FLUSH, why);
+	qp->stopped = !qp->dev->gone && ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE) == 0;
+	drains = qp->stopped && verbs_post_drain(qp);
 	if (connect->left != NULL)
 		connect->left(qp);
-	if (!stopped) {
-		verbs_qp_kill(qp);
+	if (!drains) {
+		verbs_qp_kill(qp, "the card does not flush it");
 		return;
 	}
-	arm_ms(qp, VERBS_FLUSH_MS);
-	verbs_mark_hot(qp);
+	verbs_arm(qp->dev, &qp->timer, VERBS_FLUSH_MS);
+	verbs_cq_schedule(qp);
 	verbs_qp_check_end(qp);
+}
+
+/* Its end begins. */
+static void
+stop(struct verbs_qp *qp, const char *why)
+{
+	if (qp->dev->connect->leaving != NULL)
+		qp->dev->connect->leaving(qp);
+	stop_posting(qp);
+	if (verbs_qp_is_away(qp) && !verbs_cm_cancel(qp))
+		verbs_qp_set_phase(qp, VERBS_CANCEL, why); /* goes on when the thread hands it back */
+	else
+		flush(qp, why);
 }
 
 void
 verbs_qp_break(struct verbs_qp *qp, const char *why)
 {
-	if (qp->lingers) {
-		stop_hw(qp);
+	if (qp->phase > VERBS_LINGER)
 		return;
-	}
-	if (qp->state >= VERBS_BROKEN)
-		return;
-	qp->why = why;
-	verbs_qp_set_state(qp, VERBS_BROKEN);
-	stop_hw(qp);
+	if (qp->phase < VERBS_LINGER)
+		qp->events.why = why;
+	stop(qp, why);
 }
 
 /* In the thread. */
@@ -115,17 +152,16 @@ end_run(struct verbs_job *job)
 		(void)ibv_destroy_cq(end->cq);
 	if (end->msg_mr != NULL)
 		(void)ibv_dereg_mr(end->msg_mr);
-	if (end->confirm_mr != NULL)
-		(void)ibv_dereg_mr(end->confirm_mr);
+	if (end->fence_mr != NULL)
+		(void)ibv_dereg_mr(end->fence_mr);
 	end->hw = NULL;
 	end->cq = NULL;
-	end->msg_mr = end->confirm_mr = NULL;
+	end->msg_mr = end->fence_mr = NULL;
 }
 
 static void
 give_end(struct verbs_qp *qp, void (*done)(struct verbs_job *))
 {
-	qp->job_state = VERBS_JOB_ENDING;
 	qp->end.job.run = end_run;
 	qp->end.job.done = done;
 	qp->end.dead = qp->stopped || qp->dev->gone;
@@ -138,7 +174,6 @@ take_end(struct verbs_job *job)
 {
 	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, end.job);
 
-	qp->job_state = VERBS_JOB_NONE;
 	qp->pd->dead_cnt -= qp->end.dead;
 	qp->dev->end_cnt--;
 	return qp;
@@ -151,112 +186,68 @@ killed(struct verbs_job *job)
 	struct verbs_qp *qp = take_end(job);
 
 	verbs_cq_empty(qp);
-	verbs_qp_check_end(qp);
-	if (qp->orphan)
-		verbs_qp_bury(qp);
+	end(qp, "destroyed");
+	verbs_qp_reap(qp);
 }
 
 void
-verbs_qp_kill(struct verbs_qp *qp)
+verbs_qp_kill(struct verbs_qp *qp, const char *why)
 {
-	struct ibv_qp *hw = qp->hw;
-
-	assert(qp->job_state == VERBS_JOB_NONE);
-	if (qp->state < VERBS_BROKEN) {
-		qp->why = "the RDMA device is gone";
-		verbs_qp_set_state(qp, VERBS_BROKEN);
+	if (qp->phase < VERBS_LINGER)
+		qp->events.why = why;
+	stop_posting(qp);
+	verbs_qp_set_phase(qp, VERBS_DESTROY, why);
+	/* Completions first: there are cards that take them from the CQ together with the QP. */
+	verbs_cq_empty(qp);
+	if (is_held(qp)) {
+		end(qp, "still being connected"); /* it is in the error state */
+		return;
 	}
-	list_remove(&qp->tx_node);
-	qp->chain_cnt = 0;
-	qp->lingers = false;
-	qp->flushing = true;
-	verbs_confirm_stop(qp);
-	if (hw != NULL) {
-		/* What has ended, and how: there are cards that take it from the CQ together with the QP. */
-		verbs_cq_empty(qp);
-		qp->hw = NULL;
-		if (!is_held(qp)) {
-			timer_cancel(&qp->dev->timers, &qp->timer);
-			qp->end.hw = hw;
-			give_end(qp, killed);
-			return;
-		}
-		qp->held_hw = hw; /* destroying it would wait for the connection's outcome; it is in the error state */
-	}
-	verbs_qp_check_end(qp);
+	timer_cancel(&qp->dev->timers, &qp->timer);
+	qp->end.hw = qp->hw;
+	qp->hw = NULL;
+	give_end(qp, killed);
 }
 
 void
 verbs_qp_check_end(struct verbs_qp *qp)
 {
-	if (qp->lingers && qp->sq_ended == qp->sq_head) {
-		stop_hw(qp);
-		return;
-	}
-	if (!qp->flushing || qp->job_state == VERBS_JOB_ENDING ||
-	    (qp->hw != NULL && (!qp->drained || qp->rq_ended != qp->rq_hw)))
-		return;
-	verbs_end_all(qp);
-	qp->flushing = false;
-	timer_cancel(&qp->dev->timers, &qp->timer);
-	verbs_mark_hot(qp);
-	if (qp->state != VERBS_BROKEN)
-		return;
-	if (qp->connected)
-		verbs_event(qp, RNIC_EV_QP_ERROR);
-	else if (qp->claimed)
-		verbs_event(qp, RNIC_EV_CONNECT_FAILED);
+	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head)
+		stop(qp, "all was sent");
+	else if (qp->phase == VERBS_FLUSH && qp->drained && qp->rq_ended == qp->rq_hw)
+		end(qp, "flushed");
 }
 
-/* The card does not flush, or the peer does not take the last words. */
+/* The card does not flush, or the peer does not take what is left to send. */
 static void
 on_timer(struct timer *t, int64_t now_ns)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, timer);
 
 	(void)now_ns;
-	if (qp->lingers)
-		stop_hw(qp);
-	else if (qp->state < VERBS_BROKEN && qp->dev->connect->timed_out != NULL)
-		qp->dev->connect->timed_out(qp);
+	if (qp->phase == VERBS_LINGER)
+		stop(qp, "not all was sent in time");
+	else if (qp->phase == VERBS_FLUSH)
+		verbs_qp_kill(qp, "the card does not flush it");
 	else
-		verbs_qp_kill(qp);
-	if (qp->orphan)
-		verbs_qp_bury(qp);
+		qp->dev->connect->timed_out(qp);
+	verbs_qp_reap(qp);
 }
 
-/* -- birth -- */
-
-static size_t
-sq_bytes(const struct verbs_qp *qp)
-{
-	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->sq);
-}
-
-static size_t
-msg_bytes(const struct verbs_qp *qp)
-{
-	return ((size_t)qp->sq_mask + 1) * sizeof(*qp->msg);
-}
-
-static size_t
-rq_bytes(const struct verbs_qp *qp)
-{
-	return ((size_t)qp->rq_mask + 1) * sizeof(*qp->rq);
-}
+/* -- making one -- */
 
 static int
 alloc_queues(struct verbs_qp *qp)
 {
 	/* In pages: touched when used, and given back whatever else lives on. */
-	qp->sq = pages_alloc(sq_bytes(qp));
-	qp->msg = pages_alloc(msg_bytes(qp));
-	qp->rq = pages_alloc(rq_bytes(qp));
+	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
+	qp->msg = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
+	qp->rq = pages_alloc(((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));
 	qp->chain = pages_alloc(sizeof(*qp->chain));
-	return qp->sq != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
+	return qp->wrs != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
 }
 
-/* What a verbs call left in errno when it gave NULL. */
+/* The errno of a verbs call that gave NULL. */
 static int
 verbs_errno(void)
 {
@@ -268,18 +259,19 @@ make_hw(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 	struct ibv_qp_init_attr init = {
-		.cap = { .max_send_wr = qp->sq_depth + 1, /* the last one of all; of iWARP, the Read */
+		.cap = { .max_send_wr = qp->sq.depth + 1, /* the last one of all; of iWARP, the Read */
 		    .max_recv_wr = qp->rq_depth,
 		    .max_send_sge = dev->max_sge,
 		    .max_recv_sge = 1,
 		    .max_inline_data = dev->has_inline ? VERBS_INLINE : 0 },
 		.qp_type = IBV_QPT_RC,
 	};
+	int rc;
 
 	errno = 0;
 	/* A CQ of its own, that takes all that can be posted: it cannot overflow. */
 	qp->cq = ibv_create_cq(
-	    dev->ctx, (int)(qp->sq_depth + 1 + qp->rq_depth), (void *)(uintptr_t)qp->id, dev->channel, 0);
+	    dev->ctx, (int)(qp->sq.depth + 1 + qp->rq_depth), (void *)(uintptr_t)qp->id, dev->channel, 0);
 	if (qp->cq == NULL)
 		return verbs_errno();
 	init.send_cq = init.recv_cq = qp->cq;
@@ -287,17 +279,13 @@ make_hw(struct verbs_qp *qp)
 	if (qp->hw == NULL)
 		return verbs_errno();
 	if (!dev->has_inline) {
-		qp->msg_mr = ibv_reg_mr(qp->pd->hw, qp->msg, msg_bytes(qp), IBV_ACCESS_LOCAL_WRITE);
+		qp->msg_mr = ibv_reg_mr(
+		    qp->pd->hw, qp->msg, ((size_t)qp->wr_mask + 1) * sizeof(*qp->msg), IBV_ACCESS_LOCAL_WRITE);
 		if (qp->msg_mr == NULL)
 			return verbs_errno();
 	}
-	if (verbs_is_iwarp(dev)) {
-		int rc = verbs_confirm_init(qp);
-
-		if (rc < 0)
-			return rc;
-	}
-	return verbs_cq_arm(qp);
+	rc = verbs_fence_init(qp);
+	return rc < 0 ? rc : verbs_cq_arm(qp);
 }
 
 int
@@ -311,7 +299,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		return -EINVAL;
 	if (dev->gone)
 		return -ENODEV;
-	if (dev->qp_cnt + dev->orphan_cnt >= dev->max_qp)
+	if (dev->qp_cnt + dev->destroyed_cnt >= dev->max_qp)
 		return -ENOSPC;
 	if (timerq_reserve(&dev->timers, TIMERS) < 0)
 		return -ENOMEM;
@@ -325,15 +313,19 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	qp->pd = verbs_pd(pd);
 	qp->pd->refs++;
 	qp->pd->qp_cnt++;
-	qp->sq_depth = attr->sq_depth;
+	qp->sq = (struct sendq){
+		.depth = attr->sq_depth,
+		.peer_depth = verbs_is_iwarp(dev) ? 0 : UINT32_MAX,
+		.bytes_max = VERBS_BYTES,
+	};
 	qp->rq_depth = attr->rq_depth;
 	qp->token = attr->token;
-	qp->sq_mask = round_up_pow2(attr->sq_depth) - 1;
-	qp->rq_mask = round_up_pow2(attr->rq_depth) - 1;
+	qp->wr_mask = ring_size(attr->sq_depth) - 1;
+	qp->rq_mask = ring_size(attr->rq_depth) - 1;
 	timer_init(&qp->timer, on_timer);
-	list_init(&qp->hot_node);
+	list_init(&qp->cq_node);
 	list_init(&qp->tx_node);
-	list_init(&qp->ev_node);
+	qp_events_init(&qp->events, &qp->qp);
 	list_init(&qp->job.node);
 	list_init(&qp->end.job.node);
 	list_push(&dev->qps, &qp->node);
@@ -344,7 +336,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	if (rc == 0)
 		rc = dev->connect->init(qp);
 	if (rc < 0) {
-		verbs_qp_release(qp);
+		verbs_qp_free(qp);
 		verbs_trouble(dev, -rc, "the RDMA device makes no more queue pairs");
 		return rc;
 	}
@@ -377,13 +369,13 @@ verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_rem
 	if (qp->dev->gone)
 		return -ENODEV;
 	/* A peer that we expect may be here before we hear of it, and gone, too. */
-	if (qp->claimed || qp->state == VERBS_CLOSED || (qp->state != VERBS_INIT && !qp->expecting))
+	if (qp->claimed || qp->user != VERBS_USED || (qp->phase > VERBS_RTS && qp->ended_in == VERBS_INIT))
 		return -EINVAL;
 	qp->side = side;
 	qp->remote = *remote;
 	qp->claimed = true;
-	if (qp->state == VERBS_BROKEN) {
-		if (!qp->flushing)
+	if (qp->phase > VERBS_RTS) {
+		if (qp->phase == VERBS_ENDED)
 			verbs_event(qp, RNIC_EV_CONNECT_FAILED);
 		return 0;
 	}
@@ -401,9 +393,9 @@ verbs_qp_rts(struct rnic_qp *rqp)
 }
 
 void
-verbs_qp_connected(struct verbs_qp *qp)
+verbs_qp_connected(struct verbs_qp *qp, enum verbs_phase to)
 {
-	qp->connected = true;
+	verbs_qp_set_phase(qp, to, "connected");
 	verbs_event(qp, RNIC_EV_CONNECTED);
 }
 
@@ -426,68 +418,61 @@ connect_why(int err)
 void
 verbs_qp_job_done(struct verbs_qp *qp)
 {
-	qp->job_state = VERBS_JOB_NONE;
 	if (qp->dev->gone)
-		verbs_qp_kill(qp);
-	else if (qp->state >= VERBS_BROKEN)
-		stop_hw(qp);
+		verbs_qp_kill(qp, VERBS_GONE_WHY);
+	else if (qp->phase == VERBS_CANCEL)
+		flush(qp, "connecting was called off");
 	else if (qp->job.err != 0)
 		verbs_qp_break(qp, connect_why(qp->job.err));
-	else {
-		verbs_qp_set_state(qp, qp->job.to_rts ? VERBS_RTS : VERBS_RTR);
-		verbs_qp_connected(qp);
-	}
-	if (qp->orphan)
-		verbs_qp_bury(qp);
+	else
+		verbs_qp_connected(qp, qp->job.to_rts ? VERBS_RTS : VERBS_RTR);
+	verbs_qp_reap(qp);
 }
 
 /* -- the end -- */
 
-/* What is posted goes out, nothing comes in any more. */
+/* Requests that are posted go out, nothing comes in. */
 static void
 linger(struct verbs_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_access_flags = 0 };
 
-	qp->lingers = true;
+	verbs_qp_set_phase(qp, VERBS_LINGER, "closed in order");
 	/* A card that refuses: its user takes the memory away with the next calls. */
 	if (!verbs_is_iwarp(qp->dev)) /* their cards know of no such change */
 		(void)ibv_modify_qp(qp->hw, &attr, IBV_QP_ACCESS_FLAGS);
-	verbs_confirm_want(&qp->qp);
-	verbs_confirm_flush(qp);
-	arm_ms(qp, VERBS_LINGER_MS);
+	verbs_arm(qp->dev, &qp->timer, VERBS_LINGER_MS);
+	verbs_fence(&qp->qp);
+	verbs_fence_flush(qp);
 }
 
 void
 verbs_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 {
 	struct verbs_qp *qp = verbs_qp(rqp);
-	enum verbs_state from;
 
-	if (graceful && qp->state == VERBS_RTS)
+	graceful = graceful && qp->phase == VERBS_RTS;
+	if (graceful)
 		verbs_chain_post(qp);
-	from = qp->state;
-	if (from != VERBS_CLOSED)
-		verbs_qp_set_state(qp, VERBS_CLOSED);
-	if (from == VERBS_RTS && graceful && qp->sq_ended != qp->sq_head)
+	qp->user = VERBS_CLOSED;
+	if (graceful && qp->phase == VERBS_RTS && qp->sq.done != qp->sq.head)
 		linger(qp);
-	else if (from < VERBS_BROKEN)
-		stop_hw(qp);
-	qp->events = 0;
-	list_remove(&qp->ev_node);
+	else if (qp->phase < VERBS_LINGER)
+		stop(qp, "closed");
+	events_drop(&qp->events);
 }
 
-/* No list, timer or connection knows it any more, but that of all. */
+/* Out of all lists but the one of all QPs, its timers and its connection. */
 static void
 detach(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 
-	list_remove(&qp->hot_node);
+	list_remove(&qp->cq_node);
 	list_remove(&qp->tx_node);
-	list_remove(&qp->ev_node);
+	events_drop(&qp->events);
 	timer_cancel(&dev->timers, &qp->timer);
-	verbs_confirm_stop(qp);
+	fence_stop(&qp->fence);
 	if (dev->connect->left != NULL)
 		dev->connect->left(qp);
 }
@@ -496,9 +481,9 @@ detach(struct verbs_qp *qp)
 static void
 move_to_end(struct verbs_qp *qp)
 {
-	if (qp->hw != NULL || qp->held_hw != NULL)
-		qp->end.hw = qp->hw != NULL ? qp->hw : qp->held_hw;
-	qp->hw = qp->held_hw = NULL;
+	if (qp->hw != NULL)
+		qp->end.hw = qp->hw;
+	qp->hw = NULL;
 	if (qp->unacked > 0)
 		ibv_ack_cq_events(qp->cq, qp->unacked);
 	qp->unacked = 0;
@@ -506,28 +491,39 @@ move_to_end(struct verbs_qp *qp)
 		return;
 	qp->end.cq = qp->cq;
 	qp->end.msg_mr = qp->msg_mr;
-	qp->end.confirm_mr = qp->confirm.mr;
+	qp->end.fence_mr = qp->fence_mr;
 	qp->cq = NULL;
 }
 
 static void
-buried(struct verbs_job *job)
+released(struct verbs_job *job)
 {
-	struct verbs_qp *qp = take_end(job);
+	verbs_qp_free(take_end(job));
+}
 
-	qp->dev->buried_cnt--;
-	verbs_qp_release(qp);
+/* QPs that linger without a user are bounded in number. */
+static bool
+may_linger(const struct verbs_dev *dev)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH(node, &dev->qps) {
+		const struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, node);
+
+		n += qp->phase == VERBS_LINGER && qp->user == VERBS_DESTROYED;
+	}
+	return n <= VERBS_LINGER_MAX;
 }
 
 void
-verbs_qp_bury(struct verbs_qp *qp)
+verbs_qp_reap(struct verbs_qp *qp)
 {
-	if (qp->lingers || qp->job_state != VERBS_JOB_NONE || is_held(qp))
+	if (qp->user != VERBS_DESTROYED || is_held(qp) || (qp->phase != VERBS_FLUSH && qp->phase != VERBS_ENDED))
 		return;
 	detach(qp);
 	move_to_end(qp);
-	qp->dev->buried_cnt++;
-	give_end(qp, buried);
+	verbs_qp_set_phase(qp, VERBS_RELEASE, "its user has destroyed it");
+	give_end(qp, released);
 }
 
 void
@@ -541,17 +537,17 @@ verbs_qp_destroy(struct rnic_qp *rqp)
 	qp = verbs_qp(rqp);
 	dev = qp->dev;
 	verbs_qp_disconnect(rqp, false);
-	if (qp->lingers && dev->orphan_cnt - dev->buried_cnt >= VERBS_LINGER_MAX)
-		qp->lingers = false;
 	qp->qp.ctx = NULL;
-	qp->orphan = true;
+	qp->user = VERBS_DESTROYED;
 	dev->qp_cnt--;
-	dev->orphan_cnt++;
-	verbs_qp_bury(qp);
+	dev->destroyed_cnt++;
+	if (qp->phase == VERBS_LINGER && !may_linger(dev))
+		stop(qp, "too many linger");
+	verbs_qp_reap(qp);
 }
 
 void
-verbs_qp_release(struct verbs_qp *qp)
+verbs_qp_free(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 
@@ -563,78 +559,20 @@ verbs_qp_release(struct verbs_qp *qp)
 	idtable_del(&dev->ids, qp->id);
 	qp->pd->qp_cnt--;
 	verbs_pd_put(qp->pd);
-	if (qp->orphan)
-		dev->orphan_cnt--;
+	if (qp->user == VERBS_DESTROYED)
+		dev->destroyed_cnt--;
 	else
 		dev->qp_cnt--;
-	pages_free(qp->sq, sq_bytes(qp));
-	pages_free(qp->msg, msg_bytes(qp));
-	pages_free(qp->rq, rq_bytes(qp));
+	pages_free(qp->wrs, ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
+	pages_free(qp->msg, ((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
+	pages_free(qp->rq, ((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));
 	pages_free(qp->chain, sizeof(*qp->chain));
 	free(qp);
 }
 
-/* -- events -- */
-
 void
 verbs_event(struct verbs_qp *qp, enum rnic_event_type type)
 {
-	assert(!qp->orphan); /* it is closed */
-	qp->events |= 1u << type;
-	if (list_empty(&qp->ev_node))
-		list_push(&qp->dev->ev_list, &qp->ev_node);
-}
-
-/* Down before up: the port's state is what the last event says. */
-static bool
-poll_port_event(struct verbs_dev *dev, struct rnic_event *ev)
-{
-	static const enum rnic_event_type order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
-
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!(dev->port_events & 1u << order[i]))
-			continue;
-		dev->port_events &= ~(1u << order[i]);
-		*ev = (struct rnic_event){ .type = order[i] };
-		return true;
-	}
-	return false;
-}
-
-bool
-verbs_poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
-{
-	static const enum rnic_event_type order[] = {
-		RNIC_EV_CONNECTED,
-		RNIC_EV_CONNECT_FAILED,
-		RNIC_EV_ROOM,
-		RNIC_EV_QP_ERROR,
-	};
-	struct verbs_dev *dev = verbs_dev(rdev);
-	struct list_node *n = list_first(&dev->ev_list);
-	struct verbs_qp *qp;
-
-	if (poll_port_event(dev, ev))
-		return true;
-	if (dev->trouble != NULL) {
-		*ev = (struct rnic_event){ .type = RNIC_EV_TROUBLE, .why = dev->trouble };
-		dev->trouble = NULL;
-		return true;
-	}
-	if (n == NULL)
-		return false;
-	qp = CONTAINER_OF(n, struct verbs_qp, ev_node);
-	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (!(qp->events & 1u << order[i]))
-			continue;
-		qp->events &= ~(1u << order[i]);
-		*ev = (struct rnic_event){ .type = order[i], .qp = &qp->qp };
-		if (order[i] == RNIC_EV_QP_ERROR || order[i] == RNIC_EV_CONNECT_FAILED)
-			ev->why = qp->why;
-		break;
-	}
-	list_remove(&qp->ev_node);
-	if (qp->events != 0)
-		list_push(&dev->ev_list, &qp->ev_node);
-	return true;
+	assert(qp->user == VERBS_USED);
+	events_add(&qp->dev->events, &qp->events, type);
 }

@@ -90,7 +90,7 @@ roce_connect(struct verbs_qp *qp)
 	qp->job.to_rts = qp->side == RNIC_PASSIVE;
 	rc = verbs_cm_submit(qp);
 	if (rc == 0)
-		verbs_qp_set_state(qp, VERBS_CONNECTING);
+		verbs_qp_set_phase(qp, VERBS_CONNECTING, "asked to");
 	return rc;
 }
 
@@ -100,14 +100,14 @@ roce_rts(struct verbs_qp *qp)
 {
 	int err;
 
-	if (qp->state == VERBS_RTS)
+	if (qp->phase == VERBS_RTS)
 		return 0;
-	if (qp->state != VERBS_RTR)
+	if (qp->phase != VERBS_RTR)
 		return -ENOTCONN;
 	err = ibv_modify_qp(qp->hw, &qp->job.rts, qp->job.rts_mask);
 	if (err != 0)
 		return -err;
-	verbs_qp_set_state(qp, VERBS_RTS);
+	verbs_qp_set_phase(qp, VERBS_RTS, "the peer is ready");
 	return 0;
 }
 

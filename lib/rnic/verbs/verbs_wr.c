@@ -12,46 +12,28 @@
 
 #define RECV_CHAIN 32
 
-/* -- room -- */
+/* -- credits -- */
 
 void
-verbs_room(const struct rnic_qp *rqp, struct rnic_room *out)
+verbs_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
 	const struct verbs_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct verbs_qp, qp);
 
-	*out = (struct rnic_room){ 0 };
-	if (qp->state != VERBS_RTS)
-		return;
-	out->wrs = qp->sq_depth - (qp->sq_head - qp->sq_done);
-	out->sends = out->wrs;
-	if (verbs_is_iwarp(qp->dev) && out->sends > qp->confirm.peer_depth - qp->confirm.sends_out)
-		out->sends = qp->confirm.peer_depth - qp->confirm.sends_out;
-	out->bytes = qp->sq_bytes < VERBS_BYTES ? VERBS_BYTES - qp->sq_bytes : 0;
-}
-
-static unsigned
-starved_by(const struct verbs_qp *qp, const struct rnic_room *room)
-{
-	/* Half of it has to be free again, or the user would be woken for crumbs. */
-	bool few = room->bytes == 0 || (qp->starved & VERBS_NO_BYTES && room->bytes < VERBS_BYTES / 2);
-
-	return (room->wrs == 0 ? VERBS_NO_WRS : 0u) | (room->sends == 0 ? VERBS_NO_SENDS : 0u) |
-	    (few ? VERBS_NO_BYTES : 0u);
+	*out = (struct rnic_credits){ 0 };
+	if (qp->phase == VERBS_RTS)
+		sendq_credits(&qp->sq, qp->sq.head - qp->sq_given, qp->sq.bytes, out);
 }
 
 void
-verbs_room_changed(struct verbs_qp *qp)
+verbs_credits_changed(struct verbs_qp *qp)
 {
-	struct rnic_room room;
-	unsigned now;
+	struct rnic_credits now;
 
-	if (qp->state != VERBS_RTS || qp->starved == 0)
+	if (qp->phase != VERBS_RTS || qp->sq.starved == 0)
 		return;
-	verbs_room(&qp->qp, &room);
-	now = starved_by(qp, &room);
-	if (qp->starved & ~now)
-		verbs_event(qp, RNIC_EV_ROOM);
-	qp->starved = now;
+	verbs_credits(&qp->qp, &now);
+	if (sendq_has_more(&qp->sq, &now))
+		verbs_event(qp, RNIC_EV_CREDITS);
 }
 
 /* -- sends and writes -- */
@@ -59,9 +41,9 @@ verbs_room_changed(struct verbs_qp *qp)
 /* The bytes of an inline request, one piece in our own memory until the card has it; of a card that does not know
  * inline data, until it is complete. */
 static void
-chain_inline(struct verbs_qp *qp, struct ibv_sge *sge, const struct rnic_send_wr *wr)
+chain_inline(struct verbs_qp *qp, uint32_t pos, struct ibv_sge *sge, const struct rnic_send_wr *wr)
 {
-	uint8_t *msg = qp->msg[qp->sq_head & qp->sq_mask], *at = msg;
+	uint8_t *msg = qp->msg[pos & qp->wr_mask], *at = msg;
 
 	for (unsigned i = 0; i < wr->sge_cnt; i++) {
 		if (wr->sge[i].len > 0)
@@ -76,20 +58,20 @@ chain_inline(struct verbs_qp *qp, struct ibv_sge *sge, const struct rnic_send_wr
 }
 
 static void
-chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, bool signaled)
+chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, uint32_t pos, bool signaled)
 {
 	struct ibv_send_wr *to = &qp->chain->wr[qp->chain_cnt];
 	struct ibv_sge *sge = qp->chain->sge[qp->chain_cnt];
 	unsigned flags = 0;
 
 	*to = (struct ibv_send_wr){
-		.wr_id = qp->sq_head,
+		.wr_id = pos,
 		.sg_list = sge,
 		.num_sge = (int)wr->sge_cnt,
 		.opcode = wr->op == RNIC_WR_SEND ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
 	};
 	if (wr->flags & RNIC_INLINE) {
-		chain_inline(qp, sge, wr);
+		chain_inline(qp, pos, sge, wr);
 		to->num_sge = sge->length > 0 ? 1 : 0;
 		flags |= qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u;
 	}
@@ -119,20 +101,20 @@ verbs_chain_post(struct verbs_qp *qp)
 
 	list_remove(&qp->tx_node);
 	if (cnt == 0) {
-		verbs_confirm_flush(qp);
+		verbs_fence_flush(qp);
 		return;
 	}
 	qp->chain_cnt = 0;
 	err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
 	qp->dev->stats.doorbells++;
 	if (err == 0) {
-		qp->sq_hw += cnt;
-		verbs_confirm_flush(qp);
+		qp->sq.sent += cnt;
+		verbs_fence_flush(qp);
 		return;
 	}
 	/* The card has those before `bad`. */
 	if (bad >= qp->chain->wr && bad < qp->chain->wr + cnt)
-		qp->sq_hw += (uint32_t)(bad - qp->chain->wr);
+		qp->sq.sent += (uint32_t)(bad - qp->chain->wr);
 	qp->refused = true;
 	verbs_qp_break(qp, "the RDMA device did not take a work request");
 }
@@ -142,51 +124,44 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 {
 	struct verbs_qp *qp = verbs_qp(rqp);
 	struct verbs_dev *dev = qp->dev;
-	struct rnic_room room;
+	uint32_t pos = qp->sq.head;
+	struct rnic_credits credits;
 	bool signaled;
 	size_t len;
 	int rc;
 
-	if (qp->state != VERBS_RTS)
+	if (qp->phase != VERBS_RTS)
 		return -ENOTCONN;
 	rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
 	if (rc < 0)
 		return rc;
-	verbs_room(rqp, &room);
-	if (room.wrs == 0 || (wr->op == RNIC_WR_SEND && room.sends == 0)) {
-		qp->starved |= starved_by(qp, &room);
-		return -ENOBUFS;
-	}
-	room.wrs--;
-	room.sends -= wr->op == RNIC_WR_SEND || room.sends > room.wrs;
-	room.bytes -= len < room.bytes ? len : room.bytes;
-	qp->starved |= starved_by(qp, &room);
+	verbs_credits(rqp, &credits);
+	rc = sendq_take(&qp->sq, &credits, wr->op, len);
+	if (rc < 0)
+		return rc;
 	/* The card reports more than is asked for where nothing else would free the queue; one of iWARP all, as not every
 	 * one of them takes a last request when the connection is broken. */
-	signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || room.wrs == 0 || room.bytes == 0 ||
-	    qp->sq_head + 1 - qp->sq_sig >= (qp->sq_depth + 1) / 2;
-	chain_add(qp, wr, signaled);
-	qp->sq[qp->sq_head & qp->sq_mask] = (struct verbs_wr){
+	signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || credits.wrs == 0 || credits.bytes == 0 ||
+	    qp->sq.head - qp->sq_sig >= (qp->sq.depth + 1) / 2;
+	if (signaled)
+		qp->sq_sig = qp->sq.head;
+	chain_add(qp, wr, pos, signaled);
+	qp->wrs[pos & qp->wr_mask] = (struct verbs_wr){
 		.wr_id = wr->wr_id,
 		.len = (uint32_t)len,
 		.op = (uint8_t)wr->op,
 		.signaled = (wr->flags & RNIC_SIGNALED) != 0,
 	};
-	qp->sq_head++;
-	qp->sq_bytes += len;
-	if (signaled)
-		qp->sq_sig = qp->sq_head;
-	qp->confirm.sends_out += wr->op == RNIC_WR_SEND;
 	if (wr->op == RNIC_WR_SEND)
 		dev->stats.sends_posted++;
 	else
 		dev->stats.writes_posted++;
 	if (verbs_is_iwarp(dev))
-		verbs_confirm_posted(qp, &qp->sq[(qp->sq_head - 1) & qp->sq_mask]);
+		fence_posted(&qp->fence, (wr->flags & RNIC_SIGNALED) != 0);
 	if (qp->chain_cnt == VERBS_CHAIN)
 		verbs_chain_post(qp);
-	else if (list_empty(&qp->tx_node))
-		list_push(&dev->tx_list, &qp->tx_node);
+	else
+		verbs_tx_schedule(qp);
 	return 0;
 }
 
@@ -214,8 +189,8 @@ verbs_post_drain(struct verbs_qp *qp)
 		qp->drained = verbs_card_is_done(qp);
 		return true; /* each request is heard of */
 	}
-	/* Those that ended well without a word are not heard of otherwise. */
-	qp->drained = qp->sq_ended == qp->sq_hw;
+	/* Unsignaled requests that succeed are reported by a later completion only. */
+	qp->drained = qp->sq.done == qp->sq.sent;
 	return qp->drained || ibv_post_send(qp->hw, &wr, &bad) == 0;
 }
 
@@ -249,7 +224,7 @@ verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	struct verbs_qp *qp = verbs_qp(rqp);
 	int err = 0;
 
-	if (qp->state >= VERBS_BROKEN)
+	if (qp->phase > VERBS_RTS)
 		return -ENOTCONN;
 	if (n > qp->rq_depth - (qp->rq_head - qp->rq_done))
 		return -ENOBUFS;
@@ -264,7 +239,7 @@ verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 
 		qp->rq_hw += post_some(qp, wr + (n - left), left < RECV_CHAIN ? left : RECV_CHAIN, &err);
 	}
-	/* They count as posted all the same: the end of the QP is theirs, too. */
+	/* The receives count as posted all the same: they end with the QP. */
 	if (err != 0)
 		verbs_qp_break(qp, "the RDMA device did not take a receive");
 	return 0;

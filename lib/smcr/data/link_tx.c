@@ -40,12 +40,12 @@ less(uint32_t n, uint32_t by)
 }
 
 void
-link_room(const struct link *link, struct rnic_room *room)
+link_credits(const struct link *link, struct rnic_credits *room)
 {
-	*room = (struct rnic_room){ 0 };
+	*room = (struct rnic_credits){ 0 };
 	if (!usable(link))
 		return;
-	link->dev->ops->room(link->qp, room);
+	link->dev->ops->credits(link->qp, room);
 	/* The request that is held takes its place only when it is posted. */
 	if (link->has_held) {
 		room->wrs = less(room->wrs, 1);
@@ -128,9 +128,9 @@ link_want_fence(struct link *link)
 static void
 fence(struct link *link)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 
-	link_room(link, &room);
+	link_credits(link, &room);
 	link->sends_max = max_u32(link->sends_max, room.sends);
 	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE || room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
 		link->want_fence = true;
@@ -140,7 +140,7 @@ fence(struct link *link)
 	if (outstanding(link) == 0 || link->fence_head == link->wr_head)
 		return;
 	link->fence_head = link->wr_head;
-	link->dev->ops->confirm(link->qp);
+	link->dev->ops->fence(link->qp);
 }
 
 /* -- LLC -- */
@@ -149,9 +149,9 @@ static void
 flush_llc(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
-	struct rnic_room room;
+	struct rnic_credits room;
 
-	link_room(link, &room);
+	link_credits(link, &room);
 	for (; link->llc_cnt > 0 && room.sends > 0; room.sends--) {
 		const struct link_llc *q = &link->llc_queue[link->llc_first];
 		struct link_wr what = { .kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response };
@@ -195,9 +195,9 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 
 /* The room that data may use in this turn. */
 static void
-data_room(const struct link *link, size_t turn_bytes, struct rnic_room *room)
+data_credits(const struct link *link, size_t turn_bytes, struct rnic_credits *room)
 {
-	link_room(link, room);
+	link_credits(link, room);
 	if (outstanding(link) > 0) {
 		room->wrs = less(room->wrs, LLC_RESERVE);
 		room->sends = less(room->sends, LLC_RESERVE);
@@ -220,7 +220,7 @@ put_back(struct list_node *ready, struct list_node *later)
 /* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
  * even when no more payload is worth queueing. */
 static void
-flush_conns(struct link *link, struct rnic_room *room)
+flush_conns(struct link *link, struct rnic_credits *room)
 {
 	struct list_node later;
 
@@ -240,20 +240,20 @@ flush_conns(struct link *link, struct rnic_room *room)
 static bool
 flush_data(struct link *link)
 {
-	struct rnic_room room;
+	struct rnic_credits room;
 	size_t offered;
 
 	if (list_empty(&link->ready))
 		return false;
-	data_room(link, TURN_BYTES, &room);
+	data_credits(link, TURN_BYTES, &room);
 	offered = room.bytes;
 	flush_conns(link, &room);
 	if (list_empty(&link->ready))
 		return false;
-	/* Left for lack of room: completions and RNIC_EV_ROOM bring us back. Left because the turn is used up: */
+	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
 	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
 		return false;
-	data_room(link, TURN_BYTES, &room);
+	data_credits(link, TURN_BYTES, &room);
 	return room.wrs >= STEP_WRS && room.sends > 0 && room.bytes > 0;
 }
 

@@ -7,10 +7,10 @@
 #define LINK_SIGNAL_EVERY 64 /* at least one request in so many is signaled */
 
 /* What may be posted: work requests, of them Sends, and payload bytes worth queueing. */
-void link_room(const struct link *, struct rnic_room *);
+void link_credits(const struct link *, struct rnic_credits *);
 /* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied. Requests go to the
  * device in order, one behind, so that the last one of a burst can be signaled. 0 or -ENOBUFS/-ENOTCONN; the caller looked at
- * link_room before, so an error means a broken link. */
+ * link_credits before, so an error means a broken link. */
 int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, const struct link_wr *what);
 /* End of a burst: posts what is held, signaled. */
 void link_post_end(struct link *);

@@ -196,7 +196,7 @@ looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 }
 
 static void
-plan(const struct smcr_conn *conn, const struct rnic_room *room, struct tx_step *step)
+plan(const struct smcr_conn *conn, const struct rnic_credits *room, struct tx_step *step)
 {
 	uint64_t most = min_u64(room->bytes, TX_QUANTUM);
 
@@ -232,7 +232,7 @@ gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge
 
 /* Writes [tx_sent, end): two requests when it passes the end of the element. */
 static int
-post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
+post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 {
 	const struct cursor_space *space = &conn->tx.space;
 	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
@@ -261,7 +261,7 @@ post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_room *room)
 }
 
 int
-conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_room *room)
+conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_credits *room)
 {
 	uint8_t buf[CDC_LEN];
 	int err = cdc_encode(msg, buf, sizeof(buf));
@@ -278,7 +278,7 @@ conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct li
 }
 
 static int
-post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_room *room)
+post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits *room)
 {
 	struct cdc_msg msg = {
 		.seq = (uint16_t)(conn->tx.seq + 1),
@@ -345,7 +345,7 @@ wants_fence(const struct smcr_conn *conn)
 
 /* F: the sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1). */
 static int
-post_validation(struct smcr_conn *conn, struct rnic_room *room)
+post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 {
 	struct cdc_msg msg = { .seq = conn->tx.done_seq, .token = conn->peer_token, .prod_flags = CDC_FAILOVER };
 	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
@@ -359,7 +359,7 @@ post_validation(struct smcr_conn *conn, struct rnic_room *room)
 }
 
 bool
-conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
+conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 {
 	struct tx_step step;
 	uint32_t bytes;
@@ -373,7 +373,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
 		if (post_validation(conn, room) < 0) {
-			*room = (struct rnic_room){ 0 };
+			*room = (struct rnic_credits){ 0 };
 			return true;
 		}
 	}
@@ -387,7 +387,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_room *room)
 			return true;
 		}
 		if (post_writes(conn, step.end, room) < 0 || (!step.silent && post_cdc(conn, &step, room) < 0)) {
-			*room = (struct rnic_room){ 0 }; /* the link is broken, or full against its word */
+			*room = (struct rnic_credits){ 0 }; /* the link is broken, or full against its word */
 			return true;
 		}
 		room->bytes -= bytes;

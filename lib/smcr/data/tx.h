@@ -9,7 +9,7 @@
 
 struct cdc_msg;
 struct link_wr;
-struct rnic_room;
+struct rnic_credits;
 struct smcr_conn;
 struct sndbuf;
 
@@ -75,9 +75,9 @@ tx_is_settled(const struct conn_tx *tx)
 /* Puts the connection on its link's ready list, for the next flush. */
 void conn_tx_schedule(struct smcr_conn *);
 /* Posts one CDC message and lowers the room: 0 or a negative errno. */
-int conn_post_cdc(struct smcr_conn *, const struct cdc_msg *, const struct link_wr *, struct rnic_room *);
+int conn_post_cdc(struct smcr_conn *, const struct cdc_msg *, const struct link_wr *, struct rnic_credits *);
 /* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
-bool conn_tx_post(struct smcr_conn *, struct rnic_room *room);
+bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);
 /* The peer's consumer cursor moved. */
 void conn_tx_acked(struct smcr_conn *, uint64_t pos);
 /* The ring goes back to the group, at once or when the device is done with it; what was not sent is dropped. */

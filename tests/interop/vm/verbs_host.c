@@ -18,6 +18,7 @@
 #include "base/addr.h"
 #include "rnic/verbs/verbs.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_stats.h"
 
 #define BUF (4u << 20)
 #define DEPTH 256
@@ -327,15 +328,15 @@ case_many(void)
 	receives(&b, DEPTH, 64);
 	for (unsigned i = 0; i < 3000; i++) {
 		UNTIL(({
-			struct rnic_room r;
-			a.dev->ops->room(a.qp, &r);
+			struct rnic_credits r;
+			a.dev->ops->credits(a.qp, &r);
 			r.wrs > 0 && r.bytes > 0;
 		}));
 		NEED(post(&a, RNIC_WR_WRITE, 0, 100 + i % 3000, &b, 0) == 0);
 	}
 	message(&a, &b);
 	UNTIL(b.recvs[RNIC_WC_OK] == 1 && a.sends[RNIC_WC_OK] == 1);
-	verbs_stats(a.dev, &st);
+	rnic_stats_of(a.dev, &st, sizeof(st));
 	printf("%llu requests, %llu doorbells, %llu completions, %llu polls, %llu wake-ups\n",
 	    (unsigned long long)(st.writes_posted + st.sends_posted), (unsigned long long)st.doorbells,
 	    (unsigned long long)st.completions, (unsigned long long)st.polls, (unsigned long long)st.wakeups);

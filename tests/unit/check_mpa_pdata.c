@@ -1,12 +1,12 @@
-#include "rnic/siw_pdata.h"
+#include "rnic/mpa_pdata.h"
 
 #include <errno.h>
 
 #include "hex.h"
 #include "unit.h"
 
-static const struct siw_pdata sample = {
-	.verdict = SIW_USED,
+static const struct mpa_pdata sample = {
+	.verdict = MPA_USED,
 	.recv_depth = 0x1234,
 	.qpn = 0xabcdef,
 	.psn = 0x010203,
@@ -22,13 +22,13 @@ static const char sample_hex[] =
 
 START_TEST(format)
 {
-	uint8_t want[SIW_PDATA_LEN], got[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t want[MPA_PDATA_LEN], got[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
-	ck_assert_uint_eq(unhex(sample_hex, want, sizeof(want)), SIW_PDATA_LEN);
-	siw_pdata_encode(&sample, got);
+	ck_assert_uint_eq(unhex(sample_hex, want, sizeof(want)), MPA_PDATA_LEN);
+	mpa_pdata_encode(&sample, got);
 	ck_assert_mem_eq(got, want, sizeof(want));
-	ck_assert_int_eq(siw_pdata_decode((struct span){ want, sizeof(want) }, &d), 0);
+	ck_assert_int_eq(mpa_pdata_decode((struct span){ want, sizeof(want) }, &d), 0);
 	ck_assert_uint_eq(d.verdict, sample.verdict);
 	ck_assert_uint_eq(d.recv_depth, sample.recv_depth);
 	ck_assert_uint_eq(d.qpn, sample.qpn);
@@ -44,33 +44,33 @@ END_TEST
 
 START_TEST(others_are_told_apart)
 {
-	uint8_t buf[SIW_PDATA_LEN + 8] = { 0 };
-	struct siw_pdata d;
+	uint8_t buf[MPA_PDATA_LEN + 8] = { 0 };
+	struct mpa_pdata d;
 
 	memset(&d, 0x5a, sizeof(d));
-	siw_pdata_encode(&sample, buf);
-	for (size_t n = 0; n < SIW_PDATA_MIN; n++)
-		ck_assert_int_eq(siw_pdata_decode((struct span){ buf, n }, &d), -EPROTO);
+	mpa_pdata_encode(&sample, buf);
+	for (size_t n = 0; n < MPA_PDATA_MIN; n++)
+		ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, n }, &d), -EPROTO);
 	for (unsigned i = 0; i < 5; i++) {
 		buf[i] ^= 0x40;
-		ck_assert_int_eq(siw_pdata_decode((struct span){ buf, SIW_PDATA_LEN }, &d), -EPROTO);
+		ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, MPA_PDATA_LEN }, &d), -EPROTO);
 		buf[i] ^= 0x40;
 	}
 	ck_assert_uint_eq(d.qpn, 0x5a5a5a5a);
 	/* a later one may be longer */
-	ck_assert_int_eq(siw_pdata_decode((struct span){ buf, sizeof(buf) }, &d), 0);
+	ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, sizeof(buf) }, &d), 0);
 }
 
 END_TEST
 
 START_TEST(nothing_to_be_read)
 {
-	uint8_t buf[SIW_PDATA_LEN];
-	struct siw_pdata d;
+	uint8_t buf[MPA_PDATA_LEN];
+	struct mpa_pdata d;
 
-	siw_pdata_encode(&sample, buf);
-	for (size_t n = SIW_PDATA_MIN; n < SIW_PDATA_LEN; n++) {
-		ck_assert_int_eq(siw_pdata_decode((struct span){ buf, n }, &d), 0);
+	mpa_pdata_encode(&sample, buf);
+	for (size_t n = MPA_PDATA_MIN; n < MPA_PDATA_LEN; n++) {
+		ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, n }, &d), 0);
 		ck_assert_uint_eq(d.ulpdu_max, sample.ulpdu_max);
 		ck_assert_uint_eq(d.read_stag, 0);
 	}
@@ -81,14 +81,14 @@ END_TEST
 START_TEST(every_verdict_has_words)
 {
 	for (unsigned v = 0; v < 256; v++)
-		ck_assert_int_eq(strncmp(siw_verdict_str(v), "rejected by the peer", 20), 0);
-	ck_assert_str_eq(siw_verdict_str(SIW_BAD_TOKEN), "rejected by the peer: wrong token");
+		ck_assert_int_eq(strncmp(mpa_verdict_str(v), "rejected by the peer", 20), 0);
+	ck_assert_str_eq(mpa_verdict_str(MPA_BAD_TOKEN), "rejected by the peer: wrong token");
 }
 
 END_TEST
 
 static void
-siw_pdata_case(TCase *tc)
+mpa_pdata_case(TCase *tc)
 {
 	tcase_add_test(tc, format);
 	tcase_add_test(tc, others_are_told_apart);
@@ -96,4 +96,4 @@ siw_pdata_case(TCase *tc)
 	tcase_add_test(tc, every_verdict_has_words);
 }
 
-UNIT_MAIN("siw_pdata", siw_pdata_case)
+UNIT_MAIN("mpa_pdata", mpa_pdata_case)

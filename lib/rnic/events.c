@@ -1,0 +1,114 @@
+/* Events that wait to be polled; see events.h. */
+#include "rnic/events.h"
+
+/* The lowest bit of these that is set, in this order. */
+static bool
+take_bit(unsigned *bits, const enum rnic_event_type *order, unsigned cnt, enum rnic_event_type *type)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		if (!(*bits & 1u << order[i]))
+			continue;
+		*bits &= ~(1u << order[i]);
+		*type = order[i];
+		return true;
+	}
+	return false;
+}
+
+void
+events_init(struct events *e, enum rnic_port_state port)
+{
+	*e = (struct events){ .port = port };
+	list_init(&e->qps);
+}
+
+void
+qp_events_init(struct qp_events *q, struct rnic_qp *qp)
+{
+	*q = (struct qp_events){ .qp = qp };
+	list_init(&q->node);
+}
+
+void
+events_add(struct events *e, struct qp_events *q, enum rnic_event_type type)
+{
+	q->bits |= 1u << type;
+	if (list_empty(&q->node))
+		list_push(&e->qps, &q->node);
+}
+
+void
+events_drop(struct qp_events *q)
+{
+	q->bits = 0;
+	list_remove(&q->node);
+}
+
+bool
+events_set_port(struct events *e, enum rnic_port_state to)
+{
+	if (e->port == to)
+		return false;
+	e->port = to;
+	if (to == RNIC_PORT_DOWN)
+		e->port_bits = 1u << RNIC_EV_PORT_DOWN;
+	else
+		e->port_bits |= 1u << RNIC_EV_PORT_UP;
+	return true;
+}
+
+void
+events_set_gone(struct events *e)
+{
+	e->port = RNIC_PORT_DOWN;
+	e->port_bits = 1u << RNIC_EV_DEV_GONE;
+}
+
+bool
+events_pending(const struct events *e)
+{
+	return e->port_bits != 0 || e->trouble != NULL || !list_empty(&e->qps);
+}
+
+static bool
+poll_qp(struct events *e, struct rnic_event *out)
+{
+	static const enum rnic_event_type order[] = {
+		RNIC_EV_CONNECTED,
+		RNIC_EV_CONNECT_FAILED,
+		RNIC_EV_CREDITS,
+		RNIC_EV_QP_ERROR,
+	};
+	struct list_node *n = list_pop(&e->qps);
+	struct qp_events *q;
+
+	if (n == NULL)
+		return false;
+	q = CONTAINER_OF(n, struct qp_events, node);
+	*out = (struct rnic_event){ .qp = q->qp };
+	(void)take_bit(&q->bits, order, sizeof(order) / sizeof(order[0]), &out->type);
+	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED)
+		out->why = q->why;
+	if (q->bits != 0)
+		list_push(&e->qps, &q->node);
+	return true;
+}
+
+bool
+events_poll(struct events *e, struct rnic_event *out)
+{
+	/* Down before up: the port's state is what its last event says. */
+	static const enum rnic_event_type order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
+	enum rnic_event_type type;
+
+	if (take_bit(&e->port_bits, order, sizeof(order) / sizeof(order[0]), &type)) {
+		*out = (struct rnic_event){ .type = type };
+		return true;
+	}
+	if (e->trouble != NULL) {
+		*out = (struct rnic_event){ .type = RNIC_EV_TROUBLE, .why = e->trouble };
+		e->trouble = NULL;
+		return true;
+	}
+	return poll_qp(e, out);
+}

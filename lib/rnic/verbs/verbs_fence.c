@@ -1,0 +1,186 @@
+/*
+ * The verbs device: the fence on iWARP cards (rnic/fence.h); see verbs_int.h. A
+ * card's completion says there that TCP has taken the bytes, and even TCP's
+ * acknowledgement does not say that the peer's card has placed them. A Read
+ * behind them does.
+ */
+#include <errno.h>
+
+#include "rnic/verbs/verbs_int.h"
+
+static bool
+is_open(const struct verbs_qp *qp)
+{
+	return verbs_is_iwarp(qp->dev) && (qp->phase == VERBS_RTS || qp->phase == VERBS_LINGER);
+}
+
+/* -- when -- */
+
+static bool
+is_due(const struct verbs_qp *qp)
+{
+	const struct sendq *sq = &qp->sq;
+
+	return fence_wanted(&qp->fence) || fence_pressed(&qp->fence) ||
+	    (!qp->fence.out && sq->sent != sq->done && sq->bytes * 2 > sq->bytes_max);
+}
+
+/*
+ * There are responders that miss a first message which comes while they are about to wait for it: they look again when more
+ * arrives. It is no Read, whose answer could be taken for that of a later one.
+ */
+static void
+nudge(struct verbs_qp *qp)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)&qp->fence.bytes[MPA_FENCE_LEN], .lkey = qp->fence_mr->lkey };
+	struct ibv_send_wr *bad,
+	    wr = {
+		    .wr_id = VERBS_ID_NUDGE,
+		    .sg_list = &sge,
+		    .num_sge = 1,
+		    .opcode = IBV_WR_RDMA_WRITE,
+		    .send_flags = IBV_SEND_SIGNALED,
+		    .wr.rdma.rkey = FENCE_EMPTY_STAG,
+	    };
+
+	qp->nudge_out = ibv_post_send(qp->hw, &wr, &bad) == 0;
+}
+
+void
+verbs_fence(struct rnic_qp *rqp)
+{
+	struct verbs_qp *qp = verbs_qp(rqp);
+
+	if (!is_open(qp) || qp->sq.head == qp->sq.done)
+		return;
+	fence_want(&qp->fence);
+	verbs_tx_schedule(qp);
+}
+
+static void
+on_delay(struct timer *t, int64_t now_ns)
+{
+	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.delay_timer);
+
+	(void)now_ns;
+	if (qp->phase == VERBS_CONNECTING)
+		nudge(qp);
+	else
+		verbs_fence(&qp->qp);
+}
+
+/* -- the Read -- */
+
+static void
+on_silence(struct timer *t, int64_t now_ns)
+{
+	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.answer_timer);
+
+	(void)now_ns;
+	verbs_fail_oldest(qp, RNIC_WC_RETRY_EXC);
+	verbs_qp_break(qp, "the peer does not answer");
+	verbs_qp_reap(qp);
+}
+
+/* Posts the Read behind everything that the card has: 0 or a positive errno. */
+static int
+post_read(struct verbs_qp *qp)
+{
+	const struct fence *f = &qp->fence;
+	/* One piece of valid memory, if empty: there are drivers that take num_sge for 1 whatever it says. */
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)&f->bytes[MPA_FENCE_LEN],
+		.length = f->peer_stag != 0 ? MPA_FENCE_LEN : 0,
+		.lkey = qp->fence_mr->lkey,
+	};
+	struct ibv_send_wr *bad,
+	    wr = {
+		    .wr_id = VERBS_ID_READ,
+		    .sg_list = &sge,
+		    .num_sge = 1,
+		    .opcode = IBV_WR_RDMA_READ,
+		    .send_flags = IBV_SEND_SIGNALED,
+		    .wr.rdma.rkey = f->peer_stag != 0 ? f->peer_stag : FENCE_EMPTY_STAG,
+		    .wr.rdma.remote_addr = f->peer_stag != 0 ? f->peer_to : 0,
+	    };
+	int err = ibv_post_send(qp->hw, &wr, &bad);
+
+	if (err != 0)
+		return err;
+	fence_sent(&qp->fence);
+	qp->dev->stats.reads_sent++;
+	return 0;
+}
+
+int
+verbs_fence_first(struct verbs_qp *qp)
+{
+	verbs_arm(qp->dev, &qp->fence.delay_timer, VERBS_NUDGE_MS);
+	return post_read(qp);
+}
+
+void
+verbs_fence_flush(struct verbs_qp *qp)
+{
+	if (is_open(qp) && is_due(qp) && post_read(qp) != 0)
+		verbs_qp_break(qp, "the RDMA device did not take a work request");
+}
+
+/* The nudge has the place of a later request as long as the card has it. */
+static void
+first_ended(struct verbs_qp *qp)
+{
+	timer_cancel(&qp->dev->timers, &qp->fence.delay_timer);
+	if (!qp->nudge_out)
+		verbs_iwarp_answered(qp);
+}
+
+void
+verbs_fence_nudge_ended(struct verbs_qp *qp)
+{
+	qp->nudge_out = false;
+	if (qp->phase == VERBS_CONNECTING && !qp->fence.out && !qp->failed)
+		first_ended(qp);
+}
+
+void
+verbs_fence_read_ended(struct verbs_qp *qp, bool ok)
+{
+	uint32_t pos;
+
+	if (!qp->fence.out)
+		return; /* a card that errs */
+	pos = fence_answered(&qp->fence);
+	if (!ok || qp->failed)
+		return;
+	verbs_end_sends(qp, pos);
+	if (qp->phase == VERBS_CONNECTING) {
+		first_ended(qp);
+		return;
+	}
+	fence_arm(&qp->fence);
+	if (is_open(qp) && is_due(qp))
+		verbs_tx_schedule(qp);
+}
+
+int
+verbs_fence_init(struct verbs_qp *qp)
+{
+	struct verbs_dev *dev = qp->dev;
+
+	qp->fence = (struct fence){
+		.sq = &qp->sq,
+		.dev = &dev->dev,
+		.timers = &dev->timers,
+		.delay_ms = dev->cfg.fence_ms,
+		.answer_ms = dev->cfg.answer_ms,
+	};
+	fence_init(&qp->fence, on_delay, on_silence);
+	if (!verbs_is_iwarp(dev))
+		return 0;
+	errno = 0;
+	/* On iWARP the target of a Read needs remote write: the answer is a tagged message like a Write. */
+	qp->fence_mr = ibv_reg_mr(qp->pd->hw, qp->fence.bytes, sizeof(qp->fence.bytes),
+	    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	return qp->fence_mr != NULL ? 0 : errno != 0 ? -errno : -ENOMEM;
+}
