@@ -56,8 +56,6 @@ START_TEST(parses_and_formats)
 	ck_assert_str_eq(addr_format_port(&ss, buf, sizeof(buf)), with_port[_i].canonical);
 }
 
-END_TEST
-
 START_TEST(splits_names)
 {
 	char host[16];
@@ -70,8 +68,6 @@ START_TEST(splits_names)
 	ck_assert_str_eq(host, "db.example");
 	ck_assert_uint_eq(port, 5432);
 }
-
-END_TEST
 
 START_TEST(compares)
 {
@@ -101,8 +97,6 @@ START_TEST(compares)
 	ck_assert(!addr_same_host(&a, &b));
 }
 
-END_TEST
-
 START_TEST(prefixes_are_of_any_length)
 {
 	static const uint8_t one[16] = { 10, 0, 0x80, 1, [15] = 1 }, other[16] = { 10, 0, 0xc0, 1, [15] = 0 };
@@ -114,8 +108,6 @@ START_TEST(prefixes_are_of_any_length)
 	ck_assert(addr_same_prefix(one + 3, other + 3, 96));
 	ck_assert(!addr_same_prefix(one + 3, other + 3, 104));
 }
-
-END_TEST
 
 START_TEST(a_source_is_a_host_or_an_ipv6_network)
 {
@@ -132,16 +124,12 @@ START_TEST(a_source_is_a_host_or_an_ipv6_network)
 	ck_assert_uint_eq(addr_source_bits(addr), row[_i].bits);
 }
 
-END_TEST
-
 static void
 addr_case(TCase *tc)
 {
 	tcase_add_loop_test(tc, parses_and_formats, 0, sizeof(with_port) / sizeof(with_port[0]));
-	tcase_add_test(tc, splits_names);
-	tcase_add_test(tc, compares);
-	tcase_add_test(tc, prefixes_are_of_any_length);
 	tcase_add_loop_test(tc, a_source_is_a_host_or_an_ipv6_network, 0, 5);
+	unit_add(tc, splits_names, compares, prefixes_are_of_any_length);
 }
 
 UNIT_MAIN("addr", addr_case)

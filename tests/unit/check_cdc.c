@@ -43,8 +43,6 @@ START_TEST(vectors_decode_and_encode_to_the_same_bytes)
 	ck_assert_uint_ge(vectors_each("cdc", check_vector), 40);
 }
 
-END_TEST
-
 static const struct cdc_msg all_fields = {
 	.seq = 0x0102,
 	.token = 0x03040506,
@@ -83,8 +81,6 @@ START_TEST(every_field_at_its_place)
 	ck_assert_uint_eq(m.conn_flags, CDC_CONN_FLAGS);
 }
 
-END_TEST
-
 START_TEST(reserved_bits_are_ignored)
 {
 	uint8_t b[CDC_LEN];
@@ -98,8 +94,6 @@ START_TEST(reserved_bits_are_ignored)
 	ck_assert_uint_eq(m.prod_flags, CDC_PROD_FLAGS);
 	ck_assert_uint_eq(m.conn_flags, CDC_CONN_FLAGS);
 }
-
-END_TEST
 
 START_TEST(wrong_length_or_type_is_malformed)
 {
@@ -122,8 +116,6 @@ START_TEST(wrong_length_or_type_is_malformed)
 	}
 }
 
-END_TEST
-
 START_TEST(encoder_refuses_unknown_flags_and_small_buffers)
 {
 	struct cdc_msg m = all_fields;
@@ -142,16 +134,11 @@ START_TEST(encoder_refuses_unknown_flags_and_small_buffers)
 	}
 }
 
-END_TEST
-
 static void
 cdc_case(TCase *tc)
 {
-	tcase_add_test(tc, vectors_decode_and_encode_to_the_same_bytes);
-	tcase_add_test(tc, every_field_at_its_place);
-	tcase_add_test(tc, reserved_bits_are_ignored);
-	tcase_add_test(tc, wrong_length_or_type_is_malformed);
-	tcase_add_test(tc, encoder_refuses_unknown_flags_and_small_buffers);
+	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, every_field_at_its_place, reserved_bits_are_ignored,
+	    wrong_length_or_type_is_malformed, encoder_refuses_unknown_flags_and_small_buffers);
 }
 
 UNIT_MAIN("cdc", cdc_case)

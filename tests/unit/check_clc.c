@@ -127,8 +127,6 @@ START_TEST(vectors_decode_and_encode_to_the_same_bytes)
 	ck_assert_uint_ge(vectors_each("clc", check_vector), 15);
 }
 
-END_TEST
-
 START_TEST(proposal_fields)
 {
 	struct buf in = from_hex(PROPOSAL_V1);
@@ -148,8 +146,6 @@ START_TEST(proposal_fields)
 	ck_assert(!m.proposal.ext.present);
 }
 
-END_TEST
-
 START_TEST(accept_fields)
 {
 	struct buf in = from_hex(ACCEPT_V1);
@@ -168,8 +164,6 @@ START_TEST(accept_fields)
 	ck_assert(!m.accept.ext.present);
 }
 
-END_TEST
-
 START_TEST(decline_fields)
 {
 	struct buf in = from_hex(DECLINE_V1);
@@ -184,8 +178,6 @@ START_TEST(decline_fields)
 	check_again(&in, &m);
 }
 
-END_TEST
-
 /* What follows the message on the TCP stream is not its business. */
 START_TEST(takes_only_its_own_bytes)
 {
@@ -195,8 +187,6 @@ START_TEST(takes_only_its_own_bytes)
 	ck_assert_int_eq(clc_peek_len((struct span){ in.b, in.len }), 68);
 	ck_assert_int_eq(decode(&in, &m), 68);
 }
-
-END_TEST
 
 /* A foreign first byte is noticed without waiting for eight. */
 START_TEST(peek_refuses_other_protocols_at_once)
@@ -221,8 +211,6 @@ START_TEST(peek_refuses_other_protocols_at_once)
 	expect(&in, -EBADMSG);
 }
 
-END_TEST
-
 START_TEST(trailing_eye_catcher_is_checked)
 {
 	static const char *const msgs[] = { PROPOSAL_V1, ACCEPT_V1, DECLINE_V1 };
@@ -235,8 +223,6 @@ START_TEST(trailing_eye_catcher_is_checked)
 			expect(&in, -EBADMSG);
 		}
 }
-
-END_TEST
 
 /* Room behind the message, so that a longer length is judged and not awaited. */
 static void
@@ -267,8 +253,6 @@ START_TEST(total_length_at_its_limits)
 	length_case(DECLINE_V1, 44, -EBADMSG); /* version 2 alone has this form */
 }
 
-END_TEST
-
 START_TEST(growth_offset_at_its_limits)
 {
 	static const unsigned offs[] = { 1, 0x7fff, 0xffff };
@@ -280,8 +264,6 @@ START_TEST(growth_offset_at_its_limits)
 		expect(&in, -EBADMSG);
 	}
 }
-
-END_TEST
 
 static struct clc_msg
 a_proposal(void)
@@ -316,8 +298,6 @@ START_TEST(long_growth_area_is_skipped)
 	expect_encode_fails(&m, CLC_MAX_SENT_LEN, -EINVAL);
 }
 
-END_TEST
-
 START_TEST(ipv6_prefixes)
 {
 	for (uint8_t n = 0; n <= CLC_MAX_IPV6; n++) {
@@ -343,8 +323,6 @@ START_TEST(ipv6_prefixes)
 	}
 }
 
-END_TEST
-
 START_TEST(prefix_fields_out_of_range)
 {
 	static const uint8_t counts[] = { 1, 9, 0xff };
@@ -366,8 +344,6 @@ START_TEST(prefix_fields_out_of_range)
 	in.b[in.len - 5] = 129;
 	expect(&in, -EBADMSG);
 }
-
-END_TEST
 
 /* Version 2 with extensions behind the prefixes, and version 2 without version 1. */
 START_TEST(version_2_proposals)
@@ -396,8 +372,6 @@ START_TEST(version_2_proposals)
 	ck_assert_uint_eq(expect_ok(&in).version, 3);
 }
 
-END_TEST
-
 START_TEST(accept_fields_out_of_range)
 {
 	struct buf in = from_hex(ACCEPT_V1);
@@ -421,8 +395,6 @@ START_TEST(accept_fields_out_of_range)
 	ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }), CLC_DIAG_CONFIG);
 }
 
-END_TEST
-
 START_TEST(version_2_accept_is_declined)
 {
 	static const unsigned lens[] = { 68, 108, 160, 164, 180 };
@@ -439,8 +411,6 @@ START_TEST(version_2_accept_is_declined)
 		ck_assert_uint_eq(clc_bad_value_diag((struct span){ in.b, in.len }), CLC_DIAG_VERSION_MISMATCH);
 	}
 }
-
-END_TEST
 
 static const struct clc_smcrd_ext an_ext = {
 	.present = true,
@@ -488,8 +458,6 @@ START_TEST(extension_in_a_proposal)
 	check_again(&in, &m);
 }
 
-END_TEST
-
 /* Whatever is not ours to the letter is somebody else's and no error. */
 START_TEST(foreign_growth_areas_are_no_extension)
 {
@@ -511,8 +479,6 @@ START_TEST(foreign_growth_areas_are_no_extension)
 	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, CLC_TRANSPORT_KNOWN);
 }
 
-END_TEST
-
 START_TEST(extension_in_an_accept)
 {
 	struct buf in = from_hex(ACCEPT_V1);
@@ -530,8 +496,6 @@ START_TEST(extension_in_an_accept)
 	m = expect_ok(&in);
 	check_ext(&m.accept.ext);
 }
-
-END_TEST
 
 START_TEST(extension_length_in_an_accept)
 {
@@ -559,8 +523,6 @@ START_TEST(extension_length_in_an_accept)
 	ck_assert_uint_eq(expect_ok(&longer).accept.ext.mpa_port, 4791);
 }
 
-END_TEST
-
 START_TEST(unknown_content_in_an_accept_is_skipped)
 {
 	for (unsigned more = 1; more <= 64; more++) {
@@ -573,8 +535,6 @@ START_TEST(unknown_content_in_an_accept_is_skipped)
 		ck_assert(!expect_ok(&in).accept.ext.present);
 	}
 }
-
-END_TEST
 
 #define REFUSE(base, field, value)                                   \
 	do {                                                         \
@@ -617,8 +577,6 @@ START_TEST(encoder_refuses_values_out_of_range)
 	REFUSE(dec, decline.os, 16);
 }
 
-END_TEST
-
 /* The longest message we can build, and the bound on it. */
 START_TEST(longest_message_fits_the_announced_bound)
 {
@@ -628,8 +586,6 @@ START_TEST(longest_message_fits_the_announced_bound)
 	m.proposal.ext = an_ext;
 	ck_assert_uint_eq(encoded(&m).len, CLC_MAX_SENT_LEN);
 }
-
-END_TEST
 
 START_TEST(size_and_mtu_codes)
 {
@@ -651,8 +607,6 @@ START_TEST(size_and_mtu_codes)
 	ck_assert_int_eq(clc_mtu_code(128), -EINVAL);
 }
 
-END_TEST
-
 START_TEST(diagnosis_in_words)
 {
 	ck_assert_str_eq(clc_diag_str(0x03030000), "no RDMA device");
@@ -661,45 +615,27 @@ START_TEST(diagnosis_in_words)
 	ck_assert_str_eq(clc_diag_str(UINT32_MAX), "unknown code");
 }
 
-END_TEST
-
 static void
 fields_case(TCase *tc)
 {
-	tcase_add_test(tc, vectors_decode_and_encode_to_the_same_bytes);
-	tcase_add_test(tc, proposal_fields);
-	tcase_add_test(tc, accept_fields);
-	tcase_add_test(tc, decline_fields);
-	tcase_add_test(tc, takes_only_its_own_bytes);
-	tcase_add_test(tc, ipv6_prefixes);
-	tcase_add_test(tc, version_2_proposals);
-	tcase_add_test(tc, size_and_mtu_codes);
-	tcase_add_test(tc, diagnosis_in_words);
+	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, proposal_fields, accept_fields, decline_fields,
+	    takes_only_its_own_bytes, ipv6_prefixes, version_2_proposals, size_and_mtu_codes, diagnosis_in_words);
 }
 
 static void
 bad_input_case(TCase *tc)
 {
-	tcase_add_test(tc, peek_refuses_other_protocols_at_once);
-	tcase_add_test(tc, trailing_eye_catcher_is_checked);
-	tcase_add_test(tc, total_length_at_its_limits);
-	tcase_add_test(tc, growth_offset_at_its_limits);
-	tcase_add_test(tc, long_growth_area_is_skipped);
-	tcase_add_test(tc, prefix_fields_out_of_range);
-	tcase_add_test(tc, accept_fields_out_of_range);
-	tcase_add_test(tc, version_2_accept_is_declined);
-	tcase_add_test(tc, encoder_refuses_values_out_of_range);
-	tcase_add_test(tc, longest_message_fits_the_announced_bound);
+	unit_add(tc, peek_refuses_other_protocols_at_once, trailing_eye_catcher_is_checked, total_length_at_its_limits,
+	    growth_offset_at_its_limits, long_growth_area_is_skipped, prefix_fields_out_of_range,
+	    accept_fields_out_of_range, version_2_accept_is_declined, encoder_refuses_values_out_of_range,
+	    longest_message_fits_the_announced_bound);
 }
 
 static void
 extension_case(TCase *tc)
 {
-	tcase_add_test(tc, extension_in_a_proposal);
-	tcase_add_test(tc, foreign_growth_areas_are_no_extension);
-	tcase_add_test(tc, extension_in_an_accept);
-	tcase_add_test(tc, extension_length_in_an_accept);
-	tcase_add_test(tc, unknown_content_in_an_accept_is_skipped);
+	unit_add(tc, extension_in_a_proposal, foreign_growth_areas_are_no_extension, extension_in_an_accept,
+	    extension_length_in_an_accept, unknown_content_in_an_accept_is_skipped);
 }
 
 UNIT_MAIN("clc", fields_case, bad_input_case, extension_case)

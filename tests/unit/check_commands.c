@@ -60,8 +60,6 @@ START_TEST(every_command_is_in_the_manual)
 	free(page);
 }
 
-END_TEST
-
 START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
 {
 	char *doc = golden_read("../../../doc/json-schema.md"), text[4096];
@@ -93,8 +91,6 @@ START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
 	free(doc);
 }
 
-END_TEST
-
 /* The rest of the line of the completion that begins with `from`. */
 static void
 completion_line(const char *script, const char *from, char *buf, size_t cap)
@@ -121,8 +117,6 @@ START_TEST(completion_knows_the_commands)
 	}
 	free(script);
 }
-
-END_TEST
 
 START_TEST(completion_offers_the_options_of_each_command)
 {
@@ -159,15 +153,11 @@ START_TEST(completion_offers_the_options_of_each_command)
 	free(script);
 }
 
-END_TEST
-
 static void
 commands_case(TCase *tc)
 {
-	tcase_add_test(tc, every_command_is_in_the_manual);
-	tcase_add_test(tc, every_command_has_its_answer_and_its_fields_in_the_schema);
-	tcase_add_test(tc, completion_knows_the_commands);
-	tcase_add_test(tc, completion_offers_the_options_of_each_command);
+	unit_add(tc, every_command_is_in_the_manual, every_command_has_its_answer_and_its_fields_in_the_schema,
+	    completion_knows_the_commands, completion_offers_the_options_of_each_command);
 }
 
 UNIT_MAIN("commands", commands_case)

@@ -164,8 +164,6 @@ START_TEST(refuses_wrong_types_for_every_key)
 	each_key(wrong_types);
 }
 
-END_TEST
-
 static bool
 has_range(const struct config_key *key)
 {
@@ -225,8 +223,6 @@ START_TEST(keeps_ranges_of_every_key)
 	each_key(ranges);
 }
 
-END_TEST
-
 START_TEST(refuses_unknown_keys_everywhere)
 {
 	char text[1024], msg[128];
@@ -238,8 +234,6 @@ START_TEST(refuses_unknown_keys_everywhere)
 		parse_bad(text, msg);
 	}
 }
-
-END_TEST
 
 static void
 missing(const struct config_section *sec, const struct config_key *key)
@@ -257,8 +251,6 @@ START_TEST(names_every_missing_key)
 {
 	each_key(missing);
 }
-
-END_TEST
 
 static void
 default_is_valid(const struct config_section *sec, const struct config_key *key)
@@ -307,8 +299,6 @@ START_TEST(every_field_of_engine_and_device_has_a_key)
 	    CONFIG_AT_VERBS, verbs, offsetof(struct config_device, verbs) + sizeof(struct verbs_config));
 }
 
-END_TEST
-
 START_TEST(device_defaults_are_those_of_the_device)
 {
 	struct config *cfg = parse_ok("devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
@@ -325,8 +315,6 @@ START_TEST(device_defaults_are_those_of_the_device)
 	config_free(cfg);
 }
 
-END_TEST
-
 START_TEST(card_defaults_are_those_of_the_device)
 {
 	struct config *cfg = parse_ok("devices = ( { type = \"verbs\"; device = \"c\"; } );");
@@ -342,8 +330,6 @@ START_TEST(card_defaults_are_those_of_the_device)
 	config_free(cfg);
 }
 
-END_TEST
-
 START_TEST(engine_defaults_are_those_of_the_engine)
 {
 	struct config *cfg = parse_ok(""), own;
@@ -356,14 +342,10 @@ START_TEST(engine_defaults_are_those_of_the_engine)
 	config_free(cfg);
 }
 
-END_TEST
-
 START_TEST(every_default_is_valid)
 {
 	each_key(default_is_valid);
 }
-
-END_TEST
 
 /* -- errors with their places -- */
 
@@ -525,8 +507,6 @@ START_TEST(says_file_line_and_what)
 	parse_bad(errors[_i].text, errors[_i].msg);
 }
 
-END_TEST
-
 START_TEST(reports_all_errors_at_once)
 {
 	parse_bad(
@@ -549,8 +529,6 @@ START_TEST(reports_all_errors_at_once)
 	    "t.conf:6: ingress.listen 127.0.0.1:80 is the same as 127.0.0.1:80 of \"b\" in line 5\n");
 }
 
-END_TEST
-
 START_TEST(refuses_text_with_nul)
 {
 	static const char text[] = "log_level = \"info\";\0 nope = 1;";
@@ -561,8 +539,6 @@ START_TEST(refuses_text_with_nul)
 	ck_assert_ptr_null(cfg);
 	fclose(err);
 }
-
-END_TEST
 
 /* -- what gets through -- */
 
@@ -672,8 +648,6 @@ START_TEST(stores_what_is_written)
 	config_free(cfg);
 }
 
-END_TEST
-
 static bool
 same_group(enum config_place place, const void *a, const void *b)
 {
@@ -726,8 +700,6 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 	each_key(name_is_printed);
 }
 
-END_TEST
-
 START_TEST(an_empty_file_is_all_defaults)
 {
 	struct config *cfg = parse_ok("");
@@ -740,8 +712,6 @@ START_TEST(an_empty_file_is_all_defaults)
 	config_free(cfg);
 }
 
-END_TEST
-
 START_TEST(different_addresses_may_share_a_port)
 {
 	config_free(
@@ -752,8 +722,6 @@ START_TEST(different_addresses_may_share_a_port)
 	    parse_ok("ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.2:81\"; },\n"
 	             "{ name = \"b\"; listen = \"[::1]:80\"; to = \"127.0.0.3:81\"; } );"));
 }
-
-END_TEST
 
 START_TEST(warns_without_failing)
 {
@@ -769,8 +737,6 @@ START_TEST(warns_without_failing)
 	ck_assert_msg(
 	    strstr(msgs, "t.conf:3: warning: devices.mpa_ports overlaps that of line 1: ") != NULL, "%s", msgs);
 }
-
-END_TEST
 
 START_TEST(devices_of_both_types_have_ports_of_their_own)
 {
@@ -788,8 +754,6 @@ START_TEST(devices_of_both_types_have_ports_of_their_own)
 	             "{ type = \"siw\"; address = \"127.0.0.2\"; } );"));
 	ck_assert_str_eq(msgs, "");
 }
-
-END_TEST
 
 /* -- files and default devices -- */
 
@@ -840,8 +804,6 @@ START_TEST(one_default_device_for_each_local_address)
 	free(text);
 }
 
-END_TEST
-
 START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
 {
 	struct config *cfg;
@@ -859,8 +821,6 @@ START_TEST(a_wildcard_takes_the_addresses_of_interfaces)
 	ck_assert(loopbacks > 0 || cfg->device_cnt == SMCR_LINKS_MAX);
 	config_free(cfg);
 }
-
-END_TEST
 
 START_TEST(default_devices_are_bounded)
 {
@@ -880,8 +840,6 @@ START_TEST(default_devices_are_bounded)
 	config_free(cfg);
 }
 
-END_TEST
-
 START_TEST(says_why_a_file_cannot_be_read)
 {
 	struct config *cfg = NULL;
@@ -900,33 +858,18 @@ START_TEST(says_why_a_file_cannot_be_read)
 	    "/tmp: cannot be read: is a directory\n/dev/zero: cannot be read: larger than 1 MiB\n");
 }
 
-END_TEST
-
 static void
 config_case(TCase *tc)
 {
-	tcase_add_test(tc, refuses_wrong_types_for_every_key);
-	tcase_add_test(tc, keeps_ranges_of_every_key);
-	tcase_add_test(tc, refuses_unknown_keys_everywhere);
-	tcase_add_test(tc, names_every_missing_key);
-	tcase_add_test(tc, every_default_is_valid);
-	tcase_add_test(tc, every_field_of_engine_and_device_has_a_key);
-	tcase_add_test(tc, device_defaults_are_those_of_the_device);
-	tcase_add_test(tc, card_defaults_are_those_of_the_device);
-	tcase_add_test(tc, engine_defaults_are_those_of_the_engine);
 	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
-	tcase_add_test(tc, reports_all_errors_at_once);
-	tcase_add_test(tc, refuses_text_with_nul);
-	tcase_add_test(tc, stores_what_is_written);
-	tcase_add_test(tc, prints_canonical_form_that_parses_to_the_same);
-	tcase_add_test(tc, an_empty_file_is_all_defaults);
-	tcase_add_test(tc, different_addresses_may_share_a_port);
-	tcase_add_test(tc, warns_without_failing);
-	tcase_add_test(tc, devices_of_both_types_have_ports_of_their_own);
-	tcase_add_test(tc, one_default_device_for_each_local_address);
-	tcase_add_test(tc, a_wildcard_takes_the_addresses_of_interfaces);
-	tcase_add_test(tc, default_devices_are_bounded);
-	tcase_add_test(tc, says_why_a_file_cannot_be_read);
+	unit_add(tc, refuses_wrong_types_for_every_key, keeps_ranges_of_every_key, refuses_unknown_keys_everywhere,
+	    names_every_missing_key, every_default_is_valid, every_field_of_engine_and_device_has_a_key,
+	    device_defaults_are_those_of_the_device, card_defaults_are_those_of_the_device,
+	    engine_defaults_are_those_of_the_engine, reports_all_errors_at_once, refuses_text_with_nul,
+	    stores_what_is_written, prints_canonical_form_that_parses_to_the_same, an_empty_file_is_all_defaults,
+	    different_addresses_may_share_a_port, warns_without_failing, devices_of_both_types_have_ports_of_their_own,
+	    one_default_device_for_each_local_address, a_wildcard_takes_the_addresses_of_interfaces,
+	    default_devices_are_bounded, says_why_a_file_cannot_be_read);
 }
 
 UNIT_MAIN("config", config_case)

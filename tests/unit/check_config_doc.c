@@ -153,8 +153,6 @@ START_TEST(every_key_is_documented)
 	free(page);
 }
 
-END_TEST
-
 START_TEST(every_documented_key_exists)
 {
 	char *page = read_source("man/smcrd.conf.5");
@@ -174,8 +172,6 @@ START_TEST(every_documented_key_exists)
 	free(page);
 }
 
-END_TEST
-
 /* Of a file that is shipped: parses, and shows every section. */
 START_TEST(the_example_is_right)
 {
@@ -189,8 +185,6 @@ START_TEST(the_example_is_right)
 	config_free(cfg);
 	free(text);
 }
-
-END_TEST
 
 /* Examples of the page, between .Bd -literal and .Ed, where they are whole sections. */
 START_TEST(the_examples_of_the_page_are_right)
@@ -214,15 +208,11 @@ START_TEST(the_examples_of_the_page_are_right)
 	free(page);
 }
 
-END_TEST
-
 static void
 config_doc_case(TCase *tc)
 {
-	tcase_add_test(tc, every_key_is_documented);
-	tcase_add_test(tc, every_documented_key_exists);
-	tcase_add_test(tc, the_example_is_right);
-	tcase_add_test(tc, the_examples_of_the_page_are_right);
+	unit_add(tc, every_key_is_documented, every_documented_key_exists, the_example_is_right,
+	    the_examples_of_the_page_are_right);
 }
 
 UNIT_MAIN("config_doc", config_doc_case)

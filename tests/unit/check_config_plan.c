@@ -62,8 +62,6 @@ START_TEST(nothing_changed)
 	ck_assert(p.added + p.removed + p.changed + p.settings + p.fixed == 0);
 }
 
-END_TEST
-
 START_TEST(names_what_changed)
 {
 	struct config_plan p = plan_of("smcr = { clc_timeout = \"1s\"; };\n"
@@ -86,8 +84,6 @@ START_TEST(names_what_changed)
 	ck_assert_uint_eq(p.settings, 2);
 	ck_assert_uint_eq(p.fixed, 0);
 }
-
-END_TEST
 
 START_TEST(what_needs_a_restart_is_named_and_stays)
 {
@@ -112,8 +108,6 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 	p = plan(old, next);
 	ck_assert_uint_eq(p.fixed, 0);
 }
-
-END_TEST
 
 /* The default configuration with another value of the key. */
 static struct config *
@@ -151,8 +145,6 @@ START_TEST(no_key_is_forgotten)
 	}
 }
 
-END_TEST
-
 START_TEST(devices_are_added_and_stay)
 {
 	struct config_plan p = plan_of(
@@ -177,8 +169,6 @@ START_TEST(devices_are_added_and_stay)
 	ck_assert_str_eq(next->devices[3].name, "");
 }
 
-END_TEST
-
 START_TEST(cards_are_told_apart_by_name_and_port)
 {
 	struct config_plan p = plan_of(
@@ -199,8 +189,6 @@ START_TEST(cards_are_told_apart_by_name_and_port)
 	ck_assert_uint_eq(next->devices[2].verbs.timeout, 15);
 }
 
-END_TEST
-
 START_TEST(default_devices_go_without_a_word)
 {
 	struct config_plan p = plan_of(
@@ -215,19 +203,12 @@ START_TEST(default_devices_go_without_a_word)
 	ck_assert_uint_eq(p.fixed, 0);
 }
 
-END_TEST
-
 static void
 config_plan_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, NULL, forget);
-	tcase_add_test(tc, nothing_changed);
-	tcase_add_test(tc, names_what_changed);
-	tcase_add_test(tc, what_needs_a_restart_is_named_and_stays);
-	tcase_add_test(tc, no_key_is_forgotten);
-	tcase_add_test(tc, devices_are_added_and_stay);
-	tcase_add_test(tc, cards_are_told_apart_by_name_and_port);
-	tcase_add_test(tc, default_devices_go_without_a_word);
+	unit_add(tc, nothing_changed, names_what_changed, what_needs_a_restart_is_named_and_stays, no_key_is_forgotten,
+	    devices_are_added_and_stay, cards_are_told_apart_by_name_and_port, default_devices_go_without_a_word);
 }
 
 UNIT_MAIN("config_plan", config_plan_case)

@@ -321,8 +321,6 @@ START_TEST(is_denied)
 	check_exit(denied[_i].name, confined(denied[_i].fn, denied[_i].part), denied[_i].want);
 }
 
-END_TEST
-
 /* In tests of the daemon the same is the end. */
 START_TEST(kills_in_tests)
 {
@@ -350,8 +348,6 @@ START_TEST(kills_in_tests)
 	text[n] = '\0';
 	ck_assert_ptr_nonnull(strstr(text, "confine: system call refused: number="));
 }
-
-END_TEST
 
 static void
 add(TCase *tc)

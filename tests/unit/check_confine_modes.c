@@ -48,8 +48,6 @@ START_TEST(low_ports_are_for_who_keeps_them)
 		check_exit("a port below 1024, kept", confined(bind_low_port, CONFINE_CAPABILITIES), 0);
 }
 
-END_TEST
-
 /* -- allowed: what a daemon goes on doing -- */
 
 static int
@@ -126,8 +124,6 @@ START_TEST(is_allowed)
 	check_exit(allowed[_i].name, confined(allowed[_i].fn, CONFINE_PRIVILEGES), 0);
 }
 
-END_TEST
-
 static int
 end_by_assertion(void)
 {
@@ -143,8 +139,6 @@ START_TEST(an_assertion_still_ends_it)
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
-
-END_TEST
 
 /* -- threads that run already -- */
 
@@ -198,8 +192,6 @@ START_TEST(threads_that_run_already)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-END_TEST
-
 /* -- modes -- */
 
 static int
@@ -227,8 +219,6 @@ START_TEST(off_changes_nothing)
 	}
 }
 
-END_TEST
-
 /* Looking says what entering does, and does nothing. */
 START_TEST(a_preview_is_what_comes)
 {
@@ -254,8 +244,6 @@ START_TEST(a_preview_is_what_comes)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-
-END_TEST
 
 static void
 require_beside_thread(void)
@@ -284,8 +272,6 @@ START_TEST(require_is_all_or_nothing)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-END_TEST
-
 START_TEST(only_logs_when_asked)
 {
 	setenv(CONFINE_TEST_ENV, "log", 1);
@@ -293,20 +279,13 @@ START_TEST(only_logs_when_asked)
 	check_exit("memfd", confined(try_memfd, CONFINE_PRIVILEGES), 0);
 }
 
-END_TEST
-
 static void
 add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, only_logs_when_asked);
-	tcase_add_test(tc, low_ports_are_for_who_keeps_them);
 	tcase_add_loop_test(tc, is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]));
-	tcase_add_test(tc, an_assertion_still_ends_it);
-	tcase_add_test(tc, threads_that_run_already);
-	tcase_add_test(tc, off_changes_nothing);
-	tcase_add_test(tc, a_preview_is_what_comes);
-	tcase_add_test(tc, require_is_all_or_nothing);
+	unit_add(tc, only_logs_when_asked, low_ports_are_for_who_keeps_them, an_assertion_still_ends_it,
+	    threads_that_run_already, off_changes_nothing, a_preview_is_what_comes, require_is_all_or_nothing);
 }
 
 UNIT_MAIN("confine_modes", add)

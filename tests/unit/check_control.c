@@ -231,8 +231,6 @@ START_TEST(answers_requests_one_after_another)
 	hear_close(fd);
 }
 
-END_TEST
-
 START_TEST(the_last_line_needs_no_line_end)
 {
 	int fd = dial(path);
@@ -243,8 +241,6 @@ START_TEST(the_last_line_needs_no_line_end)
 	hear_ok(fd, "connections");
 	hear_close(fd);
 }
-
-END_TEST
 
 START_TEST(bad_lines_are_answered_and_forgotten)
 {
@@ -272,8 +268,6 @@ START_TEST(bad_lines_are_answered_and_forgotten)
 	ck_assert_uint_eq(counter("control_requests_bad"), 6);
 }
 
-END_TEST
-
 START_TEST(a_line_without_end_is_cut_off)
 {
 	char huge[20000];
@@ -288,8 +282,6 @@ START_TEST(a_line_without_end_is_cut_off)
 	close(other);
 }
 
-END_TEST
-
 START_TEST(the_longest_line_is_taken)
 {
 	char line[CONTROL_LINE_MAX + 1];
@@ -303,8 +295,6 @@ START_TEST(the_longest_line_is_taken)
 	hear_ok(fd, "status");
 	close(fd);
 }
-
-END_TEST
 
 /* -- limits -- */
 
@@ -344,8 +334,6 @@ START_TEST(an_operator_finds_a_place_whatever_others_do)
 		close(fds[i]);
 }
 
-END_TEST
-
 START_TEST(silent_traces_make_room)
 {
 	int fds[CONTROL_CLIENTS_MAX], fd;
@@ -382,8 +370,6 @@ START_TEST(silent_traces_make_room)
 	ck_assert_uint_eq(counter("control_traces_evicted"), CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX + 1);
 }
 
-END_TEST
-
 START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
 {
 	int mine[CONTROL_TRACES_MAX], other, fd;
@@ -412,8 +398,6 @@ START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
 		close(mine[i]);
 }
 
-END_TEST
-
 START_TEST(too_many_clients_are_told_so)
 {
 	int fds[CONTROL_CLIENTS_MAX], fd;
@@ -437,8 +421,6 @@ START_TEST(too_many_clients_are_told_so)
 	ck_assert_uint_eq(counter("control_clients_refused"), 1);
 }
 
-END_TEST
-
 START_TEST(clients_wait_while_descriptors_are_out)
 {
 	struct rlimit old, none;
@@ -456,8 +438,6 @@ START_TEST(clients_wait_while_descriptors_are_out)
 	hear_ok(fd, "status");
 	close(fd);
 }
-
-END_TEST
 
 START_TEST(silent_and_dripping_clients_are_given_up)
 {
@@ -484,8 +464,6 @@ START_TEST(silent_and_dripping_clients_are_given_up)
 	ck_assert_uint_eq(counter("control_clients_timed_out"), 2);
 }
 
-END_TEST
-
 START_TEST(a_reader_that_stops_is_given_up_one_that_is_slow_is_not)
 {
 	int stopped = dial(path), slow = dial(path);
@@ -508,8 +486,6 @@ START_TEST(a_reader_that_stops_is_given_up_one_that_is_slow_is_not)
 	turns(2);
 	ck_assert_uint_eq(counter("control_clients_timed_out"), 1);
 }
-
-END_TEST
 
 START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
 {
@@ -538,8 +514,6 @@ START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
 	}
 }
 
-END_TEST
-
 START_TEST(a_client_may_go_at_any_time)
 {
 	int other = dial(path);
@@ -563,8 +537,6 @@ START_TEST(a_client_may_go_at_any_time)
 	close(other);
 }
 
-END_TEST
-
 /* -- the socket file -- */
 
 START_TEST(the_file_has_its_mode_and_goes_with_the_daemon)
@@ -578,8 +550,6 @@ START_TEST(the_file_has_its_mode_and_goes_with_the_daemon)
 	ctl = NULL;
 	ck_assert_int_ne(stat(path, &st), 0);
 }
-
-END_TEST
 
 START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 {
@@ -609,8 +579,6 @@ START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 	ck_assert_int_ne(access(sun.sun_path, F_OK), 0);
 }
 
-END_TEST
-
 /* Made while the process has all rights, used when it has started. */
 START_TEST(a_file_made_early_is_for_clients_later)
 {
@@ -634,8 +602,6 @@ START_TEST(a_file_made_early_is_for_clients_later)
 	control_free(second);
 	ck_assert_int_eq(access(sun.sun_path, F_OK), -1);
 }
-
-END_TEST
 
 START_TEST(other_files_are_left_alone)
 {
@@ -665,8 +631,6 @@ START_TEST(other_files_are_left_alone)
 	ck_assert_int_eq(access(path, F_OK), 0);
 }
 
-END_TEST
-
 /* -- commands that act -- */
 
 START_TEST(reload_passes_on_what_the_daemon_says)
@@ -692,8 +656,6 @@ START_TEST(reload_passes_on_what_the_daemon_says)
 	close(fd);
 }
 
-END_TEST
-
 START_TEST(reload_outlives_its_client_and_one_at_a_time)
 {
 	static char huge[100000];
@@ -717,8 +679,6 @@ START_TEST(reload_outlives_its_client_and_one_at_a_time)
 	close(fd);
 }
 
-END_TEST
-
 START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
 {
 	int fd = dial(path);
@@ -733,8 +693,6 @@ START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
 	hear_ok(fd, "drain");
 	hear_close(fd);
 }
-
-END_TEST
 
 START_TEST(links_are_managed)
 {
@@ -756,8 +714,6 @@ START_TEST(links_are_managed)
 	hear_error(fd, "link-delete", "last-link", "last");
 	close(fd);
 }
-
-END_TEST
 
 static const char check_line[] = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\"}\n";
 
@@ -788,8 +744,6 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	close(fd);
 }
 
-END_TEST
-
 START_TEST(check_outlives_its_client_and_the_control_socket)
 {
 	static const struct check_result yes = { .possible = true, .text = "yes" };
@@ -808,8 +762,6 @@ START_TEST(check_outlives_its_client_and_the_control_socket)
 	fake_worker_end_check(worker, &yes);
 	hear_close(stays);
 }
-
-END_TEST
 
 START_TEST(checks_are_bounded_and_failures_told)
 {
@@ -834,8 +786,6 @@ START_TEST(checks_are_bounded_and_failures_told)
 	}
 	close(fd);
 }
-
-END_TEST
 
 /* -- trace -- */
 
@@ -879,8 +829,6 @@ START_TEST(trace_runs_only_while_somebody_listens)
 	ck_assert(!fake_worker_trace(worker, &t));
 }
 
-END_TEST
-
 START_TEST(trace_is_filtered_for_each_client)
 {
 	struct smcr_trace llc = message(SMCR_TRACE_LLC, 1, 0), cdc = message(SMCR_TRACE_CDC, 2, 77);
@@ -908,8 +856,6 @@ START_TEST(trace_is_filtered_for_each_client)
 	close(b);
 	close(c);
 }
-
-END_TEST
 
 START_TEST(trace_lines_that_find_no_room_are_counted)
 {
@@ -941,8 +887,6 @@ START_TEST(trace_lines_that_find_no_room_are_counted)
 	ck_assert_uint_eq(counter("control_trace_dropped"), dropped);
 }
 
-END_TEST
-
 START_TEST(a_trace_that_nobody_reads_ends)
 {
 	struct smcr_trace t = message(SMCR_TRACE_LLC, 1, 0);
@@ -960,41 +904,24 @@ START_TEST(a_trace_that_nobody_reads_ends)
 	close(fd);
 }
 
-END_TEST
-
 static void
 control_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, answers_requests_one_after_another);
-	tcase_add_test(tc, the_last_line_needs_no_line_end);
-	tcase_add_test(tc, bad_lines_are_answered_and_forgotten);
-	tcase_add_test(tc, a_line_without_end_is_cut_off);
-	tcase_add_test(tc, the_longest_line_is_taken);
-	tcase_add_test(tc, an_operator_finds_a_place_whatever_others_do);
-	tcase_add_test(tc, silent_traces_make_room);
-	tcase_add_test(tc, a_trace_of_an_operator_makes_no_room_for_others);
-	tcase_add_test(tc, too_many_clients_are_told_so);
-	tcase_add_test(tc, clients_wait_while_descriptors_are_out);
-	tcase_add_test(tc, silent_and_dripping_clients_are_given_up);
-	tcase_add_test(tc, a_reader_that_stops_is_given_up_one_that_is_slow_is_not);
-	tcase_add_test(tc, a_turn_looks_at_few_connections_however_many_there_are);
-	tcase_add_test(tc, a_client_may_go_at_any_time);
-	tcase_add_test(tc, the_file_has_its_mode_and_goes_with_the_daemon);
-	tcase_add_test(tc, a_live_socket_is_refused_a_dead_one_replaced);
-	tcase_add_test(tc, a_file_made_early_is_for_clients_later);
-	tcase_add_test(tc, other_files_are_left_alone);
-	tcase_add_test(tc, reload_passes_on_what_the_daemon_says);
-	tcase_add_test(tc, reload_outlives_its_client_and_one_at_a_time);
-	tcase_add_test(tc, links_are_managed);
-	tcase_add_test(tc, drain_is_answered_even_by_a_daemon_that_ends_at_once);
-	tcase_add_test(tc, check_is_answered_when_the_worker_knows);
-	tcase_add_test(tc, check_outlives_its_client_and_the_control_socket);
-	tcase_add_test(tc, checks_are_bounded_and_failures_told);
-	tcase_add_test(tc, trace_runs_only_while_somebody_listens);
-	tcase_add_test(tc, trace_is_filtered_for_each_client);
-	tcase_add_test(tc, trace_lines_that_find_no_room_are_counted);
-	tcase_add_test(tc, a_trace_that_nobody_reads_ends);
+	unit_add(tc, answers_requests_one_after_another, the_last_line_needs_no_line_end,
+	    bad_lines_are_answered_and_forgotten, a_line_without_end_is_cut_off, the_longest_line_is_taken,
+	    an_operator_finds_a_place_whatever_others_do, silent_traces_make_room,
+	    a_trace_of_an_operator_makes_no_room_for_others, too_many_clients_are_told_so,
+	    clients_wait_while_descriptors_are_out, silent_and_dripping_clients_are_given_up,
+	    a_reader_that_stops_is_given_up_one_that_is_slow_is_not,
+	    a_turn_looks_at_few_connections_however_many_there_are, a_client_may_go_at_any_time,
+	    the_file_has_its_mode_and_goes_with_the_daemon, a_live_socket_is_refused_a_dead_one_replaced,
+	    a_file_made_early_is_for_clients_later, other_files_are_left_alone, reload_passes_on_what_the_daemon_says,
+	    reload_outlives_its_client_and_one_at_a_time, links_are_managed,
+	    drain_is_answered_even_by_a_daemon_that_ends_at_once, check_is_answered_when_the_worker_knows,
+	    check_outlives_its_client_and_the_control_socket, checks_are_bounded_and_failures_told,
+	    trace_runs_only_while_somebody_listens, trace_is_filtered_for_each_client,
+	    trace_lines_that_find_no_room_are_counted, a_trace_that_nobody_reads_ends);
 }
 
 UNIT_MAIN("control", control_case)

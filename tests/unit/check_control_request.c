@@ -32,8 +32,6 @@ START_TEST(every_command_is_known_by_its_name)
 	}
 }
 
-END_TEST
-
 START_TEST(filters_are_taken)
 {
 	ck_assert_int_eq(parse(" { \"mode\":\"tcp\", \"service\":\"a\\\"b\",\"group\":4294967295,"
@@ -47,8 +45,6 @@ START_TEST(filters_are_taken)
 	ck_assert_uint_eq(req.token, 17);
 }
 
-END_TEST
-
 START_TEST(groups_and_links_are_named)
 {
 	ck_assert_int_eq(parse("{\"command\":\"rebalance\",\"group\":3}"), 0);
@@ -60,8 +56,6 @@ START_TEST(groups_and_links_are_named)
 	ck_assert_uint_eq(req.link, 255);
 }
 
-END_TEST
-
 START_TEST(check_takes_a_numeric_address)
 {
 	char text[ADDR_STR_MAX];
@@ -72,8 +66,6 @@ START_TEST(check_takes_a_numeric_address)
 	ck_assert_int_eq(parse("{\"command\":\"check\",\"peer\":\"192.0.2.1:1\"}"), 0);
 	ck_assert_uint_eq(req.timeout_ms, CONTROL_CHECK_MS);
 }
-
-END_TEST
 
 static const struct {
 	const char *line, *code;
@@ -149,8 +141,6 @@ START_TEST(bad_requests_are_refused_with_a_reason)
 	ck_assert(memcmp(&req, &before, sizeof(req)) == 0);
 }
 
-END_TEST
-
 START_TEST(every_truncation_is_refused)
 {
 	const char *line = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\",\"timeout_ms\":10}";
@@ -161,8 +151,6 @@ START_TEST(every_truncation_is_refused)
 	}
 	ck_assert_int_eq(parse(line), 0);
 }
-
-END_TEST
 
 START_TEST(nul_bytes_and_deep_nesting_are_refused)
 {
@@ -177,18 +165,12 @@ START_TEST(nul_bytes_and_deep_nesting_are_refused)
 	ck_assert_int_lt(control_request_parse(line, sizeof(line), &req, &err), 0);
 }
 
-END_TEST
-
 static void
 request_case(TCase *tc)
 {
-	tcase_add_test(tc, every_command_is_known_by_its_name);
-	tcase_add_test(tc, filters_are_taken);
-	tcase_add_test(tc, groups_and_links_are_named);
-	tcase_add_test(tc, check_takes_a_numeric_address);
 	tcase_add_loop_test(tc, bad_requests_are_refused_with_a_reason, 0, sizeof(bad) / sizeof(bad[0]));
-	tcase_add_test(tc, every_truncation_is_refused);
-	tcase_add_test(tc, nul_bytes_and_deep_nesting_are_refused);
+	unit_add(tc, every_command_is_known_by_its_name, filters_are_taken, groups_and_links_are_named,
+	    check_takes_a_numeric_address, every_truncation_is_refused, nul_bytes_and_deep_nesting_are_refused);
 }
 
 UNIT_MAIN("control_request", request_case)

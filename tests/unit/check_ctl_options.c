@@ -55,8 +55,6 @@ START_TEST(command_lines_become_requests)
 	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":2500}");
 }
 
-END_TEST
-
 START_TEST(options_of_all_commands)
 {
 	ck_assert_int_eq(parse("-j -d -w -s /tmp/x stats"), OPTIONS_RUN);
@@ -74,8 +72,6 @@ START_TEST(options_of_all_commands)
 	ck_assert_int_eq(parse("--version"), OPTIONS_DONE);
 	ck_assert_ptr_eq(strstr(said, "smcrctl "), said);
 }
-
-END_TEST
 
 static const char *const wrong[] = {
 	"",
@@ -130,14 +126,11 @@ START_TEST(wrong_command_lines_are_told)
 	ck_assert_ptr_nonnull(strstr(said, "--help"));
 }
 
-END_TEST
-
 static void
 options_case(TCase *tc)
 {
-	tcase_add_test(tc, command_lines_become_requests);
-	tcase_add_test(tc, options_of_all_commands);
 	tcase_add_loop_test(tc, wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]));
+	unit_add(tc, command_lines_become_requests, options_of_all_commands);
 }
 
 UNIT_MAIN("ctl_options", options_case)

@@ -64,8 +64,6 @@ START_TEST(text_is_as_always)
 	json_decref(root);
 }
 
-END_TEST
-
 static void
 prints(enum control_command command, const char *json, const char *want)
 {
@@ -97,8 +95,6 @@ START_TEST(answers_of_commands)
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
 }
 
-END_TEST
-
 START_TEST(trace_lines)
 {
 	setenv("TZ", "UTC", 1);
@@ -116,8 +112,6 @@ START_TEST(trace_lines)
 	    "10:00:00.000000 -- 7 messages left out, the reader is too slow\n");
 }
 
-END_TEST
-
 START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
 {
 	prints(CONTROL_CONNECTIONS, "{\"connections\":[{\"id\":1,\"new\":[1]}]}",
@@ -127,8 +121,6 @@ START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
 	prints(CONTROL_STATS, "{\"counters\":{\"turns\":1234567,\"warp_cores\":2}}",
 	    "Daemon\n       1,234,567  turns of the event loop\nOther\n               2  warp_cores\n");
 }
-
-END_TEST
 
 #define NO_NAME(heading)
 #define NAME(source, field, words) CONTROL_COUNTER_KEY(source, field),
@@ -150,8 +142,6 @@ START_TEST(every_counter_has_words)
 	json_decref(root);
 }
 
-END_TEST
-
 START_TEST(every_counter_is_documented)
 {
 	char *doc = golden_read("../../../doc/json-schema.md");
@@ -163,8 +153,6 @@ START_TEST(every_counter_is_documented)
 	}
 	free(doc);
 }
-
-END_TEST
 
 START_TEST(numbers_for_people)
 {
@@ -195,8 +183,6 @@ START_TEST(numbers_for_people)
 	ck_assert_str_eq(human_count(b, UINT64_MAX), "18,446,744,073,709,551,615");
 }
 
-END_TEST
-
 START_TEST(tables_align_utf8_and_hide_control_characters)
 {
 	char *text = NULL;
@@ -221,19 +207,13 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	table_fini(&t);
 }
 
-END_TEST
-
 static void
 show_case(TCase *tc)
 {
 	tcase_add_loop_test(tc, text_is_as_always, 0, sizeof(shown) / sizeof(shown[0]));
-	tcase_add_test(tc, answers_of_commands);
-	tcase_add_test(tc, trace_lines);
-	tcase_add_test(tc, another_version_of_the_daemon_is_shown_as_far_as_known);
-	tcase_add_test(tc, every_counter_has_words);
-	tcase_add_test(tc, every_counter_is_documented);
-	tcase_add_test(tc, numbers_for_people);
-	tcase_add_test(tc, tables_align_utf8_and_hide_control_characters);
+	unit_add(tc, answers_of_commands, trace_lines, another_version_of_the_daemon_is_shown_as_far_as_known,
+	    every_counter_has_words, every_counter_is_documented, numbers_for_people,
+	    tables_align_utf8_and_hide_control_characters);
 }
 
 UNIT_MAIN("ctl_show", show_case)

@@ -80,8 +80,6 @@ START_TEST(it_starts_or_says_why_not)
 	}
 }
 
-END_TEST
-
 START_TEST(the_first_connection_gets_through_or_ends)
 {
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
@@ -101,8 +99,6 @@ START_TEST(the_first_connection_gets_through_or_ends)
 	}
 }
 
-END_TEST
-
 START_TEST(another_connection_does_not_notice)
 {
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
@@ -118,8 +114,6 @@ START_TEST(another_connection_does_not_notice)
 		gw_teardown();
 	}
 }
-
-END_TEST
 
 START_TEST(a_reload_happens_or_leaves_all_as_it_was)
 {
@@ -144,8 +138,6 @@ START_TEST(a_reload_happens_or_leaves_all_as_it_was)
 		gw_teardown();
 	}
 }
-
-END_TEST
 
 /* -- the control socket -- */
 
@@ -233,8 +225,6 @@ START_TEST(control_clients_are_served_or_turned_away)
 	rmdir(dir);
 }
 
-END_TEST
-
 /* -- reading a configuration -- */
 
 static const char text[] =
@@ -267,17 +257,13 @@ START_TEST(a_configuration_is_read_or_refused)
 	ck_assert_uint_gt(s.nth, 4);
 }
 
-END_TEST
-
 static void
 daemon_memory_case(TCase *tc)
 {
-	tcase_add_test(tc, a_configuration_is_read_or_refused);
 	tcase_add_loop_test(tc, control_clients_are_served_or_turned_away, 0, 2);
-	tcase_add_test(tc, it_starts_or_says_why_not);
-	tcase_add_test(tc, a_reload_happens_or_leaves_all_as_it_was);
-	tcase_add_test(tc, the_first_connection_gets_through_or_ends);
-	tcase_add_test(tc, another_connection_does_not_notice);
+	unit_add(tc, a_configuration_is_read_or_refused, it_starts_or_says_why_not,
+	    a_reload_happens_or_leaves_all_as_it_was, the_first_connection_gets_through_or_ends,
+	    another_connection_does_not_notice);
 }
 
 UNIT_MAIN("daemon_memory", daemon_memory_case)

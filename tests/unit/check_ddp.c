@@ -32,8 +32,6 @@ START_TEST(golden_headers)
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-nocrc", check_vector), 20);
 }
 
-END_TEST
-
 START_TEST(fields)
 {
 	static const uint8_t tagged[] = { 0xfd, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
@@ -59,13 +57,10 @@ START_TEST(fields)
 	ck_assert_uint_eq(h.mo, 0x0d0e0f10);
 }
 
-END_TEST
-
 static void
 ddp_case(TCase *tc)
 {
-	tcase_add_test(tc, golden_headers);
-	tcase_add_test(tc, fields);
+	unit_add(tc, golden_headers, fields);
 }
 
 UNIT_MAIN("ddp", ddp_case)

@@ -43,8 +43,6 @@ START_TEST(clc_lines)
 	    "(no RDMA device) os=0");
 }
 
-END_TEST
-
 START_TEST(llc_lines)
 {
 	ck_assert_str_eq(describe(wire_describe_llc,
@@ -76,8 +74,6 @@ START_TEST(llc_lines)
 	    "LLC TEST LINK request data=30313233343536373839616263646566");
 }
 
-END_TEST
-
 START_TEST(cdc_lines)
 {
 	ck_assert_str_eq(describe(wire_describe_cdc,
@@ -89,8 +85,6 @@ START_TEST(cdc_lines)
 	    describe(wire_describe_cdc, "fe2c0001 00000100"), "CDC seq=1 token=00000100 prod=0/0 cons=0/0");
 }
 
-END_TEST
-
 START_TEST(what_does_not_decode)
 {
 	ck_assert_str_eq(describe(wire_describe_clc, ""), "CLC incomplete len=0");
@@ -101,8 +95,6 @@ START_TEST(what_does_not_decode)
 	ck_assert_str_eq(describe(wire_describe_llc, ""), "LLC malformed len=0");
 	ck_assert_str_eq(describe(wire_describe_cdc, "0100"), "CDC malformed len=44");
 }
-
-END_TEST
 
 /* Every byte of every rkey field is 0x5e here and nothing else is. */
 START_TEST(rkeys_and_the_token_never_appear)
@@ -135,8 +127,6 @@ START_TEST(rkeys_and_the_token_never_appear)
 	ck_assert_ptr_null(strstr(text, "5e"));
 	ck_assert_ptr_nonnull(strstr(text, "smcrd=v1,roce,iwarp mpa-port=5045 recv-depth=64"));
 }
-
-END_TEST
 
 /* The longest line fits the announced size; smaller buffers cut it cleanly. */
 START_TEST(cut_at_every_size)
@@ -175,8 +165,6 @@ START_TEST(cut_at_every_size)
 	}
 }
 
-END_TEST
-
 static void
 check_clc_vector(const char *name, struct span in)
 {
@@ -204,18 +192,11 @@ START_TEST(captured_messages)
 	ck_assert_uint_gt(vectors_each("cdc", check_cdc_vector), 0);
 }
 
-END_TEST
-
 static void
 describe_case(TCase *tc)
 {
-	tcase_add_test(tc, clc_lines);
-	tcase_add_test(tc, llc_lines);
-	tcase_add_test(tc, cdc_lines);
-	tcase_add_test(tc, what_does_not_decode);
-	tcase_add_test(tc, rkeys_and_the_token_never_appear);
-	tcase_add_test(tc, cut_at_every_size);
-	tcase_add_test(tc, captured_messages);
+	unit_add(tc, clc_lines, llc_lines, cdc_lines, what_does_not_decode, rkeys_and_the_token_never_appear,
+	    cut_at_every_size, captured_messages);
 }
 
 UNIT_MAIN("describe", describe_case)

@@ -128,8 +128,6 @@ START_TEST(by_address)
 	ck_assert_str_eq(plan(), "a 192.0.2.1 up, b 192.0.2.2 down, (c 2001:db8::1 down), d 127.0.0.9 unknown");
 }
 
-END_TEST
-
 START_TEST(by_interface)
 {
 	has_if(2, "eth0", true);
@@ -153,8 +151,6 @@ START_TEST(by_interface)
 	ck_assert_str_eq(plan(), "eth0 2001:db8::1 down, fast 198.51.100.1 up, lo 127.0.0.1 up");
 }
 
-END_TEST
-
 START_TEST(all_interfaces_that_are_up)
 {
 	has_if(1, "lo", true);
@@ -167,8 +163,6 @@ START_TEST(all_interfaces_that_are_up)
 	/* kept when it is open already */
 	ck_assert_str_eq(plan(), "eth0 192.0.2.1 up, (docker0 172.17.0.1 down)");
 }
-
-END_TEST
 
 START_TEST(the_most_exact_entry_counts)
 {
@@ -183,8 +177,6 @@ START_TEST(the_most_exact_entry_counts)
 	ck_assert_str_eq(plan(), "this 192.0.2.3 up, one 192.0.2.2 up, all 192.0.2.1 up");
 }
 
-END_TEST
-
 /* One address on two interfaces, as with failover setups: one device. */
 START_TEST(an_address_counts_once)
 {
@@ -196,8 +188,6 @@ START_TEST(an_address_counts_once)
 	entry("eth1", "");
 	ck_assert_str_eq(plan(), "eth0 192.0.2.1 up");
 }
-
-END_TEST
 
 START_TEST(without_a_table_only_addresses_count)
 {
@@ -213,8 +203,6 @@ START_TEST(without_a_table_only_addresses_count)
 	ck_assert_int_eq(want[0].place, DEVICE_PLACE_UNKNOWN);
 	ck_assert(want[0].open);
 }
-
-END_TEST
 
 START_TEST(no_more_than_there_is_room_for)
 {
@@ -236,8 +224,6 @@ START_TEST(no_more_than_there_is_room_for)
 	v = view();
 	ck_assert_uint_eq(device_plan(&cfg, &v, want, 2), 2);
 }
-
-END_TEST
 
 /* -- cards -- */
 
@@ -287,8 +273,6 @@ START_TEST(cards_by_name_and_port)
 	ck_assert_str_eq(plan(), "");
 }
 
-END_TEST
-
 START_TEST(cards_by_interface)
 {
 	cards();
@@ -304,8 +288,6 @@ START_TEST(cards_by_interface)
 	ck_assert_str_eq(plan(), "");
 }
 
-END_TEST
-
 START_TEST(cards_by_address)
 {
 	cards();
@@ -316,8 +298,6 @@ START_TEST(cards_by_address)
 	    "one card one/1 gid ::ffff:198.51.100.1 gid_type \"RoCE v2\" up, "
 	    "six card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up");
 }
-
-END_TEST
 
 /* The GID of an iWARP port is a MAC. */
 START_TEST(an_iwarp_card_is_found_by_the_interface_that_has_the_address)
@@ -339,8 +319,6 @@ START_TEST(an_iwarp_card_is_found_by_the_interface_that_has_the_address)
 	ck_assert_str_eq(plan(), "");
 }
 
-END_TEST
-
 START_TEST(all_cards_whose_ports_are_up)
 {
 	cards();
@@ -359,8 +337,6 @@ START_TEST(all_cards_whose_ports_are_up)
 	ck_assert_str_eq(plan(), "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up");
 }
 
-END_TEST
-
 START_TEST(a_gid_type_that_is_asked_for)
 {
 	cards();
@@ -370,8 +346,6 @@ START_TEST(a_gid_type_that_is_asked_for)
 	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v1\" up, "
 	    "two/1 card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up");
 }
-
-END_TEST
 
 /* "*" leaves a port alone that has an entry of its own, whichever GID that names; soft iWARP comes last among equals. */
 START_TEST(the_most_exact_entry_counts_for_cards)
@@ -388,8 +362,6 @@ START_TEST(the_most_exact_entry_counts_for_cards)
 	    "two/2 card two/2 gid fe80::2 gid_type \"RoCE v1\" up, "
 	    "soft 192.0.2.1 up");
 }
-
-END_TEST
 
 START_TEST(says_why_there_is_none)
 {
@@ -427,27 +399,15 @@ START_TEST(says_why_there_is_none)
 	ck_assert_str_eq(device_entry_name(card_entry("192.0.2.1", ""), text, sizeof(text)), "address 192.0.2.1");
 }
 
-END_TEST
-
 static void
 device_plan_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, by_address);
-	tcase_add_test(tc, by_interface);
-	tcase_add_test(tc, all_interfaces_that_are_up);
-	tcase_add_test(tc, the_most_exact_entry_counts);
-	tcase_add_test(tc, an_address_counts_once);
-	tcase_add_test(tc, without_a_table_only_addresses_count);
-	tcase_add_test(tc, no_more_than_there_is_room_for);
-	tcase_add_test(tc, cards_by_name_and_port);
-	tcase_add_test(tc, cards_by_interface);
-	tcase_add_test(tc, cards_by_address);
-	tcase_add_test(tc, an_iwarp_card_is_found_by_the_interface_that_has_the_address);
-	tcase_add_test(tc, all_cards_whose_ports_are_up);
-	tcase_add_test(tc, a_gid_type_that_is_asked_for);
-	tcase_add_test(tc, the_most_exact_entry_counts_for_cards);
-	tcase_add_test(tc, says_why_there_is_none);
+	unit_add(tc, by_address, by_interface, all_interfaces_that_are_up, the_most_exact_entry_counts,
+	    an_address_counts_once, without_a_table_only_addresses_count, no_more_than_there_is_room_for,
+	    cards_by_name_and_port, cards_by_interface, cards_by_address,
+	    an_iwarp_card_is_found_by_the_interface_that_has_the_address, all_cards_whose_ports_are_up,
+	    a_gid_type_that_is_asked_for, the_most_exact_entry_counts_for_cards, says_why_there_is_none);
 }
 
 UNIT_MAIN("device_plan", device_plan_case)

@@ -66,8 +66,6 @@ START_TEST(cards_and_soft_devices)
 	    "device mlx5_0: card mlx5_0 (fake) port 1, interface eth0, GID ::ffff:192.0.2.1, RoCE v2, index 1, port up\n");
 }
 
-END_TEST
-
 START_TEST(why_there_are_none)
 {
 	entries[0] = (struct config_device){ .type = CONFIG_DEVICE_VERBS, .card = "mlx5_0", .port = 2 };
@@ -84,8 +82,6 @@ START_TEST(why_there_are_none)
 	    "no device for interface \"eth9\" now: there is no such interface\n"
 	    "no device for interface \"eth9\" now: it has no address\n");
 }
-
-END_TEST
 
 /* Cards are not looked for when nobody wants them. */
 START_TEST(the_real_interfaces)
@@ -104,8 +100,6 @@ START_TEST(the_real_interfaces)
 	free(out);
 }
 
-END_TEST
-
 static void
 teardown(void)
 {
@@ -117,9 +111,7 @@ static void
 device_preview_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, cards_and_soft_devices);
-	tcase_add_test(tc, why_there_are_none);
-	tcase_add_test(tc, the_real_interfaces);
+	unit_add(tc, cards_and_soft_devices, why_there_are_none, the_real_interfaces);
 }
 
 UNIT_MAIN("device_preview", device_preview_case)

@@ -265,8 +265,6 @@ START_TEST(a_card_is_opened_under_its_gid)
 	ck_assert_uint_eq(engine_cnt, 1);
 }
 
-END_TEST
-
 START_TEST(without_any_card_it_is_said_once_and_looked_for)
 {
 	entry("c0");
@@ -283,8 +281,6 @@ START_TEST(without_any_card_it_is_said_once_and_looked_for)
 	ck_assert_str_eq(devices(), "c1 192.0.2.1 up");
 }
 
-END_TEST
-
 START_TEST(each_entry_without_a_device_is_named)
 {
 	entry("c0");
@@ -295,8 +291,6 @@ START_TEST(each_entry_without_a_device_is_named)
 	    "warning: no RDMA device for device \"c0\" now: there is no card of this name\n"
 	    "warning: no RDMA device for interface \"eth1\" now: no card has a GID on this interface\n");
 }
-
-END_TEST
 
 START_TEST(no_permission_fails_no_start)
 {
@@ -310,8 +304,6 @@ START_TEST(no_permission_fails_no_start)
 	pass(2000);
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }
-
-END_TEST
 
 START_TEST(a_card_that_does_not_open_is_told_and_tried_again)
 {
@@ -330,8 +322,6 @@ START_TEST(a_card_that_does_not_open_is_told_and_tried_again)
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }
 
-END_TEST
-
 /* -- how often -- */
 
 START_TEST(without_an_entry_nobody_asks_for_cards)
@@ -344,16 +334,12 @@ START_TEST(without_an_entry_nobody_asks_for_cards)
 	ck_assert_uint_eq(fake_verbs.lists, 0);
 }
 
-END_TEST
-
 START_TEST(a_complete_set_is_looked_at_rarely)
 {
 	one_card();
 	pass(60000);
 	ck_assert_uint_eq(fake_verbs.lists, 1 + 6);
 }
-
-END_TEST
 
 /* The GIDs follow addresses a little later than the network's news. */
 START_TEST(news_of_interfaces_are_followed_twice_and_boundedly)
@@ -375,8 +361,6 @@ START_TEST(news_of_interfaces_are_followed_twice_and_boundedly)
 	ck_assert_uint_le(fake_verbs.lists, 21);
 	ck_assert_uint_ge(fake_verbs.lists, 9);
 }
-
-END_TEST
 
 /* -- come and go -- */
 
@@ -400,8 +384,6 @@ START_TEST(a_card_that_is_gone_is_closed_and_opened_again)
 	ck_assert_str_eq(devices(), "c1 192.0.2.2 up, c0 192.0.2.1 up");
 }
 
-END_TEST
-
 /* A driver that waits for us to let go says nothing: the list does. */
 START_TEST(a_card_that_is_no_more_listed_is_closed)
 {
@@ -420,8 +402,6 @@ START_TEST(a_card_that_is_no_more_listed_is_closed)
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }
 
-END_TEST
-
 START_TEST(a_list_that_fails_closes_nothing)
 {
 	one_card();
@@ -430,8 +410,6 @@ START_TEST(a_list_that_fails_closes_nothing)
 	pass(60000);
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }
-
-END_TEST
 
 START_TEST(a_card_that_is_missing_for_a_moment_stays)
 {
@@ -446,8 +424,6 @@ START_TEST(a_card_that_is_missing_for_a_moment_stays)
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 	ck_assert_uint_eq(fake_verbs.opens, 1);
 }
-
-END_TEST
 
 START_TEST(a_gid_that_vanishes_is_waited_for)
 {
@@ -469,8 +445,6 @@ START_TEST(a_gid_that_vanishes_is_waited_for)
 	ck_assert_str_eq(devices(), "");
 }
 
-END_TEST
-
 START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 {
 	struct verbs_port *p;
@@ -485,8 +459,6 @@ START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 	pass(14000);
 	ck_assert_str_eq(devices(), "c0:2 192.0.2.9 up");
 }
-
-END_TEST
 
 START_TEST(a_better_gid_waits_for_the_links_on_the_old_one)
 {
@@ -505,8 +477,6 @@ START_TEST(a_better_gid_waits_for_the_links_on_the_old_one)
 	ck_assert_str_eq(devices(), "c0:2 192.0.2.1 up");
 }
 
-END_TEST
-
 START_TEST(a_reload_adds_a_card)
 {
 	entry("c0");
@@ -518,8 +488,6 @@ START_TEST(a_reload_adds_a_card)
 	ck_assert_str_eq(said, "");
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up, c1 192.0.2.2 up");
 }
-
-END_TEST
 
 START_TEST(tells_card_gid_and_interface)
 {
@@ -540,8 +508,6 @@ START_TEST(tells_card_gid_and_interface)
 	ck_assert(!devices_info(devs, 1, &info));
 	ck_assert_str_eq(devices_interface(devs, 9), "");
 }
-
-END_TEST
 
 /* At once when it is the first for a while, then once a second what came together; each device by its name. */
 START_TEST(refusals_of_a_device_are_logged)
@@ -571,8 +537,6 @@ START_TEST(refusals_of_a_device_are_logged)
 	ck_assert_msg(strstr(text, "device=c0 count=7 total=10\n") != NULL, "%s", text);
 	capture_end();
 }
-
-END_TEST
 
 static const char *peer_of_the_moment;
 
@@ -636,8 +600,6 @@ START_TEST(who_may_open_mpa_connections)
 	peer_of_the_moment = NULL;
 }
 
-END_TEST
-
 /* The GID that a connection of this local address should use. */
 static const char *
 gid_at(const struct sockaddr_storage *local)
@@ -680,32 +642,20 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 	ck_assert_str_eq(gid_at(&addrs[1].addr), "2001:db8::2");
 }
 
-END_TEST
-
 static void
 devices_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_card_is_opened_under_its_gid);
-	tcase_add_test(tc, without_any_card_it_is_said_once_and_looked_for);
-	tcase_add_test(tc, each_entry_without_a_device_is_named);
-	tcase_add_test(tc, no_permission_fails_no_start);
-	tcase_add_test(tc, a_card_that_does_not_open_is_told_and_tried_again);
-	tcase_add_test(tc, without_an_entry_nobody_asks_for_cards);
-	tcase_add_test(tc, a_complete_set_is_looked_at_rarely);
-	tcase_add_test(tc, news_of_interfaces_are_followed_twice_and_boundedly);
-	tcase_add_test(tc, a_card_that_is_gone_is_closed_and_opened_again);
-	tcase_add_test(tc, a_card_that_is_no_more_listed_is_closed);
-	tcase_add_test(tc, a_list_that_fails_closes_nothing);
-	tcase_add_test(tc, a_card_that_is_missing_for_a_moment_stays);
-	tcase_add_test(tc, a_gid_that_vanishes_is_waited_for);
-	tcase_add_test(tc, another_gid_takes_the_place_of_one_that_is_gone);
-	tcase_add_test(tc, a_better_gid_waits_for_the_links_on_the_old_one);
-	tcase_add_test(tc, a_reload_adds_a_card);
-	tcase_add_test(tc, a_connection_finds_the_card_of_its_interface);
-	tcase_add_test(tc, tells_card_gid_and_interface);
-	tcase_add_test(tc, refusals_of_a_device_are_logged);
-	tcase_add_test(tc, who_may_open_mpa_connections);
+	unit_add(tc, a_card_is_opened_under_its_gid, without_any_card_it_is_said_once_and_looked_for,
+	    each_entry_without_a_device_is_named, no_permission_fails_no_start,
+	    a_card_that_does_not_open_is_told_and_tried_again, without_an_entry_nobody_asks_for_cards,
+	    a_complete_set_is_looked_at_rarely, news_of_interfaces_are_followed_twice_and_boundedly,
+	    a_card_that_is_gone_is_closed_and_opened_again, a_card_that_is_no_more_listed_is_closed,
+	    a_list_that_fails_closes_nothing, a_card_that_is_missing_for_a_moment_stays,
+	    a_gid_that_vanishes_is_waited_for, another_gid_takes_the_place_of_one_that_is_gone,
+	    a_better_gid_waits_for_the_links_on_the_old_one, a_reload_adds_a_card,
+	    a_connection_finds_the_card_of_its_interface, tells_card_gid_and_interface, refusals_of_a_device_are_logged,
+	    who_may_open_mpa_connections);
 }
 
 UNIT_MAIN("devices", devices_case)

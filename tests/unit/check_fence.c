@@ -95,8 +95,6 @@ START_TEST(credits_end_with_queue_receives_and_bytes)
 	ck_assert_uint_eq(sq.head - sq.done, 8);
 }
 
-END_TEST
-
 /* Each kind is reported once; of bytes half has to be there again. */
 START_TEST(credits_that_were_used_up_are_reported)
 {
@@ -114,8 +112,6 @@ START_TEST(credits_that_were_used_up_are_reported)
 	c.sends = 1;
 	ck_assert(sendq_has_more(&sq, &c));
 }
-
-END_TEST
 
 START_TEST(a_signaled_request_is_fenced_after_a_while)
 {
@@ -141,8 +137,6 @@ START_TEST(a_signaled_request_is_fenced_after_a_while)
 	ck_assert(!timer_armed(&fence.answer_timer));
 }
 
-END_TEST
-
 START_TEST(half_a_queue_needs_a_fence)
 {
 	sq.peer_depth = UINT32_MAX;
@@ -163,8 +157,6 @@ START_TEST(half_a_queue_needs_a_fence)
 	ck_assert(fence_pressed(&fence));
 }
 
-END_TEST
-
 START_TEST(a_silent_peer_is_noticed)
 {
 	ck_assert_int_eq(post(RNIC_WR_WRITE, 0, true), 0);
@@ -176,8 +168,6 @@ START_TEST(a_silent_peer_is_noticed)
 	timerq_run(&timers, dev.now_ns + MS);
 	ck_assert_uint_eq(silent, 1);
 }
-
-END_TEST
 
 /* The card first, then the port, down before up, then trouble, then queue pairs in turn, errors last. */
 START_TEST(events_have_an_order)
@@ -219,18 +209,13 @@ START_TEST(events_have_an_order)
 	ck_assert(!events_pending(&e));
 }
 
-END_TEST
-
 static void
 fence_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, credits_end_with_queue_receives_and_bytes);
-	tcase_add_test(tc, credits_that_were_used_up_are_reported);
-	tcase_add_test(tc, a_signaled_request_is_fenced_after_a_while);
-	tcase_add_test(tc, half_a_queue_needs_a_fence);
-	tcase_add_test(tc, a_silent_peer_is_noticed);
-	tcase_add_test(tc, events_have_an_order);
+	unit_add(tc, credits_end_with_queue_receives_and_bytes, credits_that_were_used_up_are_reported,
+	    a_signaled_request_is_fenced_after_a_while, half_a_queue_needs_a_fence, a_silent_peer_is_noticed,
+	    events_have_an_order);
 }
 
 UNIT_MAIN("fence", fence_case)

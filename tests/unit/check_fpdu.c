@@ -136,8 +136,6 @@ START_TEST(examples_of_rfc_5044)
 	ck_assert_uint_eq(rx.pos, 0x1ec + sizeof(fig6));
 }
 
-END_TEST
-
 static bool with_crc;
 
 static void
@@ -176,8 +174,6 @@ START_TEST(golden_fpdus)
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-nocrc", check_vector), 20);
 }
 
-END_TEST
-
 START_TEST(length_field_at_its_limits)
 {
 	static uint8_t buf[MPA_FPDU_MAX];
@@ -208,8 +204,6 @@ START_TEST(length_field_at_its_limits)
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, 8, &u, &need), FPDU_BAD_LENGTH);
 }
 
-END_TEST
-
 /* The largest FPDU, at any place of the marker grid, fits MPA_FPDU_MAX. */
 START_TEST(the_longest_fpdu_fits)
 {
@@ -219,8 +213,6 @@ START_TEST(the_longest_fpdu_fits)
 		ck_assert_uint_le(len + 4 * mpa_marker_cnt(pos, len), MPA_FPDU_MAX);
 	}
 }
-
-END_TEST
 
 START_TEST(a_marker_that_points_elsewhere)
 {
@@ -246,8 +238,6 @@ START_TEST(a_marker_that_points_elsewhere)
 	buf[20] = 0xaa;
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, sizeof(fig6), &u, &need), sizeof(fig6));
 }
-
-END_TEST
 
 /* -- a stream of many FPDUs, in pieces -- */
 
@@ -355,17 +345,12 @@ START_TEST(any_segmentation)
 		take_stream(crc, markers, pieces[i]);
 }
 
-END_TEST
-
 static void
 fpdu_case(TCase *tc)
 {
-	tcase_add_test(tc, examples_of_rfc_5044);
-	tcase_add_test(tc, golden_fpdus);
-	tcase_add_test(tc, length_field_at_its_limits);
-	tcase_add_test(tc, the_longest_fpdu_fits);
-	tcase_add_test(tc, a_marker_that_points_elsewhere);
 	tcase_add_loop_test(tc, any_segmentation, 0, 4);
+	unit_add(tc, examples_of_rfc_5044, golden_fpdus, length_field_at_its_limits, the_longest_fpdu_fits,
+	    a_marker_that_points_elsewhere);
 }
 
 UNIT_MAIN("fpdu", fpdu_case)

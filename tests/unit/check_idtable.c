@@ -21,8 +21,6 @@ START_TEST(finds_what_was_added_until_deleted)
 	idtable_fini(&t);
 }
 
-END_TEST
-
 START_TEST(old_id_never_finds_a_new_object)
 {
 	struct idtable t;
@@ -40,8 +38,6 @@ START_TEST(old_id_never_finds_a_new_object)
 	idtable_fini(&t);
 }
 
-END_TEST
-
 START_TEST(full_table_refuses)
 {
 	struct idtable t;
@@ -54,8 +50,6 @@ START_TEST(full_table_refuses)
 	ck_assert_uint_eq(t.used, 20);
 	idtable_fini(&t);
 }
-
-END_TEST
 
 START_TEST(walk_meets_each_object_once)
 {
@@ -74,15 +68,11 @@ START_TEST(walk_meets_each_object_once)
 	idtable_fini(&t);
 }
 
-END_TEST
-
 static void
 idtable_case(TCase *tc)
 {
-	tcase_add_test(tc, finds_what_was_added_until_deleted);
-	tcase_add_test(tc, old_id_never_finds_a_new_object);
-	tcase_add_test(tc, full_table_refuses);
-	tcase_add_test(tc, walk_meets_each_object_once);
+	unit_add(tc, finds_what_was_added_until_deleted, old_id_never_finds_a_new_object, full_table_refuses,
+	    walk_meets_each_object_once);
 }
 
 UNIT_MAIN("idtable", idtable_case)

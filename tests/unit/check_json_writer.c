@@ -54,8 +54,6 @@ START_TEST(writes_every_type_in_objects_and_arrays)
 	    "\"f\":false,\"n\":null,\"a\":[-1,\"\",{},[]]}\n");
 }
 
-END_TEST
-
 static const struct {
 	const char *in, *json;
 } strings[] = {
@@ -81,8 +79,6 @@ START_TEST(escapes_strings)
 	jw_string(&jw, NULL, strings[_i].in);
 	ends_as(strings[_i].json);
 }
-
-END_TEST
 
 START_TEST(any_bytes_become_valid_json)
 {
@@ -113,8 +109,6 @@ START_TEST(any_bytes_become_valid_json)
 	}
 }
 
-END_TEST
-
 START_TEST(a_full_buffer_is_noticed_and_not_crossed)
 {
 	start(16);
@@ -126,8 +120,6 @@ START_TEST(a_full_buffer_is_noticed_and_not_crossed)
 	outbuf_fini(&out);
 }
 
-END_TEST
-
 START_TEST(depth_is_used_in_full)
 {
 	start(64);
@@ -138,8 +130,6 @@ START_TEST(depth_is_used_in_full)
 	jw_end(&jw);
 	ends_as("[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]\n");
 }
-
-END_TEST
 
 /* Each is a mistake of the caller and ends the program. */
 START_TEST(wrong_nesting_is_asserted)
@@ -179,8 +169,6 @@ START_TEST(wrong_nesting_is_asserted)
 	}
 }
 
-END_TEST
-
 START_TEST(outbuf_gives_back_in_order_and_moves_up)
 {
 	size_t len;
@@ -198,18 +186,13 @@ START_TEST(outbuf_gives_back_in_order_and_moves_up)
 	outbuf_fini(&out);
 }
 
-END_TEST
-
 static void
 json_writer_case(TCase *tc)
 {
-	tcase_add_test(tc, writes_every_type_in_objects_and_arrays);
 	tcase_add_loop_test(tc, escapes_strings, 0, sizeof(strings) / sizeof(strings[0]));
-	tcase_add_test(tc, any_bytes_become_valid_json);
-	tcase_add_test(tc, a_full_buffer_is_noticed_and_not_crossed);
-	tcase_add_test(tc, depth_is_used_in_full);
 	tcase_add_loop_test_raise_signal(tc, wrong_nesting_is_asserted, SIGABRT, 0, 8);
-	tcase_add_test(tc, outbuf_gives_back_in_order_and_moves_up);
+	unit_add(tc, writes_every_type_in_objects_and_arrays, any_bytes_become_valid_json,
+	    a_full_buffer_is_noticed_and_not_crossed, depth_is_used_in_full, outbuf_gives_back_in_order_and_moves_up);
 }
 
 UNIT_MAIN("json_writer", json_writer_case)

@@ -130,8 +130,6 @@ START_TEST(a_short_read_means_drained)
 	ck_assert_uint_eq(leg.flags & LEG_EOF, 0);
 }
 
-END_TEST
-
 START_TEST(two_pieces_are_filled_in_order)
 {
 	char a[2], b[8];
@@ -144,8 +142,6 @@ START_TEST(two_pieces_are_filled_in_order)
 	ck_assert_mem_eq(a, "ab", 2);
 	ck_assert_mem_eq(b, "cde", 3);
 }
-
-END_TEST
 
 /* Everything that arrives, urgent bytes in brackets. */
 static void
@@ -185,8 +181,6 @@ START_TEST(an_urgent_byte_comes_alone)
 	ck_assert_uint_eq(leg.flags & LEG_URGENT, 0);
 }
 
-END_TEST
-
 START_TEST(a_second_urgent_byte_comes_alone_too)
 {
 	char text[256] = "";
@@ -207,8 +201,6 @@ START_TEST(a_second_urgent_byte_comes_alone_too)
 	ck_assert_str_eq(text, "a[1][2]b[3]");
 }
 
-END_TEST
-
 START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
 {
 	char buf[3], text[64] = "";
@@ -226,8 +218,6 @@ START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
 	collect(text);
 	ck_assert_str_eq(text, "[!]d");
 }
-
-END_TEST
 
 /* Two in a row, the second one comes between a look for the mark and the read: behind the first, or while it is unread and
  * TCP forgets that it was urgent. */
@@ -257,8 +247,6 @@ START_TEST(an_urgent_byte_that_comes_amid_a_read_stays_urgent)
 	ck_assert_str_eq(text, _i == 0 ? "[2]" : "a1[2]");
 }
 
-END_TEST
-
 START_TEST(fin_is_read_behind_the_last_byte)
 {
 	char buf[16];
@@ -274,8 +262,6 @@ START_TEST(fin_is_read_behind_the_last_byte)
 	ck_assert_int_eq(leg_broken(&leg), 0);
 }
 
-END_TEST
-
 START_TEST(a_reset_is_told_once)
 {
 	net_reset(peer);
@@ -284,8 +270,6 @@ START_TEST(a_reset_is_told_once)
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
 	ck_assert_int_eq(leg_broken(&leg), 0);
 }
-
-END_TEST
 
 START_TEST(a_reset_behind_unread_bytes_is_told_at_once)
 {
@@ -296,8 +280,6 @@ START_TEST(a_reset_behind_unread_bytes_is_told_at_once)
 	await(LOOP_ERR);
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
 }
-
-END_TEST
 
 START_TEST(a_full_socket_is_not_written_until_it_has_room)
 {
@@ -316,8 +298,6 @@ START_TEST(a_full_socket_is_not_written_until_it_has_room)
 	ck_assert_uint_eq(leg.flags & LEG_WRITABLE, LEG_WRITABLE);
 }
 
-END_TEST
-
 START_TEST(an_urgent_byte_is_written_as_one)
 {
 	struct iovec iov = { (char[]){ "!" }, 1 };
@@ -328,8 +308,6 @@ START_TEST(an_urgent_byte_is_written_as_one)
 		ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_int_eq(c, '!');
 }
-
-END_TEST
 
 START_TEST(writing_to_a_reset_leg_fails)
 {
@@ -342,8 +320,6 @@ START_TEST(writing_to_a_reset_leg_fails)
 	ck_assert_int_lt(leg_write(&leg, &iov, 1, false), 0);
 }
 
-END_TEST
-
 START_TEST(closing_sends_rst_or_fin)
 {
 	char c;
@@ -354,25 +330,17 @@ START_TEST(closing_sends_rst_or_fin)
 	leg_close(&leg, lp, false);
 }
 
-END_TEST
-
 static void
 leg_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_short_read_means_drained);
-	tcase_add_test(tc, two_pieces_are_filled_in_order);
 	tcase_add_loop_test(tc, an_urgent_byte_comes_alone, 0, 4);
-	tcase_add_test(tc, a_second_urgent_byte_comes_alone_too);
-	tcase_add_test(tc, the_mark_is_found_by_a_reader_that_comes_late);
 	tcase_add_loop_test(tc, an_urgent_byte_that_comes_amid_a_read_stays_urgent, 0, 2);
-	tcase_add_test(tc, fin_is_read_behind_the_last_byte);
-	tcase_add_test(tc, a_reset_is_told_once);
-	tcase_add_test(tc, a_reset_behind_unread_bytes_is_told_at_once);
-	tcase_add_test(tc, a_full_socket_is_not_written_until_it_has_room);
-	tcase_add_test(tc, an_urgent_byte_is_written_as_one);
-	tcase_add_test(tc, writing_to_a_reset_leg_fails);
 	tcase_add_loop_test(tc, closing_sends_rst_or_fin, 0, 2);
+	unit_add(tc, a_short_read_means_drained, two_pieces_are_filled_in_order, a_second_urgent_byte_comes_alone_too,
+	    the_mark_is_found_by_a_reader_that_comes_late, fin_is_read_behind_the_last_byte, a_reset_is_told_once,
+	    a_reset_behind_unread_bytes_is_told_at_once, a_full_socket_is_not_written_until_it_has_room,
+	    an_urgent_byte_is_written_as_one, writing_to_a_reset_leg_fails);
 }
 
 UNIT_MAIN("leg", leg_case)

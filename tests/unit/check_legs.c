@@ -69,8 +69,6 @@ START_TEST(every_cell_is_what_the_design_says)
 	}
 }
 
-END_TEST
-
 /* The engine's connection may be released or fallen back there. */
 START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
 {
@@ -82,15 +80,11 @@ START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
 			ck_assert_uint_eq(legs_actions(states[i], (enum session_event)ev) & engine, 0);
 }
 
-END_TEST
-
 START_TEST(eof_is_never_told_as_closed)
 {
 	for (int st = 0; st < SES_STATE_CNT; st++)
 		ck_assert_uint_eq(legs_actions((enum session_state)st, SEV_APP_EOF) & ACT_SEND_CLOSED, 0);
 }
-
-END_TEST
 
 /* -- on sockets; _i is the mode: data on SMC-R, or on TCP after a fallback -- */
 
@@ -155,8 +149,6 @@ START_TEST(bytes_go_both_ways)
 	ck_assert_uint_eq(gw_pool(GW_IN)->stats.tcp_bytes, _i != ON_TCP ? 0 : 20 / GW_WORKERS);
 }
 
-END_TEST
-
 /* Two ways at once, each side slower at times: everything arrives, in order. */
 START_TEST(bulk_goes_both_ways)
 {
@@ -193,8 +185,6 @@ START_TEST(bulk_goes_both_ways)
 	}
 }
 
-END_TEST
-
 START_TEST(a_reader_that_stops_stops_the_writer)
 {
 	static char block[65536];
@@ -211,8 +201,6 @@ START_TEST(a_reader_that_stops_stops_the_writer)
 	}
 	UNTIL((n = recv(server, block, sizeof(block), 0), got += n > 0 ? (size_t)n : 0, got) == sent);
 }
-
-END_TEST
 
 START_TEST(half_close_by_the_client)
 {
@@ -231,8 +219,6 @@ START_TEST(half_close_by_the_client)
 #endif
 }
 
-END_TEST
-
 START_TEST(half_close_by_the_server)
 {
 	connected(_i);
@@ -246,8 +232,6 @@ START_TEST(half_close_by_the_server)
 	all_gone(false);
 }
 
-END_TEST
-
 START_TEST(a_client_that_closes_at_once_still_sends_all)
 {
 	start(_i);
@@ -259,8 +243,6 @@ START_TEST(a_client_that_closes_at_once_still_sends_all)
 	gw_hang_up(&server);
 	all_gone(false);
 }
-
-END_TEST
 
 /* _i / 2: by the client, or the server */
 START_TEST(rst_reaches_the_other_end)
@@ -275,8 +257,6 @@ START_TEST(rst_reaches_the_other_end)
 	gw_expect_reset(*to);
 	all_gone(true);
 }
-
-END_TEST
 
 START_TEST(rst_is_seen_though_reading_is_paused)
 {
@@ -295,8 +275,6 @@ START_TEST(rst_is_seen_though_reading_is_paused)
 	all_gone(true);
 }
 
-END_TEST
-
 START_TEST(a_reset_after_both_ends_were_read_is_no_error)
 {
 	connected(_i);
@@ -307,8 +285,6 @@ START_TEST(a_reset_after_both_ends_were_read_is_no_error)
 	all_gone(false);
 }
 
-END_TEST
-
 START_TEST(rst_on_the_middle_resets_both_app_legs)
 {
 	connected(_i);
@@ -317,8 +293,6 @@ START_TEST(rst_on_the_middle_resets_both_app_legs)
 	gw_expect_reset(client);
 	all_gone(true);
 }
-
-END_TEST
 
 START_TEST(fin_on_the_middle_alone_gets_a_grace)
 {
@@ -332,8 +306,6 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 	gw_expect_reset(client);
 	all_gone(true);
 }
-
-END_TEST
 
 START_TEST(an_idle_connection_is_ended_by_rst)
 {
@@ -349,8 +321,6 @@ START_TEST(an_idle_connection_is_ended_by_rst)
 	all_gone(true);
 }
 
-END_TEST
-
 START_TEST(the_end_of_the_daemon_resets_both_app_legs)
 {
 	connected(_i);
@@ -358,8 +328,6 @@ START_TEST(the_end_of_the_daemon_resets_both_app_legs)
 	gw_expect_reset(client);
 	gw_expect_reset(server);
 }
-
-END_TEST
 
 /* -- urgent bytes -- */
 
@@ -379,8 +347,6 @@ START_TEST(urgent_bytes_stay_urgent)
 	gw_expect(client, "[3]z", GW_OPEN);
 }
 
-END_TEST
-
 START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
 {
 	start(_i);
@@ -390,8 +356,6 @@ START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
 	server = gw_accept();
 	gw_expect(server, "ab[!]", GW_OPEN);
 }
-
-END_TEST
 
 /* -- connecting -- */
 
@@ -425,16 +389,12 @@ START_TEST(a_far_end_that_is_not_there_is_a_reset)
 	expect_refused(_i);
 }
 
-END_TEST
-
 START_TEST(connecting_takes_too_long)
 {
 	gw_black_hole(dialed(_i));
 	gw.svc[dials[_i].service].connect_ms = 50;
 	expect_refused(_i);
 }
-
-END_TEST
 
 START_TEST(addresses_are_tried_in_order)
 {
@@ -452,8 +412,6 @@ START_TEST(addresses_are_tried_in_order)
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
 }
 
-END_TEST
-
 START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
 {
 	gw_black_hole(dialed(_i));
@@ -464,8 +422,6 @@ START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
 	client = -1;
 	all_gone(true);
 }
-
-END_TEST
 
 START_TEST(half_close_before_data_may_flow_is_kept)
 {
@@ -478,8 +434,6 @@ START_TEST(half_close_before_data_may_flow_is_kept)
 	gw_expect(client, "late", GW_OPEN);
 }
 
-END_TEST
-
 START_TEST(the_daemon_ends_while_connecting)
 {
 	gw_black_hole(dialed(_i));
@@ -490,14 +444,11 @@ START_TEST(the_daemon_ends_while_connecting)
 	gw_expect_reset(client);
 }
 
-END_TEST
-
 static void
 legs_case(TCase *tc)
 {
-	tcase_add_test(tc, every_cell_is_what_the_design_says);
-	tcase_add_test(tc, the_engine_is_asked_for_nothing_where_it_has_no_connection);
-	tcase_add_test(tc, eof_is_never_told_as_closed);
+	unit_add(tc, every_cell_is_what_the_design_says, the_engine_is_asked_for_nothing_where_it_has_no_connection,
+	    eof_is_never_told_as_closed);
 }
 
 static void

@@ -35,8 +35,6 @@ START_TEST(a_walk_sees_each_element_in_order)
 		ck_abort_msg("an empty list has %p", (void *)it);
 }
 
-END_TEST
-
 START_TEST(the_current_element_may_be_freed)
 {
 	unsigned cnt = 0;
@@ -58,8 +56,6 @@ START_TEST(the_current_element_may_be_freed)
 	ck_assert(list_empty(&head));
 }
 
-END_TEST
-
 START_TEST(first_next_and_pop_know_the_end)
 {
 	struct item items[2], *none = NULL;
@@ -75,8 +71,6 @@ START_TEST(first_next_and_pop_know_the_end)
 	ck_assert_ptr_null(LIST_FIRST(struct item, &head, node));
 }
 
-END_TEST
-
 START_TEST(smaller_and_larger_keep_their_type)
 {
 	ck_assert_uint_eq(min_u8(3, 255), 3);
@@ -88,15 +82,11 @@ START_TEST(smaller_and_larger_keep_their_type)
 	ck_assert_uint_eq(min_size(7, 7), 7);
 }
 
-END_TEST
-
 static void
 list_case(TCase *tc)
 {
-	tcase_add_test(tc, a_walk_sees_each_element_in_order);
-	tcase_add_test(tc, the_current_element_may_be_freed);
-	tcase_add_test(tc, first_next_and_pop_know_the_end);
-	tcase_add_test(tc, smaller_and_larger_keep_their_type);
+	unit_add(tc, a_walk_sees_each_element_in_order, the_current_element_may_be_freed,
+	    first_next_and_pop_know_the_end, smaller_and_larger_keep_their_type);
 }
 
 UNIT_MAIN("list", list_case)

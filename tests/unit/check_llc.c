@@ -116,8 +116,6 @@ START_TEST(vectors_decode_and_encode_to_the_same_bytes)
 	ck_assert_uint_ge(vectors_each("llc", check_vector), 50);
 }
 
-END_TEST
-
 START_TEST(confirm_link)
 {
 	struct llc_msg m = { .type = LLC_CONFIRM_LINK,
@@ -150,8 +148,6 @@ START_TEST(confirm_link)
 	m.confirm_link.qpn = 0x1000000;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
-
-END_TEST
 
 START_TEST(add_link)
 {
@@ -203,8 +199,6 @@ START_TEST(add_link)
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
 
-END_TEST
-
 START_TEST(add_link_cont)
 {
 	static const char two[] =
@@ -235,8 +229,6 @@ START_TEST(add_link_cont)
 	ck_assert_uint_eq(m.add_link_cont.pairs[1].old_rkey, 0);
 }
 
-END_TEST
-
 START_TEST(delete_link)
 {
 	struct llc_msg m = { .type = LLC_DELETE_LINK,
@@ -251,8 +243,6 @@ START_TEST(delete_link)
 	m.response = true;
 	check_golden(&m, "042c00e0 00 00200000");
 }
-
-END_TEST
 
 START_TEST(confirm_rkey)
 {
@@ -270,8 +260,6 @@ START_TEST(confirm_rkey)
 	check_golden(&m, "062c00b0 00 00000001 0000000000000002");
 }
 
-END_TEST
-
 START_TEST(confirm_rkey_cont)
 {
 	struct llc_msg m = { .type = LLC_CONFIRM_RKEY_CONT,
@@ -286,8 +274,6 @@ START_TEST(confirm_rkey_cont)
 	m.confirm_rkey_cont.negative = m.response = true;
 	check_golden(&m, "082c00a0 01 02 00000003 0000000000000004");
 }
-
-END_TEST
 
 START_TEST(delete_rkey)
 {
@@ -307,8 +293,6 @@ START_TEST(delete_rkey)
 	ck_assert_uint_eq(m.delete_rkey.error_mask, 0xff);
 }
 
-END_TEST
-
 START_TEST(test_link)
 {
 	struct llc_msg m = { .type = LLC_TEST_LINK, .response = true };
@@ -316,8 +300,6 @@ START_TEST(test_link)
 	memcpy(m.test_link.user_data, "0123456789abcdef", LLC_TEST_LEN);
 	check_golden(&m, "072c0080 30313233343536373839616263646566");
 }
-
-END_TEST
 
 START_TEST(wrong_length_is_malformed)
 {
@@ -338,8 +320,6 @@ START_TEST(wrong_length_is_malformed)
 	}
 	expect(NULL, 0, -EBADMSG);
 }
-
-END_TEST
 
 static bool
 is_known(unsigned type)
@@ -364,8 +344,6 @@ START_TEST(unknown_types)
 	}
 }
 
-END_TEST
-
 START_TEST(other_versions_are_not_spoken)
 {
 	uint8_t b[LLC_LEN] = { [0] = LLC_TEST_LINK, [1] = LLC_LEN };
@@ -381,28 +359,17 @@ START_TEST(other_versions_are_not_spoken)
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
 
-END_TEST
-
 static void
 messages_case(TCase *tc)
 {
-	tcase_add_test(tc, vectors_decode_and_encode_to_the_same_bytes);
-	tcase_add_test(tc, confirm_link);
-	tcase_add_test(tc, add_link);
-	tcase_add_test(tc, add_link_cont);
-	tcase_add_test(tc, delete_link);
-	tcase_add_test(tc, confirm_rkey);
-	tcase_add_test(tc, confirm_rkey_cont);
-	tcase_add_test(tc, delete_rkey);
-	tcase_add_test(tc, test_link);
+	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, confirm_link, add_link, add_link_cont, delete_link,
+	    confirm_rkey, confirm_rkey_cont, delete_rkey, test_link);
 }
 
 static void
 bad_input_case(TCase *tc)
 {
-	tcase_add_test(tc, wrong_length_is_malformed);
-	tcase_add_test(tc, unknown_types);
-	tcase_add_test(tc, other_versions_are_not_spoken);
+	unit_add(tc, wrong_length_is_malformed, unknown_types, other_versions_are_not_spoken);
 }
 
 UNIT_MAIN("llc", messages_case, bad_input_case)

@@ -62,8 +62,6 @@ START_TEST(journald_gets_a_priority_and_no_time)
 	ck_assert_str_eq(captured(), "<3>a=1\n<4>b\n<5>c\n<6>d\n");
 }
 
-END_TEST
-
 START_TEST(a_terminal_gets_time_and_word)
 {
 	int year;
@@ -75,8 +73,6 @@ START_TEST(a_terminal_gets_time_and_word)
 	ck_assert_ptr_nonnull(strstr(text, " warning: disk=full\n"));
 }
 
-END_TEST
-
 START_TEST(the_level_can_be_changed)
 {
 	capture(LOG_LVL_ERROR, true);
@@ -86,16 +82,12 @@ START_TEST(the_level_can_be_changed)
 	ck_assert_str_eq(captured(), "<7>after\n");
 }
 
-END_TEST
-
 START_TEST(a_value_cannot_forge_a_line)
 {
 	capture(LOG_LVL_INFO, true);
 	log_msg(LOG_LVL_INFO, "name=%s", "x\n<0>forged\x1b[31m\x7f");
 	ck_assert_str_eq(captured(), "<6>name=x?<0>forged?[31m?\n");
 }
-
-END_TEST
 
 START_TEST(a_long_line_is_cut_and_says_so)
 {
@@ -111,8 +103,6 @@ START_TEST(a_long_line_is_cut_and_says_so)
 	ck_assert_str_eq(text + 1024 - 5, "a...\n");
 }
 
-END_TEST
-
 START_TEST(a_peer_cannot_flood_the_log)
 {
 	struct log_limit l = { .burst = 3, .interval_ms = 1000 };
@@ -127,17 +117,11 @@ START_TEST(a_peer_cannot_flood_the_log)
 	ck_assert_uint_eq(l.dropped, 0);
 }
 
-END_TEST
-
 static void
 log_case(TCase *tc)
 {
-	tcase_add_test(tc, journald_gets_a_priority_and_no_time);
-	tcase_add_test(tc, a_terminal_gets_time_and_word);
-	tcase_add_test(tc, the_level_can_be_changed);
-	tcase_add_test(tc, a_value_cannot_forge_a_line);
-	tcase_add_test(tc, a_long_line_is_cut_and_says_so);
-	tcase_add_test(tc, a_peer_cannot_flood_the_log);
+	unit_add(tc, journald_gets_a_priority_and_no_time, a_terminal_gets_time_and_word, the_level_can_be_changed,
+	    a_value_cannot_forge_a_line, a_long_line_is_cut_and_says_so, a_peer_cannot_flood_the_log);
 }
 
 UNIT_MAIN("log", log_case)

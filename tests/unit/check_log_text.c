@@ -40,8 +40,6 @@ START_TEST(each_kind_of_line_has_what_belongs_to_it)
 	ck_assert_str_eq(buf, lines[_i].line);
 }
 
-END_TEST
-
 START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
 {
 	struct smcr_log l = { .type = SMCR_LOG_PROTOCOL, .group_id = UINT32_MAX, .link = 255, .value = UINT64_MAX };
@@ -56,8 +54,6 @@ START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
 	(void)log_text_engine(&l, small, sizeof(small));
 	ck_assert_str_eq(small, "protoco");
 }
-
-END_TEST
 
 START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
 {
@@ -88,14 +84,11 @@ START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
 		ck_assert_str_eq(log_text_diag(&cases[i].diag, buf, sizeof(buf)), cases[i].text);
 }
 
-END_TEST
-
 static void
 log_text_case(TCase *tc)
 {
 	tcase_add_loop_test(tc, each_kind_of_line_has_what_belongs_to_it, 0, sizeof(lines) / sizeof(lines[0]));
-	tcase_add_test(tc, the_longest_line_fits_and_a_short_buffer_holds);
-	tcase_add_test(tc, a_fallback_tells_who_and_why_and_nothing_else);
+	unit_add(tc, the_longest_line_fits_and_a_short_buffer_holds, a_fallback_tells_who_and_why_and_nothing_else);
 }
 
 UNIT_MAIN("log_text", log_text_case)

@@ -133,8 +133,6 @@ START_TEST(a_reset_of_a_paused_socket_is_seen)
 	close(sv[1]);
 }
 
-END_TEST
-
 START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
 {
 	int sv[2][2];
@@ -157,8 +155,6 @@ START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
 	close(sv[1][0]);
 }
 
-END_TEST
-
 START_TEST(a_lone_urgent_byte_is_seen)
 {
 	int sv[2], on = _i;
@@ -176,8 +172,6 @@ START_TEST(a_lone_urgent_byte_is_seen)
 	close(sv[0]);
 	close(sv[1]);
 }
-
-END_TEST
 
 static unsigned pongs, flushes, pongs_at_flush;
 
@@ -219,8 +213,6 @@ START_TEST(busy_sockets_do_not_starve_the_turn_functions)
 	close(sv[1]);
 }
 
-END_TEST
-
 static struct watched *victim[2];
 static unsigned survivors;
 
@@ -254,8 +246,6 @@ START_TEST(no_event_arrives_after_loop_del_in_the_same_turn)
 	close(sv[1][0]);
 }
 
-END_TEST
-
 static unsigned arrived;
 
 static void
@@ -282,8 +272,6 @@ START_TEST(more_ready_sockets_than_a_batch_are_all_served)
 	}
 }
 
-END_TEST
-
 static unsigned signals;
 
 static void
@@ -302,8 +290,6 @@ START_TEST(signals_arrive_in_the_loop)
 	kill(getpid(), SIGUSR1);
 	run_until(&signals, 2, 0);
 }
-
-END_TEST
 
 static unsigned at_once;
 
@@ -327,8 +313,6 @@ START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 }
 
-END_TEST
-
 static unsigned asked;
 
 /* Comes after test_turn, which has to see it at once nevertheless. */
@@ -349,8 +333,6 @@ START_TEST(another_turn_can_be_asked_for)
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 }
 
-END_TEST
-
 static int64_t
 vanishing_turn(void *arg, int64_t now_ns)
 {
@@ -368,8 +350,6 @@ START_TEST(a_turn_function_may_remove_itself)
 	run_for(5 * MS);
 	ck_assert_uint_eq(calls, 1);
 }
-
-END_TEST
 
 struct timely {
 	int64_t told_ns;
@@ -421,23 +401,16 @@ START_TEST(the_time_is_told_to_each_once_a_turn_before_all_else)
 	ck_assert_uint_eq(timely[1].told_cnt, turns);
 }
 
-END_TEST
-
 static void
 loop_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_reset_of_a_paused_socket_is_seen);
-	tcase_add_test(tc, neither_reset_nor_fin_nor_bytes_left_unread_spin);
 	tcase_add_loop_test(tc, a_lone_urgent_byte_is_seen, 0, 2);
-	tcase_add_test(tc, busy_sockets_do_not_starve_the_turn_functions);
-	tcase_add_test(tc, no_event_arrives_after_loop_del_in_the_same_turn);
-	tcase_add_test(tc, more_ready_sockets_than_a_batch_are_all_served);
-	tcase_add_test(tc, signals_arrive_in_the_loop);
-	tcase_add_test(tc, a_turn_function_may_run_again_at_once_or_at_a_time);
-	tcase_add_test(tc, another_turn_can_be_asked_for);
-	tcase_add_test(tc, a_turn_function_may_remove_itself);
-	tcase_add_test(tc, the_time_is_told_to_each_once_a_turn_before_all_else);
+	unit_add(tc, a_reset_of_a_paused_socket_is_seen, neither_reset_nor_fin_nor_bytes_left_unread_spin,
+	    busy_sockets_do_not_starve_the_turn_functions, no_event_arrives_after_loop_del_in_the_same_turn,
+	    more_ready_sockets_than_a_batch_are_all_served, signals_arrive_in_the_loop,
+	    a_turn_function_may_run_again_at_once_or_at_a_time, another_turn_can_be_asked_for,
+	    a_turn_function_may_remove_itself, the_time_is_told_to_each_once_a_turn_before_all_else);
 }
 
 UNIT_MAIN("loop", loop_case)

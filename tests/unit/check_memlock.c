@@ -31,8 +31,6 @@ START_TEST(needs_memory_for_every_connection)
 	ck_assert_uint_eq(memlock_needed(&cfg), 0);
 }
 
-END_TEST
-
 /* Of the largest numbers that a configuration may have. */
 START_TEST(does_not_overflow)
 {
@@ -42,8 +40,6 @@ START_TEST(does_not_overflow)
 	cfg.smcr.conns_max = 1u << 30;
 	ck_assert_uint_eq(memlock_needed(&cfg), (uint64_t)2 * 1048576 * 8 * (512 + 4096) * 1024);
 }
-
-END_TEST
 
 START_TEST(says_the_limit_and_how_to_raise_it)
 {
@@ -58,15 +54,11 @@ START_TEST(says_the_limit_and_how_to_raise_it)
 	ck_assert_ptr_nonnull(strstr(text, "limit_kib=30079 needed_kib=30080"));
 }
 
-END_TEST
-
 static void
 memlock_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, needs_memory_for_every_connection);
-	tcase_add_test(tc, does_not_overflow);
-	tcase_add_test(tc, says_the_limit_and_how_to_raise_it);
+	unit_add(tc, needs_memory_for_every_connection, does_not_overflow, says_the_limit_and_how_to_raise_it);
 }
 
 UNIT_MAIN("memlock", memlock_case)

@@ -45,8 +45,6 @@ START_TEST(golden_frames)
 	ck_assert_uint_eq(vectors_each_in("iwarp.txt", "mpa-rep", check_reply), 5);
 }
 
-END_TEST
-
 static size_t
 frame_bytes(uint8_t *buf, uint8_t flags, uint8_t rev, unsigned pd_len)
 {
@@ -87,8 +85,6 @@ START_TEST(enhanced_block_is_read_by_its_bits)
 	ck_assert_uint_eq(f.ord, MPA_DEPTH_NONE);
 }
 
-END_TEST
-
 START_TEST(private_data_length_at_its_limits)
 {
 	uint8_t buf[1024];
@@ -117,8 +113,6 @@ START_TEST(private_data_length_at_its_limits)
 	ck_assert_uint_eq(f.pd.len, 3);
 }
 
-END_TEST
-
 START_TEST(a_wrong_key_is_told_at_its_first_wrong_byte)
 {
 	uint8_t buf[20];
@@ -132,8 +126,6 @@ START_TEST(a_wrong_key_is_told_at_its_first_wrong_byte)
 		ck_assert_int_eq(mpa_frame_decode((struct span){ buf, 20 }, MPA_REQUEST, &f), -EPROTO);
 	}
 }
-
-END_TEST
 
 START_TEST(encoder_refuses_values_out_of_range)
 {
@@ -158,8 +150,6 @@ START_TEST(encoder_refuses_values_out_of_range)
 	f = (struct mpa_frame){ .kind = MPA_REPLY, .rev = 1, .pd = { pd, 513 } };
 	ck_assert_int_eq(mpa_frame_encode(&f, buf, sizeof(buf)), -EINVAL);
 }
-
-END_TEST
 
 /* -- FPDUs -- */
 
@@ -190,8 +180,6 @@ START_TEST(sizes)
 	}
 }
 
-END_TEST
-
 /* The number of markers against a walk byte by byte. */
 START_TEST(marker_count)
 {
@@ -212,8 +200,6 @@ START_TEST(marker_count)
 			ck_assert_uint_eq(mpa_marker_cnt(pos, len), cnt);
 		}
 }
-
-END_TEST
 
 struct crc_case {
 	const char *hex;
@@ -248,19 +234,11 @@ START_TEST(crc)
 	}
 }
 
-END_TEST
-
 static void
 mpa_case(TCase *tc)
 {
-	tcase_add_test(tc, golden_frames);
-	tcase_add_test(tc, enhanced_block_is_read_by_its_bits);
-	tcase_add_test(tc, private_data_length_at_its_limits);
-	tcase_add_test(tc, a_wrong_key_is_told_at_its_first_wrong_byte);
-	tcase_add_test(tc, encoder_refuses_values_out_of_range);
-	tcase_add_test(tc, sizes);
-	tcase_add_test(tc, marker_count);
-	tcase_add_test(tc, crc);
+	unit_add(tc, golden_frames, enhanced_block_is_read_by_its_bits, private_data_length_at_its_limits,
+	    a_wrong_key_is_told_at_its_first_wrong_byte, encoder_refuses_values_out_of_range, sizes, marker_count, crc);
 }
 
 UNIT_MAIN("mpa", mpa_case)

@@ -40,8 +40,6 @@ START_TEST(format)
 	ck_assert_uint_eq(d.read_to, sample.read_to);
 }
 
-END_TEST
-
 START_TEST(others_are_told_apart)
 {
 	uint8_t buf[MPA_PDATA_LEN + 8] = { 0 };
@@ -61,8 +59,6 @@ START_TEST(others_are_told_apart)
 	ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, sizeof(buf) }, &d), 0);
 }
 
-END_TEST
-
 START_TEST(nothing_to_be_read)
 {
 	uint8_t buf[MPA_PDATA_LEN];
@@ -76,8 +72,6 @@ START_TEST(nothing_to_be_read)
 	}
 }
 
-END_TEST
-
 START_TEST(every_verdict_has_words)
 {
 	for (unsigned v = 0; v < 256; v++)
@@ -85,15 +79,10 @@ START_TEST(every_verdict_has_words)
 	ck_assert_str_eq(mpa_verdict_str(MPA_BAD_TOKEN), "rejected by the peer: wrong token");
 }
 
-END_TEST
-
 static void
 mpa_pdata_case(TCase *tc)
 {
-	tcase_add_test(tc, format);
-	tcase_add_test(tc, others_are_told_apart);
-	tcase_add_test(tc, nothing_to_be_read);
-	tcase_add_test(tc, every_verdict_has_words);
+	unit_add(tc, format, others_are_told_apart, nothing_to_be_read, every_verdict_has_words);
 }
 
 UNIT_MAIN("mpa_pdata", mpa_pdata_case)

@@ -63,8 +63,6 @@ START_TEST(request_says_what_is_wanted)
 	ck_assert_uint_eq(f.flags, MPA_MARKERS);
 }
 
-END_TEST
-
 /* CRC when either wants it, markers by each receiver's wish; all 16 combinations. */
 START_TEST(crc_and_markers)
 {
@@ -88,8 +86,6 @@ START_TEST(crc_and_markers)
 		ck_assert_int_eq(r.res.markers_rx, cr.markers);
 	}
 }
-
-END_TEST
 
 /* -- RFC 6581 9.1 -- */
 
@@ -148,8 +144,6 @@ START_TEST(responder_depths)
 	}
 }
 
-END_TEST
-
 struct answer_row {
 	uint16_t ird, ord; /* in the Reply */
 	enum neg_state state;
@@ -204,8 +198,6 @@ START_TEST(initiator_depths)
 	}
 }
 
-END_TEST
-
 START_TEST(our_depths_not_negotiated)
 {
 	struct neg_config ci = base, cr = base;
@@ -223,8 +215,6 @@ START_TEST(our_depths_not_negotiated)
 	ck_assert_uint_eq(r.res.ord, base.ord);
 }
 
-END_TEST
-
 START_TEST(responder_rejects_ird_0)
 {
 	struct neg_config ci = base, cr = base;
@@ -240,8 +230,6 @@ START_TEST(responder_rejects_ird_0)
 	ck_assert_uint_eq(reply.ord, 2); /* the ORD that is needed */
 	ck_assert_uint_eq(i.res.peer_ord, 2);
 }
-
-END_TEST
 
 /* -- RFC 6581 9.2 -- */
 
@@ -274,8 +262,6 @@ START_TEST(rtr_choice)
 		}
 }
 
-END_TEST
-
 START_TEST(client_server_model)
 {
 	struct neg_config ci = base, cr = base;
@@ -290,8 +276,6 @@ START_TEST(client_server_model)
 	ck_assert_uint_eq(r.res.rtr, 0);
 }
 
-END_TEST
-
 START_TEST(reply_without_the_model_asked_for)
 {
 	struct neg n;
@@ -302,8 +286,6 @@ START_TEST(reply_without_the_model_asked_for)
 	ck_assert_int_eq(neg_reply_in(&n, &f), NEG_FAILED);
 	ck_assert_uint_eq(n.term_code, 7);
 }
-
-END_TEST
 
 /* -- RFC 6581 10 -- */
 
@@ -325,8 +307,6 @@ START_TEST(unenhanced_is_answered_unenhanced)
 	}
 }
 
-END_TEST
-
 START_TEST(unenhanced_initiator)
 {
 	struct neg_config ci = base;
@@ -340,8 +320,6 @@ START_TEST(unenhanced_initiator)
 	ck_assert(!i.res.enhanced && !i.res.p2p);
 	ck_assert_uint_eq(i.res.ord, base.ord);
 }
-
-END_TEST
 
 START_TEST(reply_of_the_other_kind_fails)
 {
@@ -361,8 +339,6 @@ START_TEST(reply_of_the_other_kind_fails)
 	ck_assert_int_eq(neg_reply_in(&n, &enhanced), NEG_FAILED);
 }
 
-END_TEST
-
 START_TEST(revisions)
 {
 	static const uint8_t bad[] = { 0, 3, 0xff };
@@ -379,8 +355,6 @@ START_TEST(revisions)
 		ck_assert_int_eq(neg_reply_in(&n, &f), NEG_FAILED);
 	}
 }
-
-END_TEST
 
 START_TEST(reject_wins_over_everything_else_in_the_reply)
 {
@@ -405,8 +379,6 @@ START_TEST(reject_wins_over_everything_else_in_the_reply)
 	ck_assert_int_eq(neg_reply_in(&n, &f), NEG_REJECTED);
 }
 
-END_TEST
-
 START_TEST(the_ulp_rejects)
 {
 	struct neg n;
@@ -420,8 +392,6 @@ START_TEST(the_ulp_rejects)
 	ck_assert_uint_eq(reply.ird, 8);
 	ck_assert_uint_eq(reply.ord, 8);
 }
-
-END_TEST
 
 /* State by call: what is out of turn is a mistake of our own and stops the program. */
 enum call {
@@ -476,27 +446,14 @@ START_TEST(every_state_by_every_call)
 	abort(); /* so that all pairs end alike */
 }
 
-END_TEST
-
 static void
 negotiate_case(TCase *tc)
 {
 	tcase_add_loop_test_raise_signal(tc, every_state_by_every_call, SIGABRT, 0, (NEG_FAILED + 1) * CALL_CNT);
-	tcase_add_test(tc, request_says_what_is_wanted);
-	tcase_add_test(tc, crc_and_markers);
-	tcase_add_test(tc, responder_depths);
-	tcase_add_test(tc, initiator_depths);
-	tcase_add_test(tc, our_depths_not_negotiated);
-	tcase_add_test(tc, responder_rejects_ird_0);
-	tcase_add_test(tc, rtr_choice);
-	tcase_add_test(tc, client_server_model);
-	tcase_add_test(tc, reply_without_the_model_asked_for);
-	tcase_add_test(tc, unenhanced_is_answered_unenhanced);
-	tcase_add_test(tc, unenhanced_initiator);
-	tcase_add_test(tc, reply_of_the_other_kind_fails);
-	tcase_add_test(tc, revisions);
-	tcase_add_test(tc, reject_wins_over_everything_else_in_the_reply);
-	tcase_add_test(tc, the_ulp_rejects);
+	unit_add(tc, request_says_what_is_wanted, crc_and_markers, responder_depths, initiator_depths,
+	    our_depths_not_negotiated, responder_rejects_ird_0, rtr_choice, client_server_model,
+	    reply_without_the_model_asked_for, unenhanced_is_answered_unenhanced, unenhanced_initiator,
+	    reply_of_the_other_kind_fails, revisions, reject_wins_over_everything_else_in_the_reply, the_ulp_rejects);
 }
 
 UNIT_MAIN("negotiate", negotiate_case)

@@ -128,8 +128,6 @@ START_TEST(interfaces_come_change_and_go)
 	ck_assert_ptr_nonnull(find("192.0.2.2"));
 }
 
-END_TEST
-
 /* Left a bridge: such a message says so, not that the interface is gone. */
 START_TEST(other_families_say_nothing_about_interfaces)
 {
@@ -142,8 +140,6 @@ START_TEST(other_families_say_nothing_about_interfaces)
 	ck_assert_int_eq(netifs_apply(&t, &m.nh), 0);
 	ck_assert_uint_eq(t.if_cnt, 1);
 }
-
-END_TEST
 
 START_TEST(addresses_come_change_and_go)
 {
@@ -171,8 +167,6 @@ START_TEST(addresses_come_change_and_go)
 	ck_assert_uint_eq(t.addr_cnt, 4);
 }
 
-END_TEST
-
 /* The same on two interfaces: two addresses. */
 START_TEST(link_local_addresses_belong_to_their_interface)
 {
@@ -186,8 +180,6 @@ START_TEST(link_local_addresses_belong_to_their_interface)
 	ck_assert_uint_eq(t.addrs[0].index, 3);
 }
 
-END_TEST
-
 START_TEST(on_a_point_to_point_link_the_local_end_counts)
 {
 	union msg m = addr_msg(RTM_NEWADDR, 4, "192.0.2.99", 0, 0);
@@ -199,8 +191,6 @@ START_TEST(on_a_point_to_point_link_the_local_end_counts)
 	ck_assert_ptr_nonnull(find("192.0.2.1"));
 	ck_assert_ptr_null(find("192.0.2.99"));
 }
-
-END_TEST
 
 static bool
 near(const char *local, const char *other)
@@ -234,8 +224,6 @@ START_TEST(networks_are_those_of_interfaces_that_are_on)
 	ck_assert(!near("203.0.113.1", "203.0.113.1"));
 }
 
-END_TEST
-
 /* Every length that a message may be cut to: nothing is read behind it, and nothing is taken from half of one. */
 START_TEST(short_messages_are_ignored)
 {
@@ -260,8 +248,6 @@ START_TEST(short_messages_are_ignored)
 	}
 }
 
-END_TEST
-
 START_TEST(odd_attributes_are_ignored)
 {
 	union msg m = link_msg(RTM_NEWLINK, 2, "a-name-that-is-longer-than-names-are", IFF_UP);
@@ -280,20 +266,14 @@ START_TEST(odd_attributes_are_ignored)
 	ck_assert_uint_eq(t.if_cnt + t.addr_cnt, 0);
 }
 
-END_TEST
-
 static void
 netifs_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, interfaces_come_change_and_go);
-	tcase_add_test(tc, other_families_say_nothing_about_interfaces);
-	tcase_add_test(tc, addresses_come_change_and_go);
-	tcase_add_test(tc, link_local_addresses_belong_to_their_interface);
-	tcase_add_test(tc, on_a_point_to_point_link_the_local_end_counts);
-	tcase_add_test(tc, networks_are_those_of_interfaces_that_are_on);
-	tcase_add_test(tc, short_messages_are_ignored);
-	tcase_add_test(tc, odd_attributes_are_ignored);
+	unit_add(tc, interfaces_come_change_and_go, other_families_say_nothing_about_interfaces,
+	    addresses_come_change_and_go, link_local_addresses_belong_to_their_interface,
+	    on_a_point_to_point_link_the_local_end_counts, networks_are_those_of_interfaces_that_are_on,
+	    short_messages_are_ignored, odd_attributes_are_ignored);
 }
 
 UNIT_MAIN("netifs", netifs_case)

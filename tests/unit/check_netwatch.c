@@ -120,8 +120,6 @@ START_TEST(follows_what_happens)
 	stop();
 }
 
-END_TEST
-
 /* More happens than the socket holds while nobody looks. */
 START_TEST(reads_anew_after_an_overrun)
 {
@@ -144,13 +142,10 @@ START_TEST(reads_anew_after_an_overrun)
 	stop();
 }
 
-END_TEST
-
 static void
 netwatch_case(TCase *tc)
 {
-	tcase_add_test(tc, follows_what_happens);
-	tcase_add_test(tc, reads_anew_after_an_overrun);
+	unit_add(tc, follows_what_happens, reads_anew_after_an_overrun);
 }
 
 UNIT_MAIN("netwatch", netwatch_case)

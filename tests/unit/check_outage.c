@@ -69,8 +69,6 @@ START_TEST(the_beginning_and_the_end_are_told_once)
 	one_line("notice: peer available again: service=redis peer=192.0.2.2:16379 failed=50 after_ms=50000");
 }
 
-END_TEST
-
 START_TEST(another_reason_is_told_and_a_long_outage_again)
 {
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
@@ -85,8 +83,6 @@ START_TEST(another_reason_is_told_and_a_long_outage_again)
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("failed=5");
 }
-
-END_TEST
 
 START_TEST(what_proves_less_than_the_outage_does_not_end_it)
 {
@@ -112,8 +108,6 @@ START_TEST(what_proves_less_than_the_outage_does_not_end_it)
 	one_line("available again");
 }
 
-END_TEST
-
 START_TEST(a_service_that_comes_and_goes_fills_no_log)
 {
 	unsigned begins = 0, ends = 0;
@@ -136,8 +130,6 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 	one_line("not available");
 }
 
-END_TEST
-
 START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 {
 	settings.cfg.kind = CONFIG_EGRESS;
@@ -154,8 +146,6 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 	ck_assert_uint_le(logged(), 20);
 }
 
-END_TEST
-
 START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 {
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
@@ -167,18 +157,14 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	ck_assert_uint_eq(logged(), 0);
 }
 
-END_TEST
-
 static void
 outage_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, capture_end);
-	tcase_add_test(tc, the_beginning_and_the_end_are_told_once);
-	tcase_add_test(tc, another_reason_is_told_and_a_long_outage_again);
 	tcase_add_loop_test(tc, what_proves_less_than_the_outage_does_not_end_it, 0, 8);
-	tcase_add_test(tc, a_service_that_comes_and_goes_fills_no_log);
-	tcase_add_test(tc, an_egress_speaks_of_its_server_and_of_strangers);
-	tcase_add_test(tc, a_service_that_is_no_longer_configured_says_nothing);
+	unit_add(tc, the_beginning_and_the_end_are_told_once, another_reason_is_told_and_a_long_outage_again,
+	    a_service_that_comes_and_goes_fills_no_log, an_egress_speaks_of_its_server_and_of_strangers,
+	    a_service_that_is_no_longer_configured_says_nothing);
 }
 
 UNIT_MAIN("outage", outage_case)

@@ -23,8 +23,6 @@ START_TEST(zeroes_exactly_the_range)
 	pages_free(p, LEN);
 }
 
-END_TEST
-
 static void
 pages_case(TCase *tc)
 {

@@ -60,8 +60,6 @@ START_TEST(headers_are_as_the_document_says)
 	ck_assert_mem_eq(buf, headers[_i].bytes, headers[_i].len);
 }
 
-END_TEST
-
 START_TEST(a_mapped_address_is_ipv4)
 {
 	struct sockaddr_storage ss = { 0 };
@@ -78,8 +76,6 @@ START_TEST(a_mapped_address_is_ipv4)
 	ck_assert_mem_eq(buf, want, strlen(want));
 }
 
-END_TEST
-
 START_TEST(an_address_that_was_never_set_is_none)
 {
 	const union net_addr unset = { 0 };
@@ -88,14 +84,11 @@ START_TEST(an_address_that_was_never_set_is_none)
 	ck_assert_str_eq(net_addr_str(&unset, buf, sizeof(buf)), "none");
 }
 
-END_TEST
-
 static void
 proxy_case(TCase *tc)
 {
 	tcase_add_loop_test(tc, headers_are_as_the_document_says, 0, sizeof(headers) / sizeof(headers[0]));
-	tcase_add_test(tc, a_mapped_address_is_ipv4);
-	tcase_add_test(tc, an_address_that_was_never_set_is_none);
+	unit_add(tc, a_mapped_address_is_ipv4, an_address_that_was_never_set_is_none);
 }
 
 UNIT_MAIN("proxy", proxy_case)

@@ -67,8 +67,6 @@ START_TEST(golden_messages)
 	ck_assert_uint_eq(terms, 4);
 }
 
-END_TEST
-
 /* Linux siw swaps nibbles and flags on little-endian machines. */
 START_TEST(terminate_of_siw_is_understood)
 {
@@ -109,8 +107,6 @@ START_TEST(terminate_of_siw_is_understood)
 	ck_assert_uint_eq(t.ddp.msn, 7);
 }
 
-END_TEST
-
 /* Without a flag only the meaning tells them apart: what both could say is read as the RFC has it. */
 START_TEST(terminate_of_siw_without_flags)
 {
@@ -134,8 +130,6 @@ START_TEST(terminate_of_siw_without_flags)
 	}
 }
 
-END_TEST
-
 START_TEST(terminate_encoder_refuses_what_cannot_be)
 {
 	uint8_t out[RDMAP_TERM_MAX];
@@ -149,8 +143,6 @@ START_TEST(terminate_encoder_refuses_what_cannot_be)
 	t = (struct rdmap_term){ .has_len = true, .has_read = true };
 	ck_assert_int_eq(rdmap_term_encode(&t, out), -EINVAL);
 }
-
-END_TEST
 
 START_TEST(terminate_shows_the_wrong_version)
 {
@@ -168,8 +160,6 @@ START_TEST(terminate_shows_the_wrong_version)
 	ck_assert_uint_eq(out[6], 0x83);
 }
 
-END_TEST
-
 START_TEST(every_code_has_words)
 {
 	ck_assert_str_eq(rdmap_term_str(2, 0, 7), "MPA: no matching RTR option");
@@ -178,17 +168,11 @@ START_TEST(every_code_has_words)
 	ck_assert_str_eq(rdmap_term_str(15, 15, 255), "unknown error");
 }
 
-END_TEST
-
 static void
 rdmap_case(TCase *tc)
 {
-	tcase_add_test(tc, golden_messages);
-	tcase_add_test(tc, terminate_of_siw_is_understood);
-	tcase_add_test(tc, terminate_of_siw_without_flags);
-	tcase_add_test(tc, terminate_encoder_refuses_what_cannot_be);
-	tcase_add_test(tc, terminate_shows_the_wrong_version);
-	tcase_add_test(tc, every_code_has_words);
+	unit_add(tc, golden_messages, terminate_of_siw_is_understood, terminate_of_siw_without_flags,
+	    terminate_encoder_refuses_what_cannot_be, terminate_shows_the_wrong_version, every_code_has_words);
 }
 
 UNIT_MAIN("rdmap", rdmap_case)

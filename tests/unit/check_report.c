@@ -105,8 +105,6 @@ START_TEST(reports_are_as_always)
 	fake_worker_free(w);
 }
 
-END_TEST
-
 START_TEST(an_idle_daemon_reports_the_same_shape)
 {
 	static const char *const golden[] = { "status", "devices", "groups", "links", "connections", "rmbs", "stats",
@@ -122,8 +120,6 @@ START_TEST(an_idle_daemon_reports_the_same_shape)
 	}
 	fake_worker_free(w);
 }
-
-END_TEST
 
 /* Same keys in the same order and of the same type, at every level that both have. */
 static void
@@ -163,8 +159,6 @@ START_TEST(objects_of_a_list_have_one_shape)
 	fake_worker_free(w);
 }
 
-END_TEST
-
 START_TEST(five_thousand_connections_come_whole_in_small_steps)
 {
 	struct worker *w = fake_worker_new();
@@ -201,8 +195,6 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 	fake_worker_free(w);
 }
 
-END_TEST
-
 START_TEST(no_answer_holds_an_rkey)
 {
 	struct worker *w = fake_worker_new();
@@ -218,8 +210,6 @@ START_TEST(no_answer_holds_an_rkey)
 	fake_worker_free(w);
 }
 
-END_TEST
-
 START_TEST(errors_keep_the_frame)
 {
 	struct outbuf out;
@@ -233,8 +223,6 @@ START_TEST(errors_keep_the_frame)
 	    "{\"code\":\"reload-failed\",\"text\":\"line 1\\u000aline 2\"},\"data\":null}\n");
 	outbuf_fini(&out);
 }
-
-END_TEST
 
 /* Every field of the structs is in the tables once, so nothing that is counted stays unseen. */
 START_TEST(the_table_has_every_counter_once)
@@ -260,18 +248,13 @@ START_TEST(the_table_has_every_counter_once)
 	ck_assert_uint_eq(by_source[STAT_WORKER], offsetof(struct worker_stats, draining) / sizeof(uint64_t));
 }
 
-END_TEST
-
 static void
 report_case(TCase *tc)
 {
 	tcase_add_loop_test(tc, reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]));
-	tcase_add_test(tc, an_idle_daemon_reports_the_same_shape);
-	tcase_add_test(tc, objects_of_a_list_have_one_shape);
-	tcase_add_test(tc, five_thousand_connections_come_whole_in_small_steps);
-	tcase_add_test(tc, no_answer_holds_an_rkey);
-	tcase_add_test(tc, errors_keep_the_frame);
-	tcase_add_test(tc, the_table_has_every_counter_once);
+	unit_add(tc, an_idle_daemon_reports_the_same_shape, objects_of_a_list_have_one_shape,
+	    five_thousand_connections_come_whole_in_small_steps, no_answer_holds_an_rkey, errors_keep_the_frame,
+	    the_table_has_every_counter_once);
 }
 
 UNIT_MAIN("report", report_case)

@@ -81,8 +81,6 @@ START_TEST(a_fallback_is_counted_and_says_why)
 	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, 1);
 }
 
-END_TEST
-
 START_TEST(refuse_means_no_tcp)
 {
 	const char *line, *name = _i == GW_IN ? "service=in " : "service=out ";
@@ -105,8 +103,6 @@ START_TEST(refuse_means_no_tcp)
 	    strstr(line, _i == GW_IN ? " mode=refused peer_code=0x03030000 " : " mode=refused local_code=0x03030000 "));
 	capture_end();
 }
-
-END_TEST
 
 /* Data goes out behind our Decline while the peer's may still come in: it is a Decline (0), data (1), or data that begins
  * like one (2). */
@@ -139,8 +135,6 @@ START_TEST(a_late_decline_is_not_taken_for_data)
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 }
 
-END_TEST
-
 START_TEST(refusing_does_not_wait_for_a_late_decline)
 {
 	gw.svc[GW_OUT].fallback = CONFIG_FALLBACK_REFUSE;
@@ -151,8 +145,6 @@ START_TEST(refusing_does_not_wait_for_a_late_decline)
 	gw_expect_reset(client);
 	UNTIL(gw_info(GW_OUT).connections == 0);
 }
-
-END_TEST
 
 START_TEST(out_of_sync_is_tried_once_more)
 {
@@ -179,8 +171,6 @@ START_TEST(out_of_sync_is_tried_once_more)
 	ck_assert_uint_eq(gw_info(GW_IN).refused_fallback, (unsigned)_i);
 }
 
-END_TEST
-
 START_TEST(no_free_connection_in_the_engine_is_a_reset)
 {
 	fake.open_fails = true;
@@ -189,8 +179,6 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 	gw_expect_reset(client);
 	ck_assert_uint_eq(gw_pool(GW_IN)->stats.reset, _i == 0 ? 2 : 1);
 }
-
-END_TEST
 
 /* -- PROXY header -- */
 
@@ -228,8 +216,6 @@ START_TEST(the_proxy_header_comes_first)
 	gw_expect(client, "world", GW_OPEN);
 }
 
-END_TEST
-
 START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
 {
 	char text[256] = "", want[128], to[INET_ADDRSTRLEN];
@@ -245,8 +231,6 @@ START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
 	UNTIL(gw_read(server, text, sizeof(text)) == GW_OPEN && strstr(text, "\r\n") != NULL);
 	ck_assert_int_eq(strncmp(text, want, strlen(want)), 0);
 }
-
-END_TEST
 
 /* -- who may come, and how many -- */
 
@@ -270,8 +254,6 @@ START_TEST(the_allow_list_is_obeyed)
 	gw_connect();
 	ck_assert_uint_eq(gw_info(_i).refused_allow, 1);
 }
-
-END_TEST
 
 /* _i / 2: max_connections, or max_connections_per_peer, with which another peer may come */
 START_TEST(no_more_connections_than_are_allowed)
@@ -306,8 +288,6 @@ START_TEST(no_more_connections_than_are_allowed)
 	ck_assert_uint_eq(gw_info(service).refused_max, per_peer ? 0 : 1);
 }
 
-END_TEST
-
 START_TEST(accepting_goes_on_after_descriptors_ran_out)
 {
 	struct rlimit lim = { .rlim_cur = 0 }, old;
@@ -335,8 +315,6 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	gw_carries_both_ways();
 }
 
-END_TEST
-
 /* -- hostile peers, on the egress's port -- */
 
 static const char *const garbage[] = { "GET / HTTP/1.0\r\n\r\n", "F", "FAK\n", "FAKE1234567890123456789" };
@@ -350,8 +328,6 @@ START_TEST(first_bytes_that_are_no_clc_end_the_connection)
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 1);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
-
-END_TEST
 
 /* Speaks so many messages, then nothing more. */
 static void
@@ -391,8 +367,6 @@ START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
 	close(other_server);
 }
 
-END_TEST
-
 START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 {
 	gw_start();
@@ -407,8 +381,6 @@ START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 	if (server >= 0)
 		gw_expect_reset(server);
 }
-
-END_TEST
 
 /* The test is the peer of the ingress. */
 START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
@@ -439,8 +411,6 @@ START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
 	ck_assert_uint_eq(gw_info(GW_IN).resets, 1);
 }
 
-END_TEST
-
 START_TEST(a_client_that_resets_during_the_rendezvous)
 {
 	int ls = gw_listen(&gw.peer_addrs[0]), peer;
@@ -459,8 +429,6 @@ START_TEST(a_client_that_resets_during_the_rendezvous)
 	close(ls);
 }
 
-END_TEST
-
 START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
 {
 	uint8_t msg[FAKE_MSG_LEN];
@@ -476,8 +444,6 @@ START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
-
-END_TEST
 
 static int
 option(int fd, int level, int name)
@@ -508,8 +474,6 @@ START_TEST(every_leg_has_its_options)
 	}
 }
 
-END_TEST
-
 /* RFC 7609 4.5.3: less keepalive on the middle while links are tested; as much as elsewhere once it carries data. */
 START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 {
@@ -531,8 +495,6 @@ START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 		ck_assert_int_eq(option(s->mid.io.fd, IPPROTO_TCP, TCP_KEEPINTVL), 3);
 	}
 }
-
-END_TEST
 
 START_TEST(a_closed_connection_is_one_line_that_says_all)
 {
@@ -569,8 +531,6 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 	capture_end();
 }
 
-END_TEST
-
 START_TEST(idle_fallen_back_connections_hold_no_buffer)
 {
 	enum { N = 50 };
@@ -594,14 +554,10 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 	}
 }
 
-END_TEST
-
 START_TEST(a_session_is_small)
 {
 	ck_assert_uint_le(sizeof(struct session), 448);
 }
-
-END_TEST
 
 static void
 session_case(TCase *tc)
@@ -610,24 +566,21 @@ session_case(TCase *tc)
 	tcase_add_loop_test(tc, a_fallback_is_counted_and_says_why, 0, 2);
 	tcase_add_loop_test(tc, refuse_means_no_tcp, 0, 2);
 	tcase_add_loop_test(tc, a_late_decline_is_not_taken_for_data, 0, 3);
-	tcase_add_test(tc, refusing_does_not_wait_for_a_late_decline);
 	tcase_add_loop_test(tc, out_of_sync_is_tried_once_more, 0, 2);
-	tcase_add_test(tc, no_free_connection_in_the_engine_is_a_reset);
 	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);
 	tcase_add_loop_test(tc, the_proxy_header_comes_without_a_word_of_the_client, 0, 2);
 	tcase_add_loop_test(tc, the_allow_list_is_obeyed, 0, 2);
 	tcase_add_loop_test(tc, no_more_connections_than_are_allowed, 0, 4);
-	tcase_add_test(tc, accepting_goes_on_after_descriptors_ran_out);
 	tcase_add_loop_test(tc, first_bytes_that_are_no_clc_end_the_connection, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_stops_at_any_step_is_cut_off, 0, 4);
 	tcase_add_loop_test(tc, a_peer_that_goes_away_at_any_step_leaves_nothing, 0, 8);
 	tcase_add_loop_test(tc, a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4);
-	tcase_add_test(tc, a_client_that_resets_during_the_rendezvous);
-	tcase_add_test(tc, a_peer_that_makes_a_group_ahead_needs_no_server);
-	tcase_add_test(tc, every_leg_has_its_options);
 	tcase_add_loop_test(tc, keepalive_of_an_idle_middle_has_its_own_minimum, 0, 3);
 	tcase_add_loop_test(tc, a_closed_connection_is_one_line_that_says_all, 0, 3);
-	tcase_add_test(tc, idle_fallen_back_connections_hold_no_buffer);
+	unit_add(tc, refusing_does_not_wait_for_a_late_decline, no_free_connection_in_the_engine_is_a_reset,
+	    accepting_goes_on_after_descriptors_ran_out, a_client_that_resets_during_the_rendezvous,
+	    a_peer_that_makes_a_group_ahead_needs_no_server, every_leg_has_its_options,
+	    idle_fallen_back_connections_hold_no_buffer);
 }
 
 static void

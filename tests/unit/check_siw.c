@@ -31,8 +31,6 @@ START_TEST(connects_writes_sends_both_ways)
 	ck_assert_uint_eq(a.errors + b.errors, 0);
 }
 
-END_TEST
-
 static size_t
 resident(void)
 {
@@ -71,8 +69,6 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 		free(small[i]);
 }
 
-END_TEST
-
 START_TEST(query_tells_the_device)
 {
 	struct siw_config c = config();
@@ -95,8 +91,6 @@ START_TEST(query_tells_the_device)
 	ck_assert_uint_lt(a.qp->psn, 1u << 24);
 	ck_assert_uint_ne(a.mr->addr, (uintptr_t)a.buf);
 }
-
-END_TEST
 
 static bool
 port_event(enum rnic_event_type *type)
@@ -130,8 +124,6 @@ START_TEST(counters_have_names)
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_mem_eq(&rows[i].value, (const uint8_t *)&st + i * sizeof(uint64_t), sizeof(uint64_t));
 }
-
-END_TEST
 
 START_TEST(the_ports_state_is_told_once)
 {
@@ -170,8 +162,6 @@ START_TEST(the_ports_state_is_told_once)
 	ck_assert_int_eq(rnic_query(a.dev).port, RNIC_PORT_UP);
 }
 
-END_TEST
-
 /* Ports that are down are the engine's business: the device goes on with what it has. */
 START_TEST(port_events_come_before_those_of_queue_pairs)
 {
@@ -194,8 +184,6 @@ START_TEST(port_events_come_before_those_of_queue_pairs)
 	ck_assert_ptr_eq(ev.qp, a.qp);
 }
 
-END_TEST
-
 /* The completion waits for the peer's RNIC, not for TCP: while the peer does not read there is none. */
 START_TEST(no_completion_while_the_peer_does_not_read)
 {
@@ -212,8 +200,6 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 	UNTIL(a.wc_cnt == 1);
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 }
-
-END_TEST
 
 START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 {
@@ -239,8 +225,6 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 	UNTIL(b.errors == 1);
 }
 
-END_TEST
-
 /* So much is on its way that there is no place for a Read: the silence counts all the same. */
 START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 {
@@ -262,8 +246,6 @@ START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 	run_b = &b;
 	UNTIL(b.errors == 1);
 }
-
-END_TEST
 
 START_TEST(confirmation_on_request_only)
 {
@@ -289,8 +271,6 @@ START_TEST(confirmation_on_request_only)
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 }
 
-END_TEST
-
 START_TEST(confirmation_after_confirm_ms)
 {
 	struct siw_config c = config();
@@ -309,8 +289,6 @@ START_TEST(confirmation_after_confirm_ms)
 	ck_assert_uint_eq(stats(&a).reads_sent, 1);
 }
 
-END_TEST
-
 START_TEST(confirmation_under_pressure)
 {
 	struct siw_config c = config();
@@ -328,8 +306,6 @@ START_TEST(confirmation_under_pressure)
 	UNTIL(a.wc_cnt == 5);
 	ck_assert_uint_eq(room(&a).wrs, 8);
 }
-
-END_TEST
 
 START_TEST(a_full_queue_is_refused_and_room_is_told)
 {
@@ -351,8 +327,6 @@ START_TEST(a_full_queue_is_refused_and_room_is_told)
 	ck_assert_uint_eq(room(&a).wrs, 4);
 	ck_assert_uint_eq(a.wc_cnt, 0); /* none was signaled */
 }
-
-END_TEST
 
 /* A signaled completion holds its place until it was polled: the completion queue cannot overflow. */
 START_TEST(completions_not_polled_hold_their_place)
@@ -379,8 +353,6 @@ START_TEST(completions_not_polled_hold_their_place)
 	collect(&a);
 	ck_assert_uint_eq(a.rooms, 1);
 }
-
-END_TEST
 
 /* -- receives -- */
 
@@ -410,8 +382,6 @@ START_TEST(sends_keep_to_the_peers_receive_depth)
 	ck_assert_uint_eq(stats(&b).recv_stalls, 0);
 }
 
-END_TEST
-
 START_TEST(a_send_without_a_receive_waits)
 {
 	struct siw_config c = config();
@@ -432,8 +402,6 @@ START_TEST(a_send_without_a_receive_waits)
 	ck_assert_uint_eq(stats(&b).recv_stalls, 1);
 }
 
-END_TEST
-
 /* Stalls with bytes behind the Send that no further edge announces. */
 START_TEST(stalled_stream_goes_on_where_it_was)
 {
@@ -453,8 +421,6 @@ START_TEST(stalled_stream_goes_on_where_it_was)
 	UNTIL(a.wc_cnt == 10);
 	ck_assert_mem_eq(b.buf, a.buf, 10000);
 }
-
-END_TEST
 
 START_TEST(receives_are_bounded_all_or_none)
 {
@@ -478,8 +444,6 @@ START_TEST(receives_are_bounded_all_or_none)
 		check_wc(&a, i, i, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_int_eq(a.dev->ops->post_recv(a.qp, wr, 1), -ENOTCONN);
 }
-
-END_TEST
 
 /* -- requests -- */
 
@@ -508,8 +472,6 @@ START_TEST(inline_data_is_copied)
 	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), -EINVAL);
 }
 
-END_TEST
-
 START_TEST(four_pieces_are_gathered)
 {
 	struct siw_config c = config();
@@ -536,8 +498,6 @@ START_TEST(four_pieces_are_gathered)
 	free(want);
 }
 
-END_TEST
-
 START_TEST(buffers_have_to_be_inside_of_their_region)
 {
 	struct siw_config c = config();
@@ -560,8 +520,6 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 	a.dev->ops->pd_free(pd);
 	ck_assert_int_eq(a.dev->ops->mr_reg(a.pd, a.buf, 0, 0, &mr), -EINVAL);
 }
-
-END_TEST
 
 /* -- protection -- */
 
@@ -628,8 +586,6 @@ START_TEST(memory_is_protected)
 		b.dev->ops->pd_free(pd);
 }
 
-END_TEST
-
 /* Revoked in the middle of a write: not a byte more is placed. */
 START_TEST(revocation_in_the_middle_of_a_write)
 {
@@ -656,8 +612,6 @@ START_TEST(revocation_in_the_middle_of_a_write)
 	ck_assert_uint_eq(placed, BUF);
 }
 
-END_TEST
-
 /* 100000 bytes are written over units of 1000: one of them is closed, then none. */
 START_TEST(a_denied_unit_is_not_written)
 {
@@ -683,8 +637,6 @@ START_TEST(a_denied_unit_is_not_written)
 		ck_assert_uint_eq(b.buf[i], 0);
 }
 
-END_TEST
-
 START_TEST(a_write_across_a_denied_unit_is_refused)
 {
 	struct siw_config c = config();
@@ -697,8 +649,6 @@ START_TEST(a_write_across_a_denied_unit_is_refused)
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 100000, &b, 0);
 	refused("DDP tagged buffer: base or bounds");
 }
-
-END_TEST
 
 START_TEST(a_unit_is_denied_in_the_middle_of_a_write)
 {
@@ -721,8 +671,6 @@ START_TEST(a_unit_is_denied_in_the_middle_of_a_write)
 		ck_assert_uint_eq(b.buf[placed], 0);
 }
 
-END_TEST
-
 /* There are 256 bits; a region of more units has no say in the others. */
 START_TEST(units_without_a_bit_are_open)
 {
@@ -737,8 +685,6 @@ START_TEST(units_without_a_bit_are_open)
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 256 * 64 - 1);
 	UNTIL(a.errors == 1 && b.errors == 1);
 }
-
-END_TEST
 
 /* -- the end of a link -- */
 
@@ -768,8 +714,6 @@ START_TEST(disconnect_flushes_everything_once)
 	a.dev->ops->qp_disconnect(a.qp, true); /* again: harmless */
 }
 
-END_TEST
-
 /* Reset: bytes that wait in the peer's kernel are not placed any more. */
 START_TEST(after_a_reset_nothing_is_placed)
 {
@@ -786,8 +730,6 @@ START_TEST(after_a_reset_nothing_is_placed)
 	UNTIL(b.errors == 1);
 	ck_assert_uint_eq(b.buf[0], 0);
 }
-
-END_TEST
 
 /* Graceful: all that was posted arrives, more than the kernel takes at once, and the buffers are free at once. */
 START_TEST(graceful_disconnect_sends_what_was_posted)
@@ -818,8 +760,6 @@ START_TEST(graceful_disconnect_sends_what_was_posted)
 	ck_assert_mem_eq(b.buf, a.buf, n * 200000);
 }
 
-END_TEST
-
 START_TEST(destroy_drops_what_was_not_polled)
 {
 	struct siw_config c = config();
@@ -839,8 +779,6 @@ START_TEST(destroy_drops_what_was_not_polled)
 	ck_assert(!a.dev->ops->poll_event(a.dev, &ev));
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }
-
-END_TEST
 
 /* Random requests and a break at a random moment: every request ends exactly once, in order. */
 START_TEST(each_request_ends_exactly_once)
@@ -899,44 +837,27 @@ START_TEST(each_request_ends_exactly_once)
 	ck_assert_uint_eq(sends_seen, posted);
 }
 
-END_TEST
-
 static void
 siw_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, connects_writes_sends_both_ways);
-	tcase_add_test(tc, unused_queues_take_no_memory_and_leave_none);
-	tcase_add_test(tc, query_tells_the_device);
-	tcase_add_test(tc, counters_have_names);
-	tcase_add_test(tc, the_ports_state_is_told_once);
-	tcase_add_test(tc, port_events_come_before_those_of_queue_pairs);
-	tcase_add_test(tc, no_completion_while_the_peer_does_not_read);
-	tcase_add_test(tc, a_peer_that_does_not_answer_breaks_the_qp);
-	tcase_add_test(tc, a_peer_that_takes_nothing_breaks_the_qp);
-	tcase_add_test(tc, confirmation_on_request_only);
-	tcase_add_test(tc, confirmation_after_confirm_ms);
-	tcase_add_test(tc, confirmation_under_pressure);
-	tcase_add_test(tc, a_full_queue_is_refused_and_room_is_told);
-	tcase_add_test(tc, completions_not_polled_hold_their_place);
-	tcase_add_test(tc, sends_keep_to_the_peers_receive_depth);
-	tcase_add_test(tc, a_send_without_a_receive_waits);
-	tcase_add_test(tc, stalled_stream_goes_on_where_it_was);
-	tcase_add_test(tc, receives_are_bounded_all_or_none);
-	tcase_add_test(tc, inline_data_is_copied);
-	tcase_add_test(tc, four_pieces_are_gathered);
-	tcase_add_test(tc, buffers_have_to_be_inside_of_their_region);
 	tcase_add_loop_test(tc, memory_is_protected, 0, 10);
 	tcase_add_loop_test(tc, a_denied_unit_is_not_written, 0, 10);
 	tcase_add_loop_test(tc, a_write_across_a_denied_unit_is_refused, 0, 2);
 	tcase_add_loop_test(tc, a_unit_is_denied_in_the_middle_of_a_write, 0, 2);
-	tcase_add_test(tc, units_without_a_bit_are_open);
 	tcase_add_loop_test(tc, revocation_in_the_middle_of_a_write, 0, 2);
-	tcase_add_test(tc, disconnect_flushes_everything_once);
-	tcase_add_test(tc, after_a_reset_nothing_is_placed);
-	tcase_add_test(tc, graceful_disconnect_sends_what_was_posted);
-	tcase_add_test(tc, destroy_drops_what_was_not_polled);
 	tcase_add_loop_test(tc, each_request_ends_exactly_once, 0, 24);
+	unit_add(tc, connects_writes_sends_both_ways, unused_queues_take_no_memory_and_leave_none,
+	    query_tells_the_device, counters_have_names, the_ports_state_is_told_once,
+	    port_events_come_before_those_of_queue_pairs, no_completion_while_the_peer_does_not_read,
+	    a_peer_that_does_not_answer_breaks_the_qp, a_peer_that_takes_nothing_breaks_the_qp,
+	    confirmation_on_request_only, confirmation_after_confirm_ms, confirmation_under_pressure,
+	    a_full_queue_is_refused_and_room_is_told, completions_not_polled_hold_their_place,
+	    sends_keep_to_the_peers_receive_depth, a_send_without_a_receive_waits, stalled_stream_goes_on_where_it_was,
+	    receives_are_bounded_all_or_none, inline_data_is_copied, four_pieces_are_gathered,
+	    buffers_have_to_be_inside_of_their_region, units_without_a_bit_are_open, disconnect_flushes_everything_once,
+	    after_a_reset_nothing_is_placed, graceful_disconnect_sends_what_was_posted,
+	    destroy_drops_what_was_not_polled);
 }
 
 UNIT_MAIN("siw", siw_case)

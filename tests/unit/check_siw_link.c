@@ -72,8 +72,6 @@ START_TEST(every_option_carries_data)
 	soak(200, (unsigned)_i);
 }
 
-END_TEST
-
 START_TEST(every_rtr_kind)
 {
 	static const unsigned kinds[] = { SIW_RTR_SEND, SIW_RTR_WRITE, SIW_RTR_READ };
@@ -100,8 +98,6 @@ START_TEST(every_rtr_kind)
 	soak(50, 3);
 }
 
-END_TEST
-
 START_TEST(no_rtr_kind_in_common)
 {
 	struct siw_config ca = config(), cb = config();
@@ -118,8 +114,6 @@ START_TEST(no_rtr_kind_in_common)
 	ck_assert_uint_eq(b.connected, 0);
 }
 
-END_TEST
-
 START_TEST(revision_1_initiator)
 {
 	struct siw_config ca = config(), cb = config();
@@ -131,8 +125,6 @@ START_TEST(revision_1_initiator)
 	ck_assert_uint_eq(b.connected, 1);
 	soak(50, 3);
 }
-
-END_TEST
 
 START_TEST(ipv6)
 {
@@ -147,8 +139,6 @@ START_TEST(ipv6)
 	ck_assert_uint_eq(a.connected, 1);
 	soak(20, 4);
 }
-
-END_TEST
 
 /* -- set-up: who may come -- */
 
@@ -172,8 +162,6 @@ START_TEST(nobody_listens)
 	run_b = &b;
 }
 
-END_TEST
-
 START_TEST(wrong_address_family)
 {
 	struct siw_config c = config();
@@ -186,8 +174,6 @@ START_TEST(wrong_address_family)
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, "the peer's RNIC has an address of another family");
 }
-
-END_TEST
 
 static void
 attempt(struct rnic_remote r, uint64_t token, const char *why)
@@ -230,8 +216,6 @@ START_TEST(token_binds_the_link)
 	}
 }
 
-END_TEST
-
 START_TEST(early_request_waits_for_its_qp)
 {
 	struct siw_config c = config();
@@ -252,8 +236,6 @@ START_TEST(early_request_waits_for_its_qp)
 	UNTIL(b.connected == 1);
 }
 
-END_TEST
-
 START_TEST(early_request_waits_only_so_long)
 {
 	struct siw_config c = config();
@@ -268,8 +250,6 @@ START_TEST(early_request_waits_only_so_long)
 	ck_assert_str_eq(a.why, "rejected by the peer: not expected");
 	ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
 }
-
-END_TEST
 
 START_TEST(early_requests_are_bounded)
 {
@@ -297,8 +277,6 @@ START_TEST(early_requests_are_bounded)
 	a.qp = NULL;
 }
 
-END_TEST
-
 START_TEST(another_qp_of_the_peer_took_the_link)
 {
 	struct siw_config c = config();
@@ -319,8 +297,6 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 	ck_assert_str_eq(a.why, "MPA: local catastrophic error");
 }
 
-END_TEST
-
 START_TEST(the_peer_never_comes)
 {
 	struct siw_config c = config();
@@ -336,8 +312,6 @@ START_TEST(the_peer_never_comes)
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer did not open its MPA connection in time");
 }
-
-END_TEST
 
 /* It came and went before CLC asked for it. */
 START_TEST(the_peer_left_before_it_was_claimed)
@@ -361,8 +335,6 @@ START_TEST(the_peer_left_before_it_was_claimed)
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer reset the connection");
 }
-
-END_TEST
 
 START_TEST(bad_settings_are_named)
 {
@@ -397,8 +369,6 @@ START_TEST(bad_settings_are_named)
 	ck_assert_ptr_null(dev);
 }
 
-END_TEST
-
 START_TEST(ports_come_from_the_range)
 {
 	struct siw_config c = config();
@@ -425,8 +395,6 @@ START_TEST(ports_come_from_the_range)
 	ck_assert_uint_ne(rnic_query(b.dev).mpa_port, rnic_query(a.dev).mpa_port);
 }
 
-END_TEST
-
 START_TEST(qps_are_bounded)
 {
 	struct siw_config c = config();
@@ -448,29 +416,16 @@ START_TEST(qps_are_bounded)
 	a.dev->ops->qp_destroy(qp[1]);
 }
 
-END_TEST
-
 static void
 siw_link_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, every_option_carries_data, 0, 40);
 	tcase_add_loop_test(tc, every_rtr_kind, 0, 6);
-	tcase_add_test(tc, no_rtr_kind_in_common);
-	tcase_add_test(tc, revision_1_initiator);
-	tcase_add_test(tc, ipv6);
-	tcase_add_test(tc, nobody_listens);
-	tcase_add_test(tc, wrong_address_family);
-	tcase_add_test(tc, token_binds_the_link);
-	tcase_add_test(tc, early_request_waits_for_its_qp);
-	tcase_add_test(tc, early_request_waits_only_so_long);
-	tcase_add_test(tc, early_requests_are_bounded);
-	tcase_add_test(tc, another_qp_of_the_peer_took_the_link);
-	tcase_add_test(tc, the_peer_never_comes);
-	tcase_add_test(tc, the_peer_left_before_it_was_claimed);
-	tcase_add_test(tc, bad_settings_are_named);
-	tcase_add_test(tc, ports_come_from_the_range);
-	tcase_add_test(tc, qps_are_bounded);
+	unit_add(tc, no_rtr_kind_in_common, revision_1_initiator, ipv6, nobody_listens, wrong_address_family,
+	    token_binds_the_link, early_request_waits_for_its_qp, early_request_waits_only_so_long,
+	    early_requests_are_bounded, another_qp_of_the_peer_took_the_link, the_peer_never_comes,
+	    the_peer_left_before_it_was_claimed, bad_settings_are_named, ports_come_from_the_range, qps_are_bounded);
 }
 
 UNIT_MAIN("siw_link", siw_link_case)

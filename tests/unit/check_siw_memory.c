@@ -286,8 +286,6 @@ START_TEST(a_device_does_not_open)
 	ck_assert_uint_gt(s.nth, 3);
 }
 
-END_TEST
-
 START_TEST(a_link_is_made_or_says_why_not)
 {
 	struct sweep s = { 0 };
@@ -310,8 +308,6 @@ START_TEST(a_link_is_made_or_says_why_not)
 	ck_assert_uint_gt(s.nth, 15);
 }
 
-END_TEST
-
 START_TEST(a_link_ends)
 {
 	struct sweep s = { 0 };
@@ -327,8 +323,6 @@ START_TEST(a_link_ends)
 	}
 	ck_assert_uint_gt(s.nth, 1);
 }
-
-END_TEST
 
 /* A stranger's request needs memory, as does what it is told. */
 START_TEST(a_stranger_costs_nobody_else)
@@ -356,15 +350,10 @@ START_TEST(a_stranger_costs_nobody_else)
 	ck_assert_uint_gt(s.nth, 2);
 }
 
-END_TEST
-
 static void
 siw_memory_case(TCase *tc)
 {
-	tcase_add_test(tc, a_device_does_not_open);
-	tcase_add_test(tc, a_link_is_made_or_says_why_not);
-	tcase_add_test(tc, a_link_ends);
-	tcase_add_test(tc, a_stranger_costs_nobody_else);
+	unit_add(tc, a_device_does_not_open, a_link_is_made_or_says_why_not, a_link_ends, a_stranger_costs_nobody_else);
 }
 
 UNIT_MAIN("siw_memory", siw_memory_case)

@@ -60,8 +60,6 @@ START_TEST(a_start_up_frame_goes_in_one_piece)
 	ck_assert_uint_eq(frame_parts, 2);
 }
 
-END_TEST
-
 /* A card that sends the RTR Read by itself and does not count it: its user's first Read comes on top. */
 START_TEST(an_rtr_read_may_come_on_top)
 {
@@ -90,8 +88,6 @@ START_TEST(an_rtr_read_may_come_on_top)
 	ck_assert_uint_eq(b.connected, 1);
 	raw_close();
 }
-
-END_TEST
 
 /* Linux's siw answers a Read of nothing with more than that while it is sending: so each side says what may be read. */
 START_TEST(a_confirming_read_reads_what_the_peer_names)
@@ -137,8 +133,6 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 	raw_close();
 }
 
-END_TEST
-
 /* Refused before any queue pair had a say: the depths of the Reply keep to RFC 6581 9.1 nevertheless. */
 START_TEST(an_early_reject_has_depths_that_fit)
 {
@@ -168,8 +162,6 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	ck_assert_uint_eq(f.ord, depth[_i][3]);
 	raw_close();
 }
-
-END_TEST
 
 /* A responder that missed the first FPDU looks again when another one comes. */
 START_TEST(a_silent_responder_hears_a_second_word)
@@ -201,8 +193,6 @@ START_TEST(a_silent_responder_hears_a_second_word)
 	raw_close();
 	close(listener);
 }
-
-END_TEST
 
 /* -- who may come -- */
 
@@ -265,8 +255,6 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	raw_close();
 }
 
-END_TEST
-
 /* Requests that nobody expects yet: one address cannot fill the places, all together have 64. */
 START_TEST(early_requests_of_one_address_leave_room)
 {
@@ -292,8 +280,6 @@ START_TEST(early_requests_of_one_address_leave_room)
 	while (n > 0)
 		close(fd[--n]);
 }
-
-END_TEST
 
 /* Requests for no link that b has, from these two in turn: how many were refused at once. */
 static uint64_t
@@ -329,8 +315,6 @@ START_TEST(an_ipv6_network_is_one_source)
 	end_close(&b);
 }
 
-END_TEST
-
 /* Who is refused and does not go away keeps a socket for a while; so many of them may. */
 START_TEST(the_refused_who_stay_are_bounded)
 {
@@ -350,8 +334,6 @@ START_TEST(the_refused_who_stay_are_bounded)
 	for (unsigned i = 0; i < 70; i++)
 		close(fd[i]);
 }
-
-END_TEST
 
 /* -- hardware's segments -- */
 
@@ -379,8 +361,6 @@ START_TEST(each_fpdu_is_a_write_for_hardware)
 	raw_close();
 }
 
-END_TEST
-
 /* The path's MTU falls, and rises again. */
 START_TEST(fpdus_follow_the_mss)
 {
@@ -407,8 +387,6 @@ START_TEST(fpdus_follow_the_mss)
 	}
 	raw_close();
 }
-
-END_TEST
 
 /* -- the end -- */
 
@@ -455,8 +433,6 @@ START_TEST(a_terminate_before_a_reset_is_heard)
 	txq_fini(&raw.txq);
 }
 
-END_TEST
-
 /* The same with half a Write before it that is read straight into place. */
 START_TEST(a_terminate_behind_half_a_write_is_heard)
 {
@@ -501,8 +477,6 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 	txq_fini(&raw.txq);
 }
 
-END_TEST
-
 /* A peer that ends in order sees an end in order, unless there is something that it did not take. */
 START_TEST(a_fin_is_answered_by_a_fin)
 {
@@ -528,8 +502,6 @@ START_TEST(a_fin_is_answered_by_a_fin)
 		ck_assert(n < 0 && errno == ECONNRESET);
 	raw_close();
 }
-
-END_TEST
 
 /* CRC off: half of a Write is placed when its place is closed. Nothing is written there any more, not even one byte where the
  * first one of the rest would still be allowed, and the link ends. */
@@ -559,27 +531,20 @@ START_TEST(a_place_that_closes_half_way_ends_the_link)
 		ck_assert_uint_eq(b.buf[placed], 0);
 }
 
-END_TEST
-
 static void
 siw_peer_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_start_up_frame_goes_in_one_piece);
 	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
 	tcase_add_loop_test(tc, a_confirming_read_reads_what_the_peer_names, 0, 2);
 	tcase_add_loop_test(tc, an_early_reject_has_depths_that_fit, 0, 4);
 	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
-	tcase_add_test(tc, an_address_that_may_not_connect_is_turned_away);
-	tcase_add_test(tc, early_requests_of_one_address_leave_room);
-	tcase_add_test(tc, an_ipv6_network_is_one_source);
-	tcase_add_test(tc, the_refused_who_stay_are_bounded);
 	tcase_add_loop_test(tc, each_fpdu_is_a_write_for_hardware, 0, 2);
-	tcase_add_test(tc, fpdus_follow_the_mss);
 	tcase_add_loop_test(tc, a_terminate_before_a_reset_is_heard, 0, 3);
-	tcase_add_test(tc, a_terminate_behind_half_a_write_is_heard);
 	tcase_add_loop_test(tc, a_fin_is_answered_by_a_fin, 0, 2);
-	tcase_add_test(tc, a_place_that_closes_half_way_ends_the_link);
+	unit_add(tc, a_start_up_frame_goes_in_one_piece, an_address_that_may_not_connect_is_turned_away,
+	    early_requests_of_one_address_leave_room, an_ipv6_network_is_one_source, the_refused_who_stay_are_bounded,
+	    fpdus_follow_the_mss, a_terminate_behind_half_a_write_is_heard, a_place_that_closes_half_way_ends_the_link);
 }
 
 UNIT_MAIN("siw_peer", siw_peer_case)

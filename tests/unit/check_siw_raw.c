@@ -41,8 +41,6 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 	UNTIL(b.failed == 1);
 }
 
-END_TEST
-
 /* Initiator first: also with a peer that knows no RTR (RFC 5044 7.1.2, rule 4). */
 START_TEST(passive_side_waits_for_the_first_fpdu)
 {
@@ -76,8 +74,6 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 	raw_close();
 	UNTIL(b.errors == 1);
 }
-
-END_TEST
 
 /* The first FPDU shows that the link is not the claimed one; the second came with it, and is nobody's any more. */
 START_TEST(nothing_is_placed_behind_a_start_that_failed)
@@ -116,8 +112,6 @@ START_TEST(nothing_is_placed_behind_a_start_that_failed)
 	raw_close();
 }
 
-END_TEST
-
 START_TEST(initiator_with_ird_0_is_rejected)
 {
 	struct siw_config c = config();
@@ -140,8 +134,6 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	expect_depths(&b, 0, 4);
 	raw_close();
 }
-
-END_TEST
 
 START_TEST(strangers_are_refused)
 {
@@ -174,8 +166,6 @@ START_TEST(strangers_are_refused)
 	ck_assert_uint_eq(b.failed + b.connected, 0);
 	raw_close();
 }
-
-END_TEST
 
 START_TEST(malformed_requests_are_dropped)
 {
@@ -222,8 +212,6 @@ START_TEST(malformed_requests_are_dropped)
 	raw_close();
 }
 
-END_TEST
-
 START_TEST(silent_connections_do_not_keep_others_out)
 {
 	struct siw_config c = config();
@@ -242,8 +230,6 @@ START_TEST(silent_connections_do_not_keep_others_out)
 	for (unsigned i = 0; i < 140; i++)
 		close(fds[i]);
 }
-
-END_TEST
 
 START_TEST(a_crc_error_is_told_and_ends_the_link)
 {
@@ -294,8 +280,6 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	raw_close();
 }
 
-END_TEST
-
 /* Nothing may be said before the initiator's first good FPDU, not even that it was a bad one. */
 START_TEST(a_bad_first_fpdu_gets_no_answer)
 {
@@ -316,8 +300,6 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	ck_assert_uint_eq(stats(&b).terminates_sent, 0);
 	raw_close();
 }
-
-END_TEST
 
 START_TEST(protocol_errors_are_told)
 {
@@ -351,8 +333,6 @@ START_TEST(protocol_errors_are_told)
 	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
 	raw_close();
 }
-
-END_TEST
 
 /* A Read of our memory, larger than one segment, and the confirming Read of b in between. */
 START_TEST(reads_are_served)
@@ -391,8 +371,6 @@ START_TEST(reads_are_served)
 	raw_close();
 }
 
-END_TEST
-
 /* A peer that names no FPDU size gets what fits a TCP segment. */
 START_TEST(mulpdu_from_the_mss)
 {
@@ -415,8 +393,6 @@ START_TEST(mulpdu_from_the_mss)
 	}
 	raw_close();
 }
-
-END_TEST
 
 /* One byte at a time. */
 START_TEST(any_segmentation_is_taken)
@@ -450,8 +426,6 @@ START_TEST(any_segmentation_is_taken)
 	raw_close();
 }
 
-END_TEST
-
 START_TEST(responder_with_ird_0_is_told_terminate_6)
 {
 	struct siw_config c = config();
@@ -466,8 +440,6 @@ START_TEST(responder_with_ird_0_is_told_terminate_6)
 	expect_terminate(2, 0, 6);
 	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
 }
-
-END_TEST
 
 START_TEST(bad_replies)
 {
@@ -545,8 +517,6 @@ START_TEST(bad_replies)
 	raw_serve_end(why);
 }
 
-END_TEST
-
 /* Reply and first bytes of ours: the RTR is the first FPDU, then what was posted. */
 START_TEST(initiator_speaks_first)
 {
@@ -572,8 +542,6 @@ START_TEST(initiator_speaks_first)
 	raw_close();
 	close(listener);
 }
-
-END_TEST
 
 /* An accept queue that is full of descriptors does not lose the connection. */
 START_TEST(out_of_descriptors)
@@ -601,29 +569,22 @@ START_TEST(out_of_descriptors)
 	raw_close();
 }
 
-END_TEST
-
 static void
 siw_raw_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, passive_side_answers_as_the_rfc_wants);
 	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
 	tcase_add_loop_test(tc, nothing_is_placed_behind_a_start_that_failed, 0, 2);
-	tcase_add_test(tc, initiator_with_ird_0_is_rejected);
 	tcase_add_loop_test(tc, strangers_are_refused, 0, 4);
 	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
-	tcase_add_test(tc, silent_connections_do_not_keep_others_out);
-	tcase_add_test(tc, a_crc_error_is_told_and_ends_the_link);
-	tcase_add_test(tc, a_bad_first_fpdu_gets_no_answer);
 	tcase_add_loop_test(tc, protocol_errors_are_told, 0, 4);
-	tcase_add_test(tc, reads_are_served);
-	tcase_add_test(tc, mulpdu_from_the_mss);
-	tcase_add_test(tc, any_segmentation_is_taken);
 	tcase_add_loop_test(tc, responder_with_ird_0_is_told_terminate_6, 0, 2);
 	tcase_add_loop_test(tc, bad_replies, 0, 12);
 	tcase_add_loop_test(tc, initiator_speaks_first, 0, 3);
-	tcase_add_test(tc, out_of_descriptors);
+	unit_add(tc, passive_side_answers_as_the_rfc_wants, initiator_with_ird_0_is_rejected,
+	    silent_connections_do_not_keep_others_out, a_crc_error_is_told_and_ends_the_link,
+	    a_bad_first_fpdu_gets_no_answer, reads_are_served, mulpdu_from_the_mss, any_segmentation_is_taken,
+	    out_of_descriptors);
 }
 
 UNIT_MAIN("siw_raw", siw_raw_case)

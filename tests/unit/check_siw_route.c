@@ -42,8 +42,6 @@ START_TEST(loopback_reaches_this_machine)
 	ck_assert(!reaches("127.0.0.1", "2001:db8::1")); /* of another family */
 }
 
-END_TEST
-
 START_TEST(a_route_counts_when_it_leaves_by_our_interface)
 {
 	if (!own_netns(interfaces))
@@ -63,8 +61,6 @@ START_TEST(a_route_counts_when_it_leaves_by_our_interface)
 	ck_assert(!reaches("fd09:1::1", "fd09:2::9"));
 	ck_assert(!reaches("fd09:1::1", "2001:db8::1")); /* no route at all */
 }
-
-END_TEST
 
 static const char vlans[] =
     "link add v0 type veth peer name v1\n"
@@ -94,15 +90,12 @@ START_TEST(the_vlan_is_that_of_the_interface)
 	ck_assert_uint_eq(vlan_at("10.9.4.1"), 10);
 }
 
-END_TEST
-
 static void
 route_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, loopback_reaches_this_machine);
-	tcase_add_test(tc, a_route_counts_when_it_leaves_by_our_interface);
-	tcase_add_test(tc, the_vlan_is_that_of_the_interface);
+	unit_add(tc, loopback_reaches_this_machine, a_route_counts_when_it_leaves_by_our_interface,
+	    the_vlan_is_that_of_the_interface);
 }
 
 UNIT_MAIN("siw_route", route_case)

@@ -47,8 +47,6 @@ START_TEST(connecting_has_its_time)
 	ck_assert_uint_eq(a.failed, 1);
 }
 
-END_TEST
-
 START_TEST(being_connected_to_has_its_time)
 {
 	struct siw_config c = config();
@@ -66,8 +64,6 @@ START_TEST(being_connected_to_has_its_time)
 	ck_assert_uint_eq(b.failed, 1);
 }
 
-END_TEST
-
 START_TEST(an_answer_has_its_time)
 {
 	struct siw_config c = config();
@@ -82,8 +78,6 @@ START_TEST(an_answer_has_its_time)
 	ck_assert_uint_eq(a.errors, 1);
 	ck_assert_str_eq(a.why, "the peer does not answer");
 }
-
-END_TEST
 
 START_TEST(confirmation_has_its_time)
 {
@@ -100,16 +94,12 @@ START_TEST(confirmation_has_its_time)
 	ck_assert_uint_eq(a.errors, 1);
 }
 
-END_TEST
-
 static void
 siw_time_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, connecting_has_its_time);
-	tcase_add_test(tc, being_connected_to_has_its_time);
-	tcase_add_test(tc, an_answer_has_its_time);
-	tcase_add_test(tc, confirmation_has_its_time);
+	unit_add(tc, connecting_has_its_time, being_connected_to_has_its_time, an_answer_has_its_time,
+	    confirmation_has_its_time);
 }
 
 UNIT_MAIN("siw_time", siw_time_case)

@@ -31,8 +31,6 @@ START_TEST(objects_are_apart_aligned_and_zeroed)
 	slab_fini(&s);
 }
 
-END_TEST
-
 START_TEST(the_last_one_freed_is_the_first_one_given)
 {
 	struct slab s;
@@ -47,8 +45,6 @@ START_TEST(the_last_one_freed_is_the_first_one_given)
 	ck_assert_ptr_eq(slab_get(&s), a);
 	slab_fini(&s);
 }
-
-END_TEST
 
 START_TEST(a_burst_leaves_nothing_behind)
 {
@@ -77,8 +73,6 @@ START_TEST(a_burst_leaves_nothing_behind)
 	ck_assert_uint_eq(s.chunk_cnt, 0);
 }
 
-END_TEST
-
 START_TEST(full_chunks_come_first)
 {
 	struct slab s;
@@ -96,15 +90,11 @@ START_TEST(full_chunks_come_first)
 	slab_fini(&s);
 }
 
-END_TEST
-
 static void
 slab_case(TCase *tc)
 {
-	tcase_add_test(tc, objects_are_apart_aligned_and_zeroed);
-	tcase_add_test(tc, the_last_one_freed_is_the_first_one_given);
-	tcase_add_test(tc, a_burst_leaves_nothing_behind);
-	tcase_add_test(tc, full_chunks_come_first);
+	unit_add(tc, objects_are_apart_aligned_and_zeroed, the_last_one_freed_is_the_first_one_given,
+	    a_burst_leaves_nothing_behind, full_chunks_come_first);
 }
 
 UNIT_MAIN("slab", slab_case)

@@ -348,8 +348,6 @@ START_TEST(starts_and_ends)
 	ck_assert_ptr_null(strstr(heard, "RELOADING"));
 }
 
-END_TEST
-
 START_TEST(says_when_a_drain_was_cut_off)
 {
 	start_ready("slow", NULL);
@@ -357,8 +355,6 @@ START_TEST(says_when_a_drain_was_cut_off)
 	in_log("warning: drain_timeout is over, connections are reset: connections=3");
 	ck_assert_ptr_null(strstr(log_text(), "drained"));
 }
-
-END_TEST
 
 START_TEST(second_signal_ends_at_once)
 {
@@ -373,8 +369,6 @@ START_TEST(second_signal_ends_at_once)
 	in_log("ending at once");
 }
 
-END_TEST
-
 /* "smcrctl drain" and then "systemctl stop": the connections keep their time. */
 START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
 {
@@ -387,8 +381,6 @@ START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
 	end_daemon(SIGTERM);
 	in_log("ending at once");
 }
-
-END_TEST
 
 START_TEST(reloads)
 {
@@ -408,8 +400,6 @@ START_TEST(reloads)
 	in_log("added=1 changed=1 removed=0 settings=0 restart_needed_for=1");
 	end_daemon(SIGTERM);
 }
-
-END_TEST
 
 static void
 fail_reload(const char *text, const char *why)
@@ -446,14 +436,10 @@ START_TEST(keeps_the_old_configuration_when_the_file_is_wrong)
 	fail_reload("log_level = \"debug\";\nnope = 1;", why);
 }
 
-END_TEST
-
 START_TEST(keeps_the_old_configuration_when_the_worker_refuses)
 {
 	fail_reload("egress = ( " SVC("refused", "2") " );", "cannot listen");
 }
-
-END_TEST
 
 START_TEST(tells_the_control_client)
 {
@@ -472,8 +458,6 @@ START_TEST(tells_the_control_client)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
 
-END_TEST
-
 START_TEST(feeds_the_watchdog)
 {
 	write_file("");
@@ -485,8 +469,6 @@ START_TEST(feeds_the_watchdog)
 	in_log("no ingress and no egress");
 }
 
-END_TEST
-
 START_TEST(does_not_say_ready_when_the_start_fails)
 {
 	write_file(_i == 0 ? "egress = ( " SVC("refused", "2") " );" : "egress = ( " SVC("nocontrol", "2") " );");
@@ -497,8 +479,6 @@ START_TEST(does_not_say_ready_when_the_start_fails)
 	if (_i == 1)
 		in_log("worker freed");
 }
-
-END_TEST
 
 static const struct {
 	const char *text;
@@ -527,8 +507,6 @@ START_TEST(options_and_exit_codes)
 	in_log(runs[_i].says);
 }
 
-END_TEST
-
 START_TEST(the_command_line_level_wins_over_the_file)
 {
 	static const char *const args[] = { "-d", "error", NULL };
@@ -542,8 +520,6 @@ START_TEST(the_command_line_level_wins_over_the_file)
 	ck_assert_str_eq(log_text(), "");
 }
 
-END_TEST
-
 START_TEST(says_when_descriptors_will_not_do)
 {
 	struct rlimit lim = { 512, 1000 };
@@ -553,8 +529,6 @@ START_TEST(says_when_descriptors_will_not_do)
 	in_log("limit=1000 needed=8289 enough_for_connections=451");
 	end_daemon(SIGTERM);
 }
-
-END_TEST
 
 START_TEST(passes_sockets_of_systemd_on)
 {
@@ -567,26 +541,17 @@ START_TEST(passes_sockets_of_systemd_on)
 	end_daemon(SIGTERM);
 }
 
-END_TEST
-
 static void
 smcrd_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, starts_and_ends);
-	tcase_add_test(tc, says_when_a_drain_was_cut_off);
-	tcase_add_test(tc, second_signal_ends_at_once);
-	tcase_add_test(tc, the_first_signal_does_not_cut_a_clients_drain_short);
-	tcase_add_test(tc, reloads);
-	tcase_add_test(tc, keeps_the_old_configuration_when_the_file_is_wrong);
-	tcase_add_test(tc, keeps_the_old_configuration_when_the_worker_refuses);
-	tcase_add_test(tc, tells_the_control_client);
-	tcase_add_test(tc, feeds_the_watchdog);
 	tcase_add_loop_test(tc, does_not_say_ready_when_the_start_fails, 0, 2);
 	tcase_add_loop_test(tc, options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]));
-	tcase_add_test(tc, the_command_line_level_wins_over_the_file);
-	tcase_add_test(tc, says_when_descriptors_will_not_do);
-	tcase_add_test(tc, passes_sockets_of_systemd_on);
+	unit_add(tc, starts_and_ends, says_when_a_drain_was_cut_off, second_signal_ends_at_once,
+	    the_first_signal_does_not_cut_a_clients_drain_short, reloads,
+	    keeps_the_old_configuration_when_the_file_is_wrong, keeps_the_old_configuration_when_the_worker_refuses,
+	    tells_the_control_client, feeds_the_watchdog, the_command_line_level_wins_over_the_file,
+	    says_when_descriptors_will_not_do, passes_sockets_of_systemd_on);
 }
 
 UNIT_MAIN("smcrd", smcrd_case)

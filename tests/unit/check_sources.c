@@ -57,8 +57,6 @@ START_TEST(counts_by_address_and_not_by_port)
 	sources_fini(&s);
 }
 
-END_TEST
-
 START_TEST(an_ipv6_source_is_its_network)
 {
 	struct sources s;
@@ -74,8 +72,6 @@ START_TEST(an_ipv6_source_is_its_network)
 	ck_assert_uint_eq(add(&s, "::2"), 1);
 	sources_fini(&s);
 }
-
-END_TEST
 
 /* Few places and many changes, so that every kind of gap comes up. */
 START_TEST(counts_as_a_plain_array_does)
@@ -113,14 +109,11 @@ START_TEST(counts_as_a_plain_array_does)
 	sources_fini(&s);
 }
 
-END_TEST
-
 static void
 sources_case(TCase *tc)
 {
-	tcase_add_test(tc, counts_by_address_and_not_by_port);
-	tcase_add_test(tc, an_ipv6_source_is_its_network);
 	tcase_add_loop_test(tc, counts_as_a_plain_array_does, 0, 4);
+	unit_add(tc, counts_by_address_and_not_by_port, an_ipv6_source_is_its_network);
 }
 
 UNIT_MAIN("sources", sources_case)

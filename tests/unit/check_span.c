@@ -14,8 +14,6 @@ START_TEST(reads_big_endian)
 	ck_assert_uint_eq(rcur_left(&r), 0);
 }
 
-END_TEST
-
 START_TEST(crossing_the_end_fails_and_stays_failed)
 {
 	static const uint8_t in[] = { 1, 2, 3 };
@@ -26,8 +24,6 @@ START_TEST(crossing_the_end_fails_and_stays_failed)
 	ck_assert_uint_eq(rcur_u8(&r), 0);
 	ck_assert_uint_eq(rcur_left(&r), 0);
 }
-
-END_TEST
 
 START_TEST(sub_reader_is_bounded)
 {
@@ -44,8 +40,6 @@ START_TEST(sub_reader_is_bounded)
 	ck_assert(sub.failed);
 	ck_assert(r.failed);
 }
-
-END_TEST
 
 START_TEST(writes_round_trip_and_stop_at_the_end)
 {
@@ -68,15 +62,11 @@ START_TEST(writes_round_trip_and_stop_at_the_end)
 	ck_assert_uint_eq(rcur_be16(&r), 0x1011);
 }
 
-END_TEST
-
 static void
 span_case(TCase *tc)
 {
-	tcase_add_test(tc, reads_big_endian);
-	tcase_add_test(tc, crossing_the_end_fails_and_stays_failed);
-	tcase_add_test(tc, sub_reader_is_bounded);
-	tcase_add_test(tc, writes_round_trip_and_stop_at_the_end);
+	unit_add(tc, reads_big_endian, crossing_the_end_fails_and_stays_failed, sub_reader_is_bounded,
+	    writes_round_trip_and_stop_at_the_end);
 }
 
 UNIT_MAIN("span", span_case)

@@ -53,8 +53,6 @@ START_TEST(exact_range)
 	stag_remove(&t, &r);
 }
 
-END_TEST
-
 START_TEST(rights_domain_and_revocation)
 {
 	struct stag_region r = region(STAG_WRITE);
@@ -74,8 +72,6 @@ START_TEST(rights_domain_and_revocation)
 	stag_remove(&t, &r); /* twice is harmless */
 	ck_assert_uint_eq(t.cnt, 0);
 }
-
-END_TEST
 
 static bool
 refuses_from_100_to_199(const struct stag_region *r, size_t off, size_t len)
@@ -104,8 +100,6 @@ START_TEST(the_owner_may_refuse_writes)
 	stag_remove(&t, &r);
 }
 
-END_TEST
-
 START_TEST(numbers_are_spread_and_say_nothing)
 {
 	static struct stag_region r[1000];
@@ -133,16 +127,12 @@ START_TEST(numbers_are_spread_and_say_nothing)
 	ck_assert_uint_eq(t.cnt, 0);
 }
 
-END_TEST
-
 static void
 stag_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, exact_range);
-	tcase_add_test(tc, rights_domain_and_revocation);
-	tcase_add_test(tc, the_owner_may_refuse_writes);
-	tcase_add_test(tc, numbers_are_spread_and_say_nothing);
+	unit_add(tc, exact_range, rights_domain_and_revocation, the_owner_may_refuse_writes,
+	    numbers_are_spread_and_say_nothing);
 }
 
 UNIT_MAIN("stag", stag_case)

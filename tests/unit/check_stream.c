@@ -149,8 +149,6 @@ START_TEST(send_in_segments)
 	ck_assert_uint_eq(stream_recv_cnt(&s), 0);
 }
 
-END_TEST
-
 START_TEST(send_without_a_receive_can_come_again)
 {
 	struct ddp_hdr h = send_hdr(1, 0, true);
@@ -162,8 +160,6 @@ START_TEST(send_without_a_receive_can_come_again)
 	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_RECV);
 	ck_assert(s.started);
 }
-
-END_TEST
 
 START_TEST(invalidate)
 {
@@ -182,8 +178,6 @@ START_TEST(invalidate)
 	expect_term(give(&h, "", 0), 0, 1, 9);
 }
 
-END_TEST
-
 START_TEST(invalidate_of_a_shared_region)
 {
 	struct ddp_hdr h = send_hdr(1, 0, true);
@@ -196,8 +190,6 @@ START_TEST(invalidate_of_a_shared_region)
 	ck_assert_int_eq(stag_check(&stags, &my_pd, STAG_WRITE, rw.stag, rw.base, 1, &at), STAG_OK);
 }
 
-END_TEST
-
 START_TEST(zero_length_tagged_is_not_checked)
 {
 	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, 1, 0);
@@ -206,8 +198,6 @@ START_TEST(zero_length_tagged_is_not_checked)
 	ck_assert(s.started);
 	ck_assert_int_eq(give_read(1, 0, 1, 0), STREAM_RX_READ_REQ);
 }
-
-END_TEST
 
 START_TEST(rtr_send_takes_no_receive)
 {
@@ -222,8 +212,6 @@ START_TEST(rtr_send_takes_no_receive)
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
 }
 
-END_TEST
-
 START_TEST(a_first_send_with_payload_is_no_rtr)
 {
 	struct ddp_hdr h = send_hdr(1, 0, true);
@@ -232,8 +220,6 @@ START_TEST(a_first_send_with_payload_is_no_rtr)
 	recvs(1);
 	ck_assert_int_eq(give(&h, "x", 1), STREAM_RX_RECV);
 }
-
-END_TEST
 
 START_TEST(reads_are_served_in_order_and_in_segments)
 {
@@ -263,8 +249,6 @@ START_TEST(reads_are_served_in_order_and_in_segments)
 	ck_assert_int_eq(give_read(4, 1, ro.stag, ro.base), STREAM_RX_READ_REQ);
 }
 
-END_TEST
-
 START_TEST(a_region_that_goes_away_while_it_is_read)
 {
 	struct ddp_hdr h;
@@ -289,8 +273,6 @@ START_TEST(a_region_that_goes_away_while_it_is_read)
 	ck_assert_uint_eq(term.read.src_to, base + 100);
 	ck_assert_uint_eq(term.read.src_stag, stag);
 }
-
-END_TEST
 
 static void
 issue_read(uint32_t size, uint64_t cookie)
@@ -329,8 +311,6 @@ START_TEST(our_reads_are_answered)
 	ck_assert_uint_eq(stream_reads_out(&s), 0);
 }
 
-END_TEST
-
 START_TEST(message_numbers_wrap)
 {
 	struct ddp_hdr h;
@@ -351,8 +331,6 @@ START_TEST(message_numbers_wrap)
 	ck_assert_uint_eq(h.msn, 0);
 }
 
-END_TEST
-
 START_TEST(early_placement)
 {
 	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base + 4);
@@ -370,8 +348,6 @@ START_TEST(early_placement)
 	ck_assert(!stream_place_early(&s, &h, 100, &at));
 	ck_assert(!s.dead);
 }
-
-END_TEST
 
 /* -- Terminate: each code of layers, RFC 5040 7 and RFC 5041 7 -- */
 
@@ -437,16 +413,12 @@ START_TEST(header_errors)
 	ck_assert_uint_eq(ev.term.seg_len, (r->h.tagged ? 14 : 18) + strlen(r->payload));
 }
 
-END_TEST
-
 START_TEST(too_short_for_a_header)
 {
 	static const uint8_t bytes[18] = { 0xc1, 0x40 };
 
 	expect_term(stream_ulpdu(&s, (struct span){ bytes, (size_t)_i }, &ev), 2, 0, 3);
 }
-
-END_TEST
 
 START_TEST(send_too_long)
 {
@@ -465,8 +437,6 @@ START_TEST(send_too_long)
 	expect_term(give(&h, big, 1), 1, 2, 5);
 }
 
-END_TEST
-
 START_TEST(send_that_is_given_up)
 {
 	uint8_t ulpdu[DDP_HDR_MAX];
@@ -477,8 +447,6 @@ START_TEST(send_that_is_given_up)
 	stream_fail_no_recv(&s, (struct span){ ulpdu, n }, &ev.term);
 	expect_term(STREAM_RX_ERROR, 1, 2, 2);
 }
-
-END_TEST
 
 START_TEST(write_protection)
 {
@@ -517,8 +485,6 @@ START_TEST(write_protection)
 	}
 }
 
-END_TEST
-
 START_TEST(read_protection)
 {
 	switch (_i) {
@@ -548,16 +514,12 @@ START_TEST(read_protection)
 	ck_assert_uint_eq(ev.term.seg_len, 46);
 }
 
-END_TEST
-
 START_TEST(more_reads_than_ird)
 {
 	ck_assert_int_eq(give_read(1, 0, 0, 0), STREAM_RX_READ_REQ);
 	ck_assert_int_eq(give_read(2, 0, 0, 0), STREAM_RX_READ_REQ);
 	expect_term(give_read(3, 0, 0, 0), 1, 2, 2);
 }
-
-END_TEST
 
 START_TEST(wrong_read_responses)
 {
@@ -591,8 +553,6 @@ START_TEST(wrong_read_responses)
 	}
 }
 
-END_TEST
-
 START_TEST(peers_terminate)
 {
 	static const uint8_t crc[] = { 0x20, 0x02, 0x00, 0x00 };
@@ -610,15 +570,11 @@ START_TEST(peers_terminate)
 	ck_assert(s.dead);
 }
 
-END_TEST
-
 START_TEST(llp_errors)
 {
 	stream_fail_llp(&s, 2, &ev.term);
 	expect_term(STREAM_RX_ERROR, 2, 0, 2);
 }
-
-END_TEST
 
 START_TEST(receives_are_given_back)
 {
@@ -634,35 +590,22 @@ START_TEST(receives_are_given_back)
 	ck_assert(!stream_flush_recv(&s, &r));
 }
 
-END_TEST
-
 static void
 stream_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, send_in_segments);
-	tcase_add_test(tc, send_without_a_receive_can_come_again);
-	tcase_add_test(tc, invalidate);
-	tcase_add_test(tc, invalidate_of_a_shared_region);
-	tcase_add_test(tc, zero_length_tagged_is_not_checked);
-	tcase_add_test(tc, rtr_send_takes_no_receive);
-	tcase_add_test(tc, a_first_send_with_payload_is_no_rtr);
-	tcase_add_test(tc, reads_are_served_in_order_and_in_segments);
-	tcase_add_test(tc, a_region_that_goes_away_while_it_is_read);
-	tcase_add_test(tc, our_reads_are_answered);
-	tcase_add_test(tc, message_numbers_wrap);
-	tcase_add_test(tc, early_placement);
 	tcase_add_loop_test(tc, header_errors, 0, sizeof(header_rows) / sizeof(header_rows[0]));
 	tcase_add_loop_test(tc, too_short_for_a_header, 0, 14);
 	tcase_add_loop_test(tc, send_too_long, 0, 2);
-	tcase_add_test(tc, send_that_is_given_up);
 	tcase_add_loop_test(tc, write_protection, 0, 6);
 	tcase_add_loop_test(tc, read_protection, 0, 7);
-	tcase_add_test(tc, more_reads_than_ird);
 	tcase_add_loop_test(tc, wrong_read_responses, 0, 6);
 	tcase_add_loop_test(tc, peers_terminate, 0, 2);
-	tcase_add_test(tc, llp_errors);
-	tcase_add_test(tc, receives_are_given_back);
+	unit_add(tc, send_in_segments, send_without_a_receive_can_come_again, invalidate, invalidate_of_a_shared_region,
+	    zero_length_tagged_is_not_checked, rtr_send_takes_no_receive, a_first_send_with_payload_is_no_rtr,
+	    reads_are_served_in_order_and_in_segments, a_region_that_goes_away_while_it_is_read, our_reads_are_answered,
+	    message_numbers_wrap, early_placement, send_that_is_given_up, more_reads_than_ird, llp_errors,
+	    receives_are_given_back);
 }
 
 UNIT_MAIN("stream", stream_case)

@@ -19,8 +19,6 @@ START_TEST(largest_come_first_equal_ones_by_key)
 	ck_assert_uint_eq(tally_top(&t, top, 2), 2);
 }
 
-END_TEST
-
 START_TEST(more_keys_than_room_share_one_count)
 {
 	struct tally t = { 0 };
@@ -35,13 +33,10 @@ START_TEST(more_keys_than_room_share_one_count)
 	ck_assert_uint_eq(top[0].cnt, 2);
 }
 
-END_TEST
-
 static void
 tally_case(TCase *tc)
 {
-	tcase_add_test(tc, largest_come_first_equal_ones_by_key);
-	tcase_add_test(tc, more_keys_than_room_share_one_count);
+	unit_add(tc, largest_come_first_equal_ones_by_key, more_keys_than_room_share_one_count);
 }
 
 UNIT_MAIN("tally", tally_case)

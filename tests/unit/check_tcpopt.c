@@ -33,8 +33,6 @@ START_TEST(found_in_the_captures)
 	ck_assert_uint_ge(without, 2);
 }
 
-END_TEST
-
 START_TEST(found_and_not_found)
 {
 	ck_assert_int_eq(find("fe06e2d4c3d9"), 1);
@@ -49,8 +47,6 @@ START_TEST(found_and_not_found)
 	ck_assert_int_eq(find("fe02"), 0);
 	ck_assert_int_eq(find("00 fe06e2d4c3d9"), 0); /* behind the end of the list */
 }
-
-END_TEST
 
 START_TEST(lengths_at_their_limits)
 {
@@ -68,8 +64,6 @@ START_TEST(lengths_at_their_limits)
 		ck_assert_msg(find(bad[i]) == -EBADMSG, "%s", bad[i]);
 }
 
-END_TEST
-
 START_TEST(every_truncation)
 {
 	static const uint8_t opt[] = { 1, 1, 0xfe, 6, 0xe2, 0xd4, 0xc3, 0xd9 };
@@ -77,8 +71,6 @@ START_TEST(every_truncation)
 	for (size_t len = 0; len < sizeof(opt); len++)
 		ck_assert_int_eq(tcpopt_find_smcr((struct span){ opt, len }), len <= 2 ? 0 : -EBADMSG);
 }
-
-END_TEST
 
 START_TEST(encodes_as_linux_does)
 {
@@ -94,16 +86,11 @@ START_TEST(encodes_as_linux_does)
 	ck_assert_int_eq(tcpopt_find_smcr((struct span){ b, sizeof(b) }), 1);
 }
 
-END_TEST
-
 static void
 tcpopt_case(TCase *tc)
 {
-	tcase_add_test(tc, found_in_the_captures);
-	tcase_add_test(tc, found_and_not_found);
-	tcase_add_test(tc, lengths_at_their_limits);
-	tcase_add_test(tc, every_truncation);
-	tcase_add_test(tc, encodes_as_linux_does);
+	unit_add(tc, found_in_the_captures, found_and_not_found, lengths_at_their_limits, every_truncation,
+	    encodes_as_linux_does);
 }
 
 UNIT_MAIN("tcpopt", tcpopt_case)

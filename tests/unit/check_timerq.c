@@ -44,8 +44,6 @@ START_TEST(fires_in_order_and_only_when_due)
 	timerq_fini(&q);
 }
 
-END_TEST
-
 static struct timerq self_q;
 static int self_fired;
 
@@ -70,13 +68,10 @@ START_TEST(a_timer_that_rearms_itself_does_not_hold_the_loop)
 	timerq_fini(&self_q);
 }
 
-END_TEST
-
 static void
 timerq_case(TCase *tc)
 {
-	tcase_add_test(tc, fires_in_order_and_only_when_due);
-	tcase_add_test(tc, a_timer_that_rearms_itself_does_not_hold_the_loop);
+	unit_add(tc, fires_in_order_and_only_when_due, a_timer_that_rearms_itself_does_not_hold_the_loop);
 }
 
 UNIT_MAIN("timerq", timerq_case)

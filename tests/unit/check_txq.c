@@ -59,8 +59,6 @@ START_TEST(golden_fpdus)
 	ck_assert_uint_ge(vectors_each_in("iwarp.txt", "fpdu-nocrc", check_vector), 20);
 }
 
-END_TEST
-
 START_TEST(examples_of_rfc_5044)
 {
 	static const uint8_t crc5[] = { 0x52, 0x23, 0x99, 0x83 }, crc6[] = { 0x84, 0x92, 0x58, 0x98 };
@@ -83,8 +81,6 @@ START_TEST(examples_of_rfc_5044)
 	txq_fini(&q);
 }
 
-END_TEST
-
 START_TEST(small_messages_run_together)
 {
 	uint8_t data[1024] = { 0 };
@@ -101,8 +97,6 @@ START_TEST(small_messages_run_together)
 	ck_assert_uint_eq(txq_gather(&q, iov, TXQ_SEGS), 1);
 	txq_fini(&q);
 }
-
-END_TEST
 
 START_TEST(large_payload_stays_in_place)
 {
@@ -126,8 +120,6 @@ START_TEST(large_payload_stays_in_place)
 	ck_assert_uint_eq(txq_gather(&q, iov, 3), 3);
 	txq_fini(&q);
 }
-
-END_TEST
 
 /*
  * Random puts and partial sends against a decoder: the ring goes round many
@@ -180,16 +172,11 @@ START_TEST(ring_goes_round)
 	txq_fini(&q);
 }
 
-END_TEST
-
 static void
 txq_case(TCase *tc)
 {
-	tcase_add_test(tc, golden_fpdus);
-	tcase_add_test(tc, examples_of_rfc_5044);
-	tcase_add_test(tc, small_messages_run_together);
-	tcase_add_test(tc, large_payload_stays_in_place);
 	tcase_add_loop_test(tc, ring_goes_round, 0, 2);
+	unit_add(tc, golden_fpdus, examples_of_rfc_5044, small_messages_run_together, large_payload_stays_in_place);
 }
 
 UNIT_MAIN("txq", txq_case)

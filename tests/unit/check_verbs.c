@@ -32,8 +32,6 @@ START_TEST(connects_writes_sends_both_ways)
 	ck_assert_uint_eq(fake.inlined, 1);
 }
 
-END_TEST
-
 START_TEST(attributes_are_those_of_smcr)
 {
 	struct verbs_config c = config(0), cb = config(1);
@@ -79,8 +77,6 @@ START_TEST(attributes_are_those_of_smcr)
 	ck_assert_uint_ne(a.qp->psn, b.qp->psn);
 }
 
-END_TEST
-
 START_TEST(the_active_side_speaks_when_it_is_told_to)
 {
 	struct rnic_remote ra, rb;
@@ -112,8 +108,6 @@ START_TEST(the_active_side_speaks_when_it_is_told_to)
 	check_wc(&a, 1, 7, RNIC_WC_WRITE, RNIC_WC_OK);
 }
 
-END_TEST
-
 START_TEST(a_transition_to_rts_that_fails_is_told)
 {
 	struct rnic_remote rb;
@@ -135,8 +129,6 @@ START_TEST(a_transition_to_rts_that_fails_is_told)
 	ck_assert_uint_eq(b.connected, 0);
 }
 
-END_TEST
-
 START_TEST(a_far_end_out_of_range_is_refused)
 {
 	struct rnic_remote r;
@@ -157,8 +149,6 @@ START_TEST(a_far_end_out_of_range_is_refused)
 		ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), -EINVAL);
 	}
 }
-
-END_TEST
 
 START_TEST(query_tells_the_device)
 {
@@ -192,8 +182,6 @@ START_TEST(query_tells_the_device)
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }
 
-END_TEST
-
 /* -- posting -- */
 
 START_TEST(a_turn_rings_once)
@@ -209,8 +197,6 @@ START_TEST(a_turn_rings_once)
 	ck_assert_uint_eq(stats(&a).doorbells, 1);
 	ck_assert_uint_eq(stats(&a).writes_posted, 10);
 }
-
-END_TEST
 
 /* A copy is taken when it is posted, not when the card gets it. */
 START_TEST(inline_data_is_copied_at_once)
@@ -229,8 +215,6 @@ START_TEST(inline_data_is_copied_at_once)
 	ck_assert_int_eq(b.buf[43], 'x');
 	ck_assert_int_eq(b.buf[64], 'y');
 }
-
-END_TEST
 
 /* More than one chain, over the ends of all rings. */
 START_TEST(a_card_without_inline_data_gets_it_from_memory)
@@ -261,8 +245,6 @@ START_TEST(a_card_without_inline_data_gets_it_from_memory)
 	ck_assert_uint_eq(fake.inlined, 0);
 }
 
-END_TEST
-
 START_TEST(requests_gather)
 {
 	struct rnic_send_wr wr = {
@@ -285,8 +267,6 @@ START_TEST(requests_gather)
 	wr.sge_cnt = RNIC_SGE_MAX + 1;
 	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), -EINVAL);
 }
-
-END_TEST
 
 START_TEST(only_own_memory_may_be_named)
 {
@@ -313,8 +293,6 @@ START_TEST(only_own_memory_may_be_named)
 	ck_assert_uint_eq(hw(&a)->rq_head, 0);
 }
 
-END_TEST
-
 START_TEST(room_is_the_send_queue)
 {
 	open_connected();
@@ -338,8 +316,6 @@ START_TEST(room_is_the_send_queue)
 	ck_assert_uint_eq(a.rooms, 1);
 }
 
-END_TEST
-
 START_TEST(room_is_bytes_too)
 {
 	size_t most;
@@ -362,8 +338,6 @@ START_TEST(room_is_bytes_too)
 	ck_assert_uint_eq(room(&a).bytes, most);
 }
 
-END_TEST
-
 /* Nobody ever asks for a completion: the queue is not stuck, and nothing is reported. */
 START_TEST(unsignaled_requests_do_not_fill_the_queue_for_good)
 {
@@ -379,8 +353,6 @@ START_TEST(unsignaled_requests_do_not_fill_the_queue_for_good)
 	ck_assert_uint_eq(a.wc_cnt, 0);
 	ck_assert_uint_lt(fake.signaled - before, 1000 / 16);
 }
-
-END_TEST
 
 START_TEST(receives_are_bounded_and_all_or_none)
 {
@@ -413,8 +385,6 @@ START_TEST(receives_are_bounded_and_all_or_none)
 	}
 }
 
-END_TEST
-
 /* -- completions -- */
 
 /* One at a time, and never is anything left behind without a word of it. */
@@ -439,8 +409,6 @@ START_TEST(completions_come_however_few_are_taken)
 	ck_assert_uint_eq(got, 17);
 }
 
-END_TEST
-
 /* Events are acknowledged in batches, and the rest before the CQ goes (which the fake looks at). */
 START_TEST(events_are_acknowledged_in_batches)
 {
@@ -455,8 +423,6 @@ START_TEST(events_are_acknowledged_in_batches)
 	ck_assert_uint_ge(fake.acks, 1);
 	ck_assert_uint_le(fake.acks, 4);
 }
-
-END_TEST
 
 /* The wire moves just before the CQ is armed, too late for an event: it is looked at once more. */
 START_TEST(what_comes_while_it_is_armed_is_not_lost)
@@ -477,8 +443,6 @@ START_TEST(what_comes_while_it_is_armed_is_not_lost)
 	}
 }
 
-END_TEST
-
 START_TEST(it_sleeps_when_nothing_is_there)
 {
 	uint64_t polls;
@@ -492,8 +456,6 @@ START_TEST(it_sleeps_when_nothing_is_there)
 	ck_assert_uint_eq(stats(&a).polls, polls);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }
-
-END_TEST
 
 START_TEST(busy_polling_lasts_as_long_as_it_is_told)
 {
@@ -530,8 +492,6 @@ START_TEST(busy_polling_lasts_as_long_as_it_is_told)
 	turns();
 	ck_assert_uint_eq(a.wc_cnt, 1);
 }
-
-END_TEST
 
 /* A completion that comes between the last look and the arming is not lost: a hundred turns in all interleavings that the
  * fake's wire allows. */
@@ -581,8 +541,6 @@ START_TEST(traffic_both_ways)
 	ck_assert_uint_eq(a.errors + b.errors, 0);
 }
 
-END_TEST
-
 /* -- limits and failures of calls -- */
 
 START_TEST(queues_keep_to_the_cards_limits)
@@ -617,8 +575,6 @@ START_TEST(queues_keep_to_the_cards_limits)
 	end_close(&a);
 	fake_check_clean();
 }
-
-END_TEST
 
 /* Whatever call fails while a device is opened: an error with words, nothing left behind, the output untouched. */
 START_TEST(opening_fails_cleanly)
@@ -659,8 +615,6 @@ START_TEST(opening_fails_cleanly)
 	poll_loop_fini(&loop);
 }
 
-END_TEST
-
 START_TEST(making_things_fails_cleanly)
 {
 	const struct rnic_qp_attr attr = { .sq_depth = 8, .rq_depth = 8 };
@@ -692,8 +646,6 @@ START_TEST(making_things_fails_cleanly)
 	end_qp(&a, 8, 8);
 }
 
-END_TEST
-
 START_TEST(remote_access_is_what_was_asked_for)
 {
 	struct rnic_mr *ours;
@@ -710,8 +662,6 @@ START_TEST(remote_access_is_what_was_asked_for)
 	ck_assert_uint_eq(b.errors, 1);
 	ck_assert_str_eq(b.why, "the peer wrote where it may not");
 }
-
-END_TEST
 
 START_TEST(opening_says_what_is_wrong)
 {
@@ -776,8 +726,6 @@ START_TEST(opening_says_what_is_wrong)
 	poll_loop_fini(&loop);
 }
 
-END_TEST
-
 START_TEST(the_memlock_limit_is_named)
 {
 	struct rlimit old, low = { .rlim_cur = 65536 };
@@ -801,8 +749,6 @@ START_TEST(the_memlock_limit_is_named)
 	poll_loop_fini(&loop);
 	(void)setrlimit(RLIMIT_MEMLOCK, &old);
 }
-
-END_TEST
 
 /* Whatever it is registered for: the engine only sees that it failed, the log gets the words. */
 START_TEST(trouble_with_memory_is_told_now_and_then)
@@ -845,8 +791,6 @@ START_TEST(trouble_with_memory_is_told_now_and_then)
 	ck_assert_str_eq(a.why, "the RDMA device makes no more queue pairs");
 }
 
-END_TEST
-
 START_TEST(routes_tell_which_peers_are_reached)
 {
 	struct verbs_config c = config(0);
@@ -869,53 +813,34 @@ START_TEST(routes_tell_which_peers_are_reached)
 	fake_check_clean();
 }
 
-END_TEST
-
 static void
 connect_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, connects_writes_sends_both_ways);
-	tcase_add_test(tc, attributes_are_those_of_smcr);
-	tcase_add_test(tc, the_active_side_speaks_when_it_is_told_to);
-	tcase_add_test(tc, a_transition_to_rts_that_fails_is_told);
-	tcase_add_test(tc, a_far_end_out_of_range_is_refused);
-	tcase_add_test(tc, query_tells_the_device);
-	tcase_add_test(tc, routes_tell_which_peers_are_reached);
+	unit_add(tc, connects_writes_sends_both_ways, attributes_are_those_of_smcr,
+	    the_active_side_speaks_when_it_is_told_to, a_transition_to_rts_that_fails_is_told,
+	    a_far_end_out_of_range_is_refused, query_tells_the_device, routes_tell_which_peers_are_reached);
 }
 
 static void
 work_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_turn_rings_once);
-	tcase_add_test(tc, inline_data_is_copied_at_once);
-	tcase_add_test(tc, a_card_without_inline_data_gets_it_from_memory);
-	tcase_add_test(tc, requests_gather);
-	tcase_add_test(tc, only_own_memory_may_be_named);
-	tcase_add_test(tc, room_is_the_send_queue);
-	tcase_add_test(tc, room_is_bytes_too);
-	tcase_add_test(tc, unsignaled_requests_do_not_fill_the_queue_for_good);
-	tcase_add_test(tc, receives_are_bounded_and_all_or_none);
-	tcase_add_test(tc, completions_come_however_few_are_taken);
-	tcase_add_test(tc, events_are_acknowledged_in_batches);
-	tcase_add_test(tc, what_comes_while_it_is_armed_is_not_lost);
-	tcase_add_test(tc, it_sleeps_when_nothing_is_there);
-	tcase_add_test(tc, busy_polling_lasts_as_long_as_it_is_told);
-	tcase_add_test(tc, traffic_both_ways);
+	unit_add(tc, a_turn_rings_once, inline_data_is_copied_at_once, a_card_without_inline_data_gets_it_from_memory,
+	    requests_gather, only_own_memory_may_be_named, room_is_the_send_queue, room_is_bytes_too,
+	    unsignaled_requests_do_not_fill_the_queue_for_good, receives_are_bounded_and_all_or_none,
+	    completions_come_however_few_are_taken, events_are_acknowledged_in_batches,
+	    what_comes_while_it_is_armed_is_not_lost, it_sleeps_when_nothing_is_there,
+	    busy_polling_lasts_as_long_as_it_is_told, traffic_both_ways);
 }
 
 static void
 limits_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, queues_keep_to_the_cards_limits);
-	tcase_add_test(tc, opening_fails_cleanly);
-	tcase_add_test(tc, making_things_fails_cleanly);
-	tcase_add_test(tc, remote_access_is_what_was_asked_for);
-	tcase_add_test(tc, opening_says_what_is_wrong);
-	tcase_add_test(tc, the_memlock_limit_is_named);
-	tcase_add_test(tc, trouble_with_memory_is_told_now_and_then);
+	unit_add(tc, queues_keep_to_the_cards_limits, opening_fails_cleanly, making_things_fails_cleanly,
+	    remote_access_is_what_was_asked_for, opening_says_what_is_wrong, the_memlock_limit_is_named,
+	    trouble_with_memory_is_told_now_and_then);
 }
 
 UNIT_MAIN("verbs", connect_case, work_case, limits_case)

@@ -24,8 +24,6 @@ START_TEST(a_disconnect_flushes)
 	}
 }
 
-END_TEST
-
 /* No event of before the end comes after it. */
 START_TEST(a_disconnect_takes_events_back)
 {
@@ -44,8 +42,6 @@ START_TEST(a_disconnect_takes_events_back)
 	collect(&a);
 	ck_assert_uint_eq(a.errors, 0);
 }
-
-END_TEST
 
 /* Completions and their event are there, unread: with the queue pair they are gone. */
 START_TEST(nothing_of_a_queue_pair_outlives_it)
@@ -84,8 +80,6 @@ START_TEST(nothing_of_a_queue_pair_outlives_it)
 	a.dev->ops->qp_destroy(qp);
 }
 
-END_TEST
-
 /* The answer to DELETE LINK is the last thing posted: it arrives, and with it what lay before it. */
 START_TEST(last_words_are_sent)
 {
@@ -107,8 +101,6 @@ START_TEST(last_words_are_sent)
 	ck_assert_uint_eq(a.wc_cnt, 0);
 }
 
-END_TEST
-
 /* Meanwhile nothing is placed, and the memory's user may have it back with its domain. */
 START_TEST(nothing_comes_in_while_last_words_go_out)
 {
@@ -124,8 +116,6 @@ START_TEST(nothing_comes_in_while_last_words_go_out)
 	ck_assert_uint_eq(a.errors, 0);
 }
 
-END_TEST
-
 /* Its user lets it live: the completions are as they are. */
 START_TEST(last_words_complete_for_who_waits)
 {
@@ -140,8 +130,6 @@ START_TEST(last_words_complete_for_who_waits)
 	check_wc(&a, 1, 8, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 0);
 }
-
-END_TEST
 
 /* Who does not take them is not waited for. */
 START_TEST(last_words_have_their_time)
@@ -174,8 +162,6 @@ START_TEST(last_words_have_their_time)
 	}
 }
 
-END_TEST
-
 /* The peer was quicker: its end breaks ours, nobody is told. */
 START_TEST(last_words_to_nobody)
 {
@@ -189,16 +175,12 @@ START_TEST(last_words_to_nobody)
 	ck_assert_uint_eq(a.errors, 0);
 }
 
-END_TEST
-
 START_TEST(a_device_is_freed_with_last_words_to_say)
 {
 	open_connected();
 	post(&a, RNIC_WR_SEND, 2, RNIC_INLINE | RNIC_SIGNALED, 0, 44, &b, 0);
 	a.dev->ops->qp_disconnect(a.qp, true);
 }
-
-END_TEST
 
 /* There are not ever more of them. */
 START_TEST(queue_pairs_with_last_words_are_bounded)
@@ -225,8 +207,6 @@ START_TEST(queue_pairs_with_last_words_are_bounded)
 	}
 	a.qp = b.qp = NULL;
 }
-
-END_TEST
 
 /* -- while it is being connected -- */
 
@@ -262,8 +242,6 @@ START_TEST(connecting_blocks_nobody)
 	ck_assert_int_eq(hw(&b)->qp.state, IBV_QPS_RTS);
 }
 
-END_TEST
-
 START_TEST(a_connection_that_fails_says_why)
 {
 	static const struct {
@@ -289,8 +267,6 @@ START_TEST(a_connection_that_fails_says_why)
 		close_both();
 	}
 }
-
-END_TEST
 
 /* Disconnected, and perhaps destroyed with all its memory, while the kernel still asks. */
 START_TEST(the_end_may_come_while_connecting)
@@ -330,8 +306,6 @@ START_TEST(the_end_may_come_while_connecting)
 	}
 }
 
-END_TEST
-
 /* Behind the one that waits: never started, gone at once. */
 START_TEST(the_end_may_come_before_its_turn)
 {
@@ -355,8 +329,6 @@ START_TEST(the_end_may_come_before_its_turn)
 	UNTIL(a.connected == 1);
 }
 
-END_TEST
-
 /* The result is there, unread: it is not told any more. */
 START_TEST(the_end_may_come_just_behind_it)
 {
@@ -375,8 +347,6 @@ START_TEST(the_end_may_come_just_behind_it)
 	}
 }
 
-END_TEST
-
 START_TEST(the_card_may_go_while_connecting)
 {
 	connect_waits();
@@ -389,8 +359,6 @@ START_TEST(the_card_may_go_while_connecting)
 	check_wc(&a, 0, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.failed, 1);
 }
-
-END_TEST
 
 /* Freeing the device does not wait for the kernel either: the thread frees the rest. */
 START_TEST(a_device_may_be_freed_while_connecting)
@@ -408,8 +376,6 @@ START_TEST(a_device_may_be_freed_while_connecting)
 		usleep(1000);
 	fake_check_clean();
 }
-
-END_TEST
 
 /* -- while it is being destroyed -- */
 
@@ -450,8 +416,6 @@ START_TEST(destroying_blocks_nobody)
 	fake.dereg_behind = false;
 	b.dev->ops->qp_destroy(second);
 }
-
-END_TEST
 
 /* The card does not flush, or is gone: until it is done with the buffers they are its own; destroyed by its user meanwhile,
  * it is gone for good afterwards. */
@@ -499,8 +463,6 @@ START_TEST(buffers_come_back_when_it_is_destroyed)
 	}
 }
 
-END_TEST
-
 /* Its CQ goes with it: an event that comes meanwhile is acknowledged, or destroying that would wait for ever. */
 START_TEST(events_of_the_dying_are_acknowledged)
 {
@@ -515,8 +477,6 @@ START_TEST(events_of_the_dying_are_acknowledged)
 	fake_destroy_go();
 	UNTIL(fake_live(&fake.cq_cnt) == 1);
 }
-
-END_TEST
 
 /* Nobody waits for many of them, nor when their device is freed: its thread does the rest. */
 START_TEST(a_device_may_be_freed_while_destroying)
@@ -541,45 +501,31 @@ START_TEST(a_device_may_be_freed_while_destroying)
 	fake_check_clean();
 }
 
-END_TEST
-
 static void
 end_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_disconnect_flushes);
-	tcase_add_test(tc, a_disconnect_takes_events_back);
-	tcase_add_test(tc, nothing_of_a_queue_pair_outlives_it);
-	tcase_add_test(tc, last_words_are_sent);
-	tcase_add_test(tc, nothing_comes_in_while_last_words_go_out);
-	tcase_add_test(tc, last_words_complete_for_who_waits);
-	tcase_add_test(tc, last_words_have_their_time);
-	tcase_add_test(tc, last_words_to_nobody);
-	tcase_add_test(tc, a_device_is_freed_with_last_words_to_say);
-	tcase_add_test(tc, queue_pairs_with_last_words_are_bounded);
+	unit_add(tc, a_disconnect_flushes, a_disconnect_takes_events_back, nothing_of_a_queue_pair_outlives_it,
+	    last_words_are_sent, nothing_comes_in_while_last_words_go_out, last_words_complete_for_who_waits,
+	    last_words_have_their_time, last_words_to_nobody, a_device_is_freed_with_last_words_to_say,
+	    queue_pairs_with_last_words_are_bounded);
 }
 
 static void
 connecting_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, connecting_blocks_nobody);
-	tcase_add_test(tc, a_connection_that_fails_says_why);
-	tcase_add_test(tc, the_end_may_come_while_connecting);
-	tcase_add_test(tc, the_end_may_come_before_its_turn);
-	tcase_add_test(tc, the_end_may_come_just_behind_it);
-	tcase_add_test(tc, the_card_may_go_while_connecting);
-	tcase_add_test(tc, a_device_may_be_freed_while_connecting);
+	unit_add(tc, connecting_blocks_nobody, a_connection_that_fails_says_why, the_end_may_come_while_connecting,
+	    the_end_may_come_before_its_turn, the_end_may_come_just_behind_it, the_card_may_go_while_connecting,
+	    a_device_may_be_freed_while_connecting);
 }
 
 static void
 destroying_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, destroying_blocks_nobody);
-	tcase_add_test(tc, buffers_come_back_when_it_is_destroyed);
-	tcase_add_test(tc, events_of_the_dying_are_acknowledged);
-	tcase_add_test(tc, a_device_may_be_freed_while_destroying);
+	unit_add(tc, destroying_blocks_nobody, buffers_come_back_when_it_is_destroyed,
+	    events_of_the_dying_are_acknowledged, a_device_may_be_freed_while_destroying);
 }
 
 UNIT_MAIN("verbs_end", end_case, connecting_case, destroying_case)

@@ -276,8 +276,6 @@ START_TEST(each_request_ends_once)
 				}
 }
 
-END_TEST
-
 /* -- one by one -- */
 
 /* The reason comes in the same turn as the failed request. */
@@ -317,8 +315,6 @@ START_TEST(the_reason_comes_with_the_failure)
 	}
 }
 
-END_TEST
-
 START_TEST(failures_are_counted)
 {
 	static const enum ibv_wc_status s[] = { IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_REM_ACCESS_ERR,
@@ -343,8 +339,6 @@ START_TEST(failures_are_counted)
 		close_both();
 	}
 }
-
-END_TEST
 
 /* What came before the break still counts, however it lies among the failures. */
 START_TEST(what_arrived_before_the_break_is_given)
@@ -373,8 +367,6 @@ START_TEST(what_arrived_before_the_break_is_given)
 		ck_assert_uint_le(ok, 10);
 	}
 }
-
-END_TEST
 
 /* A failed send in front of what arrived, in one batch of completions, on a card that cannot be stopped: taking it from
  * the card must not lose the rest of the batch. */
@@ -412,8 +404,6 @@ START_TEST(a_batch_is_read_to_its_end)
 	ck_assert_uint_eq(a.errors, 1);
 }
 
-END_TEST
-
 START_TEST(a_message_that_is_too_long_breaks_both)
 {
 	open_connected();
@@ -428,8 +418,6 @@ START_TEST(a_message_that_is_too_long_breaks_both)
 	ck_assert_str_eq(b.why, "the peer sent a message that is too long");
 }
 
-END_TEST
-
 /* Nothing fails, it just waits: RNR is without end. */
 START_TEST(a_missing_receive_holds_the_sender_back)
 {
@@ -443,8 +431,6 @@ START_TEST(a_missing_receive_holds_the_sender_back)
 	ck_assert_uint_eq(a.wc_cnt, 2);
 	ck_assert_uint_eq(a.errors, 0);
 }
-
-END_TEST
 
 /* The request that the card did not take is the one that failed, when nothing else had. */
 START_TEST(a_refused_request_has_a_local_error)
@@ -465,8 +451,6 @@ START_TEST(a_refused_request_has_a_local_error)
 	ck_assert_str_eq(a.why, "the RDMA device did not take a work request");
 }
 
-END_TEST
-
 /* It took those before: their buffers are its own until they are flushed. */
 START_TEST(a_chain_is_refused_part_way)
 {
@@ -485,8 +469,6 @@ START_TEST(a_chain_is_refused_part_way)
 	ck_assert_uint_eq(a.errors, 1);
 }
 
-END_TEST
-
 /* Everything that can be posted is; there is room for the last request of all, and for all completions at once. */
 START_TEST(full_queues_are_flushed)
 {
@@ -503,8 +485,6 @@ START_TEST(full_queues_are_flushed)
 	turns();
 	ck_assert_uint_eq(a.wc_cnt, 80);
 }
-
-END_TEST
 
 START_TEST(receives_that_the_card_refuses_end_like_others)
 {
@@ -527,8 +507,6 @@ START_TEST(receives_that_the_card_refuses_end_like_others)
 		close_both();
 	}
 }
-
-END_TEST
 
 /* A card that does not flush loses the QP; until then its buffers are not given back. */
 START_TEST(a_card_that_does_not_flush_loses_the_qp)
@@ -554,8 +532,6 @@ START_TEST(a_card_that_does_not_flush_loses_the_qp)
 	ck_assert_str_eq(a.why, "the RDMA device gave the queue pair up");
 }
 
-END_TEST
-
 /* The error state is out of reach, and so are its flushes: what is known of completions still counts. */
 START_TEST(a_card_that_cannot_be_stopped_loses_the_qp)
 {
@@ -578,8 +554,6 @@ START_TEST(a_card_that_cannot_be_stopped_loses_the_qp)
 	ck_assert_uint_eq(a.errors, 0);
 }
 
-END_TEST
-
 /* Completions of what was never posted, or has ended, change nothing. */
 START_TEST(completions_of_nothing_are_ignored)
 {
@@ -601,8 +575,6 @@ START_TEST(completions_of_nothing_are_ignored)
 	ck_assert_uint_eq(a.wc_cnt, 2);
 	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_OK);
 }
-
-END_TEST
 
 START_TEST(a_completion_queue_that_fails_ends_its_qp)
 {
@@ -630,8 +602,6 @@ START_TEST(a_completion_queue_that_fails_ends_its_qp)
 	}
 }
 
-END_TEST
-
 static void
 once_case(TCase *tc)
 {
@@ -643,20 +613,12 @@ static void
 single_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_reason_comes_with_the_failure);
-	tcase_add_test(tc, failures_are_counted);
-	tcase_add_test(tc, what_arrived_before_the_break_is_given);
-	tcase_add_test(tc, a_batch_is_read_to_its_end);
-	tcase_add_test(tc, a_message_that_is_too_long_breaks_both);
-	tcase_add_test(tc, a_missing_receive_holds_the_sender_back);
-	tcase_add_test(tc, a_refused_request_has_a_local_error);
-	tcase_add_test(tc, a_chain_is_refused_part_way);
-	tcase_add_test(tc, full_queues_are_flushed);
-	tcase_add_test(tc, receives_that_the_card_refuses_end_like_others);
-	tcase_add_test(tc, a_card_that_does_not_flush_loses_the_qp);
 	tcase_add_loop_test(tc, a_card_that_cannot_be_stopped_loses_the_qp, 0, 2);
-	tcase_add_test(tc, completions_of_nothing_are_ignored);
-	tcase_add_test(tc, a_completion_queue_that_fails_ends_its_qp);
+	unit_add(tc, the_reason_comes_with_the_failure, failures_are_counted, what_arrived_before_the_break_is_given,
+	    a_batch_is_read_to_its_end, a_message_that_is_too_long_breaks_both, a_missing_receive_holds_the_sender_back,
+	    a_refused_request_has_a_local_error, a_chain_is_refused_part_way, full_queues_are_flushed,
+	    receives_that_the_card_refuses_end_like_others, a_card_that_does_not_flush_loses_the_qp,
+	    completions_of_nothing_are_ignored, a_completion_queue_that_fails_ends_its_qp);
 }
 
 UNIT_MAIN("verbs_errors", once_case, single_case)

@@ -42,8 +42,6 @@ START_TEST(the_ports_state_is_told_once)
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }
 
-END_TEST
-
 /* Down and up again before anybody looked: links went down meanwhile. */
 START_TEST(a_port_that_bounced_was_down)
 {
@@ -71,8 +69,6 @@ START_TEST(a_port_that_bounced_was_down)
 	ck_assert(!a.dev->ops->poll_event(a.dev, &ev));
 }
 
-END_TEST
-
 START_TEST(a_device_may_be_opened_with_its_port_down)
 {
 	port_a()->state = IBV_PORT_DOWN;
@@ -82,8 +78,6 @@ START_TEST(a_device_may_be_opened_with_its_port_down)
 	port_is(true, IBV_EVENT_PORT_ACTIVE);
 	TOLD(0, 1);
 }
-
-END_TEST
 
 START_TEST(a_gid_that_vanishes_is_a_port_down)
 {
@@ -115,8 +109,6 @@ START_TEST(a_gid_that_vanishes_is_a_port_down)
 	ck_assert_uint_eq(hw(&a)->rtr.ah_attr.grh.sgid_index, 9);
 }
 
-END_TEST
-
 START_TEST(a_gid_that_moved_was_gone)
 {
 	open_both();
@@ -132,8 +124,6 @@ START_TEST(a_gid_that_moved_was_gone)
 	TOLD(1, 1);
 }
 
-END_TEST
-
 /* The GID comes back while the port is down: it is up when the port is. */
 START_TEST(gid_and_port_are_both_needed)
 {
@@ -148,8 +138,6 @@ START_TEST(gid_and_port_are_both_needed)
 	TOLD(1, 1);
 }
 
-END_TEST
-
 /* A table that cannot be read says nothing. */
 START_TEST(a_gid_table_that_cannot_be_read_changes_nothing)
 {
@@ -159,8 +147,6 @@ START_TEST(a_gid_table_that_cannot_be_read_changes_nothing)
 	TOLD(0, 0);
 	ck_assert(verbs_gid_present(a.dev));
 }
-
-END_TEST
 
 START_TEST(other_events_are_ignored_and_acknowledged)
 {
@@ -184,8 +170,6 @@ START_TEST(other_events_are_ignored_and_acknowledged)
 	turns();
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 }
-
-END_TEST
 
 START_TEST(queue_pairs_break_by_event)
 {
@@ -219,8 +203,6 @@ START_TEST(queue_pairs_break_by_event)
 	}
 }
 
-END_TEST
-
 /* One that is not connected has nothing to report; connecting it says so. */
 START_TEST(a_queue_pair_may_break_before_it_is_connected)
 {
@@ -235,8 +217,6 @@ START_TEST(a_queue_pair_may_break_before_it_is_connected)
 	r = remote(&b);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), -EINVAL);
 }
-
-END_TEST
 
 START_TEST(a_card_that_goes_takes_all_with_it)
 {
@@ -285,29 +265,21 @@ START_TEST(a_card_that_goes_takes_all_with_it)
 	}
 }
 
-END_TEST
-
 static void
 port_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, the_ports_state_is_told_once);
-	tcase_add_test(tc, a_port_that_bounced_was_down);
-	tcase_add_test(tc, a_device_may_be_opened_with_its_port_down);
-	tcase_add_test(tc, a_gid_that_vanishes_is_a_port_down);
-	tcase_add_test(tc, a_gid_that_moved_was_gone);
-	tcase_add_test(tc, gid_and_port_are_both_needed);
-	tcase_add_test(tc, a_gid_table_that_cannot_be_read_changes_nothing);
+	unit_add(tc, the_ports_state_is_told_once, a_port_that_bounced_was_down,
+	    a_device_may_be_opened_with_its_port_down, a_gid_that_vanishes_is_a_port_down, a_gid_that_moved_was_gone,
+	    gid_and_port_are_both_needed, a_gid_table_that_cannot_be_read_changes_nothing);
 }
 
 static void
 event_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, other_events_are_ignored_and_acknowledged);
-	tcase_add_test(tc, queue_pairs_break_by_event);
-	tcase_add_test(tc, a_queue_pair_may_break_before_it_is_connected);
-	tcase_add_test(tc, a_card_that_goes_takes_all_with_it);
+	unit_add(tc, other_events_are_ignored_and_acknowledged, queue_pairs_break_by_event,
+	    a_queue_pair_may_break_before_it_is_connected, a_card_that_goes_takes_all_with_it);
 }
 
 UNIT_MAIN("verbs_events", port_case, event_case)

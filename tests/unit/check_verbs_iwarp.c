@@ -154,8 +154,6 @@ START_TEST(both_sides_connect)
 	ck_assert_uint_eq(a.failed + b.failed + a.errors + b.errors, 0);
 }
 
-END_TEST
-
 /* The kernel's siw does not see a first message that comes while it is about to listen for it. */
 START_TEST(a_first_message_that_is_missed_is_followed_by_another)
 {
@@ -177,8 +175,6 @@ START_TEST(a_first_message_that_is_missed_is_followed_by_another)
 	ck_assert_uint_eq(a.failed + b.failed + a.errors + b.errors, 0);
 }
 
-END_TEST
-
 /* The passive user hears of the peer's QP (CLC Confirm) when the connection is there already. */
 START_TEST(the_connection_may_come_before_its_user)
 {
@@ -193,8 +189,6 @@ START_TEST(the_connection_may_come_before_its_user)
 	turns();
 	ck_assert_uint_eq(b.connected, 1);
 }
-
-END_TEST
 
 /* And may be gone again. */
 START_TEST(the_connection_may_break_before_its_user)
@@ -213,8 +207,6 @@ START_TEST(the_connection_may_break_before_its_user)
 	ck_assert_uint_eq(b.connected + b.errors, 0);
 }
 
-END_TEST
-
 START_TEST(the_link_is_for_the_qp_that_was_told)
 {
 	struct rnic_remote ra;
@@ -230,8 +222,6 @@ START_TEST(the_link_is_for_the_qp_that_was_told)
 	ck_assert_uint_eq(b.connected, 0);
 	UNTIL(a.errors + a.failed == 1);
 }
-
-END_TEST
 
 START_TEST(refused_by_its_private_data)
 {
@@ -269,8 +259,6 @@ START_TEST(refused_by_its_private_data)
 	UNTIL(a.connected == 1 && b.connected == 1);
 }
 
-END_TEST
-
 START_TEST(a_link_is_taken_once)
 {
 	uint8_t pd[MPA_PDATA_LEN];
@@ -283,8 +271,6 @@ START_TEST(a_link_is_taken_once)
 	ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), MPA_GONE);
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 2);
 }
-
-END_TEST
 
 START_TEST(an_early_request_waits)
 {
@@ -321,8 +307,6 @@ START_TEST(an_early_request_waits)
 	}
 }
 
-END_TEST
-
 START_TEST(early_requests_are_bounded)
 {
 	int handles[70];
@@ -350,8 +334,6 @@ START_TEST(early_requests_are_bounded)
 	ck_assert_int_eq(fake_cm_answer(handles[69], &verdict), -1);
 }
 
-END_TEST
-
 /* One that is not ours, or of another QP, or to whom nothing could be sent. */
 START_TEST(a_wrong_reply_is_refused)
 {
@@ -368,8 +350,6 @@ START_TEST(a_wrong_reply_is_refused)
 		teardown();
 	}
 }
-
-END_TEST
 
 static void
 active_fails(const char *why)
@@ -452,8 +432,6 @@ START_TEST(a_connection_that_fails_says_why)
 	}
 }
 
-END_TEST
-
 START_TEST(addresses_of_two_families_do_not_meet)
 {
 	struct rnic_remote rb;
@@ -469,8 +447,6 @@ START_TEST(addresses_of_two_families_do_not_meet)
 	make_qp(&b, 64, DEPTH_B, TOKEN);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_ACTIVE, &rb), -EINVAL);
 }
-
-END_TEST
 
 /* Two seconds, whoever is silent, and at which step. */
 START_TEST(silence_ends_it)
@@ -526,8 +502,6 @@ START_TEST(silence_ends_it)
 	}
 }
 
-END_TEST
-
 /* -- while it is being connected -- */
 
 static void
@@ -564,8 +538,6 @@ START_TEST(connecting_blocks_nobody)
 	b.dev->ops->qp_destroy(first_b);
 }
 
-END_TEST
-
 /* Disconnected, or destroyed, in mid-air; it then succeeds, or fails. */
 START_TEST(the_end_may_come_while_connecting)
 {
@@ -591,8 +563,6 @@ START_TEST(the_end_may_come_while_connecting)
 	}
 }
 
-END_TEST
-
 START_TEST(a_device_may_be_freed_while_connecting)
 {
 	int64_t start;
@@ -610,8 +580,6 @@ START_TEST(a_device_may_be_freed_while_connecting)
 	}
 	fake_check_clean();
 }
-
-END_TEST
 
 /* An acceptance under way holds a device that has no thread. */
 START_TEST(a_device_may_be_freed_while_accepting)
@@ -637,8 +605,6 @@ START_TEST(a_device_may_be_freed_while_accepting)
 	fake_check_clean();
 }
 
-END_TEST
-
 /* -- receive depth and confirmation -- */
 
 START_TEST(no_more_sends_than_receives)
@@ -663,8 +629,6 @@ START_TEST(no_more_sends_than_receives)
 	ck_assert_uint_ge(room(&a).sends, DEPTH_B);
 }
 
-END_TEST
-
 START_TEST(complete_is_what_a_read_confirmed)
 {
 	open_linked();
@@ -687,8 +651,6 @@ START_TEST(complete_is_what_a_read_confirmed)
 	turns();
 	ck_assert_uint_eq(stats(&a).reads_sent, 2); /* nothing left to confirm */
 }
-
-END_TEST
 
 /* One Read at a time; what was posted behind it has one of its own. */
 START_TEST(one_read_at_a_time)
@@ -713,8 +675,6 @@ START_TEST(one_read_at_a_time)
 	hw(&b)->no_answer = false;
 	UNTIL(a.wc_cnt == 2);
 }
-
-END_TEST
 
 /* Nobody asks: a signaled request is confirmed soon all the same, others when half of a queue is used. */
 START_TEST(confirmation_comes_by_itself)
@@ -742,8 +702,6 @@ START_TEST(confirmation_comes_by_itself)
 	ck_assert_uint_eq(a.wc_cnt, 1);
 }
 
-END_TEST
-
 START_TEST(a_read_unanswered_is_the_end)
 {
 	int64_t at;
@@ -769,8 +727,6 @@ START_TEST(a_read_unanswered_is_the_end)
 	ck_assert_str_eq(b.why, "the peer closed the connection");
 }
 
-END_TEST
-
 /* A loop that was idle for long: the answer has its time from the turn on that asked for it, and no more. */
 START_TEST(an_old_time_ends_nothing)
 {
@@ -789,8 +745,6 @@ START_TEST(an_old_time_ends_nothing)
 	ck_assert_uint_eq(a.wc_cnt, 1);
 }
 
-END_TEST
-
 /* The same for the time to connect. */
 START_TEST(connecting_counts_from_its_turn)
 {
@@ -807,8 +761,6 @@ START_TEST(connecting_counts_from_its_turn)
 	a.dev->ops->progress(a.dev, now + 1);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), now + 2000000000);
 }
-
-END_TEST
 
 START_TEST(many_bytes_arrive)
 {
@@ -835,8 +787,6 @@ START_TEST(many_bytes_arrive)
 	for (unsigned i = 0; i < 500; i++)
 		check_wc(&a, i, 2 * i + 1, RNIC_WC_SEND, RNIC_WC_OK);
 }
-
-END_TEST
 
 /* -- the end -- */
 
@@ -904,8 +854,6 @@ START_TEST(every_request_ends_once)
 	}
 }
 
-END_TEST
-
 /* What a Read confirmed stays good. */
 START_TEST(the_confirmed_ones_stay_good)
 {
@@ -922,8 +870,6 @@ START_TEST(the_confirmed_ones_stay_good)
 	check_wc(&a, 1, 1, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
 }
 
-END_TEST
-
 START_TEST(the_peer_disconnects)
 {
 	for (unsigned graceful = 0; graceful < 2; graceful++) {
@@ -938,8 +884,6 @@ START_TEST(the_peer_disconnects)
 		teardown();
 	}
 }
-
-END_TEST
 
 /* The last words are out when a Read says so; the end is in order then. */
 START_TEST(last_words_are_confirmed)
@@ -962,8 +906,6 @@ START_TEST(last_words_are_confirmed)
 	UNTIL(b.errors == 1);
 }
 
-END_TEST
-
 START_TEST(last_words_have_their_time)
 {
 	open_linked();
@@ -978,8 +920,6 @@ START_TEST(last_words_have_their_time)
 	pass_deadline(&a);
 	UNTIL(b.errors == 1 && fake_live(&fake.qp_cnt) == 1);
 }
-
-END_TEST
 
 /* A card that is pulled: known from the connection manager, too. */
 START_TEST(the_card_may_go)
@@ -1012,8 +952,6 @@ START_TEST(the_card_may_go)
 	}
 }
 
-END_TEST
-
 START_TEST(the_card_may_go_while_connecting)
 {
 	connect_waits();
@@ -1026,8 +964,6 @@ START_TEST(the_card_may_go_while_connecting)
 	fake_cm_go(ENODEV);
 	UNTIL(fake_live(&fake.qp_cnt) == 1);
 }
-
-END_TEST
 
 /* -- opening -- */
 
@@ -1067,8 +1003,6 @@ START_TEST(opening_says_what_is_wrong)
 	open_fails(&c, -ENODEV, "the iWARP card has no such IP address");
 }
 
-END_TEST
-
 START_TEST(the_mpa_port_is_of_the_range)
 {
 	struct verbs_config c = iwarp_config(0);
@@ -1081,8 +1015,6 @@ START_TEST(the_mpa_port_is_of_the_range)
 	end_close(&a);
 	fake_check_clean();
 }
-
-END_TEST
 
 START_TEST(no_failed_call_leaks)
 {
@@ -1102,53 +1034,29 @@ START_TEST(no_failed_call_leaks)
 	}
 }
 
-END_TEST
-
 static void
 connect_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup_iwarp, teardown);
 	tcase_add_loop_test(tc, both_sides_connect, 0, 3);
-	tcase_add_test(tc, a_first_message_that_is_missed_is_followed_by_another);
-	tcase_add_test(tc, the_connection_may_come_before_its_user);
-	tcase_add_test(tc, the_connection_may_break_before_its_user);
-	tcase_add_test(tc, the_link_is_for_the_qp_that_was_told);
-	tcase_add_test(tc, refused_by_its_private_data);
-	tcase_add_test(tc, a_link_is_taken_once);
-	tcase_add_test(tc, an_early_request_waits);
-	tcase_add_test(tc, early_requests_are_bounded);
-	tcase_add_test(tc, a_wrong_reply_is_refused);
-	tcase_add_test(tc, a_connection_that_fails_says_why);
-	tcase_add_test(tc, addresses_of_two_families_do_not_meet);
-	tcase_add_test(tc, silence_ends_it);
-	tcase_add_test(tc, connecting_blocks_nobody);
-	tcase_add_test(tc, the_end_may_come_while_connecting);
-	tcase_add_test(tc, a_device_may_be_freed_while_connecting);
-	tcase_add_test(tc, a_device_may_be_freed_while_accepting);
-	tcase_add_test(tc, opening_says_what_is_wrong);
-	tcase_add_test(tc, the_mpa_port_is_of_the_range);
-	tcase_add_test(tc, no_failed_call_leaks);
+	unit_add(tc, a_first_message_that_is_missed_is_followed_by_another, the_connection_may_come_before_its_user,
+	    the_connection_may_break_before_its_user, the_link_is_for_the_qp_that_was_told, refused_by_its_private_data,
+	    a_link_is_taken_once, an_early_request_waits, early_requests_are_bounded, a_wrong_reply_is_refused,
+	    a_connection_that_fails_says_why, addresses_of_two_families_do_not_meet, silence_ends_it,
+	    connecting_blocks_nobody, the_end_may_come_while_connecting, a_device_may_be_freed_while_connecting,
+	    a_device_may_be_freed_while_accepting, opening_says_what_is_wrong, the_mpa_port_is_of_the_range,
+	    no_failed_call_leaks);
 }
 
 static void
 data_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup_iwarp, teardown);
-	tcase_add_test(tc, no_more_sends_than_receives);
-	tcase_add_test(tc, complete_is_what_a_read_confirmed);
-	tcase_add_test(tc, one_read_at_a_time);
-	tcase_add_test(tc, confirmation_comes_by_itself);
-	tcase_add_test(tc, a_read_unanswered_is_the_end);
-	tcase_add_test(tc, an_old_time_ends_nothing);
-	tcase_add_test(tc, connecting_counts_from_its_turn);
-	tcase_add_test(tc, many_bytes_arrive);
-	tcase_add_test(tc, every_request_ends_once);
-	tcase_add_test(tc, the_confirmed_ones_stay_good);
-	tcase_add_test(tc, the_peer_disconnects);
-	tcase_add_test(tc, last_words_are_confirmed);
-	tcase_add_test(tc, last_words_have_their_time);
-	tcase_add_test(tc, the_card_may_go);
-	tcase_add_test(tc, the_card_may_go_while_connecting);
+	unit_add(tc, no_more_sends_than_receives, complete_is_what_a_read_confirmed, one_read_at_a_time,
+	    confirmation_comes_by_itself, a_read_unanswered_is_the_end, an_old_time_ends_nothing,
+	    connecting_counts_from_its_turn, many_bytes_arrive, every_request_ends_once, the_confirmed_ones_stay_good,
+	    the_peer_disconnects, last_words_are_confirmed, last_words_have_their_time, the_card_may_go,
+	    the_card_may_go_while_connecting);
 }
 
 UNIT_MAIN("verbs_iwarp", connect_case, data_case)

@@ -61,8 +61,6 @@ START_TEST(ports_are_told_with_their_gids)
 	free(ports);
 }
 
-END_TEST
-
 START_TEST(kinds_of_cards_are_told_apart)
 {
 	fake.dev_cnt = 3;
@@ -80,8 +78,6 @@ START_TEST(kinds_of_cards_are_told_apart)
 	free(ports);
 }
 
-END_TEST
-
 START_TEST(a_card_that_does_not_open_is_left_out)
 {
 	fake.devs[0].open_err = EIO;
@@ -94,8 +90,6 @@ START_TEST(a_card_that_does_not_open_is_left_out)
 	ck_assert_uint_eq(ports[0].port, 2);
 	free(ports);
 }
-
-END_TEST
 
 START_TEST(without_a_card_it_says_why)
 {
@@ -133,8 +127,6 @@ START_TEST(without_a_card_it_says_why)
 	ck_assert_ptr_eq(p, none);
 }
 
-END_TEST
-
 START_TEST(a_full_table_is_cut)
 {
 	struct fake_port *p = &fake.devs[0].ports[0];
@@ -145,8 +137,6 @@ START_TEST(a_full_table_is_cut)
 	ck_assert_uint_eq(ports[0].gid_cnt, FAKE_GIDS);
 	free(ports);
 }
-
-END_TEST
 
 START_TEST(a_card_is_looked_for_without_opening_it)
 {
@@ -162,8 +152,6 @@ START_TEST(a_card_is_looked_for_without_opening_it)
 	ck_assert(verbs_card_listed("fake1"));
 	fake_check_clean();
 }
-
-END_TEST
 
 /* -- the choice -- */
 
@@ -212,8 +200,6 @@ START_TEST(the_best_gid_is_chosen)
 	free(ports);
 }
 
-END_TEST
-
 /* The same link-local address on a VLAN and below it: the scope says which. */
 START_TEST(a_link_local_address_has_a_scope)
 {
@@ -234,20 +220,13 @@ START_TEST(a_link_local_address_has_a_scope)
 	free(ports);
 }
 
-END_TEST
-
 static void
 list_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
-	tcase_add_test(tc, ports_are_told_with_their_gids);
-	tcase_add_test(tc, kinds_of_cards_are_told_apart);
-	tcase_add_test(tc, a_card_that_does_not_open_is_left_out);
-	tcase_add_test(tc, without_a_card_it_says_why);
-	tcase_add_test(tc, a_full_table_is_cut);
-	tcase_add_test(tc, a_card_is_looked_for_without_opening_it);
-	tcase_add_test(tc, the_best_gid_is_chosen);
-	tcase_add_test(tc, a_link_local_address_has_a_scope);
+	unit_add(tc, ports_are_told_with_their_gids, kinds_of_cards_are_told_apart,
+	    a_card_that_does_not_open_is_left_out, without_a_card_it_says_why, a_full_table_is_cut,
+	    a_card_is_looked_for_without_opening_it, the_best_gid_is_chosen, a_link_local_address_has_a_scope);
 }
 
 UNIT_MAIN("verbs_list", list_case)

@@ -163,8 +163,6 @@ START_TEST(a_link_is_made_or_says_why_not)
 	made_or_told(_i == 1);
 }
 
-END_TEST
-
 START_TEST(a_card_does_not_open)
 {
 	bool iwarp = _i == 1;
@@ -201,8 +199,6 @@ START_TEST(a_card_does_not_open)
 	ck_assert_uint_gt(s.nth, 1);
 }
 
-END_TEST
-
 START_TEST(cards_are_listed_or_not)
 {
 	struct sweep s = { 0 };
@@ -226,8 +222,6 @@ START_TEST(cards_are_listed_or_not)
 	}
 	ck_assert_uint_gt(s.nth, 1);
 }
-
-END_TEST
 
 static void
 verbs_memory_case(TCase *tc)

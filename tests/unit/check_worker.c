@@ -47,8 +47,6 @@ START_TEST(a_port_in_use_is_told_and_nothing_is_left)
 	gw_begin();
 }
 
-END_TEST
-
 START_TEST(a_device_that_does_not_open_is_told)
 {
 	struct config_device devs[2] = {
@@ -65,8 +63,6 @@ START_TEST(a_device_that_does_not_open_is_told)
 	ck_assert_ptr_null(worker_device(gw.w, 1));
 	gw.cfg.device_cnt = 0;
 }
-
-END_TEST
 
 static bool
 may_dial(const char *to, const char *middle)
@@ -113,8 +109,6 @@ START_TEST(a_server_may_name_its_own_address_or_a_network_of_ours)
 	gw.cfg.device_cnt = gw.cfg.mpa_peers_cnt = 0;
 }
 
-END_TEST
-
 START_TEST(a_device_whose_address_is_missing_is_waited_for)
 {
 	struct config_device devs[2] = {
@@ -136,8 +130,6 @@ START_TEST(a_device_whose_address_is_missing_is_waited_for)
 	gw.cfg.device_cnt = 0;
 }
 
-END_TEST
-
 START_TEST(an_interface_without_addresses_is_told_and_waited_for)
 {
 	struct config_device dev = { .interface = "no-such-if" };
@@ -148,8 +140,6 @@ START_TEST(an_interface_without_addresses_is_told_and_waited_for)
 	ck_assert_ptr_null(worker_device(gw.w, 0));
 	gw.cfg.device_cnt = 0;
 }
-
-END_TEST
 
 START_TEST(passed_sockets_are_used_where_they_fit)
 {
@@ -166,8 +156,6 @@ START_TEST(passed_sockets_are_used_where_they_fit)
 	ck_assert(refuses(&odd));
 }
 
-END_TEST
-
 /* ListenDatagram= in the socket unit: accepting from it would fail for ever. */
 START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
 {
@@ -180,8 +168,6 @@ START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
 	gw_connect();
 }
 
-END_TEST
-
 /* -- reload -- */
 
 START_TEST(a_reload_without_changes_changes_nothing)
@@ -192,8 +178,6 @@ START_TEST(a_reload_without_changes_changes_nothing)
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 }
-
-END_TEST
 
 START_TEST(a_changed_service_keeps_its_connections_and_counters)
 {
@@ -216,8 +200,6 @@ START_TEST(a_changed_service_keeps_its_connections_and_counters)
 	UNTIL(gw_info(GW_IN).connections == 1);
 }
 
-END_TEST
-
 START_TEST(a_removed_service_lets_its_connections_live)
 {
 	gw_begin();
@@ -233,8 +215,6 @@ START_TEST(a_removed_service_lets_its_connections_live)
 	ck_assert(list_empty(&gw_pool(GW_IN)->old_services));
 }
 
-END_TEST
-
 START_TEST(a_new_service_listens)
 {
 	gw.cfg.services = &gw.svc[GW_OUT];
@@ -246,8 +226,6 @@ START_TEST(a_new_service_listens)
 	ck_assert_int_eq(gw_reload(), 0);
 	gw_connect();
 }
-
-END_TEST
 
 START_TEST(a_renamed_service_takes_the_socket_over)
 {
@@ -266,8 +244,6 @@ START_TEST(a_renamed_service_takes_the_socket_over)
 	gw_expect(server, "hello", GW_OPEN);
 	close(waiting);
 }
-
-END_TEST
 
 /* And back: the addresses cover each other, so the sockets are in each other's way. */
 START_TEST(a_service_may_go_from_one_address_to_all)
@@ -291,8 +267,6 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 	}
 }
 
-END_TEST
-
 /* The address is somebody else's: as before. */
 START_TEST(a_covering_address_of_another_process_is_in_use)
 {
@@ -309,8 +283,6 @@ START_TEST(a_covering_address_of_another_process_is_in_use)
 	close(taken);
 }
 
-END_TEST
-
 START_TEST(two_services_may_swap_their_sockets)
 {
 	struct sockaddr_storage in = gw.svc[GW_IN].listen, out = gw.svc[GW_OUT].listen;
@@ -325,8 +297,6 @@ START_TEST(two_services_may_swap_their_sockets)
 	close(server);
 	gw_connect();
 }
-
-END_TEST
 
 START_TEST(a_reload_that_fails_changes_nothing)
 {
@@ -346,8 +316,6 @@ START_TEST(a_reload_that_fails_changes_nothing)
 	gw_connect();
 	close(taken);
 }
-
-END_TEST
 
 /* -- the end -- */
 
@@ -378,8 +346,6 @@ START_TEST(a_drain_waits_for_the_last_connection)
 	ck_assert_int_lt(gw_reload(), 0);
 }
 
-END_TEST
-
 START_TEST(a_drain_does_not_wait_for_ever)
 {
 	unsigned one = 1;
@@ -397,8 +363,6 @@ START_TEST(a_drain_does_not_wait_for_ever)
 	gw_run_ms(100);
 	ck_assert_uint_eq(drained, 1);
 }
-
-END_TEST
 
 /* -- prewarm and check -- */
 
@@ -431,8 +395,6 @@ START_TEST(a_check_says_yes)
 	ck_assert_msg(result.possible, "%s", result.text);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
-
-END_TEST
 
 START_TEST(a_check_says_no_and_why)
 {
@@ -468,8 +430,6 @@ START_TEST(a_check_says_no_and_why)
 	ck_assert(!result.possible);
 }
 
-END_TEST
-
 START_TEST(a_check_is_answered_when_the_worker_ends)
 {
 	struct sockaddr_storage hole;
@@ -484,8 +444,6 @@ START_TEST(a_check_is_answered_when_the_worker_ends)
 	ck_assert_uint_eq(results, 1);
 	ck_assert(!result.possible);
 }
-
-END_TEST
 
 START_TEST(prewarm_waits_for_the_peer)
 {
@@ -504,8 +462,6 @@ START_TEST(prewarm_waits_for_the_peer)
 	ck_assert(list_empty(&gw_pool(GW_IN)->probes));
 }
 
-END_TEST
-
 START_TEST(the_worker_ends_while_prewarming)
 {
 	gw.svc[GW_IN].prewarm = true;
@@ -517,35 +473,21 @@ START_TEST(the_worker_ends_while_prewarming)
 	gw_run_ms(30);
 }
 
-END_TEST
-
 static void
 worker_case(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
-	tcase_add_test(tc, a_port_in_use_is_told_and_nothing_is_left);
-	tcase_add_test(tc, a_device_that_does_not_open_is_told);
-	tcase_add_test(tc, a_server_may_name_its_own_address_or_a_network_of_ours);
-	tcase_add_test(tc, a_device_whose_address_is_missing_is_waited_for);
-	tcase_add_test(tc, an_interface_without_addresses_is_told_and_waited_for);
-	tcase_add_test(tc, passed_sockets_are_used_where_they_fit);
-	tcase_add_test(tc, a_passed_socket_that_does_not_listen_is_not_used);
-	tcase_add_test(tc, a_reload_without_changes_changes_nothing);
-	tcase_add_test(tc, a_changed_service_keeps_its_connections_and_counters);
-	tcase_add_test(tc, a_removed_service_lets_its_connections_live);
-	tcase_add_test(tc, a_new_service_listens);
-	tcase_add_test(tc, a_renamed_service_takes_the_socket_over);
-	tcase_add_test(tc, a_service_may_go_from_one_address_to_all);
-	tcase_add_test(tc, a_covering_address_of_another_process_is_in_use);
-	tcase_add_test(tc, two_services_may_swap_their_sockets);
-	tcase_add_test(tc, a_reload_that_fails_changes_nothing);
-	tcase_add_test(tc, a_drain_waits_for_the_last_connection);
 	tcase_add_loop_test(tc, a_drain_does_not_wait_for_ever, 0, 2);
-	tcase_add_test(tc, a_check_says_yes);
-	tcase_add_test(tc, a_check_says_no_and_why);
-	tcase_add_test(tc, a_check_is_answered_when_the_worker_ends);
-	tcase_add_test(tc, prewarm_waits_for_the_peer);
 	tcase_add_loop_test(tc, the_worker_ends_while_prewarming, 0, 2);
+	unit_add(tc, a_port_in_use_is_told_and_nothing_is_left, a_device_that_does_not_open_is_told,
+	    a_server_may_name_its_own_address_or_a_network_of_ours, a_device_whose_address_is_missing_is_waited_for,
+	    an_interface_without_addresses_is_told_and_waited_for, passed_sockets_are_used_where_they_fit,
+	    a_passed_socket_that_does_not_listen_is_not_used, a_reload_without_changes_changes_nothing,
+	    a_changed_service_keeps_its_connections_and_counters, a_removed_service_lets_its_connections_live,
+	    a_new_service_listens, a_renamed_service_takes_the_socket_over, a_service_may_go_from_one_address_to_all,
+	    a_covering_address_of_another_process_is_in_use, two_services_may_swap_their_sockets,
+	    a_reload_that_fails_changes_nothing, a_drain_waits_for_the_last_connection, a_check_says_yes,
+	    a_check_says_no_and_why, a_check_is_answered_when_the_worker_ends, prewarm_waits_for_the_peer);
 }
 
 UNIT_MAIN("worker", worker_case)
