@@ -186,8 +186,8 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	/* Links that live are tested at the new interval, or no longer. */
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_ACTIVE)
-		llc_keepalive_arm(l);
+			if (l->state == LINK_ACTIVE)
+				llc_keepalive_arm(l);
 }
 
 /* Groups may have another link now. */
@@ -223,8 +223,8 @@ device_links_lost(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 {
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		LGR_EACH_LINK(l, lgr)
-	if (l->dev == dev)
-		link_lost(l, why);
+			if (l->dev == dev)
+				link_lost(l, why);
 }
 
 /* Out of the list: the order of the others does not count. */
@@ -410,6 +410,20 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	free_dead(eng);
 }
 
+/* Links whose requests failed and whose device did not say why, or that take no more. */
+static void
+failed_links_lost(struct smcr *eng)
+{
+	if (!eng->links_failed)
+		return;
+	eng->links_failed = false;
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		LGR_EACH_LINK(l, lgr)
+			if (l->failed != NULL)
+				link_lost(l, l->failed);
+	engine_act_on_marks(eng);
+}
+
 void
 smcr_set_now(struct smcr *eng, int64_t now_ns)
 {
@@ -428,6 +442,7 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 	/* Completions first: what arrived before a QP broke still counts. */
 	completions(eng);
 	device_events(eng);
+	failed_links_lost(eng);
 	timerq_run(&eng->timers, now_ns);
 	settle(eng);
 }
@@ -480,8 +495,8 @@ smcr_flush(struct smcr *eng)
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		if (eng->devs[i]->ops->flush != NULL)
 			eng->devs[i]->ops->flush(eng->devs[i]);
-	return more || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) || eng->links_to_free ||
-	    !list_empty(&eng->events);
+	return more || eng->links_failed || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) ||
+	    eng->links_to_free || !list_empty(&eng->events);
 }
 
 int64_t

@@ -19,8 +19,8 @@ group_type(const struct lgr *lgr)
 	if (asymmetric == NULL)
 		return "symmetric";
 	LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
-		return "asymmetric local";
+		if (l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
+			return "asymmetric local";
 	return "asymmetric peer";
 }
 

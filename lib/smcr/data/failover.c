@@ -34,8 +34,8 @@ void
 failover_settled(struct lgr *lgr)
 {
 	LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_LOST)
-		return;
+		if (l->state == LINK_LOST)
+			return;
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node)
 		conn_tx_nothing_late(conn);
 }

@@ -107,8 +107,7 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 static void
 left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
 {
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		/* Where nothing has come yet: whichever it was. */
 		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
 			continue;

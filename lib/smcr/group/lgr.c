@@ -119,8 +119,7 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		timer_cancel(&lgr->eng->timers, timers[i]);
 	llc_fini(lgr);
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (lgr->state == LGR_DELETING || l->state == LINK_LOST)
 			link_retire(l, why);
 		else
@@ -154,8 +153,8 @@ lgr_free(struct lgr *lgr)
 	if (lgr->conn_cnt > 0 || lgr->rdv_cnt > 0)
 		return false;
 	LGR_EACH_LINK(l, lgr)
-	if (l->state != LINK_FREE)
-		link_free(l);
+		if (l->state != LINK_FREE)
+			link_free(l);
 	while ((n = list_first(&lgr->rmbs)) != NULL)
 		rmb_free(CONTAINER_OF(n, struct rmb, node));
 	while ((n = list_first(&lgr->remote_rmbs)) != NULL)
@@ -220,12 +219,8 @@ lgr_act_on_marks(struct lgr *lgr)
 	m->links = m->delete_sent = m->conn_left = false;
 	if (links)
 		LGR_EACH_LINK(l, lgr)
-	if (l->failed != NULL)
-		link_lost(l, l->failed);
-	if (links)
-		LGR_EACH_LINK(l, lgr)
-	if (l->loss_marked)
-		react_to_loss(l);
+			if (l->loss_marked)
+				react_to_loss(l);
 	if (delete_sent && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
 	if (conn_left)
@@ -237,8 +232,8 @@ lgr_last_look(struct smcr *eng, const struct rnic_dev *dev)
 {
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		LGR_EACH_LINK(l, lgr)
-	if (link_has_ended(l) && (dev == NULL || l->dev == dev))
-		l->looked = true;
+			if (link_has_ended(l) && (dev == NULL || l->dev == dev))
+				l->looked = true;
 }
 
 void
@@ -249,7 +244,7 @@ lgr_sweep(struct smcr *eng)
 	eng->links_to_free = false;
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		LGR_EACH_LINK(l, lgr)
-	link_sweep(l);
+			link_sweep(l);
 }
 
 /* -- may connections join -- */
@@ -274,8 +269,7 @@ lgr_has_place(const struct lgr *lgr, uint32_t elem_size)
 void
 lgr_doubt(struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
 		l->doubted = true;
@@ -287,7 +281,7 @@ bool
 lgr_is_doubted(const struct lgr *lgr)
 {
 	LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_ACTIVE && l->doubted)
-		return true;
+		if (l->state == LINK_ACTIVE && l->doubted)
+			return true;
 	return false;
 }

@@ -208,7 +208,7 @@ link_retire(struct link *link, const char *why)
 		link_post_end(link);
 	}
 	stop(link, LINK_DOWN, why, active);
-	if (active)
+	if (active || link->order == 0)
 		mark_link_lost(link);
 }
 
@@ -220,8 +220,7 @@ take_slot(struct lgr *lgr)
 {
 	struct link *oldest = NULL;
 
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->conn_cnt > 0)
 			continue;
 		if (l->state == LINK_FREE)

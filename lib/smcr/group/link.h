@@ -22,7 +22,8 @@ void link_set_active(struct link *);
  * else DOWN. The group reacts by a mark (lgr_link_lost). Nothing happens to a link that has ended. */
 void link_lost(struct link *, const char *why);
 /* The other: in order. The peers are through with its deletion, or the peer never knew it: what is queued on an active link
- * still goes out, then it is DOWN. The group reacts by a mark when it was active. */
+ * still goes out, then it is DOWN. The group reacts by a mark when it was active, or the
+ * group's first. */
 void link_retire(struct link *, const char *why);
 /* And the last, at the end of the turn: QP, PD and registrations of a link that is DOWN are freed, and its slot; the slot of one
  * that was active is kept for a while, as the peer may have named it (GONE). */

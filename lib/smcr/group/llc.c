@@ -313,8 +313,8 @@ static struct link *
 to_be_deleted(struct lgr *lgr)
 {
 	LGR_EACH_LINK(l, lgr)
-	if ((l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->delete_sent)
-		return l;
+		if ((l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->delete_sent)
+			return l;
 	return NULL;
 }
 
@@ -470,8 +470,8 @@ struct link *
 llc_link_by_number(struct lgr *lgr, uint8_t number)
 {
 	LGR_EACH_LINK(l, lgr)
-	if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
-		return l;
+		if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
+			return l;
 	return NULL;
 }
 

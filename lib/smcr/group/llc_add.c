@@ -17,7 +17,7 @@ llc_next_number(struct lgr *lgr)
 		bool used = number == 0;
 
 		LGR_EACH_LINK(l, lgr)
-		used = used || (l->state != LINK_FREE && l->number == number);
+			used = used || (l->state != LINK_FREE && l->number == number);
 		if (!used)
 			return number;
 	}

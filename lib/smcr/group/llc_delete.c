@@ -183,8 +183,8 @@ llc_link_gone(struct link *link)
 	llc_tell_lost(link);
 	/* A request that it was to carry went with it. */
 	LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_LOST && l->delete_sent && l->delete_over == link->number)
-		ask_again(l);
+		if (l->state == LINK_LOST && l->delete_sent && l->delete_over == link->number)
+			ask_again(l);
 }
 
 /* Both sides know that the link is no more. */
@@ -197,7 +197,7 @@ deleted(struct link *gone, const char *why)
 	    gone->delete_reason != LLC_DELETE_OPERATOR;
 
 	link_retire(gone, gone->down_why != NULL ? gone->down_why : why);
-	if (lgr->state == LGR_FORMING)
+	if (lgr->state == LGR_FORMING && gone->order != 0)
 		mark_contact_ready(lgr);
 	else if (lgr->state == LGR_ACTIVE && lgr->role == SMCR_SERVER && wanted)
 		llc_want_link(lgr);

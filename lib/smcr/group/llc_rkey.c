@@ -211,8 +211,8 @@ static void
 links_without(struct lgr *lgr, const struct remote_rmb *rr)
 {
 	LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_ACTIVE && !rr->on[l->slot].known)
-		link_lost(l, "no RKey for this link in CONFIRM RKEY");
+		if (l->state == LINK_ACTIVE && !rr->on[l->slot].known)
+			link_lost(l, "no RKey for this link in CONFIRM RKEY");
 }
 
 /* The peer's CONFIRM RKEY goes on in CONTINUATIONs, and `left` links are to come; NULL: it has ended. */

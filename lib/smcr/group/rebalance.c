@@ -40,8 +40,7 @@ rebalance(struct lgr *lgr)
 
 		if (conn->tx.move_to != 0 || will_have[conn->link->slot] <= most)
 			continue;
-		LGR_EACH_LINK(l, lgr)
-		{
+		LGR_EACH_LINK(l, lgr) {
 			if (l->state == LINK_ACTIVE && !l->retiring && will_have[l->slot] < most &&
 			    (to == NULL || will_have[l->slot] < will_have[to->slot]))
 				to = l;
@@ -80,8 +79,7 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 
 	if (lgr == NULL)
 		return -ENOENT;
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE || l->number != number)
 			continue;
 		return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;

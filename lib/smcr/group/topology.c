@@ -15,8 +15,7 @@ same_rnic(const struct rnic_remote *r, const struct rnic_gid *gid, const uint8_t
 static bool
 is_asymmetric(const struct link *link)
 {
-	LGR_EACH_LINK(l, link->lgr)
-	{
+	LGR_EACH_LINK(l, link->lgr) {
 		if (l->state == LINK_ACTIVE && l->order < link->order &&
 		    (l->dev == link->dev || same_rnic(&l->remote, &link->remote.gid, link->remote.mac)) &&
 		    !is_asymmetric(l))
@@ -28,8 +27,7 @@ is_asymmetric(const struct link *link)
 struct link *
 topology_asymmetric_link(const struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state == LINK_ACTIVE && is_asymmetric(l))
 			return (struct link *)l;
 	}
@@ -71,8 +69,7 @@ use_of(const struct lgr *lgr, struct rnic_dev *dev)
 	enum use use = USE_NONE;
 	bool beside = false;
 
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
 		if (l->dev == dev)
@@ -88,8 +85,7 @@ use_of_peer(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac
 {
 	enum use use = USE_NONE;
 
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
 			use = use_by(l) > use ? use_by(l) : use;
 	}
@@ -172,8 +168,7 @@ bool
 topology_is_parallel(
     const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
 {
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state == LINK_ACTIVE && l->dev == dev && same_rnic(&l->remote, gid, mac))
 			return true;
 	}

@@ -41,6 +41,7 @@ struct smcr {
 	struct list_node dead_conns;
 	struct list_node busy_links;                              /* with something to post */
 	struct list_node marked_lgrs, waiting_lgrs, marked_conns; /* marks.h */
+	bool links_failed;                                        /* some link has `failed` */
 	bool links_to_free;
 	uint64_t rmb_bytes; /* of all RMBs */
 	struct smcr_counters ctr;

@@ -36,8 +36,7 @@ lgr_pick_link(struct lgr *lgr)
 {
 	struct link *best = NULL;
 
-	LGR_EACH_LINK(l, lgr)
-	{
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
 		if (best == NULL || (best->retiring && !l->retiring) ||
@@ -51,8 +50,8 @@ struct link *
 lgr_active_link(struct lgr *lgr, uint8_t number)
 {
 	LGR_EACH_LINK(l, lgr)
-	if (l->state == LINK_ACTIVE && l->number == number)
-		return l;
+		if (l->state == LINK_ACTIVE && l->number == number)
+			return l;
 	return NULL;
 }
 

@@ -37,7 +37,7 @@ mark_link_failed(struct link *link, const char *why)
 {
 	if (link->failed == NULL)
 		link->failed = why;
-	marks_of(link->lgr)->links = true;
+	link->lgr->eng->links_failed = true;
 }
 
 void

@@ -34,7 +34,7 @@ struct lgr_marks {
 	struct list_node node;      /* eng->marked_lgrs: acted on at once; empty: nothing is marked */
 	struct list_node turn_node; /* eng->waiting_lgrs: an LLC exchange that waited may start at the turn's end */
 	bool conn_left;             /* a connection has left, or does not wait for an RMB: the group may be unused */
-	bool links;                 /* a link of the group has `failed` or `loss_marked` */
+	bool links;                 /* a link of the group has `loss_marked` */
 	bool delete_sent;           /* DELETE LINK for all is complete */
 	enum rmb_mark rmb;
 	enum contact_mark contact;
@@ -54,7 +54,8 @@ struct conn_mark {
 void mark_exchanges(struct lgr *);
 void mark_conn_left(struct lgr *);
 void mark_link_lost(struct link *);
-/* The link is of no use, because of what was to be posted on it: it is to be lost. The first reason counts. */
+/* The link is of no use, because of what was to be posted on it: it is to be lost when the device's events, which may say why,
+ * have been handled. The first reason counts. */
 void mark_link_failed(struct link *, const char *why);
 void mark_delete_sent(struct lgr *);
 void mark_rmb(struct lgr *, enum rmb_mark);
