@@ -34,7 +34,7 @@ late(struct link *link, const struct llc_msg *msg)
 
 /*
  * By type, role and kind: who takes the message, and at which steps of LLC_FLOW_LINK (0: any) it is in step. One that is not goes to
- * `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK response of a client is its "FYI" that a
+ * `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK request of a client is its "FYI" that a
  * device is there (3.5.5.3); a DELETE LINK of a client asks the server to delete.
  */
 static const struct rule {

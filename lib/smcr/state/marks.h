@@ -1,7 +1,7 @@
 /*
  * What a lower room has to tell a higher one. It sets a mark; setting one calls
  * nothing, so nothing can end under the feet of whoever sets it. The engine
- * acts on marks (engine.c, act_on_marks) when no room has anything under way:
+ * acts on marks (engine_act_on_marks) when no room has anything under way:
  * after each completion and device event, after the timers, and when a flush
  * begins. LLC exchanges start at the end of a poll and when a flush begins.
  */
