@@ -38,49 +38,27 @@ end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remo
 	engine_arm(eng, &lgr->idle, 0);
 }
 
-/* Groups that this address could do with: those that have room for more connections, or are about to have, or to end. */
-static uint32_t
-groups_at(const struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
-{
-	uint32_t cnt = 0;
-
-	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node) {
-		cnt += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
-		    identity_same(&lgr->owner.remote, remote);
-	}
-	return cnt;
-}
-
-static bool
-address_has_room(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
-{
-	uint32_t cnt = groups_at(eng, role, remote), max = eng->cfg.groups_per_addr;
-
-	if (cnt >= max - max / 4)
-		end_idle(eng, role, remote);
-	return cnt < max;
-}
-
-/* The last eighth is not for strangers. */
-static bool
-device_has_room(struct smcr *eng, enum smcr_role role, struct rnic_dev *dev)
-{
-	struct rnic_info info = rnic_query(dev);
-	uint32_t max = role == SMCR_SERVER ? info.max_qp - info.max_qp / 8 : info.max_qp;
-
-	if (info.qp_cnt >= max - max / 8)
-		end_idle(eng, role, NULL);
-	return info.qp_cnt < max;
-}
-
 uint32_t
 room_for_group(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote, struct rnic_dev *dev)
 {
-	if (!address_has_room(eng, role, remote)) {
+	struct rnic_info info = rnic_query(dev);
+	/* The last eighth of a device's queue pairs is not for strangers. */
+	uint32_t max_qp = role == SMCR_SERVER ? info.max_qp - info.max_qp / 8 : info.max_qp;
+	uint32_t groups = 0, max = eng->cfg.groups_per_addr;
+
+	/* Groups that this address could do with: those that have room for more connections, or are about to have, or to end. */
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
+		groups += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		    identity_same(&lgr->owner.remote, remote);
+	if (groups >= max - max / 4)
+		end_idle(eng, role, remote);
+	if (groups >= max) {
 		eng->ctr.refused_groups_addr++;
 		return CLC_DIAG_MAX_LINKS;
 	}
-	if (!device_has_room(eng, role, dev)) {
+	if (info.qp_cnt >= max_qp - max_qp / 8)
+		end_idle(eng, role, NULL);
+	if (info.qp_cnt >= max_qp) {
 		eng->ctr.refused_qp++;
 		return CLC_DIAG_READY_LINK;
 	}

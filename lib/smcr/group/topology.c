@@ -54,28 +54,21 @@ use_by(const struct link *link)
 	return is_asymmetric(link) ? USE_ASYMMETRIC : USE_SYMMETRIC;
 }
 
-/* Devices on one interface have its MAC; those on a loopback interface have one each. */
-static bool
-same_interface(struct rnic_dev *a, struct rnic_dev *b)
-{
-	struct rnic_info ia = rnic_query(a), ib = rnic_query(b);
-
-	return memcmp(ia.mac, ib.mac, sizeof(ia.mac)) == 0;
-}
-
 static enum use
 use_of(const struct lgr *lgr, struct rnic_dev *dev)
 {
+	struct rnic_info info = rnic_query(dev);
 	enum use use = USE_NONE;
 	bool beside = false;
 
 	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
+		/* Devices on one interface have its MAC; those on a loopback interface have one each. */
 		if (l->dev == dev)
 			use = use_by(l) > use ? use_by(l) : use;
 		else
-			beside = beside || same_interface(l->dev, dev);
+			beside = beside || memcmp(rnic_query(l->dev).mac, info.mac, sizeof(info.mac)) == 0;
 	}
 	return use == USE_NONE && beside ? USE_BESIDE : use;
 }
@@ -144,10 +137,11 @@ topology_device_to_offer(const struct lgr *lgr)
 	return topology_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
 }
 
-/* A device that no link uses. */
-static bool
-has_spare(const struct lgr *lgr)
+bool
+topology_can_add(const struct lgr *lgr)
 {
+	if (topology_symmetric_cnt(lgr) >= lgr->links_limit)
+		return false;
 	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
 		struct rnic_dev *dev = lgr->eng->devs[i];
 		enum use use = use_of(lgr, dev);
@@ -156,12 +150,6 @@ has_spare(const struct lgr *lgr)
 			return true;
 	}
 	return false;
-}
-
-bool
-topology_can_add(const struct lgr *lgr)
-{
-	return has_spare(lgr) && topology_symmetric_cnt(lgr) < lgr->links_limit;
 }
 
 bool

@@ -265,15 +265,6 @@ offered(struct smcr_conn *conn)
 	}
 }
 
-static void
-lead_is_over(struct smcr_conn *conn)
-{
-	struct peer *p = conn->rdv->peer_ent;
-
-	if (p != NULL && p->leader == conn)
-		peer_done(conn->eng, p, PEER_OK);
-}
-
 void
 rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
@@ -291,7 +282,8 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 		return;
 	}
 	offered(conn);
-	/* There was a group after all: who waited may use it too. */
-	lead_is_over(conn);
+	/* There was a group after all: those that waited may use it too. */
+	if (conn->rdv->peer_ent != NULL && conn->rdv->peer_ent->leader == conn)
+		peer_done(conn->eng, conn->rdv->peer_ent, PEER_OK);
 	subsequent(conn);
 }
