@@ -1,6 +1,5 @@
 /* The way to the daemon: its control socket, requests out, lines in. Errors are sentences on err. */
-#ifndef SMCRD_CTL_ASK_H
-#define SMCRD_CTL_ASK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ void ask_set_timeout(struct ask *, unsigned timeout_ms);
 int ask_send(struct ask *, const char *request, FILE *err);
 /* The next line without its end, valid until the next call; NULL with one line in err. */
 const char *ask_line(struct ask *, FILE *err);
-
-#endif

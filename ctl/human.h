@@ -1,6 +1,5 @@
 /* Numbers as people read them. Each fills buf and returns it. */
-#ifndef SMCRD_CTL_HUMAN_H
-#define SMCRD_CTL_HUMAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ char *human_duration(char buf[HUMAN_MAX], int64_t ms);
 char *human_us(char buf[HUMAN_MAX], int64_t us);
 /* "1,234,567". */
 char *human_count(char buf[HUMAN_MAX], uint64_t n);
-
-#endif

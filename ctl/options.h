@@ -1,6 +1,5 @@
 /* The command line of smcrctl, and the requests that it stands for. */
-#ifndef SMCRD_CTL_OPTIONS_H
-#define SMCRD_CTL_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ enum options_result {
 enum options_result options_parse(int argc, char **argv, struct options *, FILE *out, FILE *err);
 /* The request as a line of JSON without its end, to be freed; peer is for `check` alone. NULL when memory is out. */
 char *options_request(const struct options *, const char *peer);
-
-#endif

@@ -1,6 +1,5 @@
 /* Carries out what the command line asks for. */
-#ifndef SMCRD_CTL_RUN_H
-#define SMCRD_CTL_RUN_H
+#pragma once
 
 #include "ctl/options.h"
 
@@ -12,5 +11,3 @@ enum {
 
 /* The exit status of the program. */
 int run(const struct options *);
-
-#endif

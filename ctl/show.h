@@ -2,8 +2,7 @@
  * Answers of the daemon as text. Takes the JSON that --json would print and
  * nothing else, so both always say the same.
  */
-#ifndef SMCRD_CTL_SHOW_H
-#define SMCRD_CTL_SHOW_H
+#pragma once
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -62,5 +61,3 @@ void show_reload(FILE *, const json_t *data, bool detail);
 void show_check(FILE *, const json_t *data, bool detail);
 void show_rebalance(FILE *, const json_t *data, bool detail);
 void show_link_delete(FILE *, const json_t *data, bool detail);
-
-#endif

@@ -2,8 +2,7 @@
  * Text tables: rows of cells, columns as wide as their widest cell. The last
  * column is not padded. Used for every list that smcrctl prints.
  */
-#ifndef SMCRD_CTL_TABLE_H
-#define SMCRD_CTL_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void table_print(const struct table *, FILE *);
 
 /* Prints text without control characters (a name may hold some), newlines excepted. */
 void print_clean(FILE *, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * Filled in and owned by the worker; services, sessions and devices keep a
  * pointer to it.
  */
-#ifndef SMCRD_DAEMON_ENV_H
-#define SMCRD_DAEMON_ENV_H
+#pragma once
 
 #include "base/rng.h"
 #include "base/timerq.h"
@@ -27,5 +26,3 @@ env_arm(struct env *env, struct timer *t, uint32_t ms)
 {
 	timer_arm(&env->timers, t, env->now_ns + ms * NS_PER_MS);
 }
-
-#endif

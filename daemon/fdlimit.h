@@ -1,6 +1,5 @@
 /* File descriptors: as many as the system gives, and a warning when connections may need more. */
-#ifndef SMCRD_FDLIMIT_H
-#define SMCRD_FDLIMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ void fdlimit_raise(void);
 uint64_t fdlimit_needed(const struct config *);
 /* Logs a warning with numbers when the limit is lower. */
 void fdlimit_check(const struct config *);
-
-#endif

@@ -2,8 +2,7 @@
  * Log lines about the engine's log and diagnoses: a fixed phrase, then the keys
  * that mean something for that kind of line. Used by worker.c and session*.c.
  */
-#ifndef SMCRD_DAEMON_LOG_TEXT_H
-#define SMCRD_DAEMON_LOG_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ enum log_level log_text_engine(const struct smcr_log *, char *buf, size_t cap);
 const char *log_text_diag(const struct smcr_diag *, char *buf, size_t cap);
 /* Where the peer accepts MPA connections, as far as diag knows (mpa_port is not 0); returns buf. */
 const char *log_text_mpa_peer(const struct smcr_diag *, char buf[ADDR_STR_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * error), paused or not, so that a reset is never missed and pausing costs no
  * system call; libevent runs that descriptor, signals and timers.
  */
-#ifndef SMCRD_LOOP_H
-#define SMCRD_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ int64_t loop_now(const struct loop *);
 /* Runs until loop_stop; 0 or -errno. */
 int loop_run(struct loop *);
 void loop_stop(struct loop *);
-
-#endif

@@ -3,8 +3,7 @@
  * in common. No state. Addresses of connections are kept as union net_addr, 28
  * bytes instead of sockaddr_storage's 128.
  */
-#ifndef SMCRD_DAEMON_NET_H
-#define SMCRD_DAEMON_NET_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ int net_error(int fd);
 void net_reset(int fd);
 /* Is the address in one of the blocks? True when there are none. */
 bool net_allowed(const struct config_net *, unsigned cnt, const struct sockaddr_storage *);
-
-#endif

@@ -3,8 +3,7 @@
  * line, and that the loop still turns (watchdog). Nothing is sent when the daemon
  * was not started by systemd. Owner: smcrd.c.
  */
-#ifndef SMCRD_NOTIFY_H
-#define SMCRD_NOTIFY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void notify_stopping(const struct notify *, uint32_t stop_ms);
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
 /* The status has changed in a way that is worth sending at once. */
 void notify_hurry(struct notify *);
-
-#endif

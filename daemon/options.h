@@ -1,6 +1,5 @@
 /* The command line of smcrd. */
-#ifndef SMCRD_OPTIONS_H
-#define SMCRD_OPTIONS_H
+#pragma once
 
 enum options_action {
 	OPTIONS_RUN,
@@ -16,5 +15,3 @@ struct options {
 };
 
 enum options_action options_parse(int argc, char **argv, struct options *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The daemon as a function, so that tests can run it. */
-#ifndef SMCRD_SMCRD_H
-#define SMCRD_SMCRD_H
+#pragma once
 
 enum {
 	SMCRD_EXIT_OK = 0,
@@ -11,5 +10,3 @@ enum {
 
 /* main() without the process around it: the exit code. */
 int smcrd_main(int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bytes that say where in their stream they are, in the two pieces that the engine gives: written, and checked where they come out. */
-#ifndef SMCRD_TESTS_NUMBERED_H
-#define SMCRD_TESTS_NUMBERED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ numbered_holds(const struct iovec iov[2], size_t len, uint64_t pos)
 			return false;
 	return true;
 }
-
-#endif

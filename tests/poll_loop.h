@@ -2,8 +2,7 @@
  * A small event loop over epoll for test programs that drive RNIC devices:
  * edge-triggered, as struct rnic_loop wants it. Not for the daemon.
  */
-#ifndef SMCRD_TESTS_POLL_LOOP_H
-#define SMCRD_TESTS_POLL_LOOP_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ poll_loop_turn(struct poll_loop *l, struct rnic_dev *const *devs, unsigned n, in
 		devs[i]->ops->flush(devs[i]);
 	}
 }
-
-#endif

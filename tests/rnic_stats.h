@@ -1,6 +1,5 @@
 /* A device's counters as its own struct of uint64_t, which has them in the order of rnic_ops.stats. */
-#ifndef SMCRD_TESTS_RNIC_STATS_H
-#define SMCRD_TESTS_RNIC_STATS_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,5 +16,3 @@ rnic_stats_of(const struct rnic_dev *dev, void *out, size_t len)
 	for (size_t i = 0; i < len / sizeof(uint64_t); i++)
 		memcpy((uint8_t *)out + i * sizeof(uint64_t), &rows[i].value, sizeof(uint64_t));
 }
-
-#endif

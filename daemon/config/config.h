@@ -3,8 +3,7 @@
  * after config_load. A reload builds a new one beside the old, compares, and
  * swaps (or keeps the old one on any error). Owner: main; freed by config_free.
  */
-#ifndef SMCRD_CONFIG_H
-#define SMCRD_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -149,5 +148,3 @@ int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);
-
-#endif

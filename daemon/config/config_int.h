@@ -4,8 +4,7 @@
  * settings), config_devices.c (default devices). Nobody else includes it but
  * tests and the fuzz target.
  */
-#ifndef SMCRD_CONFIG_INT_H
-#define SMCRD_CONFIG_INT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ enum {
 
 /* config_load for a text in memory; path is used in messages. The text ends with a NUL at text[len]. */
 int config_parse(const char *path, const char *text, size_t len, unsigned flags, FILE *err, struct config **out);
-
-#endif

@@ -4,8 +4,7 @@
  * reload plan and tests walk it; a new setting is one line here plus its
  * paragraph in smcrd.conf.5 (a test looks for it).
  */
-#ifndef SMCRD_CONFIG_KEYS_H
-#define SMCRD_CONFIG_KEYS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);
 #define CONFIG_SERVICES_MAX 1024
 #define CONFIG_NETS_MAX 1024
-
-#endif

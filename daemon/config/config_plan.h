@@ -3,8 +3,7 @@
  * by the table of config_keys.c. Used by smcrd.c (what to tell, what has to
  * stay) and by the worker (which services to touch).
  */
-#ifndef SMCRD_CONFIG_PLAN_H
-#define SMCRD_CONFIG_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ void config_plan(const struct config *old, const struct config *next, struct con
 /* Copies the settings that need a restart from old, all devices included, so that next says what is in force. 0 or -ENOMEM
  * (next unchanged). */
 int config_keep_fixed(const struct config *old, struct config *next);
-
-#endif

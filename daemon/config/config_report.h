@@ -1,6 +1,5 @@
 /* Messages about a configuration file, and the places that they are about. Used by everything that reads it. */
-#ifndef SMCRD_CONFIG_REPORT_H
-#define SMCRD_CONFIG_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ void config_warning(struct config_report *, unsigned line, const char *fmt, ...)
 unsigned config_line(const struct config_setting_t *group, const char *name);
 /* The group or setting of this name in the group; NULL when there is none. */
 const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  * One setting's value: from what is written to what is stored, back to text,
  * and compared. Knows types and ranges (config_keys.h), not files and lines.
  */
-#ifndef SMCRD_CONFIG_VALUE_H
-#define SMCRD_CONFIG_VALUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,5 +38,3 @@ void config_number_format(const struct config_key *, uint64_t n, char *buf, size
 /* Not set: a list without entries, no name, no address. These have no written form. */
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
-
-#endif

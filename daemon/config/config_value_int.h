@@ -1,7 +1,6 @@
 /* Between config_value.c, which has the table of types, and config_value_net.c: the types of addresses, networks and
  * ports. `at` is the place of the value: base + key->off. */
-#ifndef SMCRD_CONFIG_VALUE_INT_H
-#define SMCRD_CONFIG_VALUE_INT_H
+#pragma once
 
 #include "daemon/config/config_value.h"
 
@@ -31,5 +30,3 @@ bool value_target_equal(const void *, const void *);
 bool value_nets_equal(const void *, const void *);
 bool value_addr_empty(const void *at);
 bool value_nets_empty(const void *at);
-
-#endif

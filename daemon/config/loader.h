@@ -3,8 +3,7 @@
  * long as the resolver's timeouts, and traffic must not wait for that. The
  * thread only builds the new struct config; all else happens in the loop.
  */
-#ifndef SMCRD_LOADER_H
-#define SMCRD_LOADER_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/loop.h"
@@ -18,5 +17,3 @@ typedef void (*loader_done)(void *arg, int rc, struct config *cfg, const char *m
 int loader_start(struct loop *, const char *path, loader_done, void *arg, struct loader **out);
 /* done is not called; the configuration being loaded is freed by the thread. NULL is allowed. */
 void loader_cancel(struct loader *);
-
-#endif

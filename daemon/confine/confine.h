@@ -5,8 +5,7 @@
  * is kept in words for the log, smcrd -t and smcrctl status. Called by smcrd.c
  * once, at start; nothing takes it back.
  */
-#ifndef SMCRD_CONFINE_H
-#define SMCRD_CONFINE_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ int confine_rights(const struct config *, struct confine_state *out);
 int confine_calls(struct confine_state *);
 /* A line for each part. */
 void confine_print(const struct confine_state *, FILE *out);
-
-#endif

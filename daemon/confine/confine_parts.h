@@ -1,6 +1,5 @@
 /* The parts of the confinement; each in a file of its own. Used by confine.c. */
-#ifndef SMCRD_CONFINE_PARTS_H
-#define SMCRD_CONFINE_PARTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ struct confine_call {
 extern const struct confine_call confine_allowed[]; /* ends with names == NULL */
 /* Refused with ENOSYS, also in tests: the C library then takes a call whose arguments can be looked at. */
 extern const char *const confine_absent[]; /* ends with NULL */
-
-#endif

@@ -5,8 +5,7 @@
  * and work per loop turn, so that no client can disturb the data path.
  * Owner: main, which frees it when the loop has stopped.
  */
-#ifndef SMCRD_CONTROL_H
-#define SMCRD_CONTROL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -46,5 +45,3 @@ int control_new(struct loop *, struct worker *, const struct config *cfg, const 
     struct control **out);
 /* Before worker_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
 void control_free(struct control *);
-
-#endif

@@ -1,7 +1,6 @@
 /* The file that control clients connect to: made, told apart from a live daemon's, removed. Made by smcrd.c, or by
  * control.c itself. */
-#ifndef SMCRD_CONTROL_LISTEN_H
-#define SMCRD_CONTROL_LISTEN_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -24,5 +23,3 @@ int control_listen_open(struct control_listen *, const char *path, uint32_t mode
 int control_listen_start(struct control_listen *, FILE *err);
 /* Removes the file if it is still ours. */
 void control_listen_close(struct control_listen *);
-
-#endif

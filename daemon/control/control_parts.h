@@ -1,6 +1,5 @@
 /* The state of the control socket and its clients, shared by control*.c alone. */
-#ifndef SMCRD_CONTROL_PARTS_H
-#define SMCRD_CONTROL_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ void client_start_trace(struct control_client *, const struct control_request *)
 void control_update_trace(struct control *);
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);
-
-#endif

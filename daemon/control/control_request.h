@@ -2,8 +2,7 @@
  * Requests of control clients: one line of JSON into a struct. Pure; used by
  * the control socket and fuzzed on its own.
  */
-#ifndef SMCRD_CONTROL_REQUEST_H
-#define SMCRD_CONTROL_REQUEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ int control_request_parse(const char *line, size_t len, struct control_request *
 
 extern const char *const control_mode_words[]; /* by enum session_mode */
 extern const char *const control_kind_words[]; /* by enum smcr_trace_kind */
-
-#endif

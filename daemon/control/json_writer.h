@@ -5,8 +5,7 @@
  * asserted; a full buffer is seen in outbuf.overflow. (Named jw_ because
  * jansson, linked beside it, has json_object() and the like.)
  */
-#ifndef SMCRD_JSON_WRITER_H
-#define SMCRD_JSON_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void jw_null(struct json_writer *, const char *key);
 
 /* Ends the text with a newline; everything is closed by now. */
 void jw_end(struct json_writer *);
-
-#endif

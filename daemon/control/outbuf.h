@@ -3,8 +3,7 @@
  * the end and emptied at the front. Whoever fills it asks for room first; what
  * does not fit is not written and marks the buffer as overflown.
  */
-#ifndef SMCRD_OUTBUF_H
-#define SMCRD_OUTBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void outbuf_putc(struct outbuf *, char);
 const char *outbuf_data(const struct outbuf *, size_t *len);
 /* The first len bytes are gone. */
 void outbuf_consume(struct outbuf *, size_t len);
-
-#endif

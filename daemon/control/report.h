@@ -5,8 +5,7 @@
  * memory; between steps the set may change, so a list is no snapshot.
  * Used by the control socket. Owns nothing but its place in the walk.
  */
-#ifndef SMCRD_REPORT_H
-#define SMCRD_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ bool report_count_sessions(struct report *);
 
 /* The next phase, from the start of its walk. Always true. */
 bool report_next_phase(struct report *);
-
-#endif

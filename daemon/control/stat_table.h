@@ -1,8 +1,7 @@
 /*
  * Where in the daemon each counter of control/counters.h is, and the names of what devices count.
  */
-#ifndef SMCRD_STAT_TABLE_H
-#define SMCRD_STAT_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ uint64_t stat_value(const struct stat_desc *, const struct stat_sources *);
 extern const char *const device_stats[];
 /* 0 when the device has none of this name. */
 uint64_t device_stat_value(const char *key, const struct rnic_stat *, unsigned cnt);
-
-#endif

@@ -3,8 +3,7 @@
  * under one of its GIDs; how it is opened, and followed as its address or card
  * changes. devices.c has the list.
  */
-#ifndef SMCRD_DAEMON_DEVICE_H
-#define SMCRD_DAEMON_DEVICE_H
+#pragma once
 
 #include "daemon/device/device_plan.h"
 #include "daemon/device/devices.h"
@@ -61,5 +60,3 @@ const char *device_follow(struct device *, struct device_round *);
 int64_t device_deadline(const struct device *);
 /* Logs counters that an operator should hear of and that have changed since the last call. */
 void device_log_counters(struct device *);
-
-#endif

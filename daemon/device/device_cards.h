@@ -2,8 +2,7 @@
  * The ports of RDMA cards as they were listed last, and why there are none. Asked
  * for only when the configuration has an entry of type "verbs".
  */
-#ifndef SMCRD_DAEMON_DEVICE_CARDS_H
-#define SMCRD_DAEMON_DEVICE_CARDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ const char *device_gid_type_str(enum verbs_gid_type);
 #define DEVICE_GID_MAX 48
 /* As an IPv6 address, like smcrctl; returns buf. */
 char *device_gid_format(const struct rnic_gid *, char buf[DEVICE_GID_MAX]);
-
-#endif

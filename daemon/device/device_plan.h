@@ -3,8 +3,7 @@
  * the interfaces, addresses and ports of RDMA cards that there are. Pure;
  * devices.c carries it out, device_preview.c prints it.
  */
-#ifndef SMCRD_DAEMON_DEVICE_PLAN_H
-#define SMCRD_DAEMON_DEVICE_PLAN_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/device/netifs.h"
@@ -50,5 +49,3 @@ const char *device_plan_why_not(const struct config_device *, const struct devic
 char *device_where(const struct device_want *, const char *sep, char *buf, size_t cap);
 /* What an entry names: device "mlx5_0", interface "eth0", address 192.0.2.1. */
 char *device_entry_name(const struct config_device *, char *buf, size_t cap);
-
-#endif

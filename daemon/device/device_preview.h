@@ -1,6 +1,5 @@
 /* Which devices a configuration would use now, in words (smcrd -t). Opens none. */
-#ifndef SMCRD_DAEMON_DEVICE_PREVIEW_H
-#define SMCRD_DAEMON_DEVICE_PREVIEW_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
 void device_preview(const struct config *, FILE *out);
 /* The same with what is given. */
 void device_preview_print(const struct config *, const struct netifs *, const struct device_cards *, FILE *out);
-
-#endif

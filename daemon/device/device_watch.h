@@ -2,8 +2,7 @@
  * The event loop as RNIC devices see it: descriptors that they watch (struct
  * rnic_loop). Owned by devices.c.
  */
-#ifndef SMCRD_DAEMON_DEVICE_WATCH_H
-#define SMCRD_DAEMON_DEVICE_WATCH_H
+#pragma once
 
 #include "daemon/loop.h"
 #include "rnic/rnic.h"
@@ -21,5 +20,3 @@ void device_watches_init(struct device_watches *, struct loop *);
 void device_watches_fini(struct device_watches *);
 /* For the devices; valid for as long as the watches are. */
 struct rnic_loop device_watches_loop(struct device_watches *);
-
-#endif

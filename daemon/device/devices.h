@@ -4,8 +4,7 @@
  * the engine, fed with readiness by the loop, closed when their addresses or
  * cards are gone. Owned by the worker.
  */
-#ifndef SMCRD_DAEMON_DEVICES_H
-#define SMCRD_DAEMON_DEVICES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -59,5 +58,3 @@ struct rnic_dev *devices_get(const struct devices *, unsigned i);
 bool devices_info(const struct devices *, unsigned i, struct device_info *);
 /* The name of an interface; "" when it is not known. */
 const char *devices_interface(const struct devices *, unsigned index);
-
-#endif

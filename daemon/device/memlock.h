@@ -1,6 +1,5 @@
 /* Memory that RDMA cards keep locked (RLIMIT_MEMLOCK): a warning when the configuration may register more. */
-#ifndef SMCRD_MEMLOCK_H
-#define SMCRD_MEMLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool memlock_too_low(const struct config *, uint64_t limit, char *buf, size_t ca
 /* To be called when the first card is used: raises the soft limit to the hard one, and logs the warning unless it does not hold for
  * this process. */
 void memlock_check(const struct config *);
-
-#endif

@@ -3,8 +3,7 @@
  * decoder of netlink messages that feeds it. No I/O: netwatch.c reads the
  * messages.
  */
-#ifndef SMCRD_DAEMON_NETIFS_H
-#define SMCRD_DAEMON_NETIFS_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <net/if.h>
@@ -60,5 +59,3 @@ unsigned netifs_networks_of(
 /* Is the other address in one of the networks that netifs_networks_of() finds for the local one? Both are IPv6, or IPv4
  * mapped. */
 bool netifs_near(const struct netifs *, const uint8_t local[16], const uint8_t other[16]);
-
-#endif

@@ -3,8 +3,7 @@
  * a table (netifs.h) as it is in the kernel. When the socket has overflowed,
  * everything is read anew.
  */
-#ifndef SMCRD_DAEMON_NETWATCH_H
-#define SMCRD_DAEMON_NETWATCH_H
+#pragma once
 
 #include "daemon/device/netifs.h"
 #include "daemon/loop.h"
@@ -26,5 +25,3 @@ const struct netifs *netwatch_table(const struct netwatch *);
 bool netwatch_take_change(struct netwatch *);
 /* How often everything had to be read anew. */
 unsigned netwatch_overruns(const struct netwatch *);
-
-#endif

@@ -3,8 +3,7 @@
  * in flight: an idle connection holds none. Last given back, first lent, so
  * that a few warm ones serve thousands of connections.
  */
-#ifndef SMCRD_DAEMON_BUFPOOL_H
-#define SMCRD_DAEMON_BUFPOOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void bufpool_fini(struct bufpool *);
 struct buf *bufpool_get(struct bufpool *);
 /* NULL is allowed. */
 void bufpool_put(struct bufpool *, struct buf *);
-
-#endif

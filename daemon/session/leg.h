@@ -4,8 +4,7 @@
  * asking, and keeps urgent bytes apart. Embedded in its owner, whose callback
  * has to call leg_latch().
  */
-#ifndef SMCRD_DAEMON_LEG_H
-#define SMCRD_DAEMON_LEG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,5 +80,3 @@ int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int
 int dial_check(struct dial *);
 /* The address of the attempt that runs or was made last. */
 const struct sockaddr_storage *dial_addr(const struct dial *);
-
-#endif

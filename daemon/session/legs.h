@@ -3,8 +3,7 @@
  * server) and the middle; the third leg is the other gateway's app leg, which
  * the engine's messages reach. Pure; session.c carries the actions out.
  */
-#ifndef SMCRD_DAEMON_LEGS_H
-#define SMCRD_DAEMON_LEGS_H
+#pragma once
 
 enum session_state {
 	SES_CONNECT,     /* ingress: the middle is being connected */
@@ -57,5 +56,3 @@ enum {
 unsigned legs_actions(enum session_state, enum session_event);
 const char *session_state_str(enum session_state);
 const char *session_event_str(enum session_event);
-
-#endif

@@ -3,8 +3,7 @@
  * sessions and probes have in common. CLC bytes move between the engine and the
  * socket; what leaves the engine waits here when the socket is full.
  */
-#ifndef SMCRD_DAEMON_MIDDLE_H
-#define SMCRD_DAEMON_MIDDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ ssize_t clc_read(struct leg *mid, struct smcr_conn *);
 void clc_out_take(struct clc_out *, struct smcr_conn *);
 /* Writes what waits: 0, or -errno when the socket failed; out->len is what is left. */
 int clc_out_flush(struct clc_out *, struct leg *mid);
-
-#endif

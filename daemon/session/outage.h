@@ -6,8 +6,7 @@
  *
  * Embedded in struct service. Called by session*.c.
  */
-#ifndef SMCRD_DAEMON_OUTAGE_H
-#define SMCRD_DAEMON_OUTAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void outage_failed(struct service *, enum outage_kind, const union net_addr *far
 void outage_end(struct service *, unsigned kinds, const union net_addr *far);
 /* Logs a connection to an egress that comes from no SMC-R peer. */
 void outage_stranger(struct service *, const union net_addr *from, const char *why);
-
-#endif

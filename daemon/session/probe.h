@@ -3,8 +3,7 @@
  * which makes a link group to a peer and closes again. For prewarming, and for
  * `smcrctl check`.
  */
-#ifndef SMCRD_DAEMON_PROBE_H
-#define SMCRD_DAEMON_PROBE_H
+#pragma once
 
 #include "daemon/session/session_pool.h"
 
@@ -35,5 +34,3 @@ void probes_pump(struct session_pool *);
 void probes_stop(struct session_pool *);
 /* Frees those that have ended. */
 void probes_reap(struct session_pool *);
-
-#endif

@@ -2,8 +2,7 @@
  * The PROXY protocol header (haproxy's doc/proxy-protocol.txt, versions 1 and
  * 2): tells a server behind the gateway who its client really is. Pure.
  */
-#ifndef SMCRD_DAEMON_PROXY_H
-#define SMCRD_DAEMON_PROXY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@
 /* The header for a connection from src to dst: its length, 0 with CONFIG_PROXY_OFF. Addresses of different
  * families are written as IPv6, IPv4 mapped. buf has PROXY_HEADER_MAX bytes. */
 size_t proxy_header(enum config_proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf);
-
-#endif

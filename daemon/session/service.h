@@ -10,8 +10,7 @@
  *	prewarm.c	makes the link group of an ingress before its first client comes: a probe, repeated with growing
  *			pauses while the peer is not there
  */
-#ifndef SMCRD_DAEMON_SERVICE_H
-#define SMCRD_DAEMON_SERVICE_H
+#pragma once
 
 #include "daemon/session/outage.h"
 #include "daemon/session/session_pool.h"
@@ -71,5 +70,3 @@ int listener_stop(struct service *);
 int prewarm_start(struct service *);
 /* Harmless when none runs. */
 void prewarm_stop(struct service *);
-
-#endif

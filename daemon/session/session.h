@@ -13,8 +13,7 @@
  * end of the turn; a leg's callback only latches and schedules the session, so
  * nothing is ever freed under a caller's feet.
  */
-#ifndef SMCRD_DAEMON_SESSION_H
-#define SMCRD_DAEMON_SESSION_H
+#pragma once
 
 #include "daemon/net.h"
 #include "daemon/session/leg.h"
@@ -131,5 +130,3 @@ void session_pump_tcp(struct session *);
 size_t session_header(const struct session *, uint8_t *buf);
 /* The end of data was passed on in one direction (SF_APP_DONE or SF_PEER_DONE): raises event, then SEV_BOTH_DONE. */
 void session_way_done(struct session *, unsigned flag, enum session_event event);
-
-#endif

@@ -3,8 +3,7 @@
  * memory, their counters, who is to be pumped and who to be freed. Embedded in
  * the worker, which calls its steps in each turn.
  */
-#ifndef SMCRD_DAEMON_SESSION_POOL_H
-#define SMCRD_DAEMON_SESSION_POOL_H
+#pragma once
 
 #include "base/idtable.h"
 #include "base/list.h"
@@ -102,5 +101,3 @@ struct service_info {
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
 	uint64_t fallbacks, resets;
 };
-
-#endif

@@ -4,8 +4,7 @@
  * connections themselves. IPv6 hosts choose their lower 64 bits as they like:
  * there the source is the network. No allocation but when the table grows.
  */
-#ifndef SMCRD_DAEMON_SOURCES_H
-#define SMCRD_DAEMON_SOURCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ uint32_t sources_add(struct sources *, const struct sockaddr_storage *);
 /* One that was counted has ended. */
 void sources_remove(struct sources *, const struct sockaddr_storage *);
 uint32_t sources_count(const struct sources *, const struct sockaddr_storage *);
-
-#endif

@@ -13,8 +13,7 @@
  * smcr.mpa_clients is set, what is in that list, and the peers of the moment
  * (smcr_has_peer).
  */
-#ifndef SMCRD_DAEMON_MPA_POLICY_H
-#define SMCRD_DAEMON_MPA_POLICY_H
+#pragma once
 
 #include "daemon/session/session_pool.h"
 
@@ -29,5 +28,3 @@ struct mpa_policy {
 bool mpa_may_dial(void *policy, const struct rnic_gid *to, const struct smcr_identity *middle);
 /* For struct devices_gate. */
 bool mpa_may_connect(void *policy, const struct rnic_gid *from);
-
-#endif

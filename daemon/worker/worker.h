@@ -4,8 +4,7 @@
  * context; there is no global mutable state, so that several workers can run.
  * Created by main; used by main (signals, reload) and by the control socket.
  */
-#ifndef SMCRD_WORKER_H
-#define SMCRD_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ struct session_pool *worker_sessions(struct worker *);
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
 int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms,
     void (*done)(void *arg, const struct check_result *), void *arg);
-
-#endif

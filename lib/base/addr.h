@@ -3,8 +3,7 @@
  * "[fe80::1%eth0]:80". Numeric only, no name resolution, no I/O but the lookup
  * of an interface name. An IPv4-mapped IPv6 address becomes IPv4.
  */
-#ifndef SMCRD_BASE_ADDR_H
-#define SMCRD_BASE_ADDR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ bool addr_same_prefix(const uint8_t *, const uint8_t *, unsigned bits);
 unsigned addr_source_bits(const uint8_t addr[16]);
 /* As addr_to_v6, the other way, with a port. */
 void addr_from_v6(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *out);
-
-#endif

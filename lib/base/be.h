@@ -4,8 +4,7 @@
  * offset. All others use the cursors of span.h. Written so that compilers make
  * one load or store and a byte swap of each.
  */
-#ifndef SMCRD_BASE_BE_H
-#define SMCRD_BASE_BE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ be64_put(uint8_t *p, uint64_t v)
 	be32_put(p, (uint32_t)(v >> 32));
 	be32_put(p + 4, (uint32_t)v);
 }
-
-#endif

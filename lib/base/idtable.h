@@ -3,8 +3,7 @@
  * an id kept too long finds nothing instead of another object. Id 0 is never
  * given out. The table owns its slots, not the objects.
  */
-#ifndef SMCRD_BASE_IDTABLE_H
-#define SMCRD_BASE_IDTABLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ void *idtable_get(const struct idtable *t, uint32_t id);
 void idtable_del(struct idtable *t, uint32_t id);
 /* Walk: the first object at or behind *pos (start with 0), which moves on; NULL at the end. */
 void *idtable_next(const struct idtable *t, uint32_t *pos);
-
-#endif

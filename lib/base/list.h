@@ -2,8 +2,7 @@
  * Intrusive doubly linked list. An element carries a struct list_node; a node
  * that is in no list points at itself, so removing it twice is harmless.
  */
-#ifndef SMCRD_BASE_LIST_H
-#define SMCRD_BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ list_next(const struct list_node *head, const struct list_node *n)
 #define LIST_EACH(type, obj, head, member)                                                                 \
 	for (type *obj = LIST_FIRST(type, head, member), *obj##_next = LIST_NEXT(type, obj, head, member); \
 	     obj != NULL; obj = obj##_next, obj##_next = LIST_NEXT(type, obj, head, member))
-
-#endif

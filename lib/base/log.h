@@ -3,8 +3,7 @@
  * of stderr with a <priority> prefix when journald reads it. Only owners log;
  * protocol code reports upward.
  */
-#ifndef SMCRD_BASE_LOG_H
-#define SMCRD_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct log_limit {
 
 void log_limited(struct log_limit *, int64_t now_ns, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-
-#endif

@@ -1,6 +1,5 @@
 /* The smaller and the larger of two numbers of one type. */
-#ifndef SMCRD_BASE_MINMAX_H
-#define SMCRD_BASE_MINMAX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ MINMAX(i64, int64_t)
 MINMAX(size, size_t)
 
 #undef MINMAX
-
-#endif

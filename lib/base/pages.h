@@ -1,6 +1,5 @@
 /* Page-aligned zeroed memory from the kernel, for buffers that are registered with an RNIC. */
-#ifndef SMCRD_BASE_PAGES_H
-#define SMCRD_BASE_PAGES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@ void *pages_alloc(size_t len);
 void pages_free(void *p, size_t len);
 /* Makes [p, p + len) read as zeroes; whole pages inside go back to the kernel when len is large. */
 void pages_zero(void *p, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* Random numbers as something handed in: the kernel's for the daemon, a seeded generator for replayable tests. */
-#ifndef SMCRD_BASE_RNG_H
-#define SMCRD_BASE_RNG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void rng_init_seeded(struct rng *r, uint64_t seed);
 uint64_t rng_u64(struct rng *r);
 /* Uniform in 0..n-1; n > 0. */
 uint32_t rng_below(struct rng *r, uint32_t n);
-
-#endif

@@ -4,8 +4,7 @@
  * nothing behind; last freed, first given out again. Under ASan a free object
  * is poisoned.
  */
-#ifndef SMCRD_BASE_SLAB_H
-#define SMCRD_BASE_SLAB_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ void slab_fini(struct slab *);
 /* Zeroed; NULL when memory is out. */
 void *slab_get(struct slab *);
 void slab_put(struct slab *, void *obj);
-
-#endif

@@ -4,8 +4,7 @@
  * that a codec reads straight through and checks once. Integers on the wire
  * are big-endian (network order). Owns nothing; used by every codec.
  */
-#ifndef SMCRD_BASE_SPAN_H
-#define SMCRD_BASE_SPAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,3 @@ SPAN_INTEGER(be32, uint32_t, 4)
 SPAN_INTEGER(be64, uint64_t, 8)
 
 #undef SPAN_INTEGER
-
-#endif

@@ -4,8 +4,7 @@
  * others share one, so nobody can make it grow. Embedded in its owner; zeroed
  * memory is an empty tally.
  */
-#ifndef SMCRD_BASE_TALLY_H
-#define SMCRD_BASE_TALLY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct tally {
 void tally_count(struct tally *t, uint32_t key);
 /* The up to max largest counts, largest first, equal ones by key; returns how many were written. */
 unsigned tally_top(const struct tally *t, struct tally_entry *out, unsigned max);
-
-#endif

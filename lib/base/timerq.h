@@ -3,8 +3,7 @@
  * clock: its user asks for the next deadline and hands in the time. Arming
  * reserves heap space and may fail, so each owner reserves at its own birth.
  */
-#ifndef SMCRD_BASE_TIMERQ_H
-#define SMCRD_BASE_TIMERQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ timer_armed(const struct timer *t)
 int64_t timerq_next(const struct timerq *q);
 /* Fires all timers whose time has come, earliest first; those armed meanwhile for now or before wait for the next call. */
 void timerq_run(struct timerq *q, int64_t now_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * The part of the control socket that daemon and smcrctl have to agree about: the commands, a row each, and the words of
  * requests. A test (check_commands.c) compares the manual page, the completion and doc/json-schema.md with the rows.
  */
-#ifndef SMCRD_CONTROL_COMMANDS_H
-#define SMCRD_CONTROL_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ int control_command_find(const char *name);
 	X(CLC, "clc")         \
 	X(LLC, "llc")         \
 	X(CDC, "cdc")
-
-#endif

@@ -3,8 +3,7 @@
  * smcr_counters), WORKER (struct worker_stats) or CONTROL (struct control_stats, with "control_" before its name).
  * H(heading) begins a section of smcrctl's list. What the counters mean is in doc/json-schema.md.
  */
-#ifndef SMCRD_CONTROL_COUNTERS_H
-#define SMCRD_CONTROL_COUNTERS_H
+#pragma once
 
 /* clang-format off */
 #define CONTROL_COUNTERS(H, X) \
@@ -107,5 +106,3 @@
 #define CONTROL_COUNTER_OF_SMCR
 #define CONTROL_COUNTER_OF_WORKER
 #define CONTROL_COUNTER_OF_CONTROL "control_"
-
-#endif

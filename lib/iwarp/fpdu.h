@@ -4,8 +4,7 @@
  * ULPDUs. Holds no bytes: its caller keeps them in one buffer that has room
  * for MPA_FPDU_MAX and drops what was used.
  */
-#ifndef SMCRD_IWARP_FPDU_H
-#define SMCRD_IWARP_FPDU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ ssize_t fpdu_rx_next(struct fpdu_rx *, uint8_t *buf, size_t len, struct span *ul
 int fpdu_rx_peek(const uint8_t *buf);
 /* The caller took an FPDU of this many bytes by itself. */
 void fpdu_rx_skip(struct fpdu_rx *, size_t fpdu_len);
-
-#endif

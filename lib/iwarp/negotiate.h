@@ -7,8 +7,7 @@
  * Responder: neg_request_in() with the decoded Request, then neg_accept() or
  * neg_reject() make the Reply.
  */
-#ifndef SMCRD_IWARP_NEGOTIATE_H
-#define SMCRD_IWARP_NEGOTIATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ void neg_reject(struct neg *, struct mpa_frame *out);
 /* Responder, without any of the above: the Reply that refuses a Request for reasons of the caller's. Its depths keep to the
  * rules all the same, because there are initiators that look at them before they see that it is a Reject. */
 void neg_refuse(const struct neg_config *, const struct mpa_frame *request, struct mpa_frame *out);
-
-#endif

@@ -4,8 +4,7 @@
  * and base address are random, spread over their whole range, and say nothing
  * about the process. What is removed is unreachable from that moment.
  */
-#ifndef SMCRD_IWARP_STAG_H
-#define SMCRD_IWARP_STAG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ enum stag_verdict {
 /* May a stream of pd do `access` to len bytes at `to`? STAG_OK with their address in *at. */
 enum stag_verdict stag_check(
     const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);
-
-#endif

@@ -5,8 +5,7 @@
  * Terminate when something is wrong. What goes out is queued in a txq by the
  * caller, who knows about work requests.
  */
-#ifndef SMCRD_IWARP_STREAM_H
-#define SMCRD_IWARP_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -147,5 +146,3 @@ stream_must_serve(const struct stream *s)
  * not be read, or no longer, *term is to be sent.
  */
 bool stream_serve(struct stream *, size_t max, struct ddp_hdr *out, struct span *from, struct rdmap_term *term);
-
-#endif

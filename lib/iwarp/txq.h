@@ -5,8 +5,7 @@
  * run together; larger payloads stay where they are and may not change until
  * sent. No memory is allocated after the start.
  */
-#ifndef SMCRD_IWARP_TXQ_H
-#define SMCRD_IWARP_TXQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ txq_empty(const struct txq *q)
 unsigned txq_gather(const struct txq *, struct iovec *iov, unsigned max);
 /* The stream took n bytes. */
 void txq_sent(struct txq *, size_t n);
-
-#endif

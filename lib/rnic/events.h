@@ -3,8 +3,7 @@
  * and its trouble. What rnic_ops.poll_event hands out, in one order for all
  * devices. Internal to lib/rnic.
  */
-#ifndef SMCRD_RNIC_EVENTS_H
-#define SMCRD_RNIC_EVENTS_H
+#pragma once
 
 #include "base/list.h"
 #include "rnic/rnic.h"
@@ -41,5 +40,3 @@ void events_set_gone(struct events *);
 bool events_pending(const struct events *);
 /* The next event into *out: the card's and the port's first, then trouble, then those of queue pairs in turn. False: none. */
 bool events_poll(struct events *, struct rnic_event *out);
-
-#endif

@@ -8,8 +8,7 @@
  * This has the rules and the time limits; devices send the Read and say when it
  * was answered. Internal to lib/rnic.
  */
-#ifndef SMCRD_RNIC_FENCE_H
-#define SMCRD_RNIC_FENCE_H
+#pragma once
 
 #include "base/timerq.h"
 #include "rnic/mpa_pdata.h"
@@ -59,5 +58,3 @@ uint32_t fence_answered(struct fence *);
 void fence_arm(struct fence *);
 /* The peer has to do something within answer_ms. */
 void fence_expect_answer(struct fence *);
-
-#endif

@@ -2,8 +2,7 @@
  * The network interface that a device is on: what it is, and which peers are
  * reached by it, by the kernel's word. Sends nothing. Internal to lib/rnic.
  */
-#ifndef SMCRD_RNIC_IFACE_H
-#define SMCRD_RNIC_IFACE_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -32,5 +31,3 @@ int iface_remote(
  * The kernel answers at once. True when it cannot be asked.
  */
 bool iface_reaches(const struct sockaddr_storage *from, unsigned index, const struct sockaddr_storage *to);
-
-#endif

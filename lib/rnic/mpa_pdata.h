@@ -17,8 +17,7 @@
  *	36  tagged offset (64) of MPA_FENCE_LEN bytes that the receiver's fences
  *	    may read; STag 0 = none, they are to read nothing
  */
-#ifndef SMCRD_RNIC_MPA_PDATA_H
-#define SMCRD_RNIC_MPA_PDATA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ void mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
 const char *mpa_verdict_str(unsigned verdict);
 /* Why connecting to a peer's MPA port failed with err (positive), in words. */
 const char *mpa_connect_error(int err);
-
-#endif

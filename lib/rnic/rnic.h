@@ -25,8 +25,7 @@
  * has none holds the sender back (RNR retry, or it stops reading); over iWARP
  * the ends exchange recv_depth at connect and `credits` says how many Sends may go.
  */
-#ifndef SMCRD_RNIC_H
-#define SMCRD_RNIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -318,5 +317,3 @@ rnic_query(struct rnic_dev *dev)
 	dev->ops->query(dev, &info);
 	return info;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * user who found too little has to hear that there is more (RNIC_EV_CREDITS). The
  * requests themselves are the device's. Internal to lib/rnic.
  */
-#ifndef SMCRD_RNIC_SENDQ_H
-#define SMCRD_RNIC_SENDQ_H
+#pragma once
 
 #include "rnic/rnic.h"
 
@@ -32,5 +31,3 @@ void sendq_credits(const struct sendq *, uint32_t used, size_t queued, struct rn
 int sendq_take(struct sendq *, struct rnic_credits *credits, enum rnic_wr_op, size_t len);
 /* Credits are these now: does the user have to hear of it? */
 bool sendq_has_more(struct sendq *, const struct rnic_credits *credits);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What devices check of a work request before they take it, and how they show their counters. Pure.
  */
-#ifndef SMCRD_RNIC_WR_H
-#define SMCRD_RNIC_WR_H
+#pragma once
 
 #include "rnic/rnic.h"
 
@@ -16,5 +15,3 @@ int rnic_wr_check(
 
 /* For rnic_ops.stats: counters, a struct of cnt uint64_t, by these names into out; returns cnt. */
 unsigned rnic_stats_fill(const char *const *names, unsigned cnt, const void *counters, struct rnic_stat *out);
-
-#endif

@@ -1,10 +1,7 @@
 /* The engine's turn, as smcr.h has it, in pieces: for engine.c and for tests that call a room directly. */
-#ifndef SMCRD_SMCR_ENGINE_TURN_H
-#define SMCRD_SMCR_ENGINE_TURN_H
+#pragma once
 
 #include "smcr/smcr.h"
 
 /* Acts on what lower rooms told by marks (state/marks.h), until nothing is marked. */
 void engine_act_on_marks(struct smcr *);
-
-#endif

@@ -22,8 +22,7 @@
  *	SMCR_EV_CLOSED (or FALLBACK) smcr_release. A struct smcr_conn is valid
  *	until smcr_release, whatever happens to it.
  */
-#ifndef SMCRD_SMCR_H
-#define SMCRD_SMCR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -439,5 +438,3 @@ struct smcr_trace {
 };
 
 void smcr_set_trace(struct smcr *, void (*fn)(void *ctx, const struct smcr_trace *), void *ctx);
-
-#endif

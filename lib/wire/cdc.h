@@ -3,8 +3,7 @@
  * of one connection (RFC 7609 A.4). Bytes <-> host struct; pure. On the data
  * path: one comes with every batch of written data.
  */
-#ifndef SMCRD_WIRE_CDC_H
-#define SMCRD_WIRE_CDC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ int cdc_decode(struct span in, struct cdc_msg *out) __attribute__((warn_unused_r
 
 /* 44, -EINVAL for an unknown flag, -ENOSPC; buf is untouched on failure. */
 int cdc_encode(const struct cdc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
-
-#endif

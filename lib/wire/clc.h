@@ -3,8 +3,7 @@
  * A.2), version 1, and what is needed to talk to Linux, which proposes version
  * 2. Bytes <-> host structs; pure. What a message means is lib/smcr's business.
  */
-#ifndef SMCRD_WIRE_CLC_H
-#define SMCRD_WIRE_CLC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -154,5 +153,3 @@ uint32_t clc_size_bytes(unsigned code);
 /* QP MTU: code 1..5 <-> 256..4096; -EINVAL and 0 for others. */
 int clc_mtu_code(uint32_t bytes);
 uint32_t clc_mtu_bytes(unsigned code);
-
-#endif

@@ -3,8 +3,7 @@
  * each implementation; these are Linux's numbers, so that both ends of a mixed
  * pair read the same thing. Used by everything that sends, logs or shows a fallback.
  */
-#ifndef SMCRD_WIRE_CLC_DIAG_H
-#define SMCRD_WIRE_CLC_DIAG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -61,5 +60,3 @@ enum clc_diag { CLC_DIAGS(CLC_DIAG_CONSTANT) };
  * that is not listed (a foreign implementation has its own: print the number
  * too). Says nothing about which side declined: the caller knows. */
 const char *clc_diag_str(uint32_t diag);
-
-#endif

@@ -3,8 +3,7 @@
  * differ. Each field is `m->x = codec_be32(c, m->x)`: a reader returns what it found, a writer what it was given. A value
  * that does not fit, or a condition that does not hold, sets `bad`. Used by the codecs of lib/wire.
  */
-#ifndef SMCRD_WIRE_CODEC_H
-#define SMCRD_WIRE_CODEC_H
+#pragma once
 
 #include "base/span.h"
 
@@ -87,5 +86,3 @@ codec_flag(struct codec *c, uint8_t mask, bool on)
 		c->flags |= mask;
 	return (c->flags & mask) != 0;
 }
-
-#endif

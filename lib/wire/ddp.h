@@ -1,6 +1,5 @@
 /* DDP segment headers (RFC 5041 4). Pure; used by lib/iwarp. */
-#ifndef SMCRD_WIRE_DDP_H
-#define SMCRD_WIRE_DDP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ struct ddp_hdr {
 int ddp_decode(struct span in, struct ddp_hdr *out);
 /* Writes the header: its length. */
 size_t ddp_encode(const struct ddp_hdr *, uint8_t out[DDP_HDR_MAX]);
-
-#endif

@@ -3,8 +3,7 @@
  * Everything on the wire is shown except what gives access: rkeys and smcrd's
  * token never appear. Pure.
  */
-#ifndef SMCRD_WIRE_DESCRIBE_H
-#define SMCRD_WIRE_DESCRIBE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@
 int wire_describe_clc(struct span in, char *buf, size_t cap);
 int wire_describe_llc(struct span in, char *buf, size_t cap);
 int wire_describe_cdc(struct span in, char *buf, size_t cap);
-
-#endif

@@ -3,8 +3,7 @@
  * A.3). Bytes <-> host structs; pure. Layouts are version 1 as Linux has them;
  * the version is an argument because version 2 has other type bytes and lengths.
  */
-#ifndef SMCRD_WIRE_LLC_H
-#define SMCRD_WIRE_LLC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,5 +147,3 @@ int llc_decode(struct span in, unsigned version, struct llc_msg *out) __attribut
  * -ENOTSUP; buf is untouched on failure. */
 int llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap)
     __attribute__((warn_unused_result));
-
-#endif

@@ -2,8 +2,7 @@
  * MPA on the wire (RFC 5044, RFC 6581): the start-up frames, the arithmetic of
  * FPDUs and markers, and the CRC. Pure; used by lib/iwarp.
  */
-#ifndef SMCRD_WIRE_MPA_H
-#define SMCRD_WIRE_MPA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ mpa_crc_value(uint32_t crc)
 /* The check value goes least significant byte first, unlike all else in MPA. */
 void mpa_crc_put(uint8_t at[MPA_CRC_LEN], uint32_t value);
 uint32_t mpa_crc_get(const uint8_t at[MPA_CRC_LEN]);
-
-#endif

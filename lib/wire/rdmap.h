@@ -1,6 +1,5 @@
 /* RDMAP on the wire (RFC 5040 4): control byte, Read Request, Terminate. Pure; used by lib/iwarp. */
-#ifndef SMCRD_WIRE_RDMAP_H
-#define SMCRD_WIRE_RDMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ int rdmap_term_decode(struct span in, struct rdmap_term *out);
 int rdmap_term_encode(const struct rdmap_term *, uint8_t out[RDMAP_TERM_MAX]);
 /* The error of a Terminate in words. */
 const char *rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code);
-
-#endif

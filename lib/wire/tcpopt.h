@@ -2,8 +2,7 @@
  * The SMC-R TCP option: experimental option 254 with "SMCR" in EBCDIC (RFC 7609
  * A.1, RFC 6994), which SYN and SYN/ACK of two SMC-R ends carry. Pure.
  */
-#ifndef SMCRD_WIRE_TCPOPT_H
-#define SMCRD_WIRE_TCPOPT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ int tcpopt_find_smcr(struct span options) __attribute__((warn_unused_result));
 
 /* Two NOPs and the option: 8 bytes written, or -ENOSPC. */
 int tcpopt_encode_smcr(uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
-
-#endif

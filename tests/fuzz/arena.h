@@ -5,8 +5,7 @@
  * notice. Only the public interface of the engine is used; the bounds of what it
  * may hold look inside, after each turn.
  */
-#ifndef SMCRD_TESTS_FUZZ_ARENA_H
-#define SMCRD_TESTS_FUZZ_ARENA_H
+#pragma once
 
 #include "tests/sim/sim.h"
 #include "smcr/smcr.h"
@@ -75,5 +74,3 @@ void arena_fail(struct arena *, unsigned what, unsigned after, unsigned cnt);
 /* -- devices of the engine -- */
 void arena_dev_remove(struct arena *, unsigned n);
 void arena_dev_add(struct arena *, unsigned n);
-
-#endif

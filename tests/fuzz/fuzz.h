@@ -2,8 +2,7 @@
  * What every fuzz target shares. A target is one file with one function, as
  * libFuzzer wants it; tests/fuzz/local.mk says how to add one.
  */
-#ifndef SMCRD_TESTS_FUZZ_H
-#define SMCRD_TESTS_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ unsigned fuzz_mutations(void);
 			abort();                                                                  \
 		}                                                                                 \
 	} while (0)
-
-#endif

@@ -3,8 +3,7 @@
  * builds MPA frames, FPDUs and the DDP and RDMAP headers in them right, from
  * what the device has said, and then changes some of their fields (twist.h).
  */
-#ifndef SMCRD_TESTS_FUZZ_MPA_RIVAL_H
-#define SMCRD_TESTS_FUZZ_MPA_RIVAL_H
+#pragma once
 
 #include "iwarp/fpdu.h"
 #include "rnic/rnic.h"
@@ -81,5 +80,3 @@ void mpa_rival_frame(
 /* mo: of an untagged one, or the offset in the region. */
 void mpa_rival_fpdu(struct mpa_rival *, unsigned kind, unsigned how, size_t len, uint32_t mo, struct twists *,
     void (*gather)(struct lore *, void *), void *ctx);
-
-#endif

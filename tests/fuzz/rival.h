@@ -5,8 +5,7 @@
  * it (twist.h). It is several peers at once: each group that it takes part in
  * has a peer id.
  */
-#ifndef SMCRD_TESTS_FUZZ_RIVAL_H
-#define SMCRD_TESTS_FUZZ_RIVAL_H
+#pragma once
 
 #include "arena.h"
 #include "twist.h"
@@ -147,5 +146,3 @@ void rival_llc_start(struct rival_link *);
 
 /* -- CDC -- */
 void rival_cdc(struct rival_mid *, struct rival_link *over, uint8_t prod_flags, uint8_t conn_flags, uint32_t produce);
-
-#endif

@@ -4,8 +4,7 @@
  * devices' system calls here (--wrap). How the bytes arrive is the program's to
  * say: in pieces, late, cut off. A call can be made to fail.
  */
-#ifndef SMCRD_TESTS_FUZZ_SOCKETS_H
-#define SMCRD_TESTS_FUZZ_SOCKETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void sockets_reset(int fd);
 /* The other end has closed, or reset. */
 bool sockets_over(int fd);
 void sockets_close(int fd);
-
-#endif

@@ -5,8 +5,7 @@
  * or taken out without changing what the others are. steps_mutate.c does just
  * that for libFuzzer.
  */
-#ifndef SMCRD_TESTS_FUZZ_STEPS_H
-#define SMCRD_TESTS_FUZZ_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool steps_begin(struct steps *, const uint8_t *data, size_t len, uint8_t header
 bool steps_next(struct steps *, struct step *);
 /* The bytes of up to n further steps, as they are: how many bytes. They are not run. */
 size_t steps_raw(struct steps *, unsigned n, const uint8_t **);
-
-#endif

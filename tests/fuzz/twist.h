@@ -3,8 +3,7 @@
  * right one, an extreme, what an earlier message had there, or one that means
  * something elsewhere: a token, a key, a number, an id of somebody else.
  */
-#ifndef SMCRD_TESTS_FUZZ_TWIST_H
-#define SMCRD_TESTS_FUZZ_TWIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void twist_add(struct twists *, struct twist);
 /* Applied to the message, and forgotten. gather: all values of a width. */
 void twist_apply(struct twists *, const struct twist_field *table, unsigned type, uint8_t *msg, size_t len,
     void (*gather)(struct lore *, void *ctx), void *ctx);
-
-#endif

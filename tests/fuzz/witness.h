@@ -4,8 +4,7 @@
  * it must not notice; only what a program does to the engine's own devices or
  * memory may end it.
  */
-#ifndef SMCRD_TESTS_FUZZ_WITNESS_H
-#define SMCRD_TESTS_FUZZ_WITNESS_H
+#pragma once
 
 #include "arena.h"
 
@@ -39,5 +38,3 @@ void witness_send(struct witness *, size_t len);
 /* Bytes get through both ways, unless excused. */
 void witness_check(struct witness *);
 void witness_fini(struct witness *);
-
-#endif

@@ -4,8 +4,7 @@
  * each turn, and remember little of the last look. Nothing here knows who asks:
  * the runner's honest hosts, and the fuzzer's engine.
  */
-#ifndef SMCRD_SCENARIO_BOUNDS_H
-#define SMCRD_SCENARIO_BOUNDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct bounds {
 
 /* Zeroed to begin with. After a turn: NULL, or what is beyond its bound, in text. */
 const char *bounds_look(struct bounds *, const struct smcr *, char *text, size_t cap);
-
-#endif

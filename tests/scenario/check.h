@@ -1,6 +1,5 @@
 /* Conditions that hold when a run, or its connections, have ended. */
-#ifndef SMCRD_SCENARIO_CHECK_H
-#define SMCRD_SCENARIO_CHECK_H
+#pragma once
 
 #include "tests/scenario/host.h"
 
@@ -15,5 +14,3 @@ bool check_agreement(const struct host *hosts, unsigned cnt, char why[WHY_LEN]);
 void check_memory(struct world *, const struct sim_fabric *);
 /* The connections that did not reach their end. */
 void check_stuck(struct world *, const struct flow *, unsigned cnt, const struct host *);
-
-#endif

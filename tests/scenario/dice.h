@@ -1,6 +1,5 @@
 /* The random draws that plans are made of. */
-#ifndef SMCRD_TESTS_SCENARIO_DICE_H
-#define SMCRD_TESTS_SCENARIO_DICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ scale(struct rng *r, uint32_t from, uint32_t to)
 	span = rng_below(r, (bits == 31 ? span : 1u << rng_below(r, bits + 1)));
 	return from + (span > to - from ? to - from : span);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The faults of a plan, at their times, and whether a connection may have
  * suffered from them: not where a group had an intact link left.
  */
-#ifndef SMCRD_SCENARIO_FAULT_H
-#define SMCRD_SCENARIO_FAULT_H
+#pragma once
 
 #include "tests/sim/sim.h"
 #include "tests/scenario/host.h"
@@ -45,5 +44,3 @@ void fault_message(struct faults *, const struct sim_msg *, enum sim_fate);
 
 /* Every group with a link that ends at this QP (qpn 0: at any of the device) has another one that works. */
 bool fault_is_survivable(const struct host *, unsigned cnt, const struct rnic_dev *, uint32_t qpn);
-
-#endif

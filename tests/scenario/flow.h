@@ -3,8 +3,7 @@
  * applications do is fixed before the run; what they saw is checked after it,
  * and their bytes while they arrive.
  */
-#ifndef SMCRD_SCENARIO_FLOW_H
-#define SMCRD_SCENARIO_FLOW_H
+#pragma once
 
 #include "smcr/smcr.h"
 #include "tests/scenario/plan.h"
@@ -103,5 +102,3 @@ void app_wake(void *app);
 const char *app_state_str(enum app_state);
 /* Nothing is left to be seen by the applications. */
 bool flow_over(const struct flow *);
-
-#endif

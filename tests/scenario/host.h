@@ -3,8 +3,7 @@
  * one. Its loop turns when something happened on a socket, at the device, or
  * when the engine's deadline comes, with the delays of a busy machine.
  */
-#ifndef SMCRD_SCENARIO_HOST_H
-#define SMCRD_SCENARIO_HOST_H
+#pragma once
 
 #include "base/list.h"
 #include "tests/sim/sim.h"
@@ -81,5 +80,3 @@ struct smcr_subnet host_subnet(const struct host *);
 /* A client connects to this host's ingress. */
 struct stcp_end *host_client(struct host *, struct flow *, struct stcp_user);
 void host_prewarm(struct host *, struct flow *);
-
-#endif

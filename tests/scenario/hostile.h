@@ -18,8 +18,7 @@
  * Its own connections may end in any way, and what arrives on them may be
  * anything.
  */
-#ifndef SMCRD_SCENARIO_HOSTILE_H
-#define SMCRD_SCENARIO_HOSTILE_H
+#pragma once
 
 #include "tests/scenario/liar.h"
 
@@ -34,5 +33,3 @@ void hostile_placed(
     struct host *hosts, const struct rnic_dev *from, struct rnic_qp *to, const uint8_t *ptr, size_t len);
 /* The connection has a liar at one end. */
 bool hostile_flow(const struct flow *);
-
-#endif

@@ -15,8 +15,7 @@
  * another one in each connection; it may repeat what others have said; and it
  * may fall silent before it ends.
  */
-#ifndef SMCRD_SCENARIO_LIAR_H
-#define SMCRD_SCENARIO_LIAR_H
+#pragma once
 
 #include "tests/sim/sim.h"
 #include "tests/scenario/host.h"
@@ -89,5 +88,3 @@ void liar_overhears(struct liar *, const uint8_t *buf, size_t len);
 void liar_falls_silent(struct liar *, int64_t until_ns);
 /* The process ends. */
 void liar_ends(struct liar *);
-
-#endif

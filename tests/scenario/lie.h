@@ -8,8 +8,7 @@
  * What only both ends of a group know (the token of MPA) is remembered only when
  * the liar is one of them.
  */
-#ifndef SMCRD_SCENARIO_LIE_H
-#define SMCRD_SCENARIO_LIE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ size_t lie_new(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
 bool lie_value(struct lie_memory *, enum lie_kind, void *out, size_t len);
 /* The name of the message. */
 const char *lie_name(enum lie_proto, const uint8_t *msg, size_t len);
-
-#endif

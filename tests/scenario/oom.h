@@ -1,6 +1,5 @@
 /* Memory that runs out: calls of malloc and its like from the engine and what it uses, but not from the simulation. */
-#ifndef SMCRD_SCENARIO_OOM_H
-#define SMCRD_SCENARIO_OOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ void oom_disarm(void);
 void oom_suspend(bool);
 /* So many have failed. */
 uint64_t oom_failed(void);
-
-#endif

@@ -3,8 +3,7 @@
  * may be set by hand (run --set name=value, or a scenario file), and faults at
  * given times. Times are virtual.
  */
-#ifndef SMCRD_SCENARIO_PLAN_H
-#define SMCRD_SCENARIO_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -149,5 +148,3 @@ bool plan_dev_is_iwarp(const struct plan *, unsigned host, unsigned dev);
 bool plan_aborts(const struct plan *);
 /* Some connections may end up on TCP. */
 bool plan_may_fall_back(const struct plan *);
-
-#endif

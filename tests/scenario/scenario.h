@@ -1,6 +1,5 @@
 /* One run of a plan from start to verdict. */
-#ifndef SMCRD_SCENARIO_SCENARIO_H
-#define SMCRD_SCENARIO_SCENARIO_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,5 +15,3 @@ struct scenario_stats {
 
 /* 0, or the number of failures with the first one in text. log may be NULL. */
 unsigned scenario_run(const struct plan *, FILE *log, char *text, size_t cap, struct scenario_stats *);
-
-#endif

@@ -22,8 +22,7 @@
  *		links of host H >=|<=|== N				(active, when all connections are over)
  *		line "TEXT" [>=|<=|== N] | no line "TEXT"
  */
-#ifndef SMCRD_SCENARIO_SCRIPT_H
-#define SMCRD_SCENARIO_SCRIPT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -108,5 +107,3 @@ struct script {
 
 /* Reads a script: 0, or the number of the line that is wrong. The plan is plain_plan with the script's settings. */
 int script_load(struct script *, struct plan *, FILE *);
-
-#endif

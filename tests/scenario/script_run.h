@@ -1,6 +1,5 @@
 /* A script's rules while a run goes on, and its expectations at the end. */
-#ifndef SMCRD_SCENARIO_SCRIPT_RUN_H
-#define SMCRD_SCENARIO_SCRIPT_RUN_H
+#pragma once
 
 #include "tests/scenario/fault.h"
 #include "tests/scenario/scenario.h"
@@ -21,5 +20,3 @@ void script_sent(struct script_run *, unsigned host, const struct smcr_trace *);
 /* Connections are over, groups are not. */
 void script_note_links(struct script_run *);
 void script_judge(struct script_run *, const struct scenario_stats *);
-
-#endif

@@ -4,8 +4,7 @@
  * it: EOF becomes D, D becomes a shutdown, D both ways becomes C, a reset
  * anywhere becomes a reset everywhere. Owned by its host.
  */
-#ifndef SMCRD_SCENARIO_SESSION_H
-#define SMCRD_SCENARIO_SESSION_H
+#pragma once
 
 #include "tests/scenario/host.h"
 #include "tests/scenario/liar.h"
@@ -55,5 +54,3 @@ void session_event(struct session *, unsigned events);
 void session_cut(struct session *, bool reset);
 /* Both legs are reset, the connection released; freed. */
 void session_free(struct session *);
-
-#endif

@@ -3,8 +3,7 @@
  * windows, urgent bytes in their place, FIN and RST. Each end has one user, who
  * is woken when something changed and must then look at everything.
  */
-#ifndef SMCRD_SCENARIO_STCP_H
-#define SMCRD_SCENARIO_STCP_H
+#pragma once
 
 #include "tests/scenario/world.h"
 
@@ -63,5 +62,3 @@ void stcp_close(struct stcp_end *);
 void stcp_abort(struct stcp_end *);
 /* The network breaks the connection: both ends get RST. */
 void stcp_kill(struct stcp_end *);
-
-#endif

@@ -3,8 +3,7 @@
  * its trace: what may follow what, on which connection and group, and that no
  * RMB element is given out while its last user's peer may still write to it.
  */
-#ifndef SMCRD_SCENARIO_TRACE_H
-#define SMCRD_SCENARIO_TRACE_H
+#pragma once
 
 #include "smcr/smcr.h"
 #include "tests/scenario/plan.h"
@@ -29,5 +28,3 @@ void trace_hostile(struct trace *, unsigned host, uint32_t conn_id);
 bool trace_is_hostile(const struct trace *, unsigned host, uint32_t conn_id);
 /* The middle of a connection was ended by the other side: what was not confirmed by then never will be. */
 void trace_middle_ended(struct trace *, unsigned host, uint32_t conn_id);
-
-#endif

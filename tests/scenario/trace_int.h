@@ -1,6 +1,5 @@
 /* Shared by the trace checks: the messages seen of each connection and group, from one host's view. */
-#ifndef SMCRD_SCENARIO_TRACE_INT_H
-#define SMCRD_SCENARIO_TRACE_INT_H
+#pragma once
 
 #include "base/list.h"
 #include "tests/scenario/plan.h"
@@ -117,5 +116,3 @@ void trace_cdc(const struct watcher *, const struct smcr_trace *, struct tconn *
 /* One that came for a connection that is gone. */
 void trace_late_cdc(const struct watcher *, const struct smcr_trace *);
 void trace_llc(const struct watcher *, const struct smcr_trace *, struct tgroup *);
-
-#endif

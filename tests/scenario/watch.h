@@ -3,8 +3,7 @@
  * connections than they may have, and writers that wait for ever though the
  * peer has consumed everything.
  */
-#ifndef SMCRD_SCENARIO_WATCH_H
-#define SMCRD_SCENARIO_WATCH_H
+#pragma once
 
 #include "tests/scenario/host.h"
 
@@ -21,5 +20,3 @@ void watch_start(struct watch *, struct world *, const struct plan *, const stru
 void watch_stop(struct watch *);
 /* No group is fuller than it may be. */
 void watch_groups(const struct host *);
-
-#endif

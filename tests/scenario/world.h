@@ -3,8 +3,7 @@
  * random numbers from the seed, and what went wrong. One world a run; nothing
  * outside of it has state, so the same seed gives the same run.
  */
-#ifndef SMCRD_SCENARIO_WORLD_H
-#define SMCRD_SCENARIO_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool world_chance(struct world *, unsigned per_mille);
 
 /* Memory or the end of the program: a test has nothing better to do. */
 void *must_calloc(size_t n, size_t len);
-
-#endif

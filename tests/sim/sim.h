@@ -10,8 +10,7 @@
  * and no progress function: like a completion channel, sim_ready says when
  * the user of a device has something to poll.
  */
-#ifndef SMCRD_RNIC_SIM_H
-#define SMCRD_RNIC_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -152,5 +151,3 @@ bool sim_nth_qp_of(const struct rnic_dev *, uint32_t n, uint32_t *qpn);
 /* Sends what the QP's user did not post, behind what it did: no request, no completion, no rule. op, data, len, raddr and
  * rkey of the forgery count. False when the QP is not connected. */
 bool sim_forge(struct rnic_dev *, uint32_t qpn, const struct sim_forgery *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The sim device's objects, shared by sim.c (verbs) and sim_fabric.c (what happens between devices). */
-#ifndef SMCRD_RNIC_SIM_INT_H
-#define SMCRD_RNIC_SIM_INT_H
+#pragma once
 
 #include "base/idtable.h"
 #include "base/list.h"
@@ -186,5 +185,3 @@ void sim_disconnect(struct sim_qp *, bool graceful);
 /* The QP breaks now. */
 void sim_qp_break(struct sim_qp *, enum rnic_wc_status first, const char *why);
 void sim_chan_release(struct sim_qp *);
-
-#endif

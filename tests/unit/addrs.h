@@ -1,6 +1,5 @@
 /* Addresses in tests, by their text. */
-#ifndef SMCRD_TESTS_ADDRS_H
-#define SMCRD_TESTS_ADDRS_H
+#pragma once
 
 #include "base/addr.h"
 #include "checks.h"
@@ -24,5 +23,3 @@ gid_of(const char *text)
 	addr_to_v6(&ss, gid.b);
 	return gid;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What is logged goes to a file instead of standard error, for tests of log lines. */
-#ifndef SMCRD_TESTS_CAPTURED_H
-#define SMCRD_TESTS_CAPTURED_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -46,5 +45,3 @@ capture_end(void)
 	close(captured.stderr_fd);
 	fclose(captured.file);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * A child that confines itself as the daemon does and tries something, for
  * tests: with a configuration and a control socket in directories of their own.
  */
-#ifndef SMCRD_TESTS_CONFINE_CHILD_H
-#define SMCRD_TESTS_CONFINE_CHILD_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,5 +130,3 @@ try_memfd(void)
 {
 	return (int)syscall(SYS_memfd_create, "x", 0);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * to its counterpart by themselves; a test can hold them back, change them, or
  * play one side alone.
  */
-#ifndef SMCRD_TESTS_DUO_H
-#define SMCRD_TESTS_DUO_H
+#pragma once
 
 #include "checks.h"
 #include "smcr/data/conn.h"
@@ -128,5 +127,3 @@ void duo_expect(unsigned n, unsigned host, const char *text);
 unsigned duo_count(unsigned host, const char *text);
 /* The link breaks, and its group has reacted to that. */
 void duo_lose(struct link *, const char *why);
-
-#endif

@@ -4,8 +4,7 @@
  * What a program may not do (overflow a queue, destroy what is in use, leave
  * events unacknowledged, skip a state) fails the test on the spot.
  */
-#ifndef SMCRD_TESTS_FAKE_IBVERBS_H
-#define SMCRD_TESTS_FAKE_IBVERBS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -144,5 +143,3 @@ unsigned fake_destroy_waiting(unsigned n);
 void fake_destroy_go(void);
 /* Comes to this state, by another thread, within 20 s. */
 bool fake_comes_to(const struct fake_qp *, enum ibv_qp_state);
-
-#endif

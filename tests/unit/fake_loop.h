@@ -1,6 +1,5 @@
 /* A loop for tests: real descriptors, but turned by hand and in virtual time. Implements daemon/loop.h. */
-#ifndef SMCRD_TESTS_FAKE_LOOP_H
-#define SMCRD_TESTS_FAKE_LOOP_H
+#pragma once
 
 #include "daemon/loop.h"
 
@@ -9,5 +8,3 @@ bool fake_loop_turn(struct loop *);
 void fake_loop_advance(struct loop *, int64_t ns);
 /* When the turn functions of the last turn want to run again. */
 int64_t fake_loop_next(const struct loop *);
-
-#endif

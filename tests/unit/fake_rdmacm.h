@@ -4,8 +4,7 @@
  * 10.0.n.2. As with the kernel, an id that is being connected, and its QP,
  * cannot be destroyed without waiting: who tries fails the test.
  */
-#ifndef SMCRD_TESTS_FAKE_RDMACM_H
-#define SMCRD_TESTS_FAKE_RDMACM_H
+#pragma once
 
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ void fake_cm_go(int err);
 void fake_cm_listen_event(unsigned dev, enum rdma_cm_event_type);
 /* The same of all its other ids. */
 void fake_cm_event_all(unsigned dev, enum rdma_cm_event_type);
-
-#endif

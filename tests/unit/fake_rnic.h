@@ -3,8 +3,7 @@
  * The test says what there is room for, and when which requests complete or
  * fail. Nothing moves by itself.
  */
-#ifndef SMCRD_TESTS_FAKE_RNIC_H
-#define SMCRD_TESTS_FAKE_RNIC_H
+#pragma once
 
 #include "rnic/rnic.h"
 
@@ -37,5 +36,3 @@ void fake_init(struct fake_rnic *);
 void fake_fini(struct fake_rnic *);
 /* Where [addr, addr + len) of the region lies; the test fails when it is not inside. */
 uint8_t *fake_at(struct fake_rnic *, uint32_t rkey, uint64_t addr, uint32_t len);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Message: "FAKE", type, flags, 2 x 0, connection id or diagnosis (4), 4 x 0.
  */
-#ifndef SMCRD_TESTS_FAKE_SMCR_H
-#define SMCRD_TESTS_FAKE_SMCR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ extern struct fake_dial_policy fake_dial_policy;
 
 /* A message as it stands on the middle, for a test that plays the other gateway. */
 void fake_encode(uint8_t msg[FAKE_MSG_LEN], enum fake_msg, uint8_t flags, uint32_t value);
-
-#endif

@@ -3,8 +3,7 @@
  * test says which ports there are and what the calls return. Devices can be
  * opened, asked and freed; nothing can be posted.
  */
-#ifndef SMCRD_TESTS_FAKE_VERBS_H
-#define SMCRD_TESTS_FAKE_VERBS_H
+#pragma once
 
 #include "rnic/verbs/verbs.h"
 
@@ -32,5 +31,3 @@ struct verbs_port *fake_verbs_port(const char *dev, uint8_t port, unsigned ifind
 void fake_verbs_gid(struct verbs_port *, const char *addr, enum verbs_gid_type, unsigned ifindex);
 /* The card and its ports are gone. */
 void fake_verbs_unplug(const char *dev);
-
-#endif

@@ -3,8 +3,7 @@
  * them. Implements those functions of daemon/worker/worker.h and smcr/smcr.h that
  * only look.
  */
-#ifndef SMCRD_TESTS_FAKE_WORKER_H
-#define SMCRD_TESTS_FAKE_WORKER_H
+#pragma once
 
 #include "daemon/worker/worker.h"
 
@@ -32,5 +31,3 @@ void fake_worker_free(struct worker *);
 void fake_worker_end_check(struct worker *, const struct check_result *);
 /* Gives a message to the trace: false when there is none. */
 bool fake_worker_trace(struct worker *, const struct smcr_trace *);
-
-#endif

@@ -8,8 +8,7 @@
  * GATEWAY_REAL each service has a worker of its own, with the real engine and a
  * soft iWARP device.
  */
-#ifndef SMCRD_TESTS_GATEWAY_H
-#define SMCRD_TESTS_GATEWAY_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -442,5 +441,3 @@ gw_break(int fd)
 
 	ck_assert_int_eq(connect(fd, &sa, sizeof(sa)), 0);
 }
-
-#endif

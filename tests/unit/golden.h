@@ -1,6 +1,5 @@
 /* Compares a text with a file kept in tests/unit/golden; UPDATE_GOLDEN=1 writes the file instead. */
-#ifndef SMCRD_TESTS_GOLDEN_H
-#define SMCRD_TESTS_GOLDEN_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,5 +48,3 @@ golden_compare(const char *name, const char *text)
 	ck_assert_msg(strcmp(want, text) == 0, "differs from golden/%s; now it is\n%s", name, text);
 	free(want);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Hex to bytes, for golden vectors in tests. */
-#ifndef SMCRD_TESTS_HEX_H
-#define SMCRD_TESTS_HEX_H
+#pragma once
 
 #include <ctype.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ unhex(const char *hex, uint8_t *out, size_t cap)
 	}
 	return len;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * a pair; what one posts is carried to the other by the test, step by step,
  * and written down as text ("W 4:1003", "C prod=0/1004 cons=0/4").
  */
-#ifndef SMCRD_TESTS_HOST_H
-#define SMCRD_TESTS_HOST_H
+#pragma once
 
 #include "checks.h"
 #include "fake_rnic.h"
@@ -78,5 +77,3 @@ size_t host_write(struct smcr_conn *, size_t len, bool urgent);
 size_t host_read(struct smcr_conn *, size_t len, unsigned *urgent);
 /* A CDC message as if it came from the peer. */
 void host_rx(struct host *, struct smcr_conn *, const struct cdc_msg *);
-
-#endif

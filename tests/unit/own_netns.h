@@ -1,6 +1,5 @@
 /* A network namespace of the test's own, for tests with interfaces. */
-#ifndef SMCRD_TESTS_OWN_NETNS_H
-#define SMCRD_TESTS_OWN_NETNS_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ own_netns(const char *commands)
 	fprintf(stderr, "# no network namespace of our own, or no ip(8): not tested here\n");
 	return false;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * has and can do whatever the device is. Who includes this opens the devices,
  * connects the ends and defines turn().
  */
-#ifndef SMCRD_TESTS_RNIC_ENDS_H
-#define SMCRD_TESTS_RNIC_ENDS_H
+#pragma once
 
 #include <string.h>
 
@@ -147,5 +146,3 @@ room(const struct end *e)
 	e->dev->ops->credits(e->qp, &r);
 	return r;
 }
-
-#endif

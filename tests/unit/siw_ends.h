@@ -3,8 +3,7 @@
  * device: a opens the connection, b is the passive side. Each has a loop of
  * its own, so that one can stand still.
  */
-#ifndef SMCRD_TESTS_SIW_ENDS_H
-#define SMCRD_TESTS_SIW_ENDS_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -156,5 +155,3 @@ stats(const struct end *e)
 	rnic_stats_of(e->dev, &st, sizeof(st));
 	return st;
 }
-
-#endif

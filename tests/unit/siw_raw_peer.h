@@ -2,8 +2,7 @@
  * A peer of the soft iWARP device made by hand, for what no device of ours does:
  * it connects to b, or listens for a.
  */
-#ifndef SMCRD_TESTS_SIW_RAW_PEER_H
-#define SMCRD_TESTS_SIW_RAW_PEER_H
+#pragma once
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -308,5 +307,3 @@ raw_serve_end(const char *why)
 	close(listener);
 	close_both();
 }
-
-#endif

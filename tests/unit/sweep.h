@@ -3,8 +3,7 @@
  * and again, and lets the first allocation fail, then the second, until a run
  * has none left to fail. The test program is linked with $(SWEEP) and $(OOM_WRAP).
  */
-#ifndef SMCRD_TESTS_SWEEP_H
-#define SMCRD_TESTS_SWEEP_H
+#pragma once
 
 #include "checks.h"
 #include "tests/scenario/oom.h"
@@ -41,5 +40,3 @@ sweep_over(const struct sweep *s)
 	oom_disarm();
 	return oom_failed() != s->failed;
 }
-
-#endif

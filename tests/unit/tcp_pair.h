@@ -1,6 +1,5 @@
 /* Two connected TCP sockets on loopback for unit tests; the second one does not block. */
-#ifndef SMCRD_TESTS_TCP_PAIR_H
-#define SMCRD_TESTS_TCP_PAIR_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -25,5 +24,3 @@ tcp_pair(int sv[2])
 	ck_assert_int_ge(sv[1], 0);
 	close(ls);
 }
-
-#endif

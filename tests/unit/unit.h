@@ -2,8 +2,7 @@
  * What every unit test shares: one suite per program, reported as TAP. START_TEST needs no END_TEST, which is empty in the
  * versions of check that configure takes.
  */
-#ifndef SMCRD_TESTS_UNIT_H
-#define SMCRD_TESTS_UNIT_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -48,5 +47,3 @@ unit_run(const char *name, const unit_case *cases, size_t n)
 		const unit_case cases[] = { __VA_ARGS__ };                      \
 		return unit_run(name, cases, sizeof(cases) / sizeof(cases[0])); \
 	}
-
-#endif

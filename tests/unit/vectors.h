@@ -1,6 +1,5 @@
 /* Golden vectors: lines "kind name hex" of a file in tests/unit/vectors. */
-#ifndef SMCRD_TESTS_VECTORS_H
-#define SMCRD_TESTS_VECTORS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -40,5 +39,3 @@ vectors_each(const char *kind, vector_fn fn)
 {
 	return vectors_each_in("smc.txt", kind, fn);
 }
-
-#endif

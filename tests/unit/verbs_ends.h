@@ -3,8 +3,7 @@
  * tests of the device: a is the active side, b the passive one. Nothing happens
  * but in turn(): first the cards work, then the devices.
  */
-#ifndef SMCRD_TESTS_VERBS_ENDS_H
-#define SMCRD_TESTS_VERBS_ENDS_H
+#pragma once
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -179,5 +178,3 @@ pass_deadline(struct end *e)
 	e->dev->ops->progress(e->dev, at);
 	collect(e);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * MPA connection set-up (RFC 6581) on TCP sockets, in user space. Needs no
  * kernel module, no card and no privilege. Implements rnic.h.
  */
-#ifndef SMCRD_RNIC_SIW_H
-#define SMCRD_RNIC_SIW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ struct siw_stats {
 	uint64_t linger_refused; /* closed with something left to say: too many such sockets, or too much of it */
 	uint64_t no_memory;      /* connections closed, or Terminates not sent, for want of memory */
 };
-
-#endif

@@ -5,8 +5,7 @@
  * set-up; siw_rx.c and siw_tx.c: the established stream; siw_linger.c: sockets
  * whose QP is gone, with something left to send.
  */
-#ifndef SMCRD_RNIC_SIW_INT_H
-#define SMCRD_RNIC_SIW_INT_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -296,5 +295,3 @@ void siw_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
 /* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
 void siw_linger_qp(struct siw_qp *, int fd);
 void siw_linger_close_all(struct siw_dev *);
-
-#endif

@@ -6,8 +6,7 @@
  * Without a card, a provider library or permission, verbs_list says so; nothing
  * else here is called then.
  */
-#ifndef SMCRD_RNIC_VERBS_H
-#define SMCRD_RNIC_VERBS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,5 +117,3 @@ struct verbs_stats {
 	uint64_t mpa_refused_token;  /* stranger, used token, token for another link */
 	uint64_t mpa_refused_parked; /* came early and was not claimed in time, or no place */
 };
-
-#endif

@@ -6,8 +6,7 @@
  * verbs_async.c: what happens to port and card. Of iWARP alone: verbs_iwarp.c,
  * verbs_iwarp_passive.c: connecting; verbs_fence.c: the Read behind writes.
  */
-#ifndef SMCRD_RNIC_VERBS_INT_H
-#define SMCRD_RNIC_VERBS_INT_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -438,5 +437,3 @@ void verbs_cq_schedule(struct verbs_qp *);
 void verbs_async_io(void *dev, int fd, unsigned events);
 void verbs_async_read(struct verbs_dev *);
 void verbs_set_gone(struct verbs_dev *);
-
-#endif

@@ -3,8 +3,7 @@
  * part, the active side and the life of a connection; verbs_iwarp_passive.c,
  * requests of peers.
  */
-#ifndef SMCRD_RNIC_VERBS_IWARP_H
-#define SMCRD_RNIC_VERBS_IWARP_H
+#pragma once
 
 #include <rdma/rdma_cma.h>
 
@@ -56,5 +55,3 @@ int verbs_iwarp_listen(struct verbs_dev *, const char **why);
 void verbs_iwarp_request(struct verbs_dev *, const struct rdma_cm_event *);
 /* The QP expects its peer from now on, who may have come already. */
 int verbs_iwarp_expect(struct verbs_qp *);
-
-#endif

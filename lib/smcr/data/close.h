@@ -1,6 +1,5 @@
 /* The end of a connection: the state machine of RFC 7609 Figures 22 and 23 as data, and what carries it out. */
-#ifndef SMCRD_SMCR_DATA_CLOSE_H
-#define SMCRD_SMCR_DATA_CLOSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ void conn_timer_fired(struct timer *, int64_t now_ns);
 void conn_fin_seen(struct smcr_conn *);
 /* The peer gives the element of an established connection to another one (4.4.2). */
 void conn_elem_taken(struct smcr_conn *);
-
-#endif

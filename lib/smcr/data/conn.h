@@ -4,8 +4,7 @@
  * its end in close.c. Lives until the user has released it *and* the protocol
  * is through with it; freed at the end of the turn.
  */
-#ifndef SMCRD_SMCR_DATA_CONN_H
-#define SMCRD_SMCR_DATA_CONN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void conn_detach(struct smcr_conn *, bool quarantine);
 void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool quarantine);
 /* smcr_release of a connection that has ended, is aborting, or has fallen back: freed when the protocol is through with it. */
 void conn_release(struct smcr_conn *);
-
-#endif

@@ -4,8 +4,7 @@
  * Two readings exist: Linux starts at 0 and wraps at the element's size; the
  * RFC skips a 4-byte eye catcher, so offsets run from 4. Pure.
  */
-#ifndef SMCRD_SMCR_CURSOR_H
-#define SMCRD_SMCR_CURSOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ struct cdc_cursor cursor_encode(struct cursor_space s, uint64_t pos);
  * -EPROTO when the offset is outside the element or the position beyond high.
  */
 int cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t high, uint64_t *pos);
-
-#endif

@@ -4,8 +4,7 @@
  * moves its own sending; a failover validation message comes first on the new
  * link, then what the peer may not have is said again.
  */
-#ifndef SMCRD_SMCR_FAILOVER_H
-#define SMCRD_SMCR_FAILOVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ bool failover_stays(struct smcr_conn *);
 void failover_resumed(struct smcr_conn *);
 /* All connections are to leave the link. */
 void failover_drain(struct link *);
-
-#endif

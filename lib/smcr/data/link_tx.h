@@ -1,6 +1,5 @@
 /* Posting on a link and what comes back: used by tx.c, by the LLC exchanges, and by the engine's turn. */
-#ifndef SMCRD_SMCR_DATA_LINK_TX_H
-#define SMCRD_SMCR_DATA_LINK_TX_H
+#pragma once
 
 #include "smcr/state/link.h"
 
@@ -27,5 +26,3 @@ void link_want_fence(struct link *);
 void link_want_proof(struct link *);
 /* Puts the link on the engine's list for the next flush. */
 void link_schedule(struct link *);
-
-#endif

@@ -9,8 +9,7 @@
  * A group with quarantine_max of them takes no new connection until some come
  * back, and ends when its last one has left.
  */
-#ifndef SMCRD_SMCR_QUARANTINE_H
-#define SMCRD_SMCR_QUARANTINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void quarantine_elem_reused(struct lgr *, const struct remote_rmb *, uint8_t pee
 /* The peer's RMB is no more. */
 void quarantine_rmb_gone(struct lgr *, const struct remote_rmb *);
 bool quarantine_is_full(const struct lgr *);
-
-#endif

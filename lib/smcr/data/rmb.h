@@ -3,8 +3,7 @@
  * up to 255 elements of one size and is registered on every link of its group;
  * a remote RMB is what we know of the peer's. Both belong to their link group.
  */
-#ifndef SMCRD_SMCR_RMB_H
-#define SMCRD_SMCR_RMB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -144,5 +143,3 @@ uint32_t remote_rmb_user(const struct remote_rmb *, uint8_t idx);
 void remote_rmb_claim(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
 /* No more writes into the element by this connection, which has claimed it once. */
 void remote_rmb_release(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
-
-#endif

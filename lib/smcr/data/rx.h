@@ -1,6 +1,5 @@
 /* The receive direction of a connection. Positions are byte counts since the start of the stream (cursor.h). */
-#ifndef SMCRD_SMCR_DATA_RX_H
-#define SMCRD_SMCR_DATA_RX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct conn_rx {
  * when the completions of all devices are handled, as `last` says (4.6.1).
  */
 bool conn_rx_cdc(struct link *, const uint8_t *buf, size_t len, bool last);
-
-#endif

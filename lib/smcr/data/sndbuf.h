@@ -1,6 +1,5 @@
 /* Send rings: buffers of one group, registered on all its links, lent to a connection while bytes of it are in flight (tx.c). */
-#ifndef SMCRD_SMCR_DATA_SNDBUF_H
-#define SMCRD_SMCR_DATA_SNDBUF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ struct rnic_mr *sndbuf_mr(const struct sndbuf *, const struct link *);
 int sndbuf_register_all(struct lgr *, struct link *);
 void sndbuf_deregister_all(struct lgr *, struct link *);
 void sndbuf_free_all(struct lgr *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The send direction of a connection (RFC 7609 4.5, 4.7). Positions are byte counts since the start of the stream (cursor.h). */
-#ifndef SMCRD_SMCR_DATA_TX_H
-#define SMCRD_SMCR_DATA_TX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,5 +100,3 @@ bool conn_tx_rewind(struct smcr_conn *);
 void conn_tx_nothing_late(struct smcr_conn *);
 /* Was such a validation message awaited? Not from now on. */
 bool conn_tx_take_resumes(struct smcr_conn *);
-
-#endif

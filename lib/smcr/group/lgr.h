@@ -1,6 +1,5 @@
 /* The life of a link group; its state is in state/lgr.h. */
-#ifndef SMCRD_SMCR_GROUP_LGR_H
-#define SMCRD_SMCR_GROUP_LGR_H
+#pragma once
 
 #include "smcr/state/lgr.h"
 
@@ -31,5 +30,3 @@ bool lgr_takes_conns(const struct lgr *);
  * up does not answer and goes down. Until then the group is not offered. */
 void lgr_doubt(struct lgr *);
 bool lgr_is_doubted(const struct lgr *);
-
-#endif

@@ -1,6 +1,5 @@
 /* The life of a link: set-up, receiving, its three ends. Its state is in state/link.h, its sending in data/link_tx.h. */
-#ifndef SMCRD_SMCR_GROUP_LINK_H
-#define SMCRD_SMCR_GROUP_LINK_H
+#pragma once
 
 #include "smcr/state/link.h"
 #include "wire/clc.h"
@@ -36,5 +35,3 @@ void link_sweep(struct link *);
 bool link_recv(struct link *, const struct rnic_wc *, bool last);
 /* A turn of the flush: receives are posted again, TEST LINK goes when it is wanted, then link_flush, with its result. */
 bool link_turn(struct link *);
-
-#endif

@@ -2,8 +2,7 @@
  * LLC exchanges of a link group (RFC 7609 3.3, 3.5.5, C.7): what others may
  * ask of them. Where an exchange stands is in state/llc_flow.h.
  */
-#ifndef SMCRD_SMCR_GROUP_LLC_H
-#define SMCRD_SMCR_GROUP_LLC_H
+#pragma once
 
 #include "smcr/state/lgr.h"
 
@@ -51,5 +50,3 @@ void llc_keepalive_arm(struct link *);
 void llc_prove(struct link *);
 /* What the first connection of a forming group waits for, or "". */
 const char *llc_waits_for(const struct lgr *);
-
-#endif

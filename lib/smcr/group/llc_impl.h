@@ -1,6 +1,5 @@
 /* What the files of the LLC layer (llc*.c) share. */
-#ifndef SMCRD_SMCR_GROUP_LLC_IMPL_H
-#define SMCRD_SMCR_GROUP_LLC_IMPL_H
+#pragma once
 
 #include "smcr/data/link_tx.h"
 #include "smcr/data/rmb.h"
@@ -117,5 +116,3 @@ void llc_delete_rkey_refuse(struct link *, const struct llc_msg *);
 void llc_delete_rkey_rsp(struct link *, const struct llc_msg *);
 void llc_test_link_req(struct link *, const struct llc_msg *);
 void llc_test_link_rsp(struct link *, const struct llc_msg *);
-
-#endif

@@ -10,8 +10,7 @@
  * peers prove who they are, what they proved belongs in smcr_identity and is
  * compared there in the address's place.
  */
-#ifndef SMCRD_SMCR_OWNER_H
-#define SMCRD_SMCR_OWNER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -20,5 +19,3 @@
 struct owner owner_of(const uint8_t peer_id[8], const struct smcr_identity *);
 bool owner_same(const struct owner *, const struct owner *);
 bool identity_same(const struct smcr_identity *, const struct smcr_identity *);
-
-#endif

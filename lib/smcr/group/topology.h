@@ -1,6 +1,5 @@
 /* Which devices the links of a group join (RFC 7609 2.2, 3.5.1.6). */
-#ifndef SMCRD_SMCR_GROUP_TOPOLOGY_H
-#define SMCRD_SMCR_GROUP_TOPOLOGY_H
+#pragma once
 
 #include "smcr/state/lgr.h"
 
@@ -21,5 +20,3 @@ bool topology_is_parallel(const struct lgr *, const struct rnic_dev *, const str
 #define NOT_DIALED "the RDMA address that the server names is not allowed (mpa_peers)"
 /* May dev's queue pair be connected to this address (smcr_set_dial_policy)? Counts a refusal. */
 bool topology_may_dial(struct smcr *, struct rnic_dev *, const struct rnic_gid *to, const struct smcr_identity *middle);
-
-#endif

@@ -7,8 +7,7 @@
  * peer id of the Proposal and who sent it (owner.h). Owned by the engine; freed when nothing is left to
  * remember.
  */
-#ifndef SMCRD_SMCR_PEER_H
-#define SMCRD_SMCR_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void peer_done(struct smcr *, struct peer *, enum peer_outcome);
 /* A waiting connection goes away. May free the peer. */
 void peer_leave(struct smcr *, struct peer *, struct smcr_conn *);
 void peer_free_all(struct smcr *);
-
-#endif

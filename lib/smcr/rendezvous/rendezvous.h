@@ -5,8 +5,7 @@
  * rdv_clc.c the messages; rdv_client.c and rdv_server.c the steps of each role;
  * rdv_group.c groups and elements; rdv_end.c how it ends otherwise.
  */
-#ifndef SMCRD_SMCR_RENDEZVOUS_H
-#define SMCRD_SMCR_RENDEZVOUS_H
+#pragma once
 
 #include "smcr/data/conn.h"
 #include "smcr/group/link.h"
@@ -139,5 +138,3 @@ void rdv_client_rmb_ready(struct smcr_conn *);
 void rdv_server_msg(struct smcr_conn *, const struct clc_msg *);
 void rdv_server_choose(struct smcr_conn *);
 void rdv_server_connected(struct smcr_conn *);
-
-#endif

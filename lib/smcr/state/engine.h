@@ -2,8 +2,7 @@
  * The engine's own state: what holds the groups, connections and devices of
  * one worker, and the marks that are to be acted on. All rooms see it.
  */
-#ifndef SMCRD_SMCR_ENGINE_H
-#define SMCRD_SMCR_ENGINE_H
+#pragma once
 
 #include "base/idtable.h"
 #include "base/list.h"
@@ -61,5 +60,3 @@ engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)
 {
 	timer_arm(&eng->timers, t, eng->now_ns + ms * MS);
 }
-
-#endif

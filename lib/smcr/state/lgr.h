@@ -4,8 +4,7 @@
  * ended by group/lgr.c; freed at the end of a turn after lgr_down, when every
  * connection has let go of it.
  */
-#ifndef SMCRD_SMCR_STATE_LGR_H
-#define SMCRD_SMCR_STATE_LGR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -125,5 +124,3 @@ struct link *lgr_pick_link(struct lgr *);
 struct link *lgr_active_link(struct lgr *, uint8_t number);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);
-
-#endif

@@ -9,8 +9,7 @@
  *	                      -> DOWN		when it ends in order or the peer never knew it
  *	DOWN -> GONE or FREE, GONE -> FREE; LOST -> FREE with its group
  */
-#ifndef SMCRD_SMCR_STATE_LINK_H
-#define SMCRD_SMCR_STATE_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -148,5 +147,3 @@ link_has_ended(const struct link *link)
 {
 	return link->state == LINK_FREE || link->state >= LINK_LOST;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * one exchange of each kind runs in a group, and neither starts while the other
  * runs (3.5.5.3).
  */
-#ifndef SMCRD_SMCR_STATE_LLC_FLOW_H
-#define SMCRD_SMCR_STATE_LLC_FLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ struct llc_flow {
 
 /* The only place where the step changes: asserts that the new one may follow, and writes it to the log at level debug. */
 void llc_flow_set_step(struct llc_flow *, enum llc_step);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the engine has to say to an operator: lines for the log and the trace of messages (smcr_next_log, smcr_set_trace). */
-#ifndef SMCRD_SMCR_STATE_LOG_H
-#define SMCRD_SMCR_STATE_LOG_H
+#pragma once
 
 #include "smcr/smcr.h"
 
@@ -21,5 +20,3 @@ void engine_hex_id(const uint8_t id[8], char *buf);
 void engine_peer_name(const struct lgr *, char *buf, size_t cap);
 void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
     const uint8_t *msg, size_t len);
-
-#endif

@@ -5,8 +5,7 @@
  * after each completion and device event, after the timers, and when a flush
  * begins. LLC exchanges start at the end of a poll and when a flush begins.
  */
-#ifndef SMCRD_SMCR_STATE_MARKS_H
-#define SMCRD_SMCR_STATE_MARKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void mark_contact_failed(struct lgr *, uint32_t diag, enum smcr_reason, const ch
 void mark_contact_broken(struct lgr *, enum smcr_reason, const char *why);
 /* The first one counts. */
 void mark_conn_end(struct smcr *, struct conn_mark *, bool at_once, enum smcr_reason, const char *why);
-
-#endif
