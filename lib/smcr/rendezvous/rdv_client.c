@@ -80,25 +80,10 @@ rdv_client_go_on(struct smcr_conn *conn, struct peer *p)
 void
 rdv_client_start(struct smcr_conn *conn)
 {
-	struct smcr *eng = conn->eng;
-	struct peer *p;
+	const char *key = conn->rdv->open.peer_key;
 
-	if (has_group(eng, conn->rdv->open.peer_key)) {
+	if (has_group(conn->eng, key) || rdv_leads(conn, peer_get(conn->eng, SMCR_CLIENT, key, NULL), RDV_WAIT_TURN))
 		send_proposal(conn);
-		return;
-	}
-	p = peer_get(eng, SMCR_CLIENT, conn->rdv->open.peer_key, NULL);
-	if (p == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-	} else if (peer_held_off(eng, p)) {
-		rdv_give_up(conn);
-	} else if (p->leader != NULL) {
-		peer_wait(p, conn);
-		rdv_step(conn, RDV_WAIT_TURN, rdv_patience_ms(conn));
-	} else {
-		peer_lead(p, conn);
-		send_proposal(conn);
-	}
 }
 
 /*

@@ -320,6 +320,23 @@ rdv_act_on_contact(struct lgr *lgr)
 		rdv_end(lgr->contact.conn, m.reason, m.why);
 }
 
+bool
+rdv_leads(struct smcr_conn *conn, struct peer *p, enum rdv_step wait)
+{
+	if (p == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+	} else if (peer_held_off(conn->eng, p)) {
+		rdv_give_up(conn);
+	} else if (p->leader != NULL) {
+		peer_wait(p, conn);
+		rdv_step(conn, wait, rdv_patience_ms(conn));
+	} else {
+		peer_lead(p, conn);
+		return true;
+	}
+	return false;
+}
+
 void
 rdv_go_on(struct smcr_conn *conn, struct peer *p)
 {

@@ -162,25 +162,14 @@ rdv_server_choose(struct smcr_conn *conn)
 	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
 	bool full;
 	struct lgr *lgr = find_group(conn, &full);
-	struct peer *p;
 
 	if (lgr != NULL) {
 		subsequent(conn, lgr);
 		return;
 	}
 	eng->ctr.refused_quarantine += full;
-	p = peer_get(eng, SMCR_SERVER, NULL, &client);
-	if (p == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-	} else if (peer_held_off(eng, p)) {
-		rdv_give_up(conn);
-	} else if (p->leader != NULL) {
-		peer_wait(p, conn);
-		rdv_step(conn, RDV_WAIT_PEER_GROUP, rdv_patience_ms(conn));
-	} else {
-		peer_lead(p, conn);
+	if (rdv_leads(conn, peer_get(eng, SMCR_SERVER, NULL, &client), RDV_WAIT_PEER_GROUP))
 		first_contact(conn);
-	}
 }
 
 /* First contact goes on when the Confirm is in and the queue pair is connected, in either order. */

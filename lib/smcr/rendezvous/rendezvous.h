@@ -123,6 +123,9 @@ struct link *rdv_first_link(const struct smcr_conn *);
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
 /* Attached, established; the rendezvous is over. */
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
+/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory for it); else
+ * it waits for the one that does, at the step `wait`, or is declined. */
+bool rdv_leads(struct smcr_conn *, struct peer *, enum rdv_step wait);
 struct rnic_dev *rdv_pick_device(const struct smcr *, uint8_t transports, const struct rnic_gid *want);
 uint8_t rdv_transports(const struct smcr *);
 /* The device that would be taken for a group of this kind, for this connection, is in the group's VLAN. */
