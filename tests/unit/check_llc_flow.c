@@ -321,6 +321,27 @@ START_TEST(an_add_link_before_confirm_link_is_out_of_step)
 	ck_assert_uint_eq(duo_count(A, "ADD LINK response"), 0);
 }
 
+/* Before CONFIRM LINK the first link has no number, or 0. Without it the group is not ready; a bystander of another group lives on. */
+START_TEST(a_first_link_that_is_deleted_makes_no_group)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK, .delete_link = { .reason = LLC_DELETE_PROTOCOL } };
+
+	duo_begin(&(struct smcr_config){ .conns_per_group = 1 });
+	d.holds = is_confirm_link;
+	duo_open(1);
+	duo_run(20);
+	ck_assert_int_eq(LIST_FIRST(struct lgr, &d.eng[A]->lgrs, node)->state, LGR_ACTIVE);
+	LIST_EACH(struct lgr, lgr, &d.eng[A]->lgrs, node)
+		if (lgr->state == LGR_FORMING)
+			duo_inject(&lgr->links[0], &msg);
+	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
+	d.holds = NULL;
+	duo_run(100);
+	ck_assert(IS(c[1], FALLBACK) && IS(s[1], FALLBACK));
+	ck_assert(!IS(c[1], ESTABLISHED));
+	duo_bystander_is_well();
+}
+
 /* -- TEST LINK -- */
 
 static const struct smcr_config keepalive = { .keepalive_ms = 1000, .keepalive_answer_ms = 200 };
@@ -806,7 +827,8 @@ llc_case(TCase *tc)
 	unit_add(tc, new_rmbs_are_confirmed_and_idle_ones_deleted, many_connections_at_once_wait_for_the_same_rmb,
 	    a_negative_confirm_rkey_declines_those_who_wait, a_peer_that_confirms_too_many_rmbs_is_refused,
 	    answers_that_find_no_place_take_the_link_down, idle_links_are_tested_with_and_without_connections,
-	    an_add_link_before_confirm_link_is_out_of_step, a_dead_peer_is_noticed_within_interval_and_answer_time,
+	    a_first_link_that_is_deleted_makes_no_group, an_add_link_before_confirm_link_is_out_of_step,
+	    a_dead_peer_is_noticed_within_interval_and_answer_time,
 	    a_test_link_answer_with_other_data_takes_the_link_down, an_answer_to_confirm_rkey_may_be_late,
 	    a_link_that_answers_nothing_goes_down, keepalive_can_be_switched_off_and_on_while_links_live,
 	    a_link_keeps_to_the_limits_of_its_device, what_troubles_a_device_is_logged,
