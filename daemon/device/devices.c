@@ -344,11 +344,10 @@ tell_networks(struct devices *d)
 }
 
 static void
-on_timer(struct timer *t, int64_t now_ns)
+on_timer(struct timer *t)
 {
 	struct devices *d = CONTAINER_OF(t, struct devices, timer);
 
-	(void)now_ns;
 	d->due = true;
 	loop_again(d->env->loop);
 }

@@ -23,11 +23,10 @@ on_listener(struct loop_io *io, unsigned events)
 }
 
 static void
-on_pause_end(struct timer *t, int64_t now_ns)
+on_pause_end(struct timer *t)
 {
 	struct service *svc = CONTAINER_OF(t, struct service, listener.pause);
 
-	(void)now_ns;
 	list_push(&svc->pool->accepting, &svc->listener.accepting);
 }
 

@@ -43,9 +43,8 @@ on_done(void *arg, const struct check_result *r)
 }
 
 static void
-on_timer(struct timer *t, int64_t now_ns)
+on_timer(struct timer *t)
 {
-	(void)now_ns;
 	attempt(CONTAINER_OF(t, struct prewarm, timer));
 }
 

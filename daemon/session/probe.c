@@ -186,12 +186,11 @@ pump_rendezvous(struct probe *p)
 }
 
 static void
-on_timeout(struct timer *t, int64_t now_ns)
+on_timeout(struct timer *t)
 {
 	struct probe *p = CONTAINER_OF(t, struct probe, timer);
 	char peer[ADDR_STR_MAX];
 
-	(void)now_ns;
 	verdict_no(p, "%s %s within %u ms", peer_str(p, peer, sizeof(peer)),
 	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms);
 }

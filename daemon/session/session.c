@@ -289,12 +289,12 @@ on_engine(struct conn_owner *owner, unsigned events)
 }
 
 static void
-on_timer(struct timer *t, int64_t now_ns)
+on_timer(struct timer *t)
 {
 	struct session *s = CONTAINER_OF(t, struct session, timer);
 	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
 
-	if ((s->state == SES_SMCR || s->state == SES_TCP) && idle_until > now_ns)
+	if ((s->state == SES_SMCR || s->state == SES_TCP) && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
 	else if (s->state == SES_SMCR || s->state == SES_TCP)
 		session_event(s, SEV_TIMEOUT);

@@ -102,9 +102,8 @@ worker_turn(void *arg, int64_t now_ns)
 /* -- life -- */
 
 static void
-on_drain_timeout(struct timer *t, int64_t now_ns)
+on_drain_timeout(struct timer *t)
 {
-	(void)now_ns;
 	drain_done(CONTAINER_OF(t, struct worker, drain.timer));
 }
 

@@ -44,7 +44,7 @@ timerq_unreserve(struct timerq *q, size_t n)
 }
 
 void
-timer_init(struct timer *t, void (*fire)(struct timer *, int64_t now_ns))
+timer_init(struct timer *t, void (*fire)(struct timer *))
 {
 	*t = (struct timer){ .fire = fire };
 }
@@ -127,6 +127,6 @@ timerq_run(struct timerq *q, int64_t now_ns)
 		if (t->at_ns > now_ns)
 			return;
 		timer_cancel(q, t);
-		t->fire(t, now_ns);
+		t->fire(t);
 	}
 }

@@ -14,7 +14,7 @@
 struct timer {
 	int64_t at_ns;
 	size_t pos; /* place in the heap + 1; 0 = not armed */
-	void (*fire)(struct timer *, int64_t now_ns);
+	void (*fire)(struct timer *);
 };
 
 struct timerq {
@@ -32,7 +32,7 @@ int timerq_reserve(struct timerq *q, size_t n);
 void timerq_unreserve(struct timerq *q, size_t n);
 
 /* fire is called once when the time comes; it may arm the timer again. */
-void timer_init(struct timer *t, void (*fire)(struct timer *, int64_t now_ns));
+void timer_init(struct timer *t, void (*fire)(struct timer *));
 /* Arms, or moves an armed timer. Cannot fail: space was reserved. */
 void timer_arm(struct timerq *q, struct timer *t, int64_t at_ns);
 void timer_cancel(struct timerq *q, struct timer *t);

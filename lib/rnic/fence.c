@@ -15,7 +15,7 @@ is_before(uint32_t a, uint32_t b)
 }
 
 void
-fence_init(struct fence *f, void (*on_delay)(struct timer *, int64_t), void (*on_silence)(struct timer *, int64_t))
+fence_init(struct fence *f, void (*on_delay)(struct timer *), void (*on_silence)(struct timer *))
 {
 	timer_init(&f->delay_timer, on_delay);
 	timer_init(&f->answer_timer, on_silence);

@@ -36,7 +36,7 @@ struct fence {
 };
 
 /* sq, dev, timers and the two times are set by the device before. */
-void fence_init(struct fence *, void (*on_delay)(struct timer *, int64_t), void (*on_silence)(struct timer *, int64_t));
+void fence_init(struct fence *, void (*on_delay)(struct timer *), void (*on_silence)(struct timer *));
 void fence_stop(struct fence *);
 /* The peer's private data name what its fence bytes are. */
 void fence_set_peer(struct fence *, const struct mpa_pdata *);

@@ -200,7 +200,7 @@ fault_end(struct faults *s, const struct plan_fault *f)
 }
 
 static void
-fault_fire(struct timer *t, int64_t now_ns)
+fault_fire(struct timer *t)
 {
 	struct fault_timer *ft = CONTAINER_OF(t, struct fault_timer, timer);
 
@@ -210,7 +210,7 @@ fault_fire(struct timer *t, int64_t now_ns)
 	}
 	ft->undo = true;
 	fault_begin(ft->all, &ft->f);
-	world_arm(ft->all->w, t, now_ns + ft->f.for_ms * MS);
+	world_arm(ft->all->w, t, ft->all->w->now_ns + ft->f.for_ms * MS);
 }
 
 void

@@ -245,13 +245,12 @@ rearm(struct app *a)
 }
 
 static void
-app_fire(struct timer *t, int64_t now_ns)
+app_fire(struct timer *t)
 {
 	struct app *a = CONTAINER_OF(t, struct app, timer);
 	int budget = STEP_MAX;
 	bool moved = true;
 
-	(void)now_ns;
 	if (a->sock == NULL)
 		return;
 	switch (stcp_state(a->sock)) {
@@ -310,11 +309,10 @@ flow_over(const struct flow *f)
 }
 
 static void
-flow_fire(struct timer *t, int64_t now_ns)
+flow_fire(struct timer *t)
 {
 	struct flow *f = CONTAINER_OF(t, struct flow, timer);
 
-	(void)now_ns;
 	f->start(f);
 }
 

@@ -169,22 +169,22 @@ plan_turn(struct host *h, bool more)
 }
 
 static void
-turn_fire(struct timer *t, int64_t now_ns)
+turn_fire(struct timer *t)
 {
 	struct host *h = CONTAINER_OF(t, struct host, turn);
 	bool more;
 
 	if (h->ended)
 		return;
-	if (now_ns < h->stalled_until_ns) {
+	if (h->w->now_ns < h->stalled_until_ns) {
 		world_arm(h->w, t, h->stalled_until_ns);
 		return;
 	}
 	h->turns++;
-	smcr_set_now(h->eng, now_ns);
+	smcr_set_now(h->eng, h->w->now_ns);
 	if (world_chance(h->w, 500))
 		run_sessions(h);
-	smcr_poll(h->eng, now_ns);
+	smcr_poll(h->eng, h->w->now_ns);
 	run_events(h);
 	run_sessions(h);
 	run_events(h);
@@ -219,11 +219,11 @@ plug(struct host_dev *hd)
 }
 
 static void
-back_fire(struct timer *t, int64_t now_ns)
+back_fire(struct timer *t)
 {
 	struct host_dev *hd = CONTAINER_OF(t, struct host_dev, back);
 
-	smcr_set_now(hd->h->eng, now_ns);
+	smcr_set_now(hd->h->eng, hd->h->w->now_ns);
 	plug(hd);
 	host_wake(hd->h);
 }

@@ -140,11 +140,10 @@ forge_write(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 }
 
 static void
-trouble_fire(struct timer *t, int64_t now_ns)
+trouble_fire(struct timer *t)
 {
 	struct liar *l = CONTAINER_OF(t, struct liar, trouble);
 
-	(void)now_ns;
 	for (unsigned i = 0; i < l->h->dev_cnt && !l->gone; i++)
 		if (l->h->dev[i].dev == l->trouble_dev && l->trouble_dev != NULL) {
 			world_log(l->w, "liar: breaks qp %06x", l->trouble_qpn);
@@ -554,7 +553,7 @@ act(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 }
 
 static void
-act_fire(struct timer *t, int64_t now_ns)
+act_fire(struct timer *t)
 {
 	struct liar *l = CONTAINER_OF(t, struct liar, act);
 	struct rnic_dev *dev = draw_dev(l);
@@ -562,7 +561,7 @@ act_fire(struct timer *t, int64_t now_ns)
 
 	if (l->gone || l->lied >= l->p->lies_max)
 		return;
-	world_arm(l->w, t, now_ns + (1 + below(l, 2 * l->p->act_us)) * US);
+	world_arm(l->w, t, l->w->now_ns + (1 + below(l, 2 * l->p->act_us)) * US);
 	if (dev == NULL || l->spoken < l->p->lies_from)
 		return;
 	l->lied++;

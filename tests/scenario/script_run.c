@@ -152,19 +152,19 @@ rearm(struct script_run *s)
 }
 
 static void
-timer_fired(struct timer *t, int64_t now_ns)
+timer_fired(struct timer *t)
 {
 	struct script_run *s = CONTAINER_OF(t, struct script_run, timer);
 
 	for (unsigned i = 0; i < s->s.rule_cnt; i++) {
 		struct script_rule *r = &s->s.rule[i];
 
-		if (!r->fired && r->when.kind == EVENT_TIME && r->when.ms * MS <= now_ns)
+		if (!r->fired && r->when.kind == EVENT_TIME && r->when.ms * MS <= s->w->now_ns)
 			r->fired = r->due = true;
 		if (r->due) {
 			r->due = false;
 			act(s, r);
-		} else if (r->act == ACT_FAULT && r->until_ns > 0 && r->until_ns <= now_ns) {
+		} else if (r->act == ACT_FAULT && r->until_ns > 0 && r->until_ns <= s->w->now_ns) {
 			act(s, r);
 			r->until_ns = -1;
 		}

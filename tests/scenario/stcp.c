@@ -188,14 +188,13 @@ arrive(struct stcp_end *e, const struct seg *seg)
 }
 
 static void
-flight_fire(struct timer *t, int64_t now_ns)
+flight_fire(struct timer *t)
 {
 	struct stcp_end *from = CONTAINER_OF(t, struct stcp_end, timer);
 	struct stcp_end *to = peer_of(from);
 	struct list_node *n = list_first(&from->flight);
 	struct seg *seg = CONTAINER_OF(n, struct seg, node);
 
-	(void)now_ns;
 	list_remove(n);
 	from->flight_len -= seg->len;
 	arrive(to, seg);
@@ -206,12 +205,11 @@ flight_fire(struct timer *t, int64_t now_ns)
 
 /* The connect reaches the listener. */
 static void
-accept_fire(struct timer *t, int64_t now_ns)
+accept_fire(struct timer *t)
 {
 	struct stcp_end *e = CONTAINER_OF(t, struct stcp_end, timer);
 	struct stcp *s = e->s;
 
-	(void)now_ns;
 	timer_init(t, flight_fire);
 	e->state = STCP_OPEN;
 	if (s->end[0].gone) {
@@ -232,7 +230,7 @@ accept_fire(struct timer *t, int64_t now_ns)
 }
 
 static void
-end_init(struct stcp *s, int i, void (*fire)(struct timer *, int64_t))
+end_init(struct stcp *s, int i, void (*fire)(struct timer *))
 {
 	struct stcp_end *e = &s->end[i];
 

@@ -54,7 +54,7 @@ look(const struct watch *w, struct flow *f, int i)
 }
 
 static void
-sample(struct timer *t, int64_t now_ns)
+sample(struct timer *t)
 {
 	struct watch *w = CONTAINER_OF(t, struct watch, timer);
 
@@ -64,7 +64,7 @@ sample(struct timer *t, int64_t now_ns)
 	}
 	for (unsigned i = 0; i < w->plan->hosts; i++)
 		watch_groups(&w->hosts[i]);
-	world_arm(w->w, t, now_ns + SAMPLE_NS);
+	world_arm(w->w, t, w->w->now_ns + SAMPLE_NS);
 }
 
 void

@@ -71,7 +71,7 @@ world_log(struct world *w, const char *fmt, ...)
 }
 
 void
-world_timer_init(struct world *w, struct timer *t, void (*fire)(struct timer *, int64_t now_ns))
+world_timer_init(struct world *w, struct timer *t, void (*fire)(struct timer *))
 {
 	for (int tries = 0; timerq_reserve(&w->timers, 1) != 0; tries++)
 		if (tries == 1000)

@@ -42,7 +42,7 @@ bool world_listens(const struct world *);
 void world_log(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Timers of simulated things: reserved at init, given back at fini. */
-void world_timer_init(struct world *, struct timer *, void (*fire)(struct timer *, int64_t now_ns));
+void world_timer_init(struct world *, struct timer *, void (*fire)(struct timer *));
 void world_timer_fini(struct world *, struct timer *);
 void world_arm(struct world *, struct timer *, int64_t at_ns);
 

@@ -96,7 +96,7 @@ sim_qp_by_qpn(struct sim_fabric *fab, const struct sim_dev *dev, uint32_t qpn)
 
 /* -- channels -- */
 
-static void chan_fire(struct timer *, int64_t);
+static void chan_fire(struct timer *);
 
 /* One try may fail where a test lets allocations fail. */
 static void
@@ -251,11 +251,10 @@ arm_fail(struct sim_qp *qp, int64_t at_ns, enum rnic_wc_status status, const cha
 }
 
 static void
-fail_fire(struct timer *t, int64_t now_ns)
+fail_fire(struct timer *t)
 {
 	struct sim_qp *qp = CONTAINER_OF(t, struct sim_qp, fail_timer);
 
-	qp->dev->fab->now_ns = now_ns;
 	sim_qp_break(qp, qp->fail_status, qp->fail_why);
 }
 
@@ -765,15 +764,14 @@ arrive(struct sim_chan *chan, struct sim_parcel *par)
 }
 
 static void
-chan_fire(struct timer *t, int64_t now_ns)
+chan_fire(struct timer *t)
 {
 	struct sim_chan *chan = CONTAINER_OF(t, struct sim_chan, timer);
 	struct sim_fabric *fab = chan->fab;
 	struct sim_parcel *head;
 	struct sim_qp *from;
 
-	fab->now_ns = now_ns;
-	while ((head = chan_head(chan)) != NULL && head->left && head->at_ns <= now_ns)
+	while ((head = chan_head(chan)) != NULL && head->left && head->at_ns <= fab->now_ns)
 		if (!arrive(chan, head))
 			break;
 	from = sim_qp_get(fab, chan->from);
@@ -801,12 +799,11 @@ sim_recv_posted(struct sim_qp *qp)
 /* -- answers -- */
 
 static void
-answer_fire(struct timer *t, int64_t now_ns)
+answer_fire(struct timer *t)
 {
 	struct sim_qp *qp = CONTAINER_OF(t, struct sim_qp, answer_timer);
 	struct list_node *n;
 
-	qp->dev->fab->now_ns = now_ns;
 	if (qp->dev->withhold)
 		return;
 	while ((n = list_first(&qp->sq)) != NULL) {
@@ -814,7 +811,7 @@ answer_fire(struct timer *t, int64_t now_ns)
 
 		if (wr->state != SIM_WR_ARRIVED)
 			break;
-		if (wr->answer_ns > now_ns) {
+		if (wr->answer_ns > qp->dev->fab->now_ns) {
 			timer_arm(&qp->dev->fab->timers, t, wr->answer_ns);
 			break;
 		}
@@ -882,25 +879,25 @@ mpa_target(const struct sim_qp *qp)
 }
 
 static void
-conn_fire(struct timer *t, int64_t now_ns)
+conn_fire(struct timer *t)
 {
 	struct sim_qp *qp = CONTAINER_OF(t, struct sim_qp, conn_timer);
 	struct sim_fabric *fab = qp->dev->fab;
 	struct sim_qp *to;
 
-	fab->now_ns = now_ns;
 	if (qp->side == RNIC_ACTIVE && qp->peer != 0) {
 		connected(qp);
 		return;
 	}
 	to = qp->side == RNIC_ACTIVE ? mpa_target(qp) : NULL;
-	if (to == NULL && now_ns >= qp->conn_until_ns) {
+	if (to == NULL && fab->now_ns >= qp->conn_until_ns) {
 		sim_qp_break(qp, RNIC_WC_FLUSHED, "MPA connection timed out");
 		return;
 	}
 	if (to == NULL) {
 		timer_arm(&fab->timers, t,
-		    qp->side == RNIC_PASSIVE || now_ns + MS > qp->conn_until_ns ? qp->conn_until_ns : now_ns + MS);
+		    qp->side == RNIC_PASSIVE || fab->now_ns + MS > qp->conn_until_ns ? qp->conn_until_ns
+		                                                                     : fab->now_ns + MS);
 		return;
 	}
 	qp->peer = to->id;
@@ -909,7 +906,7 @@ conn_fire(struct timer *t, int64_t now_ns)
 	to->peer_rq = qp->attr.rq_depth;
 	chan_new(qp, to->dev, to->id);
 	chan_new(to, qp->dev, qp->id);
-	timer_arm(&fab->timers, t, now_ns + delay(fab));
+	timer_arm(&fab->timers, t, fab->now_ns + delay(fab));
 	passive_check(to);
 }
 
@@ -986,8 +983,10 @@ sim_run(struct sim_fabric *fab, int64_t now_ns)
 {
 	int64_t next;
 
-	while ((next = timerq_next(&fab->timers)) <= now_ns)
+	while ((next = timerq_next(&fab->timers)) <= now_ns) {
+		fab->now_ns = next;
 		timerq_run(&fab->timers, next);
+	}
 	if (fab->now_ns < now_ns)
 		fab->now_ns = now_ns;
 }

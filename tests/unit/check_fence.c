@@ -15,18 +15,16 @@ static struct fence fence;
 static unsigned delayed, silent;
 
 static void
-on_delay(struct timer *t, int64_t now_ns)
+on_delay(struct timer *t)
 {
 	(void)t;
-	(void)now_ns;
 	delayed++;
 }
 
 static void
-on_silence(struct timer *t, int64_t now_ns)
+on_silence(struct timer *t)
 {
 	(void)t;
-	(void)now_ns;
 	silent++;
 }
 

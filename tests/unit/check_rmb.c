@@ -153,10 +153,10 @@ freed_after_proof(struct rmb *rmb, uint8_t idx)
 	ck_assert_int_eq(rmb->elem[idx - 1].state, RMB_ELEM_COOLING);
 	ck_assert(rmb_elem_denied(rmb, idx, h.link));
 	ck_assert(h.link->want_proof);
-	rmb_cool_down(&h.lgr, h.eng.now_ns);
+	rmb_cool_down(&h.lgr);
 	ck_assert_int_eq(rmb->elem[idx - 1].state, RMB_ELEM_COOLING);
 	rmb_allow_all(&h.lgr, h.link);
-	rmb_cool_down(&h.lgr, h.eng.now_ns);
+	rmb_cool_down(&h.lgr);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
 }
 

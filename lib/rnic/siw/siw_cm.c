@@ -103,7 +103,7 @@ siw_cm_check_connected(struct siw_qp *qp)
 }
 
 void
-siw_cm_connect_timeout(struct timer *t, int64_t now_ns)
+siw_cm_connect_timeout(struct timer *t)
 {
 	static const char *const why[SIW_CLOSED + 1] = {
 		[SIW_EXPECTING] = "the peer did not open its MPA connection in time",
@@ -114,7 +114,6 @@ siw_cm_connect_timeout(struct timer *t, int64_t now_ns)
 	};
 	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, connect_timer);
 
-	(void)now_ns;
 	siw_qp_break(qp, why[qp->state], RNIC_WC_FLUSHED, NULL);
 }
 

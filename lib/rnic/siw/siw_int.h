@@ -226,8 +226,8 @@ void siw_complete_sends(struct siw_qp *, uint32_t pos);
 void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
 /* Gives RNIC_EV_CREDITS when something that was used up is there again. */
 void siw_credits_changed(struct siw_qp *);
-void siw_fence_delayed(struct timer *, int64_t now_ns);
-void siw_fence_silence(struct timer *, int64_t now_ns);
+void siw_fence_delayed(struct timer *);
+void siw_fence_silence(struct timer *);
 
 /* -- siw_rx.c -- */
 
@@ -250,7 +250,7 @@ void siw_tx_schedule(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
 /* Queues the first FPDU of the active side. */
 void siw_tx_rtr(struct siw_qp *);
-void siw_nudge_timeout(struct timer *, int64_t now_ns);
+void siw_nudge_timeout(struct timer *);
 /* Of a sendmsg() of what txq_gather() gave. */
 static inline int
 siw_send_flags(const struct txq *q)
@@ -273,7 +273,7 @@ int siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *, uint8_t out[
 int siw_own_frame(const struct siw_qp *, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX]);
 /* CONNECTED once the stream runs and the user asked for it. */
 void siw_cm_check_connected(struct siw_qp *);
-void siw_cm_connect_timeout(struct timer *, int64_t now_ns);
+void siw_cm_connect_timeout(struct timer *);
 
 /* Both sides' qp_connect: the passive one only says whom it wants. */
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);

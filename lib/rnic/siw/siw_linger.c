@@ -41,9 +41,8 @@ linger_free(struct siw_linger *l)
 }
 
 static void
-linger_timeout(struct timer *t, int64_t now_ns)
+linger_timeout(struct timer *t)
 {
-	(void)now_ns;
 	linger_free(CONTAINER_OF(t, struct siw_linger, timer));
 }
 

@@ -117,11 +117,10 @@ pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 }
 
 static void
-pend_timeout(struct timer *t, int64_t now_ns)
+pend_timeout(struct timer *t)
 {
 	struct siw_pend *p = CONTAINER_OF(t, struct siw_pend, timer);
 
-	(void)now_ns;
 	if (p->parked) {
 		p->dev->stats.mpa_refused_parked++;
 		pend_reject(p, MPA_NOT_EXPECTED);
@@ -289,9 +288,8 @@ siw_accept_more(struct siw_dev *dev)
 }
 
 static void
-accept_retry(struct timer *t, int64_t now_ns)
+accept_retry(struct timer *t)
 {
-	(void)now_ns;
 	siw_accept_more(CONTAINER_OF(t, struct siw_dev, accept_timer));
 }
 

@@ -198,11 +198,10 @@ siw_tx_rtr(struct siw_qp *qp)
 }
 
 void
-siw_nudge_timeout(struct timer *t, int64_t now_ns)
+siw_nudge_timeout(struct timer *t)
 {
 	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, nudge_timer);
 
-	(void)now_ns;
 	if (qp->state != SIW_RTS || qp->stream.started)
 		return;
 	qp->nudge = true;

@@ -117,16 +117,14 @@ siw_fence(struct rnic_qp *rqp)
 }
 
 void
-siw_fence_delayed(struct timer *t, int64_t now_ns)
+siw_fence_delayed(struct timer *t)
 {
-	(void)now_ns;
 	siw_fence(&CONTAINER_OF(t, struct siw_qp, fence.delay_timer)->qp);
 }
 
 void
-siw_fence_silence(struct timer *t, int64_t now_ns)
+siw_fence_silence(struct timer *t)
 {
-	(void)now_ns;
 	siw_qp_break(
 	    CONTAINER_OF(t, struct siw_qp, fence.answer_timer), "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
 }

@@ -58,11 +58,10 @@ verbs_fence(struct rnic_qp *rqp)
 }
 
 static void
-on_delay(struct timer *t, int64_t now_ns)
+on_delay(struct timer *t)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.delay_timer);
 
-	(void)now_ns;
 	if (qp->phase == VERBS_CONNECTING)
 		nudge(qp);
 	else
@@ -72,11 +71,10 @@ on_delay(struct timer *t, int64_t now_ns)
 /* -- the Read -- */
 
 static void
-on_silence(struct timer *t, int64_t now_ns)
+on_silence(struct timer *t)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.answer_timer);
 
-	(void)now_ns;
 	verbs_fail_oldest(qp, RNIC_WC_RETRY_EXC);
 	verbs_qp_break(qp, "the peer does not answer");
 	verbs_qp_reap(qp);

@@ -46,11 +46,10 @@ unpark(struct verbs_conn *conn)
 }
 
 static void
-park_timeout(struct timer *t, int64_t now_ns)
+park_timeout(struct timer *t)
 {
 	struct verbs_conn *conn = CONTAINER_OF(t, struct verbs_conn, timer);
 
-	(void)now_ns;
 	unpark(conn);
 	conn->dev->stats.mpa_refused_parked++;
 	refuse(conn, MPA_NOT_EXPECTED);

@@ -220,11 +220,10 @@ verbs_qp_check_end(struct verbs_qp *qp)
 
 /* The card does not flush, or the peer does not take what is left to send. */
 static void
-on_timer(struct timer *t, int64_t now_ns)
+on_timer(struct timer *t)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, timer);
 
-	(void)now_ns;
 	if (qp->phase == VERBS_LINGER)
 		stop(qp, "not all was sent in time");
 	else if (qp->phase == VERBS_FLUSH)

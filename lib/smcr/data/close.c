@@ -166,11 +166,10 @@ update_timer(struct smcr_conn *conn)
 }
 
 void
-conn_timer_fired(struct timer *t, int64_t now_ns)
+conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 
-	(void)now_ns;
 	if (fin_too_early(conn))
 		conn_report(conn, SMCR_R_TCP_FIN, "");
 	else

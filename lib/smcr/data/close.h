@@ -86,7 +86,7 @@ void conn_flags_posted(struct smcr_conn *, uint8_t conn_flags);
 /* Closing got further (data complete, consumed): its timer starts anew. */
 void conn_close_progress(struct smcr_conn *);
 /* conn->timer: a state of waiting has lasted too long. */
-void conn_timer_fired(struct timer *, int64_t now_ns);
+void conn_timer_fired(struct timer *);
 /* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
 void conn_fin_seen(struct smcr_conn *);
 /* The peer gives the element of an established connection to another one (4.4.2). */

@@ -322,8 +322,10 @@ set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 }
 
 void
-rmb_cool_down(struct lgr *lgr, int64_t now_ns)
+rmb_cool_down(struct lgr *lgr)
 {
+	int64_t now_ns = lgr->eng->now_ns;
+
 	LIST_FOREACH(n, &lgr->rmbs) {
 		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
 

@@ -78,7 +78,7 @@ uint8_t rmb_elem_get_from(struct rmb *);
 /* Gives it back: zeroed before its next use. */
 void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
 /* Elements that have cooled down are free. */
-void rmb_cool_down(struct lgr *, int64_t now_ns);
+void rmb_cool_down(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
 /* Notes that the first `len` bytes of the element may have been written. */

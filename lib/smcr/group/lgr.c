@@ -19,40 +19,38 @@
 #define LGR_TIMERS (5 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
 
 static void
-idle_fired(struct timer *t, int64_t now_ns)
+idle_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, idle);
 
-	(void)now_ns;
 	if (lgr->state == LGR_ACTIVE && lgr_unused(lgr))
 		lgr_delete(lgr, LLC_DELETE_PROGRAM);
 }
 
 static void
-rmb_idle_fired(struct timer *t, int64_t now_ns)
+rmb_idle_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
-	rmb_cool_down(lgr, now_ns);
+
+	rmb_cool_down(lgr);
 	llc_delete_idle_rmb(lgr);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 }
 
 static void
-add_retry_fired(struct timer *t, int64_t now_ns)
+add_retry_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
 
-	(void)now_ns;
 	lgr->eng->ctr.add_link_retries++;
 	llc_device_appeared(lgr);
 }
 
 static void
-rkey_retry_fired(struct timer *t, int64_t now_ns)
+rkey_retry_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rkey_retry);
 
-	(void)now_ns;
 	mark_exchanges(lgr);
 }
 

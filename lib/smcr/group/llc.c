@@ -411,12 +411,11 @@ link_timeout(struct lgr *lgr, enum llc_step step)
 }
 
 static void
-flow_timeout(struct timer *t, int64_t now_ns)
+flow_timeout(struct timer *t)
 {
 	struct llc_flow *f = CONTAINER_OF(t, struct llc_flow, timer);
 	enum llc_step step = f->step;
 
-	(void)now_ns;
 	f->lgr->eng->ctr.llc_timeouts++;
 	if (f == &f->lgr->flow[LLC_FLOW_LINK])
 		link_timeout(f->lgr, step);

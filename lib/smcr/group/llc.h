@@ -22,7 +22,7 @@ void llc_link_connected(struct link *);
  * already, or has to wait for another exchange, that one counts. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS, -ENOTCONN. */
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
 /* lgr->cont_timer: the peer's CONFIRM RKEY does not go on. */
-void llc_cont_fired(struct timer *, int64_t now_ns);
+void llc_cont_fired(struct timer *);
 /* Deletes RMBs that were idle for rmb_idle_ms; and one whose exchange had no outcome, when nobody waits for an RMB. */
 void llc_delete_idle_rmb(struct lgr *);
 void llc_delete_unconfirmed(struct lgr *);

@@ -26,13 +26,12 @@ ask_again(struct link *link)
 }
 
 static void
-deletion_fired(struct timer *t, int64_t now_ns)
+deletion_fired(struct timer *t)
 {
 	struct link *link = CONTAINER_OF(t, struct link, delete_timer);
 	struct lgr *lgr = link->lgr;
 	struct link *over = llc_link_by_number(lgr, link->delete_over);
 
-	(void)now_ns;
 	lgr->eng->ctr.llc_timeouts++;
 	if (lgr->state == LGR_FORMING) {
 		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");

@@ -51,7 +51,7 @@ llc_doubt(struct link *link, const char *what)
  * tested only when both are longer than the interval: so the link's counts.
  */
 static void
-keepalive_fired(struct timer *t, int64_t now_ns)
+keepalive_fired(struct timer *t)
 {
 	struct link *link = CONTAINER_OF(t, struct link, keepalive);
 	struct smcr *eng = link->lgr->eng;
@@ -63,7 +63,7 @@ keepalive_fired(struct timer *t, int64_t now_ns)
 	}
 	if (eng->cfg.keepalive_ms == 0)
 		return; /* switched off meanwhile */
-	if (due > now_ns) {
+	if (due > eng->now_ns) {
 		timer_arm(&eng->timers, t, due);
 		return;
 	}

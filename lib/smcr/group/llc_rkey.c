@@ -233,12 +233,11 @@ await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
 
 /* A part of its RTokens is as good as none, and our exchanges need not wait. */
 void
-llc_cont_fired(struct timer *t, int64_t now_ns)
+llc_cont_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, cont_timer);
 	struct remote_rmb *rr = lgr->cont_rmb;
 
-	(void)now_ns;
 	lgr->eng->ctr.llc_timeouts++;
 	await_cont(lgr, NULL, 0);
 	if (rr != NULL && rr->used == 0)

@@ -57,12 +57,11 @@ awaited(enum rdv_step step)
 }
 
 static void
-rdv_timeout(struct timer *t, int64_t now_ns)
+rdv_timeout(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct rdv, timer)->conn;
 	const struct link *link = rdv_first_link(conn);
 
-	(void)now_ns;
 	switch (conn->rdv->step) {
 	case RDV_WAIT_TURN:
 	case RDV_WAIT_PEER_GROUP:
