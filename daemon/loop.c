@@ -266,8 +266,10 @@ run_turns(struct loop *l)
 int
 loop_run(struct loop *l)
 {
-	int64_t next = run_turns(l);
+	int64_t next;
 
+	l->stop = false;
+	next = run_turns(l);
 	while (!l->stop) {
 		bool at_once = next <= l->now_ns;
 

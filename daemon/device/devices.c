@@ -1,6 +1,7 @@
 /* The devices of a worker; see devices.h. */
 #include "daemon/device/devices.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,7 +17,6 @@
 #include "daemon/device/memlock.h"
 #include "daemon/device/netwatch.h"
 
-#define DEVICES_MAX 64
 #define RETRY_MS 10000 /* a device that did not open is tried again */
 /* The network does not tell when cards come and go. They are listed so often while an entry has none, and otherwise. */
 #define LOOK_MS 2000
@@ -48,9 +48,8 @@ struct devices {
 	struct device_watches watches;
 	struct device_cards cards;
 	int cards_rc; /* of the list, as it was logged */
-	struct device devs[DEVICES_MAX];
+	struct device devs[SMCR_DEVS_MAX];
 	unsigned cnt;
-	bool full; /* the engine takes no more */
 	struct failure failures[DEVICE_WANTS_MAX];
 	unsigned failure_cnt;
 	bool memlock_seen; /* the limit was looked at */
@@ -76,13 +75,12 @@ name_taken(const struct devices *d, const char *name)
 static int
 open_one(struct devices *d, const struct device_want *want, const char **why)
 {
-	static const char no_place[] = "more devices than the engine takes";
 	struct device *me = &d->devs[d->cnt];
 	char where[DEVICE_WHERE_MAX];
 	int rc;
 
-	*why = no_place;
-	if (d->full || d->cnt == DEVICES_MAX)
+	*why = "more devices than the engine takes";
+	if (d->cnt == SMCR_DEVS_MAX)
 		return -ENOSPC;
 	*me = (struct device){ 0 };
 	/* base, or base:2, base:3, ... when that is taken. */
@@ -97,12 +95,7 @@ open_one(struct devices *d, const struct device_want *want, const char **why)
 	if (rc != 0)
 		return rc;
 	rc = smcr_add_device(d->env->eng, me->dev);
-	if (rc != 0) {
-		*why = no_place;
-		d->full = true;
-		me->dev->ops->free(me->dev);
-		return rc;
-	}
+	assert(rc == 0);
 	d->cnt++;
 	log_msg(LOG_LVL_INFO, "device opened: device=%s %s port=%s", me->name,
 	    device_where(want, "=", where, sizeof(where)), me->state == RNIC_PORT_UP ? "up" : "down");
@@ -113,10 +106,8 @@ static void
 close_one(struct devices *d, unsigned i)
 {
 	smcr_remove_device(d->env->eng, d->devs[i].dev);
-	d->devs[i].dev->ops->free(d->devs[i].dev);
 	memmove(&d->devs[i], &d->devs[i + 1], (d->cnt - i - 1) * sizeof(d->devs[0]));
 	d->cnt--;
-	d->full = false;
 }
 
 /* Closes devices of which the engine knows that they are gone. The list of cards is out of date then. */
@@ -439,12 +430,18 @@ devices_reload(struct devices *d, const struct config *next, FILE *err)
 }
 
 void
+devices_close(struct devices *d)
+{
+	while (d->cnt > 0)
+		close_one(d, d->cnt - 1);
+}
+
+void
 devices_free(struct devices *d)
 {
 	if (d == NULL)
 		return;
-	while (d->cnt > 0)
-		close_one(d, d->cnt - 1);
+	devices_close(d);
 	device_watches_fini(&d->watches);
 	device_cards_forget(&d->cards);
 	netwatch_free(d->netwatch);

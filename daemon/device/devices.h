@@ -33,7 +33,9 @@ bool devices_listen(struct devices *);
 int64_t devices_log(struct devices *);
 /* Opens the devices of a new configuration that are not there yet; err gets warnings. */
 void devices_reload(struct devices *, const struct config *next, FILE *err);
-/* Takes the devices from the engine and frees them. NULL is allowed. */
+/* Takes the devices from the engine, which frees them. */
+void devices_close(struct devices *);
+/* Closes them if need be; their descriptors are watched no longer. NULL is allowed. */
 void devices_free(struct devices *);
 
 /* Fills in what the engine wants to know of a middle with this local address: its networks, and the GID of the device that it

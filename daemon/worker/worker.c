@@ -14,6 +14,8 @@
 #include "daemon/worker/mpa_policy.h"
 #include "daemon/worker/reload.h"
 
+#define END_MS 5000 /* a card that has not let go of its queue pairs by then keeps them until the process is gone */
+
 struct drain {
 	void (*done)(void *arg); /* NULL: not draining, or it was called */
 	void *arg;
@@ -27,7 +29,7 @@ struct worker {
 	struct mpa_policy policy;
 	struct drain drain;
 	bool draining;
-	int64_t started_ns;
+	int64_t started_ns, ends_ns;
 	uint64_t turns;
 	struct log_limit lim_engine[SMCR_LOG_TYPE_CNT]; /* each on its own: a bad peer hides no link that goes down */
 };
@@ -198,6 +200,19 @@ worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), vo
 	loop_again(w->env.loop);
 }
 
+/* Cards may take their time to end. */
+static int64_t
+ending_turn(void *arg, int64_t now_ns)
+{
+	struct worker *w = arg;
+
+	smcr_poll(w->env.eng, now_ns);
+	(void)smcr_flush(w->env.eng);
+	if (!smcr_has_devices(w->env.eng) || now_ns >= w->ends_ns)
+		loop_stop(w->env.loop);
+	return min_i64(smcr_deadline(w->env.eng), w->ends_ns);
+}
+
 void
 worker_free(struct worker *w)
 {
@@ -207,6 +222,15 @@ worker_free(struct worker *w)
 	if (w->env.eng != NULL) {
 		session_pool_stop(&w->sessions);
 		log_engine(w);
+	}
+	if (w->devices != NULL)
+		devices_close(w->devices);
+	if (w->env.eng != NULL && smcr_has_devices(w->env.eng)) {
+		w->ends_ns = w->env.now_ns + END_MS * NS_PER_MS;
+		if (loop_add_turn(w->env.loop, ending_turn, w) == 0) {
+			(void)loop_run(w->env.loop);
+			loop_del_turn(w->env.loop, ending_turn, w);
+		}
 	}
 	devices_free(w->devices);
 	smcr_free(w->env.eng);

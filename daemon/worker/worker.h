@@ -24,7 +24,7 @@ int worker_new(struct loop *, const struct config *cfg, const int *fds, unsigned
 int worker_reload(struct worker *, const struct config *next, FILE *err);
 /* Stops accepting; ends groups as connections end; calls done(arg) when all are gone or deadline_ms has passed. */
 void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
-/* Ends everything at once. */
+/* Ends everything; runs the loop until cards have let go of their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
 struct smcr *worker_engine(struct worker *);

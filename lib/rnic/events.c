@@ -78,6 +78,7 @@ poll_qp(struct events *e, struct rnic_event *out)
 		RNIC_EV_CONNECT_FAILED,
 		RNIC_EV_CREDITS,
 		RNIC_EV_QP_ERROR,
+		RNIC_EV_QP_FREED,
 	};
 	struct list_node *n = list_pop(&e->qps);
 	struct qp_events *q;
@@ -85,7 +86,7 @@ poll_qp(struct events *e, struct rnic_event *out)
 	if (n == NULL)
 		return false;
 	q = CONTAINER_OF(n, struct qp_events, node);
-	*out = (struct rnic_event){ .qp = q->qp };
+	*out = (struct rnic_event){ .qp = q->qp, .ctx = q->qp->ctx };
 	(void)take_bit(&q->bits, order, sizeof(order) / sizeof(order[0]), &out->type);
 	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED)
 		out->why = q->why;

@@ -38,5 +38,6 @@ bool events_set_port(struct events *, enum rnic_port_state);
 /* The card was taken away: nothing about port or card follows. */
 void events_set_gone(struct events *);
 bool events_pending(const struct events *);
-/* The next event into *out: the card's and the port's first, then trouble, then those of queue pairs in turn. False: none. */
+/* The next event into *out: the card's and the port's first, then trouble, then those of queue pairs in turn; the device frees
+ * the queue pair of a QP_FREED. False: none. */
 bool events_poll(struct events *, struct rnic_event *out);

@@ -5,7 +5,9 @@
  *
  * Objects: device -> protection domain -> memory region and queue pair. The
  * caller frees what it made, in reverse order. All calls come from one thread,
- * never from inside a device's callback; no call blocks.
+ * never from inside a device's callback; no call blocks. The end of a queue
+ * pair or a device may take its time: it is asked for, and done when the event
+ * says so; until then a queue pair's domain, regions and buffers are in use.
  *
  * Work requests
  *   - wr_id is the caller's; a device reports it back and does not look at it.
@@ -30,6 +32,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/list.h"
 
 #define RNIC_NAME_MAX 32
 #define RNIC_SGE_MAX 4
@@ -78,7 +82,8 @@ struct rnic_ops;
 /* Each device embeds these as the first member of its own struct. */
 struct rnic_dev {
 	const struct rnic_ops *ops;
-	void *ctx; /* the engine's */
+	void *ctx;             /* the engine's */
+	struct list_node node; /* the engine's, of devices that end */
 	/* The time of this turn, what time limits count from: its user sets it when a turn begins, before any other call of
 	 * that turn. Time limits that start from an older time would end too early. */
 	int64_t now_ns;
@@ -198,15 +203,18 @@ enum rnic_event_type {
 	RNIC_EV_CONNECT_FAILED, /* qp is of no further use */
 	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions are ready to be polled */
 	RNIC_EV_CREDITS,        /* something of struct rnic_credits was used up and is there again */
+	RNIC_EV_QP_FREED,       /* a destroyed qp is no more */
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
+	RNIC_EV_DEV_FREED, /* the device is no more */
 	RNIC_EV_TROUBLE, /* the device goes on, but could not do what was asked of it: why says what the operator can do */
 };
 
 struct rnic_event {
 	enum rnic_event_type type;
-	struct rnic_qp *qp; /* NULL for port and device events */
+	struct rnic_qp *qp; /* NULL for port and device events; of RNIC_EV_QP_FREED, not to be looked at */
+	void *ctx;          /* the qp's */
 	const char *why;    /* static text for the operator; NULL: none */
 };
 
@@ -253,7 +261,8 @@ struct rnic_ops {
 	/* Breaks the connection now (iWARP: `graceful` sends all that was posted, then FIN; otherwise reset).
 	 * Outstanding requests are flushed; nothing that still arrives is placed. No RNIC_EV_QP_ERROR follows. */
 	void (*qp_disconnect)(struct rnic_qp *, bool graceful);
-	/* Frees the QP; completions and events of it that were not polled are dropped. */
+	/* Asks for the end of the QP, which is disconnected if it was not. Its completions and events are dropped but for one,
+	 * RNIC_EV_QP_FREED; until that one is polled the domain and memory regions stay. */
 	void (*qp_destroy)(struct rnic_qp *);
 
 	/* 0; -ENOBUFS no credits; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
@@ -284,7 +293,8 @@ struct rnic_ops {
 	 * or events wait to be polled. */
 	int64_t (*deadline)(const struct rnic_dev *);
 	void (*progress)(struct rnic_dev *, int64_t now_ns);
-	/* Frees the device; all its QPs, MRs and PDs are gone before. */
+	/* Asks for the end of the device, which takes no more connections. All QPs are destroyed before; when they are freed
+	 * and PDs and MRs are gone, RNIC_EV_DEV_FREED follows, and polling it frees the device. */
 	void (*free)(struct rnic_dev *);
 };
 
@@ -304,7 +314,7 @@ typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events);
 
 struct rnic_loop {
 	void *ctx;
-	/* 0 or -errno. unwatch before close; no callback comes after it. */
+	/* 0 or -errno. unwatch before close; no callback comes after it, and it may be called of what is not watched. */
 	int (*watch)(void *ctx, int fd, rnic_io_cb cb, void *arg);
 	void (*unwatch)(void *ctx, int fd);
 };

@@ -69,6 +69,7 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	idtable_init(&eng->conns, cfg->conns_max < IDTABLE_MAX ? cfg->conns_max : IDTABLE_MAX);
 	slab_init(&eng->conn_slab, sizeof(struct smcr_conn), CONNS_PER_CHUNK);
 	slab_init(&eng->rdv_slab, sizeof(struct rdv), RDVS_PER_CHUNK);
+	list_init(&eng->devices);
 	list_init(&eng->lgrs);
 	list_init(&eng->dead_lgrs);
 	list_init(&eng->peers);
@@ -160,6 +161,10 @@ smcr_free(struct smcr *eng)
 		smcr_release(conn);
 	engine_act_on_marks(eng);
 	free_dead(eng);
+	while (eng->dev_cnt > 0)
+		smcr_remove_device(eng, eng->devs[0]);
+	if (smcr_has_devices(eng))
+		return; /* a card may use the memory of links yet */
 	peer_free_all(eng);
 	timerq_fini(&eng->timers);
 	idtable_fini(&eng->conns);
@@ -201,9 +206,10 @@ device_is_there(struct smcr *eng)
 int
 smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 {
-	if (eng->dev_cnt + eng->gone_cnt == SMCR_DEVS_MAX)
+	if (eng->dev_cnt == SMCR_DEVS_MAX)
 		return -ENOSPC;
 	eng->devs[eng->dev_cnt++] = dev;
+	list_push(&eng->devices, &dev->node);
 	dev->ctx = eng;
 	dev->now_ns = eng->now_ns;
 	device_is_there(eng);
@@ -227,22 +233,14 @@ device_links_lost(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 				link_lost(l, why);
 }
 
-/* Out of the list: the order of the others does not count. */
+/* No link is to choose it, and its links are lost. */
 static void
-take_out(struct rnic_dev **devs, unsigned *cnt, const struct rnic_dev *dev)
+device_ends(struct smcr *eng, struct rnic_dev *dev, const char *why)
 {
-	for (unsigned i = 0; i < *cnt; i++)
-		if (devs[i] == dev)
-			devs[i--] = devs[--*cnt];
-}
-
-/* Its owner is to remove it; until then no link is to choose it. */
-static void
-device_gone(struct smcr *eng, struct rnic_dev *dev)
-{
-	take_out(eng->devs, &eng->dev_cnt, dev);
-	eng->gone_devs[eng->gone_cnt++] = dev;
-	device_links_lost(eng, dev, "device gone");
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev)
+			eng->devs[i--] = eng->devs[--eng->dev_cnt]; /* the order of the others does not count */
+	device_links_lost(eng, dev, why);
 }
 
 bool
@@ -257,10 +255,19 @@ smcr_take_device_news(struct smcr *eng)
 bool
 smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
 {
-	for (unsigned i = 0; i < eng->gone_cnt; i++)
-		if (eng->gone_devs[i] == dev)
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev)
+			return false;
+	LIST_EACH(const struct rnic_dev, d, &eng->devices, node)
+		if (d == dev)
 			return true;
 	return false;
+}
+
+bool
+smcr_has_devices(const struct smcr *eng)
+{
+	return !list_empty(&eng->devices);
 }
 
 void
@@ -275,7 +282,7 @@ smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt
 static void
 device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
 {
-	struct link *link = ev->qp != NULL ? ev->qp->ctx : NULL;
+	struct link *link = ev->ctx;
 
 	switch (ev->type) {
 	case RNIC_EV_CONNECTED:
@@ -292,13 +299,16 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 	case RNIC_EV_CREDITS:
 		link_schedule(link);
 		break;
+	case RNIC_EV_QP_FREED:
+		link_qp_freed(link);
+		break;
 	case RNIC_EV_PORT_DOWN:
 		eng->devs_changed = true;
 		device_links_lost(eng, dev, "port down");
 		break;
 	case RNIC_EV_DEV_GONE:
 		eng->devs_changed = true;
-		device_gone(eng, dev);
+		device_ends(eng, dev, "device gone");
 		break;
 	case RNIC_EV_PORT_UP:
 		eng->devs_changed = true;
@@ -307,24 +317,28 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 	case RNIC_EV_TROUBLE:
 		engine_log_device(eng, dev, ev->why);
 		break;
+	case RNIC_EV_DEV_FREED:
+		break;
 	}
 }
 
-/* The events of all devices; one that is gone leaves the list while we walk it. */
+/* The events of all devices; one whose last event comes is no more. */
 static void
 device_events(struct smcr *eng)
 {
-	struct rnic_event ev;
+	struct list_node todo;
+	struct rnic_dev *dev;
 
-	for (unsigned i = 0; i < eng->dev_cnt;) {
-		struct rnic_dev *dev = eng->devs[i];
+	list_move_all(&todo, &eng->devices);
+	while ((dev = LIST_POP(struct rnic_dev, &todo, node)) != NULL) {
+		struct rnic_event ev = { .type = RNIC_EV_TROUBLE };
 
-		while (i < eng->dev_cnt && eng->devs[i] == dev && dev->ops->poll_event(dev, &ev)) {
+		while (ev.type != RNIC_EV_DEV_FREED && dev->ops->poll_event(dev, &ev)) {
 			device_event(eng, dev, &ev);
 			engine_act_on_marks(eng);
 		}
-		if (i < eng->dev_cnt && eng->devs[i] == dev)
-			i++;
+		if (ev.type != RNIC_EV_DEV_FREED)
+			list_push(&eng->devices, &dev->node);
 	}
 }
 
@@ -389,7 +403,13 @@ completions_of(struct rnic_dev *const *devs, unsigned cnt)
 static void
 completions(struct smcr *eng)
 {
+	struct rnic_wc late[WC_BATCH];
+
 	completions_of(eng->devs, eng->dev_cnt);
+	/* The links of other devices have ended. */
+	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
+		while (smcr_device_gone(eng, dev) && dev->ops->poll(dev, late, WC_BATCH) == WC_BATCH)
+			continue;
 }
 
 void
@@ -397,16 +417,16 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
 	/* Messages that have arrived still count: the peer has their completions. */
 	completions(eng);
-	/* Before its links go: who goes on when a group dies is not to choose it again. */
-	take_out(eng->devs, &eng->dev_cnt, dev);
-	take_out(eng->gone_devs, &eng->gone_cnt, dev);
-	device_links_lost(eng, dev, "device removed");
+	device_ends(eng, dev, "device removed");
 	engine_act_on_marks(eng);
 	/* Its queue pairs take nothing more; a card may have acknowledged messages until just now. */
 	lgr_last_look(eng, dev);
 	completions_of(&dev, 1);
 	engine_act_on_marks(eng);
 	lgr_sweep(eng);
+	free_dead(eng);
+	dev->ops->free(dev);
+	device_events(eng); /* devices of software end at once */
 	free_dead(eng);
 }
 
@@ -428,17 +448,17 @@ void
 smcr_set_now(struct smcr *eng, int64_t now_ns)
 {
 	eng->now_ns = now_ns;
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		eng->devs[i]->now_ns = now_ns;
+	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
+		dev->now_ns = now_ns;
 }
 
 void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
 	smcr_set_now(eng, now_ns);
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		if (eng->devs[i]->ops->progress != NULL)
-			eng->devs[i]->ops->progress(eng->devs[i], now_ns);
+	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
+		if (dev->ops->progress != NULL)
+			dev->ops->progress(dev, now_ns);
 	/* Completions first: what arrived before a QP broke still counts. */
 	completions(eng);
 	device_events(eng);
@@ -492,9 +512,9 @@ smcr_flush(struct smcr *eng)
 	list_move_all(&eng->busy_links, &again);
 	lgr_sweep(eng);
 	free_dead(eng);
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		if (eng->devs[i]->ops->flush != NULL)
-			eng->devs[i]->ops->flush(eng->devs[i]);
+	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
+		if (dev->ops->flush != NULL)
+			dev->ops->flush(dev);
 	return more || eng->links_failed || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) ||
 	    eng->links_to_free || !list_empty(&eng->events);
 }
@@ -504,13 +524,9 @@ smcr_deadline(const struct smcr *eng)
 {
 	int64_t at = timerq_next(&eng->timers);
 
-	for (unsigned i = 0; i < eng->dev_cnt; i++) {
-		const struct rnic_dev *dev = eng->devs[i];
-		int64_t dev_at = dev->ops->deadline != NULL ? dev->ops->deadline(dev) : INT64_MAX;
-
-		if (dev_at < at)
-			at = dev_at;
-	}
+	LIST_EACH(const struct rnic_dev, dev, &eng->devices, node)
+		if (dev->ops->deadline != NULL)
+			at = min_i64(at, dev->ops->deadline(dev));
 	return at;
 }
 

@@ -36,7 +36,8 @@
 struct smcr;
 struct smcr_conn;
 
-#define SMCR_LINKS_MAX 8         /* symmetric links a group; one asymmetric beside them */
+#define SMCR_LINKS_MAX 8 /* symmetric links a group; one asymmetric beside them */
+#define SMCR_DEVS_MAX 16
 #define SMCR_CONNS_PER_GROUP 255 /* RFC 7609 2.1 */
 #define SMCR_RMBS_PER_GROUP 255
 #define SMCR_ELEM_MIN (16u * 1024)
@@ -83,7 +84,8 @@ void smcr_config_init(struct smcr_config *);
 
 /* rng is kept, not owned. NULL when memory is out. */
 struct smcr *smcr_new(const struct smcr_config *, struct rng *rng, int64_t now_ns);
-/* Ends everything at once, without messages; all connections are to be released before. */
+/* Ends everything at once, without messages; all connections are to be released before. The memory of a device that does not
+ * end with that (smcr_has_devices) is not given back: the process is to end. */
 void smcr_free(struct smcr *);
 /* Takes new timer values and limits; what runs is not disturbed. */
 void smcr_reconfigure(struct smcr *, const struct smcr_config *);
@@ -108,10 +110,12 @@ void smcr_set_dial_policy(
  * that of a device of its that we know of? */
 bool smcr_has_peer(const struct smcr *, const uint8_t addr[16]);
 
-/* The device stays the caller's; it must outlive the engine or be removed. -ENOSPC beyond SMCR_LINKS_MAX. */
+/* The device is the engine's from now on. -ENOSPC beyond SMCR_DEVS_MAX: it stays the caller's. */
 int smcr_add_device(struct smcr *, struct rnic_dev *);
-/* Its links go down at once; then the caller may free it. */
+/* Its links go down at once, and it is freed: of a card, once that has let go of its queue pairs. */
 void smcr_remove_device(struct smcr *, struct rnic_dev *);
+/* Is a device of the engine not freed yet? */
+bool smcr_has_devices(const struct smcr *);
 /* True once after a device said that its port went up or down, or that it is gone. */
 bool smcr_take_device_news(struct smcr *);
 /* The device said that it is gone: its links are down and it gets no others; it is to be removed. */

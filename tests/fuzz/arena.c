@@ -125,7 +125,6 @@ arena_dev_remove(struct arena *a, unsigned n)
 		return;
 	a->dev[n] = NULL;
 	smcr_remove_device(a->eng, dev);
-	dev->ops->free(dev);
 }
 
 /* As the daemon does with a card that was pulled out. */
@@ -226,9 +225,6 @@ arena_free_engine(struct arena *a)
 {
 	smcr_free(a->eng);
 	a->eng = NULL;
-	for (unsigned i = 0; i < ARENA_DEVS; i++)
-		if (a->dev[i] != NULL)
-			a->dev[i]->ops->free(a->dev[i]);
 }
 
 void

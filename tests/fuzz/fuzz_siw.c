@@ -15,6 +15,7 @@
 #include "rnic/siw/siw.h"
 #include "sockets.h"
 #include "steps.h"
+#include "tests/rnic_end.h"
 #include "tests/scenario/oom.h"
 
 #define MS 1000000LL
@@ -181,7 +182,7 @@ poll_device(struct run *r, struct rnic_dev *dev)
 		news = true;
 	}
 	while (dev->ops->poll_event(dev, &ev)) {
-		struct link *l = ev.qp != NULL ? ev.qp->ctx : NULL;
+		struct link *l = ev.ctx;
 
 		news = true;
 		if (l == NULL)
@@ -695,8 +696,8 @@ end(struct run *r)
 	link_free(&r->witness[0]);
 	link_free(&r->witness[1]);
 	FUZZ_CHECK(rnic_query(r->dev).qp_cnt == 0 && rnic_query(r->dev).mr_cnt == 0);
-	r->dev->ops->free(r->dev);
-	r->honest->ops->free(r->honest);
+	rnic_end(r->dev);
+	rnic_end(r->honest);
 	sockets_fini();
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "tests/rnic_end.h"
 
 #define TOKEN 0x70000000u /* our alert tokens: this, and the connection's slot */
 
@@ -51,15 +52,35 @@ rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsi
 	return l;
 }
 
+static void
+event(const struct rnic_event *ev)
+{
+	struct rival_link *l = ev->ctx;
+
+	if (ev->type == RNIC_EV_CONNECTED) {
+		l->connected = true;
+		(void)l->qp->dev->ops->qp_rts(l->qp);
+	} else if (ev->type == RNIC_EV_CONNECT_FAILED || ev->type == RNIC_EV_QP_ERROR) {
+		l->broken = true;
+	}
+}
+
 void
 rival_link_free(struct rival_link *l)
 {
 	struct rival *r = l->of;
+	struct rnic_event ev;
+	struct rnic_dev *d;
 
 	if (!l->used)
 		return;
 	l->used = false;
-	l->qp->dev->ops->qp_destroy(l->qp);
+	d = l->qp->dev;
+	d->ops->qp_destroy(l->qp);
+	do {
+		FUZZ_CHECK(d->ops->poll_event(d, &ev));
+		event(&ev);
+	} while (ev.type != RNIC_EV_QP_FREED);
 	for (unsigned i = 0; i < RIVAL_RMBS; i++)
 		l->rmb[i]->pd->dev->ops->mr_dereg(l->rmb[i]);
 	l->recv_mr->pd->dev->ops->mr_dereg(l->recv_mr);
@@ -203,21 +224,6 @@ completion(const struct rnic_wc *wc)
 	if (!l->broken)
 		(void)l->qp->dev->ops->post_recv(l->qp, &wr, 1);
 	take(l, buf, wc->len);
-}
-
-static void
-event(const struct rnic_event *ev)
-{
-	struct rival_link *l = ev->qp != NULL ? ev->qp->ctx : NULL;
-
-	if (l == NULL)
-		return;
-	if (ev->type == RNIC_EV_CONNECTED) {
-		l->connected = true;
-		(void)l->qp->dev->ops->qp_rts(l->qp);
-	} else if (ev->type == RNIC_EV_CONNECT_FAILED || ev->type == RNIC_EV_QP_ERROR) {
-		l->broken = true;
-	}
 }
 
 static bool
@@ -598,6 +604,6 @@ rival_free(struct rival *r)
 	for (unsigned i = 0; i < RIVAL_LINKS; i++)
 		rival_link_free(&r->link[i]);
 	for (unsigned i = 0; i < RIVAL_DEVS; i++)
-		r->dev[i]->ops->free(r->dev[i]);
+		rnic_end(r->dev[i]);
 	free(r);
 }

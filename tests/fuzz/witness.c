@@ -168,5 +168,4 @@ void
 witness_fini(struct witness *w)
 {
 	smcr_free(w->eng);
-	w->dev->ops->free(w->dev);
 }

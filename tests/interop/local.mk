@@ -14,7 +14,7 @@ EXTRA_DIST += $(INTEROP_TESTS) \
 
 # One soft iWARP device, driven by the scripts here.
 check_PROGRAMS += tests/interop/siw_host
-tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/poll_loop.h tests/rnic_stats.h
+tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
 tests_interop_siw_host_LDADD = lib/libsiw.la
 
 # In a virtual machine: `make vm`, or a stage of test.sh. Not part of `make check`.
@@ -43,7 +43,7 @@ EXTRA_DIST += tests/interop/vm/run \
 if HAVE_IBVERBS
 vm_needs = tests/interop/vm/verbs_host
 check_PROGRAMS += tests/interop/vm/verbs_host
-tests_interop_vm_verbs_host_SOURCES = tests/interop/vm/verbs_host.c tests/poll_loop.h tests/rnic_stats.h
+tests_interop_vm_verbs_host_SOURCES = tests/interop/vm/verbs_host.c tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
 tests_interop_vm_verbs_host_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) -pthread
 tests_interop_vm_verbs_host_LDADD = $(VRNIC)
 endif

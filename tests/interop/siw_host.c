@@ -48,6 +48,7 @@
 
 #include "rnic/siw/siw.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_end.h"
 #include "tests/rnic_stats.h"
 
 #define NAMES_MAX 256
@@ -547,7 +548,9 @@ report(void)
 	unsigned n;
 
 	while (dev->ops->poll_event(dev, &ev))
-		say("event %s %s%s%s", name_of(qps, ev.qp), ev_names[ev.type], ev.why ? " " : "", ev.why ? ev.why : "");
+		if (ev.type != RNIC_EV_QP_FREED)
+			say("event %s %s%s%s", name_of(qps, ev.qp), ev_names[ev.type], ev.why ? " " : "",
+			    ev.why ? ev.why : "");
 	while ((n = dev->ops->poll(dev, wc, 64)) > 0)
 		for (unsigned i = 0; i < n; i++)
 			say("wc %s %llu %s %s %u", name_of(qps, wc[i].qp), (unsigned long long)wc[i].wr_id,
@@ -632,7 +635,7 @@ clean_up(void)
 		if (mrs[i].obj != NULL)
 			mr_drop(mrs[i].obj);
 	dev->ops->pd_free(pd);
-	dev->ops->free(dev);
+	rnic_end(dev);
 	poll_loop_fini(&loop);
 }
 

@@ -206,10 +206,12 @@ plug(struct host_dev *hd)
 	bool iwarp = plan_dev_is_iwarp(h->plan, h->nr, (unsigned)(hd - h->dev));
 	char name[16];
 
-	snprintf(name, sizeof(name), "host%u.%u", h->nr, h->dev_made);
+	/* A process that starts again finds those that there were. */
+	if (hd->dev == NULL)
+		hd->made = h->dev_made++;
+	snprintf(name, sizeof(name), "host%u.%u", h->nr, hd->made);
 	hd->dev = sim_dev_at(
-	    h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, h->nr, h->dev_made, h->dev_made);
-	h->dev_made++;
+	    h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, h->nr, hd->made, hd->made);
 	if ((h->plan->vlans >> (PLAN_DEVS_MAX * h->nr + (unsigned)(hd - h->dev)) & 1) != 0)
 		sim_vlan(hd->dev, 7);
 	if (h->plan->max_qp != 0)
@@ -240,7 +242,6 @@ host_unplug(struct host_dev *hd, int64_t back_ns)
 	smcr_set_now(h->eng, h->w->now_ns);
 	smcr_remove_device(h->eng, hd->dev);
 	run_events(h); /* of what had arrived */
-	hd->dev->ops->free(hd->dev);
 	hd->dev = NULL;
 	hd->frozen = false;
 	host_wake(h);
@@ -407,6 +408,11 @@ end_process(struct host *h)
 {
 	LIST_FOREACH(n, &h->sessions)
 		session_free(CONTAINER_OF(n, struct session, node));
+	while (h->eng->dev_cnt > 0)
+		smcr_remove_device(h->eng, h->eng->devs[0]);
+	sim_end_all(h->fab);
+	smcr_poll(h->eng, h->w->now_ns);
+	(void)smcr_flush(h->eng);
 	smcr_free(h->eng);
 	h->eng = NULL;
 }
@@ -419,8 +425,8 @@ host_restart(struct host *h)
 	trace_forget(h->trace, h->nr);
 	start_engine(h);
 	for (unsigned i = 0; i < h->dev_cnt; i++)
-		if (h->dev[i].dev != NULL && smcr_add_device(h->eng, h->dev[i].dev) != 0)
-			world_fail(h->w, "host%u: no device", h->nr);
+		if (h->dev[i].dev != NULL)
+			plug(&h->dev[i]);
 	host_wake(h);
 }
 
@@ -431,8 +437,6 @@ host_end(struct host *h)
 		return;
 	end_process(h);
 	for (unsigned i = 0; i < h->dev_cnt; i++) {
-		if (h->dev[i].dev != NULL)
-			h->dev[i].dev->ops->free(h->dev[i].dev);
 		h->dev[i].dev = NULL;
 		timer_cancel(&h->w->timers, &h->dev[i].back);
 	}

@@ -23,6 +23,7 @@ struct liar;
 struct host_dev {
 	struct host *h;
 	struct rnic_dev *dev; /* NULL: none (any more) */
+	unsigned made;        /* which one it is of those that the host has had */
 	bool frozen;          /* by a fault */
 	struct timer back;    /* a new one is plugged in */
 };

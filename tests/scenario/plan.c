@@ -235,6 +235,7 @@ draw_more(struct plan *p, struct rng *r)
 	/* As above: a crowd of groups that all try for a second link. */
 	if (p->flows / p->conns_per_group > 4 && p->add_link_retry_max_ms < 2000)
 		p->add_link_retry_max_ms = p->add_link_retry_ms = 2000;
+	p->end_ms = chance(r, 25) ? scale(r, 1, 4000) : 0;
 }
 
 uint64_t

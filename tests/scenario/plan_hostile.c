@@ -151,6 +151,7 @@ draw_networks(struct plan *p, struct rng *r)
 {
 	p->far_middle = chance(r, 15);
 	p->vlans = chance(r, 15) ? rng_below(r, 4096) & ~0111u : 0;
+	p->end_ms = chance(r, 25) ? hostile_scale(r, 1, 4000) : 0;
 }
 
 void

@@ -101,6 +101,7 @@ make_fabric(struct scenario *s)
 	cfg.tear_percent = p->tear_percent;
 	cfg.enomem_per_mille = p->enomem_per_mille;
 	cfg.cut = (enum sim_cut)p->late_cut;
+	cfg.end_ns = p->end_ms * MS;
 	cfg.no_deny = p->no_deny != 0;
 	cfg.ctx = s;
 	cfg.breach = on_breach;

@@ -105,7 +105,7 @@ sim_note(struct sim_qp *qp, enum rnic_event_type type, const char *why)
 {
 	struct sim_note *n = sim_alloc(sizeof(*n));
 
-	n->ev = (struct rnic_event){ .type = type, .qp = &qp->base, .why = why };
+	n->ev = (struct rnic_event){ .type = type, .qp = &qp->base, .ctx = qp->base.ctx, .why = why };
 	list_push(&qp->dev->events, &n->node);
 	sim_log(qp->dev->fab, "%s qp %06x event %d %s", qp->dev->info.name, qp->base.qpn, (int)type,
 	    why != NULL ? why : "");
@@ -300,8 +300,9 @@ sim_mr_dereg(struct rnic_mr *m)
 	struct sim_mr *mr = mr_of(m);
 	struct sim_dev *dev = dev_of(m->pd->dev);
 
-	if (mr->users > 0) {
-		sim_breach(dev, "memory region deregistered under %u requests", mr->users);
+	if (mr->users > 0 || pd_of(m->pd)->qps_ending > 0) {
+		sim_breach(dev, "memory region deregistered under %u requests, %u queue pairs that end", mr->users,
+		    pd_of(m->pd)->qps_ending);
 		return;
 	}
 	list_remove(&mr->node);
@@ -431,10 +432,35 @@ sim_qp_disconnect(struct rnic_qp *q, bool graceful)
 }
 
 static void
+ended_fire(struct timer *t)
+{
+	struct sim_qp *qp = CONTAINER_OF(t, struct sim_qp, end_timer);
+
+	list_remove(&qp->end_node);
+	sim_note(qp, RNIC_EV_QP_FREED, NULL);
+}
+
+void
+sim_end_takes(struct sim_fabric *fab, int64_t ns)
+{
+	fab->cfg.end_ns = ns;
+}
+
+void
+sim_end_all(struct sim_fabric *fab)
+{
+	LIST_EACH(struct sim_qp, qp, &fab->ending, end_node) {
+		timer_cancel(&fab->timers, &qp->end_timer);
+		ended_fire(&qp->end_timer);
+	}
+}
+
+static void
 sim_qp_destroy(struct rnic_qp *q)
 {
 	struct sim_qp *qp = qp_of(q);
 	struct sim_dev *dev = qp->dev;
+	struct sim_fabric *fab = dev->fab;
 
 	if (!list_empty(&qp->sq))
 		sim_breach(dev, "qp %06x destroyed under requests that did not end", q->qpn);
@@ -450,8 +476,23 @@ sim_qp_destroy(struct rnic_qp *q)
 		}
 	}
 	sim_chan_release(qp);
+	qp->pd->qps_ending++;
+	timer_init(&qp->end_timer, ended_fire);
+	list_push(&fab->ending, &qp->end_node);
+	if (fab->cfg.end_ns > 0)
+		timer_arm(&fab->timers, &qp->end_timer, fab->now_ns + fab->cfg.end_ns);
+	else
+		ended_fire(&qp->end_timer);
+}
+
+/* Its user has heard of its end. */
+static void
+qp_free(struct sim_qp *qp)
+{
+	qp->pd->qps_ending--;
 	qp->pd->users--;
-	dev->qp_cnt--;
+	qp->dev->qp_cnt--;
+	timerq_unreserve(&qp->dev->fab->timers, 1);
 	free(qp);
 }
 
@@ -716,18 +757,44 @@ sim_poll(struct rnic_dev *d, struct rnic_wc *wc, unsigned max)
 	return n;
 }
 
+static void
+dev_free(struct sim_dev *dev)
+{
+	LIST_FOREACH(c, &dev->fab->chans) {
+		struct sim_chan *chan = CONTAINER_OF(c, struct sim_chan, node);
+
+		if (chan->to_dev == dev)
+			chan->to_dev = NULL;
+		if (chan->from_dev == dev)
+			chan->from_dev = NULL;
+	}
+	list_remove(&dev->node);
+	free(dev);
+}
+
+static bool
+has_ended(const struct sim_dev *dev)
+{
+	return dev->ends && dev->pd_cnt + dev->mr_cnt + dev->qp_cnt == 0;
+}
+
 static bool
 sim_poll_event(struct rnic_dev *d, struct rnic_event *ev)
 {
 	struct sim_dev *dev = dev_of(d);
-	struct sim_note *note;
-	struct list_node *n = list_pop(&dev->events);
+	struct sim_note *note = LIST_POP(struct sim_note, &dev->events, node);
 
-	if (n == NULL)
+	if (note == NULL && has_ended(dev)) {
+		*ev = (struct rnic_event){ .type = RNIC_EV_DEV_FREED };
+		dev_free(dev);
+		return true;
+	}
+	if (note == NULL)
 		return false;
-	note = CONTAINER_OF(n, struct sim_note, node);
 	*ev = note->ev;
 	free(note);
+	if (ev->type == RNIC_EV_QP_FREED)
+		qp_free(qp_of(ev->qp));
 	if (ev->qp != NULL && ev->type == RNIC_EV_CONNECTED)
 		qp_of(ev->qp)->connected_polled = true;
 	if (ev->qp != NULL && (ev->type == RNIC_EV_QP_ERROR || ev->type == RNIC_EV_CONNECT_FAILED))
@@ -752,32 +819,13 @@ sim_ready(const struct rnic_dev *d)
 {
 	const struct sim_dev *dev = (const struct sim_dev *)(const void *)d;
 
-	return !list_empty(&dev->wcs) || !list_empty(&dev->events);
+	return !list_empty(&dev->wcs) || !list_empty(&dev->events) || has_ended(dev);
 }
 
 static void
 sim_free(struct rnic_dev *d)
 {
-	struct sim_dev *dev = dev_of(d);
-	struct list_node *n;
-
-	if (dev->pd_cnt + dev->mr_cnt + dev->qp_cnt > 0) {
-		sim_breach(dev, "device freed with %u protection domains, %u memory regions, %u queue pairs",
-		    dev->pd_cnt, dev->mr_cnt, dev->qp_cnt);
-		return;
-	}
-	while ((n = list_pop(&dev->events)) != NULL)
-		free(CONTAINER_OF(n, struct sim_note, node));
-	LIST_FOREACH(c, &dev->fab->chans) {
-		struct sim_chan *chan = CONTAINER_OF(c, struct sim_chan, node);
-
-		if (chan->to_dev == dev)
-			chan->to_dev = NULL;
-		if (chan->from_dev == dev)
-			chan->from_dev = NULL;
-	}
-	list_remove(&dev->node);
-	free(dev);
+	dev_of(d)->ends = true;
 }
 
 static const struct rnic_ops sim_ops = {

@@ -68,6 +68,7 @@ struct sim_config {
 	int64_t fence_ns;   /* completions wait this long for rnic_ops.fence (iWARP); 0 = they need none */
 	int64_t retry_ns;   /* a request fails when not answered this long */
 	int64_t connect_ns; /* iWARP: connecting fails after */
+	int64_t end_ns;     /* a queue pair takes so long to end; 0 = it is at once */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
 	size_t credit_bytes;       /* payload on the way that rnic_ops.credits allows a QP */
 	bool no_deny;              /* devices do not enforce rnic_mr.deny, as cards */
@@ -95,7 +96,7 @@ struct sim_config {
 void sim_config_init(struct sim_config *);
 
 struct sim_fabric *sim_fabric_new(const struct sim_config *);
-/* All devices were freed before. */
+/* All devices have ended before. */
 void sim_fabric_free(struct sim_fabric *);
 /* Everything up to now_ns happens. Time never goes back. */
 void sim_run(struct sim_fabric *, int64_t now_ns);
@@ -137,6 +138,10 @@ void sim_vlan(struct rnic_dev *, uint16_t vlan);
 void sim_max_qp(struct rnic_dev *, uint32_t max);
 /* The device answers nothing from now on, and does not know it. */
 void sim_freeze(struct rnic_dev *, bool frozen);
+/* From now on it takes a queue pair so long to end. */
+void sim_end_takes(struct sim_fabric *, int64_t ns);
+/* Queue pairs that end do so now. */
+void sim_end_all(struct sim_fabric *);
 /* The device is unplugged. */
 void sim_gone(struct rnic_dev *);
 /* Requests of this device are not completed until it is off again, though they arrive. */

@@ -918,7 +918,7 @@ sim_qp_init(struct sim_qp *qp)
 	for (int tries = 0; (qp->id = idtable_add(&fab->qps, qp)) == 0; tries++)
 		if (tries == 1000)
 			abort();
-	reserve_timers(fab, QP_TIMERS);
+	reserve_timers(fab, QP_TIMERS + 1); /* and that of its end */
 	timer_init(&qp->answer_timer, answer_fire);
 	timer_init(&qp->conn_timer, conn_fire);
 	timer_init(&qp->fail_timer, fail_fire);
@@ -957,6 +957,7 @@ sim_fabric_new(const struct sim_config *cfg)
 	rng_init_seeded(&fab->rng, cfg->seed);
 	timerq_init(&fab->timers);
 	list_init(&fab->devs);
+	list_init(&fab->ending);
 	list_init(&fab->chans);
 	idtable_init(&fab->qps, IDTABLE_MAX);
 	return fab;

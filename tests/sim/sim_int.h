@@ -15,6 +15,7 @@ struct sim_fabric {
 	struct list_node devs;
 	struct idtable qps; /* by sim_qp.id */
 	struct list_node chans;
+	struct list_node ending; /* sim_qp that are destroyed, and not free yet */
 	uint64_t msg_cnt;
 	uint64_t breach_cnt;
 	uint32_t chan_cnt;
@@ -26,6 +27,7 @@ struct sim_dev {
 	struct list_node node;
 	struct rnic_info info;
 	bool frozen, gone, blocked, withhold;
+	bool ends; /* by sim_ops.free */
 	struct list_node mrs;
 	const struct rnic_mr *mr_found; /* the last one that was looked for: the next is often the same */
 	struct list_node wcs;           /* struct sim_done */
@@ -37,6 +39,7 @@ struct sim_dev {
 struct sim_pd {
 	struct rnic_pd base;
 	uint32_t users; /* MRs and QPs */
+	uint32_t qps_ending;
 };
 
 struct sim_mr {
@@ -151,6 +154,8 @@ struct sim_qp {
 	struct timer conn_timer;
 	int64_t conn_until_ns;
 	struct timer fail_timer; /* breaks the QP */
+	struct timer end_timer;  /* destroyed: it is freed */
+	struct list_node end_node;
 	enum rnic_wc_status fail_status;
 	const char *fail_why;
 };

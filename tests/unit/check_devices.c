@@ -52,6 +52,7 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	for (unsigned i = 0; i < engine_cnt; i++)
 		if (engine_devs[i] == dev)
 			engine_devs[i] = engine_devs[--engine_cnt];
+	dev->ops->free(dev);
 }
 
 void

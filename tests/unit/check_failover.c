@@ -541,6 +541,29 @@ START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 	transfer(&s[0], &c[0], 100000);
 }
 
+/* The memory stays with the queue pair, the device with its queue pairs, and the connections go on. */
+START_TEST(a_device_ends_behind_its_queue_pairs)
+{
+	unsigned host = (unsigned)_i % 2;
+	struct rnic_dev *dev;
+	uint32_t mrs;
+
+	begin(2, 2, NULL);
+	dev = _i < 2 ? d.dev[host] : d.more[host][0];
+	mrs = rnic_query(dev).mr_cnt;
+	sim_end_takes(d.fab, 3000 * DUO_MS);
+	smcr_remove_device(d.eng[host], dev);
+	transfer(&c[0], &s[0], 100000);
+	duo_run(2000);
+	ck_assert(smcr_device_gone(d.eng[host], dev));
+	ck_assert_uint_eq(rnic_query(dev).qp_cnt, 1);
+	ck_assert_uint_eq(rnic_query(dev).mr_cnt, mrs);
+	duo_run(1500);
+	ck_assert(!smcr_device_gone(d.eng[host], dev)); /* it is no more */
+	transfer(&s[0], &c[0], 100000);
+	sim_end_takes(d.fab, 0);
+}
+
 START_TEST(the_operator_takes_a_link_out_without_replay)
 {
 	unsigned host = (unsigned)_i;
@@ -1022,6 +1045,7 @@ failover_case(TCase *tc)
 	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
 	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
 	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
+	tcase_add_loop_test(tc, a_device_ends_behind_its_queue_pairs, 0, 4);
 	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
 	tcase_add_loop_test(tc, the_reason_of_a_lost_link_names_the_peer, 0, 2);
 	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);

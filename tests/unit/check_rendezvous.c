@@ -1081,7 +1081,6 @@ START_TEST(nobody_follows_on_a_device_that_is_removed)
 		c[i].hold = i == 0;
 	duo_run(0);
 	smcr_remove_device(d.eng[host], d.dev[host]);
-	d.dev[host]->ops->free(d.dev[host]);
 	d.dev[host] = NULL;
 	for (unsigned i = 0; i < 4; i++)
 		c[i].hold = false;

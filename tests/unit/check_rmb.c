@@ -267,8 +267,8 @@ START_TEST(a_link_is_registered_once)
 	ck_assert_ptr_nonnull(rmb->mr[0]);
 	ck_assert_int_eq(rmb_register(rmb, h.link), 0);
 	ck_assert_uint_eq(h.dev.mr_cnt, before);
-	rmb_deregister(rmb, h.link);
-	rmb_deregister(rmb, h.link);
+	rmb_deregister_all(&h.lgr, h.link);
+	rmb_deregister_all(&h.lgr, h.link);
 	ck_assert_uint_eq(h.dev.mr_cnt, before - 1);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/rnic_end.h"
 #include "unit.h"
 
 #define MS 1000000LL
@@ -178,14 +179,18 @@ write_at(struct end *e, uint64_t id, const struct end *to, uint64_t off, uint32_
 static void
 free_end(struct end *e)
 {
-	if (e->qp != NULL)
+	struct rnic_event ev;
+
+	if (e->qp != NULL) {
 		e->dev->ops->qp_disconnect(e->qp, false);
-	if (e->qp != NULL)
 		e->dev->ops->qp_destroy(e->qp);
+	}
+	while (e->dev->ops->poll_event(e->dev, &ev))
+		continue;
 	if (e->mr != NULL)
 		e->dev->ops->mr_dereg(e->mr);
 	e->dev->ops->pd_free(e->pd);
-	e->dev->ops->free(e->dev);
+	rnic_end(e->dev);
 }
 
 static void

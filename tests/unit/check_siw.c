@@ -776,6 +776,7 @@ START_TEST(destroy_drops_what_was_not_polled)
 	a.dev->ops->qp_destroy(a.qp);
 	a.qp = NULL;
 	ck_assert_uint_eq(a.dev->ops->poll(a.dev, &wc, 1), 0);
+	ck_assert(a.dev->ops->poll_event(a.dev, &ev) && ev.type == RNIC_EV_QP_FREED);
 	ck_assert(!a.dev->ops->poll_event(a.dev, &ev));
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }

@@ -11,6 +11,7 @@
 #include "rnic/siw/siw.h"
 #include "sweep.h"
 #include "tests/fuzz/sockets.h"
+#include "tests/rnic_end.h"
 #include "tests/rnic_stats.h"
 #include "unit.h"
 
@@ -237,7 +238,7 @@ teardown(void)
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_uint_eq(rnic_query(devs[i]).qp_cnt, 0);
 		ck_assert_uint_eq(rnic_query(devs[i]).mr_cnt, 0);
-		devs[i]->ops->free(devs[i]);
+		rnic_end(devs[i]);
 	}
 	sockets_fini();
 }
@@ -279,7 +280,7 @@ START_TEST(a_device_does_not_open)
 			ck_assert_ptr_null(dev);
 		} else {
 			ck_assert_int_eq(rc, 0);
-			dev->ops->free(dev);
+			rnic_end(dev);
 		}
 		sockets_fini();
 	}

@@ -54,8 +54,6 @@ finish(void)
 {
 	end_close(&a);
 	end_close(&b);
-	for (unsigned i = 0; i < 20000 && fake_open_devices() > 0; i++)
-		usleep(1000);
 	fake_check_clean();
 }
 
@@ -93,8 +91,6 @@ extra_new(struct extra *e, struct rnic_dev *dev)
 static void
 extra_free(struct extra *e)
 {
-	if (e->qp != NULL)
-		e->dev->ops->qp_destroy(e->qp);
 	if (e->mr != NULL)
 		e->dev->ops->mr_dereg(e->mr);
 	if (e->pd != NULL)
@@ -150,6 +146,11 @@ made_or_told(bool iwarp)
 		rc = extra_link();
 		if (!sweep_over(&s))
 			ck_assert_int_eq(rc, 0);
+		if (x.qp != NULL)
+			a.dev->ops->qp_destroy(x.qp);
+		if (y.qp != NULL)
+			b.dev->ops->qp_destroy(y.qp);
+		UNTIL(rnic_query(a.dev).qp_cnt == 1 && rnic_query(b.dev).qp_cnt == 1);
 		extra_free(&x);
 		extra_free(&y);
 		old_link_lives();
@@ -190,9 +191,7 @@ START_TEST(a_card_does_not_open)
 			ck_assert_int_eq(rc, 0);
 		}
 		if (rc == 0)
-			dev->ops->free(dev);
-		for (unsigned i = 0; i < 20000 && fake_open_devices() > 0; i++)
-			usleep(1000);
+			rnic_end(dev);
 		fake_check_clean();
 		poll_loop_fini(&loop);
 	}

@@ -445,6 +445,16 @@ START_TEST(a_check_is_answered_when_the_worker_ends)
 	ck_assert(!result.possible);
 }
 
+START_TEST(the_worker_ends_behind_its_devices)
+{
+	gw_start();
+	gw_once();
+	fake.device_turns = 10;
+	worker_free(gw.w);
+	gw.w = NULL;
+	ck_assert_uint_eq(fake.device_turns, 0);
+}
+
 START_TEST(prewarm_waits_for_the_peer)
 {
 	gw.svc[GW_IN].prewarm = true;
@@ -487,7 +497,8 @@ worker_case(TCase *tc)
 	    a_new_service_listens, a_renamed_service_takes_the_socket_over, a_service_may_go_from_one_address_to_all,
 	    a_covering_address_of_another_process_is_in_use, two_services_may_swap_their_sockets,
 	    a_reload_that_fails_changes_nothing, a_drain_waits_for_the_last_connection, a_check_says_yes,
-	    a_check_says_no_and_why, a_check_is_answered_when_the_worker_ends, prewarm_waits_for_the_peer);
+	    a_check_says_no_and_why, a_check_is_answered_when_the_worker_ends, the_worker_ends_behind_its_devices,
+	    prewarm_waits_for_the_peer);
 }
 
 UNIT_MAIN("worker", worker_case)

@@ -241,13 +241,6 @@ duo_fini(void)
 	ck_assert_uint_eq(live.qp, 0);
 	ck_assert_uint_eq(live.mr, 0);
 	ck_assert_uint_eq(live.pd, 0);
-	for (unsigned i = 0; i < 2; i++) {
-		if (d.dev[i] != NULL)
-			d.dev[i]->ops->free(d.dev[i]);
-		for (unsigned k = 0; k < DUO_MORE; k++)
-			if (d.more[i][k] != NULL)
-				d.more[i][k]->ops->free(d.more[i][k]);
-	}
 	sim_fabric_free(d.fab);
 	d.fab = NULL;
 	ck_assert_uint_eq(d.breaches, 0);

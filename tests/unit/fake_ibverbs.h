@@ -88,7 +88,6 @@ struct fake_state {
 	bool late;           /* the wire moves only when a CQ is being armed, just before it is */
 	bool rtr_waits;      /* transitions to RTR wait for fake_rtr_go() */
 	bool destroy_waits;  /* destroying a queue pair waits for fake_destroy_go() */
-	bool dereg_behind;   /* regions may not be taken back before the queue pairs of their domain */
 	/* in use */
 	int ctx_cnt, pd_cnt, mr_cnt, cq_cnt, qp_cnt, channel_cnt;
 	unsigned solicited, inlined, signaled, sent, written;

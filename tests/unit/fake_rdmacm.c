@@ -283,15 +283,10 @@ int
 rdma_destroy_id(struct rdma_cm_id *id)
 {
 	struct fake_id *f = fid(id);
-	unsigned before;
 
 	pthread_mutex_lock(&lock);
 	ck_assert_msg(f->given == f->acked, "an id is destroyed with events not acknowledged: this blocks");
-	ck_assert_msg(
-	    !is_pending(f) || fake_cm.destroy_waits, "an id is destroyed while it is being connected: this blocks");
-	before = gone;
-	while (is_pending(f) && gone == before)
-		pthread_cond_wait(&go, &lock);
+	ck_assert_msg(!is_pending(f), "an id is destroyed while it is being connected: this blocks");
 	lose_peer(f, f->state == UP ? RDMA_CM_EVENT_DISCONNECTED : RDMA_CM_EVENT_REJECTED);
 	forget_events(f);
 	for (unsigned i = 0; i < IDS; i++)
@@ -696,7 +691,7 @@ fake_cm_event_all(unsigned dev, enum rdma_cm_event_type type)
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < IDS; i++)
 		if (ids[i] != NULL && ids[i]->state != LISTENING && ids[i]->dev == dev && !ids[i]->raw) {
-			if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			if (type == RDMA_CM_EVENT_DEVICE_REMOVAL || type == RDMA_CM_EVENT_CONNECT_ERROR)
 				ids[i]->state = DOWN;
 			(void)push(ids[i], type, 0, NULL, 0);
 		}

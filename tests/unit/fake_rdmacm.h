@@ -21,7 +21,6 @@ struct fake_cm_state {
 	bool lose_requests;    /* they do not arrive */
 	bool lose_first;       /* the passive side never hears that it is connected */
 	bool foreign_dev;      /* addresses are on another card */
-	bool destroy_waits;    /* destroying what is being connected waits, as it does, and fails no test */
 	int unreachable;       /* the request ends with this status */
 	unsigned reply_spoilt; /* private data of the Reply: 1 not ours, 2 from another QP, 3 no receives, 4 none */
 	uint8_t ord;           /* as the passive side reads it */

@@ -158,6 +158,13 @@ smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 void
 smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
+	dev->ops->free(dev);
+}
+
+bool
+smcr_has_devices(const struct smcr *eng)
+{
+	return fake.device_turns > 0;
 }
 
 static void
@@ -550,6 +557,7 @@ void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
 	eng->now_ns = now_ns;
+	fake.device_turns -= fake.device_turns > 0;
 	LIST_EACH(struct smcr_conn, c, &eng->conns, node) {
 		if (c->step == OVER || c->deadline > now_ns)
 			continue;
@@ -604,7 +612,7 @@ smcr_flush(struct smcr *eng)
 int64_t
 smcr_deadline(const struct smcr *eng)
 {
-	int64_t at = NONE;
+	int64_t at = fake.device_turns > 0 ? INT64_MIN : NONE;
 
 	LIST_EACH(struct smcr_conn, c, &eng->conns, node)
 		if (c->step != OVER && c->deadline < at)

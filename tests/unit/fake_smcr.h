@@ -37,6 +37,7 @@ struct fake_knobs {
 	bool late_declines;       /* behind ours the peer's Decline may come */
 	bool open_fails;          /* smcr_open: no connection is free */
 	bool busy;                /* smcr_idle is never true */
+	unsigned device_turns;    /* so many turns until smcr_has_devices is false */
 	bool late_device;         /* the address of the device "late" is there */
 };
 extern struct fake_knobs fake;

@@ -80,6 +80,7 @@ host_init(struct host *h, bool eye_catcher)
 	h->lgr.version = 1;
 	h->lgr.eye_catcher = eye_catcher;
 	list_init(&h->lgr.rmbs);
+	list_init(&h->lgr.dead_rmbs);
 	list_init(&h->lgr.remote_rmbs);
 	list_init(&h->lgr.sndbuf_slabs);
 	list_init(&h->lgr.sndbuf_free);

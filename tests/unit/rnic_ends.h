@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "rnic/rnic.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_end.h"
 #include "tests/rnic_stats.h"
 #include "unit.h"
 
@@ -23,7 +24,7 @@ struct end {
 	struct rnic_mr *mr;
 	struct rnic_qp *qp;
 	uint8_t *buf;
-	unsigned connected, failed, errors, rooms, ups, downs, gones, troubles;
+	unsigned connected, failed, errors, freed, rooms, ups, downs, gones, troubles;
 	const char *why;
 	struct rnic_wc wc[8192];
 	unsigned wc_cnt;
@@ -32,18 +33,7 @@ struct end {
 static struct rng rng;
 static struct end a, b; /* a opens the connection */
 
-static inline void
-end_close(struct end *e)
-{
-	if (e->qp != NULL)
-		e->dev->ops->qp_destroy(e->qp);
-	e->dev->ops->mr_dereg(e->mr);
-	e->dev->ops->pd_free(e->pd);
-	e->dev->ops->free(e->dev);
-	e->dev = NULL;
-	free(e->buf);
-	poll_loop_fini(&e->loop);
-}
+static void turn(void);
 
 static inline void
 collect(struct end *e)
@@ -55,6 +45,7 @@ collect(struct end *e)
 		e->connected += ev.type == RNIC_EV_CONNECTED;
 		e->failed += ev.type == RNIC_EV_CONNECT_FAILED;
 		e->errors += ev.type == RNIC_EV_QP_ERROR;
+		e->freed += ev.type == RNIC_EV_QP_FREED;
 		e->rooms += ev.type == RNIC_EV_CREDITS;
 		e->ups += ev.type == RNIC_EV_PORT_UP;
 		e->downs += ev.type == RNIC_EV_PORT_DOWN;
@@ -69,6 +60,8 @@ collect(struct end *e)
 static inline void
 turn_one(struct end *e, int max_ms)
 {
+	if (e->dev == NULL)
+		return;
 	poll_loop_turn(&e->loop, &e->dev, 1, max_ms);
 	collect(e);
 }
@@ -82,6 +75,20 @@ turn_one(struct end *e, int max_ms)
 			turn();                                                                \
 		}                                                                              \
 	} while (0)
+
+static inline void
+end_close(struct end *e)
+{
+	if (e->qp != NULL)
+		e->dev->ops->qp_destroy(e->qp);
+	UNTIL(rnic_query(e->dev).qp_cnt == 0);
+	e->dev->ops->mr_dereg(e->mr);
+	e->dev->ops->pd_free(e->pd);
+	rnic_end(e->dev);
+	e->dev = NULL;
+	free(e->buf);
+	poll_loop_fini(&e->loop);
+}
 
 static inline int
 try_recv(struct end *e, uint64_t id, size_t off, uint32_t len)

@@ -168,10 +168,30 @@ mr_dereg(struct rnic_mr *rmr)
 
 /* -- the loop's calls -- */
 
+static void
+dev_free(struct siw_dev *dev)
+{
+	stag_table_fini(&dev->stags);
+	timerq_fini(&dev->timers);
+	free(dev->slots);
+	free(dev);
+}
+
 static bool
 poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 {
-	return events_poll(&siw_dev(rdev)->events, ev);
+	struct siw_dev *dev = siw_dev(rdev);
+
+	if (events_poll(&dev->events, ev)) {
+		if (ev->type == RNIC_EV_QP_FREED)
+			siw_qp_free(siw_qp(ev->qp));
+		return true;
+	}
+	if (!dev->ends || dev->qp_cnt > 0 || dev->stags.cnt > 0)
+		return false;
+	*ev = (struct rnic_event){ .type = RNIC_EV_DEV_FREED };
+	dev_free(dev);
+	return true;
 }
 
 static int64_t
@@ -179,7 +199,7 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct siw_dev *dev = siw_dev_const(rdev);
 
-	if (dev->accept_more || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
+	if (dev->accept_more || dev->ends || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
 	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
@@ -219,19 +239,13 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 }
 
 static void
-dev_free(struct rnic_dev *rdev)
+dev_end(struct rnic_dev *rdev)
 {
-	struct siw_dev *dev;
+	struct siw_dev *dev = siw_dev(rdev);
 
-	if (rdev == NULL)
-		return;
-	dev = siw_dev(rdev);
 	siw_linger_close_all(dev);
 	siw_listen_close(dev);
-	stag_table_fini(&dev->stags);
-	timerq_fini(&dev->timers);
-	free(dev->slots);
-	free(dev);
+	dev->ends = true;
 }
 
 static const struct rnic_ops siw_ops = {
@@ -258,7 +272,7 @@ static const struct rnic_ops siw_ops = {
 	.flush = siw_flush,
 	.deadline = deadline,
 	.progress = progress,
-	.free = dev_free,
+	.free = dev_end,
 };
 
 static const char *

@@ -69,6 +69,7 @@ struct siw_dev {
 	struct list_node tx_list; /* siw_qp with something to send */
 	struct list_node cq_list; /* siw_qp with completions */
 	struct siw_stats stats;
+	bool ends; /* by siw_ops.free */
 };
 
 struct siw_pd {
@@ -199,6 +200,8 @@ siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
 
 int siw_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
 void siw_qp_destroy(struct rnic_qp *);
+/* The memory: it was destroyed, and its user has heard so. */
+void siw_qp_free(struct siw_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);

@@ -39,8 +39,8 @@ slot_take(struct siw_dev *dev)
 
 /* -- birth and death -- */
 
-static void
-qp_free(struct siw_qp *qp)
+void
+siw_qp_free(struct siw_qp *qp)
 {
 	stream_fini(&qp->stream);
 	txq_fini(&qp->txq);
@@ -101,7 +101,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	};
 	qp->rq_depth = attr->rq_depth;
 	if (qp_alloc_queues(qp) < 0 || timerq_reserve(&dev->timers, TIMERS) < 0) {
-		qp_free(qp);
+		siw_qp_free(qp);
 		return -ENOMEM;
 	}
 	qp->qp = (struct rnic_qp){
@@ -148,7 +148,7 @@ siw_qp_destroy(struct rnic_qp *rqp)
 	stag_remove(&dev->stags, &qp->fence_region);
 	qp->pd->refs--;
 	timerq_unreserve(&dev->timers, TIMERS);
-	qp_free(qp);
+	siw_event(qp, RNIC_EV_QP_FREED);
 }
 
 void

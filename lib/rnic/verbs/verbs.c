@@ -1,7 +1,6 @@
 /* The verbs device: the device, its memory, its table of calls; see verbs.h and verbs_int.h. */
 #include "rnic/verbs/verbs.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -90,26 +89,17 @@ pd_alloc(struct rnic_dev *rdev, struct rnic_pd **out)
 		return errno != 0 ? -errno : -ENOMEM;
 	}
 	pd->pd.dev = rdev;
-	pd->refs = 1;
 	*out = &pd->pd;
 	return 0;
 }
 
-void
-verbs_pd_put(struct verbs_pd *pd)
-{
-	if (--pd->refs > 0)
-		return;
-	(void)ibv_dealloc_pd(pd->hw);
-	free(pd);
-}
-
-/* A QP that outlives its user keeps the domain. */
 static void
 pd_free(struct rnic_pd *pd)
 {
-	if (pd != NULL)
-		verbs_pd_put(verbs_pd(pd));
+	if (pd == NULL)
+		return;
+	(void)ibv_dealloc_pd(verbs_pd(pd)->hw);
+	free(verbs_pd(pd));
 }
 
 static int
@@ -137,8 +127,6 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		verbs_trouble(dev, err, "the RDMA device registers no more memory");
 		return -err;
 	}
-	list_init(&mr->node);
-	list_init(&mr->job.node);
 	mr->mr = (struct rnic_mr){
 		.pd = pd,
 		.buf = buf,
@@ -149,63 +137,24 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 	};
 	dev->mr_cnt++;
 	dev->mr_bytes += len;
-	verbs_pd(pd)->refs++;
 	*out = &mr->mr;
 	return 0;
 }
 
 static void
-dereg_run(struct verbs_job *job)
-{
-	struct verbs_mr *mr = CONTAINER_OF(job, struct verbs_mr, job);
-
-	(void)ibv_dereg_mr(mr->hw);
-	mr->hw = NULL;
-}
-
-static void
-mr_free(struct verbs_mr *mr)
-{
-	if (mr->hw != NULL)
-		(void)ibv_dereg_mr(mr->hw);
-	list_remove(&mr->node);
-	verbs_pd_put(verbs_pd(mr->mr.pd));
-	free(mr);
-}
-
-static void
-dereg_done(struct verbs_job *job)
-{
-	struct verbs_mr *mr = CONTAINER_OF(job, struct verbs_mr, job);
-
-	verbs_dev(mr->mr.pd->dev)->end_cnt--;
-	mr_free(mr);
-}
-
-/* A QP with half of a write placed holds the region until it is destroyed itself: behind it, then. Nothing is placed in
- * it meanwhile, as all QPs of the domain are dead. */
-static void
 mr_dereg(struct rnic_mr *rmr)
 {
-	const struct verbs_pd *pd;
-	struct verbs_dev *dev;
 	struct verbs_mr *mr;
+	struct verbs_dev *dev;
 
 	if (rmr == NULL)
 		return;
 	mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
 	dev = verbs_dev(rmr->pd->dev);
-	pd = verbs_pd(rmr->pd);
 	dev->mr_cnt--;
 	dev->mr_bytes -= rmr->len;
-	if (pd->dead_cnt == 0 || pd->dead_cnt != pd->qp_cnt) {
-		mr_free(mr);
-		return;
-	}
-	mr->job.run = dereg_run;
-	mr->job.done = dereg_done;
-	list_push(&dev->dead_mrs, &mr->node);
-	verbs_cm_end(dev, &mr->job);
+	(void)ibv_dereg_mr(mr->hw);
+	free(mr);
 }
 
 /* -- the loop's calls -- */
@@ -225,9 +174,49 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 }
 
 static bool
+has_ended(const struct verbs_dev *dev)
+{
+	return dev->ends && list_empty(&dev->qps) && dev->mr_cnt == 0;
+}
+
+/* Frees whatever of it is there. */
+static void
+dev_free(struct verbs_dev *dev)
+{
+	const struct rnic_loop *l = &dev->loop;
+
+	if (dev->cm.ends.started)
+		verbs_cm_fini(dev);
+	if (dev->connect != NULL && dev->connect->fini != NULL)
+		dev->connect->fini(dev);
+	if (dev->channel != NULL) {
+		l->unwatch(l->ctx, dev->channel->fd);
+		(void)ibv_destroy_comp_channel(dev->channel);
+	}
+	if (dev->ctx != NULL) {
+		l->unwatch(l->ctx, dev->ctx->async_fd);
+		(void)ibv_close_device(dev->ctx);
+	}
+	idtable_fini(&dev->ids);
+	timerq_fini(&dev->timers);
+	free(dev);
+}
+
+static bool
 poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 {
-	return events_poll(&verbs_dev(rdev)->events, ev);
+	struct verbs_dev *dev = verbs_dev(rdev);
+
+	if (events_poll(&dev->events, ev)) {
+		if (ev->type == RNIC_EV_QP_FREED)
+			verbs_qp_free(verbs_qp(ev->qp));
+		return true;
+	}
+	if (!has_ended(dev))
+		return false;
+	*ev = (struct rnic_event){ .type = RNIC_EV_DEV_FREED };
+	dev_free(dev);
+	return true;
 }
 
 static int64_t
@@ -235,7 +224,7 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct verbs_dev *dev = verbs_dev_const(rdev);
 
-	if (dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
+	if (has_ended(dev) || dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
 	    !list_empty(&dev->cq_list) || !list_empty(&dev->tx_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
@@ -256,47 +245,14 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	timerq_run(&dev->timers, now_ns);
 }
 
-void
-verbs_teardown(struct verbs_dev *dev)
-{
-	struct list_node *n;
-
-	if (dev->connect != NULL && dev->connect->fini != NULL)
-		dev->connect->fini(dev);
-	while ((n = list_first(&dev->qps)) != NULL)
-		verbs_qp_free(CONTAINER_OF(n, struct verbs_qp, node));
-	while ((n = list_first(&dev->dead_mrs)) != NULL)
-		mr_free(CONTAINER_OF(n, struct verbs_mr, node));
-	if (dev->channel != NULL)
-		(void)ibv_destroy_comp_channel(dev->channel);
-	if (dev->ctx != NULL)
-		(void)ibv_close_device(dev->ctx);
-	idtable_fini(&dev->ids);
-	timerq_fini(&dev->timers);
-	free(dev);
-}
-
 static void
-unwatch_all(struct verbs_dev *dev)
+dev_end(struct rnic_dev *rdev)
 {
-	dev->loop.unwatch(dev->loop.ctx, dev->channel->fd);
-	dev->loop.unwatch(dev->loop.ctx, dev->ctx->async_fd);
-	dev->loop.unwatch(dev->loop.ctx, dev->cm.evfd);
-}
+	struct verbs_dev *dev = verbs_dev(rdev);
 
-static void
-dev_free(struct rnic_dev *rdev)
-{
-	struct verbs_dev *dev;
-
-	if (rdev == NULL)
-		return;
-	dev = verbs_dev(rdev);
-	assert(dev->qp_cnt == 0 && dev->mr_cnt == 0);
-	unwatch_all(dev);
 	if (dev->connect->close != NULL)
 		dev->connect->close(dev);
-	verbs_cm_fini(dev);
+	dev->ends = true;
 }
 
 static unsigned
@@ -334,7 +290,7 @@ static const struct rnic_ops verbs_ops = {
 	.flush = verbs_flush,
 	.deadline = deadline,
 	.progress = progress,
-	.free = dev_free,
+	.free = dev_end,
 };
 
 /* -- opening -- */
@@ -487,32 +443,9 @@ learn_qp(struct verbs_dev *dev, const char **why)
 }
 
 static int
-watch_all(struct verbs_dev *dev)
-{
-	const struct rnic_loop *l = &dev->loop;
-	const int fds[] = { dev->channel->fd, dev->ctx->async_fd };
-	int rc;
-
-	for (unsigned i = 0; i < 2; i++)
-		if (fcntl(fds[i], F_SETFL, O_NONBLOCK) < 0)
-			return -errno;
-	rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
-	if (rc < 0)
-		return rc;
-	rc = l->watch(l->ctx, dev->ctx->async_fd, verbs_async_io, dev);
-	if (rc == 0) {
-		rc = verbs_cm_init(dev);
-		if (rc == 0)
-			return 0;
-		l->unwatch(l->ctx, dev->ctx->async_fd);
-	}
-	l->unwatch(l->ctx, dev->channel->fd);
-	return rc;
-}
-
-static int
 dev_start(struct verbs_dev *dev, const char **why)
 {
+	const struct rnic_loop *l = &dev->loop;
 	int rc = open_card(dev, why);
 
 	if (rc == 0)
@@ -527,15 +460,17 @@ dev_start(struct verbs_dev *dev, const char **why)
 	if (dev->channel == NULL)
 		return errno != 0 ? -errno : -ENOMEM;
 	*why = "event loop";
-	rc = watch_all(dev);
+	if (fcntl(dev->channel->fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(dev->ctx->async_fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	rc = l->watch(l->ctx, dev->channel->fd, verbs_channel_io, dev);
+	if (rc == 0)
+		rc = l->watch(l->ctx, dev->ctx->async_fd, verbs_async_io, dev);
+	if (rc == 0)
+		rc = verbs_cm_init(dev);
+	if (rc == 0 && dev->connect->open != NULL)
+		rc = dev->connect->open(dev, why);
 	if (rc < 0)
 		return rc;
-	if (dev->connect->open != NULL)
-		rc = dev->connect->open(dev, why);
-	if (rc < 0) {
-		unwatch_all(dev);
-		return rc;
-	}
 	iface_learn(&dev->iface, dev->gid.ifindex, dev->rng);
 	events_init(&dev->events, dev->port.state);
 	return 0;
@@ -562,18 +497,14 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 		.rng = rng,
 	};
 	timerq_init(&dev->timers);
-	idtable_init(&dev->ids, cfg->max_qp + VERBS_LINGER_MAX);
+	idtable_init(&dev->ids, cfg->max_qp);
 	list_init(&dev->qps);
-	list_init(&dev->dead_mrs);
 	list_init(&dev->cq_list);
 	list_init(&dev->tx_list);
 	events_init(&dev->events, RNIC_PORT_DOWN);
 	rc = dev_start(dev, why);
 	if (rc < 0) {
-		if (dev->cm.ends.started)
-			verbs_cm_fini(dev);
-		else
-			verbs_teardown(dev);
+		dev_free(dev);
 		return rc;
 	}
 	*out = &dev->dev;

@@ -40,9 +40,6 @@
 struct verbs_pd {
 	struct rnic_pd pd;
 	struct ibv_pd *hw;
-	uint32_t refs;     /* MRs and QPs in it, those that outlive their user, too */
-	uint32_t qp_cnt;   /* of them QPs */
-	uint32_t dead_cnt; /* of them those in the error state that are being destroyed */
 };
 
 /* A posted send or write. */
@@ -94,7 +91,8 @@ struct verbs_job {
 	struct list_node node;
 	void (*run)(struct verbs_job *);  /* in the thread */
 	void (*done)(struct verbs_job *); /* in the loop */
-	struct verbs_dev *dev;            /* of a job with a thread of its own */
+	struct verbs_cm *cm;              /* of a job with a thread of its own, which is this one: */
+	pthread_t thread;
 	struct ibv_qp *hw;
 	struct ibv_qp_attr rtr, rts;
 	int rtr_mask, rts_mask;
@@ -109,14 +107,11 @@ struct verbs_end {
 	struct ibv_qp *hw;
 	struct ibv_cq *cq;
 	struct ibv_mr *msg_mr, *fence_mr;
-	bool dead; /* counted in dead_cnt of the domain */
 };
 
 struct verbs_mr {
 	struct rnic_mr mr;
-	struct ibv_mr *hw; /* NULL: taken back */
-	struct verbs_job job;
-	struct list_node node;
+	struct ibv_mr *hw;
 };
 
 struct verbs_conn;
@@ -179,19 +174,18 @@ struct verbs_connect_ops {
 	int (*rts)(struct verbs_qp *);
 	/* What follows may be NULL. */
 	int (*open)(struct verbs_dev *, const char **why); /* of the device */
-	void (*close)(struct verbs_dev *);                 /* nothing reaches the loop from now on */
-	void (*fini)(struct verbs_dev *); /* frees the rest, which may wait when something is pending */
-	bool (*pending)(const struct verbs_dev *);
-	void (*more)(struct verbs_dev *);       /* events were left to be read */
-	void (*timed_out)(struct verbs_qp *);   /* the timer of a queue pair that is being connected */
-	void (*leaving)(struct verbs_qp *);     /* just before it goes to the error state */
-	void (*left)(struct verbs_qp *);        /* it is there, or freed */
+	void (*close)(struct verbs_dev *);                 /* no peer comes from now on */
+	void (*fini)(struct verbs_dev *);                  /* frees the rest; no queue pair is left */
+	void (*more)(struct verbs_dev *);                  /* events were left to be read */
+	void (*timed_out)(struct verbs_qp *);              /* the timer of a queue pair that is being connected */
+	void (*leaving)(struct verbs_qp *);                /* just before it goes to the error state */
+	void (*left)(struct verbs_qp *);                   /* it is there, or freed */
 	bool (*holds)(const struct verbs_qp *); /* the kernel is at it: the queue pair may not be destroyed */
 };
 
 /* A thread, and what it has to do, in this order. */
 struct verbs_worker {
-	struct verbs_dev *dev;
+	struct verbs_cm *cm;
 	pthread_t thread;
 	bool started;
 	pthread_cond_t more;
@@ -199,15 +193,14 @@ struct verbs_worker {
 	struct verbs_job *running; /* taken from todo */
 };
 
-/* The threads for what may wait: for all transitions, for what is taken from the card, one each for some jobs. */
+/* The threads for what may wait: for all transitions, and for what is taken from the card. Some jobs have one each. */
 struct verbs_cm {
 	struct verbs_worker connects;
 	struct verbs_worker ends;
-	unsigned alone; /* threads of one job */
 	pthread_mutex_t lock;
 	struct list_node done;
-	bool quit; /* the device is freed: by the thread of `ends`, the last one */
-	int evfd;  /* results are there */
+	bool quit;
+	int evfd; /* results are there */
 };
 
 struct verbs_dev {
@@ -227,9 +220,8 @@ struct verbs_dev {
 	struct iface iface;
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
 	bool has_inline;
-	uint32_t qp_cnt;
-	uint32_t destroyed_cnt; /* queue pairs that their users have destroyed, and that are still there */
-	uint32_t end_cnt;       /* jobs of the thread that takes things from the card */
+	bool ends;       /* by rnic_ops.free: when the last queue pair has gone */
+	uint32_t qp_cnt; /* those included that are being destroyed */
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
 	struct events events;
@@ -239,11 +231,10 @@ struct verbs_dev {
 	bool conn_more;
 	bool cq_more;
 	int64_t busy_until_ns;
-	struct idtable ids;        /* verbs_qp by the id of their CQ */
-	struct list_node qps;      /* all verbs_qp */
-	struct list_node dead_mrs; /* verbs_mr being taken back, without their user */
-	struct list_node cq_list;  /* verbs_qp whose CQ has to be polled */
-	struct list_node tx_list;  /* verbs_qp with a chain */
+	struct idtable ids;       /* verbs_qp by the id of their CQ */
+	struct list_node qps;     /* all verbs_qp */
+	struct list_node cq_list; /* verbs_qp whose CQ has to be polled */
+	struct list_node tx_list; /* verbs_qp with a chain */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
 	uint16_t mpa_port;
@@ -291,9 +282,6 @@ verbs_pd(struct rnic_pd *p)
 
 /* A call failed with err (positive): says so to people, with the limit on memory where that may be the cause. */
 void verbs_trouble(struct verbs_dev *, int err, const char *why);
-void verbs_pd_put(struct verbs_pd *);
-/* Frees what the loop does not see, and the device; in the last thread, once there was one. */
-void verbs_teardown(struct verbs_dev *);
 
 /* -- verbs_list.c -- */
 
@@ -339,9 +327,9 @@ void verbs_qp_kill(struct verbs_qp *, const char *why);
 void verbs_qp_check_end(struct verbs_qp *);
 /* The thread that connects has handed the QP back. */
 void verbs_qp_job_done(struct verbs_qp *);
-/* When its user has destroyed it and its end has come, everything of it is given to the thread; freed when that hands it back. */
+/* When its user has destroyed it and its end has come, everything of it is given to the thread; QP_FREED follows. */
 void verbs_qp_reap(struct verbs_qp *);
-/* Everything of it, here and now: what the card has of it still may take long. */
+/* The card has nothing of it, or it was never handed out. */
 void verbs_qp_free(struct verbs_qp *);
 void verbs_event(struct verbs_qp *, enum rnic_event_type);
 
@@ -351,7 +339,7 @@ extern const struct verbs_connect_ops verbs_roce_ops;
 /* -- verbs_cm.c -- */
 
 int verbs_cm_init(struct verbs_dev *);
-/* Ends the threads and frees the device, later where something is under way. */
+/* Ends the threads, which have nothing to do. */
 void verbs_cm_fini(struct verbs_dev *);
 /* Hands qp->job to the thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);

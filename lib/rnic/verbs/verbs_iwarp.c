@@ -456,39 +456,29 @@ iwarp_open(struct verbs_dev *dev, const char **why)
 static void
 iwarp_close(struct verbs_dev *dev)
 {
-	dev->loop.unwatch(dev->loop.ctx, dev->iwarp->channel->fd);
+	struct verbs_iwarp *iw = dev->iwarp;
+	struct list_node *n;
+
+	if (iw->listen != NULL)
+		(void)rdma_destroy_id(iw->listen);
+	iw->listen = NULL;
+	while ((n = list_first(&iw->parked)) != NULL)
+		parked_event(CONTAINER_OF(n, struct verbs_conn, node), RDMA_CM_EVENT_DISCONNECTED);
 }
 
 static void
 iwarp_fini(struct verbs_dev *dev)
 {
 	struct verbs_iwarp *iw = dev->iwarp;
-	struct list_node *n;
 
 	if (iw == NULL)
 		return;
-	while ((n = list_first(&iw->parked)) != NULL)
-		parked_event(CONTAINER_OF(n, struct verbs_conn, node), RDMA_CM_EVENT_DISCONNECTED);
-	while ((n = list_first(&iw->conns)) != NULL)
-		verbs_conn_free(CONTAINER_OF(n, struct verbs_conn, node));
-	if (iw->listen != NULL)
-		(void)rdma_destroy_id(iw->listen);
-	if (iw->channel != NULL)
+	iwarp_close(dev);
+	if (iw->channel != NULL) {
+		dev->loop.unwatch(dev->loop.ctx, iw->channel->fd);
 		rdma_destroy_event_channel(iw->channel);
-	free(iw);
-	dev->iwarp = NULL;
-}
-
-static bool
-iwarp_pending(const struct verbs_dev *dev)
-{
-	if (dev->iwarp == NULL)
-		return false;
-	LIST_FOREACH(n, &dev->iwarp->conns) {
-		if (is_pending(CONTAINER_OF(n, struct verbs_conn, node)))
-			return true;
 	}
-	return false;
+	free(iw);
 }
 
 /* To have receives posted; the kernel's connection manager would set the same. */
@@ -518,7 +508,6 @@ const struct verbs_connect_ops verbs_iwarp_ops = {
 	.open = iwarp_open,
 	.close = iwarp_close,
 	.fini = iwarp_fini,
-	.pending = iwarp_pending,
 	.more = iwarp_read,
 	.timed_out = iwarp_timed_out,
 	.leaving = iwarp_leaving,

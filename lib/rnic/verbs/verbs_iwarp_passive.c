@@ -158,7 +158,7 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}
-	conn = dev->gone ? NULL : verbs_conn_new(dev, ev->id);
+	conn = dev->gone || dev->ends ? NULL : verbs_conn_new(dev, ev->id);
 	if (conn == NULL) {
 		reject(ev->id, pdata.from_qpn, MPA_BUSY);
 		(void)rdma_destroy_id(ev->id);

@@ -164,26 +164,14 @@ give_end(struct verbs_qp *qp, void (*done)(struct verbs_job *))
 {
 	qp->end.job.run = end_run;
 	qp->end.job.done = done;
-	qp->end.dead = qp->stopped || qp->dev->gone;
-	qp->pd->dead_cnt += qp->end.dead;
 	verbs_cm_end(qp->dev, &qp->end.job);
-}
-
-static struct verbs_qp *
-take_end(struct verbs_job *job)
-{
-	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, end.job);
-
-	qp->pd->dead_cnt -= qp->end.dead;
-	qp->dev->end_cnt--;
-	return qp;
 }
 
 /* The card is done with the buffers. */
 static void
 killed(struct verbs_job *job)
 {
-	struct verbs_qp *qp = take_end(job);
+	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, end.job);
 
 	verbs_cq_empty(qp);
 	end(qp, "destroyed");
@@ -298,7 +286,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		return -EINVAL;
 	if (dev->gone)
 		return -ENODEV;
-	if (dev->qp_cnt + dev->destroyed_cnt >= dev->max_qp)
+	if (dev->qp_cnt >= dev->max_qp)
 		return -ENOSPC;
 	if (timerq_reserve(&dev->timers, TIMERS) < 0)
 		return -ENOMEM;
@@ -310,8 +298,6 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	}
 	qp->dev = dev;
 	qp->pd = verbs_pd(pd);
-	qp->pd->refs++;
-	qp->pd->qp_cnt++;
 	qp->sq = (struct sendq){
 		.depth = attr->sq_depth,
 		.peer_depth = verbs_is_iwarp(dev) ? 0 : UINT32_MAX,
@@ -497,7 +483,9 @@ move_to_end(struct verbs_qp *qp)
 static void
 released(struct verbs_job *job)
 {
-	verbs_qp_free(take_end(job));
+	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, end.job);
+
+	events_add(&qp->dev->events, &qp->events, RNIC_EV_QP_FREED);
 }
 
 /* QPs that linger without a user are bounded in number. */
@@ -536,10 +524,7 @@ verbs_qp_destroy(struct rnic_qp *rqp)
 	qp = verbs_qp(rqp);
 	dev = qp->dev;
 	verbs_qp_disconnect(rqp, false);
-	qp->qp.ctx = NULL;
 	qp->user = VERBS_DESTROYED;
-	dev->qp_cnt--;
-	dev->destroyed_cnt++;
 	if (qp->phase == VERBS_LINGER && !may_linger(dev))
 		stop(qp, "too many linger");
 	verbs_qp_reap(qp);
@@ -556,12 +541,7 @@ verbs_qp_free(struct verbs_qp *qp)
 	move_to_end(qp);
 	end_run(&qp->end.job);
 	idtable_del(&dev->ids, qp->id);
-	qp->pd->qp_cnt--;
-	verbs_pd_put(qp->pd);
-	if (qp->user == VERBS_DESTROYED)
-		dev->destroyed_cnt--;
-	else
-		dev->qp_cnt--;
+	dev->qp_cnt--;
 	pages_free(qp->wrs, ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	pages_free(qp->msg, ((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
 	pages_free(qp->rq, ((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));

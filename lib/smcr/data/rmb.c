@@ -118,10 +118,10 @@ rmb_register(struct rmb *rmb, struct link *link)
 	return err;
 }
 
-void
+static void
 rmb_deregister(struct rmb *rmb, struct link *link)
 {
-	if (rmb->mr[link->slot] == NULL)
+	if (rmb->mr[link->slot] == NULL || link->leaving)
 		return;
 	link->dev->ops->mr_dereg(rmb->mr[link->slot]);
 	rmb->mr[link->slot] = NULL;
@@ -143,12 +143,21 @@ register_all(struct rmb *rmb)
 	return 0;
 }
 
-/* Frees whatever of it is there. */
+/* Frees whatever of it is there, or waits for the queue pairs of links that are leaving. */
 static void
 rmb_release(struct rmb *rmb)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
+	bool waits = false;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		rmb_deregister(rmb, &rmb->lgr->links[i]);
+		waits = waits || rmb->mr[i] != NULL;
+	}
+	if (waits) {
+		list_push(&rmb->lgr->dead_rmbs, &rmb->node);
+		return;
+	}
+	rmb->lgr->eng->rmb_bytes -= rmb_bytes(rmb);
 	pages_free(rmb->buf, rmb_bytes(rmb));
 	free(rmb);
 }
@@ -175,6 +184,7 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	rmb->elem_cnt = elem_cnt;
 	for (uint32_t i = 0; i < elem_cnt; i++)
 		rmb->free_map[i / 64] |= 1ULL << (i % 64);
+	lgr->eng->rmb_bytes += rmb_bytes(rmb);
 	rmb->buf = pages_alloc(rmb_bytes(rmb));
 	if (rmb->buf == NULL || register_all(rmb) < 0) {
 		lgr->eng->ctr.refused_memory++;
@@ -185,7 +195,6 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	rmb->idle_since_ns = lgr->eng->now_ns;
 	list_push(&lgr->rmbs, &rmb->node);
 	lgr->rmb_cnt++;
-	lgr->eng->rmb_bytes += rmb_bytes(rmb);
 	lgr->eng->ctr.rmbs_made++;
 	return rmb;
 }
@@ -196,9 +205,21 @@ rmb_free(struct rmb *rmb)
 	list_remove(&rmb->node);
 	rmb->lgr->rmb_cnt--;
 	rmb->lgr->quarantined -= rmb->quarantined;
-	rmb->lgr->eng->rmb_bytes -= rmb_bytes(rmb);
 	rmb->lgr->eng->ctr.rmbs_deleted++;
 	rmb_release(rmb);
+}
+
+void
+rmb_deregister_all(struct lgr *lgr, struct link *link)
+{
+	struct list_node dead;
+	struct rmb *rmb;
+
+	LIST_EACH(struct rmb, r, &lgr->rmbs, node)
+		rmb_deregister(r, link);
+	list_move_all(&dead, &lgr->dead_rmbs);
+	while ((rmb = LIST_POP(struct rmb, &dead, node)) != NULL)
+		rmb_release(rmb);
 }
 
 /* -- elements -- */

@@ -59,14 +59,15 @@ struct rmb {
 /* Makes an RMB and registers it on every link of the group that is set up. NULL when memory is out, or all RMBs together
  * would have more than rmb_bytes_max. */
 struct rmb *rmb_new(struct lgr *, uint32_t elem_size, uint32_t elem_cnt);
-/* Deregisters everywhere and frees; no element is in use or the group ends. */
+/* No element is in use, or the group ends. Frees it, if need be with the last of the links that are leaving. */
 void rmb_free(struct rmb *);
 /* The only place where the state changes: asserts that the change is a legal one (deletion may be refused, or its outcome not
  * be known), and writes it to the log at level debug. why is static text or NULL. */
 void rmb_set_state(struct rmb *, enum rmb_state, const char *why);
 const char *rmb_state_str(enum rmb_state);
 int rmb_register(struct rmb *, struct link *);
-void rmb_deregister(struct rmb *, struct link *);
+/* Its queue pair is no more: nothing of the group is registered for it then. */
+void rmb_deregister_all(struct lgr *, struct link *);
 
 /* How many elements the group's next RMB of this size should have: the first is small, later ones grow, as long as there is
  * memory. */

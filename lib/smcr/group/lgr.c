@@ -73,6 +73,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	lgr->next_link_number = 1;
 	lgr->owner = *owner;
 	list_init(&lgr->rmbs);
+	list_init(&lgr->dead_rmbs);
 	list_init(&lgr->remote_rmbs);
 	list_init(&lgr->sndbuf_slabs);
 	list_init(&lgr->sndbuf_free);
@@ -84,6 +85,8 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	timer_init(&lgr->cont_timer, llc_cont_fired);
 	llc_init(lgr);
+	LGR_EACH_LINK(l, lgr)
+		l->slot = (unsigned)(l - lgr->links);
 	list_init(&lgr->marks.node);
 	list_init(&lgr->marks.turn_node);
 	list_push(&eng->lgrs, &lgr->node);
@@ -148,11 +151,17 @@ lgr_free(struct lgr *lgr)
 {
 	struct list_node *n;
 
+	bool leaving = false;
+
 	if (lgr->conn_cnt > 0 || lgr->rdv_cnt > 0)
 		return false;
-	LGR_EACH_LINK(l, lgr)
+	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_FREE)
 			link_free(l);
+		leaving = leaving || l->leaving;
+	}
+	if (leaving)
+		return false;
 	while ((n = list_first(&lgr->rmbs)) != NULL)
 		rmb_free(CONTAINER_OF(n, struct rmb, node));
 	while ((n = list_first(&lgr->remote_rmbs)) != NULL)

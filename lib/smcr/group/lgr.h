@@ -12,7 +12,8 @@ void lgr_delete(struct lgr *, uint32_t reason);
 /* Every established connection is reset with the reason, every other one is marked to end, every link ends, no messages.
  * Idempotent. */
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
-/* Frees a dead group, unless a connection has not let go of it: it is counted that every one has. False: not yet. */
+/* Frees a dead group, unless a connection has not let go of it (it is counted that every one has), or a queue pair has not
+ * ended. False: not yet. */
 bool lgr_free(struct lgr *);
 
 /* Acts on the marks that are this room's: links that are lost, DELETE LINK for all that is complete, a connection that left. */

@@ -104,30 +104,44 @@ link_turn(struct link *link)
 
 /* -- the end -- */
 
-/* Frees whatever of the link is there, but its identity. */
+/* Frees the memory of the link, and what is registered for it. */
 static void
-release(struct link *link)
+release_memory(struct link *link)
 {
-	struct lgr *lgr = link->lgr;
-
-	timer_cancel(&lgr->eng->timers, &link->keepalive);
-	list_remove(&link->eng_node);
-	if (link->qp != NULL)
-		link->dev->ops->qp_destroy(link->qp);
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
-		rmb_deregister(rmb, link);
-	sndbuf_deregister_all(lgr, link);
+	rmb_deregister_all(link->lgr, link);
+	sndbuf_deregister_all(link->lgr, link);
 	if (link->recv_mr != NULL)
 		link->dev->ops->mr_dereg(link->recv_mr);
 	if (link->pd != NULL)
 		link->dev->ops->pd_free(link->pd);
 	pages_free(link->recv_buf, recv_bytes(link));
 	pages_free(link->wr, link->wr_cap * sizeof(*link->wr));
-	link->qp = NULL;
 	link->recv_mr = NULL;
 	link->pd = NULL;
 	link->recv_buf = NULL;
 	link->wr = NULL;
+}
+
+/* The queue pair is to end; the memory goes with it, as the device may use it until then. */
+static void
+release(struct link *link)
+{
+	timer_cancel(&link->lgr->eng->timers, &link->keepalive);
+	list_remove(&link->eng_node);
+	if (link->qp != NULL) {
+		link->leaving = true;
+		link->dev->ops->qp_destroy(link->qp);
+		link->qp = NULL;
+	} else if (!link->leaving) {
+		release_memory(link);
+	}
+}
+
+void
+link_qp_freed(struct link *link)
+{
+	link->leaving = false;
+	release_memory(link);
 }
 
 void
@@ -221,7 +235,7 @@ take_slot(struct lgr *lgr)
 	struct link *oldest = NULL;
 
 	LGR_EACH_LINK(l, lgr) {
-		if (l->conn_cnt > 0)
+		if (l->conn_cnt > 0 || l->leaving)
 			continue;
 		if (l->state == LINK_FREE)
 			return l;
@@ -277,7 +291,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 		return -ENOSPC;
 	*link = (struct link){
 		.lgr = lgr,
-		.slot = (unsigned)(link - lgr->links),
+		.slot = link->slot,
 		.order = lgr->links_made++,
 		.dev = dev,
 		.rtt_ns = -1,

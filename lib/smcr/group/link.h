@@ -24,9 +24,11 @@ void link_lost(struct link *, const char *why);
  * still goes out, then it is DOWN. The group reacts by a mark when it was active, or the
  * group's first. */
 void link_retire(struct link *, const char *why);
-/* And the last, at the end of the turn: QP, PD and registrations of a link that is DOWN are freed, and its slot; the slot of one
- * that was active is kept for a while, as the peer may have named it (GONE). */
+/* And the last, at the end of the turn, of a link that is DOWN: its QP is to end. Its slot is free when that has; the slot of
+ * one that was active is kept for a while, as the peer may have named it (GONE). */
 void link_free(struct link *);
+/* The QP has ended: what it had the use of is freed, PD, registrations and buffers. */
+void link_qp_freed(struct link *);
 /* Frees what a link that has ended holds, when its completions were handled once more since. */
 void link_sweep(struct link *);
 

@@ -11,7 +11,6 @@
 #include "base/timerq.h"
 #include "smcr/smcr.h"
 
-#define SMCR_DEVS_MAX 16
 #define SMCR_LOG_MAX 64
 #define MS 1000000LL
 
@@ -20,12 +19,11 @@ struct smcr {
 	struct rng *rng;
 	int64_t now_ns;
 	struct timerq timers;
-	uint8_t peer_id[8]; /* ours: 2 random bytes and a MAC (A.2.1) */
-	uint8_t mac[6];     /* random, for devices without one */
-	struct rnic_dev *devs[SMCR_DEVS_MAX];
+	uint8_t peer_id[8];                   /* ours: 2 random bytes and a MAC (A.2.1) */
+	uint8_t mac[6];                       /* random, for devices without one */
+	struct list_node devices;             /* all rnic_dev that are not freed */
+	struct rnic_dev *devs[SMCR_DEVS_MAX]; /* of them, those that links may choose */
 	unsigned dev_cnt;
-	struct rnic_dev *gone_devs[SMCR_DEVS_MAX]; /* not among devs, not yet removed */
-	unsigned gone_cnt;
 	bool devs_changed; /* for smcr_take_device_news */
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
 	unsigned net_cnt;

@@ -86,6 +86,7 @@ struct lgr {
 	struct failover failover;
 
 	struct list_node rmbs;
+	struct list_node dead_rmbs; /* freed once links that are leaving are through with them */
 	uint32_t rmb_cnt, rmb_next_number;
 	uint32_t quarantined; /* elements of all RMBs (quarantine.h) */
 	struct list_node remote_rmbs;

@@ -85,7 +85,8 @@ struct link {
 	struct rnic_dev *dev;
 	struct rnic_info info; /* of the device, when the link was made */
 	struct rnic_pd *pd;
-	struct rnic_qp *qp; /* qp->ctx is this link */
+	struct rnic_qp *qp; /* qp->ctx is this link; NULL once its end was asked for */
+	bool leaving; /* the end of qp was asked for: what the device may use of the link stays until it is freed */
 	bool connected;
 	bool looked;               /* it has ended, and its completions were handled once more since */
 	bool loss_marked;          /* its group has not reacted to its loss yet (marks.h) */

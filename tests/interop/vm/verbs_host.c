@@ -18,6 +18,7 @@
 #include "base/addr.h"
 #include "rnic/verbs/verbs.h"
 #include "tests/poll_loop.h"
+#include "tests/rnic_end.h"
 #include "tests/rnic_stats.h"
 
 #define BUF (4u << 20)
@@ -196,11 +197,12 @@ end_close(struct end *e)
 {
 	if (e->qp != NULL)
 		qp_end(e);
+	UNTIL(rnic_query(e->dev).qp_cnt == 0);
 	if (e->mr != NULL)
 		e->dev->ops->mr_dereg(e->mr);
 	if (e->pd != NULL)
 		e->dev->ops->pd_free(e->pd);
-	e->dev->ops->free(e->dev);
+	rnic_end(e->dev);
 	e->dev = NULL;
 	free(e->buf);
 	poll_loop_fini(&e->loop);
