@@ -204,7 +204,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 2)
 		return 0;
 	world_init(&s, data[0]);
-	fpdu_rx_init(&rx, data[0] & 1, data[0] & 2);
+	rx = (struct fpdu_rx){ .crc = data[0] & 1, .markers = data[0] & 2 };
 	run(&s, &rx, data + 2, len - 2, data[1] == 0 ? MPA_FPDU_MAX : data[1]);
 	world_fini(&s, data[0]);
 	return 0;

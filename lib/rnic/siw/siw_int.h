@@ -127,7 +127,6 @@ struct siw_qp {
 	struct neg neg;
 	/* stream */
 	int fd;
-	bool crc;
 	size_t ulpdu_max; /* of what we send */
 	struct stream stream;
 	struct fpdu_rx fpdu;
@@ -141,7 +140,6 @@ struct siw_qp {
 	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
 	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
 	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
-	size_t rx_place_fpdu;    /* length of its FPDU */
 	struct txq txq;
 	bool tx_blocked; /* the socket is full */
 	/* send queue; sq.sent: wholly turned into FPDUs */
