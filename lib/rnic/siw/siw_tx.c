@@ -192,46 +192,39 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	return true;
 }
 
-/* One gathered write. False: nothing more to do now. */
-static bool
-tx_write(struct siw_qp *qp, size_t *sent)
-{
-	struct iovec iov[SIW_IOV];
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
-	ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
-
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n < 0 && errno == EAGAIN) {
-		/* A peer that takes nothing is as silent as one that does not answer, and there may be no
-		 * room for a Read to find out. */
-		qp->tx_blocked = true;
-		if (!timer_armed(&qp->fence.answer_timer))
-			fence_expect_answer(&qp->fence);
-		return false;
-	}
-	if (n < 0) {
-		siw_stream_lost(qp, errno);
-		return false;
-	}
-	txq_sent(&qp->txq, (size_t)n);
-	qp->dev->stats.bytes_sent += (size_t)n;
-	*sent += (size_t)n;
-	return true;
-}
-
 static void
 tx_turn(struct siw_qp *qp)
 {
+	struct iovec iov[SIW_IOV];
 	size_t sent = 0;
 
 	if (qp->txq.apart)
 		siw_follow_mss(qp);
-	do {
+	while (sent < SIW_TX_BUDGET) {
 		siw_tx_fill(qp);
 		if (qp->state != SIW_RTS || txq_empty(&qp->txq))
 			break;
-	} while (tx_write(qp, &sent) && sent < SIW_TX_BUDGET);
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
+		ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			/* A peer that takes nothing is as silent as one that does not answer, and there may be no
+			 * room for a Read to find out. */
+			qp->tx_blocked = true;
+			if (!timer_armed(&qp->fence.answer_timer))
+				fence_expect_answer(&qp->fence);
+			break;
+		}
+		if (n < 0) {
+			siw_stream_lost(qp, errno);
+			return;
+		}
+		txq_sent(&qp->txq, (size_t)n);
+		qp->dev->stats.bytes_sent += (size_t)n;
+		sent += (size_t)n;
+	}
 	if (qp->state != SIW_RTS)
 		return;
 	if (sent >= SIW_TX_BUDGET)
