@@ -69,7 +69,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
 	_Static_assert(CNT == sizeof(struct siw_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
-	return rnic_stats_fill(names, CNT, &siw_dev_const(rdev)->stats, out);
+	return rnic_stats_fill(names, CNT, &siw_dev(rdev)->stats, out);
 }
 
 /* -- memory -- */
@@ -82,7 +82,6 @@ pd_alloc(struct rnic_dev *rdev, struct rnic_pd **out)
 	if (pd == NULL)
 		return -ENOMEM;
 	pd->pd.dev = rdev;
-	siw_dev(rdev)->pd_cnt++;
 	*out = &pd->pd;
 	return 0;
 }
@@ -93,7 +92,6 @@ pd_free(struct rnic_pd *pd)
 	if (pd == NULL)
 		return;
 	assert(CONTAINER_OF(pd, struct siw_pd, pd)->refs == 0);
-	siw_dev(pd->dev)->pd_cnt--;
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }
 
@@ -177,7 +175,7 @@ poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
-	const struct siw_dev *dev = siw_dev_const(rdev);
+	const struct siw_dev *dev = siw_dev(rdev);
 
 	if (dev->accept_more || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
 	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))

@@ -1,9 +1,9 @@
 /*
  * What the files of the soft iWARP device share. siw.c: the device, its
- * memory and its list of calls; siw_qp.c: queue pairs and their events;
- * siw_wr.c: work requests and completions; siw_cm.c and siw_passive.c: connection
- * set-up; siw_rx.c and siw_tx.c: the established stream; siw_linger.c: sockets
- * whose QP is gone, with something left to send.
+ * memory and its list of calls; siw_qp.c: queue pairs, their requests and
+ * completions; siw_cm.c and siw_passive.c: connection set-up; siw_rx.c and
+ * siw_tx.c: the established stream; siw_linger.c: sockets whose QP is gone, with
+ * something left to send.
  */
 #pragma once
 
@@ -51,7 +51,6 @@ struct siw_dev {
 	struct siw_qp **slots; /* by index in the QPN */
 	uint32_t qp_cnt;
 	uint32_t next_slot;
-	uint32_t pd_cnt;
 	uint64_t mr_bytes;
 	struct iface iface; /* of our address */
 	struct events events;
@@ -163,34 +162,22 @@ struct siw_qp {
 };
 
 static inline struct siw_dev *
-siw_dev(struct rnic_dev *d)
+siw_dev(const struct rnic_dev *d)
 {
-	return CONTAINER_OF(d, struct siw_dev, dev);
-}
-
-static inline const struct siw_dev *
-siw_dev_const(const struct rnic_dev *d)
-{
-	return CONTAINER_OF((struct rnic_dev *)(uintptr_t)d, struct siw_dev, dev);
+	return CONTAINER_OF((uintptr_t)d, struct siw_dev, dev);
 }
 
 static inline struct siw_qp *
-siw_qp(struct rnic_qp *q)
+siw_qp(const struct rnic_qp *q)
 {
-	return CONTAINER_OF(q, struct siw_qp, qp);
-}
-
-static inline int64_t
-siw_ms(uint32_t ms)
-{
-	return (int64_t)ms * 1000000;
+	return CONTAINER_OF((uintptr_t)q, struct siw_qp, qp);
 }
 
 /* From the time of this turn. */
 static inline void
 siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
 {
-	timer_arm(&dev->timers, t, dev->dev.now_ns + siw_ms(ms));
+	timer_arm(&dev->timers, t, dev->dev.now_ns + (int64_t)ms * 1000000);
 }
 
 /* -- siw_qp.c -- */
@@ -200,7 +187,6 @@ void siw_qp_destroy(struct rnic_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
-void siw_event(struct siw_qp *, enum rnic_event_type);
 
 /*
  * The connection is lost, or never came about: closes the socket, flushes,
@@ -209,23 +195,16 @@ void siw_event(struct siw_qp *, enum rnic_event_type);
  */
 void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
 
-/* -- siw_wr.c -- */
-
 int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
 void siw_credits(const struct rnic_qp *, struct rnic_credits *);
 void siw_fence(struct rnic_qp *);
 unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
-
 void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
 /* All requests before pos are done. */
 void siw_complete_sends(struct siw_qp *, uint32_t pos);
-/* All requests end, receives too: the oldest with this status, the others as flushed. */
-void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
 /* Gives RNIC_EV_CREDITS when something that was used up is there again. */
 void siw_credits_changed(struct siw_qp *);
-void siw_fence_delayed(struct timer *);
-void siw_fence_silence(struct timer *);
 
 /* -- siw_rx.c -- */
 
@@ -266,9 +245,10 @@ void siw_tune_socket(int fd);
 struct neg_config siw_neg_config(const struct siw_dev *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* Encodes `f` with this private data into out: its length, or a negative errno. */
-int siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
-/* The same with our own private data; with the token where we have to show it (to != NULL). */
-int siw_own_frame(const struct siw_qp *, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX]);
+int siw_frame_encode(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
+/* Sends `f` with our own private data; with the token where we have to show it (to != NULL). The first bytes on a new
+ * connection: always taken whole, or it is broken (false). */
+bool siw_send_frame(struct siw_qp *, const struct rnic_remote *to, const struct mpa_frame *f);
 /* CONNECTED once the stream runs and the user asked for it. */
 void siw_cm_check_connected(struct siw_qp *);
 void siw_cm_connect_timeout(struct timer *);

@@ -51,12 +51,12 @@ pend_free(struct siw_pend *p)
 
 /* Sends the Reply `f` with our verdict and closes. */
 static void
-pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum mpa_verdict verdict)
+pend_reject_frame(struct siw_pend *p, const struct mpa_frame *f, enum mpa_verdict verdict)
 {
 	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
 	struct siw_dev *dev = p->dev;
 	uint8_t out[MPA_FRAME_MAX];
-	int fd = pend_free(p), len = siw_frame_encode(f, &d, out);
+	int fd = pend_free(p), len = siw_frame_encode(*f, &d, out);
 
 	if (len > 0)
 		siw_linger_bytes(dev, fd, out, (size_t)len);
@@ -85,9 +85,7 @@ pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
 	const struct neg_config cfg = siw_neg_config(qp->dev);
 	const struct mpa_pdata peer = p->pdata;
-	uint8_t out[MPA_FRAME_MAX];
 	struct mpa_frame f;
-	int len;
 
 	neg_init(&qp->neg, &cfg);
 	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
@@ -101,12 +99,9 @@ pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	neg_accept(&qp->neg, &f);
 	qp->fd = pend_free(p);
 	qp->peer_qpn = peer.from_qpn;
-	len = siw_own_frame(qp, NULL, &f, out);
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
 	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
-	/* The first bytes on a new connection: always taken whole, or it is broken. */
-	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len ||
-	    siw_stream_start(qp, &peer) < 0)
+	if (!siw_send_frame(qp, NULL, &f) || siw_stream_start(qp, &peer) < 0)
 		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
 }
 
