@@ -250,7 +250,6 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 	if (qp->claimed || (side == RNIC_ACTIVE && (qp->state != SIW_IDLE || remote->mpa_port == 0)) ||
 	    qp->state == SIW_CLOSED)
 		return -EINVAL;
-	qp->side = side;
 	qp->claimed = true;
 	qp->remote = *remote;
 	if (qp->state == SIW_BROKEN) {

@@ -115,7 +115,6 @@ struct siw_qp {
 	uint64_t token;
 	uint32_t rq_depth;
 	/* set-up */
-	enum rnic_side side;
 	bool claimed;   /* qp_connect was called */
 	bool connected; /* RNIC_EV_CONNECTED was given out */
 	struct rnic_remote remote;
@@ -130,12 +129,11 @@ struct siw_qp {
 	struct stream stream;
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
-	size_t rx_off;   /* first byte not decoded */
-	size_t rx_len;   /* bytes in the buffer */
-	bool rx_stalled; /* rx_held waits for a receive */
-	bool rx_hup;     /* the peer closed its side: read to the end */
-	bool peer_fin;   /* the end was read */
-	struct span rx_held;
+	size_t rx_off;           /* first byte not decoded */
+	size_t rx_len;           /* bytes in the buffer */
+	bool rx_hup;             /* the peer closed its side: read to the end */
+	bool peer_fin;           /* the end was read */
+	struct span rx_held;     /* a Send that waits for a receive; ptr NULL: none */
 	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
 	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
 	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
@@ -148,13 +146,12 @@ struct siw_qp {
 	uint32_t enc_off; /* bytes done of request sq.sent */
 	struct fence fence;
 	struct stag_region fence_region; /* of the fence's bytes */
-	/* completions */
+	/* completions that were not polled */
 	struct rnic_wc *cq;
 	uint32_t cq_mask;
 	uint32_t cq_head;
 	uint32_t cq_tail;
-	uint32_t cq_sends; /* of requests, not polled */
-	uint32_t cq_recvs;
+	uint32_t cq_recvs; /* receives among them */
 	struct qp_events events;
 	struct list_node rx_node;
 	struct list_node tx_node;

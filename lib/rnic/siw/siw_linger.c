@@ -46,29 +46,26 @@ linger_timeout(struct timer *t)
 	linger_free(CONTAINER_OF(t, struct siw_linger, timer));
 }
 
-/* False: the socket is broken. */
+/* Sends what is left, then FIN; reads and drops. False: the socket is broken, or the peer is done, too. */
 static bool
-linger_send(struct siw_linger *l)
-{
-	while (l->off < l->len) {
-		ssize_t n = send(l->fd, l->buf + l->off, l->len - l->off, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		l->off += (size_t)n;
-	}
-	if (l->fin)
-		return true;
-	l->fin = true;
-	return shutdown(l->fd, SHUT_WR) == 0;
-}
-
-/* Reads and drops. False: the peer is done, too. */
-static bool
-linger_drain(struct siw_linger *l)
+linger_goes_on(struct siw_linger *l)
 {
 	uint8_t waste[16384];
 
+	while (l->off < l->len) {
+		ssize_t n = send(l->fd, l->buf + l->off, l->len - l->off, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (n < 0)
+			break;
+		l->off += (size_t)n;
+	}
+	if (l->off == l->len && !l->fin) {
+		l->fin = true;
+		if (shutdown(l->fd, SHUT_WR) < 0)
+			return false;
+	}
 	for (unsigned i = 0; i < 64; i++) {
 		ssize_t n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
 
@@ -83,12 +80,10 @@ linger_drain(struct siw_linger *l)
 static void
 linger_io(void *arg, int fd, unsigned events)
 {
-	struct siw_linger *l = arg;
-
 	(void)fd;
 	(void)events;
-	if (!linger_send(l) || !linger_drain(l))
-		linger_free(l);
+	if (!linger_goes_on(arg))
+		linger_free(arg);
 }
 
 /* NULL: no place or memory; the caller closes fd. */

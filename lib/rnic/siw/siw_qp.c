@@ -27,10 +27,7 @@ siw_complete(struct siw_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc
 		.status = status,
 		.len = len,
 	};
-	if (op == RNIC_WC_RECV)
-		qp->cq_recvs++;
-	else
-		qp->cq_sends++;
+	qp->cq_recvs += op == RNIC_WC_RECV;
 	if (list_empty(&qp->cq_node))
 		list_push(&qp->dev->cq_list, &qp->cq_node);
 }
@@ -46,10 +43,7 @@ siw_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 
 		while (n < max && qp->cq_tail != qp->cq_head) {
 			wc[n] = qp->cq[qp->cq_tail++ & qp->cq_mask];
-			if (wc[n++].op == RNIC_WC_RECV)
-				qp->cq_recvs--;
-			else
-				qp->cq_sends--;
+			qp->cq_recvs -= wc[n++].op == RNIC_WC_RECV;
 		}
 		if (qp->cq_tail != qp->cq_head)
 			list_push(&dev->cq_list, &qp->cq_node);
@@ -97,9 +91,12 @@ siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
 	const struct siw_qp *qp = siw_qp(rqp);
 
+	/* Until its completion is polled a request has its entry. */
+	uint32_t unpolled = qp->cq_head - qp->cq_tail - qp->cq_recvs;
+
 	*out = (struct rnic_credits){ 0 };
 	if (qp->state == SIW_RTS && qp->connected)
-		sendq_credits(&qp->sq, qp->sq.head - qp->sq.done + qp->cq_sends, qp->sq.bytes + qp->txq.bytes, out);
+		sendq_credits(&qp->sq, qp->sq.head - qp->sq.done + unpolled, qp->sq.bytes + qp->txq.bytes, out);
 }
 
 void
@@ -205,7 +202,7 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		stream_post_recv(
 		    &qp->stream, &(struct stream_recv){ .wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
-	if (n > 0 && qp->rx_stalled)
+	if (n > 0 && qp->rx_held.ptr != NULL)
 		siw_rx_schedule(qp);
 	return 0;
 }

@@ -104,7 +104,6 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_NO_RECV:
-		qp->rx_stalled = true;
 		qp->rx_held = ulpdu;
 		dev->stats.recv_stalls++;
 		return false;
@@ -295,15 +294,16 @@ siw_stream_lost(struct siw_qp *qp, int err)
 void
 siw_rx_turn(struct siw_qp *qp)
 {
+	struct span held = qp->rx_held;
 	uint8_t *at = NULL;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
-	if (qp->rx_stalled) {
+	if (held.ptr != NULL) {
 		if (stream_recv_cnt(&qp->stream) == 0)
 			return;
-		qp->rx_stalled = false;
-		if (!rx_ulpdu(qp, qp->rx_held) || !rx_decode(qp))
+		qp->rx_held.ptr = NULL;
+		if (!rx_ulpdu(qp, held) || !rx_decode(qp))
 			return;
 	}
 	/* Asked each time: the region may be gone meanwhile. */
