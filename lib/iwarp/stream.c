@@ -274,7 +274,7 @@ static enum stream_rx
 rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
-		(void)fail(s, NULL, RDMA_UNSPECIFIED, &ev->term);
+		(void)fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* it ends the stream all the same */
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
 }
@@ -353,9 +353,7 @@ stream_placed(struct stream *s)
 void
 stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len, struct rdmap_term *out)
 {
-	const struct seg g = {
-		.h = *h, .len = (uint32_t)payload_len, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len)
-	};
+	const struct seg g = { .h = *h, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len) };
 	uint8_t *at;
 	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, &at);
 

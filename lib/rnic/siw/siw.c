@@ -300,6 +300,19 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	*dev = (struct siw_dev){
 		.dev = { .ops = &siw_ops },
 		.cfg = *cfg,
+		.neg_cfg = {
+			.enhanced = cfg->mpa_rev >= 2,
+			.p2p = true,
+			.rtr = (cfg->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) |
+			    (cfg->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
+			    (cfg->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
+			.crc = cfg->crc,
+			.markers = cfg->markers,
+			.ird = cfg->ird,
+			.ird_max = cfg->ird,
+			.ord = cfg->ord,
+			.ord_min = 1, /* a write is complete when a Read behind it was answered */
+		},
 		.loop = *loop,
 		.rng = rng,
 		.listen_fd = -1,

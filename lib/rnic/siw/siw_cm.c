@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/addr.h"
 #include "rnic/siw/siw_int.h"
@@ -17,25 +16,6 @@ siw_tune_socket(int fd)
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
-}
-
-struct neg_config
-siw_neg_config(const struct siw_dev *dev)
-{
-	const struct siw_config *c = &dev->cfg;
-
-	return (struct neg_config){
-		.enhanced = c->mpa_rev >= 2,
-		.p2p = true,
-		.rtr = (c->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) | (c->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
-		    (c->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
-		.crc = c->crc,
-		.markers = c->markers,
-		.ird = c->ird,
-		.ird_max = c->ird,
-		.ord = c->ord,
-		.ord_min = 1, /* a write is complete when a Read behind it was answered */
-	};
 }
 
 static int
@@ -190,7 +170,6 @@ connect_io(void *arg, int fd, unsigned events)
 
 	(void)events;
 	if (qp->state == SIW_CONNECTING) {
-		const struct neg_config cfg = siw_neg_config(qp->dev);
 		struct sockaddr_storage ss;
 		socklen_t ss_len = sizeof(ss), len = sizeof(int);
 		struct mpa_frame request;
@@ -202,7 +181,7 @@ connect_io(void *arg, int fd, unsigned events)
 		}
 		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
 			return; /* not connected yet */
-		neg_init(&qp->neg, &cfg);
+		neg_init(&qp->neg, &qp->dev->neg_cfg);
 		neg_request(&qp->neg, &request);
 		siw_qp_set_state(qp, SIW_REQUESTED);
 		if (!siw_send_frame(qp, &qp->remote, &request))
@@ -212,6 +191,7 @@ connect_io(void *arg, int fd, unsigned events)
 		read_reply(qp);
 }
 
+/* 0 or a negative errno; what is left of it goes with the QP's end. */
 static int
 start_connect(struct siw_qp *qp)
 {
@@ -231,14 +211,8 @@ start_connect(struct siw_qp *qp)
 	addr_set_port(&local, 0);
 	if (bind(qp->fd, (const struct sockaddr *)&local, addr_len(&local)) < 0 ||
 	    (connect(qp->fd, (const struct sockaddr *)&ss, addr_len(&ss)) < 0 && errno != EINPROGRESS))
-		rc = -errno;
-	else
-		rc = dev->loop.watch(dev->loop.ctx, qp->fd, connect_io, qp);
-	if (rc < 0) {
-		close(qp->fd);
-		qp->fd = -1;
-	}
-	return rc;
+		return -errno;
+	return dev->loop.watch(dev->loop.ctx, qp->fd, connect_io, qp);
 }
 
 int

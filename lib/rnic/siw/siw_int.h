@@ -44,6 +44,7 @@
 struct siw_dev {
 	struct rnic_dev dev;
 	struct siw_config cfg;
+	struct neg_config neg_cfg; /* by cfg */
 	struct rnic_loop loop;
 	struct rng *rng;
 	struct timerq timers;
@@ -239,7 +240,6 @@ void siw_tx_fill(struct siw_qp *);
 /* -- siw_cm.c -- */
 
 void siw_tune_socket(int fd);
-struct neg_config siw_neg_config(const struct siw_dev *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* Encodes `f` with this private data into out: its length, or a negative errno. */
 int siw_frame_encode(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);

@@ -68,14 +68,13 @@ pend_reject_frame(struct siw_pend *p, const struct mpa_frame *f, enum mpa_verdic
 static void
 pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 {
-	const struct neg_config cfg = siw_neg_config(p->dev);
 	struct mpa_frame f;
 
 	if (verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY)
 		p->dev->stats.mpa_refused_parked++;
 	else
 		p->dev->stats.mpa_refused_token++;
-	neg_refuse(&cfg, &p->frame, &f);
+	neg_refuse(&p->dev->neg_cfg, &p->frame, &f);
 	pend_reject_frame(p, &f, verdict);
 }
 
@@ -83,11 +82,10 @@ pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 static void
 pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
-	const struct neg_config cfg = siw_neg_config(qp->dev);
 	const struct mpa_pdata peer = p->pdata;
 	struct mpa_frame f;
 
-	neg_init(&qp->neg, &cfg);
+	neg_init(&qp->neg, &qp->dev->neg_cfg);
 	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
 		if (qp->neg.state == NEG_REJECTED)
 			pend_reject_frame(p, &f, MPA_READ_DEPTH);

@@ -90,7 +90,6 @@ void
 siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
 	const struct siw_qp *qp = siw_qp(rqp);
-
 	/* Until its completion is polled a request has its entry. */
 	uint32_t unpolled = qp->cq_head - qp->cq_tail - qp->cq_recvs;
 
@@ -396,12 +395,11 @@ qp_detach(struct siw_qp *qp, bool last_word)
 void
 siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status, const struct rdmap_term *term)
 {
-	bool last_word;
-
 	if (qp->state >= SIW_BROKEN)
 		return;
 	qp->events.why = why;
-	last_word = term != NULL && siw_tx_terminate(qp, term);
+	bool last_word = term != NULL && siw_tx_terminate(qp, term);
+
 	/* From here on siw_tx_fill() takes no more requests. */
 	siw_qp_set_state(qp, SIW_BROKEN);
 	qp_detach(qp, last_word);

@@ -50,8 +50,7 @@ siw_stream_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 	else
 		set_ulpdu_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
 	stream_start(&qp->stream, res->ord, rtr_send);
-	qp->rx_off = qp->rx_len = 0;
-	qp->rx_place_len = qp->rx_place_tail = 0;
+	qp->rx_len = 0; /* nothing is behind the Reply that was read into the buffer */
 	return qp->dev->loop.watch(qp->dev->loop.ctx, qp->fd, siw_stream_io, qp);
 }
 
