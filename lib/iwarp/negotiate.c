@@ -38,19 +38,17 @@ wanted_flags(const struct neg_config *cfg)
 void
 neg_request(struct neg *n, struct mpa_frame *out)
 {
-	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = wanted_flags(&n->cfg) };
-
 	assert(n->state == NEG_IDLE);
-	if (n->cfg.enhanced) {
-		f.rev = 2;
-		f.flags |= MPA_ENHANCED;
-		f.ird = n->cfg.ird;
-		f.ord = n->cfg.ord;
-		f.model = n->cfg.p2p ? MPA_P2P | n->cfg.rtr : 0;
-	}
-	n->request = f;
 	n->state = NEG_REQUESTED;
-	*out = f;
+	*out = (struct mpa_frame){ .kind = MPA_REQUEST, .rev = 1, .flags = wanted_flags(&n->cfg) };
+	if (n->cfg.enhanced) {
+		out->rev = 2;
+		out->flags |= MPA_ENHANCED;
+		out->ird = n->cfg.ird;
+		out->ord = n->cfg.ord;
+		out->model = n->cfg.p2p ? MPA_P2P | n->cfg.rtr : 0;
+	}
+	n->request = *out;
 }
 
 /* RFC 6581 9.1, the initiator's part. */

@@ -123,36 +123,24 @@ fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *o
 	return STREAM_RX_ERROR;
 }
 
-static enum stream_rx
-fail_tagged(struct stream *s, const struct seg *g, enum stag_verdict v, struct rdmap_term *out)
-{
-	static const uint16_t errors[] = {
-		[STAG_INVALID] = DDP_BAD_STAG,
-		[STAG_WRONG_PD] = DDP_STAG_STREAM,
-		[STAG_NO_ACCESS] = DDP_BAD_STAG, /* DDP knows no rights; as Linux does */
-		[STAG_WRAP] = DDP_TO_WRAP,
-		[STAG_BOUNDS] = DDP_BOUNDS,
-		[STAG_REFUSED] = DDP_BOUNDS,
-	};
-
-	return fail(s, g, errors[v], out);
-}
+/* What DDP says of a tagged segment, and RDMAP of a Read. */
+static const struct {
+	uint16_t tagged, read;
+} stag_errors[] = {
+	[STAG_INVALID] = { .tagged = DDP_BAD_STAG, .read = RDMA_BAD_STAG },
+	[STAG_WRONG_PD] = { .tagged = DDP_STAG_STREAM, .read = RDMA_STAG_STREAM },
+	[STAG_NO_ACCESS] = { .tagged = DDP_BAD_STAG, .read = RDMA_ACCESS }, /* DDP knows no rights; as Linux does */
+	[STAG_WRAP] = { .tagged = DDP_TO_WRAP, .read = RDMA_TO_WRAP },
+	[STAG_BOUNDS] = { .tagged = DDP_BOUNDS, .read = RDMA_BOUNDS },
+	[STAG_REFUSED] = { .tagged = DDP_BOUNDS, .read = RDMA_ACCESS },
+};
 
 /* RFC 5040 4.8: the Read Request's own header goes with protection errors. */
 static enum stream_rx
 fail_read(
     struct stream *s, const struct seg *g, enum stag_verdict v, const struct rdmap_read *rd, struct rdmap_term *out)
 {
-	static const uint16_t errors[] = {
-		[STAG_INVALID] = RDMA_BAD_STAG,
-		[STAG_WRONG_PD] = RDMA_STAG_STREAM,
-		[STAG_NO_ACCESS] = RDMA_ACCESS,
-		[STAG_WRAP] = RDMA_TO_WRAP,
-		[STAG_BOUNDS] = RDMA_BOUNDS,
-		[STAG_REFUSED] = RDMA_ACCESS,
-	};
-
-	(void)fail(s, g, errors[v], out);
+	(void)fail(s, g, stag_errors[v].read, out);
 	out->has_read = true;
 	out->read = *rd;
 	return STREAM_RX_ERROR;
@@ -176,7 +164,7 @@ rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
 		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not looked at */
 	v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, g->h.stag, g->h.to, g->len, &at);
 	if (v != STAG_OK)
-		return fail_tagged(s, g, v, &ev->term);
+		return fail(s, g, stag_errors[v].tagged, &ev->term);
 	memcpy(at, g->payload, g->len);
 	return STREAM_RX_NONE;
 }
@@ -193,12 +181,12 @@ rx_read_resp(struct stream *s, const struct seg *g, struct stream_ev *ev)
 		uint8_t *at;
 
 		if (g->h.stag != rd->sink_stag)
-			return fail_tagged(s, g, STAG_INVALID, &ev->term);
+			return fail(s, g, DDP_BAD_STAG, &ev->term);
 		if (g->h.to != rd->sink_to || g->len > rd->size)
-			return fail_tagged(s, g, STAG_BOUNDS, &ev->term);
+			return fail(s, g, DDP_BOUNDS, &ev->term);
 		v = stag_check(s->cfg.stags, s->cfg.pd, 0, g->h.stag, g->h.to, g->len, &at);
 		if (v != STAG_OK)
-			return fail_tagged(s, g, v, &ev->term);
+			return fail(s, g, stag_errors[v].tagged, &ev->term);
 		memcpy(at, g->payload, g->len);
 		rd->sink_to += g->len;
 		rd->size -= g->len;
@@ -357,7 +345,7 @@ stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len,
 	uint8_t *at;
 	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, &at);
 
-	(void)fail_tagged(s, &g, v, out);
+	(void)fail(s, &g, stag_errors[v].tagged, out);
 }
 
 /* -- what goes out -- */
