@@ -105,7 +105,7 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 
 /* -- errors -- */
 
-/* The Terminate for it quotes the segment at fault, which MPA (g == NULL) knows nothing of. */
+/* The Terminate quotes the segment at fault, unless the error is MPA's, which knows no segments (g == NULL). */
 static enum stream_rx
 fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
 {
@@ -262,7 +262,7 @@ static enum stream_rx
 rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
-		(void)fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* it ends the stream all the same */
+		(void)fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* cut off: it ends the stream all the same */
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
 }

@@ -176,7 +176,7 @@ pend_io(void *arg, int fd, unsigned events)
 			return;
 		}
 	}
-	/* Malformed, or gone, as only one that waits for its QP may; or it talks before it was answered. */
+	/* The request is malformed, the peer talks before it was answered, or it is gone: a parked one may go. */
 	p->dev->stats.mpa_bad += n > 0 || !p->parked;
 	close(pend_free(p));
 }
