@@ -1,12 +1,6 @@
 /* FPDU decoder; see fpdu.h. */
 #include "iwarp/fpdu.h"
 
-void
-fpdu_rx_init(struct fpdu_rx *rx, bool crc, bool markers)
-{
-	*rx = (struct fpdu_rx){ .crc = crc, .markers = markers };
-}
-
 static size_t
 be16(const uint8_t *p)
 {
@@ -19,18 +13,6 @@ fpdu_rx_peek(const uint8_t *buf)
 	size_t n = be16(buf);
 
 	return n == 0 || n > MPA_ULPDU_MAX ? FPDU_BAD_LENGTH : (int)n;
-}
-
-void
-fpdu_rx_skip(struct fpdu_rx *rx, size_t fpdu_len)
-{
-	rx->pos += (uint32_t)fpdu_len;
-}
-
-static bool
-crc_ok(const uint8_t *buf, size_t covered)
-{
-	return mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, buf, covered)) == mpa_crc_get(buf + covered);
 }
 
 /*
@@ -68,7 +50,7 @@ fpdu_rx_next(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, s
 {
 	size_t lead = rx->markers && rx->pos % MPA_MARKER_STEP == 0 ? MPA_MARKER_LEN : 0;
 	uint8_t *start = buf;
-	size_t total;
+	size_t total, covered;
 	int n;
 
 	*need = lead + 4;
@@ -83,7 +65,8 @@ fpdu_rx_next(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, s
 	*need = total;
 	if (len < total)
 		return 0;
-	if (rx->crc && !crc_ok(buf, total - MPA_CRC_LEN))
+	covered = total - MPA_CRC_LEN;
+	if (rx->crc && mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, buf, covered)) != mpa_crc_get(buf + covered))
 		return FPDU_BAD_CRC;
 	if (rx->markers && !strip_markers(rx, buf, total, &start))
 		return FPDU_BAD_LENGTH;

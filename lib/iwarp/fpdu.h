@@ -15,7 +15,7 @@
 struct fpdu_rx {
 	bool crc;
 	bool markers;
-	uint32_t pos; /* in the stream, of the first byte not used yet */
+	uint32_t pos; /* in the stream, of the first byte not used yet; nobody needs it without markers */
 };
 
 /* MPA error codes of a Terminate (layer 2, type 0), negated. */
@@ -23,8 +23,6 @@ enum {
 	FPDU_BAD_CRC = -2,
 	FPDU_BAD_LENGTH = -3, /* marker and length chain disagree, or a length that cannot be */
 };
-
-void fpdu_rx_init(struct fpdu_rx *, bool crc, bool markers);
 
 /*
  * Looks for an FPDU at the start of buf. > 0: bytes used and *ulpdu inside buf
@@ -39,5 +37,3 @@ ssize_t fpdu_rx_next(struct fpdu_rx *, uint8_t *buf, size_t len, struct span *ul
  * Negative: FPDU_BAD_LENGTH.
  */
 int fpdu_rx_peek(const uint8_t *buf);
-/* The caller took an FPDU of this many bytes by itself. */
-void fpdu_rx_skip(struct fpdu_rx *, size_t fpdu_len);

@@ -38,60 +38,43 @@ wanted_flags(const struct neg_config *cfg)
 void
 neg_request(struct neg *n, struct mpa_frame *out)
 {
-	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = wanted_flags(&n->cfg) };
-
 	assert(n->state == NEG_IDLE);
-	if (n->cfg.enhanced) {
-		f.rev = 2;
-		f.flags |= MPA_ENHANCED;
-		f.ird = n->cfg.ird;
-		f.ord = n->cfg.ord;
-		f.model = n->cfg.p2p ? MPA_P2P | n->cfg.rtr : 0;
-	}
-	n->request = f;
 	n->state = NEG_REQUESTED;
-	*out = f;
+	*out = (struct mpa_frame){ .kind = MPA_REQUEST, .rev = 1, .flags = wanted_flags(&n->cfg) };
+	if (n->cfg.enhanced) {
+		out->rev = 2;
+		out->flags |= MPA_ENHANCED;
+		out->ird = n->cfg.ird;
+		out->ord = n->cfg.ord;
+		out->model = n->cfg.p2p ? MPA_P2P | n->cfg.rtr : 0;
+	}
+	n->request = *out;
 }
 
-/*
- * Which RTR to send. The Write first: it costs the peer neither a receive nor
- * a place in its Read queue.
- */
-static unsigned
-choose_rtr(unsigned common)
+/* RFC 6581 9.1, the initiator's part. */
+static enum neg_state
+reply_enhanced(struct neg *n, const struct mpa_frame *f)
 {
-	return common & MPA_RTR_WRITE ? MPA_RTR_WRITE : common & MPA_RTR_READ ? MPA_RTR_READ : common & MPA_RTR_SEND;
-}
+	unsigned rtr = f->model & n->cfg.rtr;
 
-/* RFC 6581 9.1, the initiator's part. False: our IRD cannot be what the responder's ORD needs. */
-static bool
-adopt_depths(struct neg *n, const struct mpa_frame *f)
-{
+	n->res.enhanced = true;
 	if (f->ord != MPA_DEPTH_NONE && n->cfg.ird != MPA_DEPTH_NONE) {
 		if (f->ord > n->cfg.ird_max)
-			return false;
+			return neg_fail(n, "the peer's ORD is more than we can serve", NEG_TERM_IRD);
 		if (f->ord > n->cfg.ird)
 			n->res.ird = f->ord;
 	}
 	if (f->ird != MPA_DEPTH_NONE && n->cfg.ord != MPA_DEPTH_NONE)
 		n->res.ord = min16(n->cfg.ord, f->ird);
-	return true;
-}
-
-static enum neg_state
-reply_enhanced(struct neg *n, const struct mpa_frame *f)
-{
-	n->res.enhanced = true;
-	if (!adopt_depths(n, f))
-		return neg_fail(n, "the peer's ORD is more than we can serve", NEG_TERM_IRD);
 	if (n->res.ord < n->cfg.ord_min)
 		return neg_fail(n, "the peer's IRD is too small", NEG_TERM_IRD);
 	n->res.p2p = n->cfg.p2p;
 	if (n->cfg.p2p) {
 		/* A responder that answers another model has no way to learn what the RTR will be. */
-		n->res.rtr = choose_rtr(f->model & n->cfg.rtr);
-		if (n->res.rtr == 0)
+		if (rtr == 0)
 			return neg_fail(n, "no RTR kind in common", NEG_TERM_RTR);
+		/* The Write first: it costs the peer neither a receive nor a place in its Read queue. */
+		n->res.rtr = rtr & MPA_RTR_WRITE ? MPA_RTR_WRITE : rtr & MPA_RTR_READ ? MPA_RTR_READ : MPA_RTR_SEND;
 		if (n->res.rtr == MPA_RTR_READ && n->res.ord == 0)
 			n->res.ord = 1;
 	}
@@ -119,9 +102,7 @@ neg_reply_in(struct neg *n, const struct mpa_frame *f)
 	n->res.crc = n->cfg.crc || f->flags & MPA_CRC;
 	n->res.markers_rx = n->cfg.markers;
 	n->res.markers_tx = (f->flags & MPA_MARKERS) != 0;
-	if (enhanced)
-		return reply_enhanced(n, f);
-	return n->state = NEG_DONE;
+	return enhanced ? reply_enhanced(n, f) : (n->state = NEG_DONE);
 }
 
 /* -- responder -- */
@@ -142,23 +123,43 @@ answer_depths(struct neg *n, const struct mpa_frame *f)
 }
 
 void
+neg_accept(struct neg *n, struct mpa_frame *out)
+{
+	assert(n->state == NEG_CHECKED);
+	n->state = NEG_DONE;
+	*out = (struct mpa_frame){ .kind = MPA_REPLY, .rev = n->request.rev, .flags = wanted_flags(&n->cfg) };
+	if (!n->res.enhanced)
+		return;
+	out->flags |= MPA_ENHANCED;
+	out->model = n->res.p2p ? MPA_P2P | n->res.rtr : 0;
+	out->ird = n->request.ord == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ird;
+	out->ord = n->request.ird == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ord;
+}
+
+void
+neg_reject(struct neg *n, struct mpa_frame *out)
+{
+	neg_accept(n, out);
+	n->state = NEG_REJECTED;
+	out->flags |= MPA_REJECT;
+	if (n->res.enhanced && n->res.ord < n->cfg.ord_min)
+		out->ord = n->cfg.ord_min; /* 9.1: the ORD that we would need */
+}
+
+void
 neg_refuse(const struct neg_config *cfg, const struct mpa_frame *request, struct mpa_frame *out)
 {
 	struct neg n;
 
 	neg_init(&n, cfg);
+	n.state = NEG_CHECKED;
+	n.request = *request;
+	n.res.enhanced = (request->flags & MPA_ENHANCED) != 0;
+	n.res.p2p = (request->model & MPA_P2P) != 0;
 	n.res.rtr = cfg->rtr;
-	*out = (struct mpa_frame){
-		.kind = MPA_REPLY,
-		.rev = request->rev,
-		.flags = MPA_REJECT | (request->flags & MPA_ENHANCED),
-	};
-	if (!(request->flags & MPA_ENHANCED))
-		return;
 	answer_depths(&n, request);
-	out->model = request->model & MPA_P2P ? MPA_P2P | cfg->rtr : 0;
-	out->ird = request->ord == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n.res.ird;
-	out->ord = request->ird == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n.res.ord;
+	neg_accept(&n, out);
+	out->flags = MPA_REJECT | (request->flags & MPA_ENHANCED);
 }
 
 enum neg_state
@@ -187,35 +188,4 @@ neg_request_in(struct neg *n, const struct mpa_frame *f, struct mpa_frame *rejec
 		neg_reject(n, reject);
 	}
 	return n->state;
-}
-
-static void
-reply_frame(const struct neg *n, struct mpa_frame *out)
-{
-	*out = (struct mpa_frame){ .kind = MPA_REPLY, .rev = n->request.rev, .flags = wanted_flags(&n->cfg) };
-	if (!n->res.enhanced)
-		return;
-	out->flags |= MPA_ENHANCED;
-	out->model = n->res.p2p ? MPA_P2P | n->res.rtr : 0;
-	out->ird = n->request.ord == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ird;
-	out->ord = n->request.ird == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ord;
-}
-
-void
-neg_accept(struct neg *n, struct mpa_frame *out)
-{
-	assert(n->state == NEG_CHECKED);
-	reply_frame(n, out);
-	n->state = NEG_DONE;
-}
-
-void
-neg_reject(struct neg *n, struct mpa_frame *out)
-{
-	assert(n->state == NEG_CHECKED);
-	reply_frame(n, out);
-	out->flags |= MPA_REJECT;
-	if (n->res.enhanced && n->res.ord < n->cfg.ord_min)
-		out->ord = n->cfg.ord_min; /* 9.1: the ORD that we would need */
-	n->state = NEG_REJECTED;
 }

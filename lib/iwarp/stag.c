@@ -19,7 +19,6 @@ stag_table_fini(struct stag_table *t)
 {
 	assert(t->cnt == 0);
 	free(t->buckets);
-	t->buckets = NULL;
 }
 
 struct stag_region *

@@ -13,9 +13,8 @@
 #include "base/rng.h"
 
 enum {
-	STAG_WRITE = 1 << 0,      /* remote write */
-	STAG_READ = 1 << 1,       /* remote read */
-	STAG_INVALIDATE = 1 << 2, /* the peer may invalidate it (only a region of a single stream) */
+	STAG_WRITE = 1 << 0, /* remote write */
+	STAG_READ = 1 << 1,  /* remote read */
 };
 
 /* Embedded in its owner's object; the table links it and owns nothing. */

@@ -8,38 +8,33 @@
 
 #include "base/pages.h"
 
-/* Codes by layer and type (RFC 5040 4.8, RFC 5041 7). */
+/* What a Terminate says: layer, type and code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
 enum {
-	DDP_TAGGED = 1,
-	DDP_BAD_STAG = 0,
-	DDP_BOUNDS = 1,
-	DDP_STAG_STREAM = 2,
-	DDP_TO_WRAP = 3,
-	DDP_TAGGED_VERSION = 4,
-
-	DDP_UNTAGGED = 2,
-	DDP_BAD_QN = 1,
-	DDP_NO_BUFFER = 2,
-	DDP_BAD_MSN = 3,
-	DDP_BAD_MO = 4,
-	DDP_TOO_LONG = 5,
-	DDP_UNTAGGED_VERSION = 6,
-
-	RDMA_PROTECTION = 1,
-	RDMA_BAD_STAG = 0,
-	RDMA_BOUNDS = 1,
-	RDMA_ACCESS = 2,
-	RDMA_STAG_STREAM = 3,
-	RDMA_TO_WRAP = 4,
-	RDMA_CANNOT_INVALIDATE = 9,
-
-	RDMA_OPERATION = 2,
-	RDMA_VERSION = 5,
-	RDMA_OPCODE = 6,
-	RDMA_UNSPECIFIED = 0xff,
-
-	LLP_MPA = 0,
-	MPA_BAD_LENGTH = 3,
+	/* RDMAP: protection, operation */
+	RDMA_BAD_STAG = 0x0100,
+	RDMA_BOUNDS = 0x0101,
+	RDMA_ACCESS = 0x0102,
+	RDMA_STAG_STREAM = 0x0103,
+	RDMA_TO_WRAP = 0x0104,
+	RDMA_CANNOT_INVALIDATE = 0x0109,
+	RDMA_VERSION = 0x0205,
+	RDMA_OPCODE = 0x0206,
+	RDMA_UNSPECIFIED = 0x02ff,
+	/* DDP: tagged, untagged */
+	DDP_BAD_STAG = 0x1100,
+	DDP_BOUNDS = 0x1101,
+	DDP_STAG_STREAM = 0x1102,
+	DDP_TO_WRAP = 0x1103,
+	DDP_TAGGED_VERSION = 0x1104,
+	DDP_BAD_QN = 0x1201,
+	DDP_NO_BUFFER = 0x1202,
+	DDP_BAD_MSN = 0x1203,
+	DDP_BAD_MO = 0x1204,
+	DDP_TOO_LONG = 0x1205,
+	DDP_UNTAGGED_VERSION = 0x1206,
+	/* MPA; its other codes are the caller's */
+	MPA_ERROR = 0x2000,
+	MPA_BAD_LENGTH = 0x2003,
 };
 
 /* A segment on its way through the checks. */
@@ -71,13 +66,9 @@ stream_init(struct stream *s, const struct stream_config *cfg)
 	s->rq = pages_alloc(((size_t)s->rq_mask + 1) * sizeof(*s->rq));
 	s->in_reads = calloc(s->in_mask + 1, sizeof(*s->in_reads));
 	s->out_reads = calloc(s->out_mask + 1, sizeof(*s->out_reads));
-	if (s->rq == NULL || s->in_reads == NULL || s->out_reads == NULL) {
-		stream_fini(s);
-		return -ENOMEM;
-	}
 	for (unsigned i = 0; i < RDMAP_QN_CNT; i++)
 		s->rx_msn[i] = s->tx_msn[i] = 1; /* RFC 5041 4 */
-	return 0;
+	return s->rq == NULL || s->in_reads == NULL || s->out_reads == NULL ? -ENOMEM : 0;
 }
 
 void
@@ -86,9 +77,6 @@ stream_fini(struct stream *s)
 	pages_free(s->rq, ((size_t)s->rq_mask + 1) * sizeof(*s->rq));
 	free(s->in_reads);
 	free(s->out_reads);
-	s->rq = NULL;
-	s->in_reads = NULL;
-	s->out_reads = NULL;
 }
 
 void
@@ -117,56 +105,51 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 
 /* -- errors -- */
 
+/* The Terminate quotes the segment at fault, unless the error is MPA's, which knows no segments (g == NULL). */
 static enum stream_rx
-fail(struct stream *s, const struct seg *g, uint8_t layer, uint8_t etype, uint8_t code, struct rdmap_term *out)
+fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
 {
-	struct rdmap_term t = { .layer = layer, .etype = etype, .code = code };
-
-	if (layer != RDMAP_LAYER_LLP && g != NULL) {
-		t.has_len = t.has_ddp = true;
-		t.seg_len = g->ulpdu_len;
-		t.ddp = g->h;
+	*out = (struct rdmap_term){
+		.layer = (uint8_t)(error >> 12),
+		.etype = (uint8_t)(error >> 8 & 0xf),
+		.code = (uint8_t)error,
+	};
+	if (g != NULL) {
+		out->has_len = out->has_ddp = true;
+		out->seg_len = g->ulpdu_len;
+		out->ddp = g->h;
 	}
-	/* RFC 5040 4.8: the Read Request's own header goes with protection errors. */
-	if (layer == RDMAP_LAYER_RDMA && etype == RDMA_PROTECTION && t.has_ddp && !g->h.tagged &&
-	    g->h.qn == RDMAP_QN_READ)
-		t.has_read = rdmap_read_decode((struct span){ g->payload, g->len }, &t.read) > 0;
 	s->dead = true;
-	*out = t;
 	return STREAM_RX_ERROR;
 }
 
-static enum stream_rx
-fail_tagged(struct stream *s, const struct seg *g, enum stag_verdict v, struct rdmap_term *out)
-{
-	static const uint8_t codes[] = {
-		[STAG_INVALID] = DDP_BAD_STAG,
-		[STAG_WRONG_PD] = DDP_STAG_STREAM,
-		[STAG_NO_ACCESS] = DDP_BAD_STAG, /* DDP knows no rights; as Linux does */
-		[STAG_WRAP] = DDP_TO_WRAP,
-		[STAG_BOUNDS] = DDP_BOUNDS,
-		[STAG_REFUSED] = DDP_BOUNDS,
-	};
+/* What DDP says of a tagged segment, and RDMAP of a Read. */
+static const struct {
+	uint16_t tagged, read;
+} stag_errors[] = {
+	[STAG_INVALID] = { .tagged = DDP_BAD_STAG, .read = RDMA_BAD_STAG },
+	[STAG_WRONG_PD] = { .tagged = DDP_STAG_STREAM, .read = RDMA_STAG_STREAM },
+	[STAG_NO_ACCESS] = { .tagged = DDP_BAD_STAG, .read = RDMA_ACCESS }, /* DDP knows no rights; as Linux does */
+	[STAG_WRAP] = { .tagged = DDP_TO_WRAP, .read = RDMA_TO_WRAP },
+	[STAG_BOUNDS] = { .tagged = DDP_BOUNDS, .read = RDMA_BOUNDS },
+	[STAG_REFUSED] = { .tagged = DDP_BOUNDS, .read = RDMA_ACCESS },
+};
 
-	return fail(s, g, RDMAP_LAYER_DDP, DDP_TAGGED, codes[v], out);
-}
-
+/* RFC 5040 4.8: the Read Request's own header goes with protection errors. */
 static enum stream_rx
-fail_untagged(struct stream *s, const struct seg *g, uint8_t code, struct rdmap_term *out)
+fail_read(
+    struct stream *s, const struct seg *g, enum stag_verdict v, const struct rdmap_read *rd, struct rdmap_term *out)
 {
-	return fail(s, g, RDMAP_LAYER_DDP, DDP_UNTAGGED, code, out);
-}
-
-static enum stream_rx
-fail_rdma(struct stream *s, const struct seg *g, uint8_t etype, uint8_t code, struct rdmap_term *out)
-{
-	return fail(s, g, RDMAP_LAYER_RDMA, etype, code, out);
+	(void)fail(s, g, stag_errors[v].read, out);
+	out->has_read = true;
+	out->read = *rd;
+	return STREAM_RX_ERROR;
 }
 
 void
 stream_fail_llp(struct stream *s, uint8_t code, struct rdmap_term *out)
 {
-	(void)fail(s, NULL, RDMAP_LAYER_LLP, LLP_MPA, code, out);
+	(void)fail(s, NULL, MPA_ERROR | code, out);
 }
 
 /* -- what arrives -- */
@@ -181,7 +164,7 @@ rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
 		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not looked at */
 	v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, g->h.stag, g->h.to, g->len, &at);
 	if (v != STAG_OK)
-		return fail_tagged(s, g, v, &ev->term);
+		return fail(s, g, stag_errors[v].tagged, &ev->term);
 	memcpy(at, g->payload, g->len);
 	return STREAM_RX_NONE;
 }
@@ -189,57 +172,58 @@ rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
 static enum stream_rx
 rx_read_resp(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
-	struct stream_read *r = &s->out_reads[s->out_tail & s->out_mask];
-	enum stag_verdict v;
-	uint8_t *at;
+	struct rdmap_read *rd = &s->out_reads[s->out_tail & s->out_mask];
 
 	if (stream_reads_out(s) == 0)
-		return fail_rdma(s, g, RDMA_OPERATION, RDMA_OPCODE, &ev->term);
+		return fail(s, g, RDMA_OPCODE, &ev->term);
 	if (g->len > 0) {
-		if (g->h.stag != r->stag)
-			return fail_tagged(s, g, STAG_INVALID, &ev->term);
-		if (g->h.to != r->to + r->got || g->len > r->size - r->got)
-			return fail_tagged(s, g, STAG_BOUNDS, &ev->term);
+		enum stag_verdict v;
+		uint8_t *at;
+
+		if (g->h.stag != rd->sink_stag)
+			return fail(s, g, DDP_BAD_STAG, &ev->term);
+		if (g->h.to != rd->sink_to || g->len > rd->size)
+			return fail(s, g, DDP_BOUNDS, &ev->term);
 		v = stag_check(s->cfg.stags, s->cfg.pd, 0, g->h.stag, g->h.to, g->len, &at);
 		if (v != STAG_OK)
-			return fail_tagged(s, g, v, &ev->term);
+			return fail(s, g, stag_errors[v].tagged, &ev->term);
 		memcpy(at, g->payload, g->len);
-		r->got += g->len;
+		rd->sink_to += g->len;
+		rd->size -= g->len;
 	}
 	if (!g->h.last)
 		return STREAM_RX_NONE;
-	if (r->got != r->size)
-		return fail_rdma(s, g, RDMA_OPERATION, RDMA_UNSPECIFIED, &ev->term);
-	ev->wr_id = r->cookie;
-	ev->len = r->size;
+	if (rd->size != 0)
+		return fail(s, g, RDMA_UNSPECIFIED, &ev->term);
 	s->out_tail++;
 	return STREAM_RX_READ_DONE;
 }
 
-/* Our regions serve several streams, so most of them no peer may invalidate (RFC 5040 8.1.1). */
-static bool
-invalidate(struct stream *s, uint32_t stag)
-{
-	struct stag_region *r = stag_find(s->cfg.stags, stag);
-
-	if (r == NULL || r->pd != s->cfg.pd || !(r->access & STAG_INVALIDATE))
-		return false;
-	r->access = 0;
-	return true;
-}
-
 static enum stream_rx
-send_complete(struct stream *s, const struct seg *g, struct stream_ev *ev)
+rx_send(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
-	unsigned op = rdmap_ctrl_op(g->h.ulp_ctrl);
 	const struct stream_recv *r = &s->rq[s->rq_tail & s->rq_mask];
+	unsigned op = rdmap_ctrl_op(g->h.ulp_ctrl);
 
-	if (op == RDMAP_SEND_INV || op == RDMAP_SEND_SE_INV) {
-		if (!invalidate(s, g->h.ulp_word))
-			return fail_rdma(s, g, RDMA_PROTECTION, RDMA_CANNOT_INVALIDATE, &ev->term);
-		ev->invalidated = g->h.ulp_word;
+	/* The RTR (RFC 6581 5) */
+	if (s->rtr_send && !s->started && g->len == 0 && g->h.last && g->h.mo == 0 && g->h.msn == 1) {
+		s->rx_msn[RDMAP_QN_SEND]++;
+		return STREAM_RX_NONE;
 	}
-	ev->solicited = op == RDMAP_SEND_SE || op == RDMAP_SEND_SE_INV;
+	if (stream_recv_cnt(s) == 0)
+		return STREAM_RX_NO_RECV;
+	if (g->h.mo != s->rq_got)
+		return fail(s, g, DDP_BAD_MO, &ev->term);
+	if (g->len > r->len - s->rq_got)
+		return fail(s, g, DDP_TOO_LONG, &ev->term);
+	if (g->len > 0)
+		memcpy(r->ptr + s->rq_got, g->payload, g->len);
+	s->rq_got += g->len;
+	if (!g->h.last)
+		return STREAM_RX_NONE;
+	/* Our regions serve several streams: no peer may invalidate one (RFC 5040 8.1.1). */
+	if (op == RDMAP_SEND_INV || op == RDMAP_SEND_SE_INV)
+		return fail(s, g, RDMA_CANNOT_INVALIDATE, &ev->term);
 	ev->wr_id = r->wr_id;
 	ev->len = s->rq_got;
 	s->rq_tail++;
@@ -249,62 +233,25 @@ send_complete(struct stream *s, const struct seg *g, struct stream_ev *ev)
 }
 
 static enum stream_rx
-rx_send(struct stream *s, const struct seg *g, struct stream_ev *ev)
-{
-	const struct stream_recv *r;
-
-	/* The RTR (RFC 6581 5) */
-	if (s->rtr_send && !s->started && g->len == 0 && g->h.last && g->h.mo == 0 && g->h.msn == 1) {
-		s->rx_msn[RDMAP_QN_SEND]++;
-		return STREAM_RX_NONE;
-	}
-	if (stream_recv_cnt(s) == 0)
-		return STREAM_RX_NO_RECV;
-	r = &s->rq[s->rq_tail & s->rq_mask];
-	if (g->h.mo != s->rq_got)
-		return fail_untagged(s, g, DDP_BAD_MO, &ev->term);
-	if (g->len > r->len - s->rq_got)
-		return fail_untagged(s, g, DDP_TOO_LONG, &ev->term);
-	if (g->len > 0)
-		memcpy(r->ptr + s->rq_got, g->payload, g->len);
-	s->rq_got += g->len;
-	return g->h.last ? send_complete(s, g, ev) : STREAM_RX_NONE;
-}
-
-static uint8_t
-read_code(enum stag_verdict v)
-{
-	static const uint8_t codes[] = {
-		[STAG_INVALID] = RDMA_BAD_STAG,
-		[STAG_WRONG_PD] = RDMA_STAG_STREAM,
-		[STAG_NO_ACCESS] = RDMA_ACCESS,
-		[STAG_WRAP] = RDMA_TO_WRAP,
-		[STAG_BOUNDS] = RDMA_BOUNDS,
-		[STAG_REFUSED] = RDMA_ACCESS,
-	};
-
-	return codes[v];
-}
-
-static enum stream_rx
 rx_read_req(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	struct rdmap_read rd;
-	enum stag_verdict v;
 	uint8_t *at;
 
 	if (s->in_head - s->in_tail >= s->cfg.ird_max)
-		return fail_untagged(s, g, DDP_NO_BUFFER, &ev->term);
+		return fail(s, g, DDP_NO_BUFFER, &ev->term);
 	if (g->h.mo != 0)
-		return fail_untagged(s, g, DDP_BAD_MO, &ev->term);
+		return fail(s, g, DDP_BAD_MO, &ev->term);
 	if (g->len > RDMAP_READ_LEN)
-		return fail_untagged(s, g, DDP_TOO_LONG, &ev->term);
+		return fail(s, g, DDP_TOO_LONG, &ev->term);
 	if (!g->h.last || rdmap_read_decode((struct span){ .ptr = g->payload, .len = g->len }, &rd) <= 0)
-		return fail_rdma(s, g, RDMA_OPERATION, RDMA_UNSPECIFIED, &ev->term);
+		return fail(s, g, RDMA_UNSPECIFIED, &ev->term);
 	if (rd.size > 0) {
-		v = stag_check(s->cfg.stags, s->cfg.pd, STAG_READ, rd.src_stag, rd.src_to, rd.size, &at);
+		enum stag_verdict v = stag_check(
+		    s->cfg.stags, s->cfg.pd, STAG_READ, rd.src_stag, rd.src_to, rd.size, &at);
+
 		if (v != STAG_OK)
-			return fail_rdma(s, g, RDMA_PROTECTION, read_code(v), &ev->term);
+			return fail_read(s, g, v, &rd, &ev->term);
 	}
 	s->rx_msn[RDMAP_QN_READ]++;
 	s->in_reads[s->in_head++ & s->in_mask] = rd;
@@ -315,115 +262,67 @@ static enum stream_rx
 rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
-		ev->term = (struct rdmap_term){
-			.layer = RDMAP_LAYER_RDMA,
-			.etype = RDMA_OPERATION,
-			.code = RDMA_UNSPECIFIED,
-		};
+		(void)fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* cut off: it ends the stream all the same */
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
 }
 
-/* RFC 5041 7 and RFC 5040 7: what can be said before the opcode's own rules. True = fine. */
-static bool
-check_header(struct stream *s, const struct seg *g, struct rdmap_term *out)
+/* Which segments an operation comes in, and where they go. */
+static const struct op {
+	bool tagged;
+	uint8_t qn; /* untagged */
+	enum stream_rx (*rx)(struct stream *, const struct seg *, struct stream_ev *);
+} ops[RDMAP_OP_CNT] = {
+	[RDMAP_WRITE] = { .tagged = true, .rx = rx_write },
+	[RDMAP_READ_REQ] = { .qn = RDMAP_QN_READ, .rx = rx_read_req },
+	[RDMAP_READ_RESP] = { .tagged = true, .rx = rx_read_resp },
+	[RDMAP_SEND] = { .qn = RDMAP_QN_SEND, .rx = rx_send },
+	[RDMAP_SEND_INV] = { .qn = RDMAP_QN_SEND, .rx = rx_send },
+	[RDMAP_SEND_SE] = { .qn = RDMAP_QN_SEND, .rx = rx_send },
+	[RDMAP_SEND_SE_INV] = { .qn = RDMAP_QN_SEND, .rx = rx_send },
+	[RDMAP_TERMINATE] = { .qn = RDMAP_QN_TERM, .rx = rx_terminate },
+};
+
+/* RFC 5041 7 and RFC 5040 7: what can be said before the operation's own rules. 0 = fine. */
+static unsigned
+header_error(const struct stream *s, const struct ddp_hdr *h)
 {
-	static const uint8_t queue[RDMAP_OP_CNT] = {
-		[RDMAP_READ_REQ] = RDMAP_QN_READ,
-		[RDMAP_TERMINATE] = RDMAP_QN_TERM,
-	};
-	const struct ddp_hdr *h = &g->h;
 	unsigned op = rdmap_ctrl_op(h->ulp_ctrl);
-	bool tagged_op = op == RDMAP_WRITE || op == RDMAP_READ_RESP;
 
-	if (h->version != DDP_VERSION) {
-		(void)fail(s, g, RDMAP_LAYER_DDP, h->tagged ? DDP_TAGGED : DDP_UNTAGGED,
-		    h->tagged ? DDP_TAGGED_VERSION : DDP_UNTAGGED_VERSION, out);
-		return false;
-	}
-	if (!h->tagged && h->qn >= RDMAP_QN_CNT) {
-		(void)fail_untagged(s, g, DDP_BAD_QN, out);
-		return false;
-	}
-	if (rdmap_ctrl_version(h->ulp_ctrl) != RDMAP_VERSION) {
-		(void)fail_rdma(s, g, RDMA_OPERATION, RDMA_VERSION, out);
-		return false;
-	}
-	if (op >= RDMAP_OP_CNT || h->tagged != tagged_op || (!h->tagged && h->qn != queue[op])) {
-		(void)fail_rdma(s, g, RDMA_OPERATION, RDMA_OPCODE, out);
-		return false;
-	}
-	if (!h->tagged && h->msn != s->rx_msn[h->qn]) {
-		(void)fail_untagged(s, g, DDP_BAD_MSN, out);
-		return false;
-	}
-	return true;
-}
-
-static enum stream_rx
-dispatch(struct stream *s, const struct seg *g, struct stream_ev *ev)
-{
-	switch ((enum rdmap_op)rdmap_ctrl_op(g->h.ulp_ctrl)) {
-	case RDMAP_WRITE:
-		return rx_write(s, g, ev);
-	case RDMAP_READ_RESP:
-		return rx_read_resp(s, g, ev);
-	case RDMAP_READ_REQ:
-		return rx_read_req(s, g, ev);
-	case RDMAP_SEND:
-	case RDMAP_SEND_INV:
-	case RDMAP_SEND_SE:
-	case RDMAP_SEND_SE_INV:
-		return rx_send(s, g, ev);
-	case RDMAP_TERMINATE:
-		return rx_terminate(s, g, ev);
-	case RDMAP_OP_CNT:
-		break;
-	}
-	return fail_rdma(s, g, RDMA_OPERATION, RDMA_OPCODE, &ev->term);
-}
-
-static bool
-seg_decode(struct span ulpdu, struct seg *g)
-{
-	int n = ddp_decode(ulpdu, &g->h);
-
-	if (n <= 0 || ulpdu.len > MPA_ULPDU_MAX)
-		return false;
-	g->payload = ulpdu.ptr + n;
-	g->len = (uint32_t)(ulpdu.len - (size_t)n);
-	g->ulpdu_len = (uint16_t)ulpdu.len;
-	return true;
+	if (h->version != DDP_VERSION)
+		return h->tagged ? DDP_TAGGED_VERSION : DDP_UNTAGGED_VERSION;
+	if (!h->tagged && h->qn >= RDMAP_QN_CNT)
+		return DDP_BAD_QN;
+	if (rdmap_ctrl_version(h->ulp_ctrl) != RDMAP_VERSION)
+		return RDMA_VERSION;
+	if (op >= RDMAP_OP_CNT || h->tagged != ops[op].tagged || (!h->tagged && h->qn != ops[op].qn))
+		return RDMA_OPCODE;
+	return !h->tagged && h->msn != s->rx_msn[h->qn] ? DDP_BAD_MSN : 0;
 }
 
 enum stream_rx
 stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 {
 	struct seg g;
+	int n = ddp_decode(ulpdu, &g.h);
 	enum stream_rx rc;
+	unsigned error;
 
 	assert(!s->dead);
 	*ev = (struct stream_ev){ 0 };
-	if (!seg_decode(ulpdu, &g))
-		/* No DDP header fits: the length field lies, as far as MPA goes. */
-		return fail(s, NULL, RDMAP_LAYER_LLP, LLP_MPA, MPA_BAD_LENGTH, &ev->term);
-	if (!check_header(s, &g, &ev->term))
-		return STREAM_RX_ERROR;
-	rc = dispatch(s, &g, ev);
+	/* No DDP header fits: the length field lies, as far as MPA goes. */
+	if (n <= 0 || ulpdu.len > MPA_ULPDU_MAX)
+		return fail(s, NULL, MPA_BAD_LENGTH, &ev->term);
+	g.payload = ulpdu.ptr + n;
+	g.len = (uint32_t)(ulpdu.len - (size_t)n);
+	g.ulpdu_len = (uint16_t)ulpdu.len;
+	error = header_error(s, &g.h);
+	if (error != 0)
+		return fail(s, &g, error, &ev->term);
+	rc = ops[rdmap_ctrl_op(g.h.ulp_ctrl)].rx(s, &g, ev);
 	if (rc != STREAM_RX_NO_RECV)
 		s->started = true;
 	return rc;
-}
-
-void
-stream_fail_no_recv(struct stream *s, struct span ulpdu, struct rdmap_term *out)
-{
-	struct seg g;
-
-	if (seg_decode(ulpdu, &g))
-		(void)fail_untagged(s, &g, DDP_NO_BUFFER, out);
-	else
-		stream_fail_llp(s, MPA_BAD_LENGTH, out);
 }
 
 bool
@@ -442,93 +341,42 @@ stream_placed(struct stream *s)
 void
 stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len, struct rdmap_term *out)
 {
-	const struct seg g = {
-		.h = *h, .len = (uint32_t)payload_len, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len)
-	};
+	const struct seg g = { .h = *h, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len) };
 	uint8_t *at;
 	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, &at);
 
-	(void)fail_tagged(s, &g, v, out);
+	(void)fail(s, &g, stag_errors[v].tagged, out);
 }
 
 /* -- what goes out -- */
 
-void
-stream_send_hdr(struct stream *s, enum rdmap_op op, uint32_t inv_stag, uint32_t mo, bool last, struct ddp_hdr *out)
+struct ddp_hdr
+stream_untagged_hdr(struct stream *s, enum rdmap_op op, uint32_t mo, bool last)
 {
-	*out = (struct ddp_hdr){
+	uint32_t *msn = &s->tx_msn[ops[op].qn];
+
+	return (struct ddp_hdr){
 		.last = last,
 		.ulp_ctrl = rdmap_ctrl(op),
-		.ulp_word = inv_stag,
-		.qn = RDMAP_QN_SEND,
-		.msn = s->tx_msn[RDMAP_QN_SEND],
+		.qn = ops[op].qn,
+		.msn = last ? (*msn)++ : *msn,
 		.mo = mo,
 	};
-	if (last)
-		s->tx_msn[RDMAP_QN_SEND]++;
 }
 
-void
-stream_write_hdr(uint32_t stag, uint64_t to, bool last, struct ddp_hdr *out)
+struct ddp_hdr
+stream_tagged_hdr(enum rdmap_op op, uint32_t stag, uint64_t to, bool last)
 {
-	*out = (struct ddp_hdr){
-		.tagged = true,
-		.last = last,
-		.ulp_ctrl = rdmap_ctrl(RDMAP_WRITE),
-		.stag = stag,
-		.to = to,
-	};
+	return (struct ddp_hdr){ .tagged = true, .last = last, .ulp_ctrl = rdmap_ctrl(op), .stag = stag, .to = to };
 }
 
-void
-stream_read_hdr(struct stream *s, const struct stream_read *r, uint32_t src_stag, uint64_t src_to, struct ddp_hdr *out,
-    uint8_t body[RDMAP_READ_LEN])
+struct ddp_hdr
+stream_read_hdr(struct stream *s, const struct rdmap_read *rd, uint8_t body[RDMAP_READ_LEN])
 {
-	const struct rdmap_read rd = {
-		.sink_stag = r->stag,
-		.sink_to = r->to,
-		.size = r->size,
-		.src_stag = src_stag,
-		.src_to = src_to,
-	};
-
 	assert(stream_reads_out(s) < s->ord);
-	s->out_reads[s->out_head & s->out_mask] = *r;
-	s->out_reads[s->out_head++ & s->out_mask].got = 0;
-	*out = (struct ddp_hdr){
-		.last = true,
-		.ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
-		.qn = RDMAP_QN_READ,
-		.msn = s->tx_msn[RDMAP_QN_READ]++,
-	};
-	rdmap_read_encode(&rd, body);
-}
-
-void
-stream_term_hdr(struct stream *s, struct ddp_hdr *out)
-{
-	*out = (struct ddp_hdr){
-		.last = true,
-		.ulp_ctrl = rdmap_ctrl(RDMAP_TERMINATE),
-		.qn = RDMAP_QN_TERM,
-		.msn = s->tx_msn[RDMAP_QN_TERM]++,
-	};
-}
-
-static void
-serve_failed(struct stream *s, const struct rdmap_read *rd, enum stag_verdict v, struct rdmap_term *out)
-{
-	*out = (struct rdmap_term){
-		.layer = RDMAP_LAYER_RDMA, .etype = RDMA_PROTECTION, .code = read_code(v),
-		.has_len = true, .has_ddp = true, .has_read = true,
-		.seg_len = DDP_UNTAGGED_LEN + RDMAP_READ_LEN,
-		.ddp = {
-			.version = DDP_VERSION, .last = true, .ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
-			.qn = RDMAP_QN_READ, .msn = s->rx_msn[RDMAP_QN_READ] - (s->in_head - s->in_tail),
-		},
-		.read = *rd,	/* moved on by what was sent, RFC 5040 4.8 */
-	};
-	s->dead = true;
+	s->out_reads[s->out_head++ & s->out_mask] = *rd;
+	rdmap_read_encode(rd, body);
+	return stream_untagged_hdr(s, RDMAP_READ_REQ, 0, true);
 }
 
 bool
@@ -545,17 +393,22 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 		    s->cfg.stags, s->cfg.pd, STAG_READ, rd->src_stag, rd->src_to, rd->size, &at);
 
 		if (v != STAG_OK) {
-			serve_failed(s, rd, v, term);
+			const struct seg request = {
+				.h = {
+					.version = DDP_VERSION,
+					.last = true,
+					.ulp_ctrl = rdmap_ctrl(RDMAP_READ_REQ),
+					.qn = RDMAP_QN_READ,
+					.msn = s->rx_msn[RDMAP_QN_READ] - (s->in_head - s->in_tail),
+				},
+				.ulpdu_len = DDP_UNTAGGED_LEN + RDMAP_READ_LEN,
+			};
+
+			(void)fail_read(s, &request, v, rd, term); /* moved on by what was sent */
 			return false;
 		}
 	}
-	*out = (struct ddp_hdr){
-		.tagged = true,
-		.last = len == rd->size,
-		.ulp_ctrl = rdmap_ctrl(RDMAP_READ_RESP),
-		.stag = rd->sink_stag,
-		.to = rd->sink_to,
-	};
+	*out = stream_tagged_hdr(RDMAP_READ_RESP, rd->sink_stag, rd->sink_to, len == rd->size);
 	*from = (struct span){ .ptr = at, .len = len };
 	rd->size -= (uint32_t)len;
 	rd->sink_to += len;

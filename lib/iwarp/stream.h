@@ -21,15 +21,6 @@ struct stream_recv {
 	uint32_t len;
 };
 
-/* A Read that we issued. */
-struct stream_read {
-	uint64_t cookie; /* the caller's */
-	uint32_t stag;   /* sink; not looked at when size is 0 */
-	uint64_t to;
-	uint32_t size;
-	uint32_t got;
-};
-
 struct stream_config {
 	const struct stag_table *stags;
 	const void *pd;
@@ -42,9 +33,9 @@ struct stream_config {
 
 enum stream_rx {
 	STREAM_RX_NONE,       /* placed or noted, nothing to report */
-	STREAM_RX_RECV,       /* a Send is complete: ev.wr_id, ev.len ... */
+	STREAM_RX_RECV,       /* a Send is complete: ev.wr_id, ev.len */
 	STREAM_RX_READ_REQ,   /* a Read Request was queued, see stream_serve() */
-	STREAM_RX_READ_DONE,  /* our oldest Read was answered: ev.wr_id is its cookie */
+	STREAM_RX_READ_DONE,  /* our oldest Read was answered */
 	STREAM_RX_NO_RECV,    /* a Send, but no receive is posted: nothing was used, come again later */
 	STREAM_RX_TERMINATED, /* the peer's Terminate is in ev.term */
 	STREAM_RX_ERROR,      /* the Terminate to send is in ev.term */
@@ -53,8 +44,6 @@ enum stream_rx {
 struct stream_ev {
 	uint64_t wr_id;
 	uint32_t len;
-	bool solicited;
-	uint32_t invalidated; /* STag that the peer invalidated, 0 = none */
 	struct rdmap_term term;
 };
 
@@ -68,22 +57,22 @@ struct stream {
 	uint32_t rx_msn[RDMAP_QN_CNT];
 	struct stream_recv *rq;
 	uint32_t rq_mask;
-	uint32_t rq_head; /* counts posted */
-	uint32_t rq_tail; /* counts used */
-	uint32_t rq_got;  /* bytes placed in the oldest receive */
-	struct rdmap_read *in_reads;
+	uint32_t rq_head;            /* counts posted */
+	uint32_t rq_tail;            /* counts used */
+	uint32_t rq_got;             /* bytes placed in the oldest receive */
+	struct rdmap_read *in_reads; /* moved on by what was sent */
 	uint32_t in_mask;
 	uint32_t in_head;
 	uint32_t in_tail;
 	/* outbound */
 	uint32_t tx_msn[RDMAP_QN_CNT];
-	struct stream_read *out_reads;
+	struct rdmap_read *out_reads; /* moved on by what was placed */
 	uint32_t out_mask;
 	uint32_t out_head;
 	uint32_t out_tail;
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM; to be ended in either case. */
 int stream_init(struct stream *, const struct stream_config *);
 void stream_fini(struct stream *);
 /* Full operation starts; ord within the space given. */
@@ -114,14 +103,12 @@ void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_l
 
 /* An error below: the Terminate for MPA error `code`. */
 void stream_fail_llp(struct stream *, uint8_t code, struct rdmap_term *out);
-/* Gives up on a Send that found no receive (STREAM_RX_NO_RECV): its Terminate. */
-void stream_fail_no_recv(struct stream *, struct span ulpdu, struct rdmap_term *out);
 
 /* -- outbound headers; one segment each -- */
 
-/* A Send segment at offset `mo`; the message number moves on with the last one. */
-void stream_send_hdr(struct stream *, enum rdmap_op op, uint32_t inv_stag, uint32_t mo, bool last, struct ddp_hdr *out);
-void stream_write_hdr(uint32_t stag, uint64_t to, bool last, struct ddp_hdr *out);
+/* At offset `mo` of a message; the message number moves on with the last one. */
+struct ddp_hdr stream_untagged_hdr(struct stream *, enum rdmap_op op, uint32_t mo, bool last);
+struct ddp_hdr stream_tagged_hdr(enum rdmap_op op, uint32_t stag, uint64_t to, bool last);
 
 static inline uint32_t
 stream_reads_out(const struct stream *s)
@@ -129,10 +116,8 @@ stream_reads_out(const struct stream *s)
 	return s->out_head - s->out_tail;
 }
 
-/* There is room (stream_reads_out() < ord). Header and body of the Read Request. */
-void stream_read_hdr(struct stream *, const struct stream_read *, uint32_t src_stag, uint64_t src_to,
-    struct ddp_hdr *out, uint8_t body[RDMAP_READ_LEN]);
-void stream_term_hdr(struct stream *, struct ddp_hdr *out);
+/* There is room (stream_reads_out() < ord). Header and body of the Read Request; of no bytes: its sink is not looked at. */
+struct ddp_hdr stream_read_hdr(struct stream *, const struct rdmap_read *, uint8_t body[RDMAP_READ_LEN]);
 
 static inline bool
 stream_must_serve(const struct stream *s)

@@ -22,8 +22,6 @@ void
 txq_fini(struct txq *q)
 {
 	pages_free(q->ring, q->size);
-	q->ring = NULL;
-	q->size = 0;
 }
 
 void
@@ -36,31 +34,21 @@ txq_start(struct txq *q, bool crc, bool markers)
 	q->pos = 0;
 }
 
-/* With markers everything goes through the ring. */
-static size_t
-ring_need(const struct txq *q, size_t payload_len)
-{
-	size_t n = OVERHEAD + (payload_len <= TXQ_COPY_MAX || q->markers ? payload_len : 0);
-
-	return q->markers ? n + MPA_MARKER_LEN * (2 + n / (MPA_MARKER_STEP - MPA_MARKER_LEN)) : n;
-}
-
 size_t
 txq_ulpdu_max(const struct txq *q)
 {
-	size_t max = MPA_ULPDU_MAX;
-
 	/* A quarter, so that one FPDU can be written while the next are built. */
-	if (q->markers && max > q->size / 4)
-		max = q->size / 4;
-	return max;
+	return q->markers && q->size / 4 < MPA_ULPDU_MAX ? q->size / 4 : MPA_ULPDU_MAX;
 }
 
 bool
 txq_room(const struct txq *q, size_t payload_len)
 {
-	size_t need = ring_need(q, payload_len);
+	/* With markers everything goes through the ring. */
+	size_t need = OVERHEAD + (payload_len <= TXQ_COPY_MAX || q->markers ? payload_len : 0);
 
+	if (q->markers)
+		need += MPA_MARKER_LEN * (2 + need / (MPA_MARKER_STEP - MPA_MARKER_LEN));
 	if (q->seg_head - q->seg_tail > TXQ_SEGS - (TXQ_PIECES_MAX + 2))
 		return false;
 	if (txq_empty(q))
@@ -116,18 +104,6 @@ put_header(uint8_t *at, const struct ddp_hdr *h, size_t payload_len)
 	return MPA_LEN_LEN + n;
 }
 
-static uint8_t *
-put_payload(uint8_t *at, const struct txq_payload *p)
-{
-	for (unsigned i = 0; i < p->cnt; i++) {
-		if (p->v[i].iov_len == 0)
-			continue; /* its base may be NULL, which memcpy must not see */
-		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
-		at += p->v[i].iov_len;
-	}
-	return at;
-}
-
 static void
 put_crc(const struct txq *q, uint8_t *at, uint32_t crc)
 {
@@ -144,11 +120,15 @@ put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	size_t hdr_len = MPA_LEN_LEN + (h->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
 	size_t pad = mpa_pad(hdr_len - MPA_LEN_LEN + p->len);
 	size_t len = hdr_len + p->len + pad + MPA_CRC_LEN;
-	uint8_t *fpdu = ring_take(q, len);
-	uint8_t *at;
+	uint8_t *fpdu = ring_take(q, len), *at = fpdu + hdr_len;
 
 	(void)put_header(fpdu, h, p->len);
-	at = put_payload(fpdu + hdr_len, p);
+	for (unsigned i = 0; i < p->cnt; i++) {
+		if (p->v[i].iov_len == 0)
+			continue; /* its base may be NULL, which memcpy must not see */
+		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
+		at += p->v[i].iov_len;
+	}
 	memset(at, 0, pad);
 	at += pad;
 	put_crc(q, at, q->crc ? mpa_crc_update(MPA_CRC_INIT, fpdu, len - MPA_CRC_LEN) : 0);
@@ -195,11 +175,10 @@ struct marked {
 static void
 marked_marker(struct marked *m)
 {
-	uint32_t ptr;
+	uint32_t ptr = m->started ? m->pos - m->len_pos : 0;
 
 	if (m->pos % MPA_MARKER_STEP != 0)
 		return;
-	ptr = m->started ? m->pos - m->len_pos : 0;
 	m->at[0] = m->at[1] = 0;
 	m->at[2] = (uint8_t)(ptr >> 8);
 	m->at[3] = (uint8_t)ptr;
@@ -211,16 +190,13 @@ static void
 marked_bytes(struct marked *m, const uint8_t *src, size_t len)
 {
 	while (len > 0) {
-		size_t n;
-
 		marked_marker(m);
 		if (!m->started) {
 			m->started = true;
 			m->len_pos = m->pos;
 		}
-		n = MPA_MARKER_STEP - m->pos % MPA_MARKER_STEP;
-		if (n > len)
-			n = len;
+		size_t run = MPA_MARKER_STEP - m->pos % MPA_MARKER_STEP, n = run < len ? run : len;
+
 		memcpy(m->at, src, n);
 		m->at += n;
 		m->pos += (uint32_t)n;

@@ -54,7 +54,7 @@ begin(struct mpa_rival *r)
 	if (r->started || !r->said || !r->heard)
 		return;
 	r->started = true;
-	fpdu_rx_init(&r->rx, r->crc, r->markers_rx);
+	r->rx = (struct fpdu_rx){ .crc = r->crc, .markers = r->markers_rx };
 }
 
 static void

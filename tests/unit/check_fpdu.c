@@ -122,7 +122,7 @@ START_TEST(examples_of_rfc_5044)
 	struct span u;
 	size_t need;
 
-	fpdu_rx_init(&rx, true, true);
+	rx = (struct fpdu_rx){ .crc = true, .markers = true };
 	memcpy(buf, fig5, sizeof(fig5));
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, sizeof(fig5), &u, &need), sizeof(fig5));
 	ck_assert_uint_eq(u.len, 42);
@@ -146,7 +146,7 @@ check_vector(const char *name, struct span fpdu)
 	struct span u;
 	size_t need, total;
 
-	fpdu_rx_init(&rx, with_crc, false);
+	rx = (struct fpdu_rx){ .crc = with_crc };
 	memcpy(buf, fpdu.ptr, fpdu.len);
 	for (size_t n = 0; n < fpdu.len; n++) {
 		ck_assert_int_eq(fpdu_rx_next(&rx, buf, n, &u, &need), 0);
@@ -159,7 +159,7 @@ check_vector(const char *name, struct span fpdu)
 	/* a wrong bit anywhere but in the length is the CRC's */
 	total = fpdu.len;
 	for (size_t i = 2; with_crc && i < total; i++) {
-		fpdu_rx_init(&rx, true, false);
+		rx = (struct fpdu_rx){ .crc = true };
 		buf[i] ^= 0x10;
 		ck_assert_int_eq(fpdu_rx_next(&rx, buf, total, &u, &need), FPDU_BAD_CRC);
 		buf[i] ^= 0x10;
@@ -181,7 +181,7 @@ START_TEST(length_field_at_its_limits)
 	struct span u;
 	size_t need;
 
-	fpdu_rx_init(&rx, false, false);
+	rx = (struct fpdu_rx){ 0 };
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, 4, &u, &need), FPDU_BAD_LENGTH);
 	buf[1] = 1;
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, 4, &u, &need), 0);
@@ -197,7 +197,7 @@ START_TEST(length_field_at_its_limits)
 	buf[0] = buf[1] = 0xff;
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, 4, &u, &need), FPDU_BAD_LENGTH);
 	/* the same behind a marker */
-	fpdu_rx_init(&rx, false, true);
+	rx = (struct fpdu_rx){ .markers = true };
 	memset(buf, 0, 8);
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, 8, &u, &need), FPDU_BAD_LENGTH);
 	memset(buf + 4, 0xff, 2);
@@ -222,17 +222,17 @@ START_TEST(a_marker_that_points_elsewhere)
 	size_t need;
 
 	/* CRC off: or it would be seen first */
-	fpdu_rx_init(&rx, false, true);
+	rx = (struct fpdu_rx){ .markers = true };
 	memcpy(buf, fig5, sizeof(fig5));
 	buf[3] = 4;
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, sizeof(fig5), &u, &need), FPDU_BAD_LENGTH);
-	fpdu_rx_init(&rx, false, true);
+	rx = (struct fpdu_rx){ .markers = true };
 	rx.pos = 0x1ec;
 	memcpy(buf, fig6, sizeof(fig6));
 	buf[23] = 0x10;
 	ck_assert_int_eq(fpdu_rx_next(&rx, buf, sizeof(fig6), &u, &need), FPDU_BAD_LENGTH);
 	/* its reserved half is not looked at */
-	fpdu_rx_init(&rx, false, true);
+	rx = (struct fpdu_rx){ .markers = true };
 	rx.pos = 0x1ec;
 	memcpy(buf, fig6, sizeof(fig6));
 	buf[20] = 0xaa;
@@ -301,7 +301,7 @@ take_stream(bool crc, bool markers, size_t piece)
 	size_t have = 0, given = 0;
 	unsigned cnt = 0;
 
-	fpdu_rx_init(&rx, crc, markers);
+	rx = (struct fpdu_rx){ .crc = crc, .markers = markers };
 	while (given < made.len) {
 		size_t n = made.len - given < piece ? made.len - given : piece, off = 0;
 		struct span u;

@@ -138,7 +138,7 @@ START_TEST(ring_goes_round)
 		data[i] = (uint8_t)(i * 7);
 	ck_assert_int_eq(txq_init(&q, 20000), 0);
 	txq_start(&q, crc, markers);
-	fpdu_rx_init(&rx, crc, markers);
+	rx = (struct fpdu_rx){ .crc = crc, .markers = markers };
 	for (unsigned round = 0; round < 60000; round++) {
 		size_t off = 0, len, need;
 		struct span u;

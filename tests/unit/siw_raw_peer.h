@@ -30,7 +30,7 @@ raw_init(int fd)
 	raw.fd = fd;
 	raw.len = 0;
 	raw.eof = false;
-	fpdu_rx_init(&raw.rx, true, false);
+	raw.rx = (struct fpdu_rx){ .crc = true };
 	ck_assert_int_eq(txq_init(&raw.txq, 200000), 0);
 	txq_start(&raw.txq, true, false);
 	fcntl(fd, F_SETFL, O_NONBLOCK);

@@ -8,8 +8,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/siw_passive.c \
 	lib/rnic/siw/siw_qp.c \
 	lib/rnic/siw/siw_rx.c \
-	lib/rnic/siw/siw_tx.c \
-	lib/rnic/siw/siw_wr.c
+	lib/rnic/siw/siw_tx.c
 lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la
 
 check_UNIT += \

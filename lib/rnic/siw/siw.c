@@ -69,7 +69,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
 	_Static_assert(CNT == sizeof(struct siw_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
-	return rnic_stats_fill(names, CNT, &siw_dev_const(rdev)->stats, out);
+	return rnic_stats_fill(names, CNT, &siw_dev(rdev)->stats, out);
 }
 
 /* -- memory -- */
@@ -82,7 +82,6 @@ pd_alloc(struct rnic_dev *rdev, struct rnic_pd **out)
 	if (pd == NULL)
 		return -ENOMEM;
 	pd->pd.dev = rdev;
-	siw_dev(rdev)->pd_cnt++;
 	*out = &pd->pd;
 	return 0;
 }
@@ -93,7 +92,6 @@ pd_free(struct rnic_pd *pd)
 	if (pd == NULL)
 		return;
 	assert(CONTAINER_OF(pd, struct siw_pd, pd)->refs == 0);
-	siw_dev(pd->dev)->pd_cnt--;
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }
 
@@ -197,7 +195,7 @@ poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
-	const struct siw_dev *dev = siw_dev_const(rdev);
+	const struct siw_dev *dev = siw_dev(rdev);
 
 	if (dev->accept_more || dev->ends || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
 	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))
@@ -316,6 +314,19 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	*dev = (struct siw_dev){
 		.dev = { .ops = &siw_ops },
 		.cfg = *cfg,
+		.neg_cfg = {
+			.enhanced = cfg->mpa_rev >= 2,
+			.p2p = true,
+			.rtr = (cfg->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) |
+			    (cfg->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
+			    (cfg->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
+			.crc = cfg->crc,
+			.markers = cfg->markers,
+			.ird = cfg->ird,
+			.ird_max = cfg->ird,
+			.ord = cfg->ord,
+			.ord_min = 1, /* a write is complete when a Read behind it was answered */
+		},
 		.loop = *loop,
 		.rng = rng,
 		.listen_fd = -1,

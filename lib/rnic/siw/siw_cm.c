@@ -1,10 +1,8 @@
 /* Soft iWARP: connection set-up (MPA, RFC 5044 and 6581): what both sides share, and the active one; see siw_int.h. */
-#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/addr.h"
 #include "rnic/siw/siw_int.h"
@@ -20,25 +18,6 @@ siw_tune_socket(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
 }
 
-struct neg_config
-siw_neg_config(const struct siw_dev *dev)
-{
-	const struct siw_config *c = &dev->cfg;
-
-	return (struct neg_config){
-		.enhanced = c->mpa_rev >= 2,
-		.p2p = true,
-		.rtr = (c->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) | (c->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
-		    (c->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
-		.crc = c->crc,
-		.markers = c->markers,
-		.ird = c->ird,
-		.ird_max = c->ird,
-		.ord = c->ord,
-		.ord_min = 1, /* a write is complete when a Read behind it was answered */
-	};
-}
-
 static int
 depth_named(const struct neg *neg, uint16_t depth)
 {
@@ -48,7 +27,7 @@ depth_named(const struct neg *neg, uint16_t depth)
 struct rnic_depths
 siw_peer_depths(const struct rnic_qp *rqp)
 {
-	const struct siw_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct siw_qp, qp);
+	const struct siw_qp *qp = siw_qp(rqp);
 
 	return (struct rnic_depths){
 		.ird = depth_named(&qp->neg, qp->neg.res.peer_ird),
@@ -57,7 +36,17 @@ siw_peer_depths(const struct rnic_qp *rqp)
 }
 
 int
-siw_own_frame(const struct siw_qp *qp, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX])
+siw_frame_encode(struct mpa_frame f, const struct mpa_pdata *d, uint8_t out[MPA_FRAME_MAX])
+{
+	uint8_t pd[MPA_PDATA_LEN];
+
+	mpa_pdata_encode(d, pd);
+	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	return mpa_frame_encode(&f, out, MPA_FRAME_MAX);
+}
+
+bool
+siw_send_frame(struct siw_qp *qp, const struct rnic_remote *to, const struct mpa_frame *f)
 {
 	const struct mpa_pdata own = {
 		.recv_depth = (uint16_t)qp->rq_depth,
@@ -69,21 +58,10 @@ siw_own_frame(const struct siw_qp *qp, const struct rnic_remote *to, struct mpa_
 		.read_stag = qp->fence_region.stag,
 		.read_to = qp->fence_region.base,
 	};
+	uint8_t out[MPA_FRAME_MAX];
+	int len = siw_frame_encode(*f, &own, out);
 
-	return siw_frame_encode(f, &own, out);
-}
-
-int
-siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *d, uint8_t out[MPA_FRAME_MAX])
-{
-	uint8_t pd[MPA_PDATA_LEN];
-	int len;
-
-	mpa_pdata_encode(d, pd);
-	f->pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
-	len = mpa_frame_encode(f, out, MPA_FRAME_MAX);
-	f->pd = (struct span){ 0 };
-	return len;
+	return len > 0 && send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
 }
 
 void
@@ -99,7 +77,7 @@ siw_cm_check_connected(struct siw_qp *qp)
 	}
 	timer_cancel(&qp->dev->timers, &qp->connect_timer);
 	qp->connected = true;
-	siw_event(qp, RNIC_EV_CONNECTED);
+	events_add(&qp->dev->events, &qp->events, RNIC_EV_CONNECTED);
 }
 
 void
@@ -133,22 +111,17 @@ give_up(struct siw_qp *qp, const char *why, uint8_t code)
 static void
 reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 {
+	enum neg_state outcome = neg_reply_in(&qp->neg, f);
 	struct mpa_pdata peer;
 	bool ours = mpa_pdata_decode(f->pd, &peer) == 0;
 
-	switch (neg_reply_in(&qp->neg, f)) {
-	case NEG_REJECTED:
+	if (outcome == NEG_REJECTED) {
 		siw_qp_break(qp, mpa_verdict_str(ours ? peer.verdict : MPA_ACCEPTED), RNIC_WC_FLUSHED, NULL);
 		return;
-	case NEG_FAILED:
+	}
+	if (outcome == NEG_FAILED) {
 		give_up(qp, qp->neg.why, qp->neg.term_code);
 		return;
-	case NEG_DONE:
-		break;
-	case NEG_IDLE:
-	case NEG_REQUESTED:
-	case NEG_CHECKED:
-		assert(0);
 	}
 	if (!ours || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
 		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
@@ -191,32 +164,16 @@ read_reply(struct siw_qp *qp)
 }
 
 static void
-send_request(struct siw_qp *qp)
-{
-	const struct neg_config cfg = siw_neg_config(qp->dev);
-	uint8_t out[MPA_FRAME_MAX];
-	struct mpa_frame f;
-	int len;
-
-	neg_init(&qp->neg, &cfg);
-	neg_request(&qp->neg, &f);
-	len = siw_own_frame(qp, &qp->remote, &f, out);
-	siw_qp_set_state(qp, SIW_REQUESTED);
-	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len)
-		siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
-}
-
-static void
 connect_io(void *arg, int fd, unsigned events)
 {
 	struct siw_qp *qp = arg;
-	int err = 0;
-	socklen_t len = sizeof(err);
 
 	(void)events;
 	if (qp->state == SIW_CONNECTING) {
 		struct sockaddr_storage ss;
-		socklen_t ss_len = sizeof(ss);
+		socklen_t ss_len = sizeof(ss), len = sizeof(int);
+		struct mpa_frame request;
+		int err = 0;
 
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
@@ -224,12 +181,17 @@ connect_io(void *arg, int fd, unsigned events)
 		}
 		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
 			return; /* not connected yet */
-		send_request(qp);
+		neg_init(&qp->neg, &qp->dev->neg_cfg);
+		neg_request(&qp->neg, &request);
+		siw_qp_set_state(qp, SIW_REQUESTED);
+		if (!siw_send_frame(qp, &qp->remote, &request))
+			siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
 	}
 	if (qp->state == SIW_REQUESTED)
 		read_reply(qp);
 }
 
+/* 0 or a negative errno; what is left of it goes with the QP's end. */
 static int
 start_connect(struct siw_qp *qp)
 {
@@ -249,14 +211,8 @@ start_connect(struct siw_qp *qp)
 	addr_set_port(&local, 0);
 	if (bind(qp->fd, (const struct sockaddr *)&local, addr_len(&local)) < 0 ||
 	    (connect(qp->fd, (const struct sockaddr *)&ss, addr_len(&ss)) < 0 && errno != EINPROGRESS))
-		rc = -errno;
-	else
-		rc = dev->loop.watch(dev->loop.ctx, qp->fd, connect_io, qp);
-	if (rc < 0) {
-		close(qp->fd);
-		qp->fd = -1;
-	}
-	return rc;
+		return -errno;
+	return dev->loop.watch(dev->loop.ctx, qp->fd, connect_io, qp);
 }
 
 int
@@ -268,16 +224,15 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 	if (qp->claimed || (side == RNIC_ACTIVE && (qp->state != SIW_IDLE || remote->mpa_port == 0)) ||
 	    qp->state == SIW_CLOSED)
 		return -EINVAL;
-	qp->side = side;
 	qp->claimed = true;
 	qp->remote = *remote;
 	if (qp->state == SIW_BROKEN) {
-		siw_event(qp, RNIC_EV_CONNECT_FAILED); /* it came, and broke before we were asked */
+		/* It came, and broke before we were asked. */
+		events_add(&qp->dev->events, &qp->events, RNIC_EV_CONNECT_FAILED);
 		return 0;
 	}
 	if (side == RNIC_PASSIVE) {
-		if (qp->state == SIW_IDLE)
-			(void)siw_qp_expect(rqp);
+		(void)siw_qp_expect(rqp); /* or it was called before */
 		if (qp->state < SIW_BROKEN)
 			siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 		siw_cm_check_connected(qp);

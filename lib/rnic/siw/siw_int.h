@@ -1,9 +1,9 @@
 /*
  * What the files of the soft iWARP device share. siw.c: the device, its
- * memory and its list of calls; siw_qp.c: queue pairs and their events;
- * siw_wr.c: work requests and completions; siw_cm.c and siw_passive.c: connection
- * set-up; siw_rx.c and siw_tx.c: the established stream; siw_linger.c: sockets
- * whose QP is gone, with something left to send.
+ * memory and its list of calls; siw_qp.c: queue pairs, their requests and
+ * completions; siw_cm.c and siw_passive.c: connection set-up; siw_rx.c and
+ * siw_tx.c: the established stream; siw_linger.c: sockets whose QP is gone, with
+ * something left to send.
  */
 #pragma once
 
@@ -44,6 +44,7 @@
 struct siw_dev {
 	struct rnic_dev dev;
 	struct siw_config cfg;
+	struct neg_config neg_cfg; /* by cfg */
 	struct rnic_loop loop;
 	struct rng *rng;
 	struct timerq timers;
@@ -51,7 +52,6 @@ struct siw_dev {
 	struct siw_qp **slots; /* by index in the QPN */
 	uint32_t qp_cnt;
 	uint32_t next_slot;
-	uint32_t pd_cnt;
 	uint64_t mr_bytes;
 	struct iface iface; /* of our address */
 	struct events events;
@@ -117,7 +117,6 @@ struct siw_qp {
 	uint64_t token;
 	uint32_t rq_depth;
 	/* set-up */
-	enum rnic_side side;
 	bool claimed;   /* qp_connect was called */
 	bool connected; /* RNIC_EV_CONNECTED was given out */
 	struct rnic_remote remote;
@@ -128,21 +127,18 @@ struct siw_qp {
 	struct neg neg;
 	/* stream */
 	int fd;
-	bool crc;
 	size_t ulpdu_max; /* of what we send */
 	struct stream stream;
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
-	size_t rx_off;   /* first byte not decoded */
-	size_t rx_len;   /* bytes in the buffer */
-	bool rx_stalled; /* rx_held waits for a receive */
-	bool rx_hup;     /* the peer closed its side: read to the end */
-	bool peer_fin;   /* the end was read */
-	struct span rx_held;
+	size_t rx_off;           /* first byte not decoded */
+	size_t rx_len;           /* bytes in the buffer */
+	bool rx_hup;             /* the peer closed its side: read to the end */
+	bool peer_fin;           /* the end was read */
+	struct span rx_held;     /* a Send that waits for a receive; ptr NULL: none */
 	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
 	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
 	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
-	size_t rx_place_fpdu;    /* length of its FPDU */
 	struct txq txq;
 	bool tx_blocked; /* the socket is full */
 	/* send queue; sq.sent: wholly turned into FPDUs */
@@ -152,13 +148,12 @@ struct siw_qp {
 	uint32_t enc_off; /* bytes done of request sq.sent */
 	struct fence fence;
 	struct stag_region fence_region; /* of the fence's bytes */
-	/* completions */
+	/* completions that were not polled */
 	struct rnic_wc *cq;
 	uint32_t cq_mask;
 	uint32_t cq_head;
 	uint32_t cq_tail;
-	uint32_t cq_sends; /* of requests, not polled */
-	uint32_t cq_recvs;
+	uint32_t cq_recvs; /* receives among them */
 	struct qp_events events;
 	struct list_node rx_node;
 	struct list_node tx_node;
@@ -166,34 +161,22 @@ struct siw_qp {
 };
 
 static inline struct siw_dev *
-siw_dev(struct rnic_dev *d)
+siw_dev(const struct rnic_dev *d)
 {
-	return CONTAINER_OF(d, struct siw_dev, dev);
-}
-
-static inline const struct siw_dev *
-siw_dev_const(const struct rnic_dev *d)
-{
-	return CONTAINER_OF((struct rnic_dev *)(uintptr_t)d, struct siw_dev, dev);
+	return CONTAINER_OF((uintptr_t)d, struct siw_dev, dev);
 }
 
 static inline struct siw_qp *
-siw_qp(struct rnic_qp *q)
+siw_qp(const struct rnic_qp *q)
 {
-	return CONTAINER_OF(q, struct siw_qp, qp);
-}
-
-static inline int64_t
-siw_ms(uint32_t ms)
-{
-	return (int64_t)ms * 1000000;
+	return CONTAINER_OF((uintptr_t)q, struct siw_qp, qp);
 }
 
 /* From the time of this turn. */
 static inline void
 siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
 {
-	timer_arm(&dev->timers, t, dev->dev.now_ns + siw_ms(ms));
+	timer_arm(&dev->timers, t, dev->dev.now_ns + (int64_t)ms * 1000000);
 }
 
 /* -- siw_qp.c -- */
@@ -205,7 +188,6 @@ void siw_qp_free(struct siw_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
-void siw_event(struct siw_qp *, enum rnic_event_type);
 
 /*
  * The connection is lost, or never came about: closes the socket, flushes,
@@ -214,23 +196,16 @@ void siw_event(struct siw_qp *, enum rnic_event_type);
  */
 void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
 
-/* -- siw_wr.c -- */
-
 int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
 void siw_credits(const struct rnic_qp *, struct rnic_credits *);
 void siw_fence(struct rnic_qp *);
 unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
-
 void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
 /* All requests before pos are done. */
 void siw_complete_sends(struct siw_qp *, uint32_t pos);
-/* All requests end, receives too: the oldest with this status, the others as flushed. */
-void siw_flush_all(struct siw_qp *, enum rnic_wc_status first);
 /* Gives RNIC_EV_CREDITS when something that was used up is there again. */
 void siw_credits_changed(struct siw_qp *);
-void siw_fence_delayed(struct timer *);
-void siw_fence_silence(struct timer *);
 
 /* -- siw_rx.c -- */
 
@@ -268,12 +243,12 @@ void siw_tx_fill(struct siw_qp *);
 /* -- siw_cm.c -- */
 
 void siw_tune_socket(int fd);
-struct neg_config siw_neg_config(const struct siw_dev *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* Encodes `f` with this private data into out: its length, or a negative errno. */
-int siw_frame_encode(struct mpa_frame *f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
-/* The same with our own private data; with the token where we have to show it (to != NULL). */
-int siw_own_frame(const struct siw_qp *, const struct rnic_remote *to, struct mpa_frame *f, uint8_t out[MPA_FRAME_MAX]);
+int siw_frame_encode(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
+/* Sends `f` with our own private data; with the token where we have to show it (to != NULL). The first bytes on a new
+ * connection: always taken whole, or it is broken (false). */
+bool siw_send_frame(struct siw_qp *, const struct rnic_remote *to, const struct mpa_frame *f);
 /* CONNECTED once the stream runs and the user asked for it. */
 void siw_cm_check_connected(struct siw_qp *);
 void siw_cm_connect_timeout(struct timer *);

@@ -46,30 +46,26 @@ linger_timeout(struct timer *t)
 	linger_free(CONTAINER_OF(t, struct siw_linger, timer));
 }
 
-/* False: the socket is broken. */
+/* Sends what is left, then FIN; reads and drops. False: the socket is broken, or the peer is done, too. */
 static bool
-linger_send(struct siw_linger *l)
-{
-	while (l->off < l->len) {
-		ssize_t n = send(l->fd, l->buf + l->off, l->len - l->off, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0)
-			return errno == EAGAIN || errno == EINTR;
-		l->off += (size_t)n;
-	}
-	if (!l->fin) {
-		l->fin = true;
-		return shutdown(l->fd, SHUT_WR) == 0;
-	}
-	return true;
-}
-
-/* Reads and drops. False: the peer is done, too. */
-static bool
-linger_drain(struct siw_linger *l)
+linger_goes_on(struct siw_linger *l)
 {
 	uint8_t waste[16384];
 
+	while (l->off < l->len) {
+		ssize_t n = send(l->fd, l->buf + l->off, l->len - l->off, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		if (n < 0)
+			break;
+		l->off += (size_t)n;
+	}
+	if (l->off == l->len && !l->fin) {
+		l->fin = true;
+		if (shutdown(l->fd, SHUT_WR) < 0)
+			return false;
+	}
 	for (unsigned i = 0; i < 64; i++) {
 		ssize_t n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
 
@@ -84,12 +80,10 @@ linger_drain(struct siw_linger *l)
 static void
 linger_io(void *arg, int fd, unsigned events)
 {
-	struct siw_linger *l = arg;
-
 	(void)fd;
 	(void)events;
-	if (!linger_send(l) || !linger_drain(l))
-		linger_free(l);
+	if (!linger_goes_on(arg))
+		linger_free(arg);
 }
 
 /* NULL: no place or memory; the caller closes fd. */
@@ -143,8 +137,10 @@ linger_start(struct siw_linger *l)
 	struct siw_dev *dev = l->dev;
 
 	siw_arm(dev, &l->timer, SIW_LINGER_MS);
-	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0 || !linger_send(l) || !linger_drain(l))
+	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0)
 		linger_free(l);
+	else
+		linger_io(l, l->fd, 0);
 }
 
 void
@@ -155,64 +151,45 @@ siw_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 	if (l == NULL) {
 		(void)send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		close(fd);
-		return;
-	}
-	if (!linger_append(l, bytes, len)) {
+	} else if (!linger_append(l, bytes, len)) {
 		linger_free(l);
-		return;
+	} else {
+		linger_start(l);
 	}
-	linger_start(l);
-}
-
-/* Takes all that is in the send queue: to the socket while it can, else into the buffer. */
-static bool
-linger_take(struct siw_linger *l, struct txq *q)
-{
-	struct iovec iov[SIW_IOV];
-
-	while (!txq_empty(q)) {
-		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, SIW_IOV) };
-		ssize_t n = l->len == 0 ? sendmsg(l->fd, &msg, siw_send_flags(q)) : -1;
-
-		if (n < 0 && l->len == 0 && errno != EAGAIN && errno != EINTR)
-			return false;
-		if (n > 0) {
-			txq_sent(q, (size_t)n);
-			continue;
-		}
-		if (!linger_append(l, iov[0].iov_base, iov[0].iov_len))
-			return false;
-		txq_sent(q, iov[0].iov_len);
-	}
-	return true;
 }
 
 void
 siw_linger_qp(struct siw_qp *qp, int fd)
 {
 	struct siw_linger *l = linger_new(qp->dev, fd);
-	bool more;
+	struct txq *q = &qp->txq;
+	struct iovec iov[SIW_IOV];
 
 	if (l == NULL) {
 		close(fd);
 		return;
 	}
-	do {
-		siw_tx_fill(qp);
-		more = !txq_empty(&qp->txq);
-		if (!linger_take(l, &qp->txq)) {
-			linger_free(l);
-			return;
+	for (siw_tx_fill(qp); !txq_empty(q); siw_tx_fill(qp)) {
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, SIW_IOV) };
+		/* To the socket while it can, then all goes into the buffer. */
+		ssize_t n = l->len == 0 ? sendmsg(fd, &msg, siw_send_flags(q)) : -1;
+
+		if (n < 0) {
+			if ((l->len == 0 && errno != EAGAIN && errno != EINTR) ||
+			    !linger_append(l, iov[0].iov_base, iov[0].iov_len)) {
+				linger_free(l);
+				return;
+			}
+			n = (ssize_t)iov[0].iov_len;
 		}
-	} while (more);
+		txq_sent(q, (size_t)n);
+	}
 	linger_start(l);
 }
 
 void
 siw_linger_close_all(struct siw_dev *dev)
 {
-	struct list_node *n;
-
-	while ((n = list_first(&dev->lingering)) != NULL)
-		linger_free(CONTAINER_OF(n, struct siw_linger, node));
+	LIST_EACH(struct siw_linger, l, &dev->lingering, node)
+		linger_free(l);
 }

@@ -32,41 +32,32 @@ struct siw_pend {
 
 /* -- requests -- */
 
-/* Out of its list; the descriptor stays open. */
-static void
+/* Frees all but the descriptor, which is returned. */
+static int
 pend_free(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
+	int fd = p->fd;
 
-	dev->loop.unwatch(dev->loop.ctx, p->fd);
+	dev->loop.unwatch(dev->loop.ctx, fd);
 	timer_cancel(&dev->timers, &p->timer);
 	timerq_unreserve(&dev->timers, 1);
 	list_remove(&p->node);
 	dev->pending_cnt--;
-	if (p->parked)
-		dev->parked_cnt--;
+	dev->parked_cnt -= p->parked;
 	free(p);
-}
-
-static void
-pend_close(struct siw_pend *p)
-{
-	int fd = p->fd;
-
-	pend_free(p);
-	close(fd);
+	return fd;
 }
 
 /* Sends the Reply `f` with our verdict and closes. */
 static void
-pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum mpa_verdict verdict)
+pend_reject_frame(struct siw_pend *p, const struct mpa_frame *f, enum mpa_verdict verdict)
 {
 	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
 	struct siw_dev *dev = p->dev;
 	uint8_t out[MPA_FRAME_MAX];
-	int fd = p->fd, len = siw_frame_encode(f, &d, out);
+	int fd = pend_free(p), len = siw_frame_encode(*f, &d, out);
 
-	pend_free(p);
 	if (len > 0)
 		siw_linger_bytes(dev, fd, out, (size_t)len);
 	else
@@ -77,10 +68,13 @@ pend_reject_frame(struct siw_pend *p, struct mpa_frame *f, enum mpa_verdict verd
 static void
 pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 {
-	const struct neg_config cfg = siw_neg_config(p->dev);
 	struct mpa_frame f;
 
-	neg_refuse(&cfg, &p->frame, &f);
+	if (verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY)
+		p->dev->stats.mpa_refused_parked++;
+	else
+		p->dev->stats.mpa_refused_token++;
+	neg_refuse(&p->dev->neg_cfg, &p->frame, &f);
 	pend_reject_frame(p, &f, verdict);
 }
 
@@ -88,31 +82,24 @@ pend_reject(struct siw_pend *p, enum mpa_verdict verdict)
 static void
 pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
-	const struct neg_config cfg = siw_neg_config(qp->dev);
 	const struct mpa_pdata peer = p->pdata;
-	uint8_t out[MPA_FRAME_MAX];
 	struct mpa_frame f;
-	int len;
 
-	neg_init(&qp->neg, &cfg);
+	neg_init(&qp->neg, &qp->dev->neg_cfg);
 	if (neg_request_in(&qp->neg, &p->frame, &f) != NEG_CHECKED) {
 		if (qp->neg.state == NEG_REJECTED)
 			pend_reject_frame(p, &f, MPA_READ_DEPTH);
 		else
-			pend_close(p);
+			close(pend_free(p));
 		siw_qp_break(qp, qp->neg.why, RNIC_WC_FLUSHED, NULL);
 		return;
 	}
 	neg_accept(&qp->neg, &f);
-	qp->fd = p->fd;
-	pend_free(p);
+	qp->fd = pend_free(p);
 	qp->peer_qpn = peer.from_qpn;
-	len = siw_own_frame(qp, NULL, &f, out);
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
 	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
-	/* The first bytes on a new connection: always taken whole, or it is broken. */
-	if (len < 0 || send(qp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len ||
-	    siw_stream_start(qp, &peer) < 0)
+	if (!siw_send_frame(qp, NULL, &f) || siw_stream_start(qp, &peer) < 0)
 		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
 }
 
@@ -122,32 +109,22 @@ pend_timeout(struct timer *t)
 	struct siw_pend *p = CONTAINER_OF(t, struct siw_pend, timer);
 
 	if (p->parked) {
-		p->dev->stats.mpa_refused_parked++;
 		pend_reject(p, MPA_NOT_EXPECTED);
 	} else {
 		p->dev->stats.mpa_bad++;
-		pend_close(p);
+		close(pend_free(p));
 	}
-}
-
-/* So many of one source are parked. */
-static unsigned
-parked_from(const struct siw_dev *dev, const struct rnic_gid *from)
-{
-	unsigned n = 0, bits = addr_source_bits(from->b);
-
-	LIST_FOREACH(node, &dev->parked)
-		n += addr_same_prefix(CONTAINER_OF(node, struct siw_pend, node)->from.b, from->b, bits);
-	return n;
 }
 
 static void
 pend_park(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
+	unsigned of_source = 0, bits = addr_source_bits(p->from.b);
 
-	if (dev->parked_cnt >= SIW_PARKED_MAX || parked_from(dev, &p->from) >= SIW_PARKED_OF_ONE) {
-		dev->stats.mpa_refused_parked++;
+	LIST_EACH(struct siw_pend, other, &dev->parked, node)
+		of_source += addr_same_prefix(other->from.b, p->from.b, bits);
+	if (dev->parked_cnt >= SIW_PARKED_MAX || of_source >= SIW_PARKED_OF_ONE) {
 		pend_reject(p, MPA_BUSY);
 		return;
 	}
@@ -162,72 +139,68 @@ pend_park(struct siw_pend *p)
 static void
 pend_dispatch(struct siw_pend *p)
 {
-	struct siw_dev *dev = p->dev;
-	struct siw_qp *qp;
-
 	/* A peer without receives could never be sent anything. */
 	if (mpa_pdata_decode(p->frame.pd, &p->pdata) < 0 || p->pdata.recv_depth == 0) {
-		dev->stats.mpa_refused_token++;
 		pend_reject(p, MPA_STRANGER);
 		return;
 	}
-	qp = siw_qp_find(dev, p->pdata.qpn);
-	if (qp == NULL) {
-		pend_park(p);
-		return;
-	}
-	if (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token) {
-		dev->stats.mpa_refused_token++;
+	struct siw_qp *qp = siw_qp_find(p->dev, p->pdata.qpn);
+
+	if (qp != NULL && (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token))
 		pend_reject(p, MPA_BAD_TOKEN);
-	} else if (qp->state == SIW_IDLE) {
+	else if (qp == NULL || qp->state == SIW_IDLE)
 		pend_park(p);
-	} else if (qp->state != SIW_EXPECTING) {
-		dev->stats.mpa_refused_token++;
+	else if (qp->state != SIW_EXPECTING)
 		pend_reject(p, qp->state >= SIW_BROKEN ? MPA_GONE : MPA_USED);
-	} else {
+	else
 		pend_adopt(p, qp);
-	}
 }
 
 static void
 pend_io(void *arg, int fd, unsigned events)
 {
 	struct siw_pend *p = arg;
-	ssize_t n;
-	int used;
+	ssize_t n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
 
 	(void)events;
-	n = recv(fd, p->buf + p->len, sizeof(p->buf) - p->len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0 || p->parked) {
-		/* Gone, or it talks before it was answered. */
-		if (n > 0 || !p->parked)
-			p->dev->stats.mpa_bad++;
-		pend_close(p);
-		return;
+	if (n > 0 && !p->parked) {
+		p->len += (size_t)n;
+		int used = mpa_frame_decode((struct span){ .ptr = p->buf, .len = p->len }, MPA_REQUEST, &p->frame);
+
+		if (used == 0)
+			return;
+		if (used > 0 && (size_t)used == p->len && p->frame.rev >= 1 && p->frame.rev <= 2) {
+			pend_dispatch(p);
+			return;
+		}
 	}
-	p->len += (size_t)n;
-	used = mpa_frame_decode((struct span){ .ptr = p->buf, .len = p->len }, MPA_REQUEST, &p->frame);
-	if (used == 0)
-		return;
-	if (used < 0 || (size_t)used != p->len || p->frame.rev < 1 || p->frame.rev > 2) {
-		p->dev->stats.mpa_bad++;
-		pend_close(p);
-		return;
-	}
-	pend_dispatch(p);
+	/* The request is malformed, the peer talks before it was answered, or it is gone: a parked one may go. */
+	p->dev->stats.mpa_bad += n > 0 || !p->parked;
+	close(pend_free(p));
 }
 
+/* A connection to our MPA port. */
 static void
-pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
+accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 {
+	const struct linger reset = { .l_onoff = 1 };
+	struct rnic_gid gid;
 	struct siw_pend *p;
 
+	addr_to_v6(from, gid.b);
+	if (dev->cfg.may_connect != NULL && !dev->cfg.may_connect(dev->cfg.may_connect_ctx, &gid)) {
+		dev->stats.mpa_refused_address++;
+		/* No TIME_WAIT for strangers. */
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(fd);
+		return;
+	}
 	/* A place for the newcomer: slow ones are the last to have a claim. */
 	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
 		dev->stats.mpa_bad++;
-		pend_close(CONTAINER_OF(list_first(&dev->pending), struct siw_pend, node));
+		close(pend_free(LIST_FIRST(struct siw_pend, &dev->pending, node)));
 	}
 	p = calloc(1, sizeof(*p));
 	if (p == NULL || timerq_reserve(&dev->timers, 1) < 0) {
@@ -238,7 +211,7 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 	}
 	p->dev = dev;
 	p->fd = fd;
-	p->from = *from;
+	p->from = gid;
 	timer_init(&p->timer, pend_timeout);
 	list_init(&p->node);
 	list_push(&dev->pending, &p->node);
@@ -246,7 +219,7 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 	siw_arm(dev, &p->timer, dev->cfg.connect_ms);
 	siw_tune_socket(fd);
 	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, p) < 0)
-		pend_close(p);
+		close(pend_free(p));
 }
 
 /* -- listening -- */
@@ -254,9 +227,6 @@ pend_new(struct siw_dev *dev, int fd, const struct rnic_gid *from)
 void
 siw_accept_more(struct siw_dev *dev)
 {
-	const struct linger reset = { .l_onoff = 1 };
-	struct rnic_gid gid;
-
 	dev->accept_more = false;
 	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
 		struct sockaddr_storage from = { 0 };
@@ -264,15 +234,7 @@ siw_accept_more(struct siw_dev *dev)
 		int fd = accept4(dev->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			addr_to_v6(&from, gid.b);
-			if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &gid)) {
-				pend_new(dev, fd, &gid);
-			} else {
-				dev->stats.mpa_refused_address++;
-				/* No TIME_WAIT for strangers. */
-				(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-				close(fd);
-			}
+			accepted(dev, fd, &from);
 			continue;
 		}
 		if (errno == EAGAIN)
@@ -355,10 +317,10 @@ siw_listen(struct siw_dev *dev, const char **err)
 void
 siw_listen_close(struct siw_dev *dev)
 {
-	struct list_node *n;
-
-	while ((n = list_first(&dev->pending)) != NULL || (n = list_first(&dev->parked)) != NULL)
-		pend_close(CONTAINER_OF(n, struct siw_pend, node));
+	LIST_EACH(struct siw_pend, p, &dev->pending, node)
+		close(pend_free(p));
+	LIST_EACH(struct siw_pend, p, &dev->parked, node)
+		close(pend_free(p));
 	timer_cancel(&dev->timers, &dev->accept_timer);
 	if (dev->listen_fd < 0)
 		return;
@@ -375,14 +337,8 @@ siw_qp_expect(struct rnic_qp *rqp)
 	if (qp->state != SIW_IDLE)
 		return -EINVAL;
 	siw_qp_set_state(qp, SIW_EXPECTING);
-	LIST_FOREACH(n, &qp->dev->parked) {
-		struct siw_pend *p = CONTAINER_OF(n, struct siw_pend, node);
-
-		if (p->pdata.qpn != qp->qp.qpn)
-			continue;
-		pend_dispatch(p);
-		if (qp->state != SIW_EXPECTING)
-			break;
-	}
+	LIST_EACH(struct siw_pend, p, &qp->dev->parked, node)
+		if (qp->state == SIW_EXPECTING && p->pdata.qpn == qp->qp.qpn)
+			pend_dispatch(p);
 	return 0;
 }

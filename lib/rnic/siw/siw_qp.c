@@ -1,16 +1,210 @@
-/* Soft iWARP: queue pairs: numbers, birth and end, events; see siw_int.h. */
+/* Soft iWARP: queue pairs: their requests, credits and completions, birth and end; see siw_int.h. */
 #include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/pages.h"
 #include "rnic/siw/siw_int.h"
+#include "rnic/wr.h"
 
 #define TIMERS (2 + FENCE_TIMERS) /* of a QP */
+
+/* -- completions -- */
+
+void
+siw_complete(struct siw_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status, uint32_t len)
+{
+	assert(qp->cq_head - qp->cq_tail <= qp->cq_mask);
+	qp->cq[qp->cq_head++ & qp->cq_mask] = (struct rnic_wc){
+		.wr_id = wr_id,
+		.qp = &qp->qp,
+		.op = op,
+		.status = status,
+		.len = len,
+	};
+	qp->cq_recvs += op == RNIC_WC_RECV;
+	if (list_empty(&qp->cq_node))
+		list_push(&qp->dev->cq_list, &qp->cq_node);
+}
+
+unsigned
+siw_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+	unsigned n = 0;
+
+	while (n < max && !list_empty(&dev->cq_list)) {
+		struct siw_qp *qp = CONTAINER_OF(list_pop(&dev->cq_list), struct siw_qp, cq_node);
+
+		while (n < max && qp->cq_tail != qp->cq_head) {
+			wc[n] = qp->cq[qp->cq_tail++ & qp->cq_mask];
+			qp->cq_recvs -= wc[n++].op == RNIC_WC_RECV;
+		}
+		if (qp->cq_tail != qp->cq_head)
+			list_push(&dev->cq_list, &qp->cq_node);
+		siw_credits_changed(qp);
+	}
+	return n;
+}
+
+static void
+complete_send(struct siw_qp *qp, const struct siw_wr *wr, enum rnic_wc_status status)
+{
+	siw_complete(qp, wr->wr_id, wr->op == RNIC_WR_SEND ? RNIC_WC_SEND : RNIC_WC_WRITE, status, 0);
+}
+
+void
+siw_complete_sends(struct siw_qp *qp, uint32_t pos)
+{
+	for (; qp->sq.done != pos; qp->sq.done++) {
+		const struct siw_wr *wr = &qp->wrs[qp->sq.done & qp->wr_mask];
+
+		qp->sq.sends_out -= wr->op == RNIC_WR_SEND;
+		if (wr->flags & RNIC_SIGNALED)
+			complete_send(qp, wr, RNIC_WC_OK);
+	}
+}
+
+/* All requests end, receives too: the oldest with this status, the others as flushed. */
+static void
+flush_all(struct siw_qp *qp, enum rnic_wc_status first)
+{
+	struct stream_recv r;
+
+	for (; qp->sq.done != qp->sq.head; qp->sq.done++, first = RNIC_WC_FLUSHED)
+		complete_send(qp, &qp->wrs[qp->sq.done & qp->wr_mask], first);
+	while (stream_flush_recv(&qp->stream, &r))
+		siw_complete(qp, r.wr_id, RNIC_WC_RECV, RNIC_WC_FLUSHED, 0);
+	qp->sq.sends_out = 0;
+	qp->sq.bytes = 0;
+}
+
+/* -- credits and fence -- */
+
+void
+siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
+{
+	const struct siw_qp *qp = siw_qp(rqp);
+	/* Until its completion is polled a request has its entry. */
+	uint32_t unpolled = qp->cq_head - qp->cq_tail - qp->cq_recvs;
+
+	*out = (struct rnic_credits){ 0 };
+	if (qp->state == SIW_RTS && qp->connected)
+		sendq_credits(&qp->sq, qp->sq.head - qp->sq.done + unpolled, qp->sq.bytes + qp->txq.bytes, out);
+}
+
+void
+siw_credits_changed(struct siw_qp *qp)
+{
+	struct rnic_credits now;
+
+	if (qp->state != SIW_RTS || qp->sq.starved == 0)
+		return;
+	siw_credits(&qp->qp, &now);
+	if (sendq_has_more(&qp->sq, &now))
+		events_add(&qp->dev->events, &qp->events, RNIC_EV_CREDITS);
+}
+
+void
+siw_fence(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state != SIW_RTS || qp->sq.head == qp->sq.done)
+		return;
+	fence_want(&qp->fence);
+	siw_tx_schedule(qp);
+}
+
+static void
+fence_delayed(struct timer *t)
+{
+	siw_fence(&CONTAINER_OF(t, struct siw_qp, fence.delay_timer)->qp);
+}
+
+static void
+fence_silence(struct timer *t)
+{
+	siw_qp_break(
+	    CONTAINER_OF(t, struct siw_qp, fence.answer_timer), "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
+}
+
+/* -- posting -- */
+
+static void
+wr_take(struct siw_wr *to, const struct rnic_send_wr *wr, size_t len)
+{
+	uint8_t *at = to->u.bytes;
+
+	to->wr_id = wr->wr_id;
+	to->raddr = wr->raddr;
+	to->rkey = wr->rkey;
+	to->len = (uint32_t)len;
+	to->op = wr->op;
+	to->flags = (uint16_t)wr->flags;
+	to->sge_cnt = (uint16_t)wr->sge_cnt;
+	for (unsigned i = 0; i < wr->sge_cnt; i++) {
+		const struct rnic_sge *s = &wr->sge[i];
+
+		if (wr->flags & RNIC_INLINE) {
+			if (s->len > 0)
+				memcpy(at, s->ptr, s->len);
+			at += s->len;
+		} else {
+			to->u.sge[i].iov_base = (void *)(uintptr_t)s->ptr;
+			to->u.sge[i].iov_len = s->len;
+		}
+	}
+}
+
+int
+siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+	struct siw_wr *to = &qp->wrs[qp->sq.head & qp->wr_mask];
+	struct rnic_credits credits;
+	size_t len;
+	int rc;
+
+	if (qp->state != SIW_RTS || !qp->connected)
+		return -ENOTCONN;
+	rc = rnic_wr_check(wr, &qp->pd->pd, RNIC_SGE_MAX, SIW_MAX_INLINE, &len);
+	if (rc < 0)
+		return rc;
+	siw_credits(rqp, &credits);
+	rc = sendq_take(&qp->sq, &credits, wr->op, len);
+	if (rc < 0)
+		return rc;
+	wr_take(to, wr, len);
+	fence_posted(&qp->fence, (wr->flags & RNIC_SIGNALED) != 0);
+	siw_tx_schedule(qp);
+	return 0;
+}
+
+int
+siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state >= SIW_BROKEN)
+		return -ENOTCONN;
+	if (n > qp->rq_depth - stream_recv_cnt(&qp->stream) - qp->cq_recvs)
+		return -ENOBUFS;
+	for (unsigned i = 0; i < n; i++)
+		if (!rnic_mr_holds(wr[i].mr, &qp->pd->pd, wr[i].ptr, wr[i].len))
+			return -EINVAL;
+	for (unsigned i = 0; i < n; i++)
+		stream_post_recv(
+		    &qp->stream, &(struct stream_recv){ .wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
+	if (n > 0 && qp->rx_held.ptr != NULL)
+		siw_rx_schedule(qp);
+	return 0;
+}
 
 /* -- numbers -- */
 
@@ -112,7 +306,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	};
 	timer_init(&qp->connect_timer, siw_cm_connect_timeout);
 	timer_init(&qp->nudge_timer, siw_nudge_timeout);
-	fence_init(&qp->fence, siw_fence_delayed, siw_fence_silence);
+	fence_init(&qp->fence, fence_delayed, fence_silence);
 	qp_events_init(&qp->events, &qp->qp);
 	list_init(&qp->rx_node);
 	list_init(&qp->tx_node);
@@ -159,12 +353,6 @@ siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
 	qp->state = to;
 }
 
-void
-siw_event(struct siw_qp *qp, enum rnic_event_type type)
-{
-	events_add(&qp->dev->events, &qp->events, type);
-}
-
 /* -- the end -- */
 
 /* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
@@ -207,20 +395,19 @@ qp_detach(struct siw_qp *qp, bool last_word)
 void
 siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status, const struct rdmap_term *term)
 {
-	bool last_word;
-
 	if (qp->state >= SIW_BROKEN)
 		return;
 	qp->events.why = why;
-	last_word = term != NULL && siw_tx_terminate(qp, term);
+	bool last_word = term != NULL && siw_tx_terminate(qp, term);
+
 	/* From here on siw_tx_fill() takes no more requests. */
 	siw_qp_set_state(qp, SIW_BROKEN);
 	qp_detach(qp, last_word);
-	siw_flush_all(qp, status);
+	flush_all(qp, status);
 	if (qp->connected)
-		siw_event(qp, RNIC_EV_QP_ERROR);
+		events_add(&qp->dev->events, &qp->events, RNIC_EV_QP_ERROR);
 	else if (qp->claimed)
-		siw_event(qp, RNIC_EV_CONNECT_FAILED);
+		events_add(&qp->dev->events, &qp->events, RNIC_EV_CONNECT_FAILED);
 }
 
 void
@@ -231,7 +418,7 @@ siw_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	if (qp->state < SIW_BROKEN) {
 		/* May break the QP, when the peer reads memory that is gone. */
 		qp_detach(qp, graceful && qp->state == SIW_RTS);
-		siw_flush_all(qp, RNIC_WC_FLUSHED);
+		flush_all(qp, RNIC_WC_FLUSHED);
 	}
 	if (qp->state != SIW_CLOSED)
 		siw_qp_set_state(qp, SIW_CLOSED);

@@ -31,35 +31,26 @@ siw_follow_mss(struct siw_qp *qp)
 	set_ulpdu_max(qp, mpa_mulpdu((size_t)mss, qp->neg.res.markers_tx));
 }
 
-/* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
-static void
-choose_ulpdu_max(struct siw_qp *qp, const struct mpa_pdata *peer)
-{
-	uint32_t own = qp->dev->cfg.fpdu_max;
-
-	qp->txq.apart = peer->ulpdu_max == 0;
-	if (qp->txq.apart || own == 0)
-		siw_follow_mss(qp);
-	else
-		set_ulpdu_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
-}
-
 int
 siw_stream_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 {
 	const struct neg_result *res = &qp->neg.res;
+	uint32_t own = qp->dev->cfg.fpdu_max;
 	bool rtr_send = qp->state == SIW_RTR_WAIT && res->p2p && (res->rtr & MPA_RTR_SEND) != 0;
 
 	qp->sq.peer_depth = peer->recv_depth;
 	qp->peer_qpn = peer->from_qpn;
 	fence_set_peer(&qp->fence, peer);
-	qp->crc = res->crc;
-	fpdu_rx_init(&qp->fpdu, res->crc, res->markers_rx);
+	qp->fpdu = (struct fpdu_rx){ .crc = res->crc, .markers = res->markers_rx };
 	txq_start(&qp->txq, res->crc, res->markers_tx);
-	choose_ulpdu_max(qp, peer);
+	/* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
+	qp->txq.apart = peer->ulpdu_max == 0;
+	if (qp->txq.apart || own == 0)
+		siw_follow_mss(qp);
+	else
+		set_ulpdu_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
 	stream_start(&qp->stream, res->ord, rtr_send);
-	qp->rx_off = qp->rx_len = 0;
-	qp->rx_place_len = qp->rx_place_tail = 0;
+	qp->rx_len = 0; /* nothing is behind the Reply that was read into the buffer */
 	return qp->dev->loop.watch(qp->dev->loop.ctx, qp->fd, siw_stream_io, qp);
 }
 
@@ -72,11 +63,13 @@ siw_rx_schedule(struct siw_qp *qp)
 		list_push(&qp->dev->rx_list, &qp->rx_node);
 }
 
-/* The first FPDU of the peer: the passive side may speak now (RFC 5044 7.1.2). False: it is another peer than the claimed one,
+/* The first FPDU of the peer is here: the passive side may speak now (RFC 5044 7.1.2). False: the peer is not the claimed one,
  * and the QP is broken. */
 static bool
-peer_started(struct siw_qp *qp)
+rx_started(struct siw_qp *qp)
 {
+	if (qp->state != SIW_RTR_WAIT)
+		return true;
 	siw_qp_set_state(qp, SIW_RTS);
 	/* A QP that is not claimed yet is its user's to give up. */
 	timer_cancel(&qp->dev->timers, &qp->connect_timer);
@@ -110,7 +103,6 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_tx_schedule(qp);
 		break;
 	case STREAM_RX_NO_RECV:
-		qp->rx_stalled = true;
 		qp->rx_held = ulpdu;
 		dev->stats.recv_stalls++;
 		return false;
@@ -122,19 +114,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &ev.term);
 		return false;
 	}
-	return qp->state != SIW_RTR_WAIT || peer_started(qp);
-}
-
-static void
-rx_bad_fpdu(struct siw_qp *qp, int err)
-{
-	struct rdmap_term term;
-
-	if (err == FPDU_BAD_CRC)
-		qp->dev->stats.crc_errors++;
-	stream_fail_llp(&qp->stream, (uint8_t)-err, &term);
-	siw_qp_break(
-	    qp, err == FPDU_BAD_CRC ? "CRC error" : "the peer's FPDU framing is broken", RNIC_WC_LOCAL_ERR, &term);
+	return rx_started(qp);
 }
 
 /*
@@ -144,29 +124,25 @@ rx_bad_fpdu(struct siw_qp *qp, int err)
 static bool
 rx_begin_place(struct siw_qp *qp)
 {
-	uint8_t *buf = qp->rx_buf + qp->rx_off, *at;
-	size_t have = qp->rx_len - qp->rx_off, payload_len;
+	const uint8_t *buf = qp->rx_buf + qp->rx_off;
+	size_t have = qp->rx_len - qp->rx_off;
 	struct ddp_hdr h;
-	int len;
+	uint8_t *at;
 
 	if (qp->fpdu.crc || qp->fpdu.markers || have < MPA_LEN_LEN + DDP_TAGGED_LEN)
 		return false;
-	len = fpdu_rx_peek(buf);
-	buf += MPA_LEN_LEN;
+	int len = fpdu_rx_peek(buf);
+
 	have -= MPA_LEN_LEN;
 	if (len < DDP_TAGGED_LEN || (size_t)len < have + SIW_PLACE_MIN ||
-	    ddp_decode((struct span){ .ptr = buf, .len = have }, &h) != DDP_TAGGED_LEN)
-		return false;
-	buf += DDP_TAGGED_LEN;
-	have -= DDP_TAGGED_LEN;
-	payload_len = (size_t)len - DDP_TAGGED_LEN;
-	if (!stream_place_early(&qp->stream, &h, payload_len, &at))
+	    ddp_decode((struct span){ .ptr = buf + MPA_LEN_LEN, .len = have }, &h) != DDP_TAGGED_LEN ||
+	    !stream_place_early(&qp->stream, &h, (size_t)len - DDP_TAGGED_LEN, &at))
 		return false; /* the usual way finds what is wrong */
-	memcpy(at, buf, have);
+	have -= DDP_TAGGED_LEN;
+	memcpy(at, buf + MPA_LEN_LEN + DDP_TAGGED_LEN, have);
 	h.to += have;
 	qp->rx_place = h;
-	qp->rx_place_len = payload_len - have;
-	qp->rx_place_fpdu = mpa_fpdu_len((size_t)len);
+	qp->rx_place_len = (size_t)len - DDP_TAGGED_LEN - have;
 	qp->rx_place_tail = mpa_pad((size_t)len) + MPA_CRC_LEN;
 	qp->rx_off = qp->rx_len = 0;
 	return true;
@@ -193,7 +169,13 @@ rx_decode(struct siw_qp *qp)
 		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off, &ulpdu, &need);
 
 		if (used < 0) {
-			rx_bad_fpdu(qp, (int)used);
+			bool crc = used == FPDU_BAD_CRC;
+			struct rdmap_term term;
+
+			qp->dev->stats.crc_errors += crc;
+			stream_fail_llp(&qp->stream, (uint8_t)-used, &term);
+			siw_qp_break(
+			    qp, crc ? "CRC error" : "the peer's FPDU framing is broken", RNIC_WC_LOCAL_ERR, &term);
 			return false;
 		}
 		if (used == 0 && rx_begin_place(qp))
@@ -209,48 +191,7 @@ rx_decode(struct siw_qp *qp)
 	return true;
 }
 
-/* The bytes of a Write that was read straight into place are all there; what follows is in the buffer. */
-static bool
-rx_end_place(struct siw_qp *qp)
-{
-	if (qp->rx_len < qp->rx_place_tail)
-		return true;
-	qp->rx_off = qp->rx_place_tail;
-	qp->rx_place_tail = 0;
-	fpdu_rx_skip(&qp->fpdu, qp->rx_place_fpdu);
-	stream_placed(&qp->stream);
-	qp->dev->stats.fpdus_received++;
-	if (qp->state == SIW_RTR_WAIT && !peer_started(qp))
-		return false;
-	return rx_decode(qp);
-}
-
-/* Where the next bytes belong: straight into memory, then the buffer. False: broken. */
-static bool
-rx_where(struct siw_qp *qp, struct iovec iov[2], int *cnt)
-{
-	uint8_t *at;
-
-	*cnt = 0;
-	if (qp->rx_place_len > 0) {
-		/* Each time: the region may be gone meanwhile. */
-		if (!stream_place_early(&qp->stream, &qp->rx_place, qp->rx_place_len, &at)) {
-			struct rdmap_term term;
-
-			stream_fail_place(&qp->stream, &qp->rx_place, qp->rx_place_len, &term);
-			siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &term);
-			return false;
-		}
-		iov[(*cnt)++] = (struct iovec){ .iov_base = at, .iov_len = qp->rx_place_len };
-	}
-	iov[(*cnt)++] = (struct iovec){
-		.iov_base = qp->rx_buf + qp->rx_len,
-		.iov_len = SIW_RX_BUF - qp->rx_len,
-	};
-	return true;
-}
-
-/* n bytes were read to where rx_where() said. */
+/* n bytes were read: into place first, then into the buffer. */
 static void
 rx_took(struct siw_qp *qp, size_t n)
 {
@@ -260,12 +201,18 @@ rx_took(struct siw_qp *qp, size_t n)
 	qp->rx_place.to += placed;
 	qp->rx_place_len -= placed;
 	qp->rx_len += n - placed;
-	if (qp->rx_place_len > 0)
+	if (qp->rx_place_len > 0 || qp->rx_len < qp->rx_place_tail)
 		return;
-	if (qp->rx_place_tail > 0)
-		(void)rx_end_place(qp);
-	else
-		(void)rx_decode(qp);
+	if (qp->rx_place_tail > 0) {
+		/* A Write is all there; what follows it is in the buffer. */
+		qp->rx_off = qp->rx_place_tail;
+		qp->rx_place_tail = 0;
+		stream_placed(&qp->stream);
+		qp->dev->stats.fpdus_received++;
+		if (!rx_started(qp))
+			return;
+	}
+	(void)rx_decode(qp);
 }
 
 /*
@@ -289,61 +236,40 @@ terminate_str(struct span ulpdu)
 	return rdmap_term_str(t.layer, t.etype, t.code);
 }
 
-/* Looks through the buffer; *broken: where FPDUs begin is no longer known. */
-static const char *
-look_through(struct siw_qp *qp, bool *broken)
-{
-	struct span ulpdu;
-	size_t need;
-
-	for (;;) {
-		ssize_t used = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, qp->rx_len - qp->rx_off, &ulpdu, &need);
-		const char *why;
-
-		*broken = used < 0;
-		if (used <= 0)
-			return NULL;
-		why = terminate_str(ulpdu);
-		if (why != NULL)
-			return why;
-		qp->rx_off += (size_t)used;
-	}
-}
-
-/* False: there is no more. */
-static bool
-read_more(struct siw_qp *qp)
-{
-	ssize_t n;
-
-	rx_compact(qp);
-	n = recv(qp->fd, qp->rx_buf + qp->rx_len, SIW_RX_BUF - qp->rx_len, MSG_DONTWAIT);
-	if (n <= 0)
-		return false;
-	qp->rx_len += (size_t)n;
-	return true;
-}
-
 static const char *
 rest_terminate(struct siw_qp *qp)
 {
 	/* Of a Write that was read straight into place: its rest comes first. */
 	size_t skip = qp->rx_place_len + qp->rx_place_tail;
+	unsigned reads = 0;
+	const char *why;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return NULL;
-	for (unsigned i = 0; i < REST_READS_MAX; i++) {
-		size_t have = qp->rx_len - qp->rx_off, n = skip < have ? skip : have;
-		bool broken = false;
-		const char *why;
+	for (;;) {
+		size_t have = qp->rx_len - qp->rx_off, skipped = skip < have ? skip : have, need;
+		struct span ulpdu;
+		ssize_t n = 0;
 
-		qp->rx_off += n;
-		skip -= n;
-		why = skip == 0 ? look_through(qp, &broken) : NULL;
-		if (why != NULL || broken || !read_more(qp))
-			return why;
+		qp->rx_off += skipped;
+		skip -= skipped;
+		if (skip == 0)
+			n = fpdu_rx_next(&qp->fpdu, qp->rx_buf + qp->rx_off, have - skipped, &ulpdu, &need);
+		if (n < 0)
+			return NULL; /* where FPDUs begin is no longer known */
+		if (n > 0) {
+			why = terminate_str(ulpdu);
+			if (why != NULL)
+				return why;
+			qp->rx_off += (size_t)n;
+			continue;
+		}
+		rx_compact(qp);
+		n = recv(qp->fd, qp->rx_buf + qp->rx_len, SIW_RX_BUF - qp->rx_len, MSG_DONTWAIT);
+		if (n <= 0 || ++reads >= REST_READS_MAX)
+			return NULL;
+		qp->rx_len += (size_t)n;
 	}
-	return NULL;
 }
 
 void
@@ -367,26 +293,33 @@ siw_stream_lost(struct siw_qp *qp, int err)
 void
 siw_rx_turn(struct siw_qp *qp)
 {
-	struct iovec iov[2];
-	struct msghdr msg = { .msg_iov = iov };
-	size_t space;
-	ssize_t n;
-	int cnt;
+	struct span held = qp->rx_held;
+	uint8_t *at = NULL;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
-	if (qp->rx_stalled) {
+	if (held.ptr != NULL) {
 		if (stream_recv_cnt(&qp->stream) == 0)
 			return;
-		qp->rx_stalled = false;
-		if (!rx_ulpdu(qp, qp->rx_held) || !rx_decode(qp))
+		qp->rx_held.ptr = NULL;
+		if (!rx_ulpdu(qp, held) || !rx_decode(qp))
 			return;
 	}
-	if (!rx_where(qp, iov, &cnt))
+	/* Asked each time: the region may be gone meanwhile. */
+	if (qp->rx_place_len > 0 && !stream_place_early(&qp->stream, &qp->rx_place, qp->rx_place_len, &at)) {
+		struct rdmap_term term;
+
+		stream_fail_place(&qp->stream, &qp->rx_place, qp->rx_place_len, &term);
+		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &term);
 		return;
-	msg.msg_iovlen = (size_t)cnt;
-	space = iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);
-	n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+	}
+	struct iovec iov[] = {
+		{ .iov_base = at, .iov_len = qp->rx_place_len },
+		{ .iov_base = qp->rx_buf + qp->rx_len, .iov_len = SIW_RX_BUF - qp->rx_len },
+	};
+	struct msghdr msg = { .msg_iov = at != NULL ? iov : iov + 1, .msg_iovlen = at != NULL ? 2 : 1 };
+	ssize_t n = recvmsg(qp->fd, &msg, MSG_DONTWAIT);
+
 	if (n < 0 && errno == EINTR)
 		siw_rx_schedule(qp);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -396,7 +329,7 @@ siw_rx_turn(struct siw_qp *qp)
 		return;
 	}
 	/* All the space filled, or a FIN behind the data: no new edge will tell. */
-	if ((size_t)n == space || qp->rx_hup)
+	if ((size_t)n == iov[0].iov_len + iov[1].iov_len || qp->rx_hup)
 		siw_rx_schedule(qp);
 	rx_took(qp, (size_t)n);
 }

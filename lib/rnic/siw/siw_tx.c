@@ -13,52 +13,35 @@ siw_tx_schedule(struct siw_qp *qp)
 }
 
 static void
-put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *p)
+put_bytes(struct siw_qp *qp, struct ddp_hdr h, const void *bytes, size_t len)
 {
-	txq_put(&qp->txq, h, p);
+	txq_put(&qp->txq, &h,
+	    &(struct txq_payload){
+	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
 	qp->dev->stats.fpdus_sent++;
 }
 
+/*
+ * A Read that proves all requests turned into FPDUs so far. It asks for the peer's fence bytes; for none as an RTR, or when
+ * the peer has named none.
+ */
 static void
-put_bytes(struct siw_qp *qp, const struct ddp_hdr *h, const void *bytes, size_t len)
+put_read(struct siw_qp *qp, bool rtr)
 {
-	put(qp, h,
-	    &(struct txq_payload){
-	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
-}
-
-/* A Read that proves all requests turned into FPDUs so far. */
-static void
-put_read(struct siw_qp *qp, const struct stream_read *r, uint32_t from_stag, uint64_t from)
-{
-	struct ddp_hdr h;
+	struct rdmap_read rd = { .sink_stag = FENCE_EMPTY_STAG, .src_stag = FENCE_EMPTY_STAG };
 	uint8_t body[RDMAP_READ_LEN];
 
-	stream_read_hdr(&qp->stream, r, from_stag, from, &h, body);
-	put_bytes(qp, &h, body, sizeof(body));
+	if (qp->fence.peer_stag != 0 && !rtr)
+		rd = (struct rdmap_read){
+			.sink_stag = qp->fence_region.stag,
+			.sink_to = qp->fence_region.base + MPA_FENCE_LEN,
+			.size = MPA_FENCE_LEN,
+			.src_stag = qp->fence.peer_stag,
+			.src_to = qp->fence.peer_to,
+		};
+	put_bytes(qp, stream_read_hdr(&qp->stream, &rd, body), body, sizeof(body));
 	fence_sent(&qp->fence);
 	qp->dev->stats.reads_sent++;
-}
-
-static void
-put_empty_read(struct siw_qp *qp)
-{
-	put_read(qp, &(struct stream_read){ .stag = FENCE_EMPTY_STAG }, FENCE_EMPTY_STAG, 0);
-}
-
-static void
-put_fence(struct siw_qp *qp)
-{
-	const struct stream_read r = {
-		.stag = qp->fence_region.stag,
-		.to = qp->fence_region.base + MPA_FENCE_LEN,
-		.size = MPA_FENCE_LEN,
-	};
-
-	if (qp->fence.peer_stag != 0)
-		put_read(qp, &r, qp->fence.peer_stag, qp->fence.peer_to);
-	else
-		put_empty_read(qp);
 }
 
 /* A Read goes between requests only, and when the peer takes one more. */
@@ -107,11 +90,12 @@ put_request(struct siw_qp *qp)
 		return false;
 	payload_of(wr, qp->enc_off, len, &p);
 	if (wr->op == RNIC_WR_WRITE)
-		stream_write_hdr(wr->rkey, wr->raddr + qp->enc_off, last, &h);
+		h = stream_tagged_hdr(RDMAP_WRITE, wr->rkey, wr->raddr + qp->enc_off, last);
 	else
-		stream_send_hdr(
-		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, 0, qp->enc_off, last, &h);
-	put(qp, &h, &p);
+		h = stream_untagged_hdr(
+		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, qp->enc_off, last);
+	txq_put(&qp->txq, &h, &p);
+	qp->dev->stats.fpdus_sent++;
 	qp->sq.bytes -= len;
 	qp->enc_off += (uint32_t)len;
 	if (last) {
@@ -141,22 +125,10 @@ put_response(struct siw_qp *qp)
 		siw_qp_break(qp, "the peer reads memory that is gone", RNIC_WC_LOCAL_ERR, &term);
 		return false;
 	}
-	put_bytes(qp, &h, from.ptr, from.len);
+	put_bytes(qp, h, from.ptr, from.len);
 	if (h.last)
 		qp->dev->stats.reads_served++;
 	return true;
-}
-
-/* There are responders that miss a first FPDU which comes while they are about to wait for it: they look again when more
- * arrives. */
-static void
-put_nudge(struct siw_qp *qp)
-{
-	struct ddp_hdr h;
-
-	qp->nudge = false;
-	stream_write_hdr(FENCE_EMPTY_STAG, 0, true, &h);
-	put_bytes(qp, &h, "", 0);
 }
 
 void
@@ -168,14 +140,17 @@ siw_tx_fill(struct siw_qp *qp)
 			if (!put_response(qp))
 				return;
 		} else if (qp->enc_off == 0 && qp->nudge) {
-			put_nudge(qp);
+			/* There are responders that miss a first FPDU which comes while they are about to wait for it: they
+			 * look again when more arrives. */
+			qp->nudge = false;
+			put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, FENCE_EMPTY_STAG, 0, true), NULL, 0);
 		} else if (may_fence(qp) && fence_wanted(&qp->fence)) {
-			put_fence(qp);
+			put_read(qp, false);
 		} else if (qp->sq.sent == qp->sq.head || !put_request(qp)) {
 			/* No more can go before it: one Read for as many as can be. */
 			if (!may_fence(qp) || !fence_pressed(&qp->fence))
 				return;
-			put_fence(qp);
+			put_read(qp, false);
 		}
 	}
 }
@@ -183,18 +158,13 @@ siw_tx_fill(struct siw_qp *qp)
 void
 siw_tx_rtr(struct siw_qp *qp)
 {
-	struct ddp_hdr h;
-
 	siw_arm(qp->dev, &qp->nudge_timer, SIW_NUDGE_MS);
-	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_READ) {
-		put_empty_read(qp);
-		return;
-	}
-	if (qp->neg.res.p2p && qp->neg.res.rtr == MPA_RTR_SEND)
-		stream_send_hdr(&qp->stream, RDMAP_SEND, 0, 0, true, &h);
-	else
-		stream_write_hdr(1, 0, true, &h); /* also without RTR: the first FPDU has to be ours */
-	put_bytes(qp, &h, "", 0);
+	if (qp->neg.res.rtr == MPA_RTR_READ)
+		put_read(qp, true);
+	else if (qp->neg.res.rtr == MPA_RTR_SEND)
+		put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_SEND, 0, true), NULL, 0);
+	else /* also without RTR: the first FPDU has to be ours */
+		put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, 1, 0, true), NULL, 0);
 }
 
 void
@@ -213,57 +183,48 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 {
 	uint8_t body[RDMAP_TERM_MAX];
 	int len = rdmap_term_encode(term, body);
-	struct ddp_hdr h;
 
 	/* No FPDU may be sent before the initiator's first one: then there is nothing to say. */
 	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
 		return false;
-	stream_term_hdr(&qp->stream, &h);
-	put_bytes(qp, &h, body, (size_t)len);
+	put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_TERMINATE, 0, true), body, (size_t)len);
 	qp->dev->stats.terminates_sent++;
-	return true;
-}
-
-/* One gathered write. False: nothing more to do now. */
-static bool
-tx_write(struct siw_qp *qp, size_t *sent)
-{
-	struct iovec iov[SIW_IOV];
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
-	ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
-
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n < 0 && errno == EAGAIN) {
-		/* A peer that takes nothing is as silent as one that does not answer, and there may be no
-		 * room for a Read to find out. */
-		qp->tx_blocked = true;
-		if (!timer_armed(&qp->fence.answer_timer))
-			fence_expect_answer(&qp->fence);
-		return false;
-	}
-	if (n < 0) {
-		siw_stream_lost(qp, errno);
-		return false;
-	}
-	txq_sent(&qp->txq, (size_t)n);
-	qp->dev->stats.bytes_sent += (size_t)n;
-	*sent += (size_t)n;
 	return true;
 }
 
 static void
 tx_turn(struct siw_qp *qp)
 {
+	struct iovec iov[SIW_IOV];
 	size_t sent = 0;
 
 	if (qp->txq.apart)
 		siw_follow_mss(qp);
-	do {
+	while (sent < SIW_TX_BUDGET) {
 		siw_tx_fill(qp);
 		if (qp->state != SIW_RTS || txq_empty(&qp->txq))
 			break;
-	} while (tx_write(qp, &sent) && sent < SIW_TX_BUDGET);
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
+		ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			/* A peer that takes nothing is as silent as one that does not answer, and there may be no
+			 * room for a Read to find out. */
+			qp->tx_blocked = true;
+			if (!timer_armed(&qp->fence.answer_timer))
+				fence_expect_answer(&qp->fence);
+			break;
+		}
+		if (n < 0) {
+			siw_stream_lost(qp, errno);
+			return;
+		}
+		txq_sent(&qp->txq, (size_t)n);
+		qp->dev->stats.bytes_sent += (size_t)n;
+		sent += (size_t)n;
+	}
 	if (qp->state != SIW_RTS)
 		return;
 	if (sent >= SIW_TX_BUDGET)
