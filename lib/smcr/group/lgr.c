@@ -12,6 +12,7 @@
 #include "smcr/data/sndbuf.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
+#include "smcr/group/topology.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
@@ -96,7 +97,8 @@ lgr_set_active(struct lgr *lgr)
 	lgr_set_state(lgr, LGR_ACTIVE, NULL);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
-	llc_group_active(lgr);
+	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && topology_can_add(lgr))
+		llc_want_link(lgr);
 }
 
 void

@@ -1,7 +1,7 @@
 /*
  * LLC exchanges: which message is legal from which side and at which step, one
  * exchange that changes the group at a time, what a colliding request meets,
- * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add*.c,
+ * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add.c,
  * llc_delete.c, llc_rkey.c (RMBs) and llc_keepalive.c.
  */
 #include "smcr/group/llc.h"
@@ -48,6 +48,8 @@ static const struct rule {
 #define CLIENT_RESPONSE [0][1]
 #define SERVER_REQUEST [1][0]
 #define SERVER_RESPONSE [1][1]
+#define ANY_REQUEST [0 ... 1][0]
+#define ANY_RESPONSE [0 ... 1][1]
 	[LLC_CONFIRM_LINK] = {
 		CLIENT_REQUEST = { .take = llc_confirm_link_req, .steps = AT(WAIT_CONFIRM_LINK) | AT(WAIT_NEW_CONFIRM) },
 		SERVER_RESPONSE = { .take = llc_confirm_link_rsp, .steps = AT(WAIT_CONFIRM_LINK_RSP) | AT(WAIT_NEW_CONFIRM_RSP) },
@@ -68,28 +70,20 @@ static const struct rule {
 		SERVER_RESPONSE = { .take = llc_delete_link_rsp, .steps = AT(WAIT_DELETE_LINK_RSP), .otherwise = late },
 	},
 	[LLC_CONFIRM_RKEY] = {
-		CLIENT_REQUEST = { .take = llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
-		CLIENT_RESPONSE = { .take = llc_confirm_rkey_rsp },
-		SERVER_REQUEST = { .take = llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
-		SERVER_RESPONSE = { .take = llc_confirm_rkey_rsp },
+		ANY_REQUEST = { .take = llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
+		ANY_RESPONSE = { .take = llc_confirm_rkey_rsp },
 	},
 	[LLC_TEST_LINK] = {
-		CLIENT_REQUEST = { .take = llc_test_link_req },
-		CLIENT_RESPONSE = { .take = llc_test_link_rsp },
-		SERVER_REQUEST = { .take = llc_test_link_req },
-		SERVER_RESPONSE = { .take = llc_test_link_rsp },
+		ANY_REQUEST = { .take = llc_test_link_req },
+		ANY_RESPONSE = { .take = llc_test_link_rsp },
 	},
 	[LLC_CONFIRM_RKEY_CONT] = {
-		CLIENT_REQUEST = { .take = llc_confirm_rkey_cont_req },
-		CLIENT_RESPONSE = { .take = llc_confirm_rkey_cont_rsp },
-		SERVER_REQUEST = { .take = llc_confirm_rkey_cont_req },
-		SERVER_RESPONSE = { .take = llc_confirm_rkey_cont_rsp },
+		ANY_REQUEST = { .take = llc_confirm_rkey_cont_req },
+		ANY_RESPONSE = { .take = llc_confirm_rkey_cont_rsp },
 	},
 	[LLC_DELETE_RKEY] = {
-		CLIENT_REQUEST = { .take = llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
-		CLIENT_RESPONSE = { .take = llc_delete_rkey_rsp },
-		SERVER_REQUEST = { .take = llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
-		SERVER_RESPONSE = { .take = llc_delete_rkey_rsp },
+		ANY_REQUEST = { .take = llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
+		ANY_RESPONSE = { .take = llc_delete_rkey_rsp },
 	},
 };
 
@@ -168,37 +162,49 @@ static const enum verdict collisions[EX_CNT][IN_CNT] = {
 	},
 };
 
+/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
+static void
+no_confirm_link(struct lgr *lgr)
+{
+	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+}
+
+static void
+all_deleted(struct lgr *lgr)
+{
+	lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
+}
+
+/* Of which exchange each step is, and what to do when it takes too long. */
+static const struct {
+	enum exchange exchange;
+	void (*timeout)(struct lgr *);
+} steps[LLC_STEP_CNT] = {
+	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_CONFIRM_LINK_RSP] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_PEER_DECLINE] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_ADD_LINK] = { EX_AWAIT_ADD_LINK, llc_no_add_link },
+	[LLC_WAIT_ADD_LINK_RSP] = { EX_ADD_LINK, llc_add_link_timeout },
+	[LLC_WAIT_ADD_CONT_RSP] = { EX_ADD_LINK, llc_add_cont_timeout },
+	[LLC_WAIT_NEW_CONNECTED] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_WAIT_NEW_CONFIRM_RSP] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_CONNECT_NEW] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_WAIT_ADD_CONT] = { EX_ADD_LINK, llc_add_cont_timeout },
+	[LLC_WAIT_NEW_CONFIRM] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_DRAIN_LINK] = { EX_DELETE_LINK, llc_drained },
+	[LLC_WAIT_DELETE_LINK_RSP] = { EX_DELETE_LINK, llc_delete_timeout },
+	[LLC_WAIT_DELETE_LINK_SENT] = { EX_GROUP_END, all_deleted },
+	[LLC_WAIT_DELETE_LINK] = { EX_GROUP_END, all_deleted },
+	[LLC_WAIT_CONFIRM_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
+	[LLC_WAIT_DELETE_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
+};
+
 static enum exchange
 exchange_of(const struct lgr *lgr)
 {
-	switch (lgr->flow[LLC_FLOW_LINK].step) {
-	case LLC_WAIT_CONFIRM_LINK:
-	case LLC_WAIT_CONFIRM_LINK_RSP:
-	case LLC_WAIT_PEER_DECLINE:
-		return EX_CONFIRM_LINK;
-	case LLC_WAIT_ADD_LINK:
-		return EX_AWAIT_ADD_LINK;
-	case LLC_WAIT_ADD_LINK_RSP:
-	case LLC_WAIT_ADD_CONT_RSP:
-	case LLC_WAIT_NEW_CONNECTED:
-	case LLC_WAIT_NEW_CONFIRM_RSP:
-	case LLC_CONNECT_NEW:
-	case LLC_WAIT_ADD_CONT:
-	case LLC_WAIT_NEW_CONFIRM:
-		return EX_ADD_LINK;
-	case LLC_DRAIN_LINK:
-	case LLC_WAIT_DELETE_LINK_RSP:
-		return EX_DELETE_LINK;
-	case LLC_WAIT_DELETE_LINK_SENT:
-	case LLC_WAIT_DELETE_LINK:
-		return EX_GROUP_END;
-	case LLC_IDLE:
-	case LLC_WAIT_CONFIRM_RKEY_RSP:
-	case LLC_WAIT_DELETE_RKEY_RSP:
-	case LLC_STEP_CNT:
-		break;
-	}
-	return llc_is_idle(lgr, LLC_FLOW_RKEY) ? EX_NONE : EX_RKEY;
+	enum exchange of_links = steps[lgr->flow[LLC_FLOW_LINK].step].exchange;
+
+	return of_links != EX_NONE ? of_links : steps[lgr->flow[LLC_FLOW_RKEY].step].exchange;
 }
 
 const char *
@@ -234,20 +240,12 @@ is_in_step(const struct link *link, const struct rule *r)
 	return f->step == LLC_WAIT_DELETE_LINK_RSP || f->link == link;
 }
 
-static enum verdict
-collide(struct lgr *lgr, enum incoming in)
-{
-	enum verdict v = in != IN_NOTHING ? collisions[exchange_of(lgr)][in] : NOW;
-
-	lgr->eng->ctr.llc_collisions += v != NOW;
-	return v;
-}
-
 static void
 dispatch(struct link *link, const struct llc_msg *msg)
 {
 	const struct rule *r = &rules[msg->type][link->lgr->role == SMCR_SERVER][msg->response];
 	bool for_all = msg->type == LLC_DELETE_LINK && msg->delete_link.all;
+	enum verdict v = NOW;
 
 	if (r->take == NULL) {
 		llc_protocol_error(link, "LLC message from the wrong side");
@@ -261,7 +259,10 @@ dispatch(struct link *link, const struct llc_msg *msg)
 			    link, msg->response ? "unexpected CONFIRM LINK response" : "unexpected CONFIRM LINK");
 		return;
 	}
-	switch (collide(link->lgr, for_all ? IN_NOTHING : r->in)) {
+	if (r->in != IN_NOTHING && !for_all)
+		v = collisions[exchange_of(link->lgr)][r->in];
+	link->lgr->eng->ctr.llc_collisions += v != NOW;
+	switch (v) {
 	case OUT_OF_STEP:
 		llc_protocol_error(link, "LLC request out of step");
 		break;
@@ -373,54 +374,12 @@ llc_next(struct lgr *lgr)
 /* -- timers -- */
 
 static void
-link_timeout(struct lgr *lgr, enum llc_step step)
-{
-	switch (step) {
-	case LLC_WAIT_CONFIRM_LINK:
-	case LLC_WAIT_CONFIRM_LINK_RSP:
-	case LLC_WAIT_PEER_DECLINE:
-		/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
-		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
-		break;
-	case LLC_WAIT_ADD_LINK:
-	case LLC_CONNECT_NEW:
-	case LLC_WAIT_ADD_CONT:
-	case LLC_WAIT_NEW_CONFIRM:
-		llc_client_add_timeout(lgr, step);
-		break;
-	case LLC_WAIT_ADD_LINK_RSP:
-	case LLC_WAIT_ADD_CONT_RSP:
-	case LLC_WAIT_NEW_CONNECTED:
-	case LLC_WAIT_NEW_CONFIRM_RSP:
-		llc_server_add_timeout(lgr, step);
-		break;
-	case LLC_DRAIN_LINK:
-	case LLC_WAIT_DELETE_LINK_RSP:
-		llc_delete_timeout(lgr, step);
-		break;
-	case LLC_WAIT_DELETE_LINK_SENT:
-	case LLC_WAIT_DELETE_LINK:
-		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
-		break;
-	case LLC_IDLE:
-	case LLC_WAIT_CONFIRM_RKEY_RSP:
-	case LLC_WAIT_DELETE_RKEY_RSP:
-	case LLC_STEP_CNT:
-		break;
-	}
-}
-
-static void
 flow_timeout(struct timer *t)
 {
 	struct llc_flow *f = CONTAINER_OF(t, struct llc_flow, timer);
-	enum llc_step step = f->step;
 
 	f->lgr->eng->ctr.llc_timeouts++;
-	if (f == &f->lgr->flow[LLC_FLOW_LINK])
-		link_timeout(f->lgr, step);
-	else
-		llc_rkey_timeout(f->lgr);
+	steps[f->step].timeout(f->lgr);
 }
 
 void
@@ -480,7 +439,7 @@ add_lost(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-	bool server = lgr->role == SMCR_SERVER, is_new = f->new_link == link;
+	bool is_new = f->new_link == link;
 
 	if (!is_new && lgr->state == LGR_FORMING) {
 		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
@@ -490,12 +449,9 @@ add_lost(struct link *link)
 		llc_flow_set_step(f, LLC_WAIT_PEER_DECLINE);
 		return false;
 	}
-	if (is_new && f->step == LLC_WAIT_ADD_LINK_RSP)
-		return true; /* the answer is awaited: the client may know of it or not */
-	if (server)
-		llc_server_add_failed(lgr, link->down_why);
-	else
-		llc_client_add_failed(lgr, link->down_why);
+	/* While the answer is awaited, the client may know of it or not. */
+	if (!is_new || f->step != LLC_WAIT_ADD_LINK_RSP)
+		llc_add_failed(lgr, link->down_why);
 	return is_new;
 }
 

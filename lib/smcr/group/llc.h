@@ -28,8 +28,8 @@ void llc_delete_idle_rmb(struct lgr *);
 void llc_delete_unconfirmed(struct lgr *);
 /* Client, first contact: nothing comes of the ADD LINK that is awaited; the group is ready. */
 void llc_no_add_link(struct lgr *);
-/* The group is active: further links are tried. */
-void llc_group_active(struct lgr *);
+/* Another link is wanted, now or when the exchange under way has ended. */
+void llc_want_link(struct lgr *);
 /* The engine has a device that it had not, or its port is up again. */
 void llc_device_appeared(struct lgr *);
 /* The link has ended. Exchanges that ran over it or about it end, by C.7.1. True when the group need not do anything more about

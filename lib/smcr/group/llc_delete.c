@@ -254,7 +254,7 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 	if (gone->state == LINK_LOST || (gone->retiring && is_orderly(m)))
 		return; /* its deletion is under way, or will be */
 	if (gone == lgr->flow[LLC_FLOW_LINK].new_link)
-		llc_server_add_failed(lgr, "the client gave the new link up");
+		llc_add_failed(lgr, "the client gave the new link up");
 	else if (is_orderly(m))
 		llc_retire_link(gone, m->reason);
 	else
@@ -425,15 +425,11 @@ llc_drained(struct lgr *lgr)
 /* -- C.7.1 -- */
 
 void
-llc_delete_timeout(struct lgr *lgr, enum llc_step step)
+llc_delete_timeout(struct lgr *lgr)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 	struct link *over = f->link, *gone = f->gone;
 
-	if (step == LLC_DRAIN_LINK) {
-		llc_drained(lgr);
-		return;
-	}
 	if (lgr->state == LGR_FORMING) {
 		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
 		return;
