@@ -84,7 +84,10 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	timer_init(&lgr->add_retry, add_retry_fired);
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	timer_init(&lgr->cont_timer, llc_cont_fired);
-	llc_init(lgr);
+	for (unsigned i = 0; i < LLC_FLOW_CNT; i++) {
+		lgr->flow[i].lgr = lgr;
+		timer_init(&lgr->flow[i].timer, llc_flow_fired);
+	}
 	list_init(&lgr->marks.node);
 	list_init(&lgr->marks.turn_node);
 	list_push(&eng->lgrs, &lgr->node);
@@ -118,7 +121,8 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		return;
 	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		timer_cancel(&lgr->eng->timers, timers[i]);
-	llc_fini(lgr);
+	llc_done(lgr, LLC_FLOW_LINK);
+	llc_done(lgr, LLC_FLOW_RKEY);
 	LGR_EACH_LINK(l, lgr) {
 		if (lgr->state == LGR_DELETING || l->state == LINK_LOST)
 			link_retire(l, why);

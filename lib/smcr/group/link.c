@@ -286,7 +286,8 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	};
 	list_init(&link->ready);
 	list_init(&link->eng_node);
-	llc_init_link(link);
+	timer_init(&link->keepalive, llc_keepalive_fired);
+	timer_init(&link->delete_timer, llc_deletion_fired);
 	link_set_state(link, LINK_CONNECTING, NULL);
 	dev->ops->query(dev, &link->info);
 	/* A device without a MAC has ours (loopback, tunnels). */
@@ -365,6 +366,6 @@ link_set_active(struct link *link)
 	link_set_state(link, LINK_ACTIVE, NULL);
 	link->was_active = true;
 	link->lgr->eng->ctr.links_up++;
-	llc_keepalive_start(link);
+	llc_keepalive_arm(link);
 	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
 }

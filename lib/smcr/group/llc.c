@@ -319,25 +319,28 @@ to_be_deleted(struct lgr *lgr)
 	return NULL;
 }
 
+/* True: an exchange of links has begun, or is due. */
 static bool
 next_for_server(struct lgr *lgr)
 {
 	struct link *gone = to_be_deleted(lgr), *asymmetric = topology_asymmetric_link(lgr);
 
 	if (gone == NULL && asymmetric != NULL && topology_symmetric_cnt(lgr) > 1) {
-		asymmetric->retiring = true;
 		asymmetric->delete_reason = LLC_DELETE_ASYM_NOT_NEEDED;
 		lgr->eng->ctr.asymmetric_replaced++;
 		gone = asymmetric;
 	}
-	if (gone != NULL && gone->state == LINK_LOST)
-		llc_delete_lost(gone);
-	else if (gone != NULL)
-		llc_start_retiring(gone);
-	if (gone != NULL || !lgr->want_link)
-		return gone != NULL;
-	lgr->want_link = false;
-	return llc_offer_link(lgr_pick_link(lgr));
+	if (gone == NULL) {
+		bool wanted = lgr->want_link;
+
+		lgr->want_link = false;
+		return wanted && llc_offer_link(lgr_pick_link(lgr));
+	}
+	if (gone->state == LINK_LOST)
+		llc_delete_link(gone);
+	else
+		llc_drain_link(gone, NULL, lgr->eng->cfg.llc_ms);
+	return true;
 }
 
 bool
@@ -373,29 +376,13 @@ llc_next(struct lgr *lgr)
 
 /* -- timers -- */
 
-static void
-flow_timeout(struct timer *t)
+void
+llc_flow_fired(struct timer *t)
 {
 	struct llc_flow *f = CONTAINER_OF(t, struct llc_flow, timer);
 
 	f->lgr->eng->ctr.llc_timeouts++;
 	steps[f->step].timeout(f->lgr);
-}
-
-void
-llc_init(struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LLC_FLOW_CNT; i++) {
-		lgr->flow[i].lgr = lgr;
-		timer_init(&lgr->flow[i].timer, flow_timeout);
-	}
-}
-
-void
-llc_fini(struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LLC_FLOW_CNT; i++)
-		llc_done(lgr, i);
 }
 
 void

@@ -119,10 +119,8 @@ llc_add_failed(struct lgr *lgr, const char *why)
 	link->delete_reason = LLC_DELETE_LOST_PATH;
 	llc_done(lgr, LLC_FLOW_LINK);
 	retry_later(lgr);
-	if (lgr->role == SMCR_CLIENT)
-		llc_tell_lost(link);
-	else if (lgr->state == LGR_FORMING)
-		llc_delete_lost(link);
+	if (lgr->role == SMCR_CLIENT || lgr->state == LGR_FORMING)
+		llc_delete_link(link);
 }
 
 void

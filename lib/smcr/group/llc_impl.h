@@ -14,8 +14,6 @@
 
 /* The flow is at this step, over this link, and times out after ms. */
 void llc_start(struct lgr *, enum llc_flow_kind, enum llc_step, struct link *, uint32_t ms);
-/* The exchange has ended; llc_next may start another. */
-void llc_done(struct lgr *, enum llc_flow_kind);
 /* The message does not fit: counted, logged, the link is lost (C.7.1). */
 void llc_protocol_error(struct link *, const char *what);
 /* By number, whatever its state; NULL when the group has no such link. */
@@ -57,14 +55,12 @@ void llc_new_link_timeout(struct lgr *);
 
 /* -- llc_delete.c -- */
 
-/* Server: starts the DELETE LINK exchange for a lost link. */
-void llc_delete_lost(struct link *);
-/* Server: the same for one that retires, when its connections have left. */
-void llc_start_retiring(struct link *);
-/* LLC_DRAIN_LINK has ended. */
+/* DELETE LINK for a lost link, or one whose connections have left: a server's exchange, a client's request that the server
+ * deletes it. */
+void llc_delete_link(struct link *);
+/* LLC_DRAIN_LINK: connections leave the link first, for ms; over: over which DELETE LINK came. */
+void llc_drain_link(struct link *, struct link *over, uint32_t ms);
 void llc_drained(struct lgr *);
-/* Client: tells the server of a lost link; it will delete it. */
-void llc_tell_lost(struct link *);
 void llc_delete_timeout(struct lgr *);
 
 /* -- llc_rkey.c -- */
