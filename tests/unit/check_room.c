@@ -2,7 +2,6 @@
 #include "duo.h"
 #include "smcr/rendezvous/peer.h"
 #include "smcr/rendezvous/rendezvous.h"
-#include "smcr/group/room.h"
 #include "unit.h"
 
 #include <stdio.h>

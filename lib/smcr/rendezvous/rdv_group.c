@@ -8,7 +8,6 @@
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
-#include "smcr/group/room.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
