@@ -310,19 +310,22 @@ link_set_remote_clc(struct link *link, const struct clc_accept *a)
 	link_set_remote(link, &r);
 }
 
-bool
-link_is_remote(const struct link *link, const struct clc_accept *a)
+struct link *
+link_named(struct lgr *lgr, const struct clc_accept *a)
 {
-	const struct smcr *eng = link->lgr->eng;
-	/* The client may use a new link as soon as it has answered our CONFIRM LINK; its Confirm may be faster than that. */
-	bool here = link->state == LINK_ACTIVE || link->state == LINK_CONFIRMING || link->state == LINK_LOST;
-	/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
-	bool remembered = (link->state == LINK_DOWN && link->was_active) ||
-	    (link->state == LINK_GONE && eng->now_ns - link->gone_ns <= eng->cfg.clc_ms * MS);
+	LGR_EACH_LINK(l, lgr) {
+		/* The client may use a new link as soon as it has answered our CONFIRM LINK; its Confirm may be faster than that. */
+		bool here = l->state == LINK_ACTIVE || l->state == LINK_CONFIRMING || l->state == LINK_LOST;
+		/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
+		bool remembered = (l->state == LINK_DOWN && l->was_active) ||
+		    (l->state == LINK_GONE && lgr->eng->now_ns - l->gone_ns <= lgr->eng->cfg.clc_ms * MS);
 
-	return (here || remembered) && link->remote.qpn == a->qpn &&
-	    memcmp(link->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
-	    memcmp(link->remote.mac, a->mac, sizeof(a->mac)) == 0;
+		if ((here || remembered) && l->remote.qpn == a->qpn &&
+		    memcmp(l->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
+		    memcmp(l->remote.mac, a->mac, sizeof(a->mac)) == 0)
+			return l;
+	}
+	return NULL;
 }
 
 void
