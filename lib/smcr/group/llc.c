@@ -109,57 +109,18 @@ enum verdict {
 };
 
 /*
- * Our exchange under way x the peer's request; what is not here is out of step. TEST LINK is answered, and DELETE LINK for all is
+ * Our exchange under way x the peer's request, by the columns of enum incoming. TEST LINK is answered, and DELETE LINK for all is
  * heard, whatever is under way. A request of the server's is taken even within an exchange that we take part in: it alone
  * makes and deletes links, so it has given that one up.
  */
 static const enum verdict collisions[EX_CNT][IN_CNT] = {
-	[EX_NONE] = {
-		[IN_ADD_LINK_FYI] = NOW,
-		[IN_ADD_LINK] = NOW,
-		[IN_DELETE_LINK_FYI] = NOW,
-		[IN_DELETE_LINK] = NOW,
-		[IN_RKEY] = NOW,
-	},
-	[EX_CONFIRM_LINK] = {
-		[IN_ADD_LINK_FYI] = IGNORE,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_AWAIT_ADD_LINK] = {
-		[IN_ADD_LINK] = NOW,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_ADD_LINK] = {
-		[IN_ADD_LINK_FYI] = IGNORE,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_DELETE_LINK] = {
-		[IN_ADD_LINK_FYI] = CROSSING,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_RKEY] = {
-		[IN_ADD_LINK_FYI] = CROSSING,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = NOW,
-	},
-	[EX_GROUP_END] = {
-		[IN_ADD_LINK_FYI] = IGNORE,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
+	[EX_NONE] = { NOW, NOW, NOW, NOW, NOW, NOW },
+	[EX_CONFIRM_LINK] = { NOW, IGNORE, OUT_OF_STEP, CROSSING, CROSSING, REFUSE },
+	[EX_AWAIT_ADD_LINK] = { NOW, OUT_OF_STEP, NOW, OUT_OF_STEP, CROSSING, REFUSE },
+	[EX_ADD_LINK] = { NOW, IGNORE, CROSSING, CROSSING, CROSSING, REFUSE },
+	[EX_DELETE_LINK] = { NOW, CROSSING, CROSSING, CROSSING, CROSSING, REFUSE },
+	[EX_RKEY] = { NOW, CROSSING, CROSSING, CROSSING, CROSSING, NOW },
+	[EX_GROUP_END] = { NOW, IGNORE, CROSSING, CROSSING, CROSSING, REFUSE },
 };
 
 /* The other side should have declined by now: the TCP connection is broken (C.7.1). */
@@ -245,7 +206,6 @@ dispatch(struct link *link, const struct llc_msg *msg)
 {
 	const struct rule *r = &rules[msg->type][link->lgr->role == SMCR_SERVER][msg->response];
 	bool for_all = msg->type == LLC_DELETE_LINK && msg->delete_link.all;
-	enum verdict v = NOW;
 
 	if (r->take == NULL) {
 		llc_protocol_error(link, "LLC message from the wrong side");
@@ -259,8 +219,7 @@ dispatch(struct link *link, const struct llc_msg *msg)
 			    link, msg->response ? "unexpected CONFIRM LINK response" : "unexpected CONFIRM LINK");
 		return;
 	}
-	if (r->in != IN_NOTHING && !for_all)
-		v = collisions[exchange_of(link->lgr)][r->in];
+	enum verdict v = collisions[exchange_of(link->lgr)][for_all ? IN_NOTHING : r->in];
 	link->lgr->eng->ctr.llc_collisions += v != NOW;
 	switch (v) {
 	case OUT_OF_STEP:

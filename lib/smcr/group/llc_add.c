@@ -446,7 +446,7 @@ llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 		llc_protocol_error(link, "unexpected ADD LINK CONTINUATION");
 }
 
-/* -- in between: the client's answer, the new queue pair -- */
+/* -- the client's answer is in, or its queue pair connected: RTokens follow -- */
 
 void
 llc_add_link_rsp(struct link *over, const struct llc_msg *msg)

@@ -367,9 +367,7 @@ llc_delete_rkey_refuse(struct link *link, const struct llc_msg *msg)
 	struct llc_msg rsp = *msg;
 
 	rsp.response = rsp.delete_rkey.negative = true;
-	rsp.delete_rkey.error_mask = 0;
-	for (unsigned i = 0; i < rsp.delete_rkey.cnt; i++)
-		rsp.delete_rkey.error_mask |= (uint8_t)(0x80u >> i);
+	rsp.delete_rkey.error_mask = (uint8_t)(0xff00u >> rsp.delete_rkey.cnt); /* all of them */
 	(void)link_send_llc(link, &rsp);
 }
 

@@ -108,9 +108,8 @@ late_decline_over(struct smcr_conn *conn)
 	conn_raise(conn, SMCR_EV_CLC_WANT);
 }
 
-/* The peer did not decline: what was read is its data. */
-static void
-no_late_decline(struct smcr_conn *conn)
+void
+rdv_no_late_decline(struct smcr_conn *conn)
 {
 	conn->rdv->left_len = conn->rdv->in_len;
 	late_decline_over(conn);
@@ -124,7 +123,7 @@ void
 rdv_late_decline_waited(struct smcr_conn *conn)
 {
 	if (conn->rdv->in_len > 0) {
-		no_late_decline(conn);
+		rdv_no_late_decline(conn);
 		return;
 	}
 	conn_set_state(conn, CONN_FALLBACK);
@@ -147,7 +146,7 @@ rdv_late_decline_input(struct smcr_conn *conn)
 	struct clc_msg msg;
 
 	if (!rdv_may_be_decline(in)) {
-		no_late_decline(conn);
+		rdv_no_late_decline(conn);
 		return;
 	}
 	int n = clc_peek_len(in);
@@ -159,7 +158,7 @@ rdv_late_decline_input(struct smcr_conn *conn)
 		return;
 	}
 	if (clc_decode(in, &msg) <= 0 || msg.type != CLC_DECLINE) {
-		no_late_decline(conn);
+		rdv_no_late_decline(conn);
 		return;
 	}
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, NULL, conn->id, r->in, r->in_len);
@@ -322,15 +321,4 @@ rdv_act_on_conn(struct conn_mark *m)
 		rdv_end(conn, m->reason, m->why);
 	else
 		rdv_abort(conn, m->reason);
-}
-
-void
-rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
-{
-	if (ev == SMCR_TCP_FIN && conn->rdv->step == RDV_LATE_DECLINE)
-		no_late_decline(conn);
-	else if (conn->state != CONN_RENDEZVOUS)
-		return; /* fallen back: the user's */
-	else
-		rdv_end(conn, ev == SMCR_TCP_RST ? SMCR_R_TCP_RESET : SMCR_R_TCP_FIN, "during the rendezvous");
 }

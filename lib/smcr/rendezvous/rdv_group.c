@@ -62,16 +62,13 @@ rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gi
 bool
 rdv_vlan_fits(const struct smcr_conn *conn, const struct lgr *lgr)
 {
-	const struct rnic_info *info = NULL;
-	struct rnic_dev *dev;
-
-	for (unsigned i = 0; i < LINK_SLOTS && info == NULL; i++)
-		if (lgr->links[i].state != LINK_FREE)
-			info = &lgr->links[i].info;
-	if (info == NULL)
-		return true;
-	dev = rdv_pick_device(conn->eng, transport_bit(info), &conn->rdv->open.local_addr);
-	return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state == LINK_FREE)
+			continue;
+		struct rnic_dev *dev = rdv_pick_device(conn->eng, transport_bit(&l->info), &conn->rdv->open.local_addr);
+		return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
+	}
+	return true;
 }
 
 uint32_t
@@ -80,12 +77,10 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	struct owner owner = owner_of(peer_id, &conn->rdv->open.remote);
 	uint32_t diag = room_for_group(conn->eng, conn->role, &owner.remote, dev);
 	struct link *link;
-	struct lgr *lgr;
-	struct rmb *rmb;
 
 	if (diag != 0)
 		return diag;
-	lgr = lgr_new(conn->eng, conn->role, &owner);
+	struct lgr *lgr = lgr_new(conn->eng, conn->role, &owner);
 	if (lgr == NULL)
 		return CLC_DIAG_NO_MEMORY;
 	lgr->token = token;
@@ -97,12 +92,11 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	conn->eng->ctr.first_contacts++;
 	if (link_new(lgr, dev, &link) < 0)
 		return CLC_DIAG_READY_LINK;
-	rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
-	if (rmb == NULL)
-		return CLC_DIAG_REG_BUFFER;
 	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */
-	conn->rmb = rmb;
-	conn->elem_idx = rmb_elem_get_from(rmb);
+	conn->rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
+	if (conn->rmb == NULL)
+		return CLC_DIAG_REG_BUFFER;
+	conn->elem_idx = rmb_elem_get_from(conn->rmb);
 	return 0;
 }
 
@@ -113,7 +107,6 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
 	                              : remote_rmb_find_at(lgr, via, a->rkey, a->vaddr);
 	uint32_t size = clc_size_bytes(a->size_code);
-	struct smcr_conn *old;
 
 	if (rr == NULL)
 		return CLC_DIAG_RTOKEN;
@@ -123,7 +116,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 		rr->elem_size = size;
 	if (rr->elem_size != size)
 		return CLC_DIAG_RTOKEN;
-	old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
+	struct smcr_conn *old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
 	if (old != NULL && old->state == CONN_RENDEZVOUS) {
 		conn->eng->ctr.elem_conflicts++;
 		rdv_abort(old, SMCR_R_ELEM_CONFLICT);

@@ -330,8 +330,10 @@ smcr_abort(struct smcr_conn *conn, enum smcr_reason reason)
 void
 smcr_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
 {
-	if (conn->state == CONN_RENDEZVOUS || (conn->state == CONN_FALLBACK && conn->rdv != NULL))
-		rdv_tcp_event(conn, ev);
+	if (ev == SMCR_TCP_FIN && conn->rdv != NULL && conn->rdv->step == RDV_LATE_DECLINE)
+		rdv_no_late_decline(conn);
+	else if (conn->state == CONN_RENDEZVOUS)
+		rdv_end(conn, ev == SMCR_TCP_RST ? SMCR_R_TCP_RESET : SMCR_R_TCP_FIN, "during the rendezvous");
 	else if (!conn_is_open(conn))
 		return;
 	else if (ev == SMCR_TCP_RST)

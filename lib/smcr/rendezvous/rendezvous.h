@@ -115,13 +115,13 @@ rdv_forms_group(const struct smcr_conn *conn)
 void rdv_ended(struct smcr_conn *);
 /* As far as it has been read: can this be a Decline? */
 bool rdv_may_be_decline(struct span);
-/* RDV_LATE_DECLINE: bytes came, or none in time. */
+/* RDV_LATE_DECLINE: the peer did not decline, and what was read is its data; bytes came; none came in time. */
+void rdv_no_late_decline(struct smcr_conn *);
 void rdv_late_decline_input(struct smcr_conn *);
 void rdv_late_decline_waited(struct smcr_conn *);
 bool rdv_declines_are_answered(const struct smcr_conn *);
-/* Before it is established: aborted by its user, or ended by what the middle says. */
+/* Before it is established: aborted by its user. */
 void rdv_abort(struct smcr_conn *, enum smcr_reason);
-void rdv_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 /* Sends a Decline and falls back. */
 void rdv_decline(struct smcr_conn *, uint32_t diag);
 /* Falls back because the peer declined. */
