@@ -379,44 +379,35 @@ llc_link_by_number(struct lgr *lgr, uint8_t number)
 	return NULL;
 }
 
-/* The new link, or the one over which it is being added, is lost. True: the group has nothing to do with it yet. */
-static bool
-add_lost(struct link *link)
-{
-	struct lgr *lgr = link->lgr;
-	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-	bool is_new = f->new_link == link;
-
-	if (!is_new && lgr->state == LGR_FORMING) {
-		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
-		link_retire(f->new_link, "the first link was lost");
-		f->new_link = NULL;
-		f->link = NULL;
-		llc_flow_set_step(f, LLC_WAIT_PEER_DECLINE);
-		return false;
-	}
-	/* While the answer is awaited, the client may know of it or not. */
-	if (!is_new || f->step != LLC_WAIT_ADD_LINK_RSP)
-		llc_add_failed(lgr, link->down_why);
-	return is_new;
-}
-
 bool
 llc_link_lost(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	bool carries = f->link == link; /* the exchange */
 
 	if (lgr->flow[LLC_FLOW_RKEY].link == link)
 		llc_rkey_lost(lgr);
-	if (f->new_link != NULL && (f->new_link == link || f->link == link))
-		return add_lost(link);
-	if (lgr->state == LGR_FORMING)
+	if (f->new_link == link) {
+		/* While the answer is awaited, the client may know of it or not. */
+		if (f->step != LLC_WAIT_ADD_LINK_RSP)
+			llc_add_failed(lgr, link->down_why);
+		return true;
+	}
+	if (f->new_link != NULL && carries && lgr->state == LGR_FORMING) {
+		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
+		link_retire(f->new_link, "the first link was lost");
+		f->new_link = NULL;
+		f->link = NULL;
+		llc_flow_set_step(f, LLC_WAIT_PEER_DECLINE);
+	} else if (f->new_link != NULL && carries) {
+		llc_add_failed(lgr, link->down_why);
+	} else if (lgr->state == LGR_FORMING) {
 		return false;
-	if (lgr->state == LGR_DELETING && f->link == link && lgr_pick_link(lgr) != NULL) {
+	} else if (lgr->state == LGR_DELETING && carries && lgr_pick_link(lgr) != NULL) {
 		lgr->eng->ctr.delete_link_resent++;
 		llc_delete_group(lgr, lgr->delete_reason);
-	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->link == link) {
+	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && carries) {
 		/* C.7.1: again over another one. */
 		f->gone->delete_sent = false;
 		lgr->eng->ctr.delete_link_resent++;
