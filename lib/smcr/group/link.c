@@ -314,7 +314,7 @@ struct link *
 link_named(struct lgr *lgr, const struct clc_accept *a)
 {
 	LGR_EACH_LINK(l, lgr) {
-		/* The client may use a new link as soon as it has answered our CONFIRM LINK; its Confirm may be faster than that. */
+		/* The client may use a new link once it has answered CONFIRM LINK; its Confirm may be faster. */
 		bool here = l->state == LINK_ACTIVE || l->state == LINK_CONFIRMING || l->state == LINK_LOST;
 		/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
 		bool remembered = (l->state == LINK_DOWN && l->was_active) ||

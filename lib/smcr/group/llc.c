@@ -109,9 +109,9 @@ enum verdict {
 };
 
 /*
- * Our exchange under way x the peer's request, by the columns of enum incoming. TEST LINK is answered, and DELETE LINK for all is
- * heard, whatever is under way. A request of the server's is taken even within an exchange that we take part in: it alone
- * makes and deletes links, so it has given that one up.
+ * Our exchange under way x the peer's request, by the columns of enum incoming. TEST LINK is answered, and DELETE LINK
+ * for all is heard, whatever is under way. A request of the server's is taken even within an exchange that we take part
+ * in: it alone makes and deletes links, so it has given that one up.
  */
 static const enum verdict collisions[EX_CNT][IN_CNT] = {
 	[EX_NONE] = { NOW, NOW, NOW, NOW, NOW, NOW },

@@ -39,8 +39,8 @@ int llc_retire_link(struct link *, uint32_t reason);
 void llc_delete_group(struct lgr *, uint32_t reason);
 /* The exchange has ended, or is none any more; llc_next may start another. */
 void llc_done(struct lgr *, enum llc_flow_kind);
-/* What timers do. A step of an exchange takes too long; the peer's CONFIRM RKEY does not go on; a link is silent, or does not
- * answer its test; a client's DELETE LINK has no answer. */
+/* What timers do. A step of an exchange takes too long; the peer's CONFIRM RKEY does not go on; a link is silent, or
+ * does not answer its test; a client's DELETE LINK has no answer. */
 void llc_flow_fired(struct timer *);
 void llc_cont_fired(struct timer *);
 void llc_keepalive_fired(struct timer *);

@@ -11,11 +11,11 @@
 #include "smcr/group/llc_impl.h"
 
 #define FYI_EVERY_NS (1000 * MS)
-/* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and one each
- * interval. */
+/* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and
+ * one each interval. */
 #define OFFERS_AT_ONCE (SMCR_LINKS_MAX - 1)
 #define OFFER_EVERY_NS (200 * MS)
-/* A client takes more, and more often, than a server of ours offers: on its way, one may catch up with the one before. */
+/* A client takes more, and more often, than a server of ours offers: one may catch up with the one before. */
 #define TAKEN_AT_ONCE 8
 #define TAKE_EVERY_NS (100 * MS)
 
@@ -114,7 +114,8 @@ llc_add_failed(struct lgr *lgr, const char *why)
 		llc_add_ended(lgr, false);
 		return;
 	}
-	/* The peer counts on the link, or will, and has to agree that it is none (3.5.1.6.2, C.7.1). First contact waits for that. */
+	/* The peer counts on the link, or will, and has to agree that it is none (3.5.1.6.2, C.7.1). First contact
+	 * waits for that. */
 	link_lost(link, why);
 	link->delete_reason = LLC_DELETE_LOST_PATH;
 	llc_done(lgr, LLC_FLOW_LINK);
@@ -181,8 +182,8 @@ llc_new_link_timeout(struct lgr *lgr)
 
 /* -- the server's offer -- */
 
-/* Each offer of a link, made or taken, costs a queue pair and the registration of all memory: so many may come at once, and one
- * each interval. 0: this one may; else (counted) from when on. */
+/* Each offer of a link, made or taken, costs a queue pair and the registration of all memory: so many may come at
+ * once, and one each interval. 0: this one may; else (counted) from when on. */
 static int64_t
 offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
 {
@@ -531,8 +532,8 @@ llc_tell_of_device(struct lgr *lgr)
 }
 
 /*
- * The server hears of it. Each offer costs a queue pair: once in a while it is made at once, and the retry comes the sooner for
- * the next. How long it waits after a rejection is not forgotten.
+ * The server hears of it. Each offer costs a queue pair: once in a while it is made at once, and the retry comes the
+ * sooner for the next. How long it waits after a rejection is not forgotten.
  */
 void
 llc_add_link_fyi(struct link *link, const struct llc_msg *msg)

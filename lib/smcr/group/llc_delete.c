@@ -278,8 +278,8 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 		link_lost(gone, why(m->reason)->peers); /* the exchange follows when no other is under way */
 }
 
-/* The client wants the whole group to end (3.5.4). Our DELETE LINK answers; the group, with RST for its connections, goes when
- * that is complete, or after llc_ms. */
+/* The client wants the whole group to end (3.5.4). Our DELETE LINK answers; the group, with RST for its connections,
+ * goes when that is complete, or after llc_ms. */
 static void
 asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
 {

@@ -55,8 +55,8 @@ void llc_new_link_timeout(struct lgr *);
 
 /* -- llc_delete.c -- */
 
-/* DELETE LINK for a lost link, or one whose connections have left: a server's exchange, a client's request that the server
- * deletes it. */
+/* DELETE LINK for a lost link, or one whose connections have left: a server's exchange, a client's request that the
+ * server deletes it. */
 void llc_delete_link(struct link *);
 /* LLC_DRAIN_LINK: connections leave the link first, for ms; over: over which DELETE LINK came. */
 void llc_drain_link(struct link *, struct link *over, uint32_t ms);

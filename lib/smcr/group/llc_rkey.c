@@ -10,8 +10,8 @@
 
 #define RKEY_RETRY_MS 20 /* a few round trips: what the peer is at takes about as long */
 
-/* Fills out with the RMB's RTokens on up to max further links: active ones other than `over`. By count, though one may have been
- * lost since it was counted: its place stays empty. */
+/* Fills out with the RMB's RTokens on up to max further links: active ones other than `over`. By count, though one
+ * may have been lost since it was counted: its place stays empty. */
 static void
 other_links(struct llc_flow *f, const struct rmb *rmb, const struct link *over, struct llc_link_rkey *out, uint8_t max)
 {
@@ -86,8 +86,8 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 	struct rmb *rmb = f->rmb;
 
 	if (negative && retry) {
-		/* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1); not in step with
-		 * attempts of the peer that come at their own interval. */
+		/* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1); not in
+		 * step with attempts of the peer that come at their own interval. */
 		lgr->eng->ctr.rkey_retries++;
 		llc_done(lgr, LLC_FLOW_RKEY);
 		engine_arm(
@@ -330,8 +330,8 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	} else if (!in_doubt) {
 		rmb_set_state(rmb, RMB_CONFIRMED, "the peer still holds it"); /* asked again after the idle time */
 	} else {
-		/* It was not sure to know the RMB, so that this may be what it says, or that it cannot do without it now.
-		 * CONFIRM RKEY settles it: then the RMB is as any other, and is deleted when it has been idle. */
+		/* It was not sure to know the RMB, so that this may be what it says, or that it cannot do without it
+		 * now. CONFIRM RKEY settles it: then the RMB is as any other, and is deleted when it has been idle. */
 		rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
 		rmb->idle_since_ns = lgr->eng->now_ns;
 		(void)confirm_rmb(link, rmb);

@@ -60,8 +60,8 @@ smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 
 /* -- room for one more -- */
 
-/* The group that has been without connections for longest ends, of anybody when remote is NULL. What others keep ready is not a
- * client's to end. */
+/* The group that has been without connections for longest ends, of anybody when remote is NULL. What others keep
+ * ready is not a client's to end. */
 static void
 end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
 {
@@ -79,7 +79,7 @@ end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remo
 	if (idle == NULL)
 		return;
 	eng->ctr.groups_ended_for_room++;
-	/* Its timer ends it: a caller may be walking through the groups, and a group that cannot send DELETE LINK goes at once. */
+	/* Its timer ends it: a caller may be walking through the groups, and without a link it would go at once. */
 	idle->end_wanted = true;
 	engine_arm(eng, &idle->idle, 0);
 }
@@ -92,7 +92,7 @@ room_for_group(struct smcr *eng, enum smcr_role role, const struct smcr_identity
 	uint32_t max_qp = role == SMCR_SERVER ? info.max_qp - info.max_qp / 8 : info.max_qp;
 	uint32_t groups = 0, max = eng->cfg.groups_per_addr;
 
-	/* Groups that this address could do with: those that have room for more connections, or are about to have, or to end. */
+	/* Groups that this address could do with: they have room for more connections, or will have, or will end. */
 	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
 		groups += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
 		    identity_same(&lgr->owner.remote, remote);

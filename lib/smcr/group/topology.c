@@ -90,8 +90,8 @@ topology_is_parallel(
 	return false;
 }
 
-/* The device that the group uses least, *use: for what; NULL when none is up. to: those only that reach this RNIC of the peer,
- * and have no link to it; NULL: any. */
+/* The device that the group uses least, *use: for what; NULL when none is up. to: those only that reach this RNIC of
+ * the peer, and have no link to it; NULL: any. */
 static struct rnic_dev *
 least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_mac, enum use *use)
 {

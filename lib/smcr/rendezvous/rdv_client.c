@@ -192,8 +192,8 @@ rdv_client_join(struct smcr_conn *conn)
 		return;
 	}
 	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
-	/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the link which its
-	 * own Accept named, though 3.5.2.3 lets the client choose. */
+	/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the
+	 * link which its own Accept named, though 3.5.2.3 lets the client choose. */
 	struct link *link = conn->foreign ? via : lgr_pick_link(lgr);
 	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE))
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
@@ -227,8 +227,8 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	struct link *via = find_link(conn, &strange);
 	if (via != NULL && strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
 		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
-	/* A group that the server offers is ready there, and its attempt at a second link over, though ours may still wait for
-	 * ADD LINK. */
+	/* A group that the server offers is ready there, and its attempt at a second link over, though ours may
+	 * still wait for ADD LINK. */
 	if (via != NULL && via->lgr->state == LGR_FORMING) {
 		llc_no_add_link(via->lgr);
 		rdv_act_on_contact(via->lgr);

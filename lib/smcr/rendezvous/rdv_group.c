@@ -230,15 +230,16 @@ group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, con
 		conn->diag.rnic = link->remote.gid;
 		conn->diag.mpa_port = conn->role == SMCR_CLIENT ? link->remote.mpa_port : 0;
 	}
-	/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up, and declines itself. */
+	/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up, and
+	 * declines itself. */
 	if (step == RDV_WAIT_CONFIRM)
 		conn->rdv->failed = diag;
 	else if (step == RDV_CONNECTING || (step == RDV_WAIT_GROUP && !contact->confirm_link_out))
 		rdv_decline(conn, diag); /* the server's may cross it: RDV_LATE_DECLINE */
 	else if (step != RDV_WAIT_LINK)
 		rdv_end(conn, reason, why);
-	/* A CONFIRM LINK that never reached the client is not sent (C.2). With one that did, the client's own failure to answer
-	 * brings its Decline, or our timer ends it (C.7). */
+	/* A CONFIRM LINK that never reached the client is not sent (C.2). With one that did, the client's own
+	 * failure to answer brings its Decline, or our timer ends it (C.7). */
 	else if (!contact->confirm_link_out || !contact->confirm_link_in)
 		rdv_decline(conn, diag);
 }

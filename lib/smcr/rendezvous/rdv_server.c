@@ -23,8 +23,8 @@ is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
 	return false;
 }
 
-/* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be on a network of the proposing client (3.5.1.2), not only
- * that of the middle: services may have addresses that belong to none. */
+/* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be on a network of the proposing client
+ * (3.5.1.2), not only that of the middle: services may have addresses that belong to none. */
 static uint8_t
 transports_of(const struct smcr_conn *conn)
 {
@@ -64,34 +64,24 @@ find_group(const struct smcr_conn *conn, bool *full)
 	return best;
 }
 
-/* 0 or the reason to decline for. */
-static uint32_t
-check_proposal(const struct smcr_conn *conn)
-{
-	const struct clc_proposal *p = &conn->rdv->proposal;
-	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
-	bool full;
-
-	if (conn->eng->draining)
-		return CLC_DIAG_CONFIG;
-	if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
-		return CLC_DIAG_MODE_MISMATCH;
-	if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
-		return CLC_DIAG_NO_DEVICE;
-	/* At first contact only: a group shows that there is a path. */
-	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn, &full) == NULL)
-		return CLC_DIAG_PREFIX_MISMATCH;
-	return 0;
-}
-
 static void
 proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 {
-	uint32_t diag;
+	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
+	uint32_t diag = 0;
+	bool full;
 
 	conn->rdv->proposal = *p;
 	conn->foreign = !p->ext.present;
-	diag = check_proposal(conn);
+	if (conn->eng->draining)
+		diag = CLC_DIAG_CONFIG;
+	else if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
+		diag = CLC_DIAG_MODE_MISMATCH;
+	else if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
+		diag = CLC_DIAG_NO_DEVICE;
+	/* At first contact only: a group shows that there is a path. */
+	else if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn, &full) == NULL)
+		diag = CLC_DIAG_PREFIX_MISMATCH;
 	if (diag != 0) {
 		rdv_decline(conn, diag);
 		return;

@@ -14,8 +14,8 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-/* What can be seen of a step, whether it takes CLC bytes of the middle, and what follows when it takes too long: a Decline, or the
- * end, with what did not come. */
+/* What can be seen of a step, whether it takes CLC bytes of the middle, and what follows when it takes too long: a
+ * Decline, or the end, with what did not come. */
 static const struct {
 	const char *name;
 	bool reads;

@@ -101,6 +101,8 @@ void rdv_read(struct smcr_conn *);                                     /* the ne
 void rdv_send(struct smcr_conn *, const struct clc_msg *);
 /* Accept or Confirm, from conn->rmb, conn->elem_idx and the link. */
 void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);
+/* What the peer sent does not fit: counted, and the rendezvous ends. */
+void rdv_protocol_error(struct smcr_conn *, const char *what);
 
 /* -- rdv_end.c -- */
 
@@ -128,8 +130,7 @@ void rdv_decline(struct smcr_conn *, uint32_t diag);
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
 /* First contact failed for all who waited, or the peer is held off: declines. */
 void rdv_give_up(struct smcr_conn *);
-/* Ends with a reset of the middle; rdv_protocol_error (rendezvous.c) because of what the peer sent: counted. */
-void rdv_protocol_error(struct smcr_conn *, const char *what);
+/* Ends with a reset of the middle. */
 void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* The peer awaits our next message from now on, for clc_ms (C.5): who has not come to it in three quarters of that declines. */
 void rdv_peer_waits(struct smcr_conn *);
@@ -160,8 +161,8 @@ void peer_learn(struct smcr *, const char *key, const struct owner *);
 /* Client: whose groups the key was learned to lead to, NULL when it was not. */
 const struct owner *peer_known_owner(const struct smcr *, const char *key);
 void peer_lead(struct peer *, struct smcr_conn *);
-/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory for it); else
- * it waits for the one that does, at the step `wait`, or is declined. */
+/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
+ * for it); else it waits for the one that does, at the step `wait`, or is declined. */
 bool peer_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
 
 enum peer_outcome {
