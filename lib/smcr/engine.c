@@ -13,7 +13,6 @@
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
-#include "smcr/rendezvous/peer.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"

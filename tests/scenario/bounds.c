@@ -61,7 +61,7 @@ peers(const struct smcr *eng, enum smcr_role role)
 	return cnt;
 }
 
-/* Clients' groups have their first link here; an eighth of the queue pairs is not for them (room.h). */
+/* Clients' groups have their first link here; an eighth of the queue pairs is not for them (owner.h). */
 static uint32_t
 strangers_links(const struct smcr *eng, const struct rnic_dev *dev)
 {

@@ -1,8 +1,6 @@
 /* How many link groups, and so queue pairs, an address and strangers can have. Beside a bystander with a group of its own. */
 #include "duo.h"
-#include "smcr/rendezvous/peer.h"
 #include "smcr/rendezvous/rendezvous.h"
-#include "smcr/group/room.h"
 #include "unit.h"
 
 #include <stdio.h>

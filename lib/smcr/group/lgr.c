@@ -1,4 +1,4 @@
-/* Link groups: birth, what their marks bring about, idle end, death. See lgr.h. */
+/* Link groups: birth, what their marks bring about, idle end, death; what an operator asks of them. See lgr.h. */
 #include "smcr/group/lgr.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "smcr/data/sndbuf.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
+#include "smcr/group/topology.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
@@ -84,9 +85,12 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	timer_init(&lgr->add_retry, add_retry_fired);
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	timer_init(&lgr->cont_timer, llc_cont_fired);
-	llc_init(lgr);
 	LGR_EACH_LINK(l, lgr)
 		l->slot = (unsigned)(l - lgr->links);
+	for (unsigned i = 0; i < LLC_FLOW_CNT; i++) {
+		lgr->flow[i].lgr = lgr;
+		timer_init(&lgr->flow[i].timer, llc_flow_fired);
+	}
 	list_init(&lgr->marks.node);
 	list_init(&lgr->marks.turn_node);
 	list_push(&eng->lgrs, &lgr->node);
@@ -99,7 +103,8 @@ lgr_set_active(struct lgr *lgr)
 	lgr_set_state(lgr, LGR_ACTIVE, NULL);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
-	llc_group_active(lgr);
+	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && topology_can_add(lgr))
+		llc_want_link(lgr);
 }
 
 void
@@ -119,7 +124,8 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		return;
 	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		timer_cancel(&lgr->eng->timers, timers[i]);
-	llc_fini(lgr);
+	llc_done(lgr, LLC_FLOW_LINK);
+	llc_done(lgr, LLC_FLOW_RKEY);
 	LGR_EACH_LINK(l, lgr) {
 		if (lgr->state == LGR_DELETING || l->state == LINK_LOST)
 			link_retire(l, why);
@@ -199,27 +205,10 @@ react_to_loss(struct link *link)
 	}
 }
 
-/* The group may be unused now: idle timer, drain. */
-static void
-react_to_leaving(struct lgr *lgr)
-{
-	struct smcr *eng = lgr->eng;
-
-	if (lgr->state != LGR_ACTIVE || !lgr_unused(lgr))
-		return;
-	if (eng->draining)
-		lgr_delete(lgr, LLC_DELETE_OPERATOR);
-	else if (lgr->end_wanted || quarantine_is_full(lgr))
-		lgr_delete(lgr, LLC_DELETE_PROGRAM);
-	else if (!timer_armed(&lgr->idle)) { /* deleting an idle RMB is no use of the group */
-		lgr->idle_since_ns = eng->now_ns;
-		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));
-	}
-}
-
 void
 lgr_act_on_marks(struct lgr *lgr)
 {
+	struct smcr *eng = lgr->eng;
 	struct lgr_marks *m = &lgr->marks;
 	bool links = m->links, delete_sent = m->delete_sent, conn_left = m->conn_left;
 
@@ -230,8 +219,16 @@ lgr_act_on_marks(struct lgr *lgr)
 				react_to_loss(l);
 	if (delete_sent && lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_DELETE_LINK_SENT)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
-	if (conn_left)
-		react_to_leaving(lgr);
+	if (!conn_left || lgr->state != LGR_ACTIVE || !lgr_unused(lgr))
+		return;
+	if (eng->draining)
+		lgr_delete(lgr, LLC_DELETE_OPERATOR);
+	else if (lgr->end_wanted || quarantine_is_full(lgr))
+		lgr_delete(lgr, LLC_DELETE_PROGRAM);
+	else if (!timer_armed(&lgr->idle)) { /* deleting an idle RMB is no use of the group */
+		lgr->idle_since_ns = eng->now_ns;
+		engine_arm(eng, &lgr->idle, eng->cfg.group_idle_ms + (lgr->role == SMCR_CLIENT ? CLIENT_EXTRA_MS : 0));
+	}
 }
 
 void
@@ -291,4 +288,65 @@ lgr_is_doubted(const struct lgr *lgr)
 		if (l->state == LINK_ACTIVE && l->doubted)
 			return true;
 	return false;
+}
+
+/* -- on the operator's word -- */
+
+/* Connections above the share of their link go to the link with the fewest; moves under way count as done. */
+static uint32_t
+rebalance(struct lgr *lgr)
+{
+	uint32_t will_have[LINK_SLOTS], links = 0, most = lgr->conn_cnt, moved = 0;
+
+	for (unsigned i = 0; i < LINK_SLOTS; i++) {
+		will_have[i] = lgr->links[i].conn_cnt;
+		links += lgr->links[i].state == LINK_ACTIVE && !lgr->links[i].retiring;
+	}
+	if (links > 0)
+		most = (lgr->conn_cnt + links - 1) / links;
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
+		struct link *to = NULL;
+
+		if (conn->tx.move_to != 0 || will_have[conn->link->slot] <= most)
+			continue;
+		LGR_EACH_LINK(l, lgr) {
+			if (l->state == LINK_ACTIVE && !l->retiring && will_have[l->slot] < most &&
+			    (to == NULL || will_have[l->slot] < will_have[to->slot]))
+				to = l;
+		}
+		if (to == NULL)
+			break;
+		will_have[conn->link->slot]--;
+		will_have[to->slot]++;
+		failover_ask(conn, to);
+		moved++;
+	}
+	lgr->eng->ctr.rebalanced += moved;
+	return moved;
+}
+
+int
+smcr_rebalance(struct smcr *eng, uint32_t group_id)
+{
+	bool found = group_id == 0;
+	uint32_t moved = 0;
+
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		if (lgr->state == LGR_ACTIVE && (group_id == 0 || lgr->id == group_id)) {
+			moved += rebalance(lgr);
+			found = true;
+		}
+	return found ? (int)moved : -ENOENT;
+}
+
+int
+smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+		struct link *link = lgr_active_link(lgr, number);
+
+		if (lgr->id == group_id && lgr->state == LGR_ACTIVE && link != NULL)
+			return lgr->active_cnt > 1 ? llc_retire_link(link, LLC_DELETE_OPERATOR) : -EBUSY;
+	}
+	return -ENOENT;
 }

@@ -26,46 +26,24 @@ recv_bytes(const struct link *link)
 
 /* -- receives -- */
 
+/* Posts the buffers that are marked for it: 0 or a negative errno. */
 static int
-post(struct link *link, const uint32_t *buf, unsigned n)
-{
-	struct rnic_recv_wr wr[REPOST_MAX];
-
-	for (unsigned i = 0; i < n; i++)
-		wr[i] = (struct rnic_recv_wr){
-			.wr_id = buf[i],
-			.mr = link->recv_mr,
-			.ptr = link->recv_buf + (size_t)buf[i] * RECV_LEN,
-			.len = RECV_LEN,
-		};
-	return link->dev->ops->post_recv(link->qp, wr, n);
-}
-
-static int
-fill(struct link *link)
-{
-	uint32_t buf[REPOST_MAX];
-	unsigned n = 0;
-	int err = 0;
-
-	for (uint32_t i = 0; i < link->rq_depth && err == 0; i++) {
-		buf[n++] = i;
-		if (n == REPOST_MAX || i + 1 == link->rq_depth) {
-			err = post(link, buf, n);
-			n = 0;
-		}
-	}
-	return err;
-}
-
-static void
 repost(struct link *link)
 {
+	struct rnic_recv_wr wr[REPOST_MAX];
 	unsigned n = link->recv_repost_cnt;
 
 	link->recv_repost_cnt = 0;
-	if (n > 0 && !link_has_ended(link))
-		(void)post(link, link->recv_repost, n); /* a broken QP reports itself */
+	if (n == 0 || link_has_ended(link))
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		wr[i] = (struct rnic_recv_wr){
+			.wr_id = link->recv_repost[i],
+			.mr = link->recv_mr,
+			.ptr = link->recv_buf + (size_t)link->recv_repost[i] * RECV_LEN,
+			.len = RECV_LEN,
+		};
+	return link->dev->ops->post_recv(link->qp, wr, n);
 }
 
 bool
@@ -87,7 +65,7 @@ link_recv(struct link *link, const struct rnic_wc *wc, bool last)
 		return true;
 	link->recv_repost[link->recv_repost_cnt++] = (uint32_t)wc->wr_id;
 	if (link->recv_repost_cnt == REPOST_MAX)
-		repost(link);
+		(void)repost(link); /* a broken QP reports itself */
 	else
 		link_schedule(link); /* reposted by the next flush at the latest */
 	return true;
@@ -96,7 +74,7 @@ link_recv(struct link *link, const struct rnic_wc *wc, bool last)
 bool
 link_turn(struct link *link)
 {
-	repost(link);
+	(void)repost(link);
 	if (link->want_proof && link->connected && !link_has_ended(link))
 		llc_prove(link);
 	return link_flush(link);
@@ -271,8 +249,11 @@ link_setup(struct link *link)
 	if (link->wr == NULL || link->recv_buf == NULL)
 		return -ENOMEM;
 	err = dev->ops->mr_reg(link->pd, link->recv_buf, recv_bytes(link), RNIC_ACCESS_LOCAL, &link->recv_mr);
-	if (err == 0)
-		err = fill(link);
+	for (uint32_t i = 0; i < link->rq_depth && err == 0; i++) {
+		link->recv_repost[link->recv_repost_cnt++] = i;
+		if (link->recv_repost_cnt == REPOST_MAX || i + 1 == link->rq_depth)
+			err = repost(link);
+	}
 	if (err == 0)
 		err = sndbuf_register_all(link->lgr, link);
 	LIST_EACH(struct rmb, rmb, &link->lgr->rmbs, node)
@@ -300,7 +281,8 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	};
 	list_init(&link->ready);
 	list_init(&link->eng_node);
-	llc_init_link(link);
+	timer_init(&link->keepalive, llc_keepalive_fired);
+	timer_init(&link->delete_timer, llc_deletion_fired);
 	link_set_state(link, LINK_CONNECTING, NULL);
 	dev->ops->query(dev, &link->info);
 	/* A device without a MAC has ours (loopback, tunnels). */
@@ -342,24 +324,22 @@ link_set_remote_clc(struct link *link, const struct clc_accept *a)
 	link_set_remote(link, &r);
 }
 
-/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
-static bool
-is_remembered(const struct link *link)
+struct link *
+link_named(struct lgr *lgr, const struct clc_accept *a)
 {
-	if (link->state != LINK_GONE)
-		return link->state == LINK_DOWN && link->was_active;
-	return link->lgr->eng->now_ns - link->gone_ns <= link->lgr->eng->cfg.clc_ms * MS;
-}
+	LGR_EACH_LINK(l, lgr) {
+		/* The client may use a new link once it has answered CONFIRM LINK; its Confirm may be faster. */
+		bool here = l->state == LINK_ACTIVE || l->state == LINK_CONFIRMING || l->state == LINK_LOST;
+		/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
+		bool remembered = (l->state == LINK_DOWN && l->was_active) ||
+		    (l->state == LINK_GONE && lgr->eng->now_ns - l->gone_ns <= lgr->eng->cfg.clc_ms * MS);
 
-bool
-link_is_remote(const struct link *link, const struct clc_accept *a)
-{
-	/* The client may use a new link as soon as it has answered our CONFIRM LINK; its Confirm may be faster than that. */
-	bool here = link->state == LINK_ACTIVE || link->state == LINK_CONFIRMING || link->state == LINK_LOST ||
-	    is_remembered(link);
-
-	return here && link->remote.qpn == a->qpn && memcmp(link->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
-	    memcmp(link->remote.mac, a->mac, sizeof(a->mac)) == 0;
+		if ((here || remembered) && l->remote.qpn == a->qpn &&
+		    memcmp(l->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
+		    memcmp(l->remote.mac, a->mac, sizeof(a->mac)) == 0)
+			return l;
+	}
+	return NULL;
 }
 
 void
@@ -379,6 +359,6 @@ link_set_active(struct link *link)
 	link_set_state(link, LINK_ACTIVE, NULL);
 	link->was_active = true;
 	link->lgr->eng->ctr.links_up++;
-	llc_keepalive_start(link);
+	llc_keepalive_arm(link);
 	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
 }

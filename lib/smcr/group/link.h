@@ -10,8 +10,8 @@ int link_new(struct lgr *, struct rnic_dev *, struct link **);
 void link_set_remote(struct link *, const struct rnic_remote *);
 /* The same, as Accept or Confirm has it. */
 void link_set_remote_clc(struct link *, const struct clc_accept *);
-/* Is this link, active or lost of late, the one whose far end the message names? */
-bool link_is_remote(const struct link *, const struct clc_accept *);
+/* The link, active or lost of late, whose far end the message names; NULL when there is none. */
+struct link *link_named(struct lgr *, const struct clc_accept *);
 /* RNIC_EV_CONNECTED. */
 void link_connected(struct link *);
 /* CONFIRM LINK is through. */

@@ -1,7 +1,7 @@
 /*
  * LLC exchanges: which message is legal from which side and at which step, one
  * exchange that changes the group at a time, what a colliding request meets,
- * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add*.c,
+ * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add.c,
  * llc_delete.c, llc_rkey.c (RMBs) and llc_keepalive.c.
  */
 #include "smcr/group/llc.h"
@@ -48,6 +48,8 @@ static const struct rule {
 #define CLIENT_RESPONSE [0][1]
 #define SERVER_REQUEST [1][0]
 #define SERVER_RESPONSE [1][1]
+#define ANY_REQUEST [0 ... 1][0]
+#define ANY_RESPONSE [0 ... 1][1]
 	[LLC_CONFIRM_LINK] = {
 		CLIENT_REQUEST = { .take = llc_confirm_link_req, .steps = AT(WAIT_CONFIRM_LINK) | AT(WAIT_NEW_CONFIRM) },
 		SERVER_RESPONSE = { .take = llc_confirm_link_rsp, .steps = AT(WAIT_CONFIRM_LINK_RSP) | AT(WAIT_NEW_CONFIRM_RSP) },
@@ -68,28 +70,20 @@ static const struct rule {
 		SERVER_RESPONSE = { .take = llc_delete_link_rsp, .steps = AT(WAIT_DELETE_LINK_RSP), .otherwise = late },
 	},
 	[LLC_CONFIRM_RKEY] = {
-		CLIENT_REQUEST = { .take = llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
-		CLIENT_RESPONSE = { .take = llc_confirm_rkey_rsp },
-		SERVER_REQUEST = { .take = llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
-		SERVER_RESPONSE = { .take = llc_confirm_rkey_rsp },
+		ANY_REQUEST = { .take = llc_confirm_rkey_req, .in = IN_RKEY, .refuse = llc_confirm_rkey_refuse },
+		ANY_RESPONSE = { .take = llc_confirm_rkey_rsp },
 	},
 	[LLC_TEST_LINK] = {
-		CLIENT_REQUEST = { .take = llc_test_link_req },
-		CLIENT_RESPONSE = { .take = llc_test_link_rsp },
-		SERVER_REQUEST = { .take = llc_test_link_req },
-		SERVER_RESPONSE = { .take = llc_test_link_rsp },
+		ANY_REQUEST = { .take = llc_test_link_req },
+		ANY_RESPONSE = { .take = llc_test_link_rsp },
 	},
 	[LLC_CONFIRM_RKEY_CONT] = {
-		CLIENT_REQUEST = { .take = llc_confirm_rkey_cont_req },
-		CLIENT_RESPONSE = { .take = llc_confirm_rkey_cont_rsp },
-		SERVER_REQUEST = { .take = llc_confirm_rkey_cont_req },
-		SERVER_RESPONSE = { .take = llc_confirm_rkey_cont_rsp },
+		ANY_REQUEST = { .take = llc_confirm_rkey_cont_req },
+		ANY_RESPONSE = { .take = llc_confirm_rkey_cont_rsp },
 	},
 	[LLC_DELETE_RKEY] = {
-		CLIENT_REQUEST = { .take = llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
-		CLIENT_RESPONSE = { .take = llc_delete_rkey_rsp },
-		SERVER_REQUEST = { .take = llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
-		SERVER_RESPONSE = { .take = llc_delete_rkey_rsp },
+		ANY_REQUEST = { .take = llc_delete_rkey_req, .in = IN_RKEY, .refuse = llc_delete_rkey_refuse },
+		ANY_RESPONSE = { .take = llc_delete_rkey_rsp },
 	},
 };
 
@@ -115,90 +109,63 @@ enum verdict {
 };
 
 /*
- * Our exchange under way x the peer's request; what is not here is out of step. TEST LINK is answered, and DELETE LINK for all is
- * heard, whatever is under way. A request of the server's is taken even within an exchange that we take part in: it alone
- * makes and deletes links, so it has given that one up.
+ * Our exchange under way x the peer's request, by the columns of enum incoming. TEST LINK is answered, and DELETE LINK
+ * for all is heard, whatever is under way. A request of the server's is taken even within an exchange that we take part
+ * in: it alone makes and deletes links, so it has given that one up.
  */
 static const enum verdict collisions[EX_CNT][IN_CNT] = {
-	[EX_NONE] = {
-		[IN_ADD_LINK_FYI] = NOW,
-		[IN_ADD_LINK] = NOW,
-		[IN_DELETE_LINK_FYI] = NOW,
-		[IN_DELETE_LINK] = NOW,
-		[IN_RKEY] = NOW,
-	},
-	[EX_CONFIRM_LINK] = {
-		[IN_ADD_LINK_FYI] = IGNORE,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_AWAIT_ADD_LINK] = {
-		[IN_ADD_LINK] = NOW,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_ADD_LINK] = {
-		[IN_ADD_LINK_FYI] = IGNORE,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_DELETE_LINK] = {
-		[IN_ADD_LINK_FYI] = CROSSING,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
-	[EX_RKEY] = {
-		[IN_ADD_LINK_FYI] = CROSSING,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = NOW,
-	},
-	[EX_GROUP_END] = {
-		[IN_ADD_LINK_FYI] = IGNORE,
-		[IN_ADD_LINK] = CROSSING,
-		[IN_DELETE_LINK_FYI] = CROSSING,
-		[IN_DELETE_LINK] = CROSSING,
-		[IN_RKEY] = REFUSE,
-	},
+	[EX_NONE] = { NOW, NOW, NOW, NOW, NOW, NOW },
+	[EX_CONFIRM_LINK] = { NOW, IGNORE, OUT_OF_STEP, CROSSING, CROSSING, REFUSE },
+	[EX_AWAIT_ADD_LINK] = { NOW, OUT_OF_STEP, NOW, OUT_OF_STEP, CROSSING, REFUSE },
+	[EX_ADD_LINK] = { NOW, IGNORE, CROSSING, CROSSING, CROSSING, REFUSE },
+	[EX_DELETE_LINK] = { NOW, CROSSING, CROSSING, CROSSING, CROSSING, REFUSE },
+	[EX_RKEY] = { NOW, CROSSING, CROSSING, CROSSING, CROSSING, NOW },
+	[EX_GROUP_END] = { NOW, IGNORE, CROSSING, CROSSING, CROSSING, REFUSE },
+};
+
+/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
+static void
+no_confirm_link(struct lgr *lgr)
+{
+	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+}
+
+static void
+all_deleted(struct lgr *lgr)
+{
+	lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
+}
+
+/* Of which exchange each step is, and what to do when it takes too long. */
+static const struct {
+	enum exchange exchange;
+	void (*timeout)(struct lgr *);
+} steps[LLC_STEP_CNT] = {
+	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_CONFIRM_LINK_RSP] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_PEER_DECLINE] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_ADD_LINK] = { EX_AWAIT_ADD_LINK, llc_no_add_link },
+	[LLC_WAIT_ADD_LINK_RSP] = { EX_ADD_LINK, llc_add_link_timeout },
+	[LLC_WAIT_ADD_CONT_RSP] = { EX_ADD_LINK, llc_add_cont_timeout },
+	[LLC_WAIT_NEW_CONNECTED] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_WAIT_NEW_CONFIRM_RSP] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_CONNECT_NEW] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_WAIT_ADD_CONT] = { EX_ADD_LINK, llc_add_cont_timeout },
+	[LLC_WAIT_NEW_CONFIRM] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_DRAIN_LINK] = { EX_DELETE_LINK, llc_drained },
+	[LLC_WAIT_DELETE_LINK_RSP] = { EX_DELETE_LINK, llc_delete_timeout },
+	[LLC_WAIT_DELETE_LINK_SENT] = { EX_GROUP_END, all_deleted },
+	[LLC_WAIT_DELETE_LINK] = { EX_GROUP_END, all_deleted },
+	[LLC_WAIT_CONFIRM_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
+	[LLC_WAIT_DELETE_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
 };
 
 static enum exchange
 exchange_of(const struct lgr *lgr)
 {
-	switch (lgr->flow[LLC_FLOW_LINK].step) {
-	case LLC_WAIT_CONFIRM_LINK:
-	case LLC_WAIT_CONFIRM_LINK_RSP:
-	case LLC_WAIT_PEER_DECLINE:
-		return EX_CONFIRM_LINK;
-	case LLC_WAIT_ADD_LINK:
-		return EX_AWAIT_ADD_LINK;
-	case LLC_WAIT_ADD_LINK_RSP:
-	case LLC_WAIT_ADD_CONT_RSP:
-	case LLC_WAIT_NEW_CONNECTED:
-	case LLC_WAIT_NEW_CONFIRM_RSP:
-	case LLC_CONNECT_NEW:
-	case LLC_WAIT_ADD_CONT:
-	case LLC_WAIT_NEW_CONFIRM:
-		return EX_ADD_LINK;
-	case LLC_DRAIN_LINK:
-	case LLC_WAIT_DELETE_LINK_RSP:
-		return EX_DELETE_LINK;
-	case LLC_WAIT_DELETE_LINK_SENT:
-	case LLC_WAIT_DELETE_LINK:
-		return EX_GROUP_END;
-	case LLC_IDLE:
-	case LLC_WAIT_CONFIRM_RKEY_RSP:
-	case LLC_WAIT_DELETE_RKEY_RSP:
-	case LLC_STEP_CNT:
-		break;
-	}
-	return llc_is_idle(lgr, LLC_FLOW_RKEY) ? EX_NONE : EX_RKEY;
+	enum exchange of_links = steps[lgr->flow[LLC_FLOW_LINK].step].exchange;
+
+	return of_links != EX_NONE ? of_links : steps[lgr->flow[LLC_FLOW_RKEY].step].exchange;
 }
 
 const char *
@@ -234,15 +201,6 @@ is_in_step(const struct link *link, const struct rule *r)
 	return f->step == LLC_WAIT_DELETE_LINK_RSP || f->link == link;
 }
 
-static enum verdict
-collide(struct lgr *lgr, enum incoming in)
-{
-	enum verdict v = in != IN_NOTHING ? collisions[exchange_of(lgr)][in] : NOW;
-
-	lgr->eng->ctr.llc_collisions += v != NOW;
-	return v;
-}
-
 static void
 dispatch(struct link *link, const struct llc_msg *msg)
 {
@@ -261,7 +219,9 @@ dispatch(struct link *link, const struct llc_msg *msg)
 			    link, msg->response ? "unexpected CONFIRM LINK response" : "unexpected CONFIRM LINK");
 		return;
 	}
-	switch (collide(link->lgr, for_all ? IN_NOTHING : r->in)) {
+	enum verdict v = collisions[exchange_of(link->lgr)][for_all ? IN_NOTHING : r->in];
+	link->lgr->eng->ctr.llc_collisions += v != NOW;
+	switch (v) {
 	case OUT_OF_STEP:
 		llc_protocol_error(link, "LLC request out of step");
 		break;
@@ -318,25 +278,28 @@ to_be_deleted(struct lgr *lgr)
 	return NULL;
 }
 
+/* True: an exchange of links has begun, or is due. */
 static bool
 next_for_server(struct lgr *lgr)
 {
 	struct link *gone = to_be_deleted(lgr), *asymmetric = topology_asymmetric_link(lgr);
 
 	if (gone == NULL && asymmetric != NULL && topology_symmetric_cnt(lgr) > 1) {
-		asymmetric->retiring = true;
 		asymmetric->delete_reason = LLC_DELETE_ASYM_NOT_NEEDED;
 		lgr->eng->ctr.asymmetric_replaced++;
 		gone = asymmetric;
 	}
-	if (gone != NULL && gone->state == LINK_LOST)
-		llc_delete_lost(gone);
-	else if (gone != NULL)
-		llc_start_retiring(gone);
-	if (gone != NULL || !lgr->want_link)
-		return gone != NULL;
-	lgr->want_link = false;
-	return llc_offer_link(lgr_pick_link(lgr));
+	if (gone == NULL) {
+		bool wanted = lgr->want_link;
+
+		lgr->want_link = false;
+		return wanted && llc_offer_link(lgr_pick_link(lgr));
+	}
+	if (gone->state == LINK_LOST)
+		llc_delete_link(gone);
+	else
+		llc_drain_link(gone, NULL, lgr->eng->cfg.llc_ms);
+	return true;
 }
 
 bool
@@ -372,71 +335,13 @@ llc_next(struct lgr *lgr)
 
 /* -- timers -- */
 
-static void
-link_timeout(struct lgr *lgr, enum llc_step step)
-{
-	switch (step) {
-	case LLC_WAIT_CONFIRM_LINK:
-	case LLC_WAIT_CONFIRM_LINK_RSP:
-	case LLC_WAIT_PEER_DECLINE:
-		/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
-		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
-		break;
-	case LLC_WAIT_ADD_LINK:
-	case LLC_CONNECT_NEW:
-	case LLC_WAIT_ADD_CONT:
-	case LLC_WAIT_NEW_CONFIRM:
-		llc_client_add_timeout(lgr, step);
-		break;
-	case LLC_WAIT_ADD_LINK_RSP:
-	case LLC_WAIT_ADD_CONT_RSP:
-	case LLC_WAIT_NEW_CONNECTED:
-	case LLC_WAIT_NEW_CONFIRM_RSP:
-		llc_server_add_timeout(lgr, step);
-		break;
-	case LLC_DRAIN_LINK:
-	case LLC_WAIT_DELETE_LINK_RSP:
-		llc_delete_timeout(lgr, step);
-		break;
-	case LLC_WAIT_DELETE_LINK_SENT:
-	case LLC_WAIT_DELETE_LINK:
-		lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
-		break;
-	case LLC_IDLE:
-	case LLC_WAIT_CONFIRM_RKEY_RSP:
-	case LLC_WAIT_DELETE_RKEY_RSP:
-	case LLC_STEP_CNT:
-		break;
-	}
-}
-
-static void
-flow_timeout(struct timer *t)
+void
+llc_flow_fired(struct timer *t)
 {
 	struct llc_flow *f = CONTAINER_OF(t, struct llc_flow, timer);
-	enum llc_step step = f->step;
 
 	f->lgr->eng->ctr.llc_timeouts++;
-	if (f == &f->lgr->flow[LLC_FLOW_LINK])
-		link_timeout(f->lgr, step);
-	else
-		llc_rkey_timeout(f->lgr);
-}
-
-void
-llc_init(struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LLC_FLOW_CNT; i++) {
-		lgr->flow[i].lgr = lgr;
-		timer_init(&lgr->flow[i].timer, flow_timeout);
-	}
-}
-
-void
-llc_fini(struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LLC_FLOW_CNT; i++)
-		llc_done(lgr, i);
+	steps[f->step].timeout(f->lgr);
 }
 
 void
@@ -474,47 +379,35 @@ llc_link_by_number(struct lgr *lgr, uint8_t number)
 	return NULL;
 }
 
-/* The new link, or the one over which it is being added, is lost. True: the group has nothing to do with it yet. */
-static bool
-add_lost(struct link *link)
-{
-	struct lgr *lgr = link->lgr;
-	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-	bool server = lgr->role == SMCR_SERVER, is_new = f->new_link == link;
-
-	if (!is_new && lgr->state == LGR_FORMING) {
-		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
-		link_retire(f->new_link, "the first link was lost");
-		f->new_link = NULL;
-		f->link = NULL;
-		llc_flow_set_step(f, LLC_WAIT_PEER_DECLINE);
-		return false;
-	}
-	if (is_new && f->step == LLC_WAIT_ADD_LINK_RSP)
-		return true; /* the answer is awaited: the client may know of it or not */
-	if (server)
-		llc_server_add_failed(lgr, link->down_why);
-	else
-		llc_client_add_failed(lgr, link->down_why);
-	return is_new;
-}
-
 bool
 llc_link_lost(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	bool carries = f->link == link; /* the exchange */
 
 	if (lgr->flow[LLC_FLOW_RKEY].link == link)
 		llc_rkey_lost(lgr);
-	if (f->new_link != NULL && (f->new_link == link || f->link == link))
-		return add_lost(link);
-	if (lgr->state == LGR_FORMING)
+	if (f->new_link == link) {
+		/* While the answer is awaited, the client may know of it or not. */
+		if (f->step != LLC_WAIT_ADD_LINK_RSP)
+			llc_add_failed(lgr, link->down_why);
+		return true;
+	}
+	if (f->new_link != NULL && carries && lgr->state == LGR_FORMING) {
+		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
+		link_retire(f->new_link, "the first link was lost");
+		f->new_link = NULL;
+		f->link = NULL;
+		llc_flow_set_step(f, LLC_WAIT_PEER_DECLINE);
+	} else if (f->new_link != NULL && carries) {
+		llc_add_failed(lgr, link->down_why);
+	} else if (lgr->state == LGR_FORMING) {
 		return false;
-	if (lgr->state == LGR_DELETING && f->link == link && lgr_pick_link(lgr) != NULL) {
+	} else if (lgr->state == LGR_DELETING && carries && lgr_pick_link(lgr) != NULL) {
 		lgr->eng->ctr.delete_link_resent++;
 		llc_delete_group(lgr, lgr->delete_reason);
-	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->link == link) {
+	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && carries) {
 		/* C.7.1: again over another one. */
 		f->gone->delete_sent = false;
 		lgr->eng->ctr.delete_link_resent++;

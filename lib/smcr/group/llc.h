@@ -6,9 +6,6 @@
 
 #include "smcr/state/lgr.h"
 
-void llc_init(struct lgr *);
-void llc_fini(struct lgr *);
-void llc_init_link(struct link *);
 /* One LLC message from the peer, 44 bytes, not CDC. */
 void llc_recv(struct link *, const uint8_t *buf, size_t len);
 /* At the turn's end, for a group with mark_exchanges: goes on with what waits: a retiring link whose last connection has left,
@@ -21,15 +18,13 @@ void llc_link_connected(struct link *);
 /* Makes an RMB of this element size and tells the peer; ends with mark_rmb. When one of that size is under way
  * already, or has to wait for another exchange, that one counts. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS, -ENOTCONN. */
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
-/* lgr->cont_timer: the peer's CONFIRM RKEY does not go on. */
-void llc_cont_fired(struct timer *);
 /* Deletes RMBs that were idle for rmb_idle_ms; and one whose exchange had no outcome, when nobody waits for an RMB. */
 void llc_delete_idle_rmb(struct lgr *);
 void llc_delete_unconfirmed(struct lgr *);
 /* Client, first contact: nothing comes of the ADD LINK that is awaited; the group is ready. */
 void llc_no_add_link(struct lgr *);
-/* The group is active: further links are tried. */
-void llc_group_active(struct lgr *);
+/* Another link is wanted, now or when the exchange under way has ended. */
+void llc_want_link(struct lgr *);
 /* The engine has a device that it had not, or its port is up again. */
 void llc_device_appeared(struct lgr *);
 /* The link has ended. Exchanges that ran over it or about it end, by C.7.1. True when the group need not do anything more about
@@ -42,9 +37,15 @@ void llc_link_gone(struct link *);
 int llc_retire_link(struct link *, uint32_t reason);
 /* DELETE LINK for all links; the group goes down when it is through. */
 void llc_delete_group(struct lgr *, uint32_t reason);
-/* Starts the link's TEST LINK timer (4.5.3). */
-void llc_keepalive_start(struct link *);
-/* The interval anew, as it is configured now: an active link whose test is not under way. */
+/* The exchange has ended, or is none any more; llc_next may start another. */
+void llc_done(struct lgr *, enum llc_flow_kind);
+/* What timers do. A step of an exchange takes too long; the peer's CONFIRM RKEY does not go on; a link is silent, or
+ * does not answer its test; a client's DELETE LINK has no answer. */
+void llc_flow_fired(struct timer *);
+void llc_cont_fired(struct timer *);
+void llc_keepalive_fired(struct timer *);
+void llc_deletion_fired(struct timer *);
+/* Starts the interval of TEST LINK (4.5.3) as it is configured now: an active link whose test is not under way. */
 void llc_keepalive_arm(struct link *);
 /* link->want_proof: tests the link now. */
 void llc_prove(struct link *);

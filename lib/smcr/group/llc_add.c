@@ -1,13 +1,23 @@
 /*
- * ADD LINK, what both sides share (RFC 7609 3.5.1.6): the exchange of RTokens
- * in ADD LINK CONTINUATIONs (3.5.5.2.3), and how an attempt ends (C.8). Which
- * devices a new link joins is in topology.c.
+ * ADD LINK. The server alone makes links (RFC 7609 3.5.1.6, 3.5.5.1.1): it
+ * offers one, the client finds a device for it, connects and answers; both tell
+ * their RTokens in CONTINUATIONs (3.5.5.2.3); CONFIRM LINK goes over the new
+ * link. An attempt that fails is made again (C.7.1, C.8). Which devices a new
+ * link joins is in topology.c.
  */
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/group/llc_impl.h"
 
-/* -- our end and the peer's -- */
+#define FYI_EVERY_NS (1000 * MS)
+/* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and
+ * one each interval. */
+#define OFFERS_AT_ONCE (SMCR_LINKS_MAX - 1)
+#define OFFER_EVERY_NS (200 * MS)
+/* A client takes more, and more often, than a server of ours offers: one may catch up with the one before. */
+#define TAKEN_AT_ONCE 8
+#define TAKE_EVERY_NS (100 * MS)
 
 uint8_t
 llc_next_number(struct lgr *lgr)
@@ -23,9 +33,14 @@ llc_next_number(struct lgr *lgr)
 	}
 }
 
-void
-llc_fill_add_link(struct llc_add_link *m, const struct link *link)
+/* -- our end of a new link, for ADD LINK and its response; and the peer's, as those have it -- */
+
+static struct llc_msg
+add_link_msg(const struct link *link, bool response)
 {
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .response = response };
+	struct llc_add_link *m = &msg.add_link;
+
 	memcpy(m->mac, link->info.mac, sizeof(m->mac));
 	memcpy(m->gid, link->info.gid.b, sizeof(m->gid));
 	m->qpn = link->qpn;
@@ -33,10 +48,11 @@ llc_fill_add_link(struct llc_add_link *m, const struct link *link)
 	m->link_num = link->number;
 	m->mtu_code = link->mtu_code;
 	m->mpa_port = link->info.mpa_port;
+	return msg;
 }
 
-struct rnic_remote
-llc_remote_of(const struct llc_add_link *m)
+static struct rnic_remote
+remote_of(const struct llc_add_link *m)
 {
 	struct rnic_remote r = { .qpn = m->qpn, .psn = m->psn, .mtu_code = m->mtu_code, .mpa_port = m->mpa_port };
 
@@ -45,23 +61,237 @@ llc_remote_of(const struct llc_add_link *m)
 	return r;
 }
 
-/* -- RTokens -- */
+/* -- how an attempt ends -- */
 
-/* Our next RMB in the exchange, by number. */
-static const struct rmb *
-next_rmb(const struct lgr *lgr, uint32_t after)
+/* It is made again later (C.8). */
+static void
+retry_later(struct lgr *lgr)
 {
-	const struct rmb *next = NULL;
+	const struct smcr_config *cfg = &lgr->eng->cfg;
 
-	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node) {
-		if (rmb->number > after && (next == NULL || rmb->number < next->number))
-			next = rmb;
-	}
-	return next;
+	lgr->eng->ctr.add_link_failed++;
+	lgr->add_retry_ms = lgr->add_retry_ms == 0 ? cfg->add_link_retry_ms : lgr->add_retry_ms * 2;
+	lgr->add_retry_ms = min_u32(lgr->add_retry_ms, cfg->add_link_retry_max_ms);
+	if (lgr->state != LGR_DEAD && lgr->links_limit > 1)
+		engine_arm(lgr->eng, &lgr->add_retry, lgr->add_retry_ms);
 }
 
 void
-llc_begin_cont(struct lgr *lgr)
+llc_add_ended(struct lgr *lgr, bool ok)
+{
+	llc_done(lgr, LLC_FLOW_LINK);
+	if (ok) {
+		lgr->eng->ctr.links_added++;
+		lgr->add_retry_ms = 0;
+		timer_cancel(&lgr->eng->timers, &lgr->add_retry);
+	} else {
+		retry_later(lgr);
+	}
+	if (lgr->state == LGR_FORMING)
+		mark_contact_ready(lgr);
+}
+
+static void
+reject(struct link *over, const struct llc_add_link *req, uint8_t reason)
+{
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .response = true, .add_link = *req };
+
+	msg.add_link.rejected = true;
+	msg.add_link.reject_reason = reason;
+	over->lgr->eng->ctr.add_link_rejected++;
+	(void)link_send_llc(over, &msg); /* a full queue is a broken link, which reports itself */
+}
+
+void
+llc_add_failed(struct lgr *lgr, const char *why)
+{
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	struct link *link = f->new_link;
+
+	if (f->step == LLC_CONNECT_NEW) {
+		link_retire(link, why);
+		reject(f->link, &(struct llc_add_link){ .link_num = f->number }, LLC_REJECT_NO_ALT_PATH);
+		llc_add_ended(lgr, false);
+		return;
+	}
+	/* The peer counts on the link, or will, and has to agree that it is none (3.5.1.6.2, C.7.1). First contact
+	 * waits for that. */
+	link_lost(link, why);
+	link->delete_reason = LLC_DELETE_LOST_PATH;
+	llc_done(lgr, LLC_FLOW_LINK);
+	retry_later(lgr);
+	if (lgr->role == SMCR_CLIENT || lgr->state == LGR_FORMING)
+		llc_delete_link(link);
+}
+
+void
+llc_new_link_up(struct link *link)
+{
+	struct lgr *lgr = link->lgr;
+
+	link_set_active(link);
+	lgr->want_link = lgr->want_link || (lgr->role == SMCR_SERVER && topology_can_add(lgr));
+	llc_add_ended(lgr, true);
+}
+
+void
+llc_no_add_link(struct lgr *lgr)
+{
+	/* C.7.1 would reset; C.8 and Linux go on with one link. */
+	if (lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)
+		llc_add_ended(lgr, false);
+}
+
+/* -- timeouts of C.7.1; the new link may have broken before -- */
+
+void
+llc_add_link_timeout(struct lgr *lgr)
+{
+	struct link *over = lgr->flow[LLC_FLOW_LINK].link;
+	bool first = lgr->state == LGR_FORMING;
+
+	/* At first contact C.7.1 would reset; 3.5.1.6.2, C.8 and Linux go on with one link. */
+	link_retire(lgr->flow[LLC_FLOW_LINK].new_link, "ADD LINK without an answer");
+	llc_add_ended(lgr, false);
+	if (!first)
+		llc_doubt(over, "ADD LINK without an answer");
+}
+
+void
+llc_add_cont_timeout(struct lgr *lgr)
+{
+	struct link *over = lgr->flow[LLC_FLOW_LINK].link;
+	const char *why = lgr->role == SMCR_CLIENT ? "no ADD LINK CONTINUATION from the server"
+	                                           : "ADD LINK CONTINUATION without an answer";
+
+	if (lgr->state != LGR_FORMING) {
+		llc_add_failed(lgr, why);
+		llc_doubt(over, why);
+	} else if (lgr->role == SMCR_CLIENT) {
+		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, why);
+	} else {
+		llc_new_link_timeout(lgr);
+	}
+}
+
+void
+llc_new_link_timeout(struct lgr *lgr)
+{
+	llc_add_failed(lgr, "the new link was not confirmed");
+}
+
+/* -- the server's offer -- */
+
+/* Each offer of a link, made or taken, costs a queue pair and the registration of all memory: so many may come at
+ * once, and one each interval. 0: this one may; else (counted) from when on. */
+static int64_t
+offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
+{
+	int64_t now = lgr->eng->now_ns;
+
+	lgr->add_due_ns = max_i64(lgr->add_due_ns, now);
+	if (lgr->add_due_ns - now > (at_once - 1) * every_ns) {
+		lgr->eng->ctr.llc_limited++;
+		return lgr->add_due_ns - (at_once - 1) * every_ns;
+	}
+	lgr->add_due_ns += every_ns;
+	return 0;
+}
+
+bool
+llc_offer_link(struct link *over)
+{
+	struct lgr *lgr = over->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	struct rnic_dev *dev = topology_device_to_offer(lgr);
+	uint32_t ms = lgr->eng->cfg.llc_ms;
+	struct link *link;
+
+	if (dev == NULL)
+		return false;
+	int64_t due_ns = offer_due(lgr, OFFERS_AT_ONCE, OFFER_EVERY_NS);
+	if (due_ns > 0) {
+		timer_arm(&lgr->eng->timers, &lgr->add_retry, due_ns);
+		return false;
+	}
+	if (link_new(lgr, dev, &link) < 0) {
+		retry_later(lgr);
+		return false;
+	}
+	link->number = llc_next_number(lgr);
+	struct llc_msg msg = add_link_msg(link, false);
+	if (dev->ops->qp_expect(link->qp) < 0 || link_send_llc(over, &msg) < 0) {
+		link_retire(link, "not offered");
+		retry_later(lgr);
+		return false;
+	}
+	/* An iWARP client connects before it answers, and may take as long as for any answer. */
+	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK_RSP, over,
+	    link->info.transport == RNIC_TRANSPORT_IWARP ? 2 * ms : ms);
+	f->new_link = link;
+	f->number = link->number;
+	return true;
+}
+
+/* -- the client's answer -- */
+
+/* 0, or the reason to reject the offer. */
+static uint8_t
+connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
+{
+	struct lgr *lgr = over->lgr;
+	struct rnic_remote r = remote_of(m);
+	struct rnic_dev *dev = NULL;
+
+	if (clc_mtu_bytes(m->mtu_code) == 0)
+		return LLC_REJECT_BAD_MTU;
+	if (m->link_num != 0 && llc_link_by_number(lgr, m->link_num) == NULL)
+		dev = topology_device_for(lgr, &r.gid, r.mac);
+	if (dev == NULL)
+		return LLC_REJECT_NO_ALT_PATH;
+	if (!topology_may_dial(lgr->eng, dev, &r.gid, &lgr->owner.remote)) {
+		engine_log(lgr->eng, SMCR_LOG_REFUSED, lgr, over, NOT_DIALED);
+		return LLC_REJECT_NO_ALT_PATH;
+	}
+	if (link_new(lgr, dev, out) < 0)
+		return LLC_REJECT_NO_ALT_PATH;
+	(*out)->number = m->link_num;
+	link_set_remote(*out, &r);
+	if (dev->ops->qp_connect((*out)->qp, RNIC_ACTIVE, &(*out)->remote) < 0) {
+		link_retire(*out, "the queue pair could not be connected");
+		return LLC_REJECT_NO_ALT_PATH;
+	}
+	return 0;
+}
+
+void
+llc_add_link_req(struct link *link, const struct llc_msg *msg)
+{
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	struct link *new_link = NULL;
+	uint8_t reason = LLC_REJECT_NO_ALT_PATH;
+
+	if (f->new_link != NULL) {
+		link_retire(f->new_link, "the server has begun anew");
+		llc_done(lgr, LLC_FLOW_LINK);
+	}
+	if (lgr->state != LGR_DELETING && offer_due(lgr, TAKEN_AT_ONCE, TAKE_EVERY_NS) == 0)
+		reason = connect_new(link, &msg->add_link, &new_link);
+	if (reason != 0) {
+		reject(link, &msg->add_link, reason);
+		llc_no_add_link(lgr);
+		return;
+	}
+	llc_start(lgr, LLC_FLOW_LINK, LLC_CONNECT_NEW, link, lgr->eng->cfg.llc_ms);
+	f->new_link = new_link;
+	f->number = new_link->number;
+}
+
+/* -- RTokens -- */
+
+static void
+begin_cont(struct lgr *lgr)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
@@ -71,25 +301,39 @@ llc_begin_cont(struct lgr *lgr)
 	f->peer_left = 0;
 }
 
-void
-llc_fill_cont(struct lgr *lgr, struct llc_add_link_cont *m)
+/* Sends our next RTokens, by number of their RMB, and awaits the peer's. False: the link is lost. */
+static bool
+send_cont(struct lgr *lgr)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	bool client = lgr->role == SMCR_CLIENT;
+	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = client };
+	struct llc_add_link_cont *m = &msg.add_link_cont;
 
 	m->link_num = f->number;
 	m->left_cnt = f->left;
 	for (unsigned i = 0; i < LLC_PAIRS_PER_CONT && f->left > 0; i++, f->left--) {
-		const struct rmb *rmb = next_rmb(lgr, f->sent);
+		const struct rmb *next = NULL;
 
+		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
+			if (rmb->number > f->sent && (next == NULL || rmb->number < next->number))
+				next = rmb;
 		/* Deleted since it was counted: our DELETE RKEY and the server's ADD LINK have crossed. Its place is empty. */
-		if (rmb == NULL)
+		if (next == NULL)
 			continue;
-
-		m->pairs[i].old_rkey = rmb->mr[f->link->slot]->rkey;
-		m->pairs[i].new_rkey = rmb->mr[f->new_link->slot]->rkey;
-		m->pairs[i].new_vaddr = rmb->mr[f->new_link->slot]->addr;
-		f->sent = rmb->number;
+		m->pairs[i].old_rkey = next->mr[f->link->slot]->rkey;
+		m->pairs[i].new_rkey = next->mr[f->new_link->slot]->rkey;
+		m->pairs[i].new_vaddr = next->mr[f->new_link->slot]->addr;
+		f->sent = next->number;
 	}
+	if (link_send_llc(f->link, &msg) < 0) {
+		link_lost(f->link,
+		    client ? "ADD LINK CONTINUATION could not be answered" : "ADD LINK CONTINUATION could not be sent");
+		return false;
+	}
+	llc_start(
+	    lgr, LLC_FLOW_LINK, client ? LLC_WAIT_ADD_CONT : LLC_WAIT_ADD_CONT_RSP, f->link, lgr->eng->cfg.llc_ms);
+	return true;
 }
 
 /* One that we do not know is no error: its CONFIRM RKEY was refused, or lost, and comes again. */
@@ -110,21 +354,85 @@ take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 	}
 }
 
-const char *
-llc_take_cont(struct lgr *lgr, const struct llc_add_link_cont *m)
+/* Takes the peer's RTokens. False: they do not fit, and the link is lost (C.7.1). */
+static bool
+take_cont(struct link *link, const struct llc_add_link_cont *m)
 {
-	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	struct llc_flow *f = &link->lgr->flow[LLC_FLOW_LINK];
 
-	if (m->link_num != f->number)
-		return "ADD LINK CONTINUATION names another link";
+	if (m->link_num != f->number) {
+		llc_protocol_error(link, "ADD LINK CONTINUATION names another link");
+		return false;
+	}
 	/* Fewer than it said before are all right: Linux counts the RMBs of its connections, which may have ended since. */
-	if (f->cont_seen && m->left_cnt > f->peer_left)
-		return "ADD LINK CONTINUATION out of sequence";
+	if (f->cont_seen && m->left_cnt > f->peer_left) {
+		llc_protocol_error(link, "ADD LINK CONTINUATION out of sequence");
+		return false;
+	}
 	f->cont_seen = true;
 	f->peer_left = m->left_cnt;
 	for (unsigned i = 0; i < LLC_PAIRS_PER_CONT && f->peer_left > 0; i++, f->peer_left--)
-		take_pair(lgr, &m->pairs[i]);
-	return NULL;
+		take_pair(link->lgr, &m->pairs[i]);
+	return true;
+}
+
+/* Every RMB of the peer is known on the link. */
+static bool
+knows_all_rmbs(struct lgr *lgr, const struct link *link)
+{
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
+		if (rr->on[link->slot].known)
+			continue;
+		/* The peer has named all that it has: this one is gone, though its DELETE RKEY was refused, or lost. */
+		if (rr->used > 0)
+			return false;
+		remote_rmb_free(lgr, rr);
+	}
+	return true;
+}
+
+void
+llc_add_cont_req(struct link *link, const struct llc_msg *msg)
+{
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (!take_cont(link, &msg->add_link_cont) || !send_cont(lgr) || f->left > 0 || f->peer_left > 0)
+		return;
+	if (knows_all_rmbs(lgr, f->new_link))
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONFIRM, link, 2 * lgr->eng->cfg.llc_ms);
+	else
+		llc_add_failed(lgr, "the server did not tell the RTokens of all RMBs");
+}
+
+/* Server: CONFIRM LINK, when the new queue pair is connected. */
+static void
+confirm_new(struct lgr *lgr)
+{
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (!f->new_link->connected)
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONNECTED, f->link, lgr->eng->cfg.llc_ms);
+	else if (llc_send_confirm_link(f->new_link, false) < 0)
+		llc_add_failed(lgr, "CONFIRM LINK could not be sent");
+	else
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONFIRM_RSP, f->link, lgr->eng->cfg.llc_ms);
+}
+
+void
+llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
+{
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (!take_cont(link, &msg->add_link_cont))
+		return;
+	if (f->left > 0 || f->peer_left > 0)
+		(void)send_cont(lgr);
+	else if (knows_all_rmbs(lgr, f->new_link))
+		confirm_new(lgr);
+	else
+		llc_add_failed(lgr, "the client did not tell the RTokens of all RMBs");
 }
 
 /* A CONTINUATION that is not awaited. */
@@ -139,124 +447,108 @@ llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 		llc_protocol_error(link, "unexpected ADD LINK CONTINUATION");
 }
 
-bool
-llc_knows_all_rmbs(struct lgr *lgr, const struct link *link)
-{
-	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
-		if (rr->on[link->slot].known)
-			continue;
-		/* The peer has named all that it has: this one is gone, though its DELETE RKEY was refused, or lost. */
-		if (rr->used > 0)
-			return false;
-		remote_rmb_free(lgr, rr);
-	}
-	return true;
-}
-
-int64_t
-llc_offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
-{
-	int64_t now = lgr->eng->now_ns;
-
-	if (lgr->add_due_ns < now)
-		lgr->add_due_ns = now;
-	if (lgr->add_due_ns - now > (at_once - 1) * every_ns) {
-		lgr->eng->ctr.llc_limited++;
-		return lgr->add_due_ns - (at_once - 1) * every_ns;
-	}
-	lgr->add_due_ns += every_ns;
-	return 0;
-}
-
-/* -- how it ends -- */
+/* -- the client's answer is in, or its queue pair connected: RTokens follow -- */
 
 void
-llc_add_failed(struct lgr *lgr)
+llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 {
-	const struct smcr_config *cfg = &lgr->eng->cfg;
+	const struct llc_add_link *m = &msg->add_link;
+	struct lgr *lgr = over->lgr;
+	struct link *link = lgr->flow[LLC_FLOW_LINK].new_link;
+	struct rnic_remote r = remote_of(m);
 
-	lgr->eng->ctr.add_link_failed++;
-	lgr->add_retry_ms = lgr->add_retry_ms == 0 ? cfg->add_link_retry_ms : lgr->add_retry_ms * 2;
-	if (lgr->add_retry_ms > cfg->add_link_retry_max_ms)
-		lgr->add_retry_ms = cfg->add_link_retry_max_ms;
-	if (lgr->state != LGR_DEAD && lgr->links_limit > 1)
-		engine_arm(lgr->eng, &lgr->add_retry, lgr->add_retry_ms);
-}
-
-void
-llc_add_ended(struct lgr *lgr, bool ok)
-{
-	llc_done(lgr, LLC_FLOW_LINK);
-	if (ok) {
-		lgr->eng->ctr.links_added++;
-		lgr->add_retry_ms = 0;
-		timer_cancel(&lgr->eng->timers, &lgr->add_retry);
-	} else {
-		llc_add_failed(lgr);
-	}
-	if (lgr->state == LGR_FORMING)
-		mark_contact_ready(lgr);
-}
-
-void
-llc_new_link_up(struct link *link)
-{
-	struct lgr *lgr = link->lgr;
-
-	link_set_active(link);
-	lgr->want_link = lgr->want_link || (lgr->role == SMCR_SERVER && topology_can_add(lgr));
-	llc_add_ended(lgr, true);
-}
-
-void
-llc_no_add_link(struct lgr *lgr)
-{
-	if (lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)
+	if (m->link_num != lgr->flow[LLC_FLOW_LINK].number) {
+		lgr->eng->ctr.llc_ignored++; /* late: the exchange timed out meanwhile */
+	} else if (m->rejected) {
+		lgr->eng->ctr.add_link_rejected++;
+		link_retire(link, "rejected by the client");
 		llc_add_ended(lgr, false);
+	} else if (link_has_ended(link)) {
+		llc_add_failed(lgr, "the new link broke before it was answered");
+	} else if (clc_mtu_bytes(m->mtu_code) == 0) {
+		llc_add_failed(lgr, "ADD LINK response with a bad MTU");
+	} else if (topology_is_parallel(lgr, link->dev, &r.gid, r.mac)) {
+		llc_add_failed(lgr, "the client's answer would make a parallel link");
+	} else {
+		link_set_remote(link, &r);
+		if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
+			llc_add_failed(lgr, "the queue pair could not be connected");
+			return;
+		}
+		begin_cont(lgr);
+		(void)send_cont(lgr);
+	}
 }
 
 void
 llc_link_connected(struct link *link)
 {
-	if (link->lgr->flow[LLC_FLOW_LINK].new_link != link)
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	if (f->new_link == link && f->step == LLC_WAIT_NEW_CONNECTED)
+		confirm_new(lgr);
+	if (f->new_link != link || f->step != LLC_CONNECT_NEW)
 		return;
-	if (link->lgr->role == SMCR_CLIENT)
-		llc_client_connected(link->lgr);
+	/* Client: a blocked port would have been a rejection by now. */
+	struct llc_msg msg = add_link_msg(link, true);
+	begin_cont(lgr);
+	if (link_send_llc(f->link, &msg) < 0)
+		link_lost(f->link, "ADD LINK could not be answered");
 	else
-		llc_server_connected(link->lgr);
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_CONT, f->link, lgr->eng->cfg.llc_ms);
 }
 
 /* -- a device is there -- */
+
+void
+llc_want_link(struct lgr *lgr)
+{
+	lgr->want_link = true;
+	mark_exchanges(lgr);
+}
+
+void
+llc_device_appeared(struct lgr *lgr)
+{
+	if (lgr->state == LGR_ACTIVE && lgr->links_limit > 1)
+		llc_want_link(lgr);
+}
 
 /* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */
 void
 llc_tell_of_device(struct lgr *lgr)
 {
 	struct link *over = lgr_pick_link(lgr);
-	struct llc_msg msg = { .type = LLC_ADD_LINK };
 	struct rnic_dev *dev = topology_spare_device(lgr);
-	struct rnic_info info;
 
 	if (dev == NULL || over == NULL)
 		return;
-	info = rnic_query(dev);
+	struct rnic_info info = rnic_query(dev);
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .add_link.mtu_code = info.mtu_code };
 	memcpy(msg.add_link.mac, info.mac, sizeof(info.mac));
 	memcpy(msg.add_link.gid, info.gid.b, sizeof(info.gid.b));
-	msg.add_link.mtu_code = info.mtu_code;
 	(void)link_send_llc(over, &msg);
 }
 
+/*
+ * The server hears of it. Each offer costs a queue pair: once in a while it is made at once, and the retry comes the
+ * sooner for the next. How long it waits after a rejection is not forgotten.
+ */
 void
-llc_device_appeared(struct lgr *lgr)
+llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 {
-	if (lgr->state != LGR_ACTIVE || lgr->links_limit < 2)
-		return;
-	llc_want_link(lgr);
-}
+	struct lgr *lgr = link->lgr;
 
-void
-llc_group_active(struct lgr *lgr)
-{
-	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && topology_can_add(lgr))
+	(void)msg;
+	if (lgr->eng->now_ns >= lgr->fyi_due_ns) {
+		lgr->fyi_due_ns = lgr->eng->now_ns + FYI_EVERY_NS;
 		llc_want_link(lgr);
+		return;
+	}
+	lgr->eng->ctr.llc_limited++;
+	if (timer_armed(&lgr->add_retry) && lgr->add_retry.at_ns <= lgr->fyi_due_ns)
+		return;
+	timer_arm(&lgr->eng->timers, &lgr->add_retry, lgr->fyi_due_ns);
+	lgr->fyi_due_ns += FYI_EVERY_NS;
 }

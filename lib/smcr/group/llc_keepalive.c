@@ -50,8 +50,8 @@ llc_doubt(struct link *link, const char *what)
  * A connection's idle time is never shorter than its link's, and a link is
  * tested only when both are longer than the interval: so the link's counts.
  */
-static void
-keepalive_fired(struct timer *t)
+void
+llc_keepalive_fired(struct timer *t)
 {
 	struct link *link = CONTAINER_OF(t, struct link, keepalive);
 	struct smcr *eng = link->lgr->eng;
@@ -81,14 +81,6 @@ llc_keepalive_arm(struct link *link)
 		engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
 	else
 		timer_cancel(&eng->timers, &link->keepalive);
-}
-
-void
-llc_keepalive_start(struct link *link)
-{
-	timer_init(&link->keepalive, keepalive_fired);
-	link->test_pending = false;
-	llc_keepalive_arm(link);
 }
 
 void

@@ -10,14 +10,16 @@
 
 #define RKEY_RETRY_MS 20 /* a few round trips: what the peer is at takes about as long */
 
-/* Fills out with the RMB's RTokens on up to max active links other than `over`, from slot *slot on; returns their number. */
-static unsigned
-other_links(const struct rmb *rmb, const struct link *over, unsigned *slot, struct llc_link_rkey *out, unsigned max)
+/* Fills out with the RMB's RTokens on up to max further links: active ones other than `over`. By count, though one
+ * may have been lost since it was counted: its place stays empty. */
+static void
+other_links(struct llc_flow *f, const struct rmb *rmb, const struct link *over, struct llc_link_rkey *out, uint8_t max)
 {
 	unsigned n = 0;
 
-	for (; *slot < LINK_SLOTS && n < max; (*slot)++) {
-		const struct link *l = &rmb->lgr->links[*slot];
+	f->left -= min_u8(f->left, max);
+	for (; f->next_slot < LINK_SLOTS && n < max; f->next_slot++) {
+		const struct link *l = &f->lgr->links[f->next_slot];
 
 		if (l == over || l->state != LINK_ACTIVE)
 			continue;
@@ -27,11 +29,11 @@ other_links(const struct rmb *rmb, const struct link *over, unsigned *slot, stru
 			.vaddr = rmb->mr[l->slot]->addr,
 		};
 	}
-	return n;
 }
 
+/* 0 or a negative errno; the RMB stays for the next attempt. */
 static int
-send_confirm_rkey(struct link *over, struct rmb *rmb)
+confirm_rmb(struct link *over, struct rmb *rmb)
 {
 	struct lgr *lgr = over->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
@@ -40,48 +42,14 @@ send_confirm_rkey(struct link *over, struct rmb *rmb)
 
 	m->rkey = rmb->mr[over->slot]->rkey;
 	m->vaddr = rmb->mr[over->slot]->addr;
-	m->other_cnt = (uint8_t)(lgr->active_cnt - 1);
+	m->other_cnt = f->left = (uint8_t)(lgr->active_cnt - 1);
 	f->next_slot = 0;
-	f->left = m->other_cnt - min_u8(m->other_cnt, LLC_LINKS_INLINE);
-	(void)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_INLINE);
-	return link_send_llc(over, &msg);
-}
-
-static int
-send_confirm_rkey_cont(struct link *over, struct rmb *rmb)
-{
-	struct llc_flow *f = &over->lgr->flow[LLC_FLOW_RKEY];
-	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY_CONT };
-	struct llc_confirm_rkey_cont *m = &msg.confirm_rkey_cont;
-
-	m->left_cnt = f->left;
-	/* By count, though a link may have been lost since it was counted: its place stays empty. */
-	f->left -= min_u8(f->left, LLC_LINKS_PER_CONT);
-	(void)other_links(rmb, over, &f->next_slot, m->others, LLC_LINKS_PER_CONT);
-	return link_send_llc(over, &msg);
-}
-
-/* An RMB whose exchange did not come to its end; the peer may know it or not. */
-static struct rmb *
-unconfirmed(struct lgr *lgr, uint32_t elem_size)
-{
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
-		if (rmb->state == RMB_NEW && rmb->elem_size == elem_size)
-			return rmb;
-	}
-	return NULL;
-}
-
-static int
-confirm_rmb(struct link *over, struct rmb *rmb)
-{
-	struct lgr *lgr = over->lgr;
-	int err = send_confirm_rkey(over, rmb);
-
+	other_links(f, rmb, over, m->others, LLC_LINKS_INLINE);
+	int err = link_send_llc(over, &msg);
 	if (err < 0)
-		return err; /* it stays for the next attempt */
+		return err;
 	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
-	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
+	f->rmb = rmb;
 	return 0;
 }
 
@@ -89,14 +57,17 @@ int
 llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 {
 	struct link *over = lgr_pick_link(lgr);
-	struct rmb *rmb;
+	struct rmb *rmb = NULL;
 
 	/* One at a time: who waits asks again when this one is through. */
 	if (!llc_may_begin_rkey(lgr) || timer_armed(&lgr->rkey_retry))
 		return 0;
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
-	rmb = unconfirmed(lgr, elem_size);
+	/* One whose exchange did not come to its end counts: the peer may know it or not. */
+	LIST_EACH(struct rmb, r, &lgr->rmbs, node)
+		if (rmb == NULL && r->state == RMB_NEW && r->elem_size == elem_size)
+			rmb = r;
 	if (rmb == NULL && lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP) {
 		lgr->eng->ctr.refused_rmbs_max++;
 		return -ENOSPC;
@@ -106,45 +77,37 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	return rmb != NULL ? confirm_rmb(over, rmb) : -ENOMEM;
 }
 
-static void
-add_rmb_done(struct lgr *lgr, bool ok)
-{
-	struct rmb *rmb = lgr->flow[LLC_FLOW_RKEY].rmb;
-
-	llc_done(lgr, LLC_FLOW_RKEY);
-	if (ok)
-		rmb_set_state(rmb, RMB_CONFIRMED, NULL);
-	else
-		rmb_free(rmb);
-	mark_rmb(lgr, ok ? RMB_READY : RMB_REFUSED);
-}
-
-/* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1). */
-static void
-confirm_later(struct lgr *lgr)
-{
-	lgr->eng->ctr.rkey_retries++;
-	llc_done(lgr, LLC_FLOW_RKEY);
-	/* Not in step with attempts of the peer that come at their own interval. */
-	engine_arm(lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
-}
-
 /* The answer to one message of our CONFIRM RKEY. */
 static void
 confirm_rkey_answered(struct link *link, bool negative, bool retry)
 {
-	struct llc_flow *f = &link->lgr->flow[LLC_FLOW_RKEY];
+	struct lgr *lgr = link->lgr;
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
+	struct rmb *rmb = f->rmb;
 
-	if (negative && retry)
-		confirm_later(link->lgr);
-	else if (negative)
-		add_rmb_done(link->lgr, false);
-	else if (f->left == 0)
-		add_rmb_done(link->lgr, true);
-	else if (send_confirm_rkey_cont(link, f->rmb) < 0)
-		link_lost(link, "CONFIRM RKEY CONTINUATION could not be sent");
-	else
-		llc_start(link->lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, link, link->lgr->eng->cfg.llc_ms);
+	if (negative && retry) {
+		/* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1); not in
+		 * step with attempts of the peer that come at their own interval. */
+		lgr->eng->ctr.rkey_retries++;
+		llc_done(lgr, LLC_FLOW_RKEY);
+		engine_arm(
+		    lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
+	} else if (negative || f->left == 0) {
+		llc_done(lgr, LLC_FLOW_RKEY);
+		if (negative)
+			rmb_free(rmb);
+		else
+			rmb_set_state(rmb, RMB_CONFIRMED, NULL);
+		mark_rmb(lgr, negative ? RMB_REFUSED : RMB_READY);
+	} else {
+		struct llc_msg msg = { .type = LLC_CONFIRM_RKEY_CONT, .confirm_rkey_cont.left_cnt = f->left };
+
+		other_links(f, rmb, link, msg.confirm_rkey_cont.others, LLC_LINKS_PER_CONT);
+		if (link_send_llc(link, &msg) < 0)
+			link_lost(link, "CONFIRM RKEY CONTINUATION could not be sent");
+		else
+			llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, link, lgr->eng->cfg.llc_ms);
+	}
 }
 
 /* An answer that is none to what is under way: of an exchange that we have given up, or a protocol error. */
@@ -192,20 +155,6 @@ llc_confirm_rkey_cont_rsp(struct link *link, const struct llc_msg *msg)
 
 /* -- the peer's RMBs -- */
 
-static void
-note_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *others, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		struct link *l = llc_link_by_number(lgr, others[i].link_num);
-
-		if (l == NULL)
-			continue;
-		rr->on[l->slot].known = true;
-		rr->on[l->slot].rkey = others[i].rkey;
-		rr->on[l->slot].addr = others[i].vaddr;
-	}
-}
-
 /* A link for which the peer did not give an RKey has failed (C.7.1). */
 static void
 links_without(struct lgr *lgr, const struct remote_rmb *rr)
@@ -229,6 +178,24 @@ await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
 	}
 	remote_rmb_set_state(rr, REMOTE_RMB_CONTINUES, NULL);
 	engine_arm(lgr->eng, &lgr->cont_timer, lgr->eng->cfg.llc_ms);
+}
+
+/* Takes the RTokens of one message: for up to max of the `left` links that are still to come. */
+static void
+take_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *others, uint8_t left, uint8_t max)
+{
+	uint8_t here = min_u8(left, max);
+
+	for (unsigned i = 0; i < here; i++) {
+		struct link *l = llc_link_by_number(lgr, others[i].link_num);
+
+		if (l == NULL)
+			continue;
+		rr->on[l->slot].known = true;
+		rr->on[l->slot].rkey = others[i].rkey;
+		rr->on[l->slot].addr = others[i].vaddr;
+	}
+	await_cont(lgr, rr, (uint8_t)(left - here));
 }
 
 /* A part of its RTokens is as good as none, and our exchanges need not wait. */
@@ -258,13 +225,10 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 	rsp.response = true;
 	rsp.confirm_rkey.negative = rr == NULL;
 	rsp.confirm_rkey.retry = false;
-	await_cont(lgr, NULL, 0);
-	if (rr != NULL) {
-		unsigned here = min_u8(m->other_cnt, LLC_LINKS_INLINE);
-
-		note_others(lgr, rr, m->others, here);
-		await_cont(lgr, rr, (uint8_t)(m->other_cnt - here));
-	}
+	if (rr != NULL)
+		take_others(lgr, rr, m->others, m->other_cnt, LLC_LINKS_INLINE);
+	else
+		await_cont(lgr, NULL, 0);
 	(void)link_send_llc(link, &rsp);
 	if (rr != NULL && lgr->cont_rmb == NULL)
 		links_without(lgr, rr);
@@ -288,14 +252,12 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
 	struct llc_msg rsp = *msg;
 	struct remote_rmb *rr = lgr->cont_rmb;
-	unsigned here = min_u8(m->left_cnt, LLC_LINKS_PER_CONT);
 
 	if (rr == NULL || m->left_cnt != lgr->cont_left) {
 		llc_protocol_error(link, "CONFIRM RKEY CONTINUATION out of sequence");
 		return;
 	}
-	note_others(lgr, rr, m->others, here);
-	await_cont(lgr, rr, (uint8_t)(lgr->cont_left - here));
+	take_others(lgr, rr, m->others, m->left_cnt, LLC_LINKS_PER_CONT);
 	rsp.response = true;
 	(void)link_send_llc(link, &rsp);
 	if (lgr->cont_left == 0) {
@@ -311,15 +273,15 @@ delete_rmb(struct rmb *rmb)
 {
 	struct lgr *lgr = rmb->lgr;
 	struct link *over = lgr_pick_link(lgr);
-	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey.cnt = 1 };
 
-	msg.delete_rkey.cnt = 1;
 	msg.delete_rkey.rkeys[0] = rmb->mr[over->slot]->rkey;
 	if (link_send_llc(over, &msg) < 0)
 		return;
 	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_DELETE_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
-	lgr->flow[LLC_FLOW_RKEY].rmb = rmb;
-	lgr->flow[LLC_FLOW_RKEY].deleting_new = rmb->state == RMB_NEW;
+	f->rmb = rmb;
+	f->deleting_new = rmb->state == RMB_NEW;
 	rmb_set_state(rmb, RMB_DELETING, NULL);
 }
 
@@ -332,10 +294,9 @@ llc_delete_idle_rmb(struct lgr *lgr)
 	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr))
 		return;
 	/* The group keeps one RMB. */
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		if (lgr->rmb_cnt > 1 && rmb->state == RMB_CONFIRMED && rmb->used == 0 && rmb->idle_since_ns <= limit)
 			idle = rmb;
-	}
 	if (idle != NULL)
 		delete_rmb(idle);
 }
@@ -343,24 +304,11 @@ llc_delete_idle_rmb(struct lgr *lgr)
 void
 llc_delete_unconfirmed(struct lgr *lgr)
 {
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
-		if (rmb->state != RMB_NEW || rmb->used > 0)
-			continue;
-		delete_rmb(rmb);
-		return;
-	}
-}
-
-/*
- * It was not sure to know the RMB, so that this may be what it says, or that it cannot do without it now. CONFIRM RKEY
- * settles it: then the RMB is as any other, and is deleted when it has been idle.
- */
-static void
-deletion_refused(struct link *link, struct rmb *rmb)
-{
-	rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
-	rmb->idle_since_ns = link->lgr->eng->now_ns;
-	(void)confirm_rmb(link, rmb);
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		if (rmb->state == RMB_NEW && rmb->used == 0) {
+			delete_rmb(rmb);
+			return;
+		}
 }
 
 void
@@ -377,12 +325,17 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_RKEY);
-	if (!msg->delete_rkey.negative)
+	if (!msg->delete_rkey.negative) {
 		rmb_free(rmb);
-	else if (in_doubt)
-		deletion_refused(link, rmb);
-	else
+	} else if (!in_doubt) {
 		rmb_set_state(rmb, RMB_CONFIRMED, "the peer still holds it"); /* asked again after the idle time */
+	} else {
+		/* It was not sure to know the RMB, so that this may be what it says, or that it cannot do without it
+		 * now. CONFIRM RKEY settles it: then the RMB is as any other, and is deleted when it has been idle. */
+		rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
+		rmb->idle_since_ns = lgr->eng->now_ns;
+		(void)confirm_rmb(link, rmb);
+	}
 	/* Connections may have asked for an RMB meanwhile. */
 	mark_rmb(lgr, RMB_READY);
 }
@@ -414,9 +367,7 @@ llc_delete_rkey_refuse(struct link *link, const struct llc_msg *msg)
 	struct llc_msg rsp = *msg;
 
 	rsp.response = rsp.delete_rkey.negative = true;
-	rsp.delete_rkey.error_mask = 0;
-	for (unsigned i = 0; i < rsp.delete_rkey.cnt; i++)
-		rsp.delete_rkey.error_mask |= (uint8_t)(0x80u >> i);
+	rsp.delete_rkey.error_mask = (uint8_t)(0xff00u >> rsp.delete_rkey.cnt); /* all of them */
 	(void)link_send_llc(link, &rsp);
 }
 

@@ -3,17 +3,13 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/group/lgr.c lib/smcr/group/lgr.h \
 	lib/smcr/group/link.c lib/smcr/group/link.h \
 	lib/smcr/group/owner.c lib/smcr/group/owner.h \
-	lib/smcr/group/room.c lib/smcr/group/room.h \
 	lib/smcr/group/llc.c lib/smcr/group/llc.h lib/smcr/group/llc_impl.h \
 	lib/smcr/group/llc_link.c \
 	lib/smcr/group/llc_add.c \
-	lib/smcr/group/llc_add_server.c \
-	lib/smcr/group/llc_add_client.c \
 	lib/smcr/group/llc_delete.c \
 	lib/smcr/group/llc_rkey.c \
 	lib/smcr/group/llc_keepalive.c \
-	lib/smcr/group/topology.c lib/smcr/group/topology.h \
-	lib/smcr/group/rebalance.c
+	lib/smcr/group/topology.c lib/smcr/group/topology.h
 
 check_UNIT += \
 	tests/unit/check_llc_flow \

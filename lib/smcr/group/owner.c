@@ -1,10 +1,11 @@
-/* Who a link group belongs to; see owner.h. */
+/* Who a link group belongs to, and room for one more; see owner.h. */
 #include "smcr/group/owner.h"
 
 #include <string.h>
 
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
+#include "wire/clc.h"
 
 struct owner
 owner_of(const uint8_t peer_id[8], const struct smcr_identity *remote)
@@ -27,21 +28,16 @@ owner_same(const struct owner *a, const struct owner *b)
 	return memcmp(a->peer_id, b->peer_id, sizeof(a->peer_id)) == 0 && identity_same(&a->remote, &b->remote);
 }
 
-/* The device of a client that is about to connect its first link is known from its Proposal. */
-static bool
-proposed_from(const struct lgr *lgr, const uint8_t addr[16])
-{
-	return lgr->role == SMCR_SERVER && lgr->contact.conn != NULL &&
-	    memcmp(lgr->contact.proposed_from.b, addr, 16) == 0;
-}
-
 /* Strangers make us ask, once a connection: no slot is touched behind those of the group's links. */
 static bool
 is_at(const struct lgr *lgr, const uint8_t addr[16])
 {
 	unsigned left = lgr->link_cnt;
+	/* The device of a client that is about to connect its first link is known from its Proposal. */
+	bool proposed = lgr->role == SMCR_SERVER && lgr->contact.conn != NULL &&
+	    memcmp(lgr->contact.proposed_from.b, addr, 16) == 0;
 
-	if (memcmp(lgr->owner.remote.addr, addr, 16) == 0 || proposed_from(lgr, addr))
+	if (memcmp(lgr->owner.remote.addr, addr, 16) == 0 || proposed)
 		return true;
 	for (const struct link *l = lgr->links; left > 0 && l < lgr->links + LINK_SLOTS; l++) {
 		if (l->state == LINK_FREE || l->state == LINK_GONE)
@@ -56,8 +52,61 @@ is_at(const struct lgr *lgr, const uint8_t addr[16])
 bool
 smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 {
-	LIST_FOREACH(n, &eng->lgrs)
-		if (is_at(CONTAINER_OF(n, struct lgr, node), addr))
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
+		if (is_at(lgr, addr))
 			return true;
 	return false;
+}
+
+/* -- room for one more -- */
+
+/* The group that has been without connections for longest ends, of anybody when remote is NULL. What others keep
+ * ready is not a client's to end. */
+static void
+end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
+{
+	struct lgr *idle = NULL;
+
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+		if (lgr->state != LGR_ACTIVE || lgr->end_wanted || !lgr_unused(lgr) ||
+		    (role == SMCR_SERVER && lgr->role != role))
+			continue;
+		if (remote != NULL && (lgr->role != role || !identity_same(&lgr->owner.remote, remote)))
+			continue;
+		if (idle == NULL || lgr->idle_since_ns < idle->idle_since_ns)
+			idle = lgr;
+	}
+	if (idle == NULL)
+		return;
+	eng->ctr.groups_ended_for_room++;
+	/* Its timer ends it: a caller may be walking through the groups, and without a link it would go at once. */
+	idle->end_wanted = true;
+	engine_arm(eng, &idle->idle, 0);
+}
+
+uint32_t
+room_for_group(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote, struct rnic_dev *dev)
+{
+	struct rnic_info info = rnic_query(dev);
+	/* The last eighth of a device's queue pairs is not for strangers. */
+	uint32_t max_qp = role == SMCR_SERVER ? info.max_qp - info.max_qp / 8 : info.max_qp;
+	uint32_t groups = 0, max = eng->cfg.groups_per_addr;
+
+	/* Groups that this address could do with: they have room for more connections, or will have, or will end. */
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
+		groups += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		    identity_same(&lgr->owner.remote, remote);
+	if (groups >= max - max / 4)
+		end_idle(eng, role, remote);
+	if (groups >= max) {
+		eng->ctr.refused_groups_addr++;
+		return CLC_DIAG_MAX_LINKS;
+	}
+	if (info.qp_cnt >= max_qp - max_qp / 8)
+		end_idle(eng, role, NULL);
+	if (info.qp_cnt >= max_qp) {
+		eng->ctr.refused_qp++;
+		return CLC_DIAG_READY_LINK;
+	}
+	return 0;
 }

@@ -19,3 +19,10 @@
 struct owner owner_of(const uint8_t peer_id[8], const struct smcr_identity *);
 bool owner_same(const struct owner *, const struct owner *);
 bool identity_same(const struct smcr_identity *, const struct smcr_identity *);
+/*
+ * Before a group is made: 0, or the diagnosis to decline with (counted). A group takes a queue pair for as long as it
+ * lives, though nothing may run over it, and anybody can ask for one: so a share of a device's queue pairs stays for
+ * first contacts of our own and for second links, an address has a number of groups of its own, and groups without
+ * connections end early when it gets narrow.
+ */
+uint32_t room_for_group(struct smcr *, enum smcr_role, const struct smcr_identity *, struct rnic_dev *);

@@ -49,12 +49,6 @@ enum use {
 };
 
 static enum use
-use_by(const struct link *link)
-{
-	return is_asymmetric(link) ? USE_ASYMMETRIC : USE_SYMMETRIC;
-}
-
-static enum use
 use_of(const struct lgr *lgr, struct rnic_dev *dev)
 {
 	struct rnic_info info = rnic_query(dev);
@@ -66,56 +60,52 @@ use_of(const struct lgr *lgr, struct rnic_dev *dev)
 			continue;
 		/* Devices on one interface have its MAC; those on a loopback interface have one each. */
 		if (l->dev == dev)
-			use = use_by(l) > use ? use_by(l) : use;
+			use = is_asymmetric(l) && use != USE_SYMMETRIC ? USE_ASYMMETRIC : USE_SYMMETRIC;
 		else
 			beside = beside || memcmp(rnic_query(l->dev).mac, info.mac, sizeof(info.mac)) == 0;
 	}
 	return use == USE_NONE && beside ? USE_BESIDE : use;
 }
 
-static enum use
-use_of_peer(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	enum use use = USE_NONE;
-
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
-			use = use_by(l) > use ? use_by(l) : use;
-	}
-	return use;
-}
-
-static enum rnic_transport
-transport_of(const struct lgr *lgr)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (lgr->links[i].state == LINK_ACTIVE)
-			return lgr->links[i].info.transport;
-	return RNIC_TRANSPORT_ROCE;
-}
-
 static bool
 is_usable(const struct lgr *lgr, struct rnic_dev *dev)
 {
 	struct rnic_info info = rnic_query(dev);
+	enum rnic_transport transport = RNIC_TRANSPORT_ROCE;
 
-	return info.port == RNIC_PORT_UP && info.transport == transport_of(lgr) && info.vlan == lgr->vlan;
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE)
+			transport = l->info.transport; /* of all of them */
+	return info.port == RNIC_PORT_UP && info.transport == transport && info.vlan == lgr->vlan;
 }
 
-/* The device that the group uses least, *use: for what; NULL when none is up. */
+bool
+topology_is_parallel(
+    const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
+{
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state == LINK_ACTIVE && l->dev == dev && same_rnic(&l->remote, gid, mac))
+			return true;
+	}
+	return false;
+}
+
+/* The device that the group uses least, *use: for what; NULL when none is up. to: those only that reach this RNIC of
+ * the peer, and have no link to it; NULL: any. */
 static struct rnic_dev *
-least_used(const struct lgr *lgr, enum use *use)
+least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_mac, enum use *use)
 {
 	struct rnic_dev *best = NULL;
 
 	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
 		struct rnic_dev *dev = lgr->eng->devs[i];
-		enum use u;
+		enum use u = use_of(lgr, dev);
 
-		if (!is_usable(lgr, dev))
+		if (!is_usable(lgr, dev) || (best != NULL && u >= *use))
 			continue;
-		u = use_of(lgr, dev);
-		if (best != NULL && u >= *use)
+		if (to != NULL &&
+		    ((dev->ops->reaches != NULL && !dev->ops->reaches(dev, to)) ||
+		        topology_is_parallel(lgr, dev, to, to_mac)))
 			continue;
 		best = dev;
 		*use = u;
@@ -127,7 +117,7 @@ struct rnic_dev *
 topology_device_to_offer(const struct lgr *lgr)
 {
 	enum use use = USE_SYMMETRIC;
-	struct rnic_dev *dev = least_used(lgr, &use);
+	struct rnic_dev *dev = least_used(lgr, NULL, NULL, &use);
 
 	if (dev == NULL || lgr->links_limit < 2 || lgr->active_cnt == 0)
 		return NULL;
@@ -152,49 +142,29 @@ topology_can_add(const struct lgr *lgr)
 	return false;
 }
 
-bool
-topology_is_parallel(
-    const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_ACTIVE && l->dev == dev && same_rnic(&l->remote, gid, mac))
-			return true;
-	}
-	return false;
-}
-
 struct rnic_dev *
 topology_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uint8_t mac[6])
 {
-	enum use peer_use = use_of_peer(lgr, gid, mac), best_use = USE_SYMMETRIC;
-	struct rnic_dev *best = NULL;
-	bool asymmetric;
+	enum use use = USE_SYMMETRIC;
+	struct rnic_dev *dev = least_used(lgr, gid, mac, &use);
+	bool asymmetric = use == USE_SYMMETRIC;
 
-	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
-		struct rnic_dev *dev = lgr->eng->devs[i];
-		enum use u = use_of(lgr, dev);
-
-		if (dev->ops->reaches != NULL && !dev->ops->reaches(dev, gid))
-			continue;
-		if (!is_usable(lgr, dev) || topology_is_parallel(lgr, dev, gid, mac) || (best != NULL && u >= best_use))
-			continue;
-		best = dev;
-		best_use = u;
-	}
-	if (best == NULL || lgr->links_limit < 2)
+	if (dev == NULL || lgr->links_limit < 2)
 		return NULL;
-	asymmetric = best_use == USE_SYMMETRIC || peer_use == USE_SYMMETRIC;
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
+			asymmetric = asymmetric || !is_asymmetric(l);
 	/* An asymmetric link is for a group that has nothing better. */
 	if (asymmetric ? lgr->active_cnt > 1 : topology_symmetric_cnt(lgr) >= lgr->links_limit)
 		return NULL;
-	return best;
+	return dev;
 }
 
 struct rnic_dev *
 topology_spare_device(const struct lgr *lgr)
 {
 	enum use use = USE_SYMMETRIC;
-	struct rnic_dev *dev = least_used(lgr, &use);
+	struct rnic_dev *dev = least_used(lgr, NULL, NULL, &use);
 
 	return use != USE_SYMMETRIC && topology_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
 }

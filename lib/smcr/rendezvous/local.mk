@@ -1,12 +1,11 @@
 # CLC, first and later contact, peers.
 lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rendezvous.c lib/smcr/rendezvous/rendezvous.h \
-	lib/smcr/rendezvous/rdv_clc.c \
 	lib/smcr/rendezvous/rdv_client.c \
 	lib/smcr/rendezvous/rdv_end.c \
 	lib/smcr/rendezvous/rdv_group.c \
 	lib/smcr/rendezvous/rdv_server.c \
-	lib/smcr/rendezvous/peer.c lib/smcr/rendezvous/peer.h
+	lib/smcr/rendezvous/peer.c
 
 check_UNIT += \
 	tests/unit/check_rendezvous

@@ -1,9 +1,8 @@
-/* First contact, one at a time per peer; see peer.h. */
-#include "smcr/rendezvous/peer.h"
-
+/* First contact, one at a time per peer; see rendezvous.h. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
@@ -14,11 +13,9 @@
 #define HOLD_AFTER 2   /* failed rounds before the peer is held off */
 
 static bool
-peer_is(const struct peer *p, enum smcr_role role, const char *key, const struct owner *owner)
+peer_is(const struct peer *p, const char *key, const struct owner *owner)
 {
-	if (p->role != role)
-		return false;
-	return role == SMCR_CLIENT ? strcmp(p->key, key) == 0 : owner_same(&p->owner, owner);
+	return p->role == SMCR_CLIENT ? strcmp(p->key, key) == 0 : owner_same(&p->owner, owner);
 }
 
 static void
@@ -34,43 +31,28 @@ peer_in_use(const struct peer *p)
 	return p->leader != NULL || !list_empty(&p->waiting);
 }
 
-/* Counts, and forgets on the way the oldest one that nobody uses when there are too many. */
-static bool
-make_place(struct smcr *eng, enum smcr_role role)
+struct peer *
+peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct owner *owner)
 {
-	struct peer *oldest = NULL;
+	struct peer *unused = NULL;
 	unsigned cnt = 0;
 
 	LIST_EACH(struct peer, p, &eng->peers, node) {
 		if (p->role != role)
 			continue;
-		cnt++;
-		if (oldest == NULL && !peer_in_use(p) && !p->busy)
-			oldest = p;
-	}
-	if (cnt < PEERS_MAX)
-		return true;
-	if (oldest == NULL) {
-		eng->ctr.refused_peers_max++;
-		return false;
-	}
-	peer_free(oldest);
-	return true;
-}
-
-struct peer *
-peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct owner *owner)
-{
-	struct peer *p;
-
-	LIST_FOREACH(n, &eng->peers) {
-		p = CONTAINER_OF(n, struct peer, node);
-		if (peer_is(p, role, key, owner))
+		if (peer_is(p, key, owner))
 			return p;
+		cnt++;
+		if (unused == NULL && !peer_in_use(p) && !p->busy)
+			unused = p;
 	}
-	if (!make_place(eng, role))
+	if (cnt >= PEERS_MAX && unused == NULL) {
+		eng->ctr.refused_peers_max++;
 		return NULL;
-	p = calloc(1, sizeof(*p));
+	}
+	if (cnt >= PEERS_MAX) /* the oldest one that nobody uses is forgotten */
+		peer_free(unused);
+	struct peer *p = calloc(1, sizeof(*p));
 	if (p == NULL) {
 		eng->ctr.refused_memory++;
 		return NULL;
@@ -100,16 +82,10 @@ const struct owner *
 peer_known_owner(const struct smcr *eng, const char *key)
 {
 	LIST_EACH(const struct peer, p, &eng->peers, node) {
-		if (p->owner_known && peer_is(p, SMCR_CLIENT, key, NULL))
+		if (p->owner_known && peer_is(p, key, NULL))
 			return &p->owner;
 	}
 	return NULL;
-}
-
-bool
-peer_held_off(const struct smcr *eng, const struct peer *p)
-{
-	return p->hold_until_ns > eng->now_ns;
 }
 
 void
@@ -119,11 +95,22 @@ peer_lead(struct peer *p, struct smcr_conn *conn)
 	conn->rdv->peer_ent = p;
 }
 
-void
-peer_wait(struct peer *p, struct smcr_conn *conn)
+bool
+peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 {
-	conn->rdv->peer_ent = p;
-	list_push(&p->waiting, &conn->rdv->wait);
+	if (p == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+	} else if (p->hold_until_ns > conn->eng->now_ns) {
+		rdv_give_up(conn);
+	} else if (p->leader != NULL) {
+		conn->rdv->peer_ent = p;
+		list_push(&p->waiting, &conn->rdv->wait);
+		rdv_step(conn, wait, rdv_patience_ms(conn));
+	} else {
+		peer_lead(p, conn);
+		return true;
+	}
+	return false;
 }
 
 /* Nothing to remember: gone. */
@@ -134,21 +121,31 @@ peer_settle(struct peer *p)
 		peer_free(p);
 }
 
+/* The next one that waits, taken out of the list; NULL when there is none. */
+static struct smcr_conn *
+pop_waiting(struct peer *p)
+{
+	struct rdv *r = LIST_POP(struct rdv, &p->waiting, wait);
+
+	if (r == NULL)
+		return NULL;
+	r->peer_ent = NULL;
+	return r->conn;
+}
+
 static void
 peer_failed(struct smcr *eng, struct peer *p)
 {
-	int64_t hold;
-	struct list_node *n;
+	int64_t hold = eng->cfg.holdoff_ms * MS, hold_max = eng->cfg.holdoff_max_ms * MS;
 	char what[sizeof(((struct smcr_log *)0)->peer)];
+	struct smcr_conn *conn;
 
 	p->attempts = 0;
 	p->failures++;
 	if (p->failures >= HOLD_AFTER) {
-		hold = eng->cfg.holdoff_ms * MS;
-		for (unsigned i = HOLD_AFTER; i < p->failures && hold < eng->cfg.holdoff_max_ms * MS; i++)
+		for (unsigned i = HOLD_AFTER; i < p->failures && hold < hold_max; i++)
 			hold *= 2;
-		if (hold > eng->cfg.holdoff_max_ms * MS)
-			hold = eng->cfg.holdoff_max_ms * MS;
+		hold = min_i64(hold, hold_max);
 		p->hold_until_ns = eng->now_ns + hold;
 		if (p->role == SMCR_CLIENT)
 			memcpy(what, p->key, sizeof(what));
@@ -156,20 +153,15 @@ peer_failed(struct smcr *eng, struct peer *p)
 			engine_hex_id(p->owner.peer_id, what);
 		engine_log_peer(eng, SMCR_LOG_HELD_OFF, what, (uint64_t)(hold / MS), "first contact failed repeatedly");
 	}
-	while ((n = list_pop(&p->waiting)) != NULL) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct rdv, wait)->conn;
-
-		conn->rdv->peer_ent = NULL;
+	while ((conn = pop_waiting(p)) != NULL)
 		rdv_give_up(conn);
-	}
 }
 
 void
 peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 {
-	struct list_node *n;
-
 	bool outer = !p->busy;
+	struct smcr_conn *conn;
 
 	if (p->leader->rdv != NULL)
 		p->leader->rdv->peer_ent = NULL;
@@ -182,11 +174,11 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	if (outcome == PEER_FAILED && (list_empty(&p->waiting) || ++p->attempts >= ATTEMPTS_MAX))
 		peer_failed(eng, p);
 	/* Each one that goes on may become the next leader: then the rest waits for that one. */
-	while (p->leader == NULL && (n = list_pop(&p->waiting)) != NULL) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct rdv, wait)->conn;
-
-		conn->rdv->peer_ent = NULL;
-		rdv_go_on(conn, p);
+	while (p->leader == NULL && (conn = pop_waiting(p)) != NULL) {
+		if (conn->role == SMCR_CLIENT)
+			rdv_client_go_on(conn, p);
+		else
+			rdv_server_choose(conn);
 	}
 	if (outer)
 		p->busy = false;
@@ -194,9 +186,8 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 }
 
 void
-peer_leave(struct smcr *eng, struct peer *p, struct smcr_conn *conn)
+peer_leave(struct peer *p, struct smcr_conn *conn)
 {
-	(void)eng;
 	list_remove(&conn->rdv->wait);
 	conn->rdv->peer_ent = NULL;
 	peer_settle(p);
@@ -205,8 +196,6 @@ peer_leave(struct smcr *eng, struct peer *p, struct smcr_conn *conn)
 void
 peer_free_all(struct smcr *eng)
 {
-	struct list_node *n;
-
-	while ((n = list_first(&eng->peers)) != NULL)
-		peer_free(CONTAINER_OF(n, struct peer, node));
+	LIST_EACH(struct peer, p, &eng->peers, node)
+		peer_free(p);
 }

@@ -17,7 +17,6 @@ send_proposal(struct smcr_conn *conn)
 	const struct smcr_open *o = &conn->rdv->open;
 	uint8_t transports = rdv_transports(eng);
 	struct rnic_dev *dev = rdv_pick_device(eng, transports, &o->local_addr);
-	struct rnic_info info;
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
 	struct clc_proposal *p = &msg.proposal;
 
@@ -25,15 +24,13 @@ send_proposal(struct smcr_conn *conn)
 		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
 		return;
 	}
-	info = rnic_query(dev);
+	struct rnic_info info = rnic_query(dev);
 	p->typev1 = CLC_PATH_R;
 	p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
 	memcpy(p->peer_id, eng->peer_id, sizeof(p->peer_id));
 	memcpy(p->gid, info.gid.b, sizeof(p->gid));
 	memcpy(p->mac, info.mac, sizeof(p->mac));
-	for (unsigned i = 0; i < o->subnet_cnt; i++) {
-		const struct smcr_subnet *s = &o->subnet[i];
-
+	for (const struct smcr_subnet *s = o->subnet; s < o->subnet + o->subnet_cnt; s++) {
 		if (s->v6 && p->ipv6_cnt < CLC_MAX_IPV6) {
 			memcpy(p->ipv6[p->ipv6_cnt].addr, s->addr, 16);
 			p->ipv6[p->ipv6_cnt++].len = s->prefix_len;
@@ -82,7 +79,7 @@ rdv_client_start(struct smcr_conn *conn)
 {
 	const char *key = conn->rdv->open.peer_key;
 
-	if (has_group(conn->eng, key) || rdv_leads(conn, peer_get(conn->eng, SMCR_CLIENT, key, NULL), RDV_WAIT_TURN))
+	if (has_group(conn->eng, key) || peer_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn, RDV_WAIT_TURN))
 		send_proposal(conn);
 }
 
@@ -112,13 +109,12 @@ find_link(const struct smcr_conn *conn, bool *strange)
 		if (lgr->role != SMCR_CLIENT || (lgr->state != LGR_ACTIVE && lgr->state != LGR_FORMING) ||
 		    memcmp(lgr->owner.peer_id, a->peer_id, sizeof(a->peer_id)) != 0)
 			continue;
-		for (unsigned i = 0; i < LINK_SLOTS; i++) {
-			if (!link_is_remote(&lgr->links[i], a))
-				continue;
-			if (is_its_server(conn, lgr) && rdv_vlan_fits(conn, lgr))
-				return &lgr->links[i];
-			*strange = true;
-		}
+		struct link *link = link_named(lgr, a);
+		if (link == NULL)
+			continue;
+		if (is_its_server(conn, lgr) && rdv_vlan_fits(conn, lgr))
+			return link;
+		*strange = true;
 	}
 	return NULL;
 }
@@ -171,24 +167,35 @@ rdv_client_connected(struct smcr_conn *conn)
 	llc_first_contact(rdv_first_link(conn));
 }
 
-/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the link which its
- * own Accept named, though 3.5.2.3 lets the client choose. */
-static struct link *
-own_link(const struct smcr_conn *conn, struct lgr *lgr, struct link *via)
-{
-	if (!conn->foreign)
-		return lgr_pick_link(lgr);
-	return via->state == LINK_ACTIVE ? via : NULL;
-}
-
 /* Confirm, and data may flow (3.5.2.4). */
-static void
-join(struct smcr_conn *conn, struct lgr *lgr, struct link *via)
+void
+rdv_client_join(struct smcr_conn *conn)
 {
-	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
-	struct link *link = own_link(conn, lgr, via);
+	bool strange;
+	struct link *via = find_link(conn, &strange);
 
-	if (diag == 0 && link == NULL)
+	/* The server means a link that we do not have: out of sync (C.4). One that we have, but not with this server, has users
+	 * whose group the Decline must not end. */
+	if (via == NULL) {
+		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
+		return;
+	}
+	struct lgr *lgr = via->lgr;
+	if (!lgr_takes_conns(lgr)) {
+		conn->eng->ctr.refused_quarantine += quarantine_is_full(lgr);
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+		return;
+	}
+	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
+	if (conn->elem_idx == 0) {
+		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
+		return;
+	}
+	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
+	/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the
+	 * link which its own Accept named, though 3.5.2.3 lets the client choose. */
+	struct link *link = conn->foreign ? via : lgr_pick_link(lgr);
+	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE))
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
 	if (diag != 0) {
 		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
@@ -200,62 +207,13 @@ join(struct smcr_conn *conn, struct lgr *lgr, struct link *via)
 	rdv_finish(conn, lgr, link);
 }
 
-static void
-subsequent(struct smcr_conn *conn)
-{
-	bool strange;
-	struct link *via = find_link(conn, &strange);
-	struct lgr *lgr;
-
-	/* The server means a link that we do not have: out of sync (C.4). One that we have, but not with this server, has users
-	 * whose group the Decline must not end. */
-	if (via == NULL) {
-		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
-		return;
-	}
-	lgr = via->lgr;
-	if (!lgr_takes_conns(lgr)) {
-		conn->eng->ctr.refused_quarantine += quarantine_is_full(lgr);
-		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-		return;
-	}
-	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
-	if (conn->elem_idx != 0)
-		join(conn, lgr, via);
-	else
-		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
-}
-
-void
-rdv_client_rmb_ready(struct smcr_conn *conn)
-{
-	subsequent(conn);
-}
-
-/* A group that the server offers is ready there, and its attempt at a second link over, though ours may still wait for
- * ADD LINK. */
-static void
-offered(struct smcr_conn *conn)
-{
-	bool strange;
-	struct link *via = find_link(conn, &strange);
-
-	if (via == NULL)
-		return;
-	if (strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
-		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
-	if (via->lgr->state == LGR_FORMING) {
-		llc_no_add_link(via->lgr);
-		rdv_act_on_contact(via->lgr);
-	}
-}
-
 void
 rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
+	bool strange;
+
 	if (conn->rdv->step != RDV_WAIT_ACCEPT || msg->type != CLC_ACCEPT) {
-		conn->eng->ctr.bad_clc++;
-		rdv_end(conn, SMCR_R_PROTOCOL, "unexpected CLC message");
+		rdv_protocol_error(conn, "unexpected CLC message");
 		return;
 	}
 	rdv_step(conn, RDV_NONE, 0);
@@ -266,9 +224,17 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 		first_contact(conn, &msg->accept);
 		return;
 	}
-	offered(conn);
+	struct link *via = find_link(conn, &strange);
+	if (via != NULL && strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
+		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
+	/* A group that the server offers is ready there, and its attempt at a second link over, though ours may
+	 * still wait for ADD LINK. */
+	if (via != NULL && via->lgr->state == LGR_FORMING) {
+		llc_no_add_link(via->lgr);
+		rdv_act_on_contact(via->lgr);
+	}
 	/* There was a group after all: those that waited may use it too. */
 	if (conn->rdv->peer_ent != NULL && conn->rdv->peer_ent->leader == conn)
 		peer_done(conn->eng, conn->rdv->peer_ent, PEER_OK);
-	subsequent(conn);
+	rdv_client_join(conn);
 }

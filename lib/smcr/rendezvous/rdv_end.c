@@ -14,7 +14,6 @@
 
 /* -- groups and waiting lists that a connection in rendezvous hangs on -- */
 
-/* The group that is being formed, or whose new RMB is awaited; NULL when it is over. */
 void
 rdv_set_group(struct rdv *r, struct lgr *lgr)
 {
@@ -30,7 +29,7 @@ rdv_first_link(const struct smcr_conn *conn)
 {
 	struct lgr *lgr = conn->rdv->lgr;
 
-	return lgr != NULL && lgr->contact.conn == conn && lgr->links[0].state != LINK_FREE ? &lgr->links[0] : NULL;
+	return rdv_forms_group(conn) && lgr->links[0].state != LINK_FREE ? &lgr->links[0] : NULL;
 }
 
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
@@ -39,31 +38,28 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 {
 	struct rdv *r = conn->rdv;
 	struct peer *p = r->peer_ent;
-	struct lgr *lgr = r->lgr, *waited = NULL;
+	struct lgr *lgr = r->lgr;
+	bool formed = rdv_forms_group(conn);
 
 	rdv_set_group(r, NULL);
-	if (lgr != NULL && lgr->contact.conn == conn)
+	if (formed)
 		lgr->contact.conn = NULL;
-	else {
-		waited = lgr; /* for an RMB */
-		lgr = NULL;
-	}
 	if (conn->lgr != NULL)
 		conn_detach(conn, quarantine);
 	conn->rmb = NULL;
 	conn_drop_peer_elem(conn);
-	if (lgr != NULL && outcome == PEER_FAILED)
-		lgr->eng->ctr.first_contacts_failed++;
-	if (lgr != NULL)
+	if (formed) {
+		conn->eng->ctr.first_contacts_failed += outcome == PEER_FAILED;
 		lgr_down(lgr, reason, why);
+	}
 	if (p != NULL && p->leader == conn)
 		peer_done(conn->eng, p, outcome);
 	else if (p != NULL)
-		peer_leave(conn->eng, p, conn);
+		peer_leave(p, conn);
 	else if (!list_empty(&r->wait))
 		list_remove(&r->wait);
-	if (waited != NULL)
-		mark_conn_left(waited);
+	if (lgr != NULL && !formed) /* it has waited for an RMB */
+		mark_conn_left(lgr);
 }
 
 void
@@ -81,7 +77,6 @@ rdv_free(struct smcr_conn *conn)
 	conn->mark = NULL;
 }
 
-/* The rendezvous is over; its memory goes when the last bytes were taken. */
 void
 rdv_ended(struct smcr_conn *conn)
 {
@@ -113,9 +108,8 @@ late_decline_over(struct smcr_conn *conn)
 	conn_raise(conn, SMCR_EV_CLC_WANT);
 }
 
-/* The peer did not decline: what was read is its data. */
-static void
-no_late_decline(struct smcr_conn *conn)
+void
+rdv_no_late_decline(struct smcr_conn *conn)
 {
 	conn->rdv->left_len = conn->rdv->in_len;
 	late_decline_over(conn);
@@ -129,14 +123,13 @@ void
 rdv_late_decline_waited(struct smcr_conn *conn)
 {
 	if (conn->rdv->in_len > 0) {
-		no_late_decline(conn);
+		rdv_no_late_decline(conn);
 		return;
 	}
 	conn_set_state(conn, CONN_FALLBACK);
 	conn_raise(conn, SMCR_EV_FALLBACK);
 }
 
-/* As far as it has been read: can this be a Decline? */
 bool
 rdv_may_be_decline(struct span in)
 {
@@ -151,13 +144,12 @@ rdv_late_decline_input(struct smcr_conn *conn)
 	struct rdv *r = conn->rdv;
 	struct span in = { r->in, r->in_len };
 	struct clc_msg msg;
-	int n;
 
 	if (!rdv_may_be_decline(in)) {
-		no_late_decline(conn);
+		rdv_no_late_decline(conn);
 		return;
 	}
-	n = clc_peek_len(in);
+	int n = clc_peek_len(in);
 	if (n > 0)
 		r->in_want = (size_t)n;
 	if (r->in_len < r->in_want) {
@@ -166,7 +158,7 @@ rdv_late_decline_input(struct smcr_conn *conn)
 		return;
 	}
 	if (clc_decode(in, &msg) <= 0 || msg.type != CLC_DECLINE) {
-		no_late_decline(conn);
+		rdv_no_late_decline(conn);
 		return;
 	}
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, NULL, conn->id, r->in, r->in_len);
@@ -189,21 +181,6 @@ bool
 rdv_declines_are_answered(const struct smcr_conn *conn)
 {
 	return conn->role == SMCR_CLIENT ? conn->rdv->peer.ext.present : conn->rdv->proposal.ext.present;
-}
-
-static void
-await_late_decline(struct smcr_conn *conn)
-{
-	uint32_t ms = rdv_declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS;
-
-	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
-	rdv_step(conn, RDV_LATE_DECLINE, ms);
-	/* A header may be in part already. */
-	conn->rdv->in_want = CLC_HDR_LEN;
-	if (conn->rdv->in_len > 0)
-		rdv_late_decline_input(conn);
-	else
-		conn_raise(conn, SMCR_EV_CLC_WANT);
 }
 
 static void
@@ -230,24 +207,32 @@ void
 rdv_decline(struct smcr_conn *conn, uint32_t diag)
 {
 	struct rdv *r = conn->rdv;
-	bool contact = r->lgr != NULL && r->lgr->contact.conn == conn;
+	bool contact = rdv_forms_group(conn);
 
 	send_decline(conn, diag);
 	conn->diag.local = diag;
 	conn->diag.out_of_sync = diag == CLC_DIAG_SYNC;
 	conn->eng->ctr.fallback_local++;
 	conn->eng->ctr.out_of_sync += diag == CLC_DIAG_SYNC;
-	if (contact && declines_may_cross(conn))
-		await_late_decline(conn);
-	else
+	if (!contact || !declines_may_cross(conn)) {
 		rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
+		return;
+	}
+	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
+	rdv_step(conn, RDV_LATE_DECLINE, rdv_declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS);
+	/* A header may be in part already. */
+	r->in_want = CLC_HDR_LEN;
+	if (r->in_len > 0)
+		rdv_late_decline_input(conn);
+	else
+		conn_raise(conn, SMCR_EV_CLC_WANT);
 }
 
 void
 rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 {
 	struct rdv *r = conn->rdv;
-	bool contact = r->lgr != NULL && r->lgr->contact.conn == conn;
+	bool contact = rdv_forms_group(conn);
 	struct lgr *lgr = conn->lgr;
 
 	if (r->abort != SMCR_OK) {
@@ -287,7 +272,7 @@ end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 	/* A client that goes away before its Confirm, a health check for one, never tried the link. */
 	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 && (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))
 		return false;
-	if (r->lgr != NULL && r->lgr->contact.conn == conn)
+	if (rdv_forms_group(conn))
 		return true;
 	/* A peer that is silent, or no SMC peer at all, would let one after the other wait for as long. */
 	return r->step == RDV_WAIT_ACCEPT && (reason == SMCR_R_CLC_TIMEOUT || reason == SMCR_R_PROTOCOL);
@@ -336,17 +321,4 @@ rdv_act_on_conn(struct conn_mark *m)
 		rdv_end(conn, m->reason, m->why);
 	else
 		rdv_abort(conn, m->reason);
-}
-
-void
-rdv_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
-{
-	if (ev == SMCR_TCP_FIN && conn->rdv->step == RDV_LATE_DECLINE)
-		no_late_decline(conn);
-	else if (conn->state != CONN_RENDEZVOUS)
-		return; /* fallen back: the user's */
-	else if (ev == SMCR_TCP_RST)
-		rdv_end(conn, SMCR_R_TCP_RESET, "during the rendezvous");
-	else
-		rdv_end(conn, SMCR_R_TCP_FIN, "during the rendezvous");
 }

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
-#include "smcr/group/room.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
@@ -62,16 +62,13 @@ rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gi
 bool
 rdv_vlan_fits(const struct smcr_conn *conn, const struct lgr *lgr)
 {
-	const struct rnic_info *info = NULL;
-	struct rnic_dev *dev;
-
-	for (unsigned i = 0; i < LINK_SLOTS && info == NULL; i++)
-		if (lgr->links[i].state != LINK_FREE)
-			info = &lgr->links[i].info;
-	if (info == NULL)
-		return true;
-	dev = rdv_pick_device(conn->eng, transport_bit(info), &conn->rdv->open.local_addr);
-	return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state == LINK_FREE)
+			continue;
+		struct rnic_dev *dev = rdv_pick_device(conn->eng, transport_bit(&l->info), &conn->rdv->open.local_addr);
+		return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
+	}
+	return true;
 }
 
 uint32_t
@@ -80,12 +77,10 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	struct owner owner = owner_of(peer_id, &conn->rdv->open.remote);
 	uint32_t diag = room_for_group(conn->eng, conn->role, &owner.remote, dev);
 	struct link *link;
-	struct lgr *lgr;
-	struct rmb *rmb;
 
 	if (diag != 0)
 		return diag;
-	lgr = lgr_new(conn->eng, conn->role, &owner);
+	struct lgr *lgr = lgr_new(conn->eng, conn->role, &owner);
 	if (lgr == NULL)
 		return CLC_DIAG_NO_MEMORY;
 	lgr->token = token;
@@ -97,12 +92,11 @@ rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev
 	conn->eng->ctr.first_contacts++;
 	if (link_new(lgr, dev, &link) < 0)
 		return CLC_DIAG_READY_LINK;
-	rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
-	if (rmb == NULL)
-		return CLC_DIAG_REG_BUFFER;
 	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */
-	conn->rmb = rmb;
-	conn->elem_idx = rmb_elem_get_from(rmb);
+	conn->rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
+	if (conn->rmb == NULL)
+		return CLC_DIAG_REG_BUFFER;
+	conn->elem_idx = rmb_elem_get_from(conn->rmb);
 	return 0;
 }
 
@@ -113,7 +107,6 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
 	                              : remote_rmb_find_at(lgr, via, a->rkey, a->vaddr);
 	uint32_t size = clc_size_bytes(a->size_code);
-	struct smcr_conn *old;
 
 	if (rr == NULL)
 		return CLC_DIAG_RTOKEN;
@@ -123,7 +116,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 		rr->elem_size = size;
 	if (rr->elem_size != size)
 		return CLC_DIAG_RTOKEN;
-	old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
+	struct smcr_conn *old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
 	if (old != NULL && old->state == CONN_RENDEZVOUS) {
 		conn->eng->ctr.elem_conflicts++;
 		rdv_abort(old, SMCR_R_ELEM_CONFLICT);
@@ -149,24 +142,15 @@ rdv_patience_ms(const struct smcr_conn *conn)
 	return left_ms > 0 ? (uint32_t)left_ms : 1; /* 0 would be for ever */
 }
 
-/* Two exchanges, at most. */
-static uint32_t
-rmb_patience_ms(const struct smcr_conn *conn)
-{
-	uint32_t left_ms = rdv_patience_ms(conn), two = 2 * conn->eng->cfg.llc_ms;
-
-	return left_ms < two ? left_ms : two;
-}
-
 void
 rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 {
-	int err;
+	uint32_t left_ms = rdv_patience_ms(conn), two = 2 * conn->eng->cfg.llc_ms;
 
 	rdv_set_group(conn->rdv, lgr);
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);
-	rdv_step(conn, step, rmb_patience_ms(conn));
-	err = llc_add_rmb(lgr, conn->rdv->open.elem_size);
+	rdv_step(conn, step, min_u32(left_ms, two)); /* two exchanges, at most */
+	int err = llc_add_rmb(lgr, conn->rdv->open.elem_size);
 	if (err < 0) {
 		list_remove(&conn->rdv->wait);
 		rdv_decline(conn, err == -ENOMEM ? CLC_DIAG_NO_MEMORY : CLC_DIAG_RTOKEN);
@@ -189,7 +173,7 @@ rdv_act_on_rmb(struct lgr *lgr)
 		if (mark == RMB_REFUSED)
 			rdv_decline(r->conn, CLC_DIAG_RTOKEN);
 		else if (r->conn->role == SMCR_CLIENT)
-			rdv_client_rmb_ready(r->conn);
+			rdv_client_join(r->conn);
 		else
 			rdv_server_choose(r->conn);
 	}
@@ -234,114 +218,56 @@ rdv_link_connected(struct lgr *lgr)
 }
 
 static void
-group_ready(struct lgr *lgr)
-{
-	struct smcr_conn *conn = lgr->contact.conn;
-	struct peer *p = conn->rdv->peer_ent;
-	struct link *link = rdv_first_link(conn);
-
-	lgr_set_active(lgr);
-	rmb_set_state(conn->rmb, RMB_CONFIRMED, NULL);
-	lgr->contact.conn = NULL;
-	rdv_set_group(conn->rdv, NULL);
-	conn->rdv->peer_ent = NULL;
-	rdv_finish(conn, lgr, link);
-	if (p != NULL)
-		peer_done(lgr->eng, p, PEER_OK);
-}
-
-/* For whoever falls back because of it. */
-static void
-note_link_failure(struct smcr_conn *conn, const char *why)
-{
-	const struct link *link = rdv_first_link(conn);
-
-	conn->diag.detail = why;
-	if (link == NULL)
-		return;
-	conn->diag.rnic = link->remote.gid;
-	conn->diag.mpa_port = conn->role == SMCR_CLIENT ? link->remote.mpa_port : 0;
-}
-
-static void
 group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, const char *why)
 {
 	const struct lgr_contact *contact = &conn->rdv->lgr->contact;
+	const struct link *link = rdv_first_link(conn);
+	enum rdv_step step = conn->rdv->step;
 
-	note_link_failure(conn, why);
-	switch (conn->rdv->step) {
-	case RDV_WAIT_CONFIRM:
-		/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up,
-		 * and declines itself. */
-		conn->rdv->failed = diag;
-		return;
-	case RDV_CONNECTING:
-		rdv_decline(conn, diag);
-		return;
-	case RDV_WAIT_GROUP:
-		if (contact->confirm_link_out)
-			rdv_end(conn, reason, why);
-		else
-			rdv_decline(conn, diag); /* the server's may cross it: RDV_LATE_DECLINE */
-		return;
-	case RDV_WAIT_LINK:
-		/* A CONFIRM LINK that never reached the client is not sent (C.2). */
-		if (!contact->confirm_link_out || !contact->confirm_link_in)
-			rdv_decline(conn, diag);
-		/* else the client's own failure to answer brings its Decline, or our timer ends it (C.7). */
-		return;
-	case RDV_NONE:
-	case RDV_LATE_DECLINE:
-	case RDV_WAIT_TURN:
-	case RDV_WAIT_ACCEPT:
-	case RDV_WAIT_RKEY:
-	case RDV_WAIT_PROPOSAL:
-	case RDV_WAIT_ADMIT:
-	case RDV_WAIT_PEER_GROUP:
-	case RDV_WAIT_SRV_RKEY:
-		rdv_end(conn, reason, why);
-		return;
+	/* For whoever falls back because of it. */
+	conn->diag.detail = why;
+	if (link != NULL) {
+		conn->diag.rnic = link->remote.gid;
+		conn->diag.mpa_port = conn->role == SMCR_CLIENT ? link->remote.mpa_port : 0;
 	}
+	/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up, and
+	 * declines itself. */
+	if (step == RDV_WAIT_CONFIRM)
+		conn->rdv->failed = diag;
+	else if (step == RDV_CONNECTING || (step == RDV_WAIT_GROUP && !contact->confirm_link_out))
+		rdv_decline(conn, diag); /* the server's may cross it: RDV_LATE_DECLINE */
+	else if (step != RDV_WAIT_LINK)
+		rdv_end(conn, reason, why);
+	/* A CONFIRM LINK that never reached the client is not sent (C.2). With one that did, the client's own
+	 * failure to answer brings its Decline, or our timer ends it (C.7). */
+	else if (!contact->confirm_link_out || !contact->confirm_link_in)
+		rdv_decline(conn, diag);
 }
 
 void
 rdv_act_on_contact(struct lgr *lgr)
 {
 	struct lgr_marks m = lgr->marks;
+	struct smcr_conn *conn = lgr->contact.conn;
 
 	lgr->marks.contact = CONTACT_GOES_ON;
-	if (lgr->contact.conn == NULL || m.contact == CONTACT_GOES_ON)
+	if (conn == NULL || m.contact == CONTACT_GOES_ON)
 		return;
-	if (m.contact == CONTACT_READY)
-		group_ready(lgr);
-	else if (m.contact == CONTACT_FAILED)
-		group_failed(lgr->contact.conn, m.diag, m.reason, m.why);
-	else
-		rdv_end(lgr->contact.conn, m.reason, m.why);
-}
+	if (m.contact == CONTACT_READY) {
+		struct peer *p = conn->rdv->peer_ent;
+		struct link *link = rdv_first_link(conn);
 
-bool
-rdv_leads(struct smcr_conn *conn, struct peer *p, enum rdv_step wait)
-{
-	if (p == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-	} else if (peer_held_off(conn->eng, p)) {
-		rdv_give_up(conn);
-	} else if (p->leader != NULL) {
-		peer_wait(p, conn);
-		rdv_step(conn, wait, rdv_patience_ms(conn));
+		lgr_set_active(lgr);
+		rmb_set_state(conn->rmb, RMB_CONFIRMED, NULL);
+		lgr->contact.conn = NULL;
+		rdv_set_group(conn->rdv, NULL);
+		conn->rdv->peer_ent = NULL;
+		rdv_finish(conn, lgr, link);
+		if (p != NULL)
+			peer_done(lgr->eng, p, PEER_OK);
+	} else if (m.contact == CONTACT_FAILED) {
+		group_failed(conn, m.diag, m.reason, m.why);
 	} else {
-		peer_lead(p, conn);
-		return true;
+		rdv_end(conn, m.reason, m.why);
 	}
-	return false;
-}
-
-void
-rdv_go_on(struct smcr_conn *conn, struct peer *p)
-{
-	if (conn->role == SMCR_CLIENT)
-		rdv_client_go_on(conn, p);
-	else
-		rdv_server_choose(conn);
 }

@@ -23,31 +23,23 @@ is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
 	return false;
 }
 
-/* Some interface of ours is on a network of the proposing client (3.5.1.2), not only that of the middle: services may have
- * addresses that belong to none. */
-static bool
-same_subnet(const struct smcr_conn *conn)
-{
-	const struct smcr_open *o = &conn->rdv->open;
-	const struct smcr *eng = conn->eng;
-
-	for (unsigned i = 0; i < o->subnet_cnt; i++)
-		if (is_clients(&o->subnet[i], &conn->rdv->proposal))
-			return true;
-	for (unsigned i = 0; i < eng->net_cnt; i++)
-		if (is_clients(&eng->nets[i], &conn->rdv->proposal))
-			return true;
-	return false;
-}
-
+/* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be on a network of the proposing client
+ * (3.5.1.2), not only that of the middle: services may have addresses that belong to none. */
 static uint8_t
 transports_of(const struct smcr_conn *conn)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
+	const struct smcr_open *o = &conn->rdv->open;
+	const struct smcr *eng = conn->eng;
 	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
 
-	/* RoCE stays within a subnet; iWARP is routed. */
-	return same_subnet(conn) ? bits : bits & CLC_TRANSPORT_IWARP;
+	for (unsigned i = 0; i < o->subnet_cnt; i++)
+		if (is_clients(&o->subnet[i], p))
+			return bits;
+	for (unsigned i = 0; i < eng->net_cnt; i++)
+		if (is_clients(&eng->nets[i], p))
+			return bits;
+	return bits & CLC_TRANSPORT_IWARP;
 }
 
 /* A group of this client with a place: the fullest first, so that old groups can run empty. *full: one was left out because of
@@ -72,34 +64,24 @@ find_group(const struct smcr_conn *conn, bool *full)
 	return best;
 }
 
-/* 0 or the reason to decline for. */
-static uint32_t
-check_proposal(const struct smcr_conn *conn)
-{
-	const struct clc_proposal *p = &conn->rdv->proposal;
-	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
-	bool full;
-
-	if (conn->eng->draining)
-		return CLC_DIAG_CONFIG;
-	if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
-		return CLC_DIAG_MODE_MISMATCH;
-	if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
-		return CLC_DIAG_NO_DEVICE;
-	/* At first contact only: a group shows that there is a path. */
-	if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn, &full) == NULL)
-		return CLC_DIAG_PREFIX_MISMATCH;
-	return 0;
-}
-
 static void
 proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 {
-	uint32_t diag;
+	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
+	uint32_t diag = 0;
+	bool full;
 
 	conn->rdv->proposal = *p;
 	conn->foreign = !p->ext.present;
-	diag = check_proposal(conn);
+	if (conn->eng->draining)
+		diag = CLC_DIAG_CONFIG;
+	else if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
+		diag = CLC_DIAG_MODE_MISMATCH;
+	else if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
+		diag = CLC_DIAG_NO_DEVICE;
+	/* At first contact only: a group shows that there is a path. */
+	else if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn, &full) == NULL)
+		diag = CLC_DIAG_PREFIX_MISMATCH;
 	if (diag != 0) {
 		rdv_decline(conn, diag);
 		return;
@@ -114,17 +96,9 @@ proposed(struct smcr_conn *conn, const struct clc_proposal *p)
 }
 
 static void
-subsequent(struct smcr_conn *conn, struct lgr *lgr)
+accept(struct smcr_conn *conn, const struct link *link, bool first_contact)
 {
-	struct link *link = lgr_pick_link(lgr);
-
-	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
-	if (conn->elem_idx == 0) {
-		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
-		return;
-	}
-	conn_attach(conn, lgr, link);
-	rdv_send_accept(conn, CLC_ACCEPT, link, false);
+	rdv_send_accept(conn, CLC_ACCEPT, link, first_contact);
 	rdv_step(conn, RDV_WAIT_CONFIRM, conn->eng->cfg.clc_ms);
 	rdv_read(conn);
 }
@@ -149,9 +123,7 @@ first_contact(struct smcr_conn *conn)
 		rdv_decline(conn, diag);
 		return;
 	}
-	rdv_send_accept(conn, CLC_ACCEPT, link, true);
-	rdv_step(conn, RDV_WAIT_CONFIRM, conn->eng->cfg.clc_ms);
-	rdv_read(conn);
+	accept(conn, link, true);
 }
 
 /* Admitted, or may go on: an existing group, a turn to wait for, or first contact. */
@@ -163,18 +135,25 @@ rdv_server_choose(struct smcr_conn *conn)
 	bool full;
 	struct lgr *lgr = find_group(conn, &full);
 
-	if (lgr != NULL) {
-		subsequent(conn, lgr);
+	if (lgr == NULL) {
+		eng->ctr.refused_quarantine += full;
+		if (peer_leads(peer_get(eng, SMCR_SERVER, NULL, &client), conn, RDV_WAIT_PEER_GROUP))
+			first_contact(conn);
 		return;
 	}
-	eng->ctr.refused_quarantine += full;
-	if (rdv_leads(conn, peer_get(eng, SMCR_SERVER, NULL, &client), RDV_WAIT_PEER_GROUP))
-		first_contact(conn);
+	struct link *link = lgr_pick_link(lgr);
+	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
+	if (conn->elem_idx == 0) {
+		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
+		return;
+	}
+	conn_attach(conn, lgr, link);
+	accept(conn, link, false);
 }
 
 /* First contact goes on when the Confirm is in and the queue pair is connected, in either order. */
-static void
-contact(struct smcr_conn *conn)
+void
+rdv_server_connected(struct smcr_conn *conn)
 {
 	struct link *link = rdv_first_link(conn);
 
@@ -182,12 +161,6 @@ contact(struct smcr_conn *conn)
 		return;
 	rdv_step(conn, RDV_WAIT_LINK, 0); /* the LLC timers watch from here on */
 	llc_first_contact(link);
-}
-
-void
-rdv_server_connected(struct smcr_conn *conn)
-{
-	contact(conn);
 }
 
 static void
@@ -212,18 +185,15 @@ confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0)
 		rdv_decline(conn, CLC_DIAG_READY_LINK);
 	else
-		contact(conn);
+		rdv_server_connected(conn);
 }
 
 static void
 confirmed_subsequent(struct smcr_conn *conn, const struct clc_accept *a)
 {
 	struct lgr *lgr = conn->lgr;
-	struct link *via = NULL;
+	struct link *via = link_named(lgr, a);
 
-	for (unsigned i = 0; i < LINK_SLOTS && via == NULL; i++)
-		if (link_is_remote(&lgr->links[i], a))
-			via = &lgr->links[i];
 	/* Past our Accept nothing can be declined (C.1): broken off. */
 	if (via == NULL)
 		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm names a link that is not in the group");
@@ -236,20 +206,17 @@ confirmed_subsequent(struct smcr_conn *conn, const struct clc_accept *a)
 void
 rdv_server_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
-	bool contact_now = conn->rdv->lgr != NULL && conn->rdv->lgr->contact.conn == conn;
-
 	if (conn->rdv->step == RDV_WAIT_PROPOSAL && msg->type == CLC_PROPOSAL) {
 		proposed(conn, &msg->proposal);
 	} else if (conn->rdv->step == RDV_WAIT_CONFIRM && msg->type == CLC_CONFIRM &&
 	    memcmp(msg->accept.peer_id, conn->rdv->proposal.peer_id, sizeof(msg->accept.peer_id)) == 0) {
 		rdv_step(conn, RDV_NONE, 0);
 		conn->rdv->peer = msg->accept;
-		if (contact_now)
+		if (rdv_forms_group(conn))
 			confirmed_first(conn, &msg->accept);
 		else
 			confirmed_subsequent(conn, &msg->accept);
 	} else {
-		conn->eng->ctr.bad_clc++;
-		rdv_end(conn, SMCR_R_PROTOCOL, "unexpected CLC message");
+		rdv_protocol_error(conn, "unexpected CLC message");
 	}
 }

@@ -1,16 +1,15 @@
 /*
  * The rendezvous of a connection: CLC messages on the middle, from smcr_open
  * until it is established, fallen back or ended (RFC 7609 3.5, Appendix C).
- * rendezvous.c has the steps, their timer and the entry points of smcr.h;
- * rdv_clc.c the messages; rdv_client.c and rdv_server.c the steps of each role;
- * rdv_group.c groups and elements; rdv_end.c how it ends otherwise.
+ * rendezvous.c has the steps, their timer, the messages and the entry points of
+ * smcr.h; rdv_client.c and rdv_server.c the steps of each role; rdv_group.c
+ * groups and elements; rdv_end.c how it ends otherwise.
  */
 #pragma once
 
 #include "smcr/data/conn.h"
 #include "smcr/group/link.h"
 #include "smcr/group/owner.h"
-#include "smcr/rendezvous/peer.h"
 
 /* Where the rendezvous stands (rendezvous.c). */
 enum rdv_step {
@@ -59,6 +58,29 @@ struct rdv {
 	struct peer *peer_ent; /* whose first contact this leads or waits for */
 };
 
+/*
+ * What is known of a peer while first contact with it goes on or has failed:
+ * one connection leads (makes the group), others wait and join it. A failed
+ * attempt is repeated once by a waiting connection; then all of them fall back
+ * together, and after repeated failures the peer is held off for a while,
+ * doubling. A client names its peer by the key of smcr_open, a server by the
+ * peer id of the Proposal and who sent it (owner.h). Owned by the engine; freed
+ * when nothing is left to remember.
+ */
+struct peer {
+	struct list_node node; /* eng->peers */
+	enum smcr_role role;
+	char key[64];       /* client */
+	struct owner owner; /* server; client: of a group that the key leads to, when owner_known */
+	bool owner_known;   /* client: that group was made under another key */
+	struct smcr_conn *leader;
+	struct list_node waiting; /* rdv->wait */
+	unsigned attempts;        /* leaders that failed while others waited */
+	unsigned failures;        /* rounds that failed in a row */
+	int64_t hold_until_ns;
+	bool busy; /* peer_done is at work: not to be freed */
+};
+
 const char *rdv_step_str(enum rdv_step);
 
 /* -- for the engine -- */
@@ -72,13 +94,6 @@ void rdv_act_on_contact(struct lgr *);
 void rdv_act_on_rmb(struct lgr *);
 void rdv_act_on_conn(struct conn_mark *);
 
-/* -- for peer.c -- */
-
-/* A waiting connection may go on; p is still in use. */
-void rdv_go_on(struct smcr_conn *, struct peer *p);
-/* First contact failed for all who waited, or the peer is held off: decline. */
-void rdv_give_up(struct smcr_conn *);
-
 /* -- rendezvous.c -- */
 
 void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms); /* 0: no timer */
@@ -86,26 +101,35 @@ void rdv_read(struct smcr_conn *);                                     /* the ne
 void rdv_send(struct smcr_conn *, const struct clc_msg *);
 /* Accept or Confirm, from conn->rmb, conn->elem_idx and the link. */
 void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);
+/* What the peer sent does not fit: counted, and the rendezvous ends. */
+void rdv_protocol_error(struct smcr_conn *, const char *what);
 
 /* -- rdv_end.c -- */
 
 /* The group that is being formed, or whose new RMB is awaited; NULL when that has ended. */
 void rdv_set_group(struct rdv *, struct lgr *);
+static inline bool
+rdv_forms_group(const struct smcr_conn *conn)
+{
+	return conn->rdv->lgr != NULL && conn->rdv->lgr->contact.conn == conn;
+}
 /* The rendezvous has ended; its memory goes when the last bytes were taken. */
 void rdv_ended(struct smcr_conn *);
 /* As far as it has been read: can this be a Decline? */
 bool rdv_may_be_decline(struct span);
-/* RDV_LATE_DECLINE: bytes came, or none in time. */
+/* RDV_LATE_DECLINE: the peer did not decline, and what was read is its data; bytes came; none came in time. */
+void rdv_no_late_decline(struct smcr_conn *);
 void rdv_late_decline_input(struct smcr_conn *);
 void rdv_late_decline_waited(struct smcr_conn *);
 bool rdv_declines_are_answered(const struct smcr_conn *);
-/* Before it is established: aborted by its user, or ended by what the middle says. */
+/* Before it is established: aborted by its user. */
 void rdv_abort(struct smcr_conn *, enum smcr_reason);
-void rdv_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 /* Sends a Decline and falls back. */
 void rdv_decline(struct smcr_conn *, uint32_t diag);
 /* Falls back because the peer declined. */
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
+/* First contact failed for all who waited, or the peer is held off: declines. */
+void rdv_give_up(struct smcr_conn *);
 /* Ends with a reset of the middle. */
 void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* The peer awaits our next message from now on, for clc_ms (C.5): who has not come to it in three quarters of that declines. */
@@ -123,21 +147,45 @@ struct link *rdv_first_link(const struct smcr_conn *);
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
 /* Attached, established; the rendezvous is over. */
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
-/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory for it); else
- * it waits for the one that does, at the step `wait`, or is declined. */
-bool rdv_leads(struct smcr_conn *, struct peer *, enum rdv_step wait);
 struct rnic_dev *rdv_pick_device(const struct smcr *, uint8_t transports, const struct rnic_gid *want);
 uint8_t rdv_transports(const struct smcr *);
 /* The device that would be taken for a group of this kind, for this connection, is in the group's VLAN. */
 bool rdv_vlan_fits(const struct smcr_conn *, const struct lgr *);
 
+/* -- peer.c -- */
+
+/* Finds or makes; NULL when memory is out or first contact goes on with too many peers. */
+struct peer *peer_get(struct smcr *, enum smcr_role, const char *key, const struct owner *);
+/* Client: connections by this key join a group that was made under another one (two ports of one peer). */
+void peer_learn(struct smcr *, const char *key, const struct owner *);
+/* Client: whose groups the key was learned to lead to, NULL when it was not. */
+const struct owner *peer_known_owner(const struct smcr *, const char *key);
+void peer_lead(struct peer *, struct smcr_conn *);
+/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
+ * for it); else it waits for the one that does, at the step `wait`, or is declined. */
+bool peer_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
+
+enum peer_outcome {
+	PEER_OK,     /* there is a group now */
+	PEER_FAILED, /* first contact failed */
+	PEER_VOID,   /* the leader went away for reasons of its own, or was declined before first contact */
+};
+
+/* The leader is through. Lets the waiting ones go on; may free the peer. */
+void peer_done(struct smcr *, struct peer *, enum peer_outcome);
+/* A waiting connection goes away. May free the peer. */
+void peer_leave(struct peer *, struct smcr_conn *);
+void peer_free_all(struct smcr *);
+
 /* -- the roles' parts -- */
 
 void rdv_client_start(struct smcr_conn *);
+/* A waiting connection may go on; the peer is still in use. */
 void rdv_client_go_on(struct smcr_conn *, struct peer *);
+/* Joins the group that the Accept names. */
+void rdv_client_join(struct smcr_conn *);
 void rdv_client_msg(struct smcr_conn *, const struct clc_msg *);
 void rdv_client_connected(struct smcr_conn *);
-void rdv_client_rmb_ready(struct smcr_conn *);
 void rdv_server_msg(struct smcr_conn *, const struct clc_msg *);
 void rdv_server_choose(struct smcr_conn *);
 void rdv_server_connected(struct smcr_conn *);
