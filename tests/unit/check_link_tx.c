@@ -215,7 +215,8 @@ START_TEST(few_sends_left_ask_for_completions)
 	ck_assert_uint_eq(a.dev.confirms, 1);
 	/* Nothing outstanding, nothing to ask for. */
 	host_complete(&a);
-	link_want_fence(a.link);
+	a.link->want_fence = true;
+	link_schedule(a.link);
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }

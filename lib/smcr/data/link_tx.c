@@ -117,13 +117,6 @@ link_want_proof(struct link *link)
 	link_schedule(link);
 }
 
-void
-link_want_fence(struct link *link)
-{
-	link->want_fence = true;
-	link_schedule(link);
-}
-
 /* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
 static void
 fence(struct link *link)

@@ -20,8 +20,6 @@ int link_send_llc(struct link *, const struct llc_msg *);
 void link_wc(struct link *, const struct rnic_wc *);
 /* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
 bool link_flush(struct link *);
-/* Somebody waits for the completion of what is posted until the next flush ends. */
-void link_want_fence(struct link *);
 /* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
 void link_want_proof(struct link *);
 /* Puts the link on the engine's list for the next flush. */

@@ -6,7 +6,6 @@
 
 #include "smcr/data/cursor.h"
 
-struct cdc_msg;
 struct link_wr;
 struct rnic_credits;
 struct smcr_conn;
@@ -64,17 +63,8 @@ tx_free(const struct conn_tx *tx)
 	return tx->done > tx->floor ? tx->done : tx->floor;
 }
 
-/* Everything that was posted is complete. */
-static inline bool
-tx_is_settled(const struct conn_tx *tx)
-{
-	return !tx->any || (tx->done_any && tx->done_seq == tx->seq);
-}
-
 /* Puts the connection on its link's ready list, for the next flush. */
 void conn_tx_schedule(struct smcr_conn *);
-/* Posts one CDC message and lowers the room: 0 or a negative errno. */
-int conn_post_cdc(struct smcr_conn *, const struct cdc_msg *, const struct link_wr *, struct rnic_credits *);
 /* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
 bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);
 /* The peer's consumer cursor moved. */
@@ -83,20 +73,3 @@ void conn_tx_acked(struct smcr_conn *, uint64_t pos);
 void conn_tx_drop(struct smcr_conn *);
 /* A CDC and the writes before it are complete. */
 void conn_wr_done(struct smcr_conn *, const struct link_wr *);
-
-/* -- for failover.c -- */
-
-/* The connection is to go over to this link of its group when all is complete; 0: it stays. */
-void conn_tx_want_link(struct smcr_conn *, uint8_t number);
-/* conn->link is another one now: a failover validation message is owed, unless nothing was said or the last word is complete. */
-void conn_tx_moved(struct smcr_conn *);
-/*
- * The link that the connection has left was lost: what is neither complete nor consumed is sent again, data and flags, in
- * messages with new numbers (the second way of 4.6.2). Nothing below the later of both positions is: the peer may have newer data
- * there already. True when a validation message is owed, whose completion says that the peer has heard of the move.
- */
-bool conn_tx_rewind(struct smcr_conn *);
-/* No lost link is left: nothing that was sent over one can come. */
-void conn_tx_nothing_late(struct smcr_conn *);
-/* Was such a validation message awaited? Not from now on. */
-bool conn_tx_take_resumes(struct smcr_conn *);

@@ -46,15 +46,6 @@ lgr_pick_link(struct lgr *lgr)
 	return best;
 }
 
-struct link *
-lgr_active_link(struct lgr *lgr, uint8_t number)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->number == number)
-			return l;
-	return NULL;
-}
-
 bool
 lgr_unused(const struct lgr *lgr)
 {

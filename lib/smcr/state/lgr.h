@@ -120,7 +120,5 @@ const char *lgr_state_str(enum lgr_state);
 /* An active link for a connection's sending: the one with the fewest connections, not a retiring one when there is
  * another; NULL when there is none. */
 struct link *lgr_pick_link(struct lgr *);
-/* The active link with this number, NULL when there is none. */
-struct link *lgr_active_link(struct lgr *, uint8_t number);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);
