@@ -9,49 +9,37 @@
 #include <errno.h>
 
 #include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/failover.h"
 #include "smcr/state/marks.h"
 
-#define BIT(state) (1u << (state))
+#define BIT(state) (1u << CONN_##state)
 
-/* Which states may follow, by the state that is left: Figures 22 and 23, and what is before them. */
-static const unsigned next_states[CONN_STATE_CNT] = {
-	[CONN_RENDEZVOUS] = BIT(CONN_FALLBACK) | BIT(CONN_ACTIVE) | BIT(CONN_CLOSED),
-	[CONN_FALLBACK] = BIT(CONN_CLOSED),
-	[CONN_ACTIVE] = BIT(CONN_PEER_CLOSE_WAIT1) | BIT(CONN_APP_CLOSE_WAIT1) | BIT(CONN_PEER_ABORT_WAIT) |
-	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
-	[CONN_PEER_CLOSE_WAIT1] = BIT(CONN_PEER_CLOSE_WAIT2) | BIT(CONN_APP_FIN_CLOSE_WAIT) |
-	    BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_PEER_CLOSE_WAIT2] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
-	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_APP_FIN_CLOSE_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_APP_CLOSE_WAIT1] = BIT(CONN_APP_CLOSE_WAIT2) | BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) |
-	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_APP_CLOSE_WAIT2] = BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
-	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_PEER_FIN_CLOSE_WAIT] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) |
-	    BIT(CONN_LAST_WAIT),
-	[CONN_PEER_ABORT_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_PROCESS_ABORT] = BIT(CONN_CLOSED),
-	[CONN_LAST_WAIT] = BIT(CONN_CLOSED),
-};
-
-static const char *const state_names[CONN_STATE_CNT] = {
-	[CONN_RENDEZVOUS] = "Rendezvous",
-	[CONN_FALLBACK] = "Fallback",
-	[CONN_ACTIVE] = "Active",
-	[CONN_PEER_CLOSE_WAIT1] = "PeerCloseWait1",
-	[CONN_PEER_CLOSE_WAIT2] = "PeerCloseWait2",
-	[CONN_APP_FIN_CLOSE_WAIT] = "AppFinCloseWait",
-	[CONN_APP_CLOSE_WAIT1] = "AppCloseWait1",
-	[CONN_APP_CLOSE_WAIT2] = "AppCloseWait2",
-	[CONN_PEER_FIN_CLOSE_WAIT] = "PeerFinCloseWait",
-	[CONN_PEER_ABORT_WAIT] = "PeerAbortWait",
-	[CONN_PROCESS_ABORT] = "ProcessAbort",
-	[CONN_LAST_WAIT] = "LastWait",
-	[CONN_CLOSED] = "Closed",
+/* Names, and which states may follow: Figures 22 and 23, and what is before them. */
+static const struct state_row states[CONN_STATE_CNT] = {
+	[CONN_RENDEZVOUS] = { "Rendezvous", BIT(FALLBACK) | BIT(ACTIVE) | BIT(CLOSED) },
+	[CONN_FALLBACK] = { "Fallback", BIT(CLOSED) },
+	[CONN_ACTIVE] = { "Active",
+	    BIT(PEER_CLOSE_WAIT1) | BIT(APP_CLOSE_WAIT1) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) },
+	[CONN_PEER_CLOSE_WAIT1] = { "PeerCloseWait1",
+	    BIT(PEER_CLOSE_WAIT2) | BIT(APP_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) |
+	        BIT(LAST_WAIT) },
+	[CONN_PEER_CLOSE_WAIT2] = { "PeerCloseWait2",
+	    BIT(APP_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT) },
+	[CONN_APP_FIN_CLOSE_WAIT] = { "AppFinCloseWait", BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT) },
+	[CONN_APP_CLOSE_WAIT1] = { "AppCloseWait1",
+	    BIT(APP_CLOSE_WAIT2) | BIT(PEER_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) |
+	        BIT(LAST_WAIT) },
+	[CONN_APP_CLOSE_WAIT2] = { "AppCloseWait2",
+	    BIT(PEER_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT) },
+	[CONN_PEER_FIN_CLOSE_WAIT] = { "PeerFinCloseWait",
+	    BIT(APP_FIN_CLOSE_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT) },
+	[CONN_PEER_ABORT_WAIT] = { "PeerAbortWait", BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT) },
+	[CONN_PROCESS_ABORT] = { "ProcessAbort", BIT(CLOSED) },
+	[CONN_LAST_WAIT] = { "LastWait", BIT(CLOSED) },
+	[CONN_CLOSED] = { "Closed", 0 },
 };
 
 static const char *const reason_names[] = {
@@ -83,7 +71,7 @@ smcr_reason_str(enum smcr_reason reason)
 const char *
 conn_state_str(enum conn_state state)
 {
-	return state_names[state];
+	return states[state].name;
 }
 
 /* -- birth and end of the memory -- */
@@ -144,32 +132,14 @@ conn_set_state(struct smcr_conn *conn, enum conn_state next)
 {
 	if (next == conn->state)
 		return;
-	assert((next_states[conn->state] & BIT(next)) != 0);
+	assert((states[conn->state].next & (1u << next)) != 0);
 	conn->state = next;
 }
 
 bool
 conn_is_open(const struct smcr_conn *conn)
 {
-	switch (conn->state) {
-	case CONN_ACTIVE:
-	case CONN_PEER_CLOSE_WAIT1:
-	case CONN_PEER_CLOSE_WAIT2:
-	case CONN_APP_FIN_CLOSE_WAIT:
-	case CONN_APP_CLOSE_WAIT1:
-	case CONN_APP_CLOSE_WAIT2:
-	case CONN_PEER_FIN_CLOSE_WAIT:
-		return !conn->reported;
-	case CONN_RENDEZVOUS:
-	case CONN_FALLBACK:
-	case CONN_PEER_ABORT_WAIT:
-	case CONN_PROCESS_ABORT:
-	case CONN_LAST_WAIT:
-	case CONN_CLOSED:
-	case CONN_STATE_CNT:
-		break;
-	}
-	return false;
+	return conn->state >= CONN_ACTIVE && conn->state <= CONN_PEER_FIN_CLOSE_WAIT && !conn->reported;
 }
 
 void

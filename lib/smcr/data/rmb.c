@@ -25,10 +25,7 @@ static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
 
 #define BIT(state) (1u << (state))
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[RMB_STATE_CNT] = {
+static const struct state_row states[RMB_STATE_CNT] = {
 	[RMB_NEW] = { "being confirmed", BIT(RMB_CONFIRMED) | BIT(RMB_DELETING) },
 	[RMB_CONFIRMED] = { "confirmed", BIT(RMB_DELETING) },
 	[RMB_DELETING] = { "being deleted", BIT(RMB_NEW) | BIT(RMB_CONFIRMED) },

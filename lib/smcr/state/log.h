@@ -6,6 +6,12 @@
 struct lgr;
 struct link;
 
+/* A row of a table of states. */
+struct state_row {
+	const char *name; /* in the log */
+	unsigned next;    /* bits: which may follow */
+};
+
 /* Each queues one line, copied; counted as lost when SMCR_LOG_MAX wait already. lgr and link may be NULL. */
 void engine_log(struct smcr *, enum smcr_log_type, const struct lgr *, const struct link *, const char *text);
 void engine_log_peer(struct smcr *, enum smcr_log_type, const char *peer, uint64_t value, const char *text);
