@@ -1,6 +1,6 @@
 # Connections: their memory, sending, receiving, closing, failover.
 lib_libsmcr_la_SOURCES += \
-	lib/smcr/data/cursor.c lib/smcr/data/cursor.h \
+	lib/smcr/data/cursor.h \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
 	lib/smcr/data/quarantine.c lib/smcr/data/quarantine.h \
 	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \

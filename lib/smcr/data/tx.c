@@ -91,8 +91,6 @@ conn_tx_drop(struct smcr_conn *conn)
 size_t
 smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 {
-	uint32_t off, room, first;
-
 	iov[0] = iov[1] = (struct iovec){ 0 };
 	if (!conn_is_open(conn) || conn->close.shut_wr || conn->close.want_close)
 		return 0;
@@ -104,17 +102,17 @@ smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 		return 0;
 	if (ring_used(conn) == 0)
 		conn->tx.ring_base = conn->tx.head; /* from the start: one piece, and warm */
-	room = conn->tx.sndbuf->size - ring_used(conn);
+	const struct sndbuf *sb = conn->tx.sndbuf;
+	uint32_t off = ring_offset(conn, conn->tx.head), first = sb->size - off, room = sb->size - ring_used(conn);
+
 	if (room == 0) {
 		conn->tx.full = true;
 		conn->eng->ctr.sndbuf_full++;
 		return 0;
 	}
-	off = ring_offset(conn, conn->tx.head);
-	first = conn->tx.sndbuf->size - off;
-	iov[0] = (struct iovec){ conn->tx.sndbuf->buf + off, first < room ? first : room };
+	iov[0] = (struct iovec){ sb->buf + off, min_u32(first, room) };
 	if (first < room)
-		iov[1] = (struct iovec){ conn->tx.sndbuf->buf, room - first };
+		iov[1] = (struct iovec){ sb->buf, room - first };
 	return room;
 }
 
