@@ -44,47 +44,30 @@ let_go(struct rmb *rmb, uint8_t idx)
 static void
 let_go_later(struct rmb *rmb, uint8_t idx)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *link = &rmb->lgr->links[i];
-
-		if (rmb->mr[i] == NULL)
+	LGR_EACH_LINK(l, rmb->lgr) {
+		if (l->state == LINK_FREE)
 			continue;
-		rmb_elem_deny(rmb, idx, link);
-		if (link->state == LINK_ACTIVE)
-			link_want_proof(link);
+		rmb_elem_deny(rmb, idx, l);
+		if (l->state == LINK_ACTIVE)
+			link_want_proof(l);
 	}
 	let_go(rmb, idx);
 }
 
-/* Elements whose connection had this element (0: any) of this RMB of the peer. */
-static void
-let_go_of_peers(struct lgr *lgr, uint32_t peer_rmb, uint8_t peer_idx)
+void
+quarantine_let_go(struct lgr *lgr, const struct remote_rmb *rr, uint8_t peer_idx)
 {
 	if (lgr->quarantined == 0)
 		return;
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->quarantined > 0; i++) {
 			const struct rmb_elem *e = &rmb->elem[i];
 
-			if (e->state == RMB_ELEM_QUARANTINED && e->peer_rmb == peer_rmb &&
+			if (e->state == RMB_ELEM_QUARANTINED && e->peer_rmb == rr->number &&
 			    (peer_idx == 0 || e->peer_idx == peer_idx))
 				let_go_later(rmb, (uint8_t)(i + 1));
 		}
 	}
-}
-
-void
-quarantine_elem_reused(struct lgr *lgr, const struct remote_rmb *rr, uint8_t peer_idx)
-{
-	let_go_of_peers(lgr, rr->number, peer_idx);
-}
-
-void
-quarantine_rmb_gone(struct lgr *lgr, const struct remote_rmb *rr)
-{
-	let_go_of_peers(lgr, rr->number, 0);
 }
 
 bool
@@ -92,9 +75,7 @@ quarantine_take_flags(struct lgr *lgr, uint32_t token, uint8_t conn_flags)
 {
 	if (lgr->quarantined == 0 || (conn_flags & (CDC_CLOSED | CDC_ABORT)) == 0)
 		return false;
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->quarantined > 0; i++) {
 			if (rmb->elem[i].state != RMB_ELEM_QUARANTINED || rmb->elem[i].token != token)
 				continue;

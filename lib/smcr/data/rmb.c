@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/pages.h"
 #include "smcr/data/quarantine.h"
 #include "smcr/state/engine.h"
@@ -84,31 +85,25 @@ rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 {
 	uint32_t cnt = FIRST_CNT, usable = 0, most = lgr->eng->cfg.rmb_elems;
 
-	LIST_FOREACH(n, &lgr->rmbs) {
-		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node) {
 		if (rmb->elem_size != elem_size || rmb->state == RMB_DELETING)
 			continue;
 		usable += rmb->elem_cnt - rmb->quarantined;
 		cnt = cnt < SMCR_CONNS_PER_GROUP ? cnt * 4 : cnt;
 	}
 	/* A group has no use for more elements than connections. */
-	if (usable < SMCR_CONNS_PER_GROUP && most > SMCR_CONNS_PER_GROUP - usable)
-		most = SMCR_CONNS_PER_GROUP - usable;
-	if (cnt > most)
-		cnt = most;
-	if (cnt > bytes_left(lgr->eng) / elem_size)
-		cnt = (uint32_t)(bytes_left(lgr->eng) / elem_size);
+	if (usable < SMCR_CONNS_PER_GROUP)
+		most = min_u32(most, SMCR_CONNS_PER_GROUP - usable);
+	cnt = (uint32_t)min_u64(min_u32(cnt, most), bytes_left(lgr->eng) / elem_size);
 	return cnt > 0 ? cnt : 1;
 }
 
 int
 rmb_register(struct rmb *rmb, struct link *link)
 {
-	int err;
 	if (rmb->mr[link->slot] != NULL)
 		return 0;
-	err = link->dev->ops->mr_reg(
+	int err = link->dev->ops->mr_reg(
 	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
 	if (err == 0)
 		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
@@ -124,28 +119,12 @@ rmb_deregister(struct rmb *rmb, struct link *link)
 	rmb->mr[link->slot] = NULL;
 }
 
-static int
-register_all(struct rmb *rmb)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *link = &rmb->lgr->links[i];
-		int err;
-
-		if (link_has_ended(link))
-			continue;
-		err = rmb_register(rmb, link);
-		if (err < 0)
-			return err;
-	}
-	return 0;
-}
-
 /* Frees whatever of it is there. */
 static void
 rmb_release(struct rmb *rmb)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		rmb_deregister(rmb, &rmb->lgr->links[i]);
+	LGR_EACH_LINK(l, rmb->lgr)
+		rmb_deregister(rmb, l);
 	pages_free(rmb->buf, rmb_bytes(rmb));
 	free(rmb);
 }
@@ -153,8 +132,6 @@ rmb_release(struct rmb *rmb)
 struct rmb *
 rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 {
-	struct rmb *rmb;
-
 	assert(elem_cnt >= 1 && elem_cnt <= 255);
 	if (lgr->rmb_cnt == SMCR_RMBS_PER_GROUP)
 		return NULL;
@@ -162,7 +139,7 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 		lgr->eng->ctr.refused_rmb_memory++;
 		return NULL;
 	}
-	rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
+	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
 		return NULL;
@@ -173,7 +150,11 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	for (uint32_t i = 0; i < elem_cnt; i++)
 		rmb->free_map[i / 64] |= 1ULL << (i % 64);
 	rmb->buf = pages_alloc(rmb_bytes(rmb));
-	if (rmb->buf == NULL || register_all(rmb) < 0) {
+	int err = rmb->buf != NULL ? 0 : -ENOMEM;
+	LGR_EACH_LINK(l, lgr)
+		if (err == 0 && !link_has_ended(l))
+			err = rmb_register(rmb, l);
+	if (err < 0) {
 		lgr->eng->ctr.refused_memory++;
 		rmb_release(rmb);
 		return NULL;
@@ -221,14 +202,6 @@ rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
 		rmb->mr[link->slot]->deny[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
 }
 
-static void
-allow(struct rmb *rmb, uint8_t idx)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (rmb->mr[i] != NULL)
-			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
-}
-
 void
 rmb_allow_all(struct lgr *lgr, const struct link *link)
 {
@@ -258,31 +231,21 @@ is_hot(const struct rmb *rmb, uint8_t idx)
 	return false;
 }
 
-/* Lowest index first: the pages that were used already. */
-static uint8_t
-take_free(struct rmb *rmb)
-{
-	for (unsigned w = 0; w < 4; w++) {
-		unsigned bit;
-
-		if (rmb->free_map[w] == 0)
-			continue;
-		bit = (unsigned)__builtin_ctzll(rmb->free_map[w]);
-		rmb->free_map[w] &= ~(1ULL << bit);
-		return (uint8_t)(w * 64 + bit + 1);
-	}
-	return 0;
-}
-
 uint8_t
 rmb_elem_get_from(struct rmb *rmb)
 {
-	uint8_t idx = take_free(rmb);
-	struct rmb_elem *e;
+	unsigned w = 0;
 
-	if (idx == 0)
+	/* Lowest index first: the pages that were used already. */
+	while (w < 4 && rmb->free_map[w] == 0)
+		w++;
+	if (w == 4)
 		return 0;
-	e = elem_at(rmb, idx);
+	unsigned bit = (unsigned)__builtin_ctzll(rmb->free_map[w]);
+	uint8_t idx = (uint8_t)(w * 64 + bit + 1);
+	struct rmb_elem *e = elem_at(rmb, idx);
+
+	rmb->free_map[w] &= ~(1ULL << bit);
 	/* No pages_zero: giving pages back would part an RNIC's pinned pages from ours. */
 	memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
 	e->dirty = 0;
@@ -297,9 +260,7 @@ rmb_elem_get_from(struct rmb *rmb)
 uint8_t
 rmb_elem_get(struct lgr *lgr, uint32_t elem_size, struct rmb **out)
 {
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt) {
 			*out = rmb;
 			return rmb_elem_get_from(rmb);
@@ -313,7 +274,9 @@ set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 {
 	elem_at(rmb, idx)->state = RMB_ELEM_FREE;
 	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
-	allow(rmb, idx);
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (rmb->mr[i] != NULL)
+			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
 	if (--rmb->used == 0)
 		rmb->idle_since_ns = now_ns;
 }
@@ -323,9 +286,7 @@ rmb_cool_down(struct lgr *lgr)
 {
 	int64_t now_ns = lgr->eng->now_ns;
 
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->cooling > 0; i++) {
 			if (rmb->elem[i].state != RMB_ELEM_COOLING)
 				continue;
@@ -357,8 +318,7 @@ rmb_elem_dirty(struct rmb *rmb, uint8_t idx, uint32_t len)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
 
-	if (len > e->dirty)
-		e->dirty = len;
+	e->dirty = max_u32(e->dirty, len);
 }
 
 void
@@ -379,33 +339,19 @@ rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
 /* -- the peer's RMBs -- */
 
 struct remote_rmb *
-remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey)
+remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey, const uint64_t *addr)
 {
-	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
-		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey)
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node)
+		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey &&
+		    (addr == NULL || rr->on[link->slot].addr == *addr))
 			return rr;
-	}
-	return NULL;
-}
-
-struct remote_rmb *
-remote_rmb_find_at(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
-{
-	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
-		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey && rr->on[link->slot].addr == addr)
-			return rr;
-	}
 	return NULL;
 }
 
 struct remote_rmb *
 remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
 {
-	struct remote_rmb *rr = remote_rmb_find_at(lgr, link, rkey, addr);
+	struct remote_rmb *rr = remote_rmb_find(lgr, link, rkey, &addr);
 
 	if (rr != NULL)
 		return rr;
@@ -433,19 +379,13 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 {
 	if (lgr->cont_rmb == rr)
 		lgr->cont_rmb = NULL;
-	quarantine_rmb_gone(lgr, rr);
+	quarantine_let_go(lgr, rr, 0);
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	memset(rr->on, 0, sizeof(rr->on));
 	remote_rmb_set_state(rr, REMOTE_RMB_LEFT, NULL);
 	if (rr->used == 0)
 		free(rr);
-}
-
-uint32_t
-remote_rmb_user(const struct remote_rmb *rr, uint8_t idx)
-{
-	return rr->conn_id[idx];
 }
 
 void
@@ -462,10 +402,4 @@ remote_rmb_release(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
 		rr->conn_id[idx] = 0;
 	if (--rr->used == 0 && rr->state == REMOTE_RMB_LEFT)
 		free(rr);
-}
-
-uint64_t
-remote_rmb_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
-{
-	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
 }

@@ -126,19 +126,13 @@ struct remote_rmb {
 
 /* The only place where the state changes, as rmb_set_state. */
 void remote_rmb_set_state(struct remote_rmb *, enum remote_rmb_state, const char *why);
-/* The address of element idx of the peer's RMB on a link. */
-uint64_t remote_rmb_addr(const struct remote_rmb *, const struct link *, uint32_t elem_size, uint8_t idx);
-
-/* The first one with this rkey: a peer may register several as one region. */
-struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey);
-/* The one with this very RToken. */
-struct remote_rmb *remote_rmb_find_at(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
+/* The one with this very RToken, or, when addr is NULL, the first one with this rkey: a peer may register several as one
+ * region. */
+struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey, const uint64_t *addr);
 /* Adds, or finds the one with this very RToken. NULL when the group has its 255 already or memory is out. */
 struct remote_rmb *remote_rmb_add(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
 /* The group has it no more, nor any RToken of it. */
 void remote_rmb_free(struct lgr *, struct remote_rmb *);
-/* Our connection that uses the element, 0 = none. */
-uint32_t remote_rmb_user(const struct remote_rmb *, uint8_t idx);
 /* The connection holds the element from now on; another one that still has it loses its place, not its hold. */
 void remote_rmb_claim(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
 /* No more writes into the element by this connection, which has claimed it once. */

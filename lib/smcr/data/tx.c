@@ -200,7 +200,7 @@ static unsigned
 gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge sge[2])
 {
 	const struct sndbuf *sb = conn->tx.sndbuf;
-	struct rnic_mr *mr = sndbuf_mr(sb, conn->link);
+	struct rnic_mr *mr = sb->mr[conn->link->slot];
 	uint32_t off = ring_offset(conn, pos), first = sb->size - off;
 
 	if (first >= len) {
@@ -218,14 +218,15 @@ post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 {
 	const struct cursor_space *space = &conn->tx.space;
 	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
-	uint64_t elem = remote_rmb_addr(conn->peer_rmb, conn->link, conn->peer_elem_size, conn->peer_elem_idx);
+	const struct remote_rmb *rr = conn->peer_rmb;
+	uint64_t elem = rr->on[conn->link->slot].addr + (uint64_t)conn->peer_elem_size * (conn->peer_elem_idx - 1u);
 
 	for (uint64_t pos = conn->tx.sent; pos < end;) {
 		uint32_t off = cursor_offset(*space, pos), len = space->base + space->usable - off;
 		struct rnic_send_wr wr = {
 			.op = RNIC_WR_WRITE,
 			.raddr = elem + off,
-			.rkey = conn->peer_rmb->on[conn->link->slot].rkey,
+			.rkey = rr->on[conn->link->slot].rkey,
 		};
 
 		if (len > end - pos)
