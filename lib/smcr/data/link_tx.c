@@ -18,7 +18,6 @@
 
 #define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
 #define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
-#define STEP_WRS 3                /* what a data step may need: two writes and the CDC message */
 
 static bool
 usable(const struct link *link)
@@ -125,7 +124,8 @@ fence(struct link *link)
 
 	link_credits(link, &room);
 	link->sends_max = max_u32(link->sends_max, room.sends);
-	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE || room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
+	if (room.wrs < link->wr_cap / 4 + LINK_STEP_WRS + LLC_RESERVE ||
+	    room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
 		link->want_fence = true;
 	if (!link->want_fence || link->has_held)
 		return;
@@ -188,66 +188,51 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 
 /* The room that data may use in this turn. */
 static void
-data_credits(const struct link *link, size_t turn_bytes, struct rnic_credits *room)
+data_credits(const struct link *link, struct rnic_credits *room)
 {
 	link_credits(link, room);
 	if (outstanding(link) > 0) {
 		room->wrs = less(room->wrs, LLC_RESERVE);
 		room->sends = less(room->sends, LLC_RESERVE);
 	}
-	room->bytes = min_size(room->bytes, turn_bytes);
-}
-
-/* Connections that wait for room go back to the front, in their order. */
-static void
-put_back(struct list_node *ready, struct list_node *later)
-{
-	while (!list_empty(later)) {
-		struct list_node *n = later->prev;
-
-		list_remove(n);
-		list_push_front(ready, n);
-	}
+	room->bytes = min_size(room->bytes, TURN_BYTES);
 }
 
 /* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
- * even when no more payload is worth queueing. */
-static void
-flush_conns(struct link *link, struct rnic_credits *room)
-{
-	struct list_node later;
-
-	list_init(&later);
-	while (room->sends > 0 && !list_empty(&link->ready)) {
-		struct list_node *n = list_pop(&link->ready);
-		uint32_t wrs = room->wrs;
-
-		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), room))
-			continue;
-		list_remove(n); /* it may have scheduled itself */
-		list_push(room->wrs < wrs && room->bytes > 0 ? &link->ready : &later, n);
-	}
-	put_back(&link->ready, &later);
-}
-
+ * even when no more payload is worth queueing. True when it is the turn that is used up. */
 static bool
 flush_data(struct link *link)
 {
 	struct rnic_credits room;
-	size_t offered;
+	struct list_node later, *n;
 
 	if (list_empty(&link->ready))
 		return false;
-	data_credits(link, TURN_BYTES, &room);
-	offered = room.bytes;
-	flush_conns(link, &room);
+	data_credits(link, &room);
+	size_t offered = room.bytes;
+
+	list_init(&later);
+	while (room.sends > 0 && (n = list_pop(&link->ready)) != NULL) {
+		uint32_t wrs = room.wrs;
+
+		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), &room))
+			continue;
+		list_remove(n); /* it may have scheduled itself */
+		list_push(room.wrs < wrs && room.bytes > 0 ? &link->ready : &later, n);
+	}
+	/* Connections that wait for room go back to the front, in their order. */
+	while (!list_empty(&later)) {
+		n = later.prev;
+		list_remove(n);
+		list_push_front(&link->ready, n);
+	}
 	if (list_empty(&link->ready))
 		return false;
 	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
 	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
 		return false;
-	data_credits(link, TURN_BYTES, &room);
-	return room.wrs >= STEP_WRS && room.sends > 0 && room.bytes > 0;
+	data_credits(link, &room);
+	return room.wrs >= LINK_STEP_WRS && room.sends > 0 && room.bytes > 0;
 }
 
 bool
@@ -278,7 +263,6 @@ link_schedule(struct link *link)
 static void
 hand_back(struct link *link, bool ok)
 {
-	struct smcr *eng = link->lgr->eng;
 	struct link_wr what = link->wr[link->wr_tail % link->wr_cap];
 	struct smcr_conn *conn;
 
@@ -287,13 +271,13 @@ hand_back(struct link *link, bool ok)
 	case LINK_WR_WRITE:
 		break; /* the CDC message behind it speaks for it */
 	case LINK_WR_CDC:
-		conn = idtable_get(&eng->conns, what.conn_id);
-		if (ok && conn != NULL && conn->link == link)
-			conn_wr_done(conn, &what);
-		break;
 	case LINK_WR_FAILOVER:
-		conn = idtable_get(&eng->conns, what.conn_id);
-		if (ok && conn != NULL && conn->link == link)
+		conn = idtable_get(&link->lgr->eng->conns, what.conn_id);
+		if (!ok || conn == NULL || conn->link != link)
+			break;
+		if (what.kind == LINK_WR_CDC)
+			conn_wr_done(conn, &what);
+		else
 			failover_resumed(conn);
 		break;
 	case LINK_WR_LLC:
@@ -319,8 +303,7 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 		mark_link_failed(link, "a work request failed");
 		return;
 	}
-	if (link->lgr->sndbuf_waiting)
-		sndbuf_wake(link->lgr);
+	sndbuf_wake(link->lgr);
 	if (!list_empty(&link->ready) || link->llc_cnt > 0 || link->has_held)
 		link_schedule(link);
 }

@@ -4,6 +4,7 @@
 #include "smcr/state/link.h"
 
 #define LINK_SIGNAL_EVERY 64 /* at least one request in so many is signaled */
+#define LINK_STEP_WRS 3      /* what a step of a connection may need: two writes and the CDC message */
 
 /* What may be posted: work requests, of them Sends, and payload bytes worth queueing. */
 void link_credits(const struct link *, struct rnic_credits *);

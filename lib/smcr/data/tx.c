@@ -17,7 +17,6 @@
 #include "smcr/state/log.h"
 
 #define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */
-#define DATA_WRS 3              /* two writes and the CDC message */
 
 /* -- the ring -- */
 
@@ -174,7 +173,7 @@ static struct tx_step
 plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 {
 	const struct conn_tx *tx = &conn->tx;
-	uint64_t most = room->wrs < DATA_WRS ? 0 : min_u64(room->bytes, TX_QUANTUM);
+	uint64_t most = room->wrs < LINK_STEP_WRS ? 0 : min_u64(room->bytes, TX_QUANTUM);
 	struct tx_step step = { .end = conn->close.want_abort ? tx->sent : may_send_to(conn, most) };
 
 	if (!conn->close.want_abort) {
