@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "host.h"
-#include "smcr/data/quarantine.h"
 #include "unit.h"
 
 #define ELEM 16384u

@@ -10,7 +10,6 @@
 
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/failover.h"
 #include "smcr/state/marks.h"

@@ -12,7 +12,7 @@
 static bool
 is_settled(const struct conn_tx *tx)
 {
-	return !tx->any || (tx->done_any && tx->done_seq == tx->seq);
+	return tx->done_seq == tx->seq;
 }
 
 static void

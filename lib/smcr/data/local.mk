@@ -2,7 +2,6 @@
 lib_libsmcr_la_SOURCES += \
 	lib/smcr/data/cursor.h \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
-	lib/smcr/data/quarantine.c lib/smcr/data/quarantine.h \
 	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \
 	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \

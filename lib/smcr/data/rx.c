@@ -10,7 +10,6 @@
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/link_tx.h"
 #include "smcr/state/log.h"

@@ -422,7 +422,6 @@ conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 	conn->tx.done = max_u64(conn->tx.done, what->tx_end);
 	conn->tx.done_seq = what->seq;
 	conn->tx.done_flags = what->flags;
-	conn->tx.done_any = true;
 	if ((what->flags & (CDC_CLOSED | CDC_ABORT)) != 0) {
 		close_event(conn, CLOSE_LAST_SENT);
 		return;

@@ -38,7 +38,6 @@ struct conn_tx {
 	uint8_t done_flags;  /* and its conn flags */
 	uint8_t move_to;     /* link number: to go over there when all is complete; 0 = stay */
 	bool any;            /* a CDC was posted */
-	bool done_any;       /* one is complete */
 	bool validate;       /* a failover validation message is owed */
 	bool resumes;        /* counted in lgr->failover.left */
 	bool pending;        /* a CDC is owed even without data */

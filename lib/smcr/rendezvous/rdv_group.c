@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"

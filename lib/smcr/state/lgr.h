@@ -143,7 +143,7 @@ struct lgr {
 
 	struct list_node rmbs;
 	uint32_t rmb_cnt, rmb_next_number;
-	uint32_t quarantined; /* elements of all RMBs (quarantine.h) */
+	uint32_t quarantined; /* elements of all RMBs (rmb.h) */
 	struct list_node remote_rmbs;
 	uint32_t remote_rmb_cnt, remote_next_number;
 
