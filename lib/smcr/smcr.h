@@ -51,13 +51,11 @@ struct smcr_config {
 	uint64_t rmb_bytes_max;   /* of all RMBs of this engine */
 	uint32_t conns_max;       /* connections of this engine */
 	uint32_t conns_per_group; /* 1..255 */
-	uint32_t
-	    quarantine_max; /* elements of a group that the peer has not let go (4.4.2): with more it takes nobody */
-	uint32_t rmb_elems; /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
-	uint32_t
-	    links_max; /* symmetric links of a group, 1..8, named in CONFIRM LINK; the smaller of both ends counts */
-	uint32_t sndbuf_size; /* bytes of a send ring */
-	uint32_t sq_depth;    /* per link */
+	uint32_t quarantine_max;  /* with more elements that the peer has not let go (4.4.2) a group takes nobody */
+	uint32_t rmb_elems;       /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
+	uint32_t links_max;       /* symmetric links of a group, 1..8; the smaller of both ends' counts */
+	uint32_t sndbuf_size;     /* bytes of a send ring */
+	uint32_t sq_depth;        /* per link */
 	uint32_t rq_depth;
 	uint16_t groups_per_addr; /* link groups of one role with one address that have room for another connection */
 	bool rfc_cursors;         /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
@@ -145,11 +143,10 @@ enum {
 	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the middle again */
 	SMCR_EV_PROPOSAL = 1 << 2,    /* server: a valid Proposal is in; answer by smcr_admit or smcr_abort */
 	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R */
-	SMCR_EV_FALLBACK =
-	    1 << 4, /* the middle carries the data now (after pending CLC output); see smcr_clc_leftover */
-	SMCR_EV_READABLE = 1 << 5, /* new bytes, an urgent byte, or the end of the peer's data */
-	SMCR_EV_WRITABLE = 1 << 6, /* smcr_tx_space was 0 and has room again */
-	SMCR_EV_CLOSED = 1 << 7,   /* ended: see smcr_closed; reset means RST on every TCP leg */
+	SMCR_EV_FALLBACK = 1 << 4,    /* the middle carries the data, after pending CLC output; see smcr_clc_leftover */
+	SMCR_EV_READABLE = 1 << 5,    /* new bytes, an urgent byte, or the end of the peer's data */
+	SMCR_EV_WRITABLE = 1 << 6,    /* smcr_tx_space was 0 and has room again */
+	SMCR_EV_CLOSED = 1 << 7,      /* ended: see smcr_closed; reset means RST on every TCP leg */
 };
 
 /* The next connection that something happened to, its SMCR_EV_ bits in *events; NULL when there is none. */
@@ -304,8 +301,8 @@ struct smcr_counters {
 	uint64_t urgent_sent, urgent_received;
 	uint64_t first_contacts, first_contacts_failed, groups_deleted, groups_ended_for_room;
 	uint64_t links_up, links_down;
-	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elems_let_go,
-	    elem_conflicts; /* let go: by the peer, later */
+	uint64_t rmbs_made, rmbs_deleted;
+	uint64_t elems_reused, elems_quarantined, elems_let_go, elem_conflicts; /* let go: by the peer, later */
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_queue_full;
 	uint64_t llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */

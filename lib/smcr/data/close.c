@@ -10,13 +10,30 @@
 #include "smcr/state/engine.h"
 #include "smcr/data/tx.h"
 
+enum close_action {
+	CLOSE_ACT_IGNORE, /* the event means nothing in this state */
+	CLOSE_ACT_NONE,   /* only the state changes */
+	CLOSE_ACT_EOF,    /* the user is to read to the end */
+	CLOSE_ACT_ABORT,  /* what is unsent or unread is dropped, A is owed */
+	CLOSE_ACT_END,    /* conn_end */
+};
+
+/* second, when its action is not IGNORE, holds instead: in PeerCloseWait1/2 once our C is out, in AppCloseWait1/2 once
+ * the peer's is in, in PeerAbortWait once our A is out. */
+struct close_cell {
+	struct close_step {
+		enum conn_state next;
+		enum close_action action;
+	} step, second;
+};
+
 /* clang-format off */
 #define CELL(to, what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##to, CLOSE_ACT_IGNORE } }
 #define EITHER(to, what, alt_to, alt_what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##alt_to, CLOSE_ACT_##alt_what } }
 /* clang-format on */
 
 /* A cell that is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
-const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
+static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	[CONN_ACTIVE] = {
 		[CLOSE_APP_SHUTDOWN] = CELL(PEER_CLOSE_WAIT1, NONE),
 		[CLOSE_APP_CLOSE] = CELL(PEER_CLOSE_WAIT1, NONE),
@@ -164,28 +181,10 @@ conn_fin_seen(struct smcr_conn *conn)
 
 /* -- the machine -- */
 
-static void
-finish(struct smcr_conn *conn, enum close_event ev)
-{
-	const uint8_t last = CDC_CLOSED | CDC_ABORT;
-	/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
-	bool under_way = conn->state != CONN_LAST_WAIT && (conn->close.tx_flags & last) != 0 &&
-	    (conn->tx.done_flags & last) == 0 && conn->lgr->active_cnt > 1;
-
-	if (ev == CLOSE_TIMEOUT || !under_way) {
-		/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
-		conn_end(conn, SMCR_OK, "", (conn->close.rx_flags & last) == 0);
-		return;
-	}
-	conn_report(conn, SMCR_OK, "");
-	conn_set_state(conn, CONN_LAST_WAIT);
-	conn_tx_drop(conn);
-	update_timer(conn);
-}
-
 void
 close_event(struct smcr_conn *conn, enum close_event ev)
 {
+	const uint8_t last = CDC_CLOSED | CDC_ABORT;
 	const struct close_cell *cell = &close_table[conn->state][ev];
 	uint8_t holds = (conn->close.tx_flags & second_half[conn->state].out) |
 	    (conn->close.rx_flags & second_half[conn->state].in);
@@ -194,7 +193,19 @@ close_event(struct smcr_conn *conn, enum close_event ev)
 	if (step.action == CLOSE_ACT_IGNORE)
 		return;
 	if (step.action == CLOSE_ACT_END) {
-		finish(conn, ev);
+		/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
+		bool under_way = conn->state != CONN_LAST_WAIT && (conn->close.tx_flags & last) != 0 &&
+		    (conn->tx.done_flags & last) == 0 && conn->lgr->active_cnt > 1;
+
+		if (ev == CLOSE_TIMEOUT || !under_way) {
+			/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
+			conn_end(conn, SMCR_OK, "", (conn->close.rx_flags & last) == 0);
+			return;
+		}
+		conn_report(conn, SMCR_OK, "");
+		conn_set_state(conn, CONN_LAST_WAIT);
+		conn_tx_drop(conn);
+		update_timer(conn);
 		return;
 	}
 	conn_set_state(conn, step.next);

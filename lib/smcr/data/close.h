@@ -50,28 +50,6 @@ enum close_event {
 	CLOSE_EVENT_CNT,
 };
 
-enum close_action {
-	CLOSE_ACT_IGNORE, /* the event means nothing in this state */
-	CLOSE_ACT_NONE,   /* only the state changes */
-	CLOSE_ACT_EOF,    /* the user is to read to the end */
-	CLOSE_ACT_ABORT,  /* what is unsent or unread is dropped, A is owed */
-	CLOSE_ACT_END,    /* conn_end */
-};
-
-struct close_step {
-	enum conn_state next;
-	enum close_action action;
-};
-
-/* second, when its action is not IGNORE, holds instead: in PeerCloseWait1/2 once our C is out, in AppCloseWait1/2 once
- * the peer's is in, in PeerAbortWait once our A is out. */
-struct close_cell {
-	struct close_step step;
-	struct close_step second;
-};
-
-extern const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT];
-
 void close_event(struct smcr_conn *, enum close_event);
 /* Resets an established connection: the user hears of it at once, A follows where it may (4.8.2). */
 void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);
