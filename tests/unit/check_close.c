@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "host.h"
-#include "smcr/data/close.h"
+#include "smcr/data/conn.h"
 #include "unit.h"
 
 #define ELEM (64u * 1024)

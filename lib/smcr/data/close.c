@@ -4,11 +4,8 @@
  * are through with the connection and the peer's element, A that it is aborted;
  * nothing may follow C or A.
  */
-#include "smcr/data/close.h"
-
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
-#include "smcr/data/tx.h"
 
 enum close_action {
 	CLOSE_ACT_IGNORE, /* the event means nothing in this state */

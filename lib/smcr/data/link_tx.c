@@ -58,13 +58,11 @@ link_credits(const struct link *link, struct rnic_credits *room)
 static int
 post_held(struct link *link, bool signaled)
 {
-	int err;
-
 	if (!link->has_held)
 		return 0;
 	if (signaled)
 		link->held.flags |= RNIC_SIGNALED;
-	err = link->dev->ops->post_send(link->qp, &link->held);
+	int err = link->dev->ops->post_send(link->qp, &link->held);
 	if (err < 0)
 		return err;
 	link->has_held = false;
@@ -75,13 +73,11 @@ post_held(struct link *link, bool signaled)
 int
 link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, const struct link_wr *what)
 {
-	int err;
-
 	if (!usable(link))
 		return -ENOTCONN;
 	if (outstanding(link) == link->wr_cap)
 		return -ENOBUFS;
-	err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
+	int err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
 	if (err < 0)
 		return err;
 	if (msg != NULL) {
@@ -161,8 +157,6 @@ flush_llc(struct link *link)
 int
 link_send_llc(struct link *link, const struct llc_msg *msg)
 {
-	struct link_llc *q;
-
 	if (!usable(link))
 		return -ENOTCONN;
 	if (link->llc_cnt == LINK_LLC_QUEUE)
@@ -174,7 +168,7 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 			mark_link_failed(link, "the peer takes no LLC messages");
 		return -ENOBUFS;
 	}
-	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
+	struct link_llc *q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
 	if (llc_encode(msg, link->lgr->version, q->msg, sizeof(q->msg)) != LINK_MSG_LEN)
 		return -EINVAL;
 	q->type = msg->type;

@@ -6,9 +6,9 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \
 	lib/smcr/data/failover.c lib/smcr/data/failover.h \
-	lib/smcr/data/tx.c lib/smcr/data/tx.h \
-	lib/smcr/data/rx.c lib/smcr/data/rx.h \
-	lib/smcr/data/close.c lib/smcr/data/close.h
+	lib/smcr/data/tx.c \
+	lib/smcr/data/rx.c \
+	lib/smcr/data/close.c
 
 check_UNIT += \
 	tests/unit/check_cursor \

@@ -209,15 +209,6 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		owe_update(conn);
 }
 
-/* A message of a peer that has moved, ahead of what came over the old link so far. */
-static bool
-is_ahead(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
-{
-	if ((msg->prod_flags & CDC_FAILOVER) != 0)
-		return ahead(conn, msg) > 0;
-	return ahead(conn, msg) > 1 && may_move_unasked(conn, link, msg);
-}
-
 bool
 conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 {
@@ -233,18 +224,21 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 
 	if (conn != NULL && conn->lgr != link->lgr)
 		conn = NULL; /* another group's: none of this peer's business */
-	if (conn != NULL && !last && is_ahead(conn, link, &msg))
+	bool failover = (msg.prod_flags & CDC_FAILOVER) != 0;
+
+	/* Of a peer that has moved, and ahead of what came over the old link so far. */
+	if (conn != NULL && !last &&
+	    (failover ? ahead(conn, &msg) > 0 : ahead(conn, &msg) > 1 && may_move_unasked(conn, link, &msg)))
 		return false;
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
-	if (conn == NULL && (msg.prod_flags & CDC_FAILOVER) == 0 &&
-	    quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
+	if (conn == NULL && !failover && quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
 		return true;
 	if (conn == NULL) {
 		eng->ctr.cdc_unknown++;
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
 		/* After A only the peer's answer counts (4.8.2). */
-		if ((msg.prod_flags & CDC_FAILOVER) == 0)
+		if (!failover)
 			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_CLOSED));
 	} else if (conn->state != CONN_LAST_WAIT) {
 		handle(conn, link, &msg);

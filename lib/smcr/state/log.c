@@ -11,13 +11,11 @@
 static struct smcr_log *
 new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
 {
-	struct smcr_log *l;
-
 	if (eng->log_cnt == SMCR_LOG_MAX) {
 		eng->log_lost++;
 		return NULL;
 	}
-	l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
+	struct smcr_log *l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
 	*l = (struct smcr_log){ .type = type };
 	snprintf(l->text, sizeof(l->text), "%s", text != NULL ? text : "");
 	return l;
