@@ -86,24 +86,18 @@ void smcr_free(struct smcr *);
 /* Takes new timer values and limits; what runs is not disturbed. */
 void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 
-/*
- * Who is at the other end of a middle, as its user knows it. The engine compares it and knows nothing of what it means: a link
- * group belongs to a peer id *and* one of these (owner.h). Today the middle's remote address.
- */
+/* Who is at the other end of a middle, today by its address. A link group belongs to a peer id *and* one of these (owner.h). */
 struct smcr_identity {
 	uint8_t addr[16]; /* IPv4 mapped into IPv6 */
 	uint32_t scope;   /* of a link-local address: the interface */
 };
 
-/*
- * Client: may a queue pair of an iWARP device be connected to the address that the server named in its Accept or ADD LINK?
- * middle: who the connection leads to. NULL: to any. May not call the engine.
- */
+/* Client: may a queue pair of an iWARP device be connected to the address that the server named in its Accept or ADD LINK?
+ * middle: who the connection leads to. NULL: to any. May not call the engine. */
 void smcr_set_dial_policy(
     struct smcr *, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx);
 
-/* Is there a link group, or one that is being made, with a peer at this address: where its middle comes from, or leads to, or
- * that of a device of its that we know of? */
+/* Is a link group there, or being made, with a peer at this address: its middle's, or that of a device of its? */
 bool smcr_has_peer(const struct smcr *, const uint8_t addr[16]);
 
 /* The device stays the caller's; it must outlive the engine or be removed. -ENOSPC beyond SMCR_LINKS_MAX. */
@@ -126,8 +120,8 @@ struct smcr_subnet {
 	uint8_t prefix_len;
 };
 
-/* The networks of this host's interfaces, whichever a middle comes in by: over RoCE, a server accepts the first contact of a
- * client that has one of them (3.5.1.2). More than SMCR_NETWORKS_MAX are left out. */
+/* The networks of this host: over RoCE, a server accepts the first contact of a client that has one of them (3.5.1.2). More
+ * than SMCR_NETWORKS_MAX are left out. */
 void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
 /* -- the turn -- */

@@ -175,6 +175,7 @@ conn_establish(struct smcr_conn *conn)
 
 	conn_set_state(conn, CONN_ACTIVE);
 	conn->established = true;
+	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
 	if (conn->role == SMCR_CLIENT)
 		conn->eng->ctr.established_client++;
 	else
@@ -220,12 +221,6 @@ conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct 
 	conn->peer_elem_idx = a->rmbe_idx;
 	conn->peer_elem_size = clc_size_bytes(a->size_code);
 	conn->peer_token = a->alert_token;
-}
-
-void
-conn_attach_peer(struct smcr_conn *conn)
-{
-	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
 }
 
 void

@@ -166,7 +166,8 @@ void conn_raise(struct smcr_conn *, unsigned events);
 void conn_report(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* The connection is established and not ended: its data path is alive. */
 bool conn_is_open(const struct smcr_conn *);
-/* Rendezvous is over: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
+/* Rendezvous is over: state ACTIVE, ESTABLISHED raised; the peer's element is written to from now on, and data that overtook
+ * the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link; receive cursors at their start, eye
  * catcher written when the group uses them (only now is that known). From now on CDC messages are accepted (they may
@@ -175,8 +176,6 @@ void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
 /* Holds the element that the peer's Accept or Confirm names, in this RMB of its: from now on, long before the first byte
  * at first contact, the peer cannot take the RMB back. */
 void conn_hold_peer_elem(struct smcr_conn *, struct remote_rmb *, const struct clc_accept *);
-/* Takes the element that it holds into use. */
-void conn_attach_peer(struct smcr_conn *);
 /* Lets go of the peer's element, if there is one. */
 void conn_drop_peer_elem(struct smcr_conn *);
 /* Gives the elements back (ours quarantined when the peer did not acknowledge) and leaves the group (mark_conn_left).

@@ -232,13 +232,10 @@ flush_data(struct link *link)
 bool
 link_flush(struct link *link)
 {
-	bool more = false;
-
 	if (!usable(link))
 		return false;
 	flush_llc(link);
-	if (link->llc_cnt == 0)
-		more = flush_data(link);
+	bool more = link->llc_cnt == 0 && flush_data(link);
 	link_post_end(link);
 	fence(link);
 	return more;

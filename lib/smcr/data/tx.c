@@ -195,43 +195,32 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 
 /* -- posting -- */
 
-static unsigned
-gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge sge[2])
-{
-	const struct sndbuf *sb = conn->tx.sndbuf;
-	struct rnic_mr *mr = sb->mr[conn->link->slot];
-	uint32_t off = ring_offset(conn, pos), first = sb->size - off;
-
-	if (first >= len) {
-		sge[0] = (struct rnic_sge){ mr, sb->buf + off, len };
-		return 1;
-	}
-	sge[0] = (struct rnic_sge){ mr, sb->buf + off, first };
-	sge[1] = (struct rnic_sge){ mr, sb->buf, len - first };
-	return 2;
-}
-
 /* Writes [tx.sent, end): two requests when it passes the end of the element. */
 static int
 post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 {
 	const struct cursor_space *space = &conn->tx.space;
-	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
+	const struct sndbuf *sb = conn->tx.sndbuf;
 	const struct remote_rmb *rr = conn->peer_rmb;
-	uint64_t elem = rr->on[conn->link->slot].addr + (uint64_t)conn->peer_elem_size * (conn->peer_elem_idx - 1u);
+	unsigned slot = conn->link->slot;
+	uint64_t elem = rr->on[slot].addr + (uint64_t)conn->peer_elem_size * (conn->peer_elem_idx - 1u);
+	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
 
 	for (uint64_t pos = conn->tx.sent; pos < end;) {
-		uint32_t off = cursor_offset(*space, pos), len = space->base + space->usable - off;
-		struct rnic_send_wr wr = {
-			.op = RNIC_WR_WRITE,
-			.raddr = elem + off,
-			.rkey = rr->on[conn->link->slot].rkey,
-		};
+		uint32_t to = cursor_offset(*space, pos), len = space->base + space->usable - to;
 
 		if (len > end - pos)
 			len = (uint32_t)(end - pos);
-		wr.sge_cnt = gather(conn, pos, len, wr.sge);
+		uint32_t from = ring_offset(conn, pos), first = min_u32(len, sb->size - from);
+		struct rnic_send_wr wr = {
+			.op = RNIC_WR_WRITE,
+			.raddr = elem + to,
+			.rkey = rr->on[slot].rkey,
+			.sge_cnt = first < len ? 2 : 1,
+			.sge = { { sb->mr[slot], sb->buf + from, first }, { sb->mr[slot], sb->buf, len - first } },
+		};
 		int err = link_post(conn->link, &wr, NULL, &what);
+
 		if (err < 0)
 			return err;
 		pos += len;

@@ -206,7 +206,6 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
-	conn_attach_peer(conn);
 	rdv_ended(conn);
 	conn_establish(conn);
 	if (prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
