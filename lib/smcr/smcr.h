@@ -42,10 +42,7 @@ struct smcr_conn;
 #define SMCR_ELEM_MIN (16u * 1024)
 #define SMCR_ELEM_MAX (512u * 1024) /* A.2.3: size codes 0..5 */
 
-enum smcr_role {
-	SMCR_CLIENT,
-	SMCR_SERVER,
-};
+enum smcr_role { SMCR_CLIENT, SMCR_SERVER };
 
 struct smcr_config {
 	uint64_t rmb_bytes_max;   /* of all RMBs of this engine */
@@ -126,9 +123,8 @@ void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
 /* -- the turn -- */
 
-/* A new turn begins: the time that waiting counts from until the next smcr_set_now or smcr_poll. A user that opens
- * connections or hands in bytes before smcr_poll calls this first; with the time of its last turn, long ago, new
- * timers would have fired already. The devices are told, too. */
+/* A new turn begins: what the engine and its devices wait for counts from this time. A user that opens connections or hands
+ * in bytes before smcr_poll calls this first; new timers that start at the time of the last turn would have fired already. */
 void smcr_set_now(struct smcr *, int64_t now_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 
@@ -172,7 +168,6 @@ struct smcr_open {
  * start (no device, peer held off), the connection comes back at once with SMCR_EV_FALLBACK. */
 struct smcr_conn *smcr_open(struct smcr *, const struct smcr_open *, int *err);
 void *smcr_app(const struct smcr_conn *);
-uint32_t smcr_conn_id(const struct smcr_conn *);
 
 /* How many bytes to read from the middle now and hand to smcr_clc_input: never more than the message at hand
  * has left, so nothing behind it is swallowed. 0 = do not read. */
@@ -181,12 +176,10 @@ void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
 /* Copies up to cap pending CLC bytes, to be written to the middle in order, into buf; returns the number copied. */
 size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
-/*
- * After SMCR_EV_FALLBACK. While smcr_clc_want is not 0 the peer's Decline may still come in front of its data: what the
- * middle brings is the engine's (its FIN, too), while data may go out already. When it is 0, which
- * SMCR_EV_CLC_WANT tells: bytes that were read as CLC but are the peer's data, to be passed on before anything that is
- * read from the middle. At most SMCR_LEFTOVER_MAX; they are given once. Then, or at any time, smcr_release.
- */
+/* After SMCR_EV_FALLBACK. While smcr_clc_want is not 0 the peer's Decline may still come in front of its data: what the middle
+ * brings is the engine's (its FIN, too), while data may go out already. When it is 0, which SMCR_EV_CLC_WANT tells: bytes that
+ * were read as CLC but are the peer's data, which come before anything that is read from the middle. At most
+ * SMCR_LEFTOVER_MAX; they are given once. Then, or at any time, smcr_release. */
 #define SMCR_LEFTOVER_MAX 44
 size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 
@@ -256,10 +249,7 @@ void smcr_abort(struct smcr_conn *, enum smcr_reason);
 /* After SMCR_EV_CLOSED: why; *detail, when not NULL, a static text that says more or "". */
 enum smcr_reason smcr_closed(const struct smcr_conn *, const char **detail);
 
-enum smcr_tcp_event {
-	SMCR_TCP_FIN,
-	SMCR_TCP_RST,
-};
+enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
@@ -412,11 +402,7 @@ bool smcr_next_log(struct smcr *, struct smcr_log *);
 void smcr_log_states(struct smcr *, bool on);
 
 /* Trace of protocol messages: called with each CLC, LLC and CDC message while set; must not call the engine. */
-enum smcr_trace_kind {
-	SMCR_TRACE_CLC,
-	SMCR_TRACE_LLC,
-	SMCR_TRACE_CDC,
-};
+enum smcr_trace_kind { SMCR_TRACE_CLC, SMCR_TRACE_LLC, SMCR_TRACE_CDC };
 
 struct smcr_trace {
 	enum smcr_trace_kind kind;

@@ -24,7 +24,7 @@ START_TEST(no_more_than_conns_max)
 	ck_assert_ptr_nonnull(c);
 	host_begin_rdv(&a, c);
 	ck_assert_ptr_eq(smcr_app(c), &open);
-	ck_assert_uint_ne(smcr_conn_id(c), smcr_conn_id(ca));
+	ck_assert_uint_ne(c->id, ca->id);
 	ck_assert_str_eq(conn_state_str(c->state), "Rendezvous");
 	ck_assert_ptr_null(conn_new(&a.eng, &open, &err));
 	ck_assert_int_eq(err, -EMFILE);

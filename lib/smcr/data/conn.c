@@ -170,7 +170,6 @@ conn_report(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 void
 conn_establish(struct smcr_conn *conn)
 {
-	unsigned events = SMCR_EV_ESTABLISHED;
 	uint8_t early = conn->close.rx_flags;
 
 	conn_set_state(conn, CONN_ACTIVE);
@@ -180,9 +179,7 @@ conn_establish(struct smcr_conn *conn)
 		conn->eng->ctr.established_client++;
 	else
 		conn->eng->ctr.established_server++;
-	if (conn->rx.head > conn->rx.tail)
-		events |= SMCR_EV_READABLE;
-	conn_raise(conn, events);
+	conn_raise(conn, SMCR_EV_ESTABLISHED | (conn->rx.head > conn->rx.tail ? SMCR_EV_READABLE : 0));
 	conn->close.rx_flags = 0;
 	conn_peer_flags(conn, early);
 	if (conn->close.shut_wr)
@@ -281,12 +278,6 @@ void *
 smcr_app(const struct smcr_conn *conn)
 {
 	return conn->app;
-}
-
-uint32_t
-smcr_conn_id(const struct smcr_conn *conn)
-{
-	return conn->id;
 }
 
 enum smcr_reason

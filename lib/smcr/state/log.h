@@ -22,7 +22,5 @@ void engine_log_state(
 void engine_log_device(struct smcr *, struct rnic_dev *, const char *text);
 /* 8 bytes as 16 hex digits and a NUL. */
 void engine_hex_id(const uint8_t id[8], char *buf);
-/* The peer of a group for people: the name under which it was opened, or its id; cut to cap. */
-void engine_peer_name(const struct lgr *, char *buf, size_t cap);
 void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
     const uint8_t *msg, size_t len);
