@@ -38,21 +38,23 @@ less(uint32_t n, uint32_t by)
 	return n > by ? n - by : 0;
 }
 
-void
-link_credits(const struct link *link, struct rnic_credits *room)
+struct rnic_credits
+link_credits(const struct link *link)
 {
-	*room = (struct rnic_credits){ 0 };
+	struct rnic_credits room = { 0 };
+
 	if (!usable(link))
-		return;
-	link->dev->ops->credits(link->qp, room);
+		return room;
+	link->dev->ops->credits(link->qp, &room);
 	/* The request that is held takes its place only when it is posted. */
 	if (link->has_held) {
-		room->wrs = less(room->wrs, 1);
+		room.wrs = less(room.wrs, 1);
 		if (link->held.op == RNIC_WR_SEND)
-			room->sends = less(room->sends, 1);
+			room.sends = less(room.sends, 1);
 	}
-	room->wrs = min_u32(room->wrs, link->wr_cap - outstanding(link));
-	room->sends = min_u32(room->sends, room->wrs);
+	room.wrs = min_u32(room.wrs, link->wr_cap - outstanding(link));
+	room.sends = min_u32(room.sends, room.wrs);
+	return room;
 }
 
 static int
@@ -116,9 +118,8 @@ link_want_proof(struct link *link)
 static void
 fence(struct link *link)
 {
-	struct rnic_credits room;
+	struct rnic_credits room = link_credits(link);
 
-	link_credits(link, &room);
 	link->sends_max = max_u32(link->sends_max, room.sends);
 	if (room.wrs < link->wr_cap / 4 + LINK_STEP_WRS + LLC_RESERVE ||
 	    room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
@@ -138,9 +139,8 @@ static void
 flush_llc(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
-	struct rnic_credits room;
+	struct rnic_credits room = link_credits(link);
 
-	link_credits(link, &room);
 	for (; link->llc_cnt > 0 && room.sends > 0; room.sends--) {
 		const struct link_llc *q = &link->llc_queue[link->llc_first];
 		struct link_wr what = { .kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response };
@@ -181,15 +181,17 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 /* -- data -- */
 
 /* The room that data may use in this turn. */
-static void
-data_credits(const struct link *link, struct rnic_credits *room)
+static struct rnic_credits
+data_credits(const struct link *link)
 {
-	link_credits(link, room);
+	struct rnic_credits room = link_credits(link);
+
 	if (outstanding(link) > 0) {
-		room->wrs = less(room->wrs, LLC_RESERVE);
-		room->sends = less(room->sends, LLC_RESERVE);
+		room.wrs = less(room.wrs, LLC_RESERVE);
+		room.sends = less(room.sends, LLC_RESERVE);
 	}
-	room->bytes = min_size(room->bytes, TURN_BYTES);
+	room.bytes = min_size(room.bytes, TURN_BYTES);
+	return room;
 }
 
 /* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
@@ -197,13 +199,11 @@ data_credits(const struct link *link, struct rnic_credits *room)
 static bool
 flush_data(struct link *link)
 {
-	struct rnic_credits room;
-	struct list_node later, *n;
-
 	if (list_empty(&link->ready))
 		return false;
-	data_credits(link, &room);
+	struct rnic_credits room = data_credits(link);
 	size_t offered = room.bytes;
+	struct list_node later, *n;
 
 	list_init(&later);
 	while (room.sends > 0 && (n = list_pop(&link->ready)) != NULL) {
@@ -225,7 +225,7 @@ flush_data(struct link *link)
 	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
 	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
 		return false;
-	data_credits(link, &room);
+	room = data_credits(link);
 	return room.wrs >= LINK_STEP_WRS && room.sends > 0 && room.bytes > 0;
 }
 

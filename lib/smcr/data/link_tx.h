@@ -7,7 +7,7 @@
 #define LINK_STEP_WRS 3      /* what a step of a connection may need: two writes and the CDC message */
 
 /* What may be posted: work requests, of them Sends, and payload bytes worth queueing. */
-void link_credits(const struct link *, struct rnic_credits *);
+struct rnic_credits link_credits(const struct link *);
 /* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied. Requests go to the
  * device in order, one behind, so that the last one of a burst can be signaled. 0 or -ENOBUFS/-ENOTCONN; the caller looked at
  * link_credits before, so an error means a broken link. */

@@ -206,12 +206,9 @@ rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
 void
 rmb_allow_all(struct lgr *lgr, const struct link *link)
 {
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rnic_mr *mr = CONTAINER_OF(n, struct rmb, node)->mr[link->slot];
-
-		if (mr != NULL)
-			memset(mr->deny, 0, sizeof(mr->deny));
-	}
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		if (rmb->mr[link->slot] != NULL)
+			memset(rmb->mr[link->slot]->deny, 0, sizeof(rmb->mr[link->slot]->deny));
 }
 
 bool
@@ -261,12 +258,11 @@ rmb_elem_get_from(struct rmb *rmb)
 uint8_t
 rmb_elem_get(struct lgr *lgr, uint32_t elem_size, struct rmb **out)
 {
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt) {
 			*out = rmb;
 			return rmb_elem_get_from(rmb);
 		}
-	}
 	return 0;
 }
 
@@ -287,16 +283,15 @@ rmb_cool_down(struct lgr *lgr)
 {
 	int64_t now_ns = lgr->eng->now_ns;
 
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->cooling > 0; i++) {
-			if (rmb->elem[i].state != RMB_ELEM_COOLING)
-				continue;
-			if (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < rmb->elem[i].cool_ns)
+			const struct rmb_elem *e = &rmb->elem[i];
+
+			if (e->state != RMB_ELEM_COOLING || (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < e->cool_ns))
 				continue;
 			rmb->cooling--;
 			set_free(rmb, (uint8_t)(i + 1), now_ns);
 		}
-	}
 }
 
 void

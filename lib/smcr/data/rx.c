@@ -232,10 +232,9 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 		return false;
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
-	if (conn == NULL && !failover && quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
-		return true;
 	if (conn == NULL) {
-		eng->ctr.cdc_unknown++;
+		if (failover || !quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
+			eng->ctr.cdc_unknown++;
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
 		/* After A only the peer's answer counts (4.8.2). */
 		if (!failover)

@@ -77,10 +77,8 @@ slab_new(struct lgr *lgr)
 	list_push(&lgr->sndbuf_slabs, &s->node);
 	lgr->sndbuf_bytes += s->len;
 	for (uint32_t i = cnt; i-- > 0;) {
-		struct sndbuf *sb = &s->ring[i];
-
-		*sb = (struct sndbuf){ .mr = s->mr, .buf = s->buf + (size_t)i * size, .size = size };
-		list_push_front(&lgr->sndbuf_free, &sb->node);
+		s->ring[i] = (struct sndbuf){ .mr = s->mr, .buf = s->buf + (size_t)i * size, .size = size };
+		list_push_front(&lgr->sndbuf_free, &s->ring[i].node);
 	}
 	return 0;
 }
@@ -145,13 +143,12 @@ sndbuf_park(struct lgr *lgr, struct sndbuf *sb, const struct link *link, uint64_
 int
 sndbuf_register_all(struct lgr *lgr, struct link *link)
 {
-	LIST_FOREACH(n, &lgr->sndbuf_slabs) {
-		int err = slab_register(CONTAINER_OF(n, struct sndbuf_slab, node), link);
+	int err = 0;
 
-		if (err < 0)
-			return err;
-	}
-	return 0;
+	LIST_EACH(struct sndbuf_slab, s, &lgr->sndbuf_slabs, node)
+		if (err == 0)
+			err = slab_register(s, link);
+	return err;
 }
 
 void
