@@ -89,27 +89,19 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 
 /* -- marks -- */
 
-static void
-act_on_group(struct lgr *lgr)
-{
-	rdv_act_on_contact(lgr);
-	lgr_act_on_marks(lgr);
-	rdv_act_on_rmb(lgr);
-}
-
 void
 engine_act_on_marks(struct smcr *eng)
 {
-	struct conn_mark *conn;
-	struct lgr *lgr;
-
 	while (!list_empty(&eng->marked_conns) || !list_empty(&eng->marked_lgrs)) {
-		conn = LIST_POP(struct conn_mark, &eng->marked_conns, node);
+		struct conn_mark *conn = LIST_POP(struct conn_mark, &eng->marked_conns, node);
 		if (conn != NULL)
 			rdv_act_on_conn(conn);
-		lgr = LIST_POP(struct lgr, &eng->marked_lgrs, marks.node);
-		if (lgr != NULL)
-			act_on_group(lgr);
+		struct lgr *lgr = LIST_POP(struct lgr, &eng->marked_lgrs, marks.node);
+		if (lgr == NULL)
+			continue;
+		rdv_act_on_contact(lgr);
+		lgr_act_on_marks(lgr);
+		rdv_act_on_rmb(lgr);
 	}
 }
 
@@ -469,12 +461,10 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 struct smcr_conn *
 smcr_next_event(struct smcr *eng, unsigned *events)
 {
-	struct list_node *n = list_pop(&eng->events);
-	struct smcr_conn *conn;
+	struct smcr_conn *conn = LIST_POP(struct smcr_conn, &eng->events, event_node);
 
-	if (n == NULL)
+	if (conn == NULL)
 		return NULL;
-	conn = CONTAINER_OF(n, struct smcr_conn, event_node);
 	*events = conn->events;
 	conn->events = 0;
 	return conn;

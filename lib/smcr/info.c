@@ -28,22 +28,22 @@ group_type(const struct lgr *lgr)
 static struct list_node *
 nth(const struct list_node *head, uint32_t i)
 {
-	struct list_node *n = head->next;
+	struct list_node *n = list_first(head);
 
-	while (n != head && i-- > 0)
-		n = n->next;
-	return n != head ? n : NULL;
+	while (n != NULL && i-- > 0)
+		n = list_next(head, n);
+	return n;
 }
+
+#define NTH(type, head, i) ((const type *)list_object(nth(head, i), offsetof(type, node)))
 
 bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *out)
 {
-	struct list_node *n = nth(&eng->lgrs, *pos);
-	const struct lgr *lgr;
+	const struct lgr *lgr = NTH(struct lgr, &eng->lgrs, *pos);
 
-	if (n == NULL)
+	if (lgr == NULL)
 		return false;
-	lgr = CONTAINER_OF(n, struct lgr, node);
 	(*pos)++;
 	*out = (struct smcr_group_info){
 		.id = lgr->id,
@@ -72,23 +72,20 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	return true;
 }
 
-/* Two-level walks keep the group's place in the upper bits of *pos and the place within it in the lower 12. */
-#define INNER_BITS 12u
-#define INNER_MASK ((1u << INNER_BITS) - 1)
-
-static const struct lgr *
-group_at(const struct smcr *eng, uint32_t pos)
+bool
+smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out)
 {
-	struct list_node *n = nth(&eng->lgrs, pos >> INNER_BITS);
+	const struct lgr *lgr;
+	const struct link *l;
 
-	return n != NULL ? CONTAINER_OF(n, struct lgr, node) : NULL;
-}
-
-static void
-link_info(const struct smcr *eng, const struct link *l, struct smcr_link_info *out)
-{
+	do {
+		lgr = NTH(struct lgr, &eng->lgrs, *pos / LINK_SLOTS);
+		if (lgr == NULL)
+			return false;
+		l = &lgr->links[(*pos)++ % LINK_SLOTS];
+	} while (l->state == LINK_FREE || l->state == LINK_GONE);
 	*out = (struct smcr_link_info){
-		.group_id = l->lgr->id,
+		.group_id = lgr->id,
 		.number = l->number,
 		.user_id = l->user_id,
 		.peer_user_id = l->peer_user_id,
@@ -108,48 +105,31 @@ link_info(const struct smcr *eng, const struct link *l, struct smcr_link_info *o
 	memcpy(out->device, l->info.name, sizeof(out->device));
 	memcpy(out->mac, l->info.mac, sizeof(out->mac));
 	memcpy(out->peer_mac, l->remote.mac, sizeof(out->peer_mac));
+	return true;
 }
 
-bool
-smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out)
-{
-	const struct lgr *lgr;
-
-	for (; (lgr = group_at(eng, *pos)) != NULL; *pos = ((*pos >> INNER_BITS) + 1) << INNER_BITS)
-		for (; (*pos & INNER_MASK) < LINK_SLOTS; (*pos)++) {
-			const struct link *l = &lgr->links[*pos & INNER_MASK];
-
-			if (l->state == LINK_FREE || l->state == LINK_GONE)
-				continue;
-			link_info(eng, l, out);
-			(*pos)++;
-			return true;
-		}
-	return false;
-}
+/* Places of a group in the walk over RMBs: ours, the peer's, and the end. */
+#define RMB_PLACES (2 * SMCR_RMBS_PER_GROUP + 1)
 
 bool
 smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 {
 	const struct lgr *lgr;
 
-	for (; (lgr = group_at(eng, *pos)) != NULL; *pos = ((*pos >> INNER_BITS) + 1) << INNER_BITS) {
-		uint32_t i = *pos & INNER_MASK;
-		struct list_node *n = nth(&lgr->rmbs, i);
+	for (; (lgr = NTH(struct lgr, &eng->lgrs, *pos / RMB_PLACES)) != NULL; *pos += RMB_PLACES - *pos % RMB_PLACES) {
+		uint32_t i = *pos % RMB_PLACES;
+		const struct rmb *rmb = NTH(struct rmb, &lgr->rmbs, i);
+		const struct remote_rmb *rr = rmb == NULL ? NTH(struct remote_rmb, &lgr->remote_rmbs, i - lgr->rmb_cnt)
+		                                          : NULL;
 
-		if (n != NULL) {
-			const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+		if (rmb != NULL)
 			*out = (struct smcr_rmb_info){ lgr->id, rmb->number, false, rmb->elem_size, rmb->elem_cnt,
 				rmb->used - rmb->cooling, rmb->quarantined, rmb_state_str(rmb->state) };
-		} else if ((n = nth(&lgr->remote_rmbs, i - lgr->rmb_cnt)) != NULL) {
-			const struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
+		else if (rr != NULL)
 			*out = (struct smcr_rmb_info){ lgr->id, rr->number, true, rr->elem_size, 0, rr->used, 0,
 				"confirmed" };
-		} else {
+		else
 			continue;
-		}
 		(*pos)++;
 		return true;
 	}

@@ -6,8 +6,7 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/info.c \
 	lib/smcr/state/engine.h \
 	lib/smcr/state/lgr.c lib/smcr/state/lgr.h \
-	lib/smcr/state/link.c lib/smcr/state/link.h \
-	lib/smcr/state/llc_flow.c lib/smcr/state/llc_flow.h \
+	lib/smcr/state/link.h \
 	lib/smcr/state/log.c lib/smcr/state/log.h \
 	lib/smcr/state/marks.c lib/smcr/state/marks.h
 

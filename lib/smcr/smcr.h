@@ -43,22 +43,17 @@ struct smcr_conn;
 #define SMCR_ELEM_MIN (16u * 1024)
 #define SMCR_ELEM_MAX (512u * 1024) /* A.2.3: size codes 0..5 */
 
-enum smcr_role {
-	SMCR_CLIENT,
-	SMCR_SERVER,
-};
+enum smcr_role { SMCR_CLIENT, SMCR_SERVER };
 
 struct smcr_config {
 	uint64_t rmb_bytes_max;   /* of all RMBs of this engine */
 	uint32_t conns_max;       /* connections of this engine */
 	uint32_t conns_per_group; /* 1..255 */
-	uint32_t
-	    quarantine_max; /* elements of a group that the peer has not let go (4.4.2): with more it takes nobody */
-	uint32_t rmb_elems; /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
-	uint32_t
-	    links_max; /* symmetric links of a group, 1..8, named in CONFIRM LINK; the smaller of both ends counts */
-	uint32_t sndbuf_size; /* bytes of a send ring */
-	uint32_t sq_depth;    /* per link */
+	uint32_t quarantine_max;  /* with more elements that the peer has not let go (4.4.2) a group takes nobody */
+	uint32_t rmb_elems;       /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
+	uint32_t links_max;       /* symmetric links of a group, 1..8; the smaller of both ends' counts */
+	uint32_t sndbuf_size;     /* bytes of a send ring */
+	uint32_t sq_depth;        /* per link */
 	uint32_t rq_depth;
 	uint16_t groups_per_addr; /* link groups of one role with one address that have room for another connection */
 	bool rfc_cursors;         /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
@@ -90,24 +85,18 @@ void smcr_free(struct smcr *);
 /* Takes new timer values and limits; what runs is not disturbed. */
 void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 
-/*
- * Who is at the other end of a middle, as its user knows it. The engine compares it and knows nothing of what it means: a link
- * group belongs to a peer id *and* one of these (owner.h). Today the middle's remote address.
- */
+/* Who is at the other end of a middle, today by its address. A link group belongs to a peer id *and* one of these (owner.h). */
 struct smcr_identity {
 	uint8_t addr[16]; /* IPv4 mapped into IPv6 */
 	uint32_t scope;   /* of a link-local address: the interface */
 };
 
-/*
- * Client: may a queue pair of an iWARP device be connected to the address that the server named in its Accept or ADD LINK?
- * middle: who the connection leads to. NULL: to any. May not call the engine.
- */
+/* Client: may a queue pair of an iWARP device be connected to the address that the server named in its Accept or ADD LINK?
+ * middle: who the connection leads to. NULL: to any. May not call the engine. */
 void smcr_set_dial_policy(
     struct smcr *, bool (*may)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle), void *ctx);
 
-/* Is there a link group, or one that is being made, with a peer at this address: where its middle comes from, or leads to, or
- * that of a device of its that we know of? */
+/* Is a link group there, or being made, with a peer at this address: its middle's, or that of a device of its? */
 bool smcr_has_peer(const struct smcr *, const uint8_t addr[16]);
 
 /* The device is the engine's from now on. -ENOSPC beyond SMCR_DEVS_MAX: it stays the caller's. */
@@ -132,15 +121,14 @@ struct smcr_subnet {
 	uint8_t prefix_len;
 };
 
-/* The networks of this host's interfaces, whichever a middle comes in by: over RoCE, a server accepts the first contact of a
- * client that has one of them (3.5.1.2). More than SMCR_NETWORKS_MAX are left out. */
+/* The networks of this host: over RoCE, a server accepts the first contact of a client that has one of them (3.5.1.2). More
+ * than SMCR_NETWORKS_MAX are left out. */
 void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
 /* -- the turn -- */
 
-/* A new turn begins: the time that waiting counts from until the next smcr_set_now or smcr_poll. A user that opens
- * connections or hands in bytes before smcr_poll calls this first; with the time of its last turn, long ago, new
- * timers would have fired already. The devices are told, too. */
+/* A new turn begins: what the engine and its devices wait for counts from this time. A user that opens connections or hands
+ * in bytes before smcr_poll calls this first; new timers that start at the time of the last turn would have fired already. */
 void smcr_set_now(struct smcr *, int64_t now_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 
@@ -149,11 +137,10 @@ enum {
 	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the middle again */
 	SMCR_EV_PROPOSAL = 1 << 2,    /* server: a valid Proposal is in; answer by smcr_admit or smcr_abort */
 	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R */
-	SMCR_EV_FALLBACK =
-	    1 << 4, /* the middle carries the data now (after pending CLC output); see smcr_clc_leftover */
-	SMCR_EV_READABLE = 1 << 5, /* new bytes, an urgent byte, or the end of the peer's data */
-	SMCR_EV_WRITABLE = 1 << 6, /* smcr_tx_space was 0 and has room again */
-	SMCR_EV_CLOSED = 1 << 7,   /* ended: see smcr_closed; reset means RST on every TCP leg */
+	SMCR_EV_FALLBACK = 1 << 4,    /* the middle carries the data, after pending CLC output; see smcr_clc_leftover */
+	SMCR_EV_READABLE = 1 << 5,    /* new bytes, an urgent byte, or the end of the peer's data */
+	SMCR_EV_WRITABLE = 1 << 6,    /* smcr_tx_space was 0 and has room again */
+	SMCR_EV_CLOSED = 1 << 7,      /* ended: see smcr_closed; reset means RST on every TCP leg */
 };
 
 /* The next connection that something happened to, its SMCR_EV_ bits in *events; NULL when there is none. */
@@ -185,7 +172,6 @@ struct smcr_open {
  * start (no device, peer held off), the connection comes back at once with SMCR_EV_FALLBACK. */
 struct smcr_conn *smcr_open(struct smcr *, const struct smcr_open *, int *err);
 void *smcr_app(const struct smcr_conn *);
-uint32_t smcr_conn_id(const struct smcr_conn *);
 
 /* How many bytes to read from the middle now and hand to smcr_clc_input: never more than the message at hand
  * has left, so nothing behind it is swallowed. 0 = do not read. */
@@ -194,12 +180,10 @@ void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
 /* Copies up to cap pending CLC bytes, to be written to the middle in order, into buf; returns the number copied. */
 size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
-/*
- * After SMCR_EV_FALLBACK. While smcr_clc_want is not 0 the peer's Decline may still come in front of its data: what the
- * middle brings is the engine's (its FIN, too), while data may go out already. When it is 0, which
- * SMCR_EV_CLC_WANT tells: bytes that were read as CLC but are the peer's data, to be passed on before anything that is
- * read from the middle. At most SMCR_LEFTOVER_MAX; they are given once. Then, or at any time, smcr_release.
- */
+/* After SMCR_EV_FALLBACK. While smcr_clc_want is not 0 the peer's Decline may still come in front of its data: what the middle
+ * brings is the engine's (its FIN, too), while data may go out already. When it is 0, which SMCR_EV_CLC_WANT tells: bytes that
+ * were read as CLC but are the peer's data, which come before anything that is read from the middle. At most
+ * SMCR_LEFTOVER_MAX; they are given once. Then, or at any time, smcr_release. */
 #define SMCR_LEFTOVER_MAX 44
 size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 
@@ -269,10 +253,7 @@ void smcr_abort(struct smcr_conn *, enum smcr_reason);
 /* After SMCR_EV_CLOSED: why; *detail, when not NULL, a static text that says more or "". */
 enum smcr_reason smcr_closed(const struct smcr_conn *, const char **detail);
 
-enum smcr_tcp_event {
-	SMCR_TCP_FIN,
-	SMCR_TCP_RST,
-};
+enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
@@ -308,8 +289,8 @@ struct smcr_counters {
 	uint64_t urgent_sent, urgent_received;
 	uint64_t first_contacts, first_contacts_failed, groups_deleted, groups_ended_for_room;
 	uint64_t links_up, links_down;
-	uint64_t rmbs_made, rmbs_deleted, elems_reused, elems_quarantined, elems_let_go,
-	    elem_conflicts; /* let go: by the peer, later */
+	uint64_t rmbs_made, rmbs_deleted;
+	uint64_t elems_reused, elems_quarantined, elems_let_go, elem_conflicts; /* let go: by the peer, later */
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_queue_full;
 	uint64_t llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
@@ -425,11 +406,7 @@ bool smcr_next_log(struct smcr *, struct smcr_log *);
 void smcr_log_states(struct smcr *, bool on);
 
 /* Trace of protocol messages: called with each CLC, LLC and CDC message while set; must not call the engine. */
-enum smcr_trace_kind {
-	SMCR_TRACE_CLC,
-	SMCR_TRACE_LLC,
-	SMCR_TRACE_CDC,
-};
+enum smcr_trace_kind { SMCR_TRACE_CLC, SMCR_TRACE_LLC, SMCR_TRACE_CDC };
 
 struct smcr_trace {
 	enum smcr_trace_kind kind;

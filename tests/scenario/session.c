@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smcr/data/conn.h"
 #include "tests/scenario/hostile.h"
 #include "tests/scenario/trace.h"
 
@@ -107,7 +108,7 @@ open_conn(struct session *s)
 	half(s)->opened = s->conn != NULL;
 	half(s)->conn = s->conn;
 	if (s->conn != NULL && s->f->hostile)
-		trace_hostile(s->h->trace, s->h->nr, smcr_conn_id(s->conn));
+		trace_hostile(s->h->trace, s->h->nr, s->conn->id);
 	if (s->conn == NULL)
 		session_end(s, true);
 }
@@ -220,12 +221,12 @@ watch_middle(struct session *s)
 	if (!s->rst_told && stcp_state(s->mid) == STCP_RESET) {
 		s->rst_told = true;
 		world_log(s->h->w, "flow %u %s: middle RST", s->f->nr, side(s));
-		trace_middle_ended(s->h->trace, s->h->nr, smcr_conn_id(s->conn));
+		trace_middle_ended(s->h->trace, s->h->nr, s->conn->id);
 		smcr_tcp_event(s->conn, SMCR_TCP_RST);
 	} else if (!s->fin_told && stcp_eof(s->mid)) {
 		s->fin_told = true;
 		world_log(s->h->w, "flow %u %s: middle FIN", s->f->nr, side(s));
-		trace_middle_ended(s->h->trace, s->h->nr, smcr_conn_id(s->conn));
+		trace_middle_ended(s->h->trace, s->h->nr, s->conn->id);
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	}
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "host.h"
-#include "smcr/data/close.h"
+#include "smcr/data/conn.h"
 #include "unit.h"
 
 #define ELEM (64u * 1024)
@@ -578,7 +578,7 @@ START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
 
 START_TEST(release_aborts_and_the_rest_goes_on_inside)
 {
-	uint32_t id = smcr_conn_id(ca);
+	uint32_t id = ca->id;
 
 	smcr_release(ca);
 	ck_assert(list_empty(&a.eng.events));
@@ -592,7 +592,7 @@ START_TEST(release_aborts_and_the_rest_goes_on_inside)
 
 START_TEST(release_after_the_end_frees_at_the_end_of_the_turn)
 {
-	uint32_t id = smcr_conn_id(ca);
+	uint32_t id = ca->id;
 
 	smcr_close(ca);
 	smcr_close(cb);

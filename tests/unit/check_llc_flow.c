@@ -402,12 +402,12 @@ START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
 	msg.confirm_rkey.other_cnt = 3;
 	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
 	inject(host, &msg);
-	ck_assert_ptr_nonnull(remote_rmb_find(link->lgr, link, 0x4711));
+	ck_assert_ptr_nonnull(remote_rmb_find(link->lgr, link, 0x4711, NULL));
 	msg = (struct llc_msg){ .type = LLC_DELETE_RKEY };
 	msg.delete_rkey.cnt = 1;
 	msg.delete_rkey.rkeys[0] = 0x4711;
 	inject(host, &msg);
-	ck_assert_ptr_null(remote_rmb_find(link->lgr, link, 0x4711));
+	ck_assert_ptr_null(remote_rmb_find(link->lgr, link, 0x4711, NULL));
 	msg = (struct llc_msg){ .type = LLC_CONFIRM_RKEY_CONT };
 	msg.confirm_rkey_cont.left_cnt = 1;
 	msg.confirm_rkey_cont.others[0].link_num = link->number;
@@ -486,7 +486,7 @@ START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
 	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers);
 	duo_run(150);
 	ck_assert_ptr_null(lgr->cont_rmb);
-	ck_assert_ptr_null(remote_rmb_find(lgr, link, 0x4711));
+	ck_assert_ptr_null(remote_rmb_find(lgr, link, 0x4711, NULL));
 	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers + 1);
 	ck_assert_uint_eq(lgr->active_cnt, 2);
 }

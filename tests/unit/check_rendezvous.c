@@ -687,14 +687,14 @@ START_TEST(an_element_conflict_aborts_the_old_connection)
 	/* Pretend that the element is free again. */
 	conn_end(giver[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
 	rr = holder[0].conn->peer_rmb;
-	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[0].conn->id);
+	ck_assert_uint_eq(rr->conn_id[1], holder[0].conn->id);
 	duo_open(1);
 	duo_run(100);
 	ck_assert(IS(holder[0], CLOSED));
 	ck_assert_int_eq(holder[0].reason, SMCR_R_ELEM_CONFLICT);
 	ck_assert_uint_eq(smcr_counters(d.eng[1 - host])->elem_conflicts, 1);
 	ck_assert(BOTH(1, ESTABLISHED));
-	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[1].conn->id);
+	ck_assert_uint_eq(rr->conn_id[1], holder[1].conn->id);
 }
 
 /* C.2: both sides decline at the same moment, after the Confirm: neither takes the other's Decline for data, and data

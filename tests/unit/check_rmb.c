@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "host.h"
-#include "smcr/data/quarantine.h"
 #include "unit.h"
 
 #define ELEM 16384u
@@ -79,9 +78,9 @@ START_TEST(rmbs_of_the_peer_may_share_an_rkey)
 	struct remote_rmb *two = remote_rmb_add(&h.lgr, h.link, 100, 0x2000);
 
 	ck_assert_ptr_ne(one, two);
-	ck_assert_ptr_eq(remote_rmb_find_at(&h.lgr, h.link, 100, 0x1000), one);
-	ck_assert_ptr_eq(remote_rmb_find_at(&h.lgr, h.link, 100, 0x2000), two);
-	ck_assert_ptr_null(remote_rmb_find_at(&h.lgr, h.link, 100, 0x3000));
+	ck_assert_ptr_eq(remote_rmb_find(&h.lgr, h.link, 100, &(uint64_t){ 0x1000 }), one);
+	ck_assert_ptr_eq(remote_rmb_find(&h.lgr, h.link, 100, &(uint64_t){ 0x2000 }), two);
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 100, &(uint64_t){ 0x3000 }));
 	ck_assert_ptr_eq(remote_rmb_add(&h.lgr, h.link, 100, 0x2000), two);
 }
 
@@ -166,10 +165,10 @@ START_TEST(another_use_of_the_peers_element_ends_quarantine)
 	struct rmb *rmb = with_quarantined(&rr);
 
 	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
-	quarantine_elem_reused(&h.lgr, rr, 4);
-	quarantine_elem_reused(&h.lgr, other, 3);
+	quarantine_let_go(&h.lgr, rr, 4);
+	quarantine_let_go(&h.lgr, other, 3);
 	ck_assert_uint_eq(h.lgr.quarantined, 2);
-	quarantine_elem_reused(&h.lgr, rr, 3);
+	quarantine_let_go(&h.lgr, rr, 3);
 	freed_after_proof(rmb, 1);
 }
 
@@ -298,12 +297,12 @@ START_TEST(remote_rmbs_are_found_by_their_rtoken)
 	struct remote_rmb *two = remote_rmb_add(&h.lgr, h.link, 0x20, 0x1000);
 
 	ck_assert_ptr_eq(remote_rmb_add(&h.lgr, h.link, 0x10, 0x1000), one);
-	ck_assert_ptr_eq(remote_rmb_find(&h.lgr, h.link, 0x20), two);
-	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 0x30));
+	ck_assert_ptr_eq(remote_rmb_find(&h.lgr, h.link, 0x20, NULL), two);
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 0x30, NULL));
 	/* One region may hold several RMBs. */
 	ck_assert_ptr_ne(remote_rmb_add(&h.lgr, h.link, 0x10, 0x2000), one);
 	/* rkeys count on their link alone. */
-	ck_assert_ptr_null(remote_rmb_find(&h.lgr, &(struct link){ .slot = 1 }, 0x10));
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, &(struct link){ .slot = 1 }, 0x10, NULL));
 	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 3);
 	remote_rmb_free(&h.lgr, one);
 	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 2);
@@ -322,16 +321,16 @@ START_TEST(claimed_elements)
 	struct remote_rmb *rr = remote_rmb_add(&h.lgr, h.link, 1, 0);
 
 	remote_rmb_claim(rr, 255, 77);
-	ck_assert_uint_eq(remote_rmb_user(rr, 255), 77);
+	ck_assert_uint_eq(rr->conn_id[255], 77);
 	ck_assert_uint_eq(rr->used, 1);
 	/* The peer gave it to another connection (4.4.2): the first one lets go without harm. */
 	remote_rmb_claim(rr, 255, 78);
 	ck_assert_uint_eq(rr->used, 2);
 	remote_rmb_release(rr, 255, 77);
-	ck_assert_uint_eq(remote_rmb_user(rr, 255), 78);
+	ck_assert_uint_eq(rr->conn_id[255], 78);
 	ck_assert_uint_eq(rr->used, 1);
 	remote_rmb_release(rr, 255, 78);
-	ck_assert_uint_eq(remote_rmb_user(rr, 255), 0);
+	ck_assert_uint_eq(rr->conn_id[255], 0);
 	ck_assert_uint_eq(rr->used, 0);
 }
 
@@ -344,10 +343,10 @@ START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 	remote_rmb_claim(rr, 1, 78);
 	remote_rmb_free(&h.lgr, rr);
 	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 0);
-	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 1));
+	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 1, NULL));
 	ck_assert(!rr->on[h.link->slot].known);
 	remote_rmb_release(rr, 1, 77);
-	ck_assert_uint_eq(remote_rmb_user(rr, 1), 78);
+	ck_assert_uint_eq(rr->conn_id[1], 78);
 	remote_rmb_release(rr, 1, 78);
 }
 

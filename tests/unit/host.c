@@ -192,7 +192,7 @@ tell_peer(struct host *h, struct smcr_conn *conn, const struct smcr_conn *peer)
 
 	conn_hold_peer_elem(conn, remote_rmb_add(&h->lgr, h->link, mr->rkey, mr->addr), &accept);
 	conn->peer_elem_size = peer->rmb->elem_size; /* tests use sizes that no code stands for */
-	conn_attach_peer(conn);
+	conn->tx.space = cursor_space(conn->peer_elem_size, h->lgr.eye_catcher);
 }
 
 void

@@ -4,11 +4,25 @@
  * are through with the connection and the peer's element, A that it is aborted;
  * nothing may follow C or A.
  */
-#include "smcr/data/close.h"
-
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
-#include "smcr/data/tx.h"
+
+enum close_action {
+	CLOSE_ACT_IGNORE, /* the event means nothing in this state */
+	CLOSE_ACT_NONE,   /* only the state changes */
+	CLOSE_ACT_EOF,    /* the user is to read to the end */
+	CLOSE_ACT_ABORT,  /* what is unsent or unread is dropped, A is owed */
+	CLOSE_ACT_END,    /* conn_end */
+};
+
+/* second, when its action is not IGNORE, holds instead: in PeerCloseWait1/2 once our C is out, in AppCloseWait1/2 once
+ * the peer's is in, in PeerAbortWait once our A is out. */
+struct close_cell {
+	struct close_step {
+		enum conn_state next;
+		enum close_action action;
+	} step, second;
+};
 
 /* clang-format off */
 #define CELL(to, what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##to, CLOSE_ACT_IGNORE } }
@@ -16,7 +30,7 @@
 /* clang-format on */
 
 /* A cell that is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
-const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
+static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	[CONN_ACTIVE] = {
 		[CLOSE_APP_SHUTDOWN] = CELL(PEER_CLOSE_WAIT1, NONE),
 		[CLOSE_APP_CLOSE] = CELL(PEER_CLOSE_WAIT1, NONE),
@@ -89,32 +103,17 @@ const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	},
 };
 
-/* Whether the second half of a cell holds. */
-static bool
-is_second_half(const struct smcr_conn *conn)
-{
-	switch (conn->state) {
-	case CONN_PEER_CLOSE_WAIT1:
-	case CONN_PEER_CLOSE_WAIT2:
-	case CONN_PEER_FIN_CLOSE_WAIT:
-		return (conn->close.tx_flags & CDC_CLOSED) != 0;
-	case CONN_APP_CLOSE_WAIT1:
-	case CONN_APP_CLOSE_WAIT2:
-		return (conn->close.rx_flags & CDC_CLOSED) != 0;
-	case CONN_PEER_ABORT_WAIT:
-		return (conn->close.tx_flags & CDC_ABORT) != 0;
-	case CONN_RENDEZVOUS:
-	case CONN_FALLBACK:
-	case CONN_ACTIVE:
-	case CONN_APP_FIN_CLOSE_WAIT:
-	case CONN_PROCESS_ABORT:
-	case CONN_LAST_WAIT:
-	case CONN_CLOSED:
-	case CONN_STATE_CNT:
-		break;
-	}
-	return false;
-}
+/* What makes the second half of a cell hold: flags that are out, or in. */
+static const struct {
+	uint8_t out, in;
+} second_half[CONN_STATE_CNT] = {
+	[CONN_PEER_CLOSE_WAIT1] = { .out = CDC_CLOSED },
+	[CONN_PEER_CLOSE_WAIT2] = { .out = CDC_CLOSED },
+	[CONN_PEER_FIN_CLOSE_WAIT] = { .out = CDC_CLOSED },
+	[CONN_APP_CLOSE_WAIT1] = { .in = CDC_CLOSED },
+	[CONN_APP_CLOSE_WAIT2] = { .in = CDC_CLOSED },
+	[CONN_PEER_ABORT_WAIT] = { .out = CDC_ABORT },
+};
 
 /* -- the timer of all waiting states -- */
 
@@ -133,36 +132,25 @@ fin_too_early(const struct smcr_conn *conn)
 	return conn->close.tcp_fin && conn->close.rx_flags == 0 && !is_aborting(conn);
 }
 
-/* How long the present state may last, 0 = for ever: as long as our own user may still act. */
-static uint32_t
-patience_ms(const struct smcr_conn *conn)
-{
-	const struct smcr_config *cfg = &conn->eng->cfg;
-	uint32_t ms = 0;
-
-	if (is_aborting(conn))
-		return cfg->abort_ms;
-	if (conn->close.want_close)
-		ms = cfg->close_ms;
-	if (fin_too_early(conn) && (ms == 0 || cfg->fin_grace_ms < ms))
-		ms = cfg->fin_grace_ms;
-	return ms;
-}
-
+/* The present state may not last for ever once our own user cannot act any more. */
 static void
 update_timer(struct smcr_conn *conn)
 {
 	struct smcr *eng = conn->eng;
-	uint32_t ms = patience_ms(conn);
+	bool fin = fin_too_early(conn);
+	uint32_t ms = 0;
 
-	if (ms == 0) {
-		timer_cancel(&eng->timers, &conn->timer);
-		return;
-	}
+	if (is_aborting(conn))
+		ms = eng->cfg.abort_ms;
+	else if (conn->close.want_close)
+		ms = eng->cfg.close_ms;
+	if (fin && (ms == 0 || eng->cfg.fin_grace_ms < ms))
+		ms = eng->cfg.fin_grace_ms;
 	/* Progress does not prolong the grace after FIN. */
-	if (fin_too_early(conn) && timer_armed(&conn->timer) && conn->timer.at_ns <= eng->now_ns + ms * MS)
-		return;
-	engine_arm(eng, &conn->timer, ms);
+	if (ms == 0)
+		timer_cancel(&eng->timers, &conn->timer);
+	else if (!fin || !timer_armed(&conn->timer) || conn->timer.at_ns > eng->now_ns + ms * MS)
+		engine_arm(eng, &conn->timer, ms);
 }
 
 void
@@ -170,10 +158,7 @@ conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 
-	if (fin_too_early(conn))
-		conn_report(conn, SMCR_R_TCP_FIN, "");
-	else
-		conn_report(conn, SMCR_R_CLOSE_TIMEOUT, "");
+	conn_report(conn, fin_too_early(conn) ? SMCR_R_TCP_FIN : SMCR_R_CLOSE_TIMEOUT, "");
 	close_event(conn, CLOSE_TIMEOUT);
 }
 
@@ -193,53 +178,40 @@ conn_fin_seen(struct smcr_conn *conn)
 
 /* -- the machine -- */
 
-static void
-finish(struct smcr_conn *conn, enum close_event ev)
-{
-	const uint8_t last = CDC_CLOSED | CDC_ABORT;
-	/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
-	bool under_way = conn->state != CONN_LAST_WAIT && (conn->close.tx_flags & last) != 0 &&
-	    (conn->tx.done_flags & last) == 0 && conn->lgr->active_cnt > 1;
-
-	if (ev == CLOSE_TIMEOUT || !under_way) {
-		/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
-		conn_end(conn, SMCR_OK, "", (conn->close.rx_flags & last) == 0);
-		return;
-	}
-	conn_report(conn, SMCR_OK, "");
-	conn_set_state(conn, CONN_LAST_WAIT);
-	conn_tx_drop(conn);
-	update_timer(conn);
-}
-
 void
 close_event(struct smcr_conn *conn, enum close_event ev)
 {
+	const uint8_t last = CDC_CLOSED | CDC_ABORT;
 	const struct close_cell *cell = &close_table[conn->state][ev];
-	struct close_step step = cell->step;
+	uint8_t holds = (conn->close.tx_flags & second_half[conn->state].out) |
+	    (conn->close.rx_flags & second_half[conn->state].in);
+	struct close_step step = cell->second.action != CLOSE_ACT_IGNORE && holds != 0 ? cell->second : cell->step;
 
-	if (cell->second.action != CLOSE_ACT_IGNORE && is_second_half(conn))
-		step = cell->second;
-	switch (step.action) {
-	case CLOSE_ACT_IGNORE:
+	if (step.action == CLOSE_ACT_IGNORE)
 		return;
-	case CLOSE_ACT_END:
-		finish(conn, ev);
+	if (step.action == CLOSE_ACT_END) {
+		/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
+		bool under_way = conn->state != CONN_LAST_WAIT && (conn->close.tx_flags & last) != 0 &&
+		    (conn->tx.done_flags & last) == 0 && conn->lgr->active_cnt > 1;
+
+		if (ev == CLOSE_TIMEOUT || !under_way) {
+			/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
+			conn_end(conn, SMCR_OK, "", (conn->close.rx_flags & last) == 0);
+			return;
+		}
+		conn_report(conn, SMCR_OK, "");
+		conn_set_state(conn, CONN_LAST_WAIT);
+		conn_tx_drop(conn);
+		update_timer(conn);
 		return;
-	case CLOSE_ACT_EOF:
-		conn_set_state(conn, step.next);
-		if (conn_is_open(conn))
-			conn_raise(conn, SMCR_EV_READABLE);
-		break;
-	case CLOSE_ACT_ABORT:
-		conn_set_state(conn, step.next);
+	}
+	conn_set_state(conn, step.next);
+	if (step.action == CLOSE_ACT_EOF && conn_is_open(conn))
+		conn_raise(conn, SMCR_EV_READABLE);
+	if (step.action == CLOSE_ACT_ABORT) {
 		conn->close.want_abort = true;
 		conn_tx_drop(conn);
 		conn_tx_schedule(conn);
-		break;
-	case CLOSE_ACT_NONE:
-		conn_set_state(conn, step.next);
-		break;
 	}
 	update_timer(conn);
 }

@@ -9,49 +9,32 @@
 #include <errno.h>
 
 #include "smcr/state/engine.h"
-#include "smcr/data/quarantine.h"
+#include "smcr/state/log.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/failover.h"
 #include "smcr/state/marks.h"
 
-#define BIT(state) (1u << (state))
+#define BIT(state) (1u << CONN_##state)
+#define ENDING (BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT)) /* whatever closing state it was */
 
-/* Which states may follow, by the state that is left: Figures 22 and 23, and what is before them. */
-static const unsigned next_states[CONN_STATE_CNT] = {
-	[CONN_RENDEZVOUS] = BIT(CONN_FALLBACK) | BIT(CONN_ACTIVE) | BIT(CONN_CLOSED),
-	[CONN_FALLBACK] = BIT(CONN_CLOSED),
-	[CONN_ACTIVE] = BIT(CONN_PEER_CLOSE_WAIT1) | BIT(CONN_APP_CLOSE_WAIT1) | BIT(CONN_PEER_ABORT_WAIT) |
-	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED),
-	[CONN_PEER_CLOSE_WAIT1] = BIT(CONN_PEER_CLOSE_WAIT2) | BIT(CONN_APP_FIN_CLOSE_WAIT) |
-	    BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_PEER_CLOSE_WAIT2] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
-	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_APP_FIN_CLOSE_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_APP_CLOSE_WAIT1] = BIT(CONN_APP_CLOSE_WAIT2) | BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) |
-	    BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_APP_CLOSE_WAIT2] = BIT(CONN_PEER_FIN_CLOSE_WAIT) | BIT(CONN_PEER_ABORT_WAIT) | BIT(CONN_PROCESS_ABORT) |
-	    BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_PEER_FIN_CLOSE_WAIT] = BIT(CONN_APP_FIN_CLOSE_WAIT) | BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) |
-	    BIT(CONN_LAST_WAIT),
-	[CONN_PEER_ABORT_WAIT] = BIT(CONN_PROCESS_ABORT) | BIT(CONN_CLOSED) | BIT(CONN_LAST_WAIT),
-	[CONN_PROCESS_ABORT] = BIT(CONN_CLOSED),
-	[CONN_LAST_WAIT] = BIT(CONN_CLOSED),
-};
-
-static const char *const state_names[CONN_STATE_CNT] = {
-	[CONN_RENDEZVOUS] = "Rendezvous",
-	[CONN_FALLBACK] = "Fallback",
-	[CONN_ACTIVE] = "Active",
-	[CONN_PEER_CLOSE_WAIT1] = "PeerCloseWait1",
-	[CONN_PEER_CLOSE_WAIT2] = "PeerCloseWait2",
-	[CONN_APP_FIN_CLOSE_WAIT] = "AppFinCloseWait",
-	[CONN_APP_CLOSE_WAIT1] = "AppCloseWait1",
-	[CONN_APP_CLOSE_WAIT2] = "AppCloseWait2",
-	[CONN_PEER_FIN_CLOSE_WAIT] = "PeerFinCloseWait",
-	[CONN_PEER_ABORT_WAIT] = "PeerAbortWait",
-	[CONN_PROCESS_ABORT] = "ProcessAbort",
-	[CONN_LAST_WAIT] = "LastWait",
-	[CONN_CLOSED] = "Closed",
+/* Names, and which states may follow: Figures 22 and 23, and what is before them. */
+static const struct state_row states[CONN_STATE_CNT] = {
+	[CONN_RENDEZVOUS] = { "Rendezvous", BIT(FALLBACK) | BIT(ACTIVE) | BIT(CLOSED) },
+	[CONN_FALLBACK] = { "Fallback", BIT(CLOSED) },
+	[CONN_ACTIVE] = { "Active",
+	    BIT(PEER_CLOSE_WAIT1) | BIT(APP_CLOSE_WAIT1) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) },
+	[CONN_PEER_CLOSE_WAIT1] = { "PeerCloseWait1",
+	    BIT(PEER_CLOSE_WAIT2) | BIT(APP_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | ENDING },
+	[CONN_PEER_CLOSE_WAIT2] = { "PeerCloseWait2", BIT(APP_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | ENDING },
+	[CONN_APP_FIN_CLOSE_WAIT] = { "AppFinCloseWait", ENDING },
+	[CONN_APP_CLOSE_WAIT1] = { "AppCloseWait1",
+	    BIT(APP_CLOSE_WAIT2) | BIT(PEER_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | ENDING },
+	[CONN_APP_CLOSE_WAIT2] = { "AppCloseWait2", BIT(PEER_FIN_CLOSE_WAIT) | BIT(PEER_ABORT_WAIT) | ENDING },
+	[CONN_PEER_FIN_CLOSE_WAIT] = { "PeerFinCloseWait", BIT(APP_FIN_CLOSE_WAIT) | ENDING },
+	[CONN_PEER_ABORT_WAIT] = { "PeerAbortWait", ENDING },
+	[CONN_PROCESS_ABORT] = { "ProcessAbort", BIT(CLOSED) },
+	[CONN_LAST_WAIT] = { "LastWait", BIT(CLOSED) },
+	[CONN_CLOSED] = { "Closed", 0 },
 };
 
 static const char *const reason_names[] = {
@@ -83,7 +66,7 @@ smcr_reason_str(enum smcr_reason reason)
 const char *
 conn_state_str(enum conn_state state)
 {
-	return state_names[state];
+	return states[state].name;
 }
 
 /* -- birth and end of the memory -- */
@@ -144,32 +127,14 @@ conn_set_state(struct smcr_conn *conn, enum conn_state next)
 {
 	if (next == conn->state)
 		return;
-	assert((next_states[conn->state] & BIT(next)) != 0);
+	assert((states[conn->state].next & (1u << next)) != 0);
 	conn->state = next;
 }
 
 bool
 conn_is_open(const struct smcr_conn *conn)
 {
-	switch (conn->state) {
-	case CONN_ACTIVE:
-	case CONN_PEER_CLOSE_WAIT1:
-	case CONN_PEER_CLOSE_WAIT2:
-	case CONN_APP_FIN_CLOSE_WAIT:
-	case CONN_APP_CLOSE_WAIT1:
-	case CONN_APP_CLOSE_WAIT2:
-	case CONN_PEER_FIN_CLOSE_WAIT:
-		return !conn->reported;
-	case CONN_RENDEZVOUS:
-	case CONN_FALLBACK:
-	case CONN_PEER_ABORT_WAIT:
-	case CONN_PROCESS_ABORT:
-	case CONN_LAST_WAIT:
-	case CONN_CLOSED:
-	case CONN_STATE_CNT:
-		break;
-	}
-	return false;
+	return conn->state >= CONN_ACTIVE && conn->state <= CONN_PEER_FIN_CLOSE_WAIT && !conn->reported;
 }
 
 void
@@ -205,18 +170,16 @@ conn_report(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 void
 conn_establish(struct smcr_conn *conn)
 {
-	unsigned events = SMCR_EV_ESTABLISHED;
 	uint8_t early = conn->close.rx_flags;
 
 	conn_set_state(conn, CONN_ACTIVE);
 	conn->established = true;
+	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
 	if (conn->role == SMCR_CLIENT)
 		conn->eng->ctr.established_client++;
 	else
 		conn->eng->ctr.established_server++;
-	if (conn->rx.head > conn->rx.tail)
-		events |= SMCR_EV_READABLE;
-	conn_raise(conn, events);
+	conn_raise(conn, SMCR_EV_ESTABLISHED | (conn->rx.head > conn->rx.tail ? SMCR_EV_READABLE : 0));
 	conn->close.rx_flags = 0;
 	conn_peer_flags(conn, early);
 	if (conn->close.shut_wr)
@@ -255,12 +218,6 @@ conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct 
 	conn->peer_elem_idx = a->rmbe_idx;
 	conn->peer_elem_size = clc_size_bytes(a->size_code);
 	conn->peer_token = a->alert_token;
-}
-
-void
-conn_attach_peer(struct smcr_conn *conn)
-{
-	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
 }
 
 void
@@ -321,12 +278,6 @@ void *
 smcr_app(const struct smcr_conn *conn)
 {
 	return conn->app;
-}
-
-uint32_t
-smcr_conn_id(const struct smcr_conn *conn)
-{
-	return conn->id;
 }
 
 enum smcr_reason

@@ -1,22 +1,122 @@
 /*
  * A connection: one SMC-R TCP connection's stream in both directions. Born by
- * smcr_open; its rendezvous is another room's, its data path in tx.c and rx.c,
- * its end in close.c. Lives until the user has released it *and* the protocol
- * is through with it; freed at the end of the turn.
+ * smcr_open; its rendezvous is another room's, its sending is in tx.c, its
+ * receiving in rx.c, its end in close.c, the rest in conn.c. Lives until the
+ * user has released it *and* the protocol is through with it; freed at the end
+ * of the turn. Positions are byte counts since the start of the stream
+ * (cursor.h).
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "base/timerq.h"
-#include "smcr/data/close.h"
-#include "smcr/data/rx.h"
-#include "smcr/data/tx.h"
+#include "smcr/data/cursor.h"
 #include "smcr/smcr.h"
 #include "smcr/state/lgr.h"
 #include "wire/clc.h"
+
+struct sndbuf;
+
+enum conn_state {
+	CONN_RENDEZVOUS, /* see enum rdv_step */
+	CONN_FALLBACK,   /* the middle carries the data: nothing of ours is left, but for RDV_LATE_DECLINE */
+	/* RFC 7609 Figure 22, in a row: conn_is_open */
+	CONN_ACTIVE,
+	CONN_PEER_CLOSE_WAIT1,
+	CONN_PEER_CLOSE_WAIT2,
+	CONN_APP_FIN_CLOSE_WAIT,
+	CONN_APP_CLOSE_WAIT1,
+	CONN_APP_CLOSE_WAIT2,
+	CONN_PEER_FIN_CLOSE_WAIT,
+	/* Figure 23 */
+	CONN_PEER_ABORT_WAIT,
+	CONN_PROCESS_ABORT,
+	CONN_LAST_WAIT, /* ours: both sides have said C or A; a failover would have to say ours again while it is not complete */
+	CONN_CLOSED,
+	CONN_STATE_CNT,
+};
+
+/* -- the parts -- */
+
+/*
+ * Sending (4.5, 4.7): head >= sent >= done, acked. What is behind the later of done and acked is released: its place in the ring may be used again,
+ * and it is never written again.
+ */
+struct conn_tx {
+	struct cursor_space space; /* of the peer's element */
+	struct sndbuf *sndbuf;     /* NULL while nothing is in flight */
+	uint64_t ring_base;        /* stream position at offset 0 of the send ring */
+	uint64_t head;             /* committed by the user */
+	uint64_t sent;             /* posted: write and CDC */
+	uint64_t done;             /* complete: the peer's RNIC has it */
+	uint64_t acked;            /* the peer's consumer cursor */
+	/* A failover sends [floor, replay) again: until that is complete its place in the ring is the device's, though the
+	 * peer may have consumed what came over the old link. */
+	uint64_t floor, replay;
+	uint64_t high; /* the furthest that sent ever was: a failover goes back (failover.c) */
+	/* What was sent from here on may still be on its way over a link that was lost (failover.c); UINT64_MAX: no such
+	 * link is left. */
+	uint64_t late;
+	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
+	 * smcr_tx_space has no room. */
+	uint64_t urgent[2];
+	uint16_t seq;        /* sequence of the last CDC posted */
+	uint16_t done_seq;   /* of the last CDC complete */
+	uint8_t done_flags;  /* and its conn flags */
+	uint8_t move_to;     /* link number: to go over there when all is complete; 0 = stay */
+	bool any;            /* a CDC was posted */
+	bool validate;       /* a failover validation message is owed */
+	bool resumes;        /* counted in lgr->failover.left */
+	bool pending;        /* a CDC is owed even without data */
+	bool full;           /* smcr_tx_space answered 0: raise WRITABLE */
+	bool ring_short;     /* full because the group had no ring to lend */
+	bool blocked;        /* B is set in our last CDC */
+	bool urgent_pending; /* P is set in our last CDC */
+};
+
+static inline uint64_t
+tx_released(const struct conn_tx *tx)
+{
+	return tx->done > tx->acked ? tx->done : tx->acked;
+}
+
+/* Up to where no posted request reads the ring, nor any later one will. */
+static inline uint64_t
+tx_free(const struct conn_tx *tx)
+{
+	if (tx->done >= tx->replay)
+		return tx_released(tx);
+	return tx->done > tx->floor ? tx->done : tx->floor;
+}
+
+/* Receiving. */
+struct conn_rx {
+	struct cursor_space space; /* of our element */
+	uint64_t head;             /* the peer's producer cursor */
+	uint64_t tail;             /* consumed by the user */
+	uint64_t announced;        /* consumer cursor in our last CDC */
+	uint64_t urgent;           /* position one past the urgent byte, 0 = none */
+	uint16_t seq;              /* of the last CDC received */
+	uint8_t link;              /* number of the link that the peer sends over, 0 = not known yet */
+	bool any;                  /* a CDC came */
+	bool blocked;              /* B in the peer's last CDC */
+	bool update_req;           /* R in the peer's last CDC */
+};
+
+/* How far a connection's end has come. */
+struct conn_close {
+	bool shut_wr;     /* the user sends no more */
+	bool want_close;  /* smcr_close was called */
+	bool want_abort;  /* A is owed */
+	bool tcp_fin;     /* FIN seen on the middle */
+	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
+	uint8_t tx_flags_ever; /* ever sent */
+	uint8_t rx_flags;      /* conn flags received */
+};
 
 struct smcr_conn {
 	struct smcr *eng;
@@ -66,7 +166,8 @@ void conn_raise(struct smcr_conn *, unsigned events);
 void conn_report(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* The connection is established and not ended: its data path is alive. */
 bool conn_is_open(const struct smcr_conn *);
-/* Rendezvous is over: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
+/* Rendezvous is over: state ACTIVE, ESTABLISHED raised; the peer's element is written to from now on, and data that overtook
+ * the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link; receive cursors at their start, eye
  * catcher written when the group uses them (only now is that known). From now on CDC messages are accepted (they may
@@ -75,8 +176,6 @@ void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
 /* Holds the element that the peer's Accept or Confirm names, in this RMB of its: from now on, long before the first byte
  * at first contact, the peer cannot take the RMB back. */
 void conn_hold_peer_elem(struct smcr_conn *, struct remote_rmb *, const struct clc_accept *);
-/* Takes the element that it holds into use. */
-void conn_attach_peer(struct smcr_conn *);
 /* Lets go of the peer's element, if there is one. */
 void conn_drop_peer_elem(struct smcr_conn *);
 /* Gives the elements back (ours quarantined when the peer did not acknowledge) and leaves the group (mark_conn_left).
@@ -86,3 +185,58 @@ void conn_detach(struct smcr_conn *, bool quarantine);
 void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool quarantine);
 /* smcr_release of a connection that has ended, is aborting, or has fallen back: freed when the protocol is through with it. */
 void conn_release(struct smcr_conn *);
+
+/* -- sending -- */
+
+/* Puts the connection on its link's ready list, for the next flush. */
+void conn_tx_schedule(struct smcr_conn *);
+/* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
+bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);
+/* The peer's consumer cursor moved. */
+void conn_tx_acked(struct smcr_conn *, uint64_t pos);
+/* The ring goes back to the group, at once or when the device is done with it; what was not sent is dropped. */
+void conn_tx_drop(struct smcr_conn *);
+/* A CDC and the writes before it are complete. */
+void conn_wr_done(struct smcr_conn *, const struct link_wr *);
+
+/* -- receiving -- */
+
+/*
+ * One CDC message of the peer, as it arrived. False: a failover validation message that is ahead of what we have; it counts only
+ * when the completions of all devices are handled, as `last` says (4.6.1).
+ */
+bool conn_rx_cdc(struct link *, const uint8_t *buf, size_t len, bool last);
+
+/* -- the end: the state machine of RFC 7609 Figures 22 and 23 as data, and what carries it out -- */
+
+enum close_event {
+	CLOSE_APP_SHUTDOWN, /* smcr_shutdown_wr: D is sent */
+	CLOSE_APP_CLOSE,    /* smcr_close: C is sent */
+	CLOSE_PEER_DONE,    /* D received */
+	CLOSE_PEER_CLOSED,  /* C received */
+	CLOSE_PEER_ABORT,   /* A received */
+	CLOSE_LOCAL_ABORT,  /* A is owed */
+	CLOSE_LAST_SENT,    /* our C or A is complete */
+	CLOSE_TIMEOUT,
+	CLOSE_EVENT_CNT,
+};
+
+void close_event(struct smcr_conn *, enum close_event);
+/* Resets an established connection: the user hears of it at once, A follows where it may (4.8.2). */
+void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);
+/* smcr_close of an established connection: C when all is written. */
+void conn_close(struct smcr_conn *);
+/* Flags of a CDC message, or those that came before the connection was established. */
+void conn_peer_flags(struct smcr_conn *, uint8_t conn_flags);
+/* The flags that the next CDC message carries when everything up to `end` is written by then. */
+uint8_t conn_due_flags(const struct smcr_conn *, uint64_t end);
+/* A CDC message with these flags is posted. May end the connection. */
+void conn_flags_posted(struct smcr_conn *, uint8_t conn_flags);
+/* Closing got further (data complete, consumed): its timer starts anew. */
+void conn_close_progress(struct smcr_conn *);
+/* conn->timer: a state of waiting has lasted too long. */
+void conn_timer_fired(struct timer *);
+/* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
+void conn_fin_seen(struct smcr_conn *);
+/* The peer gives the element of an established connection to another one (4.4.2). */
+void conn_elem_taken(struct smcr_conn *);

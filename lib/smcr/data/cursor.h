@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,11 +32,31 @@ cursor_offset(struct cursor_space s, uint64_t pos)
 }
 
 /* Position -> wire form. */
-struct cdc_cursor cursor_encode(struct cursor_space s, uint64_t pos);
+static inline struct cdc_cursor
+cursor_encode(struct cursor_space s, uint64_t pos)
+{
+	return (struct cdc_cursor){ .wrap = (uint16_t)(pos / s.usable), .count = cursor_offset(s, pos) };
+}
 
 /*
  * Wire form -> position, which must lie in [low, high] (high - low <= usable).
  * 0 and *pos on success; -ESTALE when the cursor is behind low (an old message: ignore it);
  * -EPROTO when the offset is outside the element or the position beyond high.
  */
-int cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t high, uint64_t *pos);
+static inline int
+cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t high, uint64_t *pos)
+{
+	if (c.count < s.base || c.count - s.base >= s.usable)
+		return -EPROTO;
+	/* The wire has the wraps modulo 65,536; a valid cursor is at most one wrap ahead of low. */
+	uint64_t low_wraps = low / s.usable;
+	int64_t wraps = (int64_t)low_wraps + (int16_t)(uint16_t)(c.wrap - low_wraps);
+	int64_t at = wraps * (int64_t)s.usable + (int64_t)(c.count - s.base);
+
+	if (at < (int64_t)low)
+		return -ESTALE;
+	if (at > (int64_t)high)
+		return -EPROTO;
+	*pos = (uint64_t)at;
+	return 0;
+}

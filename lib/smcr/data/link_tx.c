@@ -18,7 +18,6 @@
 
 #define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
 #define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
-#define STEP_WRS 3                /* what a data step may need: two writes and the CDC message */
 
 static bool
 usable(const struct link *link)
@@ -39,33 +38,33 @@ less(uint32_t n, uint32_t by)
 	return n > by ? n - by : 0;
 }
 
-void
-link_credits(const struct link *link, struct rnic_credits *room)
+struct rnic_credits
+link_credits(const struct link *link)
 {
-	*room = (struct rnic_credits){ 0 };
+	struct rnic_credits room = { 0 };
+
 	if (!usable(link))
-		return;
-	link->dev->ops->credits(link->qp, room);
+		return room;
+	link->dev->ops->credits(link->qp, &room);
 	/* The request that is held takes its place only when it is posted. */
 	if (link->has_held) {
-		room->wrs = less(room->wrs, 1);
+		room.wrs = less(room.wrs, 1);
 		if (link->held.op == RNIC_WR_SEND)
-			room->sends = less(room->sends, 1);
+			room.sends = less(room.sends, 1);
 	}
-	room->wrs = min_u32(room->wrs, link->wr_cap - outstanding(link));
-	room->sends = min_u32(room->sends, room->wrs);
+	room.wrs = min_u32(room.wrs, link->wr_cap - outstanding(link));
+	room.sends = min_u32(room.sends, room.wrs);
+	return room;
 }
 
 static int
 post_held(struct link *link, bool signaled)
 {
-	int err;
-
 	if (!link->has_held)
 		return 0;
 	if (signaled)
 		link->held.flags |= RNIC_SIGNALED;
-	err = link->dev->ops->post_send(link->qp, &link->held);
+	int err = link->dev->ops->post_send(link->qp, &link->held);
 	if (err < 0)
 		return err;
 	link->has_held = false;
@@ -76,13 +75,11 @@ post_held(struct link *link, bool signaled)
 int
 link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, const struct link_wr *what)
 {
-	int err;
-
 	if (!usable(link))
 		return -ENOTCONN;
 	if (outstanding(link) == link->wr_cap)
 		return -ENOBUFS;
-	err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
+	int err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
 	if (err < 0)
 		return err;
 	if (msg != NULL) {
@@ -117,22 +114,15 @@ link_want_proof(struct link *link)
 	link_schedule(link);
 }
 
-void
-link_want_fence(struct link *link)
-{
-	link->want_fence = true;
-	link_schedule(link);
-}
-
 /* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
 static void
 fence(struct link *link)
 {
-	struct rnic_credits room;
+	struct rnic_credits room = link_credits(link);
 
-	link_credits(link, &room);
 	link->sends_max = max_u32(link->sends_max, room.sends);
-	if (room.wrs < link->wr_cap / 4 + STEP_WRS + LLC_RESERVE || room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
+	if (room.wrs < link->wr_cap / 4 + LINK_STEP_WRS + LLC_RESERVE ||
+	    room.sends < link->sends_max / 4 + 1 + LLC_RESERVE)
 		link->want_fence = true;
 	if (!link->want_fence || link->has_held)
 		return;
@@ -149,9 +139,8 @@ static void
 flush_llc(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
-	struct rnic_credits room;
+	struct rnic_credits room = link_credits(link);
 
-	link_credits(link, &room);
 	for (; link->llc_cnt > 0 && room.sends > 0; room.sends--) {
 		const struct link_llc *q = &link->llc_queue[link->llc_first];
 		struct link_wr what = { .kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response };
@@ -168,8 +157,6 @@ flush_llc(struct link *link)
 int
 link_send_llc(struct link *link, const struct llc_msg *msg)
 {
-	struct link_llc *q;
-
 	if (!usable(link))
 		return -ENOTCONN;
 	if (link->llc_cnt == LINK_LLC_QUEUE)
@@ -181,7 +168,7 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 			mark_link_failed(link, "the peer takes no LLC messages");
 		return -ENOBUFS;
 	}
-	q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
+	struct link_llc *q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
 	if (llc_encode(msg, link->lgr->version, q->msg, sizeof(q->msg)) != LINK_MSG_LEN)
 		return -EINVAL;
 	q->type = msg->type;
@@ -194,79 +181,61 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 /* -- data -- */
 
 /* The room that data may use in this turn. */
-static void
-data_credits(const struct link *link, size_t turn_bytes, struct rnic_credits *room)
+static struct rnic_credits
+data_credits(const struct link *link)
 {
-	link_credits(link, room);
+	struct rnic_credits room = link_credits(link);
+
 	if (outstanding(link) > 0) {
-		room->wrs = less(room->wrs, LLC_RESERVE);
-		room->sends = less(room->sends, LLC_RESERVE);
+		room.wrs = less(room.wrs, LLC_RESERVE);
+		room.sends = less(room.sends, LLC_RESERVE);
 	}
-	room->bytes = min_size(room->bytes, turn_bytes);
-}
-
-/* Connections that wait for room go back to the front, in their order. */
-static void
-put_back(struct list_node *ready, struct list_node *later)
-{
-	while (!list_empty(later)) {
-		struct list_node *n = later->prev;
-
-		list_remove(n);
-		list_push_front(ready, n);
-	}
+	room.bytes = min_size(room.bytes, TURN_BYTES);
+	return room;
 }
 
 /* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
- * even when no more payload is worth queueing. */
-static void
-flush_conns(struct link *link, struct rnic_credits *room)
-{
-	struct list_node later;
-
-	list_init(&later);
-	while (room->sends > 0 && !list_empty(&link->ready)) {
-		struct list_node *n = list_pop(&link->ready);
-		uint32_t wrs = room->wrs;
-
-		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), room))
-			continue;
-		list_remove(n); /* it may have scheduled itself */
-		list_push(room->wrs < wrs && room->bytes > 0 ? &link->ready : &later, n);
-	}
-	put_back(&link->ready, &later);
-}
-
+ * even when no more payload is worth queueing. True when it is the turn that is used up. */
 static bool
 flush_data(struct link *link)
 {
-	struct rnic_credits room;
-	size_t offered;
-
 	if (list_empty(&link->ready))
 		return false;
-	data_credits(link, TURN_BYTES, &room);
-	offered = room.bytes;
-	flush_conns(link, &room);
+	struct rnic_credits room = data_credits(link);
+	size_t offered = room.bytes;
+	struct list_node later, *n;
+
+	list_init(&later);
+	while (room.sends > 0 && (n = list_pop(&link->ready)) != NULL) {
+		uint32_t wrs = room.wrs;
+
+		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), &room))
+			continue;
+		list_remove(n); /* it may have scheduled itself */
+		list_push(room.wrs < wrs && room.bytes > 0 ? &link->ready : &later, n);
+	}
+	/* Connections that wait for room go back to the front, in their order. */
+	while (!list_empty(&later)) {
+		n = later.prev;
+		list_remove(n);
+		list_push_front(&link->ready, n);
+	}
 	if (list_empty(&link->ready))
 		return false;
 	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
 	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
 		return false;
-	data_credits(link, TURN_BYTES, &room);
-	return room.wrs >= STEP_WRS && room.sends > 0 && room.bytes > 0;
+	room = data_credits(link);
+	return room.wrs >= LINK_STEP_WRS && room.sends > 0 && room.bytes > 0;
 }
 
 bool
 link_flush(struct link *link)
 {
-	bool more = false;
-
 	if (!usable(link))
 		return false;
 	flush_llc(link);
-	if (link->llc_cnt == 0)
-		more = flush_data(link);
+	bool more = link->llc_cnt == 0 && flush_data(link);
 	link_post_end(link);
 	fence(link);
 	return more;
@@ -285,7 +254,6 @@ link_schedule(struct link *link)
 static void
 hand_back(struct link *link, bool ok)
 {
-	struct smcr *eng = link->lgr->eng;
 	struct link_wr what = link->wr[link->wr_tail % link->wr_cap];
 	struct smcr_conn *conn;
 
@@ -294,13 +262,13 @@ hand_back(struct link *link, bool ok)
 	case LINK_WR_WRITE:
 		break; /* the CDC message behind it speaks for it */
 	case LINK_WR_CDC:
-		conn = idtable_get(&eng->conns, what.conn_id);
-		if (ok && conn != NULL && conn->link == link)
-			conn_wr_done(conn, &what);
-		break;
 	case LINK_WR_FAILOVER:
-		conn = idtable_get(&eng->conns, what.conn_id);
-		if (ok && conn != NULL && conn->link == link)
+		conn = idtable_get(&link->lgr->eng->conns, what.conn_id);
+		if (!ok || conn == NULL || conn->link != link)
+			break;
+		if (what.kind == LINK_WR_CDC)
+			conn_wr_done(conn, &what);
+		else
 			failover_resumed(conn);
 		break;
 	case LINK_WR_LLC:
@@ -326,8 +294,7 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 		mark_link_failed(link, "a work request failed");
 		return;
 	}
-	if (link->lgr->sndbuf_waiting)
-		sndbuf_wake(link->lgr);
+	sndbuf_wake(link->lgr);
 	if (!list_empty(&link->ready) || link->llc_cnt > 0 || link->has_held)
 		link_schedule(link);
 }

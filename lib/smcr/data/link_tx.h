@@ -4,9 +4,10 @@
 #include "smcr/state/link.h"
 
 #define LINK_SIGNAL_EVERY 64 /* at least one request in so many is signaled */
+#define LINK_STEP_WRS 3      /* what a step of a connection may need: two writes and the CDC message */
 
 /* What may be posted: work requests, of them Sends, and payload bytes worth queueing. */
-void link_credits(const struct link *, struct rnic_credits *);
+struct rnic_credits link_credits(const struct link *);
 /* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied. Requests go to the
  * device in order, one behind, so that the last one of a burst can be signaled. 0 or -ENOBUFS/-ENOTCONN; the caller looked at
  * link_credits before, so an error means a broken link. */
@@ -20,8 +21,6 @@ int link_send_llc(struct link *, const struct llc_msg *);
 void link_wc(struct link *, const struct rnic_wc *);
 /* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
 bool link_flush(struct link *);
-/* Somebody waits for the completion of what is posted until the next flush ends. */
-void link_want_fence(struct link *);
 /* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
 void link_want_proof(struct link *);
 /* Puts the link on the engine's list for the next flush. */

@@ -1,15 +1,14 @@
 # Connections: their memory, sending, receiving, closing, failover.
 lib_libsmcr_la_SOURCES += \
-	lib/smcr/data/cursor.c lib/smcr/data/cursor.h \
+	lib/smcr/data/cursor.h \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
-	lib/smcr/data/quarantine.c lib/smcr/data/quarantine.h \
 	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \
 	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \
 	lib/smcr/data/failover.c lib/smcr/data/failover.h \
-	lib/smcr/data/tx.c lib/smcr/data/tx.h \
-	lib/smcr/data/rx.c lib/smcr/data/rx.h \
-	lib/smcr/data/close.c lib/smcr/data/close.h
+	lib/smcr/data/tx.c \
+	lib/smcr/data/rx.c \
+	lib/smcr/data/close.c
 
 check_UNIT += \
 	tests/unit/check_cursor \

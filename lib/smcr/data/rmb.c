@@ -1,7 +1,7 @@
 /*
  * RMBs: ours, with their elements, and the peer's, as far as we know them. See
  * rmb.h. Elements are handed out by the rendezvous and come back when a
- * connection ends (conn.c).
+ * connection ends (conn.c), at once or through quarantine.
  */
 #include "smcr/data/rmb.h"
 
@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/pages.h"
-#include "smcr/data/quarantine.h"
+#include "smcr/data/link_tx.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 #include "smcr/state/log.h"
+#include "wire/cdc.h"
 
 #define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
 #define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
@@ -25,10 +27,7 @@ static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
 
 #define BIT(state) (1u << (state))
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[RMB_STATE_CNT] = {
+static const struct state_row states[RMB_STATE_CNT] = {
 	[RMB_NEW] = { "being confirmed", BIT(RMB_CONFIRMED) | BIT(RMB_DELETING) },
 	[RMB_CONFIRMED] = { "confirmed", BIT(RMB_DELETING) },
 	[RMB_DELETING] = { "being deleted", BIT(RMB_NEW) | BIT(RMB_CONFIRMED) },
@@ -87,31 +86,25 @@ rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 {
 	uint32_t cnt = FIRST_CNT, usable = 0, most = lgr->eng->cfg.rmb_elems;
 
-	LIST_FOREACH(n, &lgr->rmbs) {
-		const struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node) {
 		if (rmb->elem_size != elem_size || rmb->state == RMB_DELETING)
 			continue;
 		usable += rmb->elem_cnt - rmb->quarantined;
 		cnt = cnt < SMCR_CONNS_PER_GROUP ? cnt * 4 : cnt;
 	}
 	/* A group has no use for more elements than connections. */
-	if (usable < SMCR_CONNS_PER_GROUP && most > SMCR_CONNS_PER_GROUP - usable)
-		most = SMCR_CONNS_PER_GROUP - usable;
-	if (cnt > most)
-		cnt = most;
-	if (cnt > bytes_left(lgr->eng) / elem_size)
-		cnt = (uint32_t)(bytes_left(lgr->eng) / elem_size);
+	if (usable < SMCR_CONNS_PER_GROUP)
+		most = min_u32(most, SMCR_CONNS_PER_GROUP - usable);
+	cnt = (uint32_t)min_u64(min_u32(cnt, most), bytes_left(lgr->eng) / elem_size);
 	return cnt > 0 ? cnt : 1;
 }
 
 int
 rmb_register(struct rmb *rmb, struct link *link)
 {
-	int err;
 	if (rmb->mr[link->slot] != NULL)
 		return 0;
-	err = link->dev->ops->mr_reg(
+	int err = link->dev->ops->mr_reg(
 	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
 	if (err == 0)
 		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
@@ -127,31 +120,15 @@ rmb_deregister(struct rmb *rmb, struct link *link)
 	rmb->mr[link->slot] = NULL;
 }
 
-static int
-register_all(struct rmb *rmb)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		struct link *link = &rmb->lgr->links[i];
-		int err;
-
-		if (link_has_ended(link))
-			continue;
-		err = rmb_register(rmb, link);
-		if (err < 0)
-			return err;
-	}
-	return 0;
-}
-
 /* Frees whatever of it is there, or waits for the queue pairs of links that are leaving. */
 static void
 rmb_release(struct rmb *rmb)
 {
 	bool waits = false;
 
-	for (unsigned i = 0; i < LINK_SLOTS; i++) {
-		rmb_deregister(rmb, &rmb->lgr->links[i]);
-		waits = waits || rmb->mr[i] != NULL;
+	LGR_EACH_LINK(l, rmb->lgr) {
+		rmb_deregister(rmb, l);
+		waits = waits || rmb->mr[l->slot] != NULL;
 	}
 	if (waits) {
 		list_push(&rmb->lgr->dead_rmbs, &rmb->node);
@@ -165,8 +142,6 @@ rmb_release(struct rmb *rmb)
 struct rmb *
 rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 {
-	struct rmb *rmb;
-
 	assert(elem_cnt >= 1 && elem_cnt <= 255);
 	if (lgr->rmb_cnt == SMCR_RMBS_PER_GROUP)
 		return NULL;
@@ -174,7 +149,7 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 		lgr->eng->ctr.refused_rmb_memory++;
 		return NULL;
 	}
-	rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
+	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
 		return NULL;
@@ -186,7 +161,11 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 		rmb->free_map[i / 64] |= 1ULL << (i % 64);
 	lgr->eng->rmb_bytes += rmb_bytes(rmb);
 	rmb->buf = pages_alloc(rmb_bytes(rmb));
-	if (rmb->buf == NULL || register_all(rmb) < 0) {
+	int err = rmb->buf != NULL ? 0 : -ENOMEM;
+	LGR_EACH_LINK(l, lgr)
+		if (err == 0 && !link_has_ended(l))
+			err = rmb_register(rmb, l);
+	if (err < 0) {
 		lgr->eng->ctr.refused_memory++;
 		rmb_release(rmb);
 		return NULL;
@@ -245,23 +224,12 @@ rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
 		rmb->mr[link->slot]->deny[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
 }
 
-static void
-allow(struct rmb *rmb, uint8_t idx)
-{
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (rmb->mr[i] != NULL)
-			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
-}
-
 void
 rmb_allow_all(struct lgr *lgr, const struct link *link)
 {
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rnic_mr *mr = CONTAINER_OF(n, struct rmb, node)->mr[link->slot];
-
-		if (mr != NULL)
-			memset(mr->deny, 0, sizeof(mr->deny));
-	}
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		if (rmb->mr[link->slot] != NULL)
+			memset(rmb->mr[link->slot]->deny, 0, sizeof(rmb->mr[link->slot]->deny));
 }
 
 bool
@@ -282,31 +250,21 @@ is_hot(const struct rmb *rmb, uint8_t idx)
 	return false;
 }
 
-/* Lowest index first: the pages that were used already. */
-static uint8_t
-take_free(struct rmb *rmb)
-{
-	for (unsigned w = 0; w < 4; w++) {
-		unsigned bit;
-
-		if (rmb->free_map[w] == 0)
-			continue;
-		bit = (unsigned)__builtin_ctzll(rmb->free_map[w]);
-		rmb->free_map[w] &= ~(1ULL << bit);
-		return (uint8_t)(w * 64 + bit + 1);
-	}
-	return 0;
-}
-
 uint8_t
 rmb_elem_get_from(struct rmb *rmb)
 {
-	uint8_t idx = take_free(rmb);
-	struct rmb_elem *e;
+	unsigned w = 0;
 
-	if (idx == 0)
+	/* Lowest index first: the pages that were used already. */
+	while (w < 4 && rmb->free_map[w] == 0)
+		w++;
+	if (w == 4)
 		return 0;
-	e = elem_at(rmb, idx);
+	unsigned bit = (unsigned)__builtin_ctzll(rmb->free_map[w]);
+	uint8_t idx = (uint8_t)(w * 64 + bit + 1);
+	struct rmb_elem *e = elem_at(rmb, idx);
+
+	rmb->free_map[w] &= ~(1ULL << bit);
 	/* No pages_zero: giving pages back would part an RNIC's pinned pages from ours. */
 	memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
 	e->dirty = 0;
@@ -321,14 +279,11 @@ rmb_elem_get_from(struct rmb *rmb)
 uint8_t
 rmb_elem_get(struct lgr *lgr, uint32_t elem_size, struct rmb **out)
 {
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt) {
 			*out = rmb;
 			return rmb_elem_get_from(rmb);
 		}
-	}
 	return 0;
 }
 
@@ -337,7 +292,9 @@ set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 {
 	elem_at(rmb, idx)->state = RMB_ELEM_FREE;
 	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
-	allow(rmb, idx);
+	for (unsigned i = 0; i < LINK_SLOTS; i++)
+		if (rmb->mr[i] != NULL)
+			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
 	if (--rmb->used == 0)
 		rmb->idle_since_ns = now_ns;
 }
@@ -347,18 +304,15 @@ rmb_cool_down(struct lgr *lgr)
 {
 	int64_t now_ns = lgr->eng->now_ns;
 
-	LIST_FOREACH(n, &lgr->rmbs) {
-		struct rmb *rmb = CONTAINER_OF(n, struct rmb, node);
-
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->cooling > 0; i++) {
-			if (rmb->elem[i].state != RMB_ELEM_COOLING)
-				continue;
-			if (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < rmb->elem[i].cool_ns)
+			const struct rmb_elem *e = &rmb->elem[i];
+
+			if (e->state != RMB_ELEM_COOLING || (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < e->cool_ns))
 				continue;
 			rmb->cooling--;
 			set_free(rmb, (uint8_t)(i + 1), now_ns);
 		}
-	}
 }
 
 void
@@ -381,8 +335,7 @@ rmb_elem_dirty(struct rmb *rmb, uint8_t idx, uint32_t len)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
 
-	if (len > e->dirty)
-		e->dirty = len;
+	e->dirty = max_u32(e->dirty, len);
 }
 
 void
@@ -400,36 +353,104 @@ rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
 	return !rmb->lgr->eye_catcher || memcmp(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher)) == 0;
 }
 
+/* -- quarantine -- */
+
+void
+quarantine_elem(struct rmb *rmb, uint8_t idx, uint32_t token, const struct remote_rmb *peer_rmb, uint8_t peer_idx)
+{
+	struct rmb_elem *e = elem_at(rmb, idx);
+
+	e->state = RMB_ELEM_QUARANTINED;
+	e->token = token;
+	e->peer_rmb = peer_rmb != NULL ? peer_rmb->number : 0;
+	e->peer_idx = peer_idx;
+	rmb->quarantined++;
+	rmb->lgr->quarantined++;
+	rmb->lgr->eng->ctr.elems_quarantined++;
+}
+
+bool
+quarantine_is_full(const struct lgr *lgr)
+{
+	return lgr->quarantined >= lgr->eng->cfg.quarantine_max;
+}
+
+/* Back to where it would have gone when its connection ended. */
+static void
+let_go(struct rmb *rmb, uint8_t idx)
+{
+	elem_at(rmb, idx)->state = RMB_ELEM_USED;
+	rmb->quarantined--;
+	rmb->lgr->quarantined--;
+	rmb->lgr->eng->ctr.elems_let_go++;
+	rmb_elem_put(rmb, idx, rmb->lgr->eng->now_ns);
+}
+
+/*
+ * The sign came by another way than the peer's writes, which may still be on theirs: the links refuse them (where the device
+ * can) until each has shown that nothing is under way, or time has passed.
+ */
+static void
+let_go_later(struct rmb *rmb, uint8_t idx)
+{
+	LGR_EACH_LINK(l, rmb->lgr) {
+		if (l->state == LINK_FREE)
+			continue;
+		rmb_elem_deny(rmb, idx, l);
+		if (l->state == LINK_ACTIVE)
+			link_want_proof(l);
+	}
+	let_go(rmb, idx);
+}
+
+void
+quarantine_let_go(struct lgr *lgr, const struct remote_rmb *rr, uint8_t peer_idx)
+{
+	if (lgr->quarantined == 0)
+		return;
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
+		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->quarantined > 0; i++) {
+			const struct rmb_elem *e = &rmb->elem[i];
+
+			if (e->state == RMB_ELEM_QUARANTINED && e->peer_rmb == rr->number &&
+			    (peer_idx == 0 || e->peer_idx == peer_idx))
+				let_go_later(rmb, (uint8_t)(i + 1));
+		}
+	}
+}
+
+bool
+quarantine_take_flags(struct lgr *lgr, uint32_t token, uint8_t conn_flags)
+{
+	if (lgr->quarantined == 0 || (conn_flags & (CDC_CLOSED | CDC_ABORT)) == 0)
+		return false;
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node) {
+		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->quarantined > 0; i++) {
+			if (rmb->elem[i].state != RMB_ELEM_QUARANTINED || rmb->elem[i].token != token)
+				continue;
+			let_go(rmb, (uint8_t)(i + 1));
+			return true;
+		}
+	}
+	return false;
+}
+
 /* -- the peer's RMBs -- */
 
 struct remote_rmb *
-remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey)
+remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey, const uint64_t *addr)
 {
-	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
-		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey)
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node)
+		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey &&
+		    (addr == NULL || rr->on[link->slot].addr == *addr))
 			return rr;
-	}
-	return NULL;
-}
-
-struct remote_rmb *
-remote_rmb_find_at(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
-{
-	LIST_FOREACH(n, &lgr->remote_rmbs) {
-		struct remote_rmb *rr = CONTAINER_OF(n, struct remote_rmb, node);
-
-		if (rr->on[link->slot].known && rr->on[link->slot].rkey == rkey && rr->on[link->slot].addr == addr)
-			return rr;
-	}
 	return NULL;
 }
 
 struct remote_rmb *
 remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t addr)
 {
-	struct remote_rmb *rr = remote_rmb_find_at(lgr, link, rkey, addr);
+	struct remote_rmb *rr = remote_rmb_find(lgr, link, rkey, &addr);
 
 	if (rr != NULL)
 		return rr;
@@ -457,19 +478,13 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 {
 	if (lgr->cont_rmb == rr)
 		lgr->cont_rmb = NULL;
-	quarantine_rmb_gone(lgr, rr);
+	quarantine_let_go(lgr, rr, 0);
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	memset(rr->on, 0, sizeof(rr->on));
 	remote_rmb_set_state(rr, REMOTE_RMB_LEFT, NULL);
 	if (rr->used == 0)
 		free(rr);
-}
-
-uint32_t
-remote_rmb_user(const struct remote_rmb *rr, uint8_t idx)
-{
-	return rr->conn_id[idx];
 }
 
 void
@@ -486,10 +501,4 @@ remote_rmb_release(struct remote_rmb *rr, uint8_t idx, uint32_t conn_id)
 		rr->conn_id[idx] = 0;
 	if (--rr->used == 0 && rr->state == REMOTE_RMB_LEFT)
 		free(rr);
-}
-
-uint64_t
-remote_rmb_addr(const struct remote_rmb *rr, const struct link *link, uint32_t elem_size, uint8_t idx)
-{
-	return rr->on[link->slot].addr + (uint64_t)elem_size * (idx - 1u);
 }

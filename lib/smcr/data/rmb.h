@@ -26,7 +26,7 @@ enum rmb_elem_state {
 	RMB_ELEM_FREE,
 	RMB_ELEM_USED,
 	RMB_ELEM_COOLING,     /* free, but a link that its connection has left may still bring something for it */
-	RMB_ELEM_QUARANTINED, /* the peer has not said that it is done (quarantine.h) */
+	RMB_ELEM_QUARANTINED, /* the peer has not said that it is done */
 };
 
 struct rmb_elem {
@@ -127,20 +127,29 @@ struct remote_rmb {
 
 /* The only place where the state changes, as rmb_set_state. */
 void remote_rmb_set_state(struct remote_rmb *, enum remote_rmb_state, const char *why);
-/* The address of element idx of the peer's RMB on a link. */
-uint64_t remote_rmb_addr(const struct remote_rmb *, const struct link *, uint32_t elem_size, uint8_t idx);
-
-/* The first one with this rkey: a peer may register several as one region. */
-struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey);
-/* The one with this very RToken. */
-struct remote_rmb *remote_rmb_find_at(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
+/* The one with this very RToken, or, when addr is NULL, the first one with this rkey: a peer may register several as one
+ * region. */
+struct remote_rmb *remote_rmb_find(struct lgr *, const struct link *, uint32_t rkey, const uint64_t *addr);
 /* Adds, or finds the one with this very RToken. NULL when the group has its 255 already or memory is out. */
 struct remote_rmb *remote_rmb_add(struct lgr *, const struct link *, uint32_t rkey, uint64_t addr);
 /* The group has it no more, nor any RToken of it. */
 void remote_rmb_free(struct lgr *, struct remote_rmb *);
-/* Our connection that uses the element, 0 = none. */
-uint32_t remote_rmb_user(const struct remote_rmb *, uint8_t idx);
 /* The connection holds the element from now on; another one that still has it loses its place, not its hold. */
 void remote_rmb_claim(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
 /* No more writes into the element by this connection, which has claimed it once. */
 void remote_rmb_release(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
+
+/*
+ * Quarantine: elements that a peer may still write into though their connection has ended here, as it never said C or A
+ * (RFC 7609 4.4.2). Nobody else may have such an element, so what is remembered of the connection waits in the element for a
+ * sign that the peer is through with it, too: a late C or A, the end of the peer's RMB that the connection wrote into (DELETE
+ * RKEY), or another use of that very element. The end of the group frees the rest. A group with quarantine_max of them takes
+ * no new connection until some come back, and ends when its last one has left.
+ */
+/* Puts the element of an ended connection there. peer_rmb: what it wrote into, NULL when it never knew. */
+void quarantine_elem(struct rmb *, uint8_t idx, uint32_t token, const struct remote_rmb *peer_rmb, uint8_t peer_idx);
+/* A CDC message with these flags came for a connection that is no more. True when an element was freed by it. */
+bool quarantine_take_flags(struct lgr *, uint32_t token, uint8_t conn_flags);
+/* The peer gives this element of its to another connection; 0: its RMB is no more, nor any element. */
+void quarantine_let_go(struct lgr *, const struct remote_rmb *, uint8_t peer_idx);
+bool quarantine_is_full(const struct lgr *);

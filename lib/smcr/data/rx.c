@@ -7,9 +7,9 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/link_tx.h"
 #include "smcr/state/log.h"
@@ -100,22 +100,6 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 		conn_raise(conn, SMCR_EV_READABLE);
 }
 
-/*
- * The peer has left this link, because it is lost or not. From here on the element is closed to it: what is still under
- * way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened again.
- */
-static void
-left(struct smcr_conn *conn, struct lgr *lgr, const struct link *now)
-{
-	LGR_EACH_LINK(l, lgr) {
-		/* Where nothing has come yet: whichever it was. */
-		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
-			continue;
-		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
-		link_want_proof(l);
-	}
-}
-
 /* How far the message is ahead of the last one that came. */
 static int
 ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
@@ -130,24 +114,24 @@ lost_in_failover(struct smcr_conn *conn, const struct link *link)
 	bad_cdc(conn, link, "data lost in a failover");
 }
 
+/*
+ * The peer has left its link for this one, because it is lost or not. From here on the element is closed to the one that it has
+ * left: what is still under way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened
+ * again.
+ */
 static void
-moved(struct smcr_conn *conn, const struct link *link)
+moved(struct smcr_conn *conn, const struct link *now)
 {
-	if (conn->rx.link != link->number)
-		left(conn, link->lgr, link);
-	conn->rx.link = link->number;
-}
-
-/* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has arrived
- * (4.6.1). */
-static void
-validate_failover(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
-{
-	conn->eng->ctr.failover_validations++;
-	if (ahead(conn, msg) > 0)
-		lost_in_failover(conn, link);
-	else
-		moved(conn, link);
+	if (conn->rx.link == now->number)
+		return;
+	LGR_EACH_LINK(l, now->lgr) {
+		/* Where nothing has come yet: whichever it was. */
+		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
+			continue;
+		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
+		link_want_proof(l);
+	}
+	conn->rx.link = now->number;
 }
 
 /*
@@ -185,11 +169,14 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 static void
 handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	uint64_t prod, cons;
-	const char *wrong;
-
+	/* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has
+	 * arrived (4.6.1). */
 	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
-		validate_failover(conn, link, msg);
+		conn->eng->ctr.failover_validations++;
+		if (ahead(conn, msg) > 0)
+			lost_in_failover(conn, link);
+		else
+			moved(conn, link);
 		return;
 	}
 	if (!is_current(conn, link, msg))
@@ -202,7 +189,9 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		conn_peer_flags(conn, CDC_ABORT); /* nothing else counts then */
 		return;
 	}
-	wrong = decode_cursors(conn, msg, &prod, &cons);
+	uint64_t prod, cons;
+	const char *wrong = decode_cursors(conn, msg, &prod, &cons);
+
 	if (wrong != NULL) {
 		bad_cdc(conn, link, wrong);
 		return;
@@ -220,20 +209,10 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		owe_update(conn);
 }
 
-/* A message of a peer that has moved, ahead of what came over the old link so far. */
-static bool
-is_ahead(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
-{
-	if ((msg->prod_flags & CDC_FAILOVER) != 0)
-		return ahead(conn, msg) > 0;
-	return ahead(conn, msg) > 1 && may_move_unasked(conn, link, msg);
-}
-
 bool
 conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 {
 	struct smcr *eng = link->lgr->eng;
-	struct smcr_conn *conn;
 	struct cdc_msg msg;
 
 	if (cdc_decode((struct span){ buf, len }, &msg) < 0) {
@@ -241,21 +220,24 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 		engine_log(eng, SMCR_LOG_PROTOCOL, link->lgr, link, "malformed CDC message");
 		return true;
 	}
-	conn = idtable_get(&eng->conns, msg.token);
+	struct smcr_conn *conn = idtable_get(&eng->conns, msg.token);
+
 	if (conn != NULL && conn->lgr != link->lgr)
 		conn = NULL; /* another group's: none of this peer's business */
-	if (conn != NULL && !last && is_ahead(conn, link, &msg))
+	bool failover = (msg.prod_flags & CDC_FAILOVER) != 0;
+
+	/* Of a peer that has moved, and ahead of what came over the old link so far. */
+	if (conn != NULL && !last &&
+	    (failover ? ahead(conn, &msg) > 0 : ahead(conn, &msg) > 1 && may_move_unasked(conn, link, &msg)))
 		return false;
 	eng->ctr.cdc_received++;
 	engine_trace(eng, SMCR_TRACE_CDC, false, link, conn != NULL ? conn->id : 0, buf, len);
-	if (conn == NULL && (msg.prod_flags & CDC_FAILOVER) == 0 &&
-	    quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
-		return true;
 	if (conn == NULL) {
-		eng->ctr.cdc_unknown++;
+		if (failover || !quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
+			eng->ctr.cdc_unknown++;
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
 		/* After A only the peer's answer counts (4.8.2). */
-		if ((msg.prod_flags & CDC_FAILOVER) == 0)
+		if (!failover)
 			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_CLOSED));
 	} else if (conn->state != CONN_LAST_WAIT) {
 		handle(conn, link, &msg);
@@ -269,7 +251,6 @@ size_t
 smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 {
 	uint64_t end = conn->rx.head;
-	uint32_t off, len, first;
 
 	iov[0] = iov[1] = (struct iovec){ 0 };
 	*urgent = false;
@@ -283,15 +264,13 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 		*urgent = conn->rx.tail + 1 == conn->rx.urgent;
 		end = *urgent ? conn->rx.urgent : conn->rx.urgent - 1;
 	}
-	off = cursor_offset(conn->rx.space, conn->rx.tail);
-	len = (uint32_t)(end - conn->rx.tail);
-	first = conn->rx.space.base + conn->rx.space.usable - off;
-	iov[0].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + off;
-	iov[0].iov_len = first < len ? first : len;
-	if (first < len) {
-		iov[1].iov_base = rmb_elem_ptr(conn->rmb, conn->elem_idx) + conn->rx.space.base;
-		iov[1].iov_len = len - first;
-	}
+	uint8_t *elem = rmb_elem_ptr(conn->rmb, conn->elem_idx);
+	uint32_t off = cursor_offset(conn->rx.space, conn->rx.tail), len = (uint32_t)(end - conn->rx.tail);
+	uint32_t first = conn->rx.space.base + conn->rx.space.usable - off;
+
+	iov[0] = (struct iovec){ elem + off, min_u32(first, len) };
+	if (first < len)
+		iov[1] = (struct iovec){ elem + conn->rx.space.base, len - first };
 	return len;
 }
 
@@ -302,12 +281,12 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 		return;
 	assert(len <= conn->rx.head - conn->rx.tail);
 	conn->rx.tail += len;
-	if (conn->rx.urgent != 0 && conn->rx.tail >= conn->rx.urgent) {
+	bool urgent = conn->rx.urgent != 0 && conn->rx.tail >= conn->rx.urgent;
+
+	if (urgent)
 		conn->rx.urgent = 0;
-		owe_update(conn); /* the peer waits for it, whatever its window (4.7.5) */
-	} else if (update_due(conn)) {
+	if (urgent || update_due(conn)) /* the peer waits for an urgent byte whatever its window (4.7.5) */
 		owe_update(conn);
-	}
 }
 
 bool

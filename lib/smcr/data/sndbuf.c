@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/minmax.h"
 #include "base/pages.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
@@ -41,41 +42,34 @@ slab_deregister(struct sndbuf_slab *s, struct link *link)
 static void
 slab_free(struct lgr *lgr, struct sndbuf_slab *s)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		slab_deregister(s, &lgr->links[i]);
+	LGR_EACH_LINK(l, lgr)
+		slab_deregister(s, l);
 	pages_free(s->buf, s->len);
 	free(s);
-}
-
-/* As many rings as connections at the most: of aborted ones, which the device is not through with, there may be any number. */
-static uint32_t
-slab_next_cnt(const struct lgr *lgr)
-{
-	uint32_t have = (uint32_t)(lgr->sndbuf_bytes / lgr->eng->cfg.sndbuf_size), max = lgr->eng->cfg.conns_per_group;
-	uint32_t left = max > have ? max - have : 0, cnt = SLAB_FIRST;
-
-	LIST_FOREACH(n, &lgr->sndbuf_slabs)
-		cnt = cnt < SLAB_MAX ? cnt * 2 : cnt;
-	return cnt < left ? cnt : left;
 }
 
 static int
 slab_new(struct lgr *lgr)
 {
-	uint32_t cnt = slab_next_cnt(lgr), size = lgr->eng->cfg.sndbuf_size;
+	const struct smcr_config *cfg = &lgr->eng->cfg;
+	uint32_t size = cfg->sndbuf_size, have = (uint32_t)(lgr->sndbuf_bytes / size), cnt = SLAB_FIRST;
+
+	LIST_FOREACH(n, &lgr->sndbuf_slabs)
+		cnt = cnt < SLAB_MAX ? cnt * 2 : cnt;
+	/* As many rings as connections at the most: of aborted ones, which the device is not through with, there may be
+	 * any number. */
+	cnt = min_u32(cnt, cfg->conns_per_group > have ? cfg->conns_per_group - have : 0);
 	struct sndbuf_slab *s = cnt > 0 ? calloc(1, sizeof(*s) + cnt * sizeof(s->ring[0])) : NULL;
-	int err = 0;
 
 	if (s == NULL)
 		return -ENOMEM;
 	s->cnt = cnt;
 	s->len = (size_t)cnt * size;
 	s->buf = pages_alloc(s->len);
-	if (s->buf == NULL)
-		err = -ENOMEM;
-	for (unsigned i = 0; i < LINK_SLOTS && err == 0; i++)
-		if (!link_has_ended(&lgr->links[i]))
-			err = slab_register(s, &lgr->links[i]);
+	int err = s->buf != NULL ? 0 : -ENOMEM;
+	LGR_EACH_LINK(l, lgr)
+		if (err == 0 && !link_has_ended(l))
+			err = slab_register(s, l);
 	if (err < 0) {
 		slab_free(lgr, s);
 		return err;
@@ -83,10 +77,8 @@ slab_new(struct lgr *lgr)
 	list_push(&lgr->sndbuf_slabs, &s->node);
 	lgr->sndbuf_bytes += s->len;
 	for (uint32_t i = cnt; i-- > 0;) {
-		struct sndbuf *sb = &s->ring[i];
-
-		*sb = (struct sndbuf){ .slab = s, .buf = s->buf + (size_t)i * size, .size = size };
-		list_push_front(&lgr->sndbuf_free, &sb->node);
+		s->ring[i] = (struct sndbuf){ .mr = s->mr, .buf = s->buf + (size_t)i * size, .size = size };
+		list_push_front(&lgr->sndbuf_free, &s->ring[i].node);
 	}
 	return 0;
 }
@@ -122,9 +114,7 @@ sndbuf_wake(struct lgr *lgr)
 {
 	if (!lgr->sndbuf_waiting)
 		return;
-	LIST_FOREACH(n, &lgr->conns) {
-		struct smcr_conn *conn = CONTAINER_OF(n, struct smcr_conn, lgr_node);
-
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		if (!conn->tx.ring_short)
 			continue;
 		conn->tx.ring_short = conn->tx.full = false;
@@ -150,30 +140,21 @@ sndbuf_park(struct lgr *lgr, struct sndbuf *sb, const struct link *link, uint64_
 	list_push(&lgr->sndbuf_free, &sb->node);
 }
 
-struct rnic_mr *
-sndbuf_mr(const struct sndbuf *sb, const struct link *link)
-{
-	return sb->slab->mr[link->slot];
-}
-
 int
 sndbuf_register_all(struct lgr *lgr, struct link *link)
 {
-	LIST_FOREACH(n, &lgr->sndbuf_slabs) {
-		int err = slab_register(CONTAINER_OF(n, struct sndbuf_slab, node), link);
+	int err = 0;
 
-		if (err < 0)
-			return err;
-	}
-	return 0;
+	LIST_EACH(struct sndbuf_slab, s, &lgr->sndbuf_slabs, node)
+		if (err == 0)
+			err = slab_register(s, link);
+	return err;
 }
 
 void
 sndbuf_deregister_all(struct lgr *lgr, struct link *link)
 {
-	LIST_FOREACH(n, &lgr->sndbuf_slabs) {
-		struct sndbuf_slab *s = CONTAINER_OF(n, struct sndbuf_slab, node);
-
+	LIST_EACH(struct sndbuf_slab, s, &lgr->sndbuf_slabs, node) {
 		slab_deregister(s, link);
 		for (uint32_t i = 0; i < s->cnt; i++)
 			if (s->ring[i].parked_on == link)
@@ -185,10 +166,10 @@ sndbuf_deregister_all(struct lgr *lgr, struct link *link)
 void
 sndbuf_free_all(struct lgr *lgr)
 {
-	struct list_node *n;
-
 	list_init(&lgr->sndbuf_free);
 	lgr->sndbuf_bytes = 0;
-	while ((n = list_pop(&lgr->sndbuf_slabs)) != NULL)
-		slab_free(lgr, CONTAINER_OF(n, struct sndbuf_slab, node));
+	LIST_EACH(struct sndbuf_slab, s, &lgr->sndbuf_slabs, node) {
+		list_remove(&s->node);
+		slab_free(lgr, s);
+	}
 }

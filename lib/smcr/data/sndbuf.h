@@ -7,10 +7,11 @@
 
 struct lgr;
 struct link;
+struct rnic_mr;
 
 struct sndbuf {
 	struct list_node node; /* lgr->sndbuf_free while not lent */
-	struct sndbuf_slab *slab;
+	struct rnic_mr **mr;   /* by link slot: of its slab */
 	uint8_t *buf;
 	uint32_t size;
 	const struct link *parked_on; /* NULL when it may be lent */
@@ -24,7 +25,6 @@ void sndbuf_put(struct lgr *, struct sndbuf *);
 void sndbuf_park(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
 /* A ring may be free again: connections that found none get SMCR_EV_WRITABLE. */
 void sndbuf_wake(struct lgr *);
-struct rnic_mr *sndbuf_mr(const struct sndbuf *, const struct link *);
 /* All rings of the group on a link that is made or freed: 0 or a negative errno. */
 int sndbuf_register_all(struct lgr *, struct link *);
 void sndbuf_deregister_all(struct lgr *, struct link *);

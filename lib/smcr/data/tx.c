@@ -17,7 +17,6 @@
 #include "smcr/state/log.h"
 
 #define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */
-#define DATA_WRS 3              /* two writes and the CDC message */
 
 /* -- the ring -- */
 
@@ -34,10 +33,12 @@ ring_offset(const struct smcr_conn *conn, uint64_t pos)
 }
 
 static void
-ring_give_back(struct smcr_conn *conn)
+ring_give_back_unused(struct smcr_conn *conn)
 {
 	struct sndbuf *sb = conn->tx.sndbuf;
 
+	if (sb == NULL || ring_used(conn) > 0)
+		return;
 	conn->tx.sndbuf = NULL;
 	sndbuf_put(conn->lgr, sb);
 }
@@ -89,8 +90,6 @@ conn_tx_drop(struct smcr_conn *conn)
 size_t
 smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 {
-	uint32_t off, room, first;
-
 	iov[0] = iov[1] = (struct iovec){ 0 };
 	if (!conn_is_open(conn) || conn->close.shut_wr || conn->close.want_close)
 		return 0;
@@ -102,17 +101,17 @@ smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 		return 0;
 	if (ring_used(conn) == 0)
 		conn->tx.ring_base = conn->tx.head; /* from the start: one piece, and warm */
-	room = conn->tx.sndbuf->size - ring_used(conn);
+	const struct sndbuf *sb = conn->tx.sndbuf;
+	uint32_t off = ring_offset(conn, conn->tx.head), first = sb->size - off, room = sb->size - ring_used(conn);
+
 	if (room == 0) {
 		conn->tx.full = true;
 		conn->eng->ctr.sndbuf_full++;
 		return 0;
 	}
-	off = ring_offset(conn, conn->tx.head);
-	first = conn->tx.sndbuf->size - off;
-	iov[0] = (struct iovec){ conn->tx.sndbuf->buf + off, first < room ? first : room };
+	iov[0] = (struct iovec){ sb->buf + off, min_u32(first, room) };
 	if (first < room)
-		iov[1] = (struct iovec){ conn->tx.sndbuf->buf, room - first };
+		iov[1] = (struct iovec){ sb->buf, room - first };
 	return room;
 }
 
@@ -138,8 +137,8 @@ struct tx_step {
 	uint64_t end; /* stream position that it reaches */
 	uint8_t prod_flags;
 	uint8_t conn_flags;
-	bool cdc;    /* a message goes, with data or without */
-	bool silent; /* data goes without one: a later step speaks for it */
+	bool cdc;    /* a message is due, with data or without */
+	bool silent; /* but data goes without it: a later step speaks for both */
 };
 
 /*
@@ -158,31 +157,6 @@ may_send_to(const struct smcr_conn *conn, uint64_t most)
 	return conn->tx.sent + min_u64(end - conn->tx.sent, most);
 }
 
-static uint8_t
-prod_flags_at(const struct smcr_conn *conn, uint64_t end)
-{
-	uint8_t flags = 0;
-
-	if (conn->close.want_abort)
-		return 0;
-	if (conn->tx.head > end && end == conn->tx.acked + conn->tx.space.usable) /* the window is closed */
-		flags |= CDC_WRITE_BLOCKED;
-	if (conn->tx.urgent[0] != 0)
-		flags |= CDC_URGENT_PENDING;
-	if (conn->tx.urgent[0] == end && end != 0)
-		flags |= CDC_URGENT_PRESENT;
-	return flags;
-}
-
-/* B and P are worth a message of their own when the window is closed: the peer is to hurry. */
-static bool
-flags_due(const struct smcr_conn *conn, uint8_t prod_flags)
-{
-	if ((prod_flags & CDC_WRITE_BLOCKED) == 0)
-		return false;
-	return !conn->tx.blocked || ((prod_flags & CDC_URGENT_PENDING) != 0 && !conn->tx.urgent_pending);
-}
-
 /*
  * A failover goes back, and its messages tell lower cursors than before. Linux passes over such a cursor, but takes one with
  * wrap 0 behind another wrap for the next one after wrap 65535, and counts bytes that are not there. So nothing is said until
@@ -195,73 +169,70 @@ looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 	    cursor_encode(conn->tx.space, conn->tx.high).wrap != 0 && may_send_to(conn, UINT64_MAX) >= conn->tx.high;
 }
 
-static void
-plan(const struct smcr_conn *conn, const struct rnic_credits *room, struct tx_step *step)
+static struct tx_step
+plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 {
-	uint64_t most = min_u64(room->bytes, TX_QUANTUM);
+	const struct conn_tx *tx = &conn->tx;
+	uint64_t most = room->wrs < LINK_STEP_WRS ? 0 : min_u64(room->bytes, TX_QUANTUM);
+	struct tx_step step = { .end = conn->close.want_abort ? tx->sent : may_send_to(conn, most) };
 
-	if (room->wrs < DATA_WRS)
-		most = 0;
-	step->end = conn->close.want_abort ? conn->tx.sent : may_send_to(conn, most);
-	step->prod_flags = prod_flags_at(conn, step->end);
-	step->conn_flags = conn_due_flags(conn, step->end);
-	step->cdc = step->end > conn->tx.sent || step->conn_flags != conn->close.tx_flags || conn->tx.pending ||
-	    flags_due(conn, step->prod_flags);
-	step->silent = step->cdc && !conn->close.want_abort && looks_like_a_wrap(conn, step->end);
-	if (step->silent)
-		step->cdc = false;
+	if (!conn->close.want_abort) {
+		if (tx->head > step.end && step.end == tx->acked + tx->space.usable) /* the window is closed */
+			step.prod_flags |= CDC_WRITE_BLOCKED;
+		if (tx->urgent[0] != 0)
+			step.prod_flags |= CDC_URGENT_PENDING;
+		if (tx->urgent[0] == step.end && step.end != 0)
+			step.prod_flags |= CDC_URGENT_PRESENT;
+	}
+	step.conn_flags = conn_due_flags(conn, step.end);
+	step.cdc = step.end > tx->sent || step.conn_flags != conn->close.tx_flags || tx->pending;
+	/* B, and P with it, are worth a message of their own: the peer is to hurry. */
+	if ((step.prod_flags & CDC_WRITE_BLOCKED) != 0)
+		step.cdc = step.cdc || !tx->blocked || (tx->urgent[0] != 0 && !tx->urgent_pending);
+	step.silent = step.cdc && !conn->close.want_abort && looks_like_a_wrap(conn, step.end);
+	return step;
 }
 
 /* -- posting -- */
 
-static unsigned
-gather(const struct smcr_conn *conn, uint64_t pos, uint32_t len, struct rnic_sge sge[2])
-{
-	const struct sndbuf *sb = conn->tx.sndbuf;
-	struct rnic_mr *mr = sndbuf_mr(sb, conn->link);
-	uint32_t off = ring_offset(conn, pos), first = sb->size - off;
-
-	if (first >= len) {
-		sge[0] = (struct rnic_sge){ mr, sb->buf + off, len };
-		return 1;
-	}
-	sge[0] = (struct rnic_sge){ mr, sb->buf + off, first };
-	sge[1] = (struct rnic_sge){ mr, sb->buf, len - first };
-	return 2;
-}
-
-/* Writes [tx_sent, end): two requests when it passes the end of the element. */
+/* Writes [tx.sent, end): two requests when it passes the end of the element. */
 static int
 post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 {
 	const struct cursor_space *space = &conn->tx.space;
+	const struct sndbuf *sb = conn->tx.sndbuf;
+	const struct remote_rmb *rr = conn->peer_rmb;
+	unsigned slot = conn->link->slot;
+	uint64_t elem = rr->on[slot].addr + (uint64_t)conn->peer_elem_size * (conn->peer_elem_idx - 1u);
 	struct link_wr what = { .kind = LINK_WR_WRITE, .conn_id = conn->id };
-	uint64_t elem = remote_rmb_addr(conn->peer_rmb, conn->link, conn->peer_elem_size, conn->peer_elem_idx);
 
 	for (uint64_t pos = conn->tx.sent; pos < end;) {
-		uint32_t off = cursor_offset(*space, pos), len = space->base + space->usable - off;
-		struct rnic_send_wr wr = {
-			.op = RNIC_WR_WRITE,
-			.raddr = elem + off,
-			.rkey = conn->peer_rmb->on[conn->link->slot].rkey,
-		};
-		int err;
+		uint32_t to = cursor_offset(*space, pos), len = space->base + space->usable - to;
 
 		if (len > end - pos)
 			len = (uint32_t)(end - pos);
-		wr.sge_cnt = gather(conn, pos, len, wr.sge);
-		err = link_post(conn->link, &wr, NULL, &what);
+		uint32_t from = ring_offset(conn, pos), first = min_u32(len, sb->size - from);
+		struct rnic_send_wr wr = {
+			.op = RNIC_WR_WRITE,
+			.raddr = elem + to,
+			.rkey = rr->on[slot].rkey,
+			.sge_cnt = first < len ? 2 : 1,
+			.sge = { { sb->mr[slot], sb->buf + from, first }, { sb->mr[slot], sb->buf, len - first } },
+		};
+		int err = link_post(conn->link, &wr, NULL, &what);
+
 		if (err < 0)
 			return err;
 		pos += len;
 		room->wrs--;
+		room->bytes -= len;
 		conn->eng->ctr.writes++;
 	}
 	return 0;
 }
 
-int
-conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_credits *room)
+static int
+send_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr *what, struct rnic_credits *room)
 {
 	uint8_t buf[CDC_LEN];
 	int err = cdc_encode(msg, buf, sizeof(buf));
@@ -277,13 +248,17 @@ conn_post_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct li
 	return 0;
 }
 
+/* Says what the step has come to; that may end the connection. */
 static int
 post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits *room)
 {
+	struct conn_tx *tx = &conn->tx;
+	struct smcr_counters *ctr = &conn->eng->ctr;
+	bool blocked = (step->prod_flags & CDC_WRITE_BLOCKED) != 0;
 	struct cdc_msg msg = {
-		.seq = (uint16_t)(conn->tx.seq + 1),
+		.seq = (uint16_t)(tx->seq + 1),
 		.token = conn->peer_token,
-		.prod = cursor_encode(conn->tx.space, step->end),
+		.prod = cursor_encode(tx->space, step->end),
 		.cons = cursor_encode(conn->rx.space, conn->rx.tail),
 		.prod_flags = step->prod_flags,
 		.conn_flags = step->conn_flags,
@@ -295,41 +270,28 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 		.seq = msg.seq,
 		.flags = msg.conn_flags,
 	};
-	int err = conn_post_cdc(conn, &msg, &what, room);
+	int err = send_cdc(conn, &msg, &what, room);
 
 	if (err < 0)
 		return err;
-	conn->tx.seq = msg.seq;
-	conn->tx.any = true;
-	return 0;
-}
-
-/* The step is posted: the peer hears what it says. */
-static void
-step_posted(struct smcr_conn *conn, const struct tx_step *step)
-{
-	struct smcr_counters *ctr = &conn->eng->ctr;
-	bool blocked = (step->prod_flags & CDC_WRITE_BLOCKED) != 0;
-
-	if (step->silent) {
-		conn->tx.sent = step->end;
-		return;
-	}
-	if (step->end > conn->tx.sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
+	if (step->end > tx->sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
 		ctr->urgent_sent++;
-	if (blocked && !conn->tx.blocked)
+	if (blocked && !tx->blocked)
 		ctr->writer_blocked++;
-	if (step->end > conn->tx.high) {
-		ctr->bytes_sent += step->end - conn->tx.high;
-		conn->tx.high = step->end;
+	if (step->end > tx->high) {
+		ctr->bytes_sent += step->end - tx->high;
+		tx->high = step->end;
 	}
-	conn->tx.sent = step->end;
-	conn->tx.blocked = blocked;
-	conn->tx.urgent_pending = (step->prod_flags & CDC_URGENT_PENDING) != 0;
-	conn->tx.pending = false;
+	tx->seq = msg.seq;
+	tx->any = true;
+	tx->sent = step->end;
+	tx->blocked = blocked;
+	tx->urgent_pending = (step->prod_flags & CDC_URGENT_PENDING) != 0;
+	tx->pending = false;
 	conn->rx.announced = conn->rx.tail;
 	if (step->conn_flags != conn->close.tx_flags)
 		conn_flags_posted(conn, step->conn_flags);
+	return 0;
 }
 
 /* Completions are worth asking for: somebody waits for them and nothing more will be posted that brings them along. */
@@ -349,7 +311,7 @@ post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 {
 	struct cdc_msg msg = { .seq = conn->tx.done_seq, .token = conn->peer_token, .prod_flags = CDC_FAILOVER };
 	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
-	int err = conn_post_cdc(conn, &msg, &what, room);
+	int err = send_cdc(conn, &msg, &what, room);
 
 	if (err < 0)
 		return err;
@@ -361,9 +323,6 @@ post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 bool
 conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 {
-	struct tx_step step;
-	uint32_t bytes;
-
 	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS ||
 	    (conn->close.tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
 		return false;
@@ -372,34 +331,33 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 	if (conn->tx.validate) {
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
-		if (post_validation(conn, room) < 0) {
-			*room = (struct rnic_credits){ 0 };
-			return true;
-		}
+		if (post_validation(conn, room) < 0)
+			goto no_room;
 	}
-	plan(conn, room, &step);
-	bytes = (uint32_t)(step.end - conn->tx.sent);
-	if (step.cdc || step.silent) {
+	struct tx_step step = plan(conn, room);
+	if (step.cdc) {
 		if (room->wrs == 0 || room->sends == 0)
 			return true;
-		if (bytes > 0 && !conn->peer_rmb->on[conn->link->slot].known) {
+		if (step.end > conn->tx.sent && !conn->peer_rmb->on[conn->link->slot].known) {
 			conn_abort(conn, SMCR_R_PROTOCOL, "the peer took back the RMB of a live connection");
 			return true;
 		}
-		if (post_writes(conn, step.end, room) < 0 || (!step.silent && post_cdc(conn, &step, room) < 0)) {
-			*room = (struct rnic_credits){ 0 }; /* the link is broken, or full against its word */
-			return true;
-		}
-		room->bytes -= bytes;
-		step_posted(conn, &step);
+		if (post_writes(conn, step.end, room) < 0)
+			goto no_room;
+		if (step.silent)
+			conn->tx.sent = step.end;
+		else if (post_cdc(conn, &step, room) < 0)
+			goto no_room;
 	}
 	if (conn->lgr == NULL)
 		return false; /* that was its last message */
-	if (conn->tx.sndbuf != NULL && ring_used(conn) == 0)
-		ring_give_back(conn);
+	ring_give_back_unused(conn);
 	if (wants_fence(conn))
 		conn->link->want_fence = true;
 	return !conn->close.want_abort && may_send_to(conn, UINT64_MAX) > conn->tx.sent;
+no_room:
+	*room = (struct rnic_credits){ 0 }; /* the link is broken, or full against its word */
+	return true;
 }
 
 void
@@ -424,8 +382,7 @@ released(struct smcr_conn *conn)
 		conn->tx.full = false;
 		conn_raise(conn, SMCR_EV_WRITABLE);
 	}
-	if (conn->tx.sndbuf != NULL && ring_used(conn) == 0)
-		ring_give_back(conn);
+	ring_give_back_unused(conn);
 	conn_close_progress(conn);
 	if (may_send_to(conn, UINT64_MAX) > conn->tx.sent ||
 	    conn_due_flags(conn, conn->tx.sent) != conn->close.tx_flags)
@@ -454,7 +411,6 @@ conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 	conn->tx.done = max_u64(conn->tx.done, what->tx_end);
 	conn->tx.done_seq = what->seq;
 	conn->tx.done_flags = what->flags;
-	conn->tx.done_any = true;
 	if ((what->flags & (CDC_CLOSED | CDC_ABORT)) != 0) {
 		close_event(conn, CLOSE_LAST_SENT);
 		return;
@@ -464,75 +420,4 @@ conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 	if (conn->tx.move_to != 0)
 		conn_tx_schedule(conn);
 	released(conn);
-}
-
-/* -- another link -- */
-
-void
-conn_tx_want_link(struct smcr_conn *conn, uint8_t number)
-{
-	conn->tx.move_to = number;
-}
-
-void
-conn_tx_moved(struct smcr_conn *conn)
-{
-	conn->tx.move_to = 0;
-	conn->tx.validate = conn->tx.any && (conn->tx.done_flags & (CDC_CLOSED | CDC_ABORT)) == 0;
-}
-
-/*
- * From where on something may be on its way over the link that the connection leaves. What the peer has consumed is not,
- * unless it came over an earlier link, and its repetition over this one has not.
- */
-static uint64_t
-under_way(const struct conn_tx *tx)
-{
-	return tx->acked > tx->replay ? tx_released(tx) : tx_free(tx);
-}
-
-bool
-conn_tx_rewind(struct smcr_conn *conn)
-{
-	struct conn_tx *tx = &conn->tx;
-	struct smcr_counters *ctr = &conn->eng->ctr;
-	uint64_t from = tx_released(tx);
-
-	/* A queue pair that was reset here may still receive there, until the peer knows, and place it. */
-	if (under_way(tx) < tx->late && under_way(tx) < tx->high)
-		tx->late = under_way(tx);
-	if (tx->any) {
-		tx->floor = from;
-		tx->replay = tx->high;
-		if (tx->sent > from && !conn->close.want_abort) {
-			ctr->conns_replayed++;
-			ctr->bytes_replayed += tx->sent - from;
-			tx->sent = from;
-		}
-		conn->close.tx_flags = tx->done_flags;
-		tx->blocked = tx->urgent_pending = false;
-		/* The cursor that the last messages announced may be lost as well. */
-		tx->pending = tx->validate;
-	}
-	tx->resumes = tx->validate;
-	conn_tx_schedule(conn);
-	return tx->resumes;
-}
-
-void
-conn_tx_nothing_late(struct smcr_conn *conn)
-{
-	if (conn->tx.late == UINT64_MAX)
-		return;
-	conn->tx.late = UINT64_MAX;
-	conn_tx_schedule(conn);
-}
-
-bool
-conn_tx_take_resumes(struct smcr_conn *conn)
-{
-	bool resumes = conn->tx.resumes;
-
-	conn->tx.resumes = false;
-	return resumes;
 }

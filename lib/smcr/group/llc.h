@@ -1,6 +1,6 @@
 /*
  * LLC exchanges of a link group (RFC 7609 3.3, 3.5.5, C.7): what others may
- * ask of them. Where an exchange stands is in state/llc_flow.h.
+ * ask of them. Where an exchange stands is in state/lgr.h.
  */
 #pragma once
 

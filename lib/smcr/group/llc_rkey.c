@@ -350,7 +350,7 @@ llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 	rsp.response = true;
 	m->error_mask = 0;
 	for (unsigned i = 0; i < m->cnt; i++) {
-		struct remote_rmb *rr = remote_rmb_find(lgr, link, m->rkeys[i]);
+		struct remote_rmb *rr = remote_rmb_find(lgr, link, m->rkeys[i], NULL);
 
 		if (rr == NULL || rr->used > 0)
 			m->error_mask |= (uint8_t)(0x80u >> i);

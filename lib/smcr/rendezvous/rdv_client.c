@@ -7,7 +7,6 @@
 #include "smcr/group/llc.h"
 #include "smcr/group/topology.h"
 #include "smcr/state/engine.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
 static void

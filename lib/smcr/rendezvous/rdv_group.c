@@ -4,7 +4,6 @@
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/data/rmb.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
@@ -105,7 +104,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 {
 	bool fresh = lgr->state == LGR_FORMING;
 	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
-	                              : remote_rmb_find_at(lgr, via, a->rkey, a->vaddr);
+	                              : remote_rmb_find(lgr, via, a->rkey, &a->vaddr);
 	uint32_t size = clc_size_bytes(a->size_code);
 
 	if (rr == NULL)
@@ -116,14 +115,14 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 		rr->elem_size = size;
 	if (rr->elem_size != size)
 		return CLC_DIAG_RTOKEN;
-	struct smcr_conn *old = idtable_get(&conn->eng->conns, remote_rmb_user(rr, a->rmbe_idx));
+	struct smcr_conn *old = idtable_get(&conn->eng->conns, rr->conn_id[a->rmbe_idx]);
 	if (old != NULL && old->state == CONN_RENDEZVOUS) {
 		conn->eng->ctr.elem_conflicts++;
 		rdv_abort(old, SMCR_R_ELEM_CONFLICT);
 	} else if (old != NULL) {
 		conn_elem_taken(old);
 	}
-	quarantine_elem_reused(lgr, rr, a->rmbe_idx);
+	quarantine_let_go(lgr, rr, a->rmbe_idx);
 	conn_hold_peer_elem(conn, rr, a);
 	return 0;
 }
@@ -191,7 +190,6 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
-	conn_attach_peer(conn);
 	rdv_ended(conn);
 	conn_establish(conn);
 	if (prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */

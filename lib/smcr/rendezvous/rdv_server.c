@@ -6,7 +6,6 @@
 #include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
 #include "smcr/state/engine.h"
-#include "smcr/data/quarantine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
 /* The proposing client has this network, too. */

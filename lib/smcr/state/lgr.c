@@ -1,35 +1,113 @@
-/* The state of a link group, and what every room asks of it; see lgr.h. */
+/* The states of a link group, its links and its LLC exchanges, what may follow what; and what every room asks of a group. */
 #include "smcr/state/lgr.h"
 
 #include <assert.h>
 
+#include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-#define BIT(state) (1u << LGR_##state)
+#define LGR(state) (1u << LGR_##state)
+#define LINK(state) (1u << LINK_##state)
+#define LLC(step) (1u << LLC_##step)
 
-static const struct {
-	const char *name;
-	unsigned next;
-} states[LGR_STATE_CNT] = {
-	[LGR_FORMING] = { "forming", BIT(ACTIVE) | BIT(DEAD) },
-	[LGR_ACTIVE] = { "active", BIT(DELETING) | BIT(DEAD) },
-	[LGR_DELETING] = { "deleting", BIT(DEAD) },
+static const struct state_row lgr_states[LGR_STATE_CNT] = {
+	[LGR_FORMING] = { "forming", LGR(ACTIVE) | LGR(DEAD) },
+	[LGR_ACTIVE] = { "active", LGR(DELETING) | LGR(DEAD) },
+	[LGR_DELETING] = { "deleting", LGR(DEAD) },
 	[LGR_DEAD] = { "dead", 0 },
 };
 
 const char *
 lgr_state_str(enum lgr_state s)
 {
-	return states[s].name;
+	return lgr_states[s].name;
 }
 
 void
 lgr_set_state(struct lgr *lgr, enum lgr_state next, const char *why)
 {
-	assert((states[lgr->state].next & (1u << next)) != 0);
-	engine_log_state(lgr, NULL, "group", states[lgr->state].name, states[next].name, why);
+	assert((lgr_states[lgr->state].next & (1u << next)) != 0);
+	engine_log_state(lgr, NULL, "group", lgr_states[lgr->state].name, lgr_states[next].name, why);
 	lgr->state = next;
 }
+
+/* -- links -- */
+
+static const struct state_row link_states[LINK_STATE_CNT] = {
+	[LINK_FREE] = { "free", LINK(CONNECTING) },
+	[LINK_CONNECTING] = { "connecting", LINK(CONFIRMING) | LINK(LOST) | LINK(DOWN) | LINK(FREE) },
+	[LINK_CONFIRMING] = { "confirming", LINK(ACTIVE) | LINK(LOST) | LINK(DOWN) },
+	[LINK_ACTIVE] = { "active", LINK(LOST) | LINK(DOWN) },
+	[LINK_LOST] = { "lost", LINK(DOWN) | LINK(FREE) },
+	[LINK_DOWN] = { "down", LINK(GONE) | LINK(FREE) },
+	[LINK_GONE] = { "gone", LINK(FREE) },
+};
+
+const char *
+link_state_str(enum link_state s)
+{
+	return link_states[s].name;
+}
+
+static bool
+is_there(enum link_state s)
+{
+	return s != LINK_FREE && s != LINK_GONE;
+}
+
+void
+link_set_state(struct link *link, enum link_state next, const char *why)
+{
+	struct lgr *lgr = link->lgr;
+
+	assert((link_states[link->state].next & (1u << next)) != 0);
+	engine_log_state(lgr, link, "link", link_states[link->state].name, link_states[next].name, why);
+	lgr->link_cnt = lgr->link_cnt + is_there(next) - is_there(link->state);
+	lgr->active_cnt = lgr->active_cnt + (next == LINK_ACTIVE) - (link->state == LINK_ACTIVE);
+	link->state = next;
+}
+
+/* -- LLC exchanges -- */
+
+/* Each exchange may also end (LLC_IDLE). A step that follows itself waits for the next one of several messages. */
+static const struct state_row steps[LLC_STEP_CNT] = {
+	[LLC_IDLE] = { "idle",
+	    LLC(WAIT_CONFIRM_LINK) | LLC(WAIT_CONFIRM_LINK_RSP) | LLC(WAIT_ADD_LINK_RSP) | LLC(CONNECT_NEW) |
+	        LLC(DRAIN_LINK) | LLC(WAIT_DELETE_LINK_RSP) | LLC(WAIT_DELETE_LINK_SENT) | LLC(WAIT_DELETE_LINK) |
+	        LLC(WAIT_CONFIRM_RKEY_RSP) | LLC(WAIT_DELETE_RKEY_RSP) },
+	[LLC_WAIT_CONFIRM_LINK] = { "waits for CONFIRM LINK", LLC(WAIT_ADD_LINK) },
+	[LLC_WAIT_CONFIRM_LINK_RSP] = { "waits for CONFIRM LINK response", LLC(WAIT_ADD_LINK_RSP) },
+	[LLC_WAIT_ADD_LINK] = { "waits for ADD LINK", LLC(CONNECT_NEW) },
+	[LLC_WAIT_PEER_DECLINE] = { "waits for a Decline", 0 },
+	[LLC_WAIT_ADD_LINK_RSP] = { "waits for ADD LINK response", LLC(WAIT_ADD_CONT_RSP) | LLC(WAIT_PEER_DECLINE) },
+	[LLC_WAIT_ADD_CONT_RSP] = { "waits for ADD LINK CONTINUATION response",
+	    LLC(WAIT_ADD_CONT_RSP) | LLC(WAIT_NEW_CONNECTED) | LLC(WAIT_NEW_CONFIRM_RSP) | LLC(WAIT_PEER_DECLINE) },
+	[LLC_WAIT_NEW_CONNECTED] = { "waits for the new queue pair",
+	    LLC(WAIT_NEW_CONFIRM_RSP) | LLC(WAIT_PEER_DECLINE) },
+	[LLC_WAIT_NEW_CONFIRM_RSP] = { "waits for CONFIRM LINK response of the new link", LLC(WAIT_PEER_DECLINE) },
+	[LLC_CONNECT_NEW] = { "connects the new queue pair", LLC(WAIT_ADD_CONT) | LLC(WAIT_PEER_DECLINE) },
+	[LLC_WAIT_ADD_CONT] = { "waits for ADD LINK CONTINUATION",
+	    LLC(WAIT_ADD_CONT) | LLC(WAIT_NEW_CONFIRM) | LLC(WAIT_PEER_DECLINE) },
+	[LLC_WAIT_NEW_CONFIRM] = { "waits for CONFIRM LINK of the new link", LLC(WAIT_PEER_DECLINE) },
+	[LLC_DRAIN_LINK] = { "drains a link", LLC(WAIT_DELETE_LINK_RSP) | LLC(CONNECT_NEW) },
+	[LLC_WAIT_DELETE_LINK_RSP] = { "waits for DELETE LINK response", 0 },
+	[LLC_WAIT_DELETE_LINK_SENT] = { "sends DELETE LINK for all", 0 },
+	[LLC_WAIT_DELETE_LINK] = { "waits for DELETE LINK for all", 0 },
+	[LLC_WAIT_CONFIRM_RKEY_RSP] = { "waits for CONFIRM RKEY response", LLC(WAIT_CONFIRM_RKEY_RSP) },
+	[LLC_WAIT_DELETE_RKEY_RSP] = { "waits for DELETE RKEY response", 0 },
+};
+
+void
+llc_flow_set_step(struct llc_flow *f, enum llc_step next)
+{
+	assert(next == LLC_IDLE || (steps[f->step].next & (1u << next)) != 0);
+	if (f->step != next)
+		engine_log_state(f->lgr, f->link, f == &f->lgr->flow[LLC_FLOW_LINK] ? "LLC links" : "LLC RKEYs",
+		    steps[f->step].name, steps[next].name, NULL);
+	f->step = next;
+}
+
+/* -- what every room asks -- */
 
 struct link *
 lgr_pick_link(struct lgr *lgr)
@@ -44,15 +122,6 @@ lgr_pick_link(struct lgr *lgr)
 			best = l;
 	}
 	return best;
-}
-
-struct link *
-lgr_active_link(struct lgr *lgr, uint8_t number)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->number == number)
-			return l;
-	return NULL;
 }
 
 bool

@@ -11,13 +11,11 @@
 static struct smcr_log *
 new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
 {
-	struct smcr_log *l;
-
 	if (eng->log_cnt == SMCR_LOG_MAX) {
 		eng->log_lost++;
 		return NULL;
 	}
-	l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
+	struct smcr_log *l = &eng->log[(eng->log_first + eng->log_cnt++) % SMCR_LOG_MAX];
 	*l = (struct smcr_log){ .type = type };
 	snprintf(l->text, sizeof(l->text), "%s", text != NULL ? text : "");
 	return l;
@@ -35,13 +33,22 @@ engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *peer, uin
 }
 
 void
+engine_hex_id(const uint8_t id[8], char *buf)
+{
+	for (unsigned i = 0; i < 8; i++)
+		snprintf(buf + 2 * i, 3, "%02x", id[i]);
+}
+
+void
 engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
 {
 	struct smcr_log *l = new_line(eng, type, text);
 
 	if (l == NULL || lgr == NULL)
 		return;
-	engine_peer_name(lgr, l->peer, sizeof(l->peer));
+	engine_hex_id(lgr->owner.peer_id, l->peer);
+	if (lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0')
+		snprintf(l->peer, sizeof(l->peer), "%s", lgr->peer_key);
 	l->group_id = lgr->id;
 	l->link = link != NULL ? link->number : 0;
 }
@@ -66,22 +73,6 @@ engine_log_state(
 	snprintf(
 	    text, sizeof(text), "%s: %s -> %s%s%s", what, from, to, why != NULL ? ": " : "", why != NULL ? why : "");
 	engine_log(lgr->eng, SMCR_LOG_STATE, lgr, link, text);
-}
-
-void
-engine_hex_id(const uint8_t id[8], char *buf)
-{
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(buf + 2 * i, 3, "%02x", id[i]);
-}
-
-void
-engine_peer_name(const struct lgr *lgr, char *buf, size_t cap)
-{
-	char id[17];
-
-	engine_hex_id(lgr->owner.peer_id, id);
-	snprintf(buf, cap, "%s", lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0' ? lgr->peer_key : id);
 }
 
 bool
@@ -117,6 +108,8 @@ void
 engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struct link *link, uint32_t conn_id,
     const uint8_t *msg, size_t len)
 {
+	if (eng->trace == NULL)
+		return;
 	struct smcr_trace t = {
 		.kind = kind,
 		.sent = sent,
@@ -127,6 +120,5 @@ engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struc
 		.len = len,
 	};
 
-	if (eng->trace != NULL)
-		eng->trace(eng->trace_ctx, &t);
+	eng->trace(eng->trace_ctx, &t);
 }

@@ -6,6 +6,12 @@
 struct lgr;
 struct link;
 
+/* A row of a table of states. */
+struct state_row {
+	const char *name; /* in the log */
+	unsigned next;    /* bits: which may follow */
+};
+
 /* Each queues one line, copied; counted as lost when SMCR_LOG_MAX wait already. lgr and link may be NULL. */
 void engine_log(struct smcr *, enum smcr_log_type, const struct lgr *, const struct link *, const char *text);
 void engine_log_peer(struct smcr *, enum smcr_log_type, const char *peer, uint64_t value, const char *text);
@@ -16,7 +22,5 @@ void engine_log_state(
 void engine_log_device(struct smcr *, struct rnic_dev *, const char *text);
 /* 8 bytes as 16 hex digits and a NUL. */
 void engine_hex_id(const uint8_t id[8], char *buf);
-/* The peer of a group for people: the name under which it was opened, or its id; cut to cap. */
-void engine_peer_name(const struct lgr *, char *buf, size_t cap);
 void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
     const uint8_t *msg, size_t len);
