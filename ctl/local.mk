@@ -7,7 +7,6 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/run.c ctl/run.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
-	ctl/show_summary.c \
 	ctl/table.c ctl/table.h
 ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)
