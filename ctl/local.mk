@@ -4,7 +4,6 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/ask.c ctl/ask.h \
 	ctl/human.c ctl/human.h \
 	ctl/options.c ctl/options.h \
-	ctl/run.c ctl/run.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
 	ctl/table.c ctl/table.h

@@ -345,9 +345,8 @@ static void
 show_columns(FILE *f, const json_t *list, const struct column *columns, bool detail)
 {
 	char buf[512];
-	struct table t;
+	struct table t = { 0 };
 
-	table_init(&t);
 	for (const struct column *c = columns; c->heading != NULL; c++)
 		if (detail || !c->detail)
 			table_column(&t, c->heading, c->kind != COLUMN_TEXT && c->kind != COLUMN_QPN);

@@ -6,18 +6,11 @@
 #include <string.h>
 
 void
-table_init(struct table *t)
-{
-	*t = (struct table){ 0 };
-}
-
-void
 table_fini(struct table *t)
 {
 	for (size_t i = 0; i < t->cell_cnt; i++)
 		free(t->cells[i]);
 	free(t->cells);
-	*t = (struct table){ 0 };
 }
 
 /* Columns that UTF-8 text takes, one for each code point. */
@@ -64,8 +57,6 @@ static void
 add(struct table *t, const char *text)
 {
 	unsigned col = (unsigned)(t->cell_cnt % t->columns);
-	char *copy;
-	size_t w;
 
 	if (t->cell_cnt == t->cell_cap) {
 		size_t cap = t->cell_cap > 0 ? 2 * t->cell_cap : 256;
@@ -78,13 +69,13 @@ add(struct table *t, const char *text)
 		t->cells = cells;
 		t->cell_cap = cap;
 	}
-	copy = strdup(text);
+	char *copy = strdup(text);
 	if (copy == NULL) {
 		t->failed = true;
 		return;
 	}
 	clean(copy);
-	w = text_width(copy);
+	size_t w = text_width(copy);
 	if (w > t->width[col])
 		t->width[col] = w;
 	t->cells[t->cell_cnt++] = copy;

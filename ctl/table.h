@@ -10,6 +10,7 @@
 
 #define TABLE_COLUMNS_MAX 32
 
+/* All zero at first. */
 struct table {
 	unsigned columns;
 	bool right[TABLE_COLUMNS_MAX]; /* aligned to the right */
@@ -19,7 +20,6 @@ struct table {
 	bool failed; /* out of memory: cells are missing */
 };
 
-void table_init(struct table *);
 void table_fini(struct table *);
 /* A column with its heading; all of them before the first cell. */
 void table_column(struct table *, const char *heading, bool right);

@@ -188,9 +188,8 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
-	struct table t;
+	struct table t = { 0 };
 
-	table_init(&t);
 	table_column(&t, "NAME", false);
 	table_column(&t, "N", true);
 	table_column(&t, "LAST", false);
