@@ -6,10 +6,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
-	daemon/control/report_devices.c \
 	daemon/control/report_lists.c \
-	daemon/control/report_status.c \
-	daemon/control/stat_table.c daemon/control/stat_table.h \
 	daemon/control/control_listen.c daemon/control/control_listen.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \
