@@ -128,12 +128,8 @@ control_listen_open(struct control_listen *l, const char *path, uint32_t mode, F
 			fprintf(err, "control socket %s: %s%s\n", path, strerror(-rc),
 			    rc == -ENOENT ? " (its directory has to be made first)" : "");
 	}
-	if (rc != 0) {
-		if (l->fd >= 0)
-			close(l->fd);
-		l->fd = -1;
-		unlock(l);
-	}
+	if (rc != 0)
+		control_listen_close(l);
 	return rc;
 }
 

@@ -10,8 +10,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_listen.c daemon/control/control_listen.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \
-	daemon/control/control_trace.c \
-	daemon/control/control_place.c \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)

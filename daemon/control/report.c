@@ -33,7 +33,8 @@ report_wall_ms(void)
 }
 
 void
-report_source_init(struct report_source *src, struct worker *w, const struct control_stats *stats)
+report_source_init(
+    struct report_source *src, struct worker *w, const struct control_stats *stats, const struct confine_state *confine)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
 	uint64_t pages = 0; /* resident; 0 when the kernel does not say */
@@ -45,6 +46,7 @@ report_source_init(struct report_source *src, struct worker *w, const struct con
 	*src = (struct report_source){
 		.worker = w,
 		.control = stats,
+		.confine = confine,
 		.version = PACKAGE_VERSION,
 		.wall_ms = report_wall_ms(),
 		.pid = (uint32_t)getpid(),

@@ -56,7 +56,8 @@ struct report {
 int64_t report_wall_ms(void);
 int64_t report_wall_us(void);
 /* Fills in version, time, process id and memory. */
-void report_source_init(struct report_source *, struct worker *, const struct control_stats *);
+void report_source_init(
+    struct report_source *, struct worker *, const struct control_stats *, const struct confine_state *);
 
 /* For commands that only look, and drain; the buffer is empty. */
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);
