@@ -5,7 +5,6 @@
 
 #include "base/addr.h"
 #include "base/log.h"
-#include "daemon/device/device_cards.h"
 
 #define GONE_NS (10000 * NS_PER_MS) /* an address may come back: its device keeps its name and port so long */
 #define CARD_GONE_NS (1000 * NS_PER_MS)

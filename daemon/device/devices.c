@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/minmax.h"
 #include "daemon/device/device.h"
-#include "daemon/device/device_cards.h"
 #include "daemon/device/device_watch.h"
 #include "daemon/device/memlock.h"
 #include "daemon/device/netwatch.h"
