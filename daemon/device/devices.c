@@ -118,19 +118,6 @@ close_one(struct devices *d, unsigned i)
 	d->full = false;
 }
 
-/* Closes devices of which the engine knows that they are gone. The list of cards is out of date then. */
-static void
-close_gone(struct devices *d)
-{
-	for (unsigned i = d->cnt; i-- > 0;) {
-		if (!smcr_device_gone(d->env->eng, d->devs[i].dev))
-			continue;
-		log_msg(LOG_LVL_WARNING, "device closed: device=%s reason=\"the card is gone\"", d->devs[i].name);
-		close_one(d, i);
-		device_cards_forget(&d->cards);
-	}
-}
-
 /* -- what is missing -- */
 
 static void __attribute__((format(printf, 2, 3))) warn(FILE *err, const char *fmt, ...)
@@ -253,20 +240,6 @@ list_cards(struct devices *d, enum occasion when, FILE *err)
 	d->cards_rc = d->cards.rc;
 }
 
-/* Is there an entry of type "verbs" that has no device? */
-static bool
-lacks_card(const struct devices *d, const struct device_round *r)
-{
-	for (unsigned i = 0; i < d->cfg->device_cnt; i++)
-		if (d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
-		    !device_plan_serves(&d->cfg->devices[i], r->want, r->want_cnt))
-			return true;
-	for (unsigned i = 0; i < d->cnt; i++)
-		if (device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0)
-			return true;
-	return false;
-}
-
 /* -- all devices -- */
 
 static void
@@ -288,13 +261,19 @@ static void
 arm_again(struct devices *d, const struct device_round *r)
 {
 	int64_t now_ns = d->env->now_ns, at = INT64_MAX;
+	bool lacks_card = false; /* an entry of type "verbs" has no device */
 
-	for (unsigned i = 0; i < d->cnt; i++)
+	for (unsigned i = 0; i < d->cnt; i++) {
 		at = min_i64(at, device_deadline(&d->devs[i]));
+		lacks_card |= device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0;
+	}
+	for (unsigned i = 0; i < d->cfg->device_cnt; i++)
+		lacks_card |= d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
+		    !device_plan_serves(&d->cfg->devices[i], r->want, r->want_cnt);
 	if (d->failure_cnt > 0)
 		at = min_i64(at, now_ns + RETRY_MS * NS_PER_MS);
 	if (device_plan_has_verbs(d->cfg)) {
-		at = min_i64(at, now_ns + (lacks_card(d, r) ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
+		at = min_i64(at, now_ns + (lacks_card ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
 		if (r->unsettled)
 			at = min_i64(at, now_ns + SETTLE_MS * NS_PER_MS);
 	}
@@ -307,12 +286,17 @@ follow(struct devices *d, enum occasion when, FILE *err)
 {
 	struct device_want want[DEVICE_WANTS_MAX];
 	struct device_round r = { .now_ns = d->env->now_ns, .want = want, .unsettled = when == AT_CHANGE };
-	struct device_view view;
-	int rc;
 
-	close_gone(d);
+	/* The engine knows that they are gone. The list of cards is out of date then. */
+	for (unsigned i = d->cnt; i-- > 0;) {
+		if (!smcr_device_gone(d->env->eng, d->devs[i].dev))
+			continue;
+		log_msg(LOG_LVL_WARNING, "device closed: device=%s reason=\"the card is gone\"", d->devs[i].name);
+		close_one(d, i);
+		device_cards_forget(&d->cards);
+	}
 	list_cards(d, when, err);
-	view = (struct device_view){
+	const struct device_view view = {
 		.ifs = netwatch_table(d->netwatch),
 		.ports = d->cards.ports,
 		.port_cnt = d->cards.cnt,
@@ -329,7 +313,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 	}
 	if (when == AT_START || when == AT_RELOAD)
 		warn_of_idle_entries(d, &view, &r, err);
-	rc = open_missing(d, &r, when, err);
+	int rc = open_missing(d, &r, when, err);
 	arm_again(d, &r);
 	return rc;
 }
@@ -382,26 +366,18 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	return 0;
 }
 
-/* The timer has fired: true when a whole round is due. */
-static bool
-look_is_due(struct devices *d)
-{
-	if (d->env->now_ns >= d->look_ns)
-		return true;
-	for (unsigned i = 0; i < d->cnt; i++)
-		if (device_is_verbs(&d->devs[i]) && !verbs_card_listed(d->devs[i].card))
-			return true;
-	arm_timer(d);
-	return false;
-}
-
 void
 devices_follow(struct devices *d)
 {
 	bool moved = netwatch_take_change(d->netwatch);
 
-	if (d->due && !moved && !d->changed)
-		d->due = look_is_due(d);
+	if (d->due && !moved && !d->changed) {
+		d->due = d->env->now_ns >= d->look_ns;
+		for (unsigned i = 0; i < d->cnt && !d->due; i++)
+			d->due = device_is_verbs(&d->devs[i]) && !verbs_card_listed(d->devs[i].card);
+		if (!d->due)
+			arm_timer(d);
+	}
 	if (!moved && !d->changed && !d->due)
 		return;
 	(void)follow(d, d->due ? AT_TIMER : AT_CHANGE, NULL);
