@@ -35,8 +35,7 @@ enum occasion {
 /* A device that is wanted and does not open. */
 struct failure {
 	char where[DEVICE_WHERE_MAX];
-	int rc;    /* as it was logged */
-	bool seen; /* in this round */
+	int rc; /* as it was logged */
 };
 
 struct devices {
@@ -134,31 +133,6 @@ static void __attribute__((format(printf, 2, 3))) warn(FILE *err, const char *fm
 		log_msg(LOG_LVL_WARNING, "%s", text);
 }
 
-/* Logs why a device does not open, again only when the reason has changed. */
-static void
-note_failure(struct devices *d, const struct device_want *want, int rc, const char *why, FILE *err)
-{
-	char where[DEVICE_WHERE_MAX];
-	struct failure *f = NULL;
-
-	device_where(want, " ", where, sizeof(where));
-	for (unsigned i = 0; i < d->failure_cnt; i++)
-		if (strcmp(d->failures[i].where, where) == 0)
-			f = &d->failures[i];
-	if (f == NULL && d->failure_cnt < DEVICE_WANTS_MAX) {
-		f = &d->failures[d->failure_cnt++];
-		*f = (struct failure){ 0 };
-		memcpy(f->where, where, sizeof(f->where));
-	}
-	if (f == NULL)
-		return;
-	f->seen = true;
-	if (f->rc == rc)
-		return;
-	f->rc = rc;
-	warn(err, "device %s at %s is not there: %s: %s", want->base, where, why, strerror(-rc));
-}
-
 static bool
 is_open(const struct devices *d, const struct device_want *want)
 {
@@ -168,35 +142,37 @@ is_open(const struct devices *d, const struct device_want *want)
 	return false;
 }
 
-/* Opens what is missing. 0, or at start -errno with the reason in err: a daemon that cannot have the address in its
- * configuration is of no use; what may come later is waited for. */
+/* Opens what is missing; what does not open is logged, again only when the reason has changed. 0, or at start -errno with the
+ * reason in err: a daemon that cannot have the address in its configuration is of no use; what may come later is waited for. */
 static int
 open_missing(struct devices *d, const struct device_round *r, enum occasion when, FILE *err)
 {
-	char where[DEVICE_WHERE_MAX];
-	unsigned kept = 0;
+	struct failure failures[DEVICE_WANTS_MAX];
+	unsigned cnt = 0;
 	const char *why;
 
 	for (unsigned i = 0; i < r->want_cnt; i++) {
 		const struct device_want *want = &r->want[i];
-		int rc = !want->open || is_open(d, want) ? 0 : open_one(d, want, &why);
+		struct failure *f = &failures[cnt];
+		int rc = !want->open || is_open(d, want) ? 0 : open_one(d, want, &why), logged = 0;
 
 		if (rc == 0)
 			continue;
+		f->rc = rc;
+		device_where(want, " ", f->where, sizeof(f->where));
 		if (when == AT_START && want->port == NULL && rc != -EADDRNOTAVAIL && want->cfg->interface[0] == '\0') {
-			fprintf(err, "device %s at %s: %s: %s\n", want->base,
-			    device_where(want, " ", where, sizeof(where)), why, strerror(-rc));
+			fprintf(err, "device %s at %s: %s: %s\n", want->base, f->where, why, strerror(-rc));
 			return rc;
 		}
-		note_failure(d, want, rc, why, err);
+		for (unsigned k = 0; k < d->failure_cnt; k++)
+			if (strcmp(d->failures[k].where, f->where) == 0)
+				logged = d->failures[k].rc;
+		if (logged != rc)
+			warn(err, "device %s at %s is not there: %s: %s", want->base, f->where, why, strerror(-rc));
+		cnt++;
 	}
-	for (unsigned i = 0; i < d->failure_cnt; i++) {
-		if (!d->failures[i].seen)
-			continue;
-		d->failures[kept] = d->failures[i];
-		d->failures[kept++].seen = false;
-	}
-	d->failure_cnt = kept;
+	memcpy(d->failures, failures, cnt * sizeof(failures[0]));
+	d->failure_cnt = cnt;
 	return 0;
 }
 
@@ -349,8 +325,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	d->env = env;
 	d->cfg = cfg;
 	timer_init(&d->timer, on_timer);
-	device_watches_init(&d->watches, env->loop);
-	d->needs = (struct device_needs){ device_watches_loop(&d->watches), &env->rng, *gate };
+	d->needs = (struct device_needs){ device_watches_init(&d->watches, env->loop), &env->rng, *gate };
 	rc = netwatch_new(env->loop, &d->netwatch);
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
