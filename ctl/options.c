@@ -73,10 +73,9 @@ static int
 parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 {
 	char *end;
-	double v;
 
 	errno = 0;
-	v = strtod(text, &end) * 1000;
+	double v = strtod(text, &end) * 1000;
 	if (end == text || *end != '\0' || errno != 0 || !(v >= (double)min_ms && v <= (double)max_ms))
 		return -EINVAL;
 	*out = (int64_t)v;
@@ -87,13 +86,12 @@ parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 static int
 parse_u32(const char *text, uint32_t *out)
 {
-	unsigned long long v;
 	char *end;
 
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	errno = 0;
-	v = strtoull(text, &end, 0);
+	unsigned long long v = strtoull(text, &end, 0);
 	if (*end != '\0' || errno != 0 || v == 0 || v > UINT32_MAX)
 		return -EINVAL;
 	*out = (uint32_t)v;
@@ -181,13 +179,11 @@ take_option(int opt, int place, struct options *o, FILE *err)
 static int
 take_peer(const char *text, struct options *o, FILE *err)
 {
-	size_t len;
-
 	if (text == NULL)
 		return refuse(err, "check needs HOST:PORT", "");
 	if (addr_split(text, o->host, sizeof(o->host), &o->port) != 0)
 		return refuse(err, "not of the form HOST:PORT or [IPv6]:PORT: ", text);
-	len = strlen(o->host);
+	size_t len = strlen(o->host);
 	if (o->host[0] == '[' && o->host[len - 1] == ']') {
 		memmove(o->host, o->host + 1, len - 2);
 		o->host[len - 2] = '\0';
@@ -284,7 +280,6 @@ char *
 options_request(const struct options *o, const char *peer)
 {
 	json_t *root = json_object(), *kinds = json_array();
-	char *text;
 
 	json_object_set_new(root, "command", json_string(control_commands[o->command].name));
 	json_object_set_new(root, "version", json_integer(CONTROL_VERSION));
@@ -303,7 +298,7 @@ options_request(const struct options *o, const char *peer)
 		json_object_set_new(root, "peer", json_string(peer));
 		json_object_set_new(root, "timeout_ms", json_integer(o->timeout_ms));
 	}
-	text = json_dumps(root, JSON_COMPACT);
+	char *text = json_dumps(root, JSON_COMPACT);
 	json_decref(kinds);
 	json_decref(root);
 	return text;

@@ -42,55 +42,32 @@ has_place(const struct control *ctl, bool trusted)
 	return living < CONTROL_CLIENTS_MAX && (trusted || strangers < CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_KEPT);
 }
 
-/* The oldest trace that has to make room for a client of this kind; *cnt: how many traces there are. */
-static struct control_client *
-oldest_trace(const struct control *ctl, bool trusted, unsigned *cnt)
+/* Ends the oldest trace that has to make room for a client of this kind, if there is one; its client is dead then. */
+static bool
+evict_trace(struct control *ctl, bool trusted)
 {
 	struct control_client *best = NULL;
 
-	*cnt = 0;
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		if (c->dead || c->state != CLIENT_TRACING)
-			continue;
-		++*cnt;
-		if (c->trusted && !trusted)
+		if (c->dead || c->state != CLIENT_TRACING || (c->trusted && !trusted))
 			continue;
 		if (best == NULL || (best->trusted && !c->trusted) ||
 		    (best->trusted == c->trusted && c->trace_nr < best->trace_nr))
 			best = c;
 	}
-	return best;
-}
-
-/* Is there a place for one more client? Maybe a trace had to end for it, which is dead then. */
-static bool
-make_place(struct control *ctl, bool trusted)
-{
-	struct control_client *c;
-	unsigned cnt;
-
-	if (has_place(ctl, trusted))
-		return true;
-	c = oldest_trace(ctl, trusted, &cnt);
-	if (c == NULL)
-		return false;
-	client_evict(c);
-	return has_place(ctl, trusted);
+	if (best != NULL)
+		client_evict(best);
+	return best != NULL;
 }
 
 bool
 control_make_trace_place(struct control *ctl, const struct control_client *for_whom)
 {
-	struct control_client *c;
-	unsigned cnt;
+	unsigned cnt = 0;
 
-	c = oldest_trace(ctl, for_whom->trusted, &cnt);
-	if (cnt < CONTROL_TRACES_MAX)
-		return true;
-	if (c == NULL)
-		return false;
-	client_evict(c);
-	return true;
+	LIST_EACH(const struct control_client, c, &ctl->clients, node)
+		cnt += !c->dead && c->state == CLIENT_TRACING;
+	return cnt < CONTROL_TRACES_MAX || evict_trace(ctl, for_whom->trusted);
 }
 
 /* -- the listener -- */
@@ -109,13 +86,12 @@ static void
 refuse_client(struct control *ctl, int fd)
 {
 	struct outbuf out;
-	const char *p;
-	size_t len;
 
 	ctl->stats.clients_refused++;
 	if (outbuf_init(&out, 512) == 0) {
 		report_error(&out, "", report_wall_ms(), "busy", "too many control clients");
-		p = outbuf_data(&out, &len);
+		size_t len;
+		const char *p = outbuf_data(&out, &len);
 		(void)!send(fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		outbuf_fini(&out);
 	}
@@ -139,7 +115,7 @@ accept_clients(struct control *ctl, int64_t now_ns)
 			return;
 		}
 		bool trusted = is_trusted(fd);
-		if (!make_place(ctl, trusted)) {
+		if (!has_place(ctl, trusted) && !(evict_trace(ctl, trusted) && has_place(ctl, trusted))) {
 			refuse_client(ctl, fd);
 			continue;
 		}
@@ -191,10 +167,8 @@ control_turn(void *arg, int64_t now_ns)
 static int
 watch_listener(struct control *ctl, FILE *err)
 {
-	int rc;
-
 	ctl->io = (struct loop_io){ .fd = ctl->listen.fd, .cb = on_listener };
-	rc = loop_add(ctl->loop, &ctl->io);
+	int rc = loop_add(ctl->loop, &ctl->io);
 	if (rc != 0) {
 		fprintf(err, "control socket %s: cannot watch it: error %d\n", ctl->listen.path, -rc);
 		return rc;

@@ -164,11 +164,10 @@ send_out(struct control_client *c, int64_t now_ns)
 {
 	size_t len;
 	const char *p = outbuf_data(&c->out, &len);
-	ssize_t n;
 
 	if (len == 0 || !c->can_write)
 		return false;
-	n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0) {
 		if (errno == EAGAIN)
 			c->can_write = false;

@@ -78,10 +78,9 @@ static void
 start_reload(struct control_client *c)
 {
 	struct control *ctl = c->ctl;
-	int rc;
 
 	log_request(c, "reload");
-	rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
+	int rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
 		client_answer_error(c, rc == -EBUSY ? "busy" : "failed",
 		    rc == -EBUSY ? "a reload is going on already, or the daemon is draining" : strerror(-rc));
@@ -95,10 +94,9 @@ static void
 rebalance(struct control_client *c)
 {
 	struct json_writer jw;
-	int moving;
 
 	log_request(c, "rebalance");
-	moving = smcr_rebalance(worker_engine(c->ctl->worker), c->req.group);
+	int moving = smcr_rebalance(worker_engine(c->ctl->worker), c->req.group);
 	if (moving < 0) {
 		client_answer_error(c, moving == -ENOENT ? "not-found" : "failed",
 		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
@@ -114,20 +112,17 @@ static void
 link_delete(struct control_client *c)
 {
 	struct json_writer jw;
-	int rc;
 
 	log_request(c, "link delete");
-	rc = smcr_link_delete(worker_engine(c->ctl->worker), c->req.group, (uint8_t)c->req.link);
-	if (rc != 0) {
-		client_answer_error(c,
-		    rc == -ENOENT      ? "not-found"
-		        : rc == -EBUSY ? "last-link"
-		                       : "failed",
-		    rc == -ENOENT      ? "there is no such active link"
-		        : rc == -EBUSY ? "this is the last active link of its group"
-		                       : strerror(-rc));
+	int rc = smcr_link_delete(worker_engine(c->ctl->worker), c->req.group, (uint8_t)c->req.link);
+	if (rc == -ENOENT)
+		client_answer_error(c, "not-found", "there is no such active link");
+	else if (rc == -EBUSY)
+		client_answer_error(c, "last-link", "this is the last active link of its group");
+	else if (rc != 0)
+		client_answer_error(c, "failed", strerror(-rc));
+	if (rc != 0)
 		return;
-	}
 	loop_again(c->ctl->loop);
 	report_begin(&jw, &c->out, CONTROL_LINK_DELETE, report_wall_ms());
 	jw_uint(&jw, "group", c->req.group);
@@ -164,19 +159,15 @@ static void
 start_check(struct control_client *c)
 {
 	struct control *ctl = c->ctl;
-	struct control_check *k;
-	int rc;
 
 	if (ctl->check_cnt >= CONTROL_CHECKS_MAX) {
 		client_answer_error(c, "busy", "too many checks are running");
 		return;
 	}
-	k = calloc(1, sizeof(*k));
-	rc = -ENOMEM;
+	struct control_check *k = malloc(sizeof(*k));
+	int rc = -ENOMEM;
 	if (k != NULL) {
-		k->ctl = ctl;
-		k->client = c;
-		k->peer = c->req.peer;
+		*k = (struct control_check){ .ctl = ctl, .client = c, .peer = c->req.peer };
 		rc = worker_check(ctl->worker, &k->peer, c->req.timeout_ms, on_check_done, k);
 	}
 	if (rc != 0) {

@@ -193,11 +193,10 @@ control_request_parse(const char *line, size_t len, struct control_request *out,
 {
 	json_error_t jerr;
 	json_t *root = json_loadb(line, len, JSON_REJECT_DUPLICATES, &jerr);
-	int rc;
 
 	if (root == NULL)
 		return refuse(err, "bad-json", "no JSON at byte %d: %s", jerr.position, jerr.text);
-	rc = parse_root(root, out, err);
+	int rc = parse_root(root, out, err);
 	json_decref(root);
 	return rc;
 }
