@@ -5,8 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ctl/human.h"
-#include "ctl/table.h"
+#include "ctl/text.h"
 #include "control/counters.h"
 
 const char *

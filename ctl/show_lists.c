@@ -2,9 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ctl/human.h"
 #include "ctl/show.h"
-#include "ctl/table.h"
+#include "ctl/text.h"
 
 enum column_kind {
 	COLUMN_TEXT,

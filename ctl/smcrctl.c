@@ -11,7 +11,7 @@
 #include "ctl/ask.h"
 #include "ctl/options.h"
 #include "ctl/show.h"
-#include "ctl/table.h"
+#include "ctl/text.h"
 
 #define ANSWER_MS 15000  /* without a byte from the daemon */
 #define RELOAD_MS 180000 /* it resolves names */

@@ -3,10 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "ctl/human.h"
 #include "ctl/show.h"
 #include "control/counters.h"
-#include "ctl/table.h"
+#include "ctl/text.h"
 #include "golden.h"
 #include "unit.h"
 
