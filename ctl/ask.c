@@ -50,7 +50,8 @@ ask_open(struct ask *a, const char *path, unsigned timeout_ms, FILE *err)
 
 	*a = (struct ask){ .path = path, .fd = -1 };
 	if (strlen(path) >= sizeof(sun.sun_path)) {
-		fprintf(err, "smcrctl: the name of the socket is too long: %s\n", path);
+		if (err != NULL)
+			fprintf(err, "smcrctl: the name of the socket is too long: %s\n", path);
 		return -ENAMETOOLONG;
 	}
 	strcpy(sun.sun_path, path);
@@ -59,7 +60,8 @@ ask_open(struct ask *a, const char *path, unsigned timeout_ms, FILE *err)
 		ask_set_timeout(a, timeout_ms);
 	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&sun, sizeof(sun)) != 0) {
 		rc = -errno;
-		explain_connect(err, path, errno);
+		if (err != NULL)
+			explain_connect(err, path, errno);
 		ask_close(a);
 	}
 	return rc;

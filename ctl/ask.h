@@ -13,7 +13,7 @@ struct ask {
 	size_t used;
 };
 
-/* 0, or -errno with one line in err. timeout_ms: how long a send or the wait for bytes may take, 0 = for ever. */
+/* 0, or -errno with one line in err, unless that is NULL. timeout_ms: how long a send or the wait for bytes may take, 0 = for ever. */
 int ask_open(struct ask *, const char *path, unsigned timeout_ms, FILE *err);
 void ask_close(struct ask *);
 void ask_set_timeout(struct ask *, unsigned timeout_ms);

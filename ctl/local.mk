@@ -2,13 +2,10 @@
 noinst_LTLIBRARIES += ctl/libsmcrctl.la
 ctl_libsmcrctl_la_SOURCES = \
 	ctl/ask.c ctl/ask.h \
-	ctl/human.c ctl/human.h \
 	ctl/options.c ctl/options.h \
-	ctl/run.c ctl/run.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
-	ctl/show_summary.c \
-	ctl/table.c ctl/table.h
+	ctl/text.c ctl/text.h
 ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)
 

@@ -16,17 +16,12 @@
 #define WATCH_MIN_MS 100
 #define WATCH_MAX_MS 86400000
 
-enum {
-	OPT_SERVICE = 256,
-	OPT_MODE,
-	OPT_GROUP,
-	OPT_TOKEN,
-	OPT_KIND,
-	OPT_TIMEOUT,
-};
+/* An option that becomes a field of the request; above all letters. */
+#define FIELD_SHIFT 8
+#define FIELD(name) (CONTROL_F_##name << FIELD_SHIFT)
 
-#define MODE_OPTION(mode, word) { word, no_argument, NULL, OPT_MODE },
-#define KIND_OPTION(kind, word) { word, no_argument, NULL, OPT_KIND },
+#define MODE_OPTION(mode, word) { word, no_argument, NULL, FIELD(MODE) },
+#define KIND_OPTION(kind, word) { word, no_argument, NULL, FIELD(KINDS) },
 
 /* clang-format off */
 static const struct option longs[] = {
@@ -36,10 +31,10 @@ static const struct option longs[] = {
 	{ "watch", optional_argument, NULL, 'w' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
-	{ "service", required_argument, NULL, OPT_SERVICE },
-	{ "group", required_argument, NULL, OPT_GROUP },
-	{ "token", required_argument, NULL, OPT_TOKEN },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "service", required_argument, NULL, FIELD(SERVICE) },
+	{ "group", required_argument, NULL, FIELD(GROUP) },
+	{ "token", required_argument, NULL, FIELD(TOKEN) },
+	{ "timeout", required_argument, NULL, FIELD(TIMEOUT_MS) },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
 	{ 0 },
@@ -78,10 +73,9 @@ static int
 parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 {
 	char *end;
-	double v;
 
 	errno = 0;
-	v = strtod(text, &end) * 1000;
+	double v = strtod(text, &end) * 1000;
 	if (end == text || *end != '\0' || errno != 0 || !(v >= (double)min_ms && v <= (double)max_ms))
 		return -EINVAL;
 	*out = (int64_t)v;
@@ -92,13 +86,12 @@ parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 static int
 parse_u32(const char *text, uint32_t *out)
 {
-	unsigned long long v;
 	char *end;
 
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	errno = 0;
-	v = strtoull(text, &end, 0);
+	unsigned long long v = strtoull(text, &end, 0);
 	if (*end != '\0' || errno != 0 || v == 0 || v > UINT32_MAX)
 		return -EINVAL;
 	*out = (uint32_t)v;
@@ -112,8 +105,8 @@ print_help(FILE *out)
 	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
 		const struct control_command_row *cmd = &control_commands[i];
 		char usage[32];
-		int len = snprintf(
-		    usage, sizeof(usage), "%s%s%s", cmd->name, cmd->args[0] != '\0' ? " " : "", cmd->args);
+		int len = snprintf(usage, sizeof(usage), "%s%s%s", cmd->name, cmd->args != NULL ? " " : "",
+		    cmd->args != NULL ? cmd->args : "");
 		char *hyphen = strchr(usage, '-');
 
 		if (hyphen != NULL)
@@ -130,73 +123,67 @@ refuse(FILE *err, const char *text, const char *more)
 	return -EINVAL;
 }
 
-/* The option longs[place] (or a short one) into *o, and the field of a request that it is into *given: 0, or -EINVAL with
- * a line on err. */
+/* The option longs[place] (or a short one) into *o: 0, or -EINVAL with a line on err. */
 static int
-take_option(int opt, int place, struct options *o, unsigned *given, FILE *err)
+take_option(int opt, int place, struct options *o, FILE *err)
 {
+	const char *wrong = NULL;
 	int64_t ms;
 
 	switch (opt) {
 	case 's':
 		o->socket = optarg;
-		return 0;
+		break;
 	case 'j':
 		o->json = true;
-		return 0;
+		break;
 	case 'd':
 		o->detail = true;
-		return 0;
+		break;
 	case 'w':
 		o->watch_ms = WATCH_DEFAULT_MS;
-		if (optarg == NULL || parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, &o->watch_ms) == 0)
-			return 0;
-		return refuse(err, "--watch takes seconds, 0.1 to 86400: --watch=", optarg);
-	case OPT_SERVICE:
-		*given |= CONTROL_F_SERVICE;
+		if (optarg != NULL && parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, &o->watch_ms) != 0)
+			wrong = "--watch takes seconds, 0.1 to 86400: --watch=";
+		break;
+	case FIELD(SERVICE):
 		o->service = optarg;
-		return 0;
-	case OPT_MODE:
-		*given |= CONTROL_F_MODE;
+		break;
+	case FIELD(MODE):
 		if (o->mode != NULL)
 			return refuse(err, "only one of --smcr, --tcp and --setup can be given", "");
 		o->mode = longs[place].name;
-		return 0;
-	case OPT_GROUP:
-		*given |= CONTROL_F_GROUP;
-		if (parse_u32(optarg, &o->group) == 0)
-			return 0;
-		return refuse(err, "--group takes the number of a link group: ", optarg);
-	case OPT_TOKEN:
-		*given |= CONTROL_F_TOKEN;
-		if (parse_u32(optarg, &o->token) == 0)
-			return 0;
-		return refuse(err, "--token takes a token as 'connections --detail' shows it: ", optarg);
-	case OPT_KIND:
-		*given |= CONTROL_F_KINDS;
+		break;
+	case FIELD(GROUP):
+		if (parse_u32(optarg, &o->group) != 0)
+			wrong = "--group takes the number of a link group: ";
+		break;
+	case FIELD(TOKEN):
+		if (parse_u32(optarg, &o->token) != 0)
+			wrong = "--token takes a token as 'connections --detail' shows it: ";
+		break;
+	case FIELD(KINDS):
 		o->kinds |= 1u << place;
-		return 0;
-	case OPT_TIMEOUT:
-		*given |= CONTROL_F_TIMEOUT_MS;
+		break;
+	case FIELD(TIMEOUT_MS):
 		if (parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms) != 0)
-			return refuse(err, "--timeout takes seconds, up to 60: ", optarg);
-		o->timeout_ms = (uint32_t)ms;
-		return 0;
+			wrong = "--timeout takes seconds, up to 60: ";
+		else
+			o->timeout_ms = (uint32_t)ms;
+		break;
 	default: /* getopt has said what is wrong */
 		return -EINVAL;
 	}
+	return wrong != NULL ? refuse(err, wrong, optarg) : 0;
 }
 
 static int
 take_peer(const char *text, struct options *o, FILE *err)
 {
-	size_t len;
-
 	if (text == NULL)
 		return refuse(err, "check needs HOST:PORT", "");
 	if (addr_split(text, o->host, sizeof(o->host), &o->port) != 0)
 		return refuse(err, "not of the form HOST:PORT or [IPv6]:PORT: ", text);
-	len = strlen(o->host);
+	size_t len = strlen(o->host);
 	if (o->host[0] == '[' && o->host[len - 1] == ']') {
 		memmove(o->host, o->host + 1, len - 2);
 		o->host[len - 2] = '\0';
@@ -223,30 +210,25 @@ match_command(char **args, const char *name)
 	return 0;
 }
 
-/* The row of the command, *args moving behind its words; NULL with a line on err. */
-static const struct control_command_row *
-find_command(char ***args, struct options *o, FILE *err)
+/* Command and arguments; given: the fields of the request that options gave. */
+static int
+take_command(char **next, unsigned given, struct options *o, FILE *err)
 {
-	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
-		unsigned words = match_command(*args, control_commands[i].name);
+	const struct control_command_row *cmd = NULL;
+
+	for (unsigned i = 0; i < CONTROL_COMMAND_CNT && cmd == NULL; i++) {
+		unsigned words = match_command(next, control_commands[i].name);
 
 		if (words == 0)
 			continue;
 		o->command = (enum control_command)i;
-		*args += words;
-		return &control_commands[i];
+		cmd = &control_commands[i];
+		next += words;
 	}
-	(void)(**args == NULL ? refuse(err, "no command given", "") : refuse(err, "unknown command: ", **args));
-	return NULL;
-}
-
-static int
-take_command(char **next, unsigned given, struct options *o, FILE *err)
-{
-	const struct control_command_row *cmd = find_command(&next, o, err);
-
+	if (cmd == NULL && *next == NULL)
+		return refuse(err, "no command given", "");
 	if (cmd == NULL)
-		return -EINVAL;
+		return refuse(err, "unknown command: ", *next);
 	if ((given & ~(cmd->takes & ~cmd->named)) != 0)
 		return refuse(err, cmd->name, " does not take one of these options");
 	if (o->watch_ms != 0 && cmd->once)
@@ -283,7 +265,8 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 			fprintf(out, "smcrctl %s\n", PACKAGE_VERSION);
 			return OPTIONS_DONE;
 		}
-		rc = take_option(opt, place, o, &given, err);
+		given |= (unsigned)opt >> FIELD_SHIFT;
+		rc = take_option(opt, place, o, err);
 	}
 	if (rc == 0)
 		rc = take_command(argv + optind, given, o, err);
@@ -297,22 +280,17 @@ char *
 options_request(const struct options *o, const char *peer)
 {
 	json_t *root = json_object(), *kinds = json_array();
-	char *text;
 
 	json_object_set_new(root, "command", json_string(control_commands[o->command].name));
 	json_object_set_new(root, "version", json_integer(CONTROL_VERSION));
-	if (o->service != NULL)
-		json_object_set_new(root, "service", json_string_nocheck(o->service));
-	if (o->mode != NULL)
-		json_object_set_new(root, "mode", json_string(o->mode));
-	if (o->group != 0)
-		json_object_set_new(root, "group", json_integer(o->group));
-	if (o->link != 0)
-		json_object_set_new(root, "link", json_integer(o->link));
-	if (o->token != 0)
-		json_object_set_new(root, "token", json_integer(o->token));
+	/* What is NULL is left out. */
+	json_object_set_new(root, "service", json_string_nocheck(o->service));
+	json_object_set_new(root, "mode", json_string(o->mode));
+	json_object_set_new(root, "group", o->group != 0 ? json_integer(o->group) : NULL);
+	json_object_set_new(root, "link", o->link != 0 ? json_integer(o->link) : NULL);
+	json_object_set_new(root, "token", o->token != 0 ? json_integer(o->token) : NULL);
 	for (unsigned i = 0; longs[i].name != NULL; i++)
-		if (longs[i].val == OPT_KIND && (o->kinds & 1u << i) != 0)
+		if (longs[i].val == FIELD(KINDS) && (o->kinds & 1u << i) != 0)
 			json_array_append_new(kinds, json_string(longs[i].name));
 	if (o->kinds != 0)
 		json_object_set(root, "kinds", kinds);
@@ -320,7 +298,7 @@ options_request(const struct options *o, const char *peer)
 		json_object_set_new(root, "peer", json_string(peer));
 		json_object_set_new(root, "timeout_ms", json_integer(o->timeout_ms));
 	}
-	text = json_dumps(root, JSON_COMPACT);
+	char *text = json_dumps(root, JSON_COMPACT);
 	json_decref(kinds);
 	json_decref(root);
 	return text;

@@ -1,33 +1,12 @@
-/* Which answer is shown how, and what all of them need; see show.h. */
+/* Answers as text but for the lists (show_lists.c): summaries, results of commands, trace lines; see show.h. */
 #include "ctl/show.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "ctl/human.h"
-#include "ctl/table.h"
-
-void
-show_answer(FILE *f, enum control_command command, const json_t *data, bool detail)
-{
-	static void (*const shows[CONTROL_COMMAND_CNT])(FILE *, const json_t *, bool) = {
-		[CONTROL_STATUS] = show_status,
-		[CONTROL_CONNECTIONS] = show_connections,
-		[CONTROL_GROUPS] = show_groups,
-		[CONTROL_LINKS] = show_links,
-		[CONTROL_RMBS] = show_rmbs,
-		[CONTROL_DEVICES] = show_devices,
-		[CONTROL_STATS] = show_stats,
-		[CONTROL_CHECK] = show_check,
-		[CONTROL_REBALANCE] = show_rebalance,
-		[CONTROL_LINK_DELETE] = show_link_delete,
-		[CONTROL_RELOAD] = show_reload,
-		[CONTROL_DRAIN] = show_drain,
-	};
-
-	if (shows[command] != NULL) /* of a trace the lines that follow are shown */
-		shows[command](f, data, detail);
-}
+#include "ctl/text.h"
+#include "control/counters.h"
 
 const char *
 get_string(const json_t *o, const char *key)
@@ -50,67 +29,171 @@ get_bool(const json_t *o, const char *key)
 }
 
 static void
-format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
+print_conn_counts(FILE *f, const json_t *data)
 {
-	char num[HUMAN_MAX];
-	int64_t v;
+	const json_t *c = json_object_get(data, "connections");
+	int64_t smcr = get_int(c, "smcr"), tcp = get_int(c, "tcp"), setup = get_int(c, "setup");
 
-	if (c->kind == COLUMN_CALL) {
-		c->call(item, buf, cap);
+	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", smcr + tcp + setup,
+	    smcr, tcp, setup);
+}
+
+/* In one line what holds, in another what does not; the daemon's words with --detail. An older daemon says nothing. */
+static void
+show_confinement(FILE *f, const json_t *c, bool detail)
+{
+	static const struct {
+		const char *key, *words;
+	} parts[] = {
+		{ "no_new_privs", "no new privileges" },
+		{ "capabilities", "capabilities" },
+		{ "files", "files" },
+		{ "system_calls", "system calls" },
+	};
+	const char *head = "Confined     ", *sep = "Confined     ";
+
+	if (c == NULL)
 		return;
-	}
-	if (json_object_get(item, c->key) == NULL) { /* another version of the daemon */
-		snprintf(buf, cap, "-");
-		return;
-	}
-	v = get_int(item, c->key);
-	switch (c->kind) {
-	case COLUMN_TEXT:
-	case COLUMN_CALL:
-		snprintf(buf, cap, "%s", get_string(item, c->key));
-		break;
-	case COLUMN_NUMBER:
-		snprintf(buf, cap, "%" PRId64, v);
-		break;
-	case COLUMN_PAIR:
-		snprintf(buf, cap, "%" PRId64 "/%" PRId64, v, get_int(item, c->key2));
-		break;
-	case COLUMN_BYTES:
-		snprintf(buf, cap, "%s", human_bytes(num, (uint64_t)v));
-		break;
-	case COLUMN_AGE:
-		snprintf(buf, cap, "%s", human_duration(num, v));
-		break;
-	case COLUMN_QPN:
-		snprintf(buf, cap, "0x%06" PRIx64, (uint64_t)v);
-		break;
-	case COLUMN_MICRO:
-		snprintf(buf, cap, "%s", human_us(num, v));
-		break;
+	for (unsigned on = 2; on-- > 0; head = sep = "Not confined ") {
+		for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+			const json_t *p = json_object_get(c, parts[i].key);
+
+			if (get_bool(p, "on") != (on == 1))
+				continue;
+			fprintf(f, "%s%s", sep, parts[i].words);
+			sep = on == 1 && !detail ? ", " : "\n             ";
+			if (on == 0 || detail) {
+				fputs(": ", f);
+				print_clean(f, get_string(p, "text"));
+			}
+		}
+		if (sep != head)
+			fputc('\n', f);
 	}
 }
 
-void
-show_list(FILE *f, const json_t *list, const struct column *columns, bool detail)
+static void
+show_status(FILE *f, const json_t *d, bool detail)
 {
-	char buf[CELL_MAX];
-	struct table t;
+	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX];
 
-	table_init(&t);
-	for (const struct column *c = columns; c->heading != NULL; c++)
-		if (detail || !c->detail)
-			table_column(&t, c->heading,
-			    c->kind == COLUMN_CALL ? c->right : c->kind != COLUMN_TEXT && c->kind != COLUMN_QPN);
+	fprintf(f, "smcrd %s, pid %" PRId64 ", up %s%s\n", get_string(d, "version"), get_int(d, "pid"),
+	    human_duration(a, get_int(d, "uptime_ms")), get_bool(d, "draining") ? ", DRAINING" : "");
+	fputs("Connections  ", f);
+	print_conn_counts(f, d);
+	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));
+	fprintf(
+	    f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
+	fprintf(f, "Memory       %s resident; RMBs %s of at most %s, send buffers %s\n",
+	    human_bytes(a, (uint64_t)get_int(d, "rss_bytes")), human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")),
+	    human_bytes(most, (uint64_t)get_int(d, "rmb_bytes_max")),
+	    human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
+	show_confinement(f, json_object_get(d, "confinement"), detail);
+	fputc('\n', f);
+	show_list(f, d, "services", detail);
+}
+
+/* With the heading if it was not printed yet. */
+static void
+print_stat(FILE *f, const char **heading, const json_t *value, const char *words)
+{
+	char num[HUMAN_MAX];
+
+	if (*heading != NULL)
+		fprintf(f, "%s\n", *heading);
+	*heading = NULL;
+	fprintf(f, "%16s  %s\n", human_count(num, (uint64_t)json_integer_value(value)), words);
+}
+
+static void
+print_reasons(FILE *f, const char *heading, const json_t *list)
+{
+	char words[256];
+
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		for (const struct column *c = columns; c->heading != NULL; c++) {
-			if (!detail && c->detail)
-				continue;
-			format_cell(c, json_array_get(list, i), buf, sizeof(buf));
-			table_cell(&t, buf);
-		}
+		const json_t *r = json_array_get(list, i);
+
+		snprintf(words, sizeof(words), "%s %s", get_string(r, "code"), get_string(r, "text"));
+		print_stat(f, &heading, json_object_get(r, "count"), words);
 	}
-	table_print(&t, f);
-	table_fini(&t);
+}
+
+#define HEADING(text) { NULL, text },
+#define COUNTER(source, field, words) { CONTROL_COUNTER_KEY(source, field), words },
+
+static void
+show_stats(FILE *f, const json_t *d)
+{
+	/* Counters in words; headings have no key. */
+	static const struct {
+		const char *key, *words;
+	} stats[] = { CONTROL_COUNTERS(HEADING, COUNTER) };
+	json_t *rest = json_copy(json_object_get(d, "counters")), *v;
+	const char *heading = NULL, *key;
+
+	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++) {
+		if (stats[i].key == NULL) {
+			heading = stats[i].words;
+			continue;
+		}
+		v = json_object_get(rest, stats[i].key);
+		if (v == NULL) /* an older daemon */
+			continue;
+		print_stat(f, &heading, v, stats[i].words);
+		(void)json_object_del(rest, stats[i].key);
+	}
+	/* Counters of a newer daemon, by their bare names. */
+	heading = "Other";
+	json_object_foreach(rest, key, v)
+	{
+		print_stat(f, &heading, v, key);
+	}
+	json_decref(rest);
+	print_reasons(f, "Most frequent reasons against SMC-R, ours", json_object_get(d, "fallback_reasons_local"));
+	print_reasons(
+	    f, "Most frequent reasons against SMC-R, the peers'", json_object_get(d, "fallback_reasons_peer"));
+}
+
+void
+show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
+{
+	switch (command) {
+	case CONTROL_CONNECTIONS:
+	case CONTROL_GROUPS:
+	case CONTROL_LINKS:
+	case CONTROL_RMBS:
+	case CONTROL_DEVICES:
+		show_list(f, d, control_commands[command].name, detail);
+		break;
+	case CONTROL_STATUS:
+		show_status(f, d, detail);
+		break;
+	case CONTROL_STATS:
+		show_stats(f, d);
+		break;
+	case CONTROL_CHECK: /* the daemon's sentence says it all: yes or no, the peer, whose reason, its code */
+		print_clean(f, get_string(d, "text"));
+		fputc('\n', f);
+		break;
+	case CONTROL_REBALANCE:
+		fprintf(f, "connections to be moved: %" PRId64 "\n", get_int(d, "moving"));
+		break;
+	case CONTROL_LINK_DELETE:
+		fprintf(f, "link %" PRId64 " of link group %" PRId64 " is being taken out\n", get_int(d, "link"),
+		    get_int(d, "group"));
+		break;
+	case CONTROL_RELOAD:
+		fputs("the configuration was reloaded\n", f);
+		print_clean(f, get_string(d, "messages"));
+		break;
+	case CONTROL_DRAIN:
+		fputs("draining; connections left ", f);
+		print_conn_counts(f, d);
+		break;
+	case CONTROL_TRACE: /* the lines that follow are shown */
+	case CONTROL_COMMAND_CNT:
+		break;
+	}
 }
 
 void

@@ -1,22 +1,235 @@
-/* smcrctl: shows and steers a running smcrd by its control socket. */
+/* smcrctl: shows and steers a running smcrd by its control socket. Asks it and prints, once or again and again. */
+#include <jansson.h>
 #include <locale.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/addr.h"
+#include "ctl/ask.h"
 #include "ctl/options.h"
-#include "ctl/run.h"
+#include "ctl/show.h"
+#include "ctl/text.h"
+
+#define ANSWER_MS 15000  /* without a byte from the daemon */
+#define RELOAD_MS 180000 /* it resolves names */
+
+enum {
+	EXIT_WELL = 0,
+	EXIT_NO = 1,      /* the daemon answered, and the answer is no */
+	EXIT_TROUBLE = 2, /* usage, no daemon, no permission, broken answer */
+};
+
+/* A line of the daemon as an object, or NULL (said). */
+static json_t *
+parse_line(const char *line)
+{
+	json_error_t jerr;
+	json_t *root = json_loads(line, JSON_REJECT_DUPLICATES, &jerr);
+
+	if (json_is_object(root))
+		return root;
+	fprintf(stderr, "smcrctl: cannot understand the answer: %s\n", root == NULL ? jerr.text : "no object");
+	json_decref(root);
+	return NULL;
+}
+
+/* The daemon's error in words; its exit status. */
+static int
+tell_error(const json_t *error)
+{
+	const char *code = json_string_value(json_object_get(error, "code"));
+	const char *text = json_string_value(json_object_get(error, "text"));
+	bool refused = code != NULL && strcmp(code, "reload-failed") == 0;
+	bool no = code != NULL && (strcmp(code, "not-found") == 0 || strcmp(code, "last-link") == 0);
+
+	if (refused)
+		fputs("smcrctl: the new configuration was refused, the old one stays in force:\n", stderr);
+	else
+		fputs("smcrctl: smcrd says: ", stderr);
+	print_clean(stderr, text != NULL ? text : "nothing");
+	if (text == NULL || text[0] == '\0' || text[strlen(text) - 1] != '\n')
+		fputc('\n', stderr);
+	return refused || no ? EXIT_NO : EXIT_TROUBLE;
+}
+
+/* Prints an answer one way or the other: exit status. */
+static int
+print_answer(const struct options *o, const char *line, const json_t *root)
+{
+	const json_t *error = json_object_get(root, "error"), *data = json_object_get(root, "data");
+
+	if (o->json)
+		puts(line);
+	if (json_is_object(error))
+		return tell_error(error);
+	if (!json_is_object(data)) {
+		fprintf(stderr, "smcrctl: cannot understand the answer: no data\n");
+		return EXIT_TROUBLE;
+	}
+	if (!o->json)
+		show_answer(stdout, o->command, data, o->detail);
+	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))
+		return EXIT_NO;
+	return EXIT_WELL;
+}
+
+/* The answer; of a trace also the lines that follow, until the daemon or the reader of our output goes. */
+static int
+ask_and_print(const struct options *o, struct ask *a, const char *request)
+{
+	const char *line = ask_send(a, request, stderr) == 0 ? ask_line(a, stderr) : NULL;
+
+	for (bool following = false; line != NULL; line = ask_line(a, stderr)) {
+		json_t *root = parse_line(line);
+		const json_t *error = json_object_get(root, "error");
+
+		if (root == NULL)
+			return EXIT_TROUBLE;
+		if (following && !json_is_object(error)) {
+			if (o->json)
+				puts(line);
+			else
+				show_trace(stdout, root);
+		} else if (o->command == CONTROL_TRACE && json_is_null(error)) {
+			following = true;
+			ask_set_timeout(a, 0);
+		} else {
+			int status = print_answer(o, line, root);
+
+			json_decref(root);
+			return status;
+		}
+		json_decref(root);
+		if (fflush(stdout) != 0)
+			return EXIT_TROUBLE;
+	}
+	return EXIT_TROUBLE;
+}
+
+/* One request and its answer; peer is for `check`. */
+static int
+run_request(const struct options *o, const char *peer)
+{
+	char *request = options_request(o, peer);
+	int status = EXIT_TROUBLE;
+	unsigned patience_ms = o->command == CONTROL_RELOAD ? RELOAD_MS : ANSWER_MS;
+	struct ask a;
+
+	if (o->command == CONTROL_CHECK)
+		patience_ms += o->timeout_ms;
+	if (request == NULL) {
+		fprintf(stderr, "smcrctl: out of memory\n");
+	} else if (ask_open(&a, o->socket, patience_ms, stderr) == 0) {
+		status = ask_and_print(o, &a, request);
+		ask_close(&a);
+	}
+	free(request);
+	return status;
+}
+
+/* Every address of the peer in turn, as a client would do, until one is found to be well. */
+static int
+run_check(const struct options *o)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG }, *list;
+	char port[8], text[ADDR_STR_MAX];
+	int rc, status = EXIT_NO;
+
+	snprintf(port, sizeof(port), "%u", (unsigned)o->port);
+	rc = getaddrinfo(o->host, port, &hints, &list);
+	if (rc != 0) {
+		fprintf(stderr, "smcrctl: no address for %s: %s\n", o->host, gai_strerror(rc));
+		return EXIT_TROUBLE;
+	}
+	for (struct addrinfo *ai = list; ai != NULL && status == EXIT_NO; ai = ai->ai_next) {
+		struct sockaddr_storage ss = { 0 };
+
+		memcpy(&ss, ai->ai_addr, ai->ai_addrlen);
+		status = run_request(o, addr_format_port(&ss, text, sizeof(text)));
+	}
+	freeaddrinfo(list);
+	return status;
+}
+
+static int
+run_once(const struct options *o)
+{
+	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);
+}
+
+static void
+watch_heading(const struct options *o)
+{
+	time_t now = time(NULL);
+	char text[64] = "";
+	struct tm tm;
+
+	if (o->json)
+		return;
+	if (localtime_r(&now, &tm) != NULL)
+		strftime(text, sizeof(text), "%F %T", &tm);
+	if (isatty(STDOUT_FILENO))
+		fputs("\033[H\033[2J", stdout);
+	printf("smcrctl %s, every %.1fs: %s\n", control_commands[o->command].name, (double)o->watch_ms / 1000, text);
+}
+
+/* True when a daemon is there. Says nothing. */
+static bool
+daemon_runs(const struct options *o)
+{
+	struct ask a;
+
+	if (ask_open(&a, o->socket, ANSWER_MS, NULL) != 0)
+		return false;
+	ask_close(&a);
+	return true;
+}
+
+/* A failure of the first request ends it; later ones are shown, and it goes on, as a daemon may be restarted. */
+static int
+run_watch(const struct options *o)
+{
+	struct timespec pause = { .tv_sec = o->watch_ms / 1000, .tv_nsec = o->watch_ms % 1000 * 1000000 };
+	bool drain = o->command == CONTROL_DRAIN;
+
+	for (bool first = true;; first = false) {
+		if (!first && drain && !daemon_runs(o)) {
+			if (!o->json)
+				puts("drained: smcrd has ended");
+			return EXIT_WELL;
+		}
+		watch_heading(o);
+		int status = run_once(o);
+		if (status == EXIT_TROUBLE && first)
+			return status;
+		if (fflush(stdout) != 0)
+			return EXIT_TROUBLE;
+		nanosleep(&pause, NULL);
+	}
+}
 
 int
 main(int argc, char **argv)
 {
 	struct options o;
+	int status = EXIT_TROUBLE;
 
 	setlocale(LC_CTYPE, "");
 	switch (options_parse(argc, argv, &o, stdout, stderr)) {
 	case OPTIONS_RUN:
-		return run(&o);
+		status = o.watch_ms != 0 ? run_watch(&o) : run_once(&o);
+		break;
 	case OPTIONS_DONE:
 		return EXIT_WELL;
 	case OPTIONS_WRONG:
-		break;
+		return EXIT_TROUBLE;
 	}
-	return EXIT_TROUBLE;
+	if (fflush(stdout) != 0) {
+		fprintf(stderr, "smcrctl: cannot write the output\n");
+		return EXIT_TROUBLE;
+	}
+	return status;
 }

@@ -1,4 +1,4 @@
-/* The control socket: its listener, its clients' turns, its end; see control.h. */
+/* The control socket: its listener, places for clients, their turns, its end; see control.h. */
 #include "daemon/control/control.h"
 
 #include <errno.h>
@@ -6,10 +6,71 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "daemon/control/control_parts.h"
 
 #define ACCEPTS_PER_TURN 8
 #define ACCEPT_PAUSE_NS 100000000
+
+/*
+ * -- places --
+ *
+ * A client that may connect by the socket's mode may hold a place for as long as a trace is silent; so some places are
+ * kept for the daemon's own user and root, traces are bounded, and when there is no place left, the oldest trace makes
+ * room. A trace of those two users makes room for them alone.
+ */
+
+/* Is the process at the other end the daemon's own user, or root? */
+static bool
+is_trusted(int fd)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && (cred.uid == 0 || cred.uid == geteuid());
+}
+
+static bool
+has_place(const struct control *ctl, bool trusted)
+{
+	unsigned living = 0, strangers = 0;
+
+	LIST_EACH(const struct control_client, c, &ctl->clients, node) {
+		living += !c->dead;
+		strangers += !c->dead && !c->trusted;
+	}
+	return living < CONTROL_CLIENTS_MAX && (trusted || strangers < CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_KEPT);
+}
+
+/* Ends the oldest trace that has to make room for a client of this kind, if there is one; its client is dead then. */
+static bool
+evict_trace(struct control *ctl, bool trusted)
+{
+	struct control_client *best = NULL;
+
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
+		if (c->dead || c->state != CLIENT_TRACING || (c->trusted && !trusted))
+			continue;
+		if (best == NULL || (best->trusted && !c->trusted) ||
+		    (best->trusted == c->trusted && c->trace_nr < best->trace_nr))
+			best = c;
+	}
+	if (best != NULL)
+		client_evict(best);
+	return best != NULL;
+}
+
+bool
+control_make_trace_place(struct control *ctl, const struct control_client *for_whom)
+{
+	unsigned cnt = 0;
+
+	LIST_EACH(const struct control_client, c, &ctl->clients, node)
+		cnt += !c->dead && c->state == CLIENT_TRACING;
+	return cnt < CONTROL_TRACES_MAX || evict_trace(ctl, for_whom->trusted);
+}
+
+/* -- the listener -- */
 
 static void
 on_listener(struct loop_io *io, unsigned events)
@@ -25,13 +86,12 @@ static void
 refuse_client(struct control *ctl, int fd)
 {
 	struct outbuf out;
-	const char *p;
-	size_t len;
 
 	ctl->stats.clients_refused++;
 	if (outbuf_init(&out, 512) == 0) {
 		report_error(&out, "", report_wall_ms(), "busy", "too many control clients");
-		p = outbuf_data(&out, &len);
+		size_t len;
+		const char *p = outbuf_data(&out, &len);
 		(void)!send(fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		outbuf_fini(&out);
 	}
@@ -43,8 +103,6 @@ accept_clients(struct control *ctl, int64_t now_ns)
 {
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd = accept4(ctl->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		struct control_client *c;
-		bool trusted;
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
@@ -56,12 +114,12 @@ accept_clients(struct control *ctl, int64_t now_ns)
 			ctl->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
-		trusted = control_trusts(fd);
-		if (!control_make_place(ctl, trusted)) {
+		bool trusted = is_trusted(fd);
+		if (!has_place(ctl, trusted) && !(evict_trace(ctl, trusted) && has_place(ctl, trusted))) {
 			refuse_client(ctl, fd);
 			continue;
 		}
-		c = client_new(ctl, fd);
+		struct control_client *c = client_new(ctl, fd);
 		if (c == NULL) {
 			ctl->stats.clients_refused++;
 			continue;
@@ -92,15 +150,13 @@ control_turn(void *arg, int64_t now_ns)
 			ctl->stats.clients_timed_out++;
 			c->dead = true;
 		}
-		if (c->dead)
-			client_free(c);
-		else if (client_deadline(c) < next)
-			next = client_deadline(c);
 	}
-	/* Traces that made room for a client behind them in the list. */
-	LIST_EACH(struct control_client, c, &ctl->clients, node)
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		if (c->dead)
 			client_free(c);
+		else
+			next = min_i64(next, client_deadline(c));
+	}
 	/* The first client of this turn is the last of the next, so that a big report does not take all steps. */
 	if (!list_empty(&ctl->clients))
 		list_push(&ctl->clients, list_pop(&ctl->clients));
@@ -111,10 +167,8 @@ control_turn(void *arg, int64_t now_ns)
 static int
 watch_listener(struct control *ctl, FILE *err)
 {
-	int rc;
-
 	ctl->io = (struct loop_io){ .fd = ctl->listen.fd, .cb = on_listener };
-	rc = loop_add(ctl->loop, &ctl->io);
+	int rc = loop_add(ctl->loop, &ctl->io);
 	if (rc != 0) {
 		fprintf(err, "control socket %s: cannot watch it: error %d\n", ctl->listen.path, -rc);
 		return rc;

@@ -20,12 +20,6 @@ enum step {
 	STEP_BUDGET,  /* more to do, but not in this turn */
 };
 
-void
-client_set_state(struct control_client *c, enum client_state state)
-{
-	c->state = state;
-}
-
 static void
 on_client(struct loop_io *io, unsigned events)
 {
@@ -44,22 +38,18 @@ client_new(struct control *ctl, int fd)
 {
 	struct control_client *c = calloc(1, sizeof(*c));
 
-	if (c == NULL || outbuf_init(&c->out, CONTROL_OUT_BYTES) != 0) {
-		free(c);
-		close(fd);
-		return NULL;
-	}
-	c->ctl = ctl;
-	c->can_read = c->can_write = true;
-	c->io = (struct loop_io){ .fd = fd, .cb = on_client };
-	list_init(&c->node);
-	if (loop_add(ctl->loop, &c->io) != 0) {
+	if (c != NULL && outbuf_init(&c->out, CONTROL_OUT_BYTES) == 0) {
+		c->ctl = ctl;
+		c->can_read = c->can_write = true;
+		c->io = (struct loop_io){ .fd = fd, .cb = on_client };
+		list_init(&c->node);
+		if (loop_add(ctl->loop, &c->io) == 0)
+			return c;
 		outbuf_fini(&c->out);
-		free(c);
-		close(fd);
-		return NULL;
 	}
-	return c;
+	free(c);
+	close(fd);
+	return NULL;
 }
 
 void
@@ -105,21 +95,6 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 	report_error(&c->out, "", report_wall_ms(), err.code, err.text);
 }
 
-static void
-receive(struct control_client *c)
-{
-	ssize_t n = recv(c->io.fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
-
-	if (n > 0)
-		c->in_len += (size_t)n;
-	else if (n == 0)
-		c->eof = true;
-	else if (errno == EAGAIN)
-		c->can_read = false;
-	else if (errno != EINTR)
-		c->dead = true;
-}
-
 static enum step
 step_reading(struct control_client *c, int64_t now_ns)
 {
@@ -132,13 +107,22 @@ step_reading(struct control_client *c, int64_t now_ns)
 	} else if (c->in_len == sizeof(c->in)) {
 		c->ctl->stats.requests_bad++;
 		report_error(&c->out, "", report_wall_ms(), "too-long", "a request has to be shorter than 4096 bytes");
-		client_set_state(c, CLIENT_CLOSING);
+		c->state = CLIENT_CLOSING;
 	} else if (c->eof && c->in_len > 0) {
 		take_line(c, c->in_len, 0, now_ns);
 	} else if (c->eof) {
 		c->dead = true;
 	} else if (c->can_read) {
-		receive(c);
+		ssize_t n = recv(c->io.fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
+
+		if (n > 0)
+			c->in_len += (size_t)n;
+		else if (n == 0)
+			c->eof = true;
+		else if (errno == EAGAIN)
+			c->can_read = false;
+		else if (errno != EINTR)
+			c->dead = true;
 	} else {
 		return STEP_BLOCKED;
 	}
@@ -158,7 +142,7 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 			return STEP_BUDGET;
 		(*budget)--;
 		if (!report_step(&c->report))
-			client_set_state(c, CLIENT_READING);
+			c->state = CLIENT_READING;
 		return STEP_MOVED;
 	case CLIENT_WAITING:
 		c->dead = c->hup;
@@ -180,11 +164,10 @@ send_out(struct control_client *c, int64_t now_ns)
 {
 	size_t len;
 	const char *p = outbuf_data(&c->out, &len);
-	ssize_t n;
 
 	if (len == 0 || !c->can_write)
 		return false;
-	n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0) {
 		if (errno == EAGAIN)
 			c->can_write = false;
@@ -201,7 +184,7 @@ void
 client_evict(struct control_client *c)
 {
 	c->ctl->stats.traces_evicted++;
-	client_set_state(c, CLIENT_CLOSING);
+	c->state = CLIENT_CLOSING;
 	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
 		client_answer_error(c, "busy", "the trace has ended: its place is needed for another client");
 	(void)send_out(c, c->active_ns);

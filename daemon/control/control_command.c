@@ -1,4 +1,9 @@
-/* Requests carried out: those that only look are reports (report.h), the others are here. */
+/*
+ * Requests carried out: those that only look are reports (report.h), the others are here.
+ *
+ * A trace gives a client the protocol messages that it asked for as they come. The client's buffer is its queue: a message
+ * that finds no room is counted and left out, and the engine never waits. Without such clients the engine traces nothing.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +12,7 @@
 
 #include "base/log.h"
 #include "daemon/control/control_parts.h"
+#include "wire/describe.h"
 
 #define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 
@@ -17,14 +23,13 @@ client_answer_error(struct control_client *c, const char *code, const char *text
 }
 
 static void
-start_report(struct control_client *c, const struct control_request *req)
+start_report(struct control_client *c)
 {
 	struct report_source src;
 
-	report_source_init(&src, c->ctl->worker, &c->ctl->stats);
-	src.confine = c->ctl->hooks.confine;
-	report_start(&c->report, &src, req, &c->out);
-	client_set_state(c, CLIENT_REPORTING);
+	report_source_init(&src, c->ctl->worker, &c->ctl->stats, c->ctl->hooks.confine);
+	report_start(&c->report, &src, &c->req, &c->out);
+	c->state = CLIENT_REPORTING;
 }
 
 /* A client that changes something is named in the log. */
@@ -44,7 +49,7 @@ static void
 end_wait(struct control_client *c)
 {
 	c->active_ns = loop_now(c->ctl->loop);
-	client_set_state(c, CLIENT_READING);
+	c->state = CLIENT_READING;
 }
 
 static void
@@ -70,31 +75,28 @@ on_reload_done(void *arg, int rc, const char *msgs)
 }
 
 static void
-start_reload(struct control_client *c, const struct control_request *req)
+start_reload(struct control_client *c)
 {
 	struct control *ctl = c->ctl;
-	int rc;
 
-	(void)req;
 	log_request(c, "reload");
-	rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
+	int rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
 		client_answer_error(c, rc == -EBUSY ? "busy" : "failed",
 		    rc == -EBUSY ? "a reload is going on already, or the daemon is draining" : strerror(-rc));
 		return;
 	}
 	ctl->reloader = c;
-	client_set_state(c, CLIENT_WAITING);
+	c->state = CLIENT_WAITING;
 }
 
 static void
-rebalance(struct control_client *c, const struct control_request *req)
+rebalance(struct control_client *c)
 {
 	struct json_writer jw;
-	int moving;
 
 	log_request(c, "rebalance");
-	moving = smcr_rebalance(worker_engine(c->ctl->worker), req->group);
+	int moving = smcr_rebalance(worker_engine(c->ctl->worker), c->req.group);
 	if (moving < 0) {
 		client_answer_error(c, moving == -ENOENT ? "not-found" : "failed",
 		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
@@ -107,27 +109,24 @@ rebalance(struct control_client *c, const struct control_request *req)
 }
 
 static void
-link_delete(struct control_client *c, const struct control_request *req)
+link_delete(struct control_client *c)
 {
 	struct json_writer jw;
-	int rc;
 
 	log_request(c, "link delete");
-	rc = smcr_link_delete(worker_engine(c->ctl->worker), req->group, (uint8_t)req->link);
-	if (rc != 0) {
-		client_answer_error(c,
-		    rc == -ENOENT      ? "not-found"
-		        : rc == -EBUSY ? "last-link"
-		                       : "failed",
-		    rc == -ENOENT      ? "there is no such active link"
-		        : rc == -EBUSY ? "this is the last active link of its group"
-		                       : strerror(-rc));
+	int rc = smcr_link_delete(worker_engine(c->ctl->worker), c->req.group, (uint8_t)c->req.link);
+	if (rc == -ENOENT)
+		client_answer_error(c, "not-found", "there is no such active link");
+	else if (rc == -EBUSY)
+		client_answer_error(c, "last-link", "this is the last active link of its group");
+	else if (rc != 0)
+		client_answer_error(c, "failed", strerror(-rc));
+	if (rc != 0)
 		return;
-	}
 	loop_again(c->ctl->loop);
 	report_begin(&jw, &c->out, CONTROL_LINK_DELETE, report_wall_ms());
-	jw_uint(&jw, "group", req->group);
-	jw_uint(&jw, "link", req->link);
+	jw_uint(&jw, "group", c->req.group);
+	jw_uint(&jw, "link", c->req.link);
 	report_end(&jw);
 }
 
@@ -157,23 +156,19 @@ on_check_done(void *arg, const struct check_result *res)
 }
 
 static void
-start_check(struct control_client *c, const struct control_request *req)
+start_check(struct control_client *c)
 {
 	struct control *ctl = c->ctl;
-	struct control_check *k;
-	int rc;
 
 	if (ctl->check_cnt >= CONTROL_CHECKS_MAX) {
 		client_answer_error(c, "busy", "too many checks are running");
 		return;
 	}
-	k = calloc(1, sizeof(*k));
-	rc = -ENOMEM;
+	struct control_check *k = malloc(sizeof(*k));
+	int rc = -ENOMEM;
 	if (k != NULL) {
-		k->ctl = ctl;
-		k->client = c;
-		k->peer = req->peer;
-		rc = worker_check(ctl->worker, &req->peer, req->timeout_ms, on_check_done, k);
+		*k = (struct control_check){ .ctl = ctl, .client = c, .peer = c->req.peer };
+		rc = worker_check(ctl->worker, &k->peer, c->req.timeout_ms, on_check_done, k);
 	}
 	if (rc != 0) {
 		free(k);
@@ -183,30 +178,126 @@ start_check(struct control_client *c, const struct control_request *req)
 	list_push(&ctl->checks, &k->node);
 	ctl->check_cnt++;
 	c->check = k;
-	client_set_state(c, CLIENT_WAITING);
+	c->state = CLIENT_WAITING;
 }
 
 static void
-start_drain(struct control_client *c, const struct control_request *req)
+start_drain(struct control_client *c)
 {
 	log_request(c, "drain");
 	c->ctl->hooks.drain(c->ctl->hooks.arg);
-	start_report(c, req);
+	start_report(c);
+}
+
+/* -- traces -- */
+
+/* One line; t is NULL for one that only says how many were left out. */
+static void
+write_line(struct control_client *c, const struct smcr_trace *t, const char *text)
+{
+	struct json_writer jw;
+
+	if (c->out.len == 0)
+		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
+	jw_init(&jw, &c->out);
+	jw_object(&jw, NULL);
+	jw_int(&jw, "schema", REPORT_SCHEMA);
+	jw_string(&jw, "event", t != NULL ? "message" : "dropped");
+	jw_int(&jw, "time_us", report_wall_us());
+	jw_uint(&jw, "dropped", c->dropped);
+	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
+	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
+	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
+	jw_uint(&jw, "link", t != NULL ? t->link : 0);
+	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
+	jw_uint(&jw, "bytes", t != NULL ? t->len : 0);
+	jw_string(&jw, "text", text);
+	jw_object_end(&jw);
+	jw_end(&jw);
+	c->dropped = 0;
+}
+
+/* Called by the engine with every message. */
+static void
+on_message(void *ctx, const struct smcr_trace *t)
+{
+	static int (*const describe[])(struct span, char *, size_t) = {
+		[SMCR_TRACE_CLC] = wire_describe_clc,
+		[SMCR_TRACE_LLC] = wire_describe_llc,
+		[SMCR_TRACE_CDC] = wire_describe_cdc,
+	};
+	struct control *ctl = ctx;
+	char text[WIRE_DESCRIBE_LEN];
+
+	if ((ctl->trace_kinds & 1u << t->kind) == 0)
+		return;
+	text[0] = '\0';
+	LIST_EACH(struct control_client, c, &ctl->clients, node) {
+		const struct control_request *want = &c->req;
+
+		if (c->state != CLIENT_TRACING || (want->kinds & 1u << t->kind) == 0 ||
+		    (want->group != 0 && want->group != t->group_id) || (want->token != 0 && want->token != t->conn_id))
+			continue;
+		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
+			c->dropped++;
+			ctl->stats.trace_dropped++;
+			continue;
+		}
+		if (text[0] == '\0')
+			(void)describe[t->kind]((struct span){ t->msg, t->len }, text, sizeof(text));
+		write_line(c, t, text);
+		ctl->stats.trace_sent++;
+	}
+}
+
+void
+client_flush_dropped(struct control_client *c)
+{
+	if (c->dropped > 0 && outbuf_room(&c->out) >= CONTROL_TRACE_BYTES)
+		write_line(c, NULL, "");
+}
+
+void
+control_update_trace(struct control *ctl)
+{
+	unsigned kinds = 0;
+
+	LIST_EACH(const struct control_client, c, &ctl->clients, node)
+		if (c->state == CLIENT_TRACING)
+			kinds |= c->req.kinds;
+	if ((kinds != 0) != (ctl->trace_kinds != 0))
+		smcr_set_trace(worker_engine(ctl->worker), kinds != 0 ? on_message : NULL, ctl);
+	ctl->trace_kinds = kinds;
+}
+
+static void
+start_trace(struct control_client *c)
+{
+	struct json_writer jw;
+
+	if (!control_make_trace_place(c->ctl, c)) {
+		client_answer_error(c, "busy", "too many traces");
+		return;
+	}
+	c->trace_nr = ++c->ctl->traces_begun;
+	report_begin(&jw, &c->out, CONTROL_TRACE, report_wall_ms());
+	report_end(&jw);
+	c->state = CLIENT_TRACING;
 }
 
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
 	/* The commands that act; the others only look. */
-	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *, const struct control_request *) = {
+	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *) = {
 		[CONTROL_DRAIN] = start_drain,
 		[CONTROL_RELOAD] = start_reload,
 		[CONTROL_CHECK] = start_check,
-		[CONTROL_TRACE] = client_start_trace,
+		[CONTROL_TRACE] = start_trace,
 		[CONTROL_REBALANCE] = rebalance,
 		[CONTROL_LINK_DELETE] = link_delete,
 	};
 
 	c->req = *req;
-	(actions[req->command] != NULL ? actions[req->command] : start_report)(c, req);
+	(actions[req->command] != NULL ? actions[req->command] : start_report)(c);
 }

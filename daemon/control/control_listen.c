@@ -26,10 +26,9 @@ static int
 lock_directory(const char *path)
 {
 	char copy[PATH_MAX];
-	int fd;
 
 	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (unsigned i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
 		nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
 	return fd;
@@ -48,11 +47,10 @@ static int
 probe(const struct sockaddr_un *sun)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : errno;
+	int rc = connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : errno;
 	close(fd);
 	if (rc == 0 || rc == EAGAIN || rc == EINPROGRESS)
 		return -EADDRINUSE;
@@ -64,7 +62,6 @@ static int
 clear_path(const struct sockaddr_un *sun, FILE *err)
 {
 	struct stat st;
-	int rc;
 
 	if (lstat(sun->sun_path, &st) != 0)
 		return 0;
@@ -72,7 +69,7 @@ clear_path(const struct sockaddr_un *sun, FILE *err)
 		fprintf(err, "control socket %s: there is a file of this name that is no socket\n", sun->sun_path);
 		return -EEXIST;
 	}
-	rc = probe(sun);
+	int rc = probe(sun);
 	if (rc == -EADDRINUSE) {
 		fprintf(err, "control socket %s: a running daemon listens there; stop it or set another path\n",
 		    sun->sun_path);
@@ -110,7 +107,6 @@ int
 control_listen_open(struct control_listen *l, const char *path, uint32_t mode, FILE *err)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int rc;
 
 	*l = (struct control_listen){ .fd = -1, .lock = -1 };
 	if (strlen(path) >= sizeof(sun.sun_path)) {
@@ -120,7 +116,7 @@ control_listen_open(struct control_listen *l, const char *path, uint32_t mode, F
 	strcpy(sun.sun_path, path);
 	strcpy(l->path, path);
 	l->lock = lock_directory(path);
-	rc = clear_path(&sun, err);
+	int rc = clear_path(&sun, err);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		rc = l->fd >= 0 ? bind_file(l, &sun, mode) : -errno;
@@ -128,12 +124,8 @@ control_listen_open(struct control_listen *l, const char *path, uint32_t mode, F
 			fprintf(err, "control socket %s: %s%s\n", path, strerror(-rc),
 			    rc == -ENOENT ? " (its directory has to be made first)" : "");
 	}
-	if (rc != 0) {
-		if (l->fd >= 0)
-			close(l->fd);
-		l->fd = -1;
-		unlock(l);
-	}
+	if (rc != 0)
+		control_listen_close(l);
 	return rc;
 }
 

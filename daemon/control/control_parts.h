@@ -85,25 +85,16 @@ void client_free(struct control_client *);
 bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
 /* When the client has to be given up unless something moves; INT64_MAX for never. */
 int64_t client_deadline(const struct control_client *);
-void client_set_state(struct control_client *, enum client_state);
 /* Ends a trace whose place another client needs: an error is sent if it fits, and the client is dead. */
 void client_evict(struct control_client *);
 
-/* control_place.c */
-/* Is the process at the other end the daemon's own user, or root? */
-bool control_trusts(int fd);
-/* Is there a place for one more client? Maybe a trace had to end for it, which is dead then. */
-bool control_make_place(struct control *, bool trusted);
-/* The same for one more trace. */
+/* control.c: is there a place for one more trace? Maybe another had to end for it, which is dead then. */
 bool control_make_trace_place(struct control *, const struct control_client *for_whom);
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);
 /* Why its request, which was read, could not be carried out. */
 void client_answer_error(struct control_client *, const char *code, const char *text);
-
-/* control_trace.c */
-void client_start_trace(struct control_client *, const struct control_request *);
 /* Asks the engine for what the tracing clients want; nothing when there are none. Once a turn. */
 void control_update_trace(struct control *);
 /* Tells how many lines were left out, when there is room for it. */

@@ -50,18 +50,6 @@ refuse(struct control_error *err, const char *code, const char *fmt, ...)
 }
 
 static int
-take_int(const json_t *v, const char *field, json_int_t min, json_int_t max, uint32_t *out, struct control_error *err)
-{
-	json_int_t n = json_integer_value(v);
-
-	if (!json_is_integer(v) || n < min || n > max)
-		return refuse(err, "bad-request", "\"%s\" must be a whole number from %lld to %lld", field,
-		    (long long)min, (long long)max);
-	*out = (uint32_t)n;
-	return 0;
-}
-
-static int
 take_service(const json_t *v, struct control_request *req, struct control_error *err)
 {
 	const char *s = json_string_value(v);
@@ -98,30 +86,6 @@ take_kinds(const json_t *v, struct control_request *req, struct control_error *e
 	return bad ? refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
 }
 
-static int
-take_group(const json_t *v, struct control_request *req, struct control_error *err)
-{
-	return take_int(v, "group", 1, UINT32_MAX, &req->group, err);
-}
-
-static int
-take_link(const json_t *v, struct control_request *req, struct control_error *err)
-{
-	return take_int(v, "link", 1, UINT8_MAX, &req->link, err);
-}
-
-static int
-take_token(const json_t *v, struct control_request *req, struct control_error *err)
-{
-	return take_int(v, "token", 1, UINT32_MAX, &req->token, err);
-}
-
-static int
-take_timeout(const json_t *v, struct control_request *req, struct control_error *err)
-{
-	return take_int(v, "timeout_ms", 1, CONTROL_CHECK_MAX_MS, &req->timeout_ms, err);
-}
-
 /* Numeric only: looking up names would hold the data path. */
 static int
 take_peer(const json_t *v, struct control_request *req, struct control_error *err)
@@ -134,66 +98,70 @@ take_peer(const json_t *v, struct control_request *req, struct control_error *er
 	return 0;
 }
 
+#define NUMBER(member, most) .max = most, .off = offsetof(struct control_request, member)
+
 static const struct field {
 	const char *name;
 	unsigned bit; /* CONTROL_F_; 0: all commands take it, and it was looked at before the others */
 	int (*take)(const json_t *, struct control_request *, struct control_error *);
+	/* A number: from 1 to max, and where it is in the request. */
+	uint32_t max;
+	size_t off;
 } fields[] = {
-	{ "command", 0, NULL },
-	{ "version", 0, NULL },
-	{ "service", CONTROL_F_SERVICE, take_service },
-	{ "mode", CONTROL_F_MODE, take_mode },
-	{ "group", CONTROL_F_GROUP, take_group },
-	{ "link", CONTROL_F_LINK, take_link },
-	{ "token", CONTROL_F_TOKEN, take_token },
-	{ "kinds", CONTROL_F_KINDS, take_kinds },
-	{ "peer", CONTROL_F_PEER, take_peer },
-	{ "timeout_ms", CONTROL_F_TIMEOUT_MS, take_timeout },
+	{ .name = "command" },
+	{ .name = "version" },
+	{ .name = "service", .bit = CONTROL_F_SERVICE, .take = take_service },
+	{ .name = "mode", .bit = CONTROL_F_MODE, .take = take_mode },
+	{ .name = "group", .bit = CONTROL_F_GROUP, NUMBER(group, UINT32_MAX) },
+	{ .name = "link", .bit = CONTROL_F_LINK, NUMBER(link, UINT8_MAX) },
+	{ .name = "token", .bit = CONTROL_F_TOKEN, NUMBER(token, UINT32_MAX) },
+	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds },
+	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer },
+	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS) },
+	{ 0 },
 };
 
-static const struct field *
-find_field(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		if (strcmp(fields[i].name, name) == 0)
-			return &fields[i];
-	return NULL;
-}
-
-/* Not all fields that the command needs were given. */
 static int
-refuse_incomplete(const struct control_command_row *cmd, struct control_error *err)
+take_number(const struct field *f, const json_t *v, struct control_request *req, struct control_error *err)
 {
-	char list[64] = "";
-	size_t n = 0;
+	json_int_t n = json_integer_value(v);
 
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		if ((cmd->needs & fields[i].bit) != 0 && n < sizeof(list))
-			n += (size_t)snprintf(
-			    list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? " and " : "", fields[i].name);
-	return refuse(err, "bad-request", "\"%s\" needs %s", cmd->name, list);
+	if (!json_is_integer(v) || n < 1 || n > f->max)
+		return refuse(
+		    err, "bad-request", "\"%s\" must be a whole number from 1 to %lu", f->name, (unsigned long)f->max);
+	memcpy((char *)req + f->off, &(uint32_t){ (uint32_t)n }, sizeof(uint32_t));
+	return 0;
 }
 
 static int
 parse_fields(json_t *root, struct control_request *req, struct control_error *err)
 {
 	const struct control_command_row *cmd = &control_commands[req->command];
-	unsigned given = 0;
+	unsigned missing = cmd->needs;
+	char list[64] = "";
 	const char *name;
+	size_t n = 0;
 	json_t *v;
 
 	json_object_foreach(root, name, v)
 	{
-		const struct field *f = find_field(name);
+		const struct field *f = fields;
 
-		if (f == NULL || (f->bit & ~cmd->takes) != 0)
+		while (f->name != NULL && strcmp(f->name, name) != 0)
+			f++;
+		if (f->name == NULL || (f->bit & ~cmd->takes) != 0)
 			return refuse(
 			    err, "unknown-field", "\"%s\" does not take \"%.*s\"", cmd->name, SHOWN_MAX, name);
-		if (f->take != NULL && f->take(v, req, err) != 0)
+		if (f->take != NULL ? f->take(v, req, err) != 0 : f->max > 0 && take_number(f, v, req, err) != 0)
 			return -EINVAL;
-		given |= f->bit;
+		missing &= ~f->bit;
 	}
-	return (cmd->needs & ~given) != 0 ? refuse_incomplete(cmd, err) : 0;
+	if (missing == 0)
+		return 0;
+	for (const struct field *f = fields; f->name != NULL; f++)
+		if ((cmd->needs & f->bit) != 0 && n < sizeof(list))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? " and " : "", f->name);
+	return refuse(err, "bad-request", "\"%s\" needs %s", cmd->name, list);
 }
 
 static int
@@ -202,7 +170,6 @@ parse_root(json_t *root, struct control_request *out, struct control_error *err)
 	struct control_request req = { .modes = ~0u, .kinds = ~0u, .timeout_ms = CONTROL_CHECK_MS };
 	const json_t *version = json_object_get(root, "version");
 	const char *name = json_string_value(json_object_get(root, "command"));
-	int command = name != NULL ? control_command_find(name) : -1;
 
 	if (!json_is_object(root))
 		return refuse(err, "bad-request", "a request is a JSON object");
@@ -211,9 +178,10 @@ parse_root(json_t *root, struct control_request *out, struct control_error *err)
 		    err, "unsupported-version", "this daemon understands \"version\": %d only", CONTROL_VERSION);
 	if (name == NULL)
 		return refuse(err, "bad-request", "\"command\" is missing or is no string");
-	if (command < 0)
+	while (req.command < CONTROL_COMMAND_CNT && strcmp(control_commands[req.command].name, name) != 0)
+		req.command++;
+	if (req.command == CONTROL_COMMAND_CNT)
 		return refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, name);
-	req.command = (enum control_command)command;
 	if (parse_fields(root, &req, err) != 0)
 		return -EINVAL;
 	*out = req;
@@ -225,11 +193,10 @@ control_request_parse(const char *line, size_t len, struct control_request *out,
 {
 	json_error_t jerr;
 	json_t *root = json_loadb(line, len, JSON_REJECT_DUPLICATES, &jerr);
-	int rc;
 
 	if (root == NULL)
 		return refuse(err, "bad-json", "no JSON at byte %d: %s", jerr.position, jerr.text);
-	rc = parse_root(root, out, err);
+	int rc = parse_root(root, out, err);
 	json_decref(root);
 	return rc;
 }

@@ -23,13 +23,12 @@ static unsigned
 utf8_len(const unsigned char *s, uint32_t *cp)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned n;
 
 	if (s[0] < 0x80) {
 		*cp = s[0];
 		return 1;
 	}
-	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	unsigned n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
 	if (s[0] < 0xc2 || s[0] > 0xf4)
 		return 0;
 	*cp = s[0] & (0x7fu >> n);

@@ -6,15 +6,10 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
-	daemon/control/report_devices.c \
 	daemon/control/report_lists.c \
-	daemon/control/report_status.c \
-	daemon/control/stat_table.c daemon/control/stat_table.h \
 	daemon/control/control_listen.c daemon/control/control_listen.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \
-	daemon/control/control_trace.c \
-	daemon/control/control_place.c \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)

@@ -20,13 +20,6 @@ outbuf_fini(struct outbuf *b)
 	*b = (struct outbuf){ 0 };
 }
 
-void
-outbuf_reset(struct outbuf *b)
-{
-	b->start = b->len = 0;
-	b->overflow = false;
-}
-
 size_t
 outbuf_room(const struct outbuf *b)
 {

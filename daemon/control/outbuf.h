@@ -19,8 +19,6 @@ struct outbuf {
 /* 0 or -ENOMEM. */
 int outbuf_init(struct outbuf *, size_t cap) __attribute__((warn_unused_result));
 void outbuf_fini(struct outbuf *);
-/* Makes it empty and not overflown. */
-void outbuf_reset(struct outbuf *);
 
 size_t outbuf_room(const struct outbuf *);
 /* Appends len bytes, or nothing, and the buffer is overflown. */

@@ -1,4 +1,4 @@
-/* Frame and parts of all reports; see report.h. */
+/* Frame and parts of all reports; the summaries: status, drain, stats. See report.h. */
 #include <config.h>
 
 #include "daemon/control/report.h"
@@ -7,43 +7,15 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "control/counters.h"
 #include "wire/clc_diag.h"
 
-enum {
-	PHASE_FRAME, /* the frame is not yet written; the maker's phases follow */
-	PHASE_FIRST,
-};
-
-static bool (*const makers[])(struct report *) = {
-	[CONTROL_STATUS] = report_status,
-	[CONTROL_DEVICES] = report_devices,
-	[CONTROL_GROUPS] = report_groups,
-	[CONTROL_LINKS] = report_links,
-	[CONTROL_CONNECTIONS] = report_connections,
-	[CONTROL_RMBS] = report_rmbs,
-	[CONTROL_STATS] = report_stats,
-	[CONTROL_DRAIN] = report_drain,
-	[CONTROL_COMMAND_CNT] = NULL, /* none for those that act */
-};
-
-/* Resident memory of this process; 0 when the kernel does not say. */
-static uint64_t
-read_rss(void)
-{
-	FILE *f = fopen("/proc/self/statm", "re");
-	uint64_t pages = 0;
-
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%*u %" SCNu64, &pages) != 1)
-		pages = 0;
-	fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
+#define REASONS_SHOWN 10
 
 int64_t
 report_wall_us(void)
@@ -61,15 +33,24 @@ report_wall_ms(void)
 }
 
 void
-report_source_init(struct report_source *src, struct worker *w, const struct control_stats *stats)
+report_source_init(
+    struct report_source *src, struct worker *w, const struct control_stats *stats, const struct confine_state *confine)
 {
+	FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t pages = 0; /* resident; 0 when the kernel does not say */
+
+	if (f != NULL && fscanf(f, "%*u %" SCNu64, &pages) != 1)
+		pages = 0;
+	if (f != NULL)
+		fclose(f);
 	*src = (struct report_source){
 		.worker = w,
 		.control = stats,
+		.confine = confine,
 		.version = PACKAGE_VERSION,
 		.wall_ms = report_wall_ms(),
 		.pid = (uint32_t)getpid(),
-		.rss_bytes = read_rss(),
+		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
 	};
 }
 
@@ -112,54 +93,6 @@ report_error(struct outbuf *out, const char *command, int64_t wall_ms, const cha
 	jw_null(&jw, "data");
 	jw_object_end(&jw);
 	jw_end(&jw);
-}
-
-bool
-report_has(enum control_command c)
-{
-	return makers[c] != NULL;
-}
-
-void
-report_start(struct report *r, const struct report_source *src, const struct control_request *req, struct outbuf *out)
-{
-	assert(report_has(req->command));
-	*r = (struct report){ .src = *src, .req = *req, .phase = PHASE_FRAME };
-	jw_init(&r->jw, out);
-}
-
-bool
-report_step(struct report *r)
-{
-	if (r->phase == PHASE_FRAME) {
-		report_begin(&r->jw, r->jw.out, r->req.command, r->src.wall_ms);
-		r->phase = PHASE_FIRST;
-	}
-	if (makers[r->req.command](r))
-		return true;
-	report_end(&r->jw);
-	return false;
-}
-
-bool
-report_next_phase(struct report *r)
-{
-	r->phase++;
-	r->pos = 0;
-	return true;
-}
-
-bool
-report_count_sessions(struct report *r)
-{
-	struct session_info s;
-
-	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
-		if (!worker_session_next(r->src.worker, &r->pos, &s))
-			return false;
-		r->sum.conns[s.mode]++;
-	}
-	return true;
 }
 
 void
@@ -220,4 +153,236 @@ void
 report_ms(struct json_writer *jw, const char *key, int64_t ns)
 {
 	jw_int(jw, key, ns / 1000000);
+}
+
+/* -- summaries: objects are counted in several steps before anything is written -- */
+
+enum status_phase {
+	STATUS_SESSIONS,
+	STATUS_GROUPS,
+	STATUS_LINKS,
+	STATUS_SUMMARY,
+	STATUS_SERVICES,
+};
+
+/* Counts up to REPORT_STEP_ITEMS objects of the phase; false when all are counted. */
+static bool
+count_objects(struct report *r)
+{
+	const struct smcr *eng = worker_engine(r->src.worker);
+	struct smcr_group_info g;
+	struct smcr_link_info l;
+	struct session_info s;
+	bool more = true;
+
+	for (unsigned i = 0; more && i < REPORT_STEP_ITEMS; i++) {
+		if (r->phase == STATUS_SESSIONS) {
+			more = worker_session_next(r->src.worker, &r->pos, &s);
+			if (more)
+				r->sum.conns[s.mode]++;
+		} else if (r->phase == STATUS_GROUPS) {
+			more = smcr_group_next(eng, &r->pos, &g);
+			r->sum.groups += more;
+			r->sum.rmb_bytes += more ? g.rmb_bytes : 0;
+			r->sum.sndbuf_bytes += more ? g.sndbuf_bytes : 0;
+		} else {
+			more = smcr_link_next(eng, &r->pos, &l);
+			r->sum.links += more;
+		}
+	}
+	return more;
+}
+
+static void
+write_conn_counts(struct report *r)
+{
+	jw_object(&r->jw, "connections");
+	jw_uint(&r->jw, "smcr", r->sum.conns[SESSION_SMCR]);
+	jw_uint(&r->jw, "tcp", r->sum.conns[SESSION_TCP]);
+	jw_uint(&r->jw, "setup", r->sum.conns[SESSION_SETUP]);
+	jw_object_end(&r->jw);
+}
+
+static void
+write_summary(struct report *r)
+{
+	static const struct confine_state none = { 0 };
+	const struct confine_state *confine = r->src.confine != NULL ? r->src.confine : &none;
+	struct json_writer *jw = &r->jw;
+	unsigned devices = 0, up = 0;
+	struct worker_stats ws;
+	struct rnic_dev *dev;
+
+	worker_stats(r->src.worker, &ws);
+	jw_string(jw, "version", r->src.version);
+	jw_uint(jw, "pid", r->src.pid);
+	report_ms(jw, "uptime_ms", worker_now_ns(r->src.worker) - ws.started_ns);
+	jw_bool(jw, "draining", ws.draining);
+	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
+	write_conn_counts(r);
+	jw_uint(jw, "groups", r->sum.groups);
+	jw_uint(jw, "links", r->sum.links);
+	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
+	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
+	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
+	while ((dev = worker_device(r->src.worker, devices)) != NULL) {
+		devices++;
+		up += rnic_query(dev).port == RNIC_PORT_UP;
+	}
+	jw_uint(jw, "devices", devices);
+	jw_uint(jw, "devices_up", up);
+	jw_object(jw, "confinement");
+	jw_string(jw, "mode", confine_mode_words[confine->mode]);
+	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
+		jw_object(jw, confine_part_words[i]);
+		jw_bool(jw, "on", confine->part[i].on);
+		jw_string(jw, "text", confine->part[i].text);
+		jw_object_end(jw);
+	}
+	jw_object_end(jw);
+}
+
+static void
+write_service(struct json_writer *jw, const struct service_info *s)
+{
+	const struct config_target *to = &s->cfg->to;
+	char text[CONFIG_HOST_MAX + 16];
+
+	snprintf(text, sizeof(text), strchr(to->host, ':') != NULL ? "[%s]:%u" : "%s:%u", to->host, (unsigned)to->port);
+	jw_object(jw, NULL);
+	jw_string(jw, "name", s->cfg->name);
+	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
+	report_sockaddr(jw, "listen", &s->cfg->listen);
+	jw_string(jw, "to", text);
+	jw_uint(jw, "connections", s->connections);
+	jw_uint(jw, "connections_max", s->cfg->max_connections);
+	jw_uint(jw, "accepted", s->accepted);
+	jw_uint(jw, "refused_allow", s->refused_allow);
+	jw_uint(jw, "refused_max", s->refused_max);
+	jw_uint(jw, "refused_per_peer", s->refused_per_peer);
+	jw_uint(jw, "refused_connect", s->refused_connect);
+	jw_uint(jw, "refused_fallback", s->refused_fallback);
+	jw_uint(jw, "fallbacks", s->fallbacks);
+	jw_uint(jw, "resets", s->resets);
+	jw_object_end(jw);
+}
+
+static bool
+report_status(struct report *r)
+{
+	struct service_info s;
+
+	switch ((enum status_phase)r->phase) {
+	case STATUS_SESSIONS:
+	case STATUS_GROUPS:
+	case STATUS_LINKS:
+		if (count_objects(r))
+			return true;
+		break;
+	case STATUS_SUMMARY:
+		write_summary(r);
+		jw_array(&r->jw, "services");
+		break;
+	case STATUS_SERVICES:
+		if (worker_service_next(r->src.worker, &r->pos, &s)) {
+			write_service(&r->jw, &s);
+			return true;
+		}
+		jw_array_end(&r->jw);
+		return false;
+	}
+	r->phase++;
+	r->pos = 0;
+	return true;
+}
+
+static bool
+report_drain(struct report *r)
+{
+	struct worker_stats ws;
+
+	if (count_objects(r))
+		return true;
+	worker_stats(r->src.worker, &ws);
+	jw_bool(&r->jw, "draining", ws.draining);
+	write_conn_counts(r);
+	return false;
+}
+
+static void
+write_reasons(struct json_writer *jw, const char *key, const struct tally *t)
+{
+	struct tally_entry top[REASONS_SHOWN];
+	unsigned n = tally_top(t, top, REASONS_SHOWN);
+
+	jw_array(jw, key);
+	for (unsigned i = 0; i < n; i++) {
+		jw_object(jw, NULL);
+		report_hex32(jw, "code", top[i].key);
+		jw_string(jw, "text", clc_diag_str(top[i].key));
+		jw_uint(jw, "count", top[i].cnt);
+		jw_object_end(jw);
+	}
+	jw_array_end(jw);
+}
+
+#define OF_SMCR smcr
+#define OF_WORKER (&worker)
+#define OF_CONTROL r->src.control
+#define COUNTER(source, field, words) { CONTROL_COUNTER_KEY(source, field), OF_##source->field },
+#define NO_COUNTER(heading)
+
+static bool
+report_stats(struct report *r)
+{
+	const struct session_fallbacks *fb = worker_fallbacks(r->src.worker);
+	const struct smcr_counters *smcr = smcr_counters(worker_engine(r->src.worker));
+	struct json_writer *jw = &r->jw;
+	struct worker_stats worker;
+
+	worker_stats(r->src.worker, &worker);
+	const struct {
+		const char *key;
+		uint64_t value;
+	} counters[] = { CONTROL_COUNTERS(NO_COUNTER, COUNTER) };
+	jw_object(jw, "counters");
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		jw_uint(jw, counters[i].key, counters[i].value);
+	jw_object_end(jw);
+	write_reasons(jw, "fallback_reasons_local", &fb->local);
+	write_reasons(jw, "fallback_reasons_peer", &fb->peer);
+	return false;
+}
+
+/* -- the walk -- */
+
+/* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in phase and pos. */
+static bool (*const makers[])(struct report *) = {
+	[CONTROL_STATUS] = report_status,
+	[CONTROL_DEVICES] = report_list,
+	[CONTROL_GROUPS] = report_list,
+	[CONTROL_LINKS] = report_list,
+	[CONTROL_CONNECTIONS] = report_list,
+	[CONTROL_RMBS] = report_list,
+	[CONTROL_STATS] = report_stats,
+	[CONTROL_DRAIN] = report_drain,
+	[CONTROL_COMMAND_CNT] = NULL, /* none for those that act */
+};
+
+void
+report_start(struct report *r, const struct report_source *src, const struct control_request *req, struct outbuf *out)
+{
+	assert(makers[req->command] != NULL);
+	*r = (struct report){ .src = *src, .req = *req };
+	report_begin(&r->jw, out, req->command, src->wall_ms);
+}
+
+bool
+report_step(struct report *r)
+{
+	bool more = makers[r->req.command](r);
+
+	if (!more)
+		report_end(&r->jw);
+	return more;
 }

@@ -42,9 +42,9 @@ struct report {
 	struct report_source src;
 	struct control_request req;
 	struct json_writer jw;
-	unsigned phase;
-	uint32_t pos; /* of the walk of this phase */
-	uint32_t sub; /* of a walk in it: the GIDs of a device */
+	unsigned phase; /* of its maker, from 0 */
+	uint32_t pos;   /* of the walk of this phase */
+	uint32_t sub;   /* of a walk in it: the GIDs of a device */
 
 	struct {
 		uint64_t conns[3]; /* by enum session_mode */
@@ -56,10 +56,10 @@ struct report {
 int64_t report_wall_ms(void);
 int64_t report_wall_us(void);
 /* Fills in version, time, process id and memory. */
-void report_source_init(struct report_source *, struct worker *, const struct control_stats *);
+void report_source_init(
+    struct report_source *, struct worker *, const struct control_stats *, const struct confine_state *);
 
-/* Whether report_start may be called for it: the commands that only look, and drain. */
-bool report_has(enum control_command);
+/* For commands that only look, and drain; the buffer is empty. */
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);
 /* One step; the buffer has REPORT_STEP_BYTES of room. False when the report is complete. */
 bool report_step(struct report *);
@@ -81,21 +81,9 @@ void report_hex32(struct json_writer *, const char *key, uint32_t);
 /* Nanoseconds as whole milliseconds. */
 void report_ms(struct json_writer *, const char *key, int64_t ns);
 
-/* -- between the files of reports -- */
+/* -- between report.c and report_lists.c -- */
 
-/* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in
- * phase and pos. */
-bool report_status(struct report *);
-bool report_devices(struct report *);
-bool report_groups(struct report *);
-bool report_links(struct report *);
-bool report_rmbs(struct report *);
-bool report_connections(struct report *);
-bool report_stats(struct report *);
-bool report_drain(struct report *);
-
-/* Counts up to REPORT_STEP_ITEMS sessions into sum.conns; false when all are counted. */
-bool report_count_sessions(struct report *);
-
-/* The next phase, from the start of its walk. Always true. */
-bool report_next_phase(struct report *);
+/* One step of a command whose answer is the list of its name; false when there is no more. */
+bool report_list(struct report *);
+/* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */
+extern const char *const report_device_stats[];

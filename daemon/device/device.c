@@ -5,33 +5,15 @@
 
 #include "base/addr.h"
 #include "base/log.h"
-#include "daemon/device/device_cards.h"
 
 #define GONE_NS (10000 * NS_PER_MS) /* an address may come back: its device keeps its name and port so long */
 #define CARD_GONE_NS (1000 * NS_PER_MS)
-
-static int
-open_siw(struct device *me, const struct device_want *want, const struct device_needs *needs, const char **why)
-{
-	struct siw_config siw = want->cfg->siw;
-	int rc;
-
-	memcpy(siw.name, me->name, sizeof(siw.name));
-	siw.addr = me->addr = want->addr;
-	siw.may_connect = needs->gate.may_connect;
-	siw.may_connect_ctx = needs->gate.ctx;
-	me->placed = want->place != DEVICE_PLACE_UNKNOWN;
-	rc = siw_open(&siw, &needs->loop, needs->rng, &me->dev, why);
-	/* Before the engine has it: a port that is down from the start is no loss. */
-	if (rc == 0 && want->place == DEVICE_PLACE_DOWN)
-		siw_set_port_state(me->dev, RNIC_PORT_DOWN);
-	return rc;
-}
 
 int
 device_open(struct device *me, const struct device_want *want, const struct device_needs *needs, const char **why)
 {
 	struct verbs_config verbs = want->cfg->verbs;
+	struct siw_config siw = want->cfg->siw;
 	int rc;
 
 	if (want->port != NULL) {
@@ -45,7 +27,15 @@ device_open(struct device *me, const struct device_want *want, const struct devi
 		verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified where the entry names none */
 		rc = verbs_open(&verbs, &needs->loop, needs->rng, &me->dev, why);
 	} else {
-		rc = open_siw(me, want, needs, why);
+		memcpy(siw.name, me->name, sizeof(siw.name));
+		siw.addr = me->addr = want->addr;
+		siw.may_connect = needs->gate.may_connect;
+		siw.may_connect_ctx = needs->gate.ctx;
+		me->placed = want->place != DEVICE_PLACE_UNKNOWN;
+		rc = siw_open(&siw, &needs->loop, needs->rng, &me->dev, why);
+		/* Before the engine has it: a port that is down from the start is no loss. */
+		if (rc == 0 && want->place == DEVICE_PLACE_DOWN)
+			siw_set_port_state(me->dev, RNIC_PORT_DOWN);
 	}
 	if (rc == 0)
 		me->state = rnic_query(me->dev).port;

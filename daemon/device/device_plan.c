@@ -1,6 +1,7 @@
 /* Which devices there should be; see device_plan.h. */
 #include "daemon/device/device_plan.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,7 @@
 #include "base/addr.h"
 
 struct plan {
-	const struct netifs *ifs;
-	const struct verbs_port *ports;
-	unsigned port_cnt;
+	struct device_view there;
 	struct device_want *want;
 	unsigned cnt, max;
 };
@@ -43,7 +42,7 @@ set_base(struct device_want *w, const char *otherwise)
 static enum device_place
 place_of(const struct plan *p, const struct netif_addr *a)
 {
-	const struct netif *i = netifs_by_index(p->ifs, a->index);
+	const struct netif *i = netifs_by_index(p->there.ifs, a->index);
 
 	return i != NULL && i->up && a->usable ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
 }
@@ -51,21 +50,23 @@ place_of(const struct plan *p, const struct netif_addr *a)
 static void
 add_address(struct plan *p, const struct config_device *cfg)
 {
-	const struct netif_addr *a = p->ifs != NULL ? netifs_find(p->ifs, &cfg->addr) : NULL;
-	struct device_want w = { .cfg = cfg, .addr = cfg->addr };
+	const struct netif_addr *a = p->there.ifs != NULL ? netifs_find(p->there.ifs, &cfg->addr) : NULL;
+	struct device_want w = {
+		.cfg = cfg,
+		.addr = cfg->addr,
+		.place = a != NULL ? place_of(p, a) : DEVICE_PLACE_UNKNOWN,
+		.open = a == NULL || a->usable, /* where it is not known, bind will tell */
+	};
 
 	set_base(&w, "");
-	w.place = a != NULL ? place_of(p, a) : DEVICE_PLACE_UNKNOWN;
-	/* Whether it can be is up to bind. */
-	w.open = a == NULL || a->usable;
 	add_siw(p, &w);
 }
 
 static void
 add_interface(struct plan *p, const struct config_device *cfg, const struct netif *i, int family)
 {
-	for (unsigned k = 0; k < p->ifs->addr_cnt; k++) {
-		const struct netif_addr *a = &p->ifs->addrs[k];
+	for (unsigned k = 0; k < p->there.ifs->addr_cnt; k++) {
+		const struct netif_addr *a = &p->there.ifs->addrs[k];
 		struct device_want w = { .cfg = cfg, .addr = a->addr };
 
 		if (a->index != i->index || a->addr.ss_family != family || !a->lasting)
@@ -82,8 +83,8 @@ add_interfaces(struct plan *p, const struct config_device *cfg)
 {
 	bool all = is_all(cfg->interface);
 
-	for (unsigned i = 0; p->ifs != NULL && i < p->ifs->if_cnt; i++) {
-		const struct netif *is = &p->ifs->ifs[i];
+	for (unsigned i = 0; p->there.ifs != NULL && i < p->there.ifs->if_cnt; i++) {
+		const struct netif *is = &p->there.ifs->ifs[i];
 
 		if (all ? is->loopback : strcmp(is->name, cfg->interface) != 0)
 			continue;
@@ -100,12 +101,10 @@ choose_gid(const struct config_device *cfg, const struct verbs_port *port, const
     unsigned ifindex)
 {
 	enum verbs_gid_type type = cfg->gid_type == CONFIG_GID_ROCE_V1 ? VERBS_GID_ROCE_V1 : VERBS_GID_ROCE_V2;
-	const struct verbs_gid *chosen = NULL;
-	struct verbs_port *some;
 
 	if (cfg->gid_type == CONFIG_GID_ANY)
 		return verbs_choose_gid(port, addr, ifindex);
-	some = malloc(sizeof(*some));
+	struct verbs_port *some = malloc(sizeof(*some));
 	if (some == NULL)
 		return NULL;
 	*some = *port;
@@ -113,13 +112,10 @@ choose_gid(const struct config_device *cfg, const struct verbs_port *port, const
 	for (unsigned i = 0; i < port->gid_cnt; i++)
 		if (port->gids[i].type == type)
 			some->gids[some->gid_cnt++] = port->gids[i];
-	chosen = verbs_choose_gid(some, addr, ifindex);
-	for (unsigned i = 0; chosen != NULL && i < port->gid_cnt; i++) {
-		if (port->gids[i].index == chosen->index) {
+	const struct verbs_gid *chosen = verbs_choose_gid(some, addr, ifindex);
+	for (unsigned i = 0; chosen != NULL && i < port->gid_cnt; i++)
+		if (port->gids[i].index == chosen->index)
 			chosen = &port->gids[i];
-			break;
-		}
-	}
 	free(some);
 	return chosen;
 }
@@ -138,8 +134,9 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->want[i].port == port && (p->want[i].gid == gid || all))
 			return;
-	for (unsigned i = 0; i < p->port_cnt; i++)
-		more_ports = more_ports || (&p->ports[i] != port && strcmp(p->ports[i].dev, port->dev) == 0);
+	for (unsigned i = 0; i < p->there.port_cnt; i++)
+		more_ports = more_ports ||
+		    (&p->there.ports[i] != port && strcmp(p->there.ports[i].dev, port->dev) == 0);
 	if (more_ports)
 		(void)snprintf(name, sizeof(name), "%s/%u", port->dev, port->port);
 	else
@@ -155,10 +152,10 @@ static void
 add_by_address(struct plan *p, const struct config_device *cfg)
 {
 	/* GIDs of iWARP are no addresses: the interface that has the address is looked for. */
-	const struct netif_addr *at = p->ifs != NULL ? netifs_find(p->ifs, &cfg->addr) : NULL;
+	const struct netif_addr *at = p->there.ifs != NULL ? netifs_find(p->there.ifs, &cfg->addr) : NULL;
 
-	for (unsigned i = 0; i < p->port_cnt; i++) {
-		const struct verbs_port *port = &p->ports[i];
+	for (unsigned i = 0; i < p->there.port_cnt; i++) {
+		const struct verbs_port *port = &p->there.ports[i];
 
 		if (port->transport != RNIC_TRANSPORT_IWARP)
 			add_port(p, cfg, port, choose_gid(cfg, port, &cfg->addr, 0), false);
@@ -170,10 +167,10 @@ add_by_address(struct plan *p, const struct config_device *cfg)
 static void
 add_by_interface(struct plan *p, const struct config_device *cfg)
 {
-	const struct netif *is = p->ifs != NULL ? netifs_by_name(p->ifs, cfg->interface) : NULL;
+	const struct netif *is = p->there.ifs != NULL ? netifs_by_name(p->there.ifs, cfg->interface) : NULL;
 
-	for (unsigned i = 0; is != NULL && i < p->port_cnt; i++)
-		add_port(p, cfg, &p->ports[i], choose_gid(cfg, &p->ports[i], NULL, is->index), false);
+	for (unsigned i = 0; is != NULL && i < p->there.port_cnt; i++)
+		add_port(p, cfg, &p->there.ports[i], choose_gid(cfg, &p->there.ports[i], NULL, is->index), false);
 }
 
 static void
@@ -181,8 +178,8 @@ add_by_card(struct plan *p, const struct config_device *cfg)
 {
 	bool all = is_all(cfg->interface) || is_all(cfg->card);
 
-	for (unsigned i = 0; i < p->port_cnt; i++) {
-		const struct verbs_port *port = &p->ports[i];
+	for (unsigned i = 0; i < p->there.port_cnt; i++) {
+		const struct verbs_port *port = &p->there.ports[i];
 
 		if (all || (strcmp(port->dev, cfg->card) == 0 && (cfg->port == 0 || cfg->port == port->port)))
 			add_port(p, cfg, port, choose_gid(cfg, port, NULL, 0), all);
@@ -220,13 +217,7 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 		{ EXACT_ALL, CONFIG_DEVICE_VERBS, add_by_card },
 		{ EXACT_ALL, CONFIG_DEVICE_SIW, add_interfaces },
 	};
-	struct plan p = {
-		.ifs = view->ifs,
-		.ports = view->ports,
-		.port_cnt = view->port_cnt,
-		.want = out,
-		.max = max,
-	};
+	struct plan p = { .there = *view, .want = out, .max = max };
 
 	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
@@ -251,4 +242,106 @@ device_plan_has_verbs(const struct config *cfg)
 		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
 			return true;
 	return false;
+}
+
+/* -- the cards -- */
+
+void
+device_cards_forget(struct device_cards *c)
+{
+	free(c->ports);
+	*c = (struct device_cards){ 0 };
+}
+
+void
+device_cards_list(struct device_cards *c, int64_t now_ns)
+{
+	device_cards_forget(c);
+	c->at_ns = now_ns;
+	c->listed = true;
+	c->why = "";
+	c->rc = verbs_list(&c->ports, &c->cnt, &c->why);
+}
+
+/* -- words -- */
+
+const char *
+device_gid_type_str(enum verbs_gid_type type)
+{
+	static const char *const words[] = {
+		[VERBS_GID_IB] = "IB",
+		[VERBS_GID_ROCE_V1] = "RoCE v1",
+		[VERBS_GID_ROCE_V2] = "RoCE v2",
+	};
+
+	return words[type];
+}
+
+char *
+device_gid_format(const struct rnic_gid *gid, char buf[DEVICE_GID_MAX])
+{
+	if (inet_ntop(AF_INET6, gid->b, buf, DEVICE_GID_MAX) == NULL)
+		buf[0] = '\0';
+	return buf;
+}
+
+char *
+device_where(const struct device_want *w, const char *sep, char *buf, size_t cap)
+{
+	char text[ADDR_STR_MAX], gid[DEVICE_GID_MAX];
+
+	if (w->port != NULL)
+		(void)snprintf(buf, cap, "card%s%s/%u gid%s%s gid_type%s\"%s\"", sep, w->port->dev, w->port->port, sep,
+		    device_gid_format(&w->gid->gid, gid), sep, device_gid_type_str(w->gid->type));
+	else if (sep[0] == ' ')
+		(void)snprintf(buf, cap, "%s", addr_format(&w->addr, text, sizeof(text)));
+	else
+		(void)snprintf(buf, cap, "address%s%s", sep, addr_format(&w->addr, text, sizeof(text)));
+	return buf;
+}
+
+char *
+device_entry_name(const struct config_device *cfg, char *buf, size_t cap)
+{
+	char text[ADDR_STR_MAX];
+
+	if (cfg->card[0] != '\0' && cfg->port != 0)
+		(void)snprintf(buf, cap, "device \"%s\" port %u", cfg->card, cfg->port);
+	else if (cfg->card[0] != '\0')
+		(void)snprintf(buf, cap, "device \"%s\"", cfg->card);
+	else if (cfg->interface[0] != '\0')
+		(void)snprintf(buf, cap, "interface \"%s\"", cfg->interface);
+	else
+		(void)snprintf(buf, cap, "address %s", addr_format(&cfg->addr, text, sizeof(text)));
+	return buf;
+}
+
+const char *
+device_plan_why_not(const struct config_device *cfg, const struct device_view *v)
+{
+	bool any_type = cfg->gid_type == CONFIG_GID_ANY, card = false, port = false;
+
+	switch (exactness(cfg)) {
+	case EXACT_ADDRESS:
+		return "no port has this address as a GID";
+	case EXACT_INTERFACE:
+		return v->ifs != NULL && netifs_by_name(v->ifs, cfg->interface) != NULL
+		    ? "no card has a GID on this interface"
+		    : "there is no such interface";
+	case EXACT_CARD:
+		for (unsigned i = 0; i < v->port_cnt; i++) {
+			if (strcmp(v->ports[i].dev, cfg->card) != 0)
+				continue;
+			card = true;
+			port = port || cfg->port == 0 || cfg->port == v->ports[i].port;
+		}
+		if (!card)
+			return "there is no card of this name";
+		if (!port)
+			return "the card has no such port";
+		return any_type ? "the port has no GID" : "the port has no GID of the type asked for";
+	case EXACT_ALL:
+		break;
+	}
+	return any_type ? "no port is up and has a GID" : "no port is up and has a GID of the type asked for";
 }

@@ -1,12 +1,28 @@
 /*
- * Which RNIC devices there should be: the configuration's entries laid over
- * the interfaces, addresses and ports of RDMA cards that there are. Pure;
- * devices.c carries it out, device_preview.c prints it.
+ * Which RNIC devices there should be: the configuration's entries laid over the interfaces, addresses and ports of RDMA
+ * cards that there are, and the words for all of them. Pure but for the list of cards, which is asked for only when the
+ * configuration has an entry of type "verbs". devices.c carries the plan out, device_preview.c prints it.
  */
 #pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/device/netifs.h"
+#include "rnic/verbs/verbs.h"
+
+/* The ports of cards as they were listed last, and why there are none. Embedded in its owner; all zero: never listed. */
+struct device_cards {
+	struct verbs_port *ports;
+	unsigned cnt;
+	int rc;          /* of the list: 0 or -errno */
+	const char *why; /* when it failed; static */
+	int64_t at_ns;
+	bool listed;
+};
+
+/* Lists them anew; pointers into the old list are invalid then. */
+void device_cards_list(struct device_cards *, int64_t now_ns);
+/* Frees the list: nothing is known. */
+void device_cards_forget(struct device_cards *);
 
 enum device_place {
 	DEVICE_PLACE_UNKNOWN, /* no interface has this address; it may be local all the same (127.0.0.2) */
@@ -49,3 +65,9 @@ const char *device_plan_why_not(const struct config_device *, const struct devic
 char *device_where(const struct device_want *, const char *sep, char *buf, size_t cap);
 /* What an entry names: device "mlx5_0", interface "eth0", address 192.0.2.1. */
 char *device_entry_name(const struct config_device *, char *buf, size_t cap);
+
+/* "RoCE v2" */
+const char *device_gid_type_str(enum verbs_gid_type);
+#define DEVICE_GID_MAX 48
+/* As an IPv6 address, like smcrctl; returns buf. */
+char *device_gid_format(const struct rnic_gid *, char buf[DEVICE_GID_MAX]);

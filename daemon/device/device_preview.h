@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "daemon/device/device_cards.h"
 #include "daemon/device/device_plan.h"
 
 /* Looks at interfaces and, when an entry asks for them, at cards. */

@@ -32,13 +32,12 @@ static int
 watch_fd(void *ctx, int fd, rnic_io_cb cb, void *arg)
 {
 	struct device_watches *d = ctx;
-	int cap = d->cap > 0 ? d->cap : 64, err;
-	struct watch *me, **watches;
+	int cap = d->cap > 0 ? d->cap : 64;
 
 	while (cap <= fd)
 		cap *= 2;
 	if (cap > d->cap) {
-		watches = realloc(d->watches, (size_t)cap * sizeof(struct watch *));
+		struct watch **watches = realloc(d->watches, (size_t)cap * sizeof(struct watch *));
 		if (watches == NULL)
 			return -ENOMEM;
 		memset(watches + d->cap, 0, (size_t)(cap - d->cap) * sizeof(struct watch *));
@@ -47,17 +46,16 @@ watch_fd(void *ctx, int fd, rnic_io_cb cb, void *arg)
 	}
 	if (d->watches[fd] != NULL)
 		return -EEXIST;
-	me = malloc(sizeof(*me));
+	struct watch *me = malloc(sizeof(*me));
 	if (me == NULL)
 		return -ENOMEM;
 	*me = (struct watch){ .io = { .fd = fd, .cb = on_device_io }, .cb = cb, .arg = arg };
-	err = loop_add(d->loop, &me->io);
-	if (err != 0) {
+	int err = loop_add(d->loop, &me->io);
+	if (err != 0)
 		free(me);
-		return err;
-	}
-	d->watches[fd] = me;
-	return 0;
+	else
+		d->watches[fd] = me;
+	return err;
 }
 
 /* May be called by the device's own callback, which does not touch the watch afterwards. */
@@ -74,10 +72,11 @@ unwatch_fd(void *ctx, int fd)
 	free(me);
 }
 
-void
+struct rnic_loop
 device_watches_init(struct device_watches *d, struct loop *loop)
 {
 	*d = (struct device_watches){ .loop = loop };
+	return (struct rnic_loop){ .ctx = d, .watch = watch_fd, .unwatch = unwatch_fd };
 }
 
 void
@@ -87,10 +86,4 @@ device_watches_fini(struct device_watches *d)
 		unwatch_fd(d, fd);
 	free(d->watches);
 	*d = (struct device_watches){ .loop = d->loop };
-}
-
-struct rnic_loop
-device_watches_loop(struct device_watches *d)
-{
-	return (struct rnic_loop){ .ctx = d, .watch = watch_fd, .unwatch = unwatch_fd };
 }

@@ -15,8 +15,7 @@ struct device_watches {
 	int cap;
 };
 
-void device_watches_init(struct device_watches *, struct loop *);
+/* Returns the loop for the devices, valid for as long as the watches are. */
+struct rnic_loop device_watches_init(struct device_watches *, struct loop *);
 /* Drops those that a device left behind. */
 void device_watches_fini(struct device_watches *);
-/* For the devices; valid for as long as the watches are. */
-struct rnic_loop device_watches_loop(struct device_watches *);

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/minmax.h"
 #include "daemon/device/device.h"
-#include "daemon/device/device_cards.h"
 #include "daemon/device/device_watch.h"
 #include "daemon/device/memlock.h"
 #include "daemon/device/netwatch.h"
@@ -36,8 +35,7 @@ enum occasion {
 /* A device that is wanted and does not open. */
 struct failure {
 	char where[DEVICE_WHERE_MAX];
-	int rc;    /* as it was logged */
-	bool seen; /* in this round */
+	int rc; /* as it was logged */
 };
 
 struct devices {
@@ -110,19 +108,6 @@ close_one(struct devices *d, unsigned i)
 	d->cnt--;
 }
 
-/* Closes devices of which the engine knows that they are gone. The list of cards is out of date then. */
-static void
-close_gone(struct devices *d)
-{
-	for (unsigned i = d->cnt; i-- > 0;) {
-		if (!smcr_device_gone(d->env->eng, d->devs[i].dev))
-			continue;
-		log_msg(LOG_LVL_WARNING, "device closed: device=%s reason=\"the card is gone\"", d->devs[i].name);
-		close_one(d, i);
-		device_cards_forget(&d->cards);
-	}
-}
-
 /* -- what is missing -- */
 
 static void __attribute__((format(printf, 2, 3))) warn(FILE *err, const char *fmt, ...)
@@ -139,31 +124,6 @@ static void __attribute__((format(printf, 2, 3))) warn(FILE *err, const char *fm
 		log_msg(LOG_LVL_WARNING, "%s", text);
 }
 
-/* Logs why a device does not open, again only when the reason has changed. */
-static void
-note_failure(struct devices *d, const struct device_want *want, int rc, const char *why, FILE *err)
-{
-	char where[DEVICE_WHERE_MAX];
-	struct failure *f = NULL;
-
-	device_where(want, " ", where, sizeof(where));
-	for (unsigned i = 0; i < d->failure_cnt; i++)
-		if (strcmp(d->failures[i].where, where) == 0)
-			f = &d->failures[i];
-	if (f == NULL && d->failure_cnt < DEVICE_WANTS_MAX) {
-		f = &d->failures[d->failure_cnt++];
-		*f = (struct failure){ 0 };
-		memcpy(f->where, where, sizeof(f->where));
-	}
-	if (f == NULL)
-		return;
-	f->seen = true;
-	if (f->rc == rc)
-		return;
-	f->rc = rc;
-	warn(err, "device %s at %s is not there: %s: %s", want->base, where, why, strerror(-rc));
-}
-
 static bool
 is_open(const struct devices *d, const struct device_want *want)
 {
@@ -173,35 +133,37 @@ is_open(const struct devices *d, const struct device_want *want)
 	return false;
 }
 
-/* Opens what is missing. 0, or at start -errno with the reason in err: a daemon that cannot have the address in its
- * configuration is of no use; what may come later is waited for. */
+/* Opens what is missing; what does not open is logged, again only when the reason has changed. 0, or at start -errno with the
+ * reason in err: a daemon that cannot have the address in its configuration is of no use; what may come later is waited for. */
 static int
 open_missing(struct devices *d, const struct device_round *r, enum occasion when, FILE *err)
 {
-	char where[DEVICE_WHERE_MAX];
-	unsigned kept = 0;
+	struct failure failures[DEVICE_WANTS_MAX];
+	unsigned cnt = 0;
 	const char *why;
 
 	for (unsigned i = 0; i < r->want_cnt; i++) {
 		const struct device_want *want = &r->want[i];
-		int rc = !want->open || is_open(d, want) ? 0 : open_one(d, want, &why);
+		struct failure *f = &failures[cnt];
+		int rc = !want->open || is_open(d, want) ? 0 : open_one(d, want, &why), logged = 0;
 
 		if (rc == 0)
 			continue;
+		f->rc = rc;
+		device_where(want, " ", f->where, sizeof(f->where));
 		if (when == AT_START && want->port == NULL && rc != -EADDRNOTAVAIL && want->cfg->interface[0] == '\0') {
-			fprintf(err, "device %s at %s: %s: %s\n", want->base,
-			    device_where(want, " ", where, sizeof(where)), why, strerror(-rc));
+			fprintf(err, "device %s at %s: %s: %s\n", want->base, f->where, why, strerror(-rc));
 			return rc;
 		}
-		note_failure(d, want, rc, why, err);
+		for (unsigned k = 0; k < d->failure_cnt; k++)
+			if (strcmp(d->failures[k].where, f->where) == 0)
+				logged = d->failures[k].rc;
+		if (logged != rc)
+			warn(err, "device %s at %s is not there: %s: %s", want->base, f->where, why, strerror(-rc));
+		cnt++;
 	}
-	for (unsigned i = 0; i < d->failure_cnt; i++) {
-		if (!d->failures[i].seen)
-			continue;
-		d->failures[kept] = d->failures[i];
-		d->failures[kept++].seen = false;
-	}
-	d->failure_cnt = kept;
+	memcpy(d->failures, failures, cnt * sizeof(failures[0]));
+	d->failure_cnt = cnt;
 	return 0;
 }
 
@@ -245,20 +207,6 @@ list_cards(struct devices *d, enum occasion when, FILE *err)
 	d->cards_rc = d->cards.rc;
 }
 
-/* Is there an entry of type "verbs" that has no device? */
-static bool
-lacks_card(const struct devices *d, const struct device_round *r)
-{
-	for (unsigned i = 0; i < d->cfg->device_cnt; i++)
-		if (d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
-		    !device_plan_serves(&d->cfg->devices[i], r->want, r->want_cnt))
-			return true;
-	for (unsigned i = 0; i < d->cnt; i++)
-		if (device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0)
-			return true;
-	return false;
-}
-
 /* -- all devices -- */
 
 static void
@@ -280,13 +228,19 @@ static void
 arm_again(struct devices *d, const struct device_round *r)
 {
 	int64_t now_ns = d->env->now_ns, at = INT64_MAX;
+	bool lacks_card = false; /* an entry of type "verbs" has no device */
 
-	for (unsigned i = 0; i < d->cnt; i++)
+	for (unsigned i = 0; i < d->cnt; i++) {
 		at = min_i64(at, device_deadline(&d->devs[i]));
+		lacks_card |= device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0;
+	}
+	for (unsigned i = 0; i < d->cfg->device_cnt; i++)
+		lacks_card |= d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
+		    !device_plan_serves(&d->cfg->devices[i], r->want, r->want_cnt);
 	if (d->failure_cnt > 0)
 		at = min_i64(at, now_ns + RETRY_MS * NS_PER_MS);
 	if (device_plan_has_verbs(d->cfg)) {
-		at = min_i64(at, now_ns + (lacks_card(d, r) ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
+		at = min_i64(at, now_ns + (lacks_card ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
 		if (r->unsettled)
 			at = min_i64(at, now_ns + SETTLE_MS * NS_PER_MS);
 	}
@@ -299,12 +253,17 @@ follow(struct devices *d, enum occasion when, FILE *err)
 {
 	struct device_want want[DEVICE_WANTS_MAX];
 	struct device_round r = { .now_ns = d->env->now_ns, .want = want, .unsettled = when == AT_CHANGE };
-	struct device_view view;
-	int rc;
 
-	close_gone(d);
+	/* The engine knows that they are gone. The list of cards is out of date then. */
+	for (unsigned i = d->cnt; i-- > 0;) {
+		if (!smcr_device_gone(d->env->eng, d->devs[i].dev))
+			continue;
+		log_msg(LOG_LVL_WARNING, "device closed: device=%s reason=\"the card is gone\"", d->devs[i].name);
+		close_one(d, i);
+		device_cards_forget(&d->cards);
+	}
 	list_cards(d, when, err);
-	view = (struct device_view){
+	const struct device_view view = {
 		.ifs = netwatch_table(d->netwatch),
 		.ports = d->cards.ports,
 		.port_cnt = d->cards.cnt,
@@ -321,7 +280,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 	}
 	if (when == AT_START || when == AT_RELOAD)
 		warn_of_idle_entries(d, &view, &r, err);
-	rc = open_missing(d, &r, when, err);
+	int rc = open_missing(d, &r, when, err);
 	arm_again(d, &r);
 	return rc;
 }
@@ -357,8 +316,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	d->env = env;
 	d->cfg = cfg;
 	timer_init(&d->timer, on_timer);
-	device_watches_init(&d->watches, env->loop);
-	d->needs = (struct device_needs){ device_watches_loop(&d->watches), &env->rng, *gate };
+	d->needs = (struct device_needs){ device_watches_init(&d->watches, env->loop), &env->rng, *gate };
 	rc = netwatch_new(env->loop, &d->netwatch);
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
@@ -374,26 +332,18 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	return 0;
 }
 
-/* The timer has fired: true when a whole round is due. */
-static bool
-look_is_due(struct devices *d)
-{
-	if (d->env->now_ns >= d->look_ns)
-		return true;
-	for (unsigned i = 0; i < d->cnt; i++)
-		if (device_is_verbs(&d->devs[i]) && !verbs_card_listed(d->devs[i].card))
-			return true;
-	arm_timer(d);
-	return false;
-}
-
 void
 devices_follow(struct devices *d)
 {
 	bool moved = netwatch_take_change(d->netwatch);
 
-	if (d->due && !moved && !d->changed)
-		d->due = look_is_due(d);
+	if (d->due && !moved && !d->changed) {
+		d->due = d->env->now_ns >= d->look_ns;
+		for (unsigned i = 0; i < d->cnt && !d->due; i++)
+			d->due = device_is_verbs(&d->devs[i]) && !verbs_card_listed(d->devs[i].card);
+		if (!d->due)
+			arm_timer(d);
+	}
 	if (!moved && !d->changed && !d->due)
 		return;
 	(void)follow(d, d->due ? AT_TIMER : AT_CHANGE, NULL);

@@ -2,8 +2,7 @@
 daemon_libsmcrd_la_SOURCES += \
 	daemon/device/devices.c daemon/device/devices.h \
 	daemon/device/device.c daemon/device/device.h \
-	daemon/device/device_plan.c daemon/device/device_plan.h daemon/device/device_plan_text.c \
-	daemon/device/device_cards.c daemon/device/device_cards.h \
+	daemon/device/device_plan.c daemon/device/device_plan.h \
 	daemon/device/device_watch.c daemon/device/device_watch.h \
 	daemon/device/device_preview.c daemon/device/device_preview.h \
 	daemon/device/memlock.c daemon/device/memlock.h \

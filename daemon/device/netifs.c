@@ -12,17 +12,11 @@
 #include "base/addr.h"
 
 void
-netifs_init(struct netifs *n)
-{
-	*n = (struct netifs){ 0 };
-}
-
-void
 netifs_fini(struct netifs *n)
 {
 	free(n->ifs);
 	free(n->addrs);
-	netifs_init(n);
+	*n = (struct netifs){ 0 };
 }
 
 const struct netif *
@@ -54,25 +48,17 @@ netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
 
 /* -- networks -- */
 
-/* The bytes of an address: 4 or 16. */
-static const uint8_t *
-addr_bytes(const struct sockaddr_storage *ss, unsigned *len)
-{
-	*len = ss->ss_family == AF_INET ? 4 : 16;
-	if (ss->ss_family == AF_INET)
-		return (const uint8_t *)&((const struct sockaddr_in *)(const void *)ss)->sin_addr;
-	return ((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr.s6_addr;
-}
+#define V4_IN_V6 12 /* where the IPv4 address is in a mapped one */
 
 static struct smcr_subnet
 network_of(const struct netif_addr *a)
 {
-	unsigned len;
-	const uint8_t *b = addr_bytes(&a->addr, &len);
-	struct smcr_subnet net = { .v6 = len == 16, .prefix_len = a->prefix_len };
+	struct smcr_subnet net = { .v6 = a->addr.ss_family == AF_INET6, .prefix_len = a->prefix_len };
+	uint8_t b[16];
 
+	addr_to_v6(&a->addr, b);
 	for (unsigned bit = 0; bit < a->prefix_len; bit++)
-		net.addr[bit / 8] |= b[bit / 8] & (0x80 >> bit % 8);
+		net.addr[bit / 8] |= b[(net.v6 ? 0 : V4_IN_V6) + bit / 8] & (0x80 >> bit % 8);
 	return net;
 }
 
@@ -120,15 +106,13 @@ netifs_near(const struct netifs *n, const uint8_t local[16], const uint8_t other
 {
 	struct smcr_subnet nets[SMCR_PREFIXES_MAX];
 	struct sockaddr_storage from, to;
-	const uint8_t *b;
-	unsigned len;
 
 	addr_from_v6(local, 0, &from);
 	addr_from_v6(other, 0, &to);
-	b = addr_bytes(&to, &len);
+	bool v6 = to.ss_family == AF_INET6;
 	for (unsigned i = netifs_networks_of(n, &from, nets); i-- > 0;)
-		if (nets[i].v6 == (len == 16) && nets[i].prefix_len > 0 &&
-		    addr_same_prefix(nets[i].addr, b, nets[i].prefix_len))
+		if (nets[i].v6 == v6 && nets[i].prefix_len > 0 &&
+		    addr_same_prefix(nets[i].addr, other + (v6 ? 0 : V4_IN_V6), nets[i].prefix_len))
 			return true;
 	return false;
 }
@@ -147,8 +131,6 @@ cut(void *list, unsigned i, unsigned cnt, size_t size)
 static int
 put_if(struct netifs *n, const struct netif *is)
 {
-	struct netif *list;
-
 	for (unsigned i = 0; i < n->if_cnt; i++) {
 		struct netif *was = &n->ifs[i];
 
@@ -160,7 +142,7 @@ put_if(struct netifs *n, const struct netif *is)
 		*was = *is;
 		return 1;
 	}
-	list = realloc(n->ifs, (n->if_cnt + 1) * sizeof(*list));
+	struct netif *list = realloc(n->ifs, (n->if_cnt + 1) * sizeof(*list));
 	if (list == NULL)
 		return -ENOMEM;
 	n->ifs = list;
@@ -172,18 +154,16 @@ put_if(struct netifs *n, const struct netif *is)
 static int
 drop_if(struct netifs *n, unsigned index)
 {
-	int changed = 0;
-
 	for (unsigned i = n->addr_cnt; i-- > 0;)
 		if (n->addrs[i].index == index)
 			cut(n->addrs, i, n->addr_cnt--, sizeof(*n->addrs));
-	for (unsigned i = n->if_cnt; i-- > 0;) {
+	for (unsigned i = 0; i < n->if_cnt; i++) {
 		if (n->ifs[i].index != index)
 			continue;
 		cut(n->ifs, i, n->if_cnt--, sizeof(*n->ifs));
-		changed = 1;
+		return 1;
 	}
-	return changed;
+	return 0;
 }
 
 static bool
@@ -195,8 +175,6 @@ same_place(const struct netif_addr *a, const struct netif_addr *b)
 static int
 put_addr(struct netifs *n, const struct netif_addr *is)
 {
-	struct netif_addr *list;
-
 	for (unsigned i = 0; i < n->addr_cnt; i++) {
 		struct netif_addr *was = &n->addrs[i];
 
@@ -207,7 +185,7 @@ put_addr(struct netifs *n, const struct netif_addr *is)
 		*was = *is;
 		return 1;
 	}
-	list = realloc(n->addrs, (n->addr_cnt + 1) * sizeof(*list));
+	struct netif_addr *list = realloc(n->addrs, (n->addr_cnt + 1) * sizeof(*list));
 	if (list == NULL)
 		return -ENOMEM;
 	n->addrs = list;
@@ -243,8 +221,6 @@ static bool
 decode_link(const struct nlmsghdr *nh, struct netif *out)
 {
 	const struct ifinfomsg *ifi = NLMSG_DATA(nh);
-	const struct rtattr *name;
-	size_t len;
 
 	if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifi)) || ifi->ifi_family != AF_UNSPEC)
 		return false;
@@ -255,10 +231,10 @@ decode_link(const struct nlmsghdr *nh, struct netif *out)
 		.up = (ifi->ifi_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING),
 		.loopback = (ifi->ifi_flags & IFF_LOOPBACK) != 0,
 	};
-	name = find_attr(IFLA_RTA(ifi), IFLA_PAYLOAD(nh), IFLA_IFNAME);
+	const struct rtattr *name = find_attr(IFLA_RTA(ifi), IFLA_PAYLOAD(nh), IFLA_IFNAME);
 	if (name == NULL)
 		return false;
-	len = strnlen(RTA_DATA(name), RTA_PAYLOAD(name));
+	size_t len = strnlen(RTA_DATA(name), RTA_PAYLOAD(name));
 	if (len == 0 || len >= sizeof(out->name))
 		return false;
 	memcpy(out->name, RTA_DATA(name), len);
@@ -291,24 +267,21 @@ static bool
 decode_addr(const struct nlmsghdr *nh, struct netif_addr *out)
 {
 	const struct ifaddrmsg *ifa = NLMSG_DATA(nh);
-	const struct rtattr *attrs, *at, *more;
-	uint32_t flags;
-	size_t len;
 
 	if (nh->nlmsg_len < NLMSG_LENGTH(sizeof(*ifa)))
 		return false;
-	attrs = IFA_RTA(ifa);
-	len = IFA_PAYLOAD(nh);
+	const struct rtattr *attrs = IFA_RTA(ifa);
+	size_t len = IFA_PAYLOAD(nh);
 	/* On a point-to-point link ADDRESS is the other end. */
-	at = find_attr(attrs, len, IFA_LOCAL);
+	const struct rtattr *at = find_attr(attrs, len, IFA_LOCAL);
 	if (at == NULL)
 		at = find_attr(attrs, len, IFA_ADDRESS);
 	*out = (struct netif_addr){ .index = ifa->ifa_index, .prefix_len = ifa->ifa_prefixlen };
 	if (at == NULL || ifa->ifa_prefixlen > (ifa->ifa_family == AF_INET ? 32 : 128) ||
 	    !decode_sockaddr(ifa->ifa_family, at, ifa->ifa_index, &out->addr))
 		return false;
-	flags = ifa->ifa_flags;
-	more = find_attr(attrs, len, IFA_FLAGS);
+	uint32_t flags = ifa->ifa_flags;
+	const struct rtattr *more = find_attr(attrs, len, IFA_FLAGS);
 	if (more != NULL && RTA_PAYLOAD(more) == sizeof(flags))
 		memcpy(&flags, RTA_DATA(more), sizeof(flags));
 	out->usable = (flags & IFA_F_DADFAILED) == 0 &&

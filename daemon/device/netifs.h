@@ -30,7 +30,7 @@ struct netif_addr {
 	bool lasting;                 /* for a device: neither link-local nor a temporary address */
 };
 
-/* Embedded in its owner. Both lists are in the order of the kernel's messages. */
+/* Embedded in its owner, all zero at first. Both lists are in the order of the kernel's messages. */
 struct netifs {
 	struct netif *ifs;
 	unsigned if_cnt;
@@ -38,7 +38,6 @@ struct netifs {
 	unsigned addr_cnt;
 };
 
-void netifs_init(struct netifs *);
 void netifs_fini(struct netifs *);
 
 /* Applies a message; others than of links and addresses are ignored. 1 when the table has changed, 0 when not, -ENOMEM. The

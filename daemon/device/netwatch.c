@@ -94,12 +94,11 @@ dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
 int
 netwatch_read(struct netifs *out)
 {
-	struct netifs table;
+	struct netifs table = { 0 };
 	void *buf = malloc(BUF_BYTES);
 	int fd = open_netlink(0), rc = buf != NULL ? 0 : -ENOMEM;
 	bool torn = true;
 
-	netifs_init(&table);
 	if (fd < 0)
 		rc = fd;
 	for (unsigned i = 0; rc == 0 && torn && i < DUMP_TRIES; i++) {
@@ -140,9 +139,7 @@ static void
 on_events(struct loop_io *io, unsigned events)
 {
 	struct netwatch *nw = CONTAINER_OF(io, struct netwatch, io);
-	bool lost = false, end, torn;
-	ssize_t n;
-	int rc;
+	bool lost = false;
 
 	union {
 		struct nlmsghdr nh;
@@ -152,13 +149,15 @@ on_events(struct loop_io *io, unsigned events)
 	(void)events;
 	/* To the end, also when something is lost: what is older than the new table must not be applied to it. */
 	for (;;) {
-		n = recv(io->fd, &buf, sizeof(buf), MSG_TRUNC);
+		ssize_t n = recv(io->fd, &buf, sizeof(buf), MSG_TRUNC);
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != ENOBUFS)
 			break;
-		end = torn = false;
-		rc = n < 0 || (size_t)n > sizeof(buf) ? -ENOBUFS : apply(&nw->table, &buf.nh, (size_t)n, &end, &torn);
+		bool end = false, torn = false;
+		int rc = n < 0 || (size_t)n > sizeof(buf) ? -ENOBUFS
+		                                          : apply(&nw->table, &buf.nh, (size_t)n, &end, &torn);
 		if (rc < 0)
 			lost = true;
 		else if (rc > 0)
@@ -174,13 +173,12 @@ int
 netwatch_new(struct loop *loop, struct netwatch **out)
 {
 	struct netwatch *nw = calloc(1, sizeof(*nw));
-	int fd, rc;
 
 	if (nw == NULL)
 		return -ENOMEM;
-	fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	int fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
 	*nw = (struct netwatch){ .loop = loop, .io = { .fd = fd, .cb = on_events } };
-	rc = fd < 0 ? fd : loop_add(loop, &nw->io);
+	int rc = fd < 0 ? fd : loop_add(loop, &nw->io);
 	if (rc != 0) {
 		log_msg(LOG_LVL_WARNING, "network interfaces are not followed: error=\"%s\"", strerror(-rc));
 		if (fd >= 0)

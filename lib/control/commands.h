@@ -42,8 +42,8 @@ enum {
 
 struct control_command_row {
 	const char *name;    /* in a request; on smcrctl's command line a hyphen is the end of a word */
-	const char *args;    /* what follows it there, as the help shows it */
 	const char *summary; /* for the help */
+	const char *args;    /* what follows it there, as the help shows it; NULL: nothing */
 	unsigned takes;      /* the fields that its request may have */
 	unsigned needs;      /* of them, those that it must have */
 	unsigned named;      /* of them, those that are arguments of smcrctl, not options */
@@ -51,9 +51,6 @@ struct control_command_row {
 };
 
 extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
-
-/* The command of this name, or -1. */
-int control_command_find(const char *name);
 
 /* X(constant, word): how a connection runs ("mode"), and the messages of a trace ("kinds"). */
 #define CONTROL_MODE_WORDS(X) \

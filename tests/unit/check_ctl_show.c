@@ -3,10 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "ctl/human.h"
 #include "ctl/show.h"
 #include "control/counters.h"
-#include "ctl/table.h"
+#include "ctl/text.h"
 #include "golden.h"
 #include "unit.h"
 
@@ -188,9 +187,8 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
-	struct table t;
+	struct table t = { 0 };
 
-	table_init(&t);
 	table_column(&t, "NAME", false);
 	table_column(&t, "N", true);
 	table_column(&t, "LAST", false);

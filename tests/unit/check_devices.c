@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/device/device_cards.h"
+#include "daemon/device/device_plan.h"
 #include "daemon/device/netwatch.h"
 #include "daemon/session/service.h"
 #include "daemon/worker/mpa_policy.h"

@@ -22,7 +22,7 @@ static struct netifs t;
 static void
 setup(void)
 {
-	netifs_init(&t);
+	t = (struct netifs){ 0 };
 }
 
 static void

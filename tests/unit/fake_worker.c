@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/control/stat_table.h"
+#include "control/counters.h"
+#include "daemon/control/report.h"
 #include "wire/clc_diag.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -147,7 +148,8 @@ worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
 	info->card = &card;
 	info->gid = card.gids[1];
 	for (info->stat_cnt = 0; info->stat_cnt < 15; info->stat_cnt++)
-		info->stats[info->stat_cnt] = (struct rnic_stat){ device_stats[info->stat_cnt], 701 + info->stat_cnt };
+		info->stats[info->stat_cnt] = (struct rnic_stat){ report_device_stats[info->stat_cnt],
+			701 + info->stat_cnt };
 	return true;
 }
 
@@ -443,18 +445,26 @@ fake_worker_new_empty(void)
 }
 
 /* Each its own number, made from its name, so that a new one does not change the others. */
+static uint64_t
+number_of(const char *name)
+{
+	uint64_t v = 1;
+
+	while (*name != '\0')
+		v = (v * 31 + (unsigned char)*name++) % 1000003;
+	return v;
+}
+
+#define NO_COUNTER(heading)
+#define COUNTER(source, field, words) COUNTER_##source(field)
+#define COUNTER_SMCR(field) c->field = number_of(#field);
+#define COUNTER_WORKER(field)
+#define COUNTER_CONTROL(field)
+
 static void
 set_counters(struct smcr_counters *c)
 {
-	for (unsigned i = 0; stat_table[i].key != NULL; i++) {
-		const struct stat_desc *d = &stat_table[i];
-		uint64_t v = 1;
-
-		for (const char *k = d->key; *k != '\0'; k++)
-			v = (v * 31 + (unsigned char)*k) % 1000003;
-		if (d->source == STAT_SMCR)
-			memcpy((char *)c + d->off, &v, sizeof(v));
-	}
+	CONTROL_COUNTERS(NO_COUNTER, COUNTER)
 }
 
 struct worker *

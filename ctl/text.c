@@ -1,14 +1,80 @@
-/* Text tables; see table.h. */
-#include "ctl/table.h"
+/* Numbers and tables as text; see text.h. */
+#include "ctl/text.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-void
-table_init(struct table *t)
+char *
+human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
 {
-	*t = (struct table){ 0 };
+	static const char units[] = "KMGTPE";
+	unsigned u = 0;
+	uint64_t whole = bytes, rest = 0;
+
+	while (whole >= 1024) {
+		rest = whole % 1024;
+		whole /= 1024;
+		u++;
+	}
+	if (u == 0)
+		snprintf(buf, HUMAN_MAX, "%" PRIu64, whole);
+	else if (whole < 10 && rest >= 103) /* a tenth */
+		snprintf(buf, HUMAN_MAX, "%" PRIu64 ".%" PRIu64 "%c", whole, rest * 10 / 1024, units[u - 1]);
+	else
+		snprintf(buf, HUMAN_MAX, "%" PRIu64 "%c", whole, units[u - 1]);
+	return buf;
+}
+
+char *
+human_duration(char buf[HUMAN_MAX], int64_t ms)
+{
+	int64_t s = ms / 1000;
+
+	if (ms < 0)
+		snprintf(buf, HUMAN_MAX, "-");
+	else if (ms < 1000)
+		snprintf(buf, HUMAN_MAX, "%" PRId64 "ms", ms);
+	else if (s < 60)
+		snprintf(buf, HUMAN_MAX, "%" PRId64 ".%" PRId64 "s", s, ms % 1000 / 100);
+	else if (s < 3600)
+		snprintf(buf, HUMAN_MAX, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+	else if (s < 86400)
+		snprintf(buf, HUMAN_MAX, "%" PRId64 "h%02" PRId64 "m", s / 3600, s % 3600 / 60);
+	else
+		snprintf(buf, HUMAN_MAX, "%" PRId64 "d%02" PRId64 "h", s / 86400, s % 86400 / 3600);
+	return buf;
+}
+
+char *
+human_us(char buf[HUMAN_MAX], int64_t us)
+{
+	if (us < 0)
+		snprintf(buf, HUMAN_MAX, "-");
+	else if (us < 1000)
+		snprintf(buf, HUMAN_MAX, "%" PRId64 "us", us);
+	else if (us < 1000000)
+		snprintf(buf, HUMAN_MAX, "%" PRId64 ".%" PRId64 "ms", us / 1000, us % 1000 / 100);
+	else
+		human_duration(buf, us / 1000);
+	return buf;
+}
+
+char *
+human_count(char buf[HUMAN_MAX], uint64_t n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	char *to = buf;
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+	return buf;
 }
 
 void
@@ -17,7 +83,6 @@ table_fini(struct table *t)
 	for (size_t i = 0; i < t->cell_cnt; i++)
 		free(t->cells[i]);
 	free(t->cells);
-	*t = (struct table){ 0 };
 }
 
 /* Columns that UTF-8 text takes, one for each code point. */
@@ -64,8 +129,6 @@ static void
 add(struct table *t, const char *text)
 {
 	unsigned col = (unsigned)(t->cell_cnt % t->columns);
-	char *copy;
-	size_t w;
 
 	if (t->cell_cnt == t->cell_cap) {
 		size_t cap = t->cell_cap > 0 ? 2 * t->cell_cap : 256;
@@ -78,13 +141,13 @@ add(struct table *t, const char *text)
 		t->cells = cells;
 		t->cell_cap = cap;
 	}
-	copy = strdup(text);
+	char *copy = strdup(text);
 	if (copy == NULL) {
 		t->failed = true;
 		return;
 	}
 	clean(copy);
-	w = text_width(copy);
+	size_t w = text_width(copy);
 	if (w > t->width[col])
 		t->width[col] = w;
 	t->cells[t->cell_cnt++] = copy;

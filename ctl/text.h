@@ -1,15 +1,26 @@
-/*
- * Text tables: rows of cells, columns as wide as their widest cell. The last
- * column is not padded. Used for every list that smcrctl prints.
- */
+/* Text for people: numbers, and tables for every list that smcrctl prints. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+/* Numbers as people read them. Each function fills buf and returns it. */
+#define HUMAN_MAX 32
+
+/* "0", "999", "1.5K", "64K", "3.2G": powers of 1024. */
+char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes);
+/* "12ms", "5.2s", "3m12s", "4h05m", "12d03h". */
+char *human_duration(char buf[HUMAN_MAX], int64_t ms);
+/* "12us", "2.5ms", "1.2s". */
+char *human_us(char buf[HUMAN_MAX], int64_t us);
+/* "1,234,567". */
+char *human_count(char buf[HUMAN_MAX], uint64_t n);
 
 #define TABLE_COLUMNS_MAX 32
 
+/* Rows of cells, columns as wide as their widest cell; the last one is not padded. All zero at first. */
 struct table {
 	unsigned columns;
 	bool right[TABLE_COLUMNS_MAX]; /* aligned to the right */
@@ -19,7 +30,6 @@ struct table {
 	bool failed; /* out of memory: cells are missing */
 };
 
-void table_init(struct table *);
 void table_fini(struct table *);
 /* A column with its heading; all of them before the first cell. */
 void table_column(struct table *, const char *heading, bool right);
