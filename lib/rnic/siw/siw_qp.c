@@ -342,7 +342,7 @@ siw_qp_destroy(struct rnic_qp *rqp)
 	stag_remove(&dev->stags, &qp->fence_region);
 	qp->pd->refs--;
 	timerq_unreserve(&dev->timers, TIMERS);
-	siw_event(qp, RNIC_EV_QP_FREED);
+	events_add(&dev->events, &qp->events, RNIC_EV_QP_FREED);
 }
 
 void

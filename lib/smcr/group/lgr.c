@@ -342,10 +342,11 @@ int
 smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 {
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
-		struct link *link = lgr_active_link(lgr, number);
-
-		if (lgr->id == group_id && lgr->state == LGR_ACTIVE && link != NULL)
-			return lgr->active_cnt > 1 ? llc_retire_link(link, LLC_DELETE_OPERATOR) : -EBUSY;
+		if (lgr->id != group_id || lgr->state != LGR_ACTIVE)
+			continue;
+		LGR_EACH_LINK(l, lgr)
+			if (l->state == LINK_ACTIVE && l->number == number)
+				return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;
 	}
 	return -ENOENT;
 }
