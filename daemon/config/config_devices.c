@@ -30,14 +30,13 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 			return;
 	++*wanted;
 	if (*wanted == SMCR_LINKS_MAX + 1)
-		config_warning(b->rep, 0,
-		    "no device for %s (and maybe more): at most %d; name those to be used in devices",
+		config_warning(b, 0, "no device for %s (and maybe more): at most %d; name those to be used in devices",
 		    addr_format(addr, buf, sizeof(buf)), SMCR_LINKS_MAX);
 	if (cfg->device_cnt == SMCR_LINKS_MAX)
 		return;
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		if ((k->where & CONFIG_AT_SIW) != 0 && config_value_set_default(k, dev) != 0) {
-			config_error(b->rep, 0, "out of memory");
+			config_error(b, 0, "out of memory");
 			return;
 		}
 	}
@@ -81,7 +80,7 @@ device_for_ingress(struct config_build *b, unsigned *wanted, unsigned i)
 			return;
 		}
 	}
-	config_warning(b->rep, config_line(b->service_src[i], "to"), "no route to %s now: no default device for \"%s\"",
+	config_warning(b, config_line(b->service_src[i], "to"), "no route to %s now: no default device for \"%s\"",
 	    svc->to.host, svc->name);
 }
 
@@ -108,7 +107,7 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 	struct ifaddrs *list;
 
 	if (getifaddrs(&list) != 0) {
-		config_error(b->rep, 0, "cannot list the interfaces: %s", strerror(errno));
+		config_error(b, 0, "cannot list the interfaces: %s", strerror(errno));
 		return;
 	}
 	for (unsigned round = 0; round < 4; round++) {

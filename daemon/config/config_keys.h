@@ -86,4 +86,4 @@ const struct config_key *config_key_find(unsigned places, const char *name);
 enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);
 #define CONFIG_SERVICES_MAX 1024
-#define CONFIG_NETS_MAX 1024
+#define CONFIG_ITEMS_MAX 1024 /* strings of a list */
