@@ -5,32 +5,14 @@
 #include "base/addr.h"
 #include "daemon/config/config_int.h"
 
-static const char *
-kind_name(enum config_kind kind)
-{
-	return kind == CONFIG_INGRESS ? "ingress" : "egress";
-}
-
-static void
-check_name(struct config_build *b, unsigned i)
-{
-	const struct config_service *svc = b->cfg->services;
-
-	for (unsigned j = 0; j < i; j++) {
-		if (svc[i].name[0] == '\0' || strcmp(svc[i].name, svc[j].name) != 0)
-			continue;
-		config_error(b, config_line(b->service_src[i], "name"), "%s.name \"%s\" is already used in line %u",
-		    kind_name(svc[i].kind), svc[i].name, config_line(b->service_src[j], "name"));
-		return;
-	}
-}
+static const char *const kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
 
 /* Would the kernel refuse the second bind, or would it take connections away from the first? A wildcard IPv6
  * socket is taken as dual-stack, so [::] overlaps IPv4 addresses too. */
 static bool
 listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	if (addr_port(a) != addr_port(b))
+	if (a->ss_family == 0 || b->ss_family == 0 || addr_port(a) != addr_port(b))
 		return false;
 	if (addr_same_host(a, b))
 		return true;
@@ -41,27 +23,6 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
 }
 
-static void
-check_listen(struct config_build *b, unsigned i)
-{
-	const struct config_service *svc = b->cfg->services;
-	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
-
-	if (svc[i].listen.ss_family == 0)
-		return;
-	addr_format_port(&svc[i].listen, mine, sizeof(mine));
-	for (unsigned j = 0; j < i; j++) {
-		if (svc[j].listen.ss_family == 0 || !listen_overlaps(&svc[i].listen, &svc[j].listen))
-			continue;
-		addr_format_port(&svc[j].listen, other, sizeof(other));
-		config_error(b, config_line(b->service_src[i], "listen"),
-		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
-		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
-		    kind_name(svc[i].kind), mine, other, svc[j].name, config_line(b->service_src[j], "listen"));
-		return;
-	}
-}
-
 /* All connections would be used up at the first one. */
 static bool
 connects_to_itself(const struct config_service *svc)
@@ -70,6 +31,35 @@ connects_to_itself(const struct config_service *svc)
 		return false;
 	return addr_same_host(&svc->to.addrs[0], &svc->listen) ||
 	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0]));
+}
+
+static void
+check_service(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = &b->cfg->services[i], *others = b->cfg->services;
+	const struct config_setting_t *src = b->service_src[i];
+	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
+	unsigned j = 0;
+
+	while (j < i && (svc->name[0] == '\0' || strcmp(svc->name, others[j].name) != 0))
+		j++;
+	if (j < i)
+		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in line %u",
+		    kind_words[svc->kind], svc->name, config_line(b->service_src[j], "name"));
+	j = 0;
+	while (j < i && !listen_overlaps(&svc->listen, &others[j].listen))
+		j++;
+	if (j < i) {
+		addr_format_port(&svc->listen, mine, sizeof(mine));
+		addr_format_port(&others[j].listen, other, sizeof(other));
+		config_error(b, config_line(src, "listen"),
+		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
+		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
+		    kind_words[svc->kind], mine, other, others[j].name, config_line(b->service_src[j], "listen"));
+	}
+	if (connects_to_itself(svc))
+		config_error(
+		    b, config_line(src, "to"), "%s.to is the service's own listen address", kind_words[svc->kind]);
 }
 
 /* One setting says where a device is. */
@@ -198,20 +188,15 @@ check_limits(struct config_build *b)
 		    config_member(b->service_src[i], "max_connections") != NULL)
 			config_warning(b, config_line(b->service_src[i], "max_connections"),
 			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
-			    kind_name(svc->kind), svc->max_connections, smcr->conns_max);
+			    kind_words[svc->kind], svc->max_connections, smcr->conns_max);
 	}
 }
 
 void
 config_check(struct config_build *b)
 {
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		check_name(b, i);
-		check_listen(b, i);
-		if (connects_to_itself(&b->cfg->services[i]))
-			config_error(b, config_line(b->service_src[i], "to"),
-			    "%s.to is the service's own listen address", kind_name(b->cfg->services[i].kind));
-	}
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
+		check_service(b, i);
 	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
 		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
 

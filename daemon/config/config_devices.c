@@ -51,18 +51,14 @@ static bool
 local_address_to(const struct sockaddr_storage *peer, struct sockaddr_storage *out)
 {
 	int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
+	socklen_t len = sizeof(*out);
 	bool ok;
 
-	if (fd < 0)
-		return false;
-	memset(&ss, 0, sizeof(ss));
-	ok = connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
-	    getsockname(fd, (struct sockaddr *)(void *)&ss, &len) == 0 && !addr_is_any(&ss);
-	close(fd);
-	if (ok)
-		*out = ss;
+	*out = (struct sockaddr_storage){ 0 };
+	ok = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)(void *)out, &len) == 0 && !addr_is_any(out);
+	if (fd >= 0)
+		close(fd);
 	return ok;
 }
 
@@ -89,9 +85,8 @@ usable(const struct ifaddrs *ifa, int family, bool loopback)
 {
 	struct sockaddr_in6 sin6;
 
-	if (ifa->ifa_addr == NULL || ifa->ifa_addr->sa_family != family || (ifa->ifa_flags & IFF_UP) == 0)
-		return false;
-	if (((ifa->ifa_flags & IFF_LOOPBACK) != 0) != loopback)
+	if (ifa->ifa_addr == NULL || ifa->ifa_addr->sa_family != family || (ifa->ifa_flags & IFF_UP) == 0 ||
+	    ((ifa->ifa_flags & IFF_LOOPBACK) != 0) != loopback)
 		return false;
 	if (family == AF_INET)
 		return true;
