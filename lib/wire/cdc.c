@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/be.h"
-
 int
 cdc_decode(struct span in, struct cdc_msg *out)
 {

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/be.h"
 #include "base/minmax.h"
 #include "wire/codec.h"
 
