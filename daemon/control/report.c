@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 enum {
 	PHASE_FRAME, /* the frame is not yet written; the maker's phases follow */

@@ -4,7 +4,7 @@
 
 #include "daemon/control/report.h"
 #include "daemon/control/stat_table.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 #define REASONS_SHOWN 10
 

@@ -156,49 +156,20 @@ wire_describe_clc(struct span in, char *buf, size_t cap)
 }
 
 static void
-add_confirm_link(struct line *l, const struct llc_msg *msg)
+add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
 {
-	const struct llc_confirm_link *m = &msg->confirm_link;
-
-	add(l, " link=%u", m->link_num);
-	add_rnic(l, m->gid, m->mac);
-	add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->qpn, m->link_uid, m->max_links);
-	add_flag(l, m->no_eyecatcher, "no-eyecatcher");
+	for (unsigned i = 0; i < cnt; i++)
+		add(l, " link=%u vaddr=%016" PRIx64, links[i].link_num, links[i].vaddr);
 }
 
 static void
-add_add_link(struct line *l, const struct llc_msg *msg)
+add_llc(struct line *l, const struct llc_msg *m)
 {
-	const struct llc_add_link *m = &msg->add_link;
-
-	static const struct word reasons[] = {
+	static const struct word rejects[] = {
 		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
 		{ LLC_REJECT_BAD_MTU, "invalid MTU" },
 	};
-
-	if (m->rejected)
-		add(l, " rejected=%u (%s)", m->reject_reason, word_of(reasons, N_OF(reasons), m->reject_reason));
-	add(l, " link=%u", m->link_num);
-	add_rnic(l, m->gid, m->mac);
-	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn, clc_mtu_bytes(m->mtu_code), m->psn);
-}
-
-static void
-add_add_link_cont(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_add_link_cont *m = &msg->add_link_cont;
-
-	add(l, " link=%u left=%u", m->link_num, m->left_cnt);
-	for (unsigned i = 0; i < m->left_cnt && i < LLC_PAIRS_PER_CONT; i++)
-		add(l, " new-vaddr=%016" PRIx64, m->pairs[i].new_vaddr);
-}
-
-static void
-add_delete_link(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_delete_link *m = &msg->delete_link;
-
-	static const struct word reasons[] = {
+	static const struct word deletes[] = {
 		{ 0, "none" },
 		{ LLC_DELETE_LOST_PATH, "lost path" },
 		{ LLC_DELETE_OPERATOR, "operator" },
@@ -209,70 +180,68 @@ add_delete_link(struct line *l, const struct llc_msg *msg)
 		{ LLC_DELETE_UNKNOWN_GROUP, "unknown link group" },
 	};
 
-	add_flag(l, m->all, "all");
-	add_flag(l, m->orderly, "orderly");
-	add(l, " link=%u reason=%08" PRIx32 " (%s)", m->link_num, m->reason,
-	    word_of(reasons, N_OF(reasons), m->reason));
-}
-
-static void
-add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		add(l, " link=%u vaddr=%016" PRIx64, links[i].link_num, links[i].vaddr);
-}
-
-static void
-add_confirm_rkey(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_confirm_rkey *m = &msg->confirm_rkey;
-
-	add_flag(l, m->negative, "negative");
-	add_flag(l, m->retry, "retry");
-	add(l, " vaddr=%016" PRIx64 " others=%u", m->vaddr, m->other_cnt);
-	add_link_rkeys(l, m->others, min_u8(m->other_cnt, LLC_LINKS_INLINE));
-}
-
-static void
-add_confirm_rkey_cont(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
-
-	add_flag(l, m->negative, "negative");
-	add(l, " left=%u", m->left_cnt);
-	add_link_rkeys(l, m->others, min_u8(m->left_cnt, LLC_LINKS_PER_CONT));
-}
-
-static void
-add_delete_rkey(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_delete_rkey *m = &msg->delete_rkey;
-
-	add_flag(l, m->negative, "negative");
-	add(l, " count=%u errors=%02x", m->cnt, m->error_mask);
-}
-
-static void
-add_test_link(struct line *l, const struct llc_msg *msg)
-{
-	add_hex(l, "data", msg->test_link.user_data, LLC_TEST_LEN);
+	switch (m->type) {
+	case LLC_CONFIRM_LINK:
+		add(l, " link=%u", m->confirm_link.link_num);
+		add_rnic(l, m->confirm_link.gid, m->confirm_link.mac);
+		add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->confirm_link.qpn,
+		    m->confirm_link.link_uid, m->confirm_link.max_links);
+		add_flag(l, m->confirm_link.no_eyecatcher, "no-eyecatcher");
+		break;
+	case LLC_ADD_LINK:
+		if (m->add_link.rejected)
+			add(l, " rejected=%u (%s)", m->add_link.reject_reason,
+			    word_of(rejects, N_OF(rejects), m->add_link.reject_reason));
+		add(l, " link=%u", m->add_link.link_num);
+		add_rnic(l, m->add_link.gid, m->add_link.mac);
+		add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->add_link.qpn,
+		    clc_mtu_bytes(m->add_link.mtu_code), m->add_link.psn);
+		break;
+	case LLC_ADD_LINK_CONT:
+		add(l, " link=%u left=%u", m->add_link_cont.link_num, m->add_link_cont.left_cnt);
+		for (unsigned i = 0; i < min_u8(m->add_link_cont.left_cnt, LLC_PAIRS_PER_CONT); i++)
+			add(l, " new-vaddr=%016" PRIx64, m->add_link_cont.pairs[i].new_vaddr);
+		break;
+	case LLC_DELETE_LINK:
+		add_flag(l, m->delete_link.all, "all");
+		add_flag(l, m->delete_link.orderly, "orderly");
+		add(l, " link=%u reason=%08" PRIx32 " (%s)", m->delete_link.link_num, m->delete_link.reason,
+		    word_of(deletes, N_OF(deletes), m->delete_link.reason));
+		break;
+	case LLC_CONFIRM_RKEY:
+		add_flag(l, m->confirm_rkey.negative, "negative");
+		add_flag(l, m->confirm_rkey.retry, "retry");
+		add(l, " vaddr=%016" PRIx64 " others=%u", m->confirm_rkey.vaddr, m->confirm_rkey.other_cnt);
+		add_link_rkeys(l, m->confirm_rkey.others, min_u8(m->confirm_rkey.other_cnt, LLC_LINKS_INLINE));
+		break;
+	case LLC_CONFIRM_RKEY_CONT:
+		add_flag(l, m->confirm_rkey_cont.negative, "negative");
+		add(l, " left=%u", m->confirm_rkey_cont.left_cnt);
+		add_link_rkeys(
+		    l, m->confirm_rkey_cont.others, min_u8(m->confirm_rkey_cont.left_cnt, LLC_LINKS_PER_CONT));
+		break;
+	case LLC_DELETE_RKEY:
+		add_flag(l, m->delete_rkey.negative, "negative");
+		add(l, " count=%u errors=%02x", m->delete_rkey.cnt, m->delete_rkey.error_mask);
+		break;
+	case LLC_TEST_LINK:
+		add_hex(l, "data", m->test_link.user_data, LLC_TEST_LEN);
+		break;
+	}
 }
 
 int
 wire_describe_llc(struct span in, char *buf, size_t cap)
 {
-	static const struct {
-		const char *name;
-		void (*add)(struct line *, const struct llc_msg *);
-	} types[] = {
-		[LLC_CONFIRM_LINK] = { "CONFIRM LINK", add_confirm_link },
-		[LLC_ADD_LINK] = { "ADD LINK", add_add_link },
-		[LLC_ADD_LINK_CONT] = { "ADD LINK CONTINUATION", add_add_link_cont },
-		[LLC_DELETE_LINK] = { "DELETE LINK", add_delete_link },
-		[LLC_CONFIRM_RKEY] = { "CONFIRM RKEY", add_confirm_rkey },
-		[LLC_TEST_LINK] = { "TEST LINK", add_test_link },
-		[LLC_CONFIRM_RKEY_CONT] = { "CONFIRM RKEY CONTINUATION", add_confirm_rkey_cont },
-		[LLC_DELETE_RKEY] = { "DELETE RKEY", add_delete_rkey },
+	static const char *const names[] = {
+		[LLC_CONFIRM_LINK] = "CONFIRM LINK",
+		[LLC_ADD_LINK] = "ADD LINK",
+		[LLC_ADD_LINK_CONT] = "ADD LINK CONTINUATION",
+		[LLC_DELETE_LINK] = "DELETE LINK",
+		[LLC_CONFIRM_RKEY] = "CONFIRM RKEY",
+		[LLC_TEST_LINK] = "TEST LINK",
+		[LLC_CONFIRM_RKEY_CONT] = "CONFIRM RKEY CONTINUATION",
+		[LLC_DELETE_RKEY] = "DELETE RKEY",
 	};
 	struct line l = line_make(buf, cap);
 	struct llc_msg m;
@@ -284,8 +253,8 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 			add(&l, " type=%02x", in.ptr[0]);
 		return (int)l.len;
 	}
-	add(&l, "LLC %s %s", types[m.type].name, m.response ? "response" : "request");
-	types[m.type].add(&l, &m);
+	add(&l, "LLC %s %s", names[m.type], m.response ? "response" : "request");
+	add_llc(&l, &m);
 	return (int)l.len;
 }
 

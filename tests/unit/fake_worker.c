@@ -7,7 +7,7 @@
 
 #include "base/addr.h"
 #include "daemon/control/stat_table.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
