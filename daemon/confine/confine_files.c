@@ -142,24 +142,6 @@ cards_path(const struct config *cfg)
 	return confine_has_verbs(cfg) ? "/dev" : NULL;
 }
 
-static void
-allow_all(struct rules *r, const struct config *cfg)
-{
-	const char *cards = cards_path(cfg);
-	char real[PATH_MAX];
-
-	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		allow(r, paths[i].path, paths[i].rights);
-	/* By its name and, if that is a link, where it leads now. */
-	allow_around(r, cfg->path, LOOK);
-	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
-		allow_around(r, real, LOOK);
-	/* Removed at the end. */
-	allow_around(r, cfg->control_path, LOOK | FS_REMOVE_FILE);
-	if (cards != NULL)
-		allow(r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
-}
-
 /* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
 static uint64_t
 scoped(int abi)
@@ -182,18 +164,26 @@ restrict_self(const struct config *cfg, int abi)
 		.scoped = scoped(abi),
 	};
 	size_t size = abi >= 6 ? sizeof(attr) : offsetof(struct ruleset_attr, net);
-	struct rules r = { .handled = (unsigned)attr.fs };
-	int rc;
+	struct rules r = { .fd = (int)syscall(NR_CREATE_RULESET, &attr, size, 0), .handled = (unsigned)attr.fs };
+	const char *cards = cards_path(cfg);
+	char real[PATH_MAX];
 
-	r.fd = (int)syscall(NR_CREATE_RULESET, &attr, size, 0);
 	if (r.fd < 0)
 		return -errno;
-	allow_all(&r, cfg);
-	rc = r.rc;
-	if (rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)
-		rc = -errno;
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		allow(&r, paths[i].path, paths[i].rights);
+	/* By its name and, if that is a link, where it leads now. */
+	allow_around(&r, cfg->path, LOOK);
+	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
+		allow_around(&r, real, LOOK);
+	/* Removed at the end. */
+	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE);
+	if (cards != NULL)
+		allow(&r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
+	if (r.rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)
+		r.rc = -errno;
 	close(r.fd);
-	return rc;
+	return r.rc;
 }
 
 void
