@@ -148,3 +148,25 @@ int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);
+
+/* The changes that a reload would make. */
+struct config_plan {
+	unsigned added, removed, changed; /* services */
+	unsigned settings;                /* settings outside services */
+	unsigned fixed;                   /* settings that differ but count only after a restart */
+};
+
+/* The service of this name; NULL when there is none. */
+const struct config_service *config_find_service(const struct config *, const char *name);
+/* Same kind and same settings. */
+bool config_service_equal(const struct config_service *, const struct config_service *);
+
+/*
+ * Compares. One line each to text: "service web added", "service web changed: to, allow", "setting smcr.clc_timeout
+ * changed", and "warning: ..." for what needs a restart.
+ */
+void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
+
+/* Copies the settings that need a restart from old, all devices included, so that next says what is in force. 0 or -ENOMEM
+ * (next unchanged). */
+int config_keep_fixed(const struct config *old, struct config *next);

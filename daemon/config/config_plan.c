@@ -1,5 +1,5 @@
-/* The changes that a reload would make: see config_plan.h. */
-#include "daemon/config/config_plan.h"
+/* The changes that a reload would make: two configurations compared setting by setting, by the table of config_keys.c. */
+#include "daemon/config/config.h"
 
 #include <errno.h>
 #include <stdlib.h>

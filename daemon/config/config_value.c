@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config/config_value_int.h"
-
 /* Largest first, so that printing takes the first that divides; the one with factor 1 ends the list. */
 struct unit {
 	const char *text;

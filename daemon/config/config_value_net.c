@@ -1,4 +1,4 @@
-/* Values of settings that are addresses and networks: see config_value_int.h. Looks nothing up. */
+/* Values of settings that are addresses and networks: see config_value.h. Looks nothing up. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/addr.h"
 #include "daemon/config/config.h"
-#include "daemon/config/config_value_int.h"
+#include "daemon/config/config_value.h"
 
 /* -- addresses -- */
 
