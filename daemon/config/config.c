@@ -1,9 +1,6 @@
-/*
- * The configuration: from file to struct config, and back. Reads the text, lets
- * libconfig parse it, stores each setting by the table (config_keys.c), then
- * has the whole checked and completed. All errors of a step are reported
- * before the load fails.
- */
+/* The configuration, from file to struct config and back: libconfig parses the text, each setting is stored by the
+ * table (config_keys.c), then the whole is checked and completed. A load fails after all errors of a step were
+ * reported. */
 #include "daemon/config/config.h"
 
 #include <errno.h>

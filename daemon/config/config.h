@@ -1,8 +1,6 @@
-/*
- * The configuration as the daemon uses it: parsed and checked, never changed
- * after config_load. A reload builds a new one beside the old, compares, and
- * swaps (or keeps the old one on any error). Owner: main; freed by config_free.
- */
+/* The configuration as the daemon uses it: parsed and checked, never changed after config_load. A reload builds a
+ * new one beside the old, compares, and swaps (or keeps the old one on any error). Owner: smcrd.c; freed by
+ * config_free. */
 #pragma once
 
 #include <stdbool.h>
@@ -138,12 +136,9 @@ struct config {
 	int log_level;     /* enum log_level */
 };
 
-/*
- * Reads and checks the file. 0, or negative with messages "FILE:LINE: what" printed to err, all that were found.
- * Lines "FILE:LINE: warning: what" may come with success too.
- * -EAGAIN when nothing is wrong but that the name service did not answer.
- * Names are resolved here: blocking, at start and on reload only.
- */
+/* Reads and checks the file. 0, or negative with all errors printed to err, "FILE:LINE: what"; lines "FILE:LINE:
+ * warning: what" may come with success too. -EAGAIN when nothing is wrong but that the name service did not answer.
+ * Names are resolved here: blocking, at start and on reload only. */
 int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
@@ -161,10 +156,8 @@ const struct config_service *config_find_service(const struct config *, const ch
 /* Same kind and same settings. */
 bool config_service_equal(const struct config_service *, const struct config_service *);
 
-/*
- * Compares. One line each to text: "service web added", "service web changed: to, allow", "setting smcr.clc_timeout
- * changed", and "warning: ..." for what needs a restart.
- */
+/* Compares. One line each to text: "service web added", "service web changed: to, allow", "setting smcr.clc_timeout
+ * changed", and "warning: ..." for what needs a restart. */
 void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
 
 /* Copies the settings that need a restart from old, all devices included, so that next says what is in force. 0 or -ENOMEM

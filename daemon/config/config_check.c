@@ -118,10 +118,8 @@ same_place(const struct config_device *a, const struct config_device *b)
 	return PLACE_MAYBE;
 }
 
-/*
- * An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port of
- * that address would be deaf.
- */
+/* An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port
+ * of that address would be deaf. */
 static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 {

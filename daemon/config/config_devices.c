@@ -1,9 +1,5 @@
-/*
- * Default devices, when the file names none: one soft iWARP device on each
- * local address that the SMC-R side of a service uses, so that the usual
- * configuration needs no devices at all. Asks the kernel for routes and
- * interfaces; sends nothing.
- */
+/* Default devices, when the file names none: one soft iWARP device on each local address that the SMC-R side of a
+ * service uses. Asks the kernel for routes and interfaces; sends nothing. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>

@@ -1,9 +1,6 @@
-/*
- * Between the parts of the configuration reader: config.c (settings to
- * struct), config_text.c (messages, and what libconfig would let pass),
- * config_check.c (rules across settings), config_devices.c (default devices).
- * Nobody else includes it but tests and the fuzz target.
- */
+/* Between the parts of the configuration reader: config.c (settings to struct), config_text.c (messages, and what
+ * libconfig would let pass), config_check.c (rules across settings), config_devices.c (default devices); for tests,
+ * too. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,5 @@
-/*
- * The one table of settings: name, place, type, range, default, whether a
- * reload can change it, and where it lives in struct config. Parser, printer,
- * reload plan and tests walk it; a new setting is one line here plus its
- * paragraph in smcrd.conf.5 (a test looks for it).
- */
+/* The one table of settings: name, place, type, range, default, whether a reload can change it, and where it lives
+ * in struct config. A new setting is one line in it plus its paragraph in smcrd.conf.5 (a test looks for it). */
 #pragma once
 
 #include <stddef.h>

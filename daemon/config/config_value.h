@@ -1,7 +1,5 @@
-/*
- * One setting's value: from what is written to what is stored, back to text,
- * and compared. Knows types and ranges (config_keys.h), not files and lines.
- */
+/* One setting's value: from what is written to what is stored, back to text, and compared. Knows types and ranges
+ * (config_keys.h), not files and lines. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,7 +37,7 @@ void config_number_format(const struct config_key *, uint64_t n, char *buf, size
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
-/* -- between config_value.c, which has the table of types, and config_value_net.c: the types of addresses and networks -- */
+/* -- between config_value.c, with the table of types, and config_value_net.c, the types of addresses and networks -- */
 
 #define VALUE_SHOW_MAX 72
 #define VALUE_BAD_TYPE 1 /* of a set function: config_value_set says what the type looks like */

@@ -1,11 +1,6 @@
-/*
- * Files: Landlock leaves what a running daemon opens, by directories and not
- * by files, because files are replaced (resolv.conf, the configuration) and a
- * rule is for what is there now. What is open stays open. No path can be
- * executed, and none written but devices. Part of confine.c.
- *
- * The constants are the kernel's, here once more because headers may be older than the kernel.
- */
+/* Files: Landlock leaves what a running daemon opens, by directories, because files are replaced (resolv.conf, the
+ * configuration) and a rule is for what is there now. What is open stays open. No path can be executed, and none
+ * written but devices. The constants are the kernel's, as headers may be older than the kernel. */
 #include <config.h>
 #include <errno.h>
 #include <fcntl.h>

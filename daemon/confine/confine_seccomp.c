@@ -1,10 +1,6 @@
-/*
- * System calls: a seccomp filter of what the table allows, in all threads.
- * A call that is not allowed fails with ENOSYS, which C libraries take as the sign to
- * use an older call, and the kernel logs it (audit, type SECCOMP). In tests it
- * ends the process. Part of confine.c; confine_seccomp_none.c stands in where
- * libseccomp is missing.
- */
+/* System calls: a seccomp filter of what the table allows, in all threads. Any other call fails with ENOSYS, the
+ * sign for C libraries to use an older call, and the kernel logs it (audit, type SECCOMP). In tests it ends the
+ * process. */
 #include <errno.h>
 #include <seccomp.h>
 #include <signal.h>

@@ -1,7 +1,5 @@
-/*
- * Intrusive doubly linked list. An element carries a struct list_node; a node
- * that is in no list points at itself, so removing it twice is harmless.
- */
+/* Intrusive doubly linked list: an element carries a struct list_node. A node that is in no list points at itself,
+ * so removing it twice is harmless. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,6 @@
-/*
- * Bounded cursors over byte buffers. A reader or writer that would cross its
- * end sets `failed`, returns zeros (or writes nothing) and stays failed, so
- * that a codec reads straight through and checks once. Integers on the wire
- * are big-endian (network order). Owns nothing; used by every codec.
- */
+/* Bounded cursors over byte buffers. A reader or writer that would cross its end sets `failed`, returns zeros (or
+ * writes nothing) and stays failed, so that a codec reads straight through and checks once. Integers on the wire are
+ * big-endian. */
 #pragma once
 
 #include <stdbool.h>
@@ -159,8 +156,8 @@ SPAN_INTEGER(be64, uint64_t, 8)
 
 #undef SPAN_INTEGER
 
-/* Numbers at a place that has room for them: for the codecs of the data path, which check a length once and then know every
- * offset. Written so that compilers make one load or store and a byte swap of each. */
+/* Numbers at a place that has room for them: for the codecs of the data path, which check a length once and then know
+ * every offset. Written so that compilers make one load or store and a byte swap of each. */
 static inline uint16_t
 be16_get(const uint8_t *p)
 {

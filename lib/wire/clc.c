@@ -170,8 +170,8 @@ read_ext(struct rcur r)
 	return ext;
 }
 
-/* The growth area belongs to whoever wrote it: whatever is not ours to the
- * last byte of its head is a foreign peer's, never an error. */
+/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's, no
+ * error. */
 static void
 decode_growth(struct rcur r, struct clc_proposal *p)
 {

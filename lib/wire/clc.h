@@ -1,8 +1,5 @@
-/*
- * CLC messages: the SMC-R rendezvous that runs on the TCP connection (RFC 7609
- * A.2), version 1, and what is needed to talk to Linux, which proposes version
- * 2. Bytes <-> host structs; pure. What a message means is lib/smcr's business.
- */
+/* CLC messages: the SMC-R rendezvous on the TCP connection (RFC 7609 A.2), version 1, and what is needed to talk to
+ * Linux, which proposes version 2. Bytes <-> host structs; pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,12 +39,9 @@ enum clc_path {
 #define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP | CLC_TRANSPORT_PREWARM)
 #define CLC_SMCRD_EXT_VERSION 1
 
-/*
- * The extension that only smcrd peers send each other. In a Proposal it is in the area for
- * future growth, which others skip; in Accept and Confirm it follows the PSN
- * and may be sent only to a peer whose Proposal had one. 28 bytes: "smrd",
- * length 28, version, transports, 0, MPA port, receive depth, token, 8 x 0.
- */
+/* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
+ * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28
+ * bytes: "smrd", length 28, version, transports, 0, MPA port, receive depth, token, 8 x 0. */
 struct clc_smcrd_ext {
 	bool present;        /* the rest counts only then */
 	uint8_t version;     /* from 1; a higher one only adds to the end */
@@ -101,12 +95,10 @@ struct clc_decline {
 	uint8_t os;    /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
 };
 
-/*
- * Diagnosis codes of the Decline. RFC 7609 A.2.5 leaves them to each implementation; these are Linux's numbers, so that
- * both ends of a mixed pair read the same thing. X(name, number, words). SERVER_LATE is not Linux's: only a gateway has a
- * server behind it. SYNC goes with the out-of-sync flag. PEER_DECLINED is a local reason in Linux, never sent; between two
- * smcrd it answers a Decline.
- */
+/* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to each implementation; these
+ * are Linux's, so that both ends of a mixed pair read the same, but SERVER_LATE: only a gateway has a server behind
+ * it. SYNC goes with the out-of-sync flag. PEER_DECLINED is never sent by Linux; between two smcrd it answers a
+ * Decline. */
 /* clang-format off */
 #define CLC_DIAGS(X) \
 	X(NO_MEMORY, 0x01010000, "out of memory or of another resource") \
@@ -163,12 +155,9 @@ struct clc_msg {
 	};
 };
 
-/*
- * Length of the message at the start of `in`: > 0 (the message may not be
- * complete yet), 0 when the header is not complete, -EBADMSG as soon as the
- * bytes cannot be a CLC message. Read no more than this many bytes off the
- * TCP stream: what follows may be the application's.
- */
+/* Length of the message at the start of `in`: > 0 (the message may not be complete yet), 0 when the header is not
+ * complete, -EBADMSG as soon as the bytes cannot be a CLC message. Read no more than this many bytes off the TCP
+ * stream: what follows may be the application's. */
 int clc_peek_len(struct span in) __attribute__((warn_unused_result));
 
 /*
@@ -187,13 +176,10 @@ int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_r
 /* The diagnosis to decline with after clc_decode() returned -EPROTO. */
 uint32_t clc_bad_value_diag(struct span in);
 
-/*
- * Bytes written; -EINVAL for a value out of range, -ENOSPC when cap is too
- * small; buf is untouched on failure. Proposal and Decline may be version 1 or
- * 2 (without version 2 extensions), Accept and Confirm version 1. A Proposal
- * with ext.present always has the 40-byte growth area, of which growth[] gives
- * nothing; otherwise growth[] is sent as it is.
- */
+/* Bytes written; -EINVAL for a value out of range, -ENOSPC when cap is too small; buf is untouched on failure.
+ * Proposal and Decline may be version 1 or 2 (without version 2 extensions), Accept and Confirm version 1. A
+ * Proposal with ext.present always has the 40-byte growth area, of which growth[] gives nothing; otherwise growth[]
+ * is sent as it is. */
 int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
 
 /* RMB element size: code 0..15 <-> 16 KiB << code; -EINVAL and 0 for others. */
@@ -204,6 +190,6 @@ uint32_t clc_size_bytes(unsigned code);
 int clc_mtu_code(uint32_t bytes);
 uint32_t clc_mtu_bytes(unsigned code);
 
-/* The code in words, for a log line or a table; "unknown code" for one that is not listed (a foreign implementation has its
- * own: print the number too). */
+/* The code in words; "unknown code" for one that is not listed (a foreign implementation has its own: print the number
+ * too). */
 const char *clc_diag_str(uint32_t diag);
