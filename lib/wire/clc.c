@@ -170,34 +170,30 @@ read_ext(struct rcur r)
 	return ext;
 }
 
-/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's, no
- * error. */
-static void
-decode_growth(struct rcur r, struct clc_proposal *p)
-{
-	static const uint8_t no_smcd[SMCD_AREA_LEN];
-	size_t kept = min_size(rcur_left(&r), CLC_GROWTH_LEN);
-
-	p->growth_len = (uint16_t)rcur_left(&r);
-	rcur_bytes(&r, p->growth, kept);
-	if (kept < CLC_GROWTH_LEN || memcmp(p->growth, no_smcd, SMCD_AREA_LEN) != 0 ||
-	    memcmp(p->growth + SMCD_AREA_LEN, ext_magic, sizeof(ext_magic)) != 0)
-		return;
-	r = rcur_make(p->growth + SMCD_AREA_LEN + sizeof(ext_magic), EXT_LEN - sizeof(ext_magic));
-	p->ext = read_ext(r);
-	if (p->ext.version == 0)
-		p->ext = (struct clc_smcrd_ext){ .present = false };
-}
-
 static int
 decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 {
+	static const uint8_t no_smcd[SMCD_AREA_LEN];
+	const size_t head_len = SMCD_AREA_LEN + sizeof(ext_magic);
+	struct rcur growth;
+	size_t kept;
+
 	p->typev1 = version >= 2 ? (enum clc_path)(c->flags & 0x03) : CLC_PATH_R;
 	p->typev2 = version >= 2 ? (enum clc_path)(c->flags >> 2) : CLC_PATH_NONE;
 	if (p->typev1 == CLC_PATH_NONE)
 		return -EPROTO; /* no version 1 offered: there is no IP area to read */
 	lay_sender(c, p->peer_id, p->gid, p->mac);
-	decode_growth(rcur_sub(&c->r, rcur_be16(&c->r)), p);
+	/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's,
+	 * no error. */
+	growth = rcur_sub(&c->r, rcur_be16(&c->r));
+	kept = min_size(rcur_left(&growth), CLC_GROWTH_LEN);
+	p->growth_len = (uint16_t)rcur_left(&growth);
+	rcur_bytes(&growth, p->growth, kept);
+	if (kept == CLC_GROWTH_LEN && memcmp(p->growth, no_smcd, SMCD_AREA_LEN) == 0 &&
+	    memcmp(p->growth + SMCD_AREA_LEN, ext_magic, sizeof(ext_magic)) == 0)
+		p->ext = read_ext(rcur_make(p->growth + head_len, EXT_LEN - sizeof(ext_magic)));
+	if (p->ext.version == 0)
+		p->ext = (struct clc_smcrd_ext){ .present = false };
 	lay_prefixes(c, p);
 	if (c->bad || c->r.failed)
 		return -EBADMSG;

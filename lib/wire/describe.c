@@ -87,36 +87,6 @@ add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 	    ext->mpa_port, ext->recv_depth);
 }
 
-static void
-add_proposal(struct line *l, const struct clc_proposal *p)
-{
-	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
-	char text[INET6_ADDRSTRLEN];
-
-	add(l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
-	add_hex(l, "peer", p->peer_id, sizeof(p->peer_id));
-	add_rnic(l, p->gid, p->mac);
-	add(l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24, p->ipv4_subnet >> 16 & 0xff,
-	    p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
-	for (unsigned i = 0; i < p->ipv6_cnt; i++)
-		add(l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)), p->ipv6[i].len);
-	add_ext(l, &p->ext);
-}
-
-static void
-add_accept(struct line *l, const struct clc_accept *a)
-{
-	add_flag(l, a->first_contact, "first-contact");
-	add_hex(l, "peer", a->peer_id, sizeof(a->peer_id));
-	add_rnic(l, a->gid, a->mac);
-	add(l,
-	    " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32 " vaddr=%016" PRIx64
-	    " psn=%06" PRIx32,
-	    a->qpn, a->rmbe_idx, a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code), a->vaddr,
-	    a->psn);
-	add_ext(l, &a->ext);
-}
-
 /* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
@@ -136,21 +106,39 @@ int
 wire_describe_clc(struct span in, char *buf, size_t cap)
 {
 	static const char *const names[] = { "", "Proposal", "Accept", "Confirm", "Decline" };
+	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
 	struct line l = line_make(buf, cap);
+	char text[INET6_ADDRSTRLEN];
 	struct clc_msg m;
+	const struct clc_proposal *p = &m.proposal;
+	const struct clc_accept *a = &m.accept;
 	int n = clc_decode(in, &m);
 
 	if (n <= 0)
 		return describe_failure(&l, "CLC", in, n);
 	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
 	if (m.type == CLC_PROPOSAL) {
-		add_proposal(&l, &m.proposal);
+		add(&l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
+		add_hex(&l, "peer", p->peer_id, sizeof(p->peer_id));
+		add_rnic(&l, p->gid, p->mac);
+		add(&l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24,
+		    p->ipv4_subnet >> 16 & 0xff, p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
+		for (unsigned i = 0; i < p->ipv6_cnt; i++)
+			add(&l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)),
+			    p->ipv6[i].len);
+		add_ext(&l, &p->ext);
 	} else if (m.type == CLC_DECLINE) {
 		add_flag(&l, m.decline.out_of_sync, "out-of-sync");
 		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
 		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
 	} else {
-		add_accept(&l, &m.accept);
+		add_flag(&l, a->first_contact, "first-contact");
+		add_hex(&l, "peer", a->peer_id, sizeof(a->peer_id));
+		add_rnic(&l, a->gid, a->mac);
+		add(&l, " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32, a->qpn,
+		    a->rmbe_idx, a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code));
+		add(&l, " vaddr=%016" PRIx64 " psn=%06" PRIx32, a->vaddr, a->psn);
+		add_ext(&l, &a->ext);
 	}
 	return (int)l.len;
 }
