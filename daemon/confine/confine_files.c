@@ -137,26 +137,17 @@ cards_path(const struct config *cfg)
 	return confine_has_verbs(cfg) ? "/dev" : NULL;
 }
 
-/* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
-static uint64_t
-scoped(int abi)
-{
-	const char *notify = getenv("NOTIFY_SOCKET");
-
-	if (abi < 6)
-		return 0;
-	return notify != NULL && notify[0] == '@' ? SCOPE_SIGNAL : SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX;
-}
-
 static int
 restrict_self(const struct config *cfg, int abi)
 {
+	const char *notify = getenv("NOTIFY_SOCKET");
+	/* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
 	struct ruleset_attr attr = {
 		.fs = abi >= 5 ? FS_ALL_V5
 		    : abi >= 3 ? FS_ALL_V3
 		    : abi == 2 ? FS_ALL_V2
 		               : FS_ALL_V1,
-		.scoped = scoped(abi),
+		.scoped = SCOPE_SIGNAL | (notify != NULL && notify[0] == '@' ? 0 : SCOPE_ABSTRACT_UNIX),
 	};
 	size_t size = abi >= 6 ? sizeof(attr) : offsetof(struct ruleset_attr, net);
 	struct rules r = { .fd = (int)syscall(NR_CREATE_RULESET, &attr, size, 0), .handled = (unsigned)attr.fs };
