@@ -119,9 +119,9 @@ struct config {
 	unsigned device_cnt;
 	bool devices_default; /* the file names none */
 	struct smcr_config smcr;
-	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_peers.h */
+	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_policy.h */
 	unsigned mpa_peers_cnt;
-	struct config_net *mpa_clients; /* where MPA connections may come from; none: see mpa_clients.h */
+	struct config_net *mpa_clients; /* where MPA connections may come from; none: see mpa_policy.h */
 	unsigned mpa_clients_cnt;
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];

@@ -168,12 +168,24 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 		    config_line(other_src, "address"));
 }
 
-static void
-check_limits(struct config_build *b)
+void
+config_check(struct config_build *b)
 {
 	const struct smcr_config *smcr = &b->cfg->smcr;
 	const struct config_setting_t *src = config_member(b->top_src, "smcr");
 
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
+		check_service(b, i);
+	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
+		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
+
+		check_device_place(b, i);
+		if (addr->ss_family != 0 && addr_is_any(addr))
+			config_error(b, config_line(b->device_src[i], "address"),
+			    "devices.address must be one local address, not a wildcard");
+		for (unsigned j = 0; j < i; j++)
+			check_device_twice(b, i, j);
+	}
 	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
 		config_error(b, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
 	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
@@ -188,22 +200,4 @@ check_limits(struct config_build *b)
 			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
 			    kind_words[svc->kind], svc->max_connections, smcr->conns_max);
 	}
-}
-
-void
-config_check(struct config_build *b)
-{
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
-		check_service(b, i);
-	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
-		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
-
-		check_device_place(b, i);
-		if (addr->ss_family != 0 && addr_is_any(addr))
-			config_error(b, config_line(b->device_src[i], "address"),
-			    "devices.address must be one local address, not a wildcard");
-		for (unsigned j = 0; j < i; j++)
-			check_device_twice(b, i, j);
-	}
-	check_limits(b);
 }

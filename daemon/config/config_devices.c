@@ -42,38 +42,25 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 	addr_set_port(&dev->addr, 0);
 }
 
-/* The local address the kernel would use: connect on a datagram socket looks up the route and sends nothing. */
+/* The local address that the kernel would use to the first address of the target that has a route: connect on a datagram
+ * socket looks up the route and sends nothing. */
 static bool
-local_address_to(const struct sockaddr_storage *peer, struct sockaddr_storage *out)
+local_address_to(const struct config_target *to, struct sockaddr_storage *out)
 {
-	int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	socklen_t len = sizeof(*out);
-	bool ok;
+	bool ok = false;
 
-	*out = (struct sockaddr_storage){ 0 };
-	ok = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
-	    getsockname(fd, (struct sockaddr *)(void *)out, &len) == 0 && !addr_is_any(out);
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
+	for (unsigned i = 0; i < to->addr_cnt && !ok; i++) {
+		const struct sockaddr_storage *peer = &to->addrs[i];
+		int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		socklen_t len = sizeof(*out);
 
-/* The first address of the target that has a route; without one there is no SMC-R for this service until a reload
- * or restart, but TCP may work later. */
-static void
-device_for_ingress(struct config_build *b, unsigned *wanted, unsigned i)
-{
-	const struct config_service *svc = &b->cfg->services[i];
-	struct sockaddr_storage local;
-
-	for (unsigned a = 0; a < svc->to.addr_cnt; a++) {
-		if (local_address_to(&svc->to.addrs[a], &local)) {
-			want_device(b, wanted, &local);
-			return;
-		}
+		*out = (struct sockaddr_storage){ 0 };
+		ok = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
+		    getsockname(fd, (struct sockaddr *)(void *)out, &len) == 0 && !addr_is_any(out);
+		if (fd >= 0)
+			close(fd);
 	}
-	config_warning(b, config_line(b->service_src[i], "to"), "no route to %s now: no default device for \"%s\"",
-	    svc->to.host, svc->name);
+	return ok;
 }
 
 static bool
@@ -126,9 +113,14 @@ config_default_devices(struct config_build *b)
 	b->cfg->devices_default = true;
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		const struct config_service *svc = &cfg->services[i];
+		struct sockaddr_storage local;
 
-		if (svc->kind == CONFIG_INGRESS)
-			device_for_ingress(b, &wanted, i);
+		/* Without a route there is no SMC-R for a service until a reload or restart, but TCP may work later. */
+		if (svc->kind == CONFIG_INGRESS && local_address_to(&svc->to, &local))
+			want_device(b, &wanted, &local);
+		else if (svc->kind == CONFIG_INGRESS)
+			config_warning(b, config_line(b->service_src[i], "to"),
+			    "no route to %s now: no default device for \"%s\"", svc->to.host, svc->name);
 		else if (!addr_is_any(&svc->listen))
 			want_device(b, &wanted, &svc->listen);
 		else if (svc->listen.ss_family == AF_INET)

@@ -48,24 +48,6 @@ config_service_equal(const struct config_service *a, const struct config_service
 	return a->kind == b->kind && differing(place_of(a), a, b, NULL) == 0;
 }
 
-static void
-plan_service(const struct config_service *was, const struct config_service *is, struct config_plan *plan, FILE *text)
-{
-	if (was == NULL) {
-		plan->added++;
-		fprintf(text, "service %s added\n", is->name);
-	} else if (was->kind != is->kind) {
-		plan->changed++;
-		fprintf(text, "service %s changed: from %s\n", is->name,
-		    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
-	} else if (!config_service_equal(was, is)) {
-		plan->changed++;
-		fprintf(text, "service %s changed: ", is->name);
-		differing(place_of(is), was, is, text);
-		fputc('\n', text);
-	}
-}
-
 /* The entry of the same type and address, interface or card. */
 static const struct config_device *
 find_device(const struct config *cfg, const struct config_device *like)
@@ -122,8 +104,23 @@ void
 config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
 	*plan = (struct config_plan){ 0 };
-	for (unsigned i = 0; i < next->service_cnt; i++)
-		plan_service(config_find_service(old, next->services[i].name), &next->services[i], plan, text);
+	for (unsigned i = 0; i < next->service_cnt; i++) {
+		const struct config_service *is = &next->services[i], *was = config_find_service(old, is->name);
+
+		if (was == NULL) {
+			plan->added++;
+			fprintf(text, "service %s added\n", is->name);
+		} else if (was->kind != is->kind) {
+			plan->changed++;
+			fprintf(text, "service %s changed: from %s\n", is->name,
+			    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
+		} else if (!config_service_equal(was, is)) {
+			plan->changed++;
+			fprintf(text, "service %s changed: ", is->name);
+			differing(place_of(is), was, is, text);
+			fputc('\n', text);
+		}
+	}
 	for (unsigned i = 0; i < old->service_cnt; i++) {
 		if (config_find_service(next, old->services[i].name) != NULL)
 			continue;

@@ -119,17 +119,6 @@ scan_string(struct scan *s, const char *from)
 	return p;
 }
 
-static const char *
-scan_comment(struct scan *s, const char *from)
-{
-	const char *end = strstr(from + 2, "*/");
-
-	if (end != NULL)
-		return end + 2;
-	config_error(s->b, line_of(s, from), "comment without end");
-	return from + strlen(from);
-}
-
 void
 config_scan(struct config_build *b, const char *text, size_t len)
 {
@@ -147,7 +136,11 @@ config_scan(struct config_build *b, const char *text, size_t len)
 				config_error(b, line_of(&s, p), "@include is not supported");
 			p += strcspn(p, "\n");
 		} else if (strncmp(p, "/*", 2) == 0) {
-			p = scan_comment(&s, p);
+			const char *end = strstr(p + 2, "*/");
+
+			if (end == NULL)
+				config_error(b, line_of(&s, p), "comment without end");
+			p = end != NULL ? end + 2 : p + strlen(p);
 		} else if (*p == '"') {
 			p = scan_string(&s, p);
 		} else if (isalpha((unsigned char)*p) || *p == '*') {

@@ -22,7 +22,6 @@ struct type_ops {
 	int (*set)(const struct config_key *, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 	void (*print)(const struct config_key *, const void *at, FILE *);
 	bool (*equal)(const void *a, const void *b); /* NULL: key->len bytes are compared */
-	bool (*empty)(const void *at);               /* NULL: it always has a written form */
 	const struct unit *units;                    /* of a number with one; NULL */
 	uint64_t int_factor;                         /* what an integer counts, in the smallest unit */
 	uint64_t stored_factor;                      /* what the stored number counts */
@@ -378,23 +377,17 @@ string_equal(const void *a, const void *b)
 	return strcmp(a, b) == 0;
 }
 
-static bool
-string_empty(const void *at)
-{
-	return *(const char *)at == '\0';
-}
-
 /* -- the types -- */
 
 #define BIT(kind) (1u << CONFIG_V_##kind)
 #define TEXT_OR_INT (BIT(INT) | BIT(TEXT))
 #define NO_UNITS NULL, 0, 0
-#define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, value_addr_empty, NO_UNITS
-#define NUMBER_OPS set_number, print_number, NULL, NULL
-#define STRING_OPS print_string, string_equal, string_empty, NO_UNITS
+#define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, NO_UNITS
+#define NUMBER_OPS set_number, print_number, NULL
+#define STRING_OPS print_string, string_equal, NO_UNITS
 
 static const struct type_ops types[] = {
-	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), set_bool, print_bool, NULL, NULL, NO_UNITS },
+	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), set_bool, print_bool, NULL, NO_UNITS },
 	[CONFIG_T_UINT] = { "an integer", BIT(INT), NUMBER_OPS, NULL, 1, 1 },
 	[CONFIG_T_SIZE] = { "bytes as an integer, or a string like \"64K\"", TEXT_OR_INT, NUMBER_OPS, size_units, 1,
 	    1 },
@@ -404,11 +397,10 @@ static const struct type_ops types[] = {
 	    time_units, 1000, 1 },
 	[CONFIG_T_SECONDS] = { "seconds as an integer, or a string like \"30s\" or \"10m\"", TEXT_OR_INT, NUMBER_OPS,
 	    time_units, 1000, 1000 },
-	[CONFIG_T_MODE] = { "a string of octal digits like \"0660\"", BIT(TEXT), set_mode, print_number, NULL, NULL,
+	[CONFIG_T_MODE] = { "a string of octal digits like \"0660\"", BIT(TEXT), set_mode, print_number, NULL,
 	    NO_UNITS },
-	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NULL, NO_UNITS },
-	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NULL,
-	    NO_UNITS },
+	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NO_UNITS },
+	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
 	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
 	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
@@ -416,11 +408,10 @@ static const struct type_ops types[] = {
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
 	[CONFIG_T_LISTEN] = { "a string \"address:port\" or \"[IPv6 address]:port\"", BIT(TEXT), ADDR_OPS },
 	[CONFIG_T_TARGET] = { "a string \"host:port\" or \"[IPv6 address]:port\"", BIT(TEXT), value_set_target,
-	    value_print_target, value_target_equal, NULL, NO_UNITS },
+	    value_print_target, value_target_equal, NO_UNITS },
 	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), value_set_nets,
-	    value_print_nets, value_nets_equal, value_nets_empty, NO_UNITS },
-	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NULL,
-	    NO_UNITS },
+	    value_print_nets, value_nets_equal, NO_UNITS },
+	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
 };
 
 int
@@ -470,9 +461,10 @@ config_value_print(const struct config_key *key, const void *base, FILE *out)
 bool
 config_value_is_empty(const struct config_key *key, const void *base)
 {
-	bool (*empty)(const void *) = types[key->type].empty;
+	static const _Alignas(max_align_t) char unset[512]; /* longer than the longest of these types */
+	bool (*equal)(const void *, const void *) = types[key->type].equal;
 
-	return empty != NULL && empty((const char *)base + key->off);
+	return equal != NULL && equal((const char *)base + key->off, unset);
 }
 
 bool

@@ -33,7 +33,7 @@ int config_value_set_default(const struct config_key *, void *base);
 void config_value_print(const struct config_key *, const void *base, FILE *out);
 /* A number in the stored unit as the file would have it. */
 void config_number_format(const struct config_key *, uint64_t n, char *buf, size_t cap);
-/* Not set: a list without entries, no name, no address. These have no written form. */
+/* Not set, as in zeroed memory: a list without entries, no name, no address. These have no written form. */
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
@@ -60,5 +60,3 @@ void value_print_nets(const struct config_key *, const void *at, FILE *);
 bool value_addr_equal(const void *, const void *);
 bool value_target_equal(const void *, const void *);
 bool value_nets_equal(const void *, const void *);
-bool value_addr_empty(const void *at);
-bool value_nets_empty(const void *at);

@@ -32,12 +32,6 @@ value_addr_equal(const void *a, const void *b)
 	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
 }
 
-bool
-value_addr_empty(const void *at)
-{
-	return ((const struct sockaddr_storage *)at)->ss_family == AF_UNSPEC;
-}
-
 /* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
 static bool
 is_host_name(const char *text)
@@ -202,13 +196,4 @@ value_nets_equal(const void *at_a, const void *at_b)
 
 	/* struct config_net has no padding. */
 	return a_cnt == b_cnt && (a_cnt == 0 || memcmp(a, b, a_cnt * sizeof(*a)) == 0);
-}
-
-bool
-value_nets_empty(const void *at)
-{
-	unsigned cnt;
-
-	(void)load_nets(at, &cnt);
-	return cnt == 0;
 }
