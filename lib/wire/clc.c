@@ -38,15 +38,6 @@ clc_size_bytes(unsigned code)
 	return code <= MAX_SIZE_CODE ? 16384u << code : 0;
 }
 
-int
-clc_mtu_code(uint32_t bytes)
-{
-	for (int code = 1; code <= MAX_MTU_CODE; code++)
-		if (bytes == 128u << code)
-			return code;
-	return -EINVAL;
-}
-
 uint32_t
 clc_mtu_bytes(unsigned code)
 {

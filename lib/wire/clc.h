@@ -186,8 +186,7 @@ int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute_
 int clc_size_code(uint32_t bytes);
 uint32_t clc_size_bytes(unsigned code);
 
-/* QP MTU: code 1..5 <-> 256..4096; -EINVAL and 0 for others. */
-int clc_mtu_code(uint32_t bytes);
+/* QP MTU: code 1..5 -> 256..4096; 0 for others. */
 uint32_t clc_mtu_bytes(unsigned code);
 
 /* The code in words; "unknown code" for one that is not listed (a foreign implementation has its own: print the number
