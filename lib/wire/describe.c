@@ -150,24 +150,25 @@ add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
 		add(l, " link=%u vaddr=%016" PRIx64, links[i].link_num, links[i].vaddr);
 }
 
+static const struct word reject_words[] = {
+	{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
+	{ LLC_REJECT_BAD_MTU, "invalid MTU" },
+};
+
+static const struct word delete_words[] = {
+	{ 0, "none" },
+	{ LLC_DELETE_LOST_PATH, "lost path" },
+	{ LLC_DELETE_OPERATOR, "operator" },
+	{ LLC_DELETE_PROGRAM, "program or inactivity" },
+	{ LLC_DELETE_PROTOCOL, "protocol violation" },
+	{ LLC_DELETE_ASYM_NOT_NEEDED, "asymmetric link not needed" },
+	{ LLC_DELETE_UNKNOWN_LINK, "unknown link" },
+	{ LLC_DELETE_UNKNOWN_GROUP, "unknown link group" },
+};
+
 static void
 add_llc(struct line *l, const struct llc_msg *m)
 {
-	static const struct word rejects[] = {
-		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
-		{ LLC_REJECT_BAD_MTU, "invalid MTU" },
-	};
-	static const struct word deletes[] = {
-		{ 0, "none" },
-		{ LLC_DELETE_LOST_PATH, "lost path" },
-		{ LLC_DELETE_OPERATOR, "operator" },
-		{ LLC_DELETE_PROGRAM, "program or inactivity" },
-		{ LLC_DELETE_PROTOCOL, "protocol violation" },
-		{ LLC_DELETE_ASYM_NOT_NEEDED, "asymmetric link not needed" },
-		{ LLC_DELETE_UNKNOWN_LINK, "unknown link" },
-		{ LLC_DELETE_UNKNOWN_GROUP, "unknown link group" },
-	};
-
 	switch (m->type) {
 	case LLC_CONFIRM_LINK:
 		add(l, " link=%u", m->confirm_link.link_num);
@@ -179,7 +180,7 @@ add_llc(struct line *l, const struct llc_msg *m)
 	case LLC_ADD_LINK:
 		if (m->add_link.rejected)
 			add(l, " rejected=%u (%s)", m->add_link.reject_reason,
-			    word_of(rejects, N_OF(rejects), m->add_link.reject_reason));
+			    word_of(reject_words, N_OF(reject_words), m->add_link.reject_reason));
 		add(l, " link=%u", m->add_link.link_num);
 		add_rnic(l, m->add_link.gid, m->add_link.mac);
 		add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->add_link.qpn,
@@ -194,7 +195,7 @@ add_llc(struct line *l, const struct llc_msg *m)
 		add_flag(l, m->delete_link.all, "all");
 		add_flag(l, m->delete_link.orderly, "orderly");
 		add(l, " link=%u reason=%08" PRIx32 " (%s)", m->delete_link.link_num, m->delete_link.reason,
-		    word_of(deletes, N_OF(deletes), m->delete_link.reason));
+		    word_of(delete_words, N_OF(delete_words), m->delete_link.reason));
 		break;
 	case LLC_CONFIRM_RKEY:
 		add_flag(l, m->confirm_rkey.negative, "negative");
