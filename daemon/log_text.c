@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 /* Behind what is there already; cut off where the buffer ends. */
 static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t cap, const char *fmt, ...)

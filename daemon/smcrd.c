@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
-#include "daemon/config/config_plan.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
 #include "daemon/control/control_listen.h"

@@ -1,8 +1,6 @@
-/*
- * The configuration as the daemon uses it: parsed and checked, never changed
- * after config_load. A reload builds a new one beside the old, compares, and
- * swaps (or keeps the old one on any error). Owner: main; freed by config_free.
- */
+/* The configuration as the daemon uses it: parsed and checked, never changed after config_load. A reload builds a
+ * new one beside the old, compares, and swaps (or keeps the old one on any error). Owner: smcrd.c; freed by
+ * config_free. */
 #pragma once
 
 #include <stdbool.h>
@@ -121,9 +119,9 @@ struct config {
 	unsigned device_cnt;
 	bool devices_default; /* the file names none */
 	struct smcr_config smcr;
-	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_peers.h */
+	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_policy.h */
 	unsigned mpa_peers_cnt;
-	struct config_net *mpa_clients; /* where MPA connections may come from; none: see mpa_clients.h */
+	struct config_net *mpa_clients; /* where MPA connections may come from; none: see mpa_policy.h */
 	unsigned mpa_clients_cnt;
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
@@ -138,13 +136,30 @@ struct config {
 	int log_level;     /* enum log_level */
 };
 
-/*
- * Reads and checks the file. 0, or negative with messages "FILE:LINE: what" printed to err, all that were found.
- * Lines "FILE:LINE: warning: what" may come with success too.
- * -EAGAIN when nothing is wrong but that the name service did not answer.
- * Names are resolved here: blocking, at start and on reload only.
- */
+/* Reads and checks the file. 0, or negative with all errors printed to err, "FILE:LINE: what"; lines "FILE:LINE:
+ * warning: what" may come with success too. -EAGAIN when nothing is wrong but that the name service did not answer.
+ * Names are resolved here: blocking, at start and on reload only. */
 int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);
+
+/* The changes that a reload would make. */
+struct config_plan {
+	unsigned added, removed, changed; /* services */
+	unsigned settings;                /* settings outside services */
+	unsigned fixed;                   /* settings that differ but count only after a restart */
+};
+
+/* The service of this name; NULL when there is none. */
+const struct config_service *config_find_service(const struct config *, const char *name);
+/* Same kind and same settings. */
+bool config_service_equal(const struct config_service *, const struct config_service *);
+
+/* Compares. One line each to text: "service web added", "service web changed: to, allow", "setting smcr.clc_timeout
+ * changed", and "warning: ..." for what needs a restart. */
+void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
+
+/* Copies the settings that need a restart from old, all devices included, so that next says what is in force. 0 or -ENOMEM
+ * (next unchanged). */
+int config_keep_fixed(const struct config *old, struct config *next);

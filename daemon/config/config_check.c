@@ -5,33 +5,14 @@
 #include "base/addr.h"
 #include "daemon/config/config_int.h"
 
-static const char *
-kind_name(enum config_kind kind)
-{
-	return kind == CONFIG_INGRESS ? "ingress" : "egress";
-}
-
-static void
-check_name(struct config_build *b, unsigned i)
-{
-	const struct config_service *svc = b->cfg->services;
-
-	for (unsigned j = 0; j < i; j++) {
-		if (svc[i].name[0] == '\0' || strcmp(svc[i].name, svc[j].name) != 0)
-			continue;
-		config_error(b->rep, config_line(b->service_src[i], "name"),
-		    "%s.name \"%s\" is already used in line %u", kind_name(svc[i].kind), svc[i].name,
-		    config_line(b->service_src[j], "name"));
-		return;
-	}
-}
+static const char *const kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
 
 /* Would the kernel refuse the second bind, or would it take connections away from the first? A wildcard IPv6
  * socket is taken as dual-stack, so [::] overlaps IPv4 addresses too. */
 static bool
 listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	if (addr_port(a) != addr_port(b))
+	if (a->ss_family == 0 || b->ss_family == 0 || addr_port(a) != addr_port(b))
 		return false;
 	if (addr_same_host(a, b))
 		return true;
@@ -42,27 +23,6 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
 }
 
-static void
-check_listen(struct config_build *b, unsigned i)
-{
-	const struct config_service *svc = b->cfg->services;
-	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
-
-	if (svc[i].listen.ss_family == 0)
-		return;
-	addr_format_port(&svc[i].listen, mine, sizeof(mine));
-	for (unsigned j = 0; j < i; j++) {
-		if (svc[j].listen.ss_family == 0 || !listen_overlaps(&svc[i].listen, &svc[j].listen))
-			continue;
-		addr_format_port(&svc[j].listen, other, sizeof(other));
-		config_error(b->rep, config_line(b->service_src[i], "listen"),
-		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
-		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
-		    kind_name(svc[i].kind), mine, other, svc[j].name, config_line(b->service_src[j], "listen"));
-		return;
-	}
-}
-
 /* All connections would be used up at the first one. */
 static bool
 connects_to_itself(const struct config_service *svc)
@@ -71,6 +31,35 @@ connects_to_itself(const struct config_service *svc)
 		return false;
 	return addr_same_host(&svc->to.addrs[0], &svc->listen) ||
 	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0]));
+}
+
+static void
+check_service(struct config_build *b, unsigned i)
+{
+	const struct config_service *svc = &b->cfg->services[i], *others = b->cfg->services;
+	const struct config_setting_t *src = b->service_src[i];
+	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
+	unsigned j = 0;
+
+	while (j < i && (svc->name[0] == '\0' || strcmp(svc->name, others[j].name) != 0))
+		j++;
+	if (j < i)
+		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in line %u",
+		    kind_words[svc->kind], svc->name, config_line(b->service_src[j], "name"));
+	j = 0;
+	while (j < i && !listen_overlaps(&svc->listen, &others[j].listen))
+		j++;
+	if (j < i) {
+		addr_format_port(&svc->listen, mine, sizeof(mine));
+		addr_format_port(&others[j].listen, other, sizeof(other));
+		config_error(b, config_line(src, "listen"),
+		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
+		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
+		    kind_words[svc->kind], mine, other, others[j].name, config_line(b->service_src[j], "listen"));
+	}
+	if (connects_to_itself(svc))
+		config_error(
+		    b, config_line(src, "to"), "%s.to is the service's own listen address", kind_words[svc->kind]);
 }
 
 /* One setting says where a device is. */
@@ -87,15 +76,15 @@ check_device_place(struct config_build *b, unsigned i)
 		if (config_member(src, places[p]) != NULL)
 			*(first == NULL ? &first : &second) = places[p];
 	if (first == NULL && dev->type == CONFIG_DEVICE_SIW)
-		config_error(b->rep, config_line(src, ""), "devices.address or devices.interface is missing");
+		config_error(b, config_line(src, ""), "devices.address or devices.interface is missing");
 	else if (first == NULL)
 		config_error(
-		    b->rep, config_line(src, ""), "devices.device, devices.interface or devices.address is missing");
+		    b, config_line(src, ""), "devices.device, devices.interface or devices.address is missing");
 	else if (second != NULL)
 		config_error(
-		    b->rep, config_line(src, second), "devices.%s and devices.%s exclude each other", second, first);
+		    b, config_line(src, second), "devices.%s and devices.%s exclude each other", second, first);
 	if (dev->port != 0 && !one_card)
-		config_error(b->rep, config_line(src, "port"), "devices.port is for one card, named in devices.device");
+		config_error(b, config_line(src, "port"), "devices.port is for one card, named in devices.device");
 }
 
 static const uint16_t *
@@ -129,10 +118,8 @@ same_place(const struct config_device *a, const struct config_device *b)
 	return PLACE_MAYBE;
 }
 
-/*
- * An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port of
- * that address would be deaf.
- */
+/* An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port
+ * of that address would be deaf. */
 static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 {
@@ -144,11 +131,11 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 	if (place == PLACE_OTHER || !ports_overlap(mpa_ports(dev), mpa_ports(other)))
 		return;
 	if (place == PLACE_SAME)
-		config_error(b->rep, line,
+		config_error(b, line,
 		    "devices.mpa_ports overlaps that of line %u, a device of another type on the same address",
 		    other_line);
 	else
-		config_warning(b->rep, line,
+		config_warning(b, line,
 		    "devices.mpa_ports overlaps that of line %u: should an iWARP card and soft iWARP have the same address, "
 		    "soft iWARP cannot be reached there",
 		    other_line);
@@ -162,67 +149,55 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 	const struct config_setting_t *src = b->device_src[i], *other_src = b->device_src[j];
 
 	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
-		config_error(b->rep, config_line(src, "name"), "devices.name \"%s\" is already used in line %u",
-		    dev->name, config_line(other_src, "name"));
+		config_error(b, config_line(src, "name"), "devices.name \"%s\" is already used in line %u", dev->name,
+		    config_line(other_src, "name"));
 	if (dev->type != other->type) {
 		check_mpa_ports(b, i, j);
 		return;
 	}
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
-		config_error(b->rep, config_line(src, "interface"),
-		    "devices.interface \"%s\" is already used in line %u", dev->interface,
-		    config_line(other_src, "interface"));
+		config_error(b, config_line(src, "interface"), "devices.interface \"%s\" is already used in line %u",
+		    dev->interface, config_line(other_src, "interface"));
 	/* A card may be in two entries, by port. */
 	if (dev->card[0] != '\0' && strcmp(dev->card, other->card) == 0 &&
 	    (dev->port == other->port || dev->port == 0 || other->port == 0))
-		config_error(b->rep, config_line(src, "device"), "devices.device \"%s\" is already used in line %u",
+		config_error(b, config_line(src, "device"), "devices.device \"%s\" is already used in line %u",
 		    dev->card, config_line(other_src, "device"));
 	if (dev->addr.ss_family != 0 && addr_same_host(&dev->addr, &other->addr))
-		config_error(b->rep, config_line(src, "address"), "devices.address is already used in line %u",
+		config_error(b, config_line(src, "address"), "devices.address is already used in line %u",
 		    config_line(other_src, "address"));
 }
 
-static void
-check_limits(struct config_build *b)
+void
+config_check(struct config_build *b)
 {
 	const struct smcr_config *smcr = &b->cfg->smcr;
 	const struct config_setting_t *src = config_member(b->top_src, "smcr");
 
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
+		check_service(b, i);
+	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
+		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
+
+		check_device_place(b, i);
+		if (addr->ss_family != 0 && addr_is_any(addr))
+			config_error(b, config_line(b->device_src[i], "address"),
+			    "devices.address must be one local address, not a wildcard");
+		for (unsigned j = 0; j < i; j++)
+			check_device_twice(b, i, j);
+	}
 	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
-		config_error(b->rep, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
+		config_error(b, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
 	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
-		config_error(b->rep, config_line(src, "add_link_retry"),
+		config_error(b, config_line(src, "add_link_retry"),
 		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		const struct config_service *svc = &b->cfg->services[i];
 
 		if (smcr->conns_max != 0 && svc->max_connections > smcr->conns_max &&
 		    config_member(b->service_src[i], "max_connections") != NULL)
-			config_warning(b->rep, config_line(b->service_src[i], "max_connections"),
+			config_warning(b, config_line(b->service_src[i], "max_connections"),
 			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
-			    kind_name(svc->kind), svc->max_connections, smcr->conns_max);
+			    kind_words[svc->kind], svc->max_connections, smcr->conns_max);
 	}
-}
-
-void
-config_check(struct config_build *b)
-{
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		check_name(b, i);
-		check_listen(b, i);
-		if (connects_to_itself(&b->cfg->services[i]))
-			config_error(b->rep, config_line(b->service_src[i], "to"),
-			    "%s.to is the service's own listen address", kind_name(b->cfg->services[i].kind));
-	}
-	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
-		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
-
-		check_device_place(b, i);
-		if (addr->ss_family != 0 && addr_is_any(addr))
-			config_error(b->rep, config_line(b->device_src[i], "address"),
-			    "devices.address must be one local address, not a wildcard");
-		for (unsigned j = 0; j < i; j++)
-			check_device_twice(b, i, j);
-	}
-	check_limits(b);
 }

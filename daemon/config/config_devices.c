@@ -1,9 +1,5 @@
-/*
- * Default devices, when the file names none: one soft iWARP device on each
- * local address that the SMC-R side of a service uses, so that the usual
- * configuration needs no devices at all. Asks the kernel for routes and
- * interfaces; sends nothing.
- */
+/* Default devices, when the file names none: one soft iWARP device on each local address that the SMC-R side of a
+ * service uses. Asks the kernel for routes and interfaces; sends nothing. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -30,14 +26,13 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 			return;
 	++*wanted;
 	if (*wanted == SMCR_LINKS_MAX + 1)
-		config_warning(b->rep, 0,
-		    "no device for %s (and maybe more): at most %d; name those to be used in devices",
+		config_warning(b, 0, "no device for %s (and maybe more): at most %d; name those to be used in devices",
 		    addr_format(addr, buf, sizeof(buf)), SMCR_LINKS_MAX);
 	if (cfg->device_cnt == SMCR_LINKS_MAX)
 		return;
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		if ((k->where & CONFIG_AT_SIW) != 0 && config_value_set_default(k, dev) != 0) {
-			config_error(b->rep, 0, "out of memory");
+			config_error(b, 0, "out of memory");
 			return;
 		}
 	}
@@ -47,42 +42,25 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 	addr_set_port(&dev->addr, 0);
 }
 
-/* The local address the kernel would use: connect on a datagram socket looks up the route and sends nothing. */
+/* The local address that the kernel would use to the first address of the target that has a route: connect on a datagram
+ * socket looks up the route and sends nothing. */
 static bool
-local_address_to(const struct sockaddr_storage *peer, struct sockaddr_storage *out)
+local_address_to(const struct config_target *to, struct sockaddr_storage *out)
 {
-	int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	bool ok;
+	bool ok = false;
 
-	if (fd < 0)
-		return false;
-	memset(&ss, 0, sizeof(ss));
-	ok = connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
-	    getsockname(fd, (struct sockaddr *)(void *)&ss, &len) == 0 && !addr_is_any(&ss);
-	close(fd);
-	if (ok)
-		*out = ss;
-	return ok;
-}
+	for (unsigned i = 0; i < to->addr_cnt && !ok; i++) {
+		const struct sockaddr_storage *peer = &to->addrs[i];
+		int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		socklen_t len = sizeof(*out);
 
-/* The first address of the target that has a route; without one there is no SMC-R for this service until a reload
- * or restart, but TCP may work later. */
-static void
-device_for_ingress(struct config_build *b, unsigned *wanted, unsigned i)
-{
-	const struct config_service *svc = &b->cfg->services[i];
-	struct sockaddr_storage local;
-
-	for (unsigned a = 0; a < svc->to.addr_cnt; a++) {
-		if (local_address_to(&svc->to.addrs[a], &local)) {
-			want_device(b, wanted, &local);
-			return;
-		}
+		*out = (struct sockaddr_storage){ 0 };
+		ok = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
+		    getsockname(fd, (struct sockaddr *)(void *)out, &len) == 0 && !addr_is_any(out);
+		if (fd >= 0)
+			close(fd);
 	}
-	config_warning(b->rep, config_line(b->service_src[i], "to"), "no route to %s now: no default device for \"%s\"",
-	    svc->to.host, svc->name);
+	return ok;
 }
 
 static bool
@@ -90,9 +68,8 @@ usable(const struct ifaddrs *ifa, int family, bool loopback)
 {
 	struct sockaddr_in6 sin6;
 
-	if (ifa->ifa_addr == NULL || ifa->ifa_addr->sa_family != family || (ifa->ifa_flags & IFF_UP) == 0)
-		return false;
-	if (((ifa->ifa_flags & IFF_LOOPBACK) != 0) != loopback)
+	if (ifa->ifa_addr == NULL || ifa->ifa_addr->sa_family != family || (ifa->ifa_flags & IFF_UP) == 0 ||
+	    ((ifa->ifa_flags & IFF_LOOPBACK) != 0) != loopback)
 		return false;
 	if (family == AF_INET)
 		return true;
@@ -108,7 +85,7 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 	struct ifaddrs *list;
 
 	if (getifaddrs(&list) != 0) {
-		config_error(b->rep, 0, "cannot list the interfaces: %s", strerror(errno));
+		config_error(b, 0, "cannot list the interfaces: %s", strerror(errno));
 		return;
 	}
 	for (unsigned round = 0; round < 4; round++) {
@@ -136,9 +113,14 @@ config_default_devices(struct config_build *b)
 	b->cfg->devices_default = true;
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		const struct config_service *svc = &cfg->services[i];
+		struct sockaddr_storage local;
 
-		if (svc->kind == CONFIG_INGRESS)
-			device_for_ingress(b, &wanted, i);
+		/* Without a route there is no SMC-R for a service until a reload or restart, but TCP may work later. */
+		if (svc->kind == CONFIG_INGRESS && local_address_to(&svc->to, &local))
+			want_device(b, &wanted, &local);
+		else if (svc->kind == CONFIG_INGRESS)
+			config_warning(b, config_line(b->service_src[i], "to"),
+			    "no route to %s now: no default device for \"%s\"", svc->to.host, svc->name);
 		else if (!addr_is_any(&svc->listen))
 			want_device(b, &wanted, &svc->listen);
 		else if (svc->listen.ss_family == AF_INET)

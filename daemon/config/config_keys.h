@@ -1,9 +1,5 @@
-/*
- * The one table of settings: name, place, type, range, default, whether a
- * reload can change it, and where it lives in struct config. Parser, printer,
- * reload plan and tests walk it; a new setting is one line here plus its
- * paragraph in smcrd.conf.5 (a test looks for it).
- */
+/* The one table of settings: name, place, type, range, default, whether a reload can change it, and where it lives
+ * in struct config. A new setting is one line in it plus its paragraph in smcrd.conf.5 (a test looks for it). */
 #pragma once
 
 #include <stddef.h>
@@ -86,4 +82,4 @@ const struct config_key *config_key_find(unsigned places, const char *name);
 enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);
 #define CONFIG_SERVICES_MAX 1024
-#define CONFIG_NETS_MAX 1024
+#define CONFIG_ITEMS_MAX 1024 /* strings of a list */

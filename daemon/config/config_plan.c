@@ -1,5 +1,5 @@
-/* The changes that a reload would make: see config_plan.h. */
-#include "daemon/config/config_plan.h"
+/* The changes that a reload would make: two configurations compared setting by setting, by the table of config_keys.c. */
+#include "daemon/config/config.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,45 +46,6 @@ bool
 config_service_equal(const struct config_service *a, const struct config_service *b)
 {
 	return a->kind == b->kind && differing(place_of(a), a, b, NULL) == 0;
-}
-
-static void
-plan_service(const struct config_service *was, const struct config_service *is, struct config_plan *plan, FILE *text)
-{
-	if (was == NULL) {
-		plan->added++;
-		fprintf(text, "service %s added\n", is->name);
-	} else if (was->kind != is->kind) {
-		plan->changed++;
-		fprintf(text, "service %s changed: from %s\n", is->name,
-		    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
-	} else if (!config_service_equal(was, is)) {
-		plan->changed++;
-		fprintf(text, "service %s changed: ", is->name);
-		differing(place_of(is), was, is, text);
-		fputc('\n', text);
-	}
-}
-
-static void
-plan_settings(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
-{
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
-		if ((sec->place & PLACES_CFG) == 0)
-			continue;
-		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-			if ((k->where & sec->place) == 0 || config_value_equal(k, old, next))
-				continue;
-			if ((k->flags & CONFIG_RELOAD) != 0) {
-				plan->settings++;
-				fprintf(text, "setting %s%s changed\n", sec->prefix, k->name);
-			} else {
-				plan->fixed++;
-				fprintf(text, "warning: %s%s cannot be changed by a reload: restart smcrd\n",
-				    sec->prefix, k->name);
-			}
-		}
-	}
 }
 
 /* The entry of the same type and address, interface or card. */
@@ -143,15 +104,43 @@ void
 config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
 	*plan = (struct config_plan){ 0 };
-	for (unsigned i = 0; i < next->service_cnt; i++)
-		plan_service(config_find_service(old, next->services[i].name), &next->services[i], plan, text);
+	for (unsigned i = 0; i < next->service_cnt; i++) {
+		const struct config_service *is = &next->services[i], *was = config_find_service(old, is->name);
+
+		if (was == NULL) {
+			plan->added++;
+			fprintf(text, "service %s added\n", is->name);
+		} else if (was->kind != is->kind) {
+			plan->changed++;
+			fprintf(text, "service %s changed: from %s\n", is->name,
+			    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
+		} else if (!config_service_equal(was, is)) {
+			plan->changed++;
+			fprintf(text, "service %s changed: ", is->name);
+			differing(place_of(is), was, is, text);
+			fputc('\n', text);
+		}
+	}
 	for (unsigned i = 0; i < old->service_cnt; i++) {
 		if (config_find_service(next, old->services[i].name) != NULL)
 			continue;
 		plan->removed++;
 		fprintf(text, "service %s removed\n", old->services[i].name);
 	}
-	plan_settings(old, next, plan, text);
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+			if ((k->where & sec->place & PLACES_CFG) == 0 || config_value_equal(k, old, next))
+				continue;
+			if ((k->flags & CONFIG_RELOAD) != 0) {
+				plan->settings++;
+				fprintf(text, "setting %s%s changed\n", sec->prefix, k->name);
+			} else {
+				plan->fixed++;
+				fprintf(text, "warning: %s%s cannot be changed by a reload: restart smcrd\n",
+				    sec->prefix, k->name);
+			}
+		}
+	}
 	plan_devices(old, next, plan, text);
 }
 
@@ -164,16 +153,15 @@ device_name_taken(const struct config_device *devs, unsigned cnt, const char *na
 	return false;
 }
 
-/* The devices of old as they are, and behind them those that only next has. 0 or -ENOMEM (next unchanged). */
-static int
-keep_devices(const struct config *old, struct config *next)
+int
+config_keep_fixed(const struct config *old, struct config *next)
 {
 	struct config_device *all = calloc(old->device_cnt + next->device_cnt + 1, sizeof(*all));
 	unsigned cnt = 0;
 
 	if (all == NULL)
 		return -ENOMEM;
-	/* Device settings own no memory: plain copies. */
+	/* The devices of old as they are, and behind them those that only next has; they own no memory: plain copies. */
 	for (; cnt < old->device_cnt; cnt++)
 		all[cnt] = old->devices[cnt];
 	for (unsigned i = 0; i < next->device_cnt; i++) {
@@ -192,16 +180,6 @@ keep_devices(const struct config *old, struct config *next)
 	free(next->devices);
 	next->devices = all;
 	next->device_cnt = cnt;
-	return 0;
-}
-
-int
-config_keep_fixed(const struct config *old, struct config *next)
-{
-	int rc = keep_devices(old, next);
-
-	if (rc != 0)
-		return rc;
 	/* Settings of struct config that need a restart own no memory either. */
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
 		if ((k->where & PLACES_CFG) != 0 && (k->flags & CONFIG_RELOAD) == 0)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config/config_value_int.h"
-
 /* Largest first, so that printing takes the first that divides; the one with factor 1 ends the list. */
 struct unit {
 	const char *text;
@@ -24,7 +22,6 @@ struct type_ops {
 	int (*set)(const struct config_key *, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 	void (*print)(const struct config_key *, const void *at, FILE *);
 	bool (*equal)(const void *a, const void *b); /* NULL: key->len bytes are compared */
-	bool (*empty)(const void *at);               /* NULL: it always has a written form */
 	const struct unit *units;                    /* of a number with one; NULL */
 	uint64_t int_factor;                         /* what an integer counts, in the smallest unit */
 	uint64_t stored_factor;                      /* what the stored number counts */
@@ -75,8 +72,8 @@ value_show(const struct config_value *v, char buf[VALUE_SHOW_MAX])
 	return "something else";
 }
 
-int
-value_bad_range(const struct config_key *key, const struct config_value *v, char why[CONFIG_WHY_MAX])
+static int
+bad_range(const struct config_key *key, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	char min[32], max[32], buf[VALUE_SHOW_MAX];
 
@@ -134,36 +131,25 @@ config_number_format(const struct config_key *key, uint64_t n, char *buf, size_t
 static uint64_t
 load_number(const struct config_key *key, const void *at)
 {
-	switch (key->len) {
-	case sizeof(uint8_t):
+	if (key->len == sizeof(uint8_t))
 		return *(const uint8_t *)at;
-	case sizeof(uint16_t):
+	if (key->len == sizeof(uint16_t))
 		return *(const uint16_t *)at;
-	case sizeof(uint64_t):
-		return *(const uint64_t *)at;
-	default:
-		return *(const uint32_t *)at;
-	}
+	return key->len == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
 }
 
 /* n is in range, so it fits. */
 static void
 store_number(const struct config_key *key, void *at, uint64_t n)
 {
-	switch (key->len) {
-	case sizeof(uint8_t):
+	if (key->len == sizeof(uint8_t))
 		*(uint8_t *)at = (uint8_t)n;
-		break;
-	case sizeof(uint16_t):
+	else if (key->len == sizeof(uint16_t))
 		*(uint16_t *)at = (uint16_t)n;
-		break;
-	case sizeof(uint64_t):
-		*(uint64_t *)at = n;
-		break;
-	default:
+	else if (key->len == sizeof(uint32_t))
 		*(uint32_t *)at = (uint32_t)n;
-		break;
-	}
+	else
+		*(uint64_t *)at = n;
 }
 
 static int
@@ -172,7 +158,7 @@ set_checked(const struct config_key *key, void *at, uint64_t n, const struct con
 	char buf[VALUE_SHOW_MAX];
 
 	if ((n < key->min || n > key->max) && !(n == 0 && (key->flags & CONFIG_OR_ZERO) != 0))
-		return value_bad_range(key, v, why);
+		return bad_range(key, v, why);
 	if ((key->flags & CONFIG_POW2) != 0 && (n & (n - 1)) != 0)
 		return value_bad(why, "must be a power of two, not %s", value_show(v, buf));
 	store_number(key, at, n);
@@ -194,7 +180,7 @@ set_number(const struct config_key *key, void *at, const struct config_value *v,
 	else
 		n = (uint64_t)v->num > UINT64_MAX / t->int_factor ? UINT64_MAX : (uint64_t)v->num * t->int_factor;
 	if (rc != 0)
-		return rc == -ERANGE ? value_bad_range(key, v, why) : VALUE_BAD_TYPE;
+		return rc == -ERANGE ? bad_range(key, v, why) : VALUE_BAD_TYPE;
 	if (t->stored_factor != 1 && n % t->stored_factor != 0)
 		return value_bad(why, "must be whole seconds, not %s", value_show(v, buf));
 	return set_checked(key, at, n / t->stored_factor, v, why);
@@ -214,12 +200,48 @@ print_number(const struct config_key *key, const void *at, FILE *out)
 }
 
 static int
+set_ports(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	uint64_t first, last;
+	char buf[VALUE_SHOW_MAX], text[32] = "";
+	uint16_t *range = at;
+	char *dash;
+
+	if (v->kind == CONFIG_V_INT && (v->num < 0 || v->num > 65535))
+		return bad_range(key, v, why);
+	if (v->kind == CONFIG_V_INT)
+		snprintf(text, sizeof(text), "%lld", v->num);
+	else if (strlen(v->text) < sizeof(text))
+		strcpy(text, v->text);
+	dash = strchr(text, '-');
+	if (dash != NULL)
+		*dash++ = '\0';
+	if (value_parse_uint(text, &first) != 0 || value_parse_uint(dash != NULL ? dash : text, &last) != 0)
+		return VALUE_BAD_TYPE;
+	if (last > 65535 || (first == 0 && last != 0))
+		return value_bad(why, "must have ports from 1 to 65535 (or be 0 for any), not %s", value_show(v, buf));
+	if (first > last)
+		return value_bad(why, "must have the lower port first, not %s", value_show(v, buf));
+	range[0] = (uint16_t)first;
+	range[1] = (uint16_t)last;
+	return 0;
+}
+
+static void
+print_ports(const struct config_key *key, const void *at, FILE *out)
+{
+	const uint16_t *range = at;
+
+	(void)key;
+	fprintf(out, range[0] == range[1] ? "%u" : "\"%u-%u\"", range[0], range[1]);
+}
+
+static int
 set_mode(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	unsigned long n;
 	char *end;
+	unsigned long n = strtoul(v->text, &end, 8);
 
-	n = strtoul(v->text, &end, 8);
 	if (!isdigit((unsigned char)v->text[0]) || *end != '\0')
 		return VALUE_BAD_TYPE;
 	return set_checked(key, at, n, v, why);
@@ -243,35 +265,26 @@ print_bool(const struct config_key *key, const void *at, FILE *out)
 
 /* -- words -- */
 
-/* The value of one of the key's words into *out, or -EINVAL with the reason in why. */
-static int
-find_word(const struct config_key *key, const char *text, unsigned *out, char why[CONFIG_WHY_MAX])
-{
-	const struct config_value v = { .kind = CONFIG_V_TEXT, .text = text };
-	char list[128] = "", buf[VALUE_SHOW_MAX];
-	size_t n = 0;
-
-	for (const struct config_word *w = key->words; w->text != NULL && n < sizeof(list); w++) {
-		if (strcmp(w->text, text) == 0) {
-			*out = w->value;
-			return 0;
-		}
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? ", " : "", w->text);
-	}
-	return value_bad(why, "must be one of %s, not %s", list, value_show(&v, buf));
-}
-
 /* A word, or a list of words whose values are bits. */
 static int
 set_words(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const char *const *items = v->kind == CONFIG_V_LIST ? v->items : &v->text;
-	unsigned bits = 0, value = 0, cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
+	unsigned bits = 0, cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		if (find_word(key, items[i], &value, why) != 0)
-			return -EINVAL;
-		bits |= value;
+		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = items[i] };
+		char list[128] = "", buf[VALUE_SHOW_MAX];
+		const struct config_word *w = key->words;
+		size_t n = 0;
+
+		for (; w->text != NULL && strcmp(w->text, items[i]) != 0; w++)
+			if (n < sizeof(list))
+				n += (size_t)snprintf(
+				    list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? ", " : "", w->text);
+		if (w->text == NULL)
+			return value_bad(why, "must be one of %s, not %s", list, value_show(&item, buf));
+		bits |= w->value;
 	}
 	if (cnt == 0)
 		return value_bad(why, "must not be empty");
@@ -306,18 +319,12 @@ value_is_name_char(char c)
 }
 
 static int
-too_long(const struct config_key *key, char why[CONFIG_WHY_MAX])
-{
-	return value_bad(why, "is longer than %zu characters", key->len - 1);
-}
-
-static int
 set_name(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	if (v->text[0] == '\0')
 		return value_bad(why, "must not be empty");
 	if (strlen(v->text) >= key->len)
-		return too_long(key, why);
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
 	for (const char *p = v->text; *p != '\0'; p++)
 		if (!value_is_name_char(*p))
 			return VALUE_BAD_TYPE;
@@ -343,7 +350,7 @@ set_path(const struct config_key *key, void *at, const struct config_value *v, c
 	if (v->text[0] != '/')
 		return VALUE_BAD_TYPE;
 	if (strlen(v->text) >= key->len)
-		return too_long(key, why);
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
 	for (const char *p = v->text; *p != '\0'; p++)
 		if (iscntrl((unsigned char)*p))
 			return value_bad(why, "has a control character");
@@ -370,23 +377,17 @@ string_equal(const void *a, const void *b)
 	return strcmp(a, b) == 0;
 }
 
-static bool
-string_empty(const void *at)
-{
-	return *(const char *)at == '\0';
-}
-
 /* -- the types -- */
 
 #define BIT(kind) (1u << CONFIG_V_##kind)
 #define TEXT_OR_INT (BIT(INT) | BIT(TEXT))
 #define NO_UNITS NULL, 0, 0
-#define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, value_addr_empty, NO_UNITS
-#define NUMBER_OPS set_number, print_number, NULL, NULL
-#define STRING_OPS print_string, string_equal, string_empty, NO_UNITS
+#define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, NO_UNITS
+#define NUMBER_OPS set_number, print_number, NULL
+#define STRING_OPS print_string, string_equal, NO_UNITS
 
 static const struct type_ops types[] = {
-	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), set_bool, print_bool, NULL, NULL, NO_UNITS },
+	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), set_bool, print_bool, NULL, NO_UNITS },
 	[CONFIG_T_UINT] = { "an integer", BIT(INT), NUMBER_OPS, NULL, 1, 1 },
 	[CONFIG_T_SIZE] = { "bytes as an integer, or a string like \"64K\"", TEXT_OR_INT, NUMBER_OPS, size_units, 1,
 	    1 },
@@ -396,11 +397,10 @@ static const struct type_ops types[] = {
 	    time_units, 1000, 1 },
 	[CONFIG_T_SECONDS] = { "seconds as an integer, or a string like \"30s\" or \"10m\"", TEXT_OR_INT, NUMBER_OPS,
 	    time_units, 1000, 1000 },
-	[CONFIG_T_MODE] = { "a string of octal digits like \"0660\"", BIT(TEXT), set_mode, print_number, NULL, NULL,
+	[CONFIG_T_MODE] = { "a string of octal digits like \"0660\"", BIT(TEXT), set_mode, print_number, NULL,
 	    NO_UNITS },
-	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NULL, NO_UNITS },
-	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NULL,
-	    NO_UNITS },
+	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NO_UNITS },
+	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
 	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
 	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
@@ -408,20 +408,24 @@ static const struct type_ops types[] = {
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
 	[CONFIG_T_LISTEN] = { "a string \"address:port\" or \"[IPv6 address]:port\"", BIT(TEXT), ADDR_OPS },
 	[CONFIG_T_TARGET] = { "a string \"host:port\" or \"[IPv6 address]:port\"", BIT(TEXT), value_set_target,
-	    value_print_target, value_target_equal, NULL, NO_UNITS },
+	    value_print_target, value_target_equal, NO_UNITS },
 	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), value_set_nets,
-	    value_print_nets, value_nets_equal, value_nets_empty, NO_UNITS },
-	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, value_set_ports, value_print_ports, NULL,
-	    NULL, NO_UNITS },
+	    value_print_nets, value_nets_equal, NO_UNITS },
+	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
 };
 
 int
 config_value_set(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const struct type_ops *t = &types[key->type];
-	int rc = (t->kinds & 1u << v->kind) != 0 ? t->set(key, (char *)base + key->off, v, why) : VALUE_BAD_TYPE;
 	char buf[VALUE_SHOW_MAX];
+	int rc = VALUE_BAD_TYPE;
 
+	if ((t->kinds & 1u << v->kind) != 0) {
+		if (v->item_cnt > CONFIG_ITEMS_MAX)
+			return value_bad(why, "has more than %u entries", CONFIG_ITEMS_MAX);
+		rc = t->set(key, (char *)base + key->off, v, why);
+	}
 	return rc == VALUE_BAD_TYPE ? value_bad(why, "must be %s, not %s", t->words, value_show(v, buf)) : rc;
 }
 
@@ -436,17 +440,13 @@ config_value_set_default(const struct config_key *key, void *base)
 	if (key->def == NULL)
 		return 0;
 	if (kinds == BIT(BOOL)) {
-		v.kind = CONFIG_V_BOOL;
-		v.num = strcmp(key->def, "true") == 0;
+		v = (struct config_value){ .kind = CONFIG_V_BOOL, .num = strcmp(key->def, "true") == 0 };
 	} else if ((kinds & BIT(INT)) != 0 && key->def[strspn(key->def, "0123456789")] == '\0') {
-		v.kind = CONFIG_V_INT;
-		v.num = atoll(key->def);
+		v = (struct config_value){ .kind = CONFIG_V_INT, .num = atoll(key->def) };
 	} else if (kinds == BIT(LIST)) {
-		v.kind = CONFIG_V_LIST;
-		v.items = items;
+		v = (struct config_value){ .kind = CONFIG_V_LIST, .items = items };
 		snprintf(copy, sizeof(copy), "%s", key->def);
-		for (char *p = strtok_r(copy, ", ", &save); p != NULL && v.item_cnt < 8;
-		     p = strtok_r(NULL, ", ", &save))
+		for (char *p = strtok_r(copy, ", ", &save); p != NULL; p = strtok_r(NULL, ", ", &save))
 			items[v.item_cnt++] = p;
 	}
 	return config_value_set(key, base, &v, why);
@@ -461,9 +461,10 @@ config_value_print(const struct config_key *key, const void *base, FILE *out)
 bool
 config_value_is_empty(const struct config_key *key, const void *base)
 {
-	bool (*empty)(const void *) = types[key->type].empty;
+	static const _Alignas(max_align_t) char unset[512]; /* longer than the longest of these types */
+	bool (*equal)(const void *, const void *) = types[key->type].equal;
 
-	return empty != NULL && empty((const char *)base + key->off);
+	return equal != NULL && equal((const char *)base + key->off, unset);
 }
 
 bool

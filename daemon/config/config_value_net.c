@@ -1,4 +1,4 @@
-/* Values of settings that are addresses, networks and ports: see config_value_int.h. Looks nothing up. */
+/* Values of settings that are addresses and networks: see config_value.h. Looks nothing up. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/addr.h"
 #include "daemon/config/config.h"
-#include "daemon/config/config_value_int.h"
+#include "daemon/config/config_value.h"
 
 /* -- addresses -- */
 
@@ -30,12 +30,6 @@ bool
 value_addr_equal(const void *a, const void *b)
 {
 	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
-}
-
-bool
-value_addr_empty(const void *at)
-{
-	return ((const struct sockaddr_storage *)at)->ss_family == AF_UNSPEC;
 }
 
 /* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
@@ -149,8 +143,6 @@ value_set_nets(const struct config_key *key, void *at, const struct config_value
 	/* An empty list means "everybody" in struct config_service; somebody who writes [] means the opposite. */
 	if (cnt == 0)
 		return value_bad(why, "is empty: leave it out to allow everybody");
-	if (cnt > CONFIG_NETS_MAX)
-		return value_bad(why, "has more than %u entries", CONFIG_NETS_MAX);
 	nets = calloc(cnt, sizeof(*nets));
 	if (nets == NULL) {
 		value_bad(why, "out of memory");
@@ -204,52 +196,4 @@ value_nets_equal(const void *at_a, const void *at_b)
 
 	/* struct config_net has no padding. */
 	return a_cnt == b_cnt && (a_cnt == 0 || memcmp(a, b, a_cnt * sizeof(*a)) == 0);
-}
-
-bool
-value_nets_empty(const void *at)
-{
-	unsigned cnt;
-
-	(void)load_nets(at, &cnt);
-	return cnt == 0;
-}
-
-/* -- ports -- */
-
-int
-value_set_ports(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	uint64_t first, last;
-	char buf[VALUE_SHOW_MAX], text[32] = "";
-	uint16_t *range = at;
-	char *dash;
-
-	if (v->kind == CONFIG_V_INT && (v->num < 0 || v->num > 65535))
-		return value_bad_range(key, v, why);
-	if (v->kind == CONFIG_V_INT)
-		snprintf(text, sizeof(text), "%lld", v->num);
-	else if (strlen(v->text) < sizeof(text))
-		strcpy(text, v->text);
-	dash = strchr(text, '-');
-	if (dash != NULL)
-		*dash++ = '\0';
-	if (value_parse_uint(text, &first) != 0 || value_parse_uint(dash != NULL ? dash : text, &last) != 0)
-		return VALUE_BAD_TYPE;
-	if (last > 65535 || (first == 0 && last != 0))
-		return value_bad(why, "must have ports from 1 to 65535 (or be 0 for any), not %s", value_show(v, buf));
-	if (first > last)
-		return value_bad(why, "must have the lower port first, not %s", value_show(v, buf));
-	range[0] = (uint16_t)first;
-	range[1] = (uint16_t)last;
-	return 0;
-}
-
-void
-value_print_ports(const struct config_key *key, const void *at, FILE *out)
-{
-	const uint16_t *range = at;
-
-	(void)key;
-	fprintf(out, range[0] == range[1] ? "%u" : "\"%u-%u\"", range[0], range[1]);
 }

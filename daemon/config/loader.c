@@ -77,27 +77,12 @@ on_loaded(struct loop_io *io, unsigned events)
 	loader_put(l);
 }
 
-/* Signals are the loop's. */
-static int
-start_thread(struct loader *l)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, load, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
-		pthread_detach(thread);
-	return -rc;
-}
-
 int
 loader_start(struct loop *loop, const char *path, loader_done done, void *arg, struct loader **out)
 {
 	struct loader *l;
+	sigset_t all, before;
+	pthread_t thread;
 	int rc;
 
 	if (strlen(path) >= sizeof(l->path))
@@ -114,18 +99,22 @@ loader_start(struct loop *loop, const char *path, loader_done done, void *arg, s
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = l->io.fd < 0 ? -errno : loop_add(loop, &l->io);
 	if (rc == 0) {
-		rc = start_thread(l);
-		if (rc != 0)
-			loop_del(loop, &l->io);
+		/* Signals are the loop's. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		rc = -pthread_create(&thread, NULL, load, l);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (rc == 0) {
+			pthread_detach(thread);
+			*out = l;
+			return 0;
+		}
+		loop_del(loop, &l->io);
 	}
-	if (rc != 0) {
-		if (l->io.fd >= 0)
-			close(l->io.fd);
-		free(l);
-		return rc;
-	}
-	*out = l;
-	return 0;
+	if (l->io.fd >= 0)
+		close(l->io.fd);
+	free(l);
+	return rc;
 }
 
 void

@@ -1,8 +1,5 @@
-/*
- * Loads a configuration beside the running loop: resolving names can take as
- * long as the resolver's timeouts, and traffic must not wait for that. The
- * thread only builds the new struct config; all else happens in the loop.
- */
+/* Loads a configuration in a thread, because resolving names can take as long as the resolver's timeouts. The thread
+ * only builds the new struct config; all else happens in the loop. */
 #pragma once
 
 #include "daemon/config/config.h"

@@ -2,14 +2,12 @@
 daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config.c daemon/config/config.h daemon/config/config_int.h \
 	daemon/config/config_keys.c daemon/config/config_keys.h \
-	daemon/config/config_value.c daemon/config/config_value.h daemon/config/config_value_int.h \
+	daemon/config/config_value.c daemon/config/config_value.h \
 	daemon/config/config_value_net.c \
-	daemon/config/config_report.c daemon/config/config_report.h \
-	daemon/config/config_scan.c \
+	daemon/config/config_text.c \
 	daemon/config/config_check.c \
 	daemon/config/config_devices.c \
-	daemon/config/config_print.c \
-	daemon/config/config_plan.c daemon/config/config_plan.h \
+	daemon/config/config_plan.c \
 	daemon/config/loader.c daemon/config/loader.h
 
 check_UNIT += \

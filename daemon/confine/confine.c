@@ -64,13 +64,6 @@ rights(const struct config *cfg, enum confine_do what, struct confine_state *out
 	confine_files(cfg, what, &out->part[CONFINE_FILES]);
 }
 
-static void
-calls(enum confine_do what, struct confine_state *out)
-{
-	if (out->mode != CONFIG_CONFINE_OFF)
-		confine_system_calls(what, &out->part[CONFINE_SYSTEM_CALLS]);
-}
-
 /* Of the parts up to here. */
 static int
 verdict(const struct confine_state *state, enum confine_part last)
@@ -85,7 +78,8 @@ void
 confine_preview(const struct config *cfg, struct confine_state *out)
 {
 	rights(cfg, CONFINE_LOOK, out);
-	calls(CONFINE_LOOK, out);
+	if (out->mode != CONFIG_CONFINE_OFF)
+		confine_system_calls(CONFINE_LOOK, &out->part[CONFINE_SYSTEM_CALLS]);
 }
 
 int
@@ -98,7 +92,8 @@ confine_rights(const struct config *cfg, struct confine_state *out)
 int
 confine_calls(struct confine_state *state)
 {
-	calls(CONFINE_APPLY, state);
+	if (state->mode != CONFIG_CONFINE_OFF)
+		confine_system_calls(CONFINE_APPLY, &state->part[CONFINE_SYSTEM_CALLS]);
 	return verdict(state, CONFINE_SYSTEM_CALLS);
 }
 

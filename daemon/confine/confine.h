@@ -1,10 +1,6 @@
-/*
- * The process confines itself: once what needs more is open (smcrd.c), it
- * gives up what it will not need again. Four parts, each for itself, as far as
- * the kernel and the build offer them; what is in force, and why what is not,
- * is kept in words for the log, smcrd -t and smcrctl status. Called by smcrd.c
- * once, at start; nothing takes it back.
- */
+/* The process confines itself: at start, once what needs more is open (smcrd.c), it gives up what it will not need
+ * again, for good. Four parts, each as far as the kernel and the build offer it; what is in force, and why what is
+ * not, is kept in words for the log, smcrd -t and smcrctl status. */
 #pragma once
 
 #include <errno.h>
@@ -43,13 +39,11 @@ extern const char *const confine_part_words[], *const confine_mode_words[];
 
 /* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
 void confine_preview(const struct config *, struct confine_state *out);
-/*
- * Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the
- * kernel's RDMA devices take requests only from who has the same rights as when it opened them, and before there is a
- * thread, because it is for the caller and the threads that it makes: others make the parts incomplete, which are then
- * not `on`. confine_calls: when the daemon has started, for all threads. 0; CONFINE_REFUSED when the mode is "require"
- * and a part is not in force.
- */
+/* Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the
+ * kernel's RDMA devices take requests only from who has the same rights as when it opened them, and before there is
+ * a thread, as threads that run already keep their rights; a part that is so incomplete is not `on`. confine_calls:
+ * when the daemon has started, for all threads. 0, or CONFINE_REFUSED when the mode is "require" and a part is not
+ * in force. */
 int confine_rights(const struct config *, struct confine_state *out);
 int confine_calls(struct confine_state *);
 /* A line for each part. */

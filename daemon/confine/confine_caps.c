@@ -1,9 +1,6 @@
-/*
- * Capabilities: all are given up but the one to bind ports below 1024 where
- * the configuration keeps it for reloads, and the one to lock memory where
- * RDMA cards need it and the limit could not be raised. By system calls of
- * their own, so no library is needed. Part of confine.c.
- */
+/* Capabilities: all are given up but the one to bind ports below 1024 where the configuration keeps it for reloads,
+ * and the one to lock memory where RDMA cards need it and the limit could not be raised. By system calls, without a
+ * library. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>

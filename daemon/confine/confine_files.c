@@ -1,11 +1,6 @@
-/*
- * Files: Landlock leaves what a running daemon opens, by directories and not
- * by files, because files are replaced (resolv.conf, the configuration) and a
- * rule is for what is there now. What is open stays open. No path can be
- * executed, and none written but devices. Part of confine.c.
- *
- * The constants are the kernel's, here once more because headers may be older than the kernel.
- */
+/* Files: Landlock leaves what a running daemon opens, by directories, because files are replaced (resolv.conf, the
+ * configuration) and a rule is for what is there now. What is open stays open. No path can be executed, and none
+ * written but devices. The constants are the kernel's, as headers may be older than the kernel. */
 #include <config.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -142,58 +137,39 @@ cards_path(const struct config *cfg)
 	return confine_has_verbs(cfg) ? "/dev" : NULL;
 }
 
-static void
-allow_all(struct rules *r, const struct config *cfg)
-{
-	const char *cards = cards_path(cfg);
-	char real[PATH_MAX];
-
-	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		allow(r, paths[i].path, paths[i].rights);
-	/* By its name and, if that is a link, where it leads now. */
-	allow_around(r, cfg->path, LOOK);
-	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
-		allow_around(r, real, LOOK);
-	/* Removed at the end. */
-	allow_around(r, cfg->control_path, LOOK | FS_REMOVE_FILE);
-	if (cards != NULL)
-		allow(r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
-}
-
-/* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
-static uint64_t
-scoped(int abi)
-{
-	const char *notify = getenv("NOTIFY_SOCKET");
-
-	if (abi < 6)
-		return 0;
-	return notify != NULL && notify[0] == '@' ? SCOPE_SIGNAL : SCOPE_SIGNAL | SCOPE_ABSTRACT_UNIX;
-}
-
 static int
 restrict_self(const struct config *cfg, int abi)
 {
+	const char *notify = getenv("NOTIFY_SOCKET");
+	/* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
 	struct ruleset_attr attr = {
 		.fs = abi >= 5 ? FS_ALL_V5
 		    : abi >= 3 ? FS_ALL_V3
 		    : abi == 2 ? FS_ALL_V2
 		               : FS_ALL_V1,
-		.scoped = scoped(abi),
+		.scoped = SCOPE_SIGNAL | (notify != NULL && notify[0] == '@' ? 0 : SCOPE_ABSTRACT_UNIX),
 	};
 	size_t size = abi >= 6 ? sizeof(attr) : offsetof(struct ruleset_attr, net);
-	struct rules r = { .handled = (unsigned)attr.fs };
-	int rc;
+	struct rules r = { .fd = (int)syscall(NR_CREATE_RULESET, &attr, size, 0), .handled = (unsigned)attr.fs };
+	const char *cards = cards_path(cfg);
+	char real[PATH_MAX];
 
-	r.fd = (int)syscall(NR_CREATE_RULESET, &attr, size, 0);
 	if (r.fd < 0)
 		return -errno;
-	allow_all(&r, cfg);
-	rc = r.rc;
-	if (rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)
-		rc = -errno;
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		allow(&r, paths[i].path, paths[i].rights);
+	/* By its name and, if that is a link, where it leads now. */
+	allow_around(&r, cfg->path, LOOK);
+	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
+		allow_around(&r, real, LOOK);
+	/* Removed at the end. */
+	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE);
+	if (cards != NULL)
+		allow(&r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
+	if (r.rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)
+		r.rc = -errno;
 	close(r.fd);
-	return rc;
+	return r.rc;
 }
 
 void

@@ -1,10 +1,6 @@
-/*
- * System calls: a seccomp filter of what the table allows, in all threads.
- * A call that is not allowed fails with ENOSYS, which C libraries take as the sign to
- * use an older call, and the kernel logs it (audit, type SECCOMP). In tests it
- * ends the process. Part of confine.c; confine_seccomp_none.c stands in where
- * libseccomp is missing.
- */
+/* System calls: a seccomp filter of what the table allows, in all threads. Any other call fails with ENOSYS, the
+ * sign for C libraries to use an older call, and the kernel logs it (audit, type SECCOMP). In tests it ends the
+ * process. */
 #include <errno.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -26,17 +22,6 @@ static const struct violation violations[] = {
 	{ "kill", SCMP_ACT_TRAP, "others end the process (test)" },
 	{ "log", SCMP_ACT_LOG, "others are only logged (test)" },
 };
-
-static const struct violation *
-on_violation(void)
-{
-	const char *test = getenv(CONFINE_TEST_ENV);
-
-	for (size_t i = 0; test != NULL && i < sizeof(violations) / sizeof(violations[0]); i++)
-		if (strcmp(test, violations[i].env) == 0)
-			return &violations[i];
-	return &violations[0];
-}
 
 /* -- in tests: a word before the end -- */
 
@@ -90,48 +75,30 @@ add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 	return known;
 }
 
-static int
-add_absent(scmp_filter_ctx ctx)
-{
-	for (unsigned i = 0; confine_absent[i] != NULL; i++) {
-		int nr = seccomp_syscall_resolve_name(confine_absent[i]), rc = 0;
-
-		if (nr != __NR_SCMP_ERROR)
-			rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), nr, 0);
-		if (rc != 0 && rc != -EACCES) /* that is what the filter does anyway */
-			return rc;
-	}
-	return 0;
-}
-
 /* Calls that are known here, or negative. */
 static int
 add_rules(scmp_filter_ctx ctx)
 {
-	int known = 0, rc = add_absent(ctx);
+	int known = 0;
 
-	for (const struct confine_call *c = confine_allowed; rc == 0 && c->names != NULL; c++) {
+	for (unsigned i = 0; confine_absent[i] != NULL; i++) {
+		int nr = seccomp_syscall_resolve_name(confine_absent[i]);
+		int rc = nr != __NR_SCMP_ERROR ? seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), nr, 0) : 0;
+
+		if (rc != 0 && rc != -EACCES) /* that is what the filter does anyway */
+			return rc;
+	}
+	for (const struct confine_call *c = confine_allowed; c->names != NULL; c++) {
 		int added = add_row(ctx, c);
 
 		if (added < 0)
 			return added;
 		known += added;
 	}
-	return rc == 0 ? known : rc;
+	return known;
 }
 
-/* All threads; a line in the kernel's log for each refusal; a search tree in place of a list. The processor's guard
- * against reading past stores is for programs that run foreign code, and costs every one of ours; kernels since 5.16
- * leave it off by themselves. Attributes that libseccomp or the kernel does not know are done without. */
-static int
-set_attributes(scmp_filter_ctx ctx)
-{
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, 1);
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	return seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
-}
-
+/* How many rules there are, or negative. */
 static int
 filter(enum confine_do what, const struct violation *v)
 {
@@ -141,7 +108,14 @@ filter(enum confine_do what, const struct violation *v)
 
 	if (ctx == NULL)
 		return -ENOMEM;
-	rc = set_attributes(ctx);
+	/* A line in the kernel's log for each refusal; a search tree in place of a list. The processor's guard against
+	 * reading past stores is for programs that run foreign code, and costs every one of ours; kernels since 5.16
+	 * leave it off by themselves. Attributes that libseccomp or the kernel does not know are done without, but the
+	 * filter has to be for all threads. */
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, 1);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	known = rc == 0 ? add_rules(ctx) : rc;
 	if (known > 0 && what == CONFINE_APPLY) {
 		/* A thread that blocks signals ends the process without the word. */
@@ -157,13 +131,17 @@ void
 confine_system_calls(enum confine_do what, struct confine_part_state *out)
 {
 	const struct scmp_version *ver = seccomp_version();
-	const struct violation *v = on_violation();
+	const struct violation *v = violations;
+	const char *test = getenv(CONFINE_TEST_ENV);
 	int rc;
 
 #ifdef SMCRD_COVERAGE
 	confine_part_set(out, false, "built for measuring coverage, which writes files");
 	return;
 #endif
+	for (size_t i = 0; test != NULL && i < sizeof(violations) / sizeof(violations[0]); i++)
+		if (strcmp(test, violations[i].env) == 0)
+			v = &violations[i];
 	rc = filter(what, v);
 	if (rc < 0)
 		confine_part_set(out, false, "seccomp: %s", strerror(-rc));

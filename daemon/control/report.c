@@ -13,7 +13,7 @@
 
 #include "base/addr.h"
 #include "control/counters.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 #define REASONS_SHOWN 10
 

@@ -10,7 +10,7 @@
 #include "daemon/session/leg.h"
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 struct probe {
 	struct conn_owner owner;

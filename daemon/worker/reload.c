@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "daemon/config/config_plan.h"
+#include "daemon/config/config.h"
 #include "daemon/net.h"
 #include "daemon/session/service.h"
 

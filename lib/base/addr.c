@@ -11,41 +11,32 @@
 
 /* Only digits, no sign, no blank; at most max. */
 static int
-parse_number(const char *text, unsigned long max, unsigned long *out)
+parse_number(const char *text, unsigned long long max, unsigned long long *out)
 {
-	unsigned long v = 0;
+	unsigned long long v = strtoull(text, NULL, 10);
 
-	if (*text == '\0')
+	if (*text == '\0' || text[strspn(text, "0123456789")] != '\0' || v > max)
 		return -EINVAL;
-	for (; *text != '\0'; text++) {
-		if (*text < '0' || *text > '9')
-			return -EINVAL;
-		v = v * 10 + (unsigned long)(*text - '0');
-		if (v > max)
-			return -EINVAL;
-	}
 	*out = v;
 	return 0;
 }
 
-static void
-set_v4(struct sockaddr_storage *out, const void *addr)
+int
+addr_parse(const char *text, struct sockaddr_storage *out)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET };
+	uint8_t addr[16] = { [10] = 0xff, [11] = 0xff };
+	size_t len = strlen(text);
+	char buf[ADDR_STR_MAX], *scope;
+	unsigned long long id = 0;
 
-	memcpy(&sin.sin_addr, addr, sizeof(sin.sin_addr));
-	memset(out, 0, sizeof(*out));
-	memcpy(out, &sin, sizeof(sin));
-}
-
-static int
-parse_v6(const char *text, size_t len, struct sockaddr_storage *out)
-{
-	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
-	char buf[ADDR_STR_MAX];
-	unsigned long id;
-	char *scope;
-
+	if (inet_pton(AF_INET, text, addr + 12) == 1) {
+		addr_from_v6(addr, 0, out);
+		return 0;
+	}
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+		text++;
+		len -= 2;
+	}
 	if (len >= sizeof(buf))
 		return -EINVAL;
 	memcpy(buf, text, len);
@@ -53,44 +44,25 @@ parse_v6(const char *text, size_t len, struct sockaddr_storage *out)
 	scope = strchr(buf, '%');
 	if (scope != NULL)
 		*scope++ = '\0';
-	if (inet_pton(AF_INET6, buf, &sin6.sin6_addr) != 1)
+	if (inet_pton(AF_INET6, buf, addr) != 1)
 		return -EINVAL;
 	if (scope != NULL) {
 		id = if_nametoindex(scope);
 		if (id == 0 && parse_number(scope, UINT32_MAX, &id) != 0)
 			return -EINVAL;
-		sin6.sin6_scope_id = (uint32_t)id;
 	}
-	if (IN6_IS_ADDR_V4MAPPED(&sin6.sin6_addr)) {
-		set_v4(out, &sin6.sin6_addr.s6_addr[12]);
-		return 0;
-	}
-	memset(out, 0, sizeof(*out));
-	memcpy(out, &sin6, sizeof(sin6));
+	addr_from_v6(addr, 0, out);
+	if (out->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)(void *)out)->sin6_scope_id = (uint32_t)id;
 	return 0;
-}
-
-int
-addr_parse(const char *text, struct sockaddr_storage *out)
-{
-	size_t len = strlen(text);
-	struct in_addr in;
-
-	if (inet_pton(AF_INET, text, &in) == 1) {
-		set_v4(out, &in);
-		return 0;
-	}
-	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
-		return parse_v6(text + 1, len - 2, out);
-	return parse_v6(text, len, out);
 }
 
 int
 addr_split(const char *text, char *host, size_t host_cap, uint16_t *port)
 {
 	const char *colon = strrchr(text, ':');
+	unsigned long long v;
 	size_t len;
-	unsigned long v;
 
 	if (colon == NULL || parse_number(colon + 1, UINT16_MAX, &v) != 0 || v == 0)
 		return -EINVAL;

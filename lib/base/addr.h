@@ -1,8 +1,5 @@
-/*
- * Socket addresses as people write them: "192.0.2.1:80", "[2001:db8::1]:80",
- * "[fe80::1%eth0]:80". Numeric only, no name resolution, no I/O but the lookup
- * of an interface name. An IPv4-mapped IPv6 address becomes IPv4.
- */
+/* Socket addresses as people write them: "192.0.2.1:80", "[2001:db8::1]:80", "[fe80::1%eth0]:80". Numeric only; no
+ * I/O but the lookup of an interface name. An IPv4-mapped IPv6 address becomes IPv4. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* Table of objects by index and generation; see idtable.h. Freed indexes are
- * reused in first-in first-out order, so that a generation comes back late. */
+/* Table of objects by index and generation. Freed indexes are reused first in, first out, so that a generation comes
+ * back late. */
 #include "base/idtable.h"
 
 #include <assert.h>

@@ -1,8 +1,5 @@
-/*
- * Table of objects by id: a 32-bit id holds an index and a generation, so that
- * an id kept too long finds nothing instead of another object. Id 0 is never
- * given out. The table owns its slots, not the objects.
- */
+/* Table of objects by id: a 32-bit id holds an index and a generation, so that an id kept too long finds nothing
+ * instead of another object. Id 0 is never given out. The table owns its slots, not the objects. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,5 @@
-/*
- * Intrusive doubly linked list. An element carries a struct list_node; a node
- * that is in no list points at itself, so removing it twice is harmless.
- */
+/* Intrusive doubly linked list: an element carries a struct list_node. A node that is in no list points at itself,
+ * so removing it twice is harmless. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,25 +33,20 @@ list_remove(struct list_node *n)
 	list_init(n);
 }
 
-static inline void
-list_insert_before(struct list_node *at, struct list_node *n)
-{
-	n->prev = at->prev;
-	n->next = at;
-	at->prev->next = n;
-	at->prev = n;
-}
-
+/* Behind the last one. */
 static inline void
 list_push(struct list_node *head, struct list_node *n)
 {
-	list_insert_before(head, n);
+	n->prev = head->prev;
+	n->next = head;
+	head->prev->next = n;
+	head->prev = n;
 }
 
 static inline void
 list_push_front(struct list_node *head, struct list_node *n)
 {
-	list_insert_before(head->next, n);
+	list_push(head->next, n);
 }
 
 /* First node, or NULL when the list is empty. */

@@ -1,9 +1,8 @@
 noinst_LTLIBRARIES += lib/libbase.la
 lib_libbase_la_SOURCES = \
-	lib/base/be.h lib/base/span.h \
+	lib/base/span.h \
 	lib/base/list.h lib/base/minmax.h \
 	lib/base/addr.c lib/base/addr.h \
-	lib/base/vlan.c lib/base/vlan.h \
 	lib/base/idtable.c lib/base/idtable.h \
 	lib/base/timerq.c lib/base/timerq.h \
 	lib/base/pages.c lib/base/pages.h \

@@ -1,8 +1,5 @@
-/*
- * Log lines to stderr, one write(2) each, so that lines of several threads or
- * processes never mix. See log.h. The level and the kind of stderr belong to
- * the process and are set once at start (the level again on reload).
- */
+/* Log lines to stderr, one write(2) each, so that lines of several threads or processes never mix. The level and the
+ * kind of stderr belong to the process and are set once at start (the level again on reload). */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,8 +1,5 @@
-/*
- * Log lines: a fixed phrase, then key=value. To journald or a terminal by way
- * of stderr with a <priority> prefix when journald reads it. Only owners log;
- * protocol code reports upward.
- */
+/* Log lines: a fixed phrase, then key=value, to stderr; with a <priority> prefix when journald reads it. Only owners
+ * log; protocol code reports upward. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,6 @@
-/*
- * Objects of one size in chunks from the kernel. A chunk goes back when its
- * last object is freed (one empty chunk is kept), so that a burst leaves
- * nothing behind; last freed, first given out again. Under ASan a free object
- * is poisoned.
- */
+/* Objects of one size in chunks from the kernel. A chunk goes back when its last object is freed (one empty chunk is
+ * kept), so that a burst leaves nothing behind; last freed, first given out again. Under ASan a free object is
+ * poisoned. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,5 @@
-/*
- * Counts by key in bounded memory, for keys that a peer may choose (reason
- * codes of Declines). The first TALLY_KEYS different keys get a count each, all
- * others share one, so nobody can make it grow. Embedded in its owner; zeroed
- * memory is an empty tally.
- */
+/* Counts by key in bounded memory, for keys that a peer may choose (reason codes of Declines): the first TALLY_KEYS
+ * different keys get a count each, all others share one. Embedded in its owner; zeroed memory is an empty tally. */
 #pragma once
 
 #include <stdint.h>

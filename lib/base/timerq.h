@@ -1,8 +1,5 @@
-/*
- * Timers ordered by deadline: a binary heap of embedded timers. Reads no
- * clock: its user asks for the next deadline and hands in the time. Arming
- * reserves heap space and may fail, so each owner reserves at its own birth.
- */
+/* Timers ordered by deadline: a binary heap of embedded timers. Reads no clock: its user asks for the next deadline
+ * and hands in the time. Arming needs heap space, so each owner reserves it, which may fail, at its own birth. */
 #pragma once
 
 #include <stdbool.h>

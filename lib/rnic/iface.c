@@ -3,17 +3,19 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/if_vlan.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "base/vlan.h"
 
 /* -- what it is -- */
 
@@ -42,6 +44,7 @@ void
 iface_learn(struct iface *me, unsigned index, struct rng *rng)
 {
 	static const uint8_t none[6];
+	struct vlan_ioctl_args vlan = { .cmd = GET_VLAN_VID_CMD };
 	struct ifreq ifr = { 0 };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 1500;
 
@@ -49,7 +52,9 @@ iface_learn(struct iface *me, unsigned index, struct rng *rng)
 	me->vlan = 0;
 	me->loopback = false;
 	if (fd >= 0 && index != 0 && if_indextoname(index, ifr.ifr_name) != NULL) {
-		me->vlan = vlan_of(ifr.ifr_name);
+		(void)snprintf(vlan.device1, sizeof(vlan.device1), "%s", ifr.ifr_name);
+		if (ioctl(fd, SIOCGIFVLAN, &vlan) == 0)
+			me->vlan = (uint16_t)(vlan.u.VID & 0xfff);
 		if (ioctl(fd, SIOCGIFMTU, &ifr) == 0)
 			mtu = ifr.ifr_mtu;
 		if (ioctl(fd, SIOCGIFHWADDR, &ifr) == 0) {

@@ -1,12 +1,9 @@
-/* CDC codec; see cdc.h. Fixed offsets behind one length check instead of a
- * cursor, since it runs once per batch and connection. Picture: RFC 7609
- * figure 41. */
+/* CDC codec (RFC 7609 figure 41). Fixed offsets behind one length check instead of a cursor, since it runs once per
+ * batch and connection. */
 #include "wire/cdc.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include "base/be.h"
 
 int
 cdc_decode(struct span in, struct cdc_msg *out)

@@ -1,8 +1,5 @@
-/*
- * CDC, the connection data control message: cursors and flags of one direction
- * of one connection (RFC 7609 A.4). Bytes <-> host struct; pure. On the data
- * path: one comes with every batch of written data.
- */
+/* CDC, the connection data control message: cursors and flags of one direction of one connection (RFC 7609 A.4).
+ * Pure. On the data path: one comes with every batch of written data. */
 #pragma once
 
 #include <stddef.h>
@@ -41,9 +38,8 @@ struct cdc_msg {
 	uint8_t conn_flags;
 };
 
-/* 44, or -EBADMSG when `in` is not exactly one CDC message; *out is untouched
- * then. Reserved flag bits are dropped. Whether token and cursors make sense is
- * for the caller to check. */
+/* 44, or -EBADMSG when `in` is not exactly one CDC message; *out is untouched then. Reserved flag bits are dropped.
+ * Whether token and cursors make sense is for the caller to check. */
 int cdc_decode(struct span in, struct cdc_msg *out) __attribute__((warn_unused_result));
 
 /* 44, -EINVAL for an unknown flag, -ENOSPC; buf is untouched on failure. */

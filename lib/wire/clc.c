@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/be.h"
 #include "base/minmax.h"
 #include "wire/codec.h"
 
@@ -12,7 +11,7 @@
 #define PROPOSAL_MIN_LEN 52 /* RFC 7609 A.2.2, an IPv4 flow */
 #define ACCEPT_LEN 68       /* A.2.3, A.2.4 */
 #define DECLINE_LEN 28      /* A.2.5 */
-#define DECLINE_V2_LEN 44   /* Linux: four more diagnosis words */
+#define DECLINE_V2_LEN 44   /* instead of that, Linux in version 2: four more diagnosis words */
 #define FLAG_FIRST_CONTACT 0x08
 #define FLAG_OUT_OF_SYNC 0x08
 
@@ -39,39 +38,23 @@ clc_size_bytes(unsigned code)
 	return code <= MAX_SIZE_CODE ? 16384u << code : 0;
 }
 
-int
-clc_mtu_code(uint32_t bytes)
-{
-	for (int code = 1; code <= MAX_MTU_CODE; code++)
-		if (bytes == 128u << code)
-			return code;
-	return -EINVAL;
-}
-
 uint32_t
 clc_mtu_bytes(unsigned code)
 {
 	return code >= 1 && code <= MAX_MTU_CODE ? 128u << code : 0;
 }
 
-static bool
-len_is_plausible(enum clc_type type, unsigned version, size_t len)
-{
-	switch (type) {
-	case CLC_PROPOSAL:
-		return len >= PROPOSAL_MIN_LEN && len <= CLC_MAX_LEN;
-	case CLC_ACCEPT:
-	case CLC_CONFIRM:
-		return len >= ACCEPT_LEN && len <= CLC_MAX_LEN;
-	case CLC_DECLINE:
-		return len == DECLINE_LEN || (version >= 2 && len == DECLINE_V2_LEN);
-	}
-	return false;
-}
-
 int
 clc_peek_len(struct span in)
 {
+	static const struct {
+		uint16_t min, max;
+	} lens[] = {
+		[CLC_PROPOSAL] = { PROPOSAL_MIN_LEN, CLC_MAX_LEN },
+		[CLC_ACCEPT] = { ACCEPT_LEN, CLC_MAX_LEN },
+		[CLC_CONFIRM] = { ACCEPT_LEN, CLC_MAX_LEN },
+		[CLC_DECLINE] = { DECLINE_LEN, DECLINE_LEN },
+	};
 	struct rcur r = rcur_make(in.ptr, in.len);
 	size_t eye_len = min_size(in.len, EYE_LEN);
 	uint8_t type, version;
@@ -90,9 +73,9 @@ clc_peek_len(struct span in)
 	version = rcur_u8(&r) >> 4;
 	if (r.failed)
 		return 0;
-	if (version == 0 || !len_is_plausible((enum clc_type)type, version, len))
-		return -EBADMSG;
-	return len;
+	if (type == CLC_DECLINE && version >= 2 && len == DECLINE_V2_LEN)
+		return len;
+	return version == 0 || len < lens[type].min || len > lens[type].max ? -EBADMSG : len;
 }
 
 /* -- layouts, for both directions -- */
@@ -178,34 +161,30 @@ read_ext(struct rcur r)
 	return ext;
 }
 
-/* The growth area belongs to whoever wrote it: whatever is not ours to the
- * last byte of its head is a foreign peer's, never an error. */
-static void
-decode_growth(struct rcur r, struct clc_proposal *p)
-{
-	static const uint8_t no_smcd[SMCD_AREA_LEN];
-	size_t kept = min_size(rcur_left(&r), CLC_GROWTH_LEN);
-
-	p->growth_len = (uint16_t)rcur_left(&r);
-	rcur_bytes(&r, p->growth, kept);
-	if (kept < CLC_GROWTH_LEN || memcmp(p->growth, no_smcd, SMCD_AREA_LEN) != 0 ||
-	    memcmp(p->growth + SMCD_AREA_LEN, ext_magic, sizeof(ext_magic)) != 0)
-		return;
-	r = rcur_make(p->growth + SMCD_AREA_LEN + sizeof(ext_magic), EXT_LEN - sizeof(ext_magic));
-	p->ext = read_ext(r);
-	if (p->ext.version == 0)
-		p->ext = (struct clc_smcrd_ext){ .present = false };
-}
-
 static int
 decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 {
+	static const uint8_t no_smcd[SMCD_AREA_LEN];
+	const size_t head_len = SMCD_AREA_LEN + sizeof(ext_magic);
+	struct rcur growth;
+	size_t kept;
+
 	p->typev1 = version >= 2 ? (enum clc_path)(c->flags & 0x03) : CLC_PATH_R;
 	p->typev2 = version >= 2 ? (enum clc_path)(c->flags >> 2) : CLC_PATH_NONE;
 	if (p->typev1 == CLC_PATH_NONE)
 		return -EPROTO; /* no version 1 offered: there is no IP area to read */
 	lay_sender(c, p->peer_id, p->gid, p->mac);
-	decode_growth(rcur_sub(&c->r, rcur_be16(&c->r)), p);
+	/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's,
+	 * no error. */
+	growth = rcur_sub(&c->r, rcur_be16(&c->r));
+	kept = min_size(rcur_left(&growth), CLC_GROWTH_LEN);
+	p->growth_len = (uint16_t)rcur_left(&growth);
+	rcur_bytes(&growth, p->growth, kept);
+	if (kept == CLC_GROWTH_LEN && memcmp(p->growth, no_smcd, SMCD_AREA_LEN) == 0 &&
+	    memcmp(p->growth + SMCD_AREA_LEN, ext_magic, sizeof(ext_magic)) == 0)
+		p->ext = read_ext(rcur_make(p->growth + head_len, EXT_LEN - sizeof(ext_magic)));
+	if (p->ext.version == 0)
+		p->ext = (struct clc_smcrd_ext){ .present = false };
 	lay_prefixes(c, p);
 	if (c->bad || c->r.failed)
 		return -EBADMSG;
@@ -213,59 +192,34 @@ decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 	return rcur_left(&c->r) > 0 && version <= 2 && p->typev2 == CLC_PATH_NONE ? -EBADMSG : 0;
 }
 
-/* The bytes between PSN and eye catcher: our extension, or skipped. */
-static int
-decode_accept_tail(struct rcur *r, struct clc_smcrd_ext *ext)
-{
-	const uint8_t *magic;
-	uint8_t len;
-
-	if (rcur_left(r) < EXT_LEN)
-		return 0;
-	magic = rcur_take(r, sizeof(ext_magic) - 1);
-	if (memcmp(magic, ext_magic, sizeof(ext_magic) - 1) != 0)
-		return 0;
-	len = rcur_u8(r);
-	if (len < EXT_LEN || len - sizeof(ext_magic) > rcur_left(r))
-		return -EBADMSG;
-	*ext = read_ext(*r);
-	return ext->version == 0 ? -EBADMSG : 0;
-}
-
 static int
 decode_accept(struct codec *c, unsigned version, struct clc_accept *a)
 {
+	const size_t name_len = sizeof(ext_magic) - 1;
+
 	if (version != 1)
 		return -EPROTO; /* we never ask for more */
 	lay_accept(c, a);
-	if (c->r.failed || c->bad || decode_accept_tail(&c->r, &a->ext) < 0)
+	/* The bytes between PSN and eye catcher: our extension, or skipped. */
+	if (rcur_left(&c->r) >= EXT_LEN && memcmp(rcur_take(&c->r, name_len), ext_magic, name_len) == 0) {
+		uint8_t len = rcur_u8(&c->r);
+
+		codec_need(c, len >= EXT_LEN && len - sizeof(ext_magic) <= rcur_left(&c->r));
+		a->ext = read_ext(c->r);
+		codec_need(c, a->ext.version != 0);
+	}
+	if (c->r.failed || c->bad)
 		return -EBADMSG;
 	return a->first_contact && clc_mtu_bytes(a->mtu_code) == 0 ? -EPROTO : 0;
-}
-
-static int
-decode_body(struct codec *c, struct clc_msg *msg)
-{
-	switch (msg->type) {
-	case CLC_PROPOSAL:
-		return decode_proposal(c, msg->version, &msg->proposal);
-	case CLC_ACCEPT:
-	case CLC_CONFIRM:
-		return decode_accept(c, msg->version, &msg->accept);
-	case CLC_DECLINE:
-		lay_decline(c, msg->version, &msg->decline);
-		return c->r.failed ? -EBADMSG : 0;
-	}
-	return -EBADMSG;
 }
 
 int
 clc_decode(struct span in, struct clc_msg *out)
 {
 	int len = clc_peek_len(in);
+	int err = -EBADMSG;
 	struct clc_msg msg;
 	struct codec c;
-	int err;
 
 	if (len <= 0 || in.len < (size_t)len)
 		return len <= 0 ? len : 0;
@@ -275,7 +229,19 @@ clc_decode(struct span in, struct clc_msg *out)
 	msg.type = (enum clc_type)in.ptr[4];
 	msg.version = in.ptr[7] >> 4;
 	c = codec_reader(rcur_make(in.ptr + CLC_HDR_LEN, (size_t)len - CLC_HDR_LEN - EYE_LEN), in.ptr[7] & 0x0f);
-	err = decode_body(&c, &msg);
+	switch (msg.type) {
+	case CLC_PROPOSAL:
+		err = decode_proposal(&c, msg.version, &msg.proposal);
+		break;
+	case CLC_ACCEPT:
+	case CLC_CONFIRM:
+		err = decode_accept(&c, msg.version, &msg.accept);
+		break;
+	case CLC_DECLINE:
+		lay_decline(&c, msg.version, &msg.decline);
+		err = c.r.failed ? -EBADMSG : 0;
+		break;
+	}
 	if (err < 0)
 		return err;
 	*out = msg;
@@ -367,4 +333,22 @@ clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap)
 	bytes[7] = (uint8_t)(m.version << 4 | c.flags);
 	memcpy(buf, bytes, len);
 	return (int)len;
+}
+
+/* -- diagnosis codes -- */
+
+#define DIAG_ROW(name, number, words) { number, words },
+
+const char *
+clc_diag_str(uint32_t diag)
+{
+	static const struct {
+		uint32_t diag;
+		const char *words;
+	} diags[] = { CLC_DIAGS(DIAG_ROW) };
+
+	for (size_t i = 0; i < sizeof(diags) / sizeof(diags[0]); i++)
+		if (diags[i].diag == diag)
+			return diags[i].words;
+	return "unknown code";
 }

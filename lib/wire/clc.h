@@ -1,8 +1,5 @@
-/*
- * CLC messages: the SMC-R rendezvous that runs on the TCP connection (RFC 7609
- * A.2), version 1, and what is needed to talk to Linux, which proposes version
- * 2. Bytes <-> host structs; pure. What a message means is lib/smcr's business.
- */
+/* CLC messages: the SMC-R rendezvous on the TCP connection (RFC 7609 A.2), version 1, and what is needed to talk to
+ * Linux, which proposes version 2. Bytes <-> host structs; pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +7,6 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "wire/clc_diag.h"
 
 #define CLC_HDR_LEN 8
 #define CLC_MAX_LEN 2048     /* bound on what is accepted; Linux's longest has some hundred bytes */
@@ -43,12 +39,9 @@ enum clc_path {
 #define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP | CLC_TRANSPORT_PREWARM)
 #define CLC_SMCRD_EXT_VERSION 1
 
-/*
- * The extension that only smcrd peers send each other. In a Proposal it is in the area for
- * future growth, which others skip; in Accept and Confirm it follows the PSN
- * and may be sent only to a peer whose Proposal had one. 28 bytes: "smrd",
- * length 28, version, transports, 0, MPA port, receive depth, token, 8 x 0.
- */
+/* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
+ * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28
+ * bytes: "smrd", length 28, version, transports, 0, MPA port, receive depth, token, 8 x 0. */
 struct clc_smcrd_ext {
 	bool present;        /* the rest counts only then */
 	uint8_t version;     /* from 1; a higher one only adds to the end */
@@ -102,6 +95,55 @@ struct clc_decline {
 	uint8_t os;    /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
 };
 
+/* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to each implementation; these
+ * are Linux's, so that both ends of a mixed pair read the same, but SERVER_LATE: only a gateway has a server behind
+ * it. SYNC goes with the out-of-sync flag. PEER_DECLINED is never sent by Linux; between two smcrd it answers a
+ * Decline. */
+/* clang-format off */
+#define CLC_DIAGS(X) \
+	X(NO_MEMORY, 0x01010000, "out of memory or of another resource") \
+	X(TIMEOUT_CONFIRM_LINK, 0x02010000, "no answer to CONFIRM LINK in time") \
+	X(TIMEOUT_ADD_LINK, 0x02020000, "no answer to ADD LINK in time") \
+	X(SERVER_LATE, 0x02f00000, "the server behind the gateway was not connected in time for SMC-R") \
+	X(CONFIG, 0x03000000, "configuration error") \
+	X(PEER_NO_SMC, 0x03010000, "peer does not speak SMC") \
+	X(IPSEC, 0x03020000, "IPsec in use on the path") \
+	X(NO_DEVICE, 0x03030000, "no RDMA device") \
+	X(NO_SMCD_DEVICE, 0x03030001, "no SMC-D device") \
+	X(NO_SMCR_DEVICE, 0x03030002, "no SMC-R device") \
+	X(NO_ISMV2, 0x03030003, "hardware without ISM version 2") \
+	X(NO_V2_EXT, 0x03030004, "peer sent no SMC version 2 extension") \
+	X(NO_SMCDV2_EXT, 0x03030005, "peer sent no SMC-D version 2 extension") \
+	X(NO_SEID, 0x03030006, "peer sent no system EID") \
+	X(NO_SMCDV2_DEVICE, 0x03030007, "no SMC-D version 2 device") \
+	X(NO_UEID, 0x03030008, "no user-defined EID in common") \
+	X(RELEASE, 0x03030009, "SMC release negotiation failed") \
+	X(MAX_CONNS, 0x0303000a, "negotiation of the connections per link group failed") \
+	X(MAX_LINKS, 0x0303000b, "negotiation of the links per link group failed") \
+	X(MODE_MISMATCH, 0x03040000, "SMC modes do not match (SMC-R against SMC-D)") \
+	X(RMBE_EYECATCHER, 0x03050000, "peer wants eye catchers in the RMB elements") \
+	X(SOCKOPT, 0x03060000, "unsupported socket option (for example TCP fast open)") \
+	X(PREFIX_MISMATCH, 0x03070000, "the two ends are not in the same IP subnet") \
+	X(VLAN_GET, 0x03080000, "VLAN of the connection not found") \
+	X(VLAN_ISM, 0x03090000, "VLAN not registered with the ISM device") \
+	X(NO_ACTIVE_LINK, 0x030a0000, "no active link in the link group") \
+	X(NO_SERVER_LINK, 0x030b0000, "the server's link is unknown to the client") \
+	X(VERSION_MISMATCH, 0x030c0000, "SMC version mismatch") \
+	X(MAX_DMB, 0x030d0000, "limit of SMC-D buffers reached") \
+	X(NO_ROUTE, 0x030e0000, "no route to the peer's RDMA address") \
+	X(INDIRECT, 0x030f0000, "path by a gateway not allowed") \
+	X(SYNC, 0x04000000, "the two ends disagree about the link group") \
+	X(PEER_DECLINED, 0x05000000, "peer declined") \
+	X(INTERNAL, 0x09990000, "internal error") \
+	X(RTOKEN, 0x09990001, "peer's RMB key could not be stored") \
+	X(READY_LINK, 0x09990002, "queue pair could not be made ready") \
+	X(REG_BUFFER, 0x09990003, "memory registration failed")
+/* clang-format on */
+
+#define CLC_DIAG_CONSTANT(name, number, words) CLC_DIAG_##name = (number),
+
+enum clc_diag { CLC_DIAGS(CLC_DIAG_CONSTANT) };
+
 struct clc_msg {
 	enum clc_type type;
 	uint8_t version; /* of the header; 1 unless a Proposal or Decline says more */
@@ -113,12 +155,9 @@ struct clc_msg {
 	};
 };
 
-/*
- * Length of the message at the start of `in`: > 0 (the message may not be
- * complete yet), 0 when the header is not complete, -EBADMSG as soon as the
- * bytes cannot be a CLC message. Read no more than this many bytes off the
- * TCP stream: what follows may be the application's.
- */
+/* Length of the message at the start of `in`: > 0 (the message may not be complete yet), 0 when the header is not
+ * complete, -EBADMSG as soon as the bytes cannot be a CLC message. Read no more than this many bytes off the TCP
+ * stream: what follows may be the application's. */
 int clc_peek_len(struct span in) __attribute__((warn_unused_result));
 
 /*
@@ -137,19 +176,19 @@ int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_r
 /* The diagnosis to decline with after clc_decode() returned -EPROTO. */
 uint32_t clc_bad_value_diag(struct span in);
 
-/*
- * Bytes written; -EINVAL for a value out of range, -ENOSPC when cap is too
- * small; buf is untouched on failure. Proposal and Decline may be version 1 or
- * 2 (without version 2 extensions), Accept and Confirm version 1. A Proposal
- * with ext.present always has the 40-byte growth area, of which growth[] gives
- * nothing; otherwise growth[] is sent as it is.
- */
+/* Bytes written; -EINVAL for a value out of range, -ENOSPC when cap is too small; buf is untouched on failure.
+ * Proposal and Decline may be version 1 or 2 (without version 2 extensions), Accept and Confirm version 1. A
+ * Proposal with ext.present always has the 40-byte growth area, of which growth[] gives nothing; otherwise growth[]
+ * is sent as it is. */
 int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
 
 /* RMB element size: code 0..15 <-> 16 KiB << code; -EINVAL and 0 for others. */
 int clc_size_code(uint32_t bytes);
 uint32_t clc_size_bytes(unsigned code);
 
-/* QP MTU: code 1..5 <-> 256..4096; -EINVAL and 0 for others. */
-int clc_mtu_code(uint32_t bytes);
+/* QP MTU: code 1..5 -> 256..4096; 0 for others. */
 uint32_t clc_mtu_bytes(unsigned code);
+
+/* The code in words; "unknown code" for one that is not listed (a foreign implementation has its own: print the number
+ * too). */
+const char *clc_diag_str(uint32_t diag);

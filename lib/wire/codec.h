@@ -1,8 +1,6 @@
-/*
- * A cursor for both directions: the layout of a message is written down once and reads or writes, so that the two cannot
- * differ. Each field is `m->x = codec_be32(c, m->x)`: a reader returns what it found, a writer what it was given. A value
- * that does not fit, or a condition that does not hold, sets `bad`. Used by the codecs of lib/wire.
- */
+/* A cursor for both directions: the layout of a message is written down once, `m->x = codec_be32(c, m->x)`, and
+ * reads or writes, so that the two cannot differ. A value that does not fit, or a condition that does not hold, sets
+ * `bad`. */
 #pragma once
 
 #include "base/span.h"

@@ -1,8 +1,6 @@
 /* DDP segment headers; see ddp.h. Fixed offsets behind one length check, since it runs for every FPDU. */
 #include "wire/ddp.h"
 
-#include "base/be.h"
-
 enum {
 	CTRL_TAGGED = 0x80,
 	CTRL_LAST = 0x40,

@@ -87,36 +87,6 @@ add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 	    ext->mpa_port, ext->recv_depth);
 }
 
-static void
-add_proposal(struct line *l, const struct clc_proposal *p)
-{
-	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
-	char text[INET6_ADDRSTRLEN];
-
-	add(l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
-	add_hex(l, "peer", p->peer_id, sizeof(p->peer_id));
-	add_rnic(l, p->gid, p->mac);
-	add(l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24, p->ipv4_subnet >> 16 & 0xff,
-	    p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
-	for (unsigned i = 0; i < p->ipv6_cnt; i++)
-		add(l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)), p->ipv6[i].len);
-	add_ext(l, &p->ext);
-}
-
-static void
-add_accept(struct line *l, const struct clc_accept *a)
-{
-	add_flag(l, a->first_contact, "first-contact");
-	add_hex(l, "peer", a->peer_id, sizeof(a->peer_id));
-	add_rnic(l, a->gid, a->mac);
-	add(l,
-	    " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32 " vaddr=%016" PRIx64
-	    " psn=%06" PRIx32,
-	    a->qpn, a->rmbe_idx, a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code), a->vaddr,
-	    a->psn);
-	add_ext(l, &a->ext);
-}
-
 /* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
@@ -136,83 +106,41 @@ int
 wire_describe_clc(struct span in, char *buf, size_t cap)
 {
 	static const char *const names[] = { "", "Proposal", "Accept", "Confirm", "Decline" };
+	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
 	struct line l = line_make(buf, cap);
+	char text[INET6_ADDRSTRLEN];
 	struct clc_msg m;
+	const struct clc_proposal *p = &m.proposal;
+	const struct clc_accept *a = &m.accept;
 	int n = clc_decode(in, &m);
 
 	if (n <= 0)
 		return describe_failure(&l, "CLC", in, n);
 	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
 	if (m.type == CLC_PROPOSAL) {
-		add_proposal(&l, &m.proposal);
+		add(&l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
+		add_hex(&l, "peer", p->peer_id, sizeof(p->peer_id));
+		add_rnic(&l, p->gid, p->mac);
+		add(&l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24,
+		    p->ipv4_subnet >> 16 & 0xff, p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
+		for (unsigned i = 0; i < p->ipv6_cnt; i++)
+			add(&l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)),
+			    p->ipv6[i].len);
+		add_ext(&l, &p->ext);
 	} else if (m.type == CLC_DECLINE) {
 		add_flag(&l, m.decline.out_of_sync, "out-of-sync");
 		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
 		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
 	} else {
-		add_accept(&l, &m.accept);
+		add_flag(&l, a->first_contact, "first-contact");
+		add_hex(&l, "peer", a->peer_id, sizeof(a->peer_id));
+		add_rnic(&l, a->gid, a->mac);
+		add(&l, " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32, a->qpn,
+		    a->rmbe_idx, a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code));
+		add(&l, " vaddr=%016" PRIx64 " psn=%06" PRIx32, a->vaddr, a->psn);
+		add_ext(&l, &a->ext);
 	}
 	return (int)l.len;
-}
-
-static void
-add_confirm_link(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_confirm_link *m = &msg->confirm_link;
-
-	add(l, " link=%u", m->link_num);
-	add_rnic(l, m->gid, m->mac);
-	add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->qpn, m->link_uid, m->max_links);
-	add_flag(l, m->no_eyecatcher, "no-eyecatcher");
-}
-
-static void
-add_add_link(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_add_link *m = &msg->add_link;
-
-	static const struct word reasons[] = {
-		{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
-		{ LLC_REJECT_BAD_MTU, "invalid MTU" },
-	};
-
-	if (m->rejected)
-		add(l, " rejected=%u (%s)", m->reject_reason, word_of(reasons, N_OF(reasons), m->reject_reason));
-	add(l, " link=%u", m->link_num);
-	add_rnic(l, m->gid, m->mac);
-	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn, clc_mtu_bytes(m->mtu_code), m->psn);
-}
-
-static void
-add_add_link_cont(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_add_link_cont *m = &msg->add_link_cont;
-
-	add(l, " link=%u left=%u", m->link_num, m->left_cnt);
-	for (unsigned i = 0; i < m->left_cnt && i < LLC_PAIRS_PER_CONT; i++)
-		add(l, " new-vaddr=%016" PRIx64, m->pairs[i].new_vaddr);
-}
-
-static void
-add_delete_link(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_delete_link *m = &msg->delete_link;
-
-	static const struct word reasons[] = {
-		{ 0, "none" },
-		{ LLC_DELETE_LOST_PATH, "lost path" },
-		{ LLC_DELETE_OPERATOR, "operator" },
-		{ LLC_DELETE_PROGRAM, "program or inactivity" },
-		{ LLC_DELETE_PROTOCOL, "protocol violation" },
-		{ LLC_DELETE_ASYM_NOT_NEEDED, "asymmetric link not needed" },
-		{ LLC_DELETE_UNKNOWN_LINK, "unknown link" },
-		{ LLC_DELETE_UNKNOWN_GROUP, "unknown link group" },
-	};
-
-	add_flag(l, m->all, "all");
-	add_flag(l, m->orderly, "orderly");
-	add(l, " link=%u reason=%08" PRIx32 " (%s)", m->link_num, m->reason,
-	    word_of(reasons, N_OF(reasons), m->reason));
 }
 
 static void
@@ -222,57 +150,87 @@ add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
 		add(l, " link=%u vaddr=%016" PRIx64, links[i].link_num, links[i].vaddr);
 }
 
-static void
-add_confirm_rkey(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_confirm_rkey *m = &msg->confirm_rkey;
+static const struct word reject_words[] = {
+	{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
+	{ LLC_REJECT_BAD_MTU, "invalid MTU" },
+};
 
-	add_flag(l, m->negative, "negative");
-	add_flag(l, m->retry, "retry");
-	add(l, " vaddr=%016" PRIx64 " others=%u", m->vaddr, m->other_cnt);
-	add_link_rkeys(l, m->others, min_u8(m->other_cnt, LLC_LINKS_INLINE));
-}
-
-static void
-add_confirm_rkey_cont(struct line *l, const struct llc_msg *msg)
-{
-	const struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
-
-	add_flag(l, m->negative, "negative");
-	add(l, " left=%u", m->left_cnt);
-	add_link_rkeys(l, m->others, min_u8(m->left_cnt, LLC_LINKS_PER_CONT));
-}
+static const struct word delete_words[] = {
+	{ 0, "none" },
+	{ LLC_DELETE_LOST_PATH, "lost path" },
+	{ LLC_DELETE_OPERATOR, "operator" },
+	{ LLC_DELETE_PROGRAM, "program or inactivity" },
+	{ LLC_DELETE_PROTOCOL, "protocol violation" },
+	{ LLC_DELETE_ASYM_NOT_NEEDED, "asymmetric link not needed" },
+	{ LLC_DELETE_UNKNOWN_LINK, "unknown link" },
+	{ LLC_DELETE_UNKNOWN_GROUP, "unknown link group" },
+};
 
 static void
-add_delete_rkey(struct line *l, const struct llc_msg *msg)
+add_llc(struct line *l, const struct llc_msg *m)
 {
-	const struct llc_delete_rkey *m = &msg->delete_rkey;
-
-	add_flag(l, m->negative, "negative");
-	add(l, " count=%u errors=%02x", m->cnt, m->error_mask);
-}
-
-static void
-add_test_link(struct line *l, const struct llc_msg *msg)
-{
-	add_hex(l, "data", msg->test_link.user_data, LLC_TEST_LEN);
+	switch (m->type) {
+	case LLC_CONFIRM_LINK:
+		add(l, " link=%u", m->confirm_link.link_num);
+		add_rnic(l, m->confirm_link.gid, m->confirm_link.mac);
+		add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->confirm_link.qpn,
+		    m->confirm_link.link_uid, m->confirm_link.max_links);
+		add_flag(l, m->confirm_link.no_eyecatcher, "no-eyecatcher");
+		break;
+	case LLC_ADD_LINK:
+		if (m->add_link.rejected)
+			add(l, " rejected=%u (%s)", m->add_link.reject_reason,
+			    word_of(reject_words, N_OF(reject_words), m->add_link.reject_reason));
+		add(l, " link=%u", m->add_link.link_num);
+		add_rnic(l, m->add_link.gid, m->add_link.mac);
+		add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->add_link.qpn,
+		    clc_mtu_bytes(m->add_link.mtu_code), m->add_link.psn);
+		break;
+	case LLC_ADD_LINK_CONT:
+		add(l, " link=%u left=%u", m->add_link_cont.link_num, m->add_link_cont.left_cnt);
+		for (unsigned i = 0; i < min_u8(m->add_link_cont.left_cnt, LLC_PAIRS_PER_CONT); i++)
+			add(l, " new-vaddr=%016" PRIx64, m->add_link_cont.pairs[i].new_vaddr);
+		break;
+	case LLC_DELETE_LINK:
+		add_flag(l, m->delete_link.all, "all");
+		add_flag(l, m->delete_link.orderly, "orderly");
+		add(l, " link=%u reason=%08" PRIx32 " (%s)", m->delete_link.link_num, m->delete_link.reason,
+		    word_of(delete_words, N_OF(delete_words), m->delete_link.reason));
+		break;
+	case LLC_CONFIRM_RKEY:
+		add_flag(l, m->confirm_rkey.negative, "negative");
+		add_flag(l, m->confirm_rkey.retry, "retry");
+		add(l, " vaddr=%016" PRIx64 " others=%u", m->confirm_rkey.vaddr, m->confirm_rkey.other_cnt);
+		add_link_rkeys(l, m->confirm_rkey.others, min_u8(m->confirm_rkey.other_cnt, LLC_LINKS_INLINE));
+		break;
+	case LLC_CONFIRM_RKEY_CONT:
+		add_flag(l, m->confirm_rkey_cont.negative, "negative");
+		add(l, " left=%u", m->confirm_rkey_cont.left_cnt);
+		add_link_rkeys(
+		    l, m->confirm_rkey_cont.others, min_u8(m->confirm_rkey_cont.left_cnt, LLC_LINKS_PER_CONT));
+		break;
+	case LLC_DELETE_RKEY:
+		add_flag(l, m->delete_rkey.negative, "negative");
+		add(l, " count=%u errors=%02x", m->delete_rkey.cnt, m->delete_rkey.error_mask);
+		break;
+	case LLC_TEST_LINK:
+		add_hex(l, "data", m->test_link.user_data, LLC_TEST_LEN);
+		break;
+	}
 }
 
 int
 wire_describe_llc(struct span in, char *buf, size_t cap)
 {
-	static const struct {
-		const char *name;
-		void (*add)(struct line *, const struct llc_msg *);
-	} types[] = {
-		[LLC_CONFIRM_LINK] = { "CONFIRM LINK", add_confirm_link },
-		[LLC_ADD_LINK] = { "ADD LINK", add_add_link },
-		[LLC_ADD_LINK_CONT] = { "ADD LINK CONTINUATION", add_add_link_cont },
-		[LLC_DELETE_LINK] = { "DELETE LINK", add_delete_link },
-		[LLC_CONFIRM_RKEY] = { "CONFIRM RKEY", add_confirm_rkey },
-		[LLC_TEST_LINK] = { "TEST LINK", add_test_link },
-		[LLC_CONFIRM_RKEY_CONT] = { "CONFIRM RKEY CONTINUATION", add_confirm_rkey_cont },
-		[LLC_DELETE_RKEY] = { "DELETE RKEY", add_delete_rkey },
+	static const char *const names[] = {
+		[LLC_CONFIRM_LINK] = "CONFIRM LINK",
+		[LLC_ADD_LINK] = "ADD LINK",
+		[LLC_ADD_LINK_CONT] = "ADD LINK CONTINUATION",
+		[LLC_DELETE_LINK] = "DELETE LINK",
+		[LLC_CONFIRM_RKEY] = "CONFIRM RKEY",
+		[LLC_TEST_LINK] = "TEST LINK",
+		[LLC_CONFIRM_RKEY_CONT] = "CONFIRM RKEY CONTINUATION",
+		[LLC_DELETE_RKEY] = "DELETE RKEY",
 	};
 	struct line l = line_make(buf, cap);
 	struct llc_msg m;
@@ -284,8 +242,8 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 			add(&l, " type=%02x", in.ptr[0]);
 		return (int)l.len;
 	}
-	add(&l, "LLC %s %s", types[m.type].name, m.response ? "response" : "request");
-	types[m.type].add(&l, &m);
+	add(&l, "LLC %s %s", names[m.type], m.response ? "response" : "request");
+	add_llc(&l, &m);
 	return (int)l.len;
 }
 

@@ -1,8 +1,5 @@
-/*
- * SMC messages as one readable line each, for the trace and for debugging.
- * Everything on the wire is shown except what gives access: rkeys and smcrd's
- * token never appear. Pure.
- */
+/* SMC messages as one readable line each, for the trace. Everything on the wire is shown except what gives access:
+ * rkeys and smcrd's token never appear. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -11,8 +8,8 @@
 
 #define WIRE_DESCRIBE_LEN 768 /* a buffer of this size holds any line whole */
 
-/* Write a line without newline, cut to cap, always NUL-terminated (cap > 0),
- * also for bytes that do not decode; return its length. */
+/* Write a line without newline, cut to cap, always NUL-terminated (cap > 0), also for bytes that do not decode;
+ * return its length. */
 int wire_describe_clc(struct span in, char *buf, size_t cap);
 int wire_describe_llc(struct span in, char *buf, size_t cap);
 int wire_describe_cdc(struct span in, char *buf, size_t cap);

@@ -1,6 +1,5 @@
-/* LLC codec; see llc.h. Layouts: RFC 7609 A.3, figures 31 to 40. ADD LINK has
- * two reserved bytes after the MAC that figure 32 does not show, but Linux
- * writes and Wireshark skips. */
+/* LLC codec. Layouts: RFC 7609 A.3, figures 31 to 40. ADD LINK has two reserved bytes after the MAC that figure 32
+ * does not show, but Linux writes and Wireshark skips. */
 #include "wire/llc.h"
 
 #include <errno.h>

@@ -1,8 +1,5 @@
-/*
- * LLC messages: link control, 44 bytes each, by RDMA Send on a link (RFC 7609
- * A.3). Bytes <-> host structs; pure. Layouts are version 1 as Linux has them;
- * the version is an argument because version 2 has other type bytes and lengths.
- */
+/* LLC messages: link control, 44 bytes each, by RDMA Send on a link (RFC 7609 A.3), version 1 as Linux has it. Bytes
+ * <-> host structs; pure. The version is an argument because version 2 has other type bytes and lengths. */
 #pragma once
 
 #include <stdbool.h>
@@ -134,13 +131,10 @@ struct llc_msg {
 	};
 };
 
-/*
- * > 0: bytes used, *out is filled. -EBADMSG: malformed (`in` is one received
- * Send, whole). -EOPNOTSUPP: an unknown type that asks to be ignored (two high
- * bits 10). -EPROTO: any other unknown type, a protocol error (A.3), and CDC.
- * -ENOTSUP: this codec does not speak `version`; the same number as
- * -EOPNOTSUPP on Linux, so pass LLC_VERSION. *out is untouched unless > 0.
- */
+/* > 0: bytes used, *out is filled. -EBADMSG: malformed (`in` is one received Send, whole). -EOPNOTSUPP: an unknown
+ * type that asks to be ignored (two high bits 10). -EPROTO: any other unknown type, a protocol error (A.3), and CDC.
+ * -ENOTSUP: this codec does not speak `version`; the same number as -EOPNOTSUPP on Linux, so pass LLC_VERSION. *out
+ * is untouched unless > 0. */
 int llc_decode(struct span in, unsigned version, struct llc_msg *out) __attribute__((warn_unused_result));
 
 /* Bytes written (always LLC_LEN); -EINVAL for a value out of range, -ENOSPC,

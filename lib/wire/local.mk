@@ -3,7 +3,6 @@ lib_libwire_la_CFLAGS = $(AM_CFLAGS) -Wconversion
 lib_libwire_la_LIBADD = lib/libbase.la $(ISAL_LIBS)
 lib_libwire_la_SOURCES = \
 	lib/wire/clc.c lib/wire/clc.h \
-	lib/wire/clc_diag.c lib/wire/clc_diag.h \
 	lib/wire/codec.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \

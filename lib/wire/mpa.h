@@ -1,7 +1,4 @@
-/*
- * MPA on the wire (RFC 5044, RFC 6581): the start-up frames, the arithmetic of
- * FPDUs and markers, and the CRC. Pure; used by lib/iwarp.
- */
+/* MPA on the wire (RFC 5044, RFC 6581): the start-up frames, the arithmetic of FPDUs and markers, and the CRC. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -59,11 +56,8 @@ struct mpa_frame {
 	struct span pd; /* the ULP's private data, behind the enhanced block */
 };
 
-/*
- * > 0: bytes used, *out is set and out->pd points into the input; 0: need
- * more; -EPROTO: no frame of this kind, known at the first wrong byte. The
- * revision is not judged. With revision 1 the S bit is a reserved one.
- */
+/* > 0: bytes used, *out is set and out->pd points into the input; 0: need more; -EPROTO: no frame of this kind,
+ * known at the first wrong byte. The revision is not judged. With revision 1 the S bit is a reserved one. */
 int mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out);
 /* Bytes written to buf, or -EINVAL (a value out of range) or -ENOSPC. */
 int mpa_frame_encode(const struct mpa_frame *, void *buf, size_t cap);
@@ -82,11 +76,8 @@ mpa_fpdu_len(size_t ulpdu_len)
 	return MPA_LEN_LEN + ulpdu_len + mpa_pad(ulpdu_len) + MPA_CRC_LEN;
 }
 
-/*
- * Markers that go out with an FPDU of fpdu_len bytes (no markers counted)
- * when pos bytes of the stream were sent before it. One that falls right
- * behind it belongs to the next FPDU.
- */
+/* Markers that go out with an FPDU of fpdu_len bytes (no markers counted) when pos bytes of the stream were sent
+ * before it. One that falls right behind it belongs to the next FPDU. */
 size_t mpa_marker_cnt(uint32_t pos, size_t fpdu_len);
 
 /* The largest ULPDU for a TCP segment size (RFC 5044 4.5), within 128..MPA_ULPDU_MAX. */

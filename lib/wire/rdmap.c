@@ -185,12 +185,10 @@ rdmap_term_encode(const struct rdmap_term *t, uint8_t out[RDMAP_TERM_MAX])
 const char *
 rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code)
 {
+	static const char *const layers[] = { "RDMAP error", "DDP error", "MPA error" };
 	const char *name = find_name(layer, etype, code);
 
-	if (name != NULL)
-		return name;
-	return layer == RDMAP_LAYER_RDMA ? "RDMAP error"
-	    : layer == RDMAP_LAYER_DDP   ? "DDP error"
-	    : layer == RDMAP_LAYER_LLP   ? "MPA error"
-	                                 : "unknown error";
+	if (name == NULL)
+		name = layer < sizeof(layers) / sizeof(layers[0]) ? layers[layer] : "unknown error";
+	return name;
 }

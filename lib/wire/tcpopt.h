@@ -1,7 +1,5 @@
-/*
- * The SMC-R TCP option: experimental option 254 with "SMCR" in EBCDIC (RFC 7609
- * A.1, RFC 6994), which SYN and SYN/ACK of two SMC-R ends carry. Pure.
- */
+/* The SMC-R TCP option: experimental option 254 with "SMCR" in EBCDIC (RFC 7609 A.1, RFC 6994), which SYN and
+ * SYN/ACK of two SMC-R ends carry. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -13,8 +11,8 @@
 #define TCPOPT_SMCR_LEN 6
 #define TCPOPT_SMCR_PADDED_LEN 8 /* with two NOPs in front, as Linux writes it */
 
-/* 1 when the options area (what follows the 20 bytes of the TCP header) has
- * the option, 0 when not, -EBADMSG when an option before it runs past the end. */
+/* 1 when the options area (what follows the 20 bytes of the TCP header) has the option, 0 when not, -EBADMSG when an
+ * option before it runs past the end. */
 int tcpopt_find_smcr(struct span options) __attribute__((warn_unused_result));
 
 /* Two NOPs and the option: 8 bytes written, or -ENOSPC. */

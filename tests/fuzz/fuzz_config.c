@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "daemon/config/config_int.h"
-#include "daemon/config/config_plan.h"
 #include "fuzz.h"
 
 /* libconfig 1.5 loses the last string before a syntax error. */

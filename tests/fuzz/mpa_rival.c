@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/be.h"
+#include "base/span.h"
 #include "fuzz.h"
 #include "sockets.h"
 

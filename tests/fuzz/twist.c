@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/be.h"
+#include "base/span.h"
 
 void
 lore_bytes(struct lore *l, const void *p, unsigned len)

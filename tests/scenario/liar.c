@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/be.h"
+#include "base/span.h"
 #include "base/list.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"

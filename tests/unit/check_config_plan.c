@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "daemon/config/config_int.h"
-#include "daemon/config/config_plan.h"
 #include "daemon/config/config_value.h"
 #include "unit.h"
 

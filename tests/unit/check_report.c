@@ -7,7 +7,7 @@
 #include "fake_worker.h"
 #include "golden.h"
 #include "unit.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606, 607, 608 };
 

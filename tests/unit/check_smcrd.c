@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/config/config_plan.h"
+#include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
 #include "daemon/fdlimit.h"

@@ -8,7 +8,7 @@
 #include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
-#include "wire/clc_diag.h"
+#include "wire/clc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

@@ -1,0 +1,161 @@
+/* The configuration file as a text: messages with its lines, and a look at it before libconfig gets it, which knows just
+ * enough of libconfig's grammar to tell strings, comments, names and numbers apart. See config_int.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <libconfig.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/config/config_int.h"
+
+#define DEPTH_MAX 8
+#define LINES_MAX 65000 /* libconfig counts lines in 16 bits */
+
+/* -- messages -- */
+
+static void __attribute__((format(printf, 4, 0)))
+report(struct config_build *b, unsigned line, const char *kind, const char *fmt, va_list ap)
+{
+	if (line > 0)
+		fprintf(b->err, "%s:%u: %s", b->path, line, kind);
+	else
+		fprintf(b->err, "%s: %s", b->path, kind);
+	vfprintf(b->err, fmt, ap);
+	fputc('\n', b->err);
+}
+
+void
+config_error(struct config_build *b, unsigned line, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(b, line, "", fmt, ap);
+	va_end(ap);
+	b->errors++;
+}
+
+void
+config_warning(struct config_build *b, unsigned line, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(b, line, "warning: ", fmt, ap);
+	va_end(ap);
+}
+
+unsigned
+config_line(const config_setting_t *group, const char *name)
+{
+	const config_setting_t *s = config_member(group, name);
+
+	if (s == NULL)
+		s = group;
+	return s != NULL ? config_setting_source_line(s) : 0;
+}
+
+const config_setting_t *
+config_member(const config_setting_t *group, const char *name)
+{
+	return group != NULL ? config_setting_get_member(group, name) : NULL;
+}
+
+/* -- the text -- */
+
+struct scan {
+	struct config_build *b;
+	const char *seen; /* `line` counts up to here */
+	unsigned line;
+};
+
+/* The line of p, which is not before any place that was asked for. */
+static unsigned
+line_of(struct scan *s, const char *p)
+{
+	for (; s->seen < p; s->seen++)
+		s->line += *s->seen == '\n';
+	return s->line;
+}
+
+/* Numbers without the suffix L have to fit in 32 bits (libconfig 1.5 would wrap them), with it in 64. */
+static const char *
+scan_number(struct scan *s, const char *from)
+{
+	const char *digits = from + (*from == '-' || *from == '+');
+	bool is_hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+	unsigned long long n;
+	char *p;
+
+	errno = 0;
+	n = strtoull(digits, &p, is_hex ? 16 : 10);
+	if (p == digits)
+		return digits; /* a sign alone */
+	if (*p == '.' || *p == 'e' || *p == 'E') {
+		while (isalnum((unsigned char)*p) || *p == '.' || *p == '+' || *p == '-')
+			p++;
+		return p; /* a fraction: wrong type everywhere */
+	}
+	if (errno == ERANGE || n > (*p == 'L' ? (unsigned long long)LLONG_MAX : INT_MAX))
+		config_error(
+		    s->b, line_of(s, from), "number out of range: %.*s", (int)(p - from < 40 ? p - from : 40), from);
+	return p;
+}
+
+/* A string, from one quotation mark to the other; an error is about the line of the first. */
+static const char *
+scan_string(struct scan *s, const char *from)
+{
+	const char *p = from + 1;
+
+	while (*p != '\0' && *p != '"')
+		p += p[0] == '\\' && p[1] != '\0' ? 2 : 1;
+	if (*p == '"')
+		return p + 1;
+	config_error(s->b, line_of(s, from), "string without end");
+	return p;
+}
+
+void
+config_scan(struct config_build *b, const char *text, size_t len)
+{
+	struct scan s = { .b = b, .seen = text, .line = 1 };
+	const char *p = text;
+	unsigned depth = 0;
+
+	if (strlen(text) != len) {
+		config_error(b, 0, "has a NUL byte: not a configuration file");
+		return;
+	}
+	while (*p != '\0') {
+		if (*p == '#' || *p == '@' || strncmp(p, "//", 2) == 0) {
+			if (*p == '@')
+				config_error(b, line_of(&s, p), "@include is not supported");
+			p += strcspn(p, "\n");
+		} else if (strncmp(p, "/*", 2) == 0) {
+			const char *end = strstr(p + 2, "*/");
+
+			if (end == NULL)
+				config_error(b, line_of(&s, p), "comment without end");
+			p = end != NULL ? end + 2 : p + strlen(p);
+		} else if (*p == '"') {
+			p = scan_string(&s, p);
+		} else if (isalpha((unsigned char)*p) || *p == '*') {
+			while (isalnum((unsigned char)*p) || *p == '_' || *p == '-' || *p == '*')
+				p++;
+		} else if (isdigit((unsigned char)*p) || *p == '-' || *p == '+') {
+			p = scan_number(&s, p);
+		} else {
+			if (strchr("{([", *p) != NULL && ++depth == DEPTH_MAX + 1)
+				config_error(b, line_of(&s, p), "nested deeper than %d", DEPTH_MAX);
+			else if (strchr("})]", *p) != NULL && depth > 0)
+				depth--;
+			p++;
+		}
+	}
+	if (line_of(&s, p) > LINES_MAX)
+		config_error(b, 0, "has more than %d lines", LINES_MAX);
+}
