@@ -306,7 +306,7 @@ on_timer(struct timer *t)
 static bool
 is_broken(struct session *s, struct leg *leg)
 {
-	return leg_is_open(leg) && (!setup_dialing(s) || s->setup->dial.leg != leg) && leg_broken(leg) != 0;
+	return (!setup_dialing(s) || s->setup->dial.leg != leg) && leg_broken(leg) != 0;
 }
 
 void
