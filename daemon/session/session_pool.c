@@ -1,6 +1,9 @@
 /* The sessions of a worker and what they share; see session_pool.h. */
 #include "daemon/session/session_pool.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 #include "daemon/session/probe.h"
 #include "daemon/session/session.h"
 
@@ -21,7 +24,6 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct confi
 		.lim_outage_end = limit,
 		.lim_stranger = limit,
 	};
-	bufpool_init(&pool->bufs, FREE_BUFS_KEPT);
 	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);
 	slab_init(&pool->setup_slab, sizeof(struct setup), SESSIONS_PER_CHUNK);
 	idtable_init(&pool->sessions, IDTABLE_MAX);
@@ -37,10 +39,51 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct confi
 void
 session_pool_fini(struct session_pool *pool)
 {
-	bufpool_fini(&pool->bufs);
+	assert(pool->bufs.lent == 0);
+	while (pool->bufs.free != NULL) {
+		struct buf *b = pool->bufs.free;
+
+		pool->bufs.free = b->next;
+		free(b);
+	}
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);
 	idtable_fini(&pool->sessions);
+}
+
+struct buf *
+bufpool_get(struct bufpool *p)
+{
+	struct buf *b = p->free;
+
+	if (b != NULL) {
+		p->free = b->next;
+		p->free_cnt--;
+	} else {
+		b = malloc(sizeof(*b));
+		if (b == NULL)
+			return NULL;
+	}
+	p->lent++;
+	b->off = b->len = 0;
+	b->urgent = false;
+	return b;
+}
+
+void
+bufpool_put(struct bufpool *p, struct buf *b)
+{
+	if (b == NULL)
+		return;
+	assert(p->lent > 0);
+	p->lent--;
+	if (p->free_cnt >= FREE_BUFS_KEPT) {
+		free(b);
+		return;
+	}
+	b->next = p->free;
+	p->free = b;
+	p->free_cnt++;
 }
 
 void
