@@ -64,18 +64,17 @@ clc_read(struct leg *mid, struct smcr_conn *conn)
 	return n;
 }
 
-enum clc_pump
+void
 clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_out *out)
 {
 	ssize_t n;
 
 	do {
 		clc_out_take(out, conn);
-		if (clc_out_flush(out, mid) != 0)
-			return CLC_PUMP_BROKEN;
-		n = clc_read(mid, conn);
-		if (n < 0)
-			return CLC_PUMP_BROKEN;
+		n = clc_out_flush(out, mid) == 0 ? clc_read(mid, conn) : -1;
 	} while (n > 0);
-	return smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0 ? CLC_PUMP_EOF : CLC_PUMP_OK;
+	if (n < 0)
+		smcr_tcp_event(conn, SMCR_TCP_RST);
+	else if (smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0)
+		smcr_tcp_event(conn, SMCR_TCP_FIN);
 }

@@ -21,8 +21,7 @@ struct probe {
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned events;   /* SMCR_EV_ not yet looked at */
-	bool fin_reported; /* to the engine */
+	unsigned events; /* SMCR_EV_ not yet looked at */
 	bool ended;
 	struct probe_target target; /* its addresses are below */
 	void (*done)(void *arg, const struct check_result *);
@@ -171,18 +170,10 @@ pump_rendezvous(struct probe *p)
 		verdict_closed(p);
 		return;
 	}
-	switch (leg_broken(&p->mid) != 0 ? CLC_PUMP_BROKEN : clc_pump(&p->mid, p->conn, &p->out)) {
-	case CLC_PUMP_BROKEN:
+	if (leg_broken(&p->mid) != 0)
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
-		break;
-	case CLC_PUMP_EOF:
-		if (!p->fin_reported)
-			smcr_tcp_event(p->conn, SMCR_TCP_FIN);
-		p->fin_reported = true;
-		break;
-	case CLC_PUMP_OK:
-		break;
-	}
+	else
+		clc_pump(&p->mid, p->conn, &p->out);
 }
 
 static void

@@ -320,26 +320,13 @@ session_pump(struct session *s)
 		session_event(s, SEV_MID_RESET);
 	do {
 		before = s->state;
-		switch (s->state) {
-		case SES_CONNECT:
-		case SES_RENDEZVOUS:
-		case SES_LEAVING:
-		case SES_ABORTING:
-		case SES_TCP_CONNECT:
-			setup_pump(s);
-			break;
-		case SES_SMCR:
-		case SES_CLOSING:
+		if (s->state == SES_SMCR || s->state == SES_CLOSING)
 			session_pump_smcr(s);
-			break;
-		case SES_TCP:
+		else if (s->state == SES_TCP)
 			session_pump_tcp(s);
-			break;
-		case SES_DEAD:
-		case SES_STATE_CNT:
-			break;
-		}
-	} while (s->state != before && s->state != SES_DEAD);
+		else if (s->state != SES_DEAD)
+			setup_pump(s);
+	} while (s->state != before);
 }
 
 /* -- birth -- */
@@ -362,6 +349,8 @@ session_new(struct service *svc)
 		slab_put(&pool->session_slab, s);
 		return NULL;
 	}
+	if (svc->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+		s->flags = SF_HEADER_OWED;
 	s->owner.on_event = on_engine;
 	s->pool = pool;
 	s->settings = settings_get(svc);

@@ -26,9 +26,8 @@ enum {
 	SF_APP_DONE = 1 << 1,    /* end of the app leg's data was passed on */
 	SF_PEER_DONE = 1 << 2,   /* end of the other side's data was passed on */
 	SF_MID_FIN = 1 << 3,     /* the FIN on the middle was passed on to the engine */
-	SF_APP_READY = 1 << 4,   /* the app leg is connected */
-	SF_RETRIED = 1 << 5,     /* the one retry after an out-of-sync Decline was made */
-	SF_COUNTED = 1 << 6,     /* in service->sources, under the address that connected */
+	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
+	SF_COUNTED = 1 << 5,     /* in service->sources, under the address that connected */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */
