@@ -7,7 +7,6 @@
 
 #include "base/addr.h"
 #include "daemon/log_text.h"
-#include "daemon/session/proxy.h"
 
 /* -- small things the session files share -- */
 
@@ -35,29 +34,6 @@ session_set_state(struct session *s, enum session_state state)
 	s->state = state;
 	if ((state == SES_SMCR || state == SES_TCP) && s->settings->cfg.idle_ms > 0)
 		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
-}
-
-size_t
-session_header(const struct session *s, uint8_t *buf)
-{
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	union net_addr dst;
-
-	(void)getsockname(s->app.io.fd, (struct sockaddr *)&ss, &len);
-	net_addr_set(&dst, &ss);
-	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
-}
-
-void
-session_way_done(struct session *s, unsigned flag, enum session_event event)
-{
-	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
-
-	s->flags |= flag;
-	session_event(s, event);
-	if (s->state != SES_DEAD && (s->flags & both) == both)
-		session_event(s, SEV_BOTH_DONE);
 }
 
 /* -- the end -- */
