@@ -12,8 +12,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/leg.c daemon/session/leg.h \
 	daemon/session/middle.c daemon/session/middle.h \
 	daemon/session/proxy.c daemon/session/proxy.h \
-	daemon/session/probe.c daemon/session/probe.h \
-	daemon/session/prewarm.c
+	daemon/session/probe.c daemon/session/probe.h
 
 check_UNIT += \
 	tests/unit/check_leg \

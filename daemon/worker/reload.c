@@ -219,8 +219,10 @@ commit(struct plan *p, struct step *st)
 	bool changed = st->next != NULL;
 	int rc = 0;
 
-	if (changed)
-		service_change(st->svc, st->next);
+	if (changed) {
+		settings_put(st->svc->settings);
+		st->svc->settings = st->next;
+	}
 	if (st->moves)
 		rc = listener_start(st->svc, st->fd);
 	else
@@ -236,10 +238,7 @@ commit(struct plan *p, struct step *st)
 		    st->is_new ? "added" : "changed", st->cfg->name,
 		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
 		    addr_format_port(&st->cfg->listen, text, sizeof(text)), st->cfg->to.host, st->cfg->to.port);
-		prewarm_stop(st->svc);
-		if (prewarm_start(st->svc) != 0)
-			log_msg(LOG_LVL_WARNING, "link group cannot be made ahead, out of memory: service=%s",
-			    st->cfg->name);
+		service_prewarm(st->svc);
 	}
 }
 
