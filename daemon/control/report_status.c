@@ -82,7 +82,7 @@ write_summary(struct report *r)
 	worker_stats(r->src.worker, &ws);
 	jw_string(jw, "version", r->src.version);
 	jw_uint(jw, "pid", r->src.pid);
-	report_ms(jw, "uptime_ms", worker_now_ns(r->src.worker) - ws.started_ns);
+	report_ms(jw, "uptime_ms", ws.uptime_ns);
 	jw_bool(jw, "draining", ws.draining);
 	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
 	write_conn_counts(r);

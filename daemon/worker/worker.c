@@ -12,7 +12,6 @@
 #include "daemon/log_text.h"
 #include "daemon/session/session.h"
 #include "daemon/worker/mpa_policy.h"
-#include "daemon/worker/reload.h"
 
 struct drain {
 	void (*done)(void *arg); /* NULL: not draining, or it was called */
@@ -229,12 +228,6 @@ worker_device(struct worker *w, unsigned i)
 	return devices_get(w->devices, i);
 }
 
-int64_t
-worker_now_ns(const struct worker *w)
-{
-	return w->env.now_ns;
-}
-
 bool
 worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
 {
@@ -287,7 +280,7 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.tcp_bytes = s->tcp_bytes,
 		.turns = w->turns,
 		.draining = w->draining,
-		.started_ns = w->started_ns,
+		.uptime_ns = w->env.now_ns - w->started_ns,
 	};
 }
 

@@ -27,9 +27,12 @@ void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg)
 /* Ends everything at once. */
 void worker_free(struct worker *);
 
+/* reload.c: makes pool->services what cfg says; pool->keepalive holds the new settings already. Listening sockets among fds
+ * are used where their address fits, the others are closed. 0, or -errno: all is as before and err says what is wrong. */
+int services_apply(struct session_pool *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err);
+
 struct smcr *worker_engine(struct worker *);
 struct rnic_dev *worker_device(struct worker *, unsigned i); /* NULL behind the last */
-int64_t worker_now_ns(const struct worker *);
 
 /* -- what smcrctl shows of devices, sessions and services -- */
 
@@ -44,7 +47,7 @@ struct worker_stats {
 	uint64_t tcp_bytes; /* carried on fallen-back connections */
 	uint64_t turns;     /* of the loop */
 	bool draining;
-	int64_t started_ns;
+	int64_t uptime_ns;
 };
 
 /* Walks as in smcr.h: *pos starts at 0. */
