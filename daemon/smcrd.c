@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -22,7 +23,6 @@
 #include "daemon/control/control.h"
 #include "daemon/control/control_listen.h"
 #include "daemon/device/device_preview.h"
-#include "daemon/fdlimit.h"
 #include "daemon/config/loader.h"
 #include "daemon/loop.h"
 #include "daemon/net.h"
@@ -32,6 +32,10 @@
 
 #define NOTE_MAX 160
 #define LOW_PORTS 1024
+
+#define FDS_PER_CONNECTION 2 /* client and middle, or middle and server */
+#define FDS_PER_DEVICE 32    /* listener and some links */
+#define FDS_OTHER 64         /* standard streams, loop, control clients, log */
 
 struct daemon {
 	struct options opt;
@@ -59,32 +63,24 @@ struct daemon {
 
 /* -- messages -- */
 
-static void
+/* Returns the first line that is not a warning, or the last one, for where only one line is shown. */
+static const char *
 log_lines(const char *text, enum log_level level)
 {
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
+	const char *shown = text;
+	bool error = false;
+
+	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		bool warning = memmem(text, len, "warning: ", 9) != NULL;
 
 		if (len > 0)
-			log_msg(memmem(text, len, "warning: ", 9) != NULL ? LOG_LVL_WARNING : level, "%.*s",
-			    (int)(len < 900 ? len : 900), text);
-		text += len + (text[len] == '\n');
+			log_msg(warning ? LOG_LVL_WARNING : level, "%.*s", (int)(len < 900 ? len : 900), text);
+		if (!error)
+			shown = text;
+		error = error || !warning;
 	}
-}
-
-/* The first line that is not a warning, for where only one line is shown. */
-static const char *
-first_error(const char *text, int *len)
-{
-	const char *line = text;
-
-	for (const char *p = text; *p != '\0'; p += strcspn(p, "\n"), p += *p == '\n') {
-		line = p;
-		if (memmem(p, strcspn(p, "\n"), "warning: ", 9) == NULL)
-			break;
-	}
-	*len = (int)strcspn(line, "\n");
-	return line;
+	return shown;
 }
 
 static unsigned long long
@@ -115,6 +111,38 @@ daemon_turn(void *arg, int64_t now_ns)
 	struct daemon *d = arg;
 
 	return notify_turn(&d->notify, now_ns, describe, d);
+}
+
+/* -- the limit of open files -- */
+
+static void
+raise_fd_limit(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == lim.rlim_max)
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &lim) != 0)
+		log_msg(LOG_LVL_WARNING, "cannot raise the limit of open files: error=\"%s\"", strerror(errno));
+}
+
+/* Warns when it is lower than what this configuration may need at most. */
+static void
+check_fd_limit(const struct config *cfg)
+{
+	uint64_t other = FDS_OTHER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE, needed = other;
+	struct rlimit lim;
+
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		needed += (uint64_t)cfg->services[i].max_connections * FDS_PER_CONNECTION;
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
+		return;
+	log_msg(LOG_LVL_WARNING,
+	    "the limit of open files is too low for max_connections of all services, "
+	    "accepting pauses when it is reached: limit=%llu needed=%llu enough_for_connections=%llu",
+	    (unsigned long long)lim.rlim_cur, (unsigned long long)needed,
+	    (unsigned long long)(lim.rlim_cur > other ? (lim.rlim_cur - other) / FDS_PER_CONNECTION : 0));
 }
 
 /* -- reload -- */
@@ -149,7 +177,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		config_free(d->cfg);
 		d->cfg = next;
 		log_set_level(level(d));
-		fdlimit_check(next);
+		check_fd_limit(next);
 	} else {
 		config_free(next);
 	}
@@ -164,13 +192,11 @@ static void
 finish_reload(struct daemon *d, int rc, const char *text)
 {
 	void (*done)(void *arg, int rc, const char *msgs) = d->reload_done;
-	int len;
-	const char *line = first_error(text, &len);
+	/* The worker logs services at notice as it changes them. */
+	const char *line = log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 
 	d->reload_done = NULL;
 	d->note[0] = '\0';
-	/* The worker logs services at notice as it changes them. */
-	log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 	if (rc == 0) {
 		log_msg(LOG_LVL_NOTICE,
 		    "configuration reloaded: file=%s added=%u changed=%u removed=%u settings=%u "
@@ -178,7 +204,8 @@ finish_reload(struct daemon *d, int rc, const char *text)
 		    d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed, d->plan.settings, d->plan.fixed);
 	} else {
 		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force: file=%s", d->opt.path);
-		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s", len, line);
+		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s",
+		    (int)strcspn(line, "\n"), line);
 	}
 	notify_ready(&d->notify);
 	notify_hurry(&d->notify);
@@ -196,23 +223,20 @@ on_loaded(void *arg, int rc, struct config *next, const char *msgs)
 	struct daemon *d = arg;
 	char *text = NULL;
 	size_t len;
-	FILE *f;
+	FILE *f = rc == 0 ? open_memstream(&text, &len) : NULL;
 
 	d->loader = NULL;
-	if (rc != 0) {
-		finish_reload(d, rc, msgs);
-		return;
-	}
-	f = open_memstream(&text, &len);
-	if (f == NULL) {
+	if (f != NULL) {
+		fputs(msgs, f);
+		rc = apply(d, next, f);
+		fclose(f);
+		msgs = text != NULL ? text : "";
+	} else if (rc == 0) {
 		config_free(next);
-		finish_reload(d, -ENOMEM, "out of memory\n");
-		return;
+		rc = -ENOMEM;
+		msgs = "out of memory\n";
 	}
-	fputs(msgs, f);
-	rc = apply(d, next, f);
-	fclose(f);
-	finish_reload(d, rc, text != NULL ? text : "");
+	finish_reload(d, rc, msgs);
 	free(text);
 }
 
@@ -246,16 +270,15 @@ static int
 reload_for_control(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg)
 {
 	struct daemon *d = arg;
-	int rc;
 
 	if (d->loader != NULL || d->draining)
 		return -EBUSY;
-	rc = start_reload(d);
-	if (rc != 0)
-		return rc;
-	d->reload_done = done;
-	d->reload_arg = done_arg;
-	return 0;
+	int rc = start_reload(d);
+	if (rc == 0) {
+		d->reload_done = done;
+		d->reload_arg = done_arg;
+	}
+	return rc;
 }
 
 /* -- end -- */
@@ -309,13 +332,12 @@ on_term(void *arg)
 	if (d->term_seen) {
 		log_msg(LOG_LVL_NOTICE, "ending at once");
 		loop_stop(d->loop);
-		return;
+	} else if (d->draining) {
+		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
+	} else {
+		drain(d);
 	}
 	d->term_seen = true;
-	if (d->draining)
-		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
-	else
-		drain(d);
 }
 
 /* -- start -- */
@@ -323,10 +345,8 @@ on_term(void *arg)
 static int
 watch_signals(struct daemon *d)
 {
-	int rc;
-
 	(void)signal(SIGPIPE, SIG_IGN);
-	rc = loop_signal(d->loop, SIGTERM, on_term, d);
+	int rc = loop_signal(d->loop, SIGTERM, on_term, d);
 	if (rc == 0)
 		rc = loop_signal(d->loop, SIGINT, on_term, d);
 	if (rc == 0)
@@ -402,8 +422,6 @@ start(struct daemon *d)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *err;
-	int rc;
 
 	d->loop = loop_new();
 	if (d->loop == NULL) {
@@ -412,12 +430,12 @@ start(struct daemon *d)
 	}
 	if (watch_signals(d) != 0)
 		return SMCRD_EXIT_FAILURE;
-	err = open_memstream(&text, &len);
+	FILE *err = open_memstream(&text, &len);
 	if (err == NULL)
 		return SMCRD_EXIT_FAILURE;
-	rc = open_all(d, err);
+	int rc = open_all(d, err);
 	fclose(err);
-	log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
+	(void)log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
 	free(text);
 	if (rc == 0 || rc == CONFINE_REFUSED)
 		log_confinement(&d->confine);
@@ -448,23 +466,19 @@ end(struct daemon *d)
 static int
 run(struct daemon *d)
 {
-	int code;
-
 	log_init(level(d));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
-	fdlimit_raise();
-	fdlimit_check(d->cfg);
-	code = start(d);
+	raise_fd_limit();
+	check_fd_limit(d->cfg);
+	int code = start(d);
 	if (code == SMCRD_EXIT_OK) {
-		int rc;
-
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
 		log_msg(LOG_LVL_NOTICE, "ready");
-		rc = loop_run(d->loop);
+		int rc = loop_run(d->loop);
 		if (rc != 0) {
 			log_msg(LOG_LVL_ERROR, "the event loop failed: error=\"%s\"", strerror(-rc));
 			code = SMCRD_EXIT_FAILURE;
