@@ -50,28 +50,21 @@ notify_stopping(const struct notify *n, uint32_t stop_ms)
 		    0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
 }
 
-static void
-send_status(struct notify *n, void (*describe)(void *arg, char *buf, size_t cap), void *arg)
-{
-	char status[NOTIFY_STATUS_MAX] = "";
-
-	describe(arg, status, sizeof(status));
-	for (char *p = status; *p != '\0'; p++)
-		if (*p == '\n')
-			*p = ' ';
-	if (strcmp(status, n->status) == 0)
-		return;
-	strcpy(n->status, status);
-	(void)sd_notifyf(0, "STATUS=%s", status);
-}
-
 int64_t
 notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg)
 {
 	if (!n->enabled)
 		return INT64_MAX;
 	if (now_ns >= n->status_at_ns) {
-		send_status(n, describe, arg);
+		char status[NOTIFY_STATUS_MAX] = "";
+
+		describe(arg, status, sizeof(status));
+		for (char *p = status; *p != '\0'; p++)
+			if (*p == '\n')
+				*p = ' ';
+		if (strcmp(status, n->status) != 0)
+			(void)sd_notifyf(0, "STATUS=%s", status);
+		strcpy(n->status, status);
 		n->status_at_ns = now_ns + STATUS_INTERVAL_NS;
 	}
 	if (n->watchdog_ns == 0)

@@ -149,7 +149,7 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 	list_init(&svc->node);
 	listener_init(&svc->listener);
 	timer_init(&svc->prewarm.pause, on_pause_end);
-	sources_init(&svc->sources, rng_u64(&pool->env->rng));
+	svc->sources.seed = rng_u64(&pool->env->rng);
 	if (timerq_reserve(&pool->env->timers, TIMERS) == 0) {
 		svc->settings = settings_new(svc, cfg);
 		if (svc->settings != NULL)
