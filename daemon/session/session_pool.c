@@ -59,10 +59,8 @@ bufpool_get(struct bufpool *p)
 	if (b != NULL) {
 		p->free = b->next;
 		p->free_cnt--;
-	} else {
-		b = malloc(sizeof(*b));
-		if (b == NULL)
-			return NULL;
+	} else if ((b = malloc(sizeof(*b))) == NULL) {
+		return NULL;
 	}
 	p->lent++;
 	b->off = b->len = 0;

@@ -61,27 +61,26 @@ worker_clock(void *arg, int64_t now_ns)
 }
 
 static void
-drain_done(struct worker *w)
+on_drain_timeout(struct timer *t)
 {
-	void (*done)(void *) = w->drain.done;
+	struct drain *d = CONTAINER_OF(t, struct drain, timer);
+	void (*done)(void *) = d->done;
 
-	w->drain.done = NULL;
+	d->done = NULL;
 	if (done != NULL)
-		done(w->drain.arg);
+		done(d->arg);
 }
 
 static int64_t
 worker_turn(void *arg, int64_t now_ns)
 {
 	struct worker *w = arg;
-	bool more;
-	int64_t at;
 
 	w->turns++;
 	devices_follow(w->devices);
 	smcr_poll(w->env.eng, now_ns);
 	timerq_run(&w->env.timers, now_ns);
-	more = devices_listen(w->devices);
+	bool more = devices_listen(w->devices);
 	if (session_pool_accept(&w->sessions))
 		more = true;
 	session_pool_pump(&w->sessions);
@@ -89,22 +88,16 @@ worker_turn(void *arg, int64_t now_ns)
 		more = true;
 	session_pool_reap(&w->sessions);
 	log_engine(w);
-	at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
+	int64_t at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
 	at = min_i64(at, timerq_next(&w->env.timers));
 	if (more || !list_empty(&w->sessions.scheduled))
 		at = INT64_MIN;
 	if (w->drain.done != NULL && w->sessions.sessions.used == 0 && smcr_idle(w->env.eng))
-		drain_done(w);
+		on_drain_timeout(&w->drain.timer);
 	return at;
 }
 
 /* -- life -- */
-
-static void
-on_drain_timeout(struct timer *t)
-{
-	drain_done(CONTAINER_OF(t, struct worker, drain.timer));
-}
 
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
