@@ -82,7 +82,7 @@ write_gids(struct report *r, const struct device_info *d)
 		report_gid(&r->jw, "gid", &g->gid);
 		jw_string(&r->jw, "type", gid_type_word(g->type));
 		jw_uint(&r->jw, "index", g->index);
-		jw_string(&r->jw, "interface", worker_interface(r->src.worker, g->ifindex));
+		jw_string(&r->jw, "interface", devices_interface(worker_devices(r->src.worker), g->ifindex));
 		jw_object_end(&r->jw);
 	}
 	return true;
@@ -92,7 +92,7 @@ bool
 report_devices(struct report *r)
 {
 	struct device_info d;
-	bool there = worker_device_info(r->src.worker, r->pos, &d);
+	bool there = devices_info(worker_devices(r->src.worker), r->pos, &d);
 
 	if (r->phase == DEVICES_BEGIN) {
 		jw_array(&r->jw, "devices");

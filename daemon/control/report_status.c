@@ -91,7 +91,7 @@ write_summary(struct report *r)
 	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
 	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
 	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
-	while ((dev = worker_device(r->src.worker, devices)) != NULL) {
+	while ((dev = devices_get(worker_devices(r->src.worker), devices)) != NULL) {
 		devices++;
 		up += rnic_query(dev).port == RNIC_PORT_UP;
 	}
@@ -186,7 +186,7 @@ bool
 report_stats(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
-	const struct session_fallbacks *fb = worker_fallbacks(r->src.worker);
+	const struct session_fallbacks *fb = &worker_sessions(r->src.worker)->fallbacks;
 	struct worker_stats ws;
 	struct stat_sources src = {
 		.smcr = smcr_counters(worker_engine(r->src.worker)),

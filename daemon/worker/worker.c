@@ -215,22 +215,10 @@ worker_engine(struct worker *w)
 	return w->env.eng;
 }
 
-struct rnic_dev *
-worker_device(struct worker *w, unsigned i)
+const struct devices *
+worker_devices(const struct worker *w)
 {
-	return devices_get(w->devices, i);
-}
-
-bool
-worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
-{
-	return devices_info(w->devices, i, info);
-}
-
-const char *
-worker_interface(const struct worker *w, unsigned index)
-{
-	return devices_interface(w->devices, index);
+	return w->devices;
 }
 
 bool
@@ -275,12 +263,6 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.draining = w->draining,
 		.uptime_ns = w->env.now_ns - w->started_ns,
 	};
-}
-
-const struct session_fallbacks *
-worker_fallbacks(const struct worker *w)
-{
-	return &w->sessions.fallbacks;
 }
 
 struct session_pool *

@@ -32,14 +32,10 @@ void worker_free(struct worker *);
 int services_apply(struct session_pool *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err);
 
 struct smcr *worker_engine(struct worker *);
-struct rnic_dev *worker_device(struct worker *, unsigned i); /* NULL behind the last */
+const struct devices *worker_devices(const struct worker *);
+struct session_pool *worker_sessions(struct worker *);
 
-/* -- what smcrctl shows of devices, sessions and services -- */
-
-/* False behind the last. */
-bool worker_device_info(const struct worker *, unsigned i, struct device_info *);
-/* "" when there is none. */
-const char *worker_interface(const struct worker *, unsigned index);
+/* -- what smcrctl shows of sessions and services -- */
 
 struct worker_stats {
 	uint64_t accept_pauses; /* EMFILE */
@@ -54,10 +50,6 @@ struct worker_stats {
 bool worker_session_next(const struct worker *, uint32_t *pos, struct session_info *);
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 void worker_stats(const struct worker *, struct worker_stats *);
-
-const struct session_fallbacks *worker_fallbacks(const struct worker *);
-/* For tests, which look inside. */
-struct session_pool *worker_sessions(struct worker *);
 
 /* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict, never before
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
