@@ -164,12 +164,6 @@ leg_close(struct leg *leg, struct loop *loop, bool reset)
 
 /* -- connecting -- */
 
-void
-dial_init(struct dial *d, struct leg *leg, const struct sockaddr_storage *addrs, unsigned cnt)
-{
-	*d = (struct dial){ .leg = leg, .addrs = addrs, .cnt = cnt };
-}
-
 int
 dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, int why)
 {

@@ -55,7 +55,7 @@ void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg to the first address of a list that answers -- */
 
-/* Nothing here blocks; the owner's leg callback says when to look again. */
+/* Nothing here blocks; the owner's leg callback says when to look again. The owner sets the first three, all else is zero. */
 struct dial {
 	struct leg *leg;
 	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
@@ -65,8 +65,6 @@ struct dial {
 	bool busy;     /* an attempt runs */
 };
 
-/* Ready to try the first of cnt addresses. */
-void dial_init(struct dial *, struct leg *, const struct sockaddr_storage *addrs, unsigned cnt);
 /* Gives up the attempt that runs, if any, for `why` (an errno, 0 = it failed itself) and starts the next one. 0:
  * started; -errno of the last one: no address is left, the leg is closed. */
 int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int why);

@@ -35,11 +35,10 @@ int
 clc_out_flush(struct clc_out *out, struct leg *mid)
 {
 	struct iovec iov = { out->buf, out->len };
-	ssize_t n;
 
 	if (out->len == 0)
 		return 0;
-	n = leg_write(mid, &iov, 1, false);
+	ssize_t n = leg_write(mid, &iov, 1, false);
 	if (n < 0)
 		return (int)n;
 	out->len = (uint16_t)(out->len - n);
@@ -54,11 +53,10 @@ clc_read(struct leg *mid, struct smcr_conn *conn)
 	size_t want = smcr_clc_want(conn);
 	struct iovec iov = { buf, want < sizeof(buf) ? want : sizeof(buf) };
 	bool urgent;
-	ssize_t n;
 
 	if (want == 0)
 		return 0;
-	n = leg_read(mid, &iov, 1, &urgent);
+	ssize_t n = leg_read(mid, &iov, 1, &urgent);
 	if (n > 0)
 		smcr_clc_input(conn, buf, (size_t)n);
 	return n;

@@ -173,7 +173,7 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	p->arg = arg;
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, on_mid);
-	dial_init(&p->dial, &p->mid, p->addrs, t->addr_cnt);
+	p->dial = (struct dial){ .leg = &p->mid, .addrs = p->addrs, .cnt = t->addr_cnt };
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	timer_init(&p->timer, on_timeout);
 	env_arm(pool->env, &p->timer, t->timeout_ms);

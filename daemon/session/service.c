@@ -46,13 +46,6 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	return s;
 }
 
-struct settings *
-settings_get(struct service *svc)
-{
-	svc->settings->refs++;
-	return svc->settings;
-}
-
 void
 settings_put(struct settings *s)
 {

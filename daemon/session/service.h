@@ -58,7 +58,6 @@ void service_stop(struct service *);
 
 /* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
 struct settings *settings_new(struct service *, const struct config_service *);
-struct settings *settings_get(struct service *);
 void settings_put(struct settings *);
 
 /* listener.c */

@@ -321,7 +321,8 @@ session_new(struct service *svc)
 		s->flags = SF_HEADER_OWED;
 	s->owner.on_event = on_engine;
 	s->pool = pool;
-	s->settings = settings_get(svc);
+	s->settings = svc->settings;
+	s->settings->refs++;
 	s->born_ns = s->active_ns = pool->env->now_ns;
 	leg_init(&s->app, on_app);
 	leg_init(&s->mid, on_mid);

@@ -124,10 +124,9 @@ session_pool_stop_services(struct session_pool *pool)
 static void
 stop_sessions(struct session_pool *pool)
 {
-	uint32_t pos = 0;
 	struct session *s;
 
-	while ((s = idtable_next(&pool->sessions, &pos)) != NULL)
+	for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
 		session_event(s, SEV_STOP);
 }
 

@@ -42,19 +42,15 @@ way_done(struct session *s, unsigned flag, enum session_event event)
 
 /* -- on SMC-R -- */
 
+/* Leaves max bytes at most; returns the number of pieces. */
 static int
-piece_cnt(const struct iovec iov[2])
-{
-	return iov[1].iov_len > 0 ? 2 : 1;
-}
-
-static void
 clip(struct iovec iov[2], size_t max)
 {
 	if (iov[0].iov_len > max)
 		iov[0].iov_len = max;
 	if (iov[1].iov_len > max - iov[0].iov_len)
 		iov[1].iov_len = max - iov[0].iov_len;
+	return iov[1].iov_len > 0 ? 2 : 1;
 }
 
 /* False while there is no ring to lend: SMCR_EV_WRITABLE will come. An empty one has room for any header. */
@@ -87,8 +83,8 @@ from_app(struct session *s)
 
 		if (smcr_tx_space(s->conn, iov) == 0)
 			break;
-		clip(iov, budget);
-		ssize_t n = leg_read(&s->app, iov, piece_cnt(iov), &urgent);
+		int cnt = clip(iov, budget);
+		ssize_t n = leg_read(&s->app, iov, cnt, &urgent);
 		smcr_tx_commit(s->conn, n > 0 ? (size_t)n : 0, urgent);
 		if (n < 0) {
 			session_event(s, SEV_APP_RESET);
@@ -116,8 +112,8 @@ to_app(struct session *s)
 
 		if (smcr_rx_data(s->conn, iov, &urgent) == 0)
 			break;
-		clip(iov, budget);
-		ssize_t n = leg_write(&s->app, iov, piece_cnt(iov), urgent);
+		int cnt = clip(iov, budget);
+		ssize_t n = leg_write(&s->app, iov, cnt, urgent);
 		if (n < 0) {
 			session_event(s, SEV_APP_RESET);
 			return;

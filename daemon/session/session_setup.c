@@ -37,9 +37,11 @@ setup_dial_next(struct session *s, int why)
 static void
 dial_start(struct session *s)
 {
-	const struct config_target *to = &s->settings->cfg.to;
-
-	dial_init(&s->setup->dial, session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app, to->addrs, to->addr_cnt);
+	s->setup->dial = (struct dial){
+		.leg = session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app,
+		.addrs = s->settings->cfg.to.addrs,
+		.cnt = s->settings->cfg.to.addr_cnt,
+	};
 	setup_dial_next(s, 0);
 }
 

@@ -12,10 +12,8 @@
 static void
 source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
 {
-	unsigned len;
-
 	addr_to_v6(ss, addr);
-	len = addr_source_bits(addr) / 8;
+	unsigned len = addr_source_bits(addr) / 8;
 	memset(addr + len, 0, 16 - len);
 }
 

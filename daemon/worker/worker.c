@@ -132,7 +132,6 @@ int
 worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	int rc;
 
 	if (w == NULL) {
 		fprintf(err, "worker: %s\n", strerror(ENOMEM));
@@ -147,7 +146,7 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
 		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
-	rc = start(w, cfg, fds, fd_cnt, err);
+	int rc = start(w, cfg, fds, fd_cnt, err);
 	if (rc != 0)
 		worker_free(w);
 	else
@@ -159,14 +158,13 @@ int
 worker_reload(struct worker *w, const struct config *next, FILE *err)
 {
 	struct config_keepalive old = w->sessions.keepalive;
-	int rc;
 
 	if (w->draining) {
 		fprintf(err, "the daemon is ending: no reload\n");
 		return -ESHUTDOWN;
 	}
 	w->sessions.keepalive = next->keepalive;
-	rc = services_apply(&w->sessions, next, NULL, 0, err);
+	int rc = services_apply(&w->sessions, next, NULL, 0, err);
 	if (rc != 0) {
 		w->sessions.keepalive = old;
 		return rc;
