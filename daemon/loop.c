@@ -238,11 +238,9 @@ run_turns(struct loop *l)
 	unsigned kept = 0;
 
 	tick(l);
-	for (unsigned i = 0; i < l->turn_cnt; i++) {
-		int64_t at = l->turns[i].fn != NULL ? l->turns[i].fn(l->turns[i].arg, l->now_ns) : INT64_MAX;
-
-		next = min_i64(next, at);
-	}
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn != NULL)
+			next = min_i64(next, l->turns[i].fn(l->turns[i].arg, l->now_ns));
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL)
 			l->turns[kept++] = l->turns[i];

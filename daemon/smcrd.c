@@ -208,7 +208,6 @@ finish_reload(struct daemon *d, int rc, const char *text)
 		    (int)strcspn(line, "\n"), line);
 	}
 	notify_ready(&d->notify);
-	notify_hurry(&d->notify);
 	if (done != NULL)
 		done(d->reload_arg, rc, text);
 	if (d->reload_again) {
@@ -249,7 +248,7 @@ start_reload(struct daemon *d)
 	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "reload cannot start: error=\"%s\"", strerror(-rc));
 	else
-		notify_reloading(&d->notify);
+		notify_reloading();
 	return rc;
 }
 
@@ -319,7 +318,6 @@ drain(void *arg)
 	d->draining = true;
 	stop_reload(d);
 	notify_stopping(&d->notify, d->cfg->drain_ms);
-	notify_hurry(&d->notify);
 	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", connections_left(d), d->cfg->drain_ms);
 	worker_drain(d->worker, d->cfg->drain_ms, on_drained, d);
 }
@@ -342,44 +340,10 @@ on_term(void *arg)
 
 /* -- start -- */
 
-static int
-watch_signals(struct daemon *d)
-{
-	(void)signal(SIGPIPE, SIG_IGN);
-	int rc = loop_signal(d->loop, SIGTERM, on_term, d);
-	if (rc == 0)
-		rc = loop_signal(d->loop, SIGINT, on_term, d);
-	if (rc == 0)
-		rc = loop_signal(d->loop, SIGHUP, on_hup, d);
-	if (rc != 0)
-		log_msg(LOG_LVL_ERROR, "cannot handle signals: error=\"%s\"", strerror(-rc));
-	return rc;
-}
-
-/* Sockets of systemd, listeners on ports below 1024, the control socket: 0, or -errno and err says why. A port that cannot be
- * had is reported by worker_new. */
-static int
-open_early(struct daemon *d, FILE *err)
-{
-	int n = sd_listen_fds(1);
-
-	if (n < 0 || n > CONFIG_SERVICES_MAX) {
-		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
-		return -EINVAL;
-	}
-	for (int i = 0; i < n; i++)
-		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
-	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
-		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
-		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
-
-		if (fd >= 0)
-			d->fds[d->fd_cnt++] = fd;
-	}
-	return control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
-}
-
-/* Opens first what takes rights, then gives the rights up; threads and devices come with what is left. */
+/*
+ * Opens first what takes rights: sockets of systemd, listeners on ports below 1024, the control socket. Then gives the rights up;
+ * threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
+ */
 static int
 open_all(struct daemon *d, FILE *err)
 {
@@ -390,8 +354,23 @@ open_all(struct daemon *d, FILE *err)
 		.confine = &d->confine,
 		.listen = &d->listen,
 	};
-	int rc = open_early(d, err);
+	int n = sd_listen_fds(1);
 
+	if (n < 0 || n > CONFIG_SERVICES_MAX) {
+		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
+		return -EINVAL;
+	}
+	for (int i = 0; i < n; i++)
+		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
+	/* A port that cannot be had is reported by worker_new. */
+	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
+		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
+		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
+
+		if (fd >= 0)
+			d->fds[d->fd_cnt++] = fd;
+	}
+	int rc = control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, &d->confine);
 	if (rc == 0)
@@ -428,12 +407,20 @@ start(struct daemon *d)
 		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
 		return SMCRD_EXIT_FAILURE;
 	}
-	if (watch_signals(d) != 0)
+	(void)signal(SIGPIPE, SIG_IGN);
+	int rc = loop_signal(d->loop, SIGTERM, on_term, d);
+	if (rc == 0)
+		rc = loop_signal(d->loop, SIGINT, on_term, d);
+	if (rc == 0)
+		rc = loop_signal(d->loop, SIGHUP, on_hup, d);
+	if (rc != 0) {
+		log_msg(LOG_LVL_ERROR, "cannot handle signals: error=\"%s\"", strerror(-rc));
 		return SMCRD_EXIT_FAILURE;
+	}
 	FILE *err = open_memstream(&text, &len);
 	if (err == NULL)
 		return SMCRD_EXIT_FAILURE;
-	int rc = open_all(d, err);
+	rc = open_all(d, err);
 	fclose(err);
 	(void)log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
 	free(text);

@@ -129,7 +129,8 @@ leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 
 	if ((leg->flags & LEG_WRITABLE) == 0)
 		return 0;
-	ssize_t n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags) : sendmsg(leg->io.fd, &msg, flags);
+	ssize_t n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags)
+	                     : sendmsg(leg->io.fd, &msg, flags);
 	if (n < 0) {
 		if (!try_again(errno))
 			return -errno;

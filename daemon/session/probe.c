@@ -136,8 +136,8 @@ pump_rendezvous(struct probe *p)
 		if (p->result.possible)
 			verdict(p, "rendezvous with %s done", p->peer);
 		else
-			verdict(p, "%s: %s%s%s", p->peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "",
-			    detail);
+			verdict(
+			    p, "%s: %s%s%s", p->peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "", detail);
 	} else if (leg_broken(&p->mid) != 0) {
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 	} else {
@@ -150,8 +150,8 @@ on_timeout(struct timer *t)
 {
 	struct probe *p = CONTAINER_OF(t, struct probe, timer);
 
-	verdict(p, "%s %s within %u ms", p->peer,
-	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms);
+	verdict(p, "%s %s within %u ms", p->peer, p->conn == NULL ? "did not answer" : "did not finish the rendezvous",
+	    p->target.timeout_ms);
 }
 
 /* -- all of them -- */

@@ -46,8 +46,8 @@ proxy_header(enum config_proxy proxy, const union net_addr *src, const union net
 
 		inet_ntop(v4 ? AF_INET : AF_INET6, s.v6 + skip, from, sizeof(from));
 		inet_ntop(v4 ? AF_INET : AF_INET6, d.v6 + skip, to, sizeof(to));
-		return (size_t)snprintf((char *)buf, PROXY_HEADER_MAX, "PROXY %s %s %s %u %u\r\n",
-		    v4 ? "TCP4" : "TCP6", from, to, s.port, d.port);
+		return (size_t)snprintf((char *)buf, PROXY_HEADER_MAX, "PROXY %s %s %s %u %u\r\n", v4 ? "TCP4" : "TCP6",
+		    from, to, s.port, d.port);
 	}
 	if (proxy == CONFIG_PROXY_V2) {
 		wcur_bytes(&w, v2_signature, sizeof(v2_signature));

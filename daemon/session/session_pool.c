@@ -40,12 +40,8 @@ void
 session_pool_fini(struct session_pool *pool)
 {
 	assert(pool->bufs.lent == 0);
-	while (pool->bufs.free != NULL) {
-		struct buf *b = pool->bufs.free;
-
+	for (struct buf *b; (b = pool->bufs.free) != NULL; free(b))
 		pool->bufs.free = b->next;
-		free(b);
-	}
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);
 	idtable_fini(&pool->sessions);
@@ -75,13 +71,13 @@ bufpool_put(struct bufpool *p, struct buf *b)
 		return;
 	assert(p->lent > 0);
 	p->lent--;
-	if (p->free_cnt >= FREE_BUFS_KEPT) {
+	if (p->free_cnt < FREE_BUFS_KEPT) {
+		b->next = p->free;
+		p->free = b;
+		p->free_cnt++;
+	} else {
 		free(b);
-		return;
 	}
-	b->next = p->free;
-	p->free = b;
-	p->free_cnt++;
 }
 
 void

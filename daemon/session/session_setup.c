@@ -19,16 +19,16 @@ setup_dialing(const struct session *s)
 void
 setup_dial_next(struct session *s, int why)
 {
-	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	union net_addr *far = session_kind(s) == CONFIG_INGRESS ? &s->mid_peer : &s->app_peer;
 	int err = dial_next(&s->setup->dial, s->pool->env->loop, &s->pool->keepalive, why);
 
-	net_addr_set(ingress ? &s->mid_peer : &s->app_peer, dial_addr(&s->setup->dial));
+	net_addr_set(far, dial_addr(&s->setup->dial));
 	if (err == 0) {
 		env_arm(s->pool->env, &s->timer, s->settings->cfg.connect_ms);
 		return;
 	}
 	s->settings->svc->ctr.refused_connect++;
-	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, "", -err);
 	if (s->why == NULL)
 		s->err = -err;
 	session_event(s, SEV_CONNECT_FAILED);

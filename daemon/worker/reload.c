@@ -58,27 +58,20 @@ find_listener(const struct session_pool *pool, const struct sockaddr_storage *ad
 	return NULL;
 }
 
-/* A socket unit may have ListenDatagram= or Accept=yes. */
-static bool
-is_listening(int fd)
-{
-	int type = 0, on = 0;
-	socklen_t len = sizeof(type);
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM &&
-	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0;
-}
-
 /* A socket of systemd's that listens there, or -1. */
 static int
 take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < p->fd_cnt; i++) {
 		struct sockaddr_storage ss = { 0 };
-		socklen_t len = sizeof(ss);
-		int fd = p->fds[i];
+		socklen_t len = sizeof(ss), int_len = sizeof(int);
+		int fd = p->fds[i], type = 0, on = 0;
 
-		if (getsockname(fd, (struct sockaddr *)&ss, &len) != 0 || !same_place(&ss, addr) || !is_listening(fd))
+		/* A socket unit may have ListenDatagram= or Accept=yes. */
+		(void)getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &int_len);
+		(void)getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &int_len);
+		if (type != SOCK_STREAM || on == 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 ||
+		    !same_place(&ss, addr))
 			continue;
 		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
