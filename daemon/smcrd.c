@@ -445,8 +445,7 @@ end(struct daemon *d)
 	control_listen_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
-	if (d->loop != NULL)
-		loop_free(d->loop);
+	loop_free(d->loop);
 	config_free(d->cfg);
 }
 

@@ -173,14 +173,11 @@ dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, 
 	if (why != 0)
 		d->err = why;
 	while (d->next < d->cnt) {
-		int fd = net_connect(&d->addrs[d->next++], ka), err = fd;
+		int fd = net_connect(&d->addrs[d->next++], ka), err = fd >= 0 ? leg_open(d->leg, loop, fd) : fd;
 
-		if (fd >= 0) {
-			err = leg_open(d->leg, loop, fd);
-			if (err == 0) {
-				d->busy = true;
-				return 0;
-			}
+		if (err == 0) {
+			d->busy = true;
+			return 0;
 		}
 		d->err = -err;
 	}

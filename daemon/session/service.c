@@ -60,14 +60,6 @@ settings_put(struct settings *s)
 
 /* -- making a link group ahead -- */
 
-static void attempt(struct service *);
-
-static void
-on_pause_end(struct timer *t)
-{
-	attempt(CONTAINER_OF(t, struct service, prewarm.pause));
-}
-
 static void
 pause_before_next(struct service *svc)
 {
@@ -110,6 +102,12 @@ attempt(struct service *svc)
 }
 
 static void
+on_pause_over(struct timer *t)
+{
+	attempt(CONTAINER_OF(t, struct service, prewarm.pause));
+}
+
+static void
 prewarm_stop(struct service *svc)
 {
 	if (svc->prewarm.probe != NULL)
@@ -135,34 +133,31 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 {
 	struct service *svc = calloc(1, sizeof(*svc));
 
-	if (svc == NULL)
+	if (svc == NULL || timerq_reserve(&pool->env->timers, TIMERS) != 0) {
+		free(svc);
 		return NULL;
+	}
 	svc->pool = pool;
 	svc->refs = 1;
 	list_init(&svc->node);
 	listener_init(&svc->listener);
-	timer_init(&svc->prewarm.pause, on_pause_end);
+	timer_init(&svc->prewarm.pause, on_pause_over);
 	svc->sources.seed = rng_u64(&pool->env->rng);
-	if (timerq_reserve(&pool->env->timers, TIMERS) == 0) {
-		svc->settings = settings_new(svc, cfg);
-		if (svc->settings != NULL)
-			return svc;
-		timerq_unreserve(&pool->env->timers, TIMERS);
-	}
-	free(svc);
+	svc->settings = settings_new(svc, cfg);
+	if (svc->settings != NULL)
+		return svc;
+	service_put(svc);
 	return NULL;
 }
 
 void
 service_drop(struct service *svc)
 {
-	struct settings *s = svc->settings;
-
 	service_stop(svc);
 	list_remove(&svc->node);
 	list_push(&svc->pool->old_services, &svc->node);
+	settings_put(svc->settings);
 	svc->settings = NULL;
-	settings_put(s);
 	service_put(svc);
 }
 

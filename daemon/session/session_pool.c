@@ -117,26 +117,20 @@ session_pool_stop_services(struct session_pool *pool)
 		service_stop(svc);
 }
 
-static void
-stop_sessions(struct session_pool *pool)
-{
-	struct session *s;
-
-	for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
-		session_event(s, SEV_STOP);
-}
-
 void
 session_pool_stop(struct session_pool *pool)
 {
+	struct session *s;
+
 	session_pool_stop_services(pool);
-	/* The first round sends messages to the peers, the second one cuts off what is left. */
-	stop_sessions(pool);
-	(void)smcr_flush(pool->env->eng);
-	stop_sessions(pool);
 	probes_stop(pool);
+	/* The first round sends messages to the peers, the second one cuts off what is left. */
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
+			session_event(s, SEV_STOP);
+		(void)smcr_flush(pool->env->eng);
+	}
 	session_pool_reap(pool);
-	(void)smcr_flush(pool->env->eng);
 	LIST_EACH(struct service, svc, &pool->services, node)
 		service_drop(svc);
 }
