@@ -4,7 +4,6 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/smcrd.c daemon/smcrd.h \
 	daemon/options.c daemon/options.h \
 	daemon/notify.c daemon/notify.h \
-	daemon/fdlimit.c daemon/fdlimit.h \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/loop.c daemon/loop.h daemon/env.h \
 	daemon/net.c daemon/net.h

@@ -14,7 +14,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,30 +80,22 @@ tick(struct loop *l)
 			l->turns[i].clock(l->turns[i].arg, l->now_ns);
 }
 
-static unsigned
-from_epoll(uint32_t ev)
-{
-	return (ev & EPOLLIN ? LOOP_READ : 0) | (ev & EPOLLOUT ? LOOP_WRITE : 0) | (ev & EPOLLPRI ? LOOP_URGENT : 0) |
-	    (ev & EPOLLRDHUP ? LOOP_RDHUP : 0) | (ev & EPOLLHUP ? LOOP_HUP : 0) | (ev & EPOLLERR ? LOOP_ERR : 0);
-}
-
 static void
 on_epoll(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop *l = arg;
-	int n;
 
 	(void)fd;
 	(void)what;
 	tick(l);
-	n = epoll_wait(l->ep, l->batch, BATCH, 0);
+	int n = epoll_wait(l->ep, l->batch, BATCH, 0);
 	l->batch_len = n > 0 ? (unsigned)n : 0;
 	for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
 		struct epoll_event *ev = &l->batch[l->batch_pos++];
 		struct loop_io *io = ev->data.ptr;
 
 		if (io != NULL)
-			io->cb(io, from_epoll(ev->events));
+			io->cb(io, ev->events);
 	}
 	l->batch_pos = l->batch_len = 0;
 }
@@ -175,7 +166,7 @@ int
 loop_add(struct loop *l, struct loop_io *io)
 {
 	struct epoll_event ev = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP | EPOLLET,
+		.events = LOOP_READ | LOOP_WRITE | LOOP_URGENT | LOOP_RDHUP | LOOP_ERR | LOOP_HUP | EPOLLET,
 		.data.ptr = io,
 	};
 
@@ -247,11 +238,9 @@ run_turns(struct loop *l)
 	unsigned kept = 0;
 
 	tick(l);
-	for (unsigned i = 0; i < l->turn_cnt; i++) {
-		int64_t at = l->turns[i].fn != NULL ? l->turns[i].fn(l->turns[i].arg, l->now_ns) : INT64_MAX;
-
-		next = min_i64(next, at);
-	}
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn != NULL)
+			next = min_i64(next, l->turns[i].fn(l->turns[i].arg, l->now_ns));
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL)
 			l->turns[kept++] = l->turns[i];

@@ -8,16 +8,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 
 struct loop;
 
 enum {
-	LOOP_READ = 1 << 0,
-	LOOP_WRITE = 1 << 1,
-	LOOP_URGENT = 1 << 2,
-	LOOP_RDHUP = 1 << 3,
-	LOOP_HUP = 1 << 4,
-	LOOP_ERR = 1 << 5,
+	LOOP_READ = EPOLLIN,
+	LOOP_WRITE = EPOLLOUT,
+	LOOP_URGENT = EPOLLPRI,
+	LOOP_RDHUP = EPOLLRDHUP,
+	LOOP_HUP = EPOLLHUP,
+	LOOP_ERR = EPOLLERR,
 };
 
 /* A watched descriptor; embedded in its owner. */

@@ -24,45 +24,28 @@ notify_init(struct notify *n, int64_t now_ns)
 }
 
 void
-notify_ready(const struct notify *n)
+notify_ready(struct notify *n)
 {
-	if (n->enabled)
-		(void)sd_notify(0, "READY=1");
+	(void)sd_notify(0, "READY=1");
+	n->status_at_ns = INT64_MIN;
 }
 
 void
-notify_reloading(const struct notify *n)
+notify_reloading(void)
 {
 	struct timespec ts;
 
-	if (!n->enabled)
-		return;
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 	    (unsigned long long)ts.tv_sec * 1000000 + (unsigned long long)ts.tv_nsec / 1000);
 }
 
 void
-notify_stopping(const struct notify *n, uint32_t stop_ms)
+notify_stopping(struct notify *n, uint32_t stop_ms)
 {
-	if (n->enabled)
-		(void)sd_notifyf(
-		    0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
-}
-
-static void
-send_status(struct notify *n, void (*describe)(void *arg, char *buf, size_t cap), void *arg)
-{
-	char status[NOTIFY_STATUS_MAX] = "";
-
-	describe(arg, status, sizeof(status));
-	for (char *p = status; *p != '\0'; p++)
-		if (*p == '\n')
-			*p = ' ';
-	if (strcmp(status, n->status) == 0)
-		return;
-	strcpy(n->status, status);
-	(void)sd_notifyf(0, "STATUS=%s", status);
+	(void)sd_notifyf(
+	    0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
+	n->status_at_ns = INT64_MIN;
 }
 
 int64_t
@@ -71,7 +54,15 @@ notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 	if (!n->enabled)
 		return INT64_MAX;
 	if (now_ns >= n->status_at_ns) {
-		send_status(n, describe, arg);
+		char status[NOTIFY_STATUS_MAX] = "";
+
+		describe(arg, status, sizeof(status));
+		for (char *p = status; *p != '\0'; p++)
+			if (*p == '\n')
+				*p = ' ';
+		if (strcmp(status, n->status) != 0)
+			(void)sd_notifyf(0, "STATUS=%s", status);
+		strcpy(n->status, status);
 		n->status_at_ns = now_ns + STATUS_INTERVAL_NS;
 	}
 	if (n->watchdog_ns == 0)
@@ -81,10 +72,4 @@ notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 		n->watchdog_at_ns = now_ns + n->watchdog_ns;
 	}
 	return min_i64(n->watchdog_at_ns, n->status_at_ns);
-}
-
-void
-notify_hurry(struct notify *n)
-{
-	n->status_at_ns = INT64_MIN;
 }

@@ -12,7 +12,7 @@
 #define NOTIFY_STATUS_MAX 256
 
 struct notify {
-	bool enabled;
+	bool enabled;        /* somebody listens: a status is worth making */
 	int64_t watchdog_ns; /* half of what systemd waits; 0 = no watchdog */
 	int64_t watchdog_at_ns;
 	int64_t status_at_ns;           /* not sent again before */
@@ -20,14 +20,13 @@ struct notify {
 };
 
 void notify_init(struct notify *, int64_t now_ns);
-void notify_ready(const struct notify *);
+/* After the start and after each reload; the status follows at once. */
+void notify_ready(struct notify *);
 /* Before the new configuration is loaded; notify_ready ends it, whether that worked or not. */
-void notify_reloading(const struct notify *);
-/* The end may take up to stop_ms from now. */
-void notify_stopping(const struct notify *, uint32_t stop_ms);
+void notify_reloading(void);
+/* The end may take up to stop_ms from now; the status follows at once. */
+void notify_stopping(struct notify *, uint32_t stop_ms);
 
 /* Each turn of the loop: the watchdog's sign of life and, every few seconds, the status if it changed.
  * Returns when it wants to be called again at the latest. */
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
-/* The status has changed in a way that is worth sending at once. */
-void notify_hurry(struct notify *);

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -21,7 +22,6 @@
 #include "daemon/control/control.h"
 #include "daemon/control/control_listen.h"
 #include "daemon/device/device_preview.h"
-#include "daemon/fdlimit.h"
 #include "daemon/config/loader.h"
 #include "daemon/loop.h"
 #include "daemon/net.h"
@@ -31,6 +31,10 @@
 
 #define NOTE_MAX 160
 #define LOW_PORTS 1024
+
+#define FDS_PER_CONNECTION 2 /* client and middle, or middle and server */
+#define FDS_PER_DEVICE 32    /* listener and some links */
+#define FDS_OTHER 64         /* standard streams, loop, control clients, log */
 
 struct daemon {
 	struct options opt;
@@ -58,32 +62,24 @@ struct daemon {
 
 /* -- messages -- */
 
-static void
+/* Returns the first line that is not a warning, or the last one, for where only one line is shown. */
+static const char *
 log_lines(const char *text, enum log_level level)
 {
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
+	const char *shown = text;
+	bool error = false;
+
+	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		bool warning = memmem(text, len, "warning: ", 9) != NULL;
 
 		if (len > 0)
-			log_msg(memmem(text, len, "warning: ", 9) != NULL ? LOG_LVL_WARNING : level, "%.*s",
-			    (int)(len < 900 ? len : 900), text);
-		text += len + (text[len] == '\n');
+			log_msg(warning ? LOG_LVL_WARNING : level, "%.*s", (int)(len < 900 ? len : 900), text);
+		if (!error)
+			shown = text;
+		error = error || !warning;
 	}
-}
-
-/* The first line that is not a warning, for where only one line is shown. */
-static const char *
-first_error(const char *text, int *len)
-{
-	const char *line = text;
-
-	for (const char *p = text; *p != '\0'; p += strcspn(p, "\n"), p += *p == '\n') {
-		line = p;
-		if (memmem(p, strcspn(p, "\n"), "warning: ", 9) == NULL)
-			break;
-	}
-	*len = (int)strcspn(line, "\n");
-	return line;
+	return shown;
 }
 
 static unsigned long long
@@ -114,6 +110,38 @@ daemon_turn(void *arg, int64_t now_ns)
 	struct daemon *d = arg;
 
 	return notify_turn(&d->notify, now_ns, describe, d);
+}
+
+/* -- the limit of open files -- */
+
+static void
+raise_fd_limit(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == lim.rlim_max)
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &lim) != 0)
+		log_msg(LOG_LVL_WARNING, "cannot raise the limit of open files: error=\"%s\"", strerror(errno));
+}
+
+/* Warns when it is lower than what this configuration may need at most. */
+static void
+check_fd_limit(const struct config *cfg)
+{
+	uint64_t other = FDS_OTHER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE, needed = other;
+	struct rlimit lim;
+
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		needed += (uint64_t)cfg->services[i].max_connections * FDS_PER_CONNECTION;
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
+		return;
+	log_msg(LOG_LVL_WARNING,
+	    "the limit of open files is too low for max_connections of all services, "
+	    "accepting pauses when it is reached: limit=%llu needed=%llu enough_for_connections=%llu",
+	    (unsigned long long)lim.rlim_cur, (unsigned long long)needed,
+	    (unsigned long long)(lim.rlim_cur > other ? (lim.rlim_cur - other) / FDS_PER_CONNECTION : 0));
 }
 
 /* -- reload -- */
@@ -148,7 +176,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		config_free(d->cfg);
 		d->cfg = next;
 		log_set_level(level(d));
-		fdlimit_check(next);
+		check_fd_limit(next);
 	} else {
 		config_free(next);
 	}
@@ -163,13 +191,11 @@ static void
 finish_reload(struct daemon *d, int rc, const char *text)
 {
 	void (*done)(void *arg, int rc, const char *msgs) = d->reload_done;
-	int len;
-	const char *line = first_error(text, &len);
+	/* The worker logs services at notice as it changes them. */
+	const char *line = log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 
 	d->reload_done = NULL;
 	d->note[0] = '\0';
-	/* The worker logs services at notice as it changes them. */
-	log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
 	if (rc == 0) {
 		log_msg(LOG_LVL_NOTICE,
 		    "configuration reloaded: file=%s added=%u changed=%u removed=%u settings=%u "
@@ -177,10 +203,10 @@ finish_reload(struct daemon *d, int rc, const char *text)
 		    d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed, d->plan.settings, d->plan.fixed);
 	} else {
 		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force: file=%s", d->opt.path);
-		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s", len, line);
+		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s",
+		    (int)strcspn(line, "\n"), line);
 	}
 	notify_ready(&d->notify);
-	notify_hurry(&d->notify);
 	if (done != NULL)
 		done(d->reload_arg, rc, text);
 	if (d->reload_again) {
@@ -195,23 +221,20 @@ on_loaded(void *arg, int rc, struct config *next, const char *msgs)
 	struct daemon *d = arg;
 	char *text = NULL;
 	size_t len;
-	FILE *f;
+	FILE *f = rc == 0 ? open_memstream(&text, &len) : NULL;
 
 	d->loader = NULL;
-	if (rc != 0) {
-		finish_reload(d, rc, msgs);
-		return;
-	}
-	f = open_memstream(&text, &len);
-	if (f == NULL) {
+	if (f != NULL) {
+		fputs(msgs, f);
+		rc = apply(d, next, f);
+		fclose(f);
+		msgs = text != NULL ? text : "";
+	} else if (rc == 0) {
 		config_free(next);
-		finish_reload(d, -ENOMEM, "out of memory\n");
-		return;
+		rc = -ENOMEM;
+		msgs = "out of memory\n";
 	}
-	fputs(msgs, f);
-	rc = apply(d, next, f);
-	fclose(f);
-	finish_reload(d, rc, text != NULL ? text : "");
+	finish_reload(d, rc, msgs);
 	free(text);
 }
 
@@ -224,7 +247,7 @@ start_reload(struct daemon *d)
 	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "reload cannot start: error=\"%s\"", strerror(-rc));
 	else
-		notify_reloading(&d->notify);
+		notify_reloading();
 	return rc;
 }
 
@@ -245,16 +268,15 @@ static int
 reload_for_control(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg)
 {
 	struct daemon *d = arg;
-	int rc;
 
 	if (d->loader != NULL || d->draining)
 		return -EBUSY;
-	rc = start_reload(d);
-	if (rc != 0)
-		return rc;
-	d->reload_done = done;
-	d->reload_arg = done_arg;
-	return 0;
+	int rc = start_reload(d);
+	if (rc == 0) {
+		d->reload_done = done;
+		d->reload_arg = done_arg;
+	}
+	return rc;
 }
 
 /* -- end -- */
@@ -295,7 +317,6 @@ drain(void *arg)
 	d->draining = true;
 	stop_reload(d);
 	notify_stopping(&d->notify, d->cfg->drain_ms);
-	notify_hurry(&d->notify);
 	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", connections_left(d), d->cfg->drain_ms);
 	worker_drain(d->worker, d->cfg->drain_ms, on_drained, d);
 }
@@ -308,57 +329,20 @@ on_term(void *arg)
 	if (d->term_seen) {
 		log_msg(LOG_LVL_NOTICE, "ending at once");
 		loop_stop(d->loop);
-		return;
+	} else if (d->draining) {
+		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
+	} else {
+		drain(d);
 	}
 	d->term_seen = true;
-	if (d->draining)
-		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
-	else
-		drain(d);
 }
 
 /* -- start -- */
 
-static int
-watch_signals(struct daemon *d)
-{
-	int rc;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	rc = loop_signal(d->loop, SIGTERM, on_term, d);
-	if (rc == 0)
-		rc = loop_signal(d->loop, SIGINT, on_term, d);
-	if (rc == 0)
-		rc = loop_signal(d->loop, SIGHUP, on_hup, d);
-	if (rc != 0)
-		log_msg(LOG_LVL_ERROR, "cannot handle signals: error=\"%s\"", strerror(-rc));
-	return rc;
-}
-
-/* Sockets of systemd, listeners on ports below 1024, the control socket: 0, or -errno and err says why. A port that cannot be
- * had is reported by worker_new. */
-static int
-open_early(struct daemon *d, FILE *err)
-{
-	int n = sd_listen_fds(1);
-
-	if (n < 0 || n > CONFIG_SERVICES_MAX) {
-		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
-		return -EINVAL;
-	}
-	for (int i = 0; i < n; i++)
-		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
-	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
-		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
-		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
-
-		if (fd >= 0)
-			d->fds[d->fd_cnt++] = fd;
-	}
-	return control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
-}
-
-/* Opens first what takes rights, then gives the rights up; threads and devices come with what is left. */
+/*
+ * Opens first what takes rights: sockets of systemd, listeners on ports below 1024, the control socket. Then gives the rights up;
+ * threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
+ */
 static int
 open_all(struct daemon *d, FILE *err)
 {
@@ -369,8 +353,23 @@ open_all(struct daemon *d, FILE *err)
 		.confine = &d->confine,
 		.listen = &d->listen,
 	};
-	int rc = open_early(d, err);
+	int n = sd_listen_fds(1);
 
+	if (n < 0 || n > CONFIG_SERVICES_MAX) {
+		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
+		return -EINVAL;
+	}
+	for (int i = 0; i < n; i++)
+		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
+	/* A port that cannot be had is reported by worker_new. */
+	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
+		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
+		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
+
+		if (fd >= 0)
+			d->fds[d->fd_cnt++] = fd;
+	}
+	int rc = control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, &d->confine);
 	if (rc == 0)
@@ -401,22 +400,28 @@ start(struct daemon *d)
 {
 	char *text = NULL;
 	size_t len;
-	FILE *err;
-	int rc;
 
 	d->loop = loop_new();
 	if (d->loop == NULL) {
 		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
 		return SMCRD_EXIT_FAILURE;
 	}
-	if (watch_signals(d) != 0)
+	(void)signal(SIGPIPE, SIG_IGN);
+	int rc = loop_signal(d->loop, SIGTERM, on_term, d);
+	if (rc == 0)
+		rc = loop_signal(d->loop, SIGINT, on_term, d);
+	if (rc == 0)
+		rc = loop_signal(d->loop, SIGHUP, on_hup, d);
+	if (rc != 0) {
+		log_msg(LOG_LVL_ERROR, "cannot handle signals: error=\"%s\"", strerror(-rc));
 		return SMCRD_EXIT_FAILURE;
-	err = open_memstream(&text, &len);
+	}
+	FILE *err = open_memstream(&text, &len);
 	if (err == NULL)
 		return SMCRD_EXIT_FAILURE;
 	rc = open_all(d, err);
 	fclose(err);
-	log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
+	(void)log_lines(text != NULL ? text : "", rc == 0 ? LOG_LVL_NOTICE : LOG_LVL_ERROR);
 	free(text);
 	if (rc == 0 || rc == CONFINE_REFUSED)
 		log_confinement(&d->confine);
@@ -439,31 +444,26 @@ end(struct daemon *d)
 	control_listen_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
-	if (d->loop != NULL)
-		loop_free(d->loop);
+	loop_free(d->loop);
 	config_free(d->cfg);
 }
 
 static int
 run(struct daemon *d)
 {
-	int code;
-
 	log_init(level(d));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
-	fdlimit_raise();
-	fdlimit_check(d->cfg);
-	code = start(d);
+	raise_fd_limit();
+	check_fd_limit(d->cfg);
+	int code = start(d);
 	if (code == SMCRD_EXIT_OK) {
-		int rc;
-
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
 		log_msg(LOG_LVL_NOTICE, "ready");
-		rc = loop_run(d->loop);
+		int rc = loop_run(d->loop);
 		if (rc != 0) {
 			log_msg(LOG_LVL_ERROR, "the event loop failed: error=\"%s\"", strerror(-rc));
 			code = SMCRD_EXIT_FAILURE;

@@ -216,7 +216,7 @@ write_summary(struct report *r)
 	worker_stats(r->src.worker, &ws);
 	jw_string(jw, "version", r->src.version);
 	jw_uint(jw, "pid", r->src.pid);
-	report_ms(jw, "uptime_ms", worker_now_ns(r->src.worker) - ws.started_ns);
+	report_ms(jw, "uptime_ms", ws.uptime_ns);
 	jw_bool(jw, "draining", ws.draining);
 	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
 	write_conn_counts(r);
@@ -225,7 +225,7 @@ write_summary(struct report *r)
 	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
 	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
 	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
-	while ((dev = worker_device(r->src.worker, devices)) != NULL) {
+	while ((dev = devices_get(worker_devices(r->src.worker), devices)) != NULL) {
 		devices++;
 		up += rnic_query(dev).port == RNIC_PORT_UP;
 	}
@@ -335,7 +335,7 @@ write_reasons(struct json_writer *jw, const char *key, const struct tally *t)
 static bool
 report_stats(struct report *r)
 {
-	const struct session_fallbacks *fb = worker_fallbacks(r->src.worker);
+	const struct session_fallbacks *fb = &worker_sessions(r->src.worker)->fallbacks;
 	const struct smcr_counters *smcr = smcr_counters(worker_engine(r->src.worker));
 	struct json_writer *jw = &r->jw;
 	struct worker_stats worker;

@@ -234,7 +234,7 @@ write_device(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
 	struct device_info d;
-	bool there = worker_device_info(r->src.worker, r->pos, &d);
+	bool there = devices_info(worker_devices(r->src.worker), r->pos, &d);
 
 	if (r->phase != LIST_GIDS) {
 		if (!there)
@@ -253,7 +253,7 @@ write_device(struct report *r)
 		report_gid(jw, "gid", &g->gid);
 		jw_string(jw, "type", gid_type_words[g->type]);
 		jw_uint(jw, "index", g->index);
-		jw_string(jw, "interface", worker_interface(r->src.worker, g->ifindex));
+		jw_string(jw, "interface", devices_interface(worker_devices(r->src.worker), g->ifindex));
 		jw_object_end(jw);
 	}
 	if (r->sub >= cnt) {

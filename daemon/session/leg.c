@@ -18,11 +18,9 @@ leg_init(struct leg *leg, void (*cb)(struct loop_io *, unsigned events))
 int
 leg_open(struct leg *leg, struct loop *loop, int fd)
 {
-	int err;
-
 	leg->io.fd = fd;
 	leg->flags = 0;
-	err = loop_add(loop, &leg->io);
+	int err = loop_add(loop, &leg->io);
 	if (err != 0) {
 		leg->io.fd = -1;
 		close(fd);
@@ -33,18 +31,11 @@ leg_open(struct leg *leg, struct loop *loop, int fd)
 void
 leg_latch(struct leg *leg, unsigned events)
 {
+	leg->flags |= events;
 	if ((events & LOOP_READ) != 0)
-		leg->flags |= LEG_READABLE | LEG_FRESH;
-	if ((events & LOOP_WRITE) != 0)
-		leg->flags |= LEG_WRITABLE;
-	if ((events & LOOP_URGENT) != 0)
-		leg->flags |= LEG_READABLE | LEG_URGENT;
-	if ((events & LOOP_RDHUP) != 0)
-		leg->flags |= LEG_READABLE | LEG_RDHUP;
-	if ((events & LOOP_HUP) != 0)
-		leg->flags |= LEG_READABLE | LEG_HUP;
-	if ((events & LOOP_ERR) != 0)
-		leg->flags |= LEG_ERROR;
+		leg->flags |= LEG_FRESH;
+	if ((events & (LOOP_URGENT | LOOP_RDHUP | LOOP_HUP)) != 0)
+		leg->flags |= LEG_READABLE;
 }
 
 int
@@ -106,35 +97,28 @@ read_failed(struct leg *leg, int err)
 ssize_t
 leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 {
-	int mark;
-	size_t want;
-	ssize_t n;
-
 	*urgent = false;
 	if ((leg->flags & (LEG_READABLE | LEG_EOF)) != LEG_READABLE)
 		return 0;
-	mark = at_mark(leg);
+	int mark = at_mark(leg);
 	leg->flags &= ~(unsigned)LEG_FRESH;
 	if (mark < 0)
 		return read_failed(leg, -mark);
-	want = mark ? 1 : iov_len(iov, cnt);
-	n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
-	if (n > 0) {
-		if (mark) {
-			*urgent = true;
-			leg->flags &= ~(unsigned)LEG_URGENT;
-		} else if ((size_t)n < want && (leg->flags & (LEG_URGENT | LEG_RDHUP | LEG_HUP)) == 0) {
-			/* Drained: what comes now brings an edge. */
-			leg->flags &= ~(unsigned)LEG_READABLE;
-		}
-		return n;
-	}
+	size_t want = mark ? 1 : iov_len(iov, cnt);
+	ssize_t n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
+	if (n < 0)
+		return read_failed(leg, errno);
 	if (n == 0) {
 		leg->flags |= LEG_EOF;
 		leg->flags &= ~(unsigned)LEG_READABLE;
-		return 0;
+	} else if (mark) {
+		*urgent = true;
+		leg->flags &= ~(unsigned)LEG_URGENT;
+	} else if ((size_t)n < want && (leg->flags & (LEG_URGENT | LEG_RDHUP | LEG_HUP)) == 0) {
+		/* Drained: what comes now brings an edge. */
+		leg->flags &= ~(unsigned)LEG_READABLE;
 	}
-	return read_failed(leg, errno);
+	return n;
 }
 
 ssize_t
@@ -142,11 +126,11 @@ leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 {
 	int flags = MSG_NOSIGNAL | (urgent ? MSG_OOB : 0);
 	struct msghdr msg = { .msg_iov = (struct iovec *)(void *)(uintptr_t)iov, .msg_iovlen = (size_t)cnt };
-	ssize_t n;
 
 	if ((leg->flags & LEG_WRITABLE) == 0)
 		return 0;
-	n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags) : sendmsg(leg->io.fd, &msg, flags);
+	ssize_t n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags)
+	                     : sendmsg(leg->io.fd, &msg, flags);
 	if (n < 0) {
 		if (!try_again(errno))
 			return -errno;
@@ -181,12 +165,6 @@ leg_close(struct leg *leg, struct loop *loop, bool reset)
 
 /* -- connecting -- */
 
-void
-dial_init(struct dial *d, struct leg *leg, const struct sockaddr_storage *addrs, unsigned cnt)
-{
-	*d = (struct dial){ .leg = leg, .addrs = addrs, .cnt = cnt };
-}
-
 int
 dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, int why)
 {
@@ -195,14 +173,11 @@ dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, 
 	if (why != 0)
 		d->err = why;
 	while (d->next < d->cnt) {
-		int fd = net_connect(&d->addrs[d->next++], ka), err = fd;
+		int fd = net_connect(&d->addrs[d->next++], ka), err = fd >= 0 ? leg_open(d->leg, loop, fd) : fd;
 
-		if (fd >= 0) {
-			err = leg_open(d->leg, loop, fd);
-			if (err == 0) {
-				d->busy = true;
-				return 0;
-			}
+		if (err == 0) {
+			d->busy = true;
+			return 0;
 		}
 		d->err = -err;
 	}
@@ -212,16 +187,15 @@ dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, 
 int
 dial_check(struct dial *d)
 {
-	int err;
-
 	if ((d->leg->flags & (LEG_WRITABLE | LEG_ERROR | LEG_HUP)) == 0)
 		return 0;
-	err = net_error(d->leg->io.fd);
+	int err = net_error(d->leg->io.fd);
 	if (err == 0 && (d->leg->flags & LEG_WRITABLE) == 0)
 		return 0;
 	d->leg->flags &= ~(unsigned)LEG_ERROR;
 	d->err = err;
-	d->busy = err == 0 ? false : d->busy;
+	if (err == 0)
+		d->busy = false;
 	return err == 0 ? 1 : -err;
 }
 

@@ -15,15 +15,15 @@
 #include "daemon/net.h"
 
 enum {
-	LEG_READABLE = 1 << 0, /* a read may find something */
-	LEG_FRESH = 1 << 1,    /* an edge came since the last read: ordinary bytes stand first */
-	LEG_WRITABLE = 1 << 2,
-	LEG_URGENT = 1 << 3, /* an urgent byte is on its way or waits */
-	LEG_RDHUP = 1 << 4,  /* FIN came; bytes may stand before it */
-	LEG_HUP = 1 << 5,
-	LEG_ERROR = 1 << 6, /* look at leg_broken() */
-	LEG_EOF = 1 << 7,   /* FIN was read */
-	LEG_SHUT = 1 << 8,  /* we sent FIN */
+	LEG_READABLE = LOOP_READ, /* a read may find something */
+	LEG_WRITABLE = LOOP_WRITE,
+	LEG_URGENT = LOOP_URGENT, /* an urgent byte is on its way or waits */
+	LEG_RDHUP = LOOP_RDHUP,   /* FIN came; bytes may stand before it */
+	LEG_HUP = LOOP_HUP,
+	LEG_ERROR = LOOP_ERR, /* look at leg_broken() */
+	LEG_FRESH = 1 << 16,  /* an edge came since the last read: ordinary bytes stand first */
+	LEG_EOF = 1 << 17,    /* FIN was read */
+	LEG_SHUT = 1 << 18,   /* we sent FIN */
 };
 
 struct leg {
@@ -35,12 +35,6 @@ struct leg {
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
 /* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. */
 int leg_open(struct leg *, struct loop *, int fd);
-
-static inline bool
-leg_is_open(const struct leg *leg)
-{
-	return leg->io.fd >= 0;
-}
 
 /* To be called with the events of the loop. */
 void leg_latch(struct leg *, unsigned events);
@@ -61,7 +55,7 @@ void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg to the first address of a list that answers -- */
 
-/* Nothing here blocks; the owner's leg callback says when to look again. */
+/* Nothing here blocks; the owner's leg callback says when to look again. The owner sets the first three, all else is zero. */
 struct dial {
 	struct leg *leg;
 	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
@@ -71,8 +65,6 @@ struct dial {
 	bool busy;     /* an attempt runs */
 };
 
-/* Ready to try the first of cnt addresses. */
-void dial_init(struct dial *, struct leg *, const struct sockaddr_storage *addrs, unsigned cnt);
 /* Gives up the attempt that runs, if any, for `why` (an errno, 0 = it failed itself) and starts the next one. 0:
  * started; -errno of the last one: no address is left, the leg is closed. */
 int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int why);

@@ -1,7 +1,8 @@
 /*
- * The three TCP legs as a table: session state x event -> actions. A session is one gateway's half: it sees its app leg (client or
- * server) and the middle; the third leg is the other gateway's app leg, which
- * the engine's messages reach. Pure; session.c carries the actions out.
+ * The three TCP legs as a table: session state x event -> actions. A session is
+ * one gateway's half: it sees its app leg and the middle; the third leg is the
+ * other gateway's app leg, which the engine's messages reach. Pure; session.c
+ * carries the actions out.
  */
 #pragma once
 

@@ -41,16 +41,13 @@ listener_init(struct listener *l)
 int
 listener_start(struct service *svc, int fd)
 {
-	int err;
-
 	svc->listener.io.fd = fd;
-	err = loop_add(svc->pool->env->loop, &svc->listener.io);
-	if (err != 0) {
+	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
+	if (err != 0)
 		svc->listener.io.fd = -1;
-		return err;
-	}
-	net_tune(fd, &svc->pool->keepalive);
-	return 0;
+	else
+		net_tune(fd, &svc->pool->keepalive);
+	return err;
 }
 
 int

@@ -11,11 +11,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/legs.c daemon/session/legs.h \
 	daemon/session/leg.c daemon/session/leg.h \
 	daemon/session/middle.c daemon/session/middle.h \
-	daemon/session/fallback.c \
-	daemon/session/bufpool.c daemon/session/bufpool.h \
 	daemon/session/proxy.c daemon/session/proxy.h \
-	daemon/session/probe.c daemon/session/probe.h \
-	daemon/session/prewarm.c
+	daemon/session/probe.c daemon/session/probe.h
 
 check_UNIT += \
 	tests/unit/check_leg \

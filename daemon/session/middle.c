@@ -35,11 +35,10 @@ int
 clc_out_flush(struct clc_out *out, struct leg *mid)
 {
 	struct iovec iov = { out->buf, out->len };
-	ssize_t n;
 
 	if (out->len == 0)
 		return 0;
-	n = leg_write(mid, &iov, 1, false);
+	ssize_t n = leg_write(mid, &iov, 1, false);
 	if (n < 0)
 		return (int)n;
 	out->len = (uint16_t)(out->len - n);
@@ -54,28 +53,26 @@ clc_read(struct leg *mid, struct smcr_conn *conn)
 	size_t want = smcr_clc_want(conn);
 	struct iovec iov = { buf, want < sizeof(buf) ? want : sizeof(buf) };
 	bool urgent;
-	ssize_t n;
 
 	if (want == 0)
 		return 0;
-	n = leg_read(mid, &iov, 1, &urgent);
+	ssize_t n = leg_read(mid, &iov, 1, &urgent);
 	if (n > 0)
 		smcr_clc_input(conn, buf, (size_t)n);
 	return n;
 }
 
-enum clc_pump
+void
 clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_out *out)
 {
 	ssize_t n;
 
 	do {
 		clc_out_take(out, conn);
-		if (clc_out_flush(out, mid) != 0)
-			return CLC_PUMP_BROKEN;
-		n = clc_read(mid, conn);
-		if (n < 0)
-			return CLC_PUMP_BROKEN;
+		n = clc_out_flush(out, mid) == 0 ? clc_read(mid, conn) : -1;
 	} while (n > 0);
-	return smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0 ? CLC_PUMP_EOF : CLC_PUMP_OK;
+	if (n < 0)
+		smcr_tcp_event(conn, SMCR_TCP_RST);
+	else if (smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0)
+		smcr_tcp_event(conn, SMCR_TCP_FIN);
 }

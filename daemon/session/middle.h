@@ -24,14 +24,9 @@ struct clc_out {
 	uint8_t buf[CLC_MAX_SENT_LEN + 28];
 };
 
-enum clc_pump {
-	CLC_PUMP_OK,
-	CLC_PUMP_EOF,    /* FIN was read where a message was wanted */
-	CLC_PUMP_BROKEN, /* the socket failed */
-};
-
-/* Writes what the engine has and reads what it wants, as far as both go now. */
-enum clc_pump clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
+/* Writes what the engine has and reads what it wants, as far as both go now. Tells the engine when the socket has failed, or
+ * has ended where a message is wanted. */
+void clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
 /* Only reads. > 0: number of bytes given to the engine; 0: nothing now, or end of data (LEG_EOF); < 0: the socket failed. */
 ssize_t clc_read(struct leg *mid, struct smcr_conn *);
 /* Takes the messages that the engine still has to send, before smcr_release(). */

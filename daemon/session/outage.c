@@ -90,12 +90,11 @@ outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 void
 outage_stranger(struct service *svc, const union net_addr *from, const char *why)
 {
-	struct session_pool *pool = svc->pool;
 	char addr[ADDR_STR_MAX];
 
 	if (svc->settings == NULL)
 		return;
-	log_limited(&pool->lim_stranger, pool->env->now_ns, LOG_LVL_NOTICE,
+	log_limited(&svc->pool->lim_stranger, svc->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "no SMC-R peer, or a broken one: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
 	    net_addr_str(from, addr, sizeof(addr)), why);
 }

@@ -21,9 +21,9 @@ struct probe {
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned events;   /* SMCR_EV_ not yet looked at */
-	bool fin_reported; /* to the engine */
-	bool ended;
+	unsigned events;         /* SMCR_EV_ not yet looked at */
+	char peer[ADDR_STR_MAX]; /* that is dialed */
+	struct check_result result;
 	struct probe_target target; /* its addresses are below */
 	void (*done)(void *arg, const struct check_result *);
 	void *arg;
@@ -43,12 +43,11 @@ on_engine(struct conn_owner *owner, unsigned events)
 }
 
 /* Gives all back but the memory. */
-static void
-probe_end(struct probe *p)
+void
+probe_cancel(struct probe *p)
 {
 	struct session_pool *pool = p->pool;
 
-	p->ended = true;
 	if (p->conn != NULL)
 		smcr_release(p->conn);
 	p->conn = NULL;
@@ -59,74 +58,38 @@ probe_end(struct probe *p)
 	list_push(&pool->dead_probes, &p->node);
 }
 
-static void
-verdict(struct probe *p, const struct check_result *r)
-{
-	if (p->ended)
-		return;
-	probe_end(p);
-	p->done(p->arg, r);
-}
-
-static const char *
-peer_str(const struct probe *p, char *buf, size_t cap)
-{
-	return addr_format_port(dial_addr(&p->dial), buf, cap);
-}
-
 __attribute__((format(printf, 2, 3))) static void
-verdict_no(struct probe *p, const char *fmt, ...)
+verdict(struct probe *p, const char *fmt, ...)
 {
-	struct check_result r = { .possible = false };
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(r.text, sizeof(r.text), fmt, ap);
+	(void)vsnprintf(p->result.text, sizeof(p->result.text), fmt, ap);
 	va_end(ap);
-	verdict(p, &r);
+	probe_cancel(p);
+	p->done(p->arg, &p->result);
 }
 
 static void
 verdict_fallback(struct probe *p)
 {
-	struct check_result r = { .possible = false };
-	const struct smcr_diag *d = &r.diag;
+	const struct smcr_diag *d = &p->result.diag;
 	char addr[ADDR_STR_MAX];
-	int n;
 
-	smcr_fallback(p->conn, &r.diag);
-	if (d->peer != 0) {
-		(void)snprintf(r.text, sizeof(r.text), "%s declined: %s (0x%08x)", peer_str(p, addr, sizeof(addr)),
-		    clc_diag_str(d->peer), d->peer);
-	} else {
-		/* Our own reason, with the device's words and address where it has any. */
-		n = snprintf(r.text, sizeof(r.text), "declined by this side: %s (0x%08x)%s", clc_diag_str(d->local),
-		    d->local, d->held_off ? ", held off after failures" : "");
-		if (d->detail != NULL && (size_t)n < sizeof(r.text))
-			(void)snprintf(r.text + n, sizeof(r.text) - (size_t)n, ": %s%s%s%s", d->detail,
-			    d->mpa_port != 0 ? " (" : "", d->mpa_port != 0 ? log_text_mpa_peer(d, addr) : "",
-			    d->mpa_port != 0 ? ")" : "");
-	}
+	smcr_fallback(p->conn, &p->result.diag);
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
-	verdict(p, &r);
-}
+	if (d->peer != 0) {
+		verdict(p, "%s declined: %s (0x%08x)", p->peer, clc_diag_str(d->peer), d->peer);
+	} else {
+		/* Our own reason, with the device's words and address where it has any. */
+		bool at = d->detail != NULL && d->mpa_port != 0;
 
-static void
-verdict_closed(struct probe *p)
-{
-	struct check_result r = { .possible = true };
-	const char *detail;
-	enum smcr_reason reason = smcr_closed(p->conn, &detail);
-	char peer[ADDR_STR_MAX];
-
-	(void)peer_str(p, peer, sizeof(peer));
-	if (reason != SMCR_OK) {
-		verdict_no(p, "%s: %s%s%s", peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "", detail);
-		return;
+		verdict(p, "declined by this side: %s (0x%08x)%s%s%s%s%s%s", clc_diag_str(d->local), d->local,
+		    d->held_off ? ", held off after failures" : "", d->detail != NULL ? ": " : "",
+		    d->detail != NULL ? d->detail : "", at ? " (" : "", at ? log_text_mpa_peer(d, addr) : "",
+		    at ? ")" : "");
 	}
-	(void)snprintf(r.text, sizeof(r.text), "rendezvous with %s done", peer);
-	verdict(p, &r);
 }
 
 /* -- the steps -- */
@@ -135,10 +98,10 @@ static void
 dial_on(struct probe *p)
 {
 	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
-	char peer[ADDR_STR_MAX];
 
+	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	if (err != 0)
-		verdict_no(p, "cannot connect to %s: %s", peer_str(p, peer, sizeof(peer)), strerror(-err));
+		verdict(p, "cannot connect to %s: %s", p->peer, strerror(-err));
 }
 
 static void
@@ -154,7 +117,7 @@ pump_dial(struct probe *p)
 	middle_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
 	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
 	if (p->conn == NULL)
-		verdict_no(p, "no SMC-R connection is free: %s", strerror(-err));
+		verdict(p, "no SMC-R connection is free: %s", strerror(-err));
 }
 
 static void
@@ -165,23 +128,20 @@ pump_rendezvous(struct probe *p)
 	p->events = 0;
 	if ((events & SMCR_EV_FALLBACK) != 0) {
 		verdict_fallback(p);
-		return;
-	}
-	if ((events & SMCR_EV_CLOSED) != 0) {
-		verdict_closed(p);
-		return;
-	}
-	switch (leg_broken(&p->mid) != 0 ? CLC_PUMP_BROKEN : clc_pump(&p->mid, p->conn, &p->out)) {
-	case CLC_PUMP_BROKEN:
+	} else if ((events & SMCR_EV_CLOSED) != 0) {
+		const char *detail;
+		enum smcr_reason reason = smcr_closed(p->conn, &detail);
+
+		p->result.possible = reason == SMCR_OK;
+		if (p->result.possible)
+			verdict(p, "rendezvous with %s done", p->peer);
+		else
+			verdict(
+			    p, "%s: %s%s%s", p->peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "", detail);
+	} else if (leg_broken(&p->mid) != 0) {
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
-		break;
-	case CLC_PUMP_EOF:
-		if (!p->fin_reported)
-			smcr_tcp_event(p->conn, SMCR_TCP_FIN);
-		p->fin_reported = true;
-		break;
-	case CLC_PUMP_OK:
-		break;
+	} else {
+		clc_pump(&p->mid, p->conn, &p->out);
 	}
 }
 
@@ -189,10 +149,9 @@ static void
 on_timeout(struct timer *t)
 {
 	struct probe *p = CONTAINER_OF(t, struct probe, timer);
-	char peer[ADDR_STR_MAX];
 
-	verdict_no(p, "%s %s within %u ms", peer_str(p, peer, sizeof(peer)),
-	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms);
+	verdict(p, "%s %s within %u ms", p->peer, p->conn == NULL ? "did not answer" : "did not finish the rendezvous",
+	    p->target.timeout_ms);
 }
 
 /* -- all of them -- */
@@ -214,19 +173,13 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	p->arg = arg;
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, on_mid);
-	dial_init(&p->dial, &p->mid, p->addrs, t->addr_cnt);
+	p->dial = (struct dial){ .leg = &p->mid, .addrs = p->addrs, .cnt = t->addr_cnt };
+	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	timer_init(&p->timer, on_timeout);
 	env_arm(pool->env, &p->timer, t->timeout_ms);
 	list_push(&pool->probes, &p->node);
 	loop_again(pool->env->loop);
 	return p;
-}
-
-void
-probe_cancel(struct probe *p)
-{
-	if (!p->ended)
-		probe_end(p);
 }
 
 void
@@ -238,7 +191,7 @@ probes_pump(struct session_pool *pool)
 			dial_on(p);
 		else if (p->dial.busy)
 			pump_dial(p);
-		if (!p->ended && p->conn != NULL)
+		if (p->conn != NULL)
 			pump_rendezvous(p);
 	}
 }
@@ -247,7 +200,7 @@ void
 probes_stop(struct session_pool *pool)
 {
 	LIST_EACH(struct probe, p, &pool->probes, node)
-		verdict_no(p, "the daemon ends");
+		verdict(p, "the daemon ends");
 }
 
 void

@@ -25,7 +25,7 @@ struct check_result {
 /* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */
 struct probe *probe_start(struct session_pool *, const struct probe_target *,
     void (*done)(void *arg, const struct check_result *), void *arg);
-/* Ends it without calling done. */
+/* Ends it without calling done, before done was called. */
 void probe_cancel(struct probe *);
 
 /* One round for all probes. */

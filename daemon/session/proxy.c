@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/addr.h"
 #include "base/span.h"
@@ -34,50 +33,31 @@ end_of(const union net_addr *a)
 	return e;
 }
 
-static size_t
-header_v1(bool v4, const struct end *src, const struct end *dst, uint8_t *buf)
-{
-	char s[INET6_ADDRSTRLEN], d[INET6_ADDRSTRLEN], line[PROXY_HEADER_MAX + 1];
-	int family = v4 ? AF_INET : AF_INET6, skip = v4 ? 12 : 0, len;
-
-	inet_ntop(family, src->v6 + skip, s, sizeof(s));
-	inet_ntop(family, dst->v6 + skip, d, sizeof(d));
-	len = snprintf(
-	    line, sizeof(line), "PROXY %s %s %s %u %u\r\n", v4 ? "TCP4" : "TCP6", s, d, src->port, dst->port);
-	memcpy(buf, line, (size_t)len);
-	return (size_t)len;
-}
-
-static size_t
-header_v2(bool v4, const struct end *src, const struct end *dst, uint8_t *buf)
-{
-	struct wcur w = wcur_make(buf, PROXY_HEADER_MAX);
-	size_t skip = v4 ? 12 : 0;
-
-	wcur_bytes(&w, v2_signature, sizeof(v2_signature));
-	wcur_u8(&w, V2_PROXY_STREAM);
-	wcur_u8(&w, v4 ? V2_TCP4 : V2_TCP6);
-	wcur_be16(&w, v4 ? V2_LEN4 : V2_LEN6);
-	wcur_bytes(&w, src->v6 + skip, 16 - skip);
-	wcur_bytes(&w, dst->v6 + skip, 16 - skip);
-	wcur_be16(&w, src->port);
-	wcur_be16(&w, dst->port);
-	return (size_t)(w.p - buf);
-}
-
 size_t
 proxy_header(enum config_proxy proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf)
 {
 	bool v4 = src->sa.sa_family == AF_INET && dst->sa.sa_family == AF_INET;
 	struct end s = end_of(src), d = end_of(dst);
+	const size_t skip = v4 ? 12 : 0;
+	struct wcur w = wcur_make(buf, PROXY_HEADER_MAX);
 
-	switch (proxy) {
-	case CONFIG_PROXY_V1:
-		return header_v1(v4, &s, &d, buf);
-	case CONFIG_PROXY_V2:
-		return header_v2(v4, &s, &d, buf);
-	case CONFIG_PROXY_OFF:
-		break;
+	if (proxy == CONFIG_PROXY_V1) {
+		char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
+
+		inet_ntop(v4 ? AF_INET : AF_INET6, s.v6 + skip, from, sizeof(from));
+		inet_ntop(v4 ? AF_INET : AF_INET6, d.v6 + skip, to, sizeof(to));
+		return (size_t)snprintf((char *)buf, PROXY_HEADER_MAX, "PROXY %s %s %s %u %u\r\n", v4 ? "TCP4" : "TCP6",
+		    from, to, s.port, d.port);
 	}
-	return 0;
+	if (proxy == CONFIG_PROXY_V2) {
+		wcur_bytes(&w, v2_signature, sizeof(v2_signature));
+		wcur_u8(&w, V2_PROXY_STREAM);
+		wcur_u8(&w, v4 ? V2_TCP4 : V2_TCP6);
+		wcur_be16(&w, v4 ? V2_LEN4 : V2_LEN6);
+		wcur_bytes(&w, s.v6 + skip, sizeof(s.v6) - skip);
+		wcur_bytes(&w, d.v6 + skip, sizeof(d.v6) - skip);
+		wcur_be16(&w, s.port);
+		wcur_be16(&w, d.port);
+	}
+	return (size_t)(w.p - buf);
 }

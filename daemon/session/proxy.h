@@ -10,7 +10,7 @@
 #include "daemon/config/config.h"
 #include "daemon/net.h"
 
-#define PROXY_HEADER_MAX 107 /* longest line of version 1; version 2 with IPv6 has 52 */
+#define PROXY_HEADER_MAX 108 /* longest line of version 1, and a NUL; version 2 with IPv6 has 52 */
 
 /* The header for a connection from src to dst: its length, 0 with CONFIG_PROXY_OFF. Addresses of different
  * families are written as IPv6, IPv4 mapped. buf has PROXY_HEADER_MAX bytes. */

@@ -1,11 +1,18 @@
-/* Services and their settings; see service.h. */
+/* Services, their settings, the link groups made ahead; see service.h. */
 #include "daemon/session/service.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "daemon/session/probe.h"
+
+#define PAUSE_MIN_MS 1000
+#define PAUSE_MAX_MS 60000
+#define TIMEOUT_MS 15000
+
+#define TIMERS 2 /* of listener and prewarm: starting them may not fail for want of memory */
 
 static void
 service_put(struct service *svc)
@@ -13,7 +20,7 @@ service_put(struct service *svc)
 	assert(svc->refs > 0);
 	if (--svc->refs > 0)
 		return;
-	timerq_unreserve(&svc->pool->env->timers, 1);
+	timerq_unreserve(&svc->pool->env->timers, TIMERS);
 	list_remove(&svc->node);
 	sources_fini(&svc->sources);
 	free(svc);
@@ -39,13 +46,6 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	return s;
 }
 
-struct settings *
-settings_get(struct service *svc)
-{
-	svc->settings->refs++;
-	return svc->settings;
-}
-
 void
 settings_put(struct settings *s)
 {
@@ -58,49 +58,107 @@ settings_put(struct settings *s)
 	service_put(svc);
 }
 
+/* -- making a link group ahead -- */
+
+static void
+pause_before_next(struct service *svc)
+{
+	struct prewarm *pw = &svc->prewarm;
+
+	env_arm(svc->pool->env, &pw->pause, pw->pause_ms);
+	pw->pause_ms = pw->pause_ms * 2 < PAUSE_MAX_MS ? pw->pause_ms * 2 : PAUSE_MAX_MS;
+}
+
+static void
+on_verdict(void *arg, const struct check_result *r)
+{
+	struct service *svc = arg;
+	const char *name = svc->settings->cfg.name;
+
+	svc->prewarm.probe = NULL;
+	if (r->possible) {
+		log_msg(LOG_LVL_NOTICE, "link group made ahead: service=%s result=\"%s\"", name, r->text);
+		return;
+	}
+	log_msg(LOG_LVL_NOTICE, "link group could not be made ahead: service=%s result=\"%s\" again_in_ms=%u", name,
+	    r->text, svc->prewarm.pause_ms);
+	pause_before_next(svc);
+}
+
+static void
+attempt(struct service *svc)
+{
+	const struct config_service *cfg = &svc->settings->cfg;
+	const struct probe_target target = {
+		.addrs = cfg->to.addrs,
+		.addr_cnt = cfg->to.addr_cnt,
+		.elem_size = cfg->elem_size,
+		.timeout_ms = TIMEOUT_MS,
+	};
+
+	svc->prewarm.probe = probe_start(svc->pool, &target, on_verdict, svc);
+	if (svc->prewarm.probe == NULL)
+		pause_before_next(svc);
+}
+
+static void
+on_pause_over(struct timer *t)
+{
+	attempt(CONTAINER_OF(t, struct service, prewarm.pause));
+}
+
+static void
+prewarm_stop(struct service *svc)
+{
+	if (svc->prewarm.probe != NULL)
+		probe_cancel(svc->prewarm.probe);
+	svc->prewarm.probe = NULL;
+	timer_cancel(&svc->pool->env->timers, &svc->prewarm.pause);
+}
+
+void
+service_prewarm(struct service *svc)
+{
+	prewarm_stop(svc);
+	if (!svc->settings->cfg.prewarm || svc->settings->cfg.kind != CONFIG_INGRESS)
+		return;
+	svc->prewarm.pause_ms = PAUSE_MIN_MS;
+	attempt(svc);
+}
+
+/* -- life -- */
+
 struct service *
 service_new(struct session_pool *pool, const struct config_service *cfg)
 {
 	struct service *svc = calloc(1, sizeof(*svc));
 
-	if (svc == NULL)
+	if (svc == NULL || timerq_reserve(&pool->env->timers, TIMERS) != 0) {
+		free(svc);
 		return NULL;
+	}
 	svc->pool = pool;
 	svc->refs = 1;
 	list_init(&svc->node);
 	listener_init(&svc->listener);
-	sources_init(&svc->sources, rng_u64(&pool->env->rng));
-	/* The listener's timer: starting it may not fail for want of memory. */
-	if (timerq_reserve(&pool->env->timers, 1) == 0) {
-		svc->settings = settings_new(svc, cfg);
-		if (svc->settings != NULL)
-			return svc;
-		timerq_unreserve(&pool->env->timers, 1);
-	}
-	free(svc);
+	timer_init(&svc->prewarm.pause, on_pause_over);
+	svc->sources.seed = rng_u64(&pool->env->rng);
+	svc->settings = settings_new(svc, cfg);
+	if (svc->settings != NULL)
+		return svc;
+	service_put(svc);
 	return NULL;
 }
 
 void
 service_drop(struct service *svc)
 {
-	struct settings *s = svc->settings;
-
 	service_stop(svc);
 	list_remove(&svc->node);
 	list_push(&svc->pool->old_services, &svc->node);
+	settings_put(svc->settings);
 	svc->settings = NULL;
-	settings_put(s);
 	service_put(svc);
-}
-
-void
-service_change(struct service *svc, struct settings *next)
-{
-	struct settings *old = svc->settings;
-
-	svc->settings = next;
-	settings_put(old);
 }
 
 void

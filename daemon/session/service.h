@@ -4,19 +4,16 @@
  * counted snapshot: a session keeps the one that it began with, whatever a
  * reload brings.
  *
- *	service.c	services and their settings
+ *	service.c	services and their settings; makes the link group of an ingress before its first client comes:
+ *			a probe, repeated with growing pauses while the peer is not there
  *	listener.c	accepts in batches, checks who comes and how many are there, starts sessions; pauses when
  *			descriptors or memory run out
- *	prewarm.c	makes the link group of an ingress before its first client comes: a probe, repeated with growing
- *			pauses while the peer is not there
  */
 #pragma once
 
 #include "daemon/session/outage.h"
 #include "daemon/session/session_pool.h"
 #include "daemon/session/sources.h"
-
-struct prewarm;
 
 /* The settings of a service at one time. */
 struct settings {
@@ -32,13 +29,19 @@ struct listener {
 	struct timer pause;         /* after EMFILE */
 };
 
+struct prewarm {
+	struct probe *probe; /* NULL while pausing and when done */
+	struct timer pause;
+	uint32_t pause_ms; /* the next one's */
+};
+
 struct service {
 	struct list_node node; /* pool->services or old_services */
 	struct session_pool *pool;
 	struct settings *settings; /* for new sessions; NULL: not configured any longer */
 	unsigned refs;             /* settings in use, and one while configured */
 	struct listener listener;
-	struct prewarm *prewarm; /* while the settings want one */
+	struct prewarm prewarm;
 	struct outage outage;
 	struct sources sources;  /* of its connections */
 	struct service_info ctr; /* all but cfg */
@@ -48,14 +51,13 @@ struct service {
 struct service *service_new(struct session_pool *, const struct config_service *);
 /* No longer configured: stopped, and freed once the last session is gone. */
 void service_drop(struct service *);
-/* Puts new settings in force, for sessions to come; takes them over. */
-void service_change(struct service *, struct settings *);
+/* Makes a link group ahead if the settings want it, anew when they have changed. */
+void service_prewarm(struct service *);
 /* Closes the listening socket and ends the prewarming; harmless when there is none. */
 void service_stop(struct service *);
 
 /* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
 struct settings *settings_new(struct service *, const struct config_service *);
-struct settings *settings_get(struct service *);
 void settings_put(struct settings *);
 
 /* listener.c */
@@ -64,9 +66,3 @@ void listener_init(struct listener *);
 int listener_start(struct service *, int fd);
 /* Accepts no more. Returns the socket, which is the caller's again, or -1 when there was none. */
 int listener_stop(struct service *);
-
-/* prewarm.c */
-/* Begins if the service's settings want it. 0 or -ENOMEM. */
-int prewarm_start(struct service *);
-/* Harmless when none runs. */
-void prewarm_stop(struct service *);

@@ -7,7 +7,6 @@
 
 #include "base/addr.h"
 #include "daemon/log_text.h"
-#include "daemon/session/proxy.h"
 
 /* -- small things the session files share -- */
 
@@ -37,42 +36,14 @@ session_set_state(struct session *s, enum session_state state)
 		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
 }
 
-size_t
-session_header(const struct session *s, uint8_t *buf)
-{
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	union net_addr dst;
-
-	(void)getsockname(s->app.io.fd, (struct sockaddr *)&ss, &len);
-	net_addr_set(&dst, &ss);
-	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
-}
-
-void
-session_way_done(struct session *s, unsigned flag, enum session_event event)
-{
-	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
-
-	s->flags |= flag;
-	session_event(s, event);
-	if (s->state != SES_DEAD && (s->flags & both) == both)
-		session_event(s, SEV_BOTH_DONE);
-}
-
 /* -- the end -- */
-
-static const char *
-app_word(const struct session *s)
-{
-	return session_kind(s) == CONFIG_INGRESS ? "client" : "server";
-}
 
 static void
 log_end(struct session *s)
 {
 	static const char *const paths[] = { "none", "SMC-R", "TCP", "refused" };
 	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], diag[LOG_TEXT_MAX] = "";
+	const char *word = session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
 
@@ -81,9 +52,9 @@ log_end(struct session *s)
 	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
 	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
-	    s->id, s->settings->cfg.name, app_word(s), net_addr_str(&s->app_peer, app, sizeof(app)),
-	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, app_word(s),
-	    (unsigned long long)s->bytes[WAY_FROM_APP], app_word(s), (unsigned long long)s->bytes[WAY_TO_APP],
+	    s->id, s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
+	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
+	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP],
 	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
 	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
 	    s->err != 0 ? strerror(s->err) : "");
@@ -152,17 +123,16 @@ static const struct {
 static void
 blame_event(struct session *s, enum session_event event)
 {
-	const char *why = causes[event].why[session_kind(s) != CONFIG_INGRESS], *detail;
+	const char *detail;
 
 	if (s->why != NULL)
 		return;
+	s->why = causes[event].why[session_kind(s) != CONFIG_INGRESS];
 	if (event == SEV_ENGINE_RESET) {
 		s->why = smcr_reason_str(smcr_closed(s->conn, &detail));
 		s->why_detail = detail[0] != '\0' ? detail : NULL;
 	} else if (event == SEV_ENGINE_OK && s->state == SES_RENDEZVOUS) {
 		s->why = "link group made ahead for the peer";
-	} else {
-		s->why = why;
 	}
 }
 
@@ -229,11 +199,9 @@ note_outage(struct session *s)
 void
 session_event(struct session *s, enum session_event event)
 {
-	unsigned act;
-
 	if (s->state == SES_DEAD)
 		return;
-	act = legs_actions(s->state, event);
+	unsigned act = legs_actions(s->state, event);
 	if (act == 0) {
 		log_msg(LOG_LVL_ERROR, "session event out of place: id=%u state=\"%s\" event=\"%s\"", s->id,
 		    session_state_str(s->state), session_event_str(event));
@@ -306,7 +274,7 @@ on_timer(struct timer *t)
 static bool
 is_broken(struct session *s, struct leg *leg)
 {
-	return leg_is_open(leg) && (!setup_dialing(s) || s->setup->dial.leg != leg) && leg_broken(leg) != 0;
+	return (!setup_dialing(s) || s->setup->dial.leg != leg) && leg_broken(leg) != 0;
 }
 
 void
@@ -320,26 +288,13 @@ session_pump(struct session *s)
 		session_event(s, SEV_MID_RESET);
 	do {
 		before = s->state;
-		switch (s->state) {
-		case SES_CONNECT:
-		case SES_RENDEZVOUS:
-		case SES_LEAVING:
-		case SES_ABORTING:
-		case SES_TCP_CONNECT:
-			setup_pump(s);
-			break;
-		case SES_SMCR:
-		case SES_CLOSING:
+		if (s->state == SES_SMCR || s->state == SES_CLOSING)
 			session_pump_smcr(s);
-			break;
-		case SES_TCP:
+		else if (s->state == SES_TCP)
 			session_pump_tcp(s);
-			break;
-		case SES_DEAD:
-		case SES_STATE_CNT:
-			break;
-		}
-	} while (s->state != before && s->state != SES_DEAD);
+		else if (s->state != SES_DEAD)
+			setup_pump(s);
+	} while (s->state != before);
 }
 
 /* -- birth -- */
@@ -362,9 +317,12 @@ session_new(struct service *svc)
 		slab_put(&pool->session_slab, s);
 		return NULL;
 	}
+	if (svc->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
+		s->flags = SF_HEADER_OWED;
 	s->owner.on_event = on_engine;
 	s->pool = pool;
-	s->settings = settings_get(svc);
+	s->settings = svc->settings;
+	s->settings->refs++;
 	s->born_ns = s->active_ns = pool->env->now_ns;
 	leg_init(&s->app, on_app);
 	leg_init(&s->mid, on_mid);
@@ -381,7 +339,6 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 {
 	bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	struct session *s = session_new(svc);
-	int err;
 
 	if (s == NULL) {
 		log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_WARNING,
@@ -394,13 +351,13 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 	if (sources_add(&svc->sources, peer) > 0)
 		s->flags |= SF_COUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
-	err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd);
+	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd);
 	if (err != 0) {
 		session_blame(s, "socket cannot be watched", -err);
 		session_event(s, SEV_REFUSED);
-		return;
+	} else {
+		setup_begin(s);
 	}
-	setup_begin(s);
 }
 
 /* -- looking inside -- */

@@ -6,8 +6,7 @@
  *
  *	session.c		birth, events by the table of legs.c, end, log line
  *	session_setup.c		connecting, rendezvous, fallback's beginning
- *	session_pump.c		data between app leg and engine
- *	fallback.c		data between app leg and middle
+ *	session_pump.c		data between app leg and engine, or app leg and middle
  *
  * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the
  * end of the turn; a leg's callback only latches and schedules the session, so
@@ -26,9 +25,8 @@ enum {
 	SF_APP_DONE = 1 << 1,    /* end of the app leg's data was passed on */
 	SF_PEER_DONE = 1 << 2,   /* end of the other side's data was passed on */
 	SF_MID_FIN = 1 << 3,     /* the FIN on the middle was passed on to the engine */
-	SF_APP_READY = 1 << 4,   /* the app leg is connected */
-	SF_RETRIED = 1 << 5,     /* the one retry after an out-of-sync Decline was made */
-	SF_COUNTED = 1 << 6,     /* in service->sources, under the address that connected */
+	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
+	SF_COUNTED = 1 << 5,     /* in service->sources, under the address that connected */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */
@@ -122,11 +120,5 @@ bool setup_dialing(const struct session *);
 void session_pump_smcr(struct session *);
 /* On the middle beside data on RDMA: writes what is left of CLC, passes FIN on to the engine, once. */
 void session_pump_middle(struct session *);
-
-/* fallback.c: SES_TCP */
+/* SES_TCP */
 void session_pump_tcp(struct session *);
-
-/* Writes the PROXY header of this session, PROXY_HEADER_MAX bytes at most; returns its length. */
-size_t session_header(const struct session *, uint8_t *buf);
-/* The end of data was passed on in one direction (SF_APP_DONE or SF_PEER_DONE): raises event, then SEV_BOTH_DONE. */
-void session_way_done(struct session *, unsigned flag, enum session_event event);

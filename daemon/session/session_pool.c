@@ -1,6 +1,9 @@
 /* The sessions of a worker and what they share; see session_pool.h. */
 #include "daemon/session/session_pool.h"
 
+#include <assert.h>
+#include <stdlib.h>
+
 #include "daemon/session/probe.h"
 #include "daemon/session/session.h"
 
@@ -21,7 +24,6 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct confi
 		.lim_outage_end = limit,
 		.lim_stranger = limit,
 	};
-	bufpool_init(&pool->bufs, FREE_BUFS_KEPT);
 	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);
 	slab_init(&pool->setup_slab, sizeof(struct setup), SESSIONS_PER_CHUNK);
 	idtable_init(&pool->sessions, IDTABLE_MAX);
@@ -37,10 +39,45 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct confi
 void
 session_pool_fini(struct session_pool *pool)
 {
-	bufpool_fini(&pool->bufs);
+	assert(pool->bufs.lent == 0);
+	for (struct buf *b; (b = pool->bufs.free) != NULL; free(b))
+		pool->bufs.free = b->next;
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);
 	idtable_fini(&pool->sessions);
+}
+
+struct buf *
+bufpool_get(struct bufpool *p)
+{
+	struct buf *b = p->free;
+
+	if (b != NULL) {
+		p->free = b->next;
+		p->free_cnt--;
+	} else if ((b = malloc(sizeof(*b))) == NULL) {
+		return NULL;
+	}
+	p->lent++;
+	b->off = b->len = 0;
+	b->urgent = false;
+	return b;
+}
+
+void
+bufpool_put(struct bufpool *p, struct buf *b)
+{
+	if (b == NULL)
+		return;
+	assert(p->lent > 0);
+	p->lent--;
+	if (p->free_cnt < FREE_BUFS_KEPT) {
+		b->next = p->free;
+		p->free = b;
+		p->free_cnt++;
+	} else {
+		free(b);
+	}
 }
 
 void
@@ -80,27 +117,20 @@ session_pool_stop_services(struct session_pool *pool)
 		service_stop(svc);
 }
 
-static void
-stop_sessions(struct session_pool *pool)
-{
-	uint32_t pos = 0;
-	struct session *s;
-
-	while ((s = idtable_next(&pool->sessions, &pos)) != NULL)
-		session_event(s, SEV_STOP);
-}
-
 void
 session_pool_stop(struct session_pool *pool)
 {
+	struct session *s;
+
 	session_pool_stop_services(pool);
-	/* The first round sends messages to the peers, the second one cuts off what is left. */
-	stop_sessions(pool);
-	(void)smcr_flush(pool->env->eng);
-	stop_sessions(pool);
 	probes_stop(pool);
+	/* The first round sends messages to the peers, the second one cuts off what is left. */
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
+			session_event(s, SEV_STOP);
+		(void)smcr_flush(pool->env->eng);
+	}
 	session_pool_reap(pool);
-	(void)smcr_flush(pool->env->eng);
 	LIST_EACH(struct service, svc, &pool->services, node)
 		service_drop(svc);
 }

@@ -13,7 +13,6 @@
 #include "daemon/config/config.h"
 #include "daemon/device/devices.h"
 #include "daemon/env.h"
-#include "daemon/session/bufpool.h"
 
 /* The owner of an engine connection: a session or a probe. First member of both. */
 struct conn_owner {
@@ -30,6 +29,25 @@ struct session_stats {
 struct session_fallbacks {
 	struct tally local;
 	struct tally peer;
+};
+
+#define BUF_SIZE (32u * 1024)
+
+/* Bytes of a fallen-back connection on their way. */
+struct buf {
+	struct buf *next; /* the pool's */
+	uint32_t off;     /* first byte not yet passed on */
+	uint32_t len;     /* bytes in it, passed on or not */
+	bool urgent;      /* one urgent byte */
+	uint8_t data[BUF_SIZE];
+};
+
+/* Lent only while bytes are in flight: an idle connection holds none. Last given back, first lent, so that a few warm ones
+ * serve thousands of connections. */
+struct bufpool {
+	struct buf *free;
+	unsigned free_cnt;
+	unsigned lent;
 };
 
 struct session_pool {
@@ -59,6 +77,11 @@ struct session_pool {
 void session_pool_init(struct session_pool *, struct env *, const struct config_keepalive *);
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
+
+/* An empty buffer; NULL when memory is out. */
+struct buf *bufpool_get(struct bufpool *);
+/* NULL is allowed. */
+void bufpool_put(struct bufpool *, struct buf *);
 
 /* The steps of a turn. Accepts connections that wait: true when more are waiting. */
 bool session_pool_accept(struct session_pool *);

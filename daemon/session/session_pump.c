@@ -1,7 +1,9 @@
 /*
- * Data between the app leg and the engine: read straight into the send ring,
- * written straight from the RMB element; see session.h. Per request one recv
- * and one send.
+ * The data of a session; see session.h. On SMC-R it is read straight into the
+ * send ring and written straight from the RMB element: per request one recv and
+ * one send. On TCP it is copied between app leg and middle: a buffer is lent for
+ * each read and given back as soon as it is written, so an idle connection holds
+ * none. Copying, not splice(2), which stops at an urgent byte.
  */
 #include "daemon/session/session.h"
 
@@ -10,21 +12,45 @@
 #include "daemon/session/proxy.h"
 
 /* Bytes of one session, turn and direction; then the next one has its turn. */
-#define PUMP_BUDGET (256u * 1024)
+#define PUMP_BUDGET (8 * BUF_SIZE)
 
-static int
-piece_cnt(const struct iovec iov[2])
+/* Writes the PROXY header of this session, PROXY_HEADER_MAX bytes at most; returns its length. */
+static size_t
+take_header(struct session *s, uint8_t *buf)
 {
-	return iov[1].iov_len > 0 ? 2 : 1;
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	union net_addr dst;
+
+	s->flags &= ~(unsigned)SF_HEADER_OWED;
+	(void)getsockname(s->app.io.fd, (struct sockaddr *)&ss, &len);
+	net_addr_set(&dst, &ss);
+	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
 }
 
+/* The end of data was passed on in one direction (SF_APP_DONE or SF_PEER_DONE). */
 static void
+way_done(struct session *s, unsigned flag, enum session_event event)
+{
+	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
+
+	s->flags |= flag;
+	session_event(s, event);
+	if (s->state != SES_DEAD && (s->flags & both) == both)
+		session_event(s, SEV_BOTH_DONE);
+}
+
+/* -- on SMC-R -- */
+
+/* Leaves max bytes at most; returns the number of pieces. */
+static int
 clip(struct iovec iov[2], size_t max)
 {
 	if (iov[0].iov_len > max)
 		iov[0].iov_len = max;
 	if (iov[1].iov_len > max - iov[0].iov_len)
 		iov[1].iov_len = max - iov[0].iov_len;
+	return iov[1].iov_len > 0 ? 2 : 1;
 }
 
 /* False while there is no ring to lend: SMCR_EV_WRITABLE will come. An empty one has room for any header. */
@@ -33,17 +59,14 @@ put_header(struct session *s)
 {
 	uint8_t hdr[PROXY_HEADER_MAX];
 	struct iovec iov[2] = { { 0 } };
-	size_t len, first;
 
 	if (smcr_tx_space(s->conn, iov) < sizeof(hdr))
 		return false;
-	len = session_header(s, hdr);
-	first = len < iov[0].iov_len ? len : iov[0].iov_len;
+	size_t len = take_header(s, hdr), first = len < iov[0].iov_len ? len : iov[0].iov_len;
 	memcpy(iov[0].iov_base, hdr, first);
 	if (len > first)
 		memcpy(iov[1].iov_base, hdr + first, len - first);
 	smcr_tx_commit(s->conn, len, false);
-	s->flags &= ~(unsigned)SF_HEADER_OWED;
 	return true;
 }
 
@@ -57,12 +80,11 @@ from_app(struct session *s)
 	while ((s->app.flags & LEG_READABLE) != 0 && budget > 0) {
 		struct iovec iov[2] = { { 0 } };
 		bool urgent;
-		ssize_t n;
 
 		if (smcr_tx_space(s->conn, iov) == 0)
 			break;
-		clip(iov, budget);
-		n = leg_read(&s->app, iov, piece_cnt(iov), &urgent);
+		int cnt = clip(iov, budget);
+		ssize_t n = leg_read(&s->app, iov, cnt, &urgent);
 		smcr_tx_commit(s->conn, n > 0 ? (size_t)n : 0, urgent);
 		if (n < 0) {
 			session_event(s, SEV_APP_RESET);
@@ -74,7 +96,7 @@ from_app(struct session *s)
 			s->active_ns = s->pool->env->now_ns;
 	}
 	if ((s->app.flags & LEG_EOF) != 0 && (s->flags & SF_APP_DONE) == 0)
-		session_way_done(s, SF_APP_DONE, SEV_APP_EOF);
+		way_done(s, SF_APP_DONE, SEV_APP_EOF);
 	else if (budget == 0)
 		session_schedule(s);
 }
@@ -87,12 +109,11 @@ to_app(struct session *s)
 	while ((s->app.flags & LEG_WRITABLE) != 0 && budget > 0) {
 		struct iovec iov[2] = { { 0 } };
 		bool urgent;
-		ssize_t n;
 
 		if (smcr_rx_data(s->conn, iov, &urgent) == 0)
 			break;
-		clip(iov, budget);
-		n = leg_write(&s->app, iov, piece_cnt(iov), urgent);
+		int cnt = clip(iov, budget);
+		ssize_t n = leg_write(&s->app, iov, cnt, urgent);
 		if (n < 0) {
 			session_event(s, SEV_APP_RESET);
 			return;
@@ -105,7 +126,7 @@ to_app(struct session *s)
 		budget -= (size_t)n;
 	}
 	if ((s->flags & SF_PEER_DONE) == 0 && smcr_rx_eof(s->conn))
-		session_way_done(s, SF_PEER_DONE, SEV_PEER_DONE);
+		way_done(s, SF_PEER_DONE, SEV_PEER_DONE);
 	else if (budget == 0)
 		session_schedule(s);
 }
@@ -129,4 +150,108 @@ session_pump_smcr(struct session *s)
 		from_app(s);
 	if (s->state == SES_SMCR)
 		to_app(s);
+}
+
+/* -- on TCP -- */
+
+/* What the end of one direction is, and what a leg that breaks is. */
+static const struct {
+	unsigned done;
+	enum session_event end, from_broken, to_broken;
+} ways[WAY_CNT] = {
+	[WAY_FROM_APP] = { SF_APP_DONE, SEV_APP_EOF, SEV_APP_RESET, SEV_MID_RESET },
+	[WAY_TO_APP] = { SF_PEER_DONE, SEV_MID_EOF, SEV_MID_RESET, SEV_APP_RESET },
+};
+
+/* Writes what is held. False: the socket is full, or the session has ended. */
+static bool
+flush_held(struct session *s, int way)
+{
+	struct buf *b = s->held[way];
+
+	if (b == NULL)
+		return true;
+	struct iovec iov = { b->data + b->off, b->len - b->off };
+	ssize_t n = leg_write(way == WAY_FROM_APP ? &s->mid : &s->app, &iov, 1, b->urgent);
+	if (n < 0) {
+		session_event(s, ways[way].to_broken);
+		return false;
+	}
+	b->off += (uint32_t)n;
+	if (n > 0)
+		s->active_ns = s->pool->env->now_ns;
+	if (b->off < b->len)
+		return false;
+	bufpool_put(&s->pool->bufs, b);
+	s->held[way] = NULL;
+	return true;
+}
+
+/* Reads into a buffer that is held then. False: nothing to read, or the session has ended. */
+static bool
+fill_held(struct session *s, int way, struct leg *from)
+{
+	struct buf *b = bufpool_get(&s->pool->bufs);
+	ssize_t n;
+
+	if (b == NULL) {
+		session_blame(s, "out of memory", 0);
+		session_event(s, ways[way].from_broken);
+		return false;
+	}
+	if (from == &s->app && (s->flags & SF_HEADER_OWED) != 0) {
+		n = (ssize_t)take_header(s, b->data);
+	} else {
+		struct iovec iov = { b->data, sizeof(b->data) };
+
+		n = leg_read(from, &iov, 1, &b->urgent);
+		if (n > 0) {
+			s->bytes[way] += (size_t)n;
+			s->pool->stats.tcp_bytes += (size_t)n;
+		}
+	}
+	if (n <= 0) {
+		bufpool_put(&s->pool->bufs, b);
+		if (n < 0)
+			session_event(s, ways[way].from_broken);
+		return false;
+	}
+	b->len = (uint32_t)n;
+	s->held[way] = b;
+	return true;
+}
+
+static void
+copy_way(struct session *s, int way)
+{
+	struct leg *from = way == WAY_FROM_APP ? &s->app : &s->mid;
+
+	for (size_t budget = PUMP_BUDGET; flush_held(s, way); budget -= BUF_SIZE) {
+		bool header = from == &s->app && (s->flags & SF_HEADER_OWED) != 0;
+
+		if (!header && (from->flags & LEG_READABLE) == 0)
+			break;
+		if (budget == 0) {
+			session_schedule(s);
+			return;
+		}
+		if (!fill_held(s, way, from))
+			break;
+	}
+	if (s->state == SES_TCP && s->held[way] == NULL && (from->flags & LEG_EOF) != 0 &&
+	    (s->flags & ways[way].done) == 0)
+		way_done(s, ways[way].done, ways[way].end);
+}
+
+void
+session_pump_tcp(struct session *s)
+{
+	/* A Decline goes before the data. */
+	if (!setup_finish(s))
+		return;
+	copy_way(s, WAY_FROM_APP);
+	if (s->state == SES_TCP && setup_decline_done(s))
+		copy_way(s, WAY_TO_APP);
+	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
+		outage_end(s->settings->svc, OUTAGE_ENDED_BYTES, &s->mid_peer);
 }

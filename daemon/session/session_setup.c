@@ -19,16 +19,16 @@ setup_dialing(const struct session *s)
 void
 setup_dial_next(struct session *s, int why)
 {
-	bool ingress = session_kind(s) == CONFIG_INGRESS;
+	union net_addr *far = session_kind(s) == CONFIG_INGRESS ? &s->mid_peer : &s->app_peer;
 	int err = dial_next(&s->setup->dial, s->pool->env->loop, &s->pool->keepalive, why);
 
-	net_addr_set(ingress ? &s->mid_peer : &s->app_peer, dial_addr(&s->setup->dial));
+	net_addr_set(far, dial_addr(&s->setup->dial));
 	if (err == 0) {
 		env_arm(s->pool->env, &s->timer, s->settings->cfg.connect_ms);
 		return;
 	}
 	s->settings->svc->ctr.refused_connect++;
-	outage_failed(s->settings->svc, OUTAGE_CONNECT, ingress ? &s->mid_peer : &s->app_peer, "", -err);
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, "", -err);
 	if (s->why == NULL)
 		s->err = -err;
 	session_event(s, SEV_CONNECT_FAILED);
@@ -37,29 +37,12 @@ setup_dial_next(struct session *s, int why)
 static void
 dial_start(struct session *s)
 {
-	const struct config_target *to = &s->settings->cfg.to;
-
-	dial_init(&s->setup->dial, session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app, to->addrs, to->addr_cnt);
+	s->setup->dial = (struct dial){
+		.leg = session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app,
+		.addrs = s->settings->cfg.to.addrs,
+		.cnt = s->settings->cfg.to.addr_cnt,
+	};
 	setup_dial_next(s, 0);
-}
-
-/* True once, when the leg is connected. */
-static bool
-dial_done(struct session *s)
-{
-	int r;
-
-	if (!s->setup->dial.busy)
-		return false;
-	r = dial_check(&s->setup->dial);
-	if (r < 0)
-		setup_dial_next(s, 0);
-	if (r <= 0)
-		return false;
-	timer_cancel(&s->pool->env->timers, &s->timer);
-	if (session_kind(s) == CONFIG_EGRESS)
-		outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
-	return true;
 }
 
 /* -- rendezvous -- */
@@ -120,33 +103,19 @@ choose_path(struct session *s)
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
 
-/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh (C.4). */
-static void
-retry(struct session *s)
-{
-	s->flags |= SF_RETRIED;
-	s->flags &= ~(unsigned)SF_MID_FIN;
-	/* FIN, not RST, which could overtake the Decline. */
-	leg_close(&s->mid, s->pool->env->loop, false);
-	s->setup->out.len = 0;
-	session_set_state(s, SES_CONNECT);
-	dial_start(s);
-}
-
 /* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False when memory is out for
  * bytes of the peer's data that the engine had to read to see that they are no Decline. */
 static bool
 leave_engine(struct session *s)
 {
 	uint8_t bytes[SMCR_LEFTOVER_MAX];
-	struct buf *b;
-	size_t n;
 
 	if (smcr_clc_want(s->conn) > 0)
 		return true;
-	n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
+	size_t n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
 	if (n > 0) {
-		b = bufpool_get(&s->pool->bufs);
+		struct buf *b = bufpool_get(&s->pool->bufs);
+
 		if (b == NULL) {
 			session_blame(s, "out of memory", 0);
 			return false;
@@ -187,10 +156,8 @@ setup_decline_done(struct session *s)
 static void
 fall_back(struct session *s)
 {
-	bool ingress = session_kind(s) == CONFIG_INGRESS;
-
 	smcr_fallback(s->conn, &s->diag);
-	if (ingress && s->diag.peer != 0)
+	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
 		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
 	choose_path(s);
 	clc_out_take(&s->setup->out, s->conn);
@@ -200,26 +167,24 @@ fall_back(struct session *s)
 	}
 	if ((s->conn != NULL && !leave_engine(s)) || clc_out_flush(&s->setup->out, &s->mid) != 0) {
 		session_event(s, SEV_MID_RESET);
-		return;
-	}
-	if (s->path == PATH_NONE) {
-		retry(s);
-		return;
-	}
-	if (s->path == PATH_REFUSED) {
+	} else if (s->path == PATH_REFUSED) {
 		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
 		session_event(s, SEV_REFUSED);
-		return;
-	}
-	if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
-		s->flags |= SF_HEADER_OWED;
-	if (ingress || (s->flags & SF_APP_READY) != 0) {
-		session_set_state(s, SES_TCP);
-		return;
-	}
-	session_set_state(s, SES_TCP_CONNECT);
-	if (!s->setup->dial.busy)
+	} else if (s->path == PATH_NONE) {
+		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
+		 * (C.4). FIN, not RST, which could overtake the Decline. */
+		s->flags |= SF_RETRIED;
+		leg_close(&s->mid, s->pool->env->loop, false);
+		s->setup->out.len = 0;
+		session_set_state(s, SES_CONNECT);
 		dial_start(s);
+	} else {
+		bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
+
+		session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
+		if (s->app.io.fd < 0)
+			dial_start(s);
+	}
 }
 
 bool
@@ -240,44 +205,37 @@ setup_finish(struct session *s)
 
 /* -- the turn -- */
 
+/* A leg that is connected takes the session on; one that cannot be makes room for the next address. */
 static void
-pump_clc(struct session *s)
+pump_dial(struct session *s)
 {
-	switch (clc_pump(&s->mid, s->conn, &s->setup->out)) {
-	case CLC_PUMP_OK:
-		break;
-	case CLC_PUMP_EOF:
-		if ((s->flags & SF_MID_FIN) == 0) {
-			s->flags |= SF_MID_FIN;
-			session_event(s, SEV_MID_EOF);
-		}
-		break;
-	case CLC_PUMP_BROKEN:
-		session_event(s, SEV_MID_RESET);
-		break;
+	int r = s->setup->dial.busy ? dial_check(&s->setup->dial) : 0;
+
+	if (r < 0)
+		setup_dial_next(s, 0);
+	if (r <= 0)
+		return;
+	timer_cancel(&s->pool->env->timers, &s->timer);
+	if (session_kind(s) == CONFIG_INGRESS) {
+		session_set_state(s, SES_RENDEZVOUS);
+		open_engine_conn(s);
+		return;
 	}
+	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
+	if (s->state == SES_RENDEZVOUS)
+		smcr_admit(s->conn);
+	else if (s->state == SES_TCP_CONNECT)
+		session_set_state(s, SES_TCP);
 }
 
 static void
-pump_rendezvous(struct session *s)
+pump_rendezvous(struct session *s, unsigned events)
 {
-	unsigned events = s->events;
-
-	s->events = 0;
-	if (dial_done(s)) {
-		s->flags |= SF_APP_READY;
-		smcr_admit(s->conn);
-	}
-	if (s->state == SES_RENDEZVOUS)
-		pump_clc(s);
-	if (s->state != SES_RENDEZVOUS)
-		return;
+	clc_pump(&s->mid, s->conn, &s->setup->out);
 	if ((events & SMCR_EV_ESTABLISHED) != 0) {
 		s->path = PATH_SMCR;
 		if (session_kind(s) == CONFIG_INGRESS)
 			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
-		if (s->settings->cfg.proxy_protocol != CONFIG_PROXY_OFF)
-			s->flags |= SF_HEADER_OWED;
 		clc_out_take(&s->setup->out, s->conn);
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 		session_set_state(s, SES_SMCR);
@@ -289,41 +247,18 @@ pump_rendezvous(struct session *s)
 void
 setup_pump(struct session *s)
 {
-	switch (s->state) {
-	case SES_CONNECT:
-		if (dial_done(s)) {
-			session_set_state(s, SES_RENDEZVOUS);
-			open_engine_conn(s);
-		}
-		break;
-	case SES_RENDEZVOUS:
-		pump_rendezvous(s);
-		break;
-	case SES_LEAVING:
-		s->events = 0;
-		if (dial_done(s))
-			s->flags |= SF_APP_READY;
-		if (s->state == SES_LEAVING)
-			fall_back(s);
-		break;
-	case SES_TCP_CONNECT:
-		if (dial_done(s)) {
-			s->flags |= SF_APP_READY;
-			session_set_state(s, SES_TCP);
-		}
-		break;
-	case SES_ABORTING:
+	unsigned events = s->events;
+
+	s->events = 0;
+	if (s->state != SES_ABORTING)
+		pump_dial(s);
+	if (s->state == SES_RENDEZVOUS)
+		pump_rendezvous(s, events);
+	else if (s->state == SES_LEAVING)
+		fall_back(s);
+	else if (s->state == SES_ABORTING && smcr_clc_want(s->conn) > 0)
 		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
-		if (smcr_clc_want(s->conn) > 0)
-			pump_clc(s);
-		else
-			session_pump_middle(s);
-		break;
-	case SES_SMCR:
-	case SES_CLOSING:
-	case SES_TCP:
-	case SES_DEAD:
-	case SES_STATE_CNT:
-		break;
-	}
+		clc_pump(&s->mid, s->conn, &s->setup->out);
+	else if (s->state == SES_ABORTING)
+		session_pump_middle(s);
 }

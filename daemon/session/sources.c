@@ -12,10 +12,8 @@
 static void
 source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
 {
-	unsigned len;
-
 	addr_to_v6(ss, addr);
-	len = addr_source_bits(addr) / 8;
+	unsigned len = addr_source_bits(addr) / 8;
 	memset(addr + len, 0, 16 - len);
 }
 
@@ -50,17 +48,9 @@ place(const struct sources *s, const uint8_t addr[16])
 }
 
 void
-sources_init(struct sources *s, uint64_t seed)
-{
-	*s = (struct sources){ .seed = seed };
-}
-
-void
 sources_fini(struct sources *s)
 {
 	free(s->tab);
-	s->tab = NULL;
-	s->cap = s->used = 0;
 }
 
 static bool
@@ -82,13 +72,12 @@ grow(struct sources *s)
 uint32_t
 sources_add(struct sources *s, const struct sockaddr_storage *ss)
 {
-	struct source *p;
 	uint8_t addr[16];
 
 	if (s->used * 2 >= s->cap && !grow(s))
 		return 0;
 	source_of(ss, addr);
-	p = place(s, addr);
+	struct source *p = place(s, addr);
 	if (p->cnt == 0) {
 		memcpy(p->addr, addr, sizeof(p->addr));
 		s->used++;
@@ -96,12 +85,21 @@ sources_add(struct sources *s, const struct sockaddr_storage *ss)
 	return ++p->cnt;
 }
 
-/* Entries behind a place that became free move up, or the search for them would end there. */
-static void
-close_gap(struct sources *s, uint32_t gap)
+void
+sources_remove(struct sources *s, const struct sockaddr_storage *ss)
 {
 	const uint32_t mask = s->cap - 1;
+	uint8_t addr[16];
 
+	source_of(ss, addr);
+	assert(s->cap > 0);
+	struct source *p = place(s, addr);
+	assert(p->cnt > 0); /* it was counted */
+	if (--p->cnt > 0)
+		return;
+	s->used--;
+	/* Entries behind the place that became free move up, or the search for them would end there. */
+	uint32_t gap = (uint32_t)(p - s->tab);
 	for (uint32_t i = (gap + 1) & mask; s->tab[i].cnt != 0; i = (i + 1) & mask) {
 		if (((i - home(s, s->tab[i].addr)) & mask) < ((i - gap) & mask))
 			continue;
@@ -109,22 +107,6 @@ close_gap(struct sources *s, uint32_t gap)
 		s->tab[i].cnt = 0;
 		gap = i;
 	}
-}
-
-void
-sources_remove(struct sources *s, const struct sockaddr_storage *ss)
-{
-	struct source *p;
-	uint8_t addr[16];
-
-	source_of(ss, addr);
-	assert(s->cap > 0);
-	p = place(s, addr);
-	assert(p->cnt > 0); /* it was counted */
-	if (--p->cnt > 0)
-		return;
-	s->used--;
-	close_gap(s, (uint32_t)(p - s->tab));
 }
 
 uint32_t

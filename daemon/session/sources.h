@@ -15,6 +15,7 @@ struct source {
 	uint32_t cnt; /* 0: a free place */
 };
 
+/* Zeroed but for its seed it is empty. */
 struct sources {
 	struct source *tab;
 	uint32_t cap; /* a power of two, or 0 */
@@ -22,7 +23,6 @@ struct sources {
 	uint64_t seed; /* so that nobody can choose addresses that meet in one place */
 };
 
-void sources_init(struct sources *, uint64_t seed);
 void sources_fini(struct sources *);
 /* One more connection of the source. Returns their number now, or 0 when memory is out and it was not counted. */
 uint32_t sources_add(struct sources *, const struct sockaddr_storage *);

@@ -1,7 +1,7 @@
 # The worker: engine, devices, services and sessions put together.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/worker.c daemon/worker/worker.h \
-	daemon/worker/reload.c daemon/worker/reload.h \
+	daemon/worker/reload.c \
 	daemon/worker/mpa_policy.c daemon/worker/mpa_policy.h
 
 check_UNIT += \

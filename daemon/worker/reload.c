@@ -1,6 +1,7 @@
-/* Services from one configuration to the next; see reload.h. */
-#include "daemon/worker/reload.h"
-
+/*
+ * From one set of services to the next, at start (from none) and on reload:
+ * first everything that can fail, then the change. Called by worker.c.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "daemon/config/config.h"
 #include "daemon/net.h"
 #include "daemon/session/service.h"
+#include "daemon/worker/worker.h"
 
 /* What becomes of one configured service. */
 struct step {
@@ -27,7 +29,7 @@ struct plan {
 	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
-	int *fds; /* from systemd; -1 = used */
+	const int *fds; /* from systemd */
 	unsigned fd_cnt;
 	FILE *err;
 };
@@ -56,32 +58,23 @@ find_listener(const struct session_pool *pool, const struct sockaddr_storage *ad
 	return NULL;
 }
 
-/* A socket unit may have ListenDatagram= or Accept=yes. */
-static bool
-is_listening(int fd)
-{
-	int type = 0, on = 0;
-	socklen_t len = sizeof(type);
-
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM &&
-	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0;
-}
-
 /* A socket of systemd's that listens there, or -1. */
 static int
 take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < p->fd_cnt; i++) {
 		struct sockaddr_storage ss = { 0 };
-		socklen_t len = sizeof(ss);
-		int fd = p->fds[i];
+		socklen_t len = sizeof(ss), int_len = sizeof(int);
+		int fd = p->fds[i], type = 0, on = 0;
 
-		if (fd < 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 || !same_place(&ss, addr) ||
-		    !is_listening(fd))
+		/* A socket unit may have ListenDatagram= or Accept=yes. */
+		(void)getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &int_len);
+		(void)getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &int_len);
+		if (type != SOCK_STREAM || on == 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 ||
+		    !same_place(&ss, addr))
 			continue;
 		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-		p->fds[i] = -1;
 		return fd;
 	}
 	return -1;
@@ -123,30 +116,11 @@ listen_anew(const struct session_pool *pool, const struct sockaddr_storage *addr
 }
 
 static int
-prepare_socket(struct plan *p, struct step *st)
+prepare(struct plan *p, struct step *st)
 {
 	const struct sockaddr_storage *addr = &st->cfg->listen;
 	char text[ADDR_STR_MAX];
 
-	st->from = find_listener(p->pool, addr);
-	if (st->from != NULL)
-		return 0;
-	st->fd = take_passed_fd(p, addr);
-	if (st->fd < 0)
-		st->fd = listen_anew(p->pool, addr);
-	if (st->fd >= 0)
-		return 0;
-	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
-	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd),
-	    st->fd == -EACCES && addr_port(addr) < 1024
-	        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
-	        : "");
-	return st->fd;
-}
-
-static int
-prepare(struct plan *p, struct step *st)
-{
 	st->svc = find_service(p->pool, st->cfg);
 	st->is_new = st->svc == NULL;
 	if (st->is_new)
@@ -159,8 +133,22 @@ prepare(struct plan *p, struct step *st)
 		fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
 		return -ENOMEM;
 	}
-	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, &st->cfg->listen);
-	return st->moves ? prepare_socket(p, st) : 0;
+	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, addr);
+	if (st->moves)
+		st->from = find_listener(p->pool, addr);
+	if (!st->moves || st->from != NULL)
+		return 0;
+	st->fd = take_passed_fd(p, addr);
+	if (st->fd < 0)
+		st->fd = listen_anew(p->pool, addr);
+	if (st->fd >= 0)
+		return 0;
+	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
+	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd),
+	    st->fd == -EACCES && addr_port(addr) < 1024
+	        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
+	        : "");
+	return st->fd;
 }
 
 static void
@@ -180,36 +168,6 @@ undo(struct plan *p)
 
 /* -- the change -- */
 
-/* Sockets change hands: each one is out of its old service before it goes into the new one. */
-static void
-take_over_sockets(struct plan *p)
-{
-	for (unsigned i = 0; i < p->cnt; i++)
-		if (p->steps[i].from != NULL)
-			p->steps[i].fd = listener_stop(p->steps[i].from);
-	for (unsigned i = 0; i < p->cnt; i++) {
-		int fd = p->steps[i].moves ? listener_stop(p->steps[i].svc) : -1;
-
-		if (fd >= 0)
-			close(fd);
-	}
-}
-
-static void
-remove_services(struct plan *p)
-{
-	LIST_EACH(struct service, svc, &p->pool->services, node) {
-		bool kept = false;
-
-		for (unsigned i = 0; i < p->cnt; i++)
-			kept = kept || p->steps[i].svc == svc;
-		if (kept)
-			continue;
-		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
-		service_drop(svc);
-	}
-}
-
 /* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
  * and leaves a service that does not listen. */
 static void
@@ -219,8 +177,10 @@ commit(struct plan *p, struct step *st)
 	bool changed = st->next != NULL;
 	int rc = 0;
 
-	if (changed)
-		service_change(st->svc, st->next);
+	if (changed) {
+		settings_put(st->svc->settings);
+		st->svc->settings = st->next;
+	}
 	if (st->moves)
 		rc = listener_start(st->svc, st->fd);
 	else
@@ -236,10 +196,7 @@ commit(struct plan *p, struct step *st)
 		    st->is_new ? "added" : "changed", st->cfg->name,
 		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
 		    addr_format_port(&st->cfg->listen, text, sizeof(text)), st->cfg->to.host, st->cfg->to.port);
-		prewarm_stop(st->svc);
-		if (prewarm_start(st->svc) != 0)
-			log_msg(LOG_LVL_WARNING, "link group cannot be made ahead, out of memory: service=%s",
-			    st->cfg->name);
+		service_prewarm(st->svc);
 	}
 }
 
@@ -251,8 +208,11 @@ close_unused(struct plan *p)
 	for (unsigned i = 0; i < p->fd_cnt; i++) {
 		struct sockaddr_storage ss = { 0 };
 		socklen_t len = sizeof(ss);
+		bool used = false;
 
-		if (p->fds[i] < 0)
+		for (unsigned k = 0; k < p->cnt; k++)
+			used = used || p->steps[k].fd == p->fds[i];
+		if (used)
 			continue;
 		(void)getsockname(p->fds[i], (struct sockaddr *)&ss, &len);
 		log_msg(LOG_LVL_WARNING, "passed socket is no TCP listener of a service, closed: address=%s",
@@ -261,47 +221,53 @@ close_unused(struct plan *p)
 	}
 }
 
-/* Does all that can fail: 0, or -errno and nothing has changed. */
-static int
-prepare_all(struct plan *p, const struct config *cfg)
+static void
+carry_out(struct plan *p)
 {
-	for (unsigned i = 0; i < cfg->service_cnt; i++) {
-		int rc;
+	/* Sockets change hands: each one is out of its old service before it goes into the new one. */
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->steps[i].from != NULL)
+			p->steps[i].fd = listener_stop(p->steps[i].from);
+	for (unsigned i = 0; i < p->cnt; i++) {
+		int fd = p->steps[i].moves ? listener_stop(p->steps[i].svc) : -1;
 
-		p->steps[i] = (struct step){ .cfg = &cfg->services[i], .fd = -1 };
-		p->cnt = i + 1;
-		rc = prepare(p, &p->steps[i]);
-		if (rc != 0) {
-			undo(p);
-			return rc;
-		}
+		if (fd >= 0)
+			close(fd);
 	}
-	return 0;
+	LIST_EACH(struct service, svc, &p->pool->services, node) {
+		bool kept = false;
+
+		for (unsigned i = 0; i < p->cnt; i++)
+			kept = kept || p->steps[i].svc == svc;
+		if (kept)
+			continue;
+		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
+		service_drop(svc);
+	}
+	for (unsigned i = 0; i < p->cnt; i++)
+		commit(p, &p->steps[i]);
+	close_unused(p);
 }
 
 int
 services_apply(struct session_pool *pool, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
 {
-	struct plan p = { .pool = pool, .fd_cnt = fd_cnt, .err = err };
-	int rc = -ENOMEM;
+	struct plan p = { .pool = pool, .fds = fds, .fd_cnt = fd_cnt, .err = err };
+	int rc = 0;
 
 	p.steps = calloc(cfg->service_cnt + 1, sizeof(*p.steps));
-	p.fds = calloc(fd_cnt + 1, sizeof(*p.fds));
-	if (p.steps != NULL && p.fds != NULL) {
-		for (unsigned i = 0; i < fd_cnt; i++)
-			p.fds[i] = fds[i];
-		rc = prepare_all(&p, cfg);
-	} else {
+	if (p.steps == NULL) {
 		fprintf(err, "out of memory\n");
+		return -ENOMEM;
 	}
-	if (rc == 0) {
-		take_over_sockets(&p);
-		remove_services(&p);
-		for (unsigned i = 0; i < p.cnt; i++)
-			commit(&p, &p.steps[i]);
-		close_unused(&p);
+	for (; rc == 0 && p.cnt < cfg->service_cnt; p.cnt++) {
+		p.steps[p.cnt] = (struct step){ .cfg = &cfg->services[p.cnt], .fd = -1 };
+		rc = prepare(&p, &p.steps[p.cnt]);
 	}
+	if (rc == 0)
+		carry_out(&p);
+	else
+		undo(&p);
 	free(p.steps);
-	free(p.fds);
 	return rc;
 }

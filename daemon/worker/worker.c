@@ -12,7 +12,6 @@
 #include "daemon/log_text.h"
 #include "daemon/session/session.h"
 #include "daemon/worker/mpa_policy.h"
-#include "daemon/worker/reload.h"
 
 #define END_MS 5000 /* a card that has not let go of its queue pairs by then keeps them until the process is gone */
 
@@ -64,27 +63,26 @@ worker_clock(void *arg, int64_t now_ns)
 }
 
 static void
-drain_done(struct worker *w)
+on_drain_timeout(struct timer *t)
 {
-	void (*done)(void *) = w->drain.done;
+	struct drain *d = CONTAINER_OF(t, struct drain, timer);
+	void (*done)(void *) = d->done;
 
-	w->drain.done = NULL;
+	d->done = NULL;
 	if (done != NULL)
-		done(w->drain.arg);
+		done(d->arg);
 }
 
 static int64_t
 worker_turn(void *arg, int64_t now_ns)
 {
 	struct worker *w = arg;
-	bool more;
-	int64_t at;
 
 	w->turns++;
 	devices_follow(w->devices);
 	smcr_poll(w->env.eng, now_ns);
 	timerq_run(&w->env.timers, now_ns);
-	more = devices_listen(w->devices);
+	bool more = devices_listen(w->devices);
 	if (session_pool_accept(&w->sessions))
 		more = true;
 	session_pool_pump(&w->sessions);
@@ -92,22 +90,16 @@ worker_turn(void *arg, int64_t now_ns)
 		more = true;
 	session_pool_reap(&w->sessions);
 	log_engine(w);
-	at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
+	int64_t at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
 	at = min_i64(at, timerq_next(&w->env.timers));
 	if (more || !list_empty(&w->sessions.scheduled))
 		at = INT64_MIN;
 	if (w->drain.done != NULL && w->sessions.sessions.used == 0 && smcr_idle(w->env.eng))
-		drain_done(w);
+		on_drain_timeout(&w->drain.timer);
 	return at;
 }
 
 /* -- life -- */
-
-static void
-on_drain_timeout(struct timer *t)
-{
-	drain_done(CONTAINER_OF(t, struct worker, drain.timer));
-}
 
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
@@ -142,7 +134,6 @@ int
 worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	int rc;
 
 	if (w == NULL) {
 		fprintf(err, "worker: %s\n", strerror(ENOMEM));
@@ -157,7 +148,7 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
 		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
-	rc = start(w, cfg, fds, fd_cnt, err);
+	int rc = start(w, cfg, fds, fd_cnt, err);
 	if (rc != 0)
 		worker_free(w);
 	else
@@ -169,14 +160,13 @@ int
 worker_reload(struct worker *w, const struct config *next, FILE *err)
 {
 	struct config_keepalive old = w->sessions.keepalive;
-	int rc;
 
 	if (w->draining) {
 		fprintf(err, "the daemon is ending: no reload\n");
 		return -ESHUTDOWN;
 	}
 	w->sessions.keepalive = next->keepalive;
-	rc = services_apply(&w->sessions, next, NULL, 0, err);
+	int rc = services_apply(&w->sessions, next, NULL, 0, err);
 	if (rc != 0) {
 		w->sessions.keepalive = old;
 		return rc;
@@ -247,28 +237,10 @@ worker_engine(struct worker *w)
 	return w->env.eng;
 }
 
-struct rnic_dev *
-worker_device(struct worker *w, unsigned i)
+const struct devices *
+worker_devices(const struct worker *w)
 {
-	return devices_get(w->devices, i);
-}
-
-int64_t
-worker_now_ns(const struct worker *w)
-{
-	return w->env.now_ns;
-}
-
-bool
-worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
-{
-	return devices_info(w->devices, i, info);
-}
-
-const char *
-worker_interface(const struct worker *w, unsigned index)
-{
-	return devices_interface(w->devices, index);
+	return w->devices;
 }
 
 bool
@@ -311,14 +283,8 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.tcp_bytes = s->tcp_bytes,
 		.turns = w->turns,
 		.draining = w->draining,
-		.started_ns = w->started_ns,
+		.uptime_ns = w->env.now_ns - w->started_ns,
 	};
-}
-
-const struct session_fallbacks *
-worker_fallbacks(const struct worker *w)
-{
-	return &w->sessions.fallbacks;
 }
 
 struct session_pool *

@@ -27,16 +27,15 @@ void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg)
 /* Ends everything; runs the loop until cards have let go of their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
+/* reload.c: makes pool->services what cfg says; pool->keepalive holds the new settings already. Listening sockets among fds
+ * are used where their address fits, the others are closed. 0, or -errno: all is as before and err says what is wrong. */
+int services_apply(struct session_pool *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err);
+
 struct smcr *worker_engine(struct worker *);
-struct rnic_dev *worker_device(struct worker *, unsigned i); /* NULL behind the last */
-int64_t worker_now_ns(const struct worker *);
+const struct devices *worker_devices(const struct worker *);
+struct session_pool *worker_sessions(struct worker *);
 
-/* -- what smcrctl shows of devices, sessions and services -- */
-
-/* False behind the last. */
-bool worker_device_info(const struct worker *, unsigned i, struct device_info *);
-/* "" when there is none. */
-const char *worker_interface(const struct worker *, unsigned index);
+/* -- what smcrctl shows of sessions and services -- */
 
 struct worker_stats {
 	uint64_t accept_pauses; /* EMFILE */
@@ -44,17 +43,13 @@ struct worker_stats {
 	uint64_t tcp_bytes; /* carried on fallen-back connections */
 	uint64_t turns;     /* of the loop */
 	bool draining;
-	int64_t started_ns;
+	int64_t uptime_ns;
 };
 
 /* Walks as in smcr.h: *pos starts at 0. */
 bool worker_session_next(const struct worker *, uint32_t *pos, struct session_info *);
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 void worker_stats(const struct worker *, struct worker_stats *);
-
-const struct session_fallbacks *worker_fallbacks(const struct worker *);
-/* For tests, which look inside. */
-struct session_pool *worker_sessions(struct worker *);
 
 /* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict, never before
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */

@@ -76,9 +76,9 @@ START_TEST(a_fallback_is_counted_and_says_why)
 	}
 	ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 1);
 	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 1);
-	ck_assert_uint_eq(worker_fallbacks(gw.w)->local.e[0].key, DIAG);
-	ck_assert_uint_eq(worker_fallbacks(gw.w)->local.e[0].cnt, 1);
-	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, 1);
+	ck_assert_uint_eq(gw_pool(GW_IN)->fallbacks.local.e[0].key, DIAG);
+	ck_assert_uint_eq(gw_pool(GW_IN)->fallbacks.local.e[0].cnt, 1);
+	ck_assert_uint_eq(gw_pool(GW_IN)->fallbacks.peer.e[0].cnt, 1);
 }
 
 START_TEST(refuse_means_no_tcp)
@@ -129,7 +129,7 @@ START_TEST(a_late_decline_is_not_taken_for_data)
 	gw_say(client, arrives[_i]);
 	ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
 	gw_expect(server, arrives[_i], GW_EOF);
-	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, _i == 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->fallbacks.peer.e[0].cnt, _i == 0);
 	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);

@@ -19,7 +19,6 @@
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
-#include "daemon/fdlimit.h"
 #include "daemon/smcrd.h"
 #include "daemon/worker/worker.h"
 #include "unit.h"

@@ -59,8 +59,8 @@ START_TEST(a_device_that_does_not_open_is_told)
 	ck_assert_ptr_nonnull(strstr(gw.err, "broken"));
 	gw.cfg.device_cnt = 1;
 	gw_start();
-	ck_assert_ptr_nonnull(worker_device(gw.w, 0));
-	ck_assert_ptr_null(worker_device(gw.w, 1));
+	ck_assert_ptr_nonnull(devices_get(worker_devices(gw.w), 0));
+	ck_assert_ptr_null(devices_get(worker_devices(gw.w), 1));
 	gw.cfg.device_cnt = 0;
 }
 
@@ -119,14 +119,14 @@ START_TEST(a_device_whose_address_is_missing_is_waited_for)
 	devices_are(devs, 2);
 	gw_start();
 	ck_assert_ptr_nonnull(strstr(gw.err, "warning: device late at ? is not there: address: "));
-	ck_assert_ptr_null(worker_device(gw.w, 1));
+	ck_assert_ptr_null(devices_get(worker_devices(gw.w), 1));
 	/* said once */
 	ck_assert_int_eq(gw_reload(), 0);
 	ck_assert_str_eq(gw.err, "");
 	fake.late_device = true;
 	ck_assert_int_eq(gw_reload(), 0);
-	ck_assert_str_eq(rnic_query(worker_device(gw.w, 1)).name, "late");
-	ck_assert_int_eq(rnic_query(worker_device(gw.w, 1)).port, RNIC_PORT_UP);
+	ck_assert_str_eq(rnic_query(devices_get(worker_devices(gw.w), 1)).name, "late");
+	ck_assert_int_eq(rnic_query(devices_get(worker_devices(gw.w), 1)).port, RNIC_PORT_UP);
 	gw.cfg.device_cnt = 0;
 }
 
@@ -137,7 +137,7 @@ START_TEST(an_interface_without_addresses_is_told_and_waited_for)
 	devices_are(&dev, 1);
 	gw_start();
 	ck_assert_str_eq(gw.err, "warning: no address for a device on interface \"no-such-if\" now\n");
-	ck_assert_ptr_null(worker_device(gw.w, 0));
+	ck_assert_ptr_null(devices_get(worker_devices(gw.w), 0));
 	gw.cfg.device_cnt = 0;
 }
 

@@ -29,7 +29,7 @@ struct worker {
 	bool full;
 	struct smcr eng;
 	struct rnic_dev dev[2];
-	struct session_fallbacks fallbacks;
+	struct session_pool sessions; /* its fallbacks only */
 
 	struct {
 		void (*done)(void *, const struct check_result *);
@@ -90,15 +90,24 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 
 static const struct rnic_ops dev_ops = { .query = query };
 
-struct rnic_dev *
-worker_device(struct worker *w, unsigned i)
+/* The devices of a worker are the worker itself. */
+const struct devices *
+worker_devices(const struct worker *w)
 {
+	return (const void *)w;
+}
+
+struct rnic_dev *
+devices_get(const struct devices *devs, unsigned i)
+{
+	struct worker *w = (void *)(uintptr_t)devs;
+
 	return w->full && i < 2 ? &w->dev[i] : NULL;
 }
 
 /* Indices 7 and 8 are eth7 and eth7.100. */
 const char *
-worker_interface(const struct worker *w, unsigned index)
+devices_interface(const struct devices *devs, unsigned index)
 {
 	return index == 7 ? "eth7" : index == 8 ? "eth7.100" : "";
 }
@@ -128,9 +137,10 @@ fill_card(struct verbs_port *p)
 }
 
 bool
-worker_device_info(const struct worker *w, unsigned i, struct device_info *info)
+devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 {
 	static struct verbs_port card;
+	const struct worker *w = (const void *)devs;
 
 	if (!w->full || i >= 2)
 		return false;
@@ -413,14 +423,14 @@ smcr_counters(const struct smcr *eng)
 void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
-	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, true, 1 * S }
-	               : (struct worker_stats){ .started_ns = 1 * S };
+	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, true, 98765 * S }
+	               : (struct worker_stats){ .uptime_ns = 98765 * S };
 }
 
-const struct session_fallbacks *
-worker_fallbacks(const struct worker *w)
+struct session_pool *
+worker_sessions(struct worker *w)
 {
-	return &w->fallbacks;
+	return &w->sessions;
 }
 
 /* -- the worker -- */
@@ -429,12 +439,6 @@ struct smcr *
 worker_engine(struct worker *w)
 {
 	return &w->eng;
-}
-
-int64_t
-worker_now_ns(const struct worker *w)
-{
-	return 98766 * S;
 }
 
 struct worker *
@@ -478,9 +482,9 @@ fake_worker_new(void)
 		w->dev[i] = (struct rnic_dev){ .ops = &dev_ops, .ctx = (void *)i };
 	set_counters(&w->eng.counters);
 	for (unsigned i = 0; i < 12; i++)
-		tally_count(&w->fallbacks.local, i % 3 == 0 ? CLC_DIAG_NO_DEVICE : CLC_DIAG_PEER_DECLINED);
-	tally_count(&w->fallbacks.peer, CLC_DIAG_NO_MEMORY);
-	tally_count(&w->fallbacks.peer, 0xdeadbeef);
+		tally_count(&w->sessions.fallbacks.local, i % 3 == 0 ? CLC_DIAG_NO_DEVICE : CLC_DIAG_PEER_DECLINED);
+	tally_count(&w->sessions.fallbacks.peer, CLC_DIAG_NO_MEMORY);
+	tally_count(&w->sessions.fallbacks.peer, 0xdeadbeef);
 	return w;
 }
 
