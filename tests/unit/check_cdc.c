@@ -133,12 +133,3 @@ START_TEST(encoder_refuses_unknown_flags_and_small_buffers)
 			expect_encode_fails(&m, CDC_LEN, -EINVAL);
 	}
 }
-
-static void
-cdc_case(TCase *tc)
-{
-	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, every_field_at_its_place, reserved_bits_are_ignored,
-	    wrong_length_or_type_is_malformed, encoder_refuses_unknown_flags_and_small_buffers);
-}
-
-UNIT_MAIN("cdc", cdc_case)

@@ -614,28 +614,3 @@ START_TEST(diagnosis_in_words)
 	ck_assert_str_eq(clc_diag_str(0), "unknown code");
 	ck_assert_str_eq(clc_diag_str(UINT32_MAX), "unknown code");
 }
-
-static void
-fields_case(TCase *tc)
-{
-	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, proposal_fields, accept_fields, decline_fields,
-	    takes_only_its_own_bytes, ipv6_prefixes, version_2_proposals, size_and_mtu_codes, diagnosis_in_words);
-}
-
-static void
-bad_input_case(TCase *tc)
-{
-	unit_add(tc, peek_refuses_other_protocols_at_once, trailing_eye_catcher_is_checked, total_length_at_its_limits,
-	    growth_offset_at_its_limits, long_growth_area_is_skipped, prefix_fields_out_of_range,
-	    accept_fields_out_of_range, version_2_accept_is_declined, encoder_refuses_values_out_of_range,
-	    longest_message_fits_the_announced_bound);
-}
-
-static void
-extension_case(TCase *tc)
-{
-	unit_add(tc, extension_in_a_proposal, foreign_growth_areas_are_no_extension, extension_in_an_accept,
-	    extension_length_in_an_accept, unknown_content_in_an_accept_is_skipped);
-}
-
-UNIT_MAIN("clc", fields_case, bad_input_case, extension_case)

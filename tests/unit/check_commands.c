@@ -152,12 +152,3 @@ START_TEST(completion_offers_the_options_of_each_command)
 	}
 	free(script);
 }
-
-static void
-commands_case(TCase *tc)
-{
-	unit_add(tc, every_command_is_in_the_manual, every_command_has_its_answer_and_its_fields_in_the_schema,
-	    completion_knows_the_commands, completion_offers_the_options_of_each_command);
-}
-
-UNIT_MAIN("commands", commands_case)

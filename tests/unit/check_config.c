@@ -502,7 +502,7 @@ static const struct {
 	{ "\na = ((((((((((1))))))))));", "t.conf:2: nested deeper than" },
 };
 
-START_TEST(says_file_line_and_what)
+START_LOOP_TEST(says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]))
 {
 	parse_bad(errors[_i].text, errors[_i].msg);
 }
@@ -857,19 +857,3 @@ START_TEST(says_why_a_file_cannot_be_read)
 	    "/nonexistent/smcrd.conf: cannot be read: No such file or directory\n"
 	    "/tmp: cannot be read: is a directory\n/dev/zero: cannot be read: larger than 1 MiB\n");
 }
-
-static void
-config_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
-	unit_add(tc, refuses_wrong_types_for_every_key, keeps_ranges_of_every_key, refuses_unknown_keys_everywhere,
-	    names_every_missing_key, every_default_is_valid, every_field_of_engine_and_device_has_a_key,
-	    device_defaults_are_those_of_the_device, card_defaults_are_those_of_the_device,
-	    engine_defaults_are_those_of_the_engine, reports_all_errors_at_once, refuses_text_with_nul,
-	    stores_what_is_written, prints_canonical_form_that_parses_to_the_same, an_empty_file_is_all_defaults,
-	    different_addresses_may_share_a_port, warns_without_failing, devices_of_both_types_have_ports_of_their_own,
-	    one_default_device_for_each_local_address, a_wildcard_takes_the_addresses_of_interfaces,
-	    default_devices_are_bounded, says_why_a_file_cannot_be_read);
-}
-
-UNIT_MAIN("config", config_case)

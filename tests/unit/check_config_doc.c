@@ -207,12 +207,3 @@ START_TEST(the_examples_of_the_page_are_right)
 	ck_assert_uint_ge(cnt, 2);
 	free(page);
 }
-
-static void
-config_doc_case(TCase *tc)
-{
-	unit_add(tc, every_key_is_documented, every_documented_key_exists, the_example_is_right,
-	    the_examples_of_the_page_are_right);
-}
-
-UNIT_MAIN("config_doc", config_doc_case)

@@ -52,6 +52,8 @@ plan_of(const char *old_file, const char *next_file)
 
 #define SVC(name, port, more) "{ name = \"" name "\"; listen = \"127.0.0.1:" port "\"; to = \"b:80\"; " more " }"
 
+UNIT_FIXTURE(NULL, forget);
+
 START_TEST(nothing_changed)
 {
 	static const char file[] = "ingress = ( " SVC("a", "80", "allow = [ \"::1\" ];") " );\n"
@@ -202,13 +204,3 @@ START_TEST(default_devices_go_without_a_word)
 	ck_assert_str_eq(text, "device at ::1 added\n");
 	ck_assert_uint_eq(p.fixed, 0);
 }
-
-static void
-config_plan_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, NULL, forget);
-	unit_add(tc, nothing_changed, names_what_changed, what_needs_a_restart_is_named_and_stays, no_key_is_forgotten,
-	    devices_are_added_and_stay, cards_are_told_apart_by_name_and_port, default_devices_go_without_a_word);
-}
-
-UNIT_MAIN("config_plan", config_plan_case)

@@ -36,6 +36,8 @@ low_ports_are_special(void)
 	return start > 1;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(low_ports_are_for_who_keeps_them)
 {
 	if (!low_ports_are_special()) {
@@ -118,7 +120,7 @@ static const struct {
 	{ "interfaces", can_open_netlink },
 };
 
-START_TEST(is_allowed)
+START_LOOP_TEST(is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]))
 {
 	setenv(CONFINE_TEST_ENV, "kill", 1);
 	check_exit(allowed[_i].name, confined(allowed[_i].fn, CONFINE_PRIVILEGES), 0);
@@ -278,14 +280,3 @@ START_TEST(only_logs_when_asked)
 	/* The part is not on then. */
 	check_exit("memfd", confined(try_memfd, CONFINE_PRIVILEGES), 0);
 }
-
-static void
-add(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]));
-	unit_add(tc, only_logs_when_asked, low_ports_are_for_who_keeps_them, an_assertion_still_ends_it,
-	    threads_that_run_already, off_changes_nothing, a_preview_is_what_comes, require_is_all_or_nothing);
-}
-
-UNIT_MAIN("confine_modes", add)

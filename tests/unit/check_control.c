@@ -213,6 +213,8 @@ counter(const char *key)
 	return v;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- requests -- */
 
 START_TEST(answers_requests_one_after_another)
@@ -903,25 +905,3 @@ START_TEST(a_trace_that_nobody_reads_ends)
 	ck_assert(!fake_worker_trace(worker, &t));
 	close(fd);
 }
-
-static void
-control_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, answers_requests_one_after_another, the_last_line_needs_no_line_end,
-	    bad_lines_are_answered_and_forgotten, a_line_without_end_is_cut_off, the_longest_line_is_taken,
-	    an_operator_finds_a_place_whatever_others_do, silent_traces_make_room,
-	    a_trace_of_an_operator_makes_no_room_for_others, too_many_clients_are_told_so,
-	    clients_wait_while_descriptors_are_out, silent_and_dripping_clients_are_given_up,
-	    a_reader_that_stops_is_given_up_one_that_is_slow_is_not,
-	    a_turn_looks_at_few_connections_however_many_there_are, a_client_may_go_at_any_time,
-	    the_file_has_its_mode_and_goes_with_the_daemon, a_live_socket_is_refused_a_dead_one_replaced,
-	    a_file_made_early_is_for_clients_later, other_files_are_left_alone, reload_passes_on_what_the_daemon_says,
-	    reload_outlives_its_client_and_one_at_a_time, links_are_managed,
-	    drain_is_answered_even_by_a_daemon_that_ends_at_once, check_is_answered_when_the_worker_knows,
-	    check_outlives_its_client_and_the_control_socket, checks_are_bounded_and_failures_told,
-	    trace_runs_only_while_somebody_listens, trace_is_filtered_for_each_client,
-	    trace_lines_that_find_no_room_are_counted, a_trace_that_nobody_reads_ends);
-}
-
-UNIT_MAIN("control", control_case)

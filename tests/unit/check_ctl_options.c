@@ -120,17 +120,8 @@ static const char *const wrong[] = {
 	"--socket",
 };
 
-START_TEST(wrong_command_lines_are_told)
+START_LOOP_TEST(wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]))
 {
 	ck_assert_msg(parse(wrong[_i]) == OPTIONS_WRONG, "%s", wrong[_i]);
 	ck_assert_ptr_nonnull(strstr(said, "--help"));
 }
-
-static void
-options_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]));
-	unit_add(tc, command_lines_become_requests, options_of_all_commands);
-}
-
-UNIT_MAIN("ctl_options", options_case)

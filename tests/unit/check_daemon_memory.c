@@ -193,7 +193,7 @@ asked(const char *path, const char *question)
 	return n > 0;
 }
 
-START_TEST(control_clients_are_served_or_turned_away)
+START_LOOP_TEST(control_clients_are_served_or_turned_away, 0, 2)
 {
 	static const char *const questions[] = { "{\"command\":\"status\"}\n", "{\"command\":\"trace\"}\n" };
 	char dir[] = "/tmp/check_daemon_memory.XXXXXX", path[64];
@@ -256,14 +256,3 @@ START_TEST(a_configuration_is_read_or_refused)
 	}
 	ck_assert_uint_gt(s.nth, 4);
 }
-
-static void
-daemon_memory_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, control_clients_are_served_or_turned_away, 0, 2);
-	unit_add(tc, a_configuration_is_read_or_refused, it_starts_or_says_why_not,
-	    a_reload_happens_or_leaves_all_as_it_was, the_first_connection_gets_through_or_ends,
-	    another_connection_does_not_notice);
-}
-
-UNIT_MAIN("daemon_memory", daemon_memory_case)

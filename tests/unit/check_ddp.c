@@ -56,11 +56,3 @@ START_TEST(fields)
 	ck_assert_uint_eq(h.msn, 0x090a0b0c);
 	ck_assert_uint_eq(h.mo, 0x0d0e0f10);
 }
-
-static void
-ddp_case(TCase *tc)
-{
-	unit_add(tc, golden_headers, fields);
-}
-
-UNIT_MAIN("ddp", ddp_case)

@@ -191,12 +191,3 @@ START_TEST(captured_messages)
 	ck_assert_uint_gt(vectors_each("llc", check_llc_vector), 0);
 	ck_assert_uint_gt(vectors_each("cdc", check_cdc_vector), 0);
 }
-
-static void
-describe_case(TCase *tc)
-{
-	unit_add(tc, clc_lines, llc_lines, cdc_lines, what_does_not_decode, rkeys_and_the_token_never_appear,
-	    cut_at_every_size, captured_messages);
-}
-
-UNIT_MAIN("describe", describe_case)

@@ -114,6 +114,8 @@ plan(void)
 	return text;
 }
 
+UNIT_FIXTURE(setup, NULL);
+
 START_TEST(by_address)
 {
 	has_if(2, "eth0", true);
@@ -398,16 +400,3 @@ START_TEST(says_why_there_is_none)
 	ck_assert_str_eq(device_entry_name(card_entry("eth0", ""), text, sizeof(text)), "interface \"eth0\"");
 	ck_assert_str_eq(device_entry_name(card_entry("192.0.2.1", ""), text, sizeof(text)), "address 192.0.2.1");
 }
-
-static void
-device_plan_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, NULL);
-	unit_add(tc, by_address, by_interface, all_interfaces_that_are_up, the_most_exact_entry_counts,
-	    an_address_counts_once, without_a_table_only_addresses_count, no_more_than_there_is_room_for,
-	    cards_by_name_and_port, cards_by_interface, cards_by_address,
-	    an_iwarp_card_is_found_by_the_interface_that_has_the_address, all_cards_whose_ports_are_up,
-	    a_gid_type_that_is_asked_for, the_most_exact_entry_counts_for_cards, says_why_there_is_none);
-}
-
-UNIT_MAIN("device_plan", device_plan_case)

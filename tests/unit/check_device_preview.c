@@ -47,6 +47,15 @@ preview(void)
 	return text;
 }
 
+static void
+teardown(void)
+{
+	free(text);
+	text = NULL;
+}
+
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(cards_and_soft_devices)
 {
 	struct verbs_port *p = fake_verbs_port("mlx5_0", 1, 2);
@@ -99,19 +108,3 @@ START_TEST(the_real_interfaces)
 	ck_assert_uint_eq(fake_verbs.lists, 0);
 	free(out);
 }
-
-static void
-teardown(void)
-{
-	free(text);
-	text = NULL;
-}
-
-static void
-device_preview_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, cards_and_soft_devices, why_there_are_none, the_real_interfaces);
-}
-
-UNIT_MAIN("device_preview", device_preview_case)

@@ -246,6 +246,8 @@ devices(void)
 	return text;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- start -- */
 
 START_TEST(a_card_is_opened_under_its_gid)
@@ -641,21 +643,3 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 	pass(100);
 	ck_assert_str_eq(gid_at(&addrs[1].addr), "2001:db8::2");
 }
-
-static void
-devices_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, a_card_is_opened_under_its_gid, without_any_card_it_is_said_once_and_looked_for,
-	    each_entry_without_a_device_is_named, no_permission_fails_no_start,
-	    a_card_that_does_not_open_is_told_and_tried_again, without_an_entry_nobody_asks_for_cards,
-	    a_complete_set_is_looked_at_rarely, news_of_interfaces_are_followed_twice_and_boundedly,
-	    a_card_that_is_gone_is_closed_and_opened_again, a_card_that_is_no_more_listed_is_closed,
-	    a_list_that_fails_closes_nothing, a_card_that_is_missing_for_a_moment_stays,
-	    a_gid_that_vanishes_is_waited_for, another_gid_takes_the_place_of_one_that_is_gone,
-	    a_better_gid_waits_for_the_links_on_the_old_one, a_reload_adds_a_card,
-	    a_connection_finds_the_card_of_its_interface, tells_card_gid_and_interface, refusals_of_a_device_are_logged,
-	    who_may_open_mpa_connections);
-}
-
-UNIT_MAIN("devices", devices_case)

@@ -70,6 +70,8 @@ transfer(struct duo_end *x, struct duo_end *y, size_t len)
 	}
 }
 
+UNIT_CASE(duo_case(tc, 200));
+
 /* -- links come -- */
 
 START_TEST(two_devices_on_both_sides_make_two_symmetric_links_at_first_contact)
@@ -94,7 +96,7 @@ START_TEST(two_devices_on_both_sides_make_two_symmetric_links_at_first_contact)
 	transfer(&c[0], &s[0], 100000);
 }
 
-START_TEST(one_device_on_one_side_makes_an_asymmetric_link)
+START_LOOP_TEST(one_device_on_one_side_makes_an_asymmetric_link, 0, 2)
 {
 	unsigned one = (unsigned)_i;
 
@@ -141,7 +143,7 @@ START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 	transfer(&c[0], &s[0], 100000);
 }
 
-START_TEST(a_peer_that_names_no_number_of_links_goes_by_ours)
+START_LOOP_TEST(a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 
@@ -209,7 +211,7 @@ cont_from_peer(unsigned host, uint8_t left)
 }
 
 /* Linux counts connections and notices at the next CONTINUATION that some are gone. */
-START_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said)
+START_LOOP_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4)
 {
 	unsigned host = (unsigned)_i / 2; /* that hears of it */
 	bool more = _i % 2 == 1;
@@ -225,7 +227,7 @@ START_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said)
 	ck_assert((duo_lgr(host) == NULL) == more);
 }
 
-START_TEST(a_device_that_appears_on_either_side_brings_a_link)
+START_LOOP_TEST(a_device_that_appears_on_either_side_brings_a_link, 0, 2)
 {
 	unsigned first = (unsigned)_i;
 
@@ -248,7 +250,7 @@ START_TEST(a_device_that_appears_on_either_side_brings_a_link)
 }
 
 /* Bit 0: which side's comes first; the other's while the exchange for the first goes on. */
-START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
+START_LOOP_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2)
 {
 	unsigned first = (unsigned)_i % 2;
 
@@ -262,7 +264,7 @@ START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
 }
 
 /* Three devices on a host, the second on the interface of the first; two on the other. */
-START_TEST(a_link_rather_has_an_interface_of_its_own)
+START_LOOP_TEST(a_link_rather_has_an_interface_of_its_own, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 	struct rnic_dev *own;
@@ -300,7 +302,7 @@ START_TEST(devices_of_one_interface_are_used_when_there_is_no_other)
 }
 
 /* The interface that only the asymmetric link uses is not given up for another device of the one in use. */
-START_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface)
+START_LOOP_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 	struct rnic_dev *own;
@@ -333,7 +335,7 @@ START_TEST(connections_are_spread_over_the_links_by_each_side)
 }
 
 /* Linux takes the RToken of a Confirm for that of the link which its own Accept named. */
-START_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd)
+START_LOOP_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd, 0, 2)
 {
 	bool foreign = _i == 1;
 	struct clc_msg msg;
@@ -400,7 +402,7 @@ START_TEST(rebalance_moves_connections_to_a_new_link)
 
 /* -- links go -- */
 
-START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
+START_LOOP_TEST(a_broken_link_moves_its_connections_and_is_made_again, 0, 6)
 {
 	begin(2, 2, NULL);
 	duo_connect(1, 9, 500);
@@ -482,7 +484,7 @@ START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_gro
 	duo_connect(1, 1, 1000);
 }
 
-START_TEST(a_port_that_comes_back_brings_the_link_back)
+START_LOOP_TEST(a_port_that_comes_back_brings_the_link_back, 0, 2)
 {
 	struct rnic_dev *dev;
 
@@ -515,7 +517,7 @@ START_TEST(devices_have_the_engines_time)
 
 /* The engine reports the device once, does not use it any further though its port is not down, and keeps it until its owner
  * removes it. */
-START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
+START_LOOP_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4)
 {
 	unsigned host = (unsigned)_i % 2;
 	struct rnic_dev *dev;
@@ -541,7 +543,7 @@ START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 	transfer(&s[0], &c[0], 100000);
 }
 
-START_TEST(the_operator_takes_a_link_out_without_replay)
+START_LOOP_TEST(the_operator_takes_a_link_out_without_replay, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 
@@ -637,7 +639,7 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 }
 
 /* A card notices nothing of the other's end. */
-START_TEST(the_reason_of_a_lost_link_names_the_peer)
+START_LOOP_TEST(the_reason_of_a_lost_link_names_the_peer, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 	struct smcr_group_info info;
@@ -742,7 +744,7 @@ START_TEST(c_that_is_lost_with_its_link_is_said_again)
 
 /* Linux asks for an orderly end of a link whose queue pair is no more: connections move at once, they do not wait for what
  * can never be complete. */
-START_TEST(an_orderly_end_of_a_lost_path_is_none)
+START_LOOP_TEST(an_orderly_end_of_a_lost_path_is_none, 0, 4)
 {
 	unsigned host = (unsigned)_i / 2;
 	bool lost = _i % 2 == 1;
@@ -781,7 +783,7 @@ is_delete_of_b(const struct sim_msg *msg)
 }
 
 /* Linux drops a DELETE LINK that meets its own: what it says itself has to do. */
-START_TEST(a_delete_link_that_crosses_is_the_answer)
+START_LOOP_TEST(a_delete_link_that_crosses_is_the_answer, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	bool lost = _i == 1;
@@ -888,7 +890,7 @@ is_anything_of_b(const struct sim_msg *msg)
 enum { LINUX, LINUX_OPEN, LINUX_GAP, LINUX_LAST, SMCRD, MOVES };
 
 /* Linux moves a connection whose end has begun without asking; a message that is missing then is lost for good. */
-START_TEST(linux_moves_a_half_closed_connection_without_validation)
+START_LOOP_TEST(linux_moves_a_half_closed_connection_without_validation, 0, MOVES)
 {
 	struct link *old;
 
@@ -1006,43 +1008,3 @@ START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
 	ck_assert_uint_eq(d.eng[B]->ctr.rkey_retries, 0);
 	transfer(&c[0], &s[0], 10000);
 }
-
-static void
-failover_case(TCase *tc)
-{
-	duo_case(tc, 200);
-	tcase_add_loop_test(tc, one_device_on_one_side_makes_an_asymmetric_link, 0, 2);
-	tcase_add_loop_test(tc, a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2);
-	tcase_add_loop_test(tc, a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4);
-	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
-	tcase_add_loop_test(tc, a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2);
-	tcase_add_loop_test(tc, a_link_rather_has_an_interface_of_its_own, 0, 2);
-	tcase_add_loop_test(tc, an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2);
-	tcase_add_loop_test(tc, a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd, 0, 2);
-	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
-	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
-	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
-	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
-	tcase_add_loop_test(tc, the_reason_of_a_lost_link_names_the_peer, 0, 2);
-	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);
-	tcase_add_loop_test(tc, a_delete_link_that_crosses_is_the_answer, 0, 2);
-	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
-	unit_add(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact,
-	    one_device_on_both_sides_is_rejected_for_want_of_another_path,
-	    a_link_to_a_place_that_is_not_allowed_is_rejected, no_link_is_offered_beyond_the_agreed_number,
-	    eight_devices_make_eight_links_with_many_rmbs_on_either_side, a_new_link_learns_all_rmbs_in_continuations,
-	    devices_of_one_interface_are_used_when_there_is_no_other,
-	    connections_are_spread_over_the_links_by_each_side, an_accept_of_linux_for_a_link_that_is_lost_is_declined,
-	    rebalance_moves_connections_to_a_new_link, a_slot_that_a_connection_holds_is_not_given_to_a_new_link,
-	    link_numbers_are_not_used_again_before_all_were,
-	    with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group, devices_have_the_engines_time,
-	    late_writes_of_a_lost_link_are_not_placed_over_newer_data,
-	    a_repetition_that_is_late_is_not_placed_over_newer_data, what_arrives_while_its_link_is_given_up_counts,
-	    c_that_is_lost_with_its_link_is_said_again, a_flood_of_offers_is_rejected,
-	    a_flood_of_devices_that_a_client_tells_of_makes_few_offers,
-	    a_path_that_breaks_again_and_again_is_offered_at_intervals,
-	    an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it, a_missing_second_link_is_tried_again,
-	    a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed);
-}
-
-UNIT_MAIN("failover", failover_case)

@@ -330,7 +330,7 @@ take_stream(bool crc, bool markers, size_t piece)
 	ck_assert_uint_eq(rx.pos, made.len);
 }
 
-START_TEST(any_segmentation)
+START_LOOP_TEST(any_segmentation, 0, 4)
 {
 	static const size_t pieces[] = { 1, 2, 3, 5, 64, 511, 512, 513, 1460, 65536 };
 	bool crc = _i & 1, markers = _i & 2;
@@ -344,13 +344,3 @@ START_TEST(any_segmentation)
 	for (unsigned i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		take_stream(crc, markers, pieces[i]);
 }
-
-static void
-fpdu_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, any_segmentation, 0, 4);
-	unit_add(tc, examples_of_rfc_5044, golden_fpdus, length_field_at_its_limits, the_longest_fpdu_fits,
-	    a_marker_that_points_elsewhere);
-}
-
-UNIT_MAIN("fpdu", fpdu_case)

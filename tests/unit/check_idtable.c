@@ -67,12 +67,3 @@ START_TEST(walk_meets_each_object_once)
 	ck_assert_int_eq(met, 4);
 	idtable_fini(&t);
 }
-
-static void
-idtable_case(TCase *tc)
-{
-	unit_add(tc, finds_what_was_added_until_deleted, old_id_never_finds_a_new_object, full_table_refuses,
-	    walk_meets_each_object_once);
-}
-
-UNIT_MAIN("idtable", idtable_case)

@@ -73,7 +73,7 @@ static const struct {
 	{ "\xf5", "\"\\ufffd\"" },
 };
 
-START_TEST(escapes_strings)
+START_LOOP_TEST(escapes_strings, 0, sizeof(strings) / sizeof(strings[0]))
 {
 	start(512);
 	jw_string(&jw, NULL, strings[_i].in);
@@ -132,7 +132,7 @@ START_TEST(depth_is_used_in_full)
 }
 
 /* Each is a mistake of the caller and ends the program. */
-START_TEST(wrong_nesting_is_asserted)
+START_LOOP_TEST_SIGNAL(wrong_nesting_is_asserted, SIGABRT, 0, 8)
 {
 	start(64);
 	switch (_i) {
@@ -185,14 +185,3 @@ START_TEST(outbuf_gives_back_in_order_and_moves_up)
 	ck_assert_uint_eq(outbuf_room(&out), 8);
 	outbuf_fini(&out);
 }
-
-static void
-json_writer_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, escapes_strings, 0, sizeof(strings) / sizeof(strings[0]));
-	tcase_add_loop_test_raise_signal(tc, wrong_nesting_is_asserted, SIGABRT, 0, 8);
-	unit_add(tc, writes_every_type_in_objects_and_arrays, any_bytes_become_valid_json,
-	    a_full_buffer_is_noticed_and_not_crossed, depth_is_used_in_full, outbuf_gives_back_in_order_and_moves_up);
-}
-
-UNIT_MAIN("json_writer", json_writer_case)

@@ -137,7 +137,9 @@ all_gone(bool reset)
 	ck_assert_uint_eq(gw_info(GW_OUT).connections, 0);
 }
 
-START_TEST(bytes_go_both_ways)
+UNIT_FIXTURE(gw_setup, gw_teardown);
+
+START_LOOP_TEST(bytes_go_both_ways, 0, MODES)
 {
 	connected(_i);
 	gw_say(client, "hello");
@@ -150,7 +152,7 @@ START_TEST(bytes_go_both_ways)
 }
 
 /* Two ways at once, each side slower at times: everything arrives, in order. */
-START_TEST(bulk_goes_both_ways)
+START_LOOP_TEST(bulk_goes_both_ways, 0, MODES)
 {
 	enum { TOTAL = 2 << 20 };
 
@@ -185,7 +187,7 @@ START_TEST(bulk_goes_both_ways)
 	}
 }
 
-START_TEST(a_reader_that_stops_stops_the_writer)
+START_LOOP_TEST(a_reader_that_stops_stops_the_writer, 0, MODES)
 {
 	static char block[65536];
 	size_t sent = 0, got = 0;
@@ -202,7 +204,7 @@ START_TEST(a_reader_that_stops_stops_the_writer)
 	UNTIL((n = recv(server, block, sizeof(block), 0), got += n > 0 ? (size_t)n : 0, got) == sent);
 }
 
-START_TEST(half_close_by_the_client)
+START_LOOP_TEST(half_close_by_the_client, 0, MODES)
 {
 	connected(_i);
 	gw_say(client, "question");
@@ -219,7 +221,7 @@ START_TEST(half_close_by_the_client)
 #endif
 }
 
-START_TEST(half_close_by_the_server)
+START_LOOP_TEST(half_close_by_the_server, 0, MODES)
 {
 	connected(_i);
 	gw_say(server, "banner");
@@ -232,7 +234,7 @@ START_TEST(half_close_by_the_server)
 	all_gone(false);
 }
 
-START_TEST(a_client_that_closes_at_once_still_sends_all)
+START_LOOP_TEST(a_client_that_closes_at_once_still_sends_all, 0, MODES)
 {
 	start(_i);
 	client = gw_client();
@@ -245,7 +247,7 @@ START_TEST(a_client_that_closes_at_once_still_sends_all)
 }
 
 /* _i / 2: by the client, or the server */
-START_TEST(rst_reaches_the_other_end)
+START_LOOP_TEST(rst_reaches_the_other_end, 0, 2 * MODES)
 {
 	int *ends[] = { &client, &server }, *from = ends[_i / 2], *to = ends[1 - _i / 2];
 
@@ -258,7 +260,7 @@ START_TEST(rst_reaches_the_other_end)
 	all_gone(true);
 }
 
-START_TEST(rst_is_seen_though_reading_is_paused)
+START_LOOP_TEST(rst_is_seen_though_reading_is_paused, 0, MODES)
 {
 	static char block[65536];
 
@@ -275,7 +277,7 @@ START_TEST(rst_is_seen_though_reading_is_paused)
 	all_gone(true);
 }
 
-START_TEST(a_reset_after_both_ends_were_read_is_no_error)
+START_LOOP_TEST(a_reset_after_both_ends_were_read_is_no_error, 0, MODES)
 {
 	connected(_i);
 	shutdown(client, SHUT_WR);
@@ -285,7 +287,7 @@ START_TEST(a_reset_after_both_ends_were_read_is_no_error)
 	all_gone(false);
 }
 
-START_TEST(rst_on_the_middle_resets_both_app_legs)
+START_LOOP_TEST(rst_on_the_middle_resets_both_app_legs, 0, MODES)
 {
 	connected(_i);
 	gw_break(gw_session(GW_IN)->mid.io.fd);
@@ -307,7 +309,7 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 	all_gone(true);
 }
 
-START_TEST(an_idle_connection_is_ended_by_rst)
+START_LOOP_TEST(an_idle_connection_is_ended_by_rst, 0, MODES)
 {
 	gw.svc[GW_OUT].idle_ms = 500; /* a machine under load may stop us for some 100 ms */
 	connected(_i);
@@ -321,7 +323,7 @@ START_TEST(an_idle_connection_is_ended_by_rst)
 	all_gone(true);
 }
 
-START_TEST(the_end_of_the_daemon_resets_both_app_legs)
+START_LOOP_TEST(the_end_of_the_daemon_resets_both_app_legs, 0, MODES)
 {
 	connected(_i);
 	gw_free_workers();
@@ -331,7 +333,7 @@ START_TEST(the_end_of_the_daemon_resets_both_app_legs)
 
 /* -- urgent bytes -- */
 
-START_TEST(urgent_bytes_stay_urgent)
+START_LOOP_TEST(urgent_bytes_stay_urgent, 0, MODES)
 {
 	connected(_i);
 	gw_say(client, "ab");
@@ -347,7 +349,7 @@ START_TEST(urgent_bytes_stay_urgent)
 	gw_expect(client, "[3]z", GW_OPEN);
 }
 
-START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
+START_LOOP_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent, 0, MODES)
 {
 	start(_i);
 	client = gw_client();
@@ -383,20 +385,20 @@ expect_refused(int i)
 	ck_assert_uint_eq(gw_info(dials[i].service).resets, 1);
 }
 
-START_TEST(a_far_end_that_is_not_there_is_a_reset)
+START_LOOP_TEST(a_far_end_that_is_not_there_is_a_reset, 0, DIALS)
 {
 	gw_free_addr(dialed(_i));
 	expect_refused(_i);
 }
 
-START_TEST(connecting_takes_too_long)
+START_LOOP_TEST(connecting_takes_too_long, 0, DIALS)
 {
 	gw_black_hole(dialed(_i));
 	gw.svc[dials[_i].service].connect_ms = 50;
 	expect_refused(_i);
 }
 
-START_TEST(addresses_are_tried_in_order)
+START_LOOP_TEST(addresses_are_tried_in_order, 0, MODES)
 {
 	gw.peer_addrs[2] = gw.peer_addrs[0];
 	gw.server_addrs[1] = gw.server_addrs[0];
@@ -412,7 +414,7 @@ START_TEST(addresses_are_tried_in_order)
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
 }
 
-START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
+START_LOOP_TEST(a_client_that_resets_while_the_far_end_is_being_connected, 0, DIALS)
 {
 	gw_black_hole(dialed(_i));
 	start(dials[_i].mode);
@@ -423,7 +425,7 @@ START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
 	all_gone(true);
 }
 
-START_TEST(half_close_before_data_may_flow_is_kept)
+START_LOOP_TEST(half_close_before_data_may_flow_is_kept, 0, MODES)
 {
 	start(_i);
 	client = gw_client();
@@ -434,7 +436,7 @@ START_TEST(half_close_before_data_may_flow_is_kept)
 	gw_expect(client, "late", GW_OPEN);
 }
 
-START_TEST(the_daemon_ends_while_connecting)
+START_LOOP_TEST(the_daemon_ends_while_connecting, 0, DIALS)
 {
 	gw_black_hole(dialed(_i));
 	start(dials[_i].mode);
@@ -443,44 +445,3 @@ START_TEST(the_daemon_ends_while_connecting)
 	gw_free_workers();
 	gw_expect_reset(client);
 }
-
-static void
-legs_case(TCase *tc)
-{
-	unit_add(tc, every_cell_is_what_the_design_says, the_engine_is_asked_for_nothing_where_it_has_no_connection,
-	    eof_is_never_told_as_closed);
-}
-
-static void
-socket_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
-	tcase_add_loop_test(tc, bytes_go_both_ways, 0, MODES);
-	tcase_add_loop_test(tc, bulk_goes_both_ways, 0, MODES);
-	tcase_add_loop_test(tc, a_reader_that_stops_stops_the_writer, 0, MODES);
-	tcase_add_loop_test(tc, half_close_by_the_client, 0, MODES);
-	tcase_add_loop_test(tc, half_close_by_the_server, 0, MODES);
-	tcase_add_loop_test(tc, a_client_that_closes_at_once_still_sends_all, 0, MODES);
-	tcase_add_loop_test(tc, rst_reaches_the_other_end, 0, 2 * MODES);
-	tcase_add_loop_test(tc, rst_is_seen_though_reading_is_paused, 0, MODES);
-	tcase_add_loop_test(tc, a_reset_after_both_ends_were_read_is_no_error, 0, MODES);
-	tcase_add_loop_test(tc, rst_on_the_middle_resets_both_app_legs, 0, MODES);
-	tcase_add_test(tc, fin_on_the_middle_alone_gets_a_grace);
-	tcase_add_loop_test(tc, an_idle_connection_is_ended_by_rst, 0, MODES);
-	tcase_add_loop_test(tc, the_end_of_the_daemon_resets_both_app_legs, 0, MODES);
-	tcase_add_loop_test(tc, urgent_bytes_stay_urgent, 0, MODES);
-	tcase_add_loop_test(tc, an_urgent_byte_sent_before_data_may_flow_stays_urgent, 0, MODES);
-	tcase_add_loop_test(tc, a_far_end_that_is_not_there_is_a_reset, 0, DIALS);
-	tcase_add_loop_test(tc, addresses_are_tried_in_order, 0, MODES);
-	tcase_add_loop_test(tc, connecting_takes_too_long, 0, DIALS);
-	tcase_add_loop_test(tc, a_client_that_resets_while_the_far_end_is_being_connected, 0, DIALS);
-	tcase_add_loop_test(tc, half_close_before_data_may_flow_is_kept, 0, MODES);
-	tcase_add_loop_test(tc, the_daemon_ends_while_connecting, 0, DIALS);
-}
-
-#ifdef GATEWAY_REAL
-#define NAME "legs_real"
-#else
-#define NAME "legs"
-#endif
-UNIT_MAIN(NAME, legs_case, socket_case)

@@ -358,18 +358,3 @@ START_TEST(other_versions_are_not_spoken)
 	m.type = (enum llc_type)0xfe;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
-
-static void
-messages_case(TCase *tc)
-{
-	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, confirm_link, add_link, add_link_cont, delete_link,
-	    confirm_rkey, confirm_rkey_cont, delete_rkey, test_link);
-}
-
-static void
-bad_input_case(TCase *tc)
-{
-	unit_add(tc, wrong_length_is_malformed, unknown_types, other_versions_are_not_spoken);
-}
-
-UNIT_MAIN("llc", messages_case, bad_input_case)

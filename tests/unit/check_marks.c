@@ -16,8 +16,10 @@ give_cause(struct lgr *lgr, int cause)
 		lgr->eng->cfg.quarantine_max = 0;
 }
 
+UNIT_CASE(duo_case(tc, 2000));
+
 /* The last connection ends with its C, as the peer's is in already, and the group with it, for each reason that a group has. */
-START_TEST(the_last_connection_ends_while_its_link_is_flushed)
+START_LOOP_TEST(the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES)
 {
 	struct lgr *lgr;
 	struct link *link;
@@ -88,13 +90,3 @@ START_TEST(marks_do_not_overwrite_each_other)
 	duo_run(100);
 	ck_assert(IS(c[0], CLOSED));
 }
-
-static void
-marks_case(TCase *tc)
-{
-	duo_case(tc, 2000);
-	tcase_add_loop_test(tc, the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES);
-	unit_add(tc, a_link_that_fails_in_a_flush_is_lost_afterwards, marks_do_not_overwrite_each_other);
-}
-
-UNIT_MAIN("marks", marks_case)

@@ -233,12 +233,3 @@ START_TEST(crc)
 		ck_assert_uint_eq(mpa_crc_get(wire), cases[i].want);
 	}
 }
-
-static void
-mpa_case(TCase *tc)
-{
-	unit_add(tc, golden_frames, enhanced_block_is_read_by_its_bits, private_data_length_at_its_limits,
-	    a_wrong_key_is_told_at_its_first_wrong_byte, encoder_refuses_values_out_of_range, sizes, marker_count, crc);
-}
-
-UNIT_MAIN("mpa", mpa_case)

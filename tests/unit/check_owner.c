@@ -6,7 +6,11 @@
 
 #include <string.h>
 
-enum { HERE = 1, ELSEWHERE = 2 }; /* addresses */
+enum { HERE = 1, ELSEWHERE = 2 };
+
+UNIT_CASE(duo_case(tc, 5000));
+
+/* addresses */
 
 START_TEST(an_owner_is_a_peer_id_at_an_address)
 {
@@ -71,7 +75,7 @@ accept_of(const struct duo_end *e)
 }
 
 /* The stranger declines the Accept, and says that it does not know the group (0), or says nothing (1). */
-START_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own)
+START_LOOP_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own, 0, 2)
 {
 	struct lgr *lgr;
 	uint32_t used;
@@ -193,7 +197,7 @@ offered_by_another(const struct clc_accept *a)
 }
 
 /* With an extension and the token 0, as who does not know it (0); a wrong token (1); no extension (2). */
-START_TEST(a_group_is_not_joined_on_another_servers_word)
+START_LOOP_TEST(a_group_is_not_joined_on_another_servers_word, 0, 3)
 {
 	struct clc_accept a;
 
@@ -285,18 +289,3 @@ START_TEST(peers_of_the_moment_are_known_by_address)
 	ck_assert(!smcr_has_peer(d.eng[B], elsewhere) && !smcr_has_peer(d.eng[B], its_device));
 	ck_assert(smcr_has_peer(d.eng[B], here) && smcr_has_peer(d.eng[B], device_of_a));
 }
-
-static void
-owner_case(TCase *tc)
-{
-	duo_case(tc, 5000);
-	tcase_add_loop_test(tc, a_stranger_with_a_peers_id_gets_a_group_of_its_own, 0, 2);
-	tcase_add_loop_test(tc, a_group_is_not_joined_on_another_servers_word, 0, 3);
-	unit_add(tc, an_owner_is_a_peer_id_at_an_address, a_strangers_first_contacts_are_not_the_peers,
-	    a_peer_with_two_addresses_has_two_groups, out_of_sync_is_proven_before_it_counts,
-	    a_test_that_is_under_way_proves_nothing, a_token_that_was_never_agreed_on_shows_nothing,
-	    a_server_is_known_at_another_address_by_the_token, a_claimed_identity_does_not_hide_the_group,
-	    peers_of_the_moment_are_known_by_address);
-}
-
-UNIT_MAIN("owner", owner_case)

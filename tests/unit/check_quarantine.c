@@ -40,6 +40,8 @@ say(uint32_t token, uint8_t flags)
 	ck_assert(conn_rx_cdc(duo_link(B), buf, sizeof(buf), true));
 }
 
+UNIT_CASE(duo_case(tc, 20000));
+
 START_TEST(a_group_with_too_much_in_quarantine_runs_empty)
 {
 	uint32_t token[3];
@@ -162,14 +164,3 @@ START_TEST(a_group_without_memory_is_declined)
 	ck_assert_uint_eq(d.eng[B]->rmb_bytes, 3 * SMCR_ELEM_MIN);
 	duo_bystander_is_well();
 }
-
-static void
-quarantine_case(TCase *tc)
-{
-	duo_case(tc, 20000);
-	unit_add(tc, a_group_with_too_much_in_quarantine_runs_empty,
-	    a_client_does_not_join_a_group_with_too_much_in_quarantine, the_peers_next_use_of_its_element_frees_ours,
-	    memory_of_rmbs_is_bounded, a_group_without_memory_is_declined);
-}
-
-UNIT_MAIN("quarantine", quarantine_case)

@@ -167,12 +167,3 @@ START_TEST(every_code_has_words)
 	ck_assert_str_eq(rdmap_term_str(0, 9, 9), "RDMAP error");
 	ck_assert_str_eq(rdmap_term_str(15, 15, 255), "unknown error");
 }
-
-static void
-rdmap_case(TCase *tc)
-{
-	unit_add(tc, golden_messages, terminate_of_siw_is_understood, terminate_of_siw_without_flags,
-	    terminate_encoder_refuses_what_cannot_be, terminate_shows_the_wrong_version, every_code_has_words);
-}
-
-UNIT_MAIN("rdmap", rdmap_case)

@@ -97,7 +97,7 @@ static const struct {
 	{ "{\"command\":\"drain\"}", "control/drain.json" },
 };
 
-START_TEST(reports_are_as_always)
+START_LOOP_TEST(reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]))
 {
 	struct worker *w = fake_worker_new();
 
@@ -247,14 +247,3 @@ START_TEST(the_table_has_every_counter_once)
 	/* Without draining and started_ns, which `status` shows. */
 	ck_assert_uint_eq(by_source[STAT_WORKER], offsetof(struct worker_stats, draining) / sizeof(uint64_t));
 }
-
-static void
-report_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]));
-	unit_add(tc, an_idle_daemon_reports_the_same_shape, objects_of_a_list_have_one_shape,
-	    five_thousand_connections_come_whole_in_small_steps, no_answer_holds_an_rkey, errors_keep_the_frame,
-	    the_table_has_every_counter_once);
-}
-
-UNIT_MAIN("report", report_case)

@@ -11,15 +11,9 @@
 static struct host h;
 
 static void
-setup_linux(void)
+setup(void)
 {
 	host_init(&h, false);
-}
-
-static void
-setup_rfc(void)
-{
-	host_init(&h, true);
 }
 
 static void
@@ -27,6 +21,8 @@ teardown(void)
 {
 	host_fini(&h);
 }
+
+UNIT_FIXTURE(setup, teardown);
 
 START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 {
@@ -272,11 +268,16 @@ START_TEST(a_link_is_registered_once)
 	ck_assert_uint_eq(h.dev.mr_cnt, before - 1);
 }
 
-START_TEST(eye_catchers_only_where_the_group_has_them)
+START_LOOP_TEST(eye_catchers_only_where_the_group_has_them, 0, 2)
 {
-	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
-	uint8_t idx = rmb_elem_get_from(rmb), *p = rmb_elem_ptr(rmb, idx);
+	struct rmb *rmb;
+	uint8_t idx, *p;
 
+	teardown();
+	host_init(&h, _i == 1);
+	rmb = rmb_new(&h.lgr, ELEM, 1);
+	idx = rmb_elem_get_from(rmb);
+	p = rmb_elem_ptr(rmb, idx);
 	rmb_elem_mark(rmb, idx);
 	if (!h.lgr.eye_catcher) {
 		ck_assert_uint_eq(p[0] | p[1] | p[2] | p[3], 0);
@@ -350,26 +351,3 @@ START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 	ck_assert_uint_eq(remote_rmb_user(rr, 1), 78);
 	remote_rmb_release(rr, 1, 78);
 }
-
-static void
-linux_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup_linux, teardown);
-	unit_add(tc, indexes_start_at_1_and_all_of_255_are_used_once, only_what_was_written_is_zeroed_but_all_of_that,
-	    rmbs_of_the_peer_may_share_an_rkey, quarantine_lasts, a_late_c_or_a_ends_quarantine,
-	    another_use_of_the_peers_element_ends_quarantine, the_end_of_the_peers_rmb_ends_quarantine,
-	    the_bound_of_quarantine_is_a_number_of_the_group, memory_is_bounded, the_first_is_small_and_later_ones_grow,
-	    memory_and_regions_that_cannot_be_had, a_link_is_registered_once,
-	    eye_catchers_only_where_the_group_has_them, remote_rmbs_are_found_by_their_rtoken,
-	    a_group_has_255_remote_rmbs_at_most, claimed_elements,
-	    a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it);
-}
-
-static void
-rfc_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup_rfc, teardown);
-	tcase_add_test(tc, eye_catchers_only_where_the_group_has_them);
-}
-
-UNIT_MAIN("rmb", linux_case, rfc_case)

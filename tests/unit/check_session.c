@@ -52,9 +52,11 @@ teardown(void)
 	ck_assert_uint_eq(open_fds(), fds_before);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- fallback -- */
 
-START_TEST(a_fallback_is_counted_and_says_why)
+START_LOOP_TEST(a_fallback_is_counted_and_says_why, 0, 2)
 {
 	struct session_info info;
 	uint32_t pos = 0;
@@ -81,7 +83,7 @@ START_TEST(a_fallback_is_counted_and_says_why)
 	ck_assert_uint_eq(worker_fallbacks(gw.w)->peer.e[0].cnt, 1);
 }
 
-START_TEST(refuse_means_no_tcp)
+START_LOOP_TEST(refuse_means_no_tcp, 0, 2)
 {
 	const char *line, *name = _i == GW_IN ? "service=in " : "service=out ";
 
@@ -106,7 +108,7 @@ START_TEST(refuse_means_no_tcp)
 
 /* Data goes out behind our Decline while the peer's may still come in: it is a Decline (0), data (1), or data that begins
  * like one (2). */
-START_TEST(a_late_decline_is_not_taken_for_data)
+START_LOOP_TEST(a_late_decline_is_not_taken_for_data, 0, 3)
 {
 	static const char *const arrives[] = { "data", "data", "FA" };
 	uint8_t msg[FAKE_MSG_LEN];
@@ -146,7 +148,7 @@ START_TEST(refusing_does_not_wait_for_a_late_decline)
 	UNTIL(gw_info(GW_OUT).connections == 0);
 }
 
-START_TEST(out_of_sync_is_tried_once_more)
+START_LOOP_TEST(out_of_sync_is_tried_once_more, 0, 2)
 {
 	gw.svc[GW_IN].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
@@ -184,7 +186,7 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 
 static const enum config_proxy proxies[] = { CONFIG_PROXY_V1, CONFIG_PROXY_V2 };
 
-START_TEST(the_proxy_header_comes_first)
+START_LOOP_TEST(the_proxy_header_comes_first, 0, 4)
 {
 	bool tcp = _i / 2 == 1;
 	union net_addr src, dst;
@@ -216,7 +218,7 @@ START_TEST(the_proxy_header_comes_first)
 	gw_expect(client, "world", GW_OPEN);
 }
 
-START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
+START_LOOP_TEST(the_proxy_header_comes_without_a_word_of_the_client, 0, 2)
 {
 	char text[256] = "", want[128], to[INET_ADDRSTRLEN];
 	const struct sockaddr_in *listen = (const struct sockaddr_in *)&gw.svc[GW_IN].listen;
@@ -234,7 +236,7 @@ START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
 
 /* -- who may come, and how many -- */
 
-START_TEST(the_allow_list_is_obeyed)
+START_LOOP_TEST(the_allow_list_is_obeyed, 0, 2)
 {
 	struct config_net nets[2] = {
 		{ .addr = { [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2 }, .prefix_len = 120 },
@@ -256,7 +258,7 @@ START_TEST(the_allow_list_is_obeyed)
 }
 
 /* _i / 2: max_connections, or max_connections_per_peer, with which another peer may come */
-START_TEST(no_more_connections_than_are_allowed)
+START_LOOP_TEST(no_more_connections_than_are_allowed, 0, 4)
 {
 	struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000109) };
 	const int service = _i % 2, per_peer = _i / 2;
@@ -319,7 +321,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 
 static const char *const garbage[] = { "GET / HTTP/1.0\r\n\r\n", "F", "FAK\n", "FAKE1234567890123456789" };
 
-START_TEST(first_bytes_that_are_no_clc_end_the_connection)
+START_LOOP_TEST(first_bytes_that_are_no_clc_end_the_connection, 0, 4)
 {
 	gw_start();
 	client = gw_dial(&gw.svc[GW_OUT].listen);
@@ -348,7 +350,7 @@ stop_after(int step)
 	ck_assert_int_eq(send(client, msg, 7, 0), 7);
 }
 
-START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
+START_LOOP_TEST(a_peer_that_stops_at_any_step_is_cut_off, 0, 4)
 {
 	gw_start();
 	stop_after(_i);
@@ -367,7 +369,7 @@ START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
 	close(other_server);
 }
 
-START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
+START_LOOP_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing, 0, 8)
 {
 	gw_start();
 	stop_after(_i / 2);
@@ -383,7 +385,7 @@ START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 }
 
 /* The test is the peer of the ingress. */
-START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
+START_LOOP_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4)
 {
 	int ls = gw_listen(&gw.peer_addrs[0]), peer;
 
@@ -475,7 +477,7 @@ START_TEST(every_leg_has_its_options)
 }
 
 /* RFC 7609 4.5.3: less keepalive on the middle while links are tested; as much as elsewhere once it carries data. */
-START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
+START_LOOP_TEST(keepalive_of_an_idle_middle_has_its_own_minimum, 0, 3)
 {
 	gw.cfg.keepalive = (struct config_keepalive){
 		.enabled = true,
@@ -496,7 +498,7 @@ START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 	}
 }
 
-START_TEST(a_closed_connection_is_one_line_that_says_all)
+START_LOOP_TEST(a_closed_connection_is_one_line_that_says_all, 0, 3)
 {
 	char peer[ADDR_STR_MAX + 8] = " peer=", srv[ADDR_STR_MAX + 32] = "service=out server=";
 	const char *const want[] = { "service=in client=127.0.0.1:", peer, " from_client=4 to_client=4 ", srv,
@@ -554,39 +556,9 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 	}
 }
 
+UNIT_CASE();
+
 START_TEST(a_session_is_small)
 {
 	ck_assert_uint_le(sizeof(struct session), 448);
 }
-
-static void
-session_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, a_fallback_is_counted_and_says_why, 0, 2);
-	tcase_add_loop_test(tc, refuse_means_no_tcp, 0, 2);
-	tcase_add_loop_test(tc, a_late_decline_is_not_taken_for_data, 0, 3);
-	tcase_add_loop_test(tc, out_of_sync_is_tried_once_more, 0, 2);
-	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);
-	tcase_add_loop_test(tc, the_proxy_header_comes_without_a_word_of_the_client, 0, 2);
-	tcase_add_loop_test(tc, the_allow_list_is_obeyed, 0, 2);
-	tcase_add_loop_test(tc, no_more_connections_than_are_allowed, 0, 4);
-	tcase_add_loop_test(tc, first_bytes_that_are_no_clc_end_the_connection, 0, 4);
-	tcase_add_loop_test(tc, a_peer_that_stops_at_any_step_is_cut_off, 0, 4);
-	tcase_add_loop_test(tc, a_peer_that_goes_away_at_any_step_leaves_nothing, 0, 8);
-	tcase_add_loop_test(tc, a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4);
-	tcase_add_loop_test(tc, keepalive_of_an_idle_middle_has_its_own_minimum, 0, 3);
-	tcase_add_loop_test(tc, a_closed_connection_is_one_line_that_says_all, 0, 3);
-	unit_add(tc, refusing_does_not_wait_for_a_late_decline, no_free_connection_in_the_engine_is_a_reset,
-	    accepting_goes_on_after_descriptors_ran_out, a_client_that_resets_during_the_rendezvous,
-	    a_peer_that_makes_a_group_ahead_needs_no_server, every_leg_has_its_options,
-	    idle_fallen_back_connections_hold_no_buffer);
-}
-
-static void
-size_case(TCase *tc)
-{
-	tcase_add_test(tc, a_session_is_small);
-}
-
-UNIT_MAIN("session", session_case, size_case)

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(connects_writes_sends_both_ways)
 {
 	struct siw_config c = config();
@@ -537,7 +539,7 @@ refused(const char *why)
 		ck_assert_uint_eq(b.buf[i], 0);
 }
 
-START_TEST(memory_is_protected)
+START_LOOP_TEST(memory_is_protected, 0, 10)
 {
 	struct siw_config c = config();
 	struct rnic_pd *pd = NULL;
@@ -587,7 +589,7 @@ START_TEST(memory_is_protected)
 }
 
 /* Revoked in the middle of a write: not a byte more is placed. */
-START_TEST(revocation_in_the_middle_of_a_write)
+START_LOOP_TEST(revocation_in_the_middle_of_a_write, 0, 2)
 {
 	struct siw_config c = config();
 	struct rnic_mr *mr;
@@ -613,7 +615,7 @@ START_TEST(revocation_in_the_middle_of_a_write)
 }
 
 /* 100000 bytes are written over units of 1000: one of them is closed, then none. */
-START_TEST(a_denied_unit_is_not_written)
+START_LOOP_TEST(a_denied_unit_is_not_written, 0, 10)
 {
 	static const unsigned closed[] = { 0, 1, 63, 64, 99 };
 	struct siw_config c = config();
@@ -637,7 +639,7 @@ START_TEST(a_denied_unit_is_not_written)
 		ck_assert_uint_eq(b.buf[i], 0);
 }
 
-START_TEST(a_write_across_a_denied_unit_is_refused)
+START_LOOP_TEST(a_write_across_a_denied_unit_is_refused, 0, 2)
 {
 	struct siw_config c = config();
 
@@ -650,7 +652,7 @@ START_TEST(a_write_across_a_denied_unit_is_refused)
 	refused("DDP tagged buffer: base or bounds");
 }
 
-START_TEST(a_unit_is_denied_in_the_middle_of_a_write)
+START_LOOP_TEST(a_unit_is_denied_in_the_middle_of_a_write, 0, 2)
 {
 	struct siw_config c = config();
 	size_t placed;
@@ -781,7 +783,7 @@ START_TEST(destroy_drops_what_was_not_polled)
 }
 
 /* Random requests and a break at a random moment: every request ends exactly once, in order. */
-START_TEST(each_request_ends_exactly_once)
+START_LOOP_TEST(each_request_ends_exactly_once, 0, 24)
 {
 	struct siw_config c = config();
 	uint64_t x = 77 + (uint64_t)_i;
@@ -836,28 +838,3 @@ START_TEST(each_request_ends_exactly_once)
 	ck_assert_uint_eq(recvs_seen, recvs);
 	ck_assert_uint_eq(sends_seen, posted);
 }
-
-static void
-siw_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, memory_is_protected, 0, 10);
-	tcase_add_loop_test(tc, a_denied_unit_is_not_written, 0, 10);
-	tcase_add_loop_test(tc, a_write_across_a_denied_unit_is_refused, 0, 2);
-	tcase_add_loop_test(tc, a_unit_is_denied_in_the_middle_of_a_write, 0, 2);
-	tcase_add_loop_test(tc, revocation_in_the_middle_of_a_write, 0, 2);
-	tcase_add_loop_test(tc, each_request_ends_exactly_once, 0, 24);
-	unit_add(tc, connects_writes_sends_both_ways, unused_queues_take_no_memory_and_leave_none,
-	    query_tells_the_device, counters_have_names, the_ports_state_is_told_once,
-	    port_events_come_before_those_of_queue_pairs, no_completion_while_the_peer_does_not_read,
-	    a_peer_that_does_not_answer_breaks_the_qp, a_peer_that_takes_nothing_breaks_the_qp,
-	    confirmation_on_request_only, confirmation_after_confirm_ms, confirmation_under_pressure,
-	    a_full_queue_is_refused_and_room_is_told, completions_not_polled_hold_their_place,
-	    sends_keep_to_the_peers_receive_depth, a_send_without_a_receive_waits, stalled_stream_goes_on_where_it_was,
-	    receives_are_bounded_all_or_none, inline_data_is_copied, four_pieces_are_gathered,
-	    buffers_have_to_be_inside_of_their_region, units_without_a_bit_are_open, disconnect_flushes_everything_once,
-	    after_a_reset_nothing_is_placed, graceful_disconnect_sends_what_was_posted,
-	    destroy_drops_what_was_not_polled);
-}
-
-UNIT_MAIN("siw", siw_case)

@@ -56,8 +56,10 @@ soak(unsigned rounds, unsigned seed)
 	ck_assert_uint_eq(stats(&a).crc_errors + stats(&b).crc_errors, 0);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* CRC on and off, markers in each direction, all FPDU sizes: bulk and small, both ways at once. */
-START_TEST(every_option_carries_data)
+START_LOOP_TEST(every_option_carries_data, 0, 40)
 {
 	static const uint32_t fpdu[] = { 0, 128, 1000, 16384, 64768 };
 	struct siw_config ca = config(), cb = config();
@@ -72,7 +74,7 @@ START_TEST(every_option_carries_data)
 	soak(200, (unsigned)_i);
 }
 
-START_TEST(every_rtr_kind)
+START_LOOP_TEST(every_rtr_kind, 0, 6)
 {
 	static const unsigned kinds[] = { SIW_RTR_SEND, SIW_RTR_WRITE, SIW_RTR_READ };
 	struct siw_config ca = config(), cb = config();
@@ -415,17 +417,3 @@ START_TEST(qps_are_bounded)
 	a.dev->ops->qp_destroy(qp[0]);
 	a.dev->ops->qp_destroy(qp[1]);
 }
-
-static void
-siw_link_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, every_option_carries_data, 0, 40);
-	tcase_add_loop_test(tc, every_rtr_kind, 0, 6);
-	unit_add(tc, no_rtr_kind_in_common, revision_1_initiator, ipv6, nobody_listens, wrong_address_family,
-	    token_binds_the_link, early_request_waits_for_its_qp, early_request_waits_only_so_long,
-	    early_requests_are_bounded, another_qp_of_the_peer_took_the_link, the_peer_never_comes,
-	    the_peer_left_before_it_was_claimed, bad_settings_are_named, ports_come_from_the_range, qps_are_bounded);
-}
-
-UNIT_MAIN("siw_link", siw_link_case)

@@ -349,11 +349,3 @@ START_TEST(a_stranger_costs_nobody_else)
 	}
 	ck_assert_uint_gt(s.nth, 2);
 }
-
-static void
-siw_memory_case(TCase *tc)
-{
-	unit_add(tc, a_device_does_not_open, a_link_is_made_or_says_why_not, a_link_ends, a_stranger_costs_nobody_else);
-}
-
-UNIT_MAIN("siw_memory", siw_memory_case)

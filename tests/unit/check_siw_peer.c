@@ -49,6 +49,8 @@ getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- start-up -- */
 
 START_TEST(a_start_up_frame_goes_in_one_piece)
@@ -61,7 +63,7 @@ START_TEST(a_start_up_frame_goes_in_one_piece)
 }
 
 /* A card that sends the RTR Read by itself and does not count it: its user's first Read comes on top. */
-START_TEST(an_rtr_read_may_come_on_top)
+START_LOOP_TEST(an_rtr_read_may_come_on_top, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d;
@@ -90,7 +92,7 @@ START_TEST(an_rtr_read_may_come_on_top)
 }
 
 /* Linux's siw answers a Read of nothing with more than that while it is sending: so each side says what may be read. */
-START_TEST(a_confirming_read_reads_what_the_peer_names)
+START_LOOP_TEST(a_confirming_read_reads_what_the_peer_names, 0, 2)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ, .msn = 1 };
@@ -134,7 +136,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 }
 
 /* Refused before any queue pair had a say: the depths of the Reply keep to RFC 6581 9.1 nevertheless. */
-START_TEST(an_early_reject_has_depths_that_fit)
+START_LOOP_TEST(an_early_reject_has_depths_that_fit, 0, 4)
 {
 	static const uint16_t depth[][4] = {
 		/* asked: ird, ord; answered: ird, ord */
@@ -164,7 +166,7 @@ START_TEST(an_early_reject_has_depths_that_fit)
 }
 
 /* A responder that missed the first FPDU looks again when another one comes. */
-START_TEST(a_silent_responder_hears_a_second_word)
+START_LOOP_TEST(a_silent_responder_hears_a_second_word, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
@@ -338,7 +340,7 @@ START_TEST(the_refused_who_stay_are_bounded)
 /* -- hardware's segments -- */
 
 /* 20 Sends and a large Write, first to a peer that is no software of ours, then to one that is. */
-START_TEST(each_fpdu_is_a_write_for_hardware)
+START_LOOP_TEST(each_fpdu_is_a_write_for_hardware, 0, 2)
 {
 	struct siw_config c = config();
 	unsigned fpdus;
@@ -411,7 +413,7 @@ raw_terminate(void)
 }
 
 /* The reset is seen first: the Terminate tells its reason all the same, and nothing is placed. */
-START_TEST(a_terminate_before_a_reset_is_heard)
+START_LOOP_TEST(a_terminate_before_a_reset_is_heard, 0, 3)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
@@ -478,7 +480,7 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 }
 
 /* A peer that ends in order sees an end in order, unless there is something that it did not take. */
-START_TEST(a_fin_is_answered_by_a_fin)
+START_LOOP_TEST(a_fin_is_answered_by_a_fin, 0, 2)
 {
 	struct siw_config c = config();
 	uint8_t byte;
@@ -530,21 +532,3 @@ START_TEST(a_place_that_closes_half_way_ends_the_link)
 	for (; placed < 200000; placed++)
 		ck_assert_uint_eq(b.buf[placed], 0);
 }
-
-static void
-siw_peer_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
-	tcase_add_loop_test(tc, a_confirming_read_reads_what_the_peer_names, 0, 2);
-	tcase_add_loop_test(tc, an_early_reject_has_depths_that_fit, 0, 4);
-	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
-	tcase_add_loop_test(tc, each_fpdu_is_a_write_for_hardware, 0, 2);
-	tcase_add_loop_test(tc, a_terminate_before_a_reset_is_heard, 0, 3);
-	tcase_add_loop_test(tc, a_fin_is_answered_by_a_fin, 0, 2);
-	unit_add(tc, a_start_up_frame_goes_in_one_piece, an_address_that_may_not_connect_is_turned_away,
-	    early_requests_of_one_address_leave_room, an_ipv6_network_is_one_source, the_refused_who_stay_are_bounded,
-	    fpdus_follow_the_mss, a_terminate_behind_half_a_write_is_heard, a_place_that_closes_half_way_ends_the_link);
-}
-
-UNIT_MAIN("siw_peer", siw_peer_case)

@@ -12,6 +12,8 @@ expect_depths(const struct end *e, int ird, int ord)
 	ck_assert_int_eq(d.ord, ord);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(passive_side_answers_as_the_rfc_wants)
 {
 	struct siw_config c = config();
@@ -42,7 +44,7 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 }
 
 /* Initiator first: also with a peer that knows no RTR (RFC 5044 7.1.2, rule 4). */
-START_TEST(passive_side_waits_for_the_first_fpdu)
+START_LOOP_TEST(passive_side_waits_for_the_first_fpdu, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = MPA_CRC };
@@ -76,7 +78,7 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 }
 
 /* The first FPDU shows that the link is not the claimed one; the second came with it, and is nobody's any more. */
-START_TEST(nothing_is_placed_behind_a_start_that_failed)
+START_LOOP_TEST(nothing_is_placed_behind_a_start_that_failed, 0, 2)
 {
 	struct siw_config c = config();
 	const struct ddp_hdr send = { .last = true, .ulp_ctrl = 0x43, .msn = 1 };
@@ -135,7 +137,7 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	raw_close();
 }
 
-START_TEST(strangers_are_refused)
+START_LOOP_TEST(strangers_are_refused, 0, 4)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
@@ -167,7 +169,7 @@ START_TEST(strangers_are_refused)
 	raw_close();
 }
 
-START_TEST(malformed_requests_are_dropped)
+START_LOOP_TEST(malformed_requests_are_dropped, 0, 8)
 {
 	struct siw_config c = config();
 	uint8_t buf[MPA_FRAME_MAX + 10] = "MPA ID Req Frame\x40\x01";
@@ -301,7 +303,7 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	raw_close();
 }
 
-START_TEST(protocol_errors_are_told)
+START_LOOP_TEST(protocol_errors_are_told, 0, 4)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 1 };
@@ -426,7 +428,7 @@ START_TEST(any_segmentation_is_taken)
 	raw_close();
 }
 
-START_TEST(responder_with_ird_0_is_told_terminate_6)
+START_LOOP_TEST(responder_with_ird_0_is_told_terminate_6, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
@@ -441,7 +443,7 @@ START_TEST(responder_with_ird_0_is_told_terminate_6)
 	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
 }
 
-START_TEST(bad_replies)
+START_LOOP_TEST(bad_replies, 0, 12)
 {
 	struct siw_config c = config();
 	const char *why;
@@ -518,7 +520,7 @@ START_TEST(bad_replies)
 }
 
 /* Reply and first bytes of ours: the RTR is the first FPDU, then what was posted. */
-START_TEST(initiator_speaks_first)
+START_LOOP_TEST(initiator_speaks_first, 0, 3)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
@@ -568,23 +570,3 @@ START_TEST(out_of_descriptors)
 	close(spare);
 	raw_close();
 }
-
-static void
-siw_raw_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
-	tcase_add_loop_test(tc, nothing_is_placed_behind_a_start_that_failed, 0, 2);
-	tcase_add_loop_test(tc, strangers_are_refused, 0, 4);
-	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
-	tcase_add_loop_test(tc, protocol_errors_are_told, 0, 4);
-	tcase_add_loop_test(tc, responder_with_ird_0_is_told_terminate_6, 0, 2);
-	tcase_add_loop_test(tc, bad_replies, 0, 12);
-	tcase_add_loop_test(tc, initiator_speaks_first, 0, 3);
-	unit_add(tc, passive_side_answers_as_the_rfc_wants, initiator_with_ird_0_is_rejected,
-	    silent_connections_do_not_keep_others_out, a_crc_error_is_told_and_ends_the_link,
-	    a_bad_first_fpdu_gets_no_answer, reads_are_served, mulpdu_from_the_mss, any_segmentation_is_taken,
-	    out_of_descriptors);
-}
-
-UNIT_MAIN("siw_raw", siw_raw_case)

@@ -35,6 +35,8 @@ reaches(const char *from, const char *to)
 	return yes;
 }
 
+UNIT_FIXTURE(setup, NULL);
+
 START_TEST(loopback_reaches_this_machine)
 {
 	ck_assert(reaches("127.0.0.1", "127.0.0.2"));
@@ -89,13 +91,3 @@ START_TEST(the_vlan_is_that_of_the_interface)
 	ck_assert_uint_eq(vlan_at("10.9.3.1"), 0);
 	ck_assert_uint_eq(vlan_at("10.9.4.1"), 10);
 }
-
-static void
-route_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, NULL);
-	unit_add(tc, loopback_reaches_this_machine, a_route_counts_when_it_leaves_by_our_interface,
-	    the_vlan_is_that_of_the_interface);
-}
-
-UNIT_MAIN("siw_route", route_case)

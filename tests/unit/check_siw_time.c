@@ -31,6 +31,8 @@ idle(struct end *e)
 	return e->dev->now_ns = now + LONG;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(connecting_has_its_time)
 {
 	struct siw_config c = config();
@@ -93,13 +95,3 @@ START_TEST(confirmation_has_its_time)
 	ck_assert_int_eq(sleep_on(&a) - from, (c.fence_ms + c.answer_ms) * MS);
 	ck_assert_uint_eq(a.errors, 1);
 }
-
-static void
-siw_time_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, connecting_has_its_time, being_connected_to_has_its_time, an_answer_has_its_time,
-	    confirmation_has_its_time);
-}
-
-UNIT_MAIN("siw_time", siw_time_case)

@@ -89,12 +89,3 @@ START_TEST(full_chunks_come_first)
 	ck_assert_uint_eq(s.chunk_cnt, 2);
 	slab_fini(&s);
 }
-
-static void
-slab_case(TCase *tc)
-{
-	unit_add(tc, objects_are_apart_aligned_and_zeroed, the_last_one_freed_is_the_first_one_given,
-	    a_burst_leaves_nothing_behind, full_chunks_come_first);
-}
-
-UNIT_MAIN("slab", slab_case)

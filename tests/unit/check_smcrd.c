@@ -335,6 +335,8 @@ end_daemon(int signo)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(starts_and_ends)
 {
 	start_ready("a", NULL);
@@ -469,7 +471,7 @@ START_TEST(feeds_the_watchdog)
 	in_log("no ingress and no egress");
 }
 
-START_TEST(does_not_say_ready_when_the_start_fails)
+START_LOOP_TEST(does_not_say_ready_when_the_start_fails, 0, 2)
 {
 	write_file(_i == 0 ? "egress = ( " SVC("refused", "2") " );" : "egress = ( " SVC("nocontrol", "2") " );");
 	start_daemon(NULL);
@@ -499,7 +501,7 @@ static const struct {
 	{ "", { "--help", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
 };
 
-START_TEST(options_and_exit_codes)
+START_LOOP_TEST(options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]))
 {
 	write_file(runs[_i].text);
 	start_daemon(runs[_i].args);
@@ -540,18 +542,3 @@ START_TEST(passes_sockets_of_systemd_on)
 	in_log("worker fds=1");
 	end_daemon(SIGTERM);
 }
-
-static void
-smcrd_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, does_not_say_ready_when_the_start_fails, 0, 2);
-	tcase_add_loop_test(tc, options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]));
-	unit_add(tc, starts_and_ends, says_when_a_drain_was_cut_off, second_signal_ends_at_once,
-	    the_first_signal_does_not_cut_a_clients_drain_short, reloads,
-	    keeps_the_old_configuration_when_the_file_is_wrong, keeps_the_old_configuration_when_the_worker_refuses,
-	    tells_the_control_client, feeds_the_watchdog, the_command_line_level_wins_over_the_file,
-	    says_when_descriptors_will_not_do, passes_sockets_of_systemd_on);
-}
-
-UNIT_MAIN("smcrd", smcrd_case)

@@ -74,7 +74,7 @@ START_TEST(an_ipv6_source_is_its_network)
 }
 
 /* Few places and many changes, so that every kind of gap comes up. */
-START_TEST(counts_as_a_plain_array_does)
+START_LOOP_TEST(counts_as_a_plain_array_does, 0, 4)
 {
 	enum { N = 600 };
 	static uint32_t cnt[N];
@@ -108,12 +108,3 @@ START_TEST(counts_as_a_plain_array_does)
 	ck_assert_uint_le(s.cap, 4 * N);
 	sources_fini(&s);
 }
-
-static void
-sources_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, counts_as_a_plain_array_does, 0, 4);
-	unit_add(tc, counts_by_address_and_not_by_port, an_ipv6_source_is_its_network);
-}
-
-UNIT_MAIN("sources", sources_case)

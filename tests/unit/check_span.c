@@ -61,12 +61,3 @@ START_TEST(writes_round_trip_and_stop_at_the_end)
 	ck_assert_uint_eq(rcur_be24(&r), 0x0d0e0f);
 	ck_assert_uint_eq(rcur_be16(&r), 0x1011);
 }
-
-static void
-span_case(TCase *tc)
-{
-	unit_add(tc, reads_big_endian, crossing_the_end_fails_and_stays_failed, sub_reader_is_bounded,
-	    writes_round_trip_and_stop_at_the_end);
-}
-
-UNIT_MAIN("span", span_case)

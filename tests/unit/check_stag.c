@@ -28,6 +28,8 @@ region(unsigned access)
 	return (struct stag_region){ .buf = mem, .len = sizeof(mem), .access = access, .pd = &pd1 };
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(exact_range)
 {
 	struct stag_region r = region(STAG_WRITE);
@@ -126,13 +128,3 @@ START_TEST(numbers_are_spread_and_say_nothing)
 	}
 	ck_assert_uint_eq(t.cnt, 0);
 }
-
-static void
-stag_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, exact_range, rights_domain_and_revocation, the_owner_may_refuse_writes,
-	    numbers_are_spread_and_say_nothing);
-}
-
-UNIT_MAIN("stag", stag_case)

@@ -119,6 +119,8 @@ expect_term(enum stream_rx rc, uint8_t layer, uint8_t etype, uint8_t code)
 	ck_assert_int_eq(ev.term.has_read, layer == 0 && etype == 1 && ev.term.ddp.qn == 1);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- what is right -- */
 
 START_TEST(send_in_segments)
@@ -403,7 +405,7 @@ static const struct header_row header_rows[] = {
 	    0 },
 };
 
-START_TEST(header_errors)
+START_LOOP_TEST(header_errors, 0, sizeof(header_rows) / sizeof(header_rows[0]))
 {
 	const struct header_row *r = &header_rows[_i];
 
@@ -413,14 +415,14 @@ START_TEST(header_errors)
 	ck_assert_uint_eq(ev.term.seg_len, (r->h.tagged ? 14 : 18) + strlen(r->payload));
 }
 
-START_TEST(too_short_for_a_header)
+START_LOOP_TEST(too_short_for_a_header, 0, 14)
 {
 	static const uint8_t bytes[18] = { 0xc1, 0x40 };
 
 	expect_term(stream_ulpdu(&s, (struct span){ bytes, (size_t)_i }, &ev), 2, 0, 3);
 }
 
-START_TEST(send_too_long)
+START_LOOP_TEST(send_too_long, 0, 2)
 {
 	uint8_t big[257] = { 0 };
 	struct ddp_hdr h;
@@ -448,7 +450,7 @@ START_TEST(send_that_is_given_up)
 	expect_term(STREAM_RX_ERROR, 1, 2, 2);
 }
 
-START_TEST(write_protection)
+START_LOOP_TEST(write_protection, 0, 6)
 {
 	struct ddp_hdr h;
 	enum stream_rx rc;
@@ -485,7 +487,7 @@ START_TEST(write_protection)
 	}
 }
 
-START_TEST(read_protection)
+START_LOOP_TEST(read_protection, 0, 7)
 {
 	switch (_i) {
 	case 0:
@@ -521,7 +523,7 @@ START_TEST(more_reads_than_ird)
 	expect_term(give_read(3, 0, 0, 0), 1, 2, 2);
 }
 
-START_TEST(wrong_read_responses)
+START_LOOP_TEST(wrong_read_responses, 0, 6)
 {
 	struct ddp_hdr h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
 
@@ -553,7 +555,7 @@ START_TEST(wrong_read_responses)
 	}
 }
 
-START_TEST(peers_terminate)
+START_LOOP_TEST(peers_terminate, 0, 2)
 {
 	static const uint8_t crc[] = { 0x20, 0x02, 0x00, 0x00 };
 	const struct ddp_hdr h = { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 1 };
@@ -589,23 +591,3 @@ START_TEST(receives_are_given_back)
 	ck_assert_uint_eq(r.wr_id, 101);
 	ck_assert(!stream_flush_recv(&s, &r));
 }
-
-static void
-stream_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, header_errors, 0, sizeof(header_rows) / sizeof(header_rows[0]));
-	tcase_add_loop_test(tc, too_short_for_a_header, 0, 14);
-	tcase_add_loop_test(tc, send_too_long, 0, 2);
-	tcase_add_loop_test(tc, write_protection, 0, 6);
-	tcase_add_loop_test(tc, read_protection, 0, 7);
-	tcase_add_loop_test(tc, wrong_read_responses, 0, 6);
-	tcase_add_loop_test(tc, peers_terminate, 0, 2);
-	unit_add(tc, send_in_segments, send_without_a_receive_can_come_again, invalidate, invalidate_of_a_shared_region,
-	    zero_length_tagged_is_not_checked, rtr_send_takes_no_receive, a_first_send_with_payload_is_no_rtr,
-	    reads_are_served_in_order_and_in_segments, a_region_that_goes_away_while_it_is_read, our_reads_are_answered,
-	    message_numbers_wrap, early_placement, send_that_is_given_up, more_reads_than_ird, llp_errors,
-	    receives_are_given_back);
-}
-
-UNIT_MAIN("stream", stream_case)

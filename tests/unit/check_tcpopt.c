@@ -85,12 +85,3 @@ START_TEST(encodes_as_linux_does)
 	ck_assert_mem_eq(b, golden, sizeof(b));
 	ck_assert_int_eq(tcpopt_find_smcr((struct span){ b, sizeof(b) }), 1);
 }
-
-static void
-tcpopt_case(TCase *tc)
-{
-	unit_add(tc, found_in_the_captures, found_and_not_found, lengths_at_their_limits, every_truncation,
-	    encodes_as_linux_does);
-}
-
-UNIT_MAIN("tcpopt", tcpopt_case)

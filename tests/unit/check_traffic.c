@@ -120,7 +120,15 @@ settle(struct tally *ab, struct tally *ba)
 	    (unsigned long long)ab->in, (unsigned long long)ba->out, (unsigned long long)ba->in);
 }
 
-START_TEST(random_traffic)
+static int
+seeds(void)
+{
+	const char *env = getenv("TRAFFIC_SEEDS");
+
+	return env != NULL ? atoi(env) : SEEDS;
+}
+
+START_LOOP_TEST(random_traffic, 0, seeds())
 {
 	static const uint32_t sizes[] = { 10000, 16384, 65536, 131072 };
 	struct tally ab = { 0 }, ba = { 0 };
@@ -155,7 +163,7 @@ START_TEST(random_traffic)
 }
 
 /* A peer that says anything: nothing breaks, and other connections never notice. */
-START_TEST(random_messages)
+START_LOOP_TEST(random_messages, 0, seeds())
 {
 	struct smcr_conn *other, *oc;
 	unsigned urgent = 0;
@@ -194,15 +202,3 @@ START_TEST(random_messages)
 	host_fini(&a);
 	host_fini(&b);
 }
-
-static void
-traffic_case(TCase *tc)
-{
-	const char *env = getenv("TRAFFIC_SEEDS");
-	int seeds = env != NULL ? atoi(env) : SEEDS;
-
-	tcase_add_loop_test(tc, random_traffic, 0, seeds);
-	tcase_add_loop_test(tc, random_messages, 0, seeds);
-}
-
-UNIT_MAIN("traffic", traffic_case)

@@ -125,7 +125,7 @@ START_TEST(large_payload_stays_in_place)
  * Random puts and partial sends against a decoder: the ring goes round many
  * times, no byte is lost or damaged, and room is told rightly.
  */
-START_TEST(ring_goes_round)
+START_LOOP_TEST(ring_goes_round, 0, 2)
 {
 	static uint8_t data[5000], stream[200000];
 	bool crc = true, markers = _i & 1;
@@ -171,12 +171,3 @@ START_TEST(ring_goes_round)
 	ck_assert_uint_gt(got, 10000);
 	txq_fini(&q);
 }
-
-static void
-txq_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, ring_goes_round, 0, 2);
-	unit_add(tc, golden_fpdus, examples_of_rfc_5044, small_messages_run_together, large_payload_stays_in_place);
-}
-
-UNIT_MAIN("txq", txq_case)

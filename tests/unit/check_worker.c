@@ -30,6 +30,8 @@ refuses(const struct sockaddr_storage *addr)
 	return refused;
 }
 
+UNIT_FIXTURE(gw_setup, gw_teardown);
+
 /* -- start -- */
 
 START_TEST(a_port_in_use_is_told_and_nothing_is_left)
@@ -346,7 +348,7 @@ START_TEST(a_drain_waits_for_the_last_connection)
 	ck_assert_int_lt(gw_reload(), 0);
 }
 
-START_TEST(a_drain_does_not_wait_for_ever)
+START_LOOP_TEST(a_drain_does_not_wait_for_ever, 0, 2)
 {
 	unsigned one = 1;
 	int64_t from;
@@ -462,7 +464,7 @@ START_TEST(prewarm_waits_for_the_peer)
 	ck_assert(list_empty(&gw_pool(GW_IN)->probes));
 }
 
-START_TEST(the_worker_ends_while_prewarming)
+START_LOOP_TEST(the_worker_ends_while_prewarming, 0, 2)
 {
 	gw.svc[GW_IN].prewarm = true;
 	if (_i == 0)
@@ -472,22 +474,3 @@ START_TEST(the_worker_ends_while_prewarming)
 	gw_start();
 	gw_run_ms(30);
 }
-
-static void
-worker_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
-	tcase_add_loop_test(tc, a_drain_does_not_wait_for_ever, 0, 2);
-	tcase_add_loop_test(tc, the_worker_ends_while_prewarming, 0, 2);
-	unit_add(tc, a_port_in_use_is_told_and_nothing_is_left, a_device_that_does_not_open_is_told,
-	    a_server_may_name_its_own_address_or_a_network_of_ours, a_device_whose_address_is_missing_is_waited_for,
-	    an_interface_without_addresses_is_told_and_waited_for, passed_sockets_are_used_where_they_fit,
-	    a_passed_socket_that_does_not_listen_is_not_used, a_reload_without_changes_changes_nothing,
-	    a_changed_service_keeps_its_connections_and_counters, a_removed_service_lets_its_connections_live,
-	    a_new_service_listens, a_renamed_service_takes_the_socket_over, a_service_may_go_from_one_address_to_all,
-	    a_covering_address_of_another_process_is_in_use, two_services_may_swap_their_sockets,
-	    a_reload_that_fails_changes_nothing, a_drain_waits_for_the_last_connection, a_check_says_yes,
-	    a_check_says_no_and_why, a_check_is_answered_when_the_worker_ends, prewarm_waits_for_the_peer);
-}
-
-UNIT_MAIN("worker", worker_case)
