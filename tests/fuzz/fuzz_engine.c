@@ -218,12 +218,11 @@ do_write(struct run *r, const struct step *s)
 	struct rival_mid *m = mid_of(r, s);
 	struct rival_link *l = link_of_mid(r, m, s);
 	uint8_t data[64];
-	uint64_t at;
 
 	if (!m->has_theirs || l == NULL)
 		return;
 	memset(data, s->c, sizeof(data));
-	at = m->theirs.vaddr + (uint64_t)(m->theirs.rmbe_idx - 1) * SMCR_ELEM_MIN;
+	uint64_t at = m->theirs.vaddr + (uint64_t)(m->theirs.rmbe_idx - 1) * SMCR_ELEM_MIN;
 	if (s->b >= 0x80)
 		at += (uint64_t)(s->b & 0x7f) * 4096 - 16384;
 	else

@@ -108,10 +108,9 @@ load_corpus(const char *target)
 	struct dirent **list;
 	char dir[512], path[1024];
 	bool ok = true;
-	int n;
 
 	snprintf(dir, sizeof(dir), "%s/tests/fuzz/corpus/%s", top != NULL ? top : ".", target);
-	n = scandir(dir, &list, NULL, alphasort);
+	int n = scandir(dir, &list, NULL, alphasort);
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		if (list[i]->d_name[0] != '.')

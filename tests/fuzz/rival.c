@@ -154,11 +154,10 @@ static void
 take_cdc(struct rival *r, const uint8_t *buf, size_t len)
 {
 	struct cdc_msg msg;
-	struct rival_mid *m;
 
 	if (cdc_decode((struct span){ buf, len }, &msg) <= 0 || msg.token < TOKEN || msg.token - TOKEN >= RIVAL_MIDS)
 		return;
-	m = &r->mid[msg.token - TOKEN];
+	struct rival_mid *m = &r->mid[msg.token - TOKEN];
 	if ((msg.prod_flags & CDC_FAILOVER) != 0)
 		return;
 	m->last = msg;
@@ -449,12 +448,11 @@ static bool
 build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 {
 	struct rival_link *l = link_to_name(m, accept, join);
-	struct rnic_info info;
 
 	if (l == NULL)
 		return false;
 	m->link = l;
-	info = rnic_query(m->of->dev[l->dev]);
+	struct rnic_info info = rnic_query(m->of->dev[l->dev]);
 	a->first_contact = accept && m->contact;
 	memcpy(a->peer_id, m->group->peer_id, sizeof(a->peer_id));
 	memcpy(a->gid, info.gid.b, sizeof(a->gid));
@@ -477,7 +475,6 @@ rival_clc(struct rival_mid *m, enum clc_type type, bool join, unsigned cut)
 {
 	struct clc_msg msg = { .type = type, .version = 1 };
 	uint8_t buf[512];
-	int n;
 
 	if (type == CLC_PROPOSAL) {
 		build_proposal(m, &msg.proposal, join);
@@ -488,7 +485,7 @@ rival_clc(struct rival_mid *m, enum clc_type type, bool join, unsigned cut)
 	} else if (!build_accept(m, &msg.accept, type == CLC_ACCEPT, join)) {
 		return;
 	}
-	n = clc_encode(&msg, buf, sizeof(buf));
+	int n = clc_encode(&msg, buf, sizeof(buf));
 	FUZZ_CHECK(n > 0);
 	rival_twist_clc(m->of, buf, (size_t)n);
 	rival_clc_bytes(m, buf, (size_t)n - cut % (unsigned)n);
@@ -507,13 +504,12 @@ static bool
 pass_on(struct rival_mid *m)
 {
 	size_t n = m->conn != NULL && !m->hold ? smcr_clc_want(m->conn) : 0;
-	uint8_t *copy;
 
 	if (n > m->out_len)
 		n = m->out_len;
 	if (n == 0)
 		return false;
-	copy = aligned_alloc(1, n);
+	uint8_t *copy = aligned_alloc(1, n);
 	FUZZ_CHECK(copy != NULL);
 	memcpy(copy, m->out, n);
 	memmove(m->out, m->out + n, m->out_len - n);

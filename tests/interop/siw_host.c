@@ -640,16 +640,14 @@ int
 main(int argc, char **argv)
 {
 	struct siw_config c;
-	struct rnic_loop l;
 	const char *err;
-	int rc;
 
 	if (configure(&c, argc, argv) < 0)
 		return 2;
 	rng_init_kernel(&rng);
 	poll_loop_init(&loop);
-	l = poll_loop_rnic(&loop);
-	rc = siw_open(&c, &l, &rng, &dev, &err);
+	struct rnic_loop l = poll_loop_rnic(&loop);
+	int rc = siw_open(&c, &l, &rng, &dev, &err);
 	if (rc < 0) {
 		fprintf(stderr, "siw_host: %s: %s\n", err, strerror(-rc));
 		return 1;

@@ -151,11 +151,10 @@ look_at_elements(struct look *l, const struct lgr *lgr)
 {
 	struct bounds_group *m = memory_of(l, lgr);
 	uint32_t used, quarantined;
-	bool full, closed;
 
 	count_elements(lgr, &used, &quarantined);
-	full = quarantined >= l->eng->cfg.quarantine_max;
-	closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_doubted(lgr)));
+	bool full = quarantined >= l->eng->cfg.quarantine_max;
+	bool closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_doubted(lgr)));
 	if (m->closed && closed)
 		expect(l, "group", lgr->id, "elements of a group that takes no connections", used, m->used);
 	m->closed = closed;

@@ -15,11 +15,11 @@
 static uint32_t
 hostile_scale(struct rng *r, uint32_t from, uint32_t to)
 {
-	uint32_t bits = 0, n;
+	uint32_t bits = 0;
 
 	while ((to - from) >> bits > 0)
 		bits++;
-	n = rng_below(r, 1u << rng_below(r, bits + 1));
+	uint32_t n = rng_below(r, 1u << rng_below(r, bits + 1));
 	return from + (n > to - from ? to - from : n);
 }
 

@@ -304,7 +304,7 @@ static bool
 app_to_ring(struct session *s, size_t *budget)
 {
 	struct iovec iov[2] = { { 0 } };
-	size_t room = smcr_tx_space(s->conn, iov), n;
+	size_t room = smcr_tx_space(s->conn, iov);
 	bool urgent = false;
 
 	if (room == 0)
@@ -312,7 +312,7 @@ app_to_ring(struct session *s, size_t *budget)
 	if (iov[0].iov_len + iov[1].iov_len != room || iov[0].iov_len == 0)
 		session_fail(s, "flow %u: tx_space says %zu and gives %zu + %zu", s->f->nr, room, iov[0].iov_len,
 		    iov[1].iov_len);
-	n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
+	size_t n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
 	smcr_tx_commit(s->conn, n, urgent);
 	*budget -= n < *budget ? n : *budget;
 	return n > 0;

@@ -43,11 +43,11 @@ static const struct {
 
 START_LOOP_TEST(parses_and_formats, 0, sizeof(with_port) / sizeof(with_port[0]))
 {
-	struct sockaddr_storage ss, untouched;
+	struct sockaddr_storage untouched;
 	char buf[ADDR_STR_MAX];
 
 	memset(&untouched, 0xaa, sizeof(untouched));
-	ss = untouched;
+	struct sockaddr_storage ss = untouched;
 	if (with_port[_i].canonical == NULL) {
 		ck_assert_int_eq(addr_parse_port(with_port[_i].text, &ss), -EINVAL);
 		return;

@@ -8,10 +8,10 @@
 static void
 expect(const uint8_t *b, size_t len, int err)
 {
-	struct cdc_msg out, before;
+	struct cdc_msg out;
 
 	memset(&out, 0xa5, sizeof(out));
-	before = out;
+	struct cdc_msg before = out;
 	ck_assert_int_eq(cdc_decode((struct span){ b, len }, &out), err);
 	ck_assert_mem_eq(&out, &before, sizeof(out));
 }

@@ -120,13 +120,12 @@ try_cell(enum conn_state state, int second, enum close_event ev)
 	enum conn_state next = x != NULL ? x->next : state;
 	char does = x != NULL ? x->does : 0;
 	char what[100];
-	unsigned events;
 
 	hosts_pair(&a, &b, ELEM, &ca, &cb);
 	put_into(ca, state, second);
 	ca->close.want_abort = false;
 	close_event(ca, ev);
-	events = host_events(ca);
+	unsigned events = host_events(ca);
 	snprintf(what, sizeof(what), "state %s/%d event %d", conn_state_str(ca->state), second, ev);
 	ck_assert_msg(ca->state == next, "%s: wrong state", what);
 	ck_assert_msg(ca->close.want_abort == (does == 'A'), "%s: abort", what);

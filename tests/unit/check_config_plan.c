@@ -23,10 +23,9 @@ plan(const struct config *from, const struct config *to)
 {
 	struct config_plan p;
 	size_t len;
-	FILE *f;
 
 	free(text);
-	f = open_memstream(&text, &len);
+	FILE *f = open_memstream(&text, &len);
 	config_plan(from, to, &p, f);
 	fclose(f);
 	return p;
@@ -115,14 +114,13 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 static struct config *
 parse_changed(const struct config_key *k)
 {
-	struct config *cfg;
 	char file[128];
 
 	if (k->type == CONFIG_T_NETS) { /* what is at the key's place is a pointer */
 		snprintf(file, sizeof(file), "smcr = { %s = [\"192.0.2.0/24\"]; };", k->name);
 		return parse(file);
 	}
-	cfg = parse("");
+	struct config *cfg = parse("");
 	*((unsigned char *)cfg + k->off) ^= 1;
 	return cfg;
 }
@@ -131,8 +129,6 @@ parse_changed(const struct config_key *k)
 START_TEST(no_key_is_forgotten)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		struct config_plan p;
-
 		if ((k->where &
 		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE |
 		            CONFIG_AT_SMCR)) == 0)
@@ -140,7 +136,7 @@ START_TEST(no_key_is_forgotten)
 		forget();
 		old = parse("");
 		next = parse_changed(k);
-		p = plan(old, next);
+		struct config_plan p = plan(old, next);
 		ck_assert_msg(strstr(text, k->name) != NULL, "%s not in: %s", k->name, text);
 		ck_assert_uint_eq(p.settings, (k->flags & CONFIG_RELOAD) != 0);
 		ck_assert_uint_eq(p.fixed, (k->flags & CONFIG_RELOAD) == 0);

@@ -326,7 +326,7 @@ START_LOOP_TEST(is_denied, 0, sizeof(denied) / sizeof(denied[0]))
 /* In tests of the daemon the same is the end. */
 START_LOOP_TEST(kills_in_tests, 0, sizeof(denied) / sizeof(denied[0]))
 {
-	int status, fds[2], n;
+	int fds[2];
 	char text[128];
 
 	if (SANITIZERS && denied[_i].sanitizers_may)
@@ -336,9 +336,9 @@ START_LOOP_TEST(kills_in_tests, 0, sizeof(denied) / sizeof(denied[0]))
 	setenv(CONFINE_TEST_ENV, "kill", 1);
 	ck_assert_int_eq(pipe(fds), 0);
 	fflush(NULL);
-	n = dup(STDERR_FILENO);
+	int n = dup(STDERR_FILENO);
 	ck_assert_int_ge(dup2(fds[1], STDERR_FILENO), 0);
-	status = confined(denied[_i].fn, CONFINE_SYSTEM_CALLS);
+	int status = confined(denied[_i].fn, CONFINE_SYSTEM_CALLS);
 	ck_assert_int_ge(dup2(n, STDERR_FILENO), 0);
 	close(fds[1]);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_PART)

@@ -134,10 +134,8 @@ end_by_assertion(void)
 
 START_TEST(an_assertion_still_ends_it)
 {
-	int status;
-
 	setenv(CONFINE_TEST_ENV, "kill", 1);
-	status = confined(end_by_assertion, CONFINE_PRIVILEGES);
+	int status = confined(end_by_assertion, CONFINE_PRIVILEGES);
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
@@ -182,10 +180,9 @@ confine_beside_thread(void)
 START_TEST(threads_that_run_already)
 {
 	int status;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
 		confine_beside_thread();
@@ -226,14 +223,13 @@ START_TEST(a_preview_is_what_comes)
 {
 	struct confine_state preview, state;
 	int status;
-	pid_t pid;
 
 	confine_preview(&cfg, &preview);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
 	ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
 	ck_assert_int_ge(mode_of_files(), 0);
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		(void)confine_self(&state);
@@ -263,10 +259,9 @@ require_beside_thread(void)
 START_TEST(require_is_all_or_nothing)
 {
 	int status;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
 		require_beside_thread();

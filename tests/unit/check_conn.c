@@ -18,11 +18,10 @@ START_TEST(an_idle_connection_is_small)
 START_TEST(no_more_than_conns_max)
 {
 	struct smcr_open open = { .role = SMCR_SERVER, .app = &open };
-	struct smcr_conn *c;
 	int err = 0;
 
 	a.eng.conns.max = 2;
-	c = conn_new(&a.eng, &open, &err);
+	struct smcr_conn *c = conn_new(&a.eng, &open, &err);
 	ck_assert_ptr_nonnull(c);
 	host_begin_rdv(&a, c);
 	ck_assert_ptr_eq(smcr_app(c), &open);

@@ -35,10 +35,9 @@ preview(void)
 {
 	struct device_cards cards = { 0 };
 	size_t len;
-	FILE *f;
 
 	free(text);
-	f = open_memstream(&text, &len);
+	FILE *f = open_memstream(&text, &len);
 	if (device_plan_has_verbs(&cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(&cfg, &table, &cards, f);

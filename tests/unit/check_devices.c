@@ -205,10 +205,8 @@ one_card(void)
 static void
 reload(void)
 {
-	FILE *f;
-
 	free(said);
-	f = open_memstream(&said, &said_len);
+	FILE *f = open_memstream(&said, &said_len);
 	devices_reload(devs, &cfg, f);
 	fclose(f);
 }
@@ -415,9 +413,7 @@ START_TEST(a_list_that_fails_closes_nothing)
 
 START_TEST(a_card_that_is_missing_for_a_moment_stays)
 {
-	struct verbs_port kept;
-
-	kept = *one_card();
+	struct verbs_port kept = *one_card();
 	fake_verbs_unplug("c0");
 	if_news = true;
 	pass(100);
@@ -429,9 +425,7 @@ START_TEST(a_card_that_is_missing_for_a_moment_stays)
 
 START_TEST(a_gid_that_vanishes_is_waited_for)
 {
-	struct verbs_port *p;
-
-	p = one_card();
+	struct verbs_port *p = one_card();
 	p->gid_cnt = 0;
 	dev_news = true;
 	pass(5000);
@@ -449,9 +443,7 @@ START_TEST(a_gid_that_vanishes_is_waited_for)
 
 START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 {
-	struct verbs_port *p;
-
-	p = one_card();
+	struct verbs_port *p = one_card();
 	fake_verbs.qps = 1;
 	p->gid_cnt = 0;
 	fake_verbs_gid(p, "192.0.2.9", VERBS_GID_ROCE_V2, 2);
@@ -464,10 +456,8 @@ START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 
 START_TEST(a_better_gid_waits_for_the_links_on_the_old_one)
 {
-	struct verbs_port *p;
-
 	entry("c0");
-	p = card("c0", "fe80::1");
+	struct verbs_port *p = card("c0", "fe80::1");
 	start();
 	fake_verbs.qps = 1;
 	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V2, 2);
@@ -494,10 +484,9 @@ START_TEST(a_reload_adds_a_card)
 START_TEST(tells_card_gid_and_interface)
 {
 	struct device_info info;
-	struct verbs_port *p;
 
 	entry("c0")->gid_type = CONFIG_GID_ROCE_V1;
-	p = card("c0", "192.0.2.1");
+	struct verbs_port *p = card("c0", "192.0.2.1");
 	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V1, 3);
 	start();
 	ck_assert(devices_info(devs, 0, &info));
@@ -514,9 +503,6 @@ START_TEST(tells_card_gid_and_interface)
 /* At once when it is the first for a while, then once a second what came together; each device by its name. */
 START_TEST(refusals_of_a_device_are_logged)
 {
-	const char *text;
-	int64_t at;
-
 	one_card();
 	capture_begin(LOG_LVL_NOTICE);
 	env.now_ns += 5000 * NS_PER_MS;
@@ -526,11 +512,11 @@ START_TEST(refusals_of_a_device_are_logged)
 	fake_verbs.flushed = 9; /* no refusal */
 	(void)capture_take();
 	ck_assert_int_eq(devices_log(devs), INT64_MAX);
-	text = capture_take();
+	const char *text = capture_take();
 	ck_assert_msg(strstr(text, "MPA connections refused: not of a peer") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "device=c0 count=3 total=3\n") != NULL, "%s", text);
 	fake_verbs.refused = 10;
-	at = env.now_ns + 1000 * NS_PER_MS;
+	int64_t at = env.now_ns + 1000 * NS_PER_MS;
 	env.now_ns += 10 * NS_PER_MS;
 	ck_assert_int_eq(devices_log(devs), at);
 	env.now_ns = at;
@@ -622,13 +608,12 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 		{ .addr = addr_of("2001:db8::3"), .index = 9 },
 	};
 	const struct sockaddr_storage at = addr_of("192.0.2.2");
-	struct verbs_port *p;
 
 	table.addrs = addrs;
 	table.addr_cnt = 3;
 	entry("*");
 	card("c0", "192.0.2.1");
-	p = fake_verbs_port("c1", 1, 3);
+	struct verbs_port *p = fake_verbs_port("c1", 1, 3);
 	fake_verbs_gid(p, "192.0.2.2", VERBS_GID_ROCE_V2, 3);
 	start();
 	for (unsigned i = 0; i < 3; i++) {

@@ -128,11 +128,9 @@ may_dial(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middl
 /* The server's second device is where we may not connect: the offer is rejected, logged, and counted. */
 START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 {
-	struct rnic_info info;
-
 	duo_init(true, true, NULL);
 	duo_add_device(A);
-	info = rnic_query(duo_add_device(B));
+	struct rnic_info info = rnic_query(duo_add_device(B));
 	far_from_home = info.gid;
 	smcr_set_dial_policy(d.eng[A], may_dial, &d);
 	duo_connect(0, 1, 200);
@@ -267,11 +265,10 @@ START_LOOP_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2)
 START_LOOP_TEST(a_link_rather_has_an_interface_of_its_own, 0, 2)
 {
 	unsigned host = (unsigned)_i;
-	struct rnic_dev *own;
 
 	duo_init(true, true, NULL);
 	duo_add_neighbour(host);
-	own = duo_add_device(host);
+	struct rnic_dev *own = duo_add_device(host);
 	duo_add_device(1 - host);
 	duo_open(0);
 	duo_run(500);
@@ -305,11 +302,10 @@ START_TEST(devices_of_one_interface_are_used_when_there_is_no_other)
 START_LOOP_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2)
 {
 	unsigned host = (unsigned)_i;
-	struct rnic_dev *own;
 
 	duo_init(true, true, NULL);
 	duo_add_neighbour(host);
-	own = duo_add_device(host);
+	struct rnic_dev *own = duo_add_device(host);
 	duo_open(0);
 	duo_run(500);
 	expect_links(2);
@@ -429,11 +425,10 @@ START_LOOP_TEST(a_broken_link_moves_its_connections_and_is_made_again, 0, 6)
 /* A link that is gone stays in its slot until the slot is needed, and in any case while a connection has it. */
 START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 {
-	struct link *link, *freed;
-	struct lgr *lgr;
+	struct link *link;
 
 	begin(1, 1, NULL);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		link = &lgr->links[i];
 		if (link->state != LINK_FREE)
@@ -443,7 +438,7 @@ START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 		llc_init_link(link);
 	}
 	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), -ENOSPC);
-	freed = &lgr->links[LINK_SLOTS - 1];
+	struct link *freed = &lgr->links[LINK_SLOTS - 1];
 	freed->conn_cnt = 0;
 	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), 0);
 	ck_assert_ptr_eq(link, freed);
@@ -486,10 +481,8 @@ START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_gro
 
 START_LOOP_TEST(a_port_that_comes_back_brings_the_link_back, 0, 2)
 {
-	struct rnic_dev *dev;
-
 	begin(2, 2, NULL);
-	dev = _i == A ? d.more[A][0] : d.more[B][0];
+	struct rnic_dev *dev = _i == A ? d.more[A][0] : d.more[B][0];
 	sim_port(dev, RNIC_PORT_DOWN);
 	duo_run(1000);
 	/* One link is left, and an asymmetric one beside it where the other side still has two devices. */
@@ -503,13 +496,11 @@ START_LOOP_TEST(a_port_that_comes_back_brings_the_link_back, 0, 2)
 
 START_TEST(devices_have_the_engines_time)
 {
-	struct rnic_dev *late;
-
 	duo_init(true, true, NULL);
 	duo_run(100);
 	smcr_set_now(d.eng[A], d.now_ns + 5);
 	ck_assert_int_eq(d.dev[A]->now_ns, d.now_ns + 5);
-	late = duo_add_device(A);
+	struct rnic_dev *late = duo_add_device(A);
 	ck_assert_int_eq(late->now_ns, d.now_ns + 5);
 	duo_run(1);
 	ck_assert_int_eq(late->now_ns, d.now_ns);
@@ -615,10 +606,8 @@ write_on(uint64_t most, uint64_t unread_from)
 
 START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 {
-	struct link *old;
-
 	begin_cards();
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	held_dev[0] = old->dev;
 	d.holds = is_held_or_delete;
 	duo_write(&c[0], 5000);
@@ -659,10 +648,8 @@ START_LOOP_TEST(the_reason_of_a_lost_link_names_the_peer, 0, 2)
  * link is lost, too. */
 START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 {
-	struct link *old;
-
 	begin_cards();
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	sim_withhold(old->dev, true);
 	duo_write(&c[0], 5000);
 	duo_run(5);
@@ -692,12 +679,10 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 /* The data arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
 START_TEST(what_arrives_while_its_link_is_given_up_counts)
 {
-	struct link *old;
-
 	begin_cards();
 	duo_open(1); /* a bystander */
 	duo_run(10);
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	held_dev[0] = old->dev;
 	d.holds = is_from_held;
 	duo_write(&c[0], 5000);
@@ -722,10 +707,8 @@ START_TEST(what_arrives_while_its_link_is_given_up_counts)
 /* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
 START_TEST(c_that_is_lost_with_its_link_is_said_again)
 {
-	struct link *old;
-
 	begin(2, 2, NULL);
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	failover_ask(s[0].conn, link_nr(B, 2));
 	duo_run(5);
 	ck_assert_uint_ne(s[0].conn->link->number, old->number);
@@ -750,12 +733,11 @@ START_LOOP_TEST(an_orderly_end_of_a_lost_path_is_none, 0, 4)
 	bool lost = _i % 2 == 1;
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	struct duo_end *mine = host == A ? &c[0] : &s[0];
-	struct link *old;
 
 	begin(2, 2, NULL);
 	duo_open(1); /* a bystander */
 	duo_run(10);
-	old = mine->conn->link;
+	struct link *old = mine->conn->link;
 	failover_ask((host == A ? &s[0] : &c[0])->conn, old->number == 1 ? link_nr(1 - host, 2) : link_nr(1 - host, 1));
 	duo_run(10);
 	memset(held_dev, 0, sizeof(held_dev));
@@ -836,10 +818,9 @@ START_TEST(a_flood_of_offers_is_rejected)
 START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 {
 	struct llc_msg msg = { .type = LLC_ADD_LINK };
-	unsigned before;
 
 	begin(1, 1, NULL);
-	before = duo_count(B, "ADD LINK");
+	unsigned before = duo_count(B, "ADD LINK");
 	msg.add_link.mtu_code = 3;
 	for (unsigned i = 0; i < 150; i++) {
 		duo_inject(link_nr(B, 1), &msg);
@@ -856,10 +837,8 @@ START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 /* Each time the server offers another: a queue pair and the registration of all memory on it. */
 START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
 {
-	struct lgr *lgr;
-
 	begin(2, 2, NULL);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	for (unsigned i = 0; i < 1500; i++) {
 		for (unsigned k = 0; k < LINK_SLOTS && duo_lgr(A)->active_cnt == 2; k++)
 			if (lgr->links[k].state == LINK_ACTIVE && lgr->links[k].order > 0)
@@ -892,8 +871,6 @@ enum { LINUX, LINUX_OPEN, LINUX_GAP, LINUX_LAST, SMCRD, MOVES };
 /* Linux moves a connection whose end has begun without asking; a message that is missing then is lost for good. */
 START_LOOP_TEST(linux_moves_a_half_closed_connection_without_validation, 0, MOVES)
 {
-	struct link *old;
-
 	begin(2, 2, NULL);
 	duo_open(1); /* a bystander */
 	duo_run(10);
@@ -904,7 +881,7 @@ START_LOOP_TEST(linux_moves_a_half_closed_connection_without_validation, 0, MOVE
 	else if (_i != LINUX_OPEN)
 		smcr_shutdown_wr(c[0].conn);
 	duo_run(10);
-	old = s[0].conn->link;
+	struct link *old = s[0].conn->link;
 	if (_i == LINUX_GAP) {
 		d.holds = is_anything_of_b;
 		duo_write(&s[0], 100);
@@ -943,18 +920,15 @@ static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 10
  */
 START_TEST(an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it)
 {
-	struct lgr *a, *b;
-	struct link *over;
-
 	begin(2, 2, &brief_rmbs);
 	duo_open(1);
 	duo_run(100);
-	a = duo_lgr(A);
-	b = duo_lgr(B);
+	struct lgr *a = duo_lgr(A);
+	struct lgr *b = duo_lgr(B);
 	ck_assert_uint_eq(a->rmb_cnt, 2);
 	conn_end(c[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
 	duo_until(A, "DELETE RKEY");
-	over = a->flow[LLC_FLOW_RKEY].link;
+	struct link *over = a->flow[LLC_FLOW_RKEY].link;
 	ck_assert(sim_break_qp(over->dev, over->qpn, SIM_CUT_RESET));
 	duo_run(500);
 	expect_links(2);
@@ -991,13 +965,11 @@ static const struct smcr_config three_links_one_element = { .links_max = 3, .rmb
  * knows: it refuses everything else. */
 START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
 {
-	struct lgr *b;
-
 	begin(2, 2, &three_links_one_element);
 	d.holds = is_cont;
 	duo_add_devices();
 	duo_run(20);
-	b = duo_lgr(B);
+	struct lgr *b = duo_lgr(B);
 	ck_assert_int_eq(b->flow[LLC_FLOW_LINK].step, LLC_WAIT_ADD_CONT_RSP);
 	smcr_remove_device(d.eng[B], b->flow[LLC_FLOW_LINK].new_link->dev);
 	ck_assert_int_eq(llc_add_rmb(b, SMCR_ELEM_MIN), 0);

@@ -144,7 +144,7 @@ check_vector(const char *name, struct span fpdu)
 	struct fpdu_rx rx;
 	uint8_t buf[VECTOR_MAX_LEN];
 	struct span u;
-	size_t need, total;
+	size_t need;
 
 	fpdu_rx_init(&rx, with_crc, false);
 	memcpy(buf, fpdu.ptr, fpdu.len);
@@ -157,7 +157,7 @@ check_vector(const char *name, struct span fpdu)
 	ck_assert_msg(u.ptr == buf + 2, "%s", name);
 	ck_assert_uint_eq(mpa_fpdu_len(u.len), fpdu.len);
 	/* a wrong bit anywhere but in the length is the CRC's */
-	total = fpdu.len;
+	size_t total = fpdu.len;
 	for (size_t i = 2; with_crc && i < total; i++) {
 		fpdu_rx_init(&rx, true, false);
 		buf[i] ^= 0x10;

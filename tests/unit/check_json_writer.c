@@ -87,9 +87,7 @@ START_TEST(any_bytes_become_valid_json)
 	for (int round = 0; round < 2000; round++) {
 		char in[32] = "";
 		json_error_t err;
-		json_t *root;
 		size_t len;
-		const char *p;
 
 		for (unsigned i = 0; i < sizeof(in) - 1; i++) {
 			seed = seed * 1103515245 + 12345;
@@ -101,8 +99,8 @@ START_TEST(any_bytes_become_valid_json)
 		jw_object_end(&jw);
 		jw_end(&jw);
 		ck_assert(!out.overflow);
-		p = outbuf_data(&out, &len);
-		root = json_loadb(p, len, 0, &err);
+		const char *p = outbuf_data(&out, &len);
+		json_t *root = json_loadb(p, len, 0, &err);
 		ck_assert_msg(root != NULL, "round %d: %s", round, err.text);
 		json_decref(root);
 		outbuf_fini(&out);

@@ -99,13 +99,10 @@ int
 ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
-	void *arg;
-	int rc;
-
 	va_start(ap, request);
-	arg = va_arg(ap, void *);
+	void *arg = va_arg(ap, void *);
 	va_end(ap);
-	rc = (int)syscall(SYS_ioctl, fd, request, arg);
+	int rc = (int)syscall(SYS_ioctl, fd, request, arg);
 	if (request == SIOCATMARK && say_after_look != NULL) {
 		const char *text = say_after_look;
 

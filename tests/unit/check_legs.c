@@ -128,10 +128,8 @@ nothing_left(const struct session_pool *p)
 static void
 all_gone(bool reset)
 {
-	uint64_t resets;
-
 	UNTIL(gw_sessions() == 0);
-	resets = nothing_left(gw_pool(GW_IN)) + (gw.w2 != NULL ? nothing_left(gw_pool(GW_OUT)) : 0);
+	uint64_t resets = nothing_left(gw_pool(GW_IN)) + (gw.w2 != NULL ? nothing_left(gw_pool(GW_OUT)) : 0);
 	ck_assert_int_eq(resets > 0, reset);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).connections, 0);
@@ -169,11 +167,10 @@ START_LOOP_TEST(bulk_goes_both_ways, 0, MODES)
 		for (int side = 0; side < 2; side++) {
 			size_t want = TOTAL - sent[side] < sizeof(chunk) ? TOTAL - sent[side] : sizeof(chunk);
 			uint32_t x = out[side];
-			ssize_t n;
 
 			for (size_t i = 0; i < want; i++)
 				chunk[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
-			n = send(fd[side], chunk, want, MSG_NOSIGNAL);
+			ssize_t n = send(fd[side], chunk, want, MSG_NOSIGNAL);
 			for (ssize_t i = 0; i < n; i++)
 				out[side] = out[side] * 1664525 + 1013904223;
 			sent[side] += n > 0 ? (size_t)n : 0;

@@ -27,10 +27,10 @@ decode(const uint8_t *b, size_t len, struct llc_msg *out)
 static void
 expect(const uint8_t *b, size_t len, int err)
 {
-	struct llc_msg out, before;
+	struct llc_msg out;
 
 	memset(&out, 0xa5, sizeof(out));
-	before = out;
+	struct llc_msg before = out;
 	ck_assert_int_eq(decode(b, len, &out), err);
 	ck_assert_mem_eq(&out, &before, sizeof(out));
 }
@@ -160,7 +160,6 @@ START_TEST(add_link)
 		    .rejected = true,
 		    .reject_reason = LLC_REJECT_BAD_MTU } };
 	struct llc_add_link *a = &m.add_link;
-	struct llc_msg ok;
 
 	memset(a->mac, 0xaa, sizeof(a->mac));
 	memset(a->gid, 0xbb, sizeof(a->gid));
@@ -183,7 +182,7 @@ START_TEST(add_link)
 	    "04"
 	    "03"
 	    "050607");
-	ok = m;
+	struct llc_msg ok = m;
 	m = expect_ok("022cf240 000000000000 ffff 00000000000000000000000000000000 000000 00 f9");
 	ck_assert(m.add_link.rejected);
 	ck_assert_uint_eq(m.add_link.reject_reason, 2);

@@ -156,14 +156,13 @@ START_TEST(many_connections_at_once_wait_for_the_same_rmb)
 START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .response = true };
-	struct lgr *lgr;
 
 	duo_begin(&two_elements);
 	duo_open(1);
 	duo_run(20);
 	duo_open(2);
 	duo_until(B, "CONFIRM RKEY");
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	ck_assert_ptr_nonnull(lgr->flow[LLC_FLOW_RKEY].rmb);
 	msg.confirm_rkey.rkey = lgr->flow[LLC_FLOW_RKEY].rmb->mr[lgr->flow[LLC_FLOW_RKEY].link->slot]->rkey;
 	msg.confirm_rkey.negative = true;
@@ -181,13 +180,12 @@ static const struct smcr_config one_element = { .rmb_elems = 1 };
 START_LOOP_TEST(who_waits_for_an_rmb_declines_in_time, 0, 2)
 {
 	unsigned host = (unsigned)_i; /* which needs the RMB */
-	struct llc_flow *busy;
 
 	duo_init(true, true, NULL);
 	d.eng[host]->cfg.rmb_elems = 1;
 	duo_open(0);
 	duo_run(100);
-	busy = &duo_lgr(1 - host)->flow[LLC_FLOW_LINK];
+	struct llc_flow *busy = &duo_lgr(1 - host)->flow[LLC_FLOW_LINK];
 	busy->step = host == A ? LLC_WAIT_NEW_CONNECTED : LLC_CONNECT_NEW;
 	duo_open(1);
 	duo_run(8000);
@@ -254,7 +252,6 @@ START_TEST(a_peer_that_confirms_too_many_rmbs_is_refused)
 START_LOOP_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .response = true };
-	struct lgr *lgr;
 
 	duo_begin(&two_elements);
 	for (unsigned i = 1; i < 3; i++) {
@@ -263,7 +260,7 @@ START_LOOP_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2)
 	}
 	duo_close(2);
 	duo_until(B, "DELETE RKEY");
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_RKEY].step, LLC_WAIT_DELETE_RKEY_RSP);
 	msg.delete_rkey.cnt = 1;
 	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(B)->slot]->rkey + (_i == 0);
@@ -396,10 +393,9 @@ START_LOOP_TEST(an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 	unsigned host = (unsigned)_i;
-	struct link *link;
 
 	duo_begin(NULL);
-	link = duo_link(host);
+	struct link *link = duo_link(host);
 	msg.confirm_rkey.rkey = 0x4711;
 	msg.confirm_rkey.vaddr = 0x1000;
 	msg.confirm_rkey.other_cnt = 3;
@@ -469,14 +465,12 @@ START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 	unsigned host = (unsigned)_i;
-	unsigned offers;
-	struct link *link;
 	struct lgr *lgr;
 
 	duo_begin(NULL);
-	link = duo_link(host);
+	struct link *link = duo_link(host);
 	lgr = link->lgr;
-	offers = duo_count(host, "ADD LINK");
+	unsigned offers = duo_count(host, "ADD LINK");
 	msg.confirm_rkey.rkey = 0x4711;
 	msg.confirm_rkey.vaddr = 0x1000;
 	msg.confirm_rkey.other_cnt = 3;
@@ -528,14 +522,13 @@ START_LOOP_TEST(the_first_rmb_does_not_go_with_an_add_link_continuation_that_lea
 {
 	unsigned host = (unsigned)_i % 2;
 	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
-	struct lgr *lgr;
 
 	duo_init(true, true, NULL);
 	duo_add_devices();
 	d.holds = is_add_link_cont;
 	duo_open(0);
 	duo_run(100);
-	lgr = duo_lgr(host);
+	struct lgr *lgr = duo_lgr(host);
 	ck_assert_int_eq(lgr->state, LGR_FORMING);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_LINK].step, host == A ? LLC_WAIT_ADD_CONT : LLC_WAIT_ADD_CONT_RSP);
 	msg.add_link_cont.link_num = lgr->flow[LLC_FLOW_LINK].number;
@@ -565,13 +558,11 @@ set_keepalive(unsigned host, uint32_t ms)
 
 START_TEST(keepalive_can_be_switched_off_and_on_while_links_live)
 {
-	unsigned tests;
-
 	duo_begin(&keepalive);
 	duo_run(2500);
 	set_keepalive(A, 0);
 	set_keepalive(B, 0);
-	tests = duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK");
+	unsigned tests = duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK");
 	duo_run(20000);
 	ck_assert_uint_eq(duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK"), tests);
 	set_keepalive(B, 1000);
@@ -672,7 +663,6 @@ with_trouble(struct rnic_dev *dev, struct rnic_event *ev)
 START_TEST(what_troubles_a_device_is_logged)
 {
 	const struct rnic_ops *ops;
-	struct rnic_ops mine;
 	struct smcr_log l;
 	unsigned lines = 0;
 
@@ -680,7 +670,7 @@ START_TEST(what_troubles_a_device_is_logged)
 	while (smcr_next_log(d.eng[0], &l))
 		ck_assert_str_eq(l.device, "");
 	ops = d.dev[0]->ops;
-	mine = *ops;
+	struct rnic_ops mine = *ops;
 	own_events = ops->poll_event;
 	mine.poll_event = with_trouble;
 	d.dev[0]->ops = &mine;

@@ -33,10 +33,8 @@ capture(enum log_level level, bool journal)
 static const char *
 captured(void)
 {
-	size_t n;
-
 	rewind(out);
-	n = fread(text, 1, sizeof(text) - 1, out);
+	size_t n = fread(text, 1, sizeof(text) - 1, out);
 	text[n] = '\0';
 	return text;
 }

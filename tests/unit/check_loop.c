@@ -303,10 +303,8 @@ busy_turn(void *arg, int64_t now_ns)
 
 START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 {
-	int64_t from;
-
 	ck_assert_int_eq(loop_add_turn(lp, busy_turn, NULL), 0);
-	from = loop_now(lp);
+	int64_t from = loop_now(lp);
 	run_until(&at_once, 100, 0);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 	from = loop_now(lp);

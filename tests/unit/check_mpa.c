@@ -11,14 +11,14 @@ static void
 check_frame(enum mpa_kind kind, struct span bytes)
 {
 	uint8_t buf[MPA_FRAME_MAX];
-	struct mpa_frame f, untouched;
+	struct mpa_frame f;
 
 	ck_assert_int_eq(mpa_frame_decode(bytes, kind, &f), (int)bytes.len);
 	ck_assert_int_eq(mpa_frame_encode(&f, buf, sizeof(buf)), (int)bytes.len);
 	ck_assert_mem_eq(buf, bytes.ptr, bytes.len);
 	ck_assert_int_eq(mpa_frame_encode(&f, buf, bytes.len - 1), -ENOSPC);
 	memset(&f, 0x5a, sizeof(f));
-	untouched = f;
+	struct mpa_frame untouched = f;
 	for (size_t n = 0; n < bytes.len; n++)
 		ck_assert_int_eq(mpa_frame_decode((struct span){ bytes.ptr, n }, kind, &f), 0);
 	ck_assert_int_eq(mpa_frame_decode(bytes, kind == MPA_REQUEST ? MPA_REPLY : MPA_REQUEST, &f), -EPROTO);

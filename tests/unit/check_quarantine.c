@@ -13,7 +13,6 @@ static struct clc_accept
 garbled_join(struct duo_end *e)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
-	struct clc_accept a;
 
 	memcpy(msg.proposal.peer_id, d.eng[A]->peer_id, 8);
 	msg.proposal.ext = (struct clc_smcrd_ext){ .present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP };
@@ -21,7 +20,7 @@ garbled_join(struct duo_end *e)
 	duo_feed_msg(e, &msg);
 	duo_run(30);
 	ck_assert_int_gt(clc_decode((struct span){ e->out, e->out_len }, &msg), 0);
-	a = msg.accept;
+	struct clc_accept a = msg.accept;
 	duo_feed(e, "GET / HTTP/1.1\r\n", 16);
 	duo_run(5);
 	ck_assert(IS(*e, CLOSED));
@@ -45,10 +44,9 @@ UNIT_CASE(duo_case(tc, 20000));
 START_TEST(a_group_with_too_much_in_quarantine_runs_empty)
 {
 	uint32_t token[3];
-	struct lgr *lgr;
 
 	duo_begin(&three);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	for (unsigned i = 0; i < 3; i++) {
 		struct clc_accept a = garbled_join(&s[1]);
 
@@ -83,10 +81,8 @@ START_TEST(a_group_with_too_much_in_quarantine_runs_empty)
 /* The client's group: the server never says that it is through. */
 START_TEST(a_client_does_not_join_a_group_with_too_much_in_quarantine)
 {
-	struct lgr *lgr;
-
 	duo_begin(&three);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	for (unsigned i = 1; i <= 3; i++) {
 		duo_connect(i, 1, 50);
 		conn_end(c[i].conn, SMCR_R_CLOSE_TIMEOUT, "", true);

@@ -10,7 +10,7 @@ static unsigned reads, terms;
 static void
 check_read(struct span body)
 {
-	struct rdmap_read r, untouched;
+	struct rdmap_read r;
 	uint8_t out[RDMAP_READ_LEN];
 
 	reads++;
@@ -19,7 +19,7 @@ check_read(struct span body)
 	rdmap_read_encode(&r, out);
 	ck_assert_mem_eq(out, body.ptr, body.len);
 	memset(&r, 0x5a, sizeof(r));
-	untouched = r;
+	struct rdmap_read untouched = r;
 	for (size_t n = 0; n < body.len; n++)
 		ck_assert_int_eq(rdmap_read_decode((struct span){ body.ptr, n }, &r), 0);
 	ck_assert_mem_eq(&r, &untouched, sizeof(r));
@@ -28,7 +28,7 @@ check_read(struct span body)
 static void
 check_term(struct span body)
 {
-	struct rdmap_term t, untouched;
+	struct rdmap_term t;
 	uint8_t out[RDMAP_TERM_MAX];
 
 	terms++;
@@ -37,7 +37,7 @@ check_term(struct span body)
 	ck_assert_int_eq(rdmap_term_encode(&t, out), (int)body.len);
 	ck_assert_mem_eq(out, body.ptr, body.len);
 	memset(&t, 0x5a, sizeof(t));
-	untouched = t;
+	struct rdmap_term untouched = t;
 	for (size_t n = 0; n < body.len; n++)
 		ck_assert_int_eq(rdmap_term_decode((struct span){ body.ptr, n }, &t), -EPROTO);
 	ck_assert_mem_eq(&t, &untouched, sizeof(t));

@@ -47,10 +47,8 @@ START_TEST(full_groups_get_parallel_ones)
 /* Were a connection forgotten when a group ends, it would find a dead group, not freed memory. */
 START_TEST(a_dead_group_stays_until_everyone_has_let_go)
 {
-	struct lgr *lgr;
-
 	duo_begin(NULL);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	ck_assert_uint_eq(lgr->rdv_cnt, 0);
 	lgr->rdv_cnt++;
 	lgr_down(lgr, SMCR_R_LINK_LOST, "test");
@@ -230,13 +228,11 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 {
 	const struct rnic_gid gid = { .b = { 0xfe, 0x80, [15] = 2 } }, other = { .b = { 0xfe, 0x80, [15] = 3 } };
 	const uint8_t mac[6] = { 2, 0, 0, 0, 0, 2 }, both = CLC_TRANSPORT_IWARP | CLC_TRANSPORT_ROCE;
-	struct rnic_gid soft_gid;
-	struct rnic_dev *soft, *card;
 
 	duo_init(true, false, NULL);
-	soft = d.dev[A];
-	soft_gid = rnic_query(soft).gid;
-	card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
+	struct rnic_dev *soft = d.dev[A];
+	struct rnic_gid soft_gid = rnic_query(soft).gid;
+	struct rnic_dev *card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
 	ck_assert_int_eq(smcr_add_device(d.eng[A], card), 0);
 	ck_assert_uint_eq(rdv_transports(d.eng[A]), both);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, NULL), card);
@@ -617,11 +613,10 @@ START_TEST(clc_input_never_takes_what_follows)
 	struct duo_end *e = bring_to(WAIT_ACCEPT);
 	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
 	uint8_t buf[64];
-	int n;
 	size_t at = 0;
 
 	msg.decline.diag = CLC_DIAG_CONFIG;
-	n = clc_encode(&msg, buf, sizeof(buf));
+	int n = clc_encode(&msg, buf, sizeof(buf));
 	while (smcr_clc_want(e->conn) > 0) {
 		size_t want = smcr_clc_want(e->conn);
 
@@ -683,12 +678,11 @@ START_LOOP_TEST(an_element_conflict_aborts_the_old_connection, A, B + 1)
 {
 	unsigned host = (unsigned)_i; /* that gives it away: the server in its Accept, the client in its Confirm */
 	struct duo_end *giver = host == B ? s : c, *holder = host == B ? c : s;
-	struct remote_rmb *rr;
 
 	duo_begin(NULL);
 	/* Pretend that the element is free again. */
 	conn_end(giver[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
-	rr = holder[0].conn->peer_rmb;
+	struct remote_rmb *rr = holder[0].conn->peer_rmb;
 	ck_assert_uint_eq(remote_rmb_user(rr, 1), holder[0].conn->id);
 	duo_open(1);
 	duo_run(100);
@@ -1101,10 +1095,8 @@ static const struct smcr_config one_element = { .rmb_elems = 1, .group_idle_ms =
 /* The last that waits for an RMB leaves without one: the group is as unused as when a connection ends. */
 START_LOOP_TEST(a_group_ends_though_its_last_user_only_waited, 0, 2)
 {
-	struct lgr *lgr;
-
 	duo_begin(&one_element);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	duo_open(1);
 	duo_until(B, "CONFIRM RKEY");
 	ck_assert(!list_empty(&lgr->wait_rmb));

@@ -158,10 +158,10 @@ freed_after_proof(struct rmb *rmb, uint8_t idx)
 
 START_TEST(another_use_of_the_peers_element_ends_quarantine)
 {
-	struct remote_rmb *rr, *other;
+	struct remote_rmb *rr;
 	struct rmb *rmb = with_quarantined(&rr);
 
-	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
+	struct remote_rmb *other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
 	quarantine_elem_reused(&h.lgr, rr, 4);
 	quarantine_elem_reused(&h.lgr, other, 3);
 	ck_assert_uint_eq(h.lgr.quarantined, 2);
@@ -171,10 +171,10 @@ START_TEST(another_use_of_the_peers_element_ends_quarantine)
 
 START_TEST(the_end_of_the_peers_rmb_ends_quarantine)
 {
-	struct remote_rmb *rr, *other;
+	struct remote_rmb *rr;
 	struct rmb *rmb = with_quarantined(&rr);
 
-	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
+	struct remote_rmb *other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
 	remote_rmb_free(&h.lgr, other);
 	ck_assert_uint_eq(h.lgr.quarantined, 2);
 	remote_rmb_free(&h.lgr, rr);
@@ -202,11 +202,9 @@ START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
 /* All RMBs of all groups count, to the byte. */
 START_TEST(memory_is_bounded)
 {
-	struct rmb *first;
-
 	h.eng.cfg.rmb_bytes_max = 10 * ELEM;
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 8);
-	first = rmb_new(&h.lgr, ELEM, 8);
+	struct rmb *first = rmb_new(&h.lgr, ELEM, 8);
 	ck_assert_uint_eq(h.eng.rmb_bytes, 8 * ELEM);
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 2); /* not 32 */
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 1);
@@ -270,14 +268,11 @@ START_TEST(a_link_is_registered_once)
 
 START_LOOP_TEST(eye_catchers_only_where_the_group_has_them, 0, 2)
 {
-	struct rmb *rmb;
-	uint8_t idx, *p;
-
 	teardown();
 	host_init(&h, _i == 1);
-	rmb = rmb_new(&h.lgr, ELEM, 1);
-	idx = rmb_elem_get_from(rmb);
-	p = rmb_elem_ptr(rmb, idx);
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
+	uint8_t idx = rmb_elem_get_from(rmb);
+	uint8_t *p = rmb_elem_ptr(rmb, idx);
 	rmb_elem_mark(rmb, idx);
 	if (!h.lgr.eye_catcher) {
 		ck_assert_uint_eq(p[0] | p[1] | p[2] | p[3], 0);

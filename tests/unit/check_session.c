@@ -85,7 +85,7 @@ START_LOOP_TEST(a_fallback_is_counted_and_says_why, 0, 2)
 
 START_LOOP_TEST(refuse_means_no_tcp, 0, 2)
 {
-	const char *line, *name = _i == GW_IN ? "service=in " : "service=out ";
+	const char *name = _i == GW_IN ? "service=in " : "service=out ";
 
 	gw.svc[_i].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
@@ -97,7 +97,7 @@ START_LOOP_TEST(refuse_means_no_tcp, 0, 2)
 	ck_assert_uint_eq(gw_info(_i).fallbacks, 0);
 	ck_assert_uint_eq(gw_info(_i).refused_fallback, 1);
 	ck_assert_uint_eq(gw_info(_i).resets, 1);
-	line = strstr(capture_take(), "connection closed");
+	const char *line = strstr(capture_take(), "connection closed");
 	while (line != NULL && strncmp(strstr(line, "service="), name, strlen(name)) != 0)
 		line = strstr(line + 1, "connection closed");
 	ck_assert_ptr_nonnull(line);
@@ -193,7 +193,7 @@ START_LOOP_TEST(the_proxy_header_comes_first, 0, 4)
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 	uint8_t want[PROXY_HEADER_MAX + 5], got[256];
-	size_t hdr, have = 0;
+	size_t have = 0;
 
 	gw.svc[GW_IN].proxy_protocol = proxies[_i % 2];
 	fake.server_declines = tcp ? DIAG : 0;
@@ -203,7 +203,7 @@ START_LOOP_TEST(the_proxy_header_comes_first, 0, 4)
 	ck_assert_int_eq(getsockname(client, (struct sockaddr *)&ss, &len), 0);
 	net_addr_set(&src, &ss);
 	net_addr_set(&dst, &gw.svc[GW_IN].listen);
-	hdr = proxy_header(proxies[_i % 2], &src, &dst, want);
+	size_t hdr = proxy_header(proxies[_i % 2], &src, &dst, want);
 	memcpy(want + hdr, "hello", 5);
 	server = gw_accept();
 	while (have < hdr + 5) {
@@ -262,14 +262,14 @@ START_LOOP_TEST(no_more_connections_than_are_allowed, 0, 4)
 {
 	struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000109) };
 	const int service = _i % 2, per_peer = _i / 2;
-	int extra, fd;
+	int fd;
 
 	gw_begin();
 	/* Those that were there before the limit was set count too. */
 	gw.svc[service].max_connections = per_peer ? 1000 : 1;
 	gw.svc[service].max_per_peer = per_peer ? 1 : 0;
 	ck_assert_int_eq(gw_reload(), 0);
-	extra = gw_client();
+	int extra = gw_client();
 	gw_expect_reset(extra);
 	close(extra);
 	if (per_peer && service == GW_IN) {
@@ -506,7 +506,6 @@ START_LOOP_TEST(a_closed_connection_is_one_line_that_says_all, 0, 3)
 		" duration_ms=", _i == 2 ? "reason=\"client reset the connection\"" : "reason=\"normal end\"",
 		_i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R ",
 		_i == 1 ? "mode=TCP peer_code=0x03030000 " : "mode=SMC-R " };
-	const char *text;
 	unsigned lines = 0;
 
 	addr_format(&gw.peer_addrs[0], peer + strlen(peer), ADDR_STR_MAX);
@@ -524,7 +523,7 @@ START_LOOP_TEST(a_closed_connection_is_one_line_that_says_all, 0, 3)
 		gw_expect_eof(server);
 	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	text = capture_take();
+	const char *text = capture_take();
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		ck_assert_msg(strstr(text, want[i]) != NULL, "no \"%s\" in: %s", want[i], text);
 	for (const char *p = text; (p = strstr(p, "connection closed")) != NULL; p++)

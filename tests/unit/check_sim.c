@@ -397,11 +397,9 @@ START_LOOP_TEST(breaches_are_reported, 0, 2)
 
 START_TEST(rts_is_needed_on_roce)
 {
-	struct rnic_remote ra, rb;
-
 	begin(RNIC_TRANSPORT_ROCE);
-	ra = remote_of(&w.a);
-	rb = remote_of(&w.b);
+	struct rnic_remote ra = remote_of(&w.a);
+	struct rnic_remote rb = remote_of(&w.b);
 	ck_assert_int_eq(w.a.dev->ops->qp_connect(w.a.qp, RNIC_ACTIVE, &rb), 0);
 	recv_post(&w.a, 1);
 	run(1 * MS);
@@ -416,11 +414,9 @@ START_TEST(rts_is_needed_on_roce)
 
 START_LOOP_TEST(roce_needs_the_right_peer, 0, 2)
 {
-	struct rnic_remote ra, rb;
-
 	begin(RNIC_TRANSPORT_ROCE);
-	ra = remote_of(&w.a);
-	rb = remote_of(&w.b);
+	struct rnic_remote ra = remote_of(&w.a);
+	struct rnic_remote rb = remote_of(&w.b);
 	if (_i == 0)
 		rb.psn ^= 1;
 	else
@@ -439,10 +435,8 @@ START_LOOP_TEST(roce_needs_the_right_peer, 0, 2)
 
 START_LOOP_TEST(mpa_connect_fails_in_time, 0, 4)
 {
-	struct rnic_remote rb;
-
 	begin(RNIC_TRANSPORT_IWARP);
-	rb = remote_of(&w.b);
+	struct rnic_remote rb = remote_of(&w.b);
 	ck_assert_int_eq(w.b.dev->ops->qp_expect(w.b.qp), 0);
 	if (_i == 0)
 		rb.mpa_port++;
@@ -462,10 +456,8 @@ START_LOOP_TEST(mpa_connect_fails_in_time, 0, 4)
 
 START_TEST(mpa_early_connection_is_parked)
 {
-	struct rnic_remote rb;
-
 	begin(RNIC_TRANSPORT_IWARP);
-	rb = remote_of(&w.b);
+	struct rnic_remote rb = remote_of(&w.b);
 	ck_assert_int_eq(w.a.dev->ops->qp_connect(w.a.qp, RNIC_ACTIVE, &rb), 0);
 	run(100 * MS);
 	ck_assert_uint_eq(w.a.ev_cnt, 0);

@@ -55,10 +55,8 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 	const struct rnic_qp_attr attr = { .ctx = &a, .sq_depth = 1024, .rq_depth = 1024, .token = TOKEN };
 	struct rnic_qp *qp[N];
 	void *small[N];
-	size_t before;
-
 	open_both(&c, &c);
-	before = resident();
+	size_t before = resident();
 	for (unsigned i = 0; i < N; i++) {
 		ck_assert_int_eq(a.dev->ops->qp_create(a.pd, &attr, &qp[i]), 0);
 		small[i] = malloc(100);
@@ -74,11 +72,10 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 START_TEST(query_tells_the_device)
 {
 	struct siw_config c = config();
-	struct rnic_info info;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
-	info = rnic_query(a.dev);
+	struct rnic_info info = rnic_query(a.dev);
 	ck_assert_str_eq(info.name, "siw0");
 	ck_assert_str_eq(info.provider, "siw");
 	ck_assert_int_eq(info.transport, RNIC_TRANSPORT_IWARP);
@@ -111,14 +108,12 @@ START_TEST(counters_have_names)
 {
 	struct siw_config c = config();
 	struct rnic_stat rows[RNIC_STATS_MAX];
-	struct siw_stats st;
-	unsigned n;
 
 	open_connected(&c);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	UNTIL(a.wc_cnt == 1);
-	n = a.dev->ops->stats(a.dev, rows);
-	st = stats(&a);
+	unsigned n = a.dev->ops->stats(a.dev, rows);
+	struct siw_stats st = stats(&a);
 	ck_assert_uint_eq(n, sizeof(st) / sizeof(uint64_t));
 	ck_assert_str_eq(rows[0].name, "fpdus_sent");
 	ck_assert_uint_eq(rows[0].value, st.fpdus_sent);
@@ -206,7 +201,6 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 {
 	struct siw_config c = config();
-	int64_t start;
 
 	c.answer_ms = 150;
 	open_connected(&c);
@@ -214,7 +208,7 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 	run_b = NULL;
 	post(&a, RNIC_WR_WRITE, 1, 0, 0, 1000, &b, 0);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1000, &b, 0);
-	start = a.dev->now_ns;
+	int64_t start = a.dev->now_ns;
 	UNTIL(a.errors == 1);
 	ck_assert_int_ge(poll_loop_now() - start, 150000000);
 	ck_assert_str_eq(a.why, "the peer does not answer");
@@ -276,12 +270,11 @@ START_TEST(confirmation_on_request_only)
 START_TEST(confirmation_after_confirm_ms)
 {
 	struct siw_config c = config();
-	int64_t start;
 
 	c.fence_ms = 60;
 	open_connected(&c);
 	run_ms(100);
-	start = a.dev->now_ns = poll_loop_now(); /* as the turn tells it that posts */
+	int64_t start = a.dev->now_ns = poll_loop_now(); /* as the turn tells it that posts */
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	UNTIL(a.wc_cnt == 1);
 	ck_assert_int_ge(poll_loop_now() - start, 55000000);
@@ -335,14 +328,13 @@ START_TEST(completions_not_polled_hold_their_place)
 {
 	struct siw_config c = config();
 	struct rnic_wc wc[8];
-	int64_t end;
 
 	open_both(&c, &c);
 	end_qp(&a, 4, 4, TOKEN);
 	connect_ends();
 	for (unsigned i = 0; i < 4; i++)
 		post(&a, RNIC_WR_WRITE, i, RNIC_SIGNALED, 0, 10, &b, 0);
-	end = poll_loop_now() + 200000000;
+	int64_t end = poll_loop_now() + 200000000;
 	while (poll_loop_now() < end) {
 		poll_loop_turn(&a.loop, &a.dev, 1, 1); /* without polling */
 		turn_one(&b, 1);
@@ -504,7 +496,7 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 {
 	struct siw_config c = config();
 	struct rnic_pd *pd;
-	struct rnic_mr *mr, *mine;
+	struct rnic_mr *mr;
 
 	open_connected(&c);
 	ck_assert_int_eq(try_post(&a, RNIC_WR_WRITE, 1, 0, BUF - 9, 10, &b, 0), -EINVAL);
@@ -512,7 +504,7 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 	/* a region of another protection domain is none of ours */
 	ck_assert_int_eq(a.dev->ops->pd_alloc(a.dev, &pd), 0);
 	ck_assert_int_eq(a.dev->ops->mr_reg(pd, a.buf, BUF, 0, &mr), 0);
-	mine = a.mr;
+	struct rnic_mr *mine = a.mr;
 	a.mr = mr;
 	ck_assert_int_eq(try_post(&a, RNIC_WR_WRITE, 1, 0, 0, 10, &b, 0), -EINVAL);
 	a.mr = NULL;

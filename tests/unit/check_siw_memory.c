@@ -62,13 +62,12 @@ static bool
 end_new(struct end *e, struct rnic_dev *dev)
 {
 	const struct rnic_qp_attr attr = { .ctx = e, .sq_depth = 16, .rq_depth = 8, .token = TOKEN };
-	int rc;
 
 	*e = (struct end){ .dev = dev };
 	e->buf = aligned_alloc(64, BUF); /* not one of those that fail */
 	ck_assert(e->buf != NULL);
 	memset(e->buf, 0, BUF);
-	rc = dev->ops->pd_alloc(dev, &e->pd);
+	int rc = dev->ops->pd_alloc(dev, &e->pd);
 	ck_assert(rc == 0 || (rc == -ENOMEM && e->pd == NULL));
 	if (rc == 0) {
 		rc = dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &e->mr);
@@ -267,12 +266,11 @@ START_TEST(a_device_does_not_open)
 	while (sweep_next(&s)) {
 		struct rnic_dev *dev = NULL;
 		const char *err = NULL;
-		int rc;
 
 		sockets_init();
 		rng_init_seeded(&rng, 1);
 		sweep_arm(&s);
-		rc = open_device(&dev, &err);
+		int rc = open_device(&dev, &err);
 		if (sweep_over(&s)) {
 			ck_assert_int_eq(rc, -ENOMEM);
 			ck_assert_str_eq(err, "memory");
@@ -291,11 +289,9 @@ START_TEST(a_link_is_made_or_says_why_not)
 	struct sweep s = { 0 };
 
 	while (sweep_next(&s)) {
-		bool up;
-
 		setup();
 		sweep_arm(&s);
-		up = link_up(fresh);
+		bool up = link_up(fresh);
 		if (sweep_over(&s))
 			ck_assert(fresh[0].qp == NULL || fresh[1].qp == NULL || up || said() == 1);
 		else
@@ -331,10 +327,9 @@ START_TEST(a_stranger_costs_nobody_else)
 
 	while (sweep_next(&s)) {
 		uint8_t bad[56] = "MPA ID Req Frame\x50\x02";
-		int fd;
 
 		setup();
-		fd = sockets_dial(rnic_query(devs[1]).mpa_port);
+		int fd = sockets_dial(rnic_query(devs[1]).mpa_port);
 		bad[19] = 36;
 		(void)sockets_send(fd, bad, sizeof(bad));
 		sweep_arm(&s);

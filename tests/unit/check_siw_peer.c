@@ -66,7 +66,6 @@ START_TEST(a_start_up_frame_goes_in_one_piece)
 START_LOOP_TEST(an_rtr_read_may_come_on_top, 0, 2)
 {
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ };
 	const struct rdmap_read rd = { .sink_stag = 1, .src_stag = 1 };
@@ -76,7 +75,7 @@ START_LOOP_TEST(an_rtr_read_may_come_on_top, 0, 2)
 		c.ird = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	f.ird = f.ord = 1;
 	raw_send_frame(f, &d);
 	ck_assert_uint_eq(raw_reply(&d).ird, 1);
@@ -98,12 +97,11 @@ START_LOOP_TEST(a_confirming_read_reads_what_the_peer_names, 0, 2)
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ, .msn = 1 };
 	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = MPA_FENCE_LEN };
 	uint8_t body[RDMAP_READ_LEN];
-	struct mpa_pdata d;
 
 	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.read_stag = _i == 0 ? 0 : 0xcafe00;
 	d.read_to = 4096;
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
@@ -147,11 +145,10 @@ START_LOOP_TEST(an_early_reject_has_depths_that_fit, 0, 4)
 	};
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.token++;
 	f.ird = depth[_i][0];
 	f.ord = depth[_i][1];
@@ -171,13 +168,12 @@ START_LOOP_TEST(a_silent_responder_hears_a_second_word, 0, 2)
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
-	int64_t start;
 
 	f.model = MPA_P2P | MPA_RTR_WRITE;
 	raw_send_frame(f, &d);
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
 	raw_drop();
-	start = a.dev->now_ns;
+	int64_t start = a.dev->now_ns;
 	if (_i == 1) {
 		post_recv(&a, 1, 0, 10);
 		raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x43, .msn = 1 }, "x", 1);
@@ -203,12 +199,11 @@ static int
 connect_between(const char *addr, const char *at)
 {
 	struct sockaddr_storage from, to;
-	int fd;
 
 	ck_assert_int_eq(addr_parse(addr, &from), 0);
 	ck_assert_int_eq(addr_parse(at, &to), 0);
 	addr_set_port(&to, rnic_query(b.dev).mpa_port);
-	fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, addr_len(&from)), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, addr_len(&to)), 0);
 	return fd;
@@ -232,7 +227,6 @@ only_odd_ones(void *ctx, const struct rnic_gid *from)
 START_TEST(an_address_that_may_not_connect_is_turned_away)
 {
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	int fd[200];
 	char byte;
 
@@ -248,7 +242,7 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	UNTIL(stats(&b).mpa_refused_address == 200);
 	ck_assert_int_eq(recv(fd[0], &byte, 1, 0), -1);
 	ck_assert_int_eq(errno, ECONNRESET);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 0);
@@ -343,11 +337,10 @@ START_TEST(the_refused_who_stay_are_bounded)
 START_LOOP_TEST(each_fpdu_is_a_write_for_hardware, 0, 2)
 {
 	struct siw_config c = config();
-	unsigned fpdus;
 
 	raw_connect(&c, 0, _i == 0 ? 0 : 16384);
 	counting = true;
-	fpdus = (unsigned)stats(&b).fpdus_sent;
+	unsigned fpdus = (unsigned)stats(&b).fpdus_sent;
 	post(&b, RNIC_WR_WRITE, 1, 0, 0, 100000, &b, 0);
 	for (unsigned i = 0; i < 8; i++)
 		post(&b, RNIC_WR_SEND, 1, 0, 0, 44, &b, 0);
@@ -440,7 +433,6 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct mpa_pdata d;
 	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
 	static uint8_t data[40000];
 	struct iovec iov[8];
@@ -451,7 +443,7 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 	c.crc = false;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	f.flags = MPA_ENHANCED;
 	raw_send_frame(f, &d);
 	(void)raw_reply(&d);

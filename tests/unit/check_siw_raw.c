@@ -17,17 +17,15 @@ UNIT_FIXTURE(setup, teardown);
 START_TEST(passive_side_answers_as_the_rfc_wants)
 {
 	struct siw_config c = config();
-	struct mpa_frame f;
-	struct mpa_pdata d;
 
 	c.ird = 6;
 	c.ord = 2;
 	c.rtr = SIW_RTR_WRITE | SIW_RTR_READ;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
-	f = raw_reply(&d);
+	struct mpa_frame f = raw_reply(&d);
 	ck_assert_uint_eq(f.rev, 2);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC);
 	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_WRITE | MPA_RTR_READ);
@@ -48,13 +46,12 @@ START_LOOP_TEST(passive_side_waits_for_the_first_fpdu, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = MPA_CRC };
-	struct mpa_pdata d;
 	uint8_t small = 1;
 
 	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(_i == 0 ? f : raw_frame(MPA_REQUEST), &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.rev, _i == 0 ? 1 : 2);
@@ -84,14 +81,13 @@ START_LOOP_TEST(nothing_is_placed_behind_a_start_that_failed, 0, 2)
 	const struct ddp_hdr send = { .last = true, .ulp_ctrl = 0x43, .msn = 1 };
 	const struct rnic_remote other = { .qpn = 76 };
 	struct ddp_hdr write = rtr_write;
-	struct mpa_pdata d;
 	const uint8_t one = 1;
 
 	open_both(&c, &c);
 	end_qp(&b, 16, 8, TOKEN);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	(void)raw_reply(&d);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &other), 0);
@@ -117,14 +113,12 @@ START_LOOP_TEST(nothing_is_placed_behind_a_start_that_failed, 0, 2)
 START_TEST(initiator_with_ird_0_is_rejected)
 {
 	struct siw_config c = config();
-	struct mpa_frame f;
-	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	f = raw_frame(MPA_REQUEST);
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	f.ird = 0;
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(f, &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC | MPA_REJECT);
@@ -141,13 +135,12 @@ START_LOOP_TEST(strangers_are_refused, 0, 4)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct mpa_pdata d;
 	static const uint8_t other[40] = "rping";
 	uint8_t pd[MPA_PDATA_LEN];
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.recv_depth = 0;
 	mpa_pdata_encode(&d, pd);
 	if (_i == 3)
@@ -236,7 +229,6 @@ START_TEST(silent_connections_do_not_keep_others_out)
 START_TEST(a_crc_error_is_told_and_ends_the_link)
 {
 	struct siw_config c = config();
-	struct siw_stats st;
 	static const uint8_t bad[] = {
 		0x00,
 		0x12,
@@ -276,7 +268,7 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	ck_assert_str_eq(b.why, "CRC error");
 	check_wc(&b, 0, 6, RNIC_WC_WRITE, RNIC_WC_LOCAL_ERR);
 	check_wc(&b, 1, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);
-	st = stats(&b);
+	struct siw_stats st = stats(&b);
 	ck_assert_uint_eq(st.crc_errors, 1);
 	ck_assert_uint_eq(st.terminates_sent, 1);
 	raw_close();
@@ -286,12 +278,11 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 START_TEST(a_bad_first_fpdu_gets_no_answer)
 {
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	static const uint8_t bad[20] = { 0x00, 0x0e, 0xc1, 0x40 };
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	raw_reply(&d);
 	raw_send(bad, sizeof(bad));
@@ -525,13 +516,12 @@ START_LOOP_TEST(initiator_speaks_first, 0, 3)
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
-	struct ddp_hdr h;
 
 	f.model = MPA_P2P | (_i == 0 ? MPA_RTR_WRITE : _i == 1 ? MPA_RTR_READ : MPA_RTR_SEND);
 	raw_send_frame(f, &d);
 	UNTIL(a.connected == 1);
 	post(&a, RNIC_WR_SEND, 1, RNIC_SOLICITED, 0, 10, &a, 0);
-	h = raw_next();
+	struct ddp_hdr h = raw_next();
 	ck_assert_uint_eq(h.ulp_ctrl, _i == 0 ? 0x40 : _i == 1 ? 0x41 : 0x43);
 	ck_assert(h.last);
 	if (_i == 2)
@@ -549,14 +539,14 @@ START_LOOP_TEST(initiator_speaks_first, 0, 3)
 START_TEST(out_of_descriptors)
 {
 	struct siw_config c = config();
-	struct rlimit old, tight;
+	struct rlimit old;
 	int spare = dup(0);
 
 	open_for_raw(&c);
 	ck_assert_int_ge(spare, 0);
 	raw_open(&b, 0);
 	getrlimit(RLIMIT_NOFILE, &old);
-	tight = old;
+	struct rlimit tight = old;
 	tight.rlim_cur = 3;
 	setrlimit(RLIMIT_NOFILE, &tight);
 	UNTIL(stats(&b).accept_pauses >= 2);

@@ -24,13 +24,12 @@ reaches(const char *from, const char *to)
 	struct siw_config c = config();
 	struct sockaddr_storage ss;
 	struct rnic_gid gid;
-	bool yes;
 
 	ck_assert_int_eq(addr_parse(from, &c.addr), 0);
 	ck_assert_int_eq(addr_parse(to, &ss), 0);
 	addr_to_v6(&ss, gid.b);
 	end_open(&a, &c);
-	yes = a.dev->ops->reaches(a.dev, &gid);
+	bool yes = a.dev->ops->reaches(a.dev, &gid);
 	end_close(&a);
 	return yes;
 }

@@ -34,11 +34,10 @@ START_TEST(objects_are_apart_aligned_and_zeroed)
 START_TEST(the_last_one_freed_is_the_first_one_given)
 {
 	struct slab s;
-	void *a, *b;
 
 	slab_init(&s, 64, 4);
-	a = slab_get(&s);
-	b = slab_get(&s);
+	void *a = slab_get(&s);
+	void *b = slab_get(&s);
 	slab_put(&s, a);
 	slab_put(&s, b);
 	ck_assert_ptr_eq(slab_get(&s), b);

@@ -215,14 +215,13 @@ static void
 run_daemon(int argc, char **argv, int passed_fd)
 {
 	char pid[16];
-	int fd, rc;
 
 	fflush(NULL);
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child != 0)
 		return;
-	fd = open(logfile, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	int fd = open(logfile, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(99);
 	if (passed_fd >= 0) {
@@ -232,7 +231,7 @@ run_daemon(int argc, char **argv, int passed_fd)
 		if (dup2(passed_fd, 3) < 0)
 			_exit(99);
 	}
-	rc = smcrd_main(argc, argv);
+	int rc = smcrd_main(argc, argv);
 	fflush(NULL);
 	_exit(rc);
 }
@@ -257,14 +256,13 @@ hear(const char *text, int times)
 	for (;;) {
 		struct pollfd p = { .fd = notify_fd, .events = POLLIN };
 		int cnt = 0;
-		ssize_t n;
 
 		for (const char *at = heard; (at = strstr(at, text)) != NULL; at++)
 			cnt++;
 		if (cnt >= times)
 			return;
 		ck_assert_msg(poll(&p, 1, WAIT_MS) == 1, "\"%s\" not heard %d times in:\n%s", text, times, heard);
-		n = recv(notify_fd, heard + len, sizeof(heard) - len - 2, 0);
+		ssize_t n = recv(notify_fd, heard + len, sizeof(heard) - len - 2, 0);
 		ck_assert_int_gt(n, 0);
 		len += (size_t)n;
 		heard[len++] = '\n';
@@ -288,10 +286,9 @@ log_text(void)
 {
 	static char text[TEXT_MAX];
 	FILE *f = fopen(logfile, "r");
-	size_t n;
 
 	ck_assert_ptr_nonnull(f);
-	n = fread(text, 1, sizeof(text) - 1, f);
+	size_t n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
 	return text;

@@ -84,11 +84,10 @@ START_LOOP_TEST(counts_as_a_plain_array_does, 0, 4)
 	srand((unsigned)_i);
 	for (int round = 0; round < 20000; round++) {
 		unsigned n = (unsigned)rand() % (round < 10000 ? N : N / 20);
-		struct sockaddr_storage ss;
 		char text[32];
 
 		snprintf(text, sizeof(text), "10.0.%u.%u", n / 256, n % 256);
-		ss = addr(text);
+		struct sockaddr_storage ss = addr(text);
 		ck_assert_uint_eq(sources_count(&s, &ss), cnt[n]);
 		if (cnt[n] > 0 && rand() % 2 == 0) {
 			sources_remove(&s, &ss);

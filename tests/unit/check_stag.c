@@ -34,10 +34,9 @@ START_TEST(exact_range)
 {
 	struct stag_region r = region(STAG_WRITE);
 	uint8_t *at = NULL;
-	uint64_t end;
 
 	stag_add(&t, &r, &rng);
-	end = r.base + sizeof(mem);
+	uint64_t end = r.base + sizeof(mem);
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 1, &at), STAG_OK);
 	ck_assert_ptr_eq(at, mem);
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end - 1, 1, &at), STAG_OK);

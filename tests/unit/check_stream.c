@@ -125,10 +125,8 @@ UNIT_FIXTURE(setup, teardown);
 
 START_TEST(send_in_segments)
 {
-	struct ddp_hdr h;
-
 	recvs(2);
-	h = send_hdr(1, 0, false);
+	struct ddp_hdr h = send_hdr(1, 0, false);
 	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NONE);
 	h = send_hdr(1, 3, false);
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_NONE);
@@ -294,12 +292,10 @@ issue_read(uint32_t size, uint64_t cookie)
 
 START_TEST(our_reads_are_answered)
 {
-	struct ddp_hdr h;
-
 	issue_read(0, 1);
 	issue_read(5, 2);
 	ck_assert_uint_eq(stream_reads_out(&s), 2);
-	h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99); /* not looked at, it is empty */
+	struct ddp_hdr h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99); /* not looked at, it is empty */
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_READ_DONE);
 	ck_assert_uint_eq(ev.wr_id, 1);
 	h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
@@ -315,11 +311,9 @@ START_TEST(our_reads_are_answered)
 
 START_TEST(message_numbers_wrap)
 {
-	struct ddp_hdr h;
-
 	recvs(2);
 	s.rx_msn[0] = 0xffffffff;
-	h = send_hdr(0xffffffff, 0, true);
+	struct ddp_hdr h = send_hdr(0xffffffff, 0, true);
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
 	h = send_hdr(0, 0, true);
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);

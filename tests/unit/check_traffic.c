@@ -184,10 +184,9 @@ START_LOOP_TEST(random_messages, 0, seeds())
 		};
 		struct iovec iov[2];
 		bool urg;
-		size_t n;
 
 		host_rx(&a, ca, &m);
-		n = smcr_rx_data(ca, iov, &urg);
+		size_t n = smcr_rx_data(ca, iov, &urg);
 		ck_assert_uint_le(n, 16384);
 		smcr_rx_consume(ca, rng_below(&r, 2) == 0 ? n : 0);
 		if (rng_below(&r, 5) == 0)

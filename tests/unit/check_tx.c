@@ -162,10 +162,9 @@ START_TEST(no_memory_for_the_only_ring_ends_the_connection)
 START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 {
 	struct iovec iov[2];
-	struct sndbuf *sb;
 
 	host_write(ca, 100, false);
-	sb = ca->tx.sndbuf;
+	struct sndbuf *sb = ca->tx.sndbuf;
 	host_flush(&a);
 	smcr_abort(ca, SMCR_R_APP_RESET);
 	ck_assert_ptr_eq(sb->parked_on, a.link);
@@ -187,8 +186,6 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 
 START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 {
-	uint32_t at;
-
 	/* The ring starts anew with each burst, the element goes on: bring them out of step. */
 	host_write(ca, 60000, false);
 	hosts_carry(&a, &b);
@@ -202,7 +199,7 @@ START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 	conn_tx_schedule(cb);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(ca->tx.acked, 90000);
-	at = a.dev.cnt;
+	uint32_t at = a.dev.cnt;
 	ck_assert_uint_eq(host_write(ca, 50000, false), 50000);
 	hosts_carry(&a, &b);
 	/* Element: 100,000 % 65,536 = 34,464; ring: 40,000. */

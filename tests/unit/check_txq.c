@@ -140,12 +140,12 @@ START_LOOP_TEST(ring_goes_round, 0, 2)
 	txq_start(&q, crc, markers);
 	fpdu_rx_init(&rx, crc, markers);
 	for (unsigned round = 0; round < 60000; round++) {
-		size_t off = 0, len, need;
+		size_t off = 0, need;
 		struct span u;
 		ssize_t used;
 
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		len = (seed >> 33) % (seed & 1 ? 60 : 3000);
+		size_t len = (seed >> 33) % (seed & 1 ? 60 : 3000);
 		while (round % 3 != 0 && txq_room(&q, len)) {
 			const struct txq_payload p = { .cnt = 1, .len = len, .v = { { data + len % 100, len } } };
 

@@ -184,7 +184,6 @@ START_TEST(a_reload_without_changes_changes_nothing)
 START_TEST(a_changed_service_keeps_its_connections_and_counters)
 {
 	struct sockaddr_storage old = gw.svc[GW_IN].listen;
-	int other;
 
 	gw_begin();
 	gw_free_addr(&gw.svc[GW_IN].listen);
@@ -194,7 +193,7 @@ START_TEST(a_changed_service_keeps_its_connections_and_counters)
 	gw_carries_both_ways();
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
-	other = gw_client();
+	int other = gw_client();
 	UNTIL(gw_info(GW_IN).connections == 2);
 	close(other);
 	other = gw_accept();
@@ -231,11 +230,9 @@ START_TEST(a_new_service_listens)
 
 START_TEST(a_renamed_service_takes_the_socket_over)
 {
-	int waiting;
-
 	gw_begin();
 	/* In the backlog while the reload happens: not lost. */
-	waiting = gw_client();
+	int waiting = gw_client();
 	snprintf(gw.svc[GW_IN].name, sizeof(gw.svc[GW_IN].name), "renamed");
 	ck_assert_int_eq(gw_reload(), 0);
 	gw_carries_both_ways();
@@ -272,10 +269,10 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 /* The address is somebody else's: as before. */
 START_TEST(a_covering_address_of_another_process_is_in_use)
 {
-	struct sockaddr_storage all, one = gw.svc[GW_IN].listen, taken_addr;
+	struct sockaddr_storage one = gw.svc[GW_IN].listen, taken_addr;
 	int taken = gw_listen(&taken_addr);
 
-	all = taken_addr;
+	struct sockaddr_storage all = taken_addr;
 	((struct sockaddr_in *)(void *)&all)->sin_addr.s_addr = htonl(INADDR_ANY);
 	gw_start();
 	gw.svc[GW_IN].listen = all;
@@ -351,14 +348,13 @@ START_TEST(a_drain_waits_for_the_last_connection)
 START_LOOP_TEST(a_drain_does_not_wait_for_ever, 0, 2)
 {
 	unsigned one = 1;
-	int64_t from;
 
 	fake.busy = _i == 1;
 	gw_start();
 	if (_i == 0)
 		gw_connect();
 	drained = 0;
-	from = loop_now(gw.loop);
+	int64_t from = loop_now(gw.loop);
 	worker_drain(gw.w, 50, on_drained, &one);
 	UNTIL(drained == 1);
 	ck_assert_int_ge(loop_now(gw.loop) - from, 45 * MS);
@@ -401,7 +397,6 @@ START_TEST(a_check_says_yes)
 START_TEST(a_check_says_no_and_why)
 {
 	struct sockaddr_storage nobody, hole;
-	int silent;
 
 	gw_start();
 	gw_free_addr(&nobody);
@@ -412,7 +407,7 @@ START_TEST(a_check_says_no_and_why)
 	check(&hole, 50);
 	ck_assert(!result.possible);
 	ck_assert_ptr_nonnull(strstr(result.text, "50 ms"));
-	silent = gw_listen(&nobody);
+	int silent = gw_listen(&nobody);
 	check(&nobody, 50);
 	ck_assert(!result.possible);
 	ck_assert_ptr_nonnull(strstr(result.text, "rendezvous"));

@@ -85,10 +85,9 @@ confined(int (*fn)(void), enum confine_part part)
 {
 	struct confine_state state;
 	int status;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		if (confine_self(&state) != 0)

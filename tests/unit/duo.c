@@ -374,11 +374,9 @@ duo_inject(struct link *link, const struct llc_msg *msg)
 static void
 pass_on(struct duo_end *e)
 {
-	size_t n;
-
 	if (e->hold || e->peer == NULL || e->peer->conn == NULL || e->out_len == 0)
 		return;
-	n = smcr_clc_want(e->peer->conn);
+	size_t n = smcr_clc_want(e->peer->conn);
 	if (n == 0)
 		return;
 	if (n > e->out_len)
