@@ -28,12 +28,6 @@ static const int64_t pauses_ns[] = { 0, 5000, 50000, 1 * ARENA_MS, 10 * ARENA_MS
 	310 * ARENA_MS, 520 * ARENA_MS, 700 * ARENA_MS, 1100 * ARENA_MS, 2100 * ARENA_MS, 3200 * ARENA_MS,
 	5300 * ARENA_MS, 16000 * ARENA_MS };
 
-static void
-pause_for(struct run *r, unsigned n)
-{
-	arena_run(&r->arena, pauses_ns[n % (sizeof(pauses_ns) / sizeof(pauses_ns[0]))]);
-}
-
 static struct rival_mid *
 mid_of(struct run *r, const struct step *s)
 {
@@ -497,7 +491,7 @@ do_witness(struct run *r, const struct step *s)
 static void
 do_time(struct run *r, const struct step *s)
 {
-	pause_for(r, s->a);
+	arena_run(&r->arena, pauses_ns[s->a % (sizeof(pauses_ns) / sizeof(pauses_ns[0]))]);
 }
 
 /* Everybody does what is right, for a while. */

@@ -9,16 +9,6 @@
 
 /* -- queue pairs -- */
 
-static void
-fill_receives(struct rival_link *l)
-{
-	for (unsigned i = 0; i < RIVAL_RQ; i++) {
-		struct rnic_recv_wr wr = { .wr_id = i, .mr = l->recv_mr, .ptr = l->recv[i], .len = 64 };
-
-		(void)l->qp->dev->ops->post_recv(l->qp, &wr, 1);
-	}
-}
-
 struct rival_link *
 rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsigned dev)
 {
@@ -44,7 +34,11 @@ rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsi
 	for (unsigned i = 0; i < RIVAL_RMBS; i++)
 		FUZZ_CHECK(
 		    d->ops->mr_reg(l->pd, r->rmb[i], sizeof(r->rmb[i]), RNIC_ACCESS_REMOTE_WRITE, &l->rmb[i]) == 0);
-	fill_receives(l);
+	for (unsigned i = 0; i < RIVAL_RQ; i++) {
+		struct rnic_recv_wr wr = { .wr_id = i, .mr = l->recv_mr, .ptr = l->recv[i], .len = 64 };
+
+		(void)l->qp->dev->ops->post_recv(l->qp, &wr, 1);
+	}
 	if (role == SMCR_CLIENT)
 		(void)d->ops->qp_expect(l->qp);
 	g->newest = l;
@@ -304,26 +298,6 @@ parse(struct rival_mid *m)
 }
 
 static void
-leftover(struct rival_mid *m)
-{
-	uint8_t *buf = aligned_alloc(1, SMCR_LEFTOVER_MAX); /* not by malloc, which may fail for the engine */
-
-	FUZZ_CHECK(buf != NULL && smcr_clc_leftover(m->conn, buf, SMCR_LEFTOVER_MAX) <= SMCR_LEFTOVER_MAX);
-	free(buf);
-}
-
-static void
-read_all(struct smcr_conn *c)
-{
-	struct iovec iov[2];
-	bool urgent;
-	size_t n;
-
-	while ((n = smcr_rx_data(c, iov, &urgent)) > 0)
-		smcr_rx_consume(c, n);
-}
-
-static void
 on_event(struct arena_user *u, unsigned events)
 {
 	struct rival_mid *m = (struct rival_mid *)(void *)u;
@@ -338,10 +312,20 @@ on_event(struct arena_user *u, unsigned events)
 	m->closed = m->closed || (events & SMCR_EV_CLOSED) != 0;
 	if ((events & SMCR_EV_PROPOSAL) != 0 && user)
 		smcr_admit(m->conn);
-	if ((events & SMCR_EV_READABLE) != 0 && user && !m->closed)
-		read_all(m->conn);
-	if (m->fallen && smcr_clc_want(m->conn) == 0)
-		leftover(m);
+	if ((events & SMCR_EV_READABLE) != 0 && user && !m->closed) {
+		struct iovec iov[2];
+		bool urgent;
+		size_t n;
+
+		while ((n = smcr_rx_data(m->conn, iov, &urgent)) > 0)
+			smcr_rx_consume(m->conn, n);
+	}
+	if (m->fallen && smcr_clc_want(m->conn) == 0) {
+		uint8_t *buf = aligned_alloc(1, SMCR_LEFTOVER_MAX); /* not by malloc, which may fail for the engine */
+
+		FUZZ_CHECK(buf != NULL && smcr_clc_leftover(m->conn, buf, SMCR_LEFTOVER_MAX) <= SMCR_LEFTOVER_MAX);
+		free(buf);
+	}
 	if (m->fallen)
 		smcr_fallback(m->conn, &diag);
 	if (m->closed)

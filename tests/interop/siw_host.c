@@ -601,20 +601,6 @@ configure(struct siw_config *c, int argc, char **argv)
 	return 0;
 }
 
-static void
-clean_up(void)
-{
-	for (unsigned i = 0; i < NAMES_MAX; i++)
-		if (qps[i].obj != NULL)
-			dev->ops->qp_destroy(qps[i].obj);
-	for (unsigned i = 0; i < NAMES_MAX; i++)
-		if (mrs[i].obj != NULL)
-			mr_drop(mrs[i].obj);
-	dev->ops->pd_free(pd);
-	dev->ops->free(dev);
-	poll_loop_fini(&loop);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -644,6 +630,14 @@ main(int argc, char **argv)
 		poll_loop_turn(&loop, &dev, 1, 1000);
 		report();
 	}
-	clean_up();
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (qps[i].obj != NULL)
+			dev->ops->qp_destroy(qps[i].obj);
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (mrs[i].obj != NULL)
+			mr_drop(mrs[i].obj);
+	dev->ops->pd_free(pd);
+	dev->ops->free(dev);
+	poll_loop_fini(&loop);
 	return 0;
 }

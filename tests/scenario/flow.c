@@ -39,13 +39,6 @@ byte_at(uint64_t key, uint64_t pos)
 	return (uint8_t)(z >> (8 * (pos & 7)));
 }
 
-static void
-fill(uint64_t key, uint64_t pos, uint8_t *buf, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		buf[i] = byte_at(key, pos + i);
-}
-
 /* How many bytes it may have sent by now. */
 static uint64_t
 allowed(const struct app *a)
@@ -182,7 +175,8 @@ write_some(struct app *a)
 		return false;
 	if (len > max)
 		len = (size_t)max;
-	fill(a->key, a->sent, buf, len);
+	for (size_t i = 0; i < len; i++)
+		buf[i] = byte_at(a->key, a->sent + i);
 	size_t n = stcp_send(a->sock, buf, len, urgent);
 	if (urgent && n == len)
 		a->urgent[a->urgent_cnt++] = a->sent + n - 1;

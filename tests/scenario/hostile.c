@@ -22,13 +22,6 @@ bit(const uint64_t *map, uint32_t nr)
 	return nr < HOST_GROUPS && (map[nr / 64] >> (nr % 64) & 1) != 0;
 }
 
-static void
-set_bit(uint64_t *map, uint32_t nr)
-{
-	if (nr < HOST_GROUPS)
-		map[nr / 64] |= 1ULL << (nr % 64);
-}
-
 bool
 hostile_judges(const struct host *h, uint32_t group_id)
 {
@@ -45,7 +38,9 @@ look_at_groups(struct host *h)
 		if (c.group_id == 0)
 			continue;
 		bool liars = trace_is_hostile(h->trace, h->nr, c.id);
-		set_bit(liars ? h->liars_groups : h->honest_groups, c.group_id);
+		uint64_t *map = liars ? h->liars_groups : h->honest_groups;
+		if (c.group_id < HOST_GROUPS)
+			map[c.group_id / 64] |= 1ULL << (c.group_id % 64);
 		if (bit(h->liars_groups, c.group_id) && bit(h->honest_groups, c.group_id))
 			world_fail(h->w, "host%u: group %u has connections of an honest peer and of the liar", h->nr,
 			    c.group_id);

@@ -145,14 +145,6 @@ draw_crowd(struct plan *p, struct rng *r)
 	p->rmb_kb = chance(r, 30) ? hostile_scale(r, 64, 1024) : 0;
 }
 
-/* The first device of each host is in no VLAN, so that everybody reaches everybody. */
-static void
-draw_networks(struct plan *p, struct rng *r)
-{
-	p->far_middle = chance(r, 15);
-	p->vlans = chance(r, 15) ? rng_below(r, 4096) & ~0111u : 0;
-}
-
 void
 plan_draw_hostile(struct plan *p, uint64_t seed)
 {
@@ -174,5 +166,7 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	draw_habit(p, &r);
 	p->liar_id = chance(&r, 10) ? even(&r, 1, 2) : 0;
 	draw_crowd(p, &r);
-	draw_networks(p, &r);
+	/* The first device of each host is in no VLAN, so that everybody reaches everybody. */
+	p->far_middle = chance(&r, 15);
+	p->vlans = chance(&r, 15) ? rng_below(&r, 4096) & ~0111u : 0;
 }

@@ -172,17 +172,6 @@ clc_push(struct session *s)
 	s->out_len -= sent;
 }
 
-/* A liar's last word was said: what it does then. */
-static void
-clc_ended(struct session *s)
-{
-	s->hushed = true;
-	if (s->lie_end == LIAR_FIN && !stcp_is_shut(s->mid))
-		stcp_shutdown(s->mid);
-	else if (s->lie_end == LIAR_RST)
-		session_cut(s, true);
-}
-
 static void
 clc_out(struct session *s)
 {
@@ -194,8 +183,14 @@ clc_out(struct session *s)
 		if (left > 0)
 			clc_push(s);
 	} while (s->out_len < left);
-	if (s->lie_end != LIAR_GO_ON && !s->hushed && s->out_len == 0)
-		clc_ended(s);
+	if (s->lie_end != LIAR_GO_ON && !s->hushed && s->out_len == 0) {
+		/* A liar's last word was said: what it does then. */
+		s->hushed = true;
+		if (s->lie_end == LIAR_FIN && !stcp_is_shut(s->mid))
+			stcp_shutdown(s->mid);
+		else if (s->lie_end == LIAR_RST)
+			session_cut(s, true);
+	}
 }
 
 static void
@@ -418,15 +413,6 @@ leave_engine(struct session *s)
 }
 
 static void
-late_decline(struct session *s)
-{
-	clc_in(s);
-	if (stcp_eof(s->mid))
-		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
-	leave_engine(s);
-}
-
-static void
 tcp_io(struct session *s)
 {
 	if (stcp_state(s->mid) != STCP_OPEN || s->hushed) {
@@ -444,8 +430,12 @@ tcp_io(struct session *s)
 	if (s->out_len > 0 || !app_ready(s))
 		return;
 	copy(s, s->app, s->mid);
-	if (s->conn != NULL)
-		late_decline(s);
+	if (s->conn != NULL) {
+		clc_in(s);
+		if (stcp_eof(s->mid))
+			smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+		leave_engine(s);
+	}
 	if (s->left_len > 0 && stcp_space(s->app) >= s->left_len) {
 		stcp_send(s->app, s->left, s->left_len, false);
 		s->left_len = 0;

@@ -154,29 +154,6 @@ try_in_thread(void *arg)
 	return NULL;
 }
 
-/* The filter is theirs, too; what is not, is not claimed. */
-static void
-confine_beside_thread(void)
-{
-	struct confine_state state;
-	pthread_t t;
-	int err = 0;
-
-	if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
-		_exit(1);
-	if (confine_self(&state) != 0)
-		_exit(2);
-	if (state.part[CONFINE_FILES].on)
-		_exit(3);
-	if (geteuid() == 0 && state.part[CONFINE_CAPABILITIES].on)
-		_exit(4);
-	if (write(go[1], "x", 1) != 1 || pthread_join(t, NULL) != 0)
-		_exit(5);
-	if (state.part[CONFINE_SYSTEM_CALLS].on && err != ENOSYS)
-		_exit(6);
-	_exit(0);
-}
-
 START_TEST(threads_that_run_already)
 {
 	int status;
@@ -184,8 +161,26 @@ START_TEST(threads_that_run_already)
 	fflush(NULL);
 	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		confine_beside_thread();
+	if (pid == 0) {
+		/* The filter is theirs, too; what is not, is not claimed. */
+		struct confine_state state;
+		pthread_t t;
+		int err = 0;
+
+		if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
+			_exit(1);
+		if (confine_self(&state) != 0)
+			_exit(2);
+		if (state.part[CONFINE_FILES].on)
+			_exit(3);
+		if (geteuid() == 0 && state.part[CONFINE_CAPABILITIES].on)
+			_exit(4);
+		if (write(go[1], "x", 1) != 1 || pthread_join(t, NULL) != 0)
+			_exit(5);
+		if (state.part[CONFINE_SYSTEM_CALLS].on && err != ENOSYS)
+			_exit(6);
+		_exit(0);
+	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
@@ -243,19 +238,6 @@ START_TEST(a_preview_is_what_comes)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-static void
-require_beside_thread(void)
-{
-	struct confine_state state;
-	pthread_t t;
-	int err = 0;
-
-	cfg.confine.mode = CONFIG_CONFINE_REQUIRE;
-	if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
-		_exit(1);
-	_exit(confine_self(&state) == CONFINE_REFUSED ? 0 : 2);
-}
-
 START_TEST(require_is_all_or_nothing)
 {
 	int status;
@@ -263,8 +245,16 @@ START_TEST(require_is_all_or_nothing)
 	fflush(NULL);
 	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		require_beside_thread();
+	if (pid == 0) {
+		struct confine_state state;
+		pthread_t t;
+		int err = 0;
+
+		cfg.confine.mode = CONFIG_CONFINE_REQUIRE;
+		if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
+			_exit(1);
+		_exit(confine_self(&state) == CONFINE_REFUSED ? 0 : 2);
+	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }

@@ -1111,22 +1111,16 @@ START_LOOP_TEST(a_group_ends_though_its_last_user_only_waited, 0, 2)
 	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
 }
 
-static void
-on_rfc(void)
-{
-	struct smcr_config cfg = d.eng[B]->cfg;
-
-	cfg.rfc_cursors = true;
-	smcr_reconfigure(d.eng[B], &cfg);
-}
-
 /* A reload amid first contact: both sides still agree on the cursors. */
 START_TEST(cursors_are_agreed_in_one_first_contact)
 {
 	duo_init(true, true, NULL);
 	duo_open(0);
 	duo_until(B, "CONFIRM LINK");
-	on_rfc();
+	struct smcr_config cfg = d.eng[B]->cfg;
+
+	cfg.rfc_cursors = true;
+	smcr_reconfigure(d.eng[B], &cfg);
 	duo_run(100);
 	ck_assert(BOTH(0, ESTABLISHED));
 	ck_assert(duo_lgr(A)->eye_catcher == duo_lgr(B)->eye_catcher);

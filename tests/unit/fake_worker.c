@@ -442,21 +442,6 @@ fake_worker_new_empty(void)
 	return calloc(1, sizeof(struct worker));
 }
 
-/* Each its own number, made from its name, so that a new one does not change the others. */
-static void
-set_counters(struct smcr_counters *c)
-{
-	for (unsigned i = 0; stat_table[i].key != NULL; i++) {
-		const struct stat_desc *d = &stat_table[i];
-		uint64_t v = 1;
-
-		for (const char *k = d->key; *k != '\0'; k++)
-			v = (v * 31 + (unsigned char)*k) % 1000003;
-		if (d->source == STAT_SMCR)
-			memcpy((char *)c + d->off, &v, sizeof(v));
-	}
-}
-
 struct worker *
 fake_worker_new(void)
 {
@@ -466,7 +451,17 @@ fake_worker_new(void)
 	fake_worker.sessions = 5;
 	for (uintptr_t i = 0; i < 2; i++)
 		w->dev[i] = (struct rnic_dev){ .ops = &dev_ops, .ctx = (void *)i };
-	set_counters(&w->eng.counters);
+	/* Each its own number, made from its name, so that a new one does not change the others. */
+	struct smcr_counters *c = &w->eng.counters;
+	for (unsigned i = 0; stat_table[i].key != NULL; i++) {
+		const struct stat_desc *d = &stat_table[i];
+		uint64_t v = 1;
+
+		for (const char *k = d->key; *k != '\0'; k++)
+			v = (v * 31 + (unsigned char)*k) % 1000003;
+		if (d->source == STAT_SMCR)
+			memcpy((char *)c + d->off, &v, sizeof(v));
+	}
 	for (unsigned i = 0; i < 12; i++)
 		tally_count(&w->fallbacks.local, i % 3 == 0 ? CLC_DIAG_NO_DEVICE : CLC_DIAG_PEER_DECLINED);
 	tally_count(&w->fallbacks.peer, CLC_DIAG_NO_MEMORY);
