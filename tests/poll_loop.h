@@ -1,7 +1,5 @@
-/*
- * A small event loop over epoll for test programs that drive RNIC devices:
- * edge-triggered, as struct rnic_loop wants it. Not for the daemon.
- */
+/* A small event loop over epoll for test programs that drive RNIC devices: edge-triggered, as struct rnic_loop wants
+ * it. Not for the daemon. */
 #pragma once
 
 #include <errno.h>

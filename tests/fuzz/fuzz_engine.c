@@ -1,9 +1,8 @@
 /*
- * The engine behind its public interface: a program of steps (steps.h) says
- * what a rival peer (rival.h) and the users of the engine do, what breaks, and
- * how time passes. A second, honest peer has a connection through the same
- * engine and must not notice (witness.h). The engine may not crash, hang, leak,
- * breach the device contract, or keep what was given back to it.
+ * The engine behind its public interface: a program of steps (steps.h) says what a rival peer (rival.h) and the users
+ * of the engine do, what breaks, and how time passes. A second, honest peer has a connection through the same engine
+ * and must not notice (witness.h). The engine may not crash, hang, leak, breach the device contract, or keep what was
+ * given back to it.
  */
 #include <string.h>
 

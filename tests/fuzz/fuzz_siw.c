@@ -1,9 +1,8 @@
 /*
- * The soft iWARP device behind a real start-up, both roles: a program of steps
- * (steps.h) says what its peers send (mpa_rival.h), how it arrives, what its user
- * does, and how time passes, over sockets in memory (sockets.h). A second, honest
- * device has a link to it and must not notice. The device may not crash, hang,
- * leak, end a request twice or never, or place a byte where its peer may not.
+ * The soft iWARP device behind a real start-up, both roles: a program of steps (steps.h) says what its peers send
+ * (mpa_rival.h), how it arrives, what its user does, and how time passes, over sockets in memory (sockets.h). A second,
+ * honest device has a link to it and must not notice. The device may not crash, hang, leak, end a request twice or
+ * never, or place a byte where its peer may not.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,7 @@
 /*
- * The main() of a fuzz target in normal builds: runs the target over its
- * corpus (tests/fuzz/corpus/<program name>/) and over mutations of it, which
- * are the same in every run. Reports as TAP. With arguments it runs those files
- * alone, to look into a crash that libFuzzer has found.
+ * The main() of a fuzz target in normal builds: runs the target over its corpus (tests/fuzz/corpus/<program name>/) and
+ * over mutations of it, which are the same in every run. Reports as TAP. With arguments it runs those files alone, to
+ * look into a crash that libFuzzer has found.
  */
 #include <dirent.h>
 #include <fcntl.h>

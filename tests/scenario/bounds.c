@@ -1,8 +1,5 @@
-/*
- * Bounds, each a row: what is counted, and how much of it there may be. A limit
- * of the engine that a peer could exceed otherwise has its row here. What is
- * counted is counted anew: the engine's own figures may be what is wrong.
- */
+/* Bounds, each a row: what is counted, and how much of it there may be. A limit of the engine that a peer could exceed
+ * otherwise has its row here. What is counted is counted anew: the engine's own figures may be what is wrong. */
 #include "tests/scenario/bounds.h"
 
 #include <stdio.h>
@@ -235,10 +232,8 @@ look_at_group(struct look *l, const struct lgr *lgr)
 
 /* -- its connections -- */
 
-/*
- * How long a rendezvous takes at most, whatever the peer does. Each side waits for each CLC message for clc_ms, has to come to its
- * own within that, and first contact has one LLC exchange behind another; a late Decline may follow.
- */
+/* How long a rendezvous takes at most, whatever the peer does. Each side waits for each CLC message for clc_ms, has to
+ * come to its own within that, and first contact has one LLC exchange behind another; a late Decline may follow. */
 static uint64_t
 rendezvous_ms(const struct smcr_config *cfg)
 {

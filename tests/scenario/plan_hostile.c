@@ -1,7 +1,5 @@
-/*
- * Drawing a hostile run: short timers, small elements and rings, few bytes, so
- * that a run takes a millisecond or two and whatever can happen happens soon.
- */
+/* Drawing a hostile run: short timers, small elements and rings, few bytes, so that a run takes a millisecond or two
+ * and whatever can happen happens soon. */
 #include <string.h>
 
 #include "tests/scenario/dice.h"

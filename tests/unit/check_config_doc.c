@@ -1,8 +1,5 @@
-/*
- * smcrd.conf.5 says of every setting what the table says: the page has each
- * key below its section's heading, followed by a line of facts (type, range,
- * default, whether it needs a restart) that is made from the table here.
- */
+/* smcrd.conf.5 says of every setting what the table says: the page has each key below its section's heading, followed
+ * by a line of facts (type, range, default, whether it needs a restart) that is made from the table here. */
 #include <stdio.h>
 #include <string.h>
 

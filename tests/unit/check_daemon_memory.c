@@ -1,8 +1,5 @@
-/*
- * The daemon when memory runs out: each allocation in turn of its start, of a
- * reload, of connections and of reading a configuration, with the real engine and
- * device. It says so, goes on with the next one, and nobody else notices.
- */
+/* The daemon when memory runs out: each allocation in turn of its start, of a reload, of connections and of reading a
+ * configuration, with the real engine and device. It says so, goes on with the next one, and nobody else notices. */
 #define GATEWAY_REAL
 #include <sys/un.h>
 

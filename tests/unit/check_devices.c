@@ -1,8 +1,5 @@
-/*
- * Devices of a worker as interfaces and cards come and go: what is opened,
- * told and closed, and how often cards are listed. Engine, interfaces, soft
- * device and cards are made up here; time is the test's.
- */
+/* Devices of a worker as interfaces and cards come and go: what is opened, told and closed, and how often cards are
+ * listed. Engine, interfaces, soft device and cards are made up here; time is the test's. */
 #include "daemon/device/devices.h"
 
 #include <errno.h>

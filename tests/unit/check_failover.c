@@ -552,10 +552,8 @@ START_LOOP_TEST(the_operator_takes_a_link_out_without_replay, 0, 2)
 	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 2), -EBUSY);
 }
 
-/*
- * What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
- * the sender does not write where it would do harm.
- */
+/* What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
+ * the sender does not write where it would do harm. */
 
 static const struct rnic_dev *held_dev[3];
 
@@ -914,10 +912,8 @@ START_LOOP_TEST(linux_moves_a_half_closed_connection_without_validation, 0, MOVE
 
 static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 1000 };
 
-/*
- * DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but
- * here the peer still holds an element of it (its connection is not through).
- */
+/* DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but
+ * here the peer still holds an element of it (its connection is not through). */
 START_TEST(an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it)
 {
 	begin(2, 2, &brief_rmbs);

@@ -1,8 +1,7 @@
 /*
- * The three TCP legs. First the table itself, cell by cell against a second
- * list; then its cells on real sockets: a client, a gateway pair in this
- * process, a server. Built twice: check_legs has the stand-in of fake_smcr.c
- * for an engine, check_legs_real (GATEWAY_REAL) the real one over soft iWARP.
+ * The three TCP legs. First the table itself, cell by cell against a second list; then its cells on real sockets: a
+ * client, a gateway pair in this process, a server. Built twice: check_legs has the stand-in of fake_smcr.c for an
+ * engine, check_legs_real (GATEWAY_REAL) the real one over soft iWARP.
  */
 #include "daemon/session/legs.h"
 

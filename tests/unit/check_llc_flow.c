@@ -173,10 +173,8 @@ START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 
 static const struct smcr_config one_element = { .rmb_elems = 1 };
 
-/*
- * The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does not
- * let the other side of the rendezvous wait until it resets.
- */
+/* The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does
+ * not let the other side of the rendezvous wait until it resets. */
 START_LOOP_TEST(who_waits_for_an_rmb_declines_in_time, 0, 2)
 {
 	unsigned host = (unsigned)_i; /* which needs the RMB */

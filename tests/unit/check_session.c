@@ -1,8 +1,5 @@
-/*
- * What a gateway does around its connections: fallback and refusal, PROXY
- * headers, who may come and how many, hostile first bytes, descriptors that run
- * out. Engine and device are the stand-in of fake_smcr.c.
- */
+/* What a gateway does around its connections: fallback and refusal, PROXY headers, who may come and how many, hostile
+ * first bytes, descriptors that run out. Engine and device are the stand-in of fake_smcr.c. */
 #include "daemon/session/session.h"
 
 #include <dirent.h>

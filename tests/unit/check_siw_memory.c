@@ -1,8 +1,5 @@
-/*
- * The soft iWARP device when memory runs out: each allocation in turn, from
- * opening the device to the end of a link, on sockets in memory. A link that is
- * there already goes on, whoever had no memory says so, and nothing is left.
- */
+/* The soft iWARP device when memory runs out: each allocation in turn, from opening the device to the end of a link, on
+ * sockets in memory. A link that is there already goes on, whoever had no memory says so, and nothing is left. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

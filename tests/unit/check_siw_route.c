@@ -1,8 +1,5 @@
-/*
- * Which peers a soft iWARP device reaches. In a network namespace of its own,
- * with interfaces that lead nowhere; where the machine does not let us have
- * one, only what holds on loopback is tested.
- */
+/* Which peers a soft iWARP device reaches. In a network namespace of its own, with interfaces that lead nowhere; where
+ * the machine does not let us have one, only what holds on loopback is tested. */
 #include "base/addr.h"
 #include "own_netns.h"
 #include "siw_ends.h"

@@ -121,10 +121,8 @@ START_TEST(large_payload_stays_in_place)
 	txq_fini(&q);
 }
 
-/*
- * Random puts and partial sends against a decoder: the ring goes round many
- * times, no byte is lost or damaged, and room is told rightly.
- */
+/* Random puts and partial sends against a decoder: the ring goes round many times, no byte is lost or damaged, and room
+ * is told rightly. */
 START_LOOP_TEST(ring_goes_round, 0, 2)
 {
 	static uint8_t data[5000], stream[200000];

@@ -1,8 +1,5 @@
-/*
- * The worker as main and the control socket use it: start, reload, drain, end,
- * passed sockets, prewarm, check, what it tells about itself. Engine and device
- * are the stand-in of fake_smcr.c.
- */
+/* The worker as main and the control socket use it: start, reload, drain, end, passed sockets, prewarm, check, what it
+ * tells about itself. Engine and device are the stand-in of fake_smcr.c. */
 #include "daemon/worker/worker.h"
 
 #include <fcntl.h>

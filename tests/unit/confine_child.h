@@ -1,7 +1,5 @@
-/*
- * A child that confines itself as the daemon does and tries something, for
- * tests: with a configuration and a control socket in directories of their own.
- */
+/* A child that confines itself as the daemon does and tries something, for tests: with a configuration and a control
+ * socket in directories of their own. */
 #pragma once
 
 #include <errno.h>

@@ -1,12 +1,10 @@
 /*
- * A gateway pair in one process for tests of the daemon: an ingress and an
- * egress on loopback, the egress being the ingress's peer, and a server's
- * listening socket. The test plays client and server with its own sockets and
- * turns the loop until what it waits for is there.
+ * A gateway pair in one process for tests of the daemon: an ingress and an egress on loopback, the egress being the
+ * ingress's peer, and a server's listening socket. The test plays client and server with its own sockets and turns the
+ * loop until what it waits for is there.
  *
- * With the engine's stand-in (fake_smcr.h) one worker has both services. With
- * GATEWAY_REAL each service has a worker of its own, with the real engine and a
- * soft iWARP device.
+ * With the engine's stand-in (fake_smcr.h) one worker has both services. With GATEWAY_REAL each service has a worker of
+ * its own, with the real engine and a soft iWARP device.
  */
 #pragma once
 

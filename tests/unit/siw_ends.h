@@ -1,8 +1,5 @@
-/*
- * Two soft iWARP devices in one process over loopback, for the tests of the
- * device: a opens the connection, b is the passive side. Each has a loop of
- * its own, so that one can stand still.
- */
+/* Two soft iWARP devices in one process over loopback, for the tests of the device: a opens the connection, b is the
+ * passive side. Each has a loop of its own, so that one can stand still. */
 #pragma once
 
 #include <arpa/inet.h>

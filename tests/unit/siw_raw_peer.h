@@ -1,7 +1,4 @@
-/*
- * A peer of the soft iWARP device made by hand, for what no device of ours does:
- * it connects to b, or listens for a.
- */
+/* A peer of the soft iWARP device made by hand, for what no device of ours does: it connects to b, or listens for a. */
 #pragma once
 
 #include <fcntl.h>

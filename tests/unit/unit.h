@@ -1,7 +1,5 @@
-/*
- * What every unit test shares: main(), and tests that are known by being written. They run in the order of the file and are
- * reported as TAP.
- */
+/* What every unit test shares: main(), and tests that are known by being written. They run in the order of the file and
+ * are reported as TAP. */
 #pragma once
 
 #include <stdlib.h>

@@ -10,8 +10,7 @@
 
 typedef void (*vector_fn)(const char *name, struct span bytes);
 
-/* Calls fn for every vector of that kind and returns how many there were; 0
- * also when the file cannot be read. */
+/* Calls fn for every vector of that kind and returns how many there were; 0 also when the file cannot be read. */
 static inline unsigned
 vectors_each_in(const char *file, const char *kind, vector_fn fn)
 {
