@@ -108,14 +108,40 @@ class Witness:
         self.sock.close()	# a daemon that still has connections takes its time to end
 
 
-def declined_back(sock):
-    """Two smcrd answer a Decline of first contact, once both may decline, so that what comes first is certain."""
+def decline_on(sock, diag=None):
+    """The Decline that comes next."""
     try:
         m = smc.clc_read(sock, SOON)
     except smc.Declined as e:
-        equal(e.diag, smc.PEER_DECLINED, "diagnosis of the answer to a Decline")
-        return
+        if diag is not None:
+            equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
+        return e
     raise Failure(f"{m} for a Decline")
+
+
+def declined_back(sock):
+    """Two smcrd answer a Decline of first contact, once both may decline, so that what comes first is certain."""
+    decline_on(sock, smc.PEER_DECLINED)
+
+
+def all_correct(s, correct, mpa_kind):
+    """What a correct client, or a correct server, may be like."""
+    for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
+                     ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
+        s.run(name, correct, kw)
+    for markers in (False, True):
+        for crc in (False, True):
+            for rtr in ("send", "write", "read"):
+                s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
+
+
+def sends(*msgs):
+    return lambda c: [c.link.send(m) for m in msgs]
+
+
+def lie(**over):
+    """Sends a CDC message with these fields, or what they are of the connection."""
+    return lambda c: c.send_cdc(**{k: v(c) if callable(v) else v for k, v in over.items()})
 
 
 class Scene:
@@ -208,6 +234,16 @@ class Scene:
             self.links.append(conn.link)
         return conn
 
+    def echoing(self, peer=None, link=None):
+        """connected(), and some bytes were there and back."""
+        conn = self.connected(peer, link)
+        self.echoes(conn, 10)
+        return conn
+
+    def joined(self, conn):
+        """A further connection on the group works."""
+        self.echoes(self.connected(conn.link.peer, conn.link), 3000)
+
     def app(self):
         """An application's connection to a's ingress "evil"."""
         self.sinned = True
@@ -219,6 +255,12 @@ class Scene:
         """(application's socket, the Serving at the strange server's side of a's connection)."""
         s = self.app()
         return s, self.next_serving()
+
+    def proposed(self):
+        """serving(), with the Proposal read."""
+        s, v = self.serving()
+        v.read_proposal()
+        return s, v
 
     def next_serving(self):
         v = self.server.accept(SOON)
