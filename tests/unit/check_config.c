@@ -123,20 +123,8 @@ each_key(void (*fn)(const struct config_section *, const struct config_key *))
 static void
 wrong_types(const struct config_section *sec, const struct config_key *key)
 {
-	static const char *const values[] = {
-		"true",
-		"7",
-		"7L",
-		"1.5",
-		"\"~\"",
-		"[ 1 ]",
-		"[ 1.5 ]",
-		"[ \"~\" ]",
-		"( \"~\", 1 )",
-		"( ( ) )",
-		"{ x = 1; }",
-		"\"\"",
-	};
+	static const char *const values[] = { "true", "7", "7L", "1.5", "\"~\"", "[ 1 ]", "[ 1.5 ]", "[ \"~\" ]",
+		"( \"~\", 1 )", "( ( ) )", "{ x = 1; }", "\"\"" };
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		bool is_int = values[i][0] == '7', is_bool = values[i][0] == 't';

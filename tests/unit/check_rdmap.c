@@ -70,32 +70,8 @@ START_TEST(golden_messages)
 /* Linux siw swaps nibbles and flags on little-endian machines. */
 START_TEST(terminate_of_siw_is_understood)
 {
-	static const uint8_t siw[] = {
-		0x21,
-		0x03,
-		0x03,
-		0x00,
-		0x00,
-		0x10,
-		0x41,
-		0x43,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		7,
-		0,
-		0,
-		0,
-		0,
-	};
+	static const uint8_t siw[] = { 0x21, 0x03, 0x03, 0x00, 0x00, 0x10, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		7, 0, 0, 0, 0 };
 	struct rdmap_term t;
 
 	ck_assert_int_eq(rdmap_term_decode((struct span){ siw, sizeof(siw) }, &t), sizeof(siw));

@@ -164,43 +164,26 @@ START_LOOP_TEST(strangers_are_refused, 0, 4)
 
 START_LOOP_TEST(malformed_requests_are_dropped, 0, 8)
 {
+	static const struct {
+		size_t at, len;
+		uint8_t bytes[2]; /* that stand there */
+	} rows[] = {
+		{ 0, 1, { 'm', 'P' } }, { 9, 20, { 'p', ' ' } }, /* an initiator meets an initiator's peer: a Reply */
+		{ 18, 20, { 2, 1 } },                            /* private data too long */
+		{ 18, 21, { 0, 0 } },                            /* a byte behind the frame */
+		{ 16, 20, { 0x40, 3 } },                         /* the revision */
+		{ 16, 20, { 0x40, 0 } }, { 18, 19, { 0, 0 } },   /* never complete */
+		{ 18, 0, { 0, 0 } },                             /* nothing at all */
+	};
 	struct siw_config c = config();
 	uint8_t buf[MPA_FRAME_MAX + 10] = "MPA ID Req Frame\x40\x01";
-	size_t len = 20;
 
 	c.connect_ms = 200;
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
-	switch (_i) {
-	case 0:
-		buf[0] = 'm';
-		len = 1;
-		break;
-	case 1: /* an initiator meets an initiator's peer: a Reply */
-		memcpy(buf, "MPA ID Rep Frame", 16);
-		break;
-	case 2: /* private data too long */
-		buf[18] = 2;
-		buf[19] = 1;
-		break;
-	case 3: /* a byte behind the frame */
-		len = 21;
-		break;
-	case 4:
-		buf[17] = 3;
-		break;
-	case 5:
-		buf[17] = 0;
-		break;
-	case 6: /* never complete */
-		len = 19;
-		break;
-	default: /* nothing at all */
-		len = 0;
-		break;
-	}
+	memcpy(buf + rows[_i].at, rows[_i].bytes, 2);
 	raw_open(&b, 0);
-	raw_send(buf, len);
+	raw_send(buf, rows[_i].len);
 	UNTIL(raw_read(), raw.eof);
 	ck_assert_uint_eq(raw.len, 0);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 1);
@@ -229,32 +212,8 @@ START_TEST(silent_connections_do_not_keep_others_out)
 START_TEST(a_crc_error_is_told_and_ends_the_link)
 {
 	struct siw_config c = config();
-	static const uint8_t bad[] = {
-		0x00,
-		0x12,
-		0xc1,
-		0x40,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		'a',
-		'b',
-		'c',
-		'd',
-		1,
-		2,
-		3,
-		4,
-	};
+	static const uint8_t bad[] = { 0x00, 0x12, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd',
+		1, 2, 3, 4 };
 
 	raw_connect(&c, 0, 16384);
 	post_recv(&b, 5, 0, 10);
@@ -296,32 +255,22 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 
 START_LOOP_TEST(protocol_errors_are_told, 0, 4)
 {
+	static const struct {
+		struct ddp_hdr h;
+		size_t len;
+		uint8_t layer, etype, code;
+	} rows[] = {
+		{ { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 1 }, 11, 1, 2, 5 },
+		{ { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 2 }, 0, 1, 2, 3 },
+		{ { .last = true, .ulp_ctrl = 0x48, .qn = 0, .msn = 1 }, 0, 0, 2, 6 },
+		{ { .last = true, .ulp_ctrl = 0x43, .qn = 3, .msn = 1 }, 0, 1, 2, 1 },
+	};
 	struct siw_config c = config();
-	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 1 };
 
 	raw_connect(&c, 0, 16384);
 	post_recv(&b, 5, 0, 10);
-	switch (_i) {
-	case 0:
-		raw_fpdu(&h, "0123456789a", 11);
-		expect_terminate(1, 2, 5);
-		break;
-	case 1:
-		h.msn = 2;
-		raw_fpdu(&h, "", 0);
-		expect_terminate(1, 2, 3);
-		break;
-	case 2:
-		h.ulp_ctrl = 0x48;
-		raw_fpdu(&h, "", 0);
-		expect_terminate(0, 2, 6);
-		break;
-	default:
-		h.qn = 3;
-		raw_fpdu(&h, "", 0);
-		expect_terminate(1, 2, 1);
-		break;
-	}
+	raw_fpdu(&rows[_i].h, "0123456789a", rows[_i].len);
+	expect_terminate(rows[_i].layer, rows[_i].etype, rows[_i].code);
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
 	raw_close();

@@ -446,66 +446,41 @@ START_TEST(send_that_is_given_up)
 
 START_LOOP_TEST(write_protection, 0, 6)
 {
-	struct ddp_hdr h;
-	enum stream_rx rc;
+	const struct {
+		uint32_t stag;
+		uint64_t to;
+		size_t len;
+		uint8_t code;
+	} rows[] = {
+		{ foreign.stag, foreign.base, 1, 2 }, { rw.stag, rw.base + sizeof(mem), 1, 1 },
+		{ rw.stag, rw.base - 1, 1, 1 }, { rw.stag, UINT64_MAX, 2, 3 }, { ro.stag, ro.base, 1, 0 },
+		{ rw.stag, rw.base, 1, 0 }, /* which is gone */
+	};
+	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, rows[_i].stag, rows[_i].to);
 
-	switch (_i) {
-	case 0:
-		h = tagged_hdr(RDMAP_WRITE, foreign.stag, foreign.base);
-		expect_term(give(&h, "x", 1), 1, 1, 2);
-		break;
-	case 1:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base + sizeof(mem));
-		expect_term(give(&h, "x", 1), 1, 1, 1);
-		break;
-	case 2:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base - 1);
-		expect_term(give(&h, "x", 1), 1, 1, 1);
-		break;
-	case 3:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, UINT64_MAX);
-		expect_term(give(&h, "xy", 2), 1, 1, 3);
-		break;
-	case 4:
-		h = tagged_hdr(RDMAP_WRITE, ro.stag, ro.base);
-		rc = give(&h, "\xee", 1);
-		expect_term(rc, 1, 1, 0);
-		ck_assert_uint_eq(romem[0], 0);
-		break;
-	default:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base);
+	if (_i == 5)
 		stag_remove(&stags, &rw);
-		expect_term(give(&h, "\xee", 1), 1, 1, 0);
-		ck_assert_uint_eq(mem[0], 0);
-		break;
-	}
+	expect_term(give(&h, "\xee\xee", rows[_i].len), 1, 1, rows[_i].code);
+	ck_assert_uint_eq(romem[0] | mem[0], 0);
 }
 
 START_LOOP_TEST(read_protection, 0, 7)
 {
-	switch (_i) {
-	case 0:
-		expect_term(give_read(1, 1, 5, 0), 0, 1, 0);
-		break;
-	case 1:
-		expect_term(give_read(1, 1, ro.stag, ro.base + sizeof(romem)), 0, 1, 1);
-		break;
-	case 2:
-		expect_term(give_read(1, sizeof(romem) + 1, ro.stag, ro.base), 0, 1, 1);
-		break;
-	case 3:
-		expect_term(give_read(1, 1, rw.stag, rw.base), 0, 1, 2);
-		break;
-	case 4:
-		expect_term(give_read(1, 1, foreign.stag, foreign.base), 0, 1, 3);
-		break;
-	case 5:
-		expect_term(give_read(1, 2, ro.stag, UINT64_MAX), 0, 1, 4);
-		break;
-	default:
-		expect_term(give_read(1, UINT32_MAX, ro.stag, ro.base), 0, 1, 1);
-		break;
-	}
+	const struct {
+		uint32_t size, stag;
+		uint64_t to;
+		uint8_t code;
+	} rows[] = {
+		{ 1, 5, 0, 0 },
+		{ 1, ro.stag, ro.base + sizeof(romem), 1 },
+		{ sizeof(romem) + 1, ro.stag, ro.base, 1 },
+		{ 1, rw.stag, rw.base, 2 },
+		{ 1, foreign.stag, foreign.base, 3 },
+		{ 2, ro.stag, UINT64_MAX, 4 },
+		{ UINT32_MAX, ro.stag, ro.base, 1 },
+	};
+
+	expect_term(give_read(1, rows[_i].size, rows[_i].stag, rows[_i].to), 0, 1, rows[_i].code);
 	ck_assert_uint_eq(ev.term.read.sink_stag, 0x77);
 	ck_assert_uint_eq(ev.term.seg_len, 46);
 }
@@ -520,33 +495,28 @@ START_TEST(more_reads_than_ird)
 START_LOOP_TEST(wrong_read_responses, 0, 6)
 {
 	struct ddp_hdr h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
+	const struct {
+		uint32_t stag;
+		uint64_t to;
+		size_t len;
+		uint8_t layer, etype, code;
+	} rows[] = {
+		{ inv.stag, inv.base, 5, 1, 1, 0 }, /* another STag */
+		{ h.stag, h.to + 1, 5, 1, 1, 1 },   /* another place */
+		{ h.stag, h.to, 6, 1, 1, 1 },       /* too much */
+		{ h.stag, h.to, 4, 0, 2, 0xff },    /* too little */
+		{ h.stag, h.to, 0, 0, 2, 0xff },    /* nothing at all */
+		{ h.stag, h.to, 5, 1, 1, 0 },       /* the sink is gone */
+	};
 
 	issue_read(5, 1);
-	switch (_i) {
-	case 0: /* another STag */
-		h.stag = inv.stag;
-		h.to = inv.base;
-		expect_term(give(&h, "abcde", 5), 1, 1, 0);
-		break;
-	case 1: /* another place */
-		h.to++;
-		expect_term(give(&h, "abcde", 5), 1, 1, 1);
-		break;
-	case 2: /* too much */
-		expect_term(give(&h, "abcdef", 6), 1, 1, 1);
-		break;
-	case 3: /* too little */
-		expect_term(give(&h, "abcd", 4), 0, 2, 0xff);
-		break;
-	case 4: /* nothing at all */
-		expect_term(give(&h, "", 0), 0, 2, 0xff);
-		break;
-	default: /* the sink is gone */
+	h.stag = rows[_i].stag;
+	h.to = rows[_i].to;
+	if (_i == 5) {
 		stag_remove(&stags, &rw);
 		h.stag = s.out_reads[0].stag;
-		expect_term(give(&h, "abcde", 5), 1, 1, 0);
-		break;
 	}
+	expect_term(give(&h, "abcdef", rows[_i].len), rows[_i].layer, rows[_i].etype, rows[_i].code);
 }
 
 START_LOOP_TEST(peers_terminate, 0, 2)
