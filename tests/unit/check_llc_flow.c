@@ -41,8 +41,7 @@ static const struct row rows[] = {
 
 UNIT_CASE(duo_case(tc, 100));
 
-START_LOOP_TEST(
-    each_message_out_of_place_takes_the_link_down_or_is_harmless, 0, (int)(2 * sizeof(rows) / sizeof(rows[0])))
+START_LOOP_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless, 0, 2 * sizeof(rows) / sizeof(rows[0]))
 {
 	const struct row *r = &rows[_i / 2];
 	unsigned host = (unsigned)_i % 2;

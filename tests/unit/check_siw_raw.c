@@ -385,78 +385,56 @@ START_LOOP_TEST(responder_with_ird_0_is_told_terminate_6, 0, 2)
 
 START_LOOP_TEST(bad_replies, 0, 12)
 {
+	static const char alien[] = "the MPA Reply is not from the peer's link";
+	static const char *const why[12] = { "malformed MPA Reply", "malformed MPA Reply", "MPA revision not supported",
+		"MPA Reply does not match the Request (enhanced block)", alien, alien, alien, alien,
+		"the peer closed its MPA port's connection without an answer", "rejected by the peer",
+		"the peer did not answer the MPA Request in time", "the peer did not answer the MPA Request in time" };
 	struct siw_config c = config();
-	const char *why;
-	struct mpa_pdata d;
-	struct mpa_frame f = raw_frame(MPA_REPLY);
+	struct mpa_frame f = raw_frame(_i == 0 ? MPA_REQUEST : MPA_REPLY);
 
 	c.connect_ms = 300;
-	d = raw_serve(&c);
+	struct mpa_pdata d = raw_serve(&c);
 	switch (_i) {
-	case 0:
-		raw_send_frame(raw_frame(MPA_REQUEST), &d);
-		why = "malformed MPA Reply";
-		break;
 	case 1:
 		raw_send_frame(f, &d);
 		raw_send("x", 1);
-		why = "malformed MPA Reply";
 		break;
+	case 0:
 	case 2:
-		f.rev = 3;
-		raw_send_frame(f, &d);
-		why = "MPA revision not supported";
-		break;
 	case 3:
-		f.flags = MPA_CRC;
+		f.rev = _i == 2 ? 3 : f.rev;
+		f.flags = _i == 3 ? MPA_CRC : f.flags;
 		raw_send_frame(f, &d);
-		why = "MPA Reply does not match the Request (enhanced block)";
 		break;
 	case 4:
-		raw_send_frame(f, NULL);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
 	case 5:
-		d.qpn ^= 1;
-		raw_send_frame(f, &d);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
 	case 6:
-		d.from_qpn ^= 1;
-		raw_send_frame(f, &d);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
-	case 11:
-		d.recv_depth = 0;
-		raw_send_frame(f, &d);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
 	case 7:
-		shutdown(raw.fd, SHUT_WR);
-		why = "the peer closed its MPA port's connection without an answer";
+		d.qpn ^= _i == 5;
+		d.from_qpn ^= _i == 6;
+		d.recv_depth = _i == 7 ? 0 : d.recv_depth;
+		raw_send_frame(f, _i == 4 ? NULL : &d);
+		expect_terminate(2, 0, 5);
 		break;
 	case 8:
+		shutdown(raw.fd, SHUT_WR);
+		break;
+	case 9:
 		f.flags |= MPA_REJECT;
 		f.ird = 3;
 		f.ord = MPA_DEPTH_NONE;
 		raw_send_frame(f, NULL);
 		UNTIL(a.failed == 1);
 		expect_depths(&a, 3, -1);
-		why = "rejected by the peer";
 		break;
-	case 9:
+	case 10:
 		raw_send("MPA ID Rep Frame", 16);
-		why = "the peer did not answer the MPA Request in time";
 		break;
-	default:
-		why = "the peer did not answer the MPA Request in time";
+	default: /* nothing at all */
 		break;
 	}
-	raw_serve_end(why);
+	raw_serve_end(why[_i]);
 }
 
 /* Reply and first bytes of ours: the RTR is the first FPDU, then what was posted. */
