@@ -583,22 +583,8 @@ def _(s):
     s.run("a lost path, said to be orderly", lost_path_in_order)
 
 
-def two_links(s, lefts=(1,), **confirm):
-    """(application's socket, Conn, second link); the group's first connection."""
-    app, v = s.proposed()
-    v.to_confirm()
-    v.link.number = 1
-    v.link.send(v.link.confirm_link_msg(False, **confirm))
-    v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
-    second = v.link.server_second(v, lefts)
-    s.links.append(second)
-    conn = v.finish()
-    second.start()
-    return app, conn, second
-
-
 def two_links_with(s, second, confirm):
-    app, conn, _ = two_links(s, **second, **confirm)
+    app, conn, _ = s.served_over_two(**second, **confirm)
     talk(app, conn)
 
 
@@ -611,7 +597,7 @@ def linux_accept(s):
 
 
 def confirm_names(s):
-    app, conn, second = two_links(s)
+    app, conn, second = s.served_over_two()
     # The client would have chosen the link with fewer connections.
     app2, v = linux_accept(s)
     equal(v.confirm.qpn, conn.link.remote.qpn, "QPN in the Confirm")
@@ -621,7 +607,7 @@ def confirm_names(s):
 
 
 def moves_half_closed(s, lost):
-    app, bystander, second = two_links(s)
+    app, bystander, second = s.served_over_two()
     talk(app, bystander, 10)
     app2, v = linux_accept(s)
     conn = v.finish()
@@ -656,7 +642,7 @@ def moves_open(conn, link):
 
 def replays_past_the_end(s):
     """Linux takes a cursor of wrap 0 after one of wrap 1 for a new one: only the last one may be said again."""
-    app, _, second = two_links(s)
+    app, _, second = s.served_over_two()
     app2, v = linux_accept(s)
     conn = v.finish()
     first = conn.link
@@ -678,7 +664,7 @@ def replays_past_the_end(s):
 
 def lost_path_in_order(s):
     """Linux says that when its queue pair is gone already: there is nothing to drain."""
-    app, conn, second = two_links(s)
+    app, conn, second = s.served_over_two()
     first = conn.link
     first.ep.answer_reads = False	# of what comes, nothing is confirmed
     data = pattern(1000)
