@@ -1,7 +1,5 @@
-/*
- * A small event loop over epoll for test programs that drive RNIC devices:
- * edge-triggered, as struct rnic_loop wants it. Not for the daemon.
- */
+/* A small event loop over epoll for test programs that drive RNIC devices: edge-triggered, as struct rnic_loop wants
+ * it. Not for the daemon. */
 #pragma once
 
 #include <errno.h>
@@ -83,7 +81,7 @@ poll_loop_turn(struct poll_loop *l, struct rnic_dev *const *devs, unsigned n, in
 {
 	struct epoll_event ev[64];
 	int64_t now = poll_loop_now();
-	int got, wait = max_ms;
+	int wait = max_ms;
 
 	for (unsigned i = 0; i < n; i++) {
 		devs[i]->now_ns = now;
@@ -97,7 +95,7 @@ poll_loop_turn(struct poll_loop *l, struct rnic_dev *const *devs, unsigned n, in
 				wait = (int)ms;
 		}
 	}
-	got = epoll_wait(l->ep, ev, 64, wait);
+	int got = epoll_wait(l->ep, ev, 64, wait);
 	now = poll_loop_now();
 	for (unsigned i = 0; i < n; i++)
 		devs[i]->now_ns = now;

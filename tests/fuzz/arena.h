@@ -1,9 +1,7 @@
 /*
- * What fuzz_engine.c runs in: one engine with two simulated devices, virtual
- * time, and whoever talks to that engine: the rival, which does what the
- * program says, and the witness, an honest engine whose connection must not
- * notice. Only the public interface of the engine is used; the bounds of what it
- * may hold look inside, after each turn.
+ * What fuzz_engine.c runs in: one engine with two simulated devices, virtual time, and whoever talks to that engine:
+ * the rival, which does what the program says, and the witness, an honest engine whose connection must not notice. Only
+ * the public interface of the engine is used; the bounds of what it may hold look inside, after each turn.
  */
 #pragma once
 

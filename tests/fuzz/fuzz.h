@@ -1,7 +1,5 @@
-/*
- * What every fuzz target shares. A target is one file with one function, as
- * libFuzzer wants it; tests/fuzz/local.mk says how to add one.
- */
+/* What every fuzz target shares. A target is one file with one function, as libFuzzer wants it; tests/fuzz/local.mk
+ * says how to add one. */
 #pragma once
 
 #include <stddef.h>

@@ -29,7 +29,7 @@ print(const struct config *cfg)
 static void
 check_canonical(const struct config *cfg)
 {
-	char *once = print(cfg), *twice, *second = NULL;
+	char *once = print(cfg), *second = NULL;
 	struct config *again = NULL;
 	struct config_plan plan;
 	size_t len;
@@ -38,7 +38,7 @@ check_canonical(const struct config *cfg)
 	FUZZ_CHECK(f != NULL);
 	FUZZ_CHECK(config_parse("again", once, strlen(once), CONFIG_NO_LOOKUP, f, &again) == 0);
 	rewind(f);
-	twice = print(again);
+	char *twice = print(again);
 	FUZZ_CHECK(strcmp(once, twice) == 0);
 	config_plan(cfg, again, &plan, f);
 	FUZZ_CHECK(ftell(f) == 0);
@@ -57,12 +57,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct config *cfg = NULL;
 	size_t msgs_len;
 	FILE *err = open_memstream(&msgs, &msgs_len);
-	int rc;
 
 	FUZZ_CHECK(text != NULL && err != NULL);
 	memcpy(text, data, len);
 	text[len] = '\0';
-	rc = config_parse("fuzz.conf", text, len, CONFIG_NO_LOOKUP, err, &cfg);
+	int rc = config_parse("fuzz.conf", text, len, CONFIG_NO_LOOKUP, err, &cfg);
 	FUZZ_CHECK(fclose(err) == 0);
 	FUZZ_CHECK((rc == 0) == (cfg != NULL));
 	if (rc != 0)

@@ -1,9 +1,8 @@
 /*
- * The engine behind its public interface: a program of steps (steps.h) says
- * what a rival peer (rival.h) and the users of the engine do, what breaks, and
- * how time passes. A second, honest peer has a connection through the same
- * engine and must not notice (witness.h). The engine may not crash, hang, leak,
- * breach the device contract, or keep what was given back to it.
+ * The engine behind its public interface: a program of steps (steps.h) says what a rival peer (rival.h) and the users
+ * of the engine do, what breaks, and how time passes. A second, honest peer has a connection through the same engine
+ * and must not notice (witness.h). The engine may not crash, hang, leak, breach the device contract, or keep what was
+ * given back to it.
  */
 #include <string.h>
 
@@ -27,12 +26,6 @@ struct run {
 static const int64_t pauses_ns[] = { 0, 5000, 50000, 1 * ARENA_MS, 10 * ARENA_MS, 60 * ARENA_MS, 160 * ARENA_MS,
 	310 * ARENA_MS, 520 * ARENA_MS, 700 * ARENA_MS, 1100 * ARENA_MS, 2100 * ARENA_MS, 3200 * ARENA_MS,
 	5300 * ARENA_MS, 16000 * ARENA_MS };
-
-static void
-pause_for(struct run *r, unsigned n)
-{
-	arena_run(&r->arena, pauses_ns[n % (sizeof(pauses_ns) / sizeof(pauses_ns[0]))]);
-}
 
 static struct rival_mid *
 mid_of(struct run *r, const struct step *s)
@@ -218,12 +211,11 @@ do_write(struct run *r, const struct step *s)
 	struct rival_mid *m = mid_of(r, s);
 	struct rival_link *l = link_of_mid(r, m, s);
 	uint8_t data[64];
-	uint64_t at;
 
 	if (!m->has_theirs || l == NULL)
 		return;
 	memset(data, s->c, sizeof(data));
-	at = m->theirs.vaddr + (uint64_t)(m->theirs.rmbe_idx - 1) * SMCR_ELEM_MIN;
+	uint64_t at = m->theirs.vaddr + (uint64_t)(m->theirs.rmbe_idx - 1) * SMCR_ELEM_MIN;
 	if (s->b >= 0x80)
 		at += (uint64_t)(s->b & 0x7f) * 4096 - 16384;
 	else
@@ -498,7 +490,7 @@ do_witness(struct run *r, const struct step *s)
 static void
 do_time(struct run *r, const struct step *s)
 {
-	pause_for(r, s->a);
+	arena_run(&r->arena, pauses_ns[s->a % (sizeof(pauses_ns) / sizeof(pauses_ns[0]))]);
 }
 
 /* Everybody does what is right, for a while. */

@@ -89,13 +89,12 @@ as_initiator(const struct neg_config *cfg, const struct mpa_frame *f)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct neg_config cfg;
 	struct mpa_frame f;
 	int n;
 
 	if (len < 1)
 		return 0;
-	cfg = settings(data[0]);
+	struct neg_config cfg = settings(data[0]);
 	for (enum mpa_kind kind = MPA_REQUEST; kind <= MPA_REPLY; kind++) {
 		n = mpa_frame_decode((struct span){ data + 1, len - 1 }, kind, &f);
 		if (n <= 0)

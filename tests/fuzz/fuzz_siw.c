@@ -1,9 +1,8 @@
 /*
- * The soft iWARP device behind a real start-up, both roles: a program of steps
- * (steps.h) says what its peers send (mpa_rival.h), how it arrives, what its user
- * does, and how time passes, over sockets in memory (sockets.h). A second, honest
- * device has a link to it and must not notice. The device may not crash, hang,
- * leak, end a request twice or never, or place a byte where its peer may not.
+ * The soft iWARP device behind a real start-up, both roles: a program of steps (steps.h) says what its peers send
+ * (mpa_rival.h), how it arrives, what its user does, and how time passes, over sockets in memory (sockets.h). A second,
+ * honest device has a link to it and must not notice. The device may not crash, hang, leak, end a request twice or
+ * never, or place a byte where its peer may not.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -628,7 +627,6 @@ open_device(struct run *r, unsigned opts)
 static void
 begin(struct run *r, const uint8_t header[STEPS_HEADER])
 {
-	struct rnic_remote a, p;
 	bool reversed = (header[1] & 1) != 0;
 	struct link *active = &r->witness[reversed], *passive = &r->witness[!reversed];
 
@@ -642,8 +640,8 @@ begin(struct run *r, const uint8_t header[STEPS_HEADER])
 	link_new(&r->witness[1], r->honest, 1, 16, 16);
 	link_receive(&r->witness[0], 8);
 	link_receive(&r->witness[1], 8);
-	a = address_of(active);
-	p = address_of(passive);
+	struct rnic_remote a = address_of(active);
+	struct rnic_remote p = address_of(passive);
 	FUZZ_CHECK(passive->dev->ops->qp_expect(passive->qp) == 0);
 	FUZZ_CHECK(passive->dev->ops->qp_connect(passive->qp, RNIC_PASSIVE, &a) == 0);
 	FUZZ_CHECK(active->dev->ops->qp_connect(active->qp, RNIC_ACTIVE, &p) == 0);

@@ -1,8 +1,5 @@
-/*
- * The receiving path of an iWARP stream: FPDUs, DDP, RDMAP, STags. First byte:
- * CRC, markers, RTR Send, receives; second: how the bytes arrive in pieces;
- * then the stream. STags and addresses are those of a seeded generator.
- */
+/* The receiving path of an iWARP stream: FPDUs, DDP, RDMAP, STags. First byte: CRC, markers, RTR Send, receives;
+ * second: how the bytes arrive in pieces; then the stream. STags and addresses are those of a seeded generator. */
 #include "iwarp/stream.h"
 
 #include <string.h>

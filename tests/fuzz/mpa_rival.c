@@ -114,14 +114,13 @@ mpa_rival_frame(struct mpa_rival *r, unsigned opts, unsigned rtr, struct twists 
 		.ird = 4,
 		.ord = 4 };
 	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX + 8];
-	int n;
 
 	if ((opts & FRAME_REV_1) != 0)
 		f.model = f.ird = f.ord = 0;
 	mpa_pdata_encode(&d, pd);
 	if ((opts & FRAME_NO_PDATA) == 0)
 		f.pd = (struct span){ pd, sizeof(pd) };
-	n = mpa_frame_encode(&f, out, MPA_FRAME_MAX);
+	int n = mpa_frame_encode(&f, out, MPA_FRAME_MAX);
 	if (n < 0)
 		return;
 	twist_apply(tw, frame_fields, 0, out, (size_t)n, gather, ctx);

@@ -1,8 +1,5 @@
-/*
- * The peer of a soft iWARP device that lies: its end of one connection. It
- * builds MPA frames, FPDUs and the DDP and RDMAP headers in them right, from
- * what the device has said, and then changes some of their fields (twist.h).
- */
+/* The peer of a soft iWARP device that lies: its end of one connection. It builds MPA frames, FPDUs and the DDP and
+ * RDMAP headers in them right, from what the device has said, and then changes some of their fields (twist.h). */
 #pragma once
 
 #include "iwarp/fpdu.h"

@@ -1,8 +1,7 @@
 /*
- * The main() of a fuzz target in normal builds: runs the target over its
- * corpus (tests/fuzz/corpus/<program name>/) and over mutations of it, which
- * are the same in every run. Reports as TAP. With arguments it runs those files
- * alone, to look into a crash that libFuzzer has found.
+ * The main() of a fuzz target in normal builds: runs the target over its corpus (tests/fuzz/corpus/<program name>/) and
+ * over mutations of it, which are the same in every run. Reports as TAP. With arguments it runs those files alone, to
+ * look into a crash that libFuzzer has found.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -108,10 +107,9 @@ load_corpus(const char *target)
 	struct dirent **list;
 	char dir[512], path[1024];
 	bool ok = true;
-	int n;
 
 	snprintf(dir, sizeof(dir), "%s/tests/fuzz/corpus/%s", top != NULL ? top : ".", target);
-	n = scandir(dir, &list, NULL, alphasort);
+	int n = scandir(dir, &list, NULL, alphasort);
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
 		if (list[i]->d_name[0] != '.')

@@ -10,16 +10,6 @@
 
 /* -- queue pairs -- */
 
-static void
-fill_receives(struct rival_link *l)
-{
-	for (unsigned i = 0; i < RIVAL_RQ; i++) {
-		struct rnic_recv_wr wr = { .wr_id = i, .mr = l->recv_mr, .ptr = l->recv[i], .len = 64 };
-
-		(void)l->qp->dev->ops->post_recv(l->qp, &wr, 1);
-	}
-}
-
 struct rival_link *
 rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsigned dev)
 {
@@ -45,7 +35,11 @@ rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsi
 	for (unsigned i = 0; i < RIVAL_RMBS; i++)
 		FUZZ_CHECK(
 		    d->ops->mr_reg(l->pd, r->rmb[i], sizeof(r->rmb[i]), RNIC_ACCESS_REMOTE_WRITE, &l->rmb[i]) == 0);
-	fill_receives(l);
+	for (unsigned i = 0; i < RIVAL_RQ; i++) {
+		struct rnic_recv_wr wr = { .wr_id = i, .mr = l->recv_mr, .ptr = l->recv[i], .len = 64 };
+
+		(void)l->qp->dev->ops->post_recv(l->qp, &wr, 1);
+	}
 	if (role == SMCR_CLIENT)
 		(void)d->ops->qp_expect(l->qp);
 	g->newest = l;
@@ -175,11 +169,10 @@ static void
 take_cdc(struct rival *r, const uint8_t *buf, size_t len)
 {
 	struct cdc_msg msg;
-	struct rival_mid *m;
 
 	if (cdc_decode((struct span){ buf, len }, &msg) <= 0 || msg.token < TOKEN || msg.token - TOKEN >= RIVAL_MIDS)
 		return;
-	m = &r->mid[msg.token - TOKEN];
+	struct rival_mid *m = &r->mid[msg.token - TOKEN];
 	if ((msg.prod_flags & CDC_FAILOVER) != 0)
 		return;
 	m->last = msg;
@@ -311,26 +304,6 @@ parse(struct rival_mid *m)
 }
 
 static void
-leftover(struct rival_mid *m)
-{
-	uint8_t *buf = aligned_alloc(1, SMCR_LEFTOVER_MAX); /* not by malloc, which may fail for the engine */
-
-	FUZZ_CHECK(buf != NULL && smcr_clc_leftover(m->conn, buf, SMCR_LEFTOVER_MAX) <= SMCR_LEFTOVER_MAX);
-	free(buf);
-}
-
-static void
-read_all(struct smcr_conn *c)
-{
-	struct iovec iov[2];
-	bool urgent;
-	size_t n;
-
-	while ((n = smcr_rx_data(c, iov, &urgent)) > 0)
-		smcr_rx_consume(c, n);
-}
-
-static void
 on_event(struct arena_user *u, unsigned events)
 {
 	struct rival_mid *m = (struct rival_mid *)(void *)u;
@@ -345,10 +318,20 @@ on_event(struct arena_user *u, unsigned events)
 	m->closed = m->closed || (events & SMCR_EV_CLOSED) != 0;
 	if ((events & SMCR_EV_PROPOSAL) != 0 && user)
 		smcr_admit(m->conn);
-	if ((events & SMCR_EV_READABLE) != 0 && user && !m->closed)
-		read_all(m->conn);
-	if (m->fallen && smcr_clc_want(m->conn) == 0)
-		leftover(m);
+	if ((events & SMCR_EV_READABLE) != 0 && user && !m->closed) {
+		struct iovec iov[2];
+		bool urgent;
+		size_t n;
+
+		while ((n = smcr_rx_data(m->conn, iov, &urgent)) > 0)
+			smcr_rx_consume(m->conn, n);
+	}
+	if (m->fallen && smcr_clc_want(m->conn) == 0) {
+		uint8_t *buf = aligned_alloc(1, SMCR_LEFTOVER_MAX); /* not by malloc, which may fail for the engine */
+
+		FUZZ_CHECK(buf != NULL && smcr_clc_leftover(m->conn, buf, SMCR_LEFTOVER_MAX) <= SMCR_LEFTOVER_MAX);
+		free(buf);
+	}
 	if (m->fallen)
 		smcr_fallback(m->conn, &diag);
 	if (m->closed)
@@ -455,12 +438,11 @@ static bool
 build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 {
 	struct rival_link *l = link_to_name(m, accept, join);
-	struct rnic_info info;
 
 	if (l == NULL)
 		return false;
 	m->link = l;
-	info = rnic_query(m->of->dev[l->dev]);
+	struct rnic_info info = rnic_query(m->of->dev[l->dev]);
 	a->first_contact = accept && m->contact;
 	memcpy(a->peer_id, m->group->peer_id, sizeof(a->peer_id));
 	memcpy(a->gid, info.gid.b, sizeof(a->gid));
@@ -483,7 +465,6 @@ rival_clc(struct rival_mid *m, enum clc_type type, bool join, unsigned cut)
 {
 	struct clc_msg msg = { .type = type, .version = 1 };
 	uint8_t buf[512];
-	int n;
 
 	if (type == CLC_PROPOSAL) {
 		build_proposal(m, &msg.proposal, join);
@@ -494,7 +475,7 @@ rival_clc(struct rival_mid *m, enum clc_type type, bool join, unsigned cut)
 	} else if (!build_accept(m, &msg.accept, type == CLC_ACCEPT, join)) {
 		return;
 	}
-	n = clc_encode(&msg, buf, sizeof(buf));
+	int n = clc_encode(&msg, buf, sizeof(buf));
 	FUZZ_CHECK(n > 0);
 	rival_twist_clc(m->of, buf, (size_t)n);
 	rival_clc_bytes(m, buf, (size_t)n - cut % (unsigned)n);
@@ -513,13 +494,12 @@ static bool
 pass_on(struct rival_mid *m)
 {
 	size_t n = m->conn != NULL && !m->hold ? smcr_clc_want(m->conn) : 0;
-	uint8_t *copy;
 
 	if (n > m->out_len)
 		n = m->out_len;
 	if (n == 0)
 		return false;
-	copy = aligned_alloc(1, n);
+	uint8_t *copy = aligned_alloc(1, n);
 	FUZZ_CHECK(copy != NULL);
 	memcpy(copy, m->out, n);
 	memmove(m->out, m->out + n, m->out_len - n);

@@ -1,9 +1,7 @@
 /*
- * The peer that lies. It has devices of its own on the fabric, with queue pairs
- * that carry what it says: so it knows the protocol, builds each message right
- * from what it and the engine have said so far, and then changes some fields of
- * it (twist.h). It is several peers at once: each group that it takes part in
- * has a peer id.
+ * The peer that lies. It has devices of its own on the fabric, with queue pairs that carry what it says: so it knows
+ * the protocol, builds each message right from what it and the engine have said so far, and then changes some fields of
+ * it (twist.h). It is several peers at once: each group that it takes part in has a peer id.
  */
 #pragma once
 

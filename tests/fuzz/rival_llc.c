@@ -254,11 +254,9 @@ go_on(struct rival_link *over, const struct llc_msg *rsp)
 bool
 rival_llc_answer(struct rival_link *l, struct rival_link *over, unsigned how)
 {
-	struct llc_msg msg;
-
 	if (l->todo_cnt == 0)
 		return false;
-	msg = l->todo[0];
+	struct llc_msg msg = l->todo[0];
 	l->todo_cnt--;
 	memmove(&l->todo[0], &l->todo[1], l->todo_cnt * sizeof(l->todo[0]));
 	if (msg.response)

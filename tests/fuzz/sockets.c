@@ -222,7 +222,6 @@ static ssize_t
 put(struct sock *s, const void *bytes, size_t len)
 {
 	struct sock *p = peer_of(s);
-	size_t room;
 
 	if (s->kind == DEAD || s->shut || (p == NULL && s->kind == OPEN)) {
 		errno = s->err != 0 ? s->err : EPIPE;
@@ -233,7 +232,7 @@ put(struct sock *s, const void *bytes, size_t len)
 		errno = ENOTCONN;
 		return -1;
 	}
-	room = p->window > p->len ? p->window - p->len : 0;
+	size_t room = p->window > p->len ? p->window - p->len : 0;
 	if (len > room)
 		len = room;
 	if (len == 0) {
@@ -282,14 +281,12 @@ get(struct sock *s, void *bytes, size_t len)
 int
 __wrap_socket(int domain, int type, int protocol)
 {
-	struct sock *s;
-
 	(void)domain;
 	(void)type;
 	(void)protocol;
 	if (fails(SOCKETS_FAIL_SOCKET))
 		return -1;
-	s = sock_new();
+	struct sock *s = sock_new();
 	if (s != NULL)
 		return fd_of(s);
 	errno = EMFILE;
@@ -342,12 +339,12 @@ enqueue(struct sock *from, struct sock *to)
 int
 __wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	struct sock *s = sock_of(fd), *to;
+	struct sock *s = sock_of(fd);
 
 	(void)len;
 	if (fails(SOCKETS_FAIL_CONNECT))
 		return -1;
-	to = listener(ntohs(((const struct sockaddr_in *)(const void *)addr)->sin_port));
+	struct sock *to = listener(ntohs(((const struct sockaddr_in *)(const void *)addr)->sin_port));
 	s->kind = CONNECTING;
 	if (to != NULL && !enqueue(s, to)) {
 		errno = ECONNREFUSED;
@@ -361,7 +358,6 @@ int
 __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct sock *s = sock_of(fd);
-	int got;
 
 	(void)addr;
 	(void)len;
@@ -372,7 +368,7 @@ __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	}
 	if (fails(SOCKETS_FAIL_ACCEPT))
 		return -1;
-	got = s->backlog[0];
+	int got = s->backlog[0];
 	s->backlog_cnt--;
 	memmove(&s->backlog[0], &s->backlog[1], s->backlog_cnt * sizeof(s->backlog[0]));
 	return FIRST_FD + got;
@@ -454,11 +450,9 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 	if (fails(SOCKETS_FAIL_SEND))
 		return -1;
 	for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) {
-		ssize_t n;
-
 		if (msg->msg_iov[i].iov_len == 0)
 			continue;
-		n = put(s, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		ssize_t n = put(s, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 		if (n < 0)
 			return sum > 0 ? sum : -1;
 		sum += n;
@@ -582,11 +576,11 @@ sockets_turn(void)
 int
 sockets_dial(uint16_t port)
 {
-	struct sock *to = listener(port), *s;
+	struct sock *to = listener(port);
 
 	if (to == NULL)
 		return -1;
-	s = sock_new();
+	struct sock *s = sock_new();
 	if (s == NULL)
 		return -1;
 	s->ours = true;
@@ -608,11 +602,11 @@ waiting(void)
 int
 sockets_take(void)
 {
-	struct sock *from = waiting(), *s;
+	struct sock *from = waiting();
 
 	if (from == NULL)
 		return -1;
-	s = sock_new();
+	struct sock *s = sock_new();
 	if (s == NULL)
 		return -1;
 	s->ours = true;

@@ -1,8 +1,7 @@
 /*
- * TCP sockets that are none: connections between a device and a program, or
- * between two devices, in one process, without the kernel. The linker sends the
- * devices' system calls here (--wrap). How the bytes arrive is the program's to
- * say: in pieces, late, cut off. A call can be made to fail.
+ * TCP sockets that are none: connections between a device and a program, or between two devices, in one process,
+ * without the kernel. The linker sends the devices' system calls here (--wrap). How the bytes arrive is the program's
+ * to say: in pieces, late, cut off. A call can be made to fail.
  */
 #pragma once
 

@@ -1,9 +1,7 @@
 /*
- * Inputs that are programs: a header of a few bytes, then steps of five bytes
- * each. What an operand means is the target's business, always modulo what
- * there is, so that every input is a program and a step may be moved, doubled
- * or taken out without changing what the others are. steps_mutate.c does just
- * that for libFuzzer.
+ * Inputs that are programs: a header of a few bytes, then steps of five bytes each. What an operand means is the
+ * target's business, always modulo what there is, so that every input is a program and a step may be moved, doubled or
+ * taken out without changing what the others are. steps_mutate.c does just that for libFuzzer.
  */
 #pragma once
 

@@ -152,8 +152,6 @@ mutate_once(uint8_t *data, size_t cnt, size_t max)
 size_t
 LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
 {
-	size_t cnt;
-
 	seed_with(seed);
 	if (max < STEPS_HEADER)
 		return len;
@@ -161,7 +159,7 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
 		memset(data + len, 0, STEPS_HEADER - len);
 		len = STEPS_HEADER;
 	}
-	cnt = step_cnt(len);
+	size_t cnt = step_cnt(len);
 	for (unsigned n = 1 + below(4); n > 0; n--)
 		cnt = mutate_once(data, cnt, max);
 	return len_of(cnt);
@@ -172,14 +170,12 @@ size_t
 LLVMFuzzerCustomCrossOver(
     const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t max, unsigned seed)
 {
-	size_t head, tail, from;
-
 	seed_with(seed);
 	if (a_len < STEPS_HEADER || b_len < STEPS_HEADER || a_len > max)
 		return 0;
-	head = below(step_cnt(a_len) + 1);
-	from = below(step_cnt(b_len) + 1);
-	tail = step_cnt(b_len) - from;
+	size_t head = below(step_cnt(a_len) + 1);
+	size_t from = below(step_cnt(b_len) + 1);
+	size_t tail = step_cnt(b_len) - from;
 	if (len_of(head + tail) > max)
 		tail = (max - len_of(head)) / STEP_LEN;
 	memcpy(out, a, len_of(head));

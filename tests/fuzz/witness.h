@@ -1,7 +1,6 @@
 /*
- * An honest peer of the engine: a second engine with a connection to the first
- * one, over which numbered bytes go in both directions. Whatever the rival does,
- * it must not notice; only what a program does to the engine's own devices or
+ * An honest peer of the engine: a second engine with a connection to the first one, over which numbered bytes go in
+ * both directions. Whatever the rival does, it must not notice; only what a program does to the engine's own devices or
  * memory may end it.
  */
 #pragma once

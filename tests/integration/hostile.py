@@ -21,7 +21,7 @@ import pyiwarp as iw
 import pysmc as smc
 from harness import (Failure, Pair, check, equal, hostport, listener, need, pattern, recv_exact, same_bytes, wait_until,
                      PATIENCE, SANITIZERS)
-from smc_scene import scene_case as smc_scene_case, SOON, TIMERS, how_it_ends  # the checks take these from here
+from smc_scene import scene_case as smc_scene_case, SOON, Strangers, TIMERS, how_it_ends  # the checks take these from here
 
 MIB = 1 << 20
 IDLE = 0.4		# how long a daemon is watched doing nothing, in seconds
@@ -216,7 +216,7 @@ def serve_echo(sock):
         threading.Thread(target=one, args=(s,), daemon=True).start()
 
 
-class Scene:
+class Scene(Strangers):
     """witness -> a (ingress "good") == SMC-R == b (egress "good") -> echo server. A hostile client talks to b at smc_at; a
     hostile server is where a's ingress "evil" leads, with its clients at evil_at.
 
@@ -267,27 +267,12 @@ class Scene:
         self.open.append(s)
         return s
 
-    def client(self, peer=None, link=None, **kw):
-        c = smc.Client(peer or self.peer(), self.smc_at, link, **kw)
-        self.open.append(c)
-        return c
-
     def keep(self, link):
         if link not in self.open:
             self.open.append(link)
 
-    def connected(self, peer=None, link=None):
-        """A correct connection to b: a Conn."""
-        conn = self.client(peer, link).run()
-        self.keep(conn.link)
-        return conn
-
-    def serving(self):
-        """(application's socket at a, the Serving at the hostile server's side)."""
-        s = self.tcp(self.evil_at)
-        v = self.server.accept(SOON)
-        self.open.append(v)
-        return s, v
+    def app(self):
+        return self.tcp(self.evil_at)
 
     def proposed(self):
         """As serving(), with the Proposal read: not one of those that fall back because earlier ones failed."""
@@ -302,32 +287,10 @@ class Scene:
                 return None
         return wait_until(once, "a Proposal")
 
-    def served(self):
-        """A correct connection from a: (application's socket, Conn)."""
-        s, v = self.serving()
-        conn = v.run()
-        self.keep(conn.link)
-        return s, conn
-
     def served_over_two(self):
-        """As served(), from a new server with a second link: (application's socket, Conn, second link)."""
+        """From a new server."""
         self.fresh_server()
-        app, v = self.proposed()
-        v.to_confirm()
-        v.link.number = 1
-        v.link.send(v.link.confirm_link_msg(False))
-        v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
-        second = v.link.server_second(v)
-        self.open.append(second)
-        conn = v.finish()
-        self.keep(conn.link)
-        second.start()
-        return app, conn, second
-
-    def fresh_server(self, **kw):
-        """The hostile server has a new identity, and no group."""
-        self.server.peer = self.peer(**kw)
-        self.server.link = None
+        return super().served_over_two()
 
     def leave(self):
         """All strangers are gone."""

@@ -201,6 +201,12 @@ def llc(type, flags=0, body=b"", low=0, length=44, size=44):
     return (struct.pack(">BBBB", type, length, low, flags) + body).ljust(size, b"\0")[:size]
 
 
+def as_response(m, flags=0, raw=None):
+    """The message, or these bytes in its place, as its response."""
+    raw = raw or m.raw
+    return raw[:3] + bytes((m.flags | RESPONSE | flags,)) + raw[4:]
+
+
 def llc_confirm_link(mac, gid, qpn, number, user_id, max_links=2, response=False, flags=NO_EYECATCHER):
     return llc(CONFIRM_LINK, flags | RESPONSE * response, mac + gid + qpn.to_bytes(3, "big")
                + struct.pack(">BIB", number, user_id, max_links))
@@ -507,15 +513,15 @@ class Link:
             self.send(llc_test_link(m.data, response=True))
         elif m.type == CONFIRM_RKEY:
             self.peer_rmbs[m.rkey] = m.vaddr
-            self.send(m.raw[:3] + bytes((m.flags | RESPONSE,)) + m.raw[4:])
+            self.send(as_response(m))
         elif m.type == DELETE_RKEY:
             for key in m.rkeys:
                 self.peer_rmbs.pop(key, None)
-            self.send(m.raw[:3] + bytes((m.flags | RESPONSE,)) + m.raw[4:])
+            self.send(as_response(m))
         elif m.type == ADD_LINK:
             self.reject_add_link(m)
         elif m.type == DELETE_LINK:
-            self.send(m.raw[:3] + bytes((m.flags | RESPONSE,)) + m.raw[4:])
+            self.send(as_response(m))
 
     def reject_add_link(self, m):
         """No second path here."""

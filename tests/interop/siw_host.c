@@ -13,7 +13,7 @@
  * or "error TEXT"; commands:
  *
  *	info				ok port= gid= mac= qps= mrs=
- *	stats				ok, every counter of struct siw_stats
+ *	stats				ok, every counter of the device
  *	mr NAME LEN [w|r|rw]		ok rkey= addr=; zeroed memory with these remote rights
  *	dereg NAME
  *	set MR OFF HEX			changes memory
@@ -137,18 +137,11 @@ forget(struct named *t, const void *obj)
 			t[i].obj = NULL;
 }
 
-static void
-answer(int rc)
-{
-	if (rc < 0)
-		say("error %s", strerror(-rc));
-	else
-		say("ok");
-}
+/* -- commands; arguments beyond the last are NULL. Each returns 0, a negative errno, or ANSWERED. -- */
 
-/* -- commands; arguments beyond the last are NULL -- */
+enum { ANSWERED = 1 };
 
-static void
+static int
 cmd_info(char **arg)
 {
 	struct rnic_info i = rnic_query(dev);
@@ -160,26 +153,24 @@ cmd_info(char **arg)
 	for (unsigned k = 0; k < 6; k++)
 		snprintf(mac + 2 * k, 3, "%02x", i.mac[k]);
 	say("ok port=%u gid=%s mac=%s qps=%u mrs=%u", i.mpa_port, gid, mac, i.qp_cnt, i.mr_cnt);
+	return ANSWERED;
 }
 
-static void
+static int
 cmd_stats(char **arg)
 {
-	struct siw_stats s;
+	struct rnic_stat s[RNIC_STATS_MAX];
+	unsigned n = dev->ops->stats(dev, s);
 
 	(void)arg;
-	rnic_stats_of(dev, &s, sizeof(s));
-#define U(f) (unsigned long long)s.f
-	say("ok fpdus_sent=%llu fpdus_received=%llu bytes_sent=%llu bytes_received=%llu reads_sent=%llu "
-	    "reads_served=%llu mpa_refused_token=%llu mpa_refused_parked=%llu mpa_bad=%llu terminates_sent=%llu "
-	    "terminates_received=%llu crc_errors=%llu recv_stalls=%llu accept_pauses=%llu",
-	    U(fpdus_sent), U(fpdus_received), U(bytes_sent), U(bytes_received), U(reads_sent), U(reads_served),
-	    U(mpa_refused_token), U(mpa_refused_parked), U(mpa_bad), U(terminates_sent), U(terminates_received),
-	    U(crc_errors), U(recv_stalls), U(accept_pauses));
-#undef U
+	fputs("ok", stdout);
+	for (unsigned i = 0; i < n; i++)
+		printf(" %s=%llu", s[i].name, (unsigned long long)s[i].value);
+	say("%s", "");
+	return ANSWERED;
 }
 
-static void
+static int
 cmd_mr(char **arg)
 {
 	const char *rights = arg[2] != NULL ? arg[2] : "";
@@ -190,18 +181,16 @@ cmd_mr(char **arg)
 	void *buf = calloc(1, len ? len : 1);
 	int rc = buf == NULL || arg[0] == NULL ? -EINVAL : dev->ops->mr_reg(pd, buf, len, access, &mr);
 
+	if (rc == 0 && !add(mrs, arg[0], mr)) {
+		dev->ops->mr_dereg(mr);
+		rc = -ENOSPC;
+	}
 	if (rc < 0) {
 		free(buf);
-		answer(rc);
-		return;
-	}
-	if (!add(mrs, arg[0], mr)) {
-		dev->ops->mr_dereg(mr);
-		free(buf);
-		answer(-ENOSPC);
-		return;
+		return rc;
 	}
 	say("ok rkey=%u addr=%llu", mr->rkey, (unsigned long long)mr->addr);
+	return ANSWERED;
 }
 
 static void
@@ -214,31 +203,30 @@ mr_drop(struct rnic_mr *mr)
 	free(buf);
 }
 
-static void
+static int
 cmd_dereg(char **arg)
 {
 	struct rnic_mr *mr = find(mrs, arg[0]);
 
-	if (mr != NULL)
-		mr_drop(mr);
-	answer(mr != NULL ? 0 : -ENOENT);
+	if (mr == NULL)
+		return -ENOENT;
+	mr_drop(mr);
+	return 0;
 }
 
 /* Closes units of a region, all but one: `deny MR UNIT-SIZE OPEN`. */
-static void
+static int
 cmd_deny(char **arg)
 {
 	struct rnic_mr *mr = find(mrs, arg[0]);
 	uint64_t open = num(arg[2]);
 
-	if (mr == NULL || open >= 8 * sizeof(mr->deny)) {
-		answer(-EINVAL);
-		return;
-	}
+	if (mr == NULL || open >= 8 * sizeof(mr->deny))
+		return -EINVAL;
 	mr->deny_unit = (uint32_t)num(arg[1]);
 	memset(mr->deny, 0xff, sizeof(mr->deny));
 	mr->deny[open / 64] &= ~(1ull << open % 64);
-	answer(0);
+	return 0;
 }
 
 /* Room behind an offset. */
@@ -248,37 +236,34 @@ mr_left(const struct rnic_mr *mr, uint64_t off)
 	return mr == NULL || off > mr->len ? 0 : mr->len - off;
 }
 
-static void
+static int
 cmd_set(char **arg)
 {
 	struct rnic_mr *mr = find(mrs, arg[0]);
 	uint64_t off = num(arg[1]);
 
-	if (mr == NULL || arg[2] == NULL || mr_left(mr, off) < strlen(arg[2]) / 2) {
-		answer(-EINVAL);
-		return;
-	}
+	if (mr == NULL || arg[2] == NULL || mr_left(mr, off) < strlen(arg[2]) / 2)
+		return -EINVAL;
 	unhex(arg[2], mr->buf + off, mr_left(mr, off));
-	answer(0);
+	return 0;
 }
 
-static void
+static int
 cmd_get(char **arg)
 {
 	struct rnic_mr *mr = find(mrs, arg[0]);
 	uint64_t off = num(arg[1]), len = num(arg[2]);
 
-	if (mr_left(mr, off) < len) {
-		answer(-EINVAL);
-		return;
-	}
+	if (mr_left(mr, off) < len)
+		return -EINVAL;
 	fputs("ok ", stdout);
 	for (uint64_t i = 0; i < len; i++)
 		printf("%02x", mr->buf[off + i]);
 	say("%s", "");
+	return ANSWERED;
 }
 
-static void
+static int
 cmd_qp(char **arg)
 {
 	const struct rnic_qp_attr attr = {
@@ -294,23 +279,31 @@ cmd_qp(char **arg)
 		rc = -ENOSPC;
 	}
 	if (rc < 0)
-		answer(rc);
-	else
-		say("ok qpn=%u psn=%u", qp->qpn, qp->psn);
+		return rc;
+	say("ok qpn=%u psn=%u", qp->qpn, qp->psn);
+	return ANSWERED;
 }
 
-static void
-cmd_expect(char **arg)
+static int
+cmd_pause(char **arg)
 {
-	struct rnic_qp *qp = find(qps, arg[0]);
-
-	answer(qp == NULL ? -ENOENT : dev->ops->qp_expect(qp));
+	usleep((useconds_t)num(arg[0]) * 1000);
+	return 0;
 }
 
-static void
-cmd_connect(char **arg)
+static int
+cmd_quit(char **arg)
 {
-	struct rnic_qp *qp = find(qps, arg[0]);
+	(void)arg;
+	stdin_open = false;
+	return 0;
+}
+
+/* -- commands on a queue pair, which is the first argument -- */
+
+static int
+qp_connect(struct rnic_qp *qp, char **arg)
+{
 	struct rnic_remote r = {
 		.qpn = (uint32_t)num(arg[3]),
 		.psn = (uint32_t)num(arg[4]),
@@ -319,47 +312,46 @@ cmd_connect(char **arg)
 	};
 	struct in_addr v4;
 
-	if (qp == NULL || arg[4] == NULL) {
-		answer(qp == NULL ? -ENOENT : -EINVAL);
-		return;
-	}
+	if (arg[4] == NULL)
+		return -EINVAL;
 	if (inet_pton(AF_INET, arg[2], &v4) == 1) {
 		r.gid.b[10] = r.gid.b[11] = 0xff;
 		memcpy(r.gid.b + 12, &v4, 4);
 	} else {
 		unhex(arg[2], r.gid.b, 16);
 	}
-	answer(dev->ops->qp_connect(qp, arg[1][0] == 'a' ? RNIC_ACTIVE : RNIC_PASSIVE, &r));
+	return dev->ops->qp_connect(qp, arg[1][0] == 'a' ? RNIC_ACTIVE : RNIC_PASSIVE, &r);
 }
 
-static void
-cmd_recv(char **arg)
+static int
+qp_expect(struct rnic_qp *qp, char **arg)
 {
-	struct rnic_qp *qp = find(qps, arg[0]);
+	(void)arg;
+	return dev->ops->qp_expect(qp);
+}
+
+static int
+qp_recv(struct rnic_qp *qp, char **arg)
+{
 	struct rnic_mr *mr = find(mrs, arg[2]);
 	uint64_t off = num(arg[3]);
 	struct rnic_recv_wr wr = { .wr_id = num(arg[1]), .mr = mr, .len = (uint32_t)num(arg[4]) };
 
-	if (qp == NULL || mr == NULL || off > mr->len) {
-		answer(-EINVAL);
-		return;
-	}
+	if (mr == NULL || off > mr->len)
+		return -EINVAL;
 	wr.ptr = mr->buf + off;
-	answer(dev->ops->post_recv(qp, &wr, 1));
+	return dev->ops->post_recv(qp, &wr, 1);
 }
 
-static void
-post(char **arg, enum rnic_wr_op op, const char *flags)
+static int
+post(struct rnic_qp *qp, char **arg, enum rnic_wr_op op, const char *flags)
 {
-	struct rnic_qp *qp = find(qps, arg[0]);
 	struct rnic_mr *mr = find(mrs, arg[2]);
 	uint64_t off = num(arg[3]);
 	struct rnic_send_wr wr = { .wr_id = num(arg[1]), .op = op, .sge_cnt = 1 };
 
-	if (qp == NULL || mr == NULL || mr_left(mr, off) < num(arg[4])) {
-		answer(-EINVAL);
-		return;
-	}
+	if (mr == NULL || mr_left(mr, off) < num(arg[4]))
+		return -EINVAL;
 	wr.sge[0] = (struct rnic_sge){ .mr = mr, .ptr = mr->buf + off, .len = (uint32_t)num(arg[4]) };
 	if (op == RNIC_WR_WRITE) {
 		wr.rkey = (uint32_t)num(arg[5]);
@@ -369,106 +361,90 @@ post(char **arg, enum rnic_wr_op op, const char *flags)
 		wr.flags = (strchr(flags, 's') != NULL ? RNIC_SIGNALED : 0u) |
 		    (strchr(flags, 'e') != NULL ? RNIC_SOLICITED : 0u) |
 		    (strchr(flags, 'i') != NULL ? RNIC_INLINE : 0u);
-	answer(dev->ops->post_send(qp, &wr));
+	return dev->ops->post_send(qp, &wr);
 }
 
-static void
-cmd_send(char **arg)
+static int
+qp_send(struct rnic_qp *qp, char **arg)
 {
-	post(arg, RNIC_WR_SEND, arg[5]);
+	return post(qp, arg, RNIC_WR_SEND, arg[5]);
 }
 
-static void
-cmd_write(char **arg)
+static int
+qp_write(struct rnic_qp *qp, char **arg)
 {
-	post(arg, RNIC_WR_WRITE, arg[7]);
+	return post(qp, arg, RNIC_WR_WRITE, arg[7]);
 }
 
-static void
-cmd_confirm(char **arg)
-{
-	struct rnic_qp *qp = find(qps, arg[0]);
-
-	if (qp != NULL)
-		dev->ops->fence(qp);
-	answer(qp != NULL ? 0 : -ENOENT);
-}
-
-static void
-cmd_room(char **arg)
-{
-	struct rnic_qp *qp = find(qps, arg[0]);
-	struct rnic_credits r;
-
-	if (qp == NULL) {
-		answer(-ENOENT);
-		return;
-	}
-	dev->ops->credits(qp, &r);
-	say("ok wrs=%u sends=%u bytes=%zu", r.wrs, r.sends, r.bytes);
-}
-
-static void
-cmd_disconnect(char **arg)
-{
-	struct rnic_qp *qp = find(qps, arg[0]);
-
-	if (qp != NULL)
-		dev->ops->qp_disconnect(qp, arg[1] != NULL && strcmp(arg[1], "graceful") == 0);
-	answer(qp != NULL ? 0 : -ENOENT);
-}
-
-static void
-cmd_destroy(char **arg)
-{
-	struct rnic_qp *qp = find(qps, arg[0]);
-
-	if (qp != NULL) {
-		forget(qps, qp);
-		dev->ops->qp_destroy(qp);
-	}
-	answer(qp != NULL ? 0 : -ENOENT);
-}
-
-static void
-cmd_pause(char **arg)
-{
-	usleep((useconds_t)num(arg[0]) * 1000);
-	answer(0);
-}
-
-static void
-cmd_quit(char **arg)
+static int
+qp_confirm(struct rnic_qp *qp, char **arg)
 {
 	(void)arg;
-	stdin_open = false;
-	answer(0);
+	dev->ops->fence(qp);
+	return 0;
+}
+
+static int
+qp_room(struct rnic_qp *qp, char **arg)
+{
+	struct rnic_credits r;
+
+	(void)arg;
+	dev->ops->credits(qp, &r);
+	say("ok wrs=%u sends=%u bytes=%zu", r.wrs, r.sends, r.bytes);
+	return ANSWERED;
+}
+
+static int
+qp_disconnect(struct rnic_qp *qp, char **arg)
+{
+	dev->ops->qp_disconnect(qp, arg[1] != NULL && strcmp(arg[1], "graceful") == 0);
+	return 0;
+}
+
+static int
+qp_destroy(struct rnic_qp *qp, char **arg)
+{
+	(void)arg;
+	forget(qps, qp);
+	dev->ops->qp_destroy(qp);
+	return 0;
 }
 
 static const struct command {
 	const char *name;
-	void (*run)(char **arg);
+	int (*run)(char **arg);
+	int (*run_qp)(struct rnic_qp *, char **arg);
 } commands[] = {
-	{ "info", cmd_info },
-	{ "stats", cmd_stats },
-	{ "mr", cmd_mr },
-	{ "dereg", cmd_dereg },
-	{ "deny", cmd_deny },
-	{ "set", cmd_set },
-	{ "get", cmd_get },
-	{ "qp", cmd_qp },
-	{ "expect", cmd_expect },
-	{ "connect", cmd_connect },
-	{ "recv", cmd_recv },
-	{ "send", cmd_send },
-	{ "write", cmd_write },
-	{ "confirm", cmd_confirm },
-	{ "room", cmd_room },
-	{ "disconnect", cmd_disconnect },
-	{ "destroy", cmd_destroy },
-	{ "pause", cmd_pause },
-	{ "quit", cmd_quit },
+	{ "info", cmd_info, NULL },
+	{ "stats", cmd_stats, NULL },
+	{ "mr", cmd_mr, NULL },
+	{ "dereg", cmd_dereg, NULL },
+	{ "deny", cmd_deny, NULL },
+	{ "set", cmd_set, NULL },
+	{ "get", cmd_get, NULL },
+	{ "qp", cmd_qp, NULL },
+	{ "pause", cmd_pause, NULL },
+	{ "quit", cmd_quit, NULL },
+	{ "expect", NULL, qp_expect },
+	{ "connect", NULL, qp_connect },
+	{ "recv", NULL, qp_recv },
+	{ "send", NULL, qp_send },
+	{ "write", NULL, qp_write },
+	{ "confirm", NULL, qp_confirm },
+	{ "room", NULL, qp_room },
+	{ "disconnect", NULL, qp_disconnect },
+	{ "destroy", NULL, qp_destroy },
 };
+
+static int
+run_command(const struct command *c, char **arg)
+{
+	if (c->run != NULL)
+		return c->run(arg);
+	struct rnic_qp *qp = find(qps, arg[0]);
+	return qp == NULL ? -ENOENT : c->run_qp(qp, arg);
+}
 
 static void
 run_line(char *line)
@@ -480,10 +456,14 @@ run_line(char *line)
 	for (unsigned i = 0; i < ARGS_MAX && (arg[i] = strtok_r(NULL, " \t\r", &save)) != NULL; i++)
 		;
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(commands[i].name, word) == 0) {
-			commands[i].run(arg);
-			return;
-		}
+		if (strcmp(commands[i].name, word) != 0)
+			continue;
+		int rc = run_command(&commands[i], arg);
+		if (rc < 0)
+			say("error %s", strerror(-rc));
+		else if (rc != ANSWERED)
+			say("ok");
+		return;
 	}
 	say("error no such command: %s", word);
 }
@@ -625,34 +605,18 @@ configure(struct siw_config *c, int argc, char **argv)
 	return 0;
 }
 
-static void
-clean_up(void)
-{
-	for (unsigned i = 0; i < NAMES_MAX; i++)
-		if (qps[i].obj != NULL)
-			dev->ops->qp_destroy(qps[i].obj);
-	for (unsigned i = 0; i < NAMES_MAX; i++)
-		if (mrs[i].obj != NULL)
-			mr_drop(mrs[i].obj);
-	dev->ops->pd_free(pd);
-	rnic_end(dev);
-	poll_loop_fini(&loop);
-}
-
 int
 main(int argc, char **argv)
 {
 	struct siw_config c;
-	struct rnic_loop l;
 	const char *err;
-	int rc;
 
 	if (configure(&c, argc, argv) < 0)
 		return 2;
 	rng_init_kernel(&rng);
 	poll_loop_init(&loop);
-	l = poll_loop_rnic(&loop);
-	rc = siw_open(&c, &l, &rng, &dev, &err);
+	struct rnic_loop l = poll_loop_rnic(&loop);
+	int rc = siw_open(&c, &l, &rng, &dev, &err);
 	if (rc < 0) {
 		fprintf(stderr, "siw_host: %s: %s\n", err, strerror(-rc));
 		return 1;
@@ -670,6 +634,14 @@ main(int argc, char **argv)
 		poll_loop_turn(&loop, &dev, 1, 1000);
 		report();
 	}
-	clean_up();
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (qps[i].obj != NULL)
+			dev->ops->qp_destroy(qps[i].obj);
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		if (mrs[i].obj != NULL)
+			mr_drop(mrs[i].obj);
+	dev->ops->pd_free(pd);
+	rnic_end(dev);
+	poll_loop_fini(&loop);
 	return 0;
 }

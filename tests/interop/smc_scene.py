@@ -108,17 +108,101 @@ class Witness:
         self.sock.close()	# a daemon that still has connections takes its time to end
 
 
-def declined_back(sock):
-    """Two smcrd answer a Decline of first contact, once both may decline, so that what comes first is certain."""
+def decline_on(sock, diag=None):
+    """The Decline that comes next."""
     try:
         m = smc.clc_read(sock, SOON)
     except smc.Declined as e:
-        equal(e.diag, smc.PEER_DECLINED, "diagnosis of the answer to a Decline")
-        return
+        if diag is not None:
+            equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
+        return e
     raise Failure(f"{m} for a Decline")
 
 
-class Scene:
+def declined_back(sock):
+    """Two smcrd answer a Decline of first contact, once both may decline, so that what comes first is certain."""
+    decline_on(sock, smc.PEER_DECLINED)
+
+
+def all_correct(s, correct, mpa_kind):
+    """What a correct client, or a correct server, may be like."""
+    for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
+                     ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
+        s.run(name, correct, kw)
+    for markers in (False, True):
+        for crc in (False, True):
+            for rtr in ("send", "write", "read"):
+                s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
+
+
+def sends(*msgs):
+    return lambda c: [c.link.send(m) for m in msgs]
+
+
+def lie(**over):
+    """Sends a CDC message with these fields, or what they are of the connection."""
+    return lambda c: c.send_cdc(**{k: v(c) if callable(v) else v for k, v in over.items()})
+
+
+class Strangers:
+    """Strange clients of a daemon at self.smc_at, and a strange server, self.server, that app() comes to through a daemon. A
+    scene has peer(), app(), keep(link), and self.open: what is theirs and gets closed."""
+
+    def client(self, peer=None, link=None, **kw):
+        c = smc.Client(peer or self.peer(), self.smc_at, link, **kw)
+        self.open.append(c)
+        return c
+
+    def connected(self, peer=None, link=None):
+        """A correct connection to the daemon: a Conn."""
+        conn = self.client(peer, link).run()
+        self.keep(conn.link)
+        return conn
+
+    def serving(self):
+        """(application's socket, the Serving at the strange server's side of the daemon's connection)."""
+        s = self.app()
+        return s, self.next_serving()
+
+    def proposed(self):
+        """serving(), with the Proposal read."""
+        s, v = self.serving()
+        v.read_proposal()
+        return s, v
+
+    def next_serving(self):
+        v = self.server.accept(SOON)
+        self.open.append(v)
+        return v
+
+    def served(self, rmb=None):
+        """A correct connection: (application's socket, Conn). rmb: of the server, if not that of first contact."""
+        s, v = self.serving()
+        conn = v.run(rmb)
+        self.keep(conn.link)
+        return s, conn
+
+    def served_over_two(self, lefts=(1,), **confirm):
+        """The group's first connection, with a second link: (application's socket, Conn, second link)."""
+        s, v = self.proposed()
+        v.to_confirm()
+        v.link.number = 1
+        v.link.send(v.link.confirm_link_msg(False, **confirm))
+        v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
+        second = v.link.server_second(v, lefts)
+        self.keep(second)
+        conn = v.finish()
+        self.keep(conn.link)
+        second.start()
+        return s, conn, second
+
+    def fresh_server(self, **kw):
+        """The strange server forgets its group and has a new identity."""
+        self.server.peer = self.peer(**kw)
+        self.server.link = None
+
+
+class Scene(Strangers):
     """witness client -> a (ingress "good") == SMC-R == b (egress "good") -> echo server. A strange client talks to b
     at self.smc_at; a strange server is where a's ingress "evil" leads, with its clients at self.evil_at."""
 
@@ -196,17 +280,19 @@ class Scene:
     def peer(self, **kw):
         return smc.Peer(self.t.addr, **kw)
 
-    def client(self, peer=None, link=None, **kw):
-        c = smc.Client(peer or self.peer(), self.smc_at, link, **kw)
-        self.open.append(c)
-        return c
+    def keep(self, link):
+        if link not in self.links:
+            self.links.append(link)
 
-    def connected(self, peer=None, link=None):
-        """A correct connection to b: a Conn."""
-        conn = self.client(peer, link).run()
-        if conn.link not in self.links:
-            self.links.append(conn.link)
+    def echoing(self, peer=None, link=None):
+        """connected(), and some bytes were there and back."""
+        conn = self.connected(peer, link)
+        self.echoes(conn, 10)
         return conn
+
+    def joined(self, conn):
+        """A further connection on the group works."""
+        self.echoes(self.connected(conn.link.peer, conn.link), 3000)
 
     def app(self):
         """An application's connection to a's ingress "evil"."""
@@ -214,29 +300,6 @@ class Scene:
         s = self.tcp(self.evil_at)
         self.open.append(s)
         return s
-
-    def serving(self):
-        """(application's socket, the Serving at the strange server's side of a's connection)."""
-        s = self.app()
-        return s, self.next_serving()
-
-    def next_serving(self):
-        v = self.server.accept(SOON)
-        self.open.append(v)
-        return v
-
-    def served(self, rmb=None):
-        """A correct connection from a: (application's socket, Conn). rmb: of the server, if not that of first contact."""
-        s, v = self.serving()
-        conn = v.run(rmb)
-        if conn.link not in self.links:
-            self.links.append(conn.link)
-        return s, conn
-
-    def fresh_server(self, **kw):
-        """The strange server forgets its group and has a new identity."""
-        self.server.peer = self.peer(**kw)
-        self.server.link = None
 
     # -- looks --
 

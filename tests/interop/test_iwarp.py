@@ -149,6 +149,13 @@ class Host:
     def qp(self, sq=64, rq=64):
         return Qp(self, sq, rq)
 
+    def expecting(self, recvs=0):
+        """A queue pair that a peer may come to."""
+        qp = self.qp()
+        qp.recv(recvs)
+        qp.expect()
+        return qp
+
 
 class Mr:
     def __init__(self, host, size, rights):
@@ -242,15 +249,15 @@ def to_host(host, request=None, rtr=None, recvs=4, size=1024, mss=None, **over):
     return qp, ep
 
 
-def from_host(host, t, recvs=4, **answer):
+def from_host(host, recvs=4, **answer):
     """The device initiates: (Qp, Endpoint); its request is ep.request."""
-    lst = iw.Listener(t.addr)
-    t.later(lst.close)
+    lst = iw.Listener(host.t.addr)
+    host.t.later(lst.close)
     qp = host.qp()
     qp.recv(recvs)
     start_active(host, qp, lst)
     ep = lst.serve(SOON, private=pd_reply, **answer)
-    t.later(ep.close)
+    host.t.later(ep.close)
     qp.event("connected")
     qp.first = 0
     return qp, ep
@@ -380,7 +387,7 @@ def _(t):
             host = Host(t, crc=host_crc, markers=host_markers, rtr="swr")
             for markers in (False, True):
                 for crc in (True, False):
-                    qp, ep = from_host(host, t, recvs=0, markers=markers, crc=crc, rtr={rtr})
+                    qp, ep = from_host(host, recvs=0, markers=markers, crc=crc, rtr={rtr})
                     equal((ep.request.rev, ep.request.markers, ep.request.crc, ep.request.enhanced.p2p),
                           (2, bool(host_markers), bool(host_crc), True), "request")
                     equal(ep.rtr_seen.kind, {"send": iw.SEND, "write": iw.WRITE, "read": iw.READ_REQ}[rtr], "RTR")
@@ -399,9 +406,7 @@ def _(t):
     host = Host(t)
     for rev in (1, 2):
         # Without an RTR the initiator speaks first.
-        qp = host.qp()
-        qp.recv(4)
-        qp.expect()
+        qp = host.expecting(4)
         ep = iw.connect((host.addr, host.port), iw.MpaFrame(rev=rev, private=qp.pdata()), timeout=SOON)
         equal((ep.peer_frame.rev, ep.peer_frame.enhanced), (rev, None), "reply")
         check(Pdata.decode(ep.peer_frame.private).recv_depth > 0, "private data of the reply")
@@ -443,25 +448,23 @@ def _(t):
         check_depths(request.enhanced, ep.peer_frame.enhanced, 5)
         ep.close()
     # Writes could never be confirmed.
-    qp = host.qp()
-    qp.expect()
+    qp = host.expecting()
     request = iw.MpaFrame(enhanced=iw.Enhanced(0, 1), private=qp.pdata())
     refused(host, request, "IRD 0")
     host.check_end()
     host = Host(t, ird=2, ord=2)
-    failed_active(host, t, "no Reads towards us", lambda r: lst_reply(r, ird=0, ord=1), (2, 0, 6))
-    failed_active(host, t, "more Reads than we take", lambda r: lst_reply(r, ird=4, ord=0x3ffe), (2, 0, 6))
-    failed_active(host, t, "no RTR in common", lambda r: lst_reply(r, rtr=()), (2, 0, 7))
+    failed_active(host, "no Reads towards us", lambda r: lst_reply(r, ird=0, ord=1), (2, 0, 6))
+    failed_active(host, "more Reads than we take", lambda r: lst_reply(r, ird=4, ord=0x3ffe), (2, 0, 6))
+    failed_active(host, "no RTR in common", lambda r: lst_reply(r, rtr=()), (2, 0, 7))
     host.check_end()
     host = Host(t, rtr="w")
-    failed_active(host, t, "no RTR in common", lambda r: lst_reply(r, rtr={"send"}), (2, 0, 7))
-    qp, ep = from_host(host, t, rtr={"send", "write"})
+    failed_active(host, "no RTR in common", lambda r: lst_reply(r, rtr={"send"}), (2, 0, 7))
+    qp, ep = from_host(host, rtr={"send", "write"})
     equal(ep.rtr_seen.kind, iw.WRITE, "RTR in common")
     exchange(host, qp, ep)
     ep.close()
     # As responder it names what it can when nothing is in common; the initiator then gives up.
-    qp = host.qp()
-    qp.expect()
+    qp = host.expecting()
     try:
         iw.connect((host.addr, host.port), iw.MpaFrame(enhanced=iw.Enhanced(rtr={"send"}), private=qp.pdata()),
                    timeout=SOON)
@@ -487,9 +490,7 @@ def check_depths(asked, got, ird):
 def _(t):
     for depth in (1, 2):
         host = Host(t, ird=depth, answer_ms=60000)
-        qp = host.qp()
-        qp.recv(2)
-        qp.expect()
+        qp = host.expecting(2)
         request = iw.MpaFrame(enhanced=iw.Enhanced(depth, depth, True, {"read"}), private=qp.pdata())
         ep = iw.connect((host.addr, host.port), request, rtr="none", timeout=SOON)
         t.later(ep.close)
@@ -520,9 +521,7 @@ def _(t):
 def _(t):
     none = iw.NOT_NEGOTIATED
     host = Host(t)
-    qp = host.qp()
-    qp.recv(1)
-    qp.expect()
+    qp = host.expecting(1)
     for what, private, verdict in (("wrong token", qp.pdata(token=qp.token ^ 1), 2),
                                    ("no receives", qp.pdata(recv_depth=0), 1), ("no private data", b"", 1)):
         for ird, ord in ((1, 1), (0, 4), (3, 0), (40, 40), (none, none), (none, 1), (1, none)):
@@ -542,7 +541,7 @@ def _(t):
 def _(t):
     for rtr in ("write", "read", "send"):
         host = Host(t, answer_ms=60000)
-        qp, ep = from_host(host, t, recvs=0, rtr={rtr}, wait_rtr=False)
+        qp, ep = from_host(host, recvs=0, rtr={rtr}, wait_rtr=False)
         # It says nothing, and would say nothing as long as nothing more arrives.
         ep.answer_reads = False
         first = ep.next(SOON)
@@ -570,9 +569,9 @@ def lst_reply(request, ird=8, ord=1, rtr=iw.RTR_ALL):
     return iw.MpaFrame(True, request.rev, enhanced=iw.Enhanced(ird, ord, True, rtr), private=pd_reply(request))
 
 
-def failed_active(host, t, what, answer, term):
+def failed_active(host, what, answer, term):
     """The device initiates; after this answer it gives up, with this Terminate or none."""
-    lst = iw.Listener(t.addr)
+    lst = iw.Listener(host.t.addr)
     qp = host.qp()
     start_active(host, qp, lst)
     sock, request = lst.accept(SOON)
@@ -608,9 +607,8 @@ def refused(host, request, what):
     raise Failure(f"{what}: accepted")
 
 
-@case("requests that are rejected, with a reason in the private data; and our own being rejected")
-def _(t):
-    host = Host(t)
+@host_case("requests that are rejected, with a reason in the private data; and our own being rejected")
+def _(host):
     qp, other = host.qp(), host.qp()
     for q in (qp, other):
         q.recv(4)
@@ -642,20 +640,16 @@ def _(t):
     reply = refused(host, iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata()), "used token, link gone")
     check(reply is None or reply.reject, "used token, link gone")
     for verdict in (0, 1, 2, 3, 4, 5, 6, 7, 8, 255):
-        failed_active(host, t, f"verdict {verdict}", lambda r, v=verdict: iw.MpaFrame(
+        failed_active(host, f"verdict {verdict}", lambda r, v=verdict: iw.MpaFrame(
             True, reject=True, enhanced=iw.Enhanced(), private=pd_reply(r, verdict=v)), None)
-    failed_active(host, t, "rejected without private data",
+    failed_active(host, "rejected without private data",
                   lambda r: iw.MpaFrame(True, reject=True, enhanced=iw.Enhanced()), None)
-    failed_active(host, t, "rejected unenhanced", lambda r: iw.MpaFrame(True, reject=True, private=b"no"), None)
-    host.check_end()
+    failed_active(host, "rejected unenhanced", lambda r: iw.MpaFrame(True, reject=True, private=b"no"), None)
 
 
-@case("malformed, slow and stalled MPA requests")
-def _(t):
-    host = Host(t)
-    qp = host.qp()
-    qp.recv(4)
-    qp.expect()
+@host_case("malformed, slow and stalled MPA requests")
+def _(host):
+    qp = host.expecting(4)
     good = iw.MpaFrame(enhanced=iw.Enhanced(), private=qp.pdata())
     data = good.encode()
     bad = 0
@@ -718,27 +712,25 @@ def _(t):
             ("PD_Length 600", lambda r: lst_raw(r, pd_length=600)),
             ("S with 2 bytes", lambda r: lst_raw(r, pd_length=2)[:22]),
             ("half", lambda r: lst_raw(r)[:30]), ("nothing", lambda r: b"")):
-        failed_active(host, t, what, answer, None)
+        failed_active(host, what, answer, None)
     for what, over in (("from another QP", {"from_qpn": 5}), ("to another QP", {"qpn": 5}), ("version 9", {"version": 9})):
-        failed_active(host, t, what, lambda r, o=over: iw.MpaFrame(
+        failed_active(host, what, lambda r, o=over: iw.MpaFrame(
             True, enhanced=iw.Enhanced(), private=pd_reply(r, **o)).encode(), None)
-    host.check_end()
 
 
 def lst_raw(request, rev=2, pd_length=None):
     return iw.MpaFrame(True, rev, enhanced=iw.Enhanced(), private=pd_reply(request)).encode(pd_length=pd_length)
 
 
-@case("the initiator's side of set-up: nobody there, closed, reset")
-def _(t):
-    host = Host(t)
+@host_case("the initiator's side of set-up: nobody there, closed, reset")
+def _(host):
     qp = host.qp()
-    dead = iw.Listener(t.addr)
+    dead = iw.Listener(host.t.addr)
     dead.close()
-    host.cmd(f"connect {qp.id} active {t.addr} 1 2 {dead.at[1]}")
+    host.cmd(f"connect {qp.id} active {host.t.addr} 1 2 {dead.at[1]}")
     qp.event("connect_failed")
     for how in ("close", "reset"):
-        lst = iw.Listener(t.addr)
+        lst = iw.Listener(host.t.addr)
         q = host.qp()
         start_active(host, q, lst)
         sock, _ = lst.accept(SOON)
@@ -748,9 +740,7 @@ def _(t):
         q.event("connect_failed")
         lst.close()
     # The responder may send nothing before the first FPDU of the initiator; the device keeps to that.
-    q = host.qp()
-    q.recv(2)
-    q.expect()
+    q = host.expecting(2)
     ep = iw.connect((host.addr, host.port), iw.MpaFrame(enhanced=iw.Enhanced(), private=q.pdata()), rtr="none",
                     timeout=SOON)
     q.claim()
@@ -768,7 +758,6 @@ def _(t):
     else:
         raise Failure(f"{event} before our first FPDU")
     ep.close()
-    host.check_end()
 
 
 # -- data and completions --
@@ -978,11 +967,10 @@ def _(host):
             qp.destroy()
 
 
-@case("FIN is answered by FIN")
-def _(t):
-    host = Host(t, answer_ms=60000)
+@host_case("FIN is answered by FIN", answer_ms=60000)
+def _(host):
     src = host.mr(5000)
-    for connect in (lambda: to_host(host, rtr="write", recvs=0), lambda: from_host(host, t, recvs=0)):
+    for connect in (lambda: to_host(host, rtr="write", recvs=0), lambda: from_host(host, recvs=0)):
         for confirmed in (True, False):
             qp, ep = connect()
             exchange(host, qp, ep)
@@ -1001,7 +989,6 @@ def _(t):
             equal(ep.stream.at_end(SOON), "closed", "how the device ends")
             ep.close()
             qp.destroy()
-    host.check_end()
 
 
 @host_case("a peer that ended gets nothing of what it did not take", answer_ms=60000)
@@ -1347,11 +1334,10 @@ def _(host):
     ep.close()
 
 
-@case("garbage instead of FPDUs: never a crash, never a hang")
-def _(t):
-    host = Host(t, crc=0)
+@host_case("garbage instead of FPDUs: never a crash, never a hang", crc=0)
+def _(host):
     seed = int.from_bytes(os.urandom(4), "big")
-    t.note(f"seed {seed}")
+    host.t.note(f"seed {seed}")
     rnd = random.Random(seed)
     for turn in range(60):
         request = iw.MpaFrame(crc=False, enhanced=iw.Enhanced())
@@ -1384,7 +1370,6 @@ def _(t):
     qp, ep = to_host(host, rtr="write", recvs=0)
     exchange(host, qp, ep)
     ep.close()
-    host.check_end()
 
 
 if __name__ == "__main__":

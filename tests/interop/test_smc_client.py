@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import pyiwarp as iw
 import pysmc as smc
-from smc_scene import MS, SOON, scene_case, declined_back, how_it_ends
+from smc_scene import MS, SOON, all_correct, decline_on, declined_back, how_it_ends, lie, scene_case, sends
 from harness import Failure, check, equal, in_thread, main, same_bytes, set_reset_on_close, wait_until
 
 
@@ -19,13 +19,7 @@ from harness import Failure, check, equal, in_thread, main, same_bytes, set_rese
 
 @scene_case("a correct client: data both ways, more connections on the group, half close, close, abort")
 def _(s):
-    for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
-                     ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
-        s.run(name, correct, kw)
-    for markers in (False, True):
-        for crc in (False, True):
-            for rtr in ("send", "write", "read"):
-                s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
+    all_correct(s, correct, mpa_kind)
 
 
 def correct(s, kw):
@@ -100,12 +94,7 @@ def falls_back(s, diag, over):
 
 
 def declined(s, c, diag):
-    try:
-        smc.clc_read(c.sock, SOON)
-    except smc.Declined as e:
-        equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
-    else:
-        raise Failure("not declined")
+    decline_on(c.sock, diag)
     s.tcp_echoes(c.sock)
     s.wait_log(s.b, f"local_code={diag:#010x}")
     equal([x["mode"] for x in s.b.connections()].count("tcp"), 1, "mode of the connection")
@@ -431,8 +420,7 @@ def lost_in_contact(s, step, decline):
 
 
 def mpa_gone(s, reset):
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     ends = len(s.echo.ends)
     if reset:
         c.link.close(reset=True)
@@ -448,10 +436,8 @@ def mpa_gone(s, reset):
 
 def broken_link(s, act, why):
     """act(conn) ends the link, and with it the connections of the group."""
-    c = s.connected()
-    s.echoes(c, 10)
-    other = s.connected(c.link.peer, c.link)
-    s.echoes(other, 10)
+    c = s.echoing()
+    other = s.echoing(c.link.peer, c.link)
     ends = len(s.echo.ends)
     act(c)
     c.link.wait_ended(SOON)
@@ -462,18 +448,13 @@ def broken_link(s, act, why):
         s.wait_log(s.b, why)
 
 
-def sends(*msgs):
-    return lambda c: [c.link.send(m) for m in msgs]
-
-
 def harmless(s, act):
     """act(conn) disturbs nothing."""
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     act(c)
     probe(c.link)
     s.echoes(c, 3000)
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
 
 
 def probe(link):
@@ -550,8 +531,7 @@ def _(s):
 
 
 def delete_all(s, msg):
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     c.link.answers[smc.DELETE_LINK] = None
     c.link.send(msg)
     m = c.link.wait_llc(smc.DELETE_LINK, False, timeout=SOON)
@@ -597,11 +577,11 @@ def add_link_taken(s, answered):
     c = reached(s, "add link")
     m = c.link.llc_log[-1]
     ours = m.raw[:4] + c.peer.mac + m.raw[10:12] + c.peer.gid + m.raw[28:]
-    c.link.send(ours[:3] + bytes((m.flags | smc.RESPONSE,)) + ours[4:])
+    c.link.send(smc.as_response(m, raw=ours))
     m = c.link.next_llc(smc.DELETE_LINK, SOON)
     equal((m.all, m.response), (False, False), "DELETE LINK")
     if answered:
-        c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + m.raw[4:])
+        c.link.send(smc.as_response(m))
         s.echoes(c.finish())
     else:
         equal(how_it_ends(c.sock), ("reset", b""), "the middle")
@@ -619,7 +599,7 @@ def other_path(s, told):
     c.link.send(smc.llc(smc.ADD_LINK_CONT, smc.RESPONSE, rtoken if told else bytes((m.number, 0))))
     m = c.link.next_llc(smc.DELETE_LINK, SOON)
     equal((m.all, m.response), (False, False), "DELETE LINK")
-    c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + m.raw[4:])
+    c.link.send(smc.as_response(m))
     conn = c.finish()
     s.echoes(conn)
     s.echoes(s.connected(c.peer, c.link))
@@ -692,10 +672,8 @@ def bad_write(s, act, why):
 
 def aborted(s, act, why, eye_catcher=False):
     """act(conn) ends that connection alone: another one on the same link goes on."""
-    c = s.connected(s.peer(eye_catcher=eye_catcher))
-    s.echoes(c, 10)
-    other = s.connected(c.link.peer, c.link)
-    s.echoes(other, 10)
+    c = s.echoing(s.peer(eye_catcher=eye_catcher))
+    other = s.echoing(c.link.peer, c.link)
     ends = len(s.echo.ends)
     with c.link.cond:
         act(c)
@@ -708,11 +686,7 @@ def aborted(s, act, why, eye_catcher=False):
     s.wait_log(s.b, why)
     c.link.forget(c)
     s.echoes(other, 3000)
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
-
-
-def lie(**over):
-    return lambda c: c.send_cdc(**{k: v(c) if callable(v) else v for k, v in over.items()})
+    s.joined(c)
 
 
 PRODUCER = "producer cursor outside the window"
@@ -774,32 +748,29 @@ def _(s):
 
 
 def abort_unanswered(s):
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     c.send_cdc(prod=(0, 0xffffffff))
     c.wait_state(smc.ABORT, SOON)
     wait_until(lambda: len(s.b.connections()) == 1, "the connection is given up", SOON)
     # The element is in quarantine; the group lives.
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
 
 
 def after_end(s, bit):
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     c.send_cdc(state=bit)
     for _ in range(20):
         c.send_cdc(prod=(0, 999), cons=(0, 77))
     c.wait_state(smc.ABORT if bit == smc.ABORT else smc.CLOSED, SOON) if bit == smc.ABORT else how_it_ends(c.middle)
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
 
 
 def never_closed(s):
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     c.shutdown()
     c.wait_state(smc.DONE, SOON)
     how, _ = how_it_ends(c.middle)
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
 
 
 def closed_early(s):
@@ -807,12 +778,11 @@ def closed_early(s):
     c.send(bytes(5000))
     c.send_cdc(state=smc.CLOSED)
     how_it_ends(c.middle)
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
 
 
 def middle_ends(s, reset):
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     ends = len(s.echo.ends)
     if reset:
         set_reset_on_close(c.middle)
@@ -821,13 +791,12 @@ def middle_ends(s, reset):
     c.abort()
     wait_until(lambda: s.echo.ends[ends:] == ["reset"], "the server sees a reset")
     c.link.forget(c)
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
 
 
 def middle_bytes(s):
     """Nothing but FIN may come there any more; what counts is that no byte of it reaches the server."""
-    c = s.connected()
-    s.echoes(c, 10)
+    c = s.echoing()
     c.middle.sendall(b"not by RDMA")
     try:
         s.echoes(c, 100)
@@ -845,7 +814,7 @@ def never_reads(s):
     except (iw.Timeout, smc.SmcError):
         pass
     check(c.head == c.rx.usable, f"{c.head} bytes came, room is for {c.rx.usable}")
-    s.echoes(s.connected(c.link.peer, c.link), 3000)
+    s.joined(c)
     c.abort()
     c.wait_state(smc.ABORT, SOON)
 
@@ -888,8 +857,7 @@ def _(s):
 def kept_back(s, last_words):
     """The server cannot know whether such a client will still write into its element, so it keeps that back; with so many the
     group takes no more, and the next connection begins another one. What was there goes on."""
-    first = s.connected()
-    s.echoes(first, 10)
+    first = s.echoing()
     for _ in range(8):
         c = s.client(first.link.peer, first.link)
         c.propose()
@@ -918,8 +886,7 @@ def _(s):
 
 def foreign_id(s, way, same_gid):
     """A stranger at another address, with all that goes in clear to everybody whom the victim connects to."""
-    victim = s.connected()
-    s.echoes(victim, 10)
+    victim = s.echoing()
     thief = s.peer()
     thief.host = "127.0.0.1"
     thief.peer_id = victim.link.peer.peer_id
@@ -957,12 +924,8 @@ def wrong_confirm(s, over, why):
 def confirm_declined(s, over):
     c = reached(s, "mpa")
     c.confirm(**over)
-    try:
-        smc.clc_read(c.sock, SOON)
-    except smc.Declined:
-        s.tcp_echoes(c.sock)
-    else:
-        raise Failure("not declined")
+    decline_on(c.sock)
+    s.tcp_echoes(c.sock)
 
 
 def confirm_reset(s, over):
@@ -973,8 +936,7 @@ def confirm_reset(s, over):
 
 def conflict(s):
     """A Confirm gives an element away that an older connection has: that one is reset, the new one works."""
-    old = s.connected()
-    s.echoes(old, 10)
+    old = s.echoing()
     ends = len(s.echo.ends)
     c = s.client(old.link.peer, old.link)
     c.propose()

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import pyiwarp as iw
 import pysmc as smc
-from smc_scene import SOON, Scene, scene_case, declined_back, how_it_ends
+from smc_scene import SOON, Scene, all_correct, decline_on, declined_back, how_it_ends, lie, scene_case, sends
 from harness import (Failure, case, check, equal, hostport, in_thread, main, pattern, recv_exact, same_bytes, set_reset_on_close,
                      wait_until)
 
@@ -28,6 +28,13 @@ def talk(app, conn, n=3000):
     check(conn.link.ended is None, f"the link ended: {conn.link.ended}")
 
 
+def talking(s):
+    """s.served(), and some bytes went each way."""
+    app, conn = s.served()
+    talk(app, conn, 10)
+    return app, conn
+
+
 def tcp_talk(app, sock):
     """By TCP, after a fallback: nothing lost, nothing added."""
     app.settimeout(SOON)
@@ -42,13 +49,7 @@ def tcp_talk(app, sock):
 
 @scene_case("a correct server: data both ways, more connections on the group, half close, close, abort")
 def _(s):
-    for name, kw in (("plain", {}), ("RFC 7609 cursors with eye catchers", {"eye_catcher": True}),
-                     ("few receives", {"recv_depth": 4}), ("large elements", {"size_code": 3, "elems": 3})):
-        s.run(name, correct, kw)
-    for markers in (False, True):
-        for crc in (False, True):
-            for rtr in ("send", "write", "read"):
-                s.run(f"MPA: markers {markers}, CRC {crc}, RTR {rtr}", mpa_kind, markers, crc, rtr)
+    all_correct(s, correct, mpa_kind)
 
 
 def correct(s, kw):
@@ -86,8 +87,7 @@ def correct(s, kw):
 
 
 def mpa_kind(s, markers, crc, rtr):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept()
     v.accept_mpa(markers=markers, crc=crc, rtr={rtr})
     v.read_confirm()
@@ -134,8 +134,7 @@ def afresh(s, times):
 
 
 def refused(s):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.decline()
     equal(how_it_ends(app), ("reset", b""), "the client")
 
@@ -169,8 +168,7 @@ def advance(s, v, step):
 
 
 def leave(s, step, way):
-    app, v = s.serving()
-    advance(s, v, step)
+    app, v = reached(s, step)
     if way == "stop":
         stopped(s, app, v, step)
     elif way in ("fin", "rst"):
@@ -211,16 +209,11 @@ def stopped(s, app, v, step):
 
 def declined_by_client(s, app, v, diag, answer=False):
     """answer: both sides may decline by then, so the server's Decline follows."""
-    try:
-        m = smc.clc_read(v.sock, SOON)
-    except smc.Declined as e:
-        equal(f"{e.diag:#010x}", f"{diag:#010x}", "diagnosis")
-        if answer:
-            v.decline(smc.PEER_DECLINED)
-        tcp_talk(app, v.sock)
-        s.wait_log(s.a, f"local_code={diag:#010x}")
-        return
-    raise Failure(f"{m} for a Decline")
+    decline_on(v.sock, diag)
+    if answer:
+        v.decline(smc.PEER_DECLINED)
+    tcp_talk(app, v.sock)
+    s.wait_log(s.a, f"local_code={diag:#010x}")
 
 
 # -- Accepts --
@@ -254,8 +247,7 @@ def _(s):
 
 
 def wrong_accept(s, over, why):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept(**over)
     equal(how_it_ends(app), ("reset", b""), "the client")
     equal(how_it_ends(v.sock), ("reset", b""), "the middle")
@@ -264,8 +256,7 @@ def wrong_accept(s, over, why):
 
 
 def other_bytes(s, data):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.sock.sendall(data)
     equal(how_it_ends(app), ("reset", b""), "the client sees nothing of it")
     s.wait_log(s.a, "no CLC message")
@@ -298,8 +289,7 @@ def _(t):
 
 
 def sent_to(s, third, gid, port):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept(gid=gid, ext=smc.Ext(mpa_port=port))
     third.settimeout(SOON)
     third.accept()[0].close()
@@ -307,25 +297,18 @@ def sent_to(s, third, gid, port):
 
 
 def accept_declined(s, over, diag, words=None):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept(**over)
-    try:
-        m = smc.clc_read(v.sock, SOON)
-    except smc.Declined as e:
-        equal((f"{e.diag:#010x}", e.out_of_sync), (f"{diag:#010x}", diag == smc.SYNC), "diagnosis")
-        tcp_talk(app, v.sock)
-        if words:
-            s.wait_log(s.a, words)
-            reason = next(c["reason"] for c in s.a.connections() if c["service"] == "evil")
-            check(reason["detail"] in words and reason["mpa_peer"] in words, f"smcrctl connections: {reason}")
-        return
-    raise Failure(f"{m} for a Decline")
+    equal(decline_on(v.sock, diag).out_of_sync, diag == smc.SYNC, "out of sync")
+    tcp_talk(app, v.sock)
+    if words:
+        s.wait_log(s.a, words)
+        reason = next(c["reason"] for c in s.a.connections() if c["service"] == "evil")
+        check(reason["detail"] in words and reason["mpa_peer"] in words, f"smcrctl connections: {reason}")
 
 
 def slow_accept(s):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.conn = v.link.new_conn(v.sock)
     for byte in v.accept_msg():
         v.sock.sendall(bytes((byte,)))
@@ -357,8 +340,7 @@ def _(s):
 
 
 def bad_mpa(s, data):
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept()
     sock, _ = v.server.mpa.accept(SOON)
     try:
@@ -398,14 +380,14 @@ def _(s):
     s.run("ADD LINK over another path, no RTokens", other_path, False)
 
 
-def at_confirm(s):
+def reached(s, step):
     app, v = s.serving()
-    advance(s, v, "confirm")
+    advance(s, v, step)
     return app, v
 
 
 def wrong_confirm_link(s, over):
-    app, v = at_confirm(s)
+    app, v = reached(s, "confirm")
     v.link.number = 1
     v.link.send(v.link.confirm_link_msg(False, **over))
     declined_by_client(s, app, v, 0x030b0000, answer=True)
@@ -413,25 +395,21 @@ def wrong_confirm_link(s, over):
 
 def early(s, msg):
     """Before our own CONFIRM LINK is out, any failure of the link is a Decline (C.2)."""
-    app, v = at_confirm(s)
+    app, v = reached(s, "confirm")
     if msg is False:
         v.link.close(reset=True)
     elif msg is None:
         v.link.ep.terminate(0, 0, 0)
     else:
         v.link.send(msg)
-    try:
-        smc.clc_read(v.sock, SOON)
-    except smc.Declined:
-        v.decline(smc.PEER_DECLINED)
-        tcp_talk(app, v.sock)
-        return
-    raise Failure("not declined")
+    decline_on(v.sock)
+    v.decline(smc.PEER_DECLINED)
+    tcp_talk(app, v.sock)
 
 
 def crossing(s):
     """Both sides see the link's end and may decline: a Decline that crosses ours is no data, for nobody."""
-    app, v = at_confirm(s)
+    app, v = reached(s, "confirm")
     v.link.close(reset=True)
     v.decline()
     try:
@@ -443,16 +421,14 @@ def crossing(s):
 
 def lost_in_contact(s, step):
     """Behind its own CONFIRM LINK the client cannot fall back any more (C.2)."""
-    app, v = s.serving()
-    advance(s, v, step)
+    app, v = reached(s, step)
     v.link.close(reset=True)
     equal(how_it_ends(app), ("reset", b""), "the client")
     equal(how_it_ends(v.sock), ("reset", b""), "the middle")
 
 
 def bad_mtu(s):
-    app, v = s.serving()
-    advance(s, v, "confirm link")
+    app, v = reached(s, "confirm link")
     v.link.send(smc.llc_add_link(v.peer.mac, v.peer.gid, v.link.qpn, 2, 0, v.link.psn))
     m = v.link.next_llc(smc.ADD_LINK)
     equal((m.rejected, m.low), (True, 2), "answer")
@@ -470,8 +446,7 @@ def add_link_late(s):
 def other_path(s, told):
     """The first connection's RMB is in use from the Accept on, whether or not the server names it for the new link, which
     it then does not confirm: the connection goes on over the first one."""
-    app, v = s.serving()
-    advance(s, v, "confirm link")
+    app, v = reached(s, "confirm link")
     link, second = v.link, iw.Listener(s.t.addr)
     try:
         gid = bytes(10) + b"\xff\xff" + socket.inet_aton(s.t.addr)
@@ -495,10 +470,8 @@ def other_path(s, told):
 
 
 def broken_link(s, act, why):
-    app, c = s.served()
-    talk(app, c, 10)
-    app2, other = s.served()
-    talk(app2, other, 10)
+    app, c = talking(s)
+    app2, other = talking(s)
     act(c)
     c.link.wait_ended(SOON)
     for a in (app, app2):
@@ -510,17 +483,12 @@ def broken_link(s, act, why):
 
 
 def harmless(s, act):
-    app, c = s.served()
-    talk(app, c, 10)
+    app, c = talking(s)
     act(c)
     c.link.send(smc.llc_test_link(b"0123456789abcdef"))
     equal(c.link.wait_llc(smc.TEST_LINK, True, timeout=SOON).data, b"0123456789abcdef", "answer to TEST LINK")
     talk(app, c)
     talk(*s.served())
-
-
-def sends(*msgs):
-    return lambda c: [c.link.send(m) for m in msgs]
 
 
 @scene_case("LLC on an established link, from the server")
@@ -535,26 +503,18 @@ def _(s):
     s.run("ADD LINK response", broken_link, sends(smc.llc_add_link(*LINK, 3, 0, smc.RESPONSE)), "wrong side")
     s.run("ADD LINK CONTINUATION", broken_link, sends(smc.llc(smc.ADD_LINK_CONT)), "unexpected ADD LINK CONTINUATION")
     s.run("TEST LINK response to nothing", broken_link, sends(smc.llc_test_link(response=True)), "not asked for")
-    s.run("DELETE LINK all", broken_link, sends_and_closes(smc.llc_delete_link(all=True)), "DELETE LINK: operator")
+    s.run("DELETE LINK all", broken_link, sends(smc.llc_delete_link(all=True)), "DELETE LINK: operator")
     s.run("DELETE LINK of the last link", delete_last)
     s.run("DELETE LINK of an unknown link", harmless, delete_unknown)
     s.run("CONFIRM RKEY not answered, though the link lives", rkey_exchange, None)
     s.run("CONFIRM RKEY not answered, nor TEST LINK", rkey_exchange, None, False)
-    s.run("CONFIRM RKEY answered no", rkey_exchange, lambda link, m: link.send(
-        m.raw[:3] + bytes((smc.RESPONSE | smc.NEGATIVE,)) + m.raw[4:]))
+    s.run("CONFIRM RKEY answered no", rkey_exchange, lambda link, m: link.send(smc.as_response(m, smc.NEGATIVE)))
     s.run("CONFIRM RKEY answered for another RMB", rkey_exchange, lambda link, m: link.send(
         m.raw[:3] + bytes((smc.RESPONSE,)) + m.raw[4:8] + b"\xee" + m.raw[9:]))
 
 
-def sends_and_closes(msg):
-    def act(c):
-        c.link.send(msg)
-    return act
-
-
 def delete_last(s):
-    app, c = s.served()
-    talk(app, c, 10)
+    app, c = talking(s)
     c.link.send(smc.llc_delete_link(1))
     m = c.link.wait_llc(smc.DELETE_LINK, True, timeout=SOON)
     equal((m.number, m.reason), (1, smc.OPERATOR), "answer")
@@ -570,15 +530,13 @@ def delete_unknown(c):
 def rkey_exchange(s, answer, alive=True):
     """The client needs a second RMB: more connections than its first one has elements."""
     s.fresh_server(elems=40)
-    app, first = s.served()
-    talk(app, first, 10)
+    app, first = talking(s)
     first.link.answers[smc.CONFIRM_RKEY] = answer
     if not alive:
         first.link.answers[smc.TEST_LINK] = None
     conns = [(app, first)]
     for _ in range(20):
-        a, v = s.serving()
-        v.read_proposal()
+        a, v = s.proposed()
         v.send_accept()
         try:
             v.read_confirm()
@@ -625,37 +583,21 @@ def _(s):
     s.run("a lost path, said to be orderly", lost_path_in_order)
 
 
-def two_links(s, lefts=(1,), **confirm):
-    """(application's socket, Conn, second link); the group's first connection."""
-    app, v = s.serving()
-    v.read_proposal()
-    v.to_confirm()
-    v.link.number = 1
-    v.link.send(v.link.confirm_link_msg(False, **confirm))
-    v.link.check_confirm_link(v.link.next_llc(smc.CONFIRM_LINK))
-    second = v.link.server_second(v, lefts)
-    s.links.append(second)
-    conn = v.finish()
-    second.start()
-    return app, conn, second
-
-
 def two_links_with(s, second, confirm):
-    app, conn, _ = two_links(s, **second, **confirm)
+    app, conn, _ = s.served_over_two(**second, **confirm)
     talk(app, conn)
 
 
 def linux_accept(s):
     """A further connection: its Accept has nothing of what only smcrd tells. It names the first link."""
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept(ext=None)
     v.read_confirm()
     return app, v
 
 
 def confirm_names(s):
-    app, conn, second = two_links(s)
+    app, conn, second = s.served_over_two()
     # The client would have chosen the link with fewer connections.
     app2, v = linux_accept(s)
     equal(v.confirm.qpn, conn.link.remote.qpn, "QPN in the Confirm")
@@ -665,7 +607,7 @@ def confirm_names(s):
 
 
 def moves_half_closed(s, lost):
-    app, bystander, second = two_links(s)
+    app, bystander, second = s.served_over_two()
     talk(app, bystander, 10)
     app2, v = linux_accept(s)
     conn = v.finish()
@@ -700,7 +642,7 @@ def moves_open(conn, link):
 
 def replays_past_the_end(s):
     """Linux takes a cursor of wrap 0 after one of wrap 1 for a new one: only the last one may be said again."""
-    app, _, second = two_links(s)
+    app, _, second = s.served_over_two()
     app2, v = linux_accept(s)
     conn = v.finish()
     first = conn.link
@@ -722,7 +664,7 @@ def replays_past_the_end(s):
 
 def lost_path_in_order(s):
     """Linux says that when its queue pair is gone already: there is nothing to drain."""
-    app, conn, second = two_links(s)
+    app, conn, second = s.served_over_two()
     first = conn.link
     first.ep.answer_reads = False	# of what comes, nothing is confirmed
     data = pattern(1000)
@@ -842,11 +784,10 @@ def _(s):
 
 
 def aborted(s, over, why):
-    app, c = s.served()
-    talk(app, c, 10)
+    app, c = talking(s)
     app2, other = s.served()
     with c.link.cond:
-        c.send_cdc(**{k: v(c) if callable(v) else v for k, v in over.items()})
+        lie(**over)(c)
     c.wait_state(smc.ABORT, SOON)
     c.abort()
     equal(how_it_ends(app), ("reset", b""), "the client")
@@ -864,10 +805,8 @@ def bad_write(s):
 
 
 def conflict(s):
-    app, old = s.served()
-    talk(app, old, 10)
-    a, v = s.serving()
-    v.read_proposal()
+    app, old = talking(s)
+    a, v = s.proposed()
     v.conn = v.link.new_conn(v.sock)
     v.conn.idx, v.conn.elem_at = old.idx, old.elem_at
     v.send_accept()
@@ -880,17 +819,12 @@ def conflict(s):
 
 def wrong_subsequent(s, over):
     app, first = s.served()
-    a, v = s.serving()
-    v.read_proposal()
+    a, v = s.proposed()
     v.send_accept(**over)
-    try:
-        smc.clc_read(v.sock, SOON)
-    except smc.Declined as e:
-        if "qpn" in over:
-            equal((e.diag, e.out_of_sync), (smc.SYNC, True), "diagnosis")
-        tcp_talk(a, v.sock)
-    else:
-        raise Failure("not declined")
+    e = decline_on(v.sock)
+    if "qpn" in over:
+        equal((e.diag, e.out_of_sync), (smc.SYNC, True), "diagnosis")
+    tcp_talk(a, v.sock)
     talk(app, first)
 
 
@@ -904,23 +838,17 @@ def foreign_group(s, over):
     """The group of a with b, which the witness is in: the Accept is refused, and nobody notices."""
     x, = [x for x in s.a.ctl("links")["links"] if x["number"] == 1][:1]
     group = s.a.groups()[0]
-    app, v = s.serving()
-    v.read_proposal()
+    app, v = s.proposed()
     v.send_accept(peer_id=bytes.fromhex(group["peer_id"]), qpn=x["peer_qpn"], first=False,
                   gid=socket.inet_pton(socket.AF_INET6, x["peer_gid"]), mac=bytes.fromhex(x["peer_mac"].replace(":", "")),
                   **over)
-    try:
-        m = smc.clc_read(v.sock, SOON)
-    except smc.Declined:
-        tcp_talk(app, v.sock)
-        s.witness.check()
-        return
-    raise Failure(f"{m} for a Decline")
+    decline_on(v.sock)
+    tcp_talk(app, v.sock)
+    s.witness.check()
 
 
 def middle_ends(s, reset):
-    app, c = s.served()
-    talk(app, c, 10)
+    app, c = talking(s)
     if reset:
         set_reset_on_close(c.middle)
     c.middle.close()
@@ -931,8 +859,7 @@ def middle_ends(s, reset):
 
 
 def silent_link(s):
-    app, c = s.served()
-    talk(app, c, 10)
+    app, c = talking(s)
     c.link.ep.answer_reads = False
     app.sendall(b"does it arrive?")
     equal(how_it_ends(app), ("reset", b""), "the client")

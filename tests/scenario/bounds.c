@@ -1,8 +1,5 @@
-/*
- * Bounds, each a row: what is counted, and how much of it there may be. A limit
- * of the engine that a peer could exceed otherwise has its row here. What is
- * counted is counted anew: the engine's own figures may be what is wrong.
- */
+/* Bounds, each a row: what is counted, and how much of it there may be. A limit of the engine that a peer could exceed
+ * otherwise has its row here. What is counted is counted anew: the engine's own figures may be what is wrong. */
 #include "tests/scenario/bounds.h"
 
 #include <stdio.h>
@@ -151,11 +148,10 @@ look_at_elements(struct look *l, const struct lgr *lgr)
 {
 	struct bounds_group *m = memory_of(l, lgr);
 	uint32_t used, quarantined;
-	bool full, closed;
 
 	count_elements(lgr, &used, &quarantined);
-	full = quarantined >= l->eng->cfg.quarantine_max;
-	closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_doubted(lgr)));
+	bool full = quarantined >= l->eng->cfg.quarantine_max;
+	bool closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_doubted(lgr)));
 	if (m->closed && closed)
 		expect(l, "group", lgr->id, "elements of a group that takes no connections", used, m->used);
 	m->closed = closed;
@@ -236,10 +232,8 @@ look_at_group(struct look *l, const struct lgr *lgr)
 
 /* -- its connections -- */
 
-/*
- * How long a rendezvous takes at most, whatever the peer does. Each side waits for each CLC message for clc_ms, has to come to its
- * own within that, and first contact has one LLC exchange behind another; a late Decline may follow.
- */
+/* How long a rendezvous takes at most, whatever the peer does. Each side waits for each CLC message for clc_ms, has to
+ * come to its own within that, and first contact has one LLC exchange behind another; a late Decline may follow. */
 static uint64_t
 rendezvous_ms(const struct smcr_config *cfg)
 {

@@ -175,29 +175,25 @@ check_agreement(const struct host *hosts, unsigned cnt, char why[WHY_LEN])
 	return true;
 }
 
-static void
-check_host(const struct host *h)
-{
-	struct smcr_group_info g;
-	struct smcr_rmb_info r;
-	struct smcr_conn_info c;
-
-	for (uint32_t pos = 0; smcr_group_next(h->eng, &pos, &g);)
-		if (g.conn_cnt != 0)
-			world_fail(h->w, "host%u: group %u still has %u connections", h->nr, g.id, g.conn_cnt);
-	for (uint32_t pos = 0; smcr_rmb_next(h->eng, &pos, &r);)
-		if (r.used != r.quarantined || (r.quarantined > 0 && !plan_aborts(h->plan)))
-			world_fail(h->w, "host%u: %s RMB %u of group %u has %u elements in use, %u quarantined", h->nr,
-			    r.remote ? "remote" : "local", r.number, r.group_id, r.used, r.quarantined);
-	for (uint32_t pos = 0; smcr_conn_next(h->eng, &pos, &c);)
-		world_fail(h->w, "host%u: connection %08x is still there (%s)", h->nr, c.id, c.state);
-}
-
 void
 check_quiet(const struct host *hosts, unsigned cnt)
 {
-	for (unsigned i = 0; i < cnt; i++)
-		check_host(&hosts[i]);
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct host *h = &hosts[i];
+		struct smcr_group_info g;
+		struct smcr_rmb_info r;
+		struct smcr_conn_info c;
+
+		for (uint32_t pos = 0; smcr_group_next(h->eng, &pos, &g);)
+			if (g.conn_cnt != 0)
+				world_fail(h->w, "host%u: group %u still has %u connections", h->nr, g.id, g.conn_cnt);
+		for (uint32_t pos = 0; smcr_rmb_next(h->eng, &pos, &r);)
+			if (r.used != r.quarantined || (r.quarantined > 0 && !plan_aborts(h->plan)))
+				world_fail(h->w, "host%u: %s RMB %u of group %u has %u elements in use, %u quarantined",
+				    h->nr, r.remote ? "remote" : "local", r.number, r.group_id, r.used, r.quarantined);
+		for (uint32_t pos = 0; smcr_conn_next(h->eng, &pos, &c);)
+			world_fail(h->w, "host%u: connection %08x is still there (%s)", h->nr, c.id, c.state);
+	}
 }
 
 void

@@ -1,7 +1,5 @@
-/*
- * The faults of a plan, at their times, and whether a connection may have
- * suffered from them: not where a group had an intact link left.
- */
+/* The faults of a plan, at their times, and whether a connection may have suffered from them: not where a group had an
+ * intact link left. */
 #pragma once
 
 #include "tests/sim/sim.h"

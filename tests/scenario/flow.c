@@ -39,13 +39,6 @@ byte_at(uint64_t key, uint64_t pos)
 	return (uint8_t)(z >> (8 * (pos & 7)));
 }
 
-static void
-fill(uint64_t key, uint64_t pos, uint8_t *buf, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		buf[i] = byte_at(key, pos + i);
-}
-
 /* How many bytes it may have sent by now. */
 static uint64_t
 allowed(const struct app *a)
@@ -152,11 +145,10 @@ read_some(struct app *a)
 	const struct plan *p = a->f->plan;
 	size_t cap = (size_t)world_draw(a->f->w, 1, p->chunk_max < CHUNK_MAX ? p->chunk_max : CHUNK_MAX);
 	bool urgent;
-	size_t n;
 
 	if (a->next_read_ns > a->f->w->now_ns)
 		return false;
-	n = stcp_recv(a->sock, buf, cap, &urgent);
+	size_t n = stcp_recv(a->sock, buf, cap, &urgent);
 	if (n == 0)
 		return false;
 	check_bytes(a, buf, n);
@@ -176,15 +168,16 @@ write_some(struct app *a)
 	struct world *w = a->f->w;
 	const struct plan *p = a->f->plan;
 	uint64_t max = allowed(a) - (a->sent < allowed(a) ? a->sent : allowed(a));
-	size_t len = (size_t)world_draw(w, 1, p->chunk_max < CHUNK_MAX ? p->chunk_max : CHUNK_MAX), n;
+	size_t len = (size_t)world_draw(w, 1, p->chunk_max < CHUNK_MAX ? p->chunk_max : CHUNK_MAX);
 	bool urgent = a->urgent_cnt < FLOW_URGENT_MAX && world_chance(w, p->urgent_per_mille);
 
 	if (a->shut || max == 0 || a->next_write_ns > w->now_ns)
 		return false;
 	if (len > max)
 		len = (size_t)max;
-	fill(a->key, a->sent, buf, len);
-	n = stcp_send(a->sock, buf, len, urgent);
+	for (size_t i = 0; i < len; i++)
+		buf[i] = byte_at(a->key, a->sent + i);
+	size_t n = stcp_send(a->sock, buf, len, urgent);
 	if (urgent && n == len)
 		a->urgent[a->urgent_cnt++] = a->sent + n - 1;
 	a->sent += n;
@@ -340,8 +333,6 @@ draw_bytes(struct flow *f)
 static void
 draw_kind(struct flow *f)
 {
-	uint64_t rounds;
-
 	do
 		f->kind = (enum flow_kind)rng_below(&f->w->rng, FLOW_KIND_CNT);
 	while ((f->plan->kinds & 1u << f->kind) == 0);
@@ -355,7 +346,7 @@ draw_kind(struct flow *f)
 		return;
 	f->request = 1 + (uint32_t)(f->client.total % 5000);
 	f->response = 1 + (uint32_t)(f->server_app.total % 20000);
-	rounds = 1 + f->plan->bytes_max / (f->request + f->response);
+	uint64_t rounds = 1 + f->plan->bytes_max / (f->request + f->response);
 	rounds = 1 + (uint64_t)world_draw(f->w, 0, (int64_t)(rounds < 100 ? rounds : 100));
 	f->client.total = rounds * f->request;
 	f->server_app.total = rounds * f->response;

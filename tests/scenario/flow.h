@@ -1,8 +1,5 @@
-/*
- * A flow: one connection of two applications through the gateway. What the
- * applications do is fixed before the run; what they saw is checked after it,
- * and their bytes while they arrive.
- */
+/* A flow: one connection of two applications through the gateway. What the applications do is fixed before the run;
+ * what they saw is checked after it, and their bytes while they arrive. */
 #pragma once
 
 #include "smcr/smcr.h"

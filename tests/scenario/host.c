@@ -172,7 +172,6 @@ static void
 turn_fire(struct timer *t)
 {
 	struct host *h = CONTAINER_OF(t, struct host, turn);
-	bool more;
 
 	if (h->ended)
 		return;
@@ -188,7 +187,7 @@ turn_fire(struct timer *t)
 	run_events(h);
 	run_sessions(h);
 	run_events(h);
-	more = smcr_flush(h->eng);
+	bool more = smcr_flush(h->eng);
 	hostile_look(h);
 	drain_log(h);
 	if (h->turns % 16 == 0)
@@ -357,14 +356,13 @@ static void
 start_engine(struct host *h)
 {
 	struct smcr_config cfg;
-	struct smcr_subnet net;
 
 	engine_config(h->plan, h->nr, &cfg);
 	h->eng = smcr_new(&cfg, &h->rng, h->w->now_ns);
 	if (h->eng == NULL)
 		abort();
 	smcr_set_dial_policy(h->eng, may_dial, NULL);
-	net = host_subnet(h);
+	struct smcr_subnet net = host_subnet(h);
 	if (h->plan->far_middle != 0)
 		smcr_set_networks(h->eng, &net, 1);
 	if (h->lies && h->plan->liar_id > 0) /* another host's: two peers with one id */

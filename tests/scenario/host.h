@@ -1,8 +1,5 @@
-/*
- * A host: one daemon process with its engine and device, modelled on the real
- * one. Its loop turns when something happened on a socket, at the device, or
- * when the engine's deadline comes, with the delays of a busy machine.
- */
+/* A host: one daemon process with its engine and device, modelled on the real one. Its loop turns when something
+ * happened on a socket, at the device, or when the engine's deadline comes, with the delays of a busy machine. */
 #pragma once
 
 #include "base/list.h"

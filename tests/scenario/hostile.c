@@ -22,13 +22,6 @@ bit(const uint64_t *map, uint32_t nr)
 	return nr < HOST_GROUPS && (map[nr / 64] >> (nr % 64) & 1) != 0;
 }
 
-static void
-set_bit(uint64_t *map, uint32_t nr)
-{
-	if (nr < HOST_GROUPS)
-		map[nr / 64] |= 1ULL << (nr % 64);
-}
-
 bool
 hostile_judges(const struct host *h, uint32_t group_id)
 {
@@ -42,12 +35,12 @@ look_at_groups(struct host *h)
 	struct smcr_conn_info c;
 
 	for (uint32_t pos = 0; smcr_conn_next(h->eng, &pos, &c);) {
-		bool liars;
-
 		if (c.group_id == 0)
 			continue;
-		liars = trace_is_hostile(h->trace, h->nr, c.id);
-		set_bit(liars ? h->liars_groups : h->honest_groups, c.group_id);
+		bool liars = trace_is_hostile(h->trace, h->nr, c.id);
+		uint64_t *map = liars ? h->liars_groups : h->honest_groups;
+		if (c.group_id < HOST_GROUPS)
+			map[c.group_id / 64] |= 1ULL << (c.group_id % 64);
 		if (bit(h->liars_groups, c.group_id) && bit(h->honest_groups, c.group_id))
 			world_fail(h->w, "host%u: group %u has connections of an honest peer and of the liar", h->nr,
 			    c.group_id);
@@ -76,11 +69,10 @@ void
 hostile_look(struct host *h)
 {
 	char text[160];
-	const char *beyond;
 
 	if (h->lies)
 		return;
-	beyond = bounds_look(&h->bounds, h->eng, text, sizeof(text));
+	const char *beyond = bounds_look(&h->bounds, h->eng, text, sizeof(text));
 	if (beyond != NULL)
 		world_fail(h->w, "host%u: %s", h->nr, beyond);
 	if (h->plan->hostile == 0)
@@ -149,7 +141,6 @@ hostile_placed(struct host *hosts, const struct rnic_dev *from, struct rnic_qp *
 {
 	const struct host *h = NULL;
 	const struct link *link = to->ctx;
-	struct rmb *rmb;
 	bool liars = false;
 
 	for (unsigned i = 0; i <= LIAR_HOST; i++)
@@ -161,7 +152,7 @@ hostile_placed(struct host *hosts, const struct rnic_dev *from, struct rnic_qp *
 		}
 	if (!liars || h == NULL || h->lies)
 		return;
-	rmb = rmb_at(link->lgr, ptr, len);
+	struct rmb *rmb = rmb_at(link->lgr, ptr, len);
 	if (rmb == NULL)
 		world_fail(h->w, "host%u: the liar wrote %zu bytes outside of the RMBs of group %u", h->nr, len,
 		    link->lgr->id);

@@ -343,11 +343,10 @@ static size_t
 clc_behind(struct liar *l, uint8_t *buf, size_t cap)
 {
 	uint8_t msg[LIE_MSG_MAX];
-	size_t len;
 
 	if (chance(l, 400))
 		return endless(l, buf, cap);
-	len = draw_message(l, LIE_CLC, msg);
+	size_t len = draw_message(l, LIE_CLC, msg);
 	if (len > cap)
 		return 0;
 	memcpy(buf, msg, len);
@@ -453,11 +452,11 @@ liar_overhears(struct liar *l, const uint8_t *buf, size_t len)
 static struct session *
 draw_session(struct liar *l)
 {
-	uint32_t cnt = 0, n;
+	uint32_t cnt = 0;
 
 	LIST_FOREACH(i, &l->h->sessions)
 		cnt++;
-	n = cnt > 0 ? below(l, cnt) : 0;
+	uint32_t n = cnt > 0 ? below(l, cnt) : 0;
 	LIST_FOREACH(i, &l->h->sessions)
 		if (n-- == 0)
 			return CONTAINER_OF(i, struct session, node);
@@ -488,11 +487,10 @@ talk_on_middle(struct liar *l)
 {
 	struct session *s = draw_session(l);
 	uint8_t buf[2048];
-	size_t len;
 
 	if (s == NULL || s->mid == NULL || s->hushed || stcp_state(s->mid) != STCP_OPEN || stcp_is_shut(s->mid))
 		return;
-	len = clc_behind(l, buf, sizeof(buf));
+	size_t len = clc_behind(l, buf, sizeof(buf));
 	(void)stcp_send(s->mid, buf, len, false);
 }
 

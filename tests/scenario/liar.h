@@ -1,19 +1,15 @@
 /*
- * The third host of a hostile run: a real engine behind a layer that lies. What
- * it says on its TCP connections and posts to its devices goes through here; up
- * to some message it passes unchanged, from there on some of it is changed
- * (lie.h), left out, doubled, swapped with the next one, replaced by an old
- * one, or followed by one that nobody wrote; and between messages the liar does
- * things of its own: it breaks links, ends connections, stands still, restarts.
- * What it hears is changed too, now and then, so that its engine goes on
- * faithfully from what is not so. Everything is drawn from the plan's seed.
+ * The third host of a hostile run: a real engine behind a layer that lies. What it says on its TCP connections and
+ * posts to its devices goes through here; up to some message it passes unchanged, from there on some of it is changed
+ * (lie.h), left out, doubled, swapped with the next one, replaced by an old one, or followed by one that nobody wrote;
+ * and between messages the liar does things of its own: it breaks links, ends connections, stands still, restarts. What
+ * it hears is changed too, now and then, so that its engine goes on faithfully from what is not so. Everything is drawn
+ * from the plan's seed.
  *
- * A liar may have a habit: the same lie about each message of one kind, so that
- * what one such message costs adds up.
+ * A liar may have a habit: the same lie about each message of one kind, so that what one such message costs adds up.
  *
- * Further kinds of harm need no lie: its peer id may be that of another host, or
- * another one in each connection; it may repeat what others have said; and it
- * may fall silent before it ends.
+ * Further kinds of harm need no lie: its peer id may be that of another host, or another one in each connection; it may
+ * repeat what others have said; and it may fall silent before it ends.
  */
 #pragma once
 

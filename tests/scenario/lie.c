@@ -93,11 +93,9 @@ static const struct layout layouts[] = {
 static const struct layout *
 layout_of(enum lie_proto proto, const uint8_t *msg, size_t len)
 {
-	uint8_t type;
-
 	if (len < CLC_HDR_LEN)
 		return NULL;
-	type = proto == LIE_CLC ? msg[4] : msg[0];
+	uint8_t type = proto == LIE_CLC ? msg[4] : msg[0];
 	for (size_t i = 0; i < LAYOUTS; i++)
 		if (layouts[i].proto == proto && layouts[i].type == type)
 			return &layouts[i];
@@ -171,11 +169,10 @@ lie_note(struct lie_memory *m, enum lie_proto proto, const uint8_t *msg, size_t 
 {
 	const struct layout *l = layout_of(proto, msg, len);
 	struct lie_old *o = &m->old[m->old_next];
-	unsigned cnt;
 
 	if (l == NULL || len > LIE_MSG_MAX)
 		return;
-	cnt = field_cnt(l, len);
+	unsigned cnt = field_cnt(l, len);
 	for (unsigned i = 0; i < cnt; i++)
 		if (worth_keeping(&l->f[i]) && (ours || l->f[i].kind != LK_SECRET))
 			remember_value(&m->values[l->f[i].kind], msg + l->f[i].off, l->f[i].len);

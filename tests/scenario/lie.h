@@ -1,12 +1,10 @@
 /*
- * Lies about single messages. A memory of what was said so far, by anybody, and
- * changes of valid messages with values from it: "small-scope" mutations, one or
- * a few fields at a time, a little more or less, zero, the most, or what another
- * message had in a field of that kind (the id of another group, a token, an
- * rkey, a link's number). Works on bytes, because the codecs would refuse.
+ * Lies about single messages. A memory of what was said so far, by anybody, and changes of valid messages with values
+ * from it: "small-scope" mutations, one or a few fields at a time, a little more or less, zero, the most, or what
+ * another message had in a field of that kind (the id of another group, a token, an rkey, a link's number). Works on
+ * bytes, because the codecs would refuse.
  *
- * What only both ends of a group know (the token of MPA) is remembered only when
- * the liar is one of them.
+ * What only both ends of a group know (the token of MPA) is remembered only when the liar is one of them.
  */
 #pragma once
 

@@ -344,7 +344,6 @@ plan_set(struct plan *p, const char *text)
 {
 	const char *eq = strchr(text, '=');
 	char *end;
-	unsigned long v;
 
 	if (eq == NULL)
 		return -EINVAL;
@@ -354,7 +353,7 @@ plan_set(struct plan *p, const char *text)
 		p->fault_cnt = 0;
 		return 0;
 	}
-	v = strtoul(eq + 1, &end, 0);
+	unsigned long v = strtoul(eq + 1, &end, 0);
 	if (end == eq + 1 || *end != '\0')
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

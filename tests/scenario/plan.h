@@ -1,8 +1,5 @@
-/*
- * What a run is to be: numbers with names, drawn from the seed, any of which
- * may be set by hand (run --set name=value, or a scenario file), and faults at
- * given times. Times are virtual.
- */
+/* What a run is to be: numbers with names, drawn from the seed, any of which may be set by hand (run --set name=value,
+ * or a scenario file), and faults at given times. Times are virtual. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
-/*
- * Drawing a hostile run: short timers, small elements and rings, few bytes, so
- * that a run takes a millisecond or two and whatever can happen happens soon.
- */
+/* Drawing a hostile run: short timers, small elements and rings, few bytes, so that a run takes a millisecond or two
+ * and whatever can happen happens soon. */
 #include <string.h>
 
 #include "tests/scenario/dice.h"
@@ -15,11 +13,11 @@
 static uint32_t
 hostile_scale(struct rng *r, uint32_t from, uint32_t to)
 {
-	uint32_t bits = 0, n;
+	uint32_t bits = 0;
 
 	while ((to - from) >> bits > 0)
 		bits++;
-	n = rng_below(r, 1u << rng_below(r, bits + 1));
+	uint32_t n = rng_below(r, 1u << rng_below(r, bits + 1));
 	return from + (n > to - from ? to - from : n);
 }
 
@@ -145,15 +143,6 @@ draw_crowd(struct plan *p, struct rng *r)
 	p->rmb_kb = chance(r, 30) ? hostile_scale(r, 64, 1024) : 0;
 }
 
-/* The first device of each host is in no VLAN, so that everybody reaches everybody. */
-static void
-draw_networks(struct plan *p, struct rng *r)
-{
-	p->far_middle = chance(r, 15);
-	p->vlans = chance(r, 15) ? rng_below(r, 4096) & ~0111u : 0;
-	p->end_ms = chance(r, 25) ? hostile_scale(r, 1, 4000) : 0;
-}
-
 void
 plan_draw_hostile(struct plan *p, uint64_t seed)
 {
@@ -175,5 +164,8 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	draw_habit(p, &r);
 	p->liar_id = chance(&r, 10) ? even(&r, 1, 2) : 0;
 	draw_crowd(p, &r);
-	draw_networks(p, &r);
+	/* The first device of each host is in no VLAN, so that everybody reaches everybody. */
+	p->far_middle = chance(&r, 15);
+	p->vlans = chance(&r, 15) ? rng_below(&r, 4096) & ~0111u : 0;
+	p->end_ms = chance(&r, 25) ? hostile_scale(&r, 1, 4000) : 0;
 }

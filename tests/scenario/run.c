@@ -139,13 +139,12 @@ run_one(const struct options *o, const struct run_case *c, char *text, size_t ca
 {
 	struct plan p;
 	struct scenario_stats st;
-	unsigned fails;
 
 	if (make_plan(o, c, &p) != 0)
 		return 2;
 	if (o->plan)
 		plan_print(&p, stdout);
-	fails = scenario_run(&p, o->verbose ? stdout : NULL, text, cap, &st);
+	unsigned fails = scenario_run(&p, o->verbose ? stdout : NULL, text, cap, &st);
 	if (o->soak == 0 && !o->tap)
 		print_stats(c->seed, &st, fails, text);
 	return fails == 0 ? 0 : 1;
@@ -270,14 +269,13 @@ static char *
 find_failure(char *said, unsigned nr)
 {
 	char mark[16];
-	char *line, *end;
 
 	snprintf(mark, sizeof(mark), "%c%u ", FAIL_MARK, nr);
-	line = strstr(said, mark);
+	char *line = strstr(said, mark);
 	if (line == NULL)
 		return NULL;
 	line += strlen(mark);
-	end = strchr(line, '\n');
+	char *end = strchr(line, '\n');
 	if (end != NULL)
 		*end = '\0';
 	return line;
@@ -428,11 +426,10 @@ static int
 soak(const struct options *o)
 {
 	struct run_case *cases = must_calloc(o->soak, sizeof(*cases));
-	unsigned failed;
 
 	for (uint32_t i = 0; i < o->soak; i++)
 		cases[i].seed = o->seed + i;
-	failed = run_cases(o, cases, o->soak);
+	unsigned failed = run_cases(o, cases, o->soak);
 	printf("%u runs, %u failures (seeds %llu to %llu)\n", o->soak, failed, (unsigned long long)o->seed,
 	    (unsigned long long)(o->seed + o->soak - 1));
 	free(cases);

@@ -353,7 +353,6 @@ unsigned
 scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct scenario_stats *st)
 {
 	struct scenario *s = must_calloc(1, sizeof(*s));
-	unsigned fails;
 
 	s->plan = p;
 	world_init(&s->w, plan_mix(~p->seed), log);
@@ -375,7 +374,7 @@ scenario_run(const struct plan *p, FILE *log, char *text, size_t cap, struct sce
 	collect(s, st);
 	judge(s, st);
 	scenario_fini(s);
-	fails = s->w.fail_cnt;
+	unsigned fails = s->w.fail_cnt;
 	snprintf(text, cap, "%s", s->w.first_fail);
 	free(s);
 	return fails;

@@ -34,10 +34,9 @@ static bool
 take_number(struct words *w, uint32_t *out)
 {
 	char *end;
-	unsigned long v;
 
 	skip_blanks(w);
-	v = strtoul(w->s, &end, 10);
+	unsigned long v = strtoul(w->s, &end, 10);
 	if (end == w->s || v > UINT32_MAX)
 		return false;
 	*out = (uint32_t)v;
@@ -48,12 +47,10 @@ take_number(struct words *w, uint32_t *out)
 static bool
 take_quoted(struct words *w, char *out, size_t cap)
 {
-	size_t n;
-
 	skip_blanks(w);
 	if (*w->s != '"')
 		return false;
-	n = strcspn(w->s + 1, "\"");
+	size_t n = strcspn(w->s + 1, "\"");
 	if (w->s[1 + n] != '"' || n == 0 || n >= cap)
 		return false;
 	memcpy(out, w->s + 1, n);
@@ -251,7 +248,6 @@ take_expect(struct words *w, struct script_expect *x)
 {
 	static const char *const stats[] = { "well", "reset", "smcr", "fallback", "groups" };
 	unsigned host;
-	size_t n;
 
 	*x = (struct script_expect){ .host = -1, .op = ">=", .value = 1 };
 	if (take(w, "no line")) {
@@ -280,7 +276,7 @@ take_expect(struct words *w, struct script_expect *x)
 	if (take_host(w, &host))
 		x->host = (int)host;
 	skip_blanks(w);
-	n = strcspn(w->s, " \t");
+	size_t n = strcspn(w->s, " \t");
 	if (n == 0 || n >= sizeof(x->what))
 		return false;
 	memcpy(x->what, w->s, n);

@@ -173,17 +173,6 @@ clc_push(struct session *s)
 	s->out_len -= sent;
 }
 
-/* A liar's last word was said: what it does then. */
-static void
-clc_ended(struct session *s)
-{
-	s->hushed = true;
-	if (s->lie_end == LIAR_FIN && !stcp_is_shut(s->mid))
-		stcp_shutdown(s->mid);
-	else if (s->lie_end == LIAR_RST)
-		session_cut(s, true);
-}
-
 static void
 clc_out(struct session *s)
 {
@@ -195,8 +184,14 @@ clc_out(struct session *s)
 		if (left > 0)
 			clc_push(s);
 	} while (s->out_len < left);
-	if (s->lie_end != LIAR_GO_ON && !s->hushed && s->out_len == 0)
-		clc_ended(s);
+	if (s->lie_end != LIAR_GO_ON && !s->hushed && s->out_len == 0) {
+		/* A liar's last word was said: what it does then. */
+		s->hushed = true;
+		if (s->lie_end == LIAR_FIN && !stcp_is_shut(s->mid))
+			stcp_shutdown(s->mid);
+		else if (s->lie_end == LIAR_RST)
+			session_cut(s, true);
+	}
 }
 
 static void
@@ -305,7 +300,7 @@ static bool
 app_to_ring(struct session *s, size_t *budget)
 {
 	struct iovec iov[2] = { { 0 } };
-	size_t room = smcr_tx_space(s->conn, iov), n;
+	size_t room = smcr_tx_space(s->conn, iov);
 	bool urgent = false;
 
 	if (room == 0)
@@ -313,7 +308,7 @@ app_to_ring(struct session *s, size_t *budget)
 	if (iov[0].iov_len + iov[1].iov_len != room || iov[0].iov_len == 0)
 		session_fail(s, "flow %u: tx_space says %zu and gives %zu + %zu", s->f->nr, room, iov[0].iov_len,
 		    iov[1].iov_len);
-	n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
+	size_t n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
 	smcr_tx_commit(s->conn, n, urgent);
 	*budget -= n < *budget ? n : *budget;
 	return n > 0;
@@ -419,15 +414,6 @@ leave_engine(struct session *s)
 }
 
 static void
-late_decline(struct session *s)
-{
-	clc_in(s);
-	if (stcp_eof(s->mid))
-		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
-	leave_engine(s);
-}
-
-static void
 tcp_io(struct session *s)
 {
 	if (stcp_state(s->mid) != STCP_OPEN || s->hushed) {
@@ -445,8 +431,12 @@ tcp_io(struct session *s)
 	if (s->out_len > 0 || !app_ready(s))
 		return;
 	copy(s, s->app, s->mid);
-	if (s->conn != NULL)
-		late_decline(s);
+	if (s->conn != NULL) {
+		clc_in(s);
+		if (stcp_eof(s->mid))
+			smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+		leave_engine(s);
+	}
 	if (s->left_len > 0 && stcp_space(s->app) >= s->left_len) {
 		stcp_send(s->app, s->left, s->left_len, false);
 		s->left_len = 0;

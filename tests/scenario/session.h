@@ -1,7 +1,6 @@
 /*
- * A session: one daemon's half of a flow. An application leg, a middle, and the
- * engine's connection; the table of the three TCP legs as the real daemon has
- * it: EOF becomes D, D becomes a shutdown, D both ways becomes C, a reset
+ * A session: one daemon's half of a flow. An application leg, a middle, and the engine's connection; the table of the
+ * three TCP legs as the real daemon has it: EOF becomes D, D becomes a shutdown, D both ways becomes C, a reset
  * anywhere becomes a reset everywhere. Owned by its host.
  */
 #pragma once

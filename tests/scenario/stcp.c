@@ -96,23 +96,6 @@ seg_push(struct stcp_end *e, enum seg_kind kind, const void *data, size_t len, b
 		flight_next(e);
 }
 
-/* All that is on its way from e is lost, but for a RST. */
-static void
-flight_clear(struct stcp_end *e)
-{
-	LIST_FOREACH(n, &e->flight) {
-		struct seg *seg = CONTAINER_OF(n, struct seg, node);
-
-		if (seg->kind == SEG_RST)
-			continue;
-		list_remove(n);
-		e->flight_len -= seg->len;
-		free(seg);
-	}
-	timer_cancel(&e->s->w->timers, &e->timer);
-	flight_next(e);
-}
-
 static void
 stcp_free(struct stcp *s)
 {
@@ -151,7 +134,18 @@ got_reset(struct stcp_end *e)
 	if (e->state == STCP_RESET || e->state == STCP_REFUSED)
 		return;
 	e->state = e->state == STCP_CONNECTING ? STCP_REFUSED : STCP_RESET;
-	flight_clear(e);
+	/* All that is on its way from e is lost, but for a RST. */
+	LIST_FOREACH(n, &e->flight) {
+		struct seg *seg = CONTAINER_OF(n, struct seg, node);
+
+		if (seg->kind == SEG_RST)
+			continue;
+		list_remove(n);
+		e->flight_len -= seg->len;
+		free(seg);
+	}
+	timer_cancel(&e->s->w->timers, &e->timer);
+	flight_next(e);
 	if (e->s->net.rst_discards)
 		e->rx_len = 0;
 	wake(e);

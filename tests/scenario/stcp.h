@@ -1,8 +1,5 @@
-/*
- * Simulated TCP: two byte streams with latency, segments cut at random, bounded
- * windows, urgent bytes in their place, FIN and RST. Each end has one user, who
- * is woken when something changed and must then look at everything.
- */
+/* Simulated TCP: two byte streams with latency, segments cut at random, bounded windows, urgent bytes in their place,
+ * FIN and RST. Each end has one user, who is woken when something changed and must then look at everything. */
 #pragma once
 
 #include "tests/scenario/world.h"

@@ -1,8 +1,5 @@
-/*
- * Legality of every CLC, LLC and CDC message that an engine sends, judged from
- * its trace: what may follow what, on which connection and group, and that no
- * RMB element is given out while its last user's peer may still write to it.
- */
+/* Legality of every CLC, LLC and CDC message that an engine sends, judged from its trace: what may follow what, on
+ * which connection and group, and that no RMB element is given out while its last user's peer may still write to it. */
 #pragma once
 
 #include "smcr/smcr.h"

@@ -15,12 +15,12 @@ static bool
 position(const struct cdc_cursor *c, uint32_t size, uint32_t base, uint64_t from, uint64_t *pos)
 {
 	uint32_t usable = size - base;
-	int64_t wrap = (int64_t)(from / usable), at;
+	int64_t wrap = (int64_t)(from / usable);
 
 	if (c->count < base || c->count >= size)
 		return false;
 	wrap += (int16_t)(uint16_t)(c->wrap - (uint16_t)wrap);
-	at = wrap * usable + (c->count - base);
+	int64_t at = wrap * usable + (c->count - base);
 	if (at < (int64_t)from)
 		return false;
 	*pos = (uint64_t)at;
@@ -158,13 +158,12 @@ received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, 
 void
 trace_late_cdc(const struct watcher *wr, const struct smcr_trace *m)
 {
-	struct tconn *c;
 	struct cdc_msg msg;
 
 	if (cdc_decode((struct span){ m->msg, m->len }, &msg) != CDC_LEN || (msg.prod_flags & CDC_FAILOVER) != 0 ||
 	    (msg.conn_flags & (CDC_CLOSED | CDC_ABORT)) == 0)
 		return;
-	c = trace_conn(wr, msg.token, false);
+	struct tconn *c = trace_conn(wr, msg.token, false);
 	if (c != NULL)
 		c->peer_through = true;
 }

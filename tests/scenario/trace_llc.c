@@ -15,13 +15,6 @@ is_server(const struct tgroup *g)
 	return g->req_out[LLC_CONFIRM_LINK] > 0;
 }
 
-static void
-check_response(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg)
-{
-	if (g->rsp_out[msg->type] >= g->req_in[msg->type])
-		bad(wr, g, msg, "nobody asked");
-}
-
 /* An RMB with a live connection is not to be taken back, nor named in CLC afterwards. */
 static void
 check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg)
@@ -203,18 +196,6 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 	}
 }
 
-/* Rkeys of an RMB of the sender. */
-static void
-learn_rkeys(struct trace *t, const struct llc_msg *msg)
-{
-	if (msg->type == LLC_CONFIRM_RKEY && !msg->response)
-		for (unsigned i = 0; i < msg->confirm_rkey.other_cnt && i < LLC_LINKS_INLINE; i++)
-			trace_alias(t, msg->confirm_rkey.others[i].rkey, msg->confirm_rkey.rkey);
-	if (msg->type == LLC_ADD_LINK_CONT)
-		for (unsigned i = 0; i < msg->add_link_cont.left_cnt && i < LLC_PAIRS_PER_CONT; i++)
-			trace_alias(t, msg->add_link_cont.pairs[i].new_rkey, msg->add_link_cont.pairs[i].old_rkey);
-}
-
 static void
 sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
@@ -222,9 +203,10 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 		bad(wr, g, msg, "before CONFIRM LINK");
 	if (g->deleted && !msg->response && msg->type != LLC_TEST_LINK && msg->type != LLC_DELETE_LINK)
 		bad(wr, g, msg, "behind DELETE LINK for all");
-	if (msg->response)
-		check_response(wr, g, msg);
-	else
+	if (msg->response) {
+		if (g->rsp_out[msg->type] >= g->req_in[msg->type])
+			bad(wr, g, msg, "nobody asked");
+	} else
 		check_request(wr, g, msg, over);
 	if (msg->type == LLC_CONFIRM_LINK)
 		g->no_eyecatcher_out = msg->confirm_link.no_eyecatcher;
@@ -239,7 +221,13 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 	}
 	if (msg->type == LLC_DELETE_RKEY && msg->response)
 		note_deleted(wr, &msg->delete_rkey);
-	learn_rkeys(wr->t, msg);
+	/* Rkeys of an RMB of the sender. */
+	if (msg->type == LLC_CONFIRM_RKEY && !msg->response)
+		for (unsigned i = 0; i < msg->confirm_rkey.other_cnt && i < LLC_LINKS_INLINE; i++)
+			trace_alias(wr->t, msg->confirm_rkey.others[i].rkey, msg->confirm_rkey.rkey);
+	if (msg->type == LLC_ADD_LINK_CONT)
+		for (unsigned i = 0; i < msg->add_link_cont.left_cnt && i < LLC_PAIRS_PER_CONT; i++)
+			trace_alias(wr->t, msg->add_link_cont.pairs[i].new_rkey, msg->add_link_cont.pairs[i].old_rkey);
 	(msg->response ? g->rsp_out : g->req_out)[msg->type]++;
 }
 

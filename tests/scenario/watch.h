@@ -1,8 +1,5 @@
-/*
- * Looks at the engines while a run goes on, from outside: groups with more
- * connections than they may have, and writers that wait for ever though the
- * peer has consumed everything.
- */
+/* Looks at the engines while a run goes on, from outside: groups with more connections than they may have, and writers
+ * that wait for ever though the peer has consumed everything. */
 #pragma once
 
 #include "tests/scenario/host.h"

@@ -1,8 +1,5 @@
-/*
- * A scenario's world: virtual time, the timers of everything that is simulated,
- * random numbers from the seed, and what went wrong. One world a run; nothing
- * outside of it has state, so the same seed gives the same run.
- */
+/* A scenario's world: virtual time, the timers of everything that is simulated, random numbers from the seed, and what
+ * went wrong. One world a run; nothing outside of it has state, so the same seed gives the same run. */
 #pragma once
 
 #include <stdbool.h>

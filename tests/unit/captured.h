@@ -27,10 +27,8 @@ capture_begin(enum log_level level)
 static inline char *
 capture_take(void)
 {
-	size_t n;
-
 	rewind(captured.file);
-	n = fread(captured.text, 1, sizeof(captured.text) - 1, captured.file);
+	size_t n = fread(captured.text, 1, sizeof(captured.text) - 1, captured.file);
 	captured.text[n] = '\0';
 	ck_assert_int_eq(ftruncate(fileno(captured.file), 0), 0);
 	rewind(captured.file);

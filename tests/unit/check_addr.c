@@ -41,13 +41,13 @@ static const struct {
 	{ "[0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000]:80", NULL },
 };
 
-START_TEST(parses_and_formats)
+START_LOOP_TEST(parses_and_formats, 0, sizeof(with_port) / sizeof(with_port[0]))
 {
-	struct sockaddr_storage ss, untouched;
+	struct sockaddr_storage untouched;
 	char buf[ADDR_STR_MAX];
 
 	memset(&untouched, 0xaa, sizeof(untouched));
-	ss = untouched;
+	struct sockaddr_storage ss = untouched;
 	if (with_port[_i].canonical == NULL) {
 		ck_assert_int_eq(addr_parse_port(with_port[_i].text, &ss), -EINVAL);
 		return;
@@ -109,7 +109,7 @@ START_TEST(prefixes_are_of_any_length)
 	ck_assert(!addr_same_prefix(one + 3, other + 3, 104));
 }
 
-START_TEST(a_source_is_a_host_or_an_ipv6_network)
+START_LOOP_TEST(a_source_is_a_host_or_an_ipv6_network, 0, 5)
 {
 	static const struct {
 		const char *addr;
@@ -123,13 +123,3 @@ START_TEST(a_source_is_a_host_or_an_ipv6_network)
 	addr_to_v6(&ss, addr);
 	ck_assert_uint_eq(addr_source_bits(addr), row[_i].bits);
 }
-
-static void
-addr_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, parses_and_formats, 0, sizeof(with_port) / sizeof(with_port[0]));
-	tcase_add_loop_test(tc, a_source_is_a_host_or_an_ipv6_network, 0, 5);
-	unit_add(tc, splits_names, compares, prefixes_are_of_any_length);
-}
-
-UNIT_MAIN("addr", addr_case)

@@ -46,10 +46,10 @@ set_len(struct buf *m, unsigned len)
 static void
 expect(const struct buf *in, int err)
 {
-	struct clc_msg out, before;
+	struct clc_msg out;
 
 	memset(&out, 0xa5, sizeof(out));
-	before = out;
+	struct clc_msg before = out;
 	ck_assert_int_eq(decode(in, &out), err);
 	ck_assert_mem_eq(&out, &before, sizeof(out));
 }
@@ -113,11 +113,10 @@ static void
 check_vector(const char *name, struct span in)
 {
 	struct buf m = { .len = in.len };
-	struct clc_msg msg;
 
 	ck_assert_msg(in.len > 0 && in.len <= CLC_MAX_LEN, "%s", name);
 	memcpy(m.b, in.ptr, in.len);
-	msg = expect_ok(&m);
+	struct clc_msg msg = expect_ok(&m);
 	check_again(&m, &msg);
 	check_truncations(&m);
 }
@@ -302,7 +301,6 @@ START_TEST(ipv6_prefixes)
 {
 	for (uint8_t n = 0; n <= CLC_MAX_IPV6; n++) {
 		struct clc_msg m = a_proposal();
-		struct buf in;
 
 		m.proposal.ipv4_subnet = m.proposal.ipv4_len = 0;
 		m.proposal.ipv6_cnt = n;
@@ -310,7 +308,7 @@ START_TEST(ipv6_prefixes)
 			memset(m.proposal.ipv6[i].addr, i + 1, 16);
 			m.proposal.ipv6[i].len = (uint8_t)(128 - i);
 		}
-		in = encoded(&m);
+		struct buf in = encoded(&m);
 		ck_assert_uint_eq(in.len, 52u + 17u * n);
 		check_truncations(&in);
 		m = expect_ok(&in);
@@ -349,11 +347,10 @@ START_TEST(prefix_fields_out_of_range)
 START_TEST(version_2_proposals)
 {
 	struct clc_msg m = a_proposal();
-	struct buf in;
 
 	m.version = 2;
 	m.proposal.growth_len = CLC_GROWTH_LEN;
-	in = encoded(&m);
+	struct buf in = encoded(&m);
 	ck_assert_uint_eq(in.len, 92);
 	ck_assert_uint_eq(in.b[7], 0x28);
 	memset(in.b + in.len - 4, 0x11, 72);
@@ -442,11 +439,10 @@ START_TEST(extension_in_a_proposal)
 	    "0000000000000000";
 	struct clc_msg m = a_proposal();
 	uint8_t growth[CLC_GROWTH_LEN];
-	struct buf in;
 
 	ck_assert_uint_eq(unhex(golden, growth, sizeof(growth)), CLC_GROWTH_LEN);
 	m.proposal.ext = an_ext;
-	in = encoded(&m);
+	struct buf in = encoded(&m);
 	ck_assert_uint_eq(in.len, 92);
 	ck_assert_uint_eq(in.b[39], 40);
 	ck_assert_mem_eq(in.b + 40, growth, sizeof(growth));
@@ -502,7 +498,6 @@ START_TEST(extension_length_in_an_accept)
 	static const uint8_t bad[] = { 0, 1, 4, 5, 27, 29, 0x7f, 0xff };
 	struct buf in = from_hex(ACCEPT_V1);
 	struct clc_msg m = expect_ok(&in);
-	struct buf longer;
 
 	m.accept.ext = an_ext;
 	in = encoded(&m);
@@ -514,7 +509,7 @@ START_TEST(extension_length_in_an_accept)
 	in.b[69] = 0; /* extension version */
 	expect(&in, -EBADMSG);
 	in.b[69] = 2; /* a later one, 6 bytes longer */
-	longer = in;
+	struct buf longer = in;
 	memset(longer.b + 92, 0x77, 6);
 	memcpy(longer.b + 98, in.b + 92, 4);
 	longer.len += 6;
@@ -546,7 +541,7 @@ START_TEST(unknown_content_in_an_accept_is_skipped)
 START_TEST(encoder_refuses_values_out_of_range)
 {
 	struct buf in = from_hex(ACCEPT_V1);
-	struct clc_msg acc = expect_ok(&in), prop = a_proposal(), dec;
+	struct clc_msg acc = expect_ok(&in), prop = a_proposal();
 
 	REFUSE(acc, version, 2);
 	REFUSE(acc, version, 0);
@@ -572,7 +567,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	REFUSE(prop, proposal.typev1, (enum clc_path)4);
 	REFUSE(prop, proposal.typev2, (enum clc_path)4);
 	in = from_hex(DECLINE_V1);
-	dec = expect_ok(&in);
+	struct clc_msg dec = expect_ok(&in);
 	REFUSE(dec, version, 3);
 	REFUSE(dec, decline.os, 16);
 }
@@ -610,28 +605,3 @@ START_TEST(diagnosis_in_words)
 	ck_assert_str_eq(clc_diag_str(0), "unknown code");
 	ck_assert_str_eq(clc_diag_str(UINT32_MAX), "unknown code");
 }
-
-static void
-fields_case(TCase *tc)
-{
-	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, proposal_fields, accept_fields, decline_fields,
-	    takes_only_its_own_bytes, ipv6_prefixes, version_2_proposals, size_and_mtu_codes, diagnosis_in_words);
-}
-
-static void
-bad_input_case(TCase *tc)
-{
-	unit_add(tc, peek_refuses_other_protocols_at_once, trailing_eye_catcher_is_checked, total_length_at_its_limits,
-	    growth_offset_at_its_limits, long_growth_area_is_skipped, prefix_fields_out_of_range,
-	    accept_fields_out_of_range, version_2_accept_is_declined, encoder_refuses_values_out_of_range,
-	    longest_message_fits_the_announced_bound);
-}
-
-static void
-extension_case(TCase *tc)
-{
-	unit_add(tc, extension_in_a_proposal, foreign_growth_areas_are_no_extension, extension_in_an_accept,
-	    extension_length_in_an_accept, unknown_content_in_an_accept_is_skipped);
-}
-
-UNIT_MAIN("clc", fields_case, bad_input_case, extension_case)

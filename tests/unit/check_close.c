@@ -120,13 +120,12 @@ try_cell(enum conn_state state, int second, enum close_event ev)
 	enum conn_state next = x != NULL ? x->next : state;
 	char does = x != NULL ? x->does : 0;
 	char what[100];
-	unsigned events;
 
 	hosts_pair(&a, &b, ELEM, &ca, &cb);
 	put_into(ca, state, second);
 	ca->close.want_abort = false;
 	close_event(ca, ev);
-	events = host_events(ca);
+	unsigned events = host_events(ca);
 	snprintf(what, sizeof(what), "state %s/%d event %d", conn_state_str(ca->state), second, ev);
 	ck_assert_msg(ca->state == next, "%s: wrong state", what);
 	ck_assert_msg(ca->close.want_abort == (does == 'A'), "%s: abort", what);
@@ -134,6 +133,8 @@ try_cell(enum conn_state state, int second, enum close_event ev)
 	ck_assert_msg((events & SMCR_EV_CLOSED) == (does == 'E' ? SMCR_EV_CLOSED : 0u), "%s: closed", what);
 	ck_assert_msg((ca->lgr == NULL) == (does == 'E'), "%s: elements", what);
 }
+
+UNIT_CASE(hosts_case(tc, ELEM, false));
 
 START_TEST(every_cell)
 {
@@ -616,22 +617,3 @@ START_TEST(a_lost_link_ends_it_at_once)
 	host_link_lost(ca);
 	ck_assert_uint_eq(host_events(ca), 0);
 }
-
-static void
-close_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, false);
-	unit_add(tc, half_close_then_close, both_close_at_once, close_waits_until_every_write_is_complete,
-	    close_goes_when_the_peer_has_consumed_all, data_after_our_close_abort, close_with_unread_data_aborts,
-	    peer_closes_before_it_took_all, data_for_a_peer_that_has_closed, abort_is_answered_once, both_abort_at_once,
-	    abort_of_the_peer_before_ours_is_posted, nothing_is_written_after_an_abort,
-	    a_peer_that_never_answers_costs_an_element, an_answer_that_cannot_be_sent_does_not_wait_for_ever,
-	    closing_that_stalls_ends_by_timer, closing_that_cannot_send_ends_by_timer,
-	    progress_prolongs_a_pending_close, half_closed_connections_have_no_timer, fin_may_overtake_the_close,
-	    fin_alone_is_a_dead_peer, fin_behind_d_is_a_half_close, fin_then_d_in_time, fin_shortens_a_pending_close,
-	    rst_is_an_abort, rst_after_our_close_waits_for_the_peers_last_word,
-	    release_aborts_and_the_rest_goes_on_inside, release_after_the_end_frees_at_the_end_of_the_turn,
-	    a_lost_link_ends_it_at_once, every_cell);
-}
-
-UNIT_MAIN("close", close_case)

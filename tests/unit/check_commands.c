@@ -48,10 +48,8 @@ START_TEST(every_command_is_in_the_manual)
 	unsigned items = 0;
 
 	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
-		const char *at;
-
 		snprintf(item, sizeof(item), "\n.It Cm %s", typed(&control_commands[i], name));
-		at = strstr(page, item);
+		const char *at = strstr(page, item);
 		ck_assert_msg(at != NULL && strchr(" \n", at[strlen(item)]) != NULL, "%s", item);
 	}
 	for (const char *p = page; (p = strstr(p, "\n.It Cm ")) != NULL; p++)
@@ -73,12 +71,12 @@ START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
 			/* | `group` | integer | connections, links | ... */
 			snprintf(text, sizeof(text), "\n| `%s` | ", fields[f].name);
 			for (const char *p = doc; (p = strstr(p, text)) != NULL; p++) {
-				char cells[512], *save, *cell;
+				char cells[512], *save;
 
 				snprintf(cells, sizeof(cells), "%.*s", (int)strcspn(p + 1, "\n"), p + 1);
 				(void)strtok_r(cells, "|", &save);
 				(void)strtok_r(NULL, "|", &save);
-				cell = strtok_r(NULL, "|", &save);
+				char *cell = strtok_r(NULL, "|", &save);
 				said = said || (cell != NULL && has_word(cell, control_commands[i].name));
 				/* the requests come first */
 				if (strstr(doc, "\n## Answers\n") < p)
@@ -152,12 +150,3 @@ START_TEST(completion_offers_the_options_of_each_command)
 	}
 	free(script);
 }
-
-static void
-commands_case(TCase *tc)
-{
-	unit_add(tc, every_command_is_in_the_manual, every_command_has_its_answer_and_its_fields_in_the_schema,
-	    completion_knows_the_commands, completion_offers_the_options_of_each_command);
-}
-
-UNIT_MAIN("commands", commands_case)

@@ -16,12 +16,10 @@ parse(const char *text)
 {
 	struct config *cfg = NULL;
 	size_t len;
-	FILE *err;
-	int rc;
 
 	free(msgs);
-	err = open_memstream(&msgs, &len);
-	rc = config_parse("t.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
+	FILE *err = open_memstream(&msgs, &len);
+	int rc = config_parse("t.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
 	fclose(err);
 	ck_assert_msg((rc == 0) == (cfg != NULL), "rc %d but cfg %p", rc, (void *)cfg);
 	ck_assert_msg((rc != 0) <= (msgs[0] != '\0'), "failed without a message: %s", text);
@@ -125,20 +123,8 @@ each_key(void (*fn)(const struct config_section *, const struct config_key *))
 static void
 wrong_types(const struct config_section *sec, const struct config_key *key)
 {
-	static const char *const values[] = {
-		"true",
-		"7",
-		"7L",
-		"1.5",
-		"\"~\"",
-		"[ 1 ]",
-		"[ 1.5 ]",
-		"[ \"~\" ]",
-		"( \"~\", 1 )",
-		"( ( ) )",
-		"{ x = 1; }",
-		"\"\"",
-	};
+	static const char *const values[] = { "true", "7", "7L", "1.5", "\"~\"", "[ 1 ]", "[ 1.5 ]", "[ \"~\" ]",
+		"( \"~\", 1 )", "( ( ) )", "{ x = 1; }", "\"\"" };
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		bool is_int = values[i][0] == '7', is_bool = values[i][0] == 't';
@@ -502,7 +488,7 @@ static const struct {
 	{ "\na = ((((((((((1))))))))));", "t.conf:2: nested deeper than" },
 };
 
-START_TEST(says_file_line_and_what)
+START_LOOP_TEST(says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]))
 {
 	parse_bad(errors[_i].text, errors[_i].msg);
 }
@@ -660,11 +646,11 @@ same_group(enum config_place place, const void *a, const void *b)
 static void
 round_trip(const char *text)
 {
-	struct config *a = parse_ok(text), *b;
-	char *once = print(a), *twice;
+	struct config *a = parse_ok(text);
+	char *once = print(a);
 
-	b = parse_ok(once);
-	twice = print(b);
+	struct config *b = parse_ok(once);
+	char *twice = print(b);
 	ck_assert_str_eq(once, twice);
 	ck_assert(same_group(
 	    CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR, a, b));
@@ -761,16 +747,15 @@ static int
 load_file(const char *text, struct config **cfg)
 {
 	char path[] = "/tmp/check_config.XXXXXX";
-	int fd = mkstemp(path), rc;
+	int fd = mkstemp(path);
 	size_t len;
-	FILE *err;
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 	close(fd);
 	free(msgs);
-	err = open_memstream(&msgs, &len);
-	rc = config_load(path, err, cfg);
+	FILE *err = open_memstream(&msgs, &len);
+	int rc = config_load(path, err, cfg);
 	fclose(err);
 	unlink(path);
 	return rc;
@@ -779,7 +764,7 @@ load_file(const char *text, struct config **cfg)
 START_TEST(one_default_device_for_each_local_address)
 {
 	struct config *cfg;
-	char buf[ADDR_STR_MAX], *text;
+	char buf[ADDR_STR_MAX];
 
 	ck_assert_msg(load_file("ingress = ( { name = \"a\"; listen = \"0.0.0.0:1080\"; to = \"127.0.0.9:80\"; } );\n"
 	                        "egress = ( { name = \"b\"; listen = \"127.0.0.1:80\"; to = \"localhost:81\"; },\n"
@@ -795,7 +780,7 @@ START_TEST(one_default_device_for_each_local_address)
 	ck_assert_uint_eq(cfg->devices[1].siw.port_min, 7471);
 	ck_assert_uint_ge(cfg->services[1].to.addr_cnt, 1);
 	ck_assert_uint_eq(addr_port(&cfg->services[1].to.addrs[0]), 81);
-	text = print(cfg);
+	char *text = print(cfg);
 	config_free(cfg);
 	cfg = parse_ok(text);
 	ck_assert_uint_eq(cfg->device_cnt, 2);
@@ -844,10 +829,9 @@ START_TEST(says_why_a_file_cannot_be_read)
 {
 	struct config *cfg = NULL;
 	size_t len;
-	FILE *err;
 
 	free(msgs);
-	err = open_memstream(&msgs, &len);
+	FILE *err = open_memstream(&msgs, &len);
 	ck_assert_int_lt(config_load("/nonexistent/smcrd.conf", err, &cfg), 0);
 	ck_assert_int_lt(config_load("/tmp", err, &cfg), 0);
 	ck_assert_int_lt(config_load("/dev/zero", err, &cfg), 0);
@@ -857,19 +841,3 @@ START_TEST(says_why_a_file_cannot_be_read)
 	    "/nonexistent/smcrd.conf: cannot be read: No such file or directory\n"
 	    "/tmp: cannot be read: is a directory\n/dev/zero: cannot be read: larger than 1 MiB\n");
 }
-
-static void
-config_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]));
-	unit_add(tc, refuses_wrong_types_for_every_key, keeps_ranges_of_every_key, refuses_unknown_keys_everywhere,
-	    names_every_missing_key, every_default_is_valid, every_field_of_engine_and_device_has_a_key,
-	    device_defaults_are_those_of_the_device, card_defaults_are_those_of_the_device,
-	    engine_defaults_are_those_of_the_engine, reports_all_errors_at_once, refuses_text_with_nul,
-	    stores_what_is_written, prints_canonical_form_that_parses_to_the_same, an_empty_file_is_all_defaults,
-	    different_addresses_may_share_a_port, warns_without_failing, devices_of_both_types_have_ports_of_their_own,
-	    one_default_device_for_each_local_address, a_wildcard_takes_the_addresses_of_interfaces,
-	    default_devices_are_bounded, says_why_a_file_cannot_be_read);
-}
-
-UNIT_MAIN("config", config_case)

@@ -1,8 +1,5 @@
-/*
- * smcrd.conf.5 says of every setting what the table says: the page has each
- * key below its section's heading, followed by a line of facts (type, range,
- * default, whether it needs a restart) that is made from the table here.
- */
+/* smcrd.conf.5 says of every setting what the table says: the page has each key below its section's heading, followed
+ * by a line of facts (type, range, default, whether it needs a restart) that is made from the table here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,13 +14,11 @@ read_source(const char *name)
 {
 	const char *top = getenv("top_srcdir");
 	char path[512], *text = malloc(1 << 20);
-	size_t n;
-	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", top != NULL ? top : "..", name);
-	f = fopen(path, "r");
+	FILE *f = fopen(path, "r");
 	ck_assert_msg(f != NULL && text != NULL, "%s", path);
-	n = fread(text, 1, (1 << 20) - 1, f);
+	size_t n = fread(text, 1, (1 << 20) - 1, f);
 	fclose(f);
 	text[n] = '\0';
 	return text;
@@ -107,14 +102,12 @@ static char *
 section_text(const char *page, const char *heading)
 {
 	char line[64];
-	const char *from;
-	char *text;
 
 	snprintf(line, sizeof(line), "\n.Ss %s\n", heading);
-	from = strstr(page, line);
+	const char *from = strstr(page, line);
 	if (from == NULL)
 		return NULL;
-	text = strdup(from + 1);
+	char *text = strdup(from + 1);
 	for (char *p = text; (p = strstr(p, "\n.S")) != NULL; p++)
 		if (p[3] == 's' || p[3] == 'h')
 			*p = '\0';
@@ -207,12 +200,3 @@ START_TEST(the_examples_of_the_page_are_right)
 	ck_assert_uint_ge(cnt, 2);
 	free(page);
 }
-
-static void
-config_doc_case(TCase *tc)
-{
-	unit_add(tc, every_key_is_documented, every_documented_key_exists, the_example_is_right,
-	    the_examples_of_the_page_are_right);
-}
-
-UNIT_MAIN("config_doc", config_doc_case)

@@ -22,10 +22,9 @@ plan(const struct config *from, const struct config *to)
 {
 	struct config_plan p;
 	size_t len;
-	FILE *f;
 
 	free(text);
-	f = open_memstream(&text, &len);
+	FILE *f = open_memstream(&text, &len);
 	config_plan(from, to, &p, f);
 	fclose(f);
 	return p;
@@ -50,6 +49,8 @@ plan_of(const char *old_file, const char *next_file)
 }
 
 #define SVC(name, port, more) "{ name = \"" name "\"; listen = \"127.0.0.1:" port "\"; to = \"b:80\"; " more " }"
+
+UNIT_FIXTURE(NULL, forget);
 
 START_TEST(nothing_changed)
 {
@@ -112,14 +113,13 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 static struct config *
 parse_changed(const struct config_key *k)
 {
-	struct config *cfg;
 	char file[128];
 
 	if (k->type == CONFIG_T_NETS) { /* what is at the key's place is a pointer */
 		snprintf(file, sizeof(file), "smcr = { %s = [\"192.0.2.0/24\"]; };", k->name);
 		return parse(file);
 	}
-	cfg = parse("");
+	struct config *cfg = parse("");
 	*((unsigned char *)cfg + k->off) ^= 1;
 	return cfg;
 }
@@ -128,8 +128,6 @@ parse_changed(const struct config_key *k)
 START_TEST(no_key_is_forgotten)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		struct config_plan p;
-
 		if ((k->where &
 		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE |
 		            CONFIG_AT_SMCR)) == 0)
@@ -137,7 +135,7 @@ START_TEST(no_key_is_forgotten)
 		forget();
 		old = parse("");
 		next = parse_changed(k);
-		p = plan(old, next);
+		struct config_plan p = plan(old, next);
 		ck_assert_msg(strstr(text, k->name) != NULL, "%s not in: %s", k->name, text);
 		ck_assert_uint_eq(p.settings, (k->flags & CONFIG_RELOAD) != 0);
 		ck_assert_uint_eq(p.fixed, (k->flags & CONFIG_RELOAD) == 0);
@@ -201,13 +199,3 @@ START_TEST(default_devices_go_without_a_word)
 	ck_assert_str_eq(text, "device at ::1 added\n");
 	ck_assert_uint_eq(p.fixed, 0);
 }
-
-static void
-config_plan_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, NULL, forget);
-	unit_add(tc, nothing_changed, names_what_changed, what_needs_a_restart_is_named_and_stays, no_key_is_forgotten,
-	    devices_are_added_and_stay, cards_are_told_apart_by_name_and_port, default_devices_go_without_a_word);
-}
-
-UNIT_MAIN("config_plan", config_plan_case)

@@ -314,7 +314,9 @@ static const struct {
 	{ "capabilities", has_capabilities, CONFINE_CAPABILITIES, ENOENT, false },
 };
 
-START_TEST(is_denied)
+UNIT_FIXTURE(setup, teardown);
+
+START_LOOP_TEST(is_denied, 0, sizeof(denied) / sizeof(denied[0]))
 {
 	if (SANITIZERS && denied[_i].sanitizers_may)
 		return;
@@ -322,9 +324,9 @@ START_TEST(is_denied)
 }
 
 /* In tests of the daemon the same is the end. */
-START_TEST(kills_in_tests)
+START_LOOP_TEST(kills_in_tests, 0, sizeof(denied) / sizeof(denied[0]))
 {
-	int status, fds[2], n;
+	int fds[2];
 	char text[128];
 
 	if (SANITIZERS && denied[_i].sanitizers_may)
@@ -334,9 +336,9 @@ START_TEST(kills_in_tests)
 	setenv(CONFINE_TEST_ENV, "kill", 1);
 	ck_assert_int_eq(pipe(fds), 0);
 	fflush(NULL);
-	n = dup(STDERR_FILENO);
+	int n = dup(STDERR_FILENO);
 	ck_assert_int_ge(dup2(fds[1], STDERR_FILENO), 0);
-	status = confined(denied[_i].fn, CONFINE_SYSTEM_CALLS);
+	int status = confined(denied[_i].fn, CONFINE_SYSTEM_CALLS);
 	ck_assert_int_ge(dup2(n, STDERR_FILENO), 0);
 	close(fds[1]);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_PART)
@@ -348,13 +350,3 @@ START_TEST(kills_in_tests)
 	text[n] = '\0';
 	ck_assert_ptr_nonnull(strstr(text, "confine: system call refused: number="));
 }
-
-static void
-add(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, is_denied, 0, sizeof(denied) / sizeof(denied[0]));
-	tcase_add_loop_test(tc, kills_in_tests, 0, sizeof(denied) / sizeof(denied[0]));
-}
-
-UNIT_MAIN("confine", add)

@@ -36,6 +36,8 @@ low_ports_are_special(void)
 	return start > 1;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(low_ports_are_for_who_keeps_them)
 {
 	if (!low_ports_are_special()) {
@@ -118,7 +120,7 @@ static const struct {
 	{ "interfaces", can_open_netlink },
 };
 
-START_TEST(is_allowed)
+START_LOOP_TEST(is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]))
 {
 	setenv(CONFINE_TEST_ENV, "kill", 1);
 	check_exit(allowed[_i].name, confined(allowed[_i].fn, CONFINE_PRIVILEGES), 0);
@@ -132,10 +134,8 @@ end_by_assertion(void)
 
 START_TEST(an_assertion_still_ends_it)
 {
-	int status;
-
 	setenv(CONFINE_TEST_ENV, "kill", 1);
-	status = confined(end_by_assertion, CONFINE_PRIVILEGES);
+	int status = confined(end_by_assertion, CONFINE_PRIVILEGES);
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
@@ -154,39 +154,33 @@ try_in_thread(void *arg)
 	return NULL;
 }
 
-/* The filter is theirs, too; what is not, is not claimed. */
-static void
-confine_beside_thread(void)
-{
-	struct confine_state state;
-	pthread_t t;
-	int err = 0;
-
-	if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
-		_exit(1);
-	if (confine_self(&state) != 0)
-		_exit(2);
-	if (state.part[CONFINE_FILES].on)
-		_exit(3);
-	if (geteuid() == 0 && state.part[CONFINE_CAPABILITIES].on)
-		_exit(4);
-	if (write(go[1], "x", 1) != 1 || pthread_join(t, NULL) != 0)
-		_exit(5);
-	if (state.part[CONFINE_SYSTEM_CALLS].on && err != ENOSYS)
-		_exit(6);
-	_exit(0);
-}
-
 START_TEST(threads_that_run_already)
 {
 	int status;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		confine_beside_thread();
+	if (pid == 0) {
+		/* The filter is theirs, too; what is not, is not claimed. */
+		struct confine_state state;
+		pthread_t t;
+		int err = 0;
+
+		if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
+			_exit(1);
+		if (confine_self(&state) != 0)
+			_exit(2);
+		if (state.part[CONFINE_FILES].on)
+			_exit(3);
+		if (geteuid() == 0 && state.part[CONFINE_CAPABILITIES].on)
+			_exit(4);
+		if (write(go[1], "x", 1) != 1 || pthread_join(t, NULL) != 0)
+			_exit(5);
+		if (state.part[CONFINE_SYSTEM_CALLS].on && err != ENOSYS)
+			_exit(6);
+		_exit(0);
+	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
@@ -224,14 +218,13 @@ START_TEST(a_preview_is_what_comes)
 {
 	struct confine_state preview, state;
 	int status;
-	pid_t pid;
 
 	confine_preview(&cfg, &preview);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
 	ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
 	ck_assert_int_ge(mode_of_files(), 0);
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		(void)confine_self(&state);
@@ -245,29 +238,23 @@ START_TEST(a_preview_is_what_comes)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-static void
-require_beside_thread(void)
-{
-	struct confine_state state;
-	pthread_t t;
-	int err = 0;
-
-	cfg.confine.mode = CONFIG_CONFINE_REQUIRE;
-	if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
-		_exit(1);
-	_exit(confine_self(&state) == CONFINE_REFUSED ? 0 : 2);
-}
-
 START_TEST(require_is_all_or_nothing)
 {
 	int status;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		require_beside_thread();
+	if (pid == 0) {
+		struct confine_state state;
+		pthread_t t;
+		int err = 0;
+
+		cfg.confine.mode = CONFIG_CONFINE_REQUIRE;
+		if (pipe(go) != 0 || pthread_create(&t, NULL, try_in_thread, &err) != 0)
+			_exit(1);
+		_exit(confine_self(&state) == CONFINE_REFUSED ? 0 : 2);
+	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
@@ -278,14 +265,3 @@ START_TEST(only_logs_when_asked)
 	/* The part is not on then. */
 	check_exit("memfd", confined(try_memfd, CONFINE_PRIVILEGES), 0);
 }
-
-static void
-add(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]));
-	unit_add(tc, only_logs_when_asked, low_ports_are_for_who_keeps_them, an_assertion_still_ends_it,
-	    threads_that_run_already, off_changes_nothing, a_preview_is_what_comes, require_is_all_or_nothing);
-}
-
-UNIT_MAIN("confine_modes", add)

@@ -7,6 +7,8 @@
 
 #define ELEM 65536u
 
+UNIT_CASE(hosts_case(tc, ELEM, false));
+
 START_TEST(an_idle_connection_is_small)
 {
 	ck_assert_uint_le(sizeof(struct smcr_conn), 600);
@@ -16,11 +18,10 @@ START_TEST(an_idle_connection_is_small)
 START_TEST(no_more_than_conns_max)
 {
 	struct smcr_open open = { .role = SMCR_SERVER, .app = &open };
-	struct smcr_conn *c;
 	int err = 0;
 
 	a.eng.conns.max = 2;
-	c = conn_new(&a.eng, &open, &err);
+	struct smcr_conn *c = conn_new(&a.eng, &open, &err);
 	ck_assert_ptr_nonnull(c);
 	host_begin_rdv(&a, c);
 	ck_assert_ptr_eq(smcr_app(c), &open);
@@ -216,17 +217,3 @@ START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
 	a.dev.reg_err = 0;
 	host_flush(&a);
 }
-
-static void
-conn_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, false);
-	unit_add(tc, an_idle_connection_is_small, no_more_than_conns_max, states_steps_and_reasons_have_names,
-	    what_the_user_did_before_it_was_established, ends_before_establishment_are_the_rendezvous_business,
-	    a_fallen_back_connection_is_left_alone, an_element_given_away_ends_the_connection_without_a_word,
-	    after_our_c_it_stands_for_the_peers, a_c_that_is_to_be_said_again_was_said, after_our_a_it_ends_the_wait,
-	    slabs_grow_and_are_lent_last_in_first_out, a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked,
-	    who_waits_for_a_ring_is_woken_when_a_parked_one_is_free);
-}
-
-UNIT_MAIN("conn", conn_case)

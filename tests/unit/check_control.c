@@ -64,10 +64,9 @@ try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **
 	static const struct control_hooks hooks = { .arg = &reloads, .reload = on_reload, .drain = on_drain };
 	struct config cfg = { .control_mode = mode };
 	FILE *err = fmemopen(text, cap, "w");
-	int rc;
 
 	snprintf(cfg.control_path, sizeof(cfg.control_path), "%s", at);
-	rc = control_new(loop, worker, &cfg, &hooks, err, out);
+	int rc = control_new(loop, worker, &cfg, &hooks, err, out);
 	fclose(err);
 	return rc;
 }
@@ -155,10 +154,8 @@ hear_json(int fd)
 {
 	char *line = hear(fd);
 	json_error_t err;
-	json_t *root;
-
 	ck_assert_ptr_nonnull(line);
-	root = json_loads(line, 0, &err);
+	json_t *root = json_loads(line, 0, &err);
 	ck_assert_msg(root != NULL, "%s: %s", err.text, line);
 	free(line);
 	return root;
@@ -201,17 +198,17 @@ static uint64_t
 counter(const char *key)
 {
 	int fd = dial(path);
-	json_t *root;
-	uint64_t v;
 
 	say(fd, "{\"command\":\"stats\"}\n");
-	root = hear_json(fd);
-	v = (uint64_t)json_integer_value(
+	json_t *root = hear_json(fd);
+	uint64_t v = (uint64_t)json_integer_value(
 	    json_object_get(json_object_get(json_object_get(root, "data"), "counters"), key));
 	json_decref(root);
 	close(fd);
 	return v;
 }
+
+UNIT_FIXTURE(setup, teardown);
 
 /* -- requests -- */
 
@@ -336,7 +333,7 @@ START_TEST(an_operator_finds_a_place_whatever_others_do)
 
 START_TEST(silent_traces_make_room)
 {
-	int fds[CONTROL_CLIENTS_MAX], fd;
+	int fds[CONTROL_CLIENTS_MAX];
 	struct smcr_trace t = { .kind = SMCR_TRACE_LLC, .msg = (const uint8_t[44]){ 7, 44 }, .len = 44 };
 
 	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
@@ -354,7 +351,7 @@ START_TEST(silent_traces_make_room)
 	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX; i++)
 		fds[i] = dial(path);
 	turns(2);
-	fd = dial(path);
+	int fd = dial(path);
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");
 	hear_error(fds[CONTROL_CLIENTS_MAX - CONTROL_TRACES_MAX], "trace", "busy", "has ended");
@@ -372,7 +369,7 @@ START_TEST(silent_traces_make_room)
 
 START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
 {
-	int mine[CONTROL_TRACES_MAX], other, fd;
+	int mine[CONTROL_TRACES_MAX], other;
 
 	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++) {
 		mine[i] = dial(path);
@@ -388,7 +385,7 @@ START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
 	say(other, "{\"command\":\"trace\"}\n");
 	hear_ok(other, "trace");
 	/* The other one's goes first, though it is the youngest. */
-	fd = dial(path);
+	int fd = dial(path);
 	say(fd, "{\"command\":\"trace\"}\n");
 	hear_ok(fd, "trace");
 	hear_error(other, "trace", "busy", "has ended");
@@ -400,12 +397,12 @@ START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
 
 START_TEST(too_many_clients_are_told_so)
 {
-	int fds[CONTROL_CLIENTS_MAX], fd;
+	int fds[CONTROL_CLIENTS_MAX];
 
 	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
 		fds[i] = dial(path);
 	turns(10);
-	fd = dial(path);
+	int fd = dial(path);
 	hear_error(fd, "", "busy", "too many");
 	hear_close(fd);
 	close(fds[3]);
@@ -423,12 +420,12 @@ START_TEST(too_many_clients_are_told_so)
 
 START_TEST(clients_wait_while_descriptors_are_out)
 {
-	struct rlimit old, none;
+	struct rlimit old;
 	int fd = dial(path);
 
 	say(fd, "{\"command\":\"status\"}\n");
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
-	none = old;
+	struct rlimit none = old;
 	none.rlim_cur = 3;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert(!fake_loop_turn(loop)); /* no spinning */
@@ -499,10 +496,8 @@ START_TEST(a_turn_looks_at_few_connections_however_many_there_are)
 	}
 	fake_worker.looked_at = 0;
 	for (unsigned i = 0; i < 200; i++) {
-		unsigned n;
-
 		fake_loop_turn(loop);
-		n = fake_worker.looked_at;
+		unsigned n = fake_worker.looked_at;
 		fake_worker.looked_at = 0;
 		most = n > most ? n : most;
 	}
@@ -556,12 +551,11 @@ START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct control *second = NULL;
 	char text[256] = "";
-	int fd;
 
 	ck_assert_int_eq(try_new(path, 0600, text, sizeof(text), &second), -EADDRINUSE);
 	ck_assert_ptr_null(second);
 	ck_assert_ptr_nonnull(strstr(text, "a running daemon"));
-	fd = dial(path);
+	int fd = dial(path);
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");
 	close(fd);
@@ -607,10 +601,9 @@ START_TEST(other_files_are_left_alone)
 {
 	struct control *second = NULL;
 	char text[256] = "", other[96];
-	int fd;
 
 	snprintf(other, sizeof(other), "%s/file", dir);
-	fd = open(other, O_CREAT | O_WRONLY, 0600);
+	int fd = open(other, O_CREAT | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	ck_assert_int_eq(try_new(other, 0600, text, sizeof(text), &second), -EEXIST);
@@ -637,7 +630,6 @@ START_TEST(reload_passes_on_what_the_daemon_says)
 {
 	static const char msgs[] = "smcrd.conf:3: \"lisen\" is not known\nsmcrd.conf:9: second\n";
 	int fd = dial(path);
-	json_t *root;
 
 	say(fd, "{\"command\":\"reload\"}\n");
 	turns(3);
@@ -645,7 +637,7 @@ START_TEST(reload_passes_on_what_the_daemon_says)
 	fake_loop_advance(loop, 100 * S); /* the resolver is slow */
 	turns(3);
 	reload_done(reload_done_arg, 0, msgs);
-	root = hear_json(fd);
+	json_t *root = hear_json(fd);
 	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(root, "data"), "messages")), msgs);
 	json_decref(root);
 	say(fd, "{\"command\":\"reload\"}\n");
@@ -722,7 +714,6 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	static const struct check_result no = { .text = "peer declined: no RDMA device",
 		.diag = { .local = 0x05000000, .peer = 0x03030000 } };
 	int fd = dial(path);
-	json_t *root, *data;
 
 	say(fd, check_line);
 	turns(5);
@@ -731,8 +722,8 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	turns(2);
 	ck_assert_int_eq(fake_loop_next(loop), INT64_MAX);
 	fake_worker_end_check(worker, &no);
-	root = hear_json(fd);
-	data = json_object_get(root, "data");
+	json_t *root = hear_json(fd);
+	json_t *data = json_object_get(root, "data");
 	ck_assert_str_eq(json_string_value(json_object_get(data, "peer")), "192.0.2.1:80");
 	ck_assert(json_is_false(json_object_get(data, "possible")));
 	ck_assert_str_eq(json_string_value(json_object_get(data, "text")), no.text);
@@ -808,13 +799,12 @@ START_TEST(trace_runs_only_while_somebody_listens)
 {
 	struct smcr_trace t = message(SMCR_TRACE_LLC, 3, 0);
 	int fd = dial(path);
-	json_t *root;
 
 	ck_assert(!fake_worker_trace(worker, &t));
 	say(fd, "{\"command\":\"trace\"}\n");
 	hear_ok(fd, "trace");
 	ck_assert(fake_worker_trace(worker, &t));
-	root = hear_json(fd);
+	json_t *root = hear_json(fd);
 	ck_assert_str_eq(json_string_value(json_object_get(root, "event")), "message");
 	ck_assert_str_eq(json_string_value(json_object_get(root, "kind")), "llc");
 	ck_assert_str_eq(json_string_value(json_object_get(root, "direction")), "sent");
@@ -903,25 +893,3 @@ START_TEST(a_trace_that_nobody_reads_ends)
 	ck_assert(!fake_worker_trace(worker, &t));
 	close(fd);
 }
-
-static void
-control_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, answers_requests_one_after_another, the_last_line_needs_no_line_end,
-	    bad_lines_are_answered_and_forgotten, a_line_without_end_is_cut_off, the_longest_line_is_taken,
-	    an_operator_finds_a_place_whatever_others_do, silent_traces_make_room,
-	    a_trace_of_an_operator_makes_no_room_for_others, too_many_clients_are_told_so,
-	    clients_wait_while_descriptors_are_out, silent_and_dripping_clients_are_given_up,
-	    a_reader_that_stops_is_given_up_one_that_is_slow_is_not,
-	    a_turn_looks_at_few_connections_however_many_there_are, a_client_may_go_at_any_time,
-	    the_file_has_its_mode_and_goes_with_the_daemon, a_live_socket_is_refused_a_dead_one_replaced,
-	    a_file_made_early_is_for_clients_later, other_files_are_left_alone, reload_passes_on_what_the_daemon_says,
-	    reload_outlives_its_client_and_one_at_a_time, links_are_managed,
-	    drain_is_answered_even_by_a_daemon_that_ends_at_once, check_is_answered_when_the_worker_knows,
-	    check_outlives_its_client_and_the_control_socket, checks_are_bounded_and_failures_told,
-	    trace_runs_only_while_somebody_listens, trace_is_filtered_for_each_client,
-	    trace_lines_that_find_no_room_are_counted, a_trace_that_nobody_reads_ends);
-}
-
-UNIT_MAIN("control", control_case)

@@ -130,7 +130,7 @@ static const struct {
 	{ "{\"command\":\"check\",\"peer\":\"192.0.2.1:1\",\"timeout_ms\":60001}", "bad-request" },
 };
 
-START_TEST(bad_requests_are_refused_with_a_reason)
+START_LOOP_TEST(bad_requests_are_refused_with_a_reason, 0, sizeof(bad) / sizeof(bad[0]))
 {
 	struct control_request before;
 
@@ -164,13 +164,3 @@ START_TEST(nul_bytes_and_deep_nesting_are_refused)
 	memset(line, 0, sizeof(line));
 	ck_assert_int_lt(control_request_parse(line, sizeof(line), &req, &err), 0);
 }
-
-static void
-request_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, bad_requests_are_refused_with_a_reason, 0, sizeof(bad) / sizeof(bad[0]));
-	unit_add(tc, every_command_is_known_by_its_name, filters_are_taken, groups_and_links_are_named,
-	    check_takes_a_numeric_address, every_truncation_is_refused, nul_bytes_and_deep_nesting_are_refused);
-}
-
-UNIT_MAIN("control_request", request_case)

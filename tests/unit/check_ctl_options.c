@@ -13,7 +13,6 @@ parse(const char *line)
 {
 	static char copy[512];
 	char *argv[16] = { "smcrctl" };
-	enum options_result r;
 	int argc = 1;
 	FILE *f = fmemopen(said, sizeof(said), "w");
 
@@ -21,7 +20,7 @@ parse(const char *line)
 	for (char *w = strtok(copy, " "); w != NULL; w = strtok(NULL, " "))
 		argv[argc++] = w;
 	/* getopt itself talks to stderr */
-	r = options_parse(argc, argv, &o, f, f);
+	enum options_result r = options_parse(argc, argv, &o, f, f);
 	fclose(f);
 	return r;
 }
@@ -29,10 +28,8 @@ parse(const char *line)
 static void
 requests(const char *line, const char *want)
 {
-	char *text;
-
 	ck_assert_msg(parse(line) == OPTIONS_RUN, "%s: %s", line, said);
-	text = options_request(&o, strncmp(line, "check", 5) == 0 ? "192.0.2.1:80" : NULL);
+	char *text = options_request(&o, strncmp(line, "check", 5) == 0 ? "192.0.2.1:80" : NULL);
 	ck_assert_str_eq(text, want);
 	free(text);
 }
@@ -120,17 +117,8 @@ static const char *const wrong[] = {
 	"--socket",
 };
 
-START_TEST(wrong_command_lines_are_told)
+START_LOOP_TEST(wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]))
 {
 	ck_assert_msg(parse(wrong[_i]) == OPTIONS_WRONG, "%s", wrong[_i]);
 	ck_assert_ptr_nonnull(strstr(said, "--help"));
 }
-
-static void
-options_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]));
-	unit_add(tc, command_lines_become_requests, options_of_all_commands);
-}
-
-UNIT_MAIN("ctl_options", options_case)

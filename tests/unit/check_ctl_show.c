@@ -53,7 +53,7 @@ static const struct {
 	{ "control/drain.json", CONTROL_DRAIN, "control/drain.txt", NULL },
 };
 
-START_TEST(text_is_as_always)
+START_LOOP_TEST(text_is_as_always, 0, sizeof(shown) / sizeof(shown[0]))
 {
 	json_t *root = load(shown[_i].json), *data = json_object_get(root, "data");
 
@@ -204,14 +204,3 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	free(text);
 	table_fini(&t);
 }
-
-static void
-show_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, text_is_as_always, 0, sizeof(shown) / sizeof(shown[0]));
-	unit_add(tc, answers_of_commands, trace_lines, another_version_of_the_daemon_is_shown_as_far_as_known,
-	    every_counter_has_words, every_counter_is_documented, numbers_for_people,
-	    tables_align_utf8_and_hide_control_characters);
-}
-
-UNIT_MAIN("ctl_show", show_case)

@@ -103,13 +103,3 @@ START_TEST(every_position_in_a_window_comes_back)
 		ck_assert_uint_eq(cursor_offset(s, at), cursor_encode(s, at).count);
 	}
 }
-
-static void
-cursor_case(TCase *tc)
-{
-	unit_add(tc, both_readings_of_the_start_and_of_the_wrap, wrap_counts_are_modulo_65536,
-	    a_full_window_is_not_an_empty_one, hostile_cursors_leave_the_output_alone,
-	    every_position_in_a_window_comes_back);
-}
-
-UNIT_MAIN("cursor", cursor_case)

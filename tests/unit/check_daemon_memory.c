@@ -1,8 +1,5 @@
-/*
- * The daemon when memory runs out: each allocation in turn of its start, of a
- * reload, of connections and of reading a configuration, with the real engine and
- * device. It says so, goes on with the next one, and nobody else notices.
- */
+/* The daemon when memory runs out: each allocation in turn of its start, of a reload, of connections and of reading a
+ * configuration, with the real engine and device. It says so, goes on with the next one, and nobody else notices. */
 #define GATEWAY_REAL
 #include <sys/un.h>
 
@@ -63,12 +60,10 @@ strays(void)
 START_TEST(it_starts_or_says_why_not)
 {
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
-		int rc;
-
 		begin();
 		gw.cfg.service_cnt = GW_SERVICES;
 		sweep_arm(&s);
-		rc = gw_try_start(NULL, 0);
+		int rc = gw_try_start(NULL, 0);
 		if (!sweep_over(&s))
 			ck_assert_int_eq(rc, 0);
 		if (rc < 0) {
@@ -83,12 +78,10 @@ START_TEST(it_starts_or_says_why_not)
 START_TEST(the_first_connection_gets_through_or_ends)
 {
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
-		bool through;
-
 		begin();
 		gw_start();
 		sweep_arm(&s);
-		through = one_more();
+		bool through = one_more();
 		if (!sweep_over(&s))
 			ck_assert(through);
 		gw_run_ms(20);
@@ -118,14 +111,12 @@ START_TEST(another_connection_does_not_notice)
 START_TEST(a_reload_happens_or_leaves_all_as_it_was)
 {
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
-		int rc;
-
 		begin();
 		gw_begin();
 		gw.svc[GW_IN].idle_ms = 60000;
 		gw_free_addr(&gw.svc[GW_IN].listen);
 		sweep_arm(&s);
-		rc = gw_reload();
+		int rc = gw_reload();
 		if (!sweep_over(&s))
 			ck_assert_int_eq(rc, 0);
 		if (rc < 0)
@@ -161,12 +152,11 @@ try_control(const char *path, struct control **out)
 {
 	static const struct control_hooks hooks = { .reload = no_reload, .drain = no_drain };
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
-	int rc;
 
 	gw.err[0] = '\0';
 	gw.cfg.control_mode = 0600;
 	snprintf(gw.cfg.control_path, sizeof(gw.cfg.control_path), "%s", path);
-	rc = control_new(gw.loop, gw.w, &gw.cfg, &hooks, err, out);
+	int rc = control_new(gw.loop, gw.w, &gw.cfg, &hooks, err, out);
 	fclose(err);
 	return rc;
 }
@@ -193,7 +183,7 @@ asked(const char *path, const char *question)
 	return n > 0;
 }
 
-START_TEST(control_clients_are_served_or_turned_away)
+START_LOOP_TEST(control_clients_are_served_or_turned_away, 0, 2)
 {
 	static const char *const questions[] = { "{\"command\":\"status\"}\n", "{\"command\":\"trace\"}\n" };
 	char dir[] = "/tmp/check_daemon_memory.XXXXXX", path[64];
@@ -203,12 +193,11 @@ START_TEST(control_clients_are_served_or_turned_away)
 	for (struct sweep s = { 0 }; sweep_next(&s);) {
 		struct control *ctl = NULL;
 		bool answered = false;
-		int rc;
 
 		begin();
 		gw_begin();
 		sweep_arm(&s);
-		rc = try_control(path, &ctl);
+		int rc = try_control(path, &ctl);
 		if (rc == 0)
 			answered = asked(path, questions[_i]);
 		if (!sweep_over(&s))
@@ -240,10 +229,9 @@ START_TEST(a_configuration_is_read_or_refused)
 		struct config *cfg = NULL;
 		char msgs[1024] = "";
 		FILE *err = fmemopen(msgs, sizeof(msgs), "w");
-		int rc;
 
 		sweep_arm(&s);
-		rc = config_parse("test.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
+		int rc = config_parse("test.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
 		fclose(err);
 		if (sweep_over(&s)) {
 			ck_assert_int_lt(rc, 0);
@@ -256,14 +244,3 @@ START_TEST(a_configuration_is_read_or_refused)
 	}
 	ck_assert_uint_gt(s.nth, 4);
 }
-
-static void
-daemon_memory_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, control_clients_are_served_or_turned_away, 0, 2);
-	unit_add(tc, a_configuration_is_read_or_refused, it_starts_or_says_why_not,
-	    a_reload_happens_or_leaves_all_as_it_was, the_first_connection_gets_through_or_ends,
-	    another_connection_does_not_notice);
-}
-
-UNIT_MAIN("daemon_memory", daemon_memory_case)

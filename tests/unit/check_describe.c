@@ -144,16 +144,15 @@ START_TEST(cut_at_every_size)
 		        .recv_depth = UINT16_MAX } } };
 	char whole[WIRE_DESCRIBE_LEN];
 	uint8_t b[CLC_MAX_SENT_LEN];
-	int n, len;
 
 	memset(m.proposal.gid, 0xff, sizeof(m.proposal.gid));
 	for (unsigned i = 0; i < CLC_MAX_IPV6; i++) {
 		memset(m.proposal.ipv6[i].addr, 0xff, 16);
 		m.proposal.ipv6[i].len = 128;
 	}
-	n = clc_encode(&m, b, sizeof(b));
+	int n = clc_encode(&m, b, sizeof(b));
 	ck_assert_int_gt(n, 0);
-	len = wire_describe_clc((struct span){ b, (size_t)n }, whole, sizeof(whole));
+	int len = wire_describe_clc((struct span){ b, (size_t)n }, whole, sizeof(whole));
 	ck_assert_int_lt(len, WIRE_DESCRIBE_LEN - 1);
 	ck_assert_ptr_nonnull(strstr(whole, "recv-depth=65535"));
 	for (size_t cap = 1; cap <= (size_t)len + 1; cap++) {
@@ -191,12 +190,3 @@ START_TEST(captured_messages)
 	ck_assert_uint_gt(vectors_each("llc", check_llc_vector), 0);
 	ck_assert_uint_gt(vectors_each("cdc", check_cdc_vector), 0);
 }
-
-static void
-describe_case(TCase *tc)
-{
-	unit_add(tc, clc_lines, llc_lines, cdc_lines, what_does_not_decode, rkeys_and_the_token_never_appear,
-	    cut_at_every_size, captured_messages);
-}
-
-UNIT_MAIN("describe", describe_case)

@@ -114,6 +114,8 @@ plan(void)
 	return text;
 }
 
+UNIT_FIXTURE(setup, NULL);
+
 START_TEST(by_address)
 {
 	has_if(2, "eth0", true);
@@ -207,14 +209,13 @@ START_TEST(without_a_table_only_addresses_count)
 START_TEST(no_more_than_there_is_room_for)
 {
 	struct device_want want[WANTS];
-	struct device_view v;
 
 	has_if(2, "eth0", true);
 	has_addr(2, "192.0.2.1");
 	has_addr(2, "192.0.2.2");
 	has_addr(2, "192.0.2.3");
 	entry("eth0", "");
-	v = view();
+	struct device_view v = view();
 	ck_assert_uint_eq(device_plan(&cfg, &v, want, 2), 2);
 	fake_verbs_gid(fake_verbs_port("a", 1, 2), "192.0.2.1", VERBS_GID_ROCE_V2, 2);
 	fake_verbs_gid(fake_verbs_port("b", 1, 2), "192.0.2.2", VERBS_GID_ROCE_V2, 2);
@@ -234,14 +235,12 @@ START_TEST(no_more_than_there_is_room_for)
 static void
 cards(void)
 {
-	struct verbs_port *p;
-
 	has_if(2, "eth0", true);
 	has_if(3, "eth1", true);
 	has_if(4, "eth2", true);
 	has_if(5, "eth0.7", true);
 	has_addr(2, "192.0.2.1");
-	p = fake_verbs_port("one", 1, 2);
+	struct verbs_port *p = fake_verbs_port("one", 1, 2);
 	fake_verbs_gid(p, "fe80::1", V1, 2);
 	fake_verbs_gid(p, "fe80::1", V2, 2);
 	fake_verbs_gid(p, "192.0.2.1", V1, 2);
@@ -302,12 +301,10 @@ START_TEST(cards_by_address)
 /* The GID of an iWARP port is a MAC. */
 START_TEST(an_iwarp_card_is_found_by_the_interface_that_has_the_address)
 {
-	struct verbs_port *p;
-
 	has_if(2, "eth0", true);
 	has_if(3, "eth1", true);
 	has_addr(3, "192.0.2.1");
-	p = fake_verbs_port("iw0", 1, 2);
+	struct verbs_port *p = fake_verbs_port("iw0", 1, 2);
 	p->transport = RNIC_TRANSPORT_IWARP;
 	fake_verbs_gid(p, "200:0:0:1::", VERBS_GID_IB, 2);
 	p = fake_verbs_port("iw1", 1, 3);
@@ -375,21 +372,19 @@ START_TEST(says_why_there_is_none)
 		{ "203.0.113.1", "no port has this address as a GID" },
 		{ "*", "no port is up and has a GID" },
 	};
-	struct device_view v;
-	struct config_device *d;
 	char text[DEVICE_WHERE_MAX];
 
 	cards();
 	for (unsigned i = 0; i < fake_verbs.cnt; i++)
 		fake_verbs.ports[i].gid_cnt = 0;
-	v = view();
+	struct device_view v = view();
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cfg.device_cnt = 0;
 		memset(entries, 0, sizeof(entries));
 		ck_assert_str_eq(device_plan_why_not(card_entry(cases[i].place, ""), &v), cases[i].why);
 	}
 	cfg.device_cnt = 0;
-	d = card_entry("two/2", "");
+	struct config_device *d = card_entry("two/2", "");
 	d->gid_type = CONFIG_GID_ROCE_V2;
 	ck_assert_str_eq(device_plan_why_not(d, &v), "the port has no GID of the type asked for");
 	ck_assert_str_eq(device_entry_name(d, text, sizeof(text)), "device \"two\" port 2");
@@ -398,16 +393,3 @@ START_TEST(says_why_there_is_none)
 	ck_assert_str_eq(device_entry_name(card_entry("eth0", ""), text, sizeof(text)), "interface \"eth0\"");
 	ck_assert_str_eq(device_entry_name(card_entry("192.0.2.1", ""), text, sizeof(text)), "address 192.0.2.1");
 }
-
-static void
-device_plan_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, NULL);
-	unit_add(tc, by_address, by_interface, all_interfaces_that_are_up, the_most_exact_entry_counts,
-	    an_address_counts_once, without_a_table_only_addresses_count, no_more_than_there_is_room_for,
-	    cards_by_name_and_port, cards_by_interface, cards_by_address,
-	    an_iwarp_card_is_found_by_the_interface_that_has_the_address, all_cards_whose_ports_are_up,
-	    a_gid_type_that_is_asked_for, the_most_exact_entry_counts_for_cards, says_why_there_is_none);
-}
-
-UNIT_MAIN("device_plan", device_plan_case)

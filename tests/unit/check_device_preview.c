@@ -35,10 +35,9 @@ preview(void)
 {
 	struct device_cards cards = { 0 };
 	size_t len;
-	FILE *f;
 
 	free(text);
-	f = open_memstream(&text, &len);
+	FILE *f = open_memstream(&text, &len);
 	if (device_plan_has_verbs(&cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(&cfg, &table, &cards, f);
@@ -46,6 +45,15 @@ preview(void)
 	fclose(f);
 	return text;
 }
+
+static void
+teardown(void)
+{
+	free(text);
+	text = NULL;
+}
+
+UNIT_FIXTURE(setup, teardown);
 
 START_TEST(cards_and_soft_devices)
 {
@@ -99,19 +107,3 @@ START_TEST(the_real_interfaces)
 	ck_assert_uint_eq(fake_verbs.lists, 0);
 	free(out);
 }
-
-static void
-teardown(void)
-{
-	free(text);
-	text = NULL;
-}
-
-static void
-device_preview_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, cards_and_soft_devices, why_there_are_none, the_real_interfaces);
-}
-
-UNIT_MAIN("device_preview", device_preview_case)

@@ -1,8 +1,5 @@
-/*
- * Devices of a worker as interfaces and cards come and go: what is opened,
- * told and closed, and how often cards are listed. Engine, interfaces, soft
- * device and cards are made up here; time is the test's.
- */
+/* Devices of a worker as interfaces and cards come and go: what is opened, told and closed, and how often cards are
+ * listed. Engine, interfaces, soft device and cards are made up here; time is the test's. */
 #include "daemon/device/devices.h"
 
 #include <errno.h>
@@ -206,10 +203,8 @@ one_card(void)
 static void
 reload(void)
 {
-	FILE *f;
-
 	free(said);
-	f = open_memstream(&said, &said_len);
+	FILE *f = open_memstream(&said, &said_len);
 	devices_reload(devs, &cfg, f);
 	fclose(f);
 }
@@ -246,6 +241,8 @@ devices(void)
 	}
 	return text;
 }
+
+UNIT_FIXTURE(setup, teardown);
 
 /* -- start -- */
 
@@ -414,9 +411,7 @@ START_TEST(a_list_that_fails_closes_nothing)
 
 START_TEST(a_card_that_is_missing_for_a_moment_stays)
 {
-	struct verbs_port kept;
-
-	kept = *one_card();
+	struct verbs_port kept = *one_card();
 	fake_verbs_unplug("c0");
 	if_news = true;
 	pass(100);
@@ -428,9 +423,7 @@ START_TEST(a_card_that_is_missing_for_a_moment_stays)
 
 START_TEST(a_gid_that_vanishes_is_waited_for)
 {
-	struct verbs_port *p;
-
-	p = one_card();
+	struct verbs_port *p = one_card();
 	p->gid_cnt = 0;
 	dev_news = true;
 	pass(5000);
@@ -448,9 +441,7 @@ START_TEST(a_gid_that_vanishes_is_waited_for)
 
 START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 {
-	struct verbs_port *p;
-
-	p = one_card();
+	struct verbs_port *p = one_card();
 	fake_verbs.qps = 1;
 	p->gid_cnt = 0;
 	fake_verbs_gid(p, "192.0.2.9", VERBS_GID_ROCE_V2, 2);
@@ -463,10 +454,8 @@ START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 
 START_TEST(a_better_gid_waits_for_the_links_on_the_old_one)
 {
-	struct verbs_port *p;
-
 	entry("c0");
-	p = card("c0", "fe80::1");
+	struct verbs_port *p = card("c0", "fe80::1");
 	start();
 	fake_verbs.qps = 1;
 	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V2, 2);
@@ -493,10 +482,9 @@ START_TEST(a_reload_adds_a_card)
 START_TEST(tells_card_gid_and_interface)
 {
 	struct device_info info;
-	struct verbs_port *p;
 
 	entry("c0")->gid_type = CONFIG_GID_ROCE_V1;
-	p = card("c0", "192.0.2.1");
+	struct verbs_port *p = card("c0", "192.0.2.1");
 	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V1, 3);
 	start();
 	ck_assert(devices_info(devs, 0, &info));
@@ -513,9 +501,6 @@ START_TEST(tells_card_gid_and_interface)
 /* At once when it is the first for a while, then once a second what came together; each device by its name. */
 START_TEST(refusals_of_a_device_are_logged)
 {
-	const char *text;
-	int64_t at;
-
 	one_card();
 	capture_begin(LOG_LVL_NOTICE);
 	env.now_ns += 5000 * NS_PER_MS;
@@ -525,11 +510,11 @@ START_TEST(refusals_of_a_device_are_logged)
 	fake_verbs.flushed = 9; /* no refusal */
 	(void)capture_take();
 	ck_assert_int_eq(devices_log(devs), INT64_MAX);
-	text = capture_take();
+	const char *text = capture_take();
 	ck_assert_msg(strstr(text, "MPA connections refused: not of a peer") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "device=c0 count=3 total=3\n") != NULL, "%s", text);
 	fake_verbs.refused = 10;
-	at = env.now_ns + 1000 * NS_PER_MS;
+	int64_t at = env.now_ns + 1000 * NS_PER_MS;
 	env.now_ns += 10 * NS_PER_MS;
 	ck_assert_int_eq(devices_log(devs), at);
 	env.now_ns = at;
@@ -621,13 +606,12 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 		{ .addr = addr_of("2001:db8::3"), .index = 9 },
 	};
 	const struct sockaddr_storage at = addr_of("192.0.2.2");
-	struct verbs_port *p;
 
 	table.addrs = addrs;
 	table.addr_cnt = 3;
 	entry("*");
 	card("c0", "192.0.2.1");
-	p = fake_verbs_port("c1", 1, 3);
+	struct verbs_port *p = fake_verbs_port("c1", 1, 3);
 	fake_verbs_gid(p, "192.0.2.2", VERBS_GID_ROCE_V2, 3);
 	start();
 	for (unsigned i = 0; i < 3; i++) {
@@ -642,21 +626,3 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 	pass(100);
 	ck_assert_str_eq(gid_at(&addrs[1].addr), "2001:db8::2");
 }
-
-static void
-devices_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, a_card_is_opened_under_its_gid, without_any_card_it_is_said_once_and_looked_for,
-	    each_entry_without_a_device_is_named, no_permission_fails_no_start,
-	    a_card_that_does_not_open_is_told_and_tried_again, without_an_entry_nobody_asks_for_cards,
-	    a_complete_set_is_looked_at_rarely, news_of_interfaces_are_followed_twice_and_boundedly,
-	    a_card_that_is_gone_is_closed_and_opened_again, a_card_that_is_no_more_listed_is_closed,
-	    a_list_that_fails_closes_nothing, a_card_that_is_missing_for_a_moment_stays,
-	    a_gid_that_vanishes_is_waited_for, another_gid_takes_the_place_of_one_that_is_gone,
-	    a_better_gid_waits_for_the_links_on_the_old_one, a_reload_adds_a_card,
-	    a_connection_finds_the_card_of_its_interface, tells_card_gid_and_interface, refusals_of_a_device_are_logged,
-	    who_may_open_mpa_connections);
-}
-
-UNIT_MAIN("devices", devices_case)

@@ -70,6 +70,8 @@ transfer(struct duo_end *x, struct duo_end *y, size_t len)
 	}
 }
 
+UNIT_CASE(duo_case(tc, 200));
+
 /* -- links come -- */
 
 START_TEST(two_devices_on_both_sides_make_two_symmetric_links_at_first_contact)
@@ -94,7 +96,7 @@ START_TEST(two_devices_on_both_sides_make_two_symmetric_links_at_first_contact)
 	transfer(&c[0], &s[0], 100000);
 }
 
-START_TEST(one_device_on_one_side_makes_an_asymmetric_link)
+START_LOOP_TEST(one_device_on_one_side_makes_an_asymmetric_link, 0, 2)
 {
 	unsigned one = (unsigned)_i;
 
@@ -126,11 +128,9 @@ may_dial(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middl
 /* The server's second device is where we may not connect: the offer is rejected, logged, and counted. */
 START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 {
-	struct rnic_info info;
-
 	duo_init(true, true, NULL);
 	duo_add_device(A);
-	info = rnic_query(duo_add_device(B));
+	struct rnic_info info = rnic_query(duo_add_device(B));
 	far_from_home = info.gid;
 	smcr_set_dial_policy(d.eng[A], may_dial, &d);
 	duo_connect(0, 1, 200);
@@ -141,7 +141,7 @@ START_TEST(a_link_to_a_place_that_is_not_allowed_is_rejected)
 	transfer(&c[0], &s[0], 100000);
 }
 
-START_TEST(a_peer_that_names_no_number_of_links_goes_by_ours)
+START_LOOP_TEST(a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 
@@ -209,7 +209,7 @@ cont_from_peer(unsigned host, uint8_t left)
 }
 
 /* Linux counts connections and notices at the next CONTINUATION that some are gone. */
-START_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said)
+START_LOOP_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4)
 {
 	unsigned host = (unsigned)_i / 2; /* that hears of it */
 	bool more = _i % 2 == 1;
@@ -225,7 +225,7 @@ START_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said)
 	ck_assert((duo_lgr(host) == NULL) == more);
 }
 
-START_TEST(a_device_that_appears_on_either_side_brings_a_link)
+START_LOOP_TEST(a_device_that_appears_on_either_side_brings_a_link, 0, 2)
 {
 	unsigned first = (unsigned)_i;
 
@@ -248,7 +248,7 @@ START_TEST(a_device_that_appears_on_either_side_brings_a_link)
 }
 
 /* Bit 0: which side's comes first; the other's while the exchange for the first goes on. */
-START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
+START_LOOP_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2)
 {
 	unsigned first = (unsigned)_i % 2;
 
@@ -262,14 +262,13 @@ START_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten)
 }
 
 /* Three devices on a host, the second on the interface of the first; two on the other. */
-START_TEST(a_link_rather_has_an_interface_of_its_own)
+START_LOOP_TEST(a_link_rather_has_an_interface_of_its_own, 0, 2)
 {
 	unsigned host = (unsigned)_i;
-	struct rnic_dev *own;
 
 	duo_init(true, true, NULL);
 	duo_add_neighbour(host);
-	own = duo_add_device(host);
+	struct rnic_dev *own = duo_add_device(host);
 	duo_add_device(1 - host);
 	duo_open(0);
 	duo_run(500);
@@ -300,14 +299,13 @@ START_TEST(devices_of_one_interface_are_used_when_there_is_no_other)
 }
 
 /* The interface that only the asymmetric link uses is not given up for another device of the one in use. */
-START_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface)
+START_LOOP_TEST(an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2)
 {
 	unsigned host = (unsigned)_i;
-	struct rnic_dev *own;
 
 	duo_init(true, true, NULL);
 	duo_add_neighbour(host);
-	own = duo_add_device(host);
+	struct rnic_dev *own = duo_add_device(host);
 	duo_open(0);
 	duo_run(500);
 	expect_links(2);
@@ -333,7 +331,7 @@ START_TEST(connections_are_spread_over_the_links_by_each_side)
 }
 
 /* Linux takes the RToken of a Confirm for that of the link which its own Accept named. */
-START_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd)
+START_LOOP_TEST(a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd, 0, 2)
 {
 	bool foreign = _i == 1;
 	struct clc_msg msg;
@@ -400,7 +398,7 @@ START_TEST(rebalance_moves_connections_to_a_new_link)
 
 /* -- links go -- */
 
-START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
+START_LOOP_TEST(a_broken_link_moves_its_connections_and_is_made_again, 0, 6)
 {
 	begin(2, 2, NULL);
 	duo_connect(1, 9, 500);
@@ -427,11 +425,10 @@ START_TEST(a_broken_link_moves_its_connections_and_is_made_again)
 /* A link that is gone stays in its slot until the slot is needed, and in any case while a connection has it. */
 START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 {
-	struct link *link, *freed;
-	struct lgr *lgr;
+	struct link *link;
 
 	begin(1, 1, NULL);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	for (unsigned i = 0; i < LINK_SLOTS; i++) {
 		link = &lgr->links[i];
 		if (link->state != LINK_FREE)
@@ -440,7 +437,7 @@ START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 		list_init(&link->eng_node);
 	}
 	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), -ENOSPC);
-	freed = &lgr->links[LINK_SLOTS - 1];
+	struct link *freed = &lgr->links[LINK_SLOTS - 1];
 	freed->conn_cnt = 0;
 	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), 0);
 	ck_assert_ptr_eq(link, freed);
@@ -481,12 +478,10 @@ START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_gro
 	duo_connect(1, 1, 1000);
 }
 
-START_TEST(a_port_that_comes_back_brings_the_link_back)
+START_LOOP_TEST(a_port_that_comes_back_brings_the_link_back, 0, 2)
 {
-	struct rnic_dev *dev;
-
 	begin(2, 2, NULL);
-	dev = _i == A ? d.more[A][0] : d.more[B][0];
+	struct rnic_dev *dev = _i == A ? d.more[A][0] : d.more[B][0];
 	sim_port(dev, RNIC_PORT_DOWN);
 	duo_run(1000);
 	/* One link is left, and an asymmetric one beside it where the other side still has two devices. */
@@ -500,13 +495,11 @@ START_TEST(a_port_that_comes_back_brings_the_link_back)
 
 START_TEST(devices_have_the_engines_time)
 {
-	struct rnic_dev *late;
-
 	duo_init(true, true, NULL);
 	duo_run(100);
 	smcr_set_now(d.eng[A], d.now_ns + 5);
 	ck_assert_int_eq(d.dev[A]->now_ns, d.now_ns + 5);
-	late = duo_add_device(A);
+	struct rnic_dev *late = duo_add_device(A);
 	ck_assert_int_eq(late->now_ns, d.now_ns + 5);
 	duo_run(1);
 	ck_assert_int_eq(late->now_ns, d.now_ns);
@@ -514,7 +507,7 @@ START_TEST(devices_have_the_engines_time)
 
 /* The engine reports the device once, does not use it any further though its port is not down, and keeps it until its owner
  * removes it. */
-START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
+START_LOOP_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4)
 {
 	unsigned host = (unsigned)_i % 2;
 	struct rnic_dev *dev;
@@ -541,7 +534,7 @@ START_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else)
 }
 
 /* The memory stays with the queue pair, the device with its queue pairs, and the connections go on. */
-START_TEST(a_device_ends_behind_its_queue_pairs)
+START_LOOP_TEST(a_device_ends_behind_its_queue_pairs, 0, 4)
 {
 	unsigned host = (unsigned)_i % 2;
 	struct rnic_dev *dev;
@@ -563,7 +556,7 @@ START_TEST(a_device_ends_behind_its_queue_pairs)
 	sim_end_takes(d.fab, 0);
 }
 
-START_TEST(the_operator_takes_a_link_out_without_replay)
+START_LOOP_TEST(the_operator_takes_a_link_out_without_replay, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 
@@ -581,10 +574,8 @@ START_TEST(the_operator_takes_a_link_out_without_replay)
 	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 2), -EBUSY);
 }
 
-/*
- * What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
- * the sender does not write where it would do harm.
- */
+/* What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
+ * the sender does not write where it would do harm. */
 
 static const struct rnic_dev *held_dev[3];
 
@@ -635,10 +626,8 @@ write_on(uint64_t most, uint64_t unread_from)
 
 START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 {
-	struct link *old;
-
 	begin_cards();
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	held_dev[0] = old->dev;
 	d.holds = is_held_or_delete;
 	duo_write(&c[0], 5000);
@@ -659,7 +648,7 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 }
 
 /* A card notices nothing of the other's end. */
-START_TEST(the_reason_of_a_lost_link_names_the_peer)
+START_LOOP_TEST(the_reason_of_a_lost_link_names_the_peer, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 	struct smcr_group_info info;
@@ -679,10 +668,8 @@ START_TEST(the_reason_of_a_lost_link_names_the_peer)
  * link is lost, too. */
 START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 {
-	struct link *old;
-
 	begin_cards();
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	sim_withhold(old->dev, true);
 	duo_write(&c[0], 5000);
 	duo_run(5);
@@ -712,12 +699,10 @@ START_TEST(a_repetition_that_is_late_is_not_placed_over_newer_data)
 /* The data arrives, and is acknowledged, when the last completions were handled and the queue pair has not been stopped yet. */
 START_TEST(what_arrives_while_its_link_is_given_up_counts)
 {
-	struct link *old;
-
 	begin_cards();
 	duo_open(1); /* a bystander */
 	duo_run(10);
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	held_dev[0] = old->dev;
 	d.holds = is_from_held;
 	duo_write(&c[0], 5000);
@@ -742,10 +727,8 @@ START_TEST(what_arrives_while_its_link_is_given_up_counts)
 /* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
 START_TEST(c_that_is_lost_with_its_link_is_said_again)
 {
-	struct link *old;
-
 	begin(2, 2, NULL);
-	old = c[0].conn->link;
+	struct link *old = c[0].conn->link;
 	failover_ask(s[0].conn, link_nr(B, 2));
 	duo_run(5);
 	ck_assert_uint_ne(s[0].conn->link->number, old->number);
@@ -764,18 +747,17 @@ START_TEST(c_that_is_lost_with_its_link_is_said_again)
 
 /* Linux asks for an orderly end of a link whose queue pair is no more: connections move at once, they do not wait for what
  * can never be complete. */
-START_TEST(an_orderly_end_of_a_lost_path_is_none)
+START_LOOP_TEST(an_orderly_end_of_a_lost_path_is_none, 0, 4)
 {
 	unsigned host = (unsigned)_i / 2;
 	bool lost = _i % 2 == 1;
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	struct duo_end *mine = host == A ? &c[0] : &s[0];
-	struct link *old;
 
 	begin(2, 2, NULL);
 	duo_open(1); /* a bystander */
 	duo_run(10);
-	old = mine->conn->link;
+	struct link *old = mine->conn->link;
 	failover_ask((host == A ? &s[0] : &c[0])->conn, old->number == 1 ? link_nr(1 - host, 2) : link_nr(1 - host, 1));
 	duo_run(10);
 	memset(held_dev, 0, sizeof(held_dev));
@@ -803,7 +785,7 @@ is_delete_of_b(const struct sim_msg *msg)
 }
 
 /* Linux drops a DELETE LINK that meets its own: what it says itself has to do. */
-START_TEST(a_delete_link_that_crosses_is_the_answer)
+START_LOOP_TEST(a_delete_link_that_crosses_is_the_answer, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	bool lost = _i == 1;
@@ -856,10 +838,9 @@ START_TEST(a_flood_of_offers_is_rejected)
 START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 {
 	struct llc_msg msg = { .type = LLC_ADD_LINK };
-	unsigned before;
 
 	begin(1, 1, NULL);
-	before = duo_count(B, "ADD LINK");
+	unsigned before = duo_count(B, "ADD LINK");
 	msg.add_link.mtu_code = 3;
 	for (unsigned i = 0; i < 150; i++) {
 		duo_inject(link_nr(B, 1), &msg);
@@ -876,10 +857,8 @@ START_TEST(a_flood_of_devices_that_a_client_tells_of_makes_few_offers)
 /* Each time the server offers another: a queue pair and the registration of all memory on it. */
 START_TEST(a_path_that_breaks_again_and_again_is_offered_at_intervals)
 {
-	struct lgr *lgr;
-
 	begin(2, 2, NULL);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	for (unsigned i = 0; i < 1500; i++) {
 		for (unsigned k = 0; k < LINK_SLOTS && duo_lgr(A)->active_cnt == 2; k++)
 			if (lgr->links[k].state == LINK_ACTIVE && lgr->links[k].order > 0)
@@ -910,10 +889,8 @@ is_anything_of_b(const struct sim_msg *msg)
 enum { LINUX, LINUX_OPEN, LINUX_GAP, LINUX_LAST, SMCRD, MOVES };
 
 /* Linux moves a connection whose end has begun without asking; a message that is missing then is lost for good. */
-START_TEST(linux_moves_a_half_closed_connection_without_validation)
+START_LOOP_TEST(linux_moves_a_half_closed_connection_without_validation, 0, MOVES)
 {
-	struct link *old;
-
 	begin(2, 2, NULL);
 	duo_open(1); /* a bystander */
 	duo_run(10);
@@ -924,7 +901,7 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 	else if (_i != LINUX_OPEN)
 		smcr_shutdown_wr(c[0].conn);
 	duo_run(10);
-	old = s[0].conn->link;
+	struct link *old = s[0].conn->link;
 	if (_i == LINUX_GAP) {
 		d.holds = is_anything_of_b;
 		duo_write(&s[0], 100);
@@ -957,24 +934,19 @@ START_TEST(linux_moves_a_half_closed_connection_without_validation)
 
 static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 1000 };
 
-/*
- * DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but
- * here the peer still holds an element of it (its connection is not through).
- */
+/* DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but
+ * here the peer still holds an element of it (its connection is not through). */
 START_TEST(an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it)
 {
-	struct lgr *a, *b;
-	struct link *over;
-
 	begin(2, 2, &brief_rmbs);
 	duo_open(1);
 	duo_run(100);
-	a = duo_lgr(A);
-	b = duo_lgr(B);
+	struct lgr *a = duo_lgr(A);
+	struct lgr *b = duo_lgr(B);
 	ck_assert_uint_eq(a->rmb_cnt, 2);
 	conn_end(c[1].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
 	duo_until(A, "DELETE RKEY");
-	over = a->flow[LLC_FLOW_RKEY].link;
+	struct link *over = a->flow[LLC_FLOW_RKEY].link;
 	ck_assert(sim_break_qp(over->dev, over->qpn, SIM_CUT_RESET));
 	duo_run(500);
 	expect_links(2);
@@ -1011,13 +983,11 @@ static const struct smcr_config three_links_one_element = { .links_max = 3, .rmb
  * knows: it refuses everything else. */
 START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
 {
-	struct lgr *b;
-
 	begin(2, 2, &three_links_one_element);
 	d.holds = is_cont;
 	duo_add_devices();
 	duo_run(20);
-	b = duo_lgr(B);
+	struct lgr *b = duo_lgr(B);
 	ck_assert_int_eq(b->flow[LLC_FLOW_LINK].step, LLC_WAIT_ADD_CONT_RSP);
 	smcr_remove_device(d.eng[B], b->flow[LLC_FLOW_LINK].new_link->dev);
 	ck_assert_int_eq(llc_add_rmb(b, SMCR_ELEM_MIN), 0);
@@ -1028,44 +998,3 @@ START_TEST(a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed)
 	ck_assert_uint_eq(d.eng[B]->ctr.rkey_retries, 0);
 	transfer(&c[0], &s[0], 10000);
 }
-
-static void
-failover_case(TCase *tc)
-{
-	duo_case(tc, 200);
-	tcase_add_loop_test(tc, one_device_on_one_side_makes_an_asymmetric_link, 0, 2);
-	tcase_add_loop_test(tc, a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2);
-	tcase_add_loop_test(tc, a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4);
-	tcase_add_loop_test(tc, a_device_that_appears_on_either_side_brings_a_link, 0, 2);
-	tcase_add_loop_test(tc, a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2);
-	tcase_add_loop_test(tc, a_link_rather_has_an_interface_of_its_own, 0, 2);
-	tcase_add_loop_test(tc, an_asymmetric_link_is_not_replaced_by_one_on_the_same_interface, 0, 2);
-	tcase_add_loop_test(tc, a_confirm_names_the_link_of_an_accept_that_is_not_from_smcrd, 0, 2);
-	tcase_add_loop_test(tc, a_broken_link_moves_its_connections_and_is_made_again, 0, 6);
-	tcase_add_loop_test(tc, a_port_that_comes_back_brings_the_link_back, 0, 2);
-	tcase_add_loop_test(tc, a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4);
-	tcase_add_loop_test(tc, a_device_ends_behind_its_queue_pairs, 0, 4);
-	tcase_add_loop_test(tc, the_operator_takes_a_link_out_without_replay, 0, 2);
-	tcase_add_loop_test(tc, the_reason_of_a_lost_link_names_the_peer, 0, 2);
-	tcase_add_loop_test(tc, an_orderly_end_of_a_lost_path_is_none, 0, 4);
-	tcase_add_loop_test(tc, a_delete_link_that_crosses_is_the_answer, 0, 2);
-	tcase_add_loop_test(tc, linux_moves_a_half_closed_connection_without_validation, 0, MOVES);
-	unit_add(tc, two_devices_on_both_sides_make_two_symmetric_links_at_first_contact,
-	    one_device_on_both_sides_is_rejected_for_want_of_another_path,
-	    a_link_to_a_place_that_is_not_allowed_is_rejected, no_link_is_offered_beyond_the_agreed_number,
-	    eight_devices_make_eight_links_with_many_rmbs_on_either_side, a_new_link_learns_all_rmbs_in_continuations,
-	    devices_of_one_interface_are_used_when_there_is_no_other,
-	    connections_are_spread_over_the_links_by_each_side, an_accept_of_linux_for_a_link_that_is_lost_is_declined,
-	    rebalance_moves_connections_to_a_new_link, a_slot_that_a_connection_holds_is_not_given_to_a_new_link,
-	    link_numbers_are_not_used_again_before_all_were,
-	    with_the_last_link_connections_are_reset_and_the_next_one_makes_a_group, devices_have_the_engines_time,
-	    late_writes_of_a_lost_link_are_not_placed_over_newer_data,
-	    a_repetition_that_is_late_is_not_placed_over_newer_data, what_arrives_while_its_link_is_given_up_counts,
-	    c_that_is_lost_with_its_link_is_said_again, a_flood_of_offers_is_rejected,
-	    a_flood_of_devices_that_a_client_tells_of_makes_few_offers,
-	    a_path_that_breaks_again_and_again_is_offered_at_intervals,
-	    an_rmb_whose_deletion_was_lost_stays_while_the_peer_holds_it, a_missing_second_link_is_tried_again,
-	    a_link_that_is_given_up_is_deleted_before_an_rmb_is_confirmed);
-}
-
-UNIT_MAIN("failover", failover_case)

@@ -77,6 +77,8 @@ post(enum rnic_wr_op op, size_t len, bool signaled)
 	return rc;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(credits_end_with_queue_receives_and_bytes)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -206,14 +208,3 @@ START_TEST(events_have_an_order)
 	ck_assert_int_eq(ev.type, RNIC_EV_DEV_GONE);
 	ck_assert(!events_pending(&e));
 }
-
-static void
-fence_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, credits_end_with_queue_receives_and_bytes, credits_that_were_used_up_are_reported,
-	    a_signaled_request_is_fenced_after_a_while, half_a_queue_needs_a_fence, a_silent_peer_is_noticed,
-	    events_have_an_order);
-}
-
-UNIT_MAIN("fence", fence_case)

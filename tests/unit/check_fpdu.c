@@ -4,116 +4,12 @@
 #include "unit.h"
 #include "vectors.h"
 
-static const uint8_t fig5[] = {
-	/* RFC 5044 4.4, figure 5 */
-	0,
-	0,
-	0,
-	0,
-	0x00,
-	0x2a,
-	0x41,
-	0x43,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0x52,
-	0x23,
-	0x99,
-	0x83,
-};
-static const uint8_t fig6[] = {
-	/* figure 6, at stream position 0x1ec */
-	0x00,
-	0x2a,
-	0x41,
-	0x43,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	2,
-	0,
-	0,
-	0,
-	0,
-	0x00,
-	0x00,
-	0x00,
-	0x14,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0x84,
-	0x92,
-	0x58,
-	0x98,
-};
+/* RFC 5044 4.4, figure 5 */
+static const uint8_t fig5[] = { 0, 0, 0, 0, 0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x52, 0x23, 0x99, 0x83 };
+/* Figure 6, at stream position 0x1ec. */
+static const uint8_t fig6[] = { 0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0x00, 0x00,
+	0x00, 0x14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x84, 0x92, 0x58, 0x98 };
 
 START_TEST(examples_of_rfc_5044)
 {
@@ -144,7 +40,7 @@ check_vector(const char *name, struct span fpdu)
 	struct fpdu_rx rx;
 	uint8_t buf[VECTOR_MAX_LEN];
 	struct span u;
-	size_t need, total;
+	size_t need;
 
 	rx = (struct fpdu_rx){ .crc = with_crc };
 	memcpy(buf, fpdu.ptr, fpdu.len);
@@ -157,7 +53,7 @@ check_vector(const char *name, struct span fpdu)
 	ck_assert_msg(u.ptr == buf + 2, "%s", name);
 	ck_assert_uint_eq(mpa_fpdu_len(u.len), fpdu.len);
 	/* a wrong bit anywhere but in the length is the CRC's */
-	total = fpdu.len;
+	size_t total = fpdu.len;
 	for (size_t i = 2; with_crc && i < total; i++) {
 		rx = (struct fpdu_rx){ .crc = true };
 		buf[i] ^= 0x10;
@@ -330,7 +226,7 @@ take_stream(bool crc, bool markers, size_t piece)
 	ck_assert_uint_eq(rx.pos, made.len);
 }
 
-START_TEST(any_segmentation)
+START_LOOP_TEST(any_segmentation, 0, 4)
 {
 	static const size_t pieces[] = { 1, 2, 3, 5, 64, 511, 512, 513, 1460, 65536 };
 	bool crc = _i & 1, markers = _i & 2;
@@ -344,13 +240,3 @@ START_TEST(any_segmentation)
 	for (unsigned i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		take_stream(crc, markers, pieces[i]);
 }
-
-static void
-fpdu_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, any_segmentation, 0, 4);
-	unit_add(tc, examples_of_rfc_5044, golden_fpdus, length_field_at_its_limits, the_longest_fpdu_fits,
-	    a_marker_that_points_elsewhere);
-}
-
-UNIT_MAIN("fpdu", fpdu_case)

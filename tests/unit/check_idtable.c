@@ -5,11 +5,10 @@ START_TEST(finds_what_was_added_until_deleted)
 {
 	struct idtable t;
 	int a, b;
-	uint32_t ia, ib;
 
 	idtable_init(&t, 100);
-	ia = idtable_add(&t, &a);
-	ib = idtable_add(&t, &b);
+	uint32_t ia = idtable_add(&t, &a);
+	uint32_t ib = idtable_add(&t, &b);
 	ck_assert_uint_ne(ia, 0);
 	ck_assert_uint_ne(ia, ib);
 	ck_assert_ptr_eq(idtable_get(&t, ia), &a);
@@ -67,12 +66,3 @@ START_TEST(walk_meets_each_object_once)
 	ck_assert_int_eq(met, 4);
 	idtable_fini(&t);
 }
-
-static void
-idtable_case(TCase *tc)
-{
-	unit_add(tc, finds_what_was_added_until_deleted, old_id_never_finds_a_new_object, full_table_refuses,
-	    walk_meets_each_object_once);
-}
-
-UNIT_MAIN("idtable", idtable_case)

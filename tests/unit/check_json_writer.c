@@ -73,7 +73,7 @@ static const struct {
 	{ "\xf5", "\"\\ufffd\"" },
 };
 
-START_TEST(escapes_strings)
+START_LOOP_TEST(escapes_strings, 0, sizeof(strings) / sizeof(strings[0]))
 {
 	start(512);
 	jw_string(&jw, NULL, strings[_i].in);
@@ -87,9 +87,7 @@ START_TEST(any_bytes_become_valid_json)
 	for (int round = 0; round < 2000; round++) {
 		char in[32] = "";
 		json_error_t err;
-		json_t *root;
 		size_t len;
-		const char *p;
 
 		for (unsigned i = 0; i < sizeof(in) - 1; i++) {
 			seed = seed * 1103515245 + 12345;
@@ -101,8 +99,8 @@ START_TEST(any_bytes_become_valid_json)
 		jw_object_end(&jw);
 		jw_end(&jw);
 		ck_assert(!out.overflow);
-		p = outbuf_data(&out, &len);
-		root = json_loadb(p, len, 0, &err);
+		const char *p = outbuf_data(&out, &len);
+		json_t *root = json_loadb(p, len, 0, &err);
 		ck_assert_msg(root != NULL, "round %d: %s", round, err.text);
 		json_decref(root);
 		outbuf_fini(&out);
@@ -132,7 +130,7 @@ START_TEST(depth_is_used_in_full)
 }
 
 /* Each is a mistake of the caller and ends the program. */
-START_TEST(wrong_nesting_is_asserted)
+START_LOOP_TEST_SIGNAL(wrong_nesting_is_asserted, SIGABRT, 0, 8)
 {
 	start(64);
 	switch (_i) {
@@ -185,14 +183,3 @@ START_TEST(outbuf_gives_back_in_order_and_moves_up)
 	ck_assert_uint_eq(outbuf_room(&out), 8);
 	outbuf_fini(&out);
 }
-
-static void
-json_writer_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, escapes_strings, 0, sizeof(strings) / sizeof(strings[0]));
-	tcase_add_loop_test_raise_signal(tc, wrong_nesting_is_asserted, SIGABRT, 0, 8);
-	unit_add(tc, writes_every_type_in_objects_and_arrays, any_bytes_become_valid_json,
-	    a_full_buffer_is_noticed_and_not_crossed, depth_is_used_in_full, outbuf_gives_back_in_order_and_moves_up);
-}
-
-UNIT_MAIN("json_writer", json_writer_case)

@@ -99,13 +99,10 @@ int
 ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
-	void *arg;
-	int rc;
-
 	va_start(ap, request);
-	arg = va_arg(ap, void *);
+	void *arg = va_arg(ap, void *);
 	va_end(ap);
-	rc = (int)syscall(SYS_ioctl, fd, request, arg);
+	int rc = (int)syscall(SYS_ioctl, fd, request, arg);
 	if (request == SIOCATMARK && say_after_look != NULL) {
 		const char *text = say_after_look;
 
@@ -114,6 +111,8 @@ ioctl(int fd, unsigned long request, ...)
 	}
 	return rc;
 }
+
+UNIT_FIXTURE(setup, teardown);
 
 START_TEST(a_short_read_means_drained)
 {
@@ -168,7 +167,7 @@ static const struct {
 	{ "abc", "!", "def", "abc[!]def" },
 };
 
-START_TEST(an_urgent_byte_comes_alone)
+START_LOOP_TEST(an_urgent_byte_comes_alone, 0, 4)
 {
 	char text[256] = "";
 
@@ -221,7 +220,7 @@ START_TEST(the_mark_is_found_by_a_reader_that_comes_late)
 
 /* Two in a row, the second one comes between a look for the mark and the read: behind the first, or while it is unread and
  * TCP forgets that it was urgent. */
-START_TEST(an_urgent_byte_that_comes_amid_a_read_stays_urgent)
+START_LOOP_TEST(an_urgent_byte_that_comes_amid_a_read_stays_urgent, 0, 2)
 {
 	char text[64] = "";
 
@@ -320,7 +319,7 @@ START_TEST(writing_to_a_reset_leg_fails)
 	ck_assert_int_lt(leg_write(&leg, &iov, 1, false), 0);
 }
 
-START_TEST(closing_sends_rst_or_fin)
+START_LOOP_TEST(closing_sends_rst_or_fin, 0, 2)
 {
 	char c;
 
@@ -329,18 +328,3 @@ START_TEST(closing_sends_rst_or_fin)
 	ck_assert(_i == 0 || errno == ECONNRESET);
 	leg_close(&leg, lp, false);
 }
-
-static void
-leg_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, an_urgent_byte_comes_alone, 0, 4);
-	tcase_add_loop_test(tc, an_urgent_byte_that_comes_amid_a_read_stays_urgent, 0, 2);
-	tcase_add_loop_test(tc, closing_sends_rst_or_fin, 0, 2);
-	unit_add(tc, a_short_read_means_drained, two_pieces_are_filled_in_order, a_second_urgent_byte_comes_alone_too,
-	    the_mark_is_found_by_a_reader_that_comes_late, fin_is_read_behind_the_last_byte, a_reset_is_told_once,
-	    a_reset_behind_unread_bytes_is_told_at_once, a_full_socket_is_not_written_until_it_has_room,
-	    an_urgent_byte_is_written_as_one, writing_to_a_reset_leg_fails);
-}
-
-UNIT_MAIN("leg", leg_case)

@@ -1,8 +1,7 @@
 /*
- * The three TCP legs. First the table itself, cell by cell against a second
- * list; then its cells on real sockets: a client, a gateway pair in this
- * process, a server. Built twice: check_legs has the stand-in of fake_smcr.c
- * for an engine, check_legs_real (GATEWAY_REAL) the real one over soft iWARP.
+ * The three TCP legs. First the table itself, cell by cell against a second list; then its cells on real sockets: a
+ * client, a gateway pair in this process, a server. Built twice: check_legs has the stand-in of fake_smcr.c for an
+ * engine, check_legs_real (GATEWAY_REAL) the real one over soft iWARP.
  */
 #include "daemon/session/legs.h"
 
@@ -128,16 +127,16 @@ nothing_left(const struct session_pool *p)
 static void
 all_gone(bool reset)
 {
-	uint64_t resets;
-
 	UNTIL(gw_sessions() == 0);
-	resets = nothing_left(gw_pool(GW_IN)) + (gw.w2 != NULL ? nothing_left(gw_pool(GW_OUT)) : 0);
+	uint64_t resets = nothing_left(gw_pool(GW_IN)) + (gw.w2 != NULL ? nothing_left(gw_pool(GW_OUT)) : 0);
 	ck_assert_int_eq(resets > 0, reset);
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 0);
 	ck_assert_uint_eq(gw_info(GW_OUT).connections, 0);
 }
 
-START_TEST(bytes_go_both_ways)
+UNIT_FIXTURE(gw_setup, gw_teardown);
+
+START_LOOP_TEST(bytes_go_both_ways, 0, MODES)
 {
 	connected(_i);
 	gw_say(client, "hello");
@@ -150,7 +149,7 @@ START_TEST(bytes_go_both_ways)
 }
 
 /* Two ways at once, each side slower at times: everything arrives, in order. */
-START_TEST(bulk_goes_both_ways)
+START_LOOP_TEST(bulk_goes_both_ways, 0, MODES)
 {
 	enum { TOTAL = 2 << 20 };
 
@@ -167,11 +166,10 @@ START_TEST(bulk_goes_both_ways)
 		for (int side = 0; side < 2; side++) {
 			size_t want = TOTAL - sent[side] < sizeof(chunk) ? TOTAL - sent[side] : sizeof(chunk);
 			uint32_t x = out[side];
-			ssize_t n;
 
 			for (size_t i = 0; i < want; i++)
 				chunk[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
-			n = send(fd[side], chunk, want, MSG_NOSIGNAL);
+			ssize_t n = send(fd[side], chunk, want, MSG_NOSIGNAL);
 			for (ssize_t i = 0; i < n; i++)
 				out[side] = out[side] * 1664525 + 1013904223;
 			sent[side] += n > 0 ? (size_t)n : 0;
@@ -185,7 +183,7 @@ START_TEST(bulk_goes_both_ways)
 	}
 }
 
-START_TEST(a_reader_that_stops_stops_the_writer)
+START_LOOP_TEST(a_reader_that_stops_stops_the_writer, 0, MODES)
 {
 	static char block[65536];
 	size_t sent = 0, got = 0;
@@ -202,7 +200,7 @@ START_TEST(a_reader_that_stops_stops_the_writer)
 	UNTIL((n = recv(server, block, sizeof(block), 0), got += n > 0 ? (size_t)n : 0, got) == sent);
 }
 
-START_TEST(half_close_by_the_client)
+START_LOOP_TEST(half_close_by_the_client, 0, MODES)
 {
 	connected(_i);
 	gw_say(client, "question");
@@ -219,7 +217,7 @@ START_TEST(half_close_by_the_client)
 #endif
 }
 
-START_TEST(half_close_by_the_server)
+START_LOOP_TEST(half_close_by_the_server, 0, MODES)
 {
 	connected(_i);
 	gw_say(server, "banner");
@@ -232,7 +230,7 @@ START_TEST(half_close_by_the_server)
 	all_gone(false);
 }
 
-START_TEST(a_client_that_closes_at_once_still_sends_all)
+START_LOOP_TEST(a_client_that_closes_at_once_still_sends_all, 0, MODES)
 {
 	start(_i);
 	client = gw_client();
@@ -245,7 +243,7 @@ START_TEST(a_client_that_closes_at_once_still_sends_all)
 }
 
 /* _i / 2: by the client, or the server */
-START_TEST(rst_reaches_the_other_end)
+START_LOOP_TEST(rst_reaches_the_other_end, 0, 2 * MODES)
 {
 	int *ends[] = { &client, &server }, *from = ends[_i / 2], *to = ends[1 - _i / 2];
 
@@ -258,7 +256,7 @@ START_TEST(rst_reaches_the_other_end)
 	all_gone(true);
 }
 
-START_TEST(rst_is_seen_though_reading_is_paused)
+START_LOOP_TEST(rst_is_seen_though_reading_is_paused, 0, MODES)
 {
 	static char block[65536];
 
@@ -275,7 +273,7 @@ START_TEST(rst_is_seen_though_reading_is_paused)
 	all_gone(true);
 }
 
-START_TEST(a_reset_after_both_ends_were_read_is_no_error)
+START_LOOP_TEST(a_reset_after_both_ends_were_read_is_no_error, 0, MODES)
 {
 	connected(_i);
 	shutdown(client, SHUT_WR);
@@ -285,7 +283,7 @@ START_TEST(a_reset_after_both_ends_were_read_is_no_error)
 	all_gone(false);
 }
 
-START_TEST(rst_on_the_middle_resets_both_app_legs)
+START_LOOP_TEST(rst_on_the_middle_resets_both_app_legs, 0, MODES)
 {
 	connected(_i);
 	gw_break(gw_session(GW_IN)->mid.io.fd);
@@ -307,7 +305,7 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 	all_gone(true);
 }
 
-START_TEST(an_idle_connection_is_ended_by_rst)
+START_LOOP_TEST(an_idle_connection_is_ended_by_rst, 0, MODES)
 {
 	gw.svc[GW_OUT].idle_ms = 500; /* a machine under load may stop us for some 100 ms */
 	connected(_i);
@@ -321,7 +319,7 @@ START_TEST(an_idle_connection_is_ended_by_rst)
 	all_gone(true);
 }
 
-START_TEST(the_end_of_the_daemon_resets_both_app_legs)
+START_LOOP_TEST(the_end_of_the_daemon_resets_both_app_legs, 0, MODES)
 {
 	connected(_i);
 	gw_free_workers();
@@ -331,7 +329,7 @@ START_TEST(the_end_of_the_daemon_resets_both_app_legs)
 
 /* -- urgent bytes -- */
 
-START_TEST(urgent_bytes_stay_urgent)
+START_LOOP_TEST(urgent_bytes_stay_urgent, 0, MODES)
 {
 	connected(_i);
 	gw_say(client, "ab");
@@ -347,7 +345,7 @@ START_TEST(urgent_bytes_stay_urgent)
 	gw_expect(client, "[3]z", GW_OPEN);
 }
 
-START_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent)
+START_LOOP_TEST(an_urgent_byte_sent_before_data_may_flow_stays_urgent, 0, MODES)
 {
 	start(_i);
 	client = gw_client();
@@ -383,20 +381,20 @@ expect_refused(int i)
 	ck_assert_uint_eq(gw_info(dials[i].service).resets, 1);
 }
 
-START_TEST(a_far_end_that_is_not_there_is_a_reset)
+START_LOOP_TEST(a_far_end_that_is_not_there_is_a_reset, 0, DIALS)
 {
 	gw_free_addr(dialed(_i));
 	expect_refused(_i);
 }
 
-START_TEST(connecting_takes_too_long)
+START_LOOP_TEST(connecting_takes_too_long, 0, DIALS)
 {
 	gw_black_hole(dialed(_i));
 	gw.svc[dials[_i].service].connect_ms = 50;
 	expect_refused(_i);
 }
 
-START_TEST(addresses_are_tried_in_order)
+START_LOOP_TEST(addresses_are_tried_in_order, 0, MODES)
 {
 	gw.peer_addrs[2] = gw.peer_addrs[0];
 	gw.server_addrs[1] = gw.server_addrs[0];
@@ -412,7 +410,7 @@ START_TEST(addresses_are_tried_in_order)
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
 }
 
-START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
+START_LOOP_TEST(a_client_that_resets_while_the_far_end_is_being_connected, 0, DIALS)
 {
 	gw_black_hole(dialed(_i));
 	start(dials[_i].mode);
@@ -423,7 +421,7 @@ START_TEST(a_client_that_resets_while_the_far_end_is_being_connected)
 	all_gone(true);
 }
 
-START_TEST(half_close_before_data_may_flow_is_kept)
+START_LOOP_TEST(half_close_before_data_may_flow_is_kept, 0, MODES)
 {
 	start(_i);
 	client = gw_client();
@@ -434,7 +432,7 @@ START_TEST(half_close_before_data_may_flow_is_kept)
 	gw_expect(client, "late", GW_OPEN);
 }
 
-START_TEST(the_daemon_ends_while_connecting)
+START_LOOP_TEST(the_daemon_ends_while_connecting, 0, DIALS)
 {
 	gw_black_hole(dialed(_i));
 	start(dials[_i].mode);
@@ -443,44 +441,3 @@ START_TEST(the_daemon_ends_while_connecting)
 	gw_free_workers();
 	gw_expect_reset(client);
 }
-
-static void
-legs_case(TCase *tc)
-{
-	unit_add(tc, every_cell_is_what_the_design_says, the_engine_is_asked_for_nothing_where_it_has_no_connection,
-	    eof_is_never_told_as_closed);
-}
-
-static void
-socket_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
-	tcase_add_loop_test(tc, bytes_go_both_ways, 0, MODES);
-	tcase_add_loop_test(tc, bulk_goes_both_ways, 0, MODES);
-	tcase_add_loop_test(tc, a_reader_that_stops_stops_the_writer, 0, MODES);
-	tcase_add_loop_test(tc, half_close_by_the_client, 0, MODES);
-	tcase_add_loop_test(tc, half_close_by_the_server, 0, MODES);
-	tcase_add_loop_test(tc, a_client_that_closes_at_once_still_sends_all, 0, MODES);
-	tcase_add_loop_test(tc, rst_reaches_the_other_end, 0, 2 * MODES);
-	tcase_add_loop_test(tc, rst_is_seen_though_reading_is_paused, 0, MODES);
-	tcase_add_loop_test(tc, a_reset_after_both_ends_were_read_is_no_error, 0, MODES);
-	tcase_add_loop_test(tc, rst_on_the_middle_resets_both_app_legs, 0, MODES);
-	tcase_add_test(tc, fin_on_the_middle_alone_gets_a_grace);
-	tcase_add_loop_test(tc, an_idle_connection_is_ended_by_rst, 0, MODES);
-	tcase_add_loop_test(tc, the_end_of_the_daemon_resets_both_app_legs, 0, MODES);
-	tcase_add_loop_test(tc, urgent_bytes_stay_urgent, 0, MODES);
-	tcase_add_loop_test(tc, an_urgent_byte_sent_before_data_may_flow_stays_urgent, 0, MODES);
-	tcase_add_loop_test(tc, a_far_end_that_is_not_there_is_a_reset, 0, DIALS);
-	tcase_add_loop_test(tc, addresses_are_tried_in_order, 0, MODES);
-	tcase_add_loop_test(tc, connecting_takes_too_long, 0, DIALS);
-	tcase_add_loop_test(tc, a_client_that_resets_while_the_far_end_is_being_connected, 0, DIALS);
-	tcase_add_loop_test(tc, half_close_before_data_may_flow_is_kept, 0, MODES);
-	tcase_add_loop_test(tc, the_daemon_ends_while_connecting, 0, DIALS);
-}
-
-#ifdef GATEWAY_REAL
-#define NAME "legs_real"
-#else
-#define NAME "legs"
-#endif
-UNIT_MAIN(NAME, legs_case, socket_case)

@@ -32,6 +32,8 @@ wc(uint64_t id, enum rnic_wc_status status)
 	link_wc(a.link, &(struct rnic_wc){ .wr_id = id, .qp = &a.dev.qp, .status = status });
 }
 
+UNIT_CASE(hosts_case(tc, ELEM, false));
+
 START_TEST(the_last_of_a_burst_is_signaled)
 {
 	host_write(ca, 100, false);
@@ -268,17 +270,3 @@ START_TEST(completions_of_connections_that_are_gone)
 	host_complete(&a);
 	ck_assert_uint_eq(a.link->wr_tail, 2);
 }
-
-static void
-link_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, false);
-	unit_add(tc, the_last_of_a_burst_is_signaled, at_least_every_64th_is_signaled,
-	    no_more_is_posted_than_is_remembered, room_counts_what_is_held, the_llc_queue_is_bounded_and_waits_for_room,
-	    data_leave_room_for_llc, one_turn_is_bounded, completions_bring_back_who_waits_for_room,
-	    few_sends_left_ask_for_completions, a_failed_request_marks_the_link,
-	    the_end_of_a_delete_link_for_all_is_marked_and_an_arrived_confirm_link_noted,
-	    completions_of_connections_that_are_gone);
-}
-
-UNIT_MAIN("link_tx", link_case)

@@ -81,12 +81,3 @@ START_TEST(smaller_and_larger_keep_their_type)
 	ck_assert_int_eq(max_i64(INT64_MIN, -1), -1);
 	ck_assert_uint_eq(min_size(7, 7), 7);
 }
-
-static void
-list_case(TCase *tc)
-{
-	unit_add(tc, a_walk_sees_each_element_in_order, the_current_element_may_be_freed,
-	    first_next_and_pop_know_the_end, smaller_and_larger_keep_their_type);
-}
-
-UNIT_MAIN("list", list_case)

@@ -27,10 +27,10 @@ decode(const uint8_t *b, size_t len, struct llc_msg *out)
 static void
 expect(const uint8_t *b, size_t len, int err)
 {
-	struct llc_msg out, before;
+	struct llc_msg out;
 
 	memset(&out, 0xa5, sizeof(out));
-	before = out;
+	struct llc_msg before = out;
 	ck_assert_int_eq(decode(b, len, &out), err);
 	ck_assert_mem_eq(&out, &before, sizeof(out));
 }
@@ -160,7 +160,6 @@ START_TEST(add_link)
 		    .rejected = true,
 		    .reject_reason = LLC_REJECT_BAD_MTU } };
 	struct llc_add_link *a = &m.add_link;
-	struct llc_msg ok;
 
 	memset(a->mac, 0xaa, sizeof(a->mac));
 	memset(a->gid, 0xbb, sizeof(a->gid));
@@ -183,7 +182,7 @@ START_TEST(add_link)
 	    "04"
 	    "03"
 	    "050607");
-	ok = m;
+	struct llc_msg ok = m;
 	m = expect_ok("022cf240 000000000000 ffff 00000000000000000000000000000000 000000 00 f9");
 	ck_assert(m.add_link.rejected);
 	ck_assert_uint_eq(m.add_link.reject_reason, 2);
@@ -358,18 +357,3 @@ START_TEST(other_versions_are_not_spoken)
 	m.type = (enum llc_type)0xfe;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 }
-
-static void
-messages_case(TCase *tc)
-{
-	unit_add(tc, vectors_decode_and_encode_to_the_same_bytes, confirm_link, add_link, add_link_cont, delete_link,
-	    confirm_rkey, confirm_rkey_cont, delete_rkey, test_link);
-}
-
-static void
-bad_input_case(TCase *tc)
-{
-	unit_add(tc, wrong_length_is_malformed, unknown_types, other_versions_are_not_spoken);
-}
-
-UNIT_MAIN("llc", messages_case, bad_input_case)

@@ -39,7 +39,9 @@ static const struct row rows[] = {
 	{ LLC_TEST_LINK, true, { false, false } },
 };
 
-START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
+UNIT_CASE(duo_case(tc, 100));
+
+START_LOOP_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless, 0, 2 * sizeof(rows) / sizeof(rows[0]))
 {
 	const struct row *r = &rows[_i / 2];
 	unsigned host = (unsigned)_i % 2;
@@ -83,7 +85,7 @@ START_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless)
 	}
 }
 
-START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
+START_LOOP_TEST(optional_unknown_types_are_ignored_others_take_the_link_down, 0x0a, 0xfe)
 {
 	uint8_t buf[LLC_LEN] = { 0 };
 	bool optional = (_i & 0xc0) == 0x80;
@@ -98,7 +100,7 @@ START_TEST(optional_unknown_types_are_ignored_others_take_the_link_down)
 		ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_ignored, 1);
 }
 
-START_TEST(a_message_of_wrong_length_takes_the_link_down)
+START_LOOP_TEST(a_message_of_wrong_length_takes_the_link_down, 0, LLC_LEN)
 {
 	uint8_t buf[LLC_LEN] = { LLC_TEST_LINK, LLC_LEN };
 
@@ -153,14 +155,13 @@ START_TEST(many_connections_at_once_wait_for_the_same_rmb)
 START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .response = true };
-	struct lgr *lgr;
 
 	duo_begin(&two_elements);
 	duo_open(1);
 	duo_run(20);
 	duo_open(2);
 	duo_until(B, "CONFIRM RKEY");
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	ck_assert_ptr_nonnull(lgr->flow[LLC_FLOW_RKEY].rmb);
 	msg.confirm_rkey.rkey = lgr->flow[LLC_FLOW_RKEY].rmb->mr[lgr->flow[LLC_FLOW_RKEY].link->slot]->rkey;
 	msg.confirm_rkey.negative = true;
@@ -171,20 +172,17 @@ START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
 
 static const struct smcr_config one_element = { .rmb_elems = 1 };
 
-/*
- * The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does not
- * let the other side of the rendezvous wait until it resets.
- */
-START_TEST(who_waits_for_an_rmb_declines_in_time)
+/* The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does
+ * not let the other side of the rendezvous wait until it resets. */
+START_LOOP_TEST(who_waits_for_an_rmb_declines_in_time, 0, 2)
 {
 	unsigned host = (unsigned)_i; /* which needs the RMB */
-	struct llc_flow *busy;
 
 	duo_init(true, true, NULL);
 	d.eng[host]->cfg.rmb_elems = 1;
 	duo_open(0);
 	duo_run(100);
-	busy = &duo_lgr(1 - host)->flow[LLC_FLOW_LINK];
+	struct llc_flow *busy = &duo_lgr(1 - host)->flow[LLC_FLOW_LINK];
 	busy->step = host == A ? LLC_WAIT_NEW_CONNECTED : LLC_CONNECT_NEW;
 	duo_open(1);
 	duo_run(8000);
@@ -201,7 +199,7 @@ START_TEST(who_waits_for_an_rmb_declines_in_time)
  * connections (0), or fewer, with an element in quarantine at the server (1). In quarantine at the client (2) the server
  * cannot know: the connection goes by TCP, and the limit is counted.
  */
-START_TEST(a_group_with_255_rmbs_is_full)
+START_LOOP_TEST(a_group_with_255_rmbs_is_full, 0, 3)
 {
 	unsigned n = SMCR_RMBS_PER_GROUP;
 
@@ -248,10 +246,9 @@ START_TEST(a_peer_that_confirms_too_many_rmbs_is_refused)
 }
 
 /* The answer to DELETE RKEY has to name what was asked for; otherwise an RMB would go that the peer still writes to. */
-START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
+START_LOOP_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .response = true };
-	struct lgr *lgr;
 
 	duo_begin(&two_elements);
 	for (unsigned i = 1; i < 3; i++) {
@@ -260,7 +257,7 @@ START_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down)
 	}
 	duo_close(2);
 	duo_until(B, "DELETE RKEY");
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_RKEY].step, LLC_WAIT_DELETE_RKEY_RSP);
 	msg.delete_rkey.cnt = 1;
 	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(B)->slot]->rkey + (_i == 0);
@@ -389,14 +386,13 @@ START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
 }
 
 /* The peer deletes an RMB whose confirmation it has not finished: nothing of it is left to go on with. */
-START_TEST(an_rmb_deleted_amid_its_confirmation_is_gone)
+START_LOOP_TEST(an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 	unsigned host = (unsigned)_i;
-	struct link *link;
 
 	duo_begin(NULL);
-	link = duo_link(host);
+	struct link *link = duo_link(host);
 	msg.confirm_rkey.rkey = 0x4711;
 	msg.confirm_rkey.vaddr = 0x1000;
 	msg.confirm_rkey.other_cnt = 3;
@@ -462,18 +458,16 @@ START_TEST(a_link_that_answers_nothing_goes_down)
 }
 
 /* Exchanges that change the links wait for it, but not for ever. */
-START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
+START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 	unsigned host = (unsigned)_i;
-	unsigned offers;
-	struct link *link;
 	struct lgr *lgr;
 
 	duo_begin(NULL);
-	link = duo_link(host);
+	struct link *link = duo_link(host);
 	lgr = link->lgr;
-	offers = duo_count(host, "ADD LINK");
+	unsigned offers = duo_count(host, "ADD LINK");
 	msg.confirm_rkey.rkey = 0x4711;
 	msg.confirm_rkey.vaddr = 0x1000;
 	msg.confirm_rkey.other_cnt = 3;
@@ -492,7 +486,7 @@ START_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten)
 }
 
 /* The first connection has the peer's element before it is established: its RMB stays. */
-START_TEST(the_first_rmb_cannot_be_deleted_during_first_contact)
+START_LOOP_TEST(the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
 	unsigned host = (unsigned)_i;
@@ -521,18 +515,17 @@ is_add_link_cont(const struct sim_msg *msg)
 
 /* The peer claims to have no RMB, or another one (3.5.5.2.3), while the first connection holds an element of it and is not
  * established yet. The new link cannot be, the group goes on without it, and the element is where it was. */
-START_TEST(the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out)
+START_LOOP_TEST(the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out, 0, 4)
 {
 	unsigned host = (unsigned)_i % 2;
 	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
-	struct lgr *lgr;
 
 	duo_init(true, true, NULL);
 	duo_add_devices();
 	d.holds = is_add_link_cont;
 	duo_open(0);
 	duo_run(100);
-	lgr = duo_lgr(host);
+	struct lgr *lgr = duo_lgr(host);
 	ck_assert_int_eq(lgr->state, LGR_FORMING);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_LINK].step, host == A ? LLC_WAIT_ADD_CONT : LLC_WAIT_ADD_CONT_RSP);
 	msg.add_link_cont.link_num = lgr->flow[LLC_FLOW_LINK].number;
@@ -562,13 +555,11 @@ set_keepalive(unsigned host, uint32_t ms)
 
 START_TEST(keepalive_can_be_switched_off_and_on_while_links_live)
 {
-	unsigned tests;
-
 	duo_begin(&keepalive);
 	duo_run(2500);
 	set_keepalive(A, 0);
 	set_keepalive(B, 0);
-	tests = duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK");
+	unsigned tests = duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK");
 	duo_run(20000);
 	ck_assert_uint_eq(duo_count(A, "TEST LINK") + duo_count(B, "TEST LINK"), tests);
 	set_keepalive(B, 1000);
@@ -595,7 +586,7 @@ group_down_reason(unsigned host)
 }
 
 /* Both sides drain at once: each may have ended the link before it saw that the other wants the same. */
-START_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order)
+START_LOOP_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2)
 {
 	unsigned host = (unsigned)_i, ended = 0;
 	struct smcr_log l;
@@ -669,7 +660,6 @@ with_trouble(struct rnic_dev *dev, struct rnic_event *ev)
 START_TEST(what_troubles_a_device_is_logged)
 {
 	const struct rnic_ops *ops;
-	struct rnic_ops mine;
 	struct smcr_log l;
 	unsigned lines = 0;
 
@@ -677,7 +667,7 @@ START_TEST(what_troubles_a_device_is_logged)
 	while (smcr_next_log(d.eng[0], &l))
 		ck_assert_str_eq(l.device, "");
 	ops = d.dev[0]->ops;
-	mine = *ops;
+	struct rnic_ops mine = *ops;
 	own_events = ops->poll_event;
 	mine.poll_event = with_trouble;
 	d.dev[0]->ops = &mine;
@@ -721,7 +711,7 @@ START_TEST(a_new_connection_stops_the_idle_timer)
 	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 0);
 }
 
-START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
+START_LOOP_TEST(delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = (unsigned)_i; /* that receives it */
@@ -737,7 +727,7 @@ START_TEST(delete_link_for_all_from_either_side_ends_group_and_connections)
 	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), host == B ? 1 : 0);
 }
 
-START_TEST(delete_link_for_all_ends_first_contact_at_once)
+START_LOOP_TEST(delete_link_for_all_ends_first_contact_at_once, 0, 4)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = (unsigned)_i % 2;
@@ -767,7 +757,7 @@ START_TEST(a_group_that_is_being_deleted_is_never_offered)
 	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 2);
 }
 
-START_TEST(delete_link_of_an_unknown_link_is_answered_with_the_reason)
+START_LOOP_TEST(delete_link_of_an_unknown_link_is_answered_with_the_reason, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = (unsigned)_i;
@@ -795,7 +785,7 @@ START_TEST(a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_gr
 /* RFC cursors on one side are enough: both follow (facts F.8). */
 static const struct smcr_config rfc = { .rfc_cursors = true };
 
-START_TEST(eye_catchers_are_a_property_of_the_group)
+START_LOOP_TEST(eye_catchers_are_a_property_of_the_group, 0, 2)
 {
 	duo_begin(_i == 0 ? NULL : &rfc);
 	ck_assert(duo_lgr(A)->eye_catcher == (_i == 1));
@@ -803,38 +793,3 @@ START_TEST(eye_catchers_are_a_property_of_the_group)
 	ck_assert_uint_eq(c[0].conn->tx.space.base, _i == 1 ? 4 : 0);
 	ck_assert_uint_eq(s[0].conn->rx.space.base, _i == 1 ? 4 : 0);
 }
-
-static void
-llc_case(TCase *tc)
-{
-	duo_case(tc, 100);
-	tcase_add_loop_test(tc, each_message_out_of_place_takes_the_link_down_or_is_harmless, 0,
-	    (int)(2 * sizeof(rows) / sizeof(rows[0])));
-	tcase_add_loop_test(tc, optional_unknown_types_are_ignored_others_take_the_link_down, 0x0a, 0xfe);
-	tcase_add_loop_test(tc, a_message_of_wrong_length_takes_the_link_down, 0, LLC_LEN);
-	tcase_add_loop_test(tc, who_waits_for_an_rmb_declines_in_time, 0, 2);
-	tcase_add_loop_test(tc, a_group_with_255_rmbs_is_full, 0, 3);
-	tcase_add_loop_test(tc, a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2);
-	tcase_add_loop_test(tc, an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2);
-	tcase_add_loop_test(tc, a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2);
-	tcase_add_loop_test(tc, the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2);
-	tcase_add_loop_test(tc, the_first_rmb_does_not_go_with_an_add_link_continuation_that_leaves_it_out, 0, 4);
-	tcase_add_loop_test(tc, a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order, 0, 2);
-	tcase_add_loop_test(tc, delete_link_for_all_from_either_side_ends_group_and_connections, 0, 2);
-	tcase_add_loop_test(tc, delete_link_for_all_ends_first_contact_at_once, 0, 4);
-	tcase_add_loop_test(tc, delete_link_of_an_unknown_link_is_answered_with_the_reason, 0, 2);
-	tcase_add_loop_test(tc, eye_catchers_are_a_property_of_the_group, 0, 2);
-	unit_add(tc, new_rmbs_are_confirmed_and_idle_ones_deleted, many_connections_at_once_wait_for_the_same_rmb,
-	    a_negative_confirm_rkey_declines_those_who_wait, a_peer_that_confirms_too_many_rmbs_is_refused,
-	    answers_that_find_no_place_take_the_link_down, idle_links_are_tested_with_and_without_connections,
-	    a_first_link_that_is_deleted_makes_no_group, an_add_link_before_confirm_link_is_out_of_step,
-	    a_dead_peer_is_noticed_within_interval_and_answer_time,
-	    a_test_link_answer_with_other_data_takes_the_link_down, an_answer_to_confirm_rkey_may_be_late,
-	    a_link_that_answers_nothing_goes_down, keepalive_can_be_switched_off_and_on_while_links_live,
-	    a_link_keeps_to_the_limits_of_its_device, what_troubles_a_device_is_logged,
-	    an_idle_group_is_ended_by_the_server, a_new_connection_stops_the_idle_timer,
-	    a_group_that_is_being_deleted_is_never_offered,
-	    a_link_that_breaks_resets_its_connections_and_the_next_one_makes_a_group);
-}
-
-UNIT_MAIN("llc flows", llc_case)

@@ -33,10 +33,8 @@ capture(enum log_level level, bool journal)
 static const char *
 captured(void)
 {
-	size_t n;
-
 	rewind(out);
-	n = fread(text, 1, sizeof(text) - 1, out);
+	size_t n = fread(text, 1, sizeof(text) - 1, out);
 	text[n] = '\0';
 	return text;
 }
@@ -116,12 +114,3 @@ START_TEST(a_peer_cannot_flood_the_log)
 	ck_assert_ptr_nonnull(strstr(text, "count=7\n<6>n=10\n"));
 	ck_assert_uint_eq(l.dropped, 0);
 }
-
-static void
-log_case(TCase *tc)
-{
-	unit_add(tc, journald_gets_a_priority_and_no_time, a_terminal_gets_time_and_word, the_level_can_be_changed,
-	    a_value_cannot_forge_a_line, a_long_line_is_cut_and_says_so, a_peer_cannot_flood_the_log);
-}
-
-UNIT_MAIN("log", log_case)

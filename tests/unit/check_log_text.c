@@ -32,7 +32,7 @@ static const struct {
 	{ { .type = SMCR_LOG_OVERRUN, .value = 12 }, LOG_LVL_WARNING, "engine log lines lost: count=12" },
 };
 
-START_TEST(each_kind_of_line_has_what_belongs_to_it)
+START_LOOP_TEST(each_kind_of_line_has_what_belongs_to_it, 0, sizeof(lines) / sizeof(lines[0]))
 {
 	char buf[LOG_TEXT_MAX];
 
@@ -83,12 +83,3 @@ START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_str_eq(log_text_diag(&cases[i].diag, buf, sizeof(buf)), cases[i].text);
 }
-
-static void
-log_text_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, each_kind_of_line_has_what_belongs_to_it, 0, sizeof(lines) / sizeof(lines[0]));
-	unit_add(tc, the_longest_line_fits_and_a_short_buffer_holds, a_fallback_tells_who_and_why_and_nothing_else);
-}
-
-UNIT_MAIN("log_text", log_text_case)

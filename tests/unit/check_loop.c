@@ -117,6 +117,8 @@ run_until_seen(unsigned event)
 	run_until(&w[0].seen, 0, event);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(a_reset_of_a_paused_socket_is_seen)
 {
 	int sv[2];
@@ -155,7 +157,7 @@ START_TEST(neither_reset_nor_fin_nor_bytes_left_unread_spin)
 	close(sv[1][0]);
 }
 
-START_TEST(a_lone_urgent_byte_is_seen)
+START_LOOP_TEST(a_lone_urgent_byte_is_seen, 0, 2)
 {
 	int sv[2], on = _i;
 
@@ -301,10 +303,8 @@ busy_turn(void *arg, int64_t now_ns)
 
 START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 {
-	int64_t from;
-
 	ck_assert_int_eq(loop_add_turn(lp, busy_turn, NULL), 0);
-	from = loop_now(lp);
+	int64_t from = loop_now(lp);
 	run_until(&at_once, 100, 0);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
 	from = loop_now(lp);
@@ -400,17 +400,3 @@ START_TEST(the_time_is_told_to_each_once_a_turn_before_all_else)
 	ck_assert_uint_lt(timely[0].told_cnt, turns);
 	ck_assert_uint_eq(timely[1].told_cnt, turns);
 }
-
-static void
-loop_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, a_lone_urgent_byte_is_seen, 0, 2);
-	unit_add(tc, a_reset_of_a_paused_socket_is_seen, neither_reset_nor_fin_nor_bytes_left_unread_spin,
-	    busy_sockets_do_not_starve_the_turn_functions, no_event_arrives_after_loop_del_in_the_same_turn,
-	    more_ready_sockets_than_a_batch_are_all_served, signals_arrive_in_the_loop,
-	    a_turn_function_may_run_again_at_once_or_at_a_time, another_turn_can_be_asked_for,
-	    a_turn_function_may_remove_itself, the_time_is_told_to_each_once_a_turn_before_all_else);
-}
-
-UNIT_MAIN("loop", loop_case)

@@ -16,22 +16,20 @@ give_cause(struct lgr *lgr, int cause)
 		lgr->eng->cfg.quarantine_max = 0;
 }
 
-/* The last connection ends with its C, as the peer's is in already, and the group with it, for each reason that a group has. */
-START_TEST(the_last_connection_ends_while_its_link_is_flushed)
-{
-	struct lgr *lgr;
-	struct link *link;
-	uint64_t head;
+UNIT_CASE(duo_case(tc, 2000));
 
+/* The last connection ends with its C, as the peer's is in already, and the group with it, for each reason that a group has. */
+START_LOOP_TEST(the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES)
+{
 	duo_begin(NULL);
 	smcr_close(c[0].conn);
 	duo_run(20);
 	ck_assert_uint_ne(s[0].conn->close.rx_flags & CDC_CLOSED, 0);
-	lgr = duo_lgr(B);
-	link = duo_link(B);
+	struct lgr *lgr = duo_lgr(B);
+	struct link *link = duo_link(B);
 	give_cause(lgr, _i);
 	smcr_close(s[0].conn);
-	head = link->wr_head;
+	uint64_t head = link->wr_head;
 	smcr_flush(d.eng[B]);
 	ck_assert_int_eq(s[0].conn->state, CONN_CLOSED);
 	ck_assert_uint_eq(lgr->conn_cnt, 0);
@@ -55,10 +53,9 @@ START_TEST(the_last_connection_ends_while_its_link_is_flushed)
 START_TEST(a_link_that_fails_in_a_flush_is_lost_afterwards)
 {
 	struct llc_msg test = { .type = LLC_DELETE_RKEY, .response = true, .delete_rkey = { .cnt = 1 } };
-	struct link *link;
 
 	duo_begin(NULL);
-	link = duo_link(B);
+	struct link *link = duo_link(B);
 	while (link->failed == NULL)
 		(void)link_send_llc(link, &test);
 	ck_assert_int_eq(link->state, LINK_ACTIVE);
@@ -73,10 +70,8 @@ START_TEST(a_link_that_fails_in_a_flush_is_lost_afterwards)
 /* The first mark of a connection or of first contact counts, but for the end of the group itself. */
 START_TEST(marks_do_not_overwrite_each_other)
 {
-	struct lgr *lgr;
-
 	duo_begin(NULL);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	mark_contact_ready(lgr);
 	mark_contact_failed(lgr, 1, SMCR_R_PROTOCOL, "test");
 	ck_assert_int_eq(lgr->marks.contact, CONTACT_READY);
@@ -88,13 +83,3 @@ START_TEST(marks_do_not_overwrite_each_other)
 	duo_run(100);
 	ck_assert(IS(c[0], CLOSED));
 }
-
-static void
-marks_case(TCase *tc)
-{
-	duo_case(tc, 2000);
-	tcase_add_loop_test(tc, the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES);
-	unit_add(tc, a_link_that_fails_in_a_flush_is_lost_afterwards, marks_do_not_overwrite_each_other);
-}
-
-UNIT_MAIN("marks", marks_case)

@@ -19,6 +19,8 @@ setup(void)
 	cfg.smcr.conns_max = 1000;
 }
 
+UNIT_FIXTURE(setup, NULL);
+
 /* For each link: elements and send rings. */
 START_TEST(needs_memory_for_every_connection)
 {
@@ -53,12 +55,3 @@ START_TEST(says_the_limit_and_how_to_raise_it)
 	ck_assert_ptr_nonnull(strstr(text, "LimitMEMLOCK="));
 	ck_assert_ptr_nonnull(strstr(text, "limit_kib=30079 needed_kib=30080"));
 }
-
-static void
-memlock_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, NULL);
-	unit_add(tc, needs_memory_for_every_connection, does_not_overflow, says_the_limit_and_how_to_raise_it);
-}
-
-UNIT_MAIN("memlock", memlock_case)

@@ -78,11 +78,3 @@ START_TEST(every_verdict_has_words)
 		ck_assert_int_eq(strncmp(mpa_verdict_str(v), "rejected by the peer", 20), 0);
 	ck_assert_str_eq(mpa_verdict_str(MPA_BAD_TOKEN), "rejected by the peer: wrong token");
 }
-
-static void
-mpa_pdata_case(TCase *tc)
-{
-	unit_add(tc, format, others_are_told_apart, nothing_to_be_read, every_verdict_has_words);
-}
-
-UNIT_MAIN("mpa_pdata", mpa_pdata_case)

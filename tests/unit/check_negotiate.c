@@ -411,7 +411,7 @@ static const enum neg_state legal_in[CALL_CNT] = {
 	[CALL_REJECT] = NEG_CHECKED,
 };
 
-START_TEST(every_state_by_every_call)
+START_LOOP_TEST_SIGNAL(every_state_by_every_call, SIGABRT, 0, (NEG_FAILED + 1) * CALL_CNT)
 {
 	enum neg_state state = (enum neg_state)(_i / CALL_CNT);
 	enum call call = (enum call)(_i % CALL_CNT);
@@ -445,15 +445,3 @@ START_TEST(every_state_by_every_call)
 	ck_assert_int_ne(n.state, state);
 	abort(); /* so that all pairs end alike */
 }
-
-static void
-negotiate_case(TCase *tc)
-{
-	tcase_add_loop_test_raise_signal(tc, every_state_by_every_call, SIGABRT, 0, (NEG_FAILED + 1) * CALL_CNT);
-	unit_add(tc, request_says_what_is_wanted, crc_and_markers, responder_depths, initiator_depths,
-	    our_depths_not_negotiated, responder_rejects_ird_0, rtr_choice, client_server_model,
-	    reply_without_the_model_asked_for, unenhanced_is_answered_unenhanced, unenhanced_initiator,
-	    reply_of_the_other_kind_fails, revisions, reject_wins_over_everything_else_in_the_reply, the_ulp_rejects);
-}
-
-UNIT_MAIN("negotiate", negotiate_case)

@@ -100,6 +100,8 @@ find(const char *text)
 	return netifs_find(&t, &ss);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(interfaces_come_change_and_go)
 {
 	ck_assert_ptr_null(netifs_by_index(&t, 2));
@@ -265,15 +267,3 @@ START_TEST(odd_attributes_are_ignored)
 	ck_assert_int_eq(netifs_apply(&t, &m.nh), 0);
 	ck_assert_uint_eq(t.if_cnt + t.addr_cnt, 0);
 }
-
-static void
-netifs_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, interfaces_come_change_and_go, other_families_say_nothing_about_interfaces,
-	    addresses_come_change_and_go, link_local_addresses_belong_to_their_interface,
-	    on_a_point_to_point_link_the_local_end_counts, networks_are_those_of_interfaces_that_are_on,
-	    short_messages_are_ignored, odd_attributes_are_ignored);
-}
-
-UNIT_MAIN("netifs", netifs_case)

@@ -141,11 +141,3 @@ START_TEST(reads_anew_after_an_overrun)
 	UNTIL(address("10.99.0.1") != NULL);
 	stop();
 }
-
-static void
-netwatch_case(TCase *tc)
-{
-	unit_add(tc, follows_what_happens, reads_anew_after_an_overrun);
-}
-
-UNIT_MAIN("netwatch", netwatch_case)

@@ -55,6 +55,8 @@ one_line(const char *wanted)
 	    captured.text);
 }
 
+UNIT_FIXTURE(setup, capture_end);
+
 START_TEST(the_beginning_and_the_end_are_told_once)
 {
 	for (int i = 0; i < 50; i++) {
@@ -84,7 +86,7 @@ START_TEST(another_reason_is_told_and_a_long_outage_again)
 	one_line("failed=5");
 }
 
-START_TEST(what_proves_less_than_the_outage_does_not_end_it)
+START_LOOP_TEST(what_proves_less_than_the_outage_does_not_end_it, 0, 8)
 {
 	static const struct {
 		enum outage_kind kind;
@@ -156,15 +158,3 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	ck_assert_uint_eq(logged(), 0);
 }
-
-static void
-outage_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, capture_end);
-	tcase_add_loop_test(tc, what_proves_less_than_the_outage_does_not_end_it, 0, 8);
-	unit_add(tc, the_beginning_and_the_end_are_told_once, another_reason_is_told_and_a_long_outage_again,
-	    a_service_that_comes_and_goes_fills_no_log, an_egress_speaks_of_its_server_and_of_strangers,
-	    a_service_that_is_no_longer_configured_says_nothing);
-}
-
-UNIT_MAIN("outage", outage_case)

@@ -6,7 +6,11 @@
 
 #include <string.h>
 
-enum { HERE = 1, ELSEWHERE = 2 }; /* addresses */
+enum { HERE = 1, ELSEWHERE = 2 };
+
+UNIT_CASE(duo_case(tc, 5000));
+
+/* addresses */
 
 START_TEST(an_owner_is_a_peer_id_at_an_address)
 {
@@ -71,13 +75,12 @@ accept_of(const struct duo_end *e)
 }
 
 /* The stranger declines the Accept, and says that it does not know the group (0), or says nothing (1). */
-START_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own)
+START_LOOP_TEST(a_stranger_with_a_peers_id_gets_a_group_of_its_own, 0, 2)
 {
-	struct lgr *lgr;
 	uint32_t used;
 
 	begin(NULL);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	used = CONTAINER_OF(list_first(&lgr->rmbs), struct rmb, node)->used;
 	d.remote = ELSEWHERE;
 	propose_as_a(&s[1]);
@@ -134,10 +137,8 @@ START_TEST(a_peer_with_two_addresses_has_two_groups)
 /* From the right address, too: the group is asked whether it lives, and is not offered meanwhile. */
 START_TEST(out_of_sync_is_proven_before_it_counts)
 {
-	struct lgr *lgr;
-
 	begin(NULL);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	sim_freeze(d.dev[A], true); /* so that the answer takes its time */
 	propose_as_a(&s[1]);
 	ck_assert(!accept_of(&s[1]).first_contact);
@@ -193,13 +194,11 @@ offered_by_another(const struct clc_accept *a)
 }
 
 /* With an extension and the token 0, as who does not know it (0); a wrong token (1); no extension (2). */
-START_TEST(a_group_is_not_joined_on_another_servers_word)
+START_LOOP_TEST(a_group_is_not_joined_on_another_servers_word, 0, 3)
 {
-	struct clc_accept a;
-
 	begin(NULL);
 	propose_as_a(&s[2]);
-	a = accept_of(&s[2]);
+	struct clc_accept a = accept_of(&s[2]);
 	ck_assert(!a.first_contact);
 	ck_assert_uint_eq(a.ext.token, duo_lgr(B)->token);
 	a.ext.token = _i == 1 ? a.ext.token ^ 1 : 0;
@@ -217,11 +216,9 @@ START_TEST(a_group_is_not_joined_on_another_servers_word)
 /* The same when the group has no token, as with a server that is no smcrd. */
 START_TEST(a_token_that_was_never_agreed_on_shows_nothing)
 {
-	struct clc_accept a;
-
 	begin(NULL);
 	propose_as_a(&s[2]);
-	a = accept_of(&s[2]);
+	struct clc_accept a = accept_of(&s[2]);
 	a.ext.token = duo_lgr(A)->token = 0;
 	offered_by_another(&a);
 	ck_assert(IS(c[1], FALLBACK));
@@ -250,11 +247,9 @@ START_TEST(a_server_is_known_at_another_address_by_the_token)
 /* A server that claims the identity of another: its own half-made group does not stand in front of the other's. */
 START_TEST(a_claimed_identity_does_not_hide_the_group)
 {
-	struct lgr *lgr, *fake;
-
 	begin(NULL);
-	lgr = duo_lgr(A);
-	fake = lgr_new(d.eng[A], SMCR_CLIENT, &lgr->owner);
+	struct lgr *lgr = duo_lgr(A);
+	struct lgr *fake = lgr_new(d.eng[A], SMCR_CLIENT, &lgr->owner);
 	fake->owner.remote.addr[15] = ELSEWHERE;
 	ck_assert_int_eq(link_new(fake, d.dev[A], &(struct link *){ NULL }), 0);
 	fake->links[0].remote = lgr->links[0].remote;
@@ -285,18 +280,3 @@ START_TEST(peers_of_the_moment_are_known_by_address)
 	ck_assert(!smcr_has_peer(d.eng[B], elsewhere) && !smcr_has_peer(d.eng[B], its_device));
 	ck_assert(smcr_has_peer(d.eng[B], here) && smcr_has_peer(d.eng[B], device_of_a));
 }
-
-static void
-owner_case(TCase *tc)
-{
-	duo_case(tc, 5000);
-	tcase_add_loop_test(tc, a_stranger_with_a_peers_id_gets_a_group_of_its_own, 0, 2);
-	tcase_add_loop_test(tc, a_group_is_not_joined_on_another_servers_word, 0, 3);
-	unit_add(tc, an_owner_is_a_peer_id_at_an_address, a_strangers_first_contacts_are_not_the_peers,
-	    a_peer_with_two_addresses_has_two_groups, out_of_sync_is_proven_before_it_counts,
-	    a_test_that_is_under_way_proves_nothing, a_token_that_was_never_agreed_on_shows_nothing,
-	    a_server_is_known_at_another_address_by_the_token, a_claimed_identity_does_not_hide_the_group,
-	    peers_of_the_moment_are_known_by_address);
-}
-
-UNIT_MAIN("owner", owner_case)

@@ -22,11 +22,3 @@ START_TEST(zeroes_exactly_the_range)
 	}
 	pages_free(p, LEN);
 }
-
-static void
-pages_case(TCase *tc)
-{
-	tcase_add_test(tc, zeroes_exactly_the_range);
-}
-
-UNIT_MAIN("pages", pages_case)

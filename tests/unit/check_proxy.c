@@ -51,7 +51,7 @@ static const struct {
 	                    "\x00\x50") },
 };
 
-START_TEST(headers_are_as_the_document_says)
+START_LOOP_TEST(headers_are_as_the_document_says, 0, sizeof(headers) / sizeof(headers[0]))
 {
 	union net_addr src = addr(headers[_i].src), dst = addr(headers[_i].dst);
 	uint8_t buf[PROXY_HEADER_MAX];
@@ -83,12 +83,3 @@ START_TEST(an_address_that_was_never_set_is_none)
 
 	ck_assert_str_eq(net_addr_str(&unset, buf, sizeof(buf)), "none");
 }
-
-static void
-proxy_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, headers_are_as_the_document_says, 0, sizeof(headers) / sizeof(headers[0]));
-	unit_add(tc, a_mapped_address_is_ipv4, an_address_that_was_never_set_is_none);
-}
-
-UNIT_MAIN("proxy", proxy_case)

@@ -13,7 +13,6 @@ static struct clc_accept
 garbled_join(struct duo_end *e)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
-	struct clc_accept a;
 
 	memcpy(msg.proposal.peer_id, d.eng[A]->peer_id, 8);
 	msg.proposal.ext = (struct clc_smcrd_ext){ .present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP };
@@ -21,7 +20,7 @@ garbled_join(struct duo_end *e)
 	duo_feed_msg(e, &msg);
 	duo_run(30);
 	ck_assert_int_gt(clc_decode((struct span){ e->out, e->out_len }, &msg), 0);
-	a = msg.accept;
+	struct clc_accept a = msg.accept;
 	duo_feed(e, "GET / HTTP/1.1\r\n", 16);
 	duo_run(5);
 	ck_assert(IS(*e, CLOSED));
@@ -40,13 +39,14 @@ say(uint32_t token, uint8_t flags)
 	ck_assert(conn_rx_cdc(duo_link(B), buf, sizeof(buf), true));
 }
 
+UNIT_CASE(duo_case(tc, 20000));
+
 START_TEST(a_group_with_too_much_in_quarantine_runs_empty)
 {
 	uint32_t token[3];
-	struct lgr *lgr;
 
 	duo_begin(&three);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	for (unsigned i = 0; i < 3; i++) {
 		struct clc_accept a = garbled_join(&s[1]);
 
@@ -81,10 +81,8 @@ START_TEST(a_group_with_too_much_in_quarantine_runs_empty)
 /* The client's group: the server never says that it is through. */
 START_TEST(a_client_does_not_join_a_group_with_too_much_in_quarantine)
 {
-	struct lgr *lgr;
-
 	duo_begin(&three);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	for (unsigned i = 1; i <= 3; i++) {
 		duo_connect(i, 1, 50);
 		conn_end(c[i].conn, SMCR_R_CLOSE_TIMEOUT, "", true);
@@ -162,14 +160,3 @@ START_TEST(a_group_without_memory_is_declined)
 	ck_assert_uint_eq(d.eng[B]->rmb_bytes, 3 * SMCR_ELEM_MIN);
 	duo_bystander_is_well();
 }
-
-static void
-quarantine_case(TCase *tc)
-{
-	duo_case(tc, 20000);
-	unit_add(tc, a_group_with_too_much_in_quarantine_runs_empty,
-	    a_client_does_not_join_a_group_with_too_much_in_quarantine, the_peers_next_use_of_its_element_frees_ours,
-	    memory_of_rmbs_is_bounded, a_group_without_memory_is_declined);
-}
-
-UNIT_MAIN("quarantine", quarantine_case)

@@ -10,7 +10,7 @@ static unsigned reads, terms;
 static void
 check_read(struct span body)
 {
-	struct rdmap_read r, untouched;
+	struct rdmap_read r;
 	uint8_t out[RDMAP_READ_LEN];
 
 	reads++;
@@ -19,7 +19,7 @@ check_read(struct span body)
 	rdmap_read_encode(&r, out);
 	ck_assert_mem_eq(out, body.ptr, body.len);
 	memset(&r, 0x5a, sizeof(r));
-	untouched = r;
+	struct rdmap_read untouched = r;
 	for (size_t n = 0; n < body.len; n++)
 		ck_assert_int_eq(rdmap_read_decode((struct span){ body.ptr, n }, &r), 0);
 	ck_assert_mem_eq(&r, &untouched, sizeof(r));
@@ -28,7 +28,7 @@ check_read(struct span body)
 static void
 check_term(struct span body)
 {
-	struct rdmap_term t, untouched;
+	struct rdmap_term t;
 	uint8_t out[RDMAP_TERM_MAX];
 
 	terms++;
@@ -37,7 +37,7 @@ check_term(struct span body)
 	ck_assert_int_eq(rdmap_term_encode(&t, out), (int)body.len);
 	ck_assert_mem_eq(out, body.ptr, body.len);
 	memset(&t, 0x5a, sizeof(t));
-	untouched = t;
+	struct rdmap_term untouched = t;
 	for (size_t n = 0; n < body.len; n++)
 		ck_assert_int_eq(rdmap_term_decode((struct span){ body.ptr, n }, &t), -EPROTO);
 	ck_assert_mem_eq(&t, &untouched, sizeof(t));
@@ -70,32 +70,8 @@ START_TEST(golden_messages)
 /* Linux siw swaps nibbles and flags on little-endian machines. */
 START_TEST(terminate_of_siw_is_understood)
 {
-	static const uint8_t siw[] = {
-		0x21,
-		0x03,
-		0x03,
-		0x00,
-		0x00,
-		0x10,
-		0x41,
-		0x43,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		7,
-		0,
-		0,
-		0,
-		0,
-	};
+	static const uint8_t siw[] = { 0x21, 0x03, 0x03, 0x00, 0x00, 0x10, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		7, 0, 0, 0, 0 };
 	struct rdmap_term t;
 
 	ck_assert_int_eq(rdmap_term_decode((struct span){ siw, sizeof(siw) }, &t), sizeof(siw));
@@ -167,12 +143,3 @@ START_TEST(every_code_has_words)
 	ck_assert_str_eq(rdmap_term_str(0, 9, 9), "RDMAP error");
 	ck_assert_str_eq(rdmap_term_str(15, 15, 255), "unknown error");
 }
-
-static void
-rdmap_case(TCase *tc)
-{
-	unit_add(tc, golden_messages, terminate_of_siw_is_understood, terminate_of_siw_without_flags,
-	    terminate_encoder_refuses_what_cannot_be, terminate_shows_the_wrong_version, every_code_has_words);
-}
-
-UNIT_MAIN("rdmap", rdmap_case)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+UNIT_CASE(duo_case(tc, 5000));
+
 START_TEST(first_contact_then_subsequent)
 {
 	duo_begin(NULL);
@@ -45,10 +47,8 @@ START_TEST(full_groups_get_parallel_ones)
 /* Were a connection forgotten when a group ends, it would find a dead group, not freed memory. */
 START_TEST(a_dead_group_stays_until_everyone_has_let_go)
 {
-	struct lgr *lgr;
-
 	duo_begin(NULL);
-	lgr = duo_lgr(A);
+	struct lgr *lgr = duo_lgr(A);
 	ck_assert_uint_eq(lgr->rdv_cnt, 0);
 	lgr->rdv_cnt++;
 	lgr_down(lgr, SMCR_R_LINK_LOST, "test");
@@ -111,7 +111,7 @@ START_TEST(a_foreign_peer_finds_no_iwarp_device)
 }
 
 /* 3.5.1.2: RoCE stays within a subnet, of either family, with the same length of prefix. */
-START_TEST(roce_from_another_subnet_is_declined)
+START_LOOP_TEST(roce_from_another_subnet_is_declined, 0, 7)
 {
 	static const struct {
 		uint32_t v4;
@@ -228,13 +228,11 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 {
 	const struct rnic_gid gid = { .b = { 0xfe, 0x80, [15] = 2 } }, other = { .b = { 0xfe, 0x80, [15] = 3 } };
 	const uint8_t mac[6] = { 2, 0, 0, 0, 0, 2 }, both = CLC_TRANSPORT_IWARP | CLC_TRANSPORT_ROCE;
-	struct rnic_gid soft_gid;
-	struct rnic_dev *soft, *card;
 
 	duo_init(true, false, NULL);
-	soft = d.dev[A];
-	soft_gid = rnic_query(soft).gid;
-	card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
+	struct rnic_dev *soft = d.dev[A];
+	struct rnic_gid soft_gid = rnic_query(soft).gid;
+	struct rnic_dev *card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
 	ck_assert_int_eq(smcr_add_device(d.eng[A], card), 0);
 	ck_assert_uint_eq(rdv_transports(d.eng[A]), both);
 	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, NULL), card);
@@ -525,7 +523,7 @@ bring_to(enum step step)
 	return &s[0];
 }
 
-START_TEST(garbage_ends_the_connection_at_every_step)
+START_LOOP_TEST(garbage_ends_the_connection_at_every_step, 0, STEP_CNT)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 
@@ -535,7 +533,7 @@ START_TEST(garbage_ends_the_connection_at_every_step)
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
 }
 
-START_TEST(silence_ends_the_connection_at_every_step)
+START_LOOP_TEST(silence_ends_the_connection_at_every_step, 0, STEP_CNT)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 
@@ -544,7 +542,7 @@ START_TEST(silence_ends_the_connection_at_every_step)
 	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
 }
 
-START_TEST(a_message_cut_short_waits_and_times_out)
+START_LOOP_TEST(a_message_cut_short_waits_and_times_out, 0, 1)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 	static const uint8_t part[] = { 0xe2, 0xd4, 0xc3, 0xd9, 1, 0, 52, 0x10, 0 };
@@ -557,7 +555,7 @@ START_TEST(a_message_cut_short_waits_and_times_out)
 	ck_assert_int_eq(e->reason, SMCR_R_CLC_TIMEOUT);
 }
 
-START_TEST(a_decline_is_honoured_at_every_step)
+START_LOOP_TEST(a_decline_is_honoured_at_every_step, 0, STEP_CNT)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
@@ -570,7 +568,7 @@ START_TEST(a_decline_is_honoured_at_every_step)
 	ck_assert_uint_eq(e->diag.local, 0);
 }
 
-START_TEST(a_message_out_of_place_ends_the_connection)
+START_LOOP_TEST(a_message_out_of_place_ends_the_connection, 0, STEP_CNT)
 {
 	/* by step: what may not come there */
 	static const enum clc_type wrong[STEP_CNT] = { CLC_CONFIRM, CLC_PROPOSAL, CLC_ACCEPT };
@@ -587,7 +585,7 @@ START_TEST(a_message_out_of_place_ends_the_connection)
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
 }
 
-START_TEST(the_middle_ending_ends_the_rendezvous)
+START_LOOP_TEST(the_middle_ending_ends_the_rendezvous, 0, STEP_CNT)
 {
 	struct duo_end *e = bring_to((enum step)_i);
 
@@ -615,11 +613,10 @@ START_TEST(clc_input_never_takes_what_follows)
 	struct duo_end *e = bring_to(WAIT_ACCEPT);
 	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
 	uint8_t buf[64];
-	int n;
 	size_t at = 0;
 
 	msg.decline.diag = CLC_DIAG_CONFIG;
-	n = clc_encode(&msg, buf, sizeof(buf));
+	int n = clc_encode(&msg, buf, sizeof(buf));
 	while (smcr_clc_want(e->conn) > 0) {
 		size_t want = smcr_clc_want(e->conn);
 
@@ -636,7 +633,7 @@ static const struct smcr_config one_element_each = { .rmb_elems = 1 };
 
 /* -- Confirm that does not fit (subsequent contact): past the Accept only a reset is left (C.1) -- */
 
-START_TEST(a_confirm_that_names_something_else_ends_the_connection)
+START_LOOP_TEST(a_confirm_that_names_something_else_ends_the_connection, 0, 4)
 {
 	size_t where[] = { 38, 41, 16, 55 }; /* QPN, RKey, GID, address */
 
@@ -677,16 +674,15 @@ START_TEST(an_rmb_that_nobody_uses_may_change_its_size)
 }
 
 /* 4.4.2: a side gives an element to a new connection that the other believes in use: the old one is aborted there. */
-START_TEST(an_element_conflict_aborts_the_old_connection)
+START_LOOP_TEST(an_element_conflict_aborts_the_old_connection, A, B + 1)
 {
 	unsigned host = (unsigned)_i; /* that gives it away: the server in its Accept, the client in its Confirm */
 	struct duo_end *giver = host == B ? s : c, *holder = host == B ? c : s;
-	struct remote_rmb *rr;
 
 	duo_begin(NULL);
 	/* Pretend that the element is free again. */
 	conn_end(giver[0].conn, SMCR_R_CLOSE_TIMEOUT, "", false);
-	rr = holder[0].conn->peer_rmb;
+	struct remote_rmb *rr = holder[0].conn->peer_rmb;
 	ck_assert_uint_eq(rr->conn_id[1], holder[0].conn->id);
 	duo_open(1);
 	duo_run(100);
@@ -731,7 +727,7 @@ START_TEST(declines_that_cross_are_not_taken_for_data)
 	ck_assert_uint_eq(c[0].left_len, 0);
 }
 
-START_TEST(data_after_our_decline_is_data)
+START_LOOP_TEST(data_after_our_decline_is_data, 0, 4)
 {
 	static const char *const data[] = { "x", "GET / HTTP/1.1",
 		"\xe2\xd4\xc3\xd9\x04\x00\x1c\x10 no Decline is this!", "\xe2\xd4\xc3\xd9\x01\x00\x34\x10" };
@@ -752,7 +748,7 @@ START_TEST(data_after_our_decline_is_data)
 
 /* Past the Confirm only a Decline may come: of a message that says it is another one, nothing is read behind its header,
  * and nothing of it is left when we decline ourselves. A witness beside it notices nothing. */
-START_TEST(what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header)
+START_LOOP_TEST(what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header, 0, 4)
 {
 	static const uint8_t hdr[2][CLC_HDR_LEN] = { { 0xe2, 0xd4, 0xc3, 0xd9, CLC_CONFIRM, 0x08, 0x00, 0x10 },
 		{ 0xe2, 0xd4, 0xc3, 0xd9, CLC_DECLINE, 0x08, 0x00, 0x10 } };
@@ -775,7 +771,7 @@ START_TEST(what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header
 
 /* Linux: the network, or the peer, may have stood still for longer than the fallback waits; what comes in the end is a Decline (0),
  * data (1), the beginning of one of them and nothing more (2), or the end of it (3). */
-START_TEST(a_decline_of_linux_may_be_later_than_the_fallback)
+START_LOOP_TEST(a_decline_of_linux_may_be_later_than_the_fallback, 0, 4)
 {
 	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
 	size_t left = _i == 0 ? 0 : _i == 1 ? 1 : 2;
@@ -829,7 +825,7 @@ START_TEST(an_smcrd_that_does_not_answer_our_decline_is_given_up)
 	ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
 }
 
-START_TEST(a_decline_in_first_contact_is_answered)
+START_LOOP_TEST(a_decline_in_first_contact_is_answered, 0, 2)
 {
 	struct duo_end *who = _i == 0 ? &c[0] : &s[0], *other = _i == 0 ? &s[0] : &c[0];
 
@@ -850,7 +846,7 @@ START_TEST(a_decline_in_first_contact_is_answered)
 
 /* -- transports -- */
 
-START_TEST(roce_devices_need_no_mpa)
+START_LOOP_TEST(roce_devices_need_no_mpa, 0, 2)
 {
 	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
 
@@ -865,7 +861,7 @@ START_TEST(roce_devices_need_no_mpa)
 }
 
 /* Bit 0: which side has both; its first device is the one that the other side has not. */
-START_TEST(hosts_of_several_transports_agree_on_what_both_have)
+START_LOOP_TEST(hosts_of_several_transports_agree_on_what_both_have, 0, 4)
 {
 	const enum rnic_transport first = _i < 2 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
 	const enum rnic_transport second = _i < 2 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE;
@@ -883,7 +879,7 @@ START_TEST(hosts_of_several_transports_agree_on_what_both_have)
 	ck_assert_uint_eq(duo_lgr(A)->active_cnt, 1);
 }
 
-START_TEST(hosts_without_a_common_transport_fall_back_and_know_why)
+START_LOOP_TEST(hosts_without_a_common_transport_fall_back_and_know_why, 0, 2)
 {
 	const enum rnic_transport t[2] = { _i == 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP,
 		_i == 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE };
@@ -1046,7 +1042,7 @@ START_TEST(a_silent_peer_is_a_failed_first_contact)
 }
 
 /* Health checks that leave before their Confirm say nothing about SMC-R: the peer is not held off. */
-START_TEST(a_client_that_leaves_before_its_confirm_is_no_failure)
+START_LOOP_TEST(a_client_that_leaves_before_its_confirm_is_no_failure, 0, 2)
 {
 	duo_init(true, true, &short_hold);
 	for (unsigned i = 0; i < 3; i++) {
@@ -1066,7 +1062,7 @@ START_TEST(a_client_that_leaves_before_its_confirm_is_no_failure)
 }
 
 /* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
-START_TEST(nobody_follows_on_a_device_that_is_removed)
+START_LOOP_TEST(nobody_follows_on_a_device_that_is_removed, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 
@@ -1096,12 +1092,10 @@ START_TEST(nobody_follows_on_a_device_that_is_removed)
 static const struct smcr_config one_element = { .rmb_elems = 1, .group_idle_ms = 1000 };
 
 /* The last that waits for an RMB leaves without one: the group is as unused as when a connection ends. */
-START_TEST(a_group_ends_though_its_last_user_only_waited)
+START_LOOP_TEST(a_group_ends_though_its_last_user_only_waited, 0, 2)
 {
-	struct lgr *lgr;
-
 	duo_begin(&one_element);
-	lgr = duo_lgr(B);
+	struct lgr *lgr = duo_lgr(B);
 	duo_open(1);
 	duo_until(B, "CONFIRM RKEY");
 	ck_assert(!list_empty(&lgr->wait_rmb));
@@ -1116,68 +1110,17 @@ START_TEST(a_group_ends_though_its_last_user_only_waited)
 	ck_assert_uint_eq(duo_lgr_cnt(B), 0);
 }
 
-static void
-on_rfc(void)
-{
-	struct smcr_config cfg = d.eng[B]->cfg;
-
-	cfg.rfc_cursors = true;
-	smcr_reconfigure(d.eng[B], &cfg);
-}
-
 /* A reload amid first contact: both sides still agree on the cursors. */
 START_TEST(cursors_are_agreed_in_one_first_contact)
 {
 	duo_init(true, true, NULL);
 	duo_open(0);
 	duo_until(B, "CONFIRM LINK");
-	on_rfc();
+	struct smcr_config cfg = d.eng[B]->cfg;
+
+	cfg.rfc_cursors = true;
+	smcr_reconfigure(d.eng[B], &cfg);
 	duo_run(100);
 	ck_assert(BOTH(0, ESTABLISHED));
 	ck_assert(duo_lgr(A)->eye_catcher == duo_lgr(B)->eye_catcher);
 }
-
-static void
-rendezvous_case(TCase *tc)
-{
-	duo_case(tc, 5000);
-	tcase_add_loop_test(tc, roce_from_another_subnet_is_declined, 0, 7);
-	tcase_add_loop_test(tc, garbage_ends_the_connection_at_every_step, 0, STEP_CNT);
-	tcase_add_loop_test(tc, silence_ends_the_connection_at_every_step, 0, STEP_CNT);
-	tcase_add_loop_test(tc, a_message_cut_short_waits_and_times_out, 0, 1);
-	tcase_add_loop_test(tc, a_decline_is_honoured_at_every_step, 0, STEP_CNT);
-	tcase_add_loop_test(tc, a_message_out_of_place_ends_the_connection, 0, STEP_CNT);
-	tcase_add_loop_test(tc, the_middle_ending_ends_the_rendezvous, 0, STEP_CNT);
-	tcase_add_loop_test(tc, a_confirm_that_names_something_else_ends_the_connection, 0, 4);
-	tcase_add_loop_test(tc, an_element_conflict_aborts_the_old_connection, A, B + 1);
-	tcase_add_loop_test(tc, data_after_our_decline_is_data, 0, 4);
-	tcase_add_loop_test(tc, a_decline_in_first_contact_is_answered, 0, 2);
-	tcase_add_loop_test(tc, roce_devices_need_no_mpa, 0, 2);
-	tcase_add_loop_test(tc, hosts_of_several_transports_agree_on_what_both_have, 0, 4);
-	tcase_add_loop_test(tc, hosts_without_a_common_transport_fall_back_and_know_why, 0, 2);
-	tcase_add_loop_test(tc, what_is_no_decline_past_the_confirm_ends_the_connection_at_its_header, 0, 4);
-	tcase_add_loop_test(tc, a_decline_of_linux_may_be_later_than_the_fallback, 0, 4);
-	tcase_add_loop_test(tc, a_client_that_leaves_before_its_confirm_is_no_failure, 0, 2);
-	tcase_add_loop_test(tc, nobody_follows_on_a_device_that_is_removed, 0, 2);
-	tcase_add_loop_test(tc, a_group_ends_though_its_last_user_only_waited, 0, 2);
-	unit_add(tc, first_contact_then_subsequent, simultaneous_first_contacts_make_one_group,
-	    full_groups_get_parallel_ones, a_dead_group_stays_until_everyone_has_let_go, server_without_device_declines,
-	    client_without_device_declines_in_place_of_the_proposal, a_proposal_for_another_mode_is_declined,
-	    a_foreign_peer_finds_no_iwarp_device, a_server_looks_at_all_of_its_interfaces_at_first_contact,
-	    a_group_is_in_one_vlan, a_device_is_picked_by_address_then_by_transport,
-	    out_of_sync_is_declined_with_the_flag_and_drops_the_group,
-	    a_failed_first_contact_is_tried_once_more_for_those_who_wait,
-	    first_contacts_at_once_are_bounded_and_counted, a_peer_that_fails_repeatedly_is_held_off_for_a_while,
-	    a_server_leg_that_takes_long_is_a_fallback_and_no_failure, an_accept_does_not_send_us_anywhere,
-	    a_leader_that_goes_away_hands_over_and_is_no_failure, silence_during_llc_resets_both,
-	    a_reserved_value_is_declined, clc_input_never_takes_what_follows,
-	    an_rmb_that_nobody_uses_may_change_its_size, a_slow_server_leg_is_declined_before_the_client_resets,
-	    who_waits_for_a_peers_group_is_declined_before_it_resets, declines_that_cross_are_not_taken_for_data,
-	    a_linux_that_says_nothing_after_our_decline_holds_the_fallback_up_for_a_second,
-	    an_smcrd_that_does_not_answer_our_decline_is_given_up, a_prewarmed_connection_has_no_data,
-	    prewarm_makes_a_group_without_an_application, a_draining_server_declines_and_ends_its_groups,
-	    a_second_name_of_a_peer_is_remembered, a_group_that_the_server_offers_is_ready,
-	    a_silent_peer_is_a_failed_first_contact, cursors_are_agreed_in_one_first_contact);
-}
-
-UNIT_MAIN("rendezvous", rendezvous_case)

@@ -37,7 +37,6 @@ run_report(struct worker *w, const char *request)
 	struct report r;
 	struct outbuf out;
 	size_t len, before;
-	char *text;
 	bool more;
 
 	ck_assert_int_eq(outbuf_init(&out, 1 << 20), 0);
@@ -51,7 +50,7 @@ run_report(struct worker *w, const char *request)
 		ck_assert_uint_le(fake_worker.looked_at, REPORT_STEP_ITEMS);
 	} while (more);
 	ck_assert(!out.overflow);
-	text = strndup(outbuf_data(&out, &len), out.len);
+	char *text = strndup(outbuf_data(&out, &len), out.len);
 	ck_assert_uint_eq(strlen(text), len);
 	ck_assert_ptr_eq(strchr(text, '\n'), text + len - 1);
 	outbuf_fini(&out);
@@ -71,10 +70,10 @@ load(const char *text)
 static void
 compare(struct worker *w, const char *request, const char *golden)
 {
-	char *line = run_report(w, request), *pretty;
+	char *line = run_report(w, request);
 	json_t *root = load(line);
 
-	pretty = json_dumps(root, JSON_INDENT(2));
+	char *pretty = json_dumps(root, JSON_INDENT(2));
 	golden_compare(golden, pretty);
 	free(pretty);
 	json_decref(root);
@@ -97,7 +96,7 @@ static const struct {
 	{ "{\"command\":\"drain\"}", "control/drain.json" },
 };
 
-START_TEST(reports_are_as_always)
+START_LOOP_TEST(reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]))
 {
 	struct worker *w = fake_worker_new();
 
@@ -143,13 +142,11 @@ START_TEST(objects_of_a_list_have_one_shape)
 
 	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		char request[64];
-		char *line;
-		json_t *root, *list;
 
 		snprintf(request, sizeof(request), "{\"command\":\"%s\"}", lists[i]);
-		line = run_report(w, request);
-		root = load(line);
-		list = json_object_get(json_object_get(root, "data"), lists[i]);
+		char *line = run_report(w, request);
+		json_t *root = load(line);
+		json_t *list = json_object_get(json_object_get(root, "data"), lists[i]);
 		ck_assert_uint_gt(json_array_size(list), 1);
 		for (size_t k = 1; k < json_array_size(list); k++)
 			same_shape(json_array_get(list, 0), json_array_get(list, k));
@@ -166,13 +163,11 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 	struct control_request req = { .command = CONTROL_CONNECTIONS, .modes = ~0u };
 	struct report r;
 	struct outbuf out;
-	char *all;
 	size_t len, total = 0;
 	bool more = true;
-	json_t *root, *list;
 
 	/* Through a buffer of the size that a client has. */
-	all = malloc(8 << 20);
+	char *all = malloc(8 << 20);
 	ck_assert_int_eq(outbuf_init(&out, 65536), 0);
 	fake_worker.sessions = 5000;
 	report_start(&r, &src, &req, &out);
@@ -185,8 +180,8 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 		outbuf_consume(&out, len);
 	}
 	all[total] = '\0';
-	root = load(all);
-	list = json_object_get(json_object_get(root, "data"), "connections");
+	json_t *root = load(all);
+	json_t *list = json_object_get(json_object_get(root, "data"), "connections");
 	ck_assert_uint_eq(json_array_size(list), 5000);
 	ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 4999), "id")), 5000);
 	json_decref(root);
@@ -260,14 +255,3 @@ START_TEST(the_table_has_every_counter_once)
 	/* Without draining and started_ns, which `status` shows. */
 	ck_assert_uint_eq(by_source[WORKER], offsetof(struct worker_stats, draining) / sizeof(uint64_t));
 }
-
-static void
-report_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]));
-	unit_add(tc, an_idle_daemon_reports_the_same_shape, objects_of_a_list_have_one_shape,
-	    five_thousand_connections_come_whole_in_small_steps, no_answer_holds_an_rkey, errors_keep_the_frame,
-	    the_table_has_every_counter_once);
-}
-
-UNIT_MAIN("report", report_case)

@@ -10,15 +10,9 @@
 static struct host h;
 
 static void
-setup_linux(void)
+setup(void)
 {
 	host_init(&h, false);
-}
-
-static void
-setup_rfc(void)
-{
-	host_init(&h, true);
 }
 
 static void
@@ -26,6 +20,8 @@ teardown(void)
 {
 	host_fini(&h);
 }
+
+UNIT_FIXTURE(setup, teardown);
 
 START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 {
@@ -161,10 +157,10 @@ freed_after_proof(struct rmb *rmb, uint8_t idx)
 
 START_TEST(another_use_of_the_peers_element_ends_quarantine)
 {
-	struct remote_rmb *rr, *other;
+	struct remote_rmb *rr;
 	struct rmb *rmb = with_quarantined(&rr);
 
-	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
+	struct remote_rmb *other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
 	quarantine_let_go(&h.lgr, rr, 4);
 	quarantine_let_go(&h.lgr, other, 3);
 	ck_assert_uint_eq(h.lgr.quarantined, 2);
@@ -174,10 +170,10 @@ START_TEST(another_use_of_the_peers_element_ends_quarantine)
 
 START_TEST(the_end_of_the_peers_rmb_ends_quarantine)
 {
-	struct remote_rmb *rr, *other;
+	struct remote_rmb *rr;
 	struct rmb *rmb = with_quarantined(&rr);
 
-	other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
+	struct remote_rmb *other = remote_rmb_add(&h.lgr, h.link, 101, 0x2000);
 	remote_rmb_free(&h.lgr, other);
 	ck_assert_uint_eq(h.lgr.quarantined, 2);
 	remote_rmb_free(&h.lgr, rr);
@@ -205,11 +201,9 @@ START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
 /* All RMBs of all groups count, to the byte. */
 START_TEST(memory_is_bounded)
 {
-	struct rmb *first;
-
 	h.eng.cfg.rmb_bytes_max = 10 * ELEM;
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 8);
-	first = rmb_new(&h.lgr, ELEM, 8);
+	struct rmb *first = rmb_new(&h.lgr, ELEM, 8);
 	ck_assert_uint_eq(h.eng.rmb_bytes, 8 * ELEM);
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 2); /* not 32 */
 	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 1);
@@ -271,11 +265,13 @@ START_TEST(a_link_is_registered_once)
 	ck_assert_uint_eq(h.dev.mr_cnt, before - 1);
 }
 
-START_TEST(eye_catchers_only_where_the_group_has_them)
+START_LOOP_TEST(eye_catchers_only_where_the_group_has_them, 0, 2)
 {
+	teardown();
+	host_init(&h, _i == 1);
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
-	uint8_t idx = rmb_elem_get_from(rmb), *p = rmb_elem_ptr(rmb, idx);
-
+	uint8_t idx = rmb_elem_get_from(rmb);
+	uint8_t *p = rmb_elem_ptr(rmb, idx);
 	rmb_elem_mark(rmb, idx);
 	if (!h.lgr.eye_catcher) {
 		ck_assert_uint_eq(p[0] | p[1] | p[2] | p[3], 0);
@@ -349,26 +345,3 @@ START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 	ck_assert_uint_eq(rr->conn_id[1], 78);
 	remote_rmb_release(rr, 1, 78);
 }
-
-static void
-linux_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup_linux, teardown);
-	unit_add(tc, indexes_start_at_1_and_all_of_255_are_used_once, only_what_was_written_is_zeroed_but_all_of_that,
-	    rmbs_of_the_peer_may_share_an_rkey, quarantine_lasts, a_late_c_or_a_ends_quarantine,
-	    another_use_of_the_peers_element_ends_quarantine, the_end_of_the_peers_rmb_ends_quarantine,
-	    the_bound_of_quarantine_is_a_number_of_the_group, memory_is_bounded, the_first_is_small_and_later_ones_grow,
-	    memory_and_regions_that_cannot_be_had, a_link_is_registered_once,
-	    eye_catchers_only_where_the_group_has_them, remote_rmbs_are_found_by_their_rtoken,
-	    a_group_has_255_remote_rmbs_at_most, claimed_elements,
-	    a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it);
-}
-
-static void
-rfc_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup_rfc, teardown);
-	tcase_add_test(tc, eye_catchers_only_where_the_group_has_them);
-}
-
-UNIT_MAIN("rmb", linux_case, rfc_case)

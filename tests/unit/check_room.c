@@ -46,6 +46,8 @@ accepted(const struct duo_end *e)
 	return !IS(*e, FALLBACK) && e->conn->rdv->step == RDV_WAIT_CONFIRM;
 }
 
+UNIT_CASE(duo_case(tc, 5000));
+
 START_TEST(an_address_has_so_many_groups)
 {
 	begin();
@@ -264,15 +266,3 @@ START_TEST(each_role_has_a_table_of_peers)
 	peer_free_all(d.eng[B]);
 	c[1].conn->rdv->peer_ent = NULL;
 }
-
-static void
-room_case(TCase *tc)
-{
-	duo_case(tc, 5000);
-	unit_add(tc, an_address_has_so_many_groups, full_groups_do_not_count,
-	    an_addresss_idle_groups_make_room_before_it_is_narrow,
-	    making_room_disturbs_nobody_who_walks_through_the_groups, strangers_do_not_get_the_last_queue_pairs,
-	    idle_groups_make_room_before_queue_pairs_are_short, each_role_has_a_table_of_peers);
-}
-
-UNIT_MAIN("room", room_case)

@@ -42,6 +42,8 @@ expect_protocol_error(const char *why)
 	ck_assert_int_eq(a.link->state, LINK_ACTIVE);
 }
 
+UNIT_CASE(hosts_case(tc, ELEM, false));
+
 /* -- what a message may not say -- */
 
 START_TEST(producer_beyond_the_window)
@@ -97,6 +99,8 @@ START_TEST(data_after_the_end_of_data)
 	expect_protocol_error("data after the end of data");
 }
 
+UNIT_CASE(hosts_case(tc, ELEM, true));
+
 START_TEST(rfc_offsets_skip_the_eye_catcher)
 {
 	struct cdc_msg m = { .seq = 1, .prod = { 0, 3 }, .cons = { 0, 4 } };
@@ -127,6 +131,8 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 0);
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
+
+UNIT_CASE(hosts_case(tc, ELEM, false));
 
 START_TEST(a_protocol_error_before_establishment_ends_the_rendezvous)
 {
@@ -421,31 +427,3 @@ START_TEST(data_after_our_close_and_its_c_are_nobodys)
 	smcr_rx_consume(ca, 10);
 	ck_assert_uint_eq(updates(), 0); /* nothing may follow C */
 }
-
-static void
-rx_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, false);
-	unit_add(tc, producer_beyond_the_window, producer_beyond_the_window_that_we_advertised_though_it_is_consumed,
-	    producer_outside_the_element, consumer_beyond_what_was_sent, consumer_of_what_was_written_but_not_posted,
-	    data_after_the_end_of_data, a_protocol_error_before_establishment_ends_the_rendezvous,
-	    old_messages_are_ignored, unknown_tokens_and_other_groups_connections,
-	    failover_validation_asks_for_the_sequence_alone, what_overtakes_the_confirm_waits,
-	    an_abort_that_overtakes_the_confirm, data_that_pass_the_end_come_in_two_pieces,
-	    the_dirty_mark_follows_the_producer, urgent_bytes_come_alone, a_newer_urgent_byte_takes_the_olders_place,
-	    pending_without_the_byte_is_nothing_yet, no_update_while_half_is_open, no_update_for_less_than_a_tenth,
-	    arrival_alone_earns_no_update, a_blocked_writer_hears_of_every_byte,
-	    a_writer_that_blocks_hears_what_it_does_not_know_yet, update_requests_are_answered,
-	    every_message_carries_the_cursor, the_urgent_byte_always_earns_an_update,
-	    data_after_our_close_and_its_c_are_nobodys);
-}
-
-static void
-rfc_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, true);
-	unit_add(tc, rfc_offsets_skip_the_eye_catcher, an_overwritten_eye_catcher_is_noticed_with_the_next_message,
-	    an_overwritten_eye_catcher_is_noticed_when_reading);
-}
-
-UNIT_MAIN("rx", rx_case, rfc_case)

@@ -37,6 +37,8 @@ carry(unsigned from_a, unsigned from_b)
 	ck_assert(!host_carry_one(&b, &a));
 }
 
+UNIT_CASE(hosts_case(tc, ELEM, true));
+
 START_TEST(scenario_1_send_unconstrained)
 {
 	ck_assert_uint_eq(host_write(ca, 1000, false), 1000);
@@ -156,13 +158,3 @@ START_TEST(scenario_6_urgent_window_closed)
 	host_saw(&a, 3, "W 1500:2499", "C prod=2/2500 cons=0/4");
 	ck_assert_uint_eq(host_read(cb, ELEM, &urgent), 1000);
 }
-
-static void
-scenario_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, true);
-	unit_add(tc, scenario_1_send_unconstrained, scenario_2_send_and_receive, scenario_3_window_constrained,
-	    scenario_4_full_window_writes, scenario_5_urgent_window_open, scenario_6_urgent_window_closed);
-}
-
-UNIT_MAIN("scenarios", scenario_case)

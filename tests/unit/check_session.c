@@ -1,8 +1,5 @@
-/*
- * What a gateway does around its connections: fallback and refusal, PROXY
- * headers, who may come and how many, hostile first bytes, descriptors that run
- * out. Engine and device are the stand-in of fake_smcr.c.
- */
+/* What a gateway does around its connections: fallback and refusal, PROXY headers, who may come and how many, hostile
+ * first bytes, descriptors that run out. Engine and device are the stand-in of fake_smcr.c. */
 #include "daemon/session/session.h"
 
 #include <dirent.h>
@@ -52,9 +49,11 @@ teardown(void)
 	ck_assert_uint_eq(open_fds(), fds_before);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- fallback -- */
 
-START_TEST(a_fallback_is_counted_and_says_why)
+START_LOOP_TEST(a_fallback_is_counted_and_says_why, 0, 2)
 {
 	struct session_info info;
 	uint32_t pos = 0;
@@ -81,9 +80,9 @@ START_TEST(a_fallback_is_counted_and_says_why)
 	ck_assert_uint_eq(gw_pool(GW_IN)->fallbacks.peer.e[0].cnt, 1);
 }
 
-START_TEST(refuse_means_no_tcp)
+START_LOOP_TEST(refuse_means_no_tcp, 0, 2)
 {
-	const char *line, *name = _i == GW_IN ? "service=in " : "service=out ";
+	const char *name = _i == GW_IN ? "service=in " : "service=out ";
 
 	gw.svc[_i].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
@@ -95,7 +94,7 @@ START_TEST(refuse_means_no_tcp)
 	ck_assert_uint_eq(gw_info(_i).fallbacks, 0);
 	ck_assert_uint_eq(gw_info(_i).refused_fallback, 1);
 	ck_assert_uint_eq(gw_info(_i).resets, 1);
-	line = strstr(capture_take(), "connection closed");
+	const char *line = strstr(capture_take(), "connection closed");
 	while (line != NULL && strncmp(strstr(line, "service="), name, strlen(name)) != 0)
 		line = strstr(line + 1, "connection closed");
 	ck_assert_ptr_nonnull(line);
@@ -106,7 +105,7 @@ START_TEST(refuse_means_no_tcp)
 
 /* Data goes out behind our Decline while the peer's may still come in: it is a Decline (0), data (1), or data that begins
  * like one (2). */
-START_TEST(a_late_decline_is_not_taken_for_data)
+START_LOOP_TEST(a_late_decline_is_not_taken_for_data, 0, 3)
 {
 	static const char *const arrives[] = { "data", "data", "FA" };
 	uint8_t msg[FAKE_MSG_LEN];
@@ -146,7 +145,7 @@ START_TEST(refusing_does_not_wait_for_a_late_decline)
 	UNTIL(gw_info(GW_OUT).connections == 0);
 }
 
-START_TEST(out_of_sync_is_tried_once_more)
+START_LOOP_TEST(out_of_sync_is_tried_once_more, 0, 2)
 {
 	gw.svc[GW_IN].fallback = CONFIG_FALLBACK_REFUSE;
 	fake.server_declines = DIAG;
@@ -184,14 +183,14 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 
 static const enum config_proxy proxies[] = { CONFIG_PROXY_V1, CONFIG_PROXY_V2 };
 
-START_TEST(the_proxy_header_comes_first)
+START_LOOP_TEST(the_proxy_header_comes_first, 0, 4)
 {
 	bool tcp = _i / 2 == 1;
 	union net_addr src, dst;
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 	uint8_t want[PROXY_HEADER_MAX + 5], got[256];
-	size_t hdr, have = 0;
+	size_t have = 0;
 
 	gw.svc[GW_IN].proxy_protocol = proxies[_i % 2];
 	fake.server_declines = tcp ? DIAG : 0;
@@ -201,7 +200,7 @@ START_TEST(the_proxy_header_comes_first)
 	ck_assert_int_eq(getsockname(client, (struct sockaddr *)&ss, &len), 0);
 	net_addr_set(&src, &ss);
 	net_addr_set(&dst, &gw.svc[GW_IN].listen);
-	hdr = proxy_header(proxies[_i % 2], &src, &dst, want);
+	size_t hdr = proxy_header(proxies[_i % 2], &src, &dst, want);
 	memcpy(want + hdr, "hello", 5);
 	server = gw_accept();
 	while (have < hdr + 5) {
@@ -216,7 +215,7 @@ START_TEST(the_proxy_header_comes_first)
 	gw_expect(client, "world", GW_OPEN);
 }
 
-START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
+START_LOOP_TEST(the_proxy_header_comes_without_a_word_of_the_client, 0, 2)
 {
 	char text[256] = "", want[128], to[INET_ADDRSTRLEN];
 	const struct sockaddr_in *listen = (const struct sockaddr_in *)&gw.svc[GW_IN].listen;
@@ -234,7 +233,7 @@ START_TEST(the_proxy_header_comes_without_a_word_of_the_client)
 
 /* -- who may come, and how many -- */
 
-START_TEST(the_allow_list_is_obeyed)
+START_LOOP_TEST(the_allow_list_is_obeyed, 0, 2)
 {
 	struct config_net nets[2] = {
 		{ .addr = { [10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2 }, .prefix_len = 120 },
@@ -256,18 +255,18 @@ START_TEST(the_allow_list_is_obeyed)
 }
 
 /* _i / 2: max_connections, or max_connections_per_peer, with which another peer may come */
-START_TEST(no_more_connections_than_are_allowed)
+START_LOOP_TEST(no_more_connections_than_are_allowed, 0, 4)
 {
 	struct sockaddr_in other = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000109) };
 	const int service = _i % 2, per_peer = _i / 2;
-	int extra, fd;
+	int fd;
 
 	gw_begin();
 	/* Those that were there before the limit was set count too. */
 	gw.svc[service].max_connections = per_peer ? 1000 : 1;
 	gw.svc[service].max_per_peer = per_peer ? 1 : 0;
 	ck_assert_int_eq(gw_reload(), 0);
-	extra = gw_client();
+	int extra = gw_client();
 	gw_expect_reset(extra);
 	close(extra);
 	if (per_peer && service == GW_IN) {
@@ -319,7 +318,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 
 static const char *const garbage[] = { "GET / HTTP/1.0\r\n\r\n", "F", "FAK\n", "FAKE1234567890123456789" };
 
-START_TEST(first_bytes_that_are_no_clc_end_the_connection)
+START_LOOP_TEST(first_bytes_that_are_no_clc_end_the_connection, 0, 4)
 {
 	gw_start();
 	client = gw_dial(&gw.svc[GW_OUT].listen);
@@ -348,7 +347,7 @@ stop_after(int step)
 	ck_assert_int_eq(send(client, msg, 7, 0), 7);
 }
 
-START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
+START_LOOP_TEST(a_peer_that_stops_at_any_step_is_cut_off, 0, 4)
 {
 	gw_start();
 	stop_after(_i);
@@ -367,7 +366,7 @@ START_TEST(a_peer_that_stops_at_any_step_is_cut_off)
 	close(other_server);
 }
 
-START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
+START_LOOP_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing, 0, 8)
 {
 	gw_start();
 	stop_after(_i / 2);
@@ -383,7 +382,7 @@ START_TEST(a_peer_that_goes_away_at_any_step_leaves_nothing)
 }
 
 /* The test is the peer of the ingress. */
-START_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client)
+START_LOOP_TEST(a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4)
 {
 	int ls = gw_listen(&gw.peer_addrs[0]), peer;
 
@@ -475,7 +474,7 @@ START_TEST(every_leg_has_its_options)
 }
 
 /* RFC 7609 4.5.3: less keepalive on the middle while links are tested; as much as elsewhere once it carries data. */
-START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
+START_LOOP_TEST(keepalive_of_an_idle_middle_has_its_own_minimum, 0, 3)
 {
 	gw.cfg.keepalive = (struct config_keepalive){
 		.enabled = true,
@@ -496,7 +495,7 @@ START_TEST(keepalive_of_an_idle_middle_has_its_own_minimum)
 	}
 }
 
-START_TEST(a_closed_connection_is_one_line_that_says_all)
+START_LOOP_TEST(a_closed_connection_is_one_line_that_says_all, 0, 3)
 {
 	char peer[ADDR_STR_MAX + 8] = " peer=", srv[ADDR_STR_MAX + 32] = "service=out server=";
 	const char *const want[] = { "service=in client=127.0.0.1:", peer, " from_client=4 to_client=4 ", srv,
@@ -504,7 +503,6 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 		" duration_ms=", _i == 2 ? "reason=\"client reset the connection\"" : "reason=\"normal end\"",
 		_i == 1 ? "mode=TCP local_code=0x03030000 " : "mode=SMC-R ",
 		_i == 1 ? "mode=TCP peer_code=0x03030000 " : "mode=SMC-R " };
-	const char *text;
 	unsigned lines = 0;
 
 	addr_format(&gw.peer_addrs[0], peer + strlen(peer), ADDR_STR_MAX);
@@ -522,7 +520,7 @@ START_TEST(a_closed_connection_is_one_line_that_says_all)
 		gw_expect_eof(server);
 	gw_hang_up(&server);
 	UNTIL(gw_sessions() == 0);
-	text = capture_take();
+	const char *text = capture_take();
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		ck_assert_msg(strstr(text, want[i]) != NULL, "no \"%s\" in: %s", want[i], text);
 	for (const char *p = text; (p = strstr(p, "connection closed")) != NULL; p++)
@@ -554,39 +552,9 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 	}
 }
 
+UNIT_CASE();
+
 START_TEST(a_session_is_small)
 {
 	ck_assert_uint_le(sizeof(struct session), 448);
 }
-
-static void
-session_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, a_fallback_is_counted_and_says_why, 0, 2);
-	tcase_add_loop_test(tc, refuse_means_no_tcp, 0, 2);
-	tcase_add_loop_test(tc, a_late_decline_is_not_taken_for_data, 0, 3);
-	tcase_add_loop_test(tc, out_of_sync_is_tried_once_more, 0, 2);
-	tcase_add_loop_test(tc, the_proxy_header_comes_first, 0, 4);
-	tcase_add_loop_test(tc, the_proxy_header_comes_without_a_word_of_the_client, 0, 2);
-	tcase_add_loop_test(tc, the_allow_list_is_obeyed, 0, 2);
-	tcase_add_loop_test(tc, no_more_connections_than_are_allowed, 0, 4);
-	tcase_add_loop_test(tc, first_bytes_that_are_no_clc_end_the_connection, 0, 4);
-	tcase_add_loop_test(tc, a_peer_that_stops_at_any_step_is_cut_off, 0, 4);
-	tcase_add_loop_test(tc, a_peer_that_goes_away_at_any_step_leaves_nothing, 0, 8);
-	tcase_add_loop_test(tc, a_peer_that_fails_the_ingress_is_a_reset_for_the_client, 0, 4);
-	tcase_add_loop_test(tc, keepalive_of_an_idle_middle_has_its_own_minimum, 0, 3);
-	tcase_add_loop_test(tc, a_closed_connection_is_one_line_that_says_all, 0, 3);
-	unit_add(tc, refusing_does_not_wait_for_a_late_decline, no_free_connection_in_the_engine_is_a_reset,
-	    accepting_goes_on_after_descriptors_ran_out, a_client_that_resets_during_the_rendezvous,
-	    a_peer_that_makes_a_group_ahead_needs_no_server, every_leg_has_its_options,
-	    idle_fallen_back_connections_hold_no_buffer);
-}
-
-static void
-size_case(TCase *tc)
-{
-	tcase_add_test(tc, a_session_is_small);
-}
-
-UNIT_MAIN("session", session_case, size_case)

@@ -221,7 +221,9 @@ transport_of(int i)
 	return i == 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
 }
 
-START_TEST(data_and_message_arrive_in_order)
+UNIT_FIXTURE(setup, teardown);
+
+START_LOOP_TEST(data_and_message_arrive_in_order, 0, 2)
 {
 	cfg.tear_percent = 100;
 	begin_connected(transport_of(_i));
@@ -245,7 +247,7 @@ START_TEST(data_and_message_arrive_in_order)
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
 }
 
-START_TEST(break_flushes_everything_once)
+START_LOOP_TEST(break_flushes_everything_once, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.a, 1);
@@ -271,7 +273,7 @@ START_TEST(break_flushes_everything_once)
 	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
 }
 
-START_TEST(wrong_key_and_range_are_refused)
+START_LOOP_TEST(wrong_key_and_range_are_refused, 0, 2)
 {
 	for (int k = 0; k < 3; k++) {
 		struct rnic_send_wr wr = { .wr_id = 9, .op = RNIC_WR_WRITE, .flags = RNIC_SIGNALED, .sge_cnt = 1 };
@@ -291,7 +293,7 @@ START_TEST(wrong_key_and_range_are_refused)
 	}
 }
 
-START_TEST(sends_wait_for_receives)
+START_LOOP_TEST(sends_wait_for_receives, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0);
@@ -303,7 +305,7 @@ START_TEST(sends_wait_for_receives)
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 }
 
-START_TEST(room_ends_and_comes_back)
+START_LOOP_TEST(room_ends_and_comes_back, 0, 2)
 {
 	struct rnic_credits room;
 
@@ -353,7 +355,7 @@ expect_breach(const char *part)
 	w.breaches = 0;
 }
 
-START_TEST(breaches_are_reported)
+START_LOOP_TEST(breaches_are_reported, 0, 2)
 {
 	struct rnic_send_wr wr = { .op = RNIC_WR_WRITE, .sge_cnt = 1 };
 	struct rnic_recv_wr rv[DEPTH + 1];
@@ -400,11 +402,9 @@ START_TEST(breaches_are_reported)
 
 START_TEST(rts_is_needed_on_roce)
 {
-	struct rnic_remote ra, rb;
-
 	begin(RNIC_TRANSPORT_ROCE);
-	ra = remote_of(&w.a);
-	rb = remote_of(&w.b);
+	struct rnic_remote ra = remote_of(&w.a);
+	struct rnic_remote rb = remote_of(&w.b);
 	ck_assert_int_eq(w.a.dev->ops->qp_connect(w.a.qp, RNIC_ACTIVE, &rb), 0);
 	recv_post(&w.a, 1);
 	run(1 * MS);
@@ -417,13 +417,11 @@ START_TEST(rts_is_needed_on_roce)
 	ck_assert_uint_eq(w.a.wc_cnt, 1);
 }
 
-START_TEST(roce_needs_the_right_peer)
+START_LOOP_TEST(roce_needs_the_right_peer, 0, 2)
 {
-	struct rnic_remote ra, rb;
-
 	begin(RNIC_TRANSPORT_ROCE);
-	ra = remote_of(&w.a);
-	rb = remote_of(&w.b);
+	struct rnic_remote ra = remote_of(&w.a);
+	struct rnic_remote rb = remote_of(&w.b);
 	if (_i == 0)
 		rb.psn ^= 1;
 	else
@@ -440,12 +438,10 @@ START_TEST(roce_needs_the_right_peer)
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_RETRY_EXC);
 }
 
-START_TEST(mpa_connect_fails_in_time)
+START_LOOP_TEST(mpa_connect_fails_in_time, 0, 4)
 {
-	struct rnic_remote rb;
-
 	begin(RNIC_TRANSPORT_IWARP);
-	rb = remote_of(&w.b);
+	struct rnic_remote rb = remote_of(&w.b);
 	ck_assert_int_eq(w.b.dev->ops->qp_expect(w.b.qp), 0);
 	if (_i == 0)
 		rb.mpa_port++;
@@ -465,10 +461,8 @@ START_TEST(mpa_connect_fails_in_time)
 
 START_TEST(mpa_early_connection_is_parked)
 {
-	struct rnic_remote rb;
-
 	begin(RNIC_TRANSPORT_IWARP);
-	rb = remote_of(&w.b);
+	struct rnic_remote rb = remote_of(&w.b);
 	ck_assert_int_eq(w.a.dev->ops->qp_connect(w.a.qp, RNIC_ACTIVE, &rb), 0);
 	run(100 * MS);
 	ck_assert_uint_eq(w.a.ev_cnt, 0);
@@ -478,7 +472,7 @@ START_TEST(mpa_early_connection_is_parked)
 	ck_assert_int_eq(w.a.ev[0].type, RNIC_EV_CONNECTED);
 }
 
-START_TEST(silent_link_is_noticed_by_the_sender_only)
+START_LOOP_TEST(silent_link_is_noticed_by_the_sender_only, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, 1);
@@ -494,7 +488,7 @@ START_TEST(silent_link_is_noticed_by_the_sender_only)
 	ck_assert_uint_eq(w.b.wc_cnt, 0);
 }
 
-START_TEST(port_down_and_up)
+START_LOOP_TEST(port_down_and_up, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
@@ -514,7 +508,7 @@ START_TEST(port_down_and_up)
 	ck_assert_int_eq(w.a.wc[1].status, RNIC_WC_RETRY_EXC);
 }
 
-START_TEST(device_gone)
+START_LOOP_TEST(device_gone, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
@@ -567,7 +561,7 @@ START_TEST(late_link_still_places)
 	ck_assert_uint_gt(placed, 0);
 }
 
-START_TEST(denied_units_are_refused)
+START_LOOP_TEST(denied_units_are_refused, 0, 2)
 {
 	static const struct {
 		uint64_t off;
@@ -594,7 +588,7 @@ START_TEST(denied_units_are_refused)
 
 /* Data that was placed is not read from the buffer again, though no answer says so: a user that knows it otherwise may use the
  * buffer. */
-START_TEST(unacked_write_was_placed)
+START_LOOP_TEST(unacked_write_was_placed, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	w.fate = SIM_UNACKED;
@@ -612,7 +606,7 @@ START_TEST(unacked_write_was_placed)
 	ck_assert_int_ne(w.a.wc[0].status, RNIC_WC_OK);
 }
 
-START_TEST(ghost_completes_what_does_not_arrive)
+START_LOOP_TEST(ghost_completes_what_does_not_arrive, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, 3);
@@ -633,7 +627,7 @@ START_TEST(ghost_completes_what_does_not_arrive)
 	ck_assert_int_eq(w.b.ev[0].type, RNIC_EV_QP_ERROR);
 }
 
-START_TEST(dropped_message_harms_nothing_else)
+START_LOOP_TEST(dropped_message_harms_nothing_else, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, 3);
@@ -649,7 +643,7 @@ START_TEST(dropped_message_harms_nothing_else)
 	ck_assert_uint_eq(w.a.ev_cnt + w.b.ev_cnt, 0);
 }
 
-START_TEST(held_message_comes_later)
+START_LOOP_TEST(held_message_comes_later, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.a, 1);
@@ -668,7 +662,7 @@ START_TEST(held_message_comes_later)
 	ck_assert_int_eq(w.a.wc[1].status, RNIC_WC_OK);
 }
 
-START_TEST(completions_are_withheld)
+START_LOOP_TEST(completions_are_withheld, 0, 2)
 {
 	begin_connected(transport_of(_i));
 	recv_post(&w.b, 2);
@@ -684,7 +678,7 @@ START_TEST(completions_are_withheld)
 	ck_assert_uint_eq(w.a.ev_cnt, 0);
 }
 
-START_TEST(one_link_is_broken_by_its_qp)
+START_LOOP_TEST(one_link_is_broken_by_its_qp, 0, 2)
 {
 	begin(transport_of(_i));
 	ck_assert(!sim_break_qp(w.a.dev, w.a.qp->qpn, SIM_CUT_RESET));
@@ -725,7 +719,7 @@ on_tamper(void *ctx, struct sim_forgery *f)
 }
 
 /* The fabric carries something else than the peer posted, and the peer sees no completion of what it posted. */
-START_TEST(tampering_is_seen_by_the_peer_alone)
+START_LOOP_TEST(tampering_is_seen_by_the_peer_alone, 0, 2)
 {
 	cfg.tamper = on_tamper;
 	begin(transport_of(_i));
@@ -744,7 +738,7 @@ START_TEST(tampering_is_seen_by_the_peer_alone)
 }
 
 /* No request stands behind it; a key that is wrong is refused as any. */
-START_TEST(forged_messages_arrive)
+START_LOOP_TEST(forged_messages_arrive, 0, 2)
 {
 	uint8_t data[MSG] = { 0x42 };
 	struct sim_forgery f = { .op = RNIC_WR_SEND, .data = data, .len = 7 };
@@ -768,33 +762,3 @@ START_TEST(forged_messages_arrive)
 	run(1 * MS);
 	ck_assert_int_eq(w.b.ev[w.b.ev_cnt - 1].type, RNIC_EV_QP_ERROR);
 }
-
-static void
-sim_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, data_and_message_arrive_in_order, 0, 2);
-	tcase_add_loop_test(tc, break_flushes_everything_once, 0, 2);
-	tcase_add_loop_test(tc, wrong_key_and_range_are_refused, 0, 2);
-	tcase_add_loop_test(tc, sends_wait_for_receives, 0, 2);
-	tcase_add_loop_test(tc, room_ends_and_comes_back, 0, 2);
-	tcase_add_loop_test(tc, breaches_are_reported, 0, 2);
-	tcase_add_loop_test(tc, roce_needs_the_right_peer, 0, 2);
-	tcase_add_loop_test(tc, mpa_connect_fails_in_time, 0, 4);
-	tcase_add_loop_test(tc, silent_link_is_noticed_by_the_sender_only, 0, 2);
-	tcase_add_loop_test(tc, port_down_and_up, 0, 2);
-	tcase_add_loop_test(tc, device_gone, 0, 2);
-	tcase_add_loop_test(tc, denied_units_are_refused, 0, 2);
-	tcase_add_loop_test(tc, unacked_write_was_placed, 0, 2);
-	tcase_add_loop_test(tc, ghost_completes_what_does_not_arrive, 0, 2);
-	tcase_add_loop_test(tc, dropped_message_harms_nothing_else, 0, 2);
-	tcase_add_loop_test(tc, held_message_comes_later, 0, 2);
-	tcase_add_loop_test(tc, completions_are_withheld, 0, 2);
-	tcase_add_loop_test(tc, one_link_is_broken_by_its_qp, 0, 2);
-	tcase_add_loop_test(tc, tampering_is_seen_by_the_peer_alone, 0, 2);
-	tcase_add_loop_test(tc, forged_messages_arrive, 0, 2);
-	unit_add(tc, completions_wait_for_confirm, rts_is_needed_on_roce, mpa_early_connection_is_parked,
-	    graceful_disconnect_delivers, late_link_still_places, same_seed_same_run);
-}
-
-UNIT_MAIN("sim", sim_case)

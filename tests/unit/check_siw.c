@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(connects_writes_sends_both_ways)
 {
 	struct siw_config c = config();
@@ -53,10 +55,8 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 	const struct rnic_qp_attr attr = { .ctx = &a, .sq_depth = 1024, .rq_depth = 1024, .token = TOKEN };
 	struct rnic_qp *qp[N];
 	void *small[N];
-	size_t before;
-
 	open_both(&c, &c);
-	before = resident();
+	size_t before = resident();
 	for (unsigned i = 0; i < N; i++) {
 		ck_assert_int_eq(a.dev->ops->qp_create(a.pd, &attr, &qp[i]), 0);
 		small[i] = malloc(100);
@@ -72,11 +72,10 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 START_TEST(query_tells_the_device)
 {
 	struct siw_config c = config();
-	struct rnic_info info;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
-	info = rnic_query(a.dev);
+	struct rnic_info info = rnic_query(a.dev);
 	ck_assert_str_eq(info.name, "siw0");
 	ck_assert_str_eq(info.provider, "siw");
 	ck_assert_int_eq(info.transport, RNIC_TRANSPORT_IWARP);
@@ -109,14 +108,12 @@ START_TEST(counters_have_names)
 {
 	struct siw_config c = config();
 	struct rnic_stat rows[RNIC_STATS_MAX];
-	struct siw_stats st;
-	unsigned n;
 
 	open_connected(&c);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	UNTIL(a.wc_cnt == 1);
-	n = a.dev->ops->stats(a.dev, rows);
-	st = stats(&a);
+	unsigned n = a.dev->ops->stats(a.dev, rows);
+	struct siw_stats st = stats(&a);
 	ck_assert_uint_eq(n, sizeof(st) / sizeof(uint64_t));
 	ck_assert_str_eq(rows[0].name, "fpdus_sent");
 	ck_assert_uint_eq(rows[0].value, st.fpdus_sent);
@@ -204,7 +201,6 @@ START_TEST(no_completion_while_the_peer_does_not_read)
 START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 {
 	struct siw_config c = config();
-	int64_t start;
 
 	c.answer_ms = 150;
 	open_connected(&c);
@@ -212,7 +208,7 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 	run_b = NULL;
 	post(&a, RNIC_WR_WRITE, 1, 0, 0, 1000, &b, 0);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1000, &b, 0);
-	start = a.dev->now_ns;
+	int64_t start = a.dev->now_ns;
 	UNTIL(a.errors == 1);
 	ck_assert_int_ge(poll_loop_now() - start, 150000000);
 	ck_assert_str_eq(a.why, "the peer does not answer");
@@ -274,12 +270,11 @@ START_TEST(confirmation_on_request_only)
 START_TEST(confirmation_after_confirm_ms)
 {
 	struct siw_config c = config();
-	int64_t start;
 
 	c.fence_ms = 60;
 	open_connected(&c);
 	run_ms(100);
-	start = a.dev->now_ns = poll_loop_now(); /* as the turn tells it that posts */
+	int64_t start = a.dev->now_ns = poll_loop_now(); /* as the turn tells it that posts */
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	UNTIL(a.wc_cnt == 1);
 	ck_assert_int_ge(poll_loop_now() - start, 55000000);
@@ -333,14 +328,13 @@ START_TEST(completions_not_polled_hold_their_place)
 {
 	struct siw_config c = config();
 	struct rnic_wc wc[8];
-	int64_t end;
 
 	open_both(&c, &c);
 	end_qp(&a, 4, 4, TOKEN);
 	connect_ends();
 	for (unsigned i = 0; i < 4; i++)
 		post(&a, RNIC_WR_WRITE, i, RNIC_SIGNALED, 0, 10, &b, 0);
-	end = poll_loop_now() + 200000000;
+	int64_t end = poll_loop_now() + 200000000;
 	while (poll_loop_now() < end) {
 		poll_loop_turn(&a.loop, &a.dev, 1, 1); /* without polling */
 		turn_one(&b, 1);
@@ -502,7 +496,7 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 {
 	struct siw_config c = config();
 	struct rnic_pd *pd;
-	struct rnic_mr *mr, *mine;
+	struct rnic_mr *mr;
 
 	open_connected(&c);
 	ck_assert_int_eq(try_post(&a, RNIC_WR_WRITE, 1, 0, BUF - 9, 10, &b, 0), -EINVAL);
@@ -510,7 +504,7 @@ START_TEST(buffers_have_to_be_inside_of_their_region)
 	/* a region of another protection domain is none of ours */
 	ck_assert_int_eq(a.dev->ops->pd_alloc(a.dev, &pd), 0);
 	ck_assert_int_eq(a.dev->ops->mr_reg(pd, a.buf, BUF, 0, &mr), 0);
-	mine = a.mr;
+	struct rnic_mr *mine = a.mr;
 	a.mr = mr;
 	ck_assert_int_eq(try_post(&a, RNIC_WR_WRITE, 1, 0, 0, 10, &b, 0), -EINVAL);
 	a.mr = NULL;
@@ -537,7 +531,7 @@ refused(const char *why)
 		ck_assert_uint_eq(b.buf[i], 0);
 }
 
-START_TEST(memory_is_protected)
+START_LOOP_TEST(memory_is_protected, 0, 10)
 {
 	struct siw_config c = config();
 	struct rnic_pd *pd = NULL;
@@ -587,7 +581,7 @@ START_TEST(memory_is_protected)
 }
 
 /* Revoked in the middle of a write: not a byte more is placed. */
-START_TEST(revocation_in_the_middle_of_a_write)
+START_LOOP_TEST(revocation_in_the_middle_of_a_write, 0, 2)
 {
 	struct siw_config c = config();
 	struct rnic_mr *mr;
@@ -613,7 +607,7 @@ START_TEST(revocation_in_the_middle_of_a_write)
 }
 
 /* 100000 bytes are written over units of 1000: one of them is closed, then none. */
-START_TEST(a_denied_unit_is_not_written)
+START_LOOP_TEST(a_denied_unit_is_not_written, 0, 10)
 {
 	static const unsigned closed[] = { 0, 1, 63, 64, 99 };
 	struct siw_config c = config();
@@ -637,7 +631,7 @@ START_TEST(a_denied_unit_is_not_written)
 		ck_assert_uint_eq(b.buf[i], 0);
 }
 
-START_TEST(a_write_across_a_denied_unit_is_refused)
+START_LOOP_TEST(a_write_across_a_denied_unit_is_refused, 0, 2)
 {
 	struct siw_config c = config();
 
@@ -650,7 +644,7 @@ START_TEST(a_write_across_a_denied_unit_is_refused)
 	refused("DDP tagged buffer: base or bounds");
 }
 
-START_TEST(a_unit_is_denied_in_the_middle_of_a_write)
+START_LOOP_TEST(a_unit_is_denied_in_the_middle_of_a_write, 0, 2)
 {
 	struct siw_config c = config();
 	size_t placed;
@@ -782,7 +776,7 @@ START_TEST(destroy_drops_what_was_not_polled)
 }
 
 /* Random requests and a break at a random moment: every request ends exactly once, in order. */
-START_TEST(each_request_ends_exactly_once)
+START_LOOP_TEST(each_request_ends_exactly_once, 0, 24)
 {
 	struct siw_config c = config();
 	uint64_t x = 77 + (uint64_t)_i;
@@ -837,28 +831,3 @@ START_TEST(each_request_ends_exactly_once)
 	ck_assert_uint_eq(recvs_seen, recvs);
 	ck_assert_uint_eq(sends_seen, posted);
 }
-
-static void
-siw_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, memory_is_protected, 0, 10);
-	tcase_add_loop_test(tc, a_denied_unit_is_not_written, 0, 10);
-	tcase_add_loop_test(tc, a_write_across_a_denied_unit_is_refused, 0, 2);
-	tcase_add_loop_test(tc, a_unit_is_denied_in_the_middle_of_a_write, 0, 2);
-	tcase_add_loop_test(tc, revocation_in_the_middle_of_a_write, 0, 2);
-	tcase_add_loop_test(tc, each_request_ends_exactly_once, 0, 24);
-	unit_add(tc, connects_writes_sends_both_ways, unused_queues_take_no_memory_and_leave_none,
-	    query_tells_the_device, counters_have_names, the_ports_state_is_told_once,
-	    port_events_come_before_those_of_queue_pairs, no_completion_while_the_peer_does_not_read,
-	    a_peer_that_does_not_answer_breaks_the_qp, a_peer_that_takes_nothing_breaks_the_qp,
-	    confirmation_on_request_only, confirmation_after_confirm_ms, confirmation_under_pressure,
-	    a_full_queue_is_refused_and_room_is_told, completions_not_polled_hold_their_place,
-	    sends_keep_to_the_peers_receive_depth, a_send_without_a_receive_waits, stalled_stream_goes_on_where_it_was,
-	    receives_are_bounded_all_or_none, inline_data_is_copied, four_pieces_are_gathered,
-	    buffers_have_to_be_inside_of_their_region, units_without_a_bit_are_open, disconnect_flushes_everything_once,
-	    after_a_reset_nothing_is_placed, graceful_disconnect_sends_what_was_posted,
-	    destroy_drops_what_was_not_polled);
-}
-
-UNIT_MAIN("siw", siw_case)

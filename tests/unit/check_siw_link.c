@@ -18,10 +18,8 @@ soak(unsigned rounds, unsigned seed)
 	}
 	a.wc_cnt = b.wc_cnt = 0;
 	for (unsigned r = 0; r < rounds; r++) {
-		uint32_t len;
-
 		x = x * 6364136223846793005u + 1442695040888963407u;
-		len = (uint32_t)(x >> 40) % (x & 0x100 ? 50000 : 300);
+		uint32_t len = (uint32_t)(x >> 40) % (x & 0x100 ? 50000 : 300);
 		if (off + len > BUF / 2)
 			off = 0;
 		UNTIL(room(&a).wrs > 1 && room(&a).sends > 0 && room(&b).sends > 0);
@@ -56,8 +54,10 @@ soak(unsigned rounds, unsigned seed)
 	ck_assert_uint_eq(stats(&a).crc_errors + stats(&b).crc_errors, 0);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* CRC on and off, markers in each direction, all FPDU sizes: bulk and small, both ways at once. */
-START_TEST(every_option_carries_data)
+START_LOOP_TEST(every_option_carries_data, 0, 40)
 {
 	static const uint32_t fpdu[] = { 0, 128, 1000, 16384, 64768 };
 	struct siw_config ca = config(), cb = config();
@@ -72,7 +72,7 @@ START_TEST(every_option_carries_data)
 	soak(200, (unsigned)_i);
 }
 
-START_TEST(every_rtr_kind)
+START_LOOP_TEST(every_rtr_kind, 0, 6)
 {
 	static const unsigned kinds[] = { SIW_RTR_SEND, SIW_RTR_WRITE, SIW_RTR_READ };
 	struct siw_config ca = config(), cb = config();
@@ -145,12 +145,11 @@ START_TEST(ipv6)
 START_TEST(nobody_listens)
 {
 	struct siw_config c = config();
-	struct rnic_remote r;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	r = remote(&b);
+	struct rnic_remote r = remote(&b);
 	end_close(&b);
 	run_b = NULL;
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
@@ -165,11 +164,10 @@ START_TEST(nobody_listens)
 START_TEST(wrong_address_family)
 {
 	struct siw_config c = config();
-	struct rnic_remote r;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
-	r = (struct rnic_remote){ .gid = { { 0xfe, 0x80, [15] = 1 } }, .qpn = 2, .mpa_port = 1 };
+	struct rnic_remote r = (struct rnic_remote){ .gid = { { 0xfe, 0x80, [15] = 1 } }, .qpn = 2, .mpa_port = 1 };
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, "the peer's RNIC has an address of another family");
@@ -193,14 +191,13 @@ attempt(struct rnic_remote r, uint64_t token, const char *why)
 START_TEST(token_binds_the_link)
 {
 	struct siw_config c = config();
-	struct rnic_remote r, wrong;
 
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
-	r = remote(&b);
+	struct rnic_remote r = remote(&b);
 	attempt(r, TOKEN + 1, "rejected by the peer: wrong token");
-	wrong = r;
+	struct rnic_remote wrong = r;
 	wrong.psn ^= 1;
 	attempt(wrong, TOKEN, "rejected by the peer: wrong token");
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 2);
@@ -219,13 +216,12 @@ START_TEST(token_binds_the_link)
 START_TEST(early_request_waits_for_its_qp)
 {
 	struct siw_config c = config();
-	struct rnic_remote ra, rb;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	ra = remote(&a);
-	rb = remote(&b);
+	struct rnic_remote ra = remote(&a);
+	struct rnic_remote rb = remote(&b);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	run_ms(100);
 	ck_assert_uint_eq(a.connected + a.failed, 0);
@@ -239,12 +235,11 @@ START_TEST(early_request_waits_for_its_qp)
 START_TEST(early_request_waits_only_so_long)
 {
 	struct siw_config c = config();
-	struct rnic_remote rb;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	rb = remote(&b);
+	struct rnic_remote rb = remote(&b);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, "rejected by the peer: not expected");
@@ -255,11 +250,10 @@ START_TEST(early_requests_are_bounded)
 {
 	struct siw_config c = config();
 	struct rnic_qp *qps[33];
-	struct rnic_remote rb;
 
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
-	rb = remote(&b);
+	struct rnic_remote rb = remote(&b);
 	for (unsigned i = 0; i < 33; i++) {
 		end_qp(&a, 8, 8, TOKEN);
 		qps[i] = a.qp;
@@ -280,12 +274,11 @@ START_TEST(early_requests_are_bounded)
 START_TEST(another_qp_of_the_peer_took_the_link)
 {
 	struct siw_config c = config();
-	struct rnic_remote r;
 
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
 	end_qp(&a, 8, 8, TOKEN);
-	r = remote(&b);
+	struct rnic_remote r = remote(&b);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
 	UNTIL(a.connected == 1);
@@ -300,13 +293,12 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 START_TEST(the_peer_never_comes)
 {
 	struct siw_config c = config();
-	struct rnic_remote ra;
 
 	c.connect_ms = 100;
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	ra = remote(&a);
+	struct rnic_remote ra = remote(&a);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	UNTIL(b.failed == 1);
@@ -317,13 +309,12 @@ START_TEST(the_peer_never_comes)
 START_TEST(the_peer_left_before_it_was_claimed)
 {
 	struct siw_config c = config();
-	struct rnic_remote ra, rb;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	ra = remote(&a);
-	rb = remote(&b);
+	struct rnic_remote ra = remote(&a);
+	struct rnic_remote rb = remote(&b);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	UNTIL(a.connected == 1);
@@ -372,16 +363,14 @@ START_TEST(bad_settings_are_named)
 START_TEST(ports_come_from_the_range)
 {
 	struct siw_config c = config();
-	struct rnic_loop l;
 	struct rnic_dev *dev;
 	const char *err;
-	uint16_t port;
 
 	end_open(&a, &c);
-	port = rnic_query(a.dev).mpa_port;
+	uint16_t port = rnic_query(a.dev).mpa_port;
 	c.port_min = c.port_max = port;
 	poll_loop_init(&b.loop);
-	l = poll_loop_rnic(&b.loop);
+	struct rnic_loop l = poll_loop_rnic(&b.loop);
 	ck_assert_int_eq(siw_open(&c, &l, &rng, &dev, &err), -EADDRINUSE);
 	ck_assert_str_eq(err, "no free port in the range");
 	poll_loop_fini(&b.loop);
@@ -415,17 +404,3 @@ START_TEST(qps_are_bounded)
 	a.dev->ops->qp_destroy(qp[0]);
 	a.dev->ops->qp_destroy(qp[1]);
 }
-
-static void
-siw_link_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, every_option_carries_data, 0, 40);
-	tcase_add_loop_test(tc, every_rtr_kind, 0, 6);
-	unit_add(tc, no_rtr_kind_in_common, revision_1_initiator, ipv6, nobody_listens, wrong_address_family,
-	    token_binds_the_link, early_request_waits_for_its_qp, early_request_waits_only_so_long,
-	    early_requests_are_bounded, another_qp_of_the_peer_took_the_link, the_peer_never_comes,
-	    the_peer_left_before_it_was_claimed, bad_settings_are_named, ports_come_from_the_range, qps_are_bounded);
-}
-
-UNIT_MAIN("siw_link", siw_link_case)

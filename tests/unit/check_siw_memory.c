@@ -1,8 +1,5 @@
-/*
- * The soft iWARP device when memory runs out: each allocation in turn, from
- * opening the device to the end of a link, on sockets in memory. A link that is
- * there already goes on, whoever had no memory says so, and nothing is left.
- */
+/* The soft iWARP device when memory runs out: each allocation in turn, from opening the device to the end of a link, on
+ * sockets in memory. A link that is there already goes on, whoever had no memory says so, and nothing is left. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -63,13 +60,12 @@ static bool
 end_new(struct end *e, struct rnic_dev *dev)
 {
 	const struct rnic_qp_attr attr = { .ctx = e, .sq_depth = 16, .rq_depth = 8, .token = TOKEN };
-	int rc;
 
 	*e = (struct end){ .dev = dev };
 	e->buf = aligned_alloc(64, BUF); /* not one of those that fail */
 	ck_assert(e->buf != NULL);
 	memset(e->buf, 0, BUF);
-	rc = dev->ops->pd_alloc(dev, &e->pd);
+	int rc = dev->ops->pd_alloc(dev, &e->pd);
 	ck_assert(rc == 0 || (rc == -ENOMEM && e->pd == NULL));
 	if (rc == 0) {
 		rc = dev->ops->mr_reg(e->pd, e->buf, BUF, RNIC_ACCESS_REMOTE_WRITE, &e->mr);
@@ -268,12 +264,11 @@ START_TEST(a_device_does_not_open)
 	while (sweep_next(&s)) {
 		struct rnic_dev *dev = NULL;
 		const char *err = NULL;
-		int rc;
 
 		sockets_init();
 		rng_init_seeded(&rng, 1);
 		sweep_arm(&s);
-		rc = open_device(&dev, &err);
+		int rc = open_device(&dev, &err);
 		if (sweep_over(&s)) {
 			ck_assert_int_eq(rc, -ENOMEM);
 			ck_assert_str_eq(err, "memory");
@@ -292,11 +287,9 @@ START_TEST(a_link_is_made_or_says_why_not)
 	struct sweep s = { 0 };
 
 	while (sweep_next(&s)) {
-		bool up;
-
 		setup();
 		sweep_arm(&s);
-		up = link_up(fresh);
+		bool up = link_up(fresh);
 		if (sweep_over(&s))
 			ck_assert(fresh[0].qp == NULL || fresh[1].qp == NULL || up || said() == 1);
 		else
@@ -332,10 +325,9 @@ START_TEST(a_stranger_costs_nobody_else)
 
 	while (sweep_next(&s)) {
 		uint8_t bad[56] = "MPA ID Req Frame\x50\x02";
-		int fd;
 
 		setup();
-		fd = sockets_dial(rnic_query(devs[1]).mpa_port);
+		int fd = sockets_dial(rnic_query(devs[1]).mpa_port);
 		bad[19] = 36;
 		(void)sockets_send(fd, bad, sizeof(bad));
 		sweep_arm(&s);
@@ -350,11 +342,3 @@ START_TEST(a_stranger_costs_nobody_else)
 	}
 	ck_assert_uint_gt(s.nth, 2);
 }
-
-static void
-siw_memory_case(TCase *tc)
-{
-	unit_add(tc, a_device_does_not_open, a_link_is_made_or_says_why_not, a_link_ends, a_stranger_costs_nobody_else);
-}
-
-UNIT_MAIN("siw_memory", siw_memory_case)

@@ -49,6 +49,8 @@ getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- start-up -- */
 
 START_TEST(a_start_up_frame_goes_in_one_piece)
@@ -61,10 +63,9 @@ START_TEST(a_start_up_frame_goes_in_one_piece)
 }
 
 /* A card that sends the RTR Read by itself and does not count it: its user's first Read comes on top. */
-START_TEST(an_rtr_read_may_come_on_top)
+START_LOOP_TEST(an_rtr_read_may_come_on_top, 0, 2)
 {
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ };
 	const struct rdmap_read rd = { .sink_stag = 1, .src_stag = 1 };
@@ -74,7 +75,7 @@ START_TEST(an_rtr_read_may_come_on_top)
 		c.ird = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	f.ird = f.ord = 1;
 	raw_send_frame(f, &d);
 	ck_assert_uint_eq(raw_reply(&d).ird, 1);
@@ -90,18 +91,17 @@ START_TEST(an_rtr_read_may_come_on_top)
 }
 
 /* Linux's siw answers a Read of nothing with more than that while it is sending: so each side says what may be read. */
-START_TEST(a_confirming_read_reads_what_the_peer_names)
+START_LOOP_TEST(a_confirming_read_reads_what_the_peer_names, 0, 2)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x41, .qn = RDMAP_QN_READ, .msn = 1 };
 	struct rdmap_read rd = { .sink_stag = 9, .sink_to = 1000, .size = MPA_FENCE_LEN };
 	uint8_t body[RDMAP_READ_LEN];
-	struct mpa_pdata d;
 
 	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.read_stag = _i == 0 ? 0 : 0xcafe00;
 	d.read_to = 4096;
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
@@ -134,7 +134,7 @@ START_TEST(a_confirming_read_reads_what_the_peer_names)
 }
 
 /* Refused before any queue pair had a say: the depths of the Reply keep to RFC 6581 9.1 nevertheless. */
-START_TEST(an_early_reject_has_depths_that_fit)
+START_LOOP_TEST(an_early_reject_has_depths_that_fit, 0, 4)
 {
 	static const uint16_t depth[][4] = {
 		/* asked: ird, ord; answered: ird, ord */
@@ -145,11 +145,10 @@ START_TEST(an_early_reject_has_depths_that_fit)
 	};
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.token++;
 	f.ird = depth[_i][0];
 	f.ord = depth[_i][1];
@@ -164,18 +163,17 @@ START_TEST(an_early_reject_has_depths_that_fit)
 }
 
 /* A responder that missed the first FPDU looks again when another one comes. */
-START_TEST(a_silent_responder_hears_a_second_word)
+START_LOOP_TEST(a_silent_responder_hears_a_second_word, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
-	int64_t start;
 
 	f.model = MPA_P2P | MPA_RTR_WRITE;
 	raw_send_frame(f, &d);
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
 	raw_drop();
-	start = a.dev->now_ns;
+	int64_t start = a.dev->now_ns;
 	if (_i == 1) {
 		post_recv(&a, 1, 0, 10);
 		raw_fpdu(&(struct ddp_hdr){ .last = true, .ulp_ctrl = 0x43, .msn = 1 }, "x", 1);
@@ -201,12 +199,11 @@ static int
 connect_between(const char *addr, const char *at)
 {
 	struct sockaddr_storage from, to;
-	int fd;
 
 	ck_assert_int_eq(addr_parse(addr, &from), 0);
 	ck_assert_int_eq(addr_parse(at, &to), 0);
 	addr_set_port(&to, rnic_query(b.dev).mpa_port);
-	fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, addr_len(&from)), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, addr_len(&to)), 0);
 	return fd;
@@ -230,7 +227,6 @@ only_odd_ones(void *ctx, const struct rnic_gid *from)
 START_TEST(an_address_that_may_not_connect_is_turned_away)
 {
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	int fd[200];
 	char byte;
 
@@ -246,7 +242,7 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	UNTIL(stats(&b).mpa_refused_address == 200);
 	ck_assert_int_eq(recv(fd[0], &byte, 1, 0), -1);
 	ck_assert_int_eq(errno, ECONNRESET);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 0);
@@ -338,14 +334,13 @@ START_TEST(the_refused_who_stay_are_bounded)
 /* -- hardware's segments -- */
 
 /* 20 Sends and a large Write, first to a peer that is no software of ours, then to one that is. */
-START_TEST(each_fpdu_is_a_write_for_hardware)
+START_LOOP_TEST(each_fpdu_is_a_write_for_hardware, 0, 2)
 {
 	struct siw_config c = config();
-	unsigned fpdus;
 
 	raw_connect(&c, 0, _i == 0 ? 0 : 16384);
 	counting = true;
-	fpdus = (unsigned)stats(&b).fpdus_sent;
+	unsigned fpdus = (unsigned)stats(&b).fpdus_sent;
 	post(&b, RNIC_WR_WRITE, 1, 0, 0, 100000, &b, 0);
 	for (unsigned i = 0; i < 8; i++)
 		post(&b, RNIC_WR_SEND, 1, 0, 0, 44, &b, 0);
@@ -411,7 +406,7 @@ raw_terminate(void)
 }
 
 /* The reset is seen first: the Terminate tells its reason all the same, and nothing is placed. */
-START_TEST(a_terminate_before_a_reset_is_heard)
+START_LOOP_TEST(a_terminate_before_a_reset_is_heard, 0, 3)
 {
 	struct siw_config c = config();
 	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
@@ -438,7 +433,6 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct mpa_pdata d;
 	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40 };
 	static uint8_t data[40000];
 	struct iovec iov[8];
@@ -449,7 +443,7 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 	c.crc = false;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	f.flags = MPA_ENHANCED;
 	raw_send_frame(f, &d);
 	(void)raw_reply(&d);
@@ -478,7 +472,7 @@ START_TEST(a_terminate_behind_half_a_write_is_heard)
 }
 
 /* A peer that ends in order sees an end in order, unless there is something that it did not take. */
-START_TEST(a_fin_is_answered_by_a_fin)
+START_LOOP_TEST(a_fin_is_answered_by_a_fin, 0, 2)
 {
 	struct siw_config c = config();
 	uint8_t byte;
@@ -530,21 +524,3 @@ START_TEST(a_place_that_closes_half_way_ends_the_link)
 	for (; placed < 200000; placed++)
 		ck_assert_uint_eq(b.buf[placed], 0);
 }
-
-static void
-siw_peer_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, an_rtr_read_may_come_on_top, 0, 2);
-	tcase_add_loop_test(tc, a_confirming_read_reads_what_the_peer_names, 0, 2);
-	tcase_add_loop_test(tc, an_early_reject_has_depths_that_fit, 0, 4);
-	tcase_add_loop_test(tc, a_silent_responder_hears_a_second_word, 0, 2);
-	tcase_add_loop_test(tc, each_fpdu_is_a_write_for_hardware, 0, 2);
-	tcase_add_loop_test(tc, a_terminate_before_a_reset_is_heard, 0, 3);
-	tcase_add_loop_test(tc, a_fin_is_answered_by_a_fin, 0, 2);
-	unit_add(tc, a_start_up_frame_goes_in_one_piece, an_address_that_may_not_connect_is_turned_away,
-	    early_requests_of_one_address_leave_room, an_ipv6_network_is_one_source, the_refused_who_stay_are_bounded,
-	    fpdus_follow_the_mss, a_terminate_behind_half_a_write_is_heard, a_place_that_closes_half_way_ends_the_link);
-}
-
-UNIT_MAIN("siw_peer", siw_peer_case)

@@ -12,20 +12,20 @@ expect_depths(const struct end *e, int ird, int ord)
 	ck_assert_int_eq(d.ord, ord);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(passive_side_answers_as_the_rfc_wants)
 {
 	struct siw_config c = config();
-	struct mpa_frame f;
-	struct mpa_pdata d;
 
 	c.ird = 6;
 	c.ord = 2;
 	c.rtr = SIW_RTR_WRITE | SIW_RTR_READ;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
-	f = raw_reply(&d);
+	struct mpa_frame f = raw_reply(&d);
 	ck_assert_uint_eq(f.rev, 2);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC);
 	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_WRITE | MPA_RTR_READ);
@@ -42,17 +42,16 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 }
 
 /* Initiator first: also with a peer that knows no RTR (RFC 5044 7.1.2, rule 4). */
-START_TEST(passive_side_waits_for_the_first_fpdu)
+START_LOOP_TEST(passive_side_waits_for_the_first_fpdu, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = { .kind = MPA_REQUEST, .rev = 1, .flags = MPA_CRC };
-	struct mpa_pdata d;
 	uint8_t small = 1;
 
 	c.fence_ms = 1;
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(_i == 0 ? f : raw_frame(MPA_REQUEST), &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.rev, _i == 0 ? 1 : 2);
@@ -76,20 +75,19 @@ START_TEST(passive_side_waits_for_the_first_fpdu)
 }
 
 /* The first FPDU shows that the link is not the claimed one; the second came with it, and is nobody's any more. */
-START_TEST(nothing_is_placed_behind_a_start_that_failed)
+START_LOOP_TEST(nothing_is_placed_behind_a_start_that_failed, 0, 2)
 {
 	struct siw_config c = config();
 	const struct ddp_hdr send = { .last = true, .ulp_ctrl = 0x43, .msn = 1 };
 	const struct rnic_remote other = { .qpn = 76 };
 	struct ddp_hdr write = rtr_write;
-	struct mpa_pdata d;
 	const uint8_t one = 1;
 
 	open_both(&c, &c);
 	end_qp(&b, 16, 8, TOKEN);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	(void)raw_reply(&d);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &other), 0);
@@ -115,14 +113,12 @@ START_TEST(nothing_is_placed_behind_a_start_that_failed)
 START_TEST(initiator_with_ird_0_is_rejected)
 {
 	struct siw_config c = config();
-	struct mpa_frame f;
-	struct mpa_pdata d;
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	f = raw_frame(MPA_REQUEST);
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
 	f.ird = 0;
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(f, &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC | MPA_REJECT);
@@ -135,17 +131,16 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	raw_close();
 }
 
-START_TEST(strangers_are_refused)
+START_LOOP_TEST(strangers_are_refused, 0, 4)
 {
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	struct mpa_pdata d;
 	static const uint8_t other[40] = "rping";
 	uint8_t pd[MPA_PDATA_LEN];
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.recv_depth = 0;
 	mpa_pdata_encode(&d, pd);
 	if (_i == 3)
@@ -167,45 +162,28 @@ START_TEST(strangers_are_refused)
 	raw_close();
 }
 
-START_TEST(malformed_requests_are_dropped)
+START_LOOP_TEST(malformed_requests_are_dropped, 0, 8)
 {
+	static const struct {
+		size_t at, len;
+		uint8_t bytes[2]; /* that stand there */
+	} rows[] = {
+		{ 0, 1, { 'm', 'P' } }, { 9, 20, { 'p', ' ' } }, /* an initiator meets an initiator's peer: a Reply */
+		{ 18, 20, { 2, 1 } },                            /* private data too long */
+		{ 18, 21, { 0, 0 } },                            /* a byte behind the frame */
+		{ 16, 20, { 0x40, 3 } },                         /* the revision */
+		{ 16, 20, { 0x40, 0 } }, { 18, 19, { 0, 0 } },   /* never complete */
+		{ 18, 0, { 0, 0 } },                             /* nothing at all */
+	};
 	struct siw_config c = config();
 	uint8_t buf[MPA_FRAME_MAX + 10] = "MPA ID Req Frame\x40\x01";
-	size_t len = 20;
 
 	c.connect_ms = 200;
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
-	switch (_i) {
-	case 0:
-		buf[0] = 'm';
-		len = 1;
-		break;
-	case 1: /* an initiator meets an initiator's peer: a Reply */
-		memcpy(buf, "MPA ID Rep Frame", 16);
-		break;
-	case 2: /* private data too long */
-		buf[18] = 2;
-		buf[19] = 1;
-		break;
-	case 3: /* a byte behind the frame */
-		len = 21;
-		break;
-	case 4:
-		buf[17] = 3;
-		break;
-	case 5:
-		buf[17] = 0;
-		break;
-	case 6: /* never complete */
-		len = 19;
-		break;
-	default: /* nothing at all */
-		len = 0;
-		break;
-	}
+	memcpy(buf + rows[_i].at, rows[_i].bytes, 2);
 	raw_open(&b, 0);
-	raw_send(buf, len);
+	raw_send(buf, rows[_i].len);
 	UNTIL(raw_read(), raw.eof);
 	ck_assert_uint_eq(raw.len, 0);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 1);
@@ -234,33 +212,8 @@ START_TEST(silent_connections_do_not_keep_others_out)
 START_TEST(a_crc_error_is_told_and_ends_the_link)
 {
 	struct siw_config c = config();
-	struct siw_stats st;
-	static const uint8_t bad[] = {
-		0x00,
-		0x12,
-		0xc1,
-		0x40,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		0,
-		'a',
-		'b',
-		'c',
-		'd',
-		1,
-		2,
-		3,
-		4,
-	};
+	static const uint8_t bad[] = { 0x00, 0x12, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd',
+		1, 2, 3, 4 };
 
 	raw_connect(&c, 0, 16384);
 	post_recv(&b, 5, 0, 10);
@@ -274,7 +227,7 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 	ck_assert_str_eq(b.why, "CRC error");
 	check_wc(&b, 0, 6, RNIC_WC_WRITE, RNIC_WC_LOCAL_ERR);
 	check_wc(&b, 1, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);
-	st = stats(&b);
+	struct siw_stats st = stats(&b);
 	ck_assert_uint_eq(st.crc_errors, 1);
 	ck_assert_uint_eq(st.terminates_sent, 1);
 	raw_close();
@@ -284,12 +237,11 @@ START_TEST(a_crc_error_is_told_and_ends_the_link)
 START_TEST(a_bad_first_fpdu_gets_no_answer)
 {
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	static const uint8_t bad[20] = { 0x00, 0x0e, 0xc1, 0x40 };
 
 	open_for_raw(&c);
 	raw_open(&b, 0);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	raw_reply(&d);
 	raw_send(bad, sizeof(bad));
@@ -301,34 +253,24 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	raw_close();
 }
 
-START_TEST(protocol_errors_are_told)
+START_LOOP_TEST(protocol_errors_are_told, 0, 4)
 {
+	static const struct {
+		struct ddp_hdr h;
+		size_t len;
+		uint8_t layer, etype, code;
+	} rows[] = {
+		{ { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 1 }, 11, 1, 2, 5 },
+		{ { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 2 }, 0, 1, 2, 3 },
+		{ { .last = true, .ulp_ctrl = 0x48, .qn = 0, .msn = 1 }, 0, 0, 2, 6 },
+		{ { .last = true, .ulp_ctrl = 0x43, .qn = 3, .msn = 1 }, 0, 1, 2, 1 },
+	};
 	struct siw_config c = config();
-	struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x43, .qn = 0, .msn = 1 };
 
 	raw_connect(&c, 0, 16384);
 	post_recv(&b, 5, 0, 10);
-	switch (_i) {
-	case 0:
-		raw_fpdu(&h, "0123456789a", 11);
-		expect_terminate(1, 2, 5);
-		break;
-	case 1:
-		h.msn = 2;
-		raw_fpdu(&h, "", 0);
-		expect_terminate(1, 2, 3);
-		break;
-	case 2:
-		h.ulp_ctrl = 0x48;
-		raw_fpdu(&h, "", 0);
-		expect_terminate(0, 2, 6);
-		break;
-	default:
-		h.qn = 3;
-		raw_fpdu(&h, "", 0);
-		expect_terminate(1, 2, 1);
-		break;
-	}
+	raw_fpdu(&rows[_i].h, "0123456789a", rows[_i].len);
+	expect_terminate(rows[_i].layer, rows[_i].etype, rows[_i].code);
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
 	raw_close();
@@ -426,7 +368,7 @@ START_TEST(any_segmentation_is_taken)
 	raw_close();
 }
 
-START_TEST(responder_with_ird_0_is_told_terminate_6)
+START_LOOP_TEST(responder_with_ird_0_is_told_terminate_6, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
@@ -441,95 +383,72 @@ START_TEST(responder_with_ird_0_is_told_terminate_6)
 	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
 }
 
-START_TEST(bad_replies)
+START_LOOP_TEST(bad_replies, 0, 12)
 {
+	static const char alien[] = "the MPA Reply is not from the peer's link";
+	static const char *const why[12] = { "malformed MPA Reply", "malformed MPA Reply", "MPA revision not supported",
+		"MPA Reply does not match the Request (enhanced block)", alien, alien, alien, alien,
+		"the peer closed its MPA port's connection without an answer", "rejected by the peer",
+		"the peer did not answer the MPA Request in time", "the peer did not answer the MPA Request in time" };
 	struct siw_config c = config();
-	const char *why;
-	struct mpa_pdata d;
-	struct mpa_frame f = raw_frame(MPA_REPLY);
+	struct mpa_frame f = raw_frame(_i == 0 ? MPA_REQUEST : MPA_REPLY);
 
 	c.connect_ms = 300;
-	d = raw_serve(&c);
+	struct mpa_pdata d = raw_serve(&c);
 	switch (_i) {
-	case 0:
-		raw_send_frame(raw_frame(MPA_REQUEST), &d);
-		why = "malformed MPA Reply";
-		break;
 	case 1:
 		raw_send_frame(f, &d);
 		raw_send("x", 1);
-		why = "malformed MPA Reply";
 		break;
+	case 0:
 	case 2:
-		f.rev = 3;
-		raw_send_frame(f, &d);
-		why = "MPA revision not supported";
-		break;
 	case 3:
-		f.flags = MPA_CRC;
+		f.rev = _i == 2 ? 3 : f.rev;
+		f.flags = _i == 3 ? MPA_CRC : f.flags;
 		raw_send_frame(f, &d);
-		why = "MPA Reply does not match the Request (enhanced block)";
 		break;
 	case 4:
-		raw_send_frame(f, NULL);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
 	case 5:
-		d.qpn ^= 1;
-		raw_send_frame(f, &d);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
 	case 6:
-		d.from_qpn ^= 1;
-		raw_send_frame(f, &d);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
-	case 11:
-		d.recv_depth = 0;
-		raw_send_frame(f, &d);
-		expect_terminate(2, 0, 5);
-		why = "the MPA Reply is not from the peer's link";
-		break;
 	case 7:
-		shutdown(raw.fd, SHUT_WR);
-		why = "the peer closed its MPA port's connection without an answer";
+		d.qpn ^= _i == 5;
+		d.from_qpn ^= _i == 6;
+		d.recv_depth = _i == 7 ? 0 : d.recv_depth;
+		raw_send_frame(f, _i == 4 ? NULL : &d);
+		expect_terminate(2, 0, 5);
 		break;
 	case 8:
+		shutdown(raw.fd, SHUT_WR);
+		break;
+	case 9:
 		f.flags |= MPA_REJECT;
 		f.ird = 3;
 		f.ord = MPA_DEPTH_NONE;
 		raw_send_frame(f, NULL);
 		UNTIL(a.failed == 1);
 		expect_depths(&a, 3, -1);
-		why = "rejected by the peer";
 		break;
-	case 9:
+	case 10:
 		raw_send("MPA ID Rep Frame", 16);
-		why = "the peer did not answer the MPA Request in time";
 		break;
-	default:
-		why = "the peer did not answer the MPA Request in time";
+	default: /* nothing at all */
 		break;
 	}
-	raw_serve_end(why);
+	raw_serve_end(why[_i]);
 }
 
 /* Reply and first bytes of ours: the RTR is the first FPDU, then what was posted. */
-START_TEST(initiator_speaks_first)
+START_LOOP_TEST(initiator_speaks_first, 0, 3)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
-	struct ddp_hdr h;
 
 	f.model = MPA_P2P | (_i == 0 ? MPA_RTR_WRITE : _i == 1 ? MPA_RTR_READ : MPA_RTR_SEND);
 	raw_send_frame(f, &d);
 	UNTIL(a.connected == 1);
 	post(&a, RNIC_WR_SEND, 1, RNIC_SOLICITED, 0, 10, &a, 0);
-	h = raw_next();
+	struct ddp_hdr h = raw_next();
 	ck_assert_uint_eq(h.ulp_ctrl, _i == 0 ? 0x40 : _i == 1 ? 0x41 : 0x43);
 	ck_assert(h.last);
 	if (_i == 2)
@@ -547,14 +466,14 @@ START_TEST(initiator_speaks_first)
 START_TEST(out_of_descriptors)
 {
 	struct siw_config c = config();
-	struct rlimit old, tight;
+	struct rlimit old;
 	int spare = dup(0);
 
 	open_for_raw(&c);
 	ck_assert_int_ge(spare, 0);
 	raw_open(&b, 0);
 	getrlimit(RLIMIT_NOFILE, &old);
-	tight = old;
+	struct rlimit tight = old;
 	tight.rlim_cur = 3;
 	setrlimit(RLIMIT_NOFILE, &tight);
 	UNTIL(stats(&b).accept_pauses >= 2);
@@ -568,23 +487,3 @@ START_TEST(out_of_descriptors)
 	close(spare);
 	raw_close();
 }
-
-static void
-siw_raw_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, passive_side_waits_for_the_first_fpdu, 0, 2);
-	tcase_add_loop_test(tc, nothing_is_placed_behind_a_start_that_failed, 0, 2);
-	tcase_add_loop_test(tc, strangers_are_refused, 0, 4);
-	tcase_add_loop_test(tc, malformed_requests_are_dropped, 0, 8);
-	tcase_add_loop_test(tc, protocol_errors_are_told, 0, 4);
-	tcase_add_loop_test(tc, responder_with_ird_0_is_told_terminate_6, 0, 2);
-	tcase_add_loop_test(tc, bad_replies, 0, 12);
-	tcase_add_loop_test(tc, initiator_speaks_first, 0, 3);
-	unit_add(tc, passive_side_answers_as_the_rfc_wants, initiator_with_ird_0_is_rejected,
-	    silent_connections_do_not_keep_others_out, a_crc_error_is_told_and_ends_the_link,
-	    a_bad_first_fpdu_gets_no_answer, reads_are_served, mulpdu_from_the_mss, any_segmentation_is_taken,
-	    out_of_descriptors);
-}
-
-UNIT_MAIN("siw_raw", siw_raw_case)

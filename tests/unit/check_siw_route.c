@@ -1,8 +1,5 @@
-/*
- * Which peers a soft iWARP device reaches. In a network namespace of its own,
- * with interfaces that lead nowhere; where the machine does not let us have
- * one, only what holds on loopback is tested.
- */
+/* Which peers a soft iWARP device reaches. In a network namespace of its own, with interfaces that lead nowhere; where
+ * the machine does not let us have one, only what holds on loopback is tested. */
 #include "base/addr.h"
 #include "own_netns.h"
 #include "siw_ends.h"
@@ -24,16 +21,17 @@ reaches(const char *from, const char *to)
 	struct siw_config c = config();
 	struct sockaddr_storage ss;
 	struct rnic_gid gid;
-	bool yes;
 
 	ck_assert_int_eq(addr_parse(from, &c.addr), 0);
 	ck_assert_int_eq(addr_parse(to, &ss), 0);
 	addr_to_v6(&ss, gid.b);
 	end_open(&a, &c);
-	yes = a.dev->ops->reaches(a.dev, &gid);
+	bool yes = a.dev->ops->reaches(a.dev, &gid);
 	end_close(&a);
 	return yes;
 }
+
+UNIT_FIXTURE(setup, NULL);
 
 START_TEST(loopback_reaches_this_machine)
 {
@@ -89,13 +87,3 @@ START_TEST(the_vlan_is_that_of_the_interface)
 	ck_assert_uint_eq(vlan_at("10.9.3.1"), 0);
 	ck_assert_uint_eq(vlan_at("10.9.4.1"), 10);
 }
-
-static void
-route_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, NULL);
-	unit_add(tc, loopback_reaches_this_machine, a_route_counts_when_it_leaves_by_our_interface,
-	    the_vlan_is_that_of_the_interface);
-}
-
-UNIT_MAIN("siw_route", route_case)

@@ -31,17 +31,17 @@ idle(struct end *e)
 	return e->dev->now_ns = now + LONG;
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(connecting_has_its_time)
 {
 	struct siw_config c = config();
-	struct rnic_remote rb;
-	int64_t from;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	rb = remote(&b);
-	from = idle(&a);
+	struct rnic_remote rb = remote(&b);
+	int64_t from = idle(&a);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	ck_assert_int_eq(sleep_on(&a) - from, c.connect_ms * MS);
 	ck_assert_uint_eq(a.failed, 1);
@@ -50,14 +50,12 @@ START_TEST(connecting_has_its_time)
 START_TEST(being_connected_to_has_its_time)
 {
 	struct siw_config c = config();
-	struct rnic_remote ra;
-	int64_t from;
 
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);
-	ra = remote(&a);
-	from = idle(&b);
+	struct rnic_remote ra = remote(&a);
+	int64_t from = idle(&b);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	ck_assert_int_eq(sleep_on(&b) - from, c.connect_ms * MS);
@@ -67,10 +65,9 @@ START_TEST(being_connected_to_has_its_time)
 START_TEST(an_answer_has_its_time)
 {
 	struct siw_config c = config();
-	int64_t from;
 
 	open_connected(&c);
-	from = idle(&a);
+	int64_t from = idle(&a);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	a.dev->ops->fence(a.qp);
 	a.dev->ops->flush(a.dev);
@@ -82,10 +79,9 @@ START_TEST(an_answer_has_its_time)
 START_TEST(confirmation_has_its_time)
 {
 	struct siw_config c = config();
-	int64_t from;
 
 	open_connected(&c);
-	from = idle(&a);
+	int64_t from = idle(&a);
 	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 1000, &b, 0);
 	a.dev->ops->flush(a.dev);
 	ck_assert_int_eq(sleep_on(&a) - from, c.fence_ms * MS);
@@ -93,13 +89,3 @@ START_TEST(confirmation_has_its_time)
 	ck_assert_int_eq(sleep_on(&a) - from, (c.fence_ms + c.answer_ms) * MS);
 	ck_assert_uint_eq(a.errors, 1);
 }
-
-static void
-siw_time_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, connecting_has_its_time, being_connected_to_has_its_time, an_answer_has_its_time,
-	    confirmation_has_its_time);
-}
-
-UNIT_MAIN("siw_time", siw_time_case)

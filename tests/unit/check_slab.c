@@ -34,11 +34,10 @@ START_TEST(objects_are_apart_aligned_and_zeroed)
 START_TEST(the_last_one_freed_is_the_first_one_given)
 {
 	struct slab s;
-	void *a, *b;
 
 	slab_init(&s, 64, 4);
-	a = slab_get(&s);
-	b = slab_get(&s);
+	void *a = slab_get(&s);
+	void *b = slab_get(&s);
 	slab_put(&s, a);
 	slab_put(&s, b);
 	ck_assert_ptr_eq(slab_get(&s), b);
@@ -89,12 +88,3 @@ START_TEST(full_chunks_come_first)
 	ck_assert_uint_eq(s.chunk_cnt, 2);
 	slab_fini(&s);
 }
-
-static void
-slab_case(TCase *tc)
-{
-	unit_add(tc, objects_are_apart_aligned_and_zeroed, the_last_one_freed_is_the_first_one_given,
-	    a_burst_leaves_nothing_behind, full_chunks_come_first);
-}
-
-UNIT_MAIN("slab", slab_case)

@@ -1,8 +1,5 @@
-/*
- * The daemon's life with a worker and a control socket that are made up here:
- * what systemd, the log and the control client are told, and how it ends. The
- * daemon runs in a child process; this process plays systemd.
- */
+/* The daemon's life with a worker and a control socket that are made up here: what systemd, the log and the control
+ * client are told, and how it ends. The daemon runs in a child process; this process plays systemd. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -214,14 +211,13 @@ static void
 run_daemon(int argc, char **argv, int passed_fd)
 {
 	char pid[16];
-	int fd, rc;
 
 	fflush(NULL);
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child != 0)
 		return;
-	fd = open(logfile, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	int fd = open(logfile, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(99);
 	if (passed_fd >= 0) {
@@ -231,7 +227,7 @@ run_daemon(int argc, char **argv, int passed_fd)
 		if (dup2(passed_fd, 3) < 0)
 			_exit(99);
 	}
-	rc = smcrd_main(argc, argv);
+	int rc = smcrd_main(argc, argv);
 	fflush(NULL);
 	_exit(rc);
 }
@@ -256,14 +252,13 @@ hear(const char *text, int times)
 	for (;;) {
 		struct pollfd p = { .fd = notify_fd, .events = POLLIN };
 		int cnt = 0;
-		ssize_t n;
 
 		for (const char *at = heard; (at = strstr(at, text)) != NULL; at++)
 			cnt++;
 		if (cnt >= times)
 			return;
 		ck_assert_msg(poll(&p, 1, WAIT_MS) == 1, "\"%s\" not heard %d times in:\n%s", text, times, heard);
-		n = recv(notify_fd, heard + len, sizeof(heard) - len - 2, 0);
+		ssize_t n = recv(notify_fd, heard + len, sizeof(heard) - len - 2, 0);
 		ck_assert_int_gt(n, 0);
 		len += (size_t)n;
 		heard[len++] = '\n';
@@ -287,10 +282,9 @@ log_text(void)
 {
 	static char text[TEXT_MAX];
 	FILE *f = fopen(logfile, "r");
-	size_t n;
 
 	ck_assert_ptr_nonnull(f);
-	n = fread(text, 1, sizeof(text) - 1, f);
+	size_t n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
 	return text;
@@ -333,6 +327,8 @@ end_daemon(int signo)
 	kill(child, signo);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
+
+UNIT_FIXTURE(setup, teardown);
 
 START_TEST(starts_and_ends)
 {
@@ -468,7 +464,7 @@ START_TEST(feeds_the_watchdog)
 	in_log("no ingress and no egress");
 }
 
-START_TEST(does_not_say_ready_when_the_start_fails)
+START_LOOP_TEST(does_not_say_ready_when_the_start_fails, 0, 2)
 {
 	write_file(_i == 0 ? "egress = ( " SVC("refused", "2") " );" : "egress = ( " SVC("nocontrol", "2") " );");
 	start_daemon(NULL);
@@ -498,7 +494,7 @@ static const struct {
 	{ "", { "--help", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
 };
 
-START_TEST(options_and_exit_codes)
+START_LOOP_TEST(options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]))
 {
 	write_file(runs[_i].text);
 	start_daemon(runs[_i].args);
@@ -539,18 +535,3 @@ START_TEST(passes_sockets_of_systemd_on)
 	in_log("worker fds=1");
 	end_daemon(SIGTERM);
 }
-
-static void
-smcrd_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, does_not_say_ready_when_the_start_fails, 0, 2);
-	tcase_add_loop_test(tc, options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]));
-	unit_add(tc, starts_and_ends, says_when_a_drain_was_cut_off, second_signal_ends_at_once,
-	    the_first_signal_does_not_cut_a_clients_drain_short, reloads,
-	    keeps_the_old_configuration_when_the_file_is_wrong, keeps_the_old_configuration_when_the_worker_refuses,
-	    tells_the_control_client, feeds_the_watchdog, the_command_line_level_wins_over_the_file,
-	    says_when_descriptors_will_not_do, passes_sockets_of_systemd_on);
-}
-
-UNIT_MAIN("smcrd", smcrd_case)

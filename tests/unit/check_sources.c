@@ -72,7 +72,7 @@ START_TEST(an_ipv6_source_is_its_network)
 }
 
 /* Few places and many changes, so that every kind of gap comes up. */
-START_TEST(counts_as_a_plain_array_does)
+START_LOOP_TEST(counts_as_a_plain_array_does, 0, 4)
 {
 	enum { N = 600 };
 	static uint32_t cnt[N];
@@ -81,11 +81,10 @@ START_TEST(counts_as_a_plain_array_does)
 	srand((unsigned)_i);
 	for (int round = 0; round < 20000; round++) {
 		unsigned n = (unsigned)rand() % (round < 10000 ? N : N / 20);
-		struct sockaddr_storage ss;
 		char text[32];
 
 		snprintf(text, sizeof(text), "10.0.%u.%u", n / 256, n % 256);
-		ss = addr(text);
+		struct sockaddr_storage ss = addr(text);
 		ck_assert_uint_eq(sources_count(&s, &ss), cnt[n]);
 		if (cnt[n] > 0 && rand() % 2 == 0) {
 			sources_remove(&s, &ss);
@@ -105,12 +104,3 @@ START_TEST(counts_as_a_plain_array_does)
 	ck_assert_uint_le(s.cap, 4 * N);
 	sources_fini(&s);
 }
-
-static void
-sources_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, counts_as_a_plain_array_does, 0, 4);
-	unit_add(tc, counts_by_address_and_not_by_port, an_ipv6_source_is_its_network);
-}
-
-UNIT_MAIN("sources", sources_case)

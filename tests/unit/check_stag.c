@@ -28,14 +28,15 @@ region(unsigned access)
 	return (struct stag_region){ .buf = mem, .len = sizeof(mem), .access = access, .pd = &pd1 };
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(exact_range)
 {
 	struct stag_region r = region(STAG_WRITE);
 	uint8_t *at = NULL;
-	uint64_t end;
 
 	stag_add(&t, &r, &rng);
-	end = r.base + sizeof(mem);
+	uint64_t end = r.base + sizeof(mem);
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 1, &at), STAG_OK);
 	ck_assert_ptr_eq(at, mem);
 	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end - 1, 1, &at), STAG_OK);
@@ -126,13 +127,3 @@ START_TEST(numbers_are_spread_and_say_nothing)
 	}
 	ck_assert_uint_eq(t.cnt, 0);
 }
-
-static void
-stag_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, exact_range, rights_domain_and_revocation, the_owner_may_refuse_writes,
-	    numbers_are_spread_and_say_nothing);
-}
-
-UNIT_MAIN("stag", stag_case)

@@ -119,14 +119,14 @@ expect_term(enum stream_rx rc, uint8_t layer, uint8_t etype, uint8_t code)
 	ck_assert_int_eq(ev.term.has_read, layer == 0 && etype == 1 && ev.term.ddp.qn == 1);
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* -- what is right -- */
 
 START_TEST(send_in_segments)
 {
-	struct ddp_hdr h;
-
 	recvs(2);
-	h = send_hdr(1, 0, false);
+	struct ddp_hdr h = send_hdr(1, 0, false);
 	ck_assert_int_eq(give(&h, "abc", 3), STREAM_RX_NONE);
 	h = send_hdr(1, 3, false);
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_NONE);
@@ -292,12 +292,10 @@ issue_read(uint32_t size)
 
 START_TEST(our_reads_are_answered)
 {
-	struct ddp_hdr h;
-
 	issue_read(0);
 	issue_read(5);
 	ck_assert_uint_eq(stream_reads_out(&s), 2);
-	h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99); /* not looked at, it is empty */
+	struct ddp_hdr h = tagged_hdr(RDMAP_READ_RESP, 0x1234, 99); /* not looked at, it is empty */
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_READ_DONE);
 	ck_assert_uint_eq(stream_reads_out(&s), 1);
 	h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
@@ -311,11 +309,9 @@ START_TEST(our_reads_are_answered)
 
 START_TEST(message_numbers_wrap)
 {
-	struct ddp_hdr h;
-
 	recvs(2);
 	s.rx_msn[0] = 0xffffffff;
-	h = send_hdr(0xffffffff, 0, true);
+	struct ddp_hdr h = send_hdr(0xffffffff, 0, true);
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
 	h = send_hdr(0, 0, true);
 	ck_assert_int_eq(give(&h, "", 0), STREAM_RX_RECV);
@@ -401,7 +397,7 @@ static const struct header_row header_rows[] = {
 	    0 },
 };
 
-START_TEST(header_errors)
+START_LOOP_TEST(header_errors, 0, sizeof(header_rows) / sizeof(header_rows[0]))
 {
 	const struct header_row *r = &header_rows[_i];
 
@@ -411,14 +407,14 @@ START_TEST(header_errors)
 	ck_assert_uint_eq(ev.term.seg_len, (r->h.tagged ? 14 : 18) + strlen(r->payload));
 }
 
-START_TEST(too_short_for_a_header)
+START_LOOP_TEST(too_short_for_a_header, 0, 14)
 {
 	static const uint8_t bytes[18] = { 0xc1, 0x40 };
 
 	expect_term(stream_ulpdu(&s, (struct span){ bytes, (size_t)_i }, &ev), 2, 0, 3);
 }
 
-START_TEST(send_too_long)
+START_LOOP_TEST(send_too_long, 0, 2)
 {
 	uint8_t big[257] = { 0 };
 	struct ddp_hdr h;
@@ -450,68 +446,43 @@ START_TEST(early_placement_that_cannot_go_on)
 	ck_assert_uint_eq(ev.term.seg_len, 14 + 60);
 }
 
-START_TEST(write_protection)
+START_LOOP_TEST(write_protection, 0, 6)
 {
-	struct ddp_hdr h;
-	enum stream_rx rc;
+	const struct {
+		uint32_t stag;
+		uint64_t to;
+		size_t len;
+		uint8_t code;
+	} rows[] = {
+		{ foreign.stag, foreign.base, 1, 2 }, { rw.stag, rw.base + sizeof(mem), 1, 1 },
+		{ rw.stag, rw.base - 1, 1, 1 }, { rw.stag, UINT64_MAX, 2, 3 }, { ro.stag, ro.base, 1, 0 },
+		{ rw.stag, rw.base, 1, 0 }, /* which is gone */
+	};
+	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, rows[_i].stag, rows[_i].to);
 
-	switch (_i) {
-	case 0:
-		h = tagged_hdr(RDMAP_WRITE, foreign.stag, foreign.base);
-		expect_term(give(&h, "x", 1), 1, 1, 2);
-		break;
-	case 1:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base + sizeof(mem));
-		expect_term(give(&h, "x", 1), 1, 1, 1);
-		break;
-	case 2:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base - 1);
-		expect_term(give(&h, "x", 1), 1, 1, 1);
-		break;
-	case 3:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, UINT64_MAX);
-		expect_term(give(&h, "xy", 2), 1, 1, 3);
-		break;
-	case 4:
-		h = tagged_hdr(RDMAP_WRITE, ro.stag, ro.base);
-		rc = give(&h, "\xee", 1);
-		expect_term(rc, 1, 1, 0);
-		ck_assert_uint_eq(romem[0], 0);
-		break;
-	default:
-		h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base);
+	if (_i == 5)
 		stag_remove(&stags, &rw);
-		expect_term(give(&h, "\xee", 1), 1, 1, 0);
-		ck_assert_uint_eq(mem[0], 0);
-		break;
-	}
+	expect_term(give(&h, "\xee\xee", rows[_i].len), 1, 1, rows[_i].code);
+	ck_assert_uint_eq(romem[0] | mem[0], 0);
 }
 
-START_TEST(read_protection)
+START_LOOP_TEST(read_protection, 0, 7)
 {
-	switch (_i) {
-	case 0:
-		expect_term(give_read(1, 1, 5, 0), 0, 1, 0);
-		break;
-	case 1:
-		expect_term(give_read(1, 1, ro.stag, ro.base + sizeof(romem)), 0, 1, 1);
-		break;
-	case 2:
-		expect_term(give_read(1, sizeof(romem) + 1, ro.stag, ro.base), 0, 1, 1);
-		break;
-	case 3:
-		expect_term(give_read(1, 1, rw.stag, rw.base), 0, 1, 2);
-		break;
-	case 4:
-		expect_term(give_read(1, 1, foreign.stag, foreign.base), 0, 1, 3);
-		break;
-	case 5:
-		expect_term(give_read(1, 2, ro.stag, UINT64_MAX), 0, 1, 4);
-		break;
-	default:
-		expect_term(give_read(1, UINT32_MAX, ro.stag, ro.base), 0, 1, 1);
-		break;
-	}
+	const struct {
+		uint32_t size, stag;
+		uint64_t to;
+		uint8_t code;
+	} rows[] = {
+		{ 1, 5, 0, 0 },
+		{ 1, ro.stag, ro.base + sizeof(romem), 1 },
+		{ sizeof(romem) + 1, ro.stag, ro.base, 1 },
+		{ 1, rw.stag, rw.base, 2 },
+		{ 1, foreign.stag, foreign.base, 3 },
+		{ 2, ro.stag, UINT64_MAX, 4 },
+		{ UINT32_MAX, ro.stag, ro.base, 1 },
+	};
+
+	expect_term(give_read(1, rows[_i].size, rows[_i].stag, rows[_i].to), 0, 1, rows[_i].code);
 	ck_assert_uint_eq(ev.term.read.sink_stag, 0x77);
 	ck_assert_uint_eq(ev.term.seg_len, 46);
 }
@@ -523,39 +494,34 @@ START_TEST(more_reads_than_ird)
 	expect_term(give_read(3, 0, 0, 0), 1, 2, 2);
 }
 
-START_TEST(wrong_read_responses)
+START_LOOP_TEST(wrong_read_responses, 0, 6)
 {
 	struct ddp_hdr h = tagged_hdr(RDMAP_READ_RESP, rw.stag, rw.base + 64);
+	const struct {
+		uint32_t stag;
+		uint64_t to;
+		size_t len;
+		uint8_t layer, etype, code;
+	} rows[] = {
+		{ other.stag, other.base, 5, 1, 1, 0 }, /* another STag */
+		{ h.stag, h.to + 1, 5, 1, 1, 1 },       /* another place */
+		{ h.stag, h.to, 6, 1, 1, 1 },           /* too much */
+		{ h.stag, h.to, 4, 0, 2, 0xff },        /* too little */
+		{ h.stag, h.to, 0, 0, 2, 0xff },        /* nothing at all */
+		{ h.stag, h.to, 5, 1, 1, 0 },           /* the sink is gone */
+	};
 
 	issue_read(5);
-	switch (_i) {
-	case 0: /* another STag */
-		h.stag = other.stag;
-		h.to = other.base;
-		expect_term(give(&h, "abcde", 5), 1, 1, 0);
-		break;
-	case 1: /* another place */
-		h.to++;
-		expect_term(give(&h, "abcde", 5), 1, 1, 1);
-		break;
-	case 2: /* too much */
-		expect_term(give(&h, "abcdef", 6), 1, 1, 1);
-		break;
-	case 3: /* too little */
-		expect_term(give(&h, "abcd", 4), 0, 2, 0xff);
-		break;
-	case 4: /* nothing at all */
-		expect_term(give(&h, "", 0), 0, 2, 0xff);
-		break;
-	default: /* the sink is gone */
+	h.stag = rows[_i].stag;
+	h.to = rows[_i].to;
+	if (_i == 5) {
 		stag_remove(&stags, &rw);
 		h.stag = s.out_reads[0].sink_stag;
-		expect_term(give(&h, "abcde", 5), 1, 1, 0);
-		break;
 	}
+	expect_term(give(&h, "abcdef", rows[_i].len), rows[_i].layer, rows[_i].etype, rows[_i].code);
 }
 
-START_TEST(peers_terminate)
+START_LOOP_TEST(peers_terminate, 0, 2)
 {
 	static const uint8_t crc[] = { 0x20, 0x02, 0x00, 0x00 };
 	const struct ddp_hdr h = { .version = 1, .last = true, .ulp_ctrl = 0x47, .qn = 2, .msn = 1 };
@@ -591,24 +557,3 @@ START_TEST(receives_are_given_back)
 	ck_assert_uint_eq(r.wr_id, 101);
 	ck_assert(!stream_flush_recv(&s, &r));
 }
-
-static void
-stream_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, header_errors, 0, sizeof(header_rows) / sizeof(header_rows[0]));
-	tcase_add_loop_test(tc, too_short_for_a_header, 0, 14);
-	tcase_add_loop_test(tc, send_too_long, 0, 2);
-	tcase_add_loop_test(tc, write_protection, 0, 6);
-	tcase_add_loop_test(tc, read_protection, 0, 7);
-	tcase_add_loop_test(tc, wrong_read_responses, 0, 6);
-	tcase_add_loop_test(tc, peers_terminate, 0, 2);
-	tcase_add_loop_test(tc, invalidate, 0, 5);
-	unit_add(tc, send_in_segments, send_without_a_receive_can_come_again, invalidate_of_a_shared_region,
-	    zero_length_tagged_is_not_checked, rtr_send_takes_no_receive, a_first_send_with_payload_is_no_rtr,
-	    reads_are_served_in_order_and_in_segments, a_region_that_goes_away_while_it_is_read, our_reads_are_answered,
-	    message_numbers_wrap, early_placement, early_placement_that_cannot_go_on, more_reads_than_ird, llp_errors,
-	    receives_are_given_back);
-}
-
-UNIT_MAIN("stream", stream_case)

@@ -32,11 +32,3 @@ START_TEST(more_keys_than_room_share_one_count)
 	ck_assert_uint_eq(top[0].key, 0);
 	ck_assert_uint_eq(top[0].cnt, 2);
 }
-
-static void
-tally_case(TCase *tc)
-{
-	unit_add(tc, largest_come_first_equal_ones_by_key, more_keys_than_room_share_one_count);
-}
-
-UNIT_MAIN("tally", tally_case)

@@ -50,15 +50,8 @@ START_TEST(found_and_not_found)
 
 START_TEST(lengths_at_their_limits)
 {
-	static const char *const bad[] = {
-		"fe",
-		"fe00e2d4c3d9",
-		"fe01e2d4c3d9",
-		"fe07e2d4c3d9",
-		"feffe2d4c3d9",
-		"0200",
-		"02ff0101fe06e2d4c3d9",
-	};
+	static const char *const bad[] = { "fe", "fe00e2d4c3d9", "fe01e2d4c3d9", "fe07e2d4c3d9", "feffe2d4c3d9", "0200",
+		"02ff0101fe06e2d4c3d9" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(find(bad[i]) == -EBADMSG, "%s", bad[i]);
@@ -85,12 +78,3 @@ START_TEST(encodes_as_linux_does)
 	ck_assert_mem_eq(b, golden, sizeof(b));
 	ck_assert_int_eq(tcpopt_find_smcr((struct span){ b, sizeof(b) }), 1);
 }
-
-static void
-tcpopt_case(TCase *tc)
-{
-	unit_add(tc, found_in_the_captures, found_and_not_found, lengths_at_their_limits, every_truncation,
-	    encodes_as_linux_does);
-}
-
-UNIT_MAIN("tcpopt", tcpopt_case)

@@ -67,11 +67,3 @@ START_TEST(a_timer_that_rearms_itself_does_not_hold_the_loop)
 	ck_assert_int_eq(timerq_next(&self_q), 10);
 	timerq_fini(&self_q);
 }
-
-static void
-timerq_case(TCase *tc)
-{
-	unit_add(tc, fires_in_order_and_only_when_due, a_timer_that_rearms_itself_does_not_hold_the_loop);
-}
-
-UNIT_MAIN("timerq", timerq_case)

@@ -120,7 +120,15 @@ settle(struct tally *ab, struct tally *ba)
 	    (unsigned long long)ab->in, (unsigned long long)ba->out, (unsigned long long)ba->in);
 }
 
-START_TEST(random_traffic)
+static int
+seeds(void)
+{
+	const char *env = getenv("TRAFFIC_SEEDS");
+
+	return env != NULL ? atoi(env) : SEEDS;
+}
+
+START_LOOP_TEST(random_traffic, 0, seeds())
 {
 	static const uint32_t sizes[] = { 10000, 16384, 65536, 131072 };
 	struct tally ab = { 0 }, ba = { 0 };
@@ -155,7 +163,7 @@ START_TEST(random_traffic)
 }
 
 /* A peer that says anything: nothing breaks, and other connections never notice. */
-START_TEST(random_messages)
+START_LOOP_TEST(random_messages, 0, seeds())
 {
 	struct smcr_conn *other, *oc;
 	unsigned urgent = 0;
@@ -176,10 +184,9 @@ START_TEST(random_messages)
 		};
 		struct iovec iov[2];
 		bool urg;
-		size_t n;
 
 		host_rx(&a, ca, &m);
-		n = smcr_rx_data(ca, iov, &urg);
+		size_t n = smcr_rx_data(ca, iov, &urg);
 		ck_assert_uint_le(n, 16384);
 		smcr_rx_consume(ca, rng_below(&r, 2) == 0 ? n : 0);
 		if (rng_below(&r, 5) == 0)
@@ -194,15 +201,3 @@ START_TEST(random_messages)
 	host_fini(&a);
 	host_fini(&b);
 }
-
-static void
-traffic_case(TCase *tc)
-{
-	const char *env = getenv("TRAFFIC_SEEDS");
-	int seeds = env != NULL ? atoi(env) : SEEDS;
-
-	tcase_add_loop_test(tc, random_traffic, 0, seeds);
-	tcase_add_loop_test(tc, random_messages, 0, seeds);
-}
-
-UNIT_MAIN("traffic", traffic_case)

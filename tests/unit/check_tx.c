@@ -14,6 +14,8 @@ posted(unsigned i)
 	return &a.dev.posted[i].wr;
 }
 
+UNIT_CASE(hosts_case(tc, ELEM, false));
+
 /* -- rings -- */
 
 START_TEST(a_ring_is_lent_while_bytes_are_in_flight)
@@ -115,7 +117,7 @@ START_TEST(no_memory_for_a_ring_while_others_have_one)
 	host_flush(&a);
 }
 
-START_TEST(a_group_has_no_more_rings_than_connections)
+START_LOOP_TEST(a_group_has_no_more_rings_than_connections, 0, 2)
 {
 	struct smcr_conn *c[2], *d;
 	struct iovec iov[2];
@@ -160,10 +162,9 @@ START_TEST(no_memory_for_the_only_ring_ends_the_connection)
 START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 {
 	struct iovec iov[2];
-	struct sndbuf *sb;
 
 	host_write(ca, 100, false);
-	sb = ca->tx.sndbuf;
+	struct sndbuf *sb = ca->tx.sndbuf;
 	host_flush(&a);
 	smcr_abort(ca, SMCR_R_APP_RESET);
 	ck_assert_ptr_eq(sb->parked_on, a.link);
@@ -185,8 +186,6 @@ START_TEST(the_ring_of_an_aborted_connection_waits_for_the_device)
 
 START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 {
-	uint32_t at;
-
 	/* The ring starts anew with each burst, the element goes on: bring them out of step. */
 	host_write(ca, 60000, false);
 	hosts_carry(&a, &b);
@@ -200,7 +199,7 @@ START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 	conn_tx_schedule(cb);
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(ca->tx.acked, 90000);
-	at = a.dev.cnt;
+	uint32_t at = a.dev.cnt;
 	ck_assert_uint_eq(host_write(ca, 50000, false), 50000);
 	hosts_carry(&a, &b);
 	/* Element: 100,000 % 65,536 = 34,464; ring: 40,000. */
@@ -258,7 +257,7 @@ START_TEST(no_room_for_payload_does_not_hold_back_messages)
 }
 
 /* Wrap 0 behind wrap 1 is taken for the one after 65535 by Linux. */
-START_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before)
+START_LOOP_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before, 0, 2)
 {
 	ca->foreign = _i == 1;
 	host_write(ca, 60000, false);
@@ -483,23 +482,3 @@ START_TEST(a_ring_more_than_half_full_asks_once)
 	host_flush(&a);
 	ck_assert_uint_eq(a.dev.confirms, 1);
 }
-
-static void
-tx_case(TCase *tc)
-{
-	hosts_case(tc, ELEM, false);
-	tcase_add_loop_test(tc, a_group_has_no_more_rings_than_connections, 0, 2);
-	tcase_add_loop_test(tc, a_repetition_tells_linux_no_cursor_of_the_wrap_before, 0, 2);
-	unit_add(tc, a_ring_is_lent_while_bytes_are_in_flight, a_ring_that_was_not_used_goes_back_with_the_turn,
-	    the_peers_cursor_releases_as_well, nothing_is_overwritten_before_it_is_released,
-	    writable_is_raised_again_when_a_quarter_is_free, no_memory_for_a_ring_while_others_have_one,
-	    no_memory_for_the_only_ring_ends_the_connection, the_ring_of_an_aborted_connection_waits_for_the_device,
-	    a_write_that_passes_both_ends_has_two_requests_and_two_pieces, a_blocked_writer_says_so_once,
-	    no_room_for_payload_does_not_hold_back_messages, little_room_for_requests, bulk_takes_turns_with_others,
-	    a_post_that_fails_changes_nothing, a_post_that_fails_half_way_is_repeated, an_rmb_that_the_peer_took_back,
-	    two_urgent_bytes_both_arrive_as_urgent, a_message_of_our_own_keeps_the_urgent_flags,
-	    urgent_bytes_beyond_a_step, d_waits_for_the_urgent_byte_before_it, small_exchanges_ask_for_nothing,
-	    a_ring_more_than_half_full_asks_once);
-}
-
-UNIT_MAIN("tx", tx_case)

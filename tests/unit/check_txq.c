@@ -121,11 +121,9 @@ START_TEST(large_payload_stays_in_place)
 	txq_fini(&q);
 }
 
-/*
- * Random puts and partial sends against a decoder: the ring goes round many
- * times, no byte is lost or damaged, and room is told rightly.
- */
-START_TEST(ring_goes_round)
+/* Random puts and partial sends against a decoder: the ring goes round many times, no byte is lost or damaged, and room
+ * is told rightly. */
+START_LOOP_TEST(ring_goes_round, 0, 2)
 {
 	static uint8_t data[5000], stream[200000];
 	bool crc = true, markers = _i & 1;
@@ -140,12 +138,12 @@ START_TEST(ring_goes_round)
 	txq_start(&q, crc, markers);
 	rx = (struct fpdu_rx){ .crc = crc, .markers = markers };
 	for (unsigned round = 0; round < 60000; round++) {
-		size_t off = 0, len, need;
+		size_t off = 0, need;
 		struct span u;
 		ssize_t used;
 
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		len = (seed >> 33) % (seed & 1 ? 60 : 3000);
+		size_t len = (seed >> 33) % (seed & 1 ? 60 : 3000);
 		while (round % 3 != 0 && txq_room(&q, len)) {
 			const struct txq_payload p = { .cnt = 1, .len = len, .v = { { data + len % 100, len } } };
 
@@ -171,12 +169,3 @@ START_TEST(ring_goes_round)
 	ck_assert_uint_gt(got, 10000);
 	txq_fini(&q);
 }
-
-static void
-txq_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, ring_goes_round, 0, 2);
-	unit_add(tc, golden_fpdus, examples_of_rfc_5044, small_messages_run_together, large_payload_stays_in_place);
-}
-
-UNIT_MAIN("txq", txq_case)

@@ -3,6 +3,8 @@
 
 #include <sys/resource.h>
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(connects_writes_sends_both_ways)
 {
 	open_both();
@@ -813,35 +815,3 @@ START_TEST(routes_tell_which_peers_are_reached)
 	end_close(&a);
 	fake_check_clean();
 }
-
-static void
-connect_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, connects_writes_sends_both_ways, attributes_are_those_of_smcr,
-	    the_active_side_speaks_when_it_is_told_to, a_transition_to_rts_that_fails_is_told,
-	    a_far_end_out_of_range_is_refused, query_tells_the_device, routes_tell_which_peers_are_reached);
-}
-
-static void
-work_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, a_turn_rings_once, inline_data_is_copied_at_once, a_card_without_inline_data_gets_it_from_memory,
-	    requests_gather, only_own_memory_may_be_named, room_is_the_send_queue, room_is_bytes_too,
-	    unsignaled_requests_do_not_fill_the_queue_for_good, receives_are_bounded_and_all_or_none,
-	    completions_come_however_few_are_taken, events_are_acknowledged_in_batches,
-	    what_comes_while_it_is_armed_is_not_lost, it_sleeps_when_nothing_is_there,
-	    busy_polling_lasts_as_long_as_it_is_told, traffic_both_ways);
-}
-
-static void
-limits_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, queues_keep_to_the_cards_limits, opening_fails_cleanly, making_things_fails_cleanly,
-	    remote_access_is_what_was_asked_for, opening_says_what_is_wrong, the_memlock_limit_is_named,
-	    trouble_with_memory_is_told_now_and_then);
-}
-
-UNIT_MAIN("verbs", connect_case, work_case, limits_case)

@@ -1,6 +1,8 @@
 /* The end of a verbs queue pair: disconnecting, last words, and ends that come while it is being connected. */
 #include "verbs_ends.h"
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(a_disconnect_flushes)
 {
 	for (unsigned graceful = 0; graceful < 2; graceful++) {
@@ -479,32 +481,3 @@ START_TEST(a_device_may_be_freed_while_destroying)
 	fake_destroy_go();
 	UNTIL(a.freed == 100);
 }
-
-static void
-end_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, a_disconnect_flushes, a_disconnect_takes_events_back, nothing_of_a_queue_pair_outlives_it,
-	    last_words_are_sent, nothing_comes_in_while_last_words_go_out, last_words_complete_for_who_waits,
-	    last_words_have_their_time, last_words_to_nobody, a_device_is_freed_with_last_words_to_say,
-	    queue_pairs_with_last_words_are_bounded);
-}
-
-static void
-connecting_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, connecting_blocks_nobody, a_connection_that_fails_says_why, the_end_may_come_while_connecting,
-	    the_end_may_come_before_its_turn, the_end_may_come_just_behind_it, the_card_may_go_while_connecting,
-	    a_device_may_be_freed_while_connecting);
-}
-
-static void
-destroying_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, destroying_blocks_nobody, buffers_come_back_when_it_is_destroyed,
-	    events_of_the_dying_are_acknowledged, a_device_may_be_freed_while_destroying);
-}
-
-UNIT_MAIN("verbs_end", end_case, connecting_case, destroying_case)

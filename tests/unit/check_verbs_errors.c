@@ -252,8 +252,10 @@ run_plan(const struct plan *p)
 	close_both();
 }
 
+UNIT_FIXTURE(setup, teardown);
+
 /* Orders, positions and patterns, for each way to fail. */
-START_TEST(each_request_ends_once)
+START_LOOP_TEST(each_request_ends_once, 0, HOW_CNT)
 {
 	static const unsigned signals[] = { 0, 1, 2, 5, 12 }, done[] = { 0, 3, 7 }, polls[] = { 1, 5, 64 };
 	unsigned n = 0;
@@ -533,7 +535,7 @@ START_TEST(a_card_that_does_not_flush_loses_the_qp)
 }
 
 /* The error state is out of reach, and so are its flushes: what is known of completions still counts. */
-START_TEST(a_card_that_cannot_be_stopped_loses_the_qp)
+START_LOOP_TEST(a_card_that_cannot_be_stopped_loses_the_qp, 0, 2)
 {
 	fake.destroy_cleans = _i == 1;
 	open_connected();
@@ -601,24 +603,3 @@ START_TEST(a_completion_queue_that_fails_ends_its_qp)
 		close_both();
 	}
 }
-
-static void
-once_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, each_request_ends_once, 0, HOW_CNT);
-}
-
-static void
-single_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_loop_test(tc, a_card_that_cannot_be_stopped_loses_the_qp, 0, 2);
-	unit_add(tc, the_reason_comes_with_the_failure, failures_are_counted, what_arrived_before_the_break_is_given,
-	    a_batch_is_read_to_its_end, a_message_that_is_too_long_breaks_both, a_missing_receive_holds_the_sender_back,
-	    a_refused_request_has_a_local_error, a_chain_is_refused_part_way, full_queues_are_flushed,
-	    receives_that_the_card_refuses_end_like_others, a_card_that_does_not_flush_loses_the_qp,
-	    completions_of_nothing_are_ignored, a_completion_queue_that_fails_ends_its_qp);
-}
-
-UNIT_MAIN("verbs_errors", once_case, single_case)

@@ -21,6 +21,8 @@ port_is(bool active, enum ibv_event_type told)
 		ck_assert_uint_eq(a.ups, u);   \
 	} while (0)
 
+UNIT_FIXTURE(setup, teardown);
+
 START_TEST(the_ports_state_is_told_once)
 {
 	open_both();
@@ -264,22 +266,3 @@ START_TEST(a_card_that_goes_takes_all_with_it)
 		close_both();
 	}
 }
-
-static void
-port_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, the_ports_state_is_told_once, a_port_that_bounced_was_down,
-	    a_device_may_be_opened_with_its_port_down, a_gid_that_vanishes_is_a_port_down, a_gid_that_moved_was_gone,
-	    gid_and_port_are_both_needed, a_gid_table_that_cannot_be_read_changes_nothing);
-}
-
-static void
-event_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, teardown);
-	unit_add(tc, other_events_are_ignored_and_acknowledged, queue_pairs_break_by_event,
-	    a_queue_pair_may_break_before_it_is_connected, a_card_that_goes_takes_all_with_it);
-}
-
-UNIT_MAIN("verbs_events", port_case, event_case)

@@ -123,9 +123,11 @@ verdict_of(int handle)
 	return verdict;
 }
 
+UNIT_FIXTURE(setup_iwarp, teardown);
+
 /* -- connecting -- */
 
-START_TEST(both_sides_connect)
+START_LOOP_TEST(both_sides_connect, 0, 3)
 {
 	struct rnic_info ia, ib;
 
@@ -1017,30 +1019,3 @@ START_TEST(no_failed_call_leaks)
 		teardown();
 	}
 }
-
-static void
-connect_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup_iwarp, teardown);
-	tcase_add_loop_test(tc, both_sides_connect, 0, 3);
-	unit_add(tc, a_first_message_that_is_missed_is_followed_by_another, the_connection_may_come_before_its_user,
-	    the_connection_may_break_before_its_user, the_link_is_for_the_qp_that_was_told, refused_by_its_private_data,
-	    a_link_is_taken_once, an_early_request_waits, early_requests_are_bounded, a_wrong_reply_is_refused,
-	    a_connection_that_fails_says_why, addresses_of_two_families_do_not_meet, silence_ends_it,
-	    connecting_blocks_nobody, the_end_may_come_while_connecting, a_device_may_be_freed_while_connecting,
-	    a_device_may_be_freed_while_accepting, opening_says_what_is_wrong, the_mpa_port_is_of_the_range,
-	    no_failed_call_leaks);
-}
-
-static void
-data_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup_iwarp, teardown);
-	unit_add(tc, no_more_sends_than_receives, complete_is_what_a_read_confirmed, one_read_at_a_time,
-	    confirmation_comes_by_itself, a_read_unanswered_is_the_end, an_old_time_ends_nothing,
-	    connecting_counts_from_its_turn, many_bytes_arrive, every_request_ends_once, the_confirmed_ones_stay_good,
-	    the_peer_disconnects, last_words_are_confirmed, last_words_have_their_time, the_card_may_go,
-	    the_card_may_go_while_connecting);
-}
-
-UNIT_MAIN("verbs_iwarp", connect_case, data_case)

@@ -29,6 +29,8 @@ list_ok(unsigned n)
 	fake_check_clean();
 }
 
+UNIT_FIXTURE(setup, NULL);
+
 START_TEST(ports_are_told_with_their_gids)
 {
 	struct fake_dev *d = &fake.devs[1];
@@ -219,14 +221,3 @@ START_TEST(a_link_local_address_has_a_scope)
 	ck_assert_ptr_null(verbs_choose_gid(ports, &ss, 0));
 	free(ports);
 }
-
-static void
-list_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, setup, NULL);
-	unit_add(tc, ports_are_told_with_their_gids, kinds_of_cards_are_told_apart,
-	    a_card_that_does_not_open_is_left_out, without_a_card_it_says_why, a_full_table_is_cut,
-	    a_card_is_looked_for_without_opening_it, the_best_gid_is_chosen, a_link_local_address_has_a_scope);
-}
-
-UNIT_MAIN("verbs_list", list_case)

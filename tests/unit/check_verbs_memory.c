@@ -159,12 +159,12 @@ made_or_told(bool iwarp)
 	}
 }
 
-START_TEST(a_link_is_made_or_says_why_not)
+START_LOOP_TEST(a_link_is_made_or_says_why_not, 0, 2)
 {
 	made_or_told(_i == 1);
 }
 
-START_TEST(a_card_does_not_open)
+START_LOOP_TEST(a_card_does_not_open, 0, 2)
 {
 	bool iwarp = _i == 1;
 	struct sweep s = { 0 };
@@ -221,13 +221,3 @@ START_TEST(cards_are_listed_or_not)
 	}
 	ck_assert_uint_gt(s.nth, 1);
 }
-
-static void
-verbs_memory_case(TCase *tc)
-{
-	tcase_add_loop_test(tc, a_card_does_not_open, 0, 2);
-	tcase_add_loop_test(tc, a_link_is_made_or_says_why_not, 0, 2);
-	tcase_add_test(tc, cards_are_listed_or_not);
-}
-
-UNIT_MAIN("verbs_memory", verbs_memory_case)

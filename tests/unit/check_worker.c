@@ -1,8 +1,5 @@
-/*
- * The worker as main and the control socket use it: start, reload, drain, end,
- * passed sockets, prewarm, check, what it tells about itself. Engine and device
- * are the stand-in of fake_smcr.c.
- */
+/* The worker as main and the control socket use it: start, reload, drain, end, passed sockets, prewarm, check, what it
+ * tells about itself. Engine and device are the stand-in of fake_smcr.c. */
 #include "daemon/worker/worker.h"
 
 #include <fcntl.h>
@@ -29,6 +26,8 @@ refuses(const struct sockaddr_storage *addr)
 	close(fd);
 	return refused;
 }
+
+UNIT_FIXTURE(gw_setup, gw_teardown);
 
 /* -- start -- */
 
@@ -182,7 +181,6 @@ START_TEST(a_reload_without_changes_changes_nothing)
 START_TEST(a_changed_service_keeps_its_connections_and_counters)
 {
 	struct sockaddr_storage old = gw.svc[GW_IN].listen;
-	int other;
 
 	gw_begin();
 	gw_free_addr(&gw.svc[GW_IN].listen);
@@ -192,7 +190,7 @@ START_TEST(a_changed_service_keeps_its_connections_and_counters)
 	gw_carries_both_ways();
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
-	other = gw_client();
+	int other = gw_client();
 	UNTIL(gw_info(GW_IN).connections == 2);
 	close(other);
 	other = gw_accept();
@@ -229,11 +227,9 @@ START_TEST(a_new_service_listens)
 
 START_TEST(a_renamed_service_takes_the_socket_over)
 {
-	int waiting;
-
 	gw_begin();
 	/* In the backlog while the reload happens: not lost. */
-	waiting = gw_client();
+	int waiting = gw_client();
 	snprintf(gw.svc[GW_IN].name, sizeof(gw.svc[GW_IN].name), "renamed");
 	ck_assert_int_eq(gw_reload(), 0);
 	gw_carries_both_ways();
@@ -270,10 +266,10 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 /* The address is somebody else's: as before. */
 START_TEST(a_covering_address_of_another_process_is_in_use)
 {
-	struct sockaddr_storage all, one = gw.svc[GW_IN].listen, taken_addr;
+	struct sockaddr_storage one = gw.svc[GW_IN].listen, taken_addr;
 	int taken = gw_listen(&taken_addr);
 
-	all = taken_addr;
+	struct sockaddr_storage all = taken_addr;
 	((struct sockaddr_in *)(void *)&all)->sin_addr.s_addr = htonl(INADDR_ANY);
 	gw_start();
 	gw.svc[GW_IN].listen = all;
@@ -346,17 +342,16 @@ START_TEST(a_drain_waits_for_the_last_connection)
 	ck_assert_int_lt(gw_reload(), 0);
 }
 
-START_TEST(a_drain_does_not_wait_for_ever)
+START_LOOP_TEST(a_drain_does_not_wait_for_ever, 0, 2)
 {
 	unsigned one = 1;
-	int64_t from;
 
 	fake.busy = _i == 1;
 	gw_start();
 	if (_i == 0)
 		gw_connect();
 	drained = 0;
-	from = loop_now(gw.loop);
+	int64_t from = loop_now(gw.loop);
 	worker_drain(gw.w, 50, on_drained, &one);
 	UNTIL(drained == 1);
 	ck_assert_int_ge(loop_now(gw.loop) - from, 45 * MS);
@@ -399,7 +394,6 @@ START_TEST(a_check_says_yes)
 START_TEST(a_check_says_no_and_why)
 {
 	struct sockaddr_storage nobody, hole;
-	int silent;
 
 	gw_start();
 	gw_free_addr(&nobody);
@@ -410,7 +404,7 @@ START_TEST(a_check_says_no_and_why)
 	check(&hole, 50);
 	ck_assert(!result.possible);
 	ck_assert_ptr_nonnull(strstr(result.text, "50 ms"));
-	silent = gw_listen(&nobody);
+	int silent = gw_listen(&nobody);
 	check(&nobody, 50);
 	ck_assert(!result.possible);
 	ck_assert_ptr_nonnull(strstr(result.text, "rendezvous"));
@@ -472,7 +466,7 @@ START_TEST(prewarm_waits_for_the_peer)
 	ck_assert(list_empty(&gw_pool(GW_IN)->probes));
 }
 
-START_TEST(the_worker_ends_while_prewarming)
+START_LOOP_TEST(the_worker_ends_while_prewarming, 0, 2)
 {
 	gw.svc[GW_IN].prewarm = true;
 	if (_i == 0)
@@ -482,23 +476,3 @@ START_TEST(the_worker_ends_while_prewarming)
 	gw_start();
 	gw_run_ms(30);
 }
-
-static void
-worker_case(TCase *tc)
-{
-	tcase_add_checked_fixture(tc, gw_setup, gw_teardown);
-	tcase_add_loop_test(tc, a_drain_does_not_wait_for_ever, 0, 2);
-	tcase_add_loop_test(tc, the_worker_ends_while_prewarming, 0, 2);
-	unit_add(tc, a_port_in_use_is_told_and_nothing_is_left, a_device_that_does_not_open_is_told,
-	    a_server_may_name_its_own_address_or_a_network_of_ours, a_device_whose_address_is_missing_is_waited_for,
-	    an_interface_without_addresses_is_told_and_waited_for, passed_sockets_are_used_where_they_fit,
-	    a_passed_socket_that_does_not_listen_is_not_used, a_reload_without_changes_changes_nothing,
-	    a_changed_service_keeps_its_connections_and_counters, a_removed_service_lets_its_connections_live,
-	    a_new_service_listens, a_renamed_service_takes_the_socket_over, a_service_may_go_from_one_address_to_all,
-	    a_covering_address_of_another_process_is_in_use, two_services_may_swap_their_sockets,
-	    a_reload_that_fails_changes_nothing, a_drain_waits_for_the_last_connection, a_check_says_yes,
-	    a_check_says_no_and_why, a_check_is_answered_when_the_worker_ends, the_worker_ends_behind_its_devices,
-	    prewarm_waits_for_the_peer);
-}
-
-UNIT_MAIN("worker", worker_case)

@@ -1,7 +1,5 @@
-/*
- * A child that confines itself as the daemon does and tries something, for
- * tests: with a configuration and a control socket in directories of their own.
- */
+/* A child that confines itself as the daemon does and tries something, for tests: with a configuration and a control
+ * socket in directories of their own. */
 #pragma once
 
 #include <errno.h>
@@ -85,10 +83,9 @@ confined(int (*fn)(void), enum confine_part part)
 {
 	struct confine_state state;
 	int status;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		if (confine_self(&state) != 0)

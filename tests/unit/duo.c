@@ -367,11 +367,9 @@ duo_inject(struct link *link, const struct llc_msg *msg)
 static void
 pass_on(struct duo_end *e)
 {
-	size_t n;
-
 	if (e->hold || e->peer == NULL || e->peer->conn == NULL || e->out_len == 0)
 		return;
-	n = smcr_clc_want(e->peer->conn);
+	size_t n = smcr_clc_want(e->peer->conn);
 	if (n == 0)
 		return;
 	if (n > e->out_len)
@@ -381,14 +379,6 @@ pass_on(struct duo_end *e)
 	e->out_len -= n;
 }
 
-/* Called again when the peer's Decline, or data, has come later. */
-static void
-after_fallback(struct duo_end *e)
-{
-	smcr_fallback(e->conn, &e->diag);
-	e->left_len += smcr_clc_leftover(e->conn, e->left + e->left_len, sizeof(e->left));
-}
-
 static void
 handle(struct duo_end *e, unsigned ev)
 {
@@ -396,8 +386,11 @@ handle(struct duo_end *e, unsigned ev)
 	e->out_len += smcr_clc_output(e->conn, e->out + e->out_len, sizeof(e->out) - e->out_len);
 	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)
 		smcr_admit(e->conn);
-	if ((e->events & SMCR_EV_FALLBACK) != 0)
-		after_fallback(e);
+	if ((e->events & SMCR_EV_FALLBACK) != 0) {
+		/* Called again when the peer's Decline, or data, has come later. */
+		smcr_fallback(e->conn, &e->diag);
+		e->left_len += smcr_clc_leftover(e->conn, e->left + e->left_len, sizeof(e->left));
+	}
 	if ((ev & SMCR_EV_CLOSED) != 0)
 		e->reason = smcr_closed(e->conn, NULL);
 }

@@ -1,8 +1,7 @@
 /*
- * Two engines joined by a sim fabric, in virtual time, for tests of the
- * control path: rendezvous, link groups, LLC. CLC bytes go from a connection
- * to its counterpart by themselves; a test can hold them back, change them, or
- * play one side alone.
+ * Two engines joined by a sim fabric, in virtual time, for tests of the control path: rendezvous, link groups, LLC. CLC
+ * bytes go from a connection to its counterpart by themselves; a test can hold them back, change them, or play one side
+ * alone.
  */
 #pragma once
 

@@ -1,8 +1,5 @@
-/*
- * A device that only remembers: what was posted, whether confirm was asked for.
- * The test says what there is room for, and when which requests complete or
- * fail. Nothing moves by itself.
- */
+/* A device that only remembers: what was posted, whether confirm was asked for. The test says what there is room for,
+ * and when which requests complete or fail. Nothing moves by itself. */
 #pragma once
 
 #include "rnic/rnic.h"

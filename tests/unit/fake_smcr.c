@@ -371,12 +371,10 @@ late_is_over(struct smcr_conn *c, bool declined)
 void
 smcr_clc_input(struct smcr_conn *c, const void *buf, size_t len)
 {
-	size_t cmp;
-
 	assert(len <= smcr_clc_want(c));
 	memcpy(c->in + c->in_len, buf, len);
 	c->in_len += len;
-	cmp = c->in_len < 4 ? c->in_len : 4;
+	size_t cmp = c->in_len < 4 ? c->in_len : 4;
 	if (c->step == LATE && (memcmp(c->in, "FAKE", cmp) != 0 || c->in_len == FAKE_MSG_LEN))
 		late_is_over(c, c->in_len == FAKE_MSG_LEN);
 	else if (memcmp(c->in, "FAKE", cmp) != 0)
@@ -413,11 +411,9 @@ pieces(const struct stream *s, uint64_t from, size_t len, struct iovec iov[2])
 size_t
 smcr_tx_space(struct smcr_conn *c, struct iovec iov[2])
 {
-	size_t room;
-
 	if (c->step != OPEN || c->tx.done)
 		return 0;
-	room = RING_SIZE - (size_t)(c->tx.head - c->tx.tail);
+	size_t room = RING_SIZE - (size_t)(c->tx.head - c->tx.tail);
 	/* One urgent byte at a time. */
 	if (c->tx.urgent > c->tx.tail)
 		room = 0;
@@ -444,12 +440,11 @@ size_t
 smcr_rx_data(struct smcr_conn *c, struct iovec iov[2], bool *urgent)
 {
 	struct stream *s = rx(c);
-	size_t len;
 
 	*urgent = false;
 	if (s == NULL || c->step != OPEN)
 		return 0;
-	len = (size_t)(s->sent - s->tail);
+	size_t len = (size_t)(s->sent - s->tail);
 	if (s->urgent > s->tail && s->urgent <= s->sent) {
 		len = (size_t)(s->urgent - 1 - s->tail);
 		if (len == 0) {

@@ -1,9 +1,7 @@
 /*
- * A stand-in for the SMC-R engine (smcr.h) and the soft iWARP device: two
- * connections of one process find each other by 16-byte messages on the middle
- * and share memory. Lets the daemon be tested apart from the protocol, and
- * makes every turn of the rendezvous available on request. Protocol timers are
- * short. One engine at a time.
+ * A stand-in for the SMC-R engine (smcr.h) and the soft iWARP device: two connections of one process find each other by
+ * 16-byte messages on the middle and share memory. Lets the daemon be tested apart from the protocol, and makes every
+ * turn of the rendezvous available on request. Protocol timers are short. One engine at a time.
  *
  * Message: "FAKE", type, flags, 2 x 0, connection id or diagnosis (4), 4 x 0.
  */

@@ -1,8 +1,7 @@
 /*
- * A program that answers smcrctl like smcrd, with the real loop and control
- * socket and a worker of fixed data. Usage: fake_smcrd SOCKET. Checks succeed
- * for port 1 and fail for others; a reload fails every second time; a trace
- * gets a message each turn; drain ends the program half a second later.
+ * A program that answers smcrctl like smcrd, with the real loop and control socket and a worker of fixed data. Usage:
+ * fake_smcrd SOCKET. Checks succeed for port 1 and fail for others; a reload fails every second time; a trace gets a
+ * message each turn; drain ends the program half a second later.
  */
 #include <signal.h>
 #include <stdio.h>

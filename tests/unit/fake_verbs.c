@@ -7,7 +7,7 @@
 
 #include "base/addr.h"
 #include "base/list.h"
-#include "unit.h"
+#include "checks.h"
 
 struct fake_verbs fake_verbs;
 

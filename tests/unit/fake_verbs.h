@@ -1,8 +1,5 @@
-/*
- * A stand-in for the verbs device (rnic/verbs/verbs.h) and the cards of a machine: the
- * test says which ports there are and what the calls return. Devices can be
- * opened, asked and freed; nothing can be posted.
- */
+/* A stand-in for the verbs device (rnic/verbs/verbs.h) and the cards of a machine: the test says which ports there are
+ * and what the calls return. Devices can be opened, asked and freed; nothing can be posted. */
 #pragma once
 
 #include "rnic/verbs/verbs.h"

@@ -1,8 +1,5 @@
-/*
- * A worker and an engine of fixed data, for tests of what is reported about
- * them. Implements those functions of daemon/worker/worker.h and smcr/smcr.h that
- * only look.
- */
+/* A worker and an engine of fixed data, for tests of what is reported about them. Implements those functions of
+ * daemon/worker/worker.h and smcr/smcr.h that only look. */
 #pragma once
 
 #include "daemon/worker/worker.h"

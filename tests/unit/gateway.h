@@ -1,12 +1,10 @@
 /*
- * A gateway pair in one process for tests of the daemon: an ingress and an
- * egress on loopback, the egress being the ingress's peer, and a server's
- * listening socket. The test plays client and server with its own sockets and
- * turns the loop until what it waits for is there.
+ * A gateway pair in one process for tests of the daemon: an ingress and an egress on loopback, the egress being the
+ * ingress's peer, and a server's listening socket. The test plays client and server with its own sockets and turns the
+ * loop until what it waits for is there.
  *
- * With the engine's stand-in (fake_smcr.h) one worker has both services. With
- * GATEWAY_REAL each service has a worker of its own, with the real engine and a
- * soft iWARP device.
+ * With the engine's stand-in (fake_smcr.h) one worker has both services. With GATEWAY_REAL each service has a worker of
+ * its own, with the real engine and a soft iWARP device.
  */
 #pragma once
 
@@ -221,10 +219,9 @@ static inline int
 gw_reload(void)
 {
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
-	int rc;
 
 	gw.err[0] = '\0';
-	rc = worker_reload(gw.w, &gw.cfg, err);
+	int rc = worker_reload(gw.w, &gw.cfg, err);
 	fclose(err);
 	return rc;
 }
@@ -296,11 +293,10 @@ gw_read(int fd, char *text, size_t cap)
 		size_t have = strlen(text);
 		char buf[2048];
 		int mark = 0;
-		ssize_t n;
 
 		ck_assert_int_lt(have + 4, cap);
 		(void)ioctl(fd, SIOCATMARK, &mark);
-		n = recv(fd, buf, mark ? 1 : cap - have - 4 < sizeof(buf) ? cap - have - 4 : sizeof(buf), 0);
+		ssize_t n = recv(fd, buf, mark ? 1 : cap - have - 4 < sizeof(buf) ? cap - have - 4 : sizeof(buf), 0);
 		if (n == 0)
 			return GW_EOF;
 		if (n < 0)

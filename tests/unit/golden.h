@@ -21,10 +21,9 @@ golden_read(const char *name)
 {
 	char path[1024];
 	char *text = calloc(1, 1 << 20);
-	FILE *f;
 
 	golden_path(path, sizeof(path), name);
-	f = fopen(path, "re");
+	FILE *f = fopen(path, "re");
 	ck_assert_msg(f != NULL, "cannot open %s", path);
 	ck_assert_uint_lt(fread(text, 1, (1 << 20) - 1, f), (1 << 20) - 1);
 	fclose(f);
@@ -35,7 +34,6 @@ static inline void
 golden_compare(const char *name, const char *text)
 {
 	char path[1024];
-	char *want;
 	FILE *f;
 
 	if (getenv("UPDATE_GOLDEN") != NULL) {
@@ -44,7 +42,7 @@ golden_compare(const char *name, const char *text)
 		ck_assert_msg(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
 		return;
 	}
-	want = golden_read(name);
+	char *want = golden_read(name);
 	ck_assert_msg(strcmp(want, text) == 0, "differs from golden/%s; now it is\n%s", name, text);
 	free(want);
 }

@@ -326,13 +326,12 @@ describe_write(struct host *to, const struct fake_wr *w, char *out, size_t cap)
 bool
 host_carry_one(struct host *from, struct host *to)
 {
-	struct fake_wr *w;
 	char *text = from->step[from->steps];
 
 	host_flush(from);
 	if (from->carried == from->dev.cnt)
 		return false;
-	w = &from->dev.posted[from->carried++];
+	struct fake_wr *w = &from->dev.posted[from->carried++];
 	if (w->wr.op == RNIC_WR_WRITE) {
 		describe_write(to, w, text, sizeof(from->step[0]));
 		memcpy(fake_at(&to->dev, w->wr.rkey, w->wr.raddr, w->len), w->data, w->len);

@@ -1,8 +1,7 @@
 /*
- * One SMC host for tests of the data path: an engine and a link group with one
- * link over a fake device, made by hand without first contact. Two of them make
- * a pair; what one posts is carried to the other by the test, step by step,
- * and written down as text ("W 4:1003", "C prod=0/1004 cons=0/4").
+ * One SMC host for tests of the data path: an engine and a link group with one link over a fake device, made by hand
+ * without first contact. Two of them make a pair; what one posts is carried to the other by the test, step by step, and
+ * written down as text ("W 4:1003", "C prod=0/1004 cons=0/4").
  */
 #pragma once
 

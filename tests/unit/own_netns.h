@@ -12,11 +12,10 @@ static inline bool
 own_user_namespace(void)
 {
 	unsigned uid = geteuid();
-	FILE *f;
 
 	if (unshare(CLONE_NEWUSER) != 0)
 		return false;
-	f = fopen("/proc/self/uid_map", "w");
+	FILE *f = fopen("/proc/self/uid_map", "w");
 	if (f == NULL)
 		return false;
 	fprintf(f, "0 %u 1", uid);

@@ -1,8 +1,5 @@
-/*
- * Two soft iWARP devices in one process over loopback, for the tests of the
- * device: a opens the connection, b is the passive side. Each has a loop of
- * its own, so that one can stand still.
- */
+/* Two soft iWARP devices in one process over loopback, for the tests of the device: a opens the connection, b is the
+ * passive side. Each has a loop of its own, so that one can stand still. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -30,12 +27,11 @@ config(void)
 static inline void
 end_open(struct end *e, const struct siw_config *c)
 {
-	struct rnic_loop l;
 	const char *err;
 
 	memset(e, 0, sizeof(*e));
 	poll_loop_init(&e->loop);
-	l = poll_loop_rnic(&e->loop);
+	struct rnic_loop l = poll_loop_rnic(&e->loop);
 	ck_assert_int_eq(siw_open(c, &l, &rng, &e->dev, &err), 0);
 	e->dev->now_ns = poll_loop_now();
 	ck_assert_int_eq(e->dev->ops->pd_alloc(e->dev, &e->pd), 0);
@@ -87,14 +83,12 @@ remote(const struct end *e)
 static inline void
 connect_ends(void)
 {
-	struct rnic_remote ra, rb;
-
 	if (a.qp == NULL)
 		end_qp(&a, 64, 16, TOKEN);
 	if (b.qp == NULL)
 		end_qp(&b, 64, 16, TOKEN);
-	ra = remote(&a);
-	rb = remote(&b);
+	struct rnic_remote ra = remote(&a);
+	struct rnic_remote rb = remote(&b);
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	UNTIL(a.connected || a.failed);

@@ -1,7 +1,4 @@
-/*
- * A peer of the soft iWARP device made by hand, for what no device of ours does:
- * it connects to b, or listens for a.
- */
+/* A peer of the soft iWARP device made by hand, for what no device of ours does: it connects to b, or listens for a. */
 #pragma once
 
 #include <fcntl.h>
@@ -115,13 +112,12 @@ static inline void
 raw_send_frame(struct mpa_frame f, const struct mpa_pdata *d)
 {
 	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX];
-	int len;
 
 	if (d != NULL) {
 		mpa_pdata_encode(d, pd);
 		f.pd = (struct span){ pd, sizeof(pd) };
 	}
-	len = mpa_frame_encode(&f, out, sizeof(out));
+	int len = mpa_frame_encode(&f, out, sizeof(out));
 	ck_assert_int_gt(len, 0);
 	raw_send(out, (size_t)len);
 }
@@ -176,10 +172,9 @@ static inline struct ddp_hdr
 raw_next(void)
 {
 	struct ddp_hdr h;
-	int n;
 
 	UNTIL(raw_has_fpdu());
-	n = ddp_decode(raw_ulpdu, &h);
+	int n = ddp_decode(raw_ulpdu, &h);
 	ck_assert_int_gt(n, 0);
 	raw_ulpdu.ptr += n;
 	raw_ulpdu.len -= (size_t)n;
@@ -224,11 +219,9 @@ open_for_raw(const struct siw_config *c)
 static inline void
 raw_connect(const struct siw_config *c, int mss, uint32_t ulpdu_max)
 {
-	struct mpa_pdata d;
-
 	open_for_raw(c);
 	raw_open(&b, mss);
-	d = raw_pdata();
+	struct mpa_pdata d = raw_pdata();
 	d.ulpdu_max = ulpdu_max;
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
@@ -273,13 +266,12 @@ raw_accepts(void)
 static inline struct mpa_pdata
 raw_serve(const struct siw_config *c)
 {
-	struct rnic_remote r;
 	struct mpa_frame f;
 	struct mpa_pdata d;
 
 	open_both(c, c);
 	end_qp(&a, 16, 8, TOKEN);
-	r = raw_listen();
+	struct rnic_remote r = raw_listen();
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
 	UNTIL(raw_accepts());
 	UNTIL(raw_has_frame(MPA_REQUEST, &f));

@@ -1,49 +1,84 @@
-/*
- * What every unit test shares: one suite per program, reported as TAP. START_TEST needs no END_TEST, which is empty in the
- * versions of check that configure takes.
- */
+/* What every unit test shares: main(), and tests that are known by being written. They run in the order of the file and
+ * are reported as TAP. */
 #pragma once
 
 #include <stdlib.h>
 
 #include "checks.h"
 
-/* unit_add(tc, a_test, another, ...): tests that run once. tcase_add_loop_test() is for those that run for each of a range. */
-#define unit_add(tc, ...) unit_add_all(tc, (const TTest *[]){ __VA_ARGS__, NULL })
+/* A test, or the begin of a case: then there is no test. */
+struct unit_entry {
+	const TTest *test;
+	int signal, from, to;
+	void (*prepare)(TCase *);
+	int line;
+	struct unit_entry *next;
+};
 
+static struct unit_entry *unit_entries;
+
+/* By line, as the order of constructors is the compiler's. */
 static inline void
-unit_add_all(TCase *tc, const TTest **tests)
+unit_register(struct unit_entry *e)
 {
-	for (; *tests != NULL; tests++)
-		tcase_add_test(tc, *tests);
+	struct unit_entry **at = &unit_entries;
+
+	while (*at != NULL && (*at)->line < e->line)
+		at = &(*at)->next;
+	e->next = *at;
+	*at = e;
 }
 
-/* UNIT_MAIN("name", case_function, ...): each case_function(TCase *) adds its tests to a test case of its own. */
-typedef void (*unit_case)(TCase *);
-
-static inline int
-unit_run(const char *name, const unit_case *cases, size_t n)
-{
-	Suite *suite = suite_create(name);
-	SRunner *sr;
-
-	for (size_t i = 0; i < n; i++) {
-		TCase *tc = tcase_create(name);
-
-		tcase_set_timeout(tc, 300); /* sanitizers on a loaded machine */
-		cases[i](tc);
-		suite_add_tcase(suite, tc);
+#define UNIT_ENTRY(name, ...)                                             \
+	static void __attribute__((constructor)) name(void)               \
+	{                                                                 \
+		static struct unit_entry e;                               \
+		e = (struct unit_entry){ .line = __LINE__, __VA_ARGS__ }; \
+		unit_register(&e);                                        \
 	}
-	sr = srunner_create(suite);
+
+/* START_LOOP_TEST(name, from, to) { ... }: runs for each _i of the range; with _SIGNAL each has to end by that signal. */
+#define START_LOOP_TEST_SIGNAL(name, sig, from_i, to_i)                                                           \
+	static void name##_fn(int);                                                                               \
+	static const TTest name##_test = { #name, name##_fn, __FILE__, __LINE__ };                                \
+	UNIT_ENTRY(name##_entry, .test = &name##_test, .signal = (sig), .from = (int)(from_i), .to = (int)(to_i)) \
+	static void name##_fn(int _i CK_ATTRIBUTE_UNUSED)
+#define START_LOOP_TEST(name, from, to) START_LOOP_TEST_SIGNAL(name, 0, from, to)
+#undef START_TEST
+#define START_TEST(name) START_LOOP_TEST(name, 0, 1)
+
+/* UNIT_CASE(statement): the tests below are a case of their own, which the statement prepares; it is `tc` there. */
+#define UNIT_JOIN_(a, b) a##b
+#define UNIT_JOIN(a, b) UNIT_JOIN_(a, b)
+#define UNIT_CASE(...)                                                                        \
+	static void UNIT_JOIN(prepare_, __LINE__)(TCase * tc CK_ATTRIBUTE_UNUSED)             \
+	{                                                                                     \
+		__VA_ARGS__;                                                                  \
+	}                                                                                     \
+	UNIT_ENTRY(UNIT_JOIN(unit_case_, __LINE__), .prepare = UNIT_JOIN(prepare_, __LINE__)) \
+	struct unit_entry
+#define UNIT_FIXTURE(setup, teardown) UNIT_CASE(tcase_add_checked_fixture(tc, setup, teardown))
+
+int
+main(void)
+{
+	Suite *suite = suite_create("unit");
+	SRunner *sr = srunner_create(suite);
+	TCase *tc = NULL;
+
+	for (struct unit_entry *e = unit_entries; e != NULL; e = e->next) {
+		if (tc == NULL || e->prepare != NULL) {
+			tc = tcase_create("unit");
+			tcase_set_timeout(tc, 300); /* sanitizers on a loaded machine */
+			suite_add_tcase(suite, tc);
+		}
+		if (e->prepare != NULL)
+			e->prepare(tc);
+		else
+			tcase_add_loop_test_raise_signal(tc, e->test, e->signal, e->from, e->to);
+	}
 	srunner_set_tap(sr, "-");
 	srunner_run_all(sr, CK_SILENT);
 	srunner_free(sr);
 	return EXIT_SUCCESS; /* the TAP driver counts failures */
 }
-
-#define UNIT_MAIN(name, ...)                                                    \
-	int main(void)                                                          \
-	{                                                                       \
-		const unit_case cases[] = { __VA_ARGS__ };                      \
-		return unit_run(name, cases, sizeof(cases) / sizeof(cases[0])); \
-	}

@@ -1,8 +1,5 @@
-/*
- * Two verbs devices in one process, on the cards of fake_ibverbs.h, for the
- * tests of the device: a is the active side, b the passive one. Nothing happens
- * but in turn(): first the cards work, then the devices.
- */
+/* Two verbs devices in one process, on the cards of fake_ibverbs.h, for the tests of the device: a is the active side,
+ * b the passive one. Nothing happens but in turn(): first the cards work, then the devices. */
 #pragma once
 
 #include <errno.h>

@@ -109,12 +109,10 @@ collect(struct end *e)
 static void
 turn_one(struct end *e, int max_ms)
 {
-	int64_t start;
-
 	if (e->dev == NULL)
 		return;
 	poll_loop_turn(&e->loop, &e->dev, 1, max_ms);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	collect(e);
 	if (poll_loop_now() - start > e->slowest_ns)
 		e->slowest_ns = poll_loop_now() - start;
@@ -155,20 +153,18 @@ run_ms(int ms)
 static void
 end_open(struct end *e, unsigned n)
 {
-	struct rnic_loop l;
 	struct verbs_config c;
 	struct sockaddr_storage ss;
 	const char *why = "";
-	int rc;
 
 	memset(e, 0, sizeof(*e));
 	poll_loop_init(&e->loop);
-	l = poll_loop_rnic(&e->loop);
+	struct rnic_loop l = poll_loop_rnic(&e->loop);
 	verbs_config_init(&c);
 	(void)snprintf(c.dev, sizeof(c.dev), "%s", arg_dev[n]);
 	NEED(addr_parse(arg_addr[n], &ss) == 0);
 	addr_to_v6(&ss, c.gid.b);
-	rc = verbs_open(&c, &l, &rng, &e->dev, &why);
+	int rc = verbs_open(&c, &l, &rng, &e->dev, &why);
 	if (rc < 0)
 		fail("%s: %s: %s", arg_dev[n], why, strerror(-rc));
 	e->dev->now_ns = poll_loop_now();
@@ -222,14 +218,13 @@ remote(const struct end *e)
 static void
 connect_ends(void)
 {
-	struct rnic_remote ra, rb;
 	int64_t start = poll_loop_now();
 
 	a.connected = b.connected = 0;
 	end_qp(&a);
 	end_qp(&b);
-	ra = remote(&a);
-	rb = remote(&b);
+	struct rnic_remote ra = remote(&a);
+	struct rnic_remote rb = remote(&b);
 	NEED(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb) == 0);
 	NEED(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra) == 0);
 	UNTIL(a.connected && b.connected);
@@ -289,11 +284,8 @@ case_data(void)
 {
 	enum { LEN = 1000003 };
 
-	const struct verbs_port *p;
-	int64_t start;
-
 	open_connected();
-	p = verbs_port_of(a.dev);
+	const struct verbs_port *p = verbs_port_of(a.dev);
 	printf("%s port %u, provider %s, MTU code %u, %u GIDs; max_sq %u max_rq %u max_sge %u\n", p->dev, p->port,
 	    p->provider, p->mtu_code, p->gid_cnt, rnic_query(a.dev).max_sq, rnic_query(a.dev).max_rq,
 	    rnic_query(a.dev).max_sge);
@@ -302,7 +294,7 @@ case_data(void)
 	receives(&a, 10, 64);
 	for (unsigned i = 0; i < LEN; i++)
 		a.buf[i] = (uint8_t)(i * 7 + i / 251);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	NEED(post(&a, RNIC_WR_WRITE, 0, LEN, &b, 17) == 0);
 	message(&a, &b);
 	UNTIL(a.sends[RNIC_WC_OK] == 1 && b.recvs[RNIC_WC_OK] == 1);
@@ -349,13 +341,13 @@ case_many(void)
 static void
 case_access(void)
 {
-	struct rnic_mr *right = b.mr, wrong;
+	struct rnic_mr *right = b.mr;
 
 	open_connected();
 	receives(&a, 5, 64);
 	receives(&b, 5, 64);
 	right = b.mr;
-	wrong = *right;
+	struct rnic_mr wrong = *right;
 	wrong.rkey ^= 0x5a00;
 	b.mr = &wrong;
 	NEED(post(&a, RNIC_WR_WRITE, 0, 100, &b, 0) == 0);
@@ -389,14 +381,12 @@ case_too_long(void)
 static void
 case_rnr(void)
 {
-	int64_t start;
-
 	open_connected();
 	message(&a, &b);
 	run_ms(300);
 	NEED(a.sends[RNIC_WC_OK] == 0 && a.errors == 0);
 	receives(&b, 1, 64);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	UNTIL(a.sends[RNIC_WC_OK] == 1 && b.recvs[RNIC_WC_OK] == 1);
 	printf("%.1f ms after the receive\n", ms_since(start));
 	message(&a, &b);
@@ -411,12 +401,10 @@ case_rnr(void)
 static void
 case_retry(void)
 {
-	int64_t start;
-
 	open_connected();
 	receives(&a, 5, 64);
 	qp_end(&b);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	for (unsigned i = 0; i < 20; i++)
 		NEED(post(&a, RNIC_WR_WRITE, 0, 1000, &b, 0) == 0);
 	UNTIL(a.errors == 1);
@@ -429,15 +417,13 @@ case_retry(void)
 static void
 case_flush(void)
 {
-	int64_t start;
-
 	open_connected();
 	receives(&a, 5, 64);
 	message(&a, &b); /* waits for a receive, and all the others behind it */
 	for (unsigned i = 0; i < 50; i++)
 		NEED(post(&a, RNIC_WR_WRITE, i % 2 == 0 ? RNIC_SIGNALED : 0, 1000, &b, 0) == 0);
 	run_ms(50);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	a.dev->ops->qp_disconnect(a.qp, false);
 	UNTIL(a.sends[RNIC_WC_FLUSHED] == 51 && a.recvs[RNIC_WC_FLUSHED] == 5);
 	printf("flushed in %.1f ms\n", ms_since(start));
@@ -450,14 +436,12 @@ case_flush(void)
 static void
 case_flush_quiet(void)
 {
-	int64_t start;
-
 	open_connected();
 	for (unsigned i = 0; i < 20; i++)
 		NEED(post(&a, RNIC_WR_WRITE, 0, 1000, &b, 0) == 0);
 	run_ms(300);
 	NEED(a.sends[RNIC_WC_OK] == 0);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	a.dev->ops->qp_disconnect(a.qp, false);
 	UNTIL(a.sends[RNIC_WC_FLUSHED] == 20);
 	printf("flushed in %.1f ms\n", ms_since(start));
@@ -487,18 +471,16 @@ static void
 case_absent(void)
 {
 	struct sockaddr_storage ss;
-	struct rnic_remote r;
-	int64_t start;
 
 	end_open(&a, 0);
 	end_open(&b, 1);
 	end_qp(&a);
 	end_qp(&b);
-	r = remote(&b);
+	struct rnic_remote r = remote(&b);
 	NEED(addr_parse(arg_addr[2], &ss) == 0);
 	addr_to_v6(&ss, r.gid.b);
 	receives(&a, 5, 64);
-	start = poll_loop_now();
+	int64_t start = poll_loop_now();
 	NEED(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r) == 0);
 	NEED(ms_since(start) < 200);
 	UNTIL(a.failed == 1 && a.recvs[RNIC_WC_FLUSHED] == 5);
