@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "checks.h"
 
@@ -59,8 +60,9 @@ unit_register(struct unit_entry *e)
 	struct unit_entry
 #define UNIT_FIXTURE(setup, teardown) UNIT_CASE(tcase_add_checked_fixture(tc, setup, teardown))
 
+/* Runs the tests that have argv[1] in their name, or all. */
 int
-main(void)
+main(int argc, char **argv)
 {
 	Suite *suite = suite_create("unit");
 	SRunner *sr = srunner_create(suite);
@@ -74,7 +76,7 @@ main(void)
 		}
 		if (e->prepare != NULL)
 			e->prepare(tc);
-		else
+		else if (argc < 2 || strstr(e->test->name, argv[1]) != NULL)
 			tcase_add_loop_test_raise_signal(tc, e->test, e->signal, e->from, e->to);
 	}
 	srunner_set_tap(sr, "-");
