@@ -163,7 +163,7 @@ def _(t):
     t.note("moved " + ", ".join(f"{c['conns_moved']} connections in {c['failovers']} failovers" for c in counters))
     gw.no_resets()
     # All is well: what is limited in time is not waited for. This resets its connections.
-    bench.send_signal(signal.SIGINT)
+    bench.send_signal(signal.SIGTERM)
     stream.send_signal(signal.SIGINT)
     for p in probes:
         p.stop()
