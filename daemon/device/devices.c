@@ -355,7 +355,7 @@ devices_follow(struct devices *d)
 bool
 devices_listen(struct devices *d)
 {
-	if (smcr_take_device_news(d->env->eng))
+	if (smcr_take_device_changes(d->env->eng))
 		d->changed = true;
 	return d->changed;
 }

@@ -235,7 +235,7 @@ device_ends(struct smcr *eng, struct rnic_dev *dev, const char *why)
 }
 
 bool
-smcr_take_device_news(struct smcr *eng)
+smcr_take_device_changes(struct smcr *eng)
 {
 	bool changed = eng->devs_changed;
 

@@ -3,5 +3,5 @@
 
 #include "smcr/smcr.h"
 
-/* Acts on what lower rooms told by marks (state/marks.h), until nothing is marked. */
+/* Acts on what lower rooms have marked (state/marks.h), until nothing is marked. */
 void engine_act_on_marks(struct smcr *);

@@ -106,7 +106,7 @@ void smcr_remove_device(struct smcr *, struct rnic_dev *);
 /* Is a device of the engine not freed yet? */
 bool smcr_has_devices(const struct smcr *);
 /* True once after a device said that its port went up or down, or that it is gone. */
-bool smcr_take_device_news(struct smcr *);
+bool smcr_take_device_changes(struct smcr *);
 /* The device said that it is gone: its links are down and it gets no others; it is to be removed. */
 bool smcr_device_gone(const struct smcr *, const struct rnic_dev *);
 

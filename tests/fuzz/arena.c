@@ -131,7 +131,7 @@ arena_dev_remove(struct arena *a, unsigned n)
 static void
 remove_gone(struct arena *a)
 {
-	if (!smcr_take_device_news(a->eng))
+	if (!smcr_take_device_changes(a->eng))
 		return;
 	for (unsigned i = 0; i < ARENA_DEVS; i++)
 		if (a->dev[i] != NULL && smcr_device_gone(a->eng, a->dev[i]))

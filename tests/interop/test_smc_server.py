@@ -619,7 +619,7 @@ def moves_half_closed(s, lost):
     first.close(reset=True)
     conn.seq += lost
     data = pattern(5000, 1)
-    conn.link.wait("the plea for the lost link", lambda: any(m.type == smc.DELETE_LINK for m in second.llc_log), SOON)
+    conn.link.wait("the request about the lost link", lambda: any(m.type == smc.DELETE_LINK for m in second.llc_log), SOON)
     if lost:
         conn.send(data, SOON)
         equal(how_it_ends(app2), ("reset", b""), "the client")

@@ -90,7 +90,7 @@ check_confirm_link(const struct watcher *wr, const struct tgroup *g, const struc
 		bad(wr, g, msg, "for a link that is not being added, or over another one");
 }
 
-/* A client's request is a plea and may go at any time. */
+/* A client's request asks the server and may go at any time. */
 static void
 check_delete_link(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
@@ -179,7 +179,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 		if (msg->delete_link.all || (!req && x->kind == EX_DELETE && x->link_num == msg->delete_link.link_num))
 			x->kind = EX_NONE;
 		else if (!req)
-			break; /* the answer to a plea about a link that was gone already */
+			break; /* the answer to a request about a link that was gone already */
 		else if (from_server)
 			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until, false };
 		else if (x->link_num == msg->delete_link.link_num && (x->kind == EX_ADD || lost_path(msg)))

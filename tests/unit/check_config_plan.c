@@ -166,7 +166,7 @@ START_TEST(devices_are_added_and_stay)
 	ck_assert_str_eq(next->devices[3].name, "");
 }
 
-START_TEST(cards_are_told_apart_by_name_and_port)
+START_TEST(cards_are_distinguished_by_name_and_port)
 {
 	struct config_plan p = plan_of(
 	    "devices = ( { type = \"verbs\"; device = \"c\"; port = 1; },\n"

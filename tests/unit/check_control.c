@@ -395,7 +395,7 @@ START_TEST(a_trace_of_an_operator_makes_no_room_for_others)
 		close(mine[i]);
 }
 
-START_TEST(too_many_clients_are_told_so)
+START_TEST(too_many_clients_hear_so)
 {
 	int fds[CONTROL_CLIENTS_MAX];
 
@@ -754,7 +754,7 @@ START_TEST(check_outlives_its_client_and_the_control_socket)
 	hear_close(stays);
 }
 
-START_TEST(checks_are_bounded_and_failures_told)
+START_TEST(checks_are_bounded_and_failures_reported)
 {
 	static const struct check_result yes = { .possible = true, .text = "yes" };
 	int fds[CONTROL_CHECKS_MAX], fd = dial(path);

@@ -117,7 +117,7 @@ static const char *const wrong[] = {
 	"--socket",
 };
 
-START_LOOP_TEST(wrong_command_lines_are_told, 0, sizeof(wrong) / sizeof(wrong[0]))
+START_LOOP_TEST(wrong_command_lines_are_reported, 0, sizeof(wrong) / sizeof(wrong[0]))
 {
 	ck_assert_msg(parse(wrong[_i]) == OPTIONS_WRONG, "%s", wrong[_i]);
 	ck_assert_ptr_nonnull(strstr(said, "--help"));

@@ -58,7 +58,7 @@ smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt
 }
 
 bool
-smcr_take_device_news(struct smcr *eng)
+smcr_take_device_changes(struct smcr *eng)
 {
 	bool news = dev_news;
 
@@ -303,7 +303,7 @@ START_TEST(no_permission_fails_no_start)
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }
 
-START_TEST(a_card_that_does_not_open_is_told_and_tried_again)
+START_TEST(a_card_that_does_not_open_is_reported_and_tried_again)
 {
 	entry("c0");
 	card("c0", "192.0.2.1");
@@ -340,7 +340,7 @@ START_TEST(a_complete_set_is_looked_at_rarely)
 }
 
 /* The GIDs follow addresses a little later than the network's news. */
-START_TEST(news_of_interfaces_are_followed_twice_and_boundedly)
+START_TEST(changes_of_interfaces_are_followed_twice_and_boundedly)
 {
 	one_card();
 	pass(5000);

@@ -514,13 +514,13 @@ START_LOOP_TEST(a_device_that_is_gone_takes_its_links_and_nothing_else, 0, 4)
 
 	begin(2, 2, NULL);
 	dev = _i < 2 ? d.dev[host] : d.more[host][0];
-	(void)smcr_take_device_news(d.eng[host]);
+	(void)smcr_take_device_changes(d.eng[host]);
 	ck_assert(!smcr_device_gone(d.eng[host], dev));
 	sim_gone(dev);
 	duo_run(1000);
-	ck_assert(smcr_take_device_news(d.eng[host]));
-	ck_assert(!smcr_take_device_news(d.eng[host]));
-	ck_assert(!smcr_take_device_news(d.eng[1 - host]));
+	ck_assert(smcr_take_device_changes(d.eng[host]));
+	ck_assert(!smcr_take_device_changes(d.eng[host]));
+	ck_assert(!smcr_take_device_changes(d.eng[1 - host]));
 	ck_assert(smcr_device_gone(d.eng[host], dev));
 	ck_assert_int_eq(rnic_query(dev).port, RNIC_PORT_UP);
 	ck_assert_uint_eq(rnic_query(dev).qp_cnt, 0);

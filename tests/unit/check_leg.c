@@ -261,7 +261,7 @@ START_TEST(fin_is_read_behind_the_last_byte)
 	ck_assert_int_eq(leg_broken(&leg), 0);
 }
 
-START_TEST(a_reset_is_told_once)
+START_TEST(a_reset_is_reported_once)
 {
 	net_reset(peer);
 	peer = -1;
@@ -270,7 +270,7 @@ START_TEST(a_reset_is_told_once)
 	ck_assert_int_eq(leg_broken(&leg), 0);
 }
 
-START_TEST(a_reset_behind_unread_bytes_is_told_at_once)
+START_TEST(a_reset_behind_unread_bytes_is_reported_at_once)
 {
 	say("abc", 0);
 	await(LOOP_READ);

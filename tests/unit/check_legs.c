@@ -79,7 +79,7 @@ START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
 			ck_assert_uint_eq(legs_actions(states[i], (enum session_event)ev) & engine, 0);
 }
 
-START_TEST(eof_is_never_told_as_closed)
+START_TEST(eof_is_never_reported_as_closed)
 {
 	for (int st = 0; st < SES_STATE_CNT; st++)
 		ck_assert_uint_eq(legs_actions((enum session_state)st, SEV_APP_EOF) & ACT_SEND_CLOSED, 0);

@@ -384,7 +384,7 @@ timely_turn(void *arg, int64_t now_ns)
 	return INT64_MAX;
 }
 
-START_TEST(the_time_is_told_to_each_once_a_turn_before_all_else)
+START_TEST(each_is_given_the_time_once_a_turn_before_all_else)
 {
 	for (unsigned i = 0; i < sizeof(timely) / sizeof(timely[0]); i++) {
 		ck_assert_int_eq(loop_add_turn(lp, timely_turn, &timely[i]), 0);

@@ -113,7 +113,7 @@ START_TEST(private_data_length_at_its_limits)
 	ck_assert_uint_eq(f.pd.len, 3);
 }
 
-START_TEST(a_wrong_key_is_told_at_its_first_wrong_byte)
+START_TEST(a_wrong_key_is_reported_at_its_first_wrong_byte)
 {
 	uint8_t buf[20];
 	struct mpa_frame f;

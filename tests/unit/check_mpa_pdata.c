@@ -40,7 +40,7 @@ START_TEST(format)
 	ck_assert_uint_eq(d.read_to, sample.read_to);
 }
 
-START_TEST(others_are_told_apart)
+START_TEST(others_are_distinguished)
 {
 	uint8_t buf[MPA_PDATA_LEN + 8] = { 0 };
 	struct mpa_pdata d;

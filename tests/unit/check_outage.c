@@ -57,7 +57,7 @@ one_line(const char *wanted)
 
 UNIT_FIXTURE(setup, capture_end);
 
-START_TEST(the_beginning_and_the_end_are_told_once)
+START_TEST(the_beginning_and_the_end_are_logged_once)
 {
 	for (int i = 0; i < 50; i++) {
 		outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
@@ -71,7 +71,7 @@ START_TEST(the_beginning_and_the_end_are_told_once)
 	one_line("notice: peer available again: service=redis peer=192.0.2.2:16379 failed=50 after_ms=50000");
 }
 
-START_TEST(another_reason_is_told_and_a_long_outage_again)
+START_TEST(another_reason_is_logged_and_a_long_outage_again)
 {
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
 	one_line("Connection timed out");

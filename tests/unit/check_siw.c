@@ -122,7 +122,7 @@ START_TEST(counters_have_names)
 		ck_assert_mem_eq(&rows[i].value, (const uint8_t *)&st + i * sizeof(uint64_t), sizeof(uint64_t));
 }
 
-START_TEST(the_ports_state_is_told_once)
+START_TEST(the_ports_state_is_reported_once)
 {
 	struct siw_config c = config();
 	enum rnic_event_type type;
@@ -302,7 +302,7 @@ START_TEST(confirmation_under_pressure)
 	ck_assert_uint_eq(room(&a).wrs, 8);
 }
 
-START_TEST(a_full_queue_is_refused_and_room_is_told)
+START_TEST(a_full_queue_is_refused_and_credits_are_reported)
 {
 	struct siw_config c = config();
 

@@ -209,7 +209,7 @@ START_TEST(silent_connections_do_not_keep_others_out)
 		close(fds[i]);
 }
 
-START_TEST(a_crc_error_is_told_and_ends_the_link)
+START_TEST(a_crc_error_is_reported_and_ends_the_link)
 {
 	struct siw_config c = config();
 	static const uint8_t bad[] = { 0x00, 0x12, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c', 'd',
@@ -253,7 +253,7 @@ START_TEST(a_bad_first_fpdu_gets_no_answer)
 	raw_close();
 }
 
-START_LOOP_TEST(protocol_errors_are_told, 0, 4)
+START_LOOP_TEST(protocol_errors_are_reported, 0, 4)
 {
 	static const struct {
 		struct ddp_hdr h;
@@ -368,7 +368,7 @@ START_TEST(any_segmentation_is_taken)
 	raw_close();
 }
 
-START_LOOP_TEST(responder_with_ird_0_is_told_terminate_6, 0, 2)
+START_LOOP_TEST(responder_with_ird_0_hears_terminate_6, 0, 2)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d = raw_serve(&c);

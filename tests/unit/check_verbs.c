@@ -79,7 +79,7 @@ START_TEST(attributes_are_those_of_smcr)
 	ck_assert_uint_ne(a.qp->psn, b.qp->psn);
 }
 
-START_TEST(the_active_side_speaks_when_it_is_told_to)
+START_TEST(the_active_side_speaks_when_it_is_asked_to)
 {
 	struct rnic_remote ra, rb;
 
@@ -110,7 +110,7 @@ START_TEST(the_active_side_speaks_when_it_is_told_to)
 	check_wc(&a, 1, 7, RNIC_WC_WRITE, RNIC_WC_OK);
 }
 
-START_TEST(a_transition_to_rts_that_fails_is_told)
+START_TEST(a_transition_to_rts_that_fails_is_reported)
 {
 	struct rnic_remote rb;
 
@@ -459,7 +459,7 @@ START_TEST(it_sleeps_when_nothing_is_there)
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }
 
-START_TEST(busy_polling_lasts_as_long_as_it_is_told)
+START_TEST(busy_polling_lasts_as_long_as_configured)
 {
 	struct verbs_config ca = config(0), cb = config(1);
 	struct rnic_wc wc[8];
@@ -754,7 +754,7 @@ START_TEST(the_memlock_limit_is_named)
 }
 
 /* Whatever it is registered for: the engine only sees that it failed, the log gets the words. */
-START_TEST(trouble_with_memory_is_told_now_and_then)
+START_TEST(trouble_with_memory_is_reported_now_and_then)
 {
 	struct rlimit old, low = { .rlim_cur = 65536 };
 	const struct rnic_qp_attr attr = { .sq_depth = 8, .rq_depth = 8 };

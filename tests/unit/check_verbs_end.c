@@ -1,4 +1,4 @@
-/* The end of a verbs queue pair: disconnecting, last words, and ends that come while it is being connected. */
+/* The end of a verbs queue pair: disconnecting, lingering, and ends that come while it is being connected. */
 #include "verbs_ends.h"
 
 UNIT_FIXTURE(setup, teardown);
@@ -83,7 +83,7 @@ START_TEST(nothing_of_a_queue_pair_outlives_it)
 }
 
 /* The answer to DELETE LINK is the last thing posted: it arrives, and with it what lay before it. */
-START_TEST(last_words_are_sent)
+START_TEST(what_was_posted_goes_out)
 {
 	open_connected();
 	post_recv(&b, 1, 0, 64);
@@ -107,7 +107,7 @@ START_TEST(last_words_are_sent)
 }
 
 /* Meanwhile nothing is placed. */
-START_TEST(nothing_comes_in_while_last_words_go_out)
+START_TEST(nothing_is_placed_while_it_lingers)
 {
 	open_connected();
 	hw(&a)->hold = true;
@@ -122,7 +122,7 @@ START_TEST(nothing_comes_in_while_last_words_go_out)
 }
 
 /* Its user lets it live: the completions are as they are. */
-START_TEST(last_words_complete_for_who_waits)
+START_TEST(requests_complete_while_it_lingers)
 {
 	open_connected();
 	post_recv(&b, 1, 0, 64);
@@ -137,7 +137,7 @@ START_TEST(last_words_complete_for_who_waits)
 }
 
 /* Who does not take them is not waited for. */
-START_TEST(last_words_have_their_time)
+START_TEST(lingering_is_limited_in_time)
 {
 	for (unsigned destroyed = 0; destroyed < 2; destroyed++) {
 		int64_t at;
@@ -168,7 +168,7 @@ START_TEST(last_words_have_their_time)
 }
 
 /* The peer was quicker: its end breaks ours, nobody is told. */
-START_TEST(last_words_to_nobody)
+START_TEST(lingering_ends_when_the_peer_breaks_the_link)
 {
 	open_connected();
 	b.dev->ops->qp_disconnect(b.qp, false);
@@ -180,7 +180,7 @@ START_TEST(last_words_to_nobody)
 	ck_assert_uint_eq(a.errors, 0);
 }
 
-START_TEST(a_device_is_freed_with_last_words_to_say)
+START_TEST(a_device_ends_behind_a_queue_pair_that_lingers)
 {
 	open_connected();
 	post(&a, RNIC_WR_SEND, 2, RNIC_INLINE | RNIC_SIGNALED, 0, 44, &b, 0);
@@ -188,7 +188,7 @@ START_TEST(a_device_is_freed_with_last_words_to_say)
 }
 
 /* There are not ever more of them. */
-START_TEST(queue_pairs_with_last_words_are_bounded)
+START_TEST(queue_pairs_that_linger_are_bounded)
 {
 	struct rnic_remote ra, rb;
 

@@ -23,7 +23,7 @@ port_is(bool active, enum ibv_event_type told)
 
 UNIT_FIXTURE(setup, teardown);
 
-START_TEST(the_ports_state_is_told_once)
+START_TEST(the_ports_state_is_reported_once)
 {
 	open_both();
 	TOLD(0, 0);

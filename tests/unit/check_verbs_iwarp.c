@@ -209,7 +209,7 @@ START_TEST(the_connection_may_break_before_its_user)
 	ck_assert_uint_eq(b.connected + b.errors, 0);
 }
 
-START_TEST(the_link_is_for_the_qp_that_was_told)
+START_TEST(the_link_is_for_the_qp_that_was_named)
 {
 	struct rnic_remote ra;
 
@@ -871,8 +871,8 @@ START_TEST(the_peer_disconnects)
 	}
 }
 
-/* The last words are out when a Read says so; the end is in order then. */
-START_TEST(last_words_are_confirmed)
+/* What was posted is out when a Read says so; the end is in order then. */
+START_TEST(what_was_posted_is_fenced)
 {
 	open_linked();
 	post_recvs(&b, 1);
@@ -892,7 +892,7 @@ START_TEST(last_words_are_confirmed)
 	UNTIL(b.errors == 1);
 }
 
-START_TEST(last_words_have_their_time)
+START_TEST(lingering_is_limited_in_time)
 {
 	open_linked();
 	post_recvs(&b, 1);

@@ -31,7 +31,7 @@ list_ok(unsigned n)
 
 UNIT_FIXTURE(setup, NULL);
 
-START_TEST(ports_are_told_with_their_gids)
+START_TEST(ports_are_listed_with_their_gids)
 {
 	struct fake_dev *d = &fake.devs[1];
 
@@ -63,7 +63,7 @@ START_TEST(ports_are_told_with_their_gids)
 	free(ports);
 }
 
-START_TEST(kinds_of_cards_are_told_apart)
+START_TEST(kinds_of_cards_are_distinguished)
 {
 	fake.dev_cnt = 3;
 	fake.devs[0].ports[0].link_layer = IBV_LINK_LAYER_INFINIBAND;

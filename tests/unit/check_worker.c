@@ -31,7 +31,7 @@ UNIT_FIXTURE(gw_setup, gw_teardown);
 
 /* -- start -- */
 
-START_TEST(a_port_in_use_is_told_and_nothing_is_left)
+START_TEST(a_port_in_use_is_reported_and_nothing_is_left)
 {
 	int taken = gw_listen(&gw.svc[GW_OUT].listen);
 	char addr[ADDR_STR_MAX];
@@ -46,7 +46,7 @@ START_TEST(a_port_in_use_is_told_and_nothing_is_left)
 	gw_begin();
 }
 
-START_TEST(a_device_that_does_not_open_is_told)
+START_TEST(a_device_that_does_not_open_is_reported)
 {
 	struct config_device devs[2] = {
 		{ .name = "siw0", .addr = gw.server_addrs[0] },
@@ -129,7 +129,7 @@ START_TEST(a_device_whose_address_is_missing_is_waited_for)
 	gw.cfg.device_cnt = 0;
 }
 
-START_TEST(an_interface_without_addresses_is_told_and_waited_for)
+START_TEST(an_interface_without_addresses_is_reported_and_waited_for)
 {
 	struct config_device dev = { .interface = "no-such-if" };
 

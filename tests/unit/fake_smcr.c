@@ -621,7 +621,7 @@ smcr_drain(struct smcr *eng)
 }
 
 bool
-smcr_take_device_news(struct smcr *eng)
+smcr_take_device_changes(struct smcr *eng)
 {
 	return false;
 }

@@ -132,7 +132,7 @@ fin_too_early(const struct smcr_conn *conn)
 	return conn->close.tcp_fin && conn->close.rx_flags == 0 && !is_aborting(conn);
 }
 
-/* The present state may not last for ever once our own user cannot act any more. */
+/* The present state may not last for ever once our own user can do nothing. */
 static void
 update_timer(struct smcr_conn *conn)
 {

@@ -14,7 +14,7 @@ struct smcr_conn;
 
 /* The link has ended: its connections go on over the other links of the group, of which there is one at least. */
 void failover_link(struct link *);
-/* The peers are through with a lost link. When none is left, nothing of what was sent over them can come any more. */
+/* The peers are through with a lost link. When none is left, nothing of what was sent over them can come. */
 void failover_settled(struct lgr *);
 /* The connection goes over to this link when all that it has posted is complete, maybe at once. */
 void failover_ask(struct smcr_conn *, struct link *to);

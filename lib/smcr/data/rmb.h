@@ -113,7 +113,7 @@ struct remote_rmb {
 	struct lgr *lgr;
 	uint32_t number;
 	enum remote_rmb_state state;
-	uint32_t elem_size; /* as told in CLC; 0 until first used */
+	uint32_t elem_size; /* as CLC says; 0 until first used */
 
 	struct {
 		bool known;

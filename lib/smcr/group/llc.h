@@ -37,7 +37,7 @@ void llc_link_gone(struct link *);
 int llc_retire_link(struct link *, uint32_t reason);
 /* DELETE LINK for all links; the group goes down when it is through. */
 void llc_delete_group(struct lgr *, uint32_t reason);
-/* The exchange has ended, or is none any more; llc_next may start another. */
+/* The exchange has ended, or was given up; llc_next may start another. */
 void llc_done(struct lgr *, enum llc_flow_kind);
 /* What timers do. A step of an exchange takes too long; the peer's CONFIRM RKEY does not go on; a link is silent, or
  * does not answer its test; a client's DELETE LINK has no answer. */

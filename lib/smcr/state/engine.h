@@ -24,7 +24,7 @@ struct smcr {
 	struct list_node devices;             /* all rnic_dev that are not freed */
 	struct rnic_dev *devs[SMCR_DEVS_MAX]; /* of them, those that links may choose */
 	unsigned dev_cnt;
-	bool devs_changed; /* for smcr_take_device_news */
+	bool devs_changed; /* for smcr_take_device_changes */
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
 	unsigned net_cnt;
 	struct idtable conns; /* by alert token */

@@ -82,7 +82,7 @@ struct llc_flow {
 	uint32_t sent;         /* of ours, by rmb->number, up to this one */
 	struct rmb *rmb;       /* LLC_FLOW_RKEY */
 	bool deleting_new;     /* DELETE RKEY: the peer may not know it */
-	unsigned next_slot;    /* CONFIRM RKEY: links not told yet start here */
+	unsigned next_slot;    /* CONFIRM RKEY: links that it has not named yet start here */
 	uint8_t left;          /* CONFIRM RKEY, ADD LINK CONTINUATION: what we have still to tell */
 	struct timer timer;
 };
@@ -133,7 +133,7 @@ struct lgr {
 	uint32_t links_made;     /* so far: their order */
 	uint8_t links_limit;     /* symmetric links: the smaller of both sides' */
 	bool want_link;          /* another link is to be tried; a client asks for it */
-	struct timer add_retry;  /* server: ADD LINK again; client: the server is told again of an idle device (C.8) */
+	struct timer add_retry;  /* server: ADD LINK again; client: the server hears again of an idle device (C.8) */
 	uint32_t add_retry_ms;   /* 0: the last attempt went well */
 	int64_t add_due_ns;      /* by when the offers of links so far are worked off (llc_offer_due) */
 	int64_t fyi_due_ns;      /* server: from when the client may say again that it has a device */
