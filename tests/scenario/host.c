@@ -31,8 +31,9 @@ host_wake(struct host *h)
 static bool
 dev_ready(const struct host *h)
 {
-	for (unsigned i = 0; i < h->dev_cnt; i++)
-		if (h->dev[i].dev != NULL && sim_ready(h->dev[i].dev))
+	/* Those that were unplugged and have not ended yet, too. */
+	LIST_EACH(const struct rnic_dev, dev, &h->eng->devices, node)
+		if (sim_ready(dev))
 			return true;
 	return false;
 }
@@ -40,7 +41,7 @@ dev_ready(const struct host *h)
 void
 host_check_device(struct host *h)
 {
-	if (dev_ready(h))
+	if (!h->ended && dev_ready(h))
 		host_wake(h);
 }
 
