@@ -330,7 +330,7 @@ START_TEST(claimed_elements)
 	ck_assert_uint_eq(rr->used, 0);
 }
 
-/* Nobody writes into it any more, and its memory is there until the last one that could has let go (ASan looks). */
+/* Nobody writes into it any more, and its memory is there until the last one that could has let go. */
 START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 {
 	struct remote_rmb *rr = remote_rmb_add(&h.lgr, h.link, 1, 0x1000);
@@ -340,6 +340,10 @@ START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
 	remote_rmb_free(&h.lgr, rr);
 	ck_assert_uint_eq(h.lgr.remote_rmb_cnt, 0);
 	ck_assert_ptr_null(remote_rmb_find(&h.lgr, h.link, 1, NULL));
+	/* Memory that had been given back would be given out again. */
+	void *other = malloc(sizeof(*rr));
+	ck_assert_ptr_ne(other, (void *)rr);
+	free(other);
 	ck_assert(!rr->on[h.link->slot].known);
 	remote_rmb_release(rr, 1, 77);
 	ck_assert_uint_eq(rr->conn_id[1], 78);
