@@ -301,14 +301,11 @@ int
 siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **out,
     const char **err)
 {
-	struct siw_dev *dev;
-	int rc;
-
 	*err = check_config(cfg);
 	if (*err != NULL)
 		return -EINVAL;
 	*err = "memory";
-	dev = calloc(1, sizeof(*dev));
+	struct siw_dev *dev = calloc(1, sizeof(*dev));
 	if (dev == NULL)
 		return -ENOMEM;
 	*dev = (struct siw_dev){
@@ -341,7 +338,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	events_init(&dev->events, RNIC_PORT_UP);
 	dev->slots = calloc(1u << SIW_SLOT_BITS, sizeof(*dev->slots));
 	dev->next_slot = rng_below(rng, SIW_MAX_QP);
-	rc = stag_table_init(&dev->stags, STAG_BUCKETS);
+	int rc = stag_table_init(&dev->stags, STAG_BUCKETS);
 	if (rc == 0 && (dev->slots == NULL || timerq_reserve(&dev->timers, 1) < 0))
 		rc = -ENOMEM;
 	if (rc == 0) {
