@@ -79,8 +79,8 @@ void smcr_config_init(struct smcr_config *);
 
 /* rng is kept, not owned. NULL when memory is out. */
 struct smcr *smcr_new(const struct smcr_config *, struct rng *rng, int64_t now_ns);
-/* Ends everything at once, without messages; all connections are to be released before. The memory of a device that does not
- * end with that (smcr_has_devices) is not given back: the process is to end. */
+/* Ends everything at once, without messages; all connections are to be released, and devices that are gone removed, before.
+ * The memory of a device that does not end with that (smcr_has_devices) is not given back: the process is to end. */
 void smcr_free(struct smcr *);
 /* Takes new timer values and limits; what runs is not disturbed. */
 void smcr_reconfigure(struct smcr *, const struct smcr_config *);
