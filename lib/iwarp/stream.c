@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "base/ring.h"
 
 /* What a Terminate says: layer, type and code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
 enum {
@@ -44,17 +45,6 @@ struct seg {
 	uint32_t len; /* of the payload */
 	uint16_t ulpdu_len;
 };
-
-/* Rings are powers of two, so that their counters may wrap. */
-static uint32_t
-ring_mask(uint32_t need)
-{
-	uint32_t cap = 1;
-
-	while (cap < need)
-		cap *= 2;
-	return cap - 1;
-}
 
 int
 stream_init(struct stream *s, const struct stream_config *cfg)

@@ -10,16 +10,6 @@ enum {
 	NO_BYTES = 1 << 2,
 };
 
-uint32_t
-ring_size(uint32_t n)
-{
-	uint32_t p = 1;
-
-	while (p < n)
-		p *= 2;
-	return p;
-}
-
 void
 sendq_credits(const struct sendq *q, uint32_t used, size_t queued, struct rnic_credits *out)
 {

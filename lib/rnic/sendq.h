@@ -20,8 +20,6 @@ struct sendq {
 	unsigned starved;   /* bits of what its user found used up */
 };
 
-/* A ring of this many entries takes n (a power of two). */
-uint32_t ring_size(uint32_t n);
 /* What may be posted: `used` entries are not free, `queued` bytes wait. */
 void sendq_credits(const struct sendq *, uint32_t used, size_t queued, struct rnic_credits *out);
 /*

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/pages.h"
+#include "base/ring.h"
 #include "rnic/siw/siw_int.h"
 #include "rnic/wr.h"
 
@@ -255,8 +256,8 @@ qp_alloc_queues(struct siw_qp *qp)
 		.ord_max = qp->dev->cfg.ord,
 	};
 
-	qp->wr_mask = ring_size(qp->sq.depth) - 1;
-	qp->cq_mask = ring_size(qp->sq.depth + qp->rq_depth) - 1;
+	qp->wr_mask = ring_mask(qp->sq.depth);
+	qp->cq_mask = ring_mask(qp->sq.depth + qp->rq_depth);
 	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
 	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	qp->cq = pages_alloc(((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));

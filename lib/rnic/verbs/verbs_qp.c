@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/pages.h"
+#include "base/ring.h"
 #include "rnic/verbs/verbs_int.h"
 
 #define TIMERS (1 + FENCE_TIMERS) /* its own, too */
@@ -305,8 +306,8 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	};
 	qp->rq_depth = attr->rq_depth;
 	qp->token = attr->token;
-	qp->wr_mask = ring_size(attr->sq_depth) - 1;
-	qp->rq_mask = ring_size(attr->rq_depth) - 1;
+	qp->wr_mask = ring_mask(attr->sq_depth);
+	qp->rq_mask = ring_mask(attr->rq_depth);
 	timer_init(&qp->timer, on_timer);
 	list_init(&qp->cq_node);
 	list_init(&qp->tx_node);
