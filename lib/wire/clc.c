@@ -1,4 +1,5 @@
-/* CLC codec; see clc.h. Offsets are those of RFC 7609 A.2, figures 26 to 30. */
+/* CLC codec; see clc.h. Offsets of version 1 are those of RFC 7609 A.2, figures 26 to 30; what version 2 adds is laid out as
+ * Linux sends it, after IBM's "Shared Memory Communications Version 2". */
 #include "wire/clc.h"
 
 #include <errno.h>
@@ -10,13 +11,21 @@
 #define EYE_LEN 4
 #define PROPOSAL_MIN_LEN 52 /* RFC 7609 A.2.2, an IPv4 flow */
 #define ACCEPT_LEN 68       /* A.2.3, A.2.4 */
+#define ACCEPT_V2_LEN 108   /* with the EID and 8 reserved bytes */
 #define DECLINE_LEN 28      /* A.2.5 */
 #define DECLINE_V2_LEN 44   /* instead of that, Linux in version 2: four more diagnosis words */
 #define FLAG_FIRST_CONTACT 0x08
 #define FLAG_OUT_OF_SYNC 0x08
 
-#define SMCD_AREA_LEN 12 /* ISM GID, CHID, v2 offset: the start of Linux's growth area */
+#define SMCD_ID_LEN 10   /* ISM GID, CHID: the start of Linux's growth area */
+#define SMCD_AREA_LEN 12 /* with the offset of the version 2 extension, which counts from here */
+#define PREFIXES_LEN(n) (8u + 17u * (n))
 #define EXT_LEN 28
+#define SMCD_V2_OFF_MIN \
+	32 /* of the SMC-D extension, which counts from byte 8 of the version 2 extension: its fixed part */
+#define SMCD_V2_LEN(n) (48u + 10u * (n))
+#define FIRST_LIMITS_LEN 16 /* of the first-contact extension: release 0 may have it or not */
+#define FLAG_DIRECT 0x80
 #define MAX_MTU_CODE 5
 #define MAX_SIZE_CODE 15
 
@@ -44,16 +53,18 @@ clc_mtu_bytes(unsigned code)
 	return code >= 1 && code <= MAX_MTU_CODE ? 128u << code : 0;
 }
 
+/* -- lengths -- */
+
 int
 clc_peek_len(struct span in)
 {
 	static const struct {
-		uint16_t min, max;
+		uint16_t min, min_v2, max;
 	} lens[] = {
-		[CLC_PROPOSAL] = { PROPOSAL_MIN_LEN, CLC_MAX_LEN },
-		[CLC_ACCEPT] = { ACCEPT_LEN, CLC_MAX_LEN },
-		[CLC_CONFIRM] = { ACCEPT_LEN, CLC_MAX_LEN },
-		[CLC_DECLINE] = { DECLINE_LEN, DECLINE_LEN },
+		[CLC_PROPOSAL] = { PROPOSAL_MIN_LEN, PROPOSAL_MIN_LEN, CLC_MAX_LEN },
+		[CLC_ACCEPT] = { ACCEPT_LEN, ACCEPT_V2_LEN, CLC_MAX_LEN },
+		[CLC_CONFIRM] = { ACCEPT_LEN, ACCEPT_V2_LEN, CLC_MAX_LEN },
+		[CLC_DECLINE] = { DECLINE_LEN, DECLINE_LEN, DECLINE_LEN },
 	};
 	struct rcur r = rcur_make(in.ptr, in.len);
 	size_t eye_len = min_size(in.len, EYE_LEN);
@@ -75,7 +86,9 @@ clc_peek_len(struct span in)
 		return 0;
 	if (type == CLC_DECLINE && version >= 2 && len == DECLINE_V2_LEN)
 		return len;
-	return version == 0 || len < lens[type].min || len > lens[type].max ? -EBADMSG : len;
+	if (version == 0 || len > lens[type].max || len < (version == 2 ? lens[type].min_v2 : lens[type].min))
+		return -EBADMSG;
+	return len;
 }
 
 /* -- layouts, for both directions -- */
@@ -115,6 +128,103 @@ lay_prefixes(struct codec *c, struct clc_proposal *p)
 		p->ipv6[i].len = codec_u8(c, p->ipv6[i].len);
 		codec_need(c, p->ipv6[i].len <= 128);
 	}
+}
+
+/* What both ends may agree on since release 1; before, the bytes were reserved. */
+static void
+lay_limits(struct codec *c, uint8_t release, uint8_t *max_conns, uint8_t *max_links, uint16_t *features)
+{
+	if (release == 0) {
+		codec_reserved(c, 4);
+		return;
+	}
+	if (c->writes)
+		codec_need(c, *max_conns >= CLC_MIN_MAX_CONNS && *max_links >= 1 && *max_links <= CLC_MAX_MAX_LINKS);
+	*max_conns = codec_u8(c, *max_conns);
+	*max_links = codec_u8(c, *max_links);
+	*features = codec_be16(c, *features);
+}
+
+/* A Proposal's extension of version 2. What is no EID equals none of ours and is left out. SMC-D's extension may follow
+ * somewhere behind it: it has to be there, and is skipped. */
+static void
+lay_offer(struct codec *c, struct clc_v2_offer *o)
+{
+	uint8_t eid_cnt = codec_u8(c, o->eid_cnt);
+	uint8_t ism_cnt = codec_u8(c, 0);
+	unsigned smcd_off, smcd_min = SMCD_V2_OFF_MIN + CLC_EID_LEN * (unsigned)eid_cnt;
+
+	codec_need(c, eid_cnt <= CLC_MAX_EIDS && ism_cnt <= CLC_MAX_GIDS);
+	codec_reserved(c, 1);
+	codec_need(c, !c->writes || o->release <= CLC_RELEASE);
+	o->release = codec_u8(c, (uint8_t)(o->release << 4)) >> 4;
+	codec_reserved(c, 2);
+	smcd_off = codec_be16(c, 0);
+	codec_bytes(c, o->gid, sizeof(o->gid));
+	lay_limits(c, o->release, &o->max_conns, &o->max_links, &o->features);
+	codec_reserved(c, 12);
+	o->present = true;
+	o->eid_cnt = 0;
+	for (unsigned i = 0; !c->bad && i < eid_cnt; i++) {
+		struct clc_eid eid = o->eids[i];
+
+		codec_bytes(c, eid.b, sizeof(eid.b));
+		if (clc_eid_is_valid(&eid))
+			o->eids[o->eid_cnt++] = eid;
+		else
+			codec_need(c, !c->writes);
+	}
+	codec_need(c, smcd_off == 0 ? ism_cnt == 0 : smcd_off >= smcd_min);
+	if (!c->bad && smcd_off != 0)
+		codec_reserved(c, smcd_off - smcd_min + SMCD_V2_LEN(ism_cnt));
+}
+
+/* Release 0 was described with 36 bytes, but Linux always sends 52. What stands in their place tells: a GID list that fits
+ * exactly, or nothing. */
+static bool
+lacks_limits(struct rcur r, enum clc_type type)
+{
+	size_t left = rcur_left(&r);
+
+	return left < FIRST_LIMITS_LEN || (type == CLC_CONFIRM && left == 4u + CLC_GID_LEN * (size_t)rcur_u8(&r));
+}
+
+static void
+lay_first_contact(struct codec *c, enum clc_type type, struct clc_first_contact *f)
+{
+	uint8_t os;
+
+	f->direct = (codec_u8(c, f->direct ? FLAG_DIRECT : 0) & FLAG_DIRECT) != 0;
+	codec_need(c, !c->writes || (f->os <= 15 && f->release <= CLC_RELEASE));
+	os = codec_u8(c, (uint8_t)(f->os << 4 | f->release));
+	f->os = os >> 4;
+	f->release = os & 0x0f;
+	codec_reserved(c, 2);
+	codec_bytes(c, f->host, sizeof(f->host));
+	if (c->writes || f->release > 0 || !lacks_limits(c->r, type)) {
+		lay_limits(c, f->release, &f->max_conns, &f->max_links, &f->features);
+		codec_reserved(c, 12);
+	}
+	if (type != CLC_CONFIRM || (!c->writes && rcur_left(&c->r) == 0))
+		return;
+	f->gid_cnt = codec_u8(c, f->gid_cnt);
+	codec_need(c, f->gid_cnt <= CLC_MAX_GIDS);
+	codec_reserved(c, 3);
+	for (unsigned i = 0; !c->bad && i < f->gid_cnt; i++)
+		codec_bytes(c, f->gids[i], sizeof(f->gids[i]));
+}
+
+/* What version 2 has behind the PSN. */
+static void
+lay_accept_v2(struct codec *c, enum clc_type type, struct clc_accept *a)
+{
+	codec_need(c, (c->flags & 0x03) == CLC_PATH_R);
+	codec_bytes(c, a->eid.b, sizeof(a->eid.b));
+	codec_need(c, clc_eid_is_valid(&a->eid));
+	codec_reserved(c, 8);
+	a->first.present = a->first_contact;
+	if (a->first_contact)
+		lay_first_contact(c, type, &a->first);
 }
 
 /* To the PSN; our extension may follow. */
@@ -161,53 +271,102 @@ read_ext(struct rcur r)
 	return ext;
 }
 
-static int
-decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
+/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's, no error. */
+static void
+read_growth(struct codec *c, size_t len, struct clc_proposal *p)
 {
-	static const uint8_t no_smcd[SMCD_AREA_LEN];
+	static const uint8_t no_smcd[SMCD_ID_LEN];
 	const size_t head_len = SMCD_AREA_LEN + sizeof(ext_magic);
-	struct rcur growth;
-	size_t kept;
+	struct rcur growth = rcur_sub(&c->r, len);
+	size_t kept = min_size(rcur_left(&growth), CLC_GROWTH_LEN);
 
-	p->typev1 = version >= 2 ? (enum clc_path)(c->flags & 0x03) : CLC_PATH_R;
-	p->typev2 = version >= 2 ? (enum clc_path)(c->flags >> 2) : CLC_PATH_NONE;
-	if (p->typev1 == CLC_PATH_NONE)
-		return -EPROTO; /* no version 1 offered: there is no IP area to read */
-	lay_sender(c, p->peer_id, p->gid, p->mac);
-	/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's,
-	 * no error. */
-	growth = rcur_sub(&c->r, rcur_be16(&c->r));
-	kept = min_size(rcur_left(&growth), CLC_GROWTH_LEN);
 	p->growth_len = (uint16_t)rcur_left(&growth);
 	rcur_bytes(&growth, p->growth, kept);
-	if (kept == CLC_GROWTH_LEN && memcmp(p->growth, no_smcd, SMCD_AREA_LEN) == 0 &&
+	if (kept == CLC_GROWTH_LEN && memcmp(p->growth, no_smcd, sizeof(no_smcd)) == 0 &&
 	    memcmp(p->growth + SMCD_AREA_LEN, ext_magic, sizeof(ext_magic)) == 0)
 		p->ext = read_ext(rcur_make(p->growth + head_len, EXT_LEN - sizeof(ext_magic)));
 	if (p->ext.version == 0)
 		p->ext = (struct clc_smcrd_ext){ .present = false };
-	lay_prefixes(c, p);
+}
+
+static bool
+offers_r(enum clc_path type)
+{
+	return type == CLC_PATH_R || type == CLC_PATH_BOTH;
+}
+
+/* Where the extension of version 2 begins, from the begin of the growth area; 0: there is none. */
+static size_t
+offer_at(struct codec *c, const struct clc_proposal *p, size_t growth_len)
+{
+	struct rcur r = c->r;
+	size_t off;
+
+	if (!offers_r(p->typev2) || (p->typev1 != CLC_PATH_NONE && growth_len < SMCD_AREA_LEN))
+		return 0;
+	rcur_skip(&r, SMCD_ID_LEN);
+	off = rcur_be16(&r);
+	codec_need(c, !r.failed);
+	return off == 0 ? 0 : SMCD_AREA_LEN + off;
+}
+
+static int
+decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
+{
+	size_t growth_len, v2_at, used;
+
+	p->typev1 = version >= 2 ? (enum clc_path)(c->flags & 0x03) : CLC_PATH_R;
+	p->typev2 = version >= 2 ? (enum clc_path)(c->flags >> 2) : CLC_PATH_NONE;
+	lay_sender(c, p->peer_id, p->gid, p->mac);
+	growth_len = rcur_be16(&c->r);
+	v2_at = offer_at(c, p, growth_len);
+	if (p->typev1 == CLC_PATH_NONE) {
+		/* There is no IP area, whose offset is 0, but that for SMC-D. */
+		if (!c->bad && v2_at == 0)
+			return -EPROTO;
+		used = v2_at;
+		read_growth(c, v2_at, p);
+	} else {
+		read_growth(c, growth_len, p);
+		lay_prefixes(c, p);
+		used = growth_len + PREFIXES_LEN(p->ipv6_cnt);
+	}
+	if (v2_at != 0 && !c->bad) {
+		codec_need(c, v2_at >= used);
+		rcur_skip(&c->r, v2_at >= used ? v2_at - used : 0);
+		lay_offer(c, &p->v2);
+	}
 	if (c->bad || c->r.failed)
 		return -EBADMSG;
 	/* Version 2 extensions stand between the prefixes and the eye catcher. */
 	return rcur_left(&c->r) > 0 && version <= 2 && p->typev2 == CLC_PATH_NONE ? -EBADMSG : 0;
 }
 
-static int
-decode_accept(struct codec *c, unsigned version, struct clc_accept *a)
+/* The bytes between PSN and eye catcher: our extension, or skipped. */
+static void
+read_accept_ext(struct codec *c, struct clc_accept *a)
 {
 	const size_t name_len = sizeof(ext_magic) - 1;
+	uint8_t len;
 
-	if (version != 1)
+	if (rcur_left(&c->r) < EXT_LEN || memcmp(rcur_take(&c->r, name_len), ext_magic, name_len) != 0)
+		return;
+	len = rcur_u8(&c->r);
+	codec_need(c, len >= EXT_LEN && len - sizeof(ext_magic) <= rcur_left(&c->r));
+	a->ext = read_ext(c->r);
+	codec_need(c, a->ext.version != 0);
+}
+
+static int
+decode_accept(struct codec *c, enum clc_type type, unsigned version, struct clc_accept *a)
+{
+	if (version > 2)
 		return -EPROTO; /* we never ask for more */
 	lay_accept(c, a);
-	/* The bytes between PSN and eye catcher: our extension, or skipped. */
-	if (rcur_left(&c->r) >= EXT_LEN && memcmp(rcur_take(&c->r, name_len), ext_magic, name_len) == 0) {
-		uint8_t len = rcur_u8(&c->r);
-
-		codec_need(c, len >= EXT_LEN && len - sizeof(ext_magic) <= rcur_left(&c->r));
-		a->ext = read_ext(c->r);
-		codec_need(c, a->ext.version != 0);
-	}
+	if (version == 2)
+		lay_accept_v2(c, type, a);
+	else
+		read_accept_ext(c, a);
 	if (c->r.failed || c->bad)
 		return -EBADMSG;
 	return a->first_contact && clc_mtu_bytes(a->mtu_code) == 0 ? -EPROTO : 0;
@@ -235,7 +394,7 @@ clc_decode(struct span in, struct clc_msg *out)
 		break;
 	case CLC_ACCEPT:
 	case CLC_CONFIRM:
-		err = decode_accept(&c, msg.version, &msg.accept);
+		err = decode_accept(&c, msg.type, msg.version, &msg.accept);
 		break;
 	case CLC_DECLINE:
 		lay_decline(&c, msg.version, &msg.decline);
@@ -251,8 +410,13 @@ clc_decode(struct span in, struct clc_msg *out)
 uint32_t
 clc_bad_value_diag(struct span in)
 {
-	/* A version 1 message can only have failed by its MTU. */
-	return in.len >= CLC_HDR_LEN && in.ptr[7] >> 4 == 1 ? CLC_DIAG_CONFIG : CLC_DIAG_VERSION_MISMATCH;
+	unsigned version = in.len >= CLC_HDR_LEN ? in.ptr[7] >> 4 : 0;
+
+	if (version != 1 && version != 2)
+		return CLC_DIAG_VERSION_MISMATCH;
+	if (in.ptr[4] != CLC_PROPOSAL)
+		return CLC_DIAG_CONFIG; /* only by its MTU */
+	return offers_r((enum clc_path)(in.ptr[7] >> 2 & 0x03)) ? CLC_DIAG_NO_V2_EXT : CLC_DIAG_MODE_MISMATCH;
 }
 
 /* -- writing -- */
@@ -267,43 +431,76 @@ encode_ext(struct codec *c, struct clc_smcrd_ext *ext)
 }
 
 static void
-encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
+encode_growth(struct codec *c, struct clc_proposal *p, size_t len)
 {
-	if (version == 2) {
-		codec_need(c, p->typev1 != CLC_PATH_NONE && p->typev1 <= CLC_PATH_BOTH && p->typev2 <= CLC_PATH_BOTH);
-		c->flags = (uint8_t)((unsigned)p->typev2 << 2 | (unsigned)p->typev1);
-	}
-	lay_sender(c, p->peer_id, p->gid, p->mac);
+	uint8_t *area = c->w.p;
+
 	if (p->ext.present) {
-		wcur_be16(&c->w, CLC_GROWTH_LEN);
 		wcur_zero(&c->w, SMCD_AREA_LEN);
 		encode_ext(c, &p->ext);
 	} else {
-		codec_need(c, p->growth_len <= CLC_GROWTH_LEN);
-		wcur_be16(&c->w, p->growth_len);
-		wcur_bytes(&c->w, p->growth, min_size(p->growth_len, CLC_GROWTH_LEN));
+		wcur_bytes(&c->w, p->growth, len);
 	}
-	lay_prefixes(c, p);
+	if (p->v2.present && !c->w.failed) {
+		size_t at = p->typev1 == CLC_PATH_NONE ? len : len + PREFIXES_LEN(p->ipv6_cnt);
+
+		codec_need(c, at > SMCD_AREA_LEN); /* 0 stands for none */
+		be16_put(area + SMCD_ID_LEN, (uint16_t)(at - SMCD_AREA_LEN));
+	}
+}
+
+static void
+encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
+{
+	size_t growth_len = p->ext.present ? CLC_GROWTH_LEN : p->growth_len;
+	bool has_ip = version == 1 || p->typev1 != CLC_PATH_NONE;
+
+	if (version == 2) {
+		codec_need(c, p->typev1 <= CLC_PATH_BOTH && p->typev2 <= CLC_PATH_BOTH);
+		codec_need(c, p->typev1 != CLC_PATH_NONE || p->v2.present);
+		c->flags = (uint8_t)((unsigned)p->typev2 << 2 | (unsigned)p->typev1);
+	}
+	codec_need(c, growth_len <= CLC_GROWTH_LEN && p->ipv6_cnt <= CLC_MAX_IPV6);
+	if (p->v2.present)
+		codec_need(c, version == 2 && offers_r(p->typev2) && growth_len >= SMCD_AREA_LEN);
+	if (c->bad)
+		return;
+	lay_sender(c, p->peer_id, p->gid, p->mac);
+	wcur_be16(&c->w, (uint16_t)(has_ip ? growth_len : 0));
+	encode_growth(c, p, growth_len);
+	if (has_ip)
+		lay_prefixes(c, p);
+	if (p->v2.present)
+		lay_offer(c, &p->v2);
+}
+
+static void
+encode_accept(struct codec *c, enum clc_type type, unsigned version, struct clc_accept *a)
+{
+	codec_need(c, a->size_code <= CLC_MAX_SIZE_CODE_SENT && clc_mtu_bytes(a->mtu_code) != 0);
+	lay_accept(c, a);
+	if (version == 2) {
+		codec_need(c, !a->ext.present && a->first.present == a->first_contact);
+		lay_accept_v2(c, type, a);
+	} else if (a->ext.present) {
+		encode_ext(c, &a->ext);
+	}
 }
 
 static void
 encode_body(struct codec *c, struct clc_msg *m)
 {
+	codec_need(c, m->version == 1 || m->version == 2);
 	switch (m->type) {
 	case CLC_PROPOSAL:
-		codec_need(c, m->version == 1 || m->version == 2);
 		encode_proposal(c, m->version, &m->proposal);
 		return;
 	case CLC_ACCEPT:
 	case CLC_CONFIRM:
-		codec_need(c, m->version == 1 && m->accept.size_code <= CLC_MAX_SIZE_CODE_SENT);
-		codec_need(c, clc_mtu_bytes(m->accept.mtu_code) != 0);
-		lay_accept(c, &m->accept);
-		if (m->accept.ext.present)
-			encode_ext(c, &m->accept.ext);
+		encode_accept(c, m->type, m->version, &m->accept);
 		return;
 	case CLC_DECLINE:
-		codec_need(c, (m->version == 1 || m->version == 2) && m->decline.os <= 15);
+		codec_need(c, m->decline.os <= 15);
 		lay_decline(c, m->version, &m->decline);
 		codec_reserved(c, m->version >= 2 ? 3 + 16 : 4);
 		return;
@@ -333,22 +530,4 @@ clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap)
 	bytes[7] = (uint8_t)(m.version << 4 | c.flags);
 	memcpy(buf, bytes, len);
 	return (int)len;
-}
-
-/* -- diagnosis codes -- */
-
-#define DIAG_ROW(name, number, words) { number, words },
-
-const char *
-clc_diag_str(uint32_t diag)
-{
-	static const struct {
-		uint32_t diag;
-		const char *words;
-	} diags[] = { CLC_DIAGS(DIAG_ROW) };
-
-	for (size_t i = 0; i < sizeof(diags) / sizeof(diags[0]); i++)
-		if (diags[i].diag == diag)
-			return diags[i].words;
-	return "unknown code";
 }

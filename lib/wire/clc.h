@@ -1,5 +1,5 @@
-/* CLC messages: the SMC-R rendezvous on the TCP connection (RFC 7609 A.2), version 1, and what is needed to talk to
- * Linux, which proposes version 2. Bytes <-> host structs; pure. */
+/* CLC messages: the SMC-R rendezvous on the TCP connection (RFC 7609 A.2), version 1, and version 2 as Linux and IBM
+ * have it ("Shared Memory Communications Version 2"). Bytes <-> host structs; pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +10,21 @@
 
 #define CLC_HDR_LEN 8
 #define CLC_MAX_LEN 2048     /* bound on what is accepted; Linux's longest has some hundred bytes */
-#define CLC_MAX_SENT_LEN 228 /* bound on what clc_encode() writes */
+#define CLC_MAX_SENT_LEN 524 /* bound on what clc_encode() writes: a Proposal with all there can be */
 #define CLC_PEER_ID_LEN 8
 #define CLC_GID_LEN 16
 #define CLC_MAC_LEN 6
 #define CLC_GROWTH_LEN 40        /* Linux always sends this many, and accepts no more */
 #define CLC_MAX_IPV6 8           /* RFC 7609 A.2.2 */
 #define CLC_MAX_SIZE_CODE_SENT 5 /* 512 KiB, RFC 7609 A.2.3; Linux may send up to 15 */
+/* Version 2 */
+#define CLC_EID_LEN 32
+#define CLC_HOST_LEN 32
+#define CLC_MAX_EIDS 8
+#define CLC_MAX_GIDS 8
+#define CLC_RELEASE 1 /* 2.1: limits of connections and links are agreed */
+#define CLC_MIN_MAX_CONNS 16
+#define CLC_MAX_MAX_LINKS 2
 
 enum clc_type {
 	CLC_PROPOSAL = 1,
@@ -51,6 +59,60 @@ struct clc_smcrd_ext {
 	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */
 };
 
+/* An enterprise id: capital letters, digits, '.' and '-', blanks behind. Two ends of version 2 have one in common. */
+struct clc_eid {
+	uint8_t b[CLC_EID_LEN];
+};
+
+/* By the rules of `smcr ueid add`, which clc_eid_parse has. */
+bool clc_eid_is_valid(const struct clc_eid *eid);
+/* 0; -EINVAL: not 1..32 capital letters, digits, '.' and '-', or one of the last two in front, or two '.' in succession (what
+ * `smcr ueid add` refuses). *out is untouched on failure. */
+int clc_eid_parse(const char *text, struct clc_eid *out) __attribute__((warn_unused_result));
+/* Without the blanks behind, as one printable word whatever the bytes are. */
+void clc_eid_str(const struct clc_eid *eid, char text[CLC_EID_LEN + 1]);
+void clc_host_str(const uint8_t host[CLC_HOST_LEN], char text[CLC_HOST_LEN + 1]);
+/* The one among `eids`; NULL: none. */
+const struct clc_eid *clc_eid_find(const struct clc_eid *eids, size_t cnt, const struct clc_eid *wanted);
+/* The first of ours that is among theirs, as Linux picks it; NULL: none. */
+const struct clc_eid *clc_eid_common(
+    const struct clc_eid *ours, size_t our_cnt, const struct clc_eid *theirs, size_t their_cnt);
+
+enum clc_os {
+	CLC_OS_ZOS = 1,
+	CLC_OS_LINUX = 2,
+	CLC_OS_AIX = 3,
+};
+
+const char *clc_os_str(unsigned os);
+
+/* Version 2: the Proposal's extension. */
+struct clc_v2_offer {
+	bool present; /* the rest counts only then */
+	uint8_t eid_cnt;
+	struct clc_eid eids[CLC_MAX_EIDS]; /* those of the user; what is none is left out when decoded */
+	uint8_t release;                   /* 0..15, CLC_RELEASE is the highest that is known */
+	uint8_t gid[CLC_GID_LEN];          /* of the client's RoCEv2 port; IPv4 as ::ffff:a.b.c.d */
+	/* release 1, else 0; any number may come from a peer */
+	uint8_t max_conns; /* of a link group, from CLC_MIN_MAX_CONNS */
+	uint8_t max_links; /* 1..CLC_MAX_MAX_LINKS */
+	uint16_t features;
+};
+
+/* Version 2: the first-contact extension of Accept and Confirm. */
+struct clc_first_contact {
+	bool present; /* the rest counts only then */
+	bool direct;  /* the sender reaches the peer without a gateway, or insists on that */
+	uint8_t os;   /* enum clc_os or another number below 16 */
+	uint8_t release;
+	uint8_t host[CLC_HOST_LEN]; /* blanks behind */
+	uint8_t max_conns;          /* these three as in the offer; a Confirm repeats the Accept's */
+	uint8_t max_links;
+	uint16_t features;
+	uint8_t gid_cnt; /* Confirm: the client's other RoCEv2 ports, for ADD LINK */
+	uint8_t gids[CLC_MAX_GIDS][CLC_GID_LEN];
+};
+
 struct clc_prefix6 {
 	uint8_t addr[16];
 	uint8_t len;
@@ -69,6 +131,9 @@ struct clc_proposal {
 	uint8_t ipv6_cnt;
 	struct clc_prefix6 ipv6[CLC_MAX_IPV6];
 	struct clc_smcrd_ext ext;
+	/* When present, typev1 may be CLC_PATH_NONE: Linux has peer_id, gid and mac zero then, and there is no IP area.
+	 * CLC_PATH_BOTH in typev1 or typev2 includes SMC-R. */
+	struct clc_v2_offer v2;
 };
 
 /* Accept and Confirm. */
@@ -86,6 +151,9 @@ struct clc_accept {
 	uint64_t vaddr;       /* of the RMB, not of the element */
 	uint32_t psn;         /* 24 bits, the first one the sender uses */
 	struct clc_smcrd_ext ext;
+	/* in a message of version 2 */
+	struct clc_eid eid;             /* the one that was agreed on */
+	struct clc_first_contact first; /* when first_contact */
 };
 
 struct clc_decline {
@@ -97,7 +165,7 @@ struct clc_decline {
 
 /* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to each implementation; these
  * are Linux's, so that both ends of a mixed pair read the same, but SERVER_LATE: only a gateway has a server behind
- * it. SYNC goes with the out-of-sync flag. PEER_DECLINED is never sent by Linux; between two smcrd it answers a
+ * it; and NO_OPTION, which is never sent. SYNC goes with the out-of-sync flag. PEER_DECLINED is never sent by Linux; between two smcrd it answers a
  * Decline. */
 /* clang-format off */
 #define CLC_DIAGS(X) \
@@ -132,6 +200,7 @@ struct clc_decline {
 	X(MAX_DMB, 0x030d0000, "limit of SMC-D buffers reached") \
 	X(NO_ROUTE, 0x030e0000, "no route to the peer's RDMA address") \
 	X(INDIRECT, 0x030f0000, "path by a gateway not allowed") \
+	X(NO_OPTION, 0x03f10000, "this host could not use the SMC-R TCP option") \
 	X(SYNC, 0x04000000, "the two ends disagree about the link group") \
 	X(PEER_DECLINED, 0x05000000, "peer declined") \
 	X(INTERNAL, 0x09990000, "internal error") \
@@ -146,7 +215,7 @@ enum clc_diag { CLC_DIAGS(CLC_DIAG_CONSTANT) };
 
 struct clc_msg {
 	enum clc_type type;
-	uint8_t version; /* of the header; 1 unless a Proposal or Decline says more */
+	uint8_t version; /* of the header: in Accept and Confirm 1 or 2; in others 1 or more */
 
 	union {
 		struct clc_proposal proposal;
@@ -169,7 +238,9 @@ int clc_peek_len(struct span in) __attribute__((warn_unused_result));
  * Two things are left to the caller. A reserved mtu_code is -EPROTO only where
  * the message itself says first contact, since it must not be looked at later
  * (A.2.3): on a first contact's Confirm check clc_mtu_bytes() != 0. And size
- * codes up to 15 come through.
+ * codes up to 15 come through, so do all releases and limits of version 2.
+ * A Proposal has SMC-R or SMC-D of version 1 or v2.present: one that offers
+ * neither is -EPROTO.
  */
 int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_result));
 
@@ -177,9 +248,9 @@ int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_r
 uint32_t clc_bad_value_diag(struct span in);
 
 /* Bytes written; -EINVAL for a value out of range, -ENOSPC when cap is too small; buf is untouched on failure.
- * Proposal and Decline may be version 1 or 2 (without version 2 extensions), Accept and Confirm version 1. A
- * Proposal with ext.present always has the 40-byte growth area, of which growth[] gives nothing; otherwise growth[]
- * is sent as it is. */
+ * Version 1 or 2. A Proposal with ext.present always has the 40-byte growth area, of which growth[] gives nothing; otherwise
+ * growth[] is sent as it is, with v2.present from 12 bytes on and the extension's offset filled in. Accept and Confirm of
+ * version 2 have no smcrd extension, and first.present as first_contact says. */
 int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
 
 /* RMB element size: code 0..15 <-> 16 KiB << code; -EINVAL and 0 for others. */

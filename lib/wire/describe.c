@@ -23,6 +23,7 @@ struct word {
 	const char *text;
 };
 
+#define PAIRS_SHOWN 4 /* of an ADD LINK's 255 */
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct line
@@ -87,6 +88,82 @@ add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 	    ext->mpa_port, ext->recv_depth);
 }
 
+static void
+add_eid(struct line *l, const struct clc_eid *eid)
+{
+	char text[CLC_EID_LEN + 1];
+
+	clc_eid_str(eid, text);
+	add(l, " eid=%s", text);
+}
+
+static void
+add_gid(struct line *l, const char *key, const uint8_t gid[CLC_GID_LEN])
+{
+	char text[INET6_ADDRSTRLEN];
+
+	add(l, " %s=%s", key, inet_ntop(AF_INET6, gid, text, sizeof(text)));
+}
+
+static void
+add_limits(struct line *l, uint8_t release, uint8_t max_conns, uint8_t max_links, uint16_t features)
+{
+	add(l, " release=%u", release);
+	if (release > 0)
+		add(l, " max-conns=%u max-links=%u features=%04x", max_conns, max_links, features);
+}
+
+static void
+add_proposal(struct line *l, const struct clc_proposal *p)
+{
+	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
+	char text[INET6_ADDRSTRLEN];
+
+	add(l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
+	add_hex(l, "peer", p->peer_id, sizeof(p->peer_id));
+	add_rnic(l, p->gid, p->mac);
+	add(l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24, p->ipv4_subnet >> 16 & 0xff,
+	    p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
+	for (unsigned i = 0; i < p->ipv6_cnt; i++)
+		add(l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)), p->ipv6[i].len);
+	if (p->v2.present) {
+		add_gid(l, "v2-gid", p->v2.gid);
+		add_limits(l, p->v2.release, p->v2.max_conns, p->v2.max_links, p->v2.features);
+		for (unsigned i = 0; i < p->v2.eid_cnt; i++)
+			add_eid(l, &p->v2.eids[i]);
+	}
+	add_ext(l, &p->ext);
+}
+
+static void
+add_first_contact(struct line *l, const struct clc_first_contact *f)
+{
+	char host[CLC_HOST_LEN + 1];
+
+	clc_host_str(f->host, host);
+	add_flag(l, f->direct, "direct");
+	add(l, " os=%u (%s) host=%s", f->os, clc_os_str(f->os), host);
+	add_limits(l, f->release, f->max_conns, f->max_links, f->features);
+	for (unsigned i = 0; i < f->gid_cnt; i++)
+		add_gid(l, "other-gid", f->gids[i]);
+}
+
+static void
+add_accept(struct line *l, unsigned version, const struct clc_accept *a)
+{
+	add_flag(l, a->first_contact, "first-contact");
+	add_hex(l, "peer", a->peer_id, sizeof(a->peer_id));
+	add_rnic(l, a->gid, a->mac);
+	add(l, " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32, a->qpn, a->rmbe_idx,
+	    a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code));
+	add(l, " vaddr=%016" PRIx64 " psn=%06" PRIx32, a->vaddr, a->psn);
+	if (version >= 2)
+		add_eid(l, &a->eid);
+	if (a->first.present)
+		add_first_contact(l, &a->first);
+	add_ext(l, &a->ext);
+}
+
 /* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
@@ -106,39 +183,21 @@ int
 wire_describe_clc(struct span in, char *buf, size_t cap)
 {
 	static const char *const names[] = { "", "Proposal", "Accept", "Confirm", "Decline" };
-	static const char *const paths[] = { "smc-r", "smc-d", "none", "both" };
 	struct line l = line_make(buf, cap);
-	char text[INET6_ADDRSTRLEN];
 	struct clc_msg m;
-	const struct clc_proposal *p = &m.proposal;
-	const struct clc_accept *a = &m.accept;
 	int n = clc_decode(in, &m);
 
 	if (n <= 0)
 		return describe_failure(&l, "CLC", in, n);
 	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
 	if (m.type == CLC_PROPOSAL) {
-		add(&l, " offers=%s v2=%s", paths[p->typev1], paths[p->typev2]);
-		add_hex(&l, "peer", p->peer_id, sizeof(p->peer_id));
-		add_rnic(&l, p->gid, p->mac);
-		add(&l, " growth=%u subnet=%u.%u.%u.%u/%u", p->growth_len, p->ipv4_subnet >> 24,
-		    p->ipv4_subnet >> 16 & 0xff, p->ipv4_subnet >> 8 & 0xff, p->ipv4_subnet & 0xff, p->ipv4_len);
-		for (unsigned i = 0; i < p->ipv6_cnt; i++)
-			add(&l, " prefix=%s/%u", inet_ntop(AF_INET6, p->ipv6[i].addr, text, sizeof(text)),
-			    p->ipv6[i].len);
-		add_ext(&l, &p->ext);
+		add_proposal(&l, &m.proposal);
 	} else if (m.type == CLC_DECLINE) {
 		add_flag(&l, m.decline.out_of_sync, "out-of-sync");
 		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
 		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
 	} else {
-		add_flag(&l, a->first_contact, "first-contact");
-		add_hex(&l, "peer", a->peer_id, sizeof(a->peer_id));
-		add_rnic(&l, a->gid, a->mac);
-		add(&l, " qpn=%06" PRIx32 " idx=%u token=%08" PRIx32 " size=%" PRIu32 " mtu=%" PRIu32, a->qpn,
-		    a->rmbe_idx, a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code));
-		add(&l, " vaddr=%016" PRIx64 " psn=%06" PRIx32, a->vaddr, a->psn);
-		add_ext(&l, &a->ext);
+		add_accept(&l, m.version, &m.accept);
 	}
 	return (int)l.len;
 }
@@ -167,29 +226,52 @@ static const struct word delete_words[] = {
 };
 
 static void
-add_llc(struct line *l, const struct llc_msg *m)
+add_add_link(struct line *l, const struct llc_add_link *m, bool v2, bool response)
 {
+	if (v2)
+		add_flag(l, m->rejected, "rejected");
+	else if (m->rejected)
+		add(l, " rejected=%u (%s)", m->reject_reason,
+		    word_of(reject_words, N_OF(reject_words), m->reject_reason));
+	add(l, " link=%u", m->link_num);
+	add_rnic(l, m->gid, m->mac);
+	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn, clc_mtu_bytes(m->mtu_code), m->psn);
+	if (!v2 || (response && m->rejected))
+		return;
+	add_flag(l, m->direct, "direct");
+	add_gid(l, "client-gid", m->client_gid);
+	add(l, " rtokens=%u", m->pair_cnt);
+	for (unsigned i = 0; i < min_u8(m->pair_cnt, PAIRS_SHOWN); i++)
+		add(l, " new-vaddr=%016" PRIx64, llc_pair_get(m->pairs, i).new_vaddr);
+	add_flag(l, m->pair_cnt > PAIRS_SHOWN, "...");
+}
+
+static void
+add_llc(struct line *l, const struct llc_msg *m, bool v2)
+{
+	if (v2)
+		add(l, " version=2 %s-endian", m->little ? "little" : "big");
 	switch (m->type) {
 	case LLC_CONFIRM_LINK:
 		add(l, " link=%u", m->confirm_link.link_num);
 		add_rnic(l, m->confirm_link.gid, m->confirm_link.mac);
 		add(l, " qpn=%06" PRIx32 " uid=%08" PRIx32 " max-links=%u", m->confirm_link.qpn,
 		    m->confirm_link.link_uid, m->confirm_link.max_links);
+		if (v2)
+			add(l, " max-conns=%u", m->confirm_link.max_conns);
 		add_flag(l, m->confirm_link.no_eyecatcher, "no-eyecatcher");
 		break;
 	case LLC_ADD_LINK:
-		if (m->add_link.rejected)
-			add(l, " rejected=%u (%s)", m->add_link.reject_reason,
-			    word_of(reject_words, N_OF(reject_words), m->add_link.reject_reason));
-		add(l, " link=%u", m->add_link.link_num);
-		add_rnic(l, m->add_link.gid, m->add_link.mac);
-		add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->add_link.qpn,
-		    clc_mtu_bytes(m->add_link.mtu_code), m->add_link.psn);
+		add_add_link(l, &m->add_link, v2, m->response);
 		break;
 	case LLC_ADD_LINK_CONT:
 		add(l, " link=%u left=%u", m->add_link_cont.link_num, m->add_link_cont.left_cnt);
 		for (unsigned i = 0; i < min_u8(m->add_link_cont.left_cnt, LLC_PAIRS_PER_CONT); i++)
 			add(l, " new-vaddr=%016" PRIx64, m->add_link_cont.pairs[i].new_vaddr);
+		break;
+	case LLC_REQUEST_ADD_LINK:
+		for (unsigned i = 0; i < m->request_add_link.gid_cnt; i++)
+			add_gid(l, "gid", m->request_add_link.gids + (size_t)i * 16);
 		break;
 	case LLC_DELETE_LINK:
 		add_flag(l, m->delete_link.all, "all");
@@ -211,7 +293,11 @@ add_llc(struct line *l, const struct llc_msg *m)
 		break;
 	case LLC_DELETE_RKEY:
 		add_flag(l, m->delete_rkey.negative, "negative");
-		add(l, " count=%u errors=%02x", m->delete_rkey.cnt, m->delete_rkey.error_mask);
+		add(l, " count=%u", m->delete_rkey.cnt);
+		if (v2)
+			add(l, " invalid=%u", m->delete_rkey.invalid_cnt);
+		else
+			add(l, " errors=%02x", m->delete_rkey.error_mask);
 		break;
 	case LLC_TEST_LINK:
 		add_hex(l, "data", m->test_link.user_data, LLC_TEST_LEN);
@@ -227,14 +313,16 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 		[LLC_ADD_LINK] = "ADD LINK",
 		[LLC_ADD_LINK_CONT] = "ADD LINK CONTINUATION",
 		[LLC_DELETE_LINK] = "DELETE LINK",
+		[LLC_REQUEST_ADD_LINK] = "REQUEST ADD LINK",
 		[LLC_CONFIRM_RKEY] = "CONFIRM RKEY",
 		[LLC_TEST_LINK] = "TEST LINK",
 		[LLC_CONFIRM_RKEY_CONT] = "CONFIRM RKEY CONTINUATION",
 		[LLC_DELETE_RKEY] = "DELETE RKEY",
 	};
 	struct line l = line_make(buf, cap);
+	unsigned version = llc_version_of(in);
 	struct llc_msg m;
-	int n = llc_decode(in, LLC_VERSION, &m);
+	int n = llc_decode(in, version, &m);
 
 	if (n <= 0) {
 		describe_failure(&l, "LLC", in, n);
@@ -243,7 +331,7 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 		return (int)l.len;
 	}
 	add(&l, "LLC %s %s", names[m.type], m.response ? "response" : "request");
-	add_llc(&l, &m);
+	add_llc(&l, &m, version == LLC_VERSION_2);
 	return (int)l.len;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/span.h"
 
-#define WIRE_DESCRIBE_LEN 768 /* a buffer of this size holds any line whole */
+#define WIRE_DESCRIBE_LEN 1280 /* a buffer of this size holds any line whole */
 
 /* Write a line without newline, cut to cap, always NUL-terminated (cap > 0), also for bytes that do not decode;
  * return its length. */

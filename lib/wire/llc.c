@@ -1,5 +1,7 @@
 /* LLC codec. Layouts: RFC 7609 A.3, figures 31 to 40. ADD LINK has two reserved bytes after the MAC that figure 32
- * does not show, but Linux writes and Wireshark skips. */
+ * does not show, but Linux writes and Wireshark skips. Version 2 (IBM, "Shared Memory Communications Version 2", and
+ * what Linux sends) is version 1 with a 16-bit length and longer lists; what follows the fields known here is ignored,
+ * as in Linux. */
 #include "wire/llc.h"
 
 #include <errno.h>
@@ -15,16 +17,81 @@
 #define FLAG_ORDERLY 0x20
 #define FLAG_NEGATIVE 0x20 /* CONFIRM RKEY, its CONT, DELETE RKEY */
 #define FLAG_RETRY 0x10    /* CONFIRM RKEY */
+#define EXT_DIRECT 0x80    /* ADD LINK of version 2, in a byte of its own */
+
+#define HDR_LEN 4
+#define FIXED_LEN 72      /* the most before a list: ADD LINK of version 2 */
+#define TYPE_VERSION 0x20 /* added to the types in version 2 */
 
 #define LOW_HALF 0x0f
 #define MAX_OTHER_LINKS (LLC_MAX_LINKS - 1)
 
-/* -- layouts: what follows the header of 4 bytes -- */
+/* A message in one direction. */
+struct pass {
+	struct codec c;
+	bool v2;
+	bool order_open;  /* reading version 2: the length reads the same in both orders */
+	struct span list; /* writing: what ends the message */
+};
+
+/* -- numbers and lists -- */
+
+uint32_t
+llc_rkey_get(const uint8_t *rkeys, unsigned i)
+{
+	return be32_get(rkeys + (size_t)i * LLC_RKEY_LEN);
+}
+
+void
+llc_rkey_put(uint8_t *rkeys, unsigned i, uint32_t rkey)
+{
+	be32_put(rkeys + (size_t)i * LLC_RKEY_LEN, rkey);
+}
+
+struct llc_rkey_pair
+llc_pair_get(const uint8_t *pairs, unsigned i)
+{
+	const uint8_t *p = pairs + (size_t)i * LLC_PAIR_LEN;
+
+	return (struct llc_rkey_pair){ be32_get(p), be32_get(p + 4), be64_get(p + 8) };
+}
+
+void
+llc_pair_put(uint8_t *pairs, unsigned i, const struct llc_rkey_pair *pair)
+{
+	uint8_t *p = pairs + (size_t)i * LLC_PAIR_LEN;
+
+	be32_put(p, pair->old_rkey);
+	be32_put(p + 4, pair->new_rkey);
+	be64_put(p + 8, pair->new_vaddr);
+}
+
+/* len bytes in wire form, the last of the message. */
+static const uint8_t *
+list(struct pass *p, const uint8_t *elems, size_t len)
+{
+	if (!p->c.writes)
+		elems = len > 0 ? rcur_take(&p->c.r, len) : NULL;
+	else
+		p->list = (struct span){ elems, len };
+	codec_need(&p->c, len == 0 || elems != NULL);
+	return elems;
+}
 
 static void
-confirm_link(struct codec *c, struct llc_msg *msg)
+put_16(uint8_t at[2], unsigned v, bool little)
+{
+	at[little ? 0 : 1] = (uint8_t)v;
+	at[little ? 1 : 0] = (uint8_t)(v >> 8);
+}
+
+/* -- layouts: what follows the header -- */
+
+static void
+confirm_link(struct pass *p, struct llc_msg *msg)
 {
 	struct llc_confirm_link *m = &msg->confirm_link;
+	struct codec *c = &p->c;
 
 	codec_bytes(c, m->mac, sizeof(m->mac));
 	codec_bytes(c, m->gid, sizeof(m->gid));
@@ -32,14 +99,52 @@ confirm_link(struct codec *c, struct llc_msg *msg)
 	m->link_num = codec_u8(c, m->link_num);
 	m->link_uid = codec_be32(c, m->link_uid);
 	m->max_links = codec_u8(c, m->max_links);
+	if (p->v2)
+		m->max_conns = codec_u8(c, m->max_conns);
 	m->no_eyecatcher = codec_flag(c, FLAG_NO_EYECATCHER, m->no_eyecatcher);
+}
+
+/* The number of pairs. It is at most 255, so one byte is zero and both orders read the same. A message of 124 pairs is 0x0808
+ * bytes long: the order that its length does not tell is that of this number. Linux writes how many connections there are,
+ * and fewer pairs when these share RMBs: those that the message has room for count. */
+static void
+pair_count(struct pass *p, struct llc_msg *msg)
+{
+	struct llc_add_link *m = &msg->add_link;
+	uint8_t n[2];
+
+	put_16(n, m->pair_cnt, msg->little);
+	codec_bytes(&p->c, n, sizeof(n));
+	if (p->c.writes)
+		return;
+	codec_need(&p->c, n[0] == 0 || n[1] == 0);
+	m->pair_cnt = (uint8_t)min_size(n[0] | n[1], rcur_left(&p->c.r) / LLC_PAIR_LEN);
+	if (p->order_open)
+		msg->little = n[0] > 0;
+}
+
+/* What version 2 adds. */
+static void
+add_link_ext(struct pass *p, struct llc_msg *msg)
+{
+	struct llc_add_link *m = &msg->add_link;
+	struct codec *c = &p->c;
+
+	codec_reserved(c, 6);
+	m->direct = (codec_u8(c, m->direct ? EXT_DIRECT : 0) & EXT_DIRECT) != 0;
+	codec_reserved(c, 1);
+	codec_bytes(c, m->client_gid, sizeof(m->client_gid));
+	codec_reserved(c, 8);
+	pair_count(p, msg);
+	m->pairs = list(p, m->pairs, (size_t)m->pair_cnt * LLC_PAIR_LEN);
 }
 
 /* The reject reason is in the header. */
 static void
-add_link(struct codec *c, struct llc_msg *msg)
+add_link(struct pass *p, struct llc_msg *msg)
 {
 	struct llc_add_link *m = &msg->add_link;
+	struct codec *c = &p->c;
 
 	codec_bytes(c, m->mac, sizeof(m->mac));
 	codec_reserved(c, 2);
@@ -51,12 +156,15 @@ add_link(struct codec *c, struct llc_msg *msg)
 	m->psn = codec_be24(c, m->psn);
 	m->mpa_port = codec_be16(c, m->mpa_port);
 	m->rejected = codec_flag(c, FLAG_REJECTED, m->rejected);
+	if (p->v2 && !(msg->response && m->rejected))
+		add_link_ext(p, msg);
 }
 
 static void
-add_link_cont(struct codec *c, struct llc_msg *msg)
+add_link_cont(struct pass *p, struct llc_msg *msg)
 {
 	struct llc_add_link_cont *m = &msg->add_link_cont;
+	struct codec *c = &p->c;
 
 	m->link_num = codec_u8(c, m->link_num);
 	m->left_cnt = codec_u8(c, m->left_cnt);
@@ -69,9 +177,10 @@ add_link_cont(struct codec *c, struct llc_msg *msg)
 }
 
 static void
-delete_link(struct codec *c, struct llc_msg *msg)
+delete_link(struct pass *p, struct llc_msg *msg)
 {
 	struct llc_delete_link *m = &msg->delete_link;
+	struct codec *c = &p->c;
 
 	m->link_num = codec_u8(c, m->link_num);
 	m->reason = codec_be32(c, m->reason);
@@ -90,12 +199,13 @@ link_rkeys(struct codec *c, struct llc_link_rkey *links, unsigned cnt)
 }
 
 static void
-confirm_rkey(struct codec *c, struct llc_msg *msg)
+confirm_rkey(struct pass *p, struct llc_msg *msg)
 {
 	struct llc_confirm_rkey *m = &msg->confirm_rkey;
+	struct codec *c = &p->c;
 
 	m->other_cnt = codec_u8(c, m->other_cnt);
-	codec_need(c, m->other_cnt <= MAX_OTHER_LINKS);
+	codec_need(c, m->other_cnt <= (p->v2 ? LLC_LINKS_INLINE : MAX_OTHER_LINKS));
 	m->rkey = codec_be32(c, m->rkey);
 	m->vaddr = codec_be64(c, m->vaddr);
 	link_rkeys(c, m->others, min_u8(m->other_cnt, LLC_LINKS_INLINE));
@@ -104,9 +214,10 @@ confirm_rkey(struct codec *c, struct llc_msg *msg)
 }
 
 static void
-confirm_rkey_cont(struct codec *c, struct llc_msg *msg)
+confirm_rkey_cont(struct pass *p, struct llc_msg *msg)
 {
 	struct llc_confirm_rkey_cont *m = &msg->confirm_rkey_cont;
+	struct codec *c = &p->c;
 
 	m->left_cnt = codec_u8(c, m->left_cnt);
 	codec_need(c, m->left_cnt >= 1 && m->left_cnt <= MAX_OTHER_LINKS);
@@ -114,98 +225,167 @@ confirm_rkey_cont(struct codec *c, struct llc_msg *msg)
 	m->negative = codec_flag(c, FLAG_NEGATIVE, m->negative);
 }
 
+/* Version 1: at most eight keys, and a mask of those that the receiver did not know. */
 static void
-delete_rkey(struct codec *c, struct llc_msg *msg)
+error_mask(struct codec *c, struct llc_delete_rkey *m)
 {
-	struct llc_delete_rkey *m = &msg->delete_rkey;
-	unsigned cnt, mask; /* the mask bits that stand for an rkey */
+	unsigned mask; /* the bits that stand for an rkey */
 
-	m->cnt = codec_u8(c, m->cnt);
-	codec_need(c, m->cnt >= 1 && m->cnt <= LLC_MAX_DELETE_RKEYS);
-	cnt = min_u8(m->cnt, LLC_MAX_DELETE_RKEYS);
-	mask = 0xff00u >> cnt & 0xff;
+	codec_need(c, m->cnt <= LLC_MAX_DELETE_RKEYS);
+	mask = 0xff00u >> min_u8(m->cnt, LLC_MAX_DELETE_RKEYS) & 0xff;
 	codec_need(c, (m->error_mask & ~mask) == 0);
 	m->error_mask = (uint8_t)(codec_u8(c, m->error_mask) & mask);
+}
+
+/* A response of version 2 has no keys, and Linux' has 44 bytes whatever the number of them. */
+static void
+delete_rkey(struct pass *p, struct llc_msg *msg)
+{
+	struct llc_delete_rkey *m = &msg->delete_rkey;
+	struct codec *c = &p->c;
+
+	m->cnt = codec_u8(c, m->cnt);
+	codec_need(c, m->cnt >= 1);
+	if (p->v2)
+		m->invalid_cnt = codec_u8(c, m->invalid_cnt);
+	else
+		error_mask(c, m);
 	codec_reserved(c, 2);
-	for (unsigned i = 0; i < cnt; i++)
-		m->rkeys[i] = codec_be32(c, m->rkeys[i]);
+	m->rkeys = p->v2 && msg->response ? list(p, NULL, 0) : list(p, m->rkeys, (size_t)m->cnt * LLC_RKEY_LEN);
 	m->negative = codec_flag(c, FLAG_NEGATIVE, m->negative);
 }
 
 static void
-test_link(struct codec *c, struct llc_msg *msg)
+test_link(struct pass *p, struct llc_msg *msg)
 {
-	codec_bytes(c, msg->test_link.user_data, LLC_TEST_LEN);
+	codec_bytes(&p->c, msg->test_link.user_data, LLC_TEST_LEN);
 }
 
-/* The messages by their type byte; fields are checked by the layout, a reader's and a writer's alike. */
-static void (*const layouts[])(struct codec *, struct llc_msg *) = {
-	[LLC_CONFIRM_LINK] = confirm_link,
-	[LLC_ADD_LINK] = add_link,
-	[LLC_ADD_LINK_CONT] = add_link_cont,
-	[LLC_DELETE_LINK] = delete_link,
-	[LLC_CONFIRM_RKEY] = confirm_rkey,
-	[LLC_TEST_LINK] = test_link,
-	[LLC_CONFIRM_RKEY_CONT] = confirm_rkey_cont,
-	[LLC_DELETE_RKEY] = delete_rkey,
+static void
+request_add_link(struct pass *p, struct llc_msg *msg)
+{
+	struct llc_request_add_link *m = &msg->request_add_link;
+	struct codec *c = &p->c;
+
+	codec_reserved(c, 20);
+	m->gid_cnt = codec_u8(c, m->gid_cnt);
+	/* Linux answers when nothing comes of a request: all zeroes. */
+	codec_need(c, (m->gid_cnt >= 1 || msg->response) && m->gid_cnt <= LLC_MAX_GIDS);
+	codec_reserved(c, 3);
+	m->gids = list(p, m->gids, (size_t)m->gid_cnt * 16);
+}
+
+/* The messages by their type; fields are checked by the layout, a reader's and a writer's alike. */
+static const struct {
+	void (*layout)(struct pass *, struct llc_msg *);
+	bool in[2]; /* version 1, 2 */
+} types[] = {
+	[LLC_CONFIRM_LINK] = { confirm_link, { true, true } },
+	[LLC_ADD_LINK] = { add_link, { true, true } },
+	[LLC_ADD_LINK_CONT] = { add_link_cont, { true, false } },
+	[LLC_DELETE_LINK] = { delete_link, { true, true } },
+	[LLC_REQUEST_ADD_LINK] = { request_add_link, { false, true } },
+	[LLC_CONFIRM_RKEY] = { confirm_rkey, { true, true } },
+	[LLC_TEST_LINK] = { test_link, { true, true } },
+	[LLC_CONFIRM_RKEY_CONT] = { confirm_rkey_cont, { true, false } },
+	[LLC_DELETE_RKEY] = { delete_rkey, { true, true } },
 };
 
 static bool
-type_is_known(unsigned type)
+type_is_known(unsigned type, bool v2)
 {
-	return type < sizeof(layouts) / sizeof(layouts[0]) && layouts[type] != NULL;
+	return type < sizeof(types) / sizeof(types[0]) && types[type].in[v2];
+}
+
+/* -- the header -- */
+
+/* The length, which must be that of the Send. Version 2 has 16 bits of it, and the order that fits is the sender's. A length
+ * such as 0x0404 (DELETE RKEY of 255) reads the same in both and leaves the order open: little-endian is said then, the
+ * order of most hosts. */
+static bool
+read_length(const uint8_t *hdr, size_t len, bool v2, bool *little)
+{
+	if (!v2)
+		return len == LLC_LEN && hdr[1] == LLC_LEN;
+	*little = len == (size_t)(hdr[2] << 8 | hdr[1]);
+	return len >= LLC_LEN && len <= LLC_MAX_LEN && (*little || len == be16_get(hdr + 1));
+}
+
+unsigned
+llc_version_of(struct span in)
+{
+	return in.len > 0 && type_is_known(in.ptr[0] ^ TYPE_VERSION, true) ? LLC_VERSION_2 : LLC_VERSION;
 }
 
 int
 llc_decode(struct span in, unsigned version, struct llc_msg *out)
 {
-	struct rcur r = rcur_make(in.ptr, in.len);
-	uint8_t type = rcur_u8(&r);
-	uint8_t len = rcur_u8(&r);
-	uint8_t reason = rcur_u8(&r) & LOW_HALF;
-	uint8_t flags = rcur_u8(&r);
-	struct codec c = codec_reader(r, flags);
+	bool v2 = version == LLC_VERSION_2;
 	struct llc_msg msg;
+	unsigned type;
 
-	if (version != LLC_VERSION)
+	if (version != LLC_VERSION && !v2)
 		return -ENOTSUP;
 	if (in.len == 0)
 		return -EBADMSG;
-	if (!type_is_known(type)) /* before the length: a type to be ignored (A.3) may have any */
-		return type >> 6 == 2 ? -EOPNOTSUPP : -EPROTO;
-	if (in.len != LLC_LEN || len != LLC_LEN)
-		return -EBADMSG;
+	type = in.ptr[0] ^ (v2 ? TYPE_VERSION : 0);
+	if (!type_is_known(type, v2)) /* before the length: a type to be ignored (A.3) may have any */
+		return in.ptr[0] >> 6 == 2 ? -EOPNOTSUPP : -EPROTO;
 	memset(&msg, 0, sizeof(msg));
 	msg.type = (enum llc_type)type;
-	msg.response = codec_flag(&c, FLAG_RESPONSE, false);
-	layouts[type](&c, &msg);
-	if (c.bad)
+	if (in.len < LLC_LEN || !read_length(in.ptr, in.len, v2, &msg.little))
 		return -EBADMSG;
-	if (type == LLC_ADD_LINK && msg.add_link.rejected)
-		msg.add_link.reject_reason = reason;
+	struct pass p = { .c = codec_reader(rcur_make(in.ptr + HDR_LEN, in.len - HDR_LEN), in.ptr[3]),
+		.v2 = v2,
+		.order_open = v2 && in.ptr[1] == in.ptr[2] };
+	msg.response = codec_flag(&p.c, FLAG_RESPONSE, false);
+	types[type].layout(&p, &msg);
+	if (p.c.bad || p.c.r.failed)
+		return -EBADMSG;
+	if (!v2 && type == LLC_ADD_LINK && msg.add_link.rejected)
+		msg.add_link.reject_reason = in.ptr[2] & LOW_HALF;
 	*out = msg;
-	return LLC_LEN;
+	return (int)in.len;
+}
+
+/* Behind the layout, whose flags it takes; len is that of the whole message. */
+static void
+write_header(struct pass *p, const struct llc_msg *msg, size_t len, uint8_t hdr[HDR_LEN])
+{
+	(void)codec_flag(&p->c, FLAG_RESPONSE, msg->response);
+	hdr[0] = (uint8_t)(msg->type | (p->v2 ? TYPE_VERSION : 0));
+	if (p->v2) {
+		put_16(hdr + 1, (unsigned)len, msg->little);
+	} else {
+		hdr[1] = (uint8_t)len;
+		hdr[2] = msg->type == LLC_ADD_LINK && msg->add_link.rejected ? msg->add_link.reject_reason : 0;
+	}
+	hdr[3] = p->c.flags;
 }
 
 int
 llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap)
 {
-	uint8_t bytes[LLC_LEN] = { (uint8_t)msg->type, LLC_LEN };
-	struct codec c = codec_writer(bytes + 4, LLC_LEN - 4);
+	uint8_t fixed[FIXED_LEN] = { 0 };
+	struct pass p = { .c = codec_writer(fixed + HDR_LEN, FIXED_LEN - HDR_LEN), .v2 = version == LLC_VERSION_2 };
 	struct llc_msg m = *msg;
+	size_t fixed_len, len;
 
-	if (version != LLC_VERSION)
+	if (version != LLC_VERSION && !p.v2)
 		return -ENOTSUP;
-	if (!type_is_known(m.type))
+	if (!type_is_known(m.type, p.v2))
 		return -EINVAL;
-	layouts[m.type](&c, &m);
-	if (c.bad)
+	types[m.type].layout(&p, &m);
+	if (p.c.bad)
 		return -EINVAL;
-	if (cap < LLC_LEN)
+	fixed_len = (size_t)(p.c.w.p - fixed);
+	len = max_size(fixed_len + p.list.len, LLC_LEN);
+	if (cap < len)
 		return -ENOSPC;
-	(void)codec_flag(&c, FLAG_RESPONSE, m.response);
-	bytes[2] = m.type == LLC_ADD_LINK && m.add_link.rejected ? m.add_link.reject_reason : 0;
-	bytes[3] = c.flags;
-	memcpy(buf, bytes, LLC_LEN);
-	return LLC_LEN;
+	write_header(&p, &m, len, fixed);
+	memset(buf, 0, LLC_LEN);
+	memcpy(buf, fixed, fixed_len);
+	if (p.list.len > 0)
+		memcpy(buf + fixed_len, p.list.ptr, p.list.len);
+	return (int)len;
 }

@@ -1,5 +1,7 @@
-/* LLC messages: link control, 44 bytes each, by RDMA Send on a link (RFC 7609 A.3), version 1 as Linux has it. Bytes
- * <-> host structs; pure. The version is an argument because version 2 has other type bytes and lengths. */
+/* LLC messages: link control, by RDMA Send on a link (RFC 7609 A.3), version 1 and 2 as Linux has them. Bytes
+ * <-> host structs; pure. The version is an argument because version 2 has other type bytes, and lengths up to
+ * LLC_MAX_LEN. Lists whose length the sender chooses stay in wire form: a decoded message points into the bytes it was
+ * decoded from, and for the encoder the caller owns them. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,20 +10,30 @@
 
 #include "base/span.h"
 
-#define LLC_LEN 44
+#define LLC_LEN 44 /* version 1: of each message; version 2: at least */
+#define LLC_MAX_LEN 8192
+#define LLC_MAX_SENT_LEN (72 + LLC_MAX_PAIRS * LLC_PAIR_LEN) /* the longest that is encoded: ADD LINK of version 2 */
 #define LLC_VERSION 1
+#define LLC_VERSION_2 2
 #define LLC_MAX_LINKS 8      /* in a link group, RFC 7609 A.3.5 */
 #define LLC_PAIRS_PER_CONT 2 /* ADD LINK CONTINUATION */
 #define LLC_LINKS_INLINE 2   /* CONFIRM RKEY, besides the link it arrives on */
 #define LLC_LINKS_PER_CONT 3 /* CONFIRM RKEY CONTINUATION */
 #define LLC_MAX_DELETE_RKEYS 8
+#define LLC_MAX_DELETE_RKEYS_V2 255
+#define LLC_MAX_PAIRS 255 /* ADD LINK of version 2: RMBs of a link group */
+#define LLC_MAX_GIDS 8    /* REQUEST ADD LINK */
 #define LLC_TEST_LEN 16
+#define LLC_RKEY_LEN 4  /* on the wire */
+#define LLC_PAIR_LEN 16 /* struct llc_rkey_pair on the wire */
 
 enum llc_type {
 	LLC_CONFIRM_LINK = 1,
 	LLC_ADD_LINK = 2,
 	LLC_ADD_LINK_CONT = 3,
 	LLC_DELETE_LINK = 4,
+	LLC_REQUEST_ADD_LINK =
+	    5, /* version 2: a client asks for another link, which in version 1 an ADD LINK of its own does */
 	LLC_CONFIRM_RKEY = 6,
 	LLC_TEST_LINK = 7,
 	LLC_CONFIRM_RKEY_CONT = 8,
@@ -48,7 +60,15 @@ struct llc_confirm_link {
 	uint8_t link_num;
 	uint32_t link_uid; /* for display alone */
 	uint8_t max_links;
+	uint8_t max_conns;  /* version 2, release 1 */
 	bool no_eyecatcher; /* cursors start at 0, no eye catcher in RMB elements (Linux, flags 0x03) */
+};
+
+/* An RMB by its rkey on the link of the message, and where the new link has it. */
+struct llc_rkey_pair {
+	uint32_t old_rkey;
+	uint32_t new_rkey;
+	uint64_t new_vaddr;
 };
 
 struct llc_add_link {
@@ -60,14 +80,17 @@ struct llc_add_link {
 	uint32_t psn;          /* 24 bits */
 	uint16_t mpa_port;     /* smcrd's iWARP groups: where the sender's device accepts, in reserved bytes; else 0 */
 	bool rejected;         /* in a response */
-	uint8_t reject_reason; /* 4 bits, LLC_REJECT_ */
+	uint8_t reject_reason; /* 4 bits, LLC_REJECT_; version 2 has no room for it: 0 */
+	/* version 2, not in a rejection: all RTokens of the sender, so that no CONTINUATION follows */
+	bool direct;            /* the new link needs no gateway */
+	uint8_t client_gid[16]; /* request: of the port that the server wants to reach; Linux has its own here */
+	uint8_t pair_cnt;       /* those received, where Linux says more */
+	const uint8_t *pairs;   /* pair_cnt x LLC_PAIR_LEN, see llc_pair_get() */
 };
 
-/* An RMB by its rkey on the link of the message, and where the new link has it. */
-struct llc_rkey_pair {
-	uint32_t old_rkey;
-	uint32_t new_rkey;
-	uint64_t new_vaddr;
+struct llc_request_add_link {
+	uint8_t gid_cnt;     /* 1..LLC_MAX_GIDS */
+	const uint8_t *gids; /* gid_cnt x 16, of the client's ports */
 };
 
 struct llc_add_link_cont {
@@ -92,7 +115,7 @@ struct llc_link_rkey {
 struct llc_confirm_rkey {
 	uint32_t rkey; /* on the link of the message */
 	uint64_t vaddr;
-	uint8_t other_cnt;                             /* further links in all, 0..7; more than 2 go on in CONTs */
+	uint8_t other_cnt; /* further links in all, 0..7; more than 2 go on in CONTs, which version 2 has not: 0..2 */
 	struct llc_link_rkey others[LLC_LINKS_INLINE]; /* min(other_cnt, 2) of them */
 	bool negative;                                 /* in a response */
 	bool retry;                                    /* with negative: again after the current configuration change */
@@ -105,10 +128,12 @@ struct llc_confirm_rkey_cont {
 };
 
 struct llc_delete_rkey {
-	uint8_t cnt;        /* 1..8 */
-	uint8_t error_mask; /* with negative: 0x80 is rkeys[0] and so on */
-	uint32_t rkeys[LLC_MAX_DELETE_RKEYS];
-	bool negative;
+	uint8_t cnt;         /* 1..8, in version 2 ..255 */
+	uint8_t error_mask;  /* version 1, with negative: 0x80 is rkeys[0] and so on */
+	uint8_t invalid_cnt; /* version 2, with negative: how many of the rkeys were unknown */
+	const uint8_t
+	    *rkeys;    /* cnt x LLC_RKEY_LEN, see llc_rkey_get(); NULL in responses of version 2: Linux zeroes them */
+	bool negative; /* in a response */
 };
 
 struct llc_test_link {
@@ -118,11 +143,13 @@ struct llc_test_link {
 struct llc_msg {
 	enum llc_type type;
 	bool response;
+	bool little; /* version 2: the 16-bit numbers are little-endian, as Linux on such a machine writes them */
 
 	union {
 		struct llc_confirm_link confirm_link;
 		struct llc_add_link add_link;
 		struct llc_add_link_cont add_link_cont;
+		struct llc_request_add_link request_add_link;
 		struct llc_delete_link delete_link;
 		struct llc_confirm_rkey confirm_rkey;
 		struct llc_confirm_rkey_cont confirm_rkey_cont;
@@ -131,13 +158,23 @@ struct llc_msg {
 	};
 };
 
-/* > 0: bytes used, *out is filled. -EBADMSG: malformed (`in` is one received Send, whole). -EOPNOTSUPP: an unknown
- * type that asks to be ignored (two high bits 10). -EPROTO: any other unknown type, a protocol error (A.3), and CDC.
- * -ENOTSUP: this codec does not speak `version`; the same number as -EOPNOTSUPP on Linux, so pass LLC_VERSION. *out
- * is untouched unless > 0. */
+/* Element i of a list in wire form, which the caller knows to have it. */
+uint32_t llc_rkey_get(const uint8_t *rkeys, unsigned i);
+void llc_rkey_put(uint8_t *rkeys, unsigned i, uint32_t rkey);
+struct llc_rkey_pair llc_pair_get(const uint8_t *pairs, unsigned i);
+void llc_pair_put(uint8_t *pairs, unsigned i, const struct llc_rkey_pair *pair);
+
+/* The version that the message's type byte belongs to, for who does not know the link group; 1 also for an unknown type. */
+unsigned llc_version_of(struct span in);
+
+/* > 0: bytes used: all of `in`, one received Send; *out is filled, and its lists are in there. -EBADMSG: malformed.
+ * -EOPNOTSUPP: an unknown type that asks to be ignored (two high bits 10). -EPROTO: any other unknown type, a protocol
+ * error (A.3), and CDC; a type of the other version, too. -ENOTSUP: this codec does not speak `version`; the same number
+ * as -EOPNOTSUPP on Linux, so pass LLC_VERSION or LLC_VERSION_2. *out is untouched unless > 0. */
 int llc_decode(struct span in, unsigned version, struct llc_msg *out) __attribute__((warn_unused_result));
 
-/* Bytes written (always LLC_LEN); -EINVAL for a value out of range, -ENOSPC,
- * -ENOTSUP; buf is untouched on failure. */
+/* Bytes written (version 1: always LLC_LEN, version 2: LLC_LEN..LLC_MAX_SENT_LEN); -EINVAL for a value out of range, a
+ * list that is missing, or a type that `version` has not; -ENOSPC; -ENOTSUP. buf, where no list lies, is untouched on
+ * failure. */
 int llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap)
     __attribute__((warn_unused_result));

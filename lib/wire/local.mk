@@ -2,7 +2,7 @@ noinst_LTLIBRARIES += lib/libwire.la
 lib_libwire_la_CFLAGS = $(AM_CFLAGS) -Wconversion
 lib_libwire_la_LIBADD = lib/libbase.la $(ISAL_LIBS)
 lib_libwire_la_SOURCES = \
-	lib/wire/clc.c lib/wire/clc.h \
+	lib/wire/clc.c lib/wire/clc_text.c lib/wire/clc.h \
 	lib/wire/codec.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \
@@ -14,11 +14,13 @@ lib_libwire_la_SOURCES = \
 
 check_UNIT += \
 	tests/unit/check_clc \
+	tests/unit/check_clc_v2 \
 	tests/unit/check_llc \
+	tests/unit/check_llc_v2 \
 	tests/unit/check_cdc \
 	tests/unit/check_tcpopt \
 	tests/unit/check_describe \
 	tests/unit/check_mpa \
 	tests/unit/check_ddp \
 	tests/unit/check_rdmap
-EXTRA_DIST += tests/unit/vectors/smc.txt tests/unit/vectors/iwarp.txt
+EXTRA_DIST += tests/unit/vectors/smc.txt tests/unit/vectors/smc2.txt tests/unit/vectors/iwarp.txt

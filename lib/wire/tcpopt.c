@@ -7,8 +7,9 @@
 #define KIND_END 0 /* RFC 9293 3.2 */
 #define KIND_NOP 1
 
-static const uint8_t padded[TCPOPT_SMCR_PADDED_LEN] = { KIND_NOP, KIND_NOP, TCPOPT_SMCR_KIND, TCPOPT_SMCR_LEN, 0xe2,
-	0xd4, 0xc3, 0xd9 };
+static const uint8_t padded[TCPOPT_SMCR_PADDED_LEN] = { KIND_NOP, KIND_NOP, TCPOPT_SMCR_KIND, TCPOPT_SMCR_LEN,
+	TCPOPT_SMCR_MAGIC >> 24, TCPOPT_SMCR_MAGIC >> 16 & 0xff, TCPOPT_SMCR_MAGIC >> 8 & 0xff,
+	TCPOPT_SMCR_MAGIC & 0xff };
 
 int
 tcpopt_find_smcr(struct span options)

@@ -9,6 +9,7 @@
 
 #define TCPOPT_SMCR_KIND 254
 #define TCPOPT_SMCR_LEN 6
+#define TCPOPT_SMCR_MAGIC 0xe2d4c3d9u
 #define TCPOPT_SMCR_PADDED_LEN 8 /* with two NOPs in front, as Linux writes it */
 
 /* 1 when the options area (what follows the 20 bytes of the TCP header) has the option, 0 when not, -EBADMSG when an

@@ -1,19 +1,54 @@
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "fuzz.h"
 #include "wire/clc.h"
 #include "wire/describe.h"
 
+static bool
+is_beyond_limits(uint8_t release, uint8_t max_conns, uint8_t max_links)
+{
+	if (release == 0)
+		return false;
+	return release > CLC_RELEASE || max_conns < CLC_MIN_MAX_CONNS || max_links < 1 || max_links > CLC_MAX_MAX_LINKS;
+}
+
 /* Messages that decode but are beyond what we send. */
-static int
+static bool
 is_not_ours(const struct clc_msg *m)
 {
-	if (m->type == CLC_PROPOSAL)
-		return m->version > 2 || (!m->proposal.ext.present && m->proposal.growth_len > CLC_GROWTH_LEN);
+	const struct clc_proposal *p = &m->proposal;
+	const struct clc_accept *a = &m->accept;
+
+	if (m->version > 2)
+		return true;
 	if (m->type == CLC_DECLINE)
-		return m->version > 2;
-	return m->accept.size_code > CLC_MAX_SIZE_CODE_SENT || clc_mtu_bytes(m->accept.mtu_code) == 0;
+		return false;
+	if (m->type != CLC_PROPOSAL)
+		return a->size_code > CLC_MAX_SIZE_CODE_SENT || clc_mtu_bytes(a->mtu_code) == 0 ||
+		    is_beyond_limits(a->first.release, a->first.max_conns, a->first.max_links);
+	return (!p->ext.present && p->growth_len > CLC_GROWTH_LEN) ||
+	    is_beyond_limits(p->v2.release, p->v2.max_conns, p->v2.max_links);
+}
+
+/* What whoever decoded it may rely on. */
+static void
+check_promises(const struct clc_msg *m)
+{
+	const struct clc_proposal *p = &m->proposal;
+
+	if (m->type == CLC_PROPOSAL) {
+		FUZZ_CHECK(p->typev1 != CLC_PATH_NONE || p->v2.present);
+		FUZZ_CHECK(p->ipv6_cnt <= CLC_MAX_IPV6 && p->v2.eid_cnt <= CLC_MAX_EIDS);
+		FUZZ_CHECK(m->version >= 2 || !p->v2.present);
+		FUZZ_CHECK(p->v2.eid_cnt == 0 || clc_eid_common(p->v2.eids, 1, p->v2.eids, p->v2.eid_cnt) != NULL);
+	} else if (m->type != CLC_DECLINE) {
+		FUZZ_CHECK(m->version == 1 || m->version == 2);
+		FUZZ_CHECK(m->accept.first.present == (m->version == 2 && m->accept.first_contact));
+		FUZZ_CHECK(m->accept.first.gid_cnt <= CLC_MAX_GIDS);
+		FUZZ_CHECK(m->version == 1 || !m->accept.ext.present);
+	}
 }
 
 static void
@@ -44,6 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	}
 	FUZZ_CHECK(n == total && (size_t)n <= len);
+	check_promises(&msg);
 	n = clc_encode(&msg, first, sizeof(first));
 	if (is_not_ours(&msg)) {
 		FUZZ_CHECK(n == -EINVAL);

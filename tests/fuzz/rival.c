@@ -199,7 +199,7 @@ take(struct rival_link *l, const uint8_t *buf, size_t len)
 		return;
 	}
 	if (l->todo_cnt < RIVAL_TODO)
-		l->todo[l->todo_cnt++] = msg;
+		memcpy(l->todo[l->todo_cnt++], buf, LLC_LEN);
 }
 
 static void

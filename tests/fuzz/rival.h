@@ -44,7 +44,7 @@ struct rival_link {
 	struct rnic_qp *qp;
 	struct rnic_mr *recv_mr, *rmb[RIVAL_RMBS];
 	uint8_t recv[RIVAL_RQ][64];
-	struct llc_msg todo[RIVAL_TODO]; /* of the engine, not dealt with yet */
+	uint8_t todo[RIVAL_TODO][LLC_LEN]; /* LLC messages of the engine, not dealt with yet */
 	unsigned todo_cnt;
 };
 

@@ -112,6 +112,7 @@ void
 rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how)
 {
 	struct llc_msg msg = { .type = type, .response = response };
+	uint8_t rkey[LLC_RKEY_LEN];
 	struct rival_link *nl;
 
 	switch (type) {
@@ -148,8 +149,10 @@ rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how)
 		break;
 	case LLC_DELETE_RKEY:
 		msg.delete_rkey.cnt = 1;
-		msg.delete_rkey.rkeys[0] = l->rmb[how % RIVAL_RMBS]->rkey;
+		llc_rkey_put(rkey, 0, l->rmb[how % RIVAL_RMBS]->rkey);
+		msg.delete_rkey.rkeys = rkey;
 		break;
+	case LLC_REQUEST_ADD_LINK: /* not in version 1 */
 	case LLC_TEST_LINK:
 		memset(msg.test_link.user_data, (int)how, sizeof(msg.test_link.user_data));
 		break;
@@ -234,6 +237,7 @@ answer(struct rival_link *l, struct rival_link *over, const struct llc_msg *req,
 		rsp.response = over->role == SMCR_SERVER;
 		break;
 	case LLC_TEST_LINK:
+	case LLC_REQUEST_ADD_LINK:
 		break;
 	}
 	send_msg(over, &rsp);
@@ -254,11 +258,15 @@ go_on(struct rival_link *over, const struct llc_msg *rsp)
 bool
 rival_llc_answer(struct rival_link *l, struct rival_link *over, unsigned how)
 {
+	uint8_t buf[LLC_LEN];
+	struct llc_msg msg;
+
 	if (l->todo_cnt == 0)
 		return false;
-	struct llc_msg msg = l->todo[0];
+	memcpy(buf, l->todo[0], sizeof(buf));
 	l->todo_cnt--;
 	memmove(&l->todo[0], &l->todo[1], l->todo_cnt * sizeof(l->todo[0]));
+	FUZZ_CHECK(llc_decode((struct span){ buf, sizeof(buf) }, LLC_VERSION, &msg) > 0);
 	if (msg.response)
 		go_on(over, &msg);
 	else

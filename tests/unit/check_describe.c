@@ -16,7 +16,7 @@ describe(describe_fn fn, const char *hex)
 {
 	uint8_t b[256] = { 0 };
 	size_t len = unhex(hex, b, sizeof(b));
-	int n = fn((struct span){ b, fn == wire_describe_clc || len == 0 ? len : 44 }, text, sizeof(text));
+	int n = fn((struct span){ b, fn == wire_describe_clc || len == 0 || len > 44 ? len : 44 }, text, sizeof(text));
 
 	ck_assert_int_eq(n, (int)strlen(text));
 	return text;
@@ -41,6 +41,47 @@ START_TEST(clc_lines)
 	                     "000000e2d4c3d9"),
 	    "CLC Decline v1 len=28 out-of-sync peer=0001020000000001 diag=03030000 "
 	    "(no RDMA device) os=0");
+}
+
+/* As Linux 6.12 sent them. */
+START_TEST(clc_lines_of_version_2)
+{
+	ck_assert_str_eq(describe(wire_describe_clc,
+	                     "e2d4c3d901009c220000000000000000000000000000000000000000000000000000000000000000"
+	                     "00000000000000000000001c00000000000000000000000000000000000000000000000000000000"
+	                     "010000100000000000000000000000000000ffff0a630101ff020001000000000000000000000000"
+	                     "564d4c41422e554549442e312020202020202020202020202020202020202020e2d4c3d9"),
+	    "CLC Proposal v2 len=156 offers=none v2=smc-r peer=0000000000000000 gid=:: mac=00:00:00:00:00:00 "
+	    "growth=40 subnet=0.0.0.0/0 v2-gid=::ffff:10.99.1.1 release=1 max-conns=255 max-links=2 features=0001 "
+	    "eid=VMLAB.UEID.1");
+	ck_assert_str_eq(describe(wire_describe_clc,
+	                     "e2d4c3d90300b428363152540001006100000000000000000000ffff0a6301015254000100610000"
+	                     "11000003b501000000012300ff3a13928588000000b775f9564d4c41422e554549442e3120202020"
+	                     "20202020202020202020202020202020000000000000000080210000612020202020202020202020"
+	                     "2020202020202020202020202020202020202020ff02000100000000000000000000000001000000"
+	                     "00000000000000000000ffff0a630101e2d4c3d9"),
+	    "CLC Confirm v2 len=180 first-contact peer=3631525400010061 gid=::ffff:10.99.1.1 "
+	    "mac=52:54:00:01:00:61 qpn=000011 idx=1 token=00000001 size=65536 mtu=1024 vaddr=ff3a139285880000 "
+	    "psn=b775f9 eid=VMLAB.UEID.1 direct os=2 (Linux) host=a release=1 max-conns=255 max-links=2 "
+	    "features=0001 other-gid=::ffff:10.99.1.1");
+}
+
+/* Bytes of a peer are one word whatever they are: no blanks, no line ends. */
+START_TEST(host_name_of_a_peer_is_one_word)
+{
+	struct clc_msg m = { .type = CLC_ACCEPT,
+		.version = 2,
+		.accept = { .first_contact = true,
+		    .rmbe_idx = 1,
+		    .mtu_code = 3,
+		    .first = { .present = true, .os = 9, .host = "a b\nc\x1bx\xff=d" } } };
+	uint8_t b[CLC_MAX_SENT_LEN];
+
+	ck_assert_int_eq(clc_eid_parse("X", &m.accept.eid), 0);
+	int n = clc_encode(&m, b, sizeof(b));
+	ck_assert_int_gt(n, 0);
+	wire_describe_clc((struct span){ b, (size_t)n }, text, sizeof(text));
+	ck_assert_ptr_nonnull(strstr(text, " eid=X os=9 (unknown) host=a?b?c?x?=d release=0"));
 }
 
 START_TEST(llc_lines)
@@ -74,6 +115,29 @@ START_TEST(llc_lines)
 	    "LLC TEST LINK request data=30313233343536373839616263646566");
 }
 
+START_TEST(llc_lines_of_version_2)
+{
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "212c0083 020000000001 00000000000000000000ffff0a000001 000012 01 00000102 02 ff"),
+	    "LLC CONFIRM LINK response version=2 little-endian link=1 gid=::ffff:10.0.0.1 mac=02:00:00:00:00:01 qpn=000012 "
+	    "uid=00000102 max-links=2 max-conns=255 no-eyecatcher");
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "22005800 020000000001 0000 00000000000000000000ffff0a000001 000012 02 03 123456 "
+	                     "0000000000000000 80 00 00000000000000000000ffff0a000002 0000000000000000 0001 "
+	                     "11111111 22222222 0000000000001000"),
+	    "LLC ADD LINK request version=2 big-endian link=2 gid=::ffff:10.0.0.1 mac=02:00:00:00:00:01 qpn=000012 mtu=1024 "
+	    "psn=123456 direct client-gid=::ffff:10.0.0.2 rtokens=1 new-vaddr=0000000000001000");
+	ck_assert_str_eq(describe(wire_describe_llc, "222c00c0 020000000001 0000"),
+	    "LLC ADD LINK response version=2 little-endian rejected link=0 gid=:: mac=02:00:00:00:00:01 qpn=000000 "
+	    "mtu=0 psn=000000");
+	ck_assert_str_eq(describe(wire_describe_llc,
+	                     "253c0000 0000000000000000000000000000000000000000 02000000 "
+	                     "00000000000000000000ffff0a000001 00000000000000000000ffff0a000002"),
+	    "LLC REQUEST ADD LINK request version=2 little-endian gid=::ffff:10.0.0.1 gid=::ffff:10.0.0.2");
+	ck_assert_str_eq(describe(wire_describe_llc, "292c00a0 ff 02 0000"),
+	    "LLC DELETE RKEY response version=2 little-endian negative count=255 invalid=2");
+}
+
 START_TEST(cdc_lines)
 {
 	ck_assert_str_eq(describe(wire_describe_cdc,
@@ -90,7 +154,8 @@ START_TEST(what_does_not_decode)
 	ck_assert_str_eq(describe(wire_describe_clc, ""), "CLC incomplete len=0");
 	ck_assert_str_eq(describe(wire_describe_clc, "47455420"), "CLC malformed len=4");
 	ck_assert_str_eq(describe(wire_describe_llc, "812c"), "LLC unknown type, to be ignored len=44 type=81");
-	ck_assert_str_eq(describe(wire_describe_llc, "222c"), "LLC unknown type or value len=44 type=22");
+	ck_assert_str_eq(describe(wire_describe_llc, "232c"), "LLC unknown type or value len=44 type=23");
+	ck_assert_str_eq(describe(wire_describe_llc, "222c"), "LLC malformed len=44 type=22");
 	ck_assert_str_eq(describe(wire_describe_llc, "0900"), "LLC malformed len=44 type=09");
 	ck_assert_str_eq(describe(wire_describe_llc, ""), "LLC malformed len=0");
 	ck_assert_str_eq(describe(wire_describe_cdc, "0100"), "CDC malformed len=44");
@@ -105,6 +170,9 @@ START_TEST(rkeys_and_the_token_never_appear)
 		"082c0000 03 01 5e5e5e5e 0000000000000000 02 5e5e5e5e 0000000000000000 03 5e5e5e5e",
 		"092c0000 08 00 0000 5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e",
 		"0900 5e5e5e5e5e5e5e5e",
+		("22580000 000000000000 0000 00000000000000000000000000000000 000000 00 00 000000 0000000000000000 "
+		 "00 00 00000000000000000000000000000000 0000000000000000 0100 5e5e5e5e 5e5e5e5e 0000000000000000"),
+		"292c0000 0200 0000 5e5e5e5e5e5e5e5e",
 	};
 	struct clc_msg m = { .type = CLC_ACCEPT,
 		.version = 1,
@@ -134,6 +202,7 @@ START_TEST(cut_at_every_size)
 	struct clc_msg m = { .type = CLC_PROPOSAL,
 		.version = 2,
 		.proposal = { .ipv4_len = 32,
+		    .typev1 = CLC_PATH_BOTH,
 		    .typev2 = CLC_PATH_BOTH,
 		    .ipv4_subnet = UINT32_MAX,
 		    .ipv6_cnt = CLC_MAX_IPV6,
@@ -141,11 +210,19 @@ START_TEST(cut_at_every_size)
 		        .version = 255,
 		        .transports = 3,
 		        .mpa_port = UINT16_MAX,
-		        .recv_depth = UINT16_MAX } } };
+		        .recv_depth = UINT16_MAX },
+		    .v2 = { .present = true,
+		        .eid_cnt = CLC_MAX_EIDS,
+		        .release = CLC_RELEASE,
+		        .max_conns = UINT8_MAX,
+		        .max_links = CLC_MAX_MAX_LINKS,
+		        .features = UINT16_MAX } } };
 	char whole[WIRE_DESCRIBE_LEN];
 	uint8_t b[CLC_MAX_SENT_LEN];
 
 	memset(m.proposal.gid, 0xff, sizeof(m.proposal.gid));
+	memset(m.proposal.v2.gid, 0xff, sizeof(m.proposal.v2.gid));
+	memset(m.proposal.v2.eids, 'W', sizeof(m.proposal.v2.eids));
 	for (unsigned i = 0; i < CLC_MAX_IPV6; i++) {
 		memset(m.proposal.ipv6[i].addr, 0xff, 16);
 		m.proposal.ipv6[i].len = 128;
@@ -187,6 +264,8 @@ check_cdc_vector(const char *name, struct span in)
 START_TEST(captured_messages)
 {
 	ck_assert_uint_gt(vectors_each("clc", check_clc_vector), 0);
+	ck_assert_uint_gt(vectors_each_in("smc2.txt", "clc", check_clc_vector), 0);
 	ck_assert_uint_gt(vectors_each("llc", check_llc_vector), 0);
+	ck_assert_uint_gt(vectors_each_in("smc2.txt", "llc", check_llc_vector), 0);
 	ck_assert_uint_gt(vectors_each("cdc", check_cdc_vector), 0);
 }

@@ -276,8 +276,11 @@ START_TEST(confirm_rkey_cont)
 
 START_TEST(delete_rkey)
 {
-	struct llc_msg m = { .type = LLC_DELETE_RKEY, .delete_rkey = { .rkeys = { 1, 2, 3, 4, 5, 6, 7, 8 } } };
+	uint8_t rkeys[LLC_MAX_DELETE_RKEYS * LLC_RKEY_LEN];
+	struct llc_msg m = { .type = LLC_DELETE_RKEY, .delete_rkey = { .rkeys = rkeys } };
 
+	for (unsigned i = 0; i < LLC_MAX_DELETE_RKEYS; i++)
+		llc_rkey_put(rkeys, i, i + 1);
 	each_count(&m, &m.delete_rkey.cnt, 1, LLC_MAX_DELETE_RKEYS, "092c0000", "000000",
 	    "0000000100000002000000030000000400000005000000060000000700000008", 8, 8);
 	m.delete_rkey.cnt = 2;
@@ -349,10 +352,10 @@ START_TEST(other_versions_are_not_spoken)
 	struct llc_msg m = { .type = LLC_TEST_LINK };
 
 	ck_assert_int_eq(llc_decode((struct span){ b, LLC_LEN }, 0, &m), -ENOTSUP);
-	ck_assert_int_eq(llc_decode((struct span){ b, LLC_LEN }, 2, &m), -ENOTSUP);
+	ck_assert_int_eq(llc_decode((struct span){ b, LLC_LEN }, 3, &m), -ENOTSUP);
 	ck_assert_int_eq(llc_encode(&m, 0, b, LLC_LEN), -ENOTSUP);
-	ck_assert_int_eq(llc_encode(&m, 2, b, LLC_LEN), -ENOTSUP);
-	m.type = (enum llc_type)5;
+	ck_assert_int_eq(llc_encode(&m, 3, b, LLC_LEN), -ENOTSUP);
+	m.type = LLC_REQUEST_ADD_LINK; /* version 2 */
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);
 	m.type = (enum llc_type)0xfe;
 	expect_encode_fails(&m, LLC_LEN, -EINVAL);

@@ -1,0 +1,118 @@
+/* What CLC messages have as text, and their codes in words; see clc.h. */
+#include "wire/clc.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* -- enterprise ids and host names -- */
+
+static bool
+is_capital_or_digit(uint8_t b)
+{
+	return (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9');
+}
+
+bool
+clc_eid_is_valid(const struct clc_eid *eid)
+{
+	size_t len = CLC_EID_LEN;
+
+	while (len > 0 && eid->b[len - 1] == ' ')
+		len--;
+	if (len == 0 || !is_capital_or_digit(eid->b[0]))
+		return false;
+	for (size_t i = 1; i < len; i++)
+		if (!is_capital_or_digit(eid->b[i]) && eid->b[i] != '-' && (eid->b[i] != '.' || eid->b[i - 1] == '.'))
+			return false;
+	return true;
+}
+
+int
+clc_eid_parse(const char *text, struct clc_eid *out)
+{
+	struct clc_eid eid;
+	size_t len = strlen(text);
+
+	if (len == 0 || len > sizeof(eid.b) || text[len - 1] == ' ')
+		return -EINVAL;
+	memset(eid.b, ' ', sizeof(eid.b));
+	memcpy(eid.b, text, len);
+	if (!clc_eid_is_valid(&eid))
+		return -EINVAL;
+	*out = eid;
+	return 0;
+}
+
+/* A field that is filled up with blanks (or zeroes) as a word: without those, and with '?' for what no word has. */
+static void
+field_str(const uint8_t *field, size_t len, char *text)
+{
+	while (len > 0 && (field[len - 1] == ' ' || field[len - 1] == '\0'))
+		len--;
+	for (size_t i = 0; i < len; i++)
+		text[i] = (char)(field[i] > ' ' && field[i] < 0x7f ? field[i] : '?');
+	text[len] = '\0';
+}
+
+void
+clc_eid_str(const struct clc_eid *eid, char text[CLC_EID_LEN + 1])
+{
+	field_str(eid->b, sizeof(eid->b), text);
+}
+
+void
+clc_host_str(const uint8_t host[CLC_HOST_LEN], char text[CLC_HOST_LEN + 1])
+{
+	field_str(host, CLC_HOST_LEN, text);
+}
+
+const struct clc_eid *
+clc_eid_find(const struct clc_eid *eids, size_t cnt, const struct clc_eid *wanted)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (memcmp(eids[i].b, wanted->b, sizeof(wanted->b)) == 0)
+			return &eids[i];
+	return NULL;
+}
+
+const struct clc_eid *
+clc_eid_common(const struct clc_eid *ours, size_t our_cnt, const struct clc_eid *theirs, size_t their_cnt)
+{
+	for (size_t i = 0; i < our_cnt; i++)
+		if (clc_eid_find(theirs, their_cnt, &ours[i]) != NULL)
+			return &ours[i];
+	return NULL;
+}
+
+/* -- codes in words -- */
+
+const char *
+clc_os_str(unsigned os)
+{
+	switch (os) {
+	case CLC_OS_ZOS:
+		return "z/OS";
+	case CLC_OS_LINUX:
+		return "Linux";
+	case CLC_OS_AIX:
+		return "AIX";
+	default:
+		return "unknown";
+	}
+}
+
+#define DIAG_ROW(name, number, words) { number, words },
+
+const char *
+clc_diag_str(uint32_t diag)
+{
+	static const struct {
+		uint32_t diag;
+		const char *words;
+	} diags[] = { CLC_DIAGS(DIAG_ROW) };
+
+	for (size_t i = 0; i < sizeof(diags) / sizeof(diags[0]); i++)
+		if (diags[i].diag == diag)
+			return diags[i].words;
+	return "unknown code";
+}
