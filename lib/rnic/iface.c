@@ -137,26 +137,32 @@ make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *d
 
 /* Is the answer a route, to this machine or out of our own interface? One that leaves by another interface does not
  * share the fate of our port. */
-static bool
-is_our_route(unsigned index, const struct nlmsghdr *nh)
+static enum rnic_reach
+read_route(unsigned index, const struct nlmsghdr *nh)
 {
 	const struct rtmsg *rt = NLMSG_DATA(nh);
+	bool gateway = false;
 	unsigned oif = 0;
 	size_t len;
 
 	if (nh->nlmsg_type != RTM_NEWROUTE || nh->nlmsg_len < NLMSG_LENGTH(sizeof(*rt)))
-		return false;
-	if (rt->rtm_type == RTN_LOCAL || (rt->rtm_type == RTN_UNICAST && index == 0))
-		return true;
+		return RNIC_REACH_NONE;
+	if (rt->rtm_type == RTN_LOCAL)
+		return RNIC_REACH_DIRECT;
 	len = RTM_PAYLOAD(nh);
-	for (const struct rtattr *a = RTM_RTA(rt); RTA_OK(a, len); a = RTA_NEXT(a, len))
+	for (const struct rtattr *a = RTM_RTA(rt); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
 		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(oif))
 			memcpy(&oif, RTA_DATA(a), sizeof(oif));
-	return rt->rtm_type == RTN_UNICAST && oif == index;
+		/* The second is a router of the other family. */
+		gateway = gateway || a->rta_type == RTA_GATEWAY || a->rta_type == RTA_VIA;
+	}
+	if (rt->rtm_type != RTN_UNICAST || (index != 0 && oif != index))
+		return RNIC_REACH_NONE;
+	return gateway ? RNIC_REACH_GATEWAY : RNIC_REACH_DIRECT;
 }
 
-bool
-iface_reaches(const struct sockaddr_storage *from, unsigned index, const struct sockaddr_storage *to)
+enum rnic_reach
+iface_reach(const struct sockaddr_storage *from, unsigned index, const struct sockaddr_storage *to)
 {
 	union {
 		struct nlmsghdr nh;
@@ -168,16 +174,19 @@ iface_reaches(const struct sockaddr_storage *from, unsigned index, const struct 
 	int fd;
 
 	if (from->ss_family != to->ss_family)
-		return false;
+		return RNIC_REACH_NONE;
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	if (fd < 0)
-		return true;
+		return RNIC_REACH_DIRECT;
 	make_query(from, to, &q);
 	/* The kernel answers inside of send. */
 	n = send(fd, &q, q.nh.nlmsg_len, 0);
 	if (n > 0)
 		n = recv(fd, &answer, sizeof(answer), 0);
 	close(fd);
-	return n < 0 ||
-	    (n >= (ssize_t)sizeof(answer.nh) && NLMSG_OK(&answer.nh, (size_t)n) && is_our_route(index, &answer.nh));
+	if (n < 0)
+		return RNIC_REACH_DIRECT;
+	if (n < (ssize_t)sizeof(answer.nh) || !NLMSG_OK(&answer.nh, (size_t)n))
+		return RNIC_REACH_NONE;
+	return read_route(index, &answer.nh);
 }

@@ -27,7 +27,7 @@ void iface_learn(struct iface *, unsigned index, struct rng *);
 int iface_remote(
     const struct sockaddr_storage *ours, const struct rnic_gid *, uint16_t port, struct sockaddr_storage *out);
 /*
- * Leads the route from our address `from` to `to` (with its scope) out of our own interface (0: any), or to this machine?
- * The kernel answers at once. True when it cannot be asked.
+ * The route from our address `from` to `to` (with its scope), when it leads out of our own interface (0: any), or to this
+ * machine. The kernel answers at once. RNIC_REACH_DIRECT when it cannot be asked.
  */
-bool iface_reaches(const struct sockaddr_storage *from, unsigned index, const struct sockaddr_storage *to);
+enum rnic_reach iface_reach(const struct sockaddr_storage *from, unsigned index, const struct sockaddr_storage *to);

@@ -43,6 +43,22 @@ enum rnic_transport {
 	RNIC_TRANSPORT_IWARP,
 };
 
+/* How the packets of a port are addressed, the same at both ends of a link. A port may be several devices, one for each kind.
+ * SMC-R version 1 of Linux takes RoCE v1 alone, version 2 takes RoCE v2 with IPv4. */
+enum rnic_gid_type {
+	RNIC_GID_NONE,    /* iWARP */
+	RNIC_GID_ROCE_V1, /* EtherType 0x8915, not routed */
+	RNIC_GID_ROCE_V2, /* UDP port 4791 */
+	RNIC_GID_IB,      /* InfiniBand */
+};
+
+/* The way to a peer's port, as far as it is known without asking it. */
+enum rnic_reach {
+	RNIC_REACH_NONE,    /* no route leads there from the port */
+	RNIC_REACH_DIRECT,  /* the next hop is the peer itself, or the way is not known */
+	RNIC_REACH_GATEWAY, /* the next hop is a router */
+};
+
 enum rnic_port_state {
 	RNIC_PORT_DOWN,
 	RNIC_PORT_UP,
@@ -58,6 +74,7 @@ struct rnic_info {
 	enum rnic_transport transport;
 	enum rnic_port_state port;
 	struct rnic_gid gid;
+	enum rnic_gid_type gid_type;
 	uint8_t mac[6];
 	uint16_t
 	    vlan; /* id of the VLAN that its interface is in, 0 = none: all links of a group are in one (RFC 7609 2) */
@@ -280,10 +297,10 @@ struct rnic_ops {
 	/* One event into *ev: true, or false when there is none. */
 	bool (*poll_event)(struct rnic_dev *, struct rnic_event *ev);
 
-	/* Is there a way from this port to that of a peer, as far as is known without asking it? Sends nothing.
+	/* The way from this port to that of a peer, as far as is known without asking it. Sends nothing.
 	 * Says which devices are worth trying first; a peer that is said to be out of reach may be tried all the same.
-	 * NULL = always. */
-	bool (*reaches)(struct rnic_dev *, const struct rnic_gid *);
+	 * NULL = always direct. */
+	enum rnic_reach (*reaches)(struct rnic_dev *, const struct rnic_gid *);
 
 	/* What follows is for devices that need the event loop; any of it may be NULL. */
 

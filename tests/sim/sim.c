@@ -828,6 +828,13 @@ sim_free(struct rnic_dev *d)
 	dev_of(d)->ends = true;
 }
 
+static enum rnic_reach
+sim_reaches(struct rnic_dev *d, const struct rnic_gid *to)
+{
+	(void)to;
+	return dev_of(d)->reach;
+}
+
 static const struct rnic_ops sim_ops = {
 	.query = sim_query,
 	.pd_alloc = sim_pd_alloc,
@@ -846,6 +853,7 @@ static const struct rnic_ops sim_ops = {
 	.fence = post_fence,
 	.poll = sim_poll,
 	.poll_event = sim_poll_event,
+	.reaches = sim_reaches,
 	.flush = sim_flush,
 	.free = sim_free,
 };
@@ -859,11 +867,13 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 
 	dev->base.ops = &sim_ops;
 	dev->fab = fab;
+	dev->reach = RNIC_REACH_DIRECT;
 	dev->info = (struct rnic_info){ .provider = "sim",
 		.transport = transport,
 		.denies = !cfg->no_deny,
 		.port = RNIC_PORT_UP,
 		.gid = *gid,
+		.gid_type = transport == RNIC_TRANSPORT_IWARP ? RNIC_GID_NONE : RNIC_GID_ROCE_V2,
 		.mtu_code = 5,
 		.max_qp = cfg->max_qp,
 		.max_mr = cfg->max_mr,

@@ -134,6 +134,10 @@ bool sim_break_qp(struct rnic_dev *, uint32_t qpn, enum sim_cut);
 void sim_port(struct rnic_dev *, enum rnic_port_state);
 /* Its interface is in this VLAN. */
 void sim_vlan(struct rnic_dev *, uint16_t vlan);
+/* RoCE: its GID is of this type; RoCE v2 otherwise. */
+void sim_gid_type(struct rnic_dev *, enum rnic_gid_type);
+/* What it says of the way to every peer, which nothing on the fabric depends on; direct otherwise. */
+void sim_reach(struct rnic_dev *, enum rnic_reach);
 /* So many queue pairs from now on. */
 void sim_max_qp(struct rnic_dev *, uint32_t max);
 /* The device answers nothing from now on, and does not know it. */

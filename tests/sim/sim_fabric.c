@@ -70,13 +70,15 @@ sim_qp_get(struct sim_fabric *fab, uint32_t id)
 	return id == 0 ? NULL : idtable_get(&fab->qps, id);
 }
 
+/* Whom packets of `from` to this GID come to. Those of another kind of RoCE are not understood. */
 static struct sim_dev *
-dev_by_gid(struct sim_fabric *fab, const struct rnic_gid *gid)
+dev_by_gid(const struct sim_dev *from, const struct rnic_gid *gid)
 {
-	LIST_FOREACH(n, &fab->devs) {
+	LIST_FOREACH(n, &from->fab->devs) {
 		struct sim_dev *dev = CONTAINER_OF(n, struct sim_dev, node);
 
-		if (memcmp(&dev->info.gid, gid, sizeof(*gid)) == 0 && !dev->gone)
+		if (memcmp(&dev->info.gid, gid, sizeof(*gid)) == 0 && dev->info.gid_type == from->info.gid_type &&
+		    !dev->gone)
 			return dev;
 	}
 	return NULL;
@@ -866,7 +868,7 @@ static struct sim_qp *
 mpa_target(const struct sim_qp *qp)
 {
 	struct sim_fabric *fab = qp->dev->fab;
-	struct sim_dev *dev = dev_by_gid(fab, &qp->remote.gid);
+	struct sim_dev *dev = dev_by_gid(qp->dev, &qp->remote.gid);
 	struct sim_qp *to;
 
 	if (port_closed(qp->dev) || port_closed(dev) || dev->blocked || dev->info.mpa_port != qp->remote.mpa_port)
@@ -935,7 +937,7 @@ sim_connect(struct sim_qp *qp)
 	}
 	qp->state = SIM_QP_CONNECTING;
 	if (qp->dev->info.transport == RNIC_TRANSPORT_ROCE) {
-		chan_new(qp, dev_by_gid(fab, &qp->remote.gid), 0);
+		chan_new(qp, dev_by_gid(qp->dev, &qp->remote.gid), 0);
 		connected(qp);
 		return 0;
 	}
@@ -1093,6 +1095,18 @@ void
 sim_vlan(struct rnic_dev *d, uint16_t vlan)
 {
 	dev_of(d)->info.vlan = vlan;
+}
+
+void
+sim_gid_type(struct rnic_dev *d, enum rnic_gid_type type)
+{
+	dev_of(d)->info.gid_type = type;
+}
+
+void
+sim_reach(struct rnic_dev *d, enum rnic_reach reach)
+{
+	dev_of(d)->reach = reach;
 }
 
 void

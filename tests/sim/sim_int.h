@@ -26,6 +26,7 @@ struct sim_dev {
 	struct sim_fabric *fab;
 	struct list_node node;
 	struct rnic_info info;
+	enum rnic_reach reach;
 	bool frozen, gone, blocked, withhold;
 	bool ends; /* by sim_ops.free */
 	struct list_node mrs;

@@ -76,6 +76,7 @@ START_TEST(query_tells_the_device)
 	open_both(&c, &c);
 	end_qp(&a, 8, 8, TOKEN);
 	struct rnic_info info = rnic_query(a.dev);
+	ck_assert_int_eq(info.gid_type, RNIC_GID_NONE);
 	ck_assert_str_eq(info.name, "siw0");
 	ck_assert_str_eq(info.provider, "siw");
 	ck_assert_int_eq(info.transport, RNIC_TRANSPORT_IWARP);

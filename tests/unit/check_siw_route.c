@@ -13,9 +13,12 @@ static const char interfaces[] =
     "addr add 10.9.1.1/24 dev e1\naddr add 10.9.2.1/24 dev e2\n"
     "addr add fd09:1::1/64 dev e1 nodad\naddr add fd09:2::1/64 dev e2 nodad\n"
     "addr add 10.9.1.2/24 dev e1\n"
-    "route add default via 10.9.1.254 dev e1\n";
+    "route add default via 10.9.1.254 dev e1\n"
+    "route add fd09:3::/64 via fd09:1::9 dev e1\n"
+    "route add 10.9.3.0/24 via inet6 fe80::9 dev e1\n"
+    "route add 10.9.4.0/24 dev e2\n";
 
-static bool
+static enum rnic_reach
 reaches(const char *from, const char *to)
 {
 	struct siw_config c = config();
@@ -26,38 +29,41 @@ reaches(const char *from, const char *to)
 	ck_assert_int_eq(addr_parse(to, &ss), 0);
 	addr_to_v6(&ss, gid.b);
 	end_open(&a, &c);
-	bool yes = a.dev->ops->reaches(a.dev, &gid);
+	enum rnic_reach reach = a.dev->ops->reaches(a.dev, &gid);
 	end_close(&a);
-	return yes;
+	return reach;
 }
 
 UNIT_FIXTURE(setup, NULL);
 
 START_TEST(loopback_reaches_this_machine)
 {
-	ck_assert(reaches("127.0.0.1", "127.0.0.2"));
-	ck_assert(!reaches("127.0.0.1", "192.0.2.1"));
-	ck_assert(!reaches("127.0.0.1", "2001:db8::1")); /* of another family */
+	ck_assert_int_eq(reaches("127.0.0.1", "127.0.0.2"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("127.0.0.1", "192.0.2.1"), RNIC_REACH_NONE);
+	ck_assert_int_eq(reaches("127.0.0.1", "2001:db8::1"), RNIC_REACH_NONE); /* of another family */
 }
 
 START_TEST(a_route_counts_when_it_leaves_by_our_interface)
 {
 	if (!own_netns(interfaces))
 		return;
-	ck_assert(reaches("10.9.1.1", "10.9.1.9"));
-	ck_assert(reaches("10.9.1.2", "10.9.1.9"));
-	ck_assert(reaches("10.9.2.1", "10.9.2.9"));
-	ck_assert(!reaches("10.9.1.1", "10.9.2.9"));
-	ck_assert(!reaches("10.9.2.1", "10.9.1.9"));
+	ck_assert_int_eq(reaches("10.9.1.1", "10.9.1.9"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("10.9.1.2", "10.9.1.9"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("10.9.2.1", "10.9.2.9"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("10.9.1.1", "10.9.2.9"), RNIC_REACH_NONE);
+	ck_assert_int_eq(reaches("10.9.2.1", "10.9.1.9"), RNIC_REACH_NONE);
 	/* by the default route */
-	ck_assert(reaches("10.9.1.1", "192.0.2.1"));
-	ck_assert(!reaches("10.9.2.1", "192.0.2.1"));
+	ck_assert_int_eq(reaches("10.9.1.1", "192.0.2.1"), RNIC_REACH_GATEWAY);
+	ck_assert_int_eq(reaches("10.9.2.1", "192.0.2.1"), RNIC_REACH_NONE);
+	ck_assert_int_eq(reaches("fd09:1::1", "fd09:3::9"), RNIC_REACH_GATEWAY);
+	ck_assert_int_eq(reaches("10.9.1.1", "10.9.3.9"), RNIC_REACH_GATEWAY); /* of the other family */
+	ck_assert_int_eq(reaches("10.9.2.1", "10.9.4.9"), RNIC_REACH_DIRECT);  /* of another subnet on the same wire */
 	/* on this machine */
-	ck_assert(reaches("10.9.1.1", "10.9.2.1"));
-	ck_assert(reaches("10.9.1.1", "127.0.0.1"));
-	ck_assert(reaches("fd09:1::1", "fd09:1::9"));
-	ck_assert(!reaches("fd09:1::1", "fd09:2::9"));
-	ck_assert(!reaches("fd09:1::1", "2001:db8::1")); /* no route at all */
+	ck_assert_int_eq(reaches("10.9.1.1", "10.9.2.1"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("10.9.1.1", "127.0.0.1"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("fd09:1::1", "fd09:1::9"), RNIC_REACH_DIRECT);
+	ck_assert_int_eq(reaches("fd09:1::1", "fd09:2::9"), RNIC_REACH_NONE);
+	ck_assert_int_eq(reaches("fd09:1::1", "2001:db8::1"), RNIC_REACH_NONE); /* no route at all */
 }
 
 static const char vlans[] =

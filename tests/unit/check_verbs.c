@@ -64,6 +64,7 @@ START_TEST(attributes_are_those_of_smcr)
 	ck_assert_uint_eq(qa->rtr.ah_attr.is_global, 1);
 	ck_assert_mem_eq(qa->rtr.ah_attr.grh.dgid.raw, cb.gid.b, 16);
 	ck_assert_uint_eq(qa->rtr.ah_attr.grh.sgid_index, 3);
+	ck_assert_int_eq(rnic_query(a.dev).gid_type, RNIC_GID_ROCE_V2);
 	ck_assert_uint_eq(qa->rtr.ah_attr.grh.hop_limit, 9);
 	ck_assert_uint_eq(qa->rtr.ah_attr.grh.traffic_class, 104);
 	ck_assert_uint_eq(qa->rtr.ah_attr.sl, 3);
@@ -77,6 +78,21 @@ START_TEST(attributes_are_those_of_smcr)
 	ck_assert_uint_eq(qb->rts.retry_cnt, 6);
 	ck_assert_uint_lt(a.qp->psn, 1u << 24);
 	ck_assert_uint_ne(a.qp->psn, b.qp->psn);
+}
+
+/* The same address stands in the table for both kinds of RoCE; the old kind is not routed. */
+START_TEST(a_port_under_a_roce_v1_gid)
+{
+	struct verbs_config c = config(0), cb = config(1);
+
+	c.gid_type = cb.gid_type = RNIC_GID_ROCE_V1;
+	end_open(&a, &c);
+	end_open(&b, &cb);
+	connect_ends();
+	ck_assert_int_eq(rnic_query(a.dev).gid_type, RNIC_GID_ROCE_V1);
+	ck_assert_mem_eq(rnic_query(a.dev).gid.b, c.gid.b, 16);
+	ck_assert_uint_eq(hw(&a)->rtr.ah_attr.grh.sgid_index, 2);
+	ck_assert_uint_eq(hw(&a)->rtr.ah_attr.grh.hop_limit, 1);
 }
 
 START_TEST(the_active_side_speaks_when_it_is_asked_to)
@@ -692,7 +708,7 @@ START_TEST(opening_says_what_is_wrong)
 	c.gid.b[15] = 77;
 	EXPECT(-EADDRNOTAVAIL, "the port does not have this GID");
 	c = config(0);
-	c.gid_type = VERBS_GID_IB;
+	c.gid_type = RNIC_GID_IB;
 	EXPECT(-EADDRNOTAVAIL, "the port does not have this GID");
 	c = config(0);
 	fake.list_err = ENOSYS;
@@ -808,10 +824,10 @@ START_TEST(routes_tell_which_peers_are_reached)
 	dev = a.dev;
 	memcpy(to.b, c.gid.b, 16);
 	to.b[15] = 2;
-	ck_assert(dev->ops->reaches(dev, &to));
+	ck_assert_int_eq(dev->ops->reaches(dev, &to), RNIC_REACH_DIRECT);
 	memset(to.b, 0, 16); /* another family */
 	to.b[0] = 0x20;
-	ck_assert(!dev->ops->reaches(dev, &to));
+	ck_assert_int_eq(dev->ops->reaches(dev, &to), RNIC_REACH_NONE);
 	end_close(&a);
 	fake_check_clean();
 }

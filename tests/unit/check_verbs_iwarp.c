@@ -136,6 +136,7 @@ START_LOOP_TEST(both_sides_connect, 0, 3)
 	ia = rnic_query(a.dev);
 	ib = rnic_query(b.dev);
 	ck_assert_int_eq(ib.transport, RNIC_TRANSPORT_IWARP);
+	ck_assert_int_eq(ib.gid_type, RNIC_GID_NONE);
 	ck_assert_uint_ne(ib.mpa_port, 0);
 	ck_assert_uint_eq(ib.gid.b[10], 0xff);
 	ck_assert_uint_eq(ib.gid.b[14], 1); /* its address, not what stands in the GID table */

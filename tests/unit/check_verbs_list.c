@@ -49,8 +49,8 @@ START_TEST(ports_are_listed_with_their_gids)
 	ck_assert_uint_eq(ports[0].mtu_code, 5);
 	ck_assert(!ports[0].infiniband);
 	ck_assert_uint_eq(ports[0].gid_cnt, 4);
-	ck_assert_int_eq(ports[0].gids[0].type, VERBS_GID_ROCE_V1);
-	ck_assert_int_eq(ports[0].gids[3].type, VERBS_GID_ROCE_V2);
+	ck_assert_int_eq(ports[0].gids[0].type, RNIC_GID_ROCE_V1);
+	ck_assert_int_eq(ports[0].gids[3].type, RNIC_GID_ROCE_V2);
 	ck_assert_uint_eq(ports[0].gids[3].index, 3);
 	ck_assert_str_eq(ports[1].dev, "fake1");
 	ck_assert_int_eq(ports[1].state, RNIC_PORT_DOWN);

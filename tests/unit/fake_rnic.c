@@ -10,7 +10,9 @@ static void
 fake_query(struct rnic_dev *dev, struct rnic_info *info)
 {
 	(void)dev;
-	*info = (struct rnic_info){ .name = "fake", .transport = RNIC_TRANSPORT_ROCE, .port = RNIC_PORT_UP };
+	*info = (struct rnic_info){
+		.name = "fake", .transport = RNIC_TRANSPORT_ROCE, .port = RNIC_PORT_UP, .gid_type = RNIC_GID_ROCE_V2
+	};
 }
 
 static int

@@ -41,7 +41,7 @@ fake_verbs_port(const char *dev, uint8_t port, unsigned ifindex)
 }
 
 void
-fake_verbs_gid(struct verbs_port *p, const char *addr, enum verbs_gid_type type, unsigned ifindex)
+fake_verbs_gid(struct verbs_port *p, const char *addr, enum rnic_gid_type type, unsigned ifindex)
 {
 	struct verbs_gid *g = &p->gids[p->gid_cnt];
 	struct sockaddr_storage ss;
@@ -90,7 +90,7 @@ static unsigned
 rank(const struct verbs_gid *g)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	unsigned type = g->type == VERBS_GID_ROCE_V2 ? 0 : g->type == VERBS_GID_ROCE_V1 ? 3 : 6;
+	unsigned type = g->type == RNIC_GID_ROCE_V2 ? 0 : g->type == RNIC_GID_ROCE_V1 ? 3 : 6;
 
 	if (memcmp(g->gid.b, mapped, sizeof(mapped)) == 0)
 		return type;
@@ -154,6 +154,7 @@ dev_query(struct rnic_dev *dev, struct rnic_info *info)
 		.transport = RNIC_TRANSPORT_ROCE,
 		.port = p != NULL && verbs_gid_present(dev) ? p->state : RNIC_PORT_DOWN,
 		.gid = d->cfg.gid,
+		.gid_type = d->cfg.gid_type,
 		.qp_cnt = fake_verbs.qps,
 	};
 	memcpy(info->name, d->cfg.name, sizeof(info->name));

@@ -25,6 +25,6 @@ void fake_verbs_reset(void);
 /* An RoCE port that is up, without GIDs, on an interface. */
 struct verbs_port *fake_verbs_port(const char *dev, uint8_t port, unsigned ifindex);
 /* Its next GID, an address. */
-void fake_verbs_gid(struct verbs_port *, const char *addr, enum verbs_gid_type, unsigned ifindex);
+void fake_verbs_gid(struct verbs_port *, const char *addr, enum rnic_gid_type, unsigned ifindex);
 /* The card and its ports are gone. */
 void fake_verbs_unplug(const char *dev);

@@ -225,15 +225,16 @@ qp_rts(struct rnic_qp *qp)
 	return 0; /* both sides may speak once connected */
 }
 
-static bool
+static enum rnic_reach
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 {
 	const struct siw_dev *dev = siw_dev(rdev);
 	struct sockaddr_storage to;
 
 	/* There is no saying by the loopback interface's routes which peers it reaches. */
-	return iface_remote(&dev->cfg.addr, gid, 0, &to) == 0 &&
-	    iface_reaches(&dev->cfg.addr, dev->iface.loopback ? 0 : dev->iface.index, &to);
+	if (iface_remote(&dev->cfg.addr, gid, 0, &to) != 0)
+		return RNIC_REACH_NONE;
+	return iface_reach(&dev->cfg.addr, dev->iface.loopback ? 0 : dev->iface.index, &to);
 }
 
 static void

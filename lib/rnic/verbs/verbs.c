@@ -18,7 +18,7 @@ verbs_config_init(struct verbs_config *c)
 	*c = (struct verbs_config){
 		.name = "verbs0",
 		.port = 1,
-		.gid_type = VERBS_GID_ROCE_V2,
+		.gid_type = RNIC_GID_ROCE_V2,
 		.hop_limit = 64,
 		.timeout = 15,
 		.retry_cnt = 6,
@@ -39,6 +39,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.transport = dev->port.transport,
 		.port = dev->events.port,
 		.gid = dev->cfg.gid,
+		.gid_type = verbs_is_iwarp(dev) ? RNIC_GID_NONE : dev->cfg.gid_type,
 		.vlan = dev->iface.vlan,
 		.mpa_port = dev->mpa_port,
 		.mtu_code = dev->port.mtu_code,
@@ -159,7 +160,7 @@ mr_dereg(struct rnic_mr *rmr)
 
 /* -- the loop's calls -- */
 
-static bool
+static enum rnic_reach
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 {
 	const struct verbs_dev *dev = verbs_dev(rdev);
@@ -170,7 +171,7 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 	addr_from_v6(gid->b, 0, &to);
 	if (to.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to6->sin6_addr))
 		to6->sin6_scope_id = dev->gid.ifindex;
-	return iface_reaches(&from, dev->gid.ifindex, &to);
+	return iface_reach(&from, dev->gid.ifindex, &to);
 }
 
 static bool

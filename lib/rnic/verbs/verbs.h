@@ -18,17 +18,11 @@
 #define VERBS_DEV_NAME_MAX 64 /* of a card: IBV_SYSFS_NAME_MAX */
 #define VERBS_GIDS_MAX 64     /* looked at, per port */
 
-enum verbs_gid_type {
-	VERBS_GID_IB,      /* InfiniBand, and the MAC of an iWARP card */
-	VERBS_GID_ROCE_V1, /* EtherType 0x8915 */
-	VERBS_GID_ROCE_V2, /* UDP port 4791 */
-};
-
 struct verbs_gid {
 	struct rnic_gid gid;
-	enum verbs_gid_type type;
-	uint32_t index;   /* in the port's GID table */
-	unsigned ifindex; /* its network interface, which may be a VLAN; 0: none */
+	enum rnic_gid_type type; /* never RNIC_GID_NONE: the table has the MAC of an iWARP card as RNIC_GID_IB */
+	uint32_t index;          /* in the port's GID table */
+	unsigned ifindex;        /* its network interface, which may be a VLAN; 0: none */
 };
 
 struct verbs_port {
@@ -69,14 +63,14 @@ struct verbs_config {
 	char dev[VERBS_DEV_NAME_MAX];
 	uint8_t port;
 	struct rnic_gid gid;
-	enum verbs_gid_type gid_type;
+	enum rnic_gid_type gid_type;
 	/* An iWARP card is reached by an IP address: this one (its port is ignored), or the first of its interface when the
 	 * family is AF_UNSPEC. It is the device's GID; gid and gid_type are not looked at. */
 	struct sockaddr_storage addr;
 	/* QP attributes (Linux's SMC-R in brackets) */
 	uint8_t traffic_class; /* [0] */
 	uint8_t service_level; /* [0] 0..15 */
-	uint8_t hop_limit;     /* [1; 64 when routed] 1.. */
+	uint8_t hop_limit;     /* [1; 64 when routed] 1..; with a RoCE v1 GID it is 1 */
 	uint8_t timeout;       /* [15] of a packet's acknowledgement: 4.096 us x 2^timeout, 1..31 */
 	uint8_t retry_cnt;     /* [7, which rxe takes as unlimited] 0..6 */
 	uint8_t min_rnr_timer; /* [5] 0..31 */

@@ -289,7 +289,7 @@ void verbs_trouble(struct verbs_dev *, int err, const char *why);
 int verbs_read_port(struct ibv_context *, struct verbs_port *);
 int verbs_read_gids(struct ibv_context *, unsigned ports, struct verbs_port *);
 void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct verbs_port *);
-const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum verbs_gid_type);
+const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum rnic_gid_type);
 /* Why a card could not be opened (negative errno). */
 const char *verbs_open_error(int rc);
 /* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */

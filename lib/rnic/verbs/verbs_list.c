@@ -60,16 +60,16 @@ provider_of(const struct ibv_device *dev, uint32_t vendor, char out[RNIC_NAME_MA
 
 /* -- a port -- */
 
-static enum verbs_gid_type
+static enum rnic_gid_type
 gid_type(const struct ibv_gid_entry *e)
 {
 	switch (e->gid_type) {
 	case IBV_GID_TYPE_ROCE_V1:
-		return VERBS_GID_ROCE_V1;
+		return RNIC_GID_ROCE_V1;
 	case IBV_GID_TYPE_ROCE_V2:
-		return VERBS_GID_ROCE_V2;
+		return RNIC_GID_ROCE_V2;
 	default:
-		return VERBS_GID_IB;
+		return RNIC_GID_IB;
 	}
 }
 
@@ -324,7 +324,7 @@ is_link_local(const struct rnic_gid *g)
 static unsigned
 rank(const struct verbs_gid *g)
 {
-	unsigned type = g->type == VERBS_GID_ROCE_V2 ? 0 : g->type == VERBS_GID_ROCE_V1 ? 1 : 2;
+	unsigned type = g->type == RNIC_GID_ROCE_V2 ? 0 : g->type == RNIC_GID_ROCE_V1 ? 1 : 2;
 	unsigned kind = is_v4(&g->gid) ? 0 : is_link_local(&g->gid) ? 2 : 1;
 
 	return type * 3 + kind;
@@ -357,7 +357,7 @@ verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *a
 }
 
 const struct verbs_gid *
-verbs_find_gid(const struct verbs_port *port, const struct rnic_gid *gid, enum verbs_gid_type type)
+verbs_find_gid(const struct verbs_port *port, const struct rnic_gid *gid, enum rnic_gid_type type)
 {
 	for (unsigned i = 0; i < port->gid_cnt; i++)
 		if (port->gids[i].type == type && memcmp(port->gids[i].gid.b, gid->b, sizeof(gid->b)) == 0)

@@ -10,6 +10,7 @@
 
 #define RNR_FOREVER 7 /* TEST LINK finds a peer that never posts a receive */
 #define PKEY_DEFAULT 0
+#define HOP_LIMIT_V1 1 /* there are no routers between ports with RoCE v1 GIDs */
 
 static int
 roce_init(struct verbs_qp *qp)
@@ -42,7 +43,7 @@ fill_rtr(struct verbs_qp *qp)
 		    .sl = dev->cfg.service_level,
 		    .port_num = dev->cfg.port,
 		    .grh = { .sgid_index = (uint8_t)dev->gid.index,
-		        .hop_limit = dev->cfg.hop_limit,
+		        .hop_limit = dev->gid.type == RNIC_GID_ROCE_V1 ? HOP_LIMIT_V1 : dev->cfg.hop_limit,
 		        .traffic_class = dev->cfg.traffic_class } },
 	};
 	memcpy(qp->job.rtr.ah_attr.grh.dgid.raw, r->gid.b, sizeof(r->gid.b));
