@@ -12,6 +12,11 @@
 	X(WORKER, sessions_closed, "closed") \
 	X(WORKER, sessions_reset, "ended by a reset") \
 	X(WORKER, tcp_bytes, "bytes carried on TCP after fallback") \
+	H("SMC-R's TCP option, where a service looks at it") \
+	X(WORKER, option_agreed, "both ends had it") \
+	X(WORKER, option_missing, "the peer had none") \
+	X(WORKER, option_unknown, "ours could not be sent") \
+	X(WORKER, option_stray_clc, "CLC messages of clients without it") \
 	H("SMC-R rendezvous") \
 	X(SMCR, conns_client, "begun as client") \
 	X(SMCR, conns_server, "begun as server") \
@@ -21,7 +26,9 @@
 	X(SMCR, fallback_peer, "fallen back to TCP, declined by the peer") \
 	X(SMCR, fallback_held_off, "fallen back to TCP, peer held off after failures") \
 	X(SMCR, first_contacts, "first contacts (new link group)") \
+	X(SMCR, first_contacts_v2, "of them, SMC version 2") \
 	X(SMCR, first_contacts_failed, "first contacts failed") \
+	X(SMCR, no_common_ueid, "SMC version 2 offered without a UEID in common") \
 	X(SMCR, out_of_sync, "ends disagreed about a link group") \
 	H("SMC-R data") \
 	X(SMCR, bytes_sent, "bytes sent") \

@@ -52,6 +52,7 @@ smcr_config_init(struct smcr_config *cfg)
 		.holdoff_ms = 1000,
 		.holdoff_max_ms = 60000,
 	};
+	memset(cfg->host, ' ', sizeof(cfg->host));
 }
 
 struct smcr *
@@ -265,7 +266,8 @@ void
 smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt)
 {
 	eng->net_cnt = cnt < SMCR_NETWORKS_MAX ? cnt : SMCR_NETWORKS_MAX;
-	memcpy(eng->nets, nets, eng->net_cnt * sizeof(*nets));
+	if (cnt > 0) /* none may be NULL */
+		memcpy(eng->nets, nets, eng->net_cnt * sizeof(*nets));
 }
 
 /* -- the turn -- */

@@ -48,6 +48,11 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	*out = (struct smcr_group_info){
 		.id = lgr->id,
 		.role = lgr->role,
+		.version = lgr->version,
+		.foreign = lgr->dialect.foreign,
+		.release = lgr->terms.release,
+		.peer_os = lgr->terms.peer_os,
+		.conns_limit = (uint8_t)lgr_conns_max(lgr),
 		.state = lgr_state_str(lgr->state),
 		.type = group_type(lgr),
 		.rfc_cursors = lgr->eye_catcher,
@@ -65,7 +70,11 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.failover_why = lgr->failover.why != NULL ? lgr->failover.why : "",
 		.failover_conns = lgr->failover.moved,
 	};
-	memcpy(out->peer_id, lgr->owner.peer_id, sizeof(out->peer_id));
+	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
+	if (lgr->version >= 2) {
+		clc_eid_str(&lgr->terms.eid, out->eid);
+		clc_host_str(lgr->terms.peer_host, out->peer_host);
+	}
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
 	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 		out->rmb_bytes += (uint64_t)rmb->elem_size * rmb->elem_cnt;
@@ -99,6 +108,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.idle_ns = eng->now_ns - l->last_rx_ns,
 		.rtt_ns = l->rtt_ns,
 		.peer_depths = { .ird = -1, .ord = -1 },
+		.version = lgr->version,
 	};
 	if (l->qp != NULL && l->dev->ops->peer_depths != NULL)
 		out->peer_depths = l->dev->ops->peer_depths(l->qp);
@@ -161,6 +171,7 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.writer_blocked = c->tx.blocked,
 		.peer_blocked = c->rx.blocked,
 		.age_ns = c->eng->now_ns - c->born_ns,
+		.version = c->lgr != NULL ? c->lgr->version : 0,
 	};
 }
 

@@ -57,6 +57,10 @@ struct smcr_config {
 	uint32_t rq_depth;
 	uint16_t groups_per_addr; /* link groups of one role with one address that have room for another connection */
 	bool rfc_cursors;         /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
+	/* SMC version 2, with peers that are no smcrd */
+	uint8_t smc_version; /* 1 or 2: that alone; 0: any. Without a UEID there is no version 2 */
+	uint8_t ueid_cnt;
+	struct clc_eid ueids[CLC_MAX_EIDS];
 	/* All in milliseconds. */
 	uint32_t clc_ms;            /* each CLC message awaited (C.5) */
 	uint32_t llc_ms;            /* each LLC response awaited (C.7) */
@@ -73,6 +77,8 @@ struct smcr_config {
 	uint32_t fin_grace_ms;  /* FIN on the middle before D, C or A */
 	uint32_t holdoff_ms;    /* first back-off after a failed first contact, doubles */
 	uint32_t holdoff_max_ms;
+
+	uint8_t host[CLC_HOST_LEN]; /* what a peer of version 2 may show as our host's name; blanks behind */
 };
 
 void smcr_config_init(struct smcr_config *);
@@ -155,8 +161,16 @@ int64_t smcr_deadline(const struct smcr *);
 
 #define SMCR_PREFIXES_MAX 8
 
+/* Who is at the other end of a client's middle, as far as the user knows. A server finds out by itself. */
+enum smcr_peer_kind {
+	SMCR_PEER_SMCRD, /* one of ours: version 1 with our extension */
+	SMCR_PEER_LINUX, /* AF_SMC, z/OS, AIX: versions 1 and 2 as configured, no extension */
+	SMCR_PEER_AUTO,  /* either: both are offered */
+};
+
 struct smcr_open {
 	enum smcr_role role;
+	enum smcr_peer_kind peer;
 	void *app;          /* the user's; smcr_app() gives it back */
 	uint32_t elem_size; /* RMB element: power of two, SMCR_ELEM_MIN..MAX */
 	/* Client: names the peer for first contact, e.g. its address and port; connections with the same
@@ -264,7 +278,8 @@ void smcr_release(struct smcr_conn *);
 /* -- groups, by the operator -- */
 
 /* Client: makes a link group to this peer ahead of the first connection; it takes a middle like any connection,
- * and ends with SMCR_EV_CLOSED (SMCR_OK) or SMCR_EV_FALLBACK. Same rules as smcr_open. */
+ * and ends with SMCR_EV_CLOSED (SMCR_OK) or SMCR_EV_FALLBACK. Same rules as smcr_open. Who is no smcrd cannot be told: its
+ * program sees a connection that ends at once. */
 struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
 /* Stops offering groups and ends each one in the orderly way once it has no connections. */
 void smcr_drain(struct smcr *);
@@ -287,7 +302,8 @@ struct smcr_counters {
 	uint64_t bytes_sent, bytes_received;
 	uint64_t writes, cdc_sent, cdc_received, llc_sent, llc_received, clc_sent, clc_received;
 	uint64_t urgent_sent, urgent_received;
-	uint64_t first_contacts, first_contacts_failed, groups_deleted, groups_ended_for_room;
+	uint64_t first_contacts, first_contacts_v2, first_contacts_failed, no_common_ueid, groups_deleted,
+	    groups_ended_for_room;
 	uint64_t links_up, links_down;
 	uint64_t rmbs_made, rmbs_deleted;
 	uint64_t elems_reused, elems_quarantined, elems_let_go, elem_conflicts; /* let go: by the peer, later */
@@ -312,6 +328,14 @@ struct smcr_group_info {
 	enum smcr_role role;
 	uint8_t peer_id[8];
 	char peer_key[64]; /* client side: what it was opened for */
+	/* how the peer speaks */
+	unsigned version; /* of SMC-R: 1 or 2 */
+	bool foreign;     /* no smcrd: what follows is known of version 2 alone, else 0 and "" */
+	uint8_t release;
+	uint8_t peer_os;           /* enum clc_os */
+	char eid[CLC_EID_LEN + 1]; /* both printable */
+	char peer_host[CLC_HOST_LEN + 1];
+	uint8_t conns_limit; /* connections at most, as both ends agreed */
 	const char *state;
 	const char *type; /* "single", "symmetric", "asymmetric local", "asymmetric peer" */
 	bool rfc_cursors;
@@ -341,6 +365,7 @@ struct smcr_link_info {
 	int64_t idle_ns; /* since something was received */
 	int64_t rtt_ns;  /* of the last TEST LINK; -1 = none yet */
 	struct rnic_depths peer_depths;
+	unsigned version; /* of its group */
 };
 
 struct smcr_rmb_info {
@@ -366,6 +391,7 @@ struct smcr_conn_info {
 	uint64_t tx_written, tx_sent, tx_consumed, rx_produced, rx_consumed;
 	bool writer_blocked, peer_blocked;
 	int64_t age_ns;
+	unsigned version; /* of its group; 0 = none (yet) */
 };
 
 /* Walks: *pos starts at 0; false at the end. The set may change between two turns, not between two calls of one. */

@@ -1,5 +1,6 @@
 /* Posting on a link: the request that is held back, signals, turns, completions. */
 #include <errno.h>
+#include <string.h>
 
 #include "host.h"
 #include "unit.h"
@@ -136,6 +137,92 @@ START_TEST(the_llc_queue_is_bounded_and_waits_for_room)
 	ck_assert_uint_eq(a.eng.ctr.llc_sent, LINK_LLC_QUEUE);
 	host_complete(&a);
 	ck_assert_uint_eq(a.link->wr_tail, a.link->wr_head);
+}
+
+/* An ADD LINK of version 2 with so many RTokens: 72 bytes, and 16 for each. */
+static int
+send_add_link(uint8_t pair_cnt, uint8_t fill)
+{
+	static uint8_t pairs[LLC_MAX_PAIRS * LLC_PAIR_LEN];
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .add_link = { .pair_cnt = pair_cnt, .pairs = pairs } };
+
+	memset(pairs, fill, sizeof(pairs));
+	return link_send_llc(a.link, &msg);
+}
+
+/* The memory that link_new would give a link of version 2. */
+static void
+give_long_buf(struct host *h)
+{
+	static uint8_t buf[LLC_MAX_LEN];
+
+	h->lgr.version = LLC_VERSION_2;
+	h->link->long_buf = buf;
+	ck_assert_int_eq(
+	    h->dev.dev.ops->mr_reg(h->link->pd, buf, sizeof(buf), RNIC_ACCESS_LOCAL, &h->link->recv_mr), 0);
+}
+
+static void
+take_long_buf(struct host *h)
+{
+	h->dev.dev.ops->mr_dereg(h->link->recv_mr);
+	h->link->recv_mr = NULL;
+	h->link->long_buf = NULL;
+}
+
+/* They go from registered memory, one behind the other, in their place among the others; short ones are inline as ever. */
+START_TEST(long_llc_messages_go_from_registered_memory)
+{
+	give_long_buf(&a);
+	ck_assert_int_eq(send_add_link(3, 0x11), 0);
+	ck_assert_int_eq(send_llc(true), 0);
+	ck_assert_int_eq(send_add_link(4, 0x22), 0);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 3);
+	const struct fake_wr *w = a.dev.posted;
+	ck_assert_uint_eq(w[0].len, 72 + 3 * 16);
+	ck_assert_uint_eq(w[1].len, LINK_MSG_LEN);
+	ck_assert_uint_eq(w[2].len, 72 + 4 * 16);
+	ck_assert_uint_eq(w[0].wr.flags, RNIC_SOLICITED);
+	ck_assert_uint_eq(w[1].wr.flags, RNIC_SOLICITED | RNIC_INLINE);
+	ck_assert_uint_eq(w[2].wr.flags, RNIC_SOLICITED | RNIC_SIGNALED);
+	ck_assert_ptr_eq(w[0].wr.sge[0].mr, a.link->recv_mr);
+	ck_assert_ptr_eq(w[2].wr.sge[0].ptr, w[0].wr.sge[0].ptr + w[0].len);
+	ck_assert_uint_eq(w[0].data[72], 0x11);
+	ck_assert_uint_eq(w[0].data[w[0].len - 1], 0x11);
+	ck_assert_uint_eq(w[2].data[w[2].len - 1], 0x22);
+	take_long_buf(&a);
+}
+
+/* What is on its way is not written over: there is no room until all of it is complete. The link is well meanwhile. */
+START_TEST(the_room_for_long_llc_messages_is_bounded)
+{
+	give_long_buf(&a);
+	ck_assert_int_eq(send_add_link(LLC_MAX_PAIRS, 0x11), 0);
+	host_flush(&a);
+	ck_assert_int_eq(send_add_link(LLC_MAX_PAIRS, 0x22), -ENOBUFS);
+	ck_assert_int_eq(send_add_link(1, 0x33), 0);
+	ck_assert_int_eq(send_llc(true), 0);
+	ck_assert(!a.link->failed);
+	host_flush(&a);
+	ck_assert_uint_eq(a.dev.cnt, 3);
+	wc(0, RNIC_WC_OK);
+	ck_assert_int_eq(send_add_link(LLC_MAX_PAIRS, 0x22), -ENOBUFS);
+	wc(2, RNIC_WC_OK);
+	ck_assert_int_eq(send_add_link(LLC_MAX_PAIRS, 0x22), 0);
+	ck_assert_uint_eq(a.link->long_cnt, 1);
+	take_long_buf(&a);
+}
+
+/* More links than version 2 has. */
+START_TEST(what_cannot_be_said_is_not_queued)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .confirm_rkey.other_cnt = 3 };
+
+	give_long_buf(&a);
+	ck_assert_int_eq(link_send_llc(a.link, &msg), -EINVAL);
+	ck_assert_uint_eq(a.link->llc_cnt + a.link->long_cnt, 0);
+	take_long_buf(&a);
 }
 
 START_TEST(data_leave_room_for_llc)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static const uint8_t unknown_rkey[LLC_RKEY_LEN] = { 0, 1, 0x23, 0x45 };
+
 /* A message from the other host, as it would arrive on this host's link. */
 static void
 inject(unsigned host, const struct llc_msg *msg)
@@ -66,11 +68,12 @@ START_LOOP_TEST(each_message_out_of_place_takes_the_link_down_or_is_harmless, 0,
 		break;
 	case LLC_DELETE_RKEY:
 		msg.delete_rkey.cnt = 1;
-		msg.delete_rkey.rkeys[0] = 0x12345;
+		msg.delete_rkey.rkeys = unknown_rkey;
 		break;
 	case LLC_CONFIRM_RKEY:
 	case LLC_TEST_LINK:
 	case LLC_ADD_LINK_CONT:
+	case LLC_REQUEST_ADD_LINK:
 		break;
 	}
 	inject(host, &msg);
@@ -249,6 +252,7 @@ START_TEST(a_peer_that_confirms_too_many_rmbs_is_refused)
 START_LOOP_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .response = true };
+	uint8_t rkey[LLC_RKEY_LEN];
 
 	duo_begin(&two_elements);
 	for (unsigned i = 1; i < 3; i++) {
@@ -259,8 +263,9 @@ START_LOOP_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2)
 	duo_until(B, "DELETE RKEY");
 	struct lgr *lgr = duo_lgr(B);
 	ck_assert_int_eq(lgr->flow[LLC_FLOW_RKEY].step, LLC_WAIT_DELETE_RKEY_RSP);
+	llc_rkey_put(rkey, 0, lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(B)->slot]->rkey + (_i == 0));
 	msg.delete_rkey.cnt = 1;
-	msg.delete_rkey.rkeys[0] = lgr->flow[LLC_FLOW_RKEY].rmb->mr[duo_link(B)->slot]->rkey + (_i == 0);
+	msg.delete_rkey.rkeys = rkey;
 	inject(B, &msg);
 	ck_assert((duo_lgr(B) == NULL) == (_i == 0));
 	ck_assert_uint_eq(smcr_counters(d.eng[B])->bad_llc, _i == 0);
@@ -270,7 +275,7 @@ START_LOOP_TEST(a_delete_rkey_answer_for_another_rmb_takes_the_link_down, 0, 2)
 /* TEST LINK is the exception: who does not wait for its answers does without some. */
 START_TEST(answers_that_find_no_place_take_the_link_down)
 {
-	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey = { .cnt = 1, .rkeys = { 0x12345 } } };
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey = { .cnt = 1, .rkeys = unknown_rkey } };
 	struct llc_msg test = { .type = LLC_TEST_LINK };
 
 	duo_begin(NULL);
@@ -389,6 +394,7 @@ START_TEST(a_test_link_answer_with_other_data_takes_the_link_down)
 START_LOOP_TEST(an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+	uint8_t rkey[LLC_RKEY_LEN];
 	unsigned host = (unsigned)_i;
 
 	duo_begin(NULL);
@@ -401,7 +407,8 @@ START_LOOP_TEST(an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2)
 	ck_assert_ptr_nonnull(remote_rmb_find(link->lgr, link, 0x4711, NULL));
 	msg = (struct llc_msg){ .type = LLC_DELETE_RKEY };
 	msg.delete_rkey.cnt = 1;
-	msg.delete_rkey.rkeys[0] = 0x4711;
+	llc_rkey_put(rkey, 0, 0x4711);
+	msg.delete_rkey.rkeys = rkey;
 	inject(host, &msg);
 	ck_assert_ptr_null(remote_rmb_find(link->lgr, link, 0x4711, NULL));
 	msg = (struct llc_msg){ .type = LLC_CONFIRM_RKEY_CONT };
@@ -489,6 +496,7 @@ START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2
 START_LOOP_TEST(the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_RKEY };
+	uint8_t rkey[LLC_RKEY_LEN];
 	unsigned host = (unsigned)_i;
 
 	duo_init(true, true, NULL);
@@ -496,8 +504,9 @@ START_LOOP_TEST(the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2)
 	duo_until(B, "ADD LINK");
 	if (host == A)
 		duo_until(A, "CONFIRM LINK response");
+	llc_rkey_put(rkey, 0, host == A ? c[0].conn->rdv->peer.rkey : s[0].conn->rdv->peer.rkey);
 	msg.delete_rkey.cnt = 1;
-	msg.delete_rkey.rkeys[0] = host == A ? c[0].conn->rdv->peer.rkey : s[0].conn->rdv->peer.rkey;
+	msg.delete_rkey.rkeys = rkey;
 	ck_assert_int_eq(duo_lgr(host)->state, LGR_FORMING);
 	inject(host, &msg);
 	ck_assert_uint_eq(duo_lgr(host)->remote_rmb_cnt, 1);

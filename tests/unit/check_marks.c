@@ -52,7 +52,9 @@ START_LOOP_TEST(the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES)
 /* A link that posting finds broken is lost with the next look at marks, whatever else waits for the flush. */
 START_TEST(a_link_that_fails_in_a_flush_is_lost_afterwards)
 {
-	struct llc_msg test = { .type = LLC_DELETE_RKEY, .response = true, .delete_rkey = { .cnt = 1 } };
+	struct llc_msg test = { .type = LLC_DELETE_RKEY,
+		.response = true,
+		.delete_rkey = { .cnt = 1, .rkeys = (const uint8_t[LLC_RKEY_LEN]){ 0 } } };
 
 	duo_begin(NULL);
 	struct link *link = duo_link(B);

@@ -134,6 +134,7 @@ START_LOOP_TEST(roce_from_another_subnet_is_declined, 0, 7)
 
 	duo_init(true, false, NULL);
 	d.dev[B] = sim_dev_new(d.fab, "b", RNIC_TRANSPORT_ROCE, &gid, mac);
+	sim_gid_type(d.dev[B], RNIC_GID_ROCE_V1);
 	ck_assert_int_eq(smcr_add_device(d.eng[B], d.dev[B]), 0);
 	o.subnet[0] = (struct smcr_subnet){ .prefix_len = 24, .addr = { 10 } };
 	o.subnet[1] = (struct smcr_subnet){ .v6 = true, .prefix_len = 64, .addr = { 0x20, 1, [7] = 1 } };
@@ -235,17 +236,17 @@ START_TEST(a_device_is_picked_by_address_then_by_transport)
 	struct rnic_dev *card = d.more[A][0] = sim_dev_new(d.fab, "card", RNIC_TRANSPORT_ROCE, &gid, mac);
 	ck_assert_int_eq(smcr_add_device(d.eng[A], card), 0);
 	ck_assert_uint_eq(rdv_transports(d.eng[A]), both);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, NULL), card);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &other), card);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid), card);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &soft_gid), soft);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, &soft_gid), card);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_IWARP, &gid), soft);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, NULL, NULL), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &other, NULL), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid, NULL), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &soft_gid, NULL), soft);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, &soft_gid, NULL), card);
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], CLC_TRANSPORT_IWARP, &gid, NULL), soft);
 	/* A device that is down is neither used nor promised to the peer. */
 	sim_port(card, RNIC_PORT_DOWN);
 	ck_assert_uint_eq(rdv_transports(d.eng[A]), CLC_TRANSPORT_IWARP);
-	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid), soft);
-	ck_assert_ptr_null(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, NULL));
+	ck_assert_ptr_eq(rdv_pick_device(d.eng[A], both, &gid, NULL), soft);
+	ck_assert_ptr_null(rdv_pick_device(d.eng[A], CLC_TRANSPORT_ROCE, NULL, NULL));
 	duo_run(10);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "smcr/group/llc.h"
+#include "smcr/group/llc_impl.h"
 #include "tests/numbered.h"
 
 struct duo d;
@@ -28,11 +29,13 @@ clc_name(const uint8_t *msg)
 static const char *
 llc_name(uint8_t type)
 {
-	switch (type) {
+	switch (type & 0x0f) { /* the rest is the version */
 	case LLC_CONFIRM_LINK:
 		return "CONFIRM LINK";
 	case LLC_ADD_LINK:
 		return "ADD LINK";
+	case LLC_REQUEST_ADD_LINK:
+		return "REQUEST ADD LINK";
 	case LLC_ADD_LINK_CONT:
 		return "ADD LINK CONTINUATION";
 	case LLC_CONFIRM_RKEY_CONT:
@@ -60,6 +63,8 @@ on_trace(void *ctx, const struct smcr_trace *t)
 		return;
 	seen = &d.seen[d.seen_cnt++];
 	seen->host = (unsigned)((struct smcr **)ctx - d.eng);
+	memcpy(seen->head, t->msg, sizeof(seen->head));
+	seen->len = t->len;
 	if (t->kind == SMCR_TRACE_CLC)
 		snprintf(seen->text, sizeof(seen->text), "%s", clc_name(t->msg));
 	else
@@ -80,6 +85,17 @@ on_message(void *ctx, const struct sim_msg *msg)
 {
 	(void)ctx;
 	return d.holds != NULL && d.holds(msg) ? SIM_HOLD : SIM_DELIVER;
+}
+
+static struct rnic_dev *
+new_device(const char *name, unsigned host, unsigned n, unsigned if_nr)
+{
+	struct rnic_dev *dev = sim_dev_at(d.fab, name, d.transport[host], host, n, if_nr);
+
+	if (d.gid_type[host] != RNIC_GID_NONE)
+		sim_gid_type(dev, d.gid_type[host]);
+	ck_assert_int_eq(smcr_add_device(d.eng[host], dev), 0);
+	return dev;
 }
 
 static void
@@ -103,7 +119,10 @@ configure(struct smcr_config *cfg, const struct smcr_config *change)
 	TAKE(rmb_bytes_max);
 	TAKE(rmb_elems);
 	TAKE(rmb_idle_ms);
+	TAKE(smc_version);
+	TAKE(ueid_cnt);
 #undef TAKE
+	memcpy(cfg->ueids, change->ueids, sizeof(cfg->ueids));
 }
 
 static void
@@ -136,8 +155,7 @@ start(const bool device[2], const enum rnic_transport transport[2], bool no_deny
 		smcr_set_trace(d.eng[i], on_trace, &d.eng[i]);
 		if (!device[i])
 			continue;
-		d.dev[i] = sim_dev_at(d.fab, i == A ? "a" : "b", d.transport[i], i, 0, 0);
-		ck_assert_int_eq(smcr_add_device(d.eng[i], d.dev[i]), 0);
+		d.dev[i] = new_device(i == A ? "a" : "b", i, 0, 0);
 	}
 }
 
@@ -156,6 +174,32 @@ duo_init_as(const enum rnic_transport transport[2], bool no_deny, const struct s
 }
 
 void
+duo_init_linux(const enum rnic_gid_type type[2], const struct smcr_config *change)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+
+	duo_init_as(roce, true, change);
+	d.peer = SMCR_PEER_LINUX;
+	d.ipv4 = true;
+	memcpy(d.gid_type, type, sizeof(d.gid_type));
+	for (unsigned h = A; h <= B; h++)
+		sim_gid_type(d.dev[h], type[h]);
+}
+
+void
+duo_init_version(unsigned version, const struct smcr_config *change)
+{
+	enum rnic_gid_type type = version == 2 ? RNIC_GID_ROCE_V2 : RNIC_GID_ROCE_V1;
+	struct smcr_config cfg = { .links_max = 0 };
+
+	if (change != NULL)
+		cfg = *change;
+	cfg.ueid_cnt = 1;
+	memset(&cfg.ueids[0], 'U', sizeof(cfg.ueids[0]));
+	duo_init_linux((const enum rnic_gid_type[]){ type, type }, &cfg);
+}
+
+void
 duo_begin(const struct smcr_config *change)
 {
 	duo_init(true, true, change);
@@ -171,8 +215,7 @@ add_device(unsigned host, bool neighbour)
 	while (d.more[host][k] != NULL)
 		k++;
 	snprintf(name, sizeof(name), "%c%u", host == A ? 'a' : 'b', k + 1);
-	d.more[host][k] = sim_dev_at(d.fab, name, d.transport[host], host, k + 1, neighbour ? 0 : k + 1);
-	ck_assert_int_eq(smcr_add_device(d.eng[host], d.more[host][k]), 0);
+	d.more[host][k] = new_device(name, host, k + 1, neighbour ? 0 : k + 1);
 	return d.more[host][k];
 }
 
@@ -257,6 +300,7 @@ void
 duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 {
 	struct smcr_open open = { .role = role,
+		.peer = d.peer,
 		.app = e,
 		.elem_size = SMCR_ELEM_MIN,
 		.peer_key = "server:1",
@@ -265,6 +309,8 @@ duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 		.remote.addr[15] = d.remote };
 	int err = 0;
 
+	if (d.ipv4)
+		open.remote.addr[10] = open.remote.addr[11] = 0xff;
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };
 	e->conn = prewarm ? smcr_prewarm(d.eng[e->host], &open, &err) : smcr_open(d.eng[e->host], &open, &err);
 	ck_assert_ptr_nonnull(e->conn);
@@ -355,12 +401,12 @@ duo_feed_held(struct duo_end *from, struct duo_end *to)
 void
 duo_inject(struct link *link, const struct llc_msg *msg)
 {
-	struct smcr *eng;
-	uint8_t buf[LLC_LEN];
+	struct smcr *eng = link->lgr->eng;
+	uint8_t buf[LLC_MAX_SENT_LEN];
+	int n = llc_encode(msg, link->lgr->version, buf, sizeof(buf));
 
-	ck_assert_int_eq(llc_encode(msg, LLC_VERSION, buf, sizeof(buf)), LLC_LEN);
-	eng = link->lgr->eng;
-	llc_recv(link, buf, sizeof(buf));
+	ck_assert_int_ge(n, LLC_LEN);
+	llc_recv(link, buf, (size_t)n);
 	engine_act_on_marks(eng);
 }
 
@@ -502,6 +548,21 @@ struct link *
 duo_link(unsigned host)
 {
 	return lgr_pick_link(duo_lgr(host));
+}
+
+struct link *
+duo_link_nr(unsigned host, uint8_t number)
+{
+	return llc_link_by_number(duo_lgr(host), number);
+}
+
+void
+duo_expect_links(unsigned cnt)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(duo_lgr(i)->active_cnt, cnt);
+		ck_assert_uint_eq(duo_lgr(i)->link_cnt, cnt);
+	}
 }
 
 void

@@ -43,6 +43,8 @@ struct duo_end {
 struct duo_seen {
 	unsigned host;
 	char text[64]; /* its type, "CONFIRM LINK response" */
+	uint8_t head[4];
+	size_t len;
 };
 
 struct duo {
@@ -53,9 +55,12 @@ struct duo {
 	struct smcr *eng[2];
 	struct rng rng[2];
 	uint8_t remote; /* who is at the other end of connections that are opened from here on (smcr_identity) */
+	bool ipv4;      /* the middles of those are over IPv4 */
+	enum smcr_peer_kind peer; /* and whom their clients expect */
 	int64_t now_ns;
 	unsigned breaches;
 	enum rnic_transport transport[2]; /* of devices made from here on */
+	enum rnic_gid_type gid_type[2];   /* and theirs; RNIC_GID_NONE: as the sim has it */
 	/* Messages of these are held until it is NULL again, or says no. */
 	bool (*holds)(const struct sim_msg *);
 	struct duo_seen seen[DUO_SEEN];
@@ -75,6 +80,10 @@ void duo_case(TCase *, int64_t linger_ms);
 void duo_init(bool device_a, bool device_b, const struct smcr_config *change);
 /* The same with any transport, and devices that do not enforce rnic_mr.deny if no_deny. */
 void duo_init_as(const enum rnic_transport transport[2], bool no_deny, const struct smcr_config *change);
+/* Hosts with a RoCE device each, GIDs of these types, whose clients propose to Linux, over IPv4: to the other, each is one. */
+void duo_init_linux(const enum rnic_gid_type type[2], const struct smcr_config *change);
+/* The same with version 2, or with version 1. */
+void duo_init_version(unsigned version, const struct smcr_config *change);
 /* duo_init() with a device each, and the first pair connected. */
 void duo_begin(const struct smcr_config *change);
 /* Ends all of it before the test ends, for another duo_init(). */
@@ -121,6 +130,10 @@ unsigned duo_lgr_cnt(unsigned host);
 void duo_expect_groups(unsigned cnt); /* on each host */
 /* The active link of that group. */
 struct link *duo_link(unsigned host);
+/* The one with this number; NULL when there is none. */
+struct link *duo_link_nr(unsigned host, uint8_t number);
+/* Both hosts have so many links, all active. */
+void duo_expect_links(unsigned cnt);
 /* The n-th message seen so far was sent by this host and is called this. */
 void duo_expect(unsigned n, unsigned host, const char *text);
 unsigned duo_count(unsigned host, const char *text);

@@ -130,7 +130,6 @@ struct smcr_conn {
 	bool released;      /* by the user */
 	bool reported;      /* SMCR_EV_CLOSED was raised, or would have been */
 	bool established;   /* SMCR_EV_ESTABLISHED was raised, and not taken back because there is no user for data */
-	bool foreign;       /* the peer's CLC message has no part of smcrd's: it is Linux, say */
 	struct rdv *rdv;    /* the rendezvous, while it lasts */
 	struct conn_mark *mark; /* in rdv */
 	struct smcr_diag diag;

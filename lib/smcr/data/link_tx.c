@@ -143,15 +143,52 @@ flush_llc(struct link *link)
 
 	for (; link->llc_cnt > 0 && room.sends > 0; room.sends--) {
 		const struct link_llc *q = &link->llc_queue[link->llc_first];
-		struct link_wr what = { .kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response };
+		bool is_long = q->in_long != NULL;
+		struct link_wr what = {
+			.kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response, .llc_long = is_long
+		};
+		struct rnic_send_wr wr = {
+			.op = RNIC_WR_SEND,
+			.flags = RNIC_SOLICITED,
+			.sge_cnt = 1,
+			.sge = { { .mr = link->recv_mr, .ptr = q->in_long, .len = q->len } },
+		};
 
-		if (link_post(link, NULL, q->msg, &what) < 0)
+		if (link_post(link, &wr, is_long ? NULL : q->msg, &what) < 0)
 			return;
 		eng->ctr.llc_sent++;
-		engine_trace(eng, SMCR_TRACE_LLC, true, link, 0, q->msg, LINK_MSG_LEN);
+		engine_trace(eng, SMCR_TRACE_LLC, true, link, 0, is_long ? q->in_long : q->msg, q->len);
 		link->llc_first = (link->llc_first + 1) % LINK_LLC_QUEUE;
 		link->llc_cnt--;
 	}
+}
+
+/* The message as bytes, into the entry or, when it is longer, behind those in link->long_buf. 0 or a negative errno. */
+static int
+encode_llc(struct link *link, const struct llc_msg *msg, struct link_llc *q)
+{
+	struct llc_msg m = *msg;
+
+	m.little = link->lgr->dialect.little;
+	int n = llc_encode(&m, link->lgr->version, q->msg, sizeof(q->msg));
+	q->in_long = NULL;
+	if (n == -ENOSPC && link->long_buf != NULL) {
+		uint8_t *at = link->long_buf + link->long_used;
+
+		n = llc_encode(&m, link->lgr->version, at, LLC_MAX_LEN - link->long_used);
+		n = n == -ENOSPC ? -ENOBUFS : n;
+		q->in_long = at;
+	}
+	if (n < 0)
+		return n;
+	if (q->in_long != NULL) {
+		link->long_used += (uint32_t)n;
+		link->long_cnt++;
+	}
+	q->len = (uint16_t)n;
+	q->type = msg->type;
+	q->response = msg->response;
+	return 0;
 }
 
 int
@@ -168,11 +205,9 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 			mark_link_failed(link, "the peer takes no LLC messages");
 		return -ENOBUFS;
 	}
-	struct link_llc *q = &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE];
-	if (llc_encode(msg, link->lgr->version, q->msg, sizeof(q->msg)) != LINK_MSG_LEN)
-		return -EINVAL;
-	q->type = msg->type;
-	q->response = msg->response;
+	int err = encode_llc(link, msg, &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE]);
+	if (err < 0)
+		return err;
 	link->llc_cnt++;
 	link_schedule(link);
 	return 0;
@@ -272,6 +307,8 @@ hand_back(struct link *link, bool ok)
 			failover_resumed(conn);
 		break;
 	case LINK_WR_LLC:
+		if (what.llc_long && --link->long_cnt == 0)
+			link->long_used = 0;
 		if (what.llc == LLC_CONFIRM_LINK && !what.llc_response && ok)
 			link->lgr->contact.confirm_link_in = true;
 		/* Complete, or the client was so quick to comply that our link is gone already. */

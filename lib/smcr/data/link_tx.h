@@ -15,7 +15,8 @@ int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, co
 /* End of a burst: posts what is held, signaled. */
 void link_post_end(struct link *);
 /* Queues an LLC message; it goes out before any data. -ENOBUFS when LINK_LLC_QUEUE are waiting: such a link is broken and
- * marked as failed. */
+ * marked as failed; -ENOBUFS, too, when the message has more than LINK_MSG_LEN bytes and finds no room behind others like that
+ * which are not complete: the link is well, and what it was for comes to nothing. -EINVAL: a value out of range. */
 int link_send_llc(struct link *, const struct llc_msg *);
 /* A send-side completion of this link: hands each request up to wr_id to its owner. */
 void link_wc(struct link *, const struct rnic_wc *);

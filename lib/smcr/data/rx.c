@@ -134,16 +134,14 @@ moved(struct smcr_conn *conn, const struct link *now)
 	conn->rx.link = now->number;
 }
 
-/*
- * Linux asks nothing for a connection whose end has begun, by whichever side: it goes on over another link with its next
- * message, and what was under way over the old one is not said again.
- */
+/* A connection whose end has begun may go on over another link with its peer's next message (dialect.h): what was under way
+ * over the old one is not said again. */
 static bool
 may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
 	uint8_t said = conn->close.rx_flags | conn->close.tx_flags_ever | msg->conn_flags;
 
-	return conn->foreign && conn->rx.link != 0 && conn->rx.link != link->number &&
+	return conn->lgr->dialect.closing_moves_unasked && conn->rx.link != link->number &&
 	    (said & (CDC_SENDING_DONE | CDC_CLOSED | CDC_ABORT)) != 0 && ahead(conn, msg) > 0;
 }
 
@@ -151,6 +149,11 @@ may_move_unasked(const struct smcr_conn *conn, const struct link *link, const st
 static bool
 is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
+	/* The first that comes, and not the first that was sent: that went with a link which nothing came over. */
+	if (conn->rx.link == 0 && conn->lgr->dialect.closing_moves_unasked && ahead(conn, msg) > 1) {
+		lost_in_failover(conn, link);
+		return false;
+	}
 	if (conn->rx.link == 0)
 		conn->rx.link = link->number;
 	if (conn->rx.link == link->number)

@@ -157,16 +157,14 @@ may_send_to(const struct smcr_conn *conn, uint64_t most)
 	return conn->tx.sent + min_u64(end - conn->tx.sent, most);
 }
 
-/*
- * A failover goes back, and its messages tell lower cursors than before. Linux passes over such a cursor, but takes one with
- * wrap 0 behind another wrap for the next one after wrap 65535, and counts bytes that are not there. So nothing is said until
- * the repetition has left wrap 0.
- */
+/* A failover goes back, and its messages would tell a cursor of wrap 0 that the peer takes for a new one (dialect.h): nothing is
+ * said until the repetition has left wrap 0. */
 static bool
 looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 {
-	return conn->foreign && end < conn->tx.high && cursor_encode(conn->tx.space, end).wrap == 0 &&
-	    cursor_encode(conn->tx.space, conn->tx.high).wrap != 0 && may_send_to(conn, UINT64_MAX) >= conn->tx.high;
+	return conn->lgr->dialect.wrap_0_is_next && end < conn->tx.high &&
+	    cursor_encode(conn->tx.space, end).wrap == 0 && cursor_encode(conn->tx.space, conn->tx.high).wrap != 0 &&
+	    may_send_to(conn, UINT64_MAX) >= conn->tx.high;
 }
 
 static struct tx_step

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
@@ -68,10 +69,12 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	lgr->id = ++eng->lgr_next_id;
 	lgr->role = role;
 	lgr->version = LLC_VERSION;
+	lgr->conns_limit = SMCR_CONNS_PER_GROUP;
 	lgr->rfc_cursors = eng->cfg.rfc_cursors;
 	lgr->born_ns = eng->now_ns;
 	lgr->next_link_number = 1;
 	lgr->owner = *owner;
+	memcpy(lgr->peer_id, owner->peer_id, sizeof(lgr->peer_id));
 	list_init(&lgr->rmbs);
 	list_init(&lgr->dead_rmbs);
 	list_init(&lgr->remote_rmbs);

@@ -15,13 +15,21 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-#define RECV_LEN 64 /* a message has 44 bytes; 64 keeps buffers on cache lines */
+#define RECV_LEN 64 /* version 1: a message has 44 bytes; 64 keeps buffers on cache lines */
+#define V2_RQ 48    /* version 2: as many buffers, of LLC_MAX_LEN, as Linux posts: a sender waits for the next one */
 #define REPOST_MAX (sizeof(((struct link *)0)->recv_repost) / sizeof(uint32_t))
 
 static size_t
 recv_bytes(const struct link *link)
 {
-	return (size_t)link->rq_depth * RECV_LEN;
+	return (size_t)link->rq_depth * link->recv_len + (link->lgr->version == LLC_VERSION_2 ? LLC_MAX_LEN : 0);
+}
+
+/* Where a receive goes, by its wr_id. */
+static uint8_t *
+recv_at(const struct link *link, uint64_t nr)
+{
+	return link->recv_buf + (size_t)nr * link->recv_len;
 }
 
 /* -- receives -- */
@@ -40,8 +48,8 @@ repost(struct link *link)
 		wr[i] = (struct rnic_recv_wr){
 			.wr_id = link->recv_repost[i],
 			.mr = link->recv_mr,
-			.ptr = link->recv_buf + (size_t)link->recv_repost[i] * RECV_LEN,
-			.len = RECV_LEN,
+			.ptr = recv_at(link, link->recv_repost[i]),
+			.len = link->recv_len,
 		};
 	return link->dev->ops->post_recv(link->qp, wr, n);
 }
@@ -49,7 +57,7 @@ repost(struct link *link)
 bool
 link_recv(struct link *link, const struct rnic_wc *wc, bool last)
 {
-	const uint8_t *buf = link->recv_buf + (size_t)wc->wr_id * RECV_LEN;
+	const uint8_t *buf = recv_at(link, wc->wr_id);
 
 	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
 		return true;
@@ -97,6 +105,7 @@ release_memory(struct link *link)
 	link->recv_mr = NULL;
 	link->pd = NULL;
 	link->recv_buf = NULL;
+	link->long_buf = NULL;
 	link->wr = NULL;
 }
 
@@ -248,6 +257,8 @@ link_setup(struct link *link)
 	link->recv_buf = pages_alloc(recv_bytes(link));
 	if (link->wr == NULL || link->recv_buf == NULL)
 		return -ENOMEM;
+	if (link->lgr->version == LLC_VERSION_2)
+		link->long_buf = recv_at(link, link->rq_depth);
 	err = dev->ops->mr_reg(link->pd, link->recv_buf, recv_bytes(link), RNIC_ACCESS_LOCAL, &link->recv_mr);
 	for (uint32_t i = 0; i < link->rq_depth && err == 0; i++) {
 		link->recv_repost[link->recv_repost_cnt++] = i;
@@ -291,6 +302,11 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 		memcpy(link->info.mac, lgr->eng->mac, sizeof(none));
 	link->mtu_code = link->info.mtu_code;
 	link->rq_depth = min_u32(lgr->eng->cfg.rq_depth, link->info.max_rq);
+	link->recv_len = RECV_LEN;
+	if (lgr->version == LLC_VERSION_2) {
+		link->rq_depth = min_u32(link->rq_depth, V2_RQ);
+		link->recv_len = LLC_MAX_LEN;
+	}
 	err = link_setup(link);
 	if (err < 0) {
 		link_free(link);
@@ -324,6 +340,13 @@ link_set_remote_clc(struct link *link, const struct clc_accept *a)
 	link_set_remote(link, &r);
 }
 
+bool
+link_leads_to(const struct link *link, const uint8_t gid[16], const uint8_t mac[6])
+{
+	return memcmp(link->remote.gid.b, gid, sizeof(link->remote.gid.b)) == 0 &&
+	    (link->lgr->version == LLC_VERSION_2 || memcmp(link->remote.mac, mac, sizeof(link->remote.mac)) == 0);
+}
+
 struct link *
 link_named(struct lgr *lgr, const struct clc_accept *a)
 {
@@ -334,9 +357,7 @@ link_named(struct lgr *lgr, const struct clc_accept *a)
 		bool remembered = (l->state == LINK_DOWN && l->was_active) ||
 		    (l->state == LINK_GONE && lgr->eng->now_ns - l->gone_ns <= lgr->eng->cfg.clc_ms * MS);
 
-		if ((here || remembered) && l->remote.qpn == a->qpn &&
-		    memcmp(l->remote.gid.b, a->gid, sizeof(a->gid)) == 0 &&
-		    memcmp(l->remote.mac, a->mac, sizeof(a->mac)) == 0)
+		if ((here || remembered) && l->remote.qpn == a->qpn && link_leads_to(l, a->gid, a->mac))
 			return l;
 	}
 	return NULL;

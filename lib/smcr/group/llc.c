@@ -35,7 +35,7 @@ late(struct link *link, const struct llc_msg *msg)
 /*
  * By type, role and kind: who takes the message, and at which steps of LLC_FLOW_LINK (0: any) it is in step. One that is not goes to
  * `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK request of a client is its "FYI" that a
- * device is there (3.5.5.3); a DELETE LINK of a client asks the server to delete.
+ * device is there (3.5.5.3), as its REQUEST ADD LINK in version 2; a DELETE LINK of a client asks the server to delete.
  */
 static const struct rule {
 	llc_handler take;
@@ -62,6 +62,10 @@ static const struct rule {
 	[LLC_ADD_LINK_CONT] = {
 		CLIENT_REQUEST = { .take = llc_add_cont_req, .steps = AT(WAIT_ADD_CONT), .otherwise = llc_add_cont_late },
 		SERVER_RESPONSE = { .take = llc_add_cont_rsp, .steps = AT(WAIT_ADD_CONT_RSP), .otherwise = llc_add_cont_late },
+	},
+	[LLC_REQUEST_ADD_LINK] = {
+		CLIENT_RESPONSE = { .take = late }, /* nothing comes of ours */
+		SERVER_REQUEST = { .take = llc_add_link_fyi, .in = IN_ADD_LINK_FYI },
 	},
 	[LLC_DELETE_LINK] = {
 		CLIENT_REQUEST = { .take = llc_delete_link_from_server, .in = IN_DELETE_LINK },
@@ -168,6 +172,19 @@ exchange_of(const struct lgr *lgr)
 	return of_links != EX_NONE ? of_links : steps[lgr->flow[LLC_FLOW_RKEY].step].exchange;
 }
 
+/* What a request meets. Who asks for RKEYs but once is not refused because of ADD LINK or DELETE LINK of ours, which it takes up
+ * when it has its answer (dialect.h). */
+static enum verdict
+verdict_on(const struct lgr *lgr, enum incoming in)
+{
+	enum llc_step step = lgr->flow[LLC_FLOW_LINK].step;
+
+	if (lgr->dialect.rkeys_asked_once && lgr->state == LGR_ACTIVE && in == IN_RKEY &&
+	    (step == LLC_WAIT_ADD_LINK_RSP || step == LLC_DRAIN_LINK || step == LLC_WAIT_DELETE_LINK_RSP))
+		return CROSSING;
+	return collisions[exchange_of(lgr)][in];
+}
+
 const char *
 llc_waits_for(const struct lgr *lgr)
 {
@@ -219,7 +236,7 @@ dispatch(struct link *link, const struct llc_msg *msg)
 			    link, msg->response ? "unexpected CONFIRM LINK response" : "unexpected CONFIRM LINK");
 		return;
 	}
-	enum verdict v = collisions[exchange_of(link->lgr)][for_all ? IN_NOTHING : r->in];
+	enum verdict v = verdict_on(link->lgr, for_all ? IN_NOTHING : r->in);
 	link->lgr->eng->ctr.llc_collisions += v != NOW;
 	switch (v) {
 	case OUT_OF_STEP:
@@ -293,7 +310,10 @@ next_for_server(struct lgr *lgr)
 		bool wanted = lgr->want_link;
 
 		lgr->want_link = false;
-		return wanted && llc_offer_link(lgr_pick_link(lgr));
+		if (wanted && llc_offer_link(lgr_pick_link(lgr)))
+			return true;
+		llc_answer_asked(lgr);
+		return false;
 	}
 	if (gone->state == LINK_LOST)
 		llc_delete_link(gone);

@@ -1,9 +1,9 @@
 /*
  * ADD LINK. The server alone makes links (RFC 7609 3.5.1.6, 3.5.5.1.1): it
  * offers one, the client finds a device for it, connects and answers; both tell
- * their RTokens in CONTINUATIONs (3.5.5.2.3); CONFIRM LINK goes over the new
- * link. An attempt that fails is made again (C.7.1, C.8). Which devices a new
- * link joins is in topology.c.
+ * their RTokens in CONTINUATIONs (3.5.5.2.3), in version 2 with the offer and
+ * the answer; CONFIRM LINK goes over the new link. An attempt that fails is made
+ * again (C.7.1, C.8). Which devices a new link joins is in topology.c.
  */
 #include <string.h>
 
@@ -35,10 +35,23 @@ llc_next_number(struct lgr *lgr)
 
 /* -- our end of a new link, for ADD LINK and its response; and the peer's, as those have it -- */
 
-static struct llc_msg
-add_link_msg(const struct link *link, bool response)
+/* No router is on the way to this port, as far as we know. */
+static bool
+is_direct(const struct link *link, const uint8_t gid[16])
 {
-	struct llc_msg msg = { .type = LLC_ADD_LINK, .response = response };
+	struct rnic_gid to;
+
+	memcpy(to.b, gid, sizeof(to.b));
+	return link->dev->ops->reaches == NULL || link->dev->ops->reaches(link->dev, &to) != RNIC_REACH_GATEWAY;
+}
+
+/* Sends ADD LINK or its response; in version 2 with all of our RTokens. 0 or a negative errno. */
+static int
+send_add_link(struct link *over, const struct link *link, bool response)
+{
+	struct lgr *lgr = over->lgr;
+	uint8_t pairs[LLC_MAX_PAIRS * LLC_PAIR_LEN];
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .response = response, .add_link.pairs = pairs };
 	struct llc_add_link *m = &msg.add_link;
 
 	memcpy(m->mac, link->info.mac, sizeof(m->mac));
@@ -48,7 +61,17 @@ add_link_msg(const struct link *link, bool response)
 	m->link_num = link->number;
 	m->mtu_code = link->mtu_code;
 	m->mpa_port = link->info.mpa_port;
-	return msg;
+	memcpy(m->client_gid, response ? link->info.gid.b : topology_client_gid(lgr, over), sizeof(m->client_gid));
+	m->direct = is_direct(link, response ? link->remote.gid.b : m->client_gid);
+	if (lgr->version == LLC_VERSION_2)
+		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
+			llc_pair_put(pairs, m->pair_cnt++,
+			    &(struct llc_rkey_pair){
+			        .old_rkey = rmb->mr[over->slot]->rkey,
+			        .new_rkey = rmb->mr[link->slot]->rkey,
+			        .new_vaddr = rmb->mr[link->slot]->addr,
+			    });
+	return link_send_llc(over, &msg);
 }
 
 static struct rnic_remote
@@ -198,6 +221,17 @@ offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
 	return 0;
 }
 
+/* Linux takes an offer of the port that the offer came from for an asymmetric link, and refuses it in a group that has one
+ * (smc_llc_cli_add_link): it goes over a link of another port, where there is one. */
+static struct link *
+offer_over(struct link *over, const struct rnic_dev *dev)
+{
+	LGR_EACH_LINK(l, over->lgr)
+		if (over->dev == dev && l->dev != dev && l->state == LINK_ACTIVE && !l->retiring)
+			over = l;
+	return over;
+}
+
 bool
 llc_offer_link(struct link *over)
 {
@@ -209,6 +243,7 @@ llc_offer_link(struct link *over)
 
 	if (dev == NULL)
 		return false;
+	over = offer_over(over, dev);
 	int64_t due_ns = offer_due(lgr, OFFERS_AT_ONCE, OFFER_EVERY_NS);
 	if (due_ns > 0) {
 		timer_arm(&lgr->eng->timers, &lgr->add_retry, due_ns);
@@ -219,8 +254,7 @@ llc_offer_link(struct link *over)
 		return false;
 	}
 	link->number = llc_next_number(lgr);
-	struct llc_msg msg = add_link_msg(link, false);
-	if (dev->ops->qp_expect(link->qp) < 0 || link_send_llc(over, &msg) < 0) {
+	if (dev->ops->qp_expect(link->qp) < 0 || send_add_link(over, link, false) < 0) {
 		link_retire(link, "not offered");
 		retry_later(lgr);
 		return false;
@@ -230,7 +264,67 @@ llc_offer_link(struct link *over)
 	    link->info.transport == RNIC_TRANSPORT_IWARP ? 2 * ms : ms);
 	f->new_link = link;
 	f->number = link->number;
+	lgr->asked_over = 0;
 	return true;
+}
+
+/* Linux holds its RKEY exchanges back until it has one of the two, without a time limit (smc_llc_flow_initiate). */
+void
+llc_answer_asked(struct lgr *lgr)
+{
+	struct llc_msg rsp = { .type = LLC_REQUEST_ADD_LINK, .response = true };
+	struct link *over = lgr->asked_over != 0 ? llc_link_by_number(lgr, lgr->asked_over) : NULL;
+
+	lgr->asked_over = 0;
+	if (over != NULL)
+		(void)link_send_llc(over, &rsp);
+}
+
+/* -- the peer's RTokens -- */
+
+/* One that we do not know is no error: its CONFIRM RKEY was refused, or lost, and comes again. */
+static void
+take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
+{
+	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
+		/* Several RMBs may be registered as one region, with one rkey. */
+		if (!rr->on[f->link->slot].known || rr->on[f->link->slot].rkey != pair->old_rkey ||
+		    rr->on[f->new_link->slot].known)
+			continue;
+		rr->on[f->new_link->slot].known = true;
+		rr->on[f->new_link->slot].rkey = pair->new_rkey;
+		rr->on[f->new_link->slot].addr = pair->new_vaddr;
+		return;
+	}
+}
+
+/* Every RMB of the peer is known on the link. */
+static bool
+knows_all_rmbs(struct lgr *lgr, const struct link *link)
+{
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
+		if (rr->on[link->slot].known)
+			continue;
+		/* The peer has named all that it has: this one is gone, though its DELETE RKEY was refused, or lost. */
+		if (rr->used > 0)
+			return false;
+		remote_rmb_free(lgr, rr);
+	}
+	return true;
+}
+
+/* Version 2: they came with its ADD LINK, all of them. False: that of an RMB which is in use is missing. */
+static bool
+take_pairs(struct lgr *lgr, const struct llc_add_link *m)
+{
+	for (unsigned i = 0; i < m->pair_cnt; i++) {
+		struct llc_rkey_pair pair = llc_pair_get(m->pairs, i);
+
+		take_pair(lgr, &pair);
+	}
+	return knows_all_rmbs(lgr, lgr->flow[LLC_FLOW_LINK].new_link);
 }
 
 /* -- the client's answer -- */
@@ -286,9 +380,11 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 	llc_start(lgr, LLC_FLOW_LINK, LLC_CONNECT_NEW, link, lgr->eng->cfg.llc_ms);
 	f->new_link = new_link;
 	f->number = new_link->number;
+	if (lgr->version == LLC_VERSION_2 && !take_pairs(lgr, &msg->add_link))
+		llc_add_failed(lgr, "the server did not tell the RTokens of all RMBs");
 }
 
-/* -- RTokens -- */
+/* -- RTokens in CONTINUATIONs: version 1 -- */
 
 static void
 begin_cont(struct lgr *lgr)
@@ -336,24 +432,6 @@ send_cont(struct lgr *lgr)
 	return true;
 }
 
-/* One that we do not know is no error: its CONFIRM RKEY was refused, or lost, and comes again. */
-static void
-take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
-{
-	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
-
-	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
-		/* Several RMBs may be registered as one region, with one rkey. */
-		if (!rr->on[f->link->slot].known || rr->on[f->link->slot].rkey != pair->old_rkey ||
-		    rr->on[f->new_link->slot].known)
-			continue;
-		rr->on[f->new_link->slot].known = true;
-		rr->on[f->new_link->slot].rkey = pair->new_rkey;
-		rr->on[f->new_link->slot].addr = pair->new_vaddr;
-		return;
-	}
-}
-
 /* Takes the peer's RTokens. False: they do not fit, and the link is lost (C.7.1). */
 static bool
 take_cont(struct link *link, const struct llc_add_link_cont *m)
@@ -373,21 +451,6 @@ take_cont(struct link *link, const struct llc_add_link_cont *m)
 	f->peer_left = m->left_cnt;
 	for (unsigned i = 0; i < LLC_PAIRS_PER_CONT && f->peer_left > 0; i++, f->peer_left--)
 		take_pair(link->lgr, &m->pairs[i]);
-	return true;
-}
-
-/* Every RMB of the peer is known on the link. */
-static bool
-knows_all_rmbs(struct lgr *lgr, const struct link *link)
-{
-	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
-		if (rr->on[link->slot].known)
-			continue;
-		/* The peer has named all that it has: this one is gone, though its DELETE RKEY was refused, or lost. */
-		if (rr->used > 0)
-			return false;
-		remote_rmb_free(lgr, rr);
-	}
 	return true;
 }
 
@@ -449,6 +512,25 @@ llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 
 /* -- the client's answer is in, or its queue pair connected: RTokens follow -- */
 
+static void
+join_new(struct link *link, const struct llc_add_link *m)
+{
+	struct lgr *lgr = link->lgr;
+	struct rnic_remote r = remote_of(m);
+
+	link_set_remote(link, &r);
+	if (lgr->version == LLC_VERSION_2 && !take_pairs(lgr, m)) {
+		llc_add_failed(lgr, "the client did not tell the RTokens of all RMBs");
+	} else if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
+		llc_add_failed(lgr, "the queue pair could not be connected");
+	} else if (lgr->version == LLC_VERSION_2) {
+		confirm_new(lgr);
+	} else {
+		begin_cont(lgr);
+		(void)send_cont(lgr);
+	}
+}
+
 void
 llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 {
@@ -470,13 +552,7 @@ llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 	} else if (topology_is_parallel(lgr, link->dev, &r.gid, r.mac)) {
 		llc_add_failed(lgr, "the client's answer would make a parallel link");
 	} else {
-		link_set_remote(link, &r);
-		if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
-			llc_add_failed(lgr, "the queue pair could not be connected");
-			return;
-		}
-		begin_cont(lgr);
-		(void)send_cont(lgr);
+		join_new(link, m);
 	}
 }
 
@@ -491,10 +567,11 @@ llc_link_connected(struct link *link)
 	if (f->new_link != link || f->step != LLC_CONNECT_NEW)
 		return;
 	/* Client: a blocked port would have been a rejection by now. */
-	struct llc_msg msg = add_link_msg(link, true);
 	begin_cont(lgr);
-	if (link_send_llc(f->link, &msg) < 0)
-		link_lost(f->link, "ADD LINK could not be answered");
+	if (send_add_link(f->link, link, true) < 0)
+		llc_add_failed(lgr, "ADD LINK could not be answered");
+	else if (lgr->version == LLC_VERSION_2)
+		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONFIRM, f->link, 2 * lgr->eng->cfg.llc_ms);
 	else
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_CONT, f->link, lgr->eng->cfg.llc_ms);
 }
@@ -524,6 +601,14 @@ llc_tell_of_device(struct lgr *lgr)
 
 	if (dev == NULL || over == NULL)
 		return;
+	if (lgr->version == LLC_VERSION_2) {
+		uint8_t gids[LLC_MAX_GIDS * 16];
+		struct llc_msg req = { .type = LLC_REQUEST_ADD_LINK, .request_add_link.gids = gids };
+
+		req.request_add_link.gid_cnt = topology_gids(lgr, gids);
+		(void)link_send_llc(over, &req);
+		return;
+	}
 	struct rnic_info info = rnic_query(dev);
 	struct llc_msg msg = { .type = LLC_ADD_LINK, .add_link.mtu_code = info.mtu_code };
 	memcpy(msg.add_link.mac, info.mac, sizeof(info.mac));
@@ -540,13 +625,19 @@ llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 
-	(void)msg;
+	if (msg->type == LLC_REQUEST_ADD_LINK) {
+		lgr->terms.peer_gid_cnt = msg->request_add_link.gid_cnt;
+		memcpy(lgr->terms.peer_gids, msg->request_add_link.gids,
+		    lgr->terms.peer_gid_cnt * sizeof(lgr->terms.peer_gids[0]));
+		lgr->asked_over = link->number;
+	}
 	if (lgr->eng->now_ns >= lgr->fyi_due_ns) {
 		lgr->fyi_due_ns = lgr->eng->now_ns + FYI_EVERY_NS;
 		llc_want_link(lgr);
 		return;
 	}
 	lgr->eng->ctr.llc_limited++;
+	llc_answer_asked(lgr);
 	if (timer_armed(&lgr->add_retry) && lgr->add_retry.at_ns <= lgr->fyi_due_ns)
 		return;
 	timer_arm(&lgr->eng->timers, &lgr->add_retry, lgr->fyi_due_ns);

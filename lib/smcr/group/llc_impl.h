@@ -40,6 +40,8 @@ void llc_doubt(struct link *, const char *what);
 uint8_t llc_next_number(struct lgr *);
 /* The server offers a link. False when there is nothing to offer, or it could not be sent. */
 bool llc_offer_link(struct link *over);
+/* Server: nothing comes of a REQUEST ADD LINK, if one is open. */
+void llc_answer_asked(struct lgr *);
 /* Another link is wanted: a client's part of that. */
 void llc_tell_of_device(struct lgr *);
 /* The new link is confirmed on both sides. */

@@ -1,13 +1,30 @@
-/* CONFIRM LINK: a link is proven by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link. */
+/*
+ * CONFIRM LINK: a link is proven by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link.
+ *
+ * The first one says in which order the peer writes the 16-bit numbers of version 2: Linux takes the order of its machine, others
+ * that of the network. It is answered in that order, as is all that follows. A server speaks first, in the order of the network,
+ * which is that of the specification: Linux reads 44 as 11264 then, and asks for no more than that it be at least 44.
+ */
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/group/llc_impl.h"
+
+/* Version 2 knows no more than two; with release 1 CLC has settled it before. */
+static uint8_t
+our_links_limit(const struct lgr *lgr)
+{
+	uint8_t most = (uint8_t)lgr->eng->cfg.links_max;
+
+	if (lgr->links_limit != 0)
+		return lgr->links_limit;
+	return lgr->version == LLC_VERSION_2 ? min_u8(most, CLC_MAX_MAX_LINKS) : most;
+}
 
 int
 llc_send_confirm_link(struct link *link, bool response)
 {
-	struct smcr *eng = link->lgr->eng;
 	struct llc_msg msg = { .type = LLC_CONFIRM_LINK, .response = response };
 	struct llc_confirm_link *m = &msg.confirm_link;
 
@@ -16,7 +33,8 @@ llc_send_confirm_link(struct link *link, bool response)
 	m->qpn = link->qpn;
 	m->link_num = link->number;
 	m->link_uid = link->user_id;
-	m->max_links = (uint8_t)eng->cfg.links_max;
+	m->max_links = our_links_limit(link->lgr);
+	m->max_conns = link->lgr->conns_limit;
 	m->no_eyecatcher = !link->lgr->rfc_cursors;
 	return link_send_llc(link, &msg);
 }
@@ -26,8 +44,7 @@ static bool
 fits(struct link *link, const struct llc_confirm_link *m)
 {
 	if (m->qpn != link->remote.qpn || m->link_num == 0 || (link->number != 0 && m->link_num != link->number) ||
-	    memcmp(m->gid, link->remote.gid.b, sizeof(m->gid)) != 0 ||
-	    memcmp(m->mac, link->remote.mac, sizeof(m->mac)) != 0)
+	    !link_leads_to(link, m->gid, m->mac))
 		return false;
 	link->peer_user_id = m->link_uid;
 	return true;
@@ -39,10 +56,14 @@ static void
 first_link_up(struct link *link, const struct llc_confirm_link *m)
 {
 	struct lgr *lgr = link->lgr;
-	uint8_t ours = (uint8_t)lgr->eng->cfg.links_max;
 
 	/* A peer that does not say how many (0) goes by our number. */
-	lgr->links_limit = m->max_links != 0 && m->max_links < ours ? m->max_links : ours;
+	lgr->links_limit = our_links_limit(lgr);
+	if (m->max_links != 0)
+		lgr->links_limit = min_u8(lgr->links_limit, m->max_links);
+	/* Nor does one of release 0, and less than the least is nothing said. */
+	if (lgr->version == LLC_VERSION_2 && m->max_conns >= CLC_MIN_MAX_CONNS)
+		lgr->conns_limit = min_u8(lgr->conns_limit, m->max_conns);
 	/* A peer without Linux's flags follows RFC 7609: then the group has eye catchers and cursors from 4. */
 	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
 	link_set_active(link);
@@ -103,6 +124,7 @@ llc_confirm_link_req(struct link *link, const struct llc_msg *msg)
 	const struct llc_confirm_link *m = &msg->confirm_link;
 
 	if (link->lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_CONFIRM_LINK) {
+		link->lgr->dialect.little = msg->little;
 		confirm_first(link, m);
 		return;
 	}
@@ -133,6 +155,7 @@ llc_confirm_link_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	}
 	lgr->contact.confirm_link_in = true;
+	lgr->dialect.little = msg->little;
 	first_link_up(link, &msg->confirm_link);
 	/* Data waits for the attempt at a second link (3.5.1.6); without one it has failed already (C.8). */
 	if (!llc_offer_link(link)) {

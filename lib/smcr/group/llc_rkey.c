@@ -274,9 +274,10 @@ delete_rmb(struct rmb *rmb)
 	struct lgr *lgr = rmb->lgr;
 	struct link *over = lgr_pick_link(lgr);
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
-	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey.cnt = 1 };
+	uint8_t rkey[LLC_RKEY_LEN];
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY, .delete_rkey = { .cnt = 1, .rkeys = rkey } };
 
-	msg.delete_rkey.rkeys[0] = rmb->mr[over->slot]->rkey;
+	llc_rkey_put(rkey, 0, rmb->mr[over->slot]->rkey);
 	if (link_send_llc(over, &msg) < 0)
 		return;
 	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_DELETE_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
@@ -320,7 +321,9 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
-	if (msg->delete_rkey.cnt != 1 || msg->delete_rkey.rkeys[0] != rmb->mr[link->slot]->rkey) {
+	/* An answer of version 2 names nothing: it is to what is under way. */
+	if (lgr->version == LLC_VERSION &&
+	    (msg->delete_rkey.cnt != 1 || llc_rkey_get(msg->delete_rkey.rkeys, 0) != rmb->mr[link->slot]->rkey)) {
 		not_awaited(link, "DELETE RKEY response names another RMB");
 		return;
 	}
@@ -340,34 +343,55 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	mark_rmb(lgr, RMB_READY);
 }
 
+/* So far all of them are deleted. */
+static struct llc_msg
+delete_rkey_answer(const struct llc_msg *req)
+{
+	struct llc_msg rsp = *req;
+
+	rsp.response = true;
+	rsp.delete_rkey.negative = false;
+	rsp.delete_rkey.error_mask = rsp.delete_rkey.invalid_cnt = 0;
+	return rsp;
+}
+
+/* The i-th is not. */
+static void
+refuse_rkey(const struct lgr *lgr, struct llc_delete_rkey *m, unsigned i)
+{
+	m->negative = true;
+	if (lgr->version == LLC_VERSION)
+		m->error_mask |= (uint8_t)(0x80u >> i);
+	else
+		m->invalid_cnt++;
+}
+
 void
 llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
-	struct llc_msg rsp = *msg;
+	struct llc_msg rsp = delete_rkey_answer(msg);
 	struct llc_delete_rkey *m = &rsp.delete_rkey;
 
-	rsp.response = true;
-	m->error_mask = 0;
 	for (unsigned i = 0; i < m->cnt; i++) {
-		struct remote_rmb *rr = remote_rmb_find(lgr, link, m->rkeys[i], NULL);
+		struct remote_rmb *rr = remote_rmb_find(lgr, link, llc_rkey_get(m->rkeys, i), NULL);
 
-		if (rr == NULL || rr->used > 0)
-			m->error_mask |= (uint8_t)(0x80u >> i);
-		else
+		/* It may be gone for a connection that has not ended here as well. */
+		if (rr != NULL && (rr->used == 0 || lgr->dialect.delete_rkey_is_final))
 			remote_rmb_free(lgr, rr);
+		else
+			refuse_rkey(lgr, m, i);
 	}
-	m->negative = m->error_mask != 0;
 	(void)link_send_llc(link, &rsp);
 }
 
 void
 llc_delete_rkey_refuse(struct link *link, const struct llc_msg *msg)
 {
-	struct llc_msg rsp = *msg;
+	struct llc_msg rsp = delete_rkey_answer(msg);
 
-	rsp.response = rsp.delete_rkey.negative = true;
-	rsp.delete_rkey.error_mask = (uint8_t)(0xff00u >> rsp.delete_rkey.cnt); /* all of them */
+	for (unsigned i = 0; i < rsp.delete_rkey.cnt; i++)
+		refuse_rkey(link->lgr, &rsp.delete_rkey, i);
 	(void)link_send_llc(link, &rsp);
 }
 

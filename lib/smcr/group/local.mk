@@ -13,5 +13,7 @@ lib_libsmcr_la_SOURCES += \
 
 check_UNIT += \
 	tests/unit/check_llc_flow \
+	tests/unit/check_llc_flow_v2 \
 	tests/unit/check_owner \
-	tests/unit/check_room
+	tests/unit/check_room \
+	tests/unit/check_topology

@@ -1,10 +1,12 @@
 /* Who a link group belongs to, and room for one more; see owner.h. */
 #include "smcr/group/owner.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
+#include "smcr/state/log.h"
 #include "wire/clc.h"
 
 struct owner
@@ -16,6 +18,24 @@ owner_of(const uint8_t peer_id[8], const struct smcr_identity *remote)
 	return o;
 }
 
+struct owner
+owner_of_gid(const uint8_t gid[16], const struct smcr_identity *remote)
+{
+	struct owner o = { .remote = *remote };
+
+	memcpy(o.gid, gid, sizeof(o.gid));
+	return o;
+}
+
+void
+owner_str(const struct owner *o, char *buf, size_t cap)
+{
+	static const uint8_t none[sizeof(o->peer_id)];
+
+	if (memcmp(o->peer_id, none, sizeof(none)) != 0 || inet_ntop(AF_INET6, o->gid, buf, (socklen_t)cap) == NULL)
+		engine_hex_id(o->peer_id, buf);
+}
+
 bool
 identity_same(const struct smcr_identity *a, const struct smcr_identity *b)
 {
@@ -25,7 +45,8 @@ identity_same(const struct smcr_identity *a, const struct smcr_identity *b)
 bool
 owner_same(const struct owner *a, const struct owner *b)
 {
-	return memcmp(a->peer_id, b->peer_id, sizeof(a->peer_id)) == 0 && identity_same(&a->remote, &b->remote);
+	return memcmp(a->peer_id, b->peer_id, sizeof(a->peer_id)) == 0 && memcmp(a->gid, b->gid, sizeof(a->gid)) == 0 &&
+	    identity_same(&a->remote, &b->remote);
 }
 
 /* Strangers make us ask, once a connection: no slot is touched behind those of the group's links. */
@@ -94,7 +115,7 @@ room_for_group(struct smcr *eng, enum smcr_role role, const struct smcr_identity
 
 	/* Groups that this address could do with: they have room for more connections, or will have, or will end. */
 	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
-		groups += lgr->role == role && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		groups += lgr->role == role && lgr->conn_cnt < lgr_conns_max(lgr) &&
 		    identity_same(&lgr->owner.remote, remote);
 	if (groups >= max - max / 4)
 		end_idle(eng, role, remote);

@@ -17,6 +17,10 @@
 #include "smcr/state/lgr.h"
 
 struct owner owner_of(const uint8_t peer_id[8], const struct smcr_identity *);
+/* A client that names no peer id before its Confirm (struct owner). */
+struct owner owner_of_gid(const uint8_t gid[16], const struct smcr_identity *);
+/* For the log: the peer id in hex, or the port that stands in for it. */
+void owner_str(const struct owner *, char *buf, size_t cap);
 bool owner_same(const struct owner *, const struct owner *);
 bool identity_same(const struct smcr_identity *, const struct smcr_identity *);
 /*

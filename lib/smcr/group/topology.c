@@ -3,13 +3,8 @@
 
 #include <string.h>
 
+#include "smcr/group/link.h"
 #include "smcr/state/engine.h"
-
-static bool
-same_rnic(const struct rnic_remote *r, const struct rnic_gid *gid, const uint8_t mac[6])
-{
-	return memcmp(&r->gid, gid, sizeof(*gid)) == 0 && memcmp(r->mac, mac, sizeof(r->mac)) == 0;
-}
 
 /* The link shares an RNIC, on one side, with a symmetric link that was there before it. */
 static bool
@@ -17,7 +12,7 @@ is_asymmetric(const struct link *link)
 {
 	LGR_EACH_LINK(l, link->lgr) {
 		if (l->state == LINK_ACTIVE && l->order < link->order &&
-		    (l->dev == link->dev || same_rnic(&l->remote, &link->remote.gid, link->remote.mac)) &&
+		    (l->dev == link->dev || link_leads_to(l, link->remote.gid.b, link->remote.mac)) &&
 		    !is_asymmetric(l))
 			return true;
 	}
@@ -67,16 +62,38 @@ use_of(const struct lgr *lgr, struct rnic_dev *dev)
 	return use == USE_NONE && beside ? USE_BESIDE : use;
 }
 
+/* A port that has GIDs of both kinds of RoCE is two devices, and one way to the peer: in a group whose links are of the one
+ * kind the device of the other kind is none. */
+static bool
+is_port_of_another(const struct lgr *lgr, const struct rnic_info *info, enum rnic_gid_type type)
+{
+	for (unsigned i = 0; i < lgr->eng->dev_cnt && info->gid_type != type; i++) {
+		struct rnic_info other = rnic_query(lgr->eng->devs[i]);
+
+		if (other.gid_type == type && memcmp(other.mac, info->mac, sizeof(info->mac)) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_usable(const struct lgr *lgr, struct rnic_dev *dev)
 {
 	struct rnic_info info = rnic_query(dev);
 	enum rnic_transport transport = RNIC_TRANSPORT_ROCE;
+	enum rnic_gid_type type = info.gid_type;
+	static const uint8_t ipv4[12] = { [10] = 0xff, 0xff };
 
 	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE)
+		if (l->state == LINK_ACTIVE) {
 			transport = l->info.transport; /* of all of them */
-	return info.port == RNIC_PORT_UP && info.transport == transport && info.vlan == lgr->vlan;
+			type = l->info.gid_type;
+		}
+	/* Version 2 of Linux is over IPv4 alone. */
+	if (lgr->version == LLC_VERSION_2 && memcmp(info.gid.b, ipv4, sizeof(ipv4)) != 0)
+		return false;
+	return info.port == RNIC_PORT_UP && info.transport == transport && info.vlan == lgr->vlan &&
+	    (!lgr->dialect.foreign || info.gid_type == type) && !is_port_of_another(lgr, &info, type);
 }
 
 bool
@@ -84,7 +101,7 @@ topology_is_parallel(
     const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
 {
 	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_ACTIVE && l->dev == dev && same_rnic(&l->remote, gid, mac))
+		if (l->state == LINK_ACTIVE && l->dev == dev && link_leads_to(l, gid->b, mac))
 			return true;
 	}
 	return false;
@@ -104,7 +121,7 @@ least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_m
 		if (!is_usable(lgr, dev) || (best != NULL && u >= *use))
 			continue;
 		if (to != NULL &&
-		    ((dev->ops->reaches != NULL && !dev->ops->reaches(dev, to)) ||
+		    ((dev->ops->reaches != NULL && dev->ops->reaches(dev, to) == RNIC_REACH_NONE) ||
 		        topology_is_parallel(lgr, dev, to, to_mac)))
 			continue;
 		best = dev;
@@ -152,7 +169,7 @@ topology_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uin
 	if (dev == NULL || lgr->links_limit < 2)
 		return NULL;
 	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && same_rnic(&l->remote, gid, mac))
+		if (l->state == LINK_ACTIVE && link_leads_to(l, gid->b, mac))
 			asymmetric = asymmetric || !is_asymmetric(l);
 	/* An asymmetric link is for a group that has nothing better. */
 	if (asymmetric ? lgr->active_cnt > 1 : topology_symmetric_cnt(lgr) >= lgr->links_limit)
@@ -167,6 +184,32 @@ topology_spare_device(const struct lgr *lgr)
 	struct rnic_dev *dev = least_used(lgr, NULL, NULL, &use);
 
 	return use != USE_SYMMETRIC && topology_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
+}
+
+uint8_t
+topology_gids(const struct lgr *lgr, uint8_t *gids)
+{
+	uint8_t n = 0;
+
+	for (unsigned i = 0; i < lgr->eng->dev_cnt && n < LLC_MAX_GIDS; i++)
+		if (is_usable(lgr, lgr->eng->devs[i]))
+			memcpy(gids + 16 * n++, rnic_query(lgr->eng->devs[i]).gid.b, 16);
+	return n;
+}
+
+const uint8_t *
+topology_client_gid(const struct lgr *lgr, const struct link *over)
+{
+	for (unsigned i = 0; i < lgr->terms.peer_gid_cnt; i++) {
+		const uint8_t *gid = lgr->terms.peer_gids[i];
+		bool used = false;
+
+		LGR_EACH_LINK(l, lgr)
+			used = used || (l->state == LINK_ACTIVE && link_leads_to(l, gid, over->remote.mac));
+		if (!used)
+			return gid;
+	}
+	return over->remote.gid.b;
 }
 
 bool

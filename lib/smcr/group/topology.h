@@ -12,6 +12,10 @@ struct rnic_dev *topology_device_to_offer(const struct lgr *);
 struct rnic_dev *topology_device_for(const struct lgr *, const struct rnic_gid *, const uint8_t mac[6]);
 /* Client: a device that the server does not know to be there, for its "FYI" (3.5.5.1.2); NULL when there is none. */
 struct rnic_dev *topology_spare_device(const struct lgr *);
+/* The GIDs of all devices that links of the group may have, 16 bytes each into gids[LLC_MAX_GIDS * 16]; how many. */
+uint8_t topology_gids(const struct lgr *, uint8_t *gids);
+/* Server, version 2: the GID of a port of the client, one that has no link if it told of any. */
+const uint8_t *topology_client_gid(const struct lgr *, const struct link *over);
 /* There is a device that no link uses, and the group may have another link. */
 bool topology_can_add(const struct lgr *);
 /* There is a link between these two already. */

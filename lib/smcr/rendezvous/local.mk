@@ -2,10 +2,13 @@
 lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rendezvous.c lib/smcr/rendezvous/rendezvous.h \
 	lib/smcr/rendezvous/rdv_client.c \
+	lib/smcr/rendezvous/rdv_device.c \
 	lib/smcr/rendezvous/rdv_end.c \
 	lib/smcr/rendezvous/rdv_group.c \
 	lib/smcr/rendezvous/rdv_server.c \
+	lib/smcr/rendezvous/rdv_terms.c \
 	lib/smcr/rendezvous/peer.c
 
 check_UNIT += \
-	tests/unit/check_rendezvous
+	tests/unit/check_rendezvous \
+	tests/unit/check_terms

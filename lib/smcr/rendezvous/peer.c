@@ -150,7 +150,7 @@ peer_failed(struct smcr *eng, struct peer *p)
 		if (p->role == SMCR_CLIENT)
 			memcpy(what, p->key, sizeof(what));
 		else
-			engine_hex_id(p->owner.peer_id, what);
+			owner_str(&p->owner, what, sizeof(what));
 		engine_log_peer(eng, SMCR_LOG_HELD_OFF, what, (uint64_t)(hold / MS), "first contact failed repeatedly");
 	}
 	while ((conn = pop_waiting(p)) != NULL)

@@ -10,25 +10,8 @@
 #include "smcr/rendezvous/rendezvous.h"
 
 static void
-send_proposal(struct smcr_conn *conn)
+propose_nets(struct clc_proposal *p, const struct smcr_open *o)
 {
-	struct smcr *eng = conn->eng;
-	const struct smcr_open *o = &conn->rdv->open;
-	uint8_t transports = rdv_transports(eng);
-	struct rnic_dev *dev = rdv_pick_device(eng, transports, &o->local_addr);
-	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
-	struct clc_proposal *p = &msg.proposal;
-
-	if (dev == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
-		return;
-	}
-	struct rnic_info info = rnic_query(dev);
-	p->typev1 = CLC_PATH_R;
-	p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
-	memcpy(p->peer_id, eng->peer_id, sizeof(p->peer_id));
-	memcpy(p->gid, info.gid.b, sizeof(p->gid));
-	memcpy(p->mac, info.mac, sizeof(p->mac));
 	for (const struct smcr_subnet *s = o->subnet; s < o->subnet + o->subnet_cnt; s++) {
 		if (s->v6 && p->ipv6_cnt < CLC_MAX_IPV6) {
 			memcpy(p->ipv6[p->ipv6_cnt].addr, s->addr, 16);
@@ -40,14 +23,96 @@ send_proposal(struct smcr_conn *conn)
 			p->ipv4_len = s->prefix_len;
 		}
 	}
+}
+
+/* Who we are in version 1, over this device. */
+static void
+propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev *dev)
+{
+	struct rnic_info info = rnic_query(dev);
+
+	p->typev1 = CLC_PATH_R;
+	memcpy(p->gid, info.gid.b, sizeof(p->gid));
+	memcpy(p->mac, info.mac, sizeof(p->mac));
+	propose_nets(p, &conn->rdv->open);
+}
+
+static void
+propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
+{
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
-		.transports = transports | (conn->rdv->prewarm ? CLC_TRANSPORT_PREWARM : 0),
-		.recv_depth = (uint16_t)eng->cfg.rq_depth,
+		.transports = rdv_transports(conn->eng) | (conn->rdv->prewarm ? CLC_TRANSPORT_PREWARM : 0),
+		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 	};
+}
+
+/* To one of ours: as in all versions of smcrd. */
+static uint32_t
+propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
+{
+	struct clc_proposal *p = &msg->proposal;
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, RDV_ROCE | RDV_IWARP, &conn->rdv->open.local_addr, NULL);
+
+	if (dev == NULL)
+		return CLC_DIAG_NO_DEVICE;
+	msg->version = 1;
+	propose_v1(conn, p, dev);
+	p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
+	propose_extension(conn, p);
+	return 0;
+}
+
+/* As Linux does it: always of version 2, with room for what SMC-D has to say. To who may be one of ours there is the extension, too, and
+ * always version 1, which it goes with. */
+static uint32_t
+propose_to_linux(struct smcr_conn *conn, struct clc_msg *msg)
+{
+	const struct smcr_config *cfg = &conn->eng->cfg;
+	const struct smcr_open *o = &conn->rdv->open;
+	struct clc_proposal *p = &msg->proposal;
+	struct rnic_dev *dev = NULL;
+
+	msg->version = 2;
+	if (cfg->smc_version != 2)
+		dev = rdv_pick_device(conn->eng, RDV_ROCE_V1, &o->local_addr, NULL);
+	if (dev == NULL && o->peer == SMCR_PEER_AUTO)
+		dev = rdv_pick_device(conn->eng, RDV_ROCE | RDV_IWARP, &o->local_addr, NULL);
+	p->typev1 = p->typev2 = CLC_PATH_NONE;
+	p->growth_len = CLC_GROWTH_LEN;
+	if (dev != NULL)
+		propose_v1(conn, p, dev);
+	if (rdv_offer_v2(conn, &p->v2))
+		p->typev2 = CLC_PATH_R;
+	if (p->typev1 == CLC_PATH_NONE && p->typev2 == CLC_PATH_NONE)
+		return cfg->smc_version != 1 && cfg->ueid_cnt == 0 &&
+		        rdv_pick_device(conn->eng, RDV_ROCE_V2, NULL, NULL) != NULL
+		    ? CLC_DIAG_NO_UEID
+		    : CLC_DIAG_NO_DEVICE;
+	if (o->peer == SMCR_PEER_AUTO)
+		propose_extension(conn, p);
+	return 0;
+}
+
+static void
+send_proposal(struct smcr_conn *conn)
+{
+	struct clc_msg msg = { .type = CLC_PROPOSAL };
+
+	/* In version 2 alone, too, where Linux sends none: it compares it whatever is offered, and so takes a daemon that was started
+	 * again, or another one at the same port, for somebody new. */
+	memcpy(msg.proposal.peer_id, conn->eng->peer_id, sizeof(msg.proposal.peer_id));
+	uint32_t diag = conn->rdv->open.peer == SMCR_PEER_SMCRD ? propose_to_smcrd(conn, &msg)
+	                                                        : propose_to_linux(conn, &msg);
+
+	if (diag != 0) {
+		rdv_decline(conn, diag);
+		return;
+	}
+	conn->rdv->proposal = msg.proposal;
 	rdv_send(conn, &msg);
-	rdv_step(conn, RDV_WAIT_ACCEPT, eng->cfg.clc_ms);
+	rdv_step(conn, RDV_WAIT_ACCEPT, conn->eng->cfg.clc_ms);
 	rdv_read(conn);
 }
 
@@ -58,7 +123,7 @@ has_group(const struct smcr *eng, const char *key)
 	const struct owner *known = peer_known_owner(eng, key);
 
 	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node) {
-		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < lgr_conns_max(lgr) &&
 		    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known))))
 			return true;
 	}
@@ -97,7 +162,17 @@ is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
 }
 
-/* The link of a group of ours that the Accept names (3.5.2.2); *strange when there is one, but of another server. */
+/* As the Accept says, and has settled. */
+static bool
+is_on_its_terms(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	const struct rdv *r = conn->rdv;
+
+	return lgr->version == r->version && memcmp(&lgr->terms.eid, &r->terms.eid, sizeof(r->terms.eid)) == 0;
+}
+
+/* The link of a group of ours that the Accept names (3.5.2.2); *strange when there is one, but of another server, or on other
+ * terms. */
 static struct link *
 find_link(const struct smcr_conn *conn, bool *strange)
 {
@@ -111,7 +186,7 @@ find_link(const struct smcr_conn *conn, bool *strange)
 		struct link *link = link_named(lgr, a);
 		if (link == NULL)
 			continue;
-		if (is_its_server(conn, lgr) && rdv_vlan_fits(conn, lgr))
+		if (is_its_server(conn, lgr) && is_on_its_terms(conn, lgr) && rdv_vlan_fits(conn, lgr))
 			return link;
 		*strange = true;
 	}
@@ -122,13 +197,14 @@ static void
 first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 {
 	struct rnic_gid to;
-	uint8_t transport = a->ext.present ? a->ext.transports : CLC_TRANSPORT_ROCE;
-	struct rnic_dev *dev = rdv_pick_device(conn->eng, transport, &conn->rdv->open.local_addr);
+	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
+	unsigned kinds = a->ext.present ? a->ext.transports : conn->rdv->version >= 2 ? RDV_ROCE_V2 : RDV_ROCE_V1;
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, kinds, &conn->rdv->open.local_addr, NULL);
 	struct link *link;
-	uint32_t diag;
+	uint32_t diag = dev != NULL ? rdv_way_to_server(conn, dev, a) : CLC_DIAG_NO_DEVICE;
 
-	if (dev == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_DEVICE);
+	if (diag != 0) {
+		rdv_decline(conn, diag);
 		return;
 	}
 	memcpy(to.b, a->gid, sizeof(to.b));
@@ -139,7 +215,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 		rdv_decline(conn, CLC_DIAG_NO_ROUTE);
 		return;
 	}
-	diag = rdv_form_group(conn, a->peer_id, dev, a->ext.token);
+	diag = rdv_form_group(conn, &server, dev, a->ext.token);
 	link = rdv_first_link(conn);
 	if (diag == 0) {
 		link_set_remote_clc(link, a);
@@ -180,6 +256,8 @@ rdv_client_join(struct smcr_conn *conn)
 		return;
 	}
 	struct lgr *lgr = via->lgr;
+	if (!rdv_is_smcrd(conn))
+		dialect_no_extension(&lgr->dialect);
 	if (!lgr_takes_conns(lgr)) {
 		conn->eng->ctr.refused_quarantine += quarantine_is_full(lgr);
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
@@ -191,9 +269,8 @@ rdv_client_join(struct smcr_conn *conn)
 		return;
 	}
 	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
-	/* The link that the Confirm names, over which we send. Linux takes the RToken of the Confirm for that of the
-	 * link which its own Accept named, though 3.5.2.3 lets the client choose. */
-	struct link *link = conn->foreign ? via : lgr_pick_link(lgr);
+	/* The link that the Confirm names, over which we send. */
+	struct link *link = lgr->dialect.confirm_repeats_link ? via : lgr_pick_link(lgr);
 	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE))
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
 	if (diag != 0) {
@@ -210,6 +287,7 @@ void
 rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
 	bool strange;
+	uint32_t diag;
 
 	if (conn->rdv->step != RDV_WAIT_ACCEPT || msg->type != CLC_ACCEPT) {
 		rdv_protocol_error(conn, "unexpected CLC message");
@@ -218,9 +296,15 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	rdv_step(conn, RDV_NONE, 0);
 	rdv_peer_waits(conn);
 	conn->rdv->peer = msg->accept;
-	conn->foreign = !msg->accept.ext.present;
+	/* An answer to what we did not send says nothing. */
+	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
+	diag = rdv_take_accept(conn, msg);
+	if (diag != 0) {
+		rdv_decline(conn, diag);
+		return;
+	}
 	if (msg->accept.first_contact) {
-		first_contact(conn, &msg->accept);
+		first_contact(conn, &conn->rdv->peer);
 		return;
 	}
 	struct link *via = find_link(conn, &strange);

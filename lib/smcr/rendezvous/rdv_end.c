@@ -180,7 +180,7 @@ declines_may_cross(const struct smcr_conn *conn)
 bool
 rdv_declines_are_answered(const struct smcr_conn *conn)
 {
-	return conn->role == SMCR_CLIENT ? conn->rdv->peer.ext.present : conn->rdv->proposal.ext.present;
+	return rdv_is_smcrd(conn);
 }
 
 static void
@@ -195,9 +195,11 @@ rdv_quit(
 static void
 send_decline(struct smcr_conn *conn, uint32_t diag)
 {
-	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+	/* In the version of the message that it answers, as Linux does; in place of a Proposal 1. */
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = conn->rdv->heard >= 2 ? 2 : 1 };
 
 	msg.decline.diag = diag;
+	msg.decline.os = msg.version >= 2 ? CLC_OS_LINUX : 0;
 	msg.decline.out_of_sync = diag == CLC_DIAG_SYNC;
 	memcpy(msg.decline.peer_id, conn->eng->peer_id, sizeof(msg.decline.peer_id));
 	rdv_send(conn, &msg);

@@ -1,4 +1,4 @@
-/* What both roles of the rendezvous do with devices, groups and elements; first contact as links and LLC exchanges see it. */
+/* What both roles of the rendezvous do with groups and elements; first contact as links and LLC exchanges see it. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,84 +11,40 @@
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
-/* -- devices -- */
-
-static uint8_t
-transport_bit(const struct rnic_info *info)
-{
-	return info->transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP : CLC_TRANSPORT_ROCE;
-}
-
-uint8_t
-rdv_transports(const struct smcr *eng)
-{
-	uint8_t bits = 0;
-
-	for (unsigned i = 0; i < eng->dev_cnt; i++) {
-		struct rnic_info info = rnic_query(eng->devs[i]);
-
-		if (info.port == RNIC_PORT_UP)
-			bits |= transport_bit(&info);
-	}
-	return bits;
-}
-
-struct rnic_dev *
-rdv_pick_device(const struct smcr *eng, uint8_t transports, const struct rnic_gid *want)
-{
-	struct rnic_dev *best = NULL;
-	unsigned best_score = 0;
-
-	for (unsigned i = 0; i < eng->dev_cnt; i++) {
-		struct rnic_info info = rnic_query(eng->devs[i]);
-		unsigned score = 1;
-
-		if (info.port != RNIC_PORT_UP || (transports & transport_bit(&info)) == 0)
-			continue;
-		/* The order of devices is that of their coming. */
-		if (info.transport == RNIC_TRANSPORT_ROCE)
-			score += 1;
-		if (want != NULL && memcmp(&info.gid, want, sizeof(*want)) == 0)
-			score += 2;
-		if (score <= best_score)
-			continue;
-		best = eng->devs[i];
-		best_score = score;
-	}
-	return best;
-}
-
 bool
-rdv_vlan_fits(const struct smcr_conn *conn, const struct lgr *lgr)
+rdv_is_smcrd(const struct smcr_conn *conn)
 {
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_FREE)
-			continue;
-		struct rnic_dev *dev = rdv_pick_device(conn->eng, transport_bit(&l->info), &conn->rdv->open.local_addr);
-		return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
-	}
-	return true;
+	return conn->role == SMCR_CLIENT ? conn->rdv->peer.ext.present : conn->rdv->proposal.ext.present;
 }
 
 uint32_t
-rdv_form_group(struct smcr_conn *conn, const uint8_t peer_id[8], struct rnic_dev *dev, uint64_t token)
+rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_dev *dev, uint64_t token)
 {
-	struct owner owner = owner_of(peer_id, &conn->rdv->open.remote);
-	uint32_t diag = room_for_group(conn->eng, conn->role, &owner.remote, dev);
+	uint32_t diag = room_for_group(conn->eng, conn->role, &owner->remote, dev);
+	const struct clc_proposal *p = &conn->rdv->proposal;
 	struct link *link;
 
 	if (diag != 0)
 		return diag;
-	struct lgr *lgr = lgr_new(conn->eng, conn->role, &owner);
+	struct lgr *lgr = lgr_new(conn->eng, conn->role, owner);
 	if (lgr == NULL)
 		return CLC_DIAG_NO_MEMORY;
+	lgr->version = conn->rdv->version;
+	lgr->terms = conn->rdv->terms;
+	if (lgr->terms.release >= 1) {
+		lgr->conns_limit = lgr->terms.max_conns;
+		lgr->links_limit = lgr->terms.max_links;
+	}
+	dialect_choose(&lgr->dialect, rdv_is_smcrd(conn));
 	lgr->token = token;
 	lgr->vlan = rnic_query(dev).vlan;
 	lgr->contact.conn = conn;
-	memcpy(lgr->contact.proposed_from.b, conn->rdv->proposal.gid, sizeof(lgr->contact.proposed_from.b));
+	memcpy(
+	    lgr->contact.proposed_from.b, lgr->version >= 2 ? p->v2.gid : p->gid, sizeof(lgr->contact.proposed_from.b));
 	memcpy(lgr->peer_key, conn->rdv->open.peer_key, sizeof(lgr->peer_key));
 	rdv_set_group(conn->rdv, lgr);
 	conn->eng->ctr.first_contacts++;
+	conn->eng->ctr.first_contacts_v2 += lgr->version >= 2;
 	if (link_new(lgr, dev, &link) < 0)
 		return CLC_DIAG_READY_LINK;
 	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */

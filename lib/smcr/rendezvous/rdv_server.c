@@ -22,23 +22,69 @@ is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
 	return false;
 }
 
+/* What the peer may reach us over in version 1. */
+static unsigned
+kinds_of(const struct clc_proposal *p)
+{
+	return p->ext.present ? p->ext.transports : RDV_ROCE_V1;
+}
+
 /* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be on a network of the proposing client
  * (3.5.1.2), not only that of the middle: services may have addresses that belong to none. */
-static uint8_t
-transports_of(const struct smcr_conn *conn)
+static unsigned
+kinds_within_reach(const struct smcr_conn *conn)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
 	const struct smcr_open *o = &conn->rdv->open;
 	const struct smcr *eng = conn->eng;
-	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
 
 	for (unsigned i = 0; i < o->subnet_cnt; i++)
 		if (is_clients(&o->subnet[i], p))
-			return bits;
+			return kinds_of(p);
 	for (unsigned i = 0; i < eng->net_cnt; i++)
 		if (is_clients(&eng->nets[i], p))
-			return bits;
-	return bits & CLC_TRANSPORT_IWARP;
+			return kinds_of(p);
+	return kinds_of(p) & RDV_IWARP;
+}
+
+/* Linux leaves the peer id out of a Proposal of version 2 alone; ours has one. */
+static bool
+names_itself(const struct rdv *r)
+{
+	static const uint8_t none[CLC_PEER_ID_LEN];
+
+	return r->version < 2 || r->proposal.typev1 != CLC_PATH_NONE ||
+	    memcmp(r->proposal.peer_id, none, sizeof(none)) != 0;
+}
+
+/* Who proposes. */
+static struct owner
+client_of(const struct smcr_conn *conn)
+{
+	const struct rdv *r = conn->rdv;
+
+	return names_itself(r) ? owner_of(r->proposal.peer_id, &r->open.remote)
+	                       : owner_of_gid(r->proposal.v2.gid, &r->open.remote);
+}
+
+/* Linux joins a group over the very port that it has proposed (smcr_lgr_match); in version 2 the MAC does not count. */
+static bool
+has_port(const struct lgr *lgr, const struct clc_proposal *p)
+{
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state == LINK_ACTIVE && link_leads_to(l, lgr->version >= 2 ? p->v2.gid : p->gid, p->mac))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_on_its_terms(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	const struct rdv *r = conn->rdv;
+
+	return lgr->version == r->version && memcmp(&lgr->terms.eid, &r->terms.eid, sizeof(r->terms.eid)) == 0 &&
+	    (rdv_is_smcrd(conn) || has_port(lgr, &r->proposal));
 }
 
 /* A group of this client with a place: the fullest first, so that old groups can run empty. *full: one was left out because of
@@ -47,40 +93,75 @@ static struct lgr *
 find_group(const struct smcr_conn *conn, bool *full)
 {
 	const struct smcr *eng = conn->eng;
-	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
+	struct owner client = client_of(conn);
 	struct lgr *best = NULL;
 
 	*full = false;
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
-		if (lgr->role != SMCR_SERVER || lgr->state != LGR_ACTIVE || !owner_same(&lgr->owner, &client))
+		if (lgr->role != SMCR_SERVER || lgr->state != LGR_ACTIVE || !owner_same(&lgr->owner, &client) ||
+		    !is_on_its_terms(conn, lgr))
 			continue;
 		*full = *full || quarantine_is_full(lgr);
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
-		    lgr_takes_conns(lgr) && lgr->conn_cnt < eng->cfg.conns_per_group &&
+		    lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
 		    lgr_has_place(lgr, conn->rdv->open.elem_size) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
 	}
 	return best;
 }
 
-static void
-proposed(struct smcr_conn *conn, const struct clc_proposal *p)
+/* Version 1 of the Proposal: 0, or why it cannot be. A group shows that there is a path. */
+static uint32_t
+take_v1(struct smcr_conn *conn)
 {
-	uint8_t bits = p->ext.present ? p->ext.transports : CLC_TRANSPORT_ROCE;
-	uint32_t diag = 0;
+	const struct clc_proposal *p = &conn->rdv->proposal;
 	bool full;
 
-	conn->rdv->proposal = *p;
-	conn->foreign = !p->ext.present;
-	if (conn->eng->draining)
-		diag = CLC_DIAG_CONFIG;
-	else if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
-		diag = CLC_DIAG_MODE_MISMATCH;
-	else if (rdv_pick_device(conn->eng, bits, NULL) == NULL)
-		diag = CLC_DIAG_NO_DEVICE;
-	/* At first contact only: a group shows that there is a path. */
-	else if (rdv_pick_device(conn->eng, transports_of(conn), NULL) == NULL && find_group(conn, &full) == NULL)
-		diag = CLC_DIAG_PREFIX_MISMATCH;
+	rdv_terms_v1(conn->rdv);
+	if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
+		return CLC_DIAG_MODE_MISMATCH;
+	if (!p->ext.present && conn->eng->cfg.smc_version == 2)
+		return CLC_DIAG_VERSION_MISMATCH;
+	if (rdv_pick_device(conn->eng, kinds_of(p), NULL, NULL) == NULL)
+		return CLC_DIAG_NO_DEVICE;
+	if (rdv_pick_device(conn->eng, kinds_within_reach(conn), NULL, NULL) == NULL && find_group(conn, &full) == NULL)
+		return CLC_DIAG_PREFIX_MISMATCH;
+	return 0;
+}
+
+/* The same of version 2. */
+static uint32_t
+take_v2(struct smcr_conn *conn)
+{
+	uint32_t diag = rdv_take_offer(conn);
+	bool full;
+
+	return diag == 0 && find_group(conn, &full) == NULL ? rdv_way_to_client(conn) : diag;
+}
+
+/* The highest version that both can. Two smcrd have version 1 with our extension. What Linux says when there is none: that of
+ * version 2 when it was offered, unless version 1 alone stands against a subnet. */
+static uint32_t
+take_proposal(struct smcr_conn *conn, unsigned header)
+{
+	const struct clc_proposal *p = &conn->rdv->proposal;
+	bool offered = header >= 2 && !p->ext.present && (p->typev2 == CLC_PATH_R || p->typev2 == CLC_PATH_BOTH);
+	uint32_t v2 = offered ? take_v2(conn) : 0, v1;
+
+	if (offered && v2 == 0)
+		return 0;
+	v1 = take_v1(conn);
+	return v1 == 0 || v1 == CLC_DIAG_PREFIX_MISMATCH || v2 == 0 ? v1 : v2;
+}
+
+static void
+proposed(struct smcr_conn *conn, const struct clc_msg *msg)
+{
+	const struct clc_proposal *p = &conn->rdv->proposal;
+	uint32_t diag;
+
+	conn->rdv->proposal = msg->proposal;
+	diag = conn->eng->draining ? CLC_DIAG_CONFIG : take_proposal(conn, msg->version);
 	if (diag != 0) {
 		rdv_decline(conn, diag);
 		return;
@@ -105,16 +186,19 @@ accept(struct smcr_conn *conn, const struct link *link, bool first_contact)
 static void
 first_contact(struct smcr_conn *conn)
 {
-	uint8_t bits = transports_of(conn);
-	struct rnic_dev *dev = rdv_pick_device(conn->eng, bits, &conn->rdv->open.local_addr);
+	const struct rdv *r = conn->rdv;
+	bool v2 = r->version >= 2;
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, v2 ? RDV_ROCE_V2 : kinds_within_reach(conn),
+	    &r->open.local_addr, v2 ? r->proposal.v2.gid : NULL);
+	struct owner client = client_of(conn);
 	struct link *link;
 	uint32_t diag;
 
 	if (dev == NULL) {
-		rdv_decline(conn, CLC_DIAG_PREFIX_MISMATCH);
+		rdv_decline(conn, v2 ? CLC_DIAG_NO_ROUTE : CLC_DIAG_PREFIX_MISMATCH);
 		return;
 	}
-	diag = rdv_form_group(conn, conn->rdv->proposal.peer_id, dev, rng_u64(conn->eng->rng));
+	diag = rdv_form_group(conn, &client, dev, rng_u64(conn->eng->rng));
 	link = rdv_first_link(conn);
 	if (diag == 0 && dev->ops->qp_expect(link->qp) < 0)
 		diag = CLC_DIAG_READY_LINK;
@@ -130,7 +214,7 @@ void
 rdv_server_choose(struct smcr_conn *conn)
 {
 	struct smcr *eng = conn->eng;
-	struct owner client = owner_of(conn->rdv->proposal.peer_id, &conn->rdv->open.remote);
+	struct owner client = client_of(conn);
 	bool full;
 	struct lgr *lgr = find_group(conn, &full);
 
@@ -141,6 +225,8 @@ rdv_server_choose(struct smcr_conn *conn)
 		return;
 	}
 	struct link *link = lgr_pick_link(lgr);
+	if (!rdv_is_smcrd(conn))
+		dialect_no_extension(&lgr->dialect);
 	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
 	if (conn->elem_idx == 0) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
@@ -163,12 +249,15 @@ rdv_server_connected(struct smcr_conn *conn)
 }
 
 static void
-confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
+confirmed_first(struct smcr_conn *conn, const struct clc_msg *msg)
 {
+	const struct clc_accept *a = &msg->accept;
 	struct link *link = rdv_first_link(conn);
 	uint32_t diag = conn->rdv->failed;
 
 	conn->rdv->confirm_in = true;
+	if (diag == 0)
+		diag = rdv_take_confirm(conn, msg);
 	if (diag == 0 && clc_mtu_bytes(a->mtu_code) == 0)
 		diag = CLC_DIAG_CONFIG;
 	if (diag == 0) {
@@ -188,13 +277,16 @@ confirmed_first(struct smcr_conn *conn, const struct clc_accept *a)
 }
 
 static void
-confirmed_subsequent(struct smcr_conn *conn, const struct clc_accept *a)
+confirmed_subsequent(struct smcr_conn *conn, const struct clc_msg *msg)
 {
+	const struct clc_accept *a = &msg->accept;
 	struct lgr *lgr = conn->lgr;
 	struct link *via = link_named(lgr, a);
 
 	/* Past our Accept nothing can be declined (C.1): broken off. */
-	if (via == NULL)
+	if (rdv_take_confirm(conn, msg) != 0)
+		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm has another version or EID than the group");
+	else if (via == NULL)
 		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm names a link that is not in the group");
 	else if (rdv_take_peer_elem(conn, lgr, via, a) != 0)
 		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm names an RMB that was never confirmed");
@@ -202,19 +294,34 @@ confirmed_subsequent(struct smcr_conn *conn, const struct clc_accept *a)
 		rdv_finish(conn, lgr, conn->link);
 }
 
+/* Who confirms is who proposed, as far as that one named itself. */
+static bool
+is_same_client(const struct smcr_conn *conn, const struct clc_accept *a)
+{
+	const struct rdv *r = conn->rdv;
+	const uint8_t *id = r->proposal.peer_id;
+
+	if (!names_itself(r)) {
+		if (rdv_forms_group(conn))
+			return true;
+		id = conn->lgr->peer_id;
+	}
+	return memcmp(a->peer_id, id, sizeof(a->peer_id)) == 0;
+}
+
 void
 rdv_server_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
 	if (conn->rdv->step == RDV_WAIT_PROPOSAL && msg->type == CLC_PROPOSAL) {
-		proposed(conn, &msg->proposal);
+		proposed(conn, msg);
 	} else if (conn->rdv->step == RDV_WAIT_CONFIRM && msg->type == CLC_CONFIRM &&
-	    memcmp(msg->accept.peer_id, conn->rdv->proposal.peer_id, sizeof(msg->accept.peer_id)) == 0) {
+	    is_same_client(conn, &msg->accept)) {
 		rdv_step(conn, RDV_NONE, 0);
 		conn->rdv->peer = msg->accept;
 		if (rdv_forms_group(conn))
-			confirmed_first(conn, &msg->accept);
+			confirmed_first(conn, msg);
 		else
-			confirmed_subsequent(conn, &msg->accept);
+			confirmed_subsequent(conn, msg);
 	} else {
 		rdv_protocol_error(conn, "unexpected CLC message");
 	}

@@ -161,6 +161,7 @@ rdv_message(struct smcr_conn *conn)
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, rdv_first_link(conn), conn->id, r->in, r->in_len);
 	conn->eng->ctr.clc_received++;
 	r->in_len = 0;
+	r->heard = r->in[7] >> 4;
 	/* A reserved value where we may still decline (C.6); a Confirm's peer waits for CONFIRM LINK instead. */
 	if (n == -EPROTO && r->step != RDV_WAIT_GROUP && r->step != RDV_WAIT_LINK) {
 		conn->eng->ctr.bad_clc++;
@@ -213,7 +214,7 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 void
 rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *link, bool first_contact)
 {
-	struct clc_msg msg = { .type = type, .version = 1 };
+	struct clc_msg msg = { .type = type, .version = (uint8_t)link->lgr->version };
 	struct clc_accept *a = &msg.accept;
 	const struct rnic_mr *mr = conn->rmb->mr[link->slot];
 
@@ -229,7 +230,9 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 	a->mtu_code = link->mtu_code;
 	a->vaddr = mr->addr;
 	a->psn = link->qp->psn;
-	if (type == CLC_ACCEPT ? conn->rdv->proposal.ext.present : conn->rdv->peer.ext.present) {
+	if (msg.version >= 2)
+		rdv_tell_terms(conn, type, link, a);
+	else if (rdv_is_smcrd(conn)) {
 		a->ext.present = true;
 		a->ext.version = CLC_SMCRD_EXT_VERSION;
 		a->ext.transports = link->info.transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP

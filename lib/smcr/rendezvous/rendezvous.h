@@ -2,8 +2,9 @@
  * The rendezvous of a connection: CLC messages on the middle, from smcr_open
  * until it is established, fallen back or ended (RFC 7609 3.5, Appendix C).
  * rendezvous.c has the steps, their timer, the messages and the entry points of
- * smcr.h; rdv_client.c and rdv_server.c the steps of each role; rdv_group.c
- * groups and elements; rdv_end.c how it ends otherwise.
+ * smcr.h; rdv_client.c and rdv_server.c the steps of each role; rdv_device.c
+ * picks devices, rdv_terms.c agrees on version 2, rdv_group.c has groups and
+ * elements; rdv_end.c how it ends otherwise.
  */
 #pragma once
 
@@ -46,16 +47,19 @@ struct rdv {
 	size_t left_len; /* bytes of `in` that are data (smcr_clc_leftover) */
 	uint8_t out[RDV_OUT_MAX];
 	size_t out_len;
-	struct clc_proposal proposal; /* server: the peer's */
+	struct clc_proposal proposal; /* server: the peer's; client: ours */
 	struct clc_accept peer;       /* the peer's Accept or Confirm */
-	bool prewarm;                 /* no application behind: made for the group alone */
-	bool confirm_in;              /* server: the Confirm of a first contact has arrived */
-	enum smcr_reason abort;       /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
-	uint32_t failed;              /* server, first contact: decline with this when the Confirm comes */
-	struct lgr *lgr;              /* the group being formed, or whose new RMB is awaited */
-	struct list_node wait;        /* peer->waiting or lgr->wait_rmb */
-	int64_t until_ns;      /* we decline by then, as the peer waits for our next message and resets soon after */
-	struct peer *peer_ent; /* whose first contact this leads or waits for */
+	unsigned heard;               /* version of the peer's last message, which a Decline of ours has, too */
+	unsigned version;             /* of SMC, which the Accept has settled; the terms go with it */
+	struct lgr_terms terms;
+	bool prewarm;           /* no application behind: made for the group alone */
+	bool confirm_in;        /* server: the Confirm of a first contact has arrived */
+	enum smcr_reason abort; /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
+	uint32_t failed;        /* server, first contact: decline with this when the Confirm comes */
+	struct lgr *lgr;        /* the group being formed, or whose new RMB is awaited */
+	struct list_node wait;  /* peer->waiting or lgr->wait_rmb */
+	int64_t until_ns;       /* we decline by then, as the peer waits for our next message and resets soon after */
+	struct peer *peer_ent;  /* whose first contact this leads or waits for */
 };
 
 /*
@@ -138,8 +142,9 @@ void rdv_peer_waits(struct smcr_conn *);
 uint32_t rdv_patience_ms(const struct smcr_conn *);
 /* Waits until the group has a new RMB of the connection's size; declines when that cannot be. */
 void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);
-/* A new group with its first link, first RMB and the connection's element in it. 0 or the diagnosis to decline with. */
-uint32_t rdv_form_group(struct smcr_conn *, const uint8_t peer_id[8], struct rnic_dev *, uint64_t token);
+/* A new group with its first link, first RMB and the connection's element in it, on the terms of the rendezvous. 0 or the
+ * diagnosis to decline with. */
+uint32_t rdv_form_group(struct smcr_conn *, const struct owner *, struct rnic_dev *, uint64_t token);
 /* The first link of the group that this connection forms; NULL when it forms none, or has no link yet. */
 struct link *rdv_first_link(const struct smcr_conn *);
 /* The peer's element of a Confirm or Accept on an existing or new group: 0 or the diagnosis. Resolves a conflict by
@@ -147,10 +152,50 @@ struct link *rdv_first_link(const struct smcr_conn *);
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
 /* Attached, established; the rendezvous is over. */
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
-struct rnic_dev *rdv_pick_device(const struct smcr *, uint8_t transports, const struct rnic_gid *want);
+/* The peer's CLC messages so far have our extension. */
+bool rdv_is_smcrd(const struct smcr_conn *);
+
+/* -- rdv_device.c -- */
+
+/* Kinds of devices, in sets. A peer with our extension names transports; how a RoCE port of any other peer is addressed goes by
+ * the version of SMC. */
+enum {
+	RDV_ROCE = CLC_TRANSPORT_ROCE,
+	RDV_IWARP = CLC_TRANSPORT_IWARP,
+	RDV_ROCE_V1 = 1 << 8,
+	RDV_ROCE_V2 = 1 << 9, /* with an IPv4 address */
+};
+
+bool rdv_is_ipv4(const uint8_t addr[16]);
+/* A device whose port is up, of one of these kinds: the one at this address, else one on the same port, else a card; NULL when
+ * there is none. to: those only from which there may be a way to this GID of the peer; NULL: any. */
+struct rnic_dev *rdv_pick_device(const struct smcr *, unsigned kinds, const struct rnic_gid *want, const uint8_t *to);
+enum rnic_reach rdv_reach(struct rnic_dev *, const uint8_t gid[16]);
+/* CLC_TRANSPORT_ bits of what can be picked. */
 uint8_t rdv_transports(const struct smcr *);
 /* The device that would be taken for a group of this kind, for this connection, is in the group's VLAN. */
 bool rdv_vlan_fits(const struct smcr_conn *, const struct lgr *);
+/* The GIDs of our RoCE v2 ports that links of the group may use, that of this link first; returns their number. */
+uint8_t rdv_own_gids(const struct smcr *, const struct link *, uint8_t gids[CLC_MAX_GIDS][CLC_GID_LEN]);
+
+/* -- rdv_terms.c: 0, or the diagnosis to decline with -- */
+
+/* Version 1, which agrees on no terms. */
+void rdv_terms_v1(struct rdv *);
+/* Client: what of version 2 the Proposal has; false: none of it. */
+bool rdv_offer_v2(const struct smcr_conn *, struct clc_v2_offer *);
+/* Client: version and terms that the Accept settles. */
+uint32_t rdv_take_accept(struct smcr_conn *, const struct clc_msg *);
+/* Client, first contact: is there a way to the port that the Accept names? */
+uint32_t rdv_way_to_server(const struct smcr_conn *, struct rnic_dev *, const struct clc_accept *);
+/* Server: version 2 as the Proposal offers it, then version and terms of the rendezvous. */
+uint32_t rdv_take_offer(struct smcr_conn *);
+/* Server, first contact of version 2: is there a device, and a way from it to the client's port? */
+uint32_t rdv_way_to_client(const struct smcr_conn *);
+/* Server: the Confirm keeps to the group's version and terms; what it tells of the client goes into the group. */
+uint32_t rdv_take_confirm(struct smcr_conn *, const struct clc_msg *);
+/* What an Accept or Confirm of version 2 has besides; gid, first_contact are set. */
+void rdv_tell_terms(const struct smcr_conn *, enum clc_type, const struct link *, struct clc_accept *);
 
 /* -- peer.c -- */
 

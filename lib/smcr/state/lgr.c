@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/minmax.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
@@ -79,13 +80,16 @@ static const struct state_row steps[LLC_STEP_CNT] = {
 	[LLC_WAIT_CONFIRM_LINK_RSP] = { "waits for CONFIRM LINK response", LLC(WAIT_ADD_LINK_RSP) },
 	[LLC_WAIT_ADD_LINK] = { "waits for ADD LINK", LLC(CONNECT_NEW) },
 	[LLC_WAIT_PEER_DECLINE] = { "waits for a Decline", 0 },
-	[LLC_WAIT_ADD_LINK_RSP] = { "waits for ADD LINK response", LLC(WAIT_ADD_CONT_RSP) | LLC(WAIT_PEER_DECLINE) },
+	/* To the new link itself in version 2, which has no CONTINUATIONs. */
+	[LLC_WAIT_ADD_LINK_RSP] = { "waits for ADD LINK response",
+	    LLC(WAIT_ADD_CONT_RSP) | LLC(WAIT_NEW_CONNECTED) | LLC(WAIT_NEW_CONFIRM_RSP) | LLC(WAIT_PEER_DECLINE) },
 	[LLC_WAIT_ADD_CONT_RSP] = { "waits for ADD LINK CONTINUATION response",
 	    LLC(WAIT_ADD_CONT_RSP) | LLC(WAIT_NEW_CONNECTED) | LLC(WAIT_NEW_CONFIRM_RSP) | LLC(WAIT_PEER_DECLINE) },
 	[LLC_WAIT_NEW_CONNECTED] = { "waits for the new queue pair",
 	    LLC(WAIT_NEW_CONFIRM_RSP) | LLC(WAIT_PEER_DECLINE) },
 	[LLC_WAIT_NEW_CONFIRM_RSP] = { "waits for CONFIRM LINK response of the new link", LLC(WAIT_PEER_DECLINE) },
-	[LLC_CONNECT_NEW] = { "connects the new queue pair", LLC(WAIT_ADD_CONT) | LLC(WAIT_PEER_DECLINE) },
+	[LLC_CONNECT_NEW] = { "connects the new queue pair",
+	    LLC(WAIT_ADD_CONT) | LLC(WAIT_NEW_CONFIRM) | LLC(WAIT_PEER_DECLINE) },
 	[LLC_WAIT_ADD_CONT] = { "waits for ADD LINK CONTINUATION",
 	    LLC(WAIT_ADD_CONT) | LLC(WAIT_NEW_CONFIRM) | LLC(WAIT_PEER_DECLINE) },
 	[LLC_WAIT_NEW_CONFIRM] = { "waits for CONFIRM LINK of the new link", LLC(WAIT_PEER_DECLINE) },
@@ -122,6 +126,12 @@ lgr_pick_link(struct lgr *lgr)
 			best = l;
 	}
 	return best;
+}
+
+uint32_t
+lgr_conns_max(const struct lgr *lgr)
+{
+	return min_u32(lgr->conns_limit, lgr->eng->cfg.conns_per_group);
 }
 
 bool

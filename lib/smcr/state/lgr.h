@@ -12,8 +12,10 @@
 #include "base/list.h"
 #include "base/timerq.h"
 #include "smcr/smcr.h"
+#include "smcr/state/dialect.h"
 #include "smcr/state/link.h"
 #include "smcr/state/marks.h"
+#include "wire/clc.h"
 #include "wire/llc.h"
 
 struct rmb;
@@ -28,8 +30,22 @@ enum lgr_state {
 
 /* Whose a group is (group/owner.h). */
 struct owner {
-	uint8_t peer_id[8];          /* what it calls itself */
+	uint8_t peer_id[8]; /* what it calls itself */
+	/* of a client whose Proposal names no peer id, as it offers version 2 alone: its RoCE v2 port stands in for it. Else 0 */
+	uint8_t gid[16];
 	struct smcr_identity remote; /* who it is, as far as anybody knows */
+};
+
+/* What both ends agreed on at first contact in version 2, and what the peer told. Zero in version 1. */
+struct lgr_terms {
+	struct clc_eid eid;
+	uint8_t release;
+	uint8_t max_conns; /* release 1: limits, as they go into the Confirm */
+	uint8_t max_links;
+	uint8_t peer_os; /* enum clc_os */
+	uint8_t peer_host[CLC_HOST_LEN];
+	uint8_t peer_gid_cnt; /* server: the client's RoCE v2 ports, that of the first link among them */
+	uint8_t peer_gids[CLC_MAX_GIDS][CLC_GID_LEN];
 };
 
 /*
@@ -115,13 +131,16 @@ struct lgr {
 	const char *delete_why;
 	uint32_t delete_reason;
 	bool end_wanted;  /* server: the client is through with it; not offered, ends when ours are gone */
-	unsigned version; /* SMC version: 1 */
+	unsigned version; /* of SMC: 1 or 2; known before the first link is made */
+	struct dialect dialect;
+	struct lgr_terms terms;
 	bool rfc_cursors; /* what we say in CONFIRM LINK: the configuration when the group was made */
 	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */
 	struct owner owner;
-	uint16_t vlan;     /* of the devices of all of its links (2, 5.1) */
-	char peer_key[64]; /* client */
-	uint64_t token;    /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
+	uint8_t peer_id[8]; /* as the peer calls itself; of version 2 a client may do so in its Confirm first */
+	uint16_t vlan;      /* of the devices of all of its links (2, 5.1) */
+	char peer_key[64];  /* client */
+	uint64_t token;     /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
 	int64_t born_ns;
 	int64_t idle_since_ns; /* while it is unused */
 	struct lgr_contact contact;
@@ -130,14 +149,17 @@ struct lgr {
 	unsigned link_cnt; /* neither LINK_FREE nor LINK_GONE */
 	unsigned active_cnt;
 	uint8_t next_link_number;
-	uint32_t links_made;     /* so far: their order */
-	uint8_t links_limit;     /* symmetric links: the smaller of both sides' */
-	bool want_link;          /* another link is to be tried; a client asks for it */
-	struct timer add_retry;  /* server: ADD LINK again; client: the server hears again of an idle device (C.8) */
-	uint32_t add_retry_ms;   /* 0: the last attempt went well */
-	int64_t add_due_ns;      /* by when the offers of links so far are worked off (llc_offer_due) */
-	int64_t fyi_due_ns;      /* server: from when the client may say again that it has a device */
-	struct timer rkey_retry; /* the peer refused our CONFIRM RKEY because of another exchange */
+	uint32_t links_made;    /* so far: their order */
+	uint8_t links_limit;    /* symmetric links: the smaller of both sides'; 0: not known yet */
+	uint8_t conns_limit;    /* connections: the smaller of both sides' */
+	bool want_link;         /* another link is to be tried; a client asks for it */
+	struct timer add_retry; /* server: ADD LINK again; client: the server hears again of an idle device (C.8) */
+	uint32_t add_retry_ms;  /* 0: the last attempt went well */
+	int64_t add_due_ns;     /* by when the offers of links so far are worked off (llc_offer_due) */
+	uint8_t
+	    asked_over; /* server: a REQUEST ADD LINK that came over this link is owed an ADD LINK or an answer; 0: none */
+	int64_t fyi_due_ns;                /* server: from when the client may say again that it has a device */
+	struct timer rkey_retry;           /* the peer refused our CONFIRM RKEY because of another exchange */
 	struct llc_delete_link delete_req; /* client: the server's, to be answered when the link is drained */
 	struct failover failover;
 
@@ -179,5 +201,7 @@ void llc_flow_set_step(struct llc_flow *, enum llc_step);
 /* An active link for a connection's sending: the one with the fewest connections, not a retiring one when there is
  * another; NULL when there is none. */
 struct link *lgr_pick_link(struct lgr *);
+/* Connections at most, as both ends agreed and we are set to. */
+uint32_t lgr_conns_max(const struct lgr *);
 /* No connections, and none waits for an RMB. */
 bool lgr_unused(const struct lgr *);

@@ -20,7 +20,7 @@
 #include "smcr/smcr.h"
 #include "wire/llc.h"
 
-#define LINK_MSG_LEN 44   /* every LLC and CDC message (RFC 7609 A.3, A.4) */
+#define LINK_MSG_LEN 44   /* every CDC message, and nearly every LLC message (RFC 7609 A.3, A.4) */
 #define LINK_LLC_QUEUE 16 /* LLC messages waiting to be posted */
 
 /* Link slots of a group: the symmetric links and one asymmetric. */
@@ -55,10 +55,13 @@ struct link_wr {
 	uint8_t flags;     /* CDC: its connection flags */
 	enum llc_type llc; /* LLC */
 	bool llc_response;
+	bool llc_long; /* LLC: it is in link->long_buf */
 };
 
 /* An LLC message that waits to be posted. */
 struct link_llc {
+	uint16_t len;
+	const uint8_t *in_long; /* one above LINK_MSG_LEN is here, in link->long_buf; else NULL */
 	uint8_t msg[LINK_MSG_LEN];
 	enum llc_type type;
 	bool response;
@@ -95,9 +98,10 @@ struct link {
 	uint8_t mtu_code;          /* of the path: the smaller of both */
 
 	/* receive */
-	uint32_t rq_depth; /* as configured, or what the device can do */
-	uint8_t *recv_buf; /* rq_depth buffers */
-	struct rnic_mr *recv_mr;
+	uint32_t rq_depth;        /* as configured, or what the device can do; SMC version 2: 48 at most */
+	uint32_t recv_len;        /* of each buffer */
+	uint8_t *recv_buf;        /* rq_depth buffers, and long_buf behind them */
+	struct rnic_mr *recv_mr;  /* of all that */
 	uint32_t recv_repost[64]; /* buffers to be posted again, in batches */
 	unsigned recv_repost_cnt;
 	int64_t last_rx_ns; /* activity is something received (4.5.3) */
@@ -111,6 +115,11 @@ struct link {
 	bool has_held;
 	uint8_t held_msg[LINK_MSG_LEN];
 	uint32_t unsignaled; /* posted since the last signaled one */
+	/* SMC version 2: LLC messages above LINK_MSG_LEN, one behind the other, from their queueing to their completion; it is
+	 * used from its start again when all of them are complete. NULL in version 1. */
+	uint8_t *long_buf; /* LLC_MAX_LEN bytes */
+	uint32_t long_used;
+	unsigned long_cnt; /* messages in it */
 
 	uint32_t sends_max;  /* most Sends that the device ever had credits for */
 	bool want_fence;     /* somebody waits for completions */

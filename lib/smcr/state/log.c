@@ -46,7 +46,7 @@ engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, con
 
 	if (l == NULL || lgr == NULL)
 		return;
-	engine_hex_id(lgr->owner.peer_id, l->peer);
+	engine_hex_id(lgr->peer_id, l->peer);
 	if (lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0')
 		snprintf(l->peer, sizeof(l->peer), "%s", lgr->peer_key);
 	l->group_id = lgr->id;

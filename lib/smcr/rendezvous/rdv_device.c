@@ -1,0 +1,127 @@
+/* Which device a connection's first contact takes, and where it leads. */
+#include <string.h>
+
+#include "smcr/data/conn.h"
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
+
+bool
+rdv_is_ipv4(const uint8_t addr[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	return memcmp(addr, mapped, sizeof(mapped)) == 0;
+}
+
+static unsigned
+kinds_of(const struct rnic_info *info)
+{
+	if (info->transport == RNIC_TRANSPORT_IWARP)
+		return RDV_IWARP;
+	if (info->gid_type == RNIC_GID_ROCE_V1)
+		return RDV_ROCE | RDV_ROCE_V1;
+	return info->gid_type == RNIC_GID_ROCE_V2 && rdv_is_ipv4(info->gid.b) ? RDV_ROCE | RDV_ROCE_V2 : RDV_ROCE;
+}
+
+uint8_t
+rdv_transports(const struct smcr *eng)
+{
+	unsigned kinds = 0;
+
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		struct rnic_info info = rnic_query(eng->devs[i]);
+
+		if (info.port == RNIC_PORT_UP)
+			kinds |= kinds_of(&info);
+	}
+	return kinds & (RDV_ROCE | RDV_IWARP);
+}
+
+enum rnic_reach
+rdv_reach(struct rnic_dev *dev, const uint8_t gid[16])
+{
+	struct rnic_gid to;
+
+	memcpy(to.b, gid, sizeof(to.b));
+	return dev->ops->reaches != NULL ? dev->ops->reaches(dev, &to) : RNIC_REACH_DIRECT;
+}
+
+/* The RoCE device with this GID; a port may be several devices, one for each kind of GID. */
+static bool
+roce_at(const struct smcr *eng, const struct rnic_gid *gid, struct rnic_info *info)
+{
+	for (unsigned i = 0; gid != NULL && i < eng->dev_cnt; i++) {
+		*info = rnic_query(eng->devs[i]);
+		if (info->transport == RNIC_TRANSPORT_ROCE && memcmp(&info->gid, gid, sizeof(*gid)) == 0)
+			return true;
+	}
+	return false;
+}
+
+struct rnic_dev *
+rdv_pick_device(const struct smcr *eng, unsigned kinds, const struct rnic_gid *want, const uint8_t *to)
+{
+	struct rnic_dev *best = NULL;
+	struct rnic_info port;
+	unsigned best_score = 0;
+	bool has_port = roce_at(eng, want, &port);
+
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		struct rnic_info info = rnic_query(eng->devs[i]);
+		unsigned score = 1;
+
+		if (info.port != RNIC_PORT_UP || (kinds & kinds_of(&info)) == 0 ||
+		    (to != NULL && rdv_reach(eng->devs[i], to) == RNIC_REACH_NONE))
+			continue;
+		/* The order of devices is that of their coming. */
+		if (info.transport == RNIC_TRANSPORT_ROCE)
+			score += info.gid_type == RNIC_GID_ROCE_V1 ? 1 : 2;
+		if (want != NULL && memcmp(&info.gid, want, sizeof(*want)) == 0)
+			score += 6;
+		else if (has_port && info.transport == RNIC_TRANSPORT_ROCE &&
+		    memcmp(info.mac, port.mac, sizeof(info.mac)) == 0)
+			score += 3;
+		if (score <= best_score)
+			continue;
+		best = eng->devs[i];
+		best_score = score;
+	}
+	return best;
+}
+
+/* What the devices of all links of a group are. */
+static unsigned
+kinds_of_group(const struct lgr *lgr)
+{
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state != LINK_FREE)
+			return kinds_of(&l->info) &
+			    (lgr->dialect.foreign && l->info.transport == RNIC_TRANSPORT_ROCE ? ~(unsigned)RDV_ROCE
+			                                                                      : RDV_ROCE | RDV_IWARP);
+	}
+	return 0;
+}
+
+bool
+rdv_vlan_fits(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, kinds_of_group(lgr), &conn->rdv->open.local_addr, NULL);
+
+	return dev == NULL || rnic_query(dev).vlan == lgr->vlan;
+}
+
+uint8_t
+rdv_own_gids(const struct smcr *eng, const struct link *link, uint8_t gids[CLC_MAX_GIDS][CLC_GID_LEN])
+{
+	uint8_t cnt = 0;
+
+	memcpy(gids[cnt++], link->info.gid.b, CLC_GID_LEN);
+	for (unsigned i = 0; i < eng->dev_cnt && cnt < CLC_MAX_GIDS; i++) {
+		struct rnic_info info = rnic_query(eng->devs[i]);
+
+		if (eng->devs[i] != link->dev && info.port == RNIC_PORT_UP && info.vlan == link->lgr->vlan &&
+		    (kinds_of(&info) & RDV_ROCE_V2) != 0)
+			memcpy(gids[cnt++], info.gid.b, CLC_GID_LEN);
+	}
+	return cnt;
+}

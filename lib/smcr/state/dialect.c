@@ -1,0 +1,21 @@
+/* What is done otherwise for a peer that is no smcrd; see dialect.h. */
+#include "smcr/state/dialect.h"
+
+void
+dialect_no_extension(struct dialect *d)
+{
+	d->foreign = true;
+	d->confirm_repeats_link = true;
+	d->closing_moves_unasked = true;
+	d->rkeys_asked_once = true;
+	d->delete_rkey_is_final = true;
+	d->wrap_0_is_next = true;
+}
+
+void
+dialect_choose(struct dialect *d, bool extension)
+{
+	*d = (struct dialect){ .foreign = false };
+	if (!extension)
+		dialect_no_extension(d);
+}

@@ -1,0 +1,36 @@
+/*
+ * How the peer of a link group speaks where peers differ. A peer is foreign when its CLC messages have no part of smcrd's
+ * (clc.h): Linux, or what talks to Linux. What is done otherwise for a foreign peer hangs on a field here, and all fields are
+ * set in one place, dialect.c. doc/linux.md has the list for people, with what any peer may do.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct dialect {
+	bool foreign;
+	/* SMC version 2 has 16-bit numbers in LLC messages. Linux writes and reads them in the order of its machine; this is
+	 * learned from its first CONFIRM LINK (llc_link.c). */
+	bool little;
+	/* RFC 7609 3.5.2.3 lets a client's Confirm name any link of the group. Linux takes the RToken in it for that of the
+	 * link that its own Accept named (smc_listen_rdma_finish). */
+	bool confirm_repeats_link;
+	/* 4.6.1 has each connection validated that moves to another link. Linux asks nothing for one whose end has begun, by
+	 * whichever side (smc_switch_conns): it goes on with its next message. */
+	bool closing_moves_unasked;
+	/* Asks but once for an RKEY, and falls back when that is refused (smc_llc_do_confirm_rkey); what it asks has crossed ours,
+	 * which it takes up when it has its answer. */
+	bool rkeys_asked_once;
+	/* 3.5.5.2.2 lets DELETE RKEY be refused. Linux does not mind: its RMB is gone, or somebody else's, whatever the answer
+	 * (smc_buf_free). */
+	bool delete_rkey_is_final;
+	/* A repetition after a failover tells lower producer cursors than before. Linux passes over them, but takes one with
+	 * wrap 0 behind another wrap for the next one after wrap 65535 (smc_cdc_cursor_to_host), and counts bytes that are not
+	 * there. */
+	bool wrap_0_is_next;
+};
+
+/* When a group is made: from whether its peer's CLC messages have our extension. */
+void dialect_choose(struct dialect *, bool extension);
+/* A message of the peer of a group came without. */
+void dialect_no_extension(struct dialect *);
