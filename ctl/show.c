@@ -72,6 +72,17 @@ show_confinement(FILE *f, const json_t *c, bool detail)
 	}
 }
 
+/* Where services want it; an older daemon says nothing. */
+static void
+show_option(FILE *f, const json_t *o)
+{
+	if (get_int(o, "services") == 0)
+		return;
+	fprintf(f, "TCP option   %s", get_bool(o, "usable") ? "SMC-R's is in use" : "SMC-R's cannot be used: ");
+	print_clean(f, get_string(o, "text"));
+	fputc('\n', f);
+}
+
 static void
 show_status(FILE *f, const json_t *d, bool detail)
 {
@@ -89,6 +100,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	    human_bytes(most, (uint64_t)get_int(d, "rmb_bytes_max")),
 	    human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
 	show_confinement(f, json_object_get(d, "confinement"), detail);
+	show_option(f, json_object_get(d, "tcp_option"));
 	fputc('\n', f);
 	show_list(f, d, "services", detail);
 }

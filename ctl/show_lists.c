@@ -95,6 +95,30 @@ depths_cell(const json_t *l, char *buf, size_t cap)
 	snprintf(buf, cap, ird < 0 && ord < 0 ? "-" : "%s/%s", ird_text, ord_text);
 }
 
+/* Of SMC-R: "1", "2.0", "2.1"; nothing for a connection that is not on it. A link and a connection have no release of their
+ * own. */
+static void
+version_cell(const json_t *item, char *buf, size_t cap)
+{
+	int64_t version = get_int(item, "version");
+
+	buf[0] = '\0';
+	if (version >= 2 && json_object_get(item, "release") != NULL)
+		snprintf(buf, cap, "%" PRId64 ".%" PRId64, version, get_int(item, "release"));
+	else if (version != 0)
+		snprintf(buf, cap, "%" PRId64, version);
+}
+
+/* Who is at the other end of a group. */
+static void
+peer_kind_cell(const json_t *g, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s",
+	    json_object_get(g, "foreign") == NULL ? ""
+	        : get_bool(g, "foreign")          ? "AF_SMC"
+	                                          : "smcrd");
+}
+
 static void
 cursor_cell(const json_t *g, char *buf, size_t cap)
 {
@@ -133,6 +157,7 @@ static const struct column connections[] = {
 	{ .heading = "MODE", .call = mode_cell },
 	{ .heading = "STATE", .call = conn_state_cell },
 	{ .heading = "GROUP/LINK", .call = group_link_cell },
+	{ .heading = "VERSION", .call = version_cell },
 	{ .heading = "TOKEN", .key = "token", .detail = true },
 	{ .heading = "PEER-TOKEN", .key = "peer_token", .detail = true },
 	{ .heading = "SNDBUF", .kind = COLUMN_BYTES, .key = "sndbuf_bytes", .detail = true },
@@ -161,14 +186,20 @@ static const struct column connections[] = {
 static const struct column groups[] = {
 	{ .heading = "ID", .kind = COLUMN_NUMBER, .key = "id" },
 	{ .heading = "ROLE", .key = "role" },
+	{ .heading = "VERSION", .call = version_cell },
 	{ .heading = "TYPE", .key = "type" },
 	{ .heading = "STATE", .key = "state" },
 	{ .heading = "CONNS", .kind = COLUMN_NUMBER, .key = "connections" },
+	{ .heading = "CONNS-MAX", .kind = COLUMN_NUMBER, .key = "connections_limit", .detail = true },
 	{ .heading = "LINKS/MAX", .kind = COLUMN_NUMBER, .key = "links", .more = { "links_limit" } },
 	{ .heading = "RMBS", .kind = COLUMN_NUMBER, .key = "rmbs" },
 	{ .heading = "PEER-RMBS", .kind = COLUMN_NUMBER, .key = "peer_rmbs" },
 	{ .heading = "PEER-ID", .key = "peer_id" },
 	{ .heading = "PEER", .key = "peer" },
+	{ .heading = "PEER-KIND", .call = peer_kind_cell },
+	{ .heading = "PEER-OS", .key = "peer_os" },
+	{ .heading = "PEER-HOST", .key = "peer_host" },
+	{ .heading = "EID", .key = "eid" },
 	{ .heading = "MEMORY", .kind = COLUMN_BYTES, .key = "rmb_bytes", .more = { "sndbuf_bytes" } },
 	{ .heading = "RMB-BYTES", .kind = COLUMN_NUMBER, .key = "rmb_bytes", .detail = true },
 	{ .heading = "SNDBUF-BYTES", .kind = COLUMN_NUMBER, .key = "sndbuf_bytes", .detail = true },
@@ -185,6 +216,7 @@ static const struct column links[] = {
 	{ .heading = "LINK", .kind = COLUMN_NUMBER, .key = "number" },
 	{ .heading = "LINK-UID", .key = "user_id" },
 	{ .heading = "PEER-UID", .key = "peer_user_id" },
+	{ .heading = "VERSION", .call = version_cell },
 	{ .heading = "STATE", .key = "state" },
 	{ .heading = "DEVICE", .key = "device" },
 	{ .heading = "GID", .key = "gid" },

@@ -6,7 +6,9 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/notify.c daemon/notify.h \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/loop.c daemon/loop.h daemon/env.h \
-	daemon/net.c daemon/net.h
+	daemon/net.c daemon/net.h \
+	daemon/smcopt.c daemon/smcopt.h \
+	daemon/smcopt_prog.c daemon/smcopt_prog.h
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \
 	$(SECCOMP_LIBS)
@@ -24,6 +26,7 @@ smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiw
 
 check_UNIT += \
 	tests/unit/check_smcrd \
+	tests/unit/check_smcopt \
 	tests/unit/check_loop \
 	tests/unit/check_log_text
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)

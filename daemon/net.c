@@ -62,7 +62,7 @@ net_share_port(int fd, bool on)
 }
 
 int
-net_listen(const struct sockaddr_storage *ss, bool share)
+net_listen(const struct sockaddr_storage *ss, bool share, const struct smcopt *opt)
 {
 	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
@@ -73,6 +73,8 @@ net_listen(const struct sockaddr_storage *ss, bool share)
 		net_share_port(fd, true);
 	if (ss->ss_family == AF_INET6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (opt != NULL)
+		smcopt_mark_listener(opt, fd);
 	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, BACKLOG) != 0) {
 		err = -errno;
 		close(fd);
@@ -82,13 +84,15 @@ net_listen(const struct sockaddr_storage *ss, bool share)
 }
 
 int
-net_connect(const struct sockaddr_storage *ss, const struct config_keepalive *ka)
+net_connect(const struct sockaddr_storage *ss, const struct config_keepalive *ka, const struct smcopt *opt)
 {
 	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
 	net_tune(fd, ka);
+	if (opt != NULL)
+		smcopt_mark(opt, fd);
 	if (connect(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 && errno != EINPROGRESS) {
 		err = -errno;
 		close(fd);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "daemon/config/config.h"
+#include "daemon/smcopt.h"
 
 union net_addr {
 	struct sockaddr sa;
@@ -24,12 +25,13 @@ void net_addr_get(const union net_addr *, struct sockaddr_storage *);
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
 
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.
- * share: beside sockets for which net_share_port() is on. */
-int net_listen(const struct sockaddr_storage *, bool share);
+ * share: beside sockets for which net_share_port() is on. SYN/ACKs have SMC-R's option unless it is NULL. */
+int net_listen(const struct sockaddr_storage *, bool share, const struct smcopt *);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
-/* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. */
-int net_connect(const struct sockaddr_storage *, const struct config_keepalive *);
+/* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. The SYN has
+ * SMC-R's option unless it is NULL. */
+int net_connect(const struct sockaddr_storage *, const struct config_keepalive *, const struct smcopt *);
 /* Options of every leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */
 void net_tune(int fd, const struct config_keepalive *);
 /* The middle of a connection whose data is on SMC-R: keepalive no more often than it may be there. */

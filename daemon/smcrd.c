@@ -27,6 +27,8 @@
 #include "daemon/net.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
+#include "daemon/session/peer_rule.h"
+#include "daemon/smcopt.h"
 #include "daemon/worker/worker.h"
 
 #define NOTE_MAX 160
@@ -47,6 +49,7 @@ struct daemon {
 	struct control_listen listen; /* control_new takes it over */
 	int fds[CONFIG_SERVICES_MAX]; /* listening: systemd's, then ours on low ports; worker_new takes them over */
 	unsigned fd_cnt;
+	struct smcopt option;
 	struct confine_state confine;
 	struct notify notify;
 	bool draining;
@@ -339,8 +342,26 @@ on_term(void *arg)
 
 /* -- start -- */
 
+static bool
+wants_option(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (peer_rule_wants_option(cfg->services[i].peer))
+			return true;
+	return false;
+}
+
+/* Loaded only for services that want it: where nobody does, it stays away from the host's TCP. */
+static void
+open_option(struct daemon *d)
+{
+	smcopt_init(&d->option, "no service wanted it when smcrd was started: restart it");
+	if (wants_option(d->cfg))
+		smcopt_open(&d->option);
+}
+
 /*
- * Opens first what takes rights: sockets of systemd, listeners on ports below 1024, the control socket. Then gives the rights up;
+ * Opens first what takes rights: the TCP option, sockets of systemd, listeners on ports below 1024, the control socket. Then gives the rights up;
  * threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
  */
 static int
@@ -361,19 +382,21 @@ open_all(struct daemon *d, FILE *err)
 	}
 	for (int i = 0; i < n; i++)
 		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
+	open_option(d);
 	/* A port that cannot be had is reported by worker_new. */
 	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
-		const struct sockaddr_storage *at = &d->cfg->services[i].listen;
-		int fd = addr_port(at) < LOW_PORTS ? net_listen(at, false) : -1;
+		const struct config_service *svc = &d->cfg->services[i];
+		const struct smcopt *option = peer_rule_wants_option(svc->peer) ? &d->option : NULL;
+		int fd = addr_port(&svc->listen) < LOW_PORTS ? net_listen(&svc->listen, false, option) : -1;
 
 		if (fd >= 0)
 			d->fds[d->fd_cnt++] = fd;
 	}
 	int rc = control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
 	if (rc == 0)
-		rc = confine_rights(d->cfg, &d->confine);
+		rc = confine_rights(d->cfg, d->option.keeps_right ? CONFINE_KEEP_BPF : 0, &d->confine);
 	if (rc == 0)
-		rc = worker_new(d->loop, d->cfg, d->fds, d->fd_cnt, err, &d->worker);
+		rc = worker_new(d->loop, d->cfg, &d->option, d->fds, d->fd_cnt, err, &d->worker);
 	if (rc == 0)
 		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
@@ -444,6 +467,7 @@ end(struct daemon *d)
 	control_listen_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
+	smcopt_close(&d->option);
 	loop_free(d->loop);
 	config_free(d->cfg);
 }
@@ -475,10 +499,21 @@ run(struct daemon *d)
 	return code;
 }
 
+/* Tried out, for a configuration that wants it. */
+static void
+print_option(struct daemon *d)
+{
+	if (!wants_option(d->cfg))
+		return;
+	open_option(d);
+	printf("SMC-R's TCP option: %s%s\n", smcopt_usable(&d->option) ? "ready" : "no: ", d->option.why);
+	smcopt_close(&d->option);
+}
+
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { .listen = { .fd = -1, .lock = -1 } };
+	struct daemon d = { .listen = { .fd = -1, .lock = -1 }, .option = { .map = -1, .link = -1 } };
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 
@@ -497,6 +532,7 @@ smcrd_main(int argc, char **argv)
 		device_preview(d.cfg, stdout);
 		confine_preview(d.cfg, &d.confine);
 		confine_print(&d.confine, stdout);
+		print_option(&d);
 	}
 	config_free(d.cfg);
 	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;

@@ -66,6 +66,7 @@ struct config_service {
 	uint32_t connect_ms;   /* to the peer (ingress) or the server (egress) */
 	uint32_t idle_ms;      /* 0 = never */
 	enum config_fallback fallback;
+	enum smcr_peer_kind peer;         /* who is at the other end of the middle */
 	uint32_t elem_size;               /* RMB element */
 	bool prewarm;                     /* ingress: make the link group at start */
 	enum config_proxy proxy_protocol; /* ingress */

@@ -1,5 +1,6 @@
 /* Rules that look at more than one setting. Called by config.c after all settings are stored; a setting that
  * failed on its own is zero here and skipped. */
+#include <libconfig.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -168,6 +169,19 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 		    config_line(other_src, "address"));
 }
 
+static void
+check_versions(struct config_build *b, const struct config_setting_t *src)
+{
+	const struct config_setting_t *ueids = config_member(src, "ueids");
+	const struct smcr_config *smcr = &b->cfg->smcr;
+
+	/* A list that has entries, and is stored as none, is an error of its own. */
+	if (smcr->smc_version == 2 && (ueids == NULL || config_setting_length(ueids) == 0))
+		config_error(b, config_line(src, "smc_version"), "smcr.smc_version 2 needs an entry in smcr.ueids");
+	if (smcr->smc_version == 1 && smcr->ueid_cnt > 0)
+		config_warning(b, config_line(src, "ueids"), "smcr.ueids has no effect: smcr.smc_version is 1");
+}
+
 void
 config_check(struct config_build *b)
 {
@@ -191,6 +205,7 @@ config_check(struct config_build *b)
 	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
 		config_error(b, config_line(src, "add_link_retry"),
 		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
+	check_versions(b, src);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		const struct config_service *svc = &b->cfg->services[i];
 

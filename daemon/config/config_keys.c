@@ -12,6 +12,8 @@ static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "w
 	{ "notice", LOG_LVL_NOTICE }, { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }, { NULL, 0 } };
 static const struct config_word fallback_words[] = { { "tcp", CONFIG_FALLBACK_TCP },
 	{ "refuse", CONFIG_FALLBACK_REFUSE }, { NULL, 0 } };
+static const struct config_word peer_words[] = { { "smcrd", SMCR_PEER_SMCRD }, { "linux", SMCR_PEER_LINUX },
+	{ "auto", SMCR_PEER_AUTO }, { NULL, 0 } };
 static const struct config_word confine_words[] = { { "auto", CONFIG_CONFINE_AUTO },
 	{ "require", CONFIG_CONFINE_REQUIRE }, { "off", CONFIG_CONFINE_OFF }, { NULL, 0 } };
 static const struct config_word proxy_words[] = { { "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 },
@@ -20,6 +22,7 @@ static const struct config_word device_words[] = { { "siw", CONFIG_DEVICE_SIW },
 	{ NULL, 0 } };
 static const struct config_word gid_words[] = { { "any", CONFIG_GID_ANY }, { "roce_v1", CONFIG_GID_ROCE_V1 },
 	{ "roce_v2", CONFIG_GID_ROCE_V2 }, { NULL, 0 } };
+static const struct config_word version_words[] = { { "any", 0 }, { "1", 1 }, { "2", 2 }, { NULL, 0 } };
 static const struct config_word rtr_words[] = { { "send", SIW_RTR_SEND }, { "write", SIW_RTR_WRITE },
 	{ "read", SIW_RTR_READ }, { NULL, 0 } };
 
@@ -77,6 +80,9 @@ const struct config_key config_keys[] = {
 	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },
 	{ "mpa_peers", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_peers), NULL },
 	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
+	{ "smc_version", SMCR, CONFIG_T_CHOICE, LIVE, 0, 0, "any", CFG(smcr.smc_version), version_words },
+	{ "ueids", SMCR, CONFIG_T_EIDS, LIVE, 0, 0, NULL, offsetof(struct config, smcr.ueid_cnt),
+	    sizeof(uint8_t) + CLC_MAX_EIDS * sizeof(struct clc_eid), NULL },
 	{ "clc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "6s", CFG(smcr.clc_ms), NULL },
 	{ "llc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.llc_ms), NULL },
 	{ "confirm_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "4s", CFG(smcr.confirm_link_ms), NULL },
@@ -141,6 +147,7 @@ const struct config_key config_keys[] = {
 	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
 	{ "idle_timeout", SVC, CONFIG_T_MS, LIVE | ZERO, 1000, 7 * DAY_MS, "0", OF_SVC(idle_ms), NULL },
 	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback), fallback_words },
+	{ "peer", SVC, CONFIG_T_WORD, LIVE, 0, 0, "smcrd", OF_SVC(peer), peer_words },
 	{ "rmb_element", SVC, CONFIG_T_SIZE, LIVE | POW2, SMCR_ELEM_MIN, SMCR_ELEM_MAX, "64K", OF_SVC(elem_size),
 	    NULL },
 	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
@@ -155,6 +162,7 @@ const struct config_key config_keys[] = {
 BEHIND(struct siw_config, port_max, port_min, uint16_t);
 BEHIND(struct verbs_config, mpa_port_max, mpa_port_min, uint16_t);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
+BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);
 BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);
 BEHIND(struct config, mpa_peers_cnt, mpa_peers, struct config_net *);
 

@@ -28,6 +28,7 @@ enum config_type {
 	CONFIG_T_MS,      /* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
 	CONFIG_T_SECONDS, /* the same, whole seconds only -> uint32_t seconds */
 	CONFIG_T_WORD,    /* string, one of words -> an enum or int */
+	CONFIG_T_CHOICE,  /* string or integer, one of words -> uint8_t, an enum or int */
 	CONFIG_T_WORDS,   /* list of strings, each of words -> unsigned, bits or-ed */
 	CONFIG_T_NAME,    /* string of letters, digits, '.', '_', '-' -> char[len] */
 	CONFIG_T_IFNAME,  /* string, name of an interface, or "*" -> char[len] */
@@ -39,6 +40,7 @@ enum config_type {
 	CONFIG_T_TARGET,  /* string, host:port -> struct config_target, not resolved */
 	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
 	CONFIG_T_PORTS,   /* integer or "first-last" -> two uint16_t */
+	CONFIG_T_EIDS,    /* list of strings, UEIDs -> uint8_t count, behind it so many struct clc_eid */
 };
 
 enum {

@@ -27,7 +27,7 @@ struct type_ops {
 	uint64_t stored_factor;                      /* what the stored number counts */
 };
 
-static const struct type_ops types[CONFIG_T_PORTS + 1];
+static const struct type_ops types[CONFIG_T_EIDS + 1];
 
 static const struct unit size_units[] = { { "G", 1u << 30 }, { "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 } };
 static const struct unit time_units[] = { { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 } };
@@ -269,11 +269,13 @@ print_bool(const struct config_key *key, const void *at, FILE *out)
 static int
 set_words(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	const char *const *items = v->kind == CONFIG_V_LIST ? v->items : &v->text;
 	unsigned bits = 0, cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
+	char digits[VALUE_SHOW_MAX];
+	const char *one = v->kind == CONFIG_V_INT ? value_show(v, digits) : v->text;
+	const char *const *items = v->kind == CONFIG_V_LIST ? v->items : &one;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = items[i] };
+		const struct config_value text = { .kind = CONFIG_V_TEXT, .text = items[i] };
 		char list[128] = "", buf[VALUE_SHOW_MAX];
 		const struct config_word *w = key->words;
 		size_t n = 0;
@@ -283,7 +285,8 @@ set_words(const struct config_key *key, void *at, const struct config_value *v, 
 				n += (size_t)snprintf(
 				    list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? ", " : "", w->text);
 		if (w->text == NULL)
-			return value_bad(why, "must be one of %s, not %s", list, value_show(&item, buf));
+			return value_bad(why, "must be one of %s, not %s", list,
+			    value_show(v->kind == CONFIG_V_INT ? v : &text, buf));
 		bits |= w->value;
 	}
 	if (cnt == 0)
@@ -299,8 +302,8 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 	const char *sep = "[ ";
 
 	for (const struct config_word *w = key->words; w->text != NULL; w++) {
-		if (key->type == CONFIG_T_WORD && w->value == bits)
-			fprintf(out, "\"%s\"", w->text);
+		if (key->type != CONFIG_T_WORDS && w->value == bits)
+			fprintf(out, isdigit((unsigned char)w->text[0]) ? "%s" : "\"%s\"", w->text);
 		if (key->type == CONFIG_T_WORDS && (w->value & bits) != 0) {
 			fprintf(out, "%s\"%s\"", sep, w->text);
 			sep = ", ";
@@ -400,6 +403,7 @@ static const struct type_ops types[] = {
 	[CONFIG_T_MODE] = { "a string of octal digits like \"0660\"", BIT(TEXT), set_mode, print_number, NULL,
 	    NO_UNITS },
 	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NO_UNITS },
+	[CONFIG_T_CHOICE] = { "a string or an integer", TEXT_OR_INT, set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
 	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
@@ -412,6 +416,8 @@ static const struct type_ops types[] = {
 	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), value_set_nets,
 	    value_print_nets, value_nets_equal, NO_UNITS },
 	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
+	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_eids, value_print_eids, NULL,
+	    NO_UNITS },
 };
 
 int

@@ -37,7 +37,8 @@ void config_number_format(const struct config_key *, uint64_t n, char *buf, size
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
-/* -- between config_value.c, with the table of types, and config_value_net.c, the types of addresses and networks -- */
+/* -- between config_value.c, with the table of types, config_value_net.c, the types of addresses and networks, and
+ * config_value_eid.c -- */
 
 #define VALUE_SHOW_MAX 72
 #define VALUE_BAD_TYPE 1 /* of a set function: config_value_set says what the type looks like */
@@ -60,3 +61,7 @@ void value_print_nets(const struct config_key *, const void *at, FILE *);
 bool value_addr_equal(const void *, const void *);
 bool value_target_equal(const void *, const void *);
 bool value_nets_equal(const void *, const void *);
+
+/* The same of config_value_eid.c. */
+int value_set_eids(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+void value_print_eids(const struct config_key *, const void *at, FILE *);

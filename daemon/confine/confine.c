@@ -46,7 +46,7 @@ confine_has_verbs(const struct config *cfg)
 
 /* Landlock and seccomp need no_new_privs or a capability, so the order counts. */
 static void
-rights(const struct config *cfg, enum confine_do what, struct confine_state *out)
+rights(const struct config *cfg, enum confine_do what, unsigned keep, struct confine_state *out)
 {
 	struct confine_part_state *privileges = &out->part[CONFINE_PRIVILEGES];
 
@@ -60,7 +60,7 @@ rights(const struct config *cfg, enum confine_do what, struct confine_state *out
 		confine_part_set(privileges, false, "the kernel refuses: %s", strerror(errno));
 	else
 		confine_part_set(privileges, true, "no program can be executed with more rights");
-	confine_capabilities(cfg, what, &out->part[CONFINE_CAPABILITIES]);
+	confine_capabilities(cfg, what, keep, &out->part[CONFINE_CAPABILITIES]);
 	confine_files(cfg, what, &out->part[CONFINE_FILES]);
 }
 
@@ -77,15 +77,15 @@ verdict(const struct confine_state *state, enum confine_part last)
 void
 confine_preview(const struct config *cfg, struct confine_state *out)
 {
-	rights(cfg, CONFINE_LOOK, out);
+	rights(cfg, CONFINE_LOOK, 0, out);
 	if (out->mode != CONFIG_CONFINE_OFF)
 		confine_system_calls(CONFINE_LOOK, &out->part[CONFINE_SYSTEM_CALLS]);
 }
 
 int
-confine_rights(const struct config *cfg, struct confine_state *out)
+confine_rights(const struct config *cfg, unsigned keep, struct confine_state *out)
 {
-	rights(cfg, CONFINE_APPLY, out);
+	rights(cfg, CONFINE_APPLY, keep, out);
 	return verdict(out, CONFINE_FILES);
 }
 

@@ -39,12 +39,17 @@ extern const char *const confine_part_words[], *const confine_mode_words[];
 
 /* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
 void confine_preview(const struct config *, struct confine_state *out);
+/* What else is kept. */
+enum {
+	CONFINE_KEEP_BPF = 1 << 0, /* CAP_BPF, on kernels that let nobody use a BPF map without */
+};
+
 /* Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the
  * kernel's RDMA devices take requests only from who has the same rights as when it opened them, and before there is
  * a thread, as threads that run already keep their rights; a part that is so incomplete is not `on`. confine_calls:
  * when the daemon has started, for all threads. 0, or CONFINE_REFUSED when the mode is "require" and a part is not
  * in force. */
-int confine_rights(const struct config *, struct confine_state *out);
+int confine_rights(const struct config *, unsigned keep, struct confine_state *out);
 int confine_calls(struct confine_state *);
 /* A line for each part. */
 void confine_print(const struct confine_state *, FILE *out);

@@ -1,6 +1,6 @@
-/* Capabilities: all are given up but the one to bind ports below 1024 where the configuration keeps it for reloads,
- * and the one to lock memory where RDMA cards need it and the limit could not be raised. By system calls, without a
- * library. */
+/* Capabilities: all are given up but the one to bind ports below 1024 where the configuration keeps it for reloads, the
+ * one to lock memory where RDMA cards need it and the limit could not be raised, and the one to read a BPF map where
+ * the kernel lets nobody without. By system calls, without a library. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
@@ -61,14 +61,39 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 	return setrlimit(RLIMIT_MEMLOCK, &none) != 0;
 }
 
+/* Not in the headers of all distributions. */
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+static void
+describe(uint64_t kept, struct confine_part_state *out)
+{
+	static const struct {
+		unsigned cap;
+		const char *words;
+	} reasons[] = {
+		{ CAP_NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE, for confine.low_ports" },
+		{ CAP_IPC_LOCK, "CAP_IPC_LOCK, for RDMA cards" },
+		{ CAP_BPF, "CAP_BPF, for SMC-R's TCP option on this kernel" },
+	};
+	char text[CONFINE_TEXT_MAX] = "none";
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if ((kept & CAP_BIT(reasons[i].cap)) != 0)
+			len += (size_t)snprintf(
+			    text + len, sizeof(text) - len, "%s%s", len > 0 ? "; " : "", reasons[i].words);
+	confine_part_set(out, true, "%s", text);
+}
+
 void
-confine_capabilities(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
+confine_capabilities(const struct config *cfg, enum confine_do what, unsigned also, struct confine_part_state *out)
 {
 	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
 	struct caps have = { 0 };
 	int rc = read_caps(&have);
 	uint64_t keep;
-	bool bind, lock;
 
 	if (rc != 0) {
 		confine_part_set(out, false, "capget: %s", strerror(-rc));
@@ -77,9 +102,9 @@ confine_capabilities(const struct config *cfg, enum confine_do what, struct conf
 	keep = cfg->confine.low_ports ? CAP_BIT(CAP_NET_BIND_SERVICE) : 0;
 	if (needs_ipc_lock(cfg, what, &have))
 		keep |= CAP_BIT(CAP_IPC_LOCK);
+	if ((also & CONFINE_KEEP_BPF) != 0)
+		keep |= CAP_BIT(CAP_BPF);
 	keep &= have.permitted;
-	bind = (keep & CAP_BIT(CAP_NET_BIND_SERVICE)) != 0;
-	lock = (keep & CAP_BIT(CAP_IPC_LOCK)) != 0;
 	if (what == CONFINE_APPLY) {
 		/* The bounding and ambient sets could give rights to a program that is executed. Without the right to
 		 * change the bounding set there is nothing that it bounds: no_new_privs holds. */
@@ -93,7 +118,5 @@ confine_capabilities(const struct config *cfg, enum confine_do what, struct conf
 	else if (others > 0 && have.permitted != keep)
 		confine_part_set(out, false, "%u other threads run already and keep theirs", others);
 	else
-		confine_part_set(out, true, "%s%s%s%s", keep == 0 ? "none" : "",
-		    bind ? "CAP_NET_BIND_SERVICE, for confine.low_ports" : "", bind && lock ? "; " : "",
-		    lock ? "CAP_IPC_LOCK, for RDMA cards" : "");
+		describe(keep, out);
 }

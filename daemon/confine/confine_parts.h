@@ -16,7 +16,7 @@ unsigned confine_threads(void);
 bool confine_has_verbs(const struct config *);
 
 /* The parts: each sets its state. */
-void confine_capabilities(const struct config *, enum confine_do, struct confine_part_state *out);
+void confine_capabilities(const struct config *, enum confine_do, unsigned keep, struct confine_part_state *out);
 void confine_files(const struct config *, enum confine_do, struct confine_part_state *out);
 void confine_system_calls(enum confine_do, struct confine_part_state *out);
 

@@ -3,6 +3,7 @@
 #include "daemon/confine/confine_parts.h"
 
 #include <config.h>
+#include <linux/bpf.h>
 #include <linux/net.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
@@ -59,6 +60,10 @@ const struct confine_call confine_allowed[] = {
 	{ "socket", { IS(0, AF_NETLINK), IS(2, NETLINK_RDMA) } },
 	{ .names = "accept accept4 bind connect getpeername getsockname getsockopt listen recv recvfrom recvmmsg "
 	           "recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto setsockopt shutdown" },
+
+	/* SMC-R's TCP option: mark a socket, ask what its peer had. Programs and maps are made before. */
+	{ "bpf", { IS(0, BPF_MAP_LOOKUP_ELEM) } },
+	{ "bpf", { IS(0, BPF_MAP_UPDATE_ELEM) } },
 
 	/* Descriptors. */
 	{ .names = "close close_range fcntl fcntl64 pipe2 read readv write writev" },

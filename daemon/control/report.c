@@ -13,6 +13,7 @@
 
 #include "base/addr.h"
 #include "control/counters.h"
+#include "daemon/session/peer_rule.h"
 #include "wire/clc.h"
 
 #define REASONS_SHOWN 10
@@ -115,6 +116,17 @@ report_reason(struct json_writer *jw, const char *key, const struct smcr_diag *d
 }
 
 void
+report_peer(struct json_writer *jw, const struct smcr_group_info *g)
+{
+	jw_uint(jw, "version", g->version);
+	jw_uint(jw, "release", g->release);
+	jw_bool(jw, "foreign", g->foreign);
+	jw_string(jw, "eid", g->eid);
+	jw_string(jw, "peer_os", g->peer_os != 0 ? clc_os_str(g->peer_os) : "");
+	jw_string(jw, "peer_host", g->peer_host);
+}
+
+void
 report_sockaddr(struct json_writer *jw, const char *key, const struct sockaddr_storage *ss)
 {
 	char text[ADDR_STR_MAX];
@@ -204,6 +216,18 @@ write_conn_counts(struct report *r)
 }
 
 static void
+write_option(struct json_writer *jw, const struct session_pool *pool)
+{
+	const struct smcopt *option = pool->option;
+
+	jw_object(jw, "tcp_option");
+	jw_uint(jw, "services", pool->option_services);
+	jw_bool(jw, "usable", smcopt_usable(option));
+	jw_string(jw, "text", option != NULL ? option->why : "");
+	jw_object_end(jw);
+}
+
+static void
 write_summary(struct report *r)
 {
 	static const struct confine_state none = { 0 };
@@ -240,6 +264,7 @@ write_summary(struct report *r)
 		jw_object_end(jw);
 	}
 	jw_object_end(jw);
+	write_option(jw, worker_sessions(r->src.worker));
 }
 
 static void
@@ -254,6 +279,7 @@ write_service(struct json_writer *jw, const struct service_info *s)
 	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
 	report_sockaddr(jw, "listen", &s->cfg->listen);
 	jw_string(jw, "to", text);
+	jw_string(jw, "peer", peer_rule_word(s->cfg->peer));
 	jw_uint(jw, "connections", s->connections);
 	jw_uint(jw, "connections_max", s->cfg->max_connections);
 	jw_uint(jw, "accepted", s->accepted);

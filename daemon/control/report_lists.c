@@ -51,6 +51,7 @@ write_connection(struct report *r)
 	jw_string(jw, "smc_state", c.state);
 	jw_uint(jw, "group", c.group_id);
 	jw_uint(jw, "link", c.link);
+	jw_uint(jw, "version", c.version);
 	report_hex32(jw, "token", c.id);
 	report_hex32(jw, "peer_token", c.peer_token);
 	jw_uint(jw, "sndbuf_bytes", c.sndbuf_size);
@@ -91,7 +92,9 @@ write_group(struct report *r)
 	jw_string(jw, "state", g.state);
 	jw_string(jw, "peer_id", peer_id);
 	jw_string(jw, "peer", g.peer_key);
+	report_peer(jw, &g);
 	jw_uint(jw, "connections", g.conn_cnt);
+	jw_uint(jw, "connections_limit", g.conns_limit);
 	jw_uint(jw, "links", g.link_cnt);
 	jw_uint(jw, "links_limit", g.links_limit);
 	jw_int(jw, "add_link_retry_ms", g.add_retry_ns < 0 ? -1 : g.add_retry_ns / 1000000);
@@ -128,6 +131,7 @@ write_link(struct report *r)
 	jw_uint(jw, "number", l.number);
 	report_hex32(jw, "user_id", l.user_id);
 	report_hex32(jw, "peer_user_id", l.peer_user_id);
+	jw_uint(jw, "version", l.version);
 	jw_string(jw, "state", l.state);
 	jw_string(jw, "device", l.device);
 	report_gid(jw, "gid", &l.gid);
@@ -170,9 +174,10 @@ write_rmb(struct report *r)
 }
 
 static const char *const gid_type_words[] = {
-	[VERBS_GID_IB] = "ib",
-	[VERBS_GID_ROCE_V1] = "roce_v1",
-	[VERBS_GID_ROCE_V2] = "roce_v2",
+	[RNIC_GID_NONE] = "",
+	[RNIC_GID_IB] = "ib",
+	[RNIC_GID_ROCE_V1] = "roce_v1",
+	[RNIC_GID_ROCE_V2] = "roce_v2",
 };
 
 const char *const report_device_stats[] = {

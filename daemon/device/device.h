@@ -21,7 +21,7 @@ struct device {
 	char card[VERBS_DEV_NAME_MAX];
 	uint8_t port;
 	struct rnic_gid gid;
-	enum verbs_gid_type gid_type;
+	enum rnic_gid_type gid_type;
 	unsigned ifindex;           /* of the GID */
 	enum rnic_port_state state; /* as it was logged last */
 	uint64_t logged[DEVICE_LOGGED_CNT];

@@ -100,7 +100,7 @@ static const struct verbs_gid *
 choose_gid(const struct config_device *cfg, const struct verbs_port *port, const struct sockaddr_storage *addr,
     unsigned ifindex)
 {
-	enum verbs_gid_type type = cfg->gid_type == CONFIG_GID_ROCE_V1 ? VERBS_GID_ROCE_V1 : VERBS_GID_ROCE_V2;
+	enum rnic_gid_type type = cfg->gid_type == CONFIG_GID_ROCE_V1 ? RNIC_GID_ROCE_V1 : RNIC_GID_ROCE_V2;
 
 	if (cfg->gid_type == CONFIG_GID_ANY)
 		return verbs_choose_gid(port, addr, ifindex);
@@ -186,6 +186,52 @@ add_by_card(struct plan *p, const struct config_device *cfg)
 	}
 }
 
+/* -- verbs: the second device of a port -- */
+
+/* Hosts with AF_SMC may be at the other end, and speak version 1 of SMC with us. */
+static bool
+has_peers_of_version_1(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (cfg->services[i].peer != SMCR_PEER_SMCRD)
+			return cfg->smcr.smc_version != 2;
+	return false;
+}
+
+static bool
+has_gid(const struct plan *p, const struct verbs_gid *gid)
+{
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->want[i].gid == gid)
+			return true;
+	return false;
+}
+
+/* Linux addresses version 1 by RoCE v1 GIDs and version 2 by RoCE v2 GIDs: where an entry leaves it to us, a port that has both
+ * is a device for each. Of the v1 GIDs it is the first one of the interface, which Linux takes, too. */
+static void
+add_v1_gids(struct plan *p)
+{
+	for (unsigned i = 0, cnt = p->cnt; i < cnt; i++) {
+		struct device_want w = p->want[i];
+		const struct verbs_gid *first = NULL;
+
+		if (w.port == NULL || w.cfg->gid_type != CONFIG_GID_ANY || w.gid->type != RNIC_GID_ROCE_V2)
+			continue;
+		for (unsigned k = 0; k < w.port->gid_cnt; k++) {
+			const struct verbs_gid *g = &w.port->gids[k];
+
+			if (g->type == RNIC_GID_ROCE_V1 && g->ifindex == w.gid->ifindex &&
+			    (first == NULL || g->index < first->index))
+				first = g;
+		}
+		if (first == NULL || has_gid(p, first) || p->cnt == p->max)
+			continue;
+		w.gid = first;
+		p->want[p->cnt++] = w;
+	}
+}
+
 /* -- the plan -- */
 
 /* What an entry names, from the most to the least exact. */
@@ -223,6 +269,9 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
 			if (cfg->devices[i].type == order[k].type && exactness(&cfg->devices[i]) == order[k].exact)
 				order[k].add(&p, &cfg->devices[i]);
+	/* Behind all others, as there may be more than the engine takes. */
+	if (has_peers_of_version_1(cfg))
+		add_v1_gids(&p);
 	return p.cnt;
 }
 
@@ -266,12 +315,13 @@ device_cards_list(struct device_cards *c, int64_t now_ns)
 /* -- words -- */
 
 const char *
-device_gid_type_str(enum verbs_gid_type type)
+device_gid_type_str(enum rnic_gid_type type)
 {
 	static const char *const words[] = {
-		[VERBS_GID_IB] = "IB",
-		[VERBS_GID_ROCE_V1] = "RoCE v1",
-		[VERBS_GID_ROCE_V2] = "RoCE v2",
+		[RNIC_GID_NONE] = "none",
+		[RNIC_GID_IB] = "IB",
+		[RNIC_GID_ROCE_V1] = "RoCE v1",
+		[RNIC_GID_ROCE_V2] = "RoCE v2",
 	};
 
 	return words[type];

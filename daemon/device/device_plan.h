@@ -49,7 +49,8 @@ struct device_view {
 
 #define DEVICE_WANTS_MAX 64
 /* Writes up to max rows, each address or GID once, and returns the number. They point into cfg and the view. Entries with an
- * address come first, then those that name an interface, then a card, then all of them; of each kind verbs before soft iWARP. */
+ * address come first, then those that name an interface, then a card, then all of them; of each kind verbs before soft iWARP.
+ * With services for hosts that have AF_SMC a port may stand there twice, the second time under a RoCE v1 GID. */
 unsigned device_plan(const struct config *cfg, const struct device_view *, struct device_want *out, unsigned max);
 /* Has the plan a device to open for the entry? */
 bool device_plan_serves(const struct config_device *, const struct device_want *, unsigned cnt);
@@ -67,7 +68,7 @@ char *device_where(const struct device_want *, const char *sep, char *buf, size_
 char *device_entry_name(const struct config_device *, char *buf, size_t cap);
 
 /* "RoCE v2" */
-const char *device_gid_type_str(enum verbs_gid_type);
+const char *device_gid_type_str(enum rnic_gid_type);
 #define DEVICE_GID_MAX 48
 /* As an IPv6 address, like smcrctl; returns buf. */
 char *device_gid_format(const struct rnic_gid *, char buf[DEVICE_GID_MAX]);

@@ -425,7 +425,9 @@ devices_describe(const struct devices *d, const struct sockaddr_storage *local, 
 			continue;
 		if (memcmp(&me->gid, &o->local_addr, sizeof(me->gid)) == 0)
 			return;
-		if (near == NULL && me->ifindex != 0 && me->ifindex == ifindex_of(d, local))
+		/* Of the two devices that a port may be, the one with the RoCE v2 GID: peers have the same. */
+		if ((near == NULL || near->gid_type == RNIC_GID_ROCE_V1) && me->ifindex != 0 &&
+		    me->ifindex == ifindex_of(d, local))
 			near = me;
 	}
 	if (near != NULL)

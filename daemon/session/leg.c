@@ -122,6 +122,12 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 }
 
 ssize_t
+leg_peek(const struct leg *leg, void *buf, size_t cap)
+{
+	return (leg->flags & LEG_READABLE) != 0 ? recv(leg->io.fd, buf, cap, MSG_PEEK) : -1;
+}
+
+ssize_t
 leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 {
 	int flags = MSG_NOSIGNAL | (urgent ? MSG_OOB : 0);
@@ -173,7 +179,8 @@ dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, 
 	if (why != 0)
 		d->err = why;
 	while (d->next < d->cnt) {
-		int fd = net_connect(&d->addrs[d->next++], ka), err = fd >= 0 ? leg_open(d->leg, loop, fd) : fd;
+		int fd = net_connect(&d->addrs[d->next++], ka, d->option);
+		int err = fd >= 0 ? leg_open(d->leg, loop, fd) : fd;
 
 		if (err == 0) {
 			d->busy = true;

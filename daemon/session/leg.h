@@ -46,6 +46,8 @@ int leg_broken(struct leg *);
  * 0: nothing now, or end of data (LEG_EOF is set then). < 0: -errno, broken.
  */
 ssize_t leg_read(struct leg *, const struct iovec *iov, int cnt, bool *urgent);
+/* Looks at the first bytes, which stay: their number, 0 at the end of data, < 0: nothing has come, or broken. */
+ssize_t leg_peek(const struct leg *, void *buf, size_t cap);
 /* Writes the pieces; with urgent they are one byte. >= 0: bytes taken (short: LEG_WRITABLE is cleared). < 0: -errno. */
 ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
 /* No more bytes from us: FIN. */
@@ -55,14 +57,15 @@ void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg to the first address of a list that answers -- */
 
-/* Nothing here blocks; the owner's leg callback says when to look again. The owner sets the first three, all else is zero. */
+/* Nothing here blocks; the owner's leg callback says when to look again. The owner sets the first four, all else is zero. */
 struct dial {
 	struct leg *leg;
 	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
 	unsigned cnt;
-	unsigned next; /* which address comes next */
-	int err;       /* of the last attempt, an errno; 0 = none failed yet */
-	bool busy;     /* an attempt runs */
+	const struct smcopt *option; /* SMC-R's TCP option is wanted; NULL: it is not */
+	unsigned next;               /* which address comes next */
+	int err;                     /* of the last attempt, an errno; 0 = none failed yet */
+	bool busy;                   /* an attempt runs */
 };
 
 /* Gives up the attempt that runs, if any, for `why` (an errno, 0 = it failed itself) and starts the next one. 0:

@@ -16,6 +16,16 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_TIMEOUT] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
 	},
+	[SES_LOOK] = {	/* no engine's connection yet */
+		[SEV_APP_EOF] = ACT_IGNORE,
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_MID_EOF] = ACT_IGNORE,
+		[SEV_MID_RESET] = ACT_END_RESET,
+		[SEV_CONNECT_FAILED] = ACT_END_RESET,
+		[SEV_REFUSED] = ACT_END_RESET,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
+	},
 	[SES_RENDEZVOUS] = {
 		[SEV_APP_EOF] = ACT_IGNORE,
 		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
@@ -83,6 +93,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_MID_EOF] = ACT_FIN_APP,
 		[SEV_MID_RESET] = ACT_END_RESET,
 		[SEV_BOTH_DONE] = ACT_END,
+		[SEV_REFUSED] = ACT_END_RESET,	/* a CLC message came where data of a plain client was expected */
 		[SEV_TIMEOUT] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
 	},
@@ -100,6 +111,7 @@ session_state_str(enum session_state state)
 {
 	static const char *const names[SES_STATE_CNT] = {
 		[SES_CONNECT] = "connecting to peer",
+		[SES_LOOK] = "no SMC-R option, waiting for the first byte",
 		[SES_RENDEZVOUS] = "rendezvous",
 		[SES_LEAVING] = "leaving SMC-R",
 		[SES_SMCR] = "SMC-R",

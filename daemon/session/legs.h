@@ -8,6 +8,7 @@
 
 enum session_state {
 	SES_CONNECT,     /* ingress: the middle is being connected */
+	SES_LOOK,        /* egress: no SMC-R option came; the first bytes say whether it is a plain client */
 	SES_RENDEZVOUS,  /* CLC runs on the middle */
 	SES_LEAVING,     /* the engine has given the middle back: TCP, a retry or a refusal comes next */
 	SES_SMCR,        /* data on RDMA */
@@ -27,7 +28,7 @@ enum session_event {
 	SEV_PEER_DONE,      /* SMC-R: D (or C) received and all delivered */
 	SEV_BOTH_DONE,      /* follows when both directions have ended */
 	SEV_CONNECT_FAILED, /* no address of the peer (CONNECT) or the server answers */
-	SEV_REFUSED,        /* fallback is forbidden, or SMC-R cannot start at all */
+	SEV_REFUSED,        /* fallback is forbidden, or SMC-R cannot start at all, or starts where it may not */
 	SEV_TIMEOUT,        /* idle, or the limit for connecting */
 	SEV_STOP,           /* the daemon ends */
 	SEV_FALLBACK,       /* SMCR_EV_FALLBACK */

@@ -7,6 +7,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/outage.c daemon/session/outage.h \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_setup.c \
+	daemon/session/session_meet.c \
+	daemon/session/peer_rule.c daemon/session/peer_rule.h \
 	daemon/session/session_pump.c \
 	daemon/session/legs.c daemon/session/legs.h \
 	daemon/session/leg.c daemon/session/leg.h \
@@ -19,6 +21,8 @@ check_UNIT += \
 	tests/unit/check_proxy \
 	tests/unit/check_legs \
 	tests/unit/check_legs_real \
+	tests/unit/check_peer_rule \
+	tests/unit/check_meet \
 	tests/unit/check_sources \
 	tests/unit/check_outage \
 	tests/unit/check_session

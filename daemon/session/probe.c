@@ -10,6 +10,7 @@
 #include "daemon/session/leg.h"
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
+#include "daemon/session/peer_rule.h"
 #include "wire/clc.h"
 
 struct probe {
@@ -22,9 +23,11 @@ struct probe {
 	struct smcr_conn *conn;
 	struct timer timer;
 	unsigned events;         /* SMCR_EV_ not yet looked at */
+	uint32_t group;          /* that the rendezvous has made or joined, 0 = none yet */
 	char peer[ADDR_STR_MAX]; /* that is dialed */
 	struct check_result result;
 	struct probe_target target; /* its addresses are below */
+	const char *hint;           /* on the TCP option, for when it fails; "" */
 	void (*done)(void *arg, const struct check_result *);
 	void *arg;
 	struct sockaddr_storage addrs[];
@@ -92,7 +95,31 @@ verdict_fallback(struct probe *p)
 	}
 }
 
+/* It is possible, and in which way. The group may have ended since. */
+static void
+verdict_done(struct probe *p)
+{
+	struct smcr_group_info *g = &p->result.group;
+	uint32_t pos = 0;
+
+	p->result.possible = true;
+	while (smcr_group_next(p->pool->env->eng, &pos, g) && g->id != p->group)
+		continue;
+	if (p->group == 0 || g->id != p->group) {
+		*g = (struct smcr_group_info){ .id = 0 };
+		verdict(p, "rendezvous with %s done", p->peer);
+	} else if (g->version == 1) {
+		verdict(p, "rendezvous with %s done: %s version 1", p->peer, g->foreign ? "SMC-R" : "smcrd, SMC-R");
+	} else {
+		verdict(p, "rendezvous with %s done: SMC-R version 2.%u, EID %s, %s%s%s", p->peer, g->release, g->eid,
+		    clc_os_str(g->peer_os), g->peer_host[0] != '\0' ? ", host " : "", g->peer_host);
+	}
+}
+
 /* -- the steps -- */
+
+static const char no_option[] = " (no SMC-R option in its SYN/ACK: its kernel has no SMC, or a middlebox drops it)";
+static const char unused_option[] = " (this host could not use the SMC-R option, so that only an smcrd can answer)";
 
 static void
 dial_on(struct probe *p)
@@ -104,16 +131,33 @@ dial_on(struct probe *p)
 		verdict(p, "cannot connect to %s: %s", p->peer, strerror(-err));
 }
 
+/* Connected: begins the rendezvous, if the option lets us. */
 static void
-pump_dial(struct probe *p)
+begin(struct probe *p)
 {
-	struct smcr_open o = { .role = SMCR_CLIENT, .app = &p->owner, .elem_size = p->target.elem_size };
-	int r = dial_check(&p->dial), err;
+	enum smcopt_state state = SMCOPT_UNKNOWN;
+	struct smcr_open o = {
+		.role = SMCR_CLIENT,
+		.peer = p->target.peer,
+		.app = &p->owner,
+		.elem_size = p->target.elem_size,
+	};
+	int err;
 
-	if (r < 0)
-		dial_on(p);
-	if (r <= 0)
+	if (p->dial.option != NULL)
+		state = smcopt_read(p->dial.option, p->mid.io.fd);
+	const struct peer_rule *rule = peer_rule(CONFIG_INGRESS, p->target.peer, state);
+	if (state == SMCOPT_MISSING)
+		p->hint = no_option;
+	else if (state == SMCOPT_UNKNOWN && rule->way != PEER_CLC)
+		p->hint = unused_option;
+	if (rule->way != PEER_CLC && !p->target.insist) {
+		verdict(p, "%s: %s (0x%08x)%s%s", p->peer, clc_diag_str(rule->diag), rule->diag,
+		    rule->detail != NULL ? ": " : "", rule->detail != NULL ? rule->detail : "");
 		return;
+	}
+	if (rule->way != PEER_CLC)
+		o.peer = SMCR_PEER_SMCRD;
 	middle_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
 	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
 	if (p->conn == NULL)
@@ -121,23 +165,37 @@ pump_dial(struct probe *p)
 }
 
 static void
+pump_dial(struct probe *p)
+{
+	int r = dial_check(&p->dial);
+
+	if (r < 0)
+		dial_on(p);
+	else if (r > 0)
+		begin(p);
+}
+
+static void
 pump_rendezvous(struct probe *p)
 {
 	unsigned events = p->events;
+	struct smcr_conn_info info;
 
 	p->events = 0;
+	smcr_conn_info(p->conn, &info);
+	if (info.group_id != 0)
+		p->group = info.group_id;
 	if ((events & SMCR_EV_FALLBACK) != 0) {
 		verdict_fallback(p);
 	} else if ((events & SMCR_EV_CLOSED) != 0) {
 		const char *detail;
 		enum smcr_reason reason = smcr_closed(p->conn, &detail);
 
-		p->result.possible = reason == SMCR_OK;
-		if (p->result.possible)
-			verdict(p, "rendezvous with %s done", p->peer);
+		if (reason == SMCR_OK)
+			verdict_done(p);
 		else
-			verdict(
-			    p, "%s: %s%s%s", p->peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "", detail);
+			verdict(p, "%s: %s%s%s%s", p->peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "",
+			    detail, p->hint);
 	} else if (leg_broken(&p->mid) != 0) {
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 	} else {
@@ -150,8 +208,8 @@ on_timeout(struct timer *t)
 {
 	struct probe *p = CONTAINER_OF(t, struct probe, timer);
 
-	verdict(p, "%s %s within %u ms", p->peer, p->conn == NULL ? "did not answer" : "did not finish the rendezvous",
-	    p->target.timeout_ms);
+	verdict(p, "%s %s within %u ms%s", p->peer,
+	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms, p->hint);
 }
 
 /* -- all of them -- */
@@ -171,9 +229,15 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	p->target = *t;
 	p->done = done;
 	p->arg = arg;
+	p->hint = "";
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, on_mid);
-	p->dial = (struct dial){ .leg = &p->mid, .addrs = p->addrs, .cnt = t->addr_cnt };
+	p->dial = (struct dial){
+		.leg = &p->mid,
+		.addrs = p->addrs,
+		.cnt = t->addr_cnt,
+		.option = peer_rule_wants_option(t->peer) ? pool->option : NULL,
+	};
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	timer_init(&p->timer, on_timeout);
 	env_arm(pool->env, &p->timer, t->timeout_ms);

@@ -14,12 +14,15 @@ struct probe_target {
 	unsigned addr_cnt;
 	uint32_t elem_size;
 	uint32_t timeout_ms; /* for everything together */
+	enum smcr_peer_kind peer;
+	bool insist; /* when the TCP option does not tell that it speaks SMC-R, it is asked as an smcrd all the same */
 };
 
 struct check_result {
 	bool possible;
 	char text[256]; /* in words: what was done, or what failed and whose reason */
 	struct smcr_diag diag;
+	struct smcr_group_info group; /* that serves the peer, when it is possible; id 0: it has ended */
 };
 
 /* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */

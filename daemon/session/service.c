@@ -94,6 +94,7 @@ attempt(struct service *svc)
 		.addr_cnt = cfg->to.addr_cnt,
 		.elem_size = cfg->elem_size,
 		.timeout_ms = TIMEOUT_MS,
+		.peer = cfg->peer,
 	};
 
 	svc->prewarm.probe = probe_start(svc->pool, &target, on_verdict, svc);

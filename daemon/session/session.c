@@ -27,13 +27,20 @@ session_blame(struct session *s, const char *why, int err)
 }
 
 void
+session_idles(struct session *s)
+{
+	if (s->settings->cfg.idle_ms > 0)
+		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
+}
+
+void
 session_set_state(struct session *s, enum session_state state)
 {
 	log_msg(LOG_LVL_DEBUG, "session state: id=%u from=\"%s\" to=\"%s\"", s->id, session_state_str(s->state),
 	    session_state_str(state));
 	s->state = state;
-	if ((state == SES_SMCR || state == SES_TCP) && s->settings->cfg.idle_ms > 0)
-		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
+	if (state == SES_SMCR || state == SES_TCP)
+		session_idles(s);
 }
 
 /* -- the end -- */
@@ -261,10 +268,11 @@ on_timer(struct timer *t)
 {
 	struct session *s = CONTAINER_OF(t, struct session, timer);
 	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
+	bool idles = s->state == SES_SMCR || s->state == SES_TCP || (s->state == SES_LOOK && !setup_dialing(s));
 
-	if ((s->state == SES_SMCR || s->state == SES_TCP) && idle_until > s->pool->env->now_ns)
+	if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
-	else if (s->state == SES_SMCR || s->state == SES_TCP)
+	else if (idles)
 		session_event(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
 		setup_dial_next(s, ETIMEDOUT);

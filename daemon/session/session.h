@@ -6,6 +6,7 @@
  *
  *	session.c		birth, events by the table of legs.c, end, log line
  *	session_setup.c		connecting, rendezvous, fallback's beginning
+ *	session_meet.c		SMC-R's TCP option: rendezvous or plain TCP
  *	session_pump.c		data between app leg and engine, or app leg and middle
  *
  * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the
@@ -18,6 +19,7 @@
 #include "daemon/session/leg.h"
 #include "daemon/session/legs.h"
 #include "daemon/session/middle.h"
+#include "daemon/session/peer_rule.h"
 #include "daemon/session/service.h"
 
 enum {
@@ -27,6 +29,7 @@ enum {
 	SF_MID_FIN = 1 << 3,     /* the FIN on the middle was passed on to the engine */
 	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
 	SF_COUNTED = 1 << 5,     /* in service->sources, under the address that connected */
+	SF_UNSEEN = 1 << 6,      /* on TCP for want of the option, and the peer's first bytes have not come yet */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */
@@ -47,6 +50,7 @@ enum {
 struct setup {
 	struct dial dial; /* ingress: the middle; egress: the app leg */
 	struct clc_out out;
+	const struct peer_rule *rule; /* SES_LOOK */
 };
 
 struct session {
@@ -66,7 +70,7 @@ struct session {
 	const char *why;        /* static: why it ended; the first cause counts */
 	const char *why_detail; /* static, or NULL */
 	int err;                /* errno that goes with why, or 0 */
-	struct smcr_diag diag;  /* of the fallback */
+	struct smcr_diag diag;  /* of the fallback, or why it will be one */
 	uint32_t id;
 	enum session_state state;
 	enum session_path path;
@@ -96,6 +100,8 @@ session_kind(const struct session *s)
 }
 
 void session_set_state(struct session *, enum session_state);
+/* From now on it may be idle for too long. */
+void session_idles(struct session *);
 /* Puts it on the list of this turn, or of the next one while it is pumped. */
 void session_schedule(struct session *);
 /* Remembers the first cause of the end. */
@@ -108,6 +114,14 @@ void setup_begin(struct session *);
 void setup_pump(struct session *);
 /* Tries the next address; why: the errno that ends the attempt that runs, 0 when there is none or the dial knows. */
 void setup_dial_next(struct session *, int why);
+/* The far end of an ingress or the server of an egress is being connected. */
+void setup_dial(struct session *);
+/* SES_RENDEZVOUS begins: the engine's connection. */
+void setup_open_conn(struct session *);
+/* Decides what becomes of a session that cannot use SMC-R, by its diag; counts and logs it. PATH_NONE: it is tried once more. */
+void setup_choose_path(struct session *);
+/* Goes on as decided, by TCP or with the end; not for PATH_NONE. */
+void setup_take_path(struct session *);
 /* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
 bool setup_finish(struct session *);
 /* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when the
@@ -115,6 +129,14 @@ bool setup_finish(struct session *);
 bool setup_decline_done(struct session *);
 /* An attempt to connect is under way. */
 bool setup_dialing(const struct session *);
+
+/* session_meet.c */
+/* The middle is connected, or accepted: rendezvous, plain TCP, a look at the first bytes, or the end. */
+void meet_peer(struct session *);
+/* SES_LOOK: has somebody spoken? */
+void meet_look(struct session *);
+/* SF_UNSEEN: the peer's first bytes have come, and are data. False while there are none, or when the session has ended. */
+bool meet_first_bytes_done(struct session *);
 
 /* session_pump.c: SES_SMCR, SES_CLOSING */
 void session_pump_smcr(struct session *);

@@ -23,6 +23,9 @@ struct session_stats {
 	uint64_t opened, closed, reset;
 	uint64_t accept_pauses; /* EMFILE */
 	uint64_t tcp_bytes;     /* carried on fallen-back connections */
+	/* SMC-R's TCP option, of services that want it */
+	uint64_t option_agreed, option_missing, option_unknown;
+	uint64_t option_stray_clc; /* a CLC message all the same */
 };
 
 /* Why sessions went to TCP, or were refused instead: struct smcr_diag's codes, each counted when it is not 0. */
@@ -53,6 +56,8 @@ struct bufpool {
 struct session_pool {
 	struct env *env;
 	const struct devices *devices;
+	const struct smcopt *option; /* not NULL but in tests */
+	unsigned option_services;    /* that want it */
 	struct config_keepalive keepalive;
 	struct bufpool bufs;
 	struct slab session_slab;

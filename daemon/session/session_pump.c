@@ -250,6 +250,8 @@ session_pump_tcp(struct session *s)
 	if (!setup_finish(s))
 		return;
 	copy_way(s, WAY_FROM_APP);
+	if (s->state == SES_TCP && (s->flags & SF_UNSEEN) != 0 && !meet_first_bytes_done(s))
+		return;
 	if (s->state == SES_TCP && setup_decline_done(s))
 		copy_way(s, WAY_TO_APP);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)

@@ -7,6 +7,7 @@
 #include "base/addr.h"
 #include "daemon/log_text.h"
 #include "daemon/net.h"
+#include "wire/clc.h"
 
 bool
 setup_dialing(const struct session *s)
@@ -34,24 +35,29 @@ setup_dial_next(struct session *s, int why)
 	session_event(s, SEV_CONNECT_FAILED);
 }
 
-static void
-dial_start(struct session *s)
+void
+setup_dial(struct session *s)
 {
+	const struct config_service *cfg = &s->settings->cfg;
+	bool to_peer = cfg->kind == CONFIG_INGRESS;
+
 	s->setup->dial = (struct dial){
-		.leg = session_kind(s) == CONFIG_INGRESS ? &s->mid : &s->app,
-		.addrs = s->settings->cfg.to.addrs,
-		.cnt = s->settings->cfg.to.addr_cnt,
+		.leg = to_peer ? &s->mid : &s->app,
+		.addrs = cfg->to.addrs,
+		.cnt = cfg->to.addr_cnt,
+		.option = to_peer && peer_rule_wants_option(cfg->peer) ? s->pool->option : NULL,
 	};
 	setup_dial_next(s, 0);
 }
 
 /* -- rendezvous -- */
 
-static void
-open_engine_conn(struct session *s)
+void
+setup_open_conn(struct session *s)
 {
 	struct smcr_open o = {
 		.role = session_kind(s) == CONFIG_INGRESS ? SMCR_CLIENT : SMCR_SERVER,
+		.peer = s->settings->cfg.peer,
 		.app = &s->owner,
 		.elem_size = s->settings->cfg.elem_size,
 	};
@@ -71,17 +77,16 @@ void
 setup_begin(struct session *s)
 {
 	if (session_kind(s) == CONFIG_INGRESS)
-		dial_start(s);
+		setup_dial(s);
 	else
-		open_engine_conn(s);
+		meet_peer(s);
 	session_schedule(s);
 }
 
 /* -- fallback -- */
 
-/* Decides what becomes of a session that cannot use SMC-R, counts and logs it. PATH_NONE: it is tried once more. */
-static void
-choose_path(struct session *s)
+void
+setup_choose_path(struct session *s)
 {
 	static const char *const words[] = { "retry", "", "tcp", "refuse" };
 	struct service *svc = s->settings->svc;
@@ -98,7 +103,10 @@ choose_path(struct session *s)
 		tally_count(&pool->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
 		tally_count(&pool->fallbacks.peer, s->diag.peer);
-	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_NOTICE,
+	/* With peer = "auto" plain ends are nothing to take note of. */
+	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
+	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
+	log_limited(&pool->lim_failed, pool->env->now_ns, expected ? LOG_LVL_INFO : LOG_LVL_NOTICE,
 	    "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id, s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
@@ -153,13 +161,27 @@ setup_decline_done(struct session *s)
 	return s->conn == NULL;
 }
 
+void
+setup_take_path(struct session *s)
+{
+	if (s->path == PATH_REFUSED) {
+		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
+		session_event(s, SEV_REFUSED);
+		return;
+	}
+	bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
+	session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
+	if (s->app.io.fd < 0)
+		setup_dial(s);
+}
+
 static void
 fall_back(struct session *s)
 {
 	smcr_fallback(s->conn, &s->diag);
 	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
 		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
-	choose_path(s);
+	setup_choose_path(s);
 	clc_out_take(&s->setup->out, s->conn);
 	if (s->path != PATH_TCP) {
 		smcr_release(s->conn);
@@ -167,9 +189,6 @@ fall_back(struct session *s)
 	}
 	if ((s->conn != NULL && !leave_engine(s)) || clc_out_flush(&s->setup->out, &s->mid) != 0) {
 		session_event(s, SEV_MID_RESET);
-	} else if (s->path == PATH_REFUSED) {
-		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
-		session_event(s, SEV_REFUSED);
 	} else if (s->path == PATH_NONE) {
 		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
 		 * (C.4). FIN, not RST, which could overtake the Decline. */
@@ -177,13 +196,9 @@ fall_back(struct session *s)
 		leg_close(&s->mid, s->pool->env->loop, false);
 		s->setup->out.len = 0;
 		session_set_state(s, SES_CONNECT);
-		dial_start(s);
+		setup_dial(s);
 	} else {
-		bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
-
-		session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
-		if (s->app.io.fd < 0)
-			dial_start(s);
+		setup_take_path(s);
 	}
 }
 
@@ -217,15 +232,16 @@ pump_dial(struct session *s)
 		return;
 	timer_cancel(&s->pool->env->timers, &s->timer);
 	if (session_kind(s) == CONFIG_INGRESS) {
-		session_set_state(s, SES_RENDEZVOUS);
-		open_engine_conn(s);
+		meet_peer(s);
 		return;
 	}
 	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	if (s->state == SES_RENDEZVOUS)
-		smcr_admit(s->conn);
+		smcr_admit(s->conn); /* nothing happens if the Proposal is not in yet */
 	else if (s->state == SES_TCP_CONNECT)
 		session_set_state(s, SES_TCP);
+	else if (s->state == SES_LOOK)
+		session_idles(s);
 }
 
 static void
@@ -240,7 +256,11 @@ pump_rendezvous(struct session *s, unsigned events)
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 		session_set_state(s, SES_SMCR);
 	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
-		dial_start(s);
+		/* It is there, or on its way, where the first bytes had to say what this is. */
+		if (s->app.io.fd < 0)
+			setup_dial(s);
+		else if (!s->setup->dial.busy)
+			smcr_admit(s->conn);
 	}
 }
 
@@ -252,6 +272,8 @@ setup_pump(struct session *s)
 	s->events = 0;
 	if (s->state != SES_ABORTING)
 		pump_dial(s);
+	if (s->state == SES_LOOK)
+		meet_look(s);
 	if (s->state == SES_RENDEZVOUS)
 		pump_rendezvous(s, events);
 	else if (s->state == SES_LEAVING)

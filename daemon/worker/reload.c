@@ -11,6 +11,7 @@
 #include "base/addr.h"
 #include "daemon/config/config.h"
 #include "daemon/net.h"
+#include "daemon/session/peer_rule.h"
 #include "daemon/session/service.h"
 #include "daemon/worker/worker.h"
 
@@ -102,13 +103,15 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
  * port until then. Checked configurations have no overlap, so the old one goes.
  */
 static int
-listen_anew(const struct session_pool *pool, const struct sockaddr_storage *addr)
+listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 {
-	int fd = net_listen(addr, false);
+	const struct smcopt *option = peer_rule_wants_option(cfg->peer) ? pool->option : NULL;
+	const struct sockaddr_storage *addr = &cfg->listen;
+	int fd = net_listen(addr, false, option);
 
 	if (fd != -EADDRINUSE || share_port(pool, addr_port(addr), true) == 0)
 		return fd;
-	fd = net_listen(addr, true);
+	fd = net_listen(addr, true, option);
 	(void)share_port(pool, addr_port(addr), false);
 	if (fd >= 0)
 		net_share_port(fd, false);
@@ -140,7 +143,7 @@ prepare(struct plan *p, struct step *st)
 		return 0;
 	st->fd = take_passed_fd(p, addr);
 	if (st->fd < 0)
-		st->fd = listen_anew(p->pool, addr);
+		st->fd = listen_anew(p->pool, st->cfg);
 	if (st->fd >= 0)
 		return 0;
 	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
@@ -200,6 +203,33 @@ commit(struct plan *p, struct step *st)
 	}
 }
 
+/* Says once that the option cannot be used where services want it, or else which listening sockets are without it: the
+ * kernel has to know before listen(). */
+static void
+warn_of_option(struct plan *p)
+{
+	const struct smcopt *option = p->pool->option;
+
+	for (unsigned i = 0; i < p->cnt; i++) {
+		const struct step *st = &p->steps[i];
+
+		if (!peer_rule_wants_option(st->cfg->peer) || (!st->is_new && st->next == NULL))
+			continue;
+		if (!smcopt_usable(option)) {
+			fprintf(p->err,
+			    "warning: SMC-R's TCP option cannot be used, services with peer = \"linux\" or \"auto\" "
+			    "do without: %s\n",
+			    option != NULL ? option->why : "");
+			return;
+		}
+		if (st->cfg->kind == CONFIG_EGRESS && !smcopt_is_marked(option, st->svc->listener.io.fd))
+			fprintf(p->err,
+			    "warning: service %s: its listening socket was opened without SMC-R's TCP option, by systemd or "
+			    "before the service had this peer: restart smcrd, or let it open the socket\n",
+			    st->cfg->name);
+	}
+}
+
 static void
 close_unused(struct plan *p)
 {
@@ -246,6 +276,10 @@ carry_out(struct plan *p)
 	}
 	for (unsigned i = 0; i < p->cnt; i++)
 		commit(p, &p->steps[i]);
+	p->pool->option_services = 0;
+	for (unsigned i = 0; i < p->cnt; i++)
+		p->pool->option_services += peer_rule_wants_option(p->steps[i].cfg->peer);
+	warn_of_option(p);
 	close_unused(p);
 }
 

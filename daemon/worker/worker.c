@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/minmax.h"
 #include "daemon/log_text.h"
@@ -27,6 +28,7 @@ struct worker {
 	struct session_pool sessions;
 	struct mpa_policy policy;
 	struct drain drain;
+	uint8_t host[CLC_HOST_LEN]; /* our name, which peers of SMC version 2 are told; as it was at the start */
 	bool draining;
 	int64_t started_ns, ends_ns;
 	uint64_t turns;
@@ -101,15 +103,36 @@ worker_turn(void *arg, int64_t now_ns)
 
 /* -- life -- */
 
+/* Blanks behind; cut where it is too long, as in Linux. */
+static void
+learn_host(uint8_t host[CLC_HOST_LEN])
+{
+	char name[256] = "";
+
+	memset(host, ' ', CLC_HOST_LEN);
+	if (gethostname(name, sizeof(name) - 1) == 0)
+		memcpy(host, name, strnlen(name, CLC_HOST_LEN));
+}
+
+static struct smcr_config
+engine_config(const struct worker *w, const struct config *cfg)
+{
+	struct smcr_config smcr = cfg->smcr;
+
+	memcpy(smcr.host, w->host, sizeof(smcr.host));
+	return smcr;
+}
+
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
 start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
 {
 	const struct devices_gate gate = { mpa_may_connect, &w->policy };
+	const struct smcr_config smcr = engine_config(w, cfg);
 	int rc = timerq_reserve(&w->env.timers, 1);
 
 	if (rc == 0)
-		w->env.eng = smcr_new(&cfg->smcr, &w->env.rng, w->env.now_ns);
+		w->env.eng = smcr_new(&smcr, &w->env.rng, w->env.now_ns);
 	if (w->env.eng == NULL) {
 		fprintf(err, "worker: %s\n", strerror(ENOMEM));
 		return -ENOMEM;
@@ -131,7 +154,8 @@ start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cn
 }
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, const int *fds, unsigned fd_cnt,
+    FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 
@@ -141,10 +165,12 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 	}
 	w->env = (struct env){ .loop = loop, .now_ns = loop_now(loop) };
 	w->started_ns = w->env.now_ns;
+	learn_host(w->host);
 	rng_init_kernel(&w->env.rng);
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);
 	session_pool_init(&w->sessions, &w->env, &cfg->keepalive);
+	w->sessions.option = option;
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
 		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
@@ -159,6 +185,7 @@ worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned
 int
 worker_reload(struct worker *w, const struct config *next, FILE *err)
 {
+	const struct smcr_config smcr = engine_config(w, next);
 	struct config_keepalive old = w->sessions.keepalive;
 
 	if (w->draining) {
@@ -172,7 +199,7 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 		return rc;
 	}
 	w->policy.cfg = next;
-	smcr_reconfigure(w->env.eng, &next->smcr);
+	smcr_reconfigure(w->env.eng, &smcr);
 	devices_reload(w->devices, next, err);
 	loop_again(w->env.loop);
 	return 0;
@@ -281,6 +308,10 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.sessions_closed = s->closed,
 		.sessions_reset = s->reset,
 		.tcp_bytes = s->tcp_bytes,
+		.option_agreed = s->option_agreed,
+		.option_missing = s->option_missing,
+		.option_unknown = s->option_unknown,
+		.option_stray_clc = s->option_stray_clc,
 		.turns = w->turns,
 		.draining = w->draining,
 		.uptime_ns = w->env.now_ns - w->started_ns,
@@ -302,6 +333,8 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 		.addr_cnt = 1,
 		.elem_size = SMCR_ELEM_MIN,
 		.timeout_ms = timeout_ms,
+		.peer = SMCR_PEER_AUTO,
+		.insist = true,
 	};
 
 	return probe_start(&w->sessions, &target, done, arg) != NULL ? 0 : -ENOMEM;

@@ -18,8 +18,9 @@ struct worker;
 
 /* Opens devices and listeners (or takes listeners that systemd passed in fds) and starts prewarm. On failure
  * nothing is left behind and err says what and where. cfg stays the caller's and must outlive the worker or the
- * next worker_reload. */
-int worker_new(struct loop *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **);
+ * next worker_reload; the option must outlive the worker. */
+int worker_new(struct loop *, const struct config *cfg, const struct smcopt *, const int *fds, unsigned fd_cnt,
+    FILE *err, struct worker **);
 /* Adds, removes and changes services; live connections keep going. On error all is as before, err says why. */
 int worker_reload(struct worker *, const struct config *next, FILE *err);
 /* Stops accepting; ends groups as connections end; calls done(arg) when all are gone or deadline_ms has passed. */
@@ -41,7 +42,8 @@ struct worker_stats {
 	uint64_t accept_pauses; /* EMFILE */
 	uint64_t sessions_opened, sessions_closed, sessions_reset;
 	uint64_t tcp_bytes; /* carried on fallen-back connections */
-	uint64_t turns;     /* of the loop */
+	uint64_t option_agreed, option_missing, option_unknown, option_stray_clc;
+	uint64_t turns; /* of the loop */
 	bool draining;
 	int64_t uptime_ns;
 };

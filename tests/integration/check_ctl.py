@@ -17,7 +17,9 @@ def _(t):
         data = json.loads(out)["data"]
         t.note(f"{at}: {data['possible']}, {data['text']}")
         return data
-    equal(ask(good.a, (t.addr, good.middle["x"]))["possible"], True, "a good peer")
+    data = ask(good.a, (t.addr, good.middle["x"]))
+    equal((data["possible"], data["version"], data["foreign"]), (True, 1, False), "a good peer")
+    check(data["text"].endswith("done: smcrd, SMC-R version 1"), f"the text: {data['text']}")
     equal(ask(bad.a, (t.addr, bad.middle["x"]))["possible"], False, "a peer that cannot link")
     for what, at in (("a plain TCP server", server.at), ("nobody", (t.addr, t.port()))):
         data = ask(good.a, at)

@@ -657,6 +657,9 @@ class Server:
 
     def _close(self):
         self.closing = True
+        # Wakes the thread: a call that is under way when the socket is closed may be begun anew by the kernel, with the number
+        # of a descriptor that is the next case's server by then.
+        self.sock.shutdown(socket.SHUT_RDWR)
         self.sock.close()
 
     def _accept(self):

@@ -22,6 +22,7 @@ check_INTEGRATION = \
 	tests/integration/check_hostile_control.py \
 	tests/integration/check_capture.py \
 	tests/integration/check_confine.py \
+	tests/integration/check_option.py \
 	tests/integration/check_interfaces.py \
 	tests/integration/check_failover.py \
 	tests/integration/check_idle.py \

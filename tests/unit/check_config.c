@@ -278,7 +278,8 @@ START_TEST(every_field_of_engine_and_device_has_a_key)
 	size_t siw = offsetof(struct config_device, siw.port_min);
 	size_t verbs = offsetof(struct config_device, verbs.traffic_class);
 
-	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + sizeof(struct smcr_config));
+	/* worker.c fills in the last one. */
+	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + offsetof(struct smcr_config, host));
 	/* devices.c fills in the last ones, too. */
 	every_field_has_a_key(CONFIG_AT_SIW, siw, offsetof(struct config_device, siw.may_connect));
 	every_field_has_a_key(
@@ -381,6 +382,26 @@ static const struct {
 	    "whose prefix is not 0..128" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::/\" ]; } );", "whose prefix is not 0..128" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"host\" ]; } );", "which is no address" },
+	{ "smcr = {\nueids = [ \"LAB\", \"lab\" ]; };",
+	    "t.conf:2: smcr.ueids has \"lab\", which is no UEID: 1 to 32 of A-Z, 0-9, '.' and '-', "
+	    "a letter or digit first, no two dots together" },
+	{ "smcr = {\nueids = [ \"\" ]; };", "t.conf:2: smcr.ueids has \"\", which is no UEID" },
+	{ "smcr = {\nueids = [ \"A B\" ]; };", "t.conf:2: smcr.ueids has \"A B\", which is no UEID" },
+	{ "smcr = {\nueids = [ \"A_B\" ]; };", "t.conf:2: smcr.ueids has \"A_B\", which is no UEID" },
+	{ "smcr = {\nueids = [ \"-A\" ]; };", "t.conf:2: smcr.ueids has \"-A\", which is no UEID" },
+	{ "smcr = {\nueids = [ \"A..B\" ]; };", "t.conf:2: smcr.ueids has \"A..B\", which is no UEID" },
+	{ "smcr = {\nueids = [ \".A\" ]; };", "t.conf:2: smcr.ueids has \".A\", which is no UEID" },
+	{ "smcr = {\nueids = [ \"0123456789ABCDEFGHIJKLMNOPQRSTUVW\" ]; };", "which is no UEID" },
+	{ "smcr = { ueids = [\n\"A\", \"B\",\n\"A\" ]; };", "t.conf:1: smcr.ueids has \"A\" twice" },
+	{ "smcr = {\nueids = [ \"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\", \"9\" ]; };",
+	    "t.conf:2: smcr.ueids has more than 8 entries" },
+	{ "smcr = {\nueids = \"A\"; };",
+	    "t.conf:2: smcr.ueids must be a list of strings, [ \"...\", ... ], not \"A\"" },
+	{ "smcr = {\nsmc_version = 3; };", "t.conf:2: smcr.smc_version must be one of \"any\", \"1\", \"2\", not 3" },
+	{ "smcr = {\nsmc_version = \"v1\"; };",
+	    "t.conf:2: smcr.smc_version must be one of \"any\", \"1\", \"2\", not \"v1\"" },
+	{ "smcr = {\nsmc_version = 2; };", "t.conf:2: smcr.smc_version 2 needs an entry in smcr.ueids" },
+	{ "smcr = { ueids = [ ];\nsmc_version = 2; };", "t.conf:2: smcr.smc_version 2 needs an entry in smcr.ueids" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"::ffff:10.0.0.0/104\" ]; } );",
 	    "write it as an IPv4 address" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ ]; } );", "t.conf:3: ingress.allow is empty" },
@@ -388,6 +409,8 @@ static const struct {
 	    "t.conf:3: ingress.rmb_element must be a power of two, not \"48K\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nrmb_element = \"1M\"; } );",
 	    "t.conf:3: ingress.rmb_element must be from 16K to 512K, not \"1M\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\npeer = \"aix\"; } );",
+	    "t.conf:3: ingress.peer must be one of \"smcrd\", \"linux\", \"auto\", not \"aix\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nfallback = \"udp\"; } );",
 	    "t.conf:3: ingress.fallback must be one of \"tcp\", \"refuse\", not \"udp\"" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprewarm = true; } );",
@@ -534,6 +557,7 @@ static const char full[] =
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
+    "  ueids = [ \"LAB-1.X\", \"0123456789ABCDEFGHIJKLMNOPQRSTU.\" ]; smc_version = 2;\n"
     "  mpa_peers = [ \"192.0.2.0/24\", \"2001:db8::1\" ]; mpa_clients = [ \"192.0.2.7\" ]; };\n"
     "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
@@ -547,6 +571,7 @@ static const char full[] =
     "ingress = ( { name = \"web\"; listen = \"[::]:8080\"; to = \"web.example:80\";\n"
     "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
+    "  peer = \"auto\";\n"
     "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; } );\n";
 
@@ -570,6 +595,10 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->smcr.conns_max, 256);
 	ck_assert(cfg->smcr.rfc_cursors);
 	ck_assert_uint_eq(cfg->smcr.keepalive_ms, 0);
+	ck_assert_uint_eq(cfg->smcr.smc_version, 2);
+	ck_assert_uint_eq(cfg->smcr.ueid_cnt, 2);
+	ck_assert_mem_eq(cfg->smcr.ueids[0].b, "LAB-1.X                         ", CLC_EID_LEN);
+	ck_assert_mem_eq(cfg->smcr.ueids[1].b, "0123456789ABCDEFGHIJKLMNOPQRSTU.", CLC_EID_LEN);
 	ck_assert_uint_eq(cfg->device_cnt, 8);
 	ck_assert(!cfg->devices_default);
 	ck_assert_str_eq(cfg->devices[0].name, "siw0");
@@ -631,6 +660,8 @@ START_TEST(stores_what_is_written)
 	ck_assert_str_eq(db->to.host, "::1");
 	ck_assert_uint_eq(db->to.addr_cnt, 1);
 	ck_assert_uint_eq(db->elem_size, 65536);
+	ck_assert_int_eq(web->peer, SMCR_PEER_AUTO);
+	ck_assert_int_eq(db->peer, SMCR_PEER_SMCRD);
 	config_free(cfg);
 }
 
@@ -686,6 +717,30 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 	each_key(name_is_printed);
 }
 
+START_TEST(versions_of_smc_are_words_or_numbers)
+{
+	static const struct {
+		const char *text;
+		unsigned version, ueids;
+	} ok[] = {
+		{ "", 0, 0 },
+		{ "smcr = { smc_version = \"any\"; ueids = [ ]; };", 0, 0 },
+		{ "smcr = { smc_version = 1; };", 1, 0 },
+		{ "smcr = { smc_version = \"1\"; };", 1, 0 },
+		{ "smcr = { smc_version = 2L; ueids = ( \"A\" ); };", 2, 1 },
+		{ "smcr = { ueids = [ \"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"A-.-.8\" ]; };", 0, 8 },
+	};
+
+	for (size_t i = 0; i < sizeof(ok) / sizeof(ok[0]); i++) {
+		struct config *cfg = parse_ok(ok[i].text);
+
+		ck_assert_uint_eq(cfg->smcr.smc_version, ok[i].version);
+		ck_assert_uint_eq(cfg->smcr.ueid_cnt, ok[i].ueids);
+		config_free(cfg);
+		round_trip(ok[i].text);
+	}
+}
+
 START_TEST(an_empty_file_is_all_defaults)
 {
 	struct config *cfg = parse_ok("");
@@ -717,6 +772,8 @@ START_TEST(warns_without_failing)
 	ck_assert_str_eq(msgs,
 	    "t.conf:3: warning: ingress.max_connections 11 will not be reached: "
 	    "smcr.max_connections is 10\n");
+	config_free(parse_ok("smcr = { smc_version = 1;\nueids = [ \"A\" ]; };"));
+	ck_assert_str_eq(msgs, "t.conf:2: warning: smcr.ueids has no effect: smcr.smc_version is 1\n");
 	config_free(
 	    parse_ok("devices = ( { type = \"verbs\"; device = \"*\"; },\n"
 	             "{ type = \"siw\"; interface = \"eth1\";\nmpa_ports = 7600; } );"));

@@ -50,11 +50,14 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "Host and port";
 	case CONFIG_T_NETS:
 		return "List of addresses and networks";
+	case CONFIG_T_EIDS:
+		return "List of UEIDs";
 	case CONFIG_T_PORTS:
 		return "Port or range of ports";
 	case CONFIG_T_WORD:
+	case CONFIG_T_CHOICE:
 	case CONFIG_T_WORDS:
-		n = (size_t)snprintf(buf, cap, k->type == CONFIG_T_WORD ? "One of " : "List of ");
+		n = (size_t)snprintf(buf, cap, k->type != CONFIG_T_WORDS ? "One of " : "List of ");
 		for (const struct config_word *w = k->words; w->text != NULL; w++, sep = ", ")
 			n += (size_t)snprintf(buf + n, cap - n, "%s%s", sep, w->text);
 		return buf;

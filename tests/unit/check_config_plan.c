@@ -85,6 +85,17 @@ START_TEST(names_what_changed)
 	ck_assert_uint_eq(p.fixed, 0);
 }
 
+/* A list in another order is another one. */
+START_TEST(versions_and_ueids_follow_a_reload)
+{
+	struct config_plan p = plan_of(
+	    "smcr = { ueids = [ \"A\", \"B\" ]; };", "smcr = { ueids = [ \"B\", \"A\" ]; smc_version = 2; };");
+
+	ck_assert_str_eq(text, "setting smcr.smc_version changed\nsetting smcr.ueids changed\n");
+	ck_assert_uint_eq(p.settings, 2);
+	ck_assert_uint_eq(p.fixed, 0);
+}
+
 START_TEST(what_needs_a_restart_is_named_and_stays)
 {
 	struct config_plan p = plan_of(

@@ -179,6 +179,8 @@ TRY_PLAIN(chroot, SYS_chroot, "/")
 TRY_PLAIN(mount, SYS_mount, "none", "/mnt", "tmpfs", 0, NULL)
 TRY_PLAIN(module, SYS_finit_module, -1, "", 0)
 TRY_PLAIN(bpf, SYS_bpf, 0, NULL, 0)
+TRY_PLAIN(bpf_program, SYS_bpf, 5, NULL, 0)
+TRY_PLAIN(bpf_attach, SYS_bpf, 8, NULL, 0)
 TRY_PLAIN(perf, SYS_perf_event_open, NULL, 0, -1, -1, 0)
 TRY_PLAIN(io_uring, SYS_io_uring_setup, 1, NULL)
 TRY_PLAIN(userfault, SYS_userfaultfd, 0)
@@ -295,6 +297,8 @@ static const struct {
 	{ "mount", try_mount, CONFINE_SYSTEM_CALLS, ENOSYS, false },
 	{ "a kernel module", try_module, CONFINE_SYSTEM_CALLS, ENOSYS, false },
 	{ "bpf", try_bpf, CONFINE_SYSTEM_CALLS, ENOSYS, false },
+	{ "a BPF program", try_bpf_program, CONFINE_SYSTEM_CALLS, ENOSYS, false },
+	{ "attaching a BPF program", try_bpf_attach, CONFINE_SYSTEM_CALLS, ENOSYS, false },
 	{ "perf events", try_perf, CONFINE_SYSTEM_CALLS, ENOSYS, false },
 	{ "io_uring", try_io_uring, CONFINE_SYSTEM_CALLS, ENOSYS, false },
 	{ "userfaultfd", try_userfault, CONFINE_SYSTEM_CALLS, ENOSYS, false },

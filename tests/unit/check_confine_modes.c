@@ -1,5 +1,6 @@
 /* What a confined process can go on doing, and how far the confinement goes: by setting, beside threads, in tests. */
 #include <arpa/inet.h>
+#include <linux/capability.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -48,6 +49,30 @@ START_TEST(low_ports_are_for_who_keeps_them)
 	cfg.confine.low_ports = true;
 	if (geteuid() == 0)
 		check_exit("a port below 1024, kept", confined(bind_low_port, CONFINE_CAPABILITIES), 0);
+}
+
+/* 0 when there is no capability but CAP_BPF, and that one. */
+static int
+only_bpf_is_kept(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &head, data) != 0)
+		return -1;
+	errno = EPERM;
+	return data[0].permitted == 0 && data[1].permitted == 1u << (39 - 32) && data[1].effective == data[1].permitted
+	    ? 0
+	    : -1;
+}
+
+/* For kernels that let nobody read a BPF map without. */
+START_TEST(the_right_to_bpf_is_kept_on_request)
+{
+	check_exit("nothing is kept", confined(only_bpf_is_kept, CONFINE_CAPABILITIES), EPERM);
+	keep = CONFINE_KEEP_BPF;
+	if (geteuid() == 0)
+		check_exit("CAP_BPF alone", confined(only_bpf_is_kept, CONFINE_CAPABILITIES), 0);
 }
 
 /* -- allowed: what a daemon goes on doing -- */

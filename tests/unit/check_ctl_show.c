@@ -8,6 +8,7 @@
 #include "ctl/text.h"
 #include "golden.h"
 #include "unit.h"
+#include "wire/clc.h"
 
 static json_t *
 load(const char *golden)
@@ -114,8 +115,8 @@ START_TEST(trace_lines)
 START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
 {
 	prints(CONTROL_CONNECTIONS, "{\"connections\":[{\"id\":1,\"new\":[1]}]}",
-	    "ID  SERVICE  ROLE  APPLICATION  PEER  MODE  STATE  GROUP/LINK  FROM-APP  TO-APP  AGE  REASON (LOCAL/PEER)\n"
-	    " 1  -        -     -            -     -     -      -                  -       -    -  -\n");
+	    "ID  SERVICE  ROLE  APPLICATION  PEER  MODE  STATE  GROUP/LINK  VERSION  FROM-APP  TO-APP  AGE  REASON (LOCAL/PEER)\n"
+	    " 1  -        -     -            -     -     -      -           -               -       -    -  -\n");
 	prints(CONTROL_RMBS, "{}", "GROUP  RMB  SIDE  STATE  ELEMENT  ELEMENTS  USED  QUARANTINED\n");
 	prints(CONTROL_STATS, "{\"counters\":{\"turns\":1234567,\"warp_cores\":2}}",
 	    "Daemon\n       1,234,567  turns of the event loop\nOther\n               2  warp_cores\n");
@@ -149,6 +150,24 @@ START_TEST(every_counter_is_documented)
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
 		snprintf(quoted, sizeof(quoted), "`%s`", counters[i]);
 		ck_assert_msg(strstr(doc, quoted) != NULL, "doc/json-schema.md does not have %s", counters[i]);
+	}
+	free(doc);
+}
+
+#define REASON(name, number, words) { number, words },
+
+static const struct {
+	uint32_t code;
+	const char *words;
+} reasons[] = { CLC_DIAGS(REASON) };
+
+START_TEST(every_reason_is_documented)
+{
+	char *doc = golden_read("../../../doc/linux.md"), row[160];
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		snprintf(row, sizeof(row), "\n| 0x%08x | %s |", reasons[i].code, reasons[i].words);
+		ck_assert_msg(strstr(doc, row) != NULL, "doc/linux.md does not have %s", row + 1);
 	}
 	free(doc);
 }

@@ -217,9 +217,9 @@ START_TEST(no_more_than_there_is_room_for)
 	entry("eth0", "");
 	struct device_view v = view();
 	ck_assert_uint_eq(device_plan(&cfg, &v, want, 2), 2);
-	fake_verbs_gid(fake_verbs_port("a", 1, 2), "192.0.2.1", VERBS_GID_ROCE_V2, 2);
-	fake_verbs_gid(fake_verbs_port("b", 1, 2), "192.0.2.2", VERBS_GID_ROCE_V2, 2);
-	fake_verbs_gid(fake_verbs_port("c", 1, 2), "192.0.2.3", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(fake_verbs_port("a", 1, 2), "192.0.2.1", RNIC_GID_ROCE_V2, 2);
+	fake_verbs_gid(fake_verbs_port("b", 1, 2), "192.0.2.2", RNIC_GID_ROCE_V2, 2);
+	fake_verbs_gid(fake_verbs_port("c", 1, 2), "192.0.2.3", RNIC_GID_ROCE_V2, 2);
 	cfg.device_cnt = 0;
 	card_entry("*", "");
 	v = view();
@@ -228,8 +228,8 @@ START_TEST(no_more_than_there_is_room_for)
 
 /* -- cards -- */
 
-#define V1 VERBS_GID_ROCE_V1
-#define V2 VERBS_GID_ROCE_V2
+#define V1 RNIC_GID_ROCE_V1
+#define V2 RNIC_GID_ROCE_V2
 
 /* Card "one" with a port on eth0 and its VLAN, "two" with two ports on eth1 and eth2. */
 static void
@@ -306,10 +306,10 @@ START_TEST(an_iwarp_card_is_found_by_the_interface_that_has_the_address)
 	has_addr(3, "192.0.2.1");
 	struct verbs_port *p = fake_verbs_port("iw0", 1, 2);
 	p->transport = RNIC_TRANSPORT_IWARP;
-	fake_verbs_gid(p, "200:0:0:1::", VERBS_GID_IB, 2);
+	fake_verbs_gid(p, "200:0:0:1::", RNIC_GID_IB, 2);
 	p = fake_verbs_port("iw1", 1, 3);
 	p->transport = RNIC_TRANSPORT_IWARP;
-	fake_verbs_gid(p, "200:0:0:2::", VERBS_GID_IB, 3);
+	fake_verbs_gid(p, "200:0:0:2::", RNIC_GID_IB, 3);
 	card_entry("192.0.2.1", "");
 	ck_assert_str_eq(plan(), "iw1 card iw1/1 gid 200:0:0:2:: gid_type \"IB\" up");
 	table.addr_cnt = 0;
@@ -342,6 +342,50 @@ START_TEST(a_gid_type_that_is_asked_for)
 	ck_assert_str_eq(plan(),
 	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v1\" up, "
 	    "two/1 card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up");
+}
+
+/* Not for soft iWARP, and not where the entry or the version says otherwise. */
+START_TEST(a_port_is_two_devices_where_peers_may_have_af_smc)
+{
+	static const char both[] =
+	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up, "
+	    "two/1 card two/1 gid 2001:db8::1 gid_type \"RoCE v2\" up, "
+	    "two/2 card two/2 gid fe80::2 gid_type \"RoCE v1\" up, "
+	    "one card one/1 gid fe80::1 gid_type \"RoCE v1\" up";
+	struct config_service services[2] = { { .peer = SMCR_PEER_SMCRD }, { .peer = SMCR_PEER_LINUX } };
+	struct device_want want[WANTS];
+
+	cards();
+	card_entry("one", "");
+	card_entry("two", "");
+	cfg.services = services;
+	cfg.service_cnt = 1;
+	ck_assert_ptr_null(strstr(plan(), "fe80::1"));
+	cfg.service_cnt = 2;
+	ck_assert_str_eq(plan(), both);
+	services[1].peer = SMCR_PEER_AUTO;
+	cfg.smcr.smc_version = 1;
+	ck_assert_str_eq(plan(), both);
+	/* Those that were there before come first. */
+	struct device_view v = view();
+	ck_assert_uint_eq(device_plan(&cfg, &v, want, 3), 3);
+	ck_assert_str_eq(want[2].base, "two/2");
+	cfg.smcr.smc_version = 2;
+	ck_assert_ptr_null(strstr(plan(), "fe80::1"));
+	cfg.smcr.smc_version = 0;
+	entries[0].gid_type = CONFIG_GID_ROCE_V2;
+	ck_assert_ptr_null(strstr(plan(), "fe80::1"));
+	/* An interface's own ones, and none twice. */
+	cfg.device_cnt = 0;
+	memset(entries, 0, sizeof(entries));
+	card_entry("eth0.7", "");
+	card_entry("fe80::1", "six")->gid_type = CONFIG_GID_ROCE_V1;
+	card_entry("one", "");
+	ck_assert_str_eq(plan(),
+	    "six card one/1 gid fe80::1 gid_type \"RoCE v1\" up, "
+	    "one card one/1 gid ::ffff:198.51.100.1 gid_type \"RoCE v2\" up, "
+	    "one card one/1 gid ::ffff:192.0.2.1 gid_type \"RoCE v2\" up, "
+	    "one card one/1 gid ::ffff:198.51.100.1 gid_type \"RoCE v1\" up");
 }
 
 /* "*" leaves a port alone that has an entry of its own, whichever GID that names; soft iWARP comes last among equals. */

@@ -59,8 +59,8 @@ START_TEST(cards_and_soft_devices)
 {
 	struct verbs_port *p = fake_verbs_port("mlx5_0", 1, 2);
 
-	fake_verbs_gid(p, "fe80::1", VERBS_GID_ROCE_V1, 2);
-	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(p, "fe80::1", RNIC_GID_ROCE_V1, 2);
+	fake_verbs_gid(p, "192.0.2.1", RNIC_GID_ROCE_V2, 2);
 	entries[0] = (struct config_device){ .type = CONFIG_DEVICE_VERBS, .card = "mlx5_0" };
 	entries[1] = (struct config_device){ .interface = "eth0", .name = "soft" };
 	entries[2] = (struct config_device){ .interface = "eth1", .name = "soft" };
@@ -84,7 +84,7 @@ START_TEST(why_there_are_none)
 	    "no device for device \"mlx5_0\" port 2 now: this machine has no RDMA device\n"
 	    "no device for interface \"eth9\" now: this machine has no RDMA device\n"
 	    "no device for interface \"eth9\" now: it has no address\n");
-	fake_verbs_gid(fake_verbs_port("mlx5_0", 1, 2), "192.0.2.1", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(fake_verbs_port("mlx5_0", 1, 2), "192.0.2.1", RNIC_GID_ROCE_V2, 2);
 	ck_assert_str_eq(preview(),
 	    "no device for device \"mlx5_0\" port 2 now: the card has no such port\n"
 	    "no device for interface \"eth9\" now: there is no such interface\n"

@@ -175,7 +175,7 @@ card(const char *name, const char *gid)
 {
 	struct verbs_port *p = fake_verbs_port(name, 1, 2);
 
-	fake_verbs_gid(p, gid, VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(p, gid, RNIC_GID_ROCE_V2, 2);
 	return p;
 }
 
@@ -258,7 +258,7 @@ START_TEST(a_card_is_opened_under_its_gid)
 	ck_assert_str_eq(fake_verbs.last.name, "c0");
 	ck_assert_str_eq(fake_verbs.last.dev, "c0");
 	ck_assert_uint_eq(fake_verbs.last.port, 1);
-	ck_assert_int_eq(fake_verbs.last.gid_type, VERBS_GID_ROCE_V2);
+	ck_assert_int_eq(fake_verbs.last.gid_type, RNIC_GID_ROCE_V2);
 	ck_assert_uint_eq(fake_verbs.last.timeout, 17);
 	ck_assert_uint_eq(engine_cnt, 1);
 }
@@ -444,7 +444,7 @@ START_TEST(another_gid_takes_the_place_of_one_that_is_gone)
 	struct verbs_port *p = one_card();
 	fake_verbs.qps = 1;
 	p->gid_cnt = 0;
-	fake_verbs_gid(p, "192.0.2.9", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(p, "192.0.2.9", RNIC_GID_ROCE_V2, 2);
 	if_news = true;
 	pass(1500);
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 down, c0:2 192.0.2.9 up");
@@ -458,7 +458,7 @@ START_TEST(a_better_gid_waits_for_the_links_on_the_old_one)
 	struct verbs_port *p = card("c0", "fe80::1");
 	start();
 	fake_verbs.qps = 1;
-	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V2, 2);
+	fake_verbs_gid(p, "192.0.2.1", RNIC_GID_ROCE_V2, 2);
 	if_news = true;
 	pass(15000);
 	ck_assert_str_eq(devices(), "c0 fe80::1 up, c0:2 192.0.2.1 up");
@@ -485,13 +485,13 @@ START_TEST(tells_card_gid_and_interface)
 
 	entry("c0")->gid_type = CONFIG_GID_ROCE_V1;
 	struct verbs_port *p = card("c0", "192.0.2.1");
-	fake_verbs_gid(p, "192.0.2.1", VERBS_GID_ROCE_V1, 3);
+	fake_verbs_gid(p, "192.0.2.1", RNIC_GID_ROCE_V1, 3);
 	start();
 	ck_assert(devices_info(devs, 0, &info));
 	ck_assert_str_eq(info.rnic.name, "c0");
 	ck_assert_str_eq(info.card->dev, "c0");
 	ck_assert_uint_eq(info.card->gid_cnt, 2);
-	ck_assert_int_eq(info.gid.type, VERBS_GID_ROCE_V1);
+	ck_assert_int_eq(info.gid.type, RNIC_GID_ROCE_V1);
 	ck_assert_uint_eq(info.gid.index, 1);
 	ck_assert_str_eq(info.interface, "eth1");
 	ck_assert(!devices_info(devs, 1, &info));
@@ -612,7 +612,7 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 	entry("*");
 	card("c0", "192.0.2.1");
 	struct verbs_port *p = fake_verbs_port("c1", 1, 3);
-	fake_verbs_gid(p, "192.0.2.2", VERBS_GID_ROCE_V2, 3);
+	fake_verbs_gid(p, "192.0.2.2", RNIC_GID_ROCE_V2, 3);
 	start();
 	for (unsigned i = 0; i < 3; i++) {
 		static const char *const want[] = { "::ffff:192.0.2.1", "::ffff:192.0.2.2", "2001:db8::3" };
@@ -625,4 +625,41 @@ START_TEST(a_connection_finds_the_card_of_its_interface)
 	dev_news = true;
 	pass(100);
 	ck_assert_str_eq(gid_at(&addrs[1].addr), "2001:db8::2");
+}
+
+/* A port is two devices as long as a service may have a peer with AF_SMC; a connection is told of the one that other smcrd have,
+ * whichever came first. */
+START_TEST(a_port_is_a_second_device_for_linux)
+{
+	struct netif_addr addrs[] = { { .addr = addr_of("2001:db8::1"), .index = 2 } };
+	struct config_service svc = { .peer = SMCR_PEER_AUTO };
+	struct verbs_port *p = fake_verbs_port("c0", 1, 2);
+
+	table.addrs = addrs;
+	table.addr_cnt = 1;
+	fake_verbs_gid(p, "fe80::1", RNIC_GID_ROCE_V1, 2);
+	fake_verbs_gid(p, "192.0.2.1", RNIC_GID_ROCE_V2, 2);
+	entry("c0");
+	start();
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	cfg.services = &svc;
+	cfg.service_cnt = 1;
+	reload();
+	ck_assert_str_eq(said, "");
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up, c0:2 fe80::1 up");
+	ck_assert_str_eq(gid_at(&addrs[0].addr), "::ffff:192.0.2.1");
+	/* The first one goes, and comes back behind the second. */
+	p->gid_cnt = 1;
+	if_news = true;
+	pass(15000);
+	ck_assert_str_eq(devices(), "c0:2 fe80::1 up");
+	ck_assert_str_eq(gid_at(&addrs[0].addr), "fe80::1");
+	p->gid_cnt = 2;
+	if_news = true;
+	pass(2000);
+	ck_assert_str_eq(devices(), "c0:2 fe80::1 up, c0 192.0.2.1 up");
+	ck_assert_str_eq(gid_at(&addrs[0].addr), "::ffff:192.0.2.1");
+	svc.peer = SMCR_PEER_SMCRD;
+	reload();
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }

@@ -14,13 +14,14 @@
  * connect failed, refused, timeout, stop; fallback, engine's end in order and by reset. */
 static const char *const cells[SES_STATE_CNT] = {
 	[SES_CONNECT] = "ix.... xxxx ...",
+	[SES_LOOK] = "ixix.. xxxx ...",
 	[SES_RENDEZVOUS] = "iafr.. axaa leo",
 	[SES_LEAVING] = "ixix.. xxxx ...",
 	[SES_SMCR] = "dafrDc ..aa .xx",
 	[SES_CLOSING] = "..fr.. ..iA .ex",
 	[SES_ABORTING] = "..fr.. ..ix xxx",
 	[SES_TCP_CONNECT] = ".xix.. xxxx ...",
-	[SES_TCP] = "mxDx.e ..xx ...",
+	[SES_TCP] = "mxDx.e .xxx ...",
 	[SES_DEAD] = "...... .... ...",
 };
 
@@ -71,7 +72,7 @@ START_TEST(every_cell_is_what_the_design_says)
 /* The engine's connection may be released or fallen back there. */
 START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
 {
-	static const enum session_state states[] = { SES_CONNECT, SES_LEAVING, SES_TCP_CONNECT, SES_TCP };
+	static const enum session_state states[] = { SES_CONNECT, SES_LOOK, SES_LEAVING, SES_TCP_CONNECT, SES_TCP };
 	const unsigned engine = ACT_SEND_DONE | ACT_SEND_CLOSED | ACT_ABORT | ACT_PASS_FIN | ACT_PASS_RST;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)

@@ -36,7 +36,8 @@ struct worker {
 static struct worker the_worker;
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, const int *fds, unsigned fd_cnt,
+    FILE *err, struct worker **out)
 {
 	if (config_find_service(cfg, "refused") != NULL) {
 		fprintf(err, "cannot listen\n");

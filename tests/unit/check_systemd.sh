@@ -28,7 +28,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..7
+echo 1..8
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -74,11 +74,12 @@ result 5 'no core dumps, restarts with a limit' test -z "$lacks"
 
 # The unit has to let through what the daemon allows itself, and the calls by which it confines itself: otherwise the
 # daemon would say that it is confined less under systemd than without.
+# unit_refuses FILE...: calls of the table that the unit with these files refuses.
 unit_refuses() {
 	{
 		systemd-analyze syscall-filter 2>/dev/null
 		echo '== unit'
-		sed -n 's/^SystemCallFilter=//p' "$tmp/smcrd.service"
+		cat "$@" | sed -n 's/^SystemCallFilter=//p'
 		echo '== wanted'
 		sed -nE '/SMCRD_SANITIZERS/,/#endif/d; s/^\t(\{ (\.names = )?| +)"([a-z0-9_ ]*)".*/\3/p' \
 			"$src/../daemon/confine/confine_table.c" | tr ' ' '\n'
@@ -102,21 +103,36 @@ unit_refuses() {
 		}'
 }
 if command -v systemd-analyze >/dev/null && systemd-analyze syscall-filter >/dev/null 2>&1; then
-	lacks=$(unit_refuses | sort -u)
+	# But for that of the TCP option, which the drop-in for it lets through, below.
+	lacks=$(unit_refuses "$tmp/smcrd.service" | sort -u | grep -vx bpf)
 	result 6 'smcrd.service lets the daemon confine itself' test -z "$lacks"
 	[ -z "$lacks" ] || echo "$lacks" | sed 's/^/# refused by the unit: /'
 else
 	skip 6 'smcrd.service lets the daemon confine itself' 'systemd-analyze is not installed'
 fi
 
-# The drop-in of the manual page, too.
+# The drop-ins of the manual page, too.
+drop=$tmp/smcrd.service.d/drop.conf
+# drop_in NUMBER WORD: that one takes effect alone, and has the word.
 drop_in() {
 	mkdir -p "$tmp/smcrd.service.d"
-	sed -n '/^\[Service\]$/,/^\.Ed$/p' "$src/../man/smcrd.8" | grep -v '^\.Ed' > "$tmp/smcrd.service.d/narrow.conf"
-	grep -q IPAddressAllow "$tmp/smcrd.service.d/narrow.conf" && quiet_verify
+	awk -v want="$1" '/^\[Service\]$/ { n++; on = 1 } /^\.Ed$/ { on = 0 } on && n == want' "$src/../man/smcrd.8" > "$drop"
+	grep -q "$2" "$drop" && quiet_verify
+}
+option_drop_in() {
+	drop_in 2 CAP_BPF || return
+	for line in 'AmbientCapabilities=CAP_BPF CAP_NET_ADMIN' 'CapabilityBoundingSet=CAP_BPF CAP_NET_ADMIN'; do
+		grep -qx "$line" "$drop" || { echo "no $line"; return 1; }
+	done
+	lacks=$(unit_refuses "$tmp/smcrd.service" "$drop" | sort -u)
+	[ -z "$lacks" ] || { echo "refused: $lacks"; return 1; }
+	# Without it the unit gives neither.
+	! grep -qE 'CAP_BPF|CAP_NET_ADMIN|[= ]bpf' "$tmp/smcrd.service" || { echo 'the unit has the rights by itself'; return 1; }
 }
 if command -v systemd-analyze >/dev/null; then
-	result 7 'the drop-in of smcrd(8)' drop_in
+	result 7 'the drop-in of smcrd(8) that narrows' drop_in 1 IPAddressAllow
+	result 8 'the drop-in of smcrd(8) for the TCP option' option_drop_in
 else
-	skip 7 'the drop-in of smcrd(8)' 'systemd-analyze is not installed'
+	skip 7 'the drop-in of smcrd(8) that narrows' 'systemd-analyze is not installed'
+	skip 8 'the drop-in of smcrd(8) for the TCP option' 'systemd-analyze is not installed'
 fi

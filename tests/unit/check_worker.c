@@ -178,6 +178,26 @@ START_TEST(a_reload_without_changes_changes_nothing)
 	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
 }
 
+/* With the name of this host in it, which no file has. */
+START_TEST(the_engine_has_the_settings_of_the_file)
+{
+	char name[256] = "", want[CLC_HOST_LEN + 1];
+
+	ck_assert_int_eq(gethostname(name, sizeof(name) - 1), 0);
+	snprintf(want, sizeof(want), "%-*.*s", CLC_HOST_LEN, CLC_HOST_LEN, name);
+	gw_begin();
+	ck_assert_uint_eq(fake_seen.cfg.ueid_cnt, 0);
+	ck_assert_mem_eq(fake_seen.cfg.host, want, CLC_HOST_LEN);
+	gw.cfg.smcr.smc_version = 2;
+	gw.cfg.smcr.ueid_cnt = 1;
+	memset(gw.cfg.smcr.ueids[0].b, 'X', CLC_EID_LEN);
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_uint_eq(fake_seen.cfg.smc_version, 2);
+	ck_assert_uint_eq(fake_seen.cfg.ueid_cnt, 1);
+	ck_assert_mem_eq(fake_seen.cfg.ueids[0].b, gw.cfg.smcr.ueids[0].b, CLC_EID_LEN);
+	ck_assert_mem_eq(fake_seen.cfg.host, want, CLC_HOST_LEN);
+}
+
 START_TEST(a_changed_service_keeps_its_connections_and_counters)
 {
 	struct sockaddr_storage old = gw.svc[GW_IN].listen;
@@ -254,7 +274,7 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 		gw.svc[GW_IN].listen = i % 2 == 0 ? all : one;
 		ck_assert_msg(gw_reload() == 0, "%s", gw.err);
 		gw_carries_both_ways();
-		other = net_listen(&all, false);
+		other = net_listen(&all, false, NULL);
 		ck_assert_int_eq(other, -EADDRINUSE);
 		close(client);
 		close(server);
@@ -388,6 +408,7 @@ START_TEST(a_check_says_yes)
 	gw_start();
 	check(&gw.peer_addrs[0], 5000);
 	ck_assert_msg(result.possible, "%s", result.text);
+	ck_assert_ptr_nonnull(strstr(result.text, " done: SMC-R version 2.1, EID FAKE.EID, Linux, host fake"));
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
 

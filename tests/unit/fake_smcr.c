@@ -93,7 +93,7 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	struct smcr *eng = calloc(1, sizeof(*eng));
 
 	assert(the_engine == NULL);
-	eng->cfg = *cfg;
+	eng->cfg = fake_seen.cfg = *cfg;
 	eng->now_ns = now_ns;
 	eng->next_id = 1;
 	list_init(&eng->conns);
@@ -126,7 +126,7 @@ smcr_free(struct smcr *eng)
 void
 smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 {
-	eng->cfg = *cfg;
+	eng->cfg = fake_seen.cfg = *cfg;
 }
 
 struct fake_dial_policy fake_dial_policy;
@@ -516,6 +516,29 @@ smcr_closed(const struct smcr_conn *c, const char **detail)
 	if (detail != NULL)
 		*detail = "";
 	return c->reason;
+}
+
+/* One group serves all: a host of Linux's. */
+#define FAKE_GROUP 7
+
+void
+smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *info)
+{
+	*info = (struct smcr_conn_info){ .id = c->id, .group_id = FAKE_GROUP };
+}
+
+bool
+smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
+{
+	(void)eng;
+	*info = (struct smcr_group_info){ .id = FAKE_GROUP,
+		.version = 2,
+		.release = 1,
+		.foreign = true,
+		.eid = "FAKE.EID",
+		.peer_os = CLC_OS_LINUX,
+		.peer_host = "fake" };
+	return (*pos)++ == 0;
 }
 
 void

@@ -43,6 +43,7 @@ extern struct fake_knobs fake;
 /* What was seen. */
 struct fake_seen {
 	unsigned opens, aborts, closes, declines;
+	struct smcr_config cfg; /* the last one */
 };
 extern struct fake_seen fake_seen;
 

@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
+#include "daemon/smcopt.h"
 #include "wire/clc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -75,6 +76,7 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 		    .transport = RNIC_TRANSPORT_ROCE,
 		    .port = RNIC_PORT_DOWN,
 		    .gid = { { 0xfe, 0x80, [8] = 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 7 } },
+		    .gid_type = RNIC_GID_ROCE_V2,
 		    .mac = { 0x94, 0x6d, 0xae, 1, 2, 3 },
 		    .mtu_code = 3,
 		    .max_qp = 131072,
@@ -128,7 +130,7 @@ fill_card(struct verbs_port *p)
 	for (unsigned i = 0; i < p->gid_cnt; i++)
 		p->gids[i] = (struct verbs_gid){
 			.gid = { { 0xfe, 0x80, [8] = 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, (uint8_t)(6 + i) } },
-			.type = i % 2 == 0 ? VERBS_GID_ROCE_V1 : VERBS_GID_ROCE_V2,
+			.type = i % 2 == 0 ? RNIC_GID_ROCE_V1 : RNIC_GID_ROCE_V2,
 			.index = 1000 + i,
 			.ifindex = i < 60 ? 7
 			    : i < 63      ? 8
@@ -178,6 +180,7 @@ service_cfg(unsigned i)
 	s[1] = (struct config_service){ .kind = CONFIG_EGRESS,
 		.name = "db \"main\" é\x1b[31m",
 		.to = { .host = "2001:db8::5", .port = 5432 },
+		.peer = SMCR_PEER_LINUX,
 		.max_connections = 20 };
 	addr(&s[1].listen, "[::]:15432");
 	return &s[i];
@@ -202,9 +205,9 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 
 static struct smcr_conn conns[] = {
 	{ { 0x1000a, NULL, SMCR_CLIENT, 1, 1, "ACTIVE", 0xbeef, 65536, 32768, 65536, 3, 4, 123456789, 123456000,
-	    123450000, 4096, 4000, true, false, 5 * S } },
+	    123450000, 4096, 4000, true, false, 5 * S, 2 } },
 	{ { 0x1000b, NULL, SMCR_SERVER, 2, 2, "PEERCLOSEWAIT1", 0x20001, 16384, 524288, 65536, 1, 255, 7, 7, 7, 0, 0,
-	    false, true, 90061 * S } },
+	    false, true, 90061 * S, 1 } },
 	{ { .id = 0x1000c, .role = SMCR_CLIENT, .state = "CLC: Accept awaited", .age_ns = S / 10 } },
 };
 
@@ -268,6 +271,13 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		    .role = SMCR_CLIENT,
 		    .peer_id = { 0x12, 0x34, 2, 0, 0, 0, 0, 9 },
 		    .peer_key = "192.0.2.9:443",
+		    .version = 2,
+		    .foreign = true,
+		    .release = 1,
+		    .peer_os = CLC_OS_LINUX,
+		    .eid = "LAB-1",
+		    .peer_host = "node\x1b[31m\"b\x9b",
+		    .conns_limit = 16,
 		    .state = "active",
 		    .type = "single",
 		    .conn_cnt = 1,
@@ -286,6 +296,8 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		    .role = SMCR_SERVER,
 		    .peer_id = { 0xff, 1, 0x94, 0x6d, 0xae, 9, 9, 9 },
 		    .peer_key = "",
+		    .version = 1,
+		    .conns_limit = 255,
 		    .state = "draining",
 		    .type = "symmetric",
 		    .rfc_cursors = true,
@@ -365,6 +377,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.idle_ns = links[i].idle_ns,
 		.rtt_ns = links[i].rtt_ns,
 		.peer_depths = links[i].depths,
+		.version = links[i].group == 1 ? 2 : 1,
 	};
 	strcpy(out->device, ports[links[i].port].name);
 	memcpy(out->mac, ports[links[i].port].mac, sizeof(out->mac));
@@ -423,7 +436,7 @@ smcr_counters(const struct smcr *eng)
 void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
-	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, true, 98765 * S }
+	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, true, 98765 * S }
 	               : (struct worker_stats){ .uptime_ns = 98765 * S };
 }
 
@@ -474,6 +487,7 @@ set_counters(struct smcr_counters *c)
 struct worker *
 fake_worker_new(void)
 {
+	static struct smcopt option;
 	struct worker *w = fake_worker_new_empty();
 
 	w->full = true;
@@ -485,6 +499,9 @@ fake_worker_new(void)
 		tally_count(&w->sessions.fallbacks.local, i % 3 == 0 ? CLC_DIAG_NO_DEVICE : CLC_DIAG_PEER_DECLINED);
 	tally_count(&w->sessions.fallbacks.peer, CLC_DIAG_NO_MEMORY);
 	tally_count(&w->sessions.fallbacks.peer, 0xdeadbeef);
+	smcopt_init(&option, "BPF program: Operation not permitted: CAP_BPF and CAP_NET_ADMIN are needed at start");
+	w->sessions.option = &option;
+	w->sessions.option_services = 1;
 	return w;
 }
 

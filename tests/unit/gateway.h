@@ -46,6 +46,7 @@ struct gateway {
 	struct config_service svc[GW_SERVICES];
 	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
+	const struct smcopt *option;
 	int listener; /* the server's; -1 = nobody listens */
 	int64_t give_up;
 	unsigned turns;
@@ -184,7 +185,7 @@ static inline int
 gw_try_start(const int *fds, unsigned fd_cnt)
 {
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
-	int rc = worker_new(gw.loop, &gw.cfg, fds, fd_cnt, err, &gw.w);
+	int rc = worker_new(gw.loop, &gw.cfg, gw.option, fds, fd_cnt, err, &gw.w);
 
 	fclose(err);
 	return rc;
@@ -197,7 +198,7 @@ gw_start(void)
 #ifdef GATEWAY_REAL
 	gw.cfg2 = gw.cfg;
 	gw.cfg2.services = &gw.svc[GW_OUT];
-	ck_assert_int_eq(worker_new(gw.loop, &gw.cfg2, NULL, 0, stderr, &gw.w2), 0);
+	ck_assert_int_eq(worker_new(gw.loop, &gw.cfg2, gw.option, NULL, 0, stderr, &gw.w2), 0);
 #endif
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 }

@@ -1,0 +1,148 @@
+/*
+ * Who is at the other end of a session's middle: what SMC-R's TCP option says
+ * (peer_rule.h), and, at an egress that got none, what the first bytes say. The
+ * server is being connected meanwhile, and whoever speaks first settles it, so a
+ * plain client waits for nothing. See session.h.
+ */
+#include "daemon/session/session.h"
+
+#include "base/span.h"
+#include "daemon/session/peer_rule.h"
+#include "wire/clc.h"
+#include "wire/tcpopt.h"
+
+static const char stray_clc[] = "CLC message without the SMC-R option in the SYN";
+
+/* -- what the option says -- */
+
+static enum smcopt_state
+look_at_option(struct session *s)
+{
+	struct session_stats *stats = &s->pool->stats;
+	enum smcopt_state state = smcopt_read(s->pool->option, s->mid.io.fd);
+
+	if (state == SMCOPT_AGREED)
+		stats->option_agreed++;
+	else if (state == SMCOPT_MISSING)
+		stats->option_missing++;
+	else
+		stats->option_unknown++;
+	return state;
+}
+
+/* In words, when the connection is no SMC-R connection for this rule. */
+static void
+explain(struct session *s, const struct peer_rule *rule)
+{
+	bool offered = session_kind(s) == CONFIG_EGRESS && smcopt_syn_had_it(s->mid.io.fd);
+
+	s->diag = (struct smcr_diag){ .local = rule->diag, .detail = rule->detail };
+	if (rule->diag != CLC_DIAG_NO_OPTION)
+		return;
+	if (smcopt_usable(s->pool->option) && session_kind(s) == CONFIG_EGRESS)
+		s->diag.detail =
+		    "the listening socket was opened without it, by systemd or before the service had "
+		    "this peer: let smcrd open it, at a start";
+	else if (offered)
+		s->diag.detail =
+		    "the peer's SYN had it: it would have used SMC-R; smcrctl status says what is missing here";
+	else
+		s->diag.detail = "smcrctl status says what is missing";
+}
+
+void
+meet_peer(struct session *s)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+	enum smcopt_state state = SMCOPT_UNKNOWN;
+
+	if (peer_rule_wants_option(cfg->peer))
+		state = look_at_option(s);
+	const struct peer_rule *rule = peer_rule(cfg->kind, cfg->peer, state);
+	bool refuse = cfg->fallback == CONFIG_FALLBACK_REFUSE;
+
+	if (rule->way == PEER_CLC || (rule->way == PEER_LOOK && refuse && rule->takes_clc)) {
+		/* Where TCP is forbidden all the same, a CLC message is all that can come. */
+		session_set_state(s, SES_RENDEZVOUS);
+		setup_open_conn(s);
+		return;
+	}
+	explain(s, rule);
+	if (rule->way == PEER_LOOK && !refuse) {
+		s->setup->rule = rule;
+		session_set_state(s, SES_LOOK);
+		setup_dial(s);
+	} else {
+		setup_choose_path(s);
+		setup_take_path(s);
+	}
+}
+
+/* -- what the first bytes say -- */
+
+enum first_bytes {
+	FIRST_NONE, /* nothing has come */
+	FIRST_PLAIN,
+	FIRST_CLC,
+};
+
+/* An smcrd sends its Proposal in one piece, so fewer bytes than the eye catcher are no part of one. */
+static enum first_bytes
+first_bytes(struct session *s)
+{
+	uint8_t got[4];
+	ssize_t n = leg_peek(&s->mid, got, sizeof(got));
+
+	if (n < 0)
+		return FIRST_NONE;
+	struct rcur r = rcur_make(got, (size_t)n);
+	/* The eye catcher is the option's magic (RFC 7609 A.2.1). */
+	return rcur_be32(&r) == TCPOPT_SMCR_MAGIC ? FIRST_CLC : FIRST_PLAIN;
+}
+
+static void
+refuse_clc(struct session *s, const char *why)
+{
+	outage_stranger(s->settings->svc, &s->mid_peer, why);
+	session_blame(s, why, 0);
+	session_event(s, SEV_REFUSED);
+}
+
+void
+meet_look(struct session *s)
+{
+	enum first_bytes first = first_bytes(s);
+	bool server_spoke = !setup_dialing(s) && (s->app.flags & LEG_READABLE) != 0;
+
+	if (first == FIRST_CLC) {
+		s->pool->stats.option_stray_clc++;
+		s->diag = (struct smcr_diag){ 0 };
+		if (!s->setup->rule->takes_clc) {
+			refuse_clc(s, stray_clc);
+			return;
+		}
+		session_set_state(s, SES_RENDEZVOUS);
+		setup_open_conn(s);
+	} else if (first == FIRST_PLAIN || server_spoke) {
+		if (first == FIRST_NONE)
+			s->flags |= SF_UNSEEN;
+		setup_choose_path(s);
+		setup_take_path(s);
+	}
+}
+
+bool
+meet_first_bytes_done(struct session *s)
+{
+	enum first_bytes first = first_bytes(s);
+
+	if (first == FIRST_CLC) {
+		/* What the server has said is on its way: nobody can make SMC-R of this any more. */
+		s->pool->stats.option_stray_clc++;
+		refuse_clc(s, "CLC message without the SMC-R option in the SYN, behind data of the server");
+		return false;
+	}
+	if (first == FIRST_PLAIN)
+		s->flags &= ~(unsigned)SF_UNSEEN;
+	return first == FIRST_PLAIN;
+}

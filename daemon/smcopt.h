@@ -1,0 +1,60 @@
+/*
+ * SMC-R's TCP option (RFC 7609 A.1) on connections of this host: kind 254 in SYN
+ * and SYN/ACK, by which two ends of a TCP connection know that both speak SMC-R
+ * before a byte is sent. A program cannot write TCP options, but the kernel
+ * (Linux 5.10) can be given a BPF program that does (smcopt_prog.c); it is
+ * attached to the daemon's own cgroup and touches marked sockets alone. Opened
+ * at start, while the process has CAP_BPF and CAP_NET_ADMIN; afterwards only the
+ * map's descriptor is used. The kernel ends it all when the daemon is gone.
+ *
+ * Owned by smcrd.c, read by net.c, sessions, probes and reports.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/span.h"
+
+#define SMCOPT_WHY_MAX 160
+
+struct smcopt {
+	int map, link;            /* descriptors; -1: it cannot be used */
+	bool keeps_right;         /* the kernel lets nobody without CAP_BPF read the map: as long as it runs */
+	char why[SMCOPT_WHY_MAX]; /* in words, why it cannot be used; "" when it can */
+};
+
+/* What is known of a connection that is established. */
+enum smcopt_state {
+	SMCOPT_UNKNOWN, /* our own SYN or SYN/ACK had no option, so the peer's says nothing */
+	SMCOPT_MISSING, /* the peer's did not */
+	SMCOPT_AGREED,  /* both had it */
+	SMCOPT_STATE_CNT,
+};
+
+/* Not usable, for this reason; nothing is opened. */
+void smcopt_init(struct smcopt *, const char *why);
+/* After smcopt_init, in a process of one thread: usable, or `why` has the kernel's reason. */
+void smcopt_open(struct smcopt *);
+void smcopt_close(struct smcopt *);
+/* NULL is allowed here and below, and means that it cannot be used. */
+static inline bool
+smcopt_usable(const struct smcopt *opt)
+{
+	return opt != NULL && opt->map >= 0;
+}
+
+/* The option goes into the SYN of this TCP socket, to be called before connect(); harmless when it cannot be used. Sockets
+ * belong to the cgroup that their maker was in. */
+void smcopt_mark(const struct smcopt *, int fd);
+/* ... into its SYN/ACKs, when the SYN has it, before listen(). Has the kernel keep SYNs, too, see smcopt_syn_had_it. */
+void smcopt_mark_listener(const struct smcopt *, int fd);
+/* Is it, or was the listening socket that it was accepted from? */
+bool smcopt_is_marked(const struct smcopt *, int fd);
+/* Of a socket after its connect() has ended well, or an accepted one. Both ends come to the same answer: it is AGREED at
+ * one when it is at the other, as long as no middlebox changes options of SYN/ACKs. */
+enum smcopt_state smcopt_read(const struct smcopt *, int fd);
+/* Had the SYN of an accepted connection the option, whatever our SYN/ACK had? Once, as the kernel forgets it. For words
+ * alone: without the option in the SYN/ACK the client sends no CLC message. */
+bool smcopt_syn_had_it(int fd);
+/* The same of a SYN as it was saved, from the IP header on. */
+bool smcopt_in_segment(struct span segment);

@@ -1,0 +1,200 @@
+/* Who is at the other end, on real sockets with the real engine: an egress that gets no option (BPF is not needed for that),
+ * plain clients, and an ingress that sends its Proposal without. */
+#define GATEWAY_REAL
+
+#include "captured.h"
+#include "gateway.h"
+#include "unit.h"
+#include "wire/clc.h"
+
+#define EYE "\xe2\xd4\xc3\xd9"
+
+UNIT_FIXTURE(gw_setup, gw_teardown);
+
+static void
+start(enum smcr_peer_kind in, enum smcr_peer_kind out)
+{
+	gw.svc[GW_IN].peer = in;
+	gw.svc[GW_OUT].peer = out;
+	gw_start();
+}
+
+/* A plain client of the egress, and its server. */
+static void
+plain_client(enum smcr_peer_kind out)
+{
+	start(SMCR_PEER_SMCRD, out);
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	server = gw_accept();
+}
+
+static const enum smcr_peer_kind kinds[] = { SMCR_PEER_LINUX, SMCR_PEER_AUTO };
+
+START_LOOP_TEST(whoever_speaks_first_makes_it_plain, 0, 4)
+{
+	plain_client(kinds[_i % 2]);
+	UNTIL(gw_in_state(GW_OUT, SES_LOOK));
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 0);
+	if (_i / 2 == 0)
+		gw_say(client, "first");
+	else
+		gw_say(server, "first");
+	gw_expect(_i / 2 == 0 ? server : client, "first", GW_OPEN);
+	ck_assert(gw_in_state(GW_OUT, SES_TCP));
+	gw_carries_both_ways();
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 1);
+	ck_assert_uint_eq(gw_pool(GW_OUT)->stats.option_unknown, 1);
+	ck_assert_uint_eq(gw_session(GW_OUT)->diag.local, CLC_DIAG_NO_OPTION);
+	ck_assert_uint_eq(gw_pool(GW_OUT)->fallbacks.local.e[0].key, CLC_DIAG_NO_OPTION);
+}
+
+START_LOOP_TEST(a_half_close_is_passed_on_without_a_byte, 0, 2)
+{
+	plain_client(SMCR_PEER_AUTO);
+	ck_assert_int_eq(shutdown(_i == 0 ? client : server, SHUT_WR), 0);
+	gw_expect_eof(_i == 0 ? server : client);
+	gw_say(_i == 0 ? server : client, "late");
+	gw_expect(_i == 0 ? client : server, "late", GW_OPEN);
+}
+
+START_TEST(a_silent_client_is_idle)
+{
+	gw.svc[GW_OUT].idle_ms = 200;
+	plain_client(SMCR_PEER_AUTO);
+	gw_expect_reset(client);
+	gw_expect_reset(server);
+}
+
+START_TEST(a_server_that_cannot_be_reached_is_a_reset)
+{
+	close(gw.listener);
+	gw.listener = -1;
+	start(SMCR_PEER_SMCRD, SMCR_PEER_AUTO);
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	gw_expect_reset(client);
+	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
+}
+
+/* An ingress as all were before there was an option: at an egress with auto it has SMC-R. */
+START_TEST(a_proposal_without_the_option_is_one_for_auto)
+{
+	start(SMCR_PEER_SMCRD, SMCR_PEER_AUTO);
+	gw_connect();
+	ck_assert(gw_in_state(GW_IN, SES_SMCR));
+	ck_assert(gw_in_state(GW_OUT, SES_SMCR));
+	ck_assert_uint_eq(gw_session(GW_OUT)->diag.local, 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 0);
+	ck_assert_uint_eq(gw_pool(GW_OUT)->stats.option_stray_clc, 1);
+}
+
+/* A server that takes its time is connected once, and the Accept waits for it. */
+START_TEST(the_server_is_connected_once)
+{
+	start(SMCR_PEER_SMCRD, SMCR_PEER_AUTO);
+	client = gw_client();
+	UNTIL(gw_in_state(GW_IN, SES_SMCR));
+	server = gw_accept();
+	gw_carries_both_ways();
+	gw_run_ms(50);
+	ck_assert_int_lt(accept(gw.listener, NULL, NULL), 0);
+}
+
+/* The Proposal is in before the server leg is connected. */
+START_TEST(the_accept_waits_for_the_server)
+{
+	gw.server_addrs[1] = gw.server_addrs[0];
+	gw_black_hole(&gw.server_addrs[0]);
+	gw.svc[GW_OUT].to.addr_cnt = 2;
+	gw.svc[GW_OUT].connect_ms = 100;
+	start(SMCR_PEER_SMCRD, SMCR_PEER_AUTO);
+	gw_connect();
+	ck_assert(gw_in_state(GW_IN, SES_SMCR));
+	ck_assert(gw_in_state(GW_OUT, SES_SMCR));
+}
+
+START_TEST(a_proposal_without_the_option_is_refused_by_linux)
+{
+	start(SMCR_PEER_SMCRD, SMCR_PEER_LINUX);
+	capture_begin(LOG_LVL_NOTICE);
+	client = gw_client();
+	gw_expect_reset(client);
+	UNTIL(gw_sessions() == 0);
+	ck_assert_ptr_nonnull(strstr(capture_take(), "CLC message without the SMC-R option"));
+	capture_end();
+	ck_assert_uint_eq(gw_pool(GW_OUT)->stats.option_stray_clc, 1);
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 0);
+	server = gw_accept();
+	gw_expect_reset(server);
+}
+
+/* The server has spoken, so the client's first bytes come too late for SMC-R; and they are no data. */
+START_LOOP_TEST(a_late_proposal_goes_nowhere, 0, 2)
+{
+	plain_client(kinds[_i]);
+	gw_say(server, "welcome");
+	gw_expect(client, "welcome", GW_OPEN);
+	gw_say(client, EYE "\1more");
+	gw_expect_reset(client);
+	gw_expect_reset(server);
+	ck_assert_uint_eq(gw_pool(GW_OUT)->stats.option_stray_clc, 1);
+}
+
+/* But only the first ones are looked at, and nothing waits for them to be four. */
+START_LOOP_TEST(other_first_bytes_are_data, 0, 4)
+{
+	static const char *const firsts[] = { "\xe2", "\xe2\xd4\xc3", "\xe2\xd4\xc3x", ("x" EYE) };
+
+	plain_client(SMCR_PEER_AUTO);
+	if (_i % 2 == 0) {
+		gw_say(server, "welcome");
+		gw_expect(client, "welcome", GW_OPEN);
+	}
+	gw_say(client, firsts[_i]);
+	gw_expect(server, firsts[_i], GW_OPEN);
+	gw_say(client, EYE);
+	gw_expect(server, EYE, GW_OPEN);
+}
+
+/* An ingress that cannot have the option sends a plain server nothing of its own. */
+START_LOOP_TEST(a_plain_server_gets_no_stray_byte, 0, 4)
+{
+	gw.svc[GW_IN].to.addrs = gw.server_addrs;
+	gw.svc[GW_IN].fallback = _i / 2 == 0 ? CONFIG_FALLBACK_TCP : CONFIG_FALLBACK_REFUSE;
+	start(kinds[_i % 2], SMCR_PEER_SMCRD);
+	client = gw_client();
+	server = gw_accept();
+	if (_i / 2 == 0) {
+		gw_say(server, "welcome");
+		gw_expect(client, "welcome", GW_OPEN);
+		gw_carries_both_ways();
+		ck_assert_uint_eq(gw_info(GW_IN).fallbacks, 1);
+	} else {
+		gw_expect_reset(client);
+		gw_expect_reset(server);
+		ck_assert_uint_eq(gw_info(GW_IN).refused_fallback, 1);
+	}
+	ck_assert_uint_eq(smcr_counters(worker_engine(gw.w))->clc_sent, 0);
+}
+
+/* Where TCP is forbidden: linux has nothing to wait for, auto waits for a CLC message as smcrd does. */
+START_TEST(refuse_means_no_plain_client)
+{
+	gw.svc[GW_OUT].fallback = CONFIG_FALLBACK_REFUSE;
+	start(SMCR_PEER_SMCRD, SMCR_PEER_LINUX);
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	gw_expect_reset(client);
+	ck_assert_uint_eq(gw_info(GW_OUT).refused_fallback, 1);
+}
+
+START_TEST(refuse_and_auto_is_smcr_alone)
+{
+	gw.svc[GW_OUT].fallback = CONFIG_FALLBACK_REFUSE;
+	start(SMCR_PEER_SMCRD, SMCR_PEER_AUTO);
+	gw_connect();
+	ck_assert(gw_in_state(GW_OUT, SES_SMCR));
+	ck_assert_uint_eq(gw_session(GW_OUT)->diag.local, 0);
+	int other = gw_dial(&gw.svc[GW_OUT].listen);
+	gw_say(other, "plain");
+	gw_expect_reset(other);
+	close(other);
+}
