@@ -57,7 +57,7 @@ look_at_links(struct host *h)
 		for (unsigned i = 0; i < LINK_SLOTS && lgr->role == SMCR_CLIENT; i++) {
 			const struct link *link = &lgr->links[i];
 
-			if (link->state != LINK_FREE && h->plan->iwarp != 0 &&
+			if (link->state != LINK_FREE && h->plan->iwarp != 0 && h->plan->af_smc == 0 &&
 			    link->remote.gid.b[15] != lgr->owner.remote.addr[15])
 				world_fail(h->w, "host%u: group %u of host%u has a link to host%u", h->nr, lgr->id,
 				    lgr->owner.remote.addr[15] - 1u, link->remote.gid.b[15] - 1u);

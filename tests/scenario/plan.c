@@ -408,7 +408,7 @@ plan_devs(const struct plan *p, unsigned host)
 bool
 plan_dev_is_iwarp(const struct plan *p, unsigned host, unsigned dev)
 {
-	return (p->iwarp != 0) != ((p->mixed >> (PLAN_DEVS_MAX * host + dev) & 1) != 0);
+	return p->af_smc == 0 && (p->iwarp != 0) != ((p->mixed >> (PLAN_DEVS_MAX * host + dev) & 1) != 0);
 }
 
 /* Bit per transport that the host has a device for. */

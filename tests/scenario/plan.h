@@ -106,6 +106,8 @@ struct plan_fault {
 	X(max_qp, 0, 100000)		/* of a device; 0: as many as it likes */ \
 	X(rmb_kb, 0, 1000000)		/* of an engine's RMBs in all; 0: as much */ \
 	X(silent_ms, 0, 600000)		/* and before its end says nothing for so long */ \
+	/* never drawn */ \
+	X(af_smc, 0, 2)			/* each host is Linux's AF_SMC to the others, of this version, over RoCE; 0: an smcrd */ \
 	/* the end */ \
 	X(drain, 0, 2)			/* groups end in the orderly way, 2: by being idle; 0: engines are freed at once */ \
 	X(limit_ms, 1, 100000000)	/* all connections have ended by then */

@@ -460,6 +460,14 @@ load_seeds(const char *path, struct run_case *cases, unsigned max)
 	return cnt;
 }
 
+/* Of those that nobody chose, some have hosts that are Linux's AF_SMC to one another, of either version. */
+static void
+draw_af_smc(struct run_case *c, unsigned i)
+{
+	if (i % 5 < 2)
+		snprintf(c->set, sizeof(c->set), "af_smc=%u", i % 5 + 1);
+}
+
 static int
 tap_hostile(const struct options *given)
 {
@@ -468,8 +476,11 @@ tap_hostile(const struct options *given)
 	struct options o = *given;
 	unsigned cnt = o.seeds != NULL ? load_seeds(o.seeds, cases, TAP_MAX - HOSTILE_FIXED) : 0, lines = 0;
 
-	for (unsigned i = 1; i <= HOSTILE_FIXED + HOSTILE_RANDOM; i++)
+	for (unsigned i = 1; i <= HOSTILE_FIXED + HOSTILE_RANDOM; i++) {
+		if (i > HOSTILE_FIXED)
+			draw_af_smc(&cases[cnt], i);
 		cases[cnt++].seed = i <= HOSTILE_FIXED ? i : random + i;
+	}
 	o.must = cnt - HOSTILE_RANDOM;
 	o.until = time(NULL) + HOSTILE_SECONDS;
 	o.lines = &lines;
@@ -494,8 +505,11 @@ tap(const struct options *o)
 			return 1;
 		}
 	}
-	for (unsigned i = 1; i <= TAP_FIXED + TAP_RANDOM; i++)
+	for (unsigned i = 1; i <= TAP_FIXED + TAP_RANDOM; i++) {
+		if (i > TAP_FIXED)
+			draw_af_smc(&cases[cnt], i);
 		cases[cnt++].seed = i <= TAP_FIXED ? i : random + i;
+	}
 	printf("1..%u\n", cnt);
 	run_cases(o, cases, cnt);
 	free(cases);

@@ -134,7 +134,8 @@ static void
 make_flows(struct scenario *s)
 {
 	const struct plan *p = s->plan;
-	unsigned extra = p->prewarm != 0 ? p->hosts - 1 : 0;
+	/* To Linux nothing can say that no application is behind it. */
+	unsigned extra = p->prewarm != 0 && p->af_smc == 0 ? p->hosts - 1 : 0;
 
 	s->flow = must_calloc(p->flows + extra, sizeof(*s->flow));
 	s->flow_cnt = p->flows + extra;

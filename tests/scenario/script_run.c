@@ -23,7 +23,7 @@ is_message(const struct script_event *ev, enum script_event_kind kind, unsigned 
 		return op == RNIC_WR_WRITE && ev->msg == SCRIPT_WRITE;
 	if (ev->msg == SCRIPT_CDC)
 		return cdc_decode(in, &cdc) > 0 && (!ev->failover || (cdc.prod_flags & CDC_FAILOVER) != 0);
-	return len > 0 && data[0] != CDC_TYPE && llc_decode(in, LLC_VERSION, &llc) > 0 && llc.type == ev->llc &&
+	return len > 0 && data[0] != CDC_TYPE && llc_decode(in, llc_version_of(in), &llc) > 0 && llc.type == ev->llc &&
 	    (ev->response < 0 || llc.response == (ev->response == 1));
 }
 

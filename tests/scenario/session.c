@@ -94,6 +94,10 @@ open_conn(struct session *s)
 	int err = 0;
 
 	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
+	if (s->h->plan->af_smc != 0) {
+		o.peer = SMCR_PEER_LINUX;
+		o.remote.addr[10] = o.remote.addr[11] = 0xff; /* IPv4 */
+	}
 	o.remote.addr[15] = (uint8_t)HOST_ADDR(s->role == SMCR_CLIENT ? f->to : f->from);
 	o.subnet_cnt = 1;
 	o.subnet[0] = host_subnet(s->h);

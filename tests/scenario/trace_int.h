@@ -95,6 +95,8 @@ struct tgroup {
 	bool rkey_open;         /* a CONFIRM RKEY or DELETE RKEY of ours is not answered, over this link */
 	uint8_t rkey_over;
 	int64_t rkey_until_ns; /* it may be given up then, and begun anew */
+	uint8_t peer_deletes[LLC_MAX_DELETE_RKEYS_V2 *
+	    LLC_RKEY_LEN]; /* the keys of the last DELETE RKEY request received */
 	struct texchange exchange;
 	bool no_eyecatcher_in, no_eyecatcher_out;
 	bool deleted; /* DELETE LINK for all went out */

@@ -26,14 +26,14 @@ check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct
 			if (c->host != wr->host || !c->mine.known || trace_conn_over(c))
 				continue;
 			for (unsigned k = 0; k < msg->delete_rkey.cnt; k++)
-				if (trace_first_rkey(wr->t, msg->delete_rkey.rkeys[k]) == c->mine.rkey)
+				if (trace_first_rkey(wr->t, llc_rkey_get(msg->delete_rkey.rkeys, k)) == c->mine.rkey)
 					bad(wr, g, msg, "names an RMB in use");
 		}
 }
 
-/* The peer's RMBs that we let it take back. */
+/* The peer's RMBs that we let it take back. In version 2 the answer does not say which it does not. */
 static void
-note_deleted(const struct watcher *wr, const struct llc_delete_rkey *m)
+note_deleted(const struct watcher *wr, const struct tgroup *g, const struct llc_delete_rkey *m)
 {
 	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
 		LIST_FOREACH(n, &wr->t->conns[i]) {
@@ -41,7 +41,7 @@ note_deleted(const struct watcher *wr, const struct llc_delete_rkey *m)
 
 			for (unsigned k = 0; k < m->cnt; k++)
 				if (c->host == wr->host && c->peers.known && (m->error_mask & 0x80u >> k) == 0 &&
-				    trace_first_rkey(wr->t, m->rkeys[k]) == c->peers.rkey)
+				    trace_first_rkey(wr->t, llc_rkey_get(g->peer_deletes, k)) == c->peers.rkey)
 					c->peer_through = true;
 		}
 }
@@ -133,6 +133,7 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 		break;
 	case LLC_ADD_LINK_CONT:
 	case LLC_CONFIRM_RKEY_CONT:
+	case LLC_REQUEST_ADD_LINK:
 		break;
 	}
 }
@@ -192,6 +193,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 	case LLC_TEST_LINK:
 	case LLC_CONFIRM_RKEY_CONT:
 	case LLC_DELETE_RKEY:
+	case LLC_REQUEST_ADD_LINK:
 		break;
 	}
 }
@@ -220,11 +222,17 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 		g->rkey_until_ns = wr->t->w->now_ns + wr->t->llc_ns - wr->t->queued_ns;
 	}
 	if (msg->type == LLC_DELETE_RKEY && msg->response)
-		note_deleted(wr, &msg->delete_rkey);
+		note_deleted(wr, g, &msg->delete_rkey);
 	/* Rkeys of an RMB of the sender. */
 	if (msg->type == LLC_CONFIRM_RKEY && !msg->response)
 		for (unsigned i = 0; i < msg->confirm_rkey.other_cnt && i < LLC_LINKS_INLINE; i++)
 			trace_alias(wr->t, msg->confirm_rkey.others[i].rkey, msg->confirm_rkey.rkey);
+	if (msg->type == LLC_ADD_LINK)
+		for (unsigned i = 0; i < msg->add_link.pair_cnt; i++) {
+			struct llc_rkey_pair pair = llc_pair_get(msg->add_link.pairs, i);
+
+			trace_alias(wr->t, pair.new_rkey, pair.old_rkey);
+		}
 	if (msg->type == LLC_ADD_LINK_CONT)
 		for (unsigned i = 0; i < msg->add_link_cont.left_cnt && i < LLC_PAIRS_PER_CONT; i++)
 			trace_alias(wr->t, msg->add_link_cont.pairs[i].new_rkey, msg->add_link_cont.pairs[i].old_rkey);
@@ -238,6 +246,8 @@ received(struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 		g->test_open[over]--;
 	if ((msg->type == LLC_CONFIRM_RKEY || msg->type == LLC_DELETE_RKEY) && msg->response)
 		g->rkey_open = false; /* or goes on in CONTINUATIONs, which nothing of ours overtakes */
+	if (msg->type == LLC_DELETE_RKEY && !msg->response)
+		memcpy(g->peer_deletes, msg->delete_rkey.rkeys, (size_t)msg->delete_rkey.cnt * LLC_RKEY_LEN);
 	if (msg->type == LLC_CONFIRM_LINK)
 		g->no_eyecatcher_in = msg->confirm_link.no_eyecatcher;
 	(msg->response ? g->rsp_in : g->req_in)[msg->type]++;
@@ -246,9 +256,10 @@ received(struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 void
 trace_llc(const struct watcher *wr, const struct smcr_trace *m, struct tgroup *g)
 {
+	struct span in = { m->msg, m->len };
 	struct llc_msg msg;
 
-	if (llc_decode((struct span){ m->msg, m->len }, LLC_VERSION, &msg) != LLC_LEN) {
+	if (llc_decode(in, llc_version_of(in), &msg) <= 0) {
 		world_fail(wr->t->w, "host%u group %u: LLC message cannot be decoded", wr->host, g->id);
 		return;
 	}
