@@ -4,18 +4,27 @@ INTEROP_TESTS = \
 	tests/interop/test_self.py \
 	tests/interop/test_iwarp.py \
 	tests/interop/test_smc_client.py \
-	tests/interop/test_smc_server.py
+	tests/interop/test_smc_server.py \
+	tests/interop/test_linux_client.py \
+	tests/interop/test_linux_server.py
 check_TAP += $(INTEROP_TESTS)
 EXTRA_DIST += $(INTEROP_TESTS) \
 	tests/interop/pyiwarp.py \
 	tests/interop/pysmc.py \
+	tests/interop/pylinux.py \
+	tests/interop/linux_scene.py \
 	tests/interop/smc_scene.py \
 	tests/interop/siw-rping.txt
 
 # One soft iWARP device, driven by the scripts here.
 check_PROGRAMS += tests/interop/siw_host
-tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
+tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/interop/words.h tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
 tests_interop_siw_host_LDADD = lib/libsiw.la
+
+# An engine with cards, in virtual time, likewise.
+check_PROGRAMS += tests/interop/roce_host
+tests_interop_roce_host_SOURCES = tests/interop/roce_host.c tests/interop/words.h
+tests_interop_roce_host_LDADD = $(REST_LIBS)
 
 # In a virtual machine: `make vm`, or a stage of test.sh. Not part of `make check`.
 EXTRA_DIST += tests/interop/vm/run \
@@ -28,6 +37,15 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/siw.py \
 	tests/interop/vm/gates.py \
 	tests/interop/vm/pair.py \
+	tests/interop/vm/afsmc.py \
+	tests/interop/vm/smcnl.py \
+	tests/interop/vm/traffic.py \
+	tests/interop/vm/check_afsmc.py \
+	tests/interop/vm/check_afsmc_peer.py \
+	tests/interop/vm/check_afsmc_ends.py \
+	tests/interop/vm/check_afsmc_ends_peer.py \
+	tests/interop/vm/check_afsmc_links.py \
+	tests/interop/vm/check_afsmc_links_peer.py \
 	tests/interop/vm/check_lab.py \
 	tests/interop/vm/check_links.py \
 	tests/interop/vm/check_pair.py \

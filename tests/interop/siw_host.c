@@ -42,23 +42,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "rnic/siw/siw.h"
+#include "tests/interop/words.h"
 #include "tests/poll_loop.h"
 #include "tests/rnic_end.h"
 #include "tests/rnic_stats.h"
 
-#define NAMES_MAX 256
 #define ARGS_MAX 12
 #define LINE_MAX_LEN (4 * 1024 * 1024)
-
-struct named {
-	char name[32];
-	void *obj; /* NULL: free */
-};
 
 static struct poll_loop loop;
 static struct rng rng;
@@ -66,76 +60,6 @@ static struct rnic_dev *dev;
 static struct rnic_pd *pd;
 static struct named mrs[NAMES_MAX], qps[NAMES_MAX];
 static bool stdin_open = true;
-
-/* -- words -- */
-
-__attribute__((format(printf, 1, 2))) static void
-say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
-}
-
-static uint64_t
-num(const char *s)
-{
-	return s == NULL ? 0 : strtoull(s, NULL, 0);
-}
-
-static size_t
-unhex(const char *s, uint8_t *out, size_t cap)
-{
-	size_t n = 0;
-	unsigned v;
-
-	for (; n < cap && sscanf(s, "%2x", &v) == 1 && s[0] != 0 && s[1] != 0; s += 2)
-		out[n++] = (uint8_t)v;
-	return n;
-}
-
-static void *
-find(struct named *t, const char *name)
-{
-	for (unsigned i = 0; name != NULL && i < NAMES_MAX; i++)
-		if (t[i].obj != NULL && strcmp(t[i].name, name) == 0)
-			return t[i].obj;
-	return NULL;
-}
-
-static const char *
-name_of(const struct named *t, const void *obj)
-{
-	for (unsigned i = 0; i < NAMES_MAX; i++)
-		if (t[i].obj == obj)
-			return t[i].name;
-	return "?";
-}
-
-static bool
-add(struct named *t, const char *name, void *obj)
-{
-	for (unsigned i = 0; i < NAMES_MAX; i++) {
-		if (t[i].obj != NULL)
-			continue;
-		snprintf(t[i].name, sizeof(t[i].name), "%s", name);
-		t[i].obj = obj;
-		return true;
-	}
-	return false;
-}
-
-static void
-forget(struct named *t, const void *obj)
-{
-	for (unsigned i = 0; i < NAMES_MAX; i++)
-		if (t[i].obj == obj)
-			t[i].obj = NULL;
-}
 
 /* -- commands; arguments beyond the last are NULL. Each returns 0, a negative errno, or ANSWERED. -- */
 
