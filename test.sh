@@ -87,7 +87,7 @@ virtual() {
 	local dir=$1 log=$2
 	shift 2
 	top_builddir=$PWD/$dir SMCRD_VM_CACHE=$PWD/build-gcc/tests/interop/vm/kernel \
-		timeout -k 60 1200 tests/interop/vm/run "$@" > "$log" 2>&1 < /dev/null
+		timeout -k 60 1800 tests/interop/vm/run "$@" > "$log" 2>&1 < /dev/null
 }
 
 # laboratory DIR [TEST...]: in the virtual machine; the sanitizers' build is too slow for all tests there. An emulated
@@ -97,7 +97,7 @@ laboratory() {
 	shift
 	virtual "$dir" "$log" "$@"
 	rc=$?
-	again=$(sed -nE 's/^not ok [0-9]+ - ([a-z]+)[:,].*/\1/p' "$log" | sort -u)
+	again=$(sed -nE 's/^not ok [0-9]+ - ([a-z_]+)[:,].*/\1/p' "$log" | sort -u)
 	if [ "$rc" -ne 0 ] && [ -n "$again" ]; then
 		head -n 400 "$log"
 		echo "once more, alone:" $again

@@ -73,8 +73,7 @@ if [ -z "$image" ] && [ "$(id -u)" -eq 0 ]; then
 	image=$(image_of "$wanted")
 fi
 if [ -z "$image" ]; then	# no package lists: what was fetched before will do
-	image=$(cd "$cache" && ls -d linux-image-*/ 2> /dev/null | sort -V | tail -n 1)
-	image=${image%/}
+	image=$(cat "$cache/image-of-$wanted" 2> /dev/null || true)
 	[ -n "$image" ] || cannot "apt knows no $wanted (apt-get update?)"
 fi
 if [ -f "$cache/$image/initrd" ]; then
@@ -84,5 +83,6 @@ if [ -f "$cache/$image/initrd" ]; then
 	echo "$image, from the cache"
 else
 	fetch "$image"
+	echo "$image" > "$cache/image-of-$wanted"
 	echo "$image, downloaded and unpacked"
 fi

@@ -33,13 +33,20 @@ def _child_setup():
     LIBC.prctl(1, signal.SIGKILL)	# ends with us, however that happens
 
 
-def wire(share, end):
-    """For qemu: a network card at this end, "a" or "b", of a wire between two machines. Datagrams between two sockets in a
-    directory: no right is needed, and either end may be gone, or come back, as with a cable."""
+def wire(share, end, cards=1):
+    """For qemu: network cards at this end, "a" or "b", of a wire between two machines, several of them behind a hub. Datagrams
+    between two sockets in a directory: no right is needed, and either end may be gone, or come back, as with a cable."""
     there = "b" if end == "a" else "a"
-    return ["-netdev", f"dgram,id=wire,local.type=unix,local.path={share}/wire-{end},"
-            f"remote.type=unix,remote.path={share}/wire-{there}",
-            "-device", f"virtio-net-pci,netdev=wire,romfile=,mac=52:54:00:78:01:{'01' if end == 'a' else '02'}"]
+    args = ["-netdev", f"dgram,id=wire,local.type=unix,local.path={share}/wire-{end},"
+            f"remote.type=unix,remote.path={share}/wire-{there}"]
+    if cards > 1:
+        args += ["-netdev", "hubport,hubid=0,id=hub0,netdev=wire"]
+    for i in range(1, cards + 1):
+        if cards > 1:
+            args += ["-netdev", f"hubport,hubid=0,id=hub{i}"]
+        args += ["-device", f"virtio-net-pci,netdev={f'hub{i}' if cards > 1 else 'wire'},romfile=,"
+                 f"mac=52:54:00:78:{i:02}:{'01' if end == 'a' else '02'}"]
+    return args
 
 
 class Machine:

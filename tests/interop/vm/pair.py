@@ -141,9 +141,9 @@ class Served:
             return {"failure": f"{type(e).__name__}: {e}"}
 
 
-def serve():
+def serve(served=None):
     """One call at a time, in the thread that everything is started from, until the host has had enough."""
-    served = Served()
+    served = served or Served()
     with socket.create_server(CALLS) as listener:
         while not os.path.exists(os.path.join(rxe.SHARE, "end")):
             if not select.select([listener], [], [], 0.2)[0]:

@@ -1,0 +1,333 @@
+"""
+Roles of clients and servers on sockets of any kind, which afsmc.py makes and whose results it carries between machines.
+A server's role: fn(socket, settings, mode); mode() has the kernel asked how this connection runs. A client's: fn(connect,
+settings, mode), with connect() for as many as it wants and mode(socket).
+"""
+import errno
+import os
+import select
+import socket
+import struct
+import threading
+import time
+import zlib
+
+from harness import PATIENCE, check, equal, pattern, read_marked, recv_exact, same_bytes, set_reset_on_close
+
+BLOCK = pattern(1 << 20, 7)
+# What a program gets from its kernel when the connection was aborted: of AF_SMC ENOTCONN as well.
+GONE = (errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENOTCONN)
+ROUNDS = {}		# of the busy client, by connection, so far
+
+
+def buffers(s, settings):
+    """Sizes of the buffers, for the connections of a listener as well."""
+    if size := settings.get("buffer"):
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size // 2)	# the kernel takes it twice
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size // 2)
+
+
+def prepare(s):
+    s.settimeout(30 * PATIENCE)
+
+
+def _send(s, size):
+    """Bytes that differ from place to place; their checksum."""
+    crc = sent = 0
+    while sent < size:
+        at = sent * 7 % 977
+        part = BLOCK[at:at + min(size - sent, 1 << 18)]
+        crc = zlib.crc32(part, crc)
+        s.sendall(part)
+        sent += len(part)
+    return crc
+
+
+def _receive(s, size=None):
+    """So many bytes, or all up to the end: count and checksum."""
+    crc = got = 0
+    while size is None or got < size:
+        part = s.recv(min(1 << 18, size - got if size is not None else 1 << 18))
+        if not part:
+            break
+        crc = zlib.crc32(part, crc)
+        got += len(part)
+    return got, crc
+
+
+class _Beside(threading.Thread):
+    def __init__(self, fn, *args):
+        super().__init__(daemon=True)
+        self.fn, self.args, self.value, self.error = fn, args, None, None
+        self.start()
+
+    def run(self):
+        try:
+            self.value = self.fn(*self.args)
+        except Exception as e:
+            self.error = e
+
+    def result(self):
+        self.join()
+        if self.error:
+            raise self.error
+        return self.value
+
+
+def _both_ways(s, size):
+    """Sends and receives at the same time and compares: both ends send the same."""
+    start = time.monotonic()
+    writer = _Beside(_send, s, size)
+    got, crc = _receive(s, size)
+    sent = writer.result()
+    took = time.monotonic() - start
+    equal((got, crc), (size, sent), "bytes that came, their checksum")
+    return took
+
+
+# -- servers --
+
+
+def echo_server(s, settings, mode):
+    """Sends back what comes, to the end. How much that was."""
+    count, asked = 0, False
+    while data := s.recv(1 << 16):
+        if not asked:
+            asked = True
+            mode()
+        s.sendall(data)
+        count += len(data)
+    return count
+
+
+def bulk_server(s, settings, mode):
+    mode()
+    took = _both_ways(s, settings["size"])
+    equal(s.recv(1), b"", "the end")
+    return took
+
+
+def sink_server(s, settings, mode):
+    """Takes all there is, says so with one byte; seconds from the first to the last byte."""
+    mode()
+    first = s.recv(1)
+    start = time.monotonic()
+    got, crc = _receive(s, settings["size"] - 1)
+    took = time.monotonic() - start
+    check(first and got == settings["size"] - 1, f"{got + 1} bytes came")
+    s.sendall(b"!")
+    s.recv(1)
+    return took
+
+
+def half_server(s, settings, mode):
+    """Sends, ends its direction, reads on to the end; with "late" it ends only after the other one."""
+    mode()
+    size = settings["size"]
+    if settings["late"]:
+        got = _receive(s)
+        crc = _send(s, size)
+    else:
+        crc = _send(s, size)
+        s.shutdown(socket.SHUT_WR)
+        got = _receive(s)
+    equal(got, (size, crc), "bytes up to the end, and checksum")
+
+
+def abort_server(s, settings, mode):
+    """With "server" it goes with data unread, else it learns that the client did."""
+    mode()
+    if settings["server"]:
+        _unread(s)
+        set_reset_on_close(s)
+        return "aborted"
+    return _aborted(s)
+
+
+def urgent_server(s, settings, mode):
+    mode()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+    data, marks = read_marked(s, 16)
+    _send_urgent(s)
+    s.recv(1)
+    return data.decode(), marks
+
+
+def slow_server(s, settings, mode):
+    """Reads only after a while, and then in small pieces at first."""
+    mode()
+    time.sleep(settings["pause"])
+    crc = got = 0
+    while got < settings["size"]:
+        part = s.recv(1000 if got < 50000 else 1 << 18)
+        if not part:
+            break
+        crc = zlib.crc32(part, crc)
+        got += len(part)
+    s.sendall(struct.pack(">QI", got, crc))
+    s.recv(1)
+    return got
+
+
+# -- clients --
+
+
+def bulk_client(connect, settings, mode):
+    with connect() as s:
+        mode(s)
+        took = _both_ways(s, settings["size"])
+    return took
+
+
+def sink_client(connect, settings, mode):
+    with connect() as s:
+        mode(s)
+        start = time.monotonic()
+        _send(s, settings["size"])
+        equal(s.recv(1), b"!", "the server's word")
+        return time.monotonic() - start
+
+
+def ping_client(connect, settings, mode):
+    """One byte there and back, so many times: seconds of a round."""
+    with connect() as s:
+        mode(s)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        start = time.monotonic()
+        for i in range(settings["count"]):
+            s.sendall(bytes([i & 255]))
+            equal(s.recv(1), bytes([i & 255]), f"byte {i}")
+        return (time.monotonic() - start) / settings["count"]
+
+
+def many_client(connect, settings, mode):
+    """All open at the same time, each with bytes of its own, twice; every tenth has the kernel asked. One after another is opened:
+    Linux answers Proposals one at a time, and who waits for longer than 6 s gives up."""
+    socks = []
+    try:
+        for i in range(settings["count"]):
+            socks.append(connect())
+            socks[-1].sendall(pattern(2000, i))
+            same_bytes(recv_exact(socks[-1], 2000), pattern(2000, i), f"first echo of {i}")
+        for i, s in enumerate(socks):
+            s.sendall(pattern(2000, i + 1))
+        for i, s in enumerate(socks):
+            same_bytes(recv_exact(s, 2000), pattern(2000, i + 1), f"second echo of {i}")
+        for s in socks[::10]:
+            mode(s)
+    finally:
+        for s in socks:
+            s.close()
+    return len(socks)
+
+
+def short_client(connect, settings, mode):
+    """One after another; seconds of each."""
+    start = time.monotonic()
+    for i in range(settings["count"]):
+        with connect() as s:
+            data = pattern(100, i)
+            s.sendall(data)
+            same_bytes(recv_exact(s, 100), data, f"echo of {i}")
+            if i % 50 == 0:
+                mode(s)
+    return (time.monotonic() - start) / settings["count"]
+
+
+def half_client(connect, settings, mode):
+    with connect() as s:
+        mode(s)
+        half_server(s, {**settings, "late": not settings["late"]}, lambda: None)
+
+
+def abort_client(connect, settings, mode):
+    with connect() as s:
+        mode(s)
+        if settings["server"]:
+            return _aborted(s)
+        _unread(s)
+        set_reset_on_close(s)
+        return "aborted"
+
+
+def _unread(s):
+    """Says something, and waits for data that it will not read."""
+    s.sendall(b"x" * 1000)
+    check(select.select([s], [], [], 20 * PATIENCE)[0], "data to leave unread")
+
+
+def _aborted(s):
+    """Sends what the other end leaves unread; the end as seen here."""
+    recv_exact(s, 1000)
+    s.sendall(b"y" * 5000)
+    try:
+        return "end" if s.recv(1) == b"" else "data"
+    except ConnectionResetError:
+        return "reset"
+
+
+def _send_urgent(s):
+    s.sendall(b"0123456789")
+    time.sleep(0.2)
+    s.send(b"!", socket.MSG_OOB)
+    time.sleep(0.2)
+    s.sendall(b"abcde")
+
+
+def urgent_client(connect, settings, mode):
+    with connect() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+        mode(s)
+        _send_urgent(s)
+        data, marks = read_marked(s, 16)
+        return data.decode(), marks
+
+
+def slow_client(connect, settings, mode):
+    """Writes all, which the server is slow to take; how far it came at once, and how long all took."""
+    with connect() as s:
+        mode(s)
+        start = time.monotonic()
+        crc = _send(s, settings["size"])
+        took = time.monotonic() - start
+        got = struct.unpack(">QI", recv_exact(s, 12))
+        equal(got, (settings["size"], crc), "bytes that came, their checksum")
+        return took
+
+
+def _steps(s, settings, i):
+    """Blocks both ways, each checked, until told to stop."""
+    size, over = settings["size"], os.path.join(os.environ["SMCRD_VM_SHARE"], settings["until"])
+    while not os.path.exists(over):
+        data = pattern(size, i * 1000003 + ROUNDS[i])
+        writer = _Beside(s.sendall, data)
+        got = recv_exact(s, size)
+        same_bytes(got, data[:len(got)], f"connection {i}, round {ROUNDS[i]}")
+        if len(got) < size:
+            return "end"
+        writer.result()
+        ROUNDS[i] += 1
+    return "done"
+
+
+def busy_client(connect, settings, mode):
+    """So many connections that always have bytes under way, until there is a file: how each one ended."""
+    def one(i):
+        try:
+            with connect() as s:
+                mode(s)
+                return _steps(s, settings, i)
+        except OSError as e:
+            return "reset" if e.errno in GONE else str(e)
+        except Exception as e:
+            return f"{type(e).__name__}: {e}"
+    ROUNDS.clear()
+    ROUNDS.update((i, 0) for i in range(settings["count"]))
+    threads = [_Beside(one, i) for i in range(settings["count"])]
+    return [x.result() for x in threads]
+
+
+SERVERS = {"echo": echo_server, "bulk": bulk_server, "sink": sink_server, "half": half_server, "abort": abort_server,
+           "urgent": urgent_server, "slow": slow_server}
+CLIENTS = {"bulk": bulk_client, "sink": sink_client, "ping": ping_client, "many": many_client, "short": short_client,
+           "half": half_client, "abort": abort_client, "urgent": urgent_client, "slow": slow_client, "busy": busy_client}
