@@ -89,7 +89,7 @@ struct llc_add_link {
 };
 
 struct llc_request_add_link {
-	uint8_t gid_cnt;     /* 1..LLC_MAX_GIDS */
+	uint8_t gid_cnt;     /* 1..LLC_MAX_GIDS; 0 in an answer, with no list */
 	const uint8_t *gids; /* gid_cnt x 16, of the client's ports */
 };
 

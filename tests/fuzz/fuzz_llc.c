@@ -50,7 +50,7 @@ read_lists(const struct llc_msg *msg)
 	if (msg->type == LLC_DELETE_RKEY && msg->delete_rkey.rkeys != NULL)
 		for (unsigned i = 0; i < msg->delete_rkey.cnt; i++)
 			llc_rkey_put(copy, i, llc_rkey_get(msg->delete_rkey.rkeys, i));
-	if (msg->type == LLC_REQUEST_ADD_LINK)
+	if (msg->type == LLC_REQUEST_ADD_LINK && msg->request_add_link.gid_cnt > 0)
 		memcpy(copy, msg->request_add_link.gids, (size_t)msg->request_add_link.gid_cnt * 16);
 }
 
