@@ -535,6 +535,21 @@ START_TEST(connecting_blocks_nobody)
 	b.dev->ops->qp_destroy(first_b);
 }
 
+/* The kernel takes the queue pair to the error state before it says why. */
+START_TEST(what_the_kernel_flushes_while_connecting_is_not_the_reason)
+{
+	connect_waits();
+	hw(&a)->qp.state = IBV_QPS_ERR;
+	turns();
+	ck_assert_uint_eq(a.failed, 0);
+	ck_assert_uint_eq(a.wc_cnt, 0);
+	fake_cm_go(EHOSTUNREACH);
+	UNTIL(a.failed == 1);
+	ck_assert_str_eq(a.why, "no route to the peer's RNIC");
+	ck_assert_uint_eq(a.wc_cnt, 2);
+	check_wc(&a, 0, 100, RNIC_WC_RECV, RNIC_WC_FLUSHED);
+}
+
 /* Disconnected, or destroyed, in mid-air; it then succeeds, or fails. */
 START_TEST(the_end_may_come_while_connecting)
 {

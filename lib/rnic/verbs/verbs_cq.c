@@ -198,8 +198,9 @@ take_some(struct verbs_qp *qp)
 
 		why = why != NULL ? why : one;
 	}
-	if (why != NULL)
-		verbs_qp_break(qp, why); /* not earlier: it may take what came later from the CQ */
+	/* Not earlier: it may take what came later from the CQ. While the kernel connects it, it flushes before it says why. */
+	if (why != NULL && !verbs_qp_is_held(qp))
+		verbs_qp_break(qp, why);
 	if (n > 0)
 		verbs_qp_check_end(qp);
 	return (unsigned)n;
@@ -237,7 +238,7 @@ verbs_cq_schedule(struct verbs_qp *qp)
 static bool
 withheld(const struct verbs_qp *qp, uint32_t status)
 {
-	return status != RNIC_WC_OK && qp->phase > VERBS_LINGER && qp->phase < VERBS_ENDED;
+	return status != RNIC_WC_OK && qp->phase < VERBS_ENDED && (qp->phase > VERBS_LINGER || verbs_qp_is_held(qp));
 }
 
 static unsigned

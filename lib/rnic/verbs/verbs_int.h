@@ -316,6 +316,8 @@ int verbs_qp_rts(struct rnic_qp *);
 
 /* The only place that changes the phase; why: for the log, a static text. */
 void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
+/* The kernel still connects it, and will tell the outcome: destroying it before that would wait. */
+bool verbs_qp_is_held(const struct verbs_qp *);
 /* RTR or RTS: the user hears of it. */
 void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
 /* The QP is of no further use: to the error state; events follow when all requests have ended. Of no effect once it ends. */

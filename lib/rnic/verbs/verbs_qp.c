@@ -64,9 +64,8 @@ verbs_qp_set_phase(struct verbs_qp *qp, enum verbs_phase to, const char *why)
 	qp->phase = to;
 }
 
-/* The kernel still connects it: destroying it would wait for the outcome. */
-static bool
-is_held(const struct verbs_qp *qp)
+bool
+verbs_qp_is_held(const struct verbs_qp *qp)
 {
 	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
 }
@@ -188,7 +187,7 @@ verbs_qp_kill(struct verbs_qp *qp, const char *why)
 	verbs_qp_set_phase(qp, VERBS_DESTROY, why);
 	/* Completions first: there are cards that take them from the CQ together with the QP. */
 	verbs_cq_empty(qp);
-	if (is_held(qp)) {
+	if (verbs_qp_is_held(qp)) {
 		end(qp, "still being connected"); /* it is in the error state */
 		return;
 	}
@@ -506,7 +505,8 @@ may_linger(const struct verbs_dev *dev)
 void
 verbs_qp_reap(struct verbs_qp *qp)
 {
-	if (qp->user != VERBS_DESTROYED || is_held(qp) || (qp->phase != VERBS_FLUSH && qp->phase != VERBS_ENDED))
+	if (qp->user != VERBS_DESTROYED || verbs_qp_is_held(qp) ||
+	    (qp->phase != VERBS_FLUSH && qp->phase != VERBS_ENDED))
 		return;
 	detach(qp);
 	move_to_end(qp);
