@@ -122,16 +122,23 @@ def _(t):
 def _(t):
     net = rxe.Wires(t, 1)
     server = Redis(t)
-    # More connections than the link has receives, so that one message of each is too many.
     gw = Gates(t, net, {"redis": (server.host, server.port)}, smcr={"test_link_interval": "1m", "receive_queue": 16})
-    probes = [Probe(gw, f"count{i}", 0.02) for i in range(30)]
+    # More connections than the link has receives: a message of each is too many.
+    silent = [RedisClient(gw.connect("redis")) for _ in range(30)]
+    for c in silent:
+        equal(c.call("PING"), b"PONG", "PING")
+    probes = [Probe(gw, f"count{i}", 0.02) for i in range(10)]
     all_go_on(probes, 5)
     gw.b.send_signal(signal.SIGSTOP)
     try:
         before = net.statistics("b", 1)["send_rnr_err"]
+        for c in silent:
+            c.send("PING")
         wait_until(lambda: net.statistics("b", 1)["send_rnr_err"] > before + 3, "b's device finds no receive again and again", 10)
     finally:
         gw.b.send_signal(signal.SIGCONT)
+    for c in silent:
+        equal(c.reply(), b"PONG", "PING")
     all_go_on(probes, 20)
     for p in probes:
         p.stop()
