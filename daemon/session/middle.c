@@ -10,6 +10,17 @@
 
 #define READ_MAX 512
 
+struct smcr_identity
+middle_identity(const struct sockaddr_storage *peer)
+{
+	struct smcr_identity id = { .scope = 0 };
+
+	addr_to_v6(peer, id.addr);
+	if (peer->ss_family == AF_INET6)
+		id.scope = ((const struct sockaddr_in6 *)peer)->sin6_scope_id;
+	return id;
+}
+
 void
 middle_describe(
     const struct leg *mid, const struct devices *devices, const struct sockaddr_storage *peer, struct smcr_open *o)
@@ -20,8 +31,7 @@ middle_describe(
 
 	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
 	devices_describe(devices, &local, o);
-	addr_to_v6(peer, o->remote.addr);
-	o->remote.scope = peer->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)peer)->sin6_scope_id : 0;
+	o->remote = middle_identity(peer);
 	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
 }
 

@@ -14,6 +14,8 @@
 
 struct devices;
 
+/* Whoever is at the other end, as the engine knows it. */
+struct smcr_identity middle_identity(const struct sockaddr_storage *peer);
 /* Fills in what the engine wants to know of a connected middle: networks, the device to use, the peer's name. */
 void middle_describe(
     const struct leg *mid, const struct devices *, const struct sockaddr_storage *peer, struct smcr_open *);

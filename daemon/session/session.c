@@ -270,7 +270,9 @@ on_timer(struct timer *t)
 	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
 	bool idles = s->state == SES_SMCR || s->state == SES_TCP || (s->state == SES_LOOK && !setup_dialing(s));
 
-	if (idles && idle_until > s->pool->env->now_ns)
+	if (s->state == SES_LOOK && !setup_dialing(s) && s->setup->met_ns != 0)
+		session_schedule(s);
+	else if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
 	else if (idles)
 		session_event(s, SEV_TIMEOUT);

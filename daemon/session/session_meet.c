@@ -2,14 +2,20 @@
  * Who is at the other end of a session's middle: what SMC-R's TCP option says
  * (peer_rule.h), and, at an egress that got none, what the first bytes say. The
  * server is being connected meanwhile, and whoever speaks first settles it, so a
- * plain client waits for nothing. See session.h.
+ * plain client waits for nothing, but for a first contact with its address. See
+ * session.h.
  */
 #include "daemon/session/session.h"
 
+#include "base/addr.h"
+#include "base/minmax.h"
 #include "base/span.h"
 #include "daemon/session/peer_rule.h"
 #include "wire/clc.h"
 #include "wire/tcpopt.h"
+
+#define TURN_MS 500     /* from the end of a first contact until the Proposals of those that waited for it are here */
+#define TURN_LOOK_MS 50 /* how often it is looked for */
 
 static const char stray_clc[] = "CLC message without the SMC-R option in the SYN";
 
@@ -108,11 +114,37 @@ refuse_clc(struct session *s, const char *why)
 	session_event(s, SEV_REFUSED);
 }
 
+/*
+ * The server has spoken, but the client may be the ingress of an smcrd which has no turn to send its Proposal, as another
+ * connection of it makes the link group. The last moment of that: so long, and no longer than a rendezvous waits for a message,
+ * the server's bytes stay where they are.
+ */
+static bool
+waits_for_turn(struct session *s)
+{
+	struct env *env = s->pool->env;
+	struct sockaddr_storage peer;
+
+	if (!s->setup->rule->takes_clc)
+		return false;
+	net_addr_get(&s->mid_peer, &peer);
+	struct smcr_identity remote = middle_identity(&peer);
+	s->setup->met_ns = max_i64(s->setup->met_ns, smcr_met_ns(env->eng, &remote));
+	if (s->setup->met_ns == 0 || s->setup->met_ns + TURN_MS * NS_PER_MS <= env->now_ns ||
+	    s->born_ns + smcr_clc_ms(env->eng) * NS_PER_MS <= env->now_ns)
+		return false;
+	env_arm(env, &s->timer, TURN_LOOK_MS);
+	return true;
+}
+
 void
 meet_look(struct session *s)
 {
 	enum first_bytes first = first_bytes(s);
 	bool server_spoke = !setup_dialing(s) && (s->app.flags & LEG_READABLE) != 0;
+
+	if (server_spoke && first == FIRST_NONE)
+		server_spoke = !waits_for_turn(s);
 
 	if (first == FIRST_CLC) {
 		s->pool->stats.option_stray_clc++;
@@ -126,6 +158,8 @@ meet_look(struct session *s)
 	} else if (first == FIRST_PLAIN || server_spoke) {
 		if (first == FIRST_NONE)
 			s->flags |= SF_UNSEEN;
+		if (!setup_dialing(s))
+			timer_cancel(&s->pool->env->timers, &s->timer);
 		setup_choose_path(s);
 		setup_take_path(s);
 	}

@@ -535,6 +535,12 @@ smcr_rmb_bytes_max(const struct smcr *eng)
 	return eng->cfg.rmb_bytes_max;
 }
 
+uint32_t
+smcr_clc_ms(const struct smcr *eng)
+{
+	return eng->cfg.clc_ms;
+}
+
 void
 smcr_drain(struct smcr *eng)
 {

@@ -104,6 +104,9 @@ void smcr_set_dial_policy(
 
 /* Is a link group there, or being made, with a peer at this address: its middle's, or that of a device of its? */
 bool smcr_has_peer(const struct smcr *, const uint8_t addr[16]);
+/* Server: until when there was a first contact with this address, as far as its group is still there: now, while it goes on; 0:
+ * never. Meanwhile other connections from there keep their Proposals back. */
+int64_t smcr_met_ns(const struct smcr *, const struct smcr_identity *remote);
 
 /* The device is the engine's from now on. -ENOSPC beyond SMCR_DEVS_MAX: it stays the caller's. */
 int smcr_add_device(struct smcr *, struct rnic_dev *);
@@ -322,6 +325,8 @@ struct smcr_counters {
 const struct smcr_counters *smcr_counters(const struct smcr *);
 /* smcr_config.rmb_bytes_max, as it is in force. */
 uint64_t smcr_rmb_bytes_max(const struct smcr *);
+/* smcr_config.clc_ms, as it is in force. */
+uint32_t smcr_clc_ms(const struct smcr *);
 
 struct smcr_group_info {
 	uint32_t id;

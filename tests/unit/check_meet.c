@@ -2,6 +2,8 @@
  * plain clients, and an ingress that sends its Proposal without. */
 #define GATEWAY_REAL
 
+#include <fcntl.h>
+
 #include "captured.h"
 #include "gateway.h"
 #include "unit.h"
@@ -197,4 +199,141 @@ START_TEST(refuse_and_auto_is_smcr_alone)
 	gw_say(other, "plain");
 	gw_expect_reset(other);
 	close(other);
+}
+
+/* -- a first contact that others wait for, led by the test -- */
+
+static int leader, leaders_server;
+
+static void
+propose(int fd)
+{
+	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 1 };
+	uint8_t buf[CLC_MAX_LEN];
+
+	msg.proposal.typev1 = CLC_PATH_R;
+	memset(msg.proposal.peer_id, 7, sizeof(msg.proposal.peer_id));
+	msg.proposal.gid[15] = 1;
+	msg.proposal.ipv4_subnet = 0x7f000000;
+	msg.proposal.ipv4_len = 8;
+	msg.proposal.ext = (struct clc_smcrd_ext){
+		.present = true, .version = CLC_SMCRD_EXT_VERSION, .transports = CLC_TRANSPORT_IWARP, .recv_depth = 64
+	};
+	int n = clc_encode(&msg, buf, sizeof(buf));
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_eq(send(fd, buf, (size_t)n, MSG_NOSIGNAL), n);
+}
+
+static struct smcr *
+engine(void)
+{
+	return worker_engine(gw_worker(GW_OUT));
+}
+
+/* It has its Accept, and its Confirm does not come; then there is another client of that address, or of another one, whose server
+ * speaks first. */
+static void
+lead_and_dial(enum smcr_peer_kind out, const char *from)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+
+	start(SMCR_PEER_SMCRD, out);
+	leader = gw_dial(&gw.svc[GW_OUT].listen);
+	leaders_server = gw_accept();
+	if (out == SMCR_PEER_AUTO) {
+		propose(leader);
+		UNTIL(smcr_counters(engine())->first_contacts == 1);
+	}
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(inet_pton(AF_INET, from, &sin.sin_addr), 1);
+	ck_assert_int_eq(bind(client, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	ck_assert_int_eq(connect(client, (struct sockaddr *)&gw.svc[GW_OUT].listen, sizeof(sin)), 0);
+	ck_assert_int_eq(fcntl(client, F_SETFL, O_NONBLOCK), 0);
+	server = gw_accept();
+	gw_say(server, "welcome");
+}
+
+static void
+leave(void)
+{
+	close(leader);
+	close(leaders_server);
+}
+
+/* It waits for its turn with its Proposal: the server's first bytes do not take SMC-R from it. */
+START_TEST(who_waits_for_a_first_contact_may_speak_behind_the_server)
+{
+	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
+	gw_run_ms(50);
+	propose(client);
+	UNTIL(gw_pool(GW_OUT)->stats.option_stray_clc == 2);
+	leave();
+	UNTIL(smcr_counters(engine())->first_contacts == 2);
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 0);
+}
+
+/* Its Proposal is on its way when the first contact ends. */
+START_TEST(a_first_contact_that_has_just_ended_counts)
+{
+	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
+	gw_run_ms(10);
+	leave();
+	UNTIL(smcr_counters(engine())->first_contacts_failed == 1 || gw_pool(GW_OUT)->sessions.used == 1);
+	gw_run_ms(50);
+	propose(client);
+	UNTIL(smcr_counters(engine())->first_contacts == 2);
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 0);
+}
+
+/* A plain client of the same address has the server's first bytes soon after. */
+START_LOOP_TEST(a_plain_client_waits_for_the_first_contact_alone, 0, 2)
+{
+	gw.svc[GW_OUT].idle_ms = _i == 0 ? 0 : 5000;
+	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
+	gw_run_ms(50);
+	leave();
+	gw_expect(client, "welcome", GW_OPEN);
+	gw_carries_both_ways();
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 1);
+	gw_run_ms(100);
+	ck_assert(gw_in_state(GW_OUT, SES_TCP));
+}
+
+/* And at once when it speaks itself. */
+START_TEST(a_plain_client_that_speaks_waits_for_no_first_contact)
+{
+	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
+	gw_run_ms(10);
+	gw_say(client, "hello");
+	gw_expect(client, "welcome", GW_OPEN);
+	gw_expect(server, "hello", GW_OPEN);
+	gw_run_ms(100);
+	gw_carries_both_ways();
+	ck_assert_uint_eq(smcr_counters(engine())->first_contacts_failed, 0);
+	leave();
+}
+
+/* Whoever cannot wait for it waits for nothing. */
+START_LOOP_TEST(others_do_not_wait_for_a_first_contact, 0, 2)
+{
+	lead_and_dial(kinds[_i], _i == 0 ? "127.0.0.1" : "127.0.0.9");
+	gw_expect(client, "welcome", GW_OPEN);
+	ck_assert_uint_eq(gw_pool(GW_OUT)->sessions.used, 2);
+	leave();
+}
+
+/* One first contact after the other: the wait has an end. */
+START_TEST(a_plain_client_does_not_wait_for_ever)
+{
+	gw.cfg.smcr.clc_ms = 300;
+	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
+	for (char got[16] = ""; strcmp(got, "welcome") != 0; (void)gw_read(client, got, sizeof(got))) {
+		leave();
+		leader = gw_dial(&gw.svc[GW_OUT].listen);
+		leaders_server = gw_accept();
+		propose(leader);
+		gw_run_ms(20);
+		ck_assert_uint_le(smcr_counters(engine())->first_contacts, 100);
+	}
+	leave();
 }

@@ -144,6 +144,18 @@ smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 	return false;
 }
 
+int64_t
+smcr_met_ns(const struct smcr *eng, const struct smcr_identity *remote)
+{
+	return 0;
+}
+
+uint32_t
+smcr_clc_ms(const struct smcr *eng)
+{
+	return 6000;
+}
+
 void
 smcr_set_now(struct smcr *eng, int64_t now_ns)
 {

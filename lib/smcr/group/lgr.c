@@ -103,6 +103,7 @@ void
 lgr_set_active(struct lgr *lgr)
 {
 	lgr_set_state(lgr, LGR_ACTIVE, NULL);
+	lgr->active_ns = lgr->eng->now_ns;
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
 	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && topology_can_add(lgr))

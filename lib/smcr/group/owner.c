@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 #include "smcr/state/log.h"
@@ -77,6 +78,17 @@ smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 		if (is_at(lgr, addr))
 			return true;
 	return false;
+}
+
+int64_t
+smcr_met_ns(const struct smcr *eng, const struct smcr_identity *remote)
+{
+	int64_t last = 0;
+
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
+		if (lgr->role == SMCR_SERVER && identity_same(&lgr->owner.remote, remote))
+			last = max_i64(last, lgr->state == LGR_FORMING ? eng->now_ns : lgr->active_ns);
+	return last;
 }
 
 /* -- room for one more -- */

@@ -142,6 +142,7 @@ struct lgr {
 	char peer_key[64];  /* client */
 	uint64_t token;     /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
 	int64_t born_ns;
+	int64_t active_ns;     /* since when; 0: not yet */
 	int64_t idle_since_ns; /* while it is unused */
 	struct lgr_contact contact;
 
