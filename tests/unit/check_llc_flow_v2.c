@@ -532,6 +532,45 @@ START_LOOP_TEST(an_answer_that_leaves_out_an_rmb_in_use_makes_no_link, 0, 2 * LI
 }
 
 /* All bytes of a long message, one after the other, cut off; each in a group of its own. */
+static enum rnic_reach
+only_where_links_are(struct rnic_dev *dev, const struct rnic_gid *gid)
+{
+	(void)dev;
+	return gid->b[15] == 200 ? RNIC_REACH_NONE : RNIC_REACH_DIRECT; /* offer() */
+}
+
+/* The client answers from a port that no route leads to. */
+START_LOOP_TEST(an_answer_from_a_port_without_a_route_makes_no_link, 0, 2)
+{
+	bool routed = _i == 1;
+	struct rnic_ops ops;
+
+	begin(1, NULL);
+	duo_add_devices();
+	const struct rnic_ops *sim = d.dev[B]->ops;
+	ops = *sim;
+	ops.reaches = routed ? sim->reaches : only_where_links_are;
+	d.holds = is_answer_of_a;
+	duo_run(100);
+	struct lgr *lgr = duo_lgr(B);
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	ck_assert_int_eq(f->step, LLC_WAIT_ADD_LINK_RSP);
+	struct llc_msg msg = offer(f->number);
+	msg.response = true;
+	put_lie(&msg, B, NO_PAIR);
+	msg.add_link.pair_cnt = 1;
+	LIST_EACH(const struct remote_rmb, rr, &lgr->remote_rmbs, node)
+		llc_pair_put(pairs, 0, &(struct llc_rkey_pair){ rr->on[f->link->slot].rkey, 0x4711, 0x1000 });
+	struct rnic_dev *dev = f->new_link->dev;
+	dev->ops = &ops;
+	duo_inject(f->link, &msg);
+	ck_assert((f->new_link != NULL) == routed);
+	dev->ops = sim;
+	d.holds = NULL;
+	duo_run(3000);
+	duo_bystander_is_well();
+}
+
 START_LOOP_TEST(a_message_that_is_cut_off_ends_its_group_alone, 0, 6)
 {
 	static const size_t lens[] = { 0, 43, 44, 71, 87, 103 };

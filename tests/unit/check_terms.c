@@ -409,12 +409,12 @@ START_TEST(version_1_of_who_is_no_smcrd_is_not_taken)
 
 /* -- what a server makes of the Confirm -- */
 
-enum { C_AS_IT_IS, C_EID, C_ABSENT, C_RELEASE, C_CONNS, C_LINKS, C_VERSION, CONFIRMS };
+enum { C_AS_IT_IS, C_EID, C_ABSENT, C_RELEASE, C_CONNS, C_LINKS, C_VERSION, C_NO_ROUTE, C_OTHER_PORT, CONFIRMS };
 
 START_LOOP_TEST(a_confirm_keeps_to_the_accept, 0, CONFIRMS)
 {
 	static const uint32_t diag[CONFIRMS] = { 0, CLC_DIAG_NO_UEID, CLC_DIAG_RELEASE, CLC_DIAG_RELEASE,
-		CLC_DIAG_MAX_CONNS, CLC_DIAG_MAX_LINKS, CLC_DIAG_VERSION_MISMATCH };
+		CLC_DIAG_MAX_CONNS, CLC_DIAG_MAX_LINKS, CLC_DIAG_VERSION_MISMATCH, CLC_DIAG_NO_ROUTE, 0 };
 
 	duo_init_linux(v2, &ueid);
 	duo_open(0);
@@ -432,9 +432,14 @@ START_LOOP_TEST(a_confirm_keeps_to_the_accept, 0, CONFIRMS)
 	f->max_conns -= _i == C_CONNS;
 	f->max_links -= _i == C_LINKS;
 	msg.version = _i == C_VERSION ? 1 : 2;
+	/* The port that counts is the one of the Confirm, which Linux holds to no Proposal either. */
+	msg.accept.gid[15] ^= _i == C_NO_ROUTE || _i == C_OTHER_PORT;
+	if (_i == C_NO_ROUTE)
+		sim_reach(d.dev[B], RNIC_REACH_NONE);
 	s[0].conn->rdv->heard = msg.version;
 	rdv_server_msg(s[0].conn, &msg);
-	if (_i == C_AS_IT_IS) {
+	if (diag[_i] == 0) {
+		ck_assert_mem_eq(rdv_first_link(s[0].conn)->remote.gid.b, msg.accept.gid, 16);
 		ck_assert_int_eq(s[0].conn->rdv->step, RDV_WAIT_LINK);
 		ck_assert_mem_eq(duo_lgr(B)->peer_id, d.eng[A]->peer_id, 8);
 		ck_assert_uint_eq(duo_lgr(B)->terms.peer_gid_cnt, 1);

@@ -35,14 +35,14 @@ llc_next_number(struct lgr *lgr)
 
 /* -- our end of a new link, for ADD LINK and its response; and the peer's, as those have it -- */
 
-/* No router is on the way to this port, as far as we know. */
-static bool
-is_direct(const struct link *link, const uint8_t gid[16])
+/* The way to this port, as far as we know. */
+static enum rnic_reach
+reach_of(const struct link *link, const uint8_t gid[16])
 {
 	struct rnic_gid to;
 
 	memcpy(to.b, gid, sizeof(to.b));
-	return link->dev->ops->reaches == NULL || link->dev->ops->reaches(link->dev, &to) != RNIC_REACH_GATEWAY;
+	return link->dev->ops->reaches != NULL ? link->dev->ops->reaches(link->dev, &to) : RNIC_REACH_DIRECT;
 }
 
 /* Sends ADD LINK or its response; in version 2 with all of our RTokens. 0 or a negative errno. */
@@ -62,7 +62,7 @@ send_add_link(struct link *over, const struct link *link, bool response)
 	m->mtu_code = link->mtu_code;
 	m->mpa_port = link->info.mpa_port;
 	memcpy(m->client_gid, response ? link->info.gid.b : topology_client_gid(lgr, over), sizeof(m->client_gid));
-	m->direct = is_direct(link, response ? link->remote.gid.b : m->client_gid);
+	m->direct = reach_of(link, response ? link->remote.gid.b : m->client_gid) != RNIC_REACH_GATEWAY;
 	if (lgr->version == LLC_VERSION_2)
 		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 			llc_pair_put(pairs, m->pair_cnt++,
@@ -551,6 +551,8 @@ llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 		llc_add_failed(lgr, "ADD LINK response with a bad MTU");
 	} else if (topology_is_parallel(lgr, link->dev, &r.gid, r.mac)) {
 		llc_add_failed(lgr, "the client's answer would make a parallel link");
+	} else if (lgr->version == LLC_VERSION_2 && reach_of(link, r.gid.b) == RNIC_REACH_NONE) {
+		llc_add_failed(lgr, "no route to the client's port");
 	} else {
 		join_new(link, m);
 	}

@@ -215,7 +215,8 @@ topology_client_gid(const struct lgr *lgr, const struct link *over)
 bool
 topology_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
 {
-	/* RoCE connects to nobody: its packets stay within the subnet, and find a queue pair or none. */
+	/* RoCE connects to nobody: packets for a queue pair go where the route of their GID leads, out of the subnet with RoCE v2,
+	 * and a host that has not made that queue pair drops them. */
 	if (eng->may_dial == NULL || rnic_query(dev).transport != RNIC_TRANSPORT_IWARP)
 		return true;
 	if (eng->may_dial(eng->may_dial_ctx, to, middle))

@@ -191,6 +191,9 @@ rdv_take_confirm(struct smcr_conn *conn, const struct clc_msg *msg)
 		return CLC_DIAG_MAX_CONNS;
 	if (t->release >= 1 && f->max_links != t->max_links)
 		return CLC_DIAG_MAX_LINKS;
+	/* The port that counts need not be that of the Proposal. */
+	if (rdv_reach(rdv_first_link(conn)->dev, a->gid) == RNIC_REACH_NONE)
+		return CLC_DIAG_NO_ROUTE;
 	t->peer_os = f->os;
 	memcpy(t->peer_host, f->host, sizeof(t->peer_host));
 	t->peer_gid_cnt = min_u8(f->gid_cnt, CLC_MAX_GIDS);
