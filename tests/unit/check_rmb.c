@@ -180,6 +180,20 @@ START_TEST(the_end_of_the_peers_rmb_ends_quarantine)
 	freed_after_proof(rmb, 1);
 }
 
+/* It has ended while the connection lived: Linux deletes its RMBs without asking. There will be no other sign. */
+START_TEST(a_connection_without_the_peers_rmb_leaves_nothing_in_quarantine)
+{
+	struct remote_rmb *rr = remote_rmb_add(&h.lgr, h.link, 100, 0x1000);
+	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 2);
+
+	remote_rmb_claim(rr, 3, 77);
+	quarantine_elem(rmb, rmb_elem_get_from(rmb), 76, NULL, 0);
+	remote_rmb_free(&h.lgr, rr);
+	quarantine_elem(rmb, rmb_elem_get_from(rmb), 77, rr, 3);
+	remote_rmb_release(rr, 3, 77);
+	freed_after_proof(rmb, 2);
+}
+
 START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
 {
 	struct rmb *rmb[2] = { rmb_new(&h.lgr, ELEM, 2), rmb_new(&h.lgr, ELEM, 1) };

@@ -355,20 +355,6 @@ rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
 
 /* -- quarantine -- */
 
-void
-quarantine_elem(struct rmb *rmb, uint8_t idx, uint32_t token, const struct remote_rmb *peer_rmb, uint8_t peer_idx)
-{
-	struct rmb_elem *e = elem_at(rmb, idx);
-
-	e->state = RMB_ELEM_QUARANTINED;
-	e->token = token;
-	e->peer_rmb = peer_rmb != NULL ? peer_rmb->number : 0;
-	e->peer_idx = peer_idx;
-	rmb->quarantined++;
-	rmb->lgr->quarantined++;
-	rmb->lgr->eng->ctr.elems_quarantined++;
-}
-
 bool
 quarantine_is_full(const struct lgr *lgr)
 {
@@ -401,6 +387,24 @@ let_go_later(struct rmb *rmb, uint8_t idx)
 			link_want_proof(l);
 	}
 	let_go(rmb, idx);
+}
+
+void
+quarantine_elem(struct rmb *rmb, uint8_t idx, uint32_t token, struct remote_rmb *peer_rmb, uint8_t peer_idx)
+{
+	struct rmb_elem *e = elem_at(rmb, idx);
+
+	e->state = RMB_ELEM_QUARANTINED;
+	e->token = token;
+	e->peer_rmb = peer_rmb != NULL ? peer_rmb->number : 0;
+	e->peer_idx = peer_idx;
+	rmb->quarantined++;
+	rmb->lgr->quarantined++;
+	rmb->lgr->eng->ctr.elems_quarantined++;
+	if (peer_rmb != NULL && peer_rmb->state == REMOTE_RMB_LEFT)
+		let_go_later(rmb, idx); /* its end was the sign, while the connection lived */
+	else if (peer_rmb != NULL)
+		peer_rmb->quarantined = true;
 }
 
 void
@@ -478,7 +482,8 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 {
 	if (lgr->cont_rmb == rr)
 		lgr->cont_rmb = NULL;
-	quarantine_let_go(lgr, rr, 0);
+	if (rr->quarantined)
+		quarantine_let_go(lgr, rr, 0);
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	memset(rr->on, 0, sizeof(rr->on));

@@ -123,6 +123,7 @@ struct remote_rmb {
 
 	uint32_t conn_id[256]; /* by element index: our connection that uses it, 0 = free */
 	uint32_t used;         /* connections that hold an element */
+	bool quarantined;      /* there may be elements in quarantine that wait for its end */
 };
 
 /* The only place where the state changes, as rmb_set_state. */
@@ -143,11 +144,11 @@ void remote_rmb_release(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
  * Quarantine: elements that a peer may still write into though their connection has ended here, as it never said C or A
  * (RFC 7609 4.4.2). Nobody else may have such an element, so what is remembered of the connection waits in the element for a
  * sign that the peer is through with it, too: a late C or A, the end of the peer's RMB that the connection wrote into (DELETE
- * RKEY), or another use of that very element. The end of the group frees the rest. A group with quarantine_max of them takes
+ * RKEY; it may have come before the connection has ended), or another use of that very element. The end of the group frees the rest. A group with quarantine_max of them takes
  * no new connection until some come back, and ends when its last one has left.
  */
 /* Puts the element of an ended connection there. peer_rmb: what it wrote into, NULL when it never knew. */
-void quarantine_elem(struct rmb *, uint8_t idx, uint32_t token, const struct remote_rmb *peer_rmb, uint8_t peer_idx);
+void quarantine_elem(struct rmb *, uint8_t idx, uint32_t token, struct remote_rmb *peer_rmb, uint8_t peer_idx);
 /* A CDC message with these flags came for a connection that is no more. True when an element was freed by it. */
 bool quarantine_take_flags(struct lgr *, uint32_t token, uint8_t conn_flags);
 /* The peer gives this element of its to another connection; 0: its RMB is no more, nor any element. */
