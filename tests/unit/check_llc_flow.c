@@ -419,6 +419,39 @@ START_LOOP_TEST(an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2)
 	ck_assert_uint_eq(smcr_counters(d.eng[host])->bad_llc, 1);
 }
 
+/* Keys of one message may be the same, and RMBs share one: each takes the first RMB that is left, and one in use is in the way of those
+ * behind it. */
+START_LOOP_TEST(keys_of_delete_rkey_are_taken_one_after_the_other, 0, 2)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_RKEY }, answer;
+	uint8_t rkeys[8 * LLC_RKEY_LEN];
+	static const uint32_t named[8] = { 9, 5, 6, 5, 5, 8, 5, 6 };
+	static const uint32_t known[7] = { 5, 5, 5, 5, 6, 7, 8 };
+	struct remote_rmb *rr[7];
+	bool in_use = _i == 1;
+
+	duo_begin(NULL);
+	struct link *link = duo_link(B);
+	for (unsigned i = 0; i < 7; i++)
+		rr[i] = remote_rmb_add(link->lgr, link, known[i], 0x1000 * i);
+	if (in_use)
+		remote_rmb_claim(rr[1], 1, 4711);
+	for (unsigned i = 0; i < 8; i++)
+		llc_rkey_put(rkeys, i, named[i]);
+	msg.delete_rkey.cnt = 8;
+	msg.delete_rkey.rkeys = rkeys;
+	duo_inject(link, &msg);
+	const struct link_llc *q = &link->llc_queue[link->llc_first];
+	ck_assert_int_gt(llc_decode((struct span){ q->msg, q->len }, 1, &answer), 0);
+	ck_assert(answer.response && answer.delete_rkey.negative);
+	ck_assert_uint_eq(answer.delete_rkey.error_mask, in_use ? 0x9b : 0x81);
+	ck_assert_uint_eq(link->lgr->remote_rmb_cnt, in_use ? 5 : 2);
+	ck_assert_ptr_eq(remote_rmb_find(link->lgr, link, 5, NULL), in_use ? rr[1] : NULL);
+	if (in_use)
+		remote_rmb_release(rr[1], 1, 4711);
+	link->llc_cnt = 0; /* the other side never asked */
+}
+
 static bool
 is_rkey_answer(const struct sim_msg *msg)
 {

@@ -3,6 +3,7 @@
  * manages its own; one exchange of ours at a time, the peer's may overlap.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/minmax.h"
@@ -366,22 +367,77 @@ refuse_rkey(const struct lgr *lgr, struct llc_delete_rkey *m, unsigned i)
 		m->invalid_cnt++;
 }
 
+/* A key that the peer has named, once or several times: those are next to each other, and all that counts is in the first. */
+struct named_rkey {
+	uint32_t rkey;
+	uint8_t nr;      /* in the message */
+	uint8_t deleted; /* so many of them have deleted an RMB */
+	bool in_use;     /* and the next RMB with this key is not to be deleted */
+};
+
+static int
+by_rkey(const void *a, const void *b)
+{
+	const struct named_rkey *x = a, *y = b;
+
+	return x->rkey != y->rkey ? (x->rkey > y->rkey) - (x->rkey < y->rkey) : x->nr - y->nr;
+}
+
+/* The first with this key, NULL when there is none. */
+static struct named_rkey *
+find_named(struct named_rkey *named, unsigned cnt, uint32_t rkey)
+{
+	unsigned low = 0, high = cnt;
+
+	while (low < high) {
+		unsigned mid = (low + high) / 2;
+
+		if (named[mid].rkey < rkey)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < cnt && named[low].rkey == rkey ? &named[low] : NULL;
+}
+
+/* One walk through the RMBs, however many keys there are. */
+static void
+delete_named(struct link *link, struct llc_delete_rkey *m)
+{
+	struct named_rkey named[LLC_MAX_DELETE_RKEYS_V2], *end = named + m->cnt;
+	struct lgr *lgr = link->lgr;
+
+	for (unsigned i = 0; i < m->cnt; i++)
+		named[i] = (struct named_rkey){ .rkey = llc_rkey_get(m->rkeys, i), .nr = (uint8_t)i };
+	qsort(named, m->cnt, sizeof(named[0]), by_rkey);
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
+		struct named_rkey *n = rr->on[link->slot].known ? find_named(named, m->cnt, rr->on[link->slot].rkey)
+		                                                : NULL;
+
+		if (n == NULL || n->in_use || n + n->deleted == end || n[n->deleted].rkey != n->rkey)
+			continue;
+		/* It may be gone for a connection that has not ended here as well. */
+		if (rr->used == 0 || lgr->dialect.delete_rkey_is_final) {
+			n->deleted++;
+			remote_rmb_free(lgr, rr);
+		} else {
+			n->in_use = true;
+		}
+	}
+	for (const struct named_rkey *n = named, *first = named; n < end; n++) {
+		first = n->rkey == first->rkey ? first : n;
+		if (n - first >= first->deleted)
+			refuse_rkey(lgr, m, n->nr);
+	}
+}
+
 void
 llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 {
-	struct lgr *lgr = link->lgr;
 	struct llc_msg rsp = delete_rkey_answer(msg);
 	struct llc_delete_rkey *m = &rsp.delete_rkey;
 
-	for (unsigned i = 0; i < m->cnt; i++) {
-		struct remote_rmb *rr = remote_rmb_find(lgr, link, llc_rkey_get(m->rkeys, i), NULL);
-
-		/* It may be gone for a connection that has not ended here as well. */
-		if (rr != NULL && (rr->used == 0 || lgr->dialect.delete_rkey_is_final))
-			remote_rmb_free(lgr, rr);
-		else
-			refuse_rkey(lgr, m, i);
-	}
+	delete_named(link, m);
 	(void)link_send_llc(link, &rsp);
 }
 
