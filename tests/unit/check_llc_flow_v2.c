@@ -656,6 +656,80 @@ START_LOOP_TEST(up_to_255_rmbs_are_deleted_by_one_message, 0, 2)
 		duo_bystander_is_well();
 }
 
+static unsigned answers_let_through;
+
+static bool
+is_delete_answer_of_b(const struct sim_msg *msg)
+{
+	if (msg->from != d.dev[B] || msg->op != RNIC_WR_SEND || msg->data[0] != (0x20 | LLC_DELETE_RKEY) ||
+	    (msg->data[3] & 0x80) == 0)
+		return false;
+	if (answers_let_through == 0)
+		return true;
+	answers_let_through--;
+	return false;
+}
+
+/* A second pair's RMBs are idle, and deleted; B's answers are as late as the test says. */
+static struct llc_flow *
+deletes_without_answer(void)
+{
+	answers_let_through = 0;
+	begin(1, &(struct smcr_config){ .rmb_elems = 1, .rmb_idle_ms = 1000, .keepalive_answer_ms = 2000 });
+	duo_connect(1, 1, 50);
+	duo_close(1);
+	duo_run(100);
+	duo_release_pair(1);
+	d.seen_cnt = 0;
+	d.holds = is_delete_answer_of_b;
+	duo_until(A, "DELETE RKEY");
+	duo_run(350);
+	ck_assert_uint_eq(duo_count(A, "DELETE RKEY"), 2);
+	return &duo_lgr(A)->flow[LLC_FLOW_RKEY];
+}
+
+/* It names nothing, and is not that to the exchange which was begun meanwhile. */
+START_TEST(a_late_answer_to_delete_rkey_is_none_to_the_next_one)
+{
+	struct llc_flow *f = deletes_without_answer();
+
+	ck_assert_int_eq(f->step, LLC_WAIT_DELETE_RKEY_RSP);
+	uint64_t ignored = d.eng[A]->ctr.llc_ignored;
+	answers_let_through = 1;
+	duo_run(50);
+	ck_assert_uint_eq(d.eng[A]->ctr.llc_ignored, ignored + 1);
+	ck_assert_int_eq(f->step, LLC_WAIT_DELETE_RKEY_RSP);
+	ck_assert_uint_eq(duo_lgr(A)->rmb_cnt, 2);
+	d.holds = NULL;
+	duo_run(10000);
+	ck_assert_uint_eq(duo_lgr(A)->rmb_cnt, 1);
+	ck_assert_uint_eq(d.eng[A]->ctr.bad_llc, 0);
+	duo_bystander_is_well();
+}
+
+/* Linux drops a request that meets another: when the test behind it is answered, no answer will come, and the next is of use. */
+START_LOOP_TEST(an_answer_that_never_comes_is_not_waited_for, 0, 2)
+{
+	bool test_under_way = _i == 1; /* before the request was given up: its answer says nothing */
+
+	begin(1, &(struct smcr_config){ .rmb_elems = 1, .rmb_idle_ms = 1000 });
+	struct link *link = duo_link(A);
+	link->owed_deletes = link->late_rkeys = 1;
+	link->test_again = test_under_way;
+	llc_doubt(link, "test");
+	duo_run(50);
+	ck_assert_uint_eq(link->owed_deletes, 0);
+	ck_assert_uint_eq(duo_count(A, "TEST LINK"), test_under_way ? 2 : 1);
+	duo_connect(1, 1, 50);
+	duo_close(1);
+	duo_run(100);
+	duo_release_pair(1);
+	duo_run(2200);
+	ck_assert_uint_eq(duo_lgr(A)->rmb_cnt, 1);
+	ck_assert_uint_eq(duo_count(A, "DELETE RKEY"), 1);
+	duo_bystander_is_well();
+}
+
 /* What is not asked for is no answer, in version 2 as well. */
 START_TEST(an_answer_to_no_delete_rkey_takes_the_link_down)
 {

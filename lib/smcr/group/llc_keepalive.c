@@ -114,6 +114,8 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 		send_test(link);
 		return;
 	}
+	/* Behind the requests that were given up: what was not answered before this will not be. */
+	link->owed_deletes = 0;
 	if (link->want_proof)
 		return;
 	link->doubted = false;

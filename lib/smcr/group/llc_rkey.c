@@ -320,9 +320,14 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	struct rmb *rmb = lgr->flow[LLC_FLOW_RKEY].rmb;
 	bool in_doubt = lgr->flow[LLC_FLOW_RKEY].deleting_new;
 
+	/* An answer of version 2 names nothing: answers come in the order of the requests. */
+	if (link->owed_deletes > 0) {
+		link->owed_deletes--;
+		not_awaited(link, "DELETE RKEY response that was not asked for");
+		return;
+	}
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
 		return;
-	/* An answer of version 2 names nothing: it is to what is under way. */
 	if (lgr->version == LLC_VERSION &&
 	    (msg->delete_rkey.cnt != 1 || llc_rkey_get(msg->delete_rkey.rkeys, 0) != rmb->mr[link->slot]->rkey)) {
 		not_awaited(link, "DELETE RKEY response names another RMB");
@@ -467,9 +472,13 @@ void
 llc_rkey_timeout(struct lgr *lgr)
 {
 	struct link *over = lgr->flow[LLC_FLOW_RKEY].link;
+	bool unnamed = lgr->version == LLC_VERSION_2 && lgr->flow[LLC_FLOW_RKEY].step == LLC_WAIT_DELETE_RKEY_RSP;
 
 	llc_rkey_lost(lgr);
-	if (over->late_rkeys < UINT8_MAX)
+	if (over->late_rkeys < UINT8_MAX) {
 		over->late_rkeys++;
+		over->owed_deletes += unnamed;
+		over->test_again = over->test_again || (unnamed && over->test_pending);
+	}
 	llc_doubt(over, "RKEY exchange without an answer");
 }
