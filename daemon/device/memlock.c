@@ -8,6 +8,34 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/minmax.h"
+#include "wire/clc.h"
+
+/* What a link of version 2 posts receives for, and as much as one of them to send from. */
+static uint64_t
+link_v2_bytes(const struct smcr_config *cfg)
+{
+	return (min_u32(cfg->rq_depth, SMCR_V2_RECEIVES) + 1) * (uint64_t)SMCR_V2_MSG_LEN;
+}
+
+/* Links of version 2: each connection with a peer of its own, as far as queue pairs go. */
+static uint64_t
+links_v2(const struct config *cfg)
+{
+	uint64_t groups = 0;
+	uint32_t max_qp = 0;
+
+	if (cfg->smcr.ueid_cnt == 0 || cfg->smcr.smc_version == 1)
+		return 0;
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
+			max_qp = max_u32(max_qp, cfg->devices[i].verbs.max_qp);
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (cfg->services[i].peer != SMCR_PEER_SMCRD)
+			groups += cfg->services[i].max_connections;
+	groups = min_u64(min_u64(groups, cfg->smcr.conns_max), max_qp);
+	return groups * min_u32(cfg->smcr.links_max, CLC_MAX_MAX_LINKS);
+}
 
 /* An element and a send ring for each connection, and the kernel counts a region again for each link. */
 uint64_t
@@ -24,7 +52,7 @@ memlock_needed(const struct config *cfg)
 	/* The engine's limit, shared by the services as they come. */
 	if (connections > cfg->smcr.conns_max)
 		bytes = bytes / connections * cfg->smcr.conns_max;
-	return bytes * cfg->smcr.links_max;
+	return bytes * cfg->smcr.links_max + links_v2(cfg) * link_v2_bytes(&cfg->smcr);
 }
 
 bool

@@ -91,6 +91,10 @@ void smcr_free(struct smcr *);
 /* Takes new timer values and limits; what runs is not disturbed. */
 void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 
+/* A link of version 2 posts so many receives (rq_depth, if that is less) of this length. */
+#define SMCR_V2_RECEIVES 48 /* as many as Linux: a sender waits for the next one */
+#define SMCR_V2_MSG_LEN 8192
+
 /* Who is at the other end of a middle, today by its address. A link group belongs to a peer id *and* one of these (owner.h). */
 struct smcr_identity {
 	uint8_t addr[16]; /* IPv4 mapped into IPv6 */

@@ -33,6 +33,36 @@ START_TEST(needs_memory_for_every_connection)
 	ck_assert_uint_eq(memlock_needed(&cfg), 0);
 }
 
+/* A group of version 2 for each connection with who may have AF_SMC, as long as there are queue pairs; 392 KiB a link. */
+START_TEST(needs_memory_for_receives_of_version_2)
+{
+	struct config_device dev[2] = { { .type = CONFIG_DEVICE_SIW, .siw.max_qp = 1024 },
+		{ .type = CONFIG_DEVICE_VERBS, .verbs.max_qp = 64 } };
+	uint64_t without = memlock_needed(&cfg), link = 392 << 10;
+
+	cfg.devices = dev;
+	cfg.device_cnt = 2;
+	cfg.smcr.ueid_cnt = 1;
+	cfg.smcr.rq_depth = 1024;
+	ck_assert_uint_eq(memlock_needed(&cfg), without); /* both services are for smcrd alone */
+	svc[1].peer = SMCR_PEER_LINUX;
+	ck_assert_uint_eq(memlock_needed(&cfg), without + 10 * 2 * link);
+	svc[0].peer = SMCR_PEER_AUTO;
+	ck_assert_uint_eq(memlock_needed(&cfg), without + 64 * 2 * link);
+	cfg.smcr.links_max = 8; /* version 2 has two */
+	ck_assert_uint_eq(memlock_needed(&cfg), 4 * without + 64 * 2 * link);
+	cfg.smcr.links_max = 1;
+	ck_assert_uint_eq(memlock_needed(&cfg), without / 2 + 64 * link);
+	cfg.smcr.links_max = 2;
+	cfg.smcr.rq_depth = 16;
+	ck_assert_uint_eq(memlock_needed(&cfg), without + 64 * 2 * (uint64_t)(17 * 8 << 10));
+	cfg.smcr.smc_version = 1;
+	ck_assert_uint_eq(memlock_needed(&cfg), without);
+	cfg.smcr.smc_version = 0;
+	cfg.smcr.ueid_cnt = 0;
+	ck_assert_uint_eq(memlock_needed(&cfg), without);
+}
+
 /* Of the largest numbers that a configuration may have. */
 START_TEST(does_not_overflow)
 {

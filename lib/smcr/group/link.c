@@ -16,8 +16,9 @@
 #include "smcr/state/log.h"
 
 #define RECV_LEN 64 /* version 1: a message has 44 bytes; 64 keeps buffers on cache lines */
-#define V2_RQ 48    /* version 2: as many buffers, of LLC_MAX_LEN, as Linux posts: a sender waits for the next one */
 #define REPOST_MAX (sizeof(((struct link *)0)->recv_repost) / sizeof(uint32_t))
+
+_Static_assert(SMCR_V2_MSG_LEN == LLC_MAX_LEN, "receives are as long as a message may be");
 
 static size_t
 recv_bytes(const struct link *link)
@@ -304,7 +305,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	link->rq_depth = min_u32(lgr->eng->cfg.rq_depth, link->info.max_rq);
 	link->recv_len = RECV_LEN;
 	if (lgr->version == LLC_VERSION_2) {
-		link->rq_depth = min_u32(link->rq_depth, V2_RQ);
+		link->rq_depth = min_u32(link->rq_depth, SMCR_V2_RECEIVES);
 		link->recv_len = LLC_MAX_LEN;
 	}
 	err = link_setup(link);
