@@ -610,7 +610,8 @@ START_TEST(version_2_is_agreed_on)
 	}
 }
 
-/* The server goes by what the client has offered, though it could do with more itself: the 17th makes another group. */
+/* The server goes by what the client has offered, though it could do with more itself: the 17th makes another group. One that
+ * is full in this sense is none of those that its address may have. */
 START_TEST(the_limit_that_was_agreed_on_is_kept)
 {
 	struct smcr_config few = { .conns_per_group = 16, .links_max = 1 };
@@ -621,6 +622,9 @@ START_TEST(the_limit_that_was_agreed_on_is_kept)
 	cfg.conns_per_group = few.conns_per_group;
 	cfg.links_max = few.links_max;
 	smcr_reconfigure(d.eng[A], &cfg);
+	cfg = d.eng[B]->cfg;
+	cfg.groups_per_addr = 1;
+	smcr_reconfigure(d.eng[B], &cfg);
 	duo_add_devices();
 	duo_connect(0, 16, 1000);
 	duo_expect_groups(1);
