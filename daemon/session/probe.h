@@ -7,6 +7,8 @@
 
 #include "daemon/session/session_pool.h"
 
+#define CHECK_TEXT_MAX 256
+
 struct probe;
 
 struct probe_target {
@@ -20,7 +22,7 @@ struct probe_target {
 
 struct check_result {
 	bool possible;
-	char text[256]; /* in words: what was done, or what failed and whose reason */
+	char text[CHECK_TEXT_MAX]; /* in words: what was done, or what failed and whose reason */
 	struct smcr_diag diag;
 	struct smcr_group_info group; /* that serves the peer, when it is possible; id 0: it has ended */
 };

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/session/probe.h"
-
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
 #define TIMEOUT_MS 15000
@@ -80,8 +78,12 @@ on_verdict(void *arg, const struct check_result *r)
 		log_msg(LOG_LVL_NOTICE, "link group made ahead: service=%s result=\"%s\"", name, r->text);
 		return;
 	}
-	log_msg(LOG_LVL_NOTICE, "link group could not be made ahead: service=%s result=\"%s\" again_in_ms=%u", name,
-	    r->text, svc->prewarm.pause_ms);
+	/* It may be so for ever: with peer = "auto" a plain server is no fault. */
+	bool news = strcmp(svc->prewarm.failure, r->text) != 0;
+	log_msg(news ? LOG_LVL_NOTICE : LOG_LVL_DEBUG,
+	    "link group could not be made ahead: service=%s result=\"%s\" again_in_ms=%u", name, r->text,
+	    svc->prewarm.pause_ms);
+	memcpy(svc->prewarm.failure, r->text, sizeof(svc->prewarm.failure));
 	pause_before_next(svc);
 }
 
@@ -124,6 +126,7 @@ service_prewarm(struct service *svc)
 	if (!svc->settings->cfg.prewarm || svc->settings->cfg.kind != CONFIG_INGRESS)
 		return;
 	svc->prewarm.pause_ms = PAUSE_MIN_MS;
+	svc->prewarm.failure[0] = '\0';
 	attempt(svc);
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "daemon/session/outage.h"
+#include "daemon/session/probe.h"
 #include "daemon/session/session_pool.h"
 #include "daemon/session/sources.h"
 
@@ -32,7 +33,8 @@ struct listener {
 struct prewarm {
 	struct probe *probe; /* NULL while pausing and when done */
 	struct timer pause;
-	uint32_t pause_ms; /* the next one's */
+	uint32_t pause_ms;            /* the next one's */
+	char failure[CHECK_TEXT_MAX]; /* the last verdict; "" */
 };
 
 struct service {

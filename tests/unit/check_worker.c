@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "addrs.h"
+#include "captured.h"
 #include "gateway.h"
 #include "unit.h"
 
@@ -485,6 +486,55 @@ START_TEST(prewarm_waits_for_the_peer)
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 	gw_run_ms(50);
 	ck_assert(list_empty(&gw_pool(GW_IN)->probes));
+}
+
+static unsigned
+lines_of(const char *log, const char *text)
+{
+	unsigned n = 0;
+
+	for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
+		n++;
+	return n;
+}
+
+static struct prewarm *
+prewarm_failed(void)
+{
+	struct service *svc = CONTAINER_OF(list_first(&gw_pool(GW_IN)->services), struct service, node);
+
+	UNTIL(svc->prewarm.probe == NULL && timer_armed(&svc->prewarm.pause));
+	return &svc->prewarm;
+}
+
+/* A plain server that a service with peer auto leads to will be one for long: each new reason is told once. */
+START_TEST(prewarm_says_once_why_it_fails)
+{
+	static const char notice[] = "could not be made ahead";
+
+	gw.svc[GW_IN].prewarm = true;
+	gw.svc[GW_IN].peer = SMCR_PEER_AUTO;
+	gw.svc[GW_IN].to.addrs = gw.server_addrs;
+	gw.cfg.service_cnt = 1;
+	capture_begin(LOG_LVL_NOTICE);
+	gw_start();
+	for (unsigned i = 0; i < 6; i++) {
+		struct prewarm *pw = prewarm_failed();
+
+		ck_assert_uint_eq(lines_of(capture_take(), notice), i == 0 || i == 3 ? 1 : 0);
+		if (i == 2)
+			close(gw.listener);
+		env_arm(gw_pool(GW_IN)->env, &pw->pause, 1);
+		UNTIL(pw->probe != NULL);
+	}
+	gw.listener = -1;
+	/* The same again when somebody has changed something. */
+	(void)prewarm_failed();
+	gw.svc[GW_IN].elem_size *= 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	(void)prewarm_failed();
+	ck_assert_uint_eq(lines_of(capture_take(), notice), 1);
+	capture_end();
 }
 
 START_LOOP_TEST(the_worker_ends_while_prewarming, 0, 2)
