@@ -138,6 +138,21 @@ map_get(int map, int fd, uint32_t *value)
 	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
+/* Not in the headers of all distributions. */
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+/* CAP_SYS_ADMIN does in its place, but is not kept. */
+static bool
+lacks_right(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capget, &head, have) == 0 && (have[CAP_BPF / 32].permitted & 1u << CAP_BPF % 32) == 0;
+}
+
 /* Does reading take a right? Kernels before 5.19 let nobody call bpf(2) without, unless told otherwise
  * (kernel.unprivileged_bpf_disabled). Tried out with the rights put aside for a moment. */
 static bool
@@ -194,13 +209,26 @@ smcopt_open(struct smcopt *opt)
 	if (cgroup >= 0)
 		close(cgroup);
 	if (rc >= 0) {
-		*opt = (struct smcopt){ .map = map, .link = rc, .keeps_right = takes_right(map) };
+		*opt = (struct smcopt){
+			.map = map, .link = rc, .keeps_right = takes_right(map), .lacks_right = lacks_right()
+		};
 		return;
 	}
 	if (map >= 0)
 		close(map);
 	const char *more = (size_t)-rc < sizeof(advice) / sizeof(advice[0]) ? advice[-rc] : NULL;
 	(void)snprintf(opt->why, sizeof(opt->why), "BPF %s: %s%s", step, strerror(-rc), more != NULL ? more : "");
+}
+
+void
+smcopt_confined(struct smcopt *opt, bool confined)
+{
+	if (!smcopt_usable(opt) || !confined || !opt->keeps_right || !opt->lacks_right)
+		return;
+	smcopt_close(opt);
+	smcopt_init(opt,
+	    "this kernel lets nobody use a BPF map without CAP_BPF, which smcrd has to have at start so that it can keep "
+	    "it: see smcrd(8)");
 }
 
 void

@@ -20,6 +20,7 @@
 struct smcopt {
 	int map, link;            /* descriptors; -1: it cannot be used */
 	bool keeps_right;         /* the kernel lets nobody without CAP_BPF read the map: as long as it runs */
+	bool lacks_right;         /* and the process never had that one, but others with which it could be opened */
 	char why[SMCOPT_WHY_MAX]; /* in words, why it cannot be used; "" when it can */
 };
 
@@ -35,6 +36,8 @@ enum smcopt_state {
 void smcopt_init(struct smcopt *, const char *why);
 /* After smcopt_init, in a process of one thread: usable, or `why` has the kernel's reason. */
 void smcopt_open(struct smcopt *);
+/* The process has given up its rights, or is to, but CAP_BPF if that is kept: not usable when that is not enough. */
+void smcopt_confined(struct smcopt *, bool confined);
 void smcopt_close(struct smcopt *);
 /* NULL is allowed here and below, and means that it cannot be used. */
 static inline bool

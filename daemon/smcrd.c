@@ -358,6 +358,14 @@ open_option(struct daemon *d)
 	smcopt_init(&d->option, "no service wanted it when smcrd was started: restart it");
 	if (wants_option(d->cfg))
 		smcopt_open(&d->option);
+	smcopt_confined(&d->option, d->cfg->confine.mode != CONFIG_CONFINE_OFF);
+}
+
+/* CONFINE_KEEP_ */
+static unsigned
+rights_to_keep(const struct daemon *d)
+{
+	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
 }
 
 /*
@@ -394,7 +402,7 @@ open_all(struct daemon *d, FILE *err)
 	}
 	int rc = control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
 	if (rc == 0)
-		rc = confine_rights(d->cfg, d->option.keeps_right ? CONFINE_KEEP_BPF : 0, &d->confine);
+		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
 		rc = worker_new(d->loop, d->cfg, &d->option, d->fds, d->fd_cnt, err, &d->worker);
 	if (rc == 0)
@@ -499,14 +507,15 @@ run(struct daemon *d)
 	return code;
 }
 
-/* Tried out, for a configuration that wants it. */
+/* The option is tried out, for a configuration that wants it, as it says which rights are kept. */
 static void
-print_option(struct daemon *d)
+print_rights(struct daemon *d)
 {
-	if (!wants_option(d->cfg))
-		return;
 	open_option(d);
-	printf("SMC-R's TCP option: %s%s\n", smcopt_usable(&d->option) ? "ready" : "no: ", d->option.why);
+	confine_preview(d->cfg, rights_to_keep(d), &d->confine);
+	confine_print(&d->confine, stdout);
+	if (wants_option(d->cfg))
+		printf("SMC-R's TCP option: %s%s\n", smcopt_usable(&d->option) ? "ready" : "no: ", d->option.why);
 	smcopt_close(&d->option);
 }
 
@@ -530,9 +539,7 @@ smcrd_main(int argc, char **argv)
 	} else {
 		printf("%s: ok, %u services, %u devices\n", d.cfg->path, d.cfg->service_cnt, d.cfg->device_cnt);
 		device_preview(d.cfg, stdout);
-		confine_preview(d.cfg, &d.confine);
-		confine_print(&d.confine, stdout);
-		print_option(&d);
+		print_rights(&d);
 	}
 	config_free(d.cfg);
 	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;

@@ -75,9 +75,9 @@ verdict(const struct confine_state *state, enum confine_part last)
 }
 
 void
-confine_preview(const struct config *cfg, struct confine_state *out)
+confine_preview(const struct config *cfg, unsigned keep, struct confine_state *out)
 {
-	rights(cfg, CONFINE_LOOK, 0, out);
+	rights(cfg, CONFINE_LOOK, keep, out);
 	if (out->mode != CONFIG_CONFINE_OFF)
 		confine_system_calls(CONFINE_LOOK, &out->part[CONFINE_SYSTEM_CALLS]);
 }

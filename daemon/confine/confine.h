@@ -37,12 +37,12 @@ struct confine_state {
 /* As in JSON, by enum confine_part and enum config_confine. */
 extern const char *const confine_part_words[], *const confine_mode_words[];
 
-/* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
-void confine_preview(const struct config *, struct confine_state *out);
 /* What else is kept. */
 enum {
 	CONFINE_KEEP_BPF = 1 << 0, /* CAP_BPF, on kernels that let nobody use a BPF map without */
 };
+/* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
+void confine_preview(const struct config *, unsigned keep, struct confine_state *out);
 
 /* Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the
  * kernel's RDMA devices take requests only from who has the same rights as when it opened them, and before there is

@@ -239,12 +239,15 @@ START_TEST(off_changes_nothing)
 }
 
 /* Looking says what entering does, and does nothing. */
-START_TEST(a_preview_is_what_comes)
+START_LOOP_TEST(a_preview_is_what_comes, 0, 2)
 {
 	struct confine_state preview, state;
 	int status;
 
-	confine_preview(&cfg, &preview);
+	keep = _i == 1 ? CONFINE_KEEP_BPF : 0;
+	confine_preview(&cfg, keep, &preview);
+	if (geteuid() == 0)
+		ck_assert((strstr(preview.part[CONFINE_CAPABILITIES].text, "CAP_BPF") != NULL) == (_i == 1));
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
 	ck_assert_int_eq(prctl(PR_GET_SECCOMP, 0, 0, 0, 0), 0);
 	ck_assert_int_ge(mode_of_files(), 0);

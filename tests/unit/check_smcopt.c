@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -359,6 +360,21 @@ START_TEST(without_rights_it_says_so)
 	ck_assert(!smcopt_is_marked(&opt, c.listener));
 	ck_assert(!smcopt_syn_had_it(c.server));
 	hang_up(c);
+}
+
+/* A kernel that lets nobody read the map without CAP_BPF: who has other rights to open it cannot keep that one. */
+START_LOOP_TEST(what_cannot_be_kept_is_not_ready, 0, 8)
+{
+	bool keeps = (_i & 1) != 0, lacks = (_i & 2) != 0, confined = (_i & 4) != 0;
+
+	opt = (struct smcopt){ .map = dup(0), .link = dup(0), .keeps_right = keeps, .lacks_right = lacks };
+	int map = opt.map;
+	smcopt_confined(&opt, confined);
+	bool ends = keeps && lacks && confined;
+	ck_assert(smcopt_usable(&opt) == !ends);
+	ck_assert((strstr(opt.why, "CAP_BPF") != NULL) == ends);
+	ck_assert((fcntl(map, F_GETFD) < 0) == ends);
+	smcopt_close(&opt);
 }
 
 /* The option of a client is seen in its SYN, though our SYN/ACK could not have it. */
