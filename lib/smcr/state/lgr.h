@@ -157,8 +157,9 @@ struct lgr {
 	struct timer add_retry; /* server: ADD LINK again; client: the server hears again of an idle device (C.8) */
 	uint32_t add_retry_ms;  /* 0: the last attempt went well */
 	int64_t add_due_ns;     /* by when the offers of links so far are worked off (llc_offer_due) */
-	uint8_t
-	    asked_over; /* server: a REQUEST ADD LINK that came over this link is owed an ADD LINK or an answer; 0: none */
+	/* Server: a REQUEST ADD LINK that came over this link is owed an ADD LINK or an answer, over any link when that one has
+	 * ended; 0: none. */
+	uint8_t asked_over;
 	int64_t fyi_due_ns;                /* server: from when the client may say again that it has a device */
 	struct timer rkey_retry;           /* the peer refused our CONFIRM RKEY because of another exchange */
 	struct llc_delete_link delete_req; /* client: the server's, to be answered when the link is drained */
