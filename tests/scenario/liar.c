@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
+#include "tests/scenario/liar_v2.h"
 #include "tests/scenario/session.h"
 #include "wire/cdc.h"
 #include "wire/clc.h"
@@ -92,12 +93,15 @@ draw_dev(struct liar *l)
 	return hd != NULL ? hd->dev : NULL;
 }
 
-static void
-forge_send(struct liar *l, struct rnic_dev *dev, uint32_t qpn, uint8_t *msg, size_t len, const char *why)
+void
+liar_forge(struct liar *l, struct rnic_dev *dev, uint32_t qpn, uint8_t *msg, size_t len, const char *why)
 {
 	struct sim_forgery f = { .op = RNIC_WR_SEND, .data = msg, .len = len };
 
-	if (l->mute || !sim_forge(dev, qpn, &f))
+	if (l->mute)
+		return;
+	liar_v2_orders(l, msg, len);
+	if (!sim_forge(dev, qpn, &f))
 		return;
 	world_log(l->w, "liar: %s at qp %06x, %s", lie_name(LIE_LINK, msg, len), qpn, why);
 }
@@ -110,7 +114,7 @@ forge_flood(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 	size_t len = draw_message(l, LIE_LINK, msg);
 
 	for (uint32_t n = 1 + below(l, 100); n > 0; n--)
-		forge_send(l, dev, qpn, msg, len, "of a flood");
+		liar_forge(l, dev, qpn, msg, len, "of a flood");
 }
 
 static void
@@ -119,7 +123,7 @@ forge_something(struct liar *l, struct rnic_dev *dev, uint32_t qpn, const char *
 	uint8_t msg[LIE_MSG_MAX];
 	size_t len = draw_message(l, LIE_LINK, msg);
 
-	forge_send(l, dev, qpn, msg, len, why);
+	liar_forge(l, dev, qpn, msg, len, why);
 }
 
 /* Into memory that the liar knows of, or near it. */
@@ -168,7 +172,7 @@ resend_kept(struct liar *l, struct rnic_dev *dev)
 	if (!l->has_kept)
 		return;
 	l->has_kept = false;
-	forge_send(l, dev, l->kept_qpn, l->kept, l->kept_len, "late");
+	liar_forge(l, dev, l->kept_qpn, l->kept, l->kept_len, "late");
 }
 
 static bool
@@ -190,9 +194,10 @@ send_lie(struct liar *l, struct sim_forgery *f)
 	char text[LIE_TEXT];
 	uint8_t msg[LIE_MSG_MAX];
 	uint32_t qpn;
-	enum lie what = draw_lie(l);
 
-	switch (what) {
+	if (liar_v2_draws(l))
+		return liar_v2_says(l, f);
+	switch (draw_lie(l)) {
 	case LIE_FIELDS:
 		change_fields(l, LIE_LINK, f->data, f->len, text);
 		world_log(l->w, "liar: qp %06x %s", f->qpn, text);
@@ -201,7 +206,7 @@ send_lie(struct liar *l, struct sim_forgery *f)
 		world_log(l->w, "liar: qp %06x leaves out %s", f->qpn, lie_name(LIE_LINK, f->data, f->len));
 		return false;
 	case LIE_DOUBLE:
-		forge_send(l, f->from, f->qpn, f->data, f->len, "doubled");
+		liar_forge(l, f->from, f->qpn, f->data, f->len, "doubled");
 		return true;
 	case LIE_SWAP:
 		world_log(l->w, "liar: qp %06x keeps %s", f->qpn, lie_name(LIE_LINK, f->data, f->len));
@@ -216,7 +221,7 @@ send_lie(struct liar *l, struct sim_forgery *f)
 	case LIE_ELSEWHERE:
 		memcpy(msg, f->data, f->len < sizeof(msg) ? f->len : sizeof(msg));
 		if (sim_nth_qp_of(f->from, below(l, 16), &qpn) && qpn != f->qpn)
-			forge_send(l, f->from, qpn, msg, f->len < sizeof(msg) ? f->len : sizeof(msg), "elsewhere");
+			liar_forge(l, f->from, qpn, msg, f->len < sizeof(msg) ? f->len : sizeof(msg), "elsewhere");
 		return false;
 	case LIE_CUT:
 		f->len = chance(l, 800) ? below(l, (uint32_t)f->len) : f->len + 1 + below(l, 40);
@@ -310,6 +315,8 @@ liar_tampers(struct liar *l, struct sim_forgery *f)
 	} else {
 		resend_kept(l, f->from);
 	}
+	if (goes && f->op == RNIC_WR_SEND)
+		liar_v2_orders(l, f->data, f->len);
 	return goes;
 }
 
@@ -371,6 +378,8 @@ clc_lie(struct liar *l, uint8_t *buf, size_t len, size_t cap, enum liar_end *end
 
 	if (dev != NULL && sim_nth_qp_of(dev, below(l, 16), &qpn))
 		maybe_trouble(l, dev, qpn);
+	if (liar_v2_draws(l))
+		return liar_v2_clc(l, buf, len, cap);
 	switch (draw_lie(l)) {
 	case LIE_FIELDS:
 		change_fields(l, LIE_CLC, buf, len, text);
@@ -512,6 +521,10 @@ rearrange(struct liar *l)
 static void
 act(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 {
+	if (l->p->af_smc >= 2 && chance(l, 300)) {
+		liar_v2_acts(l, dev, qpn);
+		return;
+	}
 	switch (below(l, 13)) {
 	case 0:
 	case 1:
@@ -576,7 +589,7 @@ liar_start(struct liar *l, struct world *w, const struct plan *p, struct host *h
 {
 	*l = (struct liar){ .w = w, .p = p, .h = h };
 	rng_init_seeded(&l->rng, plan_mix(p->seed ^ 0x6c696172));
-	lie_init(&l->mem, &l->rng);
+	lie_init(&l->mem, &l->rng, p->af_smc >= 2);
 	world_timer_init(w, &l->act, act_fire);
 	world_timer_init(w, &l->trouble, trouble_fire);
 	if (p->act_us > 0)

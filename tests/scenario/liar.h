@@ -8,6 +8,8 @@
  *
  * A liar may have a habit: the same lie about each message of one kind, so that what one such message costs adds up.
  *
+ * Of SMC version 2 it knows more lies (liar_v2.h).
+ *
  * Further kinds of harm need no lie: its peer id may be that of another host, or another one in each connection; it may
  * repeat what others have said; and it may fall silent before it ends.
  */
@@ -69,6 +71,8 @@ struct liar {
 	uint8_t kept[LIE_MSG_MAX];
 };
 
+/* Says this at one of the liar's queue pairs. */
+void liar_forge(struct liar *, struct rnic_dev *, uint32_t qpn, uint8_t *msg, size_t len, const char *why);
 void liar_start(struct liar *, struct world *, const struct plan *, struct host *);
 void liar_stop(struct liar *);
 /* Bytes of CLC that the liar's side of a flow is about to send, whole messages, len of cap: their new length, and what

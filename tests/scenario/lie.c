@@ -1,116 +1,13 @@
-/* Fields of messages, and what else they could say; see lie.h. Offsets are those of RFC 7609 A.2 to A.4. */
+/* What fields of messages could say instead; see lie.h. */
 #include "tests/scenario/lie.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/span.h"
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
-
-struct field {
-	uint8_t off, len;
-	enum lie_kind kind;
-	const char *name;
-};
-
-#define FIELDS_MAX 20
-
-struct layout {
-	enum lie_proto proto;
-	uint8_t type;
-	uint8_t len; /* as the codecs write it */
-	const char *name;
-	struct field f[FIELDS_MAX];
-};
-
-#define CLC_HEAD                                               \
-	{ 4, 1, LK_CODE, "type" }, { 5, 2, LK_LEN, "length" }, \
-	{                                                      \
-		7, 1, LK_FLAGS, "version and flags"            \
-	}
-#define LLC_HEAD                                               \
-	{ 0, 1, LK_CODE, "type" }, { 1, 1, LK_LEN, "length" }, \
-	{                                                      \
-		3, 1, LK_FLAGS, "flags"                        \
-	}
-#define CLC_ACCEPT_FIELDS                                                                                           \
-	CLC_HEAD, { 8, 8, LK_PEER_ID, "peer id" }, { 16, 16, LK_GID, "GID" }, { 32, 6, LK_MAC, "MAC" },             \
-	    { 38, 3, LK_QPN, "QPN" }, { 41, 4, LK_RKEY, "rkey" }, { 45, 1, LK_INDEX, "element" },                   \
-	    { 46, 4, LK_TOKEN, "alert token" }, { 50, 1, LK_CODE, "size and MTU" }, { 52, 8, LK_VADDR, "address" }, \
-	    { 61, 3, LK_PSN, "PSN" }, { 64, 5, LK_OTHER, "extension" }, { 69, 2, LK_CODE, "version, transports" },  \
-	    { 72, 2, LK_PORT, "MPA port" }, { 74, 2, LK_COUNT, "receive depth" },                                   \
-	{                                                                                                           \
-		76, 8, LK_SECRET, "token"                                                                           \
-	}
-
-static const struct layout layouts[] = {
-	{ LIE_CLC, CLC_PROPOSAL, 92, "Proposal",
-	    { CLC_HEAD, { 8, 8, LK_PEER_ID, "peer id" }, { 16, 16, LK_GID, "GID" }, { 32, 6, LK_MAC, "MAC" },
-	        { 38, 2, LK_LEN, "offset" }, { 52, 5, LK_OTHER, "extension" }, { 57, 1, LK_CODE, "version" },
-	        { 58, 1, LK_FLAGS, "transports" }, { 60, 2, LK_PORT, "MPA port" }, { 62, 2, LK_COUNT, "receive depth" },
-	        { 64, 8, LK_SECRET, "token" }, { 80, 4, LK_OTHER, "subnet" }, { 84, 1, LK_CODE, "prefix" },
-	        { 87, 1, LK_COUNT, "prefixes" } } },
-	{ LIE_CLC, CLC_ACCEPT, 96, "Accept", { CLC_ACCEPT_FIELDS } },
-	{ LIE_CLC, CLC_CONFIRM, 96, "Confirm", { CLC_ACCEPT_FIELDS } },
-	{ LIE_CLC, CLC_DECLINE, 28, "Decline",
-	    { CLC_HEAD, { 8, 8, LK_PEER_ID, "peer id" }, { 16, 4, LK_CODE, "diagnosis" } } },
-	{ LIE_LINK, LLC_CONFIRM_LINK, LLC_LEN, "CONFIRM LINK",
-	    { LLC_HEAD, { 4, 6, LK_MAC, "MAC" }, { 10, 16, LK_GID, "GID" }, { 26, 3, LK_QPN, "QPN" },
-	        { 29, 1, LK_LINK, "link" }, { 30, 4, LK_OTHER, "user id" }, { 34, 1, LK_COUNT, "most links" } } },
-	{ LIE_LINK, LLC_ADD_LINK, LLC_LEN, "ADD LINK",
-	    { LLC_HEAD, { 2, 1, LK_CODE, "reason" }, { 4, 6, LK_MAC, "MAC" }, { 12, 16, LK_GID, "GID" },
-	        { 28, 3, LK_QPN, "QPN" }, { 31, 1, LK_LINK, "link" }, { 32, 1, LK_CODE, "MTU" },
-	        { 33, 3, LK_PSN, "PSN" }, { 36, 2, LK_PORT, "MPA port" } } },
-	{ LIE_LINK, LLC_ADD_LINK_CONT, LLC_LEN, "ADD LINK CONTINUATION",
-	    { LLC_HEAD, { 4, 1, LK_LINK, "link" }, { 5, 1, LK_COUNT, "count" }, { 8, 4, LK_RKEY, "old rkey" },
-	        { 12, 4, LK_RKEY, "new rkey" }, { 16, 8, LK_VADDR, "address" }, { 24, 4, LK_RKEY, "2nd old rkey" },
-	        { 28, 4, LK_RKEY, "2nd new rkey" }, { 32, 8, LK_VADDR, "2nd address" } } },
-	{ LIE_LINK, LLC_DELETE_LINK, LLC_LEN, "DELETE LINK",
-	    { LLC_HEAD, { 4, 1, LK_LINK, "link" }, { 5, 4, LK_CODE, "reason" } } },
-	{ LIE_LINK, LLC_CONFIRM_RKEY, LLC_LEN, "CONFIRM RKEY",
-	    { LLC_HEAD, { 4, 1, LK_COUNT, "count" }, { 5, 4, LK_RKEY, "rkey" }, { 9, 8, LK_VADDR, "address" },
-	        { 17, 1, LK_LINK, "link" }, { 18, 4, LK_RKEY, "its rkey" }, { 22, 8, LK_VADDR, "its address" },
-	        { 30, 1, LK_LINK, "2nd link" }, { 31, 4, LK_RKEY, "2nd rkey" }, { 35, 8, LK_VADDR, "2nd address" } } },
-	{ LIE_LINK, LLC_CONFIRM_RKEY_CONT, LLC_LEN, "CONFIRM RKEY CONTINUATION",
-	    { LLC_HEAD, { 4, 1, LK_COUNT, "count" }, { 5, 1, LK_LINK, "link" }, { 6, 4, LK_RKEY, "rkey" },
-	        { 10, 8, LK_VADDR, "address" }, { 18, 1, LK_LINK, "2nd link" }, { 19, 4, LK_RKEY, "2nd rkey" },
-	        { 23, 8, LK_VADDR, "2nd address" } } },
-	{ LIE_LINK, LLC_DELETE_RKEY, LLC_LEN, "DELETE RKEY",
-	    { LLC_HEAD, { 4, 1, LK_COUNT, "count" }, { 5, 1, LK_FLAGS, "mask" }, { 8, 4, LK_RKEY, "rkey" },
-	        { 12, 4, LK_RKEY, "2nd rkey" }, { 36, 4, LK_RKEY, "8th rkey" } } },
-	{ LIE_LINK, LLC_TEST_LINK, LLC_LEN, "TEST LINK", { LLC_HEAD, { 4, 16, LK_OTHER, "data" } } },
-	{ LIE_LINK, CDC_TYPE, CDC_LEN, "CDC",
-	    { { 0, 1, LK_CODE, "type" }, { 1, 1, LK_LEN, "length" }, { 2, 2, LK_SEQ, "sequence" },
-	        { 4, 4, LK_TOKEN, "alert token" }, { 10, 2, LK_COUNT, "producer wrap" },
-	        { 12, 4, LK_CURSOR, "producer" }, { 18, 2, LK_COUNT, "consumer wrap" },
-	        { 20, 4, LK_CURSOR, "consumer" }, { 24, 1, LK_FLAGS, "producer flags" },
-	        { 25, 1, LK_FLAGS, "connection flags" } } },
-};
-
-#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
-
-static const struct layout *
-layout_of(enum lie_proto proto, const uint8_t *msg, size_t len)
-{
-	if (len < CLC_HDR_LEN)
-		return NULL;
-	uint8_t type = proto == LIE_CLC ? msg[4] : msg[0];
-	for (size_t i = 0; i < LAYOUTS; i++)
-		if (layouts[i].proto == proto && layouts[i].type == type)
-			return &layouts[i];
-	return NULL;
-}
-
-static unsigned
-field_cnt(const struct layout *l, size_t len)
-{
-	unsigned n = 0;
-
-	while (n < FIELDS_MAX && l->f[n].len > 0 && l->f[n].off + l->f[n].len <= len)
-		n++;
-	return n;
-}
 
 const char *
 lie_name(enum lie_proto proto, const uint8_t *msg, size_t len)
@@ -121,10 +18,11 @@ lie_name(enum lie_proto proto, const uint8_t *msg, size_t len)
 }
 
 void
-lie_init(struct lie_memory *m, struct rng *rng)
+lie_init(struct lie_memory *m, struct rng *rng, bool v2)
 {
 	memset(m, 0, sizeof(*m));
 	m->rng = rng;
+	m->v2 = v2;
 }
 
 /* -- the memory -- */
@@ -172,10 +70,10 @@ lie_note(struct lie_memory *m, enum lie_proto proto, const uint8_t *msg, size_t 
 
 	if (l == NULL || len > LIE_MSG_MAX)
 		return;
-	unsigned cnt = field_cnt(l, len);
+	unsigned cnt = layout_fields(l, msg, len);
 	for (unsigned i = 0; i < cnt; i++)
 		if (worth_keeping(&l->f[i]) && (ours || l->f[i].kind != LK_SECRET))
-			remember_value(&m->values[l->f[i].kind], msg + l->f[i].off, l->f[i].len);
+			remember_value(&m->values[l->f[i].kind], msg + layout_at(l->f[i].off, msg, len), l->f[i].len);
 	o->proto = proto;
 	o->ours = ours;
 	o->len = (uint16_t)len;
@@ -238,9 +136,9 @@ lie_name_peer(uint8_t *msg, size_t len, uint32_t nr)
 {
 	const struct layout *l = layout_of(LIE_CLC, msg, len);
 
-	for (unsigned i = 0; l != NULL && i < field_cnt(l, len); i++)
+	for (unsigned i = 0; l != NULL && i < layout_fields(l, msg, len); i++)
 		if (l->f[i].kind == LK_PEER_ID)
-			num_put(msg + l->f[i].off, 2, nr);
+			num_put(msg + layout_at(l->f[i].off, msg, len), 2, nr);
 }
 
 /* -- changes -- */
@@ -259,7 +157,7 @@ static void
 number_changed(struct lie_memory *m, const struct field *f, uint8_t *p, size_t len)
 {
 	uint64_t v = num_get(p, len);
-	uint8_t known[16];
+	uint8_t known[FIELD_WIDEST];
 
 	switch (rng_below(m->rng, 8)) {
 	case 0:
@@ -291,7 +189,7 @@ number_changed(struct lie_memory *m, const struct field *f, uint8_t *p, size_t l
 static void
 bytes_changed(struct lie_memory *m, const struct field *f, uint8_t *p)
 {
-	uint8_t known[16];
+	uint8_t known[FIELD_WIDEST];
 
 	switch (rng_below(m->rng, 6)) {
 	case 0:
@@ -312,15 +210,14 @@ bytes_changed(struct lie_memory *m, const struct field *f, uint8_t *p)
 }
 
 static void
-field_changed(struct lie_memory *m, const struct field *f, uint8_t *msg)
+field_changed(struct lie_memory *m, const struct field *f, uint8_t *p)
 {
-	uint8_t *p = msg + f->off;
-
 	switch (f->kind) {
 	case LK_PEER_ID:
 	case LK_GID:
 	case LK_MAC:
 	case LK_SECRET:
+	case LK_EID:
 	case LK_OTHER:
 		bytes_changed(m, f, p);
 		break;
@@ -359,28 +256,34 @@ pick_field(struct lie_memory *m, const struct layout *l, unsigned cnt)
 
 /* Says what in text, from byte at on: where the next may go on. */
 static int
-change(struct lie_memory *m, const struct field *f, uint8_t *msg, char text[LIE_TEXT], int at)
+change(struct lie_memory *m, const struct field *f, uint8_t *p, char text[LIE_TEXT], int at)
 {
 	size_t num = f->len <= 8 ? f->len : 8;
-	uint64_t was = num_get(msg + f->off, num);
+	uint64_t was = num_get(p, num);
 
-	field_changed(m, f, msg);
+	field_changed(m, f, p);
 	if (at >= LIE_TEXT)
 		return at;
 	return at +
 	    snprintf(text + at, (size_t)(LIE_TEXT - at), " %s %llx -> %llx", f->name, (unsigned long long)was,
-	        (unsigned long long)num_get(msg + f->off, num));
+	        (unsigned long long)num_get(p, num));
 }
 
 void
 lie_change(struct lie_memory *m, enum lie_proto proto, uint8_t *msg, size_t len, unsigned n, char text[LIE_TEXT])
 {
 	const struct layout *l = layout_of(proto, msg, len);
-	unsigned cnt = l != NULL ? field_cnt(l, len) : 0;
+	unsigned cnt = l != NULL ? layout_fields(l, msg, len) : 0;
 	int at = snprintf(text, LIE_TEXT, "%s:", l != NULL ? l->name : "message");
 
-	for (; n > 0 && cnt > 0; n--)
-		at = change(m, pick_field(m, l, cnt), msg, text, at);
+	for (; n > 0 && cnt > 0; n--) {
+		const struct field *f = pick_field(m, l, cnt);
+		size_t off = layout_at(f->off, msg, len);
+
+		/* An offset may have been changed before. */
+		if (off + f->len <= len)
+			at = change(m, f, msg + off, text, at);
+	}
 	if (cnt == 0 && len > 0)
 		msg[rng_below(m->rng, (uint32_t)len)] ^= (uint8_t)(1u << rng_below(m->rng, 8));
 }
@@ -389,31 +292,41 @@ void
 lie_change_one(struct lie_memory *m, enum lie_proto proto, uint8_t *msg, size_t len, unsigned nr, char text[LIE_TEXT])
 {
 	const struct layout *l = layout_of(proto, msg, len);
-	unsigned cnt = l != NULL ? field_cnt(l, len) : 0;
+	unsigned cnt = l != NULL ? layout_fields(l, msg, len) : 0;
 	int at = snprintf(text, LIE_TEXT, "%s:", l != NULL ? l->name : "message");
 
 	if (cnt > 0)
-		(void)change(m, &l->f[nr % cnt], msg, text, at);
+		(void)change(m, &l->f[nr % cnt], msg + layout_at(l->f[nr % cnt].off, msg, len), text, at);
 }
 
-size_t
-lie_new(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX])
+/* -- messages that nobody wrote -- */
+
+static void
+fill_known(struct lie_memory *m, const struct layout *l, uint8_t *msg)
+{
+	for (unsigned i = 0; i < layout_fields(l, msg, l->len); i++)
+		if (worth_keeping(&l->f[i]))
+			(void)lie_value(m, l->f[i].kind, msg + layout_at(l->f[i].off, msg, l->len), l->f[i].len);
+}
+
+static void
+clc_ends(const struct layout *l, uint8_t *msg)
 {
 	static const uint8_t eye[] = { 0xe2, 0xd4, 0xc3, 0xd9 };
-	const struct layout *l;
 
-	do
-		l = &layouts[rng_below(m->rng, LAYOUTS)];
-	while (l->proto != proto);
-	memset(msg, 0, LIE_MSG_MAX);
-	for (unsigned i = 0; i < field_cnt(l, l->len); i++)
-		if (worth_keeping(&l->f[i]))
-			(void)lie_value(m, l->f[i].kind, msg + l->f[i].off, l->f[i].len);
-	if (proto == LIE_CLC) {
-		memcpy(msg, eye, sizeof(eye));
-		memcpy(msg + l->len - sizeof(eye), eye, sizeof(eye));
-		msg[4] = l->type;
-		num_put(msg + 5, 2, l->len);
+	memcpy(msg, eye, sizeof(eye));
+	memcpy(msg + l->len - sizeof(eye), eye, sizeof(eye));
+	msg[4] = l->type;
+	num_put(msg + 5, 2, l->len);
+}
+
+/* Version 1. */
+static size_t
+new_v1(struct lie_memory *m, const struct layout *l, uint8_t *msg)
+{
+	fill_known(m, l, msg);
+	if (l->proto == LIE_CLC) {
+		clc_ends(l, msg);
 		msg[7] = (uint8_t)(0x10 | (rng_below(m->rng, 2) << 3));
 		return l->len;
 	}
@@ -424,4 +337,168 @@ lie_new(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX])
 	else
 		msg[24 + rng_below(m->rng, 2)] = (uint8_t)(1u << rng_below(m->rng, 8));
 	return LLC_LEN;
+}
+
+/* Version 2, with what else has to be right for a message to get anywhere. */
+static size_t
+new_v2(struct lie_memory *m, const struct layout *l, uint8_t *msg)
+{
+	if (l->proto == LIE_LINK) {
+		fill_known(m, l, msg);
+		msg[0] = l->type;
+		num_put(msg + 1, 2, l->len);
+		msg[3] = (uint8_t)(rng_below(m->rng, 2) << 7 | rng_below(m->rng, 4) << 5);
+		const struct list_field *list = layout_list(LIE_LINK, msg, l->len);
+		if (list != NULL)
+			msg[list->cnt_off + list->cnt_len - 1] = (uint8_t)((l->len - list->off) / list->elem_len);
+		return l->len;
+	}
+	if (l->type == CLC_PROPOSAL)
+		num_put(msg + 50, 2, 28);
+	fill_known(m, l, msg);
+	clc_ends(l, msg);
+	msg[7] = (uint8_t)(0x20 | (rng_below(m->rng, 2) << 3));
+	if (l->type == CLC_PROPOSAL) {
+		msg[7] = 0x20 | CLC_PATH_NONE;
+		msg[layout_at(V2_EXT | 0, msg, l->len)] = 1;
+		msg[layout_at(V2_EXT | 3, msg, l->len)] = (uint8_t)(rng_below(m->rng, 2) << 4);
+		num_put(msg + 50, 2, 28);
+	} else if (l->type != CLC_DECLINE) {
+		msg[50] = 5;
+		msg[105] = (uint8_t)(0x20 | rng_below(m->rng, 2));
+		msg[156] = l->type == CLC_CONFIRM ? 2 : msg[156];
+	}
+	return l->len;
+}
+
+size_t
+lie_new(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX])
+{
+	bool v2 = m->v2 && rng_below(m->rng, 10) != 0;
+	const struct layout *l, *all;
+	size_t cnt = layouts_all(v2, &all);
+
+	do
+		l = &all[rng_below(m->rng, (uint32_t)cnt)];
+	while (l->proto != proto);
+	memset(msg, 0, LIE_MSG_MAX);
+	return v2 ? new_v2(m, l, msg) : new_v1(m, l, msg);
+}
+
+size_t
+lie_new_llc(struct lie_memory *m, uint8_t type, uint8_t msg[LIE_MSG_MAX])
+{
+	const struct layout *l = layout_of(LIE_LINK, (uint8_t[CLC_HDR_LEN]){ type }, CLC_HDR_LEN);
+
+	memset(msg, 0, LIE_MSG_MAX);
+	return new_v2(m, l, msg);
+}
+
+/* -- lists, lengths, byte orders of version 2 -- */
+
+static bool
+is_llc_v2(const uint8_t *msg, size_t len)
+{
+	return len >= 4 && (msg[0] & 0xf0) == 0x20;
+}
+
+static void
+turn(uint8_t *p)
+{
+	uint8_t first = p[0];
+
+	p[0] = p[1];
+	p[1] = first;
+}
+
+void
+lie_turn_bytes(uint8_t *msg, size_t len)
+{
+	const struct list_field *list = layout_list(LIE_LINK, msg, len);
+
+	if (!is_llc_v2(msg, len))
+		return;
+	turn(msg + 1);
+	if (list != NULL && list->cnt_len == 2 && len > list->cnt_off + 1u)
+		turn(msg + list->cnt_off);
+}
+
+/* One that was there before, a known value, or nonsense. */
+static void
+fill_elem(struct lie_memory *m, const struct list_field *list, uint8_t *first, size_t had, size_t i)
+{
+	uint8_t *p = first + i * list->elem_len;
+	size_t num = list->kind == LK_RKEY ? LLC_RKEY_LEN : list->elem_len;
+	uint32_t how = rng_below(m->rng, 10);
+
+	if (how < 4 && had > 0) {
+		memcpy(p, first + rng_below(m->rng, (uint32_t)had) * list->elem_len, list->elem_len);
+		return;
+	}
+	for (unsigned k = 0; k < list->elem_len; k++)
+		p[k] = (uint8_t)rng_below(m->rng, 256);
+	if (how < 8)
+		(void)lie_value(m, list->kind, p, num);
+	if (how < 8 && list->elem_len == LLC_PAIR_LEN && list->kind == LK_RKEY) {
+		(void)lie_value(m, LK_RKEY, p + 4, 4);
+		(void)lie_value(m, LK_VADDR, p + 8, 8);
+	}
+}
+
+/* What the message says of its length and of the number of elements: mostly the truth. */
+static void
+tell_list(struct lie_memory *m, enum lie_proto proto, const struct list_field *list, uint8_t *msg, size_t len, size_t n)
+{
+	size_t said = rng_below(m->rng, 5) == 0 ? near(m->rng, n) : n;
+	size_t said_len = rng_below(m->rng, 12) == 0 ? near(m->rng, len) : len;
+
+	num_put(msg + (proto == LIE_CLC ? 5 : 1), 2, said_len);
+	num_put(msg + layout_at(list->cnt_off, msg, len), list->cnt_len, said);
+}
+
+size_t
+lie_list(struct lie_memory *m, enum lie_proto proto, uint8_t *msg, size_t len, size_t cap)
+{
+	static const uint16_t cnts[] = { 0, 1, 2, 3, 7, 8, 9, 10, 16, 30, 59, 60, 124, 125, 253, 254, 255, 256, 505,
+		2048 };
+	const struct list_field *list = layout_list(proto, msg, len);
+	const size_t eye = proto == LIE_CLC ? 4 : 0;
+	size_t n = cnts[rng_below(m->rng, sizeof(cnts) / sizeof(cnts[0]))], at, had, new_len;
+	uint8_t end[4] = { 0 };
+
+	if (list == NULL)
+		return len;
+	at = layout_at(list->off, msg, len);
+	if (at + eye > len || at + eye > cap)
+		return len;
+	memcpy(end, msg + len - eye, eye);
+	had = (len - eye - at) / list->elem_len;
+	if (n > (cap - at - eye) / list->elem_len)
+		n = (cap - at - eye) / list->elem_len;
+	for (size_t i = had < n && rng_below(m->rng, 3) != 0 ? had : 0; i < n; i++)
+		fill_elem(m, list, msg + at, had < n ? had : n, i);
+	new_len = at + n * list->elem_len + eye;
+	if (proto == LIE_LINK && new_len < LLC_LEN) {
+		memset(msg + new_len, 0, LLC_LEN - new_len);
+		new_len = LLC_LEN;
+	}
+	memcpy(msg + new_len - eye, end, eye);
+	tell_list(m, proto, list, msg, new_len, n);
+	return new_len;
+}
+
+size_t
+lie_stretch(struct lie_memory *m, uint8_t *msg, size_t len, size_t cap)
+{
+	static const uint16_t lens[] = { 44, 45, 48, 60, 64, 65, 72, 255, 256, 300, 4096, 8190, 8191, 8192, 8193 };
+	size_t to = lens[rng_below(m->rng, sizeof(lens) / sizeof(lens[0]))];
+
+	if (!is_llc_v2(msg, len))
+		return len;
+	if (to > cap)
+		to = cap;
+	if (to > len)
+		memset(msg + len, (int)rng_below(m->rng, 2) * 0xff, to - len);
+	num_put(msg + 1, 2, to);
+	return to;
 }

@@ -13,44 +13,18 @@
 #include <stdint.h>
 
 #include "base/rng.h"
+#include "tests/scenario/lie_layout.h"
 
-#define LIE_MSG_MAX 256
+#define LIE_MSG_MAX 768   /* of one that is remembered, or written anew */
+#define LIE_LONG_MAX 8256 /* of one that is made longer */
 #define LIE_OLD_MAX 64
 #define LIE_VALUES 16
 #define LIE_TEXT 120
 
-enum lie_proto {
-	LIE_CLC,
-	LIE_LINK, /* LLC and CDC */
-};
-
-enum lie_kind {
-	LK_PEER_ID,
-	LK_GID,
-	LK_MAC,
-	LK_QPN,
-	LK_PSN,
-	LK_RKEY,
-	LK_VADDR,
-	LK_TOKEN, /* alert token */
-	LK_LINK,  /* number of a link */
-	LK_INDEX, /* of an RMB element */
-	LK_COUNT,
-	LK_SEQ,
-	LK_CURSOR,
-	LK_FLAGS,
-	LK_CODE, /* size, MTU, reason, version, type */
-	LK_LEN,
-	LK_PORT,
-	LK_SECRET,
-	LK_OTHER,
-	LK_CNT,
-};
-
 struct lie_values {
 	uint8_t len;
 	uint8_t cnt, next;
-	uint8_t v[LIE_VALUES][16];
+	uint8_t v[LIE_VALUES][FIELD_WIDEST];
 };
 
 struct lie_old {
@@ -62,12 +36,13 @@ struct lie_old {
 
 struct lie_memory {
 	struct rng *rng;
+	bool v2; /* most messages that nobody wrote are of version 2 */
 	struct lie_values values[LK_CNT];
 	struct lie_old old[LIE_OLD_MAX];
 	unsigned old_cnt, old_next;
 };
 
-void lie_init(struct lie_memory *, struct rng *);
+void lie_init(struct lie_memory *, struct rng *, bool v2);
 /* A message went by; `ours`: from or to the liar. */
 void lie_note(struct lie_memory *, enum lie_proto, const uint8_t *msg, size_t len, bool ours);
 /* Changes n fields of the message; says in text what. */
@@ -82,6 +57,15 @@ size_t lie_others(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX],
 void lie_name_peer(uint8_t *msg, size_t len, uint32_t nr);
 /* One of a random type whose fields have values of the memory: its length. */
 size_t lie_new(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
+/* The same, an LLC message of this type of version 2, as it is on the wire. */
+size_t lie_new_llc(struct lie_memory *, uint8_t type, uint8_t msg[LIE_MSG_MAX]);
+/* A message of version 2 that ends with a list gets another list, of none to as many elements as there is room for, some of
+ * them known from elsewhere, and some twice: its new length. */
+size_t lie_list(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, size_t cap);
+/* An LLC message of version 2 says another length, and has it: up to one more than is allowed. */
+size_t lie_stretch(struct lie_memory *, uint8_t *msg, size_t len, size_t cap);
+/* The 16-bit numbers of an LLC message of version 2 are in the other byte order. */
+void lie_turn_bytes(uint8_t *msg, size_t len);
 /* A value of the kind, of len bytes; false when none is known. */
 bool lie_value(struct lie_memory *, enum lie_kind, void *out, size_t len);
 /* The name of the message. */

@@ -22,6 +22,8 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/hostile.c tests/scenario/hostile.h \
 	tests/scenario/liar.c tests/scenario/liar.h \
 	tests/scenario/lie.c tests/scenario/lie.h \
+	tests/scenario/lie_layout.c tests/scenario/lie_layout.h \
+	tests/scenario/liar_v2.c tests/scenario/liar_v2.h \
 	tests/scenario/dice.h \
 	tests/scenario/plan.c tests/scenario/plan.h \
 	tests/scenario/plan_hostile.c \

@@ -99,6 +99,8 @@ struct plan_fault {
 	X(habit_lie, 0, 8)		/* enum lie */ \
 	X(habit_field, 0, 255) \
 	X(habit_per_mille, 0, 1000) \
+	X(habit_v2, 0, 3)		/* enum lie_v2, in place of habit_lie where it is not 0 */ \
+	X(liar_order, 0, 2)		/* enum liar_order */ \
 	X(act_us, 0, 100000000)		/* between two deeds of its own, on average; 0: none */ \
 	X(talk_ms, 0, 600000)		/* it ends after that */ \
 	X(liar_ids, 0, 1)		/* it has another peer id in each of its connections */ \

@@ -4,7 +4,7 @@
 
 #include "tests/scenario/dice.h"
 #include "tests/scenario/flow.h"
-#include "tests/scenario/liar.h"
+#include "tests/scenario/liar_v2.h"
 #include "tests/scenario/plan.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
@@ -143,6 +143,17 @@ draw_crowd(struct plan *p, struct rng *r)
 	p->rmb_kb = chance(r, 30) ? hostile_scale(r, 64, 1024) : 0;
 }
 
+/* Drawn from numbers of its own, for any run: version 1 does not look at it. */
+static void
+draw_v2(struct plan *p, uint64_t seed)
+{
+	struct rng r;
+
+	rng_init_seeded(&r, plan_mix(seed ^ 0x76657232));
+	p->habit_v2 = p->habit != 0 && chance(&r, 50) ? even(&r, LIE_V2_LIST, LIE_V2_TURN) : 0;
+	p->liar_order = chance(&r, 60) ? LIAR_ORDER_ENGINES : chance(&r, 70) ? LIAR_LITTLE : LIAR_EITHER;
+}
+
 void
 plan_draw_hostile(struct plan *p, uint64_t seed)
 {
@@ -168,4 +179,5 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	p->far_middle = chance(&r, 15);
 	p->vlans = chance(&r, 15) ? rng_below(&r, 4096) & ~0111u : 0;
 	p->end_ms = chance(&r, 25) ? hostile_scale(&r, 1, 4000) : 0;
+	draw_v2(p, seed);
 }

@@ -1,7 +1,7 @@
 /*
  * run [--seed N] [--set NAME=VALUE[,...]]... [--file SETTINGS | --script SCRIPT] [--verbose] [--plan]
  *	one run; the same seed and settings repeat it exactly
- * run --soak COUNT [--first N] [--jobs N]
+ * run --soak COUNT [--seed FIRST] [--jobs N]
  *	many seeds, each in a process of its own
  * run --tap [--seeds FILE]
  *	the fixed seeds, those of the file and some random ones, as TAP
