@@ -147,6 +147,27 @@ START_TEST(new_rmbs_are_confirmed_and_idle_ones_deleted)
 		ck_assert(IS(c[i], ESTABLISHED));
 }
 
+/* Timers of one turn: the first one loses the last link, which the group hears of behind the timers. */
+START_TEST(no_idle_rmb_is_deleted_when_the_last_link_has_just_been_lost)
+{
+	duo_begin(&two_elements);
+	duo_connect(1, 3, 20);
+	for (unsigned i = 1; i < 4; i++)
+		duo_close(i);
+	duo_run(100);
+	for (unsigned i = 1; i < 4; i++)
+		duo_release_pair(i);
+	struct lgr *lgr = duo_lgr(A);
+	ck_assert_uint_eq(lgr->rmb_cnt, 2);
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		rmb->idle_since_ns = lgr->eng->now_ns - 2000 * MS;
+	link_lost(duo_link(A), "no answer");
+	lgr->rmb_idle.fire(&lgr->rmb_idle);
+	ck_assert_uint_eq(duo_count(A, "DELETE RKEY"), 0);
+	duo_run(50);
+	ck_assert_ptr_null(duo_lgr(A));
+}
+
 START_TEST(many_connections_at_once_wait_for_the_same_rmb)
 {
 	duo_begin(&two_elements);

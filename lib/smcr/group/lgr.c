@@ -34,7 +34,9 @@ rmb_idle_fired(struct timer *t)
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
 
 	rmb_cool_down(lgr);
-	llc_delete_idle_rmb(lgr);
+	/* Another timer of this turn may have lost the last link, which is acted on behind them. */
+	if (lgr_pick_link(lgr) != NULL)
+		llc_delete_idle_rmb(lgr);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
 }
 
