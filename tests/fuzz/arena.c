@@ -179,6 +179,8 @@ configure(struct smcr_config *cfg, unsigned flags)
 	cfg->sndbuf_size = 16 * 1024;
 	cfg->rmb_elems = 8;
 	cfg->rfc_cursors = (flags & ARENA_RFC_CURSORS) != 0;
+	cfg->ueid_cnt = (flags & ARENA_V2) != 0;
+	memset(&cfg->ueids[0], ARENA_UEID, sizeof(cfg->ueids[0]));
 	if ((flags & ARENA_ONE_LINK) != 0)
 		cfg->links_max = 1;
 	if ((flags & ARENA_MANY_LINKS) != 0)
@@ -200,7 +202,7 @@ arena_init(struct arena *a, unsigned flags)
 
 	memset(a, 0, sizeof(*a));
 	arena = a;
-	a->transport = (flags & ARENA_ROCE) != 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
+	a->transport = (flags & (ARENA_ROCE | ARENA_V2)) != 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
 	sim_config_init(&sim);
 	sim.ctx = a;
 	sim.breach = on_breach;

@@ -11,6 +11,7 @@
 
 #define ARENA_DEVS 4
 #define ARENA_MS 1000000LL
+#define ARENA_UEID 'U' /* so many of it */
 
 /* smcr_open.app of every connection of the engine. */
 struct arena_user {
@@ -56,6 +57,7 @@ enum {
 	ARENA_NO_DENY = 1 << 5,  /* a card */
 	ARENA_CONFIRMS = 1 << 6, /* completions wait for rnic_ops.confirm */
 	ARENA_ONE_DEV = 1 << 7,
+	ARENA_V2 = 1 << 8, /* the engine has a UEID, and RoCE */
 };
 
 void arena_init(struct arena *, unsigned flags);

@@ -130,14 +130,20 @@ do_answer(struct run *r, const struct step *s)
 
 static const enum llc_type llc_types[] = { LLC_CONFIRM_LINK, LLC_ADD_LINK, LLC_ADD_LINK_CONT, LLC_DELETE_LINK,
 	LLC_CONFIRM_RKEY, LLC_TEST_LINK, LLC_CONFIRM_RKEY_CONT, LLC_DELETE_RKEY };
+/* Version 2 has no CONTINUATIONs, but requests for links; and lists, of so many: 0 stands for what is right. */
+static const enum llc_type llc_types_v2[] = { LLC_CONFIRM_LINK, LLC_ADD_LINK, LLC_REQUEST_ADD_LINK, LLC_DELETE_LINK,
+	LLC_CONFIRM_RKEY, LLC_TEST_LINK, LLC_REQUEST_ADD_LINK, LLC_DELETE_RKEY };
+static const uint8_t list_cnts[] = { 0, 0, 1, 2, 3, 7, 8, 9, 30, 59, 60, 124, 125, 253, 254, 255 };
 
 static void
 do_llc(struct run *r, const struct step *s)
 {
 	struct rival_link *l = rival_nth_link(r->rival, s->who);
 
-	if (l != NULL)
-		rival_llc(l, llc_types[s->a % 8], (s->a & 8) != 0, s->b);
+	if (l == NULL)
+		return;
+	bool v2 = rival_llc_version(r->rival) == LLC_VERSION_2;
+	rival_llc(l, (v2 ? llc_types_v2 : llc_types)[s->a % 8], (s->a & 8) != 0, s->b, list_cnts[s->c % 16]);
 }
 
 static void
@@ -152,18 +158,27 @@ do_llc_start(struct run *r, const struct step *s)
 static void
 do_llc_raw(struct run *r, const struct step *s)
 {
+	static const uint16_t longer[] = { 65, 256, 2056, 4152, LLC_MAX_LEN - 1, LLC_MAX_LEN, RIVAL_LONGEST };
 	struct rival_link *l = rival_nth_link(r->rival, s->who);
-	uint8_t buf[64] = { 0 };
+	bool v2 = rival_llc_version(r->rival) == LLC_VERSION_2;
+	uint8_t buf[RIVAL_LONGEST] = { 0 };
+	size_t len = s->a % 2 == 0 ? LLC_LEN : s->c % (RIVAL_INLINE + 1u);
 	const uint8_t *p;
 	size_t n = steps_raw(&r->steps, 9, &p);
 
 	if (l == NULL)
 		return;
+	if (v2 && (s->a & 2) != 0)
+		len = longer[s->c % (sizeof(longer) / sizeof(longer[0]))];
 	if (n > 0)
 		memcpy(buf, p, n);
-	if (s->b % 2 == 0)
-		buf[1] = LLC_LEN;
-	rival_send(l, buf, s->a % 2 == 0 ? LLC_LEN : s->c % (sizeof(buf) + 1));
+	if (s->b % 2 == 0) {
+		buf[1] = (uint8_t)(v2 ? len >> 8 : LLC_LEN);
+		buf[2] = v2 ? (uint8_t)len : buf[2];
+	}
+	if (v2 && (s->b & 2) == 0)
+		buf[0] = 0x20 | (buf[0] & 0x0f);
+	rival_send(l, buf, len);
 }
 
 static void
@@ -548,8 +563,11 @@ static void
 begin(struct run *r, const uint8_t header[STEPS_HEADER])
 {
 	unsigned rival = header[1] ^ (RIVAL_ADMITS | RIVAL_ANSWERS); /* zero is the easy way */
+	bool v2 = header[3] % 8 == 2 || header[3] % 8 == 3;
 
-	arena_init(&r->arena, header[0]);
+	if (v2)
+		rival |= RIVAL_V2 | (header[3] % 8 == 3 ? RIVAL_LITTLE : 0);
+	arena_init(&r->arena, header[0] | (v2 ? ARENA_V2 : 0));
 	witness_init(&r->witness, &r->arena, header[2] % 2 == 0 ? SMCR_SERVER : SMCR_CLIENT);
 	r->rival = rival_new(&r->arena, rival);
 }

@@ -36,7 +36,7 @@ rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsi
 		FUZZ_CHECK(
 		    d->ops->mr_reg(l->pd, r->rmb[i], sizeof(r->rmb[i]), RNIC_ACCESS_REMOTE_WRITE, &l->rmb[i]) == 0);
 	for (unsigned i = 0; i < RIVAL_RQ; i++) {
-		struct rnic_recv_wr wr = { .wr_id = i, .mr = l->recv_mr, .ptr = l->recv[i], .len = 64 };
+		struct rnic_recv_wr wr = { .wr_id = i, .mr = l->recv_mr, .ptr = l->recv[i], .len = RIVAL_RECV };
 
 		(void)l->qp->dev->ops->post_recv(l->qp, &wr, 1);
 	}
@@ -54,6 +54,8 @@ event(const struct rnic_event *ev)
 	if (ev->type == RNIC_EV_CONNECTED) {
 		l->connected = true;
 		(void)l->qp->dev->ops->qp_rts(l->qp);
+		if (l->confirms)
+			rival_llc_start(l);
 	} else if (ev->type == RNIC_EV_CONNECT_FAILED || ev->type == RNIC_EV_QP_ERROR) {
 		l->broken = true;
 	}
@@ -144,8 +146,11 @@ rival_send(struct rival_link *l, const uint8_t *p, size_t len)
 		.flags = RNIC_INLINE | RNIC_SIGNALED,
 		.sge_cnt = 1,
 		.sge = { { .ptr = p, .len = (uint32_t)len } } };
+	struct sim_forgery any = { .op = RNIC_WR_SEND, .data = (uint8_t *)(uintptr_t)p, .len = len };
 
-	if (can_post(l))
+	if (len > RIVAL_INLINE)
+		(void)sim_forge(l->qp->dev, l->qp->qpn, &any);
+	else if (can_post(l))
 		(void)l->qp->dev->ops->post_send(l->qp, &wr);
 }
 
@@ -188,27 +193,29 @@ take(struct rival_link *l, const uint8_t *buf, size_t len)
 		take_cdc(l->of, buf, len);
 		return;
 	}
-	if (llc_decode((struct span){ buf, len }, LLC_VERSION, &msg) <= 0)
+	if (llc_decode((struct span){ buf, len }, rival_llc_version(l->of), &msg) <= 0)
 		return;
 	if (msg.type == LLC_TEST_LINK && !msg.response && (l->of->flags & RIVAL_ANSWERS) != 0) {
 		uint8_t b[LLC_LEN];
 
 		msg.response = true;
-		if (llc_encode(&msg, LLC_VERSION, b, sizeof(b)) > 0)
+		if (llc_encode(&msg, rival_llc_version(l->of), b, sizeof(b)) > 0)
 			rival_send(l, b, sizeof(b));
 		return;
 	}
-	if (l->todo_cnt < RIVAL_TODO)
-		memcpy(l->todo[l->todo_cnt++], buf, LLC_LEN);
+	if (l->todo_cnt == RIVAL_TODO)
+		return;
+	memcpy(l->todo[l->todo_cnt].b, buf, len);
+	l->todo[l->todo_cnt++].len = len;
 }
 
 static void
 completion(const struct rnic_wc *wc)
 {
 	struct rival_link *l = wc->qp->ctx;
-	uint8_t buf[64];
+	uint8_t buf[RIVAL_RECV];
 	struct rnic_recv_wr wr = {
-		.wr_id = wc->wr_id, .mr = l->recv_mr, .ptr = l->recv[wc->wr_id % RIVAL_RQ], .len = 64
+		.wr_id = wc->wr_id, .mr = l->recv_mr, .ptr = l->recv[wc->wr_id % RIVAL_RQ], .len = RIVAL_RECV
 	};
 
 	if (wc->op != RNIC_WC_RECV || wc->status != RNIC_WC_OK)
@@ -295,10 +302,12 @@ parse(struct rival_mid *m)
 	while ((n = clc_decode((struct span){ m->in, m->in_len }, &msg)) > 0) {
 		memmove(m->in, m->in + n, m->in_len - (size_t)n);
 		m->in_len -= (size_t)n;
-		if (msg.type == CLC_PROPOSAL)
+		if (msg.type == CLC_PROPOSAL) {
 			m->has_proposal = true;
-		else if (msg.type == CLC_ACCEPT || msg.type == CLC_CONFIRM)
+			m->offer = msg.proposal.v2;
+		} else if (msg.type == CLC_ACCEPT || msg.type == CLC_CONFIRM) {
 			take_accept(m, &msg.accept, msg.type == CLC_ACCEPT);
+		}
 	}
 	FUZZ_CHECK(n == 0); /* what the engine says is always well formed */
 }
@@ -377,6 +386,10 @@ rival_open(struct rival_mid *m, enum smcr_role role, unsigned group, unsigned si
 	if ((group & 0x20) != 0)
 		open.subnet[open.subnet_cnt++] = (struct smcr_subnet){ .v6 = true, .addr = { 0xfd }, .prefix_len = 64 };
 	open.remote.addr[15] = (uint8_t)(10 + (group >> 7 & 1u));
+	if ((r->flags & RIVAL_V2) != 0) {
+		open.peer = SMCR_PEER_LINUX;
+		open.remote.addr[10] = open.remote.addr[11] = 0xff; /* IPv4 */
+	}
 	m->conn = prewarm && role == SMCR_CLIENT ? smcr_prewarm(r->arena->eng, &open, &err)
 	                                         : smcr_open(r->arena->eng, &open, &err);
 }
@@ -420,6 +433,53 @@ build_proposal(struct rival_mid *m, struct clc_proposal *p, bool prewarm)
 		p->ext.transports |= CLC_TRANSPORT_PREWARM;
 }
 
+/* The same of version 2; both: version 1 is offered, too. */
+static void
+build_proposal_v2(struct rival_mid *m, struct clc_proposal *p, bool both)
+{
+	struct rnic_info info = rnic_query(m->of->dev[0]);
+
+	build_proposal(m, p, false);
+	p->typev1 = both ? CLC_PATH_R : CLC_PATH_NONE;
+	p->typev2 = CLC_PATH_R;
+	p->growth_len = CLC_GROWTH_LEN;
+	p->v2 = (struct clc_v2_offer){
+		.present = true,
+		.eid_cnt = 2,
+		.release = CLC_RELEASE,
+		.max_conns = (m->of->flags & RIVAL_LINKS_8) != 0 ? CLC_MIN_MAX_CONNS : 255,
+		.max_links = CLC_MAX_MAX_LINKS,
+	};
+	memset(&p->v2.eids[0], 'V', sizeof(p->v2.eids[0]));
+	memset(&p->v2.eids[1], ARENA_UEID, sizeof(p->v2.eids[1]));
+	memcpy(p->v2.gid, info.gid.b, sizeof(p->v2.gid));
+}
+
+static uint8_t
+least(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What Accept and Confirm of version 2 have besides: an Accept takes what was offered, a Confirm repeats the Accept's. */
+static void
+build_terms(const struct rival_mid *m, struct clc_accept *a, bool accept)
+{
+	struct clc_first_contact *f = &a->first;
+
+	memset(&a->eid, ARENA_UEID, sizeof(a->eid));
+	if (!a->first_contact)
+		return;
+	*f = (struct clc_first_contact){ .present = true, .direct = true, .os = CLC_OS_LINUX };
+	memset(f->host, ' ', sizeof(f->host));
+	f->release = accept ? least(CLC_RELEASE, m->offer.release) : m->theirs.first.release;
+	f->max_conns = accept ? m->offer.max_conns : m->theirs.first.max_conns;
+	f->max_links = accept ? least(CLC_MAX_MAX_LINKS, m->offer.max_links) : m->theirs.first.max_links;
+	f->gid_cnt = accept ? 0 : RIVAL_DEVS - 1;
+	for (unsigned i = 0; i < f->gid_cnt; i++)
+		memcpy(f->gids[i], rnic_query(m->of->dev[i + 1]).gid.b, sizeof(f->gids[i]));
+}
+
 static struct rival_link *
 link_to_name(struct rival_mid *m, bool accept, bool join)
 {
@@ -455,6 +515,10 @@ build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 	a->alert_token = TOKEN + m->slot;
 	a->mtu_code = 5;
 	a->ext = extension(m->of, info.mpa_port, accept ? m->group->token : 0);
+	if ((m->of->flags & RIVAL_V2) != 0) {
+		a->first_contact = m->contact; /* Linux sets it in its Confirm, too */
+		build_terms(m, a, accept);
+	}
 	if (m->group->rmbs_named == 0)
 		m->group->rmbs_named = 1;
 	return true;
@@ -463,20 +527,26 @@ build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 void
 rival_clc(struct rival_mid *m, enum clc_type type, bool join, unsigned cut)
 {
-	struct clc_msg msg = { .type = type, .version = 1 };
-	uint8_t buf[512];
+	bool v2 = (m->of->flags & RIVAL_V2) != 0;
+	struct clc_msg msg = { .type = type, .version = v2 ? 2 : 1 };
+	uint8_t buf[CLC_MAX_SENT_LEN];
 
-	if (type == CLC_PROPOSAL) {
+	if (type == CLC_PROPOSAL && v2) {
+		build_proposal_v2(m, &msg.proposal, join);
+	} else if (type == CLC_PROPOSAL) {
 		build_proposal(m, &msg.proposal, join);
 	} else if (type == CLC_DECLINE) {
 		memcpy(msg.decline.peer_id, m->group->peer_id, sizeof(msg.decline.peer_id));
 		msg.decline.diag = CLC_DIAG_NO_DEVICE;
 		msg.decline.out_of_sync = join;
+		msg.decline.os = v2 ? CLC_OS_LINUX : 0;
 	} else if (!build_accept(m, &msg.accept, type == CLC_ACCEPT, join)) {
 		return;
 	}
 	int n = clc_encode(&msg, buf, sizeof(buf));
-	FUZZ_CHECK(n > 0);
+	FUZZ_CHECK(n > 0 || v2);
+	if (n <= 0)
+		return; /* there is no such Confirm: the engine's Accept was of version 1, or of release 0 */
 	rival_twist_clc(m->of, buf, (size_t)n);
 	rival_clc_bytes(m, buf, (size_t)n - cut % (unsigned)n);
 }
@@ -563,7 +633,7 @@ rival_new(struct arena *a, unsigned flags)
 
 	FUZZ_CHECK(r != NULL);
 	r->arena = a;
-	r->flags = flags;
+	r->flags = (flags & RIVAL_V2) != 0 ? flags | RIVAL_NO_EXT : flags;
 	a->rival = r;
 	for (unsigned i = 0; i < RIVAL_DEVS; i++)
 		r->dev[i] = arena_device(a, 2, i);

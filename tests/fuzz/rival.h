@@ -20,6 +20,10 @@
 #define RIVAL_ELEM (16u * 1024)
 #define RIVAL_TODO 16
 #define RIVAL_CLC 4096 /* bytes under way to the engine, per connection */
+#define RIVAL_RECV 512 /* a longer message of the engine breaks the link */
+#define RIVAL_INLINE 64
+#define RIVAL_SEND LLC_MAX_SENT_LEN
+#define RIVAL_LONGEST (LLC_MAX_LEN + 1)
 
 struct rival_link;
 
@@ -33,7 +37,8 @@ struct rival_group {
 /* A queue pair of ours towards the engine. */
 struct rival_link {
 	bool used, connecting, connected, broken;
-	bool slow; /* does not take what arrives */
+	bool slow;     /* does not take what arrives */
+	bool confirms; /* CONFIRM LINK goes out as soon as it is connected */
 	struct rival *of;
 	struct rival_group *group;
 	enum smcr_role role; /* the engine's */
@@ -43,8 +48,11 @@ struct rival_link {
 	struct rnic_pd *pd;
 	struct rnic_qp *qp;
 	struct rnic_mr *recv_mr, *rmb[RIVAL_RMBS];
-	uint8_t recv[RIVAL_RQ][64];
-	uint8_t todo[RIVAL_TODO][LLC_LEN]; /* LLC messages of the engine, not dealt with yet */
+	uint8_t recv[RIVAL_RQ][RIVAL_RECV];
+	struct {
+		size_t len;
+		uint8_t b[RIVAL_RECV];
+	} todo[RIVAL_TODO]; /* LLC messages of the engine, not dealt with yet */
 	unsigned todo_cnt;
 };
 
@@ -63,7 +71,8 @@ struct rival_mid {
 	uint8_t in[512]; /* from it */
 	size_t in_len;
 	bool has_proposal, has_theirs, contact;
-	struct clc_accept theirs; /* the engine's Accept or Confirm */
+	struct clc_v2_offer offer; /* its Proposal's */
+	struct clc_accept theirs;  /* its Accept or Confirm */
 	struct rival_link *link;
 	uint16_t seq;
 	uint64_t produced, consumed; /* positions: ours in its element, what we took of ours */
@@ -78,6 +87,8 @@ enum {
 	RIVAL_EYE = 1 << 3,           /* no flags in CONFIRM LINK */
 	RIVAL_LINKS_8 = 1 << 4,       /* tells so many links at most */
 	RIVAL_CONNECTS_LATE = 1 << 5, /* queue pairs only by a step */
+	RIVAL_V2 = 1 << 8,            /* it is Linux, of version 2 */
+	RIVAL_LITTLE = 1 << 9,        /* and its 16-bit numbers are little-endian */
 };
 
 struct rival {
@@ -89,7 +100,8 @@ struct rival {
 	struct rival_link link[RIVAL_LINKS];
 	struct twists twists;
 	uint8_t rmb[RIVAL_RMBS][RIVAL_MIDS * RIVAL_ELEM];
-	uint8_t last_llc[64]; /* for sending it again */
+	uint8_t list[LLC_MAX_PAIRS * LLC_PAIR_LEN]; /* of the LLC message that is being built */
+	uint8_t last_llc[RIVAL_SEND];               /* for sending it again */
 	size_t last_llc_len;
 };
 
@@ -116,7 +128,7 @@ void rival_link_free(struct rival_link *);
 void rival_link_connect(struct rival_link *);
 /* The n-th (modulo their number) link that is there, in any state; NULL when there is none. */
 struct rival_link *rival_nth_link(struct rival *, unsigned n);
-/* Up to 64 bytes as they are. */
+/* Up to RIVAL_LONGEST bytes as they are. */
 void rival_send(struct rival_link *, const uint8_t *, size_t len);
 void rival_write(struct rival_link *, uint32_t rkey, uint64_t addr, const uint8_t *, size_t len);
 /* To another queue pair of its group that works, when this one does not. */
@@ -137,8 +149,9 @@ enum {
 /* The oldest message of the engine on this link that was not dealt with: answered, or what follows in its exchange,
  * over `over`. False when there is none. */
 bool rival_llc_answer(struct rival_link *, struct rival_link *over, unsigned how);
-/* A message of this type as it would be right now, or nearly. */
-void rival_llc(struct rival_link *, enum llc_type, bool response, unsigned how);
+/* A message of this type as it would be right now, or nearly; cnt: of its list in version 2, 0: as many as there are. */
+void rival_llc(struct rival_link *, enum llc_type, bool response, unsigned how, unsigned cnt);
+unsigned rival_llc_version(const struct rival *);
 /* CONFIRM LINK, as the server of a new link. */
 void rival_llc_start(struct rival_link *);
 

@@ -4,18 +4,27 @@
 #include "fuzz.h"
 #include "rival.h"
 
+unsigned
+rival_llc_version(const struct rival *r)
+{
+	return (r->flags & RIVAL_V2) != 0 ? LLC_VERSION_2 : LLC_VERSION;
+}
+
 static void
 send_msg(struct rival_link *over, const struct llc_msg *msg)
 {
 	struct rival *r = over->of;
-	uint8_t buf[LLC_LEN];
+	struct llc_msg m = *msg;
+	uint8_t buf[RIVAL_SEND];
 
-	if (llc_encode(msg, LLC_VERSION, buf, sizeof(buf)) <= 0)
+	m.little = (r->flags & RIVAL_LITTLE) != 0;
+	int len = llc_encode(&m, rival_llc_version(r), buf, sizeof(buf));
+	if (len <= 0)
 		return;
-	rival_twist_llc(r, buf, sizeof(buf));
-	memcpy(r->last_llc, buf, sizeof(buf));
-	r->last_llc_len = sizeof(buf);
-	rival_send(over, buf, sizeof(buf));
+	rival_twist_llc(r, buf, (size_t)len);
+	memcpy(r->last_llc, buf, (size_t)len);
+	r->last_llc_len = (size_t)len;
+	rival_send(over, buf, (size_t)len);
 }
 
 static void
@@ -30,7 +39,50 @@ fill_confirm_link(struct rival_link *l, struct llc_confirm_link *m)
 	m->link_num = l->number;
 	m->link_uid = 0x5000u + l->number;
 	m->max_links = (flags & RIVAL_LINKS_8) != 0 ? 8 : 2;
+	m->max_conns = 255;
 	m->no_eyecatcher = (flags & RIVAL_EYE) == 0 && !l->of->arena->cfg.rfc_cursors;
+}
+
+/* The i-th key of a list: one that there is, twice, or none. */
+static uint32_t
+key_of_list(const struct rival_link *l, unsigned i)
+{
+	return i % 16 == 15 ? 0xbad00000u + i : l->rmb[i % RIVAL_RMBS]->rkey;
+}
+
+/* In version 2: our RTokens for the new link; cnt is 0: those that there are, else so many. */
+static void
+fill_pairs(struct rival_link *over, struct rival_link *nl, struct llc_add_link *m, unsigned cnt)
+{
+	struct rival *r = over->of;
+
+	m->pair_cnt = (uint8_t)(cnt != 0 ? cnt : over->group->rmbs_named);
+	m->pairs = r->list;
+	for (unsigned i = 0; i < m->pair_cnt; i++)
+		llc_pair_put(r->list, i,
+		    &(struct llc_rkey_pair){ .old_rkey = key_of_list(over, i),
+		        .new_rkey = key_of_list(nl, i),
+		        .new_vaddr = nl->rmb[i % RIVAL_RMBS]->addr });
+}
+
+static void
+fill_request(const struct rival *r, uint8_t *list, struct llc_request_add_link *m, unsigned cnt)
+{
+	m->gid_cnt = (uint8_t)(cnt == 0 || cnt > LLC_MAX_GIDS ? RIVAL_DEVS : cnt);
+	m->gids = list;
+	for (unsigned i = 0; i < m->gid_cnt; i++)
+		memcpy(list + (size_t)i * CLC_GID_LEN, rnic_query(r->dev[i % RIVAL_DEVS]).gid.b, CLC_GID_LEN);
+}
+
+static void
+fill_delete_rkey(struct rival_link *l, struct llc_delete_rkey *m, unsigned how, unsigned cnt)
+{
+	bool v2 = rival_llc_version(l->of) == LLC_VERSION_2;
+
+	m->cnt = (uint8_t)(v2 && cnt != 0 ? cnt : 1);
+	m->rkeys = l->of->list;
+	for (unsigned i = 0; i < m->cnt; i++)
+		llc_rkey_put(l->of->list, i, key_of_list(l, how + i));
 }
 
 static void
@@ -45,6 +97,8 @@ fill_add_link(struct rival_link *nl, struct llc_add_link *m)
 	m->link_num = nl->number;
 	m->mtu_code = 5;
 	m->mpa_port = info.mpa_port;
+	m->direct = true;
+	memcpy(m->client_gid, info.gid.b, sizeof(m->client_gid));
 }
 
 static struct rnic_remote
@@ -109,10 +163,9 @@ new_link(struct rival_link *l, unsigned how, uint8_t number)
 }
 
 void
-rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how)
+rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how, unsigned cnt)
 {
 	struct llc_msg msg = { .type = type, .response = response };
-	uint8_t rkey[LLC_RKEY_LEN];
 	struct rival_link *nl;
 
 	switch (type) {
@@ -124,6 +177,7 @@ rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how)
 		if (nl == NULL)
 			return;
 		fill_add_link(nl, &msg.add_link);
+		fill_pairs(l, nl, &msg.add_link, cnt);
 		msg.add_link.rejected = (how & ANSWER_REJECT) != 0;
 		break;
 	case LLC_ADD_LINK_CONT:
@@ -148,11 +202,11 @@ rival_llc(struct rival_link *l, enum llc_type type, bool response, unsigned how)
 		(void)fill_others(l, msg.confirm_rkey_cont.others, 1);
 		break;
 	case LLC_DELETE_RKEY:
-		msg.delete_rkey.cnt = 1;
-		llc_rkey_put(rkey, 0, l->rmb[how % RIVAL_RMBS]->rkey);
-		msg.delete_rkey.rkeys = rkey;
+		fill_delete_rkey(l, &msg.delete_rkey, how, cnt);
 		break;
-	case LLC_REQUEST_ADD_LINK: /* not in version 1 */
+	case LLC_REQUEST_ADD_LINK:
+		fill_request(l->of, l->of->list, &msg.request_add_link, cnt);
+		break;
 	case LLC_TEST_LINK:
 		memset(msg.test_link.user_data, (int)how, sizeof(msg.test_link.user_data));
 		break;
@@ -165,7 +219,7 @@ rival_llc_start(struct rival_link *l)
 {
 	if (l->number == 0)
 		l->number = next_number(l);
-	rival_llc(l, LLC_CONFIRM_LINK, false, 0);
+	rival_llc(l, LLC_CONFIRM_LINK, false, 0, 0);
 }
 
 /* -- answers -- */
@@ -186,6 +240,7 @@ answer_add_link(struct rival_link *over, const struct llc_msg *req, unsigned how
 		if ((over->of->flags & RIVAL_CONNECTS_LATE) == 0)
 			rival_link_connect(nl);
 		fill_add_link(nl, &rsp.add_link);
+		fill_pairs(over, nl, &rsp.add_link, 0);
 	}
 	send_msg(over, &rsp);
 }
@@ -201,7 +256,12 @@ go_on_adding(struct rival_link *over, const struct llc_msg *rsp)
 	nl->remote = remote_of(&rsp->add_link);
 	if ((over->of->flags & RIVAL_CONNECTS_LATE) == 0)
 		rival_link_connect(nl);
-	rival_llc(over, LLC_ADD_LINK_CONT, false, 0);
+	if (rival_llc_version(over->of) == LLC_VERSION)
+		rival_llc(over, LLC_ADD_LINK_CONT, false, 0, 0);
+	else if (nl->connected)
+		rival_llc_start(nl);
+	else
+		nl->confirms = true;
 }
 
 static void
@@ -231,13 +291,20 @@ answer(struct rival_link *l, struct rival_link *over, const struct llc_msg *req,
 	case LLC_DELETE_RKEY:
 		rsp.delete_rkey.negative = (how & ANSWER_NEGATIVE) != 0;
 		rsp.delete_rkey.error_mask = (how & ANSWER_NEGATIVE) != 0 ? 0x80 : 0;
+		rsp.delete_rkey.invalid_cnt = (how & ANSWER_NEGATIVE) != 0;
 		break;
 	case LLC_DELETE_LINK:
 		/* A client only asks: the server's own DELETE LINK follows. */
 		rsp.response = over->role == SMCR_SERVER;
 		break;
-	case LLC_TEST_LINK:
 	case LLC_REQUEST_ADD_LINK:
+		if ((how & ANSWER_REJECT) == 0) {
+			rival_llc(over, LLC_ADD_LINK, false, how & ANSWER_OTHER_DEV, 0);
+			return;
+		}
+		rsp.request_add_link.gid_cnt = 0;
+		break;
+	case LLC_TEST_LINK:
 		break;
 	}
 	send_msg(over, &rsp);
@@ -258,15 +325,16 @@ go_on(struct rival_link *over, const struct llc_msg *rsp)
 bool
 rival_llc_answer(struct rival_link *l, struct rival_link *over, unsigned how)
 {
-	uint8_t buf[LLC_LEN];
+	uint8_t buf[RIVAL_RECV];
+	struct span in = { buf, l->todo[0].len };
 	struct llc_msg msg;
 
 	if (l->todo_cnt == 0)
 		return false;
-	memcpy(buf, l->todo[0], sizeof(buf));
+	memcpy(buf, l->todo[0].b, in.len);
 	l->todo_cnt--;
 	memmove(&l->todo[0], &l->todo[1], l->todo_cnt * sizeof(l->todo[0]));
-	FUZZ_CHECK(llc_decode((struct span){ buf, sizeof(buf) }, LLC_VERSION, &msg) > 0);
+	FUZZ_CHECK(llc_decode(in, rival_llc_version(l->of), &msg) > 0);
 	if (msg.response)
 		go_on(over, &msg);
 	else

@@ -27,10 +27,42 @@ static const struct twist_field delete_rkey[] = { { 0, 1 }, { 3, 1 }, { 4, 1 }, 
 static const struct twist_field cdc[] = { { 2, 2 }, { 4, 4 }, { 10, 2 }, { 12, 4 }, { 18, 2 }, { 20, 4 }, { 24, 1 },
 	{ 25, 1 }, { 0, 0 } };
 
+/* Version 2. A Proposal of it alone has its extension at 80; one of both, 8 bytes behind that at least. */
+static const struct twist_field proposal_v2[] = { { 4, 1 }, { 5, 2 }, { 7, 1 }, { 8, 8 }, { 16, 16 }, { 32, 6 },
+	{ 38, 2 }, { 50, 2 }, { 80, 1 }, { 81, 1 }, { 83, 1 }, { 86, 2 }, { 88, 16 }, { 104, 1 }, { 105, 1 },
+	{ 106, 2 }, { 120, 1 }, { 152, 1 }, { 87, 1 }, { 91, 1 }, { 0, 0 } };
+static const struct twist_field accept_v2[] = { { 4, 1 }, { 5, 2 }, { 7, 1 }, { 8, 8 }, { 16, 16 }, { 32, 6 },
+	{ 38, 3 }, { 41, 4 }, { 45, 1 }, { 46, 4 }, { 50, 1 }, { 52, 8 }, { 61, 3 }, { 64, 1 }, { 95, 1 }, { 104, 1 },
+	{ 105, 1 }, { 108, 1 }, { 140, 1 }, { 141, 1 }, { 142, 2 }, { 156, 1 }, { 160, 16 }, { 176, 16 }, { 0, 0 } };
+static const struct twist_field decline_v2[] = { { 5, 2 }, { 7, 1 }, { 8, 8 }, { 16, 4 }, { 20, 1 }, { 0, 0 } };
+static const struct twist_field confirm_link_v2[] = { { 0, 1 }, { 3, 1 }, { 4, 6 }, { 10, 16 }, { 26, 3 }, { 29, 1 },
+	{ 30, 4 }, { 34, 1 }, { 1, 2 }, { 35, 1 }, { 0, 0 } };
+static const struct twist_field add_link_v2[] = { { 0, 1 }, { 3, 1 }, { 4, 6 }, { 12, 16 }, { 28, 3 }, { 31, 1 },
+	{ 32, 1 }, { 33, 3 }, { 1, 2 }, { 44, 1 }, { 46, 16 }, { 70, 2 }, { 71, 1 }, { 72, 4 }, { 76, 4 }, { 80, 8 },
+	{ 88, 4 }, { 92, 4 }, { 96, 8 }, { 0, 0 } };
+static const struct twist_field request_add_link[] = { { 0, 1 }, { 3, 1 }, { 1, 2 }, { 24, 1 }, { 28, 16 }, { 44, 16 },
+	{ 60, 16 }, { 0, 0 } };
+static const struct twist_field delete_rkey_v2[] = { { 0, 1 }, { 3, 1 }, { 1, 2 }, { 4, 1 }, { 5, 1 }, { 8, 4 },
+	{ 12, 4 }, { 16, 4 }, { 40, 4 }, { 0, 0 } };
+
+#define V2(type) (0x20 | (type))
+
 static const struct twist_field *
 llc_table(uint8_t type)
 {
 	switch (type) {
+	case V2(LLC_CONFIRM_LINK):
+		return confirm_link_v2;
+	case V2(LLC_ADD_LINK):
+		return add_link_v2;
+	case V2(LLC_REQUEST_ADD_LINK):
+		return request_add_link;
+	case V2(LLC_DELETE_RKEY):
+		return delete_rkey_v2;
+	case V2(LLC_DELETE_LINK):
+		return delete_link;
+	case V2(LLC_CONFIRM_RKEY):
+		return confirm_rkey;
 	case LLC_CONFIRM_LINK:
 		return confirm_link;
 	case LLC_ADD_LINK:
@@ -53,15 +85,17 @@ llc_table(uint8_t type)
 }
 
 static const struct twist_field *
-clc_table(uint8_t type)
+clc_table(const uint8_t *msg)
 {
-	switch (type) {
+	bool v2 = msg[7] >> 4 == 2;
+
+	switch (msg[4]) {
 	case CLC_PROPOSAL:
-		return proposal;
+		return v2 ? proposal_v2 : proposal;
 	case CLC_DECLINE:
-		return decline;
+		return v2 ? decline_v2 : decline;
 	default:
-		return accept;
+		return v2 ? accept_v2 : accept;
 	}
 }
 
@@ -155,7 +189,7 @@ gather(struct lore *l, void *ctx)
 void
 rival_twist_clc(struct rival *r, uint8_t *msg, size_t len)
 {
-	twist_apply(&r->twists, clc_table(msg[4]), msg[4], msg, len, gather, r);
+	twist_apply(&r->twists, clc_table(msg), msg[4], msg, len, gather, r);
 }
 
 void
