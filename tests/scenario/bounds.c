@@ -19,6 +19,7 @@ struct look {
 	const struct smcr *eng;
 	char *text;
 	size_t cap;
+	uint32_t groups;
 	bool beyond;
 };
 
@@ -116,11 +117,24 @@ like_this(struct look *l, const struct lgr *lgr)
 
 	LIST_FOREACH(n, &l->eng->lgrs) {
 		const struct lgr *other = CONTAINER_OF(n, struct lgr, node);
-		struct bounds_group *m = memory_of(l, other);
 
-		m->was_full |= other->conn_cnt >= l->eng->cfg.conns_per_group;
 		cnt += other->role == lgr->role && identity_same(&other->owner.remote, &lgr->owner.remote) &&
-		    !m->was_full;
+		    !memory_of(l, other)->was_full;
+	}
+	return cnt;
+}
+
+/* How many there are. */
+static uint32_t
+note_full_groups(struct look *l)
+{
+	uint32_t cnt = 0;
+
+	LIST_FOREACH(n, &l->eng->lgrs) {
+		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+
+		memory_of(l, lgr)->was_full |= lgr->conn_cnt >= l->eng->cfg.conns_per_group;
+		cnt++;
 	}
 	return cnt;
 }
@@ -223,8 +237,9 @@ look_at_group(struct look *l, const struct lgr *lgr)
 	expect(l, "group", lgr->id, "RMBs of the peer", lgr->remote_rmb_cnt, SMCR_RMBS_PER_GROUP);
 	expect(l, "group", lgr->id, "bytes of send rings", lgr->sndbuf_bytes,
 	    (uint64_t)l->eng->cfg.conns_per_group * l->eng->cfg.sndbuf_size);
-	expect(l, "group", lgr->id, "groups of its role and address with room", like_this(l, lgr),
-	    l->eng->cfg.groups_per_addr);
+	if (l->groups > l->eng->cfg.groups_per_addr)
+		expect(l, "group", lgr->id, "groups of its role and address with room", like_this(l, lgr),
+		    l->eng->cfg.groups_per_addr);
 	look_at_elements(l, lgr);
 	look_at_links(l, lgr);
 	look_at_waits(l, lgr);
@@ -278,6 +293,7 @@ bounds_look(struct bounds *b, const struct smcr *eng, char *text, size_t cap)
 	struct look l = { .b = b, .eng = eng, .text = text, .cap = cap };
 
 	look_at_engine(&l);
+	l.groups = note_full_groups(&l);
 	LIST_FOREACH(n, &eng->lgrs)
 		look_at_group(&l, CONTAINER_OF(n, struct lgr, node));
 	look_at_conns(&l);

@@ -195,7 +195,7 @@ send_lie(struct liar *l, struct sim_forgery *f)
 	uint8_t msg[LIE_MSG_MAX];
 	uint32_t qpn;
 
-	if (liar_v2_draws(l))
+	if (liar_v2_draws(l, LIE_LINK, f->data, f->len))
 		return liar_v2_says(l, f);
 	switch (draw_lie(l)) {
 	case LIE_FIELDS:
@@ -378,7 +378,7 @@ clc_lie(struct liar *l, uint8_t *buf, size_t len, size_t cap, enum liar_end *end
 
 	if (dev != NULL && sim_nth_qp_of(dev, below(l, 16), &qpn))
 		maybe_trouble(l, dev, qpn);
-	if (liar_v2_draws(l))
+	if (liar_v2_draws(l, LIE_CLC, buf, len))
 		return liar_v2_clc(l, buf, len, cap);
 	switch (draw_lie(l)) {
 	case LIE_FIELDS:

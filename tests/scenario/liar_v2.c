@@ -17,9 +17,11 @@ below(struct liar *l, uint32_t n)
 }
 
 bool
-liar_v2_draws(struct liar *l)
+liar_v2_draws(struct liar *l, enum lie_proto proto, const uint8_t *msg, size_t len)
 {
-	if (l->p->af_smc < 2)
+	if (l->p->af_smc < 2 || len == 0)
+		return false;
+	if (proto == LIE_CLC ? layout_list(proto, msg, len) == NULL : (msg[0] & 0xf0) != V2(0))
 		return false;
 	return l->by_habit ? l->p->habit_v2 != LIE_V2_NONE : below(l, 4) == 0;
 }
@@ -56,7 +58,8 @@ liar_v2_says(struct liar *l, struct sim_forgery *f)
 size_t
 liar_v2_clc(struct liar *l, uint8_t *buf, size_t len, size_t cap)
 {
-	size_t new_len = lie_list(&l->mem, LIE_CLC, buf, len, cap);
+	size_t most = below(l, 4) == 0 || cap < CLC_MAX_LEN ? cap : CLC_MAX_LEN;
+	size_t new_len = lie_list(&l->mem, LIE_CLC, buf, len, most);
 
 	world_log(l->w, "liar: %s of %zu bytes, not %zu", lie_name(LIE_CLC, buf, new_len), new_len, len);
 	return new_len;

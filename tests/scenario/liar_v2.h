@@ -21,8 +21,8 @@ enum liar_order {
 	LIAR_EITHER,        /* each message has another one */
 };
 
-/* One of these lies, instead of one of both versions' (liar.h)? */
-bool liar_v2_draws(struct liar *);
+/* One of these lies about this message, instead of one of both versions' (liar.h)? */
+bool liar_v2_draws(struct liar *, enum lie_proto, const uint8_t *msg, size_t len);
 /* About a message on a link. False: it does not go itself. */
 bool liar_v2_says(struct liar *, struct sim_forgery *);
 /* About a CLC message: its new length. */

@@ -456,14 +456,23 @@ tell_list(struct lie_memory *m, enum lie_proto proto, const struct list_field *l
 	num_put(msg + layout_at(list->cnt_off, msg, len), list->cnt_len, said);
 }
 
+/* Half of them near what a message may have: 2 links, 8 EIDs and GIDs. */
+static size_t
+draw_count(struct lie_memory *m, size_t room)
+{
+	static const uint16_t cnts[] = { 9, 16, 30, 59, 60, 124, 125, 253, 254, 255, 256, 505, 2048 };
+	size_t n = rng_below(m->rng, 2) == 0 ? rng_below(m->rng, 11)
+	                                     : cnts[rng_below(m->rng, sizeof(cnts) / sizeof(cnts[0]))];
+
+	return n < room ? n : room;
+}
+
 size_t
 lie_list(struct lie_memory *m, enum lie_proto proto, uint8_t *msg, size_t len, size_t cap)
 {
-	static const uint16_t cnts[] = { 0, 1, 2, 3, 7, 8, 9, 10, 16, 30, 59, 60, 124, 125, 253, 254, 255, 256, 505,
-		2048 };
 	const struct list_field *list = layout_list(proto, msg, len);
 	const size_t eye = proto == LIE_CLC ? 4 : 0;
-	size_t n = cnts[rng_below(m->rng, sizeof(cnts) / sizeof(cnts[0]))], at, had, new_len;
+	size_t at, n, had, new_len;
 	uint8_t end[4] = { 0 };
 
 	if (list == NULL)
@@ -472,9 +481,8 @@ lie_list(struct lie_memory *m, enum lie_proto proto, uint8_t *msg, size_t len, s
 	if (at + eye > len || at + eye > cap)
 		return len;
 	memcpy(end, msg + len - eye, eye);
+	n = draw_count(m, (cap - at - eye) / list->elem_len);
 	had = (len - eye - at) / list->elem_len;
-	if (n > (cap - at - eye) / list->elem_len)
-		n = (cap - at - eye) / list->elem_len;
 	for (size_t i = had < n && rng_below(m->rng, 3) != 0 ? had : 0; i < n; i++)
 		fill_elem(m, list, msg + at, had < n ? had : n, i);
 	new_len = at + n * list->elem_len + eye;

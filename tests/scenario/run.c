@@ -460,11 +460,11 @@ load_seeds(const char *path, struct run_case *cases, unsigned max)
 	return cnt;
 }
 
-/* Of those that nobody chose, some have hosts that are Linux's AF_SMC to one another, of either version. */
+/* Of those that nobody chose, some have hosts that are Linux's AF_SMC to one another, of either version or both. */
 static void
 draw_af_smc(struct run_case *c, unsigned i)
 {
-	if (i % 5 < 2)
+	if (i % 5 < 3)
 		snprintf(c->set, sizeof(c->set), "af_smc=%u", i % 5 + 1);
 }
 
