@@ -66,7 +66,7 @@ struct smcr_config {
 	uint32_t llc_ms;            /* each LLC response awaited (C.7) */
 	uint32_t confirm_link_ms;   /* client: first CONFIRM LINK awaited */
 	uint32_t add_link_ms;       /* client: ADD LINK awaited after first contact */
-	uint32_t add_link_retry_ms; /* server: a missing link is tried again (C.8), doubles */
+	uint32_t add_link_retry_ms; /* a server tries a missing link again (C.8), a client asks for one; doubles */
 	uint32_t add_link_retry_max_ms;
 	uint32_t keepalive_ms; /* TEST LINK when idle this long (4.5.3); 0 = off */
 	uint32_t keepalive_answer_ms;

@@ -308,6 +308,31 @@ START_TEST(a_client_asks_for_a_link_with_its_gids)
 	duo_bystander_is_well();
 }
 
+/* Linux offers a link once in the place of a lost one: when nothing comes of that the client asks, again and again. */
+START_TEST(a_client_asks_for_a_link_that_the_server_does_not_offer_again)
+{
+	static const struct smcr_config quick = { .add_link_retry_ms = 1000, .add_link_retry_max_ms = 4000 };
+
+	begin(2, &quick);
+	duo_expect_links(2);
+	d.seen_cnt = 0;
+	duo_lgr(B)->links_limit = 1;
+	duo_lose(duo_link_nr(A, 2), "test");
+	duo_run(500);
+	duo_expect_links(1);
+	ck_assert_uint_eq(duo_count(A, "REQUEST ADD LINK"), 0);
+	duo_run(8000);
+	ck_assert_uint_eq(duo_count(A, "REQUEST ADD LINK"), 3);
+	duo_expect_links(1);
+	duo_lgr(B)->links_limit = 2;
+	duo_run(5000);
+	duo_expect_links(2);
+	ck_assert_uint_eq(duo_count(A, "REQUEST ADD LINK"), 4);
+	duo_run(20000);
+	ck_assert_uint_eq(duo_count(A, "REQUEST ADD LINK"), 4);
+	duo_bystander_is_well();
+}
+
 static enum rnic_reach
 by_router(struct rnic_dev *dev, const struct rnic_gid *gid)
 {

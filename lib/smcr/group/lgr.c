@@ -41,15 +41,6 @@ rmb_idle_fired(struct timer *t)
 }
 
 static void
-add_retry_fired(struct timer *t)
-{
-	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
-
-	lgr->eng->ctr.add_link_retries++;
-	llc_device_appeared(lgr);
-}
-
-static void
 rkey_retry_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rkey_retry);
@@ -86,7 +77,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	list_init(&lgr->wait_rmb);
 	timer_init(&lgr->idle, idle_fired);
 	timer_init(&lgr->rmb_idle, rmb_idle_fired);
-	timer_init(&lgr->add_retry, add_retry_fired);
+	timer_init(&lgr->add_retry, llc_add_retry_fired);
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	timer_init(&lgr->cont_timer, llc_cont_fired);
 	LGR_EACH_LINK(l, lgr)

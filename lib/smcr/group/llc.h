@@ -40,11 +40,12 @@ void llc_delete_group(struct lgr *, uint32_t reason);
 /* The exchange has ended, or was given up; llc_next may start another. */
 void llc_done(struct lgr *, enum llc_flow_kind);
 /* What timers do. A step of an exchange takes too long; the peer's CONFIRM RKEY does not go on; a link is silent, or
- * does not answer its test; a client's DELETE LINK has no answer. */
+ * does not answer its test; a client's DELETE LINK has no answer; it is time to try again to get another link. */
 void llc_flow_fired(struct timer *);
 void llc_cont_fired(struct timer *);
 void llc_keepalive_fired(struct timer *);
 void llc_deletion_fired(struct timer *);
+void llc_add_retry_fired(struct timer *);
 /* Starts the interval of TEST LINK (4.5.3) as it is configured now: an active link whose test is not under way. */
 void llc_keepalive_arm(struct link *);
 /* link->want_proof: tests the link now. */

@@ -86,17 +86,23 @@ remote_of(const struct llc_add_link *m)
 
 /* -- how an attempt ends -- */
 
-/* It is made again later (C.8). */
 static void
-retry_later(struct lgr *lgr)
+arm_retry(struct lgr *lgr)
 {
 	const struct smcr_config *cfg = &lgr->eng->cfg;
 
-	lgr->eng->ctr.add_link_failed++;
 	lgr->add_retry_ms = lgr->add_retry_ms == 0 ? cfg->add_link_retry_ms : lgr->add_retry_ms * 2;
 	lgr->add_retry_ms = min_u32(lgr->add_retry_ms, cfg->add_link_retry_max_ms);
 	if (lgr->state != LGR_DEAD && lgr->links_limit > 1)
 		engine_arm(lgr->eng, &lgr->add_retry, lgr->add_retry_ms);
+}
+
+/* It is made again later (C.8). */
+static void
+retry_later(struct lgr *lgr)
+{
+	lgr->eng->ctr.add_link_failed++;
+	arm_retry(lgr);
 }
 
 void
@@ -594,6 +600,30 @@ llc_device_appeared(struct lgr *lgr)
 {
 	if (lgr->state == LGR_ACTIVE && lgr->links_limit > 1)
 		llc_want_link(lgr);
+}
+
+/* A link that served has ended, and nobody wanted it to. A server makes another at once. So does Linux as a server, but only
+ * once (smc_llc_add_link_local), and nothing comes of it while the path is broken: then the client asks for one, until there is
+ * one. */
+void
+llc_link_missed(struct lgr *lgr)
+{
+	if (lgr->role == SMCR_SERVER)
+		llc_want_link(lgr);
+	else if (!timer_armed(&lgr->add_retry))
+		arm_retry(lgr);
+}
+
+void
+llc_add_retry_fired(struct timer *t)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
+
+	lgr->eng->ctr.add_link_retries++;
+	llc_device_appeared(lgr);
+	/* Whether the server does anything about it, and when, is not known. */
+	if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && topology_spare_device(lgr) != NULL)
+		arm_retry(lgr);
 }
 
 /* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */

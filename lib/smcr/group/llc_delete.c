@@ -134,8 +134,8 @@ deleted(struct link *gone, const char *text)
 	link_retire(gone, gone->down_why != NULL ? gone->down_why : text);
 	if (lgr->state == LGR_FORMING && gone->order != 0)
 		mark_contact_ready(lgr);
-	else if (lgr->state == LGR_ACTIVE && lgr->role == SMCR_SERVER && wanted)
-		llc_want_link(lgr);
+	else if (lgr->state == LGR_ACTIVE && wanted)
+		llc_link_missed(lgr);
 }
 
 /* -- C.7.1 -- */

@@ -42,6 +42,8 @@ uint8_t llc_next_number(struct lgr *);
 bool llc_offer_link(struct link *over);
 /* Server: nothing comes of a REQUEST ADD LINK, if one is open. */
 void llc_answer_asked(struct lgr *);
+/* A link that served is no more, and another is wanted in its place. */
+void llc_link_missed(struct lgr *);
 /* Another link is wanted: a client's part of that. */
 void llc_tell_of_device(struct lgr *);
 /* The new link is confirmed on both sides. */
