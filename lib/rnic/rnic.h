@@ -87,6 +87,9 @@ struct rnic_info {
 	uint32_t max_sge;
 	uint32_t max_inline;
 	bool denies; /* enforces rnic_mr.deny */
+	/* Takes 7 for no limit of retries where cards count to 7, as soft RoCE does: what is sent with that, as Linux does, to a
+	 * queue pair that is gone never ends. Of our device, and most likely of the peer's, too. */
+	bool retries_forever;
 	/* in use now */
 	uint32_t qp_cnt;
 	uint32_t mr_cnt;

@@ -333,6 +333,29 @@ START_TEST(a_client_asks_for_a_link_that_the_server_does_not_offer_again)
 	duo_bystander_is_well();
 }
 
+/* Linux would wait for what it has sent over the link to be complete, and soft RoCE never stops sending: the link is for the server
+ * to find lost. One over which it has nothing to send, and which it does not test, is deleted in the end. */
+START_LOOP_TEST(a_client_asks_for_no_deletion_that_would_not_end, 0, 3)
+{
+	begin(2, NULL);
+	duo_link_nr(A, 2)->info.retries_forever = _i > 0;
+	d.seen_cnt = 0;
+	duo_lose(duo_link_nr(A, 2), "test");
+	duo_run(500);
+	ck_assert_uint_eq(duo_count(A, "DELETE LINK"), _i == 0);
+	if (_i == 1)
+		duo_lose(duo_link_nr(B, 2), "found lost");
+	duo_run(39000);
+	ck_assert_uint_eq(duo_count(A, "DELETE LINK"), _i == 0);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), _i < 2);
+	duo_run(1000);
+	ck_assert_uint_eq(duo_count(A, "DELETE LINK"), _i != 1);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
+	ck_assert_uint_eq(d.eng[A]->ctr.llc_timeouts, 0);
+	duo_expect_links(2);
+	duo_bystander_is_well();
+}
+
 static enum rnic_reach
 by_router(struct rnic_dev *dev, const struct rnic_gid *gid)
 {

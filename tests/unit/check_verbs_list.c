@@ -43,6 +43,7 @@ START_TEST(ports_are_listed_with_their_gids)
 	list_ok(3);
 	ck_assert_str_eq(ports[0].dev, "fake0");
 	ck_assert_str_eq(ports[0].provider, "rxe");
+	ck_assert(ports[0].retries_forever);
 	ck_assert_uint_eq(ports[0].port, 1);
 	ck_assert_int_eq(ports[0].state, RNIC_PORT_UP);
 	ck_assert_int_eq(ports[0].transport, RNIC_TRANSPORT_ROCE);
@@ -77,6 +78,7 @@ START_TEST(kinds_of_cards_are_distinguished)
 	ck_assert(!ports[1].infiniband);
 	ck_assert_str_eq(ports[1].provider, "siw");
 	ck_assert_str_eq(ports[2].provider, "vendor-0002c9"); /* no driver in sysfs */
+	ck_assert(!ports[1].retries_forever && !ports[2].retries_forever);
 	free(ports);
 }
 

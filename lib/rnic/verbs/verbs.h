@@ -28,6 +28,7 @@ struct verbs_gid {
 struct verbs_port {
 	char dev[VERBS_DEV_NAME_MAX];
 	char provider[RNIC_NAME_MAX]; /* "rxe", "mlx5", ... */
+	bool retries_forever;         /* struct rnic_info */
 	uint8_t port;                 /* from 1 */
 	enum rnic_transport transport;
 	enum rnic_port_state state;

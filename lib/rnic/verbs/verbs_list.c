@@ -171,6 +171,7 @@ verbs_name_port(struct ibv_context *ctx, uint32_t vendor, unsigned num, struct v
 	};
 	(void)snprintf(port->dev, sizeof(port->dev), "%s", ibv_get_device_name(ctx->device));
 	provider_of(ctx->device, vendor, port->provider);
+	port->retries_forever = vendor == RXE_VENDOR;
 }
 
 /* -- all ports -- */

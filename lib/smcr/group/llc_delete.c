@@ -11,6 +11,9 @@
 
 /* How long a client waits for the deletion it asked for, in answer times: the server may be busy with a new link first. */
 #define DELETION_ANSWERS 5
+/* How long a client leaves it to the server to find a link lost: Linux tests one that nothing came over for 30 s, and waits 2 s for
+ * the answer, as it is set up without a word. */
+#define SERVER_NOTICES_MS 40000
 /* How often a deletion is asked for before it is taken for agreed: the peer lives, and has nothing to say to it. */
 #define ASKED_MAX 2
 
@@ -104,6 +107,16 @@ ask_again(struct link *gone)
 		llc_delete_link(gone);
 }
 
+/* The server would wait for completions that never come. */
+static bool
+would_hang(const struct link *gone)
+{
+	const struct lgr *lgr = gone->lgr;
+
+	return lgr->state == LGR_ACTIVE && gone->was_active && lgr->dialect.deletes_when_complete &&
+	    gone->info.retries_forever;
+}
+
 void
 llc_link_gone(struct link *link)
 {
@@ -115,7 +128,10 @@ llc_link_gone(struct link *link)
 		mark_exchanges(lgr);
 		return;
 	}
-	llc_delete_link(link);
+	if (would_hang(link))
+		engine_arm(lgr->eng, &link->delete_timer, SERVER_NOTICES_MS);
+	else
+		llc_delete_link(link);
 	/* A request that it was to carry went with it. */
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_LOST && l->delete_sent && l->delete_over == link->number)
@@ -156,6 +172,10 @@ llc_deletion_fired(struct timer *t)
 	struct lgr *lgr = link->lgr;
 	struct link *over = llc_link_by_number(lgr, link->delete_over);
 
+	if (!link->delete_sent && lgr->state == LGR_ACTIVE) {
+		llc_delete_link(link);
+		return;
+	}
 	lgr->eng->ctr.llc_timeouts++;
 	if (lgr->state == LGR_FORMING) {
 		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");

@@ -8,6 +8,7 @@ dialect_no_extension(struct dialect *d)
 	d->confirm_repeats_link = true;
 	d->closing_moves_unasked = true;
 	d->rkeys_asked_once = true;
+	d->deletes_when_complete = true;
 	d->delete_rkey_is_final = true;
 	d->wrap_0_is_next = true;
 }

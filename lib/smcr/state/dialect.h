@@ -21,6 +21,10 @@ struct dialect {
 	/* Asks but once for an RKEY, and falls back when that is refused (smc_llc_do_confirm_rkey); what it asks has crossed ours,
 	 * which it takes up when it has its answer. */
 	bool rkeys_asked_once;
+	/* 3.5.5.1.4 has a server delete a link when a client says that it is lost. Linux does that when all that it has sent over it
+	 * is complete, and no exchange of the group, nor any new connection, gets further before (smc_llc_process_srv_delete_link);
+	 * of a link that it finds lost itself it waits for nothing. */
+	bool deletes_when_complete;
 	/* 3.5.5.2.2 lets DELETE RKEY be refused. Linux does not mind: its RMB is gone, or somebody else's, whatever the answer
 	 * (smc_buf_free). */
 	bool delete_rkey_is_final;
