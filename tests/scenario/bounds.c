@@ -248,7 +248,8 @@ look_at_group(struct look *l, const struct lgr *lgr)
 /* -- its connections -- */
 
 /* How long a rendezvous takes at most, whatever the peer does. Each side waits for each CLC message for clc_ms, has to
- * come to its own within that, and first contact has one LLC exchange behind another; a late Decline may follow. */
+ * come to its own within that, and first contact has one LLC exchange behind another; a late Decline may follow. That a foreign
+ * peer is at others comes on top. */
 static uint64_t
 rendezvous_ms(const struct smcr_config *cfg)
 {
@@ -267,9 +268,10 @@ look_at_conn(struct look *l, const struct smcr_conn *c)
 {
 	const struct smcr *eng = l->eng;
 	const struct timer *t = &c->rdv->timer;
+	uint64_t turns_ms = rdv_is_smcrd(c) ? 0 : RDV_TURNS_MAX * (uint64_t)eng->cfg.clc_ms;
 
 	expect(l, "connection", c->id, "ms in the rendezvous", (uint64_t)(eng->now_ns - c->born_ns) / MS,
-	    rendezvous_ms(&eng->cfg));
+	    rendezvous_ms(&eng->cfg) + turns_ms);
 	if (!clc_is_awaited(c->rdv->step))
 		return;
 	expect(l, "connection", c->id, "a rendezvous without an end", !timer_armed(t), 0);

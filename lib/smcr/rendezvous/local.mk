@@ -7,8 +7,10 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rdv_group.c \
 	lib/smcr/rendezvous/rdv_server.c \
 	lib/smcr/rendezvous/rdv_terms.c \
+	lib/smcr/rendezvous/rdv_turn.c \
 	lib/smcr/rendezvous/peer.c
 
 check_UNIT += \
+	tests/unit/check_rdv_turn \
 	tests/unit/check_rendezvous \
 	tests/unit/check_terms

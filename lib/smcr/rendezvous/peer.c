@@ -88,6 +88,13 @@ peer_known_owner(const struct smcr *eng, const char *key)
 	return NULL;
 }
 
+bool
+peer_key_leads_to(const char *key, const struct owner *known, const struct lgr *lgr)
+{
+	return lgr->role == SMCR_CLIENT &&
+	    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known)));
+}
+
 void
 peer_lead(struct peer *p, struct smcr_conn *conn)
 {

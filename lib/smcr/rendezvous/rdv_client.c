@@ -123,8 +123,8 @@ has_group(const struct smcr *eng, const char *key)
 	const struct owner *known = peer_known_owner(eng, key);
 
 	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node) {
-		if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && lgr->conn_cnt < lgr_conns_max(lgr) &&
-		    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known))))
+		if (lgr->state == LGR_ACTIVE && lgr->conn_cnt < lgr_conns_max(lgr) &&
+		    peer_key_leads_to(key, known, lgr))
 			return true;
 	}
 	return false;

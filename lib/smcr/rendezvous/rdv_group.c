@@ -146,6 +146,7 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
+	lgr->joined_ns = conn->eng->now_ns;
 	rdv_ended(conn);
 	conn_establish(conn);
 	if (prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */

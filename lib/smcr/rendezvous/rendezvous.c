@@ -19,6 +19,7 @@
 static const struct {
 	const char *name;
 	bool reads;
+	bool in_turn;     /* the peer may be at others first */
 	uint32_t decline; /* with this diagnosis; 0: none */
 	const char *missing;
 } steps[] = {
@@ -26,6 +27,7 @@ static const struct {
 	[RDV_WAIT_TURN] = { .name = "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
 	[RDV_WAIT_ACCEPT] = { .name = "waits for Accept",
 	    .reads = true,
+	    .in_turn = true,
 	    .missing = "no answer to the Proposal: it speaks no SMC-R, or hangs" },
 	[RDV_CONNECTING] = { .name = "connects the queue pair", .decline = CLC_DIAG_READY_LINK },
 	[RDV_WAIT_RKEY] = { .name = "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
@@ -35,7 +37,10 @@ static const struct {
 	[RDV_WAIT_ADMIT] = { .name = "waits for the server leg", .decline = CLC_DIAG_SERVER_LATE },
 	[RDV_WAIT_PEER_GROUP] = { .name = "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
 	[RDV_WAIT_SRV_RKEY] = { .name = "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
-	[RDV_WAIT_CONFIRM] = { .name = "waits for Confirm", .reads = true, .missing = "no Confirm came" },
+	[RDV_WAIT_CONFIRM] = { .name = "waits for Confirm",
+	    .reads = true,
+	    .in_turn = true,
+	    .missing = "no Confirm came" },
 	[RDV_WAIT_LINK] = { .name = "first contact", .reads = true },
 };
 
@@ -63,8 +68,11 @@ rdv_timeout(struct timer *t)
 	struct smcr_conn *conn = CONTAINER_OF(t, struct rdv, timer)->conn;
 	const struct link *link = rdv_first_link(conn);
 	enum rdv_step step = conn->rdv->step;
+	uint32_t more_ms = steps[step].in_turn ? rdv_turn_ms(conn) : 0;
 
-	if (steps[step].decline != 0) {
+	if (more_ms > 0) {
+		engine_arm(conn->eng, t, more_ms);
+	} else if (steps[step].decline != 0) {
 		rdv_decline(conn, steps[step].decline);
 	} else if (step == RDV_WAIT_LINK && link != NULL && !link->connected && !link->lgr->contact.confirm_link_out) {
 		rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK);

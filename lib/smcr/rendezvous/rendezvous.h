@@ -4,7 +4,8 @@
  * rendezvous.c has the steps, their timer, the messages and the entry points of
  * smcr.h; rdv_client.c and rdv_server.c the steps of each role; rdv_device.c
  * picks devices, rdv_terms.c agrees on version 2, rdv_group.c has groups and
- * elements; rdv_end.c how it ends otherwise.
+ * elements; rdv_turn.c knows when a peer is at others; rdv_end.c how it ends
+ * otherwise.
  */
 #pragma once
 
@@ -197,6 +198,14 @@ uint32_t rdv_take_confirm(struct smcr_conn *, const struct clc_msg *);
 /* What an Accept or Confirm of version 2 has besides; gid, first_contact are set. */
 void rdv_tell_terms(const struct smcr_conn *, enum clc_type, const struct link *, struct clc_accept *);
 
+/* -- rdv_turn.c -- */
+
+/* So many times clc_ms, at most, for others' turns. */
+#define RDV_TURNS_MAX 4
+
+/* clc_ms have passed without the Accept or Confirm that is awaited: how much longer to wait, as the peer is at others. 0: not at all. */
+uint32_t rdv_turn_ms(const struct smcr_conn *);
+
 /* -- peer.c -- */
 
 /* Finds or makes; NULL when memory is out or first contact goes on with too many peers. */
@@ -205,6 +214,8 @@ struct peer *peer_get(struct smcr *, enum smcr_role, const char *key, const stru
 void peer_learn(struct smcr *, const char *key, const struct owner *);
 /* Client: whose groups the key was learned to lead to, NULL when it was not. */
 const struct owner *peer_known_owner(const struct smcr *, const char *key);
+/* Client: the key, with what was learned of it, leads to this group. */
+bool peer_key_leads_to(const char *key, const struct owner *known, const struct lgr *);
 void peer_lead(struct peer *, struct smcr_conn *);
 /* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
  * for it); else it waits for the one that does, at the step `wait`, or is declined. */

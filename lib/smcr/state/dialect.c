@@ -11,6 +11,7 @@ dialect_no_extension(struct dialect *d)
 	d->deletes_when_complete = true;
 	d->delete_rkey_is_final = true;
 	d->wrap_0_is_next = true;
+	d->one_rendezvous = true;
 }
 
 void

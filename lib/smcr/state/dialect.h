@@ -32,6 +32,9 @@ struct dialect {
 	 * wrap 0 behind another wrap for the next one after wrap 65535 (smc_cdc_cursor_to_host), and counts bytes that are not
 	 * there. */
 	bool wrap_0_is_next;
+	/* Makes one rendezvous at a time in each role, under a lock (smc_server_lgr_pending, smc_client_lgr_pending): of many that
+	 * begin at once, the last one's Accept or Confirm comes when all others are through. */
+	bool one_rendezvous;
 };
 
 /* When a group is made: from whether its peer's CLC messages have our extension. */

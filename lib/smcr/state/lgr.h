@@ -144,6 +144,7 @@ struct lgr {
 	int64_t born_ns;
 	int64_t active_ns;     /* since when; 0: not yet */
 	int64_t idle_since_ns; /* while it is unused */
+	int64_t joined_ns;     /* when a rendezvous has last led to it; 0: never */
 	struct lgr_contact contact;
 
 	struct link links[LINK_SLOTS];
