@@ -209,16 +209,18 @@ START_LOOP_TEST(a_client_answers_in_the_order_of_the_server, 0, 2)
 struct limits {
 	uint8_t conns, links; /* of the peer's message */
 	uint8_t conns_then, links_then;
+	uint8_t agreed; /* connections, in CLC */
 };
 
-START_LOOP_TEST(the_smaller_limits_of_both_count, 0, 5)
+START_LOOP_TEST(the_smaller_limits_of_both_count, 0, 6)
 {
 	static const struct limits limits[] = {
-		{ 255, 2, 255, 2 }, { 32, 2, 32, 2 }, { 16, 1, 16, 1 }, { 0, 0, 255, 2 }, /* release 0 says nothing */
-		{ 15, 8, 255, 2 }, /* and this is nothing that may be said */
+		{ 255, 2, 255, 2, 255 }, { 32, 2, 32, 2, 255 }, { 16, 1, 16, 1, 255 }, { 64, 2, 40, 2, 40 },
+		{ 0, 0, 255, 2, 255 },  /* release 0 says nothing */
+		{ 15, 8, 255, 2, 255 }, /* and this is nothing that may be said */
 	};
 	const struct limits *l = &limits[_i];
-	bool release_0 = _i >= 3;
+	bool release_0 = _i >= 4;
 	struct llc_msg msg = { .type = LLC_CONFIRM_LINK, .response = true };
 
 	duo_init_version(2, &(struct smcr_config){ .links_max = 8 });
@@ -233,6 +235,7 @@ START_LOOP_TEST(the_smaller_limits_of_both_count, 0, 5)
 	ck_assert_uint_eq(duo_lgr(A)->conns_limit, SMCR_CONNS_PER_GROUP);
 	if (release_0) /* CLC has settled nothing then */
 		duo_lgr(B)->links_limit = 0;
+	duo_lgr(B)->conns_limit = l->agreed;
 	msg.confirm_link.qpn = at_a->qpn;
 	msg.confirm_link.link_num = at_b->number;
 	msg.confirm_link.max_links = l->links;
@@ -380,6 +383,7 @@ START_LOOP_TEST(an_offer_says_whether_a_router_is_on_the_way, 0, 2)
 	d.holds = NULL;
 	ck_assert_mem_eq(last_offer.client_gid, gid, 16);
 	ck_assert(last_offer.direct == (_i == 0));
+	ck_assert_uint_eq(duo_count(B, "REQUEST ADD LINK response"), 0); /* the offer was the answer */
 	duo_bystander_is_well();
 	d.dev[B]->ops = sim;
 }

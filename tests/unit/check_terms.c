@@ -166,6 +166,7 @@ static const struct serving {
 	const struct smcr_config *ueids; /* the server's */
 	uint8_t smc_version;
 	bool ipv6, other_subnet, unreachable;
+	bool both_kinds; /* the port has a RoCE v1 GID, too, which reaches everybody */
 	uint8_t release, max_conns, max_links;
 	unsigned accepted; /* version of the Accept */
 	uint32_t declined;
@@ -181,6 +182,8 @@ static const struct serving {
 	{ CLC_PATH_R, CLC_PATH_R, .gid = RNIC_GID_ROCE_V1, .ueids = NULL, .accepted = 1 },
 	{ CLC_PATH_R, CLC_PATH_NONE, .gid = RNIC_GID_ROCE_V1, .ueids = &common_ueid, .no_offer = true, .accepted = 1 },
 	{ CLC_PATH_R, CLC_PATH_R, .gid = RNIC_GID_ROCE_V1, .ueids = &common_ueid, .smc_version = 1, .accepted = 1 },
+	{ CLC_PATH_R, CLC_PATH_R, .gid = RNIC_GID_ROCE_V2, .ueids = &common_ueid, .unreachable = true,
+	    .both_kinds = true, .accepted = 1 },
 	/* with our extension there is nothing else than version 1, over any RoCE */
 	{ CLC_PATH_R, CLC_PATH_R, .ext = true, .gid = RNIC_GID_ROCE_V2, .ueids = &common_ueid, .accepted = 1 },
 	{ CLC_PATH_R, CLC_PATH_R, .ext = true, .gid = RNIC_GID_ROCE_V2, .ueids = &common_ueid, .smc_version = 2,
@@ -253,6 +256,8 @@ START_LOOP_TEST(a_server_takes_the_highest_version_that_both_can, 0, sizeof(serv
 	set_version(B, row->smc_version);
 	if (row->unreachable)
 		sim_reach(d.dev[B], RNIC_REACH_NONE);
+	if (row->both_kinds)
+		add_kind(B, RNIC_GID_ROCE_V1);
 	d.ipv4 = !row->ipv6;
 	p->ext.present = row->ext;
 	p->ext.version = 1;
@@ -555,6 +560,29 @@ START_LOOP_TEST(a_group_is_joined_over_the_port_that_it_has, 0, 4)
 	duo_bystander_is_well();
 }
 
+/* A group of version 1 over RoCE, made with an smcrd: from the first message without our extension on its peer is none. */
+START_TEST(who_joins_without_our_extension_is_no_smcrd)
+{
+	struct clc_msg msg = proposal_of_linux(CLC_PATH_R, CLC_PATH_NONE);
+	struct clc_proposal *p = &msg.proposal;
+
+	duo_init_linux(v1, NULL);
+	d.peer = SMCR_PEER_AUTO;
+	d.ipv4 = true;
+	duo_connect(0, 1, 500);
+	ck_assert(!duo_lgr(B)->dialect.foreign);
+	struct rnic_info info = rnic_query(d.dev[A]);
+	memcpy(p->peer_id, d.eng[A]->peer_id, sizeof(p->peer_id));
+	memcpy(p->gid, info.gid.b, sizeof(p->gid));
+	memcpy(p->mac, info.mac, sizeof(p->mac));
+	duo_open_one(&s[1], SMCR_SERVER, false);
+	s[1].hold = true;
+	duo_feed_msg(&s[1], &msg);
+	duo_run(5);
+	ck_assert(!held(&s[1]).accept.first_contact);
+	ck_assert(duo_lgr(B)->dialect.foreign);
+}
+
 /* Who has another port, comes from elsewhere, or calls itself otherwise, is another client; Linux names nobody here. */
 START_LOOP_TEST(clients_of_version_2_alone_are_told_apart, 0, 4)
 {
@@ -670,6 +698,23 @@ START_TEST(two_ports_make_two_links_and_are_told)
 	ck_assert_uint_eq(duo_lgr(B)->terms.peer_gid_cnt, 2);
 	ck_assert_mem_eq(duo_lgr(B)->terms.peer_gids[1], rnic_query(d.more[A][0]).gid.b, 16);
 	transfer(0);
+}
+
+/* Not of one that is down, in another VLAN, or has no address for version 2. */
+START_TEST(a_confirm_tells_of_ports_that_are_of_use)
+{
+	const struct rnic_gid ipv6 = { .b = { 0xfe, 0x80, [15] = 7 } };
+
+	duo_init_linux(v2, &ueid);
+	sim_port(duo_add_device(A), RNIC_PORT_DOWN);
+	sim_vlan(duo_add_device(A), 7);
+	add_kind(A, RNIC_GID_ROCE_V1);
+	struct rnic_dev *dev = sim_dev_new(d.fab, "ipv6", RNIC_TRANSPORT_ROCE, &ipv6, (const uint8_t[6]){ 2, 7 });
+	ck_assert_int_eq(smcr_add_device(d.eng[A], dev), 0);
+	duo_connect(0, 1, 500);
+	ck_assert_uint_eq(group_info(B).version, 2);
+	ck_assert_uint_eq(duo_lgr(B)->terms.peer_gid_cnt, 1);
+	ck_assert_mem_eq(duo_lgr(B)->terms.peer_gids[0], rnic_query(d.dev[A]).gid.b, 16);
 }
 
 /* A client that names nobody but its port makes a group once, and finds it again. */

@@ -64,6 +64,22 @@ START_TEST(a_second_port_is_found_behind_it)
 	}
 }
 
+/* To Linux a group is of one kind. */
+START_TEST(a_group_with_linux_has_ports_of_one_kind)
+{
+	static const enum rnic_gid_type v1[2] = { RNIC_GID_ROCE_V1, RNIC_GID_ROCE_V1 };
+
+	duo_init_linux(v1, NULL);
+	for (unsigned h = A; h <= B; h++)
+		sim_gid_type(duo_add_device(h), RNIC_GID_ROCE_V2);
+	duo_connect(0, 1, 500);
+	for (unsigned h = A; h <= B; h++) {
+		ck_assert(duo_lgr(h)->dialect.foreign);
+		ck_assert_uint_eq(duo_lgr(h)->active_cnt, 1);
+		ck_assert(!topology_can_add(duo_lgr(h)));
+	}
+}
+
 /* Packets of one kind are not understood by the other; the kind need not be the same on all ports. */
 START_TEST(a_card_that_has_no_other_kind_is_taken)
 {
