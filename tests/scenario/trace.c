@@ -33,6 +33,7 @@ trace_new(struct world *w, const struct plan *p)
 
 	t->w = w;
 	t->faulty = plan_faulty(p);
+	t->kept = p->af_smc != 0 ? 16 : 0;
 	t->hostile = p->hostile != 0;
 	t->llc_ns = p->llc_ms * MS;
 	t->queued_ns = queued_ns(p);

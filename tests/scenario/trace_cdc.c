@@ -49,7 +49,7 @@ check_flags(const struct watcher *wr, const struct tconn *c, const struct cdc_ms
 		trace_bad(wr, c, "flags %02x taken back, now %02x", c->out.conn_flags, msg->conn_flags);
 	if ((c->out.conn_flags & CDC_SENDING_DONE) != 0 && prod > c->out.prod)
 		trace_bad(wr, c, "data behind D");
-	if ((msg->prod_flags & CDC_WRITE_BLOCKED) != 0 && prod - c->in.cons != usable)
+	if ((msg->prod_flags & CDC_WRITE_BLOCKED) != 0 && usable - (prod - c->in.cons) > wr->t->kept)
 		trace_bad(
 		    wr, c, "B while the window has %llu bytes", (unsigned long long)(usable - (prod - c->in.cons)));
 	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && (msg->prod_flags & CDC_URGENT_PENDING) == 0)

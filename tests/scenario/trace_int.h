@@ -24,6 +24,7 @@ struct trace {
 	struct world *w;
 	struct script_run *script; /* hears of what is sent; may be NULL */
 	bool faulty;               /* links may break */
+	unsigned kept;             /* bytes of an element that are not written to, as a rule: of Linux (tx.c) */
 	bool hostile;              /* groups are judged only when they are known to be honest */
 	int64_t llc_ns;            /* an answer is awaited for so long */
 	int64_t queued_ns;         /* a message may wait so long for its turn and for room */

@@ -272,16 +272,20 @@ START_LOOP_TEST(a_mac_says_nothing_in_version_2, 0, 2)
 /* -- REQUEST ADD LINK -- */
 
 static struct llc_add_link last_offer;
-static struct rnic_dev *offered_from;
+static struct rnic_dev *offered_from, *asked_at;
 
 static bool
 notes_offers(const struct sim_msg *msg)
 {
 	struct llc_msg m;
 
-	if (msg->op == RNIC_WR_SEND && msg->data[0] != CDC_TYPE &&
-	    llc_decode((struct span){ msg->data, msg->len }, 2, &m) > 0 && m.type == LLC_ADD_LINK && !m.response)
+	if (msg->op != RNIC_WR_SEND || msg->data[0] == CDC_TYPE ||
+	    llc_decode((struct span){ msg->data, msg->len }, 2, &m) <= 0 || m.response)
+		return false;
+	if (m.type == LLC_ADD_LINK)
 		last_offer = m.add_link, offered_from = msg->from;
+	if (m.type == LLC_REQUEST_ADD_LINK)
+		asked_at = msg->to;
 	return false;
 }
 
@@ -303,6 +307,8 @@ START_TEST(a_client_asks_for_a_link_with_its_gids)
 	/* Linux would take an offer over a link of the port that it offers for one of an asymmetric link. */
 	ck_assert_mem_eq(last_offer.gid, rnic_query(d.more[B][0]).gid.b, 16);
 	ck_assert_ptr_eq(offered_from, d.dev[B]);
+	/* Linux would not offer the port that it is asked at: that of the asymmetric link is the one that is wanted. */
+	ck_assert_ptr_eq(asked_at, d.dev[B]);
 	/* 28 bytes, and 16 for each of both devices. */
 	expect_v2(A, "REQUEST ADD LINK", 60, false);
 	ck_assert_uint_eq(duo_count(A, "ADD LINK"), 0);

@@ -300,6 +300,53 @@ START_LOOP_TEST(a_repetition_tells_linux_no_cursor_of_the_wrap_before, 0, 2)
 	ck_assert(!ca->tx.pending);
 }
 
+/* A has written all that it may, B has consumed it, and what B said of that went with a link: Linux says it with the next
+ * message alone. F, and a lost link that the peers are through with, are when it may have moved. */
+START_LOOP_TEST(linux_is_made_to_say_its_cursor_again, 0, 3)
+{
+	dialect_no_extension(&ca->lgr->dialect);
+	host_write(ca, 65536, false);
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "W 0:65519", "C prod=0/65520 cons=0/0 B");
+	host_complete(&a);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_gt(host_read(cb, ELEM, NULL), 0);
+		cb->rx.announced = cb->rx.tail;
+		cb->tx.pending = false;
+		hosts_carry(&a, &b);
+		ck_assert_uint_eq(ca->tx.acked, 0);
+		if (_i == 0)
+			failover_settled(ca->lgr);
+		else if (_i == 1)
+			host_rx(&a, ca, &(struct cdc_msg){ .token = ca->id, .prod_flags = CDC_FAILOVER });
+		else
+			conn_tx_probe(ca);
+		hosts_carry(&a, &b);
+		ck_assert_uint_eq(ca->tx.sent, 65520 + i + 1);
+	}
+	host_saw(&a, 6, "W 65522:65522", "C prod=0/65523 cons=0/0 BR");
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 1);
+	hosts_carry(&a, &b);
+	ck_assert_uint_ge(ca->tx.acked, 65523);
+	ck_assert_uint_eq(ca->tx.probes, 0);
+	ck_assert_uint_eq(ca->tx.sent, 65536);
+	/* Nothing is to be heard when all has been. */
+	host_read(cb, ELEM, NULL);
+	ca->tx.acked = ca->tx.sent;
+	failover_settled(ca->lgr);
+	ck_assert_uint_eq(ca->tx.probes, 0);
+}
+
+START_TEST(an_smcrd_may_be_written_to_the_last_byte)
+{
+	host_write(ca, 65536, false);
+	failover_settled(ca->lgr);
+	hosts_carry(&a, &b);
+	host_saw(&a, 0, "W 0:65535", "C prod=1/0 cons=0/0");
+	failover_settled(ca->lgr);
+	ck_assert_uint_eq(ca->tx.probes, 0);
+}
+
 START_TEST(little_room_for_requests)
 {
 	host_write(ca, 1000, false);

@@ -68,6 +68,7 @@ struct conn_tx {
 	uint16_t done_seq;   /* of the last CDC complete */
 	uint8_t done_flags;  /* and its conn flags */
 	uint8_t move_to;     /* link number: to go over there when all is complete; 0 = stay */
+	uint8_t probes;      /* bytes of the peer's element that are kept back as a rule and may be used now (tx.c) */
 	bool any;            /* a CDC was posted */
 	bool validate;       /* a failover validation message is owed */
 	bool resumes;        /* counted in lgr->failover.left */
@@ -195,6 +196,8 @@ bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);
 void conn_tx_acked(struct smcr_conn *, uint64_t pos);
 /* The ring goes back to the group, at once or when the device is done with it; what was not sent is dropped. */
 void conn_tx_drop(struct smcr_conn *);
+/* The peer may have moved to another link, and its last consumer cursor may be lost with the one before. */
+void conn_tx_probe(struct smcr_conn *);
 /* A CDC and the writes before it are complete. */
 void conn_wr_done(struct smcr_conn *, const struct link_wr *);
 

@@ -50,6 +50,7 @@ failover_settled(struct lgr *lgr)
 		if (l->state == LINK_LOST)
 			return;
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
+		conn_tx_probe(conn);
 		if (conn->tx.late == UINT64_MAX)
 			continue;
 		conn->tx.late = UINT64_MAX;

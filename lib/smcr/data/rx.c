@@ -180,6 +180,8 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 			lost_in_failover(conn, link);
 		else
 			moved(conn, link);
+		if (conn_is_open(conn))
+			conn_tx_probe(conn);
 		return;
 	}
 	if (!is_current(conn, link, msg))

@@ -17,6 +17,7 @@
 #include "smcr/state/log.h"
 
 #define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */
+#define PROBES_MAX 16           /* bytes, one for each loss of a link before the peer's cursor is heard again */
 
 /* -- the ring -- */
 
@@ -142,6 +143,21 @@ struct tx_step {
 };
 
 /*
+ * How much of the peer's element may be written ahead of its cursor. Were all of it, and the cursor lost that tells of its
+ * consumption, then a peer that says it but once would wait for data, and we for the cursor. So a few bytes are kept back:
+ * each, when its time has come, makes the peer consume something, and say so.
+ */
+static uint64_t
+window(const struct smcr_conn *conn)
+{
+	uint32_t usable = conn->tx.space.usable;
+
+	if (!conn->lgr->dialect.cursor_said_once || usable <= PROBES_MAX)
+		return usable;
+	return usable - (PROBES_MAX - conn->tx.probes);
+}
+
+/*
  * How far data may go now: to the end of the window, and no further than an urgent byte that the peer has not consumed
  * (4.7.5). Nor to a place in the peer's element where something that was sent over a lost link may yet be placed.
  */
@@ -149,7 +165,7 @@ static uint64_t
 may_send_to(const struct smcr_conn *conn, uint64_t most)
 {
 	uint64_t from = min_u64(conn->tx.acked, conn->tx.late);
-	uint64_t end = min_u64(from + conn->tx.space.usable, conn->tx.head);
+	uint64_t end = min_u64(from + window(conn), conn->tx.head);
 
 	if (conn->tx.urgent[0] != 0 && end > conn->tx.urgent[0])
 		end = conn->tx.urgent[0];
@@ -183,8 +199,10 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 	struct tx_step step = { .end = conn->close.want_abort ? tx->sent : may_send_to(conn, most) };
 
 	if (!conn->close.want_abort) {
-		if (tx->head > step.end && step.end == tx->acked + tx->space.usable) /* the window is closed */
+		if (tx->head > step.end && step.end >= tx->acked + window(conn)) /* the window is closed */
 			step.prod_flags |= CDC_WRITE_BLOCKED;
+		if (tx->probes > 0)
+			step.prod_flags |= CDC_UPDATE_REQUESTED;
 		if (tx->urgent[0] != 0)
 			step.prod_flags |= CDC_URGENT_PENDING;
 		if (tx->urgent[0] == step.end && step.end != 0)
@@ -399,6 +417,7 @@ void
 conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 {
 	conn->tx.acked = pos;
+	conn->tx.probes = 0;
 	/* A failover has gone back behind what the peer has consumed meanwhile: that is not written again. */
 	if (pos > conn->tx.sent) {
 		conn->tx.replay = min_u64(conn->tx.replay, conn->tx.sent);
@@ -409,6 +428,15 @@ conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 		conn->tx.urgent[1] = 0;
 	}
 	released(conn);
+}
+
+void
+conn_tx_probe(struct smcr_conn *conn)
+{
+	if (!conn->lgr->dialect.cursor_said_once || conn->tx.high == conn->tx.acked || conn->tx.probes == PROBES_MAX)
+		return;
+	conn->tx.probes++;
+	conn_tx_schedule(conn);
 }
 
 void

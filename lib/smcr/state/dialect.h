@@ -28,6 +28,9 @@ struct dialect {
 	/* 3.5.5.2.2 lets DELETE RKEY be refused. Linux does not mind: its RMB is gone, or somebody else's, whatever the answer
 	 * (smc_buf_free). */
 	bool delete_rkey_is_final;
+	/* A consumer cursor that is lost with its link is said again (4.6.1). Linux says it with the next message, for which it
+	 * needs data to send, or data to consume (smc_tx_pending, smc_tx_consumer_update). */
+	bool cursor_said_once;
 	/* A repetition after a failover tells lower producer cursors than before. Linux passes over them, but takes one with
 	 * wrap 0 behind another wrap for the next one after wrap 65535 (smc_cdc_cursor_to_host), and counts bytes that are not
 	 * there. */
