@@ -108,7 +108,7 @@ class Postgres:
 class Nginx:
     """Serves self.root; put files there."""
 
-    def __init__(self, t, host=None, extra_server="", listen_extra="", proxy_protocol=False, workers=1):
+    def __init__(self, t, host=None, extra_server="", listen_extra="", proxy_protocol=False, workers=1, reuseport=True):
         nginx = need("nginx")
         self.host, self.port = host or t.addr, t.port()
         self.dir = t.path(f"nginx{self.port}")
@@ -135,7 +135,7 @@ http {{
   uwsgi_temp_path {self.dir}/uwsgi; scgi_temp_path {self.dir}/scgi;
   sendfile on; keepalive_requests 1000000; client_max_body_size 1g;
   server {{
-    listen {listen} reuseport backlog=4096 {'proxy_protocol' if proxy_protocol else ''};
+    listen {listen} {'reuseport' if reuseport else ''} backlog=4096 {'proxy_protocol' if proxy_protocol else ''};
     {listen_extra}
     root {self.root};
     location = /small {{ return 200 "hello from nginx\\n"; }}

@@ -38,10 +38,14 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/gates.py \
 	tests/interop/vm/pair.py \
 	tests/interop/vm/afsmc.py \
+	tests/interop/vm/preload_smc.c \
+	tests/interop/vm/real.py \
 	tests/interop/vm/smcnl.py \
 	tests/interop/vm/traffic.py \
 	tests/interop/vm/check_afsmc.py \
 	tests/interop/vm/check_afsmc_peer.py \
+	tests/interop/vm/check_afsmc_programs.py \
+	tests/interop/vm/check_afsmc_programs_peer.py \
 	tests/interop/vm/check_afsmc_ends.py \
 	tests/interop/vm/check_afsmc_ends_peer.py \
 	tests/interop/vm/check_afsmc_links.py \
@@ -57,9 +61,17 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_wire.py \
 	tests/interop/vm/check_wire_host.py
 
+# What check_afsmc_programs.py puts into programs there. They are not built with the sanitizers that ours may have.
+vm_needs = tests/interop/vm/preload_smc.so
+check_DATA += tests/interop/vm/preload_smc.so
+CLEANFILES += tests/interop/vm/preload_smc.so
+tests/interop/vm/preload_smc.so: tests/interop/vm/preload_smc.c
+	@$(MKDIR_P) tests/interop/vm
+	$(AM_V_GEN)$(CC) -D_GNU_SOURCE $(WARN_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $(srcdir)/tests/interop/vm/preload_smc.c
+
 # What check_verbs.py drives there.
 if HAVE_IBVERBS
-vm_needs = tests/interop/vm/verbs_host
+vm_needs += tests/interop/vm/verbs_host
 check_PROGRAMS += tests/interop/vm/verbs_host
 tests_interop_vm_verbs_host_SOURCES = tests/interop/vm/verbs_host.c tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
 tests_interop_vm_verbs_host_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) -pthread

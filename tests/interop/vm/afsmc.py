@@ -15,6 +15,7 @@ import socket
 import threading
 
 import pair
+import real
 import rxe
 import smcnl
 import traffic
@@ -213,7 +214,8 @@ class Served(pair.Served):
         if not first:
             self.t.close()
         self.t = Case("peer")
-        self.objects = {"end": Host(self.t, "b"), "peer": self, "programs": Programs(self.t)}
+        self.objects = {"end": Host(self.t, "b"), "peer": self, "programs": Programs(self.t),
+                        "real": real.Real(self.t)}
 
 
 def serve():
@@ -229,6 +231,7 @@ class Scene:
         self.other = pair.Other(t)
         self.other.wait()
         self.programs = {"a": Programs(t), "b": Far("programs")}
+        self.real = {"a": real.Real(t), "b": Far("real")}
         t.later(Far("peer").reset)
         kinds = "b" if peer == "smcrd" else "ab"
         for side in kinds:

@@ -132,7 +132,7 @@ def counts():
         out["handshake errors"] = _u(x.get(3)) + _u(x.get(4))
     for x in _dump(GET_FBACK_STATS, 8):
         if code := _u(x.get(4)):
-            out["fallbacks"][f"{code:08x} {'client' if _u(x.get(1)) else 'server'}"] = _u(x.get(5))
+            out["fallbacks"][f"{code:08x} {'server' if _u(x.get(1)) else 'client'}"] = _u(x.get(5))
     return out
 
 
@@ -152,8 +152,10 @@ def sockets():
 
 
 def word(sock):
-    """Of one socket: "smcr", or "tcp", with the fallback's reasons."""
-    x = sockets().get(os.fstat(sock.fileno()).st_ino)
-    if not x:
+    """Of one socket: "smcr", or "tcp", with the fallback's reasons. A list of many can lack one while others are closed."""
+    for _ in range(5):
+        if x := sockets().get(os.fstat(sock.fileno()).st_ino):
+            break
+    else:
         raise OSError(errno.ENOENT, "the kernel has no such AF_SMC socket")
     return x["mode"] if x["mode"] == "smcr" else f"{x['mode']} {x['reason']} {x['peer']}"
