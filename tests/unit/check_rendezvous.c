@@ -481,14 +481,15 @@ START_TEST(who_waits_for_a_peers_group_is_declined_before_it_resets)
 	ck_assert(!IS(c[1], CLOSED) && !IS(s[1], CLOSED));
 }
 
-/* C.7: the CONFIRM LINK never comes through; both break the TCP connection. */
+/* C.7: the CONFIRM LINK never comes through: the server breaks the TCP connection, the client declines, and does so when no answer
+ * comes. */
 START_TEST(silence_during_llc_resets_both)
 {
 	duo_init(true, true, NULL);
 	duo_open(0);
 	duo_until(A, "CONFIRM");
 	sim_freeze(d.dev[A], true);
-	duo_run(5000);
+	duo_run(7000);
 	ck_assert(IS(s[0], CLOSED) || IS(s[0], FALLBACK));
 	ck_assert(IS(c[0], CLOSED) || IS(c[0], FALLBACK));
 	ck_assert(!IS(c[0], ESTABLISHED) && !IS(s[0], ESTABLISHED));
@@ -697,12 +698,18 @@ START_LOOP_TEST(an_element_conflict_aborts_the_old_connection, A, B + 1)
 /* C.2: both sides decline at the same moment, after the Confirm: neither takes the other's Decline for data, and data
  * that begins like a Decline is not swallowed. */
 static void
-first_contact_held(void)
+first_contact_held_by(const struct smcr_config *change)
 {
-	duo_init(true, true, NULL);
+	duo_init(true, true, change);
 	duo_open(0);
 	duo_until(A, "CONFIRM");
 	c[0].hold = s[0].hold = true;
+}
+
+static void
+first_contact_held(void)
+{
+	first_contact_held_by(NULL);
 }
 
 static void
@@ -767,6 +774,61 @@ START_LOOP_TEST(what_is_no_decline_past_the_confirm_ends_the_connection_at_its_h
 	ck_assert(IS(*e, CLOSED));
 	ck_assert_int_eq(e->reason, SMCR_R_PROTOCOL);
 	ck_assert_uint_eq(e->left_len, 0);
+	c[0].hold = s[0].hold = false;
+}
+
+/* C.2: a client that has heard no CONFIRM LINK may still decline, and TCP carries on where RoCE packets do not arrive. To a Linux (0)
+ * data goes out a second later, an smcrd (1) answers. */
+START_LOOP_TEST(a_client_that_hears_no_confirm_link_declines, 0, 2)
+{
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+
+	first_contact_held();
+	sim_freeze(d.dev[A], true);
+	c[0].conn->rdv->peer.ext.present = _i == 1;
+	duo_run(400);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_sent, 2);
+	duo_run(200);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_sent, 3);
+	ck_assert(!IS(c[0], FALLBACK) && !IS(c[0], CLOSED));
+	if (_i == 0)
+		duo_run(1000);
+	msg.decline.diag = CLC_DIAG_PEER_DECLINED;
+	if (_i == 1)
+		duo_feed_msg(&c[0], &msg);
+	duo_run(1);
+	ck_assert(IS(c[0], FALLBACK));
+	ck_assert_uint_eq(c[0].diag.local, CLC_DIAG_TIMEOUT_CONFIRM_LINK);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->llc_timeouts, 1);
+	sim_freeze(d.dev[A], false);
+	c[0].hold = s[0].hold = false;
+}
+
+/* Later than Linux looks for one, a Decline of ours would be data to its program: its own is awaited, and comes (0), or does not (1). */
+START_LOOP_TEST(a_decline_that_is_too_late_for_linux_is_kept_back, 0, 2)
+{
+	struct smcr_config slow = { .confirm_link_ms = 4000 };
+	struct clc_msg msg = { .type = CLC_DECLINE, .version = 1 };
+
+	first_contact_held_by(&slow);
+	sim_freeze(d.dev[A], true);
+	c[0].conn->rdv->peer.ext.present = false;
+	duo_run(4100);
+	ck_assert(!IS(c[0], FALLBACK) && !IS(c[0], CLOSED));
+	msg.decline.diag = CLC_DIAG_TIMEOUT_CONFIRM_LINK;
+	if (_i == 0)
+		duo_feed_msg(&c[0], &msg);
+	else
+		duo_run(5800);
+	ck_assert(!IS(c[0], CLOSED));
+	duo_run(200);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_sent, 2);
+	ck_assert(IS(c[0], FALLBACK) == (_i == 0) && IS(c[0], CLOSED) == (_i == 1));
+	if (_i == 0)
+		ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_TIMEOUT_CONFIRM_LINK);
+	else
+		ck_assert_int_eq(c[0].reason, SMCR_R_CLC_TIMEOUT);
+	sim_freeze(d.dev[A], false);
 	c[0].hold = s[0].hold = false;
 }
 

@@ -106,6 +106,7 @@ configure(struct smcr_config *cfg, const struct smcr_config *change)
 	TAKE(add_link_retry_max_ms);
 	TAKE(add_link_retry_ms);
 	TAKE(clc_ms);
+	TAKE(confirm_link_ms);
 	TAKE(conns_per_group);
 	TAKE(group_idle_ms);
 	TAKE(holdoff_max_ms);

@@ -134,6 +134,13 @@ no_confirm_link(struct lgr *lgr)
 	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 }
 
+/* A client that has not answered one may decline (C.2): where RoCE packets do not arrive, data goes by TCP. */
+static void
+no_confirm_link_yet(struct lgr *lgr)
+{
+	mark_contact_failed(lgr, CLC_DIAG_TIMEOUT_CONFIRM_LINK, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+}
+
 static void
 all_deleted(struct lgr *lgr)
 {
@@ -145,7 +152,7 @@ static const struct {
 	enum exchange exchange;
 	void (*timeout)(struct lgr *);
 } steps[LLC_STEP_CNT] = {
-	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link_yet },
 	[LLC_WAIT_CONFIRM_LINK_RSP] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_PEER_DECLINE] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_ADD_LINK] = { EX_AWAIT_ADD_LINK, llc_no_add_link },

@@ -11,6 +11,7 @@
 #include "smcr/state/log.h"
 
 #define LATE_DECLINE_MS 1000 /* as Linux waits before it goes on; and how long a piece of a message may stay one */
+#define DECLINE_MS 2000 /* behind the Confirm: Linux waits for CONFIRM LINK for so long, and for a Decline after that */
 
 /* -- groups and waiting lists that a connection in rendezvous hangs on -- */
 
@@ -176,11 +177,20 @@ declines_may_cross(const struct smcr_conn *conn)
 	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
 }
 
-/* Two smcrd make it certain what comes first: there, each such Decline is answered by another, unless they cross. */
+/* Two smcrd make it certain what comes first: there, each such Decline is answered by another, unless they cross. A Linux to which
+ * none of ours went says one of its own. */
 bool
 rdv_declines_are_answered(const struct smcr_conn *conn)
 {
-	return rdv_is_smcrd(conn);
+	return rdv_is_smcrd(conn) || conn->rdv->kept_back;
+}
+
+/* Linux gives first contact up by itself, and has ceased to look for a Decline when it takes its link apart, for a second or more,
+ * before it says its own: its program would get ours as data. */
+static bool
+is_too_late_for_linux(const struct smcr_conn *conn)
+{
+	return !rdv_is_smcrd(conn) && conn->eng->now_ns - conn->rdv->confirm_ns > DECLINE_MS * MS;
 }
 
 static void
@@ -211,7 +221,9 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 	struct rdv *r = conn->rdv;
 	bool contact = rdv_forms_group(conn);
 
-	send_decline(conn, diag);
+	r->kept_back = contact && declines_may_cross(conn) && is_too_late_for_linux(conn);
+	if (!r->kept_back)
+		send_decline(conn, diag);
 	conn->diag.local = diag;
 	conn->diag.out_of_sync = diag == CLC_DIAG_SYNC;
 	conn->eng->ctr.fallback_local++;

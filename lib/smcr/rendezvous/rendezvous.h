@@ -57,6 +57,8 @@ struct rdv {
 	bool confirm_in;        /* server: the Confirm of a first contact has arrived */
 	enum smcr_reason abort; /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;        /* server, first contact: decline with this when the Confirm comes */
+	int64_t confirm_ns;     /* first contact: when the Confirm went out, or came */
+	bool kept_back;         /* our Decline, which would be taken for data: the peer's is awaited */
 	struct lgr *lgr;        /* the group being formed, or whose new RMB is awaited */
 	struct list_node wait;  /* peer->waiting or lgr->wait_rmb */
 	int64_t until_ns;       /* we decline by then, as the peer waits for our next message and resets soon after */
@@ -126,10 +128,11 @@ bool rdv_may_be_decline(struct span);
 void rdv_no_late_decline(struct smcr_conn *);
 void rdv_late_decline_input(struct smcr_conn *);
 void rdv_late_decline_waited(struct smcr_conn *);
+/* One of the peer's is sure to come. */
 bool rdv_declines_are_answered(const struct smcr_conn *);
 /* Before it is established: aborted by its user. */
 void rdv_abort(struct smcr_conn *, enum smcr_reason);
-/* Sends a Decline and falls back. */
+/* Sends a Decline and falls back; at first contact it may be the peer's Decline that is waited for. */
 void rdv_decline(struct smcr_conn *, uint32_t diag);
 /* Falls back because the peer declined. */
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
