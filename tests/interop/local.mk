@@ -46,6 +46,8 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_afsmc_peer.py \
 	tests/interop/vm/check_afsmc_programs.py \
 	tests/interop/vm/check_afsmc_programs_peer.py \
+	tests/interop/vm/check_afsmc_contact.py \
+	tests/interop/vm/check_afsmc_contact_peer.py \
 	tests/interop/vm/check_afsmc_ends.py \
 	tests/interop/vm/check_afsmc_ends_peer.py \
 	tests/interop/vm/check_afsmc_links.py \

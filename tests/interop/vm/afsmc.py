@@ -9,9 +9,11 @@ which exists for clients and for servers: see traffic.py.
 SMC-Rv2 needs an enterprise id in common and IPv4; both cards in one subnet, for its second link. Soft RoCE has no SMC-Rv1.
 """
 import os
+import re
 import select
 import signal
 import socket
+import subprocess
 import threading
 
 import pair
@@ -24,6 +26,16 @@ from pair import Far
 
 UEID = "SMCRD.LAB.1"
 PNET = "LAB"
+
+
+# Where a message of first contact is to be found behind the IP header: CLC behind a TCP header with timestamps, LLC of version 2
+# behind those of UDP and RoCE. (offset, value, mask)
+CLC = [(9, 6, 0xff), (52, 0xe2d4c3d9, 0xffffffff)]
+LLC = [(9, 17, 0xff), (22, 4791, 0xffff)]
+MESSAGES = {"Proposal": [*CLC, (56, 1, 0xff)], "Accept": [*CLC, (56, 2, 0xff)], "Confirm": [*CLC, (56, 3, 0xff)],
+            "Decline": [*CLC, (56, 4, 0xff)], "RoCE packet": LLC,
+            **{f"{name}{reply}": [*LLC, (28, 4, 0xff), (40, kind, 0xff), (43, 0x80 if reply else 0, 0x80)]
+               for name, kind in (("CONFIRM LINK", 0x21), ("ADD LINK", 0x22)) for reply in ("", " reply")}}
 
 
 def address(side, i=1):
@@ -81,6 +93,16 @@ class Host(rxe.Devices):
         # Sockets of programs that have ended hold it until they are through.
         wait_until(lambda: self.t.exit_status([need("rmmod"), "smc"]) == 0, "the module smc is unloaded", 20)
 
+    def try_unload(self):
+        """What the kernel says while sockets are open."""
+        self.t.run([need("rmmod"), "smc_diag"])
+        try:
+            r = subprocess.run([need("rmmod"), "smc"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        finally:
+            rxe.modprobe("smc", "smc_diag")
+        check(r.returncode != 0, "the module smc is not unloaded")
+        return r.stderr.decode().strip()
+
     def card(self, i, what):
         """A card that goes or comes: its rxe device, its interface, or its packets."""
         name = f"{self.side}{i}"
@@ -96,6 +118,29 @@ class Host(rxe.Devices):
         else:
             self.t.run([need("tc"), "qdisc", *{"silence": ["replace", "dev", name, "root", "netem", "loss", "100%"],
                                               "unsilence": ["del", "dev", name, "root"]}[what]])
+
+    def lose(self, message):
+        """Messages of this kind do not arrive here any more; see lost(), lose_nothing()."""
+        words = []
+        for at, value, mask in MESSAGES[message]:
+            size = {0xff: "u8", 0x80: "u8", 0xffff: "u16", 0xffffffff: "u32"}[mask]
+            words += ["match", size, hex(value), hex(mask), "at", str(at)]
+        for i in self.pairs:
+            self.t.run([need("tc"), "qdisc", "replace", "dev", f"{self.side}{i}", "clsact"])
+            self.t.run([need("tc"), "filter", "add", "dev", f"{self.side}{i}", "ingress", "protocol", "ip", "prio", "1", "u32",
+                        *words, "action", "drop"])
+
+    def lost(self):
+        """How many packets were."""
+        count = 0
+        for i in self.pairs:
+            said = self.t.run([need("tc"), "-s", "filter", "show", "dev", f"{self.side}{i}", "ingress"]).decode()
+            count += sum(int(x) for x in re.findall(r"dropped (\d+)", said))
+        return count
+
+    def lose_nothing(self):
+        for i in self.pairs:
+            self.t.run([need("tc"), "qdisc", "del", "dev", f"{self.side}{i}", "clsact"], status=None)
 
     def groups(self):
         return smcnl.groups()
@@ -223,9 +268,9 @@ def serve():
 
 
 class Scene:
-    """Both machines as a case wants them. peer: what side a is; ueids: of side b; smcr: settings of the daemon."""
+    """Both machines as a case wants them. peer: what side a is; ueids: of side b; devices, smcr: settings of the daemon."""
 
-    def __init__(self, t, peer, links=1, ueids=(UEID,), testlink_s=30, **smcr):
+    def __init__(self, t, peer, links=1, ueids=(UEID,), testlink_s=30, devices=None, **smcr):
         self.t, self.peer = t, peer
         self.hosts = {"a": Host(t, "a"), "b": Far("end")}
         self.other = pair.Other(t)
@@ -239,6 +284,7 @@ class Scene:
         self.counts = {side: self.hosts[side].counts() for side in kinds}
         self.links = links
         self.smcr = smcr
+        self.devices = devices or [{"type": "verbs", "device": rxe.device("a", i)} for i in range(1, links + 1)]
         self.services = {"ingress": [], "egress": []}
         self.daemons = []
 
@@ -251,7 +297,7 @@ class Scene:
         self.services["egress" if way == "in" else "ingress"].append(
             {"name": name, "listen": hostport(*at), "to": hostport(*to), "peer": "linux", **service})
         conf = {"log_level": "info", "smcr": {"links_max": self.links, "group_idle": "1s", "ueids": [UEID], **self.smcr},
-                "devices": [{"type": "verbs", "device": rxe.device("a", i)} for i in range(1, self.links + 1)],
+                "devices": self.devices,
                 **{kind: services for kind, services in self.services.items() if services}}
         if not self.daemons:
             self.daemons.append(Daemon(self.t, "a", conf))
@@ -309,9 +355,9 @@ class Flow:
         self.kind = "plain" if scene.peer == "smcrd" and client == "a" else settings.get("kind", "smc")
         self.modes = {}
 
-    def client(self, role=None, **settings):
+    def client(self, role=None, kind=None, **settings):
         """Starts one; its number."""
-        return self.scene.programs[self.sides["client"]].client(self.kind, *self.at, role or self.role,
+        return self.scene.programs[self.sides["client"]].client(kind or self.kind, *self.at, role or self.role,
                                                                 {**self.settings, **settings})
 
     def wait(self, number, timeout=60):

@@ -337,7 +337,28 @@ def busy_client(connect, settings, mode):
     return [x.result() for x in threads]
 
 
+def try_client(connect, settings, mode):
+    """One connection that may fail at any moment: how it ended, and after how long it was connected and had ended."""
+    start = time.monotonic()
+    connected = None
+    try:
+        with connect() as s:
+            connected = time.monotonic() - start
+            data = pattern(settings["size"], 5)
+            s.sendall(data)
+            got = recv_exact(s, len(data))
+            same_bytes(got, data[:len(got)], "echo")
+            if len(got) < len(data):
+                return {"how": "end", "connected": connected, "over": time.monotonic() - start}
+            mode(s)
+            how = "echo"
+    except OSError as e:
+        how = errno.errorcode.get(e.errno, str(e))
+    return {"how": how, "connected": connected, "over": time.monotonic() - start}
+
+
 SERVERS = {"echo": echo_server, "bulk": bulk_server, "sink": sink_server, "half": half_server, "abort": abort_server,
            "urgent": urgent_server, "slow": slow_server}
 CLIENTS = {"bulk": bulk_client, "sink": sink_client, "ping": ping_client, "many": many_client, "short": short_client,
-           "half": half_client, "abort": abort_client, "urgent": urgent_client, "slow": slow_client, "busy": busy_client}
+           "half": half_client, "abort": abort_client, "urgent": urgent_client, "slow": slow_client, "try": try_client,
+           "busy": busy_client}
