@@ -1,7 +1,7 @@
 /*
  * LLC exchanges: which message is legal from which side and at which step, one
  * exchange that changes the group at a time, what a colliding request meets,
- * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add.c,
+ * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add.c, llc_ask.c,
  * llc_delete.c, llc_rkey.c (RMBs) and llc_keepalive.c.
  */
 #include "smcr/group/llc.h"

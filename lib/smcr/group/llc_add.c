@@ -10,7 +10,6 @@
 #include "base/minmax.h"
 #include "smcr/group/llc_impl.h"
 
-#define FYI_EVERY_NS (1000 * MS)
 /* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and
  * one each interval. */
 #define OFFERS_AT_ONCE (SMCR_LINKS_MAX - 1)
@@ -86,23 +85,12 @@ remote_of(const struct llc_add_link *m)
 
 /* -- how an attempt ends -- */
 
-static void
-arm_retry(struct lgr *lgr)
-{
-	const struct smcr_config *cfg = &lgr->eng->cfg;
-
-	lgr->add_retry_ms = lgr->add_retry_ms == 0 ? cfg->add_link_retry_ms : lgr->add_retry_ms * 2;
-	lgr->add_retry_ms = min_u32(lgr->add_retry_ms, cfg->add_link_retry_max_ms);
-	if (lgr->state != LGR_DEAD && lgr->links_limit > 1)
-		engine_arm(lgr->eng, &lgr->add_retry, lgr->add_retry_ms);
-}
-
 /* It is made again later (C.8). */
 static void
 retry_later(struct lgr *lgr)
 {
 	lgr->eng->ctr.add_link_failed++;
-	arm_retry(lgr);
+	llc_ask_later(lgr);
 }
 
 void
@@ -272,20 +260,6 @@ llc_offer_link(struct link *over)
 	f->number = link->number;
 	lgr->asked_over = 0;
 	return true;
-}
-
-/* Linux holds its RKEY exchanges back until it has one of the two, without a time limit (smc_llc_flow_initiate). */
-void
-llc_answer_asked(struct lgr *lgr)
-{
-	struct llc_msg rsp = { .type = LLC_REQUEST_ADD_LINK, .response = true };
-	struct link *over = lgr->asked_over != 0 ? llc_link_by_number(lgr, lgr->asked_over) : NULL;
-
-	if (lgr->asked_over != 0 && (over == NULL || over->state != LINK_ACTIVE))
-		over = lgr_pick_link(lgr); /* that one has ended, and the peer waits all the same */
-	lgr->asked_over = 0;
-	if (over != NULL)
-		(void)link_send_llc(over, &rsp);
 }
 
 /* -- the peer's RTokens -- */
@@ -584,109 +558,4 @@ llc_link_connected(struct link *link)
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONFIRM, f->link, 2 * lgr->eng->cfg.llc_ms);
 	else
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_CONT, f->link, lgr->eng->cfg.llc_ms);
-}
-
-/* -- a device is there -- */
-
-void
-llc_want_link(struct lgr *lgr)
-{
-	lgr->want_link = true;
-	mark_exchanges(lgr);
-}
-
-void
-llc_device_appeared(struct lgr *lgr)
-{
-	if (lgr->state == LGR_ACTIVE && lgr->links_limit > 1)
-		llc_want_link(lgr);
-}
-
-/* A link that served has ended, and nobody wanted it to. A server makes another at once. So does Linux as a server, but only
- * once (smc_llc_add_link_local), and nothing comes of it while the path is broken: then the client asks for one, until there is
- * one. */
-void
-llc_link_missed(struct lgr *lgr)
-{
-	if (lgr->role == SMCR_SERVER)
-		llc_want_link(lgr);
-	else if (!timer_armed(&lgr->add_retry))
-		arm_retry(lgr);
-}
-
-void
-llc_add_retry_fired(struct timer *t)
-{
-	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
-
-	lgr->eng->ctr.add_link_retries++;
-	llc_device_appeared(lgr);
-	/* Whether the server does anything about it, and when, is not known. */
-	if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && topology_spare_device(lgr) != NULL)
-		arm_retry(lgr);
-}
-
-/* Linux offers a port other than the one that it is asked over (smc_llc_srv_add_link): not over the asymmetric link, which another
- * one to its port would replace. */
-static struct link *
-tell_over(struct lgr *lgr)
-{
-	struct link *over = lgr_pick_link(lgr), *asymmetric = topology_asymmetric_link(lgr);
-
-	LGR_EACH_LINK(l, lgr)
-		if (over == asymmetric && l != asymmetric && l->state == LINK_ACTIVE && !l->retiring)
-			return l;
-	return over;
-}
-
-/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */
-void
-llc_tell_of_device(struct lgr *lgr)
-{
-	struct link *over = tell_over(lgr);
-	struct rnic_dev *dev = topology_spare_device(lgr);
-
-	if (dev == NULL || over == NULL)
-		return;
-	if (lgr->version == LLC_VERSION_2) {
-		uint8_t gids[LLC_MAX_GIDS * 16];
-		struct llc_msg req = { .type = LLC_REQUEST_ADD_LINK, .request_add_link.gids = gids };
-
-		req.request_add_link.gid_cnt = topology_gids(lgr, gids);
-		(void)link_send_llc(over, &req);
-		return;
-	}
-	struct rnic_info info = rnic_query(dev);
-	struct llc_msg msg = { .type = LLC_ADD_LINK, .add_link.mtu_code = info.mtu_code };
-	memcpy(msg.add_link.mac, info.mac, sizeof(info.mac));
-	memcpy(msg.add_link.gid, info.gid.b, sizeof(info.gid.b));
-	(void)link_send_llc(over, &msg);
-}
-
-/*
- * The server hears of it. Each offer costs a queue pair: once in a while it is made at once, and the retry comes the
- * sooner for the next. How long it waits after a rejection is not forgotten.
- */
-void
-llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
-{
-	struct lgr *lgr = link->lgr;
-
-	if (msg->type == LLC_REQUEST_ADD_LINK) {
-		lgr->terms.peer_gid_cnt = msg->request_add_link.gid_cnt;
-		memcpy(lgr->terms.peer_gids, msg->request_add_link.gids,
-		    lgr->terms.peer_gid_cnt * sizeof(lgr->terms.peer_gids[0]));
-		lgr->asked_over = link->number;
-	}
-	if (lgr->eng->now_ns >= lgr->fyi_due_ns) {
-		lgr->fyi_due_ns = lgr->eng->now_ns + FYI_EVERY_NS;
-		llc_want_link(lgr);
-		return;
-	}
-	lgr->eng->ctr.llc_limited++;
-	llc_answer_asked(lgr);
-	if (timer_armed(&lgr->add_retry) && lgr->add_retry.at_ns <= lgr->fyi_due_ns)
-		return;
-	timer_arm(&lgr->eng->timers, &lgr->add_retry, lgr->fyi_due_ns);
-	lgr->fyi_due_ns += FYI_EVERY_NS;
 }

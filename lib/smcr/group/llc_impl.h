@@ -40,12 +40,6 @@ void llc_doubt(struct link *, const char *what);
 uint8_t llc_next_number(struct lgr *);
 /* The server offers a link. False when there is nothing to offer, or it could not be sent. */
 bool llc_offer_link(struct link *over);
-/* Server: nothing comes of a REQUEST ADD LINK, if one is open. */
-void llc_answer_asked(struct lgr *);
-/* A link that served is no more, and another is wanted in its place. */
-void llc_link_missed(struct lgr *);
-/* Another link is wanted: a client's part of that. */
-void llc_tell_of_device(struct lgr *);
 /* The new link is confirmed on both sides. */
 void llc_new_link_up(struct link *);
 /* The attempt at a new link has ended, and the peer knows how: the flow ends, first contact goes on. */
@@ -56,6 +50,17 @@ void llc_add_failed(struct lgr *, const char *why);
 void llc_add_link_timeout(struct lgr *);
 void llc_add_cont_timeout(struct lgr *);
 void llc_new_link_timeout(struct lgr *);
+
+/* -- llc_ask.c -- */
+
+/* Server: nothing comes of a REQUEST ADD LINK, if one is open. */
+void llc_answer_asked(struct lgr *);
+/* A link that served is no more, and another is wanted in its place. */
+void llc_link_missed(struct lgr *);
+/* It is tried again, or asked for again, after a time that doubles (C.8). */
+void llc_ask_later(struct lgr *);
+/* Another link is wanted: a client's part of that. */
+void llc_tell_of_device(struct lgr *);
 
 /* -- llc_delete.c -- */
 

@@ -6,6 +6,7 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/group/llc.c lib/smcr/group/llc.h lib/smcr/group/llc_impl.h \
 	lib/smcr/group/llc_link.c \
 	lib/smcr/group/llc_add.c \
+	lib/smcr/group/llc_ask.c \
 	lib/smcr/group/llc_delete.c \
 	lib/smcr/group/llc_rkey.c \
 	lib/smcr/group/llc_keepalive.c \

@@ -1,0 +1,140 @@
+/*
+ * A link is asked for: a device is there, or a link was lost. A server offers
+ * one then (llc_add.c); a client tells the server that it has a device to spare,
+ * by ADD LINK (RFC 7609 3.5.5.1.2) or, in version 2, REQUEST ADD LINK, which is
+ * owed an answer.
+ */
+#include <string.h>
+
+#include "base/minmax.h"
+#include "smcr/group/llc_impl.h"
+
+#define FYI_EVERY_NS (1000 * MS)
+
+void
+llc_want_link(struct lgr *lgr)
+{
+	lgr->want_link = true;
+	mark_exchanges(lgr);
+}
+
+void
+llc_device_appeared(struct lgr *lgr)
+{
+	if (lgr->state == LGR_ACTIVE && lgr->links_limit > 1)
+		llc_want_link(lgr);
+}
+
+void
+llc_ask_later(struct lgr *lgr)
+{
+	const struct smcr_config *cfg = &lgr->eng->cfg;
+
+	lgr->add_retry_ms = lgr->add_retry_ms == 0 ? cfg->add_link_retry_ms : lgr->add_retry_ms * 2;
+	lgr->add_retry_ms = min_u32(lgr->add_retry_ms, cfg->add_link_retry_max_ms);
+	if (lgr->state != LGR_DEAD && lgr->links_limit > 1)
+		engine_arm(lgr->eng, &lgr->add_retry, lgr->add_retry_ms);
+}
+
+/* A link that served has ended, and nobody wanted it to. A server makes another at once. So does Linux as a server, but only
+ * once (smc_llc_add_link_local), and nothing comes of it while the path is broken: then the client asks for one, until there is
+ * one. */
+void
+llc_link_missed(struct lgr *lgr)
+{
+	if (lgr->role == SMCR_SERVER)
+		llc_want_link(lgr);
+	else if (!timer_armed(&lgr->add_retry))
+		llc_ask_later(lgr);
+}
+
+void
+llc_add_retry_fired(struct timer *t)
+{
+	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
+
+	lgr->eng->ctr.add_link_retries++;
+	llc_device_appeared(lgr);
+	/* Whether the server does anything about it, and when, is not known. */
+	if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && topology_spare_device(lgr) != NULL)
+		llc_ask_later(lgr);
+}
+
+/* Linux offers a port other than the one that it is asked over (smc_llc_srv_add_link): not over the asymmetric link, which another
+ * one to its port would replace. */
+static struct link *
+tell_over(struct lgr *lgr)
+{
+	struct link *over = lgr_pick_link(lgr), *asymmetric = topology_asymmetric_link(lgr);
+
+	LGR_EACH_LINK(l, lgr)
+		if (over == asymmetric && l != asymmetric && l->state == LINK_ACTIVE && !l->retiring)
+			return l;
+	return over;
+}
+
+/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */
+void
+llc_tell_of_device(struct lgr *lgr)
+{
+	struct link *over = tell_over(lgr);
+	struct rnic_dev *dev = topology_spare_device(lgr);
+
+	if (dev == NULL || over == NULL)
+		return;
+	if (lgr->version == LLC_VERSION_2) {
+		uint8_t gids[LLC_MAX_GIDS * 16];
+		struct llc_msg req = { .type = LLC_REQUEST_ADD_LINK, .request_add_link.gids = gids };
+
+		req.request_add_link.gid_cnt = topology_gids(lgr, gids);
+		(void)link_send_llc(over, &req);
+		return;
+	}
+	struct rnic_info info = rnic_query(dev);
+	struct llc_msg msg = { .type = LLC_ADD_LINK, .add_link.mtu_code = info.mtu_code };
+	memcpy(msg.add_link.mac, info.mac, sizeof(info.mac));
+	memcpy(msg.add_link.gid, info.gid.b, sizeof(info.gid.b));
+	(void)link_send_llc(over, &msg);
+}
+
+/* Linux holds its RKEY exchanges back until it has one of the two, without a time limit (smc_llc_flow_initiate). */
+void
+llc_answer_asked(struct lgr *lgr)
+{
+	struct llc_msg rsp = { .type = LLC_REQUEST_ADD_LINK, .response = true };
+	struct link *over = lgr->asked_over != 0 ? llc_link_by_number(lgr, lgr->asked_over) : NULL;
+
+	if (lgr->asked_over != 0 && (over == NULL || over->state != LINK_ACTIVE))
+		over = lgr_pick_link(lgr); /* that one has ended, and the peer waits all the same */
+	lgr->asked_over = 0;
+	if (over != NULL)
+		(void)link_send_llc(over, &rsp);
+}
+
+/*
+ * The server hears of it. Each offer costs a queue pair: once in a while it is made at once, and the retry comes the
+ * sooner for the next. How long it waits after a rejection is not forgotten.
+ */
+void
+llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
+{
+	struct lgr *lgr = link->lgr;
+
+	if (msg->type == LLC_REQUEST_ADD_LINK) {
+		lgr->terms.peer_gid_cnt = msg->request_add_link.gid_cnt;
+		memcpy(lgr->terms.peer_gids, msg->request_add_link.gids,
+		    lgr->terms.peer_gid_cnt * sizeof(lgr->terms.peer_gids[0]));
+		lgr->asked_over = link->number;
+	}
+	if (lgr->eng->now_ns >= lgr->fyi_due_ns) {
+		lgr->fyi_due_ns = lgr->eng->now_ns + FYI_EVERY_NS;
+		llc_want_link(lgr);
+		return;
+	}
+	lgr->eng->ctr.llc_limited++;
+	llc_answer_asked(lgr);
+	if (timer_armed(&lgr->add_retry) && lgr->add_retry.at_ns <= lgr->fyi_due_ns)
+		return;
+	timer_arm(&lgr->eng->timers, &lgr->add_retry, lgr->fyi_due_ns);
+	lgr->fyi_due_ns += FYI_EVERY_NS;
+}
