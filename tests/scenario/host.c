@@ -214,7 +214,7 @@ plug(struct host_dev *hd)
 	    h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, h->nr, hd->made, hd->made);
 	if ((h->plan->vlans >> (PLAN_DEVS_MAX * h->nr + (unsigned)(hd - h->dev)) & 1) != 0)
 		sim_vlan(hd->dev, 7);
-	if (h->plan->af_smc == 1 || (h->plan->af_smc == 3 && (hd - h->dev) % 2 == 1))
+	if (h->plan->af_smc == 1 || (h->plan->af_smc == AF_SMC_BOTH && (hd - h->dev) % 2 == 1))
 		sim_gid_type(hd->dev, RNIC_GID_ROCE_V1);
 	if (h->plan->max_qp != 0)
 		sim_max_qp(hd->dev, h->plan->max_qp);
@@ -312,7 +312,7 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	cfg->rq_depth = p->rq_depth;
 	cfg->links_max = (p->links_one >> nr & 1) != 0 ? 1 : p->links_max;
 	cfg->rfc_cursors = (p->rfc_cursors >> nr & 1) != 0;
-	cfg->smc_version = p->af_smc == 3 ? 0 : (uint8_t)p->af_smc;
+	cfg->smc_version = p->af_smc >= AF_SMC_BOTH ? 0 : (uint8_t)p->af_smc;
 	cfg->ueid_cnt = p->af_smc >= 2;
 	memset(&cfg->ueids[0], 'U', sizeof(cfg->ueids[0]));
 #define COPY(name) cfg->name = p->name

@@ -37,6 +37,10 @@ struct plan_fault {
 	uint32_t for_ms;
 };
 
+/* Plan.af_smc. */
+#define AF_SMC_BOTH 3 /* every second device is for version 1 */
+#define AF_SMC_SOME 4 /* smcrds that do not know what the other end is, and host 2 that is none */
+
 /* X(name, least, most), one a line. */
 /* clang-format off */
 #define PLAN_FIELDS(X) \
@@ -109,8 +113,8 @@ struct plan_fault {
 	X(rmb_kb, 0, 1000000)		/* of an engine's RMBs in all; 0: as much */ \
 	X(silent_ms, 0, 600000)		/* and before its end says nothing for so long */ \
 	/* never drawn */ \
-	X(af_smc, 0, 3)			/* each host is Linux's AF_SMC to the others, of this version, over RoCE; 3: of both, every second */ \
-					/* device is for version 1; 0: an smcrd */ \
+	X(af_smc, 0, 4)			/* each host is Linux's AF_SMC to the others, of this version, over RoCE; */ \
+					/* AF_SMC_BOTH: of both; AF_SMC_SOME: host 2 alone, to smcrds; 0: none */ \
 	/* the end */ \
 	X(drain, 0, 2)			/* groups end in the orderly way, 2: by being idle; 0: engines are freed at once */ \
 	X(limit_ms, 1, 100000000)	/* all connections have ended by then */

@@ -460,12 +460,12 @@ load_seeds(const char *path, struct run_case *cases, unsigned max)
 	return cnt;
 }
 
-/* Of those that nobody chose, some have hosts that are Linux's AF_SMC to one another, of either version or both. */
+/* Of those that nobody chose, some have hosts that are Linux's AF_SMC to one another, of either version or both, or such a host among smcrds. */
 static void
 draw_af_smc(struct run_case *c, unsigned i)
 {
-	if (i % 5 < 3)
-		snprintf(c->set, sizeof(c->set), "af_smc=%u", i % 5 + 1);
+	if (i % 6 < AF_SMC_SOME)
+		snprintf(c->set, sizeof(c->set), "af_smc=%u", i % 6 + 1);
 }
 
 static int

@@ -95,7 +95,7 @@ open_conn(struct session *s)
 
 	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
 	if (s->h->plan->af_smc != 0) {
-		o.peer = SMCR_PEER_LINUX;
+		o.peer = s->h->plan->af_smc == AF_SMC_SOME && s->h->nr != 2 ? SMCR_PEER_AUTO : SMCR_PEER_LINUX;
 		o.remote.addr[10] = o.remote.addr[11] = 0xff; /* IPv4 */
 	}
 	o.remote.addr[15] = (uint8_t)HOST_ADDR(s->role == SMCR_CLIENT ? f->to : f->from);
