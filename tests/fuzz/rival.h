@@ -19,8 +19,9 @@
 #define RIVAL_RMBS 2
 #define RIVAL_ELEM (16u * 1024)
 #define RIVAL_TODO 16
-#define RIVAL_CLC 4096 /* bytes under way to the engine, per connection */
-#define RIVAL_RECV 512 /* a longer message of the engine breaks the link */
+#define RIVAL_TOKEN 0x70000000u /* its alert tokens: this, and the connection's slot */
+#define RIVAL_CLC 4096          /* bytes under way to the engine, per connection */
+#define RIVAL_RECV 512          /* a longer message of the engine breaks the link */
 #define RIVAL_INLINE 64
 #define RIVAL_SEND LLC_MAX_SENT_LEN
 #define RIVAL_LONGEST (LLC_MAX_LEN + 1)
