@@ -151,6 +151,9 @@ class Host(rxe.Devices):
     def counts(self):
         return smcnl.counts()
 
+    def connections(self):
+        return smcnl.connections()
+
 
 def new_socket(kind):
     """plain: TCP; smc: AF_SMC, whose addresses are those of AF_INET."""
@@ -334,6 +337,17 @@ class Scene:
                     pass
             elif os.path.exists(path):
                 os.unlink(path)
+
+    def cursors(self):
+        """How far each connection is, as all ends say, for who wants to know why one stands still."""
+        out = []
+        for d in self.daemons:
+            out += [f"{d.name}: " + " ".join(f"{k}={v}" for k, v in x.items() if not isinstance(v, dict))
+                    for x in d.connections()]
+        for side in self.counts:
+            out += [f"kernel of {side}: " + " ".join(f"{k}={v}" for k, v in x.items())
+                    for x in self.hosts[side].connections()]
+        return "\n".join(out)
 
     def fallbacks(self, side):
         before, now = self.counts[side]["fallbacks"], self.hosts[side].counts()["fallbacks"]

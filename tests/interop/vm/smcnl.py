@@ -14,7 +14,7 @@ SOCK_DIAG_BY_FAMILY = 20
 REQUEST, ACK, DUMP = 1, 4, 0x300
 ERROR, DONE = 2, 3
 CTRL, GETFAMILY = 0x10, 3
-LGRINFO, FALLBACK = 2, 5
+CONNINFO, LGRINFO, FALLBACK = 1, 2, 5
 MODES = {0: "smcr", 1: "tcp", 2: "smcd"}
 # Commands of SMC_GEN_NETLINK
 GET_LGR_SMCR, GET_LINK_SMCR, GET_STATS, GET_FBACK_STATS, ADD_UEID, FLUSH_UEID = 2, 3, 7, 8, 10, 12
@@ -136,18 +136,43 @@ def counts():
     return out
 
 
+def _sockets(*wanted):
+    """Of each AF_SMC socket: the fixed part of what is said of it, and the attributes."""
+    request = struct.pack("=BxxB", AF_SMC, sum(1 << kind - 1 for kind in wanted)) + bytes(48)
+    return [(x, _attrs(x[64:])) for x in _ask(NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, DUMP, request)]
+
+
 def sockets():
     """AF_SMC sockets by inode: mode, with the reasons of a fallback (ours, the peer's), and the link."""
-    request = struct.pack("=BxxB", AF_SMC, 1 << LGRINFO - 1) + bytes(48)
     out = {}
-    for x in _ask(NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, DUMP, request):
-        attrs = _attrs(x[64:])
+    for x, attrs in _sockets(LGRINFO):
         reason, peer = struct.unpack("=II", attrs.get(FALLBACK, bytes(8)))
         mode = MODES.get(x[2], str(x[2]))
         info = attrs.get(LGRINFO, b"")
         out[struct.unpack_from("=Q", x, 56)[0]] = {
             "state": x[1], "mode": mode if info or mode != "smcr" else "none", "reason": f"{reason:08x}", "peer": f"{peer:08x}",
             "device": _text(info[1:65]), "link": info[0] if info else None}
+    return out
+
+
+# struct smc_diag_conninfo: "wrap:count" of each cursor, in this order; fin is what is known to have arrived
+CURSORS = ("rx_prod", "rx_cons", "tx_prod", "tx_cons"), ("tx_prep", "tx_sent", "tx_fin")
+
+
+def connections():
+    """Connections of AF_SMC sockets that are SMC-R: sizes, cursors, flags as sent and received. The kernel's tokens are those that
+    its peer uses in CDC messages to it."""
+    def cursors(names, info, at):
+        return {name: "{}:{}".format(*struct.unpack_from("=HI", info, at + 8 * i + 2)) for i, name in enumerate(names)}
+    out = []
+    for x, attrs in _sockets(CONNINFO, LGRINFO):
+        info, group = attrs.get(CONNINFO), attrs.get(LGRINFO)
+        if not info or not group:
+            continue
+        token, sndbuf, rmbe, peer_rmbe = struct.unpack_from("=IIII", info)
+        out.append({"token": f"{token:08x}", "state": x[1], "device": _text(group[1:65]), "sndbuf": sndbuf, "rmbe": rmbe,
+                    "peer_rmbe": peer_rmbe, **cursors(CURSORS[0], info, 16), "flags": info[48:52].hex(),
+                    **cursors(CURSORS[1], info, 52)})
     return out
 
 

@@ -169,6 +169,72 @@ def slow_server(s, settings, mode):
     return got
 
 
+def _told(settings, what):
+    """There is a file."""
+    return os.path.exists(os.path.join(os.environ["SMCRD_VM_SHARE"], settings[what]))
+
+
+def _stream(s, settings, on=lambda: None):
+    """Sends until told to stop, then ends its direction; count and checksum."""
+    size = crc = 0
+    while not _told(settings, "until"):
+        part = pattern(5000, size)
+        s.sendall(part)
+        size, crc = size + len(part), zlib.crc32(part, crc)
+        on()
+        time.sleep(0.02)		# others want the machine, too
+    s.shutdown(socket.SHUT_WR)
+    return size, crc
+
+
+def _last(s, settings):
+    """Waits for the word, sends what fits into all buffers, and closes with it under way; count and checksum."""
+    while not _told(settings, "close"):
+        time.sleep(0.02)
+    crc = _send(s, settings["last"])
+    return settings["last"], crc
+
+
+def _end(s, kind, first, settings, on=lambda: None):
+    """This end's part, what it sent and what came: of a connection that is half closed from its start, by the one that is
+    `first`, while the other sends on ("half"), or says something at the end ("late"); or that the one closes behind its last
+    bytes ("close")."""
+    if kind == "late" and not first:
+        got = _receive(s)
+        while not _told(settings, "until"):
+            time.sleep(0.02)
+        return {"got": list(got), "sent": [settings["last"], _send(s, settings["last"])]}
+    if kind in ("half", "late"):
+        if first:
+            sent = _send(s, 1000)
+            s.shutdown(socket.SHUT_WR)
+            got = crc = 0
+            while part := s.recv(1 << 16):
+                got, crc = got + len(part), zlib.crc32(part, crc)
+                on()
+            return {"sent": [1000, sent], "got": [got, crc]}
+        got = _receive(s)
+        return {"got": list(got), "sent": list(_stream(s, settings, on))}
+    if first:
+        return {"sent": list(_last(s, settings)), "got": [0, 0]}
+    return {"got": list(_receive(s)), "sent": [0, 0]}
+
+
+def ends_server(s, settings, mode):
+    """The client's first byte says which of its connections it is."""
+    i = recv_exact(s, 1)[0]
+    if i == 0:
+        mode()
+    s.sendall(b"!")
+    kind, by = settings["ends"][i]
+    try:
+        return [i, _end(s, kind, by == "server", settings)]
+    except OSError as e:
+        if e.errno not in GONE:
+            raise
+        return [i, "reset"]
+
+
 # -- clients --
 
 
@@ -357,8 +423,37 @@ def try_client(connect, settings, mode):
     return {"how": how, "connected": connected, "over": time.monotonic() - start}
 
 
+def ends_client(connect, settings, mode):
+    """Connections that end in all the ways of settings["ends"], [kind, who is first]: what became of each. Those that are half
+    closed count in ROUNDS."""
+    kinds = settings["ends"]
+
+    def one(i, s):
+        def on():
+            ROUNDS[i] += 1
+        try:
+            with s:
+                return _end(s, kinds[i][0], kinds[i][1] == "client", settings, on)
+        except OSError as e:
+            return "reset" if e.errno in GONE else str(e)
+        finally:
+            if i in ROUNDS:
+                ROUNDS[i] += 1000000	# nobody waits for more
+    ROUNDS.clear()
+    ROUNDS.update((i, 0) for i, x in enumerate(kinds) if x[0] == "half")
+    threads = []
+    for i in range(len(kinds)):
+        s = connect()
+        if i == 0:
+            mode(s)
+        s.sendall(bytes([i]))
+        equal(s.recv(1), b"!", "the server's word")
+        threads.append(_Beside(one, i, s))
+    return [x.result() for x in threads]
+
+
 SERVERS = {"echo": echo_server, "bulk": bulk_server, "sink": sink_server, "half": half_server, "abort": abort_server,
-           "urgent": urgent_server, "slow": slow_server}
+           "urgent": urgent_server, "slow": slow_server, "ends": ends_server}
 CLIENTS = {"bulk": bulk_client, "sink": sink_client, "ping": ping_client, "many": many_client, "short": short_client,
            "half": half_client, "abort": abort_client, "urgent": urgent_client, "slow": slow_client, "try": try_client,
-           "busy": busy_client}
+           "busy": busy_client, "ends": ends_client}
