@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # needs: linux-image-6.12-amd64
 # cards: 2
-# takes: 90 s
+# takes: 120 s
 """smcrd and Linux's own SMC: when there is to be TCP, when one of the two is gone, programs, what smcrctl says, and speed."""
 import time
 
 import afsmc
 from afsmc import Scene
-from harness import case, check, equal, main, wait_until
+from harness import case, check, equal, hostport, main, wait_until
 from pair import Far
+from rxe import settles
 
 MIB = 1 << 20
 WAYS = ("in", "out")
@@ -45,6 +46,73 @@ def _(t):
             scene.hosts["b"].card(i, "plug")
 
 
+@case("smcrd has no device that serves: TCP; a card comes, and SMC-R", timeout=60)
+def _(t):
+    scene = Scene(t, "smcrd", devices=[{"type": "siw", "address": afsmc.address("a")}])		# iWARP, which Linux does not take
+    falls_back(t, scene, "in", "03030002")
+    falls_back(t, scene, "out", "03030000")
+    scene.daemons[0].finish()
+    Far("peer").reset()
+    scene = Scene(t, "smcrd")
+    scene.hosts["a"].card(1, "unplug")
+    try:
+        falls_back(t, scene, "in", "03030002")
+        falls_back(t, scene, "out", "03030000")
+    finally:
+        scene.hosts["a"].card(1, "plug")
+    d = scene.daemons[0]
+    wait_until(lambda: [x for x in d.ctl("devices")["devices"] if x["port"] == "up"], "the daemon has the card", 20)
+    scene.counts["b"] = scene.hosts["b"].counts()
+    for way in WAYS:
+        flow = scene.start(way, "bulk", size=100000)
+        flow.finish(flow.client())
+        equal(set(flow.modes) | set(flow.server()["modes"]), {"smcr", "plain"}, f"{way}: modes")
+
+
+@case("peer auto: who has AF_SMC gets SMC-R and who has not TCP, at the same time", timeout=60)
+def _(t):
+    scene = Scene(t, "smcrd")
+    auto = {"peer": "auto"}
+    for role, settings in (("echo", {"count": 10}), ("half", {"size": 300000, "late": False})):		# the server speaks first
+        client = "many" if role == "echo" else None
+        flows = [(scene.start("in", role, service=auto, **settings), kind) for kind in ("smc", "plain")]
+        flows += [(scene.start("out", role, service=auto, kind=kind, **settings), kind) for kind in ("smc", "plain")]
+        before = scene.daemons[0].established()
+        numbers = [f.client(client, kind=kind if f.way == "in" else None) for f, kind in flows]
+        for (f, kind), n in zip(flows, numbers):
+            f.wait(n)
+            f.served(settings.get("count", 1))
+            modes = set(f.modes) | set(f.server()["modes"])
+            equal(modes, {"plain"} if kind == "plain" else {"plain", "smcr"}, f"{f.way}, {role}, {kind}: modes")
+        equal(scene.daemons[0].established() - before, 2 * settings.get("count", 1), f"{role}: connections on SMC-R")
+    equal(scene.fallbacks("b"), {}, "fallbacks in the kernel")
+
+
+def refusing(scene, way, kind="smc", peer="linux"):
+    """How a client of a service fares that refuses what is not SMC-R."""
+    flow = scene.start(way, "echo", kind=kind, service={"fallback": "refuse", "peer": peer})
+    how = flow.wait(flow.client("try", size=2000))["how"]
+    return how, set(flow.modes) | set(flow.server()["modes"])
+
+
+@case("a service that refuses: a reset for whom SMC-R is not possible, and SMC-R for the others", timeout=60)
+def _(t):
+    scene = Scene(t, "smcrd", ueids=("OTHER.ID",), clc_timeout="1s")
+    for way in WAYS:
+        equal(refusing(scene, way), ("ECONNRESET", set()), f"{way}: without an EID in common")
+    t.note(f"fallbacks of Linux: {scene.fallbacks('b')}")
+    scene.hosts["b"].smc([afsmc.UEID], False)
+    for peer in ("linux", "auto"):
+        for way in WAYS:
+            equal(refusing(scene, way, "plain", peer), ("ECONNRESET", set()), f"{way}, {peer}: without AF_SMC")
+            equal(refusing(scene, way, "smc", peer), ("echo", {"smcr", "plain"}), f"{way}, {peer}: with AF_SMC")
+    d = scene.daemons[0]
+    for code, times in (("local_code=0x03030008", 1), ("peer_code=0x03030000", 1), ("local_code=0x03010000", 3)):
+        settles(lambda c=code: sum("mode=refused" in x and c in x for x in d.log().split("\n")), times, f"refused, {code}")
+    # A service with "auto" waits for a CLC message of a client without the option, and this one sent something else.
+    check("no CLC message where one was expected" in d.log(), "a plain client of an egress with auto")
+
+
 @case("plain programs in place of AF_SMC ones: TCP without a byte of CLC", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")
@@ -63,20 +131,27 @@ def busy(scene, way, count=4):
     return flow, number
 
 
-@case("the kernel's module is unloaded with an idle group: smcrd hears of it, and has a group again afterwards", timeout=60)
+@case("the kernel's module: in use under load, and nobody is disturbed; unloaded with an idle group, smcrd hears of it", timeout=90)
 def _(t):
     for way in WAYS:
         scene = Scene(t, "smcrd", group_idle="10m")
-        scene.run(way, "bulk", size=100000)
-        d = scene.daemons[0]
+        flow, number = busy(scene, way)
+        d, end = scene.daemons[0], scene.hosts["b"]
+        said = end.try_unload()
+        check("in use" in said, f"{way}: rmmod under load says {said}")
+        before = flow.rounds()
+        wait_until(lambda: all(n > before[i] + 1 for i, n in enumerate(flow.rounds())), f"{way}: bytes are under way", 20)
+        scene.until("over", True)
+        equal(flow.wait(number), ["done"] * 4, f"{way}: how the connections ended")
+        flow.only_smcr()
         equal(len(d.groups()), 1, "groups")
         Far("peer").reset()
-        scene.hosts["b"].unload()
+        end.unload()
         wait_until(lambda: not d.groups(), f"{way}: no group is left", 10)
         said = [x for x in d.log().split("\n") if "link group down" in x]
         t.note(f"{way}: {said[-1].split('reason=')[-1]}")
-        scene.hosts["b"].smc([afsmc.UEID], False)
-        scene.counts["b"] = scene.hosts["b"].counts()
+        end.smc([afsmc.UEID], False)
+        scene.counts["b"] = end.counts()
         scene.run(way, "bulk", size=100000)
         d.finish()
 
@@ -131,6 +206,11 @@ def _(t):
           (2, 1, afsmc.UEID, "Linux", "afsmc-ends-peer"), "the group's version, release, EID, peer's OS and host")
     scene.until("over", True)
     equal(flow.wait(number), ["done"] * 4, "how the connections ended")
+    for kind, status, words in (("smc", 0, f"done: SMC-R version 2.1, EID {afsmc.UEID}, Linux, host afsmc-ends-peer"),
+                                ("plain", 1, "no SMC-R option in its SYN/ACK: its kernel has no SMC, or a middlebox drops it")):
+        port, _ = scene.programs["b"].serve(kind, afsmc.address("b"), "echo", {})
+        said = d.ctl_text("check", hostport(afsmc.address("b"), port), status=status)
+        check(words in said, f"check of a server of kind {kind}: {said}")
 
 
 @case("speed: smcrd in place of one kernel", timeout=120)
