@@ -287,13 +287,24 @@ delete_rmb(struct rmb *rmb)
 	rmb_set_state(rmb, RMB_DELETING, NULL);
 }
 
+/* An RKEY exchange over a link was given up, and what it said may arrive yet: after DELETE RKEY over another link it would make the
+ * peer know an RMB that is gone. The test of the link, which went behind it, settles that. */
+static bool
+may_be_overtaken(struct lgr *lgr)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && l->late_rkeys > 0 && l->test_pending)
+			return true;
+	return false;
+}
+
 void
 llc_delete_idle_rmb(struct lgr *lgr)
 {
 	int64_t limit = lgr->eng->now_ns - lgr->eng->cfg.rmb_idle_ms * MS;
 	struct rmb *idle = NULL;
 
-	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr))
+	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr) || may_be_overtaken(lgr))
 		return;
 	/* The group keeps one RMB. */
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
@@ -343,7 +354,8 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 		 * now. CONFIRM RKEY settles it: then the RMB is as any other, and is deleted when it has been idle. */
 		rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
 		rmb->idle_since_ns = lgr->eng->now_ns;
-		(void)confirm_rmb(link, rmb);
+		if (lgr->state == LGR_ACTIVE) /* else DELETE LINK for all is under way, and nothing may follow it */
+			(void)confirm_rmb(link, rmb);
 	}
 	/* Connections may have asked for an RMB meanwhile. */
 	mark_rmb(lgr, RMB_READY);
