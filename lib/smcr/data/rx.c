@@ -162,10 +162,10 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 		conn->eng->ctr.cdc_stale++;
 	else if (!may_move_unasked(conn, link, msg))
 		bad_cdc(conn, link, "moved to another link without failover validation");
-	else if (ahead(conn, msg) > 1)
+	else if (ahead(conn, msg) > 1 && (conn->close.rx_flags & CDC_SENDING_DONE) == 0)
 		lost_in_failover(conn, link);
 	else
-		moved(conn, link);
+		moved(conn, link); /* behind its D nothing but cursors can be missing */
 	return conn->rx.link == link->number;
 }
 
