@@ -86,8 +86,7 @@ struct rnic_info {
 	uint32_t max_rq;
 	uint32_t max_sge;
 	uint32_t max_inline;
-	bool denies;   /* enforces rnic_mr.deny */
-	bool offloads; /* moves bytes while the host does something else */
+	bool denies; /* enforces rnic_mr.deny */
 	/* Takes 7 for no limit of retries where cards count to 7, as soft RoCE does: what is sent with that, as Linux does, to a
 	 * queue pair that is gone never ends. Of our device, and most likely of the peer's, too. */
 	bool retries_forever;

@@ -27,7 +27,7 @@ position(const struct cdc_cursor *c, uint32_t size, uint32_t base, uint64_t from
 	return true;
 }
 
-/* A consumer cursor alone moves only for a reason (4.5.1, where half counts), which a message that has come meanwhile may have ended. */
+/* A consumer cursor alone moves only for a reason (4.5.1), which a message that has come meanwhile may have ended. */
 static void
 check_update(const struct watcher *wr, const struct tconn *c, uint64_t cons, uint32_t usable)
 {
@@ -37,7 +37,7 @@ check_update(const struct watcher *wr, const struct tconn *c, uint64_t cons, uin
 		return;
 	if (gain == 0)
 		trace_bad(wr, c, "CDC message that says nothing new");
-	else if (window * 2 > usable || gain * 10 < usable)
+	else if (window * 2 >= usable || gain * 10 < usable)
 		trace_bad(wr, c, "needless consumer update: gains %llu of %u, window %llu", (unsigned long long)gain,
 		    usable, (unsigned long long)window);
 }

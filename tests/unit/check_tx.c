@@ -215,18 +215,6 @@ START_TEST(a_write_that_passes_both_ends_has_two_requests_and_two_pieces)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 60000);
 }
 
-START_TEST(a_card_gets_a_window_in_halves)
-{
-	ca->link->info.offloads = true;
-	host_write(ca, ELEM, false);
-	hosts_carry(&a, &b);
-	host_saw(&a, 0, "W 0:32767");
-	host_saw(&a, 1, "C prod=0/32768 cons=0/0");
-	host_saw(&a, 2, "W 32768:65535");
-	host_saw(&a, 3, "C prod=1/0 cons=0/0");
-	ck_assert_uint_eq(a.steps, 4);
-}
-
 START_TEST(a_blocked_writer_says_so_once)
 {
 	host_write(ca, 65536, false);

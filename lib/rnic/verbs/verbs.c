@@ -37,7 +37,6 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 
 	*info = (struct rnic_info){
 		.transport = dev->port.transport,
-		.offloads = true,
 		.port = dev->events.port,
 		.gid = dev->cfg.gid,
 		.gid_type = verbs_is_iwarp(dev) ? RNIC_GID_NONE : dev->cfg.gid_type,

@@ -17,8 +17,8 @@
 /* -- what we owe the peer -- */
 
 /*
- * 4.5.1: after consumption the peer is told when it is blocked or has asked; else when no more than half of its
- * window is left and what we say wins at least a tenth. Half itself counts: a peer that writes in halves keeps one under way. Any other message carries the cursor anyway.
+ * 4.5.1: after consumption the peer is told when it is blocked or has asked; else when its window is below half and
+ * what we say wins at least a tenth. Any other message carries the cursor anyway.
  */
 static bool
 update_due(const struct smcr_conn *conn)
@@ -28,7 +28,7 @@ update_due(const struct smcr_conn *conn)
 
 	if (conn->rx.blocked || conn->rx.update_req)
 		return gain > 0;
-	return window * 2 <= usable && gain * 10 >= usable;
+	return window * 2 < usable && gain * 10 >= usable;
 }
 
 static void

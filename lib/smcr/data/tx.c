@@ -183,19 +183,11 @@ looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 	    may_send_to(conn, UINT64_MAX) >= conn->tx.high;
 }
 
-/* Data of one step at most. A device that works by itself sends one half of a window while the peer consumes the other; for one of
- * software each step is work. */
-static uint32_t
-quantum(const struct smcr_conn *conn)
-{
-	return conn->link->info.offloads ? min_u32(TX_QUANTUM, conn->tx.space.usable / 2) : TX_QUANTUM;
-}
-
 static struct tx_step
 plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 {
 	const struct conn_tx *tx = &conn->tx;
-	uint64_t most = room->wrs < LINK_STEP_WRS ? 0 : min_u64(room->bytes, quantum(conn));
+	uint64_t most = room->wrs < LINK_STEP_WRS ? 0 : min_u64(room->bytes, TX_QUANTUM);
 	struct tx_step step = { .end = conn->close.want_abort ? tx->sent : may_send_to(conn, most) };
 
 	if (!conn->close.want_abort) {
