@@ -284,8 +284,6 @@ settle(void)
 
 /* -- commands; arguments beyond the last are NULL. Each returns 0, a negative errno, or ANSWERED. -- */
 
-enum { ANSWERED = 1 };
-
 static int
 cmd_card(char **arg)
 {
@@ -780,18 +778,12 @@ run_command(const struct command *c, char **arg)
 static void
 run_line(void)
 {
-	char *arg[ARGS_MAX + 1] = { NULL }, *save = NULL, *word = strtok_r(line, " \t\r\n", &save);
+	char *arg[ARGS_MAX + 1], *word = split(line, arg, ARGS_MAX);
 
-	for (unsigned i = 0; word != NULL && i < ARGS_MAX && (arg[i] = strtok_r(NULL, " \t\r\n", &save)) != NULL; i++)
-		;
 	for (unsigned i = 0; word != NULL && i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(commands[i].name, word) != 0)
 			continue;
-		int rc = run_command(&commands[i], arg);
-		if (rc < 0)
-			say("error %s", strerror(-rc));
-		else if (rc != ANSWERED)
-			say("ok");
+		answer(run_command(&commands[i], arg));
 		return;
 	}
 	say("error no such command");

@@ -63,8 +63,6 @@ static bool stdin_open = true;
 
 /* -- commands; arguments beyond the last are NULL. Each returns 0, a negative errno, or ANSWERED. -- */
 
-enum { ANSWERED = 1 };
-
 static int
 cmd_info(char **arg)
 {
@@ -373,20 +371,14 @@ run_command(const struct command *c, char **arg)
 static void
 run_line(char *line)
 {
-	char *arg[ARGS_MAX + 1] = { NULL }, *save = NULL, *word = strtok_r(line, " \t\r", &save);
+	char *arg[ARGS_MAX + 1], *word = split(line, arg, ARGS_MAX);
 
 	if (word == NULL)
 		return;
-	for (unsigned i = 0; i < ARGS_MAX && (arg[i] = strtok_r(NULL, " \t\r", &save)) != NULL; i++)
-		;
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(commands[i].name, word) != 0)
 			continue;
-		int rc = run_command(&commands[i], arg);
-		if (rc < 0)
-			say("error %s", strerror(-rc));
-		else if (rc != ANSWERED)
-			say("ok");
+		answer(run_command(&commands[i], arg));
 		return;
 	}
 	say("error no such command: %s", word);

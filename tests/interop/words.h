@@ -30,6 +30,31 @@ say(const char *fmt, ...)
 	fflush(stdout);
 }
 
+/* What a command returns when it has said its answer itself. */
+enum { ANSWERED = 1 };
+
+static inline void
+answer(int rc)
+{
+	if (rc < 0)
+		say("error %s", strerror(-rc));
+	else if (rc != ANSWERED)
+		say("ok");
+}
+
+/* The first word of a line, NULL when there is none, and up to max others in arg[max + 1], NULL behind them. */
+static inline char *
+split(char *line, char **arg, unsigned max)
+{
+	static const char white[] = " \t\r\n";
+	char *save = NULL, *word = strtok_r(line, white, &save);
+
+	memset(arg, 0, (max + 1) * sizeof(*arg));
+	for (unsigned i = 0; word != NULL && i < max && (arg[i] = strtok_r(NULL, white, &save)) != NULL; i++)
+		;
+	return word;
+}
+
 static inline uint64_t
 num(const char *s)
 {
