@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/confine/confine.h"
 #include "daemon/smcopt_prog.h"
 #include "wire/tcpopt.h"
 
@@ -137,11 +138,6 @@ map_get(int map, int fd, uint32_t *value)
 
 	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
-
-/* Not in the headers of all distributions. */
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 
 /* CAP_SYS_ADMIN does in its place, but is not kept. */
 static bool

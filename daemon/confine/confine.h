@@ -4,6 +4,7 @@
 #pragma once
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -36,6 +37,11 @@ struct confine_state {
 
 /* As in JSON, by enum confine_part and enum config_confine. */
 extern const char *const confine_part_words[], *const confine_mode_words[];
+
+/* Not in the headers of all distributions. */
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
 
 /* What else is kept. */
 enum {

@@ -61,11 +61,6 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 	return setrlimit(RLIMIT_MEMLOCK, &none) != 0;
 }
 
-/* Not in the headers of all distributions. */
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
-
 static void
 describe(uint64_t kept, struct confine_part_state *out)
 {
