@@ -369,8 +369,8 @@ rights_to_keep(const struct daemon *d)
 }
 
 /*
- * Opens first what takes rights: the TCP option, sockets of systemd, listeners on ports below 1024, the control socket. Then gives the rights up;
- * threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
+ * Opens first what takes rights: the TCP option, sockets of systemd, listeners on ports below 1024, the control socket. Then
+ * gives the rights up; threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
  */
 static int
 open_all(struct daemon *d, FILE *err)

@@ -144,6 +144,16 @@ is_confirm_link_of_a(const struct sim_msg *msg)
 	return msg->from == d.dev[A] && msg->op == RNIC_WR_SEND && msg->data[0] == (0x20 | LLC_CONFIRM_LINK);
 }
 
+/* First contact up to the answer of A to CONFIRM LINK, which does not arrive. */
+static void
+hold_confirm_link_of_a(void)
+{
+	d.holds = is_confirm_link_of_a;
+	duo_open(0);
+	duo_until(A, "CONFIRM LINK response");
+	duo_run(1);
+}
+
 /* Linux on a little-endian machine: what a server says after the client's first message is in the client's order. */
 START_LOOP_TEST(the_order_is_that_of_the_peer, 0, 2)
 {
@@ -151,10 +161,7 @@ START_LOOP_TEST(the_order_is_that_of_the_peer, 0, 2)
 
 	duo_init_version(2, NULL);
 	duo_add_devices();
-	d.holds = is_confirm_link_of_a;
-	duo_open(0);
-	duo_until(A, "CONFIRM LINK response");
-	duo_run(1);
+	hold_confirm_link_of_a();
 	const struct link *at_a = &duo_lgr(A)->links[0];
 	struct link *at_b = &duo_lgr(B)->links[0];
 	msg.confirm_link.qpn = at_a->qpn;
@@ -224,10 +231,7 @@ START_LOOP_TEST(the_smaller_limits_of_both_count, 0, 6)
 	struct llc_msg msg = { .type = LLC_CONFIRM_LINK, .response = true };
 
 	duo_init_version(2, &(struct smcr_config){ .links_max = 8 });
-	d.holds = is_confirm_link_of_a;
-	duo_open(0);
-	duo_until(A, "CONFIRM LINK response");
-	duo_run(1);
+	hold_confirm_link_of_a();
 	const struct link *at_a = &duo_lgr(A)->links[0];
 	struct link *at_b = &duo_lgr(B)->links[0];
 	/* What the client has read. */

@@ -144,8 +144,9 @@ void remote_rmb_release(struct remote_rmb *, uint8_t idx, uint32_t conn_id);
  * Quarantine: elements that a peer may still write into though their connection has ended here, as it never said C or A
  * (RFC 7609 4.4.2). Nobody else may have such an element, so what is remembered of the connection waits in the element for a
  * sign that the peer is through with it, too: a late C or A, the end of the peer's RMB that the connection wrote into (DELETE
- * RKEY; it may have come before the connection has ended), or another use of that very element. The end of the group frees the rest. A group with quarantine_max of them takes
- * no new connection until some come back, and ends when its last one has left.
+ * RKEY; it may have come before the connection has ended), or another use of that very element. The end of the group frees
+ * the rest. A group with quarantine_max of them takes no new connection until some come back, and ends when its last one
+ * has left.
  */
 /* Puts the element of an ended connection there. peer_rmb: what it wrote into, NULL when it never knew. */
 void quarantine_elem(struct rmb *, uint8_t idx, uint32_t token, struct remote_rmb *peer_rmb, uint8_t peer_idx);

@@ -206,7 +206,8 @@ void rdv_tell_terms(const struct smcr_conn *, enum clc_type, const struct link *
 /* So many times clc_ms, at most, for others' turns. */
 #define RDV_TURNS_MAX 4
 
-/* clc_ms have passed without the Accept or Confirm that is awaited: how much longer to wait, as the peer is at others. 0: not at all. */
+/* clc_ms have passed without the Accept or Confirm that is awaited: how much longer to wait, as the peer is at others. 0: not
+ * at all. */
 uint32_t rdv_turn_ms(const struct smcr_conn *);
 
 /* -- peer.c -- */

@@ -1,6 +1,6 @@
 /*
- * For LD_PRELOAD in the laboratory: TCP sockets that a program makes are AF_SMC ones, and nothing else is changed. What a program does to
- * its socket afterwards is the kernel's business: it hands addresses and options of TCP on to the TCP socket within.
+ * For LD_PRELOAD in the laboratory: TCP sockets that a program makes are AF_SMC ones, and nothing else is changed. What a program
+ * does to its socket afterwards is the kernel's business: it hands addresses and options of TCP on to the TCP socket within.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>
