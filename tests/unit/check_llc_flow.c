@@ -440,6 +440,51 @@ START_LOOP_TEST(an_rmb_deleted_amid_its_confirmation_is_gone, 0, 2)
 	ck_assert_uint_eq(smcr_counters(d.eng[host])->bad_llc, 1);
 }
 
+/* In the ADD LINK exchange the peer has told of so many RMBs that we do not know: so many CONFIRM RKEYs without the new link are late,
+ * and refused. A further one shows that the link is of no use to the peer (C.7.1). */
+START_LOOP_TEST(a_confirm_rkey_that_add_link_has_overtaken_is_refused, 0, 3)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .confirm_rkey = { .rkey = 0x4711, .vaddr = 0x1000 } };
+
+	duo_init(true, true, NULL);
+	duo_add_devices();
+	duo_connect(0, 1, 300);
+	duo_expect_links(2);
+	struct link *over = duo_link_nr(B, 1), *new_link = duo_link_nr(B, 2);
+	new_link->rtokens_ahead = (uint8_t)_i;
+	for (int left = _i; left >= 0; left--) {
+		ck_assert_int_eq(new_link->state, LINK_ACTIVE);
+		duo_inject(over, &msg);
+		ck_assert_uint_eq(over->llc_queue[over->llc_first].msg[3], left > 0 ? 0xb0 : 0x80);
+		ck_assert((remote_rmb_find(over->lgr, over, 0x4711, NULL) != NULL) == (left == 0));
+		over->llc_cnt = 0; /* the other side never asked */
+	}
+	ck_assert_int_ne(new_link->state, LINK_ACTIVE);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->llc_collisions, (unsigned)_i);
+}
+
+/* Of more links than one message names, the count shows that the new one is not among them. */
+START_LOOP_TEST(a_confirm_rkey_of_many_links_may_be_overtaken, 0, 2)
+{
+	static const struct smcr_config five = { .links_max = 5 };
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .confirm_rkey = { .rkey = 0x4711, .vaddr = 0x1000 } };
+	bool overtaken = _i == 0;
+
+	duo_init(true, true, &five);
+	for (unsigned i = 1; i < 5; i++)
+		duo_add_devices();
+	duo_connect(0, 1, 2000);
+	duo_expect_links(5);
+	struct link *over = duo_link_nr(B, 1);
+	duo_link_nr(B, 5)->rtokens_ahead = 1;
+	msg.confirm_rkey.other_cnt = overtaken ? 3 : 4;
+	msg.confirm_rkey.others[0].link_num = 2;
+	msg.confirm_rkey.others[1].link_num = 3;
+	duo_inject(over, &msg);
+	ck_assert_uint_eq(over->llc_queue[over->llc_first].msg[3], overtaken ? 0xb0 : 0x80);
+	over->llc_cnt = 0; /* the other side never asked */
+}
+
 /* Keys of one message may be the same, and RMBs share one: each takes the first RMB that is left, and one in use is in the way of those
  * behind it. */
 START_LOOP_TEST(keys_of_delete_rkey_are_taken_one_after_the_other, 0, 2)

@@ -264,7 +264,7 @@ llc_offer_link(struct link *over)
 
 /* -- the peer's RTokens -- */
 
-/* One that we do not know is no error: its CONFIRM RKEY was refused, or lost, and comes again. */
+/* One that we do not know is no error: its CONFIRM RKEY was refused, or lost, and comes again, or is late (llc_rkey.c). */
 static void
 take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 {
@@ -280,6 +280,8 @@ take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 		rr->on[f->new_link->slot].addr = pair->new_vaddr;
 		return;
 	}
+	if (f->new_link->rtokens_ahead < UINT8_MAX)
+		f->new_link->rtokens_ahead++;
 }
 
 /* Every RMB of the peer is known on the link. */
@@ -544,7 +546,7 @@ void
 llc_link_connected(struct link *link)
 {
 	struct lgr *lgr = link->lgr;
-	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
+	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK], *rkey = &lgr->flow[LLC_FLOW_RKEY];
 
 	if (f->new_link == link && f->step == LLC_WAIT_NEW_CONNECTED)
 		confirm_new(lgr);
@@ -552,6 +554,8 @@ llc_link_connected(struct link *link)
 		return;
 	/* Client: a blocked port would have been a rejection by now. */
 	begin_cont(lgr);
+	/* Our RTokens for the new link may be there before a CONFIRM RKEY over another one. */
+	rkey->overtaken = rkey->step == LLC_WAIT_CONFIRM_RKEY_RSP && rkey->link != f->link;
 	if (send_add_link(f->link, link, true) < 0)
 		llc_add_failed(lgr, "ADD LINK could not be answered");
 	else if (lgr->version == LLC_VERSION_2)

@@ -51,6 +51,7 @@ confirm_rmb(struct link *over, struct rmb *rmb)
 		return err;
 	llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, over, lgr->eng->cfg.llc_ms);
 	f->rmb = rmb;
+	f->overtaken = false;
 	return 0;
 }
 
@@ -93,6 +94,10 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 		llc_done(lgr, LLC_FLOW_RKEY);
 		engine_arm(
 		    lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
+	} else if (!negative && f->left == 0 && f->overtaken) {
+		/* Linux refuses nothing: had it our RTokens for the new link first, it did not know whose they were. */
+		lgr->eng->ctr.rkey_retries++;
+		llc_done(lgr, LLC_FLOW_RKEY);
 	} else if (negative || f->left == 0) {
 		llc_done(lgr, LLC_FLOW_RKEY);
 		if (negative)
@@ -213,6 +218,35 @@ llc_cont_fired(struct timer *t)
 	mark_exchanges(lgr);
 }
 
+/* The message says nothing of this link, nor do those that follow it, as far as their count shows. */
+static bool
+lacks(const struct llc_confirm_rkey *m, const struct link *l)
+{
+	if (m->other_cnt > LLC_LINKS_INLINE)
+		return m->other_cnt + 1u < l->lgr->active_cnt;
+	for (unsigned i = 0; i < m->other_cnt; i++)
+		if (m->others[i].link_num == l->number)
+			return false;
+	return true;
+}
+
+/* It was sent before the peer knew of a link that is there now: the ADD LINK exchange, over another link, has overtaken it, and had
+ * RTokens of RMBs that we do not know. */
+static bool
+was_overtaken(struct link *link, const struct llc_confirm_rkey *m)
+{
+	struct remote_rmb *rr = remote_rmb_find(link->lgr, link, m->rkey, &m->vaddr);
+
+	LGR_EACH_LINK(l, link->lgr) {
+		if (l == link || l->state != LINK_ACTIVE || l->rtokens_ahead == 0 || !lacks(m, l) ||
+		    (rr != NULL && rr->on[l->slot].known))
+			continue;
+		l->rtokens_ahead--;
+		return true;
+	}
+	return false;
+}
+
 void
 llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 {
@@ -221,6 +255,11 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 	struct remote_rmb *rr = NULL;
 	struct llc_msg rsp = *msg;
 
+	if (lgr->state == LGR_ACTIVE && was_overtaken(link, m)) {
+		lgr->eng->ctr.llc_collisions++;
+		llc_confirm_rkey_refuse(link, msg); /* with the new link it is told again (3.5.5.3.1) */
+		return;
+	}
 	if (lgr->state == LGR_ACTIVE)
 		rr = remote_rmb_add(lgr, link, m->rkey, m->vaddr);
 	rsp.response = true;

@@ -98,6 +98,7 @@ struct llc_flow {
 	uint32_t sent;         /* of ours, by rmb->number, up to this one */
 	struct rmb *rmb;       /* LLC_FLOW_RKEY */
 	bool deleting_new;     /* DELETE RKEY: the peer may not know it */
+	bool overtaken;        /* CONFIRM RKEY: RTokens for a new link, over another one, may have come first */
 	unsigned next_slot;    /* CONFIRM RKEY: links that it has not named yet start here */
 	uint8_t left;          /* CONFIRM RKEY, ADD LINK CONTINUATION: what we have still to tell */
 	struct timer timer;

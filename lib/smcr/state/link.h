@@ -136,8 +136,10 @@ struct link {
 	struct timer keepalive;
 	bool want_proof; /* a TEST LINK is to go with the next flush */
 	bool test_pending;
-	bool test_again;    /* another one is to follow the one under way */
-	const char *doubt;  /* what was not answered over it: why it is lost when its test is not answered either */
+	bool test_again;   /* another one is to follow the one under way */
+	const char *doubt; /* what was not answered over it: why it is lost when its test is not answered either */
+	/* RTokens that were told when it was made, of RMBs that we did not know: their CONFIRM RKEY may be late */
+	uint8_t rtokens_ahead;
 	uint8_t late_rkeys; /* RKEY exchanges that were given up: their answers may come yet */
 	/* of those, DELETE RKEYs of version 2, whose answers name nothing; a test that was sent behind them settles it */
 	uint8_t owed_deletes;
