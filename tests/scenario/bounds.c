@@ -210,6 +210,15 @@ ms_until(const struct smcr *eng, const struct timer *t)
 	return timer_armed(t) && t->at_ns > eng->now_ns ? (uint64_t)(t->at_ns - eng->now_ns) / MS : 0;
 }
 
+/* Something leads to an element for those who wait for one: an exchange, another try of ours, or marks that are to be acted on. */
+static bool
+rmb_is_under_way(const struct lgr *lgr)
+{
+	return lgr->flow[LLC_FLOW_LINK].step != LLC_IDLE || lgr->flow[LLC_FLOW_RKEY].step != LLC_IDLE ||
+	    lgr->cont_rmb != NULL || timer_armed(&lgr->rkey_retry) || !list_empty(&lgr->marks.node) ||
+	    !list_empty(&lgr->marks.turn_node);
+}
+
 /* Whatever a peer is waited for has an end: the timer that ends it is set. */
 static void
 look_at_waits(struct look *l, const struct lgr *lgr)
@@ -225,6 +234,9 @@ look_at_waits(struct look *l, const struct lgr *lgr)
 		expect(l, "group", lgr->id, "an LLC exchange without an end", !timer_armed(&f->timer), 0);
 		expect(l, "group", lgr->id, "ms until an LLC exchange ends", ms_until(l->eng, &f->timer), most_ms);
 	}
+	if (lgr->state == LGR_ACTIVE && !list_empty(&lgr->wait_rmb))
+		expect(l, "group", lgr->id, "connections wait for an RMB, and nothing leads to one",
+		    !rmb_is_under_way(lgr), 0);
 	if (lgr->cont_rmb != NULL && lgr->state != LGR_DEAD)
 		expect(l, "group", lgr->id, "a CONFIRM RKEY that goes on without an end",
 		    !timer_armed(&lgr->cont_timer), 0);

@@ -209,6 +209,8 @@ clc_in(struct session *s)
 		n = stcp_recv(s->mid, buf, want < sizeof(buf) ? want : sizeof(buf), &urgent);
 		if (n == 0)
 			return;
+		s->heard_ns = s->h->w->now_ns;
+		s->then = *smcr_counters(s->h->eng);
 		smcr_clc_input(s->conn, buf, n);
 	}
 }
@@ -506,6 +508,24 @@ chosen_group_made_room(const struct session *s)
 	return half(s)->diag.out_of_sync && smcr_counters(client)->groups_ended_for_room > 0;
 }
 
+/*
+ * Each new RMB takes an exchange with the peer, one after the other. Where these take long, who stands behind many goes by TCP after
+ * three quarters of the time that the peer waits for its CLC message (rdv_peer_waits), and not before; each exchange has come to
+ * its end, and has led to an RMB. That there was one all the time is a bound (bounds.c).
+ */
+static bool
+stood_in_line(const struct session *s)
+{
+	const struct smcr_counters *now = smcr_counters(s->h->eng);
+	uint64_t ms = (uint64_t)(s->h->w->now_ns - s->heard_ns) / MS, rmbs = now->rmbs_made - s->then.rmbs_made;
+
+	if (half(s)->diag.local != CLC_DIAG_RTOKEN)
+		return half(s)->diag.peer == CLC_DIAG_RTOKEN && s->f->half[s->role != SMCR_SERVER].in_line;
+	/* The engine counts whole ms that are left. */
+	return ms + 1 >= s->h->plan->clc_ms / 4 * 3 && rmbs * s->h->plan->llc_ms > ms &&
+	    now->llc_timeouts == s->then.llc_timeouts && now->rkey_retries == s->then.rkey_retries;
+}
+
 static void
 fell_back(struct session *s)
 {
@@ -517,9 +537,10 @@ fell_back(struct session *s)
 	    h->diag.peer, h->diag.out_of_sync ? " out of sync" : "", h->diag.held_off ? " held off" : "");
 	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off && !s->f->hostile)
 		session_fail(s, "flow %u %s falls back without a reason", s->f->nr, side(s));
+	h->in_line = stood_in_line(s);
 	/* Resets of applications in two first contacts in a row count against the peer. */
 	if (!plan_may_fall_back(s->h->plan) && !s->f->hostile && !(held_off(h) && plan_aborts(s->h->plan)) &&
-	    !chosen_group_made_room(s))
+	    !chosen_group_made_room(s) && !h->in_line)
 		session_fail(s, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s", s->f->nr,
 		    side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
 	if (h->established)

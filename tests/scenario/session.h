@@ -25,6 +25,8 @@ struct session {
 	enum session_mode mode;
 	struct smcr_conn *conn;
 	int64_t opened_ns;          /* conn */
+	int64_t heard_ns;           /* bytes of the peer's last CLC message */
+	struct smcr_counters then;  /* the engine's, at that time */
 	struct stcp_end *app, *mid; /* NULL when closed or not connected yet */
 	bool app_wanted;            /* egress: the server leg was asked for */
 	bool admit;                 /* egress: the engine waits for smcr_admit */
