@@ -141,10 +141,10 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 /* Another message of the exchange: it goes on. One that was queued, or was under way, when the time was up does not bring
  * it back. */
 static void
-goes_on(const struct watcher *wr, struct texchange *x)
+goes_on(const struct watcher *wr, struct texchange *x, int64_t until_ns)
 {
 	if (wr->t->w->now_ns < x->until_ns)
-		x->until_ns = wr->t->w->now_ns + wr->t->llc_ns;
+		x->until_ns = until_ns;
 }
 
 static bool
@@ -157,8 +157,10 @@ lost_path(const struct llc_msg *msg)
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
 {
-	int64_t from = wr->t->w->now_ns + (from_server == is_server(g) ? 1 : wr->t->queued_ns);
-	int64_t until = wr->t->w->now_ns + wr->t->llc_ns;
+	bool ours = from_server == is_server(g);
+	int64_t from = wr->t->w->now_ns + (ours ? 1 : wr->t->queued_ns);
+	/* The answer is awaited from when a message of ours was queued. */
+	int64_t until = wr->t->w->now_ns + wr->t->llc_ns - (ours ? wr->t->queued_ns : 0);
 	struct texchange *x = &g->exchange;
 	bool req = !msg->response;
 
@@ -168,10 +170,10 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, from, until, false };
 		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
 			x->kind = EX_NONE;
-		goes_on(wr, x);
+		goes_on(wr, x, until);
 		break;
 	case LLC_CONFIRM_LINK:
-		goes_on(wr, x);
+		goes_on(wr, x, until);
 		x->confirming = req;
 		if (!req && x->kind == EX_ADD && x->link_num == msg->confirm_link.link_num)
 			x->kind = EX_NONE;
@@ -187,7 +189,7 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			x->kind = EX_NONE; /* the client gave it up; for the server's DELETE LINK that is an answer */
 		break;
 	case LLC_ADD_LINK_CONT:
-		goes_on(wr, x);
+		goes_on(wr, x, until);
 		break;
 	case LLC_CONFIRM_RKEY:
 	case LLC_TEST_LINK:
