@@ -2,7 +2,8 @@
  * Turns at a peer that makes one rendezvous at a time: of many that begin at
  * once, some wait for longer than a CLC message is waited for (C.5), while the
  * peer does nothing wrong. That it comes to others says that it will come to
- * them. rendezvous.c asks here when the time is over.
+ * them; of a Confirm it is certain while middle and group last. rendezvous.c
+ * asks here when the time is over.
  */
 #include "base/minmax.h"
 #include "smcr/rendezvous/rendezvous.h"
@@ -25,6 +26,9 @@ rdv_turn_ms(const struct smcr_conn *conn)
 {
 	int64_t clc_ns = conn->eng->cfg.clc_ms * MS, until_ns = conn->eng->now_ns;
 
+	/* A server whose Accept names a group that is there: it may not go away. A dead peer is TEST LINK's to find. */
+	if (conn->lgr != NULL && conn->lgr->dialect.reset_unseen)
+		return conn->eng->cfg.clc_ms;
 	LIST_EACH(const struct lgr, lgr, &conn->eng->lgrs, node) {
 		if (lgr->dialect.one_rendezvous && lgr->joined_ns != 0 && is_of_its_peer(conn, lgr))
 			until_ns = max_i64(until_ns, lgr->joined_ns + clc_ns);

@@ -12,6 +12,7 @@ dialect_no_extension(struct dialect *d)
 	d->delete_rkey_is_final = true;
 	d->wrap_0_is_next = true;
 	d->one_rendezvous = true;
+	d->reset_unseen = true;
 	d->cursor_said_once = true;
 }
 

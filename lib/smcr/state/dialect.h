@@ -38,6 +38,10 @@ struct dialect {
 	/* Makes one rendezvous at a time in each role, under a lock (smc_server_lgr_pending, smc_client_lgr_pending): of many that
 	 * begin at once, the last one's Accept or Confirm comes when all others are through. */
 	bool one_rendezvous;
+	/* The middle that ends before the Confirm ends the connection. Linux does not notice that its Confirm cannot be sent
+	 * (smc_clc_send_confirm reads an error that sendmsg has taken): at later contact it has a connection then, which waits for
+	 * data, and nobody knows its token to abort it. */
+	bool reset_unseen;
 };
 
 /* When a group is made: from whether its peer's CLC messages have our extension. */
