@@ -1109,3 +1109,51 @@ START_LOOP_TEST(lies_in_any_order_harm_their_own_group_alone, 0, 200)
 	ck_assert_ptr_eq(c[0].conn->lgr, bystander[A]);
 	ck_assert_ptr_eq(s[0].conn->lgr, bystander[B]);
 }
+
+/* -- a card that is silent -- */
+
+static bool
+is_by_second_device_of_a(const struct sim_msg *msg)
+{
+	return msg->from == d.more[A][0];
+}
+
+/* What the log says of links since the last time. */
+static void
+expect_lines(unsigned host, unsigned up, unsigned down, unsigned ended)
+{
+	struct smcr_log l;
+	unsigned cnt[SMCR_LOG_TYPE_CNT] = { 0 };
+
+	while (smcr_next_log(d.eng[host], &l))
+		cnt[l.type]++;
+	ck_assert_uint_eq(cnt[SMCR_LOG_LINK_UP], up);
+	ck_assert_uint_eq(cnt[SMCR_LOG_LINK_DOWN], down);
+	ck_assert_uint_eq(cnt[SMCR_LOG_LINK_ENDED], ended);
+}
+
+/* What a client's card sends gets nowhere, but it hears of new links. The log says once that the link is gone, and once that
+ * it is back. */
+START_LOOP_TEST(links_that_nothing_is_heard_over_are_no_news, 0, 2)
+{
+	static const struct smcr_config quick = {
+		.add_link_retry_ms = 500, .keepalive_ms = 500, .keepalive_answer_ms = 300
+	};
+
+	duo_init_version((unsigned)_i + 1, &quick);
+	duo_add_devices();
+	duo_connect(0, 1, 300);
+	duo_expect_links(2);
+	duo_run(1000);
+	expect_lines(A, 2, 0, 0);
+	d.holds = is_by_second_device_of_a;
+	uint64_t up = d.eng[A]->ctr.links_up;
+	duo_run(20000);
+	ck_assert_uint_ge(d.eng[A]->ctr.links_up, up + 5);
+	expect_lines(A, 0, 1, 0);
+	d.holds = NULL;
+	duo_run(10000);
+	duo_expect_links(2);
+	expect_lines(A, 1, 0, 0);
+	duo_bystander_is_well();
+}

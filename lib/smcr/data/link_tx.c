@@ -319,6 +319,15 @@ hand_back(struct link *link, bool ok)
 }
 
 void
+link_tell_up(struct link *link)
+{
+	if (link->state != LINK_ACTIVE || link->told_up)
+		return;
+	link->told_up = true;
+	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
+}
+
+void
 link_wc(struct link *link, const struct rnic_wc *wc)
 {
 	assert(wc->wr_id - link->wr_tail < outstanding(link));
@@ -331,6 +340,7 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 		mark_link_failed(link, "a work request failed");
 		return;
 	}
+	link_tell_up(link);
 	sndbuf_wake(link->lgr);
 	if (!list_empty(&link->ready) || link->llc_cnt > 0 || link->has_held)
 		link_schedule(link);

@@ -20,6 +20,9 @@ void link_post_end(struct link *);
 int link_send_llc(struct link *, const struct llc_msg *);
 /* A send-side completion of this link: hands each request up to wr_id to its owner. */
 void link_wc(struct link *, const struct rnic_wc *);
+/* Something has come over the link, or what was sent has arrived: the log says that an active link is up, if it has not. A client
+ * whose card hears, but sends nothing, confirms one link after the other, which is no news. */
+void link_tell_up(struct link *);
 /* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
 bool link_flush(struct link *);
 /* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */

@@ -63,6 +63,7 @@ link_recv(struct link *link, const struct rnic_wc *wc, bool last)
 	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
 		return true;
 	link->last_rx_ns = link->lgr->eng->now_ns;
+	link_tell_up(link);
 	/* A CDC message that arrived before the link ended still counts: the peer may have its completion, and ask for it (4.6.1). */
 	if (wc->len > 0 && buf[0] == CDC_TYPE) {
 		if (!conn_rx_cdc(link, buf, wc->len, last))
@@ -169,8 +170,8 @@ stop(struct link *link, enum link_state next, const char *why, bool in_order)
 	struct lgr *lgr = link->lgr;
 	struct smcr *eng = lgr->eng;
 
-	if (link->state == LINK_ACTIVE) {
-		eng->ctr.links_down++;
+	eng->ctr.links_down += link->state == LINK_ACTIVE;
+	if (link->told_up) {
 		/* The peer may be quicker to end a group than our last request. */
 		engine_log(eng, in_order || lgr->state == LGR_DELETING ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr,
 		    link, why);
@@ -382,5 +383,7 @@ link_set_active(struct link *link)
 	link->was_active = true;
 	link->lgr->eng->ctr.links_up++;
 	llc_keepalive_arm(link);
-	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
+	/* A server has an answer over it. */
+	if (link->lgr->role == SMCR_SERVER)
+		link_tell_up(link);
 }

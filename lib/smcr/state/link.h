@@ -73,6 +73,7 @@ struct link {
 	uint32_t order; /* of making, within the group */
 	enum link_state state;
 	bool was_active;
+	bool told_up;              /* in the log, when it is known that what we send over it arrives */
 	int64_t gone_ns;           /* LINK_GONE: since */
 	const char *down_why;      /* static text */
 	uint8_t number;            /* link number of the peers, never 0 */
