@@ -354,6 +354,51 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 	ck_assert(list_empty(&d.eng[A]->peers));
 }
 
+/* RoCE v1 and RoCE v2 do not hear each other, which two smcrd cannot tell by a GID: as with any path that lets nothing through, the
+ * server's card gives up what is not acknowledged. */
+START_LOOP_TEST(roce_of_two_kinds_is_tcp_and_held_off, 0, 2)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+	uint32_t qpn;
+
+	duo_init_as(roce, true, &short_hold);
+	sim_gid_type(d.dev[_i], RNIC_GID_ROCE_V1);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_open(i);
+		duo_run(100);
+		ck_assert_str_eq(rdv_step_str(s[i].conn->rdv->step), "first contact");
+		ck_assert(sim_nth_qp_of(d.dev[B], 0, &qpn) && sim_break_qp(d.dev[B], qpn, SIM_CUT_RESET));
+		duo_run(100);
+		ck_assert(BOTH(i, FALLBACK));
+		ck_assert_uint_eq(c[i].diag.peer, CLC_DIAG_READY_LINK);
+		ck_assert(s[i].diag.local == CLC_DIAG_READY_LINK && s[i].diag.detail != NULL);
+		ck_assert(!c[i].diag.held_off);
+	}
+	duo_open(2);
+	duo_run(10);
+	ck_assert(BOTH(2, FALLBACK) && c[2].diag.held_off);
+	ck_assert_uint_eq(duo_count(A, "PROPOSAL"), 2);
+}
+
+/* Linux's Proposal says what there is: no first contact begins, and each connection costs a Proposal. */
+START_LOOP_TEST(linux_without_a_common_kind_of_roce_is_tcp_at_once, 0, 2)
+{
+	enum rnic_gid_type type[2] = { RNIC_GID_ROCE_V2, RNIC_GID_ROCE_V2 };
+	struct smcr_config cfg = short_hold;
+
+	cfg.ueid_cnt = 1;
+	memset(&cfg.ueids[0], 'U', sizeof(cfg.ueids[0]));
+	type[_i] = RNIC_GID_ROCE_V1;
+	duo_init_linux(type, &cfg);
+	for (unsigned i = 0; i < 4; i++) {
+		duo_open(i);
+		duo_run(10);
+		ck_assert(BOTH(i, FALLBACK) && !c[i].diag.held_off);
+		ck_assert_uint_eq(s[i].diag.local, _i == 0 ? CLC_DIAG_NO_DEVICE : CLC_DIAG_NO_SMCR_DEVICE);
+		ck_assert_uint_eq(c[i].diag.peer, s[i].diag.local);
+	}
+}
+
 /* The peer resets the middle after clc_ms: before that both fall back, and the server may still come. */
 START_TEST(a_server_leg_that_takes_long_is_a_fallback_and_no_failure)
 {
