@@ -29,10 +29,11 @@ PNET = "LAB"
 
 
 # Where a message of first contact is to be found behind the IP header: CLC behind a TCP header with timestamps, LLC of version 2
-# behind those of UDP and RoCE. (offset, value, mask)
+# behind those of UDP and RoCE. A SYN has 20 bytes of options, and 8 more with SMC-R's. (offset, value, mask)
+SYN = [(9, 6, 0xff), (32, 0xc0, 0xf0)]
 CLC = [(9, 6, 0xff), (52, 0xe2d4c3d9, 0xffffffff)]
 LLC = [(9, 17, 0xff), (22, 4791, 0xffff)]
-MESSAGES = {"Proposal": [*CLC, (56, 1, 0xff)], "Accept": [*CLC, (56, 2, 0xff)], "Confirm": [*CLC, (56, 3, 0xff)],
+MESSAGES = {"SYN": [*SYN, (33, 0x02, 0x12)], "SYN/ACK": [*SYN, (33, 0x12, 0x12)], "Proposal": [*CLC, (56, 1, 0xff)], "Accept": [*CLC, (56, 2, 0xff)], "Confirm": [*CLC, (56, 3, 0xff)],
             "Decline": [*CLC, (56, 4, 0xff)], "RoCE packet": LLC,
             **{f"{name}{reply}": [*LLC, (28, 4, 0xff), (40, kind, 0xff), (43, 0x80 if reply else 0, 0x80)]
                for name, kind in (("CONFIRM LINK", 0x21), ("ADD LINK", 0x22)) for reply in ("", " reply")}}
@@ -121,26 +122,42 @@ class Host(rxe.Devices):
 
     def lose(self, message):
         """Messages of this kind do not arrive here any more; see lost(), lose_nothing()."""
+        self._treat(message, "action", "drop")
+
+    def strip(self, message):
+        """SMC-R's option is not in them any more when they arrive here: a SYN, a SYN/ACK."""
+        nops = [word for at in (60, 64) for word in ("munge", "offset", str(at), "u32", "set", "0x01010101")]
+        self._treat(message, "action", "pedit", *nops, "pipe", "action", "csum", "tcp")
+
+    def _tc(self, line, *option):
+        """For each card, all in one go: a program takes its time to start here."""
+        lines = "".join(line.format(f"{self.side}{i}") + "\n" for i in self.pairs)
+        return self.t.run([need("tc"), *option, "-batch", "-"], input=lines.encode(), status=None if "-force" in option else 0).decode()
+
+    def _treat(self, message, *how):
         words = []
         for at, value, mask in MESSAGES[message]:
-            size = {0xff: "u8", 0x80: "u8", 0xffff: "u16", 0xffffffff: "u32"}[mask]
+            size = "u8" if mask <= 0xff else "u16" if mask <= 0xffff else "u32"
             words += ["match", size, hex(value), hex(mask), "at", str(at)]
-        for i in self.pairs:
-            self.t.run([need("tc"), "qdisc", "replace", "dev", f"{self.side}{i}", "clsact"])
-            self.t.run([need("tc"), "filter", "add", "dev", f"{self.side}{i}", "ingress", "protocol", "ip", "prio", "1", "u32",
-                        *words, "action", "drop"])
+        self._tc("qdisc replace dev {0} clsact\n"
+                 f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*words, *how])}")
 
     def lost(self):
         """How many packets were."""
-        count = 0
-        for i in self.pairs:
-            said = self.t.run([need("tc"), "-s", "filter", "show", "dev", f"{self.side}{i}", "ingress"]).decode()
-            count += sum(int(x) for x in re.findall(r"dropped (\d+)", said))
-        return count
+        return sum(int(x) for x in re.findall(r"dropped (\d+)", self._tc("filter show dev {0} ingress", "-s")))
 
     def lose_nothing(self):
-        for i in self.pairs:
-            self.t.run([need("tc"), "qdisc", "del", "dev", f"{self.side}{i}", "clsact"], status=None)
+        self._tc("qdisc del dev {0} clsact", "-force")
+
+    def reset(self, port):
+        """Every TCP connection of this machine with that port, here or there, at both ends."""
+        said = self.t.run([need("ss"), "-H", "-K", "-t", "-n", f"sport = :{port} or dport = :{port}"]).decode()
+        check(said, f"there was a connection of port {port}")
+
+    @staticmethod
+    def retry_syns(count):
+        """A SYN is sent again so many times: 6, which is Linux's own, take two minutes, 1 takes 3 s."""
+        rxe.sysctl("net/ipv4/tcp_syn_retries", count)
 
     def groups(self):
         return smcnl.groups()
@@ -171,6 +188,7 @@ class Programs:
         self.t = t
         self.tasks = []
         self.listeners = []
+        self.mortals = set()
 
     def _task(self, fn, *args):
         task = {}
@@ -246,6 +264,39 @@ class Programs:
             return {"result": result, "modes": modes}
         return self._task(run)
 
+    def mortal(self, kind, host, port, serve=False):
+        """A process of its own that kill() ends, with one connection, which it says something on, or as a server what it hears."""
+        s = new_socket(kind)
+        if serve:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind((host, port))
+            s.listen()
+            port = s.getsockname()[1]
+        pid = os.fork()
+        if not pid:
+            try:
+                os.closerange(3, s.fileno())
+                os.closerange(s.fileno() + 1, 1000)
+                if serve:
+                    s = s.accept()[0]
+                else:
+                    s.connect((host, port))
+                    s.sendall(b"?")
+                while data := s.recv(1000):
+                    s.sendall(data)
+            finally:
+                os._exit(0)
+        s.close()
+        self.t.later(lambda: self.kill(pid))
+        self.mortals.add(pid)
+        return pid, port
+
+    def kill(self, pid):
+        if pid in self.mortals:
+            self.mortals.discard(pid)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
     @staticmethod
     def rounds():
         """Of the busy client, by connection."""
@@ -319,7 +370,7 @@ class Scene:
         kind = "plain" if gateway and server == "a" else settings.get("kind", "smc")
         port, number = self.programs[server].serve(kind, host, role, settings)
         at = self.gateway(way, port, **settings.get("service", {})) if gateway else (host, port)
-        return Flow(self, way, role, settings, client, server, at, number)
+        return Flow(self, way, role, settings, client, server, at, number, port)
 
     def run(self, way, role, timeout=60, **settings):
         """One client, to its end; everything by SMC-R, as both kernels say."""
@@ -360,12 +411,13 @@ class Scene:
 
 
 class Flow:
-    """Clients of one role and their server."""
+    """Clients of one role and their server, which has its own port; middle: that of the connection between the two machines."""
 
-    def __init__(self, scene, way, role, settings, client, server, at, number):
+    def __init__(self, scene, way, role, settings, client, server, at, number, server_port):
         self.scene, self.way, self.role, self.settings = scene, way, role, settings
         self.sides = {"client": client, "server": server}
-        self.at, self.number = at, number
+        self.at, self.number, self.server_port = at, number, server_port
+        self.middle = server_port if way == "out" else at[1]
         self.kind = "plain" if scene.peer == "smcrd" and client == "a" else settings.get("kind", "smc")
         self.modes = {}
 

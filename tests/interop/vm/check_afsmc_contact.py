@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # needs: linux-image-6.12-amd64
 # cards: 2
-# takes: 100 s
+# takes: 130 s
 """
 First contact between smcrd and Linux's own SMC, interrupted at each step, with smcrd as client and as server at the same time: a
-message does not arrive and is sent in vain again and again, smcrd is killed then, or stands still. The programs get TCP or a
-reset, in time, what arrives is right, nothing is left of it, and the next connection is on SMC-R.
+message does not arrive and is sent in vain again and again; smcrd is killed then, or stands still, the program on Linux is
+killed, or the TCP connection reset. The programs get TCP or a reset, in time, what arrives is right, nothing is left of it, and the
+next connection is on SMC-R.
 """
 import signal
 
-from afsmc import Scene
-from harness import SMCRCTL, case, check, equal, main, wait_until
-from pair import Far
+from afsmc import UEID, Scene, address
+from harness import SMCRCTL, Daemon, case, check, equal, hostport, main, wait_until
 
 WAYS = ("in", "out")
-# A link that is lost is missed soon, which by default takes TEST LINK 30 s, at both ends.
-QUICK = {"links": 2, "testlink_s": 2, "test_link_interval": "1s", "test_link_timeout": "1s"}
+# A link that is lost is missed soon, which by default takes TEST LINK 30 s, at both ends; a round is not held off by those before it.
+QUICK = {"links": 2, "testlink_s": 2, "test_link_interval": "1s", "test_link_timeout": "1s", "clc_timeout": "2s", "hold_off": "10ms",
+         "hold_off_max": "1s"}
 GONE = {"ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "ENOTCONN", "end"}
 IN_TIME_S = 20		# no timer in question is longer than 6 s, but some follow one another
 TCP = {"echo"}
@@ -27,16 +28,27 @@ class Contact:
     def __init__(self, t):
         self.t = t
         self.scene = Scene(t, "smcrd", **QUICK)
-        self.flows = {way: self.scene.start(way, "echo") for way in WAYS}
+        self.flows = {way: self.scene.start(way, "echo", service={"connect_timeout": "4s"}) for way in WAYS}
         self.daemon = self.scene.daemons[0]
+        self.port, self.out = 0, None		# the server that is killed, and where its clients connect
         t.spawn([SMCRCTL, "--socket", self.daemon.control, "trace", "--clc", "--llc"], "trace")		# seen when a case fails
         t.later(self.heal)
 
     def lose(self, message):
-        """Both hosts get no such message; the clients begin, and it has been sent to both."""
+        """Both hosts get no such message."""
         for host in self.scene.hosts.values():
             host.lose(message)
+
+    def begin(self):
         self.tried = {way: flow.client("try", size=2000) for way, flow in self.flows.items()}
+
+    def stop_at(self, message):
+        """The clients begin, and come so far."""
+        self.lose(message)
+        self.begin()
+        self.has_lost(message)
+
+    def has_lost(self, message):
         for side, host in self.scene.hosts.items():
             wait_until(host.lost, f"{side}: a {message} was lost")
 
@@ -44,77 +56,179 @@ class Contact:
         for host in self.scene.hosts.values():
             host.lose_nothing()
 
-    def ends(self):
+    def ends(self, when):
         """How it ended for each client: "echo" or an error."""
         out = {}
         for way, flow in self.flows.items():
             got = flow.wait(self.tried[way])
-            self.t.note(f"{way}: {got['how']} after {got['over']:.1f} s; server: {flow.server()['failures']}")
-            check(got["over"] < IN_TIME_S, f"{way}: {got}")
+            self.t.note(f"{when}, {way}: {got['how']} after {got['over']:.1f} s")
+            check(got["over"] < IN_TIME_S, f"{when}, {way}: {got}")
             out[way] = got["how"]
         return out
 
-    def next_is_smcr(self):
+    def all_reset(self, when):
+        for way, how in self.ends(when).items():
+            check(how in GONE, f"{when}, {way}: {how}")
+
+    def nothing_left(self):
         d, b = self.daemon, self.scene.hosts["b"]
         wait_until(lambda: not d.connections() and not d.groups(), "smcrd has nothing left", 20)
         wait_until(lambda: not b.groups(), "Linux has nothing left", 20)
+
+    def next_is_smcr(self):
+        self.nothing_left()
         before = self.scene.over_smcr("b")
-        for way, flow in self.flows.items():
-            got = flow.wait(flow.client("try", size=2000))
-            equal(got["how"], "echo", f"{way}: the next connection")
+        self.begin()
+        equal(self.ends("the next connection"), {"in": "echo", "out": "echo"}, "the next connection")
         now = self.scene.over_smcr("b")
         equal({k: now[k] - before[k] for k in ("client 2", "server 2")}, {"client 2": 1, "server 2": 1},
               "connections on SMC-R afterwards")
 
 
-def lost(message, **want):
-    @case(f"no {message} arrives", timeout=60)
-    def _(t):
-        contact = Contact(t)
-        contact.lose(message)
-        ends = contact.ends()
+def lost(contact, messages, **want):
+    for message in messages:
+        contact.stop_at(message)
+        ends = contact.ends(message)
         for way in WAYS:
-            check(ends[way] in want.get(way, GONE), f"{way}: {ends[way]}")
+            check(ends[way] in want.get(message, GONE), f"{message}, {way}: {ends[way]}")
         contact.heal()
-        t.note(f"fallbacks of Linux: {contact.scene.fallbacks('b')}")
-        contact.next_is_smcr()
+        contact.nothing_left()
 
 
-lost("Proposal")
-lost("Accept")
-lost("Confirm")
-lost("RoCE packet", **{"in": TCP, "out": TCP})
-lost("CONFIRM LINK reply")
-lost("ADD LINK")
-lost("ADD LINK reply")
+def handshakes(contact):
+    """The option in the TCP handshake: lost and sent again, lost for ever, removed."""
+    host = contact.scene.hosts["b"]
+    both_echo = {"in": "echo", "out": "echo"}
+    counts = host.counts()
+    for message in ("SYN", "SYN/ACK"):
+        contact.stop_at(message)
+        contact.heal()
+        equal(contact.ends(f"one {message} lost"), both_echo, f"one {message} lost")
+    now = host.counts()
+    equal([now[k] - counts[k] for k in ("client 2", "server 2")], [2, 2], "connections on SMC-R")
+    # A middlebox that drops a SYN with the option. One without passes, but neither end tries that.
+    host.retry_syns(1)
+    contact.t.later(lambda: host.retry_syns(6))
+    contact.stop_at("SYN")
+    flow = contact.flows["in"]
+    equal(flow.wait(flow.client("try", kind="plain", size=2000))["how"], "echo", "a plain client")
+    contact.all_reset("all SYNs lost")
+    contact.heal()
+    # One that takes it out, of both or of the answer alone.
+    for message, want in (("SYN", TCP), ("SYN/ACK", GONE)):
+        for end in contact.scene.hosts.values():
+            end.strip(message)
+        contact.begin()
+        for way, how in contact.ends(f"no option in the {message}").items():
+            check(how in want, f"no option in the {message}, {way}: {how}")
+        contact.heal()
+    fallbacks = contact.scene.fallbacks("b")
+    contact.t.note(f"fallbacks of Linux: {fallbacks}")
+    check({"03010000 client", "03010000 server"} <= set(fallbacks), f"Linux had no option: {fallbacks}")
 
 
-@case("smcrd is killed between two steps", timeout=90)
+@case("a message of CLC never arrives; nor does the SYN, or its option", timeout=120)
 def _(t):
     contact = Contact(t)
-    for message in ("Accept", "RoCE packet", "ADD LINK"):
-        contact.lose(message)
-        contact.daemon.kill()
-        contact.heal()
-        t.note(f"without {message}:")
-        for way, how in contact.ends().items():
-            check(how in GONE, f"{way}, {message}: {how}")
-        contact.daemon.expect_dead = False
-        contact.daemon.start()
+    lost(contact, ("Proposal", "Accept", "Confirm"))
+    handshakes(contact)
+
+
+@case("a message of LLC never arrives", timeout=120)
+def _(t):
+    contact = Contact(t)
+    lost(contact, ("RoCE packet", "CONFIRM LINK reply", "ADD LINK", "ADD LINK reply"), **{"RoCE packet": TCP})
+    t.note(f"fallbacks of Linux: {contact.scene.fallbacks('b')}")
     contact.next_is_smcr()
 
 
-@case("smcrd stands still before the link is confirmed", timeout=60)
+def kill_the_program(contact, message):
+    """A client and a server of its own on Linux."""
+    scene = contact.scene
+    here, there = scene.programs["a"], scene.programs["b"]
+    server, port = there.mortal("smc", address("b"), contact.port, True)
+    if not contact.port:
+        contact.port, contact.out = port, scene.gateway("out", port)
+    contact.lose(message)
+    client, _ = there.mortal("smc", *contact.flows["in"].at)
+    tried = here.client("plain", *contact.out, "try", {"size": 2000})
+    contact.has_lost(message)
+    there.kill(client)
+    there.kill(server)
+    got = wait_until(lambda: here.done(tried), "the client has ended", IN_TIME_S)["ok"]["result"]
+    contact.heal()
+    contact.t.note(f"{message}, out: {got['how']} after {got['over']:.1f} s")
+    check(got["how"] in GONE, f"{message}, out: {got}")
+
+
+def reset_the_middle(contact, message, side):
+    contact.stop_at(message)
+    for flow in contact.flows.values():
+        contact.scene.hosts[side].reset(flow.middle)
+    contact.heal()
+    contact.all_reset(f"{message}, by {side}")
+
+
+@case("the program on Linux is killed, or the TCP connection reset, between two steps", timeout=150)
 def _(t):
     contact = Contact(t)
-    contact.lose("RoCE packet")
-    contact.daemon.send_signal(signal.SIGSTOP)
+    for message in ("Accept", "RoCE packet", "ADD LINK"):
+        kill_the_program(contact, message)
+        contact.nothing_left()
+    for message, side in (("Proposal", "a"), ("Accept", "b"), ("Confirm", "a"), ("ADD LINK", "b")):
+        reset_the_middle(contact, message, side)
+        contact.nothing_left()
+    contact.next_is_smcr()
+
+
+@case("Linux is at another first contact for longer than a Confirm is waited for", timeout=60)
+def _(t):
+    scene = Scene(t, "smcrd", **{**QUICK, "clc_timeout": "1s"})
+    scene.until("over", False)
+    flow = scene.start("in", "echo")
+    busy = flow.client("busy", count=1, size=100, until="over")
+    wait_until(lambda: len(flow.rounds()) == 1 and min(flow.rounds()) > 1, "bytes are under way")
+    # What is to take long is with another daemon, as this one has a group.
+    at = (address("a"), t.port())
+    Daemon(t, "other", {"log_level": "info", "smcr": {"ueids": [UEID]}, "devices": scene.devices,
+                        "egress": [{"name": "other", "listen": hostport(*at), "to": hostport(t.addr, flow.server_port),
+                                    "peer": "linux"}]})
+    host, programs = scene.hosts["b"], scene.programs["b"]
+    t.later(host.lose_nothing)
+    host.lose("CONFIRM LINK")
+    other = programs.client("smc", *at, "try", {"size": 2000})
+    wait_until(host.lost, "a CONFIRM LINK was lost")
+    waits = flow.client("try", size=2000)
+    for what, got in (("that one", wait_until(lambda: programs.done(other), "the other")["ok"]["result"]), ("who waits", flow.wait(waits))):
+        t.note(f"{what}: {got['how']} after {got['over']:.1f} s")
+        equal(got["how"], "echo", what)
+    check(got["over"] > 1.2, "it took longer than a Confirm is waited for")
+    scene.until("over", True)
+    equal(flow.wait(busy), ["done"], "how the connection before ended")
+    equal(scene.over_smcr("b")["client 2"], 2, "connections on SMC-R")
+
+
+@case("smcrd is killed between two steps, or stands still", timeout=120)
+def _(t):
+    contact = Contact(t)
+    d, fallbacks = contact.daemon, contact.scene.fallbacks
+    for message in ("Accept", "RoCE packet", "ADD LINK"):
+        contact.stop_at(message)
+        d.kill()
+        contact.heal()
+        contact.all_reset(f"{message}, killed")
+        d.expect_dead = False
+        d.start()
+    contact.nothing_left()
+    before = sum(fallbacks("b").values())
+    contact.stop_at("RoCE packet")
+    d.send_signal(signal.SIGSTOP)
     # Not healed before: the card would repeat smcrd's CONFIRM LINK, and Linux go on.
-    wait_until(lambda: len(contact.scene.fallbacks("b")) >= 2, "Linux has given up both", 20)
-    t.note(f"fallbacks of Linux: {contact.scene.fallbacks('b')}")
+    wait_until(lambda: sum(fallbacks("b").values()) >= before + 2, "Linux has given up both", 20)
+    t.note(f"fallbacks of Linux: {fallbacks('b')}")
     contact.heal()
-    contact.daemon.send_signal(signal.SIGCONT)
-    contact.ends()
+    d.send_signal(signal.SIGCONT)
+    contact.ends("RoCE packet, stands still")
     contact.next_is_smcr()
 
 
