@@ -51,7 +51,8 @@ struct setup {
 	struct dial dial; /* ingress: the middle; egress: the app leg */
 	struct clc_out out;
 	const struct peer_rule *rule; /* SES_LOOK */
-	int64_t met_ns;               /* SES_LOOK: a first contact with the peer's address was last seen; 0: never */
+	/* SES_LOOK: until when there was a first contact with the peer's address; INT64_MAX: it goes on; 0: never */
+	int64_t met_ns;
 };
 
 struct session {

@@ -14,8 +14,7 @@
 #include "wire/clc.h"
 #include "wire/tcpopt.h"
 
-#define TURN_MS 500     /* from the end of a first contact until the Proposals of those that waited for it are here */
-#define TURN_LOOK_MS 50 /* how often it is looked for */
+#define TURN_MS 500 /* from the end of a first contact until the Proposals of those that waited for it are here */
 
 static const char stray_clc[] = "CLC message without the SMC-R option in the SYN";
 
@@ -129,11 +128,16 @@ waits_for_turn(struct session *s)
 		return false;
 	net_addr_get(&s->mid_peer, &peer);
 	struct smcr_identity remote = middle_identity(&peer);
-	s->setup->met_ns = max_i64(s->setup->met_ns, smcr_met_ns(env->eng, &remote));
-	if (s->setup->met_ns == 0 || s->setup->met_ns + TURN_MS * NS_PER_MS <= env->now_ns ||
-	    s->born_ns + smcr_clc_ms(env->eng) * NS_PER_MS <= env->now_ns)
+	int64_t met_ns = smcr_met_ns(env->eng, &remote), until_ns = s->born_ns + smcr_clc_ms(env->eng) * NS_PER_MS;
+	if (s->setup->met_ns == INT64_MAX)
+		s->setup->met_ns = env->now_ns;
+	s->setup->met_ns = max_i64(s->setup->met_ns, met_ns);
+	if (met_ns != INT64_MAX)
+		until_ns = min_i64(until_ns, s->setup->met_ns + TURN_MS * NS_PER_MS);
+	if (s->setup->met_ns == 0 || until_ns <= env->now_ns)
 		return false;
-	env_arm(env, &s->timer, TURN_LOOK_MS);
+	s->pool->turns_wait = s->pool->turns_wait || met_ns == INT64_MAX;
+	timer_arm(&env->timers, &s->timer, until_ns);
 	return true;
 }
 

@@ -80,6 +80,30 @@ bufpool_put(struct bufpool *p, struct buf *b)
 	}
 }
 
+/* First contacts that some wait for have ended. */
+static bool
+turn_has_come(const struct session_pool *pool)
+{
+	return pool->turns_wait && smcr_contacts_over(pool->env->eng) != pool->contacts_over;
+}
+
+static void
+wake_turns(struct session_pool *pool)
+{
+	struct session *s;
+
+	pool->turns_wait = false;
+	for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
+		if (s->state == SES_LOOK)
+			session_schedule(s);
+}
+
+bool
+session_pool_has_work(const struct session_pool *pool)
+{
+	return !list_empty(&pool->scheduled) || turn_has_come(pool);
+}
+
 void
 session_pool_pump(struct session_pool *pool)
 {
@@ -94,6 +118,9 @@ session_pool_pump(struct session_pool *pool)
 		owner->on_event(owner, events);
 	}
 	probes_pump(pool);
+	if (turn_has_come(pool))
+		wake_turns(pool);
+	pool->contacts_over = smcr_contacts_over(pool->env->eng);
 	/* Sessions that want another round wait for the next turn. */
 	list_move_all(&batch, &pool->scheduled);
 	while ((s = LIST_POP(struct session, &batch, node)) != NULL)

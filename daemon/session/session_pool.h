@@ -68,6 +68,8 @@ struct session_pool {
 	struct list_node accepting;    /* listeners with connections waiting */
 	struct list_node scheduled;    /* sessions to be pumped */
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
+	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
+	uint64_t contacts_over;        /* of these, the engine's count when that was last looked at */
 	struct list_node probes;
 	struct list_node dead_probes;
 	struct session_stats stats;
@@ -92,6 +94,8 @@ void bufpool_put(struct bufpool *, struct buf *);
 bool session_pool_accept(struct session_pool *);
 /* Hands events of the engine to sessions and probes, then pumps those that are scheduled, each once. */
 void session_pool_pump(struct session_pool *);
+/* Another turn is wanted at once. */
+bool session_pool_has_work(const struct session_pool *);
 /* Frees what has ended. */
 void session_pool_reap(struct session_pool *);
 

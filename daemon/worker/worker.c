@@ -94,7 +94,7 @@ worker_turn(void *arg, int64_t now_ns)
 	log_engine(w);
 	int64_t at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
 	at = min_i64(at, timerq_next(&w->env.timers));
-	if (more || !list_empty(&w->sessions.scheduled))
+	if (more || session_pool_has_work(&w->sessions))
 		at = INT64_MIN;
 	if (w->drain.done != NULL && w->sessions.sessions.used == 0 && smcr_idle(w->env.eng))
 		on_drain_timeout(&w->drain.timer);

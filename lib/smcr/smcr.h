@@ -108,9 +108,11 @@ void smcr_set_dial_policy(
 
 /* Is a link group there, or being made, with a peer at this address: its middle's, or that of a device of its? */
 bool smcr_has_peer(const struct smcr *, const uint8_t addr[16]);
-/* Server: until when there was a first contact with this address, as far as its group is still there: now, while it goes on; 0:
+/* Server: until when there was a first contact with this address, as far as its group is still there: INT64_MAX while it goes on; 0:
  * never. Meanwhile other connections from there keep their Proposals back. */
 int64_t smcr_met_ns(const struct smcr *, const struct smcr_identity *remote);
+/* How many first contacts have ended so far: when one does, smcr_met_ns may say something else. */
+uint64_t smcr_contacts_over(const struct smcr *);
 
 /* The device is the engine's from now on. -ENOSPC beyond SMCR_DEVS_MAX: it stays the caller's. */
 int smcr_add_device(struct smcr *, struct rnic_dev *);

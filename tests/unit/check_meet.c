@@ -272,6 +272,23 @@ START_TEST(who_waits_for_a_first_contact_may_speak_behind_the_server)
 	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, 0);
 }
 
+/* The end of the first contact wakes it: there is nothing to look for meanwhile. */
+START_TEST(who_waits_for_a_first_contact_sleeps)
+{
+	struct session *s;
+
+	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
+	gw_run_ms(50);
+	for (uint32_t pos = 0; (s = idtable_next(&gw_pool(GW_OUT)->sessions, &pos)) != NULL && s->state != SES_LOOK;)
+		;
+	ck_assert_ptr_nonnull(s);
+	int64_t at_ns = s->timer.at_ns;
+	ck_assert(timer_armed(&s->timer) && at_ns > loop_now(gw.loop) + 4000 * MS);
+	leave();
+	gw_expect(client, "welcome", GW_OPEN);
+	ck_assert_int_lt(loop_now(gw.loop), at_ns - 2000 * MS);
+}
+
 /* Its Proposal is on its way when the first contact ends. */
 START_TEST(a_first_contact_that_has_just_ended_counts)
 {

@@ -150,6 +150,12 @@ smcr_met_ns(const struct smcr *eng, const struct smcr_identity *remote)
 	return 0;
 }
 
+uint64_t
+smcr_contacts_over(const struct smcr *eng)
+{
+	return 0;
+}
+
 uint32_t
 smcr_clc_ms(const struct smcr *eng)
 {

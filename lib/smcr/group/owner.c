@@ -87,8 +87,14 @@ smcr_met_ns(const struct smcr *eng, const struct smcr_identity *remote)
 
 	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
 		if (lgr->role == SMCR_SERVER && identity_same(&lgr->owner.remote, remote))
-			last = max_i64(last, lgr->state == LGR_FORMING ? eng->now_ns : lgr->active_ns);
+			last = max_i64(last, lgr->state == LGR_FORMING ? INT64_MAX : lgr->active_ns);
 	return last;
+}
+
+uint64_t
+smcr_contacts_over(const struct smcr *eng)
+{
+	return eng->contacts_over;
 }
 
 /* -- room for one more -- */

@@ -41,6 +41,7 @@ struct smcr {
 	bool links_failed;                                        /* some link has `failed` */
 	bool links_to_free;
 	uint64_t rmb_bytes; /* of all RMBs */
+	uint64_t contacts_over;
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;

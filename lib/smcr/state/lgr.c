@@ -29,6 +29,7 @@ lgr_set_state(struct lgr *lgr, enum lgr_state next, const char *why)
 {
 	assert((lgr_states[lgr->state].next & (1u << next)) != 0);
 	engine_log_state(lgr, NULL, "group", lgr_states[lgr->state].name, lgr_states[next].name, why);
+	lgr->eng->contacts_over += lgr->state == LGR_FORMING;
 	lgr->state = next;
 }
 
