@@ -183,7 +183,7 @@ def _(t):
 
 @case("Linux is at another first contact for longer than a Confirm is waited for", timeout=60)
 def _(t):
-    scene = Scene(t, "smcrd", **{**QUICK, "clc_timeout": "1s"})
+    scene = Scene(t, "smcrd", clc_timeout="1s")
     scene.until("over", False)
     flow = scene.start("in", "echo")
     busy = flow.client("busy", count=1, size=100, until="over")
