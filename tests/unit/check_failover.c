@@ -930,6 +930,127 @@ START_LOOP_TEST(linux_moves_a_half_closed_connection_without_validation, 0, MOVE
 	transfer(&c[1], &s[1], 10000);
 }
 
+static bool
+is_delete(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_DELETE_LINK;
+}
+
+/* Two cards on each side, and two connections; B is a Linux, which says nothing of A's second one but over the other link. */
+static void
+begin_linux(void)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+
+	duo_init_as(roce, true, NULL);
+	duo_add_devices();
+	duo_connect(0, 2, 1000);
+	transfer(&c[0], &s[0], 1000);
+	transfer(&c[1], &s[1], 1000);
+	ck_assert_uint_ne(c[1].conn->rx.link, c[0].conn->rx.link);
+	dialect_no_extension(&c[0].conn->lgr->dialect);
+	c[0].conn->lgr->terms.peer_os = CLC_OS_LINUX;
+}
+
+/* A loses the link over which B was last heard of the first connection, which B has not noticed. */
+static void
+lose_unnoticed(void)
+{
+	struct link *lost = duo_link_nr(A, c[0].conn->rx.link);
+
+	d.holds = is_delete;
+	duo_lose(lost, "test");
+	duo_run(20);
+	ck_assert_int_eq(lost->state, LINK_LOST);
+}
+
+/* B moves the first connection without validation, and has nothing to say over the other link. */
+static void
+move_unasked(void)
+{
+	duo_lose(duo_link_nr(B, c[0].conn->rx.link), "test");
+	s[0].conn->tx.validate = s[0].conn->tx.pending = false;
+	s[0].conn->rx.announced = s[0].conn->rx.tail;
+}
+
+/* What Linux says behind our D over a link that it has not found lost yet is not said again, so D waits until it has moved. Another
+ * connection's D has nothing to wait for. */
+START_LOOP_TEST(d_and_c_wait_until_linux_has_moved, 0, 2)
+{
+	begin_linux();
+	lose_unnoticed();
+	for (unsigned i = 0; i < 2; i++)
+		if (_i == 0)
+			smcr_shutdown_wr(c[i].conn);
+		else
+			smcr_close(c[i].conn);
+	duo_write(&s[0], 500); /* over the lost link, as far as A is concerned */
+	duo_run(50);
+	ck_assert_int_eq(c[0].conn->close.tx_flags, 0);
+	ck_assert_int_ne(c[1].conn->close.tx_flags, 0);
+	d.holds = NULL;
+	duo_run(50);
+	ck_assert_int_ne(c[0].conn->close.tx_flags, 0);
+	ck_assert_uint_eq(c[0].conn->rx.head, 1500);
+}
+
+/* The other way round: B has begun the end, and its word of that was lost, so it validates nothing. Another than Linux may do that
+ * later. */
+START_LOOP_TEST(what_linux_has_ended_over_a_lost_link_is_reset, 0, 2)
+{
+	begin_linux();
+	if (_i == 1)
+		c[0].conn->lgr->terms.peer_os = CLC_OS_ZOS;
+	lose_unnoticed();
+	smcr_shutdown_wr(c[0].conn);
+	move_unasked();
+	d.holds = NULL;
+	duo_run(9000);
+	ck_assert_int_eq(c[0].conn->close.tx_flags == 0, _i == 0);
+	ck_assert(!IS(c[0], CLOSED));
+	duo_run(2000);
+	ck_assert_int_eq(IS(c[0], CLOSED), _i == 0);
+	if (_i == 1)
+		return;
+	ck_assert_int_eq(c[0].reason, SMCR_R_PROTOCOL);
+	ck_assert_uint_eq(d.eng[A]->ctr.failover_lost, 1);
+	ck_assert(IS(s[0], CLOSED));
+	transfer(&c[1], &s[1], 10000);
+}
+
+enum { UNHEARD_SILENT, UNHEARD_SPEAKS, UNHEARD_VALIDATES, UNHEARDS };
+
+/* We have begun the end before: B may have nothing to say, or have said it over the lost link. It is asked, and has a while. */
+START_LOOP_TEST(linux_is_asked_whether_it_said_more_over_a_lost_link, 0, UNHEARDS)
+{
+	begin_linux();
+	smcr_shutdown_wr(c[0].conn);
+	duo_run(20);
+	ck_assert(smcr_rx_eof(s[0].conn));
+	lose_unnoticed();
+	if (_i != UNHEARD_VALIDATES)
+		move_unasked();
+	else
+		duo_lose(duo_link_nr(B, c[0].conn->rx.link), "test");
+	d.holds = NULL;
+	duo_run(500);
+	ck_assert(_i == UNHEARD_VALIDATES || s[0].conn->rx.update_req);
+	ck_assert_int_eq(c[0].conn->close.doubt, _i != UNHEARD_VALIDATES);
+	duo_run(15000);
+	if (_i == UNHEARD_SPEAKS) {
+		duo_write(&s[0], 1000);
+		duo_run(50);
+		ck_assert_uint_eq(duo_read(&c[0]), 1000);
+	}
+	ck_assert(!IS(c[0], CLOSED));
+	duo_run(60000);
+	ck_assert_int_eq(IS(c[0], CLOSED), _i == UNHEARD_SILENT);
+	if (_i == UNHEARD_SILENT)
+		ck_assert_int_eq(c[0].reason, SMCR_R_CLOSE_TIMEOUT);
+	ck_assert_uint_eq(d.eng[A]->ctr.failover_lost, 0);
+	transfer(&c[1], &s[1], 10000);
+}
+
 static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 1000 };
 
 /* DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but

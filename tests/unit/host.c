@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/pages.h"
+#include "smcr/data/failover.h"
 #include "smcr/group/lgr.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "tests/numbered.h"
@@ -88,6 +89,8 @@ host_init(struct host *h, bool eye_catcher)
 	list_init(&h->lgr.wait_rmb);
 	list_init(&h->lgr.marks.node);
 	list_init(&h->lgr.marks.turn_node);
+	timer_init(&h->lgr.moves, failover_moves_fired);
+	ck_assert_int_eq(timerq_reserve(&h->eng.timers, 1), 0);
 	init_link(h);
 }
 
@@ -125,6 +128,8 @@ host_fini(struct host *h)
 		remote_rmb_free(&h->lgr, CONTAINER_OF(n, struct remote_rmb, node));
 	sndbuf_free_all(&h->lgr);
 	pages_free(h->link->wr, h->link->wr_cap * sizeof(*h->link->wr));
+	timer_cancel(&h->eng.timers, &h->lgr.moves);
+	timerq_unreserve(&h->eng.timers, 1);
 	ck_assert_uint_eq(h->eng.timers.reserved, 0);
 	timerq_fini(&h->eng.timers);
 	idtable_fini(&h->eng.conns);

@@ -5,6 +5,7 @@
  * nothing may follow C or A.
  */
 #include "smcr/data/conn.h"
+#include "smcr/data/failover.h"
 #include "smcr/state/engine.h"
 
 enum close_action {
@@ -142,7 +143,7 @@ update_timer(struct smcr_conn *conn)
 
 	if (is_aborting(conn))
 		ms = eng->cfg.abort_ms;
-	else if (conn->close.want_close)
+	else if (conn->close.want_close || conn->close.doubt)
 		ms = eng->cfg.close_ms;
 	if (fin && (ms == 0 || eng->cfg.fin_grace_ms < ms))
 		ms = eng->cfg.fin_grace_ms;
@@ -158,7 +159,8 @@ conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 
-	conn_report(conn, fin_too_early(conn) ? SMCR_R_TCP_FIN : SMCR_R_CLOSE_TIMEOUT, "");
+	conn_report(conn, fin_too_early(conn) ? SMCR_R_TCP_FIN : SMCR_R_CLOSE_TIMEOUT,
+	    conn->close.doubt ? "not a word of the peer since its link was lost" : "");
 	close_event(conn, CLOSE_TIMEOUT);
 }
 
@@ -167,6 +169,16 @@ conn_close_progress(struct smcr_conn *conn)
 {
 	if (conn->close.want_close && !is_aborting(conn))
 		update_timer(conn);
+}
+
+void
+conn_doubt(struct smcr_conn *conn, bool doubt)
+{
+	if (conn->close.doubt == doubt)
+		return;
+	conn->close.doubt = conn->close.ask = doubt;
+	update_timer(conn);
+	conn_tx_schedule(conn);
 }
 
 void
@@ -234,7 +246,7 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 
 	if (conn->close.want_abort)
 		return flags | CDC_ABORT;
-	if (end < conn->tx.head)
+	if (end < conn->tx.head || failover_awaits_peer(conn))
 		return flags;
 	if (conn->close.shut_wr)
 		flags |= CDC_SENDING_DONE;

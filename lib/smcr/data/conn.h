@@ -103,9 +103,10 @@ struct conn_rx {
 	uint64_t urgent;           /* position one past the urgent byte, 0 = none */
 	uint16_t seq;              /* of the last CDC received */
 	uint8_t link;              /* number of the link that the peer sends over, 0 = not known yet */
-	bool any;                  /* a CDC came */
-	bool blocked;              /* B in the peer's last CDC */
-	bool update_req;           /* R in the peer's last CDC */
+	int64_t unheard_ns; /* since when that link is deleted, and the peer not heard over another one; 0: it is not */
+	bool any;           /* a CDC came */
+	bool blocked;       /* B in the peer's last CDC */
+	bool update_req;    /* R in the peer's last CDC */
 };
 
 /* How far a connection's end has come. */
@@ -114,6 +115,8 @@ struct conn_close {
 	bool want_close;  /* smcr_close was called */
 	bool want_abort;  /* A is owed */
 	bool tcp_fin;     /* FIN seen on the middle */
+	bool doubt;       /* our D or C is out, and the peer's last word may be lost with a link (failover.c) */
+	bool ask;         /* and R is owed */
 	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
 	uint8_t tx_flags_ever; /* ever sent */
 	uint8_t rx_flags;      /* conn flags received */
@@ -208,6 +211,8 @@ void conn_wr_done(struct smcr_conn *, const struct link_wr *);
  * when the completions of all devices are handled, as `last` says (4.6.1).
  */
 bool conn_rx_cdc(struct link *, const uint8_t *buf, size_t len, bool last);
+/* What the peer has said was lost with a link, and is not said again: the connection is reset. */
+void conn_rx_lost(struct smcr_conn *);
 
 /* -- the end: the state machine of RFC 7609 Figures 22 and 23 as data, and what carries it out -- */
 
@@ -238,6 +243,8 @@ void conn_flags_posted(struct smcr_conn *, uint8_t conn_flags);
 void conn_close_progress(struct smcr_conn *);
 /* conn->timer: a state of waiting has lasted too long. */
 void conn_timer_fired(struct timer *);
+/* Sets close.doubt: the peer is asked by R, and has close_ms. */
+void conn_doubt(struct smcr_conn *, bool doubt);
 /* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
 void conn_fin_seen(struct smcr_conn *);
 /* The peer gives the element of an established connection to another one (4.4.2). */

@@ -7,6 +7,9 @@
 #include "smcr/state/engine.h"
 
 #define LAST (CDC_CLOSED | CDC_ABORT) /* nothing is said behind either */
+/* So long after the end of a lost link each message of a peer that moves its connections is out: Linux waits as long for a place in
+ * a send queue (SMC_WR_TX_WAIT_FREE_SLOT_TIME), and gives the other link up then. */
+#define MOVES_MS 10000
 
 /* Everything that was posted is complete. */
 static bool
@@ -43,14 +46,86 @@ failover_resumed(struct smcr_conn *conn)
 	conn->tx.resumes = false;
 }
 
+bool
+failover_awaits_peer(const struct smcr_conn *conn)
+{
+	if (!conn->lgr->dialect.closing_moves_unasked)
+		return false;
+	LGR_EACH_LINK(l, conn->lgr)
+		if (l->state == LINK_LOST && l->was_active && (conn->rx.link == 0 || conn->rx.link == l->number))
+			return true;
+	/* It validates its move, or has lost its own word of the end. */
+	return conn->rx.unheard_ns != 0 && conn->eng->now_ns < conn->rx.unheard_ns + MOVES_MS * MS;
+}
+
+static bool
+is_unheard(const struct smcr_conn *conn)
+{
+	if (!conn_is_open(conn) || conn->close.rx_flags != 0 || conn->rx.link == 0)
+		return false;
+	LGR_EACH_LINK(l, conn->lgr)
+		if (l->number == conn->rx.link && l->state != LINK_FREE && link_has_ended(l) && l->path_lost)
+			return true;
+	return conn->rx.unheard_ns != 0;
+}
+
+/*
+ * Linux validates the move of each connection unless its end has begun. So one that it leaves out, and that we have not begun to
+ * end, is one that it has ended itself, and its word of that is lost. One that we have begun to end may have nothing to say. We
+ * ask, once, by R: Linux before 5.18 always answers, later ones send what they have not sent at all.
+ */
+static void
+unheard(struct smcr_conn *conn, bool late)
+{
+	bool ended = (conn->close.tx_flags_ever & (CDC_SENDING_DONE | CDC_CLOSED)) != 0;
+
+	if (!ended && late)
+		conn_rx_lost(conn);
+	/* As the server it moves its connections before it deletes a link, as the client behind its answer. */
+	else if (ended && (late || conn->role == SMCR_CLIENT))
+		conn_doubt(conn, true);
+	conn_tx_schedule(conn);
+}
+
+static void
+look_for_unheard(struct lgr *lgr)
+{
+	int64_t now = lgr->eng->now_ns, next = 0;
+
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
+		if (!is_unheard(conn))
+			continue;
+		if (conn->rx.unheard_ns == 0)
+			conn->rx.unheard_ns = now;
+		int64_t due = conn->rx.unheard_ns + MOVES_MS * MS;
+
+		if (due > now && (next == 0 || due < next))
+			next = due;
+		unheard(conn, due <= now);
+	}
+	if (next != 0)
+		engine_arm(lgr->eng, &lgr->moves, (uint32_t)((next - now + MS - 1) / MS));
+}
+
+void
+failover_moves_fired(struct timer *t)
+{
+	look_for_unheard(CONTAINER_OF(t, struct lgr, moves));
+}
+
 void
 failover_settled(struct lgr *lgr)
 {
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_LOST)
 			return;
+	/* Others may validate a move when they have something to send. */
+	if (lgr->dialect.closing_moves_unasked && lgr->terms.peer_os == CLC_OS_LINUX && lgr->state == LGR_ACTIVE)
+		look_for_unheard(lgr);
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		conn_tx_probe(conn);
+		if (conn->close.shut_wr || conn->close.want_close)
+			conn_tx_schedule(conn);
 		if (conn->tx.late == UINT64_MAX)
 			continue;
 		conn->tx.late = UINT64_MAX;

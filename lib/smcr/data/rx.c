@@ -114,6 +114,12 @@ lost_in_failover(struct smcr_conn *conn, const struct link *link)
 	bad_cdc(conn, link, "data lost in a failover");
 }
 
+void
+conn_rx_lost(struct smcr_conn *conn)
+{
+	lost_in_failover(conn, conn->link);
+}
+
 /*
  * The peer has left its link for this one, because it is lost or not. From here on the element is closed to the one that it has
  * left: what is still under way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened
@@ -132,6 +138,9 @@ moved(struct smcr_conn *conn, const struct link *now)
 		link_want_proof(l);
 	}
 	conn->rx.link = now->number;
+	conn->rx.unheard_ns = 0;
+	conn_doubt(conn, false);
+	conn_tx_schedule(conn); /* D or C may have waited for this */
 }
 
 /* A connection whose end has begun may go on over another link with its peer's next message (dialect.h): what was under way

@@ -193,7 +193,7 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 	if (!conn->close.want_abort) {
 		if (tx->head > step.end && step.end >= tx->acked + window(conn)) /* the window is closed */
 			step.prod_flags |= CDC_WRITE_BLOCKED;
-		if (tx->probes > 0)
+		if (tx->probes > 0 || conn->close.doubt)
 			step.prod_flags |= CDC_UPDATE_REQUESTED;
 		if (tx->urgent[0] != 0)
 			step.prod_flags |= CDC_URGENT_PENDING;
@@ -201,7 +201,7 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 			step.prod_flags |= CDC_URGENT_PRESENT;
 	}
 	step.conn_flags = conn_due_flags(conn, step.end);
-	step.cdc = step.end > tx->sent || step.conn_flags != conn->close.tx_flags || tx->pending;
+	step.cdc = step.end > tx->sent || step.conn_flags != conn->close.tx_flags || tx->pending || conn->close.ask;
 	/* B, and P with it, are worth a message of their own: the peer is to hurry. */
 	if ((step.prod_flags & CDC_WRITE_BLOCKED) != 0)
 		step.cdc = step.cdc || !tx->blocked || (tx->urgent[0] != 0 && !tx->urgent_pending);
@@ -303,7 +303,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 	tx->sent = step->end;
 	tx->blocked = blocked;
 	tx->urgent_pending = (step->prod_flags & CDC_URGENT_PENDING) != 0;
-	tx->pending = false;
+	tx->pending = conn->close.ask = false;
 	conn->rx.announced = conn->rx.tail;
 	if (step->conn_flags != conn->close.tx_flags)
 		conn_flags_posted(conn, step->conn_flags);

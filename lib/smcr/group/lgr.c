@@ -17,7 +17,7 @@
 #include "smcr/state/log.h"
 
 #define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
-#define LGR_TIMERS (5 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
+#define LGR_TIMERS (6 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
 
 static void
 idle_fired(struct timer *t)
@@ -80,6 +80,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	timer_init(&lgr->add_retry, llc_add_retry_fired);
 	timer_init(&lgr->rkey_retry, rkey_retry_fired);
 	timer_init(&lgr->cont_timer, llc_cont_fired);
+	timer_init(&lgr->moves, failover_moves_fired);
 	LGR_EACH_LINK(l, lgr)
 		l->slot = (unsigned)(l - lgr->links);
 	for (unsigned i = 0; i < LLC_FLOW_CNT; i++) {
@@ -113,13 +114,12 @@ lgr_delete(struct lgr *lgr, uint32_t reason)
 void
 lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 {
-	struct timer *timers[] = { &lgr->idle, &lgr->rmb_idle, &lgr->add_retry, &lgr->rkey_retry, &lgr->cont_timer };
+	struct timer *timers[] = { &lgr->idle, &lgr->rmb_idle, &lgr->add_retry, &lgr->rkey_retry, &lgr->cont_timer,
+		&lgr->moves };
 	bool was_active = lgr->state != LGR_FORMING;
 
 	if (lgr->state == LGR_DEAD)
 		return;
-	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
-		timer_cancel(&lgr->eng->timers, timers[i]);
 	llc_done(lgr, LLC_FLOW_LINK);
 	llc_done(lgr, LLC_FLOW_RKEY);
 	LGR_EACH_LINK(l, lgr) {
@@ -128,6 +128,8 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		else
 			link_lost(l, why);
 	}
+	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+		timer_cancel(&lgr->eng->timers, timers[i]);
 	lgr_set_state(lgr, LGR_DEAD, why);
 	lgr->down_why = why;
 	/* Freed at the end of the turn. */

@@ -190,6 +190,7 @@ link_lost(struct link *link, const char *why)
 {
 	if (link_has_ended(link))
 		return;
+	link->path_lost = true;
 	stop(link, link->number != 0 ? LINK_LOST : LINK_DOWN, why, false);
 	mark_link_lost(link);
 }

@@ -147,6 +147,7 @@ deleted(struct link *gone, const char *text)
 	bool wanted = gone->was_active && gone->delete_reason != LLC_DELETE_ASYM_NOT_NEEDED &&
 	    gone->delete_reason != LLC_DELETE_OPERATOR;
 
+	gone->path_lost = gone->path_lost || gone->delete_reason == LLC_DELETE_LOST_PATH;
 	link_retire(gone, gone->down_why != NULL ? gone->down_why : text);
 	if (lgr->state == LGR_FORMING && gone->order != 0)
 		mark_contact_ready(lgr);

@@ -16,7 +16,8 @@ struct dialect {
 	 * link that its own Accept named (smc_listen_rdma_finish). */
 	bool confirm_repeats_link;
 	/* 4.6.1 has each connection validated that moves to another link. Linux asks nothing for one whose end has begun, by
-	 * whichever side (smc_switch_conns): it goes on with its next message. */
+	 * whichever side (smc_switch_conns): it goes on with its next message. What it has said over the lost link is not
+	 * repeated, so our own word of the end waits until it has moved (failover.c). */
 	bool closing_moves_unasked;
 	/* Asks but once for an RKEY, and falls back when that is refused (smc_llc_do_confirm_rkey); what it asks has crossed ours,
 	 * which it takes up when it has its answer. */

@@ -166,6 +166,7 @@ struct lgr {
 	struct timer rkey_retry;           /* the peer refused our CONFIRM RKEY because of another exchange */
 	struct llc_delete_link delete_req; /* client: the server's, to be answered when the link is drained */
 	struct failover failover;
+	struct timer moves; /* a lost link is deleted, and the peer's connections may be moving */
 
 	struct list_node rmbs;
 	struct list_node dead_rmbs; /* freed once links that are leaving are through with them */

@@ -74,6 +74,7 @@ struct link {
 	enum link_state state;
 	bool was_active;
 	bool told_up;              /* in the log, when it is known that what we send over it arrives */
+	bool path_lost;            /* it ended because its path was lost, as either side says */
 	int64_t gone_ns;           /* LINK_GONE: since */
 	const char *down_why;      /* static text */
 	uint8_t number;            /* link number of the peers, never 0 */
