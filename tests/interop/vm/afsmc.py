@@ -105,7 +105,7 @@ class Host(rxe.Devices):
         return r.stderr.decode().strip()
 
     def card(self, i, what):
-        """A card that goes or comes: its rxe device, its interface, or its packets."""
+        """A card that goes or comes: its rxe device, its interface, or its packets; of the first one those of RoCE alone."""
         name = f"{self.side}{i}"
         if what == "unplug":
             self.unplug(self.side, i)
@@ -116,6 +116,10 @@ class Host(rxe.Devices):
             self.ip(f"link set {name} down")
         elif what == "up":
             self.up(i)
+        elif i == 1:		# the machines talk to one another over this one
+            drop = f"filter add dev {name} egress protocol ip prio 1 u32 {' '.join(self._match('RoCE packet'))} action drop"
+            lines = {"silence": f"qdisc replace dev {name} clsact\n{drop}\n", "unsilence": f"qdisc del dev {name} clsact\n"}[what]
+            self.t.run([need("tc"), "-batch", "-"], input=lines.encode())
         else:
             self.t.run([need("tc"), "qdisc", *{"silence": ["replace", "dev", name, "root", "netem", "loss", "100%"],
                                               "unsilence": ["del", "dev", name, "root"]}[what]])
@@ -134,13 +138,17 @@ class Host(rxe.Devices):
         lines = "".join(line.format(f"{self.side}{i}") + "\n" for i in self.pairs)
         return self.t.run([need("tc"), *option, "-batch", "-"], input=lines.encode(), status=None if "-force" in option else 0).decode()
 
-    def _treat(self, message, *how):
+    @staticmethod
+    def _match(message):
         words = []
         for at, value, mask in MESSAGES[message]:
             size = "u8" if mask <= 0xff else "u16" if mask <= 0xffff else "u32"
             words += ["match", size, hex(value), hex(mask), "at", str(at)]
+        return words
+
+    def _treat(self, message, *how):
         self._tc("qdisc replace dev {0} clsact\n"
-                 f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*words, *how])}")
+                 f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
 
     def lost(self):
         """How many packets were."""

@@ -430,7 +430,8 @@ def ends_client(connect, settings, mode):
 
     def one(i, s):
         def on():
-            ROUNDS[i] += 1
+            if i in ROUNDS:
+                ROUNDS[i] += 1
         try:
             with s:
                 return _end(s, kinds[i][0], kinds[i][1] == "client", settings, on)
