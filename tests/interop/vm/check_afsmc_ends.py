@@ -3,6 +3,7 @@
 # cards: 2
 # takes: 120 s
 """smcrd and Linux's own SMC: when there is to be TCP, when one of the two is gone, programs, what smcrctl says, and speed."""
+import statistics
 import time
 
 import afsmc
@@ -215,15 +216,17 @@ def _(t):
 
 @case("speed: smcrd in place of one kernel", timeout=120)
 def _(t):
+    """Of a machine that does nothing else: medians of several transfers."""
     got = {}
     for peer in ("kernel", "smcrd"):
         for kib in (64, 512):
             own = {"send_buffer": f"{kib}K"} if peer == "smcrd" else {}
             scene = Scene(t, peer, **own)
             for way in WAYS:
-                flow = scene.start(way, "sink", size=6 * MIB, buffer=kib << 10, service={"rmb_element": f"{kib}K"})
-                flow.wait(flow.client())
-                got[peer, f"{way}, buffers of {kib} KiB, MB/s"] = 6 * MIB / 1e6 / flow.wait(flow.client())
+                flow = scene.start(way, "sink", size=3 * MIB, buffer=kib << 10, service={"rmb_element": f"{kib}K"})
+                _, *took = [flow.wait(flow.client()) for _ in range(5)]
+                flow.only_smcr()
+                got[peer, f"{way}, buffers of {kib} KiB, MB/s"] = 3 * MIB / 1e6 / statistics.median(took)
                 if kib == 64:
                     flow = scene.start(way, "echo")
                     flow.wait(flow.client("ping", count=50))
