@@ -3,10 +3,11 @@
 # cards: 2
 # takes: 120 s
 """Two links between Linux's own SMC and smcrd, or another kernel: one is lost, and comes back, while bytes are under way."""
+import ipaddress
 import time
 
 import rxe
-from afsmc import Scene
+from afsmc import Scene, address
 from harness import Failure, case, check, equal, main, wait_until
 
 COUNT = 6
@@ -22,10 +23,15 @@ def active(scene):
     return out
 
 
-def uids(scene, card=None):
-    """Of the kernel's active links in side b, each made but once; or of those over a card."""
-    return {x["uid"] for x in scene.hosts["b"].links()
-            if x["state"] == "active" and (card is None or x["device"] == rxe.device("b", card))}
+def uids(scene):
+    """Of the kernel's active links in side b, each made but once."""
+    return {x["uid"] for x in scene.hosts["b"].links() if x["state"] == "active"}
+
+
+def uids_over(scene, side, card):
+    """Of those over this card of either side that have connections: which card there is at the other end is chance."""
+    end, gid = "gid" if side == "b" else "peer_gid", ipaddress.ip_address(f"::ffff:{address(side, card)}")
+    return {x["uid"] for x in scene.hosts["b"].links() if x["connections"] and ipaddress.ip_address(x[end]) == gid} & uids(scene)
 
 
 def daemon_links(scene):
@@ -146,7 +152,7 @@ def closing(t, peer, way, side, what):
     try:
         two_links(t, scene)
         all_go_on(scene, flow, half)
-        before = uids(scene, 2) - earlier
+        before = uids_over(scene, side, 2) - earlier
         check(before, f"a link over the second card: {links(scene)}")
         with Lost(t, scene, side, what, 2) as lost:
             scene.until("close", True)
