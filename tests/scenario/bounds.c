@@ -281,9 +281,13 @@ look_at_conn(struct look *l, const struct smcr_conn *c)
 	const struct smcr *eng = l->eng;
 	const struct timer *t = &c->rdv->timer;
 	uint64_t turns_ms = rdv_is_smcrd(c) ? 0 : RDV_TURNS_MAX * (uint64_t)eng->cfg.clc_ms;
+	/* A Confirm that joins a group is awaited for as long as that lives (dialect.h, reset_unseen). */
+	bool joins = c->role == SMCR_SERVER && c->lgr != NULL && c->lgr->state != LGR_FORMING &&
+	    c->lgr->dialect.reset_unseen;
 
-	expect(l, "connection", c->id, "ms in the rendezvous", (uint64_t)(eng->now_ns - c->born_ns) / MS,
-	    rendezvous_ms(&eng->cfg) + turns_ms);
+	if (!joins)
+		expect(l, "connection", c->id, "ms in the rendezvous", (uint64_t)(eng->now_ns - c->born_ns) / MS,
+		    rendezvous_ms(&eng->cfg) + turns_ms);
 	if (!clc_is_awaited(c->rdv->step))
 		return;
 	expect(l, "connection", c->id, "a rendezvous without an end", !timer_armed(t), 0);

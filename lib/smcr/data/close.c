@@ -246,13 +246,16 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 
 	if (conn->close.want_abort)
 		return flags | CDC_ABORT;
-	if (end < conn->tx.head || failover_awaits_peer(conn))
+	if (end < conn->tx.head)
 		return flags;
 	if (conn->close.shut_wr)
 		flags |= CDC_SENDING_DONE;
 	/* D may ride on the last data: the queue pair keeps the order. C says that no write is under way. */
 	if (conn->close.want_close && tx_free(&conn->tx) == conn->tx.head)
 		flags |= CDC_CLOSED;
+	/* What has been said is not taken back. */
+	if (failover_awaits_peer(conn))
+		flags &= conn->close.tx_flags | conn->close.tx_flags_ever;
 	return flags;
 }
 
