@@ -254,7 +254,7 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 	if (conn->close.want_close && tx_free(&conn->tx) == conn->tx.head)
 		flags |= CDC_CLOSED;
 	/* What has been said is not taken back. */
-	if (failover_awaits_peer(conn))
+	if (flags != conn->close.tx_flags && failover_awaits_peer(conn))
 		flags &= conn->close.tx_flags | conn->close.tx_flags_ever;
 	return flags;
 }

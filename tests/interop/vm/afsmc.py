@@ -33,8 +33,8 @@ PNET = "LAB"
 SYN = [(9, 6, 0xff), (32, 0xc0, 0xf0)]
 CLC = [(9, 6, 0xff), (52, 0xe2d4c3d9, 0xffffffff)]
 LLC = [(9, 17, 0xff), (22, 4791, 0xffff)]
-MESSAGES = {"SYN": [*SYN, (33, 0x02, 0x12)], "SYN/ACK": [*SYN, (33, 0x12, 0x12)], "Proposal": [*CLC, (56, 1, 0xff)], "Accept": [*CLC, (56, 2, 0xff)], "Confirm": [*CLC, (56, 3, 0xff)],
-            "Decline": [*CLC, (56, 4, 0xff)], "RoCE packet": LLC,
+MESSAGES = {"SYN": [*SYN, (33, 0x02, 0x12)], "SYN/ACK": [*SYN, (33, 0x12, 0x12)], "Proposal": [*CLC, (56, 1, 0xff)],
+            "Accept": [*CLC, (56, 2, 0xff)], "Confirm": [*CLC, (56, 3, 0xff)], "Decline": [*CLC, (56, 4, 0xff)], "RoCE packet": LLC,
             **{f"{name}{reply}": [*LLC, (28, 4, 0xff), (40, kind, 0xff), (43, 0x80 if reply else 0, 0x80)]
                for name, kind in (("CONFIRM LINK", 0x21), ("ADD LINK", 0x22)) for reply in ("", " reply")}}
 
@@ -136,7 +136,8 @@ class Host(rxe.Devices):
     def _tc(self, line, *option):
         """For each card, all in one go: a program takes its time to start here."""
         lines = "".join(line.format(f"{self.side}{i}") + "\n" for i in self.pairs)
-        return self.t.run([need("tc"), *option, "-batch", "-"], input=lines.encode(), status=None if "-force" in option else 0).decode()
+        return self.t.run([need("tc"), *option, "-batch", "-"], input=lines.encode(),
+                          status=None if "-force" in option else 0).decode()
 
     @staticmethod
     def _match(message):

@@ -31,7 +31,8 @@ def uids(scene):
 def uids_over(scene, side, card):
     """Of those over this card of either side that have connections: which card there is at the other end is chance."""
     end, gid = "gid" if side == "b" else "peer_gid", ipaddress.ip_address(f"::ffff:{address(side, card)}")
-    return {x["uid"] for x in scene.hosts["b"].links() if x["connections"] and ipaddress.ip_address(x[end]) == gid} & uids(scene)
+    return {x["uid"] for x in scene.hosts["b"].links()
+            if x["state"] == "active" and x["connections"] and ipaddress.ip_address(x[end]) == gid}
 
 
 def daemon_links(scene):
