@@ -994,6 +994,39 @@ START_LOOP_TEST(d_and_c_wait_until_linux_has_moved, 0, 2)
 	ck_assert_uint_eq(c[0].conn->rx.head, 1500);
 }
 
+/* D goes with the link, and data in front of it: the answer to their repetition would be lost as well. Only the
+ * word that it has moved goes at once. */
+START_TEST(what_has_been_said_is_said_again_when_linux_has_moved)
+{
+	begin_linux();
+	struct link *lost = duo_link_nr(A, c[0].conn->rx.link);
+
+	failover_ask(c[0].conn, lost);
+	duo_run(5);
+	memset(held_dev, 0, sizeof(held_dev));
+	held_dev[0] = lost->dev;
+	d.holds = is_held_or_delete;
+	duo_write(&c[0], 500);
+	smcr_shutdown_wr(c[0].conn);
+	duo_run(20);
+	ck_assert_int_ne(c[0].conn->close.tx_flags, 0);
+	uint16_t said = c[0].conn->tx.seq;
+	uint64_t sent = d.eng[A]->ctr.cdc_sent;
+
+	duo_lose(lost, "test");
+	duo_run(1000);
+	ck_assert_uint_eq(d.eng[A]->ctr.cdc_sent, sent + 1);
+	ck_assert_uint_eq(c[0].conn->tx.seq, said);
+	ck_assert_uint_eq(s[0].conn->rx.head, 1000);
+	d.holds = NULL;
+	duo_run(1000);
+	ck_assert_uint_eq(duo_read(&s[0]), 500);
+	ck_assert(smcr_rx_eof(s[0].conn));
+	duo_write(&s[0], 700);
+	duo_run(50);
+	ck_assert_uint_eq(duo_read(&c[0]), 700);
+}
+
 /* The other way round: B has begun the end, and its word of that was lost, so it validates nothing. Another than Linux may do that
  * later. */
 START_LOOP_TEST(what_linux_has_ended_over_a_lost_link_is_reset, 0, 2)

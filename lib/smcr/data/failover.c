@@ -58,6 +58,15 @@ failover_awaits_peer(const struct smcr_conn *conn)
 	return conn->rx.unheard_ns != 0 && conn->eng->now_ns < conn->rx.unheard_ns + MOVES_MS * MS;
 }
 
+bool
+failover_holds_back(const struct smcr_conn *conn)
+{
+	uint8_t owed = conn->close.tx_flags_ever & (uint8_t)~conn->close.tx_flags;
+
+	return (owed & (CDC_SENDING_DONE | CDC_CLOSED)) != 0 && !conn->close.want_abort && !conn->close.ask &&
+	    failover_awaits_peer(conn);
+}
+
 static bool
 is_unheard(const struct smcr_conn *conn)
 {

@@ -25,6 +25,9 @@ bool failover_stays(struct smcr_conn *);
 /* Of a peer that moves a connection whose end has begun without a word: it may yet say something over the link that it was last
  * heard over, which is lost, and that is lost, too, when our D or C has come before. */
 bool failover_awaits_peer(const struct smcr_conn *);
+/* A connection whose end was said over a lost link, and may not have arrived, says nothing more until such a peer has moved: the
+ * answer to the repetition, of data as of D and C, would be lost as well. */
+bool failover_holds_back(const struct smcr_conn *);
 /* lgr->moves: the peer has had its time to move. */
 void failover_moves_fired(struct timer *);
 /* Its failover validation message is complete, so the peer has heard of the move; or the connection has left its group. */

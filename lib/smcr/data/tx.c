@@ -350,6 +350,8 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 		if (post_validation(conn, room) < 0)
 			goto no_room;
 	}
+	if (failover_holds_back(conn))
+		return false;
 	struct tx_step step = plan(conn, room);
 	if (step.cdc) {
 		if (room->wrs == 0 || room->sends == 0)

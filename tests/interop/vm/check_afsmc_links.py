@@ -186,7 +186,7 @@ for spec in (("kernel", "in", "b", "unplug"), ("smcrd", "in", "a", "down"), ("sm
     case(f"{spec[0]}: {spec[1]}: {spec[3]} in {spec[2]}{', the first card' if spec[4:] else ''}",
          timeout=60)(lambda t, spec=spec: loss(t, *spec))
 
-for spec in (("smcrd", "in", "b", "silence"),):
+for spec in (("smcrd", "in", "b", "silence"), ("smcrd", "out", "a", "silence")):
     case(f"{spec[0]}: {spec[1]}: connections close, {spec[3]} in {spec[2]}", timeout=60)(lambda t, spec=spec: closing(t, *spec))
 
 
