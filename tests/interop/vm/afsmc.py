@@ -201,20 +201,22 @@ class Programs:
 
     def _task(self, fn, *args):
         task = {}
+        ended = threading.Event()
 
         def run():
             try:
                 task["ok"] = fn(*args)
             except Exception as e:
                 task["failure"] = f"{type(e).__name__}: {e}"
-        self.tasks.append(task)
+            ended.set()
+        self.tasks.append((task, ended))
         threading.Thread(target=run, daemon=True).start()
         return len(self.tasks) - 1
 
-    def done(self, number):
-        """None, or {"ok": result} or {"failure": text}."""
-        task = self.tasks[number]
-        return dict(task) if task else None
+    def done(self, number, patience=0):
+        """None, or {"ok": result} or {"failure": text}; sleeps until there is one, for so many seconds."""
+        task, ended = self.tasks[number]
+        return dict(task) if ended.wait(patience) else None
 
     def serve(self, kind, host, role, settings, port=0):
         """Listens, and plays the role on each connection. The port, and the number for served()."""
@@ -435,10 +437,10 @@ class Flow:
         return self.scene.programs[self.sides["client"]].client(kind or self.kind, *self.at, role or self.role,
                                                                 {**self.settings, **settings})
 
-    def wait(self, number, timeout=60):
-        """The client's result; a failure is one here."""
+    def wait(self, number, timeout=60, patience=0):
+        """The client's result; a failure is one here. patience: seconds in which nobody asks, as that takes time of both machines."""
         programs = self.scene.programs[self.sides["client"]]
-        got = wait_until(lambda: programs.done(number), f"{self.way}: the client {self.role} is done", timeout)
+        got = wait_until(lambda: programs.done(number, patience), f"{self.way}: the client {self.role} is done", timeout)
         if "failure" in got:
             said = "\n".join(x for d in self.scene.daemons for x in d.log().split("\n") if "normal end" not in x)[-6000:]
             raise Failure(f"{self.way}: client {self.role}: {got['failure']}; server: {str(self.server())[-600:]}\n{said}")

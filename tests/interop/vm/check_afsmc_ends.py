@@ -224,13 +224,13 @@ def _(t):
             scene = Scene(t, peer, **own)
             for way in WAYS:
                 flow = scene.start(way, "sink", size=3 * MIB, buffer=kib << 10, service={"rmb_element": f"{kib}K"})
-                _, *took = [flow.wait(flow.client()) for _ in range(5)]
+                _, *took = [flow.wait(flow.client(), patience=20) for _ in range(5)]
                 flow.only_smcr()
                 got[peer, f"{way}, buffers of {kib} KiB, MB/s"] = 3 * MIB / 1e6 / statistics.median(took)
                 if kib == 64:
                     flow = scene.start(way, "echo")
                     flow.wait(flow.client("ping", count=50))
-                    got[peer, f"{way}, one byte, rounds/s"] = 1 / flow.wait(flow.client("ping", count=200))
+                    got[peer, f"{way}, one byte, rounds/s"] = 1 / flow.wait(flow.client("ping", count=200), patience=20)
             for d in scene.daemons:
                 d.finish()
             Far("peer").reset()
