@@ -83,6 +83,7 @@ worker_turn(void *arg, int64_t now_ns)
 	w->turns++;
 	devices_follow(w->devices);
 	smcr_poll(w->env.eng, now_ns);
+	smcr_flush_unblocked(w->env.eng);
 	timerq_run(&w->env.timers, now_ns);
 	bool more = devices_listen(w->devices);
 	if (session_pool_accept(&w->sessions))

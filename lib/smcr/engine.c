@@ -492,6 +492,7 @@ smcr_flush(struct smcr *eng)
 	struct link *link;
 	bool more;
 
+	eng->unblocked = false;
 	engine_act_on_marks(eng);
 	last_look(eng);
 	settle(eng);
@@ -508,6 +509,13 @@ smcr_flush(struct smcr *eng)
 			dev->ops->flush(dev);
 	return more || eng->links_failed || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) ||
 	    eng->links_to_free || !list_empty(&eng->events);
+}
+
+void
+smcr_flush_unblocked(struct smcr *eng)
+{
+	if (eng->unblocked)
+		(void)smcr_flush(eng);
 }
 
 int64_t

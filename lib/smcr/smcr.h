@@ -11,6 +11,7 @@
  * One turn of the user's loop:
  *	smcr_set_now(eng, now)			before any other call of this turn: bytes, FINs, new connections
  *	smcr_poll(eng, now)			completions, device events, timers
+ *	smcr_flush_unblocked(eng)		what has waited for a window
  *	while ((c = smcr_next_event(eng, &ev)))	react: read, write, close ...
  *	smcr_flush(eng)				post what is due, flush the devices
  *	sleep until smcr_deadline(eng) or readiness
@@ -163,6 +164,9 @@ struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
 /* LLC first, then data and CDC round robin over connections, bounded a turn; then flushes the devices and
  * frees what was released. True when work is left that needs another turn at once. */
 bool smcr_flush(struct smcr *);
+/* Behind smcr_poll: flushes at once when a window has just opened for data that waits for it, or when a peer waits for a cursor of
+ * ours. To serve a program takes its time, and nothing is on the way meanwhile. */
+void smcr_flush_unblocked(struct smcr *);
 /* When smcr_poll has to be called at the latest; INT64_MAX for never. */
 int64_t smcr_deadline(const struct smcr *);
 

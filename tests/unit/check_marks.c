@@ -49,6 +49,29 @@ START_LOOP_TEST(the_last_connection_ends_while_its_link_is_flushed, 0, CAUSES)
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->bad_llc + smcr_counters(d.eng[A])->bad_cdc, 0);
 }
 
+/* The window of a blocked sender opens: what waits for it goes before the user is served. When nobody has waited nothing goes. */
+START_TEST(what_waits_for_a_window_does_not_wait_for_the_user)
+{
+	struct smcr *eng;
+
+	duo_begin(NULL);
+	eng = d.eng[A];
+	while (duo_write(&c[0], 10000) > 0)
+		duo_run(5);
+	ck_assert(c[0].conn->tx.blocked);
+	uint64_t written = smcr_counters(eng)->writes;
+	duo_read(&s[0]);
+	(void)smcr_flush(d.eng[B]);
+	d.now_ns += 1000000;
+	sim_run(d.fab, d.now_ns);
+	smcr_flush_unblocked(eng);
+	ck_assert_uint_eq(smcr_counters(eng)->writes, written);
+	smcr_poll(eng, d.now_ns);
+	smcr_flush_unblocked(eng);
+	ck_assert_uint_gt(smcr_counters(eng)->writes, written);
+	ck_assert(!eng->unblocked);
+}
+
 /* A link that posting finds broken is lost with the next look at marks, whatever else waits for the flush. */
 START_TEST(a_link_that_fails_in_a_flush_is_lost_afterwards)
 {

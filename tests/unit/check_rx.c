@@ -380,7 +380,9 @@ START_TEST(a_writer_that_blocks_hears_what_it_does_not_know_yet)
 	rx(1, ELEM, 0, 0, 0);
 	smcr_rx_consume(ca, 5);
 	ck_assert_uint_eq(updates(), 0);
+	ck_assert(!ca->eng->unblocked);
 	rx(2, ELEM, 0, CDC_WRITE_BLOCKED, 0);
+	ck_assert(ca->eng->unblocked);
 	ck_assert_uint_eq(updates(), 1);
 	ck_assert_uint_eq(ca->rx.announced, 5);
 }

@@ -228,6 +228,7 @@ START_TEST(a_blocked_writer_says_so_once)
 	hosts_carry(&a, &b);
 	ck_assert_uint_eq(a.steps, 3);
 	ck_assert_uint_eq(a.eng.ctr.writer_blocked, 1);
+	ck_assert(!a.eng.unblocked);
 	host_read(cb, 15, NULL);
 	hosts_carry(&a, &b);
 	host_saw(&b, 0, "C prod=0/0 cons=0/15");

@@ -219,8 +219,10 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 	if (conn->close.want_close && (conn->close.tx_flags & CDC_CLOSED) == 0 && conn->rx.head > conn->rx.tail)
 		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
 	/* Blocked, or asking, and the cursor that it knows is stale. */
-	if ((conn->rx.blocked || conn->rx.update_req) && conn->rx.tail > conn->rx.announced)
+	if ((conn->rx.blocked || conn->rx.update_req) && conn->rx.tail > conn->rx.announced) {
+		conn->eng->unblocked = true;
 		owe_update(conn);
+	}
 }
 
 bool

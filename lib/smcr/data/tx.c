@@ -412,6 +412,7 @@ conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 {
 	conn->tx.acked = pos;
 	conn->tx.probes = 0;
+	conn->eng->unblocked = conn->eng->unblocked || conn->tx.blocked;
 	/* A failover has gone back behind what the peer has consumed meanwhile: that is not written again. */
 	if (pos > conn->tx.sent) {
 		conn->tx.replay = min_u64(conn->tx.replay, conn->tx.sent);
