@@ -591,6 +591,33 @@ START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2
 	ck_assert_uint_eq(lgr->active_cnt, 2);
 }
 
+/* The peer begins another one in its place, which is whole. */
+START_LOOP_TEST(a_confirm_rkey_in_the_place_of_a_continuation_ends_the_wait, 0, 2)
+{
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+	unsigned host = (unsigned)_i;
+
+	duo_begin(NULL);
+	struct link *link = duo_link(host);
+	unsigned offers = duo_count(host, "ADD LINK");
+	msg.confirm_rkey.rkey = 0x4711;
+	msg.confirm_rkey.vaddr = 0x1000;
+	msg.confirm_rkey.other_cnt = 3;
+	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
+	inject(host, &msg);
+	link->llc_cnt--; /* the other never asked */
+	duo_add_device(host);
+	duo_run(50);
+	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers);
+	msg.confirm_rkey.rkey = 0x4712;
+	msg.confirm_rkey.other_cnt = 0;
+	inject(host, &msg);
+	link->llc_cnt--;
+	ck_assert_ptr_null(link->lgr->cont_rmb);
+	duo_run(50);
+	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers + 1);
+}
+
 /* The first connection has the peer's element before it is established: its RMB stays. */
 START_LOOP_TEST(the_first_rmb_cannot_be_deleted_during_first_contact, 0, 2)
 {

@@ -174,8 +174,10 @@ links_without(struct lgr *lgr, const struct remote_rmb *rr)
 static void
 await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
 {
-	if (lgr->cont_rmb != NULL)
+	if (lgr->cont_rmb != NULL) {
 		remote_rmb_set_state(lgr->cont_rmb, REMOTE_RMB_CONFIRMED, NULL);
+		mark_exchanges(lgr); /* they have waited */
+	}
 	lgr->cont_rmb = left > 0 ? rr : NULL;
 	lgr->cont_left = left;
 	if (lgr->cont_rmb == NULL) {
@@ -300,10 +302,8 @@ llc_confirm_rkey_cont_req(struct link *link, const struct llc_msg *msg)
 	take_others(lgr, rr, m->others, m->left_cnt, LLC_LINKS_PER_CONT);
 	rsp.response = true;
 	(void)link_send_llc(link, &rsp);
-	if (lgr->cont_left == 0) {
-		mark_exchanges(lgr);
+	if (lgr->cont_left == 0)
 		links_without(lgr, rr);
-	}
 }
 
 /* -- DELETE RKEY -- */
