@@ -1084,6 +1084,22 @@ START_LOOP_TEST(linux_is_asked_whether_it_said_more_over_a_lost_link, 0, UNHEARD
 	transfer(&c[1], &s[1], 10000);
 }
 
+START_TEST(linux_is_asked_once)
+{
+	begin_linux();
+	conn_doubt(c[0].conn, true);
+	ck_assert(c[0].conn->close.ask);
+	duo_run(20);
+	ck_assert(c[0].conn->tx.asks && !c[0].conn->close.ask);
+	c[0].conn->close.doubt = false;
+	conn_doubt(c[0].conn, true);
+	ck_assert(!c[0].conn->close.ask);
+	conn_doubt(c[0].conn, false);
+	duo_write(&c[0], 10);
+	duo_run(20);
+	ck_assert(!c[0].conn->tx.asks);
+}
+
 static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 1000 };
 
 /* DELETE RKEY is lost with its link, and its repetition is refused, as it is of an RMB that the peer does not know; but

@@ -176,7 +176,8 @@ conn_doubt(struct smcr_conn *conn, bool doubt)
 {
 	if (conn->close.doubt == doubt)
 		return;
-	conn->close.doubt = conn->close.ask = doubt;
+	conn->close.doubt = doubt;
+	conn->close.ask = doubt && !conn->tx.asks;
 	update_timer(conn);
 	conn_tx_schedule(conn);
 }

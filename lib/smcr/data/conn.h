@@ -77,6 +77,7 @@ struct conn_tx {
 	bool ring_short;     /* full because the group had no ring to lend */
 	bool blocked;        /* B is set in our last CDC */
 	bool urgent_pending; /* P is set in our last CDC */
+	bool asks;           /* R is set in our last CDC */
 };
 
 static inline uint64_t

@@ -169,7 +169,7 @@ go_back(struct smcr_conn *conn)
 			tx->sent = from;
 		}
 		conn->close.tx_flags = tx->done_flags;
-		tx->blocked = tx->urgent_pending = false;
+		tx->blocked = tx->urgent_pending = tx->asks = false;
 		/* The cursor that the last messages announced may be lost as well. */
 		tx->pending = tx->validate;
 	}

@@ -303,6 +303,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 	tx->sent = step->end;
 	tx->blocked = blocked;
 	tx->urgent_pending = (step->prod_flags & CDC_URGENT_PENDING) != 0;
+	tx->asks = (step->prod_flags & CDC_UPDATE_REQUESTED) != 0;
 	tx->pending = conn->close.ask = false;
 	conn->rx.announced = conn->rx.tail;
 	if (step->conn_flags != conn->close.tx_flags)
