@@ -86,6 +86,9 @@ check_confirm_link(const struct watcher *wr, const struct tgroup *g, const struc
 
 	if (g->req_out[LLC_CONFIRM_LINK] == 0 && g->req_in[LLC_CONFIRM_LINK] == 0)
 		return; /* first contact */
+	/* The client may have asked for the end of the group while it was queued. */
+	if (wr->t->w->now_ns < g->end_asked_ns && g->exchange.link_num == nr && over == nr)
+		return;
 	if (g->exchange.kind != EX_ADD || g->exchange.link_num != nr || over != nr)
 		bad(wr, g, msg, "for a link that is not being added, or over another one");
 }
@@ -138,12 +141,12 @@ check_request(const struct watcher *wr, const struct tgroup *g, const struct llc
 	}
 }
 
-/* Another message of the exchange: it goes on. One that was queued, or was under way, when the time was up does not bring
- * it back. */
+/* Another message of the exchange that adds a link: it goes on. One that was queued, or was under way, when the time was up does
+ * not bring it back. */
 static void
 goes_on(const struct watcher *wr, struct texchange *x, int64_t until_ns)
 {
-	if (wr->t->w->now_ns < x->until_ns)
+	if (x->kind == EX_ADD && wr->t->w->now_ns < x->until_ns)
 		x->until_ns = until_ns;
 }
 
@@ -179,6 +182,8 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 			x->kind = EX_NONE;
 		break;
 	case LLC_DELETE_LINK:
+		if (msg->delete_link.all && !ours)
+			g->end_asked_ns = from;
 		if (msg->delete_link.all || (!req && x->kind == EX_DELETE && x->link_num == msg->delete_link.link_num))
 			x->kind = EX_NONE;
 		else if (!req)
