@@ -19,6 +19,7 @@ TOP_BUILD = os.path.abspath(os.environ.get("top_builddir") or os.path.join(TOP_S
 QEMU = "qemu-system-x86_64"
 MEMORY = "1G"
 CPUS = 1		# one is quicker than two where the host has two, and tests run beside each other
+CPU = "max,erms=off"	# kernel and libc would copy and clear by "rep movsb", which the emulator does byte by byte
 BOOT_S = 60		# until it takes commands; usually 4
 TRIES = 3		# a guest kernel now and then panics while it boots
 PATIENCE = 4		# the harness's deadlines are for a real machine
@@ -81,7 +82,7 @@ class Machine:
         for name in ("up", "out", "status", "dmesg"):
             if os.path.exists(self.path(name)):
                 os.unlink(self.path(name))
-        argv = [QEMU, "-accel", os.environ.get("SMCRD_VM_ACCEL", "tcg,thread=multi,tb-size=256"), "-cpu", "max",
+        argv = [QEMU, "-accel", os.environ.get("SMCRD_VM_ACCEL", "tcg,thread=multi,tb-size=256"), "-cpu", CPU,
                 "-m", os.environ.get("SMCRD_VM_MEMORY", MEMORY), "-smp", os.environ.get("SMCRD_VM_CPUS", str(CPUS)),
                 "-name", f"smcrd-{self.name}", "-nodefaults", "-no-reboot", "-display", "none",
                 "-serial", f"file:{self.path('console')}",
