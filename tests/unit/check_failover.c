@@ -1098,6 +1098,13 @@ START_TEST(linux_is_asked_once)
 	duo_write(&c[0], 10);
 	duo_run(20);
 	ck_assert(!c[0].conn->tx.asks);
+	/* What was asked over another link before one is lost counts for nothing: the answer may have been on that. */
+	failover_ask(c[0].conn, duo_link_nr(A, c[1].conn->rx.link));
+	duo_run(5);
+	c[0].conn->tx.asks = true;
+	lose_unnoticed();
+	ck_assert(!c[0].conn->tx.asks);
+	d.holds = NULL;
 }
 
 static const struct smcr_config brief_rmbs = { .rmb_elems = 1, .rmb_idle_ms = 1000 };

@@ -169,7 +169,7 @@ go_back(struct smcr_conn *conn)
 			tx->sent = from;
 		}
 		conn->close.tx_flags = tx->done_flags;
-		tx->blocked = tx->urgent_pending = tx->asks = false;
+		tx->blocked = tx->urgent_pending = false;
 		/* The cursor that the last messages announced may be lost as well. */
 		tx->pending = tx->validate;
 	}
@@ -187,6 +187,7 @@ failover_link(struct link *link)
 	lgr->failover.left = 0;
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		conn->tx.resumes = false;
+		conn->tx.asks = false; /* the answer may be lost with it */
 		if (conn->tx.move_to == link->number)
 			conn->tx.move_to = 0;
 		if (conn->link != link)
