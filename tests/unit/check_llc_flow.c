@@ -563,10 +563,23 @@ START_TEST(a_link_that_answers_nothing_goes_down)
 	d.holds = NULL;
 }
 
+/* A CONFIRM RKEY that goes on in a CONTINUATION, which the other has never sent. */
+static void
+take_unfinished_rkey(unsigned host)
+{
+	struct llc_msg msg = {
+		.type = LLC_CONFIRM_RKEY,
+		.confirm_rkey = { .rkey = 0x4711, .vaddr = 0x1000, .other_cnt = 3 },
+	};
+
+	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
+	inject(host, &msg);
+	duo_link(host)->llc_cnt--; /* the other never asked */
+}
+
 /* Exchanges that change the links wait for it, but not for ever. */
 START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2)
 {
-	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
 	unsigned host = (unsigned)_i;
 	struct lgr *lgr;
 
@@ -574,12 +587,7 @@ START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2
 	struct link *link = duo_link(host);
 	lgr = link->lgr;
 	unsigned offers = duo_count(host, "ADD LINK");
-	msg.confirm_rkey.rkey = 0x4711;
-	msg.confirm_rkey.vaddr = 0x1000;
-	msg.confirm_rkey.other_cnt = 3;
-	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
-	inject(host, &msg);
-	link->llc_cnt--; /* the other never asked */
+	take_unfinished_rkey(host);
 	ck_assert_ptr_nonnull(lgr->cont_rmb);
 	duo_add_device(host);
 	duo_run(250);
@@ -594,23 +602,16 @@ START_LOOP_TEST(a_confirm_rkey_whose_continuation_never_comes_is_forgotten, 0, 2
 /* The peer begins another one in its place, which is whole. */
 START_LOOP_TEST(a_confirm_rkey_in_the_place_of_a_continuation_ends_the_wait, 0, 2)
 {
-	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY };
+	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .confirm_rkey = { .rkey = 0x4712, .vaddr = 0x1000 } };
 	unsigned host = (unsigned)_i;
 
 	duo_begin(NULL);
 	struct link *link = duo_link(host);
 	unsigned offers = duo_count(host, "ADD LINK");
-	msg.confirm_rkey.rkey = 0x4711;
-	msg.confirm_rkey.vaddr = 0x1000;
-	msg.confirm_rkey.other_cnt = 3;
-	msg.confirm_rkey.others[0].link_num = msg.confirm_rkey.others[1].link_num = 99;
-	inject(host, &msg);
-	link->llc_cnt--; /* the other never asked */
+	take_unfinished_rkey(host);
 	duo_add_device(host);
 	duo_run(50);
 	ck_assert_uint_eq(duo_count(host, "ADD LINK"), offers);
-	msg.confirm_rkey.rkey = 0x4712;
-	msg.confirm_rkey.other_cnt = 0;
 	inject(host, &msg);
 	link->llc_cnt--;
 	ck_assert_ptr_null(link->lgr->cont_rmb);
