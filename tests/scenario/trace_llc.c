@@ -171,9 +171,12 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 	case LLC_ADD_LINK:
 		if (req && from_server)
 			*x = (struct texchange){ EX_ADD, msg->add_link.link_num, over, from, until, false };
-		else if (!req && msg->add_link.rejected && x->kind == EX_ADD)
+		else if (req)
+			break; /* the client's word of a device */
+		else if (msg->add_link.rejected && x->kind == EX_ADD)
 			x->kind = EX_NONE;
-		goes_on(wr, x, until);
+		else
+			goes_on(wr, x, until);
 		break;
 	case LLC_CONFIRM_LINK:
 		goes_on(wr, x, until);
