@@ -1,5 +1,5 @@
 #!/bin/bash
-# kernel.sh CACHE [PACKAGE]: makes CACHE/PACKAGE/ with vmlinuz, the modules that the laboratory may need, and the
+# kernel.sh CACHE [PACKAGE]: makes CACHE/PACKAGE/ with the kernel, the modules that the laboratory may need, and the
 # initramfs. Nothing is installed. PACKAGE is a kernel image of Debian, or the package that depends on the present one.
 # The last line says which, and whether it was there; status 3: it cannot be had, the last line says why.
 set -eu
@@ -32,12 +32,22 @@ fetch() {
 		'./lib/modules/*/kernel/drivers/infiniband' './lib/modules/*/kernel/drivers/virtio' \
 		'./lib/modules/*/kernel/drivers/char/hw_random' './lib/modules/*/kernel/drivers/net/*.ko*' 2> "$tmp/log" ||
 		grep -q 'Not found in archive' "$tmp/log" || { cat "$tmp/log"; exit 1; }
-	mv "$tmp"/new/boot/vmlinuz-* "$tmp/new/vmlinuz"
-	rmdir "$tmp/new/boot"
+	unpack "$tmp"/new/boot/vmlinuz-* > "$tmp/new/kernel"
+	rm -r "$tmp/new/boot"
 	depmod -b "$tmp/new" "$(ls "$tmp/new/lib/modules")"
 	initramfs "$tmp/new"
 	rm -rf "${cache:?}/$1"
 	mv "$tmp/new" "$cache/$1"
+}
+
+# unpack BZIMAGE: the ELF file in it (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length; the last
+# four bytes are its size), which qemu starts by its PVH note. An emulated processor takes seconds to unpack it itself.
+unpack() {
+	local setup offset length
+	setup=$(od -An -t u1 -j $((0x1f1)) -N 1 "$1")
+	read -r offset length < <(od -An -t u4 -j $((0x248)) -N 8 "$1")
+	tail -c +$(((setup + 1) * 512 + offset + 1)) "$1" | head -c $((length - 4)) > "$1.payload"
+	xz -dc < "$1.payload" 2> /dev/null || zstd -dqc < "$1.payload"
 }
 
 # initramfs DIR: what is needed to mount the host's files; everything else the guest takes from there.
@@ -76,7 +86,7 @@ if [ -z "$image" ]; then	# no package lists: what was fetched before will do
 	image=$(cat "$cache/image-of-$wanted" 2> /dev/null || true)
 	[ -n "$image" ] || cannot "apt knows no $wanted (apt-get update?)"
 fi
-if [ -f "$cache/$image/initrd" ]; then
+if [ -f "$cache/$image/kernel" ] && [ -f "$cache/$image/initrd" ]; then
 	if [ "$here/init" -nt "$cache/$image/initrd" ] || [ "$here/kernel.sh" -nt "$cache/$image/initrd" ]; then
 		initramfs "$cache/$image"
 	fi

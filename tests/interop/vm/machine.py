@@ -86,7 +86,7 @@ class Machine:
                 "-m", os.environ.get("SMCRD_VM_MEMORY", MEMORY), "-smp", os.environ.get("SMCRD_VM_CPUS", str(CPUS)),
                 "-name", f"smcrd-{self.name}", "-nodefaults", "-no-reboot", "-display", "none",
                 "-serial", f"file:{self.path('console')}",
-                "-kernel", os.path.join(self.kernel, "vmlinuz"), "-initrd", os.path.join(self.kernel, "initrd"),
+                "-kernel", os.path.join(self.kernel, "kernel"), "-initrd", os.path.join(self.kernel, "initrd"),
                 "-append", "console=ttyS0 edd=off panic=-1 oops=panic quiet net.ifnames=0 mitigations=off",
                 "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
                 "-virtfs", f"local,path={self.share},mount_tag=share,security_model=none",
