@@ -64,6 +64,8 @@ class Host(rxe.Devices):
         for i in self.pairs:
             self.up(i)
             self.plug(side, i)
+        # For the filters below. While a qdisc comes or goes, packets are dropped, and soft RoCE ends the queue pair of one it cannot send.
+        self._tc("qdisc add dev {0} clsact")
         self.active(*[(side, i) for i in self.pairs])
 
     def up(self, i):
@@ -117,9 +119,9 @@ class Host(rxe.Devices):
         elif what == "up":
             self.up(i)
         elif i == 1:		# the machines talk to one another over this one
-            drop = f"filter add dev {name} egress protocol ip prio 1 u32 {' '.join(self._match('RoCE packet'))} action drop"
-            lines = {"silence": f"qdisc replace dev {name} clsact\n{drop}\n", "unsilence": f"qdisc del dev {name} clsact\n"}[what]
-            self.t.run([need("tc"), "-batch", "-"], input=lines.encode())
+            drop = ["protocol", "ip", "prio", "1", "u32", *self._match("RoCE packet"), "action", "drop"]
+            self.t.run([need("tc"), "filter", *{"silence": ["add", "dev", name, "egress", *drop],
+                                               "unsilence": ["del", "dev", name, "egress"]}[what]])
         else:
             self.t.run([need("tc"), "qdisc", *{"silence": ["replace", "dev", name, "root", "netem", "loss", "100%"],
                                               "unsilence": ["del", "dev", name, "root"]}[what]])
@@ -148,15 +150,14 @@ class Host(rxe.Devices):
         return words
 
     def _treat(self, message, *how):
-        self._tc("qdisc replace dev {0} clsact\n"
-                 f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
+        self._tc(f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
 
     def lost(self):
         """How many packets were."""
         return sum(int(x) for x in re.findall(r"dropped (\d+)", self._tc("filter show dev {0} ingress", "-s")))
 
     def lose_nothing(self):
-        self._tc("qdisc del dev {0} clsact", "-force")
+        self._tc("filter del dev {0} ingress", "-force")
 
     def reset(self, port):
         """Every TCP connection of this machine with that port, here or there, at both ends."""
