@@ -27,6 +27,15 @@ position(const struct cdc_cursor *c, uint32_t size, uint32_t base, uint64_t from
 	return true;
 }
 
+/* How many of the connection's links were deleted so far. */
+static uint32_t
+deleted_links(const struct watcher *wr, const struct smcr_trace *m)
+{
+	const struct tgroup *g = trace_group(wr, m->group_id);
+
+	return g->req_in[LLC_DELETE_LINK] + g->req_out[LLC_DELETE_LINK];
+}
+
 /* A consumer cursor alone moves only for a reason (4.5.1), which a message that has come meanwhile may have ended. */
 static void
 check_update(const struct watcher *wr, const struct tconn *c, uint64_t cons, uint32_t usable)
@@ -115,14 +124,17 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 		trace_bad(wr, c, "consumer cursor %u/%u", msg->cons.wrap, msg->cons.count);
 	else {
 		check_flags(wr, c, msg, prod, tx);
+		/* The answer to R may be lost with a link. */
+		bool again = (msg->prod_flags & CDC_UPDATE_REQUESTED) != 0 && deleted_links(wr, m) != c->out.deleted;
 		if (c->out.any && prod == c->out.prod && msg->prod_flags == c->out.prod_flags &&
-		    msg->conn_flags == c->out.conn_flags)
+		    msg->conn_flags == c->out.conn_flags && !again)
 			check_update(wr, c, cons, rx);
 		c->out.prod = prod;
 		c->out.cons = cons;
 	}
 	c->out.any = true;
 	c->out.seq = msg->seq;
+	c->out.deleted = deleted_links(wr, m);
 	c->out.prod_flags = msg->prod_flags;
 	c->out.conn_flags = msg->conn_flags;
 	c->asked = c->in.prod_flags;

@@ -55,7 +55,8 @@ struct cdc_seen {
 	uint16_t seq;
 	uint64_t prod, cons; /* as positions */
 	uint8_t prod_flags, conn_flags;
-	uint8_t link; /* number; behind an F it is another one */
+	uint8_t link;     /* number; behind an F it is another one */
+	uint32_t deleted; /* links of the group by then, as DELETE LINK said */
 };
 
 struct tconn {
