@@ -95,28 +95,24 @@ depths_cell(const json_t *l, char *buf, size_t cap)
 	snprintf(buf, cap, ird < 0 && ord < 0 ? "-" : "%s/%s", ird_text, ord_text);
 }
 
-/* Of SMC-R: "1", "2.0", "2.1"; nothing for a connection that is not on it. A link and a connection have no release of their
- * own. */
+/* Of SMC-R: "1", "2.0", "2.1"; nothing for a connection that is not on it. */
 static void
 version_cell(const json_t *item, char *buf, size_t cap)
 {
 	int64_t version = get_int(item, "version");
 
 	buf[0] = '\0';
-	if (version >= 2 && json_object_get(item, "release") != NULL)
+	if (version >= 2)
 		snprintf(buf, cap, "%" PRId64 ".%" PRId64, version, get_int(item, "release"));
 	else if (version != 0)
 		snprintf(buf, cap, "%" PRId64, version);
 }
 
-/* Who is at the other end of a group. */
+/* Who is at the other end of a group; nothing for a connection that has none. */
 static void
-peer_kind_cell(const json_t *g, char *buf, size_t cap)
+peer_kind_cell(const json_t *item, char *buf, size_t cap)
 {
-	snprintf(buf, cap, "%s",
-	    json_object_get(g, "foreign") == NULL ? ""
-	        : get_bool(g, "foreign")          ? "AF_SMC"
-	                                          : "smcrd");
+	snprintf(buf, cap, "%s", get_int(item, "version") == 0 ? "" : get_bool(item, "foreign") ? "AF_SMC" : "smcrd");
 }
 
 static void
@@ -148,6 +144,14 @@ card_cell(const json_t *d, char *buf, size_t cap)
 		snprintf(buf, cap, "%s/%" PRId64, get_string(d, "card"), get_int(d, "card_port"));
 }
 
+/* clang-format off */
+#define PEER_DETAIL \
+	{ .heading = "PEER-KIND", .call = peer_kind_cell, .detail = true }, \
+	{ .heading = "PEER-OS", .key = "peer_os", .detail = true }, \
+	{ .heading = "PEER-HOST", .key = "peer_host", .detail = true }, \
+	{ .heading = "EID", .key = "eid", .detail = true }
+/* clang-format on */
+
 static const struct column connections[] = {
 	{ .heading = "ID", .kind = COLUMN_NUMBER, .key = "id" },
 	{ .heading = "SERVICE", .key = "service" },
@@ -158,6 +162,7 @@ static const struct column connections[] = {
 	{ .heading = "STATE", .call = conn_state_cell },
 	{ .heading = "GROUP/LINK", .call = group_link_cell },
 	{ .heading = "VERSION", .call = version_cell },
+	PEER_DETAIL,
 	{ .heading = "TOKEN", .key = "token", .detail = true },
 	{ .heading = "PEER-TOKEN", .key = "peer_token", .detail = true },
 	{ .heading = "SNDBUF", .kind = COLUMN_BYTES, .key = "sndbuf_bytes", .detail = true },
@@ -217,6 +222,7 @@ static const struct column links[] = {
 	{ .heading = "LINK-UID", .key = "user_id" },
 	{ .heading = "PEER-UID", .key = "peer_user_id" },
 	{ .heading = "VERSION", .call = version_cell },
+	PEER_DETAIL,
 	{ .heading = "STATE", .key = "state" },
 	{ .heading = "DEVICE", .key = "device" },
 	{ .heading = "GID", .key = "gid" },

@@ -145,7 +145,7 @@ on_check_done(void *arg, const struct check_result *res)
 		jw_string(&jw, "text", res->text);
 		report_reason(&jw, "reason", &res->diag);
 		if (res->group.id != 0)
-			report_peer(&jw, &res->group);
+			report_peer(&jw, &res->group.peer);
 		report_end(&jw);
 		c->check = NULL;
 		end_wait(c);

@@ -116,14 +116,14 @@ report_reason(struct json_writer *jw, const char *key, const struct smcr_diag *d
 }
 
 void
-report_peer(struct json_writer *jw, const struct smcr_group_info *g)
+report_peer(struct json_writer *jw, const struct smcr_peer_info *p)
 {
-	jw_uint(jw, "version", g->version);
-	jw_uint(jw, "release", g->release);
-	jw_bool(jw, "foreign", g->foreign);
-	jw_string(jw, "eid", g->eid);
-	jw_string(jw, "peer_os", g->peer_os != 0 ? clc_os_str(g->peer_os) : "");
-	jw_string(jw, "peer_host", g->peer_host);
+	jw_uint(jw, "version", p->version);
+	jw_uint(jw, "release", p->release);
+	jw_bool(jw, "foreign", p->foreign);
+	jw_string(jw, "eid", p->eid);
+	jw_string(jw, "peer_os", p->os != 0 ? clc_os_str(p->os) : "");
+	jw_string(jw, "peer_host", p->host);
 }
 
 void

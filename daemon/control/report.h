@@ -73,7 +73,7 @@ void report_error(struct outbuf *, const char *command, int64_t wall_ms, const c
 /* Why SMC-R was not possible, as an object. */
 void report_reason(struct json_writer *, const char *key, const struct smcr_diag *);
 /* How the peer of a group speaks SMC-R, and who it says that it is: members of the object at hand. */
-void report_peer(struct json_writer *, const struct smcr_group_info *);
+void report_peer(struct json_writer *, const struct smcr_peer_info *);
 /* "192.0.2.1:80", "[2001:db8::1]:80"; "" for no address. */
 void report_sockaddr(struct json_writer *, const char *key, const struct sockaddr_storage *);
 void report_gid(struct json_writer *, const char *key, const struct rnic_gid *);

@@ -51,7 +51,7 @@ write_connection(struct report *r)
 	jw_string(jw, "smc_state", c.state);
 	jw_uint(jw, "group", c.group_id);
 	jw_uint(jw, "link", c.link);
-	jw_uint(jw, "version", c.version);
+	report_peer(jw, &c.peer);
 	report_hex32(jw, "token", c.id);
 	report_hex32(jw, "peer_token", c.peer_token);
 	jw_uint(jw, "sndbuf_bytes", c.sndbuf_size);
@@ -92,7 +92,7 @@ write_group(struct report *r)
 	jw_string(jw, "state", g.state);
 	jw_string(jw, "peer_id", peer_id);
 	jw_string(jw, "peer", g.peer_key);
-	report_peer(jw, &g);
+	report_peer(jw, &g.peer);
 	jw_uint(jw, "connections", g.conn_cnt);
 	jw_uint(jw, "connections_limit", g.conns_limit);
 	jw_uint(jw, "links", g.link_cnt);
@@ -131,7 +131,7 @@ write_link(struct report *r)
 	jw_uint(jw, "number", l.number);
 	report_hex32(jw, "user_id", l.user_id);
 	report_hex32(jw, "peer_user_id", l.peer_user_id);
-	jw_uint(jw, "version", l.version);
+	report_peer(jw, &l.peer);
 	jw_string(jw, "state", l.state);
 	jw_string(jw, "device", l.device);
 	report_gid(jw, "gid", &l.gid);

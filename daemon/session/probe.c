@@ -108,11 +108,12 @@ verdict_done(struct probe *p)
 	if (p->group == 0 || g->id != p->group) {
 		*g = (struct smcr_group_info){ .id = 0 };
 		verdict(p, "rendezvous with %s done", p->peer);
-	} else if (g->version == 1) {
-		verdict(p, "rendezvous with %s done: %s version 1", p->peer, g->foreign ? "SMC-R" : "smcrd, SMC-R");
+	} else if (g->peer.version == 1) {
+		verdict(
+		    p, "rendezvous with %s done: %s version 1", p->peer, g->peer.foreign ? "SMC-R" : "smcrd, SMC-R");
 	} else {
-		verdict(p, "rendezvous with %s done: SMC-R version 2.%u, EID %s, %s%s%s", p->peer, g->release, g->eid,
-		    clc_os_str(g->peer_os), g->peer_host[0] != '\0' ? ", host " : "", g->peer_host);
+		verdict(p, "rendezvous with %s done: SMC-R version 2.%u, EID %s, %s%s%s", p->peer, g->peer.release,
+		    g->peer.eid, clc_os_str(g->peer.os), g->peer.host[0] != '\0' ? ", host " : "", g->peer.host);
 	}
 }
 

@@ -24,6 +24,23 @@ group_type(const struct lgr *lgr)
 	return "asymmetric peer";
 }
 
+static struct smcr_peer_info
+peer_info(const struct lgr *lgr)
+{
+	struct smcr_peer_info info = {
+		.version = lgr->version,
+		.foreign = lgr->dialect.foreign,
+		.release = lgr->terms.release,
+		.os = lgr->terms.peer_os,
+	};
+
+	if (lgr->version >= 2) {
+		clc_eid_str(&lgr->terms.eid, info.eid);
+		clc_host_str(lgr->terms.peer_host, info.host);
+	}
+	return info;
+}
+
 /* The i-th node of a list, or NULL. */
 static struct list_node *
 nth(const struct list_node *head, uint32_t i)
@@ -48,10 +65,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	*out = (struct smcr_group_info){
 		.id = lgr->id,
 		.role = lgr->role,
-		.version = lgr->version,
-		.foreign = lgr->dialect.foreign,
-		.release = lgr->terms.release,
-		.peer_os = lgr->terms.peer_os,
+		.peer = peer_info(lgr),
 		.conns_limit = (uint8_t)lgr_conns_max(lgr),
 		.state = lgr_state_str(lgr->state),
 		.type = group_type(lgr),
@@ -71,10 +85,6 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.failover_conns = lgr->failover.moved,
 	};
 	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
-	if (lgr->version >= 2) {
-		clc_eid_str(&lgr->terms.eid, out->eid);
-		clc_host_str(lgr->terms.peer_host, out->peer_host);
-	}
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
 	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 		out->rmb_bytes += (uint64_t)rmb->elem_size * rmb->elem_cnt;
@@ -108,7 +118,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.idle_ns = eng->now_ns - l->last_rx_ns,
 		.rtt_ns = l->rtt_ns,
 		.peer_depths = { .ird = -1, .ord = -1 },
-		.version = lgr->version,
+		.peer = peer_info(lgr),
 	};
 	if (l->qp != NULL && l->dev->ops->peer_depths != NULL)
 		out->peer_depths = l->dev->ops->peer_depths(l->qp);
@@ -171,7 +181,7 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.writer_blocked = c->tx.blocked,
 		.peer_blocked = c->rx.blocked,
 		.age_ns = c->eng->now_ns - c->born_ns,
-		.version = c->lgr != NULL ? c->lgr->version : 0,
+		.peer = c->lgr != NULL ? peer_info(c->lgr) : (struct smcr_peer_info){ 0 },
 	};
 }
 

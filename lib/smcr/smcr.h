@@ -338,18 +338,22 @@ uint64_t smcr_rmb_bytes_max(const struct smcr *);
 /* smcr_config.clc_ms, as it is in force. */
 uint32_t smcr_clc_ms(const struct smcr *);
 
+/* How the peer of a link group speaks, and what it is. */
+struct smcr_peer_info {
+	unsigned version; /* of SMC-R: 1 or 2; 0 = there is no group */
+	bool foreign;     /* no smcrd: what follows is known of version 2 alone, else 0 and "" */
+	uint8_t release;
+	uint8_t os;                /* enum clc_os */
+	char eid[CLC_EID_LEN + 1]; /* both printable */
+	char host[CLC_HOST_LEN + 1];
+};
+
 struct smcr_group_info {
 	uint32_t id;
 	enum smcr_role role;
 	uint8_t peer_id[8];
 	char peer_key[64]; /* client side: what it was opened for */
-	/* how the peer speaks */
-	unsigned version; /* of SMC-R: 1 or 2 */
-	bool foreign;     /* no smcrd: what follows is known of version 2 alone, else 0 and "" */
-	uint8_t release;
-	uint8_t peer_os;           /* enum clc_os */
-	char eid[CLC_EID_LEN + 1]; /* both printable */
-	char peer_host[CLC_HOST_LEN + 1];
+	struct smcr_peer_info peer;
 	uint8_t conns_limit; /* connections at most, as both ends agreed */
 	const char *state;
 	const char *type; /* "single", "symmetric", "asymmetric local", "asymmetric peer" */
@@ -380,7 +384,7 @@ struct smcr_link_info {
 	int64_t idle_ns; /* since something was received */
 	int64_t rtt_ns;  /* of the last TEST LINK; -1 = none yet */
 	struct rnic_depths peer_depths;
-	unsigned version; /* of its group */
+	struct smcr_peer_info peer;
 };
 
 struct smcr_rmb_info {
@@ -406,7 +410,7 @@ struct smcr_conn_info {
 	uint64_t tx_written, tx_sent, tx_consumed, rx_produced, rx_consumed;
 	bool writer_blocked, peer_blocked;
 	int64_t age_ns;
-	unsigned version; /* of its group; 0 = none (yet) */
+	struct smcr_peer_info peer;
 };
 
 /* Walks: *pos starts at 0; false at the end. The set may change between two turns, not between two calls of one. */

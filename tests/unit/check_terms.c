@@ -488,10 +488,10 @@ START_TEST(linux_of_version_1_is_no_smcrd)
 	for (unsigned h = A; h <= B; h++) {
 		struct smcr_group_info info = group_info(h);
 
-		ck_assert_uint_eq(info.version, 1);
-		ck_assert(info.foreign && info.release == 0 && info.peer_os == 0);
-		ck_assert_str_eq(info.eid, "");
-		ck_assert_str_eq(info.peer_host, "");
+		ck_assert_uint_eq(info.peer.version, 1);
+		ck_assert(info.peer.foreign && info.peer.release == 0 && info.peer.os == 0);
+		ck_assert_str_eq(info.peer.eid, "");
+		ck_assert_str_eq(info.peer.host, "");
 		ck_assert_uint_eq(info.conns_limit, 255);
 		ck_assert_mem_eq(info.peer_id, d.eng[1 - h]->peer_id, 8);
 	}
@@ -514,7 +514,7 @@ START_LOOP_TEST(who_may_be_either_is_an_smcrd, 0, 3)
 	transfer(1);
 	for (unsigned h = A; h <= B; h++) {
 		ck_assert(!duo_lgr(h)->dialect.foreign);
-		ck_assert_uint_eq(group_info(h).version, 1);
+		ck_assert_uint_eq(group_info(h).peer.version, 1);
 		ck_assert_uint_eq(smcr_counters(d.eng[h])->first_contacts_v2, 0);
 	}
 }
@@ -625,12 +625,12 @@ START_TEST(version_2_is_agreed_on)
 	for (unsigned h = A; h <= B; h++) {
 		struct smcr_group_info info = group_info(h);
 
-		ck_assert_uint_eq(info.version, 2);
-		ck_assert(info.foreign);
-		ck_assert_uint_eq(info.release, 1);
-		ck_assert_uint_eq(info.peer_os, CLC_OS_LINUX);
-		ck_assert_str_eq(info.eid, "A.UEID");
-		ck_assert_str_eq(info.peer_host, h == A ? "beta" : "alpha");
+		ck_assert_uint_eq(info.peer.version, 2);
+		ck_assert(info.peer.foreign);
+		ck_assert_uint_eq(info.peer.release, 1);
+		ck_assert_uint_eq(info.peer.os, CLC_OS_LINUX);
+		ck_assert_str_eq(info.peer.eid, "A.UEID");
+		ck_assert_str_eq(info.peer.host, h == A ? "beta" : "alpha");
 		ck_assert_uint_eq(info.conns_limit, 100);
 		ck_assert_uint_eq(info.links_limit, 2);
 		ck_assert_mem_eq(info.peer_id, d.eng[1 - h]->peer_id, 8);
@@ -682,7 +682,7 @@ START_TEST(release_0_has_no_limits)
 	ck_assert(BOTH(0, ESTABLISHED));
 	transfer(0);
 	for (unsigned h = A; h <= B; h++) {
-		ck_assert_uint_eq(group_info(h).release, 0);
+		ck_assert_uint_eq(group_info(h).peer.release, 0);
 		ck_assert_uint_eq(group_info(h).conns_limit, 255);
 	}
 }
@@ -712,7 +712,7 @@ START_TEST(a_confirm_tells_of_ports_that_are_of_use)
 	struct rnic_dev *dev = sim_dev_new(d.fab, "ipv6", RNIC_TRANSPORT_ROCE, &ipv6, (const uint8_t[6]){ 2, 7 });
 	ck_assert_int_eq(smcr_add_device(d.eng[A], dev), 0);
 	duo_connect(0, 1, 500);
-	ck_assert_uint_eq(group_info(B).version, 2);
+	ck_assert_uint_eq(group_info(B).peer.version, 2);
 	ck_assert_uint_eq(duo_lgr(B)->terms.peer_gid_cnt, 1);
 	ck_assert_mem_eq(duo_lgr(B)->terms.peer_gids[0], rnic_query(d.dev[A]).gid.b, 16);
 }

@@ -550,12 +550,12 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *i
 {
 	(void)eng;
 	*info = (struct smcr_group_info){ .id = FAKE_GROUP,
-		.version = 2,
-		.release = 1,
-		.foreign = true,
-		.eid = "FAKE.EID",
-		.peer_os = CLC_OS_LINUX,
-		.peer_host = "fake" };
+		.peer = { .version = 2,
+		    .release = 1,
+		    .foreign = true,
+		    .eid = "FAKE.EID",
+		    .os = CLC_OS_LINUX,
+		    .host = "fake" } };
 	return (*pos)++ == 0;
 }
 

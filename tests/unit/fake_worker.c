@@ -201,13 +201,22 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 	return true;
 }
 
+#define LINUX_PEER                                                       \
+	{                                                                \
+		2, true, 1, CLC_OS_LINUX, "LAB-1", "node\x1b[31m\"b\x9b" \
+	}
+#define SMCRD_PEER           \
+	{                    \
+		.version = 1 \
+	}
+
 /* -- sessions -- */
 
 static struct smcr_conn conns[] = {
 	{ { 0x1000a, NULL, SMCR_CLIENT, 1, 1, "ACTIVE", 0xbeef, 65536, 32768, 65536, 3, 4, 123456789, 123456000,
-	    123450000, 4096, 4000, true, false, 5 * S, 2 } },
+	    123450000, 4096, 4000, true, false, 5 * S, LINUX_PEER } },
 	{ { 0x1000b, NULL, SMCR_SERVER, 2, 2, "PEERCLOSEWAIT1", 0x20001, 16384, 524288, 65536, 1, 255, 7, 7, 7, 0, 0,
-	    false, true, 90061 * S, 1 } },
+	    false, true, 90061 * S, SMCRD_PEER } },
 	{ { .id = 0x1000c, .role = SMCR_CLIENT, .state = "CLC: Accept awaited", .age_ns = S / 10 } },
 };
 
@@ -271,12 +280,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		    .role = SMCR_CLIENT,
 		    .peer_id = { 0x12, 0x34, 2, 0, 0, 0, 0, 9 },
 		    .peer_key = "192.0.2.9:443",
-		    .version = 2,
-		    .foreign = true,
-		    .release = 1,
-		    .peer_os = CLC_OS_LINUX,
-		    .eid = "LAB-1",
-		    .peer_host = "node\x1b[31m\"b\x9b",
+		    .peer = LINUX_PEER,
 		    .conns_limit = 16,
 		    .state = "active",
 		    .type = "single",
@@ -296,7 +300,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		    .role = SMCR_SERVER,
 		    .peer_id = { 0xff, 1, 0x94, 0x6d, 0xae, 9, 9, 9 },
 		    .peer_key = "",
-		    .version = 1,
+		    .peer = SMCRD_PEER,
 		    .conns_limit = 255,
 		    .state = "draining",
 		    .type = "symmetric",
@@ -377,7 +381,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.idle_ns = links[i].idle_ns,
 		.rtt_ns = links[i].rtt_ns,
 		.peer_depths = links[i].depths,
-		.version = links[i].group == 1 ? 2 : 1,
+		.peer = links[i].group == 1 ? (struct smcr_peer_info)LINUX_PEER : (struct smcr_peer_info)SMCRD_PEER,
 	};
 	strcpy(out->device, ports[links[i].port].name);
 	memcpy(out->mac, ports[links[i].port].mac, sizeof(out->mac));
