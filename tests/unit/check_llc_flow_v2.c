@@ -276,7 +276,7 @@ START_LOOP_TEST(a_mac_says_nothing_in_version_2, 0, 2)
 /* -- REQUEST ADD LINK -- */
 
 static struct llc_add_link last_offer;
-static struct rnic_dev *offered_from, *asked_at;
+static struct rnic_dev *offered_from, *offered_to, *asked_at;
 
 static bool
 notes_offers(const struct sim_msg *msg)
@@ -287,7 +287,7 @@ notes_offers(const struct sim_msg *msg)
 	    llc_decode((struct span){ msg->data, msg->len }, 2, &m) <= 0 || m.response)
 		return false;
 	if (m.type == LLC_ADD_LINK)
-		last_offer = m.add_link, offered_from = msg->from;
+		last_offer = m.add_link, offered_from = msg->from, offered_to = msg->to;
 	if (m.type == LLC_REQUEST_ADD_LINK)
 		asked_at = msg->to;
 	return false;
@@ -316,6 +316,26 @@ START_TEST(a_client_asks_for_a_link_with_its_gids)
 	/* 28 bytes, and 16 for each of both devices. */
 	expect_v2(A, "REQUEST ADD LINK", 60, false);
 	ck_assert_uint_eq(duo_count(A, "ADD LINK"), 0);
+	duo_expect_links(2);
+	ck_assert_uint_eq(d.eng[B]->ctr.asymmetric_replaced, 1);
+	duo_bystander_is_well();
+}
+
+/* Linux takes a port other than the one that an offer comes to (smc_llc_cli_add_link): that of the link without an equal, for one that
+ * comes over the asymmetric link, and both links would lead to that port for good. */
+START_TEST(a_link_is_not_offered_over_the_asymmetric_one)
+{
+	begin(1, NULL);
+	duo_add_device(A);
+	duo_run(500);
+	duo_expect_links(2); /* asymmetric: of the server's only device */
+	ck_assert_ptr_eq(
+	    duo_link(B), topology_asymmetric_link(duo_lgr(B))); /* the least used, which carries what may go over any */
+	d.holds = notes_offers;
+	duo_add_device(B);
+	duo_run(500);
+	d.holds = NULL;
+	ck_assert_ptr_eq(offered_to, d.dev[A]);
 	duo_expect_links(2);
 	ck_assert_uint_eq(d.eng[B]->ctr.asymmetric_replaced, 1);
 	duo_bystander_is_well();

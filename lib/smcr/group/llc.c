@@ -317,7 +317,7 @@ next_for_server(struct lgr *lgr)
 		bool wanted = lgr->want_link;
 
 		lgr->want_link = false;
-		if (wanted && llc_offer_link(lgr_pick_link(lgr)))
+		if (wanted && llc_offer_link(topology_link_to_ask_over(lgr)))
 			return true;
 		llc_answer_asked(lgr);
 		return false;

@@ -60,24 +60,11 @@ llc_add_retry_fired(struct timer *t)
 		llc_ask_later(lgr);
 }
 
-/* Linux offers a port other than the one that it is asked over (smc_llc_srv_add_link): not over the asymmetric link, which another
- * one to its port would replace. */
-static struct link *
-tell_over(struct lgr *lgr)
-{
-	struct link *over = lgr_pick_link(lgr), *asymmetric = topology_asymmetric_link(lgr);
-
-	LGR_EACH_LINK(l, lgr)
-		if (over == asymmetric && l != asymmetric && l->state == LINK_ACTIVE && !l->retiring)
-			return l;
-	return over;
-}
-
 /* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */
 void
 llc_tell_of_device(struct lgr *lgr)
 {
-	struct link *over = tell_over(lgr);
+	struct link *over = topology_link_to_ask_over(lgr);
 	struct rnic_dev *dev = topology_spare_device(lgr);
 
 	if (dev == NULL || over == NULL)

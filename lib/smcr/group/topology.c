@@ -35,6 +35,17 @@ topology_symmetric_cnt(const struct lgr *lgr)
 	return lgr->active_cnt - (topology_asymmetric_link(lgr) != NULL ? 1 : 0);
 }
 
+struct link *
+topology_link_to_ask_over(struct lgr *lgr)
+{
+	struct link *over = lgr_pick_link(lgr), *asymmetric = topology_asymmetric_link(lgr);
+
+	LGR_EACH_LINK(l, lgr)
+		if (over == asymmetric && l != asymmetric && l->state == LINK_ACTIVE && !l->retiring)
+			return l;
+	return over;
+}
+
 /* The use of an RNIC of either side in the group; the smaller, the better for a new link. */
 enum use {
 	USE_NONE,
