@@ -2,7 +2,6 @@
 # needs: linux-image-6.12-amd64
 # cards: 2
 # takes: 120 s
-# waits
 """Two links between Linux's own SMC and smcrd: one is lost, and comes back, while bytes are under way."""
 import ipaddress
 import time
@@ -104,7 +103,10 @@ class Lost:
 
 def two_links(t, scene, timeout=30):
     start = time.monotonic()
-    wait_until(lambda: on(scene, (1, 2)), f"two links: {links(scene)}", timeout)
+    try:
+        wait_until(lambda: on(scene, (1, 2)), "two links", timeout)
+    except Failure as e:
+        raise Failure(f"{e}: {[d.ctl('links')['links'] for d in scene.daemons]}\n{scene.hosts['b'].links()}") from None
     t.note(f"two links after {time.monotonic() - start:.1f} s")
 
 
@@ -167,6 +169,7 @@ def closing(t, way, side, what):
             served = dict(map(tuple, explained(scene, "ends", lambda: flow.served(len(ends), 15))))
     finally:
         scene.until("over", True)
+    flow.only_smcr()
     said = [same_end(*ends[i], linux, x, served[i]) for i, x in enumerate(results)]
     for x in said:
         t.note(x)
@@ -179,11 +182,11 @@ def closing(t, way, side, what):
         explained(scene, "left", lambda: wait_until(lambda: not any(d.connections() for d in scene.daemons), "all are through", 10))
 
 
-for spec in (("in", "a", "down"), ("in", "a", "silence"), ("in", "b", "unplug", 1), ("out", "a", "unplug", 1),
-             ("in", "b", "silence", 1), ("out", "a", "silence", 1)):
+for spec in (("in", "a", "down"), ("in", "a", "silence"), ("in", "b", "unplug", 1), ("in", "b", "down"), ("in", "b", "silence", 1),
+             ("out", "a", "unplug", 1), ("out", "a", "down"), ("out", "a", "silence", 1), ("out", "b", "unplug"), ("out", "b", "down")):
     case(f"{spec[0]}: {spec[2]} in {spec[1]}{', the first card' if spec[3:] else ''}", timeout=60)(lambda t, spec=spec: loss(t, *spec))
 
-for spec in (("in", "b", "silence"), ("out", "a", "silence")):
+for spec in (("in", "b", "silence"), ("in", "a", "unplug"), ("out", "a", "silence"), ("out", "b", "down")):
     case(f"{spec[0]}: connections close, {spec[2]} in {spec[1]}", timeout=60)(lambda t, spec=spec: closing(t, *spec))
 
 
