@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pair
 import real
@@ -276,6 +277,11 @@ class Programs:
             return {"result": result, "modes": modes}
         return self._task(run)
 
+    @staticmethod
+    def clock():
+        """Seconds of this machine."""
+        return time.monotonic()
+
     def mortal(self, kind, host, port, serve=False):
         """A process of its own that kill() ends, with one connection, which it says something on, or as a server what it hears."""
         s = new_socket(kind)
@@ -480,3 +486,4 @@ class Flow:
             c = d.counters()
             equal((c["fallback_local"], c["fallback_peer"]), (0, 0), f"{self.way}: fallbacks of the daemon")
             equal((c["bad_cdc"], c["bad_llc"]), (0, 0), f"{self.way}: messages that the daemon found wrong")
+            check(d.established() > 0, f"{self.way}: the daemon has had connections on SMC-R")

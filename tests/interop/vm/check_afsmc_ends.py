@@ -2,8 +2,7 @@
 # needs: linux-image-6.12-amd64
 # cards: 2
 # takes: 120 s
-"""smcrd and Linux's own SMC: when there is to be TCP, when one of the two is gone, programs, what smcrctl says, and speed."""
-import statistics
+"""smcrd and Linux's own SMC: when there is to be TCP, when one of the two is gone, programs, what smcrctl says."""
 import time
 
 import afsmc
@@ -12,7 +11,6 @@ from harness import case, check, equal, hostport, main, wait_until
 from pair import Far
 from rxe import settles
 
-MIB = 1 << 20
 WAYS = ("in", "out")
 RESET = {"reset", "end"}
 
@@ -129,6 +127,7 @@ def busy(scene, way, count=4):
     flow = scene.start(way, "echo")
     number = flow.client("busy", count=count, size=30000, until="over")
     wait_until(lambda: len(flow.rounds()) == count and min(flow.rounds()) > 1, f"{way}: bytes are under way", 20)
+    check(scene.daemons[0].established() >= count, f"{way}: connections on SMC-R")
     return flow, number
 
 
@@ -212,31 +211,6 @@ def _(t):
         port, _ = scene.programs["b"].serve(kind, afsmc.address("b"), "echo", {})
         said = d.ctl_text("check", hostport(afsmc.address("b"), port), status=status)
         check(words in said, f"check of a server of kind {kind}: {said}")
-
-
-@case("speed: smcrd in place of one kernel", timeout=120)
-def _(t):
-    """Of a machine that does nothing else: medians of several transfers."""
-    got = {}
-    for peer in ("kernel", "smcrd"):
-        for kib in (64, 512):
-            own = {"send_buffer": f"{kib}K"} if peer == "smcrd" else {}
-            scene = Scene(t, peer, **own)
-            for way in WAYS:
-                flow = scene.start(way, "sink", size=3 * MIB, buffer=kib << 10, service={"rmb_element": f"{kib}K"})
-                _, *took = [flow.wait(flow.client(), patience=20) for _ in range(5)]
-                flow.only_smcr()
-                got[peer, f"{way}, buffers of {kib} KiB, MB/s"] = 3 * MIB / 1e6 / statistics.median(took)
-                if kib == 64:
-                    flow = scene.start(way, "echo")
-                    flow.wait(flow.client("ping", count=50))
-                    got[peer, f"{way}, one byte, rounds/s"] = 1 / flow.wait(flow.client("ping", count=200), patience=20)
-            for d in scene.daemons:
-                d.finish()
-            Far("peer").reset()
-    for what in [k for p, k in got if p == "kernel"]:
-        kernel, ours = got["kernel", what], got["smcrd", what]
-        t.note(f"{what:32} kernel {kernel:8.1f}   smcrd {ours:8.1f}   {ours / kernel:.2f}")
 
 
 main()

@@ -51,13 +51,15 @@ def wire(share, end, cards=1):
 
 
 class Machine:
-    def __init__(self, kernel, script, limit, case="", name="vm", share=None, qemu_args=()):
+    def __init__(self, kernel, script, limit, case="", name="vm", share=None, qemu_args=(), icount=None):
         """kernel: directory made by kernel.sh; script: what to run, beside this file; limit: its seconds. The directory
-        that is shared, `share`, is the caller's, who may give one that has files in it."""
+        that is shared, `share`, is the caller's, who may give one that has files in it. With icount each instruction takes
+        2^icount ns of the machine's time, however busy the host is: for measurements of speed."""
         self.kernel, self.script, self.limit = os.path.abspath(kernel), script, limit
         self.name, self.case = name, case
         self.share = share or tempfile.mkdtemp(prefix="smcrd-vm-")
         self.qemu_args = list(qemu_args)
+        self.icount = icount
         self.proc = None
         self.boot_s = None
 
@@ -78,11 +80,16 @@ class Machine:
         with open(self.path("env"), "w") as f:
             f.write("".join(f"{k}={shlex.quote(str(v))}\n" for k, v in env.items()))
 
+    def _accel(self):
+        if self.icount is None:
+            return ["-accel", os.environ.get("SMCRD_VM_ACCEL", "tcg,thread=multi,tb-size=256")]
+        return ["-accel", "tcg,thread=single,tb-size=256", "-icount", f"shift={self.icount},align=on,sleep=on"]
+
     def _spawn(self):
         for name in ("up", "out", "status", "dmesg"):
             if os.path.exists(self.path(name)):
                 os.unlink(self.path(name))
-        argv = [QEMU, "-accel", os.environ.get("SMCRD_VM_ACCEL", "tcg,thread=multi,tb-size=256"), "-cpu", CPU,
+        argv = [QEMU, *self._accel(), "-cpu", CPU,
                 "-m", os.environ.get("SMCRD_VM_MEMORY", MEMORY), "-smp", os.environ.get("SMCRD_VM_CPUS", str(CPUS)),
                 "-name", f"smcrd-{self.name}", "-nodefaults", "-no-reboot", "-display", "none",
                 "-serial", f"file:{self.path('console')}",
@@ -100,7 +107,7 @@ class Machine:
         for attempt in range(1, TRIES + 1):
             start = time.monotonic()
             self._spawn()
-            while time.monotonic() < start + BOOT_S:
+            while time.monotonic() < start + BOOT_S * (1 if self.icount is None else 2):
                 if os.path.exists(self.path("up")):
                     self.boot_s = time.monotonic() - start
                     return attempt
