@@ -19,7 +19,7 @@
 
 #define CONNS_PER_CHUNK 64
 #define RDVS_PER_CHUNK 16
-#define WC_BATCH 16    /* small: the stack has one a device, and a hardened build probes each page of it */
+#define WC_BATCH 16    /* small: a hardened build probes each page of the stack */
 #define WC_BUDGET 8192 /* completions handled in one poll, per device */
 
 void
@@ -76,6 +76,7 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	list_init(&eng->events);
 	list_init(&eng->dead_conns);
 	list_init(&eng->busy_links);
+	list_init(&eng->waiting_links);
 	list_init(&eng->marked_lgrs);
 	list_init(&eng->waiting_lgrs);
 	list_init(&eng->marked_conns);
@@ -335,86 +336,84 @@ device_events(struct smcr *eng)
 	}
 }
 
-/* Completions of a device under way. */
-struct wc_batch {
+/* Handles the completions of a device. False: there are more than one turn has time for. */
+static bool
+device_completions(struct smcr *eng, struct rnic_dev *dev)
+{
 	struct rnic_wc wc[WC_BATCH];
-	unsigned cnt, at;
-	unsigned total;
-	bool done; /* nothing is left, or the budget is used up */
-};
+	unsigned cnt, total = 0;
 
-/* Handles completions of a device until none is left or one has to wait for those of other devices; returns their number. */
-static unsigned
-device_completions(struct rnic_dev *dev, struct wc_batch *b, bool last)
-{
-	unsigned handled = 0;
-
-	while (!b->done) {
-		for (; b->at < b->cnt; b->at++, handled++) {
-			const struct rnic_wc *wc = &b->wc[b->at];
-			struct link *link = wc->qp->ctx;
-
-			if (wc->op != RNIC_WC_RECV)
-				link_wc(link, wc);
-			else if (!link_recv(link, wc, last))
-				return handled;
-			engine_act_on_marks(link->lgr->eng);
-		}
-		b->done = (b->total > 0 && b->cnt < WC_BATCH) || b->total >= WC_BUDGET;
-		if (b->done)
-			break;
-		b->cnt = dev->ops->poll(dev, b->wc, WC_BATCH);
-		b->at = 0;
-		b->total += b->cnt;
-		b->done = b->cnt == 0;
-	}
-	return handled;
-}
-
-/* Those of some devices. A failover validation message may overtake, on its link, what the peer sent over another one and
- * has completions for (4.6.1): it waits until nothing else is left. */
-static void
-completions_of(struct rnic_dev *const *devs, unsigned cnt)
-{
-	struct wc_batch batch[SMCR_DEVS_MAX];
-	bool last = false, left;
-	unsigned handled;
-
-	for (unsigned i = 0; i < cnt; i++)
-		batch[i].cnt = batch[i].at = batch[i].total = batch[i].done = 0;
 	do {
-		handled = 0;
-		left = false;
+		cnt = dev->ops->poll(dev, wc, WC_BATCH);
 		for (unsigned i = 0; i < cnt; i++) {
-			handled += device_completions(devs[i], &batch[i], last);
-			left = left || !batch[i].done;
+			struct link *link = wc[i].qp->ctx;
+
+			if (wc[i].op == RNIC_WC_RECV)
+				link_recv(link, &wc[i]);
+			else
+				link_wc(link, &wc[i]);
+			engine_act_on_marks(eng);
 		}
-		last = handled == 0;
-	} while (left);
+		total += cnt;
+	} while (cnt == WC_BATCH && total < WC_BUDGET);
+	return cnt < WC_BATCH;
 }
 
+/* Messages that wait for others (link_recv). When all that has come was handled, and none of them may go on, those at the front wait
+ * in vain: each of them waits for something that was sent before it, so they do not wait for one another. */
 static void
+waiting_messages(struct smcr *eng, bool all_in)
+{
+	bool last = false;
+
+	while (!list_empty(&eng->waiting_links)) {
+		struct list_node links, *n;
+		unsigned taken = 0;
+
+		list_move_all(&links, &eng->waiting_links);
+		while ((n = list_pop(&links)) != NULL) {
+			struct link *link = CONTAINER_OF(n, struct link, wait_node);
+
+			list_push(&eng->waiting_links, n);
+			for (bool first = last; link_recv_waiting(link, first); first = false, taken++)
+				engine_act_on_marks(eng);
+		}
+		if (taken == 0 && (last || !all_in))
+			return;
+		last = taken == 0;
+	}
+}
+
+/* True: there are no more. */
+static bool
 completions(struct smcr *eng)
 {
 	struct rnic_wc late[WC_BATCH];
+	bool all_in = true;
 
-	completions_of(eng->devs, eng->dev_cnt);
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		all_in = device_completions(eng, eng->devs[i]) && all_in;
+	waiting_messages(eng, all_in);
 	/* The links of other devices have ended. */
 	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
 		while (smcr_device_gone(eng, dev) && dev->ops->poll(dev, late, WC_BATCH) == WC_BATCH)
 			continue;
+	return all_in;
 }
 
 void
 smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
 	/* Messages that have arrived still count: the peer has their completions. */
-	completions(eng);
+	(void)completions(eng);
 	device_ends(eng, dev, "device removed");
 	engine_act_on_marks(eng);
 	/* Its queue pairs take nothing more; a card may have acknowledged messages until just now. */
 	lgr_last_look(eng, dev);
-	completions_of(&dev, 1);
+	while (!device_completions(eng, dev))
+		continue;
+	(void)completions(eng);
+	waiting_messages(eng, true);
 	engine_act_on_marks(eng);
 	lgr_sweep(eng);
 	free_dead(eng);
@@ -453,7 +452,7 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 		if (dev->ops->progress != NULL)
 			dev->ops->progress(dev, now_ns);
 	/* Completions first: what arrived before a QP broke still counts. */
-	completions(eng);
+	(void)completions(eng);
 	device_events(eng);
 	failed_links_lost(eng);
 	timerq_run(&eng->timers, now_ns);
@@ -475,14 +474,15 @@ smcr_next_event(struct smcr *eng, unsigned *events)
 /*
  * A queue pair takes what arrives, and acknowledges it, until it has been stopped; its completions were handled before that.
  * What the peer knows to be here has to count, or it would be missed when the peer's connections come over another link.
+ * False: not all of them have been handled.
  */
-static void
+static bool
 last_look(struct smcr *eng)
 {
 	if (!eng->links_to_free)
-		return;
+		return true;
 	lgr_last_look(eng, NULL);
-	completions(eng);
+	return completions(eng);
 }
 
 bool
@@ -490,11 +490,11 @@ smcr_flush(struct smcr *eng)
 {
 	struct list_node again;
 	struct link *link;
-	bool more;
+	bool more, looked;
 
 	eng->unblocked = false;
 	engine_act_on_marks(eng);
-	last_look(eng);
+	looked = last_look(eng);
 	settle(eng);
 	list_init(&again);
 	while ((link = LIST_POP(struct link, &eng->busy_links, eng_node)) != NULL)
@@ -502,7 +502,8 @@ smcr_flush(struct smcr *eng)
 			list_push(&again, &link->eng_node);
 	more = !list_empty(&again);
 	list_move_all(&eng->busy_links, &again);
-	lgr_sweep(eng);
+	if (looked)
+		lgr_sweep(eng);
 	free_dead(eng);
 	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
 		if (dev->ops->flush != NULL)

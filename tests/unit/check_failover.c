@@ -420,6 +420,7 @@ START_TEST(a_slot_that_a_connection_holds_is_not_given_to_a_new_link)
 			continue;
 		*link = (struct link){ .lgr = lgr, .slot = i, .state = LINK_GONE, .gone_ns = i, .conn_cnt = 1 };
 		list_init(&link->eng_node);
+		list_init(&link->wait_node);
 	}
 	ck_assert_int_eq(link_new(lgr, d.dev[A], &link), -ENOSPC);
 	struct link *freed = &lgr->links[LINK_SLOTS - 1];

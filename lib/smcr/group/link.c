@@ -55,29 +55,58 @@ repost(struct link *link)
 	return link->dev->ops->post_recv(link->qp, wr, n);
 }
 
-bool
-link_recv(struct link *link, const struct rnic_wc *wc, bool last)
+/* False: it has to wait, which it need not when it is the `last`. */
+static bool
+take(struct link *link, const struct link_wait *msg, bool last)
 {
-	const uint8_t *buf = recv_at(link, wc->wr_id);
+	const uint8_t *buf = recv_at(link, msg->buf);
 
-	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
+	if (link->lgr->state == LGR_DEAD)
 		return true;
-	link->last_rx_ns = link->lgr->eng->now_ns;
-	link_tell_up(link);
 	/* A CDC message that arrived before the link ended still counts: the peer may have its completion, and ask for it (4.6.1). */
-	if (wc->len > 0 && buf[0] == CDC_TYPE) {
-		if (!conn_rx_cdc(link, buf, wc->len, last))
+	if (msg->len > 0 && buf[0] == CDC_TYPE) {
+		if (!conn_rx_cdc(link, buf, msg->len, last))
 			return false;
 	} else if (!link_has_ended(link)) {
-		llc_recv(link, buf, wc->len);
+		llc_recv(link, buf, msg->len);
 	}
 	if (link_has_ended(link))
 		return true;
-	link->recv_repost[link->recv_repost_cnt++] = (uint32_t)wc->wr_id;
+	link->recv_repost[link->recv_repost_cnt++] = msg->buf;
 	if (link->recv_repost_cnt == REPOST_MAX)
 		(void)repost(link); /* a broken QP reports itself */
 	else
 		link_schedule(link); /* reposted by the next flush at the latest */
+	return true;
+}
+
+void
+link_recv(struct link *link, const struct rnic_wc *wc)
+{
+	struct link_wait msg = { .buf = (uint32_t)wc->wr_id, .len = wc->len };
+
+	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
+		return;
+	link->last_rx_ns = link->lgr->eng->now_ns;
+	link_tell_up(link);
+	if (link->recv_wait_cnt == 0 && take(link, &msg, false))
+		return;
+	link->recv_wait[link->recv_wait_cnt++] = msg;
+	if (link->recv_wait_cnt == 1)
+		list_push(&link->lgr->eng->waiting_links, &link->wait_node);
+}
+
+bool
+link_recv_waiting(struct link *link, bool last)
+{
+	struct link_wait *first = link->recv_wait;
+
+	if (link->recv_wait_cnt == 0 || !take(link, first, last))
+		return false;
+	link->recv_wait_cnt--;
+	memmove(first, first + 1, link->recv_wait_cnt * sizeof(*first));
+	if (link->recv_wait_cnt == 0)
+		list_remove(&link->wait_node);
 	return true;
 }
 
@@ -104,11 +133,13 @@ release_memory(struct link *link)
 		link->dev->ops->pd_free(link->pd);
 	pages_free(link->recv_buf, recv_bytes(link));
 	pages_free(link->wr, link->wr_cap * sizeof(*link->wr));
+	pages_free(link->recv_wait, link->rq_depth * sizeof(*link->recv_wait));
 	link->recv_mr = NULL;
 	link->pd = NULL;
 	link->recv_buf = NULL;
 	link->long_buf = NULL;
 	link->wr = NULL;
+	link->recv_wait = NULL;
 }
 
 /* The queue pair is to end; the memory goes with it, as the device may use it until then. */
@@ -117,6 +148,8 @@ release(struct link *link)
 {
 	timer_cancel(&link->lgr->eng->timers, &link->keepalive);
 	list_remove(&link->eng_node);
+	list_remove(&link->wait_node);
+	link->recv_wait_cnt = 0;
 	if (link->qp != NULL) {
 		link->leaving = true;
 		link->dev->ops->qp_destroy(link->qp);
@@ -258,7 +291,8 @@ link_setup(struct link *link)
 	link->wr_cap = attr.sq_depth + 1;
 	link->wr = pages_alloc(link->wr_cap * sizeof(*link->wr));
 	link->recv_buf = pages_alloc(recv_bytes(link));
-	if (link->wr == NULL || link->recv_buf == NULL)
+	link->recv_wait = pages_alloc(link->rq_depth * sizeof(*link->recv_wait));
+	if (link->wr == NULL || link->recv_buf == NULL || link->recv_wait == NULL)
 		return -ENOMEM;
 	if (link->lgr->version == LLC_VERSION_2)
 		link->long_buf = recv_at(link, link->rq_depth);
@@ -295,6 +329,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	};
 	list_init(&link->ready);
 	list_init(&link->eng_node);
+	list_init(&link->wait_node);
 	timer_init(&link->keepalive, llc_keepalive_fired);
 	timer_init(&link->delete_timer, llc_deletion_fired);
 	link_set_state(link, LINK_CONNECTING, NULL);

@@ -34,8 +34,11 @@ void link_qp_freed(struct link *);
 /* Frees what a link that has ended holds, when its completions were handled once more since. */
 void link_sweep(struct link *);
 
-/* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. False: not yet, the completions of the
- * other devices are to be handled first; never when `last` says that they were. */
-bool link_recv(struct link *, const struct rnic_wc *, bool last);
+/* One receive completion: dispatches CDC and LLC, marks the buffer for reposting. A message that may have overtaken others, which
+ * came over another link, waits for them (conn_rx_cdc), and so does what comes behind it over this link. */
+void link_recv(struct link *, const struct rnic_wc *);
+/* The first message that waits, once more. False: it waits still, which it does not when all that has come was handled (`last`);
+ * or there is none. */
+bool link_recv_waiting(struct link *, bool last);
 /* A turn of the flush: receives are posted again, TEST LINK goes when it is wanted, then link_flush, with its result. */
 bool link_turn(struct link *);

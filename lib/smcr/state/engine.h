@@ -37,6 +37,7 @@ struct smcr {
 	struct list_node events; /* connections with SMCR_EV_ */
 	struct list_node dead_conns;
 	struct list_node busy_links;                              /* with something to post */
+	struct list_node waiting_links;                           /* with messages that wait for those of other links */
 	struct list_node marked_lgrs, waiting_lgrs, marked_conns; /* marks.h */
 	bool links_failed;                                        /* some link has `failed` */
 	bool links_to_free;

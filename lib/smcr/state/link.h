@@ -58,6 +58,11 @@ struct link_wr {
 	bool llc_long; /* LLC: it is in link->long_buf */
 };
 
+/* A message that has come and waits: its buffer, which is not posted again before. */
+struct link_wait {
+	uint32_t buf, len;
+};
+
 /* An LLC message that waits to be posted. */
 struct link_llc {
 	uint16_t len;
@@ -106,7 +111,10 @@ struct link {
 	struct rnic_mr *recv_mr;  /* of all that */
 	uint32_t recv_repost[64]; /* buffers to be posted again, in batches */
 	unsigned recv_repost_cnt;
-	int64_t last_rx_ns; /* activity is something received (4.5.3) */
+	struct link_wait *recv_wait; /* messages that wait for what comes over other links, rq_depth entries */
+	unsigned recv_wait_cnt;
+	struct list_node wait_node; /* engine's list of links with such */
+	int64_t last_rx_ns;         /* activity is something received (4.5.3) */
 
 	/* send */
 	struct link_wr *wr; /* ring of sq_depth + 1 entries, by wr_id % wr_cap */
