@@ -11,7 +11,13 @@
 
 #define QUEUED_NS (20 * MS)
 
-/* A fault may keep a send queue full for as long as it lasts. */
+/* Faults that may keep a send queue full for as long as they last: the peer of a process that does not run is out of receives. */
+static bool
+holds_up(enum fault_kind kind)
+{
+	return kind == FAULT_WITHHOLD || kind == FAULT_FREEZE || kind == FAULT_PORT || kind == FAULT_STALL;
+}
+
 static int64_t
 queued_ns(const struct plan *p)
 {
@@ -20,7 +26,7 @@ queued_ns(const struct plan *p)
 	for (unsigned i = 0; i < p->fault_cnt; i++) {
 		const struct plan_fault *f = &p->fault[i];
 
-		if ((f->kind == FAULT_WITHHOLD || f->kind == FAULT_FREEZE || f->kind == FAULT_PORT) && f->for_ms > ms)
+		if (holds_up(f->kind) && f->for_ms > ms)
 			ms = f->for_ms;
 	}
 	return QUEUED_NS + ms * MS;
