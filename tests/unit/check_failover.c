@@ -210,6 +210,36 @@ START_LOOP_TEST(a_peer_may_have_fewer_rmbs_left_than_it_said, 0, 4)
 	ck_assert((duo_lgr(host) == NULL) == more);
 }
 
+/* It stood behind other messages until its link was lost, and the next exchange is under way. */
+START_LOOP_TEST(a_continuation_for_a_link_that_is_no_more_is_ignored, 0, 4)
+{
+	unsigned host = (unsigned)_i / 2;
+	bool past = _i % 2 == 0;
+	struct llc_msg msg = { .type = LLC_ADD_LINK_CONT, .response = host == B };
+
+	begin(2, 2, NULL);
+	msg.add_link_cont.link_num = past ? 2 : 1;
+	duo_lose(duo_link_nr(A, 2), "test");
+	uint64_t ignored = d.eng[host]->ctr.llc_ignored;
+	duo_inject(duo_link_nr(host, 1), &msg);
+	ck_assert_uint_eq(d.eng[host]->ctr.llc_ignored, ignored + past);
+	ck_assert_uint_eq(d.eng[host]->ctr.bad_llc, !past);
+	if (!past)
+		return;
+	d.holds = is_cont;
+	duo_run(100);
+	ck_assert_int_eq(
+	    duo_lgr(host)->flow[LLC_FLOW_LINK].step, host == A ? LLC_WAIT_ADD_CONT : LLC_WAIT_ADD_CONT_RSP);
+	ignored = d.eng[host]->ctr.llc_ignored;
+	duo_inject(duo_link_nr(host, 1), &msg);
+	ck_assert_uint_eq(d.eng[host]->ctr.llc_ignored, ignored + 1);
+	ck_assert_uint_eq(d.eng[host]->ctr.bad_llc, 0);
+	d.holds = NULL;
+	duo_run(500);
+	duo_expect_links(2);
+	transfer(&c[0], &s[0], 10000);
+}
+
 START_LOOP_TEST(a_device_that_appears_on_either_side_brings_a_link, 0, 2)
 {
 	unsigned first = (unsigned)_i;

@@ -416,14 +416,32 @@ send_cont(struct lgr *lgr)
 	return true;
 }
 
-/* Takes the peer's RTokens. False: they do not fit, and the link is lost (C.7.1). */
+/* Of an exchange that was given up, whose link is none: behind other messages of its sender it may take longer than the next exchange. */
+static bool
+is_late(struct lgr *lgr, uint8_t number)
+{
+	const struct link *link = llc_link_by_number(lgr, number);
+
+	return number != 0 && (link == NULL || link_has_ended(link) || number == lgr->flow[LLC_FLOW_LINK].number);
+}
+
+static void
+not_awaited(struct link *link, const struct llc_add_link_cont *m, const char *why)
+{
+	if (is_late(link->lgr, m->link_num))
+		link->lgr->eng->ctr.llc_ignored++;
+	else
+		llc_protocol_error(link, why);
+}
+
+/* Takes the peer's RTokens. False: they are not awaited, or do not fit, and the link is lost (C.7.1). */
 static bool
 take_cont(struct link *link, const struct llc_add_link_cont *m)
 {
 	struct llc_flow *f = &link->lgr->flow[LLC_FLOW_LINK];
 
 	if (m->link_num != f->number) {
-		llc_protocol_error(link, "ADD LINK CONTINUATION names another link");
+		not_awaited(link, m, "ADD LINK CONTINUATION names another link");
 		return false;
 	}
 	/* Fewer than it said before are all right: Linux counts the RMBs of its connections, which may have ended since. */
@@ -486,12 +504,7 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 void
 llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 {
-	uint8_t number = msg->add_link_cont.link_num;
-
-	if (number != 0 && number == link->lgr->flow[LLC_FLOW_LINK].number)
-		link->lgr->eng->ctr.llc_ignored++; /* of the exchange that we have given up */
-	else
-		llc_protocol_error(link, "unexpected ADD LINK CONTINUATION");
+	not_awaited(link, &msg->add_link_cont, "unexpected ADD LINK CONTINUATION");
 }
 
 /* -- the client's answer is in, or its queue pair connected: RTokens follow -- */
