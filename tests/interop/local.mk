@@ -52,6 +52,8 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_afsmc_ends_peer.py \
 	tests/interop/vm/check_afsmc_links.py \
 	tests/interop/vm/check_afsmc_links_peer.py \
+	tests/interop/vm/check_afsmc_speed.py \
+	tests/interop/vm/check_afsmc_speed_peer.py \
 	tests/interop/vm/check_lab.py \
 	tests/interop/vm/check_links.py \
 	tests/interop/vm/check_pair.py \
