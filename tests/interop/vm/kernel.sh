@@ -34,8 +34,7 @@ fetch() {
 		grep -q 'Not found in archive' "$tmp/log" || { cat "$tmp/log"; exit 1; }
 	unpack "$tmp"/new/boot/vmlinuz-* > "$tmp/new/kernel"
 	rm -r "$tmp/new/boot"
-	depmod -b "$tmp/new" "$(ls "$tmp/new/lib/modules")"
-	initramfs "$tmp/new"
+	prepare "$tmp/new"
 	rm -rf "${cache:?}/$1"
 	mv "$tmp/new" "$cache/$1"
 }
@@ -48,6 +47,15 @@ unpack() {
 	read -r offset length < <(od -An -t u4 -j $((0x248)) -N 8 "$1")
 	tail -c +$(((setup + 1) * 512 + offset + 1)) "$1" | head -c $((length - 4)) > "$1.payload"
 	xz -dc < "$1.payload" 2> /dev/null || zstd -dqc < "$1.payload"
+}
+
+# prepare DIR: what an emulated processor would take long for is done here: unpacking modules, and checking their signatures, which
+# `strip` takes off.
+prepare() {
+	find "$1/lib/modules" -name '*.ko.xz' -exec xz -d {} +
+	find "$1/lib/modules" -name '*.ko' -exec strip -g {} +
+	depmod -b "$1" "$(ls "$1/lib/modules")"
+	initramfs "$1"
 }
 
 # initramfs DIR: what is needed to mount the host's files; everything else the guest takes from there.
@@ -63,7 +71,6 @@ initramfs() {
 	while read -r module; do
 		name=$(basename "$module")
 		cp "$module" "$root/modules/$n-$name"
-		case $name in *.xz) xz -d "$root/modules/$n-$name";; esac
 		n=$((n + 1))
 	done < "$root/order"
 	rm "$root/order"
@@ -88,7 +95,7 @@ if [ -z "$image" ]; then	# no package lists: what was fetched before will do
 fi
 if [ -f "$cache/$image/kernel" ] && [ -f "$cache/$image/initrd" ]; then
 	if [ "$here/init" -nt "$cache/$image/initrd" ] || [ "$here/kernel.sh" -nt "$cache/$image/initrd" ]; then
-		initramfs "$cache/$image"
+		prepare "$cache/$image"
 	fi
 	echo "$image, from the cache"
 else
