@@ -262,6 +262,30 @@ START_LOOP_TEST(a_device_that_appears_on_either_side_brings_a_link, 0, 2)
 	transfer(&c[0], &s[0], 100000);
 }
 
+static bool
+is_add_link(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_ADD_LINK;
+}
+
+/* Whether the server does anything about it is not known: Linux drops what comes while it is busy. */
+START_TEST(a_client_tells_of_its_device_until_it_has_a_link)
+{
+	static const struct smcr_config brief_retry = { .add_link_retry_ms = 100 };
+
+	begin(1, 1, &brief_retry);
+	d.holds = is_add_link;
+	unsigned told = duo_count(A, "ADD LINK");
+	duo_add_device(A);
+	duo_run(50);
+	ck_assert_uint_eq(duo_count(A, "ADD LINK"), told + 1);
+	duo_run(400);
+	ck_assert_uint_ge(duo_count(A, "ADD LINK"), told + 2);
+	d.holds = NULL;
+	duo_run(2000);
+	duo_expect_links(2);
+}
+
 /* Bit 0: which side's comes first; the other's while the exchange for the first goes on. */
 START_LOOP_TEST(a_device_that_appears_during_an_exchange_is_not_forgotten, 0, 2)
 {

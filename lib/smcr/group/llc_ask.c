@@ -55,12 +55,10 @@ llc_add_retry_fired(struct timer *t)
 
 	lgr->eng->ctr.add_link_retries++;
 	llc_device_appeared(lgr);
-	/* Whether the server does anything about it, and when, is not known. */
-	if (lgr->role == SMCR_CLIENT && lgr->state == LGR_ACTIVE && topology_spare_device(lgr) != NULL)
-		llc_ask_later(lgr);
 }
 
-/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it. */
+/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it, so it does until it has none. While
+ * the peer takes nothing, more words do not help. */
 void
 llc_tell_of_device(struct lgr *lgr)
 {
@@ -68,6 +66,10 @@ llc_tell_of_device(struct lgr *lgr)
 	struct rnic_dev *dev = topology_spare_device(lgr);
 
 	if (dev == NULL || over == NULL)
+		return;
+	if (!timer_armed(&lgr->add_retry))
+		llc_ask_later(lgr);
+	if (over->llc_cnt > 0)
 		return;
 	if (lgr->version == LLC_VERSION_2) {
 		uint8_t gids[LLC_MAX_GIDS * 16];
