@@ -161,9 +161,10 @@ class Host(rxe.Devices):
         self._tc("filter del dev {0} ingress", "-force")
 
     def reset(self, port):
-        """Every TCP connection of this machine with that port, here or there, at both ends."""
-        said = self.t.run([need("ss"), "-H", "-K", "-t", "-n", f"sport = :{port} or dport = :{port}"]).decode()
-        check(said, f"there was a connection of port {port}")
+        """Every TCP connection of this machine with that port, here or there, at both ends. One whose ACK was lost in front of the
+        message that a case loses is there a second later."""
+        wait_until(lambda: self.t.run([need("ss"), "-H", "-K", "-t", "-n", f"sport = :{port} or dport = :{port}"]),
+                   f"there is a connection of port {port}")
 
     @staticmethod
     def retry_syns(count):
@@ -243,7 +244,11 @@ class Programs:
                 return
             entry["count"] += 1
             ask = entry["count"] <= 10 or entry["count"] % 20 == 0		# it takes a while when there are many
-            threading.Thread(target=self._one, args=(s, kind, role, settings, entry, ask), daemon=True).start()
+            args = (s, kind, role, settings, entry, ask)
+            if settings.get("one_by_one"):		# a thread for each is most of what a short one costs
+                self._one(*args)
+            else:
+                threading.Thread(target=self._one, args=args, daemon=True).start()
 
     def _one(self, s, kind, role, settings, entry, ask):
         try:
@@ -281,6 +286,14 @@ class Programs:
     def clock():
         """Seconds of this machine."""
         return time.monotonic()
+
+    @staticmethod
+    def clocks():
+        """Seconds of this machine, and of the host, which dates what is written to its files."""
+        path = os.path.join(rxe.SHARE, "clock")
+        with open(path, "w"):
+            pass
+        return time.monotonic(), os.stat(path).st_mtime
 
     def mortal(self, kind, host, port, serve=False):
         """A process of its own that kill() ends, with one connection, which it says something on, or as a server what it hears."""
