@@ -2,6 +2,7 @@
 # needs: linux-image-6.12-amd64
 # cards: 2
 # takes: 130 s
+# load: 60
 """
 First contact between smcrd and Linux's own SMC, interrupted at each step, with smcrd as client and as server at the same time: a
 message does not arrive and is sent in vain again and again; smcrd is killed then, or stands still, the program on Linux is
