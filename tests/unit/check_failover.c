@@ -1082,6 +1082,36 @@ START_TEST(what_has_been_said_is_said_again_when_linux_has_moved)
 	ck_assert_uint_eq(duo_read(&c[0]), 700);
 }
 
+/* D has arrived, though A has no completion of it, and nothing is said again until B has moved. The message by which A asks whether
+ * it has has D, and so has that of an abort. */
+START_LOOP_TEST(what_has_been_said_is_not_taken_back, 0, 2)
+{
+	begin_linux();
+	struct link *lost = duo_link_nr(A, c[0].conn->rx.link);
+
+	failover_ask(c[0].conn, lost);
+	duo_run(5);
+	sim_withhold(lost->dev, true);
+	smcr_shutdown_wr(c[0].conn);
+	duo_run(20);
+	ck_assert(smcr_rx_eof(s[0].conn));
+	lose_unnoticed();
+	ck_assert_int_eq(c[0].conn->close.tx_flags, 0);
+	if (_i == 0) {
+		conn_doubt(c[0].conn, true);
+		conn_tx_schedule(c[0].conn);
+	} else {
+		conn_abort(c[0].conn, SMCR_R_PROTOCOL, "test");
+	}
+	duo_run(20);
+	ck_assert_int_eq(c[0].conn->close.tx_flags, CDC_SENDING_DONE | (_i == 0 ? 0 : CDC_ABORT));
+	sim_withhold(lost->dev, false);
+	d.holds = NULL;
+	duo_run(500);
+	ck_assert_int_eq(IS(s[0], CLOSED), _i == 1);
+	transfer(&c[1], &s[1], 10000);
+}
+
 /* The other way round: B has begun the end, and its word of that was lost, so it validates nothing. Another than Linux may do that
  * later. */
 START_LOOP_TEST(what_linux_has_ended_over_a_lost_link_is_reset, 0, 2)

@@ -245,8 +245,9 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 {
 	uint8_t flags = conn->close.tx_flags;
 
+	/* What has been said is not taken back. */
 	if (conn->close.want_abort)
-		return flags | CDC_ABORT;
+		return flags | conn->close.tx_flags_ever | CDC_ABORT;
 	if (end < conn->tx.head)
 		return flags;
 	if (conn->close.shut_wr)
@@ -254,7 +255,6 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 	/* D may ride on the last data: the queue pair keeps the order. C says that no write is under way. */
 	if (conn->close.want_close && tx_free(&conn->tx) == conn->tx.head)
 		flags |= CDC_CLOSED;
-	/* What has been said is not taken back. */
 	if (flags != conn->close.tx_flags && failover_awaits_peer(conn))
 		flags &= conn->close.tx_flags | conn->close.tx_flags_ever;
 	return flags;
