@@ -2,6 +2,7 @@
 # takes: 30 s
 """The laboratory itself: programs that nobody here wrote use its devices, and see what we do to them."""
 import signal
+import time
 
 import rxe
 from harness import (Pair, Server, case, check, echo, equal, in_thread, main, need, pattern, recv_exact, same_bytes,
@@ -9,16 +10,18 @@ from harness import (Pair, Server, case, check, echo, equal, in_thread, main, ne
 from programs import listens
 
 
-def pingpong(t, net, client, server, i, count=200):
+def pingpong(t, net, client, server, i, count=200, meanwhile=lambda: None):
     """RC traffic between the devices of a pair, the connection set up by TCP: the line with the figures."""
     program = need("ibv_rc_pingpong")
     port = t.port()
     args = ["-e", "-g", "1", "-n", str(count), "-s", "4096", "-p", str(port)]		# GID 1: the IPv4 address
     there = t.spawn([program, "-d", rxe.device(server, i), *args])
     wait_until(lambda: listens(rxe.address(server, i), port) or not there.alive(), "ibv_rc_pingpong listens")
-    out = t.run([program, "-d", rxe.device(client, i), *args, rxe.address(server, i)]).decode()
-    equal(there.wait(), 0, f"exit status of the server: {there.log()}")
-    return out.strip().split("\n")[-1]
+    here = t.spawn([program, "-d", rxe.device(client, i), *args, rxe.address(server, i)])
+    meanwhile()
+    for end, p in (("client", here), ("server", there)):
+        equal(p.wait(), 0, f"exit status of the {end}: {p.log()}")
+    return here.log().strip().split("\n")[-1]
 
 
 @case("ibv_rc_pingpong over each of two wires; the packets are counted at both ends")
@@ -67,7 +70,11 @@ def _(t):
 def _(t):
     net = rxe.Wires(t, 1)
     net.lossy(1, 5)
-    t.note(pingpong(t, net, "a", "b", 1, 30))
+
+    def for_a_second():		# the last acknowledgement must not be lost: whoever got it is gone, and the other would wait for ever
+        time.sleep(1)
+        net.lossy(1, 0)
+    t.note(pingpong(t, net, "a", "b", 1, 3000, for_a_second))
 
 
 @case("smcrd over soft iWARP", timeout=90)
