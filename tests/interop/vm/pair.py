@@ -193,8 +193,9 @@ class Other:
 
     def _ask(self, what):
         path = os.path.join(PEER_SHARE, what)
-        with open(path, "w"):
+        with open(f"{path}.new", "w"):
             pass
+        os.rename(f"{path}.new", path)		# the host takes it away as soon as it sees it
         wait_until(lambda: not os.path.exists(path), f"the host has done: {what}", 30)
 
     def kill(self):
