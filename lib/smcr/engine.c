@@ -359,28 +359,28 @@ device_completions(struct smcr *eng, struct rnic_dev *dev)
 	return cnt < WC_BATCH;
 }
 
-/* Messages that wait for others (link_recv). When all that has come was handled, and none of them may go on, those at the front wait
- * in vain: each of them waits for something that was sent before it, so they do not wait for one another. */
+/* Messages that wait for others (link_recv). When all that has come was handled, and none of them may go on, the first waits in vain:
+ * what it waits for was lost. Others may wait for what stands behind it, so they are asked again before the next is given up. */
 static void
 waiting_messages(struct smcr *eng, bool all_in)
 {
-	bool last = false;
+	bool in_vain = false;
 
 	while (!list_empty(&eng->waiting_links)) {
 		struct list_node links, *n;
-		unsigned taken = 0;
+		bool taken = false;
 
 		list_move_all(&links, &eng->waiting_links);
 		while ((n = list_pop(&links)) != NULL) {
 			struct link *link = CONTAINER_OF(n, struct link, wait_node);
 
 			list_push(&eng->waiting_links, n);
-			for (bool first = last; link_recv_waiting(link, first); first = false, taken++)
+			for (; link_recv_waiting(link, in_vain); in_vain = false, taken = true)
 				engine_act_on_marks(eng);
 		}
-		if (taken == 0 && (last || !all_in))
+		if (!taken && !all_in)
 			return;
-		last = taken == 0;
+		in_vain = !taken;
 	}
 }
 
@@ -509,7 +509,7 @@ smcr_flush(struct smcr *eng)
 		if (dev->ops->flush != NULL)
 			dev->ops->flush(dev);
 	return more || eng->links_failed || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) ||
-	    eng->links_to_free || !list_empty(&eng->events);
+	    !list_empty(&eng->waiting_links) || eng->links_to_free || !list_empty(&eng->events);
 }
 
 void

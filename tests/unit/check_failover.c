@@ -272,11 +272,14 @@ is_add_link(const struct sim_msg *msg)
 START_TEST(a_client_tells_of_its_device_until_it_has_a_link)
 {
 	static const struct smcr_config brief_retry = { .add_link_retry_ms = 100 };
+	const struct llc_msg first = { .type = LLC_ADD_LINK, .response = true, .add_link.rejected = true };
 
 	begin(1, 1, &brief_retry);
 	d.holds = is_add_link;
 	unsigned told = duo_count(A, "ADD LINK");
 	duo_add_device(A);
+	/* At once, though something else goes first. */
+	ck_assert_int_eq(link_send_llc(duo_link(A), &first), 0);
 	duo_run(50);
 	ck_assert_uint_eq(duo_count(A, "ADD LINK"), told + 1);
 	duo_run(400);
@@ -1026,6 +1029,43 @@ move_unasked(void)
 	duo_lose(duo_link_nr(B, c[0].conn->rx.link), "test");
 	s[0].conn->tx.validate = s[0].conn->tx.pending = false;
 	s[0].conn->rx.announced = s[0].conn->rx.tail;
+}
+
+/* A message as if it had come over this link, in the place of one that is to come. */
+static void
+arrives(struct link *link, const struct cdc_msg *msg)
+{
+	ck_assert_int_eq(cdc_encode(msg, link->recv_buf, CDC_LEN), CDC_LEN);
+	link_recv(link, &(struct rnic_wc){ .qp = link->qp, .op = RNIC_WC_RECV, .status = RNIC_WC_OK, .len = CDC_LEN });
+	link->recv_repost_cnt = 0;
+}
+
+/* F is ahead of what has come over the other link. It waits, with what comes behind it over its own link and nothing else, and the
+ * next turn comes without anything that wakes the loop. */
+START_TEST(what_waits_for_another_link_waits_at_its_own)
+{
+	begin(2, 2, NULL);
+	transfer(&s[0], &c[0], 1000);
+	struct link *old = duo_link_nr(A, c[0].conn->rx.link), *other = duo_link_nr(A, old->number == 1 ? 2 : 1);
+	struct cdc_msg msg = { .seq = (uint16_t)(c[0].conn->rx.seq + 1), .token = c[0].conn->id };
+	uint64_t received = d.eng[A]->ctr.cdc_received;
+
+	ck_assert(!smcr_flush(d.eng[A]));
+	msg.prod_flags = CDC_FAILOVER;
+	arrives(other, &msg);
+	ck_assert_uint_eq(other->recv_wait_cnt, 1);
+	ck_assert(smcr_flush(d.eng[A]));
+	msg.prod_flags = 0;
+	msg.token = 0; /* nobody's */
+	arrives(other, &msg);
+	ck_assert_uint_eq(other->recv_wait_cnt, 2);
+	arrives(old, &msg);
+	ck_assert_uint_eq(old->recv_wait_cnt, 0);
+	ck_assert_uint_eq(d.eng[A]->ctr.cdc_received, received + 1);
+	other->recv_wait_cnt = 0;
+	list_remove(&other->wait_node);
+	transfer(&c[0], &s[0], 1000);
+	transfer(&s[0], &c[0], 1000);
 }
 
 /* What Linux says behind our D over a link that it has not found lost yet is not said again, so D waits until it has moved. Another

@@ -53,12 +53,17 @@ llc_add_retry_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
 
+	const struct link *over = topology_link_to_ask_over(lgr);
+
 	lgr->eng->ctr.add_link_retries++;
-	llc_device_appeared(lgr);
+	/* While the peer takes nothing, a client's words would but fill the queue. */
+	if (lgr->role == SMCR_CLIENT && over != NULL && over->llc_cnt > 0)
+		llc_ask_later(lgr);
+	else
+		llc_device_appeared(lgr);
 }
 
-/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it, so it does until it has none. While
- * the peer takes nothing, more words do not help. */
+/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it, so it does until it has none. */
 void
 llc_tell_of_device(struct lgr *lgr)
 {
@@ -69,8 +74,6 @@ llc_tell_of_device(struct lgr *lgr)
 		return;
 	if (!timer_armed(&lgr->add_retry))
 		llc_ask_later(lgr);
-	if (over->llc_cnt > 0)
-		return;
 	if (lgr->version == LLC_VERSION_2) {
 		uint8_t gids[LLC_MAX_GIDS * 16];
 		struct llc_msg req = { .type = LLC_REQUEST_ADD_LINK, .request_add_link.gids = gids };
