@@ -37,6 +37,7 @@
 	X(SMCR, urgent_sent, "urgent bytes sent") \
 	X(SMCR, urgent_received, "urgent bytes received") \
 	X(SMCR, writer_blocked, "peer's buffer was full") \
+	X(SMCR, started_over, "steps to the start of a buffer of which all was consumed") \
 	X(SMCR, sndbuf_full, "send buffer was full") \
 	X(SMCR, sndbuf_short, "send buffer missing (pool empty)") \
 	X(SMCR, closed_ok, "connections closed in order") \

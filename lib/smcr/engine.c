@@ -33,6 +33,7 @@ smcr_config_init(struct smcr_config *cfg)
 		.rmb_bytes_max = 4ull << 30,
 		.rmb_elems = 255,
 		.links_max = 2,
+		.features = CLC_FEATURES,
 		.sndbuf_size = 64 * 1024,
 		.sq_depth = 1024,
 		.rq_depth = 1024,

@@ -57,6 +57,7 @@ struct smcr_config {
 	uint32_t sq_depth;        /* per link */
 	uint32_t rq_depth;
 	uint16_t groups_per_addr; /* link groups of one role with one address that have room for another connection */
+	uint8_t features;         /* CLC_FEATURE_ bits: what other smcrd are told that we know */
 	bool rfc_cursors;         /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
 	/* SMC version 2, with peers that are no smcrd */
 	uint8_t smc_version; /* 1 or 2: that alone; 0: any. Without a UEID there is no version 2 */
@@ -324,6 +325,7 @@ struct smcr_counters {
 	uint64_t llc_timeouts, clc_timeouts;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
 	uint64_t test_links, out_of_sync;
+	uint64_t started_over; /* steps that went to the start of an element of which everything was consumed */
 	uint64_t failovers, conns_moved, conns_replayed, bytes_replayed; /* links lost with others left; what moved */
 	uint64_t failover_validations, failover_lost;                    /* F received; of them, data was lost */
 	uint64_t links_added, add_link_rejected, add_link_failed, add_link_retries;

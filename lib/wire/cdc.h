@@ -16,7 +16,8 @@
 #define CDC_URGENT_PRESENT 0x20   /* U: prod points one past the urgent byte */
 #define CDC_UPDATE_REQUESTED 0x10 /* R: wants the consumer cursor now */
 #define CDC_FAILOVER 0x08         /* F: only token and seq count */
-#define CDC_PROD_FLAGS 0xf8
+#define CDC_STARTED_OVER 0x04     /* S, between two smcrd: prod counts from the element's start; reserved in RFC 7609 */
+#define CDC_PROD_FLAGS 0xfc
 
 /* conn_flags */
 #define CDC_SENDING_DONE 0x80 /* D */

@@ -100,7 +100,7 @@ lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 	ext->present = true;
 	ext->version = codec_u8(c, ext->version);
 	ext->transports = codec_u8(c, ext->transports) & CLC_TRANSPORT_KNOWN;
-	codec_reserved(c, 1);
+	ext->features = codec_u8(c, ext->features) & CLC_FEATURES;
 	ext->mpa_port = codec_be16(c, ext->mpa_port);
 	ext->recv_depth = codec_be16(c, ext->recv_depth);
 	ext->token = codec_be64(c, ext->token);
@@ -424,7 +424,8 @@ clc_bad_value_diag(struct span in)
 static void
 encode_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
-	codec_need(c, ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0);
+	codec_need(c,
+	    ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0 && (ext->features & ~CLC_FEATURES) == 0);
 	wcur_bytes(&c->w, ext_magic, sizeof(ext_magic));
 	lay_ext(c, ext);
 	codec_reserved(c, 8);

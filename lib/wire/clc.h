@@ -46,14 +46,18 @@ enum clc_path {
 #define CLC_TRANSPORT_PREWARM 0x80 /* Proposal: for the link group alone, no application is behind it */
 #define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP | CLC_TRANSPORT_PREWARM)
 #define CLC_SMCRD_EXT_VERSION 1
+/* Features, each used when both ends have it. */
+#define CLC_FEATURE_START_OVER 0x01 /* knows CDC_STARTED_OVER */
+#define CLC_FEATURES (CLC_FEATURE_START_OVER)
 
 /* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
  * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28
- * bytes: "smrd", length 28, version, transports, 0, MPA port, receive depth, token, 8 x 0. */
+ * bytes: "smrd", length 28, version, transports, features, MPA port, receive depth, token, 8 x 0. */
 struct clc_smcrd_ext {
 	bool present;        /* the rest counts only then */
 	uint8_t version;     /* from 1; a higher one only adds to the end */
 	uint8_t transports;  /* CLC_TRANSPORT_ bits */
+	uint8_t features;    /* CLC_FEATURE_ bits */
 	uint16_t mpa_port;   /* TCP port for MPA connections; 0 when there is none */
 	uint16_t recv_depth; /* receives kept posted per link */
 	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */

@@ -11,6 +11,7 @@ extension(const struct rival *r, uint16_t port, uint64_t token)
 		.present = (r->flags & RIVAL_NO_EXT) == 0,
 		.version = CLC_SMCRD_EXT_VERSION,
 		.transports = r->arena->transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP : CLC_TRANSPORT_ROCE,
+		.features = CLC_FEATURES,
 		.mpa_port = port,
 		.recv_depth = RIVAL_RQ,
 		.token = token,

@@ -313,6 +313,8 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	cfg->rq_depth = p->rq_depth;
 	cfg->links_max = (p->links_one >> nr & 1) != 0 ? 1 : p->links_max;
 	cfg->rfc_cursors = (p->rfc_cursors >> nr & 1) != 0;
+	if ((p->no_start_over >> nr & 1) != 0)
+		cfg->features &= (uint8_t)~CLC_FEATURE_START_OVER;
 	cfg->smc_version = p->af_smc >= AF_SMC_BOTH ? 0 : (uint8_t)p->af_smc;
 	cfg->ueid_cnt = p->af_smc >= 2;
 	memset(&cfg->ueids[0], 'U', sizeof(cfg->ueids[0]));

@@ -236,6 +236,7 @@ draw_more(struct plan *p, struct rng *r)
 	if (p->flows / p->conns_per_group > 4 && p->add_link_retry_max_ms < 2000)
 		p->add_link_retry_max_ms = p->add_link_retry_ms = 2000;
 	p->end_ms = chance(r, 25) ? scale(r, 1, 4000) : 0;
+	p->no_start_over = chance(r, 20) ? rng_below(r, 16) : 0;
 }
 
 uint64_t

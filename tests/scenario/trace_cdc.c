@@ -27,6 +27,39 @@ position(const struct cdc_cursor *c, uint32_t size, uint32_t base, uint64_t from
 	return true;
 }
 
+/* This message is the first that says that its writer, which was at *pos, has gone on at the start of the element: *pos goes there.
+ * So do both directions of what is known of it, as all up to there was consumed. */
+static bool
+starts_over(const struct cdc_msg *msg, uint32_t usable, uint64_t *pos)
+{
+	uint64_t lap = *pos / usable;
+
+	if ((msg->prod_flags & CDC_STARTED_OVER) == 0 || *pos % usable == 0 || msg->prod.wrap != (uint16_t)(lap + 1))
+		return false;
+	*pos = (lap + 1) * usable;
+	return true;
+}
+
+/* We started over: only with all consumed, as far as we were told; and it is said until something behind that was consumed. */
+static void
+check_start_over(const struct watcher *wr, struct tconn *c, const struct cdc_msg *msg, uint32_t usable)
+{
+	bool says = (msg->prod_flags & CDC_STARTED_OVER) != 0;
+	uint64_t from = c->out.prod > c->in.cons ? c->out.prod : c->in.cons; /* what is consumed is not said again */
+
+	if (says && !c->knows_start_over)
+		trace_bad(wr, c, "starts over with a peer that does not know how to");
+	if (c->said_start_over && !says && c->in.cons % usable == 0 && (msg->conn_flags & CDC_ABORT) == 0)
+		trace_bad(wr, c, "started over, and does not say so any more");
+	c->said_start_over = says;
+	if (!starts_over(msg, usable, &from))
+		return;
+	if (c->in.cons < c->out.prod)
+		trace_bad(wr, c, "starts over at %llu, but %llu is consumed", (unsigned long long)c->out.prod,
+		    (unsigned long long)c->in.cons);
+	c->out.prod = c->in.cons = from;
+}
+
 /* How many of the connection's links were deleted so far. */
 static uint32_t
 deleted_links(const struct watcher *wr, const struct smcr_trace *m)
@@ -58,7 +91,10 @@ check_flags(const struct watcher *wr, const struct tconn *c, const struct cdc_ms
 		trace_bad(wr, c, "flags %02x taken back, now %02x", c->out.conn_flags, msg->conn_flags);
 	if ((c->out.conn_flags & CDC_SENDING_DONE) != 0 && prod > c->out.prod)
 		trace_bad(wr, c, "data behind D");
-	if ((msg->prod_flags & CDC_WRITE_BLOCKED) != 0 && usable - (prod - c->in.cons) > wr->t->kept)
+	/* The last byte of a first lap is not used (tx.c). */
+	unsigned kept = wr->t->kept + ((msg->prod_flags & CDC_STARTED_OVER) != 0 ? 1 : 0);
+
+	if ((msg->prod_flags & CDC_WRITE_BLOCKED) != 0 && usable - (prod - c->in.cons) > kept)
 		trace_bad(
 		    wr, c, "B while the window has %llu bytes", (unsigned long long)(usable - (prod - c->in.cons)));
 	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && (msg->prod_flags & CDC_URGENT_PENDING) == 0)
@@ -118,8 +154,11 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 		return;
 	if (msg->token != c->peers.token)
 		trace_bad(wr, c, "CDC message for token %08x, not %08x", msg->token, c->peers.token);
+	check_start_over(wr, c, msg, tx);
 	if (!position(&msg->prod, c->peers.size, base, c->out.prod, &prod) || prod - c->in.cons > tx)
 		trace_bad(wr, c, "producer cursor %u/%u", msg->prod.wrap, msg->prod.count);
+	else if ((msg->conn_flags & CDC_ABORT) != 0)
+		c->out.prod = prod; /* what came behind its cause was not looked at: its consumer cursor may be old */
 	else if (!position(&msg->cons, c->mine.size, base, c->out.cons, &cons) || cons > c->in.prod)
 		trace_bad(wr, c, "consumer cursor %u/%u", msg->cons.wrap, msg->cons.count);
 	else {
@@ -161,6 +200,8 @@ received(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, 
 	c->in.prod_flags = msg->prod_flags;
 	c->asked |= msg->prod_flags;
 	c->in.conn_flags |= msg->conn_flags;
+	if (c->mine.known && starts_over(msg, c->mine.size - base, &c->in.prod))
+		c->out.cons = c->in.prod;
 	if (c->mine.known)
 		(void)position(&msg->prod, c->mine.size, base, c->in.prod, &c->in.prod);
 	if (c->peers.known)

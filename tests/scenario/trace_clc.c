@@ -126,6 +126,12 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 	}
 }
 
+static bool
+knows_start_over(const struct clc_smcrd_ext *ext)
+{
+	return ext->present && (ext->features & CLC_FEATURE_START_OVER) != 0;
+}
+
 static void
 received(const struct watcher *wr, struct tconn *c, const struct clc_msg *msg)
 {
@@ -155,10 +161,16 @@ trace_clc(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c)
 {
 	struct clc_msg msg;
 
-	if (clc_decode((struct span){ m->msg, m->len }, &msg) != (int)m->len)
+	if (clc_decode((struct span){ m->msg, m->len }, &msg) != (int)m->len) {
 		trace_bad(wr, c, "CLC message cannot be decoded");
-	else if (m->sent)
+		return;
+	}
+	if (m->sent)
 		sent(wr, m, c, &msg);
 	else
 		received(wr, c, &msg);
+	if (msg.type == CLC_PROPOSAL)
+		c->knows_start_over = knows_start_over(&msg.proposal.ext);
+	else if (msg.type == CLC_ACCEPT)
+		c->knows_start_over = c->knows_start_over && knows_start_over(&msg.accept.ext);
 }

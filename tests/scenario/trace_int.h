@@ -53,7 +53,7 @@ struct elem {
 struct cdc_seen {
 	bool any;
 	uint16_t seq;
-	uint64_t prod, cons; /* as positions */
+	uint64_t prod, cons; /* as positions, with what was skipped */
 	uint8_t prod_flags, conn_flags;
 	uint8_t link;     /* number; behind an F it is another one */
 	uint32_t deleted; /* links of the group by then, as DELETE LINK said */
@@ -69,6 +69,8 @@ struct tconn {
 	bool proposal, accept, confirm; /* went by, in their direction */
 	bool declined, mine_declined;
 	bool middle_ended;
+	bool knows_start_over; /* both sides say so */
+	bool said_start_over;  /* our last message did */
 	bool
 	    peer_through; /* though the connection had ended here: the peer said C or A late, or its element is another's or gone */
 	struct elem mine, peers;

@@ -311,7 +311,7 @@ START_TEST(extension_in_a_proposal)
 {
 	static const char golden[] =
 	    "000000000000000000000000"
-	    "736d72641c010200"
+	    "736d72641c010201"
 	    "12b70200"
 	    "0123456789abcdef"
 	    "0000000000000000";
@@ -351,6 +351,10 @@ START_TEST(foreign_growth_areas_are_no_extension)
 	in.b[57] = 9;
 	in.b[58] = 0xff; /* transports of the future */
 	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, CLC_TRANSPORT_KNOWN);
+	in.b[59] = 0xff; /* features of the future */
+	ck_assert_uint_eq(expect_ok(&in).proposal.ext.features, CLC_FEATURES);
+	in.b[59] = 0; /* of a smcrd before there were any */
+	ck_assert(expect_ok(&in).proposal.ext.present && expect_ok(&in).proposal.ext.features == 0);
 }
 
 START_TEST(extension_in_an_accept)
@@ -428,6 +432,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	acc.accept.ext = an_ext;
 	REFUSE(acc, accept.ext.version, 0);
 	REFUSE(acc, accept.ext.transports, 4);
+	REFUSE(acc, accept.ext.features, 0x80);
 	REFUSE(prop, version, 3);
 	REFUSE(prop, proposal.growth_len, 41);
 	REFUSE(prop, proposal.ipv4_len, 33);

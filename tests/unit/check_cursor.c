@@ -50,6 +50,32 @@ START_TEST(wrap_counts_are_modulo_65536)
 	ck_assert_uint_eq(pos, at + 1);
 }
 
+START_TEST(what_is_skipped_counts_in_the_element_alone)
+{
+	struct cursor_space s = RFC;
+	uint64_t pos = 0;
+
+	cursor_start_over(&s, 0);
+	ck_assert_uint_eq(s.skipped, 0);
+	cursor_start_over(&s, 1000);
+	ck_assert_uint_eq(s.skipped, 8996);
+	ck_assert_uint_eq(cursor_offset(s, 1000), 4);
+	ck_assert_uint_eq(cursor_encode(s, 1010).wrap, 1);
+	ck_assert_uint_eq(cursor_encode(s, 1010).count, 14);
+	ck_assert_int_eq(cursor_decode(s, cur(1, 14), 1000, 1000 + 9996, &pos), 0);
+	ck_assert_uint_eq(pos, 1010);
+	ck_assert_int_eq(cursor_decode(s, cur(0, 1004), 1000, 1000 + 9996, &pos), -ESTALE);
+	/* Once a message, and so on for ever. */
+	s = LINUX;
+	pos = 0;
+	for (unsigned i = 1; i < 200000; i++) {
+		cursor_start_over(&s, ++pos);
+		ck_assert_uint_eq(cursor_encode(s, pos).wrap, (uint16_t)i);
+		ck_assert_int_eq(cursor_decode(s, cur((uint16_t)i, 1), pos, pos + 65536, &pos), 0);
+		pos--;
+	}
+}
+
 START_TEST(a_full_window_is_not_an_empty_one)
 {
 	uint64_t pos = 99;

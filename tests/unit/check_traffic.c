@@ -139,6 +139,7 @@ START_LOOP_TEST(random_traffic, 0, seeds())
 	a.eng.cfg.sndbuf_size = 16384u << rng_below(&r, 3);
 	b.eng.cfg.sndbuf_size = 5000;
 	hosts_pair(&a, &b, sizes[rng_below(&r, 4)], &ca, &cb);
+	a.lgr.dialect.starts_over = b.lgr.dialect.starts_over = _i / 2 % 2 == 1;
 	for (int i = 0; i < STEPS; i++)
 		one_step(&ab, &ba);
 	settle(&ab, &ba);

@@ -120,6 +120,7 @@ static const struct clc_smcrd_ext an_ext = {
 	.present = true,
 	.version = 1,
 	.transports = CLC_TRANSPORT_IWARP,
+	.features = CLC_FEATURE_START_OVER,
 	.mpa_port = 4791,
 	.recv_depth = 512,
 	.token = 0x0123456789abcdef,
@@ -131,6 +132,7 @@ check_ext(const struct clc_smcrd_ext *ext)
 	ck_assert(ext->present);
 	ck_assert_uint_eq(ext->version, 1);
 	ck_assert_uint_eq(ext->transports, CLC_TRANSPORT_IWARP);
+	ck_assert_uint_eq(ext->features, CLC_FEATURE_START_OVER);
 	ck_assert_uint_eq(ext->mpa_port, 4791);
 	ck_assert_uint_eq(ext->recv_depth, 512);
 	ck_assert_uint_eq(ext->token, 0x0123456789abcdef);

@@ -294,10 +294,10 @@ describe_cdc(const uint8_t *buf, char *out, size_t cap)
 		uint8_t flag;
 		char name;
 	} prod[] = { { CDC_WRITE_BLOCKED, 'B' }, { CDC_URGENT_PENDING, 'P' }, { CDC_URGENT_PRESENT, 'U' },
-		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' } },
+		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' }, { CDC_STARTED_OVER, 'S' } },
 	  conn[] = { { CDC_SENDING_DONE, 'D' }, { CDC_CLOSED, 'C' }, { CDC_ABORT, 'A' } };
 
-	char flags[10] = " ";
+	char flags[12] = " ";
 	size_t n = 1;
 	struct cdc_msg m;
 

@@ -95,7 +95,7 @@ conn_new(struct smcr *eng, const struct smcr_open *open, int *err)
 	conn->state = CONN_RENDEZVOUS;
 	conn->detail = "";
 	conn->born_ns = eng->now_ns;
-	conn->tx.late = UINT64_MAX;
+	conn->tx.late = conn->tx.over = UINT64_MAX;
 	list_init(&conn->event_node);
 	list_init(&conn->lgr_node);
 	list_init(&conn->ready_node);

@@ -58,6 +58,7 @@ struct conn_tx {
 	 * peer may have consumed what came over the old link. */
 	uint64_t floor, replay;
 	uint64_t high; /* the furthest that sent ever was: a failover goes back (failover.c) */
+	uint64_t over; /* where it last started over at the begin of the peer's element; UINT64_MAX: nowhere */
 	/* What was sent from here on may still be on its way over a link that was lost (failover.c); UINT64_MAX: no such
 	 * link is left. */
 	uint64_t late;

@@ -2,7 +2,9 @@
  * RMBE cursors (RFC 7609 4.3, A.4): a position in a connection's stream counted
  * in bytes (64 bits, never wraps) against the wire's wrap count and offset.
  * Two readings exist: Linux starts at 0 and wraps at the element's size; the
- * RFC skips a 4-byte eye catcher, so offsets run from 4. Pure.
+ * RFC skips a 4-byte eye catcher, so offsets run from 4. A writer that starts
+ * over skips the rest of the element: positions are counted on, and mapped
+ * further ahead by what was skipped so far. Pure.
  */
 #pragma once
 
@@ -16,26 +18,45 @@
 struct cursor_space {
 	uint32_t base;   /* 0, or 4 with eye catchers */
 	uint32_t usable; /* bytes of data the element holds: size - base */
+	uint64_t skipped;
 };
 
 static inline struct cursor_space
 cursor_space(uint32_t elem_size, bool eye_catcher)
 {
-	return eye_catcher ? (struct cursor_space){ 4, elem_size - 4 } : (struct cursor_space){ 0, elem_size };
+	uint32_t base = eye_catcher ? 4 : 0;
+
+	return (struct cursor_space){ .base = base, .usable = elem_size - base };
+}
+
+/* How often a writer at pos has passed the end of the element. */
+static inline uint64_t
+cursor_lap(struct cursor_space s, uint64_t pos)
+{
+	return (pos + s.skipped) / s.usable;
+}
+
+/* The writer, which is at pos, goes on at the start of the element, unless it is there. */
+static inline void
+cursor_start_over(struct cursor_space *s, uint64_t pos)
+{
+	uint32_t in = (uint32_t)((pos + s->skipped) % s->usable);
+
+	s->skipped += in > 0 ? s->usable - in : 0;
 }
 
 /* Offset in the element of stream position pos. */
 static inline uint32_t
 cursor_offset(struct cursor_space s, uint64_t pos)
 {
-	return s.base + (uint32_t)(pos % s.usable);
+	return s.base + (uint32_t)((pos + s.skipped) % s.usable);
 }
 
 /* Position -> wire form. */
 static inline struct cdc_cursor
 cursor_encode(struct cursor_space s, uint64_t pos)
 {
-	return (struct cdc_cursor){ .wrap = (uint16_t)(pos / s.usable), .count = cursor_offset(s, pos) };
+	return (struct cdc_cursor){ .wrap = (uint16_t)cursor_lap(s, pos), .count = cursor_offset(s, pos) };
 }
 
 /*
@@ -49,9 +70,9 @@ cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t
 	if (c.count < s.base || c.count - s.base >= s.usable)
 		return -EPROTO;
 	/* The wire has the wraps modulo 65,536; a valid cursor is at most one wrap ahead of low. */
-	uint64_t low_wraps = low / s.usable;
+	uint64_t low_wraps = cursor_lap(s, low);
 	int64_t wraps = (int64_t)low_wraps + (int16_t)(uint16_t)(c.wrap - low_wraps);
-	int64_t at = wraps * (int64_t)s.usable + (int64_t)(c.count - s.base);
+	int64_t at = wraps * (int64_t)s.usable + (int64_t)(c.count - s.base) - (int64_t)s.skipped;
 
 	if (at < (int64_t)low)
 		return -ESTALE;

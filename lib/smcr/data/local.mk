@@ -16,6 +16,7 @@ check_UNIT += \
 	tests/unit/check_link_tx \
 	tests/unit/check_tx \
 	tests/unit/check_rx \
+	tests/unit/check_start_over \
 	tests/unit/check_conn \
 	tests/unit/check_scenarios \
 	tests/unit/check_traffic \

@@ -54,6 +54,23 @@ bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
 		conn_abort(conn, SMCR_R_PROTOCOL, why);
 }
 
+/* The peer goes on at the start of our element, if this message is the first that says so. NULL, or what is wrong with that: it
+ * does so only when it knows that everything was consumed. */
+static const char *
+take_start_over(struct smcr_conn *conn, const struct cdc_msg *msg)
+{
+	struct conn_rx *rx = &conn->rx;
+
+	if ((msg->prod_flags & CDC_STARTED_OVER) == 0 || !conn->lgr->dialect.starts_over ||
+	    cursor_offset(rx->space, rx->head) == rx->space.base ||
+	    msg->prod.wrap != (uint16_t)(cursor_lap(rx->space, rx->head) + 1))
+		return NULL;
+	if (rx->announced != rx->head)
+		return "started over before it was told that all is consumed";
+	cursor_start_over(&rx->space, rx->head);
+	return NULL;
+}
+
 /* Both cursors as stream positions; those that did not move forward stay. NULL, or what is wrong with them. */
 static const char *
 decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t *prod, uint64_t *cons)
@@ -79,13 +96,15 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 static void
 take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 {
-	uint32_t usable = conn->rx.space.usable;
+	const struct cursor_space *space = &conn->rx.space;
 	bool fresh = prod > conn->rx.head;
 
 	if (fresh) {
+		bool laps = cursor_lap(*space, conn->rx.head) != cursor_lap(*space, prod);
+
 		conn->eng->ctr.bytes_received += prod - conn->rx.head;
 		rmb_elem_dirty(
-		    conn->rmb, conn->elem_idx, conn->rx.space.base + (prod < usable ? (uint32_t)prod : usable));
+		    conn->rmb, conn->elem_idx, laps ? space->base + space->usable : cursor_offset(*space, prod));
 		conn->rx.head = prod;
 	}
 	conn->rx.blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
@@ -204,8 +223,10 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		return;
 	}
 	uint64_t prod, cons;
-	const char *wrong = decode_cursors(conn, msg, &prod, &cons);
+	const char *wrong = take_start_over(conn, msg);
 
+	if (wrong == NULL)
+		wrong = decode_cursors(conn, msg, &prod, &cons);
 	if (wrong != NULL) {
 		bad_cdc(conn, link, wrong);
 		return;

@@ -142,6 +142,32 @@ struct tx_step {
 	bool silent; /* but data goes without it: a later step speaks for both */
 };
 
+/* The peer may not know yet that we started over: each message says so until it has consumed something from there on. */
+static bool
+says_started_over(const struct smcr_conn *conn)
+{
+	return conn->tx.acked == conn->tx.over;
+}
+
+/*
+ * With all consumed, nothing that a lost link could still bring, and no repetition under way that a second loss would make such,
+ * the next data go to the start of the peer's element, where memory is warm at both ends: a connection of small messages needs
+ * a page of an element of any size.
+ */
+static void
+start_over(struct smcr_conn *conn)
+{
+	struct conn_tx *tx = &conn->tx;
+
+	if (!conn->lgr->dialect.starts_over || tx->head == tx->sent || tx->acked != tx->sent ||
+	    tx->late != UINT64_MAX || tx->done < tx->replay || conn->close.want_abort ||
+	    cursor_offset(tx->space, tx->sent) == tx->space.base)
+		return;
+	cursor_start_over(&tx->space, tx->sent);
+	tx->over = tx->sent;
+	conn->eng->ctr.started_over++;
+}
+
 /*
  * How much of the peer's element may be written ahead of its cursor. Were all of it, and the cursor lost that tells of its
  * consumption, then a peer that says it but once would wait for data, and we for the cursor. So a few bytes are kept back:
@@ -152,6 +178,9 @@ window(const struct smcr_conn *conn)
 {
 	uint32_t usable = conn->tx.space.usable;
 
+	/* A message that has come to the end of the first lap would tell the beginning of the next one. */
+	if (says_started_over(conn))
+		return usable - 1;
 	if (!conn->lgr->dialect.cursor_said_once || usable <= PROBES_MAX)
 		return usable;
 	return usable - (PROBES_MAX - conn->tx.probes);
@@ -193,6 +222,8 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 	if (!conn->close.want_abort) {
 		if (tx->head > step.end && step.end >= tx->acked + window(conn)) /* the window is closed */
 			step.prod_flags |= CDC_WRITE_BLOCKED;
+		if (says_started_over(conn))
+			step.prod_flags |= CDC_STARTED_OVER;
 		if (tx->probes > 0 || conn->close.doubt)
 			step.prod_flags |= CDC_UPDATE_REQUESTED;
 		if (tx->urgent[0] != 0)
@@ -353,6 +384,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 	}
 	if (failover_holds_back(conn))
 		return false;
+	start_over(conn);
 	struct tx_step step = plan(conn, room);
 	if (step.cdc) {
 		if (room->wrs == 0 || room->sends == 0)

@@ -44,6 +44,7 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
 		.transports = rdv_transports(conn->eng) | (conn->rdv->prewarm ? CLC_TRANSPORT_PREWARM : 0),
+		.features = conn->eng->cfg.features,
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 	};
 }

@@ -11,10 +11,16 @@
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
+static const struct clc_smcrd_ext *
+peer_ext(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_CLIENT ? &conn->rdv->peer.ext : &conn->rdv->proposal.ext;
+}
+
 bool
 rdv_is_smcrd(const struct smcr_conn *conn)
 {
-	return conn->role == SMCR_CLIENT ? conn->rdv->peer.ext.present : conn->rdv->proposal.ext.present;
+	return peer_ext(conn)->present;
 }
 
 uint32_t
@@ -35,7 +41,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 		lgr->conns_limit = lgr->terms.max_conns;
 		lgr->links_limit = lgr->terms.max_links;
 	}
-	dialect_choose(&lgr->dialect, rdv_is_smcrd(conn));
+	dialect_choose(&lgr->dialect, peer_ext(conn), conn->eng->cfg.features);
 	lgr->token = token;
 	lgr->vlan = rnic_query(dev).vlan;
 	lgr->contact.conn = conn;

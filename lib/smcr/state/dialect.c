@@ -17,9 +17,11 @@ dialect_no_extension(struct dialect *d)
 }
 
 void
-dialect_choose(struct dialect *d, bool extension)
+dialect_choose(struct dialect *d, const struct clc_smcrd_ext *ext, uint8_t features)
 {
-	*d = (struct dialect){ .foreign = false };
-	if (!extension)
+	uint8_t common = ext->present ? ext->features & features : 0;
+
+	*d = (struct dialect){ .starts_over = (common & CLC_FEATURE_START_OVER) != 0 };
+	if (!ext->present)
 		dialect_no_extension(d);
 }

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "wire/clc.h"
+
 struct dialect {
 	bool foreign;
 	/* SMC version 2 has 16-bit numbers in LLC messages. Linux writes and reads them in the order of its machine; this is
@@ -43,9 +45,12 @@ struct dialect {
 	 * (smc_clc_send_confirm reads an error that sendmsg has taken): at later contact it has a connection then, which waits for
 	 * data, and nobody knows its token to abort it. */
 	bool reset_unseen;
+	/* Between two smcrd that both know CDC_STARTED_OVER (doc/engine.md): a writer of which everything was consumed goes on at the
+	 * start of the element. */
+	bool starts_over;
 };
 
-/* When a group is made: from whether its peer's CLC messages have our extension. */
-void dialect_choose(struct dialect *, bool extension);
+/* When a group is made: from what its peer's CLC messages have of our extension, and the features that we know. */
+void dialect_choose(struct dialect *, const struct clc_smcrd_ext *, uint8_t features);
 /* A message of the peer of a group came without. */
 void dialect_no_extension(struct dialect *);
