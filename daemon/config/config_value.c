@@ -79,8 +79,8 @@ bad_range(const struct config_key *key, const struct config_value *v, char why[C
 
 	config_number_format(key, key->min, min, sizeof(min));
 	config_number_format(key, key->max, max, sizeof(max));
-	return value_bad(why, "must be %sfrom %s to %s, not %s", (key->flags & CONFIG_OR_ZERO) != 0 ? "0 or " : "", min,
-	    max, value_show(v, buf));
+	return value_bad(why, "must be %s%sfrom %s to %s, not %s", (key->flags & CONFIG_OR_ZERO) != 0 ? "0 or " : "",
+	    (key->flags & CONFIG_AUTO) != 0 ? "\"auto\" or " : "", min, max, value_show(v, buf));
 }
 
 /* -- numbers -- */
@@ -117,6 +117,10 @@ config_number_format(const struct config_key *key, uint64_t n, char *buf, size_t
 	const struct type_ops *t = &types[key->type];
 	const struct unit *u = t->units != NULL && n != 0 ? t->units : no_units;
 
+	if ((key->flags & CONFIG_AUTO) != 0 && n == 0) {
+		snprintf(buf, cap, "auto");
+		return;
+	}
 	if (key->type == CONFIG_T_MODE) {
 		snprintf(buf, cap, "%04llo", (unsigned long long)n);
 		return;
@@ -173,6 +177,10 @@ set_number(const struct config_key *key, void *at, const struct config_value *v,
 	uint64_t n;
 	int rc = 0;
 
+	if ((key->flags & CONFIG_AUTO) != 0 && v->kind == CONFIG_V_TEXT && strcmp(v->text, "auto") == 0) {
+		store_number(key, at, 0);
+		return 0;
+	}
 	if (v->kind == CONFIG_V_TEXT)
 		rc = parse_scaled(v->text, t->units, &n);
 	else if (v->num < 0)
@@ -432,7 +440,9 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 			return value_bad(why, "has more than %u entries", CONFIG_ITEMS_MAX);
 		rc = t->set(key, (char *)base + key->off, v, why);
 	}
-	return rc == VALUE_BAD_TYPE ? value_bad(why, "must be %s, not %s", t->words, value_show(v, buf)) : rc;
+	return rc == VALUE_BAD_TYPE ? value_bad(why, "must be %s%s, not %s", t->words,
+	                                  (key->flags & CONFIG_AUTO) != 0 ? ", or \"auto\"" : "", value_show(v, buf))
+	                            : rc;
 }
 
 int

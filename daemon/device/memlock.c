@@ -37,6 +37,10 @@ links_v2(const struct config *cfg)
 	return groups * min_u32(cfg->smcr.links_max, CLC_MAX_MAX_LINKS);
 }
 
+/* What a connection is given on a card where sizes are left to the engine, as long as nobody needs more. */
+#define AUTO_ELEM (64u * 1024)
+#define AUTO_RING (2 * AUTO_ELEM)
+
 /* An element and a send ring for each connection, and the kernel counts a region again for each link. */
 uint64_t
 memlock_needed(const struct config *cfg)
@@ -47,7 +51,10 @@ memlock_needed(const struct config *cfg)
 		const struct config_service *svc = &cfg->services[i];
 
 		connections += svc->max_connections;
-		bytes += (uint64_t)svc->max_connections * (svc->elem_size + cfg->smcr.sndbuf_size);
+		uint32_t elem = svc->elem_size != 0 ? svc->elem_size : AUTO_ELEM;
+		uint32_t ring = cfg->smcr.sndbuf_size != 0 ? cfg->smcr.sndbuf_size : AUTO_RING;
+
+		bytes += (uint64_t)svc->max_connections * (elem + ring);
 	}
 	/* The engine's limit, shared by the services as they come. */
 	if (connections > cfg->smcr.conns_max)

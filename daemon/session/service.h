@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "daemon/session/elem_need.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/probe.h"
 #include "daemon/session/session_pool.h"
@@ -45,7 +46,8 @@ struct service {
 	struct listener listener;
 	struct prewarm prewarm;
 	struct outage outage;
-	struct sources sources;  /* of its connections */
+	struct sources sources; /* of its connections */
+	struct elem_need elem_need;
 	struct service_info ctr; /* all but cfg */
 };
 

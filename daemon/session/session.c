@@ -75,8 +75,10 @@ session_end(struct session *s, bool reset)
 	struct sockaddr_storage from;
 
 	log_end(s);
-	if (s->conn != NULL)
+	if (s->conn != NULL) {
+		elem_need_learn(&svc->elem_need, smcr_elem_need(s->conn));
 		smcr_release(s->conn);
+	}
 	s->conn = NULL;
 	leg_close(&s->app, pool->env->loop, reset);
 	leg_close(&s->mid, pool->env->loop, reset);

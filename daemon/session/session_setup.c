@@ -60,6 +60,7 @@ setup_open_conn(struct session *s)
 		.peer = s->settings->cfg.peer,
 		.app = &s->owner,
 		.elem_size = s->settings->cfg.elem_size,
+		.elem_need = s->settings->svc->elem_need.bytes,
 	};
 	struct sockaddr_storage peer;
 	int err;

@@ -120,6 +120,7 @@ engine_config(const struct worker *w, const struct config *cfg)
 {
 	struct smcr_config smcr = cfg->smcr;
 
+	smcr.features = CLC_FEATURES;
 	memcpy(smcr.host, w->host, sizeof(smcr.host));
 	return smcr;
 }

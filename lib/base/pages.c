@@ -12,9 +12,22 @@
 void *
 pages_alloc(size_t len)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return NULL;
+	/* A first byte is to take a page, not a huge one. Some kernels have none. */
+	(void)madvise(p, len, MADV_NOHUGEPAGE);
+	return p;
+}
+
+void
+pages_give_back(void *p, size_t len)
+{
+	size_t whole = (len + PAGE - 1) / PAGE * PAGE;
+
+	if (whole > PAGE)
+		(void)madvise((uint8_t *)p + PAGE, whole - PAGE, MADV_DONTNEED);
 }
 
 void

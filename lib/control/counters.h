@@ -66,6 +66,7 @@
 	X(SMCR, rmbs_made, "RMBs made") \
 	X(SMCR, rmbs_deleted, "RMBs deleted") \
 	X(SMCR, elems_reused, "RMB elements used again") \
+	X(SMCR, pages_given_back, "bytes of idle RMB elements given back to the system") \
 	X(SMCR, elems_quarantined, "RMB elements put in quarantine") \
 	X(SMCR, elems_let_go, "RMB elements that came back from quarantine") \
 	X(SMCR, elem_conflicts, "RMB element conflicts") \
@@ -93,7 +94,9 @@
 	X(SMCR, refused_rmbs_max, "refused: RMBs beyond the limit of a link group") \
 	X(SMCR, refused_groups_addr, "declined: link groups beyond groups_per_address") \
 	X(SMCR, refused_qp, "declined: no queue pair for another link group") \
-	X(SMCR, refused_rmb_memory, "refused: RMBs beyond rmb_memory_max") \
+	X(SMCR, refused_rmb_memory, "refused: RMBs beyond rmb_memory_max or group_memory_max") \
+	X(SMCR, refused_send_memory, "refused: send buffers beyond send_memory_max or group_memory_max") \
+	X(SMCR, elems_shrunk, "connections with a smaller RMB element, as memory was short") \
 	X(SMCR, refused_quarantine, "refused: connections on a link group with quarantine_max elements") \
 	X(SMCR, refused_memory, "refused: out of memory") \
 	X(WORKER, accept_pauses, "accepting paused (out of file descriptors)") \

@@ -86,7 +86,8 @@ struct rnic_info {
 	uint32_t max_rq;
 	uint32_t max_sge;
 	uint32_t max_inline;
-	bool denies; /* enforces rnic_mr.deny */
+	bool denies; /* enforces rnic_mr.deny, and counts in rnic_mr.placed */
+	bool pins;   /* pages of a region have to stay as they are until it is deregistered */
 	/* Takes 7 for no limit of retries where cards count to 7, as soft RoCE does: what is sent with that, as Linux does, to a
 	 * queue pair that is gone never ends. Of our device, and most likely of the peer's, too. */
 	bool retries_forever;
@@ -131,6 +132,8 @@ struct rnic_mr {
 	 * A card cannot do that. */
 	uint32_t deny_unit;
 	uint64_t deny[4];
+	uint64_t
+	    *placed; /* and there it adds what it writes into each unit, or was about to; NULL: nobody wants to know */
 };
 
 struct rnic_qp_attr {
@@ -292,6 +295,8 @@ struct rnic_ops {
 	void (*credits)(const struct rnic_qp *, struct rnic_credits *);
 	/* Of the peer that accepted us, was accepted, or rejected us. NULL = the device does not learn them. */
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
+	/* The shortest round trip of the path that is known, in ns; -1: none. NULL = the device does not learn it. */
+	int64_t (*path_rtt)(struct rnic_qp *);
 	/* Wants completions of everything posted so far soon: iWARP devices send a fence. */
 	void (*fence)(struct rnic_qp *);
 

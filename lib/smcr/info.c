@@ -3,6 +3,8 @@
 
 #include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
+#include "smcr/data/sndbuf.h"
+#include "smcr/data/window.h"
 #include "smcr/group/llc.h"
 #include "smcr/group/topology.h"
 #include "smcr/rendezvous/rendezvous.h"
@@ -170,7 +172,9 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.peer_token = c->peer_token,
 		.elem_size = c->rmb != NULL ? c->rmb->elem_size : 0,
 		.peer_elem_size = c->peer_elem_size,
-		.sndbuf_size = c->eng->cfg.sndbuf_size,
+		.sndbuf_size = c->tx.sndbuf != NULL ? c->tx.sndbuf->size
+		    : c->lgr != NULL                ? window_ring_size(c)
+		                                    : 0,
 		.elem_idx = c->elem_idx,
 		.peer_elem_idx = c->peer_elem_idx,
 		.tx_written = c->tx.head,

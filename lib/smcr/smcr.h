@@ -42,19 +42,22 @@ struct smcr_conn;
 #define SMCR_CONNS_PER_GROUP 255 /* RFC 7609 2.1 */
 #define SMCR_RMBS_PER_GROUP 255
 #define SMCR_ELEM_MIN (16u * 1024)
-#define SMCR_ELEM_MAX (512u * 1024) /* A.2.3: size codes 0..5 */
+#define SMCR_ELEM_RFC_MAX (512u * 1024) /* A.2.3: size codes 0..5 */
+#define SMCR_ELEM_MAX (4096u * 1024)    /* between two smcrd, which have always taken larger ones */
 
 enum smcr_role { SMCR_CLIENT, SMCR_SERVER };
 
 struct smcr_config {
-	uint64_t rmb_bytes_max;   /* of all RMBs of this engine */
-	uint32_t conns_max;       /* connections of this engine */
-	uint32_t conns_per_group; /* 1..255 */
-	uint32_t quarantine_max;  /* with more elements that the peer has not let go (4.4.2) a group takes nobody */
-	uint32_t rmb_elems;       /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
-	uint32_t links_max;       /* symmetric links of a group, 1..8; the smaller of both ends' counts */
-	uint32_t sndbuf_size;     /* bytes of a send ring */
-	uint32_t sq_depth;        /* per link */
+	uint64_t rmb_bytes_max;    /* of all RMBs of this engine */
+	uint32_t conns_max;        /* connections of this engine */
+	uint32_t conns_per_group;  /* 1..255 */
+	uint32_t quarantine_max;   /* with more elements that the peer has not let go (4.4.2) a group takes nobody */
+	uint32_t rmb_elems;        /* most elements of one RMB, 1..255; the first RMB of a size starts smaller */
+	uint32_t links_max;        /* symmetric links of a group, 1..8; the smaller of both ends' counts */
+	uint32_t sndbuf_size;      /* bytes of a send ring; 0: as it fits the peer's element (data/window.h) */
+	uint64_t sndbuf_bytes_max; /* of all send rings of this engine */
+	uint64_t group_bytes_max;  /* of RMBs and send rings of a group: what each of its links has registered */
+	uint32_t sq_depth;         /* per link */
 	uint32_t rq_depth;
 	uint16_t groups_per_addr; /* link groups of one role with one address that have room for another connection */
 	uint8_t features;         /* CLC_FEATURE_ bits: what other smcrd are told that we know */
@@ -185,8 +188,10 @@ enum smcr_peer_kind {
 struct smcr_open {
 	enum smcr_role role;
 	enum smcr_peer_kind peer;
-	void *app;          /* the user's; smcr_app() gives it back */
-	uint32_t elem_size; /* RMB element: power of two, SMCR_ELEM_MIN..MAX */
+	void *app; /* the user's; smcr_app() gives it back */
+	/* RMB element: power of two, SMCR_ELEM_MIN..MAX, or 0: as it fits (data/window.h); then elem_need, a power of two or 0, is
+	 * what connections like this one have turned out to need (smcr_elem_need). */
+	uint32_t elem_size, elem_need;
 	/* Client: names the peer for first contact, e.g. its address and port; connections with the same
 	 * key wait for one another's first contact. NUL-terminated, copied. */
 	char peer_key[64];
@@ -286,6 +291,10 @@ enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 
+/* Of a connection that has received data: the element, a power of two, that would not have held up its peer, as far as this one can
+ * tell: twice its size when the program here waited for what the peer had no room to send, else half. 0: it cannot tell. */
+uint32_t smcr_elem_need(const struct smcr_conn *);
+
 /* The user is done with the connection: aborted when not ended. No event of it follows. */
 void smcr_release(struct smcr_conn *);
 
@@ -320,6 +329,7 @@ struct smcr_counters {
 	    groups_ended_for_room;
 	uint64_t links_up, links_down;
 	uint64_t rmbs_made, rmbs_deleted;
+	uint64_t pages_given_back;                                              /* bytes of idle elements */
 	uint64_t elems_reused, elems_quarantined, elems_let_go, elem_conflicts; /* let go: by the peer, later */
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_queue_full;
 	uint64_t llc_timeouts, clc_timeouts;
@@ -332,7 +342,8 @@ struct smcr_counters {
 	uint64_t delete_link_resent, rkey_retries, llc_collisions, llc_limited, asymmetric_replaced, rebalanced;
 	uint64_t refused_mpa_peers; /* addresses named by a server that may not be connected to */
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
-	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_quarantine;
+	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_send_memory, refused_quarantine;
+	uint64_t elems_shrunk; /* asked for when memory did not allow the size that fits */
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
 /* smcr_config.rmb_bytes_max, as it is in force. */

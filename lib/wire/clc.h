@@ -16,7 +16,7 @@
 #define CLC_MAC_LEN 6
 #define CLC_GROWTH_LEN 40        /* Linux always sends this many, and accepts no more */
 #define CLC_MAX_IPV6 8           /* RFC 7609 A.2.2 */
-#define CLC_MAX_SIZE_CODE_SENT 5 /* 512 KiB, RFC 7609 A.2.3; Linux may send up to 15 */
+#define CLC_MAX_SIZE_CODE_SENT 8 /* 4 MiB, to an smcrd; RFC 7609 A.2.3 has up to 5, 512 KiB; Linux may send up to 15 */
 /* Version 2 */
 #define CLC_EID_LEN 32
 #define CLC_HOST_LEN 32

@@ -11,6 +11,7 @@ check_INTEGRATION = \
 	tests/integration/check_slow.py \
 	tests/integration/check_lifecycle.py \
 	tests/integration/check_limits.py \
+	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \
 	tests/integration/check_fallback.py \
 	tests/integration/check_outages.py \

@@ -11,6 +11,7 @@
 #include "smcr/state/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
+#define AUTO_RING_MAX (2 * 512 * 1024) /* devices here know of no round trip: no element is larger */
 #define PEERS_MOST 1024
 #define LATE_DECLINE_MS 1000 /* for a Decline that may have crossed ours, of a peer that is no smcrd */
 
@@ -248,7 +249,8 @@ look_at_group(struct look *l, const struct lgr *lgr)
 	expect(l, "group", lgr->id, "RMBs", lgr->rmb_cnt, SMCR_RMBS_PER_GROUP);
 	expect(l, "group", lgr->id, "RMBs of the peer", lgr->remote_rmb_cnt, SMCR_RMBS_PER_GROUP);
 	expect(l, "group", lgr->id, "bytes of send rings", lgr->sndbuf_bytes,
-	    (uint64_t)l->eng->cfg.conns_per_group * l->eng->cfg.sndbuf_size);
+	    (uint64_t)l->eng->cfg.conns_per_group *
+	        (l->eng->cfg.sndbuf_size != 0 ? l->eng->cfg.sndbuf_size : AUTO_RING_MAX));
 	if (l->groups > l->eng->cfg.groups_per_addr)
 		expect(l, "group", lgr->id, "groups of its role and address with room", like_this(l, lgr),
 		    l->eng->cfg.groups_per_addr);

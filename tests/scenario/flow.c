@@ -384,6 +384,8 @@ flow_init(struct flow *f, struct world *w, const struct plan *p, uint32_t nr)
 	if (p->wave_ms > 0 && nr % 2 == 1)
 		f->start_ns += p->wave_ms * MS;
 	f->elem_size = SMCR_ELEM_MIN << world_draw(w, p->elem_code_min, p->elem_code_max);
+	if (p->auto_windows != 0)
+		f->elem_size = 0;
 	draw_kind(f);
 	f->refuse = world_chance(w, p->refuse_per_mille);
 	if (world_chance(w, p->abort_per_mille)) {

@@ -308,7 +308,7 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	cfg->conns_max = p->conns_max;
 	cfg->conns_per_group = p->conns_per_group;
 	cfg->rmb_elems = p->rmb_elems;
-	cfg->sndbuf_size = p->sndbuf_kb * 1024;
+	cfg->sndbuf_size = p->auto_windows != 0 ? 0 : p->sndbuf_kb * 1024;
 	cfg->sq_depth = p->sq_depth;
 	cfg->rq_depth = p->rq_depth;
 	cfg->links_max = (p->links_one >> nr & 1) != 0 ? 1 : p->links_max;

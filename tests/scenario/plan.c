@@ -237,6 +237,7 @@ draw_more(struct plan *p, struct rng *r)
 		p->add_link_retry_max_ms = p->add_link_retry_ms = 2000;
 	p->end_ms = chance(r, 25) ? scale(r, 1, 4000) : 0;
 	p->no_start_over = chance(r, 20) ? rng_below(r, 16) : 0;
+	p->auto_windows = chance(r, 30);
 }
 
 uint64_t

@@ -72,6 +72,7 @@ struct plan_fault {
 	X(elem_code_min, 0, 5) X(elem_code_max, 0, 5) \
 	X(sndbuf_kb, 1, 1024) X(sq_depth, 4, 4096) X(rq_depth, 2, 4096) \
 	X(rfc_cursors, 0, 15)		/* bit per host */ \
+	X(auto_windows, 0, 1)		/* the engine chooses the sizes of elements and rings */ \
 	X(no_start_over, 0, 15)		/* bit per host that does not know CDC_STARTED_OVER */ \
 	X(links_max, 1, 8) X(links_one, 0, 15)	/* bit per host that has but one */ \
 	X(add_link_retry_ms, 1, 600000) X(add_link_retry_max_ms, 1, 600000) \

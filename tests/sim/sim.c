@@ -871,6 +871,7 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 	dev->info = (struct rnic_info){ .provider = "sim",
 		.transport = transport,
 		.denies = !cfg->no_deny,
+		.pins = cfg->no_deny,
 		.port = RNIC_PORT_UP,
 		.gid = *gid,
 		.gid_type = transport == RNIC_TRANSPORT_IWARP ? RNIC_GID_NONE : RNIC_GID_ROCE_V2,

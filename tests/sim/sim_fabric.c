@@ -507,6 +507,8 @@ denied(const struct rnic_mr *mr, uint64_t off, uint32_t len)
 	for (uint64_t i = off / mr->deny_unit; i <= (off + len - 1) / mr->deny_unit && i < 256; i++)
 		if ((mr->deny[i / 64] >> (i % 64) & 1) != 0)
 			return true;
+	for (uint64_t i = off / mr->deny_unit; mr->placed != NULL && i <= (off + len - 1) / mr->deny_unit; i++)
+		mr->placed[i] += len;
 	return false;
 }
 

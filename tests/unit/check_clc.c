@@ -426,7 +426,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	REFUSE(acc, accept.qpn, 0x1000000);
 	REFUSE(acc, accept.psn, 0x1000000);
 	REFUSE(acc, accept.rmbe_idx, 0);
-	REFUSE(acc, accept.size_code, 6);
+	REFUSE(acc, accept.size_code, 9);
 	REFUSE(acc, accept.mtu_code, 0);
 	REFUSE(acc, accept.mtu_code, 6);
 	acc.accept.ext = an_ext;

@@ -407,8 +407,11 @@ static const struct {
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ ]; } );", "t.conf:3: ingress.allow is empty" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nrmb_element = \"48K\"; } );",
 	    "t.conf:3: ingress.rmb_element must be a power of two, not \"48K\"" },
-	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nrmb_element = \"1M\"; } );",
-	    "t.conf:3: ingress.rmb_element must be from 16K to 512K, not \"1M\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nrmb_element = \"8M\"; } );",
+	    "t.conf:3: ingress.rmb_element must be \"auto\" or from 16K to 4M, not \"8M\"" },
+	{ "smcr = {\nsend_buffer = \"automatic\"; };",
+	    "t.conf:2: smcr.send_buffer must be bytes as an integer, or a string like \"64K\", or \"auto\", not" },
+	{ "smcr = {\nsend_memory_max = \"auto\"; };", "t.conf:2: smcr.send_memory_max must be bytes" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\npeer = \"aix\"; } );",
 	    "t.conf:3: ingress.peer must be one of \"smcrd\", \"linux\", \"auto\", not \"aix\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nfallback = \"udp\"; } );",
@@ -659,7 +662,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_int_eq(db->kind, CONFIG_EGRESS);
 	ck_assert_str_eq(db->to.host, "::1");
 	ck_assert_uint_eq(db->to.addr_cnt, 1);
-	ck_assert_uint_eq(db->elem_size, 65536);
+	ck_assert_uint_eq(db->elem_size, 0); /* auto */
 	ck_assert_int_eq(web->peer, SMCR_PEER_AUTO);
 	ck_assert_int_eq(db->peer, SMCR_PEER_SMCRD);
 	config_free(cfg);

@@ -77,7 +77,11 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	}
 	config_number_format(k, k->min, min, sizeof(min));
 	config_number_format(k, k->max, max, sizeof(max));
-	snprintf(buf, cap, "%s%s from %s to %s", what, (k->flags & CONFIG_OR_ZERO) != 0 ? ", 0 or" : "", min, max);
+	snprintf(buf, cap, "%s%s from %s to %s", what,
+	    (k->flags & CONFIG_OR_ZERO) != 0    ? ", 0 or"
+	        : (k->flags & CONFIG_AUTO) != 0 ? ", auto or"
+	                                        : "",
+	    min, max);
 	return buf;
 }
 

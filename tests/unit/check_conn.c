@@ -151,7 +151,7 @@ START_TEST(slabs_grow_and_are_lent_last_in_first_out)
 	struct sndbuf *sb[60];
 
 	for (int i = 0; i < 60; i++) {
-		sb[i] = sndbuf_get(&a.lgr);
+		sb[i] = sndbuf_get(&a.lgr, 65536);
 		ck_assert_ptr_nonnull(sb[i]);
 		memset(sb[i]->buf, i, sb[i]->size);
 	}
@@ -162,14 +162,14 @@ START_TEST(slabs_grow_and_are_lent_last_in_first_out)
 		ck_assert_uint_eq(sb[i]->buf[65535], i);
 	for (int i = 0; i < 60; i++)
 		sndbuf_put(&a.lgr, sb[i]);
-	ck_assert_ptr_eq(sndbuf_get(&a.lgr), sb[59]);
+	ck_assert_ptr_eq(sndbuf_get(&a.lgr, 65536), sb[59]);
 	sndbuf_put(&a.lgr, sb[59]);
 }
 
 START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 {
 	struct link *second = &a.lgr.links[1];
-	struct sndbuf *sb = sndbuf_get(&a.lgr);
+	struct sndbuf *sb = sndbuf_get(&a.lgr, 65536);
 	unsigned regions = a.dev.mr_cnt;
 
 	*second = (struct link){ .lgr = &a.lgr, .slot = 1, .dev = a.link->dev, .pd = a.link->pd };
@@ -181,12 +181,12 @@ START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 	ck_assert_ptr_ne(sb->mr[second->slot], sb->mr[a.link->slot]);
 	second->wr_tail = 10;
 	sndbuf_park(&a.lgr, sb, second, 10);
-	ck_assert_ptr_ne(sndbuf_get(&a.lgr), sb);
+	ck_assert_ptr_ne(sndbuf_get(&a.lgr, 65536), sb);
 	for (int i = 0; i < 2; i++)
-		ck_assert_ptr_ne(sndbuf_get(&a.lgr), sb);
+		ck_assert_ptr_ne(sndbuf_get(&a.lgr, 65536), sb);
 	sndbuf_deregister_all(&a.lgr, second);
 	ck_assert_uint_eq(a.dev.mr_cnt, regions);
-	ck_assert_ptr_eq(sndbuf_get(&a.lgr), sb);
+	ck_assert_ptr_eq(sndbuf_get(&a.lgr, 65536), sb);
 	second->state = LINK_FREE;
 	a.lgr.sndbuf_lent = 0;
 }
@@ -199,7 +199,7 @@ START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
 	host_write(ca, 100, false);
 	host_flush(&a);
 	for (int i = 0; i < 3; i++)
-		(void)sndbuf_get(&a.lgr);
+		(void)sndbuf_get(&a.lgr, 65536);
 	a.lgr.sndbuf_lent = 1;
 	a.dev.reg_err = -ENOMEM;
 	smcr_abort(ca, SMCR_R_APP_RESET);

@@ -23,16 +23,22 @@ teardown(void)
 
 UNIT_FIXTURE(setup, teardown);
 
+static uint8_t
+elem_get(uint32_t size, struct rmb **from)
+{
+	return rmb_elem_get(&h.lgr, (struct window_want){ .elem_size = size }, from);
+}
+
 START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 {
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 255), *from = NULL;
 	bool seen[256] = { false };
 
 	ck_assert_ptr_nonnull(rmb);
-	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0); /* not confirmed yet */
+	ck_assert_uint_eq(elem_get(ELEM, &from), 0); /* not confirmed yet */
 	rmb->state = RMB_CONFIRMED;
 	for (int i = 0; i < 255; i++) {
-		uint8_t idx = rmb_elem_get(&h.lgr, ELEM, &from);
+		uint8_t idx = elem_get(ELEM, &from);
 
 		ck_assert_uint_ge(idx, 1);
 		ck_assert(!seen[idx]);
@@ -40,11 +46,11 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 		seen[idx] = true;
 	}
 	ck_assert_ptr_eq(from, rmb);
-	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 0);
+	ck_assert_uint_eq(elem_get(ELEM, &from), 0);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), 0);
-	ck_assert_uint_eq(rmb_elem_get(&h.lgr, 2 * ELEM, &from), 0);
+	ck_assert_uint_eq(elem_get(2 * ELEM, &from), 0);
 	rmb_elem_put(rmb, 200, 5);
-	ck_assert_uint_eq(rmb_elem_get(&h.lgr, ELEM, &from), 200);
+	ck_assert_uint_eq(elem_get(ELEM, &from), 200);
 	ck_assert_uint_eq(h.eng.ctr.elems_reused, 1);
 	for (int i = 1; i <= 255; i++)
 		rmb_elem_put(rmb, (uint8_t)i, 7);

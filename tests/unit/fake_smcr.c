@@ -580,6 +580,13 @@ smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
 	c->deadline = c->eng->now_ns + c->eng->cfg.fin_grace_ms * MS;
 }
 
+uint32_t
+smcr_elem_need(const struct smcr_conn *c)
+{
+	(void)c;
+	return 0;
+}
+
 void
 smcr_release(struct smcr_conn *c)
 {

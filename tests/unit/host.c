@@ -28,6 +28,8 @@ init_engine(struct host *h)
 		.quarantine_max = 64,
 		.rmb_bytes_max = UINT64_MAX,
 		.sndbuf_size = 64 * 1024,
+		.sndbuf_bytes_max = 1ull << 30,
+		.group_bytes_max = 1ull << 30,
 		.sq_depth = 255,
 		.close_ms = 60000,
 		.abort_ms = 10000,
@@ -83,8 +85,7 @@ host_init(struct host *h, bool eye_catcher)
 	list_init(&h->lgr.rmbs);
 	list_init(&h->lgr.dead_rmbs);
 	list_init(&h->lgr.remote_rmbs);
-	list_init(&h->lgr.sndbuf_slabs);
-	list_init(&h->lgr.sndbuf_free);
+	sndbuf_init(&h->lgr);
 	list_init(&h->lgr.conns);
 	list_init(&h->lgr.wait_rmb);
 	list_init(&h->lgr.marks.node);
@@ -174,7 +175,7 @@ host_conn(struct host *h, uint32_t elem_size, uint32_t cnt)
 
 	ck_assert_ptr_nonnull(conn);
 	host_begin_rdv(h, conn);
-	conn->elem_idx = rmb_elem_get(&h->lgr, elem_size, &conn->rmb);
+	conn->elem_idx = rmb_elem_get(&h->lgr, (struct window_want){ elem_size, 0 }, &conn->rmb);
 	if (conn->elem_idx == 0) {
 		conn->rmb = rmb_new(&h->lgr, elem_size, cnt);
 		ck_assert_ptr_nonnull(conn->rmb);

@@ -6,6 +6,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/siw_cm.c \
 	lib/rnic/siw/siw_linger.c \
 	lib/rnic/siw/siw_passive.c \
+	lib/rnic/siw/siw_path.c \
 	lib/rnic/siw/siw_qp.c \
 	lib/rnic/siw/siw_rx.c \
 	lib/rnic/siw/siw_tx.c

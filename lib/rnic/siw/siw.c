@@ -95,7 +95,7 @@ pd_free(struct rnic_pd *pd)
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }
 
-/* struct rnic_mr.deny: touches the write a unit that the engine has closed? */
+/* struct rnic_mr.deny: touches the write a unit that the engine has closed? If not it is placed, and counted. */
 static bool
 mr_refuses(const struct stag_region *region, size_t off, size_t len)
 {
@@ -109,6 +109,8 @@ mr_refuses(const struct stag_region *region, size_t off, size_t len)
 	for (unit = off / mr->deny_unit; unit <= last && unit < units; unit++)
 		if ((mr->deny[unit / 64] >> unit % 64 & 1) != 0)
 			return true;
+	for (unit = off / mr->deny_unit; mr->placed != NULL && unit <= last; unit++)
+		mr->placed[unit] += len;
 	return false;
 }
 
@@ -264,6 +266,7 @@ static const struct rnic_ops siw_ops = {
 	.post_recv = siw_post_recv,
 	.credits = siw_credits,
 	.peer_depths = siw_peer_depths,
+	.path_rtt = siw_path_rtt,
 	.fence = siw_fence,
 	.poll = siw_poll,
 	.poll_event = poll_event,

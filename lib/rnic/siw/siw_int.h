@@ -127,7 +127,8 @@ struct siw_qp {
 	struct neg neg;
 	/* stream */
 	int fd;
-	size_t ulpdu_max; /* of what we send */
+	int64_t rtt_ns, rtt_asked_ns; /* siw_path.c */
+	size_t ulpdu_max;             /* of what we send */
 	struct stream stream;
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
@@ -244,6 +245,10 @@ void siw_tx_fill(struct siw_qp *);
 
 void siw_tune_socket(int fd);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
+
+/* -- the path (siw_path.c) -- */
+
+int64_t siw_path_rtt(struct rnic_qp *);
 /* Encodes `f` with this private data into out: its length, or a negative errno. */
 int siw_frame_encode(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
 /* Sends `f` with our own private data; with the token where we have to show it (to != NULL). The first bytes on a new

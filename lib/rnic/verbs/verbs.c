@@ -49,6 +49,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.max_rq = dev->max_rq,
 		.max_sge = dev->max_sge,
 		.max_inline = VERBS_INLINE,
+		.pins = true,
 		.retries_forever = dev->port.retries_forever,
 		.qp_cnt = dev->qp_cnt,
 		.mr_cnt = dev->mr_cnt,

@@ -103,6 +103,7 @@ struct conn_rx {
 	uint64_t tail;             /* consumed by the user */
 	uint64_t announced;        /* consumer cursor in our last CDC */
 	uint64_t urgent;           /* position one past the urgent byte, 0 = none */
+	uint32_t starved;          /* how often all was consumed while the peer was blocked */
 	uint16_t seq;              /* of the last CDC received */
 	uint8_t link;              /* number of the link that the peer sends over, 0 = not known yet */
 	int64_t unheard_ns; /* since when that link is deleted, and the peer not heard over another one; 0: it is not */

@@ -2,6 +2,7 @@
 lib_libsmcr_la_SOURCES += \
 	lib/smcr/data/cursor.h \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
+	lib/smcr/data/window.c lib/smcr/data/window.h \
 	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \
 	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \
@@ -15,6 +16,7 @@ check_UNIT += \
 	tests/unit/check_rmb \
 	tests/unit/check_link_tx \
 	tests/unit/check_tx \
+	tests/unit/check_window \
 	tests/unit/check_rx \
 	tests/unit/check_start_over \
 	tests/unit/check_conn \

@@ -13,12 +13,15 @@
 
 #include "base/minmax.h"
 #include "base/pages.h"
+#include "smcr/data/conn.h"
 #include "smcr/data/link_tx.h"
+#include "smcr/data/window.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 #include "smcr/state/log.h"
 #include "wire/cdc.h"
 
+#define PAGE 4096u
 #define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
 #define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
 
@@ -75,12 +78,6 @@ rmb_bytes(const struct rmb *rmb)
 	return (size_t)rmb->elem_size * rmb->elem_cnt;
 }
 
-static uint64_t
-bytes_left(const struct smcr *eng)
-{
-	return eng->cfg.rmb_bytes_max > eng->rmb_bytes ? eng->cfg.rmb_bytes_max - eng->rmb_bytes : 0;
-}
-
 uint32_t
 rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 {
@@ -95,7 +92,7 @@ rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 	/* A group has no use for more elements than connections. */
 	if (usable < SMCR_CONNS_PER_GROUP)
 		most = min_u32(most, SMCR_CONNS_PER_GROUP - usable);
-	cnt = (uint32_t)min_u64(min_u32(cnt, most), bytes_left(lgr->eng) / elem_size);
+	cnt = (uint32_t)min_u64(min_u32(cnt, most), window_elem_room(lgr, true) / elem_size);
 	return cnt > 0 ? cnt : 1;
 }
 
@@ -108,6 +105,8 @@ rmb_register(struct rmb *rmb, struct link *link)
 	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
 	if (err == 0)
 		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
+	if (err == 0)
+		rmb->mr[link->slot]->placed = rmb->placed;
 	return err;
 }
 
@@ -135,6 +134,7 @@ rmb_release(struct rmb *rmb)
 		return;
 	}
 	rmb->lgr->eng->rmb_bytes -= rmb_bytes(rmb);
+	rmb->lgr->rmb_bytes -= rmb_bytes(rmb);
 	pages_free(rmb->buf, rmb_bytes(rmb));
 	free(rmb);
 }
@@ -145,11 +145,12 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	assert(elem_cnt >= 1 && elem_cnt <= 255);
 	if (lgr->rmb_cnt == SMCR_RMBS_PER_GROUP)
 		return NULL;
-	if ((uint64_t)elem_size * elem_cnt > bytes_left(lgr->eng)) {
+	if ((uint64_t)elem_size * elem_cnt > window_elem_room(lgr, true)) {
 		lgr->eng->ctr.refused_rmb_memory++;
 		return NULL;
 	}
-	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * sizeof(rmb->elem[0]));
+	/* With its counts of what is placed behind. */
+	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * (sizeof(rmb->elem[0]) + sizeof(rmb->placed[0])));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
 		return NULL;
@@ -157,9 +158,11 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	rmb->lgr = lgr;
 	rmb->elem_size = elem_size;
 	rmb->elem_cnt = elem_cnt;
+	rmb->placed = (uint64_t *)(rmb->elem + elem_cnt);
 	for (uint32_t i = 0; i < elem_cnt; i++)
 		rmb->free_map[i / 64] |= 1ULL << (i % 64);
 	lgr->eng->rmb_bytes += rmb_bytes(rmb);
+	lgr->rmb_bytes += rmb_bytes(rmb);
 	rmb->buf = pages_alloc(rmb_bytes(rmb));
 	int err = rmb->buf != NULL ? 0 : -ENOMEM;
 	LGR_EACH_LINK(l, lgr)
@@ -265,9 +268,14 @@ rmb_elem_get_from(struct rmb *rmb)
 	struct rmb_elem *e = elem_at(rmb, idx);
 
 	rmb->free_map[w] &= ~(1ULL << bit);
-	/* No pages_zero: giving pages back would part an RNIC's pinned pages from ours. */
-	memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
+	/* Giving pinned pages back would part an RNIC's from ours. */
+	if (window_is_pinned(rmb->lgr))
+		memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
+	else
+		pages_zero(rmb_elem_ptr(rmb, idx), e->dirty);
 	e->dirty = 0;
+	e->rests = false;
+	rmb->placed[idx - 1] = 0;
 	e->state = RMB_ELEM_USED;
 	if (e->reused)
 		rmb->lgr->eng->ctr.elems_reused++;
@@ -276,15 +284,30 @@ rmb_elem_get_from(struct rmb *rmb)
 	return idx;
 }
 
-uint8_t
-rmb_elem_get(struct lgr *lgr, uint32_t elem_size, struct rmb **out)
+struct rmb *
+rmb_find_place(const struct lgr *lgr, struct window_want want)
 {
+	uint32_t size = window_elem_size(lgr, want, NULL);
+	bool or_larger = want.elem_size == 0;
+	struct rmb *best = NULL;
+
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
-		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt) {
-			*out = rmb;
-			return rmb_elem_get_from(rmb);
-		}
-	return 0;
+		if (rmb->state == RMB_CONFIRMED && rmb->used < rmb->elem_cnt &&
+		    (rmb->elem_size == size || (or_larger && rmb->elem_size > size)) &&
+		    (best == NULL || rmb->elem_size < best->elem_size))
+			best = rmb;
+	return best;
+}
+
+uint8_t
+rmb_elem_get(struct lgr *lgr, struct window_want want, struct rmb **out)
+{
+	struct rmb *rmb = rmb_find_place(lgr, want);
+
+	if (rmb == NULL)
+		return 0;
+	*out = rmb;
+	return rmb_elem_get_from(rmb);
 }
 
 static void
@@ -315,6 +338,42 @@ rmb_cool_down(struct lgr *lgr)
 		}
 }
 
+/* All that was written there was told, and consumed: the peer goes on at the start. */
+static bool
+is_empty(const struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
+{
+	return conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head &&
+	    conn->lgr->dialect.starts_over;
+}
+
+/* An element of this RMB, whose connection, if it has one, is given. */
+static void
+elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
+{
+	struct rmb_elem *e = elem_at(rmb, idx);
+	bool idle = conn != NULL ? is_empty(rmb, idx, conn) : e->state == RMB_ELEM_FREE;
+
+	if (e->rests && idle && e->dirty > PAGE) {
+		pages_give_back(rmb_elem_ptr(rmb, idx), e->dirty);
+		rmb->lgr->eng->ctr.pages_given_back += e->dirty - PAGE;
+		e->dirty = PAGE;
+	}
+	e->rests = true;
+}
+
+void
+rmb_give_back(struct lgr *lgr)
+{
+	if (window_is_pinned(lgr))
+		return;
+	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node)
+		elem_give_back(conn->rmb, conn->elem_idx, conn);
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		for (uint32_t i = 0; i < rmb->elem_cnt; i++)
+			if (rmb->elem[i].state == RMB_ELEM_FREE)
+				elem_give_back(rmb, (uint8_t)(i + 1), NULL);
+}
+
 void
 rmb_elem_put(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 {
@@ -336,6 +395,7 @@ rmb_elem_dirty(struct rmb *rmb, uint8_t idx, uint32_t len)
 	struct rmb_elem *e = elem_at(rmb, idx);
 
 	e->dirty = max_u32(e->dirty, len);
+	e->rests = false;
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "rnic/rnic.h"
+#include "smcr/data/window.h"
 #include "smcr/smcr.h"
 #include "smcr/state/link.h"
 
@@ -33,6 +34,7 @@ struct rmb_elem {
 	enum rmb_elem_state state;
 	uint32_t dirty;  /* bytes from the start of the element that may be non-zero */
 	bool reused;     /* was used before */
+	bool rests;      /* nothing has come for it since rmb_give_back looked last */
 	int64_t cool_ns; /* RMB_ELEM_COOLING: until then */
 	/* RMB_ELEM_QUARANTINED: our alert token, and the peer's element, of the connection that had it */
 	uint32_t token;
@@ -52,7 +54,8 @@ struct rmb {
 	uint32_t quarantined, cooling;
 	uint8_t *buf;                   /* elem_size * elem_cnt bytes */
 	struct rnic_mr *mr[LINK_SLOTS]; /* by link slot */
-	int64_t idle_since_ns;          /* when used became 0 */
+	uint64_t *placed; /* elem_cnt: bytes that devices which count have written into each since it was given out */
+	int64_t idle_since_ns; /* when used became 0 */
 	struct rmb_elem elem[];
 };
 
@@ -72,14 +75,21 @@ void rmb_deregister_all(struct lgr *, struct link *);
 /* How many elements the group's next RMB of this size should have: the first is small, later ones grow, as long as there is
  * memory. */
 uint32_t rmb_next_cnt(const struct lgr *, uint32_t elem_size);
-/* A free element of this size in a confirmed RMB of the group: its index from 1, zeroed; 0 when there is none. */
-uint8_t rmb_elem_get(struct lgr *, uint32_t elem_size, struct rmb **);
+/* The confirmed RMB of the group with a free element of the size that is wanted, or, when any would do, the least one above it;
+ * NULL: none. */
+struct rmb *rmb_find_place(const struct lgr *, struct window_want);
+/* An element in such an RMB: its index from 1, zeroed; 0 when there is none. */
+uint8_t rmb_elem_get(struct lgr *, struct window_want, struct rmb **);
 /* A free element of this very RMB, confirmed or not (first contact confirms the first RMB implicitly). */
 uint8_t rmb_elem_get_from(struct rmb *);
 /* Gives it back: zeroed before its next use. */
 void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
 /* Elements that have cooled down are free. */
 void rmb_cool_down(struct lgr *);
+/* Gives the kernel the pages back that elements have used and do not need: those of free elements, and of connections that have
+ * consumed everything and had no data since the last call, but the first page. Not where devices pin memory, nor where
+ * something may have been written that no message has told of yet. */
+void rmb_give_back(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
 /* Notes that the first `len` bytes of the element may have been written. */

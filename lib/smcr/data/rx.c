@@ -14,6 +14,8 @@
 #include "smcr/data/link_tx.h"
 #include "smcr/state/log.h"
 
+#define NEED_LAPS 8 /* so many elements' worth of data tell something of the window */
+
 /* -- what we owe the peer -- */
 
 /*
@@ -311,6 +313,20 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 	return len;
 }
 
+uint32_t
+smcr_elem_need(const struct smcr_conn *conn)
+{
+	uint32_t size = conn->rx.space.base + conn->rx.space.usable;
+	uint64_t laps = size > 0 ? conn->rx.head / size : 0;
+
+	if (laps < NEED_LAPS)
+		return 0;
+	/* A window that a slow program leaves full is no reason for a larger one. */
+	if (conn->rx.starved < laps / 4)
+		return max_u32(size / 2, SMCR_ELEM_MIN);
+	return min_u32(size * 2, SMCR_ELEM_MAX);
+}
+
 void
 smcr_rx_consume(struct smcr_conn *conn, size_t len)
 {
@@ -318,6 +334,8 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 		return;
 	assert(len <= conn->rx.head - conn->rx.tail);
 	conn->rx.tail += len;
+	if (conn->rx.blocked && conn->rx.tail == conn->rx.head)
+		conn->rx.starved++;
 	bool urgent = conn->rx.urgent != 0 && conn->rx.tail >= conn->rx.urgent;
 
 	if (urgent)

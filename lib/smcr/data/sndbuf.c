@@ -1,4 +1,4 @@
-/* Send rings; see sndbuf.h. They come in slabs, the first one small, and stay until the group ends. */
+/* Send rings; see sndbuf.h. They come in slabs of one size, the first one small, and stay until the group ends. */
 #include "smcr/data/sndbuf.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include "base/minmax.h"
 #include "base/pages.h"
 #include "smcr/data/conn.h"
+#include "smcr/data/window.h"
 #include "smcr/state/engine.h"
 
 #define SLAB_FIRST 4 /* rings of the first slab; each further one has twice as many */
@@ -17,9 +18,28 @@ struct sndbuf_slab {
 	uint8_t *buf;
 	size_t len;
 	struct rnic_mr *mr[LINK_SLOTS];
-	uint32_t cnt;
+	uint32_t cnt, size;
 	struct sndbuf ring[];
 };
+
+/* The list of free rings of this size: one for each power of two, from 1 KiB. */
+static struct list_node *
+free_list(struct lgr *lgr, uint32_t size)
+{
+	unsigned i = 0;
+
+	while (i < SNDBUF_SIZES - 1 && size >> (i + 11) != 0)
+		i++;
+	return &lgr->sndbuf_free[i];
+}
+
+void
+sndbuf_init(struct lgr *lgr)
+{
+	list_init(&lgr->sndbuf_slabs);
+	for (unsigned i = 0; i < SNDBUF_SIZES; i++)
+		list_init(&lgr->sndbuf_free[i]);
+}
 
 static int
 slab_register(struct sndbuf_slab *s, struct link *link)
@@ -49,22 +69,25 @@ slab_free(struct lgr *lgr, struct sndbuf_slab *s)
 }
 
 static int
-slab_new(struct lgr *lgr)
+slab_new(struct lgr *lgr, uint32_t size)
 {
-	const struct smcr_config *cfg = &lgr->eng->cfg;
-	uint32_t size = cfg->sndbuf_size, have = (uint32_t)(lgr->sndbuf_bytes / size), cnt = SLAB_FIRST;
+	uint32_t most = lgr->eng->cfg.conns_per_group, cnt = SLAB_FIRST;
 
-	LIST_FOREACH(n, &lgr->sndbuf_slabs)
-		cnt = cnt < SLAB_MAX ? cnt * 2 : cnt;
+	LIST_EACH(const struct sndbuf_slab, s, &lgr->sndbuf_slabs, node)
+		cnt = cnt < SLAB_MAX && s->size == size ? cnt * 2 : cnt;
 	/* As many rings as connections at the most: of aborted ones, which the device is not through with, there may be
 	 * any number. */
-	cnt = min_u32(cnt, cfg->conns_per_group > have ? cfg->conns_per_group - have : 0);
-	struct sndbuf_slab *s = cnt > 0 ? calloc(1, sizeof(*s) + cnt * sizeof(s->ring[0])) : NULL;
+	cnt = min_u32(cnt, most > lgr->sndbuf_cnt ? most - lgr->sndbuf_cnt : 0);
+	uint32_t affordable = size > WINDOW_SMALL ? (uint32_t)min_u64(cnt, window_ring_room(lgr) / size) : cnt;
+	if (affordable == 0 && cnt > 0)
+		lgr->eng->ctr.refused_send_memory++;
+	struct sndbuf_slab *s = affordable > 0 ? calloc(1, sizeof(*s) + affordable * sizeof(s->ring[0])) : NULL;
 
 	if (s == NULL)
 		return -ENOMEM;
-	s->cnt = cnt;
-	s->len = (size_t)cnt * size;
+	s->cnt = affordable;
+	s->size = size;
+	s->len = (size_t)s->cnt * size;
 	s->buf = pages_alloc(s->len);
 	int err = s->buf != NULL ? 0 : -ENOMEM;
 	LGR_EACH_LINK(l, lgr)
@@ -76,36 +99,59 @@ slab_new(struct lgr *lgr)
 	}
 	list_push(&lgr->sndbuf_slabs, &s->node);
 	lgr->sndbuf_bytes += s->len;
-	for (uint32_t i = cnt; i-- > 0;) {
+	lgr->eng->sndbuf_bytes += s->len;
+	lgr->sndbuf_cnt += s->cnt;
+	for (uint32_t i = s->cnt; i-- > 0;) {
 		s->ring[i] = (struct sndbuf){ .mr = s->mr, .buf = s->buf + (size_t)i * size, .size = size };
-		list_push_front(&lgr->sndbuf_free, &s->ring[i].node);
+		list_push_front(free_list(lgr, size), &s->ring[i].node);
 	}
 	return 0;
 }
 
 /* A ring that the device is through with. */
 static struct sndbuf *
-pop_free(struct lgr *lgr)
+pop_free(struct list_node *list)
 {
-	struct sndbuf *sb = LIST_FIRST(struct sndbuf, &lgr->sndbuf_free, node);
+	struct sndbuf *sb = LIST_FIRST(struct sndbuf, list, node);
 
 	if (sb == NULL || (sb->parked_on != NULL && sb->parked_on->wr_tail <= sb->parked_until))
 		return NULL;
 	list_remove(&sb->node);
 	sb->parked_on = NULL;
+	sb->rests = false;
 	return sb;
 }
 
 struct sndbuf *
-sndbuf_get(struct lgr *lgr)
+sndbuf_get(struct lgr *lgr, uint32_t size)
 {
-	struct sndbuf *sb = pop_free(lgr);
+	struct list_node *list = free_list(lgr, size);
+	struct sndbuf *sb = pop_free(list);
 
-	if (sb == NULL && slab_new(lgr) == 0)
-		sb = pop_free(lgr);
+	if (sb == NULL && slab_new(lgr, size) == 0)
+		sb = pop_free(list);
+	for (unsigned i = SNDBUF_SIZES; sb == NULL && i-- > 0;)
+		sb = pop_free(&lgr->sndbuf_free[i]);
+	if (sb == NULL && size > WINDOW_SMALL && slab_new(lgr, WINDOW_SMALL) == 0)
+		sb = pop_free(free_list(lgr, WINDOW_SMALL));
 	if (sb != NULL)
 		lgr->sndbuf_lent++;
 	return sb;
+}
+
+void
+sndbuf_give_back(struct lgr *lgr)
+{
+	if (window_is_pinned(lgr))
+		return;
+	for (unsigned i = 0; i < SNDBUF_SIZES; i++)
+		LIST_EACH(struct sndbuf, sb, &lgr->sndbuf_free[i], node) {
+			if (sb->rests && sb->parked_on == NULL) {
+				pages_give_back(sb->buf, sb->dirty);
+				sb->dirty = 0;
+			}
+			sb->rests = true;
+		}
 }
 
 /* All of them: the first may have nothing left to send. */
@@ -127,7 +173,7 @@ void
 sndbuf_put(struct lgr *lgr, struct sndbuf *sb)
 {
 	lgr->sndbuf_lent--;
-	list_push_front(&lgr->sndbuf_free, &sb->node);
+	list_push_front(free_list(lgr, sb->size), &sb->node);
 	sndbuf_wake(lgr);
 }
 
@@ -137,7 +183,7 @@ sndbuf_park(struct lgr *lgr, struct sndbuf *sb, const struct link *link, uint64_
 	sb->parked_on = link;
 	sb->parked_until = wr_id;
 	lgr->sndbuf_lent--;
-	list_push(&lgr->sndbuf_free, &sb->node);
+	list_push(free_list(lgr, sb->size), &sb->node);
 }
 
 int
@@ -166,10 +212,12 @@ sndbuf_deregister_all(struct lgr *lgr, struct link *link)
 void
 sndbuf_free_all(struct lgr *lgr)
 {
-	list_init(&lgr->sndbuf_free);
-	lgr->sndbuf_bytes = 0;
-	LIST_EACH(struct sndbuf_slab, s, &lgr->sndbuf_slabs, node) {
-		list_remove(&s->node);
+	struct sndbuf_slab *s;
+
+	for (unsigned i = 0; i < SNDBUF_SIZES; i++)
+		list_init(&lgr->sndbuf_free[i]);
+	lgr->eng->sndbuf_bytes -= lgr->sndbuf_bytes;
+	lgr->sndbuf_bytes = lgr->sndbuf_cnt = 0;
+	while ((s = LIST_POP(struct sndbuf_slab, &lgr->sndbuf_slabs, node)) != NULL)
 		slab_free(lgr, s);
-	}
 }

@@ -13,6 +13,7 @@
 #include "smcr/data/link_tx.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
+#include "smcr/data/window.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
@@ -51,14 +52,14 @@ ring_borrow(struct smcr_conn *conn)
 
 	if (conn->tx.sndbuf != NULL)
 		return true;
-	conn->tx.sndbuf = sndbuf_get(lgr);
+	conn->tx.sndbuf = sndbuf_get(lgr, window_ring_size(conn));
 	if (conn->tx.sndbuf != NULL) {
 		conn->tx.ring_short = false;
 		conn_tx_schedule(conn); /* the flush takes back what was not used */
 		return true;
 	}
 	conn->eng->ctr.sndbuf_short++;
-	if (lgr->sndbuf_lent == 0 && list_empty(&lgr->sndbuf_free)) {
+	if (lgr->sndbuf_cnt == 0) {
 		/* Nobody will give one back. */
 		conn_abort(conn, SMCR_R_NO_MEMORY, "no memory for a send ring");
 		return false;
@@ -126,6 +127,10 @@ smcr_tx_commit(struct smcr_conn *conn, size_t len, bool urgent)
 		conn_abort(conn, SMCR_R_PEER_CLOSED, "data for a peer that has closed");
 		return;
 	}
+	struct sndbuf *sb = conn->tx.sndbuf;
+	uint32_t off = ring_offset(conn, conn->tx.head);
+
+	sb->dirty = max_u32(sb->dirty, len < sb->size - off ? off + (uint32_t)len : sb->size);
 	conn->tx.head += len;
 	if (urgent)
 		conn->tx.urgent[conn->tx.urgent[0] == 0 ? 0 : 1] = conn->tx.head;

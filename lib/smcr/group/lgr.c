@@ -34,6 +34,8 @@ rmb_idle_fired(struct timer *t)
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
 
 	rmb_cool_down(lgr);
+	rmb_give_back(lgr);
+	sndbuf_give_back(lgr);
 	/* Another timer of this turn may have lost the last link, which is acted on behind them. */
 	if (lgr_pick_link(lgr) != NULL)
 		llc_delete_idle_rmb(lgr);
@@ -71,8 +73,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	list_init(&lgr->rmbs);
 	list_init(&lgr->dead_rmbs);
 	list_init(&lgr->remote_rmbs);
-	list_init(&lgr->sndbuf_slabs);
-	list_init(&lgr->sndbuf_free);
+	sndbuf_init(lgr);
 	list_init(&lgr->conns);
 	list_init(&lgr->wait_rmb);
 	timer_init(&lgr->idle, idle_fired);
@@ -258,14 +259,9 @@ lgr_takes_conns(const struct lgr *lgr)
 }
 
 bool
-lgr_has_place(const struct lgr *lgr, uint32_t elem_size)
+lgr_has_place(const struct lgr *lgr, struct window_want want)
 {
-	if (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP)
-		return true;
-	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
-		if (rmb->state == RMB_CONFIRMED && rmb->elem_size == elem_size && rmb->used < rmb->elem_cnt)
-			return true;
-	return false;
+	return lgr->rmb_cnt < SMCR_RMBS_PER_GROUP || rmb_find_place(lgr, want) != NULL;
 }
 
 void

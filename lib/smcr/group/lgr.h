@@ -1,6 +1,7 @@
 /* The life of a link group; its state is in state/lgr.h. */
 #pragma once
 
+#include "smcr/data/window.h"
 #include "smcr/state/lgr.h"
 
 /* NULL when memory is out. */
@@ -24,7 +25,7 @@ void lgr_sweep(struct smcr *);
 void lgr_last_look(struct smcr *, const struct rnic_dev *dev);
 
 /* Has, or can make, a free element of this size. */
-bool lgr_has_place(const struct lgr *, uint32_t elem_size);
+bool lgr_has_place(const struct lgr *, struct window_want);
 /* New connections may join: nothing is to end it, and the peer lets go of enough elements. */
 bool lgr_takes_conns(const struct lgr *);
 /* The peer says that it does not know the group (A.2.5). Anybody may say so, so its links are tested: what the peer has given

@@ -265,7 +265,7 @@ rdv_client_join(struct smcr_conn *conn)
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
 		return;
 	}
-	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
+	conn->elem_idx = rmb_elem_get(lgr, rdv_want(conn), &conn->rmb);
 	if (conn->elem_idx == 0) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
 		return;

@@ -5,6 +5,7 @@
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
+#include "smcr/data/window.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
@@ -21,6 +22,23 @@ bool
 rdv_is_smcrd(const struct smcr_conn *conn)
 {
 	return peer_ext(conn)->present;
+}
+
+struct window_want
+rdv_want(const struct smcr_conn *conn)
+{
+	return (struct window_want){ conn->rdv->open.elem_size, conn->rdv->open.elem_need };
+}
+
+/* For an RMB that is made for it. */
+static uint32_t
+new_elem_size(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	bool less;
+	uint32_t size = window_elem_size(lgr, rdv_want(conn), &less);
+
+	conn->eng->ctr.elems_shrunk += less;
+	return size;
 }
 
 uint32_t
@@ -54,7 +72,8 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 	if (link_new(lgr, dev, &link) < 0)
 		return CLC_DIAG_READY_LINK;
 	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */
-	conn->rmb = rmb_new(lgr, conn->rdv->open.elem_size, rmb_next_cnt(lgr, conn->rdv->open.elem_size));
+	uint32_t elem_size = new_elem_size(conn, lgr);
+	conn->rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
 	if (conn->rmb == NULL)
 		return CLC_DIAG_REG_BUFFER;
 	conn->elem_idx = rmb_elem_get_from(conn->rmb);
@@ -111,7 +130,7 @@ rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 	rdv_set_group(conn->rdv, lgr);
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);
 	rdv_step(conn, step, min_u32(left_ms, two)); /* two exchanges, at most */
-	int err = llc_add_rmb(lgr, conn->rdv->open.elem_size);
+	int err = llc_add_rmb(lgr, new_elem_size(conn, lgr));
 	if (err < 0) {
 		list_remove(&conn->rdv->wait);
 		rdv_decline(conn, err == -ENOMEM ? CLC_DIAG_NO_MEMORY : CLC_DIAG_RTOKEN);

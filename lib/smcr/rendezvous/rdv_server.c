@@ -103,8 +103,8 @@ find_group(const struct smcr_conn *conn, bool *full)
 			continue;
 		*full = *full || quarantine_is_full(lgr);
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
-		    lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
-		    lgr_has_place(lgr, conn->rdv->open.elem_size) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
+		    lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) && lgr_has_place(lgr, rdv_want(conn)) &&
+		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
 	}
 	return best;
@@ -227,7 +227,7 @@ rdv_server_choose(struct smcr_conn *conn)
 	struct link *link = lgr_pick_link(lgr);
 	if (!rdv_is_smcrd(conn))
 		dialect_no_extension(&lgr->dialect);
-	conn->elem_idx = rmb_elem_get(lgr, conn->rdv->open.elem_size, &conn->rmb);
+	conn->elem_idx = rmb_elem_get(lgr, rdv_want(conn), &conn->rmb);
 	if (conn->elem_idx == 0) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
 		return;

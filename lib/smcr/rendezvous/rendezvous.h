@@ -156,6 +156,8 @@ struct link *rdv_first_link(const struct smcr_conn *);
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
 /* Attached, established; the rendezvous is over. */
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
+/* The element that its user wants. */
+struct window_want rdv_want(const struct smcr_conn *);
 /* The peer's CLC messages so far have our extension. */
 bool rdv_is_smcrd(const struct smcr_conn *);
 

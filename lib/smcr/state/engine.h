@@ -41,8 +41,8 @@ struct smcr {
 	struct list_node marked_lgrs, waiting_lgrs, marked_conns; /* marks.h */
 	bool links_failed;                                        /* some link has `failed` */
 	bool links_to_free;
-	bool unblocked;     /* smcr_flush_unblocked has something to do */
-	uint64_t rmb_bytes; /* of all RMBs */
+	bool unblocked;                   /* smcr_flush_unblocked has something to do */
+	uint64_t rmb_bytes, sndbuf_bytes; /* of all RMBs and send rings */
 	uint64_t contacts_over;
 	struct smcr_counters ctr;
 	struct smcr_log log[SMCR_LOG_MAX];

@@ -20,6 +20,8 @@
 
 struct rmb;
 
+#define SNDBUF_SIZES 16
+
 enum lgr_state {
 	LGR_FORMING, /* first contact goes on */
 	LGR_ACTIVE,
@@ -171,14 +173,16 @@ struct lgr {
 	struct list_node rmbs;
 	struct list_node dead_rmbs; /* freed once links that are leaving are through with them */
 	uint32_t rmb_cnt, rmb_next_number;
+	uint64_t rmb_bytes;
 	uint32_t quarantined; /* elements of all RMBs (rmb.h) */
 	struct list_node remote_rmbs;
 	uint32_t remote_rmb_cnt, remote_next_number;
 
 	struct list_node sndbuf_slabs;
-	struct list_node sndbuf_free; /* last in, first out: warm pages first; at its end those parked */
+	/* By size (sndbuf.c); last in, first out: warm pages first; at the end those parked. */
+	struct list_node sndbuf_free[SNDBUF_SIZES];
 	uint64_t sndbuf_bytes;
-	uint32_t sndbuf_lent;
+	uint32_t sndbuf_cnt, sndbuf_lent;
 	bool sndbuf_waiting; /* there may be connections with tx.ring_short */
 
 	struct list_node conns; /* all connections that hold elements of the group */

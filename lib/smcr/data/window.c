@@ -1,0 +1,118 @@
+/* Sizes of elements and send rings; see window.h. */
+#include "smcr/data/window.h"
+
+#include "base/minmax.h"
+#include "smcr/data/conn.h"
+#include "smcr/data/rmb.h"
+#include "smcr/state/engine.h"
+
+#define NEAR (512u * 1024)       /* a window without a delay worth the name: a larger one leaves the caches */
+#define RATE (100 * 1000 * 1000) /* bytes a second that one connection reaches over a path with delay */
+#define RING_MAX (2 * SMCR_ELEM_MAX)
+#define PART 4 /* of the memory that is left, so much may go into what is made next */
+
+bool
+window_is_pinned(const struct lgr *lgr)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state != LINK_FREE && l->info.pins)
+			return true;
+	return false;
+}
+
+/* The shortest round trip of the group's links; -1: none is known. */
+static int64_t
+path_rtt(const struct lgr *lgr)
+{
+	int64_t best = -1;
+
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state != LINK_ACTIVE || l->dev->ops->path_rtt == NULL)
+			continue;
+		int64_t rtt = l->dev->ops->path_rtt(l->qp);
+		if (rtt >= 0 && (best < 0 || rtt < best))
+			best = rtt;
+	}
+	return best;
+}
+
+/* While a window goes there and its consumption comes back, the next one is filled: twice what the path holds. */
+static uint32_t
+size_for_path(const struct lgr *lgr)
+{
+	int64_t rtt = path_rtt(lgr);
+	uint64_t holds = rtt > 0 ? (uint64_t)rtt * RATE / 1000000000 * 2 : 0;
+	uint32_t size = NEAR;
+
+	while (size < holds && size < SMCR_ELEM_MAX)
+		size *= 2;
+	return size;
+}
+
+/* What is left of a limit; of three quarters of it for what is not small: the rest is for those who come when others have a lot. */
+static uint64_t
+left(uint64_t max, uint64_t used, bool small)
+{
+	max = small ? max : max / 4 * 3;
+	return max > used ? max - used : 0;
+}
+
+static uint64_t
+room(const struct lgr *lgr, uint64_t max, uint64_t used, bool small)
+{
+	return min_u64(
+	    left(max, used, small), left(lgr->eng->cfg.group_bytes_max, lgr->rmb_bytes + lgr->sndbuf_bytes, small));
+}
+
+uint64_t
+window_elem_room(const struct lgr *lgr, bool small)
+{
+	return room(lgr, lgr->eng->cfg.rmb_bytes_max, lgr->eng->rmb_bytes, small);
+}
+
+uint64_t
+window_ring_room(const struct lgr *lgr)
+{
+	return room(lgr, lgr->eng->cfg.sndbuf_bytes_max, lgr->eng->sndbuf_bytes, false);
+}
+
+/* As if memory had no end. */
+static uint32_t
+fitting_elem_size(const struct lgr *lgr, uint32_t need)
+{
+	/* Small messages would walk through pinned pages, or all of an element's, where nobody starts over: there it is as
+	 * large as others like it have needed. */
+	if (window_is_pinned(lgr) || !lgr->dialect.starts_over)
+		return max_u32(WINDOW_SMALL, need);
+	return max_u32(size_for_path(lgr), need);
+}
+
+uint32_t
+window_elem_size(const struct lgr *lgr, struct window_want want, bool *less)
+{
+	uint32_t most = lgr->dialect.foreign ? SMCR_ELEM_RFC_MAX : SMCR_ELEM_MAX;
+	uint32_t fits = min_u32(want.elem_size != 0 ? want.elem_size : fitting_elem_size(lgr, want.elem_need), most);
+	uint32_t size = fits;
+
+	while (want.elem_size == 0 && size > WINDOW_SMALL &&
+	    (uint64_t)size * rmb_next_cnt(lgr, size) > window_elem_room(lgr, false) / PART)
+		size /= 2;
+	if (less != NULL)
+		*less = size < fits;
+	return size;
+}
+
+uint32_t
+window_ring_size(const struct smcr_conn *conn)
+{
+	const struct lgr *lgr = conn->lgr;
+	uint32_t size = lgr->eng->cfg.sndbuf_size;
+
+	if (size != 0)
+		return size;
+	/* The peer's window, and what comes from the program meanwhile. */
+	size = min_u32(max_u32(2 * conn->peer_elem_size, WINDOW_SMALL), RING_MAX);
+	while (size > WINDOW_SMALL && size > window_ring_room(lgr) / PART)
+		size /= 2;
+	return size;
+}
