@@ -1,6 +1,16 @@
-EXTRA_DIST += tests/bench/bench.py
+check_BENCH = tests/bench/check_bench.py
+check_TAP += $(check_BENCH)
+EXTRA_DIST += $(check_BENCH) \
+	tests/bench/bench.py \
+	tests/bench/document.py \
+	tests/bench/idle.py \
+	tests/bench/measure.py \
+	tests/bench/rows.py \
+	tests/bench/stats.py \
+	tests/bench/table.py \
+	tests/bench/ways.py
 
-# Not part of the tests: takes minutes and wants the machine for itself. Options: make bench BENCH='--quick --row idle', and
+# Not part of the tests: takes half an hour and wants the machine for itself. Options: make bench BENCH='--quick --row idle', and
 # against an older build: make bench BENCH='--old DIRECTORY'
 .PHONY: bench
 bench: all

@@ -181,10 +181,12 @@ class Proc:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     def cpu(self):
-        """User and system time used so far, in seconds."""
-        with open(f"/proc/{self.pid}/stat") as f:
-            fields = f.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Time on a processor so far of the threads that there are, in seconds; a running one's is a tick old at most."""
+        total = 0
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            with open(f"/proc/{self.pid}/task/{task}/schedstat") as f:
+                total += int(f.read().split()[0])
+        return total / 1e9
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

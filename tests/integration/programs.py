@@ -22,12 +22,17 @@ def listens(host, port, pid="self"):
         return any(fields[1] in want and fields[3] == "0A" for fields in (line.split() for line in f))
 
 
-def wait_port(proc, host, port):
+def wait_listening(proc, at):
+    """at: (host, port), or the path of a UNIX socket."""
     def up():
         if not proc.alive():
             raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")
-        return listens(host, port, proc.pid)
-    wait_until(up, f"{proc.name} listens on {host}:{port}", 20)
+        return os.path.exists(at) if isinstance(at, str) else listens(*at, proc.pid)
+    wait_until(up, f"{proc.name} listens on {at}", 20)
+
+
+def wait_port(proc, host, port):
+    wait_listening(proc, (host, port))
 
 
 class Redis:
@@ -35,9 +40,10 @@ class Redis:
         server = need("redis-server")
         self.host, self.port = host or t.addr, t.port()
         self.dir = t.path(f"redis{self.port}")
+        self.unix = os.path.join(self.dir, "socket")
         os.mkdir(self.dir)
         self.proc = t.spawn([server, "--bind", self.host, "--port", str(self.port), "--dir", self.dir,
-                             "--save", "", "--appendonly", "no", "--maxclients", "10000",
+                             "--unixsocket", self.unix, "--save", "", "--appendonly", "no", "--maxclients", "10000",
                              "--protected-mode", "no", *extra])
         wait_port(self.proc, self.host, self.port)
 
@@ -184,30 +190,37 @@ def iperf3(t, host, port, seconds=2, streams=1, reverse=False, extra=(), timeout
 class HaproxyPair:
     """client -> haproxy -> haproxy -> server, what smcrd is measured against."""
 
-    def __init__(self, t, targets, splice=False):
-        """targets: name -> (host, port) of the server. Gives ports: name -> port of the near haproxy."""
+    def __init__(self, t, targets, splice=False, threads=1, maxconn=6000, unix=False, ends=None):
+        """targets: name -> (host, port) of the server, or the path of its socket. Gives at: name -> the same of the near
+        haproxy, a path with `unix`. ends: (Case or what stands for it, address) of the near and of the far one."""
         haproxy = need("haproxy")
-        self.ports, middle = {}, {}
-        for name in targets:
-            self.ports[name], middle[name] = t.port(), t.port()
-        self.confs, self.procs = [], []
-        sides = (("near", self.ports, {n: (t.addr, p) for n, p in middle.items()}), ("far", middle, targets))
-        for side, listen, to in sides:
-            text = ["global", "  nbthread 1", "  maxconn 6000",
-                    "defaults", "  mode tcp", "  maxconn 6000", "  timeout connect 10s", "  timeout client 1h",
-                    "  timeout server 1h", "  option splice-auto" if splice else ""]
-            for name, (host, port) in to.items():
-                text += [f"listen {name}", f"  bind {t.addr}:{listen[name]} backlog 4096", f"  server s {host}:{port}"]
-            text = "\n".join(line for line in text if line) + "\n"
-            path = t.path(f"haproxy-{side}-{'splice' if splice else 'copy'}.cfg")
+        (near, near_host), (far, far_host) = ends or ((t, t.addr), (t, t.addr))
+        where = t.path(f"haproxy{t.count()}")
+        os.mkdir(where)
+        self.at = {n: os.path.join(where, n) if unix else (near_host, t.port()) for n in targets}
+        middle = {n: (far_host, t.port()) for n in targets}
+        top = ["global", f"  nbthread {threads}", f"  maxconn {maxconn}", "defaults", "  mode tcp", f"  maxconn {maxconn}",
+               "  timeout connect 10s", "  timeout client 1h", "  timeout server 1h",
+               *(["  option splice-auto"] if splice else [])]
+        self.confs, self.procs = {}, []
+        for side, case, listen, to in (("far", far, middle, targets), ("near", near, self.at, middle)):
+            lines = list(top)
+            for name in targets:
+                lines += [f"listen {name}", f"  bind {haproxy_address(listen[name])} backlog 4096",
+                          f"  server s {haproxy_address(to[name])}"]
+            self.confs[side] = "\n".join(lines) + "\n"
+            path = os.path.join(where, f"{side}.cfg")
             with open(path, "w") as f:
-                f.write(text)
-            self.confs.append(text)
-            self.procs.append(t.spawn([haproxy, "-db", "-f", path], f"haproxy-{side}"))
-        for name, port in self.ports.items():
-            wait_port(self.procs[0], t.addr, port)
-        for name, port in middle.items():
-            wait_port(self.procs[1], t.addr, port)
+                f.write(self.confs[side])
+            proc = case.spawn([haproxy, "-db", "-f", path], f"haproxy-{side}")
+            self.procs.append(proc)
+            for at in listen.values():
+                wait_listening(proc, at)
+
+
+def haproxy_address(at):
+    """Of a (host, port) or a path."""
+    return f"unix@{at}" if isinstance(at, str) else f"{at[0]}:{at[1]}"
 
 
 def postgres_bin(name):

@@ -1,0 +1,60 @@
+"""Measurements of connections that stand still: their memory, and what they cost in CPU."""
+import socket
+import time
+
+from harness import check, recv_exact, wait_until
+from ways import VALUES
+
+FRESH = 5000
+RMB_IDLE_S = 1.0	# as setup "idle" has it
+
+
+def connected(way, count):
+    """So many sockets to Redis, each of which has had an answer."""
+    socks = []
+    for _ in range(count):
+        s = socket.create_connection(way.at["redis"], 20)
+        s.sendall(b"PING\r\n")
+        check(recv_exact(s, 7) == b"+PONG\r\n", "Redis answers")
+        socks.append(s)
+    return socks
+
+
+def fetch_large(s):
+    """1 MB by this connection."""
+    s.sendall(b"GET k1M\r\n")
+    head = b"$%d\r\n" % VALUES["k1M"]
+    want = len(head) + VALUES["k1M"] + 2
+    check(len(recv_exact(s, want)) == want, "a large value arrives whole")
+
+
+def settled_rss(way):
+    """Memory once it has not fallen for two times what memory is kept for."""
+    state = {"least": way.rss(), "since": time.monotonic()}
+
+    def stands():
+        now = way.rss()
+        if now < state["least"]:
+            state.update(least=now, since=time.monotonic())
+        return time.monotonic() - state["since"] > 2 * RMB_IDLE_S
+    wait_until(stands, "memory of idle connections stands still", 30)
+    return way.rss()
+
+
+def memory(bench, setup, side):
+    """KiB of a connection, both processes together: fresh (it has carried a few bytes), and used (1 MB, then idle)."""
+    way = bench.fresh_way(setup, side)
+    try:
+        first = connected(way, 1)
+        before = way.rss()
+        socks = connected(way, FRESH)
+        fresh = way.rss()
+        for s in socks:
+            fetch_large(s)
+        used = settled_rss(way)
+        check(way.fallbacks() == 0, "all connections are on SMC-R")
+        for s in socks + first:
+            s.close()
+        return {"fresh": (fresh - before) / FRESH / 1024, "used": (used - before) / FRESH / 1024}
+    finally:
+        way.end()

@@ -1,0 +1,51 @@
+"""The rows of the benchmark: what is measured by which measurement, between whom, and what the figures are."""
+import collections
+import functools
+
+import idle
+import measure
+
+# measure(bench, way), or with fresh=True measure(bench, setup, side), which makes its way itself. subject / base is what is judged.
+Row = collections.namedtuple("Row", "name heading setup sides measure figures subject base fresh")
+Figure = collections.namedtuple("Figure", "key heading unit better")
+
+ALL, PROXIES, BULK = ("direct", "haproxy", "smcrd"), ("haproxy", "smcrd"), ("direct", "haproxy", "splice", "smcrd")
+RATE, P99, CPU = Figure("rate", "", "k/s", "more"), Figure("p99", "p99", "ms", "less"), Figure("cpu", "CPU", "us/request", "less")
+BULK_FIGURES = (Figure("rate", "", "Gbit/s", "more"), Figure("cpu", "CPU", "s/GB", "less"))
+
+
+def row(name, heading, sides, fn, figures, setup="loopback", subject="smcrd", base="haproxy", fresh=False, **kw):
+    return Row(name, heading, setup, sides, functools.partial(fn, **kw) if kw else fn, tuple(figures), subject, base, fresh)
+
+
+ROWS = [
+    row("bulk-1", "bulk, 1 stream", BULK, measure.bulk, BULK_FIGURES, streams=1),
+    row("bulk-8", "bulk, 8 streams", BULK, measure.bulk, BULK_FIGURES, streams=8),
+    row("round-trip", "round trip of 64 B", ALL, measure.round_trip,
+        (Figure("p50", "median", "us", "less"), Figure("p99", "p99", "us", "less"))),
+    row("redis-1", "Redis GET, 1 connection", ALL, measure.redis, (RATE, CPU), clients=1),
+    row("redis-64", "Redis GET, 64 connections", ALL, measure.redis, (RATE, P99, CPU), clients=64),
+    row("redis-512", "Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), clients=512),
+    row("redis-1k", "Redis SET of 1 KiB, 64 connections", ALL, measure.redis, (RATE, P99, CPU), clients=64,
+        command=("-t", "set"), size=1 << 10),
+    row("redis-16k", "Redis SET of 16 KiB, 64 connections", ALL, measure.redis, (RATE, P99, CPU), clients=64,
+        command=("-t", "set"), size=16 << 10),
+    row("mixed", "Redis GET, 64 connections beside bulk", ALL, measure.mixed,
+        (P99, RATE._replace(heading="requests"), Figure("bulk", "the bulk stream", "Gbit/s", "more"))),
+    row("connections", "new connections", ALL, measure.new_connections,
+        (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less"))),
+    row("idle", "memory of a connection, both processes", PROXIES, idle.memory,
+        (Figure("fresh", "fresh", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")), setup="idle", fresh=True),
+]
+
+# A/A: what differs between these two is noise.
+NOISE = [
+    row("noise-" + r.name, r.heading, ("smcrd", "again"), r.measure, r.figures, setup=r.setup, subject="again", base="smcrd")
+    for r in ROWS if r.name in ("bulk-1", "round-trip", "redis-64")
+]
+ROWS += NOISE
+
+
+def against_old(r):
+    """The same row between two builds of smcrd; a noise row stays what it is."""
+    return r if r in NOISE else r._replace(sides=("old", "smcrd"), subject="smcrd", base="old")

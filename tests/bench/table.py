@@ -1,0 +1,90 @@
+"""
+Tables of a benchmark's document (document.py), as text for a terminal and as Markdown for doc/performance.md. Whatever is
+printed is in the document, so a table of an earlier run needs nothing but its file.
+"""
+import stats
+
+SIDES = ("direct", "haproxy", "splice", "old", "smcrd", "again")
+TITLES = {("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
+          ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}
+
+
+def number(x):
+    return f"{x:.0f}" if abs(x) >= 1000 else f"{x:.3g}"
+
+
+def cell(values, form=number):
+    """Median (least to greatest)."""
+    s = stats.spread(values)
+    if s is None:
+        return "-"
+    return form(s.median) if s.rounds == 1 else f"{form(s.median)} ({form(s.least)} to {form(s.greatest)})"
+
+
+def groups(doc):
+    """Rows that compare the same two sides, in the order of their first one: [((subject, base), [row])]."""
+    found = {}
+    for row in doc["rows"]:
+        if row["samples"]:
+            found.setdefault((row["subject"], row["base"]), []).append(row)
+    return list(found.items())
+
+
+def lines(rows, subject, base):
+    """Header and cells of one group."""
+    sides = [s for s in SIDES if any(s in r for row in rows for r in row["samples"])]
+    judged = base != "smcrd"	# neither of two that are the same is better
+    out = [["", "unit", *sides, f"{subject}/{base}", *([f"{subject} is"] if judged else [])]]
+    for row in rows:
+        for i, f in enumerate(row["figures"]):
+            ratios = stats.ratios(row["samples"], subject, base, f["key"])
+            parts = (row["heading"], f["heading"]) if i == 0 else (f["heading"],)
+            out.append([("" if i == 0 else "- ") + ", ".join(x for x in parts if x), f["unit"],
+                        *(cell(stats.values(row["samples"], s, f["key"])) for s in sides),
+                        cell(ratios, "{:.2f}".format), *([stats.verdict(ratios, f["better"])] if judged else [])])
+    return out
+
+
+def about(doc):
+    """What was measured where: one sentence."""
+    m = doc["machine"]
+    rounds = sorted({len(row["samples"]) for row in doc["rows"] if row["samples"]})
+    versions = ", ".join(v for v in m["versions"].values() if v)
+    return (f"{doc['date']}, commit {doc['commit'] or 'unknown'}: {m['cores']} cores of {m['cpu']}, {m['memory_gib']} GiB, "
+            f"Linux {m['kernel']}, {m['congestion_control']}; {versions}. Median (least to greatest) of "
+            f"{' to '.join(str(n) for n in (rounds[:1] + rounds[1:][-1:])) or 'no'} rounds, "
+            f"{doc['settings']['seconds']} s a measurement; ratios are taken round by round.")
+
+
+def remarks(doc):
+    """What did not go as the rows say."""
+    out = list(doc["notes"])
+    for row in doc["rows"]:
+        if row["skipped"]:
+            out.append(f"{row['name']}: skipped: {row['skipped']}")
+        out += [f"{row['name']}: without {side}: {why}" for side, why in row["left_out"].items()]
+        out += [f"{row['name']}: {text}" for text in row["failures"] + row["notes"]]
+    return out
+
+
+def text(doc):
+    out = [about(doc), ""]
+    for (subject, base), rows in groups(doc):
+        cells = lines(rows, subject, base)
+        widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+        out += [TITLES.get((subject, base), f"{subject} beside {base}")]
+        out += ["  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+                for line in cells]
+        out += [""]
+    return "\n".join(out + [f"note: {x}" for x in remarks(doc)])
+
+
+def markdown(doc):
+    out = [about(doc), ""]
+    for (subject, base), rows in groups(doc):
+        cells = lines(rows, subject, base)
+        out += [f"**{TITLES.get((subject, base), f'{subject} beside {base}').capitalize()}**", ""]
+        out += ["| " + " | ".join(cells[0]) + " |", "| --- " * len(cells[0]) + "|"]
+        out += ["| " + " | ".join(line) + " |" for line in cells[1:]]
+        out += [""]
+    return "\n".join(out + [f"- {x}" for x in remarks(doc)])

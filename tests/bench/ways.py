@@ -1,0 +1,161 @@
+"""
+The ways from a client to a server that the benchmark compares, all to the same servers.
+
+A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side says who
+of those that are compared: "direct" (nobody), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
+more pair of the same smcrd, for the noise), "old" (a pair of another build). Ways are made when a row first wants them and
+stand until the end. smcrd runs with its defaults where a setup does not say otherwise, haproxy with one thread.
+"""
+import os
+
+from harness import Daemon, Pair, Skip, need
+from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
+
+OF_SMCRD = ("smcrd", "again", "old")
+VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of their values
+
+
+class Way:
+    """What a measurement sees: where to connect, and whose work counts."""
+
+    def __init__(self, at, procs, client):
+        """at: service -> (host, port) or the path of a UNIX socket; procs: those in between; client: a Case, or what stands for
+        one, where programs run that connect."""
+        self.at, self.procs, self.client = at, procs, client
+
+    def run(self, argv, timeout):
+        """A client program's output."""
+        return self.client.run(argv, timeout=timeout).decode()
+
+    def cpu(self):
+        return sum(p.cpu() for p in self.procs)
+
+    def rss(self):
+        return sum(p.rss() for p in self.procs)
+
+    def fallbacks(self):
+        """Connections that were to be on SMC-R and were not: their figures are not SMC-R's."""
+        return sum(s["fallbacks"] for d in self.procs if isinstance(d, Daemon) and d.alive() for s in d.services())
+
+    def end(self):
+        for p in self.procs:
+            p.kill()
+
+
+class Servers:
+    """Redis, nginx, iperf3 and sockperf, each started when it is first asked for."""
+
+    def __init__(self, t):
+        self.t = t
+        self._at = {}
+
+    def at(self, names):
+        return {n: self._get(n) for n in names}
+
+    def _get(self, name):
+        if name not in self._at:
+            self._at[name] = getattr(self, "_start_" + name)()
+        return self._at[name]
+
+    def _start_redis(self):
+        self.redis = Redis(self.t)
+        for key, length in VALUES.items():
+            self.t.run([need("redis-cli"), "-s", self.redis.unix, "-x", "set", key], input=b"x" * length)
+        return self.redis.host, self.redis.port
+
+    def _start_redis_unix(self):
+        self._get("redis")
+        return self.redis.unix
+
+    def _start_http(self):
+        nginx = Nginx(self.t)
+        return nginx.host, nginx.port
+
+    def _start_iperf3(self):
+        server = Iperf3(self.t)
+        return server.host, server.port
+
+    def _start_sockperf(self):
+        port = self.t.port()
+        proc = self.t.spawn([need("sockperf"), "server", "--tcp", "-i", self.t.addr, "-p", str(port)])
+        wait_port(proc, self.t.addr, port)
+        return self.t.addr, port
+
+
+class Loopback:
+    """TCP on loopback. There is no network to hide behind: what is measured is the work of the processes."""
+
+    services = ("redis", "http", "iperf3", "sockperf")
+
+    def __init__(self, bench, maxconn=6000, smcr=None):
+        """maxconn: connections of a service; defaults are below the rows with idle ones. smcr: smcrd's settings of that name."""
+        self.bench, self.t, self.maxconn, self.smcr = bench, bench.t, maxconn, smcr
+        self.limit = {"max_connections": maxconn}
+
+    def targets(self):
+        return self.bench.servers.at(self.services)
+
+    def direct(self, _side):
+        return Way(self.targets(), [], self.t)
+
+    def haproxy(self, side):
+        pair = HaproxyPair(self.t, self.targets(), splice=side == "splice", maxconn=self.maxconn)
+        return Way(pair.at, pair.procs, self.t), pair.confs
+
+    def smcrd(self, side):
+        settings = {"log_level": "notice", "smcr": self.smcr}
+        pair = Pair(self.t, self.targets(), ingress=self.limit, egress=self.limit, a=settings, b=settings, start=False)
+        return self.started(side, pair, {n: (pair.host, port) for n, port in pair.port.items()})
+
+    def started(self, side, pair, at):
+        for d in (pair.b, pair.a):
+            d.program = self.bench.program(side)
+            d.start()
+        return Way(at, [pair.a, pair.b], self.t), {"near": read(pair.a.conf_path), "far": read(pair.b.conf_path)}
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+SETUPS = {
+    "loopback": Loopback,
+    # Memory that a connection does not need any more goes back soon, not after a minute.
+    "idle": lambda bench: Loopback(bench, smcr={"rmb_idle": "1s"}),
+}
+
+
+class Bench:
+    """Servers and ways, and how long to measure."""
+
+    def __init__(self, t, seconds, old=None):
+        self.t, self.seconds, self.old = t, seconds, old
+        self.servers = Servers(t)
+        self.configurations = {}	# of who is compared: "setup side end" -> text
+        self._setups, self._ways = {}, {}
+
+    def program(self, side):
+        return os.path.join(self.old, "smcrd") if side == "old" else Daemon.program
+
+    def way(self, setup, side):
+        """The one that stands for the whole run."""
+        key = (setup, side)
+        if key not in self._ways:
+            self._ways[key] = self.fresh_way(setup, side)
+        return self._ways[key]
+
+    def fresh_way(self, setup, side):
+        """One with processes of its own, so that no earlier measurement's memory counts; the caller ends it."""
+        if setup not in self._setups:
+            self._setups[setup] = SETUPS[setup](self)
+        make = self._setups[setup]
+        if side == "direct":
+            return make.direct(side)
+        way, confs = make.smcrd(side) if side in OF_SMCRD else make.haproxy(side)
+        for end, text in confs.items():
+            self.configurations.setdefault(f"{setup} {side} {end}", text.replace(self.t.dir, "DIR"))
+        return way
+
+    def ways(self):
+        return self._ways.items()
