@@ -23,6 +23,7 @@ import document	# noqa: E402
 import rows	# noqa: E402
 import table	# noqa: E402
 from harness import SANITIZERS, Case, Failure, Skip	# noqa: E402
+from setups import SETUPS	# noqa: E402
 from ways import Bench	# noqa: E402
 
 
@@ -36,8 +37,17 @@ def row_document(row):
             "notes": []}
 
 
+def one_line(e):
+    return "; ".join(str(e).split("\n")).strip("; ") if isinstance(e, (Failure, Skip)) else repr(e)
+
+
 def usable_sides(bench, row, out):
     """Those whose programs are there and run here; why others are not is in the document."""
+    try:
+        bench.setup(row.setup)
+    except (Skip, Failure) as e:
+        out["skipped"] = one_line(e)
+        return []
     sides = []
     for side in row.sides:
         try:
@@ -47,9 +57,9 @@ def usable_sides(bench, row, out):
                 bench.way(row.setup, side)
             sides.append(side)
         except (Skip, Failure) as e:
-            out["left_out"][side] = str(e)
+            out["left_out"][side] = one_line(e)
     if row.subject not in sides:
-        out["skipped"] = out["left_out"].pop(row.subject)
+        out["skipped"] = out["left_out"][row.subject]
         return []
     return sides
 
@@ -65,7 +75,7 @@ def measure_row(bench, row, rounds, out):
                 sample[side] = row.measure(bench, row.setup, side) if row.fresh else row.measure(bench, bench.way(row.setup, side))
                 progress(".")
             except Exception as e:	# one measurement is lost, not the run
-                out["failures"].append(f"round {n + 1}, {side}: {e if isinstance(e, (Failure, Skip)) else repr(e)}")
+                out["failures"].append(f"round {n + 1}, {side}: {one_line(e)}")
                 progress("!")
 
 
@@ -127,7 +137,7 @@ def run(args):
         doc["notes"].append("this is a sanitizer build; figures mean nothing")
     t = Case("bench")
     try:
-        whole = measure_all(Bench(t, args.seconds, args.old), chosen, args.rounds, doc)
+        whole = measure_all(Bench(t, SETUPS, args.seconds, args.old), chosen, args.rounds, doc)
     finally:
         t.close()
         shutil.rmtree(t.dir, ignore_errors=True)

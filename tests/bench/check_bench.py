@@ -3,16 +3,22 @@
 import json
 import os
 import signal
+import subprocess
 import sys
+import threading
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
 import document	# noqa: E402
+import measure	# noqa: E402
 import stats	# noqa: E402
 import table	# noqa: E402
-from harness import Failure, case, check, equal, main, need, wait_until	# noqa: E402
+from harness import PATIENCE, Failure, Server, case, check, equal, main, need, wait_until	# noqa: E402
+from link import DelayedLink	# noqa: E402
+from ways import Bench	# noqa: E402
 
 BENCH = [sys.executable, os.path.join(HERE, "bench.py")]
 
@@ -115,6 +121,57 @@ def _(t):
     check(figures["rate"] > 0 and figures["cpu"] > 0, f"figures of smcrd: {figures}")
     check(set(row["samples"][0]) | set(row["left_out"]) == {"direct", "haproxy", "smcrd"}, f"sides: {row}")
     check("smcrd near" in " ".join(doc["configurations"]), "configurations are kept")
+
+
+@case("latency counts from when a request is due: a server that stands still delays all that come meanwhile", timeout=60)
+def _(t):
+    def serve(sock):
+        """Answers each GET; once, at the 200th, nobody is answered for 0.5 s."""
+        data = b""
+        while True:
+            got = sock.recv(1 << 16)
+            if not got:
+                return
+            data += got
+            n = data.count(b"GET")
+            data = b""
+            with lock:
+                before = state["requests"]
+                state["requests"] += n
+                if before < 200 <= before + n:
+                    time.sleep(0.5)	# the stall is what is measured
+            sock.sendall(b"$3\r\nabc\r\n" * n)
+
+    lock, state = threading.Lock(), {"requests": 0}
+    server = Server(t, serve)
+    got = json.loads(t.run([measure.open_load(), server.host, str(server.port), "4", "400", "2", "key"]))
+    server.ok()
+    equal(got["requests"], 800, "requests")
+    equal(state["requests"], 804, "requests that the server saw, with one for each connection before")
+    # 200 of 800 were due while it stood still, at 0 to 500 ms before its end: half of a second is p99's, and the median saw none.
+    check(0.4e3 < got["p99_ms"] < 1e3 and got["max_ms"] > 0.45e3, f"the stall is not in the tail: {got}")
+    check(got["p50_ms"] < 100, f"the median has the stall: {got}")
+
+
+@case("open_load refuses what is no number, and says who does not answer", timeout=30)
+def _(t):
+    silent = Server(t, lambda sock: sock.recv(100))	# reads a request, and hangs up
+    at = [silent.host, str(silent.port)]
+    for argv in (["x", "1", "1"], ["1", "0", "1"], ["1", "1", "1e99"], ["1", "100", "1"]):
+        out = t.run([measure.open_load(), *at, *argv, "key"], status=1, stderr=subprocess.STDOUT).decode()
+        check("open_load:" in out, out)
+
+
+@case("a link with delay delays both ways, by what it is told", timeout=60)
+def _(t):
+    need("iperf3")
+    bench = Bench(t, {}, 1)
+    for ms in (0, 25):
+        link = DelayedLink(bench, ms)
+        code = ("import socket, sys, time; at = time.monotonic(); socket.create_connection((sys.argv[1], int(sys.argv[2]))); "
+                "print(time.monotonic() - at)")
+        took = min(float(link.a.run([sys.executable, "-c", code, *map(str, link.targets["iperf3"])])) for _ in range(3))
+        check(2 * ms / 1000 <= took < 2 * ms / 1000 + 0.02 * PATIENCE, f"{ms} ms each way: a connection takes {took * 1000:.1f} ms")
 
 
 @case("an interrupt keeps what was measured", timeout=90)

@@ -4,10 +4,12 @@ wrong is a Failure. CPU is the time of the processes in between, so the direct w
 """
 import csv
 import io
+import json
+import os
 import re
 import statistics
 
-from harness import Failure, need, wait_until
+from harness import TOP_BUILD, Failure, Skip, need, wait_until
 from programs import iperf3
 
 
@@ -26,12 +28,19 @@ def found(pattern, text, what):
     return [float(x) for x in match.groups()]
 
 
-def bulk(bench, way, streams, seconds=None, extra=()):
+def bulk(bench, way, streams):
     """rate in Gbit/s, cpu in s/GB"""
     host, port = way.at["iperf3"]
     before = way.cpu()
-    got = iperf3(way.client, host, port, seconds=seconds or bench.seconds, streams=streams, extra=extra)["end"]["sum_received"]
+    got = iperf3(way.client, host, port, seconds=bench.seconds, streams=streams)["end"]["sum_received"]
     return with_cpu(way, before, got["bytes"] / 1e9, {"rate": got["bits_per_second"] / 1e9})
+
+
+def bulk_far(bench, way):
+    """rate of one stream in Gbit/s, without its first second, in which windows grow"""
+    host, port = way.at["iperf3"]
+    got = iperf3(way.client, host, port, seconds=bench.seconds, extra=("-O", "1", *way.iperf3_options))
+    return {"rate": got["end"]["sum_received"]["bits_per_second"] / 1e9}
 
 
 def round_trip(bench, way):
@@ -64,27 +73,65 @@ def redis(bench, way, clients, command=("get", "k3"), size=3, service="redis"):
     return redis_run(way, service, clients, max(int(probe["rate"] * 1000 * bench.seconds), clients * 10), command, size)
 
 
-def mixed(bench, way):
-    """The small ones' tail while one bulk stream shares the way: redis(), and bulk, that stream's Gbit/s."""
-    host, port = way.at["iperf3"]
-    argv = [need("iperf3"), "-c", host, "-p", str(port), "-t", "300", "-i", "0.5", "-f", "m", "--forceflush"]
-    runs = []
+def load(bench, way, rate):
+    """GETs on 64 connections at a given rate, latency from when each is due (open_load.c): load in 1000/s, percentiles in ms."""
+    host, port = way.at["redis"]
+    got = json.loads(way.run([open_load(), host, str(port), "64", str(rate), str(bench.seconds), "k3"], bench.seconds + 30))
+    return {"load": got["rate"] / 1000, "p50": got["p50_ms"], "p99": got["p99_ms"], "p999": got["p999_ms"]}
 
-    def rates():
+
+def open_load():
+    path = os.path.join(TOP_BUILD, "tests", "bench", "open_load")
+    if not os.path.exists(path):
+        raise Skip("tests/bench/open_load is not built (make bench does)")
+    return path
+
+
+def half_load(bench, way):
+    """load() at half of what the other side can do at most, the same for everybody; and cpu in us."""
+    if bench.half_rate is None:
+        bench.half_rate = int(redis(bench, bench.way("loopback", bench.base), 64)["rate"] * 1000 / 2)
+    before = way.cpu()
+    result = load(bench, way, bench.half_rate)
+    return with_cpu(way, before, bench.half_rate * bench.seconds / 1e6, result)
+
+
+class BesideBulk:
+    """One bulk stream on the way for as long as this context lasts."""
+
+    def __init__(self, way):
+        host, port = way.at["iperf3"]
+        self.argv = [need("iperf3"), "-c", host, "-p", str(port), "-t", "300", "-i", "0.5", "-f", "m", "--forceflush"]
+        self.way, self.runs = way, []
+
+    def rates(self):
         """Mbit/s of each half second so far. The server may still be busy with the run before: then again."""
-        if not runs or not runs[-1].alive():
-            runs.append(way.client.spawn(argv, "iperf3-bulk"))
-        return [float(x) for x in re.findall(r"([\d.]+) Mbits/sec", runs[-1].log())]
-    try:
-        wait_until(rates, "the bulk stream flows", 20)
-        probe = redis_run(way, "redis", 64, 2000, ("get", "k3"))
-        before = len(rates())
-        result = redis_run(way, "redis", 64, max(int(probe["rate"] * 1000 * bench.seconds), 2000), ("get", "k3"))
-        beside = rates()[before:]
-        return dict(result, bulk=statistics.mean(beside) / 1000 if beside else 0.0)
-    finally:
-        for run in runs:
+        if not self.runs or not self.runs[-1].alive():
+            self.runs.append(self.way.client.spawn(self.argv, "iperf3-bulk"))
+        return [float(x) for x in re.findall(r"([\d.]+) Mbits/sec", self.runs[-1].log())]
+
+    def __enter__(self):
+        try:
+            wait_until(self.rates, "the bulk stream flows", 20)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for run in self.runs:
             run.kill()
+
+
+def mixed(bench, way, small):
+    """small(bench, way), and bulk: the Gbit/s of one stream beside it."""
+    with BesideBulk(way) as stream:
+        before = len(stream.rates())
+        result = small(bench, way)
+        beside = stream.rates()[before:]
+    if not beside:
+        raise Failure("the bulk stream stood still")
+    return dict(result, bulk=statistics.mean(beside) / 1000)
 
 
 def new_connections(bench, way):

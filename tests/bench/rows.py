@@ -11,6 +11,8 @@ Figure = collections.namedtuple("Figure", "key heading unit better")
 
 ALL, PROXIES, BULK = ("direct", "haproxy", "smcrd"), ("haproxy", "smcrd"), ("direct", "haproxy", "splice", "smcrd")
 RATE, P99, CPU = Figure("rate", "", "k/s", "more"), Figure("p99", "p99", "ms", "less"), Figure("cpu", "CPU", "us/request", "less")
+P50, P999 = Figure("p50", "median", "ms", "less"), Figure("p999", "p99.9", "ms", "less")
+LOAD, STREAM = Figure("load", "load", "k/s", "more"), Figure("bulk", "the bulk stream", "Gbit/s", "more")
 BULK_FIGURES = (Figure("rate", "", "Gbit/s", "more"), Figure("cpu", "CPU", "s/GB", "less"))
 
 
@@ -30,13 +32,24 @@ ROWS = [
         command=("-t", "set"), size=1 << 10),
     row("redis-16k", "Redis SET of 16 KiB, 64 connections", ALL, measure.redis, (RATE, P99, CPU), clients=64,
         command=("-t", "set"), size=16 << 10),
-    row("mixed", "Redis GET, 64 connections beside bulk", ALL, measure.mixed,
-        (P99, RATE._replace(heading="requests"), Figure("bulk", "the bulk stream", "Gbit/s", "more"))),
+    row("half-load", "Redis GET at half of the other's most, 64 connections", ALL, measure.half_load, (P50, P99, P999, CPU, LOAD)),
+    row("mixed", "Redis GET, 64 connections beside bulk", ALL, measure.mixed, (P99, RATE._replace(heading="requests"), STREAM),
+        small=functools.partial(measure.redis, clients=64)),
+    row("mixed-load", "Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed, (P50, P99, P999, STREAM),
+        small=functools.partial(measure.load, rate=2000)),
     row("connections", "new connections", ALL, measure.new_connections,
         (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less"))),
     row("idle", "memory of a connection, both processes", PROXIES, idle.memory,
         (Figure("fresh", "fresh", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")), setup="idle", fresh=True),
 ]
+
+# The link itself, then with delay (each way): buffers as they are by default, and the same ones for both.
+for ms in (0, 5, 20):
+    ROWS.append(row(f"delay-{ms}", f"bulk, 1 stream, {ms} ms each way", ALL, measure.bulk_far, BULK_FIGURES[:1],
+                    setup=f"delay-{ms}", base="direct"))
+for ms in (5, 20):
+    ROWS.append(row(f"delay-{ms}-buffers", f"bulk, 1 stream, {ms} ms each way, buffers of 512 KiB", ("direct", "smcrd"),
+                    measure.bulk_far, BULK_FIGURES[:1], setup=f"delay-{ms}-buffers", base="direct"))
 
 # A/A: what differs between these two is noise.
 NOISE = [

@@ -22,6 +22,7 @@ class Way:
         """at: service -> (host, port) or the path of a UNIX socket; procs: those in between; client: a Case, or what stands for
         one, where programs run that connect."""
         self.at, self.procs, self.client = at, procs, client
+        self.iperf3_options = ()
 
     def run(self, argv, timeout):
         """A client program's output."""
@@ -119,24 +120,25 @@ def read(path):
         return f.read()
 
 
-SETUPS = {
-    "loopback": Loopback,
-    # Memory that a connection does not need any more goes back soon, not after a minute.
-    "idle": lambda bench: Loopback(bench, smcr={"rmb_idle": "1s"}),
-}
-
-
 class Bench:
     """Servers and ways, and how long to measure."""
 
-    def __init__(self, t, seconds, old=None):
+    def __init__(self, t, setups, seconds, old=None):
+        """setups: name -> what makes one (setups.py)"""
         self.t, self.seconds, self.old = t, seconds, old
+        self.base = "old" if old else "haproxy"	# beside whom smcrd is
+        self.half_rate = None	# of its requests, once measured
         self.servers = Servers(t)
         self.configurations = {}	# of who is compared: "setup side end" -> text
-        self._setups, self._ways = {}, {}
+        self._makers, self._setups, self._ways = setups, {}, {}
 
     def program(self, side):
         return os.path.join(self.old, "smcrd") if side == "old" else Daemon.program
+
+    def setup(self, name):
+        if name not in self._setups:
+            self._setups[name] = self._makers[name](self)
+        return self._setups[name]
 
     def way(self, setup, side):
         """The one that stands for the whole run."""
@@ -147,9 +149,7 @@ class Bench:
 
     def fresh_way(self, setup, side):
         """One with processes of its own, so that no earlier measurement's memory counts; the caller ends it."""
-        if setup not in self._setups:
-            self._setups[setup] = SETUPS[setup](self)
-        make = self._setups[setup]
+        make = self.setup(setup)
         if side == "direct":
             return make.direct(side)
         way, confs = make.smcrd(side) if side in OF_SMCRD else make.haproxy(side)

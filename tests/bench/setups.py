@@ -1,0 +1,16 @@
+"""The setups that rows are measured in, by name: each is made when a row first wants it, with the bench (ways.py)."""
+from link import DelayedLink
+from ways import Loopback
+
+BUFFER = 512 * 1024
+
+SETUPS = {
+    "loopback": Loopback,
+    # Memory that a connection does not need any more goes back soon, not after a minute.
+    "idle": lambda bench: Loopback(bench, smcr={"rmb_idle": "1s"}),
+    "delay-0": lambda bench: DelayedLink(bench, 0),
+    "delay-5": lambda bench: DelayedLink(bench, 5),
+    "delay-20": lambda bench: DelayedLink(bench, 20),
+    "delay-5-buffers": lambda bench: DelayedLink(bench, 5, BUFFER),
+    "delay-20-buffers": lambda bench: DelayedLink(bench, 20, BUFFER),
+}
