@@ -37,8 +37,9 @@ def row_document(row):
             "notes": []}
 
 
-def one_line(e):
-    return "; ".join(str(e).split("\n")).strip("; ") if isinstance(e, (Failure, Skip)) else repr(e)
+def one_line(t, e):
+    text = str(e) if isinstance(e, (Failure, Skip)) else repr(e)
+    return "; ".join(text.strip().split("\n")).replace(t.dir + "/", "")
 
 
 def usable_sides(bench, row, out):
@@ -46,7 +47,7 @@ def usable_sides(bench, row, out):
     try:
         bench.setup(row.setup)
     except (Skip, Failure) as e:
-        out["skipped"] = one_line(e)
+        out["skipped"] = one_line(bench.t, e)
         return []
     sides = []
     for side in row.sides:
@@ -57,9 +58,9 @@ def usable_sides(bench, row, out):
                 bench.way(row.setup, side)
             sides.append(side)
         except (Skip, Failure) as e:
-            out["left_out"][side] = one_line(e)
+            out["left_out"][side] = one_line(bench.t, e)
     if row.subject not in sides:
-        out["skipped"] = out["left_out"][row.subject]
+        out["skipped"] = out["left_out"].pop(row.subject)
         return []
     return sides
 
@@ -75,7 +76,7 @@ def measure_row(bench, row, rounds, out):
                 sample[side] = row.measure(bench, row.setup, side) if row.fresh else row.measure(bench, bench.way(row.setup, side))
                 progress(".")
             except Exception as e:	# one measurement is lost, not the run
-                out["failures"].append(f"round {n + 1}, {side}: {one_line(e)}")
+                out["failures"].append(f"round {n + 1}, {side}: {one_line(bench.t, e)}")
                 progress("!")
 
 
@@ -110,7 +111,8 @@ def arguments():
     p.add_argument("--old", metavar="BUILD", help="against the smcrd of that build directory, and nothing else")
     p.add_argument("--json", metavar="FILE", help="where the samples go (default bench.json in the build directory)")
     p.add_argument("--from", dest="files", nargs="+", metavar="FILE", help="only print what these files have")
-    p.add_argument("--markdown", action="store_true", help="print the table as doc/performance.md has it")
+    p.add_argument("--markdown", nargs="?", const="", metavar="FILE",
+                   help="the table as doc/performance.md has it; with a FILE: put it there, in place of the one that it has")
     p.add_argument("--list", action="store_true", help="names of the rows")
     args = p.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 7)
@@ -154,10 +156,13 @@ def main():
         return 0
     try:
         doc, whole = (document.load(args.files), True) if args.files else run(args)
-    except Failure as e:
+        if args.markdown:
+            table.replace_in(args.markdown, doc)
+        else:
+            print((table.text if args.markdown is None else table.markdown)(doc))
+    except (Failure, OSError) as e:
         print(f"bench: {e}", file=sys.stderr)
         return 1
-    print((table.markdown if args.markdown else table.text)(doc))
     if not whole:
         return 130
     return 1 if any(r["failures"] for r in doc["rows"]) else 0

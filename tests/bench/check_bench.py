@@ -91,6 +91,13 @@ def _(t):
     out = t.run([*BENCH, "--from", *paths[:3], "--markdown"]).decode()
     check("| Row | k/s | 5 (5 to 5) | 20 (10 to 30) | 4.00 (2.00 to 6.00) | better |" in out, out)
     t.run([*BENCH, "--from", paths[3]], status=1)
+    with open(t.path("page.md"), "w") as f:
+        f.write(f"Before\n{table.BEGIN}old words\n{table.END}After\n")
+    t.run([*BENCH, "--from", *paths[:3], "--markdown", t.path("page.md")])
+    with open(t.path("page.md")) as f:
+        page = f.read()
+    equal(page, f"Before\n{table.BEGIN}{out.strip()}\n{table.END}After\n", "a page with the table in place of its old one")
+    t.run([*BENCH, "--from", paths[0], "--markdown", paths[2]], status=1)
     try:
         document.load(paths[3:])
     except Failure as e:

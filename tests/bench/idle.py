@@ -1,4 +1,5 @@
 """Measurements of connections that stand still: their memory, and what they cost in CPU."""
+import resource
 import socket
 import time
 
@@ -6,6 +7,7 @@ from harness import check, recv_exact, wait_until
 from ways import VALUES
 
 FRESH = 5000
+SPARE_FILES = 400	# that a process has beside those of connections: listeners, links, epoll
 RMB_IDLE_S = 1.0	# as setup "idle" has it
 
 
@@ -39,6 +41,30 @@ def settled_rss(way):
         return time.monotonic() - state["since"] > 2 * RMB_IDLE_S
     wait_until(stands, "memory of idle connections stands still", 30)
     return way.rss()
+
+
+def many_count():
+    """10,000, or what the two files of each connection leave room for in one process."""
+    return min(10000, (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - SPARE_FILES) // 2)
+
+
+def many(bench, setup, side):
+    """So many connections: KiB of each, both processes together, and ms of CPU in 30 s in which nothing happens."""
+    way = bench.fresh_way(setup, side)
+    try:
+        first = connected(way, 1)
+        before = way.rss()
+        socks = connected(way, many_count())
+        rss = way.rss()
+        cpu, since = way.cpu(), time.monotonic()
+        time.sleep(10 * bench.seconds)	# what an idle process does is what is measured
+        cpu, took = way.cpu() - cpu, time.monotonic() - since
+        check(way.fallbacks() == 0, "all connections are on SMC-R")
+        for s in socks + first:
+            s.close()
+        return {"count": len(socks), "memory": (rss - before) / len(socks) / 1024, "cpu": cpu / took * 30 * 1000}
+    finally:
+        way.end()
 
 
 def memory(bench, setup, side):

@@ -7,9 +7,10 @@ import io
 import json
 import os
 import re
+import socket
 import statistics
 
-from harness import TOP_BUILD, Failure, Skip, need, wait_until
+from harness import TOP_BUILD, Failure, Skip, need, recv_exact, wait_until
 from programs import iperf3
 
 
@@ -132,6 +133,19 @@ def mixed(bench, way, small):
     if not beside:
         raise Failure("the bulk stream stood still")
     return dict(result, bulk=statistics.mean(beside) / 1000)
+
+
+def spread(bench, way, connections):
+    """Of so many connections at once, the percentage that the busiest worker has: near, far."""
+    socks = [socket.create_connection(way.at["redis"], 20) for _ in range(connections)]
+    for s in socks:
+        s.sendall(b"PING\r\n")
+        if recv_exact(s, 7) != b"+PONG\r\n":
+            raise Failure("Redis does not answer")
+    of_workers = [[w["connections"] for w in d.status()["workers"]] for d in way.procs]
+    for s in socks:
+        s.close()
+    return {end: 100 * max(counts) / connections for end, counts in zip(("near", "far"), of_workers)}
 
 
 def new_connections(bench, way):

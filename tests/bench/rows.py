@@ -41,6 +41,17 @@ ROWS = [
         (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less"))),
     row("idle", "memory of a connection, both processes", PROXIES, idle.memory,
         (Figure("fresh", "fresh", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")), setup="idle", fresh=True),
+    row("idle-10k", "10,000 idle connections", PROXIES, idle.many,
+        (Figure("count", "", "in fact", "more"), Figure("memory", "memory of each, both processes", "KiB", "less"),
+         Figure("cpu", "CPU", "ms in 30 s", "less")), setup="many", fresh=True),
+    row("unix-64", "UNIX sockets: Redis GET, 64 connections", ALL, measure.redis, (RATE, P99, CPU), setup="unix", clients=64),
+    row("unix-512", "UNIX sockets: Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), setup="unix", clients=512),
+    row("workers-512", "2 workers: Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), setup="workers",
+        clients=512),
+    row("workers-mixed", "2 workers: Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed,
+        (P50, P99, P999, STREAM), setup="workers", small=functools.partial(measure.load, rate=2000)),
+    row("workers-spread", "2 workers, 600 connections: the busier one's share", ("smcrd",), measure.spread,
+        (Figure("near", "near", "%", "less"), Figure("far", "far", "%", "less")), setup="workers", connections=600),
 ]
 
 # The link itself, then with delay (each way): buffers as they are by default, and the same ones for both.

@@ -3,7 +3,9 @@ Tables of a benchmark's document (document.py), as text for a terminal and as Ma
 printed is in the document, so a table of an earlier run needs nothing but its file.
 """
 import stats
+from harness import Failure
 
+BEGIN, END = "<!-- made by bench.py --markdown: begin -->\n", "<!-- end -->\n"
 SIDES = ("direct", "haproxy", "splice", "old", "smcrd", "again")
 TITLES = {("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
           ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}
@@ -88,3 +90,14 @@ def markdown(doc):
         out += ["| " + " | ".join(line) + " |" for line in cells[1:]]
         out += [""]
     return "\n".join(out + [f"- {x}" for x in remarks(doc)])
+
+
+def replace_in(path, doc):
+    """Puts the tables into a Markdown file, between the two lines that say so."""
+    with open(path) as f:
+        before, begin, rest = f.read().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise Failure(f"{path} has no lines {BEGIN.strip()} and {END.strip()}")
+    with open(path, "w") as f:
+        f.write(before + BEGIN + markdown(doc).strip() + "\n" + END + after)

@@ -7,6 +7,7 @@ more pair of the same smcrd, for the noise), "old" (a pair of another build). Wa
 stand until the end. smcrd runs with its defaults where a setup does not say otherwise, haproxy with one thread.
 """
 import os
+import subprocess
 
 from harness import Daemon, Pair, Skip, need
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
@@ -64,9 +65,9 @@ class Servers:
             self.t.run([need("redis-cli"), "-s", self.redis.unix, "-x", "set", key], input=b"x" * length)
         return self.redis.host, self.redis.port
 
-    def _start_redis_unix(self):
+    def unix(self):
         self._get("redis")
-        return self.redis.unix
+        return {"redis": self.redis.unix}
 
     def _start_http(self):
         nginx = Nginx(self.t)
@@ -86,12 +87,11 @@ class Servers:
 class Loopback:
     """TCP on loopback. There is no network to hide behind: what is measured is the work of the processes."""
 
-    services = ("redis", "http", "iperf3", "sockperf")
-
-    def __init__(self, bench, maxconn=6000, smcr=None):
-        """maxconn: connections of a service; defaults are below the rows with idle ones. smcr: smcrd's settings of that name."""
-        self.bench, self.t, self.maxconn, self.smcr = bench, bench.t, maxconn, smcr
-        self.limit = {"max_connections": maxconn}
+    def __init__(self, bench, services=("redis", "http", "iperf3", "sockperf"), maxconn=6000, threads=1, **settings):
+        """maxconn: connections of a service; defaults are below the rows with idle ones. threads: of haproxy. settings: smcrd's
+        beside its defaults."""
+        self.bench, self.t, self.services, self.threads = bench, bench.t, services, threads
+        self.maxconn, self.settings = maxconn, {"log_level": "notice", **settings}
 
     def targets(self):
         return self.bench.servers.at(self.services)
@@ -100,19 +100,48 @@ class Loopback:
         return Way(self.targets(), [], self.t)
 
     def haproxy(self, side):
-        pair = HaproxyPair(self.t, self.targets(), splice=side == "splice", maxconn=self.maxconn)
+        pair = HaproxyPair(self.t, self.targets(), splice=side == "splice", maxconn=self.maxconn, threads=self.threads)
         return Way(pair.at, pair.procs, self.t), pair.confs
 
     def smcrd(self, side):
-        settings = {"log_level": "notice", "smcr": self.smcr}
-        pair = Pair(self.t, self.targets(), ingress=self.limit, egress=self.limit, a=settings, b=settings, start=False)
-        return self.started(side, pair, {n: (pair.host, port) for n, port in pair.port.items()})
+        limit = {"max_connections": self.maxconn}
+        pair = Pair(self.t, self.targets(), ingress=limit, egress=limit, a=self.settings, b=self.settings, start=False)
+        return started(self.bench.program(side), pair, {n: (pair.host, port) for n, port in pair.port.items()})
 
-    def started(self, side, pair, at):
-        for d in (pair.b, pair.a):
-            d.program = self.bench.program(side)
-            d.start()
-        return Way(at, [pair.a, pair.b], self.t), {"near": read(pair.a.conf_path), "far": read(pair.b.conf_path)}
+
+class Unix:
+    """Clients and the server are on UNIX sockets; between the two in between it is TCP."""
+
+    def __init__(self, bench):
+        self.bench, self.t = bench, bench.t
+
+    def direct(self, _side):
+        return Way(self.bench.servers.unix(), [], self.t)
+
+    def haproxy(self, _side):
+        pair = HaproxyPair(self.t, self.bench.servers.unix(), unix=True)
+        return Way(pair.at, pair.procs, self.t), pair.confs
+
+    def smcrd(self, side):
+        near, far = self.t.path(f"near{self.t.count()}"), self.bench.servers.unix()["redis"]
+        settings = {"log_level": "notice"}
+        pair = Pair(self.t, self.bench.servers.at(["redis"]), ingress={"listen": f"unix:{near}"}, egress={"to": f"unix:{far}"},
+                    a=settings, b=settings, start=False)
+        return started(self.bench.program(side), pair, {"redis": near})
+
+
+def started(program, pair, at):
+    """Way and configurations of a pair; what this smcrd has no setting for is skipped."""
+    daemons = [pair.b, pair.a]
+    for d in daemons:
+        said = subprocess.run([program, "-t", "-f", d.conf_path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False, timeout=30)
+        if said.returncode != 0:
+            raise Skip(f"this smcrd does not take the configuration: {said.stdout.decode(errors='replace').strip()}")
+    for d in daemons:
+        d.program = program
+        d.start()
+    return Way(at, [pair.a, pair.b], pair.t), {"near": read(pair.a.conf_path), "far": read(pair.b.conf_path)}
 
 
 def read(path):
