@@ -142,7 +142,7 @@ def spread(bench, way, connections):
         s.sendall(b"PING\r\n")
         if recv_exact(s, 7) != b"+PONG\r\n":
             raise Failure("Redis does not answer")
-    of_workers = [[w["connections"] for w in d.status()["workers"]] for d in way.procs]
+    of_workers = [[w["connections"]["smcr"] for w in d.status()["workers"]] for d in way.procs]
     for s in socks:
         s.close()
     return {end: 100 * max(counts) / connections for end, counts in zip(("near", "far"), of_workers)}
