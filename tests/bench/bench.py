@@ -46,7 +46,7 @@ def usable_sides(bench, row, out):
     """Those whose programs are there and run here; why others are not is in the document."""
     try:
         bench.setup(row.setup)
-    except (Skip, Failure) as e:
+    except Exception as e:
         out["skipped"] = one_line(bench.t, e)
         return []
     sides = []
@@ -57,7 +57,7 @@ def usable_sides(bench, row, out):
             else:
                 bench.way(row.setup, side)
             sides.append(side)
-        except (Skip, Failure) as e:
+        except Exception as e:
             out["left_out"][side] = one_line(bench.t, e)
     if row.subject not in sides:
         out["skipped"] = out["left_out"].pop(row.subject)
@@ -75,9 +75,25 @@ def measure_row(bench, row, rounds, out):
             try:
                 sample[side] = row.measure(bench, row.setup, side) if row.fresh else row.measure(bench, bench.way(row.setup, side))
                 progress(".")
+            except Skip as e:
+                out.update(skipped=one_line(bench.t, e), samples=[])
+                return
             except Exception as e:	# one measurement is lost, not the run
                 out["failures"].append(f"round {n + 1}, {side}: {one_line(bench.t, e)}")
                 progress("!")
+
+
+def fallen_back(bench):
+    """Words on each way whose figures are not SMC-R's alone."""
+    notes = []
+    for (setup, side), way in bench.ways():
+        try:
+            fallen = way.fallbacks()
+            if fallen:
+                notes.append(f"{fallen} connections of {side} ({setup}) fell back to TCP: figures are not SMC-R's alone")
+        except Failure as e:
+            notes.append(f"{side} ({setup}): {one_line(bench.t, e)}")
+    return notes
 
 
 def measure_all(bench, chosen, rounds, doc):
@@ -94,10 +110,7 @@ def measure_all(bench, chosen, rounds, doc):
         return False
     finally:
         doc["configurations"] = bench.configurations
-        for (setup, side), way in bench.ways():
-            fallen = way.fallbacks()
-            if fallen:
-                doc["notes"].append(f"{fallen} connections of {side} ({setup}) fell back to TCP: figures are not SMC-R's alone")
+        doc["notes"] += fallen_back(bench)
     return True
 
 

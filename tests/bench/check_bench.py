@@ -115,14 +115,17 @@ def _(t):
     t.run([*BENCH, "--row", "nonsense"], status=2)
 
 
-@case("one short row: a well-formed document, and its table", timeout=90)
+@case("one short row, where not all programs are installed: a well-formed document, and its table", timeout=90)
 def _(t):
-    need("redis-server", "redis-benchmark")
     path = t.path("bench.json")
-    out = t.run([*BENCH, "--quick", "--row", "redis-1", "--json", path], timeout=60).decode()
+    for program in need("redis-server", "redis-cli", "redis-benchmark"):
+        os.symlink(program, t.path(os.path.basename(program)))
+    out = t.run([*BENCH, "--quick", "--row", "redis-1", "--row", "round-trip", "--json", path], timeout=60,
+                env=dict(os.environ, PATH=t.dir)).decode()
     check("Redis GET, 1 connection" in out, out)
     doc = document.load([path])
-    row, = doc["rows"]
+    missing, row = doc["rows"]
+    equal((missing["skipped"], missing["samples"], missing["failures"]), ("sockperf is not installed", [], []), "round-trip")
     equal((row["failures"], row["skipped"], len(row["samples"])), ([], None, 1), "what went wrong, and the rounds")
     figures = row["samples"][0]["smcrd"]
     check(figures["rate"] > 0 and figures["cpu"] > 0, f"figures of smcrd: {figures}")
@@ -183,7 +186,7 @@ def _(t):
 
 @case("an interrupt keeps what was measured", timeout=90)
 def _(t):
-    need("redis-server", "redis-benchmark")
+    need("redis-server", "redis-cli", "redis-benchmark")
     path = t.path("bench.json")
     bench = t.spawn([*BENCH, "--row", "redis-1", "--rounds", "1000", "--seconds", "1", "--json", path], "bench")
     wait_until(lambda: "." in bench.log(), "the first measurement is over", 30)

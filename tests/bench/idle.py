@@ -1,4 +1,4 @@
-"""Measurements of connections that stand still: their memory, and what they cost in CPU."""
+"""Measurements of connections that stand still: their memory, what they cost in CPU, which worker has them."""
 import resource
 import socket
 import time
@@ -15,11 +15,20 @@ def connected(way, count):
     """So many sockets to Redis, each of which has had an answer."""
     socks = []
     for _ in range(count):
-        s = socket.create_connection(way.at["redis"], 20)
+        s = socket.create_connection(way.at("redis"), 20)
         s.sendall(b"PING\r\n")
         check(recv_exact(s, 7) == b"+PONG\r\n", "Redis answers")
         socks.append(s)
     return socks
+
+
+def spread(_bench, way, connections):
+    """Of so many connections at once, the percentage that the busiest worker has: near, far."""
+    socks = connected(way, connections)
+    of_workers = [[w["connections"]["smcr"] for w in d.status()["workers"]] for d in way.procs]
+    for s in socks:
+        s.close()
+    return {end: 100 * max(counts) / connections for end, counts in zip(("near", "far"), of_workers)}
 
 
 def fetch_large(s):

@@ -8,7 +8,7 @@ import subprocess
 from harness import TOP_BUILD, Daemon, Skip, hostport, need, wait_until
 from netns import Side
 from programs import HaproxyPair, Iperf3
-from ways import Way, read
+from ways import Way, started
 
 A, B = "10.78.0.1", "10.78.0.2"
 
@@ -50,9 +50,7 @@ class DelayedLink:
         self.targets = {"iperf3": (server.host, server.port)}
 
     def direct(self, _side):
-        way = Way(self.targets, [], self.a)
-        way.iperf3_options = ("-w", str(self.buffer)) if self.buffer else ()
-        return way
+        return Way(self.targets, [], self.a, ("-w", str(self.buffer)) if self.buffer else ())
 
     def haproxy(self, _side):
         pair = HaproxyPair(self.t, self.targets, ends=((self.a, A), (self.b, B)))
@@ -62,15 +60,11 @@ class DelayedLink:
         near, middle = self.t.port(), self.t.port()
         smcr = {"smcr": {"send_buffer": self.buffer}} if self.buffer else {}
         element = {"rmb_element": self.buffer} if self.buffer else {}
-        daemons = []
+        daemons = {}
         for name, where, host, kind, service in (
                 ("b", self.b, B, "egress", {"listen": hostport(B, middle), "to": hostport(*self.targets["iperf3"])}),
                 ("a", self.a, A, "ingress", {"listen": hostport(A, near), "to": hostport(B, middle)})):
             conf = {"log_level": "notice", "devices": [{"type": "siw", "address": host}], **smcr,
                     kind: [{"name": "iperf3", **service, **element}]}
-            daemon = Daemon(self.t, name, conf, start=False, wrap=where.wrap())
-            daemon.program = self.bench.program(side)
-            daemons.append(daemon.start())
-        far, near_daemon = daemons
-        return (Way({"iperf3": (A, near)}, [near_daemon, far], self.a),
-                {"near": read(near_daemon.conf_path), "far": read(far.conf_path)})
+            daemons[name] = Daemon(self.t, name, conf, start=False, wrap=where.wrap())
+        return started(self.bench.program(side), daemons["a"], daemons["b"], {"iperf3": (A, near)}, self.a)

@@ -7,10 +7,9 @@ import io
 import json
 import os
 import re
-import socket
 import statistics
 
-from harness import TOP_BUILD, Failure, Skip, need, recv_exact, wait_until
+from harness import TOP_BUILD, Failure, Skip, need, wait_until
 from programs import iperf3
 
 
@@ -31,31 +30,32 @@ def found(pattern, text, what):
 
 def bulk(bench, way, streams):
     """rate in Gbit/s, cpu in s/GB"""
-    host, port = way.at["iperf3"]
+    host, port = way.at("iperf3")
     before = way.cpu()
     got = iperf3(way.client, host, port, seconds=bench.seconds, streams=streams)["end"]["sum_received"]
     return with_cpu(way, before, got["bytes"] / 1e9, {"rate": got["bits_per_second"] / 1e9})
 
 
-def bulk_far(bench, way):
-    """rate of one stream in Gbit/s, without its first second, in which windows grow"""
-    host, port = way.at["iperf3"]
+def bulk_far(bench, way, round_trip_ms):
+    """One stream without its first second, in which windows grow: rate in Gbit/s, and what that means in KiB under way."""
+    host, port = way.at("iperf3")
     got = iperf3(way.client, host, port, seconds=bench.seconds, extra=("-O", "1", *way.iperf3_options))
-    return {"rate": got["end"]["sum_received"]["bits_per_second"] / 1e9}
+    rate = got["end"]["sum_received"]["bits_per_second"]
+    return {"rate": rate / 1e9, "flight": rate / 8 * round_trip_ms / 1000 / 1024}
 
 
 def round_trip(bench, way):
     """p50, p99 of 64 bytes there and back, us"""
-    host, port = way.at["sockperf"]
+    host, port = way.at("sockperf")
     out = way.run([need("sockperf"), "ping-pong", "--tcp", "-i", host, "-p", str(port), "-t", str(bench.seconds), "-m", "64",
                    "--full-rtt"], bench.seconds + 30)
     out = re.sub(r"\x1b\[[0-9;]*m", "", out)
     return {f"p{p}": found(rf"percentile {p}\.000 =\s*([\d.]+)", out, "sockperf")[0] for p in (50, 99)}
 
 
-def redis_run(way, service, clients, requests, command, size=3):
+def redis_run(way, clients, requests, command, size=3):
     """So many requests: rate in 1000/s, p99 in ms, cpu in us."""
-    at = way.at[service]
+    at = way.at("redis")
     where = ["-s", at] if isinstance(at, str) else ["-h", at[0], "-p", str(at[1])]
     before = way.cpu()
     out = way.run([need("redis-benchmark"), *where, "-c", str(clients), "-n", str(requests), "-d", str(size), "--csv", *command],
@@ -68,15 +68,15 @@ def redis_run(way, service, clients, requests, command, size=3):
     return with_cpu(way, before, requests / 1e6, result)
 
 
-def redis(bench, way, clients, command=("get", "k3"), size=3, service="redis"):
+def redis(bench, way, clients, command=("get", "k3"), size=3):
     """About as long as it is to be, whatever the speed: a short run first tells how many requests that is."""
-    probe = redis_run(way, service, clients, 20 * clients + 2000, command, size)
-    return redis_run(way, service, clients, max(int(probe["rate"] * 1000 * bench.seconds), clients * 10), command, size)
+    probe = redis_run(way, clients, 20 * clients + 2000, command, size)
+    return redis_run(way, clients, max(int(probe["rate"] * 1000 * bench.seconds), clients * 10), command, size)
 
 
 def load(bench, way, rate):
     """GETs on 64 connections at a given rate, latency from when each is due (open_load.c): load in 1000/s, percentiles in ms."""
-    host, port = way.at["redis"]
+    host, port = way.at("redis")
     got = json.loads(way.run([open_load(), host, str(port), "64", str(rate), str(bench.seconds), "k3"], bench.seconds + 30))
     return {"load": got["rate"] / 1000, "p50": got["p50_ms"], "p99": got["p99_ms"], "p999": got["p999_ms"]}
 
@@ -101,7 +101,7 @@ class BesideBulk:
     """One bulk stream on the way for as long as this context lasts."""
 
     def __init__(self, way):
-        host, port = way.at["iperf3"]
+        host, port = way.at("iperf3")
         self.argv = [need("iperf3"), "-c", host, "-p", str(port), "-t", "300", "-i", "0.5", "-f", "m", "--forceflush"]
         self.way, self.runs = way, []
 
@@ -135,22 +135,9 @@ def mixed(bench, way, small):
     return dict(result, bulk=statistics.mean(beside) / 1000)
 
 
-def spread(bench, way, connections):
-    """Of so many connections at once, the percentage that the busiest worker has: near, far."""
-    socks = [socket.create_connection(way.at["redis"], 20) for _ in range(connections)]
-    for s in socks:
-        s.sendall(b"PING\r\n")
-        if recv_exact(s, 7) != b"+PONG\r\n":
-            raise Failure("Redis does not answer")
-    of_workers = [[w["connections"]["smcr"] for w in d.status()["workers"]] for d in way.procs]
-    for s in socks:
-        s.close()
-    return {end: 100 * max(counts) / connections for end, counts in zip(("near", "far"), of_workers)}
-
-
 def new_connections(bench, way):
     """One request on each: rate in 1/s, cpu in us."""
-    host, port = way.at["http"]
+    host, port = way.at("http")
     before = way.cpu()
     out = way.run([need("wrk"), "-t", "1", "-c", "64", "-d", str(bench.seconds), "-H", "Connection: close",
                    f"http://{host}:{port}/small"], bench.seconds + 30)

@@ -50,17 +50,18 @@ ROWS = [
         clients=512),
     row("workers-mixed", "2 workers: Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed,
         (P50, P99, P999, STREAM), setup="workers", small=functools.partial(measure.load, rate=2000)),
-    row("workers-spread", "2 workers, 600 connections: the busier one's share", ("smcrd",), measure.spread,
+    row("workers-spread", "2 workers, 600 connections: the busier one's share", ("smcrd",), idle.spread,
         (Figure("near", "near", "%", "less"), Figure("far", "far", "%", "less")), setup="workers", connections=600),
 ]
 
 # The link itself, then with delay (each way): buffers as they are by default, and the same ones for both.
-for ms in (0, 5, 20):
-    ROWS.append(row(f"delay-{ms}", f"bulk, 1 stream, {ms} ms each way", ALL, measure.bulk_far, BULK_FIGURES[:1],
-                    setup=f"delay-{ms}", base="direct"))
-for ms in (5, 20):
-    ROWS.append(row(f"delay-{ms}-buffers", f"bulk, 1 stream, {ms} ms each way, buffers of 512 KiB", ("direct", "smcrd"),
-                    measure.bulk_far, BULK_FIGURES[:1], setup=f"delay-{ms}-buffers", base="direct"))
+FLIGHT = Figure("flight", "under way", "KiB", "more")
+ROWS.append(row("delay-0", "bulk, 1 stream, over the link without delay", ALL, measure.bulk_far, BULK_FIGURES[:1],
+                setup="delay-0", base="direct", round_trip_ms=0))
+for words, kind, sides in (("", "", ALL), (", buffers of 512 KiB", "-buffers", ("direct", "smcrd"))):
+    for ms in (5, 20):
+        ROWS.append(row(f"delay-{ms}{kind}", f"bulk, 1 stream, {ms} ms each way{words}", sides, measure.bulk_far,
+                        (*BULK_FIGURES[:1], FLIGHT), setup=f"delay-{ms}{kind}", base="direct", round_trip_ms=2 * ms))
 
 # A/A: what differs between these two is noise.
 NOISE = [

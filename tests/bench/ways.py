@@ -13,17 +13,22 @@ from harness import Daemon, Pair, Skip, need
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
 
 OF_SMCRD = ("smcrd", "again", "old")
+SERVERS = {"redis": "redis-server", "http": "nginx", "iperf3": "iperf3", "sockperf": "sockperf"}
 VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of their values
 
 
 class Way:
     """What a measurement sees: where to connect, and whose work counts."""
 
-    def __init__(self, at, procs, client):
+    def __init__(self, at, procs, client, iperf3_options=()):
         """at: service -> (host, port) or the path of a UNIX socket; procs: those in between; client: a Case, or what stands for
         one, where programs run that connect."""
-        self.at, self.procs, self.client = at, procs, client
-        self.iperf3_options = ()
+        self._at, self.procs, self.client, self.iperf3_options = at, procs, client, iperf3_options
+
+    def at(self, service):
+        if service not in self._at:
+            raise Skip(f"{SERVERS[service]} is not installed")
+        return self._at[service]
 
     def run(self, argv, timeout):
         """A client program's output."""
@@ -45,14 +50,14 @@ class Way:
 
 
 class Servers:
-    """Redis, nginx, iperf3 and sockperf, each started when it is first asked for."""
+    """Those of SERVERS that are installed, each started when it is first asked for."""
 
     def __init__(self, t):
         self.t = t
         self._at = {}
 
     def at(self, names):
-        return {n: self._get(n) for n in names}
+        return {n: self._get(n) for n in names if installed(SERVERS[n])}
 
     def _get(self, name):
         if name not in self._at:
@@ -66,6 +71,7 @@ class Servers:
         return self.redis.host, self.redis.port
 
     def unix(self):
+        need(SERVERS["redis"])
         self._get("redis")
         return {"redis": self.redis.unix}
 
@@ -84,10 +90,17 @@ class Servers:
         return self.t.addr, port
 
 
+def installed(program):
+    try:
+        return need(program)
+    except Skip:
+        return None
+
+
 class Loopback:
     """TCP on loopback. There is no network to hide behind: what is measured is the work of the processes."""
 
-    def __init__(self, bench, services=("redis", "http", "iperf3", "sockperf"), maxconn=6000, threads=1, **settings):
+    def __init__(self, bench, services=tuple(SERVERS), maxconn=6000, threads=1, **settings):
         """maxconn: connections of a service; defaults are below the rows with idle ones. threads: of haproxy. settings: smcrd's
         beside its defaults."""
         self.bench, self.t, self.services, self.threads = bench, bench.t, services, threads
@@ -106,7 +119,8 @@ class Loopback:
     def smcrd(self, side):
         limit = {"max_connections": self.maxconn}
         pair = Pair(self.t, self.targets(), ingress=limit, egress=limit, a=self.settings, b=self.settings, start=False)
-        return started(self.bench.program(side), pair, {n: (pair.host, port) for n, port in pair.port.items()})
+        at = {n: (pair.host, port) for n, port in pair.port.items()}
+        return started(self.bench.program(side), pair.a, pair.b, at, self.t)
 
 
 class Unix:
@@ -127,21 +141,20 @@ class Unix:
         settings = {"log_level": "notice"}
         pair = Pair(self.t, self.bench.servers.at(["redis"]), ingress={"listen": f"unix:{near}"}, egress={"to": f"unix:{far}"},
                     a=settings, b=settings, start=False)
-        return started(self.bench.program(side), pair, {"redis": near})
+        return started(self.bench.program(side), pair.a, pair.b, {"redis": near}, self.t)
 
 
-def started(program, pair, at):
-    """Way and configurations of a pair; what this smcrd has no setting for is skipped."""
-    daemons = [pair.b, pair.a]
-    for d in daemons:
+def started(program, near, far, at, client):
+    """Starts a pair of daemons: way and configurations. What this smcrd has no setting for is skipped."""
+    for d in (far, near):
         said = subprocess.run([program, "-t", "-f", d.conf_path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False, timeout=30)
         if said.returncode != 0:
             raise Skip(f"this smcrd does not take the configuration: {said.stdout.decode(errors='replace').strip()}")
-    for d in daemons:
+    for d in (far, near):
         d.program = program
         d.start()
-    return Way(at, [pair.a, pair.b], pair.t), {"near": read(pair.a.conf_path), "far": read(pair.b.conf_path)}
+    return Way(at, [near, far], client), {"near": read(near.conf_path), "far": read(far.conf_path)}
 
 
 def read(path):
