@@ -120,7 +120,7 @@ def arguments():
     p.add_argument("--row", action="append", choices=[r.name for r in rows.ROWS], metavar="NAME",
                    help="only this row; may be repeated")
     p.add_argument("--rounds", type=int, help="rounds of each row (default 7)")
-    p.add_argument("--seconds", type=int, help="length of one measurement (default 3)")
+    p.add_argument("--seconds", type=int, help="length of one measurement (default 2)")
     p.add_argument("--old", metavar="BUILD", help="against the smcrd of that build directory, and nothing else")
     p.add_argument("--json", metavar="FILE", help="where the samples go (default bench.json in the build directory)")
     p.add_argument("--from", dest="files", nargs="+", metavar="FILE", help="only print what these files have")
@@ -129,7 +129,7 @@ def arguments():
     p.add_argument("--list", action="store_true", help="names of the rows")
     args = p.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 7)
-    args.seconds = args.seconds or (1 if args.quick else 3)
+    args.seconds = args.seconds or (1 if args.quick else 2)
     if args.rounds < 1 or args.seconds < 1:
         p.error("at least one round and one second")
     return args

@@ -66,7 +66,7 @@ def many(bench, setup, side):
         socks = connected(way, many_count())
         rss = way.rss()
         cpu, since = way.cpu(), time.monotonic()
-        time.sleep(10 * bench.seconds)	# what an idle process does is what is measured
+        time.sleep(15 * bench.seconds)	# what an idle process does is what is measured
         cpu, took = way.cpu() - cpu, time.monotonic() - since
         check(way.fallbacks() == 0, "all connections are on SMC-R")
         for s in socks + first:

@@ -11,6 +11,14 @@ TITLES = {("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "sm
           ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}
 
 
+def title(subject, base):
+    return TITLES.get((subject, base), f"{subject} beside {base}")
+
+
+def ratio(q):
+    return f"{q:.2f}" if q >= 0.1 else f"{q:.3f}"
+
+
 def number(x):
     return f"{x:.0f}" if abs(x) >= 1000 else f"{x:.3g}"
 
@@ -43,7 +51,7 @@ def lines(rows, subject, base):
             parts = (row["heading"], f["heading"]) if i == 0 else (f["heading"],)
             out.append([("" if i == 0 else "- ") + ", ".join(x for x in parts if x), f["unit"],
                         *(cell(stats.values(row["samples"], s, f["key"])) for s in sides),
-                        cell(ratios, "{:.2f}".format), *([stats.verdict(ratios, f["better"])] if judged else [])])
+                        cell(ratios, ratio), *([stats.verdict(ratios, f["better"])] if judged else [])])
     return out
 
 
@@ -74,7 +82,7 @@ def text(doc):
     for (subject, base), rows in groups(doc):
         cells = lines(rows, subject, base)
         widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-        out += [TITLES.get((subject, base), f"{subject} beside {base}")]
+        out += [title(subject, base)]
         out += ["  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
                 for line in cells]
         out += [""]
@@ -85,7 +93,7 @@ def markdown(doc):
     out = [about(doc), ""]
     for (subject, base), rows in groups(doc):
         cells = lines(rows, subject, base)
-        out += [f"**{TITLES.get((subject, base), f'{subject} beside {base}').capitalize()}**", ""]
+        out += [f"**{title(subject, base)}**", ""]
         out += ["| " + " | ".join(cells[0]) + " |", "| --- " * len(cells[0]) + "|"]
         out += ["| " + " | ".join(line) + " |" for line in cells[1:]]
         out += [""]
