@@ -110,7 +110,7 @@ def measure_all(bench, chosen, rounds, doc):
         return False
     finally:
         doc["configurations"] = bench.configurations
-        doc["notes"] += fallen_back(bench)
+    doc["notes"] += fallen_back(bench)	# not after an interrupt, which ends the daemons as well
     return True
 
 
