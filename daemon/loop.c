@@ -1,18 +1,24 @@
 /*
- * The event loop, on libevent and one nested epoll descriptor. Owns both, the
- * signal events and the turn functions; the watched descriptors stay their
+ * The event loop: one epoll descriptor for all sockets, and libevent for
+ * signals. Owns both and the turn functions; the watched descriptors stay their
  * owners'. Called by everything in the daemon that waits.
  *
- * A turn: libevent sleeps (EVLOOP_ONCE), its callbacks run, then the turn
+ * A turn: one epoll_pwait, the callbacks of what is ready, then the turn
  * functions, always: with libevent's priorities a flush event starves behind
  * busy sockets. Sockets are not libevent events, because EV_READ misses a lone
  * urgent byte, no event at all misses a reset, EV_CLOSED spins on one, and
- * with EV_ET it misses it again.
+ * with EV_ET it misses it again. libevent's own descriptor cannot be nested in
+ * ours, so its signals are blocked but for the wait, which they interrupt, and
+ * only then libevent is asked what has come.
  */
 #include "daemon/loop.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,8 +30,8 @@
 #define BATCH 256 /* epoll events taken a turn; more wait for the next turn */
 #define TURNS_MAX 8
 #define SIGS_MAX 8
-#define NS_PER_US 1000
-#define US_PER_S 1000000
+#define NS_PER_MS 1000000
+#define SIGNALS_NS (50 * NS_PER_MS) /* a loop that does not sleep lets signals in so often */
 
 struct turn {
 	int64_t (*fn)(void *arg, int64_t now_ns);
@@ -34,7 +40,6 @@ struct turn {
 };
 
 struct loop_sig {
-	struct loop *loop;
 	struct event *ev;
 	void (*cb)(void *arg);
 	void *arg;
@@ -42,16 +47,15 @@ struct loop_sig {
 
 struct loop {
 	struct event_base *base;
-	struct event *ep_ev;
-	struct event *timer;
 	struct loop_sig sigs[SIGS_MAX];
 	unsigned sig_cnt;
+	sigset_t open;      /* the thread's signal mask of before the first loop_signal(): that of the wait */
+	int64_t signals_ns; /* signals were let in last */
 	int ep;
 	bool stop;
 	bool again;
 	bool ticked; /* now_ns was read in this turn */
 	int64_t now_ns;
-	int64_t timer_at; /* what the timer is armed for; INT64_MAX = not armed */
 	struct turn turns[TURNS_MAX];
 	unsigned turn_cnt;
 	/* The events being delivered: loop_del() blanks those of its descriptor. */
@@ -81,43 +85,12 @@ tick(struct loop *l)
 }
 
 static void
-on_epoll(evutil_socket_t fd, short what, void *arg)
-{
-	struct loop *l = arg;
-
-	(void)fd;
-	(void)what;
-	tick(l);
-	int n = epoll_wait(l->ep, l->batch, BATCH, 0);
-	l->batch_len = n > 0 ? (unsigned)n : 0;
-	for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
-		struct epoll_event *ev = &l->batch[l->batch_pos++];
-		struct loop_io *io = ev->data.ptr;
-
-		if (io != NULL)
-			io->cb(io, ev->events);
-	}
-	l->batch_pos = l->batch_len = 0;
-}
-
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	struct loop *l = arg;
-
-	(void)fd;
-	(void)what;
-	l->timer_at = INT64_MAX;
-}
-
-static void
 on_signal(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_sig *s = arg;
 
 	(void)fd;
 	(void)what;
-	tick(s->loop);
 	s->cb(s->arg);
 }
 
@@ -128,18 +101,11 @@ loop_new(void)
 
 	if (l == NULL)
 		return NULL;
-	l->now_ns = clock_ns();
-	l->timer_at = INT64_MAX;
+	l->now_ns = l->signals_ns = clock_ns();
 	l->base = event_base_new();
 	l->ep = epoll_create1(EPOLL_CLOEXEC);
-	if (l->base == NULL || l->ep < 0)
-		goto fail;
-	l->ep_ev = event_new(l->base, l->ep, EV_READ | EV_PERSIST, on_epoll, l);
-	l->timer = evtimer_new(l->base, on_timer, l);
-	if (l->ep_ev == NULL || l->timer == NULL || event_add(l->ep_ev, NULL) != 0)
-		goto fail;
-	return l;
-fail:
+	if (l->base != NULL && l->ep >= 0)
+		return l;
 	loop_free(l);
 	return NULL;
 }
@@ -151,12 +117,10 @@ loop_free(struct loop *l)
 		return;
 	for (unsigned i = 0; i < l->sig_cnt; i++)
 		event_free(l->sigs[i].ev);
-	if (l->ep_ev != NULL)
-		event_free(l->ep_ev);
-	if (l->timer != NULL)
-		event_free(l->timer);
 	if (l->base != NULL)
 		event_base_free(l->base);
+	if (l->sig_cnt > 0)
+		(void)pthread_sigmask(SIG_SETMASK, &l->open, NULL);
 	if (l->ep >= 0)
 		close(l->ep);
 	free(l);
@@ -186,17 +150,23 @@ int
 loop_signal(struct loop *l, int signo, void (*cb)(void *arg), void *arg)
 {
 	struct loop_sig *s = &l->sigs[l->sig_cnt];
+	sigset_t blocked, before;
 
 	if (l->sig_cnt == SIGS_MAX)
 		return -ENOSPC;
-	*s = (struct loop_sig){ .loop = l, .cb = cb, .arg = arg };
+	*s = (struct loop_sig){ .cb = cb, .arg = arg };
+	(void)sigemptyset(&blocked);
+	(void)sigaddset(&blocked, signo);
+	(void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
 	s->ev = evsignal_new(l->base, signo, on_signal, s);
 	if (s->ev == NULL || evsignal_add(s->ev, NULL) != 0) {
 		if (s->ev != NULL)
 			event_free(s->ev);
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return -ENOMEM;
 	}
-	l->sig_cnt++;
+	if (l->sig_cnt++ == 0)
+		l->open = before;
 	return 0;
 }
 
@@ -252,6 +222,43 @@ run_turns(struct loop *l)
 	return next;
 }
 
+/* Milliseconds until then, rounded up, as epoll wants them. */
+static int
+timeout_ms(const struct loop *l, int64_t until_ns)
+{
+	if (until_ns <= l->now_ns)
+		return 0;
+	if (until_ns == INT64_MAX)
+		return -1;
+	int64_t ms = (until_ns - l->now_ns - 1) / NS_PER_MS + 1;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* A wait that finds events, or need not wait, lets no signal in. */
+static bool
+signals_wait(struct loop *l)
+{
+	const struct timespec at_once = { 0 };
+
+	if (l->sig_cnt == 0 || l->now_ns - l->signals_ns < SIGNALS_NS)
+		return false;
+	l->signals_ns = l->now_ns;
+	return ppoll(NULL, 0, &at_once, &l->open) < 0 && errno == EINTR;
+}
+
+static void
+deliver(struct loop *l)
+{
+	for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
+		struct epoll_event *ev = &l->batch[l->batch_pos++];
+		struct loop_io *io = ev->data.ptr;
+
+		if (io != NULL)
+			io->cb(io, ev->events);
+	}
+	l->batch_pos = l->batch_len = 0;
+}
+
 int
 loop_run(struct loop *l)
 {
@@ -260,19 +267,16 @@ loop_run(struct loop *l)
 	l->stop = false;
 	next = run_turns(l);
 	while (!l->stop) {
-		bool at_once = next <= l->now_ns;
+		int n = epoll_pwait(l->ep, l->batch, BATCH, timeout_ms(l, next), l->sig_cnt > 0 ? &l->open : NULL);
+		bool interrupted = n < 0 && errno == EINTR;
 
-		/* A timer that fires too early costs one turn, so it is moved only to fire earlier. */
-		if (!at_once && next < l->timer_at) {
-			int64_t us = (next - l->now_ns + NS_PER_US - 1) / NS_PER_US;
-			const struct timeval tv = { .tv_sec = us / US_PER_S, .tv_usec = us % US_PER_S };
-
-			if (evtimer_add(l->timer, &tv) != 0)
-				return -ENOMEM;
-			l->timer_at = next;
-		}
-		if (event_base_loop(l->base, EVLOOP_ONCE | (at_once ? EVLOOP_NONBLOCK : 0)) < 0)
+		if (n < 0 && !interrupted)
+			return -errno;
+		l->batch_len = n > 0 ? (unsigned)n : 0;
+		tick(l);
+		if ((interrupted || signals_wait(l)) && event_base_loop(l->base, EVLOOP_NONBLOCK) < 0)
 			return -EIO;
+		deliver(l);
 		next = run_turns(l);
 	}
 	l->stop = false;

@@ -1,8 +1,8 @@
 /*
- * The event loop: the only file that knows libevent. One nested epoll
- * descriptor watches all sockets edge-triggered (read, write, urgent, hang-up,
- * error), paused or not, so that a reset is never missed and pausing costs no
- * system call; libevent runs that descriptor, signals and timers.
+ * The event loop: the only file that knows libevent. One epoll descriptor
+ * watches all sockets edge-triggered (read, write, urgent, hang-up, error),
+ * paused or not, so that a reset is never missed and pausing costs no system
+ * call; libevent runs the signals.
  */
 #pragma once
 
@@ -35,7 +35,8 @@ int loop_add(struct loop *, struct loop_io *);
 /* Before close(fd); no callback comes after this, even one already pending in this turn. */
 void loop_del(struct loop *, struct loop_io *);
 
-/* Signal handlers run in the loop. */
+/* The callback runs in the loop. From here on the signal is blocked in this thread, and in threads that it makes: to be called
+ * before any is made, or those would take it. */
 int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 
 /* Each turn: callbacks of ready descriptors and signals, then every turn function in the order added. A turn

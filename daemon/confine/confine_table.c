@@ -44,7 +44,7 @@
 #define RDMA_TYPE 0x1b00
 
 const struct confine_call confine_allowed[] = {
-	/* The loop: epoll by libevent and by us, wake-ups by eventfd, signals by a pipe of libevent's. */
+	/* The loop: epoll by us and by libevent, whose signals come by a pipe of its own; ppoll lets them in. */
 	{ .names = "epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 "
 	           "poll ppoll ppoll_time64 pselect6 pselect6_time64 select _newselect timerfd_create "
 	           "timerfd_settime timerfd_settime64" },

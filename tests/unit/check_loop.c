@@ -293,6 +293,48 @@ START_TEST(signals_arrive_in_the_loop)
 	run_until(&signals, 2, 0);
 }
 
+static int64_t
+sleepless_turn(void *arg, int64_t now_ns)
+{
+	return INT64_MIN;
+}
+
+START_TEST(signals_arrive_in_a_loop_that_never_sleeps)
+{
+	unsigned one = 1;
+
+	ck_assert_int_eq(loop_signal(lp, SIGUSR1, on_usr1, &one), 0);
+	ck_assert_int_eq(loop_add_turn(lp, sleepless_turn, NULL), 0);
+	kill(getpid(), SIGUSR1);
+	run_until(&signals, 1, 0);
+}
+
+static void
+remove_victim(void *arg)
+{
+	loop_del(lp, &w[0].io);
+	w[0].io.fd = -1;
+	signals++;
+}
+
+/* The socket is readable, and its event may have been fetched, when the signal's turn comes. */
+START_TEST(no_event_arrives_after_loop_del_by_a_signal)
+{
+	int sv[2];
+
+	tcp_pair(sv);
+	ck_assert_int_eq(loop_signal(lp, SIGUSR1, remove_victim, NULL), 0);
+	usleep(60000); /* the next turn looks for signals, events or not */
+	watch(&w[0], sv[1], note);
+	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
+	kill(getpid(), SIGUSR1);
+	run_until(&signals, 1, 0);
+	run_for(20 * MS);
+	ck_assert_uint_eq(w[0].calls, 0);
+	close(sv[0]);
+	close(sv[1]);
+}
+
 static unsigned at_once;
 
 static int64_t
