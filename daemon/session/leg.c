@@ -67,7 +67,8 @@ try_again(int err)
  * Does the next byte carry the urgent mark? A read that starts before the mark
  * stops at it, a read that starts on it runs over it. An edge that came without
  * LEG_URGENT was taken while ordinary bytes stood first, so the first read
- * after it need not ask. Otherwise the answer is good for a byte that is there
+ * after it need not ask; nor need any after a FIN that came without it, as
+ * nothing comes behind that. Otherwise the answer is good for a byte that is there
  * already: one that comes behind it would be read as an ordinary one.
  * 1, 0, or -errno of the look: -EAGAIN when nothing is there.
  */
@@ -77,7 +78,7 @@ at_mark(const struct leg *leg)
 	int at = 0;
 	char next;
 
-	if ((leg->flags & (LEG_FRESH | LEG_URGENT)) == LEG_FRESH)
+	if ((leg->flags & LEG_URGENT) == 0 && (leg->flags & (LEG_FRESH | LEG_RDHUP)) != 0)
 		return 0;
 	if (recv(leg->io.fd, &next, 1, MSG_PEEK) < 0)
 		return -errno;
@@ -196,7 +197,8 @@ dial_check(struct dial *d)
 {
 	if ((d->leg->flags & (LEG_WRITABLE | LEG_ERROR | LEG_HUP)) == 0)
 		return 0;
-	int err = net_error(d->leg->io.fd);
+	/* A socket that can be written and has no error is connected. */
+	int err = (d->leg->flags & (LEG_ERROR | LEG_HUP)) != 0 ? net_error(d->leg->io.fd) : 0;
 	if (err == 0 && (d->leg->flags & LEG_WRITABLE) == 0)
 		return 0;
 	d->leg->flags &= ~(unsigned)LEG_ERROR;

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/minmax.h"
 #include "daemon/device/devices.h"
-
-#define READ_MAX 512
 
 struct smcr_identity
 middle_identity(const struct sockaddr_storage *peer)
@@ -57,29 +56,38 @@ clc_out_flush(struct clc_out *out, struct leg *mid)
 }
 
 ssize_t
-clc_read(struct leg *mid, struct smcr_conn *conn)
+clc_read(struct leg *mid, struct smcr_conn *conn, struct clc_in *in)
 {
-	uint8_t buf[READ_MAX];
 	size_t want = smcr_clc_want(conn);
-	struct iovec iov = { buf, want < sizeof(buf) ? want : sizeof(buf) };
-	bool urgent;
 
 	if (want == 0)
 		return 0;
-	ssize_t n = leg_read(mid, &iov, 1, &urgent);
-	if (n > 0)
-		smcr_clc_input(conn, buf, (size_t)n);
-	return n;
+	if (in->off == in->len) {
+		/* No further than the message when an urgent byte is on its way: that would be data, and read as urgent. */
+		bool ahead = (mid->flags & LEG_URGENT) == 0;
+		struct iovec iov = { in->buf, ahead ? sizeof(in->buf) : min_size(want, sizeof(in->buf)) };
+		bool urgent;
+		ssize_t n = leg_read(mid, &iov, 1, &urgent);
+
+		if (n <= 0)
+			return n;
+		in->off = 0;
+		in->len = (uint16_t)n;
+	}
+	want = min_size(want, (size_t)(in->len - in->off));
+	smcr_clc_input(conn, in->buf + in->off, want);
+	in->off = (uint16_t)(in->off + want);
+	return (ssize_t)want;
 }
 
 void
-clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_out *out)
+clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_in *in, struct clc_out *out)
 {
 	ssize_t n;
 
 	do {
 		clc_out_take(out, conn);
-		n = clc_out_flush(out, mid) == 0 ? clc_read(mid, conn) : -1;
+		n = clc_out_flush(out, mid) == 0 ? clc_read(mid, conn, in) : -1;
 	} while (n > 0);
 	if (n < 0)
 		smcr_tcp_event(conn, SMCR_TCP_RST);

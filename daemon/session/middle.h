@@ -26,11 +26,18 @@ struct clc_out {
 	uint8_t buf[CLC_MAX_SENT_LEN + 28];
 };
 
+/* What was read of the middle and not given to the engine yet: a message is read in one piece, and what comes with it may be
+ * the next one, or data behind a Decline. */
+struct clc_in {
+	uint16_t off, len; /* bytes [off, len) of buf */
+	uint8_t buf[512];
+};
+
 /* Writes what the engine has and reads what it wants, as far as both go now. Tells the engine when the socket has failed, or
  * has ended where a message is wanted. */
-void clc_pump(struct leg *mid, struct smcr_conn *, struct clc_out *);
+void clc_pump(struct leg *mid, struct smcr_conn *, struct clc_in *, struct clc_out *);
 /* Only reads. > 0: number of bytes given to the engine; 0: nothing now, or end of data (LEG_EOF); < 0: the socket failed. */
-ssize_t clc_read(struct leg *mid, struct smcr_conn *);
+ssize_t clc_read(struct leg *mid, struct smcr_conn *, struct clc_in *);
 /* Takes the messages that the engine still has to send, before smcr_release(). */
 void clc_out_take(struct clc_out *, struct smcr_conn *);
 /* Writes what waits: 0, or -errno when the socket failed; out->len is what is left. */

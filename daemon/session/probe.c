@@ -19,6 +19,7 @@ struct probe {
 	struct session_pool *pool;
 	struct leg mid;
 	struct dial dial;
+	struct clc_in in;
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
@@ -200,7 +201,7 @@ pump_rendezvous(struct probe *p)
 	} else if (leg_broken(&p->mid) != 0) {
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 	} else {
-		clc_pump(&p->mid, p->conn, &p->out);
+		clc_pump(&p->mid, p->conn, &p->in, &p->out);
 	}
 }
 

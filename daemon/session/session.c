@@ -145,6 +145,16 @@ blame_event(struct session *s, enum session_event event)
 	}
 }
 
+/* FIN, unless both directions have ended: then the leg is closed at once, which says the same. */
+static void
+pass_fin(struct session *s, struct leg *leg)
+{
+	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
+
+	if ((s->flags & both) != both)
+		leg_shut(leg);
+}
+
 /* Calls for the engine and the legs. */
 static void
 carry_out(struct session *s, enum session_event event, unsigned act)
@@ -160,9 +170,9 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 	if ((act & ACT_PASS_RST) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_RST);
 	if ((act & ACT_FIN_APP) != 0)
-		leg_shut(&s->app);
+		pass_fin(s, &s->app);
 	if ((act & ACT_FIN_MID) != 0)
-		leg_shut(&s->mid);
+		pass_fin(s, &s->mid);
 	if ((act & (ACT_CLOSE_APP | ACT_RESET_APP)) != 0)
 		leg_close(&s->app, s->pool->env->loop, (act & ACT_RESET_APP) != 0);
 }

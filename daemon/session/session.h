@@ -46,9 +46,10 @@ enum {
 	WAY_CNT,
 };
 
-/* Only until data flows. */
+/* Only until data flows, and on TCP while the peer's Decline may still come. */
 struct setup {
 	struct dial dial; /* ingress: the middle; egress: the app leg */
+	struct clc_in in;
 	struct clc_out out;
 	const struct peer_rule *rule; /* SES_LOOK */
 	/* SES_LOOK: until when there was a first contact with the peer's address; INT64_MAX: it goes on; 0: never */

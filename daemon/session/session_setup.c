@@ -113,15 +113,19 @@ setup_choose_path(struct session *s)
 }
 
 /* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False when memory is out for
- * bytes of the peer's data that the engine had to read to see that they are no Decline. */
+ * bytes of the peer's data that were read already: the engine had to see that they are no Decline, or they came with one. */
 static bool
 leave_engine(struct session *s)
 {
-	uint8_t bytes[SMCR_LEFTOVER_MAX];
+	struct clc_in *in = &s->setup->in;
+	uint8_t bytes[SMCR_LEFTOVER_MAX + sizeof(in->buf)];
 
 	if (smcr_clc_want(s->conn) > 0)
 		return true;
-	size_t n = smcr_clc_leftover(s->conn, bytes, sizeof(bytes));
+	size_t n = smcr_clc_leftover(s->conn, bytes, SMCR_LEFTOVER_MAX), ahead = (size_t)(in->len - in->off);
+	memcpy(bytes + n, in->buf + in->off, ahead);
+	in->off = in->len;
+	n += ahead;
 	if (n > 0) {
 		struct buf *b = bufpool_get(&s->pool->bufs);
 
@@ -148,7 +152,7 @@ setup_decline_done(struct session *s)
 	if (s->conn == NULL)
 		return true;
 	do {
-		n = clc_read(&s->mid, s->conn);
+		n = clc_read(&s->mid, s->conn, &s->setup->in);
 	} while (n > 0);
 	if ((s->mid.flags & LEG_EOF) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
@@ -159,7 +163,7 @@ setup_decline_done(struct session *s)
 		session_event(s, SEV_MID_RESET);
 		return false;
 	}
-	return s->conn == NULL;
+	return s->conn == NULL && setup_finish(s);
 }
 
 void
@@ -195,7 +199,7 @@ fall_back(struct session *s)
 		 * (C.4). FIN, not RST, which could overtake the Decline. */
 		s->flags |= SF_RETRIED;
 		leg_close(&s->mid, s->pool->env->loop, false);
-		s->setup->out.len = 0;
+		s->setup->in.off = s->setup->in.len = s->setup->out.len = 0;
 		session_set_state(s, SES_CONNECT);
 		setup_dial(s);
 	} else {
@@ -214,6 +218,8 @@ setup_finish(struct session *s)
 	}
 	if (s->setup->out.len > 0)
 		return false;
+	if (s->state == SES_TCP && s->conn != NULL)
+		return true;
 	slab_put(&s->pool->setup_slab, s->setup);
 	s->setup = NULL;
 	return true;
@@ -248,7 +254,7 @@ pump_dial(struct session *s)
 static void
 pump_rendezvous(struct session *s, unsigned events)
 {
-	clc_pump(&s->mid, s->conn, &s->setup->out);
+	clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	if ((events & SMCR_EV_ESTABLISHED) != 0) {
 		s->path = PATH_SMCR;
 		if (session_kind(s) == CONFIG_INGRESS)
@@ -281,7 +287,7 @@ setup_pump(struct session *s)
 		fall_back(s);
 	else if (s->state == SES_ABORTING && smcr_clc_want(s->conn) > 0)
 		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
-		clc_pump(&s->mid, s->conn, &s->setup->out);
+		clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	else if (s->state == SES_ABORTING)
 		session_pump_middle(s);
 }

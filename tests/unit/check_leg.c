@@ -92,6 +92,7 @@ say(const char *text, int flags)
 	ck_assert_int_eq(send(peer, text, strlen(text), flags), (ssize_t)strlen(text));
 }
 
+static unsigned looks;             /* for the mark */
 static const char *say_after_look; /* urgent: it comes when the leg has asked for the mark, and has not read yet */
 
 /* In libc's place for the whole program. */
@@ -103,6 +104,7 @@ ioctl(int fd, unsigned long request, ...)
 	void *arg = va_arg(ap, void *);
 	va_end(ap);
 	int rc = (int)syscall(SYS_ioctl, fd, request, arg);
+	looks += request == SIOCATMARK;
 	if (request == SIOCATMARK && say_after_look != NULL) {
 		const char *text = say_after_look;
 
@@ -254,11 +256,31 @@ START_TEST(fin_is_read_behind_the_last_byte)
 	say("abc", 0);
 	shutdown(peer, SHUT_WR);
 	await(LOOP_RDHUP);
+	looks = 0;
 	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 3);
 	ck_assert_uint_eq(leg.flags & LEG_EOF, 0);
 	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 0);
+	ck_assert_uint_eq(looks, 0); /* nothing comes behind a FIN */
 	ck_assert_uint_eq(leg.flags & LEG_EOF, LEG_EOF);
 	ck_assert_int_eq(leg_broken(&leg), 0);
+}
+
+START_LOOP_TEST(an_urgent_byte_before_fin_comes_alone, 0, 2)
+{
+	char text[64] = "";
+
+	say("abc", 0);
+	if (_i == 1) {
+		await(LOOP_READ);
+		collect(text);
+	}
+	say("!", MSG_OOB);
+	say("d", 0);
+	shutdown(peer, SHUT_WR);
+	await(LOOP_RDHUP);
+	collect(text);
+	ck_assert_str_eq(text, "abc[!]d");
+	ck_assert_uint_eq(leg.flags & LEG_EOF, LEG_EOF);
 }
 
 START_TEST(a_reset_is_reported_once)

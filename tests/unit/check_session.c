@@ -134,6 +134,43 @@ START_LOOP_TEST(a_late_decline_is_not_taken_for_data, 0, 3)
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 }
 
+/* Data behind a Decline, in one piece with it (0), with the Proposal as well (1), behind one that comes late (2), and with an
+ * urgent byte at its end (3). */
+START_LOOP_TEST(data_that_comes_with_a_decline_is_passed_on, 0, 4)
+{
+	uint8_t msg[3 * FAKE_MSG_LEN], *at = msg;
+
+	fake.server_declines = _i == 2 ? DIAG : 0;
+	fake.late_declines = true;
+	gw_start();
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	fake_encode(at, FAKE_PROPOSAL, 0, 12345);
+	at += FAKE_MSG_LEN;
+	if (_i == 0 || _i == 2) {
+		uint8_t reply[FAKE_MSG_LEN];
+
+		ck_assert_int_eq(send(client, msg, FAKE_MSG_LEN, 0), FAKE_MSG_LEN);
+		UNTIL(recv(client, reply, sizeof(reply), 0) == FAKE_MSG_LEN);
+		ck_assert_int_eq(reply[4], _i == 0 ? FAKE_ACCEPT : FAKE_DECLINE);
+		at = msg;
+	}
+	fake_encode(at, FAKE_DECLINE, 0, DIAG + 1);
+	at += FAKE_MSG_LEN;
+	memcpy(at, "data", 4);
+	ck_assert_int_eq(send(client, msg, (size_t)(at + 4 - msg), 0), at + 4 - msg);
+	if (_i == 3)
+		gw_urgent(client, '!');
+	server = gw_accept();
+	gw_expect(server, _i == 3 ? "data[!]" : "data", GW_OPEN);
+	ck_assert_uint_eq(gw_pool(GW_IN)->fallbacks.peer.e[0].cnt, 1);
+	gw_say(server, "back");
+	if (_i == 1 || _i == 3)
+		UNTIL(recv(client, msg, FAKE_MSG_LEN, 0) == FAKE_MSG_LEN); /* the Accept */
+	gw_expect(client, "back", GW_OPEN);
+	gw_say(client, "more");
+	gw_expect(server, "more", GW_OPEN);
+}
+
 START_TEST(refusing_does_not_wait_for_a_late_decline)
 {
 	gw.svc[GW_OUT].fallback = CONFIG_FALLBACK_REFUSE;
