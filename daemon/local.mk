@@ -5,7 +5,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/options.c daemon/options.h \
 	daemon/notify.c daemon/notify.h \
 	daemon/log_text.c daemon/log_text.h \
-	daemon/loop.c daemon/loop.h daemon/env.h \
+	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
 	daemon/net.c daemon/net.h \
 	daemon/smcopt.c daemon/smcopt.h \
 	daemon/smcopt_prog.c daemon/smcopt_prog.h
@@ -28,6 +28,7 @@ check_UNIT += \
 	tests/unit/check_smcrd \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \
+	tests/unit/check_spin \
 	tests/unit/check_log_text
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)
 EXTRA_DIST += doc/port-mapper.md

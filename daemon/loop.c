@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -27,7 +28,8 @@
 
 #include "base/minmax.h"
 
-#define BATCH 256 /* epoll events taken a turn; more wait for the next turn */
+#define BATCH 256       /* epoll events taken a turn; more wait for the next turn */
+#define WANTED_NS 10000 /* a look that takes longer: somebody else ran meanwhile */
 #define TURNS_MAX 8
 #define SIGS_MAX 8
 #define NS_PER_MS 1000000
@@ -56,6 +58,7 @@ struct loop {
 	bool again;
 	bool ticked; /* now_ns was read in this turn */
 	int64_t now_ns;
+	struct spin spin;
 	struct turn turns[TURNS_MAX];
 	unsigned turn_cnt;
 	/* The events being delivered: loop_del() blanks those of its descriptor. */
@@ -259,6 +262,43 @@ deliver(struct loop *l)
 	l->batch_pos = l->batch_len = 0;
 }
 
+/* Looks for events so long without sleeping, and lets others run between two looks: the number of events. */
+static int
+look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
+{
+	int64_t now = from_ns, before;
+	int n;
+
+	do {
+		(void)sched_yield();
+		before = now;
+		n = epoll_wait(l->ep, l->batch, BATCH, 0);
+		now = clock_ns();
+	} while (n == 0 && now - from_ns < ns && now - before < WANTED_NS);
+	spin_ended(&l->spin, from_ns, now, n > 0 ? SPIN_HIT : now - before >= WANTED_NS ? SPIN_WANTED : SPIN_MISS);
+	return n;
+}
+
+/* As epoll_pwait() does. */
+static int
+wait_until(struct loop *l, int64_t until_ns)
+{
+	int ms = timeout_ms(l, until_ns), n = 0;
+	int64_t from_ns = 0, ns = 0;
+
+	if (l->spin.max_ns > 0 && ms != 0) {
+		from_ns = clock_ns();
+		ns = spin_begin(&l->spin, from_ns);
+	}
+	if (ns > 0)
+		n = look_awhile(l, from_ns, ns);
+	if (n == 0)
+		n = epoll_pwait(l->ep, l->batch, BATCH, ms, l->sig_cnt > 0 ? &l->open : NULL);
+	if (from_ns != 0)
+		spin_waited(&l->spin, from_ns, clock_ns());
+	return n;
+}
+
 int
 loop_run(struct loop *l)
 {
@@ -267,7 +307,7 @@ loop_run(struct loop *l)
 	l->stop = false;
 	next = run_turns(l);
 	while (!l->stop) {
-		int n = epoll_pwait(l->ep, l->batch, BATCH, timeout_ms(l, next), l->sig_cnt > 0 ? &l->open : NULL);
+		int n = wait_until(l, next);
 		bool interrupted = n < 0 && errno == EINTR;
 
 		if (n < 0 && !interrupted)
@@ -281,6 +321,18 @@ loop_run(struct loop *l)
 	}
 	l->stop = false;
 	return 0;
+}
+
+void
+loop_set_spin(struct loop *l, int64_t max_ns)
+{
+	spin_init(&l->spin, max_ns, clock_ns());
+}
+
+const struct spin_counters *
+loop_spin_counters(const struct loop *l)
+{
+	return &l->spin.ctr;
 }
 
 void

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
+#include "daemon/spin.h"
+
 struct loop;
 
 enum {
@@ -49,6 +51,10 @@ void loop_del_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void
 
 /* Asks for another turn at once, for work that a turn function made for one before it. */
 void loop_again(struct loop *);
+
+/* How long a wait may look for events before it sleeps, by the rules of spin.h; 0, the default: not at all. */
+void loop_set_spin(struct loop *, int64_t max_ns);
+const struct spin_counters *loop_spin_counters(const struct loop *);
 
 /* Monotonic time, read once per turn. */
 int64_t loop_now(const struct loop *);

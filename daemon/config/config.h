@@ -112,6 +112,8 @@ struct config_keepalive {
 	uint32_t smcr_min_s; /* between gateways, with data on SMC-R: idle_s or this, the longer one (RFC 7609 4.5.3) */
 };
 
+#define CONFIG_SPIN_AUTO INT32_MAX
+
 struct config {
 	char path[CONFIG_HOST_MAX];
 	struct config_service *services;
@@ -134,6 +136,7 @@ struct config {
 	} confine;
 
 	uint32_t drain_ms; /* SIGTERM waits this long for connections */
+	uint32_t spin_us;  /* the loop looks so long for events before it sleeps; or CONFIG_SPIN_AUTO */
 	int log_level;     /* enum log_level */
 };
 

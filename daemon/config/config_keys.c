@@ -10,6 +10,7 @@
 
 static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING },
 	{ "notice", LOG_LVL_NOTICE }, { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }, { NULL, 0 } };
+static const struct config_word spin_words[] = { { "off", 0 }, { "auto", CONFIG_SPIN_AUTO }, { NULL, 0 } };
 static const struct config_word fallback_words[] = { { "tcp", CONFIG_FALLBACK_TCP },
 	{ "refuse", CONFIG_FALLBACK_REFUSE }, { NULL, 0 } };
 static const struct config_word peer_words[] = { { "smcrd", SMCR_PEER_SMCRD }, { "linux", SMCR_PEER_LINUX },
@@ -54,6 +55,7 @@ const struct config_key config_keys[] = {
 	/* name, where, type, flags, min, max, default, place in memory, words */
 	{ "log_level", TOP, CONFIG_T_WORD, LIVE, 0, 0, "notice", CFG(log_level), log_words },
 	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
+	{ "spin", TOP, CONFIG_T_US_WORD, LIVE, 1, 1000, "off", CFG(spin_us), spin_words },
 
 	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },

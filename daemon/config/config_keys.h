@@ -25,6 +25,7 @@ enum config_type {
 	CONFIG_T_UINT,    /* integer -> uint8_t, uint16_t or uint32_t */
 	CONFIG_T_SIZE,    /* integer (bytes) or "64K", "1M" -> uint32_t or uint64_t */
 	CONFIG_T_US,      /* integer (seconds) or "50us", "1ms" -> uint32_t microseconds */
+	CONFIG_T_US_WORD, /* string, one of words or "50us", "1ms" -> uint32_t, the word's value or microseconds */
 	CONFIG_T_MS,      /* integer (seconds) or "500ms", "30s", "5m", "2h" -> uint32_t milliseconds */
 	CONFIG_T_SECONDS, /* the same, whole seconds only -> uint32_t seconds */
 	CONFIG_T_WORD,    /* string, one of words -> an enum or int */

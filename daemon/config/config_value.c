@@ -388,6 +388,39 @@ string_equal(const void *a, const void *b)
 	return strcmp(a, b) == 0;
 }
 
+/* -- a word or a time -- */
+
+static const struct config_word *
+find_word(const struct config_key *key, const char *text, uint64_t value)
+{
+	for (const struct config_word *w = key->words; w->text != NULL; w++)
+		if (text != NULL ? strcmp(w->text, text) == 0 : w->value == value)
+			return w;
+	return NULL;
+}
+
+static int
+set_number_or_word(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	const struct config_word *w = find_word(key, v->text, 0);
+
+	if (w == NULL)
+		return set_number(key, at, v, why);
+	store_number(key, at, w->value);
+	return 0;
+}
+
+static void
+print_number_or_word(const struct config_key *key, const void *at, FILE *out)
+{
+	const struct config_word *w = find_word(key, NULL, load_number(key, at));
+
+	if (w == NULL)
+		print_number(key, at, out);
+	else
+		fprintf(out, "\"%s\"", w->text);
+}
+
 /* -- the types -- */
 
 #define BIT(kind) (1u << CONFIG_V_##kind)
@@ -404,6 +437,8 @@ static const struct type_ops types[] = {
 	    1 },
 	[CONFIG_T_US] = { "seconds as an integer, or a string like \"50us\" or \"1ms\"", TEXT_OR_INT, NUMBER_OPS,
 	    micro_units, 1000000, 1 },
+	[CONFIG_T_US_WORD] = { "a word, or a string like \"50us\" or \"1ms\"", BIT(TEXT), set_number_or_word,
+	    print_number_or_word, NULL, micro_units, 1000000, 1 },
 	[CONFIG_T_MS] = { "seconds as an integer, or a string like \"500ms\" or \"30s\"", TEXT_OR_INT, NUMBER_OPS,
 	    time_units, 1000, 1 },
 	[CONFIG_T_SECONDS] = { "seconds as an integer, or a string like \"30s\" or \"10m\"", TEXT_OR_INT, NUMBER_OPS,

@@ -5,6 +5,7 @@
 #include "daemon/worker/worker.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,6 +126,17 @@ engine_config(const struct worker *w, const struct config *cfg)
 	return smcr;
 }
 
+/* On the only processor, what is waited for cannot happen meanwhile. */
+static int64_t
+spin_ns(const struct config *cfg)
+{
+	cpu_set_t cpus;
+
+	if (cfg->spin_us != CONFIG_SPIN_AUTO)
+		return cfg->spin_us * 1000LL;
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) > 1 ? SPIN_AUTO_NS : 0;
+}
+
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
 start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
@@ -152,6 +164,7 @@ start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cn
 		fprintf(err, "worker: %s\n", strerror(-rc));
 	else
 		loop_set_clock(w->env.loop, worker_clock, w);
+	loop_set_spin(w->env.loop, spin_ns(cfg));
 	return rc;
 }
 
@@ -203,6 +216,7 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 	w->policy.cfg = next;
 	smcr_reconfigure(w->env.eng, &smcr);
 	devices_reload(w->devices, next, err);
+	loop_set_spin(w->env.loop, spin_ns(next));
 	loop_again(w->env.loop);
 	return 0;
 }
@@ -303,6 +317,7 @@ void
 worker_stats(const struct worker *w, struct worker_stats *stats)
 {
 	const struct session_stats *s = &w->sessions.stats;
+	const struct spin_counters *spin = loop_spin_counters(w->env.loop);
 
 	*stats = (struct worker_stats){
 		.accept_pauses = s->accept_pauses,
@@ -315,6 +330,10 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.option_unknown = s->option_unknown,
 		.option_stray_clc = s->option_stray_clc,
 		.turns = w->turns,
+		.spins = spin->spins,
+		.spin_hits = spin->hits,
+		.spin_wanted = spin->wanted,
+		.spun_us = spin->spun_us,
 		.draining = w->draining,
 		.uptime_ns = w->env.now_ns - w->started_ns,
 	};

@@ -43,7 +43,8 @@ struct worker_stats {
 	uint64_t sessions_opened, sessions_closed, sessions_reset;
 	uint64_t tcp_bytes; /* carried on fallen-back connections */
 	uint64_t option_agreed, option_missing, option_unknown, option_stray_clc;
-	uint64_t turns; /* of the loop */
+	uint64_t turns;                                  /* of the loop */
+	uint64_t spins, spin_hits, spin_wanted, spun_us; /* spin.h */
 	bool draining;
 	int64_t uptime_ns;
 };

@@ -102,6 +102,10 @@
 	X(WORKER, accept_pauses, "accepting paused (out of file descriptors)") \
 	H("Daemon") \
 	X(WORKER, turns, "turns of the event loop") \
+	X(WORKER, spins, "waits that began by polling (spin)") \
+	X(WORKER, spin_hits, "of them ended by an event before the sleep") \
+	X(WORKER, spin_wanted, "of them given up: others wanted the processor") \
+	X(WORKER, spun_us, "microseconds of polling") \
 	X(CONTROL, clients, "control clients") \
 	X(CONTROL, clients_refused, "control clients refused (too many)") \
 	X(CONTROL, clients_timed_out, "control clients timed out") \

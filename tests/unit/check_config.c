@@ -495,6 +495,10 @@ static const struct {
 	{ "devices = ( { type = \"siw\"; address = \"::1\"; name = \"a\"; },\n"
 	  "{ type = \"verbs\"; device = \"*\"; name = \"a\"; } );",
 	    "t.conf:2: devices.name \"a\" is already used in line 1" },
+	{ "log_level = \"info\";\nspin = \"on\";",
+	    "t.conf:2: spin must be a word, or a string like \"50us\" or \"1ms\", not \"on\"" },
+	{ "log_level = \"info\";\nspin = \"2ms\";", "t.conf:2: spin must be from 1us to 1ms, not \"2ms\"" },
+	{ "log_level = \"info\";\nspin = \"0us\";", "t.conf:2: spin must be from 1us to 1ms, not \"0us\"" },
 	{ "control = {\npath = \"relative\"; };", "t.conf:2: control.path must be a string, an absolute path" },
 	{ "control = {\npath = \"/a\\nb\"; };", "t.conf:2: control.path has a control character" },
 	{ "control = {\nmode = \"0888\"; };", "t.conf:2: control.mode must be a string of octal digits" },
@@ -556,7 +560,7 @@ START_TEST(refuses_text_with_nul)
 
 static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
-    "log_level = \"debug\"; drain_timeout = \"1500ms\";\n"
+    "log_level = \"debug\"; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
@@ -588,6 +592,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_str_eq(cfg->path, "t.conf");
 	ck_assert_int_eq(cfg->log_level, 4);
 	ck_assert_uint_eq(cfg->drain_ms, 1500);
+	ck_assert_uint_eq(cfg->spin_us, 50);
 	ck_assert_str_eq(cfg->control_path, "/run/a \"b\\");
 	ck_assert_uint_eq(cfg->control_mode, 0600);
 	ck_assert(!cfg->keepalive.enabled);
@@ -718,6 +723,29 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 	round_trip("");
 	round_trip(full);
 	each_key(name_is_printed);
+}
+
+START_TEST(spinning_is_a_word_or_a_time)
+{
+	static const struct {
+		const char *text;
+		uint32_t us;
+	} cases[] = { { "off", 0 }, { "auto", CONFIG_SPIN_AUTO }, { "1us", 1 }, { "1ms", 1000 }, { "70us", 70 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[64], *printed = NULL;
+		size_t len;
+
+		snprintf(text, sizeof(text), "spin = \"%s\";", cases[i].text);
+		struct config *cfg = parse_ok(text);
+		ck_assert_uint_eq(cfg->spin_us, cases[i].us);
+		FILE *out = open_memstream(&printed, &len);
+		config_print(cfg, out);
+		fclose(out);
+		ck_assert_ptr_nonnull(strstr(printed, text));
+		free(printed);
+		config_free(cfg);
+	}
 }
 
 START_TEST(versions_of_smc_are_words_or_numbers)

@@ -61,6 +61,14 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		for (const struct config_word *w = k->words; w->text != NULL; w++, sep = ", ")
 			n += (size_t)snprintf(buf + n, cap - n, "%s%s", sep, w->text);
 		return buf;
+	case CONFIG_T_US_WORD:
+		n = 0;
+		for (const struct config_word *w = k->words; w->text != NULL; w++, sep = ", ")
+			n += (size_t)snprintf(buf + n, cap - n, "%s%s", sep, w->text);
+		config_number_format(k, k->min, min, sizeof(min));
+		config_number_format(k, k->max, max, sizeof(max));
+		snprintf(buf + n, cap - n, ", or a time from %s to %s", min, max);
+		return buf;
 	case CONFIG_T_SIZE:
 		what = "Size";
 		break;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tcp_pair.h"
@@ -331,6 +332,66 @@ START_TEST(no_event_arrives_after_loop_del_by_a_signal)
 	run_until(&signals, 1, 0);
 	run_for(20 * MS);
 	ck_assert_uint_eq(w[0].calls, 0);
+	close(sv[0]);
+	close(sv[1]);
+}
+
+static int64_t
+cpu_ns(void)
+{
+	struct timespec ts;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts), 0);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static unsigned hits;
+
+static int64_t
+count_hits(void *arg, int64_t now_ns)
+{
+	hits = (unsigned)loop_spin_counters(lp)->hits;
+	return INT64_MAX;
+}
+
+/* Two descriptors in one loop: a wait finds an event at its first look. */
+START_TEST(a_loop_that_may_spin_does_so_when_waits_are_short)
+{
+	int sv[2];
+
+	tcp_pair(sv);
+	loop_set_spin(lp, 200000);
+	watch(&w[0], sv[0], ping_pong);
+	watch(&w[1], sv[1], ping_pong);
+	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
+	ck_assert_int_eq(loop_add_turn(lp, count_hits, NULL), 0);
+	run_until(&hits, 100, 0); /* beside other load it stops now and then */
+	loop_del(lp, &w[0].io);
+	loop_del(lp, &w[1].io);
+	close(sv[0]);
+	close(sv[1]);
+	/* Idle: no more than a few times. */
+	run_for(20 * MS);
+	uint64_t spins = loop_spin_counters(lp)->spins;
+	int64_t used = cpu_ns();
+
+	run_for(300 * MS);
+	ck_assert_int_lt(cpu_ns() - used, 10 * MS);
+	ck_assert_uint_le(loop_spin_counters(lp)->spins - spins, 3);
+}
+
+START_TEST(a_loop_spins_only_when_told_to)
+{
+	int sv[2];
+
+	tcp_pair(sv);
+	watch(&w[0], sv[0], ping_pong);
+	watch(&w[1], sv[1], ping_pong);
+	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
+	run_until(&pongs, 5000, 0);
+	ck_assert_uint_eq(loop_spin_counters(lp)->spins, 0);
+	loop_del(lp, &w[0].io);
+	loop_del(lp, &w[1].io);
 	close(sv[0]);
 	close(sv[1]);
 }

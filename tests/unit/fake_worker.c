@@ -440,7 +440,8 @@ smcr_counters(const struct smcr *eng)
 void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
-	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, true, 98765 * S }
+	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514,
+		true, 98765 * S }
 	               : (struct worker_stats){ .uptime_ns = 98765 * S };
 }
 
