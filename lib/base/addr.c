@@ -2,12 +2,14 @@
 #include "base/addr.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 /* Only digits, no sign, no blank; at most max. */
 static int
@@ -90,6 +92,44 @@ addr_parse_port(const char *text, struct sockaddr_storage *out)
 	return 0;
 }
 
+bool
+addr_is_unix_text(const char *text)
+{
+	return strncmp(text, ADDR_UNIX, sizeof(ADDR_UNIX) - 1) == 0;
+}
+
+int
+addr_parse_unix(const char *text, struct sockaddr_storage *out)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	const char *path = text + sizeof(ADDR_UNIX) - 1;
+
+	if (!addr_is_unix_text(text))
+		return -EINVAL;
+	if (path[0] == '@')
+		return -EPERM;
+	/* It stands in log lines and in quotes. */
+	for (const char *p = path; *p != '\0'; p++)
+		if (iscntrl((unsigned char)*p) || strchr(" \"\\", *p) != NULL)
+			return -EINVAL;
+	/* "/dir/" and "/" are directories. */
+	if (path[0] != '/' || path[strlen(path) - 1] == '/')
+		return -EINVAL;
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(sun.sun_path, path);
+	memset(out, 0, sizeof(*out));
+	memcpy(out, &sun, sizeof(sun));
+	return 0;
+}
+
+/* Ends within the storage, also where the kernel has filled all of sun_path. */
+const char *
+addr_path(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_UNIX ? (const char *)ss + offsetof(struct sockaddr_un, sun_path) : "";
+}
+
 static const struct sockaddr_in *
 as_v4(const struct sockaddr_storage *ss)
 {
@@ -108,6 +148,10 @@ addr_format(const struct sockaddr_storage *ss, char *buf, size_t cap)
 	uint32_t scope = ss->ss_family == AF_INET6 ? as_v6(ss)->sin6_scope_id : 0;
 	char addr[INET6_ADDRSTRLEN] = "?", ifname[IF_NAMESIZE];
 
+	if (ss->ss_family == AF_UNIX) {
+		snprintf(buf, cap, ADDR_UNIX "%s", addr_path(ss));
+		return buf;
+	}
 	if (ss->ss_family == AF_INET)
 		inet_ntop(AF_INET, &as_v4(ss)->sin_addr, addr, sizeof(addr));
 	else if (ss->ss_family == AF_INET6)
@@ -129,6 +173,8 @@ addr_format_port(const struct sockaddr_storage *ss, char *buf, size_t cap)
 	addr_format(ss, host, sizeof(host));
 	if (ss->ss_family == AF_INET6)
 		snprintf(buf, cap, "[%s]:%u", host, addr_port(ss));
+	else if (ss->ss_family == AF_UNIX)
+		snprintf(buf, cap, "%s", host);
 	else
 		snprintf(buf, cap, "%s:%u", host, addr_port(ss));
 	return buf;
@@ -156,6 +202,8 @@ addr_set_port(struct sockaddr_storage *ss, uint16_t port)
 socklen_t
 addr_len(const struct sockaddr_storage *ss)
 {
+	if (ss->ss_family == AF_UNIX)
+		return sizeof(struct sockaddr_un);
 	return ss->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
@@ -182,11 +230,19 @@ addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *
 
 	if (a->ss_family != b->ss_family)
 		return false;
+	if (a->ss_family == AF_UNIX)
+		return strcmp(addr_path(a), addr_path(b)) == 0;
 	if (a->ss_family == AF_INET6 && as_v6(a)->sin6_scope_id != as_v6(b)->sin6_scope_id)
 		return false;
 	addr_to_v6(a, va);
 	addr_to_v6(b, vb);
 	return memcmp(va, vb, sizeof(va)) == 0;
+}
+
+bool
+addr_same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
 }
 
 void

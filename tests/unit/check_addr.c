@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -94,6 +95,47 @@ START_TEST(compares)
 	ck_assert(addr_is_loopback(&b));
 	ck_assert_int_eq(addr_parse("fe80::1%1", &a), 0);
 	ck_assert_int_eq(addr_parse("fe80::1%2", &b), 0);
+	ck_assert(!addr_same_host(&a, &b));
+}
+
+START_TEST(a_unix_socket_is_a_path)
+{
+	static const struct {
+		const char *text;
+		int rc;
+	} bad[] = { { "", -EINVAL }, { "/run/s", -EINVAL }, { "unix", -EINVAL }, { "unix:", -EINVAL },
+		{ "unix:s", -EINVAL }, { "unix:./s", -EINVAL }, { "unix:/", -EINVAL }, { "unix:/run/", -EINVAL },
+		{ "UNIX:/run/s", -EINVAL }, { "unix:/a b", -EINVAL }, { "unix:/a\nb", -EINVAL },
+		{ "unix:/a\"b", -EINVAL }, { "unix:/a\\b", -EINVAL }, { "unix:@s", -EPERM },
+		{ "127.0.0.1:80", -EINVAL } };
+	struct sockaddr_storage a, b = { .ss_family = 99 };
+	char text[200], buf[ADDR_STR_MAX], host[16];
+	uint16_t port;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(addr_parse_unix(bad[i].text, &b) == bad[i].rc, "%s", bad[i].text);
+	/* 107 bytes fit with a NUL, 108 do not. */
+	snprintf(text, sizeof(text), "unix:/%0107d", 1);
+	ck_assert_int_eq(addr_parse_unix(text, &b), -ENAMETOOLONG);
+	ck_assert_int_eq(b.ss_family, 99);
+	text[strlen(text) - 1] = '\0';
+	ck_assert_int_eq(addr_parse_unix(text, &a), 0);
+	ck_assert_str_eq(addr_format_port(&a, buf, sizeof(buf)), text);
+	ck_assert_str_eq(addr_format(&a, buf, sizeof(buf)), text);
+	ck_assert_str_eq(addr_path(&a), text + strlen("unix:"));
+	ck_assert_uint_eq(addr_port(&a), 0);
+	ck_assert(!addr_is_any(&a) && !addr_is_loopback(&a));
+	ck_assert(addr_is_unix_text("unix:") && !addr_is_unix_text("unix") && !addr_is_unix_text("localhost:1"));
+	/* No port, so no host and no name either. */
+	ck_assert_int_eq(addr_split("unix:/run/s", host, sizeof(host), &port), -EINVAL);
+	ck_assert_int_eq(addr_parse_port("unix:/run/s", &b), -EINVAL);
+
+	ck_assert_int_eq(addr_parse_unix("unix:/run/s", &a), 0);
+	ck_assert_int_eq(addr_parse_unix("unix:/run/s", &b), 0);
+	ck_assert(addr_same_host(&a, &b));
+	ck_assert_int_eq(addr_parse_unix("unix:/run/t", &b), 0);
+	ck_assert(!addr_same_host(&a, &b));
+	ck_assert_int_eq(addr_parse("127.0.0.1", &b), 0);
 	ck_assert(!addr_same_host(&a, &b));
 }
 
