@@ -7,6 +7,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
 	daemon/net.c daemon/net.h \
+	daemon/lsock.c daemon/lsock.h \
 	daemon/smcopt.c daemon/smcopt.h \
 	daemon/smcopt_prog.c daemon/smcopt_prog.h
 daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS)
@@ -29,6 +30,7 @@ check_UNIT += \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \
 	tests/unit/check_spin \
+	tests/unit/check_lsock \
 	tests/unit/check_log_text
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)
 EXTRA_DIST += doc/port-mapper.md

@@ -20,10 +20,10 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
-#include "daemon/control/control_listen.h"
 #include "daemon/device/device_preview.h"
 #include "daemon/config/loader.h"
 #include "daemon/loop.h"
+#include "daemon/lsock.h"
 #include "daemon/net.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
@@ -46,7 +46,7 @@ struct daemon {
 	struct control *control;
 	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
 	 * devices take requests only from a process that still has the rights with which it opened them. */
-	struct control_listen listen; /* control_new takes it over */
+	struct lsock listen;          /* control_new takes it over */
 	int fds[CONFIG_SERVICES_MAX]; /* listening: systemd's, then ours on low ports; worker_new takes them over */
 	unsigned fd_cnt;
 	struct smcopt option;
@@ -382,6 +382,7 @@ open_all(struct daemon *d, FILE *err)
 		.confine = &d->confine,
 		.listen = &d->listen,
 	};
+	const struct lsock_file control = control_file(d->cfg);
 	int n = sd_listen_fds(1);
 
 	if (n < 0 || n > CONFIG_SERVICES_MAX) {
@@ -400,7 +401,7 @@ open_all(struct daemon *d, FILE *err)
 		if (fd >= 0)
 			d->fds[d->fd_cnt++] = fd;
 	}
-	int rc = control_listen_open(&d->listen, d->cfg->control_path, d->cfg->control_mode, err);
+	int rc = lsock_open(&d->listen, &control, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
@@ -472,7 +473,7 @@ end(struct daemon *d)
 	if (d->loop != NULL)
 		stop_reload(d);
 	control_free(d->control);
-	control_listen_close(&d->listen);
+	lsock_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
 	smcopt_close(&d->option);
@@ -522,7 +523,7 @@ print_rights(struct daemon *d)
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { .listen = { .fd = -1, .lock = -1 }, .option = { .map = -1, .link = -1 } };
+	struct daemon d = { .listen = LSOCK_NONE, .option = { .map = -1, .link = -1 } };
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 

@@ -9,6 +9,7 @@
 #include "base/minmax.h"
 #include "daemon/control/control_parts.h"
 
+#define BACKLOG 16
 #define ACCEPTS_PER_TURN 8
 #define ACCEPT_PAUSE_NS 100000000
 
@@ -185,6 +186,7 @@ int
 control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *hooks, FILE *err,
     struct control **out)
 {
+	const struct lsock_file file = control_file(cfg);
 	struct control *ctl = calloc(1, sizeof(*ctl));
 	int rc = 0;
 
@@ -199,16 +201,16 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
 	list_init(&ctl->checks);
 	if (hooks->listen != NULL) {
 		ctl->listen = *hooks->listen;
-		*hooks->listen = (struct control_listen){ .fd = -1, .lock = -1 };
+		*hooks->listen = LSOCK_NONE;
 	} else {
-		rc = control_listen_open(&ctl->listen, cfg->control_path, cfg->control_mode, err);
+		rc = lsock_open(&ctl->listen, &file, err);
 	}
 	if (rc == 0)
-		rc = control_listen_start(&ctl->listen, err);
+		rc = lsock_start(&ctl->listen, file.what, BACKLOG, err);
 	if (rc == 0)
 		rc = watch_listener(ctl, err);
 	if (rc != 0) {
-		control_listen_close(&ctl->listen);
+		lsock_close(&ctl->listen);
 		free(ctl);
 		return rc;
 	}
@@ -235,6 +237,6 @@ control_free(struct control *ctl)
 	}
 	loop_del_turn(ctl->loop, control_turn, ctl);
 	loop_del(ctl->loop, &ctl->io);
-	control_listen_close(&ctl->listen);
+	lsock_close(&ctl->listen);
 	free(ctl);
 }

@@ -11,7 +11,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
-#include "daemon/control/control_listen.h"
+#include "daemon/lsock.h"
 #include "daemon/loop.h"
 #include "daemon/worker/worker.h"
 
@@ -32,9 +32,22 @@ struct control_hooks {
 	void (*drain)(void *arg);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
-	/* The listening socket if it was opened before (early.c), moved out of here; NULL: control_new opens it. */
-	struct control_listen *listen;
+	/* The listening socket if it was opened before , moved out of here; NULL: control_new opens it. */
+	struct lsock *listen;
 };
+
+/* The file of the listening socket. */
+static inline struct lsock_file
+control_file(const struct config *cfg)
+{
+	return (struct lsock_file){
+		.what = "control socket",
+		.path = cfg->control_path,
+		.mode = cfg->control_mode,
+		.owner = (uid_t)-1,
+		.group = (gid_t)-1,
+	};
+}
 
 /*
  * Listens at cfg->control_path with cfg->control_mode; a socket that a dead daemon left behind is replaced, a live

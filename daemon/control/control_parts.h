@@ -6,7 +6,7 @@
 
 #include "base/list.h"
 #include "daemon/control/control.h"
-#include "daemon/control/control_listen.h"
+#include "daemon/lsock.h"
 #include "daemon/control/control_request.h"
 #include "daemon/control/outbuf.h"
 #include "daemon/control/report.h"
@@ -25,7 +25,7 @@ struct control {
 	struct loop *loop;
 	struct worker *worker;
 	struct control_hooks hooks;
-	struct control_listen listen;
+	struct lsock listen;
 	struct loop_io io;
 	bool acceptable;          /* the listener may have clients waiting */
 	int64_t accept_at_ns;     /* not before: out of descriptors */

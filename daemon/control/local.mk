@@ -7,7 +7,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
 	daemon/control/report_lists.c \
-	daemon/control/control_listen.c daemon/control/control_listen.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \
 	daemon/control/control.c daemon/control/control.h

@@ -576,7 +576,7 @@ START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 /* Made while the process has all rights, used when it has started. */
 START_TEST(a_file_made_early_is_for_clients_later)
 {
-	struct control_listen early;
+	struct lsock early;
 	struct control_hooks hooks = { .listen = &early };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct config cfg = { .control_mode = 0600 };
@@ -585,12 +585,13 @@ START_TEST(a_file_made_early_is_for_clients_later)
 
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/early", dir);
 	strcpy(cfg.control_path, sun.sun_path);
-	ck_assert_int_eq(control_listen_open(&early, sun.sun_path, 0600, stderr), 0);
+	const struct lsock_file file = control_file(&cfg);
+	ck_assert_int_eq(lsock_open(&early, &file, stderr), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), -1);
 	ck_assert_int_eq(errno, ECONNREFUSED);
 	ck_assert_int_eq(control_new(loop, worker, &cfg, &hooks, stderr, &second), 0);
 	ck_assert_int_eq(early.fd, -1);
-	control_listen_close(&early);
+	lsock_close(&early);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
 	close(fd);
 	control_free(second);

@@ -1,0 +1,188 @@
+/* Listening sockets and their files; see lsock.h. */
+#include "daemon/lsock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_TRIES 100
+#define LOCK_WAIT_NS 10000000
+
+/*
+ * Two daemons that start at once must not both find a dead socket and then
+ * remove each other's: the directory is locked between the look and listen().
+ * -1 when it cannot be had, which is no reason not to start.
+ */
+static int
+lock_directory(const char *path)
+{
+	char copy[PATH_MAX];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (unsigned i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
+	return fd;
+}
+
+static void
+unlock(struct lsock *l)
+{
+	if (l->lock >= 0)
+		close(l->lock);
+	l->lock = -1;
+}
+
+/* Has a process the socket of this file open? 0: none has; -EADDRINUSE: one has; other: it cannot be said. Asks by a socket of
+ * another type, so that a server there sees no client. */
+static int
+probe(const struct sockaddr_un *sun)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	int rc = connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : errno;
+	close(fd);
+	if (rc == 0 || rc == EPROTOTYPE)
+		return -EADDRINUSE;
+	return rc == ECONNREFUSED || rc == ENOENT ? 0 : -rc;
+}
+
+/* Makes way for our socket. */
+static int
+clear_path(const struct sockaddr_un *sun, const char *what, FILE *err)
+{
+	struct stat st;
+
+	if (lstat(sun->sun_path, &st) != 0)
+		return 0;
+	if (!S_ISSOCK(st.st_mode)) {
+		fprintf(err, "%s %s: there is a file of this name that is no socket\n", what, sun->sun_path);
+		return -EEXIST;
+	}
+	int rc = probe(sun);
+	if (rc == -EADDRINUSE) {
+		fprintf(
+		    err, "%s %s: a running daemon listens there; stop it or set another path\n", what, sun->sun_path);
+		return rc;
+	}
+	if (rc == 0 && unlink(sun->sun_path) != 0)
+		rc = -errno;
+	if (rc != 0)
+		fprintf(err, "%s %s: cannot replace the old one: %s\n", what, sun->sun_path, strerror(-rc));
+	return rc;
+}
+
+/* Owner and group, by a descriptor of the file: whoever may write to the directory has no time to put something else there.
+ * Remembers which file it is. 0, or -errno and what could not be done in *step. */
+static int
+own_file(struct lsock *l, const struct lsock_file *f, const char **step)
+{
+	int fd = open(l->path, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+	struct stat st;
+
+	*step = "";
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) != 0) {
+		rc = -errno;
+	} else if (!S_ISSOCK(st.st_mode)) {
+		rc = -EEXIST;
+	} else if ((st.st_mode & 0777) != (f->mode & 0777)) {
+		*step = " (its directory has a default ACL, which does not let the mode be set)";
+		rc = -EPERM;
+	} else if ((f->owner != (uid_t)-1 && f->owner != st.st_uid) ||
+	    (f->group != (gid_t)-1 && f->group != st.st_gid)) {
+		*step = " (setting its owner and group)";
+		rc = fchownat(fd, "", f->owner, f->group, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	}
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	close(fd);
+	return rc;
+}
+
+static int
+bind_file(struct lsock *l, const struct sockaddr_un *sun, const struct lsock_file *f, const char **step)
+{
+	/* It has its mode from the first moment on. */
+	mode_t old = umask(~f->mode & 0777);
+	int rc = bind(l->fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : -errno;
+
+	umask(old);
+	*step = rc == -ENOENT ? " (its directory has to be made first)" : "";
+	if (rc != 0)
+		return rc;
+	rc = own_file(l, f, step);
+	if (rc != 0)
+		unlink(sun->sun_path);
+	return rc;
+}
+
+struct lsock
+lsock_of_fd(int fd)
+{
+	struct lsock l = LSOCK_NONE;
+
+	l.fd = fd;
+	return l;
+}
+
+int
+lsock_open(struct lsock *l, const struct lsock_file *f, FILE *err)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	const char *step = "";
+
+	*l = LSOCK_NONE;
+	if (strlen(f->path) >= sizeof(sun.sun_path)) {
+		fprintf(err, "%s %s: longer than %zu characters\n", f->what, f->path, sizeof(sun.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(sun.sun_path, f->path);
+	strcpy(l->path, f->path);
+	l->lock = lock_directory(f->path);
+	int rc = clear_path(&sun, f->what, err);
+	if (rc == 0) {
+		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		rc = l->fd >= 0 ? bind_file(l, &sun, f, &step) : -errno;
+		if (rc != 0)
+			fprintf(err, "%s %s: %s%s\n", f->what, f->path, strerror(-rc), step);
+	}
+	if (rc != 0)
+		lsock_close(l);
+	return rc;
+}
+
+int
+lsock_start(struct lsock *l, const char *what, int backlog, FILE *err)
+{
+	int rc = listen(l->fd, backlog) == 0 ? 0 : -errno;
+
+	unlock(l);
+	if (rc != 0)
+		fprintf(err, "%s %s: cannot listen: %s\n", what, l->path, strerror(-rc));
+	return rc;
+}
+
+void
+lsock_close(struct lsock *l)
+{
+	struct stat st;
+
+	unlock(l);
+	if (l->fd < 0)
+		return;
+	if (l->path[0] != '\0' && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+		unlink(l->path);
+	close(l->fd);
+	l->fd = -1;
+}

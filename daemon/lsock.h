@@ -1,0 +1,43 @@
+/*
+ * Listening sockets. One that we give a name in the file system, the control
+ * socket's or a service's, has a file, which is made, told apart from that of a
+ * live process, and removed at the end. Called by smcrd.c, control.c and
+ * reload.c; owned by whoever has it, and plain data: it is moved by copying.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+struct lsock {
+	int fd;   /* -1 = none */
+	int lock; /* of the directory, until we listen; -1 = none */
+	/* The file that is ours; "" = none: a TCP socket, or one of systemd's. */
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	dev_t dev;
+	ino_t ino;
+};
+
+#define LSOCK_NONE ((struct lsock){ .fd = -1, .lock = -1 })
+
+/* What a file is to be like. */
+struct lsock_file {
+	const char *what; /* in front of messages: "control socket" */
+	const char *path;
+	uint32_t mode;
+	uid_t owner; /* -1 = the process's own */
+	gid_t group; /* -1 = the process's own, or the directory's */
+};
+
+/* A socket that has no file of ours; none for a negative descriptor. */
+struct lsock lsock_of_fd(int fd);
+/* Makes the file, on which nobody listens yet: connecting fails. Replaces a socket that no process has open; never anything
+ * else. 0, or -errno with one line in err. */
+int lsock_open(struct lsock *, const struct lsock_file *, FILE *err);
+/* From here on clients may connect. 0 or -errno with one line in err. */
+int lsock_start(struct lsock *, const char *what, int backlog, FILE *err);
+/* Closes the descriptor and removes the file if it is still ours. Harmless when there is none. */
+void lsock_close(struct lsock *);

@@ -1,0 +1,158 @@
+/* Files of listening sockets: mode and owner, whose file it is, what stands in its place. */
+#include "daemon/lsock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static char dir[64], path[96], text[512];
+
+static void
+setup(void)
+{
+	strcpy(dir, "/tmp/check_lsock.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+}
+
+static void
+teardown(void)
+{
+	unlink(path);
+	ck_assert_int_eq(rmdir(dir), 0); /* nothing else was left */
+}
+
+UNIT_FIXTURE(setup, teardown);
+
+static int
+try_open(struct lsock *l, uint32_t mode, uid_t owner, gid_t group)
+{
+	const struct lsock_file file = {
+		.what = "test socket", .path = path, .mode = mode, .owner = owner, .group = group
+	};
+
+	memset(text, 0, sizeof(text));
+	FILE *err = fmemopen(text, sizeof(text), "w");
+	int rc = lsock_open(l, &file, err);
+	if (rc == 0)
+		rc = lsock_start(l, file.what, 1, err);
+	fclose(err);
+	return rc;
+}
+
+static struct lsock
+open_here(void)
+{
+	struct lsock l;
+
+	ck_assert_msg(try_open(&l, 0600, (uid_t)-1, (gid_t)-1) == 0, "%s", text);
+	return l;
+}
+
+static int
+dial(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	strcpy(sun.sun_path, path);
+	int rc = connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0 ? 0 : -errno;
+	close(fd);
+	return rc;
+}
+
+START_LOOP_TEST(a_file_has_its_mode_whatever_the_umask, 0, 3)
+{
+	static const mode_t modes[] = { 0600, 0666, 0777 };
+	mode_t old = umask(_i == 0 ? 0 : 0077);
+	struct lsock l;
+	struct stat st;
+
+	ck_assert_int_eq(try_open(&l, modes[_i], (uid_t)-1, (gid_t)-1), 0);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFSOCK | modes[_i]);
+	ck_assert_uint_eq(st.st_uid, geteuid());
+	ck_assert_uint_eq(umask(old), _i == 0 ? 0 : 0077);
+	lsock_close(&l);
+	ck_assert_int_eq(lstat(path, &st), -1);
+	lsock_close(&l);
+}
+
+START_TEST(a_file_is_given_to_somebody)
+{
+	struct lsock l;
+	struct stat st;
+
+	if (geteuid() != 0) {
+		ck_assert_int_eq(try_open(&l, 0600, geteuid() + 1, (gid_t)-1), -EPERM);
+		ck_assert_ptr_nonnull(strstr(text, "owner"));
+		return;
+	}
+	ck_assert_msg(try_open(&l, 0600, 12345, 54321) == 0, "%s", text);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert(st.st_uid == 12345 && st.st_gid == 54321);
+	lsock_close(&l);
+}
+
+/* Nobody who listens is disturbed, not even by a connection. */
+START_TEST(a_live_socket_is_left_alone)
+{
+	struct lsock l = open_here(), other;
+
+	ck_assert_int_eq(try_open(&other, 0600, (uid_t)-1, (gid_t)-1), -EADDRINUSE);
+	ck_assert_ptr_nonnull(strstr(text, "a running daemon listens there"));
+	ck_assert_int_eq(other.fd, -1);
+	ck_assert_int_eq(accept4(l.fd, NULL, NULL, SOCK_NONBLOCK), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_eq(dial(), 0);
+	lsock_close(&l);
+}
+
+START_TEST(a_dead_socket_is_replaced)
+{
+	struct lsock l = open_here();
+
+	close(l.fd); /* as if the process had been killed */
+	ck_assert_int_eq(dial(), -ECONNREFUSED);
+	struct lsock next = open_here();
+	ck_assert_int_eq(dial(), 0);
+	lsock_close(&next);
+	ck_assert_int_eq(dial(), -ENOENT);
+}
+
+/* Somebody has removed the file of a live daemon, and another one has made its own. */
+START_TEST(the_file_of_another_is_not_removed)
+{
+	struct lsock l = open_here();
+
+	unlink(path);
+	struct lsock other = open_here();
+	lsock_close(&l);
+	ck_assert_int_eq(dial(), 0);
+	lsock_close(&other);
+	ck_assert_int_eq(dial(), -ENOENT);
+}
+
+START_TEST(what_is_no_socket_is_never_removed)
+{
+	struct lsock l;
+	int fd = open(path, O_CREAT | O_WRONLY, 0600);
+
+	close(fd);
+	ck_assert_int_eq(try_open(&l, 0600, (uid_t)-1, (gid_t)-1), -EEXIST);
+	ck_assert_ptr_nonnull(strstr(text, "no socket"));
+	ck_assert_int_eq(access(path, F_OK), 0);
+	unlink(path);
+	ck_assert_int_eq(symlink("/dev/null", path), 0);
+	ck_assert_int_eq(try_open(&l, 0600, (uid_t)-1, (gid_t)-1), -EEXIST);
+	unlink(path);
+	strcat(path, "/none/s");
+	ck_assert_int_eq(try_open(&l, 0600, (uid_t)-1, (gid_t)-1), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(text, "its directory has to be made first"));
+}
