@@ -55,6 +55,15 @@ mode_cell(const json_t *c, char *buf, size_t cap)
 	snprintf(buf, cap, "%s", mode);
 }
 
+/* The uid of a program on a UNIX socket; nothing on TCP. */
+static void
+user_cell(const json_t *c, char *buf, size_t cap)
+{
+	buf[0] = '\0';
+	if (get_int(c, "app_uid") >= 0)
+		snprintf(buf, cap, "%" PRId64, get_int(c, "app_uid"));
+}
+
 /* On SMC-R the state of RFC 7609, otherwise the proxied connection's. */
 static void
 conn_state_cell(const json_t *c, char *buf, size_t cap)
@@ -157,6 +166,7 @@ static const struct column connections[] = {
 	{ .heading = "SERVICE", .key = "service" },
 	{ .heading = "ROLE", .key = "role" },
 	{ .heading = "APPLICATION", .key = "app" },
+	{ .heading = "APP-USER", .call = user_cell, .detail = true },
 	{ .heading = "PEER", .key = "peer" },
 	{ .heading = "MODE", .call = mode_cell },
 	{ .heading = "STATE", .call = conn_state_cell },

@@ -12,6 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/addr.h"
+#include "daemon/net.h"
+
 #define LOCK_TRIES 100
 #define LOCK_WAIT_NS 10000000
 
@@ -171,6 +174,41 @@ lsock_start(struct lsock *l, const char *what, int backlog, FILE *err)
 	if (rc != 0)
 		fprintf(err, "%s %s: cannot listen: %s\n", what, l->path, strerror(-rc));
 	return rc;
+}
+
+int
+lsock_listen(struct lsock *l, const struct config_service *cfg, FILE *err)
+{
+	char what[CONFIG_NAME_MAX + 32];
+	const struct lsock_file file = {
+		.what = what,
+		.path = addr_path(&cfg->listen),
+		.mode = cfg->listen_mode,
+		.owner = cfg->listen_owner.name[0] != '\0' ? cfg->listen_owner.id : (uid_t)-1,
+		.group = cfg->listen_group.name[0] != '\0' ? cfg->listen_group.id : (gid_t)-1,
+	};
+
+	snprintf(what, sizeof(what), "service %s: socket", cfg->name);
+	int rc = lsock_open(l, &file, err);
+	if (rc != 0)
+		return rc;
+	rc = lsock_start(l, what, NET_BACKLOG, err);
+	if (rc != 0)
+		lsock_close(l);
+	return rc;
+}
+
+bool
+lsock_listens_at(const struct lsock *l, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss), int_len = sizeof(int);
+	int type = 0, on = 0;
+
+	(void)getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &int_len);
+	(void)getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &int_len);
+	return type == SOCK_STREAM && on != 0 && getsockname(l->fd, (struct sockaddr *)&ss, &len) == 0 &&
+	    addr_same_place(&ss, addr);
 }
 
 void

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include "daemon/config/config.h"
+
 struct lsock {
 	int fd;   /* -1 = none */
 	int lock; /* of the directory, until we listen; -1 = none */
@@ -39,5 +41,9 @@ struct lsock lsock_of_fd(int fd);
 int lsock_open(struct lsock *, const struct lsock_file *, FILE *err);
 /* From here on clients may connect. 0 or -errno with one line in err. */
 int lsock_start(struct lsock *, const char *what, int backlog, FILE *err);
+/* Both for the UNIX socket of a service. 0 or -errno with one line in err. */
+int lsock_listen(struct lsock *, const struct config_service *, FILE *err);
+/* Does it listen for streams at this address? A socket unit of systemd may have ListenDatagram= or Accept=yes. */
+bool lsock_listens_at(const struct lsock *, const struct sockaddr_storage *);
 /* Closes the descriptor and removes the file if it is still ours. Harmless when there is none. */
 void lsock_close(struct lsock *);

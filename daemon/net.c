@@ -9,8 +9,6 @@
 
 #include "base/addr.h"
 
-#define BACKLOG 4096
-
 void
 net_addr_set(union net_addr *a, const struct sockaddr_storage *ss)
 {
@@ -25,7 +23,35 @@ net_addr_set(union net_addr *a, const struct sockaddr_storage *ss)
 		a->in6 = *in6;
 	} else if (ss->ss_family == AF_INET) {
 		memcpy(&a->in4, ss, sizeof(a->in4));
+	} else if (ss->ss_family == AF_UNIX) {
+		const char *path = addr_path(ss);
+
+		a->un = (struct net_unix){
+			.family = AF_UNIX,
+			.uid = (uid_t)-1,
+			.path = path[0] != '\0' ? path : NULL,
+		};
 	}
+}
+
+void
+net_addr_set_client(union net_addr *a, int fd)
+{
+	memset(a, 0, sizeof(*a));
+	a->un = (struct net_unix){ .family = AF_UNIX, .uid = (uid_t)-1 };
+	net_addr_add_peer(a, fd);
+}
+
+void
+net_addr_add_peer(union net_addr *a, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return;
+	a->un.uid = cred.uid;
+	a->un.pid = cred.pid;
 }
 
 void
@@ -44,6 +70,13 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 		(void)snprintf(buf, cap, "none");
 		return buf;
 	}
+	if (a->sa.sa_family == AF_UNIX) {
+		if (a->un.path != NULL)
+			(void)snprintf(buf, cap, ADDR_UNIX "%s", a->un.path);
+		else
+			(void)snprintf(buf, cap, ADDR_UNIX "uid=%d,pid=%d", (int)a->un.uid, (int)a->un.pid);
+		return buf;
+	}
 	net_addr_get(a, &ss);
 	return addr_format_port(&ss, buf, cap);
 }
@@ -51,7 +84,7 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 static void
 set_int(int fd, int level, int name, int value)
 {
-	/* Of no consequence when refused (Unix sockets of systemd, odd kernels). */
+	/* Of no consequence when refused (odd kernels). */
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
@@ -75,7 +108,7 @@ net_listen(const struct sockaddr_storage *ss, bool share, const struct smcopt *o
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (opt != NULL)
 		smcopt_mark_listener(opt, fd);
-	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, BACKLOG) != 0) {
+	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, NET_BACKLOG) != 0) {
 		err = -errno;
 		close(fd);
 		return err;
@@ -90,7 +123,8 @@ net_connect(const struct sockaddr_storage *ss, const struct config_keepalive *ka
 
 	if (fd < 0)
 		return -errno;
-	net_tune(fd, ka);
+	if (ss->ss_family != AF_UNIX)
+		net_tune(fd, ka);
 	if (opt != NULL)
 		smcopt_mark(opt, fd);
 	if (connect(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 && errno != EINPROGRESS) {
@@ -112,6 +146,12 @@ net_tune(int fd, const struct config_keepalive *ka)
 	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->idle_s);
 	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)ka->interval_s);
 	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
+}
+
+void
+net_tune_unix(int fd)
+{
+	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
 }
 
 void
@@ -137,6 +177,15 @@ net_reset(int fd)
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 	close(fd);
+}
+
+bool
+net_allowed_user(const struct config_id *users, unsigned cnt, uid_t uid)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (users[i].id == uid)
+			return true;
+	return cnt == 0;
 }
 
 bool

@@ -1,6 +1,6 @@
 /*
- * Socket helpers for TCP: what the daemon's listeners, dials and sessions have
- * in common. No state. Addresses of connections are kept as union net_addr, 28
+ * Socket helpers: what the daemon's listeners, dials and sessions have in
+ * common. No state. Addresses of connections are kept as union net_addr, 28
  * bytes instead of sockaddr_storage's 128.
  */
 #pragma once
@@ -12,16 +12,33 @@
 #include "daemon/config/config.h"
 #include "daemon/smcopt.h"
 
+#define NET_BACKLOG 4096 /* of every listening socket that is a service's */
+
+/* The process at the other end of a UNIX socket, as the kernel knew it: a client at connect(), a server at listen(). */
+struct net_unix {
+	sa_family_t family; /* AF_UNIX */
+	uid_t uid;          /* -1 = not known */
+	pid_t pid;          /* 0 = not known, or of another PID namespace */
+	const char *path; /* of a server: within its configured address, which has to outlive this; NULL of a client */
+};
+
 union net_addr {
 	struct sockaddr sa;
+	struct net_unix un;
 	struct sockaddr_in in4;
 	struct sockaddr_in6 in6;
 };
 
-/* An IPv4-mapped IPv6 address, as a dual-stack listener gives it, becomes IPv4. */
+/* An IPv4-mapped IPv6 address, as a dual-stack listener gives it, becomes IPv4. A UNIX socket's path stays where it is. */
 void net_addr_set(union net_addr *, const struct sockaddr_storage *);
+/* The client of an accepted UNIX socket. */
+void net_addr_set_client(union net_addr *, int fd);
+/* Adds to the address of a UNIX socket who is at the other end of this connection to it. */
+void net_addr_add_peer(union net_addr *, int fd);
+/* Of IPv4 and IPv6. */
 void net_addr_get(const union net_addr *, struct sockaddr_storage *);
-/* "address:port", or "none" of an address that was never set, of at least ADDR_STR_MAX bytes; returns buf. */
+/* "address:port", "unix:/path", "unix:uid=1000,pid=4711" of a client on a UNIX socket, or "none" of an address that was never
+ * set. buf has ADDR_STR_MAX bytes at least and is returned. */
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
 
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.
@@ -30,15 +47,20 @@ int net_listen(const struct sockaddr_storage *, bool share, const struct smcopt 
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
 /* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. The SYN has
- * SMC-R's option unless it is NULL. */
+ * SMC-R's option unless it is NULL. -EAGAIN: the backlog of a UNIX socket is full, which nothing tells the end of. */
 int net_connect(const struct sockaddr_storage *, const struct config_keepalive *, const struct smcopt *);
-/* Options of every leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */
+/* Options of every TCP leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */
 void net_tune(int fd, const struct config_keepalive *);
+/* Of a UNIX socket, which inherits nothing: urgent bytes in line. */
+void net_tune_unix(int fd);
 /* The middle of a connection whose data is on SMC-R: keepalive no more often than it may be there. */
 void net_tune_idle_middle(int fd, const struct config_keepalive *);
 /* The pending error of a socket, cleared by asking: 0 or an errno. */
 int net_error(int fd);
-/* Close with RST instead of FIN. */
+/* Close with RST instead of FIN. A UNIX socket has no RST: its peer gets ECONNRESET when bytes of it are unread, which is
+ * the kernel's rule for close(). */
 void net_reset(int fd);
+/* Is the user in the list? True when there is none. */
+bool net_allowed_user(const struct config_id *, unsigned cnt, uid_t uid);
 /* Is the address in one of the blocks? True when there are none. */
 bool net_allowed(const struct config_net *, unsigned cnt, const struct sockaddr_storage *);

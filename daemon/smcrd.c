@@ -46,9 +46,9 @@ struct daemon {
 	struct control *control;
 	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
 	 * devices take requests only from a process that still has the rights with which it opened them. */
-	struct lsock listen;          /* control_new takes it over */
-	int fds[CONFIG_SERVICES_MAX]; /* listening: systemd's, then ours on low ports; worker_new takes them over */
-	unsigned fd_cnt;
+	struct lsock listen;                         /* control_new takes it over */
+	struct lsock socks[2 * CONFIG_SERVICES_MAX]; /* systemd's, then ours; worker_new takes them over */
+	unsigned sock_cnt;
 	struct smcopt option;
 	struct confine_state confine;
 	struct notify notify;
@@ -368,8 +368,44 @@ rights_to_keep(const struct daemon *d)
 	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
 }
 
+static bool
+is_passed(const struct daemon *d, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < d->sock_cnt; i++)
+		if (lsock_listens_at(&d->socks[i], addr))
+			return true;
+	return false;
+}
+
+/* Listening sockets of services: in directories where not everybody may make files, for other users, on low ports. A port that
+ * cannot be had is reported by worker_new. */
+static int
+open_sockets(struct daemon *d, FILE *err)
+{
+	for (unsigned i = 0; i < d->cfg->service_cnt && d->sock_cnt < 2 * CONFIG_SERVICES_MAX; i++) {
+		const struct config_service *svc = &d->cfg->services[i];
+		const struct smcopt *option = peer_rule_wants_option(svc->peer) ? &d->option : NULL;
+		bool local = svc->listen.ss_family == AF_UNIX;
+
+		if ((!local && addr_port(&svc->listen) >= LOW_PORTS) || is_passed(d, &svc->listen))
+			continue;
+		struct lsock sock = LSOCK_NONE;
+		int rc = 0;
+
+		if (local)
+			rc = lsock_listen(&sock, svc, err);
+		else
+			sock = lsock_of_fd(net_listen(&svc->listen, false, option));
+		if (rc != 0)
+			return rc;
+		if (sock.fd >= 0)
+			d->socks[d->sock_cnt++] = sock;
+	}
+	return 0;
+}
+
 /*
- * Opens first what takes rights: the TCP option, sockets of systemd, listeners on ports below 1024, the control socket. Then
+ * Opens first what takes rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket. Then
  * gives the rights up; threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
  */
 static int
@@ -390,22 +426,15 @@ open_all(struct daemon *d, FILE *err)
 		return -EINVAL;
 	}
 	for (int i = 0; i < n; i++)
-		d->fds[d->fd_cnt++] = SD_LISTEN_FDS_START + i;
+		d->socks[d->sock_cnt++] = lsock_of_fd(SD_LISTEN_FDS_START + i);
 	open_option(d);
-	/* A port that cannot be had is reported by worker_new. */
-	for (unsigned i = 0; i < d->cfg->service_cnt && d->fd_cnt < CONFIG_SERVICES_MAX; i++) {
-		const struct config_service *svc = &d->cfg->services[i];
-		const struct smcopt *option = peer_rule_wants_option(svc->peer) ? &d->option : NULL;
-		int fd = addr_port(&svc->listen) < LOW_PORTS ? net_listen(&svc->listen, false, option) : -1;
-
-		if (fd >= 0)
-			d->fds[d->fd_cnt++] = fd;
-	}
-	int rc = lsock_open(&d->listen, &control, err);
+	int rc = open_sockets(d, err);
+	if (rc == 0)
+		rc = lsock_open(&d->listen, &control, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
-		rc = worker_new(d->loop, d->cfg, &d->option, d->fds, d->fd_cnt, err, &d->worker);
+		rc = worker_new(d->loop, d->cfg, &d->option, d->socks, d->sock_cnt, err, &d->worker);
 	if (rc == 0)
 		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
@@ -476,6 +505,8 @@ end(struct daemon *d)
 	lsock_close(&d->listen);
 	if (d->worker != NULL)
 		worker_free(d->worker);
+	for (unsigned i = 0; i < d->sock_cnt; i++)
+		lsock_close(&d->socks[i]);
 	smcopt_close(&d->option);
 	loop_free(d->loop);
 	config_free(d->cfg);

@@ -5,25 +5,52 @@
 
 #include <errno.h>
 #include <libconfig.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/addr.h"
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
 #define FILE_MAX (1u << 20)
-#define TARGET_ADDRS_MAX 16
+#define DIGITS_MAX 24 /* any integer as text */
 
 /* -- groups of settings -- */
 
-/* A setting of libconfig as config_value; items has room for the strings of a list. */
-static struct config_value
-read_value(const config_setting_t *s, const char *items[CONFIG_ITEMS_MAX])
+/* What a list of a setting is kept in. */
+struct items {
+	const char *text[CONFIG_ITEMS_MAX];
+	char digits[CONFIG_ITEMS_MAX][DIGITS_MAX]; /* of integers */
+};
+
+/* The entries of a list: strings, or strings and integers. */
+static void
+read_items(const config_setting_t *s, struct items *items, struct config_value *v)
 {
-	struct config_value v = { .kind = CONFIG_V_OTHER, .items = items };
+	v->kind = CONFIG_V_LIST;
+	v->item_cnt = (unsigned)config_setting_length(s);
+	for (unsigned i = 0; i < v->item_cnt; i++) {
+		const config_setting_t *item = config_setting_get_elem(s, i);
+		int type = config_setting_type(item);
+		bool is_int = type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64;
+
+		if (is_int && v->kind == CONFIG_V_LIST)
+			v->kind = CONFIG_V_MIXED;
+		else if (!is_int && type != CONFIG_TYPE_STRING)
+			v->kind = CONFIG_V_OTHER;
+		if (i >= CONFIG_ITEMS_MAX)
+			continue;
+		items->text[i] = is_int ? items->digits[i] : config_setting_get_string(item);
+		if (is_int)
+			snprintf(items->digits[i], DIGITS_MAX, "%lld", config_setting_get_int64(item));
+	}
+}
+
+/* A setting of libconfig as config_value. */
+static struct config_value
+read_value(const config_setting_t *s, struct items *items)
+{
+	struct config_value v = { .kind = CONFIG_V_OTHER, .items = items->text };
 
 	switch (config_setting_type(s)) {
 	case CONFIG_TYPE_BOOL:
@@ -41,16 +68,7 @@ read_value(const config_setting_t *s, const char *items[CONFIG_ITEMS_MAX])
 		break;
 	case CONFIG_TYPE_ARRAY:
 	case CONFIG_TYPE_LIST:
-		v.kind = CONFIG_V_LIST;
-		v.item_cnt = (unsigned)config_setting_length(s);
-		for (unsigned i = 0; i < v.item_cnt; i++) {
-			const char *item = config_setting_get_string_elem(s, (int)i);
-
-			if (item == NULL)
-				v.kind = CONFIG_V_OTHER;
-			else if (i < CONFIG_ITEMS_MAX)
-				items[i] = item;
-		}
+		read_items(s, items, &v);
 		break;
 	default:
 		break;
@@ -62,8 +80,8 @@ static void
 load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *s, void *base)
 {
-	const char *items[CONFIG_ITEMS_MAX];
-	const struct config_value v = read_value(s, items);
+	struct items items;
+	const struct config_value v = read_value(s, &items);
 	char why[CONFIG_WHY_MAX];
 
 	if (config_value_set(key, base, &v, why) != 0)
@@ -168,34 +186,6 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 	}
 }
 
-/* -- names -- */
-
-static void
-lookup_target(struct config_build *b, unsigned line, struct config_target *t)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
-	struct addrinfo *list;
-	int rc = getaddrinfo(t->host, NULL, &hints, &list);
-
-	if (rc != 0) {
-		b->again += rc == EAI_AGAIN;
-		config_error(
-		    b, line, "cannot resolve %s: %s", t->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
-		return;
-	}
-	t->addrs = calloc(TARGET_ADDRS_MAX, sizeof(*t->addrs));
-	for (const struct addrinfo *ai = list; ai != NULL && t->addrs != NULL; ai = ai->ai_next) {
-		if ((ai->ai_family != AF_INET && ai->ai_family != AF_INET6) || t->addr_cnt == TARGET_ADDRS_MAX)
-			continue;
-		memcpy(&t->addrs[t->addr_cnt], ai->ai_addr, ai->ai_addrlen);
-		addr_set_port(&t->addrs[t->addr_cnt++], t->port);
-	}
-	if (t->addr_cnt == 0)
-		config_error(b, line, "cannot resolve %s: %s", t->host,
-		    t->addrs == NULL ? "out of memory" : "no IPv4 or IPv6 address");
-	freeaddrinfo(list);
-}
-
 /* -- the whole -- */
 
 static unsigned
@@ -234,12 +224,7 @@ build(struct config_build *b, const config_setting_t *root, unsigned flags)
 	config_check(b);
 	if (b->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)
 		return;
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		struct config_target *t = &b->cfg->services[i].to;
-
-		if (t->addr_cnt == 0 && t->host[0] != '\0')
-			lookup_target(b, config_line(b->service_src[i], "to"), t);
-	}
+	config_look_up(b);
 	if (b->errors == 0 && b->cfg->device_cnt == 0)
 		config_default_devices(b);
 }
@@ -314,6 +299,7 @@ config_free(struct config *cfg)
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		free(cfg->services[i].to.addrs);
 		free(cfg->services[i].allow);
+		free(cfg->services[i].allow_users);
 	}
 	free(cfg->services);
 	free(cfg->devices);
@@ -322,19 +308,31 @@ config_free(struct config *cfg)
 	free(cfg);
 }
 
+const char *
+config_target_str(const struct config_target *t, char *buf)
+{
+	if (t->port == 0)
+		snprintf(buf, CONFIG_TARGET_STR_MAX, "%s", t->host);
+	else
+		snprintf(buf, CONFIG_TARGET_STR_MAX, strchr(t->host, ':') != NULL ? "[%s]:%u" : "%s:%u", t->host,
+		    (unsigned)t->port);
+	return buf;
+}
+
 /* -- canonical form: every setting of the table, in its order, defaults written out -- */
 
+/* family: that a service listens on, which has no settings of the other one; 0 of all else. */
 static void
-print_settings(unsigned place, const void *base, const char *indent, FILE *out)
+print_settings(unsigned place, int family, const void *base, const char *indent, FILE *out)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		if ((k->where & place) == 0)
+		if ((k->where & place) == 0 || !config_key_fits(k, family))
 			continue;
 		if (!config_value_is_empty(k, base)) {
 			fprintf(out, "%s%s = ", indent, k->name);
 			config_value_print(k, base, out);
 			fputs(";\n", out);
-		} else if (k->type == CONFIG_T_NETS) {
+		} else if (k->type == CONFIG_T_NETS || k->type == CONFIG_T_USERS) {
 			/* Written as an empty list this would not parse again: see value_set_nets. */
 			fprintf(out, "%s# %s: everybody\n", indent, k->name);
 		}
@@ -357,9 +355,10 @@ print_list(const struct config *cfg, const struct config_section *sec, FILE *out
 			continue;
 		fprintf(out, "%s\n\t{\n", sep);
 		if (devices)
-			print_settings(config_device_place(cfg->devices[i].type), &cfg->devices[i], "\t\t", out);
+			print_settings(
+			    config_device_place(cfg->devices[i].type), AF_UNSPEC, &cfg->devices[i], "\t\t", out);
 		else
-			print_settings(sec->place, &cfg->services[i], "\t\t", out);
+			print_settings(sec->place, cfg->services[i].listen.ss_family, &cfg->services[i], "\t\t", out);
 		fputs("\t}", out);
 		sep = ",";
 	}
@@ -373,10 +372,10 @@ config_print(const struct config *cfg, FILE *out)
 		if (sec->list_max > 0) {
 			print_list(cfg, sec, out);
 		} else if (sec->place == CONFIG_AT_TOP) {
-			print_settings(sec->place, cfg, "", out);
+			print_settings(sec->place, AF_UNSPEC, cfg, "", out);
 		} else {
 			fprintf(out, "\n%s = {\n", sec->name);
-			print_settings(sec->place, cfg, "\t", out);
+			print_settings(sec->place, AF_UNSPEC, cfg, "\t", out);
 			fputs("};\n", out);
 		}
 	}

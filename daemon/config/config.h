@@ -15,6 +15,7 @@
 
 #define CONFIG_NAME_MAX 64
 #define CONFIG_HOST_MAX 256
+#define CONFIG_TARGET_STR_MAX (CONFIG_HOST_MAX + 16)
 
 enum config_fallback {
 	CONFIG_FALLBACK_TCP,
@@ -35,8 +36,8 @@ enum config_confine {
 };
 
 enum config_kind {
-	CONFIG_INGRESS, /* plain TCP in, SMC-R out to `to` */
-	CONFIG_EGRESS,  /* SMC-R in, plain TCP out to `to` */
+	CONFIG_INGRESS, /* plain TCP or a UNIX socket in, SMC-R out to `to` */
+	CONFIG_EGRESS,  /* SMC-R in, plain TCP or a UNIX socket out to `to` */
 };
 
 /* An address block of an allow list, IPv4 as IPv6-mapped. */
@@ -45,7 +46,13 @@ struct config_net {
 	uint8_t prefix_len; /* of 128 */
 };
 
-/* host:port as written, and the addresses it stood for when the configuration was loaded. */
+/* A user or group as written, a name or a number, and which it was when the configuration was loaded. */
+struct config_id {
+	char name[CONFIG_NAME_MAX]; /* "" = none */
+	uint32_t id;
+};
+
+/* host:port as written, and the addresses it stood for when the configuration was loaded; or "unix:/path", port 0. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
@@ -61,6 +68,11 @@ struct config_service {
 	struct config_target to;
 	struct config_net *allow; /* who may connect; empty = everybody */
 	unsigned allow_cnt;
+	/* Of an ingress that listens on a UNIX socket. */
+	struct config_id *allow_users; /* who may connect; empty = whoever the file lets */
+	unsigned allow_users_cnt;
+	uint32_t listen_mode;
+	struct config_id listen_owner, listen_group;
 	uint32_t max_connections;
 	uint32_t max_per_peer; /* of one source at the same time; 0 = no limit but max_connections */
 	uint32_t connect_ms;   /* to the peer (ingress) or the server (egress) */
@@ -145,6 +157,8 @@ struct config {
  * Names are resolved here: blocking, at start and on reload only. */
 int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
+/* As written: "host:port", "[IPv6]:port", "unix:/path"; buf has CONFIG_TARGET_STR_MAX bytes and is returned. */
+const char *config_target_str(const struct config_target *, char *buf);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);
 

@@ -34,6 +34,33 @@ connects_to_itself(const struct config_service *svc)
 	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0]));
 }
 
+static const char between_hosts[] = "cannot be a UNIX socket: between the gateways SMC-R begins on TCP";
+
+/* A setting for the other kind of listening socket would have no effect. */
+static void
+check_unix(struct config_build *b, const struct config_service *svc, const struct config_setting_t *src)
+{
+	int family = svc->listen.ss_family;
+
+	if (svc->kind == CONFIG_EGRESS) {
+		if (family == AF_UNIX)
+			config_error(b, config_line(src, "listen"), "egress.listen %s", between_hosts);
+		return;
+	}
+	if (svc->to.addr_cnt > 0 && svc->to.addrs[0].ss_family == AF_UNIX)
+		config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
+	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_path) == 0)
+		config_error(b, config_line(src, "listen"), "ingress.listen is the path of the control socket");
+	for (const struct config_key *k = config_keys; family != 0 && k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_INGRESS) != 0 && config_member(src, k->name) != NULL &&
+		    !config_key_fits(k, family))
+			config_error(b, config_line(src, k->name),
+			    family == AF_UNIX
+			        ? "ingress.%s is for TCP; allow_users says who may connect to a UNIX socket"
+			        : "ingress.%s is for a service that listens on a UNIX socket",
+			    k->name);
+}
+
 static void
 check_service(struct config_build *b, unsigned i)
 {
@@ -58,6 +85,7 @@ check_service(struct config_build *b, unsigned i)
 		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
 		    kind_words[svc->kind], mine, other, others[j].name, config_line(b->service_src[j], "listen"));
 	}
+	check_unix(b, svc, src);
 	if (connects_to_itself(svc))
 		config_error(
 		    b, config_line(src, "to"), "%s.to is the service's own listen address", kind_words[svc->kind]);

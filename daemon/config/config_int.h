@@ -36,6 +36,8 @@ const struct config_setting_t *config_member(const struct config_setting_t *grou
 void config_scan(struct config_build *, const char *text, size_t len);
 /* Duplicates, overlapping listen addresses, settings that exclude each other. */
 void config_check(struct config_build *);
+/* Fills in what names of hosts, users and groups stand for. */
+void config_look_up(struct config_build *);
 /* One soft iWARP device for each local address that SMC-R traffic of the services uses. */
 void config_default_devices(struct config_build *);
 

@@ -3,6 +3,7 @@
 #include "daemon/config/config_keys.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/idtable.h"
 #include "base/log.h"
@@ -43,6 +44,8 @@ enum {
 	LIVE = CONFIG_RELOAD,
 	ZERO = CONFIG_OR_ZERO,
 	POW2 = CONFIG_POW2,
+	TCP = CONFIG_TCP_ONLY,
+	UNIX = CONFIG_UNIX_ONLY,
 };
 
 #define DAY_MS (24u * 3600 * 1000)
@@ -146,7 +149,12 @@ const struct config_key config_keys[] = {
 	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
 	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
 	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
-	{ "allow", SVC, CONFIG_T_NETS, LIVE, 0, 0, NULL, OF_SVC(allow), NULL },
+	/* The file is made once: a reload changes it with the path. */
+	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
+	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },
+	{ "listen_group", IN, CONFIG_T_GROUP, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_group), NULL },
+	{ "allow", SVC, CONFIG_T_NETS, LIVE | TCP, 0, 0, NULL, OF_SVC(allow), NULL },
+	{ "allow_users", IN, CONFIG_T_USERS, LIVE | UNIX, 0, 0, NULL, OF_SVC(allow_users), NULL },
 	{ "max_connections", SVC, CONFIG_T_UINT, LIVE, 1, 1048576, "4096", OF_SVC(max_connections), NULL },
 	{ "max_connections_per_peer", SVC, CONFIG_T_UINT, LIVE, 0, 1048576, "0", OF_SVC(max_per_peer), NULL },
 	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
@@ -167,6 +175,7 @@ const struct config_key config_keys[] = {
 BEHIND(struct siw_config, port_max, port_min, uint16_t);
 BEHIND(struct verbs_config, mpa_port_max, mpa_port_min, uint16_t);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
+BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);
 BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);
 BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);
 BEHIND(struct config, mpa_peers_cnt, mpa_peers, struct config_net *);
@@ -190,6 +199,12 @@ config_key_find(unsigned places, const char *name)
 		if ((k->where & places) != 0 && strcmp(k->name, name) == 0)
 			return k;
 	return NULL;
+}
+
+bool
+config_key_fits(const struct config_key *key, int family)
+{
+	return (key->flags & (family == AF_UNIX ? CONFIG_TCP_ONLY : CONFIG_UNIX_ONLY)) == 0;
 }
 
 enum config_place

@@ -2,6 +2,7 @@
  * in struct config. A new setting is one line in it plus its paragraph in smcrd.conf.5 (a test looks for it). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,10 +38,13 @@ enum config_type {
 	CONFIG_T_PATH,    /* string, absolute path -> char[len] */
 	CONFIG_T_MODE,    /* string, octal -> uint32_t */
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
-	CONFIG_T_LISTEN,  /* string, address:port -> struct sockaddr_storage */
-	CONFIG_T_TARGET,  /* string, host:port -> struct config_target, not resolved */
+	CONFIG_T_LISTEN,  /* string, address:port or unix:/path -> struct sockaddr_storage */
+	CONFIG_T_TARGET,  /* string, host:port or unix:/path -> struct config_target, not resolved */
 	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
 	CONFIG_T_PORTS,   /* integer or "first-last" -> two uint16_t */
+	CONFIG_T_USER,    /* string or integer, name or uid -> struct config_id, a name not resolved */
+	CONFIG_T_GROUP,   /* the same of a group */
+	CONFIG_T_USERS,   /* list of strings and integers -> *off config_ids, off + sizeof pointer count */
 	CONFIG_T_EIDS,    /* list of strings, UEIDs -> uint8_t count, behind it so many struct clc_eid */
 };
 
@@ -50,6 +54,8 @@ enum {
 	CONFIG_OR_ZERO = 1 << 2, /* 0 is allowed beside min..max */
 	CONFIG_POW2 = 1 << 3,
 	CONFIG_AUTO = 1 << 4, /* of a number: "auto", which is stored as 0, is allowed beside min..max */
+	CONFIG_TCP_ONLY = 1 << 5,  /* for a service that listens on TCP */
+	CONFIG_UNIX_ONLY = 1 << 6, /* for one that listens on a UNIX socket */
 };
 
 struct config_word {
@@ -82,6 +88,8 @@ extern const struct config_section config_sections[]; /* ends with name == NULL;
 
 /* The key of this name in any of the places (CONFIG_AT_ bits); NULL when there is none. */
 const struct config_key *config_key_find(unsigned places, const char *name);
+/* Is the setting one for a service that listens on this family of addresses? All settings are that but some of services. */
+bool config_key_fits(const struct config_key *, int family);
 /* The place of a device's settings, by its type (enum config_device_type). */
 enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);

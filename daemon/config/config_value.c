@@ -66,6 +66,7 @@ value_show(const struct config_value *v, char buf[VALUE_SHOW_MAX])
 		return buf;
 	case CONFIG_V_LIST:
 		return "a list";
+	case CONFIG_V_MIXED:
 	case CONFIG_V_OTHER:
 		break;
 	}
@@ -453,12 +454,19 @@ static const struct type_ops types[] = {
 	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
 	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), set_path, STRING_OPS },
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
-	[CONFIG_T_LISTEN] = { "a string \"address:port\" or \"[IPv6 address]:port\"", BIT(TEXT), ADDR_OPS },
-	[CONFIG_T_TARGET] = { "a string \"host:port\" or \"[IPv6 address]:port\"", BIT(TEXT), value_set_target,
-	    value_print_target, value_target_equal, NO_UNITS },
+	[CONFIG_T_LISTEN] = { "a string \"address:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),
+	    ADDR_OPS },
+	[CONFIG_T_TARGET] = { "a string \"host:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),
+	    value_set_target, value_print_target, value_target_equal, NO_UNITS },
 	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), value_set_nets,
 	    value_print_nets, value_nets_equal, NO_UNITS },
 	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
+	[CONFIG_T_USER] = { "a string or an integer, a user", TEXT_OR_INT, value_set_user, value_print_user,
+	    value_user_equal, NO_UNITS },
+	[CONFIG_T_GROUP] = { "a string or an integer, a group", TEXT_OR_INT, value_set_user, value_print_user,
+	    value_user_equal, NO_UNITS },
+	[CONFIG_T_USERS] = { "a list of users, [ \"name\", ... ] or ( \"name\", number, ... )", BIT(LIST) | BIT(MIXED),
+	    value_set_users, value_print_users, value_users_equal, NO_UNITS },
 	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_eids, value_print_eids, NULL,
 	    NO_UNITS },
 };

@@ -16,12 +16,13 @@ struct config_value {
 		CONFIG_V_INT,
 		CONFIG_V_TEXT,
 		CONFIG_V_LIST,  /* of strings */
+		CONFIG_V_MIXED, /* of strings and integers, as text */
 		CONFIG_V_OTHER, /* groups, fractions, lists of something else */
 	} kind;
 
 	long long num;            /* BOOL, INT */
 	const char *text;         /* TEXT */
-	const char *const *items; /* LIST */
+	const char *const *items; /* LIST, MIXED */
 	unsigned item_cnt;
 };
 
@@ -37,8 +38,8 @@ void config_number_format(const struct config_key *, uint64_t n, char *buf, size
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
-/* -- between config_value.c, with the table of types, config_value_net.c, the types of addresses and networks, and
- * config_value_eid.c -- */
+/* -- between config_value.c, with the table of types, config_value_net.c, the types of addresses and networks,
+ * config_value_user.c and config_value_eid.c -- */
 
 #define VALUE_SHOW_MAX 72
 #define VALUE_BAD_TYPE 1 /* of a set function: config_value_set says what the type looks like */
@@ -61,6 +62,14 @@ void value_print_nets(const struct config_key *, const void *at, FILE *);
 bool value_addr_equal(const void *, const void *);
 bool value_target_equal(const void *, const void *);
 bool value_nets_equal(const void *, const void *);
+
+/* The same of config_value_user.c. */
+int value_set_user(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+int value_set_users(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+void value_print_user(const struct config_key *, const void *at, FILE *);
+void value_print_users(const struct config_key *, const void *at, FILE *);
+bool value_user_equal(const void *, const void *);
+bool value_users_equal(const void *, const void *);
 
 /* The same of config_value_eid.c. */
 int value_set_eids(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "base/addr.h"
 #include "daemon/config/config.h"
@@ -10,11 +11,32 @@
 
 /* -- addresses -- */
 
+static int
+set_unix(const struct config_value *v, struct sockaddr_storage *out, char why[CONFIG_WHY_MAX])
+{
+	char buf[VALUE_SHOW_MAX];
+	int rc = addr_parse_unix(v->text, out);
+
+	if (rc == -EPERM)
+		return value_bad(
+		    why, "must be a path, not %s: abstract sockets have no owner and no mode", value_show(v, buf));
+	if (rc == -ENAMETOOLONG)
+		return value_bad(why, "has a path longer than %zu bytes, the most that a socket's may have: %s",
+		    sizeof(((struct sockaddr_un *)0)->sun_path) - 1, value_show(v, buf));
+	if (rc != 0)
+		return value_bad(
+		    why, "must have an absolute path without blanks and quotes, not %s", value_show(v, buf));
+	return 0;
+}
+
 int
 value_set_addr(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	(void)why;
-	return (key->type == CONFIG_T_ADDR ? addr_parse : addr_parse_port)(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
+	if (key->type == CONFIG_T_ADDR)
+		return addr_parse(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
+	if (addr_is_unix_text(v->text))
+		return set_unix(v, at, why);
+	return addr_parse_port(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
 }
 
 void
@@ -29,7 +51,7 @@ value_print_addr(const struct config_key *key, const void *at, FILE *out)
 bool
 value_addr_equal(const void *a, const void *b)
 {
-	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
+	return addr_same_place(a, b);
 }
 
 /* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
@@ -45,6 +67,22 @@ is_host_name(const char *text)
 	return text[0] != '\0' && strspn(last, "0123456789") < strlen(last);
 }
 
+/* A target that needs no look-up. */
+static int
+set_one(struct config_target *out, const struct sockaddr_storage *ss, char why[CONFIG_WHY_MAX])
+{
+	out->addrs = malloc(sizeof(*out->addrs));
+	if (out->addrs == NULL) {
+		value_bad(why, "out of memory");
+		return -ENOMEM;
+	}
+	addr_format(ss, out->host, sizeof(out->host));
+	out->port = addr_port(ss);
+	out->addrs[0] = *ss;
+	out->addr_cnt = 1;
+	return 0;
+}
+
 int
 value_set_target(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
@@ -54,6 +92,11 @@ value_set_target(const struct config_key *key, void *at, const struct config_val
 	uint16_t port;
 
 	(void)key;
+	if (addr_is_unix_text(v->text)) {
+		int rc = set_unix(v, &ss, why);
+
+		return rc == 0 ? set_one(out, &ss, why) : rc;
+	}
 	if (addr_split(v->text, host, sizeof(host), &port) != 0)
 		return VALUE_BAD_TYPE;
 	if (addr_parse(host, &ss) != 0) {
@@ -65,26 +108,17 @@ value_set_target(const struct config_key *key, void *at, const struct config_val
 	}
 	if (addr_is_any(&ss))
 		return value_bad(why, "must name a host to connect to, not \"%s\"", host);
-	out->addrs = malloc(sizeof(*out->addrs));
-	if (out->addrs == NULL) {
-		value_bad(why, "out of memory");
-		return -ENOMEM;
-	}
 	addr_set_port(&ss, port);
-	addr_format(&ss, out->host, sizeof(out->host));
-	out->port = port;
-	out->addrs[0] = ss;
-	out->addr_cnt = 1;
-	return 0;
+	return set_one(out, &ss, why);
 }
 
 void
 value_print_target(const struct config_key *key, const void *at, FILE *out)
 {
-	const struct config_target *t = at;
+	char buf[CONFIG_TARGET_STR_MAX];
 
 	(void)key;
-	fprintf(out, strchr(t->host, ':') != NULL ? "\"[%s]:%u\"" : "\"%s:%u\"", t->host, t->port);
+	fprintf(out, "\"%s\"", config_target_str(at, buf));
 }
 
 bool

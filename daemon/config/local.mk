@@ -4,7 +4,9 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_keys.c daemon/config/config_keys.h \
 	daemon/config/config_value.c daemon/config/config_value.h \
 	daemon/config/config_value_net.c \
+	daemon/config/config_value_user.c \
 	daemon/config/config_value_eid.c \
+	daemon/config/config_lookup.c \
 	daemon/config/config_text.c \
 	daemon/config/config_check.c \
 	daemon/config/config_devices.c \

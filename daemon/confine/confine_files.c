@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "daemon/confine/confine_parts.h"
 
 /* The same on all architectures. */
@@ -29,6 +30,7 @@ enum {
 	FS_READ = 1 << 2,
 	FS_READ_DIR = 1 << 3,
 	FS_REMOVE_FILE = 1 << 5,
+	FS_MAKE_SOCK = 1 << 9,
 	FS_IOCTL_DEV = 1 << 15,
 };
 
@@ -162,8 +164,11 @@ restrict_self(const struct config *cfg, int abi)
 	allow_around(&r, cfg->path, LOOK);
 	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
 		allow_around(&r, real, LOOK);
-	/* Removed at the end. */
-	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE);
+	/* Sockets are removed at the end, and others made by a reload. */
+	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (cfg->services[i].listen.ss_family == AF_UNIX)
+			allow_around(&r, addr_path(&cfg->services[i].listen), LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
 	if (cards != NULL)
 		allow(&r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
 	if (r.rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)

@@ -85,11 +85,13 @@ const struct confine_call confine_allowed[] = {
 	{ "ioctl", { ARG(1, RDMA_TYPE_MASK, RDMA_TYPE) } },
 
 	/* Files, which Landlock bounds: the configuration and the resolver's at a reload, /proc/self for smcrctl status, cards
-	 * below /sys and /dev; the control socket's end. Nothing is created. */
+	 * below /sys and /dev; the end of UNIX sockets. Nothing is created but those (bind), whose mode is umask's business: calls
+	 * that change mode or owner would be for all files of the user. */
 	{ "open", { ARG(1, O_CREAT, 0) } },
 	{ "openat", { ARG(2, O_CREAT, 0) } },
 	{ .names = "access faccessat faccessat2 fstat fstat64 fstatat64 getdents getdents64 lseek _llseek lstat "
-	           "lstat64 newfstatat pread64 readlink readlinkat stat stat64 statfs statx unlink unlinkat" },
+	           "lstat64 newfstatat pread64 readlink readlinkat stat stat64 statfs statx umask unlink unlinkat "
+	           "flock" },
 
 	/* Memory. Code comes from files alone, when a module of the name service or a card's driver is loaded: nothing is
 	 * writable and executable, and nothing becomes executable that was not mapped so. Cards: no copy of registered memory

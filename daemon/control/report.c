@@ -270,15 +270,13 @@ write_summary(struct report *r)
 static void
 write_service(struct json_writer *jw, const struct service_info *s)
 {
-	const struct config_target *to = &s->cfg->to;
-	char text[CONFIG_HOST_MAX + 16];
+	char text[CONFIG_TARGET_STR_MAX];
 
-	snprintf(text, sizeof(text), strchr(to->host, ':') != NULL ? "[%s]:%u" : "%s:%u", to->host, (unsigned)to->port);
 	jw_object(jw, NULL);
 	jw_string(jw, "name", s->cfg->name);
 	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
 	report_sockaddr(jw, "listen", &s->cfg->listen);
-	jw_string(jw, "to", text);
+	jw_string(jw, "to", config_target_str(&s->cfg->to, text));
 	jw_string(jw, "peer", peer_rule_word(s->cfg->peer));
 	jw_uint(jw, "connections", s->connections);
 	jw_uint(jw, "connections_max", s->cfg->max_connections);

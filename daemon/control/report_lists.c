@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "daemon/control/report.h"
 #include "wire/clc.h"
 
@@ -21,6 +22,18 @@ enum item {
 	ITEM_LEFT_OUT,
 	ITEM_WRITTEN,
 };
+
+/* The program at the other end: its address, and on a UNIX socket who it is. */
+static void
+report_app(struct json_writer *jw, const union net_addr *app)
+{
+	bool local = app->sa.sa_family == AF_UNIX;
+	char text[ADDR_STR_MAX];
+
+	jw_string(jw, "app", app->sa.sa_family != AF_UNSPEC ? net_addr_str(app, text, sizeof(text)) : "");
+	jw_int(jw, "app_uid", local && app->un.uid != (uid_t)-1 ? (int64_t)app->un.uid : -1);
+	jw_int(jw, "app_pid", local ? app->un.pid : 0);
+}
 
 static enum item
 write_connection(struct report *r)
@@ -44,7 +57,7 @@ write_connection(struct report *r)
 	jw_string(jw, "role", s.kind == CONFIG_INGRESS ? "client" : "server");
 	jw_string(jw, "mode", control_mode_words[s.mode]);
 	jw_string(jw, "state", s.state);
-	report_sockaddr(jw, "app", &s.app_peer);
+	report_app(jw, &s.app_peer);
 	report_sockaddr(jw, "peer", &s.middle_peer);
 	report_reason(jw, "reason", &s.diag);
 	/* RFC 7609 4.8 and buffers; all zero for a connection that is not (or no more) on SMC-R. */

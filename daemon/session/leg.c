@@ -1,4 +1,4 @@
-/* A TCP leg; see leg.h. */
+/* A leg; see leg.h. */
 #include "daemon/session/leg.h"
 
 #include <errno.h>
@@ -16,10 +16,12 @@ leg_init(struct leg *leg, void (*cb)(struct loop_io *, unsigned events))
 }
 
 int
-leg_open(struct leg *leg, struct loop *loop, int fd)
+leg_open(struct leg *leg, struct loop *loop, int fd, unsigned kind)
 {
+	if ((kind & LEG_UNIX) != 0)
+		net_tune_unix(fd);
 	leg->io.fd = fd;
-	leg->flags = 0;
+	leg->flags = kind;
 	int err = loop_add(loop, &leg->io);
 	if (err != 0) {
 		leg->io.fd = -1;
@@ -95,6 +97,24 @@ read_failed(struct leg *leg, int err)
 	return 0;
 }
 
+/* Bytes that came with a descriptor end the read, so that a short one would not mean "drained"; and what they mean is lost
+ * without it. */
+static ssize_t
+read_unix(int fd, const struct iovec *iov, int cnt, size_t want)
+{
+	struct iovec pieces[2] = { iov[0], iov[cnt - 1] };
+	struct msghdr msg = { .msg_iov = pieces, .msg_iovlen = (size_t)cnt };
+
+	if (cnt == 1)
+		pieces[0].iov_len = want;
+	ssize_t n = recvmsg(fd, &msg, 0);
+	if (n >= 0 && (msg.msg_flags & MSG_CTRUNC) != 0) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	return n;
+}
+
 ssize_t
 leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 {
@@ -106,7 +126,11 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 	if (mark < 0)
 		return read_failed(leg, -mark);
 	size_t want = mark ? 1 : iov_len(iov, cnt);
-	ssize_t n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
+	ssize_t n;
+	if ((leg->flags & LEG_UNIX) != 0)
+		n = read_unix(leg->io.fd, iov, mark ? 1 : cnt, want);
+	else
+		n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
 	if (n < 0)
 		return read_failed(leg, errno);
 	if (n == 0) {
@@ -131,7 +155,8 @@ leg_peek(const struct leg *leg, void *buf, size_t cap)
 ssize_t
 leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 {
-	int flags = MSG_NOSIGNAL | (urgent ? MSG_OOB : 0);
+	/* Programs on UNIX sockets do not expect to find a byte beside the stream, and not every kernel can put it there. */
+	int flags = MSG_NOSIGNAL | (urgent && (leg->flags & LEG_UNIX) == 0 ? MSG_OOB : 0);
 	struct msghdr msg = { .msg_iov = (struct iovec *)(void *)(uintptr_t)iov, .msg_iovlen = (size_t)cnt };
 
 	if ((leg->flags & LEG_WRITABLE) == 0)
@@ -176,20 +201,28 @@ int
 dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, int why)
 {
 	leg_close(d->leg, loop, true);
-	d->busy = false;
+	d->busy = d->waits = false;
 	if (why != 0)
 		d->err = why;
 	while (d->next < d->cnt) {
-		int fd = net_connect(&d->addrs[d->next++], ka, d->option);
-		int err = fd >= 0 ? leg_open(d->leg, loop, fd) : fd;
+		const struct sockaddr_storage *to = &d->addrs[d->next++];
+		int fd = net_connect(to, ka, d->option);
+		int err = fd >= 0 ? leg_open(d->leg, loop, fd, to->ss_family == AF_UNIX ? LEG_UNIX : 0) : fd;
 
-		if (err == 0) {
-			d->busy = true;
+		d->waits = err == -EAGAIN && to->ss_family == AF_UNIX;
+		d->busy = d->waits || err == 0;
+		if (d->busy)
 			return 0;
-		}
 		d->err = -err;
 	}
 	return d->err != 0 ? -d->err : -EADDRNOTAVAIL;
+}
+
+int
+dial_again(struct dial *d, struct loop *loop, const struct config_keepalive *ka)
+{
+	d->next--;
+	return dial_next(d, loop, ka, 0);
 }
 
 int

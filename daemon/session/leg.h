@@ -1,6 +1,6 @@
 /*
- * A TCP leg: one socket of a session, watched by the loop, and how it is
- * connected. Latches what the edges say, so that no system call is spent on
+ * A leg: one socket of a session, TCP or on the application's side a UNIX
+ * socket, watched by the loop, and how it is connected. Latches what the edges say, so that no system call is spent on
  * asking, and keeps urgent bytes apart. Embedded in its owner, whose callback
  * has to call leg_latch().
  */
@@ -24,6 +24,7 @@ enum {
 	LEG_FRESH = 1 << 16,  /* an edge came since the last read: ordinary bytes stand first */
 	LEG_EOF = 1 << 17,    /* FIN was read */
 	LEG_SHUT = 1 << 18,   /* we sent FIN */
+	LEG_UNIX = 1 << 19,   /* a UNIX socket; stays until it is closed */
 };
 
 struct leg {
@@ -33,8 +34,8 @@ struct leg {
 
 /* Makes it a closed leg. */
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
-/* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. */
-int leg_open(struct leg *, struct loop *, int fd);
+/* Takes fd over, also on failure (it is closed then): 0 or -errno. Nothing is latched yet. kind: LEG_UNIX or 0. */
+int leg_open(struct leg *, struct loop *, int fd, unsigned kind);
 
 /* To be called with the events of the loop. */
 void leg_latch(struct leg *, unsigned events);
@@ -43,16 +44,17 @@ int leg_broken(struct leg *);
 
 /*
  * Reads into the pieces. > 0: bytes, with *urgent when it is one urgent byte.
- * 0: nothing now, or end of data (LEG_EOF is set then). < 0: -errno, broken.
+ * 0: nothing now, or end of data (LEG_EOF is set then). < 0: -errno, broken;
+ * -ENOTSUP: a descriptor came over a UNIX socket, which cannot be passed on.
  */
 ssize_t leg_read(struct leg *, const struct iovec *iov, int cnt, bool *urgent);
 /* Looks at the first bytes, which stay: their number, 0 at the end of data, < 0: nothing has come, or broken. */
 ssize_t leg_peek(const struct leg *, void *buf, size_t cap);
-/* Writes the pieces; with urgent they are one byte. >= 0: bytes taken (short: LEG_WRITABLE is cleared). < 0: -errno. */
+/* Writes the pieces; with urgent they are one byte, which goes in line into a UNIX socket. >= 0: bytes taken (short: LEG_WRITABLE is cleared). < 0: -errno. */
 ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
 /* No more bytes from us: FIN. */
 void leg_shut(struct leg *);
-/* Closes, by RST or FIN. Harmless when closed. */
+/* Closes, by RST (net_reset) or FIN. Harmless when closed. */
 void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg to the first address of a list that answers -- */
@@ -65,12 +67,15 @@ struct dial {
 	const struct smcopt *option; /* SMC-R's TCP option is wanted; NULL: it is not */
 	unsigned next;               /* which address comes next */
 	int err;                     /* of the last attempt, an errno; 0 = none failed yet */
-	bool busy;                   /* an attempt runs */
+	bool busy;                   /* an attempt runs, or waits */
+	bool waits;                  /* ... for room in the backlog of a UNIX socket: dial_again() after a while */
 };
 
 /* Gives up the attempt that runs, if any, for `why` (an errno, 0 = it failed itself) and starts the next one. 0:
  * started; -errno of the last one: no address is left, the leg is closed. */
 int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int why);
+/* Of an attempt that waits: the same address once more. As dial_next. */
+int dial_again(struct dial *, struct loop *, const struct config_keepalive *);
 /* After an event of the leg: 1 connected, 0 still trying, -errno this attempt failed. */
 int dial_check(struct dial *);
 /* The address of the attempt that runs or was made last. */

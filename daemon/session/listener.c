@@ -34,57 +34,78 @@ void
 listener_init(struct listener *l)
 {
 	l->io = (struct loop_io){ .fd = -1, .cb = on_listener };
+	l->sock = LSOCK_NONE;
 	list_init(&l->accepting);
 	timer_init(&l->pause, on_pause_end);
 }
 
 int
-listener_start(struct service *svc, int fd)
+listener_start(struct service *svc, const struct lsock *sock)
 {
-	svc->listener.io.fd = fd;
+	svc->listener.io.fd = sock->fd;
 	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
-	if (err != 0)
+	if (err != 0) {
 		svc->listener.io.fd = -1;
-	else
-		net_tune(fd, &svc->pool->keepalive);
-	return err;
+		return err;
+	}
+	svc->listener.sock = *sock;
+	listener_tune(svc);
+	return 0;
 }
 
-int
+void
+listener_tune(struct service *svc)
+{
+	if (svc->settings->cfg.listen.ss_family != AF_UNIX)
+		net_tune(svc->listener.io.fd, &svc->pool->keepalive);
+}
+
+struct lsock
 listener_stop(struct service *svc)
 {
 	struct env *env = svc->pool->env;
-	int fd = svc->listener.io.fd;
+	struct lsock sock = svc->listener.sock;
 
-	if (fd < 0)
-		return -1;
+	svc->listener.sock = LSOCK_NONE;
+	if (sock.fd < 0)
+		return sock;
 	loop_del(env->loop, &svc->listener.io);
 	timer_cancel(&env->timers, &svc->listener.pause);
 	list_remove(&svc->listener.accepting);
 	svc->listener.io.fd = -1;
-	return fd;
+	return sock;
 }
 
 static void
-refuse(struct service *svc, int fd, const struct sockaddr_storage *peer, const char *why, uint64_t *counter)
+refuse(struct service *svc, int fd, const union net_addr *peer, const char *why, uint64_t *counter)
 {
 	char addr[ADDR_STR_MAX];
 
 	++*counter;
 	log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "connection refused: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
-	    addr_format_port(peer, addr, sizeof(addr)), why);
+	    net_addr_str(peer, addr, sizeof(addr)), why);
 	net_reset(fd);
 }
 
+/* ss: of the peer, as accept(2) says */
 static void
-admit(struct service *svc, int fd, const struct sockaddr_storage *peer)
+admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
+	bool local = ss->ss_family == AF_UNIX;
+	union net_addr addr, *peer = &addr;
 
+	/* A client may have bound its socket to a path, which says nothing. */
+	if (local)
+		net_addr_set_client(peer, fd);
+	else
+		net_addr_set(peer, ss);
 	svc->ctr.accepted++;
-	if (!net_allowed(cfg->allow, cfg->allow_cnt, peer))
+	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss))
 		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
+	else if (local && !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid))
+		refuse(svc, fd, peer, "not on the allow_users list", &svc->ctr.refused_allow);
 	else if (svc->ctr.connections >= cfg->max_connections)
 		refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
 	else if (cfg->max_per_peer > 0 && sources_count(&svc->sources, peer) >= cfg->max_per_peer)

@@ -8,11 +8,14 @@
 #include "base/span.h"
 
 #define V2_PROXY_STREAM 0x21 /* version 2, command PROXY */
+#define V2_LOCAL 0x20
+#define V2_UNSPEC 0x00
 #define V2_TCP4 0x11
 #define V2_TCP6 0x21
 #define V2_LEN4 12
 #define V2_LEN6 36
 
+static const char v1_unknown[] = "PROXY UNKNOWN\r\n";
 static const uint8_t v2_signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 
 /* One end as it stands in the header. */
@@ -33,6 +36,23 @@ end_of(const union net_addr *a)
 	return e;
 }
 
+/* Nobody is named. */
+static size_t
+anonymous_header(enum config_proxy proxy, uint8_t *buf)
+{
+	struct wcur w = wcur_make(buf, PROXY_HEADER_MAX);
+
+	if (proxy == CONFIG_PROXY_V1) {
+		wcur_bytes(&w, v1_unknown, sizeof(v1_unknown) - 1);
+	} else if (proxy == CONFIG_PROXY_V2) {
+		wcur_bytes(&w, v2_signature, sizeof(v2_signature));
+		wcur_u8(&w, V2_LOCAL);
+		wcur_u8(&w, V2_UNSPEC);
+		wcur_be16(&w, 0);
+	}
+	return (size_t)(w.p - buf);
+}
+
 size_t
 proxy_header(enum config_proxy proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf)
 {
@@ -41,6 +61,8 @@ proxy_header(enum config_proxy proxy, const union net_addr *src, const union net
 	const size_t skip = v4 ? 12 : 0;
 	struct wcur w = wcur_make(buf, PROXY_HEADER_MAX);
 
+	if (src->sa.sa_family == AF_UNIX)
+		return anonymous_header(proxy, buf);
 	if (proxy == CONFIG_PROXY_V1) {
 		char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN];
 

@@ -13,5 +13,6 @@
 #define PROXY_HEADER_MAX 108 /* longest line of version 1, and a NUL; version 2 with IPv6 has 52 */
 
 /* The header for a connection from src to dst: its length, 0 with CONFIG_PROXY_OFF. Addresses of different
- * families are written as IPv6, IPv4 mapped. buf has PROXY_HEADER_MAX bytes. */
+ * families are written as IPv6, IPv4 mapped. A client on a UNIX socket has no address that means anything to the server: version
+ * 1 says UNKNOWN, version 2 LOCAL, as haproxy does. buf has PROXY_HEADER_MAX bytes. */
 size_t proxy_header(enum config_proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf);

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
@@ -29,15 +28,19 @@ struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
 {
 	size_t addrs_len = cfg->to.addr_cnt * sizeof(*cfg->to.addrs), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
-	struct settings *s = malloc(sizeof(*s) + addrs_len + allow_len);
+	size_t users_len = cfg->allow_users_cnt * sizeof(*cfg->allow_users);
+	struct settings *s = malloc(sizeof(*s) + addrs_len + users_len + allow_len);
 
 	if (s == NULL)
 		return NULL;
 	*s = (struct settings){ .cfg = *cfg, .svc = svc, .refs = 1 };
 	s->cfg.to.addrs = s->addrs;
-	s->cfg.allow = (void *)(s->addrs + cfg->to.addr_cnt);
+	s->cfg.allow_users = (void *)(s->addrs + cfg->to.addr_cnt);
+	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
 	if (addrs_len > 0)
 		memcpy(s->cfg.to.addrs, cfg->to.addrs, addrs_len);
+	if (users_len > 0)
+		memcpy(s->cfg.allow_users, cfg->allow_users, users_len);
 	if (allow_len > 0)
 		memcpy(s->cfg.allow, cfg->allow, allow_len);
 	svc->refs++;
@@ -168,9 +171,8 @@ service_drop(struct service *svc)
 void
 service_stop(struct service *svc)
 {
-	int fd = listener_stop(svc);
+	struct lsock sock = listener_stop(svc);
 
 	prewarm_stop(svc);
-	if (fd >= 0)
-		close(fd);
+	lsock_close(&sock);
 }

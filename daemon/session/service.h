@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "daemon/lsock.h"
 #include "daemon/session/elem_need.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/probe.h"
@@ -22,11 +23,12 @@ struct settings {
 	struct config_service cfg; /* a deep copy */
 	struct service *svc;
 	unsigned refs;
-	struct sockaddr_storage addrs[]; /* of cfg.to, and cfg.allow behind them */
+	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.allow and cfg.allow_users behind them */
 };
 
 struct listener {
-	struct loop_io io;          /* fd < 0: closed */
+	struct loop_io io; /* of sock; fd < 0: closed */
+	struct lsock sock;
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
 };
@@ -67,6 +69,8 @@ void settings_put(struct settings *);
 /* listener.c */
 void listener_init(struct listener *);
 /* Takes a listening socket over and accepts from now on: 0, or -errno and the socket is still the caller's. */
-int listener_start(struct service *, int fd);
-/* Accepts no more. Returns the socket, which is the caller's again, or -1 when there was none. */
-int listener_stop(struct service *);
+int listener_start(struct service *, const struct lsock *);
+/* Puts changed keepalive settings in force. */
+void listener_tune(struct service *);
+/* Accepts no more. Returns the socket, which is the caller's again; fd -1 when there was none. */
+struct lsock listener_stop(struct service *);

@@ -72,7 +72,6 @@ session_end(struct session *s, bool reset)
 {
 	struct session_pool *pool = s->pool;
 	struct service *svc = s->settings->svc;
-	struct sockaddr_storage from;
 
 	log_end(s);
 	if (s->conn != NULL) {
@@ -95,9 +94,8 @@ session_end(struct session *s, bool reset)
 	svc->ctr.resets += reset;
 	svc->ctr.connections--;
 	/* By the address of the accepted leg, which stays what it was. */
-	net_addr_get(session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer, &from);
 	if ((s->flags & SF_COUNTED) != 0)
-		sources_remove(&svc->sources, &from);
+		sources_remove(&svc->sources, session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer);
 	session_set_state(s, SES_DEAD);
 	list_remove(&s->node);
 	list_push(&pool->dead, &s->node);
@@ -289,7 +287,7 @@ on_timer(struct timer *t)
 	else if (idles)
 		session_event(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
-		setup_dial_next(s, ETIMEDOUT);
+		setup_dial_timeout(s);
 }
 
 /* A leg that is being connected is the dial's business. */
@@ -357,7 +355,7 @@ session_new(struct service *svc)
 
 /* The accepted leg is in its place: watch it, and go. */
 void
-session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
+session_start(struct service *svc, int fd, const union net_addr *peer)
 {
 	bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	struct session *s = session_new(svc);
@@ -369,11 +367,12 @@ session_start(struct service *svc, int fd, const struct sockaddr_storage *peer)
 		net_reset(fd);
 		return;
 	}
-	net_addr_set(ingress ? &s->app_peer : &s->mid_peer, peer);
+	*(ingress ? &s->app_peer : &s->mid_peer) = *peer;
 	if (sources_add(&svc->sources, peer) > 0)
 		s->flags |= SF_COUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
-	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd);
+	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
+	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);
 	if (err != 0) {
 		session_blame(s, "socket cannot be watched", -err);
 		session_event(s, SEV_REFUSED);
@@ -391,6 +390,7 @@ session_info(const struct session *s, struct session_info *info)
 		.id = s->id,
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
+		.app_peer = s->app_peer,
 		.mode = s->path == PATH_SMCR ? SESSION_SMCR
 		    : s->state == SES_TCP    ? SESSION_TCP
 		                             : SESSION_SETUP,
@@ -402,6 +402,5 @@ session_info(const struct session *s, struct session_info *info)
 		.age_ns = s->pool->env->now_ns - s->born_ns,
 		.idle_ns = s->pool->env->now_ns - s->active_ns,
 	};
-	net_addr_get(&s->app_peer, &info->app_peer);
 	net_addr_get(&s->mid_peer, &info->middle_peer);
 }

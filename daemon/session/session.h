@@ -54,6 +54,8 @@ struct setup {
 	const struct peer_rule *rule; /* SES_LOOK */
 	/* SES_LOOK: until when there was a first contact with the peer's address; INT64_MAX: it goes on; 0: never */
 	int64_t met_ns;
+	int64_t dial_until_ns;  /* this address is given up then */
+	uint32_t dial_pause_ms; /* while the attempt waits: the last one */
 };
 
 struct session {
@@ -85,7 +87,7 @@ struct session {
 
 /* A connection was accepted, from a client (ingress) or another gateway (egress). Takes fd over; a failure is
  * logged and counted. */
-void session_start(struct service *, int fd, const struct sockaddr_storage *peer);
+void session_start(struct service *, int fd, const union net_addr *peer);
 /* One round for a scheduled session: bounded, asks for another one by session_schedule. */
 void session_pump(struct session *);
 /* Does what the table says about an event. The session may be dead afterwards. */
@@ -119,6 +121,8 @@ void setup_pump(struct session *);
 void setup_dial_next(struct session *, int why);
 /* The far end of an ingress or the server of an egress is being connected. */
 void setup_dial(struct session *);
+/* The timer of an attempt to connect is over: it ends, or is made once more. */
+void setup_dial_timeout(struct session *);
 /* SES_RENDEZVOUS begins: the engine's connection. */
 void setup_open_conn(struct session *);
 /* Decides what becomes of a session that cannot use SMC-R, by its diag; counts and logs it. PATH_NONE: it is tried once more. */
@@ -130,7 +134,7 @@ bool setup_finish(struct session *);
 /* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when the
  * session has ended. */
 bool setup_decline_done(struct session *);
-/* An attempt to connect is under way. */
+/* An attempt to connect is under way, or waits to be made once more. */
 bool setup_dialing(const struct session *);
 
 /* session_meet.c */

@@ -13,6 +13,7 @@
 #include "daemon/config/config.h"
 #include "daemon/device/devices.h"
 #include "daemon/env.h"
+#include "daemon/net.h"
 
 /* The owner of an engine connection: a session or a probe. First member of both. */
 struct conn_owner {
@@ -117,8 +118,8 @@ struct session_info {
 	const char *service;
 	enum config_kind kind;
 	enum session_mode mode;
-	const char *state;                   /* words */
-	struct sockaddr_storage app_peer;    /* client of an ingress, server of an egress */
+	const char *state;       /* words */
+	union net_addr app_peer; /* client of an ingress, server of an egress; as long as the session is there */
 	struct sockaddr_storage middle_peer; /* the other daemon */
 	struct smcr_diag diag;               /* when mode is TCP: why */
 	struct smcr_conn *conn;              /* NULL when on TCP */

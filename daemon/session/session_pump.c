@@ -7,12 +7,22 @@
  */
 #include "daemon/session/session.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/session/proxy.h"
 
 /* Bytes of one session, turn and direction; then the next one has its turn. */
 #define PUMP_BUDGET (8 * BUF_SIZE)
+
+/* The app leg cannot be read any more; err: what leg_read said, negative. */
+static void
+app_unreadable(struct session *s, ssize_t err, enum session_event event)
+{
+	if (err == -ENOTSUP)
+		session_blame(s, "a file descriptor came over the UNIX socket, which no gateway can pass on", 0);
+	session_event(s, event);
+}
 
 /* Writes the PROXY header of this session, PROXY_HEADER_MAX bytes at most; returns its length. */
 static size_t
@@ -87,7 +97,7 @@ from_app(struct session *s)
 		ssize_t n = leg_read(&s->app, iov, cnt, &urgent);
 		smcr_tx_commit(s->conn, n > 0 ? (size_t)n : 0, urgent);
 		if (n < 0) {
-			session_event(s, SEV_APP_RESET);
+			app_unreadable(s, n, SEV_APP_RESET);
 			return;
 		}
 		s->bytes[WAY_FROM_APP] += (size_t)n;
@@ -213,7 +223,7 @@ fill_held(struct session *s, int way, struct leg *from)
 	if (n <= 0) {
 		bufpool_put(&s->pool->bufs, b);
 		if (n < 0)
-			session_event(s, ways[way].from_broken);
+			app_unreadable(s, n, ways[way].from_broken);
 		return false;
 	}
 	b->len = (uint32_t)n;

@@ -5,9 +5,15 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/minmax.h"
 #include "daemon/log_text.h"
 #include "daemon/net.h"
 #include "wire/clc.h"
+
+#define DIAL_PAUSE_MIN_MS 5
+#define DIAL_PAUSE_MAX_MS 100
+
+static const char backlog_full[] = "its backlog is full";
 
 bool
 setup_dialing(const struct session *s)
@@ -17,6 +23,20 @@ setup_dialing(const struct session *s)
 
 /* -- connecting -- */
 
+/* Until the address is given up, or for a while that doubles where the kernel tells nothing of a place in the backlog. */
+static void
+arm_dial(struct session *s)
+{
+	struct setup *setup = s->setup;
+	int64_t at_ns = setup->dial_until_ns;
+
+	if (setup->dial.waits) {
+		setup->dial_pause_ms = min_u32(max_u32(2 * setup->dial_pause_ms, DIAL_PAUSE_MIN_MS), DIAL_PAUSE_MAX_MS);
+		at_ns = min_i64(at_ns, s->pool->env->now_ns + setup->dial_pause_ms * NS_PER_MS);
+	}
+	timer_arm(&s->pool->env->timers, &s->timer, at_ns);
+}
+
 void
 setup_dial_next(struct session *s, int why)
 {
@@ -25,14 +45,33 @@ setup_dial_next(struct session *s, int why)
 
 	net_addr_set(far, dial_addr(&s->setup->dial));
 	if (err == 0) {
-		env_arm(s->pool->env, &s->timer, s->settings->cfg.connect_ms);
+		s->setup->dial_until_ns = s->pool->env->now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
+		s->setup->dial_pause_ms = 0;
+		arm_dial(s);
 		return;
 	}
 	s->settings->svc->ctr.refused_connect++;
-	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, "", -err);
-	if (s->why == NULL)
-		s->err = -err;
+	/* Of a UNIX socket where nobody accepts, EAGAIN would be no word for that. */
+	bool full = err == -EAGAIN && far->sa.sa_family == AF_UNIX;
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, full ? backlog_full : "", full ? 0 : -err);
+	if (s->why == NULL) {
+		s->why_detail = full ? backlog_full : NULL;
+		s->err = full ? 0 : -err;
+	}
 	session_event(s, SEV_CONNECT_FAILED);
+}
+
+void
+setup_dial_timeout(struct session *s)
+{
+	struct dial *d = &s->setup->dial;
+
+	if (!d->waits || s->pool->env->now_ns >= s->setup->dial_until_ns)
+		setup_dial_next(s, d->waits ? EAGAIN : ETIMEDOUT);
+	else if (dial_again(d, s->pool->env->loop, &s->pool->keepalive) == 0)
+		arm_dial(s);
+	else
+		setup_dial_next(s, 0);
 }
 
 void
@@ -176,7 +215,7 @@ setup_take_path(struct session *s)
 	}
 	bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
 	session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
-	if (s->app.io.fd < 0)
+	if (s->app.io.fd < 0 && !setup_dialing(s))
 		setup_dial(s);
 }
 
@@ -242,6 +281,8 @@ pump_dial(struct session *s)
 		meet_peer(s);
 		return;
 	}
+	if (s->app_peer.sa.sa_family == AF_UNIX)
+		net_addr_add_peer(&s->app_peer, s->app.io.fd);
 	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	if (s->state == SES_RENDEZVOUS)
 		smcr_admit(s->conn); /* nothing happens if the Proposal is not in yet */
@@ -264,10 +305,10 @@ pump_rendezvous(struct session *s, unsigned events)
 		session_set_state(s, SES_SMCR);
 	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
 		/* It is there, or on its way, where the first bytes had to say what this is. */
-		if (s->app.io.fd < 0)
-			setup_dial(s);
-		else if (!s->setup->dial.busy)
+		if (s->app.io.fd >= 0 && !s->setup->dial.busy)
 			smcr_admit(s->conn);
+		else if (!s->setup->dial.busy)
+			setup_dial(s);
 	}
 }
 

@@ -10,9 +10,19 @@
 #define CAP_MIN 16
 
 static void
-source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
+source_of(const union net_addr *a, uint8_t addr[16])
 {
-	addr_to_v6(ss, addr);
+	struct sockaddr_storage ss;
+
+	if (a->sa.sa_family == AF_UNIX) {
+		/* A service may have had TCP clients before a reload: this is nobody's address, as multicast comes from none. */
+		memset(addr, 0, 16);
+		addr[0] = 0xff;
+		memcpy(addr + 12, &a->un.uid, sizeof(a->un.uid));
+		return;
+	}
+	net_addr_get(a, &ss);
+	addr_to_v6(&ss, addr);
 	unsigned len = addr_source_bits(addr) / 8;
 	memset(addr + len, 0, 16 - len);
 }
@@ -70,13 +80,13 @@ grow(struct sources *s)
 }
 
 uint32_t
-sources_add(struct sources *s, const struct sockaddr_storage *ss)
+sources_add(struct sources *s, const union net_addr *a)
 {
 	uint8_t addr[16];
 
 	if (s->used * 2 >= s->cap && !grow(s))
 		return 0;
-	source_of(ss, addr);
+	source_of(a, addr);
 	struct source *p = place(s, addr);
 	if (p->cnt == 0) {
 		memcpy(p->addr, addr, sizeof(p->addr));
@@ -86,12 +96,12 @@ sources_add(struct sources *s, const struct sockaddr_storage *ss)
 }
 
 void
-sources_remove(struct sources *s, const struct sockaddr_storage *ss)
+sources_remove(struct sources *s, const union net_addr *a)
 {
 	const uint32_t mask = s->cap - 1;
 	uint8_t addr[16];
 
-	source_of(ss, addr);
+	source_of(a, addr);
 	assert(s->cap > 0);
 	struct source *p = place(s, addr);
 	assert(p->cnt > 0); /* it was counted */
@@ -110,12 +120,12 @@ sources_remove(struct sources *s, const struct sockaddr_storage *ss)
 }
 
 uint32_t
-sources_count(const struct sources *s, const struct sockaddr_storage *ss)
+sources_count(const struct sources *s, const union net_addr *a)
 {
 	uint8_t addr[16];
 
 	if (s->cap == 0)
 		return 0;
-	source_of(ss, addr);
+	source_of(a, addr);
 	return place(s, addr)->cnt;
 }

@@ -2,13 +2,15 @@
  * The number of connections of each source at a service: a hash table by address,
  * with an entry for every source that has one, so it is bounded by the
  * connections themselves. IPv6 hosts choose their lower 64 bits as they like:
- * there the source is the network. No allocation but when the table grows.
+ * there the source is the network. Of a client on a UNIX socket it is the user.
+ * No allocation but when the table grows.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
+
+#include "daemon/net.h"
 
 struct source {
 	uint8_t addr[16];
@@ -25,7 +27,7 @@ struct sources {
 
 void sources_fini(struct sources *);
 /* One more connection of the source. Returns their number now, or 0 when memory is out and it was not counted. */
-uint32_t sources_add(struct sources *, const struct sockaddr_storage *);
+uint32_t sources_add(struct sources *, const union net_addr *);
 /* One that was counted has ended. */
-void sources_remove(struct sources *, const struct sockaddr_storage *);
-uint32_t sources_count(const struct sources *, const struct sockaddr_storage *);
+void sources_remove(struct sources *, const union net_addr *);
+uint32_t sources_count(const struct sources *, const union net_addr *);

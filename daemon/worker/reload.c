@@ -23,23 +23,19 @@ struct step {
 	struct settings *next; /* an old one gets these */
 	bool moves;            /* needs another listening socket than it has */
 	struct service *from;  /* whose socket it takes over */
-	int fd;                /* or this one, opened for it */
+	bool file_stays;       /* that of the socket, with other owners or mode than the new settings have */
+	struct lsock sock;     /* or this one, opened for it */
 };
 
 struct plan {
 	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
-	const int *fds; /* from systemd */
-	unsigned fd_cnt;
+	struct lsock *socks; /* passed; fd -1: taken */
+	unsigned sock_cnt;
+	bool starting; /* not a reload */
 	FILE *err;
 };
-
-static bool
-same_place(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
-}
 
 static struct service *
 find_service(const struct session_pool *pool, const struct config_service *cfg)
@@ -54,31 +50,26 @@ static struct service *
 find_listener(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
 	LIST_EACH(struct service, svc, &pool->services, node)
-		if (svc->listener.io.fd >= 0 && same_place(&svc->settings->cfg.listen, addr))
+		if (svc->listener.io.fd >= 0 && addr_same_place(&svc->settings->cfg.listen, addr))
 			return svc;
 	return NULL;
 }
 
-/* A socket of systemd's that listens there, or -1. */
-static int
-take_passed_fd(struct plan *p, const struct sockaddr_storage *addr)
+/* A passed socket that listens there; fd -1: there is none. */
+static struct lsock
+take_passed(struct plan *p, const struct sockaddr_storage *addr)
 {
-	for (unsigned i = 0; i < p->fd_cnt; i++) {
-		struct sockaddr_storage ss = { 0 };
-		socklen_t len = sizeof(ss), int_len = sizeof(int);
-		int fd = p->fds[i], type = 0, on = 0;
+	for (unsigned i = 0; i < p->sock_cnt; i++) {
+		struct lsock sock = p->socks[i];
 
-		/* A socket unit may have ListenDatagram= or Accept=yes. */
-		(void)getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &int_len);
-		(void)getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &int_len);
-		if (type != SOCK_STREAM || on == 0 || getsockname(fd, (struct sockaddr *)&ss, &len) != 0 ||
-		    !same_place(&ss, addr))
+		if (!lsock_listens_at(&sock, addr))
 			continue;
-		(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-		return fd;
+		(void)fcntl(sock.fd, F_SETFL, O_NONBLOCK);
+		(void)fcntl(sock.fd, F_SETFD, FD_CLOEXEC);
+		p->socks[i] = LSOCK_NONE;
+		return sock;
 	}
-	return -1;
+	return LSOCK_NONE;
 }
 
 /* -- what can fail -- */
@@ -118,11 +109,53 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 	return fd;
 }
 
+/* A new file. At a reload the rights to give it to somebody are gone; no file is better than one with another owner. */
+static int
+listen_unix(const struct plan *p, const struct config_service *cfg, struct lsock *out)
+{
+	const struct config_id *owner = &cfg->listen_owner, *group = &cfg->listen_group;
+
+	if (!p->starting &&
+	    ((owner->name[0] != '\0' && owner->id != geteuid()) ||
+	        (group->name[0] != '\0' && group->id != getegid()))) {
+		fprintf(p->err,
+		    "service %s: socket %s: listen_owner and listen_group are given to a file when smcrd starts: restart it\n",
+		    cfg->name, addr_path(&cfg->listen));
+		return -EPERM;
+	}
+	return lsock_listen(out, cfg, p->err);
+}
+
+static int
+listen_tcp(const struct plan *p, const struct config_service *cfg, struct lsock *out)
+{
+	const struct sockaddr_storage *addr = &cfg->listen;
+	int fd = listen_anew(p->pool, cfg);
+	char text[ADDR_STR_MAX];
+
+	if (fd < 0)
+		fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", cfg->name,
+		    addr_format_port(addr, text, sizeof(text)), strerror(-fd),
+		    fd == -EACCES && addr_port(addr) < 1024
+		        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
+		        : "");
+	else
+		*out = lsock_of_fd(fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* Would the file of one's socket be like that of the other's? */
+static bool
+same_file(const struct config_service *a, const struct config_service *b)
+{
+	return a->listen_mode == b->listen_mode && a->listen_owner.id == b->listen_owner.id &&
+	    a->listen_group.id == b->listen_group.id;
+}
+
 static int
 prepare(struct plan *p, struct step *st)
 {
 	const struct sockaddr_storage *addr = &st->cfg->listen;
-	char text[ADDR_STR_MAX];
 
 	st->svc = find_service(p->pool, st->cfg);
 	st->is_new = st->svc == NULL;
@@ -136,22 +169,17 @@ prepare(struct plan *p, struct step *st)
 		fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
 		return -ENOMEM;
 	}
-	st->moves = st->is_new || !same_place(&st->svc->settings->cfg.listen, addr);
+	st->moves = st->is_new || !addr_same_place(&st->svc->settings->cfg.listen, addr);
 	if (st->moves)
 		st->from = find_listener(p->pool, addr);
+	const struct service *maker = st->moves ? st->from : st->svc;
+	st->file_stays = addr->ss_family == AF_UNIX && maker != NULL && !same_file(&maker->settings->cfg, st->cfg);
 	if (!st->moves || st->from != NULL)
 		return 0;
-	st->fd = take_passed_fd(p, addr);
-	if (st->fd < 0)
-		st->fd = listen_anew(p->pool, st->cfg);
-	if (st->fd >= 0)
+	st->sock = take_passed(p, addr);
+	if (st->sock.fd >= 0)
 		return 0;
-	fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", st->cfg->name,
-	    addr_format_port(addr, text, sizeof(text)), strerror(-st->fd),
-	    st->fd == -EACCES && addr_port(addr) < 1024
-	        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
-	        : "");
-	return st->fd;
+	return (addr->ss_family == AF_UNIX ? listen_unix : listen_tcp)(p, st->cfg, &st->sock);
 }
 
 static void
@@ -160,8 +188,7 @@ undo(struct plan *p)
 	for (unsigned i = 0; i < p->cnt; i++) {
 		struct step *st = &p->steps[i];
 
-		if (st->fd >= 0)
-			close(st->fd);
+		lsock_close(&st->sock);
 		if (st->next != NULL)
 			settings_put(st->next);
 		if (st->is_new && st->svc != NULL)
@@ -176,7 +203,7 @@ undo(struct plan *p)
 static void
 commit(struct plan *p, struct step *st)
 {
-	char text[ADDR_STR_MAX];
+	char text[ADDR_STR_MAX], to[CONFIG_TARGET_STR_MAX];
 	bool changed = st->next != NULL;
 	int rc = 0;
 
@@ -185,20 +212,20 @@ commit(struct plan *p, struct step *st)
 		st->svc->settings = st->next;
 	}
 	if (st->moves)
-		rc = listener_start(st->svc, st->fd);
+		rc = listener_start(st->svc, &st->sock);
 	else
-		net_tune(st->svc->listener.io.fd, &p->pool->keepalive);
+		listener_tune(st->svc);
 	if (rc != 0) {
-		close(st->fd);
+		lsock_close(&st->sock);
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
 	}
 	if (st->is_new)
 		list_push(&p->pool->services, &st->svc->node);
 	if (st->is_new || changed) {
-		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s:%u",
+		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s",
 		    st->is_new ? "added" : "changed", st->cfg->name,
 		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
-		    addr_format_port(&st->cfg->listen, text, sizeof(text)), st->cfg->to.host, st->cfg->to.port);
+		    addr_format_port(&st->cfg->listen, text, sizeof(text)), config_target_str(&st->cfg->to, to));
 		service_prewarm(st->svc);
 	}
 }
@@ -231,23 +258,31 @@ warn_of_option(struct plan *p)
 }
 
 static void
+warn_of_files(struct plan *p)
+{
+	for (unsigned i = 0; i < p->cnt; i++)
+		if (p->steps[i].file_stays)
+			fprintf(p->err,
+			    "warning: service %s: its socket is there already, listen_mode, listen_owner and listen_group count for "
+			    "a new one: restart smcrd, or change the file\n",
+			    p->steps[i].cfg->name);
+}
+
+static void
 close_unused(struct plan *p)
 {
 	char text[ADDR_STR_MAX];
 
-	for (unsigned i = 0; i < p->fd_cnt; i++) {
+	for (unsigned i = 0; i < p->sock_cnt; i++) {
 		struct sockaddr_storage ss = { 0 };
 		socklen_t len = sizeof(ss);
-		bool used = false;
 
-		for (unsigned k = 0; k < p->cnt; k++)
-			used = used || p->steps[k].fd == p->fds[i];
-		if (used)
+		if (p->socks[i].fd < 0)
 			continue;
-		(void)getsockname(p->fds[i], (struct sockaddr *)&ss, &len);
-		log_msg(LOG_LVL_WARNING, "passed socket is no TCP listener of a service, closed: address=%s",
+		(void)getsockname(p->socks[i].fd, (struct sockaddr *)&ss, &len);
+		log_msg(LOG_LVL_WARNING, "passed socket is no listener of a service, closed: address=%s",
 		    addr_format_port(&ss, text, sizeof(text)));
-		close(p->fds[i]);
+		lsock_close(&p->socks[i]);
 	}
 }
 
@@ -257,12 +292,11 @@ carry_out(struct plan *p)
 	/* Sockets change hands: each one is out of its old service before it goes into the new one. */
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->steps[i].from != NULL)
-			p->steps[i].fd = listener_stop(p->steps[i].from);
+			p->steps[i].sock = listener_stop(p->steps[i].from);
 	for (unsigned i = 0; i < p->cnt; i++) {
-		int fd = p->steps[i].moves ? listener_stop(p->steps[i].svc) : -1;
+		struct lsock old = p->steps[i].moves ? listener_stop(p->steps[i].svc) : LSOCK_NONE;
 
-		if (fd >= 0)
-			close(fd);
+		lsock_close(&old);
 	}
 	LIST_EACH(struct service, svc, &p->pool->services, node) {
 		bool kept = false;
@@ -280,13 +314,15 @@ carry_out(struct plan *p)
 	for (unsigned i = 0; i < p->cnt; i++)
 		p->pool->option_services += peer_rule_wants_option(p->steps[i].cfg->peer);
 	warn_of_option(p);
+	warn_of_files(p);
 	close_unused(p);
 }
 
 int
-services_apply(struct session_pool *pool, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
+services_apply(struct session_pool *pool, const struct config *cfg, struct lsock *socks, unsigned sock_cnt,
+    bool starting, FILE *err)
 {
-	struct plan p = { .pool = pool, .fds = fds, .fd_cnt = fd_cnt, .err = err };
+	struct plan p = { .pool = pool, .socks = socks, .sock_cnt = sock_cnt, .starting = starting, .err = err };
 	int rc = 0;
 
 	p.steps = calloc(cfg->service_cnt + 1, sizeof(*p.steps));
@@ -295,7 +331,7 @@ services_apply(struct session_pool *pool, const struct config *cfg, const int *f
 		return -ENOMEM;
 	}
 	for (; rc == 0 && p.cnt < cfg->service_cnt; p.cnt++) {
-		p.steps[p.cnt] = (struct step){ .cfg = &cfg->services[p.cnt], .fd = -1 };
+		p.steps[p.cnt] = (struct step){ .cfg = &cfg->services[p.cnt], .sock = LSOCK_NONE };
 		rc = prepare(&p, &p.steps[p.cnt]);
 	}
 	if (rc == 0)

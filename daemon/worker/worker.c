@@ -139,7 +139,7 @@ spin_ns(const struct config *cfg)
 
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
-start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err)
+start(struct worker *w, const struct config *cfg, struct lsock *socks, unsigned sock_cnt, FILE *err)
 {
 	const struct devices_gate gate = { mpa_may_connect, &w->policy };
 	const struct smcr_config smcr = engine_config(w, cfg);
@@ -156,7 +156,7 @@ start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cn
 	if (rc != 0)
 		return rc;
 	w->sessions.devices = w->policy.devices = w->devices;
-	rc = services_apply(&w->sessions, cfg, fds, fd_cnt, err);
+	rc = services_apply(&w->sessions, cfg, socks, sock_cnt, true, err);
 	if (rc != 0)
 		return rc;
 	rc = loop_add_turn(w->env.loop, worker_turn, w);
@@ -169,8 +169,8 @@ start(struct worker *w, const struct config *cfg, const int *fds, unsigned fd_cn
 }
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, const int *fds, unsigned fd_cnt,
-    FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
+    unsigned sock_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 
@@ -189,7 +189,7 @@ worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *opt
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
 		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
-	int rc = start(w, cfg, fds, fd_cnt, err);
+	int rc = start(w, cfg, socks, sock_cnt, err);
 	if (rc != 0)
 		worker_free(w);
 	else
@@ -208,7 +208,7 @@ worker_reload(struct worker *w, const struct config *next, FILE *err)
 		return -ESHUTDOWN;
 	}
 	w->sessions.keepalive = next->keepalive;
-	int rc = services_apply(&w->sessions, next, NULL, 0, err);
+	int rc = services_apply(&w->sessions, next, NULL, 0, false, err);
 	if (rc != 0) {
 		w->sessions.keepalive = old;
 		return rc;

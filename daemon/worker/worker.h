@@ -11,15 +11,16 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "daemon/lsock.h"
 #include "daemon/session/probe.h"
 #include "daemon/session/session_pool.h"
 
 struct worker;
 
-/* Opens devices and listeners (or takes listeners that systemd passed in fds) and starts prewarm. On failure
- * nothing is left behind and err says what and where. cfg stays the caller's and must outlive the worker or the
+/* Opens devices and listeners (or takes those among socks, of systemd or opened before) and starts prewarm. On failure
+ * nothing is left behind but what is left in socks, and err says what and where. cfg stays the caller's and must outlive the worker or the
  * next worker_reload; the option must outlive the worker. */
-int worker_new(struct loop *, const struct config *cfg, const struct smcopt *, const int *fds, unsigned fd_cnt,
+int worker_new(struct loop *, const struct config *cfg, const struct smcopt *, struct lsock *socks, unsigned sock_cnt,
     FILE *err, struct worker **);
 /* Adds, removes and changes services; live connections keep going. On error all is as before, err says why. */
 int worker_reload(struct worker *, const struct config *next, FILE *err);
@@ -28,9 +29,11 @@ void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg)
 /* Ends everything; runs the loop until cards have let go of their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
-/* reload.c: makes pool->services what cfg says; pool->keepalive holds the new settings already. Listening sockets among fds
- * are used where their address fits, the others are closed. 0, or -errno: all is as before and err says what is wrong. */
-int services_apply(struct session_pool *, const struct config *cfg, const int *fds, unsigned fd_cnt, FILE *err);
+/* reload.c: makes pool->services what cfg says; pool->keepalive holds the new settings already. Listening sockets among socks
+ * are used where their address fits, and are none there then; the others are closed. starting: the process has the rights to give
+ * a socket's file to another user. 0, or -errno: all is as before and err says what is wrong. */
+int services_apply(
+    struct session_pool *, const struct config *cfg, struct lsock *socks, unsigned sock_cnt, bool starting, FILE *err);
 
 struct smcr *worker_engine(struct worker *);
 const struct devices *worker_devices(const struct worker *);

@@ -8,7 +8,7 @@ from programs import Postgres, postgres_bin
 
 def setup(t):
     server = Postgres(t)
-    pair = Pair(t, {"pg": (server.host, server.port)})
+    pair = Pair(t, {"pg": server.at})
     where = ["-h", pair.host, "-p", str(pair.port["pg"]), "-U", "postgres"]
 
     def sql(text, **kw):

@@ -10,6 +10,8 @@ daemon's log is searched for reports whatever the case itself found.
 A daemon that makes a system call which daemon/confine/confine_table.c does not allow dies of SIGSYS (status -31), and its log
 has the call's number; tests/tools/syscalls.py says more.
 
+SMCRD_LEGS=unix puts the application's legs on UNIX sockets, of pairs and servers that do not ask for something else.
+
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT.
 """
 import ctypes
@@ -32,6 +34,7 @@ import traceback
 TOP_SRC = os.environ.get("top_srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOP_BUILD = os.environ.get("top_builddir") or os.path.join(TOP_SRC, "build")
 SMCRD = os.path.join(TOP_BUILD, "smcrd")
+UNIX = os.environ.get("SMCRD_LEGS") == "unix"
 SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")
 
 
@@ -231,6 +234,10 @@ class Case:
                     continue
         raise Skip("no free port on ::1")
 
+    def socket_path(self, what):
+        """Where a UNIX socket may be; short, as the kernel wants it."""
+        return self.path(f"{what}.{self.count()}.sock")
+
     def note(self, text):
         """Shown with the result, whatever it is."""
         self.notes.append(str(text))
@@ -367,6 +374,9 @@ def conf_text(value, indent=0):
 
 
 def hostport(host, port):
+    """As smcrd.conf has it; a UNIX socket is ("unix:/path", 0) where others are a host and a port."""
+    if host.startswith("unix:"):
+        return host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -490,20 +500,23 @@ class Pair:
     """Two daemons and what is behind them: client -> a (ingress) == SMC-R == b (egress) -> server.
 
     servers: name -> (host, port). Each gets an ingress on a and an egress on b of that name; port[name] is where a
-    client connects. ingress, egress: settings for every service of a side; a, b: settings of a daemon.
+    client connects; with unix it is path[name]. ingress, egress: settings for every service of a side; a, b: settings of a
+    daemon.
     """
 
-    def __init__(self, t, servers, ingress=None, egress=None, a=None, b=None, host=None, start=True):
+    def __init__(self, t, servers, ingress=None, egress=None, a=None, b=None, host=None, start=True, unix=None):
         self.t = t
+        unix = UNIX and not host if unix is None else unix
         self.host = host = host or t.addr
         new_port = t.port6 if ":" in host else t.port
-        self.port = {name: new_port() for name in servers}
+        self.port = {name: 0 if unix else new_port() for name in servers}
+        self.path = {name: t.socket_path(name) for name in servers} if unix else {}
         self.middle = {name: new_port() for name in servers}
         device = {"type": "siw", "address": host}
         self.conf_a = {
             "log_level": "info",
             "devices": [device],
-            "ingress": [dict({"name": name, "listen": hostport(host, self.port[name]),
+            "ingress": [dict({"name": name, "listen": self.listen(name),
                               "to": hostport(host, self.middle[name])}, **(ingress or {})) for name in servers],
             **(a or {}),
         }
@@ -518,10 +531,17 @@ class Pair:
         self.b = Daemon(t, "b", self.conf_b, start)
         self.a = Daemon(t, "a", self.conf_a, start)
 
+    def listen(self, name):
+        """The address of an ingress as smcrd.conf has it."""
+        return f"unix:{self.path[name]}" if self.path else hostport(self.host, self.port[name])
+
     def connect(self, name=None, timeout=20.0):
         """A client's socket to the ingress of that name (of the only one)."""
-        port = self.port[name] if name else next(iter(self.port.values()))
-        s = socket.create_connection((self.host, port), timeout * PATIENCE)
+        name = name or next(iter(self.port))
+        if self.path:
+            s = unix_connect(self.path[name], timeout)
+        else:
+            s = socket.create_connection((self.host, self.port[name]), timeout * PATIENCE)
         self.t.later(s.close)
         return s
 
@@ -563,7 +583,7 @@ class Pair:
 
 def pair_to(t, fn, **kw):
     """A pair for Server(t, fn), which is its `server`."""
-    server = Server(t, fn)
+    server = Server(t, fn, unix=kw.get("unix"))
     pair = Pair(t, {"x": server.at}, **kw)
     pair.server = server
     return pair
@@ -628,6 +648,30 @@ def set_reset_on_close(s):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def unix_connect(path, timeout=20.0):
+    """A client's socket to a UNIX socket."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        s.settimeout(timeout * PATIENCE)
+        s.connect(path)
+        return s
+    except BaseException:
+        s.close()
+        raise
+
+
+def unix_listener(t, path=None, backlog=4096):
+    """A listening UNIX socket, for everybody."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    t.later(s.close)
+    path = path or t.socket_path("server")
+    s.bind(path)
+    os.chmod(path, 0o777)
+    s.listen(backlog)
+    s.settimeout(20 * PATIENCE)
+    return s
+
+
 def listener(t, host=None, port=None, backlog=4096):
     """A listening socket on the test's address."""
     host = host or t.addr
@@ -641,11 +685,17 @@ def listener(t, host=None, port=None, backlog=4096):
 
 
 class Server:
-    """Runs fn(socket) in a thread for each connection to a port of its own; `errors` collects what went wrong."""
+    """Runs fn(socket) in a thread for each connection to a port, or UNIX socket, of its own; `errors` collects what went
+    wrong."""
 
-    def __init__(self, t, fn, host=None, port=None):
-        self.sock = listener(t, host, port)
-        self.host, self.port = self.sock.getsockname()[:2]
+    def __init__(self, t, fn, host=None, port=None, unix=None):
+        """unix: True, or a path."""
+        if (UNIX and not host and not port) if unix is None else unix:
+            self.sock = unix_listener(t, unix if isinstance(unix, str) else None)
+            self.host, self.port = f"unix:{self.sock.getsockname()}", 0
+        else:
+            self.sock = listener(t, host, port)
+            self.host, self.port = self.sock.getsockname()[:2]
         self.errors = []
         self.fn = fn
         self.sock.settimeout(None)

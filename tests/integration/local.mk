@@ -6,6 +6,7 @@ check_INTEGRATION = \
 	tests/integration/check_http.py \
 	tests/integration/check_iperf3.py \
 	tests/integration/check_halfclose.py \
+	tests/integration/check_unix.py \
 	tests/integration/check_urgent.py \
 	tests/integration/check_reset.py \
 	tests/integration/check_slow.py \

@@ -9,7 +9,7 @@ import pwd
 import shutil
 import socket
 
-from harness import Failure, Skip, check, need, wait_until
+from harness import UNIX, Failure, Skip, check, need, unix_connect, wait_until
 
 
 def listens(host, port, pid="self"):
@@ -35,17 +35,41 @@ def wait_port(proc, host, port):
     wait_listening(proc, (host, port))
 
 
+def wait_socket(proc, path):
+    """A program's UNIX socket is there: who connects to it is a client of it, who asks the kernel is not."""
+    def up():
+        if not proc.alive():
+            raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")
+        with open(f"/proc/{proc.pid}/net/unix") as f:
+            return any(line.split()[7:] == [path] and line.split()[3] == "00010000" for line in f)
+    wait_until(up, f"{proc.name} listens on {path}", 20)
+
+
 class Redis:
-    def __init__(self, t, host=None, extra=()):
+    def __init__(self, t, host=None, extra=(), unix=None):
         server = need("redis-server")
+        unix = UNIX and not host if unix is None else unix
         self.host, self.port = host or t.addr, t.port()
         self.dir = t.path(f"redis{self.port}")
         self.unix = os.path.join(self.dir, "socket")
         os.mkdir(self.dir)
-        self.proc = t.spawn([server, "--bind", self.host, "--port", str(self.port), "--dir", self.dir,
-                             "--unixsocket", self.unix, "--save", "", "--appendonly", "no", "--maxclients", "10000",
+        where = ["--bind", self.host, "--port", str(self.port), "--unixsocket", self.unix]
+        if unix:
+            self.unix = t.socket_path("redis")
+            where = ["--port", "0", "--unixsocket", self.unix, "--unixsocketperm", "777"]
+            self.host, self.port = f"unix:{self.unix}", 0
+        self.proc = t.spawn([server, *where, "--dir", self.dir, "--save", "", "--appendonly", "no", "--maxclients", "10000",
                              "--protected-mode", "no", *extra])
-        wait_port(self.proc, self.host, self.port)
+        if unix:
+            wait_socket(self.proc, self.unix)
+        else:
+            wait_port(self.proc, self.host, self.port)
+
+    def connect(self):
+        """A client's socket without any daemon between."""
+        if self.port == 0:
+            return unix_connect(self.host.partition(":")[2])
+        return socket.create_connection((self.host, self.port))
 
 
 class RedisClient:
@@ -77,14 +101,24 @@ class RedisClient:
 
 
 class Postgres:
-    def __init__(self, t, host=None):
+    def __init__(self, t, host=None, unix=None):
+        """unix: it listens in the directory `host` alone. `at` is what smcrd connects to."""
         bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not bins:
             raise Skip("postgresql is not installed")
         self.bin = bins[-1]
+        unix = UNIX and not host if unix is None else unix
         self.host, self.port = host or t.addr, t.port()
         self.dir = t.path("pgdata")
         os.mkdir(self.dir)
+        where = ["-h", self.host, "-k", ""]
+        self.at = (self.host, self.port)
+        if unix:
+            self.host = t.path("pgrun")
+            os.mkdir(self.host)
+            os.chmod(self.host, 0o777)
+            where = ["-h", "", "-k", self.host]
+            self.at = (f"unix:{self.host}/.s.PGSQL.{self.port}", 0)
         self.kw = {}
         if os.getuid() == 0:		# PostgreSQL refuses to run as root
             try:
@@ -96,8 +130,7 @@ class Postgres:
         env = dict(os.environ, LC_ALL="C")
         t.run([f"{self.bin}/initdb", "-D", self.dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
               env=env, cwd="/", timeout=120, **self.kw)
-        self.proc = t.spawn([f"{self.bin}/postgres", "-D", self.dir, "-h", self.host, "-p", str(self.port),
-                             "-k", "", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=4GB",
+        self.proc = t.spawn([f"{self.bin}/postgres", "-D", self.dir, "-p", str(self.port), *where, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=4GB",
                              "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
                             cwd="/", env=env, **self.kw)
         psql = need("psql")

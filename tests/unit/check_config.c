@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -336,6 +337,8 @@ START_TEST(every_default_is_valid)
 
 /* -- errors with their places -- */
 
+#define LONG_PATH \
+	"123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.1234567"
 #define WEB(listen, to) "name = \"web\"; listen = \"" listen "\"; to = \"" to "\";"
 
 static const struct {
@@ -368,6 +371,48 @@ static const struct {
 	{ "ingress = ( {\n" WEB("127.0.0.1", "b:1") "} );",
 	    "t.conf:2: ingress.listen must be a string \"address:port\"" },
 	{ "ingress = ( {\n" WEB("localhost:80", "b:1") "} );", "t.conf:2: ingress.listen must be" },
+	{ "ingress = ( {\n" WEB("unix:run/s", "b:1") "} );",
+	    "t.conf:2: ingress.listen must have an absolute path without blanks and quotes, not \"unix:run/s\"" },
+	{ "ingress = ( {\n" WEB("unix:/run/a b", "b:1") "} );", "t.conf:2: ingress.listen must have an absolute path" },
+	{ "ingress = ( {\n" WEB("unix:@s", "b:1") "} );",
+	    "t.conf:2: ingress.listen must be a path, not \"unix:@s\": abstract sockets have no owner and no mode" },
+	{ "ingress = ( {\n" WEB("unix:/" LONG_PATH, "b:1") "} );",
+	    "t.conf:2: ingress.listen has a path longer than 107 bytes" },
+	{ "egress = ( {\n" WEB("127.0.0.1:1", "unix:/" LONG_PATH) "} );",
+	    "t.conf:2: egress.to has a path longer than 107 bytes" },
+	{ "egress = ( {\n" WEB("127.0.0.1:1", "unix:@s") "} );", "t.conf:2: egress.to must be a path" },
+	{ "ingress = ( {\n" WEB("unix:/s", "unix:/t") "} );",
+	    "t.conf:2: ingress.to cannot be a UNIX socket: between the gateways SMC-R begins on TCP" },
+	{ "egress = ( {\n" WEB("unix:/s", "unix:/t") "} );",
+	    "t.conf:2: egress.listen cannot be a UNIX socket: between the gateways SMC-R begins on TCP" },
+	{ "control = { path = \"/s\"; }; ingress = ( {\n" WEB("unix:/s", "b:1") "} );",
+	    "t.conf:2: ingress.listen is the path of the control socket" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "}, { name = \"b\";\nlisten = \"unix:/s\"; to = \"b:2\"; } );",
+	    "t.conf:3: ingress.listen unix:/s is the same as unix:/s of \"web\" in line 2" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow = [ \"::1\" ]; } );",
+	    "t.conf:3: ingress.allow is for TCP; allow_users says who may connect to a UNIX socket" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nallow_users = [ \"root\" ]; } );",
+	    "t.conf:3: ingress.allow_users is for a service that listens on a UNIX socket" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nlisten_mode = \"0600\"; } );",
+	    "t.conf:3: ingress.listen_mode is for a service that listens on a UNIX socket" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nlisten_mode = \"1777\"; } );",
+	    "t.conf:3: ingress.listen_mode must be from 0000 to 0777, not \"1777\"" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nlisten_owner = \"a b\"; } );",
+	    "t.conf:3: ingress.listen_owner must be a string or an integer, a user, not \"a b\"" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nlisten_group = -1; } );",
+	    "t.conf:3: ingress.listen_group must be a string or an integer, a group, not -1" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nlisten_owner = 4294967295L; } );",
+	    "t.conf:3: ingress.listen_owner" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow_users = [ ]; } );",
+	    "t.conf:3: ingress.allow_users is empty" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow_users = ( \"a\", -5 ); } );",
+	    "t.conf:3: ingress.allow_users has \"-5\", which is no user" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow_users = ( \"a\", 1.5 ); } );",
+	    "t.conf:3: ingress.allow_users must be a list of users" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow_users = \"root\"; } );",
+	    "t.conf:3: ingress.allow_users must be a list of users" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow_users = [ \"root\" ]; } );",
+	    "t.conf:3: unknown key egress.allow_users" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b") "} );", "t.conf:2: ingress.to must be a string \"host:port\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "10.0.0.300:80") "} );", "t.conf:2: ingress.to must be" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "a b:80") "} );", "t.conf:2: ingress.to must be" },
@@ -538,7 +583,7 @@ START_TEST(reports_all_errors_at_once)
 	    "t.conf:2: unknown key smcr.nope\n"
 	    "t.conf:2: smcr.clc_timeout must be from 100ms to 1m, not \"1h\"\n"
 	    "t.conf:4: ingress.name is missing\n"
-	    "t.conf:4: ingress.listen must be a string \"address:port\" or \"[IPv6 address]:port\", "
+	    "t.conf:4: ingress.listen must be a string \"address:port\", \"[IPv6 address]:port\" or \"unix:/path\", "
 	    "not \"127.0.0.1\"\n"
 	    "t.conf:4: ingress.to is missing\n"
 	    "t.conf:6: ingress.name \"b\" is already used in line 5\n"
@@ -581,6 +626,13 @@ static const char full[] =
     "  peer = \"auto\";\n"
     "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; } );\n";
+
+/* The settings of a service that listens on a UNIX socket exclude some of one that listens on TCP. */
+static const char local[] =
+    "ingress = ( { name = \"redis\"; listen = \"unix:/run/redis.sock\"; to = \"192.0.2.2:6379\"; listen_mode = \"0666\";\n"
+    "  listen_owner = \"redis\"; listen_group = 33; allow_users = ( \"redis\", 0, \"1000\", 4294967294L ); },\n"
+    "  { name = \"plain\"; listen = \"unix:/run/plain\"; to = \"192.0.2.2:1\"; } );\n"
+    "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"unix:/run/postgresql/.s.PGSQL.5432\"; } );\n";
 
 START_TEST(stores_what_is_written)
 {
@@ -673,6 +725,60 @@ START_TEST(stores_what_is_written)
 	config_free(cfg);
 }
 
+START_TEST(stores_unix_sockets)
+{
+	struct config *cfg = parse_ok(local);
+	const struct config_service *redis = &cfg->services[0], *plain = &cfg->services[1], *db = &cfg->services[2];
+	char buf[CONFIG_TARGET_STR_MAX];
+
+	ck_assert_int_eq(redis->listen.ss_family, AF_UNIX);
+	ck_assert_str_eq(addr_path(&redis->listen), "/run/redis.sock");
+	ck_assert_uint_eq(redis->listen_mode, 0666);
+	ck_assert_str_eq(redis->listen_owner.name, "redis");
+	ck_assert_uint_eq(redis->listen_owner.id, UINT32_MAX); /* not looked up here */
+	ck_assert_uint_eq(redis->listen_group.id, 33);
+	ck_assert_uint_eq(redis->allow_users_cnt, 4);
+	ck_assert_uint_eq(redis->allow_users[1].id, 0);
+	ck_assert_uint_eq(redis->allow_users[2].id, 1000);
+	ck_assert_uint_eq(redis->allow_users[3].id, 4294967294u);
+	ck_assert_uint_eq(plain->listen_mode, 0660);
+	ck_assert_str_eq(plain->listen_owner.name, "");
+	ck_assert_uint_eq(plain->allow_users_cnt, 0);
+	ck_assert_uint_eq(db->to.addr_cnt, 1);
+	ck_assert_str_eq(addr_path(&db->to.addrs[0]), "/run/postgresql/.s.PGSQL.5432");
+	ck_assert_str_eq(config_target_str(&db->to, buf), "unix:/run/postgresql/.s.PGSQL.5432");
+	config_free(cfg);
+}
+
+static int
+load(const char *text)
+{
+	struct config *cfg = NULL;
+	size_t len;
+
+	free(msgs);
+	FILE *err = open_memstream(&msgs, &len);
+	int rc = config_parse("t.conf", text, strlen(text), 0, err, &cfg);
+	fclose(err);
+	if (rc == 0)
+		ck_assert_uint_eq(cfg->services[0].allow_users[0].id, 0);
+	config_free(cfg);
+	return rc;
+}
+
+#define USERS(owner, group, allow)                                                                       \
+	"ingress = ( { name = \"a\"; listen = \"unix:/s\"; to = \"127.0.0.1:1\";\nlisten_owner = " owner \
+	";\nlisten_group = " group ";\nallow_users = [ \"root\", " allow " ]; } );"
+
+START_TEST(users_and_groups_are_looked_up)
+{
+	ck_assert_msg(load(USERS("\"root\"", "\"root\"", "\"root\"")) == 0, "%s", msgs);
+	ck_assert_int_eq(load(USERS("\"no-such\"", "\"no-one\"", "\"nobody-else\"")), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(msgs, "t.conf:2: there is no user \"no-such\"\n"));
+	ck_assert_ptr_nonnull(strstr(msgs, "t.conf:3: there is no group \"no-one\"\n"));
+	ck_assert_ptr_nonnull(strstr(msgs, "t.conf:4: there is no user \"nobody-else\"\n"));
+}
+
 static bool
 same_group(enum config_place place, const void *a, const void *b)
 {
@@ -709,7 +815,7 @@ round_trip(const char *text)
 static void
 name_is_printed(const struct config_section *sec, const struct config_key *key)
 {
-	struct config *cfg = parse_ok(full);
+	struct config *cfg = parse_ok((key->flags & CONFIG_UNIX_ONLY) != 0 ? local : full);
 	char *text = print(cfg), setting[128];
 
 	snprintf(setting, sizeof(setting), "\t%s = ", key->name);
@@ -722,6 +828,7 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 {
 	round_trip("");
 	round_trip(full);
+	round_trip(local);
 	each_key(name_is_printed);
 }
 

@@ -45,11 +45,17 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	case CONFIG_T_ADDR:
 		return "Address";
 	case CONFIG_T_LISTEN:
-		return "Address and port";
+		return "Address and port, or UNIX socket";
 	case CONFIG_T_TARGET:
-		return "Host and port";
+		return "Host and port, or UNIX socket";
 	case CONFIG_T_NETS:
 		return "List of addresses and networks";
+	case CONFIG_T_USER:
+		return "Name or number of a user";
+	case CONFIG_T_GROUP:
+		return "Name or number of a group";
+	case CONFIG_T_USERS:
+		return "List of users";
 	case CONFIG_T_EIDS:
 		return "List of UEIDs";
 	case CONFIG_T_PORTS:

@@ -1,7 +1,8 @@
-/* A leg on a real TCP connection: drained reads, urgent bytes at any place, end and reset. */
+/* A leg on a real TCP connection, and on a UNIX socket: drained reads, urgent bytes at any place, end and reset. */
 #include "daemon/session/leg.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "daemon/net.h"
 #include "tcp_pair.h"
 #include "unit.h"
@@ -65,7 +67,7 @@ setup(void)
 	ck_assert_int_eq(loop_add_turn(lp, stop_turn, NULL), 0);
 	leg_init(&leg, on_leg);
 	ck_assert_int_lt(leg.io.fd, 0);
-	ck_assert_int_eq(leg_open(&leg, lp, sv[1]), 0);
+	ck_assert_int_eq(leg_open(&leg, lp, sv[1], 0), 0);
 	await(LOOP_WRITE);
 }
 
@@ -349,4 +351,210 @@ START_LOOP_TEST(closing_sends_rst_or_fin, 0, 2)
 	ck_assert_int_eq(recv(peer, &c, 1, 0), _i == 1 ? -1 : 0);
 	ck_assert(_i == 0 || errno == ECONNRESET);
 	leg_close(&leg, lp, false);
+}
+
+/* -- on a UNIX socket -- */
+
+/* In the place of the TCP connection. */
+static void
+use_unix(void)
+{
+	int sv[2], on = 1;
+
+	leg_close(&leg, lp, false);
+	close(peer);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
+	ck_assert_int_eq(ioctl(sv[1], FIONBIO, &on), 0);
+	peer = sv[0];
+	leg_init(&leg, on_leg);
+	ck_assert_int_eq(leg_open(&leg, lp, sv[1], LEG_UNIX), 0);
+	await(LOOP_WRITE);
+}
+
+START_TEST(a_unix_leg_carries_bytes_to_the_end)
+{
+	char buf[16], end[2];
+	struct iovec in[2] = { { buf, 2 }, { buf + 2, 14 } },
+	             out[2] = { { (char[]){ "12" }, 2 }, { (char[]){ "3" }, 1 } };
+	bool urgent;
+
+	use_unix();
+	say("abcde", 0);
+	shutdown(peer, SHUT_WR);
+	await(LOOP_RDHUP);
+	ck_assert_int_eq(leg_read(&leg, in, 2, &urgent), 5);
+	ck_assert_mem_eq(buf, "abcde", 5);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 0);
+	ck_assert_uint_ne(leg.flags & LEG_EOF, 0);
+	/* Half closed: the other direction goes on. */
+	ck_assert_int_eq(leg_write(&leg, out, 2, false), 3);
+	leg_shut(&leg);
+	ck_assert_int_eq(recv(peer, buf, sizeof(buf), 0), 3);
+	ck_assert_mem_eq(buf, "123", 3);
+	ck_assert_int_eq(recv(peer, end, sizeof(end), 0), 0);
+	ck_assert_int_eq(leg_broken(&leg), 0);
+}
+
+/* The peer closes both directions at once, which is no error: its bytes are read first. */
+START_TEST(a_unix_peer_that_closes_is_at_its_end)
+{
+	struct iovec iov = { (char[]){ "x" }, 1 };
+	char buf[16];
+	bool urgent;
+
+	use_unix();
+	say("abc", 0);
+	close(peer);
+	peer = -1;
+	await(LOOP_HUP | LOOP_RDHUP);
+	ck_assert_int_eq(leg_broken(&leg), 0);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 3);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), 0);
+	ck_assert_uint_ne(leg.flags & LEG_EOF, 0);
+	ck_assert_int_eq(leg_write(&leg, &iov, 1, false), -EPIPE);
+}
+
+START_TEST(a_unix_peer_that_leaves_bytes_unread_is_a_reset)
+{
+	struct iovec iov = { (char[]){ "x" }, 1 };
+
+	use_unix();
+	ck_assert_int_eq(leg_write(&leg, &iov, 1, false), 1);
+	close(peer);
+	peer = -1;
+	await(LOOP_ERR);
+	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
+	ck_assert_int_eq(leg_broken(&leg), 0);
+}
+
+/* What a UNIX socket has of a reset: bytes of the peer that nobody has read. */
+START_LOOP_TEST(closing_a_unix_leg_tells_of_unread_bytes, 0, 2)
+{
+	char c;
+
+	use_unix();
+	if (_i == 1)
+		say("abc", 0);
+	leg_close(&leg, lp, true);
+	ck_assert_int_eq(recv(peer, &c, 1, 0), _i == 1 ? -1 : 0);
+	ck_assert(_i == 0 || errno == ECONNRESET);
+}
+
+START_TEST(a_full_unix_socket_is_not_written_until_it_has_room)
+{
+	static char big[1 << 22];
+	struct iovec iov = { big, sizeof(big) };
+	size_t left;
+
+	use_unix();
+	ssize_t n = leg_write(&leg, &iov, 1, false);
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_lt(n, (ssize_t)sizeof(big));
+	ck_assert_uint_eq(leg.flags & LEG_WRITABLE, 0);
+	for (left = (size_t)n; left > 0; left -= (size_t)n)
+		n = recv(peer, big, sizeof(big), 0);
+	await(LOOP_WRITE);
+	ck_assert_int_gt(leg_write(&leg, &iov, 1, false), 0);
+}
+
+/* Not beside the stream, where a program that asks for nothing would lose it. */
+START_TEST(an_urgent_byte_goes_in_line_into_a_unix_socket)
+{
+	struct iovec a = { (char[]){ "a" }, 1 }, u = { (char[]){ "!" }, 1 }, b = { (char[]){ "b" }, 1 };
+	char buf[8];
+
+	use_unix();
+	ck_assert_int_eq(leg_write(&leg, &a, 1, false), 1);
+	ck_assert_int_eq(leg_write(&leg, &u, 1, true), 1);
+	ck_assert_int_eq(leg_write(&leg, &b, 1, false), 1);
+	ck_assert_int_eq(recv(peer, buf, sizeof(buf), 0), 3);
+	ck_assert_mem_eq(buf, "a!b", 3);
+}
+
+/* Linux 5.15 and later let a program send one: it is not lost. */
+START_TEST(an_urgent_byte_of_a_unix_socket_comes_too)
+{
+	char text[64] = "";
+
+	use_unix();
+	say("abc", 0);
+	if (send(peer, "!", 1, MSG_OOB) != 1)
+		return; /* the kernel has none */
+	say("def", 0);
+	await(LOOP_READ);
+	while (strchr(text, 'f') == NULL) {
+		collect(text);
+		if (strchr(text, 'f') == NULL)
+			await(LOOP_READ);
+	}
+	ck_assert_str_eq(text, "abc[!]def");
+}
+
+/* A short read because of it is no sign that nothing is left, and what the bytes mean is lost with it. */
+START_TEST(a_descriptor_cannot_be_passed)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 }, buf[16];
+	struct iovec iov = { (char[]){ "fd" }, 2 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd = 0;
+	bool urgent;
+
+	use_unix();
+	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) };
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	ck_assert_int_eq(sendmsg(peer, &msg, 0), 2);
+	say("more", 0);
+	await(LOOP_READ);
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), -ENOTSUP);
+}
+
+/* -- connecting to one -- */
+
+START_TEST(a_full_backlog_is_waited_for)
+{
+	const struct config_keepalive ka = { 0 };
+	struct sockaddr_storage ss = { 0 };
+	struct dial d = { .leg = &leg, .addrs = &ss, .cnt = 1 };
+	char path[64], text[ADDR_STR_MAX];
+	int ls = socket(AF_UNIX, SOCK_STREAM, 0), waiting[2];
+
+	snprintf(path, sizeof(path), "/tmp/check_leg.%d", (int)getpid());
+	snprintf(text, sizeof(text), "unix:%s", path);
+	ck_assert_int_eq(addr_parse_unix(text, &ss), 0);
+	leg_close(&leg, lp, false);
+	ck_assert_int_eq(dial_next(&d, lp, &ka, 0), -ENOENT);
+	ck_assert_int_eq(bind(ls, (struct sockaddr *)&ss, addr_len(&ss)), 0);
+	d.next = 0;
+	ck_assert_int_eq(dial_next(&d, lp, &ka, 0), -ECONNREFUSED);
+	ck_assert_int_eq(listen(ls, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)connect(waiting[i], (struct sockaddr *)&ss, addr_len(&ss));
+	}
+	d.next = 0;
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(i == 0 ? dial_next(&d, lp, &ka, 0) : dial_again(&d, lp, &ka), 0);
+		ck_assert(d.busy && d.waits);
+		ck_assert_int_lt(leg.io.fd, 0);
+		ck_assert_int_eq(dial_check(&d), 0);
+	}
+	close(accept(ls, NULL, NULL));
+	ck_assert_int_eq(dial_again(&d, lp, &ka), 0);
+	ck_assert(d.busy && !d.waits);
+	await(LOOP_WRITE);
+	ck_assert_int_eq(dial_check(&d), 1);
+	ck_assert_uint_ne(leg.flags & LEG_UNIX, 0);
+	/* Given up for want of room. */
+	d.next = 0;
+	ck_assert_int_eq(dial_next(&d, lp, &ka, 0), 0);
+	ck_assert(d.waits);
+	ck_assert_int_eq(dial_next(&d, lp, &ka, EAGAIN), -EAGAIN);
+	ck_assert(!d.busy && !d.waits);
+	for (int i = 0; i < 2; i++)
+		close(waiting[i]);
+	close(ls);
+	unlink(path);
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "unit.h"
 
 static char dir[64], path[96], text[512];
@@ -155,4 +156,28 @@ START_TEST(what_is_no_socket_is_never_removed)
 	strcat(path, "/none/s");
 	ck_assert_int_eq(try_open(&l, 0600, (uid_t)-1, (gid_t)-1), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(text, "its directory has to be made first"));
+}
+
+/* One that systemd passes is used where it fits, and its file is systemd's. */
+START_TEST(a_passed_socket_keeps_its_file)
+{
+	struct lsock made = open_here(), passed = lsock_of_fd(dup(made.fd));
+	struct sockaddr_storage here, there;
+	char addr[ADDR_STR_MAX];
+
+	snprintf(addr, sizeof(addr), "unix:%s", path);
+	ck_assert_int_eq(addr_parse_unix(addr, &here), 0);
+	strcat(addr, "2");
+	ck_assert_int_eq(addr_parse_unix(addr, &there), 0);
+	ck_assert(lsock_listens_at(&passed, &here));
+	ck_assert(!lsock_listens_at(&passed, &there));
+	lsock_close(&passed);
+	ck_assert_int_eq(dial(), 0);
+	lsock_close(&made);
+	/* Bound, and not listening. */
+	passed = lsock_of_fd(socket(AF_UNIX, SOCK_STREAM, 0));
+	ck_assert_int_eq(bind(passed.fd, (struct sockaddr *)&here, addr_len(&here)), 0);
+	ck_assert(!lsock_listens_at(&passed, &here));
+	lsock_close(&passed);
+	ck_assert_int_eq(access(path, F_OK), 0);
 }

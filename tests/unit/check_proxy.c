@@ -76,6 +76,24 @@ START_TEST(a_mapped_address_is_ipv4)
 	ck_assert_mem_eq(buf, want, strlen(want));
 }
 
+/* As haproxy says it. */
+START_TEST(a_client_on_a_unix_socket_is_nobody)
+{
+	const union net_addr src = { .un = { .family = AF_UNIX, .uid = 1000, .pid = 1 } };
+	const union net_addr dst = { .un = { .family = AF_UNIX, .path = "/run/s" } };
+	static const char v1[] = "PROXY UNKNOWN\r\n", v2[] = SIGNATURE "\x20\x00\x00\x00";
+	uint8_t buf[PROXY_HEADER_MAX];
+	char text[ADDR_STR_MAX];
+
+	ck_assert_uint_eq(proxy_header(CONFIG_PROXY_OFF, &src, &dst, buf), 0);
+	ck_assert_uint_eq(proxy_header(CONFIG_PROXY_V1, &src, &dst, buf), sizeof(v1) - 1);
+	ck_assert_mem_eq(buf, v1, sizeof(v1) - 1);
+	ck_assert_uint_eq(proxy_header(CONFIG_PROXY_V2, &src, &dst, buf), sizeof(v2) - 1);
+	ck_assert_mem_eq(buf, v2, sizeof(v2) - 1);
+	ck_assert_str_eq(net_addr_str(&src, text, sizeof(text)), "unix:uid=1000,pid=1");
+	ck_assert_str_eq(net_addr_str(&dst, text, sizeof(text)), "unix:/run/s");
+}
+
 START_TEST(an_address_that_was_never_set_is_none)
 {
 	const union net_addr unset = { 0 };

@@ -589,6 +589,178 @@ START_TEST(idle_fallen_back_connections_hold_no_buffer)
 	}
 }
 
+/* -- UNIX sockets as application legs -- */
+
+/* On SMC-R, and fallen back. */
+START_LOOP_TEST(unix_legs_carry_what_tcp_legs_do, 0, 2)
+{
+	struct session_info info;
+	char text[ADDR_STR_MAX], want[ADDR_STR_MAX];
+	uint32_t pos = 0;
+
+	fake.server_declines = _i == 1 ? DIAG : 0;
+	gw_listen_at("client");
+	gw_serve_at("server", 8);
+	gw_begin();
+	while (worker_session_next(gw.w, &pos, &info)) {
+		ck_assert_int_eq(info.mode, _i == 1 ? SESSION_TCP : SESSION_SMCR);
+		ck_assert_uint_eq(info.app_peer.un.uid, geteuid());
+		ck_assert_int_eq(info.app_peer.un.pid, getpid());
+		snprintf(want, sizeof(want), "unix:uid=%d,pid=%d", (int)geteuid(), (int)getpid());
+		if (info.kind == CONFIG_EGRESS)
+			addr_format(&gw.server_addrs[0], want, sizeof(want));
+		ck_assert_str_eq(net_addr_str(&info.app_peer, text, sizeof(text)), want);
+	}
+	/* Half closed by the client, the server goes on. */
+	gw_say(client, "last words");
+	ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
+	gw_expect(server, "last words", GW_EOF);
+	gw_say(server, "answer");
+	gw_expect(client, "answer", GW_OPEN);
+	gw_hang_up(&server);
+	gw_expect_eof(client);
+}
+
+/* _i: what the far end of a reset sees that has sent bytes which nobody has read, or has not. */
+START_LOOP_TEST(a_reset_of_a_unix_leg_is_as_much_as_the_kernel_has_of_it, 0, 2)
+{
+	gw_listen_at("client");
+	gw_begin();
+	/* The client's words wait behind a server that reads nothing. */
+	if (_i == 1) {
+		static char big[1 << 20];
+
+		while (send(client, big, sizeof(big), MSG_NOSIGNAL) > 0)
+			gw_once();
+	}
+	gw_break(server);
+	gw_expect(client, "", _i == 1 ? GW_RESET : GW_EOF);
+	UNTIL(gw_sessions() == 0);
+	ck_assert_uint_eq(gw_info(GW_IN).resets, 1);
+}
+
+/* A client on a UNIX socket that leaves bytes unread has reset the connection. */
+START_TEST(a_reset_of_a_unix_client_is_one_of_the_server)
+{
+	gw_listen_at("client");
+	gw_begin();
+	gw_say(server, "unread");
+	UNTIL(gw_session(GW_IN)->bytes[WAY_TO_APP] == 4 + 6);
+	gw_hang_up(&client);
+	gw_expect_reset(server);
+	gw_hang_up(&server);
+}
+
+START_TEST(users_are_allowed_or_not)
+{
+	struct config_id users[2] = { { "other", geteuid() + 1 }, { "me", geteuid() } };
+	char want[64];
+
+	gw_listen_at("client");
+	gw.svc[GW_IN].allow_users = users;
+	gw.svc[GW_IN].allow_users_cnt = 1;
+	gw_start();
+	capture_begin(LOG_LVL_NOTICE);
+	client = gw_client();
+	gw_expect_eof(client);
+	gw_hang_up(&client);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_allow, 1);
+	snprintf(want, sizeof(want), "from=unix:uid=%d,pid=%d", (int)geteuid(), (int)getpid());
+	const char *line = capture_take();
+	ck_assert_ptr_nonnull(strstr(line, want));
+	ck_assert_ptr_nonnull(strstr(line, "not on the allow_users list"));
+	capture_end();
+	gw.svc[GW_IN].allow_users_cnt = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	gw_connect();
+	ck_assert_uint_eq(gw_info(GW_IN).refused_allow, 1);
+}
+
+/* A client's own name for its socket is no address of anybody's. */
+START_TEST(a_client_that_has_bound_its_socket_is_known_by_its_user)
+{
+	struct sockaddr_storage own;
+	char text[ADDR_STR_MAX];
+
+	gw_listen_at("client");
+	gw_file(&own, "own");
+	gw_start();
+	client = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(client, (struct sockaddr *)&own, addr_len(&own)), 0);
+	ck_assert_int_eq(connect(client, (struct sockaddr *)&gw.svc[GW_IN].listen, addr_len(&own)), 0);
+	server = gw_accept();
+	unlink(addr_path(&own));
+	ck_assert_ptr_nonnull(strstr(net_addr_str(&gw_session(GW_IN)->app_peer, text, sizeof(text)), "unix:uid="));
+}
+
+START_TEST(clients_of_one_user_are_one_source)
+{
+	gw_listen_at("client");
+	gw.svc[GW_IN].max_per_peer = 1;
+	gw_begin();
+	int extra = gw_client();
+	gw_expect_eof(extra);
+	close(extra);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_per_peer, 1);
+	gw_carries_both_ways();
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	UNTIL(gw_sessions() == 0);
+	gw_connect();
+}
+
+/* Nothing tells of room in the backlog of a UNIX socket: it is tried again, until connect_timeout. */
+START_LOOP_TEST(a_server_whose_backlog_is_full_is_waited_for, 0, 2)
+{
+	int waiting[2];
+
+	gw_serve_at("server", 0);
+	for (int i = 0; i < 2; i++) {
+		waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)connect(waiting[i], (struct sockaddr *)&gw.server_addrs[0], addr_len(&gw.server_addrs[0]));
+	}
+	gw.svc[GW_OUT].connect_ms = _i == 0 ? 5000 : 100;
+	gw_start();
+	capture_begin(LOG_LVL_NOTICE);
+	client = gw_client();
+	if (_i == 0) {
+		gw_run_ms(50);
+		ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 0);
+		close(gw_accept());
+		server = gw_accept();
+		gw_carries_both_ways();
+	} else {
+		gw_expect_reset(client);
+		ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 1);
+		ck_assert_ptr_nonnull(strstr(capture_take(), "cannot be connected: its backlog is full"));
+	}
+	capture_end();
+	for (int i = 0; i < 2; i++)
+		close(waiting[i]);
+}
+
+START_TEST(a_descriptor_from_a_client_ends_its_connection)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { (char[]){ "fd" }, 2 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd = 0;
+
+	gw_listen_at("client");
+	gw_begin();
+	capture_begin(LOG_LVL_INFO);
+	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) };
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	ck_assert_int_eq(sendmsg(client, &msg, 0), 2);
+	gw_expect_reset(server);
+	UNTIL(gw_sessions() == 0);
+	ck_assert_ptr_nonnull(strstr(capture_take(), "a file descriptor came over the UNIX socket"));
+	capture_end();
+}
+
 UNIT_CASE();
 
 START_TEST(a_session_is_small)

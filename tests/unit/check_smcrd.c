@@ -36,14 +36,14 @@ struct worker {
 static struct worker the_worker;
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, const int *fds, unsigned fd_cnt,
-    FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
+    unsigned sock_cnt, FILE *err, struct worker **out)
 {
 	if (config_find_service(cfg, "refused") != NULL) {
 		fprintf(err, "cannot listen\n");
 		return -EADDRINUSE;
 	}
-	log_msg(LOG_LVL_NOTICE, "worker fds=%u", fd_cnt);
+	log_msg(LOG_LVL_NOTICE, "worker fds=%u", sock_cnt);
 	the_worker.cfg = cfg;
 	the_worker.loop = loop;
 	*out = &the_worker;

@@ -8,12 +8,13 @@
 #include "daemon/session/sources.h"
 #include "unit.h"
 
-static struct sockaddr_storage
+static union net_addr
 addr(const char *text)
 {
 	struct sockaddr_storage ss = { 0 };
 	struct sockaddr_in *in = (struct sockaddr_in *)&ss;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+	union net_addr a;
 
 	if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
 		in->sin_family = AF_INET;
@@ -22,23 +23,24 @@ addr(const char *text)
 		in6->sin6_family = AF_INET6;
 	}
 	addr_set_port(&ss, (uint16_t)rand());
-	return ss;
+	net_addr_set(&a, &ss);
+	return a;
 }
 
 static uint32_t
 add(struct sources *s, const char *text)
 {
-	struct sockaddr_storage ss = addr(text);
+	union net_addr a = addr(text);
 
-	return sources_add(s, &ss);
+	return sources_add(s, &a);
 }
 
 static void
 del(struct sources *s, const char *text)
 {
-	struct sockaddr_storage ss = addr(text);
+	union net_addr a = addr(text);
 
-	sources_remove(s, &ss);
+	sources_remove(s, &a);
 }
 
 START_TEST(counts_by_address_and_not_by_port)
@@ -71,6 +73,24 @@ START_TEST(an_ipv6_source_is_its_network)
 	sources_fini(&s);
 }
 
+START_TEST(a_source_on_a_unix_socket_is_its_user)
+{
+	union net_addr one = { .un = { .family = AF_UNIX, .uid = 1000, .pid = 7 } };
+	union net_addr again = { .un = { .family = AF_UNIX, .uid = 1000, .pid = 8 } };
+	union net_addr other = { .un = { .family = AF_UNIX, .uid = 0, .pid = 7 } };
+	struct sources s = { .seed = 3 };
+
+	ck_assert_uint_eq(sources_add(&s, &one), 1);
+	ck_assert_uint_eq(sources_add(&s, &again), 2);
+	ck_assert_uint_eq(sources_add(&s, &other), 1);
+	/* The place of a uid is no place of an address. */
+	ck_assert_uint_eq(add(&s, "0.0.3.232"), 1);
+	ck_assert_uint_eq(add(&s, "0.0.0.0"), 1);
+	sources_remove(&s, &again);
+	ck_assert_uint_eq(sources_count(&s, &one), 1);
+	sources_fini(&s);
+}
+
 /* Few places and many changes, so that every kind of gap comes up. */
 START_LOOP_TEST(counts_as_a_plain_array_does, 0, 4)
 {
@@ -84,13 +104,13 @@ START_LOOP_TEST(counts_as_a_plain_array_does, 0, 4)
 		char text[32];
 
 		snprintf(text, sizeof(text), "10.0.%u.%u", n / 256, n % 256);
-		struct sockaddr_storage ss = addr(text);
-		ck_assert_uint_eq(sources_count(&s, &ss), cnt[n]);
+		union net_addr a = addr(text);
+		ck_assert_uint_eq(sources_count(&s, &a), cnt[n]);
 		if (cnt[n] > 0 && rand() % 2 == 0) {
-			sources_remove(&s, &ss);
+			sources_remove(&s, &a);
 			cnt[n]--;
 		} else {
-			ck_assert_uint_eq(sources_add(&s, &ss), ++cnt[n]);
+			ck_assert_uint_eq(sources_add(&s, &a), ++cnt[n]);
 		}
 	}
 	for (unsigned n = 0; n < N; n++) {

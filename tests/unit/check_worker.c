@@ -144,15 +144,17 @@ START_TEST(an_interface_without_addresses_is_reported_and_waited_for)
 START_TEST(passed_sockets_are_used_where_they_fit)
 {
 	struct sockaddr_storage odd;
-	int fds[2] = { gw_listen(&gw.svc[GW_IN].listen), gw_listen(&odd) };
+	struct lsock socks[2] = { lsock_of_fd(gw_listen(&gw.svc[GW_IN].listen)), lsock_of_fd(gw_listen(&odd)) };
+	const int fd = socks[0].fd;
 
-	ck_assert_int_eq(fcntl(fds[0], F_SETFL, 0), 0);
+	ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
 	log_init(LOG_LVL_ERROR);
-	ck_assert_msg(gw_try_start(fds, 2) == 0, "%s", gw.err);
+	ck_assert_msg(gw_try_start(socks, 2) == 0, "%s", gw.err);
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 	gw_connect();
-	ck_assert_int_ne(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
-	ck_assert_int_ne(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, 0);
+	ck_assert(socks[0].fd < 0 && socks[1].fd < 0);
+	ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+	ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
 	ck_assert(refuses(&odd));
 }
 
@@ -160,10 +162,10 @@ START_TEST(passed_sockets_are_used_where_they_fit)
 START_TEST(a_passed_socket_that_does_not_listen_is_not_used)
 {
 	const struct sockaddr_storage *addr = &gw.svc[GW_IN].listen;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct lsock sock = lsock_of_fd(socket(AF_INET, SOCK_DGRAM, 0));
 
-	ck_assert_int_eq(bind(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
-	ck_assert_msg(gw_try_start(&fd, 1) == 0, "%s", gw.err);
+	ck_assert_int_eq(bind(sock.fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
+	ck_assert_msg(gw_try_start(&sock, 1) == 0, "%s", gw.err);
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 	gw_connect();
 }
@@ -298,6 +300,94 @@ START_TEST(a_covering_address_of_another_process_is_in_use)
 	gw.svc[GW_IN].listen = one;
 	gw_connect();
 	close(taken);
+}
+
+/* From TCP to a file, to another file, under another name, and back: files come and go, connections stay. */
+START_TEST(a_service_may_move_to_a_unix_socket_and_back)
+{
+	struct sockaddr_storage tcp = gw.svc[GW_IN].listen;
+
+	gw_begin();
+	gw_listen_at("one");
+	ck_assert_msg(gw_reload() == 0, "%s", gw.err);
+	ck_assert(refuses(&tcp));
+	gw_carries_both_ways();
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	gw_connect();
+	gw_listen_at("two");
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(!gw_file_is_there("one") && gw_file_is_there("two"));
+	/* In the backlog while the socket changes hands. */
+	int waiting = gw_client();
+	snprintf(gw.svc[GW_IN].name, sizeof(gw.svc[GW_IN].name), "renamed");
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_str_eq(gw.err, "");
+	ck_assert(gw_file_is_there("two"));
+	gw_carries_both_ways();
+	close(server);
+	server = gw_accept();
+	gw_say(waiting, "hello");
+	gw_expect(server, "hello", GW_OPEN);
+	close(waiting);
+	gw.svc[GW_IN].listen = tcp;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(!gw_file_is_there("two"));
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	gw_connect();
+}
+
+START_TEST(a_unix_socket_goes_with_its_service)
+{
+	gw_listen_at("s");
+	gw_begin();
+	ck_assert(gw_file_is_there("s"));
+	gw.cfg.services = &gw.svc[GW_OUT];
+	gw.cfg.service_cnt = 1;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(!gw_file_is_there("s"));
+	gw.cfg.services = gw.svc;
+	gw.cfg.service_cnt = 2;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(gw_file_is_there("s"));
+	gw_free_workers();
+	ck_assert(!gw_file_is_there("s"));
+}
+
+START_TEST(a_reload_that_fails_leaves_no_socket_file)
+{
+	struct sockaddr_storage old = gw.svc[GW_IN].listen, taken_addr;
+	int taken = gw_listen(&taken_addr);
+
+	gw_begin();
+	gw_listen_at("s");
+	gw.svc[GW_OUT].listen = taken_addr;
+	ck_assert_int_eq(gw_reload(), -EADDRINUSE);
+	ck_assert(!gw_file_is_there("s"));
+	gw.svc[GW_IN].listen = old;
+	gw_carries_both_ways();
+	close(taken);
+}
+
+/* The file stays as it was made, and a reload says so; or none is made, as nobody could be given it any more. */
+START_TEST(mode_and_owner_of_a_file_are_a_matter_of_the_start)
+{
+	gw_listen_at("s");
+	gw_begin();
+	gw.svc[GW_IN].listen_mode = 0666;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_ptr_nonnull(strstr(gw.err, "warning: service in: its socket is there already"));
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_str_eq(gw.err, "");
+	gw_listen_at("other");
+	gw.svc[GW_IN].listen_owner = (struct config_id){ .name = "x", .id = geteuid() + 1 };
+	ck_assert_int_eq(gw_reload(), -EPERM);
+	ck_assert_ptr_nonnull(strstr(gw.err, "are given to a file when smcrd starts"));
+	ck_assert(gw_file_is_there("s") && !gw_file_is_there("other"));
+	gw.svc[GW_IN].listen_owner.id = geteuid();
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(!gw_file_is_there("s") && gw_file_is_there("other"));
 }
 
 START_TEST(two_services_may_swap_their_sockets)

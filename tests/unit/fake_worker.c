@@ -242,6 +242,7 @@ bool
 worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *out)
 {
 	unsigned i = fake_worker.sessions <= 5 ? *pos : 0;
+	struct sockaddr_storage app;
 
 	if (*pos >= fake_worker.sessions)
 		return false;
@@ -259,7 +260,15 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.age_ns = sessions[i].age_ns,
 		.idle_ns = sessions[i].idle_ns,
 	};
-	addr(&out->app_peer, "127.0.0.1:50001");
+	addr(&app, "127.0.0.1:50001");
+	net_addr_set(&out->app_peer, &app);
+	/* One of each kind on a UNIX socket. */
+	if (i == 2)
+		out->app_peer.un = (struct net_unix){ .family = AF_UNIX, .uid = 1000, .pid = 4711 };
+	if (i == 3)
+		out->app_peer.un = (struct net_unix){
+			.family = AF_UNIX, .uid = 0, .pid = 17, .path = "/run/postgresql/.s.PGSQL.5432"
+		};
 	addr(&out->middle_peer, out->kind == CONFIG_INGRESS ? "192.0.2.9:443" : "[2001:db8::9]:33333");
 	return true;
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -51,6 +52,7 @@ struct gateway {
 	int64_t give_up;
 	unsigned turns;
 	char err[1024];
+	char dir[32]; /* of UNIX sockets; "" = none */
 };
 
 static struct gateway gw;
@@ -128,6 +130,48 @@ gw_listen(struct sockaddr_storage *addr)
 	return fd;
 }
 
+/* An address of this name in the test's directory, which is made at the first one. */
+static inline void
+gw_file(struct sockaddr_storage *addr, const char *name)
+{
+	char text[ADDR_STR_MAX];
+
+	if (gw.dir[0] == '\0') {
+		strcpy(gw.dir, "/tmp/gateway.XXXXXX");
+		ck_assert_ptr_nonnull(mkdtemp(gw.dir));
+	}
+	snprintf(text, sizeof(text), "unix:%s/%s", gw.dir, name);
+	ck_assert_int_eq(addr_parse_unix(text, addr), 0);
+}
+
+static inline bool
+gw_file_is_there(const char *name)
+{
+	struct sockaddr_storage ss;
+
+	gw_file(&ss, name);
+	return access(addr_path(&ss), F_OK) == 0;
+}
+
+/* The ingress listens there from the next start or reload on. */
+static inline void
+gw_listen_at(const char *name)
+{
+	gw_file(&gw.svc[GW_IN].listen, name);
+	gw.svc[GW_IN].listen_mode = 0600;
+}
+
+/* Before the start: the server listens on a UNIX socket. */
+static inline void
+gw_serve_at(const char *name, int backlog)
+{
+	close(gw.listener);
+	gw_file(&gw.server_addrs[0], name);
+	gw.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	ck_assert_int_eq(bind(gw.listener, (struct sockaddr *)&gw.server_addrs[0], addr_len(&gw.server_addrs[0])), 0);
+	ck_assert_int_eq(listen(gw.listener, backlog), 0);
+}
+
 /* An address where connecting takes for ever: a listener whose backlog is full. */
 static inline void
 gw_black_hole(struct sockaddr_storage *addr)
@@ -182,10 +226,10 @@ gw_init(void)
 }
 
 static inline int
-gw_try_start(const int *fds, unsigned fd_cnt)
+gw_try_start(struct lsock *socks, unsigned sock_cnt)
 {
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
-	int rc = worker_new(gw.loop, &gw.cfg, gw.option, fds, fd_cnt, err, &gw.w);
+	int rc = worker_new(gw.loop, &gw.cfg, gw.option, socks, sock_cnt, err, &gw.w);
 
 	fclose(err);
 	return rc;
@@ -242,14 +286,19 @@ gw_stop(void)
 	loop_free(gw.loop);
 	if (gw.listener >= 0)
 		close(gw.listener);
+	if (gw.server_addrs[0].ss_family == AF_UNIX)
+		unlink(addr_path(&gw.server_addrs[0]));
+	/* Files of services are gone. */
+	if (gw.dir[0] != '\0')
+		ck_assert_int_eq(rmdir(gw.dir), 0);
 }
 
 static inline int
 gw_dial(const struct sockaddr_storage *addr)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	int fd = socket(addr->ss_family, SOCK_STREAM, 0), on = 1;
 
-	ck_assert_int_eq(connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
+	ck_assert_int_eq(connect(fd, (const struct sockaddr *)addr, addr_len(addr)), 0);
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
 	ck_assert_int_eq(ioctl(fd, FIONBIO, &on), 0);
 	return fd;
