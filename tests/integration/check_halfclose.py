@@ -4,8 +4,8 @@ import hashlib
 import socket
 
 from harness import (Pair, pair_to, Server, case, equal, main, need, pattern, recv_all, recv_exact, same_bytes, in_thread,
-                     wait_until, SHRINK)
-from programs import wait_port
+                     wait_until, SHRINK, UNIX)
+from programs import wait_port, wait_socket
 
 BIG = (20 << 20) // SHRINK
 
@@ -110,12 +110,14 @@ def _(t):
 @case("one byte at a time, each answered")
 def _(t):
     def serve(s):
-        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not UNIX:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while data := s.recv(100):
             s.sendall(data)
     pair = pair_to(t, serve)
     c = pair.connect()
-    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if not UNIX:
+        c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for i in range(3000 // SHRINK):
         c.sendall(bytes([i & 255]))
         equal(c.recv(10), bytes([i & 255]), f"byte {i}")
@@ -128,12 +130,18 @@ def _(t):
     data = pattern(BIG, 7)
     with open(t.path("data"), "wb") as f:
         f.write(data)
-    port = t.port()
-    proc = t.spawn([socat, f"TCP-LISTEN:{port},bind={t.addr},fork,reuseaddr", "EXEC:sha256sum"])
-    wait_port(proc, t.addr, port)
-    pair = Pair(t, {"x": (t.addr, port)})
+    if UNIX:
+        path = t.socket_path("socat")
+        at = (f"unix:{path}", 0)
+        wait_socket(t.spawn([socat, f"UNIX-LISTEN:{path},fork", "EXEC:sha256sum"]), path)
+    else:
+        port = t.port()
+        at = (t.addr, port)
+        wait_port(t.spawn([socat, f"TCP-LISTEN:{port},bind={t.addr},fork,reuseaddr", "EXEC:sha256sum"]), *at)
+    pair = Pair(t, {"x": at})
+    to = f"UNIX-CONNECT:{pair.path['x']}" if UNIX else f"TCP:{pair.host}:{pair.port['x']}"
     with open(t.path("data"), "rb") as f:
-        out = t.run([socat, "-t", "60", "-", f"TCP:{pair.host}:{pair.port['x']}"], stdin=f)
+        out = t.run([socat, "-t", "60", "-", to], stdin=f)
     equal(out.split()[:1], [hashlib.sha256(data).hexdigest().encode()], "checksum from the far side")
     pair.ended_well()
 
@@ -150,20 +158,24 @@ def _(t):
     with open(t.path("up"), "wb") as f:
         f.write(up)
     with open(t.path("up"), "rb") as f:
-        same_bytes(t.run([nc, "-N", pair.host, str(pair.port["x"])], stdin=f), down, "at the client")
+        to = ["-U", pair.path["x"]] if UNIX else [pair.host, str(pair.port["x"])]
+        same_bytes(t.run([nc, "-N", *to], stdin=f), down, "at the client")
     pair.ended_well()
 
 
 @case("nc -l -N sends a file and ends first")
 def _(t):
     nc = need("nc")
-    down, port = pattern(BIG, 10), t.port()
+    down, port, path = pattern(BIG, 10), t.port(), t.socket_path("nc")
     with open(t.path("down"), "wb") as f:
         f.write(down)
     with open(t.path("down"), "rb") as f:
-        far = t.spawn([nc, "-l", "-N", t.addr, str(port)], stdin=f)
+        far = t.spawn([nc, "-l", "-N", *(["-U", path] if UNIX else [t.addr, str(port)])], stdin=f)
+    if UNIX:
+        wait_socket(far, path)
+    else:
         wait_port(far, t.addr, port)
-    pair = Pair(t, {"x": (t.addr, port)})
+    pair = Pair(t, {"x": (f"unix:{path}", 0) if UNIX else (t.addr, port)})
     c = pair.connect()
     same_bytes(recv_all(c), down, "at the client")
     c.close()

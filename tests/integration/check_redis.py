@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Redis and redis-benchmark through a pair of daemons; replies and stored values compared byte for byte."""
 import random
-import socket
 
 from harness import Pair, case, check, equal, main, need, pattern, same_bytes, SHRINK
 from programs import Redis, RedisClient as Client
@@ -14,8 +13,9 @@ def redis_pair(t):
 
 
 def benchmark(t, pair, tests, clients, requests, pipeline=1, size=3):
-    out = t.run([need("redis-benchmark"), "-h", pair.host, "-p", str(pair.port["redis"]), "-t", tests, "-c",
-                 str(clients), "-n", str(requests), "-P", str(pipeline), "-d", str(size), "-r", "1000", "--csv"],
+    where = ["-s", pair.path["redis"]] if pair.path else ["-h", pair.host, "-p", str(pair.port["redis"])]
+    out = t.run([need("redis-benchmark"), *where, "-t", tests, "-c", str(clients), "-n",
+                 str(requests), "-P", str(pipeline), "-d", str(size), "-r", "1000", "--csv"],
                 timeout=60).decode()
     rows = [line for line in out.split("\n") if line.startswith('"') and not line.startswith('"test"')]
     check(len(rows) >= len(tests.split(",")), f"redis-benchmark printed {out!r}")
@@ -64,7 +64,7 @@ def _(t):
         c.send("GET", f"k{i}")
     for i, value in enumerate(values):
         same_bytes(c.reply(), value, f"GET k{i}")
-    direct = Client(socket.create_connection((server.host, server.port)))
+    direct = Client(server.connect())
     for i, value in enumerate(values):
         same_bytes(direct.call("GET", f"k{i}"), value, f"GET k{i} without the daemons")
     pair.only_smcr()

@@ -7,6 +7,9 @@ check_INTEGRATION = \
 	tests/integration/check_iperf3.py \
 	tests/integration/check_halfclose.py \
 	tests/integration/check_unix.py \
+	tests/integration/check_redis_unix.py \
+	tests/integration/check_halfclose_unix.py \
+	tests/integration/check_slow_unix.py \
 	tests/integration/check_urgent.py \
 	tests/integration/check_reset.py \
 	tests/integration/check_slow.py \

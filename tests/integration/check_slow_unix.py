@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+"""The cases of check_slow.py with the application's legs on UNIX sockets."""
+import os
+import runpy
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+os.environ["SMCRD_LEGS"] = "unix"
+sys.path.insert(0, HERE)
+runpy.run_path(os.path.join(HERE, "check_slow.py"), run_name="__main__")
