@@ -21,17 +21,18 @@
 /*
  * Two daemons that start at once must not both find a dead socket and then
  * remove each other's: the directory is locked between the look and listen().
- * -1 when it cannot be had, which is no reason not to start.
+ * When that cannot be had, it is no reason not to start.
  */
 static int
-lock_directory(const char *path)
+lock_directory(const char *path, unsigned tries)
 {
 	char copy[PATH_MAX];
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (unsigned i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
-		nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
+	for (unsigned i = 0; fd >= 0 && i < tries && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
+		if (i + 1 < tries)
+			nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
 	return fd;
 }
 
@@ -84,8 +85,8 @@ clear_path(const struct sockaddr_un *sun, const char *what, FILE *err)
 	return rc;
 }
 
-/* Owner and group, by a descriptor of the file: whoever may write to the directory has no time to put something else there.
- * Remembers which file it is. 0, or -errno and what could not be done in *step. */
+/* Remembers which file it is, and gives it owner and group, by a descriptor of it: whoever may write to the directory has no
+ * time to put something else there. 0, or -errno and what could not be done in *step. */
 static int
 own_file(struct lsock *l, const struct lsock_file *f, const char **step)
 {
@@ -95,11 +96,13 @@ own_file(struct lsock *l, const struct lsock_file *f, const char **step)
 	*step = "";
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) != 0) {
-		rc = -errno;
-	} else if (!S_ISSOCK(st.st_mode)) {
-		rc = -EEXIST;
-	} else if ((st.st_mode & 0777) != (f->mode & 0777)) {
+	if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+		close(fd);
+		return -EEXIST;
+	}
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	if ((st.st_mode & 0777) != (f->mode & 0777)) {
 		*step = " (its directory has a default ACL, which does not let the mode be set)";
 		rc = -EPERM;
 	} else if ((f->owner != (uid_t)-1 && f->owner != st.st_uid) ||
@@ -107,8 +110,6 @@ own_file(struct lsock *l, const struct lsock_file *f, const char **step)
 		*step = " (setting its owner and group)";
 		rc = fchownat(fd, "", f->owner, f->group, AT_EMPTY_PATH) == 0 ? 0 : -errno;
 	}
-	l->dev = st.st_dev;
-	l->ino = st.st_ino;
 	close(fd);
 	return rc;
 }
@@ -122,12 +123,7 @@ bind_file(struct lsock *l, const struct sockaddr_un *sun, const struct lsock_fil
 
 	umask(old);
 	*step = rc == -ENOENT ? " (its directory has to be made first)" : "";
-	if (rc != 0)
-		return rc;
-	rc = own_file(l, f, step);
-	if (rc != 0)
-		unlink(sun->sun_path);
-	return rc;
+	return rc == 0 ? own_file(l, f, step) : rc;
 }
 
 struct lsock
@@ -152,7 +148,7 @@ lsock_open(struct lsock *l, const struct lsock_file *f, FILE *err)
 	}
 	strcpy(sun.sun_path, f->path);
 	strcpy(l->path, f->path);
-	l->lock = lock_directory(f->path);
+	l->lock = lock_directory(f->path, f->waits ? LOCK_TRIES : 1);
 	int rc = clear_path(&sun, f->what, err);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -177,7 +173,7 @@ lsock_start(struct lsock *l, const char *what, int backlog, FILE *err)
 }
 
 int
-lsock_listen(struct lsock *l, const struct config_service *cfg, FILE *err)
+lsock_listen(struct lsock *l, const struct config_service *cfg, bool waits, FILE *err)
 {
 	char what[CONFIG_NAME_MAX + 32];
 	const struct lsock_file file = {
@@ -186,6 +182,7 @@ lsock_listen(struct lsock *l, const struct config_service *cfg, FILE *err)
 		.mode = cfg->listen_mode,
 		.owner = cfg->listen_owner.name[0] != '\0' ? cfg->listen_owner.id : (uid_t)-1,
 		.group = cfg->listen_group.name[0] != '\0' ? cfg->listen_group.id : (gid_t)-1,
+		.waits = waits,
 	};
 
 	snprintf(what, sizeof(what), "service %s: socket", cfg->name);

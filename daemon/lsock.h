@@ -32,6 +32,7 @@ struct lsock_file {
 	uint32_t mode;
 	uid_t owner; /* -1 = the process's own */
 	gid_t group; /* -1 = the process's own, or the directory's */
+	bool waits;  /* for another process that has locked the directory; a loop that turns may not */
 };
 
 /* A socket that has no file of ours; none for a negative descriptor. */
@@ -41,8 +42,8 @@ struct lsock lsock_of_fd(int fd);
 int lsock_open(struct lsock *, const struct lsock_file *, FILE *err);
 /* From here on clients may connect. 0 or -errno with one line in err. */
 int lsock_start(struct lsock *, const char *what, int backlog, FILE *err);
-/* Both for the UNIX socket of a service. 0 or -errno with one line in err. */
-int lsock_listen(struct lsock *, const struct config_service *, FILE *err);
+/* Both for the UNIX socket of a service; waits as above. 0 or -errno with one line in err. */
+int lsock_listen(struct lsock *, const struct config_service *, bool waits, FILE *err);
 /* Does it listen for streams at this address? A socket unit of systemd may have ListenDatagram= or Accept=yes. */
 bool lsock_listens_at(const struct lsock *, const struct sockaddr_storage *);
 /* Closes the descriptor and removes the file if it is still ours. Harmless when there is none. */

@@ -74,7 +74,7 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 		if (a->un.path != NULL)
 			(void)snprintf(buf, cap, ADDR_UNIX "%s", a->un.path);
 		else
-			(void)snprintf(buf, cap, ADDR_UNIX "uid=%d,pid=%d", (int)a->un.uid, (int)a->un.pid);
+			(void)snprintf(buf, cap, ADDR_UNIX "uid=%u,pid=%d", (unsigned)a->un.uid, (int)a->un.pid);
 		return buf;
 	}
 	net_addr_get(a, &ss);

@@ -393,7 +393,7 @@ open_sockets(struct daemon *d, FILE *err)
 		int rc = 0;
 
 		if (local)
-			rc = lsock_listen(&sock, svc, err);
+			rc = lsock_listen(&sock, svc, true, err);
 		else
 			sock = lsock_of_fd(net_listen(&svc->listen, false, option));
 		if (rc != 0)

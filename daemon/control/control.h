@@ -32,7 +32,7 @@ struct control_hooks {
 	void (*drain)(void *arg);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
-	/* The listening socket if it was opened before , moved out of here; NULL: control_new opens it. */
+	/* The listening socket if it was opened before, moved out of here; NULL: control_new opens it. */
 	struct lsock *listen;
 };
 
@@ -46,6 +46,7 @@ control_file(const struct config *cfg)
 		.mode = cfg->control_mode,
 		.owner = (uid_t)-1,
 		.group = (gid_t)-1,
+		.waits = true,
 	};
 }
 

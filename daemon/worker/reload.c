@@ -123,7 +123,7 @@ listen_unix(const struct plan *p, const struct config_service *cfg, struct lsock
 		    cfg->name, addr_path(&cfg->listen));
 		return -EPERM;
 	}
-	return lsock_listen(out, cfg, p->err);
+	return lsock_listen(out, cfg, p->starting, p->err);
 }
 
 static int

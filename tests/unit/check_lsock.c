@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -99,6 +101,26 @@ START_TEST(a_file_is_given_to_somebody)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert(st.st_uid == 12345 && st.st_gid == 54321);
 	lsock_close(&l);
+}
+
+/* Somebody else may lock the directory for ever. */
+START_LOOP_TEST(a_lock_is_waited_for_where_that_may_be, 0, 2)
+{
+	const struct lsock_file file = {
+		.what = "s", .path = path, .mode = 0600, .owner = (uid_t)-1, .group = (gid_t)-1, .waits = _i == 1
+	};
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+	struct timespec from, to;
+	struct lsock l;
+
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	ck_assert_int_eq(lsock_open(&l, &file, stderr), 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	int64_t ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+	ck_assert_msg(_i == 1 ? ms >= 900 : ms < 500, "%lld ms", (long long)ms);
+	lsock_close(&l);
+	close(fd);
 }
 
 /* Nobody who listens is disturbed, not even by a connection. */
