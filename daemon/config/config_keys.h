@@ -53,7 +53,7 @@ enum {
 	CONFIG_RELOAD = 1 << 1,  /* a reload can change it */
 	CONFIG_OR_ZERO = 1 << 2, /* 0 is allowed beside min..max */
 	CONFIG_POW2 = 1 << 3,
-	CONFIG_AUTO = 1 << 4, /* of a number: "auto", which is stored as 0, is allowed beside min..max */
+	CONFIG_AUTO = 1 << 4,      /* of a number: "auto", which is stored as 0, is allowed beside min..max */
 	CONFIG_TCP_ONLY = 1 << 5,  /* for a service that listens on TCP */
 	CONFIG_UNIX_ONLY = 1 << 6, /* for one that listens on a UNIX socket */
 };
