@@ -24,10 +24,13 @@ def listens(host, port, pid="self"):
 
 def wait_listening(proc, at):
     """at: (host, port), or the path of a UNIX socket."""
+    if isinstance(at, str):
+        return wait_socket(proc, at)
+
     def up():
         if not proc.alive():
             raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")
-        return os.path.exists(at) if isinstance(at, str) else listens(*at, proc.pid)
+        return listens(*at, proc.pid)
     wait_until(up, f"{proc.name} listens on {at}", 20)
 
 

@@ -39,12 +39,12 @@ class Declined(SmcError):
 class Ext:
     """What only smcrd peers tell each other: 28 bytes."""
 
-    def __init__(self, transports=IWARP, mpa_port=0, recv_depth=256, token=0, version=1):
+    def __init__(self, transports=IWARP, mpa_port=0, recv_depth=256, token=0, version=1, features=0):
         self.transports, self.mpa_port, self.recv_depth, self.token = transports, mpa_port, recv_depth, token
-        self.version = version
+        self.version, self.features = version, features
 
     def encode(self):
-        return struct.pack(">4sBBBxHHQ8x", b"smrd", 28, self.version, self.transports, self.mpa_port,
+        return struct.pack(">4sBBBBHHQ8x", b"smrd", 28, self.version, self.transports, self.features, self.mpa_port,
                            self.recv_depth, self.token)
 
     @classmethod
@@ -52,8 +52,8 @@ class Ext:
         """None when it is not there."""
         if len(data) < 28 or data[:4] != b"smrd" or data[4] < 28:
             return None
-        version, transports, port, depth, token = struct.unpack(">BBxHHQ", data[5:20])
-        return cls(transports, port, depth, token, version)
+        version, transports, features, port, depth, token = struct.unpack(">BBBHHQ", data[5:20])
+        return cls(transports, port, depth, token, version, features)
 
 
 class Clc:
@@ -280,6 +280,8 @@ class Llc:
 # -- CDC (RFC 7609 A.4) --
 
 WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT, UPDATE_REQUESTED, FAILOVER = 0x80, 0x40, 0x20, 0x10, 0x08
+STARTED_OVER = 0x04	# between two smcrd whose extensions both have START_OVER
+START_OVER = 0x01
 DONE, CLOSED, ABORT = 0x80, 0x40, 0x20
 
 
@@ -310,22 +312,30 @@ class Space:
     def __init__(self, size, eye_catcher=False):
         self.base = 4 if eye_catcher else 0
         self.usable = size - self.base
+        self.skipped = 0	# by starting over
 
     def cursor(self, pos):
-        return (pos // self.usable & 0xffff, self.base + pos % self.usable)
+        at = pos + self.skipped
+        return (at // self.usable & 0xffff, self.base + at % self.usable)
+
+    def start_over(self, pos):
+        """The writer, which is at pos, goes on at the start of the element. False: it is there."""
+        rest = -(pos + self.skipped) % self.usable
+        self.skipped += rest
+        return rest > 0
 
     def position(self, cursor, near):
         """The stream position of a cursor that is not far from `near`."""
         wrap, count = cursor
         if not self.base <= count < self.base + self.usable:
             raise SmcError(f"cursor {cursor} outside {self.base}..{self.base + self.usable}")
-        turns = near // self.usable
+        turns = (near + self.skipped) // self.usable
         turns += ((wrap - turns + 0x8000) & 0xffff) - 0x8000
-        return turns * self.usable + count - self.base
+        return turns * self.usable + count - self.base - self.skipped
 
     def pieces(self, pos, n):
         """(offset in the element, bytes) of n bytes from a position: one or two."""
-        at = pos % self.usable
+        at = (pos + self.skipped) % self.usable
         first = min(n, self.usable - at)
         return [(self.base + at, first)] + ([(self.base, n - first)] if n > first else [])
 
@@ -336,13 +346,13 @@ class Space:
 class Peer:
     """An SMC-R host: identity, and elements of one RMB per link group."""
 
-    def __init__(self, host="127.0.0.1", size_code=0, elems=8, recv_depth=256, eye_catcher=False, mtu_code=3):
+    def __init__(self, host="127.0.0.1", size_code=0, elems=8, recv_depth=256, eye_catcher=False, mtu_code=3, features=0):
         self.host = host
         self.peer_id = os.urandom(8)
         self.gid = bytes(10) + b"\xff\xff" + socket.inet_aton(host)
         self.mac = b"\x02" + os.urandom(5)
         self.size_code, self.elems, self.recv_depth, self.mtu_code = size_code, elems, recv_depth, mtu_code
-        self.eye_catcher = eye_catcher
+        self.eye_catcher, self.features = eye_catcher, features
         self.subnet = (socket.inet_aton(host)[:1] + bytes(3), 8)
         self.timeout = 5.0
         self.mpa = iw.MpaFrame(enhanced=iw.Enhanced())	# how we ask; private data are added
@@ -352,7 +362,8 @@ class Peer:
         return 16384 << self.size_code
 
     def ext(self, **kw):
-        return Ext(**dict({"transports": IWARP, "recv_depth": self.recv_depth}, **kw))
+        return Ext(**dict({"transports": IWARP, "recv_depth": self.recv_depth,
+                              "features": self.features}, **kw))
 
 
 class Rmb:
@@ -629,6 +640,8 @@ class Conn:
         self.peer_flags = 0
         self.urgent = None		# stream position behind the peer's urgent byte
         self.last_seq = 0
+        self.over = None		# where we last started over
+        self.peer_overs = 0		# how often the peer did
         rmb.region.buf[self.elem_at:self.elem_at + rmb.elem_size] = bytes(rmb.elem_size)
 
     def set_remote(self, m):
@@ -655,6 +668,8 @@ class Conn:
         if (m.seq - self.last_seq) & 0xffff != 1:
             raise SmcError(f"{m}: sequence after {self.last_seq}")
         self.last_seq = m.seq
+        if m.flags & STARTED_OVER:
+            self.on_started_over(m)
         head = self.rx.position(m.prod, self.head)
         acked = self.tx.position(m.cons, self.acked) if self.tx else 0
         if not self.head <= head <= self.tail + self.rx.usable:
@@ -673,6 +688,22 @@ class Conn:
             self.urgent = head
         if m.flags & UPDATE_REQUESTED:
             self.told = -1	# an answer is due
+
+    @property
+    def starts_over(self):
+        """Both ends have said that they know how to."""
+        return self.link.peer.features & START_OVER
+
+    def on_started_over(self, m):
+        if not self.starts_over:
+            raise SmcError(f"{m}: starts over, which we do not know")
+        at = self.rx.cursor(self.head)
+        if at[1] == self.rx.base or m.prod[0] != at[0] + 1 & 0xffff:
+            return	# said again
+        if self.told != self.head:
+            raise SmcError(f"{m}: starts over, told {self.told} of {self.head}")
+        self.rx.start_over(self.head)
+        self.peer_overs += 1
 
     # -- what goes --
 
@@ -700,10 +731,14 @@ class Conn:
         """All of data, window by window."""
         view = memoryview(data)
         while view:
+            with self.link.cond:
+                if self.starts_over and self.sent == self.acked and self.tx.start_over(self.sent):
+                    self.over = self.sent
+
             def space():
                 if self.link.ended or self.peer_state & (CLOSED | ABORT):
                     raise SmcError(f"ended: {self.link.ended} {self.peer_state:#x}")
-                return self.tx.usable - (self.sent - self.acked)
+                return self.tx.usable - (self.sent - self.acked) - (self.acked == self.over)
             with self.link.cond:
                 n = min(self.link.wait("window", space, timeout), len(view))
                 at = 0
@@ -712,7 +747,7 @@ class Conn:
                     at += size
                 self.sent += n
                 view = view[n:]
-                self.send_cdc(flags if not view else WRITE_BLOCKED)
+                self.send_cdc((flags if not view else WRITE_BLOCKED) | (STARTED_OVER if self.acked == self.over else 0))
 
     def peek(self):
         """What has come and was not received yet."""

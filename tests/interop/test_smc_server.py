@@ -828,6 +828,51 @@ def wrong_subsequent(s, over):
     talk(app, first)
 
 
+@scene_case("starting over: a writer of which all was consumed goes on at the start of the element")
+def _(s):
+    s.run("both ends know it", over_and_over)
+    s.run("the server does not, and sends the flag all the same", flag_without_meaning)
+    s.run("before all is told to be consumed", starts_early)
+
+
+def over_and_over(s):
+    s.fresh_server(features=smc.START_OVER)
+    app, conn = s.served()
+    for i in range(50):
+        talk(app, conn, 100 + i)
+    check(conn.peer_overs > 40, f"the daemon started over {conn.peer_overs} times")
+    equal(conn.tx.skipped > 0, True, "we did, too")
+    element = conn.rmb.region.buf[conn.elem_at:conn.elem_at + conn.rmb.elem_size]
+    equal(bytes(element[200:]), bytes(conn.rmb.elem_size - 200), "the element behind the longest message")
+    talk(app, conn, 100000)
+    talk(app, conn, 10)
+
+
+def flag_without_meaning(s):
+    s.fresh_server()
+    app, conn = s.served()
+    for i in range(5):
+        talk(app, conn, 100)
+        conn.send(b"more", SOON, smc.STARTED_OVER)
+        same_bytes(recv_exact(app, 4), b"more", "from the server")
+    equal(conn.peer_overs, 0, "the daemon did not start over")
+
+
+def starts_early(s):
+    s.fresh_server(features=smc.START_OVER)
+    app2, other = s.served()
+    app, conn = s.served()
+    conn.send(b"x" * 100, SOON)
+    same_bytes(recv_exact(app, 100), b"x" * 100, "from the server")
+    with conn.link.cond:
+        conn.send_cdc(smc.STARTED_OVER, prod=(1, 10))
+    conn.wait_state(smc.ABORT, SOON)
+    conn.abort()
+    equal(how_it_ends(app), ("reset", b""), "the client")
+    s.wait_log(s.a, "started over before it was told")
+    talk(app2, other, 3000)
+
+
 @scene_case("a server that names another server's group")
 def _(s):
     for over in ({}, {"idx": 1}, {"token": 1}, {"rkey": 1}):
