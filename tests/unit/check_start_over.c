@@ -129,6 +129,31 @@ START_LOOP_TEST(nobody_starts_over_while_something_old_may_be_placed, 0, 2)
 	ck_assert_uint_eq(host_read(cb, 100, NULL), 10);
 }
 
+/* The peer has told of a part of what came over the lost link, and has all of it. Were the rest written to the start, the peer
+ * would take it for what follows. */
+START_TEST(a_writer_that_went_back_starts_over_behind_all_that_it_ever_sent)
+{
+	both_know(ca, cb);
+	round_of(1000);
+	host_write(ca, 300, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(cb->rx.head, 1300);
+	/* What failover.c does; and the cursor of a part comes. */
+	ca->tx.sent = ca->tx.floor = tx_released(&ca->tx);
+	ca->tx.replay = ca->tx.high;
+	ck_assert_uint_eq(ca->tx.sent, 1000);
+	ck_assert_uint_eq(host_read(cb, 100, NULL), 100);
+	host_write(cb, 1, false);
+	hosts_carry(&b, &a);
+	ca->tx.done = ca->tx.replay; /* no repetition is under way */
+	conn_tx_schedule(ca);
+	host_forget(&a);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(cb, 1000, NULL), 200); /* each byte once, as host_read looks */
+	ck_assert_uint_eq(a.eng.ctr.started_over, 1);
+	ck_assert_uint_eq(host_read(ca, 1, NULL), 1);
+}
+
 /* The message that said so is lost with its link, and the next one says it, too. */
 START_LOOP_TEST(a_failover_says_it_again, 0, 2)
 {
@@ -202,9 +227,8 @@ START_TEST(small_messages_stay_in_front)
 	both_know(ca, cb);
 	for (unsigned i = 0; i < 200; i++) {
 		round_of(1000);
-		a.dev.cnt = a.carried = a.completed = b.dev.cnt = b.carried = b.completed = 0;
-		host_forget(&a);
-		host_forget(&b);
+		host_forget_posted(&a);
+		host_forget_posted(&b);
 	}
 	ck_assert_uint_eq(cb->rmb->elem[cb->elem_idx - 1].dirty, 1000);
 	ck_assert_uint_eq(a.eng.ctr.bytes_sent, 200 * 1000);

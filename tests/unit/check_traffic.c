@@ -22,18 +22,6 @@ random_room(struct host *h)
 	link_schedule(h->link);
 }
 
-/* Posted requests are forgotten once they were carried and completed: a long run has many. */
-static void
-forget_posted(struct host *h)
-{
-	if (h->carried < h->dev.cnt || h->completed < h->dev.cnt)
-		return;
-	for (unsigned i = 0; i < h->dev.cnt; i++)
-		free(h->dev.posted[i].data);
-	h->dev.cnt = h->carried = h->completed = 0;
-	host_forget(h);
-}
-
 struct tally {
 	unsigned urgent_in, urgent_out;
 	uint64_t in, out;
@@ -94,8 +82,8 @@ one_step(struct tally *ab, struct tally *ba)
 			host_carry_one(&b, &a);
 		break;
 	}
-	forget_posted(&a);
-	forget_posted(&b);
+	host_forget_posted(&a);
+	host_forget_posted(&b);
 }
 
 /* Everything that is under way arrives; readers read to the end. */
@@ -111,8 +99,8 @@ settle(struct tally *ab, struct tally *ba)
 		host_complete(&b);
 		ab->out += host_read(cb, 1 << 20, &ab->urgent_out);
 		ba->out += host_read(ca, 1 << 20, &ba->urgent_out);
-		forget_posted(&a);
-		forget_posted(&b);
+		host_forget_posted(&a);
+		host_forget_posted(&b);
 		if (ab->out == ab->in && ba->out == ba->in && a.carried == a.dev.cnt && b.carried == b.dev.cnt)
 			return;
 	}

@@ -383,6 +383,17 @@ host_forget(struct host *h)
 }
 
 void
+host_forget_posted(struct host *h)
+{
+	if (h->carried < h->dev.cnt || h->completed < h->dev.cnt)
+		return;
+	for (unsigned i = 0; i < h->dev.cnt; i++)
+		free(h->dev.posted[i].data);
+	h->dev.cnt = h->carried = h->completed = 0;
+	host_forget(h);
+}
+
+void
 host_saw_all(const struct host *h, unsigned i, const char *const texts[])
 {
 	for (; *texts != NULL; i++, texts++)

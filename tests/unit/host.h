@@ -62,6 +62,8 @@ void hosts_carry(struct host *, struct host *);
 void host_complete(struct host *);
 void host_flush(struct host *);
 void host_forget(struct host *);
+/* With that, what was posted, when all of it was carried and completed: a long run has many requests. */
+void host_forget_posted(struct host *);
 /* host_saw(h, i, text, ...): the i-th step from here, and those behind it, were exactly these. */
 void host_saw_all(const struct host *, unsigned i, const char *const texts[]);
 #define host_saw(h, i, ...) host_saw_all(h, i, (const char *const[]){ __VA_ARGS__, NULL })

@@ -155,8 +155,8 @@ says_started_over(const struct smcr_conn *conn)
 }
 
 /*
- * With all consumed, nothing that a lost link could still bring, and no repetition under way that a second loss would make such,
- * the next data go to the start of the peer's element, where memory is warm at both ends: a connection of small messages needs
+ * With all consumed that was ever sent (a failover goes back, and the peer may have more than it has told), nothing that a lost link
+ * could still bring, and no repetition under way that a second loss would make such, the next data go to the start of the peer's element, where memory is warm at both ends: a connection of small messages needs
  * a page of an element of any size.
  */
 static void
@@ -164,7 +164,7 @@ start_over(struct smcr_conn *conn)
 {
 	struct conn_tx *tx = &conn->tx;
 
-	if (!conn->lgr->dialect.starts_over || tx->head == tx->sent || tx->acked != tx->sent ||
+	if (!conn->lgr->dialect.starts_over || tx->head == tx->sent || tx->acked != tx->high || tx->sent != tx->high ||
 	    tx->late != UINT64_MAX || tx->done < tx->replay || conn->close.want_abort ||
 	    cursor_offset(tx->space, tx->sent) == tx->space.base)
 		return;
