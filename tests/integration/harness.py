@@ -504,13 +504,16 @@ class Pair:
     daemon.
     """
 
+    path = {}	# of UNIX sockets, by name: without any, clients connect to ports
+
     def __init__(self, t, servers, ingress=None, egress=None, a=None, b=None, host=None, start=True, unix=None):
         self.t = t
         unix = UNIX and not host if unix is None else unix
         self.host = host = host or t.addr
         new_port = t.port6 if ":" in host else t.port
         self.port = {name: 0 if unix else new_port() for name in servers}
-        self.path = {name: t.socket_path(name) for name in servers} if unix else {}
+        if unix:
+            self.path = {name: t.socket_path(name) for name in servers}
         self.middle = {name: new_port() for name in servers}
         device = {"type": "siw", "address": host}
         self.conf_a = {
