@@ -114,6 +114,8 @@ def form_llc(m):
 
 
 def form_cdc(m):
+    """Two smcrd use one flag more, where Linux has zero."""
+    m = m[:24] + bytes([m[24] & ~pysmc.STARTED_OVER]) + m[25:]
     return blank(m, (2, 8), (10, 16), (18, 24))
 
 
