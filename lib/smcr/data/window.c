@@ -6,8 +6,8 @@
 #include "smcr/data/rmb.h"
 #include "smcr/state/engine.h"
 
-#define NEAR (512u * 1024)       /* a window without a delay worth the name: a larger one leaves the caches */
-#define RATE (100 * 1000 * 1000) /* bytes a second that one connection reaches over a path with delay */
+#define NEAR (512u * 1024) /* a window without a delay worth the name: a larger one leaves the caches */
+#define RATE 100           /* bytes a microsecond that one connection reaches over a path with delay */
 #define RING_MAX (2 * SMCR_ELEM_MAX)
 #define PART 4 /* of the memory that is left, so much may go into what is made next */
 
@@ -41,7 +41,7 @@ static uint32_t
 size_for_path(const struct lgr *lgr)
 {
 	int64_t rtt = path_rtt(lgr);
-	uint64_t holds = rtt > 0 ? (uint64_t)rtt * RATE / 1000000000 * 2 : 0;
+	uint64_t holds = rtt > 0 ? (uint64_t)rtt / 1000 * RATE * 2 : 0;
 	uint32_t size = NEAR;
 
 	while (size < holds && size < SMCR_ELEM_MAX)
