@@ -1,18 +1,7 @@
 #!/usr/bin/env python3
 """RST through the pair both ways, dead servers, an absent peer, a peer daemon that is killed."""
-from harness import (Pair, pair_to, Server, case, check, echo, equal, in_thread, listener, main, pattern,
+from harness import (Pair, pair_to, Server, case, check, echo, equal, in_thread, listener, main, outcome, pattern,
                      recv_exact, same_bytes, set_reset_on_close, wait_until, SHRINK)
-
-
-def outcome(s):
-    """How the stream ends: "reset" or "end", with the bytes that came before."""
-    got = bytearray()
-    try:
-        while part := s.recv(1 << 16):
-            got += part
-        return "end", bytes(got)
-    except ConnectionResetError:
-        return "reset", bytes(got)
 
 
 def pair_with_ends(t, **kw):

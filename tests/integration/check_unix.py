@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, hostport, in_thread, listener, main,
-                     need, pair_to, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, unix_connect,
+                     need, outcome, pair_to, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, unix_connect,
                      unix_listener, unlinkable_pair, wait_until)
 from programs import Postgres, Redis, postgres_bin
 
@@ -33,17 +33,6 @@ def works(s, seed=0, n=30000):
     task = in_thread(s.sendall, data)
     same_bytes(recv_exact(s, n), data, "echo")
     task.result()
-
-
-def outcome(s):
-    """How the stream ends, and what came before."""
-    got = bytearray()
-    try:
-        while part := s.recv(1 << 16):
-            got += part
-        return "end", bytes(got)
-    except ConnectionResetError:
-        return "reset", bytes(got)
 
 
 def as_nobody(path):

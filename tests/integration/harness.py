@@ -615,6 +615,17 @@ def recv_exact(s, n):
     return bytes(out[:at])
 
 
+def outcome(s):
+    """How the stream ends: "reset" or "end", with the bytes that came before."""
+    got = bytearray()
+    try:
+        while part := s.recv(1 << 16):
+            got += part
+        return "end", bytes(got)
+    except ConnectionResetError:
+        return "reset", bytes(got)
+
+
 def recv_all(s):
     """Everything up to the end of the stream."""
     parts = []
