@@ -6,22 +6,36 @@
 
 #include "base/minmax.h"
 
-void
-tally_count(struct tally *t, uint32_t key)
+static void
+add(struct tally *t, uint32_t key, uint64_t cnt)
 {
 	unsigned i = 0;
 
 	while (i < t->used && t->e[i].key != key)
 		i++;
 	if (i == TALLY_KEYS) {
-		t->other_cnt++;
+		t->other_cnt += cnt;
 		return;
 	}
 	if (i == t->used) {
 		t->e[i] = (struct tally_entry){ .key = key };
 		t->used++;
 	}
-	t->e[i].cnt++;
+	t->e[i].cnt += cnt;
+}
+
+void
+tally_count(struct tally *t, uint32_t key)
+{
+	add(t, key, 1);
+}
+
+void
+tally_merge(struct tally *t, const struct tally *from)
+{
+	for (unsigned i = 0; i < from->used; i++)
+		add(t, from->e[i].key, from->e[i].cnt);
+	t->other_cnt += from->other_cnt;
 }
 
 static int

@@ -18,5 +18,7 @@ struct tally {
 };
 
 void tally_count(struct tally *t, uint32_t key);
+/* Adds the counts of `from`. */
+void tally_merge(struct tally *t, const struct tally *from);
 /* The up to max largest counts, largest first, equal ones by key; returns how many were written. */
 unsigned tally_top(const struct tally *t, struct tally_entry *out, unsigned max);

@@ -32,3 +32,23 @@ START_TEST(more_keys_than_room_share_one_count)
 	ck_assert_uint_eq(top[0].key, 0);
 	ck_assert_uint_eq(top[0].cnt, 2);
 }
+
+START_TEST(counts_of_several_are_added)
+{
+	struct tally a = { 0 }, b = { 0 };
+	struct tally_entry top[4];
+
+	for (int i = 0; i < 3; i++) {
+		tally_count(&a, 5);
+		tally_count(&b, 7);
+	}
+	tally_count(&b, 5);
+	for (uint32_t k = 0; k < TALLY_KEYS; k++)
+		tally_count(&b, 1000 + k); /* two find no place */
+	tally_merge(&a, &b);
+	ck_assert_uint_eq(tally_top(&a, top, 4), 4);
+	ck_assert(top[0].key == 5 && top[0].cnt == 4);
+	ck_assert(top[1].key == 7 && top[1].cnt == 3);
+	ck_assert_uint_eq(a.used, TALLY_KEYS);
+	ck_assert_uint_eq(a.other_cnt, 2);
+}
