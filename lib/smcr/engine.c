@@ -53,6 +53,8 @@ smcr_config_init(struct smcr_config *cfg)
 		.fin_grace_ms = 2000,
 		.holdoff_ms = 1000,
 		.holdoff_max_ms = 60000,
+		.group_first = 1,
+		.group_step = 1,
 	};
 	memset(cfg->host, ' ', sizeof(cfg->host));
 }

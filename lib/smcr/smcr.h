@@ -83,6 +83,9 @@ struct smcr_config {
 	uint32_t holdoff_ms;    /* first back-off after a failed first contact, doubles */
 	uint32_t holdoff_max_ms;
 
+	/* Ids of groups: this one, then each so much further, so that the engines of one user have none in common. */
+	uint32_t group_first;
+	uint32_t group_step;
 	uint8_t host[CLC_HOST_LEN]; /* what a peer of version 2 may show as our host's name; blanks behind */
 };
 

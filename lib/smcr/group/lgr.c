@@ -61,7 +61,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 		return NULL;
 	}
 	lgr->eng = eng;
-	lgr->id = ++eng->lgr_next_id;
+	lgr->id = eng->cfg.group_first + eng->lgrs_made++ * eng->cfg.group_step;
 	lgr->role = role;
 	lgr->version = LLC_VERSION;
 	lgr->conns_limit = SMCR_CONNS_PER_GROUP;

@@ -32,7 +32,7 @@ struct smcr {
 	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */
 	struct list_node lgrs;
 	struct list_node dead_lgrs; /* freed at the end of the turn */
-	uint32_t lgr_next_id;
+	uint32_t lgrs_made;
 	struct list_node peers;  /* first contact going on, failed or held off */
 	struct list_node events; /* connections with SMCR_EV_ */
 	struct list_node dead_conns;
