@@ -34,6 +34,7 @@ static const struct option longs[] = {
 	{ "service", required_argument, NULL, FIELD(SERVICE) },
 	{ "group", required_argument, NULL, FIELD(GROUP) },
 	{ "token", required_argument, NULL, FIELD(TOKEN) },
+	{ "worker", required_argument, NULL, FIELD(WORKER) },
 	{ "timeout", required_argument, NULL, FIELD(TIMEOUT_MS) },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
@@ -60,6 +61,7 @@ static const char help_options[] =
     "\n"
     "connections:    --service NAME, --smcr, --tcp, --setup: only those\n"
     "connections, links, rmbs, trace:  --group ID: only of this link group\n"
+    "most:           --worker N: only of this worker of the daemon\n"
     "trace:          --clc, --llc, --cdc: only these kinds\n"
     "                --token TOKEN: only of this connection (connections -d)\n"
     "check:          --timeout SECONDS (10)\n"
@@ -160,6 +162,10 @@ take_option(int opt, int place, struct options *o, FILE *err)
 	case FIELD(TOKEN):
 		if (parse_u32(optarg, &o->token) != 0)
 			wrong = "--token takes a token as 'connections --detail' shows it: ";
+		break;
+	case FIELD(WORKER):
+		if (parse_u32(optarg, &o->worker) != 0)
+			wrong = "--worker takes the number of a worker: ";
 		break;
 	case FIELD(KINDS):
 		o->kinds |= 1u << place;
@@ -288,6 +294,7 @@ options_request(const struct options *o, const char *peer)
 	json_object_set_new(root, "mode", json_string(o->mode));
 	json_object_set_new(root, "group", o->group != 0 ? json_integer(o->group) : NULL);
 	json_object_set_new(root, "link", o->link != 0 ? json_integer(o->link) : NULL);
+	json_object_set_new(root, "worker", o->worker != 0 ? json_integer(o->worker) : NULL);
 	json_object_set_new(root, "token", o->token != 0 ? json_integer(o->token) : NULL);
 	for (unsigned i = 0; longs[i].name != NULL; i++)
 		if (longs[i].val == FIELD(KINDS) && (o->kinds & 1u << i) != 0)

@@ -21,6 +21,7 @@ struct options {
 	uint32_t group;   /* also what a command is about */
 	uint32_t link;    /* link delete */
 	uint32_t token;
+	uint32_t worker;
 	unsigned kinds; /* of trace messages: bits that options_request knows */
 	/* check */
 	char host[OPTIONS_HOST_MAX];

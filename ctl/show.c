@@ -102,6 +102,10 @@ show_status(FILE *f, const json_t *d, bool detail)
 	show_confinement(f, json_object_get(d, "confinement"), detail);
 	show_option(f, json_object_get(d, "tcp_option"));
 	fputc('\n', f);
+	if (detail || json_array_size(json_object_get(d, "workers")) > 1) {
+		show_list(f, d, "workers", detail);
+		fputc('\n', f);
+	}
 	show_list(f, d, "services", detail);
 }
 

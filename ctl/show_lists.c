@@ -163,6 +163,7 @@ card_cell(const json_t *d, char *buf, size_t cap)
 
 static const struct column connections[] = {
 	{ .heading = "ID", .kind = COLUMN_NUMBER, .key = "id" },
+	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker", .detail = true },
 	{ .heading = "SERVICE", .key = "service" },
 	{ .heading = "ROLE", .key = "role" },
 	{ .heading = "APPLICATION", .key = "app" },
@@ -200,6 +201,7 @@ static const struct column connections[] = {
 
 static const struct column groups[] = {
 	{ .heading = "ID", .kind = COLUMN_NUMBER, .key = "id" },
+	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker", .detail = true },
 	{ .heading = "ROLE", .key = "role" },
 	{ .heading = "VERSION", .call = version_cell },
 	{ .heading = "TYPE", .key = "type" },
@@ -229,6 +231,7 @@ static const struct column groups[] = {
 static const struct column links[] = {
 	{ .heading = "GROUP", .kind = COLUMN_NUMBER, .key = "group" },
 	{ .heading = "LINK", .kind = COLUMN_NUMBER, .key = "number" },
+	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker", .detail = true },
 	{ .heading = "LINK-UID", .key = "user_id" },
 	{ .heading = "PEER-UID", .key = "peer_user_id" },
 	{ .heading = "VERSION", .call = version_cell },
@@ -252,6 +255,7 @@ static const struct column links[] = {
 static const struct column rmbs[] = {
 	{ .heading = "GROUP", .kind = COLUMN_NUMBER, .key = "group" },
 	{ .heading = "RMB", .kind = COLUMN_NUMBER, .key = "number" },
+	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker", .detail = true },
 	{ .heading = "SIDE", .key = "side" },
 	{ .heading = "STATE", .key = "state" },
 	{ .heading = "ELEMENT", .kind = COLUMN_BYTES, .key = "element_bytes" },
@@ -277,8 +281,45 @@ static const struct column services[] = {
 	{ 0 },
 };
 
+static void
+conn_count_cell(const json_t *w, const char *mode, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%" PRId64, get_int(json_object_get(w, "connections"), mode));
+}
+
+static void
+smcr_count_cell(const json_t *w, char *buf, size_t cap)
+{
+	conn_count_cell(w, "smcr", buf, cap);
+}
+
+static void
+tcp_count_cell(const json_t *w, char *buf, size_t cap)
+{
+	conn_count_cell(w, "tcp", buf, cap);
+}
+
+static void
+setup_count_cell(const json_t *w, char *buf, size_t cap)
+{
+	conn_count_cell(w, "setup", buf, cap);
+}
+
+static const struct column workers[] = {
+	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker" },
+	{ .heading = "SMC-R", .call = smcr_count_cell },
+	{ .heading = "TCP", .call = tcp_count_cell },
+	{ .heading = "SET-UP", .call = setup_count_cell },
+	{ .heading = "GROUPS", .kind = COLUMN_NUMBER, .key = "groups" },
+	{ .heading = "LINKS", .kind = COLUMN_NUMBER, .key = "links" },
+	{ .heading = "RMBS", .kind = COLUMN_BYTES, .key = "rmb_bytes" },
+	{ .heading = "TURNS", .kind = COLUMN_NUMBER, .key = "turns" },
+	{ 0 },
+};
+
 static const struct column devices[] = {
 	{ .heading = "NAME", .key = "name" },
+	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker" },
 	{ .heading = "PROVIDER", .key = "provider" },
 	{ .heading = "TRANSPORT", .key = "transport" },
 	{ .heading = "PORT", .key = "port" },
@@ -446,6 +487,7 @@ show_list(FILE *f, const json_t *data, const char *key, bool detail)
 		{ "groups", groups },
 		{ "links", links },
 		{ "rmbs", rmbs },
+		{ "workers", workers },
 		{ "services", services },
 		{ "devices", devices },
 	};

@@ -135,6 +135,12 @@ lsock_of_fd(int fd)
 	return l;
 }
 
+struct lsock
+lsock_copy(const struct lsock *l)
+{
+	return lsock_of_fd(fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
+}
+
 int
 lsock_open(struct lsock *l, const struct lsock_file *f, FILE *err)
 {

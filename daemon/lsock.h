@@ -37,6 +37,9 @@ struct lsock_file {
 
 /* A socket that has no file of ours; none for a negative descriptor. */
 struct lsock lsock_of_fd(int fd);
+/* Another descriptor of the same socket, for another thread that accepts from it; the file stays with the first. None, and errno
+ * says why, when it cannot be had. */
+struct lsock lsock_copy(const struct lsock *);
 /* Makes the file, on which nobody listens yet: connecting fails. Replaces a socket that no process has open; never anything
  * else. 0, or -errno with one line in err. */
 int lsock_open(struct lsock *, const struct lsock_file *, FILE *err);

@@ -94,22 +94,43 @@ net_share_port(int fd, bool on)
 	set_int(fd, SOL_SOCKET, SO_REUSEPORT, on);
 }
 
+bool
+net_shares_port(int fd)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) == 0 && on != 0;
+}
+
+/* Sharing that begins behind bind() keeps a port that somebody else shares out of reach: two daemons would get a part of the
+ * connections each, and nobody would be told. */
+static int
+bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
+{
+	if (share == NET_BESIDE)
+		net_share_port(fd, true);
+	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0)
+		return -errno;
+	if (share == NET_FIRST)
+		net_share_port(fd, true);
+	return listen(fd, NET_BACKLOG) == 0 ? 0 : -errno;
+}
+
 int
-net_listen(const struct sockaddr_storage *ss, bool share, const struct smcopt *opt)
+net_listen(const struct sockaddr_storage *ss, enum net_share share, const struct smcopt *opt)
 {
 	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (share)
-		net_share_port(fd, true);
 	if (ss->ss_family == AF_INET6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (opt != NULL)
 		smcopt_mark_listener(opt, fd);
-	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 || listen(fd, NET_BACKLOG) != 0) {
-		err = -errno;
+	err = bind_and_listen(fd, ss, share);
+	if (err != 0) {
 		close(fd);
 		return err;
 	}

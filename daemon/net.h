@@ -41,11 +41,19 @@ void net_addr_get(const union net_addr *, struct sockaddr_storage *);
  * set. buf has ADDR_STR_MAX bytes at least and is returned. */
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
 
+/* With whom a listener has its port. */
+enum net_share {
+	NET_ALONE,
+	NET_FIRST, /* nobody has it yet; from then on as if by net_share_port */
+	NET_BESIDE, /* sockets for which net_share_port is on; of those with the same address each gets a part of the connections */
+};
+
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.
- * share: beside sockets for which net_share_port() is on. SYN/ACKs have SMC-R's option unless it is NULL. */
-int net_listen(const struct sockaddr_storage *, bool share, const struct smcopt *);
+ * SYN/ACKs have SMC-R's option unless it is NULL. */
+int net_listen(const struct sockaddr_storage *, enum net_share, const struct smcopt *);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
+bool net_shares_port(int fd);
 /* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. The SYN has
  * SMC-R's option unless it is NULL. -EAGAIN: the backlog of a UNIX socket is full, which nothing tells the end of. */
 int net_connect(const struct sockaddr_storage *, const struct config_keepalive *, const struct smcopt *);

@@ -48,6 +48,12 @@ notify_stopping(struct notify *n, uint32_t stop_ms)
 	n->status_at_ns = INT64_MIN;
 }
 
+bool
+notify_watchdog_due(const struct notify *n, int64_t now_ns)
+{
+	return n->enabled && n->watchdog_ns != 0 && now_ns >= n->watchdog_at_ns;
+}
+
 int64_t
 notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg)
 {
@@ -67,7 +73,7 @@ notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 	}
 	if (n->watchdog_ns == 0)
 		return n->status_at_ns;
-	if (now_ns >= n->watchdog_at_ns) {
+	if (notify_watchdog_due(n, now_ns)) {
 		(void)sd_notify(0, "WATCHDOG=1");
 		n->watchdog_at_ns = now_ns + n->watchdog_ns;
 	}

@@ -27,6 +27,8 @@ void notify_reloading(void);
 /* The end may take up to stop_ms from now; the status follows at once. */
 void notify_stopping(struct notify *, uint32_t stop_ms);
 
+/* The next notify_turn gives the sign of life. */
+bool notify_watchdog_due(const struct notify *, int64_t now_ns);
 /* Each turn of the loop: the watchdog's sign of life and, every few seconds, the status if it changed.
  * Returns when it wants to be called again at the latest. */
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);

@@ -1,7 +1,7 @@
 /*
- * The daemon's life: start, reload, drain, end. Owns the loop, the
- * configuration in force, the worker and the control socket; the traffic
- * itself is the worker's. Called by main.
+ * The daemon's life: start, reload, drain, end. Owns the main loop, the
+ * configuration in force, the workers and the control socket; the traffic
+ * itself is the workers', in threads of their own. Called by main.
  */
 #include "daemon/smcrd.h"
 
@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "base/addr.h"
 #include "base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
@@ -22,37 +20,37 @@
 #include "daemon/control/control.h"
 #include "daemon/device/device_preview.h"
 #include "daemon/config/loader.h"
+#include "daemon/early.h"
 #include "daemon/loop.h"
 #include "daemon/lsock.h"
-#include "daemon/net.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/smcopt.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/workers.h"
 
 #define NOTE_MAX 160
-#define LOW_PORTS 1024
 
 #define FDS_PER_CONNECTION 2 /* client and middle, or middle and server */
 #define FDS_PER_DEVICE 32    /* listener and some links */
+#define FDS_PER_WORKER 8     /* loop, mailbox, netlink */
 #define FDS_OTHER 64         /* standard streams, loop, control clients, log */
 
 struct daemon {
 	struct options opt;
 	struct loop *loop;
 	struct config *cfg; /* in force */
-	struct worker *worker;
+	struct workers *workers;
 	struct control *control;
 	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
 	 * devices take requests only from a process that still has the rights with which it opened them. */
-	struct lsock listen;                         /* control_new takes it over */
-	struct lsock socks[2 * CONFIG_SERVICES_MAX]; /* systemd's, then ours; worker_new takes them over */
-	unsigned sock_cnt;
+	struct lsock listen; /* control_new takes it over */
+	struct early early;  /* workers_new takes the sockets over */
 	struct smcopt option;
 	struct confine_state confine;
 	struct notify notify;
 	bool draining;
+	bool broken;    /* a worker's loop has failed */
 	bool term_seen; /* the drain may be a control client's: the first signal does not cut it short */
 
 	struct loader *loader;                                    /* while a reload is going on */
@@ -85,26 +83,49 @@ log_lines(const char *text, enum log_level level)
 	return shown;
 }
 
-static unsigned long long
-connections_left(const struct daemon *d)
+/* What is going on, in all workers. */
+struct census {
+	unsigned long long connections;
+	unsigned groups;
+};
+
+static void
+count_one(struct worker *w, void *arg)
 {
+	struct census *c = arg;
+	struct smcr_group_info group;
 	struct worker_stats ws;
 
-	worker_stats(d->worker, &ws);
-	return ws.sessions_opened - ws.sessions_closed;
+	worker_stats(w, &ws);
+	c->connections += ws.sessions_opened - ws.sessions_closed;
+	for (uint32_t pos = 0; smcr_group_next(worker_engine(w), &pos, &group);)
+		c->groups++;
+}
+
+static struct census
+count_all(const struct daemon *d)
+{
+	struct census c = { 0 };
+
+	workers_call_all(d->workers, count_one, &c);
+	return c;
 }
 
 static void
 describe(void *arg, char *buf, size_t cap)
 {
 	const struct daemon *d = arg;
-	struct smcr_group_info group;
-	unsigned groups = 0;
+	const struct census c = count_all(d);
 
-	for (uint32_t pos = 0; smcr_group_next(worker_engine(d->worker), &pos, &group);)
-		groups++;
-	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "",
-	    connections_left(d), groups, d->note[0] != '\0' ? "; " : "", d->note);
+	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "", c.connections,
+	    c.groups, d->note[0] != '\0' ? "; " : "", d->note);
+}
+
+static void
+answer(struct worker *w, void *arg)
+{
+	(void)w;
+	(void)arg;
 }
 
 static int64_t
@@ -112,6 +133,9 @@ daemon_turn(void *arg, int64_t now_ns)
 {
 	struct daemon *d = arg;
 
+	/* No sign of life unless each worker's loop turns: it waits here until they have. */
+	if (notify_watchdog_due(&d->notify, now_ns))
+		workers_call_all(d->workers, answer, NULL);
 	return notify_turn(&d->notify, now_ns, describe, d);
 }
 
@@ -133,7 +157,8 @@ raise_fd_limit(void)
 static void
 check_fd_limit(const struct config *cfg)
 {
-	uint64_t other = FDS_OTHER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE, needed = other;
+	uint64_t each = FDS_PER_WORKER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE;
+	uint64_t other = FDS_OTHER + each * workers_wanted(cfg), needed = other;
 	struct rlimit lim;
 
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
@@ -173,7 +198,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 	if (rc != 0)
 		fputs("out of memory\n", text);
 	else
-		rc = worker_reload(d->worker, next, text);
+		rc = workers_reload(d->workers, next, text);
 	if (rc == 0) {
 		fputs(changes, text);
 		config_free(d->cfg);
@@ -288,7 +313,7 @@ static void
 on_drained(void *arg)
 {
 	struct daemon *d = arg;
-	unsigned long long left = connections_left(d);
+	unsigned long long left = count_all(d).connections;
 
 	if (left > 0)
 		log_msg(LOG_LVL_WARNING, "drain_timeout is over, connections are reset: connections=%llu", left);
@@ -320,8 +345,18 @@ drain(void *arg)
 	d->draining = true;
 	stop_reload(d);
 	notify_stopping(&d->notify, d->cfg->drain_ms);
-	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", connections_left(d), d->cfg->drain_ms);
-	worker_drain(d->worker, d->cfg->drain_ms, on_drained, d);
+	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", count_all(d).connections, d->cfg->drain_ms);
+	workers_drain(d->workers, d->cfg->drain_ms, on_drained, d);
+}
+
+static void
+on_failed(void *arg, unsigned nr, int err)
+{
+	struct daemon *d = arg;
+
+	log_msg(LOG_LVL_ERROR, "the event loop failed: worker=%u error=\"%s\"", nr + 1, strerror(-err));
+	d->broken = true;
+	loop_stop(d->loop);
 }
 
 static void
@@ -368,45 +403,10 @@ rights_to_keep(const struct daemon *d)
 	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
 }
 
-static bool
-is_passed(const struct daemon *d, const struct sockaddr_storage *addr)
-{
-	for (unsigned i = 0; i < d->sock_cnt; i++)
-		if (lsock_listens_at(&d->socks[i], addr))
-			return true;
-	return false;
-}
-
-/* Listening sockets of services: in directories where not everybody may make files, for other users, on low ports. A port that
- * cannot be had is reported by worker_new. */
-static int
-open_sockets(struct daemon *d, FILE *err)
-{
-	for (unsigned i = 0; i < d->cfg->service_cnt && d->sock_cnt < 2 * CONFIG_SERVICES_MAX; i++) {
-		const struct config_service *svc = &d->cfg->services[i];
-		const struct smcopt *option = peer_rule_wants_option(svc->peer) ? &d->option : NULL;
-		bool local = svc->listen.ss_family == AF_UNIX;
-
-		if ((!local && addr_port(&svc->listen) >= LOW_PORTS) || is_passed(d, &svc->listen))
-			continue;
-		struct lsock sock = LSOCK_NONE;
-		int rc = 0;
-
-		if (local)
-			rc = lsock_listen(&sock, svc, true, err);
-		else
-			sock = lsock_of_fd(net_listen(&svc->listen, false, option));
-		if (rc != 0)
-			return rc;
-		if (sock.fd >= 0)
-			d->socks[d->sock_cnt++] = sock;
-	}
-	return 0;
-}
-
 /*
  * Opens first what takes rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket. Then
- * gives the rights up; threads and devices come with what is left. 0, CONFINE_REFUSED, or -errno and err says why.
+ * gives the rights up; threads and devices come with what is left, the workers' threads last. 0, CONFINE_REFUSED, or -errno
+ * and err says why.
  */
 static int
 open_all(struct daemon *d, FILE *err)
@@ -418,27 +418,27 @@ open_all(struct daemon *d, FILE *err)
 		.confine = &d->confine,
 		.listen = &d->listen,
 	};
+	const struct workers_hooks workers_hooks = { .arg = d, .failed = on_failed };
 	const struct lsock_file control = control_file(d->cfg);
-	int n = sd_listen_fds(1);
 
-	if (n < 0 || n > CONFIG_SERVICES_MAX) {
-		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
-		return -EINVAL;
-	}
-	for (int i = 0; i < n; i++)
-		d->socks[d->sock_cnt++] = lsock_of_fd(SD_LISTEN_FDS_START + i);
 	open_option(d);
-	int rc = open_sockets(d, err);
+	int rc = early_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, err);
 	if (rc == 0)
 		rc = lsock_open(&d->listen, &control, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
-		rc = worker_new(d->loop, d->cfg, &d->option, d->socks, d->sock_cnt, err, &d->worker);
+		rc = workers_new(
+		    d->loop, d->cfg, &d->option, d->early.socks, d->early.cnt, &workers_hooks, err, &d->workers);
 	if (rc == 0)
-		rc = control_new(d->loop, d->worker, d->cfg, &hooks, err, &d->control);
+		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
 		rc = confine_calls(&d->confine);
+	if (rc != 0)
+		return rc;
+	rc = workers_start(d->workers);
+	if (rc != 0)
+		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
 	return rc;
 }
 
@@ -503,10 +503,8 @@ end(struct daemon *d)
 		stop_reload(d);
 	control_free(d->control);
 	lsock_close(&d->listen);
-	if (d->worker != NULL)
-		worker_free(d->worker);
-	for (unsigned i = 0; i < d->sock_cnt; i++)
-		lsock_close(&d->socks[i]);
+	workers_free(d->workers);
+	early_fini(&d->early);
 	smcopt_close(&d->option);
 	loop_free(d->loop);
 	config_free(d->cfg);
@@ -532,6 +530,8 @@ run(struct daemon *d)
 			log_msg(LOG_LVL_ERROR, "the event loop failed: error=\"%s\"", strerror(-rc));
 			code = SMCRD_EXIT_FAILURE;
 		}
+		if (d->broken)
+			code = SMCRD_EXIT_FAILURE;
 	}
 	end(d);
 	if (code == SMCRD_EXIT_OK)

@@ -16,6 +16,7 @@
 #define CONFIG_NAME_MAX 64
 #define CONFIG_HOST_MAX 256
 #define CONFIG_TARGET_STR_MAX (CONFIG_HOST_MAX + 16)
+#define CONFIG_WORKERS_MAX 64
 
 enum config_fallback {
 	CONFIG_FALLBACK_TCP,
@@ -147,6 +148,7 @@ struct config {
 		bool low_ports; /* a reload may listen on ports below 1024 */
 	} confine;
 
+	uint32_t workers;  /* 0: as many as there are processors */
 	uint32_t drain_ms; /* SIGTERM waits this long for connections */
 	uint32_t spin_us;  /* the loop looks so long for events before it sleeps; or CONFIG_SPIN_AUTO */
 	int log_level;     /* enum log_level */

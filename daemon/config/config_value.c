@@ -322,6 +322,18 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 		fputs(" ]", out);
 }
 
+/* A number, or a word that stands for one. */
+static int
+set_count(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	char buf[VALUE_SHOW_MAX];
+
+	if ((v->kind == CONFIG_V_INT ? set_number : set_words)(key, at, v, why) == 0)
+		return 0;
+	return value_bad(why, "must be from %llu to %llu or \"%s\", not %s", (unsigned long long)key->min,
+	    (unsigned long long)key->max, key->words->text, value_show(v, buf));
+}
+
 /* -- strings -- */
 
 bool
@@ -448,6 +460,7 @@ static const struct type_ops types[] = {
 	    NO_UNITS },
 	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_CHOICE] = { "a string or an integer", TEXT_OR_INT, set_words, print_words, NULL, NO_UNITS },
+	[CONFIG_T_COUNT] = { "an integer or a string", TEXT_OR_INT, set_count, print_number_or_word, NULL, NULL, 1, 1 },
 	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
 	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },

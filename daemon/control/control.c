@@ -183,19 +183,22 @@ watch_listener(struct control *ctl, FILE *err)
 }
 
 int
-control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *hooks, FILE *err,
-    struct control **out)
+control_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct control_hooks *hooks,
+    FILE *err, struct control **out)
 {
 	const struct lsock_file file = control_file(cfg);
 	struct control *ctl = calloc(1, sizeof(*ctl));
 	int rc = 0;
 
-	if (ctl == NULL) {
+	if (ctl != NULL)
+		ctl->taps = calloc(workers_cnt(ws), sizeof(ctl->taps[0]));
+	if (ctl == NULL || ctl->taps == NULL) {
 		fprintf(err, "control socket %s: out of memory\n", cfg->control_path);
+		free(ctl);
 		return -ENOMEM;
 	}
 	ctl->loop = loop;
-	ctl->worker = w;
+	ctl->workers = ws;
 	ctl->hooks = *hooks;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
@@ -211,6 +214,7 @@ control_new(struct loop *loop, struct worker *w, const struct config *cfg, const
 		rc = watch_listener(ctl, err);
 	if (rc != 0) {
 		lsock_close(&ctl->listen);
+		free(ctl->taps);
 		free(ctl);
 		return rc;
 	}
@@ -230,7 +234,7 @@ control_free(struct control *ctl)
 		client_run(c, loop_now(ctl->loop), &budget);
 		client_free(c);
 	}
-	control_update_trace(ctl);
+	control_end_traces(ctl);
 	LIST_EACH(struct control_check, k, &ctl->checks, node) {
 		k->ctl = NULL;
 		list_remove(&k->node);
@@ -238,5 +242,6 @@ control_free(struct control *ctl)
 	loop_del_turn(ctl->loop, control_turn, ctl);
 	loop_del(ctl->loop, &ctl->io);
 	lsock_close(&ctl->listen);
+	free(ctl->taps);
 	free(ctl);
 }

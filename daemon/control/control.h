@@ -2,7 +2,8 @@
  * The control socket: a Unix stream socket on which smcrctl (or any program)
  * asks and gets JSON; doc/json-schema.md is its reference. Who may ask is
  * decided by the file mode of the socket. Bounded in clients, input, output
- * and work per loop turn, so that no client can disturb the data path.
+ * and work per loop turn, so that no client can disturb the data path. Runs in
+ * the main loop; what it wants of a worker, it has that do (workers_call).
  * Owner: main, which frees it when the loop has stopped.
  */
 #pragma once
@@ -13,7 +14,7 @@
 #include "daemon/confine/confine.h"
 #include "daemon/lsock.h"
 #include "daemon/loop.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/workers.h"
 
 struct control;
 
@@ -52,10 +53,9 @@ control_file(const struct config *cfg)
 
 /*
  * Listens at cfg->control_path with cfg->control_mode; a socket that a dead daemon left behind is replaced, a live
- * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks. After worker_new,
- * so that its turn comes behind the worker's and what that left is sent at once.
+ * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks.
  */
-int control_new(struct loop *, struct worker *, const struct config *cfg, const struct control_hooks *, FILE *err,
+int control_new(struct loop *, struct workers *, const struct config *cfg, const struct control_hooks *, FILE *err,
     struct control **out);
-/* Before worker_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
+/* Before workers_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
 void control_free(struct control *);

@@ -140,8 +140,7 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 			return STEP_BLOCKED;
 		if (*budget == 0)
 			return STEP_BUDGET;
-		(*budget)--;
-		if (!report_step(&c->report))
+		if (!report_run(&c->report, budget))
 			c->state = CLIENT_READING;
 		return STEP_MOVED;
 	case CLIENT_WAITING:

@@ -1,8 +1,8 @@
 /*
  * Requests carried out: those that only look are reports (report.h), the others are here.
  *
- * A trace gives a client the protocol messages that it asked for as they come. The client's buffer is its queue: a message
- * that finds no room is counted and left out, and the engine never waits. Without such clients the engine traces nothing.
+ * A trace gives a client the protocol messages that it asked for as they come, by way of a tap of each worker. The client's buffer
+ * is its queue: a message that finds no room is counted and left out, and no engine waits. Without such clients none traces.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,12 +22,20 @@ client_answer_error(struct control_client *c, const char *code, const char *text
 	report_error(&c->out, control_commands[c->req.command].name, report_wall_ms(), code, text);
 }
 
+/* Is this worker among those that the request is about? A group is one worker's. */
+static bool
+wants_worker(const struct control_request *req, const struct workers *ws, unsigned nr)
+{
+	return (req->worker == 0 || req->worker == nr + 1) &&
+	    (req->group == 0 || workers_of_group(ws, req->group) == nr);
+}
+
 static void
 start_report(struct control_client *c)
 {
 	struct report_source src;
 
-	report_source_init(&src, c->ctl->worker, &c->ctl->stats, c->ctl->hooks.confine);
+	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.confine);
 	report_start(&c->report, &src, &c->req, &c->out);
 	c->state = CLIENT_REPORTING;
 }
@@ -90,31 +98,61 @@ start_reload(struct control_client *c)
 	c->state = CLIENT_WAITING;
 }
 
+/* What a worker is to do, and what came of it: negative errno, or a count. */
+struct order {
+	uint32_t group;
+	uint8_t link;
+	int rc;
+};
+
+static void
+rebalance_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+	int moving = smcr_rebalance(worker_engine(w), o->group);
+
+	o->rc = moving < 0 ? moving : o->rc + moving;
+}
+
 static void
 rebalance(struct control_client *c)
 {
+	struct order o = { .group = c->req.group };
+	struct workers *ws = c->ctl->workers;
 	struct json_writer jw;
 
 	log_request(c, "rebalance");
-	int moving = smcr_rebalance(worker_engine(c->ctl->worker), c->req.group);
-	if (moving < 0) {
-		client_answer_error(c, moving == -ENOENT ? "not-found" : "failed",
-		    moving == -ENOENT ? "there is no such link group" : strerror(-moving));
+	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++)
+		if (wants_worker(&c->req, ws, i))
+			workers_call(ws, i, rebalance_worker, &o);
+	if (o.rc < 0) {
+		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
+		    o.rc == -ENOENT ? "there is no such link group" : strerror(-o.rc));
 		return;
 	}
-	loop_again(c->ctl->loop); /* the worker had its turn before: it needs another one */
 	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
-	jw_uint(&jw, "moving", (uint64_t)moving);
+	jw_uint(&jw, "moving", (uint64_t)o.rc);
 	report_end(&jw);
+}
+
+static void
+link_delete_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+
+	o->rc = smcr_link_delete(worker_engine(w), o->group, o->link);
 }
 
 static void
 link_delete(struct control_client *c)
 {
+	struct order o = { .group = c->req.group, .link = (uint8_t)c->req.link };
+	struct workers *ws = c->ctl->workers;
 	struct json_writer jw;
 
 	log_request(c, "link delete");
-	int rc = smcr_link_delete(worker_engine(c->ctl->worker), c->req.group, (uint8_t)c->req.link);
+	workers_call(ws, workers_of_group(ws, c->req.group), link_delete_worker, &o);
+	int rc = o.rc;
 	if (rc == -ENOENT)
 		client_answer_error(c, "not-found", "there is no such active link");
 	else if (rc == -EBUSY)
@@ -123,38 +161,67 @@ link_delete(struct control_client *c)
 		client_answer_error(c, "failed", strerror(-rc));
 	if (rc != 0)
 		return;
-	loop_again(c->ctl->loop);
 	report_begin(&jw, &c->out, CONTROL_LINK_DELETE, report_wall_ms());
 	jw_uint(&jw, "group", c->req.group);
 	jw_uint(&jw, "link", c->req.link);
 	report_end(&jw);
 }
 
-/* Runs inside the worker's turn; the client's own turn sends the answer. */
 static void
-on_check_done(void *arg, const struct check_result *res)
+answer_check(struct control_client *c, const struct control_check *k)
 {
-	struct control_check *k = arg;
-	struct control_client *c = k->client;
+	const struct check_result *res = &k->result;
 	struct json_writer jw;
 
-	if (c != NULL) {
-		report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
-		report_sockaddr(&jw, "peer", &k->peer);
-		jw_bool(&jw, "possible", res->possible);
-		jw_string(&jw, "text", res->text);
-		report_reason(&jw, "reason", &res->diag);
-		if (res->group.id != 0)
-			report_peer(&jw, &res->group.peer);
-		report_end(&jw);
-		c->check = NULL;
-		end_wait(c);
-	}
+	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
+	report_sockaddr(&jw, "peer", &k->peer);
+	jw_bool(&jw, "possible", res->possible);
+	jw_string(&jw, "text", res->text);
+	report_reason(&jw, "reason", &res->diag);
+	if (res->group.id != 0)
+		report_peer(&jw, &res->group.peer);
+	report_end(&jw);
+	c->check = NULL;
+	end_wait(c);
+}
+
+/* In the main loop; the client's own turn sends the answer. */
+static void
+on_check_over(struct mail *mail)
+{
+	struct control_check *k = CONTAINER_OF(mail, struct control_check, mail);
+
+	if (k->client != NULL)
+		answer_check(k->client, k);
 	if (k->ctl != NULL) {
 		k->ctl->check_cnt--;
 		list_remove(&k->node);
 	}
 	free(k);
+}
+
+/* In the worker's thread. */
+static void
+on_check_done(void *arg, const struct check_result *res)
+{
+	struct control_check *k = arg;
+
+	k->result = *res;
+	mailbox_post(k->main, &k->mail);
+}
+
+struct check_order {
+	struct control_check *check;
+	uint32_t timeout_ms;
+	int rc;
+};
+
+static void
+check_worker(struct worker *w, void *arg)
+{
+	struct check_order *o = arg;
+
+	o->rc = worker_check(w, &o->check->peer, o->timeout_ms, on_check_done, o->check);
 }
 
 static void
@@ -167,14 +234,20 @@ start_check(struct control_client *c)
 		return;
 	}
 	struct control_check *k = malloc(sizeof(*k));
-	int rc = -ENOMEM;
+	struct check_order o = { .check = k, .timeout_ms = c->req.timeout_ms, .rc = -ENOMEM };
 	if (k != NULL) {
-		*k = (struct control_check){ .ctl = ctl, .client = c, .peer = c->req.peer };
-		rc = worker_check(ctl->worker, &k->peer, c->req.timeout_ms, on_check_done, k);
+		*k = (struct control_check){
+			.mail.fn = on_check_over,
+			.main = workers_mailbox(ctl->workers),
+			.ctl = ctl,
+			.client = c,
+			.peer = c->req.peer,
+		};
+		workers_call(ctl->workers, c->req.worker > 0 ? c->req.worker - 1 : 0, check_worker, &o);
 	}
-	if (rc != 0) {
+	if (o.rc != 0) {
 		free(k);
-		client_answer_error(c, "failed", strerror(-rc));
+		client_answer_error(c, "failed", strerror(-o.rc));
 		return;
 	}
 	list_push(&ctl->checks, &k->node);
@@ -195,7 +268,7 @@ start_drain(struct control_client *c)
 
 /* One line; t is NULL for one that only says how many were left out. */
 static void
-write_line(struct control_client *c, const struct smcr_trace *t, const char *text)
+write_line(struct control_client *c, const struct smcr_trace *t, int64_t time_us, unsigned worker, const char *text)
 {
 	struct json_writer jw;
 
@@ -205,10 +278,11 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	jw_object(&jw, NULL);
 	jw_int(&jw, "schema", REPORT_SCHEMA);
 	jw_string(&jw, "event", t != NULL ? "message" : "dropped");
-	jw_int(&jw, "time_us", report_wall_us());
+	jw_int(&jw, "time_us", time_us);
 	jw_uint(&jw, "dropped", c->dropped);
 	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
 	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
+	jw_uint(&jw, "worker", worker);
 	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
 	jw_uint(&jw, "link", t != NULL ? t->link : 0);
 	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
@@ -219,26 +293,44 @@ write_line(struct control_client *c, const struct smcr_trace *t, const char *tex
 	c->dropped = 0;
 }
 
-/* Called by the engine with every message. */
+static bool
+wants_message(const struct control_client *c, const struct smcr_trace *t)
+{
+	const struct control_request *want = &c->req;
+
+	return (want->kinds & 1u << t->kind) != 0 && (want->group == 0 || want->group == t->group_id) &&
+	    (want->token == 0 || want->token == t->conn_id);
+}
+
+/* Of what a tap left out nobody knows whose it was: it counts for each that listens to the worker. */
 static void
-on_message(void *ctx, const struct smcr_trace *t)
+count_left_out(struct control *ctl, unsigned nr, uint64_t cnt)
+{
+	ctl->stats.trace_dropped += cnt;
+	LIST_EACH(struct control_client, c, &ctl->clients, node)
+		if (c->state == CLIENT_TRACING && wants_worker(&c->req, ctl->workers, nr))
+			c->dropped += cnt;
+}
+
+static void
+on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, uint64_t left_out)
 {
 	static int (*const describe[])(struct span, char *, size_t) = {
 		[SMCR_TRACE_CLC] = wire_describe_clc,
 		[SMCR_TRACE_LLC] = wire_describe_llc,
 		[SMCR_TRACE_CDC] = wire_describe_cdc,
 	};
-	struct control *ctl = ctx;
+	struct control *ctl = tap->arg;
+	const unsigned nr = (unsigned)(tap - ctl->taps);
 	char text[WIRE_DESCRIBE_LEN];
 
-	if ((ctl->trace_kinds & 1u << t->kind) == 0)
+	if (t == NULL) {
+		count_left_out(ctl, nr, left_out);
 		return;
+	}
 	text[0] = '\0';
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		const struct control_request *want = &c->req;
-
-		if (c->state != CLIENT_TRACING || (want->kinds & 1u << t->kind) == 0 ||
-		    (want->group != 0 && want->group != t->group_id) || (want->token != 0 && want->token != t->conn_id))
+		if (c->state != CLIENT_TRACING || !wants_worker(&c->req, ctl->workers, nr) || !wants_message(c, t))
 			continue;
 		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
 			c->dropped++;
@@ -247,7 +339,7 @@ on_message(void *ctx, const struct smcr_trace *t)
 		}
 		if (text[0] == '\0')
 			(void)describe[t->kind]((struct span){ t->msg, t->len }, text, sizeof(text));
-		write_line(c, t, text);
+		write_line(c, t, time_us, nr + 1, text);
 		ctl->stats.trace_sent++;
 	}
 }
@@ -256,20 +348,72 @@ void
 client_flush_dropped(struct control_client *c)
 {
 	if (c->dropped > 0 && outbuf_room(&c->out) >= CONTROL_TRACE_BYTES)
-		write_line(c, NULL, "");
+		write_line(c, NULL, report_wall_us(), 0, "");
+}
+
+struct tap_order {
+	struct trace_tap *tap;
+	unsigned kinds;
+};
+
+static void
+set_tap(struct worker *w, void *arg)
+{
+	const struct tap_order *o = arg;
+
+	trace_tap_set(o->tap, w, o->kinds);
+}
+
+static void
+update_tap(struct control *ctl, unsigned nr, unsigned kinds)
+{
+	struct tap_order o = { .tap = &ctl->taps[nr], .kinds = kinds };
+
+	if (o.tap->main != NULL && kinds != o.tap->kinds)
+		workers_call(ctl->workers, nr, set_tap, &o);
+	if (kinds == 0)
+		trace_tap_fini(o.tap);
 }
 
 void
 control_update_trace(struct control *ctl)
 {
-	unsigned kinds = 0;
+	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++) {
+		unsigned kinds = 0;
 
-	LIST_EACH(const struct control_client, c, &ctl->clients, node)
-		if (c->state == CLIENT_TRACING)
-			kinds |= c->req.kinds;
-	if ((kinds != 0) != (ctl->trace_kinds != 0))
-		smcr_set_trace(worker_engine(ctl->worker), kinds != 0 ? on_message : NULL, ctl);
-	ctl->trace_kinds = kinds;
+		LIST_EACH(const struct control_client, c, &ctl->clients, node)
+			if (c->state == CLIENT_TRACING && wants_worker(&c->req, ctl->workers, i))
+				kinds |= c->req.kinds;
+		update_tap(ctl, i, kinds);
+	}
+}
+
+void
+control_end_traces(struct control *ctl)
+{
+	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++)
+		update_tap(ctl, i, 0);
+	/* Taps whose mails were under way can end now. */
+	mailbox_run(workers_mailbox(ctl->workers));
+	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++)
+		update_tap(ctl, i, 0);
+}
+
+/* A tap for each worker that is to be traced: false when memory is out. */
+static bool
+have_taps(struct control *ctl, const struct control_request *req)
+{
+	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++) {
+		struct trace_tap *tap = &ctl->taps[i];
+
+		if (tap->main != NULL || !wants_worker(req, ctl->workers, i))
+			continue;
+		if (trace_tap_init(tap, workers_mailbox(ctl->workers)) != 0)
+			return false;
+		tap->deliver = on_message;
+		tap->arg = ctl;
+	}
+	return true;
 }
 
 static void
@@ -279,6 +423,10 @@ start_trace(struct control_client *c)
 
 	if (!control_make_trace_place(c->ctl, c)) {
 		client_answer_error(c, "busy", "too many traces");
+		return;
+	}
+	if (!have_taps(c->ctl, &c->req)) {
+		client_answer_error(c, "failed", strerror(ENOMEM));
 		return;
 	}
 	c->trace_nr = ++c->ctl->traces_begun;
@@ -301,5 +449,9 @@ client_answer(struct control_client *c, const struct control_request *req)
 	};
 
 	c->req = *req;
+	if (req->worker > workers_cnt(c->ctl->workers)) {
+		client_answer_error(c, "not-found", "there is no such worker");
+		return;
+	}
 	(actions[req->command] != NULL ? actions[req->command] : start_report)(c);
 }

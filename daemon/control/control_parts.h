@@ -10,6 +10,7 @@
 #include "daemon/control/control_request.h"
 #include "daemon/control/outbuf.h"
 #include "daemon/control/report.h"
+#include "daemon/control/trace_tap.h"
 
 #define CONTROL_CLIENTS_MAX 16
 #define CONTROL_CLIENTS_KEPT 2                        /* of them, for the daemon's user and root */
@@ -23,7 +24,7 @@
 
 struct control {
 	struct loop *loop;
-	struct worker *worker;
+	struct workers *workers;
 	struct control_hooks hooks;
 	struct lsock listen;
 	struct loop_io io;
@@ -34,7 +35,7 @@ struct control {
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
 	struct control_client *reloader; /* waits for the end of a reload; NULL = nobody */
-	unsigned trace_kinds;            /* what the engine is asked to trace: 1 << enum smcr_trace_kind */
+	struct trace_tap *taps;          /* one for each worker */
 	struct control_stats stats;
 };
 
@@ -68,8 +69,11 @@ struct control_client {
 	uint64_t dropped; /* trace lines since the last one delivered */
 };
 
-/* A check that runs in the worker; it may outlive its client and the control socket. Freed when it is done. */
+/* A check that runs in a worker; it may outlive its client and the control socket. Freed when it is done. */
 struct control_check {
+	struct mail mail; /* the worker's, with the result */
+	struct mailbox *main;
+	struct check_result result;
 	struct list_node node;
 	struct control *ctl;           /* NULL when the control socket is gone */
 	struct control_client *client; /* NULL when the client is gone */
@@ -95,7 +99,9 @@ bool control_make_trace_place(struct control *, const struct control_client *for
 void client_answer(struct control_client *, const struct control_request *);
 /* Why its request, which was read, could not be carried out. */
 void client_answer_error(struct control_client *, const char *code, const char *text);
-/* Asks the engine for what the tracing clients want; nothing when there are none. Once a turn. */
+/* Asks the workers for what the tracing clients want; nothing when there are none. Once a turn. */
 void control_update_trace(struct control *);
+/* Ends all traces, whoever listens. */
+void control_end_traces(struct control *);
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);

@@ -115,6 +115,7 @@ static const struct field {
 	{ .name = "group", .bit = CONTROL_F_GROUP, NUMBER(group, UINT32_MAX) },
 	{ .name = "link", .bit = CONTROL_F_LINK, NUMBER(link, UINT8_MAX) },
 	{ .name = "token", .bit = CONTROL_F_TOKEN, NUMBER(token, UINT32_MAX) },
+	{ .name = "worker", .bit = CONTROL_F_WORKER, NUMBER(worker, CONFIG_WORKERS_MAX) },
 	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds },
 	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer },
 	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS) },

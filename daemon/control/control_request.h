@@ -17,10 +17,11 @@ struct control_request {
 	/* Filters; what is not asked for is 0 or "". group and link also say what a command is about. */
 	char service[CONFIG_NAME_MAX];
 	uint32_t group;
-	uint32_t link;  /* its number in the group */
-	uint32_t token; /* of a connection */
-	unsigned modes; /* 1 << enum session_mode; never 0 */
-	unsigned kinds; /* 1 << enum smcr_trace_kind; never 0 */
+	uint32_t link;   /* its number in the group */
+	uint32_t token;  /* of a connection */
+	uint32_t worker; /* from 1 */
+	unsigned modes;  /* 1 << enum session_mode; never 0 */
+	unsigned kinds;  /* 1 << enum smcr_trace_kind; never 0 */
 	/* check */
 	struct sockaddr_storage peer;
 	uint32_t timeout_ms;

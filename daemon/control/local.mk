@@ -2,11 +2,13 @@
 noinst_LTLIBRARIES += daemon/libcontrol.la
 daemon_libcontrol_la_SOURCES = \
 	daemon/confine/confine_words.c \
+	daemon/mailbox.c daemon/mailbox.h \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
 	daemon/control/report_lists.c \
+	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \
 	daemon/control/control.c daemon/control/control.h
@@ -18,6 +20,6 @@ check_UNIT += \
 	tests/unit/check_control_request \
 	tests/unit/check_report \
 	tests/unit/check_control
-tests_unit_check_report_SOURCES = tests/unit/check_report.c $(FAKE_WORKER)
+tests_unit_check_report_SOURCES = tests/unit/check_report.c $(FAKE_WORKER) $(FAKE_LOOP)
 tests_unit_check_control_SOURCES = tests/unit/check_control.c $(FAKE_WORKER) $(FAKE_LOOP)
 EXTRA_DIST += tests/unit/golden

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "control/counters.h"
 #include "daemon/session/peer_rule.h"
 #include "wire/clc.h"
 
@@ -34,8 +33,8 @@ report_wall_ms(void)
 }
 
 void
-report_source_init(
-    struct report_source *src, struct worker *w, const struct control_stats *stats, const struct confine_state *confine)
+report_source_init(struct report_source *src, struct workers *ws, const struct control_stats *stats,
+    const struct confine_state *confine)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
 	uint64_t pages = 0; /* resident; 0 when the kernel does not say */
@@ -45,7 +44,7 @@ report_source_init(
 	if (f != NULL)
 		fclose(f);
 	*src = (struct report_source){
-		.worker = w,
+		.workers = ws,
 		.control = stats,
 		.confine = confine,
 		.version = PACKAGE_VERSION,
@@ -167,21 +166,34 @@ report_ms(struct json_writer *jw, const char *key, int64_t ns)
 	jw_int(jw, key, ns / 1000000);
 }
 
-/* -- summaries: objects are counted in several steps before anything is written -- */
+/* -- summaries: objects are counted in several steps, worker by worker, before anything is written -- */
 
 enum status_phase {
 	STATUS_SESSIONS,
 	STATUS_GROUPS,
 	STATUS_LINKS,
+	STATUS_REST,
 	STATUS_SUMMARY,
+	STATUS_WORKERS,
 	STATUS_SERVICES,
 };
+
+bool
+report_next_worker(struct report *r)
+{
+	if (r->nr == r->last)
+		return false;
+	r->nr++;
+	r->pos = 0;
+	return true;
+}
 
 /* Counts up to REPORT_STEP_ITEMS objects of the phase; false when all are counted. */
 static bool
 count_objects(struct report *r)
 {
-	const struct smcr *eng = worker_engine(r->src.worker);
+	const struct smcr *eng = worker_engine(r->worker);
+	struct report_sum *sum = &r->sum[r->nr];
 	struct smcr_group_info g;
 	struct smcr_link_info l;
 	struct session_info s;
@@ -189,30 +201,67 @@ count_objects(struct report *r)
 
 	for (unsigned i = 0; more && i < REPORT_STEP_ITEMS; i++) {
 		if (r->phase == STATUS_SESSIONS) {
-			more = worker_session_next(r->src.worker, &r->pos, &s);
+			more = worker_session_next(r->worker, &r->pos, &s);
 			if (more)
-				r->sum.conns[s.mode]++;
+				sum->conns[s.mode]++;
 		} else if (r->phase == STATUS_GROUPS) {
 			more = smcr_group_next(eng, &r->pos, &g);
-			r->sum.groups += more;
-			r->sum.rmb_bytes += more ? g.rmb_bytes : 0;
-			r->sum.sndbuf_bytes += more ? g.sndbuf_bytes : 0;
+			sum->groups += more;
+			sum->rmb_bytes += more ? g.rmb_bytes : 0;
+			sum->sndbuf_bytes += more ? g.sndbuf_bytes : 0;
 		} else {
 			more = smcr_link_next(eng, &r->pos, &l);
-			r->sum.links += more;
+			sum->links += more;
 		}
 	}
 	return more;
 }
 
 static void
-write_conn_counts(struct report *r)
+count_rest(struct report *r)
 {
-	jw_object(&r->jw, "connections");
-	jw_uint(&r->jw, "smcr", r->sum.conns[SESSION_SMCR]);
-	jw_uint(&r->jw, "tcp", r->sum.conns[SESSION_TCP]);
-	jw_uint(&r->jw, "setup", r->sum.conns[SESSION_SETUP]);
-	jw_object_end(&r->jw);
+	struct report_sum *sum = &r->sum[r->nr];
+	struct worker_stats ws;
+	struct rnic_dev *dev;
+
+	worker_stats(r->worker, &ws);
+	sum->turns = ws.turns;
+	sum->rmb_bytes_max = smcr_rmb_bytes_max(worker_engine(r->worker));
+	while ((dev = devices_get(worker_devices(r->worker), (unsigned)sum->devices)) != NULL) {
+		sum->devices++;
+		sum->devices_up += rnic_query(dev).port == RNIC_PORT_UP;
+	}
+}
+
+static struct report_sum
+total_of(const struct report *r)
+{
+	struct report_sum all = { 0 };
+
+	for (unsigned i = r->first; i <= r->last; i++) {
+		const struct report_sum *one = &r->sum[i];
+
+		for (unsigned mode = 0; mode < 3; mode++)
+			all.conns[mode] += one->conns[mode];
+		all.groups += one->groups;
+		all.links += one->links;
+		all.rmb_bytes += one->rmb_bytes;
+		all.rmb_bytes_max += one->rmb_bytes_max;
+		all.sndbuf_bytes += one->sndbuf_bytes;
+		all.devices += one->devices;
+		all.devices_up += one->devices_up;
+	}
+	return all;
+}
+
+static void
+write_conn_counts(struct json_writer *jw, const struct report_sum *sum)
+{
+	jw_object(jw, "connections");
+	jw_uint(jw, "smcr", sum->conns[SESSION_SMCR]);
+	jw_uint(jw, "tcp", sum->conns[SESSION_TCP]);
+	jw_uint(jw, "setup", sum->conns[SESSION_SETUP]);
+	jw_object_end(jw);
 }
 
 static void
@@ -232,29 +281,25 @@ write_summary(struct report *r)
 {
 	static const struct confine_state none = { 0 };
 	const struct confine_state *confine = r->src.confine != NULL ? r->src.confine : &none;
+	const struct report_sum sum = total_of(r);
 	struct json_writer *jw = &r->jw;
-	unsigned devices = 0, up = 0;
 	struct worker_stats ws;
-	struct rnic_dev *dev;
 
-	worker_stats(r->src.worker, &ws);
+	/* What all workers have alike, of the one at hand. */
+	worker_stats(r->worker, &ws);
 	jw_string(jw, "version", r->src.version);
 	jw_uint(jw, "pid", r->src.pid);
 	report_ms(jw, "uptime_ms", ws.uptime_ns);
 	jw_bool(jw, "draining", ws.draining);
 	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
-	write_conn_counts(r);
-	jw_uint(jw, "groups", r->sum.groups);
-	jw_uint(jw, "links", r->sum.links);
-	jw_uint(jw, "rmb_bytes", r->sum.rmb_bytes);
-	jw_uint(jw, "rmb_bytes_max", smcr_rmb_bytes_max(worker_engine(r->src.worker)));
-	jw_uint(jw, "sndbuf_bytes", r->sum.sndbuf_bytes);
-	while ((dev = devices_get(worker_devices(r->src.worker), devices)) != NULL) {
-		devices++;
-		up += rnic_query(dev).port == RNIC_PORT_UP;
-	}
-	jw_uint(jw, "devices", devices);
-	jw_uint(jw, "devices_up", up);
+	write_conn_counts(jw, &sum);
+	jw_uint(jw, "groups", sum.groups);
+	jw_uint(jw, "links", sum.links);
+	jw_uint(jw, "rmb_bytes", sum.rmb_bytes);
+	jw_uint(jw, "rmb_bytes_max", sum.rmb_bytes_max);
+	jw_uint(jw, "sndbuf_bytes", sum.sndbuf_bytes);
+	jw_uint(jw, "devices", sum.devices);
+	jw_uint(jw, "devices_up", sum.devices_up);
 	jw_object(jw, "confinement");
 	jw_string(jw, "mode", confine_mode_words[confine->mode]);
 	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
@@ -264,7 +309,20 @@ write_summary(struct report *r)
 		jw_object_end(jw);
 	}
 	jw_object_end(jw);
-	write_option(jw, worker_sessions(r->src.worker));
+	write_option(jw, worker_sessions(r->worker));
+}
+
+static void
+write_worker(struct json_writer *jw, unsigned nr, const struct report_sum *sum)
+{
+	jw_object(jw, NULL);
+	jw_uint(jw, "worker", nr + 1);
+	jw_uint(jw, "turns", sum->turns);
+	write_conn_counts(jw, sum);
+	jw_uint(jw, "groups", sum->groups);
+	jw_uint(jw, "links", sum->links);
+	jw_uint(jw, "rmb_bytes", sum->rmb_bytes);
+	jw_object_end(jw);
 }
 
 static void
@@ -291,11 +349,45 @@ write_service(struct json_writer *jw, const struct service_info *s)
 	jw_object_end(jw);
 }
 
+static void
+add_service(struct service_info *sum, const struct service_info *one)
+{
+	sum->cfg = one->cfg;
+	sum->connections += one->connections;
+	sum->accepted += one->accepted;
+	sum->refused_allow += one->refused_allow;
+	sum->refused_max += one->refused_max;
+	sum->refused_per_peer += one->refused_per_peer;
+	sum->refused_connect += one->refused_connect;
+	sum->refused_fallback += one->refused_fallback;
+	sum->fallbacks += one->fallbacks;
+	sum->resets += one->resets;
+}
+
+/* The service at pos, which is the same in every worker: a reload does not come between them. False when there is none. */
+static bool
+step_service(struct report *r)
+{
+	struct service_info one;
+	uint32_t pos = r->pos;
+
+	if (!worker_service_next(r->worker, &pos, &one))
+		return false;
+	add_service(&r->service, &one);
+	if (r->nr < r->last) {
+		r->nr++;
+		return true;
+	}
+	write_service(&r->jw, &r->service);
+	r->service = (struct service_info){ 0 };
+	r->pos = pos;
+	r->nr = r->first;
+	return true;
+}
+
 static bool
 report_status(struct report *r)
 {
-	struct service_info s;
-
 	switch ((enum status_phase)r->phase) {
 	case STATUS_SESSIONS:
 	case STATUS_GROUPS:
@@ -303,15 +395,30 @@ report_status(struct report *r)
 		if (count_objects(r))
 			return true;
 		break;
-	case STATUS_SUMMARY:
-		write_summary(r);
-		jw_array(&r->jw, "services");
-		break;
-	case STATUS_SERVICES:
-		if (worker_service_next(r->src.worker, &r->pos, &s)) {
-			write_service(&r->jw, &s);
+	case STATUS_REST:
+		count_rest(r);
+		if (report_next_worker(r)) {
+			r->phase = STATUS_SESSIONS;
 			return true;
 		}
+		break;
+	case STATUS_SUMMARY:
+		write_summary(r);
+		jw_array(&r->jw, "workers");
+		break;
+	case STATUS_WORKERS:
+		if (r->first + r->pos <= r->last) {
+			write_worker(&r->jw, r->first + r->pos, &r->sum[r->first + r->pos]);
+			r->pos++;
+			return true;
+		}
+		jw_array_end(&r->jw);
+		jw_array(&r->jw, "services");
+		r->nr = r->first;
+		break;
+	case STATUS_SERVICES:
+		if (step_service(r))
+			return true;
 		jw_array_end(&r->jw);
 		return false;
 	}
@@ -325,11 +432,12 @@ report_drain(struct report *r)
 {
 	struct worker_stats ws;
 
-	if (count_objects(r))
+	if (count_objects(r) || report_next_worker(r))
 		return true;
-	worker_stats(r->src.worker, &ws);
+	worker_stats(r->worker, &ws);
+	const struct report_sum sum = total_of(r);
 	jw_bool(&r->jw, "draining", ws.draining);
-	write_conn_counts(r);
+	write_conn_counts(&r->jw, &sum);
 	return false;
 }
 
@@ -352,29 +460,42 @@ write_reasons(struct json_writer *jw, const char *key, const struct tally *t)
 
 #define OF_SMCR smcr
 #define OF_WORKER (&worker)
-#define OF_CONTROL r->src.control
-#define COUNTER(source, field, words) { CONTROL_COUNTER_KEY(source, field), OF_##source->field },
-#define NO_COUNTER(heading)
+#define OF_CONTROL control
+#define KEY(source, field, words) CONTROL_COUNTER_KEY(source, field),
+#define VALUE(source, field, words) OF_##source->field,
+
+static void
+add_counters(struct report *r)
+{
+	static const struct control_stats no_control = { 0 };
+	const struct session_fallbacks *fb = &worker_sessions(r->worker)->fallbacks;
+	const struct smcr_counters *smcr = smcr_counters(worker_engine(r->worker));
+	const struct control_stats *control = r->nr == r->first ? r->src.control : &no_control; /* it is no worker's */
+	struct worker_stats worker;
+
+	worker_stats(r->worker, &worker);
+	const uint64_t values[] = { CONTROL_COUNTERS(REPORT_NONE, VALUE) };
+	for (size_t i = 0; i < REPORT_COUNTERS; i++)
+		r->counters[i] += values[i];
+	tally_merge(&r->fallbacks.local, &fb->local);
+	tally_merge(&r->fallbacks.peer, &fb->peer);
+}
 
 static bool
 report_stats(struct report *r)
 {
-	const struct session_fallbacks *fb = &worker_sessions(r->src.worker)->fallbacks;
-	const struct smcr_counters *smcr = smcr_counters(worker_engine(r->src.worker));
+	static const char *const keys[] = { CONTROL_COUNTERS(REPORT_NONE, KEY) };
 	struct json_writer *jw = &r->jw;
-	struct worker_stats worker;
 
-	worker_stats(r->src.worker, &worker);
-	const struct {
-		const char *key;
-		uint64_t value;
-	} counters[] = { CONTROL_COUNTERS(NO_COUNTER, COUNTER) };
+	add_counters(r);
+	if (report_next_worker(r))
+		return true;
 	jw_object(jw, "counters");
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-		jw_uint(jw, counters[i].key, counters[i].value);
+	for (size_t i = 0; i < REPORT_COUNTERS; i++)
+		jw_uint(jw, keys[i], r->counters[i]);
 	jw_object_end(jw);
-	write_reasons(jw, "fallback_reasons_local", &fb->local);
-	write_reasons(jw, "fallback_reasons_peer", &fb->peer);
+	write_reasons(jw, "fallback_reasons_local", &r->fallbacks.local);
+	write_reasons(jw, "fallback_reasons_peer", &r->fallbacks.peer);
 	return false;
 }
 
@@ -397,16 +518,49 @@ void
 report_start(struct report *r, const struct report_source *src, const struct control_request *req, struct outbuf *out)
 {
 	assert(makers[req->command] != NULL);
-	*r = (struct report){ .src = *src, .req = *req };
+	*r = (struct report){ .src = *src, .req = *req, .last = workers_cnt(src->workers) - 1 };
+	if (req->worker != 0)
+		r->first = r->last = req->worker - 1;
+	r->nr = r->first;
 	report_begin(&r->jw, out, req->command, src->wall_ms);
+}
+
+struct batch {
+	struct report *r;
+	unsigned *budget;
+	bool more;
+};
+
+static void
+run_batch(struct worker *w, void *arg)
+{
+	struct batch *b = arg;
+	struct report *r = b->r;
+	const unsigned nr = r->nr;
+
+	r->worker = w;
+	do {
+		--*b->budget;
+		b->more = makers[r->req.command](r);
+	} while (b->more && *b->budget > 0 && r->nr == nr && outbuf_room(r->jw.out) >= REPORT_STEP_BYTES);
+	r->worker = NULL;
+}
+
+bool
+report_run(struct report *r, unsigned *budget)
+{
+	struct batch b = { .r = r, .budget = budget };
+
+	workers_call(r->src.workers, r->nr, run_batch, &b);
+	if (!b.more)
+		report_end(&r->jw);
+	return b.more;
 }
 
 bool
 report_step(struct report *r)
 {
-	bool more = makers[r->req.command](r);
+	unsigned budget = 1;
 
-	if (!more)
-		report_end(&r->jw);
-	return more;
+	return report_run(r, &budget);
 }

@@ -1,8 +1,9 @@
 /*
- * Answers of the control socket: walks the worker and its engine and writes
+ * Answers of the control socket: walks workers and their engines and writes
  * JSON (doc/json-schema.md). A report is made in steps, each bounded in work
- * and in bytes, so that 5,000 connections neither hold the loop nor fill
- * memory; between steps the set may change, so a list is no snapshot.
+ * and in bytes, so that 5,000 connections neither hold a loop nor fill
+ * memory; between steps the set may change, so a list is no snapshot. A step
+ * looks at one worker and runs in its thread.
  * Used by the control socket. Owns nothing but its place in the walk.
  */
 #pragma once
@@ -10,11 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "control/counters.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control_request.h"
 #include "daemon/control/json_writer.h"
 #include "daemon/control/outbuf.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/workers.h"
 
 #define REPORT_SCHEMA 1        /* version of everything written here */
 #define REPORT_STEP_BYTES 8192 /* room that a step needs */
@@ -29,7 +31,7 @@ struct control_stats {
 
 /* Where a report takes its data from. */
 struct report_source {
-	struct worker *worker;
+	struct workers *workers;
 	const struct control_stats *control;
 	const struct confine_state *confine; /* NULL: nothing is known of it */
 	const char *version;
@@ -38,18 +40,41 @@ struct report_source {
 	uint64_t rss_bytes;
 };
 
+/* What a worker has, or all of them. */
+struct report_sum {
+	uint64_t conns[3]; /* by enum session_mode */
+	uint64_t groups, links, rmb_bytes, rmb_bytes_max, sndbuf_bytes;
+	uint64_t devices, devices_up, turns;
+};
+
+#define REPORT_ONE(...) +1
+#define REPORT_NONE(heading)
+#define REPORT_COUNTERS (0 CONTROL_COUNTERS(REPORT_NONE, REPORT_ONE))
+
 struct report {
 	struct report_source src;
 	struct control_request req;
 	struct json_writer jw;
-	unsigned phase; /* of its maker, from 0 */
-	uint32_t pos;   /* of the walk of this phase */
-	uint32_t sub;   /* of a walk in it: the GIDs of a device */
+	unsigned phase;        /* of its maker, from 0 */
+	uint32_t pos;          /* of the walk of this phase */
+	uint32_t sub;          /* of a walk in it: the GIDs of a device */
+	unsigned first, last;  /* the workers that are asked for, from 0 */
+	unsigned nr;           /* the one that the next step looks at */
+	struct worker *worker; /* that one, during a step */
 
-	struct {
-		uint64_t conns[3]; /* by enum session_mode */
-		uint64_t groups, links, rmb_bytes, sndbuf_bytes;
-	} sum;
+	union {
+		/* status, drain */
+		struct {
+			struct report_sum sum[CONFIG_WORKERS_MAX];
+			struct service_info service; /* in all workers so far */
+		};
+
+		/* stats */
+		struct {
+			uint64_t counters[REPORT_COUNTERS];
+			struct session_fallbacks fallbacks;
+		};
+	};
 };
 
 /* Time of day, since 1970. */
@@ -57,12 +82,14 @@ int64_t report_wall_ms(void);
 int64_t report_wall_us(void);
 /* Fills in version, time, process id and memory. */
 void report_source_init(
-    struct report_source *, struct worker *, const struct control_stats *, const struct confine_state *);
+    struct report_source *, struct workers *, const struct control_stats *, const struct confine_state *);
 
 /* For commands that only look, and drain; the buffer is empty. */
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);
 /* One step; the buffer has REPORT_STEP_BYTES of room. False when the report is complete. */
 bool report_step(struct report *);
+/* As many steps as *budget, less those that were made, as far as there is room and the worker stays the same. */
+bool report_run(struct report *, unsigned *budget);
 
 /* The frame around every answer: between begin and end the caller writes the members of "data". */
 void report_begin(struct json_writer *, struct outbuf *, enum control_command, int64_t wall_ms);
@@ -85,6 +112,8 @@ void report_ms(struct json_writer *, const char *key, int64_t ns);
 
 /* -- between report.c and report_lists.c -- */
 
+/* Goes on to the next worker that is asked for, and the beginning of its objects; false when this was the last. */
+bool report_next_worker(struct report *);
 /* One step of a command whose answer is the list of its name; false when there is no more. */
 bool report_list(struct report *);
 /* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */

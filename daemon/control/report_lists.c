@@ -43,7 +43,7 @@ write_connection(struct report *r)
 	struct json_writer *jw = &r->jw;
 	struct session_info s;
 
-	if (!worker_session_next(r->src.worker, &r->pos, &s))
+	if (!worker_session_next(r->worker, &r->pos, &s))
 		return ITEM_NONE;
 	if (s.conn != NULL)
 		smcr_conn_info(s.conn, &c);
@@ -52,6 +52,7 @@ write_connection(struct report *r)
 		return ITEM_LEFT_OUT;
 	jw_object(jw, NULL);
 	jw_uint(jw, "id", s.id);
+	jw_uint(jw, "worker", r->nr + 1);
 	jw_string(jw, "service", s.service);
 	jw_string(jw, "kind", s.kind == CONFIG_INGRESS ? "ingress" : "egress");
 	jw_string(jw, "role", s.kind == CONFIG_INGRESS ? "client" : "server");
@@ -94,12 +95,13 @@ write_group(struct report *r)
 	struct smcr_group_info g;
 	char peer_id[2 * sizeof(g.peer_id) + 1];
 
-	if (!smcr_group_next(worker_engine(r->src.worker), &r->pos, &g))
+	if (!smcr_group_next(worker_engine(r->worker), &r->pos, &g))
 		return ITEM_NONE;
 	for (size_t i = 0; i < sizeof(g.peer_id); i++)
 		snprintf(peer_id + 2 * i, 3, "%02x", g.peer_id[i]);
 	jw_object(jw, NULL);
 	jw_uint(jw, "id", g.id);
+	jw_uint(jw, "worker", r->nr + 1);
 	jw_string(jw, "role", g.role == SMCR_CLIENT ? "client" : "server");
 	jw_string(jw, "type", g.type);
 	jw_string(jw, "state", g.state);
@@ -135,11 +137,12 @@ write_link(struct report *r)
 	struct json_writer *jw = &r->jw;
 	struct smcr_link_info l;
 
-	if (!smcr_link_next(worker_engine(r->src.worker), &r->pos, &l))
+	if (!smcr_link_next(worker_engine(r->worker), &r->pos, &l))
 		return ITEM_NONE;
 	if (r->req.group != 0 && r->req.group != l.group_id)
 		return ITEM_LEFT_OUT;
 	jw_object(jw, NULL);
+	jw_uint(jw, "worker", r->nr + 1);
 	jw_uint(jw, "group", l.group_id);
 	jw_uint(jw, "number", l.number);
 	report_hex32(jw, "user_id", l.user_id);
@@ -169,11 +172,12 @@ write_rmb(struct report *r)
 	struct json_writer *jw = &r->jw;
 	struct smcr_rmb_info m;
 
-	if (!smcr_rmb_next(worker_engine(r->src.worker), &r->pos, &m))
+	if (!smcr_rmb_next(worker_engine(r->worker), &r->pos, &m))
 		return ITEM_NONE;
 	if (r->req.group != 0 && r->req.group != m.group_id)
 		return ITEM_LEFT_OUT;
 	jw_object(jw, NULL);
+	jw_uint(jw, "worker", r->nr + 1);
 	jw_uint(jw, "group", m.group_id);
 	jw_uint(jw, "number", m.number);
 	jw_string(jw, "side", m.remote ? "remote" : "local");
@@ -205,12 +209,13 @@ const char *const report_device_stats[] = {
 };
 
 static void
-begin_device(struct json_writer *jw, const struct device_info *d)
+begin_device(struct json_writer *jw, unsigned nr, const struct device_info *d)
 {
 	const struct verbs_port *card = d->card;
 
 	jw_object(jw, NULL);
 	jw_string(jw, "name", d->rnic.name);
+	jw_uint(jw, "worker", nr + 1);
 	jw_string(jw, "provider", d->rnic.provider);
 	jw_string(jw, "transport", d->rnic.transport == RNIC_TRANSPORT_IWARP ? "iwarp" : "roce");
 	jw_string(jw, "port", d->rnic.port == RNIC_PORT_UP ? "up" : "down");
@@ -252,12 +257,12 @@ write_device(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
 	struct device_info d;
-	bool there = devices_info(worker_devices(r->src.worker), r->pos, &d);
+	bool there = devices_info(worker_devices(r->worker), r->pos, &d);
 
 	if (r->phase != LIST_GIDS) {
 		if (!there)
 			return ITEM_NONE;
-		begin_device(jw, &d);
+		begin_device(jw, r->nr, &d);
 		r->sub = 0;
 		r->phase = LIST_GIDS;
 		return ITEM_WRITTEN;
@@ -271,7 +276,7 @@ write_device(struct report *r)
 		report_gid(jw, "gid", &g->gid);
 		jw_string(jw, "type", gid_type_words[g->type]);
 		jw_uint(jw, "index", g->index);
-		jw_string(jw, "interface", devices_interface(worker_devices(r->src.worker), g->ifindex));
+		jw_string(jw, "interface", devices_interface(worker_devices(r->worker), g->ifindex));
 		jw_object_end(jw);
 	}
 	if (r->sub >= cnt) {
@@ -301,6 +306,8 @@ report_list(struct report *r)
 	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
 		enum item item = write_next[r->req.command](r);
 
+		if (item == ITEM_NONE && report_next_worker(r))
+			return true;
 		if (item == ITEM_NONE)
 			jw_array_end(&r->jw);
 		if (item != ITEM_LEFT_OUT)

@@ -9,7 +9,8 @@
 #include "daemon/net.h"
 #include "daemon/session/session.h"
 
-#define ACCEPT_BATCH 64 /* connections of a listener in a turn */
+#define ACCEPT_BATCH 64       /* connections of a listener in a turn */
+#define ACCEPT_BATCH_SHARED 2 /* of a socket that all workers accept from: a burst is not the first one's alone */
 #define PAUSE_MS 100
 
 static void
@@ -49,6 +50,8 @@ listener_start(struct service *svc, const struct lsock *sock)
 		return err;
 	}
 	svc->listener.sock = *sock;
+	svc->listener.batch = svc->pool->place.cnt > 1 && !net_shares_port(sock->fd) ? ACCEPT_BATCH_SHARED
+	                                                                             : ACCEPT_BATCH;
 	listener_tune(svc);
 	return 0;
 }
@@ -102,16 +105,28 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 	else
 		net_addr_set(peer, ss);
 	svc->ctr.accepted++;
-	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss))
+	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
 		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
-	else if (local && !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid))
+		return;
+	}
+	if (local && !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid)) {
 		refuse(svc, fd, peer, "not on the allow_users list", &svc->ctr.refused_allow);
-	else if (svc->ctr.connections >= cfg->max_connections)
+		return;
+	}
+	switch (admission_take(svc->admission, cfg, peer)) {
+	case ADMISSION_OK:
+		session_start(svc, fd, peer, true);
+		break;
+	case ADMISSION_UNCOUNTED:
+		session_start(svc, fd, peer, false);
+		break;
+	case ADMISSION_MAX:
 		refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
-	else if (cfg->max_per_peer > 0 && sources_count(&svc->sources, peer) >= cfg->max_per_peer)
+		break;
+	case ADMISSION_PER_PEER:
 		refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
-	else
-		session_start(svc, fd, peer);
+		break;
+	}
 }
 
 /* An error of the connection that accept4() would have returned (accept(2)): the next one may be well. */
@@ -133,7 +148,7 @@ accept_batch(struct service *svc)
 {
 	struct session_pool *pool = svc->pool;
 
-	for (int i = 0; i < ACCEPT_BATCH; i++) {
+	for (int i = 0; i < svc->listener.batch; i++) {
 		struct sockaddr_storage peer = { 0 };
 		socklen_t len = sizeof(peer);
 		int fd = accept4(svc->listener.io.fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -5,6 +5,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/service.c daemon/session/service.h \
 	daemon/session/listener.c \
 	daemon/session/sources.c daemon/session/sources.h \
+	daemon/session/admission.c daemon/session/admission.h \
 	daemon/session/outage.c daemon/session/outage.h \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_setup.c \
@@ -25,6 +26,7 @@ check_UNIT += \
 	tests/unit/check_peer_rule \
 	tests/unit/check_meet \
 	tests/unit/check_sources \
+	tests/unit/check_admission \
 	tests/unit/check_outage \
 	tests/unit/check_session
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)

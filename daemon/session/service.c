@@ -19,7 +19,8 @@ service_put(struct service *svc)
 		return;
 	timerq_unreserve(&svc->pool->env->timers, TIMERS);
 	list_remove(&svc->node);
-	sources_fini(&svc->sources);
+	if (svc->admission != NULL)
+		admission_put(svc->pool->place.admissions, svc->admission);
 	free(svc);
 }
 
@@ -149,8 +150,8 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 	list_init(&svc->node);
 	listener_init(&svc->listener);
 	timer_init(&svc->prewarm.pause, on_pause_over);
-	svc->sources.seed = rng_u64(&pool->env->rng);
-	svc->settings = settings_new(svc, cfg);
+	svc->admission = admission_get(pool->place.admissions, cfg, rng_u64(&pool->env->rng));
+	svc->settings = svc->admission != NULL ? settings_new(svc, cfg) : NULL;
 	if (svc->settings != NULL)
 		return svc;
 	service_put(svc);
@@ -161,6 +162,7 @@ void
 service_drop(struct service *svc)
 {
 	service_stop(svc);
+	admission_retire(svc->pool->place.admissions, svc->admission);
 	list_remove(&svc->node);
 	list_push(&svc->pool->old_services, &svc->node);
 	settings_put(svc->settings);

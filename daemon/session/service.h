@@ -12,11 +12,11 @@
 #pragma once
 
 #include "daemon/lsock.h"
+#include "daemon/session/admission.h"
 #include "daemon/session/elem_need.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/probe.h"
 #include "daemon/session/session_pool.h"
-#include "daemon/session/sources.h"
 
 /* The settings of a service at one time. */
 struct settings {
@@ -31,6 +31,7 @@ struct listener {
 	struct lsock sock;
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
+	int batch;                  /* connections a turn */
 };
 
 struct prewarm {
@@ -48,9 +49,9 @@ struct service {
 	struct listener listener;
 	struct prewarm prewarm;
 	struct outage outage;
-	struct sources sources; /* of its connections */
 	struct elem_need elem_need;
-	struct service_info ctr; /* all but cfg */
+	struct admission *admission; /* shared with the other workers */
+	struct service_info ctr;     /* all but cfg */
 };
 
 /* A configured service without a listener yet; NULL when memory is out. */

@@ -36,8 +36,8 @@ session_idles(struct session *s)
 void
 session_set_state(struct session *s, enum session_state state)
 {
-	log_msg(LOG_LVL_DEBUG, "session state: id=%u from=\"%s\" to=\"%s\"", s->id, session_state_str(s->state),
-	    session_state_str(state));
+	log_msg(LOG_LVL_DEBUG, "session state: id=%llu from=\"%s\" to=\"%s\"", session_number(s),
+	    session_state_str(s->state), session_state_str(state));
 	s->state = state;
 	if (state == SES_SMCR || state == SES_TCP)
 		session_idles(s);
@@ -57,9 +57,9 @@ log_end(struct session *s)
 	if (s->path == PATH_TCP || s->path == PATH_REFUSED)
 		log_text_diag(&s->diag, diag, sizeof(diag));
 	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
-	    "connection closed: id=%u service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
+	    "connection closed: id=%llu service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
-	    s->id, s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
+	    session_number(s), s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
 	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
 	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP],
 	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
@@ -94,8 +94,8 @@ session_end(struct session *s, bool reset)
 	svc->ctr.resets += reset;
 	svc->ctr.connections--;
 	/* By the address of the accepted leg, which stays what it was. */
-	if ((s->flags & SF_COUNTED) != 0)
-		sources_remove(&svc->sources, session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer);
+	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
+	admission_give(svc->admission, (s->flags & SF_COUNTED) != 0 ? from : NULL);
 	session_set_state(s, SES_DEAD);
 	list_remove(&s->node);
 	list_push(&pool->dead, &s->node);
@@ -220,8 +220,8 @@ session_event(struct session *s, enum session_event event)
 		return;
 	unsigned act = legs_actions(s->state, event);
 	if (act == 0) {
-		log_msg(LOG_LVL_ERROR, "session event out of place: id=%u state=\"%s\" event=\"%s\"", s->id,
-		    session_state_str(s->state), session_event_str(event));
+		log_msg(LOG_LVL_ERROR, "session event out of place: id=%llu state=\"%s\" event=\"%s\"",
+		    session_number(s), session_state_str(s->state), session_event_str(event));
 		act = ACT_END_RESET;
 	}
 	if ((act & ACT_OUTAGE) != 0)
@@ -355,7 +355,7 @@ session_new(struct service *svc)
 
 /* The accepted leg is in its place: watch it, and go. */
 void
-session_start(struct service *svc, int fd, const union net_addr *peer)
+session_start(struct service *svc, int fd, const union net_addr *peer, bool counted)
 {
 	bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	struct session *s = session_new(svc);
@@ -364,11 +364,12 @@ session_start(struct service *svc, int fd, const union net_addr *peer)
 		log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_WARNING,
 		    "connection refused, out of memory or sessions: service=%s", svc->settings->cfg.name);
 		svc->ctr.refused_max++;
+		admission_give(svc->admission, counted ? peer : NULL);
 		net_reset(fd);
 		return;
 	}
 	*(ingress ? &s->app_peer : &s->mid_peer) = *peer;
-	if (sources_add(&svc->sources, peer) > 0)
+	if (counted)
 		s->flags |= SF_COUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
 	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
@@ -387,7 +388,7 @@ void
 session_info(const struct session *s, struct session_info *info)
 {
 	*info = (struct session_info){
-		.id = s->id,
+		.id = session_number(s),
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
 		.app_peer = s->app_peer,

@@ -28,7 +28,7 @@ enum {
 	SF_PEER_DONE = 1 << 2,   /* end of the other side's data was passed on */
 	SF_MID_FIN = 1 << 3,     /* the FIN on the middle was passed on to the engine */
 	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
-	SF_COUNTED = 1 << 5,     /* in service->sources, under the address that connected */
+	SF_COUNTED = 1 << 5,     /* by its source (admission.h): the address that connected */
 	SF_UNSEEN = 1 << 6,      /* on TCP for want of the option, and the peer's first bytes have not come yet */
 };
 
@@ -85,9 +85,9 @@ struct session {
 	union net_addr mid_peer;
 };
 
-/* A connection was accepted, from a client (ingress) or another gateway (egress). Takes fd over; a failure is
- * logged and counted. */
-void session_start(struct service *, int fd, const union net_addr *peer);
+/* A connection was accepted, from a client (ingress) or another gateway (egress), and admitted. Takes fd and the admission
+ * over; a failure is logged and counted. */
+void session_start(struct service *, int fd, const union net_addr *peer, bool counted);
 /* One round for a scheduled session: bounded, asks for another one by session_schedule. */
 void session_pump(struct session *);
 /* Does what the table says about an event. The session may be dead afterwards. */
@@ -97,6 +97,13 @@ void session_free(struct session *);
 void session_info(const struct session *, struct session_info *);
 
 /* -- among the session files -- */
+
+/* As people see it: no other worker has a session with this number. */
+static inline unsigned long long
+session_number(const struct session *s)
+{
+	return (unsigned long long)s->id * s->pool->place.cnt + s->pool->place.nr;
+}
 
 static inline enum config_kind
 session_kind(const struct session *s)

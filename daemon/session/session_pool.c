@@ -11,12 +11,14 @@
 #define FREE_BUFS_KEPT 64
 
 void
-session_pool_init(struct session_pool *pool, struct env *env, const struct config_keepalive *keepalive)
+session_pool_init(struct session_pool *pool, struct env *env, const struct worker_place *place,
+    const struct config_keepalive *keepalive)
 {
 	static const struct log_limit limit = { .burst = 20, .interval_ms = 1000 };
 
 	*pool = (struct session_pool){
 		.env = env,
+		.place = *place,
 		.keepalive = *keepalive,
 		.lim_refused = limit,
 		.lim_failed = limit,

@@ -54,8 +54,16 @@ struct bufpool {
 	unsigned lent;
 };
 
+/* Which of the workers this is. */
+struct worker_place {
+	unsigned nr; /* from 0; what is to be said once is said by that */
+	unsigned cnt;
+	struct admissions *admissions; /* of all of them; it outlives them */
+};
+
 struct session_pool {
 	struct env *env;
+	struct worker_place place;
 	const struct devices *devices;
 	const struct smcopt *option; /* not NULL but in tests */
 	unsigned option_services;    /* that want it */
@@ -82,7 +90,8 @@ struct session_pool {
 	struct log_limit lim_stranger;   /* about connections that come from no SMC-R peer */
 };
 
-void session_pool_init(struct session_pool *, struct env *, const struct config_keepalive *);
+void session_pool_init(
+    struct session_pool *, struct env *, const struct worker_place *, const struct config_keepalive *);
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
 
@@ -114,7 +123,7 @@ enum session_mode {
 };
 
 struct session_info {
-	uint32_t id;
+	uint64_t id; /* over all workers */
 	const char *service;
 	enum config_kind kind;
 	enum session_mode mode;

@@ -147,7 +147,7 @@ setup_choose_path(struct session *s)
 	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
 	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
 	log_limited(&pool->lim_failed, pool->env->now_ns, expected ? LOG_LVL_INFO : LOG_LVL_NOTICE,
-	    "no SMC-R: id=%u service=%s peer=%s fallback=%s%s", s->id, s->settings->cfg.name,
+	    "no SMC-R: id=%llu service=%s peer=%s fallback=%s%s", session_number(s), s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
 

@@ -1,11 +1,16 @@
 # The worker: engine, devices, services and sessions put together.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/worker.c daemon/worker/worker.h \
+	daemon/worker/workers.c daemon/worker/workers.h \
 	daemon/worker/reload.c \
 	daemon/worker/mpa_policy.c daemon/worker/mpa_policy.h
 
 check_UNIT += \
 	tests/unit/check_worker \
+	tests/unit/check_workers \
 	tests/unit/check_daemon_memory
+# With the real engine and device.
+tests_unit_check_workers_CPPFLAGS = $(AM_CPPFLAGS) -DGATEWAY_REAL
 tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(FAKE_ENGINE) $(FAKE_VERBS)
+tests_unit_check_daemon_memory_SOURCES = tests/unit/check_daemon_memory.c $(FAKE_WORKERS)
 tests_unit_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)

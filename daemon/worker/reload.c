@@ -1,6 +1,7 @@
 /*
  * From one set of services to the next, at start (from none) and on reload:
- * first everything that can fail, then the change. Called by worker.c.
+ * first everything that can fail, then, when all workers have done that, the
+ * change. Called by worker.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +28,13 @@ struct step {
 	struct lsock sock;     /* or this one, opened for it */
 };
 
-struct plan {
+struct services_plan {
 	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
 	struct lsock *socks; /* passed; fd -1: taken */
 	unsigned sock_cnt;
 	bool starting; /* not a reload */
-	FILE *err;
 };
 
 static struct service *
@@ -57,7 +57,7 @@ find_listener(const struct session_pool *pool, const struct sockaddr_storage *ad
 
 /* A passed socket that listens there; fd -1: there is none. */
 static struct lsock
-take_passed(struct plan *p, const struct sockaddr_storage *addr)
+take_passed(struct services_plan *p, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < p->sock_cnt; i++) {
 		struct lsock sock = p->socks[i];
@@ -98,43 +98,46 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 {
 	const struct smcopt *option = peer_rule_wants_option(cfg->peer) ? pool->option : NULL;
 	const struct sockaddr_storage *addr = &cfg->listen;
-	int fd = net_listen(addr, false, option);
+	const bool alone = pool->place.cnt == 1;
+	int fd = net_listen(addr, alone ? NET_ALONE : pool->place.nr == 0 ? NET_FIRST : NET_BESIDE, option);
 
 	if (fd != -EADDRINUSE || share_port(pool, addr_port(addr), true) == 0)
 		return fd;
-	fd = net_listen(addr, true, option);
-	(void)share_port(pool, addr_port(addr), false);
-	if (fd >= 0)
-		net_share_port(fd, false);
+	fd = net_listen(addr, NET_BESIDE, option);
+	if (alone) {
+		(void)share_port(pool, addr_port(addr), false);
+		if (fd >= 0)
+			net_share_port(fd, false);
+	}
 	return fd;
 }
 
 /* A new file. At a reload the rights to give it to somebody are gone; no file is better than one with another owner. */
 static int
-listen_unix(const struct plan *p, const struct config_service *cfg, struct lsock *out)
+listen_unix(const struct services_plan *p, const struct config_service *cfg, struct lsock *out, FILE *err)
 {
 	const struct config_id *owner = &cfg->listen_owner, *group = &cfg->listen_group;
 
 	if (!p->starting &&
 	    ((owner->name[0] != '\0' && owner->id != geteuid()) ||
 	        (group->name[0] != '\0' && group->id != getegid()))) {
-		fprintf(p->err,
+		fprintf(err,
 		    "service %s: socket %s: listen_owner and listen_group are given to a file when smcrd starts: restart it\n",
 		    cfg->name, addr_path(&cfg->listen));
 		return -EPERM;
 	}
-	return lsock_listen(out, cfg, p->starting, p->err);
+	return lsock_listen(out, cfg, p->starting, err);
 }
 
 static int
-listen_tcp(const struct plan *p, const struct config_service *cfg, struct lsock *out)
+listen_tcp(const struct services_plan *p, const struct config_service *cfg, struct lsock *out, FILE *err)
 {
 	const struct sockaddr_storage *addr = &cfg->listen;
 	int fd = listen_anew(p->pool, cfg);
 	char text[ADDR_STR_MAX];
 
 	if (fd < 0)
-		fprintf(p->err, "service %s: cannot listen on %s: %s%s\n", cfg->name,
+		fprintf(err, "service %s: cannot listen on %s: %s%s\n", cfg->name,
 		    addr_format_port(addr, text, sizeof(text)), strerror(-fd),
 		    fd == -EACCES && addr_port(addr) < 1024
 		        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
@@ -153,7 +156,7 @@ same_file(const struct config_service *a, const struct config_service *b)
 }
 
 static int
-prepare(struct plan *p, struct step *st)
+prepare(struct services_plan *p, struct step *st, FILE *err)
 {
 	const struct sockaddr_storage *addr = &st->cfg->listen;
 
@@ -166,7 +169,7 @@ prepare(struct plan *p, struct step *st)
 	else
 		return 0;
 	if (st->is_new ? st->svc == NULL : st->next == NULL) {
-		fprintf(p->err, "service %s: out of memory\n", st->cfg->name);
+		fprintf(err, "service %s: out of memory\n", st->cfg->name);
 		return -ENOMEM;
 	}
 	st->moves = st->is_new || !addr_same_place(&st->svc->settings->cfg.listen, addr);
@@ -179,11 +182,18 @@ prepare(struct plan *p, struct step *st)
 	st->sock = take_passed(p, addr);
 	if (st->sock.fd >= 0)
 		return 0;
-	return (addr->ss_family == AF_UNIX ? listen_unix : listen_tcp)(p, st->cfg, &st->sock);
+	return (addr->ss_family == AF_UNIX ? listen_unix : listen_tcp)(p, st->cfg, &st->sock, err);
 }
 
 static void
-undo(struct plan *p)
+free_plan(struct services_plan *p)
+{
+	free(p->steps);
+	free(p);
+}
+
+void
+services_abort(struct services_plan *p)
 {
 	for (unsigned i = 0; i < p->cnt; i++) {
 		struct step *st = &p->steps[i];
@@ -194,6 +204,7 @@ undo(struct plan *p)
 		if (st->is_new && st->svc != NULL)
 			service_drop(st->svc);
 	}
+	free_plan(p);
 }
 
 /* -- the change -- */
@@ -201,7 +212,7 @@ undo(struct plan *p)
 /* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
  * and leaves a service that does not listen. */
 static void
-commit(struct plan *p, struct step *st)
+commit(struct services_plan *p, struct step *st)
 {
 	char text[ADDR_STR_MAX], to[CONFIG_TARGET_STR_MAX];
 	bool changed = st->next != NULL;
@@ -222,10 +233,12 @@ commit(struct plan *p, struct step *st)
 	if (st->is_new)
 		list_push(&p->pool->services, &st->svc->node);
 	if (st->is_new || changed) {
-		log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s",
-		    st->is_new ? "added" : "changed", st->cfg->name,
-		    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
-		    addr_format_port(&st->cfg->listen, text, sizeof(text)), config_target_str(&st->cfg->to, to));
+		if (p->pool->place.nr == 0)
+			log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s",
+			    st->is_new ? "added" : "changed", st->cfg->name,
+			    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
+			    addr_format_port(&st->cfg->listen, text, sizeof(text)),
+			    config_target_str(&st->cfg->to, to));
 		service_prewarm(st->svc);
 	}
 }
@@ -233,7 +246,7 @@ commit(struct plan *p, struct step *st)
 /* Says once that the option cannot be used where services want it, or else which listening sockets are without it: the
  * kernel has to know before listen(). */
 static void
-warn_of_option(struct plan *p)
+warn_of_option(struct services_plan *p, FILE *err)
 {
 	const struct smcopt *option = p->pool->option;
 
@@ -243,14 +256,14 @@ warn_of_option(struct plan *p)
 		if (!peer_rule_wants_option(st->cfg->peer) || (!st->is_new && st->next == NULL))
 			continue;
 		if (!smcopt_usable(option)) {
-			fprintf(p->err,
+			fprintf(err,
 			    "warning: SMC-R's TCP option cannot be used, services with peer = \"linux\" or \"auto\" "
 			    "do without: %s\n",
 			    option != NULL ? option->why : "");
 			return;
 		}
 		if (st->cfg->kind == CONFIG_EGRESS && !smcopt_is_marked(option, st->svc->listener.io.fd))
-			fprintf(p->err,
+			fprintf(err,
 			    "warning: service %s: its listening socket was opened without SMC-R's TCP option, by systemd or "
 			    "before the service had this peer: restart smcrd, or let it open the socket\n",
 			    st->cfg->name);
@@ -258,36 +271,18 @@ warn_of_option(struct plan *p)
 }
 
 static void
-warn_of_files(struct plan *p)
+warn_of_files(struct services_plan *p, FILE *err)
 {
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->steps[i].file_stays)
-			fprintf(p->err,
+			fprintf(err,
 			    "warning: service %s: its socket is there already, listen_mode, listen_owner and listen_group count for "
 			    "a new one: restart smcrd, or change the file\n",
 			    p->steps[i].cfg->name);
 }
 
-static void
-close_unused(struct plan *p)
-{
-	char text[ADDR_STR_MAX];
-
-	for (unsigned i = 0; i < p->sock_cnt; i++) {
-		struct sockaddr_storage ss = { 0 };
-		socklen_t len = sizeof(ss);
-
-		if (p->socks[i].fd < 0)
-			continue;
-		(void)getsockname(p->socks[i].fd, (struct sockaddr *)&ss, &len);
-		log_msg(LOG_LVL_WARNING, "passed socket is no listener of a service, closed: address=%s",
-		    addr_format_port(&ss, text, sizeof(text)));
-		lsock_close(&p->socks[i]);
-	}
-}
-
-static void
-carry_out(struct plan *p)
+void
+services_commit(struct services_plan *p, FILE *err)
 {
 	/* Sockets change hands: each one is out of its old service before it goes into the new one. */
 	for (unsigned i = 0; i < p->cnt; i++)
@@ -305,7 +300,8 @@ carry_out(struct plan *p)
 			kept = kept || p->steps[i].svc == svc;
 		if (kept)
 			continue;
-		log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
+		if (p->pool->place.nr == 0)
+			log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
 		service_drop(svc);
 	}
 	for (unsigned i = 0; i < p->cnt; i++)
@@ -313,31 +309,59 @@ carry_out(struct plan *p)
 	p->pool->option_services = 0;
 	for (unsigned i = 0; i < p->cnt; i++)
 		p->pool->option_services += peer_rule_wants_option(p->steps[i].cfg->peer);
-	warn_of_option(p);
-	warn_of_files(p);
-	close_unused(p);
+	warn_of_option(p, err);
+	warn_of_files(p, err);
+	free_plan(p);
+}
+
+/* A UNIX socket is one for all workers, as its file is made once: the others take copies of the first one's. */
+int
+services_share(const struct services_plan *p, struct lsock *socks)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < p->cnt; i++) {
+		const struct step *st = &p->steps[i];
+
+		if (st->sock.fd < 0 || st->cfg->listen.ss_family != AF_UNIX)
+			continue;
+		socks[cnt] = lsock_copy(&st->sock);
+		if (socks[cnt].fd < 0) {
+			int rc = -errno;
+
+			while (cnt-- > 0)
+				lsock_close(&socks[cnt]);
+			return rc;
+		}
+		cnt++;
+	}
+	return (int)cnt;
 }
 
 int
-services_apply(struct session_pool *pool, const struct config *cfg, struct lsock *socks, unsigned sock_cnt,
-    bool starting, FILE *err)
+services_prepare(struct session_pool *pool, const struct config *cfg, struct lsock *socks, unsigned sock_cnt,
+    bool starting, FILE *err, struct services_plan **out)
 {
-	struct plan p = { .pool = pool, .socks = socks, .sock_cnt = sock_cnt, .starting = starting, .err = err };
+	struct services_plan *p = calloc(1, sizeof(*p));
 	int rc = 0;
 
-	p.steps = calloc(cfg->service_cnt + 1, sizeof(*p.steps));
-	if (p.steps == NULL) {
+	if (p != NULL)
+		p->steps = calloc(cfg->service_cnt + 1, sizeof(*p->steps));
+	if (p == NULL || p->steps == NULL) {
+		free(p);
 		fprintf(err, "out of memory\n");
 		return -ENOMEM;
 	}
-	for (; rc == 0 && p.cnt < cfg->service_cnt; p.cnt++) {
-		p.steps[p.cnt] = (struct step){ .cfg = &cfg->services[p.cnt], .sock = LSOCK_NONE };
-		rc = prepare(&p, &p.steps[p.cnt]);
+	*p = (struct services_plan){
+		.pool = pool, .steps = p->steps, .socks = socks, .sock_cnt = sock_cnt, .starting = starting
+	};
+	for (; rc == 0 && p->cnt < cfg->service_cnt; p->cnt++) {
+		p->steps[p->cnt] = (struct step){ .cfg = &cfg->services[p->cnt], .sock = LSOCK_NONE };
+		rc = prepare(p, &p->steps[p->cnt], err);
 	}
 	if (rc == 0)
-		carry_out(&p);
+		*out = p;
 	else
-		undo(&p);
-	free(p.steps);
+		services_abort(p);
 	return rc;
 }

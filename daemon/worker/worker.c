@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/minmax.h"
 #include "daemon/log_text.h"
 #include "daemon/session/session.h"
@@ -30,6 +31,7 @@ struct worker {
 	struct mpa_policy policy;
 	struct drain drain;
 	uint8_t host[CLC_HOST_LEN]; /* our name, which peers of SMC version 2 are told; as it was at the start */
+	struct services_plan *plan; /* of a reload: prepared, not in force */
 	bool draining;
 	int64_t started_ns, ends_ns;
 	uint64_t turns;
@@ -119,10 +121,17 @@ learn_host(uint8_t host[CLC_HOST_LEN])
 static struct smcr_config
 engine_config(const struct worker *w, const struct config *cfg)
 {
+	const uint32_t cnt = w->sessions.place.cnt;
 	struct smcr_config smcr = cfg->smcr;
 
 	smcr.features = CLC_FEATURES;
 	memcpy(smcr.host, w->host, sizeof(smcr.host));
+	/* Limits of memory are divided, as workers do not share it. */
+	smcr.rmb_bytes_max /= cnt;
+	smcr.sndbuf_bytes_max /= cnt;
+	smcr.conns_max = (smcr.conns_max + cnt - 1) / cnt;
+	smcr.group_first = w->sessions.place.nr + 1;
+	smcr.group_step = cnt;
 	return smcr;
 }
 
@@ -135,6 +144,25 @@ spin_ns(const struct config *cfg)
 	if (cfg->spin_us != CONFIG_SPIN_AUTO)
 		return cfg->spin_us * 1000LL;
 	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) > 1 ? SPIN_AUTO_NS : 0;
+}
+
+static void
+close_unused(const struct worker *w, struct lsock *socks, unsigned cnt)
+{
+	char text[ADDR_STR_MAX];
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct sockaddr_storage ss = { 0 };
+		socklen_t len = sizeof(ss);
+
+		if (socks[i].fd < 0)
+			continue;
+		(void)getsockname(socks[i].fd, (struct sockaddr *)&ss, &len);
+		if (w->sessions.place.nr == 0)
+			log_msg(LOG_LVL_WARNING, "passed socket is no listener of a service, closed: address=%s",
+			    addr_format_port(&ss, text, sizeof(text)));
+		lsock_close(&socks[i]);
+	}
 }
 
 /* Engine, devices, services: 0, or -errno with the reason in err. */
@@ -156,21 +184,26 @@ start(struct worker *w, const struct config *cfg, struct lsock *socks, unsigned 
 	if (rc != 0)
 		return rc;
 	w->sessions.devices = w->policy.devices = w->devices;
-	rc = services_apply(&w->sessions, cfg, socks, sock_cnt, true, err);
+	rc = services_prepare(&w->sessions, cfg, socks, sock_cnt, true, err, &w->plan);
 	if (rc != 0)
 		return rc;
 	rc = loop_add_turn(w->env.loop, worker_turn, w);
-	if (rc != 0)
+	if (rc != 0) {
 		fprintf(err, "worker: %s\n", strerror(-rc));
-	else
-		loop_set_clock(w->env.loop, worker_clock, w);
+		worker_abort(w);
+		return rc;
+	}
+	loop_set_clock(w->env.loop, worker_clock, w);
 	loop_set_spin(w->env.loop, spin_ns(cfg));
-	return rc;
+	services_commit(w->plan, err);
+	w->plan = NULL;
+	close_unused(w, socks, sock_cnt);
+	return 0;
 }
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
-    unsigned sock_cnt, FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct worker_place *place, const struct config *cfg, const struct smcopt *option,
+    struct lsock *socks, unsigned sock_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 
@@ -184,7 +217,7 @@ worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *opt
 	rng_init_kernel(&w->env.rng);
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);
-	session_pool_init(&w->sessions, &w->env, &cfg->keepalive);
+	session_pool_init(&w->sessions, &w->env, place, &cfg->keepalive);
 	w->sessions.option = option;
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
@@ -198,27 +231,41 @@ worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *opt
 }
 
 int
-worker_reload(struct worker *w, const struct config *next, FILE *err)
+worker_prepare(struct worker *w, const struct config *next, struct lsock *socks, unsigned sock_cnt, FILE *err)
 {
-	const struct smcr_config smcr = engine_config(w, next);
-	struct config_keepalive old = w->sessions.keepalive;
-
 	if (w->draining) {
 		fprintf(err, "the daemon is ending: no reload\n");
 		return -ESHUTDOWN;
 	}
+	return services_prepare(&w->sessions, next, socks, sock_cnt, false, err, &w->plan);
+}
+
+int
+worker_share(const struct worker *w, struct lsock *socks)
+{
+	return services_share(w->plan, socks);
+}
+
+void
+worker_commit(struct worker *w, const struct config *next, FILE *err)
+{
+	const struct smcr_config smcr = engine_config(w, next);
+
 	w->sessions.keepalive = next->keepalive;
-	int rc = services_apply(&w->sessions, next, NULL, 0, false, err);
-	if (rc != 0) {
-		w->sessions.keepalive = old;
-		return rc;
-	}
+	services_commit(w->plan, err);
+	w->plan = NULL;
 	w->policy.cfg = next;
 	smcr_reconfigure(w->env.eng, &smcr);
 	devices_reload(w->devices, next, err);
 	loop_set_spin(w->env.loop, spin_ns(next));
 	loop_again(w->env.loop);
-	return 0;
+}
+
+void
+worker_abort(struct worker *w)
+{
+	services_abort(w->plan);
+	w->plan = NULL;
 }
 
 void

@@ -1,8 +1,9 @@
 /*
  * A worker: one event loop, one engine (one SMC-R peer instance), its devices,
  * listeners and proxied connections ("sessions"). Everything hangs off this
- * context; there is no global mutable state, so that several workers can run.
- * Created by main; used by main (signals, reload) and by the control socket.
+ * context; there is no global mutable state, so that several workers can run,
+ * each in a thread of its own. What is called here runs in that thread, or
+ * while there is none: workers.h gets it there.
  */
 #pragma once
 
@@ -18,22 +19,36 @@
 struct worker;
 
 /* Opens devices and listeners (or takes those among socks, of systemd or opened before) and starts prewarm. On failure
- * nothing is left behind but what is left in socks, and err says what and where. cfg stays the caller's and must outlive the worker or the
- * next worker_reload; the option must outlive the worker. */
-int worker_new(struct loop *, const struct config *cfg, const struct smcopt *, struct lsock *socks, unsigned sock_cnt,
-    FILE *err, struct worker **);
-/* Adds, removes and changes services; live connections keep going. On error all is as before, err says why. */
-int worker_reload(struct worker *, const struct config *next, FILE *err);
+ * nothing is left behind but what is left in socks, and err says what and where. cfg stays the caller's and must outlive the
+ * worker or the next worker_commit; the option must outlive the worker. */
+int worker_new(struct loop *, const struct worker_place *, const struct config *cfg, const struct smcopt *,
+    struct lsock *socks, unsigned sock_cnt, FILE *err, struct worker **);
+/* A reload, which adds, removes and changes services while live connections keep going: first all that can fail. Takes
+ * listening sockets among socks, which are needed until it returns. 0, or -errno: all is as before, err says why. */
+int worker_prepare(struct worker *, const struct config *next, struct lsock *socks, unsigned sock_cnt, FILE *err);
+/* Copies of the UNIX sockets that were opened for it, for a worker that prepares the same; socks has room for one of each
+ * service. Their number, or -errno and there are none. */
+int worker_share(const struct worker *, struct lsock *socks);
+/* Then either puts into force what was prepared; err gets warnings. */
+void worker_commit(struct worker *, const struct config *next, FILE *err);
+/* Or drops it: all is as before. */
+void worker_abort(struct worker *);
 /* Stops accepting; ends groups as connections end; calls done(arg) when all are gone or deadline_ms has passed. */
 void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
 /* Ends everything; runs the loop until cards have let go of their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
-/* reload.c: makes pool->services what cfg says; pool->keepalive holds the new settings already. Listening sockets among socks
- * are used where their address fits, and are none there then; the others are closed. starting: the process has the rights to give
+/* reload.c: what is to be done to make pool->services what cfg says, which stays there until that is done or dropped. Listening
+ * sockets among socks are used where their address fits, and are none there then. starting: the process has the rights to give
  * a socket's file to another user. 0, or -errno: all is as before and err says what is wrong. */
-int services_apply(
-    struct session_pool *, const struct config *cfg, struct lsock *socks, unsigned sock_cnt, bool starting, FILE *err);
+struct services_plan;
+int services_prepare(struct session_pool *, const struct config *cfg, struct lsock *socks, unsigned sock_cnt,
+    bool starting, FILE *err, struct services_plan **);
+/* See worker_share. */
+int services_share(const struct services_plan *, struct lsock *socks);
+/* Does it; pool->keepalive holds the new settings already. Frees the plan. */
+void services_commit(struct services_plan *, FILE *err);
+void services_abort(struct services_plan *);
 
 struct smcr *worker_engine(struct worker *);
 const struct devices *worker_devices(const struct worker *);

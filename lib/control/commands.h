@@ -38,6 +38,7 @@ enum {
 	CONTROL_F_KINDS = 1 << 5,
 	CONTROL_F_PEER = 1 << 6,
 	CONTROL_F_TIMEOUT_MS = 1 << 7,
+	CONTROL_F_WORKER = 1 << 8,
 };
 
 struct control_command_row {

@@ -405,7 +405,8 @@ def _(t):
     equal(d.counters()["established_server"], 2, "on SMC-R")
 
 
-@case("smcrctl check and prewarming look at the option")
+@case("smcrctl check and prewarming look at the option",
+      one_worker="each worker makes a link group ahead")
 def _(t):
     server = Recorder(t)
     at = (t.addr, t.port())

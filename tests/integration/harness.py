@@ -12,7 +12,8 @@ has the call's number; tests/tools/syscalls.py says more.
 
 SMCRD_LEGS=unix puts the application's legs on UNIX sockets, of pairs and servers that do not ask for something else.
 
-SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT.
+SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT; SMCRD_WORKERS=N
+gives every daemon so many workers.
 """
 import ctypes
 import fcntl
@@ -52,6 +53,8 @@ PATIENCE = float(os.environ.get("SMCRD_PATIENCE", "4" if SANITIZERS else "1.5"))
 SHRINK = 2 if SANITIZERS else 1
 REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed")
 PDEATHSIG = 1
+# Threads of each daemon whose configuration does not say.
+WORKERS = int(os.environ["SMCRD_WORKERS"]) if os.environ.get("SMCRD_WORKERS") else None
 LIBC = ctypes.CDLL(None)
 
 
@@ -409,6 +412,8 @@ class Daemon(Proc):
         self.conf = conf
         full = dict(conf)
         full.setdefault("control", {})
+        if WORKERS is not None:
+            full.setdefault("workers", WORKERS)
         full["control"] = dict(full["control"], path=self.control)
         with open(self.conf_path, "w") as f:
             f.write("".join(f"{k} = {conf_text(v)};\n" for k, v in full.items() if v is not None))
@@ -786,7 +791,7 @@ _cases = []
 
 
 def case(name, timeout=60, **opts):
-    """Registers a case; timeout in seconds before PATIENCE."""
+    """Registers a case; timeout in seconds before PATIENCE. one_worker: why its daemons cannot have more than one worker."""
     def register(fn):
         _cases.append((name, fn, timeout, opts))
         return fn
@@ -890,9 +895,10 @@ def main():
     print(f"1..{len(cases)}")
     failed = 0
     try:
-        for i, (name, fn, timeout, _opts) in enumerate(cases, 1):
+        for i, (name, fn, timeout, opts) in enumerate(cases, 1):
             start = time.monotonic()
-            result = _run_one(name, fn, timeout)
+            reason = opts.get("one_worker") if WORKERS not in (None, 1) else None
+            result = reason or _run_one(name, fn, timeout)
             if result is False:
                 failed += 1
                 print(f"not ok {i} - {name}")

@@ -16,6 +16,7 @@ static const struct {
 	{ "kinds", "--clc" },
 	{ "peer", NULL },
 	{ "timeout_ms", "--timeout" },
+	{ "worker", "--worker" },
 };
 
 /* The name as it is typed. */

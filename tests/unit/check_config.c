@@ -132,7 +132,7 @@ wrong_types(const struct config_section *sec, const struct config_key *key)
 
 		if (key->type == CONFIG_T_BOOL && is_bool)
 			continue;
-		if (key->type == CONFIG_T_UINT && is_int) {
+		if ((key->type == CONFIG_T_UINT || key->type == CONFIG_T_COUNT) && is_int) {
 			if (key->min <= 7 && key->max >= 7)
 				continue;
 			try_setting(sec, key, values[i], "must be from ");
@@ -442,6 +442,11 @@ static const struct {
 	    "t.conf:2: smcr.ueids has more than 8 entries" },
 	{ "smcr = {\nueids = \"A\"; };",
 	    "t.conf:2: smcr.ueids must be a list of strings, [ \"...\", ... ], not \"A\"" },
+	{ "\nworkers = 0;", "t.conf:2: workers must be from 1 to 64 or \"auto\", not 0" },
+	{ "\nworkers = 65;", "t.conf:2: workers must be from 1 to 64 or \"auto\", not 65" },
+	{ "\nworkers = \"many\";", "t.conf:2: workers must be from 1 to 64 or \"auto\", not \"many\"" },
+	{ "\nworkers = \"2\";", "t.conf:2: workers must be from 1 to 64 or \"auto\", not \"2\"" },
+	{ "\nworkers = true;", "t.conf:2: workers must be an integer or a string, not true" },
 	{ "smcr = {\nsmc_version = 3; };", "t.conf:2: smcr.smc_version must be one of \"any\", \"1\", \"2\", not 3" },
 	{ "smcr = {\nsmc_version = \"v1\"; };",
 	    "t.conf:2: smcr.smc_version must be one of \"any\", \"1\", \"2\", not \"v1\"" },
@@ -568,6 +573,20 @@ START_LOOP_TEST(says_file_line_and_what, 0, sizeof(errors) / sizeof(errors[0]))
 	parse_bad(errors[_i].text, errors[_i].msg);
 }
 
+START_TEST(workers_are_a_number_or_as_many_as_processors)
+{
+	struct config *cfg = parse_ok("");
+
+	ck_assert_uint_eq(cfg->workers, 1);
+	config_free(cfg);
+	cfg = parse_ok("workers = \"auto\";");
+	ck_assert_uint_eq(cfg->workers, 0);
+	config_free(cfg);
+	cfg = parse_ok("workers = 64;");
+	ck_assert_uint_eq(cfg->workers, 64);
+	config_free(cfg);
+}
+
 START_TEST(reports_all_errors_at_once)
 {
 	parse_bad(
@@ -605,7 +624,7 @@ START_TEST(refuses_text_with_nul)
 
 static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
-    "log_level = \"debug\"; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
+    "log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
@@ -643,6 +662,7 @@ START_TEST(stores_what_is_written)
 
 	ck_assert_str_eq(cfg->path, "t.conf");
 	ck_assert_int_eq(cfg->log_level, 4);
+	ck_assert_uint_eq(cfg->workers, 7);
 	ck_assert_uint_eq(cfg->drain_ms, 1500);
 	ck_assert_uint_eq(cfg->spin_us, 50);
 	ck_assert_str_eq(cfg->control_path, "/run/a \"b\\");

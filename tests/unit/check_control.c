@@ -15,6 +15,7 @@
 #include "daemon/control/control_parts.h"
 #include "fake_loop.h"
 #include "fake_worker.h"
+#include "fake_workers.h"
 #include "unit.h"
 
 #define S INT64_C(1000000000)
@@ -22,6 +23,7 @@
 
 static struct loop *loop;
 static struct worker *worker;
+static struct workers *workers;
 static struct control *ctl;
 
 static unsigned
@@ -66,7 +68,7 @@ try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **
 	FILE *err = fmemopen(text, cap, "w");
 
 	snprintf(cfg.control_path, sizeof(cfg.control_path), "%s", at);
-	int rc = control_new(loop, worker, &cfg, &hooks, err, out);
+	int rc = control_new(loop, workers, &cfg, &hooks, err, out);
 	fclose(err);
 	return rc;
 }
@@ -82,6 +84,7 @@ setup(void)
 	snprintf(path, sizeof(path), "%s/control", dir);
 	loop = loop_new();
 	worker = fake_worker_new();
+	workers = fake_workers_new(loop, worker, 1);
 	ck_assert_msg(try_new(path, 0640, text, sizeof(text), &ctl) == 0, "%s", text);
 	reloads = drains = 0;
 	reload_rc = 0;
@@ -92,6 +95,7 @@ teardown(void)
 {
 	control_free(ctl);
 	fake_worker_free(worker);
+	fake_workers_free(workers);
 	loop_free(loop);
 	unlink(path);
 	rmdir(dir);
@@ -589,7 +593,7 @@ START_TEST(a_file_made_early_is_for_clients_later)
 	ck_assert_int_eq(lsock_open(&early, &file, stderr), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), -1);
 	ck_assert_int_eq(errno, ECONNREFUSED);
-	ck_assert_int_eq(control_new(loop, worker, &cfg, &hooks, stderr, &second), 0);
+	ck_assert_int_eq(control_new(loop, workers, &cfg, &hooks, stderr, &second), 0);
 	ck_assert_int_eq(early.fd, -1);
 	lsock_close(&early);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);

@@ -5,6 +5,7 @@
 
 #include "daemon/config/config_int.h"
 #include "daemon/control/control.h"
+#include "fake_workers.h"
 #include "gateway.h"
 #include "sweep.h"
 #include "unit.h"
@@ -147,6 +148,8 @@ no_drain(void *arg)
 	(void)arg;
 }
 
+static struct workers *workers;
+
 static int
 try_control(const char *path, struct control **out)
 {
@@ -156,7 +159,7 @@ try_control(const char *path, struct control **out)
 	gw.err[0] = '\0';
 	gw.cfg.control_mode = 0600;
 	snprintf(gw.cfg.control_path, sizeof(gw.cfg.control_path), "%s", path);
-	int rc = control_new(gw.loop, gw.w, &gw.cfg, &hooks, err, out);
+	int rc = control_new(gw.loop, workers, &gw.cfg, &hooks, err, out);
 	fclose(err);
 	return rc;
 }
@@ -196,6 +199,7 @@ START_LOOP_TEST(control_clients_are_served_or_turned_away, 0, 2)
 
 		begin();
 		gw_begin();
+		workers = fake_workers_new(gw.loop, gw.w, 1);
 		sweep_arm(&s);
 		int rc = try_control(path, &ctl);
 		if (rc == 0)
@@ -208,6 +212,7 @@ START_LOOP_TEST(control_clients_are_served_or_turned_away, 0, 2)
 		ck_assert(asked(path, questions[_i]));
 		gw_carries_both_ways();
 		control_free(ctl);
+		fake_workers_free(workers);
 		gw_teardown();
 	}
 	unlink(path);

@@ -203,3 +203,21 @@ START_TEST(a_passed_socket_keeps_its_file)
 	lsock_close(&passed);
 	ck_assert_int_eq(access(path, F_OK), 0);
 }
+
+/* Each worker accepts by its own copy; the file is that of the first alone. */
+START_TEST(a_copy_has_no_file)
+{
+	struct lsock l = open_here(), copy = lsock_copy(&l);
+
+	ck_assert_int_ge(copy.fd, 0);
+	ck_assert_int_ne(copy.fd, l.fd);
+	ck_assert_int_eq(fcntl(copy.fd, F_GETFD), FD_CLOEXEC);
+	lsock_close(&copy);
+	ck_assert_int_eq(dial(), 0);
+	copy = lsock_copy(&l);
+	lsock_close(&l);
+	ck_assert_int_eq(dial(), -ENOENT);
+	lsock_close(&copy);
+	ck_assert_int_eq(lsock_copy(&l).fd, -1);
+	ck_assert_int_eq(errno, EBADF);
+}

@@ -5,6 +5,7 @@
 #include "control/counters.h"
 #include "daemon/control/report.h"
 #include "fake_worker.h"
+#include "fake_workers.h"
 #include "golden.h"
 #include "unit.h"
 #include "wire/clc.h"
@@ -23,9 +24,10 @@ static const struct confine_state confine_state = {
 
 /* One line of JSON, to be freed. */
 static char *
-run_report(struct worker *w, const char *request)
+run_report(struct worker *w, unsigned cnt, const char *request)
 {
-	struct report_source src = { .worker = w,
+	struct workers *ws = fake_workers_new(NULL, w, cnt);
+	struct report_source src = { .workers = ws,
 		.control = &control_stats,
 		.confine = &confine_state,
 		.version = "1.2.3",
@@ -54,6 +56,7 @@ run_report(struct worker *w, const char *request)
 	ck_assert_uint_eq(strlen(text), len);
 	ck_assert_ptr_eq(strchr(text, '\n'), text + len - 1);
 	outbuf_fini(&out);
+	fake_workers_free(ws);
 	return text;
 }
 
@@ -70,7 +73,7 @@ load(const char *text)
 static void
 compare(struct worker *w, const char *request, const char *golden)
 {
-	char *line = run_report(w, request);
+	char *line = run_report(w, 1, request);
 	json_t *root = load(line);
 
 	char *pretty = json_dumps(root, JSON_INDENT(2));
@@ -144,7 +147,7 @@ START_TEST(objects_of_a_list_have_one_shape)
 		char request[64];
 
 		snprintf(request, sizeof(request), "{\"command\":\"%s\"}", lists[i]);
-		char *line = run_report(w, request);
+		char *line = run_report(w, 1, request);
 		json_t *root = load(line);
 		json_t *list = json_object_get(json_object_get(root, "data"), lists[i]);
 		ck_assert_uint_gt(json_array_size(list), 1);
@@ -159,7 +162,8 @@ START_TEST(objects_of_a_list_have_one_shape)
 START_TEST(five_thousand_connections_come_whole_in_small_steps)
 {
 	struct worker *w = fake_worker_new();
-	struct report_source src = { .worker = w, .control = &control_stats, .version = "", .wall_ms = 1 };
+	struct workers *ws = fake_workers_new(NULL, w, 1);
+	struct report_source src = { .workers = ws, .control = &control_stats, .version = "", .wall_ms = 1 };
 	struct control_request req = { .command = CONTROL_CONNECTIONS, .modes = ~0u };
 	struct report r;
 	struct outbuf out;
@@ -187,6 +191,7 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 	json_decref(root);
 	outbuf_fini(&out);
 	free(all);
+	fake_workers_free(ws);
 	fake_worker_free(w);
 }
 
@@ -195,7 +200,7 @@ START_TEST(no_answer_holds_an_rkey)
 	struct worker *w = fake_worker_new();
 
 	for (unsigned i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
-		char *line = run_report(w, reports[i].request);
+		char *line = run_report(w, 1, reports[i].request);
 
 		/* But for the counter, nothing is even named so. */
 		for (const char *p = line; (p = strcasestr(p, "rkey")) != NULL; p++)
@@ -254,4 +259,99 @@ START_TEST(the_table_has_every_counter_once)
 			ck_assert_str_ne(report_device_stats[i], report_device_stats[k]);
 	/* Without draining and started_ns, which `status` shows. */
 	ck_assert_uint_eq(by_source[WORKER], offsetof(struct worker_stats, draining) / sizeof(uint64_t));
+}
+
+/* -- several workers -- */
+
+static json_int_t
+number(json_t *data, const char *group, const char *key)
+{
+	return json_integer_value(json_object_get(group != NULL ? json_object_get(data, group) : data, key));
+}
+
+static json_t *
+load_data(struct worker *w, unsigned cnt, const char *request, json_t **root)
+{
+	char *line = run_report(w, cnt, request);
+
+	*root = load(line);
+	free(line);
+	return json_object_get(*root, "data");
+}
+
+START_TEST(workers_are_summed)
+{
+	struct worker *w = fake_worker_new();
+	json_t *root, *data = load_data(w, 3, "{\"command\":\"status\"}", &root);
+	json_t *service = json_array_get(json_object_get(data, "services"), 0);
+
+	ck_assert_int_eq(number(data, "connections", "smcr"), 6);
+	ck_assert_int_eq(number(data, "connections", "tcp"), 6);
+	ck_assert_int_eq(number(data, NULL, "groups"), 6);
+	ck_assert_int_eq(number(data, NULL, "links"), 12);
+	ck_assert_int_eq(number(data, NULL, "devices"), 6);
+	ck_assert_int_eq(number(data, NULL, "rmb_bytes_max"), 12ll << 30);
+	ck_assert_uint_eq(json_array_size(json_object_get(data, "workers")), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		json_t *one = json_array_get(json_object_get(data, "workers"), i);
+
+		ck_assert_int_eq(number(one, NULL, "worker"), i + 1);
+		ck_assert_int_eq(number(one, "connections", "smcr"), 2);
+	}
+	ck_assert_uint_eq(json_array_size(json_object_get(data, "services")), 2);
+	ck_assert_int_eq(number(service, NULL, "connections"), 9);
+	ck_assert_int_eq(number(service, NULL, "accepted"), 30);
+	ck_assert_int_eq(number(service, NULL, "connections_max"), 1000); /* of all of them */
+	json_decref(root);
+
+	data = load_data(w, 3, "{\"command\":\"stats\"}", &root);
+	ck_assert_int_eq(number(data, "counters", "sessions_opened"), 3 * 502);
+	ck_assert_int_eq(number(data, "counters", "control_clients"), 601);
+	ck_assert_int_eq(
+	    number(json_array_get(json_object_get(data, "fallback_reasons_local"), 0), NULL, "count"), 3 * 8);
+	json_decref(root);
+	data = load_data(w, 3, "{\"command\":\"drain\"}", &root);
+	ck_assert_int_eq(number(data, "connections", "smcr"), 6);
+	json_decref(root);
+	fake_worker_free(w);
+}
+
+START_LOOP_TEST(lists_go_through_all_workers, 0, 5)
+{
+	static const char *const lists[] = { "devices", "groups", "links", "connections", "rmbs" };
+	static const size_t each[] = { 2, 2, 4, 5, 3 };
+	struct worker *w = fake_worker_new();
+	json_t *root, *item;
+	char request[64];
+	size_t i;
+
+	snprintf(request, sizeof(request), "{\"command\":\"%s\"}", lists[_i]);
+	json_t *list = json_object_get(load_data(w, 3, request, &root), lists[_i]);
+	ck_assert_uint_eq(json_array_size(list), 3 * each[_i]);
+	json_array_foreach(list, i, item)
+	    ck_assert_int_eq(number(item, NULL, "worker"), (json_int_t)(i / each[_i]) + 1);
+	json_decref(root);
+	fake_worker_free(w);
+}
+
+START_TEST(one_worker_may_be_asked)
+{
+	struct worker *w = fake_worker_new();
+	json_t *root, *data;
+
+	fake_workers_asked = 0;
+	data = load_data(w, 3, "{\"command\":\"status\",\"worker\":2}", &root);
+	ck_assert_int_eq(number(data, "connections", "smcr"), 2);
+	ck_assert_uint_eq(json_array_size(json_object_get(data, "workers")), 1);
+	ck_assert_int_eq(number(json_array_get(json_object_get(data, "workers"), 0), NULL, "worker"), 2);
+	json_decref(root);
+	data = load_data(w, 3, "{\"command\":\"connections\",\"worker\":2}", &root);
+	ck_assert_uint_eq(json_array_size(json_object_get(data, "connections")), 5);
+	json_decref(root);
+	data = load_data(w, 3, "{\"command\":\"stats\",\"worker\":2}", &root);
+	ck_assert_int_eq(number(data, "counters", "sessions_opened"), 502);
+	ck_assert_int_eq(number(data, "counters", "control_clients"), 601);
+	json_decref(root);
+	ck_assert_uint_eq(fake_workers_asked, 1u << 1);
+	fake_worker_free(w);
 }

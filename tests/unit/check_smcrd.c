@@ -17,7 +17,7 @@
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
 #include "daemon/smcrd.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/workers.h"
 #include "unit.h"
 
 /* Stand-ins ignore most of what they are given. */
@@ -36,14 +36,17 @@ struct worker {
 static struct worker the_worker;
 
 int
-worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
-    unsigned sock_cnt, FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct worker_place *place, const struct config *cfg, const struct smcopt *option,
+    struct lsock *socks, unsigned sock_cnt, FILE *err, struct worker **out)
 {
 	if (config_find_service(cfg, "refused") != NULL) {
 		fprintf(err, "cannot listen\n");
 		return -EADDRINUSE;
 	}
-	log_msg(LOG_LVL_NOTICE, "worker fds=%u", sock_cnt);
+	unsigned passed = 0;
+	for (unsigned i = 0; i < sock_cnt; i++)
+		passed += socks[i].fd >= 0;
+	log_msg(LOG_LVL_NOTICE, "worker fds=%u", passed);
 	the_worker.cfg = cfg;
 	the_worker.loop = loop;
 	*out = &the_worker;
@@ -51,15 +54,31 @@ worker_new(struct loop *loop, const struct config *cfg, const struct smcopt *opt
 }
 
 int
-worker_reload(struct worker *w, const struct config *next, FILE *err)
+worker_prepare(struct worker *w, const struct config *next, struct lsock *socks, unsigned sock_cnt, FILE *err)
 {
 	if (config_find_service(next, "refused") != NULL) {
 		fprintf(err, "cannot listen\n");
 		return -EADDRINUSE;
 	}
+	return 0;
+}
+
+int
+worker_share(const struct worker *w, struct lsock *socks)
+{
+	return 0;
+}
+
+void
+worker_commit(struct worker *w, const struct config *next, FILE *err)
+{
 	log_msg(LOG_LVL_NOTICE, "worker reload services=%u", next->service_cnt);
 	w->cfg = next;
-	return 0;
+}
+
+void
+worker_abort(struct worker *w)
+{
 }
 
 static int64_t
@@ -132,7 +151,7 @@ on_usr2(void *arg)
 }
 
 int
-control_new(struct loop *loop, struct worker *w, const struct config *cfg, const struct control_hooks *h, FILE *err,
+control_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct control_hooks *h, FILE *err,
     struct control **out)
 {
 	if (config_find_service(cfg, "nocontrol") != NULL) {
@@ -522,7 +541,7 @@ START_TEST(says_when_descriptors_will_not_do)
 
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
 	start_ready("a", NULL);
-	in_log("limit=1000 needed=8289 enough_for_connections=451");
+	in_log("limit=1000 needed=8297 enough_for_connections=447");
 	end_daemon(SIGTERM);
 }
 

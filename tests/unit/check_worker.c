@@ -277,7 +277,7 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 		gw.svc[GW_IN].listen = i % 2 == 0 ? all : one;
 		ck_assert_msg(gw_reload() == 0, "%s", gw.err);
 		gw_carries_both_ways();
-		other = net_listen(&all, false, NULL);
+		other = net_listen(&all, NET_ALONE, NULL);
 		ck_assert_int_eq(other, -EADDRINUSE);
 		close(client);
 		close(server);

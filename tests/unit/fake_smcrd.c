@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/control/control.h"
 #include "fake_worker.h"
+#include "fake_workers.h"
 
 #define MS INT64_C(1000000)
 
@@ -95,12 +96,14 @@ main(int argc, char **argv)
 	log_init(LOG_LVL_WARNING);
 	loop = loop_new();
 	worker = fake_worker_new();
+	struct workers *workers = fake_workers_new(loop, worker, 1);
 	if (loop_signal(loop, SIGTERM, on_term, NULL) != 0 || loop_add_turn(loop, turn, NULL) != 0 ||
-	    control_new(loop, worker, &cfg, &hooks, stderr, &ctl) != 0)
+	    control_new(loop, workers, &cfg, &hooks, stderr, &ctl) != 0)
 		return 1;
 	loop_run(loop);
 	control_free(ctl);
 	fake_worker_free(worker);
+	fake_workers_free(workers);
 	loop_free(loop);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "base/addr.h"
 #include "checks.h"
 #include "daemon/net.h"
+#include "daemon/session/admission.h"
 #include "daemon/session/session.h"
 #include "daemon/worker/worker.h"
 #ifndef GATEWAY_REAL
@@ -40,6 +41,8 @@ enum { GW_IN, GW_OUT, GW_SERVICES };
 
 struct gateway {
 	struct loop *loop;
+	struct admissions admissions;
+	struct worker_place place;
 	struct worker *w;  /* the only one, or the ingress's */
 	struct worker *w2; /* the egress's; NULL with the stand-in */
 	struct config cfg;
@@ -214,6 +217,8 @@ gw_init(void)
 	gw.cfg.services = gw.svc;
 	gw.cfg.service_cnt = GW_SERVICES;
 	gw.loop = loop_new();
+	admissions_init(&gw.admissions);
+	gw.place = (struct worker_place){ .cnt = 1, .admissions = &gw.admissions };
 	ck_assert_ptr_nonnull(gw.loop);
 #ifdef GATEWAY_REAL
 	siw_config_init(&gw.device.siw);
@@ -229,7 +234,7 @@ static inline int
 gw_try_start(struct lsock *socks, unsigned sock_cnt)
 {
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
-	int rc = worker_new(gw.loop, &gw.cfg, gw.option, socks, sock_cnt, err, &gw.w);
+	int rc = worker_new(gw.loop, &gw.place, &gw.cfg, gw.option, socks, sock_cnt, err, &gw.w);
 
 	fclose(err);
 	return rc;
@@ -242,7 +247,7 @@ gw_start(void)
 #ifdef GATEWAY_REAL
 	gw.cfg2 = gw.cfg;
 	gw.cfg2.services = &gw.svc[GW_OUT];
-	ck_assert_int_eq(worker_new(gw.loop, &gw.cfg2, gw.option, NULL, 0, stderr, &gw.w2), 0);
+	ck_assert_int_eq(worker_new(gw.loop, &gw.place, &gw.cfg2, gw.option, NULL, 0, stderr, &gw.w2), 0);
 #endif
 	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
 }
@@ -266,7 +271,9 @@ gw_reload(void)
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
 
 	gw.err[0] = '\0';
-	int rc = worker_reload(gw.w, &gw.cfg, err);
+	int rc = worker_prepare(gw.w, &gw.cfg, NULL, 0, err);
+	if (rc == 0)
+		worker_commit(gw.w, &gw.cfg, err);
 	fclose(err);
 	return rc;
 }
@@ -283,6 +290,7 @@ static inline void
 gw_stop(void)
 {
 	gw_free_workers();
+	admissions_fini(&gw.admissions);
 	loop_free(gw.loop);
 	if (gw.listener >= 0)
 		close(gw.listener);

@@ -13,7 +13,8 @@ FAKE_ENGINE = tests/unit/fake_smcr.c tests/unit/fake_smcr.h tests/unit/gateway.h
 FAKE_IBVERBS = tests/unit/fake_ibverbs.c tests/unit/fake_ibverbs.h tests/unit/fake_rdmacm.c tests/unit/fake_rdmacm.h
 FAKE_LOOP = tests/unit/fake_loop.c tests/unit/fake_loop.h
 FAKE_VERBS = tests/unit/fake_verbs.c tests/unit/fake_verbs.h
-FAKE_WORKER = tests/unit/fake_worker.c tests/unit/fake_worker.h
+FAKE_WORKERS = tests/unit/fake_workers.c tests/unit/fake_workers.h
+FAKE_WORKER = tests/unit/fake_worker.c tests/unit/fake_worker.h $(FAKE_WORKERS)
 
 # Stand-ins for the C library, for programs linked with these flags: allocations that fail (oom.h), sockets in memory (sockets.h).
 check_LTLIBRARIES += tests/libwrap.la

@@ -1,0 +1,127 @@
+/* Messages from a worker's thread to main's; see trace_tap.h. */
+#include "daemon/control/trace_tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "daemon/control/report.h"
+
+#define BLOCK_BYTES 262144u
+
+struct tap_block {
+	size_t len;
+	uint8_t bytes[BLOCK_BYTES]; /* struct record, each with its message */
+};
+
+struct record {
+	struct smcr_trace trace; /* its msg is not set */
+	int64_t time_us;
+};
+
+/* A record begins where a pointer may stand. */
+static size_t
+padded(size_t len)
+{
+	return (len + _Alignof(struct record) - 1) & ~(_Alignof(struct record) - 1);
+}
+
+static bool
+put(struct tap_block *b, const struct smcr_trace *t)
+{
+	const struct record rec = { .trace = *t, .time_us = report_wall_us() };
+	const size_t need = sizeof(rec) + padded(t->len);
+
+	if (need > BLOCK_BYTES - b->len)
+		return false;
+	memcpy(b->bytes + b->len, &rec, sizeof(rec));
+	memcpy(b->bytes + b->len + sizeof(rec), t->msg, t->len);
+	b->len += need;
+	return true;
+}
+
+/* Called by the engine with every message. */
+static void
+on_message(void *ctx, const struct smcr_trace *t)
+{
+	struct trace_tap *tap = ctx;
+
+	if ((tap->kinds & 1u << t->kind) == 0)
+		return;
+	(void)pthread_mutex_lock(&tap->lock);
+	/* In order: behind a message that was left out there is none until main has heard of it. */
+	if (tap->left_out > 0 || !put(tap->fill, t))
+		tap->left_out++;
+	bool tell = !tap->told;
+	tap->told = true;
+	(void)pthread_mutex_unlock(&tap->lock);
+	if (tell)
+		mailbox_post(tap->main, &tap->mail);
+}
+
+static void
+on_mail(struct mail *mail)
+{
+	struct trace_tap *tap = CONTAINER_OF(mail, struct trace_tap, mail);
+
+	(void)pthread_mutex_lock(&tap->lock);
+	struct tap_block *b = tap->fill;
+	uint64_t left_out = tap->left_out;
+	tap->fill = tap->full;
+	tap->full = b;
+	tap->left_out = 0;
+	tap->told = false;
+	(void)pthread_mutex_unlock(&tap->lock);
+	for (size_t at = 0; at < b->len;) {
+		struct record rec;
+
+		memcpy(&rec, b->bytes + at, sizeof(rec));
+		rec.trace.msg = b->bytes + at + sizeof(rec);
+		tap->deliver(tap, &rec.trace, rec.time_us, 0);
+		at += sizeof(rec) + padded(rec.trace.len);
+	}
+	b->len = 0;
+	if (left_out > 0)
+		tap->deliver(tap, NULL, 0, left_out);
+}
+
+int
+trace_tap_init(struct trace_tap *tap, struct mailbox *box)
+{
+	*tap = (struct trace_tap){ .mail.fn = on_mail, .main = box };
+	tap->full = malloc(sizeof(*tap->full));
+	tap->fill = malloc(sizeof(*tap->fill));
+	if (tap->full == NULL || tap->fill == NULL) {
+		free(tap->full);
+		free(tap->fill);
+		*tap = (struct trace_tap){ 0 };
+		return -ENOMEM;
+	}
+	tap->full->len = tap->fill->len = 0;
+	(void)pthread_mutex_init(&tap->lock, NULL);
+	return 0;
+}
+
+void
+trace_tap_fini(struct trace_tap *tap)
+{
+	if (tap->main == NULL)
+		return;
+	(void)pthread_mutex_lock(&tap->lock);
+	bool told = tap->told;
+	(void)pthread_mutex_unlock(&tap->lock);
+	if (told)
+		return;
+	free(tap->full);
+	free(tap->fill);
+	(void)pthread_mutex_destroy(&tap->lock);
+	*tap = (struct trace_tap){ 0 };
+}
+
+void
+trace_tap_set(struct trace_tap *tap, struct worker *w, unsigned kinds)
+{
+	tap->kinds = kinds;
+	smcr_set_trace(worker_engine(w), kinds != 0 ? on_message : NULL, tap);
+}

@@ -1,0 +1,24 @@
+/*
+ * Listening sockets that are there before the process gives its rights up: systemd's, then ours on ports below 1024 and on UNIX
+ * sockets; each worker has its own of each, or a copy of one. Owner: smcrd.c; what workers take over is none here then.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "daemon/config/config.h"
+#include "daemon/lsock.h"
+#include "daemon/smcopt.h"
+
+struct early {
+	unsigned workers;
+	unsigned cnt;        /* places for each worker */
+	unsigned used;       /* the others are none */
+	struct lsock *socks; /* those of worker 0 first, which have the files, then those of worker 1 */
+};
+
+/* 0, or -errno and err says why: early_fini is needed all the same. A port that cannot be had is left out: who wants it hears
+ * of it then. */
+int early_open(struct early *, const struct config *, unsigned workers, const struct smcopt *, FILE *err);
+/* Closes those that nobody took. Harmless when all is zeroed. */
+void early_fini(struct early *);

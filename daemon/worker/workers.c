@@ -1,0 +1,444 @@
+/* Workers in threads; see workers.h. */
+#include "daemon/worker/workers.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/list.h"
+#include "daemon/session/admission.h"
+
+#define PATIENCE_S 10 /* a worker that does not answer for so long is told of in the log, each time again */
+
+struct member {
+	struct workers *all;
+	unsigned nr;
+	struct loop *loop;
+	struct mailbox mail; /* to it */
+	struct worker *worker;
+	pthread_t thread;
+	bool running; /* main's: there is a thread */
+	bool stop;    /* the thread's: it is to end */
+	struct mail stopped, drained, failed;
+	int err; /* of its loop */
+};
+
+struct workers {
+	struct workers_hooks hooks;
+	struct mailbox mail; /* to main */
+	struct admissions admissions;
+	void (*drained)(void *arg);
+	void *drained_arg;
+	unsigned draining; /* that have not ended yet */
+	bool ending;       /* nobody is told of anything any more */
+	unsigned cnt;
+	struct member member[];
+};
+
+/* -- calls -- */
+
+struct call {
+	struct mail mail;
+	struct worker *worker;
+	void (*fn)(struct worker *, void *arg);
+	void *arg;
+	pthread_mutex_t lock;
+	pthread_cond_t over_cond;
+	bool over;
+};
+
+static void
+on_call(struct mail *mail)
+{
+	struct call *c = CONTAINER_OF(mail, struct call, mail);
+
+	c->fn(c->worker, c->arg);
+	(void)pthread_mutex_lock(&c->lock);
+	c->over = true;
+	/* Under the lock: main, which owns the call, cannot be gone before. */
+	(void)pthread_cond_signal(&c->over_cond);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+static void
+wait_for(struct call *c, unsigned nr)
+{
+	struct timespec until;
+	unsigned waited_s = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	(void)pthread_mutex_lock(&c->lock);
+	while (!c->over) {
+		until.tv_sec += PATIENCE_S;
+		while (!c->over && pthread_cond_timedwait(&c->over_cond, &c->lock, &until) != ETIMEDOUT)
+			;
+		if (c->over)
+			break;
+		waited_s += PATIENCE_S;
+		log_msg(LOG_LVL_ERROR, "a worker does not answer: worker=%u seconds=%u", nr + 1, waited_s);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+void
+workers_call(struct workers *ws, unsigned nr, void (*fn)(struct worker *, void *arg), void *arg)
+{
+	struct member *m = &ws->member[nr];
+	struct call c = { .mail = { .fn = on_call }, .worker = m->worker, .fn = fn, .arg = arg };
+	pthread_condattr_t attr;
+
+	if (!m->running) {
+		fn(m->worker, arg);
+		return;
+	}
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_mutex_init(&c.lock, NULL);
+	(void)pthread_cond_init(&c.over_cond, &attr);
+	mailbox_post(&m->mail, &c.mail);
+	wait_for(&c, nr);
+	(void)pthread_cond_destroy(&c.over_cond);
+	(void)pthread_mutex_destroy(&c.lock);
+	(void)pthread_condattr_destroy(&attr);
+}
+
+void
+workers_call_all(struct workers *ws, void (*fn)(struct worker *, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < ws->cnt; i++)
+		workers_call(ws, i, fn, arg);
+}
+
+unsigned
+workers_cnt(const struct workers *ws)
+{
+	return ws->cnt;
+}
+
+unsigned
+workers_of_group(const struct workers *ws, uint32_t group_id)
+{
+	return (group_id - 1) % ws->cnt; /* engine_config */
+}
+
+struct mailbox *
+workers_mailbox(struct workers *ws)
+{
+	return &ws->mail;
+}
+
+/* -- what is said once --
+ *
+ * What the first worker has to say of a configuration goes for all; another one is heard only when it fails.
+ */
+
+struct told {
+	FILE *to, *err;
+	char *text;
+	size_t len;
+};
+
+static void
+told_begin(struct told *t, FILE *err, unsigned nr)
+{
+	*t = (struct told){ .to = err, .err = err };
+	if (nr > 0)
+		t->err = open_memstream(&t->text, &t->len);
+	if (t->err == NULL)
+		t->err = err;
+}
+
+static void
+told_end(struct told *t, int rc)
+{
+	if (t->err == t->to)
+		return;
+	(void)fclose(t->err);
+	if (rc != 0 && t->text != NULL)
+		fputs(t->text, t->to);
+	free(t->text);
+}
+
+/* -- life -- */
+
+unsigned
+workers_wanted(const struct config *cfg)
+{
+	cpu_set_t set;
+	int cnt = 1;
+
+	if (cfg->workers != 0)
+		return cfg->workers;
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		cnt = CPU_COUNT(&set);
+	return cnt < CONFIG_WORKERS_MAX ? (unsigned)cnt : CONFIG_WORKERS_MAX;
+}
+
+static void
+on_stop(struct mail *mail)
+{
+	struct member *m = CONTAINER_OF(mail, struct member, stopped);
+
+	m->stop = true;
+	loop_stop(m->loop);
+}
+
+static void
+on_failed(struct mail *mail)
+{
+	const struct member *m = CONTAINER_OF(mail, struct member, failed);
+
+	if (!m->all->ending)
+		m->all->hooks.failed(m->all->hooks.arg, m->nr, m->err);
+}
+
+static void
+on_all_drained(struct mail *mail)
+{
+	struct workers *ws = CONTAINER_OF(mail, struct member, drained)->all;
+
+	if (--ws->draining == 0 && !ws->ending)
+		ws->drained(ws->drained_arg);
+}
+
+static void *
+run(void *arg)
+{
+	struct member *m = arg;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "worker %u", m->nr + 1);
+	(void)pthread_setname_np(pthread_self(), name);
+	m->err = loop_run(m->loop);
+	if (m->err != 0)
+		mailbox_post(&m->all->mail, &m->failed);
+	while (!m->stop)
+		mailbox_wait(&m->mail);
+	worker_free(m->worker);
+	return NULL;
+}
+
+static int
+member_init(struct member *m, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
+    unsigned sock_cnt, FILE *err)
+{
+	const struct worker_place place = { .nr = m->nr, .cnt = m->all->cnt, .admissions = &m->all->admissions };
+	int rc = -ENOMEM;
+
+	m->loop = loop_new();
+	if (m->loop != NULL)
+		rc = mailbox_init(&m->mail, m->loop);
+	if (rc != 0)
+		fprintf(err, "worker: cannot make an event loop: %s\n", strerror(-rc));
+	else
+		rc = worker_new(m->loop, &place, cfg, option, socks, sock_cnt, err, &m->worker);
+	return rc;
+}
+
+int
+workers_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
+    unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
+{
+	const unsigned cnt = workers_wanted(cfg);
+	struct workers *ws = calloc(1, sizeof(*ws) + cnt * sizeof(ws->member[0]));
+	int rc = ws == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
+
+	if (rc != 0) {
+		fprintf(err, "worker: %s\n", strerror(-rc));
+		free(ws);
+		return rc;
+	}
+	ws->hooks = *hooks;
+	ws->cnt = cnt;
+	admissions_init(&ws->admissions);
+	for (unsigned i = 0; i < cnt && rc == 0; i++) {
+		struct member *m = &ws->member[i];
+		struct told told;
+
+		*m = (struct member){
+			.all = ws,
+			.nr = i,
+			.stopped.fn = on_stop,
+			.drained.fn = on_all_drained,
+			.failed.fn = on_failed,
+		};
+		told_begin(&told, err, i);
+		rc = member_init(m, cfg, option, socks + (size_t)i * sock_cnt, sock_cnt, told.err);
+		told_end(&told, rc);
+	}
+	if (rc != 0)
+		workers_free(ws);
+	else
+		*out = ws;
+	return rc;
+}
+
+int
+workers_start(struct workers *ws)
+{
+	sigset_t all, before;
+	int rc = 0;
+
+	/* Signals are main's. A call that the daemon has no right to make is answered in the thread that made it. */
+	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGSYS);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (unsigned i = 0; i < ws->cnt && rc == 0; i++) {
+		rc = -pthread_create(&ws->member[i].thread, NULL, run, &ws->member[i]);
+		ws->member[i].running = rc == 0;
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+void
+workers_free(struct workers *ws)
+{
+	if (ws == NULL)
+		return;
+	ws->ending = true;
+	for (unsigned i = 0; i < ws->cnt; i++)
+		if (ws->member[i].running)
+			mailbox_post(&ws->member[i].mail, &ws->member[i].stopped);
+	for (unsigned i = 0; i < ws->cnt; i++) {
+		struct member *m = &ws->member[i];
+
+		if (m->running)
+			(void)pthread_join(m->thread, NULL);
+		else
+			worker_free(m->worker);
+		mailbox_fini(&m->mail);
+		loop_free(m->loop);
+	}
+	/* What they said last: checks of control clients have memory to be freed. */
+	mailbox_run(&ws->mail);
+	mailbox_fini(&ws->mail);
+	admissions_fini(&ws->admissions);
+	free(ws);
+}
+
+/* -- reload and drain -- */
+
+struct reload {
+	const struct config *next;
+	struct lsock *socks; /* copies of what the first worker opened, for the next one */
+	unsigned sock_cnt;
+	FILE *err;
+	int rc;
+};
+
+static void
+prepare(struct worker *w, void *arg)
+{
+	struct reload *r = arg;
+
+	r->rc = worker_prepare(w, r->next, r->socks, r->sock_cnt, r->err);
+}
+
+static void
+share(struct worker *w, void *arg)
+{
+	struct reload *r = arg;
+	int cnt = worker_share(w, r->socks);
+
+	r->sock_cnt = cnt > 0 ? (unsigned)cnt : 0;
+	r->rc = cnt < 0 ? cnt : 0;
+	if (cnt < 0)
+		fprintf(r->err, "worker: cannot share UNIX sockets: %s\n", strerror(-cnt));
+}
+
+/* In one of them after the other, those behind the first with its UNIX sockets. Returns how many are ready. */
+static unsigned
+prepare_all(struct workers *ws, struct reload *r, FILE *err)
+{
+	struct told told;
+	unsigned ready = 0;
+
+	while (ready < ws->cnt && r->rc == 0) {
+		told_begin(&told, err, ready);
+		r->err = told.err;
+		if (ready > 0)
+			workers_call(ws, 0, share, r);
+		if (r->rc == 0)
+			workers_call(ws, ready, prepare, r);
+		told_end(&told, r->rc);
+		for (; r->sock_cnt > 0; r->sock_cnt--)
+			lsock_close(&r->socks[r->sock_cnt - 1]);
+		ready += r->rc == 0;
+	}
+	return ready;
+}
+
+static void
+commit(struct worker *w, void *arg)
+{
+	const struct reload *r = arg;
+
+	worker_commit(w, r->next, r->err);
+}
+
+static void
+drop(struct worker *w, void *arg)
+{
+	(void)arg;
+	worker_abort(w);
+}
+
+int
+workers_reload(struct workers *ws, const struct config *next, FILE *err)
+{
+	struct reload r = { .next = next, .socks = calloc(next->service_cnt + 1, sizeof(r.socks[0])) };
+	struct told told;
+
+	if (r.socks == NULL) {
+		fprintf(err, "worker: %s\n", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	const unsigned ready = prepare_all(ws, &r, err);
+	for (unsigned i = 0; i < ready && r.rc != 0; i++)
+		workers_call(ws, i, drop, NULL);
+	for (unsigned i = 0; i < ws->cnt && r.rc == 0; i++) {
+		told_begin(&told, err, i);
+		r.err = told.err;
+		workers_call(ws, i, commit, &r);
+		told_end(&told, 0);
+	}
+	free(r.socks);
+	return r.rc;
+}
+
+struct drain {
+	struct workers *all;
+	uint32_t deadline_ms;
+	unsigned nr;
+};
+
+static void
+say_drained(void *arg)
+{
+	struct member *m = arg;
+
+	mailbox_post(&m->all->mail, &m->drained);
+}
+
+static void
+drain(struct worker *w, void *arg)
+{
+	struct drain *d = arg;
+
+	worker_drain(w, d->deadline_ms, say_drained, &d->all->member[d->nr++]);
+}
+
+void
+workers_drain(struct workers *ws, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
+{
+	struct drain d = { .all = ws, .deadline_ms = deadline_ms };
+
+	ws->drained = done;
+	ws->drained_arg = arg;
+	ws->draining = ws->cnt;
+	workers_call_all(ws, drain, &d);
+}
