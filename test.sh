@@ -1,10 +1,10 @@
 #!/bin/bash
 # Everything that can be checked, from a clean clone, with one command: installs what is missing (as root), builds with
-# gcc and -Werror, runs all tests; the same with ASan and UBSan; builds with clang without a warning; lets each fuzzer
+# gcc and -Werror, runs all tests; the same with ASan and UBSan; those of threads with TSan; builds with clang without a warning; lets each fuzzer
 # look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
 # "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
 #
-# Usage: ./test.sh [gcc] [sanitizers] [clang] [fuzz] [vm]	without arguments: all five
+# Usage: ./test.sh [gcc] [sanitizers] [threads] [clang] [fuzz] [vm]	without arguments: all six
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
@@ -13,7 +13,7 @@ trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
-stages=${*:-gcc sanitizers clang fuzz vm}
+stages=${*:-gcc sanitizers threads clang fuzz vm}
 fuzz_seconds=5 program_seconds=20
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
@@ -119,6 +119,27 @@ laboratory() {
 	echo "$dir, in the virtual machine: $ok passed, $not failed, $skip skipped"
 }
 
+# threads DIR: tests in which threads meet, on ThreadSanitizer's build there.
+threads() {
+	local dir=$1 name log ok not
+	for name in unit/check_mailbox unit/check_admission unit/check_workers integration/check_workers.py \
+		integration/check_redis.py integration/check_lifecycle.py; do
+		log=$dir/${name##*/}.tsan.log
+		case $name in
+		unit/*) set -- "$dir/tests/$name" ;;
+		*) set -- "tests/$name" ;;
+		esac
+		SMCRD_WORKERS=3 top_builddir=$PWD/$dir timeout -k 60 600 "$@" > "$log" 2>&1 < /dev/null
+		ok=$(grep -c '^ok ' "$log") not=$(grep -cE '^not ok |^WARNING: ThreadSanitizer' "$log")
+		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
+			head -n 200 "$log"
+			[ "$not" -gt 0 ] || not=1
+		fi
+		passed=$((passed + ok)) failed=$((failed + not))
+		echo "$dir, $name: $ok passed, $not failed"
+	done
+}
+
 case " $stages " in *" vm "*) packages_vm=$PACKAGES_VM;; *) packages_vm=;; esac
 say packages
 packages_install $PACKAGES_BUILD $PACKAGES_TEST $packages_vm || { failed=1; finish; }
@@ -139,6 +160,17 @@ for stage in $stages; do
 	sanitizers)
 		say "ASan and UBSan"
 		build build-sanitizers CC=gcc --enable-sanitizers && say "tests with ASan and UBSan" && suite build-sanitizers ;;
+	threads)
+		say "TSan"
+		mkdir -p build-tsan
+		if ( cd build-tsan && ../configure -q CC=gcc --enable-tsan && make -s -j"$jobs" smcrd smcrctl &&
+			make -s -j"$jobs" tests/unit/check_mailbox tests/unit/check_admission tests/unit/check_workers ) \
+			> build-tsan/build.log 2>&1; then
+			threads build-tsan
+		else
+			tail -n 40 build-tsan/build.log
+			failed=$((failed + 1))
+		fi ;;
 	clang)
 		say "clang, -Werror"
 		build build-clang CC=clang --enable-werror ;;

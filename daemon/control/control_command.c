@@ -120,11 +120,17 @@ rebalance(struct control_client *c)
 	struct order o = { .group = c->req.group };
 	struct workers *ws = c->ctl->workers;
 	struct json_writer jw;
+	bool asked = false;
 
 	log_request(c, "rebalance");
-	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++)
-		if (wants_worker(&c->req, ws, i))
-			workers_call(ws, i, rebalance_worker, &o);
+	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++) {
+		if (!wants_worker(&c->req, ws, i))
+			continue;
+		workers_call(ws, i, rebalance_worker, &o);
+		asked = true;
+	}
+	if (!asked) /* the group would be another worker's */
+		o.rc = -ENOENT;
 	if (o.rc < 0) {
 		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
 		    o.rc == -ENOENT ? "there is no such link group" : strerror(-o.rc));

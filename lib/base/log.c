@@ -3,6 +3,7 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 
 #define LINE_MAX_LEN 1024
 
-static enum log_level log_max = LOG_LVL_INFO;
+static atomic_int log_max = LOG_LVL_INFO; /* a reload sets it while other threads log */
 static bool to_journal;
 
 void
@@ -22,7 +23,7 @@ log_init(enum log_level level)
 	unsigned long long dev, ino;
 	struct stat st;
 
-	log_max = level;
+	log_set_level(level);
 	to_journal = env != NULL && sscanf(env, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
 	    st.st_dev == dev && st.st_ino == ino;
 }
@@ -30,13 +31,13 @@ log_init(enum log_level level)
 void
 log_set_level(enum log_level level)
 {
-	log_max = level;
+	atomic_store_explicit(&log_max, (int)level, memory_order_relaxed);
 }
 
 bool
 log_is_on(enum log_level level)
 {
-	return level <= log_max;
+	return (int)level <= atomic_load_explicit(&log_max, memory_order_relaxed);
 }
 
 /* <syslog priority> for journald, time and word for people. */
@@ -94,7 +95,7 @@ log_msg(enum log_level level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level > log_max)
+	if (!log_is_on(level))
 		return;
 	va_start(ap, fmt);
 	log_line(level, fmt, ap);
@@ -106,7 +107,7 @@ log_limited(struct log_limit *l, int64_t now_ns, enum log_level level, const cha
 {
 	va_list ap;
 
-	if (level > log_max)
+	if (!log_is_on(level))
 		return;
 	if (l->cnt == 0 || now_ns - l->since_ns >= (int64_t)l->interval_ms * 1000000) {
 		if (l->dropped > 0)

@@ -135,13 +135,15 @@ def run(t, **device):
     check(not bad, f"malformed: {bad[:5]}")
 
 
-@case("every CLC message, MPA frame and FPDU of a run is well formed", timeout=120)
+@case("every CLC message, MPA frame and FPDU of a run is well formed", timeout=120,
+      one_worker="one MPA port is looked at")
 def _(t):
     run(t)
 
 
 # Not with markers: tshark loses its place where one stands between two FPDUs of a segment.
-@case("the same with short FPDUs", timeout=120)
+@case("the same with short FPDUs", timeout=120,
+      one_worker="one MPA port is looked at")
 def _(t):
     run(t, fpdu_max=1500)
 

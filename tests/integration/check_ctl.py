@@ -52,7 +52,8 @@ def _(t):
     trace.stop()
 
 
-@case("text and JSON agree with what runs; the socket is for its group only")
+@case("text and JSON agree with what runs; the socket is for its group only",
+      one_worker="each worker makes a link group of its own")
 def _(t):
     pair = pair_to(t, echo)
     socks = [pair.connect() for _ in range(3)]

@@ -190,7 +190,8 @@ def _(t):
     check(worst["silent"] < limit, f"silent: traffic stood still for {worst['silent']:.0f} ms, {limit:.0f} allowed")
 
 
-@case("three pairs: another path takes the place of a lost one; the last one left carries all", timeout=90)
+@case("three pairs: another path takes the place of a lost one; the last one left carries all", timeout=90,
+      one_worker="the links of one group are looked at")
 def _(t):
     gw = Gateways(t, {"redis": Redis}, pairs=3)
     probes = [Probe(gw, f"count{i}", 0.005) for i in range(6)]
@@ -218,7 +219,8 @@ def _(t):
     gw.no_resets()
 
 
-@case("an end that has one device at first, then two", timeout=60)
+@case("an end that has one device at first, then two", timeout=60,
+      one_worker="the links of one group are looked at")
 def _(t):
     for side in "ab":
         gw = Gateways(t, {"redis": Redis})
@@ -243,7 +245,8 @@ def _(t):
         gw.net.close()
 
 
-@case("an operator moves connections and takes a link out", timeout=60)
+@case("an operator moves connections and takes a link out", timeout=60,
+      one_worker="the links of one group are looked at")
 def _(t):
     gw = Gateways(t, {"redis": Redis})
     probes = [Probe(gw, f"count{i}", 0.005) for i in range(8)]

@@ -99,7 +99,8 @@ def _(t):
     check(peers.b.services()[0]["refused_per_peer"] >= 1, "counted")
 
 
-@case("max_connections of the whole daemon")
+@case("max_connections of the whole daemon",
+      one_worker="each worker has its part of the limit")
 def _(t):
     pair = echo_pair(t, b={"smcr": {"max_connections": 4}}, ingress={"fallback": "refuse"})
     socks = [pair.connect() for _ in range(4)]
@@ -125,7 +126,8 @@ def _(t):
     pair.only_smcr(2)
 
 
-@case("prewarm: the link group is there before the first client")
+@case("prewarm: the link group is there before the first client",
+      one_worker="one link group is looked at")
 def _(t):
     pair = echo_pair(t, ingress={"prewarm": True})
     wait_until(lambda: len(pair.a.groups()) == 1, "a group without connections")
@@ -135,7 +137,8 @@ def _(t):
     pair.only_smcr()
 
 
-@case("no devices in the file: one is made for each address that is used")
+@case("no devices in the file: one is made for each address that is used",
+      one_worker="each worker has devices of its own")
 def _(t):
     for host in (None, "::1"):
         pair = echo_pair(t, host=host, a={"devices": None}, b={"devices": None})
@@ -155,7 +158,8 @@ def _(t):
     check("::1" in str(pair.a.connections()), "smcrctl shows the address")
 
 
-@case("several RMBs in a group, several groups")
+@case("several RMBs in a group, several groups",
+      one_worker="one link group is looked at")
 def _(t):
     pair = echo_pair(t, a={"smcr": {"rmb_elements": 4, "connections_per_group": 10}},
                      b={"smcr": {"rmb_elements": 4, "connections_per_group": 10}})

@@ -92,7 +92,8 @@ def _(t):
     pair.only_smcr()
 
 
-@case("many resets leave nothing behind")
+@case("many resets leave nothing behind",
+      one_worker="descriptors are counted, and each worker makes link groups")
 def _(t):
     pair = pair_to(t, echo)
     pair.connect().close()

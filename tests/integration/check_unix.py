@@ -202,7 +202,8 @@ def _(t):
 # -- who may connect --
 
 
-@case("allow_users: another user is turned away, counted and logged; a bystander goes on")
+@case("allow_users: another user is turned away, counted and logged; a bystander goes on",
+      one_worker="lines of the log are limited in each worker by itself")
 def _(t):
     only_root("become somebody else")
     pair = pair_to(t, echo, unix=True, ingress={"allow_users": ["root"], "listen_mode": "0666"})

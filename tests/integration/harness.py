@@ -42,7 +42,8 @@ SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")
 def _built_with_sanitizers():
     try:
         with open(SMCRD, "rb") as f:
-            return b"__asan_init" in f.read()
+            program = f.read()
+            return b"__asan_init" in program or b"__tsan_init" in program
     except OSError:
         return False
 
@@ -51,7 +52,7 @@ SANITIZERS = _built_with_sanitizers()
 # Deadlines are multiplied by this; amounts of data are divided by SHRINK where a test is about shape, not size.
 PATIENCE = float(os.environ.get("SMCRD_PATIENCE", "4" if SANITIZERS else "1.5"))
 SHRINK = 2 if SANITIZERS else 1
-REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed")
+REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed")
 PDEATHSIG = 1
 # Threads of each daemon whose configuration does not say.
 WORKERS = int(os.environ["SMCRD_WORKERS"]) if os.environ.get("SMCRD_WORKERS") else None

@@ -712,6 +712,39 @@ START_TEST(links_are_managed)
 	close(fd);
 }
 
+START_TEST(an_order_goes_to_the_worker_that_it_is_about)
+{
+	static const struct {
+		const char *request;
+		unsigned asked;
+		const char *error;
+	} orders[] = {
+		{ "{\"command\":\"rebalance\"}\n", 7, NULL },
+		{ "{\"command\":\"rebalance\",\"worker\":3}\n", 4, NULL },
+		{ "{\"command\":\"rebalance\",\"group\":2}\n", 2, NULL },
+		{ "{\"command\":\"rebalance\",\"group\":2,\"worker\":3}\n", 0, "not-found" },
+		{ "{\"command\":\"link-delete\",\"group\":2,\"link\":1}\n", 2, NULL },
+		{ "{\"command\":\"trace\",\"worker\":4}\n", 0, "not-found" },
+	};
+
+	control_free(ctl);
+	fake_workers_free(workers);
+	workers = fake_workers_new(loop, worker, 3);
+	ck_assert_int_eq(try_new(path, 0640, (char[256]){ "" }, 256, &ctl), 0);
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		int fd = dial(path);
+
+		fake_workers_asked = 0;
+		say(fd, orders[i].request);
+		char *line = hear(fd);
+		ck_assert_msg(
+		    strstr(line, orders[i].error != NULL ? orders[i].error : "\"error\":null") != NULL, "%s", line);
+		ck_assert_msg(fake_workers_asked == orders[i].asked, "%s%x", orders[i].request, fake_workers_asked);
+		free(line);
+		close(fd);
+	}
+}
+
 static const char check_line[] = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\"}\n";
 
 START_TEST(check_is_answered_when_the_worker_knows)

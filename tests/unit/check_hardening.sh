@@ -40,7 +40,7 @@ each() {
 
 # Without these configure hardens: nobody has to ask for it.
 case $(./config.status --config) in
-*-hardening* | *--enable-sanitizers* | *--enable-fuzzing* | *--enable-coverage*)
+*-hardening* | *--enable-sanitizers* | *--enable-tsan* | *--enable-fuzzing* | *--enable-coverage*)
 	echo '1..0 # SKIP configured without hardening, or with sanitizers'
 	exit 0
 	;;
