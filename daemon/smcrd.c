@@ -428,8 +428,8 @@ open_all(struct daemon *d, FILE *err)
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
-		rc = workers_new(
-		    d->loop, d->cfg, &d->option, d->early.socks, d->early.cnt, &workers_hooks, err, &d->workers);
+		rc = workers_new(d->loop, d->early.workers, d->cfg, &d->option, d->early.socks, d->early.cnt,
+		    &workers_hooks, err, &d->workers);
 	if (rc == 0)
 		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)

@@ -239,10 +239,9 @@ member_init(struct member *m, const struct config *cfg, const struct smcopt *opt
 }
 
 int
-workers_new(struct loop *loop, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
+workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
     unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
 {
-	const unsigned cnt = workers_wanted(cfg);
 	struct workers *ws = calloc(1, sizeof(*ws) + cnt * sizeof(ws->member[0]));
 	int rc = ws == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
 

@@ -19,10 +19,10 @@ struct workers_hooks {
 
 /* How many a configuration asks for; with "auto" as many as there are processors for this process. */
 unsigned workers_wanted(const struct config *);
-/* So many of them. Listening sockets are handed in as in worker_new, sock_cnt for each, those of worker 0 first. No threads yet,
+/* cnt of them. Listening sockets are handed in as in worker_new, sock_cnt for each, those of worker 0 first. No threads yet,
  * which have the rights of who starts them. On failure nothing is left behind and err says what and where. For cfg
  * and the option see worker_new. */
-int workers_new(struct loop *main, const struct config *cfg, const struct smcopt *, struct lsock *socks,
+int workers_new(struct loop *main, unsigned cnt, const struct config *cfg, const struct smcopt *, struct lsock *socks,
     unsigned sock_cnt, const struct workers_hooks *, FILE *err, struct workers **);
 /* From now on they run. 0 or -errno. */
 int workers_start(struct workers *);

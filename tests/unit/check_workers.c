@@ -32,9 +32,8 @@ begin(unsigned cnt)
 	FILE *err = fmemopen(said, sizeof(said), "w");
 
 	said[0] = '\0';
-	gw.cfg.workers = cnt;
 	gw.cfg.service_cnt = GW_SERVICES;
-	int rc = workers_new(gw.loop, &gw.cfg, NULL, NULL, 0, &hooks, err, &ws);
+	int rc = workers_new(gw.loop, cnt, &gw.cfg, NULL, NULL, 0, &hooks, err, &ws);
 	fclose(err);
 	if (rc == 0)
 		ck_assert_int_eq(workers_start(ws), 0);
