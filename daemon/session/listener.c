@@ -7,10 +7,10 @@
 
 #include "base/addr.h"
 #include "daemon/net.h"
+#include "daemon/session/colleagues.h"
 #include "daemon/session/session.h"
 
-#define ACCEPT_BATCH 64       /* connections of a listener in a turn */
-#define ACCEPT_BATCH_SHARED 2 /* of a socket that all workers accept from: a burst is not the first one's alone */
+#define ACCEPT_BATCH 64 /* connections of a listener in a turn */
 #define PAUSE_MS 100
 
 static void
@@ -43,6 +43,8 @@ listener_init(struct listener *l)
 int
 listener_start(struct service *svc, const struct lsock *sock)
 {
+	const struct worker_place *place = &svc->pool->place;
+
 	svc->listener.io.fd = sock->fd;
 	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
 	if (err != 0) {
@@ -50,8 +52,7 @@ listener_start(struct service *svc, const struct lsock *sock)
 		return err;
 	}
 	svc->listener.sock = *sock;
-	svc->listener.batch = svc->pool->place.cnt > 1 && !net_shares_port(sock->fd) ? ACCEPT_BATCH_SHARED
-	                                                                             : ACCEPT_BATCH;
+	svc->listener.shared = place->cnt > 1 && !net_shares_port(sock->fd);
 	listener_tune(svc);
 	return 0;
 }
@@ -91,9 +92,8 @@ refuse(struct service *svc, int fd, const union net_addr *peer, const char *why,
 	net_reset(fd);
 }
 
-/* ss: of the peer, as accept(2) says */
-static void
-admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
+void
+listener_admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
 	bool local = ss->ss_family == AF_UNIX;
@@ -148,13 +148,14 @@ accept_batch(struct service *svc)
 {
 	struct session_pool *pool = svc->pool;
 
-	for (int i = 0; i < svc->listener.batch; i++) {
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct sockaddr_storage peer = { 0 };
 		socklen_t len = sizeof(peer);
 		int fd = accept4(svc->listener.io.fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			admit(svc, fd, &peer);
+			if (!svc->listener.shared || !colleagues_deal(svc, fd, &peer))
+				listener_admit(svc, fd, &peer);
 		} else if (errno == EAGAIN) {
 			return false;
 		} else if (!is_of_connection(errno)) {

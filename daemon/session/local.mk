@@ -4,6 +4,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/elem_need.h \
 	daemon/session/service.c daemon/session/service.h \
 	daemon/session/listener.c \
+	daemon/session/colleagues.c daemon/session/colleagues.h \
 	daemon/session/sources.c daemon/session/sources.h \
 	daemon/session/admission.c daemon/session/admission.h \
 	daemon/session/outage.c daemon/session/outage.h \
@@ -27,6 +28,7 @@ check_UNIT += \
 	tests/unit/check_meet \
 	tests/unit/check_sources \
 	tests/unit/check_admission \
+	tests/unit/check_colleagues \
 	tests/unit/check_outage \
 	tests/unit/check_session
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)

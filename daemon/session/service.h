@@ -31,7 +31,8 @@ struct listener {
 	struct lsock sock;
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
-	int batch;                  /* connections a turn */
+	bool shared;                /* by all workers: what is accepted is dealt out to them */
+	unsigned dealt;             /* how many were */
 };
 
 struct prewarm {
@@ -73,5 +74,7 @@ void listener_init(struct listener *);
 int listener_start(struct service *, const struct lsock *);
 /* Puts changed keepalive settings in force. */
 void listener_tune(struct service *);
+/* What was accepted: a session begins, or it is refused. peer: as accept(2) says. */
+void listener_admit(struct service *, int fd, const struct sockaddr_storage *peer);
 /* Accepts no more. Returns the socket, which is the caller's again; fd -1 when there was none. */
 struct lsock listener_stop(struct service *);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "daemon/session/colleagues.h"
 #include "daemon/session/probe.h"
 #include "daemon/session/session.h"
 
@@ -26,6 +27,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 		.lim_outage_end = limit,
 		.lim_stranger = limit,
 	};
+	place->all[place->nr].pool = pool;
 	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);
 	slab_init(&pool->setup_slab, sizeof(struct setup), SESSIONS_PER_CHUNK);
 	idtable_init(&pool->sessions, IDTABLE_MAX);
@@ -41,6 +43,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 void
 session_pool_fini(struct session_pool *pool)
 {
+	pool->place.all[pool->place.nr].pool = NULL;
 	assert(pool->bufs.lent == 0);
 	for (struct buf *b; (b = pool->bufs.free) != NULL; free(b))
 		pool->bufs.free = b->next;

@@ -59,6 +59,7 @@ struct worker_place {
 	unsigned nr; /* from 0; what is to be said once is said by that */
 	unsigned cnt;
 	struct admissions *admissions; /* of all of them; it outlives them */
+	struct colleague *all;         /* cnt of them, in the order of nr; outlive them, too */
 };
 
 struct session_pool {

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "daemon/session/admission.h"
+#include "daemon/session/colleagues.h"
 
 #define PATIENCE_S 10 /* a worker that does not answer for so long is told of in the log, each time again */
 
@@ -34,6 +35,7 @@ struct workers {
 	void *drained_arg;
 	unsigned draining; /* that have not ended yet */
 	bool ending;       /* nobody is told of anything any more */
+	struct colleague *colleagues;
 	unsigned cnt;
 	struct member member[];
 };
@@ -225,12 +227,15 @@ static int
 member_init(struct member *m, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
     unsigned sock_cnt, FILE *err)
 {
-	const struct worker_place place = { .nr = m->nr, .cnt = m->all->cnt, .admissions = &m->all->admissions };
+	const struct worker_place place = {
+		.nr = m->nr, .cnt = m->all->cnt, .admissions = &m->all->admissions, .all = m->all->colleagues
+	};
 	int rc = -ENOMEM;
 
 	m->loop = loop_new();
 	if (m->loop != NULL)
 		rc = mailbox_init(&m->mail, m->loop);
+	m->all->colleagues[m->nr].mail = &m->mail;
 	if (rc != 0)
 		fprintf(err, "worker: cannot make an event loop: %s\n", strerror(-rc));
 	else
@@ -243,13 +248,16 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
     unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
 {
 	struct workers *ws = calloc(1, sizeof(*ws) + cnt * sizeof(ws->member[0]));
-	int rc = ws == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
+	struct colleague *colleagues = calloc(cnt, sizeof(*colleagues));
+	int rc = ws == NULL || colleagues == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
 
 	if (rc != 0) {
 		fprintf(err, "worker: %s\n", strerror(-rc));
+		free(colleagues);
 		free(ws);
 		return rc;
 	}
+	ws->colleagues = colleagues;
 	ws->hooks = *hooks;
 	ws->cnt = cnt;
 	admissions_init(&ws->admissions);
@@ -302,20 +310,24 @@ workers_free(struct workers *ws)
 	for (unsigned i = 0; i < ws->cnt; i++)
 		if (ws->member[i].running)
 			mailbox_post(&ws->member[i].mail, &ws->member[i].stopped);
-	for (unsigned i = 0; i < ws->cnt; i++) {
-		struct member *m = &ws->member[i];
-
-		if (m->running)
-			(void)pthread_join(m->thread, NULL);
+	for (unsigned i = 0; i < ws->cnt; i++)
+		if (ws->member[i].running)
+			(void)pthread_join(ws->member[i].thread, NULL);
 		else
-			worker_free(m->worker);
-		mailbox_fini(&m->mail);
-		loop_free(m->loop);
+			worker_free(ws->member[i].worker);
+	/* What they sent each other last: connections to be reset. */
+	for (unsigned i = 0; i < ws->cnt; i++)
+		if (ws->member[i].mail.loop != NULL)
+			mailbox_run(&ws->member[i].mail);
+	for (unsigned i = 0; i < ws->cnt; i++) {
+		mailbox_fini(&ws->member[i].mail);
+		loop_free(ws->member[i].loop);
 	}
 	/* What they said last: checks of control clients have memory to be freed. */
 	mailbox_run(&ws->mail);
 	mailbox_fini(&ws->mail);
 	admissions_fini(&ws->admissions);
+	free(ws->colleagues);
 	free(ws);
 }
 

@@ -92,7 +92,9 @@ def _(t):
         socks = open_all(pair, 120)
         shares = per_worker(pair.a)
         t.note(f"shares: {shares}")
-        check(sum(shares) == 120 and min(shares) >= 5, f"shares: {shares}")
+        equal(sum(shares), 120, "connections of all workers")
+        # Each worker deals out what it accepted, so all have the same, give or take one for each who accepts.
+        check(max(shares) - min(shares) <= 3, f"shares: {shares}")
         for s in socks:
             s.close()
         pair.quiet()

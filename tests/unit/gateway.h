@@ -23,6 +23,7 @@
 #include "daemon/net.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/session.h"
+#include "daemon/session/colleagues.h"
 #include "daemon/worker/worker.h"
 #ifndef GATEWAY_REAL
 #include "fake_smcr.h"
@@ -43,6 +44,7 @@ struct gateway {
 	struct loop *loop;
 	struct admissions admissions;
 	struct worker_place place;
+	struct colleague colleague;
 	struct worker *w;  /* the only one, or the ingress's */
 	struct worker *w2; /* the egress's; NULL with the stand-in */
 	struct config cfg;
@@ -218,7 +220,7 @@ gw_init(void)
 	gw.cfg.service_cnt = GW_SERVICES;
 	gw.loop = loop_new();
 	admissions_init(&gw.admissions);
-	gw.place = (struct worker_place){ .cnt = 1, .admissions = &gw.admissions };
+	gw.place = (struct worker_place){ .cnt = 1, .admissions = &gw.admissions, .all = &gw.colleague };
 	ck_assert_ptr_nonnull(gw.loop);
 #ifdef GATEWAY_REAL
 	siw_config_init(&gw.device.siw);
