@@ -8,6 +8,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
 	daemon/early.c daemon/early.h \
 	daemon/net.c daemon/net.h \
+	daemon/ports.c daemon/ports.h \
 	daemon/lsock.c daemon/lsock.h \
 	daemon/smcopt.c daemon/smcopt.h \
 	daemon/smcopt_prog.c daemon/smcopt_prog.h
@@ -33,6 +34,7 @@ check_UNIT += \
 	tests/unit/check_spin \
 	tests/unit/check_lsock \
 	tests/unit/check_mailbox \
+	tests/unit/check_ports \
 	tests/unit/check_log_text
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)
 EXTRA_DIST += doc/port-mapper.md

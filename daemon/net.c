@@ -138,9 +138,10 @@ net_listen(const struct sockaddr_storage *ss, enum net_share share, const struct
 }
 
 int
-net_connect(const struct sockaddr_storage *ss, const struct config_keepalive *ka, const struct smcopt *opt)
+net_connect(
+    const struct sockaddr_storage *ss, struct ports *ports, const struct config_keepalive *ka, const struct smcopt *opt)
 {
-	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
 		return -errno;
@@ -148,10 +149,11 @@ net_connect(const struct sockaddr_storage *ss, const struct config_keepalive *ka
 		net_tune(fd, ka);
 	if (opt != NULL)
 		smcopt_mark(opt, fd);
-	if (connect(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0 && errno != EINPROGRESS) {
-		err = -errno;
+	rc = ports != NULL ? ports_connect(ports, fd, ss) : connect(fd, (const struct sockaddr *)ss, addr_len(ss));
+	if (rc != 0 && errno != EINPROGRESS) {
+		rc = -errno;
 		close(fd);
-		return err;
+		return rc;
 	}
 	return fd;
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "daemon/config/config.h"
+#include "daemon/ports.h"
 #include "daemon/smcopt.h"
 
 #define NET_BACKLOG 4096 /* of every listening socket that is a service's */
@@ -55,8 +56,10 @@ int net_listen(const struct sockaddr_storage *, enum net_share, const struct smc
 void net_share_port(int fd, bool on);
 bool net_shares_port(int fd);
 /* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. The SYN has
- * SMC-R's option unless it is NULL. -EAGAIN: the backlog of a UNIX socket is full, which nothing tells the end of. */
-int net_connect(const struct sockaddr_storage *, const struct config_keepalive *, const struct smcopt *);
+ * SMC-R's option unless it is NULL; it comes from these ports unless they are NULL. -EAGAIN: the backlog of a UNIX socket is
+ * full, which nothing tells the end of. */
+int net_connect(
+    const struct sockaddr_storage *, struct ports *, const struct config_keepalive *, const struct smcopt *);
 /* Options of every TCP leg: no delay, urgent bytes in line, keepalive. Accepted sockets inherit them from the listener. */
 void net_tune(int fd, const struct config_keepalive *);
 /* Of a UNIX socket, which inherits nothing: urgent bytes in line. */

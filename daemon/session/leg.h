@@ -59,11 +59,12 @@ void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg to the first address of a list that answers -- */
 
-/* Nothing here blocks; the owner's leg callback says when to look again. The owner sets the first four, all else is zero. */
+/* Nothing here blocks; the owner's leg callback says when to look again. The owner sets the first five, all else is zero. */
 struct dial {
 	struct leg *leg;
 	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
 	unsigned cnt;
+	struct ports *ports;         /* to connect from; NULL: any */
 	const struct smcopt *option; /* SMC-R's TCP option is wanted; NULL: it is not */
 	unsigned next;               /* which address comes next */
 	int err;                     /* of the last attempt, an errno; 0 = none failed yet */

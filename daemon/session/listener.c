@@ -53,6 +53,8 @@ listener_start(struct service *svc, const struct lsock *sock)
 	}
 	svc->listener.sock = *sock;
 	svc->listener.shared = place->cnt > 1 && !net_shares_port(sock->fd);
+	if (place->cnt > 1 && place->nr == 0 && !svc->listener.shared && svc->settings->cfg.kind == CONFIG_EGRESS)
+		(void)ports_deal(sock->fd, place->cnt);
 	listener_tune(svc);
 	return 0;
 }

@@ -238,6 +238,7 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 		.leg = &p->mid,
 		.addrs = p->addrs,
 		.cnt = t->addr_cnt,
+		.ports = &pool->ports,
 		.option = peer_rule_wants_option(t->peer) ? pool->option : NULL,
 	};
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));

@@ -14,6 +14,7 @@
 #include "daemon/device/devices.h"
 #include "daemon/env.h"
 #include "daemon/net.h"
+#include "daemon/ports.h"
 
 /* The owner of an engine connection: a session or a probe. First member of both. */
 struct conn_owner {
@@ -66,6 +67,7 @@ struct session_pool {
 	struct env *env;
 	struct worker_place place;
 	const struct devices *devices;
+	struct ports ports;          /* of connections to other daemons */
 	const struct smcopt *option; /* not NULL but in tests */
 	unsigned option_services;    /* that want it */
 	struct config_keepalive keepalive;

@@ -84,6 +84,7 @@ setup_dial(struct session *s)
 		.leg = to_peer ? &s->mid : &s->app,
 		.addrs = cfg->to.addrs,
 		.cnt = cfg->to.addr_cnt,
+		.ports = to_peer ? &s->pool->ports : NULL,
 		.option = to_peer && peer_rule_wants_option(cfg->peer) ? s->pool->option : NULL,
 	};
 	setup_dial_next(s, 0);

@@ -68,6 +68,31 @@ def _(t):
     pair.quiet()
 
 
+def ports_can_be_chosen():
+    """IP_LOCAL_PORT_RANGE, Linux 6.3"""
+    with socket.socket() as s:
+        try:
+            s.setsockopt(socket.IPPROTO_IP, 51, bytes(4))
+        except OSError:
+            return False
+    return True
+
+
+@case("as many workers at both ends have one link group each with a peer's; others have what their ports deal them")
+def _(t):
+    for a, b in ((3, 3), (2, 1), (1, 2)):
+        pair = Pair(t, {"x": Server(t, echo).at}, a={"workers": a}, b={"workers": b})
+        socks = open_all(pair, 60)
+        if a == 1 or ports_can_be_chosen():
+            equal(len(pair.b.groups()), max(a, b), f"link groups of {a} and {b} workers")
+        shares = per_worker(pair.b)
+        check(min(shares) >= 5, f"connections of each of {b} workers: {shares}")
+        for s in socks:
+            s.close()
+        for d in (pair.a, pair.b):
+            equal(d.stop(), 0, f"exit status of {d.name}")
+
+
 PASS_ONE = """
 import os, socket, sys
 s = socket.socket()

@@ -46,7 +46,7 @@ check lib/smcr/rendezvous $smcr smcr/data/ smcr/group/ smcr/rendezvous/
 check lib/smcr $smcr smcr/
 
 # The daemon's. What is in daemon/ itself is below all rooms (loop, sockets, words) or puts them together.
-below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/mailbox.h daemon/env.h daemon/net.h daemon/lsock.h daemon/smcopt.h daemon/log_text.h'
+below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/mailbox.h daemon/env.h daemon/net.h daemon/ports.h daemon/lsock.h daemon/smcopt.h daemon/log_text.h'
 check daemon/config $below daemon/config/
 check daemon/confine $below daemon/config/config.h daemon/confine/
 check daemon/device $below daemon/config/ daemon/device/
