@@ -144,7 +144,8 @@ def run(args):
     chosen = [r for r in rows.ROWS if not args.row or r.name in args.row]
     if args.old:
         chosen = [rows.against_old(r) for r in chosen]
-    signal.signal(signal.SIGTERM, interrupt)
+    for signo in (signal.SIGINT, signal.SIGTERM):	# the first one is ignored where a shell started us in the background
+        signal.signal(signo, interrupt)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     doc = document.new(args.seconds, args.old or "haproxy")
