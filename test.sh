@@ -1,8 +1,9 @@
 #!/bin/bash
 # Everything that can be checked, from a clean clone, with one command: installs what is missing (as root), builds with
-# gcc and -Werror, runs all tests; the same with ASan and UBSan; those of threads with TSan; builds with clang without a warning; lets each fuzzer
-# look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
-# "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
+# gcc and -Werror, runs all tests; the same with ASan and UBSan, and three workers in each daemon; those of threads with
+# TSan; builds with clang without a warning; lets each fuzzer look for new inputs for a few seconds; and runs the tests that
+# need RDMA devices in a virtual machine. The last line is "N passed, N failed, N skipped" over all suites; the exit status is
+# non-zero when anything failed.
 #
 # Usage: ./test.sh [gcc] [sanitizers] [threads] [clang] [fuzz] [vm]	without arguments: all six
 set -u
@@ -159,7 +160,8 @@ for stage in $stages; do
 		build build-gcc CC=gcc --enable-werror && say "tests" && suite build-gcc ;;
 	sanitizers)
 		say "ASan and UBSan"
-		build build-sanitizers CC=gcc --enable-sanitizers && say "tests with ASan and UBSan" && suite build-sanitizers ;;
+		build build-sanitizers CC=gcc --enable-sanitizers &&
+			say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers ;;
 	threads)
 		say "TSan"
 		mkdir -p build-tsan

@@ -56,7 +56,7 @@ def throw(at, data, rnd):
         pass
 
 
-@case("garbage of many kinds on the SMC port and both MPA ports", timeout=90)
+@case("garbage of many kinds on the SMC port and both MPA ports", timeout=90, one_worker="link groups are counted")
 def _(t):
     seed = int.from_bytes(os.urandom(4), "big")
     t.note(f"seed {seed}")
@@ -233,7 +233,7 @@ def harm(t, relay, client, lengths):
     wait_until(lambda: not client.daemon.connections(), "daemon c has no connections left", 30)
 
 
-@case("the middle stops, ends or breaks behind each step of CLC, both ways", timeout=240)
+@case("the middle stops, ends or breaks behind each step of CLC, both ways", timeout=240, one_worker="link groups are counted")
 def _(t):
     scene = Scene(t)
     relay = Relay(t, (t.addr, scene.pair.middle["good"]))

@@ -215,7 +215,7 @@ def _(s):
 # -- what one address, what one stranger may have --
 
 
-@scene_case("groups without connections, and all queue pairs", device={"max_qp": 40})
+@scene_case("groups without connections, and all queue pairs", one_worker="the limit is each worker's", device={"max_qp": 40})
 def _(s):
     made = declined = 0
     for _ in range(45):
@@ -246,7 +246,7 @@ def _(s):
     s.bound(s.b, groups=18, qps=18)
 
 
-@scene_case("first contacts that are left half open, from one address")
+@scene_case("first contacts that are left half open, from one address", one_worker="the limit is each worker's")
 def _(s):
     for turn in range(3):
         for _ in range(200 // SHRINK):

@@ -24,7 +24,7 @@ def egress(to=("127.0.0.1", 9)):
     return [{"name": "x", "listen": f"{ADDR_B}:12000", "to": hostport(*to)}]
 
 
-@case("ports follow the interface and the carrier, at both ends")
+@case("ports follow the interface and the carrier, at both ends", one_worker="each worker has the devices")
 def _(t):
     net = Net(t)
     a = Daemon(t, "a", {"devices": net.devices("a"), "log_level": "info"})
@@ -43,7 +43,8 @@ def _(t):
     check("device port up: device=a1 address=10.77.1.1" in a.log(), "the log says what came up")
 
 
-@case("a firewall drops the MPA port: the fallback says which, at the default log level")
+@case("a firewall drops the MPA port: the fallback says which, at the default log level",
+      one_worker="one MPA port is looked at")
 def _(t):
     net = Net(t)
     a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],

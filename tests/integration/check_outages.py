@@ -70,17 +70,20 @@ def out_and_back(t, why, ingress=None, before=None):
     equal(lines(pair.b, "not available"), [], "at the other host")
 
 
-@case("the peer's port is dropped: told once, and once that it is there again")
+@case("the peer's port is dropped: told once, and once that it is there again",
+      one_worker="each worker tells of what it sees")
 def _(t):
     out_and_back(t, 'why="cannot be connected: Connection timed out"', {"connect_timeout": "300ms"}, full_backlog)
 
 
-@case("the peer's daemon is down: told once, and once that it is there again")
+@case("the peer's daemon is down: told once, and once that it is there again",
+      one_worker="each worker tells of what it sees")
 def _(t):
     out_and_back(t, 'why="cannot be connected: Connection refused"')
 
 
-@case("the server behind the egress is down: told on both hosts, counted as a connect that failed on both")
+@case("the server behind the egress is down: told on both hosts, counted as a connect that failed on both",
+      one_worker="each worker tells of what it sees")
 def _(t):
     port = t.port()
     pair = Pair(t, {"x": (t.addr, port)}, a=DEFAULT, b=DEFAULT)
@@ -151,7 +154,8 @@ def _(t):
     works(pair)
 
 
-@case("a link that cannot be made: why, on both hosts")
+@case("a link that cannot be made: why, on both hosts",
+      one_worker="each worker tells of what it sees")
 def _(t):
     server = Server(t, echo)
     pair = Pair(t, {"x": server.at}, a={**DEFAULT, "devices": [{"type": "siw", "address": t.addr, "rtr": ["send"]}]},

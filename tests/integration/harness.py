@@ -13,7 +13,7 @@ has the call's number; tests/tools/syscalls.py says more.
 SMCRD_LEGS=unix puts the application's legs on UNIX sockets, of pairs and servers that do not ask for something else.
 
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT; SMCRD_WORKERS=N
-gives every daemon so many workers.
+gives every daemon so many workers, but in cases that are about one.
 """
 import ctypes
 import fcntl
@@ -54,7 +54,6 @@ PATIENCE = float(os.environ.get("SMCRD_PATIENCE", "4" if SANITIZERS else "1.5"))
 SHRINK = 2 if SANITIZERS else 1
 REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed")
 PDEATHSIG = 1
-# Threads of each daemon whose configuration does not say.
 WORKERS = int(os.environ["SMCRD_WORKERS"]) if os.environ.get("SMCRD_WORKERS") else None
 LIBC = ctypes.CDLL(None)
 
@@ -205,8 +204,10 @@ class Case:
     addr = _own_address()
     _port = 10000
 
-    def __init__(self, name):
+    def __init__(self, name, workers=None):
+        """workers: of each daemon whose configuration does not say."""
         self.name = name
+        self.workers = workers
         self.dir = tempfile.mkdtemp(prefix="smcrd-test-")
         os.chmod(self.dir, 0o755)	# postgres runs as another user
         self.procs = []
@@ -413,8 +414,8 @@ class Daemon(Proc):
         self.conf = conf
         full = dict(conf)
         full.setdefault("control", {})
-        if WORKERS is not None:
-            full.setdefault("workers", WORKERS)
+        if self.t.workers is not None:
+            full.setdefault("workers", self.t.workers)
         full["control"] = dict(full["control"], path=self.control)
         with open(self.conf_path, "w") as f:
             f.write("".join(f"{k} = {conf_text(v)};\n" for k, v in full.items() if v is not None))
@@ -792,7 +793,7 @@ _cases = []
 
 
 def case(name, timeout=60, **opts):
-    """Registers a case; timeout in seconds before PATIENCE. one_worker: why its daemons cannot have more than one worker."""
+    """Registers a case; timeout in seconds before PATIENCE. one_worker: why its daemons have one, whatever SMCRD_WORKERS says."""
     def register(fn):
         _cases.append((name, fn, timeout, opts))
         return fn
@@ -827,9 +828,9 @@ def _tail(path, lines=40):
     return "\n".join(part)
 
 
-def _run_one(name, fn, timeout):
+def _run_one(name, fn, timeout, one_worker=None):
     """True (passed), False (failed) or the reason of a skip."""
-    t = Case(name)
+    t = Case(name, None if one_worker else WORKERS)
     result = True
     signal.signal(signal.SIGALRM, _alarm)
     signal.alarm(int(timeout * PATIENCE) + 1)
@@ -898,8 +899,7 @@ def main():
     try:
         for i, (name, fn, timeout, opts) in enumerate(cases, 1):
             start = time.monotonic()
-            reason = opts.get("one_worker") if WORKERS not in (None, 1) else None
-            result = reason or _run_one(name, fn, timeout)
+            result = _run_one(name, fn, timeout, **opts)
             if result is False:
                 failed += 1
                 print(f"not ok {i} - {name}")

@@ -32,7 +32,6 @@ check_INTEGRATION = \
 	tests/integration/check_failover.py \
 	tests/integration/check_idle.py \
 	tests/integration/check_workers.py \
-	tests/integration/check_three_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
 EXTRA_DIST += $(check_INTEGRATION) \

@@ -391,10 +391,10 @@ class Scene(Strangers):
         self.t.note(f"witness: {self.witness.turns} echoes, the longest took {self.witness.longest * 1000:.0f} ms")
 
 
-def scene_case(name, scene=Scene, **settings):
+def scene_case(name, scene=Scene, one_worker=None, **settings):
     """@case for a function of a Scene with these settings, which is finished behind it."""
     def register(fn):
-        @case(name)
+        @case(name, one_worker=one_worker)
         def _(t):
             s = scene(t, **settings)
             fn(s)
