@@ -70,7 +70,7 @@ START_TEST(the_path_decides)
 		{ 10 * MS, 2 * MIB },
 		{ 11 * MS, 4 * MIB },
 		{ 40 * MS, 4 * MIB },
-		{ INT64_MAX / 1000, 4 * MIB },
+		{ INT64_MAX, 4 * MIB },
 	};
 
 	smcrds(&a);
@@ -78,8 +78,26 @@ START_TEST(the_path_decides)
 		rtt = rows[i].rtt_ns;
 		ck_assert_uint_eq(size_of(ANY), rows[i].size);
 	}
-	rtt = 0;
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 2 * MIB }), 2 * MIB);
+}
+
+/* A reader waits for the path where the path is short, too: there it is the processors that are not free. */
+START_TEST(a_need_is_no_more_than_the_path_can_hold)
+{
+	static const struct {
+		int64_t rtt_ns;
+		uint32_t need, size;
+	} rows[] = {
+		{ 0, 4 * MIB, 512 * KIB }, { 104 * 1000, 4 * MIB, 512 * KIB }, { 105 * 1000, 4 * MIB, MIB },
+		{ 400 * 1000, MIB, MIB }, { 400 * 1000, 4 * MIB, 2 * MIB }, { MS, 4 * MIB, 4 * MIB },
+		{ 3 * MS, 4 * MIB, 4 * MIB }, { 3 * MS, 64 * KIB, MIB }, { INT64_MAX, 4 * MIB, 4 * MIB },
+		{ -1, 4 * MIB, 4 * MIB }, /* nothing is known of the path */
+	};
+
+	smcrds(&a);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rtt = rows[i].rtt_ns;
+		ck_assert_uint_eq(size_of((struct window_want){ 0, rows[i].need }), rows[i].size);
+	}
 }
 
 START_LOOP_TEST(pinned_memory_and_peers_that_do_not_start_over_get_what_others_needed, 0, 3)

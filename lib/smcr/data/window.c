@@ -8,6 +8,8 @@
 
 #define NEAR (512u * 1024) /* a window without a delay worth the name: a larger one leaves the caches */
 #define RATE 100           /* bytes a microsecond that one connection reaches over a path with delay */
+#define RATE_MAX 2500      /* and the fastest one over any */
+#define NS_PER_US 1000
 #define RING_MAX (2 * SMCR_ELEM_MAX)
 #define PART 4 /* of the memory that is left, so much may go into what is made next */
 
@@ -38,13 +40,11 @@ path_rtt(const struct lgr *lgr)
 
 /* While a window goes there and its consumption comes back, the next one is filled: twice what the path holds. */
 static uint32_t
-size_for_path(const struct lgr *lgr)
+size_for_path(int64_t rtt_ns, uint32_t rate)
 {
-	int64_t rtt = path_rtt(lgr);
-	uint64_t holds = rtt > 0 ? (uint64_t)rtt / 1000 * RATE * 2 : 0;
 	uint32_t size = NEAR;
 
-	while (size < holds && size < SMCR_ELEM_MAX)
+	while (size < SMCR_ELEM_MAX && size / 2 / rate < rtt_ns / NS_PER_US)
 		size *= 2;
 	return size;
 }
@@ -84,7 +84,11 @@ fitting_elem_size(const struct lgr *lgr, uint32_t need)
 	 * large as others like it have needed. */
 	if (window_is_pinned(lgr) || !lgr->dialect.starts_over)
 		return max_u32(WINDOW_SMALL, need);
-	return max_u32(size_for_path(lgr), need);
+	int64_t rtt_ns = path_rtt(lgr);
+	/* Readers wait for busy processors as they do for a path. More than the path can hold would but leave the caches. */
+	if (rtt_ns >= 0)
+		need = min_u32(need, size_for_path(rtt_ns, RATE_MAX));
+	return max_u32(size_for_path(rtt_ns, RATE), need);
 }
 
 uint32_t
