@@ -7,6 +7,7 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
+import glob								# noqa: E402
 import time								# noqa: E402
 
 from harness import PATIENCE, Daemon, Server, case, check, echo, equal, main, recv_exact, wait_until	# noqa: E402
@@ -14,6 +15,7 @@ from harness import PATIENCE, Daemon, Server, case, check, echo, equal, main, re
 PORT, MIDDLE = 12000, 13000
 CONNECT_MS, ANSWER_MS = 1000, 1000
 LONG = "60s"
+IDLE, ASLEEP_S = 100, 5
 
 
 class Gateways:
@@ -45,6 +47,15 @@ def took(t, what, start, limit_ms):
     t.note(f"{what}: {s:.3f} s, its limit is {limit_ms / 1000} s")
     check(s > limit_ms / 1000 - 0.01, f"{what}: {s:.3f} s, before its time")
     check(s < limit_ms / 1000 * 1.1 + 0.1 * PATIENCE, f"{what}: {s:.3f} s, late")
+
+
+def wakes(d):
+    """How often the threads of a daemon have slept."""
+    total = 0
+    for path in glob.glob(f"/proc/{d.popen.pid}/task/*/status"):
+        with open(path) as f:
+            total += sum(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
+    return total
 
 
 def talk(s, data):
@@ -94,6 +105,23 @@ def _(t):
     start = time.monotonic()
     talk(s, b"anybody there?")
     took(t, "failover", start, ANSWER_MS)
+
+
+@case("connections that rest leave the daemons asleep")
+def _(t):
+    gw = Gateways(t, 1)
+    socks = [gw.net.connect(PORT) for _ in range(IDLE)]
+    for s in socks:
+        talk(s, b"hello")
+    rest()
+    before = [wakes(d) for d in (gw.a, gw.b)]
+    time.sleep(ASLEEP_S)	# what happens meanwhile is the question
+    for d, was in zip((gw.a, gw.b), before):
+        n = wakes(d) - was
+        t.note(f"{d.name}: {n} times awake in {ASLEEP_S} s")
+        check(n <= ASLEEP_S, f"{d.name} was awake {n} times in {ASLEEP_S} s")
+    for s in socks:
+        talk(s, b"hello again")
 
 
 main()
