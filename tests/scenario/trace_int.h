@@ -103,9 +103,10 @@ struct tgroup {
 	    LLC_RKEY_LEN]; /* the keys of the last DELETE RKEY request received */
 	struct texchange exchange;
 	bool no_eyecatcher_in, no_eyecatcher_out;
-	int64_t end_asked_ns; /* DELETE LINK for all came in: what was queued may go until then */
-	bool deleted;         /* DELETE LINK for all went out */
-	bool cdc;             /* a CDC message went by */
+	int64_t end_asked_ns;      /* DELETE LINK for all came in: what was queued may go until then */
+	int64_t lost_told_ns[256]; /* by link number: when a client's word came that the link is lost; 0: never */
+	bool deleted;              /* DELETE LINK for all went out */
+	bool cdc;                  /* a CDC message went by */
 };
 
 void trace_bad(const struct watcher *, const struct tconn *, const char *fmt, ...)

@@ -156,6 +156,16 @@ lost_path(const struct llc_msg *msg)
 	return !msg->delete_link.orderly || msg->delete_link.reason == LLC_DELETE_LOST_PATH;
 }
 
+/* The client's word that the link is lost answers a DELETE LINK of ours (llc_delete.c), which waits for room meanwhile and
+ * goes out all the same: nothing is awaited then. One that the word has caused goes out at once. */
+static bool
+was_answered(const struct watcher *wr, const struct tgroup *g, uint8_t link_num)
+{
+	int64_t told = g->lost_told_ns[link_num], now = wr->t->w->now_ns;
+
+	return is_server(g) && told != 0 && told < now && now < told + wr->t->queued_ns;
+}
+
 /* Which exchange goes on behind this message, sent or received. from_server: who wrote it. */
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
@@ -192,7 +202,8 @@ follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg
 		else if (!req)
 			break; /* the answer to a request about a link that was gone already */
 		else if (from_server)
-			*x = (struct texchange){ EX_DELETE, msg->delete_link.link_num, over, from, until, false };
+			*x = (struct texchange){ was_answered(wr, g, msg->delete_link.link_num) ? EX_NONE : EX_DELETE,
+				msg->delete_link.link_num, over, from, until, false };
 		else if (x->link_num == msg->delete_link.link_num && (x->kind == EX_ADD || lost_path(msg)))
 			x->kind = EX_NONE; /* the client gave it up; for the server's DELETE LINK that is an answer */
 		break;
@@ -250,8 +261,10 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 }
 
 static void
-received(struct tgroup *g, const struct llc_msg *msg, uint8_t over)
+received(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over)
 {
+	if (msg->type == LLC_DELETE_LINK && !msg->response && is_server(g) && lost_path(msg))
+		g->lost_told_ns[msg->delete_link.link_num] = wr->t->w->now_ns;
 	if (msg->type == LLC_TEST_LINK && msg->response && g->test_open[over] > 0)
 		g->test_open[over]--;
 	if ((msg->type == LLC_CONFIRM_RKEY || msg->type == LLC_DELETE_RKEY) && msg->response)
@@ -276,6 +289,6 @@ trace_llc(const struct watcher *wr, const struct smcr_trace *m, struct tgroup *g
 	if (m->sent)
 		sent(wr, g, &msg, m->link);
 	else
-		received(g, &msg, m->link);
+		received(wr, g, &msg, m->link);
 	follow_exchange(wr, g, &msg, m->link, is_server(g) == m->sent);
 }
