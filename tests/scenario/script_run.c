@@ -315,6 +315,7 @@ counter(const struct smcr_counters *c, const char *name, bool *known)
 		C(bytes_replayed),
 		C(failover_validations),
 		C(failover_lost),
+		C(started_over),
 		C(links_added),
 		C(add_link_rejected),
 		C(add_link_failed),
