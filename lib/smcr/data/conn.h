@@ -43,8 +43,8 @@ enum conn_state {
 /* -- the parts -- */
 
 /*
- * Sending (4.5, 4.7): head >= sent >= done, acked. What is behind the later of done and acked is released: its place in the ring may be used again,
- * and it is never written again.
+ * Sending (4.5, 4.7): head >= sent >= done, acked. What is behind the later of done and acked is released: its place in
+ * the ring may be used again, and it is never written again.
  */
 struct conn_tx {
 	struct cursor_space space; /* of the peer's element */

@@ -155,9 +155,10 @@ says_started_over(const struct smcr_conn *conn)
 }
 
 /*
- * With all consumed that was ever sent (a failover goes back, and the peer may have more than it has told), nothing that a lost link
- * could still bring, and no repetition under way that a second loss would make such, the next data go to the start of the peer's element, where memory is warm at both ends: a connection of small messages needs
- * a page of an element of any size.
+ * With all consumed that was ever sent (a failover goes back, and the peer may have more than it has told), nothing that a
+ * lost link could still bring, and no repetition under way that a second loss would make such, the next data go to the
+ * start of the peer's element, where memory is warm at both ends: a connection of small messages needs a page of an
+ * element of any size.
  */
 static void
 start_over(struct smcr_conn *conn)
