@@ -889,17 +889,17 @@ def _run_one(name, fn, timeout, one_worker=None):
     return result
 
 
-def main():
-    """Runs the registered cases; TAP on standard output."""
+def main(**opts):
+    """Runs the registered cases; TAP on standard output. opts: of all of them."""
     signal.signal(signal.SIGTERM, _terminated)
     wanted = os.environ.get("SMCRD_CASE", "")
     cases = [c for c in _cases if wanted in c[0]]
     print(f"1..{len(cases)}")
     failed = 0
     try:
-        for i, (name, fn, timeout, opts) in enumerate(cases, 1):
+        for i, (name, fn, timeout, own) in enumerate(cases, 1):
             start = time.monotonic()
-            result = _run_one(name, fn, timeout, **opts)
+            result = _run_one(name, fn, timeout, **{**own, **opts})
             if result is False:
                 failed += 1
                 print(f"not ok {i} - {name}")

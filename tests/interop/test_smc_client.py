@@ -984,4 +984,4 @@ def subsequent_decline(s, out_of_sync, alive=True):
 
 
 if __name__ == "__main__":
-    main()
+    main(one_worker="its peer has one link group")

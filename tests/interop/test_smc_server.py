@@ -912,4 +912,4 @@ def silent_link(s):
 
 
 if __name__ == "__main__":
-    main()
+    main(one_worker="its peer has one link group")
