@@ -55,10 +55,10 @@ struct flow_half {
 	bool opened; /* smcr_open succeeded */
 	bool established;
 	bool fallback;
-	bool closed;  /* CLOSED or FALLBACK seen and released */
-	bool ended;   /* its TCP legs are closed */
-	bool reset;   /* with RST */
-	bool in_line; /* it fell back as those before it took too long to get their RMBs */
+	bool closed; /* CLOSED or FALLBACK seen and released */
+	bool ended;  /* its TCP legs are closed */
+	bool reset;  /* with RST */
+	bool no_rmb; /* it fell back as those before it took too long to get their RMBs, or there may be no more */
 	enum smcr_reason reason;
 	const char *detail;
 	struct smcr_diag diag;

@@ -519,11 +519,36 @@ stood_in_line(const struct session *s)
 	const struct smcr_counters *now = smcr_counters(s->h->eng);
 	uint64_t ms = (uint64_t)(s->h->w->now_ns - s->heard_ns) / MS, rmbs = now->rmbs_made - s->then.rmbs_made;
 
-	if (half(s)->diag.local != CLC_DIAG_RTOKEN)
-		return half(s)->diag.peer == CLC_DIAG_RTOKEN && s->f->half[s->role != SMCR_SERVER].in_line;
 	/* The engine counts whole ms that are left. */
 	return ms + 1 >= s->h->plan->clc_ms / 4 * 3 && rmbs * s->h->plan->llc_ms > ms &&
 	    now->llc_timeouts == s->then.llc_timeouts && now->rkey_retries == s->then.rkey_retries;
+}
+
+/* A group of this host has as many RMBs as it may. Where they are small, and elements of several sizes are asked for, a client may
+ * have none of the size, though the server has, and has chosen the group for that. */
+static bool
+has_all_rmbs(const struct smcr *eng)
+{
+	uint32_t cnt = 0, group = 0;
+	struct smcr_rmb_info rmb;
+
+	for (uint32_t pos = 0; smcr_rmb_next(eng, &pos, &rmb);) {
+		if (rmb.remote)
+			continue;
+		cnt = rmb.group_id == group ? cnt + 1 : 1;
+		group = rmb.group_id;
+		if (cnt == SMCR_RMBS_PER_GROUP)
+			return true;
+	}
+	return false;
+}
+
+static bool
+came_to_no_rmb(const struct session *s)
+{
+	if (half(s)->diag.local != CLC_DIAG_RTOKEN)
+		return half(s)->diag.peer == CLC_DIAG_RTOKEN && s->f->half[s->role != SMCR_SERVER].no_rmb;
+	return stood_in_line(s) || (s->role == SMCR_CLIENT && has_all_rmbs(s->h->eng));
 }
 
 static void
@@ -537,10 +562,10 @@ fell_back(struct session *s)
 	    h->diag.peer, h->diag.out_of_sync ? " out of sync" : "", h->diag.held_off ? " held off" : "");
 	if (h->diag.local == 0 && h->diag.peer == 0 && !h->diag.held_off && !s->f->hostile)
 		session_fail(s, "flow %u %s falls back without a reason", s->f->nr, side(s));
-	h->in_line = stood_in_line(s);
+	h->no_rmb = came_to_no_rmb(s);
 	/* Resets of applications in two first contacts in a row count against the peer. */
 	if (!plan_may_fall_back(s->h->plan) && !s->f->hostile && !(held_off(h) && plan_aborts(s->h->plan)) &&
-	    !chosen_group_made_room(s) && !h->in_line)
+	    !chosen_group_made_room(s) && !h->no_rmb)
 		session_fail(s, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s", s->f->nr,
 		    side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
 	if (h->established)
