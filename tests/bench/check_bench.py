@@ -16,8 +16,10 @@ import document	# noqa: E402
 import measure	# noqa: E402
 import stats	# noqa: E402
 import table	# noqa: E402
-from harness import PATIENCE, Failure, Server, case, check, equal, main, need, wait_until	# noqa: E402
+from harness import (PATIENCE, Failure, Server, case, check, echo, equal, main, need, recv_exact, unix_connect,
+                     wait_until)	# noqa: E402
 from link import DelayedLink	# noqa: E402
+from programs import HaproxyPair	# noqa: E402
 from ways import Bench	# noqa: E402
 
 BENCH = [sys.executable, os.path.join(HERE, "bench.py")]
@@ -182,6 +184,15 @@ def _(t):
                 "print(time.monotonic() - at)")
         took = min(float(link.a.run([sys.executable, "-c", code, *map(str, link.targets["iperf3"])])) for _ in range(3))
         check(2 * ms / 1000 <= took < 2 * ms / 1000 + 0.02 * PATIENCE, f"{ms} ms each way: a connection takes {took * 1000:.1f} ms")
+
+
+@case("haproxy at a UNIX socket is seen to listen, and serves")
+def _(t):
+    need("haproxy")
+    pair = HaproxyPair(t, {"x": Server(t, echo).at}, unix=True)
+    with unix_connect(pair.at["x"]) as s:
+        s.sendall(b"hello")
+        equal(recv_exact(s, 5), b"hello", "echo")
 
 
 @case("an interrupt keeps what was measured", timeout=90)

@@ -43,8 +43,11 @@ def wait_socket(proc, path):
     def up():
         if not proc.alive():
             raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")
+        # haproxy binds it by another name, which is what the kernel keeps, and renames the file.
+        names = ([path], [f"{path}.{proc.pid}.tmp"])
         with open(f"/proc/{proc.pid}/net/unix") as f:
-            return any(line.split()[7:] == [path] and line.split()[3] == "00010000" for line in f)
+            listens = any(line.split()[7:] in names and line.split()[3] == "00010000" for line in f)
+        return listens and os.path.exists(path)
     wait_until(up, f"{proc.name} listens on {path}", 20)
 
 
