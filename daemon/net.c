@@ -184,6 +184,15 @@ net_tune_idle_middle(int fd, const struct config_keepalive *ka)
 		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->smcr_min_s);
 }
 
+int64_t
+net_rtt_ns(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 ? info.tcpi_rtt * 1000LL : 0;
+}
+
 int
 net_error(int fd)
 {

@@ -30,6 +30,7 @@ middle_describe(
 
 	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
 	devices_describe(devices, &local, o);
+	o->rtt_ns = net_rtt_ns(mid->io.fd);
 	o->remote = middle_identity(peer);
 	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
 }

@@ -186,6 +186,22 @@ def _(t):
         check(2 * ms / 1000 <= took < 2 * ms / 1000 + 0.02 * PATIENCE, f"{ms} ms each way: a connection takes {took * 1000:.1f} ms")
 
 
+@case("over a path with delay the first connection has the window that fits it", timeout=60)
+def _(t):
+    need("iperf3")
+    bench = Bench(t, {}, 1)
+    link = DelayedLink(bench, 5)
+    way, _ = link.smcrd("smcrd")
+    host, port = way.at("iperf3")
+    link.a.spawn([sys.executable, "-c", "import socket, sys, time; s = socket.create_connection((sys.argv[1], int(sys.argv[2]))); "
+                  "time.sleep(1000)", host, str(port)], "client")
+    for d in way.procs:
+        wait_until(lambda d=d: [c["mode"] for c in d.connections()] == ["smcr"], "the connection is on SMC-R")
+        c, = d.connections()
+        # 100 MB/s for 10 ms, and as much again while that is consumed.
+        equal((c["rmbe_bytes"], c["peer_rmbe_bytes"], c["sndbuf_bytes"]), (2 << 20, 2 << 20, 4 << 20), f"sizes at {d.name}")
+
+
 @case("haproxy at a UNIX socket is seen to listen, and serves")
 def _(t):
     need("haproxy")

@@ -45,13 +45,13 @@ UNIT_CASE(hosts_case(tc, 512 * KIB, false));
 START_TEST(what_is_set_holds)
 {
 	smcrds(&a);
-	ck_assert_uint_eq(size_of((struct window_want){ 16 * KIB, MIB }), 16 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0 }), 4 * MIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 16 * KIB, MIB, 40 * MS }), 16 * KIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0, 0 }), 4 * MIB);
 	a.eng.cfg.rmb_bytes_max = 1;
-	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0 }), 4 * MIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0, 0 }), 4 * MIB);
 	/* RFC 7609 has no code for more. */
 	a.lgr.dialect.foreign = true;
-	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0 }), 512 * KIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0, 0 }), 512 * KIB);
 	a.eng.cfg.sndbuf_size = 5000;
 	ck_assert_uint_eq(window_ring_size(ca), 5000);
 }
@@ -80,6 +80,21 @@ START_TEST(the_path_decides)
 	}
 }
 
+/* The first connection of a group is ahead of what its links know; they know better. */
+START_TEST(the_middle_tells_of_the_path_first)
+{
+	smcrds(&a);
+	rtt = -1;
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 50 * 1000 }), 512 * KIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 10 * MS }), 2 * MIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, INT64_MAX }), 4 * MIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 4 * MIB, 50 * 1000 }), 512 * KIB);
+	rtt = 3 * MS;
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 40 * MS }), MIB);
+	rtt = 0;
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 40 * MS }), 512 * KIB);
+}
+
 /* A reader waits for the path where the path is short, too: there it is the processors that are not free. */
 START_TEST(a_need_is_no_more_than_the_path_can_hold)
 {
@@ -96,7 +111,7 @@ START_TEST(a_need_is_no_more_than_the_path_can_hold)
 	smcrds(&a);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rtt = rows[i].rtt_ns;
-		ck_assert_uint_eq(size_of((struct window_want){ 0, rows[i].need }), rows[i].size);
+		ck_assert_uint_eq(size_of((struct window_want){ 0, rows[i].need, 0 }), rows[i].size);
 	}
 }
 
@@ -108,9 +123,9 @@ START_LOOP_TEST(pinned_memory_and_peers_that_do_not_start_over_get_what_others_n
 	a.lgr.dialect.starts_over = _i == 0;
 	a.lgr.dialect.foreign = _i == 2;
 	ck_assert_uint_eq(size_of(ANY), 64 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 16 * KIB }), 64 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 256 * KIB }), 256 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 4 * MIB }), _i == 2 ? 512 * KIB : 4 * MIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 16 * KIB, 0 }), 64 * KIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 256 * KIB, 0 }), 256 * KIB);
+	ck_assert_uint_eq(size_of((struct window_want){ 0, 4 * MIB, 0 }), _i == 2 ? 512 * KIB : 4 * MIB);
 }
 
 START_TEST(elements_shrink_before_memory_is_out)
@@ -153,8 +168,8 @@ START_TEST(a_larger_element_that_is_there_is_taken)
 		rmb_elem_get_from(ca->rmb);
 	ck_assert_ptr_eq(rmb_find_place(&a.lgr, ANY), rmb);
 	/* What is set is meant. */
-	ck_assert_ptr_null(rmb_find_place(&a.lgr, (struct window_want){ 512 * KIB, 0 }));
-	ck_assert_ptr_eq(rmb_find_place(&a.lgr, (struct window_want){ 64 * KIB, 0 }), small);
+	ck_assert_ptr_null(rmb_find_place(&a.lgr, (struct window_want){ 512 * KIB, 0, 0 }));
+	ck_assert_ptr_eq(rmb_find_place(&a.lgr, (struct window_want){ 64 * KIB, 0, 0 }), small);
 }
 
 START_TEST(rings_hold_two_windows_of_the_peer)

@@ -175,7 +175,7 @@ host_conn(struct host *h, uint32_t elem_size, uint32_t cnt)
 
 	ck_assert_ptr_nonnull(conn);
 	host_begin_rdv(h, conn);
-	conn->elem_idx = rmb_elem_get(&h->lgr, (struct window_want){ elem_size, 0 }, &conn->rmb);
+	conn->elem_idx = rmb_elem_get(&h->lgr, (struct window_want){ .elem_size = elem_size }, &conn->rmb);
 	if (conn->elem_idx == 0) {
 		conn->rmb = rmb_new(&h->lgr, elem_size, cnt);
 		ck_assert_ptr_nonnull(conn->rmb);

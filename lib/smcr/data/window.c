@@ -78,13 +78,18 @@ window_ring_room(const struct lgr *lgr)
 
 /* As if memory had no end. */
 static uint32_t
-fitting_elem_size(const struct lgr *lgr, uint32_t need)
+fitting_elem_size(const struct lgr *lgr, struct window_want want)
 {
+	uint32_t need = want.elem_need;
+
 	/* Small messages would walk through pinned pages, or all of an element's, where nobody starts over: there it is as
 	 * large as others like it have needed. */
 	if (window_is_pinned(lgr) || !lgr->dialect.starts_over)
 		return max_u32(WINDOW_SMALL, need);
 	int64_t rtt_ns = path_rtt(lgr);
+	/* The first connection is ahead of the link. */
+	if (rtt_ns < 0 && want.rtt_ns > 0)
+		rtt_ns = want.rtt_ns;
 	/* Readers wait for busy processors as they do for a path. More than the path can hold would but leave the caches. */
 	if (rtt_ns >= 0)
 		need = min_u32(need, size_for_path(rtt_ns, RATE_MAX));
@@ -95,7 +100,7 @@ uint32_t
 window_elem_size(const struct lgr *lgr, struct window_want want, bool *less)
 {
 	uint32_t most = lgr->dialect.foreign ? SMCR_ELEM_RFC_MAX : SMCR_ELEM_MAX;
-	uint32_t fits = min_u32(want.elem_size != 0 ? want.elem_size : fitting_elem_size(lgr, want.elem_need), most);
+	uint32_t fits = min_u32(want.elem_size != 0 ? want.elem_size : fitting_elem_size(lgr, want), most);
 	uint32_t size = fits;
 
 	while (want.elem_size == 0 && size > WINDOW_SMALL &&

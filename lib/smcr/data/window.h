@@ -16,6 +16,7 @@ struct smcr_conn;
 /* What the user of a connection says of its element: struct smcr_open. */
 struct window_want {
 	uint32_t elem_size, elem_need;
+	int64_t rtt_ns;
 };
 
 /* Bytes of the element of such a connection in this group: as its user has set, else as path, devices, peer, history and memory

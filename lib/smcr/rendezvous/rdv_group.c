@@ -27,7 +27,9 @@ rdv_is_smcrd(const struct smcr_conn *conn)
 struct window_want
 rdv_want(const struct smcr_conn *conn)
 {
-	return (struct window_want){ conn->rdv->open.elem_size, conn->rdv->open.elem_need };
+	const struct smcr_open *o = &conn->rdv->open;
+
+	return (struct window_want){ o->elem_size, o->elem_need, o->rtt_ns };
 }
 
 /* For an RMB that is made for it. */
