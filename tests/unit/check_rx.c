@@ -352,6 +352,21 @@ START_TEST(no_update_for_less_than_a_tenth)
 	ck_assert_uint_eq(updates(), 0);
 }
 
+START_TEST(far_away_each_eighth_is_told)
+{
+	ca->rx.far = true;
+	rx(1, 6000, 0, 0, 0);
+	smcr_rx_consume(ca, 2047);
+	ck_assert_uint_eq(updates(), 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 1);
+	smcr_rx_consume(ca, 2047);
+	ck_assert_uint_eq(updates(), 0);
+	smcr_rx_consume(ca, 1);
+	ck_assert_uint_eq(updates(), 1);
+	ck_assert_uint_eq(ca->rx.announced, 4096);
+}
+
 START_TEST(arrival_alone_earns_no_update)
 {
 	rx(1, 8000, 0, 0, 0);

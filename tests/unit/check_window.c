@@ -95,6 +95,20 @@ START_TEST(the_middle_tells_of_the_path_first)
 	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 40 * MS }), 512 * KIB);
 }
 
+START_TEST(far_is_a_millisecond_between_two_smcrd)
+{
+	smcrds(&a);
+	rtt = MS - 1;
+	ck_assert(!window_is_far(&a.lgr));
+	rtt = MS;
+	ck_assert(window_is_far(&a.lgr));
+	a.lgr.dialect.foreign = true;
+	ck_assert(!window_is_far(&a.lgr));
+	a.lgr.dialect.foreign = false;
+	rtt = -1;
+	ck_assert(!window_is_far(&a.lgr));
+}
+
 /* A reader waits for the path where the path is short, too: there it is the processors that are not free. */
 START_TEST(a_need_is_no_more_than_the_path_can_hold)
 {

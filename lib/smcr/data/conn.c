@@ -11,6 +11,7 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 #include "smcr/data/rmb.h"
+#include "smcr/data/window.h"
 #include "smcr/data/failover.h"
 #include "smcr/state/marks.h"
 
@@ -198,6 +199,7 @@ conn_attach(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	list_push(&lgr->conns, &conn->lgr_node);
 	timer_cancel(&conn->eng->timers, &lgr->idle);
 	conn->rx.space = cursor_space(conn->rmb->elem_size, lgr->eye_catcher);
+	conn->rx.far = window_is_far(lgr);
 	rmb_elem_mark(conn->rmb, conn->elem_idx);
 }
 

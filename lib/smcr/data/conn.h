@@ -107,6 +107,7 @@ struct conn_rx {
 	uint16_t seq;              /* of the last CDC received */
 	uint8_t link;              /* number of the link that the peer sends over, 0 = not known yet */
 	int64_t unheard_ns; /* since when that link is deleted, and the peer not heard over another one; 0: it is not */
+	bool far;           /* the path is long (window_is_far) */
 	bool any;           /* a CDC came */
 	bool blocked;       /* B in the peer's last CDC */
 	bool update_req;    /* R in the peer's last CDC */

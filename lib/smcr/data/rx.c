@@ -20,7 +20,8 @@
 
 /*
  * 4.5.1: after consumption the peer is told when it is blocked or has asked; else when its window is below half and
- * what we say wins at least a tenth. Any other message carries the cursor anyway.
+ * what we say wins at least a tenth. Any other message carries the cursor anyway. Far away the word comes late: told of each
+ * half, a writer that TCP paces would have two thirds of its window under way.
  */
 static bool
 update_due(const struct smcr_conn *conn)
@@ -30,6 +31,8 @@ update_due(const struct smcr_conn *conn)
 
 	if (conn->rx.blocked || conn->rx.update_req)
 		return gain > 0;
+	if (conn->rx.far)
+		return gain * 8 >= usable;
 	return window * 2 < usable && gain * 10 >= usable;
 }
 

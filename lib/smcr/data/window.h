@@ -29,5 +29,8 @@ uint64_t window_elem_room(const struct lgr *, bool small);
 /* The same for rings that are not small: of those there may be one for each connection whatever the limits are, so that nobody goes
  * without because somebody else has many. */
 uint64_t window_ring_room(const struct lgr *);
+/* A writer of ours at the other end is so far away that the word of what was consumed should rather go early than with other
+ * words. */
+bool window_is_far(const struct lgr *);
 /* Memory of the group is pinned by a device: its pages stay as they are. */
 bool window_is_pinned(const struct lgr *);
