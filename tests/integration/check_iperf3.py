@@ -37,7 +37,8 @@ def _(t):
     run(t, streams=8, reverse=True)
 
 
-@case("both directions at once")
+@case("both directions at once",
+      one_worker="iperf3 tells its two connections apart by the order in which they come")
 def _(t):
     server = Iperf3(t)
     pair = Pair(t, {"iperf3": (server.host, server.port)})
