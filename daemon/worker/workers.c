@@ -212,7 +212,7 @@ run(void *arg)
 	struct member *m = arg;
 	char name[16];
 
-	(void)snprintf(name, sizeof(name), "worker %u", m->nr + 1);
+	(void)snprintf(name, sizeof(name), "smcrd-worker-%u", m->nr + 1);
 	(void)pthread_setname_np(pthread_self(), name);
 	m->err = loop_run(m->loop);
 	if (m->err != 0)

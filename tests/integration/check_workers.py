@@ -425,7 +425,7 @@ def _(t):
     socks = open_all(pair, 60)
     mine = by_worker(pair.a, socks)
     equal(sorted(mine), [1, 2], "workers that have connections")
-    still = Stopped(t, pair.a, "worker 2")
+    still = Stopped(t, pair.a, "smcrd-worker-2")
     slowest = 0
     for i in range(10):
         for s in mine[1]:
@@ -476,7 +476,7 @@ def _(t):
                 break
         return cnt
     check(heard(1.5) >= 3, "signs of life")
-    still = Stopped(t, pair.a, "worker 2")
+    still = Stopped(t, pair.a, "smcrd-worker-2")
     heard(0.5)	# one may have been under way
     equal(heard(1), 0, "signs of life of a daemon with a worker that stands still")
     still.go()
@@ -494,7 +494,7 @@ def _(t):
             with open(f"/proc/{d.pid}/task/{tid}/status") as f:
                 status = dict(line.split(":\t", 1) for line in f.read().strip().split("\n") if ":\t" in line)
             seen[status["Name"]] = tuple(status[k].strip() for k in ("CapEff", "CapPrm", "NoNewPrivs", "Seccomp"))
-        check({"worker 1", "worker 2", "worker 3"} <= set(seen), f"threads: {sorted(seen)}")
+        check({f"smcrd-worker-{n}" for n in (1, 2, 3)} <= set(seen), f"threads: {sorted(seen)}")
         equal(len(set(seen.values())), 1, f"rights of all threads: {seen}")
 
 

@@ -163,11 +163,11 @@ def _(t):
         for d, other in (scene.gw.both, scene.gw.both[::-1])[:2 if scene.cards != ["a", "b"] else 1]:
             s = scene.exchange(MIB // 4)
             scene.check_links()
-            pid = d.pid
+            threads = net.threads(d.pid)
             d.expect_dead = True
             d.kill()
             scene.gw.all_free(other)
-            net.let_go("qp", "mr", "cq", "pd", pid=pid, who=" of the killed daemon")
+            net.let_go("qp", "mr", "cq", "pd", threads=threads, who=" of the killed daemon")
             said = [x for x in other.log().split("\n") if "link down" in x]
             check(said, f"{name}: daemon {other.name} tells of the link")
             t.note(f"{name}: {d.name} was killed, {other.name}: {said[-1].split('reason=')[-1]}")

@@ -3,6 +3,7 @@ In the guest: two daemons, each with devices of its own side, and what is to be 
 smcrctl says and as the kernel says, and nothing left behind.
 """
 import glob
+import os
 import threading
 
 import rxe
@@ -36,17 +37,19 @@ class Stacks(threading.Thread):
         while not self.over.wait(0.02):
             for d in self.daemons:
                 for path in glob.glob(f"/proc/{d.pid}/task/*/stack"):
-                    self.look(d, path)
+                    self.look(path)
 
-    def look(self, d, path):
+    def look(self, path):
         try:
             with open(path, encoding="ascii") as f:
                 stack = f.read()
+            with open(os.path.join(os.path.dirname(path), "comm"), encoding="ascii") as f:
+                thread = f.read()
         except OSError:		# it has ended
             return
         if "__rxe_cleanup" not in stack:
             return
-        if path.split("/")[4] == str(d.pid):
+        if thread.startswith("smcrd-worker"):
             self.loop += 1
             self.where = stack
         else:

@@ -106,20 +106,23 @@ class Devices:
             return want <= {x["ifname"] for x in rdma(self.t, "link", "show") if x["state"] == "ACTIVE"}
         wait_until(there, f"ports of {', '.join(sorted(want))} are active", 10)
 
-    def resources(self, kind, pid=None):
-        """Queue pairs (qp), memory regions (mr), completion queues (cq), protection domains (pd) of a process, or of all
-        programs: not those of the kernel itself, which has a name there, and no number."""
-        out = []
-        for x in rdma(self.t, "resource", "show", kind):
-            if "pid" in x and (pid is None or x["pid"] == pid):
-                out.append(x)
-        return out
+    @staticmethod
+    def threads(pid):
+        """Of a process that runs: the kernel says of an object which of them has made it."""
+        return {int(tid) for tid in os.listdir(f"/proc/{pid}/task")}
 
-    def let_go(self, *kinds, pid=None, who="", timeout=10):
+    def resources(self, kind, pid=None, threads=None):
+        """Queue pairs (qp), memory regions (mr), completion queues (cq), protection domains (pd) of a process that runs, of
+        threads, or of all programs: not those of the kernel itself, which has a name there, and no number."""
+        if pid is not None:
+            threads = self.threads(pid)
+        return [x for x in rdma(self.t, "resource", "show", kind) if "pid" in x and (threads is None or x["pid"] in threads)]
+
+    def let_go(self, *kinds, pid=None, threads=None, who="", timeout=10):
         """Waits until the kernel has nothing of these kinds any more. What a program gave back, or had when it ended, is
         destroyed by threads, which wait for packets that are under way."""
         for kind in kinds:
-            settles(lambda kind=kind: self.resources(kind, pid), [], f"{kind} left in the kernel{who}", timeout)
+            settles(lambda kind=kind: self.resources(kind, pid, threads), [], f"{kind} left in the kernel{who}", timeout)
 
     def statistics(self, side, i):
         """The device's own counters by name."""
