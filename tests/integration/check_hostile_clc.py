@@ -114,7 +114,8 @@ def join(s, first, last_words):
     return c
 
 
-@scene_case("joins that end in garbage: memory that stays with the group is bounded")
+@scene_case("joins that end in garbage: memory that stays with the group is bounded",
+            one_worker="the limit is each worker's")
 def _(s):
     first = s.connected()
     s.echoes(first)
@@ -129,7 +130,8 @@ def _(s):
     s.bound(s.b, rmb=12 * MIB, groups=16, rss=16 * MIB)
 
 
-@scene_case("joins that fall silent: memory that stays with the group is bounded")
+@scene_case("joins that fall silent: memory that stays with the group is bounded",
+            one_worker="the limit is each worker's")
 def _(s):
     first = s.connected()
     s.echoes(first)
@@ -273,7 +275,8 @@ def _(s):
     s.bound(s.b, connections=12)
 
 
-@scene_case("groups made and broken, one after the other, and resets under load")
+@scene_case("groups made and broken, one after the other, and resets under load",
+            one_worker="the limit is each worker's")
 def _(s):
     rss = []
     for turn in range(120 // SHRINK):

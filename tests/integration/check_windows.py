@@ -53,7 +53,8 @@ def _(t):
         check(d.counters()["started_over"] > 200, f"{d.name}: {d.counters()['started_over']} times")
 
 
-@case("when memory gets short elements shrink, and then TCP takes over; who has some goes on")
+@case("when memory gets short elements shrink, and then TCP takes over; who has some goes on",
+      one_worker="each worker has its part of the limit")
 def _(t):
     little = {"smcr": {"rmb_memory_max": "24M"}}
     pair = pair_of(t, a=little, b=little)
