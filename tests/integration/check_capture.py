@@ -5,7 +5,7 @@ import collections
 import functools
 import socket
 
-from harness import (Pair, Server, Skip, case, check, echo, equal, in_thread, main, need, pattern, recv_exact,
+from harness import (Failure, Pair, Server, Skip, case, check, echo, equal, in_thread, main, need, pattern, recv_exact,
                      same_bytes, set_reset_on_close, wait_until, SHRINK)
 
 
@@ -20,12 +20,17 @@ def guesses_of_others(t):
     return [f"--disable-protocol={name}" for name in sorted(found.difference(ours))]
 
 
+class Undissected(Failure):
+    """tshark passed over a segment, as it does once in some fifty runs, also with the guesses of others switched off: why is not
+    known. What is wrong with the bytes themselves is wrong each time."""
+
+
 class Capture:
     """dumpcap on lo, for this test's address only."""
 
     def __init__(self, t):
         self.t = t
-        self.file = t.path("run.pcap")
+        self.file = t.path(f"run{t.count()}.pcap")
         dumpcap = need("dumpcap")
         need("tshark")
         self.proc = t.spawn([dumpcap, "-q", "-P", "-i", "lo", "-B", "64", "-f", f"tcp and host {t.addr}",
@@ -109,7 +114,8 @@ def check_mpa(t, capture, port):
         opcodes.update(numbers(codes))
     t.note(f"FPDUs by opcode: {dict(opcodes)}; bytes {dict(carried)}")
     equal(len(carried), 2, "one MPA connection, seen both ways")
-    equal(described, carried, "bytes that belong to MPA frames")
+    if described != carried:
+        raise Undissected(f"bytes that belong to MPA frames: got {described}, want {carried}")
     # RDMA Write, Read Request, Read Response, Send with Solicited Event; no other, above all no Terminate.
     equal(set(opcodes), {0, 1, 2, 5}, "opcodes")
     crcs = [line for line in capture.tshark("-Y", "iwarp_mpa", "-V") if "CRC check" in line]
@@ -119,6 +125,17 @@ def check_mpa(t, capture, port):
 
 
 def run(t, **device):
+    for attempts_left in (2, 1, 0):
+        try:
+            return attempt(t, **device)
+        except Undissected as e:
+            t.note(f"{e}; {attempts_left} attempts left")
+            if attempts_left == 0:
+                raise
+    return None
+
+
+def attempt(t, **device):
     capture = Capture(t)
     server = Server(t, echo)
     conf = {"devices": [dict({"type": "siw", "address": t.addr}, **device)]}
