@@ -127,12 +127,12 @@ def check_mpa(t, capture, port):
 def run(t, **device):
     for attempts_left in (2, 1, 0):
         try:
-            return attempt(t, **device)
+            attempt(t, **device)
+            break
         except Undissected as e:
             t.note(f"{e}; {attempts_left} attempts left")
             if attempts_left == 0:
                 raise
-    return None
 
 
 def attempt(t, **device):
