@@ -103,6 +103,12 @@ net_shares_port(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) == 0 && on != 0;
 }
 
+enum net_share
+net_share_of(unsigned nr, unsigned cnt)
+{
+	return cnt == 1 ? NET_ALONE : nr == 0 ? NET_FIRST : NET_BESIDE;
+}
+
 /* Sharing that begins behind bind() keeps a port that somebody else shares out of reach: two daemons would get a part of the
  * connections each, and nobody would be told. */
 static int

@@ -49,6 +49,9 @@ enum net_share {
 	NET_BESIDE, /* sockets for which net_share_port is on; of those with the same address each gets a part of the connections */
 };
 
+/* Of the listener of worker nr, where cnt workers have one each and open them in their order. */
+enum net_share net_share_of(unsigned nr, unsigned cnt);
+
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.
  * SYN/ACKs have SMC-R's option unless it is NULL. */
 int net_listen(const struct sockaddr_storage *, enum net_share, const struct smcopt *);

@@ -19,21 +19,12 @@ struct parcel {
 	struct sockaddr_storage peer;
 };
 
-static struct service *
-find_service(const struct parcel *p)
-{
-	LIST_EACH(struct service, svc, &p->to->pool->services, node)
-		if (svc->settings->cfg.kind == p->kind && strcmp(svc->settings->cfg.name, p->service) == 0)
-			return svc;
-	return NULL;
-}
-
 /* In the thread of the receiver, or when there is none any more. */
 static void
 on_parcel(struct mail *mail)
 {
 	struct parcel *p = CONTAINER_OF(mail, struct parcel, mail);
-	struct service *svc = p->to->pool != NULL ? find_service(p) : NULL;
+	struct service *svc = p->to->pool != NULL ? service_find(p->to->pool, p->kind, p->service) : NULL;
 
 	atomic_fetch_sub(&p->to->under_way, 1);
 	if (svc == NULL && p->to->pool != NULL && p->to != p->from) {

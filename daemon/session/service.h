@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "daemon/lsock.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/elem_need.h"
@@ -54,6 +56,16 @@ struct service {
 	struct admission *admission; /* shared with the other workers */
 	struct service_info ctr;     /* all but cfg */
 };
+
+/* The configured one of that name; NULL: there is none. */
+static inline struct service *
+service_find(const struct session_pool *pool, enum config_kind kind, const char *name)
+{
+	LIST_EACH(struct service, svc, &pool->services, node)
+		if (svc->settings->cfg.kind == kind && strcmp(svc->settings->cfg.name, name) == 0)
+			return svc;
+	return NULL;
+}
 
 /* A configured service without a listener yet; NULL when memory is out. */
 struct service *service_new(struct session_pool *, const struct config_service *);

@@ -38,15 +38,6 @@ struct services_plan {
 };
 
 static struct service *
-find_service(const struct session_pool *pool, const struct config_service *cfg)
-{
-	LIST_EACH(struct service, svc, &pool->services, node)
-		if (svc->settings->cfg.kind == cfg->kind && strcmp(svc->settings->cfg.name, cfg->name) == 0)
-			return svc;
-	return NULL;
-}
-
-static struct service *
 find_listener(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
 	LIST_EACH(struct service, svc, &pool->services, node)
@@ -98,13 +89,13 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 {
 	const struct smcopt *option = peer_rule_wants_option(cfg->peer) ? pool->option : NULL;
 	const struct sockaddr_storage *addr = &cfg->listen;
-	const bool alone = pool->place.cnt == 1;
-	int fd = net_listen(addr, alone ? NET_ALONE : pool->place.nr == 0 ? NET_FIRST : NET_BESIDE, option);
+	const enum net_share share = net_share_of(pool->place.nr, pool->place.cnt);
+	int fd = net_listen(addr, share, option);
 
 	if (fd != -EADDRINUSE || share_port(pool, addr_port(addr), true) == 0)
 		return fd;
 	fd = net_listen(addr, NET_BESIDE, option);
-	if (alone) {
+	if (share == NET_ALONE) {
 		(void)share_port(pool, addr_port(addr), false);
 		if (fd >= 0)
 			net_share_port(fd, false);
@@ -160,7 +151,7 @@ prepare(struct services_plan *p, struct step *st, FILE *err)
 {
 	const struct sockaddr_storage *addr = &st->cfg->listen;
 
-	st->svc = find_service(p->pool, st->cfg);
+	st->svc = service_find(p->pool, st->cfg->kind, st->cfg->name);
 	st->is_new = st->svc == NULL;
 	if (st->is_new)
 		st->svc = service_new(p->pool, st->cfg);
