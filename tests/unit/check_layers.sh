@@ -23,7 +23,7 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..23"
+echo "1..24"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
@@ -32,7 +32,10 @@ check lib/iwarp base/ wire/ iwarp/
 # What devices share; devices do not see each other.
 rnic='base/ wire/ rnic/[a-z_]*\.h'
 check lib/rnic $rnic
-check lib/rnic/siw $rnic iwarp/ rnic/siw/
+# Soft iWARP: what is below DDP sees the device, which does not know which it is.
+siw="$rnic iwarp/ rnic/siw/[a-z_]*\.h"
+check lib/rnic/siw $siw
+check lib/rnic/siw/tcp $siw rnic/siw/tcp/
 check lib/rnic/verbs $rnic rnic/verbs/
 check tests/sim base/ wire/ rnic/rnic.h tests/sim/
 

@@ -2,14 +2,19 @@
 noinst_LTLIBRARIES += lib/libsiw.la
 lib_libsiw_la_SOURCES = \
 	lib/rnic/rnic.h \
-	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h \
+	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h lib/rnic/siw/siw_llp.h \
 	lib/rnic/siw/siw_cm.c \
-	lib/rnic/siw/siw_linger.c \
-	lib/rnic/siw/siw_passive.c \
-	lib/rnic/siw/siw_path.c \
+	lib/rnic/siw/siw_pend.c \
 	lib/rnic/siw/siw_qp.c \
 	lib/rnic/siw/siw_rx.c \
-	lib/rnic/siw/siw_tx.c
+	lib/rnic/siw/siw_tx.c \
+	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \
+	lib/rnic/siw/tcp/siw_tcp_active.c \
+	lib/rnic/siw/tcp/siw_tcp_linger.c \
+	lib/rnic/siw/tcp/siw_tcp_passive.c \
+	lib/rnic/siw/tcp/siw_tcp_path.c \
+	lib/rnic/siw/tcp/siw_tcp_rx.c \
+	lib/rnic/siw/tcp/siw_tcp_tx.c
 lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la
 
 check_UNIT += \

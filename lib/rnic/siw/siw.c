@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/addr.h"
-#include "rnic/siw/siw_int.h"
+#include "rnic/siw/siw_llp.h"
 #include "rnic/wr.h"
 
 #define STAG_BUCKETS 4096
@@ -174,6 +173,7 @@ dev_free(struct siw_dev *dev)
 	stag_table_fini(&dev->stags);
 	timerq_fini(&dev->timers);
 	free(dev->slots);
+	free(dev->llp_dev);
 	free(dev);
 }
 
@@ -199,7 +199,7 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct siw_dev *dev = siw_dev(rdev);
 
-	if (dev->accept_more || dev->ends || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
+	if (dev->unfinished || dev->ends || events_pending(&dev->events) || !list_empty(&dev->rx_list) ||
 	    !list_empty(&dev->tx_list) || !list_empty(&dev->cq_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
@@ -213,11 +213,11 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 
 	dev->dev.now_ns = now_ns;
 	timerq_run(&dev->timers, now_ns);
-	if (dev->accept_more)
-		siw_accept_more(dev);
+	if (dev->unfinished)
+		dev->llp->go_on(dev);
 	list_move_all(&turn, &dev->rx_list);
 	while ((n = list_pop(&turn)) != NULL)
-		siw_rx_turn(CONTAINER_OF(n, struct siw_qp, rx_node));
+		dev->llp->rx_turn(CONTAINER_OF(n, struct siw_qp, rx_node));
 }
 
 static int
@@ -225,6 +225,12 @@ qp_rts(struct rnic_qp *qp)
 {
 	(void)qp;
 	return 0; /* both sides may speak once connected */
+}
+
+static int64_t
+path_rtt(struct rnic_qp *qp)
+{
+	return siw_dev(qp->dev)->llp->path_rtt(siw_qp(qp));
 }
 
 static enum rnic_reach
@@ -244,8 +250,8 @@ dev_end(struct rnic_dev *rdev)
 {
 	struct siw_dev *dev = siw_dev(rdev);
 
-	siw_linger_close_all(dev);
-	siw_listen_close(dev);
+	dev->llp->unlisten(dev);
+	siw_pend_drop_all(dev);
 	dev->ends = true;
 }
 
@@ -266,7 +272,7 @@ static const struct rnic_ops siw_ops = {
 	.post_recv = siw_post_recv,
 	.credits = siw_credits,
 	.peer_depths = siw_peer_depths,
-	.path_rtt = siw_path_rtt,
+	.path_rtt = path_rtt,
 	.fence = siw_fence,
 	.poll = siw_poll,
 	.poll_event = poll_event,
@@ -315,27 +321,13 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	*dev = (struct siw_dev){
 		.dev = { .ops = &siw_ops },
 		.cfg = *cfg,
-		.neg_cfg = {
-			.enhanced = cfg->mpa_rev >= 2,
-			.p2p = true,
-			.rtr = (cfg->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) |
-			    (cfg->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
-			    (cfg->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
-			.crc = cfg->crc,
-			.markers = cfg->markers,
-			.ird = cfg->ird,
-			.ird_max = cfg->ird,
-			.ord = cfg->ord,
-			.ord_min = 1, /* a write is complete when a Read behind it was answered */
-		},
+		.llp = &siw_tcp_llp,
 		.loop = *loop,
 		.rng = rng,
-		.listen_fd = -1,
 	};
 	timerq_init(&dev->timers);
 	list_init(&dev->pending);
 	list_init(&dev->parked);
-	list_init(&dev->lingering);
 	list_init(&dev->rx_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->cq_list);
@@ -343,17 +335,14 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	dev->slots = calloc(1u << SIW_SLOT_BITS, sizeof(*dev->slots));
 	dev->next_slot = rng_below(rng, SIW_MAX_QP);
 	int rc = stag_table_init(&dev->stags, STAG_BUCKETS);
-	if (rc == 0 && (dev->slots == NULL || timerq_reserve(&dev->timers, 1) < 0))
+	if (rc == 0 && dev->slots == NULL)
 		rc = -ENOMEM;
 	if (rc == 0) {
 		iface_learn(&dev->iface, iface_of(&dev->cfg.addr), dev->rng);
-		rc = siw_listen(dev, err);
+		rc = dev->llp->listen(dev, err);
 	}
 	if (rc < 0) {
-		free(dev->stags.buckets);
-		timerq_fini(&dev->timers);
-		free(dev->slots);
-		free(dev);
+		dev_free(dev);
 		return rc;
 	}
 	*out = &dev->dev;

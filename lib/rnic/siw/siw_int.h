@@ -1,24 +1,19 @@
 /*
  * What the files of the soft iWARP device share. siw.c: the device, its
  * memory and its list of calls; siw_qp.c: queue pairs, their requests and
- * completions; siw_cm.c and siw_passive.c: connection set-up; siw_rx.c and
- * siw_tx.c: the established stream; siw_linger.c: sockets whose QP is gone, with
- * something left to send.
+ * completions; siw_cm.c and siw_pend.c: connection set-up; siw_rx.c and
+ * siw_tx.c: the established stream. What is below DDP is behind siw_llp.h.
  */
 #pragma once
 
-#include <sys/socket.h>
-
 #include "base/list.h"
 #include "base/timerq.h"
-#include "iwarp/fpdu.h"
-#include "iwarp/negotiate.h"
 #include "iwarp/stag.h"
 #include "iwarp/stream.h"
-#include "iwarp/txq.h"
 #include "rnic/events.h"
 #include "rnic/fence.h"
 #include "rnic/iface.h"
+#include "rnic/mpa_pdata.h"
 #include "rnic/siw/siw.h"
 
 #define SIW_MAX_INLINE 64
@@ -27,24 +22,20 @@
 #define SIW_MAX_MR (1u << 20)
 #define SIW_SLOT_BITS 12 /* of a QPN: index; the rest is random */
 #define SIW_MAX_QP ((1u << SIW_SLOT_BITS) - 2)
-#define SIW_RX_BUF (256u * 1024) /* staging read; also holds the FPDU that is not complete */
-#define SIW_PLACE_MIN 2048u      /* rest of a Write worth reading straight into place */
-#define SIW_TX_RING (128u * 1024)
 #define SIW_TX_BUDGET (1024u * 1024) /* bytes a QP and turn */
 #define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_credits */
-#define SIW_IOV 256
+#define SIW_COPY_MAX TXQ_COPY_MAX    /* payload that an LLP's put copies */
 #define SIW_PARKED_MAX 64
 #define SIW_PARKED_OF_ONE 32 /* of them, from one address */
 #define SIW_PARKED_MS 1000
-#define SIW_PENDING_MAX 128 /* MPA requests that are being read, parked ones included */
+#define SIW_PENDING_MAX 128 /* peers whose request is not complete, parked ones included */
 #define SIW_NUDGE_MS 100    /* the active side says a second word when nothing was heard after the first */
-#define SIW_LINGER_MAX 64
-#define SIW_LINGER_MS 2000
 
 struct siw_dev {
 	struct rnic_dev dev;
 	struct siw_config cfg;
-	struct neg_config neg_cfg; /* by cfg */
+	const struct siw_llp *llp;
+	void *llp_dev; /* the LLP's */
 	struct rnic_loop loop;
 	struct rng *rng;
 	struct timerq timers;
@@ -56,15 +47,11 @@ struct siw_dev {
 	struct iface iface; /* of our address */
 	struct events events;
 	uint16_t port;
-	int listen_fd;
-	bool accept_more;          /* connections may wait on listen_fd */
-	struct timer accept_timer; /* out of descriptors: accepting pauses */
-	struct list_node pending;  /* siw_pend being read, oldest first */
-	struct list_node parked;   /* siw_pend complete, no QP expects them yet */
+	bool unfinished;          /* the LLP has more to do for the device in the next turn */
+	struct list_node pending; /* siw_pend whose request is not complete, oldest first */
+	struct list_node parked;  /* siw_pend whose request is complete, no QP expects them yet */
 	unsigned pending_cnt;
 	unsigned parked_cnt;
-	struct list_node lingering;
-	unsigned linger_cnt;
 	struct list_node rx_list; /* siw_qp with bytes to read or to decode */
 	struct list_node tx_list; /* siw_qp with something to send */
 	struct list_node cq_list; /* siw_qp with completions */
@@ -101,9 +88,9 @@ struct siw_wr {
 enum siw_state {
 	SIW_IDLE,       /* created */
 	SIW_EXPECTING,  /* passive: the peer may come */
-	SIW_CONNECTING, /* active: TCP */
-	SIW_REQUESTED,  /* active: MPA Reply awaited */
-	SIW_RTR_WAIT,   /* passive: replied, first FPDU awaited */
+	SIW_CONNECTING, /* active: the LLP's connection */
+	SIW_REQUESTED,  /* active: the answer to our request awaited */
+	SIW_RTR_WAIT,   /* passive: answered, the peer's first segment awaited */
 	SIW_RTS,
 	SIW_BROKEN, /* all requests flushed */
 	SIW_CLOSED, /* by qp_disconnect */
@@ -123,26 +110,14 @@ struct siw_qp {
 	uint32_t peer_qpn; /* as the peer's private data says */
 	struct timer connect_timer;
 	struct timer nudge_timer;
-	bool nudge; /* another FPDU is to be sent, whatever it says */
-	struct neg neg;
+	bool nudge;                     /* another segment is to be sent, whatever it says */
+	struct rnic_depths peer_depths; /* as the peer named them */
 	/* stream */
-	int fd;
-	int64_t rtt_ns, rtt_asked_ns; /* siw_path.c */
-	size_t ulpdu_max;             /* of what we send */
+	void *llp; /* the LLP's */
 	struct stream stream;
-	struct fpdu_rx fpdu;
-	uint8_t *rx_buf;
-	size_t rx_off;           /* first byte not decoded */
-	size_t rx_len;           /* bytes in the buffer */
-	bool rx_hup;             /* the peer closed its side: read to the end */
-	bool peer_fin;           /* the end was read */
-	struct span rx_held;     /* a Send that waits for a receive; ptr NULL: none */
-	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
-	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
-	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
-	struct txq txq;
-	bool tx_blocked; /* the socket is full */
-	/* send queue; sq.sent: wholly turned into FPDUs */
+	size_t seg_max;  /* of what we send: largest DDP segment */
+	bool tx_blocked; /* the LLP takes nothing now */
+	/* send queue; sq.sent: wholly turned into segments */
 	struct sendq sq;
 	struct siw_wr *wrs;
 	uint32_t wr_mask;
@@ -208,73 +183,84 @@ void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* Gives RNIC_EV_CREDITS when something that was used up is there again. */
 void siw_credits_changed(struct siw_qp *);
 
+/* -- siw_cm.c: connection set-up, what both sides and all LLPs share -- */
+
+/* Both sides' qp_connect: the passive one only says whom it wants. */
+int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
+int siw_qp_expect(struct rnic_qp *);
+struct rnic_depths siw_peer_depths(const struct rnic_qp *);
+/* RFC 6581 9.1: the depths that the peer named, MPA_DEPTH_NONE for none. */
+void siw_set_peer_depths(struct siw_qp *, uint16_t ird, uint16_t ord);
+/* Our own private data for the peer; with the token where we have to show it, to the one that is asked (NULL: an answer). */
+struct mpa_pdata siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to);
+/* Are these the private data of an answer from the one that was asked? */
+bool siw_is_answer(const struct siw_qp *, const struct mpa_pdata *peer);
+/*
+ * Negotiation is done, the peer's private data are these: the stream may run. ord: negotiated; rtr_send: the first
+ * segment may be an RTR Send (struct stream).
+ */
+void siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer, uint16_t ord, bool rtr_send);
+/* CONNECTED once the stream runs and the user asked for it. */
+void siw_cm_check_connected(struct siw_qp *);
+void siw_cm_connect_timeout(struct timer *);
+
+/* -- siw_pend.c: peers that have come, before a queue pair has them -- */
+
+/* First member of the LLP's own struct. */
+struct siw_pend {
+	struct list_node node;
+	struct siw_dev *dev;
+	struct timer timer;
+	struct rnic_gid from;
+	bool parked;
+	struct mpa_pdata pdata; /* once it is parked or has a queue pair */
+};
+
+/* May this address come? Asked before anything is kept of it. */
+bool siw_may_come(struct siw_dev *, const struct rnic_gid *from);
+/* A peer has come: its request has to be complete within connect_ms. The oldest such one may have to go for it.
+ * 0 or -ENOMEM. */
+int siw_pend_add(struct siw_dev *, struct siw_pend *, const struct rnic_gid *from);
+/* Off all lists; the LLP frees it. */
+void siw_pend_remove(struct siw_pend *);
+/* Its request is complete, with these private data: it goes to the QP that they name, waits for one a little (parked), or is
+ * refused. */
+void siw_pend_dispatch(struct siw_pend *, struct span pdata);
+/* A QP expects its peer, who may be there. */
+void siw_pend_expected(struct siw_qp *);
+void siw_pend_drop_all(struct siw_dev *);
+
 /* -- siw_rx.c -- */
 
-/* Negotiation is done; starts the stream on qp->fd. 0 or a negative errno. */
-int siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer);
-void siw_stream_io(void *qp, int fd, unsigned events);
-/* Hardware wants FPDUs within segments: their size follows the path's. */
-void siw_follow_mss(struct siw_qp *);
-/* The socket gave this error, 0 = end of file. */
-void siw_stream_lost(struct siw_qp *, int err);
-/* One bounded turn of reading and decoding. */
-void siw_rx_turn(struct siw_qp *);
+enum siw_seg {
+	SIW_SEG_TAKEN,
+	SIW_SEG_HELD, /* a Send, and no receive is posted: to be given again when recv_posted() tells */
+	SIW_SEG_END,  /* the queue pair is broken: nothing more is taken */
+};
+
+/* A DDP segment, in its turn. */
+enum siw_seg siw_segment_in(struct siw_qp *, struct span segment);
+/* Something of the peer's was taken: the passive side may speak now, if it had to wait for that. False: the peer is not the claimed
+ * one, and the QP is broken. */
+bool siw_rx_started(struct siw_qp *);
 /* There may be something to read or to decode. */
 void siw_rx_schedule(struct siw_qp *);
+/* A reset came with segments unread: its words when this is a Terminate, or NULL. Nothing else of them may be looked at. */
+const char *siw_terminate_str(struct span segment);
+/* The connection is lost: status RNIC_WC_RETRY_EXC, or REMOTE_ERR when the peer's last words (may be NULL) say why. */
+void siw_stream_lost(struct siw_qp *, const char *why, const char *last_words);
 
 /* -- siw_tx.c -- */
 
 /* Something is to be sent. */
 void siw_tx_schedule(struct siw_qp *);
+/* The LLP takes more again. */
+void siw_tx_unblocked(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
-/* Queues the first FPDU of the active side. */
-void siw_tx_rtr(struct siw_qp *);
+/* Queues the first segment of the active side, of this kind (MPA_RTR_*; 0: none was negotiated). */
+void siw_tx_rtr(struct siw_qp *, unsigned rtr);
 void siw_nudge_timeout(struct timer *);
-/* Of a sendmsg() of what txq_gather() gave. */
-static inline int
-siw_send_flags(const struct txq *q)
-{
-	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
-}
 /* Queues a Terminate: false when it may not be sent. */
 bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
-/* Turns requests into FPDUs as far as there is room. */
+/* Turns requests into segments as far as there is room. */
 void siw_tx_fill(struct siw_qp *);
-
-/* -- siw_cm.c -- */
-
-void siw_tune_socket(int fd);
-struct rnic_depths siw_peer_depths(const struct rnic_qp *);
-
-/* -- the path (siw_path.c) -- */
-
-int64_t siw_path_rtt(struct rnic_qp *);
-/* Encodes `f` with this private data into out: its length, or a negative errno. */
-int siw_frame_encode(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
-/* Sends `f` with our own private data; with the token where we have to show it (to != NULL). The first bytes on a new
- * connection: always taken whole, or it is broken (false). */
-bool siw_send_frame(struct siw_qp *, const struct rnic_remote *to, const struct mpa_frame *f);
-/* CONNECTED once the stream runs and the user asked for it. */
-void siw_cm_check_connected(struct siw_qp *);
-void siw_cm_connect_timeout(struct timer *);
-
-/* Both sides' qp_connect: the passive one only says whom it wants. */
-int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-
-/* -- siw_passive.c -- */
-
-int siw_listen(struct siw_dev *, const char **err);
-void siw_listen_close(struct siw_dev *);
-void siw_accept_more(struct siw_dev *);
-int siw_qp_expect(struct rnic_qp *);
-
-/* -- siw_linger.c -- */
-
-/*
- * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
- * for a while and closes. Nobody else watches the descriptor.
- */
-void siw_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
-/* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
-void siw_linger_qp(struct siw_qp *, int fd);
-void siw_linger_close_all(struct siw_dev *);

@@ -1,16 +1,12 @@
 /* Soft iWARP: queue pairs: their requests, credits and completions, birth and end; see siw_int.h. */
 #include <assert.h>
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/pages.h"
 #include "base/ring.h"
-#include "rnic/siw/siw_int.h"
+#include "rnic/siw/siw_llp.h"
 #include "rnic/wr.h"
 
 #define TIMERS (2 + FENCE_TIMERS) /* of a QP */
@@ -96,7 +92,8 @@ siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 
 	*out = (struct rnic_credits){ 0 };
 	if (qp->state == SIW_RTS && qp->connected)
-		sendq_credits(&qp->sq, qp->sq.head - qp->sq.done + unpolled, qp->sq.bytes + qp->txq.bytes, out);
+		sendq_credits(
+		    &qp->sq, qp->sq.head - qp->sq.done + unpolled, qp->sq.bytes + qp->dev->llp->queued(qp), out);
 }
 
 void
@@ -202,8 +199,8 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		stream_post_recv(
 		    &qp->stream, &(struct stream_recv){ .wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
-	if (n > 0 && qp->rx_held.ptr != NULL)
-		siw_rx_schedule(qp);
+	if (n > 0)
+		qp->dev->llp->recv_posted(qp);
 	return 0;
 }
 
@@ -237,11 +234,10 @@ slot_take(struct siw_dev *dev)
 void
 siw_qp_free(struct siw_qp *qp)
 {
+	qp->dev->llp->qp_fini(qp);
 	stream_fini(&qp->stream);
-	txq_fini(&qp->txq);
 	pages_free(qp->wrs, ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	pages_free(qp->cq, ((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));
-	pages_free(qp->rx_buf, SIW_RX_BUF);
 	free(qp);
 }
 
@@ -261,9 +257,7 @@ qp_alloc_queues(struct siw_qp *qp)
 	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
 	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	qp->cq = pages_alloc(((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));
-	qp->rx_buf = pages_alloc(SIW_RX_BUF);
-	if (qp->wrs == NULL || qp->cq == NULL || qp->rx_buf == NULL || txq_init(&qp->txq, SIW_TX_RING) < 0 ||
-	    stream_init(&qp->stream, &cfg) < 0)
+	if (qp->wrs == NULL || qp->cq == NULL || stream_init(&qp->stream, &cfg) < 0 || qp->dev->llp->qp_init(qp) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -284,7 +278,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 		return -ENOMEM;
 	qp->dev = dev;
 	qp->pd = CONTAINER_OF(pd, struct siw_pd, pd);
-	qp->fd = -1;
+	qp->peer_depths = (struct rnic_depths){ .ird = -1, .ord = -1 };
 	qp->token = attr->token;
 	qp->sq = (struct sendq){ .depth = attr->sq_depth, .bytes_max = SIW_TX_QUEUED };
 	qp->fence = (struct fence){
@@ -356,35 +350,13 @@ siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
 
 /* -- the end -- */
 
-/* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
-static bool
-is_orderly(const struct siw_qp *qp, int fd)
-{
-	int unsent;
-
-	return qp->peer_fin && txq_empty(&qp->txq) && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent == 0;
-}
-
-/* Off the socket and all lists but those of completions and events. */
+/* Off the connection and all lists but those of completions and events. */
 static void
 qp_detach(struct siw_qp *qp, bool last_word)
 {
 	struct siw_dev *dev = qp->dev;
-	const struct linger now = { .l_onoff = 1 };
-	int fd = qp->fd;
 
-	qp->fd = -1;
-	if (fd >= 0) {
-		dev->loop.unwatch(dev->loop.ctx, fd);
-		if (last_word) {
-			siw_linger_qp(qp, fd);
-		} else {
-			/* Reset: what is still on its way must not be placed, nor the peer wait for more. */
-			if (!is_orderly(qp, fd))
-				(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-			close(fd);
-		}
-	}
+	dev->llp->finish(qp, last_word);
 	/* Last: filling the send queue a last time may have armed and listed it again. */
 	timer_cancel(&dev->timers, &qp->connect_timer);
 	timer_cancel(&dev->timers, &qp->nudge_timer);

@@ -1,9 +1,7 @@
 /* Soft iWARP: what is sent on the established stream; see siw_int.h. */
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "rnic/siw/siw_int.h"
+#include "rnic/siw/siw_llp.h"
 
 void
 siw_tx_schedule(struct siw_qp *qp)
@@ -12,17 +10,39 @@ siw_tx_schedule(struct siw_qp *qp)
 		list_push(&qp->dev->tx_list, &qp->tx_node);
 }
 
-static void
-put_bytes(struct siw_qp *qp, struct ddp_hdr h, const void *bytes, size_t len)
+void
+siw_tx_unblocked(struct siw_qp *qp)
 {
-	txq_put(&qp->txq, &h,
-	    &(struct txq_payload){
-	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
+	qp->tx_blocked = false;
+	if (!qp->fence.out)
+		timer_cancel(&qp->dev->timers, &qp->fence.answer_timer);
+	siw_tx_schedule(qp);
+}
+
+static bool
+has_room(const struct siw_qp *qp, size_t payload_len)
+{
+	return qp->dev->llp->room(qp, payload_len);
+}
+
+static void
+put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
+{
+	qp->dev->llp->put(qp, h, payload);
 	qp->dev->stats.fpdus_sent++;
 }
 
+/* These are copied. */
+static void
+put_bytes(struct siw_qp *qp, struct ddp_hdr h, const void *bytes, size_t len)
+{
+	put(qp, &h,
+	    &(struct txq_payload){
+	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
+}
+
 /*
- * A Read that proves all requests turned into FPDUs so far. It asks for the peer's fence bytes; for none as an RTR, or when
+ * A Read that proves all requests turned into segments so far. It asks for the peer's fence bytes; for none as an RTR, or when
  * the peer has named none.
  */
 static void
@@ -80,13 +100,13 @@ static bool
 put_request(struct siw_qp *qp)
 {
 	const struct siw_wr *wr = &qp->wrs[qp->sq.sent & qp->wr_mask];
-	size_t max = qp->ulpdu_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
+	size_t max = qp->seg_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
 	size_t len = wr->len - qp->enc_off < max ? wr->len - qp->enc_off : max;
 	bool last = qp->enc_off + len == wr->len;
 	struct txq_payload p;
 	struct ddp_hdr h;
 
-	if (!txq_room(&qp->txq, len))
+	if (!has_room(qp, len))
 		return false;
 	payload_of(wr, qp->enc_off, len, &p);
 	if (wr->op == RNIC_WR_WRITE)
@@ -94,8 +114,7 @@ put_request(struct siw_qp *qp)
 	else
 		h = stream_untagged_hdr(
 		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, qp->enc_off, last);
-	txq_put(&qp->txq, &h, &p);
-	qp->dev->stats.fpdus_sent++;
+	put(qp, &h, &p);
 	qp->sq.bytes -= len;
 	qp->enc_off += (uint32_t)len;
 	if (last) {
@@ -112,14 +131,14 @@ put_request(struct siw_qp *qp)
 static bool
 put_response(struct siw_qp *qp)
 {
-	size_t max = qp->ulpdu_max - DDP_TAGGED_LEN;
+	size_t max = qp->seg_max - DDP_TAGGED_LEN;
 	struct rdmap_term term;
 	struct ddp_hdr h;
 	struct span from;
 
-	if (max > TXQ_COPY_MAX)
-		max = TXQ_COPY_MAX;
-	if (!txq_room(&qp->txq, max))
+	if (max > SIW_COPY_MAX)
+		max = SIW_COPY_MAX;
+	if (!has_room(qp, max))
 		return false;
 	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
 		siw_qp_break(qp, "the peer reads memory that is gone", RNIC_WC_LOCAL_ERR, &term);
@@ -134,13 +153,13 @@ put_response(struct siw_qp *qp)
 void
 siw_tx_fill(struct siw_qp *qp)
 {
-	while (qp->state == SIW_RTS && txq_room(&qp->txq, RDMAP_READ_LEN)) {
+	while (qp->state == SIW_RTS && has_room(qp, RDMAP_READ_LEN)) {
 		/* Tagged messages may not be mixed: an answer goes between requests, whole. */
 		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
 			if (!put_response(qp))
 				return;
 		} else if (qp->enc_off == 0 && qp->nudge) {
-			/* There are responders that miss a first FPDU which comes while they are about to wait for it: they
+			/* There are responders that miss a first segment which comes while they are about to wait for it: they
 			 * look again when more arrives. */
 			qp->nudge = false;
 			put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, FENCE_EMPTY_STAG, 0, true), NULL, 0);
@@ -156,14 +175,14 @@ siw_tx_fill(struct siw_qp *qp)
 }
 
 void
-siw_tx_rtr(struct siw_qp *qp)
+siw_tx_rtr(struct siw_qp *qp, unsigned rtr)
 {
 	siw_arm(qp->dev, &qp->nudge_timer, SIW_NUDGE_MS);
-	if (qp->neg.res.rtr == MPA_RTR_READ)
+	if (rtr == MPA_RTR_READ)
 		put_read(qp, true);
-	else if (qp->neg.res.rtr == MPA_RTR_SEND)
+	else if (rtr == MPA_RTR_SEND)
 		put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_SEND, 0, true), NULL, 0);
-	else /* also without RTR: the first FPDU has to be ours */
+	else /* also without RTR: the first segment has to be ours */
 		put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, 1, 0, true), NULL, 0);
 }
 
@@ -184,8 +203,8 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	uint8_t body[RDMAP_TERM_MAX];
 	int len = rdmap_term_encode(term, body);
 
-	/* No FPDU may be sent before the initiator's first one: then there is nothing to say. */
-	if (len < 0 || !txq_room(&qp->txq, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
+	/* No segment may be sent before the initiator's first one: then there is nothing to say. */
+	if (len < 0 || !has_room(qp, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
 		return false;
 	put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_TERMINATE, 0, true), body, (size_t)len);
 	qp->dev->stats.terminates_sent++;
@@ -195,36 +214,25 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 static void
 tx_turn(struct siw_qp *qp)
 {
-	struct iovec iov[SIW_IOV];
+	const struct siw_llp *llp = qp->dev->llp;
+	enum siw_push how = SIW_PUSH_SENT;
 	size_t sent = 0;
 
-	if (qp->txq.apart)
-		siw_follow_mss(qp);
-	while (sent < SIW_TX_BUDGET) {
+	llp->push_begin(qp);
+	while (sent < SIW_TX_BUDGET && how == SIW_PUSH_SENT) {
 		siw_tx_fill(qp);
-		if (qp->state != SIW_RTS || txq_empty(&qp->txq))
+		if (qp->state != SIW_RTS || llp->queued(qp) == 0)
 			break;
-		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&qp->txq, iov, SIW_IOV) };
-		ssize_t n = sendmsg(qp->fd, &msg, siw_send_flags(&qp->txq));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN) {
-			/* A peer that takes nothing is as silent as one that does not answer, and there may be no
-			 * room for a Read to find out. */
-			qp->tx_blocked = true;
-			if (!timer_armed(&qp->fence.answer_timer))
-				fence_expect_answer(&qp->fence);
-			break;
-		}
-		if (n < 0) {
-			siw_stream_lost(qp, errno);
-			return;
-		}
-		txq_sent(&qp->txq, (size_t)n);
-		qp->dev->stats.bytes_sent += (size_t)n;
-		sent += (size_t)n;
+		how = llp->push(qp, &sent);
 	}
+	if (how == SIW_PUSH_BLOCKED) {
+		/* A peer that takes nothing is as silent as one that does not answer, and there may be no room for a Read to
+		 * find out. */
+		qp->tx_blocked = true;
+		if (!timer_armed(&qp->fence.answer_timer))
+			fence_expect_answer(&qp->fence);
+	}
+	qp->dev->stats.bytes_sent += sent;
 	if (qp->state != SIW_RTS)
 		return;
 	if (sent >= SIW_TX_BUDGET)

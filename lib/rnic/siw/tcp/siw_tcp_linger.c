@@ -1,10 +1,10 @@
 /*
- * Soft iWARP: sockets whose QP is gone but that have something left to send, a
+ * Soft iWARP, MPA on TCP: sockets whose QP is gone but that have something left to send, a
  * Terminate, a rejecting Reply or the rest of a graceful end. Closing them at
  * once could reset the connection before the peer read it. Bounded in number
  * and time.
  */
-#include "rnic/siw/siw_int.h"
+#include "rnic/siw/tcp/siw_tcp.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define BYTES_MAX (1024u * 1024) /* kept for a socket that does not take them now */
+#define LINGER_MAX 64
+#define LINGER_MS 2000
 
 struct siw_linger {
 	struct list_node node;
@@ -35,7 +37,7 @@ linger_free(struct siw_linger *l)
 	dev->loop.unwatch(dev->loop.ctx, l->fd);
 	close(l->fd);
 	list_remove(&l->node);
-	dev->linger_cnt--;
+	siw_tcp_dev(dev)->linger_cnt--;
 	free(l->buf);
 	free(l);
 }
@@ -92,7 +94,7 @@ linger_new(struct siw_dev *dev, int fd)
 {
 	struct siw_linger *l;
 
-	if (dev->linger_cnt >= SIW_LINGER_MAX) {
+	if (siw_tcp_dev(dev)->linger_cnt >= LINGER_MAX) {
 		dev->stats.linger_refused++;
 		return NULL;
 	}
@@ -106,8 +108,8 @@ linger_new(struct siw_dev *dev, int fd)
 	l->fd = fd;
 	timer_init(&l->timer, linger_timeout);
 	list_init(&l->node);
-	list_push(&dev->lingering, &l->node);
-	dev->linger_cnt++;
+	list_push(&siw_tcp_dev(dev)->lingering, &l->node);
+	siw_tcp_dev(dev)->linger_cnt++;
 	return l;
 }
 
@@ -136,7 +138,7 @@ linger_start(struct siw_linger *l)
 {
 	struct siw_dev *dev = l->dev;
 
-	siw_arm(dev, &l->timer, SIW_LINGER_MS);
+	siw_arm(dev, &l->timer, LINGER_MS);
 	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0)
 		linger_free(l);
 	else
@@ -144,7 +146,7 @@ linger_start(struct siw_linger *l)
 }
 
 void
-siw_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
+siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 {
 	struct siw_linger *l = linger_new(dev, fd);
 
@@ -159,20 +161,20 @@ siw_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 }
 
 void
-siw_linger_qp(struct siw_qp *qp, int fd)
+siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 {
 	struct siw_linger *l = linger_new(qp->dev, fd);
-	struct txq *q = &qp->txq;
-	struct iovec iov[SIW_IOV];
+	struct txq *q = &siw_tcp(qp)->txq;
+	struct iovec iov[TCP_IOV];
 
 	if (l == NULL) {
 		close(fd);
 		return;
 	}
 	for (siw_tx_fill(qp); !txq_empty(q); siw_tx_fill(qp)) {
-		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, SIW_IOV) };
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, TCP_IOV) };
 		/* To the socket while it can, then all goes into the buffer. */
-		ssize_t n = l->len == 0 ? sendmsg(fd, &msg, siw_send_flags(q)) : -1;
+		ssize_t n = l->len == 0 ? sendmsg(fd, &msg, siw_tcp_send_flags(q)) : -1;
 
 		if (n < 0) {
 			if ((l->len == 0 && errno != EAGAIN && errno != EINTR) ||
@@ -188,8 +190,8 @@ siw_linger_qp(struct siw_qp *qp, int fd)
 }
 
 void
-siw_linger_close_all(struct siw_dev *dev)
+siw_tcp_linger_end(struct siw_dev *dev)
 {
-	LIST_EACH(struct siw_linger, l, &dev->lingering, node)
+	LIST_EACH(struct siw_linger, l, &siw_tcp_dev(dev)->lingering, node)
 		linger_free(l);
 }

@@ -1,0 +1,137 @@
+/*
+ * Soft iWARP: peers that have come, before a queue pair has them; see
+ * siw_int.h. A request goes to the QP that its private data name, waits for one a
+ * little (parked), or is refused. Bounded in number and time; the slow ones are the
+ * first to go.
+ */
+#include <errno.h>
+
+#include "base/addr.h"
+#include "rnic/siw/siw_llp.h"
+
+bool
+siw_may_come(struct siw_dev *dev, const struct rnic_gid *from)
+{
+	if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, from))
+		return true;
+	dev->stats.mpa_refused_address++;
+	return false;
+}
+
+/* Refuses a request before any QP had a say. */
+static void
+pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
+{
+	if (verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY)
+		p->dev->stats.mpa_refused_parked++;
+	else
+		p->dev->stats.mpa_refused_token++;
+	p->dev->llp->pend_refuse(p, verdict);
+}
+
+static void
+pend_timeout(struct timer *t)
+{
+	struct siw_pend *p = CONTAINER_OF(t, struct siw_pend, timer);
+
+	if (p->parked) {
+		pend_refuse(p, MPA_NOT_EXPECTED);
+	} else {
+		p->dev->stats.mpa_bad++;
+		p->dev->llp->pend_drop(p);
+	}
+}
+
+int
+siw_pend_add(struct siw_dev *dev, struct siw_pend *p, const struct rnic_gid *from)
+{
+	/* A place for the newcomer: slow ones are the last to have a claim. */
+	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
+		dev->stats.mpa_bad++;
+		dev->llp->pend_drop(LIST_FIRST(struct siw_pend, &dev->pending, node));
+	}
+	if (timerq_reserve(&dev->timers, 1) < 0)
+		return -ENOMEM;
+	p->dev = dev;
+	p->from = *from;
+	timer_init(&p->timer, pend_timeout);
+	list_init(&p->node);
+	list_push(&dev->pending, &p->node);
+	dev->pending_cnt++;
+	siw_arm(dev, &p->timer, dev->cfg.connect_ms);
+	return 0;
+}
+
+void
+siw_pend_remove(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+
+	timer_cancel(&dev->timers, &p->timer);
+	timerq_unreserve(&dev->timers, 1);
+	list_remove(&p->node);
+	dev->pending_cnt--;
+	dev->parked_cnt -= p->parked;
+}
+
+static void
+pend_park(struct siw_pend *p)
+{
+	struct siw_dev *dev = p->dev;
+	unsigned of_source = 0, bits = addr_source_bits(p->from.b);
+
+	LIST_EACH(struct siw_pend, other, &dev->parked, node)
+		of_source += addr_same_prefix(other->from.b, p->from.b, bits);
+	if (dev->parked_cnt >= SIW_PARKED_MAX || of_source >= SIW_PARKED_OF_ONE) {
+		pend_refuse(p, MPA_BUSY);
+		return;
+	}
+	p->parked = true;
+	dev->parked_cnt++;
+	list_remove(&p->node);
+	list_push(&dev->parked, &p->node);
+	siw_arm(dev, &p->timer, SIW_PARKED_MS);
+}
+
+/* Finds the QP that is meant. */
+static void
+pend_route(struct siw_pend *p)
+{
+	struct siw_qp *qp = siw_qp_find(p->dev, p->pdata.qpn);
+
+	if (qp != NULL && (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token))
+		pend_refuse(p, MPA_BAD_TOKEN);
+	else if (qp == NULL || qp->state == SIW_IDLE)
+		pend_park(p);
+	else if (qp->state != SIW_EXPECTING)
+		pend_refuse(p, qp->state >= SIW_BROKEN ? MPA_GONE : MPA_USED);
+	else
+		p->dev->llp->pend_adopt(p, qp);
+}
+
+void
+siw_pend_dispatch(struct siw_pend *p, struct span pdata)
+{
+	/* A peer without receives could never be sent anything. */
+	if (mpa_pdata_decode(pdata, &p->pdata) < 0 || p->pdata.recv_depth == 0)
+		pend_refuse(p, MPA_STRANGER);
+	else
+		pend_route(p);
+}
+
+void
+siw_pend_expected(struct siw_qp *qp)
+{
+	LIST_EACH(struct siw_pend, p, &qp->dev->parked, node)
+		if (qp->state == SIW_EXPECTING && p->pdata.qpn == qp->qp.qpn)
+			pend_route(p);
+}
+
+void
+siw_pend_drop_all(struct siw_dev *dev)
+{
+	LIST_EACH(struct siw_pend, p, &dev->pending, node)
+		dev->llp->pend_drop(p);
+	LIST_EACH(struct siw_pend, p, &dev->parked, node)
+		dev->llp->pend_drop(p);
+}

@@ -1,0 +1,124 @@
+/*
+ * MPA on TCP as a soft iWARP device's LLP (siw_llp.h; RFC 5044, RFC 6581): what its files share. siw_tcp.c: the
+ * table, birth and end of a connection; siw_tcp_active.c and siw_tcp_passive.c: start-up; siw_tcp_rx.c and siw_tcp_tx.c: FPDUs;
+ * siw_tcp_linger.c: sockets whose QP is gone, with something left to send; siw_tcp_path.c: the path, as the kernel sees it.
+ */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "iwarp/fpdu.h"
+#include "iwarp/negotiate.h"
+#include "rnic/siw/siw_llp.h"
+
+#define TCP_RX_BUF (256u * 1024) /* staging read; also holds the FPDU that is not complete */
+#define TCP_IOV 256              /* pieces of one write */
+
+/* The device's part. */
+struct siw_tcp_dev {
+	struct siw_dev *dev;
+	struct neg_config neg_cfg; /* by the device's configuration */
+	int listen_fd;
+	struct timer accept_timer; /* out of descriptors: accepting pauses */
+	struct list_node lingering;
+	unsigned linger_cnt;
+};
+
+/* A queue pair's part. */
+struct siw_tcp {
+	int fd; /* -1: none, or no more */
+	struct neg neg;
+	int64_t rtt_ns, rtt_asked_ns; /* siw_tcp_path.c */
+	/* receiving */
+	struct fpdu_rx fpdu;
+	uint8_t *rx_buf;
+	size_t rx_off;           /* first byte not decoded */
+	size_t rx_len;           /* bytes in the buffer */
+	bool rx_hup;             /* the peer closed its side: read to the end */
+	bool peer_fin;           /* the end was read */
+	struct span rx_held;     /* a Send that waits for a receive; ptr NULL: none */
+	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
+	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
+	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
+	/* sending */
+	struct txq txq;
+};
+
+static inline struct siw_tcp_dev *
+siw_tcp_dev(const struct siw_dev *dev)
+{
+	return dev->llp_dev;
+}
+
+static inline struct siw_tcp *
+siw_tcp(const struct siw_qp *qp)
+{
+	return qp->llp;
+}
+
+/* -- siw_tcp.c -- */
+
+void siw_tcp_tune(int fd);
+/* Encodes `f` with this private data into out: its length, or a negative errno. */
+int siw_tcp_frame(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
+/* Sends `f` with our own private data, to the one that is asked (NULL: an answer). The first bytes on a new connection: always taken whole,
+ * or it is broken (false). */
+bool siw_tcp_send_frame(struct siw_qp *, const struct rnic_remote *to, const struct mpa_frame *f);
+/* Negotiation is done; starts the stream on the connection. 0 or a negative errno. */
+int siw_tcp_start(struct siw_qp *, const struct mpa_pdata *peer);
+/* The socket gave this error, 0 = end of file. */
+void siw_tcp_lost(struct siw_qp *, int err);
+
+/* -- siw_tcp_active.c -- */
+
+int siw_tcp_connect(struct siw_qp *);
+
+/* -- siw_tcp_passive.c -- */
+
+int siw_tcp_listen(struct siw_dev *, const char **err);
+void siw_tcp_unlisten(struct siw_dev *);
+void siw_tcp_accept(struct siw_dev *);
+void siw_tcp_pend_adopt(struct siw_pend *, struct siw_qp *);
+void siw_tcp_pend_refuse(struct siw_pend *, enum mpa_verdict);
+void siw_tcp_pend_drop(struct siw_pend *);
+
+/* -- siw_tcp_rx.c -- */
+
+void siw_tcp_stream_io(void *qp, int fd, unsigned events);
+void siw_tcp_rx_turn(struct siw_qp *);
+/* What a reset left unread is not placed: the peer may have moved on to another link, and written newer bytes there. But a
+ * Terminate among it says why the peer reset the connection: its words, or NULL. */
+const char *siw_tcp_last_words(struct siw_qp *);
+
+/* -- siw_tcp_tx.c -- */
+
+/* Hardware wants FPDUs within segments: their size follows the path's. */
+void siw_tcp_follow_mss(struct siw_qp *);
+/* seg_max as near to this as it can be. */
+void siw_tcp_set_seg_max(struct siw_qp *, size_t max);
+bool siw_tcp_room(const struct siw_qp *, size_t payload_len);
+void siw_tcp_put(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
+size_t siw_tcp_queued(const struct siw_qp *);
+void siw_tcp_push_begin(struct siw_qp *);
+enum siw_push siw_tcp_push(struct siw_qp *, size_t *sent);
+/* Of a sendmsg() of what txq_gather() gave. */
+static inline int
+siw_tcp_send_flags(const struct txq *q)
+{
+	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
+}
+
+/* -- siw_tcp_linger.c -- */
+
+/*
+ * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
+ * for a while and closes. Nobody else watches the descriptor.
+ */
+void siw_tcp_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
+/* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
+void siw_tcp_linger_qp(struct siw_qp *, int fd);
+void siw_tcp_linger_end(struct siw_dev *);
+
+/* -- siw_tcp_path.c -- */
+
+int64_t siw_tcp_path_rtt(struct siw_qp *);

@@ -1,0 +1,300 @@
+/*
+ * Soft iWARP, MPA on TCP: the passive side of connection set-up (RFC 5044,
+ * RFC 6581); see siw_tcp.h. A request is read on its own; siw_pend.c finds its QP.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "rnic/siw/tcp/siw_tcp.h"
+
+#define ACCEPT_BUDGET 64
+#define LISTEN_BACKLOG 256
+#define ACCEPT_RETRY_MS 100
+
+/* A connection whose MPA Request is being read, or waits for its QP. */
+struct tcp_pend {
+	struct siw_pend pend;
+	int fd;
+	size_t len;
+	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
+	struct mpa_frame frame;
+};
+
+/* -- requests -- */
+
+static struct tcp_pend *
+tcp_pend(struct siw_pend *p)
+{
+	return CONTAINER_OF(p, struct tcp_pend, pend);
+}
+
+/* Frees all but the descriptor, which is returned. */
+static int
+pend_free(struct tcp_pend *t)
+{
+	struct siw_dev *dev = t->pend.dev;
+	int fd = t->fd;
+
+	dev->loop.unwatch(dev->loop.ctx, fd);
+	siw_pend_remove(&t->pend);
+	free(t);
+	return fd;
+}
+
+void
+siw_tcp_pend_drop(struct siw_pend *p)
+{
+	close(pend_free(tcp_pend(p)));
+}
+
+/* Sends the Reply `f` with our verdict and closes. */
+static void
+pend_reject(struct siw_pend *p, const struct mpa_frame *f, enum mpa_verdict verdict)
+{
+	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
+	struct siw_dev *dev = p->dev;
+	uint8_t out[MPA_FRAME_MAX];
+	int fd = pend_free(tcp_pend(p)), len = siw_tcp_frame(*f, &d, out);
+
+	if (len > 0)
+		siw_tcp_linger_bytes(dev, fd, out, (size_t)len);
+	else
+		close(fd);
+}
+
+void
+siw_tcp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
+{
+	struct mpa_frame f;
+
+	neg_refuse(&siw_tcp_dev(p->dev)->neg_cfg, &tcp_pend(p)->frame, &f);
+	pend_reject(p, &f, verdict);
+}
+
+/* The QP takes over the descriptor and answers. */
+void
+siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
+{
+	const struct mpa_pdata peer = p->pdata;
+	struct siw_tcp *t = siw_tcp(qp);
+	struct mpa_frame f;
+	enum neg_state outcome;
+
+	neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
+	outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
+	siw_set_peer_depths(qp, t->neg.res.peer_ird, t->neg.res.peer_ord);
+	if (outcome != NEG_CHECKED) {
+		if (outcome == NEG_REJECTED)
+			pend_reject(p, &f, MPA_READ_DEPTH);
+		else
+			siw_tcp_pend_drop(p);
+		siw_qp_break(qp, t->neg.why, RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	neg_accept(&t->neg, &f);
+	t->fd = pend_free(tcp_pend(p));
+	qp->peer_qpn = peer.from_qpn;
+	siw_qp_set_state(qp, SIW_RTR_WAIT);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+	if (!siw_tcp_send_frame(qp, NULL, &f) || siw_tcp_start(qp, &peer) < 0)
+		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
+}
+
+static void
+pend_io(void *arg, int fd, unsigned events)
+{
+	struct tcp_pend *t = arg;
+	struct siw_pend *p = &t->pend;
+	ssize_t n = recv(fd, t->buf + t->len, sizeof(t->buf) - t->len, MSG_DONTWAIT);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0 && !p->parked) {
+		t->len += (size_t)n;
+		int used = mpa_frame_decode((struct span){ .ptr = t->buf, .len = t->len }, MPA_REQUEST, &t->frame);
+
+		if (used == 0)
+			return;
+		if (used > 0 && (size_t)used == t->len && t->frame.rev >= 1 && t->frame.rev <= 2) {
+			siw_pend_dispatch(p, t->frame.pd);
+			return;
+		}
+	}
+	/* The request is malformed, the peer talks before it was answered, or it is gone: a parked one may go. */
+	p->dev->stats.mpa_bad += n > 0 || !p->parked;
+	siw_tcp_pend_drop(p);
+}
+
+/* A connection to our MPA port. */
+static void
+accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	struct rnic_gid gid;
+	struct tcp_pend *t;
+
+	addr_to_v6(from, gid.b);
+	if (!siw_may_come(dev, &gid)) {
+		/* No TIME_WAIT for strangers. */
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(fd);
+		return;
+	}
+	t = calloc(1, sizeof(*t));
+	if (t == NULL || siw_pend_add(dev, &t->pend, &gid) < 0) {
+		dev->stats.no_memory++;
+		free(t);
+		close(fd);
+		return;
+	}
+	t->fd = fd;
+	siw_tcp_tune(fd);
+	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, t) < 0)
+		siw_tcp_pend_drop(&t->pend);
+}
+
+/* -- listening -- */
+
+void
+siw_tcp_accept(struct siw_dev *dev)
+{
+	struct siw_tcp_dev *t = siw_tcp_dev(dev);
+
+	dev->unfinished = false;
+	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
+		struct sockaddr_storage from = { 0 };
+		socklen_t len = sizeof(from);
+		int fd = accept4(t->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			accepted(dev, fd, &from);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return;
+		if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO)
+			continue;
+		/* Out of descriptors or memory: the connection stays in the queue, nothing will wake us. */
+		dev->stats.accept_pauses++;
+		siw_arm(dev, &t->accept_timer, ACCEPT_RETRY_MS);
+		return;
+	}
+	dev->unfinished = true;
+}
+
+static void
+accept_retry(struct timer *t)
+{
+	siw_tcp_accept(CONTAINER_OF(t, struct siw_tcp_dev, accept_timer)->dev);
+}
+
+static void
+listen_io(void *arg, int fd, unsigned events)
+{
+	struct siw_dev *dev = arg;
+
+	(void)fd;
+	(void)events;
+	siw_tcp_accept(dev);
+}
+
+/* A socket that listens on this port, or a negative errno. */
+static int
+listen_on(const struct siw_config *cfg, uint16_t port)
+{
+	struct sockaddr_storage ss = cfg->addr;
+	const int on = 1;
+	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	/* Of a range, a port in TIME_WAIT is as good as another. */
+	if (port != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	addr_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/* Listens on the first free port of the range. 0 or a negative errno. */
+static int
+listen_in_range(struct siw_dev *dev, const char **err)
+{
+	struct siw_tcp_dev *t = siw_tcp_dev(dev);
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	uint32_t port = dev->cfg.port_min;
+	int rc;
+
+	do
+		rc = listen_on(&dev->cfg, (uint16_t)port);
+	while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
+	if (rc < 0) {
+		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
+		return rc;
+	}
+	t->listen_fd = rc;
+	(void)getsockname(rc, (struct sockaddr *)&ss, &len);
+	dev->port = addr_port(&ss);
+	rc = dev->loop.watch(dev->loop.ctx, t->listen_fd, listen_io, dev);
+	if (rc < 0) {
+		*err = "event loop";
+		close(t->listen_fd);
+		t->listen_fd = -1;
+	}
+	return rc;
+}
+
+int
+siw_tcp_listen(struct siw_dev *dev, const char **err)
+{
+	const struct siw_config *cfg = &dev->cfg;
+	struct siw_tcp_dev *t = dev->llp_dev = calloc(1, sizeof(*t));
+
+	if (t == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		*err = "memory";
+		return -ENOMEM;
+	}
+	*t = (struct siw_tcp_dev){
+		.dev = dev,
+		.neg_cfg = {
+			.enhanced = cfg->mpa_rev >= 2,
+			.p2p = true,
+			.rtr = (cfg->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) |
+			    (cfg->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
+			    (cfg->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
+			.crc = cfg->crc,
+			.markers = cfg->markers,
+			.ird = cfg->ird,
+			.ird_max = cfg->ird,
+			.ord = cfg->ord,
+			.ord_min = 1, /* a write is complete when a Read behind it was answered */
+		},
+		.listen_fd = -1,
+	};
+	timer_init(&t->accept_timer, accept_retry);
+	list_init(&t->lingering);
+	return listen_in_range(dev, err);
+}
+
+void
+siw_tcp_unlisten(struct siw_dev *dev)
+{
+	struct siw_tcp_dev *t = siw_tcp_dev(dev);
+
+	siw_tcp_linger_end(dev);
+	timer_cancel(&dev->timers, &t->accept_timer);
+	if (t->listen_fd < 0)
+		return;
+	dev->loop.unwatch(dev->loop.ctx, t->listen_fd);
+	close(t->listen_fd);
+	t->listen_fd = -1;
+}

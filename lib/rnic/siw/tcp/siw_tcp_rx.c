@@ -1,0 +1,228 @@
+/* Soft iWARP, MPA on TCP: FPDUs that arrive; see siw_tcp.h. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "rnic/siw/tcp/siw_tcp.h"
+
+#define PLACE_MIN 2048u   /* rest of a Write worth reading straight into place */
+#define REST_READS_MAX 32 /* what a socket holds is bounded; this is for one whose peer goes on sending */
+
+/* False: stop decoding. */
+static bool
+rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
+{
+	enum siw_seg how = siw_segment_in(qp, ulpdu);
+
+	if (how == SIW_SEG_HELD)
+		siw_tcp(qp)->rx_held = ulpdu;
+	return how == SIW_SEG_TAKEN;
+}
+
+/*
+ * CRC and markers off: when the FPDU that is not complete is a large Write,
+ * what is there of it is placed, and the rest will be read into place.
+ */
+static bool
+rx_begin_place(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	const uint8_t *buf = t->rx_buf + t->rx_off;
+	size_t have = t->rx_len - t->rx_off;
+	struct ddp_hdr h;
+	uint8_t *at;
+
+	if (t->fpdu.crc || t->fpdu.markers || have < MPA_LEN_LEN + DDP_TAGGED_LEN)
+		return false;
+	int len = fpdu_rx_peek(buf);
+
+	have -= MPA_LEN_LEN;
+	if (len < DDP_TAGGED_LEN || (size_t)len < have + PLACE_MIN ||
+	    ddp_decode((struct span){ .ptr = buf + MPA_LEN_LEN, .len = have }, &h) != DDP_TAGGED_LEN ||
+	    !stream_place_early(&qp->stream, &h, (size_t)len - DDP_TAGGED_LEN, &at))
+		return false; /* the usual way finds what is wrong */
+	have -= DDP_TAGGED_LEN;
+	memcpy(at, buf + MPA_LEN_LEN + DDP_TAGGED_LEN, have);
+	h.to += have;
+	t->rx_place = h;
+	t->rx_place_len = (size_t)len - DDP_TAGGED_LEN - have;
+	t->rx_place_tail = mpa_pad((size_t)len) + MPA_CRC_LEN;
+	t->rx_off = t->rx_len = 0;
+	return true;
+}
+
+/* Used bytes go, the rest moves to the beginning of the buffer. */
+static void
+rx_compact(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	t->rx_len -= t->rx_off;
+	if (t->rx_off > 0 && t->rx_len > 0)
+		memmove(t->rx_buf, t->rx_buf + t->rx_off, t->rx_len);
+	t->rx_off = 0;
+}
+
+/* Decodes what is in the buffer. False: broken, or stalled. */
+static bool
+rx_decode(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	struct span ulpdu;
+	size_t need;
+
+	while (t->rx_off < t->rx_len) {
+		ssize_t used = fpdu_rx_next(&t->fpdu, t->rx_buf + t->rx_off, t->rx_len - t->rx_off, &ulpdu, &need);
+
+		if (used < 0) {
+			bool crc = used == FPDU_BAD_CRC;
+			struct rdmap_term term;
+
+			qp->dev->stats.crc_errors += crc;
+			stream_fail_llp(&qp->stream, (uint8_t)-used, &term);
+			siw_qp_break(
+			    qp, crc ? "CRC error" : "the peer's FPDU framing is broken", RNIC_WC_LOCAL_ERR, &term);
+			return false;
+		}
+		if (used == 0 && rx_begin_place(qp))
+			return true;
+		if (used == 0)
+			break;
+		t->rx_off += (size_t)used;
+		qp->dev->stats.fpdus_received++;
+		if (!rx_ulpdu(qp, ulpdu))
+			return false;
+	}
+	rx_compact(qp);
+	return true;
+}
+
+/* n bytes were read: into place first, then into the buffer. */
+static void
+rx_took(struct siw_qp *qp, size_t n)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	size_t placed = n < t->rx_place_len ? n : t->rx_place_len;
+
+	qp->dev->stats.bytes_received += n;
+	t->rx_place.to += placed;
+	t->rx_place_len -= placed;
+	t->rx_len += n - placed;
+	if (t->rx_place_len > 0 || t->rx_len < t->rx_place_tail)
+		return;
+	if (t->rx_place_tail > 0) {
+		/* A Write is all there; what follows it is in the buffer. */
+		t->rx_off = t->rx_place_tail;
+		t->rx_place_tail = 0;
+		stream_placed(&qp->stream);
+		qp->dev->stats.fpdus_received++;
+		if (!siw_rx_started(qp))
+			return;
+	}
+	(void)rx_decode(qp);
+}
+
+const char *
+siw_tcp_last_words(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	/* Of a Write that was read straight into place: its rest comes first. */
+	size_t skip = t->rx_place_len + t->rx_place_tail;
+	unsigned reads = 0;
+	const char *why;
+
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return NULL;
+	for (;;) {
+		size_t have = t->rx_len - t->rx_off, skipped = skip < have ? skip : have, need;
+		struct span ulpdu;
+		ssize_t n = 0;
+
+		t->rx_off += skipped;
+		skip -= skipped;
+		if (skip == 0)
+			n = fpdu_rx_next(&t->fpdu, t->rx_buf + t->rx_off, have - skipped, &ulpdu, &need);
+		if (n < 0)
+			return NULL; /* where FPDUs begin is no longer known */
+		if (n > 0) {
+			why = siw_terminate_str(ulpdu);
+			if (why != NULL)
+				return why;
+			t->rx_off += (size_t)n;
+			continue;
+		}
+		rx_compact(qp);
+		n = recv(t->fd, t->rx_buf + t->rx_len, TCP_RX_BUF - t->rx_len, MSG_DONTWAIT);
+		if (n <= 0 || ++reads >= REST_READS_MAX)
+			return NULL;
+		t->rx_len += (size_t)n;
+	}
+}
+
+void
+siw_tcp_rx_turn(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	struct span held = t->rx_held;
+	uint8_t *at = NULL;
+
+	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
+		return;
+	if (held.ptr != NULL) {
+		if (stream_recv_cnt(&qp->stream) == 0)
+			return;
+		t->rx_held.ptr = NULL;
+		if (!rx_ulpdu(qp, held) || !rx_decode(qp))
+			return;
+	}
+	/* Asked each time: the region may be gone meanwhile. */
+	if (t->rx_place_len > 0 && !stream_place_early(&qp->stream, &t->rx_place, t->rx_place_len, &at)) {
+		struct rdmap_term term;
+
+		stream_fail_place(&qp->stream, &t->rx_place, t->rx_place_len, &term);
+		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &term);
+		return;
+	}
+	struct iovec iov[] = {
+		{ .iov_base = at, .iov_len = t->rx_place_len },
+		{ .iov_base = t->rx_buf + t->rx_len, .iov_len = TCP_RX_BUF - t->rx_len },
+	};
+	struct msghdr msg = { .msg_iov = at != NULL ? iov : iov + 1, .msg_iovlen = at != NULL ? 2 : 1 };
+	ssize_t n = recvmsg(t->fd, &msg, MSG_DONTWAIT);
+
+	if (n < 0 && errno == EINTR)
+		siw_rx_schedule(qp);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		siw_tcp_lost(qp, n == 0 ? 0 : errno);
+		return;
+	}
+	/* All the space filled, or a FIN behind the data: no new edge will tell. */
+	if ((size_t)n == iov[0].iov_len + iov[1].iov_len || t->rx_hup)
+		siw_rx_schedule(qp);
+	rx_took(qp, (size_t)n);
+}
+
+void
+siw_tcp_stream_io(void *arg, int fd, unsigned events)
+{
+	struct siw_qp *qp = arg;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (events & RNIC_IO_WRITE)
+		siw_tx_unblocked(qp);
+	if (events & RNIC_IO_HUP) {
+		/* After a reset nothing is placed, not even what the kernel still holds: the peer
+		 * may have moved on to another link meanwhile, and written newer bytes there. */
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			siw_tcp_lost(qp, err != 0 ? err : errno);
+			return;
+		}
+		siw_tcp(qp)->rx_hup = true;
+	}
+	if (events & (RNIC_IO_READ | RNIC_IO_HUP)) {
+		list_remove(&qp->rx_node);
+		siw_tcp_rx_turn(qp);
+	}
+}
