@@ -238,6 +238,7 @@ draw_more(struct plan *p, struct rng *r)
 	p->end_ms = chance(r, 25) ? scale(r, 1, 4000) : 0;
 	p->no_start_over = chance(r, 20) ? rng_below(r, 16) : 0;
 	p->auto_windows = chance(r, 30);
+	p->early_percent = chance(r, 20) ? even(r, 1, 100) : 0;
 }
 
 uint64_t

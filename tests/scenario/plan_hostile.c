@@ -180,4 +180,5 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	p->vlans = chance(&r, 15) ? rng_below(&r, 4096) & ~0111u : 0;
 	p->end_ms = chance(&r, 25) ? hostile_scale(&r, 1, 4000) : 0;
 	draw_v2(p, seed);
+	p->early_percent = chance(&r, 20) ? even(&r, 1, 100) : 0;
 }

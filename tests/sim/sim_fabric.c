@@ -551,9 +551,12 @@ static enum arrival
 write_arrives(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 {
 	struct sim_fabric *fab = chan->fab;
-	uint8_t *dst = write_target(to, par);
+	uint8_t *dst;
 	uint32_t half;
 
+	if (par->early)
+		return ARRIVED;
+	dst = write_target(to, par);
 	if (dst == NULL) {
 		refuse(chan, to, "remote access error");
 		return REFUSED;
@@ -656,7 +659,7 @@ static bool
 meets_cut(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par, enum sim_fate f)
 {
 	struct sim_fabric *fab = chan->fab;
-	uint8_t *dst = f == SIM_TEAR && par->op == RNIC_WR_WRITE ? write_target(to, par) : NULL;
+	uint8_t *dst = f == SIM_TEAR && par->op == RNIC_WR_WRITE && !par->early ? write_target(to, par) : NULL;
 
 	if (f != SIM_LOSE && f != SIM_TEAR)
 		return false;
@@ -767,6 +770,34 @@ arrive(struct sim_chan *chan, struct sim_parcel *par)
 	return false;
 }
 
+/* Some of the writes behind the first message overtake it. Only that they are placed is early: rights are looked at then, all else
+ * waits for its turn, so does what may become of them. */
+static void
+place_early(struct sim_chan *chan)
+{
+	struct sim_fabric *fab = chan->fab;
+	struct sim_qp *to = chan_target(chan);
+	struct sim_parcel *head = chan_head(chan);
+
+	if (fab->cfg.early_percent == 0 || head == NULL || to == NULL || to->state != SIM_QP_READY || chan->dead ||
+	    chan->ghost || to->dev->info.transport != RNIC_TRANSPORT_IWARP || port_closed(chan->from_dev) ||
+	    port_closed(to->dev))
+		return;
+	LIST_FOREACH(n, &chan->msgs) {
+		struct sim_parcel *par = CONTAINER_OF(n, struct sim_parcel, node);
+		uint8_t *dst;
+
+		if (par == head || !par->left || par->fin || par->early || par->omit || par->op != RNIC_WR_WRITE ||
+		    par->len == 0 || rng_below(&fab->rng, 100) >= fab->cfg.early_percent)
+			continue;
+		dst = write_target(to, par);
+		if (dst == NULL)
+			continue;
+		place(chan, to, dst, par, par->len);
+		par->early = true;
+	}
+}
+
 static void
 chan_fire(struct timer *t)
 {
@@ -775,6 +806,7 @@ chan_fire(struct timer *t)
 	struct sim_parcel *head;
 	struct sim_qp *from;
 
+	place_early(chan);
 	while ((head = chan_head(chan)) != NULL && head->left && head->at_ns <= fab->now_ns)
 		if (!arrive(chan, head))
 			break;

@@ -78,10 +78,11 @@ struct sim_chan {
 struct sim_parcel {
 	struct list_node node;
 	enum rnic_wr_op op;
-	bool fin;  /* no message: the far end hears that the link is closed */
-	bool left; /* was flushed: at_ns is valid */
-	bool half; /* a part of the write was placed */
-	bool omit; /* its sender's peer keeps it to itself */
+	bool fin;   /* no message: the far end hears that the link is closed */
+	bool left;  /* was flushed: at_ns is valid */
+	bool half;  /* a part of the write was placed */
+	bool early; /* the write was placed before its turn */
+	bool omit;  /* its sender's peer keeps it to itself */
 	int64_t at_ns;
 	uint64_t raddr;
 	uint32_t rkey;

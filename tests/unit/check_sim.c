@@ -247,6 +247,27 @@ START_LOOP_TEST(data_and_message_arrive_in_order, 0, 2)
 	ck_assert_int_eq(w.a.wc[0].status, RNIC_WC_OK);
 }
 
+START_LOOP_TEST(a_write_may_overtake_a_message, 0, 2)
+{
+	bool iwarp = transport_of(_i) == RNIC_TRANSPORT_IWARP;
+
+	cfg.early_percent = 100;
+	begin_connected(transport_of(_i));
+	memset(w.a.buf, 'x', 100);
+	ck_assert_int_eq(send_msg(&w.a, 1, RNIC_SIGNALED), 0); /* finds no receive yet */
+	ck_assert_int_eq(write_at(&w.a, 2, &w.b, 500, 100, RNIC_SIGNALED), 0);
+	run(5 * MS);
+	ck_assert_uint_eq(w.b.buf[500], iwarp ? 'x' : 0);
+	ck_assert_uint_eq(w.a.wc_cnt, 0); /* placed, and yet not its turn */
+	/* It is not placed again. */
+	w.b.buf[500] = 'y';
+	recv_post(&w.b, 1);
+	run(50 * MS);
+	ck_assert_uint_eq(w.b.buf[500], iwarp ? 'y' : 'x');
+	ck_assert_uint_eq(w.a.wc_cnt, 2);
+	ck_assert_uint_eq(w.a.wc[1].wr_id, 2);
+}
+
 START_LOOP_TEST(break_flushes_everything_once, 0, 2)
 {
 	begin_connected(transport_of(_i));
