@@ -117,6 +117,7 @@ result "watch shows again and again" $status
 [ $? -eq 2 ] && grep -q 'cannot write' "$dir/err"
 result "output that cannot be written is an error" $?
 
+: >"$dir/out"
 kill -STOP "$daemon"
 "$ctl" --socket "$sock" --watch=0.1 links >"$dir/out" 2>"$dir/err" &
 pid=$!
