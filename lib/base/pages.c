@@ -31,6 +31,16 @@ pages_give_back(void *p, size_t len)
 }
 
 void
+pages_rest(struct pages_use *u, void *p)
+{
+	if (u->recent <= PAGE && u->dirty > PAGE) {
+		pages_give_back(p, u->dirty);
+		u->dirty = PAGE;
+	}
+	u->recent = 0;
+}
+
+void
 pages_free(void *p, size_t len)
 {
 	if (p != NULL)

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/pages.h"
-
 /* Length field, DDP header, padding, CRC: what an FPDU has beside its payload, at most. */
 #define OVERHEAD (MPA_LEN_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN)
 
@@ -32,6 +30,13 @@ txq_start(struct txq *q, bool crc, bool markers)
 	q->markers = markers;
 	q->apart = false;
 	q->pos = 0;
+}
+
+void
+txq_rest(struct txq *q)
+{
+	if (txq_empty(q))
+		pages_rest(&q->used, q->ring);
 }
 
 size_t
@@ -70,6 +75,7 @@ ring_take(struct txq *q, size_t n)
 		q->head = 0;
 	at = q->ring + q->head;
 	q->head += (uint32_t)n;
+	pages_touch(&q->used, q->head);
 	return at;
 }
 

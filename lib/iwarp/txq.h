@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/pages.h"
 #include "wire/ddp.h"
 #include "wire/mpa.h"
 
@@ -34,6 +35,7 @@ struct txq {
 	uint32_t seg_head; /* counts pieces put */
 	uint32_t seg_tail; /* counts pieces sent */
 	struct txq_seg segs[TXQ_SEGS];
+	struct pages_use used;
 	size_t bytes; /* in the queue */
 	bool crc;
 	bool markers;
@@ -46,6 +48,9 @@ int txq_init(struct txq *, uint32_t size);
 void txq_fini(struct txq *);
 /* Full operation starts; FPDUs are not kept apart. */
 void txq_start(struct txq *, bool crc, bool markers);
+
+/* Called now and then: what an idle queue does not need goes back to the kernel. */
+void txq_rest(struct txq *);
 
 /* The largest ULPDU that can be queued at all. */
 size_t txq_ulpdu_max(const struct txq *);

@@ -297,6 +297,8 @@ struct rnic_ops {
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
 	/* The shortest round trip of the path that is known, in ns; -1: none. NULL = the device does not learn it. */
 	int64_t (*path_rtt)(struct rnic_qp *);
+	/* Called now and then: what an idle QP does not need is given back. NULL = the device keeps what it has. */
+	void (*rest)(struct rnic_qp *);
 	/* Wants completions of everything posted so far soon: iWARP devices send a fence. */
 	void (*fence)(struct rnic_qp *);
 

@@ -69,6 +69,29 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 		free(small[i]);
 }
 
+/* What a large write was read into and sent from goes back, when the link has had a rest, and comes again. */
+START_TEST(an_idle_link_gives_memory_back)
+{
+	struct siw_config c = config();
+
+	open_both(&c, &c);
+	end_qp(&b, 64, 16, TOKEN);
+	connect_ends();
+	for (unsigned i = 0; i < 2; i++) {
+		size_t used;
+
+		fill(a.buf, 300000, i);
+		post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 300000, &b, 1000);
+		UNTIL(a.wc_cnt == i + 1);
+		ck_assert_mem_eq(b.buf + 1000, a.buf, 300000);
+		used = resident();
+		b.dev->ops->rest(b.qp);
+		ck_assert_uint_ge(resident() + 4096, used); /* not yet: it was in use a moment ago */
+		b.dev->ops->rest(b.qp);
+		ck_assert_uint_le(resident() + 64 * 1024, used);
+	}
+}
+
 START_TEST(query_tells_the_device)
 {
 	struct siw_config c = config();

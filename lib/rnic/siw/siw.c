@@ -273,6 +273,7 @@ static const struct rnic_ops siw_ops = {
 	.credits = siw_credits,
 	.peer_depths = siw_peer_depths,
 	.path_rtt = path_rtt,
+	.rest = siw_qp_rest,
 	.fence = siw_fence,
 	.poll = siw_poll,
 	.poll_event = poll_event,

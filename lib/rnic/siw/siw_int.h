@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "base/pages.h"
 #include "base/timerq.h"
 #include "iwarp/stag.h"
 #include "iwarp/stream.h"
@@ -85,6 +86,12 @@ struct siw_wr {
 	} u;
 };
 
+/* How much of a ring was gone through, for siw_qp_rest. */
+struct siw_ring_use {
+	struct pages_use pages;
+	uint32_t head; /* at the last look */
+};
+
 enum siw_state {
 	SIW_IDLE,       /* created */
 	SIW_EXPECTING,  /* passive: the peer may come */
@@ -121,6 +128,7 @@ struct siw_qp {
 	struct sendq sq;
 	struct siw_wr *wrs;
 	uint32_t wr_mask;
+	struct siw_ring_use wrs_used, cq_used;
 	uint32_t enc_off; /* bytes done of request sq.sent */
 	struct fence fence;
 	struct stag_region fence_region; /* of the fence's bytes */
@@ -162,6 +170,8 @@ void siw_qp_destroy(struct rnic_qp *);
 /* The memory: it was destroyed, and its user has heard so. */
 void siw_qp_free(struct siw_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
+/* Gives back what an idle QP does not need. */
+void siw_qp_rest(struct rnic_qp *);
 struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 

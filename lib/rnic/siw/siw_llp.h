@@ -62,8 +62,9 @@ struct siw_llp {
 	void (*recv_posted)(struct siw_qp *);
 	/* The connection ends; with a last word what is queued, and what siw_tx_fill() still gives, goes before. */
 	void (*finish)(struct siw_qp *, bool last_word);
-	/* struct rnic_ops.path_rtt */
+	/* As in struct rnic_ops. */
 	int64_t (*path_rtt)(struct siw_qp *);
+	void (*rest)(struct siw_qp *);
 };
 
 extern const struct siw_llp siw_tcp_llp;

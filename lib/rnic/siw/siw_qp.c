@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/pages.h"
 #include "base/ring.h"
 #include "rnic/siw/siw_llp.h"
 #include "rnic/wr.h"
@@ -346,6 +346,31 @@ siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
 	assert(qp->state != SIW_CLOSED);
 	assert(to > qp->state);
 	qp->state = to;
+}
+
+/* -- rest -- */
+
+/* The entries between the last look and now are somewhere in the ring: one that was gone through by more than a page counts as
+ * used, all of it. */
+static void
+ring_rest(struct siw_ring_use *use, void *ring, size_t entry_len, size_t entry_cnt, uint32_t head, uint32_t tail)
+{
+	size_t used = (head - use->head) * entry_len, page = (size_t)sysconf(_SC_PAGESIZE);
+
+	use->head = head;
+	pages_touch(&use->pages, used > page ? entry_len * entry_cnt : used);
+	if (head == tail)
+		pages_rest(&use->pages, ring);
+}
+
+void
+siw_qp_rest(struct rnic_qp *rqp)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	ring_rest(&qp->wrs_used, qp->wrs, sizeof(*qp->wrs), (size_t)qp->wr_mask + 1, qp->sq.head, qp->sq.done);
+	ring_rest(&qp->cq_used, qp->cq, sizeof(*qp->cq), (size_t)qp->cq_mask + 1, qp->cq_head, qp->cq_tail);
+	qp->dev->llp->rest(qp);
 }
 
 /* -- the end -- */

@@ -29,6 +29,14 @@ idle_fired(struct timer *t)
 }
 
 static void
+links_rest(struct lgr *lgr)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state != LINK_FREE && l->qp != NULL && l->dev->ops->rest != NULL)
+			l->dev->ops->rest(l->qp);
+}
+
+static void
 rmb_idle_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
@@ -36,6 +44,7 @@ rmb_idle_fired(struct timer *t)
 	rmb_cool_down(lgr);
 	rmb_give_back(lgr);
 	sndbuf_give_back(lgr);
+	links_rest(lgr);
 	/* Another timer of this turn may have lost the last link, which is acted on behind them. */
 	if (lgr_pick_link(lgr) != NULL)
 		llc_delete_idle_rmb(lgr);

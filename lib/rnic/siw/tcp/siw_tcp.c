@@ -10,8 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/pages.h"
-
 #define NOTSENT_LOWAT (128 * 1024)
 #define TX_RING (128u * 1024)
 
@@ -110,6 +108,16 @@ recv_posted(struct siw_qp *qp)
 		siw_rx_schedule(qp);
 }
 
+static void
+rest(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+
+	txq_rest(&t->txq);
+	if (t->rx_len == 0)
+		pages_rest(&t->rx_used, t->rx_buf);
+}
+
 /* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
 static bool
 is_orderly(const struct siw_tcp *t, int fd)
@@ -169,4 +177,5 @@ const struct siw_llp siw_tcp_llp = {
 	.recv_posted = recv_posted,
 	.finish = finish,
 	.path_rtt = siw_tcp_path_rtt,
+	.rest = rest,
 };

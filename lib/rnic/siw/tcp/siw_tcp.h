@@ -7,6 +7,7 @@
 
 #include <sys/socket.h>
 
+#include "base/pages.h"
 #include "iwarp/fpdu.h"
 #include "iwarp/negotiate.h"
 #include "rnic/siw/siw_llp.h"
@@ -32,6 +33,7 @@ struct siw_tcp {
 	/* receiving */
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
+	struct pages_use rx_used;
 	size_t rx_off;           /* first byte not decoded */
 	size_t rx_len;           /* bytes in the buffer */
 	bool rx_hup;             /* the peer closed its side: read to the end */

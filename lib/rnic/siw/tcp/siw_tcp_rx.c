@@ -107,6 +107,7 @@ rx_took(struct siw_qp *qp, size_t n)
 	t->rx_place.to += placed;
 	t->rx_place_len -= placed;
 	t->rx_len += n - placed;
+	pages_touch(&t->rx_used, t->rx_len);
 	if (t->rx_place_len > 0 || t->rx_len < t->rx_place_tail)
 		return;
 	if (t->rx_place_tail > 0) {
