@@ -11,20 +11,11 @@ neg_fail(struct neg *n, const char *why, uint8_t term_code)
 	return n->state = NEG_FAILED;
 }
 
-static uint16_t
-min16(uint16_t a, uint16_t b)
-{
-	return a < b ? a : b;
-}
-
 void
 neg_init(struct neg *n, const struct neg_config *cfg)
 {
-	assert(cfg->rtr != 0 && (cfg->rtr & ~(unsigned)MPA_RTR_ANY) == 0);
 	*n = (struct neg){ .cfg = *cfg };
-	n->res.ird = cfg->ird;
-	n->res.ord = cfg->ord;
-	n->res.peer_ird = n->res.peer_ord = MPA_DEPTH_NONE;
+	depths_init(&n->res.depths, &cfg->depths);
 }
 
 static unsigned
@@ -44,41 +35,9 @@ neg_request(struct neg *n, struct mpa_frame *out)
 	if (n->cfg.enhanced) {
 		out->rev = 2;
 		out->flags |= MPA_ENHANCED;
-		out->ird = n->cfg.ird;
-		out->ord = n->cfg.ord;
-		out->model = n->cfg.p2p ? MPA_P2P | n->cfg.rtr : 0;
+		out->enh = depths_offer(&n->cfg.depths);
 	}
 	n->request = *out;
-}
-
-/* RFC 6581 9.1, the initiator's part. */
-static enum neg_state
-reply_enhanced(struct neg *n, const struct mpa_frame *f)
-{
-	unsigned rtr = f->model & n->cfg.rtr;
-
-	n->res.enhanced = true;
-	if (f->ord != MPA_DEPTH_NONE && n->cfg.ird != MPA_DEPTH_NONE) {
-		if (f->ord > n->cfg.ird_max)
-			return neg_fail(n, "the peer's ORD is more than we can serve", NEG_TERM_IRD);
-		if (f->ord > n->cfg.ird)
-			n->res.ird = f->ord;
-	}
-	if (f->ird != MPA_DEPTH_NONE && n->cfg.ord != MPA_DEPTH_NONE)
-		n->res.ord = min16(n->cfg.ord, f->ird);
-	if (n->res.ord < n->cfg.ord_min)
-		return neg_fail(n, "the peer's IRD is too small", NEG_TERM_IRD);
-	n->res.p2p = n->cfg.p2p;
-	if (n->cfg.p2p) {
-		/* A responder that answers another model has no way to learn what the RTR will be. */
-		if (rtr == 0)
-			return neg_fail(n, "no RTR kind in common", NEG_TERM_RTR);
-		/* The Write first: it costs the peer neither a receive nor a place in its Read queue. */
-		n->res.rtr = rtr & MPA_RTR_WRITE ? MPA_RTR_WRITE : rtr & MPA_RTR_READ ? MPA_RTR_READ : MPA_RTR_SEND;
-		if (n->res.rtr == MPA_RTR_READ && n->res.ord == 0)
-			n->res.ord = 1;
-	}
-	return n->state = NEG_DONE;
 }
 
 enum neg_state
@@ -89,38 +48,29 @@ neg_reply_in(struct neg *n, const struct mpa_frame *f)
 	assert(n->state == NEG_REQUESTED);
 	if (f->rev < 1 || f->rev > 2 || f->rev > n->request.rev)
 		return neg_fail(n, "MPA revision not supported", 0);
-	if (enhanced) {
-		n->res.peer_ird = f->ird;
-		n->res.peer_ord = f->ord;
-	}
+	if (enhanced)
+		depths_note_peer(&n->res.depths, &f->enh);
 	if (f->flags & MPA_REJECT) {
 		n->why = "rejected by the peer";
 		return n->state = NEG_REJECTED;
 	}
 	if (enhanced != n->cfg.enhanced)
 		return neg_fail(n, "MPA Reply does not match the Request (enhanced block)", 0);
+	n->res.enhanced = enhanced;
 	n->res.crc = n->cfg.crc || f->flags & MPA_CRC;
 	n->res.markers_rx = n->cfg.markers;
 	n->res.markers_tx = (f->flags & MPA_MARKERS) != 0;
-	return enhanced ? reply_enhanced(n, f) : (n->state = NEG_DONE);
+	if (enhanced) {
+		const char *why;
+		uint8_t code = depths_adopt(&n->res.depths, &n->cfg.depths, &f->enh, &why);
+
+		if (code != 0)
+			return neg_fail(n, why, code);
+	}
+	return n->state = NEG_DONE;
 }
 
 /* -- responder -- */
-
-/* RFC 6581 9.1, the responder's part. */
-static void
-answer_depths(struct neg *n, const struct mpa_frame *f)
-{
-	bool read_rtr = f->model & MPA_P2P && n->res.rtr & MPA_RTR_READ;
-
-	if (f->ord != MPA_DEPTH_NONE && n->cfg.ird != MPA_DEPTH_NONE) {
-		n->res.ird = min16(f->ord, n->cfg.ird_max);
-		if (n->res.ird == 0 && read_rtr)
-			n->res.ird = 1;
-	}
-	if (f->ird != MPA_DEPTH_NONE && n->cfg.ord != MPA_DEPTH_NONE)
-		n->res.ord = min16(n->cfg.ord, f->ird);
-}
 
 void
 neg_accept(struct neg *n, struct mpa_frame *out)
@@ -128,38 +78,40 @@ neg_accept(struct neg *n, struct mpa_frame *out)
 	assert(n->state == NEG_CHECKED);
 	n->state = NEG_DONE;
 	*out = (struct mpa_frame){ .kind = MPA_REPLY, .rev = n->request.rev, .flags = wanted_flags(&n->cfg) };
-	if (!n->res.enhanced)
-		return;
-	out->flags |= MPA_ENHANCED;
-	out->model = n->res.p2p ? MPA_P2P | n->res.rtr : 0;
-	out->ird = n->request.ord == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ird;
-	out->ord = n->request.ird == MPA_DEPTH_NONE ? MPA_DEPTH_NONE : n->res.ord;
+	if (n->res.enhanced) {
+		out->flags |= MPA_ENHANCED;
+		out->enh = depths_answer(&n->res.depths);
+	}
+}
+
+static void
+refuse(const struct depths_config *cfg, const struct mpa_frame *request, struct mpa_frame *out)
+{
+	*out = (struct mpa_frame){
+		.kind = MPA_REPLY,
+		.rev = request->rev,
+		.flags = MPA_REJECT | (request->flags & MPA_ENHANCED),
+	};
+	if (out->flags & MPA_ENHANCED)
+		out->enh = depths_refusal(cfg, &request->enh);
 }
 
 void
 neg_reject(struct neg *n, struct mpa_frame *out)
 {
-	neg_accept(n, out);
+	assert(n->state == NEG_CHECKED);
 	n->state = NEG_REJECTED;
-	out->flags |= MPA_REJECT;
-	if (n->res.enhanced && n->res.ord < n->cfg.ord_min)
-		out->ord = n->cfg.ord_min; /* 9.1: the ORD that we would need */
+	refuse(&n->cfg.depths, &n->request, out);
+	out->flags |= wanted_flags(&n->cfg);
 }
 
 void
 neg_refuse(const struct neg_config *cfg, const struct mpa_frame *request, struct mpa_frame *out)
 {
-	struct neg n;
+	struct depths_config any = cfg->depths;
 
-	neg_init(&n, cfg);
-	n.state = NEG_CHECKED;
-	n.request = *request;
-	n.res.enhanced = (request->flags & MPA_ENHANCED) != 0;
-	n.res.p2p = (request->model & MPA_P2P) != 0;
-	n.res.rtr = cfg->rtr;
-	answer_depths(&n, request);
-	neg_accept(&n, out);
-	out->flags = MPA_REJECT | (request->flags & MPA_ENHANCED);
+	any.ord_min = 0;
+	refuse(&any, request, out);
 }
 
 enum neg_state
@@ -175,17 +127,7 @@ neg_request_in(struct neg *n, const struct mpa_frame *f, struct mpa_frame *rejec
 	n->res.markers_tx = (f->flags & MPA_MARKERS) != 0;
 	n->res.enhanced = (f->flags & MPA_ENHANCED) != 0;
 	n->state = NEG_CHECKED;
-	if (!n->res.enhanced)
-		return n->state;
-	n->res.peer_ird = f->ird;
-	n->res.peer_ord = f->ord;
-	n->res.p2p = (f->model & MPA_P2P) != 0;
-	if (n->res.p2p)
-		n->res.rtr = f->model & n->cfg.rtr ? f->model & n->cfg.rtr : n->cfg.rtr;
-	answer_depths(n, f);
-	if (n->res.ord < n->cfg.ord_min) {
-		n->why = "the peer's IRD is too small";
+	if (n->res.enhanced && !depths_judge(&n->res.depths, &n->cfg.depths, &f->enh, &n->why))
 		neg_reject(n, reject);
-	}
 	return n->state;
 }

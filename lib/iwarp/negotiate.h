@@ -12,14 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "iwarp/depths.h"
 #include "wire/mpa.h"
-
-/* Codes of the Terminate (layer 2, type 0) that ends a start-up, RFC 6581 8. */
-enum {
-	NEG_TERM_LOCAL = 5, /* anything that has no code of its own */
-	NEG_TERM_IRD = 6,
-	NEG_TERM_RTR = 7,
-};
 
 enum neg_state {
 	NEG_IDLE,
@@ -32,14 +26,9 @@ enum neg_state {
 
 struct neg_config {
 	bool enhanced; /* initiator: revision 2 with the enhanced block; otherwise revision 1 */
-	bool p2p;      /* initiator: peer-to-peer model, the first FPDU is an RTR */
-	unsigned rtr;  /* MPA_RTR_*: supported; not empty */
 	bool crc;
-	bool markers;     /* in what we receive */
-	uint16_t ird;     /* offered; MPA_DEPTH_NONE = not to be negotiated */
-	uint16_t ird_max; /* can be raised up to this (>= ird) */
-	uint16_t ord;     /* wanted */
-	uint16_t ord_min; /* fail below this */
+	bool markers; /* in what we receive */
+	struct depths_config depths;
 };
 
 struct neg_result {
@@ -47,12 +36,7 @@ struct neg_result {
 	bool crc;        /* both directions */
 	bool markers_rx; /* in what we receive */
 	bool markers_tx; /* in what we send */
-	uint16_t ird;    /* ours now */
-	uint16_t ord;
-	uint16_t peer_ird; /* as the peer wrote them, for the ULP; MPA_DEPTH_NONE if unenhanced */
-	uint16_t peer_ord;
-	bool p2p;
-	unsigned rtr; /* initiator: the one to send; responder: those that may come */
+	struct depths depths;
 };
 
 struct neg {
@@ -61,7 +45,7 @@ struct neg {
 	struct neg_result res;
 	struct mpa_frame request; /* as sent or received, without private data */
 	const char *why;          /* NEG_FAILED, in words */
-	uint8_t term_code;        /* NEG_FAILED: NEG_TERM_*, or 0 = just close */
+	uint8_t term_code;        /* NEG_FAILED: ENHANCED_TERM_*, or 0 = just close */
 };
 
 void neg_init(struct neg *, const struct neg_config *);
@@ -78,5 +62,5 @@ void neg_accept(struct neg *, struct mpa_frame *out);
 void neg_reject(struct neg *, struct mpa_frame *out);
 
 /* Responder, without any of the above: the Reply that refuses a Request for reasons of the caller's. Its depths keep to the
- * rules all the same, because there are initiators that look at them before they see that it is a Reject. */
+ * rules of one that accepts, because there are initiators that look at them before they see that it is a Reject. */
 void neg_refuse(const struct neg_config *, const struct mpa_frame *request, struct mpa_frame *out);

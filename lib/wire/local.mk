@@ -8,6 +8,7 @@ lib_libwire_la_SOURCES = \
 	lib/wire/cdc.c lib/wire/cdc.h \
 	lib/wire/tcpopt.c lib/wire/tcpopt.h \
 	lib/wire/describe.c lib/wire/describe.h \
+	lib/wire/enhanced.c lib/wire/enhanced.h \
 	lib/wire/mpa.c lib/wire/mpa.h \
 	lib/wire/ddp.c lib/wire/ddp.h \
 	lib/wire/rdmap.c lib/wire/rdmap.h
@@ -20,6 +21,7 @@ check_UNIT += \
 	tests/unit/check_cdc \
 	tests/unit/check_tcpopt \
 	tests/unit/check_describe \
+	tests/unit/check_enhanced \
 	tests/unit/check_mpa \
 	tests/unit/check_ddp \
 	tests/unit/check_rdmap

@@ -11,9 +11,6 @@ static const char keys[][MPA_KEY_LEN + 1] = {
 	[MPA_REPLY] = "MPA ID Rep Frame",
 };
 
-#define DEPTH_MASK 0x3fffu
-#define HIGH_BIT 0x8000u
-#define LOW_BIT 0x4000u
 #define FLAGS_KNOWN (MPA_MARKERS | MPA_CRC | MPA_REJECT | MPA_ENHANCED)
 
 int
@@ -33,21 +30,13 @@ mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out)
 	pd_len = rcur_be16(&r);
 	if (f.rev < 2)
 		f.flags &= ~(unsigned)MPA_ENHANCED;
-	if (pd_len > MPA_PD_MAX || (f.flags & MPA_ENHANCED && pd_len < MPA_ENHANCED_LEN))
+	if (pd_len > MPA_PD_MAX || (f.flags & MPA_ENHANCED && pd_len < ENHANCED_LEN))
 		return -EPROTO;
 	r = rcur_sub(&r, pd_len);
 	if (r.failed)
 		return 0;
-	if (f.flags & MPA_ENHANCED) {
-		uint16_t ird = rcur_be16(&r), ord = rcur_be16(&r);
-
-		f.ird = ird & DEPTH_MASK;
-		f.ord = ord & DEPTH_MASK;
-		/* Without A, B, C and D are ignored (RFC 6581 9.2). */
-		if (ird & HIGH_BIT)
-			f.model = MPA_P2P | (ird & LOW_BIT ? MPA_RTR_SEND : 0u) |
-			    (ord & HIGH_BIT ? MPA_RTR_WRITE : 0u) | (ord & LOW_BIT ? MPA_RTR_READ : 0u);
-	}
+	if (f.flags & MPA_ENHANCED)
+		f.enh = enhanced_decode(rcur_take(&r, ENHANCED_LEN));
 	f.pd = (struct span){ .ptr = r.p, .len = rcur_left(&r) };
 	*out = f;
 	return (int)(MPA_HDR_LEN + pd_len);
@@ -58,12 +47,12 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 {
 	struct wcur w = wcur_make(buf, cap);
 	bool enhanced = (f->flags & MPA_ENHANCED) != 0;
-	size_t pd_len = f->pd.len + (enhanced ? MPA_ENHANCED_LEN : 0);
+	size_t pd_len = f->pd.len + (enhanced ? ENHANCED_LEN : 0);
+	uint8_t block[ENHANCED_LEN] = { 0 };
 
 	if (f->flags & ~(unsigned)FLAGS_KNOWN || pd_len > MPA_PD_MAX)
 		return -EINVAL;
-	if (enhanced &&
-	    (f->rev < 2 || f->ird > DEPTH_MASK || f->ord > DEPTH_MASK || (f->model != 0 && !(f->model & MPA_P2P))))
+	if (enhanced && (f->rev < 2 || enhanced_encode(&f->enh, block) < 0))
 		return -EINVAL;
 	if (cap < MPA_HDR_LEN + pd_len)
 		return -ENOSPC;
@@ -71,13 +60,8 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 	wcur_u8(&w, (uint8_t)f->flags);
 	wcur_u8(&w, f->rev);
 	wcur_be16(&w, (uint16_t)pd_len);
-	if (enhanced) {
-		wcur_be16(&w,
-		    (uint16_t)(f->ird | (f->model & MPA_P2P ? HIGH_BIT : 0) | (f->model & MPA_RTR_SEND ? LOW_BIT : 0)));
-		wcur_be16(&w,
-		    (uint16_t)(f->ord | (f->model & MPA_RTR_WRITE ? HIGH_BIT : 0) |
-		        (f->model & MPA_RTR_READ ? LOW_BIT : 0)));
-	}
+	if (enhanced)
+		wcur_bytes(&w, block, sizeof(block));
 	wcur_bytes(&w, f->pd.ptr, f->pd.len);
 	return (int)(MPA_HDR_LEN + pd_len);
 }

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "wire/enhanced.h"
 
 #define MPA_KEY_LEN 16
-#define MPA_HDR_LEN 20     /* RFC 5044 7.1.1 */
-#define MPA_ENHANCED_LEN 4 /* RFC 6581 9 */
-#define MPA_PD_MAX 512     /* enhanced block included */
+#define MPA_HDR_LEN 20 /* RFC 5044 7.1.1 */
+#define MPA_PD_MAX 512 /* enhanced block included */
 #define MPA_FRAME_MAX (MPA_HDR_LEN + MPA_PD_MAX)
 
 #define MPA_LEN_LEN 2 /* ULPDU_Length */
@@ -20,8 +20,6 @@
 #define MPA_MARKER_STEP 512 /* from marker to marker, the marker included */
 /* Bytes of the longest FPDU there can be, markers included. */
 #define MPA_FPDU_MAX (MPA_LEN_LEN + MPA_ULPDU_MAX + 3 + MPA_CRC_LEN + 129 * MPA_MARKER_LEN)
-
-#define MPA_DEPTH_NONE 0x3fff /* IRD, ORD: not negotiated here (RFC 6581 9.1) */
 
 enum mpa_kind {
 	MPA_REQUEST,
@@ -36,24 +34,12 @@ enum {
 	MPA_ENHANCED = 0x10,
 };
 
-/* Control flags of the enhanced block: model and RTR kinds. */
-enum {
-	MPA_P2P = 1 << 0,       /* A */
-	MPA_RTR_SEND = 1 << 1,  /* B */
-	MPA_RTR_WRITE = 1 << 2, /* C */
-	MPA_RTR_READ = 1 << 3,  /* D */
-	MPA_RTR_ANY = MPA_RTR_SEND | MPA_RTR_WRITE | MPA_RTR_READ,
-};
-
 struct mpa_frame {
 	enum mpa_kind kind;
 	unsigned flags;
 	uint8_t rev;
-	/* with MPA_ENHANCED */
-	unsigned model; /* MPA_P2P, MPA_RTR_* */
-	uint16_t ird;   /* 14 bits */
-	uint16_t ord;
-	struct span pd; /* the ULP's private data, behind the enhanced block */
+	struct enhanced enh; /* with MPA_ENHANCED */
+	struct span pd;      /* the ULP's private data, behind the enhanced block */
 };
 
 /* > 0: bytes used, *out is set and out->pd points into the input; 0: need more; -EPROTO: no frame of this kind,

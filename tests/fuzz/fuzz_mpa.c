@@ -11,14 +11,16 @@ settings(uint8_t b)
 {
 	return (struct neg_config){
 		.enhanced = b & 1,
-		.p2p = b & 2,
 		.crc = b & 4,
 		.markers = b & 8,
-		.rtr = (b >> 4 & 7) != 0 ? (b >> 4 & 7u) << 1 : MPA_RTR_ANY,
-		.ird = 16,
-		.ird_max = 32,
-		.ord = 8,
-		.ord_min = b >> 7,
+		.depths = {
+			.p2p = b & 2,
+			.rtr = (b >> 4 & 7) != 0 ? (b >> 4 & 7u) << 1 : RTR_ANY,
+			.ird = 16,
+			.ird_max = 32,
+			.ord = 8,
+			.ord_min = b >> 7,
+		},
 	};
 }
 
@@ -32,8 +34,8 @@ round_trip(const struct mpa_frame *f)
 
 	FUZZ_CHECK(n > 0);
 	FUZZ_CHECK(mpa_frame_decode((struct span){ buf, (size_t)n }, f->kind, &again) == n);
-	FUZZ_CHECK(again.flags == f->flags && again.rev == f->rev && again.model == f->model);
-	FUZZ_CHECK(again.ird == f->ird && again.ord == f->ord && again.pd.len == f->pd.len);
+	FUZZ_CHECK(again.flags == f->flags && again.rev == f->rev && again.enh.model == f->enh.model);
+	FUZZ_CHECK(again.enh.ird == f->enh.ird && again.enh.ord == f->enh.ord && again.pd.len == f->pd.len);
 	FUZZ_CHECK(f->pd.len == 0 || memcmp(again.pd.ptr, f->pd.ptr, f->pd.len) == 0);
 }
 
@@ -42,8 +44,8 @@ check_result(const struct neg *n)
 {
 	switch (n->state) {
 	case NEG_DONE:
-		FUZZ_CHECK(n->res.ird <= n->cfg.ird_max && n->res.ord <= n->cfg.ord);
-		FUZZ_CHECK(n->res.ord >= n->cfg.ord_min);
+		FUZZ_CHECK(n->res.depths.ird <= n->cfg.depths.ird_max && n->res.depths.ord <= n->cfg.depths.ord);
+		FUZZ_CHECK(n->res.depths.ord >= n->cfg.depths.ord_min);
 		FUZZ_CHECK(n->res.crc || !n->cfg.crc);
 		break;
 	case NEG_REJECTED:

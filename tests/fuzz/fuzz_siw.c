@@ -369,7 +369,7 @@ do_frame(struct run *r, const struct step *s)
 	struct mpa_rival *p = rival_of(r, s);
 
 	if (p != NULL && !p->said)
-		mpa_rival_frame(p, s->a, s->b % 8 == 0 ? MPA_RTR_ANY : s->b % 8 << 1, &r->twists, gather, r);
+		mpa_rival_frame(p, s->a, s->b % 8 == 0 ? RTR_ANY : s->b % 8 << 1, &r->twists, gather, r);
 }
 
 static void
@@ -546,7 +546,7 @@ do_crowd(struct run *r, const struct step *s)
 		p.active = true;
 		p.qpn = 0x123456;
 		if (s->b % 4 != 0)
-			mpa_rival_frame(&p, 0, MPA_RTR_ANY, &r->twists, gather, r);
+			mpa_rival_frame(&p, 0, RTR_ANY, &r->twists, gather, r);
 		settle(r);
 		if (s->b % 2 == 0)
 			sockets_close(fd);

@@ -110,13 +110,11 @@ mpa_rival_frame(struct mpa_rival *r, unsigned opts, unsigned rtr, struct twists 
 		.flags = ((opts & FRAME_NO_CRC) != 0 ? 0u : MPA_CRC) |
 		    ((opts & FRAME_MARKERS) != 0 ? MPA_MARKERS : 0u) | ((opts & FRAME_REJECT) != 0 ? MPA_REJECT : 0u) |
 		    ((opts & FRAME_REV_1) != 0 ? 0u : MPA_ENHANCED),
-		.model = (opts & FRAME_NO_P2P) != 0 ? 0u : MPA_P2P | rtr,
-		.ird = 4,
-		.ord = 4 };
+		.enh = { .model = (opts & FRAME_NO_P2P) != 0 ? 0u : ENHANCED_P2P | rtr, .ird = 4, .ord = 4 } };
 	uint8_t pd[MPA_PDATA_LEN], out[MPA_FRAME_MAX + 8];
 
 	if ((opts & FRAME_REV_1) != 0)
-		f.model = f.ird = f.ord = 0;
+		f.enh = (struct enhanced){ 0 };
 	mpa_pdata_encode(&d, pd);
 	if ((opts & FRAME_NO_PDATA) == 0)
 		f.pd = (struct span){ pd, sizeof(pd) };

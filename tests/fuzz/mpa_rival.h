@@ -71,7 +71,7 @@ enum {
 
 /* Takes what the device has sent: true when there was something. */
 bool mpa_rival_turn(struct mpa_rival *);
-/* Our Request or Reply. rtr: kinds, MPA_RTR_*. */
+/* Our Request or Reply. rtr: kinds, RTR_*. */
 void mpa_rival_frame(
     struct mpa_rival *, unsigned opts, unsigned rtr, struct twists *, void (*gather)(struct lore *, void *), void *ctx);
 /* mo: of an untagged one, or the offset in the region. */

@@ -76,9 +76,9 @@ START_LOOP_TEST(an_rtr_read_may_come_on_top, 0, 2)
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	struct mpa_pdata d = raw_pdata();
-	f.ird = f.ord = 1;
+	f.enh.ird = f.enh.ord = 1;
 	raw_send_frame(f, &d);
-	ck_assert_uint_eq(raw_reply(&d).ird, 1);
+	ck_assert_uint_eq(raw_reply(&d).enh.ird, 1);
 	rdmap_read_encode(&rd, body);
 	for (h.msn = 1; h.msn <= 2; h.msn++)
 		raw_fpdu(&h, body, sizeof(body));
@@ -141,7 +141,7 @@ START_LOOP_TEST(an_early_reject_has_depths_that_fit, 0, 4)
 		{ 1, 1, 1, 1 },
 		{ 0, 4, 4, 0 },
 		{ 40, 40, 16, 16 },
-		{ MPA_DEPTH_NONE, MPA_DEPTH_NONE, MPA_DEPTH_NONE, MPA_DEPTH_NONE },
+		{ DEPTH_NONE, DEPTH_NONE, DEPTH_NONE, DEPTH_NONE },
 	};
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
@@ -150,15 +150,15 @@ START_LOOP_TEST(an_early_reject_has_depths_that_fit, 0, 4)
 	raw_open(&b, 0);
 	struct mpa_pdata d = raw_pdata();
 	d.token++;
-	f.ird = depth[_i][0];
-	f.ord = depth[_i][1];
+	f.enh.ird = depth[_i][0];
+	f.enh.ord = depth[_i][1];
 	raw_send_frame(f, &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_REJECT | MPA_ENHANCED);
 	ck_assert_uint_eq(d.verdict, MPA_BAD_TOKEN);
-	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
-	ck_assert_uint_eq(f.ird, depth[_i][2]);
-	ck_assert_uint_eq(f.ord, depth[_i][3]);
+	ck_assert_uint_eq(f.enh.model, ENHANCED_P2P | RTR_ANY);
+	ck_assert_uint_eq(f.enh.ird, depth[_i][2]);
+	ck_assert_uint_eq(f.enh.ord, depth[_i][3]);
 	raw_close();
 }
 
@@ -169,7 +169,7 @@ START_LOOP_TEST(a_silent_responder_hears_a_second_word, 0, 2)
 	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 
-	f.model = MPA_P2P | MPA_RTR_WRITE;
+	f.enh.model = ENHANCED_P2P | RTR_WRITE;
 	raw_send_frame(f, &d);
 	ck_assert_uint_eq(raw_next().ulp_ctrl, 0x40);
 	raw_drop();

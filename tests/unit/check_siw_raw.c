@@ -28,9 +28,9 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 	struct mpa_frame f = raw_reply(&d);
 	ck_assert_uint_eq(f.rev, 2);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC);
-	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_WRITE | MPA_RTR_READ);
-	ck_assert_uint_eq(f.ird, 4);
-	ck_assert_uint_eq(f.ord, 2);
+	ck_assert_uint_eq(f.enh.model, ENHANCED_P2P | RTR_WRITE | RTR_READ);
+	ck_assert_uint_eq(f.enh.ird, 4);
+	ck_assert_uint_eq(f.enh.ord, 2);
 	ck_assert_uint_eq(d.verdict, MPA_ACCEPTED);
 	ck_assert_uint_eq(d.from_qpn, b.qp->qpn);
 	ck_assert_uint_eq(d.qpn, 77);
@@ -117,12 +117,12 @@ START_TEST(initiator_with_ird_0_is_rejected)
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	struct mpa_frame f = raw_frame(MPA_REQUEST);
-	f.ird = 0;
+	f.enh.ird = 0;
 	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(f, &d);
 	f = raw_reply(&d);
 	ck_assert_uint_eq(f.flags, MPA_ENHANCED | MPA_CRC | MPA_REJECT);
-	ck_assert_uint_eq(f.ord, 1);
+	ck_assert_uint_eq(f.enh.ord, 1);
 	ck_assert_uint_eq(d.verdict, MPA_READ_DEPTH);
 	UNTIL(raw_read(), raw.eof);
 	UNTIL(b.failed == 1);
@@ -375,9 +375,9 @@ START_LOOP_TEST(responder_with_ird_0_hears_terminate_6, 0, 2)
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 
 	if (_i == 0)
-		f.ird = 0;
+		f.enh.ird = 0;
 	else
-		f.ord = (uint16_t)(c.ird + 1);
+		f.enh.ord = (uint16_t)(c.ird + 1);
 	raw_send_frame(f, &d);
 	expect_terminate(2, 0, 6);
 	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
@@ -422,8 +422,8 @@ START_LOOP_TEST(bad_replies, 0, 12)
 		break;
 	case 9:
 		f.flags |= MPA_REJECT;
-		f.ird = 3;
-		f.ord = MPA_DEPTH_NONE;
+		f.enh.ird = 3;
+		f.enh.ord = DEPTH_NONE;
 		raw_send_frame(f, NULL);
 		UNTIL(a.failed == 1);
 		expect_depths(&a, 3, -1);
@@ -444,7 +444,7 @@ START_LOOP_TEST(initiator_speaks_first, 0, 3)
 	struct mpa_pdata d = raw_serve(&c);
 	struct mpa_frame f = raw_frame(MPA_REPLY);
 
-	f.model = MPA_P2P | (_i == 0 ? MPA_RTR_WRITE : _i == 1 ? MPA_RTR_READ : MPA_RTR_SEND);
+	f.enh.model = ENHANCED_P2P | (_i == 0 ? RTR_WRITE : _i == 1 ? RTR_READ : RTR_SEND);
 	raw_send_frame(f, &d);
 	UNTIL(a.connected == 1);
 	post(&a, RNIC_WR_SEND, 1, RNIC_SOLICITED, 0, 10, &a, 0);

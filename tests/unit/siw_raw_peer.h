@@ -102,9 +102,7 @@ raw_frame(enum mpa_kind kind)
 		.kind = kind,
 		.rev = 2,
 		.flags = MPA_ENHANCED | MPA_CRC,
-		.model = MPA_P2P | MPA_RTR_ANY,
-		.ird = 4,
-		.ord = 4,
+		.enh = { .model = ENHANCED_P2P | RTR_ANY, .ird = 4, .ord = 4 },
 	};
 }
 
@@ -138,7 +136,7 @@ raw_reply(struct mpa_pdata *d)
 	UNTIL(raw_has_frame(MPA_REPLY, &f));
 	if (mpa_pdata_decode(f.pd, d) < 0)
 		memset(d, 0xff, sizeof(*d));
-	raw_take(MPA_HDR_LEN + f.pd.len + (f.flags & MPA_ENHANCED ? MPA_ENHANCED_LEN : 0));
+	raw_take(MPA_HDR_LEN + f.pd.len + (f.flags & MPA_ENHANCED ? ENHANCED_LEN : 0));
 	return f;
 }
 
@@ -277,9 +275,9 @@ raw_serve(const struct siw_config *c)
 	UNTIL(raw_has_frame(MPA_REQUEST, &f));
 	ck_assert_uint_eq(f.rev, 2);
 	ck_assert_uint_eq(f.flags & MPA_ENHANCED, MPA_ENHANCED);
-	ck_assert_uint_eq(f.model, MPA_P2P | MPA_RTR_ANY);
-	ck_assert_uint_eq(f.ird, c->ird);
-	ck_assert_uint_eq(f.ord, c->ord);
+	ck_assert_uint_eq(f.enh.model, ENHANCED_P2P | RTR_ANY);
+	ck_assert_uint_eq(f.enh.ird, c->ird);
+	ck_assert_uint_eq(f.enh.ord, c->ord);
 	ck_assert_int_eq(mpa_pdata_decode(f.pd, &d), 0);
 	ck_assert_uint_eq(d.qpn, 55);
 	ck_assert_uint_eq(d.psn, 66);

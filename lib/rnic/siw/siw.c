@@ -291,9 +291,9 @@ check_config(const struct siw_config *c)
 		return "address";
 	if (c->port_max < c->port_min || (c->port_min == 0 && c->port_max != 0))
 		return "port range";
-	if (c->ird == 0 || c->ird >= MPA_DEPTH_NONE)
+	if (c->ird == 0 || c->ird >= DEPTH_NONE)
 		return "inbound Read depth";
-	if (c->ord == 0 || c->ord >= MPA_DEPTH_NONE)
+	if (c->ord == 0 || c->ord >= DEPTH_NONE)
 		return "outbound Read depth";
 	if ((c->rtr & (SIW_RTR_SEND | SIW_RTR_WRITE | SIW_RTR_READ)) == 0)
 		return "RTR kinds";
@@ -322,6 +322,15 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	*dev = (struct siw_dev){
 		.dev = { .ops = &siw_ops },
 		.cfg = *cfg,
+		.depths = {
+			.p2p = true,
+			.rtr = (cfg->rtr & SIW_RTR_SEND ? RTR_SEND : 0u) |
+			    (cfg->rtr & SIW_RTR_WRITE ? RTR_WRITE : 0u) | (cfg->rtr & SIW_RTR_READ ? RTR_READ : 0u),
+			.ird = cfg->ird,
+			.ird_max = cfg->ird,
+			.ord = cfg->ord,
+			.ord_min = 1, /* a write is complete when a Read behind it was answered */
+		},
 		.llp = &siw_tcp_llp,
 		.loop = *loop,
 		.rng = rng,

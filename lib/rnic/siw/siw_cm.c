@@ -1,19 +1,18 @@
 /* Soft iWARP: connection set-up, what both sides and all LLPs share; see siw_int.h. */
 #include <errno.h>
 
-#include "iwarp/negotiate.h"
 #include "rnic/siw/siw_llp.h"
 
 static int
 depth_named(uint16_t depth)
 {
-	return depth == MPA_DEPTH_NONE ? -1 : depth;
+	return depth == DEPTH_NONE ? -1 : depth;
 }
 
 void
-siw_set_peer_depths(struct siw_qp *qp, uint16_t ird, uint16_t ord)
+siw_set_peer_depths(struct siw_qp *qp, const struct depths *d)
 {
-	qp->peer_depths = (struct rnic_depths){ .ird = depth_named(ird), .ord = depth_named(ord) };
+	qp->peer_depths = (struct rnic_depths){ .ird = depth_named(d->peer_ird), .ord = depth_named(d->peer_ord) };
 }
 
 struct rnic_depths
@@ -58,7 +57,7 @@ siw_cm_check_connected(struct siw_qp *qp)
 	if (qp->state != SIW_RTS || !qp->claimed || qp->connected)
 		return;
 	if (qp->peer_qpn != qp->remote.qpn) {
-		const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = NEG_TERM_LOCAL };
+		const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = ENHANCED_TERM_LOCAL };
 
 		siw_qp_break(qp, "the link was taken by another QP of the peer", RNIC_WC_LOCAL_ERR, &term);
 		return;

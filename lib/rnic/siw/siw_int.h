@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/pages.h"
 #include "base/timerq.h"
+#include "iwarp/depths.h"
 #include "iwarp/stag.h"
 #include "iwarp/stream.h"
 #include "rnic/events.h"
@@ -35,6 +36,7 @@
 struct siw_dev {
 	struct rnic_dev dev;
 	struct siw_config cfg;
+	struct depths_config depths; /* by cfg */
 	const struct siw_llp *llp;
 	void *llp_dev; /* the LLP's */
 	struct rnic_loop loop;
@@ -199,8 +201,8 @@ void siw_credits_changed(struct siw_qp *);
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 int siw_qp_expect(struct rnic_qp *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
-/* RFC 6581 9.1: the depths that the peer named, MPA_DEPTH_NONE for none. */
-void siw_set_peer_depths(struct siw_qp *, uint16_t ird, uint16_t ord);
+/* RFC 6581 9.1: the depths that the peer named are for our user, too. */
+void siw_set_peer_depths(struct siw_qp *, const struct depths *);
 /* Our own private data for the peer; with the token where we have to show it, to the one that is asked (NULL: an answer). */
 struct mpa_pdata siw_own_pdata(const struct siw_qp *, const struct rnic_remote *to);
 /* Are these the private data of an answer from the one that was asked? */
@@ -267,7 +269,7 @@ void siw_tx_schedule(struct siw_qp *);
 /* The LLP takes more again. */
 void siw_tx_unblocked(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
-/* Queues the first segment of the active side, of this kind (MPA_RTR_*; 0: none was negotiated). */
+/* Queues the first segment of the active side, of this kind (RTR_*; 0: none was negotiated). */
 void siw_tx_rtr(struct siw_qp *, unsigned rtr);
 void siw_nudge_timeout(struct timer *);
 /* Queues a Terminate: false when it may not be sent. */

@@ -178,9 +178,9 @@ void
 siw_tx_rtr(struct siw_qp *qp, unsigned rtr)
 {
 	siw_arm(qp->dev, &qp->nudge_timer, SIW_NUDGE_MS);
-	if (rtr == MPA_RTR_READ)
+	if (rtr == RTR_READ)
 		put_read(qp, true);
-	else if (rtr == MPA_RTR_SEND)
+	else if (rtr == RTR_SEND)
 		put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_SEND, 0, true), NULL, 0);
 	else /* also without RTR: the first segment has to be ours */
 		put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, 1, 0, true), NULL, 0);

@@ -58,7 +58,8 @@ siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 	else
 		siw_tcp_set_seg_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
 	t->rx_len = 0; /* nothing is behind the Reply that was read into the buffer */
-	siw_stream_start(qp, peer, res->ord, qp->state == SIW_RTR_WAIT && res->p2p && (res->rtr & MPA_RTR_SEND) != 0);
+	siw_stream_start(qp, peer, res->depths.ord,
+	    qp->state == SIW_RTR_WAIT && res->depths.p2p && (res->depths.rtr & RTR_SEND) != 0);
 	return qp->dev->loop.watch(qp->dev->loop.ctx, t->fd, siw_tcp_stream_io, qp);
 }
 

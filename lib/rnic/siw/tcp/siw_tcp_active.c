@@ -26,7 +26,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 	struct mpa_pdata peer;
 	bool ours = mpa_pdata_decode(f->pd, &peer) == 0;
 
-	siw_set_peer_depths(qp, t->neg.res.peer_ird, t->neg.res.peer_ord);
+	siw_set_peer_depths(qp, &t->neg.res.depths);
 	if (outcome == NEG_REJECTED) {
 		siw_qp_break(qp, mpa_verdict_str(ours ? peer.verdict : MPA_ACCEPTED), RNIC_WC_FLUSHED, NULL);
 		return;
@@ -36,16 +36,16 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 		return;
 	}
 	if (!ours || !siw_is_answer(qp, &peer)) {
-		give_up(qp, "the MPA Reply is not from the peer's link", NEG_TERM_LOCAL);
+		give_up(qp, "the MPA Reply is not from the peer's link", ENHANCED_TERM_LOCAL);
 		return;
 	}
 	qp->dev->loop.unwatch(qp->dev->loop.ctx, t->fd);
 	siw_qp_set_state(qp, SIW_RTS);
 	if (siw_tcp_start(qp, &peer) < 0) {
-		give_up(qp, "out of resources", NEG_TERM_LOCAL);
+		give_up(qp, "out of resources", ENHANCED_TERM_LOCAL);
 		return;
 	}
-	siw_tx_rtr(qp, t->neg.res.rtr);
+	siw_tx_rtr(qp, t->neg.res.depths.rtr);
 	siw_tx_schedule(qp);
 	siw_cm_check_connected(qp);
 }

@@ -86,7 +86,7 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 
 	neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
 	outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
-	siw_set_peer_depths(qp, t->neg.res.peer_ird, t->neg.res.peer_ord);
+	siw_set_peer_depths(qp, &t->neg.res.depths);
 	if (outcome != NEG_CHECKED) {
 		if (outcome == NEG_REJECTED)
 			pend_reject(p, &f, MPA_READ_DEPTH);
@@ -267,16 +267,9 @@ siw_tcp_listen(struct siw_dev *dev, const char **err)
 		.dev = dev,
 		.neg_cfg = {
 			.enhanced = cfg->mpa_rev >= 2,
-			.p2p = true,
-			.rtr = (cfg->rtr & SIW_RTR_SEND ? MPA_RTR_SEND : 0u) |
-			    (cfg->rtr & SIW_RTR_WRITE ? MPA_RTR_WRITE : 0u) |
-			    (cfg->rtr & SIW_RTR_READ ? MPA_RTR_READ : 0u),
 			.crc = cfg->crc,
 			.markers = cfg->markers,
-			.ird = cfg->ird,
-			.ird_max = cfg->ird,
-			.ord = cfg->ord,
-			.ord_min = 1, /* a write is complete when a Read behind it was answered */
+			.depths = dev->depths,
 		},
 		.listen_fd = -1,
 	};
