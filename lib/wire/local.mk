@@ -10,6 +10,7 @@ lib_libwire_la_SOURCES = \
 	lib/wire/describe.c lib/wire/describe.h \
 	lib/wire/enhanced.c lib/wire/enhanced.h \
 	lib/wire/mpa.c lib/wire/mpa.h \
+	lib/wire/sctp_ddp.c lib/wire/sctp_ddp.h \
 	lib/wire/ddp.c lib/wire/ddp.h \
 	lib/wire/rdmap.c lib/wire/rdmap.h
 
@@ -23,6 +24,7 @@ check_UNIT += \
 	tests/unit/check_describe \
 	tests/unit/check_enhanced \
 	tests/unit/check_mpa \
+	tests/unit/check_sctp_ddp \
 	tests/unit/check_ddp \
 	tests/unit/check_rdmap
 EXTRA_DIST += tests/unit/vectors/smc.txt tests/unit/vectors/smc2.txt tests/unit/vectors/iwarp.txt
