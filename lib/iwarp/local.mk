@@ -1,5 +1,6 @@
 noinst_LTLIBRARIES += lib/libiwarp.la
 lib_libiwarp_la_SOURCES = \
+	lib/iwarp/ddp_session.c lib/iwarp/ddp_session.h \
 	lib/iwarp/depths.c lib/iwarp/depths.h \
 	lib/iwarp/negotiate.c lib/iwarp/negotiate.h \
 	lib/iwarp/fpdu.c lib/iwarp/fpdu.h \
@@ -9,6 +10,7 @@ lib_libiwarp_la_SOURCES = \
 lib_libiwarp_la_LIBADD = lib/libwire.la
 
 check_UNIT += \
+	tests/unit/check_ddp_session \
 	tests/unit/check_depths \
 	tests/unit/check_negotiate \
 	tests/unit/check_fpdu \

@@ -13,6 +13,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_config \
 	tests/fuzz/fuzz_mpa \
 	tests/fuzz/fuzz_stream \
+	tests/fuzz/fuzz_ddp_session \
 	tests/fuzz/fuzz_engine \
 	tests/fuzz/fuzz_siw
 
@@ -38,6 +39,9 @@ tests_fuzz_fuzz_control_LDADD = daemon/libcontrol.la $(FUZZ_LIBS)
 tests_fuzz_fuzz_config_LDADD = daemon/libsmcrd.la $(FUZZ_LIBS)
 tests_fuzz_fuzz_mpa_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_stream_LDADD = $(FUZZ_LIBS)
+
+tests_fuzz_fuzz_ddp_session_SOURCES = tests/fuzz/fuzz_ddp_session.c $(FUZZ_STEPS)
+tests_fuzz_fuzz_ddp_session_LDADD = $(FUZZ_LIBS)
 
 # Allocations can be refused, and what the engine takes by pages is in memory that sanitizers guard.
 tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_STEPS) \
