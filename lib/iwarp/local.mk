@@ -4,7 +4,7 @@ lib_libiwarp_la_SOURCES = \
 	lib/iwarp/depths.c lib/iwarp/depths.h \
 	lib/iwarp/negotiate.c lib/iwarp/negotiate.h \
 	lib/iwarp/fpdu.c lib/iwarp/fpdu.h \
-	lib/iwarp/txq.c lib/iwarp/txq.h \
+	lib/iwarp/txq.c lib/iwarp/txq.h lib/iwarp/copyring.h \
 	lib/iwarp/stag.c lib/iwarp/stag.h \
 	lib/iwarp/stream.c lib/iwarp/stream.h
 lib_libiwarp_la_LIBADD = lib/libwire.la

@@ -11,15 +11,15 @@
 int
 txq_init(struct txq *q, uint32_t size)
 {
-	*q = (struct txq){ .size = size };
-	q->ring = pages_alloc(size);
-	return q->ring == NULL ? -ENOMEM : 0;
+	*q = (struct txq){ .ring = { .size = size } };
+	q->ring.mem = pages_alloc(size);
+	return q->ring.mem == NULL ? -ENOMEM : 0;
 }
 
 void
 txq_fini(struct txq *q)
 {
-	pages_free(q->ring, q->size);
+	pages_free(q->ring.mem, q->ring.size);
 }
 
 void
@@ -36,14 +36,14 @@ void
 txq_rest(struct txq *q)
 {
 	if (txq_empty(q))
-		pages_rest(&q->used, q->ring);
+		copyring_rest(&q->ring);
 }
 
 size_t
 txq_ulpdu_max(const struct txq *q)
 {
 	/* A quarter, so that one FPDU can be written while the next are built. */
-	return q->markers && q->size / 4 < MPA_ULPDU_MAX ? q->size / 4 : MPA_ULPDU_MAX;
+	return q->markers && q->ring.size / 4 < MPA_ULPDU_MAX ? q->ring.size / 4 : MPA_ULPDU_MAX;
 }
 
 bool
@@ -54,29 +54,7 @@ txq_room(const struct txq *q, size_t payload_len)
 
 	if (q->markers)
 		need += MPA_MARKER_LEN * (2 + need / (MPA_MARKER_STEP - MPA_MARKER_LEN));
-	if (q->seg_head - q->seg_tail > TXQ_SEGS - (TXQ_PIECES_MAX + 2))
-		return false;
-	if (txq_empty(q))
-		return need < q->size;
-	if (q->head >= q->tail)
-		return q->size - q->head >= need || q->tail > need;
-	return q->tail - q->head > need;
-}
-
-/* n bytes in one run. Where the end of the ring is too near they go to its beginning. */
-static uint8_t *
-ring_take(struct txq *q, size_t n)
-{
-	uint8_t *at;
-
-	if (txq_empty(q))
-		q->head = q->tail = 0;
-	if (q->head >= q->tail && q->size - q->head < n)
-		q->head = 0;
-	at = q->ring + q->head;
-	q->head += (uint32_t)n;
-	pages_touch(&q->used, q->head);
-	return at;
+	return q->seg_head - q->seg_tail <= TXQ_SEGS - (TXQ_PIECES_MAX + 2) && copyring_room(&q->ring, need);
 }
 
 static void
@@ -87,14 +65,14 @@ seg_put(struct txq *q, const uint8_t *ptr, size_t len, bool in_ring)
 	q->bytes += len;
 	if (in_ring && !txq_empty(q) && last->in_ring && last->ptr + last->len == ptr && !(q->apart && last->last)) {
 		last->len += (uint32_t)len;
-		last->ring_end = q->head;
+		last->ring_end = q->ring.head;
 		return;
 	}
 	q->segs[q->seg_head % TXQ_SEGS] = (struct txq_seg){
 		.ptr = ptr,
 		.len = (uint32_t)len,
 		.in_ring = in_ring,
-		.ring_end = q->head,
+		.ring_end = q->ring.head,
 	};
 	q->seg_head++;
 }
@@ -126,7 +104,7 @@ put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	size_t hdr_len = MPA_LEN_LEN + (h->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
 	size_t pad = mpa_pad(hdr_len - MPA_LEN_LEN + p->len);
 	size_t len = hdr_len + p->len + pad + MPA_CRC_LEN;
-	uint8_t *fpdu = ring_take(q, len), *at = fpdu + hdr_len;
+	uint8_t *fpdu = copyring_take(&q->ring, len), *at = fpdu + hdr_len;
 
 	(void)put_header(fpdu, h, p->len);
 	for (unsigned i = 0; i < p->cnt; i++) {
@@ -149,7 +127,7 @@ put_gathered(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p
 	size_t hdr_len = MPA_LEN_LEN + (h->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
 	size_t pad = mpa_pad(hdr_len - MPA_LEN_LEN + p->len);
 	uint32_t crc = MPA_CRC_INIT;
-	uint8_t *at = ring_take(q, hdr_len);
+	uint8_t *at = copyring_take(&q->ring, hdr_len);
 
 	(void)put_header(at, h, p->len);
 	seg_put(q, at, hdr_len, true);
@@ -160,7 +138,7 @@ put_gathered(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p
 			crc = mpa_crc_update(crc, p->v[i].iov_base, p->v[i].iov_len);
 		seg_put(q, p->v[i].iov_base, p->v[i].iov_len, false);
 	}
-	at = ring_take(q, pad + MPA_CRC_LEN);
+	at = copyring_take(&q->ring, pad + MPA_CRC_LEN);
 	memset(at, 0, pad);
 	if (q->crc)
 		crc = mpa_crc_update(crc, at, pad);
@@ -219,7 +197,7 @@ put_marked(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	size_t hdr_len = put_header(hdr, h, p->len);
 	size_t len = mpa_fpdu_len(hdr_len - MPA_LEN_LEN + p->len);
 	size_t total = len + MPA_MARKER_LEN * mpa_marker_cnt(q->pos, len);
-	uint8_t *fpdu = ring_take(q, total);
+	uint8_t *fpdu = copyring_take(&q->ring, total);
 	struct marked m = { .at = fpdu, .pos = q->pos };
 
 	marked_bytes(&m, hdr, hdr_len);
@@ -276,7 +254,9 @@ txq_sent(struct txq *q, size_t n)
 		}
 		n -= s->len;
 		if (s->in_ring)
-			q->tail = s->ring_end;
+			copyring_free(&q->ring, s->ring_end);
 		q->seg_tail++;
 	}
+	if (txq_empty(q))
+		copyring_clear(&q->ring);
 }

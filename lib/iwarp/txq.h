@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "base/pages.h"
+#include "iwarp/copyring.h"
 #include "wire/ddp.h"
 #include "wire/mpa.h"
 
@@ -28,14 +28,10 @@ struct txq_seg {
 };
 
 struct txq {
-	uint8_t *ring;
-	uint32_t size;
-	uint32_t head;     /* next free byte of the ring */
-	uint32_t tail;     /* oldest byte in use */
+	struct copyring ring;
 	uint32_t seg_head; /* counts pieces put */
 	uint32_t seg_tail; /* counts pieces sent */
 	struct txq_seg segs[TXQ_SEGS];
-	struct pages_use used;
 	size_t bytes; /* in the queue */
 	bool crc;
 	bool markers;
