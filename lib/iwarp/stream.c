@@ -20,6 +20,7 @@ enum {
 	RDMA_CANNOT_INVALIDATE = 0x0109,
 	RDMA_VERSION = 0x0205,
 	RDMA_OPCODE = 0x0206,
+	RDMA_STREAM = 0x0207, /* catastrophic, localized to the stream */
 	RDMA_UNSPECIFIED = 0x02ff,
 	/* DDP: tagged, untagged */
 	DDP_BAD_STAG = 0x1100,
@@ -95,7 +96,7 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 
 /* -- errors -- */
 
-/* The Terminate quotes the segment at fault, unless the error is MPA's, which knows no segments (g == NULL). */
+/* The Terminate quotes the segment at fault, unless the error is of the layer below, which knows no segments (g == NULL). */
 static enum stream_rx
 fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
 {
@@ -140,6 +141,23 @@ void
 stream_fail_llp(struct stream *s, uint8_t code, struct rdmap_term *out)
 {
 	(void)fail(s, NULL, MPA_ERROR | code, out);
+}
+
+/*
+ * RFC 5043 has no error codes, and those of the LLP's only type are MPA's (RFC 6580 3.3); DDP's are about a tagged or an untagged
+ * buffer, which a message in the wrong place need not have. So RDMAP speaks for SCTP.
+ */
+void
+stream_fail_order(struct stream *s, struct rdmap_term *out)
+{
+	(void)fail(s, NULL, RDMA_STREAM, out);
+}
+
+/* What the layer below brings, at most. */
+static size_t
+ulpdu_max(const struct stream *s)
+{
+	return s->cfg.llp == STREAM_MPA ? MPA_ULPDU_MAX : UINT16_MAX;
 }
 
 /* -- what arrives -- */
@@ -301,8 +319,8 @@ stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 	assert(!s->dead);
 	*ev = (struct stream_ev){ 0 };
 	/* No DDP header fits: the length field lies, as far as MPA goes. */
-	if (n <= 0 || ulpdu.len > MPA_ULPDU_MAX)
-		return fail(s, NULL, MPA_BAD_LENGTH, &ev->term);
+	if (n <= 0 || ulpdu.len > ulpdu_max(s))
+		return fail(s, NULL, s->cfg.llp == STREAM_MPA ? MPA_BAD_LENGTH : RDMA_STREAM, &ev->term);
 	g.payload = ulpdu.ptr + n;
 	g.len = (uint32_t)(ulpdu.len - (size_t)n);
 	g.ulpdu_len = (uint16_t)ulpdu.len;
@@ -319,6 +337,7 @@ bool
 stream_place_early(struct stream *s, const struct ddp_hdr *h, size_t payload_len, uint8_t **at)
 {
 	return h->version == DDP_VERSION && h->tagged && h->ulp_ctrl == rdmap_ctrl(RDMAP_WRITE) && payload_len > 0 &&
+	    DDP_TAGGED_LEN + payload_len <= ulpdu_max(s) &&
 	    stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, at) == STAG_OK;
 }
 

@@ -21,9 +21,15 @@ struct stream_recv {
 	uint32_t len;
 };
 
+enum stream_llp {
+	STREAM_MPA,
+	STREAM_SCTP,
+};
+
 struct stream_config {
 	const struct stag_table *stags;
 	const void *pd;
+	enum stream_llp llp;
 	uint32_t rq_depth;
 	/* Space for inbound Reads. All of it may be used, whatever depth was negotiated: a peer whose card sends an RTR Read by
 	 * itself may not count that one. */
@@ -92,9 +98,10 @@ bool stream_flush_recv(struct stream *, struct stream_recv *out);
 enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev *);
 
 /*
- * For payload that is read straight into place: judges the header of a Write
- * whose payload_len bytes are not there yet. True: they may be put at *at as
- * far as they come at once; stream_placed() when all are. False: go the usual way.
+ * For payload that is placed before its turn (iwarp/ssn.h), or read straight
+ * into place: judges the header of a Write of payload_len bytes. True: they may
+ * be put at *at, as far as they are there at once; stream_placed() when all are
+ * and it is the Write's turn. False: go the usual way.
  */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
 void stream_placed(struct stream *);
@@ -103,6 +110,8 @@ void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_l
 
 /* An error below: the Terminate for MPA error `code`. */
 void stream_fail_llp(struct stream *, uint8_t code, struct rdmap_term *out);
+/* Over SCTP: the DDP-SSNs of the peer make no order. */
+void stream_fail_order(struct stream *, struct rdmap_term *out);
 
 /* -- outbound headers; one segment each -- */
 

@@ -119,6 +119,17 @@ expect_term(enum stream_rx rc, uint8_t layer, uint8_t etype, uint8_t code)
 	ck_assert_int_eq(ev.term.has_read, layer == 0 && etype == 1 && ev.term.ddp.qn == 1);
 }
 
+/* Of the layer below, which knows no segments. */
+static void
+expect_llp_term(enum stream_rx rc, uint8_t layer, uint8_t etype, uint8_t code)
+{
+	ck_assert_int_eq(rc, STREAM_RX_ERROR);
+	ck_assert_msg(ev.term.layer == layer && ev.term.etype == etype && ev.term.code == code, "%u/%u/%u",
+	    ev.term.layer, ev.term.etype, ev.term.code);
+	ck_assert(s.dead);
+	ck_assert(!ev.term.has_len && !ev.term.has_ddp && !ev.term.has_read);
+}
+
 UNIT_FIXTURE(setup, teardown);
 
 /* -- what is right -- */
@@ -542,6 +553,46 @@ START_TEST(llp_errors)
 {
 	stream_fail_llp(&s, 2, &ev.term);
 	expect_term(STREAM_RX_ERROR, 2, 0, 2);
+}
+
+/* The longest segment that each layer below brings, and one byte more. */
+START_LOOP_TEST(so_long_over_each, 0, 4)
+{
+	static uint8_t ulpdu[UINT16_MAX + 1];
+	size_t max = _i < 2 ? MPA_ULPDU_MAX : UINT16_MAX, len = max + (_i & 1);
+	struct ddp_hdr h = tagged_hdr(RDMAP_WRITE, rw.stag, rw.base);
+	uint8_t *at;
+
+	s.cfg.llp = _i < 2 ? STREAM_MPA : STREAM_SCTP;
+	(void)ddp_encode(&h, ulpdu);
+	stag_remove(&stags, &rw);
+	rw.len = sizeof(ulpdu); /* the address is not used */
+	stag_add(&stags, &rw, &rng);
+	h.stag = rw.stag;
+	h.to = rw.base;
+	ck_assert_int_eq(stream_place_early(&s, &h, len - DDP_TAGGED_LEN, &at), !(_i & 1));
+	if ((_i & 1) == 0)
+		expect_term(stream_ulpdu(&s, (struct span){ ulpdu, len }, &ev), 1, 1, 0); /* not the STag any more */
+	else if (_i == 1)
+		expect_llp_term(stream_ulpdu(&s, (struct span){ ulpdu, len }, &ev), 2, 0, 3);
+	else
+		expect_llp_term(stream_ulpdu(&s, (struct span){ ulpdu, len }, &ev), 0, 2, 7);
+}
+
+START_LOOP_TEST(no_header_over_sctp, 0, 14)
+{
+	static const uint8_t bytes[18] = { 0xc1, 0x40 };
+
+	s.cfg.llp = STREAM_SCTP;
+	expect_llp_term(stream_ulpdu(&s, (struct span){ bytes, (size_t)_i }, &ev), 0, 2, 7);
+}
+
+START_TEST(no_order_over_sctp)
+{
+	s.cfg.llp = STREAM_SCTP;
+	stream_fail_order(&s, &ev.term);
+	expect_llp_term(STREAM_RX_ERROR, 0, 2, 7);
+	ck_assert_str_eq(rdmap_term_str(0, 2, 7), "remote operation error: catastrophic for the stream");
 }
 
 START_TEST(receives_are_given_back)
