@@ -6,7 +6,8 @@ lib_libiwarp_la_SOURCES = \
 	lib/iwarp/fpdu.c lib/iwarp/fpdu.h \
 	lib/iwarp/txq.c lib/iwarp/txq.h lib/iwarp/copyring.h \
 	lib/iwarp/stag.c lib/iwarp/stag.h \
-	lib/iwarp/stream.c lib/iwarp/stream.h
+	lib/iwarp/stream.c lib/iwarp/stream.h \
+	lib/iwarp/ssn.c lib/iwarp/ssn.h
 lib_libiwarp_la_LIBADD = lib/libwire.la
 
 check_UNIT += \
@@ -16,4 +17,6 @@ check_UNIT += \
 	tests/unit/check_fpdu \
 	tests/unit/check_txq \
 	tests/unit/check_stag \
-	tests/unit/check_stream
+	tests/unit/check_stream \
+	tests/unit/check_ssn
+tests_unit_check_ssn_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
