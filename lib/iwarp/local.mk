@@ -4,7 +4,8 @@ lib_libiwarp_la_SOURCES = \
 	lib/iwarp/depths.c lib/iwarp/depths.h \
 	lib/iwarp/negotiate.c lib/iwarp/negotiate.h \
 	lib/iwarp/fpdu.c lib/iwarp/fpdu.h \
-	lib/iwarp/txq.c lib/iwarp/txq.h lib/iwarp/copyring.h \
+	lib/iwarp/txq.c lib/iwarp/txq.h \
+	lib/iwarp/segq.c lib/iwarp/segq.h lib/iwarp/copyring.h \
 	lib/iwarp/stag.c lib/iwarp/stag.h \
 	lib/iwarp/stream.c lib/iwarp/stream.h \
 	lib/iwarp/ssn.c lib/iwarp/ssn.h
@@ -16,7 +17,9 @@ check_UNIT += \
 	tests/unit/check_negotiate \
 	tests/unit/check_fpdu \
 	tests/unit/check_txq \
+	tests/unit/check_segq \
 	tests/unit/check_stag \
 	tests/unit/check_stream \
 	tests/unit/check_ssn
+tests_unit_check_segq_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 tests_unit_check_ssn_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)

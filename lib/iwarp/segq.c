@@ -1,0 +1,173 @@
+/* Send queue with the borders of messages; see segq.h. */
+#include "iwarp/segq.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/pages.h"
+
+int
+segq_init(struct segq *q, uint32_t ring_size)
+{
+	assert(ring_size >= 2 * SEGQ_COPY_MAX);
+	*q = (struct segq){ .ring = { .size = ring_size } };
+	q->ring.mem = pages_alloc(ring_size);
+	return q->ring.mem == NULL ? -ENOMEM : 0;
+}
+
+void
+segq_fini(struct segq *q)
+{
+	pages_free(q->ring.mem, q->ring.size);
+}
+
+void
+segq_rest(struct segq *q)
+{
+	if (segq_empty(q))
+		copyring_rest(&q->ring);
+}
+
+bool
+segq_room(const struct segq *q, size_t len)
+{
+	return q->head - q->tail < SEGQ_MSGS && (len > SEGQ_COPY_MAX || copyring_room(&q->ring, len));
+}
+
+static struct segq_msg *
+append(struct segq *q, size_t len)
+{
+	struct segq_msg *m = &q->msgs[q->head++ % SEGQ_MSGS];
+
+	assert(q->head - q->tail <= SEGQ_MSGS);
+	*m = (struct segq_msg){ 0 };
+	q->bytes += len;
+	return m;
+}
+
+/* The payload becomes one piece in the ring. */
+static void
+copy(struct segq *q, struct segq_msg *m, const struct txq_payload *p)
+{
+	uint8_t *at = copyring_take(&q->ring, p->len);
+
+	m->payload = (struct txq_payload){ .cnt = 1, .len = p->len, .v = { { .iov_base = at, .iov_len = p->len } } };
+	m->in_ring = true;
+	m->ring_end = q->ring.head;
+	for (unsigned i = 0; i < p->cnt; i++) {
+		if (p->v[i].iov_len == 0)
+			continue; /* its base may be NULL, which memcpy must not see */
+		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
+		at += p->v[i].iov_len;
+	}
+}
+
+void
+segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
+{
+	struct segq_msg *m = append(q, p->len);
+
+	assert(p->cnt <= TXQ_PIECES_MAX);
+	m->hdr = *h;
+	if (p->len <= SEGQ_COPY_MAX)
+		copy(q, m, p);
+	else
+		m->payload = *p;
+}
+
+void
+segq_put_control(struct segq *q, struct span bytes)
+{
+	struct segq_msg *m = append(q, bytes.len);
+
+	assert(bytes.len <= SEGQ_MESSAGE_MIN - SEGQ_SSN_LEN);
+	m->control = true;
+	copy(q, m,
+	    &(struct txq_payload){
+	        .cnt = 1,
+	        .len = bytes.len,
+	        .v = { { .iov_base = (void *)(uintptr_t)bytes.ptr, .iov_len = bytes.len } },
+	    });
+}
+
+/* -- what goes next -- */
+
+/* Header of the part [off, off + len) of a message's payload. */
+static struct ddp_hdr
+part_hdr(const struct segq_msg *m, uint32_t off, uint32_t len)
+{
+	struct ddp_hdr h = m->hdr;
+
+	if (h.tagged)
+		h.to += off;
+	else
+		h.mo += off;
+	h.last = h.last && off + len == m->payload.len;
+	return h;
+}
+
+/* The pieces of that part: how many. */
+static unsigned
+part_pieces(const struct segq_msg *m, uint32_t off, uint32_t len, struct iovec *iov)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < m->payload.cnt && len > 0; i++) {
+		const struct iovec *v = &m->payload.v[i];
+		size_t n;
+
+		if (off >= v->iov_len) {
+			off -= (uint32_t)v->iov_len;
+			continue;
+		}
+		n = v->iov_len - off < len ? v->iov_len - off : len;
+		iov[cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
+		len -= (uint32_t)n;
+		off = 0;
+	}
+	return cnt;
+}
+
+unsigned
+segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV_MAX], bool *control)
+{
+	const struct segq_msg *m = &q->msgs[q->tail % SEGQ_MSGS];
+	size_t front_len = SEGQ_SSN_LEN, left = m->payload.len - q->off;
+
+	assert(max >= SEGQ_MESSAGE_MIN);
+	if (segq_empty(q))
+		return 0;
+	if (!m->control)
+		front_len += m->hdr.tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
+	q->part = (uint32_t)(left < max - front_len ? left : max - front_len);
+	q->peeked = true;
+	be16_put(q->front, number);
+	if (!m->control) {
+		const struct ddp_hdr h = part_hdr(m, q->off, q->part);
+
+		(void)ddp_encode(&h, q->front + SEGQ_SSN_LEN);
+	}
+	*control = m->control;
+	iov[0] = (struct iovec){ .iov_base = q->front, .iov_len = front_len };
+	return 1 + part_pieces(m, q->off, q->part, iov + 1);
+}
+
+void
+segq_sent(struct segq *q)
+{
+	const struct segq_msg *m = &q->msgs[q->tail % SEGQ_MSGS];
+
+	assert(q->peeked);
+	q->peeked = false;
+	q->bytes -= q->part;
+	q->off += q->part;
+	if (q->off < m->payload.len)
+		return;
+	q->off = 0;
+	q->tail++;
+	if (m->in_ring)
+		copyring_free(&q->ring, m->ring_end);
+	if (segq_empty(q))
+		copyring_clear(&q->ring);
+}
