@@ -13,11 +13,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_config \
 	tests/fuzz/fuzz_mpa \
 	tests/fuzz/fuzz_stream \
-<<<<<<< HEAD
 	tests/fuzz/fuzz_ddp_session \
-=======
 	tests/fuzz/fuzz_ssn \
->>>>>>> 9fe8c8d (fuzz: messages of a stream over SCTP in any order)
 	tests/fuzz/fuzz_engine \
 	tests/fuzz/fuzz_siw
 
@@ -44,15 +41,12 @@ tests_fuzz_fuzz_config_LDADD = daemon/libsmcrd.la $(FUZZ_LIBS)
 tests_fuzz_fuzz_mpa_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_stream_LDADD = $(FUZZ_LIBS)
 
-<<<<<<< HEAD
 tests_fuzz_fuzz_ddp_session_SOURCES = tests/fuzz/fuzz_ddp_session.c $(FUZZ_STEPS)
 tests_fuzz_fuzz_ddp_session_LDADD = $(FUZZ_LIBS)
-=======
 # What is held is in memory that sanitizers guard.
 tests_fuzz_fuzz_ssn_SOURCES = tests/fuzz/fuzz_ssn.c $(FUZZ_STEPS) tests/fuzz/guarded_pages.c tests/ssn_world.h
 tests_fuzz_fuzz_ssn_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
 tests_fuzz_fuzz_ssn_LDADD = $(FUZZ_LIBS)
->>>>>>> 9fe8c8d (fuzz: messages of a stream over SCTP in any order)
 
 # Allocations can be refused, and what the engine takes by pages is in memory that sanitizers guard.
 tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_STEPS) \
