@@ -171,3 +171,13 @@ segq_sent(struct segq *q)
 	if (segq_empty(q))
 		copyring_clear(&q->ring);
 }
+
+void
+segq_clear(struct segq *q)
+{
+	q->tail = q->head;
+	q->off = 0;
+	q->bytes = 0;
+	q->peeked = false;
+	copyring_clear(&q->ring);
+}

@@ -68,5 +68,7 @@ segq_empty(const struct segq *q)
  * segq_sent(); the pieces are good until then. *control: is it a session control message?
  */
 unsigned segq_peek(struct segq *, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV_MAX], bool *control);
+/* What is queued is not to be sent any more. */
+void segq_clear(struct segq *);
 /* SCTP took the message that segq_peek() gave out last, and has copied it; the next one has the next number. */
 void segq_sent(struct segq *);

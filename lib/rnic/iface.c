@@ -65,6 +65,7 @@ iface_learn(struct iface *me, unsigned index, struct rng *rng)
 	}
 	if (fd >= 0)
 		close(fd);
+	me->mtu = (uint32_t)mtu;
 	for (me->mtu_code = 5; me->mtu_code > 1 && (128 << me->mtu_code) > mtu;)
 		me->mtu_code--;
 	if (memcmp(me->mac, none, sizeof(none)) == 0) {

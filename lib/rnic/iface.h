@@ -15,6 +15,7 @@ struct iface {
 	uint8_t mac[6];
 	uint16_t vlan;
 	uint8_t mtu_code; /* as in struct rnic_info */
+	uint32_t mtu;     /* bytes */
 };
 
 /* The index of the interface that has this address, 0: none. */

@@ -23,7 +23,7 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..24"
+echo "1..25"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
@@ -36,6 +36,7 @@ check lib/rnic $rnic
 siw="$rnic iwarp/ rnic/siw/[a-z_]*\.h"
 check lib/rnic/siw $siw
 check lib/rnic/siw/tcp $siw rnic/siw/tcp/
+check lib/rnic/siw/sctp $siw rnic/siw/sctp/
 check lib/rnic/verbs $rnic rnic/verbs/
 check tests/sim base/ wire/ rnic/rnic.h tests/sim/
 

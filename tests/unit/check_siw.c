@@ -73,7 +73,8 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 		free(small[i]);
 }
 
-/* What a large write was read into and sent from goes back, when the link has had a rest, and comes again. */
+/* What a large write was read into and sent from goes back, when the link has had a rest, and comes again. (SCTP's is the
+ * library's.) */
 START_TEST(an_idle_link_gives_memory_back)
 {
 	struct siw_config c = config();
@@ -81,18 +82,22 @@ START_TEST(an_idle_link_gives_memory_back)
 	open_both(&c, &c);
 	end_qp(&b, 64, 16, TOKEN);
 	connect_ends();
+	(void)resident(); /* what it needs itself is there from now on */
 	for (unsigned i = 0; i < 2; i++) {
 		size_t used;
 
 		fill(a.buf, 300000, i);
 		post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 300000, &b, 1000);
+		run_b = NULL; /* so that it finds much at once */
+		run_ms(20);
+		run_b = &b;
 		UNTIL(a.wc_cnt == i + 1);
 		ck_assert_mem_eq(b.buf + 1000, a.buf, 300000);
 		used = resident();
 		b.dev->ops->rest(b.qp);
 		ck_assert_uint_ge(resident() + 4096, used); /* not yet: it was in use a moment ago */
 		b.dev->ops->rest(b.qp);
-		ck_assert_uint_le(resident() + 64 * 1024, used);
+		ck_assert_uint_le(resident() + BY_LLP(32 * 1024, 0), used + BY_LLP(0, 64 * 1024));
 	}
 }
 
@@ -196,7 +201,7 @@ START_TEST(port_events_come_before_those_of_queue_pairs)
 
 	open_connected(&c);
 	b.dev->ops->qp_disconnect(b.qp, false);
-	while (stats(&a).bytes_sent == 0 || a.dev->ops->deadline(a.dev) > poll_loop_now()) {
+	while ((stats(&a).bytes_sent == 0 && !OVER_SCTP) || a.dev->ops->deadline(a.dev) > poll_loop_now()) {
 		poll_loop_turn(&a.loop, &a.dev, 1, 1);
 		turn_one(&b, 0);
 	}
@@ -415,7 +420,8 @@ START_TEST(a_send_without_a_receive_waits)
 	UNTIL(stats(&b).recv_stalls == 1);
 	run_ms(50);
 	ck_assert_uint_eq(a.wc_cnt + b.wc_cnt, 0);
-	ck_assert_uint_eq(b.buf[5001], 0); /* order: the write is behind it */
+	/* Order: the write is behind it, though over SCTP it is in place already. */
+	ck_assert_uint_eq(b.buf[5001], BY_LLP(0, a.buf[1]));
 	post_recv(&b, 7, 100, 100);
 	UNTIL(a.wc_cnt == 2 && b.wc_cnt == 1);
 	check_wc(&b, 0, 7, RNIC_WC_RECV, RNIC_WC_OK);
@@ -732,7 +738,8 @@ START_TEST(disconnect_flushes_everything_once)
 	ck_assert_int_eq(try_post(&a, RNIC_WR_SEND, 1, 0, 0, 10, &b, 0), -ENOTCONN);
 	run_b = &b;
 	UNTIL(b.errors == 1);
-	ck_assert_str_eq(b.why, "the peer reset the connection");
+	ck_assert_str_eq(
+	    b.why, BY_LLP("the peer reset the connection", "the peer reset the association, or does not answer"));
 	a.dev->ops->qp_disconnect(a.qp, true); /* again: harmless */
 }
 
@@ -775,7 +782,7 @@ START_TEST(graceful_disconnect_sends_what_was_posted)
 	memset(a.buf, 0, BUF);
 	run_b = &b;
 	UNTIL(b.errors == 1);
-	ck_assert_str_eq(b.why, "the peer closed the connection");
+	ck_assert_str_eq(b.why, BY_LLP("the peer closed the connection", "the peer ended the session"));
 	check_wc(&b, 0, 0, RNIC_WC_RECV, RNIC_WC_OK);
 	ck_assert_uint_eq(b.wc_cnt, 4);
 	fill(a.buf, BUF, 2);
@@ -800,6 +807,9 @@ START_TEST(destroy_drops_what_was_not_polled)
 	ck_assert_uint_eq(a.dev->ops->poll(a.dev, &wc, 1), 0);
 	ck_assert(a.dev->ops->poll_event(a.dev, &ev) && ev.type == RNIC_EV_QP_FREED);
 	ck_assert(!a.dev->ops->poll_event(a.dev, &ev));
+	/* Nothing else is to come; SCTP looks after what it sent last for a moment. */
+	for (unsigned i = 0; i < 500 && a.dev->ops->deadline(a.dev) != INT64_MAX && OVER_SCTP; i++)
+		poll_loop_turn(&a.loop, &a.dev, 1, 1);
 	ck_assert_int_eq(a.dev->ops->deadline(a.dev), INT64_MAX);
 }
 

@@ -10,6 +10,12 @@
 #include "rnic/siw/siw.h"
 #include "rnic_ends.h"
 
+/* Which lower layer protocol the cases run over: a program that includes those of another says so before. */
+#ifndef OVER_SCTP
+#define OVER_SCTP 0
+#endif
+#define BY_LLP(tcp, sctp) (OVER_SCTP ? (sctp) : (tcp))
+
 #define TOKEN 0x1122334455667788u
 
 static inline struct siw_config
@@ -19,6 +25,7 @@ config(void)
 	struct sockaddr_in *sin = (struct sockaddr_in *)&c.addr;
 
 	siw_config_init(&c);
+	c.sctp = OVER_SCTP;
 	sin->sin_family = AF_INET;
 	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	return c;

@@ -8,6 +8,9 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/siw_qp.c \
 	lib/rnic/siw/siw_rx.c \
 	lib/rnic/siw/siw_tx.c \
+	lib/rnic/siw/sctp/siw_sctp.c lib/rnic/siw/sctp/siw_sctp.h \
+	lib/rnic/siw/sctp/siw_sctp_cm.c \
+	lib/rnic/siw/sctp/siw_sctp_rx.c \
 	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \
 	lib/rnic/siw/tcp/siw_tcp_active.c \
 	lib/rnic/siw/tcp/siw_tcp_linger.c \
@@ -15,7 +18,17 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/tcp/siw_tcp_path.c \
 	lib/rnic/siw/tcp/siw_tcp_rx.c \
 	lib/rnic/siw/tcp/siw_tcp_tx.c
-lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la
+# SCTP's stack, where there is one.
+if HAVE_USRSCTP
+lib_libsiw_la_SOURCES += \
+	lib/rnic/siw/sctp/siw_sctp_clock.c \
+	lib/rnic/siw/sctp/siw_sctp_udp.c lib/rnic/siw/sctp/siw_sctp_udp.h \
+	lib/rnic/siw/sctp/siw_sctp_user.c
+else
+lib_libsiw_la_SOURCES += lib/rnic/siw/sctp/siw_sctp_none.c
+endif
+lib_libsiw_la_CFLAGS = $(AM_CFLAGS) $(USRSCTP_CFLAGS)
+lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la $(USRSCTP_LIBS)
 
 check_UNIT += \
 	tests/unit/check_siw \
@@ -26,4 +39,12 @@ check_UNIT += \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route \
 	tests/unit/check_siw_time
+if HAVE_USRSCTP
+check_UNIT += \
+	tests/unit/check_siw_lossy \
+	tests/unit/check_siw_sctp
+tests_unit_check_siw_lossy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendto
+else
+EXTRA_DIST += tests/unit/check_siw_lossy.c tests/unit/check_siw_sctp.c
+endif
 tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)

@@ -64,7 +64,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	static const char *const names[] = { "fpdus_sent", "fpdus_received", "bytes_sent", "bytes_received",
 		"reads_sent", "reads_served", "mpa_refused_token", "mpa_refused_parked", "mpa_refused_address",
 		"mpa_bad", "terminates_sent", "terminates_received", "crc_errors", "recv_stalls", "accept_pauses",
-		"linger_refused", "no_memory" };
+		"linger_refused", "strangers_limited", "no_memory" };
 	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
 	_Static_assert(CNT == sizeof(struct siw_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
@@ -250,8 +250,8 @@ dev_end(struct rnic_dev *rdev)
 {
 	struct siw_dev *dev = siw_dev(rdev);
 
-	dev->llp->unlisten(dev);
 	siw_pend_drop_all(dev);
+	dev->llp->unlisten(dev);
 	dev->ends = true;
 }
 
@@ -331,7 +331,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 			.ord = cfg->ord,
 			.ord_min = 1, /* a write is complete when a Read behind it was answered */
 		},
-		.llp = &siw_tcp_llp,
+		.llp = cfg->sctp ? &siw_sctp_llp : &siw_tcp_llp,
 		.loop = *loop,
 		.rng = rng,
 	};

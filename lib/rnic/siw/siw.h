@@ -26,6 +26,8 @@ struct siw_config {
 	bool crc;            /* ask for CRC (on unless both ends say off) */
 	bool markers;        /* ask for markers in what we receive */
 	unsigned rtr;        /* SIW_RTR_*: kinds offered and accepted */
+	bool sctp;           /* DDP over SCTP in UDP (RFC 5043, RFC 6951) in place of MPA on TCP */
+	bool sctp_draft;     /* ... as draft-ietf-rddp-sctp-00 has it */
 	uint8_t mpa_rev;     /* of our Requests: 2 (RFC 6581); 1 for a peer that knows no more */
 	uint16_t ird;        /* inbound Read depth offered, >= 1 */
 	uint16_t ord;        /* outbound Read depth wanted, >= 1 */
@@ -64,8 +66,9 @@ struct siw_stats {
 	uint64_t mpa_bad;             /* malformed or too slow MPA request */
 	uint64_t terminates_sent, terminates_received;
 	uint64_t crc_errors;
-	uint64_t recv_stalls;    /* reading stopped: no receive posted */
-	uint64_t accept_pauses;  /* out of descriptors: accepting stopped for a while */
-	uint64_t linger_refused; /* closed with something left to say: too many such sockets, or too much of it */
-	uint64_t no_memory;      /* connections closed, or Terminates not sent, for want of memory */
+	uint64_t recv_stalls;       /* reading stopped: no receive posted */
+	uint64_t accept_pauses;     /* out of descriptors: accepting stopped for a while */
+	uint64_t linger_refused;    /* closed with something left to say: too many such sockets, or too much of it */
+	uint64_t strangers_limited; /* SCTP: packets of no association, more than are looked at */
+	uint64_t no_memory;         /* connections closed, or Terminates not sent, for want of memory */
 };

@@ -1,6 +1,6 @@
 /*
  * What is below DDP on a soft iWARP device: its lower layer protocol (LLP, RFC 5041). A device has one, a const
- * table; siw_tcp.h is MPA on TCP. Nothing else of the device knows which it is.
+ * table; siw_tcp.h is MPA on TCP, siw_sctp.h is SCTP. Nothing else of the device knows which it is.
  *
  * A queue pair's LLP: qp_init; connect, or a peer that has come is handed over (pend_adopt); siw_stream_start() when negotiation is
  * through; from then on put and push send segments, siw_segment_in() takes those that arrive; finish once, whatever the
@@ -50,8 +50,9 @@ struct siw_llp {
 	bool (*room)(const struct siw_qp *, size_t payload_len);
 	/* Queues one segment; room was asked. Payload that is not copied may not change until it is sent. */
 	void (*put)(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
-	/* Bytes that wait in the queue. */
+	/* Bytes of payload, at least, that wait in the queue. */
 	size_t (*queued)(const struct siw_qp *);
+	bool (*is_empty)(const struct siw_qp *);
 	/* A turn of sending begins: qp->seg_max may have to follow the path. */
 	void (*push_begin)(struct siw_qp *);
 	/* Sends of what is queued, adding to *sent; with SIW_PUSH_SENT and nothing added: try again. */
@@ -67,4 +68,4 @@ struct siw_llp {
 	void (*rest)(struct siw_qp *);
 };
 
-extern const struct siw_llp siw_tcp_llp;
+extern const struct siw_llp siw_tcp_llp, siw_sctp_llp;

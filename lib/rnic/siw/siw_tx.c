@@ -221,7 +221,7 @@ tx_turn(struct siw_qp *qp)
 	llp->push_begin(qp);
 	while (sent < SIW_TX_BUDGET && how == SIW_PUSH_SENT) {
 		siw_tx_fill(qp);
-		if (qp->state != SIW_RTS || llp->queued(qp) == 0)
+		if (qp->state != SIW_RTS || llp->is_empty(qp))
 			break;
 		how = llp->push(qp, &sent);
 	}

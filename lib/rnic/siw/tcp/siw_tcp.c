@@ -172,6 +172,7 @@ const struct siw_llp siw_tcp_llp = {
 	.room = siw_tcp_room,
 	.put = siw_tcp_put,
 	.queued = siw_tcp_queued,
+	.is_empty = siw_tcp_is_empty,
 	.push_begin = siw_tcp_push_begin,
 	.push = siw_tcp_push,
 	.rx_turn = siw_tcp_rx_turn,

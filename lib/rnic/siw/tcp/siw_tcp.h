@@ -101,6 +101,7 @@ void siw_tcp_set_seg_max(struct siw_qp *, size_t max);
 bool siw_tcp_room(const struct siw_qp *, size_t payload_len);
 void siw_tcp_put(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
 size_t siw_tcp_queued(const struct siw_qp *);
+bool siw_tcp_is_empty(const struct siw_qp *);
 void siw_tcp_push_begin(struct siw_qp *);
 enum siw_push siw_tcp_push(struct siw_qp *, size_t *sent);
 /* Of a sendmsg() of what txq_gather() gave. */

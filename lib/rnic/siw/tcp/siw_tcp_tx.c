@@ -46,6 +46,12 @@ siw_tcp_queued(const struct siw_qp *qp)
 	return siw_tcp(qp)->txq.bytes;
 }
 
+bool
+siw_tcp_is_empty(const struct siw_qp *qp)
+{
+	return txq_empty(&siw_tcp(qp)->txq);
+}
+
 void
 siw_tcp_push_begin(struct siw_qp *qp)
 {

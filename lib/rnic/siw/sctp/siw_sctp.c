@@ -1,0 +1,213 @@
+/* Soft iWARP, DDP over SCTP: the table, birth, sending and the end; see siw_sctp.h. */
+#include "rnic/siw/sctp/siw_sctp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TX_RING (64u * 1024)
+
+bool
+siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
+{
+	const struct siw_dev *dev = a->dev;
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)message, .iov_len = (size_t)len };
+
+	return len > 0 &&
+	    siw_sctp_stack(dev)->send(a, sctp_ddp_values[siw_sctp_profile(dev)].ppid_control, &iov, 1) == 0;
+}
+
+/* -- birth -- */
+
+static int
+listen_on(struct siw_dev *dev, const char **err)
+{
+	return siw_sctp_stack(dev)->open(dev, err);
+}
+
+static void
+unlisten(struct siw_dev *dev)
+{
+	siw_sctp_stack(dev)->close(dev);
+}
+
+static void
+go_on(struct siw_dev *dev)
+{
+	siw_sctp_stack(dev)->go_on(dev);
+}
+
+static int
+qp_init(struct siw_qp *qp)
+{
+	struct siw_sctp *s = qp->llp = calloc(1, sizeof(*s));
+
+	return s == NULL ? -ENOMEM : segq_init(&s->out, TX_RING);
+}
+
+static void
+qp_fini(struct siw_qp *qp)
+{
+	struct siw_sctp *s = siw_sctp(qp);
+
+	if (s == NULL)
+		return;
+	segq_fini(&s->out);
+	ssn_fini(&s->order);
+	free(s);
+}
+
+static const char *
+connect_error(int err)
+{
+	return err == ENOMEM ? "out of memory" : "the peer's SCTP port cannot be reached";
+}
+
+/* -- sending -- */
+
+static bool
+room(const struct siw_qp *qp, size_t payload_len)
+{
+	return segq_room(&siw_sctp(qp)->out, payload_len);
+}
+
+static void
+put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
+{
+	segq_put(&siw_sctp(qp)->out, h, payload);
+}
+
+static size_t
+queued(const struct siw_qp *qp)
+{
+	return siw_sctp(qp)->out.bytes;
+}
+
+static bool
+is_empty(const struct siw_qp *qp)
+{
+	return segq_empty(&siw_sctp(qp)->out);
+}
+
+static void
+push_begin(struct siw_qp *qp)
+{
+	size_t path = siw_sctp(qp)->assoc->message_max - SCTP_DDP_SSN_LEN, own = qp->dev->cfg.fpdu_max;
+
+	qp->seg_max = own != 0 && own < path ? own : path;
+}
+
+static enum siw_push
+push(struct siw_qp *qp, size_t *sent)
+{
+	struct siw_sctp *s = siw_sctp(qp);
+	const struct sctp_ddp_values *v = &sctp_ddp_values[siw_sctp_profile(qp->dev)];
+	size_t max = s->assoc->message_max;
+	struct iovec iov[SEGQ_IOV_MAX];
+	bool control;
+	unsigned cnt = segq_peek(&s->out, s->session.tx_ssn, max, iov, &control);
+	int rc = siw_sctp_stack(qp->dev)->send(s->assoc, v->ppid_segment, iov, cnt);
+
+	if (rc == -EAGAIN)
+		return SIW_PUSH_BLOCKED;
+	if (rc == -EMSGSIZE && s->assoc->message_max < max)
+		return SIW_PUSH_SENT;
+	if (rc < 0) {
+		siw_stream_lost(qp, "the association is lost", NULL);
+		return SIW_PUSH_LOST;
+	}
+	(void)ddp_session_segment_ssn(&s->session);
+	for (unsigned i = 0; i < cnt; i++)
+		*sent += iov[i].iov_len;
+	segq_sent(&s->out);
+	return SIW_PUSH_SENT;
+}
+
+/* -- the end -- */
+
+/* All that is queued, and what the queue pair still makes. False: it did not go. */
+static bool
+say_all(struct siw_qp *qp)
+{
+	size_t sent = 0;
+
+	siw_sctp_stack(qp->dev)->last_words(siw_sctp(qp)->assoc);
+	for (siw_tx_fill(qp); !is_empty(qp); siw_tx_fill(qp))
+		if (push(qp, &sent) != SIW_PUSH_SENT)
+			return false;
+	return true;
+}
+
+static void
+finish(struct siw_qp *qp, bool last_word)
+{
+	struct siw_sctp *s = siw_sctp(qp);
+	uint8_t message[SCTP_DDP_CONTROL_MAX];
+	struct siw_assoc *a = s->assoc;
+	bool in_order;
+
+	if (a == NULL || s->ending)
+		return;
+	s->ending = true;
+	/* A session that the peer ended, or that never was one, ends in order when nothing is cut off by that. */
+	in_order = last_word
+	    ? say_all(qp)
+	    : is_empty(qp) && (s->session.state == DDP_SESSION_ENDED || s->session.state == DDP_SESSION_FAILED);
+	if (in_order && ddp_session_may(&s->session, DDP_SESSION_TERMINATE))
+		in_order = siw_sctp_say(a, message, ddp_session_terminate(&s->session, message, sizeof(message)));
+	s->assoc = NULL;
+	siw_sctp_stack(qp->dev)->end(a, in_order);
+}
+
+static void
+recv_posted(struct siw_qp *qp)
+{
+	if (siw_sctp(qp)->held)
+		siw_rx_schedule(qp);
+}
+
+static int64_t
+path_rtt(struct siw_qp *qp)
+{
+	(void)qp;
+	return -1; /* stacks know it to a millisecond at best */
+}
+
+static void
+rest(struct siw_qp *qp)
+{
+	segq_rest(&siw_sctp(qp)->out);
+	ssn_rest(&siw_sctp(qp)->order);
+}
+
+static const char *const timeout_why[SIW_CLOSED + 1] = {
+	[SIW_EXPECTING] = "the peer did not open its SCTP association in time",
+	[SIW_CONNECTING] = "the peer's SCTP port does not answer",
+	[SIW_REQUESTED] = "the peer did not answer the DDP stream session's Initiate in time",
+	[SIW_RTR_WAIT] = "the peer's first message did not come in time",
+	[SIW_RTS] = "timed out",
+};
+
+const struct siw_llp siw_sctp_llp = {
+	.timeout_why = timeout_why,
+	.listen = listen_on,
+	.unlisten = unlisten,
+	.go_on = go_on,
+	.pend_adopt = siw_sctp_pend_adopt,
+	.pend_refuse = siw_sctp_pend_refuse,
+	.pend_drop = siw_sctp_pend_drop,
+	.qp_init = qp_init,
+	.qp_fini = qp_fini,
+	.connect = siw_sctp_connect,
+	.connect_error = connect_error,
+	.room = room,
+	.put = put,
+	.queued = queued,
+	.is_empty = is_empty,
+	.push_begin = push_begin,
+	.push = push,
+	.rx_turn = siw_sctp_rx_turn,
+	.recv_posted = recv_posted,
+	.finish = finish,
+	.path_rtt = path_rtt,
+	.rest = rest,
+};

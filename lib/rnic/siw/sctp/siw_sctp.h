@@ -1,0 +1,117 @@
+/*
+ * DDP over SCTP as a soft iWARP device's LLP (siw_llp.h; RFC 5043, RFC 6581 7): what its files share. A queue pair has an
+ * association of its own, stream 0 of it. siw_sctp.c: the table, birth, sending and end; siw_sctp_cm.c: set-up in both roles;
+ * siw_sctp_rx.c: messages that arrive. They do not know which stack runs the association: siw_sctp_user.c is libusrsctp in UDP.
+ */
+#pragma once
+
+#include "iwarp/ddp_session.h"
+#include "iwarp/segq.h"
+#include "iwarp/ssn.h"
+#include "rnic/siw/siw_llp.h"
+
+/* -- stacks -- */
+
+/* An association; first member of the stack's own struct. */
+struct siw_assoc {
+	struct siw_dev *dev;
+	struct rnic_gid from;
+	/* Its owner, who is told when there may be something to take, or room to send. */
+	void (*ready)(void *owner);
+	void *owner;
+	size_t message_max; /* longest message that goes in one packet; falls with the path's MTU */
+};
+
+enum siw_assoc_in {
+	SIW_ASSOC_NOTHING, /* for now */
+	SIW_ASSOC_UP,      /* it is there, and the peer does DDP */
+	SIW_ASSOC_MESSAGE,
+	SIW_ASSOC_CLOSED, /* the peer ended it in order */
+	SIW_ASSOC_LOST,   /* why */
+};
+
+struct siw_assoc_msg {
+	uint32_t ppid;
+	uint16_t stream;
+	struct span bytes; /* until the next call for any association of the device */
+	const char *why;   /* static */
+};
+
+struct siw_sctp_stack {
+	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen. */
+	int (*open)(struct siw_dev *, const char **err);
+	/* Nobody comes any more; associations go on. */
+	void (*close)(struct siw_dev *);
+	/* A turn for dev->unfinished. */
+	void (*go_on)(struct siw_dev *);
+	/* *out is there, though not up. 0 or a negative errno. */
+	int (*connect)(struct siw_dev *, const struct rnic_remote *, struct siw_assoc **out);
+	/* One message on stream 0, unordered, copied. 0; -EAGAIN: no room, `ready` tells; -EMSGSIZE: message_max is less now;
+	 * another errno: the association is lost. */
+	int (*send)(struct siw_assoc *, uint32_t ppid, const struct iovec *, unsigned cnt);
+	/* What is next; of messages, whole ones only. */
+	enum siw_assoc_in (*take)(struct siw_assoc *, struct siw_assoc_msg *out);
+	/* More than usual may be sent from now on, as it is the end. */
+	void (*last_words)(struct siw_assoc *);
+	/* The owner lets go: in order behind what was sent, within a time limit of the stack's, or by ABORT. */
+	void (*end)(struct siw_assoc *, bool in_order);
+};
+
+extern const struct siw_sctp_stack siw_sctp_user;
+
+/* -- a queue pair's part -- */
+
+struct siw_sctp {
+	struct siw_assoc *assoc; /* NULL: none, or no more */
+	struct ddp_session session;
+	struct ssn order; /* of what arrives */
+	bool held;        /* the next in turn waits for a receive */
+	bool ending;      /* finish() is at work */
+	struct segq out;
+};
+
+static inline struct siw_sctp *
+siw_sctp(const struct siw_qp *qp)
+{
+	return qp->llp;
+}
+
+static inline const struct siw_sctp_stack *
+siw_sctp_stack(const struct siw_dev *dev)
+{
+	(void)dev;
+	return &siw_sctp_user;
+}
+
+static inline enum sctp_ddp_profile
+siw_sctp_profile(const struct siw_dev *dev)
+{
+	return dev->cfg.sctp_draft ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
+}
+
+/* -- siw_sctp.c -- */
+
+/* Sends a message of session control, as the session has made it (len, or a negative errno). False: it could not. */
+bool siw_sctp_say(struct siw_assoc *, const uint8_t *message, int len);
+
+/* -- siw_sctp_cm.c -- */
+
+void siw_sctp_session_init(struct ddp_session *, const struct siw_dev *, bool active);
+int siw_sctp_connect(struct siw_qp *);
+/* The association that siw_sctp_connect() began is up. */
+void siw_sctp_up(struct siw_qp *);
+/* The peer accepted, with these private data. False: the queue pair is broken. */
+bool siw_sctp_accepted(struct siw_qp *, struct span pdata);
+/* A peer has made an association. */
+void siw_sctp_came(struct siw_assoc *);
+void siw_sctp_pend_adopt(struct siw_pend *, struct siw_qp *);
+void siw_sctp_pend_refuse(struct siw_pend *, enum mpa_verdict);
+void siw_sctp_pend_drop(struct siw_pend *);
+
+/* -- siw_sctp_rx.c -- */
+
+/* A mistake of the peer's that the session knows: says what may be said, and breaks the QP. */
+void siw_sctp_broken(struct siw_qp *);
+void siw_sctp_rx_turn(struct siw_qp *);
+/* struct siw_assoc.ready of a queue pair's. */
+void siw_sctp_qp_ready(void *qp);

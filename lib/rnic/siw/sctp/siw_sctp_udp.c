@@ -1,0 +1,329 @@
+/* Soft iWARP, DDP over SCTP: packets in UDP; see siw_sctp_udp.h. */
+#include "rnic/siw/sctp/siw_sctp_udp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <usrsctp.h>
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "wire/mpa.h"
+
+#define PACKET_MAX 9216 /* that we send: a larger one would not be quicker */
+#define PACKET_ROOM 65536
+#define READ_BUDGET 128 /* packets a turn */
+#define SCTP_HEADER_LEN 12
+#define CRC_AT 8
+#define UDP_HEADER_LEN 8
+#define SOCKET_BUFFER (1024 * 1024)
+#define BUCKETS 256
+/* Packets that belong to no association: each may cost an answer, and the library remembers set-ups for a minute. */
+#define STRANGERS_AT_ONCE 256
+#define STRANGER_EVERY_NS 1000000
+
+struct siw_udp_peer {
+	struct siw_udp_peer *next;
+	struct siw_udp *udp;
+	uint64_t opaque;
+	struct sockaddr_storage at;
+	unsigned refs;
+};
+
+struct siw_udp {
+	struct siw_dev *dev;
+	siw_udp_packet packet;
+	void *ctx;
+	int fd;
+	uint64_t key; /* of opaque values */
+	uint32_t path_mtu;
+	int64_t strangers_due_ns; /* so many may come, see STRANGERS_AT_ONCE */
+	uint8_t *in;              /* PACKET_ROOM */
+};
+
+/* The library's output callback knows a peer, and nothing else. */
+static struct {
+	struct siw_udp_peer *peers[BUCKETS];
+	struct siw_udp *udp; /* whose packet is being looked at, and who sent it */
+	uint64_t opaque;
+	struct sockaddr_storage from;
+} world;
+
+/* -- peers -- */
+
+static uint64_t
+opaque_of(const struct siw_udp *u, const struct sockaddr_storage *at)
+{
+	uint64_t word[3] = { 0 }, h = u->key;
+	uint8_t v6[16];
+
+	addr_to_v6(at, v6);
+	memcpy(word, v6, sizeof(v6));
+	word[2] = addr_port(at);
+	for (unsigned i = 0; i < 3; i++) {
+		h = (h ^ word[i]) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
+		h *= 0xbf58476d1ce4e5b9u;
+		h ^= h >> 32;
+	}
+	return h | 1; /* 0 is everybody's */
+}
+
+static struct siw_udp_peer *
+peer_find(uint64_t opaque)
+{
+	struct siw_udp_peer *p = world.peers[opaque / 2 % BUCKETS];
+
+	while (p != NULL && p->opaque != opaque)
+		p = p->next;
+	return p;
+}
+
+static struct siw_udp_peer *
+peer_ref(struct siw_udp *u, uint64_t opaque, const struct sockaddr_storage *at)
+{
+	struct siw_udp_peer *p = peer_find(opaque), **bucket = &world.peers[opaque / 2 % BUCKETS];
+
+	if (p == NULL) {
+		p = calloc(1, sizeof(*p));
+		if (p == NULL)
+			return NULL;
+		*p = (struct siw_udp_peer){ .next = *bucket, .udp = u, .opaque = opaque, .at = *at };
+		*bucket = p;
+		usrsctp_register_address((void *)(uintptr_t)opaque);
+	}
+	p->refs++;
+	return p;
+}
+
+int
+siw_udp_peer_get(struct siw_udp *u, const struct rnic_gid *gid, uint16_t port, struct siw_udp_peer **out)
+{
+	struct sockaddr_storage at;
+	int rc = iface_remote(&u->dev->cfg.addr, gid, port, &at);
+
+	if (rc < 0)
+		return rc;
+	*out = peer_ref(u, opaque_of(u, &at), &at);
+	return *out == NULL ? -ENOMEM : 0;
+}
+
+struct siw_udp_peer *
+siw_udp_peer_of(struct siw_udp *u, void *opaque)
+{
+	return world.udp == u && world.opaque == (uintptr_t)opaque ? peer_ref(u, world.opaque, &world.from) : NULL;
+}
+
+void
+siw_udp_peer_put(struct siw_udp_peer *p)
+{
+	struct siw_udp_peer **at = &world.peers[p->opaque / 2 % BUCKETS];
+
+	if (--p->refs > 0)
+		return;
+	usrsctp_deregister_address((void *)(uintptr_t)p->opaque);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	free(p);
+}
+
+void *
+siw_udp_peer_opaque(const struct siw_udp_peer *p)
+{
+	return (void *)(uintptr_t)p->opaque;
+}
+
+struct rnic_gid
+siw_udp_peer_gid(const struct siw_udp_peer *p)
+{
+	struct rnic_gid gid;
+
+	addr_to_v6(&p->at, gid.b);
+	return gid;
+}
+
+/* -- packets -- */
+
+int
+siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df)
+{
+	const struct siw_udp_peer *p = peer_find((uintptr_t)opaque);
+	const struct sockaddr_storage *to = p != NULL ? &p->at : &world.from;
+	struct siw_udp *u = p != NULL ? p->udp : world.udp;
+
+	(void)tos;
+	(void)set_df;
+	/* A stranger is answered at once or not at all. */
+	if (u == NULL || len < SCTP_HEADER_LEN || (p == NULL && world.opaque != (uintptr_t)opaque))
+		return 0;
+	mpa_crc_put((uint8_t *)packet + CRC_AT, mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, packet, len)));
+	/* What does not go is lost, as on the way: the library finds out. */
+	(void)sendto(u->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, addr_len(to));
+	return 0;
+}
+
+void
+siw_udp_flush(struct siw_udp *u)
+{
+	(void)u; /* each packet goes when it is made */
+}
+
+static bool
+crc_is_right(uint8_t *packet, size_t len)
+{
+	uint32_t crc = mpa_crc_get(packet + CRC_AT);
+
+	memset(packet + CRC_AT, 0, MPA_CRC_LEN);
+	if (crc != mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, packet, len)))
+		return false;
+	mpa_crc_put(packet + CRC_AT, crc);
+	return true;
+}
+
+/* One that belongs to no association: they are limited in number. */
+static bool
+stranger_may_come(struct siw_udp *u)
+{
+	int64_t now = u->dev->dev.now_ns;
+
+	u->strangers_due_ns = max_i64(u->strangers_due_ns, now);
+	if (u->strangers_due_ns - now > (STRANGERS_AT_ONCE - 1) * (int64_t)STRANGER_EVERY_NS)
+		return false;
+	u->strangers_due_ns += STRANGER_EVERY_NS;
+	return true;
+}
+
+static void
+packet_in(struct siw_udp *u, const struct sockaddr_storage *from, size_t len)
+{
+	uint64_t opaque = opaque_of(u, from);
+	struct rnic_gid gid;
+
+	if (len < SCTP_HEADER_LEN || !crc_is_right(u->in, len)) {
+		u->dev->stats.crc_errors++;
+		return;
+	}
+	if (peer_find(opaque) == NULL) {
+		addr_to_v6(from, gid.b);
+		if (!siw_may_come(u->dev, &gid))
+			return;
+		if (!stranger_may_come(u)) {
+			u->dev->stats.strangers_limited++;
+			return;
+		}
+	}
+	world.udp = u;
+	world.opaque = opaque;
+	world.from = *from;
+	u->packet(u, (void *)(uintptr_t)opaque, u->in, len);
+	world.udp = NULL;
+	world.opaque = 0;
+}
+
+void
+siw_udp_read(struct siw_udp *u)
+{
+	for (unsigned i = 0; i < READ_BUDGET; i++) {
+		struct sockaddr_storage from = { 0 };
+		socklen_t from_len = sizeof(from);
+		ssize_t n = recvfrom(u->fd, u->in, PACKET_ROOM, MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n > 0)
+			packet_in(u, &from, (size_t)n);
+	}
+	u->dev->unfinished = true;
+}
+
+/* -- the socket -- */
+
+/* A socket on this port, or a negative errno. */
+static int
+socket_on(const struct siw_config *cfg, uint16_t port)
+{
+	struct sockaddr_storage ss = cfg->addr;
+	const int buffer = SOCKET_BUFFER;
+	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	addr_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+uint32_t
+siw_udp_path_mtu(const struct siw_udp *u)
+{
+	return u->path_mtu;
+}
+
+void *
+siw_udp_ctx(const struct siw_udp *u)
+{
+	return u->ctx;
+}
+
+int
+siw_udp_open(struct siw_dev *dev, unsigned slot, siw_udp_packet packet, rnic_io_cb readable, void *ctx,
+    struct siw_udp **out, const char **err)
+{
+	struct siw_udp *u = calloc(1, sizeof(*u));
+	bool v4 = dev->cfg.addr.ss_family == AF_INET;
+	uint32_t port = dev->cfg.port_min, headers = (v4 ? 20 : 40) + UDP_HEADER_LEN + SCTP_HEADER_LEN;
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	int rc;
+
+	*err = "memory";
+	if (u == NULL || (u->in = malloc(PACKET_ROOM)) == NULL) {
+		free(u);
+		return -ENOMEM;
+	}
+	u->dev = dev;
+	u->packet = packet;
+	u->ctx = ctx;
+	u->key = rng_u64(dev->rng) ^ slot;
+	u->path_mtu = min_u32(dev->iface.mtu, PACKET_MAX) - headers;
+	do
+		rc = socket_on(&dev->cfg, (uint16_t)port);
+	while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
+	u->fd = rc;
+	if (rc < 0)
+		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
+	if (rc >= 0) {
+		(void)getsockname(u->fd, (struct sockaddr *)&ss, &len);
+		dev->port = addr_port(&ss);
+		*err = "event loop";
+		rc = dev->loop.watch(dev->loop.ctx, u->fd, readable, ctx);
+	}
+	if (rc < 0) {
+		siw_udp_close(u);
+		return rc;
+	}
+	*out = u;
+	return 0;
+}
+
+void
+siw_udp_close(struct siw_udp *u)
+{
+	if (u == NULL)
+		return;
+	if (u->fd >= 0) {
+		u->dev->loop.unwatch(u->dev->loop.ctx, u->fd);
+		close(u->fd);
+	}
+	free(u->in);
+	free(u);
+}

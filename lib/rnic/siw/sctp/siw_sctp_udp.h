@@ -1,0 +1,39 @@
+/*
+ * SCTP packets of libusrsctp in UDP (RFC 6951): one UDP socket a device, whose port is the SCTP port, too. The library
+ * knows a peer as an opaque value, which is made of its address and port here: a keyed hash, so that a packet of a
+ * stranger needs no state. Peers of associations are remembered, and counted.
+ */
+#pragma once
+
+#include "rnic/siw/siw_int.h"
+
+struct siw_udp;
+struct siw_udp_peer;
+
+/* A packet whose CRC is right, from an address that may come; `opaque` says who sent it. */
+typedef void (*siw_udp_packet)(struct siw_udp *, void *opaque, const void *packet, size_t len);
+
+/* Opens on the first free port of the device's range, and sets dev->port. slot: of this device in the process. 0 or a negative errno
+ * with *err. */
+int siw_udp_open(struct siw_dev *, unsigned slot, siw_udp_packet, rnic_io_cb readable, void *ctx, struct siw_udp **out,
+    const char **err);
+/* NULL is nothing. No peers are left. */
+void siw_udp_close(struct siw_udp *);
+void *siw_udp_ctx(const struct siw_udp *);
+/* Largest SCTP packet without its header, as the library counts a path's MTU. */
+uint32_t siw_udp_path_mtu(const struct siw_udp *);
+
+/* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by is sent. */
+void siw_udp_read(struct siw_udp *);
+/* Sends what the library has given out. */
+void siw_udp_flush(struct siw_udp *);
+/* The library's output callback. */
+int siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df);
+
+/* A reference to a peer, for an association: 0 or a negative errno. */
+int siw_udp_peer_get(struct siw_udp *, const struct rnic_gid *, uint16_t port, struct siw_udp_peer **out);
+/* The same for the one whose packet is being looked at; NULL when it is another, or memory is out. */
+struct siw_udp_peer *siw_udp_peer_of(struct siw_udp *, void *opaque);
+void siw_udp_peer_put(struct siw_udp_peer *);
+void *siw_udp_peer_opaque(const struct siw_udp_peer *);
+struct rnic_gid siw_udp_peer_gid(const struct siw_udp_peer *);

@@ -1,0 +1,646 @@
+/*
+ * Soft iWARP, DDP over SCTP: associations by libusrsctp, in UDP (RFC 6951), without privilege; see siw_sctp.h. UDP sockets and
+ * packets are siw_sctp_udp.c's.
+ *
+ * The library has one stack for the whole process, so this file has state of its own, for one thread: devices of another are
+ * refused. Its callbacks come while it works and holds locks: they only set marks, which run_marks() acts on afterwards.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <usrsctp.h>
+
+#include "base/minmax.h"
+#include "rnic/siw/sctp/siw_sctp.h"
+#include "rnic/siw/sctp/siw_sctp_udp.h"
+
+#define TICK_MS 10          /* while there is something to time */
+#define TICK_AFTER_MS 250   /* and so long after the last packet: delayed acknowledgements */
+#define LINGER_MS 2000      /* of an association that ends in order */
+#define BUFFER (256 * 1024) /* of an association, each way; user bytes */
+#define LAST_WORDS (1024 * 1024)
+#define MESSAGE_LEN_MAX 65536
+#define CONNECT_TRIES 4
+#define RTO_MIN_MS 200
+#define RTO_MAX_MS 1000
+#define BACKLOG 16
+#define DEVS_MAX 64
+
+struct user_assoc {
+	struct siw_assoc assoc;
+	struct list_node node; /* of its device's */
+	struct list_node marked;
+	struct socket *so;
+	struct siw_udp_peer *peer;
+	bool comm_up, is_up; /* in the stack; the peer does DDP */
+	bool ends;           /* its owner has let go */
+	bool dead;           /* to be closed by ABORT */
+	struct timer linger;
+};
+
+struct user_dev {
+	struct siw_dev *dev;
+	struct siw_udp *udp;
+	struct socket *listener;
+	struct list_node assocs;
+	struct timer tick;
+	int64_t until_ns;        /* ticks until then at least */
+	uint8_t *message, *sent; /* MESSAGE_LEN_MAX: the last one taken, sent */
+};
+
+static struct {
+	bool started;
+	pthread_t thread;
+	struct user_dev *devs[DEVS_MAX];
+	int64_t told_ns; /* the time as the stack knows it */
+	struct list_node marked;
+} stack;
+
+static struct user_assoc *
+user_assoc(struct siw_assoc *a)
+{
+	return CONTAINER_OF(a, struct user_assoc, assoc);
+}
+
+static struct user_dev *
+user_dev(const struct siw_dev *dev)
+{
+	return dev->llp_dev;
+}
+
+static void
+mark(struct user_assoc *u)
+{
+	if (list_empty(&u->marked))
+		list_push(&stack.marked, &u->marked);
+}
+
+static void
+upcall(struct socket *so, void *arg, int flags)
+{
+	(void)so;
+	(void)flags;
+	mark(arg);
+}
+
+/* -- time -- */
+
+/* The stack hears what time has passed before it does anything else: it would take it for a time limit otherwise. */
+static void
+tell_time(const struct siw_dev *dev)
+{
+	int64_t ms = (dev->dev.now_ns - stack.told_ns) / 1000000;
+
+	if (ms <= 0)
+		return;
+	stack.told_ns += ms * 1000000;
+	usrsctp_handle_timers((uint32_t)min_i64(ms, UINT32_MAX));
+}
+
+/* Something was received, sent or begun: there are time limits for a while. */
+static void
+keep_ticking(struct user_dev *d)
+{
+	d->until_ns = d->dev->dev.now_ns + (int64_t)TICK_AFTER_MS * 1000000;
+	if (!timer_armed(&d->tick))
+		siw_arm(d->dev, &d->tick, TICK_MS);
+}
+
+static bool
+has_unacked(const struct user_assoc *u)
+{
+	struct sctp_status st = { 0 };
+	socklen_t len = sizeof(st);
+
+	return !u->comm_up || u->ends || usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 ||
+	    st.sstat_unackdata > 0;
+}
+
+static bool
+must_tick(const struct user_dev *d)
+{
+	if (d->dev->dev.now_ns < d->until_ns)
+		return true;
+	LIST_EACH(struct user_assoc, u, (struct list_node *)(uintptr_t)&d->assocs, node)
+		if (has_unacked(u))
+			return true;
+	return false;
+}
+
+/* -- associations -- */
+
+static int
+set(struct socket *so, int option, const void *value, size_t len)
+{
+	return usrsctp_setsockopt(so, IPPROTO_SCTP, option, value, (socklen_t)len);
+}
+
+/* Sockets that are accepted inherit all of this. */
+static int
+configure(struct socket *so, const struct siw_dev *dev)
+{
+	static const uint16_t events[] = { SCTP_ASSOC_CHANGE, SCTP_ADAPTATION_INDICATION, SCTP_SHUTDOWN_EVENT };
+	const int on = 1, buffer = BUFFER;
+	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile(dev)].adaptation };
+	const struct sctp_initmsg init = { .sinit_num_ostreams = 1,
+		.sinit_max_instreams = 1,
+		.sinit_max_attempts = CONNECT_TRIES,
+		.sinit_max_init_timeo = RTO_MAX_MS };
+	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
+	const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
+		.spp_flags = SPP_PMTUD_DISABLE,
+		.spp_pathmtu = siw_udp_path_mtu(user_dev(dev)->udp) };
+	bool bad = usrsctp_set_non_blocking(so, 1) != 0 || set(so, SCTP_NODELAY, &on, sizeof(on)) < 0 ||
+	    set(so, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) < 0 || set(so, SCTP_RECVRCVINFO, &on, sizeof(on)) < 0 ||
+	    set(so, SCTP_ADAPTATION_LAYER, &ind, sizeof(ind)) < 0 || set(so, SCTP_INITMSG, &init, sizeof(init)) < 0 ||
+	    set(so, SCTP_RTOINFO, &rto, sizeof(rto)) < 0 || set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) < 0 ||
+	    usrsctp_setsockopt(so, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) < 0 ||
+	    usrsctp_setsockopt(so, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) < 0;
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		const struct sctp_event e = { .se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = events[i], .se_on = 1 };
+
+		bad = bad || set(so, SCTP_EVENT, &e, sizeof(e)) < 0;
+	}
+	return bad ? -errno : 0;
+}
+
+static struct sockaddr_conn
+conn_addr(void *opaque, uint16_t port)
+{
+	return (struct sockaddr_conn){ .sconn_family = AF_CONN, .sconn_port = htons(port), .sconn_addr = opaque };
+}
+
+static int
+open_socket(struct siw_dev *dev, void *opaque, uint16_t port, struct socket **out)
+{
+	struct sockaddr_conn at = conn_addr(opaque, port);
+	struct socket *so = usrsctp_socket(AF_CONN, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
+	int rc;
+
+	if (so == NULL)
+		return -errno;
+	rc = configure(so, dev);
+	if (rc == 0 && usrsctp_bind(so, (struct sockaddr *)&at, sizeof(at)) < 0)
+		rc = -errno;
+	if (rc < 0)
+		usrsctp_close(so);
+	else
+		*out = so;
+	return rc;
+}
+
+static void
+linger_over(struct timer *t)
+{
+	struct user_assoc *u = CONTAINER_OF(t, struct user_assoc, linger);
+
+	u->dead = true;
+	mark(u);
+}
+
+/* Takes over the socket, and a reference to the peer. NULL: both are gone. */
+static struct user_assoc *
+assoc_new(struct siw_dev *dev, struct socket *so, struct siw_udp_peer *peer)
+{
+	struct user_dev *d = user_dev(dev);
+	struct user_assoc *u = calloc(1, sizeof(*u));
+
+	if (u == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		free(u);
+		usrsctp_close(so);
+		siw_udp_peer_put(peer);
+		return NULL;
+	}
+	u->assoc.dev = dev;
+	u->assoc.from = siw_udp_peer_gid(peer);
+	u->assoc.message_max = siw_udp_path_mtu(d->udp);
+	u->so = so;
+	u->peer = peer;
+	timer_init(&u->linger, linger_over);
+	list_init(&u->marked);
+	list_init(&u->node);
+	list_push(&d->assocs, &u->node);
+	usrsctp_set_upcall(so, upcall, u);
+	return u;
+}
+
+static void
+assoc_free(struct user_assoc *u)
+{
+	const struct linger now = { .l_onoff = 1 };
+	struct siw_dev *dev = u->assoc.dev;
+
+	(void)usrsctp_setsockopt(u->so, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	usrsctp_close(u->so);
+	siw_udp_peer_put(u->peer);
+	timer_cancel(&dev->timers, &u->linger);
+	timerq_unreserve(&dev->timers, 1);
+	list_remove(&u->node);
+	list_remove(&u->marked);
+	keep_ticking(user_dev(dev));
+	free(u);
+}
+
+static int
+connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_assoc **out)
+{
+	struct user_dev *d = user_dev(dev);
+	struct sockaddr_conn to;
+	struct siw_udp_peer *peer;
+	struct user_assoc *u;
+	struct socket *so;
+	int rc;
+
+	tell_time(dev);
+	rc = siw_udp_peer_get(d->udp, &remote->gid, remote->mpa_port, &peer);
+	if (rc < 0)
+		return rc;
+	rc = open_socket(dev, NULL, 0, &so);
+	if (rc < 0) {
+		siw_udp_peer_put(peer);
+		return rc;
+	}
+	u = assoc_new(dev, so, peer);
+	if (u == NULL)
+		return -ENOMEM;
+	to = conn_addr(siw_udp_peer_opaque(peer), remote->mpa_port);
+	if (usrsctp_connect(so, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS) {
+		rc = -errno;
+		assoc_free(u);
+		return rc;
+	}
+	keep_ticking(d);
+	*out = &u->assoc;
+	return 0;
+}
+
+/* Asked behind each packet: what comes next for an association is strange to the stack while its peer is not known. */
+static void
+accept_all(struct user_dev *d, struct siw_udp_peer *(*peer_of)(struct siw_udp *, void *opaque))
+{
+	struct sockaddr_conn from;
+	socklen_t len = sizeof(from);
+	struct siw_udp_peer *peer;
+	struct user_assoc *u;
+	struct socket *so;
+
+	while (d->listener != NULL && (so = usrsctp_accept(d->listener, (struct sockaddr *)&from, &len)) != NULL) {
+		len = sizeof(from);
+		peer = peer_of(d->udp, from.sconn_addr);
+		if (peer == NULL) {
+			d->dev->stats.no_memory++;
+			usrsctp_close(so);
+			continue;
+		}
+		u = assoc_new(d->dev, so, peer);
+		if (u == NULL)
+			d->dev->stats.no_memory++;
+		else
+			mark(u); /* and goes to siw_sctp_came() then */
+	}
+}
+
+static int
+send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsigned cnt)
+{
+	const struct sctp_sndinfo info = { .snd_flags = SCTP_UNORDERED, .snd_ppid = htonl(ppid) };
+	struct user_assoc *u = user_assoc(a);
+	struct user_dev *d = user_dev(a->dev);
+	size_t len = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		if (iov[i].iov_len > MESSAGE_LEN_MAX - len)
+			return -EMSGSIZE;
+		memcpy(d->sent + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	if (len > a->message_max)
+		return -EMSGSIZE;
+	tell_time(a->dev);
+	keep_ticking(d);
+	if (usrsctp_sendv(
+	        u->so, d->sent, len, NULL, 0, (void *)(uintptr_t)&info, sizeof(info), SCTP_SENDV_SNDINFO, 0) >= 0)
+		return 0;
+	return errno == EWOULDBLOCK ? -EAGAIN : errno == EMSGSIZE ? -EPIPE : -errno;
+}
+
+/* The association is up in the stack. */
+static void
+came_up(struct user_assoc *u)
+{
+	const struct sctp_paddrparams quiet = { .spp_address.ss_family = AF_CONN, .spp_flags = SPP_HB_DISABLE };
+	struct sctp_status st = { 0 };
+	socklen_t len = sizeof(st);
+
+	u->comm_up = true;
+	/* An idle association has no timer that way: soft iWARP finds out by itself whether a peer is there. */
+	(void)set(u->so, SCTP_PEER_ADDR_PARAMS, &quiet, sizeof(quiet));
+	/* The stack takes longer ones and sends them in fragments. */
+	if (usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) == 0 && st.sstat_fragmentation_point > 0)
+		u->assoc.message_max = min_size(u->assoc.message_max, st.sstat_fragmentation_point & ~3u);
+}
+
+static enum siw_assoc_in
+lost(struct siw_assoc_msg *out, const char *why)
+{
+	out->why = why;
+	return SIW_ASSOC_LOST;
+}
+
+/* NOTHING: passed over. */
+static enum siw_assoc_in
+notified(struct user_assoc *u, size_t len, struct siw_assoc_msg *out)
+{
+	const union sctp_notification *n = (const void *)user_dev(u->assoc.dev)->message;
+
+	if (len < sizeof(n->sn_header))
+		return SIW_ASSOC_NOTHING;
+	switch (n->sn_header.sn_type) {
+	case SCTP_ADAPTATION_INDICATION:
+		if (n->sn_adaptation_event.sai_adaptation_ind !=
+		    sctp_ddp_values[siw_sctp_profile(u->assoc.dev)].adaptation)
+			return lost(out, "the peer does another thing than DDP on SCTP");
+		u->is_up = true;
+		return SIW_ASSOC_UP;
+	case SCTP_SHUTDOWN_EVENT:
+		return SIW_ASSOC_CLOSED;
+	case SCTP_ASSOC_CHANGE:
+		break;
+	default:
+		return SIW_ASSOC_NOTHING;
+	}
+	switch (n->sn_assoc_change.sac_state) {
+	case SCTP_COMM_UP:
+		came_up(u);
+		return SIW_ASSOC_NOTHING;
+	case SCTP_SHUTDOWN_COMP:
+		return SIW_ASSOC_CLOSED;
+	case SCTP_CANT_STR_ASSOC:
+		return lost(out, "the peer's SCTP port does not answer");
+	case SCTP_RESTART:
+		return lost(out, "the peer began anew");
+	default:
+		return lost(out, "the peer reset the association, or does not answer");
+	}
+}
+
+static enum siw_assoc_in
+take(struct siw_assoc *a, struct siw_assoc_msg *out)
+{
+	struct user_assoc *u = user_assoc(a);
+	struct user_dev *d = user_dev(a->dev);
+
+	/* Behind an ABORT nothing is taken, not even what came before it: the peer may have moved on to another link meanwhile, and
+	 * written newer bytes there. */
+	if (usrsctp_get_events(u->so) & SCTP_EVENT_ERROR)
+		return lost(out, "the peer reset the association, or does not answer");
+	for (;;) {
+		struct sockaddr_conn from;
+		struct sctp_rcvinfo info = { 0 };
+		socklen_t from_len = sizeof(from), info_len = sizeof(info);
+		unsigned type = SCTP_RECVV_NOINFO;
+		int flags = 0;
+		enum siw_assoc_in in;
+		ssize_t n = usrsctp_recvv(u->so, d->message, MESSAGE_LEN_MAX, (struct sockaddr *)&from, &from_len,
+		    &info, &info_len, &type, &flags);
+
+		*out = (struct siw_assoc_msg){ 0 };
+		if (n < 0 && (errno == EWOULDBLOCK || errno == EAGAIN))
+			return SIW_ASSOC_NOTHING;
+		if (n < 0)
+			return lost(out, "the peer reset the association, or does not answer");
+		if (n == 0)
+			return SIW_ASSOC_CLOSED;
+		if (flags & MSG_NOTIFICATION) {
+			in = notified(u, (size_t)n, out);
+			if (in != SIW_ASSOC_NOTHING)
+				return in;
+			continue;
+		}
+		if (!u->is_up)
+			return lost(out, "the peer does no DDP on SCTP");
+		if (!(flags & MSG_EOR))
+			return lost(out, "the peer sends messages in fragments");
+		out->ppid = ntohl(info.rcv_ppid);
+		out->stream = info.rcv_sid;
+		out->bytes = (struct span){ .ptr = d->message, .len = (size_t)n };
+		return SIW_ASSOC_MESSAGE;
+	}
+}
+
+static void
+last_words(struct siw_assoc *a)
+{
+	const int more = LAST_WORDS;
+
+	(void)usrsctp_setsockopt(user_assoc(a)->so, SOL_SOCKET, SO_SNDBUF, &more, sizeof(more));
+}
+
+static void
+end(struct siw_assoc *a, bool in_order)
+{
+	struct user_assoc *u = user_assoc(a);
+
+	u->ends = true;
+	tell_time(a->dev);
+	keep_ticking(user_dev(a->dev));
+	if (!in_order) {
+		assoc_free(u);
+		return;
+	}
+	(void)usrsctp_shutdown(u->so, SHUT_WR);
+	siw_arm(a->dev, &u->linger, LINGER_MS);
+	mark(u);
+}
+
+/* An association without owner: is it over? */
+static bool
+is_over(struct user_assoc *u)
+{
+	struct siw_assoc_msg msg;
+	enum siw_assoc_in in = SIW_ASSOC_MESSAGE;
+
+	while (!u->dead && (in == SIW_ASSOC_MESSAGE || in == SIW_ASSOC_UP))
+		in = take(&u->assoc, &msg);
+	return u->dead || in == SIW_ASSOC_LOST || in == SIW_ASSOC_CLOSED;
+}
+
+/* What callbacks have marked, outside of the stack. */
+static void
+run_marks(void)
+{
+	struct list_node turn, *n;
+
+	list_move_all(&turn, &stack.marked);
+	while ((n = list_pop(&turn)) != NULL) {
+		struct user_assoc *u = CONTAINER_OF(n, struct user_assoc, marked);
+
+		if (u->ends && is_over(u))
+			assoc_free(u);
+		else if (!u->ends && u->assoc.owner == NULL)
+			siw_sctp_came(&u->assoc);
+		else if (!u->ends)
+			u->assoc.ready(u->assoc.owner);
+	}
+	if (list_empty(&stack.marked))
+		return;
+	for (unsigned i = 0; i < DEVS_MAX; i++)
+		if (stack.devs[i] != NULL)
+			stack.devs[i]->dev->unfinished = true;
+}
+
+/* -- the device -- */
+
+static void
+tick(struct timer *t)
+{
+	struct user_dev *d = CONTAINER_OF(t, struct user_dev, tick);
+
+	tell_time(d->dev);
+	run_marks();
+	siw_udp_flush(d->udp);
+	if (must_tick(d))
+		siw_arm(d->dev, &d->tick, TICK_MS);
+}
+
+static void
+packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
+{
+	struct user_dev *d = siw_udp_ctx(udp);
+
+	tell_time(d->dev);
+	usrsctp_conninput(opaque, packet, len, 0);
+	accept_all(d, siw_udp_peer_of);
+	keep_ticking(d);
+}
+
+static void
+go_on(struct siw_dev *dev)
+{
+	dev->unfinished = false;
+	siw_udp_read(user_dev(dev)->udp);
+	run_marks();
+}
+
+static void
+readable(void *arg, int fd, unsigned events)
+{
+	struct user_dev *d = arg;
+
+	(void)fd;
+	(void)events;
+	siw_udp_read(d->udp);
+	run_marks();
+}
+
+static int
+start(const struct siw_dev *dev, const char **err)
+{
+	if (stack.started) {
+		*err = "SCTP by libusrsctp is for one worker";
+		return pthread_equal(stack.thread, pthread_self()) ? 0 : -EBUSY;
+	}
+	usrsctp_init_nothreads(0, siw_udp_output, NULL);
+	usrsctp_enable_crc32c_offload();
+	/* What nobody here needs, a stranger cannot use. */
+	usrsctp_sysctl_set_sctp_ecn_enable(0);
+	usrsctp_sysctl_set_sctp_auto_asconf(0);
+	usrsctp_sysctl_set_sctp_asconf_enable(0);
+	usrsctp_sysctl_set_sctp_auth_enable(0);
+	usrsctp_sysctl_set_sctp_reconfig_enable(0);
+	usrsctp_sysctl_set_sctp_pr_enable(0);
+	usrsctp_sysctl_set_sctp_nrsack_enable(0);
+	usrsctp_sysctl_set_sctp_pktdrop_enable(0);
+	list_init(&stack.marked);
+	stack.thread = pthread_self();
+	stack.told_ns = dev->dev.now_ns;
+	stack.started = true;
+	return 0;
+}
+
+static void
+buffers_free(struct user_dev *d)
+{
+	free(d->message);
+	free(d->sent);
+	d->message = d->sent = NULL;
+}
+
+static int
+open_dev(struct siw_dev *dev, const char **err)
+{
+	unsigned slot = 0;
+	struct user_dev *d;
+	int rc = start(dev, err);
+
+	if (rc < 0)
+		return rc;
+	while (slot < DEVS_MAX && stack.devs[slot] != NULL)
+		slot++;
+	*err = "memory";
+	if (slot == DEVS_MAX)
+		return -ENOSPC;
+	d = dev->llp_dev = calloc(1, sizeof(*d));
+	if (d == NULL || timerq_reserve(&dev->timers, 1) < 0)
+		return -ENOMEM;
+	d->dev = dev;
+	list_init(&d->assocs);
+	timer_init(&d->tick, tick);
+	d->message = malloc(MESSAGE_LEN_MAX);
+	d->sent = malloc(MESSAGE_LEN_MAX);
+	if (d->message == NULL || d->sent == NULL) {
+		buffers_free(d);
+		return -ENOMEM;
+	}
+	rc = siw_udp_open(dev, slot, packet_in, readable, d, &d->udp, err);
+	if (rc == 0) {
+		*err = "SCTP";
+		rc = open_socket(dev, NULL, dev->port, &d->listener);
+		if (rc == 0 && usrsctp_listen(d->listener, BACKLOG) < 0)
+			rc = -errno;
+	}
+	if (rc < 0) {
+		if (d->listener != NULL)
+			usrsctp_close(d->listener);
+		siw_udp_close(d->udp);
+		buffers_free(d);
+		return rc;
+	}
+	stack.devs[slot] = d;
+	return 0;
+}
+
+static void
+close_dev(struct siw_dev *dev)
+{
+	struct user_dev *d = user_dev(dev);
+
+	tell_time(dev);
+	if (d->listener != NULL)
+		usrsctp_close(d->listener);
+	d->listener = NULL;
+	/* Those that end have had their time; others there are none any more. */
+	LIST_EACH(struct user_assoc, u, &d->assocs, node)
+		assoc_free(u);
+	timer_cancel(&dev->timers, &d->tick);
+	dev->unfinished = false;
+	for (unsigned i = 0; i < DEVS_MAX; i++)
+		if (stack.devs[i] == d)
+			stack.devs[i] = NULL;
+	siw_udp_flush(d->udp);
+	siw_udp_close(d->udp);
+	buffers_free(d);
+}
+
+const struct siw_sctp_stack siw_sctp_user = {
+	.open = open_dev,
+	.close = close_dev,
+	.go_on = go_on,
+	.connect = connect_to,
+	.send = send_message,
+	.take = take,
+	.last_words = last_words,
+	.end = end,
+};

@@ -1,0 +1,188 @@
+/* Soft iWARP over SCTP on a bad network: datagrams are lost, doubled, swapped and damaged on their way. And strangers that send
+ * what they like. */
+#define OVER_SCTP 1
+#include "siw_ends.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "wire/mpa.h"
+
+#define ROUNDS 80
+#define AREA 20000
+
+/* Of a hundred datagrams. */
+static struct {
+	unsigned lost, doubled, swapped, damaged;
+} bad;
+
+static struct rng dice;
+
+static struct {
+	int fd;
+	size_t len;
+	uint8_t bytes[65536];
+	struct sockaddr_storage to;
+	socklen_t to_len;
+} kept; /* goes behind the next one */
+
+ssize_t __real_sendto(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
+ssize_t __wrap_sendto(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
+
+ssize_t
+__wrap_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
+{
+	unsigned d = rng_below(&dice, 100);
+	uint8_t other[65536];
+
+	if (d < bad.lost)
+		return (ssize_t)len;
+	d -= bad.lost;
+	if (d < bad.damaged) {
+		memcpy(other, buf, len);
+		other[rng_below(&dice, (uint32_t)len)] ^= 0x10;
+		return __real_sendto(fd, other, len, flags, to, to_len);
+	}
+	d -= bad.damaged;
+	if (d < bad.swapped && kept.len == 0) {
+		kept.fd = fd;
+		kept.len = len;
+		memcpy(kept.bytes, buf, len);
+		memcpy(&kept.to, to, to_len);
+		kept.to_len = to_len;
+		return (ssize_t)len;
+	}
+	d -= bad.swapped;
+	(void)__real_sendto(fd, buf, len, flags, to, to_len);
+	if (d < bad.doubled)
+		(void)__real_sendto(fd, buf, len, flags, to, to_len);
+	if (kept.len > 0) {
+		(void)__real_sendto(kept.fd, kept.bytes, kept.len, flags, (struct sockaddr *)&kept.to, kept.to_len);
+		kept.len = 0;
+	}
+	return (ssize_t)len;
+}
+
+static void
+good_network(void)
+{
+	setup();
+	rng_init_seeded(&dice, 77);
+	memset(&bad, 0, sizeof(bad));
+	kept.len = 0;
+}
+
+UNIT_FIXTURE(good_network, teardown);
+
+static void
+open_pair(const struct siw_config *ca, const struct siw_config *cb)
+{
+	open_both(ca, cb);
+	end_qp(&a, 1024, 32, TOKEN);
+	end_qp(&b, 64, 32, TOKEN);
+	connect_ends();
+}
+
+/* Writes of any length and a Send behind each: all there, in order, when the Send is. */
+START_LOOP_TEST(what_the_network_does_is_made_good, 0, 2)
+{
+	struct siw_config c = config();
+
+	c.sctp_draft = _i == 1;
+	c.answer_ms = 20000;
+	open_pair(&c, &c);
+	bad.lost = 5;
+	bad.doubled = bad.swapped = 5;
+	bad.damaged = 2;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		size_t len = 1 + rng_below(&rng, AREA), at = i % 8 * AREA;
+
+		post_recv(&b, i, BUF - 100, 100);
+		fill(a.buf + at, len, i);
+		post(&a, RNIC_WR_WRITE, 2 * i, 0, at, (uint32_t)len, &b, at);
+		post(&a, RNIC_WR_SEND, 2 * i + 1, i % 4 == 3 ? RNIC_SIGNALED : 0, at, 44, &b, 0);
+		UNTIL(b.wc_cnt == i + 1);
+		check_wc(&b, i, i, RNIC_WC_RECV, RNIC_WC_OK);
+		ck_assert_mem_eq(b.buf + at, a.buf + at, len);
+		ck_assert_mem_eq(b.buf + BUF - 100, a.buf + at, 44);
+		ck_assert_uint_eq(a.errors + b.errors, 0);
+	}
+	memset(&bad, 0, sizeof(bad));
+	UNTIL(a.wc_cnt == ROUNDS / 4);
+	ck_assert_uint_gt(stats(&a).crc_errors + stats(&b).crc_errors, 0);
+}
+
+/* Each profile is a language of its own. */
+START_TEST(profiles_do_not_mix)
+{
+	struct siw_config ca = config(), cb = config();
+
+	ca.sctp_draft = true;
+	open_both(&ca, &cb);
+	end_qp(&a, 8, 8, TOKEN);
+	end_qp(&b, 8, 8, TOKEN);
+	struct rnic_remote rb = remote(&b);
+	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
+	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
+	UNTIL(a.failed == 1);
+	ck_assert_uint_eq(a.connected + b.connected, 0);
+}
+
+/* The stack has no timer that wakes an idle daemon. */
+START_TEST(an_idle_link_sleeps)
+{
+	struct siw_config c = config();
+
+	open_pair(&c, &c);
+	post_recv(&b, 1, 0, 100);
+	post(&a, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 44, &b, 0);
+	UNTIL(a.wc_cnt == 1 && b.wc_cnt == 1);
+	UNTIL(a.dev->ops->deadline(a.dev) == INT64_MAX && b.dev->ops->deadline(b.dev) == INT64_MAX);
+	/* And goes on when it is asked to. */
+	post_recv(&b, 2, 0, 100);
+	post(&a, RNIC_WR_SEND, 2, RNIC_SIGNALED, 0, 44, &b, 0);
+	UNTIL(a.wc_cnt == 2 && b.wc_cnt == 2);
+}
+
+/* What a stranger sends to the port costs the link of others nothing, nor memory. */
+START_TEST(strangers_are_limited)
+{
+	enum { PACKETS = 5000 };
+
+	struct siw_config c = config();
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	uint8_t init[40] = { 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 28, 1, 2, 3, 4, 0, 1, 0, 0, 0, 1, 0, 1, 1, 1,
+		1, 1, 0xc0, 6, 0, 8, 0, 0, 0, 1 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	uint16_t port;
+	uint32_t crc;
+	unsigned answers = 0;
+
+	open_pair(&c, &c);
+	port = rnic_query(b.dev).mpa_port;
+	to.sin_port = htons(port);
+	init[2] = (uint8_t)(port >> 8);
+	init[3] = (uint8_t)port;
+	crc = mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, init, sizeof(init)));
+	mpa_crc_put(init + 8, crc);
+	for (unsigned i = 0; i < PACKETS; i++) {
+		uint8_t junk[64];
+
+		rng.fill(&rng, junk, sizeof(junk));
+		(void)__real_sendto(fd, init, sizeof(init), 0, (struct sockaddr *)&to, sizeof(to));
+		(void)__real_sendto(fd, junk, rng_below(&rng, sizeof(junk)), 0, (struct sockaddr *)&to, sizeof(to));
+		if (i % 16 == 0)
+			turn();
+		while (recv(fd, junk, sizeof(junk), 0) > 0)
+			answers++;
+	}
+	close(fd);
+	ck_assert_uint_gt(answers, 0); /* one of them might have been a peer */
+	ck_assert_uint_lt(answers, PACKETS / 2);
+	ck_assert_uint_gt(stats(&b).strangers_limited, 0);
+	ck_assert_uint_gt(stats(&b).crc_errors, 0);
+	post_recv(&b, 1, 0, 100);
+	post(&a, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 44, &b, 0);
+	UNTIL(a.wc_cnt == 1 && b.wc_cnt == 1);
+	ck_assert_uint_eq(a.errors + b.errors, 0);
+}
