@@ -3,6 +3,8 @@
 #include "smcr/group/topology.h"
 #include "unit.h"
 
+#include <string.h>
+
 static const enum rnic_transport roce[] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
 
 UNIT_CASE(duo_case(tc, 5000));
@@ -89,4 +91,52 @@ START_TEST(a_card_that_has_no_other_kind_is_taken)
 	duo_connect(0, 1, 500);
 	for (unsigned h = A; h <= B; h++)
 		ck_assert_uint_eq(duo_lgr(h)->active_cnt, 2);
+}
+
+static unsigned offers;
+
+/* Looks at each ADD LINK of the server. */
+static bool
+goes_over_another_port(const struct sim_msg *msg)
+{
+	bool of_server = msg->from == d.dev[B] || msg->from == d.more[B][0] || msg->from == d.more[B][1];
+	bool elsewhere = false;
+	struct llc_msg m;
+
+	if (!of_server || msg->op != RNIC_WR_SEND || msg->data[0] != LLC_ADD_LINK ||
+	    llc_decode((struct span){ msg->data, msg->len }, LLC_VERSION, &m) <= 0 || m.response)
+		return false;
+	LGR_EACH_LINK(l, duo_lgr(B))
+		elsewhere = elsewhere || (l->state == LINK_ACTIVE && memcmp(l->info.gid.b, m.add_link.gid, 16) != 0);
+	ck_assert(!elsewhere || memcmp(rnic_query(msg->from).gid.b, m.add_link.gid, 16) != 0);
+	offers++;
+	return false;
+}
+
+/* Linux takes an offer of the port that it comes from for one of an asymmetric link. Each host gets two devices more, in
+ * any order, and each link is lost once. */
+START_LOOP_TEST(a_link_is_not_offered_over_one_of_its_port, 0, 6)
+{
+	static const char *const orders[] = { "AABB", "ABAB", "ABBA", "BAAB", "BABA", "BBAA" };
+	static const struct smcr_config three = { .links_max = 3 };
+
+	offers = 0;
+	duo_init_as(roce, true, &three);
+	d.holds = goes_over_another_port;
+	duo_connect(0, 1, 500);
+	for (const char *host = orders[_i]; *host != '\0'; host++) {
+		duo_add_device(*host == 'A' ? A : B);
+		duo_run(2000);
+	}
+	duo_expect_links(3);
+	for (unsigned slot = 0; slot < LINK_SLOTS; slot++) {
+		struct link *l = &duo_lgr(B)->links[slot];
+
+		if (l->state == LINK_ACTIVE)
+			duo_lose(l, "test");
+		duo_run(2000);
+		duo_expect_links(3);
+	}
+	ck_assert_uint_ge(offers, 6);
+	duo_bystander_is_well();
 }

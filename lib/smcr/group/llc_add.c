@@ -215,17 +215,6 @@ offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
 	return 0;
 }
 
-/* Linux takes an offer of the port that the offer came from for an asymmetric link, and refuses it in a group that has one
- * (smc_llc_cli_add_link): it goes over a link of another port, where there is one. */
-static struct link *
-offer_over(struct link *over, const struct rnic_dev *dev)
-{
-	LGR_EACH_LINK(l, over->lgr)
-		if (over->dev == dev && l->dev != dev && l->state == LINK_ACTIVE && !l->retiring)
-			over = l;
-	return over;
-}
-
 bool
 llc_offer_link(struct link *over)
 {
@@ -237,7 +226,6 @@ llc_offer_link(struct link *over)
 
 	if (dev == NULL)
 		return false;
-	over = offer_over(over, dev);
 	int64_t due_ns = offer_due(lgr, OFFERS_AT_ONCE, OFFER_EVERY_NS);
 	if (due_ns > 0) {
 		timer_arm(&lgr->eng->timers, &lgr->add_retry, due_ns);

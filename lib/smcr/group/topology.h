@@ -18,8 +18,10 @@ uint8_t topology_gids(const struct lgr *, uint8_t *gids);
 const uint8_t *topology_client_gid(const struct lgr *, const struct link *over);
 /* There is a device that no link uses, and the group may have another link. */
 bool topology_can_add(const struct lgr *);
-/* The link over which another one is offered, or asked for; NULL when none is active. Linux takes a port of its own other than that of
- * this link (smc_llc_cli_add_link, smc_llc_srv_add_link): not over the asymmetric one, whose port is what a new link should have. */
+/* The link over which another one is offered, or asked for; NULL when none is active. Linux takes a port of its own other
+ * than that of this link (smc_llc_cli_add_link, smc_llc_srv_add_link), and an offer of this link's port for one of an
+ * asymmetric link: not over the asymmetric one. Its port is what a new link should have, and the only one with a link
+ * that is offered where there is another link. */
 struct link *topology_link_to_ask_over(struct lgr *);
 /* There is a link between these two already. */
 bool topology_is_parallel(const struct lgr *, const struct rnic_dev *, const struct rnic_gid *, const uint8_t mac[6]);
