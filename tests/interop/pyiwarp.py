@@ -3,8 +3,9 @@ iWARP in Python: MPA (RFC 5044, RFC 6581), DDP (RFC 5041) and RDMAP (RFC 5040) o
 implementation, written from the RFCs alone, to test the one in C against: it shares nothing with it. It can be a
 correct peer, and every step can also be done wrong on purpose.
 
-    Stream      FPDUs on a socket: markers, CRC, cut and checked
-    Endpoint    RDMAP on a Stream: messages, memory regions, Terminate; the sender's half lets everything through
+    Llp         what RDMAP needs of the protocol below it
+    Stream      that by MPA: FPDUs on a socket: markers, CRC, cut and checked
+    Endpoint    RDMAP on an Llp: messages, memory regions, Terminate; the sender's half lets everything through
     connect()   the initiator's MPA start-up, request() ... its single steps
     Listener    the responder's
     Wire        what is in each TCP segment
@@ -57,7 +58,7 @@ class Error(Exception):
 
 
 class Closed(Error):
-    """The TCP connection ended; `reset` tells how."""
+    """The connection ended; `reset` tells how."""
 
     def __init__(self, reset, what=""):
         super().__init__(("reset" if reset else "closed") + (f" {what}" if what else ""))
@@ -69,10 +70,10 @@ class Timeout(Error):
 
 
 class Rejected(Error):
-    """MPA Reply with R set."""
+    """MPA Reply with R set, or what stands for it elsewhere."""
 
     def __init__(self, reply):
-        super().__init__(f"MPA request rejected, private data {reply.private.hex()}")
+        super().__init__(f"request rejected, private data {reply.private.hex()}")
         self.reply = reply
 
 
@@ -110,6 +111,12 @@ class Enhanced:
         a, b = struct.unpack(">HH", data)
         rtr = {kind for kind, set_ in ((RTR_SEND, a & 0x4000), (RTR_WRITE, b & 0x8000), (RTR_READ, b & 0x4000)) if set_}
         return cls(a & 0x3fff, b & 0x3fff, bool(a & 0x8000), rtr)
+
+    def answer(self, ird=16, ord=16, rtr=RTR_ALL):
+        """The block that RFC 6581 9 wants for an answer to this one, of a host with these depths and kinds of RTR."""
+        return Enhanced(NOT_NEGOTIATED if self.ord == NOT_NEGOTIATED else max(self.ord, ird),
+                        NOT_NEGOTIATED if self.ird == NOT_NEGOTIATED else min(self.ird, ord),
+                        self.p2p, rtr if self.p2p else ())
 
     def __eq__(self, other):
         return isinstance(other, Enhanced) and self.encode() == other.encode()
@@ -183,6 +190,30 @@ def _read_exact(sock, n, end):
     return data
 
 
+# -- the protocol below RDMAP and DDP --
+
+
+class Llp:
+    """What an Endpoint needs of it: whole DDP segments ("ULPDUs") both ways, in order. Whoever implements it has
+
+        send_ulpdu(ulpdu, **how)    how: what can be done wrong or otherwise there
+        fill(timeout)               waits for something to come; False: nothing did; Closed
+        pop()                       the next ULPDU of what came, None when it is not all there; Broken, Closed
+        end()                       says that nothing more comes from here
+        close(), reset()            gives it up, in good order or not
+        at_end(timeout)             waits for the peer's end: "closed" or "reset"; Error when ULPDUs come instead
+    """
+
+    def recv_ulpdu(self, timeout=5.0):
+        end = time.monotonic() + timeout
+        while True:
+            ulpdu = self.pop()
+            if ulpdu is not None:
+                return ulpdu
+            if not self.fill(end - time.monotonic()):
+                raise Timeout("nothing came in time")
+
+
 # -- FPDUs (RFC 5044 4) --
 
 MARKER_EVERY = 512
@@ -193,7 +224,7 @@ def _pad(n):
     return -(2 + n) % 4
 
 
-class Stream:
+class Stream(Llp):
     """FPDUs in both directions of a socket. tx_markers: the peer asked for them; rx_markers: we did."""
 
     def __init__(self, sock, tx_markers=False, rx_markers=False, crc=True):
@@ -284,13 +315,12 @@ class Stream:
         self.markers_seen += len(markers)
         return at + 4, bytes(body[2:2 + length])
 
-    def recv_ulpdu(self, timeout=5.0):
-        end = time.monotonic() + timeout
-        while True:
-            ulpdu = self.pop()
-            if ulpdu is not None:
-                return ulpdu
-            self.rx += _read_some(self.sock, 1 << 18, end)
+    def fill(self, timeout):
+        try:
+            self.rx += _read_some(self.sock, 1 << 18, time.monotonic() + timeout)
+        except Timeout:
+            return False
+        return True
 
     def pop(self):
         """The ULPDU of the first FPDU among the bytes that were read; None when it is not all there."""
@@ -310,6 +340,19 @@ class Stream:
         except Closed as e:
             return "reset" if e.reset else "closed"
         raise Error(f"{len(self.rx)} bytes where the end was expected: {bytes(self.rx[:64]).hex()}")
+
+    def end(self):
+        try:
+            self.sock.shutdown(socket.SHUT_WR)
+        except OSError as e:
+            raise Closed(True, str(e)) from None
+
+    def close(self):
+        self.sock.close()
+
+    def reset(self):
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
 
     def peek(self, timeout=5.0):
         """Waits until there is something to read, and leaves it there."""
@@ -458,11 +501,10 @@ class Event:
 
 
 class Endpoint:
-    """RDMAP on a Stream."""
+    """RDMAP on an Llp."""
 
     def __init__(self, stream, mulpdu=1400, ird=16, ord=16):
         self.stream = stream
-        self.sock = stream.sock
         self.mulpdu = mulpdu
         self.ird, self.ord = ird, ord
         self.tx_msn = {QN_SEND: 1, QN_READ: 1}
@@ -474,15 +516,22 @@ class Endpoint:
         self.reads_held = []	# Read Requests not answered
         self.reads_out = []	# our Reads: [stag, to, bytes left]
         self.partial = b""	# of the Send that is arriving
-        self.peer_frame = None	# MPA frame of the peer
+        self.peer_frame = None	# what the peer said at the start
         self.placed = 0		# bytes the peer wrote
 
+    @property
+    def sock(self):
+        """Where the Llp is a Stream."""
+        return self.stream.sock
+
     def close(self):
-        self.sock.close()
+        self.stream.close()
 
     def reset(self):
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.sock.close()
+        self.stream.reset()
+
+    def end(self):
+        self.stream.end()
 
     # -- sending --
 
@@ -669,7 +718,7 @@ class Endpoint:
                 head["rdmap_header"] = e.ulpdu[18:46]
         try:
             self.terminate(*e.term, **head)
-            self.sock.shutdown(socket.SHUT_WR)
+            self.end()
         except (Closed, OSError):
             pass
 
@@ -735,27 +784,28 @@ def connect(at, request=None, rtr=None, timeout=5.0, source=None, mss=None, **kw
             raise Error(f"{request} answered by {reply}")
         ep = full_operation(sock, request, reply, **kw)
         if reply.enhanced:
-            _adopt(ep, reply.enhanced)
-            common = request.enhanced.rtr & reply.enhanced.rtr
-            if request.enhanced.p2p and rtr != "none":
-                if not reply.enhanced.p2p:
-                    raise Error("peer-to-peer mode was not taken")
-                if not (rtr or common):
-                    ep.terminate(2, 0, 7)
-                    raise Error("no RTR kind in common")
-                ep.rtr(rtr or sorted(common)[0])
+            begin(ep, request.enhanced, reply.enhanced, rtr)
         return ep
     except BaseException:
         sock.close()
         raise
 
 
-def _adopt(ep, peer):
-    """RFC 6581 9.1."""
+def begin(ep, own, peer, rtr):
+    """The initiator's part once both blocks are known: the depths (RFC 6581 9.1), and the RTR (9.2) as in connect()."""
     if peer.ird != NOT_NEGOTIATED:
         ep.ord = min(ep.ord, peer.ird)
     if peer.ord != NOT_NEGOTIATED:
         ep.ird = max(ep.ird, peer.ord)
+    if not own.p2p or rtr == "none":
+        return
+    if not peer.p2p:
+        raise Error("peer-to-peer mode was not taken")
+    common = own.rtr & peer.rtr
+    if not (rtr or common):
+        ep.terminate(2, 0, 7)
+        raise Error("no RTR kind in common")
+    ep.rtr(rtr or sorted(common)[0])
 
 
 class Listener:
@@ -790,12 +840,7 @@ class Listener:
     @staticmethod
     def answer(request, markers=False, crc=True, rtr=RTR_ALL, ird=16, ord=16, private=b"", reject=False):
         """The Reply that RFC 6581 asks for."""
-        enhanced = None
-        if request.enhanced:
-            e = request.enhanced
-            enhanced = Enhanced(NOT_NEGOTIATED if e.ord == NOT_NEGOTIATED else max(e.ord, ird),
-                                NOT_NEGOTIATED if e.ird == NOT_NEGOTIATED else min(e.ird, ord),
-                                e.p2p, rtr if e.p2p else ())
+        enhanced = request.enhanced.answer(ird, ord, rtr) if request.enhanced else None
         return MpaFrame(True, request.rev, markers, crc or request.crc, reject, enhanced, private)
 
     def serve(self, timeout=5.0, wait_rtr=True, **answer):

@@ -422,19 +422,12 @@ class Link:
 
     def _run(self):
         try:
-            data = b""
             while not self.closing:
                 with self.cond:
-                    self.ep.stream.rx += data
                     while (ulpdu := self.ep.stream.pop()) is not None:
                         self._event(self.ep.take(ulpdu))
                     self.cond.notify_all()
-                if select.select([self.ep.sock], [], [], 0.1)[0]:
-                    data = self.ep.sock.recv(1 << 18)
-                    if not data:
-                        raise iw.Closed(False)
-                else:
-                    data = b""
+                self.ep.stream.fill(0.1)
         except (OSError, ValueError, iw.Error, SmcError) as e:
             with self.cond:
                 if isinstance(e, ConnectionError):
