@@ -10,6 +10,8 @@ INTEROP_TESTS = \
 check_TAP += $(INTEROP_TESTS)
 EXTRA_DIST += $(INTEROP_TESTS) \
 	tests/interop/pyiwarp.py \
+	tests/interop/pysctp.py \
+	tests/interop/pysctp_ddp.py \
 	tests/interop/pysmc.py \
 	tests/interop/pylinux.py \
 	tests/interop/linux_scene.py \

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """The Python peers against golden vectors and against themselves: what the tests of the C code rely on."""
+import itertools
 import os
+import random
+import struct
 import sys
 import threading
 
@@ -8,8 +11,12 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "integration")]
 
 import pyiwarp as iw
+import pysctp as sctp
+import pysctp_ddp as ddp
 import pysmc as smc
-from harness import TOP_SRC, case, check, equal, in_thread, main, pattern, same_bytes
+from harness import PATIENCE, TOP_SRC, Failure, case, check, equal, in_thread, main, pattern, same_bytes, wait_until
+
+SOON = 5 * PATIENCE
 
 
 def h(text):
@@ -161,6 +168,25 @@ def _(t):
     check(count > 60, f"{count} vectors")
 
 
+@case("DDP over SCTP: control messages and segments of both profiles")
+def _(t):
+    c, e = ddp.Control, iw.Enhanced
+    block = e(16, 8, False, ())
+    for profile, ssn, control, want in (
+            (ddp.RFC5043, 0, c(ddp.INITIATE, private=b"hi"), "000000016869"), (ddp.RFC5043, 0, c(ddp.ACCEPT), "00000002"),
+            (ddp.RFC5043, 1, c(ddp.REJECT), "00010003"), (ddp.RFC5043, 5, c(ddp.TERMINATE), "00050004"),
+            (ddp.RFC5043, 0, c(ddp.INITIATE, block), "0000000500100008"),
+            (ddp.RFC5043, 0, c(ddp.ACCEPT, e(8, 16, True, {"read"}), b"x"), "000000068008401078"),
+            (ddp.RFC5043, 0, c(ddp.REJECT, block), "0000000700100008"),
+            (ddp.DRAFT00, 1, c(ddp.NEGOTIATE), "00010001"), (ddp.DRAFT00, 1, c(ddp.INITIATE), "00010002"),
+            (ddp.DRAFT00, 1, c(ddp.ACCEPT), "00010003"), (ddp.DRAFT00, 2, c(ddp.TERMINATE), "00020004")):
+        same_bytes(struct.pack(">H", ssn) + control.encode(profile), h(want), f"{control} of {profile.name}")
+        same_bytes(ddp.Control.decode(profile, h(want)[2:]).encode(profile), h(want)[2:], f"{control} decoded")
+    same_bytes(c(ddp.REJECT, block, b"no", block=False).encode(ddp.RFC5043), h("00076e6f"), "Reject without its block")
+    same_bytes(sctp.Data(7, 0, 0, 16, b"abcde").encode(),
+               h("00070015" "00000007" "00000000" "00000010" "6162636465000000"), "DATA chunk, unordered and whole")
+
+
 # -- iWARP with itself --
 
 
@@ -221,9 +247,9 @@ def exchange(a, b):
         same_bytes(sink.bytes(sink.base + 5, 3000), region.bytes(region.base + 50, 3000), "Read")
 
 
-@case("each protocol error is answered with its Terminate")
+@case("each protocol error is answered with its Terminate, over TCP and over SCTP")
 def _(t):
-    def wrong(name, why, act, **kw):
+    def wrong(name, why, act, pair=pair, **kw):
         a, b = pair(**kw)
         b.receives, b.receive_size, b.ird = 2, 100, 1
         b.answer_reads = False
@@ -267,6 +293,7 @@ def _(t):
             ("more Reads than IRD", (1, 2, 2), [iw.read_request(n, 1, 0, 0, 1, 0) for n in (1, 2)]),
             ("Read Response", (0, 2, 6), [iw.tagged(iw.READ_RESP, 1, 0)])):
         wrong(name, why, ulpdu(*parts), rtr_kind="write")
+        wrong(f"{name}, over SCTP", why, ulpdu(*parts), sctp_pair)
 
 
 @case("FPDUs in pieces of every size")
@@ -277,6 +304,284 @@ def _(t):
         data = pattern(40 + size, size)
         a.stream.send_raw(a.stream.encode(a.segments_of_send(data)[0]), pieces=size)
         same_bytes(b.recv(), data, f"in pieces of {size}")
+
+
+# -- DDP over SCTP with itself --
+
+
+def sctp_pair(request=None, profile=ddp.RFC5043, rtr_kind=None, prepare=None, prepare_other=None, rto=sctp.RTO, **answer):
+    """(active, passive) Endpoint. prepare, prepare_other: called with their Port."""
+    lst = ddp.Listener(profile=profile, rto=rto)
+    if prepare_other:
+        prepare_other(lst.port)
+    server = in_thread(lambda: lst.serve(SOON, **answer))
+    try:
+        session = ddp.associate(lst.at, SOON, profile=profile, prepare=prepare, rto=rto)
+        a = ddp.begin(session, request or ddp.initiate(profile), rtr_kind, SOON)
+    finally:
+        b = server.result()
+        lst.close()
+    return a, b
+
+
+def end_both(a, b):
+    """In order; nothing is left over."""
+    a.close()
+    equal(b.stream.at_end(SOON), "closed", "the passive side's end")
+    equal(a.stream.assoc.wait_end(SOON), "closed", "the active side's end")
+    check(b.stream.terminated, "no session Terminate")
+
+
+@case("DDP over SCTP: both profiles, depths, RTR, private data, rejections")
+def _(t):
+    for profile in ddp.PROFILES:
+        a, b = sctp_pair(ddp.initiate(profile, private=b"ask"), profile, private=lambda request: request.private + b"ed")
+        equal((b.request.private, a.peer_frame.private), (b"ask", b"asked"), "private data")
+        equal(a.peer_frame.enhanced, iw.Enhanced(16, 1, False, ()) if profile.enhanced else None, "the answer's block")
+        exchange(a, b)
+        a.stream.assoc.heartbeat(SOON)
+        end_both(a, b)
+    for rtr, kind in (("send", iw.SEND), ("write", iw.WRITE), ("read", iw.READ_REQ)):
+        a, b = sctp_pair(ddp.initiate(p2p=True, rtr={rtr}))
+        equal(b.rtr_seen.kind, kind, f"RTR {rtr}")
+        while a.reads_out:
+            a.expect(iw.READ_RESP)
+        exchange(a, b)
+        end_both(b, a)
+    a, b = sctp_pair(ddp.Control(ddp.INITIATE))
+    equal((b.request.enhanced, a.peer_frame.enhanced), (None, None), "without the block")
+    exchange(b, a)
+    end_both(a, b)
+    for profile, function in ((ddp.RFC5043, ddp.REJECT), (ddp.DRAFT00, ddp.TERMINATE)):
+        try:
+            sctp_pair(profile=profile, reject=True, private=b"no")
+        except iw.Rejected as e:
+            equal((e.reply.function, e.reply.private), (function, b"no" if function == ddp.REJECT else b""), "rejection")
+        else:
+            raise Failure("rejected, and a connection")
+
+
+def came_early(order):
+    """How many messages come before their turn."""
+    turn, there, early = 0, set(), 0
+    for i in order:
+        early += i != turn
+        there.add(i)
+        while turn in there:
+            turn += 1
+    return early
+
+
+@case("DDP over SCTP: all orders of five messages, by DDP-SSN and by the wire")
+def _(t):
+    orders = list(itertools.permutations(range(5)))
+    a, b = sctp_pair(rto=SOON)
+    for i, order in enumerate(orders):
+        sent = [pattern(40 + k, i) for k in range(5)]
+        b.stream.overtakes = 0
+        if i % 2:
+            a.stream.send_ulpdus([a.segments_of_send(data)[0] for data in sent], order)
+        else:
+            rule = a.stream.assoc.port.way.hold(sctp.of_type(sctp.DATA))
+            for data in sent:
+                a.send(data)
+            rule.release(order)
+        for data in sent:
+            same_bytes(b.recv(SOON), data, f"Sends in the order {order}")
+        equal(b.stream.overtakes, came_early(order), f"messages before their turn in {order}")
+    equal((a.stream.assoc.resent, b.stream.assoc.doubled), (0, 0), "messages sent again")
+    # Across the wrap of the DDP-SSN.
+    a.stream.tx_ssn = b.stream.rx_ssn = 0xfffe
+    a.stream.send_ulpdus([a.segments_of_send(bytes((i,)))[0] for i in range(5)], (4, 3, 2, 1, 0))
+    equal([b.recv(SOON) for _ in range(5)], [bytes((i,)) for i in range(5)], "Sends across the wrap")
+    end_both(a, b)
+
+
+@case("SCTP: each kind of chunk lost, doubled, damaged once; swapped messages; then all of that at random", timeout=60)
+def _(t):
+    kinds = (sctp.INIT, sctp.INIT_ACK, sctp.COOKIE_ECHO, sctp.COOKIE_ACK, sctp.DATA, sctp.SACK, sctp.SHUTDOWN,
+             sctp.SHUTDOWN_ACK, sctp.SHUTDOWN_COMPLETE)
+    for kind in kinds:
+        for what in ("drop", "double", "damage"):
+            rules = []
+
+            def spoil(port):
+                rules.append(getattr(port.way, what)(sctp.of_type(kind)))
+            a, b = sctp_pair(rto=0.05, prepare=spoil, prepare_other=spoil)
+            for x, y in ((a, b), (b, a)):
+                data = pattern(3000, kind)
+                x.send(data)
+                same_bytes(y.recv(SOON), data, f"Send with {what} of {sctp.NAMES[kind]}")
+            end_both(a, b)
+            met = sum(rule.met for rule in rules)
+            equal(met, 2 if kind in (sctp.DATA, sctp.SACK) else 1, f"{what} of {sctp.NAMES[kind]}")
+    a, b = sctp_pair()
+    rule = a.stream.assoc.port.way.swap(sctp.of_type(sctp.DATA), times=2)
+    for i in range(5):
+        a.send(bytes((i,)))
+    equal([b.recv(SOON) for _ in range(5)], [bytes((i,)) for i in range(5)], "Sends of which two pairs are swapped")
+    equal((rule.met, b.stream.overtakes), (4, 2), "swapped")
+    end_both(a, b)
+    seed = int.from_bytes(os.urandom(4), "big")
+    t.note(f"seed {seed}")
+    rnd = random.Random(seed)
+    a, b = sctp_pair(rto=0.05, prepare=lambda port: port.way.mangle(rnd, 0.2),
+                     prepare_other=lambda port: port.way.mangle(rnd, 0.2))
+    for x, y in ((a, b), (b, a)):
+        y.receive_size = 1 << 20
+        data = pattern(300000)
+        sender = in_thread(lambda: x.send(data))
+        same_bytes(y.recv(4 * SOON), data, "300,000 bytes on a bad path")
+        sender.result()
+        check(x.stream.assoc.resent > 0 and y.stream.overtakes > 0, "the path was too good")
+    t.note(f"{a.stream.assoc.resent} sent again, {b.stream.assoc.doubled} came twice, {b.stream.overtakes} early")
+    end_both(a, b)
+
+
+@case("SCTP: what a SACK says, the window, HEARTBEAT, what is not known")
+def _(t):
+    seen = []
+    new = sctp.parameter(0xfff0, b"new")
+
+    def with_new(port):
+        params = port.adaptation_parameter() + new
+        port.adaptation_parameter = lambda: params
+    a, b = sctp_pair(prepare=with_new,
+                     prepare_other=lambda port: seen.append(port.way.watch(sctp.of_type(sctp.INIT_ACK))))
+    init_ack = seen[0].held[0][0]
+    check(sctp.parameter(8, new) in init_ack, f"{init_ack.hex()}: unknown parameter not told")
+    one, other = a.stream.assoc, b.stream.assoc
+    one.flush(SOON)
+    n = one.sent
+    sacks = other.port.way.watch(sctp.of_type(sctp.SACK))
+    for what, which in (("drop", (0, 3)), ("double", (1,))):
+        for i in which:
+            getattr(one.port.way, what)(sctp.message(n + i))
+    for i in range(5):
+        a.send(bytes((i,)))
+    for i in range(5):
+        equal(b.recv(SOON), bytes((i,)), "Send")
+    said = []
+    for packet, _ in sacks.held[:4]:
+        body = sctp.chunks_of(packet[12:])[0].body
+        cumulative, _, gaps, doubles = struct.unpack_from(">IIHH", body)
+        blocks = list(struct.iter_unpack(">HH", body[12:12 + 4 * gaps]))
+        said.append((cumulative + 1 - one.first_tsn - n & 0xffffffff, blocks, doubles))
+    equal(said, [(0, [(2, 2)], 0), (0, [(2, 2)], 1), (0, [(2, 3)], 0), (0, [(2, 3), (5, 5)], 0)], "the first four SACKs")
+    one.flush(SOON)
+    equal(one.resent, 2, "messages sent again")
+
+    # Nobody reads: the sender stands still, and goes on when somebody does.
+    b.receive_size = 1 << 20
+    data = pattern(3 * sctp.WINDOW)
+    sender = in_thread(lambda: a.send(data))
+    wait_until(lambda: other.unread >= sctp.WINDOW, "the window is full")
+    resent = one.resent
+    wait_until(lambda: len(one.unacked) == 1 and one.resent > resent, "one message asks again for room")
+    check(sender.is_alive() and other.unread < sctp.WINDOW + 1500, f"{other.unread} bytes taken")
+    same_bytes(b.recv(SOON), data, "Send larger than the window")
+    sender.result()
+
+    other.heartbeat(SOON)
+    for type, told in ((0x3f, False), (0x7f, True), (0xbf, False), (0xff, True)):
+        # What is behind it in the packet counts when the type says so, by its first bit.
+        info = sctp.parameter(1, bytes((type,)))
+        one.heartbeats.add(info)
+        errors = len(one.errors)
+        one.send_chunk(sctp.Chunk(type, 0, b"x"), sctp.Chunk(sctp.HEARTBEAT, 0, info))
+        one.heartbeat(SOON)
+        equal(info in one.heartbeats, type < 0x80, f"HEARTBEAT behind a chunk of type {type:#x} passed over")
+        equal(len(one.errors) - errors, told, f"ERRORs for a chunk of type {type:#x}")
+    end_both(a, b)
+
+
+@case("SCTP: tags, an association that begins anew, aborts, nobody there")
+def _(t):
+    lst = ddp.Listener()
+    t.later(lst.close)
+    nobody = sctp.Port()
+    t.later(nobody.close)
+    try:
+        ddp.connect(nobody.at, timeout=SOON)
+    except iw.Closed as e:
+        check(e.reset, "refused by an ABORT")
+    else:
+        raise Failure("an association with nobody")
+
+    port = sctp.Port(adaptation=1)
+    t.later(port.close)
+    first = port.connect(lst.at, timeout=SOON)
+    other = lst.port.accept(SOON)
+    for chunk in (sctp.Chunk(sctp.ABORT), sctp.Chunk(sctp.ABORT, sctp.REFLECTED), sctp.Chunk(sctp.SHUTDOWN_ACK),
+                  sctp.Data(first.next_tsn, 0, 0, 16, b"xx")):
+        dropped = lst.port.dropped["tag"]
+        first.send_chunk(chunk, tag=first.peer_tag ^ 1)
+        wait_until(lambda: lst.port.dropped["tag"] > dropped, f"{chunk} with a wrong tag is dropped")
+    first.heartbeat(SOON)
+    # The same ports once more: what was there is gone.
+    second = port.connect(lst.at, timeout=SOON)
+    equal(other.wait_end(SOON), "reset", "the association that was there before")
+    other = lst.port.accept(SOON)
+    second.heartbeat(SOON)
+    second.abort(sctp.parameter(12, b"why"))
+    equal((other.wait_end(SOON), other.abort_causes), ("reset", sctp.parameter(12, b"why")), "ABORT")
+
+    # An ABORT that is lost: the next that is sent has one come back, with the tag reflected.
+    third = port.connect(lst.at, timeout=SOON)
+    other = lst.port.accept(SOON)
+    lst.port.way.drop(sctp.of_type(sctp.ABORT))
+    other.abort()
+    third.send(b"\0\0\0\1", 17)
+    equal(third.wait_end(SOON), "reset", "a message to an association that is gone")
+    # Both end it at once.
+    fourth = port.connect(lst.at, timeout=SOON)
+    other = lst.port.accept(SOON)
+    rules = [p.way.hold(sctp.of_type(sctp.SHUTDOWN)) for p in (port, lst.port)]
+    for assoc in (fourth, other):
+        assoc.shutdown()
+    for rule in rules:
+        rule.release()
+    equal([assoc.wait_end(SOON) for assoc in (fourth, other)], ["closed", "closed"], "both sides' SHUTDOWN")
+
+
+@case("DDP over SCTP: what does not belong into a session ends it")
+def _(t):
+    send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
+    for name, act in (
+            ("a DDP-SSN again", lambda s: s.send_ulpdu(send, 0)),
+            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
+            ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001)),
+            ("an ordered message", lambda s: s.send_ulpdu(send, flags=sctp.FIRST | sctp.LAST)),
+            ("a fragment", lambda s: s.send_ulpdu(send, flags=sctp.UNORDERED | sctp.FIRST)),
+            ("another stream", lambda s: s.send_ulpdu(send, sid=1)),
+            ("another payload protocol", lambda s: s.send_message(18, send)),
+            ("a message without a number", lambda s: s.assoc.send(b"\0", 16)),
+            ("a second Initiate", lambda s: s.send_control(ddp.initiate())),
+            ("an unknown function", lambda s: s.send_control(ddp.Control(ddp.ACCEPT), code=9)),
+            ("a function cut short", lambda s: s.send_message(17, b"\0")),
+            ("513 bytes of private data", lambda s: s.send_control(ddp.Control(ddp.ACCEPT, private=bytes(513)))),
+            ("a Terminate with private data", lambda s: s.send_control(ddp.Control(ddp.TERMINATE, private=b"x")))):
+        a, b = sctp_pair()
+        act(a.stream)
+        try:
+            b.next(SOON)
+        except iw.Broken as e:
+            equal(e.term, ddp.LOCAL, name)
+        else:
+            raise Failure(f"{name}: taken")
+        equal(a.expect(iw.TERMINATE, SOON).term.why, ddp.LOCAL, f"Terminate for {name}")
+        equal((a.stream.at_end(SOON), a.stream.terminated), ("closed", True), f"the end behind {name}")
+    for name, adaptation in (("another adaptation", 3), ("no adaptation", None)):
+        lst = ddp.Listener()
+        session = ddp.associate(lst.at, SOON, adaptation=adaptation)
+        try:
+            lst.accept(SOON)
+        except iw.Error as e:
+            check("adaptation" in str(e), f"{name}: {e}")
+        else:
+            raise Failure(f"{name}: taken")
+        equal(session.assoc.wait_end(SOON), "reset", name)
+        lst.close()
 
 
 # -- SMC with itself --
