@@ -14,7 +14,9 @@ EXTRA_DIST += $(INTEROP_TESTS) \
 	tests/interop/pysctp_ddp.py \
 	tests/interop/pysmc.py \
 	tests/interop/pylinux.py \
+	tests/interop/iwarp_cases.py \
 	tests/interop/linux_scene.py \
+	tests/interop/siw_scene.py \
 	tests/interop/smc_scene.py \
 	tests/interop/siw-rping.txt
 

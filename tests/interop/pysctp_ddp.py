@@ -109,6 +109,10 @@ class Session(iw.Llp):
     def send_control(self, control, ssn=None, code=None, **how):
         return self.send_message(self.profile.control, control.encode(self.profile, code), ssn, **how)
 
+    def send_raw(self, data):
+        """A message that may be anything, as a segment; nothing is in front of it."""
+        return self.assoc.send(data, self.profile.segment)
+
     def send_ulpdus(self, ulpdus, order):
         """All of them, with numbers in order, but sent in this order of their indices."""
         ssns = [self.take_ssn() for _ in ulpdus]

@@ -555,7 +555,7 @@ def _(t):
             ("a fragment", lambda s: s.send_ulpdu(send, flags=sctp.UNORDERED | sctp.FIRST)),
             ("another stream", lambda s: s.send_ulpdu(send, sid=1)),
             ("another payload protocol", lambda s: s.send_message(18, send)),
-            ("a message without a number", lambda s: s.assoc.send(b"\0", 16)),
+            ("a message without a number", lambda s: s.send_raw(b"\0")),
             ("a second Initiate", lambda s: s.send_control(ddp.initiate())),
             ("an unknown function", lambda s: s.send_control(ddp.Control(ddp.ACCEPT), code=9)),
             ("a function cut short", lambda s: s.send_message(17, b"\0")),
