@@ -190,6 +190,13 @@ write_rmb(struct report *r)
 	return ITEM_WRITTEN;
 }
 
+static const char *const transport_words[] = {
+	[RNIC_TRANSPORT_ROCE] = "roce",
+	[RNIC_TRANSPORT_IWARP] = "iwarp",
+	[RNIC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
+	[RNIC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
+};
+
 static const char *const gid_type_words[] = {
 	[RNIC_GID_NONE] = "",
 	[RNIC_GID_IB] = "ib",
@@ -217,7 +224,7 @@ begin_device(struct json_writer *jw, unsigned nr, const struct device_info *d)
 	jw_string(jw, "name", d->rnic.name);
 	jw_uint(jw, "worker", nr + 1);
 	jw_string(jw, "provider", d->rnic.provider);
-	jw_string(jw, "transport", d->rnic.transport == RNIC_TRANSPORT_IWARP ? "iwarp" : "roce");
+	jw_string(jw, "transport", transport_words[d->rnic.transport]);
 	jw_string(jw, "port", d->rnic.port == RNIC_PORT_UP ? "up" : "down");
 	jw_string(jw, "interface", d->interface);
 	report_gid(jw, "gid", &d->rnic.gid);

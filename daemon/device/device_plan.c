@@ -157,7 +157,7 @@ add_by_address(struct plan *p, const struct config_device *cfg)
 	for (unsigned i = 0; i < p->there.port_cnt; i++) {
 		const struct verbs_port *port = &p->there.ports[i];
 
-		if (port->transport != RNIC_TRANSPORT_IWARP)
+		if (!rnic_is_iwarp(port->transport))
 			add_port(p, cfg, port, choose_gid(cfg, port, &cfg->addr, 0), false);
 		else if (at != NULL)
 			add_port(p, cfg, port, verbs_choose_gid(port, NULL, at->index), false);

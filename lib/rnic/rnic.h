@@ -38,10 +38,26 @@
 #define RNIC_NAME_MAX 32
 #define RNIC_SGE_MAX 4
 
+/* Two devices can be joined when they have the same one. */
 enum rnic_transport {
 	RNIC_TRANSPORT_ROCE,
-	RNIC_TRANSPORT_IWARP,
+	RNIC_TRANSPORT_IWARP,          /* MPA on TCP */
+	RNIC_TRANSPORT_IWARP_SCTP,     /* DDP over SCTP (RFC 5043), protocol 132 */
+	RNIC_TRANSPORT_IWARP_SCTP_UDP, /* the same in UDP (RFC 6951) */
 };
+
+static inline bool
+rnic_is_sctp(enum rnic_transport transport)
+{
+	return transport == RNIC_TRANSPORT_IWARP_SCTP || transport == RNIC_TRANSPORT_IWARP_SCTP_UDP;
+}
+
+/* Over whatever transport protocol. */
+static inline bool
+rnic_is_iwarp(enum rnic_transport transport)
+{
+	return transport == RNIC_TRANSPORT_IWARP || rnic_is_sctp(transport);
+}
 
 /* How the packets of a port are addressed, the same at both ends of a link. A port may be several devices, one for each kind.
  * SMC-R version 1 of Linux takes RoCE v1 alone, version 2 takes RoCE v2 with IPv4. */
@@ -78,8 +94,10 @@ struct rnic_info {
 	uint8_t mac[6];
 	uint16_t
 	    vlan; /* id of the VLAN that its interface is in, 0 = none: all links of a group are in one (RFC 7609 2) */
-	uint8_t mtu_code;  /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
-	uint16_t mpa_port; /* iWARP: where the device accepts MPA connections, 0 otherwise */
+	uint8_t mtu_code; /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
+	/* iWARP: where the device accepts MPA connections, or SCTP associations: then the port of SCTP and that of UDP, if there is
+	 * one. 0 otherwise. */
+	uint16_t mpa_port;
 	uint32_t max_qp;
 	uint32_t max_mr;
 	uint32_t max_sq; /* work requests a QP */
@@ -161,7 +179,7 @@ struct rnic_remote {
 };
 
 enum rnic_side {
-	RNIC_ACTIVE,  /* SMC client: opens the MPA connection; RoCE: RTR only, RTS by qp_rts */
+	RNIC_ACTIVE,  /* SMC client: opens the MPA connection or the association; RoCE: RTR only, RTS by qp_rts */
 	RNIC_PASSIVE, /* SMC server: RoCE: RTR and RTS */
 };
 

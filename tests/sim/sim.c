@@ -382,7 +382,7 @@ sim_qp_connect(struct rnic_qp *q, enum rnic_side side, const struct rnic_remote 
 		sim_breach(qp->dev, "qp %06x: qp_connect twice, or after the end", q->qpn);
 		return -EINVAL;
 	}
-	if (qp->dev->info.transport == RNIC_TRANSPORT_IWARP && side == RNIC_PASSIVE && !qp->expecting) {
+	if (rnic_is_iwarp(qp->dev->info.transport) && side == RNIC_PASSIVE && !qp->expecting) {
 		sim_breach(qp->dev, "qp %06x: passive qp_connect without qp_expect", q->qpn);
 		return -EINVAL;
 	}
@@ -502,7 +502,7 @@ static bool
 can_send(const struct sim_qp *qp)
 {
 	return qp->state == SIM_QP_READY &&
-	    (qp->rts || qp->side == RNIC_PASSIVE || qp->dev->info.transport == RNIC_TRANSPORT_IWARP);
+	    (qp->rts || qp->side == RNIC_PASSIVE || rnic_is_iwarp(qp->dev->info.transport));
 }
 
 static void
@@ -874,7 +874,7 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 		.pins = cfg->no_deny,
 		.port = RNIC_PORT_UP,
 		.gid = *gid,
-		.gid_type = transport == RNIC_TRANSPORT_IWARP ? RNIC_GID_NONE : RNIC_GID_ROCE_V2,
+		.gid_type = rnic_is_iwarp(transport) ? RNIC_GID_NONE : RNIC_GID_ROCE_V2,
 		.mtu_code = 5,
 		.max_qp = cfg->max_qp,
 		.max_mr = cfg->max_mr,
@@ -884,7 +884,7 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 		.max_inline = cfg->max_inline };
 	snprintf(dev->info.name, sizeof(dev->info.name), "%s", name);
 	memcpy(dev->info.mac, mac, sizeof(dev->info.mac));
-	if (transport == RNIC_TRANSPORT_IWARP)
+	if (rnic_is_iwarp(transport))
 		dev->info.mpa_port = (uint16_t)(40000 + rng_below(&fab->rng, 20000));
 	list_init(&dev->mrs);
 	list_init(&dev->wcs);

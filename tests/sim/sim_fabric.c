@@ -286,7 +286,7 @@ sim_qp_break(struct sim_qp *qp, enum rnic_wc_status first, const char *why)
 		sim_note(qp, RNIC_EV_QP_ERROR, why);
 	else if (qp->has_remote)
 		sim_note(qp, RNIC_EV_CONNECT_FAILED, why);
-	if (qp->chan != NULL && !qp->chan->dead && !qp->dev->gone && qp->dev->info.transport == RNIC_TRANSPORT_IWARP)
+	if (qp->chan != NULL && !qp->chan->dead && !qp->dev->gone && rnic_is_iwarp(qp->dev->info.transport))
 		chan_fin(qp->chan);
 }
 
@@ -315,7 +315,7 @@ chan_cut_tail(struct sim_chan *chan)
 void
 sim_disconnect(struct sim_qp *qp, bool graceful)
 {
-	bool iwarp = qp->dev->info.transport == RNIC_TRANSPORT_IWARP;
+	bool iwarp = rnic_is_iwarp(qp->dev->info.transport);
 	bool broken = qp->state == SIM_QP_BROKEN;
 
 	stop_timers(qp);
@@ -780,7 +780,7 @@ place_early(struct sim_chan *chan)
 	struct sim_parcel *head = chan_head(chan);
 
 	if (fab->cfg.early_percent == 0 || head == NULL || to == NULL || to->state != SIM_QP_READY || chan->dead ||
-	    chan->ghost || to->dev->info.transport != RNIC_TRANSPORT_IWARP || port_closed(chan->from_dev) ||
+	    chan->ghost || !rnic_is_iwarp(to->dev->info.transport) || port_closed(chan->from_dev) ||
 	    port_closed(to->dev))
 		return;
 	LIST_FOREACH(n, &chan->msgs) {
@@ -905,7 +905,8 @@ mpa_target(const struct sim_qp *qp)
 	struct sim_dev *dev = dev_by_gid(qp->dev, &qp->remote.gid);
 	struct sim_qp *to;
 
-	if (port_closed(qp->dev) || port_closed(dev) || dev->blocked || dev->info.mpa_port != qp->remote.mpa_port)
+	if (port_closed(qp->dev) || port_closed(dev) || dev->blocked || dev->info.mpa_port != qp->remote.mpa_port ||
+	    dev->info.transport != qp->dev->info.transport)
 		return NULL;
 	to = sim_qp_by_qpn(fab, dev, qp->remote.qpn);
 	if (to == NULL || !to->expecting || to->peer != 0 || to->base.psn != qp->remote.psn ||

@@ -289,7 +289,7 @@ START_TEST(workers_are_summed)
 	ck_assert_int_eq(number(data, "connections", "tcp"), 6);
 	ck_assert_int_eq(number(data, NULL, "groups"), 6);
 	ck_assert_int_eq(number(data, NULL, "links"), 12);
-	ck_assert_int_eq(number(data, NULL, "devices"), 6);
+	ck_assert_int_eq(number(data, NULL, "devices"), 9);
 	ck_assert_int_eq(number(data, NULL, "rmb_bytes_max"), 12ll << 30);
 	ck_assert_uint_eq(json_array_size(json_object_get(data, "workers")), 3);
 	for (unsigned i = 0; i < 3; i++) {
@@ -319,7 +319,7 @@ START_TEST(workers_are_summed)
 START_LOOP_TEST(lists_go_through_all_workers, 0, 5)
 {
 	static const char *const lists[] = { "devices", "groups", "links", "connections", "rmbs" };
-	static const size_t each[] = { 2, 2, 4, 5, 3 };
+	static const size_t each[] = { 3, 2, 4, 5, 3 };
 	struct worker *w = fake_worker_new();
 	json_t *root, *item;
 	char request[64];

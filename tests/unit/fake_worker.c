@@ -16,6 +16,8 @@
 #define S INT64_C(1000000000)
 #define CHECKS_MAX 16
 
+#define FAKE_DEVS 3
+
 struct smcr_conn {
 	struct smcr_conn_info info;
 };
@@ -29,7 +31,7 @@ struct smcr {
 struct worker {
 	bool full;
 	struct smcr eng;
-	struct rnic_dev dev[2];
+	struct rnic_dev dev[FAKE_DEVS];
 	struct session_pool sessions; /* its fallbacks only */
 
 	struct {
@@ -85,6 +87,20 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 		    .max_rq = 32768,
 		    .max_sge = 30,
 		    .max_inline = 220 },
+		{ .name = "siw1",
+		    .provider = "soft-iwarp",
+		    .transport = RNIC_TRANSPORT_IWARP_SCTP_UDP,
+		    .port = RNIC_PORT_UP,
+		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
+		    .mac = { 2, 0, 0, 0, 0, 1 },
+		    .mtu_code = 3,
+		    .mpa_port = 9899,
+		    .max_qp = 1024,
+		    .max_mr = 65536,
+		    .max_sq = 512,
+		    .max_rq = 512,
+		    .max_sge = 4,
+		    .max_inline = 64 },
 	};
 
 	*info = infos[(uintptr_t)dev->ctx];
@@ -104,7 +120,7 @@ devices_get(const struct devices *devs, unsigned i)
 {
 	struct worker *w = (void *)(uintptr_t)devs;
 
-	return w->full && i < 2 ? &w->dev[i] : NULL;
+	return w->full && i < FAKE_DEVS ? &w->dev[i] : NULL;
 }
 
 /* Indices 7 and 8 are eth7 and eth7.100. */
@@ -144,7 +160,7 @@ devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 	static struct verbs_port card;
 	const struct worker *w = (const void *)devs;
 
-	if (!w->full || i >= 2)
+	if (!w->full || i >= FAKE_DEVS)
 		return false;
 	*info = (struct device_info){ .rnic = rnic_query((struct rnic_dev *)&w->dev[i]), .interface = "eth0" };
 	if (i == 0) {
@@ -155,6 +171,8 @@ devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 				601 + info->stat_cnt };
 		return true;
 	}
+	if (i == 2)
+		return true;
 	fill_card(&card);
 	info->interface = "eth7";
 	info->card = &card;
@@ -506,7 +524,7 @@ fake_worker_new(void)
 
 	w->full = true;
 	fake_worker.sessions = 5;
-	for (uintptr_t i = 0; i < 2; i++)
+	for (uintptr_t i = 0; i < FAKE_DEVS; i++)
 		w->dev[i] = (struct rnic_dev){ .ops = &dev_ops, .ctx = (void *)i };
 	set_counters(&w->eng.counters);
 	for (unsigned i = 0; i < 12; i++)

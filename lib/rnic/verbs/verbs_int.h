@@ -262,7 +262,7 @@ verbs_qp(struct rnic_qp *q)
 static inline bool
 verbs_is_iwarp(const struct verbs_dev *dev)
 {
-	return dev->port.transport == RNIC_TRANSPORT_IWARP;
+	return rnic_is_iwarp(dev->port.transport);
 }
 
 /* From the time of this turn. */

@@ -136,7 +136,7 @@ verbs_read_gids(struct ibv_context *ctx, unsigned ports, struct verbs_port *port
 			.ifindex = table[i].ndev_ifindex,
 		};
 		memcpy(g->gid.b, table[i].gid.raw, sizeof(g->gid.b));
-		if (g->ifindex == 0 && port->transport == RNIC_TRANSPORT_IWARP)
+		if (g->ifindex == 0 && rnic_is_iwarp(port->transport))
 			g->ifindex = ifindex_by_mac(&g->gid);
 		/* The first entries are the port's own; those of its VLANs come later. */
 		if (port->ifindex == 0)

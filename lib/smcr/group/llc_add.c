@@ -242,8 +242,7 @@ llc_offer_link(struct link *over)
 		return false;
 	}
 	/* An iWARP client connects before it answers, and may take as long as for any answer. */
-	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK_RSP, over,
-	    link->info.transport == RNIC_TRANSPORT_IWARP ? 2 * ms : ms);
+	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK_RSP, over, rnic_is_iwarp(link->info.transport) ? 2 * ms : ms);
 	f->new_link = link;
 	f->number = link->number;
 	lgr->asked_over = 0;

@@ -228,7 +228,7 @@ topology_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid 
 {
 	/* RoCE connects to nobody: packets for a queue pair go where the route of their GID leads, out of the subnet with RoCE v2,
 	 * and a host that has not made that queue pair drops them. */
-	if (eng->may_dial == NULL || rnic_query(dev).transport != RNIC_TRANSPORT_IWARP)
+	if (eng->may_dial == NULL || !rnic_is_iwarp(rnic_query(dev).transport))
 		return true;
 	if (eng->may_dial(eng->may_dial_ctx, to, middle))
 		return true;
