@@ -43,8 +43,11 @@ enum clc_path {
 
 #define CLC_TRANSPORT_ROCE 0x01
 #define CLC_TRANSPORT_IWARP 0x02
-#define CLC_TRANSPORT_PREWARM 0x80 /* Proposal: for the link group alone, no application is behind it */
-#define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP | CLC_TRANSPORT_PREWARM)
+#define CLC_TRANSPORT_IWARP_SCTP 0x04     /* smcrds before this one do not look at these two */
+#define CLC_TRANSPORT_IWARP_SCTP_UDP 0x08 /* in UDP (RFC 6951) */
+#define CLC_TRANSPORT_PREWARM 0x80        /* Proposal: for the link group alone, no application is behind it */
+#define CLC_TRANSPORT_IWARP_ANY (CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP)
+#define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP_ANY | CLC_TRANSPORT_PREWARM)
 #define CLC_SMCRD_EXT_VERSION 1
 /* Features, each used when both ends have it. */
 #define CLC_FEATURE_START_OVER 0x01 /* knows CDC_STARTED_OVER */
@@ -56,9 +59,9 @@ enum clc_path {
 struct clc_smcrd_ext {
 	bool present;        /* the rest counts only then */
 	uint8_t version;     /* from 1; a higher one only adds to the end */
-	uint8_t transports;  /* CLC_TRANSPORT_ bits */
+	uint8_t transports;  /* CLC_TRANSPORT_ bits: those on offer; in Accept and Confirm, that of the link */
 	uint8_t features;    /* CLC_FEATURE_ bits */
-	uint16_t mpa_port;   /* TCP port for MPA connections; 0 when there is none */
+	uint16_t mpa_port;   /* for MPA connections, or associations: of SCTP, and of UDP alike; 0 when there is none */
 	uint16_t recv_depth; /* receives kept posted per link */
 	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */
 };

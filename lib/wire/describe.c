@@ -81,11 +81,20 @@ word_of(const struct word *words, size_t cnt, uint32_t value)
 static void
 add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 {
+	static const struct word transports[] = {
+		{ CLC_TRANSPORT_ROCE, "roce" },
+		{ CLC_TRANSPORT_IWARP, "iwarp" },
+		{ CLC_TRANSPORT_IWARP_SCTP, "iwarp-sctp" },
+		{ CLC_TRANSPORT_IWARP_SCTP_UDP, "iwarp-sctp-udp" },
+	};
+
 	if (!ext->present)
 		return;
-	add(l, " smcrd=v%u%s%s mpa-port=%u recv-depth=%u", ext->version,
-	    ext->transports & CLC_TRANSPORT_ROCE ? ",roce" : "", ext->transports & CLC_TRANSPORT_IWARP ? ",iwarp" : "",
-	    ext->mpa_port, ext->recv_depth);
+	add(l, " smcrd=v%u", ext->version);
+	for (size_t i = 0; i < N_OF(transports); i++)
+		if ((ext->transports & transports[i].value) != 0)
+			add(l, ",%s", transports[i].text);
+	add(l, " mpa-port=%u recv-depth=%u", ext->mpa_port, ext->recv_depth);
 }
 
 static void

@@ -332,6 +332,38 @@ START_TEST(extension_in_a_proposal)
 	check_again(&in, &m);
 }
 
+/* What may be on offer, and what an smcrd that does not know SCTP sees of it, in the same place of a message of the same
+ * length. */
+START_TEST(transports_of_an_extension)
+{
+	static const struct {
+		uint8_t transports, older;
+	} rows[] = { { CLC_TRANSPORT_IWARP_SCTP, 0 }, { CLC_TRANSPORT_IWARP_SCTP_UDP, 0 }, { 0x0e, 0x02 },
+		{ 0x0f, 0x03 }, { 0x8c, 0x80 } };
+	struct buf v1 = from_hex(ACCEPT_V1);
+	struct clc_msg accept = expect_ok(&v1);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct clc_msg m = a_proposal();
+
+		m.proposal.ext = an_ext;
+		m.proposal.ext.transports = rows[i].transports;
+		struct buf in = encoded(&m);
+		ck_assert_uint_eq(in.len, 92);
+		ck_assert_uint_eq(in.b[58], rows[i].transports);
+		ck_assert_uint_eq(in.b[58] & 0x83, rows[i].older);
+		m = expect_ok(&in);
+		ck_assert_uint_eq(m.proposal.ext.transports, rows[i].transports);
+		check_truncations(&in);
+		accept.accept.ext = m.proposal.ext;
+		in = encoded(&accept);
+		ck_assert_uint_eq(in.len, 96);
+		ck_assert_uint_eq(in.b[70], rows[i].transports);
+		ck_assert_uint_eq(expect_ok(&in).accept.ext.transports, rows[i].transports);
+		check_truncations(&in);
+	}
+}
+
 /* Whatever is not ours to the letter is somebody else's and no error. */
 START_TEST(foreign_growth_areas_are_no_extension)
 {
@@ -350,7 +382,7 @@ START_TEST(foreign_growth_areas_are_no_extension)
 	ck_assert(!expect_ok(&in).proposal.ext.present);
 	in.b[57] = 9;
 	in.b[58] = 0xff; /* transports of the future */
-	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, CLC_TRANSPORT_KNOWN);
+	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, 0x8f);
 	in.b[59] = 0xff; /* features of the future */
 	ck_assert_uint_eq(expect_ok(&in).proposal.ext.features, CLC_FEATURES);
 	in.b[59] = 0; /* of a smcrd before there were any */
@@ -431,7 +463,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	REFUSE(acc, accept.mtu_code, 6);
 	acc.accept.ext = an_ext;
 	REFUSE(acc, accept.ext.version, 0);
-	REFUSE(acc, accept.ext.transports, 4);
+	REFUSE(acc, accept.ext.transports, 0x10);
 	REFUSE(acc, accept.ext.features, 0x80);
 	REFUSE(prop, version, 3);
 	REFUSE(prop, proposal.growth_len, 41);

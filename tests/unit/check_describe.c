@@ -194,6 +194,10 @@ START_TEST(rkeys_and_the_token_never_appear)
 	wire_describe_clc((struct span){ b, (size_t)n }, text, sizeof(text));
 	ck_assert_ptr_null(strstr(text, "5e"));
 	ck_assert_ptr_nonnull(strstr(text, "smcrd=v1,roce,iwarp mpa-port=5045 recv-depth=64"));
+	m.accept.ext.transports = CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP;
+	n = clc_encode(&m, b, sizeof(b));
+	wire_describe_clc((struct span){ b, (size_t)n }, text, sizeof(text));
+	ck_assert_ptr_nonnull(strstr(text, "smcrd=v1,iwarp-sctp,iwarp-sctp-udp mpa-port=5045 recv-depth=64"));
 }
 
 /* The longest line fits the announced size; smaller buffers cut it cleanly. */

@@ -968,14 +968,18 @@ START_LOOP_TEST(roce_devices_need_no_mpa, 0, 2)
 	ck_assert_uint_eq(duo_read(&s[0]), 9000);
 }
 
-/* Bit 0: which side has both; its first device is the one that the other side has not. */
-START_LOOP_TEST(hosts_of_several_transports_agree_on_what_both_have, 0, 4)
+#define TRANSPORTS (RNIC_TRANSPORT_IWARP_SCTP_UDP + 1)
+
+/* Each two of them. Bit 0: which side has both; its first device is the one that the other side has not. */
+START_LOOP_TEST(hosts_of_several_transports_agree_on_what_both_have, 0, 2 * TRANSPORTS * TRANSPORTS)
 {
-	const enum rnic_transport first = _i < 2 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
-	const enum rnic_transport second = _i < 2 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE;
+	const enum rnic_transport first = (enum rnic_transport)(_i / 2 % TRANSPORTS);
+	const enum rnic_transport second = (enum rnic_transport)(_i / 2 / TRANSPORTS);
 	unsigned both = (unsigned)_i % 2;
 	enum rnic_transport t[2] = { second, second };
 
+	if (first == second)
+		return;
 	t[both] = first;
 	duo_init_as(t, false, NULL);
 	d.transport[both] = second;
@@ -987,17 +991,44 @@ START_LOOP_TEST(hosts_of_several_transports_agree_on_what_both_have, 0, 4)
 	ck_assert_uint_eq(duo_lgr(A)->active_cnt, 1);
 }
 
-START_LOOP_TEST(hosts_without_a_common_transport_fall_back_and_know_why, 0, 2)
+/* SCTP in UDP and SCTP alone do not meet, either. */
+START_LOOP_TEST(hosts_without_a_common_transport_fall_back_and_know_why, 0, TRANSPORTS *TRANSPORTS)
 {
-	const enum rnic_transport t[2] = { _i == 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP,
-		_i == 0 ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE };
+	const enum rnic_transport t[2] = { (enum rnic_transport)(_i % TRANSPORTS),
+		(enum rnic_transport)(_i / TRANSPORTS) };
 
+	if (t[A] == t[B])
+		return;
 	duo_init_as(t, false, NULL);
 	duo_open(0);
 	duo_run(500);
 	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
+}
+
+/* Of transports that both have, a server takes that of the device that it has first; a client's order does not matter. Links
+ * that follow are of the same, however many other devices there are. */
+START_LOOP_TEST(a_server_picks_by_the_order_of_its_devices, 0, 2 * TRANSPORTS * TRANSPORTS)
+{
+	const enum rnic_transport first = (enum rnic_transport)(_i / 2 % TRANSPORTS);
+	const enum rnic_transport second = (enum rnic_transport)(_i / 2 / TRANSPORTS);
+	bool turned = _i % 2 == 1;
+
+	if (!rnic_is_iwarp(first) || !rnic_is_iwarp(second) || first == second)
+		return;
+	duo_init_as((const enum rnic_transport[]){ turned ? second : first, first }, false, NULL);
+	d.transport[A] = turned ? first : second;
+	d.transport[B] = second;
+	duo_add_devices();
+	d.transport[A] = d.transport[B] = first;
+	duo_add_devices();
+	duo_connect(0, 1, 500);
+	duo_expect_links(2);
+	for (unsigned h = A; h <= B; h++)
+		LGR_EACH_LINK(l, duo_lgr(h))
+			if (l->state != LINK_FREE)
+				ck_assert_int_eq(l->info.transport, first);
 }
 
 /* -- prewarm, drain, idle -- */

@@ -54,7 +54,7 @@ static uint32_t
 propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
 {
 	struct clc_proposal *p = &msg->proposal;
-	struct rnic_dev *dev = rdv_pick_device(conn->eng, RDV_ROCE | RDV_IWARP, &conn->rdv->open.local_addr, NULL);
+	struct rnic_dev *dev = rdv_pick_device(conn->eng, RDV_SMCRD, &conn->rdv->open.local_addr, NULL);
 
 	if (dev == NULL)
 		return CLC_DIAG_NO_DEVICE;
@@ -79,7 +79,7 @@ propose_to_linux(struct smcr_conn *conn, struct clc_msg *msg)
 	if (cfg->smc_version != 2)
 		dev = rdv_pick_device(conn->eng, RDV_ROCE_V1, &o->local_addr, NULL);
 	if (dev == NULL && o->peer == SMCR_PEER_AUTO)
-		dev = rdv_pick_device(conn->eng, RDV_ROCE | RDV_IWARP, &o->local_addr, NULL);
+		dev = rdv_pick_device(conn->eng, RDV_SMCRD, &o->local_addr, NULL);
 	p->typev1 = p->typev2 = CLC_PATH_NONE;
 	p->growth_len = CLC_GROWTH_LEN;
 	if (dev != NULL)

@@ -13,11 +13,24 @@ rdv_is_ipv4(const uint8_t addr[16])
 	return memcmp(addr, mapped, sizeof(mapped)) == 0;
 }
 
+uint8_t
+rdv_transport_bit(enum rnic_transport transport)
+{
+	static const uint8_t bits[] = {
+		[RNIC_TRANSPORT_ROCE] = CLC_TRANSPORT_ROCE,
+		[RNIC_TRANSPORT_IWARP] = CLC_TRANSPORT_IWARP,
+		[RNIC_TRANSPORT_IWARP_SCTP] = CLC_TRANSPORT_IWARP_SCTP,
+		[RNIC_TRANSPORT_IWARP_SCTP_UDP] = CLC_TRANSPORT_IWARP_SCTP_UDP,
+	};
+
+	return bits[transport];
+}
+
 static unsigned
 kinds_of(const struct rnic_info *info)
 {
-	if (info->transport == RNIC_TRANSPORT_IWARP)
-		return RDV_IWARP;
+	if (info->transport != RNIC_TRANSPORT_ROCE)
+		return rdv_transport_bit(info->transport);
 	if (info->gid_type == RNIC_GID_ROCE_V1)
 		return RDV_ROCE | RDV_ROCE_V1;
 	return info->gid_type == RNIC_GID_ROCE_V2 && rdv_is_ipv4(info->gid.b) ? RDV_ROCE | RDV_ROCE_V2 : RDV_ROCE;
@@ -34,7 +47,7 @@ rdv_transports(const struct smcr *eng)
 		if (info.port == RNIC_PORT_UP)
 			kinds |= kinds_of(&info);
 	}
-	return kinds & (RDV_ROCE | RDV_IWARP);
+	return kinds & RDV_SMCRD;
 }
 
 enum rnic_reach
@@ -97,7 +110,7 @@ kinds_of_group(const struct lgr *lgr)
 		if (l->state != LINK_FREE)
 			return kinds_of(&l->info) &
 			    (lgr->dialect.foreign && l->info.transport == RNIC_TRANSPORT_ROCE ? ~(unsigned)RDV_ROCE
-			                                                                      : RDV_ROCE | RDV_IWARP);
+			                                                                      : RDV_SMCRD);
 	}
 	return 0;
 }

@@ -245,8 +245,7 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 	else if (rdv_is_smcrd(conn)) {
 		a->ext.present = true;
 		a->ext.version = CLC_SMCRD_EXT_VERSION;
-		a->ext.transports = link->info.transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP
-		                                                                 : CLC_TRANSPORT_ROCE;
+		a->ext.transports = rdv_transport_bit(link->info.transport);
 		a->ext.features = conn->eng->cfg.features;
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;

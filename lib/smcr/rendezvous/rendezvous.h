@@ -167,7 +167,8 @@ bool rdv_is_smcrd(const struct smcr_conn *);
  * the version of SMC. */
 enum {
 	RDV_ROCE = CLC_TRANSPORT_ROCE,
-	RDV_IWARP = CLC_TRANSPORT_IWARP,
+	RDV_IWARP = CLC_TRANSPORT_IWARP_ANY,
+	RDV_SMCRD = RDV_ROCE | RDV_IWARP, /* whatever the extension can name */
 	RDV_ROCE_V1 = 1 << 8,
 	RDV_ROCE_V2 = 1 << 9, /* with an IPv4 address */
 };
@@ -177,8 +178,9 @@ bool rdv_is_ipv4(const uint8_t addr[16]);
  * there is none. to: those only from which there may be a way to this GID of the peer; NULL: any. */
 struct rnic_dev *rdv_pick_device(const struct smcr *, unsigned kinds, const struct rnic_gid *want, const uint8_t *to);
 enum rnic_reach rdv_reach(struct rnic_dev *, const uint8_t gid[16]);
-/* CLC_TRANSPORT_ bits of what can be picked. */
+/* CLC_TRANSPORT_ bits of what can be picked; that of one transport. */
 uint8_t rdv_transports(const struct smcr *);
+uint8_t rdv_transport_bit(enum rnic_transport);
 /* The device that would be taken for a group of this kind, for this connection, is in the group's VLAN. */
 bool rdv_vlan_fits(const struct smcr_conn *, const struct lgr *);
 /* The GIDs of our RoCE v2 ports that links of the group may use, that of this link first; returns their number. */
