@@ -204,15 +204,14 @@ static void
 plug(struct host_dev *hd)
 {
 	struct host *h = hd->h;
-	bool iwarp = plan_dev_is_iwarp(h->plan, h->nr, (unsigned)(hd - h->dev));
+	enum rnic_transport transport = plan_transport(h->plan, h->nr, (unsigned)(hd - h->dev));
 	char name[16];
 
 	/* A process that starts again finds those that there were. */
 	if (hd->dev == NULL)
 		hd->made = h->dev_made++;
 	snprintf(name, sizeof(name), "host%u.%u", h->nr, hd->made);
-	hd->dev = sim_dev_at(
-	    h->fab, name, iwarp ? RNIC_TRANSPORT_IWARP : RNIC_TRANSPORT_ROCE, h->nr, hd->made, hd->made);
+	hd->dev = sim_dev_at(h->fab, name, transport, h->nr, hd->made, hd->made);
 	if ((h->plan->vlans >> (PLAN_DEVS_MAX * h->nr + (unsigned)(hd - h->dev)) & 1) != 0)
 		sim_vlan(hd->dev, 7);
 	if (h->plan->af_smc == 1 || (h->plan->af_smc == AF_SMC_BOTH && (hd - h->dev) % 2 == 1))

@@ -215,6 +215,19 @@ draw_failover(struct plan *p, struct rng *r)
 }
 
 static void
+draw_sctp(struct plan *p, struct rng *r)
+{
+	if (!chance(r, 25))
+		return;
+	p->sctp = chance(r, 60) ? 4095 : rng_below(r, 4096);
+	p->sctp_udp = chance(r, 60) ? 0 : chance(r, 70) ? 15 : rng_below(r, 16);
+	p->no_sctp = chance(r, 20) ? rng_below(r, 16) : 0;
+	/* What SCTP is for. */
+	if (chance(r, 60))
+		p->early_percent = even(r, 1, 100);
+}
+
+static void
 draw_more(struct plan *p, struct rng *r)
 {
 	draw_links(p, r);
@@ -239,6 +252,7 @@ draw_more(struct plan *p, struct rng *r)
 	p->no_start_over = chance(r, 20) ? rng_below(r, 16) : 0;
 	p->auto_windows = chance(r, 30);
 	p->early_percent = chance(r, 20) ? even(r, 1, 100) : 0;
+	draw_sctp(p, r);
 }
 
 uint64_t
@@ -408,10 +422,27 @@ plan_devs(const struct plan *p, unsigned host)
 	return cnt[host];
 }
 
-bool
-plan_dev_is_iwarp(const struct plan *p, unsigned host, unsigned dev)
+/* Of one of the fields with three bits per host. */
+static bool
+dev_bit(uint32_t bits, unsigned host, unsigned dev)
 {
-	return p->af_smc == 0 && (p->iwarp != 0) != ((p->mixed >> (PLAN_DEVS_MAX * host + dev) & 1) != 0);
+	return (bits >> (PLAN_DEVS_MAX * host + dev) & 1) != 0;
+}
+
+bool
+plan_knows_sctp(const struct plan *p, unsigned host)
+{
+	return (p->no_sctp >> host & 1) == 0;
+}
+
+enum rnic_transport
+plan_transport(const struct plan *p, unsigned host, unsigned dev)
+{
+	if (p->af_smc != 0 || (p->iwarp != 0) == dev_bit(p->mixed, host, dev))
+		return RNIC_TRANSPORT_ROCE;
+	if (!dev_bit(p->sctp, host, dev) || !plan_knows_sctp(p, host))
+		return RNIC_TRANSPORT_IWARP;
+	return (p->sctp_udp >> host & 1) != 0 ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP_SCTP;
 }
 
 /* Bit per transport that the host has a device for. */
@@ -421,7 +452,7 @@ transports(const struct plan *p, unsigned host)
 	unsigned bits = 0;
 
 	for (unsigned i = 0; i < plan_devs(p, host); i++)
-		bits |= plan_dev_is_iwarp(p, host, i) ? 2 : 1;
+		bits |= 1u << plan_transport(p, host, i);
 	return bits;
 }
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "rnic/rnic.h"
+
 #define PLAN_HOSTS_MAX 4
 #define PLAN_DEVS_MAX 3
 #define PLAN_FAULTS_MAX 16
@@ -20,7 +22,7 @@ enum fault_kind {
 	FAULT_GONE,     /* host's device arg is unplugged; a new one comes after for_ms */
 	FAULT_STALL,    /* host's process does not run for for_ms */
 	FAULT_KILL,     /* the middle of flow arg gets RST from the network */
-	FAULT_BLOCK,    /* iWARP: no MPA connection to host's device arg for for_ms */
+	FAULT_BLOCK,    /* iWARP: no MPA connection, or association, to host's device arg for for_ms */
 	FAULT_DRAIN,    /* host stops offering groups */
 	FAULT_WITHHOLD, /* requests of host's device arg are not completed for for_ms */
 	FAULT_HOLD,     /* the next LLC message is held back for for_ms */
@@ -49,6 +51,9 @@ struct plan_fault {
 	X(two_way, 0, 1) \
 	X(iwarp, 0, 1) \
 	X(mixed, 0, 4095)		/* three bits per host: these devices have the other transport */ \
+	X(sctp, 0, 4095)		/* three bits per host: these devices, if iWARP, are over SCTP */ \
+	X(sctp_udp, 0, 15)		/* bit per host whose SCTP is in UDP */ \
+	X(no_sctp, 0, 15)		/* bit per host that is of before SCTP: it has no such device, and sees no bit of it */ \
 	X(no_device, 0, 15)		/* bit per host */ \
 	X(devs0, 1, PLAN_DEVS_MAX) X(devs1, 1, PLAN_DEVS_MAX)	/* devices of each host */ \
 	X(devs2, 1, PLAN_DEVS_MAX) X(devs3, 1, PLAN_DEVS_MAX) \
@@ -153,7 +158,8 @@ const char *plan_fault_str(enum fault_kind);
 /* Something may reset connections that their applications did not ask for. */
 bool plan_faulty(const struct plan *);
 unsigned plan_devs(const struct plan *, unsigned host);
-bool plan_dev_is_iwarp(const struct plan *, unsigned host, unsigned dev);
+enum rnic_transport plan_transport(const struct plan *, unsigned host, unsigned dev);
+bool plan_knows_sctp(const struct plan *, unsigned host);
 /* Some connections are aborted, so that an element may stay without its peer's acknowledgement. */
 bool plan_aborts(const struct plan *);
 /* Some connections may end up on TCP. */

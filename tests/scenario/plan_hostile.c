@@ -181,4 +181,7 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	p->end_ms = chance(&r, 25) ? hostile_scale(&r, 1, 4000) : 0;
 	draw_v2(p, seed);
 	p->early_percent = chance(&r, 20) ? even(&r, 1, 100) : 0;
+	p->sctp = chance(&r, 25) ? chance(&r, 60) ? 4095 : rng_below(&r, 4096) : 0;
+	p->sctp_udp = p->sctp != 0 && chance(&r, 30) ? 15 : 0;
+	p->no_sctp = p->sctp != 0 && chance(&r, 15) ? rng_below(&r, 8) : 0;
 }

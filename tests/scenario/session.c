@@ -198,6 +198,17 @@ clc_out(struct session *s)
 	}
 }
 
+/* An smcrd of before SCTP does not look at its bits in a Proposal. n more bytes of CLC. */
+static void
+mask_sctp(struct session *s, uint8_t *buf, size_t n)
+{
+	const size_t at = 58; /* of the transports in a Proposal */
+
+	if (s->role == SMCR_SERVER && !plan_knows_sctp(s->h->plan, s->h->nr) && s->clc_cnt <= at && at - s->clc_cnt < n)
+		buf[at - s->clc_cnt] &= (uint8_t) ~(CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP);
+	s->clc_cnt += n;
+}
+
 static void
 clc_in(struct session *s)
 {
@@ -211,6 +222,7 @@ clc_in(struct session *s)
 			return;
 		s->heard_ns = s->h->w->now_ns;
 		s->then = *smcr_counters(s->h->eng);
+		mask_sctp(s, buf, n);
 		smcr_clc_input(s->conn, buf, n);
 	}
 }

@@ -27,6 +27,7 @@ struct session {
 	int64_t opened_ns;          /* conn */
 	int64_t heard_ns;           /* bytes of the peer's last CLC message */
 	struct smcr_counters then;  /* the engine's, at that time */
+	size_t clc_cnt;             /* bytes of CLC that the engine was given */
 	struct stcp_end *app, *mid; /* NULL when closed or not connected yet */
 	bool app_wanted;            /* egress: the server leg was asked for */
 	bool admit;                 /* egress: the engine waits for smcr_admit */

@@ -152,7 +152,7 @@ void sim_end_all(struct sim_fabric *);
 void sim_gone(struct rnic_dev *);
 /* Requests of this device are not completed until it is off again, though they arrive. */
 void sim_withhold(struct rnic_dev *, bool on);
-/* iWARP: a firewall drops every MPA connection to this device. */
+/* iWARP: a firewall drops every MPA connection, or association, to this device. */
 void sim_block_connect(struct rnic_dev *, bool blocked);
 
 /* -- a peer that keeps no rule -- */

@@ -928,7 +928,8 @@ conn_fire(struct timer *t)
 	}
 	to = qp->side == RNIC_ACTIVE ? mpa_target(qp) : NULL;
 	if (to == NULL && fab->now_ns >= qp->conn_until_ns) {
-		sim_qp_break(qp, RNIC_WC_FLUSHED, "MPA connection timed out");
+		sim_qp_break(qp, RNIC_WC_FLUSHED,
+		    rnic_is_sctp(qp->dev->info.transport) ? "no SCTP association in time" : "MPA connection timed out");
 		return;
 	}
 	if (to == NULL) {
