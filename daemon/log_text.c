@@ -33,6 +33,7 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 		[SMCR_LOG_LINK_ENDED] = { LOG_LVL_NOTICE, "link ended", "reason", NULL },
 		[SMCR_LOG_LINK_DOWN] = { LOG_LVL_WARNING, "link down", "reason", NULL },
 		[SMCR_LOG_HELD_OFF] = { LOG_LVL_WARNING, "peer held off", "reason", "for_ms" },
+		[SMCR_LOG_SCTP_SHUNNED] = { LOG_LVL_WARNING, "SCTP to the peer held off", "reason", "for_ms" },
 		[SMCR_LOG_REFUSED] = { LOG_LVL_WARNING, "link of the peer refused", "reason", NULL },
 		[SMCR_LOG_PROTOCOL] = { LOG_LVL_WARNING, "protocol violation by the peer", "what", NULL },
 		[SMCR_LOG_DEVICE] = { LOG_LVL_WARNING, "device trouble", "reason", NULL },

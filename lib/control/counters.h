@@ -28,6 +28,7 @@
 	X(SMCR, first_contacts, "first contacts (new link group)") \
 	X(SMCR, first_contacts_v2, "of them, SMC version 2") \
 	X(SMCR, first_contacts_failed, "first contacts failed") \
+	X(SMCR, sctp_shunned, "first contacts not over SCTP, which had failed with the peer") \
 	X(SMCR, no_common_ueid, "SMC version 2 offered without a UEID in common") \
 	X(SMCR, out_of_sync, "ends disagreed about a link group") \
 	H("SMC-R data") \

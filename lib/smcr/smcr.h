@@ -325,6 +325,7 @@ struct smcr_counters {
 	uint64_t conns_client, conns_server; /* opened */
 	uint64_t established_client, established_server;
 	uint64_t fallback_local, fallback_peer, fallback_held_off;
+	uint64_t sctp_shunned; /* first contacts over something else, as SCTP had failed with the peer */
 	uint64_t closed_ok, closed_reset;
 	uint64_t bytes_sent, bytes_received;
 	uint64_t writes, cdc_sent, cdc_received, llc_sent, llc_received, clc_sent, clc_received;
@@ -444,10 +445,11 @@ enum smcr_log_type {
 	SMCR_LOG_LINK_UP,    /* text = device */
 	SMCR_LOG_LINK_ENDED, /* in order: its group was of no more use */
 	SMCR_LOG_LINK_DOWN,
-	SMCR_LOG_HELD_OFF, /* value = ms */
-	SMCR_LOG_REFUSED,  /* what the peer offered; text says why */
-	SMCR_LOG_PROTOCOL, /* the peer broke the protocol; text says how */
-	SMCR_LOG_DEVICE,   /* trouble of a device */
+	SMCR_LOG_HELD_OFF,     /* value = ms */
+	SMCR_LOG_SCTP_SHUNNED, /* value = ms: over other transports meanwhile */
+	SMCR_LOG_REFUSED,      /* what the peer offered; text says why */
+	SMCR_LOG_PROTOCOL,     /* the peer broke the protocol; text says how */
+	SMCR_LOG_DEVICE,       /* trouble of a device */
 	SMCR_LOG_STATE,   /* an object changed its state, while smcr_log_states is on: text = which, from, to and why */
 	SMCR_LOG_OVERRUN, /* value = lines that were lost */
 	SMCR_LOG_TYPE_CNT

@@ -290,6 +290,7 @@ counter(const struct smcr_counters *c, const char *name, bool *known)
 		C(closed_reset),
 		C(first_contacts),
 		C(first_contacts_failed),
+		C(sctp_shunned),
 		C(groups_deleted),
 		C(links_up),
 		C(links_down),

@@ -22,6 +22,8 @@ static const struct {
 	    LOG_LVL_WARNING, "link down: group=1 link=2 peer=192.0.2.1:15432 reason=\"timed out\"" },
 	{ { .type = SMCR_LOG_HELD_OFF, .peer = "[2001:db8::1]:80", .value = 2000, .text = "it failed" },
 	    LOG_LVL_WARNING, "peer held off: peer=[2001:db8::1]:80 for_ms=2000 reason=\"it failed\"" },
+	{ { .type = SMCR_LOG_SCTP_SHUNNED, .peer = PEER, .value = 1000, .text = "it failed" }, LOG_LVL_WARNING,
+	    "SCTP to the peer held off: peer=" PEER " for_ms=1000 reason=\"it failed\"" },
 	{ { .type = SMCR_LOG_PROTOCOL, .group_id = 3, .link = 1, .peer = PEER, .text = "malformed CDC message" },
 	    LOG_LVL_WARNING,
 	    "protocol violation by the peer: group=3 link=1 peer=" PEER " what=\"malformed CDC message\"" },

@@ -1031,6 +1031,69 @@ START_LOOP_TEST(a_server_picks_by_the_order_of_its_devices, 0, 2 * TRANSPORTS * 
 				ck_assert_int_eq(l->info.transport, first);
 }
 
+/* A first contact by this pair over this transport, which leaves nothing behind. */
+static void
+contact_over(unsigned pair, enum rnic_transport transport)
+{
+	duo_connect(pair, 1, 100);
+	ck_assert_int_eq(duo_link(A)->info.transport, transport);
+	duo_close(pair);
+	duo_run(1000);
+	duo_expect_groups(0);
+}
+
+static void
+contact_fails(unsigned pair)
+{
+	duo_open(pair);
+	duo_run(3000);
+	ck_assert(BOTH(pair, FALLBACK));
+	ck_assert_uint_eq(c[pair].diag.local, CLC_DIAG_READY_LINK);
+	ck_assert_str_eq(c[pair].diag.detail, "no SCTP association in time");
+	ck_assert_uint_eq(s[pair].diag.peer, CLC_DIAG_READY_LINK);
+}
+
+/* What comes next goes over TCP, even when it comes later than any hold-off, and so does all within it. */
+START_TEST(sctp_that_does_not_pass_is_left_alone)
+{
+	const struct smcr_config change = { .holdoff_max_ms = 5000, .group_idle_ms = 10 };
+	static const enum rnic_transport sctp[2] = { RNIC_TRANSPORT_IWARP_SCTP, RNIC_TRANSPORT_IWARP_SCTP };
+
+	duo_init_as(sctp, false, &change);
+	d.transport[A] = d.transport[B] = RNIC_TRANSPORT_IWARP;
+	duo_add_devices();
+	sim_block_connect(d.dev[B], true);
+	contact_fails(0);
+	duo_run(10000);
+	contact_over(1, RNIC_TRANSPORT_IWARP);
+	contact_fails(2);
+	contact_over(3, RNIC_TRANSPORT_IWARP);
+	contact_over(4, RNIC_TRANSPORT_IWARP);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->sctp_shunned, 3);
+	duo_run(5000);
+	sim_block_connect(d.dev[B], false);
+	contact_over(5, RNIC_TRANSPORT_IWARP_SCTP);
+	contact_over(6, RNIC_TRANSPORT_IWARP_SCTP);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->sctp_shunned, 3);
+	ck_assert(list_empty(&d.eng[B]->peers));
+}
+
+/* Nothing but SCTP in common: it is tried as anything else would be, until the peer is held off. */
+START_TEST(sctp_alone_is_tried_again)
+{
+	static const enum rnic_transport sctp[2] = { RNIC_TRANSPORT_IWARP_SCTP_UDP, RNIC_TRANSPORT_IWARP_SCTP_UDP };
+
+	duo_init_as(sctp, false, NULL);
+	sim_block_connect(d.dev[B], true);
+	duo_open(0);
+	duo_run(3000);
+	ck_assert(BOTH(0, FALLBACK));
+	sim_block_connect(d.dev[B], false);
+	duo_connect(1, 1, 100);
+	ck_assert_int_eq(duo_link(A)->info.transport, RNIC_TRANSPORT_IWARP_SCTP_UDP);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->sctp_shunned, 0);
+}
+
 /* -- prewarm, drain, idle -- */
 
 /* A client that says so, and sends data all the same: the server's user never heard of a connection, and hears of no

@@ -124,7 +124,7 @@ peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 static void
 peer_settle(struct peer *p)
 {
-	if (!peer_in_use(p) && !p->busy && p->failures == 0 && !p->owner_known)
+	if (!peer_in_use(p) && !p->busy && p->failures == 0 && p->sctp_until_ns == 0 && !p->owner_known)
 		peer_free(p);
 }
 
@@ -141,10 +141,45 @@ pop_waiting(struct peer *p)
 }
 
 static void
+log_hold(struct smcr *eng, const struct peer *p, enum smcr_log_type type, int64_t hold, const char *why)
+{
+	char what[sizeof(((struct smcr_log *)0)->peer)];
+
+	if (p->role == SMCR_CLIENT)
+		memcpy(what, p->key, sizeof(what));
+	else
+		owner_str(&p->owner, what, sizeof(what));
+	engine_log_peer(eng, type, what, (uint64_t)(hold / MS), why);
+}
+
+unsigned
+peer_shuns(const struct peer *p, int64_t now_ns)
+{
+	return p->sctp_failed || p->sctp_until_ns > now_ns ? RDV_SCTP : 0;
+}
+
+/* A firewall does not change soon, and each try costs a connection its SMC-R: the longest hold-off at once. */
+static void
+note_sctp(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
+{
+	int64_t hold = eng->cfg.holdoff_max_ms * MS;
+
+	if (outcome == PEER_VOID)
+		return;
+	p->sctp_failed = p->over_sctp && outcome == PEER_FAILED;
+	if (p->sctp_failed) {
+		p->sctp_until_ns = eng->now_ns + hold;
+		log_hold(eng, p, SMCR_LOG_SCTP_SHUNNED, hold,
+		    "first contact over it failed: the next one takes TCP or RoCE, where both ends have it");
+	} else if (p->over_sctp) {
+		p->sctp_until_ns = 0;
+	}
+}
+
+static void
 peer_failed(struct smcr *eng, struct peer *p)
 {
 	int64_t hold = eng->cfg.holdoff_ms * MS, hold_max = eng->cfg.holdoff_max_ms * MS;
-	char what[sizeof(((struct smcr_log *)0)->peer)];
 	struct smcr_conn *conn;
 
 	p->attempts = 0;
@@ -154,11 +189,7 @@ peer_failed(struct smcr *eng, struct peer *p)
 			hold *= 2;
 		hold = min_i64(hold, hold_max);
 		p->hold_until_ns = eng->now_ns + hold;
-		if (p->role == SMCR_CLIENT)
-			memcpy(what, p->key, sizeof(what));
-		else
-			owner_str(&p->owner, what, sizeof(what));
-		engine_log_peer(eng, SMCR_LOG_HELD_OFF, what, (uint64_t)(hold / MS), "first contact failed repeatedly");
+		log_hold(eng, p, SMCR_LOG_HELD_OFF, hold, "first contact failed repeatedly");
 	}
 	while ((conn = pop_waiting(p)) != NULL)
 		rdv_give_up(conn);
@@ -174,6 +205,8 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 		p->leader->rdv->peer_ent = NULL;
 	p->leader = NULL;
 	p->busy = true;
+	note_sctp(eng, p, outcome);
+	p->over_sctp = false;
 	if (outcome == PEER_OK) {
 		p->attempts = p->failures = 0;
 		p->hold_until_ns = 0;

@@ -183,21 +183,34 @@ accept(struct smcr_conn *conn, const struct link *link, bool first_contact)
 	rdv_read(conn);
 }
 
+/* The device for first contact, not over SCTP if that has just failed and there is another. */
+static struct rnic_dev *
+pick_device(const struct smcr_conn *conn)
+{
+	const struct rdv *r = conn->rdv;
+	struct smcr *eng = conn->eng;
+	unsigned shunned = peer_shuns(r->peer_ent, eng->now_ns), kinds = kinds_within_reach(conn);
+
+	if (r->version >= 2)
+		return rdv_pick_device(eng, RDV_ROCE_V2, &r->open.local_addr, r->proposal.v2.gid);
+	struct rnic_dev *dev = rdv_pick_device(eng, kinds & ~shunned, &r->open.local_addr, NULL);
+	eng->ctr.sctp_shunned += dev != NULL && (kinds & shunned) != 0;
+	return dev != NULL ? dev : rdv_pick_device(eng, kinds, &r->open.local_addr, NULL);
+}
+
 static void
 first_contact(struct smcr_conn *conn)
 {
-	const struct rdv *r = conn->rdv;
-	bool v2 = r->version >= 2;
-	struct rnic_dev *dev = rdv_pick_device(conn->eng, v2 ? RDV_ROCE_V2 : kinds_within_reach(conn),
-	    &r->open.local_addr, v2 ? r->proposal.v2.gid : NULL);
+	struct rnic_dev *dev = pick_device(conn);
 	struct owner client = client_of(conn);
 	struct link *link;
 	uint32_t diag;
 
 	if (dev == NULL) {
-		rdv_decline(conn, v2 ? CLC_DIAG_NO_ROUTE : CLC_DIAG_PREFIX_MISMATCH);
+		rdv_decline(conn, conn->rdv->version >= 2 ? CLC_DIAG_NO_ROUTE : CLC_DIAG_PREFIX_MISMATCH);
 		return;
 	}
+	conn->rdv->peer_ent->over_sctp = rnic_is_sctp(rnic_query(dev).transport);
 	diag = rdv_form_group(conn, &client, dev, rng_u64(conn->eng->rng));
 	link = rdv_first_link(conn);
 	if (diag == 0 && dev->ops->qp_expect(link->qp) < 0)

@@ -70,9 +70,10 @@ struct rdv {
  * one connection leads (makes the group), others wait and join it. A failed
  * attempt is repeated once by a waiting connection; then all of them fall back
  * together, and after repeated failures the peer is held off for a while,
- * doubling. A client names its peer by the key of smcr_open, a server by the
- * peer id of the Proposal and who sent it (owner.h). Owned by the engine; freed
- * when nothing is left to remember.
+ * doubling. A server whose first contact over SCTP failed takes another
+ * transport for a while, if both ends have one. A client names its peer by the
+ * key of smcr_open, a server by the peer id of the Proposal and who sent it
+ * (owner.h). Owned by the engine; freed when nothing is left to remember.
  */
 struct peer {
 	struct list_node node; /* eng->peers */
@@ -85,7 +86,12 @@ struct peer {
 	unsigned attempts;        /* leaders that failed while others waited */
 	unsigned failures;        /* rounds that failed in a row */
 	int64_t hold_until_ns;
-	bool busy; /* peer_done is at work: not to be freed */
+	/* Server: SCTP may be blocked where TCP passes. After a failure the next first contact goes over something else whenever it
+	 * comes, and others for a while. */
+	bool over_sctp;        /* the leader's goes over it */
+	bool sctp_failed;      /* the last one went over it, and failed */
+	int64_t sctp_until_ns; /* 0: none has failed since the last one that did not */
+	bool busy;             /* peer_done is at work: not to be freed */
 };
 
 const char *rdv_step_str(enum rdv_step);
@@ -168,6 +174,7 @@ bool rdv_is_smcrd(const struct smcr_conn *);
 enum {
 	RDV_ROCE = CLC_TRANSPORT_ROCE,
 	RDV_IWARP = CLC_TRANSPORT_IWARP_ANY,
+	RDV_SCTP = CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP,
 	RDV_SMCRD = RDV_ROCE | RDV_IWARP, /* whatever the extension can name */
 	RDV_ROCE_V1 = 1 << 8,
 	RDV_ROCE_V2 = 1 << 9, /* with an IPv4 address */
@@ -228,6 +235,9 @@ void peer_lead(struct peer *, struct smcr_conn *);
 /* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
  * for it); else it waits for the one that does, at the step `wait`, or is declined. */
 bool peer_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
+
+/* Server: kinds of devices that first contact with the peer should not take if there are others. */
+unsigned peer_shuns(const struct peer *, int64_t now_ns);
 
 enum peer_outcome {
 	PEER_OK,     /* there is a group now */
