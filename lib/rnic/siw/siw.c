@@ -37,7 +37,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 
 	*info = (struct rnic_info){
 		.provider = "siw",
-		.transport = RNIC_TRANSPORT_IWARP,
+		.transport = dev->cfg.sctp ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP,
 		.denies = true,
 		.port = dev->events.port,
 		.vlan = dev->iface.vlan,
