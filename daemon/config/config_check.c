@@ -116,6 +116,22 @@ check_device_place(struct config_build *b, unsigned i)
 		config_error(b, config_line(src, "port"), "devices.port is for one card, named in devices.device");
 }
 
+/* libusrsctp has one stack a process, for one thread. */
+static void
+check_sctp(struct config_build *b, unsigned i)
+{
+	const struct config_device *dev = &b->cfg->devices[i];
+	const struct config_setting_t *src = b->device_src[i];
+
+	if (dev->type != CONFIG_DEVICE_SIW)
+		return;
+	if (dev->siw.transport == SIW_SCTP && b->cfg->workers != 1)
+		config_error(b, config_line(src, "transport"), "devices.transport \"sctp\" needs workers = 1");
+	if (dev->siw.transport != SIW_SCTP && config_member(src, "sctp_profile") != NULL)
+		config_warning(b, config_line(src, "sctp_profile"),
+		    "devices.sctp_profile has no effect: devices.transport is tcp");
+}
+
 static const uint16_t *
 mpa_ports(const struct config_device *dev)
 {
@@ -184,6 +200,9 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 		check_mpa_ports(b, i, j);
 		return;
 	}
+	/* Ports of TCP and of UDP are not the same. */
+	if (dev->type == CONFIG_DEVICE_SIW && dev->siw.transport != other->siw.transport)
+		return;
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
 		config_error(b, config_line(src, "interface"), "devices.interface \"%s\" is already used in line %u",
 		    dev->interface, config_line(other_src, "interface"));
@@ -222,6 +241,7 @@ config_check(struct config_build *b)
 		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
 
 		check_device_place(b, i);
+		check_sctp(b, i);
 		if (addr->ss_family != 0 && addr_is_any(addr))
 			config_error(b, config_line(b->device_src[i], "address"),
 			    "devices.address must be one local address, not a wildcard");

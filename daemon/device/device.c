@@ -29,6 +29,7 @@ device_open(struct device *me, const struct device_want *want, const struct devi
 	} else {
 		memcpy(siw.name, me->name, sizeof(siw.name));
 		siw.addr = me->addr = want->addr;
+		me->transport = siw.transport;
 		siw.may_connect = needs->gate.may_connect;
 		siw.may_connect_ctx = needs->gate.ctx;
 		me->placed = want->place != DEVICE_PLACE_UNKNOWN;
@@ -48,7 +49,8 @@ device_find(const struct device *me, const struct device_want *want, unsigned cn
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct device_want *w = &want[i];
 
-		if (w->port == NULL && !device_is_verbs(me) && addr_same_host(&w->addr, &me->addr))
+		if (w->port == NULL && !device_is_verbs(me) && addr_same_host(&w->addr, &me->addr) &&
+		    w->cfg->siw.transport == me->transport)
 			return w;
 		if (w->port != NULL && strcmp(w->port->dev, me->card) == 0 && w->port->port == me->port &&
 		    w->gid->type == me->gid_type && memcmp(&w->gid->gid, &me->gid, sizeof(me->gid)) == 0)

@@ -26,7 +26,8 @@ static void
 add_siw(struct plan *p, const struct device_want *w)
 {
 	for (unsigned i = 0; i < p->cnt; i++)
-		if (p->want[i].port == NULL && addr_same_host(&p->want[i].addr, &w->addr))
+		if (p->want[i].port == NULL && addr_same_host(&p->want[i].addr, &w->addr) &&
+		    p->want[i].cfg->siw.transport == w->cfg->siw.transport)
 			return;
 	if (p->cnt < p->max)
 		p->want[p->cnt++] = *w;

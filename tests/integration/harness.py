@@ -36,6 +36,7 @@ TOP_SRC = os.environ.get("top_srcdir") or os.path.dirname(os.path.dirname(os.pat
 TOP_BUILD = os.environ.get("top_builddir") or os.path.join(TOP_SRC, "build")
 SMCRD = os.path.join(TOP_BUILD, "smcrd")
 UNIX = os.environ.get("SMCRD_LEGS") == "unix"
+TRANSPORT = os.environ.get("SMCRD_TRANSPORT")	# of links; None: the default
 SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")
 
 
@@ -522,7 +523,7 @@ class Pair:
         if unix:
             self.path = {name: t.socket_path(name) for name in servers}
         self.middle = {name: new_port() for name in servers}
-        device = {"type": "siw", "address": host}
+        device = {"type": "siw", "address": host, **({"transport": TRANSPORT} if TRANSPORT else {})}
         self.conf_a = {
             "log_level": "info",
             "devices": [device],

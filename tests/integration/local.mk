@@ -6,7 +6,9 @@ check_INTEGRATION = \
 	tests/integration/check_http.py \
 	tests/integration/check_iperf3.py \
 	tests/integration/check_halfclose.py \
+	tests/integration/check_transport.py \
 	tests/integration/check_unix.py \
+	tests/integration/check_redis_sctp.py \
 	tests/integration/check_redis_unix.py \
 	tests/integration/check_halfclose_unix.py \
 	tests/integration/check_slow_unix.py \

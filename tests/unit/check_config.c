@@ -488,6 +488,15 @@ static const struct {
 	{ "devices = ( { type = \"siw\";\naddress = \"0.0.0.0\"; } );", "t.conf:2: devices.address must be one local" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\"; },\n { type = \"siw\"; address = \"::1\"; } );",
 	    "t.conf:2: devices.address is already used in line 1" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\"; transport = \"sctp\"; },\n"
+	  "{ type = \"siw\"; address = \"::1\"; transport = \"sctp\"; } );",
+	    "t.conf:2: devices.address is already used in line 1" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\ntransport = \"udp\"; } );",
+	    "t.conf:2: devices.transport must be one of \"tcp\", \"sctp\", not" },
+	{ "devices = ( { type = \"siw\"; address = \"::1\";\nsctp_profile = \"draft\"; } );",
+	    "t.conf:2: devices.sctp_profile must be one of \"rfc5043\", \"draft-00\", not" },
+	{ "workers = 2; devices = ( { type = \"siw\"; address = \"::1\";\ntransport = \"sctp\"; } );",
+	    "t.conf:2: devices.transport \"sctp\" needs workers = 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\"; name = \"siw1\"; },\n { type = \"siw\"; address = \"::2\"; } );",
 	    "t.conf:2: devices.name \"siw1\" is already used in line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"80-70\"; } );",
@@ -932,6 +941,13 @@ START_TEST(warns_without_failing)
 	    "smcr.max_connections is 10\n");
 	config_free(parse_ok("smcr = { smc_version = 1;\nueids = [ \"A\" ]; };"));
 	ck_assert_str_eq(msgs, "t.conf:2: warning: smcr.ueids has no effect: smcr.smc_version is 1\n");
+	config_free(parse_ok("devices = ( { type = \"siw\"; address = \"::1\";\nsctp_profile = \"draft-00\"; } );"));
+	ck_assert_str_eq(msgs, "t.conf:2: warning: devices.sctp_profile has no effect: devices.transport is tcp\n");
+	/* One address, both transports. */
+	config_free(
+	    parse_ok("devices = ( { type = \"siw\"; address = \"::1\"; transport = \"sctp\"; },\n"
+	             "{ type = \"siw\"; address = \"::1\"; } );"));
+	ck_assert_str_eq(msgs, "");
 	config_free(
 	    parse_ok("devices = ( { type = \"verbs\"; device = \"*\"; },\n"
 	             "{ type = \"siw\"; interface = \"eth1\";\nmpa_ports = 7600; } );"));

@@ -88,7 +88,7 @@ START_LOOP_TEST(what_the_network_does_is_made_good, 0, 2)
 {
 	struct siw_config c = config();
 
-	c.sctp_draft = _i == 1;
+	c.sctp_profile = _i == 1 ? SIW_DRAFT00 : SIW_RFC5043;
 	c.answer_ms = 20000;
 	open_pair(&c, &c);
 	bad.lost = 5;
@@ -117,7 +117,7 @@ START_TEST(profiles_do_not_mix)
 {
 	struct siw_config ca = config(), cb = config();
 
-	ca.sctp_draft = true;
+	ca.sctp_profile = SIW_DRAFT00;
 	open_both(&ca, &cb);
 	end_qp(&a, 8, 8, TOKEN);
 	end_qp(&b, 8, 8, TOKEN);

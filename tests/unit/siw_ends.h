@@ -25,7 +25,7 @@ config(void)
 	struct sockaddr_in *sin = (struct sockaddr_in *)&c.addr;
 
 	siw_config_init(&c);
-	c.sctp = OVER_SCTP;
+	c.transport = OVER_SCTP ? SIW_SCTP : SIW_TCP;
 	sin->sin_family = AF_INET;
 	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	return c;

@@ -37,7 +37,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 
 	*info = (struct rnic_info){
 		.provider = "siw",
-		.transport = dev->cfg.sctp ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP,
+		.transport = dev->cfg.transport == SIW_SCTP ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP,
 		.denies = true,
 		.port = dev->events.port,
 		.vlan = dev->iface.vlan,
@@ -331,7 +331,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 			.ord = cfg->ord,
 			.ord_min = 1, /* a write is complete when a Read behind it was answered */
 		},
-		.llp = cfg->sctp ? &siw_sctp_llp : &siw_tcp_llp,
+		.llp = cfg->transport == SIW_SCTP ? &siw_sctp_llp : &siw_tcp_llp,
 		.loop = *loop,
 		.rng = rng,
 	};

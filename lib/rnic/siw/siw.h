@@ -18,16 +18,27 @@ enum {
 	SIW_RTR_READ = 1 << 2,
 };
 
+/* What is below DDP. */
+enum siw_transport {
+	SIW_TCP,  /* MPA on TCP (RFC 5044, RFC 6581) */
+	SIW_SCTP, /* SCTP (RFC 5043) in UDP (RFC 6951) */
+};
+
+enum siw_sctp_profile {
+	SIW_RFC5043,
+	SIW_DRAFT00, /* draft-ietf-rddp-sctp-00 */
+};
+
 struct siw_config {
 	char name[RNIC_NAME_MAX];     /* e.g. "siw0" */
 	struct sockaddr_storage addr; /* the address of this device; its port is ignored */
 	uint16_t port_min;            /* MPA port: the first free one of the range; 0 = any */
 	uint16_t port_max;
-	bool crc;            /* ask for CRC (on unless both ends say off) */
-	bool markers;        /* ask for markers in what we receive */
-	unsigned rtr;        /* SIW_RTR_*: kinds offered and accepted */
-	bool sctp;           /* DDP over SCTP in UDP (RFC 5043, RFC 6951) in place of MPA on TCP */
-	bool sctp_draft;     /* ... as draft-ietf-rddp-sctp-00 has it */
+	bool crc;     /* ask for CRC (on unless both ends say off) */
+	bool markers; /* ask for markers in what we receive */
+	unsigned rtr; /* SIW_RTR_*: kinds offered and accepted */
+	enum siw_transport transport;
+	enum siw_sctp_profile sctp_profile;
 	uint8_t mpa_rev;     /* of our Requests: 2 (RFC 6581); 1 for a peer that knows no more */
 	uint16_t ird;        /* inbound Read depth offered, >= 1 */
 	uint16_t ord;        /* outbound Read depth wanted, >= 1 */

@@ -86,7 +86,7 @@ siw_sctp_stack(const struct siw_dev *dev)
 static inline enum sctp_ddp_profile
 siw_sctp_profile(const struct siw_dev *dev)
 {
-	return dev->cfg.sctp_draft ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
+	return dev->cfg.sctp_profile == SIW_DRAFT00 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
 }
 
 /* -- siw_sctp.c -- */
