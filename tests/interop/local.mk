@@ -8,7 +8,11 @@ INTEROP_TESTS = \
 	tests/interop/test_linux_client.py \
 	tests/interop/test_linux_server.py
 check_TAP += $(INTEROP_TESTS)
+if HAVE_USRSCTP
+check_TAP += tests/interop/test_ddp_sctp.py
+endif
 EXTRA_DIST += $(INTEROP_TESTS) \
+	tests/interop/test_ddp_sctp.py \
 	tests/interop/pyiwarp.py \
 	tests/interop/pysctp.py \
 	tests/interop/pysctp_ddp.py \

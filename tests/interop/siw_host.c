@@ -479,6 +479,10 @@ setting(struct siw_config *c, const char *key, const char *v)
 		c->markers = n != 0;
 	else if (strcmp(key, "rtr") == 0)
 		c->rtr = rtr_bits(v);
+	else if (strcmp(key, "transport") == 0)
+		c->transport = strcmp(v, "sctp") == 0 ? SIW_SCTP : SIW_TCP;
+	else if (strcmp(key, "profile") == 0)
+		c->sctp_profile = strcmp(v, "draft-00") == 0 ? SIW_DRAFT00 : SIW_RFC5043;
 	else if (strcmp(key, "rev") == 0)
 		c->mpa_rev = (uint8_t)n;
 	else if (strcmp(key, "ird") == 0)

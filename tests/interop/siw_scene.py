@@ -22,6 +22,7 @@ class Mpa:
     """MPA on TCP. settings: of siw_host; rtr: the RTR of an initiator that says nothing else about it."""
     settings = {}
     rtr = "write"
+    places_early = False
     connect = staticmethod(iw.connect)
 
     @staticmethod
