@@ -14,7 +14,7 @@ import pysctp as sctp
 import pysctp_ddp as ddp
 from iwarp_cases import stream_errors
 from pysmc import Pdata
-from siw_scene import SOON, Bad, Host, exchange, from_host, host_case, pd_reply, start_active, to_host
+from siw_scene import MS, SOON, Bad, Host, exchange, from_host, host_case, pd_reply, start_active, to_host
 from harness import Failure, case, check, equal, main, pattern, same_bytes, wait_until
 
 
@@ -156,16 +156,18 @@ def _(host):
     ep.close()
 
 
-@each_profile("a bad path")
+# What is lost comes again after 200 ms and more: a device without patience would take that for a peer that is gone.
+@each_profile("a bad path", connect_ms=20 * MS, answer_ms=20 * MS)
 def _(host):
     seed = int.from_bytes(os.urandom(4), "big")
     host.t.note(f"seed {seed}")
     qp, ep = to_host(host, recvs=0)
     way = ep.stream.assoc.port.way
     way.drop(sctp.of_type(sctp.DATA))	# one at least
-    way.mangle(random.Random(seed), 0.1)
+    mangled = way.mangle(random.Random(seed), 0.1)
     exchange(host, qp, ep)
     check(ep.stream.assoc.resent > 0, "nothing was sent again")
+    mangled.release()	# an ABORT that is lost is not said again
     ep.reset()
     qp.event("qp_error")
 
