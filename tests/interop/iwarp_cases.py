@@ -6,7 +6,7 @@ import os
 import random
 
 import pyiwarp as iw
-from siw_scene import SOON, Host, confirm_all, exchange, segment, take_all, to_host
+from siw_scene import MS, SOON, Host, confirm_all, exchange, segment, take_all, to_host
 from harness import Failure, case, check, equal, pattern, same_bytes
 
 CASES = []		# (name, function of a Host, settings of siw_host)
@@ -83,6 +83,26 @@ def _(host):
         qp.event("qp_error")
         ep.close()
         qp.destroy()
+
+
+@shared("a peer that talks, and takes nothing, is a link failure")
+def _(host):
+    qp, ep = to_host(host)
+    ep.answer_reads = False
+    src = host.mr(1 << 20)
+    region = ep.register(1 << 20)
+    wr = qp.write(src, 0, 1 << 20, region.stag, region.base)
+    for _ in range(20 * MS // 50):
+        try:
+            line = host.wait(f"wc {qp.id} {wr} ", 0.05)
+            break
+        except Failure:
+            ep.write(1, 0, b"")
+    else:
+        raise Failure("the device waits for ever")
+    check(line.split()[4] in ("retry_exc", "remote_err"), line)
+    qp.event("qp_error")
+    ep.close()
 
 
 @shared("more Sends than receives: held back, not lost")

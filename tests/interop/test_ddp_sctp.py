@@ -208,6 +208,33 @@ def _(host):
     ep.close()
 
 
+@each_profile("lies in the place of an Accept, beside a link that goes on")
+def _(host):
+    first = host.transport.profile.first_ssn
+    send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
+    bystander, to_bystander = to_host(host, recvs=0)
+    for name, lie in (
+            ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001)),
+            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, first + 9) for _ in range(2)]),
+            ("a segment", lambda s: s.send_ulpdu(send)),
+            ("an Initiate", lambda s: s.send_control(ddp.initiate(host.transport.profile))),
+            ("a function cut short", lambda s: s.send_message(host.transport.profile.control, b"\0")),
+            ("another payload protocol", lambda s: s.send_message(99, send))):
+        lst = host.transport.listener(host.t.addr)
+        q = host.qp()
+        q.recv(4)
+        start_active(host, q, lst)
+        session, _ = lst.accept(SOON)
+        lie(session)
+        q.event("connect_failed")
+        session.reset()
+        lst.close()
+        q.destroy()
+        host.t.note(name)
+    exchange(host, bystander, to_bystander)
+    to_bystander.close()
+
+
 for transport in BOTH:
     iwarp_cases.register(transport, f", {transport.profile.name}")
 

@@ -789,6 +789,24 @@ START_TEST(graceful_disconnect_sends_what_was_posted)
 	ck_assert_mem_eq(b.buf, a.buf, n * 200000);
 }
 
+/* A Send that waits for a receive when the peer ends in order is none the less its due. */
+START_TEST(what_waits_for_a_receive_outlives_a_graceful_end)
+{
+	struct siw_config c = config();
+
+	open_connected(&c);
+	fill(a.buf, 100, 3);
+	post(&a, RNIC_WR_SEND, 1, 0, 0, 100, &b, 0);
+	a.dev->ops->qp_disconnect(a.qp, true);
+	UNTIL(stats(&b).recv_stalls == 1);
+	run_ms(50);
+	ck_assert_uint_eq(b.errors + b.wc_cnt, 0);
+	post_recv(&b, 7, 100, 100);
+	UNTIL(b.errors == 1);
+	check_wc(&b, 0, 7, RNIC_WC_RECV, RNIC_WC_OK);
+	ck_assert_mem_eq(b.buf + 100, a.buf, 100);
+}
+
 START_TEST(destroy_drops_what_was_not_polled)
 {
 	struct siw_config c = config();

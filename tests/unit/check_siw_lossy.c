@@ -128,6 +128,18 @@ START_TEST(profiles_do_not_mix)
 	ck_assert_uint_eq(a.connected + b.connected, 0);
 }
 
+/* As many Reads as can be asked for: what they may have ahead of its turn fits the window of DDP-SSNs all the same. */
+START_TEST(the_most_reads_that_can_be_asked_for)
+{
+	struct siw_config c = config();
+
+	c.ird = c.ord = 0x3ffe;
+	open_pair(&c, &c);
+	post_recv(&b, 1, 0, 100);
+	post(&a, RNIC_WR_SEND, 1, RNIC_SIGNALED, 0, 44, &b, 0);
+	UNTIL(a.wc_cnt == 1 && b.wc_cnt == 1);
+}
+
 /* The stack has no timer that wakes an idle daemon. */
 START_TEST(an_idle_link_sleeps)
 {

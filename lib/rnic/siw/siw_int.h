@@ -266,7 +266,7 @@ void siw_stream_lost(struct siw_qp *, const char *why, const char *last_words);
 
 /* Something is to be sent. */
 void siw_tx_schedule(struct siw_qp *);
-/* The LLP takes more again. */
+/* The LLP may take more again. */
 void siw_tx_unblocked(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
 /* Queues the first segment of the active side, of this kind (RTR_*; 0: none was negotiated). */

@@ -14,8 +14,6 @@ void
 siw_tx_unblocked(struct siw_qp *qp)
 {
 	qp->tx_blocked = false;
-	if (!qp->fence.out)
-		timer_cancel(&qp->dev->timers, &qp->fence.answer_timer);
 	siw_tx_schedule(qp);
 }
 
@@ -225,6 +223,9 @@ tx_turn(struct siw_qp *qp)
 			break;
 		how = llp->push(qp, &sent);
 	}
+	/* The peer takes something again: not before that it has shown to be there, whatever an LLP says of room. */
+	if (sent > 0 && !qp->fence.out)
+		timer_cancel(&qp->dev->timers, &qp->fence.answer_timer);
 	if (how == SIW_PUSH_BLOCKED) {
 		/* A peer that takes nothing is as silent as one that does not answer, and there may be no room for a Read to
 		 * find out. */

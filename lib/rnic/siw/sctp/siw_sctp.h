@@ -66,6 +66,7 @@ struct siw_sctp {
 	struct ddp_session session;
 	struct ssn order; /* of what arrives */
 	bool held;        /* the next in turn waits for a receive */
+	bool closed;      /* the peer ended the association in order, while something was held */
 	bool ending;      /* finish() is at work */
 	struct segq out;
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/minmax.h"
 #include "rnic/siw/sctp/siw_sctp.h"
 
 #define HELD_SPARE 8 /* messages that no contract counts: of session control, Writes of nothing, a Terminate */
@@ -27,10 +28,11 @@ static int
 order_init(struct siw_qp *qp, uint16_t first)
 {
 	struct siw_sctp *s = siw_sctp(qp);
+	uint32_t held = qp->rq_depth + qp->dev->cfg.ird + 1 + qp->dev->cfg.ord + HELD_SPARE;
 	const struct ssn_config cfg = {
 		.first = first,
-		.held_max = (uint16_t)(qp->rq_depth + qp->dev->cfg.ird + 1 + qp->dev->cfg.ord + HELD_SPARE),
-		.held_len = (uint16_t)(s->assoc->message_max < UINT16_MAX ? s->assoc->message_max : UINT16_MAX),
+		.held_max = (uint16_t)min_u32(held, SSN_WINDOW - 1),
+		.held_len = (uint16_t)min_size(s->assoc->message_max, UINT16_MAX),
 	};
 
 	return ssn_init(&s->order, &cfg);

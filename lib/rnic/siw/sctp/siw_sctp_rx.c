@@ -3,17 +3,22 @@
 
 #define RX_BUDGET 256 /* messages a QP and turn */
 
+/* The session has failed: its Terminate ends the stream, behind this one as the only segment where the peer takes segments. */
+static void
+break_by(struct siw_qp *qp, const struct rdmap_term *term)
+{
+	struct siw_sctp *s = siw_sctp(qp);
+	bool open = s->session.state == DDP_SESSION_BROKEN;
+
+	if (open)
+		segq_clear(&s->out);
+	siw_qp_break(qp, s->session.why, RNIC_WC_LOCAL_ERR, open ? term : NULL);
+}
+
 void
 siw_sctp_broken(struct siw_qp *qp)
 {
-	struct siw_sctp *s = siw_sctp(qp);
-	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = s->session.term_code };
-	bool open = s->session.state == DDP_SESSION_BROKEN;
-
-	/* The Terminate is the one segment that may still go. */
-	if (open)
-		segq_clear(&s->out);
-	siw_qp_break(qp, s->session.why, RNIC_WC_LOCAL_ERR, open ? &term : NULL);
+	break_by(qp, &(struct rdmap_term){ .layer = RDMAP_LAYER_LLP, .code = siw_sctp(qp)->session.term_code });
 }
 
 /* The DDP-SSNs of the peer make no order, or what they order cannot be kept. */
@@ -23,7 +28,8 @@ out_of_order(struct siw_qp *qp, const char *why)
 	struct rdmap_term term;
 
 	stream_fail_order(&qp->stream, &term);
-	siw_qp_break(qp, why, RNIC_WC_LOCAL_ERR, &term);
+	(void)ddp_session_fail(&siw_sctp(qp)->session, why);
+	break_by(qp, &term);
 }
 
 /* False: the queue pair is broken. */
@@ -151,13 +157,23 @@ take_one(struct siw_qp *qp)
 	case SIW_ASSOC_MESSAGE:
 		return message_in(qp, &msg);
 	case SIW_ASSOC_CLOSED:
-		siw_stream_lost(qp, "the peer closed the association", NULL);
+		siw_sctp(qp)->closed = true;
 		return false;
 	case SIW_ASSOC_LOST:
 		siw_stream_lost(qp, msg.why, NULL);
 		return false;
 	}
 	return false;
+}
+
+/* False: nothing more to take now, or the queue pair is broken. */
+static bool
+take_some(struct siw_qp *qp)
+{
+	for (unsigned i = 0; i < RX_BUDGET; i++)
+		if (!take_one(qp))
+			return false;
+	return true;
 }
 
 void
@@ -169,10 +185,11 @@ siw_sctp_rx_turn(struct siw_qp *qp)
 		return;
 	if (s->held && stream_recv_cnt(&qp->stream) > 0 && !take_turns(qp))
 		return;
-	for (unsigned i = 0; i < RX_BUDGET; i++)
-		if (!take_one(qp))
-			return;
-	siw_rx_schedule(qp);
+	if (!s->closed && take_some(qp))
+		siw_rx_schedule(qp);
+	/* What came before that, and is held, has its turn first. */
+	if (s->closed && !s->held && qp->state < SIW_BROKEN)
+		siw_stream_lost(qp, "the peer closed the association", NULL);
 }
 
 void
