@@ -278,11 +278,9 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 	open_both(&c, &c);
 	end_qp(&b, 8, 8, TOKEN);
 	end_qp(&a, 8, 8, TOKEN);
-	struct rnic_remote r = remote(&b);
-	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
-	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
+	ask_for_link();
 	UNTIL(a.connected == 1);
-	r = remote(&a);
+	struct rnic_remote r = remote(&a);
 	r.qpn ^= 1; /* CLC says another one */
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &r), 0);
 	UNTIL(b.failed == 1 && a.errors == 1);

@@ -1,6 +1,7 @@
 /* Soft iWARP over SCTP on a bad network: datagrams are lost, doubled, swapped and damaged on their way. And strangers that send
  * what they like. */
 #define OVER_SCTP 1
+#include "own_netns.h"
 #include "siw_ends.h"
 
 #include <fcntl.h>
@@ -119,13 +120,26 @@ START_TEST(profiles_do_not_mix)
 
 	ca.sctp_profile = SIW_DRAFT00;
 	open_both(&ca, &cb);
-	end_qp(&a, 8, 8, TOKEN);
-	end_qp(&b, 8, 8, TOKEN);
-	struct rnic_remote rb = remote(&b);
-	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
-	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
+	ask_for_link();
 	UNTIL(a.failed == 1);
 	ck_assert_uint_eq(a.connected + b.connected, 0);
+}
+
+/* No message of session control could go in one packet there. */
+START_TEST(a_path_that_is_too_narrow_is_refused)
+{
+	struct siw_config c = config();
+	struct poll_loop loop;
+	struct rnic_dev *dev;
+	const char *err;
+
+	if (!own_netns("link set lo up mtu 560\n"))
+		return;
+	poll_loop_init(&loop);
+	struct rnic_loop l = poll_loop_rnic(&loop);
+	ck_assert_int_eq(siw_open(&c, &l, &rng, &dev, &err), -EMSGSIZE);
+	ck_assert_str_eq(err, "SCTP: the MTU of the interface is too small");
+	poll_loop_fini(&loop);
 }
 
 /* As many Reads as can be asked for: what they may have ahead of its turn fits the window of DDP-SSNs all the same. */

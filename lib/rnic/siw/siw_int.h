@@ -200,6 +200,12 @@ void siw_credits_changed(struct siw_qp *);
 /* Both sides' qp_connect: the passive one only says whom it wants. */
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 int siw_qp_expect(struct rnic_qp *);
+/*
+ * The device's socket on the first free port of its range: open_on() makes one, or gives a negative errno; dev->port is set, and the
+ * loop watches. The descriptor, or a negative errno with *err a static text that names the setting at fault.
+ */
+int siw_open_port(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb, void *arg,
+    const char **err);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* RFC 6581 9.1: the depths that the peer named are for our user, too. */
 void siw_set_peer_depths(struct siw_qp *, const struct depths *);

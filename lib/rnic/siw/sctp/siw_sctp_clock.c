@@ -24,11 +24,12 @@ int
 gettimeofday(struct timeval *restrict tv, void *restrict zone)
 {
 	static _Atomic int64_t ahead; /* of the monotonic clock; 0: not set yet */
-	int64_t set = 0, us = clock_us(CLOCK_MONOTONIC);
+	int64_t set = atomic_load(&ahead), us = clock_us(CLOCK_MONOTONIC);
 
 	(void)zone;
-	(void)atomic_compare_exchange_strong(&ahead, &set, clock_us(CLOCK_REALTIME) - us);
-	us += atomic_load(&ahead);
+	if (set == 0 && atomic_compare_exchange_strong(&ahead, &set, clock_us(CLOCK_REALTIME) - us))
+		set = atomic_load(&ahead);
+	us += set;
 	*tv = (struct timeval){ .tv_sec = us / US, .tv_usec = us % US };
 	return 0;
 }

@@ -24,6 +24,13 @@ siw_sctp_session_init(struct ddp_session *s, const struct siw_dev *dev, bool act
 	ddp_session_init(s, &cfg, active);
 }
 
+static struct span
+encoded(const struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
+{
+	mpa_pdata_encode(d, out);
+	return (struct span){ .ptr = out, .len = MPA_PDATA_LEN };
+}
+
 static int
 order_init(struct siw_qp *qp, uint16_t first)
 {
@@ -71,9 +78,7 @@ siw_sctp_up(struct siw_qp *qp)
 
 	if (qp->state != SIW_CONNECTING)
 		return;
-	mpa_pdata_encode(&mine, pd);
-	len = ddp_session_initiate(
-	    &s->session, (struct span){ .ptr = pd, .len = sizeof(pd) }, message, sizeof(message));
+	len = ddp_session_initiate(&s->session, encoded(&mine, pd), message, sizeof(message));
 	siw_qp_set_state(qp, SIW_REQUESTED);
 	if (!siw_sctp_say(s->assoc, message, len))
 		siw_qp_break(qp, "the DDP stream session's Initiate could not be sent", RNIC_WC_FLUSHED, NULL);
@@ -151,13 +156,10 @@ siw_sctp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 	int len;
 
 	/* RFC 5043 6.4: too many that wait is no refusal of the upper layer's. */
-	if (verdict == MPA_BUSY) {
+	if (verdict == MPA_BUSY)
 		len = ddp_session_terminate(&t->session, message, sizeof(message));
-	} else {
-		mpa_pdata_encode(&d, pd);
-		len = ddp_session_reject(
-		    &t->session, (struct span){ .ptr = pd, .len = sizeof(pd) }, message, sizeof(message));
-	}
+	else
+		len = ddp_session_reject(&t->session, encoded(&d, pd), message, sizeof(message));
 	pend_end(t, message, len);
 }
 
@@ -184,11 +186,9 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	qp->peer_qpn = peer.from_qpn;
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
 	mine = siw_own_pdata(qp, NULL);
-	mpa_pdata_encode(&mine, pd);
 	if (order_init(qp, next) < 0 ||
-	    !siw_sctp_say(s->assoc, message,
-	        ddp_session_accept(
-	            &s->session, (struct span){ .ptr = pd, .len = sizeof(pd) }, message, sizeof(message)))) {
+	    !siw_sctp_say(
+	        s->assoc, message, ddp_session_accept(&s->session, encoded(&mine, pd), message, sizeof(message)))) {
 		siw_qp_break(qp, "the DDP stream session's Accept could not be sent", RNIC_WC_FLUSHED, NULL);
 		return;
 	}

@@ -11,6 +11,7 @@
 
 #include "base/addr.h"
 #include "base/minmax.h"
+#include "iwarp/segq.h"
 #include "wire/mpa.h"
 
 #define PACKET_MAX 9216 /* that we send: a larger one would not be quicker */
@@ -18,7 +19,12 @@
 #define READ_BUDGET 128 /* packets a turn */
 #define SCTP_HEADER_LEN 12
 #define CRC_AT 8
+#define IPV4_HEADER_LEN 20
+#define IPV6_HEADER_LEN 40
 #define UDP_HEADER_LEN 8
+#define DATA_HEADER_LEN 16
+#define PATH_MTU_MIN \
+	(DATA_HEADER_LEN + SEGQ_MESSAGE_MIN) /* as the library counts: with all of a message in one packet */
 #define SOCKET_BUFFER (1024 * 1024)
 #define BUCKETS 256
 /* Packets that belong to no association: each may cost an answer, and the library remembers set-ups for a minute. */
@@ -166,12 +172,6 @@ siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_
 	return 0;
 }
 
-void
-siw_udp_flush(struct siw_udp *u)
-{
-	(void)u; /* each packet goes when it is made */
-}
-
 static bool
 crc_is_right(uint8_t *packet, size_t len)
 {
@@ -275,17 +275,19 @@ siw_udp_ctx(const struct siw_udp *u)
 }
 
 int
-siw_udp_open(struct siw_dev *dev, unsigned slot, siw_udp_packet packet, rnic_io_cb readable, void *ctx,
-    struct siw_udp **out, const char **err)
+siw_udp_open(
+    struct siw_dev *dev, siw_udp_packet packet, rnic_io_cb readable, void *ctx, struct siw_udp **out, const char **err)
 {
-	struct siw_udp *u = calloc(1, sizeof(*u));
-	bool v4 = dev->cfg.addr.ss_family == AF_INET;
-	uint32_t port = dev->cfg.port_min, headers = (v4 ? 20 : 40) + UDP_HEADER_LEN + SCTP_HEADER_LEN;
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	int rc;
+	uint32_t ip = dev->cfg.addr.ss_family == AF_INET ? IPV4_HEADER_LEN : IPV6_HEADER_LEN;
+	uint32_t headers = ip + UDP_HEADER_LEN + SCTP_HEADER_LEN, mtu = min_u32(dev->iface.mtu, PACKET_MAX);
+	struct siw_udp *u;
 
+	if (mtu < headers + PATH_MTU_MIN) {
+		*err = "SCTP: the MTU of the interface is too small";
+		return -EMSGSIZE;
+	}
 	*err = "memory";
+	u = calloc(1, sizeof(*u));
 	if (u == NULL || (u->in = malloc(PACKET_ROOM)) == NULL) {
 		free(u);
 		return -ENOMEM;
@@ -293,21 +295,12 @@ siw_udp_open(struct siw_dev *dev, unsigned slot, siw_udp_packet packet, rnic_io_
 	u->dev = dev;
 	u->packet = packet;
 	u->ctx = ctx;
-	u->key = rng_u64(dev->rng) ^ slot;
-	u->path_mtu = min_u32(dev->iface.mtu, PACKET_MAX) - headers;
-	do
-		rc = socket_on(&dev->cfg, (uint16_t)port);
-	while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
-	u->fd = rc;
-	if (rc < 0)
-		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
-	if (rc >= 0) {
-		(void)getsockname(u->fd, (struct sockaddr *)&ss, &len);
-		dev->port = addr_port(&ss);
-		*err = "event loop";
-		rc = dev->loop.watch(dev->loop.ctx, u->fd, readable, ctx);
-	}
-	if (rc < 0) {
+	u->key = rng_u64(dev->rng);
+	u->path_mtu = mtu - headers;
+	u->fd = siw_open_port(dev, socket_on, readable, ctx, err);
+	if (u->fd < 0) {
+		int rc = u->fd;
+
 		siw_udp_close(u);
 		return rc;
 	}

@@ -13,10 +13,9 @@ struct siw_udp_peer;
 /* A packet whose CRC is right, from an address that may come; `opaque` says who sent it. */
 typedef void (*siw_udp_packet)(struct siw_udp *, void *opaque, const void *packet, size_t len);
 
-/* Opens on the first free port of the device's range, and sets dev->port. slot: of this device in the process. 0 or a negative errno
- * with *err. */
-int siw_udp_open(struct siw_dev *, unsigned slot, siw_udp_packet, rnic_io_cb readable, void *ctx, struct siw_udp **out,
-    const char **err);
+/* Opens on the first free port of the device's range, and sets dev->port. 0 or a negative errno with *err. */
+int siw_udp_open(
+    struct siw_dev *, siw_udp_packet, rnic_io_cb readable, void *ctx, struct siw_udp **out, const char **err);
 /* NULL is nothing. No peers are left. */
 void siw_udp_close(struct siw_udp *);
 void *siw_udp_ctx(const struct siw_udp *);
@@ -25,9 +24,7 @@ uint32_t siw_udp_path_mtu(const struct siw_udp *);
 
 /* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by is sent. */
 void siw_udp_read(struct siw_udp *);
-/* Sends what the library has given out. */
-void siw_udp_flush(struct siw_udp *);
-/* The library's output callback. */
+/* The library's output callback: the packet goes at once. */
 int siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df);
 
 /* A reference to a peer, for an association: 0 or a negative errno. */

@@ -25,7 +25,6 @@
 #define RTO_MIN_MS 200
 #define RTO_MAX_MS 1000
 #define BACKLOG 16
-#define DEVS_MAX 64
 
 struct user_assoc {
 	struct siw_assoc assoc;
@@ -52,7 +51,6 @@ struct user_dev {
 static struct {
 	bool started;
 	pthread_t thread;
-	struct user_dev *devs[DEVS_MAX];
 	int64_t told_ns; /* the time as the stack knows it */
 	struct list_node marked;
 } stack;
@@ -118,11 +116,11 @@ has_unacked(const struct user_assoc *u)
 }
 
 static bool
-must_tick(const struct user_dev *d)
+must_tick(struct user_dev *d)
 {
 	if (d->dev->dev.now_ns < d->until_ns)
 		return true;
-	LIST_EACH(struct user_assoc, u, (struct list_node *)(uintptr_t)&d->assocs, node)
+	LIST_EACH(struct user_assoc, u, &d->assocs, node)
 		if (has_unacked(u))
 			return true;
 	return false;
@@ -173,9 +171,9 @@ conn_addr(void *opaque, uint16_t port)
 }
 
 static int
-open_socket(struct siw_dev *dev, void *opaque, uint16_t port, struct socket **out)
+open_socket(struct siw_dev *dev, uint16_t port, struct socket **out)
 {
-	struct sockaddr_conn at = conn_addr(opaque, port);
+	struct sockaddr_conn at = conn_addr(NULL, port);
 	struct socket *so = usrsctp_socket(AF_CONN, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
 	int rc;
 
@@ -257,7 +255,7 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 	rc = siw_udp_peer_get(d->udp, &remote->gid, remote->mpa_port, &peer);
 	if (rc < 0)
 		return rc;
-	rc = open_socket(dev, NULL, 0, &so);
+	rc = open_socket(dev, 0, &so);
 	if (rc < 0) {
 		siw_udp_peer_put(peer);
 		return rc;
@@ -278,7 +276,7 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 
 /* Asked behind each packet: what comes next for an association is strange to the stack while its peer is not known. */
 static void
-accept_all(struct user_dev *d, struct siw_udp_peer *(*peer_of)(struct siw_udp *, void *opaque))
+accept_all(struct user_dev *d)
 {
 	struct sockaddr_conn from;
 	socklen_t len = sizeof(from);
@@ -288,7 +286,7 @@ accept_all(struct user_dev *d, struct siw_udp_peer *(*peer_of)(struct siw_udp *,
 
 	while (d->listener != NULL && (so = usrsctp_accept(d->listener, (struct sockaddr *)&from, &len)) != NULL) {
 		len = sizeof(from);
-		peer = peer_of(d->udp, from.sconn_addr);
+		peer = siw_udp_peer_of(d->udp, from.sconn_addr);
 		if (peer == NULL) {
 			d->dev->stats.no_memory++;
 			usrsctp_close(so);
@@ -484,11 +482,8 @@ run_marks(void)
 		else if (!u->ends)
 			u->assoc.ready(u->assoc.owner);
 	}
-	if (list_empty(&stack.marked))
-		return;
-	for (unsigned i = 0; i < DEVS_MAX; i++)
-		if (stack.devs[i] != NULL)
-			stack.devs[i]->dev->unfinished = true;
+	LIST_EACH(struct user_assoc, u, &stack.marked, marked)
+		u->assoc.dev->unfinished = true;
 }
 
 /* -- the device -- */
@@ -500,7 +495,6 @@ tick(struct timer *t)
 
 	tell_time(d->dev);
 	run_marks();
-	siw_udp_flush(d->udp);
 	if (must_tick(d))
 		siw_arm(d->dev, &d->tick, TICK_MS);
 }
@@ -512,7 +506,7 @@ packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
 
 	tell_time(d->dev);
 	usrsctp_conninput(opaque, packet, len, 0);
-	accept_all(d, siw_udp_peer_of);
+	accept_all(d);
 	keep_ticking(d);
 }
 
@@ -571,17 +565,12 @@ buffers_free(struct user_dev *d)
 static int
 open_dev(struct siw_dev *dev, const char **err)
 {
-	unsigned slot = 0;
 	struct user_dev *d;
 	int rc = start(dev, err);
 
 	if (rc < 0)
 		return rc;
-	while (slot < DEVS_MAX && stack.devs[slot] != NULL)
-		slot++;
 	*err = "memory";
-	if (slot == DEVS_MAX)
-		return -ENOSPC;
 	d = dev->llp_dev = calloc(1, sizeof(*d));
 	if (d == NULL || timerq_reserve(&dev->timers, 1) < 0)
 		return -ENOMEM;
@@ -594,10 +583,10 @@ open_dev(struct siw_dev *dev, const char **err)
 		buffers_free(d);
 		return -ENOMEM;
 	}
-	rc = siw_udp_open(dev, slot, packet_in, readable, d, &d->udp, err);
+	rc = siw_udp_open(dev, packet_in, readable, d, &d->udp, err);
 	if (rc == 0) {
 		*err = "SCTP";
-		rc = open_socket(dev, NULL, dev->port, &d->listener);
+		rc = open_socket(dev, dev->port, &d->listener);
 		if (rc == 0 && usrsctp_listen(d->listener, BACKLOG) < 0)
 			rc = -errno;
 	}
@@ -608,7 +597,6 @@ open_dev(struct siw_dev *dev, const char **err)
 		buffers_free(d);
 		return rc;
 	}
-	stack.devs[slot] = d;
 	return 0;
 }
 
@@ -626,10 +614,6 @@ close_dev(struct siw_dev *dev)
 		assoc_free(u);
 	timer_cancel(&dev->timers, &d->tick);
 	dev->unfinished = false;
-	for (unsigned i = 0; i < DEVS_MAX; i++)
-		if (stack.devs[i] == d)
-			stack.devs[i] = NULL;
-	siw_udp_flush(d->udp);
 	siw_udp_close(d->udp);
 	buffers_free(d);
 }

@@ -224,35 +224,6 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 	return -err;
 }
 
-/* Listens on the first free port of the range. 0 or a negative errno. */
-static int
-listen_in_range(struct siw_dev *dev, const char **err)
-{
-	struct siw_tcp_dev *t = siw_tcp_dev(dev);
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	uint32_t port = dev->cfg.port_min;
-	int rc;
-
-	do
-		rc = listen_on(&dev->cfg, (uint16_t)port);
-	while (rc == -EADDRINUSE && ++port <= dev->cfg.port_max);
-	if (rc < 0) {
-		*err = rc == -EADDRINUSE ? "no free port in the range" : "address";
-		return rc;
-	}
-	t->listen_fd = rc;
-	(void)getsockname(rc, (struct sockaddr *)&ss, &len);
-	dev->port = addr_port(&ss);
-	rc = dev->loop.watch(dev->loop.ctx, t->listen_fd, listen_io, dev);
-	if (rc < 0) {
-		*err = "event loop";
-		close(t->listen_fd);
-		t->listen_fd = -1;
-	}
-	return rc;
-}
-
 int
 siw_tcp_listen(struct siw_dev *dev, const char **err)
 {
@@ -275,7 +246,11 @@ siw_tcp_listen(struct siw_dev *dev, const char **err)
 	};
 	timer_init(&t->accept_timer, accept_retry);
 	list_init(&t->lingering);
-	return listen_in_range(dev, err);
+	int fd = siw_open_port(dev, listen_on, listen_io, dev, err);
+	if (fd < 0)
+		return fd;
+	t->listen_fd = fd;
+	return 0;
 }
 
 void
