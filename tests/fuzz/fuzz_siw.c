@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "fuzz.h"
 #include "mpa_rival.h"
 #include "rnic/siw/siw.h"
@@ -604,14 +605,12 @@ static struct rnic_dev *
 open_device(struct run *r, unsigned opts)
 {
 	struct siw_config c;
-	struct sockaddr_in *sin = (struct sockaddr_in *)(void *)&c.addr;
 	struct rnic_loop loop = sockets_loop();
 	struct rnic_dev *dev;
 	const char *err;
 
 	siw_config_init(&c);
-	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	(void)addr_parse("127.0.0.1", &c.addr);
 	c.crc = (opts & 1) == 0;
 	c.markers = (opts & 2) != 0;
 	c.mpa_rev = (opts & 4) != 0 ? 1 : 2;

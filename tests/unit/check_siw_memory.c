@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "rnic/siw/siw.h"
 #include "sweep.h"
 #include "tests/fuzz/sockets.h"
@@ -36,11 +37,9 @@ static struct siw_config
 config(void)
 {
 	struct siw_config c;
-	struct sockaddr_in *sin = (struct sockaddr_in *)(void *)&c.addr;
 
 	siw_config_init(&c);
-	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(addr_parse("127.0.0.1", &c.addr), 0);
 	return c;
 }
 

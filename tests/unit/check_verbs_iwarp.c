@@ -1,4 +1,5 @@
 /* iWARP cards: connecting by librdmacm, receive depth, confirming Reads, the end in every order. */
+#include "base/addr.h"
 #include "rnic/mpa_pdata.h"
 #include "verbs_ends.h"
 
@@ -20,11 +21,11 @@ static struct verbs_config
 iwarp_config(unsigned n)
 {
 	struct verbs_config c = config(n);
-	struct sockaddr_in *sin = (struct sockaddr_in *)(void *)&c.addr;
+	char text[32];
 
 	memset(&c.gid, 0, sizeof(c.gid));
-	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = htonl(0x0a000001u | n << 8);
+	snprintf(text, sizeof(text), "10.0.%u.1", n);
+	ck_assert_int_eq(addr_parse(text, &c.addr), 0);
 	return c;
 }
 
