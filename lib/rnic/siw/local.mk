@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += lib/libsiw.la
 lib_libsiw_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h lib/rnic/siw/siw_llp.h \
+	lib/rnic/siw/siw_accept.c \
 	lib/rnic/siw/siw_cm.c \
 	lib/rnic/siw/siw_pend.c \
 	lib/rnic/siw/siw_qp.c \

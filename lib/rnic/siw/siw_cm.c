@@ -1,37 +1,7 @@
 /* Soft iWARP: connection set-up, what both sides and all LLPs share; see siw_int.h. */
 #include <errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/addr.h"
 #include "rnic/siw/siw_llp.h"
-
-int
-siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb ready,
-    void *arg, const char **err)
-{
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	uint32_t port = dev->cfg.port_min;
-	int fd, rc;
-
-	do
-		fd = open_on(&dev->cfg, (uint16_t)port);
-	while (fd == -EADDRINUSE && ++port <= dev->cfg.port_max);
-	if (fd < 0) {
-		*err = fd == -EADDRINUSE ? "no free port in the range" : "address";
-		return fd;
-	}
-	(void)getsockname(fd, (struct sockaddr *)&ss, &len);
-	dev->port = addr_port(&ss);
-	rc = dev->loop.watch(dev->loop.ctx, fd, ready, arg);
-	if (rc < 0) {
-		*err = "event loop";
-		close(fd);
-		return rc;
-	}
-	return fd;
-}
 
 static int
 depth_named(uint16_t depth)

@@ -195,17 +195,35 @@ void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* Gives RNIC_EV_CREDITS when something that was used up is there again. */
 void siw_credits_changed(struct siw_qp *);
 
-/* -- siw_cm.c: connection set-up, what both sides and all LLPs share -- */
+/* -- siw_accept.c -- */
 
-/* Both sides' qp_connect: the passive one only says whom it wants. */
-int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-int siw_qp_expect(struct rnic_qp *);
 /*
  * The device's socket on the first free port of its range: open_on() makes one, or gives a negative errno; dev->port is set, and the
  * loop watches. The descriptor, or a negative errno with *err a static text that names the setting at fault.
  */
 int siw_open_port(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb, void *arg,
     const char **err);
+
+/* Accepts on such a socket, a bounded number a turn (dev->unfinished says of more), and not for a while when descriptors are out. */
+struct siw_acceptor {
+	struct siw_dev *dev;
+	int fd; /* -1: closed */
+	/* Takes over the descriptor, which does not block. */
+	void (*accepted)(struct siw_dev *, int fd, const struct sockaddr_storage *from);
+	struct timer retry;
+};
+
+/* 0, or a negative errno as siw_open_port, and nothing is to be closed. */
+int siw_acceptor_open(struct siw_acceptor *, struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port),
+    void (*accepted)(struct siw_dev *, int fd, const struct sockaddr_storage *from), const char **err);
+void siw_acceptor_run(struct siw_acceptor *);
+void siw_acceptor_close(struct siw_acceptor *);
+
+/* -- siw_cm.c: connection set-up, what both sides and all LLPs share -- */
+
+/* Both sides' qp_connect: the passive one only says whom it wants. */
+int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
+int siw_qp_expect(struct rnic_qp *);
 struct rnic_depths siw_peer_depths(const struct rnic_qp *);
 /* RFC 6581 9.1: the depths that the peer named are for our user, too. */
 void siw_set_peer_depths(struct siw_qp *, const struct depths *);

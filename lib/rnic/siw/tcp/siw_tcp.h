@@ -17,10 +17,8 @@
 
 /* The device's part. */
 struct siw_tcp_dev {
-	struct siw_dev *dev;
 	struct neg_config neg_cfg; /* by the device's configuration */
-	int listen_fd;
-	struct timer accept_timer; /* out of descriptors: accepting pauses */
+	struct siw_acceptor acceptor;
 	struct list_node lingering;
 	unsigned linger_cnt;
 };

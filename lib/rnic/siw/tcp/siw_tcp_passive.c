@@ -11,9 +11,7 @@
 #include "base/addr.h"
 #include "rnic/siw/tcp/siw_tcp.h"
 
-#define ACCEPT_BUDGET 64
 #define LISTEN_BACKLOG 256
-#define ACCEPT_RETRY_MS 100
 
 /* A connection whose MPA Request is being read, or waits for its QP. */
 struct tcp_pend {
@@ -163,44 +161,7 @@ accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 void
 siw_tcp_accept(struct siw_dev *dev)
 {
-	struct siw_tcp_dev *t = siw_tcp_dev(dev);
-
-	dev->unfinished = false;
-	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
-		struct sockaddr_storage from = { 0 };
-		socklen_t len = sizeof(from);
-		int fd = accept4(t->listen_fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0) {
-			accepted(dev, fd, &from);
-			continue;
-		}
-		if (errno == EAGAIN)
-			return;
-		if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO)
-			continue;
-		/* Out of descriptors or memory: the connection stays in the queue, nothing will wake us. */
-		dev->stats.accept_pauses++;
-		siw_arm(dev, &t->accept_timer, ACCEPT_RETRY_MS);
-		return;
-	}
-	dev->unfinished = true;
-}
-
-static void
-accept_retry(struct timer *t)
-{
-	siw_tcp_accept(CONTAINER_OF(t, struct siw_tcp_dev, accept_timer)->dev);
-}
-
-static void
-listen_io(void *arg, int fd, unsigned events)
-{
-	struct siw_dev *dev = arg;
-
-	(void)fd;
-	(void)events;
-	siw_tcp_accept(dev);
+	siw_acceptor_run(&siw_tcp_dev(dev)->acceptor);
 }
 
 /* A socket that listens on this port, or a negative errno. */
@@ -230,39 +191,23 @@ siw_tcp_listen(struct siw_dev *dev, const char **err)
 	const struct siw_config *cfg = &dev->cfg;
 	struct siw_tcp_dev *t = dev->llp_dev = calloc(1, sizeof(*t));
 
-	if (t == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+	if (t == NULL) {
 		*err = "memory";
 		return -ENOMEM;
 	}
-	*t = (struct siw_tcp_dev){
-		.dev = dev,
-		.neg_cfg = {
-			.enhanced = cfg->mpa_rev >= 2,
-			.crc = cfg->crc,
-			.markers = cfg->markers,
-			.depths = dev->depths,
-		},
-		.listen_fd = -1,
+	t->neg_cfg = (struct neg_config){
+		.enhanced = cfg->mpa_rev >= 2,
+		.crc = cfg->crc,
+		.markers = cfg->markers,
+		.depths = dev->depths,
 	};
-	timer_init(&t->accept_timer, accept_retry);
 	list_init(&t->lingering);
-	int fd = siw_open_port(dev, listen_on, listen_io, dev, err);
-	if (fd < 0)
-		return fd;
-	t->listen_fd = fd;
-	return 0;
+	return siw_acceptor_open(&t->acceptor, dev, listen_on, accepted, err);
 }
 
 void
 siw_tcp_unlisten(struct siw_dev *dev)
 {
-	struct siw_tcp_dev *t = siw_tcp_dev(dev);
-
 	siw_tcp_linger_end(dev);
-	timer_cancel(&dev->timers, &t->accept_timer);
-	if (t->listen_fd < 0)
-		return;
-	dev->loop.unwatch(dev->loop.ctx, t->listen_fd);
-	close(t->listen_fd);
-	t->listen_fd = -1;
+	siw_acceptor_close(&siw_tcp_dev(dev)->acceptor);
 }
