@@ -116,20 +116,52 @@ check_device_place(struct config_build *b, unsigned i)
 		config_error(b, config_line(src, "port"), "devices.port is for one card, named in devices.device");
 }
 
-/* libusrsctp has one stack a process, for one thread. */
+/* Further addresses are of the device's one address, and each another one. */
+static void
+check_addresses(struct config_build *b, unsigned i)
+{
+	const struct config_device *dev = &b->cfg->devices[i];
+	const struct siw_addrs *more = &dev->siw.more_addrs;
+	unsigned line = config_line(b->device_src[i], "addresses");
+
+	if (more->cnt == 0)
+		return;
+	if (dev->siw.sctp_stack == SIW_STACK_USER)
+		config_error(b, line, "devices.addresses needs the kernel's SCTP: devices.sctp_stack is user");
+	if (dev->addr.ss_family == 0)
+		config_error(b, line, "devices.addresses needs devices.address");
+	for (unsigned k = 0; k < more->cnt && dev->addr.ss_family != 0; k++) {
+		if (more->at[k].ss_family != dev->addr.ss_family)
+			config_error(b, line, "devices.addresses and devices.address must be all IPv4 or all IPv6");
+		else if (addr_same_host(&more->at[k], &dev->addr))
+			config_error(b, line, "devices.addresses has devices.address");
+	}
+}
+
 static void
 check_sctp(struct config_build *b, unsigned i)
 {
+	static const char *const settings[] = { "addresses", "sctp_stack", "sctp_udp", "sctp_profile" };
 	const struct config_device *dev = &b->cfg->devices[i];
 	const struct config_setting_t *src = b->device_src[i];
 
 	if (dev->type != CONFIG_DEVICE_SIW)
 		return;
-	if (dev->siw.transport == SIW_SCTP && b->cfg->workers != 1)
-		config_error(b, config_line(src, "transport"), "devices.transport \"sctp\" needs workers = 1");
-	if (dev->siw.transport != SIW_SCTP && config_member(src, "sctp_profile") != NULL)
-		config_warning(b, config_line(src, "sctp_profile"),
-		    "devices.sctp_profile has no effect: devices.transport is tcp");
+	for (unsigned k = 0; k < sizeof(settings) / sizeof(settings[0]) && dev->siw.transport != SIW_SCTP; k++)
+		if (config_member(src, settings[k]) != NULL)
+			config_warning(b, config_line(src, settings[k]),
+			    "devices.%s has no effect: devices.transport is tcp", settings[k]);
+	if (dev->siw.transport != SIW_SCTP)
+		return;
+	check_addresses(b, i);
+	if (b->cfg->workers == 1)
+		return;
+	/* libusrsctp has one stack a process, for one thread; a port is one worker's. */
+	if (dev->siw.sctp_stack != SIW_STACK_KERNEL)
+		config_error(b, config_line(src, "transport"),
+		    "devices.transport \"sctp\" needs workers = 1, or devices.sctp_stack \"kernel\"");
+	else if (dev->siw.sctp_udp != 0)
+		config_error(b, config_line(src, "sctp_udp"), "devices.sctp_udp needs workers = 1");
 }
 
 static const uint16_t *
@@ -200,8 +232,9 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 		check_mpa_ports(b, i, j);
 		return;
 	}
-	/* Ports of TCP and of UDP are not the same. */
-	if (dev->type == CONFIG_DEVICE_SIW && dev->siw.transport != other->siw.transport)
+	/* Ports of TCP, SCTP and UDP are not the same. */
+	if (dev->type == CONFIG_DEVICE_SIW &&
+	    (dev->siw.transport != other->siw.transport || dev->siw.sctp_stack != other->siw.sctp_stack))
 		return;
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
 		config_error(b, config_line(src, "interface"), "devices.interface \"%s\" is already used in line %u",

@@ -29,6 +29,8 @@ static const struct config_word workers_words[] = { { "auto", 0 }, { NULL, 0 } }
 static const struct config_word rtr_words[] = { { "send", SIW_RTR_SEND }, { "write", SIW_RTR_WRITE },
 	{ "read", SIW_RTR_READ }, { NULL, 0 } };
 
+static const struct config_word stack_words[] = { { "auto", SIW_STACK_AUTO }, { "kernel", SIW_STACK_KERNEL },
+	{ "user", SIW_STACK_USER }, { NULL, 0 } };
 static const struct config_word transport_words[] = { { "tcp", SIW_TCP }, { "sctp", SIW_SCTP }, { NULL, 0 } };
 static const struct config_word profile_words[] = { { "rfc5043", SIW_RFC5043 }, { "draft-00", SIW_DRAFT00 },
 	{ NULL, 0 } };
@@ -131,6 +133,9 @@ const struct config_key config_keys[] = {
 	{ "rnr_timer", VERBS, CONFIG_T_UINT, 0, 0, 31, "5", OF_DEV(verbs.min_rnr_timer), NULL },
 	{ "busy_poll", VERBS, CONFIG_T_US, 0, 0, 10000, "0", OF_DEV(verbs.busy_poll_us), NULL },
 	{ "transport", SIW, CONFIG_T_WORD, 0, 0, 0, "tcp", OF_DEV(siw.transport), transport_words },
+	{ "addresses", SIW, CONFIG_T_ADDRS, 0, 0, 0, NULL, OF_DEV(siw.more_addrs), NULL },
+	{ "sctp_stack", SIW, CONFIG_T_WORD, 0, 0, 0, "auto", OF_DEV(siw.sctp_stack), stack_words },
+	{ "sctp_udp", SIW, CONFIG_T_UINT, ZERO, 1, 65535, "0", OF_DEV(siw.sctp_udp), NULL },
 	{ "sctp_profile", SIW, CONFIG_T_WORD, 0, 0, 0, "rfc5043", OF_DEV(siw.sctp_profile), profile_words },
 	{ "mpa_ports", SIW, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
 	    2 * sizeof(uint16_t), NULL },

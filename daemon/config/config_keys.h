@@ -39,6 +39,7 @@ enum config_type {
 	CONFIG_T_PATH,    /* string, absolute path -> char[len] */
 	CONFIG_T_MODE,    /* string, octal -> uint32_t */
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
+	CONFIG_T_ADDRS,   /* list of strings, addresses without port -> struct siw_addrs */
 	CONFIG_T_LISTEN,  /* string, address:port or unix:/path -> struct sockaddr_storage */
 	CONFIG_T_TARGET,  /* string, host:port or unix:/path -> struct config_target, not resolved */
 	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */

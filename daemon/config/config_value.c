@@ -467,6 +467,8 @@ static const struct type_ops types[] = {
 	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
 	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), set_path, STRING_OPS },
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
+	[CONFIG_T_ADDRS] = { "a list of strings, IPv4 or IPv6 addresses", BIT(LIST), value_set_addrs, value_print_addrs,
+	    value_addrs_equal, NO_UNITS },
 	[CONFIG_T_LISTEN] = { "a string \"address:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),
 	    ADDR_OPS },
 	[CONFIG_T_TARGET] = { "a string \"host:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),

@@ -54,12 +54,15 @@ bool value_is_name_char(char c);
 
 /* Operations of config_value_net.c, with the contracts of struct type_ops. */
 int value_set_addr(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+int value_set_addrs(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 int value_set_target(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 int value_set_nets(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_addr(const struct config_key *, const void *at, FILE *);
+void value_print_addrs(const struct config_key *, const void *at, FILE *);
 void value_print_target(const struct config_key *, const void *at, FILE *);
 void value_print_nets(const struct config_key *, const void *at, FILE *);
 bool value_addr_equal(const void *, const void *);
+bool value_addrs_equal(const void *, const void *);
 bool value_target_equal(const void *, const void *);
 bool value_nets_equal(const void *, const void *);
 

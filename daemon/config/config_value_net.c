@@ -54,6 +54,55 @@ value_addr_equal(const void *a, const void *b)
 	return addr_same_place(a, b);
 }
 
+int
+value_set_addrs(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	struct siw_addrs addrs = { .cnt = v->item_cnt };
+	char buf[VALUE_SHOW_MAX];
+
+	(void)key;
+	if (v->item_cnt > SIW_MORE_ADDRS_MAX)
+		return value_bad(why, "has more than %d entries", SIW_MORE_ADDRS_MAX);
+	for (unsigned i = 0; i < addrs.cnt; i++) {
+		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = v->items[i] };
+
+		if (addr_parse(v->items[i], &addrs.at[i]) != 0)
+			return value_bad(why, "has %s, which is no address", value_show(&item, buf));
+		if (addr_is_any(&addrs.at[i]))
+			return value_bad(why, "has %s: a wildcard is no address", value_show(&item, buf));
+		for (unsigned k = 0; k < i; k++)
+			if (addr_same_host(&addrs.at[k], &addrs.at[i]))
+				return value_bad(why, "has %s twice", value_show(&item, buf));
+	}
+	memcpy(at, &addrs, sizeof(addrs));
+	return 0;
+}
+
+void
+value_print_addrs(const struct config_key *key, const void *at, FILE *out)
+{
+	const struct siw_addrs *addrs = at;
+	char buf[ADDR_STR_MAX];
+
+	(void)key;
+	for (unsigned i = 0; i < addrs->cnt; i++)
+		fprintf(out, "%s\"%s\"", i == 0 ? "[ " : ", ", addr_format(&addrs->at[i], buf, sizeof(buf)));
+	fputs(addrs->cnt == 0 ? "[ ]" : " ]", out);
+}
+
+bool
+value_addrs_equal(const void *at_a, const void *at_b)
+{
+	const struct siw_addrs *a = at_a, *b = at_b;
+
+	if (a->cnt != b->cnt)
+		return false;
+	for (unsigned i = 0; i < a->cnt; i++)
+		if (!addr_same_host(&a->at[i], &b->at[i]))
+			return false;
+	return true;
+}
+
 /* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
 static bool
 is_host_name(const char *text)

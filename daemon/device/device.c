@@ -13,7 +13,7 @@ int
 device_open(struct device *me, const struct device_want *want, const struct device_needs *needs, const char **why)
 {
 	struct verbs_config verbs = want->cfg->verbs;
-	struct siw_config siw = want->cfg->siw;
+	struct siw_config *siw = &me->siw;
 	int rc;
 
 	if (want->port != NULL) {
@@ -27,13 +27,13 @@ device_open(struct device *me, const struct device_want *want, const struct devi
 		verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified where the entry names none */
 		rc = verbs_open(&verbs, &needs->loop, needs->rng, &me->dev, why);
 	} else {
-		memcpy(siw.name, me->name, sizeof(siw.name));
-		siw.addr = me->addr = want->addr;
-		me->transport = siw.transport;
-		siw.may_connect = needs->gate.may_connect;
-		siw.may_connect_ctx = needs->gate.ctx;
+		*siw = want->cfg->siw;
+		memcpy(siw->name, me->name, sizeof(siw->name));
+		siw->addr = want->addr;
+		siw->may_connect = needs->gate.may_connect;
+		siw->may_connect_ctx = needs->gate.ctx;
 		me->placed = want->place != DEVICE_PLACE_UNKNOWN;
-		rc = siw_open(&siw, &needs->loop, needs->rng, &me->dev, why);
+		rc = siw_open(siw, &needs->loop, needs->rng, &me->dev, why);
 		/* Before the engine has it: a port that is down from the start is no loss. */
 		if (rc == 0 && want->place == DEVICE_PLACE_DOWN)
 			siw_set_port_state(me->dev, RNIC_PORT_DOWN);
@@ -49,8 +49,8 @@ device_find(const struct device *me, const struct device_want *want, unsigned cn
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct device_want *w = &want[i];
 
-		if (w->port == NULL && !device_is_verbs(me) && addr_same_host(&w->addr, &me->addr) &&
-		    w->cfg->siw.transport == me->transport)
+		if (w->port == NULL && !device_is_verbs(me) && addr_same_host(&w->addr, &me->siw.addr) &&
+		    siw_same_llp(&w->cfg->siw, &me->siw))
 			return w;
 		if (w->port != NULL && strcmp(w->port->dev, me->card) == 0 && w->port->port == me->port &&
 		    w->gid->type == me->gid_type && memcmp(&w->gid->gid, &me->gid, sizeof(me->gid)) == 0)
@@ -68,7 +68,7 @@ log_port(const struct device *me, enum rnic_port_state to, const char *why)
 
 	log_msg(to == RNIC_PORT_UP ? LOG_LVL_NOTICE : LOG_LVL_WARNING, "device port %s: device=%s %s=%s%s%s%s",
 	    to == RNIC_PORT_UP ? "up" : "down", me->name, device_is_verbs(me) ? "gid" : "address",
-	    device_is_verbs(me) ? device_gid_format(&me->gid, text) : addr_format(&me->addr, text, sizeof(text)),
+	    device_is_verbs(me) ? device_gid_format(&me->gid, text) : addr_format(&me->siw.addr, text, sizeof(text)),
 	    why[0] != '\0' ? " reason=\"" : "", why, why[0] != '\0' ? "\"" : "");
 }
 

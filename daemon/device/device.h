@@ -15,9 +15,8 @@ struct device {
 	char name[RNIC_NAME_MAX];
 	int64_t gone_ns; /* its address, GID or card is gone since then; 0 = it is there */
 	/* soft iWARP */
-	struct sockaddr_storage addr;
-	enum siw_transport transport;
-	bool placed; /* an interface has, or had, this address: it is followed */
+	struct siw_config siw; /* as it was opened */
+	bool placed;           /* an interface has, or had, this address: it is followed */
 	/* verbs; card is "" otherwise */
 	char card[VERBS_DEV_NAME_MAX];
 	uint8_t port;

@@ -27,7 +27,7 @@ add_siw(struct plan *p, const struct device_want *w)
 {
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->want[i].port == NULL && addr_same_host(&p->want[i].addr, &w->addr) &&
-		    p->want[i].cfg->siw.transport == w->cfg->siw.transport)
+		    siw_same_llp(&p->want[i].cfg->siw, &w->cfg->siw))
 			return;
 	if (p->cnt < p->max)
 		p->want[p->cnt++] = *w;

@@ -467,7 +467,7 @@ devices_info(const struct devices *d, unsigned i, struct device_info *info)
 			    memcmp(&info->card->gids[k].gid, &me->gid, sizeof(me->gid)) == 0)
 				info->gid = info->card->gids[k];
 	}
-	info->interface = devices_interface(d, device_is_verbs(me) ? info->gid.ifindex : ifindex_of(d, &me->addr));
+	info->interface = devices_interface(d, device_is_verbs(me) ? info->gid.ifindex : ifindex_of(d, &me->siw.addr));
 	return true;
 }
 

@@ -45,6 +45,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "rnic/siw/siw.h"
 #include "tests/interop/words.h"
 #include "tests/poll_loop.h"
@@ -481,6 +482,10 @@ setting(struct siw_config *c, const char *key, const char *v)
 		c->rtr = rtr_bits(v);
 	else if (strcmp(key, "transport") == 0)
 		c->transport = strcmp(v, "sctp") == 0 ? SIW_SCTP : SIW_TCP;
+	else if (strcmp(key, "sctp_stack") == 0)
+		c->sctp_stack = strcmp(v, "kernel") == 0 ? SIW_STACK_KERNEL : SIW_STACK_USER;
+	else if (strcmp(key, "sctp_udp") == 0)
+		c->sctp_udp = (uint16_t)n;
 	else if (strcmp(key, "profile") == 0)
 		c->sctp_profile = strcmp(v, "draft-00") == 0 ? SIW_DRAFT00 : SIW_RFC5043;
 	else if (strcmp(key, "rev") == 0)
@@ -507,11 +512,8 @@ setting(struct siw_config *c, const char *key, const char *v)
 static int
 configure(struct siw_config *c, int argc, char **argv)
 {
-	struct sockaddr_in *sin = (struct sockaddr_in *)(void *)&c->addr;
-
 	siw_config_init(c);
-	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	(void)addr_parse("127.0.0.1", &c->addr);
 	for (int i = 1; i < argc; i++) {
 		char *v = strchr(argv[i], '=');
 

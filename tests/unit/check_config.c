@@ -281,8 +281,10 @@ START_TEST(every_field_of_engine_and_device_has_a_key)
 
 	/* worker.c fills in the last ones. */
 	every_field_has_a_key(CONFIG_AT_SMCR, smcr, smcr + offsetof(struct smcr_config, group_first));
-	/* devices.c fills in the last ones, too. */
-	every_field_has_a_key(CONFIG_AT_SIW, siw, offsetof(struct config_device, siw.may_connect));
+	/* devices.c fills in the last ones, too. Before the addresses there is padding. */
+	every_field_has_a_key(CONFIG_AT_SIW, siw, offsetof(struct config_device, siw.max_qp) + sizeof(uint32_t));
+	every_field_has_a_key(CONFIG_AT_SIW, offsetof(struct config_device, siw.more_addrs),
+	    offsetof(struct config_device, siw.may_connect));
 	every_field_has_a_key(
 	    CONFIG_AT_VERBS, verbs, offsetof(struct config_device, verbs) + sizeof(struct verbs_config));
 }
@@ -340,6 +342,8 @@ START_TEST(every_default_is_valid)
 #define LONG_PATH \
 	"123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.1234567"
 #define WEB(listen, to) "name = \"web\"; listen = \"" listen "\"; to = \"" to "\";"
+
+#define SCTP_DEVICE "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; transport = \"sctp\"; "
 
 static const struct {
 	const char *text;
@@ -496,7 +500,27 @@ static const struct {
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nsctp_profile = \"draft\"; } );",
 	    "t.conf:2: devices.sctp_profile must be one of \"rfc5043\", \"draft-00\", not" },
 	{ "workers = 2; devices = ( { type = \"siw\"; address = \"::1\";\ntransport = \"sctp\"; } );",
-	    "t.conf:2: devices.transport \"sctp\" needs workers = 1" },
+	    "t.conf:2: devices.transport \"sctp\" needs workers = 1, or devices.sctp_stack \"kernel\"" },
+	{ SCTP_DEVICE "sctp_stack = \"kernel\";\nsctp_udp = 9899; } ); workers = 2;",
+	    "t.conf:2: devices.sctp_udp needs workers = 1" },
+	{ SCTP_DEVICE "\nsctp_stack = \"linux\"; } );",
+	    "t.conf:2: devices.sctp_stack must be one of \"auto\", \"kernel\", \"user\", not" },
+	{ SCTP_DEVICE "sctp_stack = \"user\";\naddresses = [ \"192.0.2.2\" ]; } );",
+	    "t.conf:2: devices.addresses needs the kernel's SCTP: devices.sctp_stack is user" },
+	{ SCTP_DEVICE "\naddresses = [ \"2001:db8::1\" ]; } );",
+	    "t.conf:2: devices.addresses and devices.address must be all IPv4 or all IPv6" },
+	{ SCTP_DEVICE "\naddresses = [ \"192.0.2.2\", \"192.0.2.1\" ]; } );",
+	    "t.conf:2: devices.addresses has devices.address" },
+	{ SCTP_DEVICE "\naddresses = [ \"192.0.2.2\", \"192.0.2.2\" ]; } );",
+	    "t.conf:2: devices.addresses has \"192.0.2.2\" twice" },
+	{ SCTP_DEVICE "\naddresses = [ \"192.0.2.2\", \"0.0.0.0\" ]; } );",
+	    "t.conf:2: devices.addresses has \"0.0.0.0\": a wildcard is no address" },
+	{ SCTP_DEVICE "\naddresses = [ \"192.0.2.2/24\" ]; } );",
+	    "t.conf:2: devices.addresses has \"192.0.2.2/24\", which is no address" },
+	{ SCTP_DEVICE "\naddresses = [ \"192.0.2.2\", \"192.0.2.3\", \"192.0.2.4\", \"192.0.2.5\" ]; } );",
+	    "t.conf:2: devices.addresses has more than 3 entries" },
+	{ "devices = ( { type = \"siw\"; interface = \"eth0\"; transport = \"sctp\";\naddresses = [ \"::1\" ]; } );",
+	    "t.conf:2: devices.addresses needs devices.address" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\"; name = \"siw1\"; },\n { type = \"siw\"; address = \"::2\"; } );",
 	    "t.conf:2: devices.name \"siw1\" is already used in line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nmpa_ports = \"80-70\"; } );",
@@ -639,7 +663,8 @@ static const char full[] =
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
     "  ueids = [ \"LAB-1.X\", \"0123456789ABCDEFGHIJKLMNOPQRSTU.\" ]; smc_version = 2;\n"
     "  mpa_peers = [ \"192.0.2.0/24\", \"2001:db8::1\" ]; mpa_clients = [ \"192.0.2.7\" ]; };\n"
-    "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; crc = false; markers = true; rtr = [ \"write\" ];\n"
+    "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; transport = \"sctp\"; sctp_stack = \"kernel\";\n"
+    "    addresses = [ \"192.0.2.3\", \"198.51.100.3\" ]; crc = false; markers = true; rtr = [ \"write\" ];\n"
     "  ird = 16; mpa_ports = 7000; fpdu_max = \"16K\"; },\n"
     "  { type = \"siw\"; name = \"second\"; address = \"2001:db8::1\"; mpa_ports = 0; },\n"
     "  { type = \"siw\"; interface = \"eth1\"; }, { type = \"siw\"; interface = \"*\"; name = \"any\"; },\n"
@@ -668,6 +693,7 @@ START_TEST(stores_what_is_written)
 	const struct config_service *web = &cfg->services[0], *db = &cfg->services[1];
 	const struct siw_config *dev = &cfg->devices[0].siw;
 	const struct verbs_config *card = &cfg->devices[4].verbs;
+	char text[ADDR_STR_MAX];
 
 	ck_assert_str_eq(cfg->path, "t.conf");
 	ck_assert_int_eq(cfg->log_level, 4);
@@ -691,6 +717,10 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->device_cnt, 8);
 	ck_assert(!cfg->devices_default);
 	ck_assert_str_eq(cfg->devices[0].name, "siw0");
+	ck_assert_int_eq(dev->transport, SIW_SCTP);
+	ck_assert_int_eq(dev->sctp_stack, SIW_STACK_KERNEL);
+	ck_assert_uint_eq(dev->more_addrs.cnt, 2);
+	ck_assert_str_eq(addr_format(&dev->more_addrs.at[1], text, sizeof(text)), "198.51.100.3");
 	ck_assert_str_eq(cfg->devices[1].name, "second");
 	ck_assert_str_eq(cfg->devices[1].interface, "");
 	ck_assert_str_eq(cfg->devices[2].interface, "eth1");
@@ -943,10 +973,17 @@ START_TEST(warns_without_failing)
 	ck_assert_str_eq(msgs, "t.conf:2: warning: smcr.ueids has no effect: smcr.smc_version is 1\n");
 	config_free(parse_ok("devices = ( { type = \"siw\"; address = \"::1\";\nsctp_profile = \"draft-00\"; } );"));
 	ck_assert_str_eq(msgs, "t.conf:2: warning: devices.sctp_profile has no effect: devices.transport is tcp\n");
-	/* One address, both transports. */
-	config_free(
-	    parse_ok("devices = ( { type = \"siw\"; address = \"::1\"; transport = \"sctp\"; },\n"
-	             "{ type = \"siw\"; address = \"::1\"; } );"));
+	config_free(parse_ok("devices = ( { type = \"siw\"; address = \"::1\";\nsctp_udp = 1; } );"));
+	ck_assert_str_eq(msgs, "t.conf:2: warning: devices.sctp_udp has no effect: devices.transport is tcp\n");
+	config_free(parse_ok(SCTP_DEVICE "sctp_udp = 9899; } );"));
+	ck_assert_str_eq(msgs, "");
+	config_free(parse_ok("workers = 4; " SCTP_DEVICE "sctp_stack = \"kernel\"; addresses = [ ]; } );"));
+	ck_assert_str_eq(msgs, "");
+	/* One address, all transports. */
+	config_free(parse_ok(
+	    "devices = ( { type = \"siw\"; address = \"::1\"; transport = \"sctp\"; sctp_stack = \"kernel\"; },\n"
+	    "{ type = \"siw\"; address = \"::1\"; transport = \"sctp\"; sctp_stack = \"user\"; },\n"
+	    "{ type = \"siw\"; address = \"::1\"; } );"));
 	ck_assert_str_eq(msgs, "");
 	config_free(
 	    parse_ok("devices = ( { type = \"verbs\"; device = \"*\"; },\n"

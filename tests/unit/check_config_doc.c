@@ -44,6 +44,8 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "Absolute path";
 	case CONFIG_T_ADDR:
 		return "Address";
+	case CONFIG_T_ADDRS:
+		return "List of addresses";
 	case CONFIG_T_LISTEN:
 		return "Address and port, or UNIX socket";
 	case CONFIG_T_TARGET:

@@ -111,7 +111,9 @@ START_TEST(query_tells_the_device)
 	ck_assert_int_eq(info.gid_type, RNIC_GID_NONE);
 	ck_assert_str_eq(info.name, "siw0");
 	ck_assert_str_eq(info.provider, "siw");
-	ck_assert_int_eq(info.transport, BY_LLP(RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_IWARP_SCTP_UDP));
+	ck_assert_int_eq(info.transport,
+	    BY_LLP(RNIC_TRANSPORT_IWARP,
+	        SCTP_STACK == SIW_STACK_KERNEL ? RNIC_TRANSPORT_IWARP_SCTP : RNIC_TRANSPORT_IWARP_SCTP_UDP));
 	ck_assert_uint_ne(info.mpa_port, 0);
 	ck_assert_mem_eq(info.gid.b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
 	ck_assert_uint_eq(info.mac[0] & 3, 2); /* the loopback has none: local, unicast */

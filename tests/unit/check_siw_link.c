@@ -129,11 +129,8 @@ START_TEST(revision_1_initiator)
 START_TEST(ipv6)
 {
 	struct siw_config c = config();
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&c.addr;
 
-	memset(&c.addr, 0, sizeof(c.addr));
-	sin6->sin6_family = AF_INET6;
-	sin6->sin6_addr = in6addr_loopback;
+	ck_assert_int_eq(addr_parse("::1", &c.addr), 0);
 	open_both(&c, &c);
 	connect_ends();
 	ck_assert_uint_eq(a.connected, 1);
@@ -352,7 +349,7 @@ START_TEST(bad_settings_are_named)
 	ck_assert_str_eq(err, "address");
 	/* an address that this host has not */
 	c = good;
-	((struct sockaddr_in *)&c.addr)->sin_addr.s_addr = htonl(0xc0000201);
+	ck_assert_int_eq(addr_parse("192.0.2.1", &c.addr), 0);
 	ck_assert_int_eq(siw_open(&c, &l, &rng, &dev, &err), -EADDRNOTAVAIL);
 	ck_assert_str_eq(err, "address");
 	ck_assert_ptr_null(dev);

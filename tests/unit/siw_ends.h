@@ -7,12 +7,16 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "rnic/siw/siw.h"
 #include "rnic_ends.h"
 
 /* Which lower layer protocol the cases run over: a program that includes those of another says so before. */
 #ifndef OVER_SCTP
 #define OVER_SCTP 0
+#endif
+#ifndef SCTP_STACK
+#define SCTP_STACK SIW_STACK_USER
 #endif
 #define BY_LLP(tcp, sctp) (OVER_SCTP ? (sctp) : (tcp))
 
@@ -22,12 +26,11 @@ static inline struct siw_config
 config(void)
 {
 	struct siw_config c;
-	struct sockaddr_in *sin = (struct sockaddr_in *)&c.addr;
 
 	siw_config_init(&c);
 	c.transport = OVER_SCTP ? SIW_SCTP : SIW_TCP;
-	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	c.sctp_stack = SCTP_STACK;
+	ck_assert_int_eq(addr_parse("127.0.0.1", &c.addr), 0);
 	return c;
 }
 

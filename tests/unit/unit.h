@@ -2,6 +2,7 @@
  * are reported as TAP. */
 #pragma once
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,15 @@ unit_register(struct unit_entry *e)
 	struct unit_entry
 #define UNIT_FIXTURE(setup, teardown) UNIT_CASE(tcase_add_checked_fixture(tc, setup, teardown))
 
+/* UNIT_NEEDS(what): const char *what(void) says what is missing on this machine, so that no test of the file runs; NULL: nothing. */
+static const char *(*unit_missing)(void)__attribute__((unused));
+#define UNIT_NEEDS(what)                                           \
+	static void __attribute__((constructor)) unit_needs_(void) \
+	{                                                          \
+		unit_missing = (what);                             \
+	}                                                          \
+	struct unit_entry
+
 /* Runs the tests that have argv[1] in their name, or all. */
 int
 main(int argc, char **argv)
@@ -68,6 +78,10 @@ main(int argc, char **argv)
 	SRunner *sr = srunner_create(suite);
 	TCase *tc = NULL;
 
+	if (unit_missing != NULL && unit_missing() != NULL) {
+		printf("1..0 # SKIP %s\n", unit_missing());
+		return EXIT_SUCCESS;
+	}
 	for (struct unit_entry *e = unit_entries; e != NULL; e = e->next) {
 		if (tc == NULL || e->prepare != NULL) {
 			tc = tcase_create("unit");

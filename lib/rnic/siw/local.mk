@@ -11,6 +11,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/siw_tx.c \
 	lib/rnic/siw/sctp/siw_sctp.c lib/rnic/siw/sctp/siw_sctp.h \
 	lib/rnic/siw/sctp/siw_sctp_cm.c \
+	lib/rnic/siw/sctp/siw_sctp_kernel.c \
 	lib/rnic/siw/sctp/siw_sctp_rx.c \
 	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \
 	lib/rnic/siw/tcp/siw_tcp_active.c \
@@ -39,6 +40,7 @@ check_UNIT += \
 	tests/unit/check_siw_peer \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route \
+	tests/unit/check_siw_sctp_kernel \
 	tests/unit/check_siw_time
 if HAVE_USRSCTP
 check_UNIT += \

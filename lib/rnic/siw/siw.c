@@ -37,7 +37,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 
 	*info = (struct rnic_info){
 		.provider = "siw",
-		.transport = dev->cfg.transport == SIW_SCTP ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP,
+		.transport = dev->transport,
 		.denies = true,
 		.port = dev->events.port,
 		.vlan = dev->iface.vlan,
@@ -289,6 +289,9 @@ check_config(const struct siw_config *c)
 {
 	if (c->addr.ss_family != AF_INET && c->addr.ss_family != AF_INET6)
 		return "address";
+	for (unsigned i = 0; i < c->more_addrs.cnt; i++)
+		if (c->more_addrs.at[i].ss_family != c->addr.ss_family)
+			return "addresses";
 	if (c->port_max < c->port_min || (c->port_min == 0 && c->port_max != 0))
 		return "port range";
 	if (c->ird == 0 || c->ird >= DEPTH_NONE)
@@ -332,6 +335,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 			.ord_min = 1, /* a write is complete when a Read behind it was answered */
 		},
 		.llp = cfg->transport == SIW_SCTP ? &siw_sctp_llp : &siw_tcp_llp,
+		.transport = RNIC_TRANSPORT_IWARP,
 		.loop = *loop,
 		.rng = rng,
 	};

@@ -21,7 +21,21 @@ enum {
 /* What is below DDP. */
 enum siw_transport {
 	SIW_TCP,  /* MPA on TCP (RFC 5044, RFC 6581) */
-	SIW_SCTP, /* SCTP (RFC 5043) in UDP (RFC 6951) */
+	SIW_SCTP, /* SCTP (RFC 5043) */
+};
+
+/* Who runs SCTP. */
+enum siw_sctp_stack_kind {
+	SIW_STACK_AUTO,   /* the kernel where it has SCTP, otherwise libusrsctp */
+	SIW_STACK_KERNEL, /* as protocol 132, or in UDP, see sctp_udp */
+	SIW_STACK_USER,   /* libusrsctp, in UDP (RFC 6951) */
+};
+
+#define SIW_MORE_ADDRS_MAX 3
+
+struct siw_addrs {
+	unsigned cnt;
+	struct sockaddr_storage at[SIW_MORE_ADDRS_MAX];
 };
 
 enum siw_sctp_profile {
@@ -34,11 +48,15 @@ struct siw_config {
 	struct sockaddr_storage addr; /* the address of this device; its port is ignored */
 	uint16_t port_min;            /* MPA port: the first free one of the range; 0 = any */
 	uint16_t port_max;
+	/* SCTP in UDP, on this port of UDP and of SCTP; 0: libusrsctp takes one of the range, the kernel does without UDP. The
+	 * kernel has one UDP port for all, sysctl net.sctp.udp_port, which has to be this one. */
+	uint16_t sctp_udp;
 	bool crc;     /* ask for CRC (on unless both ends say off) */
 	bool markers; /* ask for markers in what we receive */
 	unsigned rtr; /* SIW_RTR_*: kinds offered and accepted */
 	enum siw_transport transport;
 	enum siw_sctp_profile sctp_profile;
+	enum siw_sctp_stack_kind sctp_stack;
 	uint8_t mpa_rev;     /* of our Requests: 2 (RFC 6581); 1 for a peer that knows no more */
 	uint16_t ird;        /* inbound Read depth offered, >= 1 */
 	uint16_t ord;        /* outbound Read depth wanted, >= 1 */
@@ -47,10 +65,18 @@ struct siw_config {
 	uint32_t answer_ms;  /* fence unanswered this long = link failure */
 	uint32_t fence_ms;   /* a fence follows a signaled request after this, at the latest */
 	uint32_t max_qp;
+	struct siw_addrs more_addrs; /* SCTP of the kernel: further addresses of the device, of the same family */
 	/* May this address open MPA connections to us? NULL: every address may. Asked at accept, before anything is kept. */
 	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
 	void *may_connect_ctx;
 };
+
+/* An address may have a device over TCP and one over SCTP of each stack. */
+static inline bool
+siw_same_llp(const struct siw_config *a, const struct siw_config *b)
+{
+	return a->transport == b->transport && a->sctp_stack == b->sctp_stack;
+}
 
 /* Defaults for everything but the address. */
 void siw_config_init(struct siw_config *);

@@ -50,6 +50,7 @@ struct siw_dev {
 	struct iface iface; /* of our address */
 	struct events events;
 	uint16_t port;
+	enum rnic_transport transport;
 	bool unfinished;          /* the LLP has more to do for the device in the next turn */
 	struct list_node pending; /* siw_pend whose request is not complete, oldest first */
 	struct list_node parked;  /* siw_pend whose request is complete, no QP expects them yet */

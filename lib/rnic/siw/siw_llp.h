@@ -25,7 +25,7 @@ struct siw_llp {
 
 	/* -- the device; its part of it is dev->llp_dev, which siw.c frees -- */
 
-	/* Peers may come, to dev->port. 0, or a negative errno with *err a static text that names the setting at fault. */
+	/* Peers may come, to dev->port; dev->transport is known. 0, or a negative errno with *err a static text that names the setting at fault. */
 	int (*listen)(struct siw_dev *, const char **err);
 	/* Nobody comes any more; what has no queue pair ends. */
 	void (*unlisten)(struct siw_dev *);

@@ -19,9 +19,36 @@ siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
 /* -- birth -- */
 
 static int
+open_stack(struct siw_dev *dev, const struct siw_sctp_stack *stack, const char **err)
+{
+	int rc = stack->open(dev, err);
+
+	if (rc == 0)
+		((struct siw_sctp_dev *)dev->llp_dev)->stack = stack;
+	else
+		free(dev->llp_dev);
+	if (rc < 0)
+		dev->llp_dev = NULL;
+	return rc;
+}
+
+static int
 listen_on(struct siw_dev *dev, const char **err)
 {
-	return siw_sctp_stack(dev)->open(dev, err);
+	enum siw_sctp_stack_kind kind = dev->cfg.sctp_stack;
+	int rc = -EPROTONOSUPPORT;
+
+	if (dev->cfg.sctp_udp != 0)
+		dev->cfg.port_min = dev->cfg.port_max = dev->cfg.sctp_udp;
+	if (kind != SIW_STACK_USER)
+		rc = open_stack(dev, &siw_sctp_kernel, err);
+	if (rc == -EPROTONOSUPPORT && kind != SIW_STACK_KERNEL && dev->cfg.more_addrs.cnt == 0) {
+		rc = open_stack(dev, &siw_sctp_user, err);
+		dev->transport = RNIC_TRANSPORT_IWARP_SCTP_UDP;
+	} else {
+		dev->transport = dev->cfg.sctp_udp != 0 ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP_SCTP;
+	}
+	return rc;
 }
 
 static void

@@ -1,7 +1,8 @@
 /*
  * DDP over SCTP as a soft iWARP device's LLP (siw_llp.h; RFC 5043, RFC 6581 7): what its files share. A queue pair has an
  * association of its own, stream 0 of it. siw_sctp.c: the table, birth, sending and end; siw_sctp_cm.c: set-up in both roles;
- * siw_sctp_rx.c: messages that arrive. They do not know which stack runs the association: siw_sctp_user.c is libusrsctp in UDP.
+ * siw_sctp_rx.c: messages that arrive. They do not know which stack runs the association: siw_sctp_kernel.c is Linux's,
+ * siw_sctp_user.c is libusrsctp in UDP.
  */
 #pragma once
 
@@ -38,7 +39,8 @@ struct siw_assoc_msg {
 };
 
 struct siw_sctp_stack {
-	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen. */
+	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; dev->llp_dev begins with a struct
+	 * siw_sctp_dev. -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
 	int (*open)(struct siw_dev *, const char **err);
 	/* Nobody comes any more; associations go on. */
 	void (*close)(struct siw_dev *);
@@ -57,7 +59,27 @@ struct siw_sctp_stack {
 	void (*end)(struct siw_assoc *, bool in_order);
 };
 
-extern const struct siw_sctp_stack siw_sctp_user;
+extern const struct siw_sctp_stack siw_sctp_kernel, siw_sctp_user;
+
+/* dev->llp_dev; first member of the stack's own struct. */
+struct siw_sctp_dev {
+	const struct siw_sctp_stack *stack;
+};
+
+/* Of a stack's take(): the association is lost. */
+static inline enum siw_assoc_in
+siw_assoc_lost(struct siw_assoc_msg *out, const char *why)
+{
+	*out = (struct siw_assoc_msg){ .why = why };
+	return SIW_ASSOC_LOST;
+}
+
+#define SIW_LOST_RESET "the peer reset the association, or does not answer"
+#define SIW_LOST_SILENT "the peer's SCTP port does not answer"
+#define SIW_LOST_ANEW "the peer began anew"
+#define SIW_LOST_NO_DDP "the peer does no DDP on SCTP"
+#define SIW_LOST_OTHER "the peer does another thing than DDP on SCTP"
+#define SIW_LOST_FRAGMENTS "the peer sends messages in fragments"
 
 /* -- a queue pair's part -- */
 
@@ -80,14 +102,19 @@ siw_sctp(const struct siw_qp *qp)
 static inline const struct siw_sctp_stack *
 siw_sctp_stack(const struct siw_dev *dev)
 {
-	(void)dev;
-	return &siw_sctp_user;
+	return ((const struct siw_sctp_dev *)dev->llp_dev)->stack;
+}
+
+static inline enum sctp_ddp_profile
+siw_sctp_profile_of(const struct siw_config *cfg)
+{
+	return cfg->sctp_profile == SIW_DRAFT00 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
 }
 
 static inline enum sctp_ddp_profile
 siw_sctp_profile(const struct siw_dev *dev)
 {
-	return dev->cfg.sctp_profile == SIW_DRAFT00 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
+	return siw_sctp_profile_of(&dev->cfg);
 }
 
 /* -- siw_sctp.c -- */

@@ -39,6 +39,7 @@ struct user_assoc {
 };
 
 struct user_dev {
+	struct siw_sctp_dev sctp;
 	struct siw_dev *dev;
 	struct siw_udp *udp;
 	struct socket *listener;
@@ -340,13 +341,6 @@ came_up(struct user_assoc *u)
 		u->assoc.message_max = min_size(u->assoc.message_max, st.sstat_fragmentation_point & ~3u);
 }
 
-static enum siw_assoc_in
-lost(struct siw_assoc_msg *out, const char *why)
-{
-	out->why = why;
-	return SIW_ASSOC_LOST;
-}
-
 /* NOTHING: passed over. */
 static enum siw_assoc_in
 notified(struct user_assoc *u, size_t len, struct siw_assoc_msg *out)
@@ -359,7 +353,7 @@ notified(struct user_assoc *u, size_t len, struct siw_assoc_msg *out)
 	case SCTP_ADAPTATION_INDICATION:
 		if (n->sn_adaptation_event.sai_adaptation_ind !=
 		    sctp_ddp_values[siw_sctp_profile(u->assoc.dev)].adaptation)
-			return lost(out, "the peer does another thing than DDP on SCTP");
+			return siw_assoc_lost(out, SIW_LOST_OTHER);
 		u->is_up = true;
 		return SIW_ASSOC_UP;
 	case SCTP_SHUTDOWN_EVENT:
@@ -376,11 +370,11 @@ notified(struct user_assoc *u, size_t len, struct siw_assoc_msg *out)
 	case SCTP_SHUTDOWN_COMP:
 		return SIW_ASSOC_CLOSED;
 	case SCTP_CANT_STR_ASSOC:
-		return lost(out, "the peer's SCTP port does not answer");
+		return siw_assoc_lost(out, SIW_LOST_SILENT);
 	case SCTP_RESTART:
-		return lost(out, "the peer began anew");
+		return siw_assoc_lost(out, SIW_LOST_ANEW);
 	default:
-		return lost(out, "the peer reset the association, or does not answer");
+		return siw_assoc_lost(out, SIW_LOST_RESET);
 	}
 }
 
@@ -393,7 +387,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	/* Behind an ABORT nothing is taken, not even what came before it: the peer may have moved on to another link meanwhile, and
 	 * written newer bytes there. */
 	if (usrsctp_get_events(u->so) & SCTP_EVENT_ERROR)
-		return lost(out, "the peer reset the association, or does not answer");
+		return siw_assoc_lost(out, SIW_LOST_RESET);
 	for (;;) {
 		struct sockaddr_conn from;
 		struct sctp_rcvinfo info = { 0 };
@@ -408,7 +402,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 		if (n < 0 && (errno == EWOULDBLOCK || errno == EAGAIN))
 			return SIW_ASSOC_NOTHING;
 		if (n < 0)
-			return lost(out, "the peer reset the association, or does not answer");
+			return siw_assoc_lost(out, SIW_LOST_RESET);
 		if (n == 0)
 			return SIW_ASSOC_CLOSED;
 		if (flags & MSG_NOTIFICATION) {
@@ -418,9 +412,9 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 			continue;
 		}
 		if (!u->is_up)
-			return lost(out, "the peer does no DDP on SCTP");
+			return siw_assoc_lost(out, SIW_LOST_NO_DDP);
 		if (!(flags & MSG_EOR))
-			return lost(out, "the peer sends messages in fragments");
+			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
 		out->ppid = ntohl(info.rcv_ppid);
 		out->stream = info.rcv_sid;
 		out->bytes = (struct span){ .ptr = d->message, .len = (size_t)n };

@@ -1,0 +1,609 @@
+/*
+ * Soft iWARP, DDP over SCTP: associations by Linux's SCTP, one socket each; see siw_sctp.h. As protocol 132, with as many paths as
+ * the peer has addresses, or in UDP (RFC 6951), if the configuration names its port. Needs no privilege, but the kernel's module.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/sctp.h> /* wants the types of the others */
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "rnic/siw/sctp/siw_sctp.h"
+
+#define LINGER_MS 2000       /* of an association that ends in order */
+#define BUFFER (1024 * 1024) /* of a socket, each way; the kernel counts its own overhead, and has a limit of its own */
+#define LAST_WORDS (1024 * 1024) /* kept beyond that */
+#define MESSAGE_MAX (9216 - 100) /* that we send */
+#define MESSAGE_ROOM 65536
+#define MESSAGE_STEP 64 /* shorter by so much, when the kernel does not know yet how short */
+#define CONNECT_TRIES 4
+#define RTO_MIN_MS 200
+#define RTO_MAX_MS 1000
+#define SACK_MS 50
+#define HEARTBEAT_MS 500 /* a path is used once a heartbeat was answered */
+#define BACKLOG 64
+
+/* A message that the socket had no room for, behind which nothing else comes but others of them. */
+struct rest {
+	struct list_node node;
+	uint32_t ppid;
+	size_t len;
+	uint8_t bytes[];
+};
+
+struct kernel_assoc {
+	struct siw_assoc assoc;
+	struct list_node node; /* of its device's */
+	int fd;
+	bool comm_up, is_up; /* in the kernel; the peer does DDP */
+	bool last;           /* its last words are said: what finds no room is kept in rests */
+	bool ends;           /* its owner has let go */
+	bool is_shut;
+	struct list_node rests;
+	size_t rest_bytes;
+	int64_t looked_ns; /* the turn in which errors were asked for last */
+	struct timer linger;
+};
+
+struct kernel_dev {
+	struct siw_sctp_dev sctp;
+	struct siw_acceptor acceptor;
+	struct list_node assocs;
+	uint8_t message[MESSAGE_ROOM]; /* the last one taken */
+};
+
+static struct kernel_assoc *
+kernel_assoc(struct siw_assoc *a)
+{
+	return CONTAINER_OF(a, struct kernel_assoc, assoc);
+}
+
+static struct kernel_dev *
+kernel_dev(const struct siw_dev *dev)
+{
+	return dev->llp_dev;
+}
+
+/* -- sockets -- */
+
+static bool
+set(int fd, int option, const void *value, size_t len)
+{
+	return setsockopt(fd, IPPROTO_SCTP, option, value, (socklen_t)len) == 0;
+}
+
+/* Sockets that are accepted inherit all of this. */
+static bool
+configure(int fd, const struct siw_config *cfg)
+{
+	static const uint16_t events[] = { SCTP_ASSOC_CHANGE, SCTP_ADAPTATION_INDICATION, SCTP_SHUTDOWN_EVENT };
+	const int on = 1, buffer = BUFFER;
+	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile_of(cfg)].adaptation };
+	const struct sctp_initmsg init = { .sinit_num_ostreams = 1,
+		.sinit_max_instreams = 1,
+		.sinit_max_attempts = CONNECT_TRIES,
+		.sinit_max_init_timeo = RTO_MAX_MS };
+	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
+	const struct sctp_sack_info sack = { .sack_delay = SACK_MS, .sack_freq = 2 };
+	const struct sctp_paddrparams path = { .spp_flags = SPP_HB_DISABLE };
+	bool ok = set(fd, SCTP_NODELAY, &on, sizeof(on)) && set(fd, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) &&
+	    set(fd, SCTP_RECVRCVINFO, &on, sizeof(on)) && set(fd, SCTP_ADAPTATION_LAYER, &ind, sizeof(ind)) &&
+	    set(fd, SCTP_INITMSG, &init, sizeof(init)) && set(fd, SCTP_RTOINFO, &rto, sizeof(rto)) &&
+	    set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) && set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		const struct sctp_event e = { .se_type = events[i], .se_on = 1 };
+
+		ok = ok && set(fd, SCTP_EVENT, &e, sizeof(e));
+	}
+	/* As much as the host allows. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	return ok;
+}
+
+static bool
+bind_all(int fd, const struct siw_config *cfg, uint16_t port)
+{
+	struct sockaddr_storage at = cfg->addr;
+
+	addr_set_port(&at, port);
+	if (bind(fd, (const struct sockaddr *)&at, addr_len(&at)) < 0)
+		return false;
+	for (unsigned i = 0; i < cfg->more_addrs.cnt; i++) {
+		at = cfg->more_addrs.at[i];
+		addr_set_port(&at, 0); /* that of the first */
+		if (!set(fd, SCTP_SOCKOPT_BINDX_ADD, &at, addr_len(&at)))
+			return false;
+	}
+	return true;
+}
+
+/* Bound to all addresses of the device. A descriptor, or a negative errno. */
+static int
+socket_on(const struct siw_config *cfg, uint16_t port)
+{
+	const int on = 1;
+	int fd = socket(cfg->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_SCTP), err;
+
+	if (fd < 0)
+		return errno == ESOCKTNOSUPPORT ? -EPROTONOSUPPORT : -errno;
+	if (port != 0) /* what is left of an earlier one is no harm; two that listen exclude each other all the same */
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (configure(fd, cfg) && bind_all(fd, cfg, port))
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+static int
+listen_on(const struct siw_config *cfg, uint16_t port)
+{
+	int fd = socket_on(cfg, port), err;
+
+	if (fd < 0 || listen(fd, BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/* -- associations -- */
+
+static void ready(void *arg, int fd, unsigned events);
+
+static void
+assoc_free(struct kernel_assoc *k)
+{
+	const struct linger now = { .l_onoff = 1 };
+	struct siw_dev *dev = k->assoc.dev;
+	struct list_node *n;
+
+	while ((n = list_pop(&k->rests)) != NULL)
+		free(CONTAINER_OF(n, struct rest, node));
+	dev->loop.unwatch(dev->loop.ctx, k->fd);
+	(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(k->fd);
+	timer_cancel(&dev->timers, &k->linger);
+	timerq_unreserve(&dev->timers, 1);
+	list_remove(&k->node);
+	free(k);
+}
+
+static void
+linger_over(struct timer *t)
+{
+	assoc_free(CONTAINER_OF(t, struct kernel_assoc, linger));
+}
+
+/* Takes over the descriptor. NULL: it is closed. */
+static struct kernel_assoc *
+assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
+{
+	struct kernel_assoc *k = calloc(1, sizeof(*k));
+
+	if (k == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		free(k);
+		close(fd);
+		return NULL;
+	}
+	k->assoc.dev = dev;
+	addr_to_v6(peer, k->assoc.from.b);
+	k->assoc.message_max = min_u32(MESSAGE_MAX, dev->iface.mtu);
+	k->fd = fd;
+	k->looked_ns = -1;
+	list_init(&k->rests);
+	timer_init(&k->linger, linger_over);
+	list_init(&k->node);
+	list_push(&kernel_dev(dev)->assocs, &k->node);
+	if (dev->loop.watch(dev->loop.ctx, fd, ready, k) < 0) {
+		assoc_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+static int
+connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_assoc **out)
+{
+	const struct sctp_udpencaps udp = { .sue_port = htons(remote->mpa_port) };
+	struct sockaddr_storage peer;
+	struct kernel_assoc *k;
+	int rc = iface_remote(&dev->cfg.addr, &remote->gid, remote->mpa_port, &peer), fd;
+
+	if (rc < 0)
+		return rc;
+	fd = socket_on(&dev->cfg, 0);
+	if (fd < 0)
+		return fd;
+	if ((dev->cfg.sctp_udp != 0 && !set(fd, SCTP_REMOTE_UDP_ENCAPS_PORT, &udp, sizeof(udp))) ||
+	    (connect(fd, (const struct sockaddr *)&peer, addr_len(&peer)) < 0 && errno != EINPROGRESS)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	k = assoc_new(dev, fd, &peer);
+	if (k == NULL)
+		return -ENOMEM;
+	*out = &k->assoc;
+	return 0;
+}
+
+/* The longest message that goes in one packet may have become shorter. */
+static void
+follow_path(struct kernel_assoc *k)
+{
+	struct sctp_status st = { 0 };
+	socklen_t len = sizeof(st);
+
+	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_STATUS, &st, &len) == 0 && st.sstat_fragmentation_point > 0)
+		k->assoc.message_max = min_size(k->assoc.message_max, st.sstat_fragmentation_point & ~3u);
+}
+
+static bool
+has_several_paths(int fd)
+{
+	union {
+		struct sctp_getaddrs head;
+		uint8_t bytes[sizeof(struct sctp_getaddrs) + 16 * sizeof(struct sockaddr_in6)];
+	} u = { 0 };
+	socklen_t len = sizeof(u);
+
+	/* With ENOMEM there are more than fit. */
+	return getsockopt(fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &len) < 0 ? errno == ENOMEM : u.head.addr_num > 1;
+}
+
+static void
+came_up(struct kernel_assoc *k)
+{
+	const struct sctp_paddrparams beat = { .spp_flags = SPP_HB_ENABLE, .spp_hbinterval = HEARTBEAT_MS };
+
+	k->comm_up = true;
+	follow_path(k);
+	/* One path is looked after by soft iWARP itself, and an idle link sends nothing. */
+	if (has_several_paths(k->fd))
+		(void)set(k->fd, SCTP_PEER_ADDR_PARAMS, &beat, sizeof(beat));
+}
+
+/* -- sending -- */
+
+/* 0 or a negative errno. */
+static int
+send_now(struct kernel_assoc *k, uint32_t ppid, const struct iovec *iov, unsigned cnt)
+{
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct sctp_sndinfo))];
+	} control = { 0 };
+	const struct sctp_sndinfo info = { .snd_flags = SCTP_UNORDERED, .snd_ppid = htonl(ppid) };
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov,
+		.msg_iovlen = cnt,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = IPPROTO_SCTP;
+	c->cmsg_type = SCTP_SNDINFO;
+	c->cmsg_len = CMSG_LEN(sizeof(info));
+	memcpy(CMSG_DATA(c), &info, sizeof(info));
+	return sendmsg(k->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* For later, if there is no room now: 0, or -EAGAIN when there is none here either. */
+static int
+keep(struct kernel_assoc *k, uint32_t ppid, const struct iovec *iov, unsigned cnt)
+{
+	struct rest *r;
+	size_t len = 0;
+
+	for (unsigned i = 0; i < cnt; i++)
+		len += iov[i].iov_len;
+	if (k->rest_bytes + len > LAST_WORDS || (r = malloc(sizeof(*r) + len)) == NULL)
+		return -EAGAIN;
+	r->ppid = ppid;
+	r->len = 0;
+	for (unsigned i = 0; i < cnt; i++) {
+		memcpy(r->bytes + r->len, iov[i].iov_base, iov[i].iov_len);
+		r->len += iov[i].iov_len;
+	}
+	k->rest_bytes += len;
+	list_push(&k->rests, &r->node);
+	return 0;
+}
+
+static int
+send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsigned cnt)
+{
+	struct kernel_assoc *k = kernel_assoc(a);
+	size_t max = a->message_max;
+	int rc = list_empty(&k->rests) ? send_now(k, ppid, iov, cnt) : -EAGAIN;
+
+	if (rc == -EAGAIN && k->last)
+		return keep(k, ppid, iov, cnt);
+	if (rc != -EMSGSIZE)
+		return rc;
+	follow_path(k);
+	if (a->message_max == max && max > SEGQ_MESSAGE_MIN)
+		a->message_max = max_size(max - min_size(max, MESSAGE_STEP), SEGQ_MESSAGE_MIN);
+	return a->message_max < SEGQ_MESSAGE_MIN || a->message_max == max ? -EPIPE : -EMSGSIZE;
+}
+
+static void
+last_words(struct siw_assoc *a)
+{
+	kernel_assoc(a)->last = true;
+}
+
+/* The rests as far as there is room, and SHUTDOWN behind them. False: the association is lost. */
+static bool
+send_rests(struct kernel_assoc *k)
+{
+	struct list_node *n;
+	int rc = 0;
+
+	while (rc == 0 && (n = list_first(&k->rests)) != NULL) {
+		struct rest *r = CONTAINER_OF(n, struct rest, node);
+		const struct iovec iov = { .iov_base = r->bytes, .iov_len = r->len };
+
+		rc = send_now(k, r->ppid, &iov, 1);
+		if (rc == 0) {
+			list_remove(n);
+			free(r);
+		}
+	}
+	if (rc == 0 && !k->is_shut) {
+		k->is_shut = true;
+		rc = shutdown(k->fd, SHUT_WR) < 0 ? -errno : 0;
+	}
+	return rc == 0 || rc == -EAGAIN;
+}
+
+/* -- what arrives -- */
+
+/* NOTHING: passed over. */
+static enum siw_assoc_in
+notified(struct kernel_assoc *k, size_t len, struct siw_assoc_msg *out)
+{
+	const union sctp_notification *n = (const void *)kernel_dev(k->assoc.dev)->message;
+
+	if (len < sizeof(n->sn_header))
+		return SIW_ASSOC_NOTHING;
+	switch (n->sn_header.sn_type) {
+	case SCTP_ADAPTATION_INDICATION:
+		if (n->sn_adaptation_event.sai_adaptation_ind !=
+		    sctp_ddp_values[siw_sctp_profile(k->assoc.dev)].adaptation)
+			return siw_assoc_lost(out, SIW_LOST_OTHER);
+		k->is_up = true;
+		return SIW_ASSOC_UP;
+	case SCTP_SHUTDOWN_EVENT:
+		return SIW_ASSOC_CLOSED;
+	case SCTP_ASSOC_CHANGE:
+		break;
+	default:
+		return SIW_ASSOC_NOTHING;
+	}
+	switch (n->sn_assoc_change.sac_state) {
+	case SCTP_COMM_UP:
+		came_up(k);
+		return SIW_ASSOC_NOTHING;
+	case SCTP_SHUTDOWN_COMP:
+		return SIW_ASSOC_CLOSED;
+	case SCTP_CANT_STR_ASSOC:
+		return siw_assoc_lost(out, SIW_LOST_SILENT);
+	case SCTP_RESTART:
+		return siw_assoc_lost(out, SIW_LOST_ANEW);
+	default:
+		return siw_assoc_lost(out, SIW_LOST_RESET);
+	}
+}
+
+static bool
+message_of(struct msghdr *msg, size_t len, struct siw_assoc_msg *out, const uint8_t *bytes)
+{
+	struct sctp_rcvinfo info;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != IPPROTO_SCTP || c->cmsg_type != SCTP_RCVINFO)
+			continue;
+		memcpy(&info, CMSG_DATA(c), sizeof(info));
+		*out = (struct siw_assoc_msg){
+			.ppid = ntohl(info.rcv_ppid),
+			.stream = info.rcv_sid,
+			.bytes = { .ptr = bytes, .len = len },
+		};
+		return true;
+	}
+	return false;
+}
+
+/* Behind an ABORT nothing is taken, not even what came before it and is still in the socket: the peer may have moved on to another link
+ * meanwhile, and written newer bytes there. Asked once a turn, as an ABORT that comes later in it is older than nothing that this turn
+ * has seen of other links. */
+static bool
+is_reset(struct kernel_assoc *k)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (k->looked_ns == k->assoc.dev->dev.now_ns)
+		return false;
+	k->looked_ns = k->assoc.dev->dev.now_ns;
+	return getsockopt(k->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0;
+}
+
+static enum siw_assoc_in
+take(struct siw_assoc *a, struct siw_assoc_msg *out)
+{
+	struct kernel_assoc *k = kernel_assoc(a);
+	uint8_t *bytes = kernel_dev(a->dev)->message;
+
+	if (is_reset(k))
+		return siw_assoc_lost(out, k->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
+	for (;;) {
+		union {
+			struct cmsghdr align;
+			uint8_t bytes[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+		} control;
+		struct iovec iov = { .iov_base = bytes, .iov_len = MESSAGE_ROOM };
+		struct msghdr msg = {
+			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+		};
+		ssize_t n = recvmsg(k->fd, &msg, MSG_DONTWAIT);
+		enum siw_assoc_in in;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || (errno == ENOTCONN && !k->comm_up)))
+			/* The indication comes with the news that the association is up, or not at all. */
+			return k->comm_up && !k->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
+		if (n < 0)
+			return siw_assoc_lost(out, k->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
+		if (n == 0)
+			return SIW_ASSOC_CLOSED;
+		if (msg.msg_flags & MSG_NOTIFICATION) {
+			in = notified(k, (size_t)n, out);
+			if (in != SIW_ASSOC_NOTHING)
+				return in;
+			continue;
+		}
+		if (!k->is_up)
+			return siw_assoc_lost(out, SIW_LOST_NO_DDP);
+		if (!(msg.msg_flags & MSG_EOR))
+			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
+		if (!message_of(&msg, (size_t)n, out, bytes))
+			return siw_assoc_lost(out, SIW_LOST_RESET);
+		return SIW_ASSOC_MESSAGE;
+	}
+}
+
+/* -- the end -- */
+
+/* An association without owner: is it over? */
+static bool
+is_over(struct kernel_assoc *k)
+{
+	struct siw_assoc_msg msg;
+	enum siw_assoc_in in = SIW_ASSOC_MESSAGE;
+
+	while (in == SIW_ASSOC_MESSAGE || in == SIW_ASSOC_UP)
+		in = take(&k->assoc, &msg);
+	return in == SIW_ASSOC_LOST || in == SIW_ASSOC_CLOSED;
+}
+
+static void
+ready(void *arg, int fd, unsigned events)
+{
+	struct kernel_assoc *k = arg;
+
+	(void)fd;
+	(void)events;
+	if (!k->ends)
+		k->assoc.ready(k->assoc.owner);
+	else if (!send_rests(k) || is_over(k))
+		assoc_free(k);
+}
+
+static void
+end(struct siw_assoc *a, bool in_order)
+{
+	struct kernel_assoc *k = kernel_assoc(a);
+
+	k->ends = true;
+	if (!in_order || !send_rests(k) || is_over(k))
+		assoc_free(k);
+	else
+		siw_arm(a->dev, &k->linger, LINGER_MS);
+}
+
+/* -- the device -- */
+
+static void
+accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	struct kernel_assoc *k;
+	struct rnic_gid gid;
+
+	addr_to_v6(from, gid.b);
+	if (!siw_may_come(dev, &gid)) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(fd);
+		return;
+	}
+	k = assoc_new(dev, fd, from);
+	if (k == NULL)
+		dev->stats.no_memory++;
+	else
+		siw_sctp_came(&k->assoc);
+}
+
+/* The kernel's own UDP socket has the port: nobody else can. */
+static bool
+kernel_has_udp(const struct siw_config *cfg)
+{
+	struct sockaddr_storage at = cfg->addr;
+	int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool taken;
+
+	addr_set_port(&at, cfg->sctp_udp);
+	taken = fd >= 0 && bind(fd, (const struct sockaddr *)&at, addr_len(&at)) < 0 && errno == EADDRINUSE;
+	if (fd >= 0)
+		close(fd);
+	return taken;
+}
+
+static int
+open_dev(struct siw_dev *dev, const char **err)
+{
+	struct kernel_dev *d = dev->llp_dev = calloc(1, sizeof(*d));
+	int rc;
+
+	*err = "memory";
+	if (d == NULL)
+		return -ENOMEM;
+	list_init(&d->assocs);
+	rc = siw_acceptor_open(&d->acceptor, dev, listen_on, accepted, err);
+	if (rc == -EPROTONOSUPPORT)
+		*err = "SCTP: the kernel has none (module sctp)";
+	if (rc == 0 && dev->cfg.sctp_udp != 0 && !kernel_has_udp(&dev->cfg)) {
+		*err = "SCTP in UDP: sysctl net.sctp.udp_port is not sctp_udp";
+		siw_acceptor_close(&d->acceptor);
+		rc = -EPROTONOSUPPORT;
+	}
+	return rc;
+}
+
+static void
+close_dev(struct siw_dev *dev)
+{
+	struct kernel_dev *d = kernel_dev(dev);
+
+	siw_acceptor_close(&d->acceptor);
+	/* Those that end have had their time; others there are none any more. */
+	LIST_EACH(struct kernel_assoc, k, &d->assocs, node)
+		assoc_free(k);
+	dev->unfinished = false;
+}
+
+static void
+go_on(struct siw_dev *dev)
+{
+	siw_acceptor_run(&kernel_dev(dev)->acceptor);
+}
+
+const struct siw_sctp_stack siw_sctp_kernel = {
+	.open = open_dev,
+	.close = close_dev,
+	.go_on = go_on,
+	.connect = connect_to,
+	.send = send_message,
+	.take = take,
+	.last_words = last_words,
+	.end = end,
+};
