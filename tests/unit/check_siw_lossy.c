@@ -27,6 +27,8 @@ static struct {
 	socklen_t to_len;
 } kept; /* goes behind the next one */
 
+static size_t longest; /* datagram since this was set to 0 */
+
 ssize_t __real_sendto(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
 ssize_t __wrap_sendto(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
 
@@ -36,6 +38,7 @@ __wrap_sendto(int fd, const void *buf, size_t len, int flags, const struct socka
 	unsigned d = rng_below(&dice, 100);
 	uint8_t other[65536];
 
+	longest = len > longest ? len : longest;
 	if (d < bad.lost)
 		return (ssize_t)len;
 	d -= bad.lost;
@@ -54,7 +57,8 @@ __wrap_sendto(int fd, const void *buf, size_t len, int flags, const struct socka
 		return (ssize_t)len;
 	}
 	d -= bad.swapped;
-	(void)__real_sendto(fd, buf, len, flags, to, to_len);
+	if (__real_sendto(fd, buf, len, flags, to, to_len) < 0)
+		return -1;
 	if (d < bad.doubled)
 		(void)__real_sendto(fd, buf, len, flags, to, to_len);
 	if (kept.len > 0) {
@@ -140,6 +144,53 @@ START_TEST(a_path_that_is_too_narrow_is_refused)
 	ck_assert_int_eq(siw_open(&c, &l, &rng, &dev, &err), -EMSGSIZE);
 	ck_assert_str_eq(err, "SCTP: the MTU of the interface is too small");
 	poll_loop_fini(&loop);
+}
+
+static void
+write_some(unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		size_t len = 1 + rng_below(&rng, AREA), at = i % 8 * AREA;
+		unsigned before = b.wc_cnt;
+
+		post_recv(&b, i, BUF - 100, 100);
+		fill(a.buf + at, len, i + rounds);
+		post(&a, RNIC_WR_WRITE, 2 * i, 0, at, (uint32_t)len, &b, at);
+		post(&a, RNIC_WR_SEND, 2 * i + 1, 0, at, 44, &b, 0);
+		UNTIL(b.wc_cnt == before + 1);
+		ck_assert_mem_eq(b.buf + at, a.buf + at, len);
+		ck_assert_uint_eq(a.errors + b.errors, 0);
+	}
+}
+
+/* What is under way then goes in fragments, what comes after it in shorter messages: no packet is fragmented any more. */
+START_TEST(a_path_that_gets_narrower_is_followed)
+{
+	struct siw_config c = config();
+	int64_t begun;
+
+	if (!own_netns("link set lo up mtu 1500\n"))
+		return;
+	open_pair(&c, &c);
+	longest = 0;
+	write_some(20);
+	ck_assert_uint_gt(longest, 1400);
+	ck_assert_uint_le(longest, 1500 - 28);
+	ck_assert(ip_batch("link set lo mtu 1000\n"));
+	begun = poll_loop_now();
+	write_some(40); /* each would take a time-out otherwise */
+	ck_assert_int_lt(poll_loop_now() - begun, 4 * (int64_t)1000000000);
+	longest = 0;
+	write_some(20);
+	ck_assert_uint_gt(longest, 900);
+	ck_assert_uint_le(longest, 1000 - 28);
+	/* And once more, to less than a message of session control may have. */
+	ck_assert(ip_batch("link set lo mtu 400\n"));
+	write_some(20);
+	longest = 0;
+	write_some(20);
+	ck_assert_uint_gt(longest, 500);
+	ck_assert_uint_le(longest, 560);
 }
 
 /* As many Reads as can be asked for: what they may have ahead of its turn fits the window of DDP-SSNs all the same. */

@@ -25,6 +25,7 @@
 #define DATA_HEADER_LEN 16
 #define PATH_MTU_MIN \
 	(DATA_HEADER_LEN + SEGQ_MESSAGE_MIN) /* as the library counts: with all of a message in one packet */
+#define SHORTER(len) ((len) / 4 * 3)         /* where the kernel does not say how long a packet may be */
 #define SOCKET_BUFFER (1024 * 1024)
 #define BUCKETS 256
 /* Packets that belong to no association: each may cost an answer, and the library remembers set-ups for a minute. */
@@ -37,6 +38,8 @@ struct siw_udp_peer {
 	uint64_t opaque;
 	struct sockaddr_storage at;
 	unsigned refs;
+	size_t too_long; /* shortest packet that the path did not take in one piece, since it was looked at; 0: none */
+	uint32_t path_mtu; /* as siw_udp_peer_path_mtu() */
 };
 
 struct siw_udp {
@@ -44,8 +47,10 @@ struct siw_udp {
 	siw_udp_packet packet;
 	void *ctx;
 	int fd;
-	uint64_t key; /* of opaque values */
+	uint64_t key;     /* of opaque values */
+	uint32_t headers; /* of a packet, SCTP's included */
 	uint32_t path_mtu;
+	bool narrower;            /* for one of the peers at least */
 	int64_t strangers_due_ns; /* so many may come, see STRANGERS_AT_ONCE */
 	uint8_t *in;              /* PACKET_ROOM */
 };
@@ -97,7 +102,9 @@ peer_ref(struct siw_udp *u, uint64_t opaque, const struct sockaddr_storage *at)
 		p = calloc(1, sizeof(*p));
 		if (p == NULL)
 			return NULL;
-		*p = (struct siw_udp_peer){ .next = *bucket, .udp = u, .opaque = opaque, .at = *at };
+		*p = (struct siw_udp_peer){
+			.next = *bucket, .udp = u, .opaque = opaque, .at = *at, .path_mtu = u->path_mtu
+		};
 		*bucket = p;
 		usrsctp_register_address((void *)(uintptr_t)opaque);
 	}
@@ -152,12 +159,71 @@ siw_udp_peer_gid(const struct siw_udp_peer *p)
 	return gid;
 }
 
+/* -- the path's MTU -- */
+
+/* Packets that are longer than the path takes: may they go in fragments? */
+static void
+set_fragments(const struct siw_udp *u, int fd, bool may)
+{
+	int v4 = may ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO, v6 = may ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO;
+
+	if (u->dev->cfg.addr.ss_family == AF_INET)
+		(void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4));
+	else
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
+}
+
+/* As the kernel knows it, of IP; 0: it does not. */
+static uint32_t
+ask_mtu(const struct siw_udp *u, const struct siw_udp_peer *p)
+{
+	bool is_v4 = u->dev->cfg.addr.ss_family == AF_INET;
+	struct sockaddr_storage own = u->dev->cfg.addr;
+	socklen_t len = sizeof(int);
+	int fd = socket(own.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0;
+
+	if (fd < 0)
+		return 0;
+	addr_set_port(&own, 0);
+	if (bind(fd, (const struct sockaddr *)&own, addr_len(&own)) < 0 ||
+	    connect(fd, (const struct sockaddr *)&p->at, addr_len(&p->at)) < 0 ||
+	    getsockopt(fd, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
+		mtu = 0;
+	close(fd);
+	return (uint32_t)max_i64(mtu, 0);
+}
+
+bool
+siw_udp_narrower(struct siw_udp *u)
+{
+	bool narrower = u->narrower;
+
+	u->narrower = false;
+	return narrower;
+}
+
+uint32_t
+siw_udp_peer_path_mtu(struct siw_udp_peer *p)
+{
+	const struct siw_udp *u = p->udp;
+	uint32_t below, mtu;
+
+	if (p->too_long == 0)
+		return p->path_mtu;
+	below = (uint32_t)p->too_long - SCTP_HEADER_LEN;
+	mtu = ask_mtu(u, p);
+	mtu = mtu > u->headers ? mtu - u->headers : 0;
+	p->too_long = 0;
+	p->path_mtu = max_u32(mtu > 0 && mtu < below ? mtu : SHORTER(below), PATH_MTU_MIN);
+	return p->path_mtu;
+}
+
 /* -- packets -- */
 
 int
 siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df)
 {
-	const struct siw_udp_peer *p = peer_find((uintptr_t)opaque);
+	struct siw_udp_peer *p = peer_find((uintptr_t)opaque);
 	const struct sockaddr_storage *to = p != NULL ? &p->at : &world.from;
 	struct siw_udp *u = p != NULL ? p->udp : world.udp;
 
@@ -167,8 +233,17 @@ siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_
 	if (u == NULL || len < SCTP_HEADER_LEN || (p == NULL && world.opaque != (uintptr_t)opaque))
 		return 0;
 	mpa_crc_put((uint8_t *)packet + CRC_AT, mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, packet, len)));
-	/* What does not go is lost, as on the way: the library finds out. */
-	(void)sendto(u->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, addr_len(to));
+	/* What does not go is lost, as on the way: the library finds out. A packet that has become too long has a number already, so it
+	 * cannot be cut any more. */
+	if (sendto(u->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, addr_len(to)) < 0 &&
+	    errno == EMSGSIZE && p != NULL) {
+		p->too_long = p->too_long == 0 ? len : min_size(p->too_long, len);
+		u->narrower = true;
+		set_fragments(u, u->fd, true);
+		(void)sendto(
+		    u->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, addr_len(to));
+		set_fragments(u, u->fd, false);
+	}
 	return 0;
 }
 
@@ -296,6 +371,7 @@ siw_udp_open(
 	u->packet = packet;
 	u->ctx = ctx;
 	u->key = rng_u64(dev->rng);
+	u->headers = headers;
 	u->path_mtu = mtu - headers;
 	u->fd = siw_open_port(dev, socket_on, readable, ctx, err);
 	if (u->fd < 0) {
@@ -304,6 +380,7 @@ siw_udp_open(
 		siw_udp_close(u);
 		return rc;
 	}
+	set_fragments(u, u->fd, false);
 	*out = u;
 	return 0;
 }

@@ -22,6 +22,9 @@ void *siw_udp_ctx(const struct siw_udp *);
 /* Largest SCTP packet without its header, as the library counts a path's MTU. */
 uint32_t siw_udp_path_mtu(const struct siw_udp *);
 
+/* Since it was asked last, has a packet to a peer found its path narrower? Asked behind calls of the library. */
+bool siw_udp_narrower(struct siw_udp *);
+
 /* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by is sent. */
 void siw_udp_read(struct siw_udp *);
 /* The library's output callback: the packet goes at once. */
@@ -33,4 +36,6 @@ int siw_udp_peer_get(struct siw_udp *, const struct rnic_gid *, uint16_t port, s
 struct siw_udp_peer *siw_udp_peer_of(struct siw_udp *, void *opaque);
 void siw_udp_peer_put(struct siw_udp_peer *);
 void *siw_udp_peer_opaque(const struct siw_udp_peer *);
+/* As siw_udp_path_mtu(), but less when the way to this peer is narrower. */
+uint32_t siw_udp_peer_path_mtu(struct siw_udp_peer *);
 struct rnic_gid siw_udp_peer_gid(const struct siw_udp_peer *);

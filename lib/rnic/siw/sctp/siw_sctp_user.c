@@ -32,6 +32,7 @@ struct user_assoc {
 	struct list_node marked;
 	struct socket *so;
 	struct siw_udp_peer *peer;
+	uint32_t path_mtu;   /* as the stack was told */
 	bool comm_up, is_up; /* in the stack; the peer does DDP */
 	bool ends;           /* its owner has let go */
 	bool dead;           /* to be closed by ABORT */
@@ -214,7 +215,7 @@ assoc_new(struct siw_dev *dev, struct socket *so, struct siw_udp_peer *peer)
 	}
 	u->assoc.dev = dev;
 	u->assoc.from = siw_udp_peer_gid(peer);
-	u->assoc.message_max = siw_udp_path_mtu(d->udp);
+	u->assoc.message_max = u->path_mtu = siw_udp_path_mtu(d->udp);
 	u->so = so;
 	u->peer = peer;
 	timer_init(&u->linger, linger_over);
@@ -301,6 +302,40 @@ accept_all(struct user_dev *d)
 	}
 }
 
+/* -- the path's MTU -- */
+
+/* The stack takes longer messages and sends them in fragments. */
+static void
+follow_path(struct user_assoc *u)
+{
+	struct sctp_status st = { 0 };
+	socklen_t len = sizeof(st);
+
+	if (usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) == 0 && st.sstat_fragmentation_point > 0)
+		u->assoc.message_max = min_size(u->assoc.message_max, st.sstat_fragmentation_point & ~3u);
+}
+
+/* Behind calls of the stack that may have sent something. */
+static void
+follow_paths(struct user_dev *d)
+{
+	if (!siw_udp_narrower(d->udp))
+		return;
+	LIST_EACH(struct user_assoc, u, &d->assocs, node) {
+		const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
+			.spp_flags = SPP_PMTUD_DISABLE,
+			.spp_pathmtu = siw_udp_peer_path_mtu(u->peer) };
+
+		if (path.spp_pathmtu >= u->path_mtu)
+			continue;
+		u->path_mtu = path.spp_pathmtu;
+		(void)set(u->so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
+		follow_path(u);
+	}
+}
+
+/* -- messages -- */
+
 static int
 send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsigned cnt)
 {
@@ -319,10 +354,11 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 		return -EMSGSIZE;
 	tell_time(a->dev);
 	keep_ticking(d);
-	if (usrsctp_sendv(
-	        u->so, d->sent, len, NULL, 0, (void *)(uintptr_t)&info, sizeof(info), SCTP_SENDV_SNDINFO, 0) >= 0)
-		return 0;
-	return errno == EWOULDBLOCK ? -EAGAIN : errno == EMSGSIZE ? -EPIPE : -errno;
+	if (usrsctp_sendv(u->so, d->sent, len, NULL, 0, (void *)(uintptr_t)&info, sizeof(info), SCTP_SENDV_SNDINFO, 0) <
+	    0)
+		return errno == EWOULDBLOCK ? -EAGAIN : errno == EMSGSIZE ? -EPIPE : -errno;
+	follow_paths(d);
+	return 0;
 }
 
 /* The association is up in the stack. */
@@ -330,15 +366,11 @@ static void
 came_up(struct user_assoc *u)
 {
 	const struct sctp_paddrparams quiet = { .spp_address.ss_family = AF_CONN, .spp_flags = SPP_HB_DISABLE };
-	struct sctp_status st = { 0 };
-	socklen_t len = sizeof(st);
 
 	u->comm_up = true;
 	/* An idle association has no timer that way: soft iWARP finds out by itself whether a peer is there. */
 	(void)set(u->so, SCTP_PEER_ADDR_PARAMS, &quiet, sizeof(quiet));
-	/* The stack takes longer ones and sends them in fragments. */
-	if (usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) == 0 && st.sstat_fragmentation_point > 0)
-		u->assoc.message_max = min_size(u->assoc.message_max, st.sstat_fragmentation_point & ~3u);
+	follow_path(u);
 }
 
 /* NOTHING: passed over. */
@@ -400,7 +432,8 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 
 		*out = (struct siw_assoc_msg){ 0 };
 		if (n < 0 && (errno == EWOULDBLOCK || errno == EAGAIN))
-			return SIW_ASSOC_NOTHING;
+			/* The indication comes with the news that the association is up, or not at all. */
+			return u->comm_up && !u->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
 		if (n < 0)
 			return siw_assoc_lost(out, SIW_LOST_RESET);
 		if (n == 0)
@@ -488,6 +521,7 @@ tick(struct timer *t)
 	struct user_dev *d = CONTAINER_OF(t, struct user_dev, tick);
 
 	tell_time(d->dev);
+	follow_paths(d);
 	run_marks();
 	if (must_tick(d))
 		siw_arm(d->dev, &d->tick, TICK_MS);
@@ -501,6 +535,7 @@ packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
 	tell_time(d->dev);
 	usrsctp_conninput(opaque, packet, len, 0);
 	accept_all(d);
+	follow_paths(d);
 	keep_ticking(d);
 }
 
