@@ -76,21 +76,6 @@ segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 		m->payload = *p;
 }
 
-void
-segq_put_control(struct segq *q, struct span bytes)
-{
-	struct segq_msg *m = append(q, bytes.len);
-
-	assert(bytes.len <= SEGQ_MESSAGE_MIN - SEGQ_SSN_LEN);
-	m->control = true;
-	copy(q, m,
-	    &(struct txq_payload){
-	        .cnt = 1,
-	        .len = bytes.len,
-	        .v = { { .iov_base = (void *)(uintptr_t)bytes.ptr, .iov_len = bytes.len } },
-	    });
-}
-
 /* -- what goes next -- */
 
 /* Header of the part [off, off + len) of a message's payload. */
@@ -130,25 +115,21 @@ part_pieces(const struct segq_msg *m, uint32_t off, uint32_t len, struct iovec *
 }
 
 unsigned
-segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV_MAX], bool *control)
+segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV_MAX])
 {
 	const struct segq_msg *m = &q->msgs[q->tail % SEGQ_MSGS];
 	size_t front_len = SEGQ_SSN_LEN, left = m->payload.len - q->off;
+	struct ddp_hdr h;
 
 	assert(max >= SEGQ_MESSAGE_MIN);
 	if (segq_empty(q))
 		return 0;
-	if (!m->control)
-		front_len += m->hdr.tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
+	front_len += m->hdr.tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
 	q->part = (uint32_t)(left < max - front_len ? left : max - front_len);
 	q->peeked = true;
 	be16_put(q->front, number);
-	if (!m->control) {
-		const struct ddp_hdr h = part_hdr(m, q->off, q->part);
-
-		(void)ddp_encode(&h, q->front + SEGQ_SSN_LEN);
-	}
-	*control = m->control;
+	h = part_hdr(m, q->off, q->part);
+	(void)ddp_encode(&h, q->front + SEGQ_SSN_LEN);
 	iov[0] = (struct iovec){ .iov_base = q->front, .iov_len = front_len };
 	return 1 + part_pieces(m, q->off, q->part, iov + 1);
 }

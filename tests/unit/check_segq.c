@@ -12,7 +12,6 @@
 static struct segq q;
 static struct iovec iov[SEGQ_IOV_MAX];
 static uint8_t data[BIG], message[BIG + 64];
-static bool control;
 
 static const struct ddp_hdr write_hdr = {
 	.tagged = true, .last = true, .version = 1, .ulp_ctrl = 0x40, .stag = 0x1234, .to = 0x10000
@@ -52,7 +51,7 @@ put(const struct ddp_hdr *h, const void *p, size_t len)
 static size_t
 peek(uint16_t number, size_t max)
 {
-	unsigned n = segq_peek(&q, number, max, iov, &control);
+	unsigned n = segq_peek(&q, number, max, iov);
 	size_t len = 0;
 
 	ck_assert_uint_le(n, SEGQ_IOV_MAX);
@@ -73,7 +72,6 @@ sent(uint16_t number, size_t max, struct ddp_hdr *h, size_t *len)
 	int n;
 
 	ck_assert_uint_gt(total, SEGQ_SSN_LEN);
-	ck_assert(!control);
 	ck_assert_uint_eq(be16_get(message), number);
 	n = ddp_decode((struct span){ message + SEGQ_SSN_LEN, total - SEGQ_SSN_LEN }, h);
 	ck_assert_int_gt(n, 0);
@@ -88,23 +86,16 @@ START_TEST(messages_on_the_wire)
 {
 	static const uint8_t send[] = { 0x00, 0x01, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 'h',
 		'e', 'l', 'l', 'o' };
-	static const uint8_t terminate[] = { 0x00, 0x05, 0x00, 0x04 };
 	const struct ddp_hdr h = { .last = true, .ulp_ctrl = 0x43, .msn = 1 };
 
 	put(&h, "hello", 5);
-	segq_put_control(&q, (struct span){ terminate + 2, 2 });
-	ck_assert_uint_eq(q.bytes, 7);
+	ck_assert_uint_eq(q.bytes, 5);
 	ck_assert_uint_eq(peek(1, 600), sizeof(send));
 	ck_assert_mem_eq(message, send, sizeof(send));
-	ck_assert(!control);
-	segq_sent(&q);
-	ck_assert_uint_eq(peek(5, 600), sizeof(terminate));
-	ck_assert_mem_eq(message, terminate, sizeof(terminate));
-	ck_assert(control);
 	segq_sent(&q);
 	ck_assert(segq_empty(&q));
 	ck_assert_uint_eq(q.bytes, 0);
-	ck_assert_uint_eq(segq_peek(&q, 6, 600, iov, &control), 0);
+	ck_assert_uint_eq(segq_peek(&q, 6, 600, iov), 0);
 }
 
 START_TEST(a_number_is_given_when_it_is_sent)
@@ -134,7 +125,6 @@ START_TEST(small_payload_is_copied)
 	memcpy(bytes, data, sizeof(bytes));
 	put(&send_hdr, bytes, SEGQ_COPY_MAX);
 	put(&write_hdr, bytes, SEGQ_COPY_MAX + 1);
-	segq_put_control(&q, (struct span){ bytes, 514 });
 	memset(bytes, 0, sizeof(bytes));
 	p = sent(0, 2000, &h, &len);
 	ck_assert_uint_eq(len, SEGQ_COPY_MAX);
@@ -143,9 +133,6 @@ START_TEST(small_payload_is_copied)
 	ck_assert_uint_eq(peek(1, 2000), 16 + SEGQ_COPY_MAX + 1);
 	ck_assert_ptr_eq(iov[1].iov_base, bytes);
 	segq_sent(&q);
-	ck_assert_uint_eq(peek(2, SEGQ_MESSAGE_MIN), SEGQ_MESSAGE_MIN);
-	ck_assert(control);
-	ck_assert_mem_eq(message + 2, data, 514);
 }
 
 START_LOOP_TEST(nothing_to_carry, 0, 2)
@@ -304,34 +291,27 @@ START_TEST(ring_goes_round)
 	for (unsigned round = 0; round < 300000; round++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		uint32_t len = (uint32_t)(seed >> 33) % (seed & 1 << 20 ? 60 : 3000), off = len % 100;
-		bool is_control = (seed >> 50) % 8 == 0 && len <= 514;
 
 		if ((seed >> 60) < 9 && segq_room(&q, len)) {
 			offs[msgs_put % SEGQ_MSGS] = off;
-			lens[msgs_put % SEGQ_MSGS] = is_control ? len | 1u << 31 : len;
-			if (is_control)
-				segq_put_control(&q, (struct span){ data + off, len });
-			else
-				put(&write_hdr, data + off, len);
+			lens[msgs_put % SEGQ_MSGS] = len;
+			put(&write_hdr, data + off, len);
 			msgs_put++;
 			bytes += len;
 		} else if (msgs_got < msgs_put) {
 			uint32_t want = lens[msgs_got % SEGQ_MSGS], part = 0;
-			size_t total = peek(number, 516 + (seed >> 40) % 1500), front = want >> 31 ? 2 : 16;
+			size_t total = peek(number, 516 + (seed >> 40) % 1500), front = 16;
 
-			ck_assert_int_eq(control, (int)(want >> 31));
 			ck_assert_uint_eq(be16_get(message), number);
 			part = (uint32_t)(total - front);
 			ck_assert_mem_eq(message + front, data + offs[msgs_got % SEGQ_MSGS] + got, part);
-			if (!control) {
-				ck_assert_uint_eq(be64_get(message + 8), write_hdr.to + got);
-				ck_assert_int_eq(message[2] >> 6 & 1, got + part == want);
-			}
+			ck_assert_uint_eq(be64_get(message + 8), write_hdr.to + got);
+			ck_assert_int_eq(message[2] >> 6 & 1, got + part == want);
 			segq_sent(&q);
 			number++;
 			bytes -= part;
 			got += part;
-			if (got == (want & 0x7fffffff)) {
+			if (got == want) {
 				got = 0;
 				msgs_got++;
 			}

@@ -130,8 +130,7 @@ push(struct siw_qp *qp, size_t *sent)
 	const struct sctp_ddp_values *v = &sctp_ddp_values[siw_sctp_profile(qp->dev)];
 	size_t max = s->assoc->message_max;
 	struct iovec iov[SEGQ_IOV_MAX];
-	bool control;
-	unsigned cnt = segq_peek(&s->out, s->session.tx_ssn, max, iov, &control);
+	unsigned cnt = segq_peek(&s->out, s->session.tx_ssn, max, iov);
 	int rc = siw_sctp_stack(qp->dev)->send(s->assoc, v->ppid_segment, iov, cnt);
 
 	if (rc == -EAGAIN)
