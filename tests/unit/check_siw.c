@@ -5,10 +5,13 @@
 
 UNIT_FIXTURE(setup, teardown);
 
-START_TEST(connects_writes_sends_both_ways)
+/* Over IPv4 and IPv6. */
+START_LOOP_TEST(connects_writes_sends_both_ways, 0, 2)
 {
 	struct siw_config c = config();
 
+	if (_i == 1)
+		ck_assert_int_eq(addr_parse("::1", &c.addr), 0);
 	open_both(&c, &c);
 	end_qp(&b, 64, 16, TOKEN);
 	post_recv(&b, 7, 0, 100);

@@ -126,19 +126,6 @@ START_TEST(revision_1_initiator)
 	soak(50, 3);
 }
 
-START_TEST(ipv6)
-{
-	struct siw_config c = config();
-
-	ck_assert_int_eq(addr_parse("::1", &c.addr), 0);
-	open_both(&c, &c);
-	connect_ends();
-	ck_assert_uint_eq(a.connected, 1);
-	soak(20, 4);
-}
-
-/* -- set-up: who may come -- */
-
 START_TEST(nobody_listens)
 {
 	struct siw_config c = config();
