@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from harness import Pair, case, check, equal, main, need, pattern, same_bytes, SHRINK
+from harness import Pair, case, check, equal, main, need, pattern, same_bytes, SECONDS, SHRINK
 from programs import Nginx
 
 
@@ -58,15 +58,15 @@ def _(t):
 @case("wrk: 100 kept connections", timeout=60)
 def _(t):
     _, pair, url = setup(t)
-    t.note(f"{wrk(t, url + '/small', 100, 3)} requests in 3 s")
+    t.note(f"{wrk(t, url + '/small', 100, SECONDS + 1)} requests in {SECONDS + 1} s")
     pair.only_smcr(100)
 
 
 @case("wrk: a new connection for every request", timeout=60)
 def _(t):
     _, pair, url = setup(t)
-    done = wrk(t, url + "/small", 20, 3, "-H", "Connection: close")
-    t.note(f"{done} connections in 3 s")
+    done = wrk(t, url + "/small", 20, SECONDS + 1, "-H", "Connection: close")
+    t.note(f"{done} connections in {SECONDS + 1} s")
     pair.only_smcr(done)
     pair.quiet()
 

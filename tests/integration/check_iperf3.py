@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """iperf3 through a pair, both directions."""
-from harness import Pair, case, check, equal, main, SANITIZERS
+from harness import Pair, case, check, equal, main, SANITIZERS, SECONDS
 from programs import Iperf3, iperf3
 
 
 def run(t, **kw):
     server = Iperf3(t)
     pair = Pair(t, {"iperf3": (server.host, server.port)})
-    out = iperf3(t, pair.host, pair.port["iperf3"], seconds=2, **kw)
+    out = iperf3(t, pair.host, pair.port["iperf3"], seconds=SECONDS, **kw)
     sent, received = out["end"]["sum_sent"]["bytes"], out["end"]["sum_received"]["bytes"]
     rate = out["end"]["sum_received"]["bits_per_second"] / 1e9
     t.note(f"{rate:.2f} Gbit/s, {received} bytes")
@@ -42,7 +42,7 @@ def _(t):
 def _(t):
     server = Iperf3(t)
     pair = Pair(t, {"iperf3": (server.host, server.port)})
-    out = iperf3(t, pair.host, pair.port["iperf3"], seconds=2, extra=["--bidir"])
+    out = iperf3(t, pair.host, pair.port["iperf3"], seconds=SECONDS, extra=["--bidir"])
     for key in ("sum_received", "sum_received_bidir_reverse"):
         check(out["end"][key]["bytes"] > 1000000, f"{key}: {out['end'][key]}")
     pair.only_smcr(3)
@@ -52,7 +52,7 @@ def _(t):
 def _(t):
     server = Iperf3(t)
     pair = Pair(t, {"iperf3": (server.host, server.port)})
-    out = iperf3(t, pair.host, pair.port["iperf3"], seconds=2, extra=["-b", "20M"])
+    out = iperf3(t, pair.host, pair.port["iperf3"], seconds=SECONDS, extra=["-b", "20M"])
     rate = out["end"]["sum_received"]["bits_per_second"] / 1e6
     check(15 < rate < 25, f"{rate} Mbit/s for 20")
     equal(out["end"]["sum_sent"]["bytes"] >= out["end"]["sum_received"]["bytes"], True, "sent at least what arrived")

@@ -1,10 +1,5 @@
 #!/usr/bin/env python3
 """The cases of check_redis.py with the application's legs on UNIX sockets."""
-import os
-import runpy
-import sys
+from again import over_unix
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-os.environ["SMCRD_LEGS"] = "unix"
-sys.path.insert(0, HERE)
-runpy.run_path(os.path.join(HERE, "check_redis.py"), run_name="__main__")
+over_unix("check_redis.py")

@@ -11,6 +11,7 @@ A daemon that makes a system call which daemon/confine/confine_table.c does not 
 has the call's number; tests/tools/syscalls.py says more.
 
 SMCRD_LEGS=unix puts the application's legs on UNIX sockets, of pairs and servers that do not ask for something else.
+SMCRD_TRANSPORT=sctp has links of pairs over SCTP (it wants SMCRD_WORKERS=1), with less of everything, as it is slower.
 
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT; SMCRD_WORKERS=N
 gives every daemon so many workers, but in cases that are about one.
@@ -50,9 +51,11 @@ def _built_with_sanitizers():
 
 
 SANITIZERS = _built_with_sanitizers()
-# Deadlines are multiplied by this; amounts of data are divided by SHRINK where a test is about shape, not size.
+# Deadlines are multiplied by this; amounts of data are divided by SHRINK where a test is about shape, not size; a run that may be
+# as long as one likes takes SECONDS.
 PATIENCE = float(os.environ.get("SMCRD_PATIENCE", "4" if SANITIZERS else "1.5"))
-SHRINK = 2 if SANITIZERS else 1
+SHRINK = (2 if SANITIZERS else 1) * (8 if TRANSPORT == "sctp" else 1)
+SECONDS = 1 if TRANSPORT == "sctp" else 2
 REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed")
 PDEATHSIG = 1
 WORKERS = int(os.environ["SMCRD_WORKERS"]) if os.environ.get("SMCRD_WORKERS") else None

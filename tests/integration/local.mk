@@ -6,9 +6,7 @@ check_INTEGRATION = \
 	tests/integration/check_http.py \
 	tests/integration/check_iperf3.py \
 	tests/integration/check_halfclose.py \
-	tests/integration/check_transport.py \
 	tests/integration/check_unix.py \
-	tests/integration/check_redis_sctp.py \
 	tests/integration/check_redis_unix.py \
 	tests/integration/check_halfclose_unix.py \
 	tests/integration/check_slow_unix.py \
@@ -36,7 +34,17 @@ check_INTEGRATION = \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
-EXTRA_DIST += $(check_INTEGRATION) \
+check_INTEGRATION_SCTP = \
+	tests/integration/check_transport.py \
+	tests/integration/check_redis_sctp.py \
+	tests/integration/check_postgres_sctp.py \
+	tests/integration/check_http_sctp.py \
+	tests/integration/check_iperf3_sctp.py
+if HAVE_USRSCTP
+check_TAP += $(check_INTEGRATION_SCTP)
+endif
+EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
+	tests/integration/again.py \
 	tests/integration/harness.py \
 	tests/integration/programs.py \
 	tests/integration/clc.py \
