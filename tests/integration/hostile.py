@@ -63,15 +63,6 @@ def held(d):
             "registered": sum(x["registered_bytes"] for x in devices["devices"])}
 
 
-def cpu_time(d):
-    """Seconds of processor time so far, exactly where the kernel tells."""
-    try:
-        with open(f"/proc/{d.pid}/schedstat") as f:
-            return int(f.read().split()[0]) / 1e9
-    except OSError:
-        return d.cpu()
-
-
 def fd_names(daemon):
     """What each descriptor of a daemon is; connections with both ends and the state (in hexadecimal, as the kernel has
     it), without those of its control clients, who come and go with every look."""
@@ -102,7 +93,7 @@ class Watch(threading.Thread):
         self.d = d
         self.over = threading.Event()
         self.start_values = self.look()
-        self.cpu = cpu_time(d)
+        self.cpu = d.cpu()
         self.peak = dict(self.start_values)
         self.began = time.monotonic()
         t.later(self.over.set)
@@ -128,7 +119,7 @@ class Watch(threading.Thread):
     def finish(self):
         self.over.set()
         self.join()
-        self.cpu = cpu_time(self.d) - self.cpu
+        self.cpu = self.d.cpu() - self.cpu
 
     def __str__(self):
         took = time.monotonic() - self.began
@@ -367,10 +358,10 @@ class Scene(Strangers):
     def quiet(self, rss_left):
         """Nobody does anything now, the daemons neither; and memory is given back."""
         self.witness.pause()
-        before = {d: cpu_time(d) for d in self.daemons}
+        before = {d: d.cpu() for d in self.daemons}
         time.sleep(IDLE)
         for d in self.daemons:
-            used = (cpu_time(d) - before[d]) / IDLE
+            used = (d.cpu() - before[d]) / IDLE
             check(used < 0.1, f"daemon {d.name} uses {used:.0%} of a processor and has nothing to do")
             grown = d.rss() - self.watch[d].start_values["rss"]
             check(SANITIZERS or grown < rss_left, f"daemon {d.name}: {grown / MIB:.1f} MiB more memory than before")
