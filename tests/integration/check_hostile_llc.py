@@ -5,7 +5,7 @@ import random
 import struct
 import time
 
-from harness import Failure, check, main, wait_until, PATIENCE, SHRINK
+from harness import Failure, check, main, wait_until, PATIENCE, SECONDS, SHRINK
 from hostile import MIB, SOON, scene_case, iw, smc
 
 STRANGE = (iw.Error, smc.SmcError, OSError)	# what a peer gets who behaves like this
@@ -66,7 +66,7 @@ def _(s):
 @scene_case("ADD LINK CONTINUATION without RTokens, from a server", hostile_server=True, smcr={"mpa_peers": ["127.0.0.0/8"]})
 def _(s):
     second = s.peer(2)		# the server's other device
-    mpa = iw.Listener(second.host)
+    mpa = second.listener()
     s.t.later(mpa.close)
     served = 0
     for _ in range(6):
@@ -82,11 +82,9 @@ def _(s):
         msg[36:38] = struct.pack(">H", mpa.at[1])
         link.send(bytes(msg))
         try:
-            sock, request = mpa.accept(2 * PATIENCE)
+            came, request = mpa.accept(2 * PATIENCE)
             pd = smc.Pdata.decode(request.private)
-            reply = iw.Listener.answer(request, private=smc.Pdata(qpn=pd.from_qpn, from_qpn=0x4711).encode())
-            sock.sendall(reply.encode())
-            s.open.append(sock)
+            s.open.append(mpa.reply(came, request, private=smc.Pdata(qpn=pd.from_qpn, from_qpn=0x4711).encode()))
             link.next_llc(smc.ADD_LINK, SOON)
             link.send(smc.llc(smc.ADD_LINK_CONT, 0, bytes((2, 0))))
             link.next_llc(smc.ADD_LINK_CONT, SOON)
@@ -135,7 +133,7 @@ def _(s):
 @scene_case("offers of a second link, as many as go through the link", hostile_server=True, smcr={"mpa_peers": ["127.0.0.0/8"]})
 def _(s):
     second = s.peer(2)
-    mpa = iw.Listener(second.host)
+    mpa = second.listener()
     s.t.later(mpa.close)
     link, sent, links = None, 0, 0
     end = time.monotonic() + 1.5
@@ -168,7 +166,7 @@ def _(s):
     c = s.connected()
     c.link.closing = True	# nobody reads any more
     c.link.thread.join()
-    c.link.ep.sock.settimeout(0.5)
+    c.link.ep.settimeout(0.5)
     end, sent = time.monotonic() + 1.5, 0
     try:
         while time.monotonic() < end:
@@ -256,7 +254,7 @@ def random_cdc(rnd, conn):
 def _(s):
     rnd = seeded(s.t)
     sent = links = 0
-    end = time.monotonic() + 2
+    end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         try:
             if links % 2:
@@ -286,7 +284,7 @@ def _(s):
 def _(s):
     rnd = seeded(s.t)
     sent = links = 0
-    end = time.monotonic() + 2
+    end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         s.fresh_server()
         try:
@@ -319,7 +317,7 @@ def _(s):
 def _(s):
     rnd = seeded(s.t)
     sent = links = 0
-    end = time.monotonic() + 2
+    end = time.monotonic() + SECONDS
     unknown = s.b.counters()["cdc_unknown"]
     while time.monotonic() < end:
         try:
@@ -351,7 +349,7 @@ def _(s):
 def _(s):
     rnd = seeded(s.t)
     sent = rounds = moved = 0
-    end = time.monotonic() + 2
+    end = time.monotonic() + SECONDS
     failovers = s.a.counters()["failovers"]
     while time.monotonic() < end:
         try:

@@ -389,6 +389,11 @@ def hostport(host, port):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def soft_device(address, **settings):
+    """An entry of `devices`, over what carries links in this run."""
+    return {"type": "siw", "address": address, **({"transport": TRANSPORT} if TRANSPORT else {}), **settings}
+
+
 class Daemon(Proc):
     """One smcrd with its own configuration and control socket."""
 
@@ -526,7 +531,7 @@ class Pair:
         if unix:
             self.path = {name: t.socket_path(name) for name in servers}
         self.middle = {name: new_port() for name in servers}
-        device = {"type": "siw", "address": host, **({"transport": TRANSPORT} if TRANSPORT else {})}
+        device = soft_device(host)
         self.conf_a = {
             "log_level": "info",
             "devices": [device],

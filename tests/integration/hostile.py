@@ -19,8 +19,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 
 import pyiwarp as iw
 import pysmc as smc
-from harness import (Failure, Pair, check, equal, hostport, listener, need, pattern, recv_exact, same_bytes, wait_until,
-                     PATIENCE, SANITIZERS)
+from harness import (Failure, Pair, check, equal, hostport, listener, need, pattern, recv_exact, same_bytes,
+                     soft_device, wait_until, PATIENCE, SANITIZERS, TRANSPORT)
 from smc_scene import scene_case as smc_scene_case, SOON, Strangers, TIMERS, how_it_ends  # the checks take these from here
 
 MIB = 1 << 20
@@ -219,9 +219,8 @@ class Scene(Strangers):
         echo = listener(t)
         echo.settimeout(None)
         t.fork(serve_echo, echo)
-        common = {"smcr": {**TIMERS, **(smcr or {})}, "devices": [{
-            "type": "siw", "address": t.addr, "connect_timeout": "500ms", "answer_timeout": "2s", **(device or {})}],
-            **more}
+        common = {"smcr": {**TIMERS, **(smcr or {})}, **more, "devices": [
+            soft_device(t.addr, **{"connect_timeout": "500ms", "answer_timeout": "2s", **(device or {})})]}
         self.pair = Pair(t, {"good": echo.getsockname()[:2]}, a=common, b=common, ingress=service,
                          egress={**(service or {}), **(egress or {})}, start=False)
         self.smc_at = (t.addr, self.pair.middle["good"])
@@ -251,7 +250,7 @@ class Scene(Strangers):
     # -- strangers --
 
     def peer(self, i=1, **kw):
-        return smc.Peer(stranger(self.t, i), **kw)
+        return smc.Peer(stranger(self.t, i), sctp=TRANSPORT == "sctp", **kw)
 
     def tcp(self, at, i=1):
         s = iw.tcp_connect(at, SOON, stranger(self.t, i))

@@ -200,6 +200,7 @@ class Llp:
         fill(timeout)               waits for something to come; False: nothing did; Closed
         pop()                       the next ULPDU of what came, None when it is not all there; Broken, Closed
         end()                       says that nothing more comes from here
+        settimeout(seconds)         how long what goes out may wait for room
         close(), reset()            gives it up, in good order or not
         at_end(timeout)             waits for the peer's end: "closed" or "reset"; Error when ULPDUs come instead
     """
@@ -353,6 +354,9 @@ class Stream(Llp):
     def reset(self):
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
+
+    def settimeout(self, seconds):
+        self.sock.settimeout(seconds)
 
     def peek(self, timeout=5.0):
         """Waits until there is something to read, and leaves it there."""
@@ -523,6 +527,9 @@ class Endpoint:
     def sock(self):
         """Where the Llp is a Stream."""
         return self.stream.sock
+
+    def settimeout(self, seconds):
+        self.stream.settimeout(seconds)
 
     def close(self):
         self.stream.close()
@@ -818,6 +825,11 @@ class Listener:
     def close(self):
         self.sock.close()
 
+    def forget(self):
+        """Drops connections that nobody accepted."""
+        while select.select([self.sock], [], [], 0)[0]:
+            self.sock.accept()[0].close()
+
     def accept_tcp(self, timeout=5.0):
         if not select.select([self.sock], [], [], timeout)[0]:
             raise Timeout("nobody connected")
@@ -848,6 +860,10 @@ class Listener:
         sock, request = self.accept(timeout)
         if callable(answer.get("private")):
             answer["private"] = answer["private"](request)
+        return self.reply(sock, request, timeout, wait_rtr, **answer)
+
+    def reply(self, sock, request, timeout=5.0, wait_rtr=True, **answer):
+        """The Endpoint; None after a rejection."""
         reply = self.answer(request, **answer)
         sock.sendall(reply.encode())
         if reply.reject:

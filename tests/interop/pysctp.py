@@ -247,6 +247,11 @@ class Port:
         """No more associations; the socket goes with the last one."""
         with self.cond:
             self.closing, self.listening = True, False
+            self.forget()
+
+    def forget(self):
+        """Aborts associations that nobody accepted."""
+        with self.cond:
             while self.backlog:
                 self.backlog.pop().abort()
 
@@ -432,6 +437,7 @@ class Association:
         self.abort_causes = b""		# of its ABORT
         self.heartbeats = set()		# ours that are not answered
         self.resent = self.doubled = 0
+        self.timeout = 5.0		# of send()
 
     # -- for the test --
 
@@ -440,11 +446,11 @@ class Association:
         """Messages that were sent: the number of the next one."""
         return _behind(self.next_tsn, self.first_tsn)
 
-    def send(self, payload, ppid, sid=0, flags=WHOLE, timeout=5.0):
+    def send(self, payload, ppid, sid=0, flags=WHOLE, timeout=None):
         """A message; its number, from 0. Waits for room in the windows."""
         with self.port.cond:
             self.wait(lambda: not self.unacked or self._in_flight() + len(payload) <= min(WINDOW, self.peer_window),
-                      timeout, "room to send")
+                      self.timeout if timeout is None else timeout, "room to send")
             if self.state != "established":
                 raise Closed(False, "a SHUTDOWN is on its way")
             ssn = 0

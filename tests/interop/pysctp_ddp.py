@@ -119,6 +119,9 @@ class Session(iw.Llp):
         for i in order:
             self.send_ulpdu(ulpdus[i], ssns[i])
 
+    def settimeout(self, seconds):
+        self.assoc.timeout = seconds
+
     def end(self):
         """The session Terminate, and a SHUTDOWN behind it."""
         if not self.ending:
@@ -268,6 +271,9 @@ class Listener:
     def close(self):
         self.port.close()
 
+    def forget(self):
+        self.port.forget()
+
     def accept(self, timeout=5.0):
         session = Session(self.port.accept(timeout), self.profile)
         try:
@@ -292,6 +298,10 @@ class Listener:
         session, request = self.accept(timeout)
         if callable(answer.get("private")):
             answer["private"] = answer["private"](request)
+        return self.reply(session, request, timeout, wait_rtr, **answer)
+
+    def reply(self, session, request, timeout=5.0, wait_rtr=True, **answer):
+        """As pyiwarp's reply()."""
         reply = self.answer(request, **answer)
         session.send_control(reply)
         if reply.reject:

@@ -14,10 +14,11 @@ import threading
 import time
 
 import pyiwarp as iw
+import pysctp_ddp as ddp
 
 EYE = bytes.fromhex("e2d4c3d9")		# "SMCR" in EBCDIC
 PROPOSAL, ACCEPT, CONFIRM, DECLINE = 1, 2, 3, 4
-ROCE, IWARP, PREWARM = 0x01, 0x02, 0x80
+ROCE, IWARP, SCTP_UDP, PREWARM = 0x01, 0x02, 0x08, 0x80
 
 NO_DEVICE, MODE_MISMATCH, SYNC, PEER_DECLINED = 0x03030000, 0x03040000, 0x04000000, 0x05000000
 
@@ -344,9 +345,10 @@ class Space:
 
 
 class Peer:
-    """An SMC-R host: identity, and elements of one RMB per link group."""
+    """An SMC-R host: identity, and elements of one RMB per link group. sctp: its links are over SCTP in UDP, in place of MPA."""
 
-    def __init__(self, host="127.0.0.1", size_code=0, elems=8, recv_depth=256, eye_catcher=False, mtu_code=3, features=0):
+    def __init__(self, host="127.0.0.1", size_code=0, elems=8, recv_depth=256, eye_catcher=False, mtu_code=3, features=0,
+                 sctp=False):
         self.host = host
         self.peer_id = os.urandom(8)
         self.gid = bytes(10) + b"\xff\xff" + socket.inet_aton(host)
@@ -355,15 +357,27 @@ class Peer:
         self.eye_catcher, self.features = eye_catcher, features
         self.subnet = (socket.inet_aton(host)[:1] + bytes(3), 8)
         self.timeout = 5.0
-        self.mpa = iw.MpaFrame(enhanced=iw.Enhanced())	# how we ask; private data are added
+        self.llp, self.transport = (ddp, SCTP_UDP) if sctp else (iw, IWARP)
+        self.mpa = iw.MpaFrame(enhanced=iw.Enhanced())	# how we ask over MPA; private data are added
 
     @property
     def elem_size(self):
         return 16384 << self.size_code
 
     def ext(self, **kw):
-        return Ext(**dict({"transports": IWARP, "recv_depth": self.recv_depth,
+        return Ext(**dict({"transports": self.transport, "recv_depth": self.recv_depth,
                               "features": self.features}, **kw))
+
+    def listener(self):
+        """Where others make links to us."""
+        return self.llp.Listener(self.host)
+
+    def request(self, private):
+        """What we say first on a link that we make."""
+        m = self.mpa
+        if self.llp is ddp:
+            return ddp.initiate(private=private)
+        return iw.MpaFrame(rev=m.rev, markers=m.markers, crc=m.crc, enhanced=m.enhanced, private=private)
 
 
 class Rmb:
@@ -803,7 +817,7 @@ class Client:
     def propose(self, **over):
         p = self.peer
         fields = {"peer_id": p.peer_id, "gid": p.gid, "mac": p.mac, "subnet": p.subnet,
-                  "ext": p.ext(transports=IWARP | PREWARM * self.prewarm)}
+                  "ext": p.ext(transports=p.transport | PREWARM * self.prewarm)}
         fields.update(over)
         self.sock.sendall(clc_proposal(**fields))
 
@@ -818,20 +832,20 @@ class Client:
         self.link.remote = self.accept
 
     def mpa_request(self, **over):
-        """The MPA Request for the link of the Accept."""
-        a, p = self.accept, self.peer
+        """The MPA Request, or Initiate, for the link of the Accept."""
+        a = self.accept
         fields = {"qpn": a.qpn, "psn": a.psn, "token": a.ext.token, "from_qpn": self.link.qpn,
-                  "recv_depth": p.recv_depth}
+                  "recv_depth": self.peer.recv_depth}
         fields.update(over)
-        return iw.MpaFrame(rev=p.mpa.rev, markers=p.mpa.markers, crc=p.mpa.crc, enhanced=p.mpa.enhanced,
-                           private=Pdata(**fields).encode())
+        return self.peer.request(Pdata(**fields).encode())
 
     @property
     def mpa_at(self):
         return (socket.inet_ntoa(self.accept.gid[12:]), self.accept.ext.mpa_port)
 
     def connect_mpa(self, rtr=None, **over):
-        ep = iw.connect(self.mpa_at, self.mpa_request(**over), rtr=rtr, timeout=self.peer.timeout, source=self.peer.host)
+        p = self.peer
+        ep = p.llp.connect(self.mpa_at, self.mpa_request(**over), rtr=rtr, timeout=p.timeout, source=p.host)
         self.link.attach(ep)
         self.link.peer_depth = Pdata.decode(ep.peer_frame.private).recv_depth
 
@@ -899,7 +913,7 @@ class Server:
         self.peer = peer
         self.sock = socket.create_server((peer.host, port))
         self.at = self.sock.getsockname()[:2]
-        self.mpa = iw.Listener(peer.host)
+        self.mpa = peer.listener()
         self.link = None	# of the group that further connections join
 
     def close(self):
@@ -915,9 +929,9 @@ class Server:
 
     def forget(self):
         """Drops connections that nobody accepted."""
-        for sock in (self.sock, self.mpa.sock):
-            while select.select([sock], [], [], 0)[0]:
-                sock.accept()[0].close()
+        while select.select([self.sock], [], [], 0)[0]:
+            self.sock.accept()[0].close()
+        self.mpa.forget()
 
     def run(self, timeout=5.0):
         """A Conn, by first contact or on the link that is there."""
@@ -966,23 +980,18 @@ class Serving:
 
     def accept_mpa(self, link=None, **answer):
         link = link or self.link
-        sock, request = self.server.mpa.accept(self.peer.timeout)
+        came, request = self.server.mpa.accept(self.peer.timeout)
         pd = Pdata.decode(request.private)
         if (pd.qpn, pd.psn, pd.token) != (link.qpn, link.psn, self.token):
-            raise SmcError(f"MPA request for another link: {pd}")
-        fields = {"crc": self.peer.mpa.crc, "markers": self.peer.mpa.markers,
-                  "private": Pdata(qpn=pd.from_qpn, from_qpn=link.qpn, recv_depth=self.peer.recv_depth).encode()}
+            raise SmcError(f"request for another link: {pd}")
+        fields = {"private": Pdata(qpn=pd.from_qpn, from_qpn=link.qpn, recv_depth=self.peer.recv_depth).encode()}
+        if self.peer.llp is iw:
+            fields.update(crc=self.peer.mpa.crc, markers=self.peer.mpa.markers)
         fields.update(answer)
-        reply = iw.Listener.answer(request, **fields)
-        sock.sendall(reply.encode())
-        if reply.reject:
-            sock.close()
-            return
-        ep = iw.full_operation(sock, reply, request)
-        if reply.enhanced and reply.enhanced.p2p:
-            ep.next(self.peer.timeout)
-        link.attach(ep)
-        link.peer_depth = pd.recv_depth
+        ep = self.server.mpa.reply(came, request, self.peer.timeout, **fields)
+        if ep:
+            link.attach(ep)
+            link.peer_depth = pd.recv_depth
 
     def read_confirm(self):
         m = self.confirm = clc_read(self.sock, self.peer.timeout)
