@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "daemon/control/report.h"
+
 UNIT_FIXTURE(setup, teardown);
 
 /* Over IPv4 and IPv6. */
@@ -142,6 +144,16 @@ port_event(enum rnic_event_type *type)
 	return got;
 }
 
+static bool
+is_reported(const char *counter)
+{
+	const char *const *name = report_device_stats;
+
+	while (*name != NULL && strcmp(*name, counter) != 0)
+		name++;
+	return *name != NULL;
+}
+
 START_TEST(counters_have_names)
 {
 	struct siw_config c = config();
@@ -156,8 +168,10 @@ START_TEST(counters_have_names)
 	ck_assert_str_eq(rows[0].name, "fpdus_sent");
 	ck_assert_uint_eq(rows[0].value, st.fpdus_sent);
 	ck_assert_uint_gt(rows[0].value, 1);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		ck_assert_mem_eq(&rows[i].value, (const uint8_t *)&st + i * sizeof(uint64_t), sizeof(uint64_t));
+		ck_assert_msg(is_reported(rows[i].name), "smcrctl does not show %s", rows[i].name);
+	}
 }
 
 START_TEST(the_ports_state_is_reported_once)
