@@ -14,27 +14,12 @@ from hostile import MIB, SOON, Scene, scene_case, iw, smc, stranger
 REQUEST = iw.MpaFrame(enhanced=iw.Enhanced(), private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode()).encode()
 
 
-def first_contacts(s, n, first=0):
-    """n of them, each from an address of its own that is not the stranger's; how many led to SMC-R."""
-    good = 0
-    for i in range(first, first + n):
-        try:
-            c = s.connected(s.peer(2 + i % 60))
-            s.echoes(c, 100)
-            c.link.close()
-            c.middle.close()
-            good += 1
-        except (iw.Error, smc.SmcError, OSError) as e:
-            s.t.note(f"{type(e).__name__}: {e}")
-    return good
-
-
 @scene_case("silent connections to the MPA port: links are made meanwhile")
 def _(s):
     port = s.mpa_ports()[1]
     for _ in range(300):
         s.tcp((s.t.addr, port))
-    equal(first_contacts(s, 5), 5, "first contacts that worked")
+    equal(s.first_contacts(5), 5, "first contacts that worked")
     s.bound(s.b, rss=4 * MIB)
 
 
@@ -63,7 +48,7 @@ def _(s):
     flood = s.t.fork(storm, (s.t.addr, s.mpa_ports()[1]), stranger(s.t), 2)
     tried = good = 0
     while flood.alive():
-        good += first_contacts(s, 1, tried)
+        good += s.first_contacts(1, tried)
         tried += 1
     s.t.note(f"{flood.result() / 2:.0f} requests/s, {good} of {tried} first contacts")
     # The port makes room by turning away the oldest request that it has not read: one in ten or so is of a peer, who goes by TCP.
@@ -100,7 +85,7 @@ def _(s):
     flood = s.t.fork(storm, (s.t.addr, s.mpa_ports()[1]), stranger(s.t), 1)
     tried = 0
     while flood.alive():
-        equal(first_contacts(s, 1, tried), 1, "first contacts that worked")
+        equal(s.first_contacts(1, tried), 1, "first contacts that worked")
         tried += 1
     asked = flood.result()
     s.t.note(f"{asked} requests, {tried} first contacts")

@@ -293,6 +293,20 @@ class Scene(Strangers):
 
     # -- looks --
 
+    def first_contacts(self, n, first=0):
+        """n of them, each from an address of its own that is not the first stranger's; how many led to SMC-R."""
+        good = 0
+        for i in range(first, first + n):
+            try:
+                c = self.connected(self.peer(2 + i % 60))
+                self.echoes(c, 100)
+                c.link.close()
+                c.middle.close()
+                good += 1
+            except (iw.Error, smc.SmcError, OSError) as e:
+                self.t.note(f"{type(e).__name__}: {e}")
+        return good
+
     def echoes(self, conn, n=1000):
         data = pattern(n, conn.sent & 0xffff)
         conn.send(data, SOON)

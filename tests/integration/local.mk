@@ -40,7 +40,8 @@ check_INTEGRATION_SCTP = \
 	tests/integration/check_postgres_sctp.py \
 	tests/integration/check_http_sctp.py \
 	tests/integration/check_iperf3_sctp.py \
-	tests/integration/check_hostile_llc_sctp.py
+	tests/integration/check_hostile_llc_sctp.py \
+	tests/integration/check_hostile_sctp.py
 if HAVE_USRSCTP
 check_TAP += $(check_INTEGRATION_SCTP)
 endif

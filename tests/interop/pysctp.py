@@ -404,6 +404,13 @@ def read_init(chunk):
     return *struct.unpack_from(">IIHHI", chunk.body), adaptation, unknown
 
 
+def cookie_of(init_ack):
+    cookies = [value for type, value in _tlvs(init_ack.body[16:], ">HH", "parameter") if type == COOKIE]
+    if len(cookies) != 1:
+        raise Error(f"INIT ACK with {len(cookies)} cookies")
+    return cookies[0]
+
+
 # -- associations --
 
 
@@ -619,12 +626,9 @@ class Association:
         tag, window, streams_out, streams_in, tsn, adaptation, _ = read_init(chunk)
         if 0 in (tag, streams_out, streams_in):
             raise Error(f"INIT ACK with tag {tag}, {streams_out} streams out, {streams_in} in")
-        cookie = [value for type, value in _tlvs(chunk.body[16:], ">HH", "parameter") if type == COOKIE]
-        if len(cookie) != 1:
-            raise Error(f"INIT ACK with {len(cookie)} cookies")
         self.peer_is(tag, window, tsn, adaptation)
         self.state = "cookie echoed"
-        self._await(Chunk(COOKIE_ECHO, 0, cookie[0]))
+        self._await(Chunk(COOKIE_ECHO, 0, cookie_of(chunk)))
 
     def _data_in(self, data):
         offset = _behind(data.tsn, self.seen)

@@ -31,6 +31,9 @@
 /* Packets that belong to no association: each may cost an answer, and the library remembers set-ups for a minute. */
 #define STRANGERS_AT_ONCE 256
 #define STRANGER_EVERY_NS 1000000
+/* A quarter of that is for addresses that share a place in a small table: one that takes all it gets leaves others theirs. */
+#define SOURCES 64
+#define OF_SOURCE 4
 
 struct siw_udp_peer {
 	struct siw_udp_peer *next;
@@ -52,7 +55,8 @@ struct siw_udp {
 	uint32_t path_mtu;
 	bool narrower;            /* for one of the peers at least */
 	int64_t strangers_due_ns; /* so many may come, see STRANGERS_AT_ONCE */
-	uint8_t *in;              /* PACKET_ROOM */
+	int64_t source_due_ns[SOURCES];
+	uint8_t *in; /* PACKET_ROOM */
 };
 
 /* The library's output callback knows a peer, and nothing else. */
@@ -66,21 +70,28 @@ static struct {
 /* -- peers -- */
 
 static uint64_t
-opaque_of(const struct siw_udp *u, const struct sockaddr_storage *at)
+hash_of(const struct siw_udp *u, const uint8_t *addr, size_t len, uint16_t port)
 {
 	uint64_t word[3] = { 0 }, h = u->key;
-	uint8_t v6[16];
 
-	addr_to_v6(at, v6);
-	memcpy(word, v6, sizeof(v6));
-	word[2] = addr_port(at);
+	memcpy(word, addr, len);
+	word[2] = port;
 	for (unsigned i = 0; i < 3; i++) {
 		h = (h ^ word[i]) * 0x9e3779b97f4a7c15u;
 		h ^= h >> 29;
 		h *= 0xbf58476d1ce4e5b9u;
 		h ^= h >> 32;
 	}
-	return h | 1; /* 0 is everybody's */
+	return h;
+}
+
+static uint64_t
+opaque_of(const struct siw_udp *u, const struct sockaddr_storage *at)
+{
+	uint8_t v6[16];
+
+	addr_to_v6(at, v6);
+	return hash_of(u, v6, sizeof(v6), addr_port(at)) | 1; /* 0 is everybody's */
 }
 
 static struct siw_udp_peer *
@@ -259,17 +270,26 @@ crc_is_right(uint8_t *packet, size_t len)
 	return true;
 }
 
+static bool
+takes_turn(int64_t *due_ns, int64_t now, int64_t at_once, int64_t every_ns)
+{
+	*due_ns = max_i64(*due_ns, now);
+	if (*due_ns - now > (at_once - 1) * every_ns)
+		return false;
+	*due_ns += every_ns;
+	return true;
+}
+
 /* One that belongs to no association: they are limited in number. */
 static bool
-stranger_may_come(struct siw_udp *u)
+stranger_may_come(struct siw_udp *u, const struct rnic_gid *from)
 {
+	uint64_t source = hash_of(u, from->b, addr_source_bits(from->b) / 8, 0) % SOURCES;
 	int64_t now = u->dev->dev.now_ns;
 
-	u->strangers_due_ns = max_i64(u->strangers_due_ns, now);
-	if (u->strangers_due_ns - now > (STRANGERS_AT_ONCE - 1) * (int64_t)STRANGER_EVERY_NS)
-		return false;
-	u->strangers_due_ns += STRANGER_EVERY_NS;
-	return true;
+	return takes_turn(&u->source_due_ns[source], now, STRANGERS_AT_ONCE / OF_SOURCE,
+	           (int64_t)OF_SOURCE * STRANGER_EVERY_NS) &&
+	    takes_turn(&u->strangers_due_ns, now, STRANGERS_AT_ONCE, STRANGER_EVERY_NS);
 }
 
 static void
@@ -286,7 +306,7 @@ packet_in(struct siw_udp *u, const struct sockaddr_storage *from, size_t len)
 		addr_to_v6(from, gid.b);
 		if (!siw_may_come(u->dev, &gid))
 			return;
-		if (!stranger_may_come(u)) {
+		if (!stranger_may_come(u, &gid)) {
 			u->dev->stats.strangers_limited++;
 			return;
 		}
