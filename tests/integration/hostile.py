@@ -9,6 +9,7 @@ import functools
 import json
 import mmap
 import os
+import re
 import socket
 import struct
 import sys
@@ -83,6 +84,12 @@ def fd_names(daemon):
         if name not in clients:
             names.append(tcp.get(name, name))
     return sorted(names)
+
+
+def told(d, words):
+    """How often the log says that, and of how many connections."""
+    counts = re.findall(re.escape(words) + r": device=\S+ count=(\d+)", d.log())
+    return len(counts), sum(map(int, counts))
 
 
 class Watch(threading.Thread):

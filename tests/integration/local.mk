@@ -24,6 +24,7 @@ check_INTEGRATION = \
 	tests/integration/check_hostile_clc.py \
 	tests/integration/check_hostile_llc.py \
 	tests/integration/check_hostile_mpa.py \
+	tests/integration/check_hostile_link.py \
 	tests/integration/check_hostile_control.py \
 	tests/integration/check_capture.py \
 	tests/integration/check_confine.py \
@@ -40,6 +41,7 @@ check_INTEGRATION_SCTP = \
 	tests/integration/check_postgres_sctp.py \
 	tests/integration/check_http_sctp.py \
 	tests/integration/check_iperf3_sctp.py \
+	tests/integration/check_hostile_link_sctp.py \
 	tests/integration/check_hostile_llc_sctp.py \
 	tests/integration/check_hostile_sctp.py
 if HAVE_USRSCTP
