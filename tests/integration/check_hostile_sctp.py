@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Strangers on the SCTP port, in UDP."""
+"""Strangers on the SCTP port, in UDP, and hostile peers on an association that is theirs: packets, chunks and messages that
+nobody should send, in every role that a stranger can take."""
 import os
+import random
 import socket
 import struct
 import time
 
 os.environ.update(SMCRD_TRANSPORT="sctp", SMCRD_WORKERS="1")	# before the harness reads them
 
-from harness import check, main, wait_until, SECONDS	# noqa: E402
-from hostile import MIB, scene_case, stranger	# noqa: E402
+from harness import Failure, case, check, equal, main, same_bytes, wait_until, PATIENCE, SECONDS, SHRINK	# noqa: E402
+from hostile import MIB, SOON, Scene, how_it_ends, iw, scene_case, smc, stranger	# noqa: E402
 import pysctp as sctp	# noqa: E402
+import pysctp_ddp as ddp	# noqa: E402
 
+STRANGE = (iw.Error, smc.SmcError, OSError)	# what a peer gets who behaves like this
 EVERYBODY = {"mpa_clients": ["127.0.0.0/8"]}
+SEND = iw.untagged(iw.SEND, 0, 1, 0, b"x")
+REQUEST = ddp.initiate(private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode())
 
 
 def sctp_at(s):
@@ -27,6 +33,60 @@ def counted(d, what):
 def init(tag=1, streams=1, adaptation=1):
     body = struct.pack(">IIHHI", tag, sctp.WINDOW, streams, streams, 1)
     return sctp.Chunk(sctp.INIT, 0, body + sctp.parameter(sctp.ADAPTATION, struct.pack(">I", adaptation)))
+
+
+class Raw:
+    """A UDP socket that says whatever the test wants, and remembers nothing but the peer's tag."""
+
+    def __init__(self, s, i=1):
+        self.at = sctp_at(s)
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind((stranger(s.t, i), 0))
+        self.sock.settimeout(SOON)
+        self.port = self.sock.getsockname()[1]
+        self.tag = random.randrange(1, 1 << 32)
+        self.peer_tag = 0
+        s.open.append(self)
+
+    def close(self):
+        self.sock.close()
+
+    def send(self, *chunks, tag=None):
+        self.sock.sendto(sctp.encode_packet(self.port, self.at[1], self.peer_tag if tag is None else tag, *chunks), self.at)
+
+    def expect(self, type):
+        """The first chunk of the next packet that begins like that."""
+        while True:
+            data = self.sock.recv(1 << 16)
+            chunk = sctp.chunks_of(data[12:])[0]
+            if chunk.type == type:
+                return chunk
+
+    def asked(self, ask, type):
+        """Asks again and again: packets of strangers are limited."""
+        self.sock.settimeout(0.03 * PATIENCE)
+        try:
+            return wait_until(lambda: ask() or self.came(type), f"chunk {type}")
+        finally:
+            self.sock.settimeout(SOON)
+
+    def came(self, type):
+        try:
+            return self.expect(type)
+        except TimeoutError:
+            return None
+
+    def cookie(self):
+        answer = self.asked(lambda: self.send(init(self.tag), tag=0), sctp.INIT_ACK)
+        self.peer_tag = sctp.read_init(answer)[0]
+        return sctp.cookie_of(answer)
+
+    def echo(self, cookie, **how):
+        self.send(sctp.Chunk(sctp.COOKIE_ECHO, 0, cookie), **how)
+
+    def associate(self):
+        cookie = self.cookie()
+        self.asked(lambda: self.echo(cookie), sctp.COOKIE_ACK)
 
 
 # -- floods --
@@ -69,6 +129,189 @@ def _(s):
 @scene_case("INITs from an address that may not connect: turned away before they are looked at", smcr={"mpa_clients": ["192.0.2.1"]})
 def _(s):
     through_storm(s, "mpa_refused_address")
+
+
+@scene_case("associations that say nothing: they are ended, and links are made meanwhile", smcr=EVERYBODY)
+def _(s):
+    bad = counted(s.b, "mpa_bad")
+    silent = [Raw(s, 1 + i % 60) for i in range(140)]	# more than may wait
+    for raw in silent:
+        raw.associate()
+    equal(s.first_contacts(5, 10), 5, "first contacts that worked")
+    for raw in silent:
+        raw.expect(sctp.ABORT)
+    wait_until(lambda: counted(s.b, "mpa_bad") - bad >= len(silent), "all are counted")
+    s.bound(s.b, rss=4 * MIB)
+
+
+@scene_case("cookies that are damaged, or come from elsewhere, or again", smcr=EVERYBODY)
+def _(s):
+    raw, other = Raw(s), Raw(s, 2)
+    bad, cookie = counted(s.b, "mpa_bad"), raw.cookie()
+    for i in range(30):
+        forged = bytearray(cookie)
+        forged[random.randrange(len(forged))] ^= 1 << random.randrange(8)
+        raw.echo(bytes(forged[:len(forged) - i % 3]))
+    raw.echo(cookie, tag=raw.peer_tag ^ 1)
+    other.peer_tag = raw.peer_tag
+    other.echo(cookie)
+    equal(counted(s.b, "mpa_bad"), bad, "associations so far")
+    for _ in range(20):
+        raw.asked(lambda: raw.echo(cookie), sctp.COOKIE_ACK)
+    other.sock.settimeout(0.1 * PATIENCE)
+    check(not other.came(sctp.COOKIE_ACK), "a cookie of another address made an association")
+    raw.expect(sctp.ABORT)
+    wait_until(lambda: counted(s.b, "mpa_bad") - bad == 1, "it was one, that said nothing")
+    for _ in range(20):
+        raw.echo(cookie)	# behind its end
+    s.bound(s.b, rss=2 * MIB)
+
+
+# -- on an association --
+
+
+def whole(ppid, body, **how):
+    return lambda session: session.send_message(ppid, body, **how)
+
+
+# What a peer may not do on an association, whatever was said before: name -> what does it to a Session.
+LIES = {
+    "a DDP-SSN far ahead": lambda session: session.send_ulpdu(SEND, session.tx_ssn + 0x8001 & 0xffff),
+    "a DDP-SSN from behind": lambda session: session.send_ulpdu(SEND, session.tx_ssn - 1 & 0xffff),
+    "one DDP-SSN twice, ahead": lambda session: [session.send_ulpdu(SEND, session.tx_ssn + 9 & 0xffff) for _ in range(2)],
+    "more ahead of its turn than the contract has": lambda session: [
+        session.send_ulpdu(SEND, session.tx_ssn + 1 + i & 0xffff) for i in range(1000)],
+    "an unknown function": lambda session: session.send_control(ddp.Control(ddp.ACCEPT), code=99),
+    "a function cut short": whole(17, b"\0"),
+    "more private data than there may be": whole(17, b"\0\5" + bytes(517)),
+    "a message without a DDP-SSN": lambda session: session.assoc.send(b"x", 16),
+    "another payload protocol": whole(0, SEND),
+    "that of the other profile": whole(1, SEND),
+    "another stream": whole(16, SEND, sid=1),
+    "a message that never ends": lambda session: [session.send_message(16, bytes(1000), ssn=0, flags=sctp.UNORDERED | first)
+                                                  for first in [sctp.FIRST] + 300 * [0]],
+    "a fragment without a beginning": whole(16, SEND, flags=sctp.UNORDERED | sctp.LAST),
+    "a message of 60,000 bytes": whole(16, bytes(60000)),
+    "DATA of nothing": lambda session: session.assoc.send(b"", 16),
+    "chunks cut short": lambda session: session.assoc.send_chunk(sctp.Chunk(sctp.SACK, 0, b"\0"), sctp.Chunk(sctp.DATA, 7, bytes(3))),
+    "a SACK of what was never sent": lambda session: session.assoc.send_chunk(
+        sctp.Chunk(sctp.SACK, 0, struct.pack(">IIHH", session.assoc.seen + 1000 & sctp.MASK, 0, 0, 0))),
+    "an ABORT": lambda session: session.assoc.abort(),
+    "a SHUTDOWN at once": lambda session: session.assoc.shutdown(),
+}
+
+def sins(session, lie):
+    try:
+        lie(session)
+    except iw.Closed:
+        pass	# it was told before the last of it
+    except iw.Timeout:
+        pass	# as it is not listened to any more
+
+
+def ends(session, name):
+    try:
+        how = session.assoc.wait_end(SOON)
+    except iw.Closed as e:
+        how = "reset" if e.reset else "closed"
+    except iw.Timeout:
+        raise Failure(f"{name}: the association is still there") from None
+    check(how in ("reset", "closed"), f"{name}: {how}")
+
+
+@scene_case("lies before an Initiate, in its place and behind it", smcr=EVERYBODY)
+def _(s):
+    told = []
+    for i, (name, lie) in enumerate(LIES.items()):
+        for first in (None, ddp.Control(ddp.INITIATE, private=b"garbage"), REQUEST):
+            session = ddp.associate(sctp_at(s), SOON, source=stranger(s.t, 1 + i % 8))
+            session.settimeout(1)
+            if first:
+                session.send_control(first)
+            sins(session, lie)
+            told.append((session, f"{name} behind {first}"))
+    for session, name in told:
+        ends(session, name)
+    for adaptation in (None, 2, 3):
+        try:
+            ends(ddp.associate(sctp_at(s), SOON, source=stranger(s.t, 9), adaptation=adaptation), f"adaptation {adaptation}")
+        except iw.Closed:
+            pass	# at once
+    s.bound(s.b, rss=4 * MIB)
+
+
+@scene_case("lies in the place of an Accept, to a daemon that came to us", hostile_server=True)
+def _(s):
+    for name in ("a DDP-SSN far ahead", "one DDP-SSN twice, ahead", "an unknown function", "another payload protocol",
+                 "a message that never ends", "a message of 60,000 bytes", "an ABORT"):
+        s.fresh_server()
+        _, v = s.proposed()
+        v.send_accept()
+        session, _ = s.server.mpa.accept(SOON)
+        session.settimeout(1)
+        sins(session, LIES[name])
+        ends(session, name)
+        s.leave()
+        s.server.forget()
+    s.bound(s.a, rss=4 * MIB)
+
+
+@scene_case("lies on a link, beside a link that goes on")
+def _(s):
+    bystander = s.connected(s.peer(2))
+    for name, lie in LIES.items():
+        c = s.connected()
+        session = c.link.ep.stream
+        session.settimeout(1)
+        with c.link.cond:
+            sins(session, lie)
+        ends(session, name)
+        s.echoes(bystander, 100)
+    s.bound(s.b, rss=4 * MIB)
+
+
+@scene_case("who has the tag of an association, but not its address; who has the address, and not the tag")
+def _(s):
+    c = s.connected()
+    assoc, thief = c.link.ep.stream.assoc, Raw(s, 2)
+    data = sctp.Data(assoc.next_tsn, 0, 0, 16, struct.pack(">H", c.link.ep.stream.tx_ssn) + SEND)
+    some = (sctp.Chunk(sctp.ABORT), sctp.Chunk(sctp.SHUTDOWN, 0, struct.pack(">I", assoc.seen)), data,
+            sctp.Chunk(sctp.SHUTDOWN_ACK), sctp.Chunk(sctp.ABORT, sctp.REFLECTED))
+    for chunk in some:
+        thief.port = assoc.port.port	# the SCTP port of the association, from another address in UDP
+        thief.send(chunk, tag=assoc.peer_tag)
+        for bit in range(32):
+            assoc.send_chunk(chunk, tag=assoc.peer_tag ^ 1 << bit)
+    for tag in range(20):
+        assoc.send_chunk(init(tag + 1), tag=0)	# as if its host began anew, which then does not come back
+        assoc.send_chunk(sctp.Chunk(sctp.COOKIE_ECHO, 0, os.urandom(200)))
+    s.echoes(c)
+
+
+@scene_case("chunks of any kind on an association, with the right tag")
+def _(s):
+    seed = int.from_bytes(os.urandom(4), "big")
+    s.t.note(f"seed {seed}")
+    rnd = random.Random(seed)
+    sent = links = 0
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        try:
+            assoc = s.connected().link.ep.stream.assoc
+            links += 1
+            for _ in range(rnd.randrange(1, 30)):
+                chunk = sctp.Chunk(rnd.choice((*range(16), 64, 128, 192, 255)), rnd.randrange(256),
+                                   rnd.randbytes(rnd.choice((0, 1, 4, 8, 12, 16, 40, 1000))))
+                if rnd.random() < 0.5:	# DATA, SACK and SHUTDOWN that are nearly right
+                    chunk.body = struct.pack(">I", assoc.next_tsn + rnd.randrange(-2, 3) & sctp.MASK) + chunk.body
+                assoc.send_chunk(chunk)
+                sent += 1
+        except STRANGE:
+            pass
+        s.leave()
+    s.t.note(f"{sent} chunks over {links} links")
+    check(links > 5, f"{links} links")
+    s.bound(s.b, rss=8 * MIB)
 
 
 main()
