@@ -72,6 +72,13 @@ def _(t):
     check("again/smcrd" in text and "0.85 (0.80 to 0.90)" in text and "worse" not in text, text)
 
 
+@case("SCTP is judged beside TCP, and has its ratio beside haproxy as well")
+def _(t):
+    doc = made_up(rounds(haproxy=[4, 4], tcp=[10, 20], smcrd=[5, 8]), base="tcp")
+    text = table.markdown(doc)
+    check("| Row | k/s | 4 (4 to 4) | 15 (10 to 20) | 6.5 (5 to 8) | 0.45 (0.40 to 0.50) | worse | 1.62 (1.25 to 2.00) |" in text, text)
+
+
 @case("what went wrong stands below the table")
 def _(t):
     doc = made_up([])

@@ -76,7 +76,7 @@ def save(doc, path):
 
 
 def load(paths):
-    """One document of one or several files; rounds of a row that several have add up."""
+    """One document of one or several files; rounds of a row that several have add up. A row of a later run says which one that was."""
     whole = None
     for path in paths:
         try:
@@ -95,6 +95,8 @@ def load(paths):
         for row in doc["rows"]:
             same = next((r for r in whole["rows"] if r["name"] == row["name"]), None)
             if same is None:
+                if doc["commit"] != whole["commit"]:
+                    row["notes"].append(f"{doc['date']}, commit {doc['commit'] or 'unknown'}")
                 whole["rows"].append(row)
                 continue
             for key in ("samples", "failures", "notes"):

@@ -9,6 +9,7 @@ import measure
 Row = collections.namedtuple("Row", "name heading setup sides measure figures subject base fresh")
 Figure = collections.namedtuple("Figure", "key heading unit better")
 
+SCTP = ("haproxy", "tcp", "smcrd")
 ALL, PROXIES, BULK = ("direct", "haproxy", "smcrd"), ("haproxy", "smcrd"), ("direct", "haproxy", "splice", "smcrd")
 RATE, P99, CPU = Figure("rate", "", "k/s", "more"), Figure("p99", "p99", "ms", "less"), Figure("cpu", "CPU", "us/request", "less")
 P50, P999 = Figure("p50", "median", "ms", "less"), Figure("p999", "p99.9", "ms", "less")
@@ -52,6 +53,17 @@ ROWS = [
         (P50, P99, P999, STREAM), setup="workers", small=functools.partial(measure.load, rate=2000)),
     row("workers-spread", "2 workers, 600 connections: the busier one's share", ("smcrd",), idle.spread,
         (Figure("near", "near", "%", "less"), Figure("far", "far", "%", "less")), setup="workers", connections=600),
+]
+
+# smcrd over SCTP beside smcrd over TCP. SET of 16 KiB fills messages, GET does not.
+ROWS += [
+    row("sctp-" + name, heading, SCTP, fn, figures, setup="sctp", base="tcp", **kw) for name, heading, fn, figures, kw in (
+        ("bulk-1", "bulk, 1 stream", measure.bulk, BULK_FIGURES, {"streams": 1}),
+        ("bulk-8", "bulk, 8 streams", measure.bulk, BULK_FIGURES, {"streams": 8}),
+        ("redis-1", "Redis GET, 1 connection", measure.redis, (RATE, CPU), {"clients": 1}),
+        ("redis-64", "Redis GET, 64 connections", measure.redis, (RATE, P99, CPU), {"clients": 64}),
+        ("redis-16k", "Redis SET of 16 KiB, 64 connections", measure.redis, (RATE, P99, CPU),
+         {"clients": 64, "command": ("-t", "set"), "size": 16 << 10}))
 ]
 
 # The link itself, then with delay (each way): buffers as they are by default, and the same ones for both.

@@ -1,7 +1,7 @@
 """The setups that rows are measured in, by name: each is made when a row first wants it, with the bench (ways.py)."""
 import idle
 from link import DelayedLink
-from ways import Loopback, Unix
+from ways import Loopback, Sctp, Unix
 
 BUFFER = 512 * 1024
 WORKERS = 2
@@ -12,6 +12,7 @@ SETUPS = {
     "idle": lambda bench: Loopback(bench, ["redis"], smcr={"rmb_idle": "1s"}),
     "many": lambda bench: Loopback(bench, ["redis"], maxconn=idle.many_count() + 1),
     "unix": Unix,
+    "sctp": Sctp,
     "workers": lambda bench: Loopback(bench, threads=WORKERS, workers=WORKERS),
     "delay-0": lambda bench: DelayedLink(bench, 0),
     "delay-5": lambda bench: DelayedLink(bench, 5),

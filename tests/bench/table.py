@@ -6,8 +6,10 @@ import stats
 from harness import Failure
 
 BEGIN, END = "<!-- made by bench.py --markdown: begin -->\n", "<!-- end -->\n"
-SIDES = ("direct", "haproxy", "splice", "old", "smcrd", "again")
-TITLES = {("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
+SIDES = ("direct", "haproxy", "splice", "old", "tcp", "smcrd", "again")
+FURTHER = {("smcrd", "tcp"): ("haproxy",)}	# whose ratios a group has besides
+TITLES = {("smcrd", "tcp"): "smcrd over SCTP beside smcrd over TCP",
+          ("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
           ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}
 
 
@@ -44,14 +46,16 @@ def lines(rows, subject, base):
     """Header and cells of one group."""
     sides = [s for s in SIDES if any(s in r for row in rows for r in row["samples"])]
     judged = base != "smcrd"	# neither of two that are the same is better
-    out = [["", "unit", *sides, f"{subject}/{base}", *([f"{subject} is"] if judged else [])]]
+    further = FURTHER.get((subject, base), ())
+    out = [["", "unit", *sides, f"{subject}/{base}", *([f"{subject} is"] if judged else []), *(f"{subject}/{s}" for s in further)]]
     for row in rows:
         for i, f in enumerate(row["figures"]):
             ratios = stats.ratios(row["samples"], subject, base, f["key"])
             parts = (row["heading"], f["heading"]) if i == 0 else (f["heading"],)
             out.append([("" if i == 0 else "- ") + ", ".join(x for x in parts if x), f["unit"],
                         *(cell(stats.values(row["samples"], s, f["key"])) for s in sides),
-                        cell(ratios, ratio), *([stats.verdict(ratios, f["better"])] if judged else [])])
+                        cell(ratios, ratio), *([stats.verdict(ratios, f["better"])] if judged else []),
+                        *(cell(stats.ratios(row["samples"], subject, s, f["key"]), ratio) for s in further)])
     return out
 
 

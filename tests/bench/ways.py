@@ -3,7 +3,8 @@ The ways from a client to a server that the benchmark compares, all to the same 
 
 A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side says who
 of those that are compared: "direct" (nobody), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
-more pair of the same smcrd, for the noise), "old" (a pair of another build). Ways are made when a row first wants them and
+more pair of the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "old" (a pair of another
+build). Ways are made when a row first wants them and
 stand until the end. smcrd runs with its defaults where a setup does not say otherwise, haproxy with one thread.
 """
 import os
@@ -12,7 +13,7 @@ import subprocess
 from harness import Daemon, Pair, Skip, need
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
 
-OF_SMCRD = ("smcrd", "again", "old")
+OF_SMCRD = ("smcrd", "again", "tcp", "old")
 SERVERS = {"redis": "redis-server", "http": "nginx", "iperf3": "iperf3", "sockperf": "sockperf"}
 VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of their values
 
@@ -121,6 +122,15 @@ class Loopback:
         pair = Pair(self.t, self.targets(), ingress=limit, egress=limit, a=self.settings, b=self.settings, start=False)
         at = {n: (pair.host, port) for n, port in pair.port.items()}
         return started(self.bench.program(side), pair.a, pair.b, at, self.t)
+
+
+class Sctp(Loopback):
+    """Links are over SCTP in UDP, but those of side "tcp"."""
+
+    def smcrd(self, side):
+        device = {"type": "siw", "address": self.t.addr, "transport": "tcp" if side == "tcp" else "sctp"}
+        self.settings.update(devices=[device], workers=1)
+        return super().smcrd(side)
 
 
 class Unix:
