@@ -4,6 +4,6 @@ include tests/sim/local.mk
 include tests/unit/local.mk
 include tests/scenario/local.mk
 include tests/interop/local.mk
-EXTRA_DIST += demo.sh test.sh tests/tools/packages.sh tests/tools/syscalls.py
+EXTRA_DIST += demo.sh test.sh tests/tools/ddp_sctp.lua tests/tools/packages.sh tests/tools/syscalls.py
 include tests/bench/local.mk
 include tests/integration/local.mk

@@ -43,7 +43,8 @@ check_INTEGRATION_SCTP = \
 	tests/integration/check_iperf3_sctp.py \
 	tests/integration/check_hostile_link_sctp.py \
 	tests/integration/check_hostile_llc_sctp.py \
-	tests/integration/check_hostile_sctp.py
+	tests/integration/check_hostile_sctp.py \
+	tests/integration/check_capture_sctp.py
 if HAVE_USRSCTP
 check_TAP += $(check_INTEGRATION_SCTP)
 endif
@@ -51,6 +52,7 @@ EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
 	tests/integration/again.py \
 	tests/integration/harness.py \
 	tests/integration/programs.py \
+	tests/integration/capture.py \
 	tests/integration/clc.py \
 	tests/integration/hostile.py \
 	tests/integration/load.py \
