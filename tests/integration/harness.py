@@ -13,6 +13,8 @@ has the call's number; tests/tools/syscalls.py says more.
 SMCRD_LEGS=unix puts the application's legs on UNIX sockets, of pairs and servers that do not ask for something else.
 SMCRD_TRANSPORT=sctp has links of pairs over SCTP (it wants SMCRD_WORKERS=1), with less of everything, as it is slower.
 
+SMCRD_VALGRIND=1 runs daemons under valgrind, which speaks of errors and leaks alone: whatever it says is a failure.
+
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT; SMCRD_WORKERS=N
 gives every daemon so many workers, but in cases that are about one.
 """
@@ -39,6 +41,8 @@ SMCRD = os.path.join(TOP_BUILD, "smcrd")
 UNIX = os.environ.get("SMCRD_LEGS") == "unix"
 TRANSPORT = os.environ.get("SMCRD_TRANSPORT")	# of links; None: the default
 SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")
+VALGRIND = ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite",
+            "--errors-for-leak-kinds=definite", "--error-exitcode=9"] if os.environ.get("SMCRD_VALGRIND") else []
 
 
 def _built_with_sanitizers():
@@ -53,10 +57,11 @@ def _built_with_sanitizers():
 SANITIZERS = _built_with_sanitizers()
 # Deadlines are multiplied by this; amounts of data are divided by SHRINK where a test is about shape, not size; a run that may be
 # as long as one likes takes SECONDS.
-PATIENCE = float(os.environ.get("SMCRD_PATIENCE", "4" if SANITIZERS else "1.5"))
-SHRINK = (2 if SANITIZERS else 1) * (8 if TRANSPORT == "sctp" else 1)
+PATIENCE = float(os.environ.get("SMCRD_PATIENCE", "10" if VALGRIND else "4" if SANITIZERS else "1.5"))
+SHRINK = (4 if VALGRIND else 2 if SANITIZERS else 1) * (8 if TRANSPORT == "sctp" else 1)
 SECONDS = 1 if TRANSPORT == "sctp" else 2
-REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed")
+REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|runtime error:|Assertion .* failed"
+                    r"|^==\d+== +at 0x", re.M)
 PDEATHSIG = 1
 WORKERS = int(os.environ["SMCRD_WORKERS"]) if os.environ.get("SMCRD_WORKERS") else None
 LIBC = ctypes.CDLL(None)
@@ -425,6 +430,8 @@ class Daemon(Proc):
         full.setdefault("control", {})
         if self.t.workers is not None:
             full.setdefault("workers", self.t.workers)
+        if VALGRIND:		# whose own system calls are none of the daemon's
+            full.setdefault("confine", {"mode": "off"})
         full["control"] = dict(full["control"], path=self.control)
         with open(self.conf_path, "w") as f:
             f.write("".join(f"{k} = {conf_text(v)};\n" for k, v in full.items() if v is not None))
@@ -439,7 +446,7 @@ class Daemon(Proc):
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
         env.setdefault("SMCRD_CONFINE_TEST", "kill")	# a system call that is not in the table fails the test
-        argv = [*self.wrap, self.program, "-f", self.conf_path]
+        argv = [*self.wrap, *VALGRIND, self.program, "-f", self.conf_path]
         if os.environ.get("SMCRD_STRACE"):	# a directory: tests/tools/syscalls.py; -D keeps smcrd our child
             argv = ["strace", "-f", "-D", "-s0", "-o",
                     os.path.join(os.environ["SMCRD_STRACE"], f"{os.getpid()}.{self.t.count()}.{self.name}"), *argv]
