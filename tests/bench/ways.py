@@ -10,7 +10,7 @@ stand until the end. smcrd runs with its defaults where a setup does not say oth
 import os
 import subprocess
 
-from harness import Daemon, Pair, Skip, need
+from harness import Daemon, Pair, Skip, need, soft_device
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
 
 OF_SMCRD = ("smcrd", "again", "tcp", "old")
@@ -125,11 +125,10 @@ class Loopback:
 
 
 class Sctp(Loopback):
-    """Links are over SCTP in UDP, but those of side "tcp"."""
+    """Links are over SCTP in UDP, by libusrsctp, but those of side "tcp"."""
 
     def smcrd(self, side):
-        device = {"type": "siw", "address": self.t.addr, "transport": "tcp" if side == "tcp" else "sctp"}
-        self.settings.update(devices=[device], workers=1)
+        self.settings.update(devices=[soft_device(self.t.addr, "tcp" if side == "tcp" else "sctp")], workers=1)
         return super().smcrd(side)
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What carries the links of two gateways: SCTP where both have it, MPA on TCP where one has not, TCP where nothing is left."""
-from harness import case, echo, equal, main, pair_to, pattern, recv_exact
+from harness import case, echo, equal, main, pair_to, pattern, recv_exact, soft_device
 
 
 def echoed(t, a, b):
     """Gateways with devices of these transports, between which a connection has carried something and is still there."""
     def daemon(transports):
-        return {"workers": 1, "devices": [{"type": "siw", "address": t.addr, "transport": x} for x in transports]}
+        return {"workers": 1, "devices": [soft_device(t.addr, x) for x in transports]}
     pair = pair_to(t, echo, a=daemon(a), b=daemon(b))
     s = pair.connect()
     data = pattern(300000, 1)

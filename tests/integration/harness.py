@@ -39,7 +39,7 @@ TOP_SRC = os.environ.get("top_srcdir") or os.path.dirname(os.path.dirname(os.pat
 TOP_BUILD = os.environ.get("top_builddir") or os.path.join(TOP_SRC, "build")
 SMCRD = os.path.join(TOP_BUILD, "smcrd")
 UNIX = os.environ.get("SMCRD_LEGS") == "unix"
-TRANSPORT = os.environ.get("SMCRD_TRANSPORT")	# of links; None: the default
+TRANSPORT = os.environ.get("SMCRD_TRANSPORT", "tcp")	# of links
 SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")
 VALGRIND = ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite",
             "--errors-for-leak-kinds=definite", "--error-exitcode=9"] if os.environ.get("SMCRD_VALGRIND") else []
@@ -394,9 +394,10 @@ def hostport(host, port):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def soft_device(address, **settings):
-    """An entry of `devices`, over what carries links in this run."""
-    return {"type": "siw", "address": address, **({"transport": TRANSPORT} if TRANSPORT else {}), **settings}
+def soft_device(address, transport=TRANSPORT, **settings):
+    """An entry of `devices`. SCTP is libusrsctp's, also where the kernel has its own."""
+    over = {"tcp": {}, "sctp": {"transport": "sctp", "sctp_stack": "user"}}[transport]
+    return {"type": "siw", "address": address, **over, **settings}
 
 
 class Daemon(Proc):
