@@ -1,4 +1,5 @@
 /* Soft iWARP keeps to rnic.h: completions, receives, protection, the end of a link. */
+#include "own_netns.h"
 #include "siw_ends.h"
 
 #include <stdio.h>
@@ -76,6 +77,33 @@ START_TEST(unused_queues_take_no_memory_and_leave_none)
 	ck_assert_uint_lt(resident() - before, N * 32u * 1024);
 	for (unsigned i = 0; i < N; i++)
 		free(small[i]);
+}
+
+/* Segments follow a path that gets narrower. The kernel's SCTP, which sends no fragments, ends a link that takes no message of session
+ * control in one packet. */
+START_LOOP_TEST(a_path_gets_narrower, 0, 2)
+{
+	bool ends = _i == 1 && OVER_SCTP && SCTP_STACK == SIW_STACK_KERNEL;
+	struct siw_config c = config();
+
+	if (!own_netns("link set lo up mtu 1500\n"))
+		return;
+	open_both(&c, &c);
+	connect_ends();
+	for (unsigned i = 0; i < 20; i++) {
+		if (i == 10)
+			ck_assert(ip_batch(_i == 1 ? "link set lo mtu 400\n" : "link set lo mtu 1000\n"));
+		post_recv(&b, i, BUF - 100, 100);
+		fill(a.buf, 20000, i);
+		post(&a, RNIC_WR_WRITE, 2 * i, 0, 0, 20000, &b, 0);
+		post(&a, RNIC_WR_SEND, 2 * i + 1, 0, 0, 44, &b, 0);
+		UNTIL(b.wc_cnt == i + 1);
+		if (i == 10 && ends)
+			break;
+		ck_assert_mem_eq(b.buf, a.buf, 20000);
+	}
+	UNTIL(!ends || a.errors == 1);
+	ck_assert_uint_eq(a.errors, ends);
 }
 
 /* What a large write was read into and sent from goes back, when the link has had a rest, and comes again. (SCTP's is the

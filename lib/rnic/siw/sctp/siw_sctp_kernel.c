@@ -195,7 +195,7 @@ assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
 	}
 	k->assoc.dev = dev;
 	addr_to_v6(peer, k->assoc.from.b);
-	k->assoc.message_max = min_u32(MESSAGE_MAX, dev->iface.mtu);
+	k->assoc.message_max = max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN);
 	k->fd = fd;
 	k->looked_ns = -1;
 	list_init(&k->rests);
@@ -243,7 +243,8 @@ follow_path(struct kernel_assoc *k)
 	socklen_t len = sizeof(st);
 
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_STATUS, &st, &len) == 0 && st.sstat_fragmentation_point > 0)
-		k->assoc.message_max = min_size(k->assoc.message_max, st.sstat_fragmentation_point & ~3u);
+		k->assoc.message_max = max_size(
+		    min_size(k->assoc.message_max, st.sstat_fragmentation_point & ~3u), SEGQ_MESSAGE_MIN);
 }
 
 static bool
@@ -329,9 +330,9 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 	if (rc != -EMSGSIZE)
 		return rc;
 	follow_path(k);
-	if (a->message_max == max && max > SEGQ_MESSAGE_MIN)
-		a->message_max = max_size(max - min_size(max, MESSAGE_STEP), SEGQ_MESSAGE_MIN);
-	return a->message_max < SEGQ_MESSAGE_MIN || a->message_max == max ? -EPIPE : -EMSGSIZE;
+	if (a->message_max == max)
+		a->message_max = max_size(max - MESSAGE_STEP, SEGQ_MESSAGE_MIN);
+	return a->message_max < max ? -EMSGSIZE : -EPIPE;
 }
 
 static void
