@@ -16,9 +16,11 @@ EXTRA_DIST += $(INTEROP_TESTS) \
 	tests/interop/pyiwarp.py \
 	tests/interop/pysctp.py \
 	tests/interop/pysctp_ddp.py \
+	tests/interop/ksctp.py \
 	tests/interop/pysmc.py \
 	tests/interop/pylinux.py \
 	tests/interop/iwarp_cases.py \
+	tests/interop/sctp_cases.py \
 	tests/interop/linux_scene.py \
 	tests/interop/siw_scene.py \
 	tests/interop/smc_scene.py \
@@ -67,6 +69,7 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_pair.py \
 	tests/interop/vm/check_pair_peer.py \
 	tests/interop/vm/check_peers.py \
+	tests/interop/vm/check_sctp.py \
 	tests/interop/vm/check_siw.py \
 	tests/interop/vm/check_traffic.py \
 	tests/interop/vm/check_verbs.py \

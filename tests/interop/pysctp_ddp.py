@@ -1,6 +1,6 @@
 """
-DDP over SCTP in Python: RFC 5043 with RFC 6581 section 7, and draft-ietf-rddp-sctp-00, on pysctp.py; what is above it,
-segments and RDMAP, is pyiwarp.py's, which also has the shape of what is here.
+DDP over SCTP in Python: RFC 5043 with RFC 6581 section 7, and draft-ietf-rddp-sctp-00, on pysctp.py or on Linux's own
+(stack=ksctp); what is above it, segments and RDMAP, is pyiwarp.py's, which also has the shape of what is here.
 
     Profile      RFC5043, DRAFT00: the numbers
     Control      a session control message
@@ -220,11 +220,11 @@ def initiate(profile=RFC5043, ird=1, ord=1, p2p=False, rtr=(), private=b""):
     return Control(INITIATE, iw.Enhanced(ird, ord, p2p, rtr) if profile.enhanced else None, private)
 
 
-def associate(at, timeout=5.0, source=None, profile=RFC5043, port=None, prepare=None, **kw):
+def associate(at, timeout=5.0, source=None, profile=RFC5043, port=None, prepare=None, stack=sctp, **kw):
     """An association of a Port of its own, which goes with it: its Session, with nothing said yet. port: the peer's
     SCTP port, by default its UDP port, which is in `at`; prepare: called with our Port before anything leaves; kw: see
     Port."""
-    own = sctp.Port(source or ("::" if ":" in at[0] else ""), **{"adaptation": profile.adaptation, **kw})
+    own = stack.Port(source or ("::" if ":" in at[0] else ""), **{"adaptation": profile.adaptation, **kw})
     try:
         if prepare:
             prepare(own)
@@ -234,17 +234,17 @@ def associate(at, timeout=5.0, source=None, profile=RFC5043, port=None, prepare=
 
 
 def connect(at, request=None, rtr=None, timeout=5.0, source=None, profile=RFC5043, **kw):
-    """The active side, as pyiwarp's connect(); kw: see Endpoint."""
+    """The active side, as pyiwarp's connect(); kw: see associate()."""
     request = request or initiate(profile)
-    session = associate(at, timeout, source, profile)
+    session = associate(at, timeout, source, profile, **kw)
     try:
-        return begin(session, request, rtr, timeout, **kw)
+        return begin(session, request, rtr, timeout)
     except BaseException:
         session.close()
         raise
 
 
-def begin(session, request, rtr=None, timeout=5.0, **kw):
+def begin(session, request, rtr=None, timeout=5.0):
     """The active side on an association that is there."""
     session.check_adaptation()
     session.send_control(request)
@@ -254,7 +254,7 @@ def begin(session, request, rtr=None, timeout=5.0, **kw):
         raise Rejected(reply)
     if reply.function != ACCEPT or (reply.enhanced is None) != (request.enhanced is None):
         raise Error(f"{request} answered by {reply}")
-    ep = iw.Endpoint(session, **kw)
+    ep = iw.Endpoint(session)
     ep.peer_frame = reply
     if reply.enhanced:
         iw.begin(ep, request.enhanced, reply.enhanced, rtr)
@@ -264,8 +264,9 @@ def begin(session, request, rtr=None, timeout=5.0, **kw):
 class Listener:
     """The passive side: accept() gives (Session, its Initiate), serve() an Endpoint."""
 
-    def __init__(self, host="127.0.0.1", port=0, profile=RFC5043, **kw):
-        self.port = sctp.Port(host, port, listening=True, **{"adaptation": profile.adaptation, **kw})
+    def __init__(self, host="127.0.0.1", profile=RFC5043, stack=sctp, **kw):
+        """kw: see Port."""
+        self.port = stack.Port(host, listening=True, **{"adaptation": profile.adaptation, **kw})
         self.at, self.profile = self.port.at, profile
 
     def close(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The soft iWARP device (siw_host) over SCTP and the DDP stream session written in Python, both profiles: ways to
-connect, order, chunks that are lost, what does not belong into a session; and all that test_iwarp.py asks over MPA."""
+connect, order, what does not belong into a session, and all that test_iwarp.py asks over MPA (sctp_cases.py); and chunks
+that are held back or lost, which takes a peer whose SCTP is Python, too."""
 import os
 import random
 import sys
@@ -8,119 +9,17 @@ import sys
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "integration")]
 
-import iwarp_cases
-import pyiwarp as iw
 import pysctp as sctp
 import pysctp_ddp as ddp
-from iwarp_cases import stream_errors
-from pysmc import Pdata
-from siw_scene import MS, SOON, Bad, Host, exchange, from_host, host_case, pd_reply, start_active, to_host
-from harness import Failure, case, check, equal, main, pattern, same_bytes, wait_until
-
-
-class Sctp:
-    """As siw_scene's Mpa."""
-    rtr = None
-    places_early = True
-
-    def __init__(self, profile):
-        self.profile = profile
-        self.settings = {"transport": "sctp", "profile": profile.name}
-
-    def connect(self, at, request, **kw):
-        return ddp.connect(at, request, profile=self.profile, **kw)
-
-    def listener(self, addr):
-        return ddp.Listener(addr, profile=self.profile)
-
-    def request(self, **over):
-        return ddp.initiate(self.profile, **over)
-
-    unchecked = request
-
+import sctp_cases
+from sctp_cases import Sctp
+from siw_scene import MS, exchange, host_case, to_host
+from harness import check, equal, main, wait_until
 
 BOTH = [Sctp(profile) for profile in ddp.PROFILES]
-RFC5043 = BOTH[0]
 
 
-def each_profile(name, **settings):
-    """host_case() for both."""
-    def keep(fn):
-        for transport in BOTH:
-            host_case(f"{name}, {transport.profile.name}", transport, **settings)(fn)
-        return fn
-    return keep
-
-
-# -- ways to connect --
-
-
-@each_profile("the device as passive side")
-def _(host):
-    requests = [host.transport.request(), ddp.Control(ddp.INITIATE)]
-    if host.transport.profile.enhanced:
-        requests += [host.transport.request(p2p=True, rtr={rtr}) for rtr in ("send", "write", "read")]
-    for request in requests:
-        qp, ep = to_host(host, request, recvs=0)
-        got = ep.peer_frame.enhanced
-        equal(got is None, request.enhanced is None, f"{request} answered by {ep.peer_frame}: the block")
-        if got:
-            equal((got.p2p, got.rtr >= request.enhanced.rtr), (request.enhanced.p2p, True), f"{request} answered by {got}")
-        exchange(host, qp, ep)
-        ep.close()
-        qp.event("qp_error")
-        qp.destroy()
-
-
-@each_profile("the device as active side")
-def _(host):
-    qp, ep = from_host(host, recvs=0)
-    if host.transport.profile.enhanced:
-        check(not ep.request.enhanced.p2p, f"{ep.request} asks for an RTR, which SCTP does not need")
-    exchange(host, qp, ep)
-    ep.close()
-    qp.event("qp_error")
-
-
-@host_case("requests that are rejected, and ours being rejected", RFC5043)
-def _(host):
-    qp = host.expecting(4)
-    for what, over, verdict in (("wrong token", {"token": qp.token ^ 1}, 2), ("no receives", {"recv_depth": 0}, 1),
-                                ("unknown QPN", {"qpn": 0xfffff1}, 4), ("version 7", {"version": 7}, 1)):
-        try:
-            ddp.connect((host.addr, host.port), ddp.initiate(private=qp.pdata(**over)), timeout=SOON).close()
-        except iw.Rejected as e:
-            equal((e.reply.function, Pdata.decode(e.reply.private).verdict), (ddp.REJECT, verdict), what)
-        else:
-            raise Failure(f"{what}: accepted")
-    for kind in (ddp.REJECT, ddp.TERMINATE):
-        for block in (True, False):
-            lst = ddp.Listener(host.t.addr)
-            q = host.qp()
-            start_active(host, q, lst)
-            session, request = lst.accept(SOON)
-            private = pd_reply(request, verdict=2) if kind == ddp.REJECT else b""
-            session.send_control(ddp.Control(kind, request.enhanced if kind == ddp.REJECT else None, private, block))
-            q.event("connect_failed")
-            session.reset()
-            lst.close()
-            q.destroy()
-
-
-@host_case("an adaptation indication that is missing, or another", RFC5043)
-def _(host):
-    for adaptation in (None, 3):
-        try:
-            how = ddp.associate((host.addr, host.port), SOON, adaptation=adaptation).assoc.wait_end(SOON)
-        except iw.Closed as e:
-            how = "reset" if e.reset else "closed"	# at once
-        equal(how, "reset", f"adaptation {adaptation}")
-
-
-# -- order --
-
-
-@host_case("a Write is placed before its turn, a Send waits for it", RFC5043)
+@host_case("a Write is placed before its turn, a Send waits for it", BOTH[0])
 def _(host):
     qp, ep = to_host(host, recvs=3)
     mr = host.mr(100, "w")
@@ -135,30 +34,8 @@ def _(host):
     ep.close()
 
 
-@each_profile("Sends and Writes in any order")
-def _(host):
-    seed = int.from_bytes(os.urandom(4), "big")
-    host.t.note(f"seed {seed}")
-    rnd = random.Random(seed)
-    qp, ep = to_host(host, recvs=0)
-    mr = host.mr(1000, "w")
-    for turn in range(100):
-        qp.recv(4)
-        sends = [pattern(50, 4 * turn + i) for i in range(4)]
-        ulpdus = [ep.segments_of_send(data)[0] for data in sends]
-        ulpdus[2:2] = [iw.tagged(iw.WRITE, mr.rkey, mr.addr + 100 * i, pattern(100, turn + i)) for i in range(10)]
-        order = list(range(len(ulpdus)))
-        rnd.shuffle(order)
-        ep.stream.send_ulpdus(ulpdus, order)
-        for i, data in enumerate(sends):
-            same_bytes(qp.received(4 * turn + i), data, f"Send {i} in the order {order}")
-        same_bytes(mr.get(0, 1000), b"".join(pattern(100, turn + i) for i in range(10)), f"Writes in the order {order}")
-    ep.close()
-
-
 # What is lost comes again after 200 ms and more: a device without patience would take that for a peer that is gone.
-@each_profile("a bad path", connect_ms=20 * MS, answer_ms=20 * MS)
-def _(host):
+def bad_path(host):
     seed = int.from_bytes(os.urandom(4), "big")
     host.t.note(f"seed {seed}")
     qp, ep = to_host(host, recvs=0)
@@ -172,71 +49,9 @@ def _(host):
     qp.event("qp_error")
 
 
-# -- errors --
-
-CATASTROPHIC = (0, 2, 7)	# for the stream: RFC 5043 has no code for numbers that make no order
-
-
-@case("every error on an established stream has its Terminate", timeout=60)
-def _(t):
-    b = Bad(t, RFC5043)
-    stream_errors(b)
-    send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
-    for name, act in (
-            ("a DDP-SSN again", lambda s: s.send_ulpdu(send, 0)),
-            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
-            ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001))):
-        b.run(name, [CATASTROPHIC], lambda b, act=act: act(b.ep.stream))
-    for name, act in (
-            ("a second Initiate", lambda s: s.send_control(ddp.initiate())),
-            ("an unknown function", lambda s: s.send_control(ddp.Control(ddp.ACCEPT), code=9)),
-            ("a function cut short", lambda s: s.send_message(17, b"\0"))):
-        b.run(name, ddp.LOCAL, lambda b, act=act: act(b.ep.stream))
-    b.finish()
-
-
-@host_case("what comes before the session is accepted", RFC5043)
-def _(host):
-    for name, act in (("a segment", lambda s: s.send_ulpdu(iw.untagged(iw.SEND, 0, 1, 0, b"x"))),
-                      ("an Accept", lambda s: s.send_control(ddp.Control(ddp.ACCEPT))),
-                      ("a Terminate", lambda s: s.send_control(ddp.Control(ddp.TERMINATE)))):
-        session = ddp.associate((host.addr, host.port), SOON)
-        act(session)
-        check(session.assoc.wait_end(SOON) in ("closed", "reset"), name)
-    qp, ep = to_host(host, recvs=0)
-    exchange(host, qp, ep)
-    ep.close()
-
-
-@each_profile("lies in the place of an Accept, beside a link that goes on")
-def _(host):
-    first = host.transport.profile.first_ssn
-    send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
-    bystander, to_bystander = to_host(host, recvs=0)
-    for name, lie in (
-            ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001)),
-            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, first + 9) for _ in range(2)]),
-            ("a segment", lambda s: s.send_ulpdu(send)),
-            ("an Initiate", lambda s: s.send_control(ddp.initiate(host.transport.profile))),
-            ("a function cut short", lambda s: s.send_message(host.transport.profile.control, b"\0")),
-            ("another payload protocol", lambda s: s.send_message(99, send))):
-        lst = host.transport.listener(host.t.addr)
-        q = host.qp()
-        q.recv(4)
-        start_active(host, q, lst)
-        session, _ = lst.accept(SOON)
-        lie(session)
-        q.event("connect_failed")
-        session.reset()
-        lst.close()
-        q.destroy()
-        host.t.note(name)
-    exchange(host, bystander, to_bystander)
-    to_bystander.close()
-
-
 for transport in BOTH:
-    iwarp_cases.register(transport, f", {transport.profile.name}")
+    host_case(f"a bad path, {transport.profile.name}", transport, connect_ms=20 * MS, answer_ms=20 * MS)(bad_path)
+sctp_cases.register(*BOTH)
 
 if __name__ == "__main__":
     main()
