@@ -50,6 +50,7 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/afsmc.py \
 	tests/interop/vm/preload_smc.c \
 	tests/interop/vm/real.py \
+	tests/interop/vm/sctp_wire.py \
 	tests/interop/vm/smcnl.py \
 	tests/interop/vm/traffic.py \
 	tests/interop/vm/check_afsmc.py \
@@ -69,7 +70,9 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_pair.py \
 	tests/interop/vm/check_pair_peer.py \
 	tests/interop/vm/check_peers.py \
+	tests/interop/vm/check_paths.py \
 	tests/interop/vm/check_sctp.py \
+	tests/interop/vm/check_sctp_kernel.py \
 	tests/interop/vm/check_siw.py \
 	tests/interop/vm/check_traffic.py \
 	tests/interop/vm/check_verbs.py \

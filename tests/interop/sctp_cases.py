@@ -1,6 +1,7 @@
 """
 What a device owes to a peer over SCTP, however the peer comes by its own: cases for test_ddp_sctp.py, whose peer has one
-in Python, and vm/check_sctp.py, whose peer has the kernel's. Each registers them all for its own transports, by register().
+in Python, and vm/check_sctp.py and vm/check_sctp_kernel.py, where one of the two or both have the kernel's. Each registers them
+for its own transports, by register().
 """
 import os
 import random
@@ -11,9 +12,11 @@ import pysctp
 import pysctp_ddp as ddp
 from iwarp_cases import stream_errors
 from pysmc import Pdata
-from siw_scene import SOON, Bad, exchange, from_host, host_case, pd_reply, start_active, to_host
-from harness import Failure, case, check, equal, pattern, same_bytes
+from siw_scene import MS, SOON, Bad, exchange, from_host, host_case, pd_reply, start_active, to_host
+from harness import Failure, case, check, equal, pattern, same_bytes, wait_until
 
+# What is lost comes again after 200 ms and more: a device without patience would take that for a peer that is gone.
+PATIENT = {"connect_ms": 20 * MS, "answer_ms": 20 * MS}
 CASES = []		# (name, function of a Host, whether for both profiles)
 
 
@@ -58,6 +61,13 @@ def register(*transports, where=""):
         iwarp_cases.register(transport, f", {transport.profile.name}{where}")
     case(f"every error on an established stream has its Terminate{where}", timeout=60)(
         lambda t: every_error(t, transports[0]))
+
+
+def register_ways(*transports, where=""):
+    """What takes a peer with an SCTP of its own: chunks that are held back or lost."""
+    host_case(f"a Write is placed before its turn, a Send waits for it{where}", transports[0])(early_write)
+    for transport in transports:
+        host_case(f"a bad path, {transport.profile.name}{where}", transport, **PATIENT)(bad_path)
 
 
 # -- ways to connect --
@@ -145,6 +155,37 @@ def _(host):
             same_bytes(qp.received(4 * turn + i), data, f"Send {i} in the order {order}")
         same_bytes(mr.get(0, 1000), b"".join(pattern(100, turn + i) for i in range(10)), f"Writes in the order {order}")
     ep.close()
+
+
+# -- chunks that are held back or lost --
+
+
+def early_write(host):
+    qp, ep = to_host(host, recvs=3)
+    mr = host.mr(100, "w")
+    held = ep.stream.assoc.port.way.hold(pysctp.message(ep.stream.assoc.sent))
+    ep.send(b"first")
+    ep.write(mr.rkey, mr.addr, b"early")
+    ep.send(b"second")
+    wait_until(lambda: mr.get(0, 5) == b"early", "the Write behind a message that is missing is placed")
+    host.quiet(f"wc {qp.id}")
+    held.release()
+    equal([qp.received(i) for i in range(2)], [b"first", b"second"], "Sends")
+    ep.close()
+
+
+def bad_path(host):
+    seed = int.from_bytes(os.urandom(4), "big")
+    host.t.note(f"seed {seed}")
+    qp, ep = to_host(host, recvs=0)
+    way = ep.stream.assoc.port.way
+    way.drop(pysctp.of_type(pysctp.DATA))	# one at least
+    mangled = way.mangle(random.Random(seed), 0.1)
+    exchange(host, qp, ep)
+    check(ep.stream.assoc.resent > 0, "nothing was sent again")
+    mangled.release()	# an ABORT that is lost is not said again
+    ep.reset()
+    qp.event("qp_error")
 
 
 # -- errors --

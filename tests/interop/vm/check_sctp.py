@@ -1,118 +1,13 @@
 #!/usr/bin/env python3
-# takes: 100 s
-"""The soft iWARP device over SCTP against a peer in Python whose SCTP is the kernel's, in UDP: neither stack is a copy of
-the other. What sctp_cases.py asks, and the same over a path that loses and reorders, in both roles and both profiles."""
-import subprocess
-
+# takes: 50 s
+"""The soft iWARP device over SCTP by usrsctp in UDP, against a peer in Python whose SCTP is the kernel's: neither stack is a
+copy of the other. In both roles and both profiles, also over a wire that loses and reorders."""
 import ksctp
 import pysctp_ddp as ddp
-import rxe
-import sctp_cases
-from harness import Skip, case, check, main, need, pattern, same_bytes
-from siw_scene import MS, SIW_HOST, confirm_all, exchange, from_host, host_case, to_host
+import sctp_wire
+from harness import main
 
-UDP = 9899
-MTU = 1500
-AMOUNT = 1 << 19
-DEVICE, PEER = "10.79.0.1", "10.79.0.2"
-
-
-class Kernel(sctp_cases.Sctp):
-    """We have the kernel's SCTP in UDP, the device, in a network namespace of its own, usrsctp's."""
-    stack, ports = ksctp, {"udp": UDP}
-    command, peer = ["ip", "netns", "exec", "device"], PEER
-
-    def __init__(self, profile):
-        super().__init__(profile)
-        self.settings = dict(self.settings, addr=DEVICE)
-
-
-def wire():
-    """d0 of the device and p0 of its peer, ends of one wire."""
-    rxe.modprobe("sctp", "veth", "sch_netem")
-    rxe.sysctl("net/sctp/udp_port", UDP)
-    # The kernel hands packets of several chunks to a card in one piece, which in UDP goes wrong as soon as the piece is
-    # longer than a packet may be: it arrives as one, without a checksum.
-    run("ip netns add device; ip link add p0 type veth peer name d0 netns device; "
-        f"ip link set p0 mtu {MTU} gso_max_size {MTU}; "
-        f"ip addr add {PEER}/24 dev p0; ip link set p0 up; "
-        f"ip -n device addr add {DEVICE}/24 dev d0; ip -n device link set d0 up; ip -n device link set lo up")
-
-
-def run(lines):
-    subprocess.run(["sh", "-ec", lines], check=True)
-
-
-def path(how):
-    """What netem makes of the wire's two directions; "" for nothing."""
-    for command in ("tc", "ip netns exec device tc"):
-        end = "d0" if "device" in command else "p0"
-        run(f"{command} qdisc replace dev {end} root {f'netem {how}' if how else 'pfifo'}")
-
-
-def much(host):
-    """Half a mebibyte each way at the same time, by Writes, in both roles."""
-    data, back = pattern(AMOUNT, 1), pattern(AMOUNT, 2)
-    src, dst = host.mr(AMOUNT), host.mr(AMOUNT, "w")
-    src.set(0, back)
-    for begin in (to_host, from_host):
-        qp, ep = begin(host)
-        region = ep.register(AMOUNT)
-        dst.set(0, bytes(AMOUNT))
-        wr = qp.write(src, 0, AMOUNT, region.stag, region.base)
-        ep.write(dst.rkey, dst.addr, data)
-        confirm_all(ep, qp, [wr])
-        same_bytes(bytes(region.buf), back, f"{begin.__name__}: from the device")
-        ep.send(b"done")
-        same_bytes(qp.received(0), b"done", "the Send behind it")
-        same_bytes(dst.get(0, AMOUNT), data, f"{begin.__name__}: to the device")
-        ep.close()
-        host.wait(f"event {qp.id} qp_error")
-        qp.destroy()
-
-
-def bad_path(host):
-    """Many messages each way, of which some are lost and some overtake others, in both roles."""
-    late = 0
-    path("delay 2ms reorder 25% 50% loss 5%")
-    try:
-        for begin in (to_host, from_host):
-            qp, ep = begin(host, recvs=0)
-            exchange(host, qp, ep)
-            resent, overtakes = ep.stream.assoc.resent, ep.stream.overtakes
-            host.t.note(f"{begin.__name__}: {resent} chunks sent again, {overtakes} of the device's came early")
-            late += resent + overtakes
-            ep.end()
-            qp.event("qp_error")
-            qp.destroy()
-    finally:
-        path("")
-    check(late > 0, "nothing was lost, and nothing overtook")
-
-
-def lacking(transport):
-    """What siw_host says when it was built without the stack that the device needs."""
-    argv = [SIW_HOST] + [f"{k}={v}" for k, v in transport.settings.items() if k != "addr"]
-    said = subprocess.run(argv, input=b"", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE).stderr.decode()
-    return said.strip() if "built without" in said else None
-
-
-def bulk(transports):
-    for transport in transports:
-        host_case(f"half a mebibyte each way at the same time, {transport.profile.name}", transport, answer_ms=60000)(much)
-        # What is lost comes again after 200 ms and more: a device without patience would take that for a peer that is gone.
-        host_case(f"a bad path, {transport.profile.name}", transport, connect_ms=20 * MS, answer_ms=20 * MS)(bad_path)
-
-
-need("ip", "tc")
-wire()
-KERNEL = [Kernel(profile) for profile in ddp.PROFILES]
-if why := lacking(KERNEL[0]):
-    @case("the device over SCTP")
-    def _(_t):
-        raise Skip(why)
-else:
-    sctp_cases.register(*KERNEL)
-    bulk(KERNEL)
+sctp_wire.wire()
+sctp_wire.register(*(sctp_wire.Transport(profile, ksctp, {"udp": sctp_wire.UDP}, sctp_stack="user") for profile in ddp.PROFILES))
 
 main()
