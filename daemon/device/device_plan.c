@@ -48,6 +48,19 @@ place_of(const struct plan *p, const struct netif_addr *a)
 	return i != NULL && i->up && a->usable ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
 }
 
+/* Of a device with several addresses: up while one of them is, since the others are ways for its links, too. */
+static enum device_place
+best_place(const struct plan *p, enum device_place place, const struct siw_addrs *more)
+{
+	for (unsigned i = 0; p->there.ifs != NULL && i < more->cnt; i++) {
+		const struct netif_addr *a = netifs_find(p->there.ifs, &more->at[i]);
+
+		if (a != NULL && place_of(p, a) == DEVICE_PLACE_UP)
+			return DEVICE_PLACE_UP;
+	}
+	return place;
+}
+
 static void
 add_address(struct plan *p, const struct config_device *cfg)
 {
@@ -59,6 +72,7 @@ add_address(struct plan *p, const struct config_device *cfg)
 		.open = a == NULL || a->usable, /* where it is not known, bind will tell */
 	};
 
+	w.place = best_place(p, w.place, &cfg->siw.more_addrs);
 	set_base(&w, "");
 	add_siw(p, &w);
 }

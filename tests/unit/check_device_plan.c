@@ -130,6 +130,23 @@ START_TEST(by_address)
 	ck_assert_str_eq(plan(), "a 192.0.2.1 up, b 192.0.2.2 down, (c 2001:db8::1 down), d 127.0.0.9 unknown");
 }
 
+START_TEST(up_while_one_of_several_addresses_is)
+{
+	struct config_device *d = entry("192.0.2.1", "many");
+
+	has_if(1, "eth0", false);
+	has_if(2, "eth1", true);
+	has_addr(1, "192.0.2.1");
+	ck_assert_int_eq(addr_parse("198.51.100.1", &d->siw.more_addrs.at[d->siw.more_addrs.cnt++]), 0);
+	ck_assert_str_eq(plan(), "many 192.0.2.1 down");
+	has_addr(2, "198.51.100.1")->usable = false;
+	ck_assert_str_eq(plan(), "many 192.0.2.1 down");
+	addrs[1].usable = true;
+	ck_assert_str_eq(plan(), "many 192.0.2.1 up");
+	ifs[1].up = false;
+	ck_assert_str_eq(plan(), "many 192.0.2.1 down");
+}
+
 START_TEST(by_interface)
 {
 	has_if(2, "eth0", true);
