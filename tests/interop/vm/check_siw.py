@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-# takes: 90 s
+# takes: 150 s
 # needs: siw
 """The kernel's soft iWARP, siw: smcrd with it as a card, and smcrd's own soft iWARP, against it and each other."""
+import fcntl
+import socket
+import termios
+
+import pyiwarp as iw
 import rxe
 import siw
 from gates import Gates, siw as soft, verbs as card
-from harness import (Failure, Server, case, check, echo, equal, in_thread, main, need, pattern, recv_exact, same_bytes,
+from harness import (PATIENCE, Failure, Server, case, check, echo, equal, in_thread, main, need, pattern, recv_exact, same_bytes,
                      wait_until)
 from programs import listens
 
@@ -95,6 +100,15 @@ def runs(t, net, a, b, amount=MIB, parameters=None, **settings):
     return depths
 
 
+def mpa_port(d):
+    return d.ctl("devices")["devices"][0]["mpa_port"]
+
+
+def taken(s):
+    """Waits until the other end's TCP has all that was sent."""
+    wait_until(lambda: fcntl.ioctl(s, termios.TIOCOUTQ, b"\0" * 4) == b"\0" * 4, "what was sent is acknowledged")
+
+
 @case("rping over siw: as built, peer to peer, with CRC")
 def _(t):
     net = siw.Wires(t)
@@ -123,6 +137,13 @@ def _(t):
     equal(runs(t, net, card, soft, parameters={"mpa_version": 1}), (-1, -1), "depths, MPA revision 1")
 
 
+@case("soft iWARP with an IRD of one serves a card whose first two Reads may come at once", timeout=90)
+def _(t):
+    net = siw.Wires(t)
+    for rtr in ("write", "read"):
+        equal(runs(t, net, card, soft, parameters={"peer_to_peer": True}, rtr=[rtr], ird=1), (2, 2), f"depths, RTR {rtr}")
+
+
 @case("cards on both ends: as siw is built, and with CRC, peer to peer", timeout=90)
 def _(t):
     net = siw.Wires(t)
@@ -135,6 +156,56 @@ def _(t):
     net = siw.Wires(t)
     for a in (soft, card):
         runs(t, net, a, card, parameters={"reply_gap": 50})
+
+
+@case("an MPA Request in pieces, of a stranger: a card rejects it as it does a whole one", timeout=90)
+def _(t):
+    net = siw.Wires(t)
+    scene = Scene(t, net, card, card)
+    request = iw.MpaFrame(enhanced=iw.Enhanced(), private=b"nobody").encode()
+    for cut in (len(request), 1, 19, 20, 23, len(request) - 1):
+        with iw.tcp_connect((rxe.address("b", 1), mpa_port(scene.gw.b)), source=rxe.address("a", 1)) as s:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            s.sendall(request[:cut])
+            if cut < len(request):
+                taken(s)
+                s.sendall(request[cut:])
+            reply = iw.read_mpa(s, 5 * PATIENCE)
+            check(reply.reply and reply.reject, f"cut at {cut}: {reply}")
+    scene.exchange(1000).close()
+    scene.finish()
+
+
+@case("a program on a card that soft iWARP does not know is told so", timeout=90)
+def _(t):
+    net = siw.Wires(t)
+    scene = Scene(t, net, card, soft)
+    for peer_to_peer in (False, True):
+        net.parameters(peer_to_peer=peer_to_peer)
+        stranger = t.spawn([need("rping"), "-c", "-a", rxe.address("b", 1), "-I", rxe.address("a", 1), "-p",
+                            str(mpa_port(scene.gw.b)), "-C", "1"])
+        check(stranger.wait() != 0, "rping: exit status 0")
+        check("RDMA_CM_EVENT_REJECTED" in stranger.log(), f"rping: {stranger.log()}")
+    equal(scene.gw.b.ctl("devices")["devices"][0]["stats"]["mpa_refused_token"], 2, "Replies that reject")
+    scene.exchange(1000).close()
+    scene.finish()
+
+
+@case("the wire's MTU falls and rises under a connection", timeout=90)
+def _(t):
+    net = siw.Wires(t)
+    for name, a, b in SIDES:
+        scene = Scene(t, net, a, b)
+        s = scene.exchange(MIB // 4)
+        for mtu in (1280, 600, 1500):
+            net.ip(*(f"link set {side}1 mtu {mtu}" for side in "ab"))
+            data = pattern(MIB // 4, mtu)
+            writer = in_thread(s.sendall, data)
+            same_bytes(recv_exact(s, len(data)), data, f"{name}: echo at MTU {mtu}")
+            writer.result()
+        scene.check_links()
+        s.close()
+        scene.finish()
 
 
 @case("siw knows no markers: TCP, and the reason in words", timeout=90)
