@@ -195,8 +195,14 @@ same_place(const struct config_device *a, const struct config_device *b)
 	return PLACE_MAYBE;
 }
 
+static bool
+is_over_sctp(const struct config_device *dev)
+{
+	return dev->type == CONFIG_DEVICE_SIW && dev->siw.transport == SIW_SCTP;
+}
+
 /* An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port
- * of that address would be deaf. */
+ * of that address would be deaf. A port of SCTP or UDP is another one. */
 static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 {
@@ -205,7 +211,8 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 	         other_line = config_line(b->device_src[j], "mpa_ports");
 	enum place place = same_place(dev, other);
 
-	if (place == PLACE_OTHER || !ports_overlap(mpa_ports(dev), mpa_ports(other)))
+	if (place == PLACE_OTHER || is_over_sctp(dev) || is_over_sctp(other) ||
+	    !ports_overlap(mpa_ports(dev), mpa_ports(other)))
 		return;
 	if (place == PLACE_SAME)
 		config_error(b, line,

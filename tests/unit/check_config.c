@@ -992,6 +992,18 @@ START_TEST(warns_without_failing)
 	    strstr(msgs, "t.conf:3: warning: devices.mpa_ports overlaps that of line 1: ") != NULL, "%s", msgs);
 }
 
+START_TEST(ports_of_sctp_are_no_cards)
+{
+	config_free(
+	    parse_ok("workers = 1; devices = ( { type = \"verbs\"; address = \"127.0.0.1\"; mpa_ports = 7471; },\n"
+	             "{ type = \"siw\"; address = \"127.0.0.1\"; transport = \"sctp\"; mpa_ports = 7471; } );"));
+	ck_assert_str_eq(msgs, "");
+	config_free(
+	    parse_ok("workers = 1; devices = ( { type = \"siw\"; interface = \"eth1\"; transport = \"sctp\"; },\n"
+	             "{ type = \"verbs\"; device = \"*\"; mpa_ports = \"7471-7570\"; } );"));
+	ck_assert_str_eq(msgs, "");
+}
+
 START_TEST(devices_of_both_types_have_ports_of_their_own)
 {
 	config_free(
