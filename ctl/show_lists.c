@@ -153,6 +153,27 @@ card_cell(const json_t *d, char *buf, size_t cap)
 		snprintf(buf, cap, "%s/%" PRId64, get_string(d, "card"), get_int(d, "card_port"));
 }
 
+/* All addresses at which the device is reached. */
+static void
+addresses_cell(const json_t *d, char *buf, size_t cap)
+{
+	const json_t *list = json_object_get(d, "addresses");
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < json_array_size(list) && len < cap; i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+
+		len += (size_t)snprintf(buf + len, cap - len, "%s%s", i > 0 ? "," : "", text != NULL ? text : "");
+	}
+}
+
+static void
+primary_cell(const json_t *p, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s", get_bool(p, "primary") ? "yes" : "no");
+}
+
 /* clang-format off */
 #define PEER_DETAIL \
 	{ .heading = "PEER-KIND", .call = peer_kind_cell, .detail = true }, \
@@ -238,6 +259,7 @@ static const struct column links[] = {
 	PEER_DETAIL,
 	{ .heading = "STATE", .key = "state" },
 	{ .heading = "DEVICE", .key = "device" },
+	{ .heading = "TRANSPORT", .key = "transport" },
 	{ .heading = "GID", .key = "gid" },
 	{ .heading = "PEER-GID", .key = "peer_gid" },
 	{ .heading = "MAC", .key = "mac", .detail = true },
@@ -249,6 +271,21 @@ static const struct column links[] = {
 	{ .heading = "CONNS", .kind = COLUMN_NUMBER, .key = "connections" },
 	{ .heading = "IDLE", .kind = COLUMN_AGE, .key = "idle_ms" },
 	{ .heading = "RTT", .kind = COLUMN_MICRO, .key = "rtt_us" },
+	{ .heading = "RETRANSMITS", .kind = COLUMN_NUMBER, .key = "retransmits", .detail = true },
+	{ .heading = "UNACKED", .kind = COLUMN_NUMBER, .key = "unacked", .detail = true },
+	{ 0 },
+};
+
+static const struct column link_paths[] = {
+	{ .heading = "GROUP", .kind = COLUMN_NUMBER, .key = "group" },
+	{ .heading = "LINK", .kind = COLUMN_NUMBER, .key = "number" },
+	{ .heading = "ADDRESS", .key = "address" },
+	{ .heading = "STATE", .key = "state" },
+	{ .heading = "PRIMARY", .call = primary_cell },
+	{ .heading = "RTT", .kind = COLUMN_MICRO, .key = "rtt_us" },
+	{ .heading = "RTO", .kind = COLUMN_MICRO, .key = "rto_us" },
+	{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
+	{ .heading = "CWND", .kind = COLUMN_BYTES, .key = "cwnd_bytes" },
 	{ 0 },
 };
 
@@ -322,16 +359,19 @@ static const struct column devices[] = {
 	{ .heading = "WORKER", .kind = COLUMN_NUMBER, .key = "worker" },
 	{ .heading = "PROVIDER", .key = "provider" },
 	{ .heading = "TRANSPORT", .key = "transport" },
+	{ .heading = "STACK", .key = "stack" },
+	{ .heading = "PROFILE", .key = "profile", .detail = true },
 	{ .heading = "PORT", .key = "port" },
 	{ .heading = "CARD", .call = card_cell },
 	{ .heading = "INTERFACE", .key = "interface" },
 	{ .heading = "GID", .key = "gid" },
+	{ .heading = "ADDRESSES", .call = addresses_cell, .detail = true },
 	{ .heading = "GID-TYPE", .key = "gid_type" },
 	{ .heading = "GID-INDEX", .kind = COLUMN_NUMBER, .key = "gid_index", .detail = true },
 	{ .heading = "LINK-LAYER", .key = "link_layer", .detail = true },
 	{ .heading = "MAC", .key = "mac" },
 	{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
-	{ .heading = "MPA-PORT", .kind = COLUMN_NUMBER, .key = "mpa_port" },
+	{ .heading = "IWARP-PORT", .kind = COLUMN_NUMBER, .key = "mpa_port" },
 	{ .heading = "QPS/MAX", .kind = COLUMN_NUMBER, .key = "qps", .more = { "qps_max" } },
 	{ .heading = "MRS/MAX", .kind = COLUMN_NUMBER, .key = "mrs", .more = { "mrs_max" } },
 	{ .heading = "REGISTERED", .kind = COLUMN_BYTES, .key = "registered_bytes" },
@@ -343,7 +383,7 @@ static const struct column devices[] = {
 };
 
 static const struct column device_gids[] = {
-	{ .heading = "DEVICE", .key = "device" },
+	{ .heading = "DEVICE", .key = "name" },
 	{ .heading = "INDEX", .kind = COLUMN_NUMBER, .key = "index" },
 	{ .heading = "TYPE", .key = "type" },
 	{ .heading = "GID", .key = "gid" },
@@ -352,7 +392,7 @@ static const struct column device_gids[] = {
 };
 
 static const struct column card_stats[] = {
-	{ .heading = "DEVICE", .key = "device" },
+	{ .heading = "DEVICE", .key = "name" },
 	{ .heading = "SENDS", .kind = COLUMN_NUMBER, .key = "sends_posted" },
 	{ .heading = "WRITES", .kind = COLUMN_NUMBER, .key = "writes_posted" },
 	{ .heading = "DOORBELLS", .kind = COLUMN_NUMBER, .key = "doorbells" },
@@ -369,14 +409,14 @@ static const struct column card_stats[] = {
 };
 
 static const struct column soft_stats[] = {
-	{ .heading = "DEVICE", .key = "device" },
+	{ .heading = "DEVICE", .key = "name" },
 	{ .heading = "FPDUS-OUT", .kind = COLUMN_NUMBER, .key = "fpdus_sent" },
 	{ .heading = "FPDUS-IN", .kind = COLUMN_NUMBER, .key = "fpdus_received" },
 	{ .heading = "READS-SENT", .kind = COLUMN_NUMBER, .key = "reads_sent" },
 	{ .heading = "REFUSED-TOKEN", .kind = COLUMN_NUMBER, .key = "mpa_refused_token" },
 	{ .heading = "REFUSED-EARLY", .kind = COLUMN_NUMBER, .key = "mpa_refused_parked" },
 	{ .heading = "REFUSED-ADDRESS", .kind = COLUMN_NUMBER, .key = "mpa_refused_address" },
-	{ .heading = "BAD-MPA", .kind = COLUMN_NUMBER, .key = "mpa_bad" },
+	{ .heading = "BAD-REQUESTS", .kind = COLUMN_NUMBER, .key = "mpa_bad" },
 	{ .heading = "CRC-ERRORS", .kind = COLUMN_NUMBER, .key = "crc_errors" },
 	{ .heading = "TERMINATES-OUT", .kind = COLUMN_NUMBER, .key = "terminates_sent" },
 	{ .heading = "TERMINATES-IN", .kind = COLUMN_NUMBER, .key = "terminates_received" },
@@ -408,6 +448,10 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 		snprintf(buf, cap, "%s", get_string(item, c->key));
 		break;
 	case COLUMN_NUMBER:
+		if (v < 0) { /* not known, or none */
+			snprintf(buf, cap, "-");
+			break;
+		}
 		len = (size_t)snprintf(buf, cap, "%" PRId64, v);
 		for (unsigned i = 0; c->more[i] != NULL; i++)
 			len += (size_t)snprintf(buf + len, cap - len, "/%" PRId64, get_int(item, c->more[i]));
@@ -451,28 +495,51 @@ show_columns(FILE *f, const json_t *list, const struct column *columns, bool det
 	table_fini(&t);
 }
 
-/* What cards, or the other devices, have under this key, an object or a list of them: one line for each, if there is any. */
+/* A table of what items of a list have under a key, an object or a list of them, behind the list itself. */
+struct parts {
+	const char *list, *key, *title;
+	const struct column *columns;    /* of the part, and of the item that it is of */
+	bool (*has)(const json_t *item); /* NULL: every item */
+};
+
+static bool
+is_card(const json_t *d)
+{
+	return get_string(d, "card")[0] != '\0';
+}
+
+static bool
+is_soft(const json_t *d)
+{
+	return !is_card(d);
+}
+
+static const struct parts all_parts[] = {
+	{ "links", "paths", "Paths of links", link_paths, NULL },
+	{ "devices", "gids", "GIDs of cards", device_gids, is_card },
+	{ "devices", "stats", "Counters of cards", card_stats, is_card },
+	{ "devices", "stats", "Counters of soft iWARP", soft_stats, is_soft },
+};
+
 static void
-show_device_parts(
-    FILE *f, const json_t *list, bool cards, const char *key, const char *title, const struct column *columns)
+show_parts(FILE *f, const json_t *list, const struct parts *p)
 {
 	json_t *lines = json_array();
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *d = json_array_get(list, i);
-		json_t *part = json_object_get(d, key);
-		size_t cnt = json_is_array(part) ? json_array_size(part) : 1;
+		json_t *item = json_array_get(list, i), *part = json_object_get(item, p->key);
+		size_t cnt = json_is_array(part) ? json_array_size(part) : part != NULL;
 
-		for (size_t k = 0; k < cnt && (get_string(d, "card")[0] != '\0') == cards; k++) {
-			json_t *line = json_copy(json_is_array(part) ? json_array_get(part, k) : part);
+		for (size_t k = 0; k < cnt && (p->has == NULL || p->has(item)); k++) {
+			json_t *line = json_copy(item);
 
-			(void)json_object_set_new(line, "device", json_string(get_string(d, "name")));
+			(void)json_object_update(line, json_is_array(part) ? json_array_get(part, k) : part);
 			(void)json_array_append_new(lines, line);
 		}
 	}
 	if (json_array_size(lines) > 0) {
-		fprintf(f, "\n%s\n", title);
-		show_columns(f, lines, columns, true);
+		fprintf(f, "\n%s\n", p->title);
+		show_columns(f, lines, p->columns, true);
 	}
 	json_decref(lines);
 }
@@ -497,9 +564,7 @@ show_list(FILE *f, const json_t *data, const char *key, bool detail)
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (strcmp(lists[i].key, key) == 0)
 			show_columns(f, list, lists[i].columns, detail);
-	if (detail && strcmp(key, "devices") == 0) {
-		show_device_parts(f, list, true, "gids", "GIDs of cards", device_gids);
-		show_device_parts(f, list, true, "stats", "Counters of cards", card_stats);
-		show_device_parts(f, list, false, "stats", "Counters of soft iWARP", soft_stats);
-	}
+	for (size_t i = 0; i < sizeof(all_parts) / sizeof(all_parts[0]); i++)
+		if (detail && strcmp(all_parts[i].list, key) == 0)
+			show_parts(f, list, &all_parts[i]);
 }

@@ -131,6 +131,61 @@ write_group(struct report *r)
 	return ITEM_WRITTEN;
 }
 
+static const char *const transport_words[] = {
+	[RNIC_TRANSPORT_ROCE] = "roce",
+	[RNIC_TRANSPORT_IWARP] = "iwarp",
+	[RNIC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
+	[RNIC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
+};
+
+static const char *const path_state_words[] = {
+	[RNIC_PATH_UNKNOWN] = "unknown",
+	[RNIC_PATH_ACTIVE] = "active",
+	[RNIC_PATH_DOUBTED] = "doubted",
+	[RNIC_PATH_INACTIVE] = "inactive",
+	[RNIC_PATH_UNCONFIRMED] = "unconfirmed",
+};
+
+/* As an IP address, which a GID of iWARP is. */
+static void
+report_ip(struct json_writer *jw, const char *key, const struct rnic_gid *gid)
+{
+	struct sockaddr_storage ss = { 0 };
+	char text[ADDR_STR_MAX];
+
+	addr_from_v6(gid->b, 0, &ss);
+	jw_string(jw, key, addr_format(&ss, text, sizeof(text)));
+}
+
+static int64_t
+if_known(uint32_t v)
+{
+	return v != 0 ? (int64_t)v : -1;
+}
+
+/* What carries a link. */
+static void
+write_conn(struct json_writer *jw, const struct rnic_conn_info *c)
+{
+	jw_int(jw, "retransmits", c->retransmits);
+	jw_int(jw, "unacked", c->unacked);
+	jw_array(jw, "paths");
+	for (unsigned i = 0; i < c->path_cnt; i++) {
+		const struct rnic_path *p = &c->paths[i];
+
+		jw_object(jw, NULL);
+		report_ip(jw, "address", &p->to);
+		jw_string(jw, "state", path_state_words[p->state]);
+		jw_bool(jw, "primary", p->primary);
+		jw_int(jw, "rtt_us", if_known(p->rtt_us));
+		jw_int(jw, "rto_us", if_known(p->rto_us));
+		jw_uint(jw, "mtu", p->mtu);
+		jw_uint(jw, "cwnd_bytes", p->cwnd);
+		jw_object_end(jw);
+	}
+	jw_array_end(jw);
+}
+
 static enum item
 write_link(struct report *r)
 {
@@ -150,6 +205,7 @@ write_link(struct report *r)
 	report_peer(jw, &l.peer);
 	jw_string(jw, "state", l.state);
 	jw_string(jw, "device", l.device);
+	jw_string(jw, "transport", transport_words[l.transport]);
 	report_gid(jw, "gid", &l.gid);
 	report_gid(jw, "peer_gid", &l.peer_gid);
 	report_mac(jw, "mac", l.mac);
@@ -162,6 +218,7 @@ write_link(struct report *r)
 	jw_int(jw, "rtt_us", l.rtt_ns < 0 ? -1 : l.rtt_ns / 1000);
 	jw_int(jw, "peer_ird", l.peer_depths.ird);
 	jw_int(jw, "peer_ord", l.peer_depths.ord);
+	write_conn(jw, &l.conn);
 	jw_object_end(jw);
 	return ITEM_WRITTEN;
 }
@@ -189,13 +246,6 @@ write_rmb(struct report *r)
 	jw_object_end(jw);
 	return ITEM_WRITTEN;
 }
-
-static const char *const transport_words[] = {
-	[RNIC_TRANSPORT_ROCE] = "roce",
-	[RNIC_TRANSPORT_IWARP] = "iwarp",
-	[RNIC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
-	[RNIC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
-};
 
 static const char *const gid_type_words[] = {
 	[RNIC_GID_NONE] = "",
@@ -225,9 +275,15 @@ begin_device(struct json_writer *jw, unsigned nr, const struct device_info *d)
 	jw_uint(jw, "worker", nr + 1);
 	jw_string(jw, "provider", d->rnic.provider);
 	jw_string(jw, "transport", transport_words[d->rnic.transport]);
+	jw_string(jw, "stack", d->rnic.stack != NULL ? d->rnic.stack : "");
+	jw_string(jw, "profile", d->rnic.profile != NULL ? d->rnic.profile : "");
 	jw_string(jw, "port", d->rnic.port == RNIC_PORT_UP ? "up" : "down");
 	jw_string(jw, "interface", d->interface);
 	report_gid(jw, "gid", &d->rnic.gid);
+	jw_array(jw, "addresses");
+	if (rnic_is_iwarp(d->rnic.transport))
+		report_ip(jw, NULL, &d->rnic.gid);
+	jw_array_end(jw);
 	report_mac(jw, "mac", d->rnic.mac);
 	jw_uint(jw, "mtu", clc_mtu_bytes(d->rnic.mtu_code));
 	jw_uint(jw, "mpa_port", d->rnic.mpa_port);

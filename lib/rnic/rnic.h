@@ -95,6 +95,8 @@ struct rnic_info {
 	uint16_t
 	    vlan; /* id of the VLAN that its interface is in, 0 = none: all links of a group are in one (RFC 7609 2) */
 	uint8_t mtu_code; /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
+	/* Over SCTP: what runs it, "kernel" or "user", and which document its messages follow, "rfc5043" or "draft-00". NULL elsewhere. */
+	const char *stack, *profile;
 	/* iWARP: where the device accepts MPA connections, or SCTP associations: then the port of SCTP and that of UDP, if there is
 	 * one. 0 otherwise. */
 	uint16_t mpa_port;
@@ -272,6 +274,32 @@ struct rnic_depths {
 	int ord; /* that it wants to have under way */
 };
 
+/* A path of a queue pair's connection or association: TCP has one, SCTP one for each address of the peer. */
+enum rnic_path_state {
+	RNIC_PATH_UNKNOWN,
+	RNIC_PATH_ACTIVE,
+	RNIC_PATH_DOUBTED,     /* what was sent last is sent again: without an answer so far */
+	RNIC_PATH_INACTIVE,    /* given up, until the peer answers there */
+	RNIC_PATH_UNCONFIRMED, /* not used yet: the peer has named it, and not answered there */
+};
+
+struct rnic_path {
+	struct rnic_gid to; /* the peer's address */
+	enum rnic_path_state state;
+	bool primary; /* the one that data take */
+	/* 0: not known. Round trip, smoothed; time until a packet is sent again; longest IP packet; bytes that may be under way. */
+	uint32_t rtt_us, rto_us, mtu, cwnd;
+};
+
+#define RNIC_PATHS_MAX 8
+
+struct rnic_conn_info {
+	int64_t retransmits; /* packets, since the start; -1: not known */
+	int64_t unacked;     /* packets under way; -1: not known */
+	unsigned path_cnt;   /* 0: nothing is known, there is no connection yet or no more */
+	struct rnic_path paths[RNIC_PATHS_MAX];
+};
+
 /* One of a device's own counters. */
 struct rnic_stat {
 	const char *name; /* static */
@@ -315,6 +343,9 @@ struct rnic_ops {
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
 	/* The shortest round trip of the path that is known, in ns; -1: none. NULL = the device does not learn it. */
 	int64_t (*path_rtt)(struct rnic_qp *);
+	/* What the transport protocol below knows of the queue pair's connection, for the operator: fills *out, which says that nothing
+	 * is known, as far as it knows better. NULL = nothing. */
+	void (*conn_info)(struct rnic_qp *, struct rnic_conn_info *out);
 	/* Called now and then: what an idle QP does not need is given back. NULL = the device keeps what it has. */
 	void (*rest)(struct rnic_qp *);
 	/* Wants completions of everything posted so far soon: iWARP devices send a fence. */
@@ -370,5 +401,16 @@ rnic_query(struct rnic_dev *dev)
 	struct rnic_info info;
 
 	dev->ops->query(dev, &info);
+	return info;
+}
+
+/* qp may be NULL: nothing is known of it. */
+static inline struct rnic_conn_info
+rnic_conn_info(struct rnic_qp *qp)
+{
+	struct rnic_conn_info info = { .retransmits = -1, .unacked = -1 };
+
+	if (qp != NULL && qp->dev->ops->conn_info != NULL)
+		qp->dev->ops->conn_info(qp, &info);
 	return info;
 }

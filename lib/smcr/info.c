@@ -111,6 +111,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.user_id = l->user_id,
 		.peer_user_id = l->peer_user_id,
 		.state = link_state_str(l->state),
+		.transport = l->info.transport,
 		.gid = l->info.gid,
 		.peer_gid = l->remote.gid,
 		.qpn = l->qpn,
@@ -120,6 +121,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.idle_ns = eng->now_ns - l->last_rx_ns,
 		.rtt_ns = l->rtt_ns,
 		.peer_depths = { .ird = -1, .ord = -1 },
+		.conn = rnic_conn_info(l->qp),
 		.peer = peer_info(lgr),
 	};
 	if (l->qp != NULL && l->dev->ops->peer_depths != NULL)

@@ -394,6 +394,7 @@ struct smcr_link_info {
 	uint32_t user_id, peer_user_id;
 	const char *state;
 	char device[RNIC_NAME_MAX];
+	enum rnic_transport transport;
 	struct rnic_gid gid, peer_gid;
 	uint8_t mac[6], peer_mac[6];
 	uint32_t qpn, peer_qpn;
@@ -402,6 +403,7 @@ struct smcr_link_info {
 	int64_t idle_ns; /* since something was received */
 	int64_t rtt_ns;  /* of the last TEST LINK; -1 = none yet */
 	struct rnic_depths peer_depths;
+	struct rnic_conn_info conn; /* that carries the link */
 	struct smcr_peer_info peer;
 };
 

@@ -122,6 +122,38 @@ START_TEST(another_version_of_the_daemon_is_shown_as_far_as_known)
 	    "Daemon\n       1,234,567  turns of the event loop\nOther\n               2  warp_cores\n");
 }
 
+/* In all detail: a link and devices as they were before there was SCTP, and members of other types than ours. */
+START_TEST(old_and_strange_lists_have_no_parts)
+{
+	static const struct {
+		enum control_command command;
+		const char *json, *has;
+	} lists[] = {
+		{ CONTROL_LINKS, "{\"links\":[{\"group\":1,\"number\":2,\"device\":\"siw0\",\"rtt_us\":-1}]}", "siw0" },
+		{ CONTROL_LINKS, "{\"links\":[{\"device\":\"x0\",\"paths\":{}}, {\"paths\":[1, null, []]}, 7, []]}",
+		    "x0" },
+		{ CONTROL_LINKS, "{\"links\":[{\"device\":\"x1\",\"retransmits\":\"many\",\"paths\":null}]}", "x1" },
+		{ CONTROL_DEVICES,
+		    "{\"devices\":[{\"name\":\"siw0\",\"card\":\"\",\"transport\":\"iwarp\",\"gids\":[]}]}", "siw0" },
+		{ CONTROL_DEVICES, "{\"devices\":[{\"name\":\"x2\",\"addresses\":[1,null],\"stats\":4,\"gids\":{}}]}",
+		    "x2" },
+	};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		json_t *data = json_loads(lists[i].json, 0, NULL);
+		char *text = NULL;
+		size_t len;
+		FILE *f = open_memstream(&text, &len);
+
+		ck_assert_ptr_nonnull(data);
+		show_answer(f, lists[i].command, data, true);
+		fclose(f);
+		ck_assert_msg(strstr(text, lists[i].has) != NULL, "%s", text);
+		free(text);
+		json_decref(data);
+	}
+}
+
 #define NO_NAME(heading)
 #define NAME(source, field, words) CONTROL_COUNTER_KEY(source, field),
 

@@ -147,6 +147,13 @@ START_TEST(query_tells_the_device)
 	ck_assert_int_eq(info.transport,
 	    BY_LLP(RNIC_TRANSPORT_IWARP,
 	        SCTP_STACK == SIW_STACK_KERNEL ? RNIC_TRANSPORT_IWARP_SCTP : RNIC_TRANSPORT_IWARP_SCTP_UDP));
+	if (OVER_SCTP) {
+		ck_assert_str_eq(info.stack, SCTP_STACK == SIW_STACK_KERNEL ? "kernel" : "user");
+		ck_assert_str_eq(info.profile, "rfc5043");
+	} else {
+		ck_assert_ptr_null(info.stack);
+		ck_assert_ptr_null(info.profile);
+	}
 	ck_assert_uint_ne(info.mpa_port, 0);
 	ck_assert_mem_eq(info.gid.b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
 	ck_assert_uint_eq(info.mac[0] & 3, 2); /* the loopback has none: local, unicast */
@@ -157,6 +164,63 @@ START_TEST(query_tells_the_device)
 	ck_assert_uint_lt(a.qp->qpn, 1u << 24);
 	ck_assert_uint_lt(a.qp->psn, 1u << 24);
 	ck_assert_uint_ne(a.mr->addr, (uintptr_t)a.buf);
+}
+
+static void
+nothing_is_known(const struct end *e)
+{
+	struct rnic_conn_info info = rnic_conn_info(e->qp);
+
+	ck_assert_int_eq(info.retransmits, -1);
+	ck_assert_int_eq(info.unacked, -1);
+	ck_assert_uint_eq(info.path_cnt, 0);
+}
+
+static void
+one_path_is_known(const struct end *e, const struct rnic_gid *to)
+{
+	struct rnic_conn_info info = rnic_conn_info(e->qp);
+
+	bool user = OVER_SCTP &&
+	    SCTP_STACK == SIW_STACK_USER; /* which tells less, and uses less of the loopback interface */
+
+	ck_assert_int_eq(info.retransmits, user ? -1 : 0);
+	ck_assert_int_ge(info.unacked, 0);
+	ck_assert_uint_eq(info.path_cnt, 1);
+	ck_assert_mem_eq(&info.paths[0].to, to, sizeof(*to));
+	ck_assert_int_eq(info.paths[0].state, RNIC_PATH_ACTIVE);
+	ck_assert(info.paths[0].primary);
+	ck_assert_uint_lt(info.paths[0].rtt_us, 1000000);
+	ck_assert_uint_ge(info.paths[0].rto_us, 200000);
+	ck_assert_uint_ge(info.paths[0].mtu, user ? 9216 : 1280);
+	ck_assert_uint_le(info.paths[0].mtu, user ? 9216 : 65536);
+	ck_assert_uint_gt(info.paths[0].cwnd, 0);
+}
+
+/* Asked before there is a connection, while it is made, when it stands, and when it is over. */
+START_LOOP_TEST(what_the_connection_below_is_like, 0, 2)
+{
+	struct siw_config c = config();
+
+	if (_i == 1) {
+		((struct sockaddr_in6 *)&c.addr)->sin6_family = AF_INET6;
+		((struct sockaddr_in6 *)&c.addr)->sin6_addr = in6addr_loopback;
+	}
+	open_both(&c, &c);
+	end_qp(&a, 64, 16, TOKEN);
+	end_qp(&b, 64, 16, TOKEN);
+	nothing_is_known(&a);
+	ask_for_link();
+	nothing_is_known(&a);
+	nothing_is_known(&b);
+	claim_link();
+	struct rnic_info at_a = rnic_query(a.dev), at_b = rnic_query(b.dev);
+	one_path_is_known(&a, &at_b.gid);
+	one_path_is_known(&b, &at_a.gid);
+	b.dev->ops->qp_disconnect(b.qp, false);
+	nothing_is_known(&b);
+	UNTIL(a.errors == 1);
+	nothing_is_known(&a);
 }
 
 static bool

@@ -15,6 +15,7 @@
 /* Of a hundred datagrams. */
 static struct {
 	unsigned lost, doubled, swapped, damaged;
+	unsigned way_ms; /* each takes so long */
 } bad;
 
 static struct rng dice;
@@ -36,9 +37,12 @@ ssize_t
 __wrap_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
 {
 	unsigned d = rng_below(&dice, 100);
+	const struct timespec way = { .tv_nsec = bad.way_ms * 1000000 };
 	uint8_t other[65536];
 
 	longest = len > longest ? len : longest;
+	if (bad.way_ms > 0)
+		(void)nanosleep(&way, NULL);
 	if (d < bad.lost)
 		return (ssize_t)len;
 	d -= bad.lost;
@@ -115,6 +119,31 @@ START_LOOP_TEST(what_the_network_does_is_made_good, 0, 2)
 	memset(&bad, 0, sizeof(bad));
 	UNTIL(a.wc_cnt == ROUNDS / 4);
 	ck_assert_uint_gt(stats(&a).crc_errors + stats(&b).crc_errors, 0);
+}
+
+/* Windows go by the round trip of the path. The stack's own figure rises with acknowledgements that wait for a second message. */
+START_TEST(the_round_trip_is_that_of_the_path)
+{
+	struct siw_config c = config();
+	int64_t rtt[2];
+
+	bad.way_ms = 5;
+	open_pair(&c, &c);
+	rtt[0] = a.dev->ops->path_rtt(a.qp);
+	rtt[1] = b.dev->ops->path_rtt(b.qp);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_ge(rtt[i], 10000000);
+		ck_assert_int_lt(rtt[i], 150000000);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		post_recv(&b, i, 0, 100);
+		post(&a, RNIC_WR_SEND, i, 0, 0, 44, &b, 0);
+		UNTIL(b.wc_cnt == i + 1);
+		UNTIL(rnic_conn_info(a.qp).unacked == 0);
+	}
+	run_ms(1000); /* so long an answer is good */
+	ck_assert_int_le(a.dev->ops->path_rtt(a.qp), rtt[0]);
+	ck_assert_uint_ge(rnic_conn_info(a.qp).paths[0].rtt_us * 1000, (uint64_t)rtt[0]);
 }
 
 /* Each profile is a language of its own. */

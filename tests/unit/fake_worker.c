@@ -90,6 +90,8 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 		{ .name = "siw1",
 		    .provider = "soft-iwarp",
 		    .transport = RNIC_TRANSPORT_IWARP_SCTP_UDP,
+		    .stack = "user",
+		    .profile = "rfc5043",
 		    .port = RNIC_PORT_UP,
 		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
 		    .mac = { 2, 0, 0, 0, 0, 1 },
@@ -368,6 +370,17 @@ static const struct {
 	{ "", { { 0xfe, 0x80, [15] = 9 } }, { 0x94, 0x6d, 0xae, 9, 9, 9 } },
 };
 
+#define PEER_V4(n)                                      \
+	{                                               \
+		{                                       \
+			[10] = 0xff, 0xff, 192, 0, 2, n \
+		}                                       \
+	}
+#define NOTHING_KNOWN                                           \
+	{                                                       \
+		.retransmits = -1, .unacked = -1, .path_cnt = 0 \
+	}
+
 bool
 smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out)
 {
@@ -382,11 +395,22 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		uint32_t conns;
 		int64_t idle_ns, rtt_ns;
 		struct rnic_depths depths;
+		enum rnic_transport transport;
+		struct rnic_conn_info conn;
 	} links[] = {
-		{ 1, 1, 0x11, 0x21, "active", 0, 4, 77, 0xffffff, 5, 1, S / 4, 12345, { .ird = 16, .ord = 8 } },
-		{ 2, 1, 0x12, 0x22, "active", 2, 5, 1, 2, 3, 200, 0, 2500000, { .ird = -1, .ord = -1 } },
-		{ 2, 2, 0x13, 0, "adding", 0, 3, 78, 0, 5, 55, 4000 * S, -1, { .ird = -1, .ord = -1 } },
-		{ 2, 3, 0x14, 0x24, "lost", 1, 3, 79, 80, 5, 0, 2 * S, 70000, { .ird = 0, .ord = -1 } },
+		{ 1, 1, 0x11, 0x21, "active", 0, 4, 77, 0xffffff, 5, 1, S / 4, 12345, { .ird = 16, .ord = 8 },
+		    RNIC_TRANSPORT_IWARP,
+		    { 12, 3, 1, { { PEER_V4(9), RNIC_PATH_DOUBTED, true, 52, 204000, 1500, 14480 } } } },
+		{ 2, 1, 0x12, 0x22, "active", 2, 5, 1, 2, 3, 200, 0, 2500000, { .ird = -1, .ord = -1 },
+		    RNIC_TRANSPORT_ROCE, NOTHING_KNOWN },
+		{ 2, 2, 0x13, 0, "adding", 0, 3, 78, 0, 5, 55, 4000 * S, -1, { .ird = -1, .ord = -1 },
+		    RNIC_TRANSPORT_IWARP_SCTP_UDP, NOTHING_KNOWN },
+		{ 2, 3, 0x14, 0x24, "lost", 1, 3, 79, 80, 5, 0, 2 * S, 70000, { .ird = 0, .ord = -1 },
+		    RNIC_TRANSPORT_IWARP_SCTP,
+		    { -1, 0, 3,
+		        { { { { 0x20, 1, 0xd, 0xb8, [15] = 9 } }, RNIC_PATH_ACTIVE, true, 0, 200000, 1452, 4380 },
+		            { PEER_V4(10), RNIC_PATH_INACTIVE, false, 31000, 1000000, 1500, 1500 },
+		            { PEER_V4(11), RNIC_PATH_UNCONFIRMED, false, 0, 0, 0, 0 } } } },
 	};
 	unsigned i = (unsigned)*pos;
 
@@ -408,6 +432,8 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.idle_ns = links[i].idle_ns,
 		.rtt_ns = links[i].rtt_ns,
 		.peer_depths = links[i].depths,
+		.transport = links[i].transport,
+		.conn = links[i].conn,
 		.peer = links[i].group == 1 ? (struct smcr_peer_info)LINUX_PEER : (struct smcr_peer_info)SMCRD_PEER,
 	};
 	strcpy(out->device, ports[links[i].port].name);

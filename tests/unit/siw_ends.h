@@ -103,14 +103,22 @@ ask_for_link(void)
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 }
 
+/* After ask_for_link. */
+static inline void
+claim_link(void)
+{
+	struct rnic_remote ra = remote(&a);
+
+	UNTIL(a.connected || a.failed);
+	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
+	UNTIL(b.connected || b.failed);
+}
+
 static inline void
 connect_ends(void)
 {
 	ask_for_link();
-	struct rnic_remote ra = remote(&a);
-	UNTIL(a.connected || a.failed);
-	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
-	UNTIL(b.connected || b.failed);
+	claim_link();
 }
 
 /* Lets time pass with the loops running. */

@@ -38,6 +38,10 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 	*info = (struct rnic_info){
 		.provider = "siw",
 		.transport = dev->transport,
+		.stack = dev->stack,
+		.profile = !rnic_is_sctp(dev->transport)   ? NULL
+		    : dev->cfg.sctp_profile == SIW_DRAFT00 ? "draft-00"
+		                                           : "rfc5043",
 		.denies = true,
 		.port = dev->events.port,
 		.vlan = dev->iface.vlan,
@@ -233,6 +237,15 @@ path_rtt(struct rnic_qp *qp)
 	return siw_dev(qp->dev)->llp->path_rtt(siw_qp(qp));
 }
 
+static void
+conn_info(struct rnic_qp *rqp, struct rnic_conn_info *out)
+{
+	struct siw_qp *qp = siw_qp(rqp);
+
+	if (qp->state >= SIW_REQUESTED && qp->state <= SIW_RTS)
+		qp->dev->llp->conn_info(qp, out);
+}
+
 static enum rnic_reach
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 {
@@ -273,6 +286,7 @@ static const struct rnic_ops siw_ops = {
 	.credits = siw_credits,
 	.peer_depths = siw_peer_depths,
 	.path_rtt = path_rtt,
+	.conn_info = conn_info,
 	.rest = siw_qp_rest,
 	.fence = siw_fence,
 	.poll = siw_poll,

@@ -65,6 +65,8 @@ struct siw_llp {
 	void (*finish)(struct siw_qp *, bool last_word);
 	/* As in struct rnic_ops. */
 	int64_t (*path_rtt)(struct siw_qp *);
+	/* Asked while there is a connection. */
+	void (*conn_info)(struct siw_qp *, struct rnic_conn_info *);
 	void (*rest)(struct siw_qp *);
 };
 

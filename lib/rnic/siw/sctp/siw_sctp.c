@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #define TX_RING (64u * 1024)
+#define FRESH_NS 1000000000 /* so long an answer about the path is good */
+#define NS_PER_US 1000
 
 bool
 siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
@@ -48,6 +50,8 @@ listen_on(struct siw_dev *dev, const char **err)
 	} else {
 		dev->transport = dev->cfg.sctp_udp != 0 ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP_SCTP;
 	}
+	if (rc == 0)
+		dev->stack = siw_sctp_stack(dev)->name;
 	return rc;
 }
 
@@ -68,7 +72,10 @@ qp_init(struct siw_qp *qp)
 {
 	struct siw_sctp *s = qp->llp = calloc(1, sizeof(*s));
 
-	return s == NULL ? -ENOMEM : segq_init(&s->out, TX_RING);
+	if (s == NULL)
+		return -ENOMEM;
+	s->rtt_ns = -1;
+	return segq_init(&s->out, TX_RING);
 }
 
 static void
@@ -191,11 +198,41 @@ recv_posted(struct siw_qp *qp)
 		siw_rx_schedule(qp);
 }
 
+/* -- the path -- */
+
+static void
+conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
+{
+	if (siw_sctp(qp)->assoc != NULL)
+		siw_sctp_stack(qp->dev)->info(siw_sctp(qp)->assoc, out);
+}
+
+/* Stacks smooth round trips, which delayed acknowledgements of lone messages lengthen: the shortest one counts, that of the set-up as a
+ * rule. They tell milliseconds: none after some is less than one; none at first is none. */
+void
+siw_sctp_learn_rtt(struct siw_qp *qp)
+{
+	struct siw_sctp *s = siw_sctp(qp);
+	struct rnic_conn_info info = { 0 };
+
+	s->rtt_asked_ns = qp->dev->dev.now_ns;
+	conn_info(qp, &info);
+	for (unsigned i = 0; i < info.path_cnt; i++) {
+		int64_t ns = (int64_t)info.paths[i].rtt_us * NS_PER_US;
+
+		if (info.paths[i].primary && (s->rtt_ns < 0 ? ns > 0 : ns < s->rtt_ns))
+			s->rtt_ns = ns;
+	}
+}
+
 static int64_t
 path_rtt(struct siw_qp *qp)
 {
-	(void)qp;
-	return -1; /* stacks know it to a millisecond at best */
+	struct siw_sctp *s = siw_sctp(qp);
+
+	if (qp->dev->dev.now_ns - s->rtt_asked_ns >= FRESH_NS)
+		siw_sctp_learn_rtt(qp);
+	return s->rtt_ns;
 }
 
 static void
@@ -235,5 +272,6 @@ const struct siw_llp siw_sctp_llp = {
 	.recv_posted = recv_posted,
 	.finish = finish,
 	.path_rtt = path_rtt,
+	.conn_info = conn_info,
 	.rest = rest,
 };

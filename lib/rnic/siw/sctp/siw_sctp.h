@@ -39,6 +39,7 @@ struct siw_assoc_msg {
 };
 
 struct siw_sctp_stack {
+	const char *name; /* struct rnic_info.stack */
 	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; dev->llp_dev begins with a struct
 	 * siw_sctp_dev. -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
 	int (*open)(struct siw_dev *, const char **err);
@@ -53,6 +54,8 @@ struct siw_sctp_stack {
 	int (*send)(struct siw_assoc *, uint32_t ppid, const struct iovec *, unsigned cnt);
 	/* What is next; of messages, whole ones only. */
 	enum siw_assoc_in (*take)(struct siw_assoc *, struct siw_assoc_msg *out);
+	/* As struct rnic_ops.conn_info. */
+	void (*info)(struct siw_assoc *, struct rnic_conn_info *);
 	/* More than usual may be sent from now on, as it is the end. */
 	void (*last_words)(struct siw_assoc *);
 	/* The owner lets go: in order behind what was sent, within a time limit of the stack's, or by ABORT. */
@@ -91,6 +94,7 @@ struct siw_sctp {
 	bool closed;      /* the peer ended the association in order, while something was held */
 	bool ending;      /* finish() is at work */
 	struct segq out;
+	int64_t rtt_ns, rtt_asked_ns; /* the shortest that was seen: -1 none, 0 one below a millisecond */
 };
 
 static inline struct siw_sctp *
@@ -119,6 +123,8 @@ siw_sctp_profile(const struct siw_dev *dev)
 
 /* -- siw_sctp.c -- */
 
+/* The association is up and may know a round trip. */
+void siw_sctp_learn_rtt(struct siw_qp *);
 /* Sends a message of session control, as the session has made it (len, or a negative errno). False: it could not. */
 bool siw_sctp_say(struct siw_assoc *, const uint8_t *message, int len);
 

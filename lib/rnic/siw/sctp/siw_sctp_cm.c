@@ -97,6 +97,7 @@ siw_sctp_accepted(struct siw_qp *qp, struct span pdata)
 		return false;
 	}
 	siw_qp_set_state(qp, SIW_RTS);
+	siw_sctp_learn_rtt(qp);
 	siw_stream_start(qp, &peer, s->session.depths.ord, false);
 	siw_tx_schedule(qp);
 	siw_cm_check_connected(qp);
@@ -192,6 +193,7 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		siw_qp_break(qp, "the DDP stream session's Accept could not be sent", RNIC_WC_FLUSHED, NULL);
 		return;
 	}
+	siw_sctp_learn_rtt(qp);
 	siw_stream_start(
 	    qp, &peer, s->session.depths.ord, s->session.depths.p2p && (s->session.depths.rtr & RTR_SEND) != 0);
 	/* We may speak at once, unlike over MPA. */

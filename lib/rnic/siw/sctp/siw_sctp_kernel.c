@@ -247,13 +247,15 @@ follow_path(struct kernel_assoc *k)
 		    min_size(k->assoc.message_max, st.sstat_fragmentation_point & ~3u), SEGQ_MESSAGE_MIN);
 }
 
+union peer_addrs {
+	struct sctp_getaddrs head;
+	uint8_t bytes[sizeof(struct sctp_getaddrs) + 16 * sizeof(struct sockaddr_in6)];
+};
+
 static bool
 has_several_paths(int fd)
 {
-	union {
-		struct sctp_getaddrs head;
-		uint8_t bytes[sizeof(struct sctp_getaddrs) + 16 * sizeof(struct sockaddr_in6)];
-	} u = { 0 };
+	union peer_addrs u = { 0 };
 	socklen_t len = sizeof(u);
 
 	/* With ENOMEM there are more than fit. */
@@ -333,6 +335,81 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 	if (a->message_max == max)
 		a->message_max = max_size(max - MESSAGE_STEP, SEGQ_MESSAGE_MIN);
 	return a->message_max < max ? -EMSGSIZE : -EPIPE;
+}
+
+/* -- what is known -- */
+
+static enum rnic_path_state
+path_state(int32_t state)
+{
+	switch (state) {
+	case SCTP_ACTIVE:
+		return RNIC_PATH_ACTIVE;
+	case SCTP_PF: /* potentially failed */
+		return RNIC_PATH_DOUBTED;
+	case SCTP_INACTIVE:
+		return RNIC_PATH_INACTIVE;
+	case SCTP_UNCONFIRMED:
+		return RNIC_PATH_UNCONFIRMED;
+	default:
+		return RNIC_PATH_UNKNOWN;
+	}
+}
+
+static void
+add_path(const struct kernel_assoc *k, const struct sockaddr_storage *to, const struct sockaddr_storage *primary,
+    struct rnic_conn_info *out)
+{
+	struct sctp_paddrinfo p = { 0 };
+	socklen_t len = sizeof(p);
+	struct rnic_path *path = &out->paths[out->path_cnt];
+
+	memcpy(&p.spinfo_address, to, addr_len(to));
+	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &p, &len) < 0)
+		return;
+	*path = (struct rnic_path){
+		.state = path_state(p.spinfo_state),
+		.primary = addr_same_host(to, primary),
+		.rtt_us = p.spinfo_srtt * 1000,
+		.rto_us = p.spinfo_rto * 1000,
+		.mtu = p.spinfo_mtu,
+		.cwnd = p.spinfo_cwnd,
+	};
+	addr_to_v6(to, path->to.b);
+	out->path_cnt++;
+}
+
+static void
+info(struct siw_assoc *a, struct rnic_conn_info *out)
+{
+	const struct kernel_assoc *k = kernel_assoc(a);
+	struct sctp_assoc_stats stats = { 0 };
+	struct sctp_status st = { 0 };
+	socklen_t len = sizeof(st), stats_len = sizeof(stats), addrs_len;
+	struct sockaddr_storage primary = { 0 }, to;
+	union peer_addrs u;
+	size_t off = 0;
+
+	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0)
+		return;
+	out->unacked = st.sstat_unackdata;
+	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &stats, &stats_len) == 0)
+		out->retransmits = (int64_t)stats.sas_rtxchunks;
+	memcpy(&primary, &st.sstat_primary.spinfo_address, sizeof(primary));
+	addrs_len = sizeof(u);
+	u = (union peer_addrs){ 0 };
+	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &addrs_len) < 0)
+		u.head.addr_num = 0;
+	/* One behind the other, each as long as its family is. */
+	for (unsigned i = 0; i < u.head.addr_num && out->path_cnt < RNIC_PATHS_MAX; i++) {
+		to = (struct sockaddr_storage){ 0 };
+		memcpy(&to, u.head.addrs + off, sizeof(struct sockaddr_in));
+		memcpy(&to, u.head.addrs + off, addr_len(&to));
+		off += addr_len(&to);
+		add_path(k, &to, &primary, out);
+	}
+	if (out->path_cnt == 0) /* there are more than fit */
+		add_path(k, &primary, &primary, out);
 }
 
 static void
@@ -599,12 +676,14 @@ go_on(struct siw_dev *dev)
 }
 
 const struct siw_sctp_stack siw_sctp_kernel = {
+	.name = "kernel",
 	.open = open_dev,
 	.close = close_dev,
 	.go_on = go_on,
 	.connect = connect_to,
 	.send = send_message,
 	.take = take,
+	.info = info,
 	.last_words = last_words,
 	.end = end,
 };

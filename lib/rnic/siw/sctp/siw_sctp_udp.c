@@ -358,6 +358,14 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 }
 
 uint32_t
+siw_udp_headers(const struct siw_dev *dev)
+{
+	uint32_t ip = dev->cfg.addr.ss_family == AF_INET ? IPV4_HEADER_LEN : IPV6_HEADER_LEN;
+
+	return ip + UDP_HEADER_LEN + SCTP_HEADER_LEN;
+}
+
+uint32_t
 siw_udp_path_mtu(const struct siw_udp *u)
 {
 	return u->path_mtu;
@@ -373,8 +381,7 @@ int
 siw_udp_open(
     struct siw_dev *dev, siw_udp_packet packet, rnic_io_cb readable, void *ctx, struct siw_udp **out, const char **err)
 {
-	uint32_t ip = dev->cfg.addr.ss_family == AF_INET ? IPV4_HEADER_LEN : IPV6_HEADER_LEN;
-	uint32_t headers = ip + UDP_HEADER_LEN + SCTP_HEADER_LEN, mtu = min_u32(dev->iface.mtu, PACKET_MAX);
+	uint32_t headers = siw_udp_headers(dev), mtu = min_u32(dev->iface.mtu, PACKET_MAX);
 	struct siw_udp *u;
 
 	if (mtu < headers + PATH_MTU_MIN) {

@@ -19,6 +19,8 @@ int siw_udp_open(
 /* NULL is nothing. No peers are left. */
 void siw_udp_close(struct siw_udp *);
 void *siw_udp_ctx(const struct siw_udp *);
+/* Bytes of an IP packet that the library does not count as the path's MTU: the headers of IP, UDP and SCTP. */
+uint32_t siw_udp_headers(const struct siw_dev *);
 /* Largest SCTP packet without its header, as the library counts a path's MTU. */
 uint32_t siw_udp_path_mtu(const struct siw_udp *);
 

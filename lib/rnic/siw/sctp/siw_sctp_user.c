@@ -455,6 +455,37 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	}
 }
 
+static enum rnic_path_state
+path_state(int32_t state)
+{
+	return state == SCTP_ACTIVE     ? RNIC_PATH_ACTIVE
+	    : state == SCTP_INACTIVE    ? RNIC_PATH_INACTIVE
+	    : state == SCTP_UNCONFIRMED ? RNIC_PATH_UNCONFIRMED
+	                                : RNIC_PATH_UNKNOWN;
+}
+
+/* Round trips are told in whole milliseconds. What was sent again the library counts of all associations together only. */
+static void
+info(struct siw_assoc *a, struct rnic_conn_info *out)
+{
+	struct sctp_status st = { 0 };
+	socklen_t len = sizeof(st);
+
+	if (usrsctp_getsockopt(user_assoc(a)->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0)
+		return;
+	out->unacked = st.sstat_unackdata;
+	out->path_cnt = 1;
+	out->paths[0] = (struct rnic_path){
+		.to = a->from,
+		.state = path_state(st.sstat_primary.spinfo_state),
+		.primary = true,
+		.rtt_us = st.sstat_primary.spinfo_srtt * 1000,
+		.rto_us = st.sstat_primary.spinfo_rto * 1000,
+		.mtu = st.sstat_primary.spinfo_mtu + siw_udp_headers(a->dev),
+		.cwnd = st.sstat_primary.spinfo_cwnd,
+	};
+}
+
 static void
 last_words(struct siw_assoc *a)
 {
@@ -648,12 +679,14 @@ close_dev(struct siw_dev *dev)
 }
 
 const struct siw_sctp_stack siw_sctp_user = {
+	.name = "user",
 	.open = open_dev,
 	.close = close_dev,
 	.go_on = go_on,
 	.connect = connect_to,
 	.send = send_message,
 	.take = take,
+	.info = info,
 	.last_words = last_words,
 	.end = end,
 };

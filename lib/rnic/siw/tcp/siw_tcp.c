@@ -179,5 +179,6 @@ const struct siw_llp siw_tcp_llp = {
 	.recv_posted = recv_posted,
 	.finish = finish,
 	.path_rtt = siw_tcp_path_rtt,
+	.conn_info = siw_tcp_conn_info,
 	.rest = rest,
 };

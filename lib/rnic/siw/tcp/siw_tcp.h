@@ -123,3 +123,4 @@ void siw_tcp_linger_end(struct siw_dev *);
 /* -- siw_tcp_path.c -- */
 
 int64_t siw_tcp_path_rtt(struct siw_qp *);
+void siw_tcp_conn_info(struct siw_qp *, struct rnic_conn_info *);
